@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Engines and execution: the runtime library's API.
+ *
+ *   bsm_engine *engine = NULL;
+ *   bsm_context *context = NULL;
+ *   bsm_status st = bsm_engine_load("model.bsm", NULL, &engine);
+ *   if (!st) st = bsm_context_create(engine, NULL, &context);
+ *   if (!st) st = bsm_context_run(context, inputs, 1, outputs, 1);
+ *
+ * An engine is immutable and may be shared by any number of threads; a context
+ * is used by one thread at a time. Destroy contexts before their engine. */
+#ifndef BESSEMER_ENGINE_H_
+#define BESSEMER_ENGINE_H_
+
+#include "bessemer/allocator.h"
+#include "bessemer/limits.h"
+#include "bessemer/log.h"
+#include "bessemer/status.h"
+#include "bessemer/thread_pool.h"
+#include "bessemer/types.h"
+
+BSM_EXTERN_C_BEGIN
+
+typedef struct bsm_engine bsm_engine;
+typedef struct bsm_context bsm_context;
+
+/* "0.1.0" */
+BSM_API const char *bsm_version(void);
+
+typedef struct bsm_engine_load_options {
+  size_t struct_size;             /* set by BSM_ENGINE_LOAD_OPTIONS_INIT */
+  const bsm_logger *logger;       /* NULL: silent; used during the load only */
+  const bsm_allocator *allocator; /* NULL: malloc; must outlive the engine */
+  uint64_t max_file_bytes;        /* 0: 64 GiB */
+  bool skip_checksum; /* trust the file's bytes; indices are always checked */
+} bsm_engine_load_options;
+#define BSM_ENGINE_LOAD_OPTIONS_INIT \
+  {sizeof(bsm_engine_load_options), NULL, NULL, 0, false}
+
+/* Maps the engine file and checks it. Weights stay in the map.
+ * BSM_IO: cannot be read. BSM_CORRUPT: not an engine, or damaged (with the
+ * offset). BSM_VERSION: written by another version (both are named).
+ * *out is owned by the caller (bsm_engine_destroy). */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_load(
+    const char *path, const bsm_engine_load_options *options, bsm_engine **out);
+
+/* As bsm_engine_load for bytes in memory, which are borrowed and must outlive
+ * the engine; 64-byte alignment avoids a copy. */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_load_memory(
+    const void *data, size_t size, const bsm_engine_load_options *options,
+    bsm_engine **out);
+
+/* Writes the engine; the file appears whole or not at all. */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_save(const bsm_engine *engine,
+                                                 const char *path);
+
+/* NULL is allowed. */
+BSM_API void bsm_engine_destroy(bsm_engine *engine);
+
+/* An input or output. `name` lives as long as the engine. */
+typedef struct bsm_binding {
+  const char *name;
+  bsm_dtype dtype;
+  bsm_dims dims;
+} bsm_binding;
+
+BSM_API size_t bsm_engine_input_count(const bsm_engine *engine);
+BSM_API size_t bsm_engine_output_count(const bsm_engine *engine);
+/* BSM_OUT_OF_RANGE when there is no such index. */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_input(const bsm_engine *engine,
+                                                  size_t index,
+                                                  bsm_binding *out);
+BSM_API BSM_NODISCARD bsm_status bsm_engine_output(const bsm_engine *engine,
+                                                   size_t index,
+                                                   bsm_binding *out);
+/* What the engine was built from: "builder.version", "source.file", ...; NULL
+ * when there is no such key. */
+BSM_API const char *bsm_engine_metadata(const bsm_engine *engine,
+                                        const char *key);
+/* The i-th key and value; false past the end. */
+BSM_API bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
+                                    const char **key, const char **value);
+
+typedef struct bsm_engine_memory_info {
+  uint64_t weights;   /* bytes, shared by all contexts */
+  uint64_t workspace; /* bytes for each context */
+  uint64_t scratch;   /* bytes for each context, for `threads` threads */
+} bsm_engine_memory_info;
+/* Memory that running needs; `threads` as in the context options. */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_memory(const bsm_engine *engine,
+                                                   int threads,
+                                                   bsm_engine_memory_info *out);
+
+/* The plan as text: tensors, steps, memory. The caller frees it with
+ * bsm_string_free. */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_dump(const bsm_engine *engine,
+                                                 char **out);
+BSM_API void bsm_string_free(char *text);
+
+/* One step of the plan, for tools. */
+typedef struct bsm_step_info {
+  const char *name;   /* of the layers it runs */
+  const char *kind;   /* "convolution" */
+  const char *tactic; /* chosen when the engine was built; "" when open */
+} bsm_step_info;
+BSM_API size_t bsm_engine_step_count(const bsm_engine *engine);
+BSM_API BSM_NODISCARD bsm_status bsm_engine_step(const bsm_engine *engine,
+                                                 size_t index,
+                                                 bsm_step_info *out);
+
+/* ---- contexts ---- */
+
+typedef struct bsm_context_options {
+  size_t struct_size; /* set by BSM_CONTEXT_OPTIONS_INIT */
+  /* Threads of a pool of the context's own; 0: as many as CPUs. Ignored when
+   * `pool` is given. */
+  int threads;
+  bsm_thread_pool *pool; /* shared; must outlive the context */
+  /* bsm_isa bits to use; 0: all that this CPU has. Bits the CPU lacks are
+   * dropped. 0x80000000 forces plain C kernels. */
+  uint32_t isa;
+  const bsm_logger *logger;       /* NULL: silent; must outlive the context */
+  const bsm_allocator *allocator; /* NULL: the engine's */
+  /* The caller's workspace (64-byte aligned), or NULL to allocate. */
+  void *workspace;
+  size_t workspace_size;
+  bool profile; /* time every step: bsm_context_profile */
+} bsm_context_options;
+#define BSM_CONTEXT_OPTIONS_INIT \
+  {sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false}
+#define BSM_CONTEXT_ISA_SCALAR 0x80000000u
+
+/* Everything that running needs is allocated here. `options` NULL: defaults. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_create(
+    const bsm_engine *engine, const bsm_context_options *options,
+    bsm_context **out);
+BSM_API void bsm_context_destroy(bsm_context *context);
+
+/* Runs the engine on the caller's arrays: one for each input and output, in
+ * order, with the dtype and dims of the bindings, contiguous. Outputs may not
+ * overlap inputs. Allocates nothing, takes no lock.
+ * BSM_INVALID_ARGUMENT: a count, dtype, rank, shape or stride is wrong; the
+ * message names the binding and both values. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
+                                                 const bsm_array *inputs,
+                                                 size_t input_count,
+                                                 const bsm_array *outputs,
+                                                 size_t output_count);
+
+typedef struct bsm_step_profile {
+  const char *name;   /* of the layers */
+  const char *kind;   /* "convolution" */
+  const char *tactic; /* with its kernel */
+  double seconds;     /* summed over the runs */
+  uint64_t runs;
+} bsm_step_profile;
+BSM_API size_t bsm_context_profile_count(const bsm_context *context);
+BSM_API BSM_NODISCARD bsm_status bsm_context_profile(const bsm_context *context,
+                                                     size_t index,
+                                                     bsm_step_profile *out);
+
+BSM_EXTERN_C_END
+
+#endif /* BESSEMER_ENGINE_H_ */

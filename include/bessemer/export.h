@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Marks what the shared libraries export, and results that must be used. */
+#ifndef BESSEMER_EXPORT_H_
+#define BESSEMER_EXPORT_H_
+
+#if defined(__GNUC__)
+#define BSM_API __attribute__((visibility("default")))
+#define BSM_NODISCARD __attribute__((warn_unused_result))
+#define BSM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define BSM_API
+#define BSM_NODISCARD
+#define BSM_PRINTF(fmt, args)
+#endif
+
+#ifdef __cplusplus
+#define BSM_EXTERN_C_BEGIN extern "C" {
+#define BSM_EXTERN_C_END }
+#else
+#define BSM_EXTERN_C_BEGIN
+#define BSM_EXTERN_C_END
+#endif
+
+#endif /* BESSEMER_EXPORT_H_ */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Value types shared by every public header: dtypes, dimensions, arrays. */
+#ifndef BESSEMER_TYPES_H_
+#define BESSEMER_TYPES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bessemer/export.h"
+
+BSM_EXTERN_C_BEGIN
+
+/* The highest rank of a tensor anywhere in Bessemer. */
+#define BSM_MAX_RANK 12
+
+/* Element types. The numbers are PyTorch's c10::ScalarType. */
+typedef enum bsm_dtype {
+  BSM_DTYPE_UINT8 = 0,
+  BSM_DTYPE_INT8 = 1,
+  BSM_DTYPE_INT16 = 2,
+  BSM_DTYPE_INT32 = 3,
+  BSM_DTYPE_INT64 = 4,
+  BSM_DTYPE_HALF = 5,
+  BSM_DTYPE_FLOAT = 6,
+  BSM_DTYPE_DOUBLE = 7,
+  BSM_DTYPE_COMPLEX_HALF = 8,
+  BSM_DTYPE_COMPLEX_FLOAT = 9,
+  BSM_DTYPE_COMPLEX_DOUBLE = 10,
+  BSM_DTYPE_BOOL = 11,
+  BSM_DTYPE_QINT8 = 12,
+  BSM_DTYPE_QUINT8 = 13,
+  BSM_DTYPE_QINT32 = 14,
+  BSM_DTYPE_BFLOAT16 = 15,
+  BSM_DTYPE_UNDEFINED = 127
+} bsm_dtype;
+
+/* Bytes of one element; 0 for an unknown dtype. */
+BSM_API size_t bsm_dtype_size(bsm_dtype dtype);
+
+/* PyTorch's name, such as "float32"; "undefined" for an unknown dtype. */
+BSM_API const char *bsm_dtype_name(bsm_dtype dtype);
+
+/* Dimensions of a tensor. -1 stands for a dynamic dimension where the function
+ * says so. */
+typedef struct bsm_dims {
+  int32_t rank;
+  int64_t d[BSM_MAX_RANK];
+} bsm_dims;
+
+/* Writes "[1, 3, 224, 224]" into `buffer` of BSM_DIMS_STR_SIZE bytes and
+ * returns it. */
+#define BSM_DIMS_STR_SIZE 256
+BSM_API const char *bsm_dims_format(char *buffer, bsm_dims dims);
+
+/* The text of `dims`, living until the end of the enclosing block. */
+#define bsm_dims_str(dims) \
+  bsm_dims_format((char[BSM_DIMS_STR_SIZE]){0}, (dims))
+
+/* An array in the caller's memory. `strides` are in elements; NULL means
+ * contiguous (row-major). */
+typedef struct bsm_array {
+  void *data;
+  bsm_dtype dtype;
+  bsm_dims dims;
+  const int64_t *strides;
+} bsm_array;
+
+BSM_EXTERN_C_END
+
+#endif /* BESSEMER_TYPES_H_ */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference library: every op by schema, on boxed values.
+ *
+ * One implementation serves constant folding, shape propagation (on meta
+ * tensors), evaluators, fallback at run time, and is the oracle for the fast
+ * kernels. An op is one row in the table of the file that implements it, and
+ * one function; a family shares a function through `variant`.
+ *
+ *   static bsm_status op_relu(bsm_op_ctx *cx, const bsm_ivalue *args,
+ *                             bsm_ivalue *outs, const bsm_aten_op *self);
+ *   static const bsm_aten_op rows[] = {
+ *     {"aten::relu(Tensor self) -> Tensor", op_unary, UNARY_RELU, 0},
+ *     {"aten::relu_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_RELU,
+ *      BSM_ATEN_INPLACE},
+ *   };
+ *   BSM_ATEN_TABLE(activation, rows);     listed once in aten_tables.inl
+ *
+ * The caller guarantees: one arg for each argument of the schema, in order,
+ * with defaults filled in and of the schema's types (int where the schema says
+ * int or Scalar; None only for optional ones). The values themselves are
+ * checked by the op, with PyTorch's error text where it has one.
+ *
+ * Meta: when any tensor among the args (also inside lists) is meta, cx->meta
+ * is set and tensors made by bsm_op_new are meta. An op computes shapes, calls
+ * bsm_op_new, and returns before touching data when cx->meta. Views of meta
+ * tensors need nothing special. An op whose result shape or scalar result
+ * needs data returns BSM_DATA_DEPENDENT. */
+#ifndef BSM_ATEN_OP_H_
+#define BSM_ATEN_OP_H_
+
+#include "aten/ivalue.h"
+#include "bessemer/log.h"
+
+typedef struct bsm_aten_op bsm_aten_op;
+
+typedef struct bsm_op_ctx {
+  bsm_arena *arena; /* results live here */
+  bool meta;        /* set by bsm_aten_call */
+  const bsm_logger *logger;
+  struct bsm_generator *generator; /* random numbers; NULL: refuse */
+  size_t max_tensor_bytes;         /* 0: no limit */
+} bsm_op_ctx;
+
+typedef bsm_status (*bsm_aten_fn)(bsm_op_ctx *cx, const bsm_ivalue *args,
+                                  bsm_ivalue *outs, const bsm_aten_op *self);
+
+enum {
+  BSM_ATEN_INPLACE = 1u << 0, /* writes args[0], returns it */
+  BSM_ATEN_VIEW = 1u << 1,    /* output 0 shares the storage of args[0] */
+  BSM_ATEN_RANDOM = 1u << 2,  /* never folded */
+  BSM_ATEN_EFFECT = 1u << 3   /* raises, prints or mutates a container */
+};
+
+struct bsm_aten_op {
+  const char *schema; /* as PyTorch prints it */
+  bsm_aten_fn fn;
+  int32_t variant; /* tells members of a family apart */
+  uint32_t flags;
+};
+
+typedef struct bsm_aten_table {
+  const bsm_aten_op *ops;
+  size_t count;
+} bsm_aten_table;
+
+#define BSM_ATEN_TABLE(name, array)          \
+  const bsm_aten_table bsm_aten_ops_##name = { \
+      (array), sizeof(array) / sizeof((array)[0])}
+
+/* An index over all tables; immutable after creation, shared freely. */
+typedef struct bsm_aten_library bsm_aten_library;
+BSM_NODISCARD bsm_status bsm_aten_library_create(bsm_arena *arena,
+                                                 bsm_aten_library **out);
+/* By "aten::add.Tensor"; NULL when there is none. */
+const bsm_aten_op *bsm_aten_find(const bsm_aten_library *library,
+                                 bsm_str qualified_name);
+size_t bsm_aten_library_count(const bsm_aten_library *library);
+const bsm_aten_op *bsm_aten_library_at(const bsm_aten_library *library,
+                                       size_t index);
+
+/* Calls an op. Sets cx->meta from the args. Notes the op's name on failure. */
+BSM_NODISCARD bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
+                                       const bsm_ivalue *args, size_t n_args,
+                                       bsm_ivalue *outs, size_t n_outs);
+
+/* For ops: a new contiguous output, meta when cx->meta. */
+BSM_NODISCARD bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype,
+                                    bsm_dims sizes, bsm_tensor **out);
+
+#endif /* BSM_ATEN_OP_H_ */

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan: what an engine executes. Steps in order over tensors in memory.
+ *
+ * A plan tensor has a dtype, dims, *strides* and a place. Layout is strides:
+ * channels-last is an [N, C, H, W] tensor whose C stride is 1; a transpose, a
+ * slice, an expand or a piece of a concatenation is a tensor that shares its
+ * place with another one. Each step kind says which strides it accepts.
+ *
+ * Weights are stored in one packed form per use, the same for every ISA, so an
+ * engine runs on any CPU; only the kernels and tactics differ.
+ *
+ * Everything in a plan is plain data with indices, checked by bsm_plan_verify
+ * (structure) and by the backend (parameters) before anything runs. */
+#ifndef BSM_ENGINE_PLAN_H_
+#define BSM_ENGINE_PLAN_H_
+
+#include "base/arena.h"
+#include "base/strings.h"
+#include "bessemer/network.h"
+#include "bessemer/types.h"
+
+/* Panels of packed matrices are this many columns wide. */
+#define BSM_PANEL 16
+/* Bytes: alignment of every buffer and weight. */
+#define BSM_ALIGNMENT 64
+
+/* Step kinds in one list: X(ENUM, number, "text", params member). */
+#define BSM_STEP_KINDS(X)                                  \
+  X(CONVOLUTION, 1, "convolution", convolution)            \
+  X(DECONVOLUTION, 2, "deconvolution", convolution)        \
+  X(POOLING, 3, "pooling", pooling)                        \
+  X(MATRIX_MULTIPLY, 4, "matrix_multiply", matrix_multiply) \
+  X(ELEMENT_WISE, 5, "element_wise", element_wise)         \
+  X(SOFTMAX, 6, "softmax", softmax)                        \
+  X(NORMALIZATION, 7, "normalization", normalization)      \
+  X(REDUCE, 8, "reduce", reduce)                           \
+  X(TOP_K, 9, "top_k", top_k)                              \
+  X(GATHER, 10, "gather", gather)                          \
+  X(COPY, 11, "copy", copy)                                \
+  X(FILL, 12, "fill", fill)                                \
+  X(PAD, 13, "pad", pad)                                   \
+  X(RESIZE, 14, "resize", resize)
+
+typedef enum bsm_step_kind {
+#define X(name, number, text, member) BSM_STEP_##name = number,
+  BSM_STEP_KINDS(X)
+#undef X
+} bsm_step_kind;
+
+typedef enum bsm_region {
+  BSM_REGION_INPUT = 0,     /* binding `index`, the caller's buffer */
+  BSM_REGION_OUTPUT = 1,    /* binding `index`, the caller's buffer */
+  BSM_REGION_WORKSPACE = 2, /* the context's workspace */
+  BSM_REGION_WEIGHTS = 3    /* the engine's weights, read only */
+} bsm_region;
+
+typedef struct bsm_plan_tensor {
+  const char *name; /* of the network tensor; "" when internal */
+  bsm_dtype dtype;
+  bsm_dims dims;
+  int64_t strides[BSM_MAX_RANK]; /* elements, >= 0 */
+  bsm_region region;
+  uint32_t index;  /* INPUT, OUTPUT: which binding; else 0 */
+  uint64_t offset; /* bytes from the start of the region's buffer */
+} bsm_plan_tensor;
+
+/* out = act(scale * op(...) + bias + residual) */
+typedef struct bsm_step_epilogue {
+  int32_t activation; /* bsm_activation_type */
+  int32_t has_residual; /* the residual is the step's last input */
+  double alpha, beta;
+} bsm_step_epilogue;
+
+/* Convolution, deconvolution and pooling always have 3 spatial dimensions
+ * (depth, height, width); missing ones have kernel 1, stride 1, no padding,
+ * and are absent from the tensors' dims: rank = 2 + spatial. */
+typedef struct bsm_step_window {
+  int32_t spatial; /* 1, 2, 3: of the tensors; dims map to the last ones */
+  int32_t reserved;
+  int64_t kernel[3], stride[3], dilation[3];
+  int64_t pre_padding[3], post_padding[3];
+} bsm_step_window;
+
+/* Inputs: x [N, C, ...] with C stride 1 [, residual like the output].
+ * Output: C stride 1. All float.
+ * weights[0]: the kernel, packed by the backend (bsm_backend.pack);
+ * weights[1]: bias, float[out_maps], or absent. */
+typedef struct bsm_step_convolution {
+  bsm_step_window window;
+  int64_t groups, out_maps;
+  bsm_step_epilogue epilogue;
+} bsm_step_convolution;
+
+/* x [N, C, ...]: any strides; fast when C stride is 1. */
+typedef struct bsm_step_pooling {
+  bsm_step_window window;
+  int32_t type;            /* bsm_pooling_type */
+  int32_t count_excludes_padding;
+  int32_t adaptive;        /* windows from the sizes, PyTorch's rule */
+  int32_t reserved;
+  int64_t divisor_override; /* 0: none */
+} bsm_step_pooling;
+
+/* C = act(scale * A B + bias + residual), batched over leading dimensions.
+ * A [.., M, K]: any strides, batch strides 0 broadcast (transposition is
+ * strides); fast when the K stride is 1. B either constant: weights[0] packed
+ * [K, N], and B is not an input; or inputs[1] [.., K, N] with any strides.
+ * Output [.., M, N]: N stride 1. weights[1]: bias[N] or absent.
+ * Input order: A [, B] [, residual]. */
+typedef struct bsm_step_matrix_multiply {
+  int32_t constant_b;
+  int32_t reserved;
+  int64_t k, n; /* of the packed B */
+  double scale;
+  bsm_step_epilogue epilogue;
+} bsm_step_matrix_multiply;
+
+/* One instruction: r[dst] = op(r[a], r[b], r[c]); kinds and codes are those of
+ * the network's fused element-wise layer (network/layer.h). Registers
+ * 0 .. inputs-1 are the inputs, broadcast against the output. Each register
+ * has a dtype. At most BSM_EW_MAX_REGISTERS registers. */
+#define BSM_EW_MAX_REGISTERS 32
+#define BSM_EW_MAX_INSTRUCTIONS 64
+enum {
+  BSM_STEP_EW_UNARY = 0,      /* code: bsm_unary_operation */
+  BSM_STEP_EW_BINARY = 1,     /* code: bsm_element_wise_operation */
+  BSM_STEP_EW_ACTIVATION = 2, /* code: bsm_activation_type, alpha, beta */
+  BSM_STEP_EW_CONSTANT = 3,   /* r[dst] = alpha (ints: exact in `integer`) */
+  BSM_STEP_EW_SELECT = 4,     /* r[a] ? r[b] : r[c] */
+  BSM_STEP_EW_CAST = 5        /* to the dtype of dst */
+};
+typedef struct bsm_step_ew_instruction {
+  int32_t kind, code;
+  int32_t dst, a, b, c;
+  int32_t dtype; /* bsm_dtype of dst */
+  int32_t reserved;
+  double alpha, beta;
+  int64_t integer;
+} bsm_step_ew_instruction;
+
+typedef struct bsm_step_element_wise {
+  int32_t instruction_count;
+  int32_t result; /* register written to the output */
+  bsm_step_ew_instruction program[BSM_EW_MAX_INSTRUCTIONS];
+} bsm_step_element_wise;
+
+typedef struct bsm_step_softmax {
+  int32_t axis, log;
+} bsm_step_softmax;
+
+/* inputs: x [, scale] [, bias]: broadcast to x. */
+typedef struct bsm_step_normalization {
+  uint32_t axes;
+  int32_t rms, has_scale, has_bias;
+  int64_t groups; /* > 1: axis 1 is split into groups, axes are the rest */
+  double epsilon;
+} bsm_step_normalization;
+
+typedef struct bsm_step_reduce {
+  int32_t operation; /* bsm_reduce_operation */
+  uint32_t axes;
+  int32_t keep_dims, reserved;
+  double correction;
+} bsm_step_reduce;
+
+typedef struct bsm_step_top_k {
+  int32_t largest, axis;
+  int64_t k;
+} bsm_step_top_k;
+
+/* inputs: data, indices (int32 or int64). An index out of range is a run-time
+ * error; negative indices count from the end. */
+typedef struct bsm_step_gather {
+  int32_t mode, axis; /* bsm_gather_mode */
+} bsm_step_gather;
+
+/* out = in, element by element, same dims, converting the dtype. Any strides
+ * on both sides. */
+typedef struct bsm_step_copy {
+  int32_t reserved[2];
+} bsm_step_copy;
+
+typedef struct bsm_step_fill {
+  double value;
+  int64_t integer;
+} bsm_step_fill;
+
+/* out[i] = in[start + i], outside the input: by mode. */
+typedef struct bsm_step_pad {
+  int32_t mode, reserved; /* bsm_padding_mode */
+  double fill_value;
+  int64_t start[BSM_MAX_RANK]; /* may be negative */
+} bsm_step_pad;
+
+/* Resizes the last `spatial` dims; scale 0: from the sizes. */
+typedef struct bsm_step_resize {
+  int32_t mode, align_corners; /* bsm_resize_mode */
+  int32_t spatial, reserved;
+  double scales[3];
+} bsm_step_resize;
+
+typedef union bsm_step_params {
+  bsm_step_convolution convolution;
+  bsm_step_pooling pooling;
+  bsm_step_matrix_multiply matrix_multiply;
+  bsm_step_element_wise element_wise;
+  bsm_step_softmax softmax;
+  bsm_step_normalization normalization;
+  bsm_step_reduce reduce;
+  bsm_step_top_k top_k;
+  bsm_step_gather gather;
+  bsm_step_copy copy;
+  bsm_step_fill fill;
+  bsm_step_pad pad;
+  bsm_step_resize resize;
+} bsm_step_params;
+
+#define BSM_STEP_MAX_INPUTS 16
+#define BSM_STEP_MAX_OUTPUTS 2
+#define BSM_STEP_MAX_WEIGHTS 2
+#define BSM_NO_WEIGHTS UINT32_MAX
+
+typedef struct bsm_plan_step {
+  bsm_step_kind kind;
+  const char *name;   /* of the layer(s) */
+  const char *tactic; /* name chosen by the builder; "" : the backend's best */
+  uint32_t input_count, output_count;
+  uint32_t inputs[BSM_STEP_MAX_INPUTS];
+  uint32_t outputs[BSM_STEP_MAX_OUTPUTS];
+  uint32_t weights[BSM_STEP_MAX_WEIGHTS]; /* BSM_NO_WEIGHTS: absent */
+  const bsm_step_params *params; /* the member for `kind` */
+} bsm_plan_step;
+
+typedef struct bsm_plan_weights {
+  const void *data; /* aligned to BSM_ALIGNMENT */
+  uint64_t size;
+} bsm_plan_weights;
+
+typedef struct bsm_plan_binding {
+  const char *name;
+  uint32_t tensor; /* contiguous, region INPUT or OUTPUT, its index */
+} bsm_plan_binding;
+
+typedef struct bsm_plan_metadata {
+  const char *key, *value;
+} bsm_plan_metadata;
+
+typedef struct bsm_plan {
+  bsm_plan_tensor *tensors;
+  uint32_t tensor_count;
+  bsm_plan_step *steps;
+  uint32_t step_count;
+  bsm_plan_weights *weights;
+  uint32_t weights_count;
+  bsm_plan_binding *inputs, *outputs;
+  uint32_t input_count, output_count;
+  uint64_t workspace_size; /* bytes */
+  bsm_plan_metadata *metadata;
+  uint32_t metadata_count;
+} bsm_plan;
+
+const char *bsm_step_kind_name(bsm_step_kind kind); /* NULL when unknown */
+/* Size of the params of a kind; 0 when unknown. */
+size_t bsm_step_params_size(bsm_step_kind kind);
+
+/* Bytes from the first to one past the last element that sizes and strides
+ * reach; 0 for empty tensors. false on overflow. */
+bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out);
+
+/* Checks every index, count, size and place: ids in range, tensors inside
+ * their regions and weights inside theirs, bindings contiguous, counts of
+ * inputs and outputs per kind. Parameters are the backend's to check. */
+BSM_NODISCARD bsm_status bsm_plan_verify(const bsm_plan *plan);
+
+/* A text dump: tensors, steps, memory. */
+void bsm_plan_print(bsm_text *text, const bsm_plan *plan);
+
+#endif /* BSM_ENGINE_PLAN_H_ */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lowering: the graph of a method becomes a flat, functional graph of tensor
+ * ops with known shapes, ready for conversion.
+ *
+ * Input:  a method's graph (self first), the root object, and what is known of
+ *         each argument: a meta tensor (dtype, dims), or a concrete value.
+ * Output: a graph without self, whose inputs are the tensor leaves of the
+ *         arguments; weights are prim::Constant; no calls, objects, in-place
+ *         ops; control flow and containers only where the data decide. */
+#ifndef BSM_LOWERING_LOWERING_H_
+#define BSM_LOWERING_LOWERING_H_
+
+#include "aten/op.h"
+#include "ir/graph.h"
+
+/* One argument of the method, after self. Tensors of the ivalue (also inside
+ * tuples, lists, dicts) that are meta become graph inputs in depth-first
+ * order; all else is concrete and folds. */
+typedef struct bsm_lowering_input {
+  const char *name; /* parameter name */
+  bsm_ivalue value;
+} bsm_lowering_input;
+
+typedef struct bsm_lowering_options {
+  const bsm_aten_library *aten;
+  /* Called with the graph before the first pass (pass "input") and after each
+   * pass; NULL: none. */
+  bsm_status (*after_pass)(void *user, const char *pass,
+                           const bsm_graph *graph);
+  void *user;
+} bsm_lowering_options;
+
+/* The result's structure: the method's return value with each tensor leaf
+ * replaced by an index into the graph's outputs, for rebuilding tuples and
+ * dicts. Leaves that are plain numbers or strings known while compiling stand
+ * as they are. A tensor leaf is an INT ivalue inside `is_output` positions:
+ * see bsm_lowered_leaf. */
+typedef struct bsm_lowered_leaf {
+  bool is_output; /* else: a constant of the model */
+  size_t output;  /* index into the graph's outputs */
+  bsm_ivalue constant;
+} bsm_lowered_leaf;
+
+typedef struct bsm_lowered {
+  bsm_graph *graph;
+  bsm_lowered_leaf *leaves; /* the flattened result, in order */
+  size_t leaf_count;
+  const char **input_names; /* of the graph's inputs: "x", "x.0" in containers */
+  const bsm_type *result_type;
+} bsm_lowered;
+
+/* `root` may be NULL for a free-standing graph (IR text), whose inputs are
+ * then exactly `inputs`. */
+BSM_NODISCARD bsm_status bsm_lower(bsm_graph *method, bsm_object *root,
+                                   const bsm_lowering_input *inputs,
+                                   size_t input_count,
+                                   const bsm_lowering_options *options,
+                                   bsm_lowered *out);
+
+/* The names of the passes in order, for --dump-after: NULL-terminated. */
+const char *const *bsm_lowering_pass_names(void);
+
+#endif /* BSM_LOWERING_LOWERING_H_ */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The structs behind the public network header, for the converters' helpers,
+ * the builder and the printer. */
+#ifndef BSM_NETWORK_LAYER_H_
+#define BSM_NETWORK_LAYER_H_
+
+#include "base/arena.h"
+#include "base/strings.h"
+#include "bessemer/log.h"
+#include "bessemer/network.h"
+
+#define BSM_MAX_SPATIAL 3
+
+struct bsm_itensor {
+  bsm_network *net;
+  uint32_t id;
+  const char *name;
+  bsm_dtype dtype;
+  bsm_dims dims;
+  bsm_layer *producer; /* NULL for network inputs */
+  size_t index;        /* which output of `producer` */
+};
+
+typedef struct bsm_window_params { /* convolution, deconvolution, pooling */
+  int32_t spatial;                 /* 1 to 3 */
+  int64_t kernel[BSM_MAX_SPATIAL];
+  int64_t stride[BSM_MAX_SPATIAL];
+  int64_t pre_padding[BSM_MAX_SPATIAL];
+  int64_t post_padding[BSM_MAX_SPATIAL];
+  int64_t dilation[BSM_MAX_SPATIAL];
+  int64_t output_padding[BSM_MAX_SPATIAL];
+} bsm_window_params;
+
+/* An activation applied at the end of another layer, and a tensor added before
+ * it: what the builder fuses. out = act(layer(...) + residual). */
+typedef struct bsm_epilogue {
+  bsm_activation_type activation; /* NONE: nothing */
+  double alpha, beta;
+  bool has_residual; /* the residual is the layer's last input */
+} bsm_epilogue;
+
+typedef struct bsm_convolution_params {
+  bsm_window_params window;
+  int64_t out_maps, groups;
+  bsm_weights kernel, bias; /* bias.count 0: none */
+  bsm_epilogue epilogue;
+} bsm_convolution_params;
+
+typedef struct bsm_pooling_params {
+  bsm_window_params window;
+  bsm_pooling_type type;
+  bool ceil_mode, count_excludes_padding, adaptive;
+  int64_t output_size[BSM_MAX_SPATIAL]; /* adaptive */
+  int64_t divisor_override;
+} bsm_pooling_params;
+
+/* One instruction of a fused element-wise program: r[dst] = op(r[a], r[b]).
+ * Registers 0 .. inputs-1 hold the layer's inputs. */
+typedef enum bsm_ew_opcode_kind {
+  BSM_EW_UNARY = 0,   /* code: bsm_unary_operation */
+  BSM_EW_BINARY = 1,  /* code: bsm_element_wise_operation */
+  BSM_EW_ACTIVATION = 2, /* code: bsm_activation_type, alpha, beta */
+  BSM_EW_CONSTANT = 3, /* r[dst] = alpha */
+  BSM_EW_SELECT = 4,  /* r[a] ? r[b] : r[c] */
+  BSM_EW_CAST = 5     /* code: bsm_dtype of the result */
+} bsm_ew_opcode_kind;
+
+typedef struct bsm_ew_instruction {
+  int32_t kind, code;
+  int32_t dst, a, b, c;
+  double alpha, beta;
+} bsm_ew_instruction;
+
+struct bsm_layer {
+  bsm_network *net;
+  bsm_layer_kind kind;
+  uint32_t id;
+  const char *name;
+  const char *source; /* where in the model it comes from, or NULL */
+  BSM_VEC(bsm_itensor *) inputs;
+  BSM_VEC(bsm_itensor *) outputs;
+  bool removed; /* by a builder pass */
+  union {
+    bsm_convolution_params convolution; /* and deconvolution */
+    bsm_pooling_params pooling;
+    struct {
+      bsm_activation_type type;
+      double alpha, beta;
+    } activation;
+    struct {
+      bsm_weights shift, scale, power; /* count 0: none */
+    } scale;
+    struct {
+      int32_t axis;
+      bool log;
+    } softmax;
+    struct {
+      int32_t axis;
+    } concatenation;
+    struct {
+      bsm_element_wise_operation operation;
+    } element_wise;
+    struct {
+      bsm_unary_operation operation;
+    } unary;
+    struct {
+      bsm_dims first_transpose, reshape, second_transpose;
+      bool has_first, has_reshape, has_second;
+    } shuffle;
+    struct {
+      bsm_reduce_operation operation;
+      uint32_t axes;
+      bool keep_dims;
+      double correction;
+    } reduce;
+    struct {
+      bool largest;
+      int64_t k;
+      int32_t axis;
+    } top_k;
+    struct {
+      bsm_gather_mode mode;
+      int32_t axis;
+    } gather;
+    struct {
+      bsm_matrix_operation op_a, op_b;
+      bsm_weights bias; /* of the last output dimension; count 0: none */
+      double scale;     /* multiplies the product; 1 */
+      bsm_epilogue epilogue;
+    } matrix_multiply;
+    struct {
+      bsm_weights weights;
+    } constant;
+    struct {
+      bsm_dims start, size, stride;
+      bsm_padding_mode mode;
+      bool has_mode; /* the window may leave the input */
+      double fill_value;
+    } slice;
+    struct {
+      bsm_resize_mode mode;
+      bsm_dims output_size;
+      bool align_corners;
+      double scales[BSM_MAX_SPATIAL]; /* 0: from the sizes */
+    } resize;
+    struct {
+      double value;
+      bsm_dtype dtype;
+      bsm_dims dims;
+    } fill;
+    struct {
+      bsm_dtype dtype;
+    } cast;
+    struct {
+      uint32_t axes;
+      double epsilon;
+      int64_t groups;
+      bool rms, has_scale, has_bias; /* inputs: x [, scale] [, bias] */
+    } normalization;
+    struct {
+      bsm_dims dims;
+    } expand;
+    struct {
+      BSM_VEC(bsm_ew_instruction) program;
+      int32_t registers;
+      int32_t result;
+    } fused_element_wise;
+  } p;
+};
+
+struct bsm_network {
+  bsm_arena *arena;
+  const bsm_logger *logger;
+  BSM_VEC(bsm_layer *) layers; /* topological order */
+  BSM_VEC(bsm_itensor *) tensors;
+  BSM_VEC(bsm_itensor *) inputs;
+  BSM_VEC(bsm_itensor *) outputs;
+  BSM_VEC(const char *) output_names;
+  bsm_status error; /* the first failure, until taken */
+};
+
+BSM_NODISCARD bsm_status bsm_network_create(bsm_arena *arena,
+                                            const bsm_logger *logger,
+                                            bsm_network **out);
+/* Frees what a network holds outside its arena (a pending error). */
+void bsm_network_release(bsm_network *net);
+
+/* Recomputes the dtypes and dims of the outputs of one layer. */
+BSM_NODISCARD bsm_status bsm_layer_infer(bsm_layer *layer);
+/* A new layer with `outputs` new tensors, appended: for adders and passes. */
+BSM_NODISCARD bsm_status bsm_network_new_layer(bsm_network *net,
+                                               bsm_layer_kind kind,
+                                               bsm_itensor *const *inputs,
+                                               size_t input_count,
+                                               size_t outputs, bsm_layer **out);
+/* Every invariant: order, producers, dims as inferred, weights sizes. */
+BSM_NODISCARD bsm_status bsm_network_verify(const bsm_network *net);
+/* Text dump, one layer a line. */
+void bsm_network_print(bsm_text *text, const bsm_network *net);
+
+#endif /* BSM_NETWORK_LAYER_H_ */

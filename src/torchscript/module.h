@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A TorchScript archive, loaded: the root object, its class with methods, the
+ * example inputs when the archive has them. */
+#ifndef BSM_TORCHSCRIPT_MODULE_H_
+#define BSM_TORCHSCRIPT_MODULE_H_
+
+#include "ir/graph.h"
+
+typedef struct bsm_example_input {
+  bool is_tensor;
+  bsm_dtype dtype;
+  bsm_dims dims;
+} bsm_example_input;
+
+typedef struct bsm_ts_module {
+  bsm_ir_ctx *cx;
+  bsm_object *root; /* the module instance */
+  int64_t version;  /* operator version of the file */
+  /* Example inputs of forward (traced_inputs.pkl), flattened positionally;
+   * NULL when the archive has none. */
+  bsm_example_input *examples;
+  size_t example_count;
+  struct bsm_script *script;
+} bsm_ts_module;
+
+/* Reads an archive in memory. `data` is borrowed: the tensors of the module
+ * point into it, so it must outlive everything made from the module. */
+BSM_NODISCARD bsm_status bsm_ts_module_read(bsm_ir_ctx *cx, const void *data,
+                                            size_t size, bsm_ts_module **out);
+/* A method of the root by name ("forward"); BSM_NOT_FOUND lists the names
+ * there are. */
+BSM_NODISCARD bsm_status bsm_ts_module_method(bsm_ts_module *module,
+                                              const char *name,
+                                              bsm_function **out);
+
+#endif /* BSM_TORCHSCRIPT_MODULE_H_ */
