@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Read-only maps of files, and files written whole or not at all.
+ *
+ * A mapped file that another process truncates raises SIGBUS when the lost
+ * pages are touched; replacing a file by rename, as bsm_file_write does, is
+ * safe. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The text of errno values, safe with threads. */
+typedef struct error_text {
+  char text[128];
+} error_text;
+
+static const char *describe(int error, error_text *buffer) {
+  /* The GNU strerror_r returns its text; the XSI one would return an int and
+   * not compile. */
+  return strerror_r(error, buffer->text, sizeof(buffer->text));
+}
+#define ERRNO_TEXT(error) describe((error), &(error_text){{0}})
+
+static bsm_status io_error(const char *path, const char *what, int error) {
+  return BSM_FAIL(BSM_IO, "%s: cannot %s: %s", path, what, ERRNO_TEXT(error));
+}
+
+static bsm_status map_descriptor(const char *path, int fd, uint64_t max_bytes,
+                                 bsm_file_map *out) {
+  struct stat info;
+  if (fstat(fd, &info)) return io_error(path, "stat", errno);
+  if (!S_ISREG(info.st_mode)) {
+    return BSM_FAIL(BSM_IO, "%s: not a regular file", path);
+  }
+  const uint64_t size = (uint64_t)info.st_size;
+  if (max_bytes && size > max_bytes) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "%s: %" PRIu64 " bytes, above the limit of %" PRIu64, path,
+                    size, max_bytes);
+  }
+  if (size > SIZE_MAX) {
+    return BSM_FAIL(BSM_LIMIT, "%s: %" PRIu64 " bytes do not fit into memory",
+                    path, size);
+  }
+  if (size == 0) return BSM_OK;
+  void *memory = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (memory == MAP_FAILED) return io_error(path, "map", errno);
+  *out = (bsm_file_map){memory, (size_t)size, memory};
+  return BSM_OK;
+}
+
+bsm_status bsm_file_map_open(const char *path, uint64_t max_bytes,
+                             bsm_file_map *out) {
+  *out = (bsm_file_map){0};
+  /* O_NONBLOCK: opening a FIFO must not wait for a writer. */
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return io_error(path, "open", errno);
+  bsm_status status = map_descriptor(path, fd, max_bytes, out);
+  close(fd);
+  return status;
+}
+
+void bsm_file_map_close(bsm_file_map *map) {
+  if (map->impl) munmap(map->impl, map->size);
+  *map = (bsm_file_map){0};
+}
+
+static int write_all(int fd, const bsm_file_piece *pieces, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const char *p = pieces[i].data;
+    size_t left = pieces[i].size;
+    while (left) {
+      const ssize_t written = write(fd, p, left);
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        return errno;
+      }
+      p += written;
+      left -= (size_t)written;
+    }
+  }
+  return 0;
+}
+
+/* A device or a pipe has no contents to keep whole: it is written directly. */
+static bsm_status write_special(const char *path, const bsm_file_piece *pieces,
+                                size_t count) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return io_error(path, "open for writing", errno);
+  int error = write_all(fd, pieces, count);
+  if (close(fd) && !error) error = errno;
+  return error ? io_error(path, "write", error) : BSM_OK;
+}
+
+/* Creates a file that did not exist beside `path`. `name` has room for the
+ * suffix. mkstemp would ignore the umask. Returns -1 with errno set. */
+static int create_beside(const char *path, char *name, size_t size) {
+  struct timespec now = {0};
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint32_t salt = (uint32_t)now.tv_nsec ^ ((uint32_t)getpid() << 16);
+  for (int attempt = 0; attempt < 64; attempt++) {
+    salt = salt * UINT32_C(1664525) + UINT32_C(1013904223);
+    snprintf(name, size, "%s.tmp-%08" PRIx32, path, salt);
+    const int fd =
+        open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+static bsm_status write_renamed(const char *path, const bsm_file_piece *pieces,
+                                size_t count) {
+  const size_t size = strlen(path) + sizeof(".tmp-01234567");
+  char *name = malloc(size);
+  BSM_TRY_ALLOC(name);
+  bsm_status status = BSM_OK;
+  const int fd = create_beside(path, name, size);
+  if (fd < 0) {
+    status = io_error(path, "create", errno);
+  } else {
+    int error = write_all(fd, pieces, count);
+    if (close(fd) && !error) error = errno;
+    if (error) {
+      status = io_error(path, "write", error);
+    } else if (rename(name, path)) {
+      status = io_error(path, "rename the finished file", errno);
+    }
+    if (status) unlink(name);
+  }
+  free(name);
+  return status;
+}
+
+bsm_status bsm_file_write(const char *path, const bsm_file_piece *pieces,
+                          size_t count) {
+  struct stat info;
+  if (stat(path, &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return io_error(path, "write", EISDIR);
+    if (!S_ISREG(info.st_mode)) return write_special(path, pieces, count);
+  }
+  return write_renamed(path, pieces, count);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU features by CPUID and XGETBV.
+ *
+ * The compilers' own detection names differ between versions, and none of them
+ * covers F16C on both; the bits are stable and few. */
+#include "base/isa.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+
+/* The register sets that the operating system saves. */
+static uint64_t saved_state(void) {
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return ((uint64_t)high << 32) | low;
+}
+
+static bool has(uint32_t word, int bit) {
+  return (word >> bit) & 1;
+}
+
+uint32_t bsm_isa_detect(void) {
+  enum { YMM_STATE = 0x6, ZMM_STATE = 0xe6 };
+  uint32_t a, b, c, d, mask = BSM_ISA_SCALAR;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return mask;
+  const bool fma = has(c, 12), osxsave = has(c, 27), avx = has(c, 28),
+             f16c = has(c, 29);
+  if (!osxsave || !avx) return mask;
+  const uint64_t state = saved_state();
+  if ((state & YMM_STATE) != YMM_STATE) return mask;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return mask;
+  const uint32_t leaves = a;
+  if (!has(b, 5) || !fma || !f16c) return mask;
+  mask |= BSM_ISA_AVX2;
+  const bool avx512 = has(b, 16) && has(b, 17) && has(b, 30) && has(b, 31);
+  if (!avx512 || (state & ZMM_STATE) != ZMM_STATE) return mask;
+  mask |= BSM_ISA_AVX512;
+  if (!has(c, 11)) return mask;
+  mask |= BSM_ISA_AVX512_VNNI;
+  if (leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, 5)) {
+    mask |= BSM_ISA_AVX512_BF16;
+  }
+  return mask;
+}
+
+#else
+
+uint32_t bsm_isa_detect(void) {
+  return BSM_ISA_SCALAR;
+}
+
+#endif
+
+/* Each level holds the ones before it. */
+static const struct {
+  const char *name;
+  uint32_t mask;
+} levels[] = {
+    {"scalar", BSM_ISA_SCALAR},
+    {"avx2", BSM_ISA_AVX2},
+    {"avx512", BSM_ISA_AVX2 | BSM_ISA_AVX512},
+    {"avx512_vnni", BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI},
+    {"avx512_bf16",
+     BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI | BSM_ISA_AVX512_BF16},
+};
+#define LEVEL_COUNT (sizeof(levels) / sizeof(levels[0]))
+
+_Bool bsm_isa_parse(const char *name, uint32_t *out) {
+  for (size_t i = 0; i < LEVEL_COUNT; i++) {
+    if (strcmp(name, levels[i].name) == 0) {
+      *out = levels[i].mask;
+      return true;
+    }
+  }
+  return false;
+}
+
+const char *bsm_isa_name(uint32_t mask) {
+  size_t best = 0;
+  for (size_t i = 1; i < LEVEL_COUNT; i++) {
+    if ((mask & levels[i].mask) == levels[i].mask) best = i;
+  }
+  return levels[best].name;
+}

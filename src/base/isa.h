@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the CPU can do, as a mask that callers pass on and tests force. */
+#ifndef BSM_BASE_ISA_H_
+#define BSM_BASE_ISA_H_
+
+#include <stdint.h>
+
+enum {
+  BSM_ISA_SCALAR = 0,
+  BSM_ISA_AVX2 = 1u << 0,       /* AVX2 + FMA + F16C */
+  BSM_ISA_AVX512 = 1u << 1,     /* F + DQ + BW + VL */
+  BSM_ISA_AVX512_VNNI = 1u << 2,
+  BSM_ISA_AVX512_BF16 = 1u << 3
+};
+#define BSM_ISA_DETECT UINT32_MAX /* in options: what this machine has */
+
+/* The mask of this machine; bits the operating system disables are absent. */
+uint32_t bsm_isa_detect(void);
+/* "scalar", "avx2", "avx512", ... parsed; false when unknown. Each name stands
+ * for itself and all that it implies. */
+_Bool bsm_isa_parse(const char *name, uint32_t *out);
+/* The name of the best level in `mask`. */
+const char *bsm_isa_name(uint32_t mask);
+
+#endif /* BSM_BASE_ISA_H_ */
