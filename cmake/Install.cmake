@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Libraries, headers, pkg-config files, the CMake package and the tool.
+
+include(CMakePackageConfigHelpers)
+
+install(
+  TARGETS bessemer bessemer-static bessemer-runtime bessemer-runtime-static
+  EXPORT bessemer
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET bessemer-cli)
+  install(TARGETS bessemer-cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY include/bessemer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# find_package(bessemer): bessemer::bessemer, bessemer::runtime and their
+# -static forms.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bessemer)
+install(
+  EXPORT bessemer
+  NAMESPACE bessemer::
+  FILE bessemer-targets.cmake
+  DESTINATION ${package_dir})
+configure_package_config_file(
+  cmake/bessemer-config.cmake.in ${PROJECT_BINARY_DIR}/bessemer-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/bessemer-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/bessemer-config.cmake
+              ${PROJECT_BINARY_DIR}/bessemer-config-version.cmake
+        DESTINATION ${package_dir})
+
+foreach(name IN ITEMS bessemer bessemer-runtime)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

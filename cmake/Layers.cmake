@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# One static library for each layer of src/, named bsm_<layer>: the two
+# libraries, the tests and the fuzz targets are made of them.
+
+# In the order of the dependencies. scripts/check_layers.py enforces what a
+# layer may include; BSM_NEEDS_<layer> is what linking it takes.
+set(BSM_RUNTIME_LAYERS base aten engine backend_cpu runtime)
+set(BSM_COMPILER_LAYERS
+    ir
+    torchscript
+    lowering
+    partitioning
+    network
+    conversion
+    builder
+    compiler)
+set(BSM_LAYERS ${BSM_RUNTIME_LAYERS} ${BSM_COMPILER_LAYERS})
+
+set(BSM_NEEDS_base)
+set(BSM_NEEDS_aten base)
+set(BSM_NEEDS_engine base aten)
+set(BSM_NEEDS_backend_cpu base aten engine)
+set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS})
+set(BSM_NEEDS_ir base aten)
+set(BSM_NEEDS_torchscript base aten ir)
+set(BSM_NEEDS_lowering base aten ir)
+set(BSM_NEEDS_network base aten)
+set(BSM_NEEDS_conversion base aten ir network)
+set(BSM_NEEDS_partitioning base aten ir network conversion)
+set(BSM_NEEDS_builder ${BSM_RUNTIME_LAYERS} network)
+set(BSM_NEEDS_compiler ${BSM_LAYERS})
+
+set(BSM_X86 FALSE)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|i[3-6]86)$")
+  set(BSM_X86 TRUE)
+endif()
+
+set(BSM_FLAGS_avx2 -mavx2 -mfma -mf16c)
+set(BSM_FLAGS_avx512
+    -mavx512f
+    -mavx512dq
+    -mavx512bw
+    -mavx512vl
+    -mfma
+    -mf16c
+    -mprefer-vector-width=512)
+set(BSM_FLAGS_avx512_vnni ${BSM_FLAGS_avx512} -mavx512vnni)
+
+# The instruction set of a kernel file is the end of its name; only these files
+# may use instructions that the machine may lack. Kernels are compiled for
+# speed in every build type: debug builds would otherwise spend all their time
+# in them. They contract nothing by themselves (fused multiply-adds are written
+# out), so that a scalar tail rounds as its author says under every compiler.
+function(bsm_set_kernel_flags)
+  foreach(source IN LISTS ARGN)
+    if(NOT source MATCHES "/backend/cpu/kernels/")
+      continue()
+    endif()
+    set(flags -O3 -ffp-contract=off)
+    if(source MATCHES "_(avx2|avx512|avx512_vnni)\\.c$")
+      list(APPEND flags ${BSM_FLAGS_${CMAKE_MATCH_1}})
+    endif()
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${flags})
+  endforeach()
+endfunction()
+
+# A layer may still be empty: it then has no target and is not linked.
+function(bsm_add_layer layer)
+  string(REPLACE "_" "/" folder ${layer})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
+  if(NOT BSM_X86)
+    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512_vnni)\\.c$")
+  endif()
+  if(NOT sources)
+    return()
+  endif()
+  bsm_set_kernel_flags(${sources})
+  add_library(bsm_${layer} STATIC ${sources})
+  target_link_libraries(bsm_${layer} PUBLIC bsm_options)
+endfunction()
+
+foreach(layer IN LISTS BSM_LAYERS)
+  bsm_add_layer(${layer})
+endforeach()
+if(TARGET bsm_torchscript)
+  target_link_libraries(bsm_torchscript PUBLIC ZLIB::ZLIB)
+endif()
+
+# bsm_link_layers(TARGET SOURCE [LAYERS...]): links the named layers, those
+# whose headers SOURCE includes, and what they need. A test of one layer thus
+# links without the layers above it. An include that tells nothing means all.
+function(bsm_link_layers target source)
+  set(wanted ${ARGN})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(STRINGS ${source} includes REGEX "^#include \"")
+  foreach(include IN LISTS includes)
+    string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" header "${include}")
+    if(header MATCHES "^bessemer/(allocator|export|limits|log|status|types)\\.h$")
+      list(APPEND wanted base)
+    elseif(header MATCHES "^bessemer/(network|conversion|engine)\\.h$")
+      list(APPEND wanted ${CMAKE_MATCH_1})
+    elseif(header MATCHES "^backend/")
+      list(APPEND wanted backend_cpu)
+    elseif(header MATCHES "^([a-z_]+)/" AND CMAKE_MATCH_1 IN_LIST BSM_LAYERS)
+      list(APPEND wanted ${CMAKE_MATCH_1})
+    else()
+      list(APPEND wanted ${BSM_LAYERS})
+    endif()
+  endforeach()
+  set(needed ${wanted})
+  foreach(layer IN LISTS wanted)
+    list(APPEND needed ${BSM_NEEDS_${layer}})
+  endforeach()
+  set(libraries)
+  foreach(layer IN LISTS BSM_LAYERS)
+    if(layer IN_LIST needed AND TARGET bsm_${layer})
+      list(PREPEND libraries bsm_${layer}) # the users before the used
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE ${libraries} bsm_options ZLIB::ZLIB)
+endfunction()

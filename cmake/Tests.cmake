@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# One executable and one ctest entry for each tests/<layer>/*_test.c, labelled
+# with its layer. Tests reach internal functions, so they link the layers, not
+# the libraries.
+
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+endif()
+if(TARGET PkgConfig::CMOCKA)
+  set(cmocka PkgConfig::CMOCKA)
+else()
+  find_library(CMOCKA_LIBRARY cmocka)
+  find_path(CMOCKA_INCLUDE_DIR cmocka.h)
+  if(NOT CMOCKA_LIBRARY OR NOT CMOCKA_INCLUDE_DIR)
+    message(FATAL_ERROR "cmocka not found: install libcmocka-dev or configure "
+                        "with -DBSM_BUILD_TESTS=OFF")
+  endif()
+  add_library(bsm_cmocka INTERFACE)
+  target_link_libraries(bsm_cmocka INTERFACE ${CMOCKA_LIBRARY})
+  target_include_directories(bsm_cmocka INTERFACE ${CMOCKA_INCLUDE_DIR})
+  set(cmocka bsm_cmocka)
+endif()
+
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+foreach(source IN LISTS test_sources)
+  get_filename_component(name ${source} NAME_WE)
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/tests ${source})
+  string(REGEX REPLACE "/.*" "" layer ${path})
+  add_executable(${name} ${source})
+  if(layer IN_LIST BSM_LAYERS)
+    bsm_link_layers(${name} ${source} ${layer})
+  else()
+    bsm_link_layers(${name} ${source})
+  endif()
+  target_link_libraries(${name} PRIVATE ${cmocka})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}
+                                             ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(
+    ${name} PRIVATE BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+  add_test(NAME ${layer}/${name} COMMAND ${name})
+  set_tests_properties(
+    ${layer}/${name}
+    PROPERTIES LABELS ${layer} TIMEOUT 600 ENVIRONMENT
+               "UBSAN_OPTIONS=print_stacktrace=1")
+endforeach()
