@@ -25,12 +25,13 @@ BSM_EXTERN_C_BEGIN
 typedef struct bsm_module bsm_module;
 
 typedef struct bsm_module_options {
-  size_t struct_size;       /* set by BSM_MODULE_OPTIONS_INIT */
-  const bsm_limits *limits; /* NULL: defaults */
-  const bsm_logger *logger; /* NULL: silent; must outlive the module */
+  size_t struct_size;             /* set by BSM_MODULE_OPTIONS_INIT */
+  const bsm_limits *limits;       /* NULL: defaults */
+  const bsm_logger *logger;       /* NULL: silent; must outlive the module */
   const bsm_allocator *allocator; /* NULL: malloc; must outlive the module */
 } bsm_module_options;
-#define BSM_MODULE_OPTIONS_INIT {sizeof(bsm_module_options), NULL, NULL, NULL}
+#define BSM_MODULE_OPTIONS_INIT \
+  { sizeof(bsm_module_options), NULL, NULL, NULL }
 
 /* Loads a TorchScript archive (.ts, .pt) or IR text (a file that starts with
  * "graph("). The file stays mapped until bsm_module_destroy.
@@ -40,9 +41,9 @@ BSM_API BSM_NODISCARD bsm_status bsm_module_load(
     const char *path, const bsm_module_options *options, bsm_module **out);
 /* The same for bytes, which are borrowed until bsm_module_destroy. `name` is
  * for messages. */
-BSM_API BSM_NODISCARD bsm_status bsm_module_load_memory(
-    const void *data, size_t size, const char *name,
-    const bsm_module_options *options, bsm_module **out);
+BSM_API BSM_NODISCARD bsm_status
+bsm_module_load_memory(const void *data, size_t size, const char *name,
+                       const bsm_module_options *options, bsm_module **out);
 BSM_API void bsm_module_destroy(bsm_module *module);
 
 /* One parameter of a method, without self. */
@@ -56,8 +57,9 @@ typedef struct bsm_parameter {
   bsm_dims example_dims;
 } bsm_parameter;
 /* The parameters of `method` (NULL: "forward"). */
-BSM_API BSM_NODISCARD bsm_status bsm_module_parameter_count(
-    bsm_module *module, const char *method, size_t *out);
+BSM_API BSM_NODISCARD bsm_status bsm_module_parameter_count(bsm_module *module,
+                                                            const char *method,
+                                                            size_t *out);
 BSM_API BSM_NODISCARD bsm_status bsm_module_parameter(bsm_module *module,
                                                       const char *method,
                                                       size_t index,
@@ -69,7 +71,7 @@ typedef enum bsm_input_kind {
   BSM_INPUT_INT = 1,    /* a plain value, fixed when compiling */
   BSM_INPUT_FLOAT = 2,
   BSM_INPUT_BOOL = 3,
-  BSM_INPUT_NONE = 4, /* None, or the parameter's default */
+  BSM_INPUT_NONE = 4,           /* None, or the parameter's default */
   BSM_INPUT_CONSTANT_TENSOR = 5 /* `array`: folded into the engine */
 } bsm_input_kind;
 
@@ -86,7 +88,8 @@ typedef struct bsm_input_spec {
   bool bool_value;
   const bsm_array *array;
 } bsm_input_spec;
-#define BSM_INPUT_SPEC_INIT {.dtype = BSM_DTYPE_FLOAT}
+#define BSM_INPUT_SPEC_INIT \
+  { .dtype = BSM_DTYPE_FLOAT }
 
 typedef struct bsm_compile_options {
   size_t struct_size; /* set by BSM_COMPILE_OPTIONS_INIT */
@@ -98,11 +101,11 @@ typedef struct bsm_compile_options {
    * `pattern_count` rows. */
   const bsm_conversion_pattern *patterns;
   size_t pattern_count;
-  uint32_t isa; /* as in bsm_context_options: what to time and choose for */
-  int threads;  /* to time with; 0: as many as CPUs */
+  uint32_t isa;   /* as in bsm_context_options: what to time and choose for */
+  int threads;    /* to time with; 0: as many as CPUs */
   bool no_timing; /* choose tactics by cost model: builds are reproducible */
-  const char *timing_cache; /* path, read and updated; NULL: none */
-  const bsm_logger *logger; /* NULL: the module's */
+  const char *timing_cache;       /* path, read and updated; NULL: none */
+  const bsm_logger *logger;       /* NULL: the module's */
   const bsm_allocator *allocator; /* of the engine; must outlive it */
   /* Called with the graph's text after each lowering pass named in
    * bsm_pass_names (and "input"), and with the network's text for "network"
@@ -110,7 +113,8 @@ typedef struct bsm_compile_options {
   void (*dump)(void *user, const char *pass, const char *text);
   void *dump_user;
 } bsm_compile_options;
-#define BSM_COMPILE_OPTIONS_INIT {.struct_size = sizeof(bsm_compile_options)}
+#define BSM_COMPILE_OPTIONS_INIT \
+  { .struct_size = sizeof(bsm_compile_options) }
 
 /* Compiles a method into an engine, which does not refer to the module.
  * BSM_UNSUPPORTED: operators without a converter, all of them listed with
@@ -126,7 +130,7 @@ BSM_API const char *const *bsm_pass_names(void);
 /* An operator of a compiled method, or of the built-in tables. */
 typedef struct bsm_operator_info {
   const char *schema;
-  size_t count; /* nodes in the lowered graph; 0 in the built-in list */
+  size_t count;       /* nodes in the lowered graph; 0 in the built-in list */
   const char *source; /* the first place, "model.py:12", or "" */
   bool has_converter, has_evaluator, has_reference;
 } bsm_operator_info;
@@ -138,9 +142,9 @@ typedef struct bsm_operator_list {
 /* All operators that convert or evaluate. */
 BSM_API BSM_NODISCARD bsm_status bsm_operators(bsm_operator_list **out);
 /* The operators of a method after lowering with these options. */
-BSM_API BSM_NODISCARD bsm_status bsm_module_operators(
-    bsm_module *module, const bsm_compile_options *options,
-    bsm_operator_list **out);
+BSM_API BSM_NODISCARD bsm_status
+bsm_module_operators(bsm_module *module, const bsm_compile_options *options,
+                     bsm_operator_list **out);
 BSM_API void bsm_operator_list_free(bsm_operator_list *list);
 
 BSM_EXTERN_C_END

@@ -127,8 +127,8 @@ BSM_API const bool *bsm_arg_unwrap_to_bool_list(const bsm_args *args, size_t i,
                                                 size_t *count);
 BSM_API const bsm_tensor *bsm_arg_unwrap_to_tensor(const bsm_args *args,
                                                    size_t i);
-BSM_API const bsm_tensor *bsm_arg_unwrap_to_tensor_or_none(
-    const bsm_args *args, size_t i);
+BSM_API const bsm_tensor *bsm_arg_unwrap_to_tensor_or_none(const bsm_args *args,
+                                                           size_t i);
 BSM_API const bsm_tensor *const *bsm_arg_unwrap_to_tensor_list(
     const bsm_args *args, size_t i, size_t *count);
 /* A TensorList whose elements may be ITensors or constants: constants are

@@ -35,7 +35,7 @@ typedef struct bsm_engine_load_options {
   bool skip_checksum; /* trust the file's bytes; indices are always checked */
 } bsm_engine_load_options;
 #define BSM_ENGINE_LOAD_OPTIONS_INIT \
-  {sizeof(bsm_engine_load_options), NULL, NULL, 0, false}
+  { sizeof(bsm_engine_load_options), NULL, NULL, 0, false }
 
 /* Maps the engine file and checks it. Weights stay in the map.
  * BSM_IO: cannot be read. BSM_CORRUPT: not an engine, or damaged (with the
@@ -127,13 +127,13 @@ typedef struct bsm_context_options {
   bool profile; /* time every step: bsm_context_profile */
 } bsm_context_options;
 #define BSM_CONTEXT_OPTIONS_INIT \
-  {sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false}
+  { sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 
 /* Everything that running needs is allocated here. `options` NULL: defaults. */
-BSM_API BSM_NODISCARD bsm_status bsm_context_create(
-    const bsm_engine *engine, const bsm_context_options *options,
-    bsm_context **out);
+BSM_API BSM_NODISCARD bsm_status
+bsm_context_create(const bsm_engine *engine, const bsm_context_options *options,
+                   bsm_context **out);
 BSM_API void bsm_context_destroy(bsm_context *context);
 
 /* Runs the engine on the caller's arrays: one for each input and output, in

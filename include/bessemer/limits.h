@@ -12,22 +12,23 @@ BSM_EXTERN_C_BEGIN
 
 /* Zero in a field means the default in parentheses. */
 typedef struct bsm_limits {
-  size_t struct_size;        /* set by BSM_LIMITS_INIT */
-  uint64_t max_file_bytes;   /* whole input file (64 GiB) */
-  uint64_t max_entries;      /* members of an archive (1,000,000) */
-  uint64_t max_name_bytes;   /* a member name, an identifier (64 KiB) */
-  uint64_t max_inflated;     /* bytes inflated from one archive (1 GiB) */
+  size_t struct_size;         /* set by BSM_LIMITS_INIT */
+  uint64_t max_file_bytes;    /* whole input file (64 GiB) */
+  uint64_t max_entries;       /* members of an archive (1,000,000) */
+  uint64_t max_name_bytes;    /* a member name, an identifier (64 KiB) */
+  uint64_t max_inflated;      /* bytes inflated from one archive (1 GiB) */
   uint64_t max_inflate_ratio; /* inflated : deflated of a member (1100) */
-  uint64_t max_pickle_ops;   /* opcodes of one pickle (50,000,000) */
-  uint64_t max_depth;        /* nesting of values, types, blocks (200) */
-  uint64_t max_string_bytes; /* one string (64 MiB) */
-  uint64_t max_source_bytes; /* one code member, one IR text (256 MiB) */
-  uint64_t max_nodes;        /* IR nodes of a lowered graph (4,000,000) */
-  uint64_t max_tensor_bytes; /* one tensor made while compiling (16 GiB) */
-  uint64_t max_loop_trips;   /* iterations unrolled while compiling (100,000) */
+  uint64_t max_pickle_ops;    /* opcodes of one pickle (50,000,000) */
+  uint64_t max_depth;         /* nesting of values, types, blocks (200) */
+  uint64_t max_string_bytes;  /* one string (64 MiB) */
+  uint64_t max_source_bytes;  /* one code member, one IR text (256 MiB) */
+  uint64_t max_nodes;         /* IR nodes of a lowered graph (4,000,000) */
+  uint64_t max_tensor_bytes;  /* one tensor made while compiling (16 GiB) */
+  uint64_t max_loop_trips; /* iterations unrolled while compiling (100,000) */
 } bsm_limits;
 
-#define BSM_LIMITS_INIT {sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define BSM_LIMITS_INIT \
+  { sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 BSM_EXTERN_C_END
 

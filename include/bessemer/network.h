@@ -27,39 +27,39 @@ typedef struct bsm_weights {
   bsm_dtype dtype;
   const void *values; /* NULL when empty */
   int64_t count;
-  bsm_dims shape;            /* of the tensor it came from */
-  int64_t num_input_maps;    /* shape[1] for a convolution kernel, else 1 */
-  int64_t num_output_maps;   /* shape[0] */
-  bsm_dims kernel_shape;     /* shape[2..] */
+  bsm_dims shape;          /* of the tensor it came from */
+  int64_t num_input_maps;  /* shape[1] for a convolution kernel, else 1 */
+  int64_t num_output_maps; /* shape[0] */
+  bsm_dims kernel_shape;   /* shape[2..] */
 } bsm_weights;
 
 /* The kinds, in one list: X(ENUM, number, "text"). */
-#define BSM_LAYER_KINDS(X)                           \
-  X(CONVOLUTION, 0, "convolution")                   \
-  X(DECONVOLUTION, 1, "deconvolution")               \
-  X(ACTIVATION, 2, "activation")                     \
-  X(POOLING, 3, "pooling")                           \
-  X(SCALE, 4, "scale")                               \
-  X(SOFTMAX, 5, "softmax")                           \
-  X(CONCATENATION, 6, "concatenation")               \
-  X(ELEMENT_WISE, 7, "element_wise")                 \
-  X(UNARY, 8, "unary")                               \
-  X(SHUFFLE, 9, "shuffle")                           \
-  X(REDUCE, 10, "reduce")                            \
-  X(TOP_K, 11, "top_k")                              \
-  X(GATHER, 12, "gather")                            \
-  X(MATRIX_MULTIPLY, 13, "matrix_multiply")          \
-  X(CONSTANT, 14, "constant")                        \
-  X(IDENTITY, 15, "identity")                        \
-  X(SLICE, 16, "slice")                              \
-  X(SHAPE, 17, "shape")                              \
-  X(PARAMETRIC_RELU, 18, "parametric_relu")          \
-  X(RESIZE, 19, "resize")                            \
-  X(SELECT, 20, "select")                            \
-  X(FILL, 21, "fill")                                \
-  X(CAST, 22, "cast")                                \
-  X(NORMALIZATION, 23, "normalization")              \
-  X(EXPAND, 24, "expand")                            \
+#define BSM_LAYER_KINDS(X)                  \
+  X(CONVOLUTION, 0, "convolution")          \
+  X(DECONVOLUTION, 1, "deconvolution")      \
+  X(ACTIVATION, 2, "activation")            \
+  X(POOLING, 3, "pooling")                  \
+  X(SCALE, 4, "scale")                      \
+  X(SOFTMAX, 5, "softmax")                  \
+  X(CONCATENATION, 6, "concatenation")      \
+  X(ELEMENT_WISE, 7, "element_wise")        \
+  X(UNARY, 8, "unary")                      \
+  X(SHUFFLE, 9, "shuffle")                  \
+  X(REDUCE, 10, "reduce")                   \
+  X(TOP_K, 11, "top_k")                     \
+  X(GATHER, 12, "gather")                   \
+  X(MATRIX_MULTIPLY, 13, "matrix_multiply") \
+  X(CONSTANT, 14, "constant")               \
+  X(IDENTITY, 15, "identity")               \
+  X(SLICE, 16, "slice")                     \
+  X(SHAPE, 17, "shape")                     \
+  X(PARAMETRIC_RELU, 18, "parametric_relu") \
+  X(RESIZE, 19, "resize")                   \
+  X(SELECT, 20, "select")                   \
+  X(FILL, 21, "fill")                       \
+  X(CAST, 22, "cast")                       \
+  X(NORMALIZATION, 23, "normalization")     \
+  X(EXPAND, 24, "expand")                   \
   X(FUSED_ELEMENT_WISE, 25, "fused_element_wise")
 
 typedef enum bsm_layer_kind {
@@ -73,46 +73,90 @@ typedef enum bsm_activation_type {
   BSM_ACTIVATION_RELU = 1,
   BSM_ACTIVATION_SIGMOID = 2,
   BSM_ACTIVATION_TANH = 3,
-  BSM_ACTIVATION_LEAKY_RELU = 4,       /* x >= 0 ? x : alpha * x */
-  BSM_ACTIVATION_ELU = 5,              /* x > 0 ? x : alpha * (exp(x) - 1) */
-  BSM_ACTIVATION_SELU = 6,             /* x > 0 ? beta*x : beta*(alpha*e^x - alpha) */
-  BSM_ACTIVATION_SOFTSIGN = 7,         /* x / (1 + |x|) */
-  BSM_ACTIVATION_SOFTPLUS = 8,         /* log(1 + exp(beta*x)) / beta; x when beta*x > alpha (PyTorch) */
-  BSM_ACTIVATION_CLIP = 9,             /* min(max(x, alpha), beta) */
-  BSM_ACTIVATION_HARD_SIGMOID = 10,    /* clamp(alpha*x + beta, 0, 1) */
+  BSM_ACTIVATION_LEAKY_RELU = 4, /* x >= 0 ? x : alpha * x */
+  BSM_ACTIVATION_ELU = 5,        /* x > 0 ? x : alpha * (exp(x) - 1) */
+  BSM_ACTIVATION_SELU = 6,       /* x > 0 ? beta*x : beta*(alpha*e^x - alpha) */
+  BSM_ACTIVATION_SOFTSIGN = 7,   /* x / (1 + |x|) */
+  BSM_ACTIVATION_SOFTPLUS =
+      8, /* log(1 + exp(beta*x)) / beta; x when beta*x > alpha (PyTorch) */
+  BSM_ACTIVATION_CLIP = 9,              /* min(max(x, alpha), beta) */
+  BSM_ACTIVATION_HARD_SIGMOID = 10,     /* clamp(alpha*x + beta, 0, 1) */
   BSM_ACTIVATION_THRESHOLDED_RELU = 11, /* x > alpha ? x : 0 */
   BSM_ACTIVATION_GELU_ERF = 12,
   BSM_ACTIVATION_GELU_TANH = 13,
-  BSM_ACTIVATION_SILU = 14,            /* x * sigmoid(x) */
-  BSM_ACTIVATION_HARD_SWISH = 15,      /* x * clamp(x + 3, 0, 6) / 6 */
+  BSM_ACTIVATION_SILU = 14,       /* x * sigmoid(x) */
+  BSM_ACTIVATION_HARD_SWISH = 15, /* x * clamp(x + 3, 0, 6) / 6 */
   BSM_ACTIVATION_MISH = 16,
   BSM_ACTIVATION_LOG_SIGMOID = 17,
-  BSM_ACTIVATION_THRESHOLD = 18        /* x > alpha ? x : beta */
+  BSM_ACTIVATION_THRESHOLD = 18 /* x > alpha ? x : beta */
 } bsm_activation_type;
 
 typedef enum bsm_unary_operation {
-  BSM_UNARY_EXP = 0, BSM_UNARY_LOG, BSM_UNARY_SQRT, BSM_UNARY_RECIP,
-  BSM_UNARY_ABS, BSM_UNARY_NEG, BSM_UNARY_SIN, BSM_UNARY_COS, BSM_UNARY_TAN,
-  BSM_UNARY_SINH, BSM_UNARY_COSH, BSM_UNARY_ASIN, BSM_UNARY_ACOS,
-  BSM_UNARY_ATAN, BSM_UNARY_ASINH, BSM_UNARY_ACOSH, BSM_UNARY_ATANH,
-  BSM_UNARY_CEIL, BSM_UNARY_FLOOR, BSM_UNARY_ERF, BSM_UNARY_NOT,
-  BSM_UNARY_SIGN, BSM_UNARY_ROUND, BSM_UNARY_ISINF, BSM_UNARY_ISNAN,
-  BSM_UNARY_TRUNC, BSM_UNARY_RSQRT, BSM_UNARY_LOG2, BSM_UNARY_LOG10,
-  BSM_UNARY_LOG1P, BSM_UNARY_EXPM1, BSM_UNARY_ERFC, BSM_UNARY_BITWISE_NOT,
-  BSM_UNARY_SQUARE, BSM_UNARY_FRAC, BSM_UNARY_EXP2
+  BSM_UNARY_EXP = 0,
+  BSM_UNARY_LOG,
+  BSM_UNARY_SQRT,
+  BSM_UNARY_RECIP,
+  BSM_UNARY_ABS,
+  BSM_UNARY_NEG,
+  BSM_UNARY_SIN,
+  BSM_UNARY_COS,
+  BSM_UNARY_TAN,
+  BSM_UNARY_SINH,
+  BSM_UNARY_COSH,
+  BSM_UNARY_ASIN,
+  BSM_UNARY_ACOS,
+  BSM_UNARY_ATAN,
+  BSM_UNARY_ASINH,
+  BSM_UNARY_ACOSH,
+  BSM_UNARY_ATANH,
+  BSM_UNARY_CEIL,
+  BSM_UNARY_FLOOR,
+  BSM_UNARY_ERF,
+  BSM_UNARY_NOT,
+  BSM_UNARY_SIGN,
+  BSM_UNARY_ROUND,
+  BSM_UNARY_ISINF,
+  BSM_UNARY_ISNAN,
+  BSM_UNARY_TRUNC,
+  BSM_UNARY_RSQRT,
+  BSM_UNARY_LOG2,
+  BSM_UNARY_LOG10,
+  BSM_UNARY_LOG1P,
+  BSM_UNARY_EXPM1,
+  BSM_UNARY_ERFC,
+  BSM_UNARY_BITWISE_NOT,
+  BSM_UNARY_SQUARE,
+  BSM_UNARY_FRAC,
+  BSM_UNARY_EXP2
 } bsm_unary_operation;
 
 typedef enum bsm_element_wise_operation {
-  BSM_ELEMENT_WISE_SUM = 0, BSM_ELEMENT_WISE_PROD, BSM_ELEMENT_WISE_MAX,
-  BSM_ELEMENT_WISE_MIN, BSM_ELEMENT_WISE_SUB, BSM_ELEMENT_WISE_DIV,
-  BSM_ELEMENT_WISE_POW, BSM_ELEMENT_WISE_FLOOR_DIV, BSM_ELEMENT_WISE_AND,
-  BSM_ELEMENT_WISE_OR, BSM_ELEMENT_WISE_XOR, BSM_ELEMENT_WISE_EQUAL,
-  BSM_ELEMENT_WISE_GREATER, BSM_ELEMENT_WISE_LESS, BSM_ELEMENT_WISE_NOT_EQUAL,
-  BSM_ELEMENT_WISE_GREATER_EQUAL, BSM_ELEMENT_WISE_LESS_EQUAL,
-  BSM_ELEMENT_WISE_TRUNC_DIV, BSM_ELEMENT_WISE_REMAINDER, /* Python's sign */
-  BSM_ELEMENT_WISE_FMOD, BSM_ELEMENT_WISE_ATAN2, BSM_ELEMENT_WISE_BITWISE_AND,
-  BSM_ELEMENT_WISE_BITWISE_OR, BSM_ELEMENT_WISE_BITWISE_XOR,
-  BSM_ELEMENT_WISE_SHIFT_LEFT, BSM_ELEMENT_WISE_SHIFT_RIGHT
+  BSM_ELEMENT_WISE_SUM = 0,
+  BSM_ELEMENT_WISE_PROD,
+  BSM_ELEMENT_WISE_MAX,
+  BSM_ELEMENT_WISE_MIN,
+  BSM_ELEMENT_WISE_SUB,
+  BSM_ELEMENT_WISE_DIV,
+  BSM_ELEMENT_WISE_POW,
+  BSM_ELEMENT_WISE_FLOOR_DIV,
+  BSM_ELEMENT_WISE_AND,
+  BSM_ELEMENT_WISE_OR,
+  BSM_ELEMENT_WISE_XOR,
+  BSM_ELEMENT_WISE_EQUAL,
+  BSM_ELEMENT_WISE_GREATER,
+  BSM_ELEMENT_WISE_LESS,
+  BSM_ELEMENT_WISE_NOT_EQUAL,
+  BSM_ELEMENT_WISE_GREATER_EQUAL,
+  BSM_ELEMENT_WISE_LESS_EQUAL,
+  BSM_ELEMENT_WISE_TRUNC_DIV,
+  BSM_ELEMENT_WISE_REMAINDER, /* Python's sign */
+  BSM_ELEMENT_WISE_FMOD,
+  BSM_ELEMENT_WISE_ATAN2,
+  BSM_ELEMENT_WISE_BITWISE_AND,
+  BSM_ELEMENT_WISE_BITWISE_OR,
+  BSM_ELEMENT_WISE_BITWISE_XOR,
+  BSM_ELEMENT_WISE_SHIFT_LEFT,
+  BSM_ELEMENT_WISE_SHIFT_RIGHT
 } bsm_element_wise_operation;
 
 typedef enum bsm_pooling_type {
@@ -121,9 +165,16 @@ typedef enum bsm_pooling_type {
 } bsm_pooling_type;
 
 typedef enum bsm_reduce_operation {
-  BSM_REDUCE_SUM = 0, BSM_REDUCE_PROD, BSM_REDUCE_MAX, BSM_REDUCE_MIN,
-  BSM_REDUCE_AVG, BSM_REDUCE_ANY, BSM_REDUCE_ALL, BSM_REDUCE_L2 /* sqrt of sum of squares */,
-  BSM_REDUCE_L1, BSM_REDUCE_VARIANCE /* divisor n - correction */
+  BSM_REDUCE_SUM = 0,
+  BSM_REDUCE_PROD,
+  BSM_REDUCE_MAX,
+  BSM_REDUCE_MIN,
+  BSM_REDUCE_AVG,
+  BSM_REDUCE_ANY,
+  BSM_REDUCE_ALL,
+  BSM_REDUCE_L2 /* sqrt of sum of squares */,
+  BSM_REDUCE_L1,
+  BSM_REDUCE_VARIANCE /* divisor n - correction */
 } bsm_reduce_operation;
 
 typedef enum bsm_matrix_operation {
@@ -160,12 +211,9 @@ BSM_API BSM_NODISCARD bsm_status bsm_network_mark_output(bsm_network *net,
                                                          const char *name);
 /* Input [N, C, spatial...] with 1 to 3 spatial dimensions; kernel weights
  * [out, in / groups, spatial...]. `bias` may be NULL or empty. */
-BSM_API bsm_layer *bsm_network_add_convolution_nd(bsm_network *net,
-                                                  bsm_itensor *input,
-                                                  int64_t out_maps,
-                                                  bsm_dims kernel_size,
-                                                  const bsm_weights *kernel,
-                                                  const bsm_weights *bias);
+BSM_API bsm_layer *bsm_network_add_convolution_nd(
+    bsm_network *net, bsm_itensor *input, int64_t out_maps,
+    bsm_dims kernel_size, const bsm_weights *kernel, const bsm_weights *bias);
 /* Transposed convolution; kernel weights [in, out / groups, spatial...]. */
 BSM_API bsm_layer *bsm_network_add_deconvolution_nd(
     bsm_network *net, bsm_itensor *input, int64_t out_maps,

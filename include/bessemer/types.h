@@ -54,8 +54,7 @@ typedef struct bsm_dims {
 BSM_API const char *bsm_dims_format(char *buffer, bsm_dims dims);
 
 /* The text of `dims`, living until the end of the enclosing block. */
-#define bsm_dims_str(dims) \
-  bsm_dims_format((char[BSM_DIMS_STR_SIZE]){0}, (dims))
+#define bsm_dims_str(dims) bsm_dims_format((char[BSM_DIMS_STR_SIZE]){0}, (dims))
 
 /* An array in the caller's memory. `strides` are in elements; NULL means
  * contiguous (row-major). */

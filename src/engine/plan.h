@@ -25,20 +25,20 @@
 #define BSM_ALIGNMENT 64
 
 /* Step kinds in one list: X(ENUM, number, "text", params member). */
-#define BSM_STEP_KINDS(X)                                  \
-  X(CONVOLUTION, 1, "convolution", convolution)            \
-  X(DECONVOLUTION, 2, "deconvolution", convolution)        \
-  X(POOLING, 3, "pooling", pooling)                        \
+#define BSM_STEP_KINDS(X)                                   \
+  X(CONVOLUTION, 1, "convolution", convolution)             \
+  X(DECONVOLUTION, 2, "deconvolution", convolution)         \
+  X(POOLING, 3, "pooling", pooling)                         \
   X(MATRIX_MULTIPLY, 4, "matrix_multiply", matrix_multiply) \
-  X(ELEMENT_WISE, 5, "element_wise", element_wise)         \
-  X(SOFTMAX, 6, "softmax", softmax)                        \
-  X(NORMALIZATION, 7, "normalization", normalization)      \
-  X(REDUCE, 8, "reduce", reduce)                           \
-  X(TOP_K, 9, "top_k", top_k)                              \
-  X(GATHER, 10, "gather", gather)                          \
-  X(COPY, 11, "copy", copy)                                \
-  X(FILL, 12, "fill", fill)                                \
-  X(PAD, 13, "pad", pad)                                   \
+  X(ELEMENT_WISE, 5, "element_wise", element_wise)          \
+  X(SOFTMAX, 6, "softmax", softmax)                         \
+  X(NORMALIZATION, 7, "normalization", normalization)       \
+  X(REDUCE, 8, "reduce", reduce)                            \
+  X(TOP_K, 9, "top_k", top_k)                               \
+  X(GATHER, 10, "gather", gather)                           \
+  X(COPY, 11, "copy", copy)                                 \
+  X(FILL, 12, "fill", fill)                                 \
+  X(PAD, 13, "pad", pad)                                    \
   X(RESIZE, 14, "resize", resize)
 
 typedef enum bsm_step_kind {
@@ -66,7 +66,7 @@ typedef struct bsm_plan_tensor {
 
 /* out = act(scale * op(...) + bias + residual) */
 typedef struct bsm_step_epilogue {
-  int32_t activation; /* bsm_activation_type */
+  int32_t activation;   /* bsm_activation_type */
   int32_t has_residual; /* the residual is the step's last input */
   double alpha, beta;
 } bsm_step_epilogue;
@@ -94,9 +94,9 @@ typedef struct bsm_step_convolution {
 /* x [N, C, ...]: any strides; fast when C stride is 1. */
 typedef struct bsm_step_pooling {
   bsm_step_window window;
-  int32_t type;            /* bsm_pooling_type */
+  int32_t type; /* bsm_pooling_type */
   int32_t count_excludes_padding;
-  int32_t adaptive;        /* windows from the sizes, PyTorch's rule */
+  int32_t adaptive; /* windows from the sizes, PyTorch's rule */
   int32_t reserved;
   int64_t divisor_override; /* 0: none */
 } bsm_step_pooling;
@@ -228,7 +228,7 @@ typedef struct bsm_plan_step {
   uint32_t inputs[BSM_STEP_MAX_INPUTS];
   uint32_t outputs[BSM_STEP_MAX_OUTPUTS];
   uint32_t weights[BSM_STEP_MAX_WEIGHTS]; /* BSM_NO_WEIGHTS: absent */
-  const bsm_step_params *params; /* the member for `kind` */
+  const bsm_step_params *params;          /* the member for `kind` */
 } bsm_plan_step;
 
 typedef struct bsm_plan_weights {

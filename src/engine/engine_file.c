@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Engine files: header, description, weights. */
+#include "engine/engine_file.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "engine/plan_bytes.h"
+
+typedef struct file_header {
+  char magic[8];
+  uint32_t version, byte_order;
+  uint64_t file_size, description_size, weights_offset, weights_size;
+  uint64_t description_hash, weights_hash;
+} file_header;
+_Static_assert(sizeof(file_header) == 64, "the header is 64 bytes");
+
+static const char magic[8] = {'B', 'S', 'M', 'E', 'N', 'G', 'I', 'N'};
+#define BYTE_ORDER_MARK 0x01020304u
+
+/* Weights are hashed piece by piece, each piece seeding the next. */
+static uint64_t hash_weights(const bsm_plan *plan) {
+  uint64_t hash = 0;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    hash = bsm_hash64(plan->weights[i].data, plan->weights[i].size, hash);
+  }
+  return hash;
+}
+
+static size_t padding_after(uint64_t size) {
+  return (size_t)((BSM_ALIGNMENT - size % BSM_ALIGNMENT) % BSM_ALIGNMENT);
+}
+
+/* Where each of the weights begins in the weights section. */
+static bsm_status place_weights(const bsm_plan *plan, bsm_arena *arena,
+                                uint64_t **offsets, uint64_t *total) {
+  *offsets = BSM_NEW_ARRAY(arena, uint64_t, plan->weights_count + 1u);
+  BSM_TRY_ALLOC(*offsets);
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    (*offsets)[i] = at;
+    at += plan->weights[i].size + padding_after(plan->weights[i].size);
+  }
+  *total = at;
+  return BSM_OK;
+}
+
+static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
+                                   bsm_arena *arena) {
+  static const uint8_t zeros[BSM_ALIGNMENT];
+  uint64_t *offsets;
+  file_header header = {.version = BSM_ENGINE_FORMAT_VERSION,
+                        .byte_order = BYTE_ORDER_MARK};
+  bsm_str description;
+  BSM_TRY(place_weights(plan, arena, &offsets, &header.weights_size));
+  BSM_TRY(bsm_plan_to_bytes(plan, offsets, arena, &description));
+  memcpy(header.magic, magic, sizeof(magic));
+  header.description_size = description.len;
+  header.weights_offset =
+      sizeof(header) + description.len + padding_after(description.len);
+  header.file_size = header.weights_offset + header.weights_size;
+  header.description_hash = bsm_hash64(description.data, description.len, 0);
+  header.weights_hash = hash_weights(plan);
+
+  bsm_file_piece *pieces =
+      BSM_NEW_ARRAY(arena, bsm_file_piece, 3 + 2 * (size_t)plan->weights_count);
+  BSM_TRY_ALLOC(pieces);
+  size_t count = 0;
+  pieces[count++] = (bsm_file_piece){&header, sizeof(header)};
+  pieces[count++] = (bsm_file_piece){description.data, description.len};
+  pieces[count++] = (bsm_file_piece){zeros, padding_after(description.len)};
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    const bsm_plan_weights *w = &plan->weights[i];
+    pieces[count++] = (bsm_file_piece){w->data, (size_t)w->size};
+    pieces[count++] = (bsm_file_piece){zeros, padding_after(w->size)};
+  }
+  return bsm_file_write(path, pieces, count);
+}
+
+bsm_status bsm_engine_file_write(const bsm_plan *plan, const char *path) {
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  bsm_status status = write_with_arena(plan, path, &arena);
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
+static bsm_status check_header(const file_header *h, size_t size) {
+  if (memcmp(h->magic, magic, sizeof(magic)) != 0) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "not an engine: the file does not begin with \"BSMENGIN\"");
+  }
+  if (h->byte_order != BYTE_ORDER_MARK) {
+    return BSM_FAIL(BSM_CORRUPT, "an engine of another byte order");
+  }
+  if (h->version != BSM_ENGINE_FORMAT_VERSION) {
+    return BSM_FAIL(BSM_VERSION,
+                    "the engine has format version %" PRIu32
+                    ", this runtime reads version %u: compile the model again",
+                    h->version, BSM_ENGINE_FORMAT_VERSION);
+  }
+  if (h->file_size != size) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "the engine is %" PRIu64
+                    " bytes by its header, the file "
+                    "has %zu: it is truncated or damaged",
+                    h->file_size, size);
+  }
+  const uint64_t room = size - sizeof(*h);
+  if (h->description_size > room ||
+      h->weights_offset != sizeof(*h) + h->description_size +
+                               padding_after(h->description_size) ||
+      h->weights_offset > size || h->weights_size != size - h->weights_offset) {
+    return BSM_FAIL(BSM_CORRUPT, "the sections of the engine do not add up");
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_file_read(bsm_arena *arena, const void *data, size_t size,
+                                bool check_weights, bsm_plan **out) {
+  *out = NULL;
+  file_header header;
+  if (size < sizeof(header)) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "not an engine: %zu bytes are less than a header", size);
+  }
+  memcpy(&header, data, sizeof(header));
+  BSM_TRY(check_header(&header, size));
+  const uint8_t *bytes = data;
+  const bsm_str description = {(const char *)bytes + sizeof(header),
+                               (size_t)header.description_size};
+  if (bsm_hash64(description.data, description.len, 0) !=
+      header.description_hash) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "the description (bytes %zu to %zu) does not match its "
+                    "checksum: the engine is damaged",
+                    sizeof(header), sizeof(header) + description.len);
+  }
+  bsm_plan *plan;
+  BSM_TRY_NOTE(bsm_plan_from_bytes(description, bytes + header.weights_offset,
+                                   header.weights_size, arena, &plan),
+               "in the engine's description");
+  if (check_weights && hash_weights(plan) != header.weights_hash) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "the weights (bytes %" PRIu64
+                    " to %zu) do not match their "
+                    "checksum: the engine is damaged",
+                    header.weights_offset, size);
+  }
+  BSM_TRY(bsm_plan_verify(plan));
+  *out = plan;
+  return BSM_OK;
+}

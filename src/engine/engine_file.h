@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine file.
+ *
+ *   offset  size  field (little-endian)
+ *        0     8  magic "BSMENGIN"
+ *        8     4  format version
+ *       12     4  byte-order mark 0x01020304
+ *       16     8  size of the whole file
+ *       24     8  size of the description that follows the header
+ *       32     8  offset of the weights, a multiple of 64
+ *       40     8  size of the weights
+ *       48     8  hash of the description
+ *       56     8  hash of the weights
+ *       64        description: bindings, tensors, steps, tables (plan_bytes)
+ *        …        weights, each at a multiple of 64
+ *
+ * The header itself is covered by its redundancy: every field is checked
+ * against the file. A description is a plain sequence of integers, doubles and
+ * counted strings; nothing in it is an address or code. */
+#ifndef BSM_ENGINE_ENGINE_FILE_H_
+#define BSM_ENGINE_ENGINE_FILE_H_
+
+#include "engine/plan.h"
+
+#define BSM_ENGINE_FORMAT_VERSION 1u
+
+/* Writes the plan as an engine file; it appears whole or not at all. */
+BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,
+                                               const char *path);
+
+/* Reads an engine from memory into `arena`. Weights stay in `data`, which must
+ * be aligned to BSM_ALIGNMENT and outlive the plan. `check_weights`: verify
+ * their hash. The result has passed bsm_plan_verify. */
+BSM_NODISCARD bsm_status bsm_engine_file_read(bsm_arena *arena,
+                                              const void *data, size_t size,
+                                              bool check_weights,
+                                              bsm_plan **out);
+
+#endif /* BSM_ENGINE_ENGINE_FILE_H_ */

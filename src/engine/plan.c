@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans: names of kinds, extents of tensors, the text dump. */
+#include "engine/plan.h"
+
+#include <inttypes.h>
+
+#include "base/checked.h"
+
+const char *bsm_step_kind_name(bsm_step_kind kind) {
+  switch (kind) {
+#define X(name, number, text, member) \
+  case BSM_STEP_##name:               \
+    return text;
+    BSM_STEP_KINDS(X)
+#undef X
+  }
+  return NULL;
+}
+
+size_t bsm_step_params_size(bsm_step_kind kind) {
+  static const bsm_step_params *const none = NULL;
+  switch (kind) {
+#define X(name, number, text, member) \
+  case BSM_STEP_##name:               \
+    return sizeof(none->member);
+    BSM_STEP_KINDS(X)
+#undef X
+  }
+  return 0;
+}
+
+bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out) {
+  const size_t item = bsm_dtype_size(tensor->dtype);
+  int64_t last = 0;
+  for (int32_t i = 0; i < tensor->dims.rank; i++) {
+    const int64_t size = tensor->dims.d[i];
+    int64_t reach;
+    if (size < 0 || tensor->strides[i] < 0) return false;
+    if (size == 0) {
+      *out = 0;
+      return true;
+    }
+    if (!bsm_i64_mul(size - 1, tensor->strides[i], &reach) ||
+        !bsm_i64_add(last, reach, &last)) {
+      return false;
+    }
+  }
+  int64_t bytes;
+  if (!bsm_i64_add(last, 1, &last) ||
+      !bsm_i64_mul(last, (int64_t)item, &bytes)) {
+    return false;
+  }
+  *out = (uint64_t)bytes;
+  return true;
+}
+
+static const char *region_name(bsm_region region) {
+  switch (region) {
+    case BSM_REGION_INPUT:
+      return "input";
+    case BSM_REGION_OUTPUT:
+      return "output";
+    case BSM_REGION_WORKSPACE:
+      return "workspace";
+    case BSM_REGION_WEIGHTS:
+      return "weights";
+  }
+  return "?";
+}
+
+static void print_tensor(bsm_text *text, const bsm_plan *plan, uint32_t id) {
+  const bsm_plan_tensor *t = &plan->tensors[id];
+  bsm_text_printf(text, "  t%" PRIu32 ": %s%s strides [", id,
+                  bsm_dtype_name(t->dtype), bsm_dims_str(t->dims));
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    bsm_text_printf(text, "%s%" PRId64, i ? ", " : "", t->strides[i]);
+  }
+  bsm_text_printf(text, "] %s", region_name(t->region));
+  if (t->region == BSM_REGION_INPUT || t->region == BSM_REGION_OUTPUT) {
+    bsm_text_printf(text, " %" PRIu32, t->index);
+  }
+  bsm_text_printf(text, " +%" PRIu64, t->offset);
+  if (t->name[0]) bsm_text_printf(text, "  # %s", t->name);
+  bsm_text_puts(text, "\n");
+}
+
+static void print_ids(bsm_text *text, const uint32_t *ids, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    bsm_text_printf(text, "%st%" PRIu32, i ? ", " : "", ids[i]);
+  }
+}
+
+static void print_step(bsm_text *text, const bsm_plan *plan, uint32_t index) {
+  const bsm_plan_step *step = &plan->steps[index];
+  bsm_text_printf(text, "  s%" PRIu32 ": ", index);
+  print_ids(text, step->outputs, step->output_count);
+  const char *kind = bsm_step_kind_name(step->kind);
+  bsm_text_printf(text, " = %s(", kind ? kind : "?");
+  print_ids(text, step->inputs, step->input_count);
+  bsm_text_puts(text, ")");
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
+    if (step->weights[i] != BSM_NO_WEIGHTS) {
+      bsm_text_printf(text, " w%" PRIu32 " (%" PRIu64 " bytes)",
+                      step->weights[i], plan->weights[step->weights[i]].size);
+    }
+  }
+  if (step->tactic[0]) bsm_text_printf(text, " tactic %s", step->tactic);
+  if (step->name[0]) bsm_text_printf(text, "  # %s", step->name);
+  bsm_text_puts(text, "\n");
+}
+
+void bsm_plan_print(bsm_text *text, const bsm_plan *plan) {
+  uint64_t weights = 0;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    weights += plan->weights[i].size;
+  }
+  bsm_text_printf(text,
+                  "plan: %" PRIu32 " steps, %" PRIu32 " tensors, %" PRIu64
+                  " bytes of weights, %" PRIu64 " bytes of workspace\n",
+                  plan->step_count, plan->tensor_count, weights,
+                  plan->workspace_size);
+  for (uint32_t i = 0; i < plan->metadata_count; i++) {
+    bsm_text_printf(text, "  %s: %s\n", plan->metadata[i].key,
+                    plan->metadata[i].value);
+  }
+  bsm_text_puts(text, "inputs:\n");
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    bsm_text_printf(text, "  %s = t%" PRIu32 "\n", plan->inputs[i].name,
+                    plan->inputs[i].tensor);
+  }
+  bsm_text_puts(text, "outputs:\n");
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    bsm_text_printf(text, "  %s = t%" PRIu32 "\n", plan->outputs[i].name,
+                    plan->outputs[i].tensor);
+  }
+  bsm_text_puts(text, "tensors:\n");
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    print_tensor(text, plan, i);
+  }
+  bsm_text_puts(text, "steps:\n");
+  for (uint32_t i = 0; i < plan->step_count; i++) print_step(text, plan, i);
+}

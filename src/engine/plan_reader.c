@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes -> plan. Nothing is believed: a count is compared with the bytes that
+ * are left before anything is allocated for it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "engine/plan_bytes.h"
+
+typedef struct reader {
+  const uint8_t *data;
+  size_t size, at;
+  bsm_arena *arena;
+} reader;
+
+static bsm_status truncated(const reader *r, const char *what) {
+  return BSM_FAIL(BSM_CORRUPT,
+                  "the description ends inside %s at byte %zu of %zu", what,
+                  r->at, r->size);
+}
+
+static bsm_status get(reader *r, void *out, size_t size, const char *what) {
+  if (size > r->size - r->at) return truncated(r, what);
+  memcpy(out, r->data + r->at, size);
+  r->at += size;
+  return BSM_OK;
+}
+
+static bsm_status get_u32(reader *r, uint32_t *out, const char *what) {
+  return get(r, out, sizeof(*out), what);
+}
+
+static bsm_status get_u64(reader *r, uint64_t *out, const char *what) {
+  return get(r, out, sizeof(*out), what);
+}
+
+/* A count of records that take at least `min_bytes` each. */
+static bsm_status get_count(reader *r, uint32_t *out, size_t min_bytes,
+                            const char *what) {
+  BSM_TRY(get_u32(r, out, what));
+  if (*out > (r->size - r->at) / min_bytes) {
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " %s do not fit at byte %zu", *out,
+                    what, r->at);
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_string(reader *r, const char **out, const char *what) {
+  uint32_t length;
+  BSM_TRY(get_count(r, &length, 1, what));
+  if (memchr(r->data + r->at, 0, length)) {
+    return BSM_FAIL(BSM_CORRUPT, "a NUL byte inside %s at byte %zu", what,
+                    r->at);
+  }
+  *out = bsm_arena_strndup(r->arena, (const char *)r->data + r->at, length);
+  BSM_TRY_ALLOC(*out);
+  r->at += length;
+  return BSM_OK;
+}
+
+static bsm_status get_bindings(reader *r, bsm_plan_binding **out,
+                               uint32_t *count, const char *what) {
+  BSM_TRY(get_count(r, count, 8, what));
+  *out = BSM_NEW_ARRAY(r->arena, bsm_plan_binding, *count);
+  BSM_TRY_ALLOC(*out);
+  for (uint32_t i = 0; i < *count; i++) {
+    BSM_TRY(get_string(r, &(*out)[i].name, what));
+    BSM_TRY(get_u32(r, &(*out)[i].tensor, what));
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_tensor(reader *r, bsm_plan_tensor *t) {
+  uint32_t dtype, rank, region;
+  BSM_TRY(get_string(r, &t->name, "a tensor"));
+  BSM_TRY(get_u32(r, &dtype, "a tensor"));
+  BSM_TRY(get_u32(r, &rank, "a tensor"));
+  if (rank > BSM_MAX_RANK || dtype > BSM_DTYPE_UNDEFINED) {
+    return BSM_FAIL(BSM_CORRUPT, "rank %" PRIu32 ", dtype %" PRIu32, rank,
+                    dtype);
+  }
+  t->dtype = (bsm_dtype)dtype;
+  t->dims.rank = (int32_t)rank;
+  for (uint32_t i = 0; i < rank; i++) {
+    BSM_TRY(get(r, &t->dims.d[i], sizeof(int64_t), "a tensor"));
+    BSM_TRY(get(r, &t->strides[i], sizeof(int64_t), "a tensor"));
+  }
+  BSM_TRY(get_u32(r, &region, "a tensor"));
+  if (region > BSM_REGION_WEIGHTS) {
+    return BSM_FAIL(BSM_CORRUPT, "region %" PRIu32, region);
+  }
+  t->region = (bsm_region)region;
+  BSM_TRY(get_u32(r, &t->index, "a tensor"));
+  return get_u64(r, &t->offset, "a tensor");
+}
+
+static bsm_status get_params(reader *r, bsm_plan_step *step) {
+  uint32_t stored;
+  BSM_TRY(get_count(r, &stored, 1, "parameters"));
+  const size_t full = bsm_step_params_size(step->kind);
+  const size_t fixed = step->kind == BSM_STEP_ELEMENT_WISE
+                           ? offsetof(bsm_step_element_wise, program)
+                           : full;
+  if (stored < fixed || stored > full) {
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " bytes of parameters", stored);
+  }
+  bsm_step_params *params =
+      bsm_arena_alloc(r->arena, full, _Alignof(bsm_step_params));
+  BSM_TRY_ALLOC(params);
+  BSM_TRY(get(r, params, stored, "parameters"));
+  if (step->kind == BSM_STEP_ELEMENT_WISE) {
+    const int32_t count = params->element_wise.instruction_count;
+    if (count < 0 || count > BSM_EW_MAX_INSTRUCTIONS ||
+        stored !=
+            fixed + (size_t)count * sizeof(params->element_wise.program[0])) {
+      return BSM_FAIL(BSM_CORRUPT,
+                      "%" PRId32 " instructions in %" PRIu32
+                      " bytes of parameters",
+                      count, stored);
+    }
+  }
+  step->params = params;
+  return BSM_OK;
+}
+
+static bsm_status get_step(reader *r, bsm_plan_step *step) {
+  uint32_t kind;
+  BSM_TRY(get_u32(r, &kind, "a step"));
+  if (kind > INT32_MAX || !bsm_step_kind_name((bsm_step_kind)kind)) {
+    return BSM_FAIL(BSM_CORRUPT, "unknown kind %" PRIu32, kind);
+  }
+  step->kind = (bsm_step_kind)kind;
+  BSM_TRY(get_string(r, &step->name, "a step"));
+  BSM_TRY(get_string(r, &step->tactic, "a step"));
+  BSM_TRY(get_u32(r, &step->input_count, "a step"));
+  BSM_TRY(get_u32(r, &step->output_count, "a step"));
+  if (step->input_count > BSM_STEP_MAX_INPUTS ||
+      step->output_count > BSM_STEP_MAX_OUTPUTS) {
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " inputs and %" PRIu32 " outputs",
+                    step->input_count, step->output_count);
+  }
+  BSM_TRY(get(r, step->inputs, step->input_count * sizeof(uint32_t), "a step"));
+  BSM_TRY(
+      get(r, step->outputs, step->output_count * sizeof(uint32_t), "a step"));
+  BSM_TRY(get(r, step->weights, sizeof(step->weights), "a step"));
+  return get_params(r, step);
+}
+
+static bsm_status get_weights(reader *r, const uint8_t *weights, uint64_t size,
+                              bsm_plan *plan) {
+  BSM_TRY(get_count(r, &plan->weights_count, 16, "weights"));
+  plan->weights =
+      BSM_NEW_ARRAY(r->arena, bsm_plan_weights, plan->weights_count);
+  BSM_TRY_ALLOC(plan->weights);
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    uint64_t offset;
+    bsm_plan_weights *w = &plan->weights[i];
+    BSM_TRY(get_u64(r, &offset, "weights"));
+    BSM_TRY(get_u64(r, &w->size, "weights"));
+    if (offset % BSM_ALIGNMENT != 0 || w->size > size ||
+        offset > size - w->size) {
+      return BSM_FAIL(BSM_CORRUPT,
+                      "weights %" PRIu32 ": %" PRIu64
+                      " bytes at offset %" PRIu64 " of %" PRIu64,
+                      i, w->size, offset, size);
+    }
+    w->data = weights + offset;
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_metadata(reader *r, bsm_plan *plan) {
+  BSM_TRY(get_count(r, &plan->metadata_count, 8, "metadata"));
+  plan->metadata =
+      BSM_NEW_ARRAY(r->arena, bsm_plan_metadata, plan->metadata_count);
+  BSM_TRY_ALLOC(plan->metadata);
+  for (uint32_t i = 0; i < plan->metadata_count; i++) {
+    BSM_TRY(get_string(r, &plan->metadata[i].key, "metadata"));
+    BSM_TRY(get_string(r, &plan->metadata[i].value, "metadata"));
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_tensors(reader *r, bsm_plan *plan) {
+  BSM_TRY(get_count(r, &plan->tensor_count, 28, "tensors"));
+  plan->tensors = BSM_NEW_ARRAY(r->arena, bsm_plan_tensor, plan->tensor_count);
+  BSM_TRY_ALLOC(plan->tensors);
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    BSM_TRY_NOTE(get_tensor(r, &plan->tensors[i]), "in tensor %" PRIu32, i);
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_steps(reader *r, bsm_plan *plan) {
+  BSM_TRY(get_count(r, &plan->step_count, 32, "steps"));
+  plan->steps = BSM_NEW_ARRAY(r->arena, bsm_plan_step, plan->step_count);
+  BSM_TRY_ALLOC(plan->steps);
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    BSM_TRY_NOTE(get_step(r, &plan->steps[i]), "in step %" PRIu32, i);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
+                               uint64_t weights_size, bsm_arena *arena,
+                               bsm_plan **out) {
+  reader r = {(const uint8_t *)bytes.data, bytes.len, 0, arena};
+  *out = NULL;
+  bsm_plan *plan = BSM_NEW(arena, bsm_plan);
+  BSM_TRY_ALLOC(plan);
+  BSM_TRY(get_u64(&r, &plan->workspace_size, "the workspace size"));
+  BSM_TRY(get_metadata(&r, plan));
+  BSM_TRY(get_weights(&r, weights, weights_size, plan));
+  BSM_TRY(get_tensors(&r, plan));
+  BSM_TRY(get_bindings(&r, &plan->inputs, &plan->input_count, "inputs"));
+  BSM_TRY(get_bindings(&r, &plan->outputs, &plan->output_count, "outputs"));
+  BSM_TRY(get_steps(&r, plan));
+  if (r.at != r.size) {
+    return BSM_FAIL(BSM_CORRUPT, "%zu bytes too many after the steps",
+                    r.size - r.at);
+  }
+  *out = plan;
+  return BSM_OK;
+}

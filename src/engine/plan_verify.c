@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks a plan whose bytes may be hostile: after it, every index is in range
+ * and every tensor lies inside its region. What the parameters mean is for the
+ * backend to check. */
+#include <inttypes.h>
+
+#include "base/checked.h"
+#include "engine/plan.h"
+
+static bool dtype_known(bsm_dtype dtype) {
+  return bsm_dtype_size(dtype) != 0;
+}
+
+/* The size in bytes of the contiguous buffer of a binding's tensor. */
+static bsm_status verify_binding(const bsm_plan *plan,
+                                 const bsm_plan_binding *binding,
+                                 bsm_region region, uint32_t index) {
+  const char *what = region == BSM_REGION_INPUT ? "input" : "output";
+  if (binding->tensor >= plan->tensor_count) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "%s %" PRIu32 " names tensor %" PRIu32 " of %" PRIu32, what,
+                    index, binding->tensor, plan->tensor_count);
+  }
+  const bsm_plan_tensor *t = &plan->tensors[binding->tensor];
+  if (t->region != region || t->index != index || t->offset != 0) {
+    return BSM_FAIL(BSM_CORRUPT, "%s %" PRIu32 " is not its tensor's place",
+                    what, index);
+  }
+  int64_t expected = 1;
+  for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
+    const int64_t size = t->dims.d[i] < 1 ? 1 : t->dims.d[i];
+    if (t->strides[i] != expected) {
+      return BSM_FAIL(BSM_CORRUPT, "%s %" PRIu32 " is not contiguous", what,
+                      index);
+    }
+    if (!bsm_i64_mul(expected, size, &expected)) {
+      return BSM_FAIL(BSM_CORRUPT, "%s %" PRIu32 " is too large", what, index);
+    }
+  }
+  return BSM_OK;
+}
+
+/* The bytes of the region's buffer that tensor `t` lies in. */
+static bsm_status region_size(const bsm_plan *plan, const bsm_plan_tensor *t,
+                              uint64_t *out) {
+  switch (t->region) {
+    case BSM_REGION_WORKSPACE:
+      *out = plan->workspace_size;
+      return BSM_OK;
+    case BSM_REGION_WEIGHTS:
+      if (t->index >= plan->weights_count) break;
+      *out = plan->weights[t->index].size;
+      return BSM_OK;
+    case BSM_REGION_INPUT:
+    case BSM_REGION_OUTPUT: {
+      const bool input = t->region == BSM_REGION_INPUT;
+      const uint32_t count = input ? plan->input_count : plan->output_count;
+      if (t->index >= count) break;
+      const bsm_plan_binding *b =
+          input ? &plan->inputs[t->index] : &plan->outputs[t->index];
+      if (b->tensor >= plan->tensor_count ||
+          !bsm_plan_tensor_extent(&plan->tensors[b->tensor], out)) {
+        break;
+      }
+      return BSM_OK;
+    }
+  }
+  return BSM_FAIL(BSM_CORRUPT, "region %d has no buffer %" PRIu32,
+                  (int)t->region, t->index);
+}
+
+static bsm_status verify_tensor(const bsm_plan *plan, uint32_t id) {
+  const bsm_plan_tensor *t = &plan->tensors[id];
+  if (!dtype_known(t->dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "unknown dtype %d", (int)t->dtype);
+  }
+  if (t->dims.rank < 0 || t->dims.rank > BSM_MAX_RANK) {
+    return BSM_FAIL(BSM_CORRUPT, "rank %" PRId32, t->dims.rank);
+  }
+  uint64_t extent, size;
+  int64_t numel = 1;
+  bool empty = false;
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    if (t->dims.d[i] == 0) empty = true;
+  }
+  for (int32_t i = 0; i < t->dims.rank && !empty; i++) {
+    if (!bsm_i64_mul(numel, t->dims.d[i], &numel)) {
+      return BSM_FAIL(BSM_CORRUPT, "element count overflows");
+    }
+  }
+  if (numel > INT64_MAX / 16) {
+    return BSM_FAIL(BSM_CORRUPT, "element count %" PRId64, numel);
+  }
+  if (!bsm_plan_tensor_extent(t, &extent)) {
+    return BSM_FAIL(BSM_CORRUPT, "sizes or strides are negative or overflow");
+  }
+  BSM_TRY(region_size(plan, t, &size));
+  if (t->offset % bsm_dtype_size(t->dtype) != 0) {
+    return BSM_FAIL(BSM_CORRUPT, "offset %" PRIu64 " is misaligned", t->offset);
+  }
+  if (extent > size || t->offset > size - extent) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "%" PRIu64 " bytes at offset %" PRIu64
+                    " leave a buffer of %" PRIu64 " bytes",
+                    extent, t->offset, size);
+  }
+  return BSM_OK;
+}
+
+static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
+  if (!bsm_step_kind_name(step->kind)) {
+    return BSM_FAIL(BSM_CORRUPT, "unknown kind %d", (int)step->kind);
+  }
+  if (step->input_count > BSM_STEP_MAX_INPUTS || step->output_count < 1 ||
+      step->output_count > BSM_STEP_MAX_OUTPUTS) {
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " inputs and %" PRIu32 " outputs",
+                    step->input_count, step->output_count);
+  }
+  for (uint32_t i = 0; i < step->input_count; i++) {
+    if (step->inputs[i] >= plan->tensor_count) {
+      return BSM_FAIL(BSM_CORRUPT, "input tensor %" PRIu32 " of %" PRIu32,
+                      step->inputs[i], plan->tensor_count);
+    }
+  }
+  for (uint32_t i = 0; i < step->output_count; i++) {
+    if (step->outputs[i] >= plan->tensor_count) {
+      return BSM_FAIL(BSM_CORRUPT, "output tensor %" PRIu32 " of %" PRIu32,
+                      step->outputs[i], plan->tensor_count);
+    }
+    const bsm_plan_tensor *t = &plan->tensors[step->outputs[i]];
+    if (t->region == BSM_REGION_WEIGHTS || t->region == BSM_REGION_INPUT) {
+      return BSM_FAIL(BSM_CORRUPT, "writes to a read-only tensor");
+    }
+  }
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
+    if (step->weights[i] != BSM_NO_WEIGHTS &&
+        step->weights[i] >= plan->weights_count) {
+      return BSM_FAIL(BSM_CORRUPT, "weights %" PRIu32 " of %" PRIu32,
+                      step->weights[i], plan->weights_count);
+    }
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_plan_verify(const bsm_plan *plan) {
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    BSM_TRY(verify_binding(plan, &plan->inputs[i], BSM_REGION_INPUT, i));
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(verify_binding(plan, &plan->outputs[i], BSM_REGION_OUTPUT, i));
+  }
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    BSM_TRY_NOTE(verify_tensor(plan, i), "in tensor %" PRIu32 " of the plan",
+                 i);
+  }
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    BSM_TRY_NOTE(verify_step(plan, &plan->steps[i]),
+                 "in step %" PRIu32 " of the plan (%s)", i,
+                 plan->steps[i].name);
+  }
+  return BSM_OK;
+}
