@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every table of ops/, once. */
+TABLE(unary)

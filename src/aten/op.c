@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library index, and calls with checked arguments. */
+#include "aten/op.h"
+
+#include "base/hash.h"
+
+#define TABLE(name) extern const bsm_aten_table bsm_aten_ops_##name;
+#include "aten/aten_tables.inl"
+#undef TABLE
+
+static const bsm_aten_table *const tables[] = {
+#define TABLE(name) &bsm_aten_ops_##name,
+#include "aten/aten_tables.inl"
+#undef TABLE
+};
+enum { TABLE_COUNT = sizeof(tables) / sizeof(tables[0]) };
+
+struct bsm_aten_library {
+  const bsm_aten_op **ops; /* in table order */
+  size_t count;
+  const bsm_aten_op **slots; /* open addressing, by qualified name */
+  size_t mask;
+};
+
+static bsm_str qualified_name(const bsm_aten_op *op) {
+  return (bsm_str){op->schema, strcspn(op->schema, "(")};
+}
+
+static size_t find_slot(const bsm_aten_library *lib, bsm_str name) {
+  size_t i = (size_t)bsm_hash64(name.data, name.len, 0) & lib->mask;
+  while (lib->slots[i] && !bsm_str_eq(qualified_name(lib->slots[i]), name)) {
+    i = (i + 1) & lib->mask;
+  }
+  return i;
+}
+
+bsm_status bsm_aten_library_create(bsm_arena *arena, bsm_aten_library **out) {
+  bsm_aten_library *lib = BSM_NEW(arena, bsm_aten_library);
+  BSM_TRY_ALLOC(lib);
+  size_t total = 0;
+  for (size_t t = 0; t < TABLE_COUNT; t++) total += tables[t]->count;
+  size_t slots = 16;
+  while (slots < total * 2) slots *= 2;
+  lib->mask = slots - 1;
+  lib->ops = BSM_NEW_ARRAY(arena, const bsm_aten_op *, total);
+  lib->slots = BSM_NEW_ARRAY(arena, const bsm_aten_op *, slots);
+  BSM_TRY_ALLOC(lib->ops);
+  BSM_TRY_ALLOC(lib->slots);
+  for (size_t t = 0; t < TABLE_COUNT; t++) {
+    for (size_t i = 0; i < tables[t]->count; i++) {
+      const bsm_aten_op *op = &tables[t]->ops[i];
+      const size_t slot = find_slot(lib, qualified_name(op));
+      if (lib->slots[slot]) {
+        return BSM_FAIL(BSM_INTERNAL, "two rows for %s", op->schema);
+      }
+      lib->slots[slot] = op;
+      lib->ops[lib->count++] = op;
+    }
+  }
+  *out = lib;
+  return BSM_OK;
+}
+
+const bsm_aten_op *bsm_aten_find(const bsm_aten_library *library,
+                                 bsm_str name) {
+  return library->slots[find_slot(library, name)];
+}
+
+size_t bsm_aten_library_count(const bsm_aten_library *library) {
+  return library->count;
+}
+
+const bsm_aten_op *bsm_aten_library_at(const bsm_aten_library *library,
+                                       size_t index) {
+  return library->ops[index];
+}
+
+/* ---- argument checks ----
+ *
+ * Ops unwrap their args without looking at tags, so a call checks them against
+ * the schema first. The schema is scanned again for each call: it is short, and
+ * nothing has to be kept. */
+
+typedef enum arg_kind {
+  KIND_ANY, /* a type variable, an object, ...: the op itself looks */
+  KIND_TENSOR,
+  KIND_INT,
+  KIND_FLOAT,
+  KIND_BOOL,
+  KIND_SCALAR,
+  KIND_STR,
+  KIND_DEVICE,
+  KIND_DICT,
+  KIND_TUPLE
+} arg_kind;
+
+typedef struct arg_type {
+  arg_kind kind;
+  bool optional;      /* the type itself */
+  bool is_list;       /* of `kind` */
+  bool list_optional; /* the list may be None */
+} arg_type;
+
+static arg_kind kind_of(bsm_str name) {
+  static const struct {
+    const char *name;
+    arg_kind kind;
+  } kinds[] = {{"Tensor", KIND_TENSOR}, {"int", KIND_INT},
+               {"SymInt", KIND_INT},    {"ScalarType", KIND_INT},
+               {"Layout", KIND_INT},    {"MemoryFormat", KIND_INT},
+               {"float", KIND_FLOAT},   {"bool", KIND_BOOL},
+               {"Scalar", KIND_SCALAR}, {"number", KIND_SCALAR},
+               {"str", KIND_STR},       {"Device", KIND_DEVICE},
+               {"Dict", KIND_DICT}};
+  for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    if (bsm_str_eq(name, bsm_str_of(kinds[i].name))) return kinds[i].kind;
+  }
+  return KIND_ANY;
+}
+
+static const char *skip_parens(const char *p) {
+  int depth = 0;
+  do {
+    if (*p == '(') depth++;
+    if (*p == ')') depth--;
+    p++;
+  } while (*p && depth > 0);
+  return p;
+}
+
+/* Reads one type, such as "int[2]?" or "Tensor(a!)[]"; returns its end. */
+static const char *scan_type(const char *p, arg_type *type) {
+  *type = (arg_type){KIND_ANY, false, false, false};
+  if (*p == '(') {
+    type->kind = KIND_TUPLE;
+    p = skip_parens(p);
+  } else {
+    const size_t n = strcspn(p, "([? ,)");
+    type->kind = kind_of((bsm_str){p, n});
+    p += n;
+    if (type->kind == KIND_DICT || (type->kind == KIND_ANY && *p == '(')) {
+      if (*p == '(') p = skip_parens(p);
+    }
+  }
+  for (;; p++) {
+    if (*p == '(') {
+      p = skip_parens(p) - 1; /* an alias */
+    } else if (*p == '?') {
+      if (type->is_list) {
+        type->list_optional = true;
+      } else {
+        type->optional = true;
+      }
+    } else if (*p == '[') {
+      if (type->is_list) type->kind = KIND_ANY; /* a list of lists */
+      type->is_list = true;
+      p += strcspn(p, "]");
+    } else {
+      return p;
+    }
+    if (!*p) return p;
+  }
+}
+
+static bool tag_fits(const arg_type *type, const bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_NONE && type->optional) return true;
+  switch (type->kind) {
+    case KIND_ANY:
+      return true;
+    case KIND_TENSOR:
+      return v->tag == BSM_IVALUE_TENSOR && v->u.tensor;
+    case KIND_INT:
+      return v->tag == BSM_IVALUE_INT || v->tag == BSM_IVALUE_BOOL;
+    case KIND_FLOAT:
+      return v->tag == BSM_IVALUE_DOUBLE || v->tag == BSM_IVALUE_INT;
+    case KIND_BOOL:
+      return v->tag == BSM_IVALUE_BOOL || v->tag == BSM_IVALUE_INT;
+    case KIND_SCALAR:
+      return v->tag == BSM_IVALUE_INT || v->tag == BSM_IVALUE_DOUBLE ||
+             v->tag == BSM_IVALUE_BOOL;
+    case KIND_STR:
+      return v->tag == BSM_IVALUE_STRING;
+    case KIND_DEVICE:
+      return v->tag == BSM_IVALUE_DEVICE;
+    case KIND_DICT:
+      return v->tag == BSM_IVALUE_DICT;
+    case KIND_TUPLE:
+      return v->tag == BSM_IVALUE_TUPLE;
+  }
+  return false;
+}
+
+/* Sets *meta when there is a meta tensor inside. */
+static bool arg_fits(const arg_type *type, const bsm_ivalue *v, bool *meta) {
+  if (v->tag == BSM_IVALUE_TENSOR && v->u.tensor &&
+      bsm_tensor_is_meta(v->u.tensor)) {
+    *meta = true;
+  }
+  if (v->tag == BSM_IVALUE_LIST) {
+    for (size_t i = 0; i < v->u.list->len; i++) {
+      const bsm_ivalue *item = &v->u.list->items[i];
+      if (item->tag == BSM_IVALUE_TENSOR && item->u.tensor &&
+          bsm_tensor_is_meta(item->u.tensor)) {
+        *meta = true;
+      }
+    }
+  }
+  if (!type->is_list) return tag_fits(type, v);
+  if (v->tag == BSM_IVALUE_NONE) return type->list_optional;
+  if (v->tag != BSM_IVALUE_LIST) return false;
+  for (size_t i = 0; i < v->u.list->len; i++) {
+    if (!tag_fits(type, &v->u.list->items[i])) return false;
+  }
+  return true;
+}
+
+/* Type-checks the args, and stops at the return arrow: *end is there. */
+static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
+                             size_t n_args, bool *meta, const char **end) {
+  const char *p = strchr(op->schema, '(');
+  if (!p) return BSM_FAIL(BSM_INTERNAL, "bad schema");
+  size_t i = 0;
+  bool varargs = false;
+  p++;
+  while (*p && *p != ')') {
+    p += strspn(p, " ,");
+    if (p[0] == '*' && p[1] == ',') {
+      p++;
+      continue;
+    }
+    if (strncmp(p, "...", 3) == 0) {
+      varargs = true;
+      p += 3;
+      continue;
+    }
+    arg_type type;
+    p = scan_type(p, &type);
+    if (i >= n_args) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT, "missing argument %zu", i);
+    }
+    if (!arg_fits(&type, &args[i], meta)) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "argument %zu has a value of the wrong type (%s)", i,
+                      bsm_iv_tag_name(args[i].tag));
+    }
+    i++;
+    /* The name and the default, which may hold lists and strings. */
+    int depth = 0;
+    while (*p && (depth > 0 || (*p != ',' && *p != ')'))) {
+      if (*p == '[') depth++;
+      if (*p == ']') depth--;
+      if (*p == '"') p += 1 + strcspn(p + 1, "\"");
+      if (*p) p++;
+    }
+  }
+  if (i < n_args && !varargs) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%zu arguments, expected %zu", n_args,
+                    i);
+  }
+  for (; i < n_args; i++) {
+    const arg_type any = {KIND_ANY, true, false, false};
+    (void)arg_fits(&any, &args[i], meta);
+  }
+  *end = p;
+  return BSM_OK;
+}
+
+/* The number of values behind "->"; -1 when it varies. */
+static int return_count(const char *p) {
+  p = strstr(p, "->");
+  if (!p) return 0;
+  p += 2;
+  p += strspn(p, " ");
+  if (*p != '(') return 1;
+  int depth = 0, count = 0;
+  for (p++; *p && (depth > 0 || *p != ')'); p++) {
+    if (strncmp(p, "...", 3) == 0) return -1;
+    if (count == 0 && *p != ' ') count = 1;
+    if (*p == '(' || *p == '[') depth++;
+    if (*p == ')' || *p == ']') depth--;
+    if (*p == ',' && depth == 0) count++;
+  }
+  /* "(Tensor, Tensor)[]" is one list of tuples. */
+  if (*p == ')' && p[1] == '[') return 1;
+  return count;
+}
+
+bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
+                         const bsm_ivalue *args, size_t n_args,
+                         bsm_ivalue *outs, size_t n_outs) {
+  bool meta = false;
+  const char *end = NULL;
+  BSM_TRY_NOTE(check_args(op, args, n_args, &meta, &end), "in %s", op->schema);
+  const int returns = return_count(end);
+  if (returns >= 0 && (size_t)returns != n_outs) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "%zu results asked of an op with %d, in %s", n_outs,
+                    returns, op->schema);
+  }
+  for (size_t i = 0; i < n_outs; i++) outs[i] = bsm_iv_none();
+  cx->meta = meta;
+  bsm_status st = op->fn(cx, args, outs, op);
+  if (st) {
+    const bsm_str name = qualified_name(op);
+    return bsm_status_note(st, "in %.*s", (int)name.len, name.data);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype, bsm_dims sizes,
+                      bsm_tensor **out) {
+  int64_t n;
+  if (!cx->meta && cx->max_tensor_bytes > 0 && bsm_dims_numel(sizes, &n) &&
+      (uint64_t)n > cx->max_tensor_bytes / (bsm_dtype_size(dtype) + 1)) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "a tensor of shape %s exceeds the limit of %zu bytes",
+                    bsm_dims_str(sizes), cx->max_tensor_bytes);
+  }
+  return bsm_tensor_new(cx->arena, dtype, sizes, cx->meta, out);
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unary elementwise ops without parameters: exp, floor, isnan, ... */
+#include "aten/op_kit.h"
+
+#define F64(fn, expr)                                            \
+  static void fn(double *out, const double *const *in, size_t n, \
+                 const void *params) {                           \
+    (void)params;                                                \
+    for (size_t k = 0; k < n; k++) {                             \
+      const double x = in[0][k];                                 \
+      out[k] = (expr);                                           \
+    }                                                            \
+  }
+#define I64(fn, expr)                                              \
+  static void fn(int64_t *out, const int64_t *const *in, size_t n, \
+                 const void *params) {                             \
+    (void)params;                                                  \
+    for (size_t k = 0; k < n; k++) {                               \
+      const int64_t x = in[0][k];                                  \
+      (void)x;                                                     \
+      out[k] = (expr);                                             \
+    }                                                              \
+  }
+
+/* Inverse of erf: a rational start (Giles) and two Newton steps. */
+static double erfinv(double x) {
+  if (!(x > -1.0 && x < 1.0)) {
+    return x == 1.0 ? INFINITY : x == -1.0 ? -INFINITY : NAN;
+  }
+  const double w = -log((1.0 - x) * (1.0 + x));
+  double y;
+  if (w < 5.0) {
+    const double v = w - 2.5;
+    y = 1.50140941 +
+        v * (0.246640727 +
+             v * (-0.00417768164 + v * (-0.00125372503 + v * 0.00021858087)));
+  } else {
+    const double v = sqrt(w) - 3.0;
+    y = 2.83297682 + v * (1.00167406 + v * (0.00943887047 + v * -0.0076224613));
+  }
+  y *= x;
+  for (int i = 0; i < 3; i++) {
+    y -= (erf(y) - x) / (1.1283791670955126 * exp(-y * y));
+  }
+  return y;
+}
+
+/* psi(x), by reflection, recurrence and the asymptotic series. */
+static double digamma(double x) {
+  if (x == 0.0) return copysign(INFINITY, -x);
+  if (x < 0.0) {
+    if (x == floor(x)) return NAN;
+    return digamma(1.0 - x) - M_PI / tan(M_PI * x);
+  }
+  double sum = 0.0;
+  while (x < 10.0) {
+    sum -= 1.0 / x;
+    x += 1.0;
+  }
+  const double r = 1.0 / (x * x);
+  return sum + log(x) - 0.5 / x -
+         r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r / 240)));
+}
+
+static uint64_t magnitude(int64_t x) {
+  return x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x;
+}
+static double sign(double x) {
+  if (isnan(x)) return x; /* stored as 0 by PyTorch only for comparisons */
+  return (double)((x > 0.0) - (x < 0.0));
+}
+
+F64(f_abs, fabs(x))
+I64(i_abs, (int64_t)magnitude(x))
+F64(f_neg, -x)
+I64(i_neg, (int64_t)((uint64_t)0 - (uint64_t)x))
+F64(f_exp, exp(x))
+F64(f_exp2, exp2(x))
+F64(f_expm1, expm1(x))
+F64(f_log, log(x))
+F64(f_log2, log2(x))
+F64(f_log10, log10(x))
+F64(f_log1p, log1p(x))
+F64(f_sqrt, sqrt(x))
+F64(f_rsqrt, 1.0 / sqrt(x))
+F64(f_reciprocal, 1.0 / x)
+F64(f_sin, sin(x))
+F64(f_cos, cos(x))
+F64(f_tan, tan(x))
+F64(f_asin, asin(x))
+F64(f_acos, acos(x))
+F64(f_atan, atan(x))
+F64(f_sinh, sinh(x))
+F64(f_cosh, cosh(x))
+F64(f_tanh, tanh(x))
+F64(f_asinh, asinh(x))
+F64(f_acosh, acosh(x))
+F64(f_atanh, atanh(x))
+F64(f_erf, erf(x))
+F64(f_erfc, erfc(x))
+F64(f_erfinv, erfinv(x))
+F64(f_lgamma, lgamma(x))
+F64(f_digamma, digamma(x))
+F64(f_floor, floor(x))
+F64(f_ceil, ceil(x))
+F64(f_round, nearbyint(x))
+F64(f_trunc, trunc(x))
+F64(f_frac, x - trunc(x))
+I64(i_same, x)
+F64(f_same, x)
+F64(f_sign, sign(x))
+I64(i_sign, (x > 0) - (x < 0))
+F64(f_sigmoid, 1.0 / (1.0 + exp(-x)))
+F64(f_square, x *x)
+I64(i_square, (int64_t)((uint64_t)x *(uint64_t)x))
+F64(f_isnan, isnan(x) ? 1.0 : 0.0)
+F64(f_isinf, isinf(x) ? 1.0 : 0.0)
+F64(f_isposinf, isinf(x) && x > 0 ? 1.0 : 0.0)
+F64(f_isneginf, isinf(x) && x < 0 ? 1.0 : 0.0)
+F64(f_isfinite, isfinite(x) ? 1.0 : 0.0)
+I64(i_false, 0)
+I64(i_true, 1)
+F64(f_not, x == 0.0 ? 1.0 : 0.0)
+I64(i_not, x == 0)
+F64(f_signbit, signbit(x) ? 1.0 : 0.0)
+I64(i_signbit, x < 0)
+I64(i_bitwise_not, ~x)
+F64(f_deg2rad, x *(M_PI / 180.0))
+F64(f_rad2deg, x *(180.0 / M_PI))
+F64(f_sinc, x == 0.0 ? 1.0 : sin(M_PI * x) / (M_PI * x))
+
+enum {
+  UNARY_ABS,
+  UNARY_NEG,
+  UNARY_EXP,
+  UNARY_EXP2,
+  UNARY_EXPM1,
+  UNARY_LOG,
+  UNARY_LOG2,
+  UNARY_LOG10,
+  UNARY_LOG1P,
+  UNARY_SQRT,
+  UNARY_RSQRT,
+  UNARY_RECIPROCAL,
+  UNARY_SIN,
+  UNARY_COS,
+  UNARY_TAN,
+  UNARY_ASIN,
+  UNARY_ACOS,
+  UNARY_ATAN,
+  UNARY_SINH,
+  UNARY_COSH,
+  UNARY_TANH,
+  UNARY_ASINH,
+  UNARY_ACOSH,
+  UNARY_ATANH,
+  UNARY_ERF,
+  UNARY_ERFC,
+  UNARY_ERFINV,
+  UNARY_LGAMMA,
+  UNARY_DIGAMMA,
+  UNARY_FLOOR,
+  UNARY_CEIL,
+  UNARY_ROUND,
+  UNARY_TRUNC,
+  UNARY_FRAC,
+  UNARY_SIGN,
+  UNARY_SIGMOID,
+  UNARY_SQUARE,
+  UNARY_ISNAN,
+  UNARY_ISINF,
+  UNARY_ISPOSINF,
+  UNARY_ISNEGINF,
+  UNARY_ISFINITE,
+  UNARY_LOGICAL_NOT,
+  UNARY_SIGNBIT,
+  UNARY_BITWISE_NOT,
+  UNARY_DEG2RAD,
+  UNARY_RAD2DEG,
+  UNARY_SINC,
+  UNARY_POSITIVE,
+  UNARY_COUNT
+};
+
+static const bsm_pointwise unary_ops[UNARY_COUNT] = {
+    [UNARY_ABS] = {"abs_cpu", f_abs, i_abs, 0},
+    [UNARY_NEG] = {"neg_cpu", f_neg, i_neg, 0},
+    [UNARY_EXP] = {"exp", f_exp, NULL, BSM_PW_FLOAT},
+    [UNARY_EXP2] = {"exp2", f_exp2, NULL, BSM_PW_FLOAT},
+    [UNARY_EXPM1] = {"expm1", f_expm1, NULL, BSM_PW_FLOAT},
+    [UNARY_LOG] = {"log", f_log, NULL, BSM_PW_FLOAT},
+    [UNARY_LOG2] = {"log2", f_log2, NULL, BSM_PW_FLOAT},
+    [UNARY_LOG10] = {"log10", f_log10, NULL, BSM_PW_FLOAT},
+    [UNARY_LOG1P] = {"log1p", f_log1p, NULL, BSM_PW_FLOAT},
+    [UNARY_SQRT] = {"sqrt", f_sqrt, NULL, BSM_PW_FLOAT},
+    [UNARY_RSQRT] = {"rsqrt", f_rsqrt, NULL, BSM_PW_FLOAT},
+    [UNARY_RECIPROCAL] = {"reciprocal", f_reciprocal, NULL, BSM_PW_FLOAT},
+    [UNARY_SIN] = {"sin", f_sin, NULL, BSM_PW_FLOAT},
+    [UNARY_COS] = {"cos", f_cos, NULL, BSM_PW_FLOAT},
+    [UNARY_TAN] = {"tan", f_tan, NULL, BSM_PW_FLOAT},
+    [UNARY_ASIN] = {"asin", f_asin, NULL, BSM_PW_FLOAT},
+    [UNARY_ACOS] = {"acos", f_acos, NULL, BSM_PW_FLOAT},
+    [UNARY_ATAN] = {"atan", f_atan, NULL, BSM_PW_FLOAT},
+    [UNARY_SINH] = {"sinh", f_sinh, NULL, BSM_PW_FLOAT},
+    [UNARY_COSH] = {"cosh", f_cosh, NULL, BSM_PW_FLOAT},
+    [UNARY_TANH] = {"tanh", f_tanh, NULL, BSM_PW_FLOAT},
+    [UNARY_ASINH] = {"asinh", f_asinh, NULL, BSM_PW_FLOAT},
+    [UNARY_ACOSH] = {"acosh", f_acosh, NULL, BSM_PW_FLOAT},
+    [UNARY_ATANH] = {"atanh", f_atanh, NULL, BSM_PW_FLOAT},
+    [UNARY_ERF] = {"erf", f_erf, NULL, BSM_PW_FLOAT},
+    [UNARY_ERFC] = {"erfc", f_erfc, NULL, BSM_PW_FLOAT},
+    [UNARY_ERFINV] = {"erfinv", f_erfinv, NULL, BSM_PW_FLOAT},
+    [UNARY_LGAMMA] = {"lgamma", f_lgamma, NULL, BSM_PW_FLOAT},
+    [UNARY_DIGAMMA] = {"digamma", f_digamma, NULL, BSM_PW_FLOAT},
+    [UNARY_FLOOR] = {"floor", f_floor, i_same, 0},
+    [UNARY_CEIL] = {"ceil", f_ceil, i_same, 0},
+    [UNARY_ROUND] = {"round", f_round, i_same, 0},
+    [UNARY_TRUNC] = {"trunc", f_trunc, i_same, 0},
+    [UNARY_FRAC] = {"frac", f_frac, NULL, 0},
+    [UNARY_SIGN] = {"sign_cpu", f_sign, i_sign, 0},
+    [UNARY_SIGMOID] = {"sigmoid", f_sigmoid, NULL, BSM_PW_FLOAT},
+    [UNARY_SQUARE] = {"square", f_square, i_square, 0},
+    [UNARY_ISNAN] = {"isnan", f_isnan, i_false, BSM_PW_BOOL},
+    [UNARY_ISINF] = {"isinf", f_isinf, i_false, BSM_PW_BOOL},
+    [UNARY_ISPOSINF] = {"isposinf", f_isposinf, i_false, BSM_PW_BOOL},
+    [UNARY_ISNEGINF] = {"isneginf", f_isneginf, i_false, BSM_PW_BOOL},
+    [UNARY_ISFINITE] = {"isfinite", f_isfinite, i_true, BSM_PW_BOOL},
+    [UNARY_LOGICAL_NOT] = {"logical_not", f_not, i_not, BSM_PW_BOOL},
+    [UNARY_SIGNBIT] = {"signbit", f_signbit, i_signbit, BSM_PW_BOOL},
+    [UNARY_BITWISE_NOT] = {"bitwise_not_cpu", NULL, i_bitwise_not, 0},
+    [UNARY_DEG2RAD] = {"deg2rad", f_deg2rad, NULL, BSM_PW_FLOAT},
+    [UNARY_RAD2DEG] = {"rad2deg", f_rad2deg, NULL, BSM_PW_FLOAT},
+    [UNARY_SINC] = {"sinc", f_sinc, NULL, BSM_PW_FLOAT},
+    [UNARY_POSITIVE] = {"positive", f_same, i_same, 0},
+};
+
+static bsm_status refuse_bool(int32_t variant, const bsm_tensor *t) {
+  if (t->dtype != BSM_DTYPE_BOOL) return BSM_OK;
+  if (variant == UNARY_NEG) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "Negation, the `-` operator, on a bool tensor is not "
+                    "supported. If you are trying to invert a mask, use the "
+                    "`~` or `logical_not()` operator instead.");
+  }
+  if (variant == UNARY_FLOOR || variant == UNARY_CEIL ||
+      variant == UNARY_ROUND || variant == UNARY_TRUNC) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "\"%s\" not implemented for 'Bool'",
+                    unary_ops[variant].name);
+  }
+  if (variant == UNARY_POSITIVE) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "The `+` operator, on a bool tensor is not supported.");
+  }
+  return BSM_OK;
+}
+
+static bsm_status op_unary(OP_PARAMS) {
+  bsm_tensor *t = op_tensor(&args[0]), *out;
+  bsm_pointwise pw = unary_ops[self->variant];
+  BSM_TRY(refuse_bool(self->variant, t));
+  bsm_tensor *dst = self->flags & BSM_ATEN_INPLACE ? t : NULL;
+  if (self->variant == UNARY_BITWISE_NOT && t->dtype == BSM_DTYPE_BOOL) {
+    pw.i = i_not;
+  }
+  if (self->variant == UNARY_LOGICAL_NOT && dst) pw.flags = 0;
+  if (self->variant == UNARY_POSITIVE) return op_return(outs, t);
+  BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1, dst, &out));
+  return op_return(outs, out);
+}
+
+static void f_round_decimals(double *out, const double *const *in, size_t n,
+                             const void *params) {
+  const double scale = *(const double *)params;
+  for (size_t k = 0; k < n; k++) {
+    out[k] = scale > 0 ? nearbyint(in[0][k] * scale) / scale
+                       : nearbyint(in[0][k] / -scale) * -scale;
+  }
+}
+
+/* round.decimals: a negative scale divides, for negative decimals. */
+static bsm_status op_round_decimals(OP_PARAMS) {
+  bsm_tensor *t = op_tensor(&args[0]), *out;
+  const double decimals = op_double(&args[1]);
+  const double scale = decimals >= 0 ? pow(10, decimals) : -pow(10, -decimals);
+  const bsm_pointwise pw = {
+      "round_vml_cpu", f_round_decimals, NULL, 0, &scale, 0, false};
+  BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1,
+                           self->flags & BSM_ATEN_INPLACE ? t : NULL, &out));
+  return op_return(outs, out);
+}
+
+typedef struct nan_values {
+  double nan, high, low;
+} nan_values;
+
+static void f_nan_to_num(double *out, const double *const *in, size_t n,
+                         const void *params) {
+  const nan_values *v = params;
+  for (size_t k = 0; k < n; k++) {
+    const double x = in[0][k];
+    out[k] = isnan(x) ? v->nan : isinf(x) ? (x > 0 ? v->high : v->low) : x;
+  }
+}
+
+static double largest(bsm_dtype d) {
+  switch (d) {
+    case BSM_DTYPE_HALF:
+      return 65504.0;
+    case BSM_DTYPE_BFLOAT16:
+      return 3.3895313892515355e38;
+    case BSM_DTYPE_FLOAT:
+      return 3.4028234663852886e38;
+    default:
+      return 1.7976931348623157e308;
+  }
+}
+
+static bsm_status op_nan_to_num(OP_PARAMS) {
+  bsm_tensor *t = op_tensor(&args[0]), *out;
+  const nan_values v = {
+      op_none(&args[1]) ? 0.0 : op_double(&args[1]),
+      op_none(&args[2]) ? largest(t->dtype) : op_double(&args[2]),
+      op_none(&args[3]) ? -largest(t->dtype) : op_double(&args[3])};
+  const bsm_pointwise pw = {"nan_to_num", f_nan_to_num, i_same, 0, &v, 0,
+                            false};
+  BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1,
+                           self->flags & BSM_ATEN_INPLACE ? t : NULL, &out));
+  return op_return(outs, out);
+}
+
+static void f_logit(double *out, const double *const *in, size_t n,
+                    const void *params) {
+  const double eps = *(const double *)params;
+  for (size_t k = 0; k < n; k++) {
+    double x = in[0][k];
+    if (eps >= 0.0) x = x < eps ? eps : x > 1.0 - eps ? 1.0 - eps : x;
+    out[k] = log(x / (1.0 - x));
+  }
+}
+
+static bsm_status op_logit(OP_PARAMS) {
+  bsm_tensor *t = op_tensor(&args[0]), *out;
+  const double eps = op_none(&args[1]) ? -1.0 : op_double(&args[1]);
+  const bsm_pointwise pw = {"logit", f_logit, NULL, BSM_PW_FLOAT,
+                            &eps,    0,       false};
+  BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1,
+                           self->flags & BSM_ATEN_INPLACE ? t : NULL, &out));
+  return op_return(outs, out);
+}
+
+static const bsm_aten_op rows[] = {
+    {"aten::abs(Tensor self) -> Tensor", op_unary, UNARY_ABS, 0},
+    {"aten::abs_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ABS,
+     BSM_ATEN_INPLACE},
+    {"aten::neg(Tensor self) -> Tensor", op_unary, UNARY_NEG, 0},
+    {"aten::neg_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_NEG,
+     BSM_ATEN_INPLACE},
+    {"aten::exp(Tensor self) -> Tensor", op_unary, UNARY_EXP, 0},
+    {"aten::exp_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_EXP,
+     BSM_ATEN_INPLACE},
+    {"aten::exp2(Tensor self) -> Tensor", op_unary, UNARY_EXP2, 0},
+    {"aten::exp2_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_EXP2,
+     BSM_ATEN_INPLACE},
+    {"aten::expm1(Tensor self) -> Tensor", op_unary, UNARY_EXPM1, 0},
+    {"aten::expm1_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_EXPM1,
+     BSM_ATEN_INPLACE},
+    {"aten::log(Tensor self) -> Tensor", op_unary, UNARY_LOG, 0},
+    {"aten::log_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_LOG,
+     BSM_ATEN_INPLACE},
+    {"aten::log2(Tensor self) -> Tensor", op_unary, UNARY_LOG2, 0},
+    {"aten::log2_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_LOG2,
+     BSM_ATEN_INPLACE},
+    {"aten::log10(Tensor self) -> Tensor", op_unary, UNARY_LOG10, 0},
+    {"aten::log10_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_LOG10,
+     BSM_ATEN_INPLACE},
+    {"aten::log1p(Tensor self) -> Tensor", op_unary, UNARY_LOG1P, 0},
+    {"aten::log1p_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_LOG1P,
+     BSM_ATEN_INPLACE},
+    {"aten::sqrt(Tensor self) -> Tensor", op_unary, UNARY_SQRT, 0},
+    {"aten::sqrt_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SQRT,
+     BSM_ATEN_INPLACE},
+    {"aten::rsqrt(Tensor self) -> Tensor", op_unary, UNARY_RSQRT, 0},
+    {"aten::rsqrt_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_RSQRT,
+     BSM_ATEN_INPLACE},
+    {"aten::reciprocal(Tensor self) -> Tensor", op_unary, UNARY_RECIPROCAL, 0},
+    {"aten::reciprocal_(Tensor(a!) self) -> Tensor(a!)", op_unary,
+     UNARY_RECIPROCAL, BSM_ATEN_INPLACE},
+    {"aten::sin(Tensor self) -> Tensor", op_unary, UNARY_SIN, 0},
+    {"aten::sin_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SIN,
+     BSM_ATEN_INPLACE},
+    {"aten::cos(Tensor self) -> Tensor", op_unary, UNARY_COS, 0},
+    {"aten::cos_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_COS,
+     BSM_ATEN_INPLACE},
+    {"aten::tan(Tensor self) -> Tensor", op_unary, UNARY_TAN, 0},
+    {"aten::tan_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_TAN,
+     BSM_ATEN_INPLACE},
+    {"aten::asin(Tensor self) -> Tensor", op_unary, UNARY_ASIN, 0},
+    {"aten::asin_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ASIN,
+     BSM_ATEN_INPLACE},
+    {"aten::acos(Tensor self) -> Tensor", op_unary, UNARY_ACOS, 0},
+    {"aten::acos_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ACOS,
+     BSM_ATEN_INPLACE},
+    {"aten::atan(Tensor self) -> Tensor", op_unary, UNARY_ATAN, 0},
+    {"aten::atan_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ATAN,
+     BSM_ATEN_INPLACE},
+    {"aten::sinh(Tensor self) -> Tensor", op_unary, UNARY_SINH, 0},
+    {"aten::sinh_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SINH,
+     BSM_ATEN_INPLACE},
+    {"aten::cosh(Tensor self) -> Tensor", op_unary, UNARY_COSH, 0},
+    {"aten::cosh_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_COSH,
+     BSM_ATEN_INPLACE},
+    {"aten::tanh(Tensor self) -> Tensor", op_unary, UNARY_TANH, 0},
+    {"aten::tanh_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_TANH,
+     BSM_ATEN_INPLACE},
+    {"aten::asinh(Tensor self) -> Tensor", op_unary, UNARY_ASINH, 0},
+    {"aten::asinh_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ASINH,
+     BSM_ATEN_INPLACE},
+    {"aten::acosh(Tensor self) -> Tensor", op_unary, UNARY_ACOSH, 0},
+    {"aten::acosh_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ACOSH,
+     BSM_ATEN_INPLACE},
+    {"aten::atanh(Tensor self) -> Tensor", op_unary, UNARY_ATANH, 0},
+    {"aten::atanh_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ATANH,
+     BSM_ATEN_INPLACE},
+    {"aten::erf(Tensor self) -> Tensor", op_unary, UNARY_ERF, 0},
+    {"aten::erf_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ERF,
+     BSM_ATEN_INPLACE},
+    {"aten::erfc(Tensor self) -> Tensor", op_unary, UNARY_ERFC, 0},
+    {"aten::erfc_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ERFC,
+     BSM_ATEN_INPLACE},
+    {"aten::erfinv(Tensor self) -> Tensor", op_unary, UNARY_ERFINV, 0},
+    {"aten::erfinv_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ERFINV,
+     BSM_ATEN_INPLACE},
+    {"aten::lgamma(Tensor self) -> Tensor", op_unary, UNARY_LGAMMA, 0},
+    {"aten::lgamma_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_LGAMMA,
+     BSM_ATEN_INPLACE},
+    {"aten::digamma(Tensor self) -> Tensor", op_unary, UNARY_DIGAMMA, 0},
+    {"aten::digamma_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_DIGAMMA,
+     BSM_ATEN_INPLACE},
+    {"aten::floor(Tensor self) -> Tensor", op_unary, UNARY_FLOOR, 0},
+    {"aten::floor_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_FLOOR,
+     BSM_ATEN_INPLACE},
+    {"aten::ceil(Tensor self) -> Tensor", op_unary, UNARY_CEIL, 0},
+    {"aten::ceil_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_CEIL,
+     BSM_ATEN_INPLACE},
+    {"aten::round(Tensor self) -> Tensor", op_unary, UNARY_ROUND, 0},
+    {"aten::round_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ROUND,
+     BSM_ATEN_INPLACE},
+    {"aten::trunc(Tensor self) -> Tensor", op_unary, UNARY_TRUNC, 0},
+    {"aten::trunc_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_TRUNC,
+     BSM_ATEN_INPLACE},
+    {"aten::frac(Tensor self) -> Tensor", op_unary, UNARY_FRAC, 0},
+    {"aten::frac_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_FRAC,
+     BSM_ATEN_INPLACE},
+    {"aten::sign(Tensor self) -> Tensor", op_unary, UNARY_SIGN, 0},
+    {"aten::sign_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SIGN,
+     BSM_ATEN_INPLACE},
+    {"aten::sigmoid(Tensor self) -> Tensor", op_unary, UNARY_SIGMOID, 0},
+    {"aten::sigmoid_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SIGMOID,
+     BSM_ATEN_INPLACE},
+    {"aten::square(Tensor self) -> Tensor", op_unary, UNARY_SQUARE, 0},
+    {"aten::square_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SQUARE,
+     BSM_ATEN_INPLACE},
+    {"aten::isnan(Tensor self) -> Tensor", op_unary, UNARY_ISNAN, 0},
+    {"aten::isinf(Tensor self) -> Tensor", op_unary, UNARY_ISINF, 0},
+    {"aten::isposinf(Tensor self) -> Tensor", op_unary, UNARY_ISPOSINF, 0},
+    {"aten::isneginf(Tensor self) -> Tensor", op_unary, UNARY_ISNEGINF, 0},
+    {"aten::isfinite(Tensor self) -> Tensor", op_unary, UNARY_ISFINITE, 0},
+    {"aten::logical_not(Tensor self) -> Tensor", op_unary, UNARY_LOGICAL_NOT,
+     0},
+    {"aten::logical_not_(Tensor(a!) self) -> Tensor(a!)", op_unary,
+     UNARY_LOGICAL_NOT, BSM_ATEN_INPLACE},
+    {"aten::signbit(Tensor self) -> Tensor", op_unary, UNARY_SIGNBIT, 0},
+    {"aten::bitwise_not(Tensor self) -> Tensor", op_unary, UNARY_BITWISE_NOT,
+     0},
+    {"aten::bitwise_not_(Tensor(a!) self) -> Tensor(a!)", op_unary,
+     UNARY_BITWISE_NOT, BSM_ATEN_INPLACE},
+    {"aten::deg2rad(Tensor self) -> Tensor", op_unary, UNARY_DEG2RAD, 0},
+    {"aten::deg2rad_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_DEG2RAD,
+     BSM_ATEN_INPLACE},
+    {"aten::rad2deg(Tensor self) -> Tensor", op_unary, UNARY_RAD2DEG, 0},
+    {"aten::rad2deg_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_RAD2DEG,
+     BSM_ATEN_INPLACE},
+    {"aten::sinc(Tensor self) -> Tensor", op_unary, UNARY_SINC, 0},
+    {"aten::sinc_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SINC,
+     BSM_ATEN_INPLACE},
+    {"aten::positive(Tensor(a) self) -> Tensor(a)", op_unary, UNARY_POSITIVE,
+     BSM_ATEN_VIEW},
+    {"aten::absolute(Tensor self) -> Tensor", op_unary, UNARY_ABS, 0},
+    {"aten::absolute_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ABS,
+     BSM_ATEN_INPLACE},
+    {"aten::negative(Tensor self) -> Tensor", op_unary, UNARY_NEG, 0},
+    {"aten::negative_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_NEG,
+     BSM_ATEN_INPLACE},
+    {"aten::arcsin(Tensor self) -> Tensor", op_unary, UNARY_ASIN, 0},
+    {"aten::arcsin_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ASIN,
+     BSM_ATEN_INPLACE},
+    {"aten::arccos(Tensor self) -> Tensor", op_unary, UNARY_ACOS, 0},
+    {"aten::arccos_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ACOS,
+     BSM_ATEN_INPLACE},
+    {"aten::arctan(Tensor self) -> Tensor", op_unary, UNARY_ATAN, 0},
+    {"aten::arctan_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_ATAN,
+     BSM_ATEN_INPLACE},
+    {"aten::fix(Tensor self) -> Tensor", op_unary, UNARY_TRUNC, 0},
+    {"aten::fix_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_TRUNC,
+     BSM_ATEN_INPLACE},
+    {"aten::sgn(Tensor self) -> Tensor", op_unary, UNARY_SIGN, 0},
+    {"aten::sgn_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_SIGN,
+     BSM_ATEN_INPLACE},
+    {"aten::special_erf(Tensor self) -> Tensor", op_unary, UNARY_ERF, 0},
+    {"aten::special_expit(Tensor self) -> Tensor", op_unary, UNARY_SIGMOID, 0},
+    {"aten::special_exp2(Tensor self) -> Tensor", op_unary, UNARY_EXP2, 0},
+    {"aten::special_expm1(Tensor self) -> Tensor", op_unary, UNARY_EXPM1, 0},
+    {"aten::special_log1p(Tensor self) -> Tensor", op_unary, UNARY_LOG1P, 0},
+    {"aten::round.decimals(Tensor self, *, int decimals) -> Tensor",
+     op_round_decimals, 0, 0},
+    {"aten::round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)",
+     op_round_decimals, 0, BSM_ATEN_INPLACE},
+    {"aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, "
+     "float? neginf=None) -> Tensor",
+     op_nan_to_num, 0, 0},
+    {"aten::nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, "
+     "float? neginf=None) -> Tensor(a!)",
+     op_nan_to_num, 0, BSM_ATEN_INPLACE},
+    {"aten::logit(Tensor self, float? eps=None) -> Tensor", op_logit, 0, 0},
+    {"aten::logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)", op_logit,
+     0, BSM_ATEN_INPLACE},
+};
+BSM_ATEN_TABLE(unary, rows);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dtype classes, PyTorch's type promotion, and 16-bit floats. */
+#include <string.h>
+
+#include "aten/tensor.h"
+
+bool bsm_dtype_is_floating(bsm_dtype d) {
+  return (d >= BSM_DTYPE_HALF && d <= BSM_DTYPE_DOUBLE) ||
+         d == BSM_DTYPE_BFLOAT16;
+}
+
+bool bsm_dtype_is_complex(bsm_dtype d) {
+  return d >= BSM_DTYPE_COMPLEX_HALF && d <= BSM_DTYPE_COMPLEX_DOUBLE;
+}
+
+bool bsm_dtype_is_integral(bsm_dtype d, bool include_bool) {
+  return (d >= BSM_DTYPE_UINT8 && d <= BSM_DTYPE_INT64) ||
+         (include_bool && d == BSM_DTYPE_BOOL);
+}
+
+/* The rank of a dtype among those that promote: -1 for the others. */
+static int promotion_index(bsm_dtype d) {
+  if (d >= BSM_DTYPE_UINT8 && d <= BSM_DTYPE_COMPLEX_DOUBLE) return (int)d;
+  if (d == BSM_DTYPE_BOOL) return 11;
+  if (d == BSM_DTYPE_BFLOAT16) return 12;
+  return -1;
+}
+
+#define U1 BSM_DTYPE_UINT8
+#define I1 BSM_DTYPE_INT8
+#define I2 BSM_DTYPE_INT16
+#define I4 BSM_DTYPE_INT32
+#define I8 BSM_DTYPE_INT64
+#define F2 BSM_DTYPE_HALF
+#define F4 BSM_DTYPE_FLOAT
+#define F8 BSM_DTYPE_DOUBLE
+#define C2 BSM_DTYPE_COMPLEX_HALF
+#define C4 BSM_DTYPE_COMPLEX_FLOAT
+#define C8 BSM_DTYPE_COMPLEX_DOUBLE
+#define B1 BSM_DTYPE_BOOL
+#define BF BSM_DTYPE_BFLOAT16
+
+bsm_dtype bsm_promote_types(bsm_dtype a, bsm_dtype b) {
+  static const uint8_t table[13][13] = {
+      /*       u1  i1  i2  i4  i8  f2  f4  f8  c2  c4  c8  b1  bf */
+      /* u1 */ {U1, I2, I2, I4, I8, F2, F4, F8, C2, C4, C8, U1, BF},
+      /* i1 */ {I2, I1, I2, I4, I8, F2, F4, F8, C2, C4, C8, I1, BF},
+      /* i2 */ {I2, I2, I2, I4, I8, F2, F4, F8, C2, C4, C8, I2, BF},
+      /* i4 */ {I4, I4, I4, I4, I8, F2, F4, F8, C2, C4, C8, I4, BF},
+      /* i8 */ {I8, I8, I8, I8, I8, F2, F4, F8, C2, C4, C8, I8, BF},
+      /* f2 */ {F2, F2, F2, F2, F2, F2, F4, F8, C2, C4, C8, F2, F4},
+      /* f4 */ {F4, F4, F4, F4, F4, F4, F4, F8, C4, C4, C8, F4, F4},
+      /* f8 */ {F8, F8, F8, F8, F8, F8, F8, F8, C8, C8, C8, F8, F8},
+      /* c2 */ {C2, C2, C2, C2, C2, C2, C4, C8, C2, C4, C8, C2, C4},
+      /* c4 */ {C4, C4, C4, C4, C4, C4, C4, C8, C4, C4, C8, C4, C4},
+      /* c8 */ {C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8},
+      /* b1 */ {U1, I1, I2, I4, I8, F2, F4, F8, C2, C4, C8, B1, BF},
+      /* bf */ {BF, BF, BF, BF, BF, F4, F4, F8, C4, C4, C8, BF, BF},
+  };
+  if (a == b) return a;
+  const int i = promotion_index(a), j = promotion_index(b);
+  if (i < 0 || j < 0) return BSM_DTYPE_UNDEFINED;
+  return (bsm_dtype)table[i][j];
+}
+
+static uint32_t float_bits(float v) {
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof(bits));
+  return bits;
+}
+
+static float bits_float(uint32_t bits) {
+  float v;
+  memcpy(&v, &bits, sizeof(v));
+  return v;
+}
+
+float bsm_half_to_float(uint16_t bits) {
+  const uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
+  const uint32_t exponent = (bits >> 10) & 0x1fu;
+  uint32_t mantissa = bits & 0x3ffu;
+  if (exponent == 0x1f) return bits_float(sign | 0x7f800000u | mantissa << 13);
+  if (exponent != 0) {
+    return bits_float(sign | (exponent + 112) << 23 | mantissa << 13);
+  }
+  /* Zero or subnormal: the mantissa counts units of 2^-24. */
+  const float magnitude = (float)mantissa * 0x1p-24f;
+  return bits_float(sign | float_bits(magnitude));
+}
+
+uint16_t bsm_float_to_half(float value) {
+  const uint32_t bits = float_bits(value);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) { /* NaN: keep what fits of the payload */
+    return (uint16_t)(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
+  }
+  if (magnitude >= 0x47800000u) return (uint16_t)(sign | 0x7c00u);
+  if (magnitude < 0x33000001u) return (uint16_t)sign; /* <= 2^-25: zero */
+  const uint32_t exponent = magnitude >> 23;
+  uint32_t mantissa = magnitude & 0x7fffffu;
+  uint32_t half, rest, middle;
+  if (exponent < 113) { /* subnormal half */
+    const uint32_t shift = 126 - exponent;
+    mantissa |= 0x800000u;
+    half = mantissa >> shift;
+    rest = mantissa & ((1u << shift) - 1);
+    middle = 1u << (shift - 1);
+  } else {
+    half = (exponent - 112) << 10 | mantissa >> 13;
+    rest = mantissa & 0x1fffu;
+    middle = 0x1000u;
+  }
+  if (rest > middle || (rest == middle && (half & 1u))) half++;
+  return (uint16_t)(sign | half);
+}
+
+float bsm_bfloat16_to_float(uint16_t bits) {
+  return bits_float((uint32_t)bits << 16);
+}
+
+uint16_t bsm_float_to_bfloat16(float value) {
+  const uint32_t bits = float_bits(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0; /* as c10 */
+  const uint32_t round = 0x7fffu + ((bits >> 16) & 1u);
+  return (uint16_t)((bits + round) >> 16);
+}
