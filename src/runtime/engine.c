@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Engines: loading, saving, what they tell of themselves. */
+#include "runtime/engine.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/checked.h"
+#include "engine/engine_file.h"
+
+#ifndef BSM_VERSION_STRING
+#define BSM_VERSION_STRING "0.1.0"
+#endif
+
+#define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
+
+const char *bsm_version(void) {
+  return BSM_VERSION_STRING;
+}
+
+static bsm_status check_steps(const bsm_backend *backend,
+                              const bsm_plan *plan) {
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    BSM_TRY_NOTE(backend->check(plan, &plan->steps[i]),
+                 "in step %" PRIu32 " of the plan: %s (%s)", i,
+                 bsm_step_kind_name(plan->steps[i].kind), plan->steps[i].name);
+  }
+  return BSM_OK;
+}
+
+static bsm_status new_engine(const bsm_allocator *allocator, bsm_engine **out) {
+  bsm_engine *engine = bsm_allocate(allocator, sizeof(*engine), 64);
+  BSM_TRY_ALLOC(engine);
+  memset(engine, 0, sizeof(*engine));
+  engine->allocator = allocator;
+  engine->backend = bsm_backend_cpu();
+  bsm_arena_init(&engine->arena, allocator);
+  *out = engine;
+  return BSM_OK;
+}
+
+void bsm_engine_destroy(bsm_engine *engine) {
+  if (!engine) return;
+  bsm_arena_destroy(&engine->arena);
+  bsm_file_map_close(&engine->map);
+  bsm_deallocate(engine->allocator, engine);
+}
+
+static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
+                            bool check_weights) {
+  bsm_plan *plan;
+  BSM_TRY(
+      bsm_engine_file_read(&engine->arena, data, size, check_weights, &plan));
+  BSM_TRY(check_steps(engine->backend, plan));
+  engine->plan = plan;
+  return BSM_OK;
+}
+
+/* The caller's options with every default filled in. */
+static bsm_engine_load_options resolve(const bsm_engine_load_options *given) {
+  bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
+  if (given) {
+    const size_t size = given->struct_size < sizeof(options)
+                            ? given->struct_size
+                            : sizeof(options);
+    memcpy(&options, given, size);
+  }
+  if (!options.max_file_bytes) options.max_file_bytes = DEFAULT_MAX_FILE_BYTES;
+  return options;
+}
+
+bsm_status bsm_engine_load(const char *path,
+                           const bsm_engine_load_options *given,
+                           bsm_engine **out) {
+  *out = NULL;
+  const bsm_engine_load_options options = resolve(given);
+  bsm_engine *engine;
+  BSM_TRY(new_engine(options.allocator, &engine));
+  bsm_status status =
+      bsm_file_map_open(path, options.max_file_bytes, &engine->map);
+  if (!status) {
+    status =
+        bsm_status_note(read_plan(engine, engine->map.data, engine->map.size,
+                                  !options.skip_checksum),
+                        "in the engine %s", path);
+  }
+  if (status) {
+    bsm_engine_destroy(engine);
+    return status;
+  }
+  bsm_log(options.logger, BSM_LOG_LEVEL_INFO,
+          "loaded engine %s: %" PRIu32 " steps", path,
+          engine->plan->step_count);
+  *out = engine;
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_load_memory(const void *data, size_t size,
+                                  const bsm_engine_load_options *given,
+                                  bsm_engine **out) {
+  *out = NULL;
+  const bsm_engine_load_options options = resolve(given);
+  bsm_engine *engine;
+  BSM_TRY(new_engine(options.allocator, &engine));
+  bsm_status status = BSM_OK;
+  if (size > 0 && (uintptr_t)data % BSM_ALIGNMENT != 0) {
+    void *copy = bsm_arena_alloc(&engine->arena, size, BSM_ALIGNMENT);
+    if (copy) memcpy(copy, data, size);
+    if (!copy) status = BSM_FAIL_OOM();
+    data = copy;
+  }
+  if (!status) {
+    status = read_plan(engine, data, size, !options.skip_checksum);
+  }
+  if (status) {
+    bsm_engine_destroy(engine);
+    return status;
+  }
+  *out = engine;
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_adopt(bsm_arena *arena, const bsm_plan *plan,
+                            const bsm_allocator *allocator, bsm_engine **out) {
+  *out = NULL;
+  bsm_engine *engine;
+  BSM_TRY_NOTE(bsm_plan_verify(plan), "in a plan just built");
+  BSM_TRY_NOTE(check_steps(bsm_backend_cpu(), plan), "in a plan just built");
+  BSM_TRY(new_engine(allocator, &engine));
+  engine->plan = plan;
+  engine->arena = *arena;
+  bsm_arena_init(arena, arena->allocator);
+  *out = engine;
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_save(const bsm_engine *engine, const char *path) {
+  return bsm_status_note(bsm_engine_file_write(engine->plan, path),
+                         "while writing the engine %s", path);
+}
+
+size_t bsm_engine_input_count(const bsm_engine *engine) {
+  return engine->plan->input_count;
+}
+
+size_t bsm_engine_output_count(const bsm_engine *engine) {
+  return engine->plan->output_count;
+}
+
+static bsm_binding binding_of(const bsm_plan *plan, const bsm_plan_binding *b) {
+  const bsm_plan_tensor *t = &plan->tensors[b->tensor];
+  return (bsm_binding){b->name, t->dtype, t->dims};
+}
+
+bsm_status bsm_engine_input(const bsm_engine *engine, size_t index,
+                            bsm_binding *out) {
+  if (index >= engine->plan->input_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "input %zu of an engine with %" PRIu32,
+                    index, engine->plan->input_count);
+  }
+  *out = binding_of(engine->plan, &engine->plan->inputs[index]);
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
+                             bsm_binding *out) {
+  if (index >= engine->plan->output_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
+                    index, engine->plan->output_count);
+  }
+  *out = binding_of(engine->plan, &engine->plan->outputs[index]);
+  return BSM_OK;
+}
+
+const char *bsm_engine_metadata(const bsm_engine *engine, const char *key) {
+  for (uint32_t i = 0; i < engine->plan->metadata_count; i++) {
+    if (strcmp(engine->plan->metadata[i].key, key) == 0) {
+      return engine->plan->metadata[i].value;
+    }
+  }
+  return NULL;
+}
+
+bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
+                            const char **key, const char **value) {
+  if (index >= engine->plan->metadata_count) return false;
+  *key = engine->plan->metadata[index].key;
+  *value = engine->plan->metadata[index].value;
+  return true;
+}
+
+size_t bsm_engine_step_count(const bsm_engine *engine) {
+  return engine->plan->step_count;
+}
+
+bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
+                           bsm_step_info *out) {
+  if (index >= engine->plan->step_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "step %zu of an engine with %" PRIu32,
+                    index, engine->plan->step_count);
+  }
+  const bsm_plan_step *step = &engine->plan->steps[index];
+  *out =
+      (bsm_step_info){step->name, bsm_step_kind_name(step->kind), step->tactic};
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_dump(const bsm_engine *engine, char **out) {
+  *out = NULL;
+  bsm_arena arena;
+  bsm_text text;
+  bsm_arena_init(&arena, engine->allocator);
+  bsm_text_init(&text, &arena);
+  bsm_plan_print(&text, engine->plan);
+  if (!text.failed) *out = strdup(text.data);
+  bsm_arena_destroy(&arena);
+  return *out ? BSM_OK : BSM_FAIL_OOM();
+}
+
+void bsm_string_free(char *text) {
+  free(text);
+}

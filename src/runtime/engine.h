@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine object behind the public handle: a verified plan and what keeps
+ * its memory alive. */
+#ifndef BSM_RUNTIME_ENGINE_H_
+#define BSM_RUNTIME_ENGINE_H_
+
+#include "backend/backend.h"
+#include "base/file.h"
+#include "bessemer/engine.h"
+#include "engine/plan.h"
+
+struct bsm_engine {
+  const bsm_allocator *allocator; /* NULL: malloc */
+  const bsm_backend *backend;
+  bsm_arena arena; /* the plan, and weights that are not in `map` */
+  bsm_file_map map;
+  const bsm_plan *plan;
+};
+
+/* An engine around a plan that the builder made. On success the engine owns
+ * the memory of `arena` (which is left empty); on failure the caller keeps
+ * it. The plan is verified and checked by the backend. */
+BSM_NODISCARD bsm_status bsm_engine_adopt(bsm_arena *arena,
+                                          const bsm_plan *plan,
+                                          const bsm_allocator *allocator,
+                                          bsm_engine **out);
+
+#endif /* BSM_RUNTIME_ENGINE_H_ */
