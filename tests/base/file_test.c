@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <signal.h>
+
+#include "base/file.h"
+
+typedef struct fixture {
+  char folder[64];
+  char path[128];
+} fixture;
+
+static int set_up(void **state) {
+  fixture *self = calloc(1, sizeof(*self));
+  if (!self) return -1;
+  strcpy(self->folder, "/tmp/bsm-file-test-XXXXXX");
+  if (!mkdtemp(self->folder)) return -1;
+  snprintf(self->path, sizeof(self->path), "%s/file", self->folder);
+  *state = self;
+  return 0;
+}
+
+static int entries(const char *folder) {
+  DIR *dir = opendir(folder);
+  int count = 0;
+  while (readdir(dir)) count++;
+  closedir(dir);
+  return count - 2; /* . and .. */
+}
+
+static int tear_down(void **state) {
+  fixture *self = *state;
+  unlink(self->path);
+  const int failed = rmdir(self->folder);
+  free(self);
+  return failed;
+}
+
+#define WRITE(path, text) \
+  bsm_file_write((path), &(bsm_file_piece){(text), strlen(text)}, 1)
+
+static void expect(bsm_status status, bsm_code code, const char *text) {
+  assert_int_equal(bsm_status_code(status), code);
+  assert_non_null(strstr(bsm_status_message(status), text));
+  bsm_status_free(status);
+}
+
+static void files_are_written_and_mapped(void **state) {
+  const fixture *self = *state;
+  const bsm_file_piece pieces[] = {{"abc", 3}, {NULL, 0}, {"defg", 4}};
+  assert_null(bsm_file_write(self->path, pieces, 3));
+  bsm_file_map map;
+  assert_null(bsm_file_map_open(self->path, 7, &map));
+  assert_int_equal(map.size, 7);
+  assert_memory_equal(map.data, "abcdefg", 7);
+  /* Replacing the file leaves the map as it was. */
+  assert_null(WRITE(self->path, "new"));
+  assert_memory_equal(map.data, "abcdefg", 7);
+  bsm_file_map_close(&map);
+  assert_null(map.data);
+  bsm_file_map_close(&map);
+  assert_int_equal(entries(self->folder), 1);
+}
+
+static void new_files_follow_the_umask(void **state) {
+  const fixture *self = *state;
+  const mode_t before = umask(027);
+  assert_null(WRITE(self->path, "x"));
+  umask(before);
+  struct stat info;
+  assert_int_equal(stat(self->path, &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0640);
+}
+
+static void an_empty_file_maps_to_nothing(void **state) {
+  const fixture *self = *state;
+  assert_null(bsm_file_write(self->path, NULL, 0));
+  bsm_file_map map;
+  assert_null(bsm_file_map_open(self->path, 0, &map));
+  assert_null(map.data);
+  assert_int_equal(map.size, 0);
+  bsm_file_map_close(&map);
+}
+
+static void what_is_not_a_file_is_refused(void **state) {
+  const fixture *self = *state;
+  bsm_file_map map;
+  expect(bsm_file_map_open("/nonexistent/x", 0, &map), BSM_IO,
+         "/nonexistent/x: cannot open");
+  expect(bsm_file_map_open(self->folder, 0, &map), BSM_IO,
+         "not a regular file");
+  expect(bsm_file_map_open("/dev/zero", 0, &map), BSM_IO, "not a regular file");
+  assert_int_equal(mkfifo(self->path, 0600), 0);
+  expect(bsm_file_map_open(self->path, 0, &map), BSM_IO, "not a regular file");
+  assert_null(map.data);
+}
+
+static void the_size_limit_holds(void **state) {
+  const fixture *self = *state;
+  assert_null(WRITE(self->path, "12345"));
+  bsm_file_map map;
+  expect(bsm_file_map_open(self->path, 4, &map), BSM_LIMIT, "limit of 4");
+  assert_null(bsm_file_map_open(self->path, 5, &map));
+  bsm_file_map_close(&map);
+}
+
+static void unwritable_paths_are_reported(void **state) {
+  const fixture *self = *state;
+  expect(WRITE("/nonexistent/x", "x"), BSM_IO, "/nonexistent/x: cannot create");
+  expect(WRITE(self->folder, "x"), BSM_IO, "Is a directory");
+  expect(WRITE("/dev/full", "x"), BSM_IO, "/dev/full: cannot write");
+  assert_int_equal(entries(self->folder), 0);
+}
+
+static void devices_are_written_directly(void **state) {
+  (void)state;
+  assert_null(WRITE("/dev/null", "x"));
+  struct stat info;
+  assert_int_equal(stat("/dev/null", &info), 0);
+  assert_true(S_ISCHR(info.st_mode)); /* not replaced by a file */
+}
+
+/* A full disk, played by a limit on the size of files. */
+static void a_failed_write_leaves_the_old_file(void **state) {
+  const fixture *self = *state;
+  assert_null(WRITE(self->path, "old"));
+  struct rlimit before, low;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  low = before;
+  low.rlim_cur = 100;
+  void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+  static const char big[4096];
+  bsm_status status =
+      bsm_file_write(self->path, &(bsm_file_piece){big, sizeof(big)}, 1);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  expect(status, BSM_IO, "cannot write");
+  assert_int_equal(entries(self->folder), 1);
+  bsm_file_map map;
+  assert_null(bsm_file_map_open(self->path, 0, &map));
+  assert_int_equal(map.size, 3);
+  assert_memory_equal(map.data, "old", 3);
+  bsm_file_map_close(&map);
+}
+
+static void links_are_replaced_not_followed(void **state) {
+  const fixture *self = *state;
+  char target[160];
+  snprintf(target, sizeof(target), "%s-target", self->path);
+  assert_null(WRITE(target, "target"));
+  assert_int_equal(symlink(target, self->path), 0);
+  assert_null(WRITE(self->path, "new"));
+  bsm_file_map map;
+  assert_null(bsm_file_map_open(target, 0, &map));
+  assert_memory_equal(map.data, "target", 6);
+  bsm_file_map_close(&map);
+  assert_int_equal(unlink(target), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(files_are_written_and_mapped),
+      TEST(new_files_follow_the_umask),
+      TEST(an_empty_file_maps_to_nothing),
+      TEST(what_is_not_a_file_is_refused),
+      TEST(the_size_limit_holds),
+      TEST(unwritable_paths_are_reported),
+      TEST(devices_are_written_directly),
+      TEST(a_failed_write_leaves_the_old_file),
+      TEST(links_are_replaced_not_followed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/thread_pool.h"
+#include "tests/base/test_allocator.h"
+
+enum { MAX_COUNT = 1000 };
+
+/* Plain bytes: ThreadSanitizer sees a lost hand-over between jobs. */
+typedef struct marks {
+  unsigned char seen[MAX_COUNT];
+} marks;
+
+static void mark(void *arg, size_t index) {
+  ((marks *)arg)->seen[index]++;
+}
+
+static void every_index_runs_once(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 7; threads += 2) {
+    bsm_thread_pool *pool;
+    assert_null(bsm_thread_pool_create(threads, NULL, &pool));
+    assert_int_equal(bsm_thread_pool_size(pool), threads);
+    for (size_t count = 0; count <= MAX_COUNT; count = count * 2 + 1) {
+      for (int round = 0; round < 50; round++) {
+        marks m = {{0}};
+        bsm_parallel_for(pool, count, mark, &m);
+        for (size_t i = 0; i < MAX_COUNT; i++) {
+          assert_int_equal(m.seen[i], i < count);
+        }
+      }
+    }
+    bsm_thread_pool_destroy(pool);
+  }
+}
+
+static void workers_wake_up_again(void **state) {
+  (void)state;
+  bsm_thread_pool *pool;
+  assert_null(bsm_thread_pool_create(4, NULL, &pool));
+  for (int round = 0; round < 30; round++) {
+    marks m = {{0}};
+    bsm_parallel_for(pool, 100, mark, &m);
+    for (size_t i = 0; i < 100; i++) assert_int_equal(m.seen[i], 1);
+    nanosleep(&(struct timespec){0, 2000000}, NULL); /* they fall asleep */
+  }
+  bsm_thread_pool_destroy(pool);
+}
+
+static void no_pool_means_the_caller(void **state) {
+  (void)state;
+  assert_int_equal(bsm_thread_pool_size(NULL), 1);
+  marks m = {{0}};
+  bsm_parallel_for(NULL, 10, mark, &m);
+  for (size_t i = 0; i < 10; i++) assert_int_equal(m.seen[i], 1);
+  bsm_thread_pool_destroy(NULL);
+}
+
+typedef struct rendezvous {
+  atomic_int arrived;
+  int wanted;
+} rendezvous;
+
+/* Waits until all threads are inside at once. */
+static void meet(void *arg, size_t index) {
+  (void)index;
+  rendezvous *r = arg;
+  atomic_fetch_add(&r->arrived, 1);
+  while (atomic_load(&r->arrived) < r->wanted) sched_yield();
+}
+
+static void all_threads_take_part(void **state) {
+  (void)state;
+  bsm_thread_pool *pool;
+  assert_null(bsm_thread_pool_create(4, NULL, &pool));
+  for (int round = 0; round < 20; round++) {
+    rendezvous r = {.wanted = 4};
+    bsm_parallel_for(pool, 4, meet, &r); /* hangs unless four threads run */
+    assert_int_equal(atomic_load(&r.arrived), 4);
+  }
+  bsm_thread_pool_destroy(pool);
+}
+
+typedef struct nest {
+  bsm_thread_pool *pool;
+  pthread_t outer[4];
+  atomic_int count;
+  atomic_int strangers;
+} nest;
+
+typedef struct inner {
+  nest *nest;
+  pthread_t thread;
+} inner;
+
+static void run_inner(void *arg, size_t index) {
+  (void)index;
+  const inner *self = arg;
+  atomic_fetch_add(&self->nest->count, 1);
+  if (!pthread_equal(self->thread, pthread_self())) {
+    atomic_fetch_add(&self->nest->strangers, 1);
+  }
+}
+
+static void run_outer(void *arg, size_t index) {
+  (void)index;
+  nest *self = arg;
+  inner in = {self, pthread_self()};
+  bsm_parallel_for(self->pool, 25, run_inner, &in);
+}
+
+static void nested_loops_stay_on_their_thread(void **state) {
+  (void)state;
+  nest n = {0};
+  assert_null(bsm_thread_pool_create(3, NULL, &n.pool));
+  bsm_parallel_for(n.pool, 40, run_outer, &n);
+  assert_int_equal(atomic_load(&n.count), 1000);
+  assert_int_equal(atomic_load(&n.strangers), 0);
+  bsm_thread_pool_destroy(n.pool);
+}
+
+static void *use_pool(void *arg) {
+  for (int i = 0; i < 300; i++) {
+    marks m = {{0}};
+    bsm_parallel_for(arg, 50, mark, &m);
+    for (size_t j = 0; j < 50; j++) {
+      if (m.seen[j] != 1) return arg;
+    }
+  }
+  return NULL;
+}
+
+static void contexts_take_turns(void **state) {
+  (void)state;
+  bsm_thread_pool *pool;
+  assert_null(bsm_thread_pool_create(3, NULL, &pool));
+  pthread_t users[4];
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(pthread_create(&users[i], NULL, use_pool, pool), 0);
+  }
+  for (int i = 0; i < 4; i++) {
+    void *failed = pool;
+    assert_int_equal(pthread_join(users[i], &failed), 0);
+    assert_null(failed);
+  }
+  bsm_thread_pool_destroy(pool);
+}
+
+static void idle_workers_use_no_time(void **state) {
+  (void)state;
+  bsm_thread_pool *pool;
+  assert_null(bsm_thread_pool_create(4, NULL, &pool));
+  marks m = {{0}};
+  bsm_parallel_for(pool, 100, mark, &m);
+  nanosleep(&(struct timespec){0, 20000000}, NULL); /* the spinning is over */
+  struct timespec before, after;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+  nanosleep(&(struct timespec){0, 200000000}, NULL);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+  const long used = (after.tv_sec - before.tv_sec) * 1000000000L +
+                    (after.tv_nsec - before.tv_nsec);
+  assert_true(used < 20000000);
+  bsm_thread_pool_destroy(pool);
+}
+
+static void bad_thread_counts_are_refused(void **state) {
+  (void)state;
+  bsm_thread_pool *pool = (bsm_thread_pool *)1;
+  bsm_status status = bsm_thread_pool_create(-1, NULL, &pool);
+  assert_int_equal(bsm_status_code(status), BSM_INVALID_ARGUMENT);
+  assert_null(pool);
+  bsm_status_free(status);
+  status = bsm_thread_pool_create(1000000, NULL, &pool);
+  assert_int_equal(bsm_status_code(status), BSM_INVALID_ARGUMENT);
+  bsm_status_free(status);
+}
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  int n = 0;
+  for (;; n++) {
+    test_allocator allocator;
+    test_allocator_init(&allocator, n);
+    bsm_thread_pool *pool;
+    bsm_status status = bsm_thread_pool_create(3, &allocator.base, &pool);
+    if (!status) bsm_thread_pool_destroy(pool);
+    assert_int_equal(allocator.live, 0);
+    if (!status) break;
+    assert_int_equal(bsm_status_code(status), BSM_OUT_OF_MEMORY);
+    assert_null(pool);
+    bsm_status_free(status);
+  }
+  assert_int_equal(n, 3);
+}
+
+static void zero_threads_means_all_cpus(void **state) {
+  (void)state;
+  bsm_thread_pool *pool;
+  assert_null(bsm_thread_pool_create(0, NULL, &pool));
+  assert_int_equal(bsm_thread_pool_size(pool), bsm_available_cpus());
+  bsm_thread_pool_destroy(pool);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_index_runs_once),
+      cmocka_unit_test(workers_wake_up_again),
+      cmocka_unit_test(no_pool_means_the_caller),
+      cmocka_unit_test(all_threads_take_part),
+      cmocka_unit_test(nested_loops_stay_on_their_thread),
+      cmocka_unit_test(contexts_take_turns),
+      cmocka_unit_test(idle_workers_use_no_time),
+      cmocka_unit_test(bad_thread_counts_are_refused),
+      cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(zero_threads_means_all_cpus),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
