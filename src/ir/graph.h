@@ -54,6 +54,7 @@ struct bsm_node {
   BSM_VEC(bsm_value *) inputs;
   BSM_VEC(bsm_value *) outputs;
   BSM_VEC(bsm_block *) blocks;
+  BSM_VEC(size_t) use_slots; /* where each input stands in its value's uses */
   BSM_VEC(bsm_node_attr) attrs;
   bsm_source source;
   bsm_block *block; /* owner; NULL when unlinked */
@@ -89,20 +90,21 @@ struct bsm_graph {
   bsm_ir_ctx *cx;
   bsm_block *block;
   uint32_t next_value_id;
-  size_t node_count; /* linked and unlinked, for the limit */
-  bsm_strmap value_names;
+  size_t node_count;        /* linked and unlinked, for the limit */
+  bsm_strmap value_names;   /* name -> bsm_value *, NULL when free again */
+  bsm_strmap name_suffixes; /* base -> the last ".N" given */
 };
 
 /* A function or method. `graph` is NULL until compiled; `compile` does it on
  * the first bsm_function_graph(). Graph inputs start with self for methods. */
 struct bsm_function {
-  const char *name;      /* "forward" */
-  const char *qualified; /* "__torch__.M.forward" */
+  const char *name;         /* "forward" */
+  const char *qualified;    /* "__torch__.M.forward" */
   const bsm_schema *schema; /* parameters with defaults, return type; may be
                                NULL until compiled */
   bsm_graph *graph;
   bsm_status (*compile)(bsm_function *fn);
-  void *impl; /* of the front end */
+  void *impl;     /* of the front end */
   bool compiling; /* recursion guard */
 };
 BSM_NODISCARD bsm_status bsm_function_graph(bsm_function *fn, bsm_graph **out);
@@ -126,6 +128,8 @@ BSM_NODISCARD bsm_status bsm_block_add_input(bsm_block *block,
                                              bsm_value **out);
 BSM_NODISCARD bsm_status bsm_block_add_output(bsm_block *block,
                                               bsm_value *value);
+/* Where a node is linked. A block's `params` or `returns` node may stand for
+ * the beginning or the end of the block. */
 void bsm_node_append(bsm_block *block, bsm_node *node);
 void bsm_node_insert_before(bsm_node *node, bsm_node *position);
 void bsm_node_insert_after(bsm_node *node, bsm_node *position);
@@ -142,7 +146,8 @@ BSM_NODISCARD bsm_status bsm_node_set_attr(bsm_node *node, const char *name,
 const bsm_ivalue *bsm_node_attr_get(const bsm_node *node, const char *name);
 BSM_NODISCARD bsm_status bsm_value_replace_all_uses(bsm_value *from,
                                                     bsm_value *to);
-/* Gives the value this name, made unique by a ".N" suffix. */
+/* Gives the value this name, made unique by a ".N" suffix. Characters that IR
+ * text cannot hold become '_'; a name of digits alone is no name. */
 BSM_NODISCARD bsm_status bsm_value_set_name(bsm_graph *graph, bsm_value *value,
                                             const char *name);
 /* A prim::Constant, unlinked; type from the value when `type` is NULL. */

@@ -41,16 +41,21 @@ typedef struct bsm_schema_table bsm_schema_table;
 BSM_NODISCARD bsm_status bsm_schema_table_create(bsm_type_table *types,
                                                  bsm_arena *arena,
                                                  bsm_schema_table **out);
-/* Adds a schema of the user's (a plug-in's op, an IR text). */
+/* Adds a schema of the user's (a plug-in's op, an IR text); replaces one of the
+ * same qualified name. */
 BSM_NODISCARD bsm_status bsm_schema_table_add(bsm_schema_table *table,
                                               bsm_str text);
 /* All overloads of "aten::add", in order; *count 0 when unknown. */
-BSM_NODISCARD bsm_status bsm_schema_table_overloads(
-    bsm_schema_table *table, bsm_str name, const bsm_schema *const **out,
-    size_t *count);
+BSM_NODISCARD bsm_status
+bsm_schema_table_overloads(bsm_schema_table *table, bsm_str name,
+                           const bsm_schema *const **out, size_t *count);
 /* By qualified name "aten::add.Tensor"; *out NULL when unknown. */
 BSM_NODISCARD bsm_status bsm_schema_table_find(bsm_schema_table *table,
                                                bsm_str qualified,
                                                const bsm_schema **out);
+
+/* The built-in lines: for tools that list what exists. NULL past the end. */
+size_t bsm_schema_table_builtin_count(void);
+const char *bsm_schema_table_builtin(size_t index);
 
 #endif /* BSM_IR_SCHEMA_H_ */

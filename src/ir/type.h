@@ -5,6 +5,7 @@
 #define BSM_IR_TYPE_H_
 
 #include "aten/ivalue.h"
+#include "bessemer/status.h"
 
 typedef enum bsm_type_kind {
   BSM_TYPE_ANY = 0,
@@ -41,19 +42,27 @@ typedef struct bsm_type {
   bsm_type_kind kind;
   const struct bsm_type **args;
   size_t arg_count;
-  int64_t size;              /* lists in schemas: int[2]; 0: any */
-  const char *name;          /* VAR, NamedTuple, CLASS: qualified name */
-  const char **field_names;  /* NamedTuple */
-  struct bsm_class *cls;     /* CLASS */
+  int64_t size;             /* lists in schemas: int[2]; 0: any */
+  const char *name;         /* VAR, NamedTuple, CLASS: qualified name */
+  const char **field_names; /* NamedTuple */
+  struct bsm_class *cls;    /* CLASS */
   /* TENSOR: what is known of it; refined tensor types are separate types. */
   bool has_dtype, has_dims;
   bsm_dtype dtype;
   bsm_dims dims; /* -1: unknown size */
+  /* How deep and how large the type is as a tree: see BSM_TYPE_MAX_DEPTH. */
+  uint32_t depth, weight;
 } bsm_type;
+
+/* A container type that would nest deeper, or be larger as a tree, becomes Any:
+ * so recursion over types is bounded whatever a file builds. */
+#define BSM_TYPE_MAX_DEPTH 256
+#define BSM_TYPE_MAX_WEIGHT 65536
 
 typedef struct bsm_type_table bsm_type_table;
 BSM_NODISCARD bsm_status bsm_type_table_create(bsm_arena *arena,
                                                bsm_type_table **out);
+bsm_arena *bsm_type_table_arena(bsm_type_table *t);
 
 /* All return NULL only when out of memory. */
 const bsm_type *bsm_type_simple(bsm_type_table *t, bsm_type_kind kind);
@@ -71,9 +80,14 @@ const bsm_type *bsm_type_named_tuple(bsm_type_table *t, const char *name,
 const bsm_type *bsm_type_union(bsm_type_table *t, const bsm_type *const *args,
                                size_t count);
 const bsm_type *bsm_type_future(bsm_type_table *t, const bsm_type *elem);
+const bsm_type *bsm_type_rref(bsm_type_table *t, const bsm_type *elem);
+const bsm_type *bsm_type_await(bsm_type_table *t, const bsm_type *elem);
 const bsm_type *bsm_type_var(bsm_type_table *t, const char *name);
+/* A refined tensor type; BSM_DTYPE_UNDEFINED: dtype unknown. */
 const bsm_type *bsm_type_tensor(bsm_type_table *t, bsm_dtype dtype,
                                 bsm_dims dims);
+/* Of known dtype and unknown dims. */
+const bsm_type *bsm_type_tensor_dtype(bsm_type_table *t, bsm_dtype dtype);
 /* The class type of that qualified name, created empty when new. */
 const bsm_type *bsm_type_class(bsm_type_table *t, const char *qualified_name);
 
@@ -91,6 +105,31 @@ typedef enum bsm_type_style {
   BSM_TYPE_STYLE_PYTHON /* List[int], Optional[Tensor] */
 } bsm_type_style;
 void bsm_type_print(bsm_text *text, const bsm_type *type, bsm_type_style style);
+/* For messages: the text in `arena`, "?" when out of memory. */
+const char *bsm_type_str(bsm_arena *arena, const bsm_type *type);
+
+/* ---- type variables of schemas ---- */
+bool bsm_type_has_vars(const bsm_type *type);
+/* Bindings of the variables of one schema. Zero-initialise. */
+typedef struct bsm_type_env {
+  const char *names[8];
+  const bsm_type *types[8];
+  size_t count;
+} bsm_type_env;
+/* Binds the variables of `formal` so that `actual` fits its structure; false
+ * when they contradict. Without variables there is nothing to bind: true. */
+bool bsm_type_match_vars(bsm_type_table *t, const bsm_type *formal,
+                         const bsm_type *actual, bsm_type_env *env);
+/* `type` with its variables replaced and list sizes dropped; NULL when one is
+ * not bound. */
+const bsm_type *bsm_type_eval_vars(bsm_type_table *t, const bsm_type *type,
+                                   const bsm_type_env *env);
+
+/* Reads a type in either style: "Dict(str, int)[]?", "List[Optional[int]]",
+ * "__torch__.M", "Float(1, 3, strides=[3, 1], device=cpu)". BSM_CORRUPT with
+ * the position on anything else. */
+BSM_NODISCARD bsm_status bsm_type_parse(bsm_type_table *types, bsm_str text,
+                                        const bsm_type **out);
 
 /* A class, module, interface or enum. Methods are compiled when first asked. */
 typedef struct bsm_attribute {
@@ -106,8 +145,8 @@ typedef struct bsm_class_constant {
 typedef struct bsm_class {
   const char *name; /* qualified */
   bool is_module, is_interface, is_enum;
-  BSM_VEC(bsm_attribute) attributes;        /* slot order */
-  BSM_VEC(bsm_class_constant) constants;    /* Final[...] and enum items */
+  BSM_VEC(bsm_attribute) attributes;     /* slot order */
+  BSM_VEC(bsm_class_constant) constants; /* Final[...] and enum items */
   BSM_VEC(struct bsm_function *) methods;
   BSM_VEC(const char *) forward_hooks;
   BSM_VEC(const char *) forward_pre_hooks;
