@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder: a network becomes a plan.
+ *
+ *   passes    network -> network: fold, fuse (passes.h lists them in order)
+ *   emit      layers -> steps; layouts are chosen here, as strides
+ *   memory    every buffer gets a place in the workspace
+ *   tactics   chosen by timing, with a cache, or by the backend's cost model */
+#ifndef BSM_BUILDER_BUILDER_H_
+#define BSM_BUILDER_BUILDER_H_
+
+#include "backend/backend.h"
+#include "network/layer.h"
+
+typedef struct bsm_build_options {
+  uint32_t isa;             /* to choose and time for */
+  int threads;              /* to time with; at least 1 */
+  bool no_timing;           /* take the backend's first tactic: reproducible */
+  const char *timing_cache; /* path or NULL */
+  const bsm_logger *logger;
+  /* Told of the network after the passes. May be NULL. */
+  void (*optimized)(void *user, const bsm_network *net);
+  void *user;
+  const bsm_plan_metadata *metadata; /* copied into the plan */
+  uint32_t metadata_count;
+} bsm_build_options;
+
+/* Builds a plan into `arena`, which then owns all of its memory; the network's
+ * weights are copied. Changes the network. */
+BSM_NODISCARD bsm_status bsm_build(bsm_network *net,
+                                   const bsm_build_options *options,
+                                   bsm_arena *arena, bsm_plan **out);
+
+#endif /* BSM_BUILDER_BUILDER_H_ */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folds scale layers (batch norm, as converters make it) into the convolution
+ * or deconvolution before them: w' = w * scale, b' = b * scale + shift, in
+ * double, rounded once.
+ * Requires: the convolution's output is read by the scale alone, float, and
+ * the convolution has no epilogue yet. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "builder/passes.h"
+#include "builder/uses.h"
+
+/* The scale layer's value for a channel; `fallback` when absent. */
+static double per_channel(const bsm_weights *w, int64_t channel,
+                          double fallback) {
+  if (w->count == 0) return fallback;
+  return ((const float *)w->values)[w->count == 1 ? 0 : channel];
+}
+
+static bool float_or_empty(const bsm_weights *w) {
+  return w->count == 0 || w->dtype == BSM_DTYPE_FLOAT;
+}
+
+static bool can_fold(const bsm_layer *conv, const bsm_layer *scale) {
+  return (conv->kind == BSM_LAYER_CONVOLUTION ||
+          conv->kind == BSM_LAYER_DECONVOLUTION) &&
+         conv->p.convolution.kernel.dtype == BSM_DTYPE_FLOAT &&
+         float_or_empty(&conv->p.convolution.bias) &&
+         conv->p.convolution.epilogue.activation == BSM_ACTIVATION_NONE &&
+         !conv->p.convolution.epilogue.has_residual &&
+         scale->p.scale.power.count == 0 &&
+         float_or_empty(&scale->p.scale.scale) &&
+         float_or_empty(&scale->p.scale.shift);
+}
+
+/* The output channel of kernel element `i`. */
+static int64_t channel_of(const bsm_layer *conv, int64_t i) {
+  const bsm_convolution_params *p = &conv->p.convolution;
+  if (conv->kind == BSM_LAYER_CONVOLUTION) {
+    return i / (p->kernel.count / p->out_maps);
+  }
+  /* [in, out / groups, taps]: the group follows from the input channel. */
+  const int64_t in_maps = p->kernel.shape.d[0];
+  const int64_t out_per_group = p->out_maps / p->groups;
+  const int64_t taps = p->kernel.count / (in_maps * out_per_group);
+  const int64_t in_channel = i / (taps * out_per_group);
+  const int64_t group = in_channel / (in_maps / p->groups);
+  return group * out_per_group + i / taps % out_per_group;
+}
+
+static bsm_status fold(bsm_network *net, bsm_layer *conv,
+                       const bsm_layer *scale) {
+  bsm_convolution_params *p = &conv->p.convolution;
+  const bsm_weights *factor = &scale->p.scale.scale;
+  const bsm_weights *shift = &scale->p.scale.shift;
+  float *kernel = BSM_NEW_ARRAY(net->arena, float, (size_t)p->kernel.count + 1);
+  float *bias = BSM_NEW_ARRAY(net->arena, float, (size_t)p->out_maps + 1);
+  if (!kernel || !bias) return BSM_FAIL_OOM();
+  const float *old = p->kernel.values;
+  for (int64_t i = 0; i < p->kernel.count; i++) {
+    kernel[i] =
+        (float)((double)old[i] * per_channel(factor, channel_of(conv, i), 1));
+  }
+  for (int64_t c = 0; c < p->out_maps; c++) {
+    const double b =
+        p->bias.count ? (double)((const float *)p->bias.values)[c] : 0.0;
+    bias[c] = (float)(b * per_channel(factor, c, 1) + per_channel(shift, c, 0));
+  }
+  p->kernel.values = kernel;
+  p->bias = (bsm_weights){.dtype = BSM_DTYPE_FLOAT,
+                          .values = bias,
+                          .count = p->out_maps,
+                          .shape = {1, {p->out_maps}},
+                          .num_input_maps = 1,
+                          .num_output_maps = p->out_maps};
+  return BSM_OK;
+}
+
+bsm_status bsm_pass_fold_scale(bsm_network *net, bsm_arena *scratch) {
+  bsm_uses uses;
+  BSM_TRY(bsm_uses_compute(net, scratch, &uses));
+  for (size_t i = 0; i < net->layers.len; i++) {
+    bsm_layer *scale = net->layers.items[i];
+    if (scale->removed || scale->kind != BSM_LAYER_SCALE) continue;
+    bsm_itensor *in = scale->inputs.items[0];
+    bsm_layer *conv = in->producer;
+    if (!conv || bsm_uses_single_reader(&uses, in) != scale ||
+        !can_fold(conv, scale)) {
+      continue;
+    }
+    BSM_TRY(fold(net, conv, scale));
+    scale->removed = true;
+    BSM_TRY(bsm_uses_replace(net, scratch, &uses, scale->outputs.items[0], in));
+  }
+  return BSM_OK;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moves what follows a convolution or matrix multiply into it:
+ *   matrix multiply * constant scalar        -> scale
+ *   matrix multiply + constant row           -> bias
+ *   (convolution | matrix multiply) + tensor -> residual
+ *   activation                               -> epilogue
+ * in this order, as out = act(scale * op + bias + residual) allows.
+ * Requires: the fused tensor has one reader and is float. A layer with a
+ * residual moves to the place of the add, where both operands exist. */
+#include <math.h>
+
+#include "builder/passes.h"
+#include "builder/uses.h"
+
+static bool is_float_layer(const bsm_layer *layer) {
+  return layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT;
+}
+
+static bsm_epilogue *epilogue_of(bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_CONVOLUTION:
+    case BSM_LAYER_DECONVOLUTION:
+      return &layer->p.convolution.epilogue;
+    case BSM_LAYER_MATRIX_MULTIPLY:
+      return &layer->p.matrix_multiply.epilogue;
+    default:
+      return NULL;
+  }
+}
+
+static bool same_dims(bsm_dims a, bsm_dims b) {
+  if (a.rank != b.rank) return false;
+  for (int32_t i = 0; i < a.rank; i++) {
+    if (a.d[i] != b.d[i]) return false;
+  }
+  return true;
+}
+
+/* The float constant behind a tensor, or NULL. */
+static const bsm_weights *constant_of(const bsm_itensor *t) {
+  if (!t->producer || t->producer->kind != BSM_LAYER_CONSTANT) return NULL;
+  const bsm_weights *w = &t->producer->p.constant.weights;
+  return w->dtype == BSM_DTYPE_FLOAT ? w : NULL;
+}
+
+/* What an element-wise layer does to `x`: its other operand. */
+static bsm_itensor *other_operand(const bsm_layer *layer,
+                                  const bsm_itensor *x) {
+  return layer->inputs.items[layer->inputs.items[0] == x ? 1 : 0];
+}
+
+static bool fuse_scale(bsm_layer *op, const bsm_layer *next) {
+  if (op->kind != BSM_LAYER_MATRIX_MULTIPLY ||
+      op->p.matrix_multiply.bias.count != 0 ||
+      op->p.matrix_multiply.epilogue.has_residual ||
+      next->kind != BSM_LAYER_ELEMENT_WISE) {
+    return false;
+  }
+  bsm_itensor *out = op->outputs.items[0];
+  const bsm_element_wise_operation operation = next->p.element_wise.operation;
+  const bsm_weights *w = constant_of(other_operand(next, out));
+  if (!w || w->count != 1 ||
+      !same_dims(next->outputs.items[0]->dims, out->dims)) {
+    return false;
+  }
+  const double value = (double)*(const float *)w->values;
+  if (operation == BSM_ELEMENT_WISE_PROD) {
+    op->p.matrix_multiply.scale *= value;
+    return true;
+  }
+  /* Division by a power of two is exact as a product. */
+  int exponent;
+  if (operation == BSM_ELEMENT_WISE_DIV && next->inputs.items[0] == out &&
+      value != 0 && isfinite(value) && fabs(frexp(value, &exponent)) == 0.5) {
+    op->p.matrix_multiply.scale /= value;
+    return true;
+  }
+  return false;
+}
+
+static bool fuse_bias(bsm_layer *op, const bsm_layer *next) {
+  if (op->kind != BSM_LAYER_MATRIX_MULTIPLY ||
+      op->p.matrix_multiply.bias.count != 0 ||
+      op->p.matrix_multiply.epilogue.has_residual ||
+      next->kind != BSM_LAYER_ELEMENT_WISE ||
+      next->p.element_wise.operation != BSM_ELEMENT_WISE_SUM) {
+    return false;
+  }
+  const bsm_itensor *out = op->outputs.items[0];
+  const bsm_itensor *row = other_operand(next, out);
+  const bsm_weights *w = constant_of(row);
+  const int64_t n = out->dims.d[out->dims.rank - 1];
+  if (!w || w->count != n || row->dims.rank == 0 ||
+      row->dims.d[row->dims.rank - 1] != n ||
+      !same_dims(next->outputs.items[0]->dims, out->dims)) {
+    return false;
+  }
+  op->p.matrix_multiply.bias = *w;
+  return true;
+}
+
+static bool fuse_activation(bsm_layer *op, const bsm_layer *next) {
+  bsm_epilogue *epilogue = epilogue_of(op);
+  if (next->kind != BSM_LAYER_ACTIVATION) return false;
+  epilogue->activation = next->p.activation.type;
+  epilogue->alpha = next->p.activation.alpha;
+  epilogue->beta = next->p.activation.beta;
+  return true;
+}
+
+/* Adds the other operand of a sum as the residual, and moves `op` to the place
+ * of the sum, where that operand is known. */
+static bsm_status fuse_residual(bsm_network *net, bsm_uses *uses, bsm_layer *op,
+                                bsm_layer *next, bool *done) {
+  *done = false;
+  bsm_itensor *out = op->outputs.items[0];
+  if (op->kind == BSM_LAYER_DECONVOLUTION ||
+      next->kind != BSM_LAYER_ELEMENT_WISE ||
+      next->p.element_wise.operation != BSM_ELEMENT_WISE_SUM) {
+    return BSM_OK;
+  }
+  bsm_itensor *residual = other_operand(next, out);
+  if (residual == out || residual->dtype != BSM_DTYPE_FLOAT ||
+      !same_dims(residual->dims, out->dims)) {
+    return BSM_OK;
+  }
+  BSM_TRY_ALLOC(bsm_vec_push(net->arena, &op->inputs, residual));
+  epilogue_of(op)->has_residual = true;
+  for (uint32_t i = 0; i < uses->reader_count[residual->id]; i++) {
+    if (uses->readers[residual->id][i] == next) {
+      uses->readers[residual->id][i] = op;
+    }
+  }
+  size_t from = 0, to = 0;
+  for (size_t i = 0; i < net->layers.len; i++) {
+    if (net->layers.items[i] == op) from = i;
+    if (net->layers.items[i] == next) to = i;
+  }
+  for (size_t i = from; i < to; i++) {
+    net->layers.items[i] = net->layers.items[i + 1];
+  }
+  net->layers.items[to] = op;
+  *done = true;
+  return BSM_OK;
+}
+
+/* Fuses the reader of `op`, if it can be; *done tells. */
+static bsm_status fuse_next(bsm_network *net, bsm_arena *scratch, bsm_layer *op,
+                            bsm_uses *uses, bool *done) {
+  *done = false;
+  bsm_itensor *out = op->outputs.items[0];
+  bsm_layer *next = bsm_uses_single_reader(uses, out);
+  if (!next || next->removed || !is_float_layer(next) ||
+      epilogue_of(op)->activation != BSM_ACTIVATION_NONE) {
+    return BSM_OK;
+  }
+  *done =
+      fuse_scale(op, next) || fuse_bias(op, next) || fuse_activation(op, next);
+  if (!*done && !epilogue_of(op)->has_residual) {
+    BSM_TRY(fuse_residual(net, uses, op, next, done));
+  }
+  if (*done) {
+    next->removed = true;
+    BSM_TRY(bsm_uses_replace(net, scratch, uses, next->outputs.items[0], out));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_pass_fuse_epilogues(bsm_network *net, bsm_arena *scratch) {
+  bsm_uses uses;
+  BSM_TRY(bsm_uses_compute(net, scratch, &uses));
+  /* A layer that moves later leaves its place to another: stay there. */
+  for (size_t i = 0; i < net->layers.len;) {
+    bsm_layer *op = net->layers.items[i];
+    bool done = false;
+    if (!op->removed && epilogue_of(op) && is_float_layer(op)) {
+      BSM_TRY(fuse_next(net, scratch, op, &uses, &done));
+    }
+    if (!done) i++;
+  }
+  return BSM_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Passes over the network, one file each. Each keeps the network valid:
+ * topological order, dims, dtypes. `scratch` is for the pass alone. */
+#ifndef BSM_BUILDER_PASSES_H_
+#define BSM_BUILDER_PASSES_H_
+
+#include "network/layer.h"
+
+/* Identities, and layers that change nothing, disappear. */
+BSM_NODISCARD bsm_status bsm_pass_remove_identities(bsm_network *net,
+                                                    bsm_arena *scratch);
+/* x * sigmoid(x) -> silu, x * hard_sigmoid(x) -> hard swish. */
+BSM_NODISCARD bsm_status bsm_pass_recognize_activations(bsm_network *net,
+                                                        bsm_arena *scratch);
+/* A scale layer (batch norm) goes into the convolution before it. */
+BSM_NODISCARD bsm_status bsm_pass_fold_scale(bsm_network *net,
+                                             bsm_arena *scratch);
+/* Bias, scalar factors, residual adds and activations go into convolutions and
+ * matrix multiplies. */
+BSM_NODISCARD bsm_status bsm_pass_fuse_epilogues(bsm_network *net,
+                                                 bsm_arena *scratch);
+/* Element-wise layers become programs, and chains of them one program. */
+BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(bsm_network *net,
+                                                    bsm_arena *scratch);
+
+/* All of them in order. */
+BSM_NODISCARD bsm_status bsm_run_passes(bsm_network *net,
+                                        const bsm_logger *logger);
+
+#endif /* BSM_BUILDER_PASSES_H_ */
