@@ -66,7 +66,10 @@ endfunction()
 
 # A layer may still be empty: it then has no target and is not linked.
 function(bsm_add_layer layer)
-  string(REPLACE "_" "/" folder ${layer})
+  set(folder ${layer})
+  if(layer STREQUAL "backend_cpu")
+    set(folder backend) # the interface and the one backend there is
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
   if(NOT BSM_X86)

@@ -24,6 +24,7 @@ endif()
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+# test_programs_<layer> builds the tests of one layer.
 foreach(source IN LISTS test_sources)
   get_filename_component(name ${source} NAME_WE)
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/tests ${source})
@@ -44,4 +45,8 @@ foreach(source IN LISTS test_sources)
     ${layer}/${name}
     PROPERTIES LABELS ${layer} TIMEOUT 600 ENVIRONMENT
                "UBSAN_OPTIONS=print_stacktrace=1")
+  if(NOT TARGET test_programs_${layer})
+    add_custom_target(test_programs_${layer})
+  endif()
+  add_dependencies(test_programs_${layer} ${name})
 endforeach()

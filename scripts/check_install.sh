@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# check_install.sh BUILD_DIR: installs into a scratch folder and builds the
+# examples against it through pkg-config and through the CMake package.
+set -eu
+cd "$(dirname "$0")/.."
+build=${1:?usage: check_install.sh BUILD_DIR}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+cmake -S . -B "$build" -DCMAKE_INSTALL_PREFIX="$prefix" >/dev/null
+cmake --build "$build" >/dev/null
+cmake --install "$build" >/dev/null
+
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name bessemer.pc)")
+export PKG_CONFIG_PATH
+LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
+export LD_LIBRARY_PATH
+for pair in compile_and_run:bessemer run_engine:bessemer-runtime; do
+  example=${pair%%:*} package=${pair##*:}
+  # shellcheck disable=SC2046
+  cc -o "$work/$example" "examples/$example.c" \
+    $(pkg-config --cflags --libs "$package")
+  # Without arguments it says how to use it.
+  "$work/$example" >"$work/output" 2>&1 && exit 1
+  grep -q usage "$work/output"
+done
+
+cat >"$work/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(bessemer 0.1 REQUIRED)
+add_executable(whole $PWD/examples/compile_and_run.c)
+target_link_libraries(whole bessemer::bessemer)
+add_executable(whole_static $PWD/examples/compile_and_run.c)
+target_link_libraries(whole_static bessemer::bessemer-static)
+add_executable(runtime $PWD/examples/run_engine.c)
+target_link_libraries(runtime bessemer::runtime)
+add_executable(runtime_static $PWD/examples/run_engine.c)
+target_link_libraries(runtime_static bessemer::runtime-static)
+END
+cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$work/build" >/dev/null
+"$prefix/bin/bessemer" --version >/dev/null
+echo "check_install: ok"

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the direction of includes and the names of files.
+
+A layer may include itself and the layers listed for it; kernels include only
+kernel headers, fixed-width types and intrinsics; file names are unique.
+"""
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+RUNTIME = {"base", "aten", "engine", "backend", "runtime"}
+COMPILER = {
+    "ir", "torchscript", "lowering", "partitioning", "network", "conversion",
+    "builder", "compiler"
+}
+ALLOWED = {
+    "base": {"base"},
+    "aten": {"base", "aten"},
+    "engine": {"base", "aten", "engine"},
+    "backend": {"base", "aten", "engine", "backend"},
+    "runtime": RUNTIME,
+    "ir": {"base", "aten", "ir"},
+    "torchscript": {"base", "aten", "ir", "torchscript"},
+    "lowering": {"base", "aten", "ir", "lowering"},
+    "network": {"base", "aten", "network"},
+    "conversion": {"base", "aten", "ir", "network", "conversion"},
+    "partitioning": {
+        "base", "aten", "ir", "network", "conversion", "partitioning"
+    },
+    "builder": {"base", "aten", "engine", "backend", "network", "builder"},
+    "compiler": RUNTIME | COMPILER,
+}
+# Of the backends, other layers know the interface alone.
+BACKEND_INTERFACE = "backend/backend.h"
+
+# Public headers of the compiler; the runtime may not include them. The
+# engine shares the enumerations of network.h (layer kinds and parameters).
+COMPILER_HEADERS = {
+    "bessemer/bessemer.h", "bessemer/compiler.h", "bessemer/conversion.h"
+}
+
+KERNELS = "backend/cpu/kernels/"
+KERNEL_SYSTEM = {
+    "stdint.h", "stddef.h", "stdbool.h", "math.h", "float.h", "immintrin.h",
+    "arm_neon.h"
+}
+SOURCE = (".c", ".h", ".inl", ".inc")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+problems = []
+
+
+def problem(path, line, text):
+    problems.append(f"{os.path.relpath(path, ROOT)}:{line}: {text}")
+
+
+def files_under(*folders):
+    for folder in folders:
+        for base, _, names in os.walk(os.path.join(ROOT, folder)):
+            for name in sorted(names):
+                if name.endswith(SOURCE):
+                    yield os.path.join(base, name)
+
+
+def includes_of(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for match in INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        yield line, match.group(1) == "<", match.group(2)
+
+
+def check_kernel(path, line, system, header):
+    if system:
+        if header not in KERNEL_SYSTEM:
+            problem(path, line, f"a kernel may not include <{header}>")
+    elif not header.startswith(KERNELS) and "/" in header:
+        problem(path, line, f"a kernel may not include {header}")
+
+
+def check_source(path):
+    inside = os.path.relpath(path, os.path.join(ROOT, "src"))
+    layer = inside.split(os.sep)[0]
+    if layer not in ALLOWED:
+        problem(path, 1, f"{layer} is not a layer")
+        return
+    for line, system, header in includes_of(path):
+        if inside.startswith(KERNELS):
+            check_kernel(path, line, system, header)
+            continue
+        if system:
+            continue
+        if header.startswith("bessemer/"):
+            if layer in RUNTIME and header in COMPILER_HEADERS:
+                problem(path, line, f"the runtime may not include {header}")
+            continue
+        target = header.split("/")[0] if "/" in header else layer
+        if target not in ALLOWED[layer]:
+            problem(path, line, f"{layer} may not include {header}")
+        elif (target == "backend" and layer not in ("backend", "compiler") and
+              header != BACKEND_INTERFACE):
+            problem(path, line,
+                    f"{layer} may only include {BACKEND_INTERFACE}")
+
+
+def check_public(path):
+    for line, system, header in includes_of(path):
+        if not system and not header.startswith("bessemer/"):
+            problem(path, line, f"a public header may not include {header}")
+
+
+def check_tool(path):
+    for line, system, header in includes_of(path):
+        if not system and not header.startswith(("bessemer/", "tools/")):
+            problem(path, line, f"a tool may not include {header}")
+
+
+def check_names():
+    seen = {}
+    for path in files_under("src", "tools", "tests", "fuzz"):
+        name = os.path.basename(path)
+        if name in seen:
+            problem(path, 1,
+                    f"named like {os.path.relpath(seen[name], ROOT)}")
+        seen[name] = path
+    return len(seen)
+
+
+def main():
+    for path in files_under("src"):
+        check_source(path)
+    for path in files_under("include"):
+        check_public(path)
+    for path in files_under("tools", "examples"):
+        check_tool(path)
+    count = check_names()
+    for text in problems:
+        print(text)
+    print(f"check_layers: {count} files, {len(problems)} problems")
+    return 1 if problems or count == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
