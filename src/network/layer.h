@@ -57,12 +57,12 @@ typedef struct bsm_pooling_params {
 /* One instruction of a fused element-wise program: r[dst] = op(r[a], r[b]).
  * Registers 0 .. inputs-1 hold the layer's inputs. */
 typedef enum bsm_ew_opcode_kind {
-  BSM_EW_UNARY = 0,   /* code: bsm_unary_operation */
-  BSM_EW_BINARY = 1,  /* code: bsm_element_wise_operation */
+  BSM_EW_UNARY = 0,      /* code: bsm_unary_operation */
+  BSM_EW_BINARY = 1,     /* code: bsm_element_wise_operation */
   BSM_EW_ACTIVATION = 2, /* code: bsm_activation_type, alpha, beta */
-  BSM_EW_CONSTANT = 3, /* r[dst] = alpha */
-  BSM_EW_SELECT = 4,  /* r[a] ? r[b] : r[c] */
-  BSM_EW_CAST = 5     /* code: bsm_dtype of the result */
+  BSM_EW_CONSTANT = 3,   /* r[dst] = alpha; code: bsm_dtype of the result */
+  BSM_EW_SELECT = 4,     /* r[a] ? r[b] : r[c] */
+  BSM_EW_CAST = 5        /* code: bsm_dtype of the result */
 } bsm_ew_opcode_kind;
 
 typedef struct bsm_ew_instruction {
@@ -80,6 +80,9 @@ struct bsm_layer {
   BSM_VEC(bsm_itensor *) inputs;
   BSM_VEC(bsm_itensor *) outputs;
   bool removed; /* by a builder pass */
+  /* The parameters do not fit the inputs (yet): the outputs' dims are not
+   * known, and using them reports why. */
+  bool stale;
   union {
     bsm_convolution_params convolution; /* and deconvolution */
     bsm_pooling_params pooling;
@@ -176,7 +179,9 @@ struct bsm_network {
   BSM_VEC(bsm_itensor *) inputs;
   BSM_VEC(bsm_itensor *) outputs;
   BSM_VEC(const char *) output_names;
-  bsm_status error; /* the first failure, until taken */
+  bsm_status error;   /* the first failure, until taken */
+  size_t stale_count; /* layers that are stale */
+  uint32_t next_layer_id, next_tensor_id;
 };
 
 BSM_NODISCARD bsm_status bsm_network_create(bsm_arena *arena,
