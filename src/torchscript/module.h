@@ -23,10 +23,24 @@ typedef struct bsm_ts_module {
   struct bsm_script *script;
 } bsm_ts_module;
 
+/* What a reader may bring along. */
+typedef struct bsm_ts_read_options {
+  void *user;
+  /* Runs `method`, the __setstate__ of the object's class, on (object, state):
+   * it fills the slots of the object. NULL: archives with such objects fail
+   * with BSM_UNSUPPORTED and the name of the class. */
+  bsm_status (*set_state)(void *user, bsm_function *method, bsm_object *object,
+                          bsm_ivalue state);
+} bsm_ts_read_options;
+
 /* Reads an archive in memory. `data` is borrowed: the tensors of the module
  * point into it, so it must outlive everything made from the module. */
 BSM_NODISCARD bsm_status bsm_ts_module_read(bsm_ir_ctx *cx, const void *data,
                                             size_t size, bsm_ts_module **out);
+/* The same; `options` may be NULL and is not kept. */
+BSM_NODISCARD bsm_status bsm_ts_module_read_with(
+    bsm_ir_ctx *cx, const void *data, size_t size,
+    const bsm_ts_read_options *options, bsm_ts_module **out);
 /* A method of the root by name ("forward"); BSM_NOT_FOUND lists the names
  * there are. */
 BSM_NODISCARD bsm_status bsm_ts_module_method(bsm_ts_module *module,

@@ -22,6 +22,9 @@ typedef struct bsm_pickle_hooks {
   bsm_status (*set_state)(void *user, bsm_object *object, bsm_ivalue state);
   /* Parses a Python-style type text (restore_type_tag). */
   bsm_status (*parse_type)(void *user, bsm_str text, const bsm_type **out);
+  /* Storages were byte-swapped when read: one that is shared by tensors of
+   * different element sizes is then refused. */
+  bool storages_swapped;
 } bsm_pickle_hooks;
 
 /* Runs a pickle; the one value left on STOP is the result. `what` names the

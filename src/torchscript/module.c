@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads a TorchScript archive: zip members, code, constants, root object.
+ *
+ *   version, byteorder -> code (as classes are named) -> constants.pkl
+ *   -> data.pkl, the root object -> traced_inputs.pkl
+ *
+ * Weights are used where they lie in the file when they can be: stored, in
+ * this machine's byte order, aligned. Debug files are read when the first
+ * source line of their code member is asked for. */
+#include "torchscript/module.h"
+
+#include "torchscript/archive_kind.h"
+#include "torchscript/pickle.h"
+#include "torchscript/script.h"
+#include "torchscript/source_ranges.h"
+#include "torchscript/traced_inputs.h"
+#include "torchscript/zip.h"
+
+enum {
+  OLDEST_VERSION = 1,
+  NEWEST_VERSION = 10,
+  WEIGHT_ALIGNMENT = 16 /* of the largest element, complex128 */
+};
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define HOST_IS_BIG true
+#else
+#define HOST_IS_BIG false
+#endif
+
+typedef struct archive {
+  bsm_ts_module module; /* first: what callers see */
+  bsm_zip zip;
+  bsm_str prefix;
+  bool swapped;           /* storages are of the other byte order */
+  bsm_strmap debug;       /* code module -> bsm_source_ranges */
+  bsm_str storages;       /* directory of the pickle being read: "data/" */
+  bool values_are_absent; /* storages have no bytes: traced_inputs.pkl */
+  const bsm_ts_read_options *options; /* while reading */
+} archive;
+
+/* ---- members ---- */
+
+/* The member of that name, without the prefix; NULL when absent. */
+static bsm_status find_member(archive *a, bsm_str directory, bsm_str name,
+                              const bsm_zip_entry **out) {
+  *out = NULL;
+  bsm_text full;
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, a->module.cx->arena->allocator);
+  bsm_text_init(&full, &scratch);
+  bsm_text_append(&full, a->prefix);
+  bsm_text_append(&full, directory);
+  bsm_text_append(&full, name);
+  const bool failed = full.failed;
+  if (!failed) *out = bsm_zip_find(&a->zip, (bsm_str){full.data, full.len});
+  bsm_arena_destroy(&scratch);
+  return failed ? BSM_FAIL_OOM() : BSM_OK;
+}
+
+/* The bytes of a member; data NULL when absent. */
+static bsm_status read_member(archive *a, const char *name, bsm_str *out) {
+  *out = (bsm_str){0};
+  const bsm_zip_entry *entry;
+  BSM_TRY(find_member(a, (bsm_str){0}, bsm_str_of(name), &entry));
+  if (!entry) return BSM_OK;
+  return bsm_zip_read(&a->zip, a->module.cx->arena, entry, true, out);
+}
+
+static bsm_str trim(bsm_str text) {
+  while (text.len &&
+         (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r' ||
+          text.data[text.len - 1] == ' ')) {
+    text.len--;
+  }
+  return text;
+}
+
+static bsm_status read_version(archive *a) {
+  bsm_str text;
+  BSM_TRY(read_member(a, ".data/version", &text));
+  if (!text.data) BSM_TRY(read_member(a, "version", &text));
+  if (!text.data) {
+    return BSM_FAIL(BSM_CORRUPT, "the archive has no member \"version\"");
+  }
+  text = trim(text);
+  int64_t *version = &a->module.version;
+  if (!bsm_parse_i64(text, version)) {
+    return BSM_FAIL(BSM_CORRUPT, "the archive's version is no number");
+  }
+  if (*version < OLDEST_VERSION || *version > NEWEST_VERSION) {
+    return BSM_FAIL(BSM_VERSION,
+                    "the archive has version %lld; versions %d to %d can be "
+                    "read",
+                    (long long)*version, OLDEST_VERSION, NEWEST_VERSION);
+  }
+  return BSM_OK;
+}
+
+static bsm_status read_byteorder(archive *a) {
+  bsm_str text;
+  BSM_TRY(read_member(a, "byteorder", &text));
+  text = trim(text);
+  const bool big = bsm_str_eq(text, BSM_STR("big"));
+  if (text.data && !big && !bsm_str_eq(text, BSM_STR("little"))) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "the archive's byteorder is neither little nor big");
+  }
+  a->swapped = big != HOST_IS_BIG;
+  return BSM_OK;
+}
+
+/* ---- code ---- */
+
+/* "<before>a/b/C<after>" of the code module "__torch__.a.b.C". */
+static char *code_path(bsm_arena *arena, bsm_str module, const char *after) {
+  char *path = bsm_arena_printf(arena, "code/%.*s%s", (int)module.len,
+                                module.data, after);
+  if (!path) return NULL;
+  for (size_t i = 0; i < module.len; i++) {
+    if (path[5 + i] == '.') path[5 + i] = '/';
+  }
+  return path;
+}
+
+static bsm_status read_source(void *user, bsm_str module, bsm_str *out,
+                              const char **path) {
+  archive *a = user;
+  bsm_ir_ctx *cx = a->module.cx;
+  *out = (bsm_str){0};
+  *path = NULL;
+  if (module.len > cx->limits.max_name_bytes) return BSM_OK;
+  *path = code_path(cx->arena, module, ".py");
+  BSM_TRY_ALLOC(*path);
+  const bsm_zip_entry *entry;
+  BSM_TRY(find_member(a, (bsm_str){0}, bsm_str_of(*path), &entry));
+  if (!entry) return BSM_OK;
+  if (entry->size > cx->limits.max_source_bytes) {
+    return BSM_FAIL(BSM_LIMIT, "%s has %llu bytes; the limit is %llu", *path,
+                    (unsigned long long)entry->size,
+                    (unsigned long long)cx->limits.max_source_bytes);
+  }
+  return bsm_zip_read(&a->zip, cx->arena, entry, true, out);
+}
+
+/* The debug file of a code module; empty when there is none. */
+static bsm_status read_debug(archive *a, bsm_str module,
+                             bsm_source_ranges **out) {
+  bsm_ir_ctx *cx = a->module.cx;
+  *out = BSM_NEW(cx->arena, bsm_source_ranges);
+  BSM_TRY_ALLOC(*out);
+  if (!bsm_strmap_set(cx->arena, &a->debug, module, *out)) {
+    return BSM_FAIL_OOM();
+  }
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, cx->arena->allocator);
+  const char *path = code_path(&scratch, module, ".py.debug_pkl");
+  const bsm_zip_entry *entry = NULL;
+  bsm_str bytes;
+  bsm_status status =
+      path ? find_member(a, (bsm_str){0}, bsm_str_of(path), &entry)
+           : BSM_FAIL_OOM();
+  if (!status && entry) {
+    status = bsm_zip_read(&a->zip, &scratch, entry, true, &bytes);
+    if (!status) {
+      status = bsm_source_ranges_read(cx->arena, cx->types, bytes, &cx->limits,
+                                      *out);
+    }
+  }
+  bsm_arena_destroy(&scratch);
+  return status;
+}
+
+/* Lossy: whatever goes wrong, the line is unknown. */
+static void python_source(void *user, bsm_str module, size_t offset,
+                          const char **file, uint32_t *line) {
+  archive *a = user;
+  bsm_source_ranges *ranges = bsm_strmap_get(&a->debug, module);
+  if (!ranges) {
+    const bsm_status status = read_debug(a, module, &ranges);
+    bsm_status_free(status);
+    if (!ranges) return;
+  }
+  const bsm_source_range *range = bsm_source_ranges_find(ranges, offset);
+  if (!range || !range->file) return;
+  *file = range->file;
+  *line = range->line;
+}
+
+/* ---- pickles ---- */
+
+/* Reverses the bytes of each number. */
+static void swap_numbers(uint8_t *data, size_t size, bsm_dtype dtype) {
+  size_t width = bsm_dtype_size(dtype);
+  if (bsm_dtype_is_complex(dtype)) width /= 2;
+  for (size_t at = 0; size - at >= width && at < size; at += width) {
+    for (size_t i = 0; i < width / 2; i++) {
+      const uint8_t low = data[at + i];
+      data[at + i] = data[at + width - 1 - i];
+      data[at + width - 1 - i] = low;
+    }
+  }
+}
+
+/* Makes a storage of the bytes of a member: in place, or a copy when they are
+ * misaligned or have to be swapped. */
+static bsm_status adopt_bytes(archive *a, const bsm_zip_entry *entry,
+                              bsm_dtype dtype, bsm_storage *storage) {
+  bsm_arena *arena = a->module.cx->arena;
+  bsm_str bytes;
+  BSM_TRY(bsm_zip_read(&a->zip, arena, entry, true, &bytes));
+  const bool in_file =
+      (uintptr_t)bytes.data - (uintptr_t)a->zip.data < a->zip.data_size;
+  const bool swap = a->swapped && bsm_dtype_size(dtype) > 1;
+  const bool aligned = (uintptr_t)bytes.data % WEIGHT_ALIGNMENT == 0;
+  storage->size = bytes.len;
+  storage->read_only = in_file;
+  storage->data = (void *)(uintptr_t)bytes.data;
+  if (in_file && (swap || !aligned)) {
+    storage->data = bsm_arena_alloc(arena, bytes.len, 64);
+    BSM_TRY_ALLOC(storage->data);
+    memcpy(storage->data, bytes.data, bytes.len);
+    storage->read_only = false;
+  }
+  if (swap) swap_numbers(storage->data, bytes.len, dtype);
+  return BSM_OK;
+}
+
+static bsm_status read_storage(void *user, bsm_str key, bsm_dtype dtype,
+                               int64_t numel, bsm_storage **out) {
+  archive *a = user;
+  bsm_storage *storage = BSM_NEW(a->module.cx->arena, bsm_storage);
+  BSM_TRY_ALLOC(storage);
+  *out = storage;
+  /* The machine has checked that this product fits. */
+  const size_t bytes = (size_t)numel * bsm_dtype_size(dtype);
+  if (a->values_are_absent) {
+    storage->meta = true;
+    storage->size = bytes;
+    return BSM_OK;
+  }
+  if (bytes == 0) return BSM_OK;
+  const bsm_zip_entry *entry;
+  BSM_TRY(find_member(a, a->storages, key, &entry));
+  const int length = key.len < 60 ? (int)key.len : 60;
+  if (!entry) {
+    return BSM_FAIL(BSM_CORRUPT, "the archive has no member \"%.*s%.*s\"",
+                    (int)a->storages.len, a->storages.data, length, key.data);
+  }
+  if (entry->size < bytes) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "member \"%.*s%.*s\" has %llu bytes; %lld elements of %s "
+                    "need %zu",
+                    (int)a->storages.len, a->storages.data, length, key.data,
+                    (unsigned long long)entry->size, (long long)numel,
+                    bsm_dtype_name(dtype), bytes);
+  }
+  return adopt_bytes(a, entry, dtype, storage);
+}
+
+static bsm_status find_class(void *user, bsm_str name, const bsm_type **out) {
+  archive *a = user;
+  return bsm_script_find_type(a->module.script, name, out);
+}
+
+static bsm_status parse_type(void *user, bsm_str text, const bsm_type **out) {
+  archive *a = user;
+  return bsm_script_parse_type(a->module.script, text, out);
+}
+
+static bsm_status set_state(void *user, bsm_object *object, bsm_ivalue state) {
+  archive *a = user;
+  const bsm_class *cls = object->type->cls;
+  bsm_function *method = bsm_class_find_method(cls, "__setstate__");
+  BSM_TRY_NOTE(a->options->set_state(a->options->user, method, object, state),
+               "in __setstate__ of class %s", cls->name);
+  return BSM_OK;
+}
+
+/* Reads the pickle `name`, with its storages in `directory`. */
+static bsm_status read_pickle(archive *a, const char *name, bsm_str directory,
+                              bsm_ivalue *out) {
+  bsm_ir_ctx *cx = a->module.cx;
+  const bool can_set_state = a->options && a->options->set_state;
+  const bsm_pickle_hooks hooks = {
+      .user = a,
+      .read_storage = read_storage,
+      .find_class = find_class,
+      .set_state = can_set_state ? set_state : NULL,
+      .parse_type = parse_type,
+      .storages_swapped = a->swapped,
+  };
+  a->storages = directory;
+  bsm_str bytes;
+  BSM_TRY(read_member(a, name, &bytes));
+  if (!bytes.data) {
+    return BSM_FAIL(BSM_CORRUPT, "the archive has no member \"%s\"", name);
+  }
+  return bsm_unpickle(cx->arena, cx->types, bytes, name, &cx->limits, &hooks,
+                      out);
+}
+
+static bsm_status read_constants(archive *a) {
+  bsm_ivalue constants;
+  BSM_TRY(read_pickle(a, "constants.pkl", BSM_STR("constants/"), &constants));
+  if (constants.tag != BSM_IVALUE_TUPLE) {
+    return BSM_FAIL(BSM_CORRUPT, "constants.pkl holds %s, not a tuple",
+                    bsm_iv_tag_name(constants.tag));
+  }
+  const bsm_tuple *tuple = constants.u.tuple;
+  bsm_script_set_constants(a->module.script, tuple->items, tuple->len);
+  return BSM_OK;
+}
+
+static bsm_status read_root(archive *a) {
+  bsm_ivalue root;
+  BSM_TRY(read_pickle(a, "data.pkl", BSM_STR("data/"), &root));
+  if (root.tag != BSM_IVALUE_OBJECT) {
+    return BSM_FAIL(BSM_CORRUPT, "data.pkl holds %s, not a module",
+                    bsm_iv_tag_name(root.tag));
+  }
+  a->module.root = root.u.object;
+  return BSM_OK;
+}
+
+/* Example inputs are a convenience: one that cannot be read is reported and
+ * left out. */
+static bsm_status read_examples(archive *a) {
+  const bsm_zip_entry *entry;
+  bsm_ir_ctx *cx = a->module.cx;
+  BSM_TRY(find_member(a, (bsm_str){0}, BSM_STR("traced_inputs.pkl"), &entry));
+  if (!entry) return BSM_OK;
+  bsm_ivalue root;
+  a->values_are_absent = true;
+  bsm_status status =
+      read_pickle(a, "traced_inputs.pkl", BSM_STR("traced_inputs/"), &root);
+  a->values_are_absent = false;
+  if (!status) {
+    status = bsm_traced_inputs_flatten(cx->arena, &root, BSM_STR("forward"),
+                                       &a->module.examples,
+                                       &a->module.example_count);
+  }
+  if (!status || bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
+  bsm_log(cx->logger, BSM_LOG_LEVEL_WARNING, "example inputs are ignored: %s",
+          bsm_status_message(status));
+  bsm_status_free(status);
+  return BSM_OK;
+}
+
+/* ---- the module ---- */
+
+static bsm_status read_archive(archive *a, const void *data, size_t size) {
+  bsm_ir_ctx *cx = a->module.cx;
+  BSM_TRY(bsm_archive_check_magic(data, size));
+  BSM_TRY(bsm_zip_open(cx->arena, data, size, &cx->limits, &a->zip));
+  BSM_TRY(bsm_archive_check_members(cx->arena, &a->zip, &a->prefix));
+  BSM_TRY(read_version(a));
+  BSM_TRY(read_byteorder(a));
+  const bsm_script_hooks hooks = {a, read_source, python_source};
+  BSM_TRY(bsm_script_create(cx, a->module.version, &hooks, &a->module.script));
+  BSM_TRY(read_constants(a));
+  BSM_TRY(read_root(a));
+  return read_examples(a);
+}
+
+bsm_status bsm_ts_module_read_with(bsm_ir_ctx *cx, const void *data,
+                                   size_t size,
+                                   const bsm_ts_read_options *options,
+                                   bsm_ts_module **out) {
+  *out = NULL;
+  archive *a = BSM_NEW(cx->arena, archive);
+  BSM_TRY_ALLOC(a);
+  a->module.cx = cx;
+  a->options = options;
+  BSM_TRY(read_archive(a, data, size));
+  a->options = NULL;
+  *out = &a->module;
+  return BSM_OK;
+}
+
+bsm_status bsm_ts_module_read(bsm_ir_ctx *cx, const void *data, size_t size,
+                              bsm_ts_module **out) {
+  return bsm_ts_module_read_with(cx, data, size, NULL, out);
+}
+
+bsm_status bsm_ts_module_method(bsm_ts_module *module, const char *name,
+                                bsm_function **out) {
+  const bsm_class *cls = module->root->type->cls;
+  *out = bsm_class_find_method(cls, name);
+  if (*out) return BSM_OK;
+  bsm_text names;
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, module->cx->arena->allocator);
+  bsm_text_init(&names, &scratch);
+  for (size_t i = 0; i < cls->methods.len && names.len < 1000; i++) {
+    bsm_text_printf(&names, "%s%s", i ? ", " : "", cls->methods.items[i]->name);
+  }
+  const bsm_status status =
+      BSM_FAIL(BSM_NOT_FOUND, "class %s has no method \"%s\"; it has: %s",
+               cls->name, name, names.len ? names.data : "none");
+  bsm_arena_destroy(&scratch);
+  return status;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors in a pickle: storages by persistent id, geometry by REDUCE. */
+#include "base/checked.h"
+#include "torchscript/pickle_internal.h"
+
+/* ---- devices ---- */
+
+bsm_status bsm_pickle_parse_device(bsm_str text, bsm_device *out) {
+  bsm_str type = text;
+  int64_t index = -1;
+  const char *colon = text.len ? memchr(text.data, ':', text.len) : NULL;
+  if (colon) {
+    type.len = (size_t)(colon - text.data);
+    const bsm_str number = {colon + 1, text.len - type.len - 1};
+    if (!bsm_parse_i64(number, &index) || index < 0 || index > INT8_MAX) {
+      return BSM_FAIL(BSM_CORRUPT, "\"%.*s\" is no device",
+                      text.len < 60 ? (int)text.len : 60, text.data);
+    }
+  }
+  if (type.len == 0) return BSM_FAIL(BSM_CORRUPT, "an empty device name");
+  int8_t kind = 2;
+  if (bsm_str_eq(type, BSM_STR("cpu"))) kind = 0;
+  if (bsm_str_eq(type, BSM_STR("cuda"))) kind = 1;
+  *out = (bsm_device){kind, (int8_t)index};
+  return BSM_OK;
+}
+
+/* ---- storages ---- */
+
+/* The storage of that key: read once, then shared. */
+static bsm_status read_record(pickle_machine *m, bsm_str key,
+                              pickle_storage *wanted, size_t bytes) {
+  pickle_record *record = bsm_strmap_get(&m->records, key);
+  if (!record) {
+    record = BSM_NEW(&m->scratch, pickle_record);
+    BSM_TRY_ALLOC(record);
+    record->dtype = wanted->dtype;
+    if (!m->hooks->read_storage) {
+      return BSM_FAIL(BSM_CORRUPT, "a tensor where no tensors can be");
+    }
+    BSM_TRY(m->hooks->read_storage(m->hooks->user, key, wanted->dtype,
+                                   wanted->numel, &record->storage));
+    if (!bsm_strmap_set(&m->scratch, &m->records, key, record)) {
+      return BSM_FAIL_OOM();
+    }
+  } else if (record->dtype != wanted->dtype && m->hooks->storages_swapped &&
+             bsm_dtype_size(record->dtype) != bsm_dtype_size(wanted->dtype)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "storage %.*s of a big-endian archive is both %s and %s",
+                    (int)(key.len < 60 ? key.len : 60), key.data,
+                    bsm_dtype_name(record->dtype),
+                    bsm_dtype_name(wanted->dtype));
+  }
+  if (record->storage->size < bytes) {
+    return BSM_FAIL(
+        BSM_CORRUPT, "storage %.*s has %zu bytes; %lld elements of %s need %zu",
+        (int)(key.len < 60 ? key.len : 60), key.data, record->storage->size,
+        (long long)wanted->numel, bsm_dtype_name(wanted->dtype), bytes);
+  }
+  wanted->storage = record->storage;
+  return BSM_OK;
+}
+
+/* ('storage', <type>, key, device, numel[, None]) */
+bsm_status bsm_pickle_persistent_id(pickle_machine *m, const bsm_tuple *id,
+                                    bsm_ivalue *out) {
+  if (id->len != 5 && id->len != 6) {
+    return BSM_FAIL(BSM_CORRUPT, "a persistent id of %zu parts", id->len);
+  }
+  const bsm_ivalue *part = id->items;
+  const pickle_private *dtype = bsm_pickle_as(&part[1], PICKLE_DTYPE);
+  if (part[0].tag != BSM_IVALUE_STRING ||
+      !bsm_str_eq(*part[0].u.s, BSM_STR("storage")) || !dtype ||
+      part[2].tag != BSM_IVALUE_STRING || part[3].tag != BSM_IVALUE_STRING ||
+      part[4].tag != BSM_IVALUE_INT) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "a persistent id that is no (\"storage\", type, key, "
+                    "device, count)");
+  }
+  if (id->len == 6 && part[5].tag != BSM_IVALUE_NONE) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a storage that is a view of another");
+  }
+  pickle_private *body;
+  BSM_TRY(bsm_pickle_private(m, PICKLE_STORAGE, out, &body));
+  pickle_storage *storage = &body->u.storage;
+  storage->dtype = dtype->u.dtype;
+  storage->numel = part[4].u.i;
+  BSM_TRY(bsm_pickle_parse_device(*part[3].u.s, &storage->device));
+  size_t bytes;
+  if (storage->numel < 0 ||
+      !bsm_size_mul((size_t)storage->numel, bsm_dtype_size(storage->dtype),
+                    &bytes) ||
+      bytes > (size_t)INT64_MAX) {
+    return BSM_FAIL(BSM_CORRUPT, "a storage of %lld elements",
+                    (long long)storage->numel);
+  }
+  return read_record(m, *part[2].u.s, storage, bytes);
+}
+
+/* ---- tensors ---- */
+
+/* A tuple of sizes or strides, all at least 0. */
+static bsm_status read_extents(const bsm_ivalue *v, const char *what,
+                               bsm_dims *out) {
+  if (v->tag != BSM_IVALUE_TUPLE) {
+    return BSM_FAIL(BSM_CORRUPT, "a tensor whose %ss are %s", what,
+                    bsm_pickle_kind(v));
+  }
+  const bsm_tuple *tuple = v->u.tuple;
+  if (tuple->len > BSM_MAX_RANK) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a tensor with %zu dimensions; at most %d are supported",
+                    tuple->len, BSM_MAX_RANK);
+  }
+  *out = (bsm_dims){.rank = (int32_t)tuple->len};
+  for (size_t i = 0; i < tuple->len; i++) {
+    const bsm_ivalue *item = &tuple->items[i];
+    if (item->tag != BSM_IVALUE_INT || item->u.i < 0) {
+      return BSM_FAIL(BSM_CORRUPT, "a tensor with a wrong %s in dimension %zu",
+                      what, i);
+    }
+    out->d[i] = item->u.i;
+  }
+  return BSM_OK;
+}
+
+/* The hooks are an empty OrderedDict; the optional last argument may set the
+ * conjugate and negative bits, which no tensor here has. */
+static bsm_status check_extras(const bsm_tuple *args) {
+  const bsm_ivalue *grad = &args->items[4], *hooks = &args->items[5];
+  if (grad->tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_CORRUPT, "a tensor whose requires_grad is %s",
+                    bsm_pickle_kind(grad));
+  }
+  if (hooks->tag != BSM_IVALUE_NONE &&
+      (hooks->tag != BSM_IVALUE_DICT || hooks->u.dict->len != 0)) {
+    return BSM_FAIL(BSM_CORRUPT, "a tensor with backward hooks");
+  }
+  if (args->len < 7 || args->items[6].tag == BSM_IVALUE_NONE) return BSM_OK;
+  if (args->items[6].tag != BSM_IVALUE_DICT) {
+    return BSM_FAIL(BSM_CORRUPT, "a tensor whose math bits are %s",
+                    bsm_pickle_kind(&args->items[6]));
+  }
+  const bsm_dict *bits = args->items[6].u.dict;
+  for (size_t i = 0; i < bits->len; i++) {
+    if (bits->values[i].tag != BSM_IVALUE_BOOL || bits->values[i].u.b) {
+      return BSM_FAIL(BSM_UNSUPPORTED,
+                      "a tensor saved as a lazy conjugate or negative; call "
+                      "resolve_conj() and resolve_neg() before saving");
+    }
+  }
+  return BSM_OK;
+}
+
+/* (storage, offset, sizes, strides, requires_grad, hooks[, math bits]) */
+bsm_status bsm_pickle_rebuild_tensor(pickle_machine *m, const bsm_tuple *args,
+                                     bsm_ivalue *out) {
+  const pickle_private *body = bsm_pickle_as(&args->items[0], PICKLE_STORAGE);
+  if (!body || args->items[1].tag != BSM_IVALUE_INT) {
+    return BSM_FAIL(BSM_CORRUPT, "a tensor made from %s and %s",
+                    bsm_pickle_kind(&args->items[0]),
+                    bsm_pickle_kind(&args->items[1]));
+  }
+  const pickle_storage *storage = &body->u.storage;
+  const int64_t offset = args->items[1].u.i;
+  bsm_dims sizes, strides;
+  BSM_TRY(read_extents(&args->items[2], "size", &sizes));
+  BSM_TRY(read_extents(&args->items[3], "stride", &strides));
+  BSM_TRY(check_extras(args));
+  if (sizes.rank != strides.rank || offset < 0) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "a tensor with %d sizes, %d strides and offset %lld",
+                    (int)sizes.rank, (int)strides.rank, (long long)offset);
+  }
+  if (storage->dtype == BSM_DTYPE_QINT8 || storage->dtype == BSM_DTYPE_QUINT8 ||
+      storage->dtype == BSM_DTYPE_QINT32) {
+    return BSM_FAIL(BSM_CORRUPT, "a quantized tensor without parameters");
+  }
+  /* Strides of 0 make large tensors of small storages. */
+  int64_t numel;
+  size_t bytes;
+  if (!bsm_dims_numel(sizes, &numel) ||
+      !bsm_size_mul((size_t)numel, bsm_dtype_size(storage->dtype), &bytes) ||
+      bytes > m->limits.max_tensor_bytes) {
+    return BSM_FAIL(BSM_LIMIT, "a tensor of shape %s; the limit is %llu bytes",
+                    bsm_dims_str(sizes),
+                    (unsigned long long)m->limits.max_tensor_bytes);
+  }
+  bsm_tensor *tensor;
+  BSM_TRY(bsm_tensor_from_storage(m->arena, storage->storage, storage->dtype,
+                                  sizes, strides.d, offset, &tensor));
+  tensor->device_type = storage->device.type;
+  tensor->device_index = storage->device.index;
+  *out = bsm_iv_tensor(tensor);
+  return BSM_OK;
+}
