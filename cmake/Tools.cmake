@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command line tool, bessemer, and the examples.
+# The command line tool. bsm_tools is all of it but main: tests and fuzz targets
+# link that. The program links the static library, so that it can be copied
+# anywhere.
 
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.c)
-if(tool_sources)
-  add_executable(bessemer-cli ${tool_sources})
+list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/tools/main.c)
+add_library(bsm_tools STATIC ${tool_sources})
+target_include_directories(bsm_tools PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(bsm_tools PUBLIC bsm_options ZLIB::ZLIB)
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/tools/main.c)
+  add_executable(bessemer-cli tools/main.c)
   set_target_properties(bessemer-cli PROPERTIES OUTPUT_NAME bessemer)
-  target_include_directories(bessemer-cli PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(bessemer-cli PRIVATE bsm_options bessemer-static
-                                             ZLIB::ZLIB)
+  target_link_libraries(bessemer-cli PRIVATE bsm_tools bessemer-static)
 endif()
