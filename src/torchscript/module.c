@@ -61,7 +61,7 @@ static bsm_status find_member(archive *a, bsm_str directory, bsm_str name,
 /* The bytes of a member; data NULL when absent. */
 static bsm_status read_member(archive *a, const char *name, bsm_str *out) {
   *out = (bsm_str){0};
-  const bsm_zip_entry *entry;
+  const bsm_zip_entry *entry = NULL;
   BSM_TRY(find_member(a, (bsm_str){0}, bsm_str_of(name), &entry));
   if (!entry) return BSM_OK;
   return bsm_zip_read(&a->zip, a->module.cx->arena, entry, true, out);
@@ -77,7 +77,7 @@ static bsm_str trim(bsm_str text) {
 }
 
 static bsm_status read_version(archive *a) {
-  bsm_str text;
+  bsm_str text = {0};
   BSM_TRY(read_member(a, ".data/version", &text));
   if (!text.data) BSM_TRY(read_member(a, "version", &text));
   if (!text.data) {
@@ -98,7 +98,7 @@ static bsm_status read_version(archive *a) {
 }
 
 static bsm_status read_byteorder(archive *a) {
-  bsm_str text;
+  bsm_str text = {0};
   BSM_TRY(read_member(a, "byteorder", &text));
   text = trim(text);
   const bool big = bsm_str_eq(text, BSM_STR("big"));
@@ -132,7 +132,7 @@ static bsm_status read_source(void *user, bsm_str module, bsm_str *out,
   if (module.len > cx->limits.max_name_bytes) return BSM_OK;
   *path = code_path(cx->arena, module, ".py");
   BSM_TRY_ALLOC(*path);
-  const bsm_zip_entry *entry;
+  const bsm_zip_entry *entry = NULL;
   BSM_TRY(find_member(a, (bsm_str){0}, bsm_str_of(*path), &entry));
   if (!entry) return BSM_OK;
   if (entry->size > cx->limits.max_source_bytes) {
@@ -156,7 +156,7 @@ static bsm_status read_debug(archive *a, bsm_str module,
   bsm_arena_init(&scratch, cx->arena->allocator);
   const char *path = code_path(&scratch, module, ".py.debug_pkl");
   const bsm_zip_entry *entry = NULL;
-  bsm_str bytes;
+  bsm_str bytes = {0};
   bsm_status status =
       path ? find_member(a, (bsm_str){0}, bsm_str_of(path), &entry)
            : BSM_FAIL_OOM();
@@ -207,7 +207,7 @@ static void swap_numbers(uint8_t *data, size_t size, bsm_dtype dtype) {
 static bsm_status adopt_bytes(archive *a, const bsm_zip_entry *entry,
                               bsm_dtype dtype, bsm_storage *storage) {
   bsm_arena *arena = a->module.cx->arena;
-  bsm_str bytes;
+  bsm_str bytes = {0};
   BSM_TRY(bsm_zip_read(&a->zip, arena, entry, true, &bytes));
   const bool in_file =
       (uintptr_t)bytes.data - (uintptr_t)a->zip.data < a->zip.data_size;
@@ -240,7 +240,7 @@ static bsm_status read_storage(void *user, bsm_str key, bsm_dtype dtype,
     return BSM_OK;
   }
   if (bytes == 0) return BSM_OK;
-  const bsm_zip_entry *entry;
+  const bsm_zip_entry *entry = NULL;
   BSM_TRY(find_member(a, a->storages, key, &entry));
   const int length = key.len < 60 ? (int)key.len : 60;
   if (!entry) {
@@ -291,7 +291,7 @@ static bsm_status read_pickle(archive *a, const char *name, bsm_str directory,
       .storages_swapped = a->swapped,
   };
   a->storages = directory;
-  bsm_str bytes;
+  bsm_str bytes = {0};
   BSM_TRY(read_member(a, name, &bytes));
   if (!bytes.data) {
     return BSM_FAIL(BSM_CORRUPT, "the archive has no member \"%s\"", name);
@@ -326,7 +326,7 @@ static bsm_status read_root(archive *a) {
 /* Example inputs are a convenience: one that cannot be read is reported and
  * left out. */
 static bsm_status read_examples(archive *a) {
-  const bsm_zip_entry *entry;
+  const bsm_zip_entry *entry = NULL;
   bsm_ir_ctx *cx = a->module.cx;
   BSM_TRY(find_member(a, (bsm_str){0}, BSM_STR("traced_inputs.pkl"), &entry));
   if (!entry) return BSM_OK;

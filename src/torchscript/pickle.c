@@ -333,7 +333,7 @@ static bsm_status make_tuple(pickle_machine *m, size_t n) {
     is_private = is_private || from[i].tag == BSM_IVALUE_CONTAINER;
     BSM_TRY(put_any(m, &from[i], &height));
   }
-  bsm_ivalue value;
+  bsm_ivalue value = {0};
   bsm_tuple *tuple;
   if (is_private) {
     pickle_private *args;
@@ -357,8 +357,8 @@ static bsm_status make_tuple(pickle_machine *m, size_t n) {
 }
 
 static bsm_status op_tuple(pickle_machine *m) {
-  bsm_ivalue *items;
-  size_t n;
+  bsm_ivalue *items = NULL;
+  size_t n = 0;
   BSM_TRY(pop_to_mark(m, &items, &n));
   m->stack.len += n; /* make_tuple takes them from the stack */
   return make_tuple(m, n);
@@ -402,15 +402,15 @@ static bsm_status list_extend(pickle_machine *m, pickle_list *body,
 }
 
 static bsm_status op_empty_list(pickle_machine *m) {
-  pickle_list *body;
+  pickle_list *body = NULL;
   BSM_TRY(new_list(m, &body));
   return push(m, bsm_iv_list(&body->list));
 }
 
 static bsm_status op_list(pickle_machine *m) {
-  bsm_ivalue *items;
-  size_t n;
-  pickle_list *body;
+  bsm_ivalue *items = NULL;
+  size_t n = 0;
+  pickle_list *body = NULL;
   BSM_TRY(pop_to_mark(m, &items, &n));
   BSM_TRY(new_list(m, &body));
   BSM_TRY(list_extend(m, body, items, n));
@@ -418,8 +418,8 @@ static bsm_status op_list(pickle_machine *m) {
 }
 
 static bsm_status op_appends(pickle_machine *m) {
-  bsm_ivalue *items;
-  size_t n;
+  bsm_ivalue *items = NULL;
+  size_t n = 0;
   BSM_TRY(pop_to_mark(m, &items, &n));
   BSM_TRY(need(m, 1));
   const bsm_ivalue *top = peek(m, 0);
@@ -445,14 +445,14 @@ static bsm_status set_items(pickle_machine *m, pickle_dict *d,
 }
 
 static bsm_status op_empty_dict(pickle_machine *m) {
-  bsm_ivalue value;
+  bsm_ivalue value = {0};
   BSM_TRY(bsm_pickle_new_dict(m, &value));
   return push(m, value);
 }
 
 static bsm_status op_dict(pickle_machine *m) {
-  bsm_ivalue *items, value;
-  size_t n;
+  bsm_ivalue *items = NULL, value;
+  size_t n = 0;
   BSM_TRY(pop_to_mark(m, &items, &n));
   BSM_TRY(bsm_pickle_new_dict(m, &value));
   BSM_TRY(set_items(m, (pickle_dict *)value.u.dict, items, n));
@@ -460,8 +460,8 @@ static bsm_status op_dict(pickle_machine *m) {
 }
 
 static bsm_status op_setitems(pickle_machine *m) {
-  bsm_ivalue *items;
-  size_t n;
+  bsm_ivalue *items = NULL;
+  size_t n = 0;
   BSM_TRY(pop_to_mark(m, &items, &n));
   BSM_TRY(need(m, 1));
   const bsm_ivalue *top = peek(m, 0);
@@ -491,7 +491,7 @@ static uint64_t little_endian(const uint8_t *p, size_t n) {
 }
 
 static bsm_status take_unsigned(pickle_machine *m, size_t n, uint64_t *out) {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   BSM_TRY(take(m, n, &p));
   *out = little_endian(p, n);
   return BSM_OK;
@@ -537,7 +537,7 @@ static bsm_status op_long1(pickle_machine *m) {
 }
 
 static bsm_status op_binfloat(pickle_machine *m) {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   BSM_TRY(take(m, 8, &p));
   uint64_t bits = 0;
   for (int i = 0; i < 8; i++) bits = bits << 8 | p[i];
@@ -554,9 +554,9 @@ static bsm_status op_binunicode(pickle_machine *m) {
                     (unsigned long long)n,
                     (unsigned long long)m->limits.max_string_bytes);
   }
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   BSM_TRY(take(m, (size_t)n, &p));
-  bsm_ivalue value;
+  bsm_ivalue value = {0};
   BSM_TRY(
       bsm_iv_string(m->arena, (bsm_str){(const char *)p, (size_t)n}, &value));
   return push(m, value);
@@ -597,14 +597,14 @@ static bsm_status op_global(pickle_machine *m) {
   bsm_str module = {0}, name = {0};
   BSM_TRY(take_line(m, &module));
   BSM_TRY(take_line(m, &name));
-  bsm_ivalue value;
+  bsm_ivalue value = {0};
   BSM_TRY(bsm_pickle_global(m, module, name, &value));
   return push(m, value);
 }
 
 static bsm_status op_reduce(pickle_machine *m) {
   BSM_TRY(need(m, 2));
-  bsm_ivalue value;
+  bsm_ivalue value = {0};
   BSM_TRY(bsm_pickle_reduce(m, peek(m, 1), peek(m, 0), &value));
   m->stack.len -= 2;
   return push(m, value);
@@ -622,8 +622,8 @@ static bsm_status op_newobj(pickle_machine *m) {
     return BSM_FAIL(BSM_CORRUPT, "an instance of %s with arguments",
                     cls->u.cls->name);
   }
-  bsm_ivalue value;
-  pickle_private *body;
+  bsm_ivalue value = {0};
+  pickle_private *body = NULL;
   BSM_TRY(bsm_pickle_private(m, PICKLE_NEW, &value, &body));
   body->u.cls = cls->u.cls;
   m->stack.len -= 2;
@@ -637,7 +637,7 @@ static bsm_status op_build(pickle_machine *m) {
     return BSM_FAIL(BSM_CORRUPT, "sets the state of %s",
                     bsm_pickle_kind(peek(m, 1)));
   }
-  bsm_ivalue value;
+  bsm_ivalue value = {0};
   BSM_TRY(bsm_pickle_build(m, body->u.cls, peek(m, 0), &value));
   m->stack.len -= 2;
   return push(m, value);
@@ -650,7 +650,7 @@ static bsm_status op_binpersid(pickle_machine *m) {
     return BSM_FAIL(BSM_CORRUPT, "a persistent id that is %s",
                     bsm_pickle_kind(peek(m, 0)));
   }
-  bsm_ivalue value;
+  bsm_ivalue value = {0};
   BSM_TRY(bsm_pickle_persistent_id(m, &args->u.args, &value));
   m->stack.len -= 1;
   return push(m, value);

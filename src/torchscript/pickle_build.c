@@ -390,7 +390,7 @@ static bsm_status run_set_state(pickle_machine *m, pickle_object *body,
 bsm_status bsm_pickle_build(pickle_machine *m, const bsm_type *type,
                             const bsm_ivalue *state, bsm_ivalue *out) {
   const bsm_class *cls = type->cls;
-  pickle_object *body;
+  pickle_object *body = NULL;
   if (cls->is_enum) {
     return BSM_FAIL(BSM_CORRUPT, "an instance of enum %s with a state",
                     cls->name);

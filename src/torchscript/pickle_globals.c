@@ -103,7 +103,7 @@ static const char *printable(pickle_machine *m, bsm_str name) {
 /* A name of package "torch". */
 static bsm_status torch_global(pickle_machine *m, bsm_str name, bool *found,
                                bsm_ivalue *out) {
-  pickle_private *body;
+  pickle_private *body = NULL;
   *found = true;
   for (size_t i = 0; i < COUNT(storages); i++) {
     if (!is(name, storages[i].name)) continue;
@@ -144,7 +144,7 @@ static bsm_status class_global(pickle_machine *m, bsm_str module, bsm_str name,
     return BSM_FAIL(BSM_CORRUPT, "class %s where no classes can be",
                     printable(m, full));
   }
-  pickle_private *body;
+  pickle_private *body = NULL;
   BSM_TRY(bsm_pickle_private(m, PICKLE_CLASS, out, &body));
   BSM_TRY(m->hooks->find_class(m->hooks->user, full, &body->u.cls));
   const bsm_type *type = body->u.cls;
@@ -156,7 +156,7 @@ static bsm_status class_global(pickle_machine *m, bsm_str module, bsm_str name,
 
 bsm_status bsm_pickle_global(pickle_machine *m, bsm_str module, bsm_str name,
                              bsm_ivalue *out) {
-  pickle_private *body;
+  pickle_private *body = NULL;
   for (size_t i = 0; i < COUNT(functions); i++) {
     if (!is(module, functions[i].module) || !is(name, functions[i].name)) {
       continue;

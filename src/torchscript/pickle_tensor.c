@@ -80,7 +80,7 @@ bsm_status bsm_pickle_persistent_id(pickle_machine *m, const bsm_tuple *id,
   if (id->len == 6 && part[5].tag != BSM_IVALUE_NONE) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a storage that is a view of another");
   }
-  pickle_private *body;
+  pickle_private *body = NULL;
   BSM_TRY(bsm_pickle_private(m, PICKLE_STORAGE, out, &body));
   pickle_storage *storage = &body->u.storage;
   storage->dtype = dtype->u.dtype;

@@ -492,7 +492,7 @@ bsm_status bsm_zip_open(bsm_arena *arena, const void *data, size_t size,
     return BSM_FAIL(BSM_LIMIT, "zip: a file of %zu bytes; the limit is %llu",
                     size, (unsigned long long)out->limits.max_file_bytes);
   }
-  directory dir;
+  directory dir = {0};
   BSM_TRY(read_end(data, size, &dir));
   if (dir.count > out->limits.max_entries) {
     return BSM_FAIL(BSM_LIMIT, "zip: %llu members; the limit is %llu",
