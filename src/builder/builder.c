@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder, top to bottom. */
+#include "builder/builder.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "builder/emitter.h"
+#include "builder/passes.h"
+
+static bsm_status init_emitter(bsm_emitter *e) {
+  const size_t n = e->net->tensors.len + 1;
+  e->value = BSM_NEW_ARRAY(e->scratch, uint32_t, n);
+  e->relaid[0] = BSM_NEW_ARRAY(e->scratch, uint32_t, n);
+  e->relaid[1] = BSM_NEW_ARRAY(e->scratch, uint32_t, n);
+  if (!e->value || !e->relaid[0] || !e->relaid[1]) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < n; i++) {
+    e->value[i] = e->relaid[0][i] = e->relaid[1][i] = BSM_NO_TENSOR;
+  }
+  return bsm_uses_compute(e->net, e->scratch, &e->uses);
+}
+
+/* A contiguous tensor over a new buffer of a binding. */
+static bsm_status new_binding(bsm_emitter *e, bsm_region region,
+                              uint32_t binding, const bsm_itensor *t,
+                              uint32_t *out) {
+  BSM_TRY(
+      bsm_emit_new(e, t->name, t->dtype, bsm_layout_contiguous(t->dims), out));
+  bsm_buffer *buffer = &e->buffers.items[bsm_emit_tensor_at(e, *out)->buffer];
+  buffer->region = region;
+  buffer->index = binding;
+  return BSM_OK;
+}
+
+/* A tensor that is a whole workspace buffer in row-major order, whose memory
+ * can just as well be the caller's. */
+static bool can_be_output(const bsm_emitter *e, const bsm_emit_tensor *t) {
+  const bsm_buffer *buffer = &e->buffers.items[t->buffer];
+  uint64_t bytes = bsm_dtype_size(t->dtype);
+  for (int32_t i = 0; i < t->layout.dims.rank; i++) {
+    bytes *= (uint64_t)t->layout.dims.d[i];
+  }
+  return buffer->region == BSM_REGION_WORKSPACE && t->offset == 0 &&
+         bytes == buffer->size && bsm_layout_is_contiguous(&t->layout);
+}
+
+/* Puts the network's outputs into their bindings: in place when possible. */
+static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
+  for (uint32_t i = 0; i < e->net->outputs.len; i++) {
+    const bsm_itensor *t = e->net->outputs.items[i];
+    const uint32_t id = bsm_emit_value(e, t);
+    if (id == BSM_NO_TENSOR) {
+      return BSM_FAIL(BSM_INTERNAL, "output %" PRIu32 " has no value", i);
+    }
+    bsm_emit_tensor *tensor = &e->tensors.items[id];
+    if (can_be_output(e, tensor)) {
+      bsm_buffer *buffer = &e->buffers.items[tensor->buffer];
+      buffer->region = BSM_REGION_OUTPUT;
+      buffer->index = i;
+      outputs[i] = id;
+      const bsm_layout plain = bsm_layout_contiguous(t->dims);
+      if (memcmp(plain.strides, tensor->layout.strides,
+                 sizeof(plain.strides)) != 0) {
+        BSM_TRY(bsm_emit_view(e, id, plain, 0, &outputs[i]));
+      }
+    } else {
+      BSM_TRY(new_binding(e, BSM_REGION_OUTPUT, i, t, &outputs[i]));
+      BSM_TRY(bsm_emit_copy(e, t->name, id, outputs[i]));
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
+  plan->tensor_count = (uint32_t)e->tensors.len;
+  plan->tensors =
+      BSM_NEW_ARRAY(e->arena, bsm_plan_tensor, plan->tensor_count + 1u);
+  BSM_TRY_ALLOC(plan->tensors);
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    const bsm_emit_tensor *t = &e->tensors.items[i];
+    const bsm_buffer *buffer = &e->buffers.items[t->buffer];
+    bsm_plan_tensor *out = &plan->tensors[i];
+    out->name = bsm_arena_strdup(e->arena, t->name ? t->name : "");
+    BSM_TRY_ALLOC(out->name);
+    out->dtype = t->dtype;
+    out->dims = t->layout.dims;
+    memcpy(out->strides, t->layout.strides, sizeof(out->strides));
+    out->region = buffer->region;
+    out->index =
+        buffer->region == BSM_REGION_WEIGHTS ? buffer->weights : buffer->index;
+    out->offset = (uint64_t)t->offset * bsm_dtype_size(t->dtype) +
+                  (buffer->region == BSM_REGION_WORKSPACE ? buffer->offset : 0);
+  }
+  return BSM_OK;
+}
+
+/* Tensors that no step and no binding names are dropped, so that the plan has
+ * no places that were never planned. */
+static bsm_status drop_unused_tensors(bsm_emitter *e, bsm_plan *plan) {
+  uint32_t *map = BSM_NEW_ARRAY(e->scratch, uint32_t, plan->tensor_count + 1u);
+  BSM_TRY_ALLOC(map);
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    const bsm_plan_step *s = &plan->steps[i];
+    for (uint32_t k = 0; k < s->input_count; k++) map[s->inputs[k]] = 1;
+    for (uint32_t k = 0; k < s->output_count; k++) map[s->outputs[k]] = 1;
+  }
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    map[plan->inputs[i].tensor] = 1;
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    map[plan->outputs[i].tensor] = 1;
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    if (!map[i]) continue;
+    plan->tensors[kept] = plan->tensors[i];
+    map[i] = kept++;
+  }
+  plan->tensor_count = kept;
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    bsm_plan_step *s = &plan->steps[i];
+    for (uint32_t k = 0; k < s->input_count; k++) {
+      s->inputs[k] = map[s->inputs[k]];
+    }
+    for (uint32_t k = 0; k < s->output_count; k++) {
+      s->outputs[k] = map[s->outputs[k]];
+    }
+  }
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    plan->inputs[i].tensor = map[plan->inputs[i].tensor];
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    plan->outputs[i].tensor = map[plan->outputs[i].tensor];
+  }
+  return BSM_OK;
+}
+
+static bsm_status finish_bindings(bsm_emitter *e, const uint32_t *inputs,
+                                  const uint32_t *outputs, bsm_plan *plan) {
+  const bsm_network *net = e->net;
+  plan->input_count = (uint32_t)net->inputs.len;
+  plan->output_count = (uint32_t)net->outputs.len;
+  plan->inputs =
+      BSM_NEW_ARRAY(e->arena, bsm_plan_binding, plan->input_count + 1u);
+  plan->outputs =
+      BSM_NEW_ARRAY(e->arena, bsm_plan_binding, plan->output_count + 1u);
+  if (!plan->inputs || !plan->outputs) return BSM_FAIL_OOM();
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    plan->inputs[i].tensor = inputs[i];
+    plan->inputs[i].name =
+        bsm_arena_strdup(e->arena, net->inputs.items[i]->name);
+    BSM_TRY_ALLOC(plan->inputs[i].name);
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    plan->outputs[i].tensor = outputs[i];
+    plan->outputs[i].name =
+        bsm_arena_strdup(e->arena, net->output_names.items[i]);
+    BSM_TRY_ALLOC(plan->outputs[i].name);
+  }
+  return BSM_OK;
+}
+
+static bsm_status copy_metadata(bsm_emitter *e, bsm_plan *plan) {
+  plan->metadata_count = e->options->metadata_count;
+  plan->metadata =
+      BSM_NEW_ARRAY(e->arena, bsm_plan_metadata, plan->metadata_count + 1u);
+  BSM_TRY_ALLOC(plan->metadata);
+  for (uint32_t i = 0; i < plan->metadata_count; i++) {
+    plan->metadata[i].key =
+        bsm_arena_strdup(e->arena, e->options->metadata[i].key);
+    plan->metadata[i].value =
+        bsm_arena_strdup(e->arena, e->options->metadata[i].value);
+    if (!plan->metadata[i].key || !plan->metadata[i].value) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status finish_steps(bsm_emitter *e, bsm_plan *plan) {
+  plan->step_count = (uint32_t)e->steps.len;
+  plan->weights_count = (uint32_t)e->weights.len;
+  plan->steps = BSM_NEW_ARRAY(e->arena, bsm_plan_step, plan->step_count + 1u);
+  plan->weights =
+      BSM_NEW_ARRAY(e->arena, bsm_plan_weights, plan->weights_count + 1u);
+  if (!plan->steps || !plan->weights) return BSM_FAIL_OOM();
+  if (plan->step_count) {
+    memcpy(plan->steps, e->steps.items,
+           plan->step_count * sizeof(*plan->steps));
+  }
+  if (plan->weights_count) {
+    memcpy(plan->weights, e->weights.items,
+           plan->weights_count * sizeof(*plan->weights));
+  }
+  return BSM_OK;
+}
+
+static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
+  const bsm_network *net = e->net;
+  uint32_t *inputs = BSM_NEW_ARRAY(e->scratch, uint32_t, net->inputs.len + 1);
+  uint32_t *outputs = BSM_NEW_ARRAY(e->scratch, uint32_t, net->outputs.len + 1);
+  if (!inputs || !outputs) return BSM_FAIL_OOM();
+  for (uint32_t i = 0; i < net->inputs.len; i++) {
+    const bsm_itensor *t = net->inputs.items[i];
+    BSM_TRY(new_binding(e, BSM_REGION_INPUT, i, t, &inputs[i]));
+    e->value[t->id] = inputs[i];
+  }
+  for (size_t i = 0; i < net->layers.len; i++) {
+    BSM_TRY(bsm_emit_layer(e, net->layers.items[i]));
+  }
+  BSM_TRY(emit_outputs(e, outputs));
+  BSM_TRY(bsm_plan_memory(e, &plan->workspace_size));
+  BSM_TRY(finish_steps(e, plan));
+  BSM_TRY(finish_tensors(e, plan));
+  BSM_TRY(finish_bindings(e, inputs, outputs, plan));
+  BSM_TRY(drop_unused_tensors(e, plan));
+  return copy_metadata(e, plan);
+}
+
+bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
+                     bsm_arena *arena, bsm_plan **out) {
+  *out = NULL;
+  BSM_TRY(bsm_run_passes(net, options->logger));
+  if (options->optimized) options->optimized(options->user, net);
+  bsm_plan *plan = BSM_NEW(arena, bsm_plan);
+  BSM_TRY_ALLOC(plan);
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, arena->allocator);
+  bsm_emitter e = {.net = net,
+                   .options = options,
+                   .backend = bsm_backend_cpu(),
+                   .arena = arena,
+                   .scratch = &scratch};
+  bsm_status status = init_emitter(&e);
+  if (!status) status = emit_network(&e, plan);
+  bsm_arena_destroy(&scratch);
+  if (!status) status = bsm_plan_verify(plan);
+  if (!status) status = bsm_choose_tactics(options, plan);
+  if (!status) *out = plan;
+  return status;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fused element-wise layers: registers get dtypes, inputs are broadcast. */
+#include <math.h>
+
+#include "builder/emit_internal.h"
+
+static bool is_comparison(int32_t operation) {
+  switch (operation) {
+    case BSM_ELEMENT_WISE_EQUAL:
+    case BSM_ELEMENT_WISE_NOT_EQUAL:
+    case BSM_ELEMENT_WISE_GREATER:
+    case BSM_ELEMENT_WISE_LESS:
+    case BSM_ELEMENT_WISE_GREATER_EQUAL:
+    case BSM_ELEMENT_WISE_LESS_EQUAL:
+    case BSM_ELEMENT_WISE_AND:
+    case BSM_ELEMENT_WISE_OR:
+    case BSM_ELEMENT_WISE_XOR:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bsm_dtype result_dtype(const bsm_ew_instruction *op,
+                              const bsm_dtype *registers) {
+  switch (op->kind) {
+    case BSM_EW_BINARY:
+      return is_comparison(op->code) ? BSM_DTYPE_BOOL : registers[op->a];
+    case BSM_EW_UNARY:
+      return op->code == BSM_UNARY_NOT || op->code == BSM_UNARY_ISINF ||
+                     op->code == BSM_UNARY_ISNAN
+                 ? BSM_DTYPE_BOOL
+                 : registers[op->a];
+    case BSM_EW_SELECT:
+      return registers[op->b];
+    case BSM_EW_CONSTANT:
+    case BSM_EW_CAST:
+      return (bsm_dtype)op->code;
+    default:
+      return registers[op->a];
+  }
+}
+
+static int64_t to_integer(double value) {
+  if (isnan(value)) return 0;
+  if (value >= 9.2e18) return INT64_MAX;
+  if (value <= -9.2e18) return INT64_MIN;
+  return (int64_t)value;
+}
+
+static bsm_status fill_program(const bsm_layer *layer,
+                               bsm_step_element_wise *params) {
+  bsm_dtype registers[BSM_EW_MAX_REGISTERS];
+  const size_t count = layer->p.fused_element_wise.program.len;
+  if (layer->inputs.len > BSM_STEP_MAX_INPUTS ||
+      count > BSM_EW_MAX_INSTRUCTIONS ||
+      layer->p.fused_element_wise.registers > BSM_EW_MAX_REGISTERS) {
+    return BSM_FAIL(BSM_INTERNAL, "an element-wise program is too long");
+  }
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    registers[i] = layer->inputs.items[i]->dtype;
+  }
+  params->instruction_count = (int32_t)count;
+  params->result = layer->p.fused_element_wise.result;
+  for (size_t i = 0; i < count; i++) {
+    const bsm_ew_instruction *op =
+        &layer->p.fused_element_wise.program.items[i];
+    const bsm_dtype dtype = result_dtype(op, registers);
+    registers[op->dst] = dtype;
+    params->program[i] =
+        (bsm_step_ew_instruction){.kind = op->kind,
+                                  .code = op->code,
+                                  .dst = op->dst,
+                                  .a = op->a,
+                                  .b = op->b,
+                                  .c = op->c,
+                                  .dtype = dtype,
+                                  .alpha = op->alpha,
+                                  .beta = op->beta,
+                                  .integer = to_integer(op->alpha)};
+  }
+  return BSM_OK;
+}
+
+/* The layout of the first input that has the output's dims and no gaps. */
+static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  const bsm_layout preferred = bsm_emit_preferred(e, y);
+  if (!bsm_layout_is_contiguous(&preferred)) return preferred;
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    const bsm_layout *in =
+        &bsm_emit_tensor_at(e, bsm_emit_value(e, layer->inputs.items[i]))
+             ->layout;
+    bsm_layout same = *in;
+    same.dims = y->dims;
+    if (in->dims.rank == y->dims.rank && bsm_layout_equal(in, &same) &&
+        bsm_layout_is_dense(in)) {
+      return *in;
+    }
+  }
+  return preferred;
+}
+
+/* A program that is one constant. */
+static bsm_status emit_constant_fill(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  const double value = layer->p.fused_element_wise.program.items[0].alpha;
+  const bsm_step_fill params = {value, to_integer(value)};
+  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
+                       &e->value[y->id]));
+  return bsm_emit_step(e,
+                       &(bsm_step_spec){BSM_STEP_FILL, layer->name, NULL, 0,
+                                        &e->value[y->id], 1, &params},
+                       NULL);
+}
+
+bsm_status bsm_emit_element_wise(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  if (layer->inputs.len == 0 && layer->p.fused_element_wise.program.len == 1) {
+    return emit_constant_fill(e, layer);
+  }
+  bsm_step_element_wise params = {0};
+  uint32_t inputs[BSM_STEP_MAX_INPUTS];
+  BSM_TRY(fill_program(layer, &params));
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    inputs[i] = bsm_emit_value(e, layer->inputs.items[i]);
+    const bsm_layout in = bsm_emit_tensor_at(e, inputs[i])->layout;
+    const bsm_layout wide = bsm_layout_broadcast(&in, y->dims);
+    if (!bsm_layout_equal(&in, &wide)) {
+      BSM_TRY(bsm_emit_view(e, inputs[i], wide, 0, &inputs[i]));
+    }
+  }
+  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, output_layout(e, layer),
+                       &e->value[y->id]));
+  return bsm_emit_step(e,
+                       &(bsm_step_spec){BSM_STEP_ELEMENT_WISE, layer->name,
+                                        inputs, (uint32_t)layer->inputs.len,
+                                        &e->value[y->id], 1, &params},
+                       NULL);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which function emits which kind of layer. */
+#include "builder/emit_internal.h"
+
+typedef bsm_status (*emit_fn)(bsm_emitter *e, const bsm_layer *layer);
+
+/* The element-wise kinds are absent: the pass fuse_element_wise leaves only
+ * fused ones. */
+static emit_fn function_for(bsm_layer_kind kind) {
+  switch (kind) {
+    case BSM_LAYER_CONVOLUTION:
+    case BSM_LAYER_DECONVOLUTION:
+      return bsm_emit_convolution;
+    case BSM_LAYER_POOLING:
+      return bsm_emit_pooling;
+    case BSM_LAYER_RESIZE:
+      return bsm_emit_resize;
+    case BSM_LAYER_MATRIX_MULTIPLY:
+      return bsm_emit_matrix_multiply;
+    case BSM_LAYER_FUSED_ELEMENT_WISE:
+      return bsm_emit_element_wise;
+    case BSM_LAYER_SOFTMAX:
+      return bsm_emit_softmax;
+    case BSM_LAYER_NORMALIZATION:
+      return bsm_emit_normalization;
+    case BSM_LAYER_REDUCE:
+      return bsm_emit_reduce;
+    case BSM_LAYER_TOP_K:
+      return bsm_emit_top_k;
+    case BSM_LAYER_GATHER:
+      return bsm_emit_gather;
+    case BSM_LAYER_SHUFFLE:
+      return bsm_emit_shuffle;
+    case BSM_LAYER_SLICE:
+      return bsm_emit_slice;
+    case BSM_LAYER_CONCATENATION:
+      return bsm_emit_concatenation;
+    case BSM_LAYER_EXPAND:
+      return bsm_emit_expand;
+    case BSM_LAYER_IDENTITY:
+      return bsm_emit_identity;
+    case BSM_LAYER_CONSTANT:
+      return bsm_emit_constant_layer;
+    case BSM_LAYER_SHAPE:
+      return bsm_emit_shape;
+    default:
+      return NULL;
+  }
+}
+
+bsm_status bsm_emit_layer(bsm_emitter *e, const bsm_layer *layer) {
+  const emit_fn emit = function_for(layer->kind);
+  if (!emit) {
+    return BSM_FAIL(BSM_INTERNAL, "no steps for a layer of kind %s",
+                    bsm_layer_kind_name(layer->kind));
+  }
+  BSM_TRY_NOTE(emit(e, layer), "in layer %s", layer->name ? layer->name : "?");
+  for (size_t i = 0; i < layer->outputs.len; i++) {
+    if (e->value[layer->outputs.items[i]->id] == BSM_NO_TENSOR) {
+      return BSM_FAIL(BSM_INTERNAL, "layer %s left an output without a tensor",
+                      layer->name ? layer->name : "?");
+    }
+  }
+  return BSM_OK;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix multiply: constant right operands are packed; leading dimensions of
+ * the left one that share it become rows. */
+#include "builder/emit_internal.h"
+
+static bsm_layout swap_last_two(bsm_layout layout) {
+  const int32_t r = layout.dims.rank;
+  const bsm_layout in = layout;
+  layout.dims.d[r - 1] = in.dims.d[r - 2];
+  layout.dims.d[r - 2] = in.dims.d[r - 1];
+  layout.strides[r - 1] = in.strides[r - 2];
+  layout.strides[r - 2] = in.strides[r - 1];
+  return layout;
+}
+
+/* The value of an operand as [.., rows, columns], transposed if asked. */
+static bsm_status operand(bsm_emitter *e, const bsm_itensor *t,
+                          bsm_matrix_operation operation, uint32_t *out) {
+  *out = bsm_emit_value(e, t);
+  if (operation == BSM_MATRIX_NONE) return BSM_OK;
+  return bsm_emit_view(
+      e, *out, swap_last_two(bsm_emit_tensor_at(e, *out)->layout), 0, out);
+}
+
+static int64_t leading_count(bsm_dims dims) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < dims.rank - 2; i++) count *= dims.d[i];
+  return count;
+}
+
+/* A constant matrix [K, N] in row-major order: the data itself, the data of its
+ * transpose, or a copy. */
+static bsm_status constant_matrix(bsm_emitter *e, uint32_t b,
+                                  const float **values, bool *transposed) {
+  const bsm_emit_tensor *t = bsm_emit_tensor_at(e, b);
+  const int32_t r = t->layout.dims.rank;
+  const int64_t k = t->layout.dims.d[r - 2], n = t->layout.dims.d[r - 1];
+  const int64_t row = t->layout.strides[r - 2], col = t->layout.strides[r - 1];
+  const float *data = bsm_emit_constant_data(e, b);
+  *transposed = false;
+  *values = data;
+  if ((col == 1 || n == 1) && (row == n || k == 1)) return BSM_OK;
+  if ((row == 1 || k == 1) && (col == k || n == 1)) {
+    *transposed = true;
+    return BSM_OK;
+  }
+  float *copy = bsm_arena_alloc_array(e->scratch, (size_t)(k * n) + 1,
+                                      sizeof(float), _Alignof(float));
+  BSM_TRY_ALLOC(copy);
+  for (int64_t i = 0; i < k; i++) {
+    for (int64_t j = 0; j < n; j++) copy[i * n + j] = data[i * row + j * col];
+  }
+  *values = copy;
+  return BSM_OK;
+}
+
+/* A view of `id` with its leading dimensions in the row dimension, when its
+ * strides allow; *out is left alone otherwise. */
+static bsm_status collapse_rows(bsm_emitter *e, uint32_t id, bool *done,
+                                uint32_t *out) {
+  const bsm_layout *layout = &bsm_emit_tensor_at(e, id)->layout;
+  const int32_t r = layout->dims.rank;
+  bsm_layout flat;
+  const bsm_dims dims = {2,
+                         {leading_count(layout->dims) * layout->dims.d[r - 2],
+                          layout->dims.d[r - 1]}};
+  *done = bsm_layout_reshape(layout, dims, &flat);
+  return *done ? bsm_emit_view(e, id, flat, 0, out) : BSM_OK;
+}
+
+/* Makes [M, K] x [K, N] of a batch that shares a constant B, when A, the
+ * residual and the output all allow it. */
+static bsm_status collapse(bsm_emitter *e, uint32_t *tensors, uint32_t count) {
+  uint32_t flat[3];
+  bool done = true;
+  for (uint32_t i = 0; i < count && done; i++) {
+    BSM_TRY(collapse_rows(e, tensors[i], &done, &flat[i]));
+  }
+  for (uint32_t i = 0; i < count && done; i++) tensors[i] = flat[i];
+  return BSM_OK;
+}
+
+/* The residual with N innermost, as the step asks. */
+static bsm_status residual_of(bsm_emitter *e, const bsm_layer *layer,
+                              uint32_t *out) {
+  const bsm_itensor *t = layer->inputs.items[layer->inputs.len - 1];
+  *out = bsm_emit_value(e, t);
+  const bsm_layout *layout = &bsm_emit_tensor_at(e, *out)->layout;
+  const int32_t last = layout->dims.rank - 1;
+  if (layout->strides[last] == 1) return BSM_OK;
+  return bsm_emit_as_contiguous(e, t, out);
+}
+
+bsm_status bsm_emit_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  if (y->dtype != BSM_DTYPE_FLOAT) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "matrix multiply of %s: only float32 runs yet",
+                    bsm_dtype_name(y->dtype));
+  }
+  uint32_t a, b;
+  BSM_TRY(
+      operand(e, layer->inputs.items[0], layer->p.matrix_multiply.op_a, &a));
+  BSM_TRY(
+      operand(e, layer->inputs.items[1], layer->p.matrix_multiply.op_b, &b));
+  const bsm_dims b_dims = bsm_emit_tensor_at(e, b)->layout.dims;
+  const bool constant =
+      bsm_emit_constant_data(e, b) != NULL && leading_count(b_dims) == 1;
+  bsm_step_matrix_multiply params = {
+      .constant_b = constant,
+      .k = b_dims.d[b_dims.rank - 2],
+      .n = b_dims.d[b_dims.rank - 1],
+      .scale = layer->p.matrix_multiply.scale,
+      .epilogue = bsm_emit_epilogue(&layer->p.matrix_multiply.epilogue)};
+  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, bsm_emit_preferred(e, y),
+                       &e->value[y->id]));
+  /* With a constant B: A, output [, residual]; they may become matrices. */
+  uint32_t tensors[3] = {a, e->value[y->id], 0};
+  uint32_t count = 2;
+  if (params.epilogue.has_residual) {
+    BSM_TRY(residual_of(e, layer, &tensors[count++]));
+  }
+  if (constant) BSM_TRY(collapse(e, tensors, count));
+  uint32_t inputs[3], input_count = 0;
+  inputs[input_count++] = tensors[0];
+  if (!constant) inputs[input_count++] = b;
+  if (params.epilogue.has_residual) inputs[input_count++] = tensors[2];
+  bsm_plan_step *step;
+  BSM_TRY(bsm_emit_step(
+      e,
+      &(bsm_step_spec){BSM_STEP_MATRIX_MULTIPLY, layer->name, inputs,
+                       input_count, &tensors[1], 1, &params},
+      &step));
+  const bsm_weights *bias = &layer->p.matrix_multiply.bias;
+  if (bias->count) {
+    BSM_TRY(bsm_emit_weights(e, bias->values,
+                             (uint64_t)bias->count * sizeof(float),
+                             &step->weights[1]));
+  }
+  if (!constant) return BSM_OK;
+  const float *values;
+  bool transposed;
+  BSM_TRY(constant_matrix(e, b, &values, &transposed));
+  return bsm_emit_pack(e, step, params.k, values, transposed);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution, deconvolution, pooling and resize: channels last. */
+#include <string.h>
+
+#include "builder/emit_internal.h"
+
+bsm_step_epilogue bsm_emit_epilogue(const bsm_epilogue *epilogue) {
+  return (bsm_step_epilogue){epilogue->activation, epilogue->has_residual,
+                             epilogue->alpha, epilogue->beta};
+}
+
+/* A layer's window has its spatial dimensions first; a step's has three, the
+ * layer's being the last ones. */
+static bsm_step_window step_window(const bsm_window_params *window) {
+  bsm_step_window out = {.spatial = window->spatial};
+  const int32_t shift = 3 - window->spatial;
+  for (int32_t i = 0; i < 3; i++) {
+    out.kernel[i] = out.stride[i] = out.dilation[i] = 1;
+  }
+  for (int32_t i = 0; i < window->spatial; i++) {
+    out.kernel[shift + i] = window->kernel[i];
+    out.stride[shift + i] = window->stride[i];
+    out.dilation[shift + i] = window->dilation[i];
+    out.pre_padding[shift + i] = window->pre_padding[i];
+    out.post_padding[shift + i] = window->post_padding[i];
+  }
+  return out;
+}
+
+bsm_status bsm_emit_convolution(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_convolution_params *p = &layer->p.convolution;
+  const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
+  const bsm_itensor *x = layer->inputs.items[0];
+  const bsm_itensor *y = layer->outputs.items[0];
+  if (y->dtype != BSM_DTYPE_FLOAT || p->kernel.dtype != BSM_DTYPE_FLOAT) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "convolution of %s: only float32 runs yet",
+                    bsm_dtype_name(y->dtype));
+  }
+  bsm_step_convolution params = {.window = step_window(&p->window),
+                                 .groups = p->groups,
+                                 .out_maps = p->out_maps,
+                                 .epilogue = bsm_emit_epilogue(&p->epilogue)};
+  uint32_t inputs[2];
+  BSM_TRY(bsm_emit_as_channels_last(e, x, &inputs[0]));
+  if (p->epilogue.has_residual) {
+    const bsm_itensor *residual = layer->inputs.items[layer->inputs.len - 1];
+    BSM_TRY(bsm_emit_as_channels_last(e, residual, &inputs[1]));
+  }
+  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, bsm_layout_channels_last(y->dims),
+                       &e->value[y->id]));
+  bsm_plan_step *step;
+  BSM_TRY(bsm_emit_step(
+      e,
+      &(bsm_step_spec){
+          deconvolution ? BSM_STEP_DECONVOLUTION : BSM_STEP_CONVOLUTION,
+          layer->name, inputs, p->epilogue.has_residual ? 2 : 1,
+          &e->value[y->id], 1, &params},
+      &step));
+  if (p->bias.count) {
+    BSM_TRY(bsm_emit_weights(e, p->bias.values,
+                             (uint64_t)p->bias.count * sizeof(float),
+                             &step->weights[1]));
+  }
+  return bsm_emit_pack(e, step, x->dims.d[1], p->kernel.values, false);
+}
+
+/* An output laid out as the input is: channels last when that is. */
+static bsm_layout like_input(const bsm_layout *in, bsm_dims dims) {
+  if (dims.rank >= 3 && bsm_layout_has_channels_inner(in) &&
+      in->dims.d[1] > 1) {
+    return bsm_layout_channels_last(dims);
+  }
+  return bsm_layout_contiguous(dims);
+}
+
+bsm_status bsm_emit_pooling(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_pooling_params *p = &layer->p.pooling;
+  const bsm_itensor *y = layer->outputs.items[0];
+  bsm_step_pooling params = {
+      .window = step_window(&p->window),
+      .type = p->type,
+      .count_excludes_padding = p->count_excludes_padding,
+      .adaptive = p->adaptive,
+      .divisor_override = p->divisor_override};
+  const uint32_t x = bsm_emit_value(e, layer->inputs.items[0]);
+  const bsm_layout in = bsm_emit_tensor_at(e, x)->layout;
+  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, like_input(&in, y->dims),
+                       &e->value[y->id]));
+  return bsm_emit_step(e,
+                       &(bsm_step_spec){BSM_STEP_POOLING, layer->name, &x, 1,
+                                        &e->value[y->id], 1, &params},
+                       NULL);
+}
+
+bsm_status bsm_emit_resize(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  bsm_step_resize params = {.mode = layer->p.resize.mode,
+                            .align_corners = layer->p.resize.align_corners,
+                            .spatial = layer->p.resize.output_size.rank};
+  memcpy(params.scales, layer->p.resize.scales, sizeof(params.scales));
+  const uint32_t x = bsm_emit_value(e, layer->inputs.items[0]);
+  const bsm_layout in = bsm_emit_tensor_at(e, x)->layout;
+  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, like_input(&in, y->dims),
+                       &e->value[y->id]));
+  return bsm_emit_step(e,
+                       &(bsm_step_spec){BSM_STEP_RESIZE, layer->name, &x, 1,
+                                        &e->value[y->id], 1, &params},
+                       NULL);
+}

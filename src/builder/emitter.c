@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers, tensors, steps and weights of a plan under construction. */
+#include "builder/emitter.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/hash.h"
+
+/* ---- buffers and tensors ---- */
+
+static bsm_status layout_bytes(const bsm_layout *layout, bsm_dtype dtype,
+                               uint64_t *out) {
+  int64_t bytes = (int64_t)bsm_dtype_size(dtype);
+  for (int32_t i = 0; i < layout->dims.rank; i++) {
+    if (!bsm_i64_mul(bytes, layout->dims.d[i], &bytes)) {
+      return BSM_FAIL(BSM_LIMIT, "a tensor of shape %s is too large",
+                      bsm_dims_str(layout->dims));
+    }
+  }
+  *out = (uint64_t)bytes;
+  return BSM_OK;
+}
+
+static bsm_status new_buffer(bsm_emitter *e, bsm_buffer buffer, uint32_t *out) {
+  *out = (uint32_t)e->buffers.len;
+  buffer.merged_into = *out;
+  buffer.weights = BSM_NO_WEIGHTS;
+  buffer.first = UINT32_MAX;
+  buffer.last = 0;
+  BSM_TRY_ALLOC(bsm_vec_push(e->scratch, &e->buffers, buffer));
+  return BSM_OK;
+}
+
+static bsm_status new_tensor(bsm_emitter *e, bsm_emit_tensor tensor,
+                             uint32_t *out) {
+  *out = (uint32_t)e->tensors.len;
+  BSM_TRY_ALLOC(bsm_vec_push(e->scratch, &e->tensors, tensor));
+  return BSM_OK;
+}
+
+bsm_status bsm_emit_new(bsm_emitter *e, const char *name, bsm_dtype dtype,
+                        bsm_layout layout, uint32_t *out) {
+  bsm_buffer buffer = {.region = BSM_REGION_WORKSPACE};
+  uint32_t id;
+  BSM_TRY(layout_bytes(&layout, dtype, &buffer.size));
+  BSM_TRY(new_buffer(e, buffer, &id));
+  return new_tensor(e, (bsm_emit_tensor){name, id, dtype, layout, 0}, out);
+}
+
+bsm_status bsm_emit_view(bsm_emitter *e, uint32_t base, bsm_layout layout,
+                         int64_t offset, uint32_t *out) {
+  bsm_emit_tensor tensor = e->tensors.items[base];
+  tensor.layout = layout;
+  tensor.offset += offset;
+  return new_tensor(e, tensor, out);
+}
+
+bsm_status bsm_emit_constant(bsm_emitter *e, const char *name, bsm_dtype dtype,
+                             bsm_dims dims, const void *data, uint32_t *out) {
+  const bsm_layout layout = bsm_layout_contiguous(dims);
+  bsm_buffer buffer = {.region = BSM_REGION_WEIGHTS, .constant = data};
+  uint32_t id;
+  BSM_TRY(layout_bytes(&layout, dtype, &buffer.size));
+  BSM_TRY(new_buffer(e, buffer, &id));
+  return new_tensor(e, (bsm_emit_tensor){name, id, dtype, layout, 0}, out);
+}
+
+const void *bsm_emit_constant_data(const bsm_emitter *e, uint32_t tensor) {
+  const bsm_emit_tensor *t = &e->tensors.items[tensor];
+  const bsm_buffer *buffer = &e->buffers.items[t->buffer];
+  if (buffer->region != BSM_REGION_WEIGHTS || !buffer->constant) return NULL;
+  return (const uint8_t *)buffer->constant +
+         (size_t)t->offset * bsm_dtype_size(t->dtype);
+}
+
+/* ---- steps ---- */
+
+static bsm_status touch(bsm_emitter *e, uint32_t tensor, uint32_t step) {
+  bsm_buffer *buffer = &e->buffers.items[e->tensors.items[tensor].buffer];
+  if (step < buffer->first) buffer->first = step;
+  if (step > buffer->last) buffer->last = step;
+  if (buffer->region == BSM_REGION_WEIGHTS &&
+      buffer->weights == BSM_NO_WEIGHTS) {
+    uint32_t id;
+    BSM_TRY(bsm_emit_weights(e, buffer->constant, buffer->size, &id));
+    e->buffers.items[e->tensors.items[tensor].buffer].weights = id;
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_emit_step(bsm_emitter *e, const bsm_step_spec *spec,
+                         bsm_plan_step **out) {
+  const uint32_t index = (uint32_t)e->steps.len;
+  const size_t size = bsm_step_params_size(spec->kind);
+  if (spec->input_count > BSM_STEP_MAX_INPUTS ||
+      spec->output_count > BSM_STEP_MAX_OUTPUTS) {
+    return BSM_FAIL(BSM_INTERNAL, "step %s has %u inputs and %u outputs",
+                    spec->name, spec->input_count, spec->output_count);
+  }
+  bsm_step_params *params =
+      bsm_arena_alloc(e->arena, size, _Alignof(bsm_step_params));
+  BSM_TRY_ALLOC(params);
+  memcpy(params, spec->params, size);
+  bsm_plan_step step = {.kind = spec->kind,
+                        .tactic = "",
+                        .input_count = spec->input_count,
+                        .output_count = spec->output_count,
+                        .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
+                        .params = params};
+  step.name = bsm_arena_strdup(e->arena, spec->name ? spec->name : "");
+  BSM_TRY_ALLOC(step.name);
+  for (uint32_t i = 0; i < spec->input_count; i++) {
+    step.inputs[i] = spec->inputs[i];
+    BSM_TRY(touch(e, spec->inputs[i], index));
+  }
+  for (uint32_t i = 0; i < spec->output_count; i++) {
+    step.outputs[i] = spec->outputs[i];
+    BSM_TRY(touch(e, spec->outputs[i], index));
+  }
+  BSM_TRY_ALLOC(bsm_vec_push(e->scratch, &e->steps, step));
+  if (out) *out = &e->steps.items[index];
+  return BSM_OK;
+}
+
+bsm_status bsm_emit_copy(bsm_emitter *e, const char *name, uint32_t src,
+                         uint32_t dst) {
+  const bsm_step_copy params = {{0, 0}};
+  return bsm_emit_step(
+      e, &(bsm_step_spec){BSM_STEP_COPY, name, &src, 1, &dst, 1, &params},
+      NULL);
+}
+
+/* ---- layouts of values ---- */
+
+bsm_status bsm_emit_contiguous_copy(bsm_emitter *e, uint32_t id,
+                                    const char *name, uint32_t *out) {
+  const bsm_emit_tensor t = e->tensors.items[id];
+  *out = id;
+  if (bsm_layout_is_contiguous(&t.layout)) return BSM_OK;
+  BSM_TRY(bsm_emit_new(e, t.name, t.dtype, bsm_layout_contiguous(t.layout.dims),
+                       out));
+  return bsm_emit_copy(e, name, id, *out);
+}
+
+/* The value itself, or a copy of it made once for each layout. */
+static bsm_status relay(bsm_emitter *e, const bsm_itensor *t, int which,
+                        bsm_layout layout, uint32_t *out) {
+  uint32_t *known = &e->relaid[which][t->id];
+  if (*known == BSM_NO_TENSOR) {
+    BSM_TRY(bsm_emit_new(e, t->name, t->dtype, layout, known));
+    BSM_TRY(bsm_emit_copy(e, t->name, bsm_emit_value(e, t), *known));
+  }
+  *out = *known;
+  return BSM_OK;
+}
+
+bsm_status bsm_emit_as_contiguous(bsm_emitter *e, const bsm_itensor *t,
+                                  uint32_t *out) {
+  *out = bsm_emit_value(e, t);
+  const bsm_layout *layout = &e->tensors.items[*out].layout;
+  if (bsm_layout_is_contiguous(layout)) return BSM_OK;
+  return relay(e, t, BSM_RELAID_CONTIGUOUS, bsm_layout_contiguous(layout->dims),
+               out);
+}
+
+bsm_status bsm_emit_as_channels_last(bsm_emitter *e, const bsm_itensor *t,
+                                     uint32_t *out) {
+  *out = bsm_emit_value(e, t);
+  bsm_layout layout = e->tensors.items[*out].layout;
+  if (!bsm_layout_has_channels_inner(&layout)) {
+    return relay(e, t, BSM_RELAID_CHANNELS_LAST,
+                 bsm_layout_channels_last(layout.dims), out);
+  }
+  if (layout.strides[1] == 1) return BSM_OK;
+  layout.strides[1] = 1; /* one channel: its stride is free */
+  return bsm_emit_view(e, *out, layout, 0, out);
+}
+
+/* The composition of a shuffle's first transpose with the dims of `t`. */
+bsm_layout bsm_emit_preferred(const bsm_emitter *e, const bsm_itensor *t) {
+  const bsm_layer *reader = bsm_uses_single_reader(&e->uses, t);
+  if (reader && reader->kind == BSM_LAYER_SHUFFLE &&
+      reader->p.shuffle.has_first && t->dims.rank > 1) {
+    const bsm_dims perm = reader->p.shuffle.first_transpose;
+    if (perm.d[perm.rank - 1] == perm.rank - 1) {
+      int32_t order[BSM_MAX_RANK];
+      for (int32_t i = 0; i < perm.rank; i++) order[i] = (int32_t)perm.d[i];
+      return bsm_layout_ordered(t->dims, order);
+    }
+  }
+  return bsm_layout_contiguous(t->dims);
+}
+
+/* ---- weights ---- */
+
+/* Adds data that already lies in the plan's arena, or finds its equal. */
+static bsm_status add_weights(bsm_emitter *e, const void *data, uint64_t size,
+                              bool *found, uint32_t *out) {
+  typedef struct entry {
+    struct entry *next;
+    uint32_t id;
+  } entry;
+  const uint64_t key[2] = {bsm_hash64(data, (size_t)size, 0), size};
+  const bsm_str name = {(const char *)key, sizeof(key)};
+  entry *head = bsm_strmap_get(&e->by_content, name);
+  for (const entry *it = head; it; it = it->next) {
+    const bsm_plan_weights *w = &e->weights.items[it->id];
+    if (w->size == size && memcmp(w->data, data, (size_t)size) == 0) {
+      *found = true;
+      *out = it->id;
+      return BSM_OK;
+    }
+  }
+  *found = false;
+  *out = (uint32_t)e->weights.len;
+  entry *fresh = BSM_NEW(e->scratch, entry);
+  BSM_TRY_ALLOC(fresh);
+  fresh->next = head;
+  fresh->id = *out;
+  BSM_TRY_ALLOC(bsm_strmap_set(e->scratch, &e->by_content, name, fresh));
+  BSM_TRY_ALLOC(
+      bsm_vec_push(e->scratch, &e->weights, (bsm_plan_weights){data, size}));
+  return BSM_OK;
+}
+
+bsm_status bsm_emit_weights(bsm_emitter *e, const void *data, uint64_t size,
+                            uint32_t *out) {
+  const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
+  void *copy =
+      bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(copy);
+  if (size) memcpy(copy, data, (size_t)size);
+  bool found;
+  BSM_TRY(add_weights(e, copy, size, &found, out));
+  if (found) bsm_arena_rewind(e->arena, mark);
+  return BSM_OK;
+}
+
+bsm_status bsm_emit_pack(bsm_emitter *e, bsm_plan_step *step, int64_t in_maps,
+                         const float *values, bool transposed) {
+  uint64_t size;
+  bool found;
+  BSM_TRY(e->backend->pack(step, in_maps, values, transposed, NULL, &size));
+  const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
+  void *packed =
+      bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(packed);
+  BSM_TRY(e->backend->pack(step, in_maps, values, transposed, packed, &size));
+  BSM_TRY(add_weights(e, packed, size, &found, &step->weights[0]));
+  if (found) bsm_arena_rewind(e->arena, mark);
+  return BSM_OK;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places of the workspace's buffers.
+ *
+ * A buffer lives from the first step that touches it to the last. Buffers
+ * whose lives overlap get disjoint places: largest first, each at the lowest
+ * offset that fits. An element-wise step may write over one of its inputs when
+ * nothing reads that input later and both have the same layout. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "builder/emitter.h"
+
+static uint32_t root_of(const bsm_emitter *e, uint32_t buffer) {
+  while (e->buffers.items[buffer].merged_into != buffer) {
+    buffer = e->buffers.items[buffer].merged_into;
+  }
+  return buffer;
+}
+
+/* A tensor that is all of its workspace buffer. */
+static bool covers_buffer(const bsm_emitter *e, const bsm_emit_tensor *t) {
+  const bsm_buffer *buffer = &e->buffers.items[t->buffer];
+  uint64_t bytes = bsm_dtype_size(t->dtype);
+  for (int32_t i = 0; i < t->layout.dims.rank; i++) {
+    bytes *= (uint64_t)t->layout.dims.d[i];
+  }
+  return buffer->region == BSM_REGION_WORKSPACE && t->offset == 0 &&
+         bytes == buffer->size && bsm_layout_is_dense(&t->layout);
+}
+
+/* Lets the output of step `index` use the memory of input `in`. */
+static bool try_in_place(bsm_emitter *e, uint32_t index, uint32_t in) {
+  const bsm_plan_step *step = &e->steps.items[index];
+  const bsm_emit_tensor *a = &e->tensors.items[step->inputs[in]];
+  const bsm_emit_tensor *b = &e->tensors.items[step->outputs[0]];
+  const uint32_t from = root_of(e, a->buffer), to = root_of(e, b->buffer);
+  if (from == to || a->dtype != b->dtype || !covers_buffer(e, a) ||
+      !covers_buffer(e, b) || !bsm_layout_equal(&a->layout, &b->layout)) {
+    return false;
+  }
+  bsm_buffer *source = &e->buffers.items[from];
+  bsm_buffer *target = &e->buffers.items[to];
+  if (source->last != index || target->first != index) return false;
+  /* Another input that views the same memory in another order forbids it. */
+  for (uint32_t i = 0; i < step->input_count; i++) {
+    const bsm_emit_tensor *other = &e->tensors.items[step->inputs[i]];
+    if (i != in && root_of(e, other->buffer) == from &&
+        !bsm_layout_equal(&other->layout, &a->layout)) {
+      return false;
+    }
+  }
+  target->merged_into = from;
+  source->last = target->last;
+  return true;
+}
+
+static void merge_in_place(bsm_emitter *e) {
+  for (uint32_t i = 0; i < e->steps.len; i++) {
+    const bsm_plan_step *step = &e->steps.items[i];
+    if (step->kind != BSM_STEP_ELEMENT_WISE) continue;
+    for (uint32_t k = 0; k < step->input_count; k++) {
+      if (try_in_place(e, i, k)) break;
+    }
+  }
+}
+
+/* Larger first; then earlier, so that the order is the same everywhere. */
+static int by_size(const void *pa, const void *pb) {
+  const bsm_buffer *a = *(const bsm_buffer *const *)pa;
+  const bsm_buffer *b = *(const bsm_buffer *const *)pb;
+  if (a->size != b->size) return a->size < b->size ? 1 : -1;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+static bool lives_overlap(const bsm_buffer *a, const bsm_buffer *b) {
+  return a->first <= b->last && b->first <= a->last;
+}
+
+/* The lowest offset at which `size` bytes are free among the placed buffers
+ * that live at the same time. `placed` is sorted by offset. */
+static bsm_status place(const bsm_buffer *buffer, bsm_buffer *const *placed,
+                        size_t count, uint64_t *out) {
+  uint64_t at = 0;
+  size_t size;
+  if (!bsm_size_align((size_t)buffer->size, BSM_ALIGNMENT, &size)) {
+    return BSM_FAIL(BSM_LIMIT, "a buffer of %llu bytes is too large",
+                    (unsigned long long)buffer->size);
+  }
+  for (size_t i = 0; i < count; i++) {
+    const bsm_buffer *other = placed[i];
+    if (!lives_overlap(buffer, other)) continue;
+    if (at + size <= other->offset) break;
+    size_t end;
+    if (!bsm_size_align((size_t)(other->offset + other->size), BSM_ALIGNMENT,
+                        &end)) {
+      return BSM_FAIL(BSM_LIMIT, "the workspace is too large");
+    }
+    if (end > at) at = end;
+  }
+  *out = at;
+  return BSM_OK;
+}
+
+bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *workspace) {
+  *workspace = 0;
+  merge_in_place(e);
+  const size_t n = e->buffers.len;
+  bsm_buffer **sorted = BSM_NEW_ARRAY(e->scratch, bsm_buffer *, n + 1);
+  bsm_buffer **placed = BSM_NEW_ARRAY(e->scratch, bsm_buffer *, n + 1);
+  if (!sorted || !placed) return BSM_FAIL_OOM();
+  size_t count = 0, placed_count = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    bsm_buffer *b = &e->buffers.items[i];
+    if (b->region == BSM_REGION_WORKSPACE && b->merged_into == i &&
+        b->first <= b->last) {
+      sorted[count++] = b;
+    }
+  }
+  qsort(sorted, count, sizeof(*sorted), by_size);
+  for (size_t i = 0; i < count; i++) {
+    bsm_buffer *b = sorted[i];
+    uint64_t end;
+    BSM_TRY(place(b, placed, placed_count, &b->offset));
+    if (__builtin_add_overflow(b->offset, b->size, &end)) {
+      return BSM_FAIL(BSM_LIMIT, "the workspace is too large");
+    }
+    if (end > *workspace) *workspace = end;
+    size_t at = placed_count++;
+    for (; at > 0 && placed[at - 1]->offset > b->offset; at--) {
+      placed[at] = placed[at - 1];
+    }
+    placed[at] = b;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    bsm_buffer *b = &e->buffers.items[i];
+    if (b->region == BSM_REGION_WORKSPACE) {
+      b->offset = e->buffers.items[root_of(e, i)].offset;
+    }
+  }
+  return BSM_OK;
+}
