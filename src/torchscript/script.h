@@ -36,9 +36,17 @@ void bsm_script_set_constants(bsm_script *script, const bsm_ivalue *constants,
 
 /* The type of a class, NamedTuple, interface or enum by qualified name;
  * BSM_NOT_FOUND when the archive has none. Its attributes, constants and
- * methods (uncompiled) are filled in. */
+ * methods (uncompiled) are filled in. An enum's items are the constants of its
+ * class, each an ENUM value whose object has two slots: name and value. */
 BSM_NODISCARD bsm_status bsm_script_find_type(bsm_script *script, bsm_str name,
                                               const bsm_type **out);
+/* A method of the root module as a caller from outside runs it: `forward` with
+ * the module's forward hooks around it. (Calls between modules inside the code
+ * have their hooks written out.) BSM_NOT_FOUND when there is none. */
+BSM_NODISCARD bsm_status bsm_script_find_entry(bsm_script *script,
+                                               const bsm_type *type,
+                                               const char *name,
+                                               bsm_function **out);
 /* A free function by qualified name. */
 BSM_NODISCARD bsm_status bsm_script_find_function(bsm_script *script,
                                                   bsm_str name,
