@@ -469,7 +469,7 @@ bsm_status bsm_schema_match_name(const bsm_match_call *call,
 static bool node_fits(bsm_type_table *table, const bsm_schema *schema,
                       const bsm_type *const *types, size_t count,
                       bsm_type_env *env) {
-  if (is_blocked(schema) || count < schema->arg_count ||
+  if (count < schema->arg_count ||
       (count > schema->arg_count && !schema->is_vararg)) {
     return false;
   }
@@ -496,6 +496,7 @@ bsm_status bsm_schema_match_node(bsm_type_table *table, bsm_arena *arena,
   *out = NULL;
   for (size_t i = 0; i < candidate_count; i++) {
     bsm_type_env env = {.count = 0};
+    if (candidate_count > 1 && is_blocked(candidates[i])) continue;
     if (!node_fits(table, candidates[i], types, count, &env)) continue;
     *out = candidates[i];
     if (returns) {

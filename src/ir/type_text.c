@@ -2,6 +2,7 @@
 /* Types as text: printing in two styles, and one reader for both styles and
  * for schemas, which write "(a!)" after types. */
 #include "ir/cursor.h"
+#include "ir/literal.h"
 
 /* Names of the types without parts, in both styles. */
 typedef struct simple_name {
@@ -342,17 +343,21 @@ static bsm_status read_tensor(type_reader *r, bsm_dtype dtype, bool ranked,
   return *out ? BSM_OK : BSM_FAIL_OOM();
 }
 
-/* A ScalarType name, alone or with the suffix "Tensor"; false otherwise. */
-static bool find_dtype(bsm_str name, bsm_dtype *dtype, bool *suffixed) {
-  *suffixed = bsm_str_ends_with(name, BSM_STR("Tensor"));
-  if (*suffixed) name.len -= strlen("Tensor");
+bool bsm_dtype_from_ir_name(bsm_str name, bsm_dtype *out) {
   for (size_t i = 0; i < COUNT(dtype_names); i++) {
     if (bsm_str_eq(name, bsm_str_of(dtype_names[i].name))) {
-      *dtype = dtype_names[i].dtype;
+      *out = dtype_names[i].dtype;
       return true;
     }
   }
   return false;
+}
+
+/* A ScalarType name, alone or with the suffix "Tensor"; false otherwise. */
+static bool find_dtype(bsm_str name, bsm_dtype *dtype, bool *suffixed) {
+  *suffixed = bsm_str_ends_with(name, BSM_STR("Tensor"));
+  if (*suffixed) name.len -= strlen("Tensor");
+  return bsm_dtype_from_ir_name(name, dtype);
 }
 
 static bsm_status tuple_of(type_reader *r, const type_vec *args,
