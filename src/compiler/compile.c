@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The compiler, top to bottom: inputs, lowering, conversion, building. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "base/thread_pool.h"
+#include "builder/builder.h"
+#include "compiler/module_internal.h"
+#include "conversion/convert.h"
+#include "runtime/engine.h"
+
+bsm_compile_options bsm_compile_options_resolve(
+    const bsm_module *module, const bsm_compile_options *given) {
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  if (given) {
+    const size_t size = given->struct_size < sizeof(options)
+                            ? given->struct_size
+                            : sizeof(options);
+    memcpy(&options, given, size);
+  }
+  if (!options.logger) options.logger = module->logger;
+  if (!options.allocator) options.allocator = module->allocator;
+  if (options.threads <= 0) options.threads = bsm_available_cpus();
+  const uint32_t have = bsm_isa_detect();
+  if (options.isa & BSM_CONTEXT_ISA_SCALAR) {
+    options.isa = BSM_ISA_SCALAR;
+  } else {
+    options.isa = options.isa ? options.isa & have : have;
+  }
+  return options;
+}
+
+const char *const *bsm_pass_names(void) {
+  return bsm_lowering_pass_names();
+}
+
+/* ---- dumps ---- */
+
+static bsm_status dump_graph(void *user, const char *pass,
+                             const bsm_graph *graph) {
+  const bsm_compile_options *options = user;
+  bsm_arena arena;
+  bsm_text text;
+  bsm_arena_init(&arena, options->allocator);
+  bsm_text_init(&text, &arena);
+  bsm_graph_print(&text, graph, NULL);
+  bsm_status status = text.failed ? BSM_FAIL_OOM() : BSM_OK;
+  if (!status) options->dump(options->dump_user, pass, text.data);
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
+static void dump_network(const bsm_compile_options *options, const char *stage,
+                         const bsm_network *net) {
+  if (!options->dump) return;
+  bsm_arena arena;
+  bsm_text text;
+  bsm_arena_init(&arena, options->allocator);
+  bsm_text_init(&text, &arena);
+  bsm_network_print(&text, net);
+  if (!text.failed) options->dump(options->dump_user, stage, text.data);
+  bsm_arena_destroy(&arena);
+}
+
+static void dump_optimized(void *user, const bsm_network *net) {
+  dump_network(user, "optimized", net);
+}
+
+/* ---- lowering ---- */
+
+/* A number of the model's result as a 0-dim tensor. */
+static bsm_status number_tensor(bsm_arena *arena, const bsm_ivalue *value,
+                                bsm_tensor **out) {
+  switch (value->tag) {
+    case BSM_IVALUE_INT:
+      return bsm_tensor_from_int(arena, BSM_DTYPE_INT64, value->u.i, out);
+    case BSM_IVALUE_BOOL:
+      return bsm_tensor_from_int(arena, BSM_DTYPE_BOOL, value->u.b, out);
+    case BSM_IVALUE_DOUBLE:
+      return bsm_tensor_from_double(arena, BSM_DTYPE_DOUBLE, value->u.d, out);
+    case BSM_IVALUE_TENSOR:
+      *out = value->u.tensor;
+      return BSM_OK;
+    default:
+      *out = NULL; /* None and strings are no arrays */
+      return BSM_OK;
+  }
+}
+
+/* Replaces the graph's outputs by one for each leaf of the result, in order;
+ * leaves that are constants become constants of the graph. */
+static bsm_status set_outputs(bsm_lowered *lowered) {
+  bsm_graph *graph = lowered->graph;
+  bsm_arena *arena = graph->cx->arena;
+  bsm_node *returns = graph->block->returns;
+  const size_t old_count = returns->inputs.len;
+  bsm_value **values =
+      BSM_NEW_ARRAY(arena, bsm_value *, lowered->leaf_count + old_count + 1);
+  BSM_TRY_ALLOC(values);
+  size_t count = 0;
+  for (size_t i = 0; i < lowered->leaf_count; i++) {
+    bsm_lowered_leaf *leaf = &lowered->leaves[i];
+    if (leaf->is_output) {
+      values[count] = bsm_node_in(returns, leaf->output);
+    } else {
+      bsm_tensor *tensor;
+      bsm_node *constant;
+      BSM_TRY(number_tensor(arena, &leaf->constant, &tensor));
+      if (!tensor) continue;
+      BSM_TRY(bsm_node_create_constant(graph, bsm_iv_tensor(tensor), NULL,
+                                       &constant));
+      bsm_node_append(graph->block, constant);
+      values[count] = bsm_node_out(constant, 0);
+    }
+    leaf->is_output = true;
+    leaf->output = count++;
+  }
+  for (size_t i = 0; i < count; i++) {
+    BSM_TRY(bsm_block_add_output(graph->block, values[i]));
+  }
+  for (size_t i = old_count; i-- > 0;) bsm_node_remove_input(returns, i);
+  return BSM_OK;
+}
+
+bsm_status bsm_lower_method(bsm_module *module,
+                            const bsm_compile_options *options,
+                            bsm_lowered *out) {
+  bsm_method method;
+  bsm_lowering_input *inputs;
+  BSM_TRY(bsm_module_find_method(module, options->method, &method));
+  BSM_TRY(bsm_method_inputs(module, &method, options->inputs,
+                            options->input_count, &module->arena, &inputs));
+  bsm_compile_options dump = *options;
+  const bsm_lowering_options lowering = {
+      .aten = module->aten,
+      .after_pass = options->dump ? dump_graph : NULL,
+      .user = &dump};
+  BSM_TRY(bsm_lower(method.graph, method.root, inputs, method.parameter_count,
+                    &lowering, out));
+  BSM_TRY(set_outputs(out));
+  return bsm_graph_verify(out->graph);
+}
+
+/* ---- the whole ---- */
+
+static bsm_status convert(bsm_module *module,
+                          const bsm_compile_options *options, bsm_arena *arena,
+                          bsm_network **out) {
+  bsm_lowered lowered;
+  bsm_converter_registry *registry;
+  *out = NULL;
+  BSM_TRY(bsm_lower_method(module, options, &lowered));
+  BSM_TRY(bsm_converter_registry_create(arena, module->cx->types,
+                                        options->logger, &registry));
+  if (options->pattern_count) {
+    BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
+                                             options->pattern_count));
+  }
+  BSM_TRY(bsm_convert_graph(lowered.graph, module->aten, registry, arena,
+                            options->logger, lowered.input_names, out));
+  bsm_status status = bsm_network_verify(*out);
+  if (status) {
+    bsm_network_release(*out);
+    *out = NULL;
+    return bsm_status_note(status, "in the network as converted");
+  }
+  dump_network(options, "network", *out);
+  return BSM_OK;
+}
+
+static bsm_status build(const bsm_module *module,
+                        const bsm_compile_options *options, bsm_network *net,
+                        bsm_arena *arena, bsm_plan **out) {
+  char threads[16];
+  snprintf(threads, sizeof(threads), "%d", options->threads);
+  const char *slash = strrchr(module->name, '/');
+  const bsm_plan_metadata metadata[] = {
+      {"builder.version", bsm_version()},
+      {"builder.isa", bsm_isa_name(options->isa)},
+      {"builder.threads", threads},
+      {"builder.timing", options->no_timing ? "no" : "yes"},
+      {"source.file", slash ? slash + 1 : module->name},
+      {"source.method", options->method ? options->method : "forward"},
+  };
+  const bsm_build_options building = {
+      .isa = options->isa,
+      .threads = options->threads,
+      .no_timing = options->no_timing,
+      .timing_cache = options->timing_cache,
+      .logger = options->logger,
+      .optimized = options->dump ? dump_optimized : NULL,
+      .user = (void *)(uintptr_t)options,
+      .metadata = metadata,
+      .metadata_count = sizeof(metadata) / sizeof(metadata[0])};
+  return bsm_build(net, &building, arena, out);
+}
+
+bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
+                       bsm_engine **out) {
+  *out = NULL;
+  const bsm_compile_options options =
+      bsm_compile_options_resolve(module, given);
+  bsm_arena conversion, engine;
+  bsm_network *net = NULL;
+  bsm_plan *plan = NULL;
+  bsm_arena_init(&conversion, options.allocator);
+  bsm_arena_init(&engine, options.allocator);
+  bsm_status status = convert(module, &options, &conversion, &net);
+  if (!status) status = build(module, &options, net, &engine, &plan);
+  if (!status) status = bsm_engine_adopt(&engine, plan, options.allocator, out);
+  if (net) bsm_network_release(net);
+  bsm_arena_destroy(&conversion);
+  bsm_arena_destroy(&engine);
+  return bsm_status_note(status, "while compiling %s", module->name);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module behind the public handle, and what the compiler's files share. */
+#ifndef BSM_COMPILER_MODULE_INTERNAL_H_
+#define BSM_COMPILER_MODULE_INTERNAL_H_
+
+#include "aten/op.h"
+#include "base/file.h"
+#include "bessemer/compiler.h"
+#include "ir/graph.h"
+#include "lowering/lowering.h"
+#include "torchscript/module.h"
+
+struct bsm_module {
+  const bsm_allocator *allocator;
+  const bsm_logger *logger;
+  const char *name; /* the path, for messages and metadata */
+  bsm_file_map map;
+  bsm_arena arena; /* the IR, also of methods compiled later */
+  bsm_ir_ctx *cx;
+  const bsm_aten_library *aten;
+  bsm_ts_module *archive; /* NULL for IR text */
+  bsm_graph *graph;       /* IR text; NULL for an archive */
+};
+
+/* A method, or the graph of IR text, ready to lower. */
+typedef struct bsm_method {
+  const char *name;
+  bsm_graph *graph;
+  bsm_object *root;         /* NULL for IR text */
+  const bsm_schema *schema; /* NULL for IR text */
+  size_t first;             /* index of the first parameter after self */
+  size_t parameter_count;   /* without self */
+} bsm_method;
+
+/* `name` NULL: "forward". Compiles the method if need be. */
+BSM_NODISCARD bsm_status bsm_module_find_method(bsm_module *module,
+                                                const char *name,
+                                                bsm_method *out);
+
+/* The name and type of a parameter, without self. */
+const char *bsm_method_parameter_name(const bsm_method *method, size_t index);
+const bsm_type *bsm_method_parameter_type(const bsm_method *method,
+                                          size_t index);
+
+/* What is known of each parameter, from the caller's specs, the archive's
+ * examples and the defaults: parameter_count of them. */
+BSM_NODISCARD bsm_status bsm_method_inputs(bsm_module *module,
+                                           const bsm_method *method,
+                                           const bsm_input_spec *specs,
+                                           size_t spec_count, bsm_arena *arena,
+                                           bsm_lowering_input **out);
+
+/* Lowers a method with the inputs and dumps of `options`; numbers among its
+ * results become constant outputs of the graph, so that the graph has one
+ * output for each result that an engine can give. */
+BSM_NODISCARD bsm_status bsm_lower_method(bsm_module *module,
+                                          const bsm_compile_options *options,
+                                          bsm_lowered *out);
+
+/* Options with every default filled in. */
+bsm_compile_options bsm_compile_options_resolve(
+    const bsm_module *module, const bsm_compile_options *given);
+
+#endif /* BSM_COMPILER_MODULE_INTERNAL_H_ */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: loading archives and IR text, methods and their parameters. */
+#include <string.h>
+
+#include "base/allocate.h"
+#include "compiler/module_internal.h"
+
+#define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
+
+static bsm_module_options resolve(const bsm_module_options *given) {
+  bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
+  if (given) {
+    const size_t size = given->struct_size < sizeof(options)
+                            ? given->struct_size
+                            : sizeof(options);
+    memcpy(&options, given, size);
+  }
+  return options;
+}
+
+static bsm_status new_module(const bsm_module_options *options,
+                             const char *name, bsm_module **out) {
+  bsm_module *module = bsm_allocate(options->allocator, sizeof(*module), 64);
+  BSM_TRY_ALLOC(module);
+  memset(module, 0, sizeof(*module));
+  module->allocator = options->allocator;
+  module->logger = options->logger;
+  bsm_arena_init(&module->arena, options->allocator);
+  *out = module;
+  module->name = bsm_arena_strdup(&module->arena, name);
+  BSM_TRY_ALLOC(module->name);
+  bsm_aten_library *aten;
+  BSM_TRY(bsm_aten_library_create(&module->arena, &aten));
+  module->aten = aten;
+  return bsm_ir_ctx_create(&module->arena, options->limits, options->logger,
+                           &module->cx);
+}
+
+void bsm_module_destroy(bsm_module *module) {
+  if (!module) return;
+  bsm_arena_destroy(&module->arena);
+  bsm_file_map_close(&module->map);
+  bsm_deallocate(module->allocator, module);
+}
+
+/* IR text begins with "graph(", after blanks and comment lines. */
+static bool is_ir_text(bsm_str text) {
+  while (text.len > 0) {
+    const char c = text.data[0];
+    if (c == '#') {
+      const char *end = memchr(text.data, '\n', text.len);
+      if (!end) return false;
+      text.len -= (size_t)(end - text.data);
+      text.data = end;
+    } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r') {
+      break;
+    }
+    text.data++;
+    text.len--;
+  }
+  return bsm_str_starts_with(text, BSM_STR("graph("));
+}
+
+static bsm_status read_module(bsm_module *module, const void *data,
+                              size_t size) {
+  const bsm_str text = {data, size};
+  if (is_ir_text(text)) {
+    return bsm_graph_parse(module->cx, text, module->name, &module->graph);
+  }
+  return bsm_status_note(
+      bsm_ts_module_read(module->cx, data, size, &module->archive), "in %s",
+      module->name);
+}
+
+bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
+                           bsm_module **out) {
+  *out = NULL;
+  const bsm_module_options options = resolve(given);
+  const uint64_t max_bytes = options.limits && options.limits->max_file_bytes
+                                 ? options.limits->max_file_bytes
+                                 : DEFAULT_MAX_FILE_BYTES;
+  bsm_module *module = NULL;
+  bsm_status status = new_module(&options, path, &module);
+  if (!status) status = bsm_file_map_open(path, max_bytes, &module->map);
+  if (!status) status = read_module(module, module->map.data, module->map.size);
+  if (status) {
+    bsm_module_destroy(module);
+    return status;
+  }
+  *out = module;
+  return BSM_OK;
+}
+
+bsm_status bsm_module_load_memory(const void *data, size_t size,
+                                  const char *name,
+                                  const bsm_module_options *given,
+                                  bsm_module **out) {
+  *out = NULL;
+  const bsm_module_options options = resolve(given);
+  bsm_module *module = NULL;
+  bsm_status status = new_module(&options, name ? name : "memory", &module);
+  if (!status) status = read_module(module, data, size);
+  if (status) {
+    bsm_module_destroy(module);
+    return status;
+  }
+  *out = module;
+  return BSM_OK;
+}
+
+/* ---- methods ---- */
+
+bsm_status bsm_module_find_method(bsm_module *module, const char *name,
+                                  bsm_method *out) {
+  *out = (bsm_method){.name = name ? name : "forward"};
+  if (module->graph) {
+    if (name && strcmp(name, "forward") != 0) {
+      return BSM_FAIL(BSM_NOT_FOUND, "IR text has no method \"%s\"", name);
+    }
+    out->graph = module->graph;
+    out->parameter_count = module->graph->block->params->outputs.len;
+    return BSM_OK;
+  }
+  bsm_function *function;
+  BSM_TRY(bsm_ts_module_method(module->archive, out->name, &function));
+  BSM_TRY(bsm_function_graph(function, &out->graph));
+  out->root = module->archive->root;
+  out->schema = function->schema;
+  out->first = 1;
+  const size_t count = out->graph->block->params->outputs.len;
+  if (count == 0) {
+    return BSM_FAIL(BSM_CORRUPT, "method %s has no self", out->name);
+  }
+  out->parameter_count = count - 1;
+  return BSM_OK;
+}
+
+static const bsm_schema_arg *schema_arg(const bsm_method *method,
+                                        size_t index) {
+  const size_t at = method->first + index;
+  return method->schema && at < method->schema->arg_count
+             ? &method->schema->args[at]
+             : NULL;
+}
+
+const char *bsm_method_parameter_name(const bsm_method *method, size_t index) {
+  const bsm_schema_arg *arg = schema_arg(method, index);
+  if (arg && arg->name && arg->name[0]) return arg->name;
+  const bsm_value *value =
+      bsm_node_out(method->graph->block->params, method->first + index);
+  return value->debug_name ? value->debug_name : "";
+}
+
+const bsm_type *bsm_method_parameter_type(const bsm_method *method,
+                                          size_t index) {
+  return bsm_node_out(method->graph->block->params, method->first + index)
+      ->type;
+}
+
+bsm_status bsm_module_parameter_count(bsm_module *module, const char *method,
+                                      size_t *out) {
+  bsm_method found;
+  *out = 0;
+  BSM_TRY(bsm_module_find_method(module, method, &found));
+  *out = found.parameter_count;
+  return BSM_OK;
+}
+
+/* Fills in what the archive or the IR's types say of a tensor parameter. */
+static void find_example(const bsm_module *module, const bsm_method *method,
+                         size_t index, const bsm_type *type,
+                         bsm_parameter *out) {
+  const bsm_ts_module *archive = module->archive;
+  if (archive && strcmp(method->name, "forward") == 0 &&
+      index < archive->example_count && archive->examples[index].is_tensor) {
+    out->has_example = true;
+    out->example_dtype = archive->examples[index].dtype;
+    out->example_dims = archive->examples[index].dims;
+    return;
+  }
+  bool complete =
+      type->kind == BSM_TYPE_TENSOR && type->has_dtype && type->has_dims;
+  for (int32_t i = 0; complete && i < type->dims.rank; i++) {
+    complete = type->dims.d[i] >= 0;
+  }
+  if (complete) {
+    out->has_example = true;
+    out->example_dtype = type->dtype;
+    out->example_dims = type->dims;
+  }
+}
+
+bsm_status bsm_module_parameter(bsm_module *module, const char *method,
+                                size_t index, bsm_parameter *out) {
+  bsm_method found;
+  *out = (bsm_parameter){.name = ""};
+  BSM_TRY(bsm_module_find_method(module, method, &found));
+  if (index >= found.parameter_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "parameter %zu of %s, which has %zu",
+                    index, found.name, found.parameter_count);
+  }
+  const bsm_type *type = bsm_method_parameter_type(&found, index);
+  const bsm_schema_arg *arg = schema_arg(&found, index);
+  bsm_text text;
+  bsm_text_init(&text, &module->arena);
+  bsm_type_print(&text, type, BSM_TYPE_STYLE_PYTHON);
+  if (text.failed) return BSM_FAIL_OOM();
+  out->name = bsm_method_parameter_name(&found, index);
+  out->type = text.data;
+  out->is_tensor =
+      type->kind == BSM_TYPE_TENSOR || (type->kind == BSM_TYPE_OPTIONAL &&
+                                        type->args[0]->kind == BSM_TYPE_TENSOR);
+  out->has_default = arg && arg->has_default;
+  find_example(module, &found, index, type, out);
+  return BSM_OK;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What converts, and who runs the operators of a model. */
+#include <string.h>
+
+#include "base/allocate.h"
+#include "compiler/module_internal.h"
+#include "conversion/convert.h"
+
+/* The list, its items and their texts lie in one arena. */
+typedef struct list_owner {
+  bsm_operator_list list;
+  bsm_arena arena;
+  BSM_VEC(bsm_operator_info) items;
+  bsm_strmap index; /* qualified name -> item number + 1 */
+} list_owner;
+
+static bsm_status new_list(list_owner **out) {
+  list_owner *owner = bsm_allocate(NULL, sizeof(*owner), 64);
+  BSM_TRY_ALLOC(owner);
+  memset(owner, 0, sizeof(*owner));
+  bsm_arena_init(&owner->arena, NULL);
+  *out = owner;
+  return BSM_OK;
+}
+
+void bsm_operator_list_free(bsm_operator_list *list) {
+  if (!list) return;
+  list_owner *owner = (list_owner *)list; /* its first member */
+  bsm_arena_destroy(&owner->arena);
+  bsm_deallocate(NULL, owner);
+}
+
+/* The item of `key`, new when there is none. */
+static bsm_status find_item(list_owner *owner, bsm_str key, const char *schema,
+                            bsm_operator_info **out) {
+  uintptr_t at = (uintptr_t)bsm_strmap_get(&owner->index, key);
+  if (!at) {
+    bsm_operator_info info = {.source = ""};
+    info.schema = bsm_arena_strdup(&owner->arena, schema);
+    BSM_TRY_ALLOC(info.schema);
+    BSM_TRY_ALLOC(bsm_vec_push(&owner->arena, &owner->items, info));
+    at = owner->items.len;
+    BSM_TRY_ALLOC(
+        bsm_strmap_set(&owner->arena, &owner->index, key, (void *)at));
+  }
+  *out = &owner->items.items[at - 1];
+  return BSM_OK;
+}
+
+static bsm_str name_of_schema(const char *schema) {
+  return (bsm_str){schema, strcspn(schema, "(")};
+}
+
+static bsm_status finish(list_owner *owner, bsm_status status,
+                         bsm_operator_list **out) {
+  if (status) {
+    bsm_operator_list_free(&owner->list);
+    return status;
+  }
+  owner->list.items = owner->items.items;
+  owner->list.count = owner->items.len;
+  *out = &owner->list;
+  return BSM_OK;
+}
+
+/* ---- the built-in tables ---- */
+
+static bsm_status list_built_in(list_owner *owner, bsm_arena *scratch) {
+  bsm_ir_ctx *cx;
+  bsm_aten_library *aten;
+  bsm_converter_registry *registry;
+  bsm_operator_info *item;
+  BSM_TRY(bsm_ir_ctx_create(scratch, NULL, NULL, &cx));
+  BSM_TRY(bsm_aten_library_create(scratch, &aten));
+  BSM_TRY(bsm_converter_registry_create(scratch, cx->types, NULL, &registry));
+  for (size_t i = 0; i < bsm_registry_converter_count(registry); i++) {
+    const char *schema = bsm_registry_converter_schema(registry, i);
+    BSM_TRY(find_item(owner, name_of_schema(schema), schema, &item));
+    item->has_converter = true;
+  }
+  for (size_t i = 0; i < bsm_registry_evaluator_count(registry); i++) {
+    const char *name = bsm_registry_evaluator_name(registry, i);
+    const bsm_schema *schema = NULL;
+    BSM_TRY(bsm_schema_table_find(cx->schemas, bsm_str_of(name), &schema));
+    BSM_TRY(find_item(owner, bsm_str_of(name), schema ? schema->text : name,
+                      &item));
+    item->has_evaluator = true;
+  }
+  for (size_t i = 0; i < bsm_aten_library_count(aten); i++) {
+    const char *schema = bsm_aten_library_at(aten, i)->schema;
+    BSM_TRY(find_item(owner, name_of_schema(schema), schema, &item));
+    item->has_reference = true;
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_operators(bsm_operator_list **out) {
+  *out = NULL;
+  list_owner *owner;
+  bsm_arena scratch;
+  BSM_TRY(new_list(&owner));
+  bsm_arena_init(&scratch, NULL);
+  bsm_status status = list_built_in(owner, &scratch);
+  bsm_arena_destroy(&scratch);
+  return finish(owner, status, out);
+}
+
+/* ---- a model ---- */
+
+typedef struct model_lister {
+  list_owner *owner;
+  const bsm_aten_library *aten;
+} model_lister;
+
+static bsm_status add_node(void *user, const bsm_node *node,
+                           bsm_node_handler handler) {
+  const model_lister *lister = user;
+  list_owner *owner = lister->owner;
+  if (handler == BSM_NODE_CONSTANT) return BSM_OK;
+  const char *name = node->schema ? node->schema->qualified : node->kind;
+  const char *schema = node->schema ? node->schema->text : node->kind;
+  bsm_operator_info *item;
+  BSM_TRY(find_item(owner, bsm_str_of(name), schema, &item));
+  if (item->count++ == 0) {
+    bsm_text text;
+    bsm_text_init(&text, &owner->arena);
+    bsm_source_print(&text, &node->source);
+    if (text.failed) return BSM_FAIL_OOM();
+    item->source = text.data;
+  }
+  item->has_converter = item->has_converter || handler == BSM_NODE_CONVERTED;
+  item->has_evaluator = item->has_evaluator || handler == BSM_NODE_EVALUATED;
+  item->has_reference = bsm_aten_find(lister->aten, bsm_str_of(name)) != NULL;
+  return BSM_OK;
+}
+
+static bsm_status list_model(bsm_module *module,
+                             const bsm_compile_options *options,
+                             list_owner *owner, bsm_arena *scratch) {
+  bsm_lowered lowered;
+  bsm_converter_registry *registry;
+  BSM_TRY(bsm_lower_method(module, options, &lowered));
+  BSM_TRY(bsm_converter_registry_create(scratch, module->cx->types,
+                                        options->logger, &registry));
+  if (options->pattern_count) {
+    BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
+                                             options->pattern_count));
+  }
+  model_lister lister = {owner, module->aten};
+  return bsm_classify_nodes(lowered.graph, module->aten, registry, add_node,
+                            &lister);
+}
+
+bsm_status bsm_module_operators(bsm_module *module,
+                                const bsm_compile_options *given,
+                                bsm_operator_list **out) {
+  *out = NULL;
+  const bsm_compile_options options =
+      bsm_compile_options_resolve(module, given);
+  list_owner *owner;
+  bsm_arena scratch;
+  BSM_TRY(new_list(&owner));
+  bsm_arena_init(&scratch, options.allocator);
+  bsm_status status = list_model(module, &options, owner, &scratch);
+  bsm_arena_destroy(&scratch);
+  return bsm_status_note(finish(owner, status, out), "while reading %s",
+                         module->name);
+}
