@@ -184,8 +184,7 @@ bsm_status bsm_method_inputs(bsm_module *module, const bsm_method *method,
       BSM_TRY_NOTE(value_of_spec(method, i, slots[i], arena, &input->value),
                    "for parameter \"%s\" of %s", input->name, method->name);
     } else {
-      BSM_TRY(
-          value_without_spec(module, method, i, true, arena, &input->value));
+      BSM_TRY(value_without_spec(module, method, i, arena, &input->value));
     }
   }
   return BSM_OK;
