@@ -86,6 +86,9 @@ endfunction()
 foreach(layer IN LISTS BSM_LAYERS)
   bsm_add_layer(${layer})
 endforeach()
+set_property(
+  SOURCE ${PROJECT_SOURCE_DIR}/src/runtime/engine.c APPEND
+  PROPERTY COMPILE_DEFINITIONS BSM_VERSION_STRING="${PROJECT_VERSION}")
 if(TARGET bsm_torchscript)
   target_link_libraries(bsm_torchscript PUBLIC ZLIB::ZLIB)
 endif()

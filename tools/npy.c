@@ -268,7 +268,7 @@ static bool is_complex(bsm_dtype dtype) {
 /* The array of a whole .npy; in place when it can be. */
 static bsm_status read_array(bsm_arena *arena, bsm_str file, bsm_array *out) {
   header head;
-  size_t size;
+  size_t size = 0;
   BSM_TRY(parse_header(file, &head));
   BSM_TRY(check_size(file, &head, &size));
   const char *from = file.data + head.data_offset;

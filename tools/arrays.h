@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays between files and engines: which array is which input. */
+#ifndef BSM_TOOLS_ARRAYS_H_
+#define BSM_TOOLS_ARRAYS_H_
+
+#include "bessemer/compiler.h"
+#include "bessemer/engine.h"
+#include "tools/cli.h"
+#include "tools/npy.h"
+
+/* Named arrays from several files. Those of an .npz keep their names; the k-th
+ * .npy is called "in_k". */
+typedef struct bsm_array_set {
+  bsm_npy_file *files;
+  size_t file_count;
+  bsm_npy_array *items;
+  size_t count;
+} bsm_array_set;
+
+/* Opens `paths` and DIRECTORY/in_0.npy, in_1.npy, ... (NULL: none). The caller
+ * closes *out, also after a failure. */
+BSM_NODISCARD bsm_status bsm_array_set_open(bsm_arena *arena,
+                                            const char *const *paths,
+                                            size_t path_count,
+                                            const char *directory,
+                                            bsm_array_set *out);
+void bsm_array_set_close(bsm_array_set *set);
+
+/* Specs for the parameters of `method`: `weights` (may be NULL) become
+ * constants by name; of `inputs`, an array binds by parameter name, else by
+ * position as "in_k"; numbers bind to parameters that are no tensors; what has
+ * a default may be missing. The specs refer to the arrays. */
+BSM_NODISCARD bsm_status bsm_specs_from_arrays(bsm_arena *arena,
+                                               bsm_module *module,
+                                               const char *method,
+                                               const bsm_array_set *inputs,
+                                               const bsm_array_set *weights,
+                                               bsm_spec_vec *out);
+
+/* One array for each input of the engine, by name, else by position. */
+BSM_NODISCARD bsm_status bsm_bind_inputs(bsm_arena *arena,
+                                         const bsm_engine *engine,
+                                         const bsm_array_set *set,
+                                         bsm_array **out);
+
+/* Arrays of made-up numbers, the same every time; integers are zero, so that
+ * they are valid as indices. */
+BSM_NODISCARD bsm_status bsm_make_inputs(bsm_arena *arena,
+                                         const bsm_engine *engine,
+                                         bsm_array **out);
+
+/* Memory for the outputs, named "out_0", "out_1", ... */
+BSM_NODISCARD bsm_status bsm_make_outputs(bsm_arena *arena,
+                                          const bsm_engine *engine,
+                                          bsm_npy_array **out);
+
+/* Writes the outputs to an .npz, or the only one to an .npy. */
+BSM_NODISCARD bsm_status bsm_save_outputs(const char *path,
+                                          const bsm_npy_array *outputs,
+                                          size_t count);
+/* Writes DIRECTORY/out_0.npy, ... */
+BSM_NODISCARD bsm_status bsm_save_outputs_in(const char *directory,
+                                             const bsm_npy_array *outputs,
+                                             size_t count);
+
+/* The i-th element as a number; complex: its real part. */
+double bsm_array_element(const bsm_array *array, size_t i);
+/* The number of elements of dims without -1. */
+BSM_NODISCARD bsm_status bsm_dims_count(bsm_dims dims, size_t *out);
+
+#endif /* BSM_TOOLS_ARRAYS_H_ */

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options and messages that the sub-commands share. */
+#include "tools/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/isa.h"
+#include "tools/input_spec.h"
+
+/* ---- messages ---- */
+
+static void write_log(void *user, bsm_log_level level, const char *message) {
+  static const char *const names[] = {"error", "warning", "info", "debug",
+                                      "graph"};
+  const bsm_cli *cli = user;
+  fprintf(stderr, "%s: %s: %s\n", cli->command, names[level], message);
+}
+
+int bsm_cli_finish(const bsm_cli *cli, bsm_status status) {
+  if (!status && (fflush(stdout) || ferror(stdout))) {
+    status = BSM_FAIL(BSM_IO, "cannot write to the standard output");
+  }
+  if (!status) return 0;
+  fflush(stdout);
+  fprintf(stderr, "%s: %s\n", cli->command, bsm_status_message(status));
+  bsm_status_free(status);
+  return BSM_EXIT_FAILED;
+}
+
+double bsm_cli_milliseconds(void) {
+  struct timespec now = {0};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+bsm_size_text bsm_cli_size(uint64_t bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  bsm_size_text result;
+  double value = (double)bytes;
+  int unit = 0;
+  while (value >= 1024 && unit < 4) {
+    value /= 1024;
+    unit++;
+  }
+  snprintf(result.text, sizeof(result.text), unit ? "%.1f %s" : "%.0f %s",
+           value, units[unit]);
+  return result;
+}
+
+/* ---- options ---- */
+
+static int parse_int(const struct argp_state *state, const char *option,
+                     const char *text, int min, int max) {
+  int64_t value = 0;
+  if (!bsm_parse_i64(bsm_str_of(text), &value) || value < min || value > max) {
+    argp_error(state, "--%s: '%s' is not a number from %d to %d", option, text,
+               min, max);
+  }
+  return (int)value;
+}
+
+static uint32_t parse_isa(const struct argp_state *state, const char *name) {
+  if (strcmp(name, "native") == 0) return 0;
+  uint32_t mask = 0;
+  if (!bsm_isa_parse(name, &mask)) {
+    argp_error(state,
+               "--isa: '%s' is none of native, scalar, avx2, avx512, "
+               "avx512_vnni, avx512_bf16",
+               name);
+  }
+  const uint32_t present = bsm_isa_detect();
+  if (mask & ~present) {
+    argp_failure(state, BSM_EXIT_FAILED, 0, "--isa: this CPU has %s only",
+                 bsm_isa_name(present));
+  }
+  return mask ? mask : BSM_CONTEXT_ISA_SCALAR;
+}
+
+static bool is_dump_name(const char *name) {
+  static const char *const others[] = {"input", "network", "optimized"};
+  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+    if (strcmp(name, others[i]) == 0) return true;
+  }
+  for (const char *const *pass = bsm_pass_names(); *pass; pass++) {
+    if (strcmp(name, *pass) == 0) return true;
+  }
+  return false;
+}
+
+static void list_passes(void) {
+  puts("input");
+  for (const char *const *pass = bsm_pass_names(); *pass; pass++) puts(*pass);
+  puts("network\noptimized");
+}
+
+static void add_string(const struct argp_state *state, bsm_cli *cli,
+                       bsm_string_vec *vec, const char *text) {
+  if (!bsm_vec_push(&cli->arena, vec, text)) {
+    argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
+  }
+}
+
+static void add_dump(const struct argp_state *state, bsm_cli *cli,
+                     const char *name) {
+  if (strcmp(name, "list") == 0) {
+    list_passes();
+    exit(fflush(stdout) ? BSM_EXIT_FAILED : 0);
+  }
+  if (!is_dump_name(name)) {
+    argp_error(state,
+               "--dump-after: no pass is called '%s'; "
+               "--dump-after=list names them",
+               name);
+  }
+  add_string(state, cli, &cli->dump_after, name);
+}
+
+static error_t compile_option(int key, char *arg, struct argp_state *state) {
+  bsm_cli *cli = state->input;
+  switch (key) {
+    case BSM_KEY_INPUTS_FROM:
+      cli->inputs_from = arg;
+      return 0;
+    case BSM_KEY_WEIGHTS:
+      cli->weights = arg;
+      return 0;
+    case BSM_KEY_METHOD:
+      cli->method = arg;
+      return 0;
+    case BSM_KEY_TIMING_CACHE:
+      cli->timing_cache = arg;
+      return 0;
+    case BSM_KEY_NO_TIMING:
+      cli->no_timing = true;
+      return 0;
+    case BSM_KEY_DUMP_AFTER:
+      add_dump(state, cli, arg);
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static error_t data_option(int key, char *arg, struct argp_state *state) {
+  bsm_cli *cli = state->input;
+  switch (key) {
+    case BSM_KEY_INPUT:
+      add_string(state, cli, &cli->inputs, arg);
+      return 0;
+    case BSM_KEY_INPUT_DIR:
+      cli->input_dir = arg;
+      return 0;
+    case 'o':
+      cli->output = arg;
+      return 0;
+    case BSM_KEY_OUTPUT_DIR:
+      cli->output_dir = arg;
+      return 0;
+    case BSM_KEY_TOP:
+      cli->top = parse_int(state, "top", arg, 1, 1000000);
+      return 0;
+    case BSM_KEY_ITERATIONS:
+      cli->iterations = parse_int(state, "iterations", arg, 1, 100000000);
+      return 0;
+    case BSM_KEY_WARMUP:
+      cli->warmup = parse_int(state, "warmup", arg, 1, 100000000);
+      return 0;
+    default:
+      return compile_option(key, arg, state);
+  }
+}
+
+error_t bsm_cli_option(int key, char *arg, struct argp_state *state) {
+  bsm_cli *cli = state->input;
+  switch (key) {
+    case 'v':
+      cli->logger.level = BSM_LOG_LEVEL_DEBUG;
+      return 0;
+    case 'i':
+      cli->logger.level = BSM_LOG_LEVEL_INFO;
+      return 0;
+    case 'w':
+      cli->logger.level = BSM_LOG_LEVEL_ERROR;
+      return 0;
+    case 't':
+      cli->threads = parse_int(state, "threads", arg, 1, 4096);
+      return 0;
+    case BSM_KEY_ISA:
+      cli->isa = parse_isa(state, arg);
+      return 0;
+    case BSM_KEY_JSON:
+      cli->json = true;
+      return 0;
+    case BSM_KEY_PROFILE:
+      cli->profile = true;
+      return 0;
+    case BSM_KEY_TIMES:
+      cli->times = true;
+      return 0;
+    case BSM_KEY_PLAN:
+      cli->plan = true;
+      return 0;
+    default:
+      return data_option(key, arg, state);
+  }
+}
+
+static void add_spec(const struct argp_state *state, bsm_cli *cli,
+                     const char *text) {
+  bsm_input_spec spec;
+  bsm_status status = bsm_input_spec_parse(&cli->arena, text, &spec);
+  if (status) argp_error(state, "%s", bsm_status_message(status));
+  if (!bsm_vec_push(&cli->arena, &cli->specs, spec)) {
+    argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
+  }
+}
+
+error_t bsm_cli_argument(int key, char *arg, struct argp_state *state,
+                         bool with_specs, bool optional) {
+  bsm_cli *cli = state->input;
+  if (key == ARGP_KEY_ARG) {
+    if (!cli->path) {
+      cli->path = arg;
+    } else if (with_specs) {
+      add_spec(state, cli, arg);
+    } else {
+      argp_error(state, "unexpected argument '%s'", arg);
+    }
+    return 0;
+  }
+  if (key == ARGP_KEY_END) {
+    if (!cli->path && !optional) argp_error(state, "no file given");
+    if (cli->specs.len && cli->inputs_from) {
+      argp_error(state, "input specs and --inputs-from exclude each other");
+    }
+    return 0;
+  }
+  return bsm_cli_option(key, arg, state);
+}
+
+void bsm_cli_parse(bsm_cli *cli, const char *command, const struct argp *argp,
+                   int argc, char **argv) {
+  *cli = (bsm_cli){.command = command, .iterations = 100, .warmup = 5};
+  bsm_arena_init(&cli->arena, NULL);
+  cli->logger = (bsm_logger){BSM_LOG_LEVEL_WARNING, write_log, cli};
+  /* argp prints the first word as the name of the program. */
+  argv[0] = bsm_arena_strdup(&cli->arena, command);
+  argp_err_exit_status = BSM_EXIT_USAGE;
+  if (!argv[0] || argp_parse(argp, argc, argv, 0, NULL, cli)) {
+    fprintf(stderr, "%s: out of memory\n", command);
+    exit(BSM_EXIT_FAILED);
+  }
+}
+
+void bsm_cli_close(bsm_cli *cli) {
+  bsm_arena_destroy(&cli->arena);
+}
+
+bsm_status bsm_cli_is_engine(const char *path, bool *out) {
+  static const char magic[8] = {'B', 'S', 'M', 'E', 'N', 'G', 'I', 'N'};
+  char start[sizeof(magic)];
+  *out = false;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    char text[128];
+    return BSM_FAIL(BSM_IO, "%s: cannot open: %s", path,
+                    strerror_r(errno, text, sizeof(text)));
+  }
+  /* A cut engine is still one: its loader says what is wrong with it. */
+  const ssize_t length = read(fd, start, sizeof(start));
+  close(fd);
+  *out = length > 0 && memcmp(start, magic, (size_t)length) == 0;
+  return BSM_OK;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sub-commands of the tool share: options, messages, files.
+ *
+ * Exit codes: 0 done, 1 failed with one message on the standard error, 2 used
+ * wrongly. Results go to the standard output. */
+#ifndef BSM_TOOLS_CLI_H_
+#define BSM_TOOLS_CLI_H_
+
+#include <argp.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/strings.h"
+#include "bessemer/compiler.h"
+#include "bessemer/engine.h"
+
+enum { BSM_EXIT_FAILED = 1, BSM_EXIT_USAGE = 2 };
+
+typedef BSM_VEC(const char *) bsm_string_vec;
+typedef BSM_VEC(bsm_input_spec) bsm_spec_vec;
+
+/* All options of all sub-commands; each command declares those it takes. */
+typedef struct bsm_cli {
+  bsm_arena arena;     /* lives as long as the command */
+  const char *command; /* "bessemer run" */
+  bsm_logger logger;
+
+  const char *path; /* the model, IR text or engine */
+  bsm_spec_vec specs;
+  const char *inputs_from;
+  const char *weights;
+  const char *method;
+  const char *timing_cache;
+  bool no_timing;
+  bsm_string_vec dump_after;
+
+  int threads;
+  uint32_t isa; /* as in bsm_context_options */
+
+  bsm_string_vec inputs;
+  const char *input_dir;
+  const char *output;
+  const char *output_dir;
+  int top;
+  int iterations;
+  int warmup;
+  bool json;
+  bool profile;
+  bool times;
+  bool plan;
+} bsm_cli;
+
+/* Rows for the `options` of an argp; their keys are handled by
+ * bsm_cli_option. */
+enum {
+  BSM_KEY_INPUTS_FROM = 0x100,
+  BSM_KEY_WEIGHTS,
+  BSM_KEY_METHOD,
+  BSM_KEY_TIMING_CACHE,
+  BSM_KEY_NO_TIMING,
+  BSM_KEY_DUMP_AFTER,
+  BSM_KEY_ISA,
+  BSM_KEY_INPUT,
+  BSM_KEY_INPUT_DIR,
+  BSM_KEY_OUTPUT_DIR,
+  BSM_KEY_TOP,
+  BSM_KEY_ITERATIONS,
+  BSM_KEY_WARMUP,
+  BSM_KEY_JSON,
+  BSM_KEY_PROFILE,
+  BSM_KEY_TIMES,
+  BSM_KEY_PLAN
+};
+#define BSM_OPTIONS_LOG                                              \
+  {0, 0, 0, 0, "Messages on the standard error:", 9},                \
+      {"verbose", 'v', 0, 0, "All messages, also for debugging", 0}, \
+      {"info", 'i', 0, 0, "What is done, too", 0}, {                 \
+    "warnings", 'w', 0, 0, "No warnings, errors only", 0             \
+  }
+#define BSM_OPTIONS_MACHINE                                                    \
+  {0, 0, 0, 0, "The machine:", 2},                                             \
+      {"threads", 't', "N", 0, "Threads to use (all CPUs)", 0}, {              \
+    "isa", BSM_KEY_ISA, "NAME", 0,                                             \
+        "Instructions to use: scalar, avx2, avx512, avx512_vnni, avx512_bf16 " \
+        "(native)",                                                            \
+        0                                                                      \
+  }
+#define BSM_OPTIONS_COMPILE                                                    \
+  {0, 0, 0, 0, "Compiling:", 3},                                               \
+      {"inputs-from",                                                          \
+       BSM_KEY_INPUTS_FROM,                                                    \
+       "FILE",                                                                 \
+       0,                                                                      \
+       "Take shapes and dtypes of the inputs from the arrays of an .npz or "   \
+       ".npy",                                                                 \
+       0},                                                                     \
+      {"weights",                                                              \
+       BSM_KEY_WEIGHTS,                                                        \
+       "FILE",                                                                 \
+       0,                                                                      \
+       "For IR text: arrays of an .npz for the graph inputs of these names",   \
+       0},                                                                     \
+      {"method", BSM_KEY_METHOD, "NAME", 0, "The method to compile (forward)", \
+       0},                                                                     \
+      {"no-timing",                                                            \
+       BSM_KEY_NO_TIMING,                                                      \
+       0,                                                                      \
+       0,                                                                      \
+       "Choose implementations by a cost model: equal builds are equal files", \
+       0},                                                                     \
+      {"timing-cache",                                                         \
+       BSM_KEY_TIMING_CACHE,                                                   \
+       "FILE",                                                                 \
+       0,                                                                      \
+       "Read and update the timings of implementations",                       \
+       0},                                                                     \
+  {                                                                            \
+    "dump-after", BSM_KEY_DUMP_AFTER, "PASS", 0,                               \
+        "Print the graph after a lowering pass, as given (input), or the "     \
+        "network as converted (network) or as built (optimized); repeatable; " \
+        "list shows the names",                                                \
+        0                                                                      \
+  }
+
+/* Sets defaults and runs the parser; exits with code 2 on wrong usage. */
+void bsm_cli_parse(bsm_cli *cli, const char *command, const struct argp *argp,
+                   int argc, char **argv);
+void bsm_cli_close(bsm_cli *cli);
+
+/* Handles the options above: ARGP_ERR_UNKNOWN for anything else. */
+error_t bsm_cli_option(int key, char *arg, struct argp_state *state);
+/* As bsm_cli_option, and takes MODEL and, behind it, input specs when
+ * `with_specs`. A missing MODEL is an error unless `optional`. */
+error_t bsm_cli_argument(int key, char *arg, struct argp_state *state,
+                         bool with_specs, bool optional);
+
+/* Prints and frees a failure; BSM_EXIT_FAILED. 0 for success. */
+int bsm_cli_finish(const bsm_cli *cli, bsm_status status);
+
+/* A model or an engine, told apart by its first bytes. */
+BSM_NODISCARD bsm_status bsm_cli_is_engine(const char *path, bool *out);
+
+double bsm_cli_milliseconds(void);
+
+/* "97.8 MiB" */
+typedef struct bsm_size_text {
+  char text[32];
+} bsm_size_text;
+bsm_size_text bsm_cli_size(uint64_t bytes);
+
+int bsm_cmd_compile(int argc, char **argv);
+int bsm_cmd_run(int argc, char **argv);
+int bsm_cmd_bench(int argc, char **argv);
+int bsm_cmd_inspect(int argc, char **argv);
+int bsm_cmd_ops(int argc, char **argv);
+
+#endif /* BSM_TOOLS_CLI_H_ */

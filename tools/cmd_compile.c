@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bessemer compile: a model becomes an engine file. */
+#include "tools/session.h"
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "The engine to write; required", 1},
+    BSM_OPTIONS_MACHINE,
+    BSM_OPTIONS_COMPILE,
+    BSM_OPTIONS_LOG,
+    {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+  const bsm_cli *cli = state->input;
+  if (key == ARGP_KEY_END && cli->path && !cli->output) {
+    argp_error(state, "no output given: -o ENGINE");
+  }
+  return bsm_cli_argument(key, arg, state, true, false);
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "MODEL [SPEC...]",
+    .doc =
+        "Compiles a TorchScript archive, or IR text, into an engine file."
+        "\v"
+        "SPEC gives the inputs in order, in TRTorch's grammar: "
+        "\"(1,3,224,224)\", "
+        "\"[(1,16);(8,128);(16,512)]@i64%contiguous\" (minimum, optimum, "
+        "maximum), NAME=SPEC for a parameter by name; a number, true, "
+        "false or none for a parameter that is not a tensor. Without them, "
+        "shapes come from the example inputs in the archive."};
+
+static bsm_status print_summary(const bsm_cli *cli, const bsm_engine *engine,
+                                double milliseconds) {
+  bsm_engine_memory_info memory;
+  BSM_TRY(bsm_engine_memory(engine, cli->threads, &memory));
+  printf("%s: %zu steps, %s of weights, %s of workspace, compiled in %.2f s\n",
+         cli->output, bsm_engine_step_count(engine),
+         bsm_cli_size(memory.weights).text, bsm_cli_size(memory.workspace).text,
+         milliseconds / 1e3);
+  return BSM_OK;
+}
+
+static bsm_status compile(bsm_cli *cli, bsm_session *session) {
+  const double start = bsm_cli_milliseconds();
+  bsm_compile_options compile_options;
+  BSM_TRY(bsm_session_load_module(cli, session));
+  BSM_TRY(bsm_session_options(cli, session, &compile_options));
+  BSM_TRY(bsm_compile(session->module, &compile_options, &session->engine));
+  BSM_TRY(bsm_engine_save(session->engine, cli->output));
+  return print_summary(cli, session->engine, bsm_cli_milliseconds() - start);
+}
+
+int bsm_cmd_compile(int argc, char **argv) {
+  bsm_cli cli;
+  bsm_session session = {0};
+  bsm_cli_parse(&cli, "bessemer compile", &argp, argc, argv);
+  const int code = bsm_cli_finish(&cli, compile(&cli, &session));
+  bsm_session_close(&session);
+  bsm_cli_close(&cli);
+  return code;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bessemer inspect: what is in a model or an engine. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/json.h"
+#include "tools/session.h"
+
+static const struct argp_option options[] = {
+    {"plan", BSM_KEY_PLAN, 0, 0, "Print the whole plan: tensors, steps, memory",
+     1},
+    {"json", BSM_KEY_JSON, 0, 0, "Print JSON", 1},
+    BSM_OPTIONS_MACHINE,
+    BSM_OPTIONS_COMPILE,
+    BSM_OPTIONS_LOG,
+    {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+  return bsm_cli_argument(key, arg, state, true, false);
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "ENGINE|MODEL [SPEC...]",
+    .doc =
+        "Shows the parameters of a model and what it compiles to, or the "
+        "inputs, outputs, steps and memory of an engine. Graphs and "
+        "networks are shown by --dump-after."};
+
+/* ---- a model's parameters ---- */
+
+static void print_parameter(const bsm_parameter *p) {
+  printf("  %s: %s%s", p->name, p->type,
+         p->has_default ? " (has a default)" : "");
+  if (p->has_example) {
+    printf("  example %s %s", bsm_dtype_name(p->example_dtype),
+           bsm_dims_str(p->example_dims));
+  }
+  putchar('\n');
+}
+
+static void json_parameter(bsm_json *json, const bsm_parameter *p) {
+  bsm_json_open(json, NULL, '{');
+  bsm_json_string(json, "name", p->name);
+  bsm_json_string(json, "type", p->type);
+  bsm_json_bool(json, "has_default", p->has_default);
+  if (p->has_example) {
+    bsm_json_string(json, "example_dtype", bsm_dtype_name(p->example_dtype));
+    bsm_json_dims(json, "example_dims", p->example_dims);
+  }
+  bsm_json_close(json, '}');
+}
+
+/* Prints the parameters; *ready tells whether the archive has an example for
+ * each tensor. */
+static bsm_status show_parameters(bsm_cli *cli, bsm_module *module,
+                                  bsm_json *json, bool *ready) {
+  size_t count;
+  BSM_TRY(bsm_module_parameter_count(module, cli->method, &count));
+  if (cli->json) {
+    bsm_json_open(json, "parameters", '[');
+  } else {
+    puts("parameters:");
+  }
+  *ready = true;
+  for (size_t i = 0; i < count; i++) {
+    bsm_parameter parameter;
+    BSM_TRY(bsm_module_parameter(module, cli->method, i, &parameter));
+    *ready = *ready && (parameter.has_example || parameter.has_default);
+    if (cli->json) {
+      json_parameter(json, &parameter);
+    } else {
+      print_parameter(&parameter);
+    }
+  }
+  if (cli->json) bsm_json_close(json, ']');
+  return BSM_OK;
+}
+
+/* ---- an engine ---- */
+
+typedef bsm_status (*get_binding)(const bsm_engine *engine, size_t index,
+                                  bsm_binding *out);
+
+static bsm_status show_bindings(const bsm_cli *cli, const bsm_engine *engine,
+                                const char *title, size_t count,
+                                get_binding get, bsm_json *json) {
+  if (cli->json) {
+    bsm_json_open(json, title, '[');
+  } else {
+    printf("%s:\n", title);
+  }
+  for (size_t i = 0; i < count; i++) {
+    bsm_binding binding;
+    BSM_TRY(get(engine, i, &binding));
+    if (!cli->json) {
+      printf("  %s: %s %s\n", binding.name, bsm_dtype_name(binding.dtype),
+             bsm_dims_str(binding.dims));
+      continue;
+    }
+    bsm_json_open(json, NULL, '{');
+    bsm_json_string(json, "name", binding.name);
+    bsm_json_string(json, "dtype", bsm_dtype_name(binding.dtype));
+    bsm_json_dims(json, "dims", binding.dims);
+    bsm_json_close(json, '}');
+  }
+  if (cli->json) bsm_json_close(json, ']');
+  return BSM_OK;
+}
+
+static bsm_status show_memory(const bsm_cli *cli, const bsm_engine *engine,
+                              bsm_json *json) {
+  bsm_engine_memory_info memory;
+  BSM_TRY(bsm_engine_memory(engine, cli->threads, &memory));
+  if (cli->json) {
+    bsm_json_open(json, "memory", '{');
+    bsm_json_int(json, "weights", (int64_t)memory.weights);
+    bsm_json_int(json, "workspace", (int64_t)memory.workspace);
+    bsm_json_int(json, "scratch", (int64_t)memory.scratch);
+    bsm_json_close(json, '}');
+  } else {
+    printf(
+        "memory: %s of weights, shared; %s of workspace and %s of scratch "
+        "for each context\n",
+        bsm_cli_size(memory.weights).text, bsm_cli_size(memory.workspace).text,
+        bsm_cli_size(memory.scratch).text);
+  }
+  return BSM_OK;
+}
+
+static void show_metadata(const bsm_cli *cli, const bsm_engine *engine,
+                          bsm_json *json) {
+  const char *key, *value;
+  if (cli->json) {
+    bsm_json_open(json, "metadata", '{');
+  } else if (bsm_engine_metadata_at(engine, 0, &key, &value)) {
+    puts("built from:");
+  }
+  for (size_t i = 0; bsm_engine_metadata_at(engine, i, &key, &value); i++) {
+    if (cli->json) {
+      bsm_json_string(json, key, value);
+    } else {
+      printf("  %s: %s\n", key, value);
+    }
+  }
+  if (cli->json) bsm_json_close(json, '}');
+}
+
+static bsm_status json_steps(const bsm_engine *engine, bsm_json *json) {
+  bsm_json_open(json, "steps", '[');
+  for (size_t i = 0; i < bsm_engine_step_count(engine); i++) {
+    bsm_step_info step;
+    BSM_TRY(bsm_engine_step(engine, i, &step));
+    bsm_json_open(json, NULL, '{');
+    bsm_json_string(json, "name", step.name);
+    bsm_json_string(json, "kind", step.kind);
+    bsm_json_string(json, "tactic", step.tactic);
+    bsm_json_close(json, '}');
+  }
+  bsm_json_close(json, ']');
+  return BSM_OK;
+}
+
+/* How many steps there are of each kind, in order of first appearance. */
+static bsm_status print_steps(bsm_cli *cli, const bsm_engine *engine) {
+  typedef struct kind_count {
+    const char *kind;
+    size_t count;
+  } kind_count;
+  BSM_VEC(kind_count) kinds = {0};
+  const size_t count = bsm_engine_step_count(engine);
+  for (size_t i = 0; i < count; i++) {
+    bsm_step_info step;
+    BSM_TRY(bsm_engine_step(engine, i, &step));
+    size_t k = 0;
+    while (k < kinds.len && strcmp(kinds.items[k].kind, step.kind) != 0) k++;
+    if (k == kinds.len &&
+        !bsm_vec_push(&cli->arena, &kinds, (kind_count){step.kind, 0})) {
+      return BSM_FAIL_OOM();
+    }
+    kinds.items[k].count++;
+  }
+  printf("steps: %zu", count);
+  for (size_t k = 0; k < kinds.len; k++) {
+    printf("%s%zu %s", k ? ", " : " (", kinds.items[k].count,
+           kinds.items[k].kind);
+  }
+  puts(kinds.len ? ")" : "");
+  return BSM_OK;
+}
+
+static bsm_status show_engine(bsm_cli *cli, const bsm_engine *engine,
+                              bsm_json *json) {
+  show_metadata(cli, engine, json);
+  BSM_TRY(show_bindings(cli, engine, "inputs", bsm_engine_input_count(engine),
+                        bsm_engine_input, json));
+  BSM_TRY(show_bindings(cli, engine, "outputs", bsm_engine_output_count(engine),
+                        bsm_engine_output, json));
+  BSM_TRY(show_memory(cli, engine, json));
+  if (cli->json) {
+    BSM_TRY(json_steps(engine, json));
+  } else {
+    BSM_TRY(print_steps(cli, engine));
+  }
+  if (!cli->plan) return BSM_OK;
+  char *text = NULL;
+  BSM_TRY(bsm_engine_dump(engine, &text));
+  if (cli->json) {
+    bsm_json_string(json, "plan", text);
+  } else {
+    printf("%s", text);
+  }
+  bsm_string_free(text);
+  return BSM_OK;
+}
+
+/* ---- both ---- */
+
+typedef struct dump_to_json {
+  const bsm_cli *cli;
+  bsm_json *json;
+} dump_to_json;
+
+static void json_dump(void *user, const char *pass, const char *text) {
+  const dump_to_json *self = user;
+  for (size_t i = 0; i < self->cli->dump_after.len; i++) {
+    if (strcmp(self->cli->dump_after.items[i], pass) != 0) continue;
+    bsm_json_string(self->json, pass, text);
+    return;
+  }
+}
+
+static bsm_status inspect_model(bsm_cli *cli, bsm_session *session,
+                                bsm_json *json) {
+  bool ready;
+  BSM_TRY(bsm_session_load_module(cli, session));
+  BSM_TRY(show_parameters(cli, session->module, json, &ready));
+  const bool given = cli->specs.len || cli->inputs_from;
+  if (!given && !ready) {
+    if (cli->plan || cli->dump_after.len) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "the archive has no example inputs: give input specs or "
+                      "--inputs-from");
+    }
+    if (!cli->json) {
+      puts("Give input specs or --inputs-from to see what it compiles to.");
+    }
+    return BSM_OK;
+  }
+  bsm_compile_options compile_options;
+  BSM_TRY(bsm_session_options(cli, session, &compile_options));
+  if (!compile_options.timing_cache) compile_options.no_timing = true;
+  dump_to_json dump = {cli, json};
+  if (cli->json && cli->dump_after.len) {
+    compile_options.dump = json_dump;
+    compile_options.dump_user = &dump;
+    bsm_json_open(json, "dumps", '{');
+  }
+  BSM_TRY(bsm_compile(session->module, &compile_options, &session->engine));
+  if (cli->json && cli->dump_after.len) bsm_json_close(json, '}');
+  return show_engine(cli, session->engine, json);
+}
+
+static bsm_status inspect(bsm_cli *cli, bsm_session *session) {
+  bool is_engine;
+  BSM_TRY(bsm_cli_is_engine(cli->path, &is_engine));
+  bsm_json json = {.file = stdout};
+  if (cli->json) {
+    bsm_json_open(&json, NULL, '{');
+    bsm_json_string(&json, "file", cli->path);
+    bsm_json_string(&json, "kind", is_engine ? "engine" : "model");
+  } else {
+    printf("%s: %s\n", cli->path, is_engine ? "engine" : "model");
+  }
+  if (is_engine) {
+    BSM_TRY(bsm_session_open_engine(cli, session, true));
+    BSM_TRY(show_engine(cli, session->engine, &json));
+  } else {
+    BSM_TRY(inspect_model(cli, session, &json));
+  }
+  if (cli->json) bsm_json_close(&json, '}');
+  return BSM_OK;
+}
+
+int bsm_cmd_inspect(int argc, char **argv) {
+  bsm_cli cli;
+  bsm_session session = {0};
+  bsm_cli_parse(&cli, "bessemer inspect", &argp, argc, argv);
+  const int code = bsm_cli_finish(&cli, inspect(&cli, &session));
+  bsm_session_close(&session);
+  bsm_cli_close(&cli);
+  return code;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bessemer run: arrays in, arrays out. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tools/session.h"
+
+static const struct argp_option options[] = {
+    {"input", BSM_KEY_INPUT, "FILE", 0,
+     "An .npz, whose arrays bind by parameter name or as in_0, in_1, ..., or "
+     "an .npy, the next input; repeatable",
+     1},
+    {"input-dir", BSM_KEY_INPUT_DIR, "DIR", 0,
+     "Take DIR/in_0.npy, DIR/in_1.npy, ...", 1},
+    {"output", 'o', "FILE", 0,
+     "Write the outputs to an .npz as out_0, out_1, ..., or the only one to "
+     "an .npy",
+     1},
+    {"output-dir", BSM_KEY_OUTPUT_DIR, "DIR", 0,
+     "Write DIR/out_0.npy, DIR/out_1.npy, ...", 1},
+    {"top", BSM_KEY_TOP, "K", 0,
+     "For a classifier: print the K best classes with their probabilities", 1},
+    BSM_OPTIONS_MACHINE,
+    BSM_OPTIONS_COMPILE,
+    BSM_OPTIONS_LOG,
+    {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+  return bsm_cli_argument(key, arg, state, true, false);
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "ENGINE|MODEL [SPEC...]",
+    .doc =
+        "Runs an engine, or compiles a model in memory for the shapes of "
+        "the inputs and runs that. Without --output, prints what the "
+        "outputs look like."};
+
+/* ---- the best classes ---- */
+
+typedef struct scored {
+  double value;
+  size_t index;
+} scored;
+
+static int compare(const void *a, const void *b) {
+  const scored *x = a, *y = b;
+  if (x->value > y->value) return -1;
+  if (x->value < y->value) return 1;
+  return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Scores become probabilities, unless they are already: none negative and the
+ * sum is one. */
+static void normalise(scored *row, size_t count) {
+  double sum = 0, highest = -INFINITY;
+  bool negative = false;
+  for (size_t i = 0; i < count; i++) {
+    sum += row[i].value;
+    negative = negative || row[i].value < 0;
+    if (row[i].value > highest) highest = row[i].value;
+  }
+  if (!negative && fabs(sum - 1) < 1e-3) return;
+  sum = 0;
+  for (size_t i = 0; i < count; i++) {
+    row[i].value = exp(row[i].value - highest);
+    sum += row[i].value;
+  }
+  for (size_t i = 0; i < count; i++) row[i].value /= sum;
+}
+
+static bsm_status print_top(bsm_cli *cli, const bsm_array *array) {
+  if (array->dims.rank < 1) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "--top: the output is a number, not scores of classes");
+  }
+  size_t count;
+  BSM_TRY(bsm_dims_count(array->dims, &count));
+  const size_t classes = (size_t)array->dims.d[array->dims.rank - 1];
+  scored *row = BSM_NEW_ARRAY(&cli->arena, scored, classes);
+  BSM_TRY_ALLOC(row);
+  for (size_t start = 0; start + classes <= count && classes;
+       start += classes) {
+    if (count > classes) printf("# %zu\n", start / classes);
+    for (size_t i = 0; i < classes; i++) {
+      row[i] = (scored){bsm_array_element(array, start + i), i};
+    }
+    normalise(row, classes);
+    qsort(row, classes, sizeof(*row), compare);
+    for (size_t i = 0; i < classes && i < (size_t)cli->top; i++) {
+      printf("%6zu  %.6f\n", row[i].index, row[i].value);
+    }
+  }
+  return BSM_OK;
+}
+
+/* ---- a look at the outputs ---- */
+
+static bsm_status print_look(const bsm_npy_array *output) {
+  enum { SHOWN = 10 };
+  const bsm_array *array = &output->array;
+  size_t count;
+  BSM_TRY(bsm_dims_count(array->dims, &count));
+  printf("%s %s %s", output->name, bsm_dtype_name(array->dtype),
+         bsm_dims_str(array->dims));
+  if (count > SHOWN) {
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (size_t i = 0; i < count; i++) {
+      const double value = bsm_array_element(array, i);
+      if (value < low) low = value;
+      if (value > high) high = value;
+      sum += value;
+    }
+    printf("  min %.6g max %.6g mean %.6g", low, high, sum / (double)count);
+  }
+  putchar('\n');
+  for (size_t i = 0; i < count && i < SHOWN; i++) {
+    printf("%s%.6g", i ? " " : "  ", bsm_array_element(array, i));
+  }
+  if (count) puts(count > SHOWN ? " ..." : "");
+  return BSM_OK;
+}
+
+static bsm_status report(bsm_cli *cli, const bsm_npy_array *outputs,
+                         size_t count) {
+  if (cli->output) BSM_TRY(bsm_save_outputs(cli->output, outputs, count));
+  if (cli->output_dir) {
+    BSM_TRY(bsm_save_outputs_in(cli->output_dir, outputs, count));
+  }
+  if (cli->top) {
+    if (!count) return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no output");
+    return print_top(cli, &outputs[0].array);
+  }
+  if (cli->output || cli->output_dir) return BSM_OK;
+  for (size_t i = 0; i < count; i++) BSM_TRY(print_look(&outputs[i]));
+  return BSM_OK;
+}
+
+static bsm_status run(bsm_cli *cli, bsm_session *session) {
+  bsm_array *inputs, *outputs;
+  bsm_npy_array *items;
+  BSM_TRY(bsm_session_open_inputs(cli, session));
+  BSM_TRY(bsm_session_open_engine(cli, session, true));
+  const size_t input_count = bsm_engine_input_count(session->engine);
+  const size_t output_count = bsm_engine_output_count(session->engine);
+  if (cli->output && !bsm_npy_is_npz_path(cli->output) && output_count != 1) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "%s: the model has %zu outputs and an .npy holds one; name "
+                    "an .npz",
+                    cli->output, output_count);
+  }
+  BSM_TRY(bsm_session_open_context(cli, session));
+  BSM_TRY(
+      bsm_bind_inputs(&cli->arena, session->engine, &session->inputs, &inputs));
+  BSM_TRY(bsm_make_outputs(&cli->arena, session->engine, &items));
+  outputs = BSM_NEW_ARRAY(&cli->arena, bsm_array, output_count);
+  BSM_TRY_ALLOC(outputs);
+  for (size_t i = 0; i < output_count; i++) outputs[i] = items[i].array;
+  BSM_TRY(bsm_context_run(session->context, inputs, input_count, outputs,
+                          output_count));
+  return report(cli, items, output_count);
+}
+
+int bsm_cmd_run(int argc, char **argv) {
+  bsm_cli cli;
+  bsm_session session = {0};
+  bsm_cli_parse(&cli, "bessemer run", &argp, argc, argv);
+  const int code = bsm_cli_finish(&cli, run(&cli, &session));
+  bsm_session_close(&session);
+  bsm_cli_close(&cli);
+  return code;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bessemer: compiles, runs, measures and shows models. */
+#include <string.h>
+
+#include "tools/cli.h"
+
+static const struct {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *help;
+} commands[] = {
+    {"compile", bsm_cmd_compile, "turn a model into an engine file"},
+    {"run", bsm_cmd_run, "run an engine or a model on arrays"},
+    {"bench", bsm_cmd_bench, "measure how long running takes"},
+    {"inspect", bsm_cmd_inspect, "show what is in a model or an engine"},
+    {"ops", bsm_cmd_ops, "list the operators that convert, or a model's"},
+};
+
+static void print_help(FILE *file) {
+  fputs(
+      "Usage: bessemer COMMAND [ARGUMENT...]\n"
+      "Compiles PyTorch models into standalone engines and runs them.\n\n",
+      file);
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    fprintf(file, "  bessemer %-8s  %s\n", commands[i].name, commands[i].help);
+  }
+  fputs(
+      "\nbessemer COMMAND --help tells more; bessemer --version, the "
+      "version.\n",
+      file);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    print_help(stderr);
+    return BSM_EXIT_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
+      strcmp(name, "help") == 0) {
+    print_help(stdout);
+    return fflush(stdout) ? BSM_EXIT_FAILED : 0;
+  }
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+    printf("bessemer %s\n", bsm_version());
+    return fflush(stdout) ? BSM_EXIT_FAILED : 0;
+  }
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    if (strcmp(name, commands[i].name) == 0) {
+      return commands[i].run(argc - 1, argv + 1);
+    }
+  }
+  fprintf(stderr,
+          "bessemer: there is no command '%s'; bessemer --help lists them\n",
+          name);
+  return BSM_EXIT_USAGE;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading and compiling for all sub-commands. */
+#include "tools/session.h"
+
+#include <string.h>
+
+bsm_status bsm_session_load_module(bsm_cli *cli, bsm_session *session) {
+  bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
+  options.logger = &cli->logger;
+  return bsm_module_load(cli->path, &options, &session->module);
+}
+
+/* Prints a dump that was asked for. */
+static void print_dump(void *user, const char *pass, const char *text) {
+  const bsm_cli *cli = user;
+  for (size_t i = 0; i < cli->dump_after.len; i++) {
+    if (strcmp(cli->dump_after.items[i], pass) != 0) continue;
+    printf("# %s\n%s", pass, text);
+    const size_t length = strlen(text);
+    if (length && text[length - 1] != '\n') putchar('\n');
+    return;
+  }
+}
+
+static bsm_status open_one(bsm_cli *cli, const char *path, bsm_array_set *out) {
+  return path ? bsm_array_set_open(&cli->arena, &path, 1, NULL, out) : BSM_OK;
+}
+
+bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
+                               bsm_compile_options *out) {
+  *out = (bsm_compile_options)BSM_COMPILE_OPTIONS_INIT;
+  out->method = cli->method;
+  out->isa = cli->isa;
+  out->threads = cli->threads;
+  out->no_timing = cli->no_timing;
+  out->timing_cache = cli->timing_cache;
+  out->logger = &cli->logger;
+  if (cli->dump_after.len) {
+    out->dump = print_dump;
+    out->dump_user = cli;
+  }
+  BSM_TRY(open_one(cli, cli->inputs_from, &session->shapes));
+  BSM_TRY(open_one(cli, cli->weights, &session->weights));
+  const bsm_array_set *shapes =
+      cli->inputs_from ? &session->shapes : &session->inputs;
+  if (!cli->specs.len && (shapes->count || session->weights.count)) {
+    BSM_TRY(bsm_specs_from_arrays(&cli->arena, session->module, cli->method,
+                                  shapes, &session->weights, &cli->specs));
+  } else {
+    /* Specs are for the inputs; the weights follow by name. */
+    for (size_t i = 0; i < session->weights.count; i++) {
+      bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
+      spec.kind = BSM_INPUT_CONSTANT_TENSOR;
+      spec.name = session->weights.items[i].name;
+      spec.array = &session->weights.items[i].array;
+      if (!bsm_vec_push(&cli->arena, &cli->specs, spec)) return BSM_FAIL_OOM();
+    }
+  }
+  out->inputs = cli->specs.items;
+  out->input_count = cli->specs.len;
+  return BSM_OK;
+}
+
+bsm_status bsm_session_open_engine(bsm_cli *cli, bsm_session *session,
+                                   bool quick) {
+  bool is_engine;
+  BSM_TRY(bsm_cli_is_engine(cli->path, &is_engine));
+  if (is_engine) {
+    bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
+    options.logger = &cli->logger;
+    return bsm_engine_load(cli->path, &options, &session->engine);
+  }
+  BSM_TRY(bsm_session_load_module(cli, session));
+  bsm_compile_options options;
+  BSM_TRY(bsm_session_options(cli, session, &options));
+  if (quick && !options.timing_cache) options.no_timing = true;
+  return bsm_compile(session->module, &options, &session->engine);
+}
+
+bsm_status bsm_session_open_context(bsm_cli *cli, bsm_session *session) {
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  options.threads = cli->threads;
+  options.isa = cli->isa;
+  options.logger = &cli->logger;
+  options.profile = cli->profile;
+  return bsm_context_create(session->engine, &options, &session->context);
+}
+
+bsm_status bsm_session_open_inputs(bsm_cli *cli, bsm_session *session) {
+  return bsm_array_set_open(&cli->arena, cli->inputs.items, cli->inputs.len,
+                            cli->input_dir, &session->inputs);
+}
+
+void bsm_session_close(bsm_session *session) {
+  bsm_context_destroy(session->context);
+  bsm_engine_destroy(session->engine);
+  bsm_module_destroy(session->module);
+  bsm_array_set_close(&session->inputs);
+  bsm_array_set_close(&session->shapes);
+  bsm_array_set_close(&session->weights);
+  *session = (bsm_session){0};
+}

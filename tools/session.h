@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the file named on the command line to an engine. */
+#ifndef BSM_TOOLS_SESSION_H_
+#define BSM_TOOLS_SESSION_H_
+
+#include "tools/arrays.h"
+#include "tools/cli.h"
+
+/* All NULL and empty at first; closing works at any point. */
+typedef struct bsm_session {
+  bsm_module *module;
+  bsm_engine *engine;
+  bsm_context *context;
+  bsm_array_set inputs;  /* of --input and --input-dir */
+  bsm_array_set shapes;  /* of --inputs-from */
+  bsm_array_set weights; /* of --weights */
+} bsm_session;
+
+/* Loads the model of cli->path. */
+BSM_NODISCARD bsm_status bsm_session_load_module(bsm_cli *cli,
+                                                 bsm_session *session);
+
+/* The compile options that the command line asks for. Shapes come from the
+ * specs, --inputs-from, else the session's inputs, else the archive. */
+BSM_NODISCARD bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
+                                             bsm_compile_options *out);
+
+/* Loads an engine, or loads and compiles a model: sets session->engine. Without
+ * timing when `quick`. */
+BSM_NODISCARD bsm_status bsm_session_open_engine(bsm_cli *cli,
+                                                 bsm_session *session,
+                                                 bool quick);
+BSM_NODISCARD bsm_status bsm_session_open_context(bsm_cli *cli,
+                                                  bsm_session *session);
+/* Opens the arrays of --input and --input-dir. */
+BSM_NODISCARD bsm_status bsm_session_open_inputs(bsm_cli *cli,
+                                                 bsm_session *session);
+
+void bsm_session_close(bsm_session *session);
+
+#endif /* BSM_TOOLS_SESSION_H_ */
