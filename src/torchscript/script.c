@@ -2,7 +2,7 @@
 /* The names of an archive's code: files, classes, functions. */
 #include "torchscript/script.h"
 
-#include "torchscript/parser.h"
+#include "torchscript/script_parser.h"
 #include "torchscript/script_internal.h"
 
 /* Versions of the operator set that exist. */

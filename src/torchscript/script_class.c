@@ -131,7 +131,7 @@ static bsm_status add_field(bsm_script_file *file, const bsm_field *field,
 static bsm_status add_methods(bsm_script_file *file, const bsm_class_def *def,
                               const bsm_type *type, bsm_strmap *names) {
   for (size_t i = 0; i < def->method_count; i++) {
-    bsm_function *fn;
+    bsm_function *fn = NULL;
     BSM_TRY(add_name(file, def->methods[i]->pos, def->methods[i]->name, names));
     BSM_TRY(bsm_script_fn_new(file, def->methods[i], type, type->name, &fn));
     BSM_TRY_ALLOC(

@@ -32,14 +32,14 @@ bsm_source bsm_se_source(const bsm_script_emitter *e, bsm_code_pos pos) {
 bsm_status bsm_se_node(bsm_script_emitter *e, bsm_code_pos pos,
                        const char *kind, bsm_value *const *inputs, size_t count,
                        const bsm_type *type, bsm_node **out) {
-  bsm_node *node;
+  bsm_node *node = NULL;
   BSM_TRY(bsm_node_create(e->graph, kind, &node));
   node->source = bsm_se_source(e, pos);
   for (size_t i = 0; i < count; i++) {
     BSM_TRY(bsm_node_add_input(node, inputs[i]));
   }
   if (type) {
-    bsm_value *value;
+    bsm_value *value = NULL;
     BSM_TRY(bsm_node_add_output(node, type, &value));
   }
   bsm_node_append(e->block, node);
@@ -50,7 +50,7 @@ bsm_status bsm_se_node(bsm_script_emitter *e, bsm_code_pos pos,
 bsm_status bsm_se_simple(bsm_script_emitter *e, bsm_code_pos pos,
                          const char *kind, bsm_value *const *inputs,
                          size_t count, const bsm_type *type, bsm_value **out) {
-  bsm_node *node;
+  bsm_node *node = NULL;
   BSM_TRY_ALLOC(type);
   BSM_TRY(bsm_se_node(e, pos, kind, inputs, count, type, &node));
   *out = bsm_node_out(node, 0);
@@ -60,7 +60,7 @@ bsm_status bsm_se_simple(bsm_script_emitter *e, bsm_code_pos pos,
 bsm_status bsm_se_constant(bsm_script_emitter *e, bsm_code_pos pos,
                            bsm_ivalue value, const bsm_type *type,
                            bsm_value **out) {
-  bsm_node *node;
+  bsm_node *node = NULL;
   BSM_TRY(bsm_node_create_constant(e->graph, value, type, &node));
   node->source = bsm_se_source(e, pos);
   bsm_node_append(e->block, node);
@@ -92,7 +92,7 @@ bsm_status bsm_se_unpack(bsm_script_emitter *e, bsm_code_pos pos,
                         "a tuple of %zu values is unpacked into %zu",
                         type->arg_count, count);
   }
-  bsm_node *node;
+  bsm_node *node = NULL;
   BSM_TRY(bsm_se_node(e, pos, tuple ? "prim::TupleUnpack" : "prim::ListUnpack",
                       &value, 1, NULL, &node));
   bsm_value **values = BSM_NEW_ARRAY(e->arena, bsm_value *, count + 1);
@@ -116,7 +116,7 @@ static bool is_meaningful(const char *name) {
 bsm_status bsm_se_bind(bsm_script_emitter *e, const char *name,
                        bsm_code_pos pos, bsm_sugar sugar) {
   if (sugar.kind == BSM_SUGAR_VALUES) {
-    bsm_value *value;
+    bsm_value *value = NULL;
     BSM_TRY(bsm_se_as_value(e, sugar, pos, &value));
     sugar = bsm_sugar_value(value);
   }
@@ -131,7 +131,7 @@ bsm_status bsm_se_bind(bsm_script_emitter *e, const char *name,
 static bsm_status store_attribute(bsm_script_emitter *e, const bsm_expr *target,
                                   bsm_sugar sugar) {
   bsm_value *inputs[2];
-  bsm_node *node;
+  bsm_node *node = NULL;
   bsm_ivalue name;
   BSM_TRY(bsm_se_value(e, target->items[0], NULL, &inputs[0]));
   const bsm_class *cls = inputs[0]->type->cls;
@@ -191,8 +191,8 @@ static bsm_status assign_unpacked(bsm_script_emitter *e, const bsm_stmt *stmt) {
 /* x : T = e: from here on x is a T, whatever e is. */
 static bsm_status assign_annotated(bsm_script_emitter *e,
                                    const bsm_stmt *stmt) {
-  const bsm_type *type;
-  bsm_value *value;
+  const bsm_type *type = NULL;
+  bsm_value *value = NULL;
   BSM_TRY(bsm_script_type(e->file, stmt->type, &type));
   BSM_TRY(bsm_se_value(e, stmt->values[0], type, &value));
   BSM_TRY(bsm_se_convert(e, stmt->pos, value, type, &value));
@@ -210,7 +210,7 @@ static bsm_status one_value(bsm_script_emitter *e, const bsm_stmt *stmt,
     return bsm_se_sugar(e, stmt->values[0], hint, out);
   }
   bsm_value **values = BSM_NEW_ARRAY(e->arena, bsm_value *, stmt->value_count);
-  bsm_value *tuple;
+  bsm_value *tuple = NULL;
   BSM_TRY_ALLOC(values);
   for (size_t i = 0; i < stmt->value_count; i++) {
     BSM_TRY(bsm_se_value(e, stmt->values[i], NULL, &values[i]));
@@ -249,7 +249,7 @@ static bsm_status emit_assign(bsm_script_emitter *e, const bsm_stmt *stmt) {
 /* Serialized code returns once, at the end of the function. */
 static bsm_status emit_return(bsm_script_emitter *e, const bsm_stmt *stmt) {
   bsm_sugar sugar;
-  bsm_value *value;
+  bsm_value *value = NULL;
   if (e->scope != e->top) {
     return bsm_se_error(e, stmt->pos, BSM_UNSUPPORTED,
                         "a return inside a block");
@@ -384,11 +384,11 @@ static bsm_status param_type(bsm_script_emitter *e, bsm_script_fn *fn,
 static bsm_status emit_function(bsm_script_fn *fn) {
   bsm_script_emitter e;
   bsm_scope scope = {0};
-  bsm_value *value;
+  bsm_value *value = NULL;
   const bsm_def *def = fn->def;
   BSM_TRY(emitter_init(&e, fn, &scope));
   for (size_t i = 0; i < def->param_count; i++) {
-    const bsm_type *type;
+    const bsm_type *type = NULL;
     BSM_TRY(param_type(&e, fn, i, &type));
     if (bsm_scope_find_own(&scope, def->params[i].name)) {
       return bsm_se_error(&e, def->params[i].pos, BSM_CORRUPT,
@@ -411,7 +411,7 @@ static bsm_status emit_function(bsm_script_fn *fn) {
 
 bsm_status bsm_script_compile(bsm_function *function) {
   bsm_script_fn *fn = bsm_script_fn_of(function);
-  const bsm_schema *schema;
+  const bsm_schema *schema = NULL;
   BSM_TRY_NOTE(emit_function(fn), "in %s", fn->fn.qualified);
   if (fn->in_schema) return BSM_OK;
   return bsm_script_schema(function, &schema);
@@ -431,7 +431,7 @@ static bsm_status run_hooks(bsm_script_emitter *e, bsm_script_fn *fn, bool pre,
         pre ? cls->forward_pre_hooks.items[i] : cls->forward_hooks.items[i];
     bsm_function *hook = bsm_class_find_method(cls, name);
     bsm_se_args args;
-    bsm_value *result;
+    bsm_value *result = NULL;
     if (!hook) {
       return BSM_FAIL(BSM_CORRUPT, "class '%s' has no hook '%s'", cls->name,
                       name);

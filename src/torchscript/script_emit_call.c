@@ -40,7 +40,7 @@ bsm_status bsm_se_gather(bsm_script_emitter *e, const bsm_expr *call,
                          bsm_value *self, bsm_se_args *out) {
   const size_t positional = call->item_count - 1;
   size_t at = 0;
-  bsm_value *value;
+  bsm_value *value = NULL;
   BSM_TRY(new_args(e, (self ? 1 : 0) + positional + call->keyword_count, out));
   if (self) set_arg(out, at++, NULL, self);
   for (size_t i = 0; i < positional; i++) {
@@ -183,8 +183,8 @@ bsm_status bsm_se_operator(bsm_script_emitter *e, const char *name,
                            bsm_sugar *out) {
   const bsm_schema *const *candidates;
   bsm_schema_match found;
-  bsm_function *upgrader;
-  bsm_node *node;
+  bsm_function *upgrader = NULL;
+  bsm_node *node = NULL;
   size_t count;
   /* Forked calls have been made already. */
   if (args->count == 1 && (strcmp(name, "aten::wait") == 0 ||
@@ -216,9 +216,9 @@ bsm_status bsm_se_operator(bsm_script_emitter *e, const char *name,
 bsm_status bsm_se_invoke(bsm_script_emitter *e, bsm_function *fn,
                          const char *method, bsm_code_pos pos,
                          bsm_se_args *args, bsm_value **out) {
-  const bsm_schema *schema;
+  const bsm_schema *schema = NULL;
   bsm_schema_match found;
-  bsm_node *node;
+  bsm_node *node = NULL;
   bsm_ivalue name;
   const bsm_status status = bsm_script_schema(fn, &schema);
   if (status) return bsm_code_note(&e->file->code, pos, status);
@@ -274,7 +274,7 @@ static bsm_status make_object(bsm_script_emitter *e, const bsm_expr *call,
                               const bsm_type *type, bool init,
                               bsm_value **out) {
   bsm_se_args args;
-  bsm_value *unused;
+  bsm_value *unused = NULL;
   if (!type->cls || type->cls->is_enum || type->cls->is_interface) {
     return bsm_se_error(e, call->pos, BSM_UNSUPPORTED,
                         "an instance of '%s' is made here", type->name);
@@ -345,7 +345,7 @@ static bsm_status convert_by_match(bsm_script_emitter *e, bsm_code_pos pos,
                              .arg_count = 1};
   bsm_se_args args;
   bsm_schema_match found;
-  bsm_node *node;
+  bsm_node *node = NULL;
   bool matched;
   BSM_TRY(bsm_se_pack(e, &value, 1, &args));
   bsm_match_call call = {e->cx->types, e->arena, args.args, args.count};

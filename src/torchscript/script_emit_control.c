@@ -51,7 +51,7 @@ static bsm_status join(bsm_script_emitter *e, bsm_node *node, const char *name,
   const bsm_type *type =
       bsm_type_unify(e->cx->types, a->value->type, b->value->type);
   if (!type) return bind_unusable(e, name, a, b);
-  bsm_value *out;
+  bsm_value *out = NULL;
   BSM_TRY(bsm_block_add_output(branches[0].block, a->value));
   BSM_TRY(bsm_block_add_output(branches[1].block, b->value));
   BSM_TRY(bsm_node_add_output(node, type, &out));
@@ -77,8 +77,8 @@ static bsm_status join_names(bsm_script_emitter *e, bsm_node *node,
 }
 
 bsm_status bsm_se_if(bsm_script_emitter *e, const bsm_stmt *stmt) {
-  bsm_value *condition;
-  bsm_node *node;
+  bsm_value *condition = NULL;
+  bsm_node *node = NULL;
   branch branches[2] = {{0}};
   BSM_TRY(bsm_se_condition(e, stmt->test, &condition));
   /* Decided already: the other branch may not even have valid types. */
@@ -115,7 +115,7 @@ static bsm_status loop_begin(bsm_script_emitter *e, const bsm_stmt *stmt,
                              loop *out) {
   bsm_value *inputs[] = {trips, condition};
   bsm_assigned assigned = {0};
-  bsm_value *index;
+  bsm_value *index = NULL;
   for (size_t i = 0; i < stmt->target_count; i++) {
     BSM_TRY(bsm_assigned_name(e->arena, stmt->targets[i]->name, &assigned));
   }
@@ -154,7 +154,7 @@ static bsm_status loop_end(bsm_script_emitter *e, const bsm_stmt *stmt, loop *l,
   for (size_t i = 0; i < l->count; i++) {
     const carried *item = &l->items[i];
     const bsm_binding *after = bsm_scope_find_own(&l->scope, item->name);
-    bsm_value *value;
+    bsm_value *value = NULL;
     if (after->sugar.kind != BSM_SUGAR_VALUE) {
       return bsm_se_error(e, stmt->pos, BSM_CORRUPT,
                           "'%s' is no value at the end of the loop",
@@ -168,7 +168,7 @@ static bsm_status loop_end(bsm_script_emitter *e, const bsm_stmt *stmt, loop *l,
   e->block = l->node->block;
   e->scope = l->scope.parent;
   for (size_t i = 0; i < l->count; i++) {
-    bsm_value *out;
+    bsm_value *out = NULL;
     BSM_TRY(bsm_node_add_output(l->node, l->items[i].inner->type, &out));
     BSM_TRY(bsm_se_bind(e, l->items[i].name, stmt->pos, bsm_sugar_value(out)));
   }

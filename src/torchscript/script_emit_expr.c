@@ -39,7 +39,7 @@ bsm_status bsm_se_value(bsm_script_emitter *e, const bsm_expr *expr,
 static bsm_status constant_sugar(bsm_script_emitter *e, bsm_code_pos pos,
                                  bsm_ivalue value, const bsm_type *type,
                                  bsm_sugar *out) {
-  bsm_value *result;
+  bsm_value *result = NULL;
   BSM_TRY(bsm_se_constant(e, pos, value, type, &result));
   *out = bsm_sugar_value(result);
   return BSM_OK;
@@ -150,7 +150,7 @@ static bsm_status emit_enum_attribute(bsm_script_emitter *e, bsm_value *value,
                                       const char *name, bsm_code_pos pos,
                                       bsm_sugar *out) {
   const bsm_class *cls = value->type->cls;
-  bsm_value *result;
+  bsm_value *result = NULL;
   const bool is_name = strcmp(name, "name") == 0;
   if ((!is_name && strcmp(name, "value") != 0) || cls->constants.len == 0) {
     return bsm_se_error(e, pos, BSM_CORRUPT, "an enum has no attribute '%s'",
@@ -167,7 +167,7 @@ static bsm_status emit_enum_attribute(bsm_script_emitter *e, bsm_value *value,
 static bsm_status emit_get_attr(bsm_script_emitter *e, bsm_value *value,
                                 const bsm_attribute *attribute,
                                 bsm_code_pos pos, bsm_sugar *out) {
-  bsm_node *node;
+  bsm_node *node = NULL;
   bsm_ivalue name;
   BSM_TRY(
       bsm_se_node(e, pos, "prim::GetAttr", &value, 1, attribute->type, &node));
@@ -246,7 +246,7 @@ static bsm_status emit_namespace_member(bsm_script_emitter *e,
 static bsm_status emit_attr(bsm_script_emitter *e, const bsm_expr *expr,
                             bsm_sugar *out) {
   bsm_sugar base;
-  bsm_value *value;
+  bsm_value *value = NULL;
   BSM_TRY(bsm_se_sugar(e, expr->items[0], NULL, &base));
   switch (base.kind) {
     case BSM_SUGAR_NAMESPACE:
@@ -323,7 +323,7 @@ static const bsm_type *hinted(const bsm_type *hint, bsm_type_kind kind) {
 
 static bsm_status emit_list(bsm_script_emitter *e, const bsm_expr *expr,
                             const bsm_type *hint, bsm_value **out) {
-  bsm_value **values;
+  bsm_value **values = NULL;
   const bsm_type *list = hinted(hint, BSM_TYPE_LIST);
   const bsm_type *elem = list ? list->args[0] : NULL;
   const size_t count = expr->item_count;
@@ -456,7 +456,7 @@ static bsm_status emit_tuple_slice(bsm_script_emitter *e, const bsm_expr *expr,
                                    bsm_value *tuple, bsm_value **out) {
   const int64_t count = (int64_t)tuple->type->arg_count;
   int64_t begin, end;
-  bsm_node *node;
+  bsm_node *node = NULL;
   BSM_TRY(slice_bound(e, expr->items[1], 0, count, &begin));
   BSM_TRY(slice_bound(e, expr->items[2], count, count, &end));
   if (end < begin) end = begin;
@@ -501,7 +501,7 @@ static bsm_status emit_slice(bsm_script_emitter *e, const bsm_expr *expr,
 
 static bsm_status emit_negative(bsm_script_emitter *e, const bsm_expr *expr,
                                 bsm_sugar *out) {
-  bsm_value *value;
+  bsm_value *value = NULL;
   bsm_se_args args;
   BSM_TRY(bsm_se_value(e, expr->items[0], NULL, &value));
   const bsm_ivalue *constant = bsm_value_constant(value);

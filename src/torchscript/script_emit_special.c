@@ -50,8 +50,8 @@ static bool is_tolist(const bsm_expr *expr) {
 static bsm_status emit_annotate(bsm_script_emitter *e, const bsm_expr *call,
                                 const bsm_script_special *self,
                                 bsm_sugar *out) {
-  const bsm_type *type;
-  bsm_value *value;
+  const bsm_type *type = NULL;
+  bsm_value *value = NULL;
   BSM_TRY(check_count(e, call, self, 2));
   BSM_TRY(bsm_script_type(e->file, call->items[1], &type));
   *out = (bsm_sugar){.kind = BSM_SUGAR_VALUE};
@@ -66,8 +66,8 @@ static bsm_status emit_unchecked_cast(bsm_script_emitter *e,
                                       const bsm_expr *call,
                                       const bsm_script_special *self,
                                       bsm_sugar *out) {
-  const bsm_type *type;
-  bsm_value *value;
+  const bsm_type *type = NULL;
+  bsm_value *value = NULL;
   BSM_TRY(check_count(e, call, self, 2));
   BSM_TRY(bsm_script_type(e->file, call->items[1], &type));
   BSM_TRY(bsm_se_value(e, call->items[2], NULL, &value));
@@ -80,7 +80,7 @@ static bsm_status emit_uninitialized(bsm_script_emitter *e,
                                      const bsm_expr *call,
                                      const bsm_script_special *self,
                                      bsm_sugar *out) {
-  const bsm_type *type;
+  const bsm_type *type = NULL;
   BSM_TRY(check_count(e, call, self, 1));
   BSM_TRY(bsm_script_type(e->file, call->items[1], &type));
   *out = (bsm_sugar){.kind = BSM_SUGAR_VALUE};
@@ -150,8 +150,8 @@ static bsm_status emit_isinstance(bsm_script_emitter *e, const bsm_expr *call,
                                   const bsm_script_special *self,
                                   bsm_sugar *out) {
   alternatives alt;
-  bsm_value *value;
-  bsm_node *node;
+  bsm_value *value = NULL;
+  bsm_node *node = NULL;
   bsm_tuple *types;
   BSM_TRY(check_count(e, call, self, 2));
   BSM_TRY(bsm_se_value(e, call->items[1], NULL, &value));
@@ -181,7 +181,7 @@ static bsm_status emit_isinstance(bsm_script_emitter *e, const bsm_expr *call,
 
 static bsm_status emit_getattr(bsm_script_emitter *e, const bsm_expr *call,
                                const bsm_script_special *self, bsm_sugar *out) {
-  bsm_value *value;
+  bsm_value *value = NULL;
   BSM_TRY(check_count(e, call, self, 2));
   BSM_TRY(bsm_se_value(e, call->items[1], NULL, &value));
   if (call->items[2]->kind != BSM_EXPR_STRING) {
@@ -224,7 +224,7 @@ static bsm_status emit_fork(bsm_script_emitter *e, const bsm_expr *call,
 static bsm_status emit_print(bsm_script_emitter *e, const bsm_expr *call,
                              const bsm_script_special *self, bsm_sugar *out) {
   bsm_se_args args;
-  bsm_node *node;
+  bsm_node *node = NULL;
   (void)self;
   BSM_TRY(bsm_se_gather(e, call, NULL, &args));
   BSM_TRY(bsm_se_node(e, call->pos, "prim::Print", args.values, args.count,

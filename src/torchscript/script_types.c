@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types, literals and function schemas from syntax. */
-#include "torchscript/parser.h"
+#include "torchscript/script_parser.h"
 #include "torchscript/script_internal.h"
 
 const char *bsm_script_type_text(bsm_script *script, const bsm_type *type) {
@@ -328,7 +328,7 @@ static bsm_status result_type(bsm_script_fn *fn, const bsm_type **out) {
   if (fn->def->result) {
     return bsm_script_type(fn->file, fn->def->result, out);
   }
-  bsm_graph *graph;
+  bsm_graph *graph = NULL;
   BSM_TRY(bsm_script_enter(fn->file->script, fn->fn.qualified));
   const bsm_status status = bsm_function_graph(&fn->fn, &graph);
   fn->file->script->depth--;
@@ -365,7 +365,7 @@ static bsm_status make_schema(bsm_script_fn *fn, bsm_schema **out) {
 bsm_status bsm_script_schema(bsm_function *function, const bsm_schema **out) {
   bsm_script_fn *fn = bsm_script_fn_of(function);
   if (!fn->fn.schema) {
-    bsm_schema *schema;
+    bsm_schema *schema = NULL;
     if (fn->in_schema) {
       return bsm_code_error(&fn->file->code, fn->def->pos, BSM_UNSUPPORTED,
                             "'%s' calls itself", fn->fn.qualified);

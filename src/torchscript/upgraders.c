@@ -158,7 +158,7 @@ static bsm_status make_candidates(bsm_script_file *file, const char *name,
     if (!replaced) BSM_TRY_ALLOC(bsm_vec_push(cx->arena, &list, today[i]));
   }
   for (size_t k = 0; k < UPGRADER_COUNT; k++) {
-    bsm_schema *schema;
+    bsm_schema *schema = NULL;
     if (upgraders[k].since <= file->version ||
         !bsm_str_eq(operator_name(&upgraders[k]), bsm_str_of(name))) {
       continue;

@@ -4,8 +4,8 @@
  * It accepts what PyTorch's serializer writes, from version 1.4 on: calls
  * instead of operators, if with else, while, for over range(n), with. Nesting
  * is bounded by the limit max_depth, in recursion and in the trees made. */
-#ifndef BSM_TORCHSCRIPT_PARSER_H_
-#define BSM_TORCHSCRIPT_PARSER_H_
+#ifndef BSM_TORCHSCRIPT_SCRIPT_PARSER_H_
+#define BSM_TORCHSCRIPT_SCRIPT_PARSER_H_
 
 #include "torchscript/syntax.h"
 
@@ -21,4 +21,4 @@ BSM_NODISCARD bsm_status bsm_parse_expression(bsm_arena *arena,
                                               const bsm_code_file *file,
                                               bsm_expr **out);
 
-#endif /* BSM_TORCHSCRIPT_PARSER_H_ */
+#endif /* BSM_TORCHSCRIPT_SCRIPT_PARSER_H_ */

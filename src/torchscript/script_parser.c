@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements, functions and classes; expressions are in parser_expr.c. */
-#include "torchscript/parser.h"
+/* Statements, functions and classes; expressions are in script_parser_expr.c. */
+#include "torchscript/script_parser.h"
 
-#include "torchscript/parser_internal.h"
+#include "torchscript/script_parser_internal.h"
 
 bsm_status bsm_parser_advance(bsm_parser *p) {
   return bsm_lexer_next(&p->lexer, &p->token);
@@ -203,7 +203,7 @@ static bsm_status parse_block(bsm_parser *p, bsm_stmts *out) {
   BSM_TRY(bsm_parser_expect(p, BSM_TOKEN_NEWLINE, "the end of the line"));
   BSM_TRY(bsm_parser_expect(p, BSM_TOKEN_INDENT, "an indented block"));
   while (p->token.kind != BSM_TOKEN_DEDENT) {
-    bsm_stmt *stmt;
+    bsm_stmt *stmt = NULL;
     BSM_TRY(parse_stmt(p, &stmt));
     BSM_TRY_ALLOC(bsm_vec_push(p->arena, &stmts, stmt));
   }
@@ -307,7 +307,7 @@ static bsm_status parse_members(bsm_parser *p, bsm_class_def *cls) {
   BSM_VEC(bsm_def *) methods = {0};
   while (p->token.kind != BSM_TOKEN_DEDENT) {
     if (p->token.kind == BSM_TOKEN_DEF) {
-      bsm_def *def;
+      bsm_def *def = NULL;
       BSM_TRY(parse_def(p, &def));
       BSM_TRY_ALLOC(bsm_vec_push(p->arena, &methods, def));
     } else if (p->token.kind == BSM_TOKEN_PASS) {
@@ -375,11 +375,11 @@ bsm_status bsm_parse_file(bsm_arena *arena, bsm_interner *names,
   BSM_TRY(parser_init(&p, arena, names, limits, file));
   while (p.token.kind != BSM_TOKEN_END) {
     if (p.token.kind == BSM_TOKEN_CLASS) {
-      bsm_class_def *cls;
+      bsm_class_def *cls = NULL;
       BSM_TRY(parse_class(&p, &cls));
       BSM_TRY_ALLOC(bsm_vec_push(arena, &classes, cls));
     } else if (p.token.kind == BSM_TOKEN_DEF) {
-      bsm_def *def;
+      bsm_def *def = NULL;
       BSM_TRY(parse_def(&p, &def));
       BSM_TRY_ALLOC(bsm_vec_push(arena, &defs, def));
     } else if (p.token.kind == BSM_TOKEN_IMPORT ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the two files of the parser share. */
-#ifndef BSM_TORCHSCRIPT_PARSER_INTERNAL_H_
-#define BSM_TORCHSCRIPT_PARSER_INTERNAL_H_
+#ifndef BSM_TORCHSCRIPT_SCRIPT_PARSER_INTERNAL_H_
+#define BSM_TORCHSCRIPT_SCRIPT_PARSER_INTERNAL_H_
 
 #include "torchscript/lexer.h"
 #include "torchscript/syntax.h"
@@ -35,4 +35,4 @@ bsm_status bsm_parse_expr(bsm_parser *p, bsm_expr **out);
 /* At least one expression, up to what is no ',' */
 bsm_status bsm_parse_expr_list(bsm_parser *p, bsm_expr_list *out);
 
-#endif /* BSM_TORCHSCRIPT_PARSER_INTERNAL_H_ */
+#endif /* BSM_TORCHSCRIPT_SCRIPT_PARSER_INTERNAL_H_ */

@@ -4,7 +4,7 @@
  * whoever walks it may recurse. */
 #include <inttypes.h>
 
-#include "torchscript/parser_internal.h"
+#include "torchscript/script_parser_internal.h"
 
 bsm_status bsm_expr_new(bsm_parser *p, bsm_expr_kind kind, bsm_code_pos pos,
                         bsm_expr **out) {
@@ -69,7 +69,7 @@ static bool begins_expr(int kind) {
 
 bsm_status bsm_parse_expr_list(bsm_parser *p, bsm_expr_list *out) {
   for (;;) {
-    bsm_expr *item;
+    bsm_expr *item = NULL;
     BSM_TRY(bsm_parse_expr(p, &item));
     BSM_TRY_ALLOC(bsm_vec_push(p->arena, out, item));
     out->comma = p->token.kind == ',';
@@ -156,7 +156,7 @@ static bool real_part(const bsm_expr *e, double *out) {
 static bsm_status parse_imaginary(bsm_parser *p, bsm_expr **left) {
   const bool negative = p->token.kind == '-';
   const bsm_code_pos sign = p->token.pos;
-  bsm_expr *out;
+  bsm_expr *out = NULL;
   BSM_TRY(bsm_expr_new(p, BSM_EXPR_COMPLEX, (*left)->pos, &out));
   BSM_TRY(bsm_parser_advance(p));
   const bool is_infj = p->token.kind == BSM_TOKEN_NAME &&
@@ -212,7 +212,7 @@ static bsm_status parse_dict(bsm_parser *p, bsm_expr **out) {
   BSM_TRY(bsm_expr_new(p, BSM_EXPR_DICT, p->token.pos, out));
   BSM_TRY(bsm_parser_advance(p));
   while (p->token.kind != '}') {
-    bsm_expr *key, *value;
+    bsm_expr *key = NULL, *value = NULL;
     BSM_TRY(bsm_parse_expr(p, &key));
     BSM_TRY(bsm_parser_expect(p, ':', "':'"));
     BSM_TRY(bsm_parse_expr(p, &value));
@@ -259,7 +259,7 @@ static bsm_status parse_primary(bsm_parser *p, bsm_expr **out) {
 /* ---- postfix ---- */
 
 static bsm_status parse_attr(bsm_parser *p, bsm_expr **e) {
-  bsm_expr *attr;
+  bsm_expr *attr = NULL;
   BSM_TRY(bsm_expr_new(p, BSM_EXPR_ATTR, p->token.pos, &attr));
   BSM_TRY(bsm_parser_advance(p));
   attr->pos = p->token.pos;
@@ -280,12 +280,12 @@ static bsm_status parse_attr(bsm_parser *p, bsm_expr **e) {
 static bsm_status parse_call(bsm_parser *p, bsm_expr **e) {
   bsm_expr_list items = {0};
   BSM_VEC(bsm_keyword) keywords = {0};
-  bsm_expr *call;
+  bsm_expr *call = NULL;
   BSM_TRY(bsm_expr_new(p, BSM_EXPR_CALL, (*e)->pos, &call));
   BSM_TRY_ALLOC(bsm_vec_push(p->arena, &items, *e));
   BSM_TRY(bsm_parser_advance(p));
   while (p->token.kind != ')') {
-    bsm_expr *arg;
+    bsm_expr *arg = NULL;
     BSM_TRY(bsm_parse_expr(p, &arg));
     if (p->token.kind == '=' && arg->kind == BSM_EXPR_NAME) {
       bsm_keyword keyword = {.name = arg->name, .pos = arg->pos};
@@ -312,7 +312,7 @@ static bsm_status parse_call(bsm_parser *p, bsm_expr **e) {
 static bsm_status parse_subscript(bsm_parser *p, bsm_expr **e) {
   bsm_expr **items = BSM_NEW_ARRAY(p->arena, bsm_expr *, 3);
   bsm_expr_list inside = {0};
-  bsm_expr *out;
+  bsm_expr *out = NULL;
   BSM_TRY_ALLOC(items);
   const bsm_code_pos pos = p->token.pos;
   BSM_TRY(bsm_expr_new(p, BSM_EXPR_SUBSCRIPT, (*e)->pos, &out));
@@ -366,7 +366,7 @@ static bsm_status parse_unary(bsm_parser *p, bsm_expr **out) {
   const bsm_code_pos pos = p->token.pos;
   BSM_TRY(bsm_parser_advance(p));
   if (is_number(p->token.kind)) return parse_number(p, pos, true, out);
-  bsm_expr *operand;
+  bsm_expr *operand = NULL;
   BSM_TRY(bsm_parser_enter(p));
   BSM_TRY(parse_unary(p, &operand));
   p->depth--;
