@@ -7,10 +7,12 @@
 #define BSM_API __attribute__((visibility("default")))
 #define BSM_NODISCARD __attribute__((warn_unused_result))
 #define BSM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define BSM_RETURNS_NONNULL __attribute__((returns_nonnull))
 #else
 #define BSM_API
 #define BSM_NODISCARD
 #define BSM_PRINTF(fmt, args)
+#define BSM_RETURNS_NONNULL
 #endif
 
 #ifdef __cplusplus

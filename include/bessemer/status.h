@@ -52,9 +52,8 @@ BSM_API void bsm_status_free(bsm_status status);
 
 /* Makes a failure. Use BSM_FAIL. Falls back to the static out-of-memory status
  * when the message cannot be allocated. */
-BSM_API BSM_NODISCARD bsm_status bsm_status_make(bsm_code code,
-                                                 const char *format, ...)
-    BSM_PRINTF(2, 3);
+BSM_API BSM_NODISCARD BSM_RETURNS_NONNULL bsm_status
+bsm_status_make(bsm_code code, const char *format, ...) BSM_PRINTF(2, 3);
 
 /* Appends a line to a failed status and returns it; NULL stays NULL. */
 BSM_API BSM_NODISCARD bsm_status bsm_status_note(bsm_status status,
@@ -67,7 +66,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_status_join(bsm_status first,
                                                  bsm_status second);
 
 /* The static out-of-memory status. */
-BSM_API BSM_NODISCARD bsm_status bsm_status_out_of_memory(void);
+BSM_API BSM_NODISCARD BSM_RETURNS_NONNULL bsm_status
+bsm_status_out_of_memory(void);
 
 #define BSM_FAIL(code, ...) bsm_status_make((code), __VA_ARGS__)
 
