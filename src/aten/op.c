@@ -299,6 +299,7 @@ bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
   }
   for (size_t i = 0; i < n_outs; i++) outs[i] = bsm_iv_none();
   cx->meta = meta;
+  cx->arg_count = n_args;
   bsm_status st = op->fn(cx, args, outs, op);
   if (st) {
     const bsm_str name = qualified_name(op);

@@ -39,6 +39,7 @@ typedef struct bsm_op_ctx {
   const bsm_logger *logger;
   struct bsm_generator *generator; /* random numbers; NULL: refuse */
   size_t max_tensor_bytes;         /* 0: no limit */
+  size_t arg_count; /* set by bsm_aten_call; matters to varargs */
 } bsm_op_ctx;
 
 typedef bsm_status (*bsm_aten_fn)(bsm_op_ctx *cx, const bsm_ivalue *args,

@@ -4,6 +4,7 @@
 
 bsm_status bsm_op_wrap_dim(int64_t dim, int64_t rank, int *out) {
   const int64_t n = rank > 0 ? rank : 1;
+  *out = 0;
   if (dim < -n || dim >= n) {
     return BSM_FAIL(BSM_OUT_OF_RANGE,
                     "Dimension out of range (expected to be in range of [%lld, "
