@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls, attributes and objects. A call runs the callee at once with the
+ * concrete receiver, so interfaces and hooks need no other handling, and a
+ * method is only compiled when a live path reaches it. */
+#include "lowering/specialize/specialize.h"
+
+/* "layer1" + "0" -> "layer1.0" */
+static bsm_status join_path(bsm_spec *s, const char *parent, const char *name,
+                            const char **out) {
+  *out = parent && parent[0]
+             ? bsm_arena_printf(s->cx->arena, "%s.%s", parent, name)
+             : bsm_arena_strdup(s->cx->arena, name);
+  BSM_TRY_ALLOC(*out);
+  return BSM_OK;
+}
+
+static bsm_status attribute_name(const bsm_node *node, const char **out) {
+  const bsm_ivalue *name = bsm_node_attr_get(node, "name");
+  if (!name || name->tag != BSM_IVALUE_STRING) {
+    return BSM_FAIL(BSM_INTERNAL, "%s without a name", node->kind);
+  }
+  *out = name->u.s->data;
+  return BSM_OK;
+}
+
+/* The object an attribute node is about, and the slot. */
+static bsm_status find_slot(bsm_spec *s, const bsm_node *node,
+                            bsm_object **object, size_t *slot,
+                            const char **name) {
+  bsm_ivalue self;
+  BSM_TRY(attribute_name(node, name));
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &self));
+  if (self.tag != BSM_IVALUE_OBJECT) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "attribute '%s' of a value of kind %s",
+                    *name, bsm_iv_tag_name(self.tag));
+  }
+  *object = self.u.object;
+  const bsm_class *cls = self.u.object->type ? self.u.object->type->cls : NULL;
+  const int64_t index = cls ? bsm_class_find_attribute(cls, *name) : -1;
+  if (index < 0 || (size_t)index >= self.u.object->len) {
+    return BSM_FAIL(BSM_NOT_FOUND, "an object of class %s has no attribute %s",
+                    cls ? cls->name : "?", *name);
+  }
+  *slot = (size_t)index;
+  return BSM_OK;
+}
+
+static bsm_status note_path(bsm_spec *s, const bsm_ivalue *value,
+                            const char *path) {
+  if (value->tag == BSM_IVALUE_OBJECT &&
+      !bsm_ptrmap_get(&s->paths, value->u.object)) {
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->paths, value->u.object,
+                                 (void *)(uintptr_t)path));
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_attr(bsm_spec *s, const bsm_node *node) {
+  bsm_object *object = NULL;
+  size_t slot = 0;
+  const char *name = NULL;
+  bsm_ivalue self;
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &self));
+  if (self.tag == BSM_IVALUE_TUPLE) { /* a field of a NamedTuple */
+    BSM_TRY(attribute_name(node, &name));
+    const bsm_type *type = self.u.tuple->type;
+    for (size_t i = 0; type && type->field_names && i < type->arg_count; i++) {
+      if (strcmp(type->field_names[i], name) == 0 && i < self.u.tuple->len) {
+        return bsm_spec_set(s, bsm_node_out(node, 0), self.u.tuple->items[i]);
+      }
+    }
+  }
+  BSM_TRY(find_slot(s, node, &object, &slot, &name));
+  bool *loaded = bsm_ptrmap_get(&s->loaded, object);
+  if (loaded && !loaded[slot]) {
+    const char *path = NULL;
+    BSM_TRY(join_path(s, bsm_ptrmap_get(&s->paths, object), name, &path));
+    BSM_TRY(
+        bsm_spec_shadow(s, object->slots[slot], path, &object->slots[slot]));
+    BSM_TRY(note_path(s, &object->slots[slot], path));
+    loaded[slot] = true;
+  }
+  return bsm_spec_set(s, bsm_node_out(node, 0), object->slots[slot]);
+}
+
+static bsm_status set_attr(bsm_spec *s, const bsm_node *node) {
+  bsm_object *object = NULL;
+  size_t slot = 0;
+  const char *name = NULL;
+  bsm_ivalue value;
+  BSM_TRY(find_slot(s, node, &object, &slot, &name));
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 1), &value));
+  const bsm_ivalue self = bsm_iv_object(object);
+  BSM_TRY(bsm_spec_check_write(s, &self));
+  object->slots[slot] = value;
+  bool *loaded = bsm_ptrmap_get(&s->loaded, object);
+  if (loaded) {
+    loaded[slot] = true;
+    bsm_log(s->logger, BSM_LOG_LEVEL_DEBUG,
+            "attribute %s is assigned at %s: an engine keeps no state, the new "
+            "value is lost after each run",
+            name, bsm_spec_where(s));
+  }
+  return BSM_OK;
+}
+
+static bsm_status create_object(bsm_spec *s, const bsm_node *node) {
+  const bsm_type *type = bsm_node_out(node, 0)->type;
+  if (!type || type->kind != BSM_TYPE_CLASS) {
+    return BSM_FAIL(BSM_INTERNAL, "prim::CreateObject of no class");
+  }
+  bsm_object *object = NULL;
+  BSM_TRY(
+      bsm_object_new(s->cx->arena, type, type->cls->attributes.len, &object));
+  const bsm_ivalue value = bsm_iv_object(object);
+  BSM_TRY(bsm_spec_note_birth(s, &value));
+  return bsm_spec_set(s, bsm_node_out(node, 0), value);
+}
+
+/* Runs `fn` on args and binds the outputs of `node`. */
+static bsm_status invoke(bsm_spec *s, const bsm_node *node, bsm_function *fn,
+                         const char *scope, const bsm_ivalue *args, size_t n) {
+  bsm_graph *graph = NULL;
+  BSM_TRY(bsm_function_graph(fn, &graph));
+  const size_t m = node->outputs.len;
+  bsm_ivalue *outs = BSM_NEW_ARRAY(s->stack, bsm_ivalue, m + 1);
+  BSM_TRY_ALLOC(outs);
+  const size_t returns = graph->block->returns->inputs.len;
+  if (returns != m) {
+    return BSM_FAIL(BSM_INTERNAL, "%s returns %zu values, %zu expected",
+                    fn->qualified, returns, m);
+  }
+  BSM_TRY(bsm_spec_run_graph(s, graph, fn, scope, args, n, outs, m));
+  for (size_t i = 0; i < m; i++) {
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), outs[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status gather_args(bsm_spec *s, const bsm_node *node, size_t first,
+                              bsm_ivalue **out, size_t *count) {
+  const size_t n = node->inputs.len - first;
+  *out = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n + 1);
+  BSM_TRY_ALLOC(*out);
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, first + i), &(*out)[i]));
+  }
+  *count = n;
+  return BSM_OK;
+}
+
+static bsm_status call_method(bsm_spec *s, const bsm_node *node) {
+  const char *name = NULL;
+  bsm_ivalue *args = NULL;
+  size_t n = 0;
+  BSM_TRY(attribute_name(node, &name));
+  BSM_TRY(gather_args(s, node, 0, &args, &n));
+  if (n == 0 || args[0].tag != BSM_IVALUE_OBJECT || !args[0].u.object->type ||
+      !args[0].u.object->type->cls) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "method %s of a value of kind %s", name,
+                    n ? bsm_iv_tag_name(args[0].tag) : "?");
+  }
+  bsm_object *self = args[0].u.object;
+  bsm_function *fn = bsm_class_find_method(self->type->cls, name);
+  if (!fn) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "class %s has no method %s here",
+                    self->type->cls->name, name);
+  }
+  const char *scope = bsm_ptrmap_get(&s->paths, self);
+  if (!scope) {
+    scope = s->frame->scope;
+  }
+  return invoke(s, node, fn, scope, args, n);
+}
+
+static bsm_status call_function(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue *args = NULL;
+  size_t n = 0;
+  const bsm_ivalue *attr = bsm_node_attr_get(node, "function");
+  bsm_ivalue callee = attr ? *attr : bsm_iv_none();
+  size_t first = 0;
+  if (!attr && node->inputs.len > 0) { /* a function value as first input */
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &callee));
+    first = 1;
+  }
+  if (callee.tag != BSM_IVALUE_FUNCTION || !callee.u.function) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a call of a value of kind %s",
+                    bsm_iv_tag_name(callee.tag));
+  }
+  BSM_TRY(gather_args(s, node, first, &args, &n));
+  /* A graph holds functions as values, hence as const; running one may have
+   * to compile it first. */
+  bsm_function *fn = (bsm_function *)(uintptr_t)callee.u.function;
+  return invoke(s, node, fn, s->frame->scope, args, n);
+}
+
+bsm_status bsm_spec_call_node(bsm_spec *s, const bsm_node *node, bool *done) {
+  *done = true;
+  if (bsm_node_is(node, "prim::GetAttr")) {
+    return get_attr(s, node);
+  }
+  if (bsm_node_is(node, "prim::SetAttr")) {
+    return set_attr(s, node);
+  }
+  if (bsm_node_is(node, "prim::CallMethod")) {
+    return call_method(s, node);
+  }
+  if (bsm_node_is(node, "prim::CallFunction")) {
+    return call_function(s, node);
+  }
+  if (bsm_node_is(node, "prim::CreateObject")) {
+    return create_object(s, node);
+  }
+  *done = false;
+  return BSM_OK;
+}

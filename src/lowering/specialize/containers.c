@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists, tuples and dicts: they exist only while specialising. */
+#include "lowering/specialize/specialize.h"
+
+bsm_status bsm_spec_note_birth(bsm_spec *s, const bsm_ivalue *container) {
+  if (s->branch_depth == 0) {
+    return BSM_OK;
+  }
+  uint64_t *stamp = BSM_NEW(s->scratch, uint64_t);
+  BSM_TRY_ALLOC(stamp);
+  *stamp = bsm_spec_tick(s);
+  BSM_TRY_ALLOC(
+      bsm_ptrmap_set(s->scratch, &s->births, container->u.container, stamp));
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_check_write(bsm_spec *s, const bsm_ivalue *container) {
+  if (s->branch_depth == 0) {
+    return BSM_OK;
+  }
+  const uint64_t *stamp = bsm_ptrmap_get(&s->births, container->u.container);
+  if (stamp && *stamp > s->branch_birth) {
+    return BSM_OK;
+  }
+  return BSM_FAIL(
+      BSM_UNSUPPORTED,
+      "a %s made outside is changed inside an if whose condition "
+      "depends on data",
+      container->tag == BSM_IVALUE_OBJECT ? "object" : "list or dict");
+}
+
+static bsm_status bind(bsm_spec *s, const bsm_node *node, bsm_ivalue value) {
+  BSM_TRY(bsm_spec_note_birth(s, &value));
+  return bsm_spec_set(s, bsm_node_out(node, 0), value);
+}
+
+static bsm_status list_construct(bsm_spec *s, const bsm_node *node) {
+  const bsm_type *type = bsm_node_out(node, 0)->type;
+  const bsm_type *elem =
+      type && type->kind == BSM_TYPE_LIST ? type->args[0] : NULL;
+  bsm_list *list = NULL;
+  BSM_TRY(bsm_list_new(s->cx->arena, elem, node->inputs.len, &list));
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &list->items[i]));
+  }
+  return bind(s, node, bsm_iv_list(list));
+}
+
+static bsm_status tuple_construct(bsm_spec *s, const bsm_node *node) {
+  const bsm_type *type = bsm_node_out(node, 0)->type;
+  bsm_tuple *tuple = NULL;
+  BSM_TRY(bsm_tuple_new(s->cx->arena, node->inputs.len, &tuple));
+  if (type && type->kind == BSM_TYPE_TUPLE && type->name) {
+    tuple->type = type;
+  }
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &tuple->items[i]));
+  }
+  return bind(s, node, bsm_iv_tuple(tuple));
+}
+
+static bsm_status dict_construct(bsm_spec *s, const bsm_node *node) {
+  const bsm_type *type = bsm_node_out(node, 0)->type;
+  const bool typed = type && type->kind == BSM_TYPE_DICT;
+  bsm_dict *dict = NULL;
+  BSM_TRY(bsm_dict_new(s->cx->arena, typed ? type->args[0] : NULL,
+                       typed ? type->args[1] : NULL, &dict));
+  for (size_t i = 0; i + 1 < node->inputs.len; i += 2) {
+    bsm_ivalue key, value;
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &key));
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i + 1), &value));
+    if (bsm_spec_is_symbol(&key)) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "a dict key depends on data");
+    }
+    BSM_TRY(bsm_dict_set(dict, key, value));
+  }
+  const bsm_ivalue value = {.tag = BSM_IVALUE_DICT, .u = {.dict = dict}};
+  return bind(s, node, value);
+}
+
+/* A copy of a prim:: node with symbols as inputs, in the residual graph. */
+static bsm_status unpack_symbol(bsm_spec *s, const bsm_node *node,
+                                const bsm_ivalue *from) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  bsm_node *copy = NULL;
+  BSM_TRY(bsm_node_create(s->graph, node->kind, &copy));
+  BSM_TRY(bsm_node_add_input(copy, bsm_spec_symbol_of(from)->value));
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    bsm_value *value = NULL;
+    bsm_ivalue symbol;
+    const bsm_type *type = bsm_node_out(node, i)->type;
+    BSM_TRY(bsm_node_add_output(copy, type, &value));
+    BSM_TRY(bsm_spec_new_symbol(s, value, type, &symbol));
+    bsm_spec_symbol_of(&symbol)->aliased = true;
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), symbol));
+  }
+  bsm_emit_link(&e, copy);
+  return BSM_OK;
+}
+
+static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue from;
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
+  if (bsm_spec_is_symbol(&from)) {
+    return unpack_symbol(s, node, &from);
+  }
+  const bsm_ivalue *items;
+  size_t n;
+  if (from.tag == BSM_IVALUE_TUPLE) {
+    items = from.u.tuple->items;
+    n = from.u.tuple->len;
+  } else if (from.tag == BSM_IVALUE_LIST) {
+    items = from.u.list->items;
+    n = from.u.list->len;
+  } else {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a %s cannot be unpacked",
+                    bsm_iv_tag_name(from.tag));
+  }
+  if (n != node->outputs.len) {
+    return BSM_FAIL(BSM_RAISED, "Expected %zu elements in a list but found %zu",
+                    node->outputs.len, n);
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), items[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status tuple_index(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue from, index;
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 1), &index));
+  if (from.tag != BSM_IVALUE_TUPLE || index.tag != BSM_IVALUE_INT) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a %s is indexed as a tuple by a %s",
+                    bsm_iv_tag_name(from.tag), bsm_iv_tag_name(index.tag));
+  }
+  const int64_t n = (int64_t)from.u.tuple->len;
+  const int64_t i = index.u.i < 0 ? index.u.i + n : index.u.i;
+  if (i < 0 || i >= n) {
+    return BSM_FAIL(BSM_RAISED, "Tuple index %lld out of range of %lld",
+                    (long long)index.u.i, (long long)n);
+  }
+  return bsm_spec_set(s, bsm_node_out(node, 0), from.u.tuple->items[i]);
+}
+
+/* An int given as attribute `name`, or as input `input`. */
+static bsm_status int_operand(bsm_spec *s, const bsm_node *node,
+                              const char *name, size_t input, int64_t fallback,
+                              int64_t *out) {
+  const bsm_ivalue *attr = bsm_node_attr_get(node, name);
+  bsm_ivalue value = attr ? *attr : bsm_iv_none();
+  if (!attr && input < node->inputs.len) {
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, input), &value));
+  }
+  *out = value.tag == BSM_IVALUE_INT ? value.u.i : fallback;
+  return BSM_OK;
+}
+
+static bsm_status tuple_slice(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue from;
+  int64_t begin = 0, end = 0;
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
+  if (from.tag != BSM_IVALUE_TUPLE) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a %s is sliced as a tuple",
+                    bsm_iv_tag_name(from.tag));
+  }
+  const int64_t n = (int64_t)from.u.tuple->len;
+  BSM_TRY(int_operand(s, node, "beg", 1, 0, &begin));
+  BSM_TRY(int_operand(s, node, "end", 2, n, &end));
+  begin = begin < 0 ? (begin + n < 0 ? 0 : begin + n) : begin > n ? n : begin;
+  end = end < 0 ? (end + n < 0 ? 0 : end + n) : end > n ? n : end;
+  const size_t len = end > begin ? (size_t)(end - begin) : 0;
+  bsm_tuple *tuple = NULL;
+  BSM_TRY(bsm_tuple_new(s->cx->arena, len, &tuple));
+  for (size_t i = 0; i < len; i++) {
+    tuple->items[i] = from.u.tuple->items[(size_t)begin + i];
+  }
+  return bind(s, node, bsm_iv_tuple(tuple));
+}
+
+bsm_status bsm_spec_container_node(bsm_spec *s, const bsm_node *node,
+                                   bool *done) {
+  static const struct {
+    const char *kind;
+    bsm_status (*run)(bsm_spec *, const bsm_node *);
+    size_t inputs, outputs; /* at least, exactly */
+  } rows[] = {
+      {"prim::ListConstruct", list_construct, 0, 1},
+      {"prim::TupleConstruct", tuple_construct, 0, 1},
+      {"prim::DictConstruct", dict_construct, 0, 1},
+      {"prim::TupleIndex", tuple_index, 2, 1},
+      {"prim::TupleSlice", tuple_slice, 1, 1},
+  };
+  *done = true;
+  if (bsm_node_is(node, "prim::TupleUnpack") ||
+      bsm_node_is(node, "prim::ListUnpack")) {
+    return node->inputs.len == 1
+               ? unpack(s, node)
+               : BSM_FAIL(BSM_INTERNAL, "%s of no value", node->kind);
+  }
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (!bsm_node_is(node, rows[i].kind)) {
+      continue;
+    }
+    if (node->inputs.len < rows[i].inputs ||
+        node->outputs.len != rows[i].outputs) {
+      return BSM_FAIL(BSM_INTERNAL, "malformed %s", node->kind);
+    }
+    return rows[i].run(s, node);
+  }
+  *done = false;
+  return BSM_OK;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* If and Loop. A known condition leaves one branch, a known trip count
+ * unrolls; branches on unknown conditions are in branch.c. */
+#include "lowering/specialize/specialize.h"
+
+/* Runs a block and binds its outputs to `values` of the same frame. */
+static bsm_status run_into(bsm_spec *s, const bsm_block *block,
+                           bsm_value *const *values, size_t n) {
+  BSM_TRY(bsm_spec_run_block(s, block));
+  if (block->returns->inputs.len != n) {
+    return BSM_FAIL(BSM_INTERNAL, "a block returns %zu values, %zu expected",
+                    block->returns->inputs.len, n);
+  }
+  /* All are read before any is bound: a loop may swap its values. */
+  bsm_ivalue *items = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n + 1);
+  BSM_TRY_ALLOC(items);
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(block->returns, i), &items[i]));
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_spec_set(s, values[i], items[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status run_if(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue condition;
+  if (node->blocks.len != 2 || node->inputs.len != 1) {
+    return BSM_FAIL(BSM_INTERNAL, "malformed prim::If");
+  }
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &condition));
+  if (bsm_spec_is_symbol(&condition)) {
+    return bsm_spec_branch(s, node, &condition);
+  }
+  if (condition.tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "an if on a value of kind %s",
+                    bsm_iv_tag_name(condition.tag));
+  }
+  const bsm_block *live = node->blocks.items[condition.u.b ? 0 : 1];
+  return run_into(s, live, node->outputs.items, node->outputs.len);
+}
+
+static bsm_status read_bool(bsm_spec *s, const bsm_node *node,
+                            const bsm_value *value, bool *out) {
+  bsm_ivalue condition;
+  BSM_TRY(bsm_spec_get(s, value, &condition));
+  if (bsm_spec_is_symbol(&condition)) {
+    const char *origin = bsm_spec_symbol_origin(&condition);
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "the loop at %s goes on as long as data say (%s): only "
+                    "loops whose length is known while compiling are supported",
+                    bsm_spec_where(s), origin);
+  }
+  if (condition.tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_INTERNAL, "%s: the condition is no bool", node->kind);
+  }
+  *out = condition.u.b;
+  return BSM_OK;
+}
+
+/* One pass through the body: inputs are (i, carried...), outputs are
+ * (condition, carried...). */
+static bsm_status run_body(bsm_spec *s, const bsm_node *node, bool *go_on) {
+  const bsm_block *body = node->blocks.items[0];
+  const size_t carried = node->outputs.len;
+  BSM_TRY(bsm_spec_run_block(s, body));
+  BSM_TRY(read_bool(s, node, bsm_node_in(body->returns, 0), go_on));
+  bsm_ivalue *items = BSM_NEW_ARRAY(s->stack, bsm_ivalue, carried + 1);
+  BSM_TRY_ALLOC(items);
+  for (size_t i = 0; i < carried; i++) {
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(body->returns, i + 1), &items[i]));
+  }
+  for (size_t i = 0; i < carried; i++) {
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, i + 1), items[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status count_trip(bsm_spec *s) {
+  if (++s->trips > s->cx->limits.max_loop_trips) {
+    return BSM_FAIL(
+        BSM_LIMIT, "loops run more than %llu times while compiling (at %s)",
+        (unsigned long long)s->cx->limits.max_loop_trips, bsm_spec_where(s));
+  }
+  return BSM_OK;
+}
+
+static bsm_status check_loop(const bsm_node *node) {
+  const size_t carried = node->outputs.len;
+  if (node->blocks.len != 1 || node->inputs.len != carried + 2 ||
+      node->blocks.items[0]->params->outputs.len != carried + 1 ||
+      node->blocks.items[0]->returns->inputs.len != carried + 1) {
+    return BSM_FAIL(BSM_INTERNAL, "malformed prim::Loop");
+  }
+  return BSM_OK;
+}
+
+static bsm_status run_loop(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue trips;
+  bool go_on = false;
+  BSM_TRY(check_loop(node));
+  const bsm_block *body = node->blocks.items[0];
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &trips));
+  if (bsm_spec_is_symbol(&trips)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "the number of turns of the loop at %s depends on data "
+                    "(%s): only loops whose length is known while compiling "
+                    "are supported",
+                    bsm_spec_where(s), bsm_spec_symbol_origin(&trips));
+  }
+  if (trips.tag != BSM_IVALUE_INT) {
+    return BSM_FAIL(BSM_INTERNAL, "prim::Loop: the trip count is no int");
+  }
+  BSM_TRY(read_bool(s, node, bsm_node_in(node, 1), &go_on));
+  for (size_t i = 2; i < node->inputs.len; i++) {
+    bsm_ivalue value;
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &value));
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, i - 1), value));
+  }
+  for (int64_t i = 0; i < trips.u.i && go_on; i++) {
+    const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
+    BSM_TRY(count_trip(s));
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, 0), bsm_iv_int(i)));
+    BSM_TRY(run_body(s, node, &go_on));
+    bsm_arena_rewind(s->stack, mark);
+  }
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    bsm_ivalue value;
+    BSM_TRY(bsm_spec_get(s, bsm_node_out(body->params, i + 1), &value));
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), value));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_control_node(bsm_spec *s, const bsm_node *node,
+                                 bool *done) {
+  *done = true;
+  if (bsm_node_is(node, "prim::If")) {
+    return run_if(s, node);
+  }
+  if (bsm_node_is(node, "prim::Loop")) {
+    return run_loop(s, node);
+  }
+  *done = false;
+  return BSM_OK;
+}

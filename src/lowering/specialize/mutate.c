@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In-place ops on tensors without data: the functional twin computes the new
+ * value, scatter.c puts it into the storage. */
+#include "lowering/specialize/specialize.h"
+
+static const bsm_type *strip_optional(const bsm_type *type) {
+  return type->kind == BSM_TYPE_OPTIONAL ? type->args[0] : type;
+}
+
+bool bsm_spec_writes_tensor(const bsm_schema *schema, size_t *which) {
+  for (size_t i = 0; i < schema->arg_count; i++) {
+    if (schema->args[i].is_write &&
+        strip_optional(schema->args[i].type)->kind == BSM_TYPE_TENSOR) {
+      *which = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool bsm_spec_writes_container(const bsm_schema *schema, size_t *which) {
+  for (size_t i = 0; i < schema->arg_count; i++) {
+    const bsm_type *type = schema->args[i].type;
+    if (schema->args[i].is_write &&
+        (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT)) {
+      *which = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* ---- the functional twin ---- */
+
+/* "aten::add_" -> "aten::add", "aten::__ior__" -> "aten::__or__" */
+static bsm_status twin_name(bsm_spec *s, const char *name, const char **out) {
+  const size_t n = strlen(name);
+  if (strncmp(name, "aten::__i", 9) == 0 && n > 11) {
+    *out = bsm_arena_printf(s->scratch, "aten::__%s", name + 9);
+  } else if (n > 1 && name[n - 1] == '_' && name[n - 2] != '_') {
+    *out = bsm_arena_strndup(s->scratch, name, n - 1);
+  } else {
+    *out = name;
+  }
+  BSM_TRY_ALLOC(*out);
+  return BSM_OK;
+}
+
+static bool writes_anything(const bsm_schema *schema) {
+  for (size_t i = 0; i < schema->arg_count; i++) {
+    if (schema->args[i].is_write) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Whether `twin` takes what `schema` takes, its out arguments aside. */
+static bool is_twin(const bsm_schema *schema, const bsm_schema *twin) {
+  size_t matched = 0, wanted = 0;
+  if (writes_anything(twin)) {
+    return false;
+  }
+  for (size_t i = 0; i < schema->arg_count; i++) {
+    const bsm_schema_arg *a = &schema->args[i];
+    if (strcmp(a->name, "out") == 0 || strcmp(a->name, "generator") == 0) {
+      continue;
+    }
+    wanted++;
+    const int64_t k = bsm_schema_find_arg(twin, a->name);
+    matched += k >= 0 && twin->args[k].type == a->type;
+  }
+  for (size_t i = 0; i < twin->arg_count; i++) {
+    if (bsm_schema_find_arg(schema, twin->args[i].name) < 0 &&
+        !twin->args[i].has_default &&
+        strcmp(twin->args[i].name, "generator") != 0) {
+      return false;
+    }
+  }
+  return matched == wanted;
+}
+
+static bsm_status find_twin(bsm_spec *s, const bsm_schema *schema,
+                            const bsm_schema **out) {
+  const char *name = NULL;
+  const bsm_schema *const *list = NULL;
+  size_t count = 0;
+  *out = NULL;
+  BSM_TRY(twin_name(s, schema->name, &name));
+  BSM_TRY(bsm_schema_table_overloads(s->cx->schemas, bsm_str_of(name), &list,
+                                     &count));
+  for (size_t i = 0; i < count; i++) {
+    if (is_twin(schema, list[i]) &&
+        (!*out || strcmp(list[i]->overload, schema->overload) == 0)) {
+      *out = list[i];
+    }
+  }
+  if (!*out) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "%s changes a tensor in place and has no functional form",
+                    schema->qualified);
+  }
+  return BSM_OK;
+}
+
+static bsm_status call_twin(bsm_spec *s, const bsm_schema *schema,
+                            const bsm_ivalue *args, bsm_ivalue *out) {
+  const bsm_schema *twin = NULL;
+  BSM_TRY(find_twin(s, schema, &twin));
+  if (twin->return_count != 1) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s returns several tensors",
+                    twin->qualified);
+  }
+  bsm_ivalue *own = BSM_NEW_ARRAY(s->stack, bsm_ivalue, twin->arg_count + 1);
+  BSM_TRY_ALLOC(own);
+  for (size_t i = 0; i < twin->arg_count; i++) {
+    const int64_t k = bsm_schema_find_arg(schema, twin->args[i].name);
+    own[i] = k >= 0 ? args[k] : twin->args[i].default_value;
+  }
+  return bsm_spec_op(s, twin, own, twin->arg_count, out, 1);
+}
+
+/* ---- special ones ---- */
+
+/* `value` as the new content of `self`: cast and broadcast. */
+static bsm_status fit(bsm_spec *s, const bsm_tensor *self, bsm_ivalue *value) {
+  if (value->tag != BSM_IVALUE_TENSOR ||
+      value->u.tensor->dtype != self->dtype) {
+    const bsm_ivalue cast[5] = {*value, bsm_iv_int((int64_t)self->dtype),
+                                bsm_iv_bool(false), bsm_iv_bool(false),
+                                bsm_iv_none()};
+    BSM_TRY(bsm_spec_op_named(s, "aten::to.dtype", cast, 5, value));
+  }
+  if (value->tag == BSM_IVALUE_TENSOR &&
+      bsm_dims_equal(value->u.tensor->sizes, self->sizes)) {
+    return BSM_OK;
+  }
+  /* copy_ also takes away leading dims of 1. */
+  if (value->tag == BSM_IVALUE_TENSOR &&
+      value->u.tensor->sizes.rank > self->sizes.rank) {
+    bsm_dims dims = value->u.tensor->sizes;
+    while (dims.rank > self->sizes.rank && dims.d[0] == 1) {
+      memmove(dims.d, dims.d + 1, sizeof(dims.d) - sizeof(dims.d[0]));
+      dims.rank--;
+    }
+    bsm_ivalue view[2] = {*value, {0}};
+    BSM_TRY(bsm_iv_int_list(s->cx->arena, dims.d, (size_t)dims.rank, &view[1]));
+    BSM_TRY(bsm_spec_op_named(s, "aten::reshape", view, 2, value));
+  }
+  bsm_ivalue expand[3] = {*value, {0}, bsm_iv_bool(false)};
+  BSM_TRY(bsm_iv_int_list(s->cx->arena, self->sizes.d, (size_t)self->sizes.rank,
+                          &expand[1]));
+  return bsm_spec_op_named(s, "aten::expand", expand, 3, value);
+}
+
+static bsm_status filled(bsm_spec *s, const bsm_tensor *self, bsm_ivalue value,
+                         bsm_ivalue *out) {
+  bsm_ivalue full[6] = {{0}};
+  BSM_TRY(bsm_iv_int_list(s->cx->arena, self->sizes.d, (size_t)self->sizes.rank,
+                          &full[0]));
+  full[1] = value;
+  full[2] = bsm_iv_int((int64_t)self->dtype);
+  return bsm_spec_op_named(s, "aten::full", full, 6, out);
+}
+
+/* The new content of `self`, of whatever dtype. */
+static bsm_status new_content(bsm_spec *s, const bsm_schema *schema,
+                              const bsm_ivalue *args, const bsm_tensor *self,
+                              bsm_ivalue *out) {
+  if (strcmp(schema->qualified, "aten::copy_") == 0 ||
+      strcmp(schema->qualified, "aten::fill_.Tensor") == 0) {
+    *out = args[1];
+    return fit(s, self, out);
+  }
+  if (strcmp(schema->qualified, "aten::zero_") == 0) {
+    return filled(s, self, bsm_iv_int(0), out);
+  }
+  if (strcmp(schema->qualified, "aten::fill_.Scalar") == 0 &&
+      !bsm_spec_is_symbol(&args[1])) {
+    return filled(s, self, args[1], out);
+  }
+  return call_twin(s, schema, args, out);
+}
+
+static bsm_status check_content(const bsm_tensor *self, const bsm_tensor *t) {
+  if (!bsm_dims_equal(t->sizes, self->sizes)) {
+    return BSM_FAIL(BSM_RAISED,
+                    "output with shape %s doesn't match the broadcast shape %s",
+                    bsm_dims_str(self->sizes), bsm_dims_str(t->sizes));
+  }
+  if ((bsm_dtype_is_floating(t->dtype) &&
+       bsm_dtype_is_integral(self->dtype, true)) ||
+      (t->dtype != BSM_DTYPE_BOOL && self->dtype == BSM_DTYPE_BOOL)) {
+    return BSM_FAIL(
+        BSM_RAISED,
+        "result type %s can't be cast to the desired output type %s",
+        bsm_dtype_name(t->dtype), bsm_dtype_name(self->dtype));
+  }
+  return BSM_OK;
+}
+
+static bool overlaps_itself(const bsm_tensor *t) {
+  for (int32_t i = 0; i < t->sizes.rank; i++) {
+    if (t->strides[i] == 0 && t->sizes.d[i] > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A symbol has no aliases that we know of, so it just gets a new value. */
+static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
+                                const bsm_ivalue *args, size_t which) {
+  bsm_spec_symbol *symbol = bsm_spec_symbol_of(&args[which]);
+  if (symbol->aliased || s->branch_depth > 0) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a tensor whose shape is not known (from %s) is written to "
+                    "in place, and other tensors may share its memory",
+                    bsm_spec_symbol_origin(&args[which]));
+  }
+  bsm_ivalue out = {0};
+  BSM_TRY(call_twin(s, schema, args, &out));
+  return bsm_spec_residual(s, &out, NULL, &symbol->value);
+}
+
+bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
+                           bsm_ivalue *args, size_t n, bsm_ivalue *outs,
+                           size_t n_outs) {
+  size_t which = 0;
+  if (!bsm_spec_writes_tensor(schema, &which) || which >= n || n_outs > 1) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s writes to several tensors",
+                    schema->qualified);
+  }
+  if (n_outs == 1) {
+    outs[0] = args[which];
+  }
+  if (bsm_spec_is_symbol(&args[which])) {
+    return mutate_symbol(s, schema, args, which);
+  }
+  if (args[which].tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_INTERNAL, "%s writes to a %s", schema->qualified,
+                    bsm_iv_tag_name(args[which].tag));
+  }
+  bsm_tensor *self = args[which].u.tensor;
+  if (overlaps_itself(self)) {
+    return BSM_FAIL(BSM_RAISED,
+                    "unsupported operation: more than one element of the "
+                    "written-to tensor refers to a single memory location. "
+                    "Please clone() the tensor before performing the "
+                    "operation.");
+  }
+  BSM_TRY(bsm_spec_materialize(s, self));
+  bsm_ivalue content = {0};
+  BSM_TRY(new_content(s, schema, args, self, &content));
+  bsm_value *value = NULL;
+  if (content.tag == BSM_IVALUE_TENSOR) {
+    if (content.u.tensor == self) {
+      return BSM_OK; /* dropout_ of an evaluated model */
+    }
+    BSM_TRY(check_content(self, content.u.tensor));
+    BSM_TRY(fit(s, self, &content));
+  }
+  BSM_TRY(bsm_spec_residual(s, &content, NULL, &value));
+  if (bsm_spec_is_symbol(&content)) {
+    value->type = bsm_spec_tensor_type(s, self); /* in-place ops keep both */
+    BSM_TRY_ALLOC(value->type);
+  }
+  return bsm_spec_write(s, self, value);
+}
+
+/* ---- ops that change a tensor's own geometry ---- */
+
+static bool is_geometric(const char *name) {
+  static const char *const names[] = {"aten::unsqueeze_",
+                                      "aten::squeeze_",
+                                      "aten::t_",
+                                      "aten::transpose_",
+                                      "aten::swapaxes_",
+                                      "aten::swapdims_",
+                                      "aten::as_strided_",
+                                      "aten::detach_",
+                                      "aten::requires_grad_",
+                                      NULL};
+  for (const char *const *n = names; *n; n++) {
+    if (strcmp(*n, name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
+                                     bsm_ivalue *args, size_t n,
+                                     bsm_ivalue *outs, bool *done) {
+  (void)n;
+  *done = is_geometric(schema->name) && args[0].tag == BSM_IVALUE_TENSOR;
+  if (!*done) {
+    return BSM_OK;
+  }
+  outs[0] = args[0];
+  if (strcmp(schema->name, "aten::detach_") == 0 ||
+      strcmp(schema->name, "aten::requires_grad_") == 0) {
+    return BSM_OK;
+  }
+  if (s->branch_depth > 0) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "%s inside an if whose condition depends on data",
+                    schema->name);
+  }
+  /* The tensor as it was lives on under a new address, as the parent. */
+  bsm_tensor *t = args[0].u.tensor;
+  bsm_spec_tensor *record = NULL;
+  BSM_TRY(bsm_spec_tensor_of(s, t, &record));
+  bsm_tensor *old = BSM_NEW(s->cx->arena, bsm_tensor);
+  bsm_spec_tensor *own = BSM_NEW(s->scratch, bsm_spec_tensor);
+  BSM_TRY_ALLOC(old && own);
+  *old = *t;
+  record->tensor = old;
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->tensors, old, record));
+  args[0] = bsm_iv_tensor(old);
+  bsm_ivalue view = {0};
+  BSM_TRY(call_twin(s, schema, args, &view));
+  args[0] = bsm_iv_tensor(t);
+  if (view.tag != BSM_IVALUE_TENSOR || view.u.tensor->storage != old->storage) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->name);
+  }
+  bsm_spec_tensor *of_view = NULL;
+  BSM_TRY(bsm_spec_tensor_of(s, view.u.tensor, &of_view));
+  *own = *of_view;
+  if (of_view == record) { /* nothing changed */
+    own->parent = record;
+    own->depth = record->depth + 1;
+    own->kind = BSM_VIEW_IDENTITY;
+    own->schema = NULL;
+  }
+  *t = *view.u.tensor;
+  own->tensor = t;
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->tensors, t, own));
+  return BSM_OK;
+}

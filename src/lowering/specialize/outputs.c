@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two ends: arguments become inputs of the residual graph, the result
+ * becomes its outputs. */
+#include "lowering/specialize/specialize.h"
+
+typedef BSM_VEC(const char *) name_vec;
+typedef BSM_VEC(bsm_lowered_leaf) leaf_vec;
+
+/* ---- inputs ---- */
+
+static bsm_status add_input(bsm_spec *s, bsm_tensor *t, const char *name,
+                            name_vec *names) {
+  const bsm_type *type = bsm_spec_tensor_type(s, t);
+  BSM_TRY_ALLOC(type);
+  bsm_value *value = NULL;
+  BSM_TRY(bsm_block_add_input(s->graph->block, type, &value));
+  BSM_TRY(bsm_value_set_name(s->graph, value, name));
+  BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, names, name));
+  return bsm_spec_bind_base(s, t, value);
+}
+
+static bsm_status bind_argument(bsm_spec *s, bsm_ivalue *value,
+                                const char *name, size_t depth,
+                                name_vec *names);
+
+static bsm_status bind_items(bsm_spec *s, bsm_ivalue *items, size_t n,
+                             const char *name, size_t depth, name_vec *names) {
+  for (size_t i = 0; i < n; i++) {
+    const char *path = bsm_arena_printf(s->cx->arena, "%s.%zu", name, i);
+    BSM_TRY_ALLOC(path);
+    BSM_TRY(bind_argument(s, &items[i], path, depth + 1, names));
+  }
+  return BSM_OK;
+}
+
+static bsm_status bind_dict(bsm_spec *s, bsm_dict *dict, const char *name,
+                            size_t depth, name_vec *names) {
+  for (size_t i = 0; i < dict->len; i++) {
+    bsm_text path;
+    bsm_text_init(&path, s->cx->arena);
+    bsm_text_printf(&path, "%s.", name);
+    if (dict->keys[i].tag == BSM_IVALUE_STRING) {
+      bsm_text_append(&path, *dict->keys[i].u.s);
+    } else {
+      bsm_iv_print(&path, &dict->keys[i]);
+    }
+    if (path.failed) {
+      return BSM_FAIL_OOM();
+    }
+    BSM_TRY(bind_argument(s, &dict->values[i], path.data, depth + 1, names));
+  }
+  return BSM_OK;
+}
+
+/* The caller's containers are copied: the method may append to them. */
+static bsm_status bind_argument(bsm_spec *s, bsm_ivalue *value,
+                                const char *name, size_t depth,
+                                name_vec *names) {
+  if (depth > s->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "input %s is nested too deep", name);
+  }
+  switch (value->tag) {
+    case BSM_IVALUE_TENSOR:
+      if (!bsm_tensor_is_meta(value->u.tensor)) {
+        return bsm_spec_shadow(s, *value, name, value);
+      } else {
+        /* A tensor of our own: the caller may use one meta tensor twice. */
+        const bsm_tensor *like = value->u.tensor;
+        bsm_tensor *t = NULL;
+        BSM_TRY(
+            bsm_tensor_new(s->cx->arena, like->dtype, like->sizes, true, &t));
+        *value = bsm_iv_tensor(t);
+        return add_input(s, t, name, names);
+      }
+    case BSM_IVALUE_LIST: {
+      const bsm_list *from = value->u.list;
+      bsm_list *list = NULL;
+      BSM_TRY(bsm_list_new(s->cx->arena, from->elem_type, from->len, &list));
+      for (size_t i = 0; i < from->len; i++) {
+        list->items[i] = from->items[i];
+      }
+      *value = bsm_iv_list(list);
+      return bind_items(s, list->items, list->len, name, depth, names);
+    }
+    case BSM_IVALUE_TUPLE: {
+      const bsm_tuple *from = value->u.tuple;
+      bsm_tuple *tuple = NULL;
+      BSM_TRY(bsm_tuple_new(s->cx->arena, from->len, &tuple));
+      tuple->type = from->type;
+      for (size_t i = 0; i < from->len; i++) {
+        tuple->items[i] = from->items[i];
+      }
+      *value = bsm_iv_tuple(tuple);
+      return bind_items(s, tuple->items, tuple->len, name, depth, names);
+    }
+    case BSM_IVALUE_DICT: {
+      const bsm_dict *from = value->u.dict;
+      bsm_dict *dict = NULL;
+      BSM_TRY(
+          bsm_dict_new(s->cx->arena, from->key_type, from->value_type, &dict));
+      for (size_t i = 0; i < from->len; i++) {
+        BSM_TRY(bsm_dict_set(dict, from->keys[i], from->values[i]));
+      }
+      value->u.dict = dict;
+      return bind_dict(s, dict, name, depth, names);
+    }
+    default:
+      return bsm_spec_shadow(s, *value, name, value);
+  }
+}
+
+/* ---- outputs ---- */
+
+/* The graph's output of that value: one is enough for a value returned twice.
+ */
+static bsm_status output_index(bsm_spec *s, bsm_value *value, size_t *out) {
+  bsm_block *block = s->graph->block;
+  for (size_t i = 0; i < block->returns->inputs.len; i++) {
+    if (bsm_node_in(block->returns, i) == value) {
+      *out = i;
+      return BSM_OK;
+    }
+  }
+  *out = block->returns->inputs.len;
+  return bsm_block_add_output(block, value);
+}
+
+static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value, size_t depth,
+                          leaf_vec *leaves) {
+  const bsm_ivalue *items = NULL;
+  size_t n = 0;
+  if (depth > s->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "the result is nested too deep");
+  }
+  switch (value->tag) {
+    case BSM_IVALUE_LIST:
+      items = value->u.list->items;
+      n = value->u.list->len;
+      break;
+    case BSM_IVALUE_TUPLE:
+      items = value->u.tuple->items;
+      n = value->u.tuple->len;
+      break;
+    case BSM_IVALUE_DICT:
+      items = value->u.dict->values;
+      n = value->u.dict->len;
+      break;
+    case BSM_IVALUE_OBJECT:
+      items = value->u.object->slots;
+      n = value->u.object->len;
+      break;
+    case BSM_IVALUE_TENSOR:
+    case BSM_IVALUE_CONTAINER: {
+      bsm_lowered_leaf leaf = {.is_output = true};
+      bsm_value *residual = NULL;
+      BSM_TRY(bsm_spec_residual(s, value, NULL, &residual));
+      BSM_TRY(output_index(s, residual, &leaf.output));
+      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, leaves, leaf));
+      return BSM_OK;
+    }
+    default: {
+      const bsm_lowered_leaf leaf = {.constant = *value};
+      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, leaves, leaf));
+      return BSM_OK;
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(flatten(s, &items[i], depth + 1, leaves));
+  }
+  return BSM_OK;
+}
+
+/* ---- the whole ---- */
+
+static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
+                      const bsm_lowering_input *inputs, size_t count,
+                      bsm_lowered *out) {
+  const size_t first = root ? 1 : 0, n = count + first;
+  const bsm_block *block = method->block;
+  name_vec names = {0};
+  leaf_vec leaves = {0};
+  bsm_ivalue *args = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, n + 1);
+  const size_t m = block->returns->inputs.len;
+  bsm_ivalue *outs = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, m + 1);
+  BSM_TRY_ALLOC(args && outs);
+  if (block->params->outputs.len != n) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the model takes %zu inputs, %zu given",
+                    block->params->outputs.len - first, count);
+  }
+  if (root) {
+    BSM_TRY(bsm_spec_shadow(s, bsm_iv_object(root), NULL, &args[0]));
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->paths, args[0].u.object,
+                                 (void *)(uintptr_t) ""));
+  }
+  for (size_t i = 0; i < count; i++) {
+    args[i + first] = inputs[i].value;
+    const char *name = inputs[i].name ? inputs[i].name : "input";
+    BSM_TRY(bind_argument(s, &args[i + first], name, 0, &names));
+  }
+  BSM_TRY(bsm_spec_run_graph(s, method, NULL, "", args, n, outs, m));
+  for (size_t i = 0; i < m; i++) {
+    BSM_TRY(flatten(s, &outs[i], 0, &leaves));
+  }
+  *out = (bsm_lowered){
+      .graph = s->graph,
+      .leaves = leaves.items,
+      .leaf_count = leaves.len,
+      .input_names = names.items,
+      .result_type = m == 1 ? bsm_node_in(block->returns, 0)->type : NULL};
+  return BSM_OK;
+}
+
+bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
+                          const bsm_lowering_input *inputs, size_t input_count,
+                          const bsm_aten_library *aten, bsm_lowered *out) {
+  bsm_arena scratch, stack;
+  bsm_spec s;
+  bsm_arena_init(&scratch, method->cx->arena->allocator);
+  bsm_arena_init(&stack, method->cx->arena->allocator);
+  bsm_status st = bsm_spec_init(&s, method->cx, &scratch, &stack, aten);
+  if (!st) {
+    st = run(&s, method, root, inputs, input_count, out);
+  }
+  bsm_arena_destroy(&stack);
+  bsm_arena_destroy(&scratch);
+  return st;
+}

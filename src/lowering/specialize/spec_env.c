@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specialiser's state, and running nodes in order. */
+#include "lowering/specialize/specialize.h"
+
+/* Nodes run before giving up: unrolled loops and calls count again each time,
+ * so a small file cannot keep the compiler busy for ever. */
+#define STEPS_PER_NODE 16u
+
+bsm_status bsm_spec_init(bsm_spec *s, bsm_ir_ctx *cx, bsm_arena *scratch,
+                         bsm_arena *stack, const bsm_aten_library *aten) {
+  *s = (bsm_spec){.cx = cx,
+                  .scratch = scratch,
+                  .stack = stack,
+                  .aten = aten,
+                  .logger = cx->logger,
+                  .clock = 1};
+  BSM_TRY(bsm_graph_create(cx, &s->graph));
+  s->block = s->graph->block;
+  BSM_TRY_ALLOC(bsm_vec_push(scratch, &s->open_blocks, s->block));
+  return BSM_OK;
+}
+
+uint64_t bsm_spec_tick(bsm_spec *s) {
+  return ++s->clock;
+}
+
+bsm_source bsm_spec_source(const bsm_spec *s) {
+  bsm_source source = {0};
+  if (s->node) {
+    source = s->node->source;
+  }
+  if (s->frame && s->frame->scope && s->frame->scope[0]) {
+    source.scope = s->frame->scope;
+  }
+  return source;
+}
+
+const char *bsm_spec_where(bsm_spec *s) {
+  bsm_text text;
+  bsm_text_init(&text, s->scratch);
+  const bsm_source source = bsm_spec_source(s);
+  bsm_source_print(&text, &source);
+  return text.failed || text.len == 0 ? "an unknown place" : text.data;
+}
+
+bsm_emitter bsm_spec_emitter(const bsm_spec *s) {
+  return (bsm_emitter){.graph = s->graph,
+                       .block = s->block,
+                       .aten = s->aten,
+                       .source = bsm_spec_source(s)};
+}
+
+bsm_status bsm_spec_get(bsm_spec *s, const bsm_value *value, bsm_ivalue *out) {
+  const bsm_spec_frame *f = s->frame;
+  if (value->id >= f->count || !f->bound[value->id]) {
+    char label[128];
+    return BSM_FAIL(BSM_INTERNAL, "%s is used before it is computed",
+                    bsm_value_label(value, label));
+  }
+  *out = f->values[value->id];
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_set(bsm_spec *s, const bsm_value *value, bsm_ivalue what) {
+  bsm_spec_frame *f = s->frame;
+  if (value->id >= f->count) {
+    return BSM_FAIL(BSM_INTERNAL, "value %u is not of this graph", value->id);
+  }
+  f->values[value->id] = what;
+  f->bound[value->id] = true;
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
+                               const bsm_type *type, bsm_ivalue *out) {
+  bsm_spec_symbol *symbol = BSM_NEW(s->scratch, bsm_spec_symbol);
+  BSM_TRY_ALLOC(symbol);
+  *symbol = (bsm_spec_symbol){.value = value, .type = type};
+  *out = (bsm_ivalue){.tag = BSM_IVALUE_CONTAINER, .u = {.container = symbol}};
+  return BSM_OK;
+}
+
+const char *bsm_spec_symbol_origin(const bsm_ivalue *v) {
+  const bsm_value *value = bsm_spec_symbol_of(v)->value;
+  if (!value) {
+    return "a value never computed";
+  }
+  return value->node && value->node->kind[0] ? value->node->kind : "an input";
+}
+
+static bsm_status scan_items(const bsm_spec *s, const bsm_ivalue *items,
+                             size_t n, size_t depth, bsm_spec_leaves *out) {
+  for (size_t i = 0; i < n && !(out->meta && out->symbol); i++) {
+    BSM_TRY(bsm_spec_scan(s, &items[i], depth + 1, out));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
+                         size_t depth, bsm_spec_leaves *out) {
+  if (depth > s->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %llu deep",
+                    (unsigned long long)s->cx->limits.max_depth);
+  }
+  switch (value->tag) {
+    case BSM_IVALUE_TENSOR:
+      out->meta = out->meta || bsm_tensor_is_meta(value->u.tensor);
+      return BSM_OK;
+    case BSM_IVALUE_CONTAINER:
+      out->symbol = true;
+      return BSM_OK;
+    case BSM_IVALUE_LIST:
+      return scan_items(s, value->u.list->items, value->u.list->len, depth,
+                        out);
+    case BSM_IVALUE_TUPLE:
+      return scan_items(s, value->u.tuple->items, value->u.tuple->len, depth,
+                        out);
+    case BSM_IVALUE_DICT:
+      return scan_items(s, value->u.dict->values, value->u.dict->len, depth,
+                        out);
+    default:
+      return BSM_OK;
+  }
+}
+
+/* An op by schema: gathers its arguments, binds its results. */
+static bsm_status run_schema_node(bsm_spec *s, const bsm_node *node) {
+  const size_t n = node->inputs.len, m = node->outputs.len;
+  bsm_ivalue *args = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n + 1);
+  bsm_ivalue *outs = BSM_NEW_ARRAY(s->stack, bsm_ivalue, m + 1);
+  BSM_TRY_ALLOC(args && outs);
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &args[i]));
+  }
+  BSM_TRY(bsm_spec_op(s, node->schema, args, n, outs, m));
+  for (size_t i = 0; i < m; i++) {
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), outs[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status run_node_inner(bsm_spec *s, const bsm_node *node) {
+  typedef bsm_status (*handler)(bsm_spec *, const bsm_node *, bool *);
+  static const handler handlers[] = {bsm_spec_control_node, bsm_spec_call_node,
+                                     bsm_spec_container_node,
+                                     bsm_spec_prim_node};
+  static const char *const ours[] = {"aten::format", "aten::warn",
+                                     "aten::wait"};
+  bool special = strncmp(node->kind, "prim::", 6) == 0 || !node->schema;
+  for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+    special = special || bsm_node_is(node, ours[i]);
+  }
+  if (special) {
+    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+      bool done = false;
+      BSM_TRY(handlers[i](s, node, &done));
+      if (done) {
+        return BSM_OK;
+      }
+    }
+  }
+  if (!node->schema) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s is not an operator known here",
+                    node->kind);
+  }
+  return run_schema_node(s, node);
+}
+
+static bsm_status run_node(bsm_spec *s, const bsm_node *node) {
+  if (++s->steps > s->cx->limits.max_nodes * STEPS_PER_NODE) {
+    return BSM_FAIL(
+        BSM_LIMIT, "the method runs more than %llu operations while compiling",
+        (unsigned long long)s->cx->limits.max_nodes * STEPS_PER_NODE);
+  }
+  const bsm_node *outer = s->node;
+  const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
+  s->node = node;
+  bsm_status st = run_node_inner(s, node);
+  bsm_arena_rewind(s->stack, mark);
+  /* The innermost failing node names its place; a call adds its own line. */
+  if (st && node->blocks.len == 0) {
+    const bool call = strncmp(node->kind, "prim::Call", 10) == 0;
+    st = bsm_status_note(st, call ? "called as %s at %s" : "in %s at %s",
+                         node->kind, bsm_spec_where(s));
+  }
+  s->node = outer;
+  return st;
+}
+
+bsm_status bsm_spec_run_block(bsm_spec *s, const bsm_block *block) {
+  if (++s->depth > s->cx->limits.max_depth) {
+    s->depth--;
+    return BSM_FAIL(BSM_LIMIT, "calls and blocks nest more than %llu deep",
+                    (unsigned long long)s->cx->limits.max_depth);
+  }
+  bsm_status st = BSM_OK;
+  for (const bsm_node *n = block->first; n && !st; n = n->next) {
+    st = run_node(s, n);
+  }
+  s->depth--;
+  return st;
+}
+
+bsm_status bsm_spec_run_graph(bsm_spec *s, const bsm_graph *graph,
+                              const bsm_function *function, const char *scope,
+                              const bsm_ivalue *args, size_t n,
+                              bsm_ivalue *outs, size_t n_outs) {
+  const bsm_block *block = graph->block;
+  const char *name = function ? function->qualified : "the graph";
+  if (block->params->outputs.len != n) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s takes %zu inputs, %zu given",
+                    name, block->params->outputs.len, n);
+  }
+  if (block->returns->inputs.len != n_outs) {
+    return BSM_FAIL(BSM_INTERNAL, "%s returns %zu values, %zu expected", name,
+                    block->returns->inputs.len, n_outs);
+  }
+  bsm_spec_frame frame = {.caller = s->frame,
+                          .function = function,
+                          .call = s->node,
+                          .count = graph->next_value_id,
+                          .scope = scope};
+  frame.values = BSM_NEW_ARRAY(s->stack, bsm_ivalue, frame.count + 1);
+  frame.bound = BSM_NEW_ARRAY(s->stack, bool, frame.count + 1);
+  BSM_TRY_ALLOC(frame.values && frame.bound);
+  s->frame = &frame;
+  bsm_status st = BSM_OK;
+  for (size_t i = 0; i < n && !st; i++) {
+    st = bsm_spec_set(s, bsm_node_out(block->params, i), args[i]);
+  }
+  if (!st) {
+    st = bsm_spec_run_block(s, block);
+  }
+  for (size_t i = 0; i < n_outs && !st; i++) {
+    st = bsm_spec_get(s, bsm_node_in(block->returns, i), &outs[i]);
+  }
+  s->frame = frame.caller;
+  return st;
+}

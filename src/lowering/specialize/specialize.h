@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specialiser: an abstract interpreter that runs a method in program order
+ * and writes down, in a new flat graph, only what has to be computed when the
+ * engine runs.
+ *
+ * An abstract value is an ivalue whose leaves are of three kinds:
+ *   known     a number, a string, a tensor with data: ops on known values are
+ *             computed at once by the reference library;
+ *   meta      a tensor of known dtype and dims without data, standing for a
+ *             value of the residual graph;
+ *   symbol    anything else that only the run will tell: a number read from a
+ *             tensor, a tensor whose shape depends on data, the result of an
+ *             op without a reference implementation. A BSM_IVALUE_CONTAINER
+ *             that points to a bsm_spec_symbol.
+ * Lists, tuples, dicts and objects exist only here, with identity, and are
+ * mutated for real. Objects of the module are copied on first sight
+ * (shadow.c), so the module itself never changes.
+ *
+ * Mutation of tensors (alias.c, mutate.c): every tensor belongs to a storage,
+ * which has one base tensor with a current residual value and a version; other
+ * tensors of the storage are views, each made from its parent by a view op.
+ * Writing through a view computes a new value for the base; a read of any
+ * alias replays its view chain when its own value is older than the storage.
+ *
+ * Files: spec_env.c (state, frames, nodes), shadow.c (values of the module),
+ * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
+ * prim_ops.c (other prim:: ops), control_flow.c (If, Loop), branch.c (If on
+ * unknown conditions), fold.c (ops by schema), residual.c (values and nodes of
+ * the residual graph), alias.c (storages and views), scatter.c (writing through
+ * views), mutate.c (in-place ops), outputs.c (inputs and results). */
+#ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
+#define BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
+
+#include "lowering/lowering.h"
+#include "lowering/node_emitter.h"
+
+typedef struct bsm_spec_symbol {
+  bsm_value *value;
+  const bsm_type *type;
+  bool aliased; /* has views or is one: must not be written to */
+} bsm_spec_symbol;
+
+/* How a view's elements lie in its parent: what writing through it needs. */
+typedef enum bsm_view_kind {
+  BSM_VIEW_BASE = 0, /* not a view */
+  BSM_VIEW_IDENTITY, /* same elements, same shape */
+  BSM_VIEW_RESHAPE,  /* same elements in the same order */
+  BSM_VIEW_PERMUTE,
+  BSM_VIEW_SELECT,
+  BSM_VIEW_SLICE,
+  BSM_VIEW_DIAGONAL,
+  BSM_VIEW_EXPAND, /* readable, not writable */
+  BSM_VIEW_GATHER, /* any other geometry: elements by linear index */
+  BSM_VIEW_OTHER   /* another dtype: readable, not writable */
+} bsm_view_kind;
+
+typedef struct bsm_spec_storage bsm_spec_storage;
+typedef struct bsm_spec_tensor bsm_spec_tensor;
+
+struct bsm_spec_storage {
+  bsm_storage *storage;
+  bsm_spec_tensor *base;
+  bsm_value *value; /* of the base now; NULL: known data, or not yet made */
+  uint64_t version; /* of the last write */
+  uint64_t birth;   /* stamp when it was first seen */
+  bool joined;      /* came out of an If: may alias what the branches saw */
+};
+
+struct bsm_spec_tensor {
+  bsm_tensor *tensor;
+  bsm_spec_storage *storage;
+  bsm_spec_tensor *parent; /* NULL for the base */
+  uint32_t depth;          /* length of the chain to the base */
+  bsm_view_kind kind;
+  /* The op that made it, to be replayed; NULL: made by geometry alone. */
+  const bsm_schema *schema;
+  bsm_ivalue *args;
+  size_t parent_arg; /* which of them is the parent */
+  /* SELECT, SLICE, DIAGONAL. */
+  int64_t dim, start, end, step;
+  int64_t perm[BSM_MAX_RANK]; /* PERMUTE: dim i is the parent's dim perm[i] */
+  bsm_value *value;           /* the residual value as of `version`, or NULL */
+  uint64_t version;
+  const char *name; /* for the residual value; may be NULL */
+  bsm_source source;
+};
+
+/* One activation of a function. */
+typedef struct bsm_spec_frame {
+  struct bsm_spec_frame *caller;
+  const bsm_function *function; /* NULL for the method itself */
+  const bsm_node *call;         /* where the caller is */
+  bsm_ivalue *values;           /* by value id */
+  bool *bound;
+  size_t count;
+  const char *scope; /* "layer1.0", or NULL */
+} bsm_spec_frame;
+
+/* A saved state of a storage, to undo one branch of an If. */
+typedef struct bsm_spec_undo {
+  bsm_spec_storage *storage;
+  bsm_value *value;
+  uint64_t version;
+} bsm_spec_undo;
+
+typedef struct bsm_spec {
+  bsm_ir_ctx *cx;
+  bsm_arena *scratch; /* records: dies with the specialiser */
+  bsm_arena *stack;   /* frames, arguments: rewound after each node */
+  const bsm_aten_library *aten;
+  const bsm_logger *logger;
+  bsm_graph *graph;                 /* the residual graph */
+  bsm_block *block;                 /* where its nodes go now */
+  BSM_VEC(bsm_block *) open_blocks; /* around `block`, and itself */
+  bsm_spec_frame *frame;
+  const bsm_node *node; /* of the original graph, being run */
+  bool own_objects;     /* interpret: mutate objects in place, no shadows */
+  size_t depth;         /* of calls and blocks */
+  uint64_t steps, trips;
+  uint64_t clock; /* versions and stamps: never repeats */
+
+  bsm_ptrmap tensors;  /* bsm_tensor -> bsm_spec_tensor */
+  bsm_ptrmap storages; /* bsm_storage -> bsm_spec_storage */
+  bsm_ptrmap shadows;  /* of the module -> ours: tensors, lists, objects ... */
+  bsm_ptrmap loaded;   /* shadow bsm_object -> bool[]: slots that are ours */
+  bsm_ptrmap paths;    /* bsm_object -> "layer1.0" */
+  bsm_ptrmap births;   /* containers made inside a branch -> stamp */
+
+  size_t branch_depth;   /* > 0 inside an If on an unknown condition */
+  uint64_t branch_birth; /* stamp when the innermost branch began */
+  BSM_VEC(bsm_spec_undo) undo;
+} bsm_spec;
+
+/* ---- spec_env.c ---- */
+BSM_NODISCARD bsm_status bsm_spec_init(bsm_spec *s, bsm_ir_ctx *cx,
+                                       bsm_arena *scratch, bsm_arena *stack,
+                                       const bsm_aten_library *aten);
+/* The value of an IR value in the current frame. */
+BSM_NODISCARD bsm_status bsm_spec_get(bsm_spec *s, const bsm_value *value,
+                                      bsm_ivalue *out);
+BSM_NODISCARD bsm_status bsm_spec_set(bsm_spec *s, const bsm_value *value,
+                                      bsm_ivalue what);
+/* Runs the nodes of a block. */
+BSM_NODISCARD bsm_status bsm_spec_run_block(bsm_spec *s,
+                                            const bsm_block *block);
+/* Runs a graph in a new frame; `outs` has room for all its outputs. */
+BSM_NODISCARD bsm_status bsm_spec_run_graph(bsm_spec *s, const bsm_graph *graph,
+                                            const bsm_function *function,
+                                            const char *scope,
+                                            const bsm_ivalue *args, size_t n,
+                                            bsm_ivalue *outs, size_t n_outs);
+/* The source of the current node, with the scope of the frame. */
+bsm_source bsm_spec_source(const bsm_spec *s);
+/* "models/x.py:12", for messages; lives in the scratch arena. */
+const char *bsm_spec_where(bsm_spec *s);
+bsm_emitter bsm_spec_emitter(const bsm_spec *s);
+/* The next stamp. */
+uint64_t bsm_spec_tick(bsm_spec *s);
+
+/* What the leaves of a value are. */
+typedef struct bsm_spec_leaves {
+  bool meta, symbol;
+} bsm_spec_leaves;
+BSM_NODISCARD bsm_status bsm_spec_scan(const bsm_spec *s,
+                                       const bsm_ivalue *value, size_t depth,
+                                       bsm_spec_leaves *out);
+static inline bool bsm_spec_is_symbol(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_CONTAINER;
+}
+static inline bsm_spec_symbol *bsm_spec_symbol_of(const bsm_ivalue *v) {
+  return v->u.container;
+}
+BSM_NODISCARD bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
+                                             const bsm_type *type,
+                                             bsm_ivalue *out);
+/* The op that made a symbol, for messages: "aten::item". */
+const char *bsm_spec_symbol_origin(const bsm_ivalue *v);
+
+/* ---- shadow.c ---- */
+/* Our version of a value of the module. `name` for a tensor's residual value
+ * (may be NULL). */
+BSM_NODISCARD bsm_status bsm_spec_shadow(bsm_spec *s, bsm_ivalue value,
+                                         const char *name, bsm_ivalue *out);
+
+/* ---- calls.c, containers.c, prim_ops.c, control_flow.c ---- */
+/* Each runs a prim:: node when it is one of its own; else *done is false. */
+BSM_NODISCARD bsm_status bsm_spec_call_node(bsm_spec *s, const bsm_node *node,
+                                            bool *done);
+BSM_NODISCARD bsm_status bsm_spec_container_node(bsm_spec *s,
+                                                 const bsm_node *node,
+                                                 bool *done);
+BSM_NODISCARD bsm_status bsm_spec_prim_node(bsm_spec *s, const bsm_node *node,
+                                            bool *done);
+BSM_NODISCARD bsm_status bsm_spec_control_node(bsm_spec *s,
+                                               const bsm_node *node,
+                                               bool *done);
+/* prim::If on a symbol. */
+BSM_NODISCARD bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
+                                         const bsm_ivalue *condition);
+/* Whether a container may be written to here; notes new ones. */
+BSM_NODISCARD bsm_status bsm_spec_check_write(bsm_spec *s,
+                                              const bsm_ivalue *container);
+BSM_NODISCARD bsm_status bsm_spec_note_birth(bsm_spec *s,
+                                             const bsm_ivalue *container);
+/* isinstance(value, type) on an abstract value. */
+bool bsm_spec_value_is(const bsm_spec *s, const bsm_ivalue *value,
+                       const bsm_type *type);
+
+/* ---- fold.c ---- */
+/* Runs an op of the schema on abstract values. */
+BSM_NODISCARD bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema,
+                                     bsm_ivalue *args, size_t n,
+                                     bsm_ivalue *outs, size_t n_outs);
+/* By qualified name, with all args given; one output. */
+BSM_NODISCARD bsm_status bsm_spec_op_named(bsm_spec *s, const char *qualified,
+                                           const bsm_ivalue *args, size_t n,
+                                           bsm_ivalue *out);
+/* Calls the reference implementation alone. */
+BSM_NODISCARD bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,
+                                       const bsm_ivalue *args, size_t n,
+                                       bsm_ivalue *outs, size_t n_outs);
+const bsm_aten_op *bsm_spec_find_op(const bsm_spec *s,
+                                    const bsm_schema *schema);
+/* The index of the argument of that name, or -1. */
+int64_t bsm_schema_find_arg(const bsm_schema *schema, const char *name);
+
+/* ---- residual.c ---- */
+/* The residual value of an abstract value, as an argument of type `type`
+ * (NULL: any). BSM_UNSUPPORTED for what a graph cannot hold (objects). */
+BSM_NODISCARD bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
+                                           const bsm_type *type,
+                                           bsm_value **out);
+/* Emits a node of the schema for new tensors and symbols. `outs` holds tensors
+ * with their shapes (they become bases of their storages), or None where the
+ * result is not known: such are replaced by symbols. */
+BSM_NODISCARD bsm_status bsm_spec_emit(bsm_spec *s, const bsm_schema *schema,
+                                       const bsm_ivalue *args, size_t n,
+                                       bsm_ivalue *outs, size_t n_outs);
+/* The type of a residual value that stands for the tensor. */
+const bsm_type *bsm_spec_tensor_type(bsm_spec *s, const bsm_tensor *t);
+/* Whether `value` may be used at the current place of the residual graph. */
+bool bsm_spec_visible(const bsm_spec *s, const bsm_value *value);
+
+/* ---- alias.c ---- */
+/* The record of a tensor, made on first sight as the base of its storage, or
+ * as a view by geometry of a storage already known. */
+BSM_NODISCARD bsm_status bsm_spec_tensor_of(bsm_spec *s, bsm_tensor *t,
+                                            bsm_spec_tensor **out);
+/* The record if there is one. */
+bsm_spec_tensor *bsm_spec_tensor_find(const bsm_spec *s, const bsm_tensor *t);
+/* Notes that `t`, made by the schema from args, is a view of `parent`. `schema`
+ * NULL: by geometry alone. */
+BSM_NODISCARD bsm_status bsm_spec_note_view(bsm_spec *s, bsm_tensor *t,
+                                            bsm_tensor *parent,
+                                            const bsm_schema *schema,
+                                            const bsm_ivalue *args, size_t n);
+/* A new base whose value is `value`. */
+BSM_NODISCARD bsm_status bsm_spec_bind_base(bsm_spec *s, bsm_tensor *t,
+                                            bsm_value *value);
+/* The residual value of a tensor now: a constant, or the replayed views. */
+BSM_NODISCARD bsm_status bsm_spec_tensor_value(bsm_spec *s, bsm_tensor *t,
+                                               bsm_value **out);
+/* Before a write with known data: the storage gets memory of its own. */
+BSM_NODISCARD bsm_status bsm_spec_make_writable(bsm_spec *s, bsm_tensor *t);
+/* After such a write. */
+BSM_NODISCARD bsm_status bsm_spec_touch(bsm_spec *s, bsm_tensor *t);
+/* Before a write with unknown data: a storage with data becomes meta, its base
+ * a constant. */
+BSM_NODISCARD bsm_status bsm_spec_materialize(bsm_spec *s, bsm_tensor *t);
+
+/* ---- scatter.c ---- */
+/* Emits the read of a view from its parent's value. */
+BSM_NODISCARD bsm_status bsm_spec_read_view(bsm_spec *s, bsm_spec_tensor *view,
+                                            bsm_value *parent, bsm_value **out);
+/* The tensor's new value is `value`: rewrites its base. */
+BSM_NODISCARD bsm_status bsm_spec_write(bsm_spec *s, bsm_tensor *t,
+                                        bsm_value *value);
+
+/* ---- mutate.c ---- */
+/* Whether the schema writes to a tensor or to a container argument. */
+bool bsm_spec_writes_tensor(const bsm_schema *schema, size_t *which);
+bool bsm_spec_writes_container(const bsm_schema *schema, size_t *which);
+/* An op that writes to a tensor, on values that are not all known. */
+BSM_NODISCARD bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
+                                         bsm_ivalue *args, size_t n,
+                                         bsm_ivalue *outs, size_t n_outs);
+/* unsqueeze_, t_, ...: the tensor's own geometry changes. *done is false when
+ * the schema is none of them. */
+BSM_NODISCARD bsm_status bsm_spec_reshape_in_place(bsm_spec *s,
+                                                   const bsm_schema *schema,
+                                                   bsm_ivalue *args, size_t n,
+                                                   bsm_ivalue *outs,
+                                                   bool *done);
+
+/* ---- outputs.c ---- */
+BSM_NODISCARD bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
+                                        const bsm_lowering_input *inputs,
+                                        size_t input_count,
+                                        const bsm_aten_library *aten,
+                                        bsm_lowered *out);
+
+#endif /* BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_ */
