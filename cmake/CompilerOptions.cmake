@@ -27,6 +27,10 @@ if(BSM_SANITIZE)
   add_compile_options(-fsanitize=${BSM_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BSM_SANITIZE})
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # The checks that are added hide from gcc what is set where.
+    target_compile_options(bsm_options INTERFACE -Wno-maybe-uninitialized)
+  endif()
 endif()
 if(BSM_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")

@@ -50,3 +50,15 @@ foreach(source IN LISTS test_sources)
   endif()
   add_dependencies(test_programs_${layer} ${name})
 endforeach()
+
+# Scripts that use the command: SCRIPT BESSEMER FOLDER_OF_THE_SOURCES.
+file(GLOB_RECURSE test_scripts CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/tests/*_test.sh)
+foreach(script IN LISTS test_scripts)
+  if(TARGET bessemer-cli)
+    get_filename_component(name ${script} NAME_WE)
+    add_test(NAME tools/${name} COMMAND sh ${script} $<TARGET_FILE:bessemer-cli>
+                                        ${PROJECT_SOURCE_DIR})
+    set_tests_properties(tools/${name} PROPERTIES LABELS tools TIMEOUT 600)
+  endif()
+endforeach()
