@@ -7,17 +7,25 @@
 
 /* ---- arguments ---- */
 
-/* A bare [] has no type of its own: it fits any list. */
-static bool is_empty_list(const bsm_value *value) {
-  return bsm_node_is(value->node, "prim::ListConstruct") &&
-         value->node->inputs.len == 0 && value->type->kind == BSM_TYPE_LIST &&
-         value->type->args[0]->kind == BSM_TYPE_TENSOR;
-}
-
 static void set_arg(bsm_se_args *args, size_t index, const char *name,
                     bsm_value *value) {
   args->values[index] = value;
-  args->args[index] = (bsm_match_arg){name, value->type, is_empty_list(value)};
+  args->args[index] = (bsm_match_arg){.name = name, .type = value->type};
+}
+
+/* A bare [] has no type of its own: as an argument it fits any list. Once it
+ * has a name it is a list of tensors. */
+static bool is_bare_list(const bsm_expr *expr) {
+  return expr->kind == BSM_EXPR_LIST && expr->item_count == 0;
+}
+
+static bsm_status add_arg(bsm_script_emitter *e, const bsm_expr *expr,
+                          const char *name, size_t index, bsm_se_args *args) {
+  bsm_value *value = NULL;
+  BSM_TRY(bsm_se_value(e, expr, NULL, &value));
+  set_arg(args, index, name, value);
+  args->args[index].empty_list = is_bare_list(expr);
+  return BSM_OK;
 }
 
 static bsm_status new_args(bsm_script_emitter *e, size_t count,
@@ -40,16 +48,14 @@ bsm_status bsm_se_gather(bsm_script_emitter *e, const bsm_expr *call,
                          bsm_value *self, bsm_se_args *out) {
   const size_t positional = call->item_count - 1;
   size_t at = 0;
-  bsm_value *value = NULL;
   BSM_TRY(new_args(e, (self ? 1 : 0) + positional + call->keyword_count, out));
   if (self) set_arg(out, at++, NULL, self);
   for (size_t i = 0; i < positional; i++) {
-    BSM_TRY(bsm_se_value(e, call->items[1 + i], NULL, &value));
-    set_arg(out, at++, NULL, value);
+    BSM_TRY(add_arg(e, call->items[1 + i], NULL, at++, out));
   }
   for (size_t i = 0; i < call->keyword_count; i++) {
-    BSM_TRY(bsm_se_value(e, call->keywords[i].value, NULL, &value));
-    set_arg(out, at++, call->keywords[i].name, value);
+    const bsm_keyword *keyword = &call->keywords[i];
+    BSM_TRY(add_arg(e, keyword->value, keyword->name, at++, out));
   }
   return BSM_OK;
 }
@@ -362,15 +368,26 @@ static bsm_status convert_by_match(bsm_script_emitter *e, bsm_code_pos pos,
   return BSM_OK;
 }
 
+/* Converts a tuple that is made right here element by element. */
+static bsm_status convert_tuple(bsm_script_emitter *e, bsm_code_pos pos,
+                                bsm_value *value, const bsm_type *type,
+                                bsm_value **out) {
+  const size_t count = type->arg_count;
+  bsm_value **items = BSM_NEW_ARRAY(e->arena, bsm_value *, count + 1);
+  BSM_TRY_ALLOC(items);
+  for (size_t i = 0; i < count; i++) {
+    BSM_TRY(bsm_se_convert(e, pos, bsm_node_in(value->node, i), type->args[i],
+                           &items[i]));
+  }
+  return bsm_se_simple(e, pos, "prim::TupleConstruct", items, count, type, out);
+}
+
 bsm_status bsm_se_convert(bsm_script_emitter *e, bsm_code_pos pos,
                           bsm_value *value, const bsm_type *type,
                           bsm_value **out) {
   *out = value;
   BSM_TRY_ALLOC(type);
-  if (bsm_type_is_subtype(value->type, type) && !is_empty_list(value)) {
-    return BSM_OK;
-  }
-  if (value->type == type) return BSM_OK;
+  if (bsm_type_is_subtype(value->type, type)) return BSM_OK;
   const bsm_type *wanted =
       type->kind == BSM_TYPE_OPTIONAL ? type->args[0] : type;
   if (wanted->kind == BSM_TYPE_FLOAT && is_int_constant(value)) {
@@ -378,6 +395,11 @@ bsm_status bsm_se_convert(bsm_script_emitter *e, bsm_code_pos pos,
   }
   if (is_float_list(wanted) && is_int_list_literal(value)) {
     return float_list(e, pos, value, out);
+  }
+  if (wanted->kind == BSM_TYPE_TUPLE &&
+      bsm_node_is(value->node, "prim::TupleConstruct") &&
+      value->node->inputs.len == wanted->arg_count) {
+    return convert_tuple(e, pos, value, wanted, out);
   }
   return convert_by_match(e, pos, value, type, out);
 }
