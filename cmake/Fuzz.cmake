@@ -3,11 +3,13 @@
 # binary; otherwise it replays files. Either way ctest runs it over
 # fuzz/corpus/<name>/.
 
+add_custom_target(fuzz_programs)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*_fuzz.c)
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(program ${source} NAME_WE)
   string(REGEX REPLACE "_fuzz$" "" name ${program})
   add_executable(${program} ${source})
+  add_dependencies(fuzz_programs ${program})
   bsm_link_layers(${program} ${source})
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR})
   set(arguments ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
