@@ -10,7 +10,6 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "" FORCE)
 
 add_library(bsm_options INTERFACE)
-target_compile_definitions(bsm_options INTERFACE _GNU_SOURCE)
 target_compile_options(
   bsm_options
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes

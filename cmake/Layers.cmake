@@ -86,6 +86,8 @@ endfunction()
 foreach(layer IN LISTS BSM_LAYERS)
   bsm_add_layer(${layer})
 endforeach()
+# What is beyond the C library and POSIX is wrapped by base.
+target_compile_definitions(bsm_base PRIVATE _GNU_SOURCE)
 set_property(
   SOURCE ${PROJECT_SOURCE_DIR}/src/runtime/engine.c APPEND
   PROPERTY COMPILE_DEFINITIONS BSM_VERSION_STRING="${PROJECT_VERSION}")
@@ -133,5 +135,6 @@ function(bsm_link_layers target source)
   if(tools IN_LIST wanted)
     list(PREPEND libraries bsm_tools)
   endif()
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_link_libraries(${target} PRIVATE ${libraries} bsm_options ZLIB::ZLIB)
 endfunction()

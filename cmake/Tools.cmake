@@ -7,6 +7,7 @@ file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.c)
 list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/tools/main.c)
 add_library(bsm_tools STATIC ${tool_sources})
 target_include_directories(bsm_tools PUBLIC ${PROJECT_SOURCE_DIR})
+target_compile_definitions(bsm_tools PRIVATE _GNU_SOURCE)
 target_link_libraries(bsm_tools PUBLIC bsm_options ZLIB::ZLIB)
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/tools/main.c)
