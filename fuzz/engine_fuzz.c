@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Engine files: load, describe, and run once when it needs little memory. The
+ * checksums are made right first, as an attacker would, so that the input's
+ * description reaches the reader, the verifier and the backend's checks. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "bessemer/engine.h"
+
+#define HEADER_SIZE 64
+#define MAX_BYTES (4u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Makes the header agree with the size and the description. */
+static void repair(uint8_t *file, size_t size) {
+  uint64_t description, offset, weights, hash;
+  memcpy(&description, file + 24, 8);
+  if (description > size - HEADER_SIZE) description = size - HEADER_SIZE;
+  offset = (HEADER_SIZE + description + 63) / 64 * 64;
+  if (offset > size) {
+    description = 0;
+    offset = HEADER_SIZE;
+  }
+  weights = size - offset;
+  const uint64_t total = size;
+  hash = bsm_hash64(file + HEADER_SIZE, (size_t)description, 0);
+  memcpy(file + 16, &total, 8);
+  memcpy(file + 24, &description, 8);
+  memcpy(file + 32, &offset, 8);
+  memcpy(file + 40, &weights, 8);
+  memcpy(file + 48, &hash, 8);
+}
+
+/* The bytes of an array, or 0 when they are too many for a fuzz run. */
+static size_t bytes_of(const bsm_binding *binding) {
+  size_t bytes = bsm_dtype_size(binding->dtype);
+  for (int32_t i = 0; i < binding->dims.rank; i++) {
+    const int64_t d = binding->dims.d[i];
+    if (d < 0 || (d > 0 && bytes > MAX_BYTES / (size_t)d)) return 0;
+    bytes *= (size_t)d;
+  }
+  return bytes <= MAX_BYTES ? bytes + 64 : 0;
+}
+
+static int make_arrays(const bsm_engine *engine, int outputs, bsm_array *arrays,
+                       size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    bsm_binding b;
+    bsm_status status = outputs ? bsm_engine_output(engine, i, &b)
+                                : bsm_engine_input(engine, i, &b);
+    bsm_status_free(status);
+    const size_t bytes = status ? 0 : bytes_of(&b);
+    if (!bytes) return 0;
+    arrays[i] = (bsm_array){calloc(1, bytes), b.dtype, b.dims, NULL};
+    if (!arrays[i].data) return 0;
+  }
+  return 1;
+}
+
+static void run_once(const bsm_engine *engine) {
+  enum { MAX_BINDINGS = 8 };
+  bsm_array in[MAX_BINDINGS] = {{0}}, out[MAX_BINDINGS] = {{0}};
+  const size_t n_in = bsm_engine_input_count(engine);
+  const size_t n_out = bsm_engine_output_count(engine);
+  bsm_engine_memory_info memory;
+  bsm_status status = bsm_engine_memory(engine, 1, &memory);
+  const int small = !status && memory.workspace + memory.scratch < MAX_BYTES;
+  bsm_status_free(status);
+  if (!small || n_in > MAX_BINDINGS || n_out > MAX_BINDINGS) return;
+  if (make_arrays(engine, 0, in, n_in) && make_arrays(engine, 1, out, n_out)) {
+    bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+    bsm_context *context = NULL;
+    options.threads = 1;
+    status = bsm_context_create(engine, &options, &context);
+    if (!status) status = bsm_context_run(context, in, n_in, out, n_out);
+    bsm_status_free(status);
+    bsm_context_destroy(context);
+  }
+  for (size_t i = 0; i < MAX_BINDINGS; i++) {
+    free(in[i].data);
+    free(out[i].data);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size < HEADER_SIZE || size > MAX_BYTES) return 0;
+  uint8_t *file = aligned_alloc(64, (size + 63) / 64 * 64);
+  if (!file) return 0;
+  memcpy(file, data, size);
+  repair(file, size);
+  bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
+  options.skip_checksum = true;
+  bsm_engine *engine = NULL;
+  bsm_status status = bsm_engine_load_memory(file, size, &options, &engine);
+  if (!status) {
+    char *text = NULL;
+    status = bsm_engine_dump(engine, &text);
+    bsm_string_free(text);
+    run_once(engine);
+  }
+  bsm_status_free(status);
+  bsm_engine_destroy(engine);
+  free(file);
+  return 0;
+}

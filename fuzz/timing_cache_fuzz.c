@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a timing cache. */
+#include <stdint.h>
+
+#include "builder/timing_cache.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  bsm_arena arena;
+  bsm_timing_cache cache;
+  bsm_arena_init(&arena, NULL);
+  bsm_status_free(bsm_timing_cache_parse(
+      &arena, (bsm_str){(const char *)data, size}, &cache));
+  bsm_arena_destroy(&arena);
+  return 0;
+}
