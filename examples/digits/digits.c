@@ -126,7 +126,7 @@ static bsm_status show(const demo *d, size_t first, size_t count) {
     float probabilities[CLASSES];
     BSM_TRY(classify(d, i, probabilities));
     const int answer = best_of(probabilities);
-    char text[32];
+    char text[48];
     snprintf(text, sizeof(text), "it is a %d (%.1f %%)%s", answer,
              100.0 * (double)probabilities[answer],
              answer == label_at(d, i) ? "" : ", wrong");
