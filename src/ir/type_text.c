@@ -576,9 +576,11 @@ bsm_status bsm_type_parse(bsm_type_table *types, bsm_str text,
                   .max_depth = 200,
                   .max_string = 1u << 20,
                   .arena = bsm_type_table_arena(types)};
-  BSM_TRY(bsm_cursor_type(&c, types, out));
+  const bsm_type *type;
+  BSM_TRY(bsm_cursor_type(&c, types, &type));
   if (bsm_cursor_peek(&c) != '\0' || c.pos < text.len) {
     return bsm_cursor_fail(&c, BSM_CORRUPT, "text after the type");
   }
+  *out = type;
   return BSM_OK;
 }
