@@ -112,7 +112,8 @@ static bsm_status read_byteorder(archive *a) {
 
 /* ---- code ---- */
 
-/* "<before>a/b/C<after>" of the code module "__torch__.a.b.C". */
+/* "code/__torch__/a/b<after>" of the code module "__torch__.a.b", which holds
+ * no NUL. */
 static char *code_path(bsm_arena *arena, bsm_str module, const char *after) {
   char *path = bsm_arena_printf(arena, "code/%.*s%s", (int)module.len,
                                 module.data, after);
@@ -123,13 +124,19 @@ static char *code_path(bsm_arena *arena, bsm_str module, const char *after) {
   return path;
 }
 
+/* Names come from the file: one that a path cannot hold has no code. */
+static bool is_module_name(const archive *a, bsm_str module) {
+  return module.len <= a->module.cx->limits.max_name_bytes &&
+         !(module.len && memchr(module.data, '\0', module.len));
+}
+
 static bsm_status read_source(void *user, bsm_str module, bsm_str *out,
                               const char **path) {
   archive *a = user;
   bsm_ir_ctx *cx = a->module.cx;
   *out = (bsm_str){0};
   *path = NULL;
-  if (module.len > cx->limits.max_name_bytes) return BSM_OK;
+  if (!is_module_name(a, module)) return BSM_OK;
   *path = code_path(cx->arena, module, ".py");
   BSM_TRY_ALLOC(*path);
   const bsm_zip_entry *entry = NULL;
@@ -175,6 +182,7 @@ static bsm_status read_debug(archive *a, bsm_str module,
 static void python_source(void *user, bsm_str module, size_t offset,
                           const char **file, uint32_t *line) {
   archive *a = user;
+  if (!is_module_name(a, module)) return;
   bsm_source_ranges *ranges = bsm_strmap_get(&a->debug, module);
   if (!ranges) {
     const bsm_status status = read_debug(a, module, &ranges);

@@ -316,7 +316,7 @@ static bsm_status pop_to_mark(pickle_machine *m, bsm_ivalue **items,
                               size_t *count) {
   if (m->marks.len == 0) return BSM_FAIL(BSM_CORRUPT, "there is no mark");
   const size_t mark = m->marks.items[--m->marks.len];
-  *items = m->stack.items + mark;
+  *items = mark ? m->stack.items + mark : m->stack.items;
   *count = m->stack.len - mark;
   m->stack.len = mark;
   return BSM_OK;

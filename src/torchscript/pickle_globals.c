@@ -134,6 +134,10 @@ static bsm_status class_global(pickle_machine *m, bsm_str module, bsm_str name,
   bsm_text_append(&qualified, name);
   if (qualified.failed) return BSM_FAIL_OOM();
   const bsm_str full = {qualified.data, qualified.len};
+  if (memchr(full.data, '\0', full.len)) {
+    return BSM_FAIL(BSM_CORRUPT, "a class name with a NUL in it: %s",
+                    printable(m, full));
+  }
   if (bsm_str_starts_with(full, BSM_STR("__torch__.torch.classes."))) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "class %s is implemented in C++ (TorchBind) and cannot be "

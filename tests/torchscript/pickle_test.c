@@ -499,6 +499,7 @@ static void names_outside_the_list_are_refused(void **state) {
         "\"os.system\", which is not part of the TorchScript format");
   FAILS(&w, P "ctorch._utils\0\n_rebuild_tensor_v2\n.", BSM_CORRUPT,
         "not part");
+  FAILS(&w, P "c__torch__\nM\0X\n.", BSM_CORRUPT, "NUL");
   FAILS(&w, P "ctorch\nUInt16Storage\n.", BSM_UNSUPPORTED, "UInt16Storage");
   FAILS(&w, P "c__torch__.torch.classes.quantized\nX\n.", BSM_UNSUPPORTED,
         "TorchBind");
