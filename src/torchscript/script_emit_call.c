@@ -2,6 +2,7 @@
 /* Calls: operators, functions, methods, constructors. */
 #include <inttypes.h>
 
+#include "torchscript/op_aliases.h"
 #include "torchscript/script_emit.h"
 #include "torchscript/upgraders.h"
 
@@ -184,31 +185,76 @@ static bsm_status make_call(bsm_script_emitter *e, bsm_node *node,
   return BSM_OK;
 }
 
-bsm_status bsm_se_operator(bsm_script_emitter *e, const char *name,
-                           bsm_code_pos pos, bsm_se_args *args,
-                           bsm_sugar *out) {
-  const bsm_schema *const *candidates;
+/* Of the keyword `out`, or the number of arguments. */
+static size_t find_out(const bsm_se_args *args) {
+  size_t i = 0;
+  while (i < args->count &&
+         !(args->args[i].name && strcmp(args->args[i].name, "out") == 0)) {
+    i++;
+  }
+  return i;
+}
+
+static bsm_status call_operator(bsm_script_emitter *e, const char *name,
+                                bsm_code_pos pos, bsm_se_args *args,
+                                bsm_node **out) {
+  const bsm_schema *const *candidates = NULL;
   bsm_schema_match found;
   bsm_function *upgrader = NULL;
-  bsm_node *node = NULL;
-  size_t count;
-  /* Forked calls have been made already. */
-  if (args->count == 1 && (strcmp(name, "aten::wait") == 0 ||
-                           strcmp(name, "prim::awaitable_wait") == 0)) {
-    *out = bsm_sugar_value(args->values[0]);
-    return BSM_OK;
-  }
+  size_t count = 0;
   BSM_TRY(bsm_upgraders_candidates(e->file, name, &candidates, &count));
   if (count == 0) {
     return bsm_se_error(e, pos, BSM_UNSUPPORTED,
                         "there is no schema for the operator '%s'", name);
   }
   BSM_TRY(match(e, pos, candidates, count, args, &found));
-  BSM_TRY(build(e, pos, &found, args, &node));
+  BSM_TRY(build(e, pos, &found, args, out));
   BSM_TRY(bsm_upgraders_function(e->script, found.schema, &upgrader));
-  if (upgrader) {
-    BSM_TRY(make_call(e, node, "prim::CallFunction"));
-    BSM_TRY(set_function(node, upgrader));
+  if (!upgrader) return bsm_op_alias_resolve(*out);
+  BSM_TRY(make_call(e, *out, "prim::CallFunction"));
+  return set_function(*out, upgrader);
+}
+
+/* f(x, out=y) is copy_(y, f(x)): no schema with `out` is needed. (The original
+ * would also resize y; copy_ says so when it would have to.) */
+static bsm_status call_with_out(bsm_script_emitter *e, const char *name,
+                                bsm_code_pos pos, bsm_se_args *args,
+                                size_t which, bsm_node **out) {
+  bsm_value *values[2] = {args->values[which], NULL};
+  bsm_se_args copy;
+  bsm_node *node = NULL;
+  args->count--;
+  for (size_t i = which; i < args->count; i++) {
+    args->args[i] = args->args[i + 1];
+    args->values[i] = args->values[i + 1];
+  }
+  BSM_TRY(call_operator(e, name, pos, args, &node));
+  if (node->outputs.len != 1) {
+    return bsm_se_error(e, pos, BSM_UNSUPPORTED,
+                        "'%s' with out and %zu results", name,
+                        node->outputs.len);
+  }
+  values[1] = bsm_node_out(node, 0);
+  BSM_TRY(bsm_se_pack(e, values, 2, &copy));
+  return call_operator(e, "aten::copy_", pos, &copy, out);
+}
+
+bsm_status bsm_se_operator(bsm_script_emitter *e, const char *name,
+                           bsm_code_pos pos, bsm_se_args *args,
+                           bsm_sugar *out) {
+  bsm_node *node = NULL;
+  /* Forked calls have been made already. */
+  if (args->count == 1 && (strcmp(name, "aten::wait") == 0 ||
+                           strcmp(name, "prim::awaitable_wait") == 0)) {
+    *out = bsm_sugar_value(args->values[0]);
+    return BSM_OK;
+  }
+  const size_t which = find_out(args);
+  if (which < args->count &&
+      args->values[which]->type->kind == BSM_TYPE_TENSOR) {
+    BSM_TRY(call_with_out(e, name, pos, args, which, &node));
+  } else {
+    BSM_TRY(call_operator(e, name, pos, args, &node));
   }
   *out = (bsm_sugar){.kind = BSM_SUGAR_VALUES,
                      .values = node->outputs.items,

@@ -386,7 +386,23 @@ static bsm_status emit_tuple(bsm_script_emitter *e, const bsm_expr *expr,
 
 /* ---- subscripts ---- */
 
-/* The literal index of a tuple's element; negative ones count from the end. */
+/* An index that is no literal needs elements of one type. */
+static bsm_status emit_tuple_at(bsm_script_emitter *e, const bsm_expr *expr,
+                                bsm_value *const inputs[2], bsm_value **out) {
+  const bsm_type *type = inputs[0]->type;
+  bool same = type->arg_count > 0 && inputs[1]->type->kind == BSM_TYPE_INT;
+  for (size_t i = 1; i < type->arg_count; i++) {
+    same &= type->args[i] == type->args[0];
+  }
+  if (!same) {
+    return bsm_se_error(e, expr->items[1]->pos, BSM_UNSUPPORTED,
+                        "the index of a tuple of several types is no literal");
+  }
+  return bsm_se_simple(e, expr->pos, "prim::TupleIndex", inputs, 2,
+                       type->args[0], out);
+}
+
+/* The index of a tuple's element; negative ones count from the end. */
 static bsm_status emit_tuple_index(bsm_script_emitter *e, const bsm_expr *expr,
                                    bsm_value *tuple, bsm_value **out) {
   const bsm_type *type = tuple->type;
@@ -394,8 +410,7 @@ static bsm_status emit_tuple_index(bsm_script_emitter *e, const bsm_expr *expr,
   BSM_TRY(bsm_se_value(e, expr->items[1], NULL, &inputs[1]));
   const bsm_ivalue *index = bsm_value_constant(inputs[1]);
   if (!index || index->tag != BSM_IVALUE_INT) {
-    return bsm_se_error(e, expr->items[1]->pos, BSM_UNSUPPORTED,
-                        "the index of a tuple is no literal");
+    return emit_tuple_at(e, expr, inputs, out);
   }
   const int64_t count = (int64_t)type->arg_count;
   if (index->u.i < -count || index->u.i >= count) {

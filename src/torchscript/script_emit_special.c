@@ -92,40 +92,43 @@ static bsm_status emit_uninitialized(bsm_script_emitter *e,
 
 typedef struct alternatives {
   const bsm_type **items;
-  size_t count;
-  bool any_list, any_tuple; /* `list`, `tuple`: whatever they hold */
+  size_t len, cap;
 } alternatives;
 
-static bsm_status add_alternative(bsm_script_emitter *e, const bsm_expr *expr,
-                                  alternatives *out) {
-  if (expr->kind == BSM_EXPR_NAME && strcmp(expr->name, "list") == 0) {
-    out->any_list = true;
-    return BSM_OK;
-  }
-  if (expr->kind == BSM_EXPR_NAME && strcmp(expr->name, "tuple") == 0) {
-    out->any_tuple = true;
-    return BSM_OK;
-  }
-  return bsm_script_type(e->file, expr, &out->items[out->count++]);
-}
-
-static bsm_status read_alternatives(bsm_script_emitter *e, const bsm_expr *expr,
-                                    alternatives *out) {
-  const bool several = expr->kind == BSM_EXPR_TUPLE;
-  const size_t count = several ? expr->item_count : 1;
-  *out = (alternatives){0};
-  out->items = BSM_NEW_ARRAY(e->arena, const bsm_type *, count + 1);
-  BSM_TRY_ALLOC(out->items);
-  for (size_t i = 0; i < count; i++) {
-    BSM_TRY(add_alternative(e, several ? expr->items[i] : expr, out));
+/* isinstance(x, list): every list that an x of its type can be. */
+static bsm_status add_family(bsm_script_emitter *e, const bsm_type *type,
+                             bsm_type_kind kind, alternatives *out) {
+  if (type->kind == kind) {
+    BSM_TRY_ALLOC(bsm_vec_push(e->arena, out, type));
+  } else if (type->kind == BSM_TYPE_OPTIONAL || type->kind == BSM_TYPE_UNION) {
+    for (size_t i = 0; i < type->arg_count; i++) {
+      if (type->args[i]->kind != kind) continue;
+      BSM_TRY_ALLOC(bsm_vec_push(e->arena, out, type->args[i]));
+    }
+  } else if (type->kind == BSM_TYPE_ANY) {
+    const bsm_type *family = bsm_type_class(
+        e->cx->types, kind == BSM_TYPE_LIST ? "AnyListType" : "AnyTupleType");
+    BSM_TRY_ALLOC(family && bsm_vec_push(e->arena, out, family));
   }
   return BSM_OK;
 }
 
+static bsm_status add_alternative(bsm_script_emitter *e, const bsm_expr *expr,
+                                  const bsm_type *type, alternatives *out) {
+  const bsm_type *item = NULL;
+  if (expr->kind == BSM_EXPR_NAME && strcmp(expr->name, "list") == 0) {
+    return add_family(e, type, BSM_TYPE_LIST, out);
+  }
+  if (expr->kind == BSM_EXPR_NAME && strcmp(expr->name, "tuple") == 0) {
+    return add_family(e, type, BSM_TYPE_TUPLE, out);
+  }
+  BSM_TRY(bsm_script_type(e->file, expr, &item));
+  BSM_TRY_ALLOC(bsm_vec_push(e->arena, out, item));
+  return BSM_OK;
+}
+
 static bool is_one_of(const bsm_type *type, const alternatives *alt) {
-  if (type->kind == BSM_TYPE_LIST && alt->any_list) return true;
-  if (type->kind == BSM_TYPE_TUPLE && alt->any_tuple) return true;
-  for (size_t i = 0; i < alt->count; i++) {
+  for (size_t i = 0; i < alt->len; i++) {
     if (bsm_type_is_subtype(type, alt->items[i])) return true;
   }
   return false;
@@ -136,8 +139,8 @@ static bool may_be_one_of(const bsm_type *type, const alternatives *alt) {
   const bool open = type->kind == BSM_TYPE_ANY ||
                     type->kind == BSM_TYPE_OPTIONAL ||
                     type->kind == BSM_TYPE_UNION;
-  if (open && (alt->any_list || alt->any_tuple)) return true;
-  for (size_t i = 0; i < alt->count; i++) {
+  for (size_t i = 0; i < alt->len; i++) {
+    if (type->kind == BSM_TYPE_ANY) return true;
     if (bsm_type_is_subtype(alt->items[i], type)) return true;
     for (size_t k = 0; open && k < type->arg_count; k++) {
       if (bsm_type_is_subtype(type->args[k], alt->items[i])) return true;
@@ -149,29 +152,29 @@ static bool may_be_one_of(const bsm_type *type, const alternatives *alt) {
 static bsm_status emit_isinstance(bsm_script_emitter *e, const bsm_expr *call,
                                   const bsm_script_special *self,
                                   bsm_sugar *out) {
-  alternatives alt;
+  alternatives alt = {0};
   bsm_value *value = NULL;
   bsm_node *node = NULL;
   bsm_tuple *types;
   BSM_TRY(check_count(e, call, self, 2));
   BSM_TRY(bsm_se_value(e, call->items[1], NULL, &value));
-  BSM_TRY(read_alternatives(e, call->items[2], &alt));
+  const bsm_expr *list = call->items[2];
+  const bool several = list->kind == BSM_EXPR_TUPLE;
+  for (size_t i = 0; i < (several ? list->item_count : 1); i++) {
+    BSM_TRY(
+        add_alternative(e, several ? list->items[i] : list, value->type, &alt));
+  }
   *out = (bsm_sugar){.kind = BSM_SUGAR_VALUE};
   const bool is = is_one_of(value->type, &alt);
   if (is || !may_be_one_of(value->type, &alt)) {
     return bsm_se_constant(e, call->pos, bsm_iv_bool(is), NULL, &out->value);
-  }
-  if (alt.any_list || alt.any_tuple) {
-    return bsm_se_error(e, call->pos, BSM_UNSUPPORTED,
-                        "isinstance(x, list) of a value of type %s",
-                        bsm_script_type_text(e->script, value->type));
   }
   const bsm_type *result = bsm_type_simple(e->cx->types, BSM_TYPE_BOOL);
   BSM_TRY_ALLOC(result);
   BSM_TRY(
       bsm_se_node(e, call->pos, "prim::isinstance", &value, 1, result, &node));
   BSM_TRY(bsm_tuple_new(e->arena, 0, &types));
-  types->type = bsm_type_tuple(e->cx->types, alt.items, alt.count);
+  types->type = bsm_type_tuple(e->cx->types, alt.items, alt.len);
   BSM_TRY_ALLOC(types->type);
   out->value = bsm_node_out(node, 0);
   return bsm_node_set_attr(node, "types", bsm_iv_tuple(types));

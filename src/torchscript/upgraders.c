@@ -15,47 +15,29 @@ typedef struct upgrader {
 static const upgrader upgraders[] = {
     {4, "aten::div.Tensor(Tensor self, Tensor other) -> Tensor", "div_Tensor"},
     {4, "aten::div.Scalar(Tensor self, Scalar other) -> Tensor", "div_Scalar"},
-    {4,
-     "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> "
-     "Tensor(a!)",
-     "div_out"},
     {4, "aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
      "div__Tensor"},
     {4, "aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
      "div__Scalar"},
     {5, "aten::full(SymInt[] size, Scalar fill_value, " FACTORY_KEYWORDS,
      "full"},
-    {5,
-     "aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> "
-     "Tensor(a!)",
-     "full_out"},
     {8,
      "aten::linspace(Scalar start, Scalar end, int? "
      "steps=None, " FACTORY_KEYWORDS,
      "linspace"},
-    {8,
-     "aten::linspace.out(Scalar start, Scalar end, int? steps=None, *, "
-     "Tensor(a!) out) -> Tensor(a!)",
-     "linspace_out"},
     {9,
      "aten::logspace(Scalar start, Scalar end, int? steps=None, float "
      "base=10, " FACTORY_KEYWORDS,
      "logspace"},
-    {9,
-     "aten::logspace.out(Scalar start, Scalar end, int? steps=None, float "
-     "base=10, *, Tensor(a!) out) -> Tensor(a!)",
-     "logspace_out"},
     {10, "aten::gelu(Tensor self) -> Tensor", "gelu"},
-    {10, "aten::gelu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-     "gelu_out"},
 };
 enum { UPGRADER_COUNT = sizeof upgraders / sizeof upgraders[0] };
 
 /* What the factories of the table end with. */
-#define FACTORY_PARAMS                                                      \
-  "    dtype: Optional[int]=None, layout: Optional[int]=None,\n"            \
-  "    device: Optional[Device]=None, pin_memory: Optional[bool]=None) -> " \
-  "Tensor:\n"
+#define FACTORY_PARAMS                                                   \
+  "    dtype: Optional[int]=None, layout: Optional[int]=None,\n"         \
+  "    device: Optional[Device]=None, pin_memory: Optional[bool]=None) " \
+  "-> Tensor:\n"
 #define FACTORY_ARGS \
   "dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)\n"
 #define STEPS                         \
@@ -64,73 +46,48 @@ enum { UPGRADER_COUNT = sizeof upgraders / sizeof upgraders[0] };
   "  else:\n"                         \
   "    steps0 = unchecked_cast(int, steps)\n"
 
-/* Two tensors: true division when either is floating point. */
-#define DIV_TENSOR(name, more, true_division, truncating) \
-  "def " name "(self: Tensor, other: Tensor" more         \
-  ") -> Tensor:\n"                                        \
-  "  if torch.is_floating_point(self):\n"                 \
-  "    floating = True\n"                                 \
-  "  else:\n"                                             \
-  "    floating = torch.is_floating_point(other)\n"       \
-  "  if floating:\n"                                      \
-  "    result = " true_division                           \
-  "\n"                                                    \
-  "  else:\n"                                             \
-  "    result = " truncating                              \
-  "\n"                                                    \
+/* True division when an operand is floating point, else truncating. `type` is
+ * that of `other`, `is_floating` asks whether it is a float; `op` is div or
+ * div_. */
+#define DIV(name, type, is_floating, op)     \
+  "def " name "(self: Tensor, other: " type  \
+  ") -> Tensor:\n"                           \
+  "  if torch.is_floating_point(self):\n"    \
+  "    floating = True\n"                    \
+  "  else:\n"                                \
+  "    floating = " is_floating              \
+  "\n"                                       \
+  "  if floating:\n"                         \
+  "    result = torch." op                   \
+  "(self, other)\n"                          \
+  "  else:\n"                                \
+  "    result = torch." op                   \
+  "(self, other, rounding_mode=\"trunc\")\n" \
   "  return result\n"
-#define DIV_SCALAR(name, true_division, truncating) \
-  "def " name                                       \
-  "(self: Tensor, other: number) -> Tensor:\n"      \
-  "  if torch.is_floating_point(self):\n"           \
-  "    floating = True\n"                           \
-  "  else:\n"                                       \
-  "    floating = isinstance(other, float)\n"       \
-  "  if floating:\n"                                \
-  "    result = " true_division                     \
-  "\n"                                              \
-  "  else:\n"                                       \
-  "    result = " truncating                        \
-  "\n"                                              \
-  "  return result\n"
+#define TENSOR_IS_FLOATING "torch.is_floating_point(other)"
+#define SCALAR_IS_FLOATING "isinstance(other, float)"
 
-static const char source[] =
-    DIV_TENSOR("div_Tensor", "", "torch.true_divide(self, other)",
-               "torch.div(self, other, rounding_mode=\"trunc\")")
-    DIV_TENSOR("div_out", ", out: Tensor",
-               "torch.true_divide(self, other, out=out)",
-               "torch.div(self, other, rounding_mode=\"trunc\", out=out)")
-    DIV_TENSOR("div__Tensor", "", "torch.true_divide_(self, other)",
-               "torch.div_(self, other, rounding_mode=\"trunc\")")
-    DIV_SCALAR("div_Scalar", "torch.true_divide(self, other)",
-               "torch.div(self, other, rounding_mode=\"trunc\")")
-    DIV_SCALAR("div__Scalar", "torch.true_divide_(self, other)",
-               "torch.div_(self, other, rounding_mode=\"trunc\")")
-    "def full(size: List[int], fill_value: number,\n" FACTORY_PARAMS
-    "  if torch.__is__(dtype, None):\n"
-    "    value = annotate(number, float(fill_value))\n"
-    "  else:\n"
-    "    value = fill_value\n"
-    "  return torch.full(size, value, " FACTORY_ARGS
-    "def full_out(size: List[int], fill_value: number, out: Tensor) -> "
-    "Tensor:\n"
-    "  return torch.full(size, fill_value, out=out)\n"
-    "def linspace(start: number, end: number, steps: Optional[int]=None,\n"
-    FACTORY_PARAMS STEPS
-    "  return torch.linspace(start, end, steps0, " FACTORY_ARGS
-    "def linspace_out(start: number, end: number, steps: Optional[int],\n"
-    "    out: Tensor) -> Tensor:\n" STEPS
-    "  return torch.linspace(start, end, steps0, out=out)\n"
-    "def logspace(start: number, end: number, steps: Optional[int]=None,\n"
-    "    base: float=10., \n" FACTORY_PARAMS STEPS
-    "  return torch.logspace(start, end, steps0, base, " FACTORY_ARGS
-    "def logspace_out(start: number, end: number, steps: Optional[int],\n"
-    "    base: float, out: Tensor) -> Tensor:\n" STEPS
-    "  return torch.logspace(start, end, steps0, base, out=out)\n"
-    "def gelu(self: Tensor) -> Tensor:\n"
-    "  return torch.gelu(self, approximate=\"none\")\n"
-    "def gelu_out(self: Tensor, out: Tensor) -> Tensor:\n"
-    "  return torch.gelu(self, approximate=\"none\", out=out)\n";
+static const char source[] = DIV("div_Tensor", "Tensor", TENSOR_IS_FLOATING,
+                                 "div") DIV("div__Tensor", "Tensor",
+                                            TENSOR_IS_FLOATING, "div_")
+    DIV("div_Scalar", "number", SCALAR_IS_FLOATING, "div") DIV(
+        "div__Scalar", "number", SCALAR_IS_FLOATING,
+        "div_") "def full(size: List[int], fill_value: number,\n" FACTORY_PARAMS
+                "  if torch.__is__(dtype, None):\n"
+                "    value : number = float(fill_value)\n"
+                "  else:\n"
+                "    value = fill_value\n"
+                "  return torch.full(size, value, " FACTORY_ARGS
+                "def linspace(start: number, end: number, steps: "
+                "Optional[int]=None,\n" FACTORY_PARAMS STEPS
+                "  return torch.linspace(start, end, steps0, " FACTORY_ARGS
+                "def logspace(start: number, end: number, steps: "
+                "Optional[int]=None,\n"
+                "    base: float=10.,\n" FACTORY_PARAMS STEPS
+                "  return torch.logspace(start, end, steps0, "
+                "base, " FACTORY_ARGS
+                "def gelu(self: Tensor) -> Tensor:\n"
+                "  return torch.gelu(self, approximate=\"none\")\n";
 
 /* The qualified name of an upgrader's schema: up to its '('. */
 static bsm_str qualified_name(const upgrader *u) {

@@ -6,10 +6,12 @@
  * (upgraders.c).
  *
  *   operator                       since  before
- *   div, div_, div.out             4      integers: truncating division
- *   full, full.out                 5      no dtype: the fill value as float
- *   linspace, logspace, their .out 8, 9   steps may be None: 100
- *   gelu, gelu.out                 10     no approximation to choose */
+ *   div, div_                      4      integers: truncating division
+ *   full                           5      no dtype: the fill value as float
+ *   linspace, logspace             8, 9   steps may be None: 100
+ *   gelu                           10     no approximation to choose
+ *
+ * (Calls with out= are made without it first: see script_emit_call.c.) */
 #ifndef BSM_TORCHSCRIPT_UPGRADERS_H_
 #define BSM_TORCHSCRIPT_UPGRADERS_H_
 
