@@ -395,7 +395,9 @@ bsm_status bsm_ts_module_method(bsm_ts_module *module, const char *name,
                                 bsm_function **out) {
   const bsm_class *cls = module->root->type->cls;
   *out = bsm_class_find_method(cls, name);
-  if (*out) return BSM_OK;
+  if (*out) {
+    return bsm_script_find_entry(module->script, module->root->type, name, out);
+  }
   bsm_text names;
   bsm_arena scratch;
   bsm_arena_init(&scratch, module->cx->arena->allocator);
