@@ -61,6 +61,15 @@ static void print_items(printer *p, const bsm_ivalue *items, size_t n,
   }
 }
 
+/* As PyTorch: "2." where others write "2.0". */
+static void print_double(bsm_text *text, double value) {
+  bsm_text_double(text, value);
+  if (text->len > 2 && text->data[text->len - 2] == '.' &&
+      text->data[text->len - 1] == '0') {
+    text->data[--text->len] = '\0';
+  }
+}
+
 /* "Float(1, 3)" of a tensor. */
 static void print_tensor_type(printer *p, const bsm_tensor *tensor) {
   bsm_type_print(p->text,
@@ -83,7 +92,7 @@ static void print_tensor(printer *p, const bsm_tensor *tensor) {
   for (int64_t i = 0; i < n; i++) {
     if (i) bsm_text_puts(text, ", ");
     if (bsm_dtype_is_floating(tensor->dtype)) {
-      bsm_text_double(text, bsm_tensor_get_double(tensor, i));
+      print_double(text, bsm_tensor_get_double(tensor, i));
     } else {
       bsm_text_printf(text, "%lld", (long long)bsm_tensor_get_int(tensor, i));
     }
@@ -93,16 +102,16 @@ static void print_tensor(printer *p, const bsm_tensor *tensor) {
 
 static void print_complex(printer *p, double re, double im) {
   if (isfinite(re) && isfinite(im)) {
-    bsm_text_double(p->text, re);
+    print_double(p->text, re);
     if (!signbit(im)) bsm_text_puts(p->text, "+");
-    bsm_text_double(p->text, im);
+    print_double(p->text, im);
     bsm_text_puts(p->text, "j");
     return;
   }
   bsm_text_puts(p->text, "complex(");
-  bsm_text_double(p->text, re);
+  print_double(p->text, re);
   bsm_text_puts(p->text, ", ");
-  bsm_text_double(p->text, im);
+  print_double(p->text, im);
   bsm_text_puts(p->text, ")");
 }
 
@@ -155,7 +164,7 @@ static void print_bare(printer *p, const bsm_ivalue *value,
       bsm_text_printf(text, "%lld", (long long)value->u.i);
       break;
     case BSM_IVALUE_DOUBLE:
-      bsm_text_double(text, value->u.d);
+      print_double(text, value->u.d);
       break;
     case BSM_IVALUE_BOOL:
       bsm_text_puts(text, value->u.b ? "True" : "False");
