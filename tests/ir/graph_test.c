@@ -305,6 +305,30 @@ static void broken_links_are_found(void **state) {
   assert_fails(bsm_graph_verify(graph), BSM_CORRUPT, "used before");
 }
 
+static void types_must_fit_schemas(void **state) {
+  fixture *f = *state;
+  bsm_graph *graph =
+      graph_of(f,
+               "graph(%x : Tensor, %n : int):\n"
+               "  %y : Tensor = aten::select(%x, %n, %n) # code/m.py:7:2\n"
+               "  return (%y)\n");
+  bsm_node *node = graph->block->first;
+  bsm_value *n = graph->block->params->outputs.items[1];
+  n->type = bsm_type_simple(f->cx->types, BSM_TYPE_FLOAT);
+  assert_fails(bsm_graph_verify(graph), BSM_CORRUPT,
+               "inputs (Tensor, float, float) do not fit aten::select.int(");
+  n->type = bsm_type_simple(f->cx->types, BSM_TYPE_INT);
+  bsm_node_remove_input(node, 2);
+  assert_fails(bsm_graph_verify(graph), BSM_CORRUPT, "2 inputs for");
+  assert_ok(bsm_node_add_input(node, n));
+  bsm_value *more;
+  assert_ok(bsm_node_add_output(node, n->type, &more));
+  assert_fails(bsm_graph_verify(graph), BSM_CORRUPT,
+               "2 outputs instead of 1\nin %y = aten::select, code/m.py:7");
+  bsm_node_remove_output(node, 1);
+  assert_ok(bsm_graph_verify(graph));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       fixture_test(a_graph_is_built),
@@ -318,6 +342,7 @@ int main(void) {
       fixture_test(node_count_is_limited),
       fixture_test(sources_are_told),
       fixture_test(broken_links_are_found),
+      fixture_test(types_must_fit_schemas),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

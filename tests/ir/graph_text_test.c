@@ -3,6 +3,7 @@
  * same text, and what is malformed is refused with its line and column. */
 #include <math.h>
 
+#include "base/test_allocator.h"
 #include "ir/ir_fixture.h"
 #include "ir/literal.h"
 
@@ -487,6 +488,38 @@ static void truncated_text(void **state) {
   }
 }
 
+/* Fails each allocation in turn: an error, never a crash or a leak. */
+static void memory_runs_out(void **state) {
+  fixture *f = *state;
+  const char *text = fixture_read(f, "net_traced.graph");
+  bool done = false;
+  int allowed = 0;
+  for (; !done; allowed++) {
+    test_allocator memory;
+    bsm_arena arena;
+    bsm_ir_ctx *cx;
+    bsm_graph *graph;
+    test_allocator_init(&memory, allowed);
+    bsm_arena_init(&arena, &memory.base);
+    bsm_status status = bsm_ir_ctx_create(&arena, NULL, NULL, &cx);
+    if (!status) {
+      status = bsm_graph_parse(cx, bsm_str_of(text), "test", &graph);
+    }
+    if (!status) {
+      bsm_text printed;
+      bsm_text_init(&printed, &arena);
+      bsm_graph_print(&printed, graph, NULL);
+      done = !printed.failed;
+    } else {
+      assert_int_equal(bsm_status_code(status), BSM_OUT_OF_MEMORY);
+    }
+    bsm_status_free(status);
+    bsm_arena_destroy(&arena);
+    assert_int_equal(memory.live, 0);
+  }
+  assert_true(allowed > 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       fixture_test(pytorch_graphs_are_read),
@@ -503,6 +536,7 @@ int main(void) {
       fixture_test(malformed_text_is_refused),
       fixture_test(depth_is_limited),
       fixture_test(truncated_text),
+      fixture_test(memory_runs_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
