@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conversion: a lowered graph becomes a network.
+ *
+ * Nodes are visited in order. A prim::Constant is a static value. A node that
+ * an evaluator knows, or whose inputs are all static and that the reference
+ * library can compute, is evaluated now. Everything else needs a converter,
+ * which adds layers. Before anything is converted, all nodes that nothing can
+ * take are reported together. */
+#ifndef BSM_CONVERSION_CONVERT_H_
+#define BSM_CONVERSION_CONVERT_H_
+
+#include "aten/op.h"
+#include "bessemer/conversion.h"
+#include "ir/graph.h"
+#include "network/layer.h"
+
+/* Registers all built-in converters and evaluators. The registry, and what it
+ * learns later, lives in `arena`; `types` parses schemas; `logger` (may be
+ * NULL) hears of replaced converters. */
+BSM_NODISCARD bsm_status bsm_converter_registry_create(
+    bsm_arena *arena, bsm_type_table *types, const bsm_logger *logger,
+    bsm_converter_registry **out);
+
+/* Who takes a node of an operator such as "aten::add.Tensor": an evaluator for
+ * it always, a converter when its inputs are not all static. */
+bool bsm_registry_has_converter(const bsm_converter_registry *registry,
+                                const char *qualified_name);
+bool bsm_registry_has_evaluator(const bsm_converter_registry *registry,
+                                const char *qualified_name);
+/* The converters in registration order, for listings. */
+size_t bsm_registry_converter_count(const bsm_converter_registry *registry);
+const char *bsm_registry_converter_schema(
+    const bsm_converter_registry *registry, size_t index);
+size_t bsm_registry_evaluator_count(const bsm_converter_registry *registry);
+const char *bsm_registry_evaluator_name(const bsm_converter_registry *registry,
+                                        size_t index);
+
+/* Converts `graph`, whose inputs have complete tensor types. The network and
+ * the constants it refers to live in `arena` and in the graph's arena. Inputs
+ * are named `input_names[i]`, or after the value when NULL; outputs are named
+ * output_0, output_1, ... in order. On failure *out is NULL.
+ * BSM_UNSUPPORTED: nodes that nothing takes; the message lists every operator
+ * with its count and each place in the model. */
+BSM_NODISCARD bsm_status bsm_convert_graph(const bsm_graph *graph,
+                                           const bsm_aten_library *aten,
+                                           bsm_converter_registry *registry,
+                                           bsm_arena *arena,
+                                           const bsm_logger *logger,
+                                           const char *const *input_names,
+                                           bsm_network **out);
+
+/* What would take a node of a lowered graph: for `ops` listings. */
+typedef enum bsm_node_handler {
+  BSM_NODE_UNSUPPORTED = 0,
+  BSM_NODE_CONSTANT = 1,
+  BSM_NODE_EVALUATED = 2, /* by an evaluator or the reference library */
+  BSM_NODE_CONVERTED = 3
+} bsm_node_handler;
+
+/* Calls `visit` for each node of the top block in order with its handler;
+ * stops at the first failure of `visit`. */
+BSM_NODISCARD bsm_status
+bsm_classify_nodes(const bsm_graph *graph, const bsm_aten_library *aten,
+                   const bsm_converter_registry *registry,
+                   bsm_status (*visit)(void *user, const bsm_node *node,
+                                       bsm_node_handler handler),
+                   void *user);
+
+#endif /* BSM_CONVERSION_CONVERT_H_ */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cat and stack, with promotion to the common dtype. */
+#include "conversion/emit.h"
+
+/* result_type of a list of tensors: promotion is associative among those with
+ * dimensions, and among those without. */
+static bsm_dtype common_dtype(bsm_itensor *const *xs, size_t count) {
+  bsm_operand classes[2] = {{0}, {0}};
+  classes[0].missing = classes[1].missing = true;
+  for (size_t i = 0; i < count; i++) {
+    bsm_operand next = bsm_operand_of_itensor(xs[i]);
+    bsm_operand *same = &classes[next.priority ? 1 : 0];
+    if (same->missing) {
+      *same = next;
+    } else {
+      same->dtype = bsm_promote_types(same->dtype, next.dtype);
+    }
+  }
+  return bsm_operands_dtype(classes, 2);
+}
+
+/* PyTorch skips 1-D empty tensors in cat. */
+static bool is_skipped(const bsm_itensor *x) {
+  return x->dims.rank == 1 && x->dims.d[0] == 0;
+}
+
+static bsm_status list_arg(bsm_conversion_ctx *ctx, const bsm_args *args,
+                           bsm_itensor ***out, size_t *count) {
+  bsm_itensor *const *xs = bsm_arg_unwrap_to_itensor_list(ctx, args, 0, count);
+  if (!xs) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(*count > 0, "expected a non-empty list of Tensors");
+  bsm_itensor **copy = bsm_conversion_alloc(ctx, *count * sizeof *copy);
+  BSM_TRY_ALLOC(copy);
+  for (size_t i = 0; i < *count; i++) {
+    if (!xs[i]) {
+      BSM_TRY(bsm_ctx_take_error(ctx));
+      return BSM_FAIL(BSM_INVALID_ARGUMENT, "element %zu of the list is None",
+                      i);
+    }
+    copy[i] = xs[i];
+  }
+  *out = copy;
+  return BSM_OK;
+}
+
+static bsm_status convert_cat(bsm_conversion_ctx *ctx, const bsm_node *node,
+                              const bsm_args *args) {
+  enum { TENSORS, DIM };
+  bsm_itensor **xs;
+  size_t count, kept = 0;
+  int32_t axis;
+  BSM_TRY(list_arg(ctx, args, &xs, &count));
+  bsm_dtype dtype = common_dtype(xs, count);
+  int32_t rank = 1;
+  for (size_t i = 0; i < count; i++) {
+    BSM_CHECK(bsm_rank(xs[i]) > 0,
+              "zero-dimensional tensor (at position %zu) cannot be "
+              "concatenated",
+              i);
+    if (!is_skipped(xs[i])) rank = bsm_rank(xs[i]);
+  }
+  if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), rank, &axis)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (is_skipped(xs[i])) continue;
+    xs[kept++] = bsm_emit_cast(ctx, xs[i], dtype);
+  }
+  if (kept == 0) xs[kept++] = bsm_emit_cast(ctx, xs[0], dtype);
+  return bsm_emit_output(ctx, node, 0, bsm_emit_concat(ctx, xs, kept, axis));
+}
+
+static bsm_status convert_stack(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  enum { TENSORS, DIM };
+  bsm_itensor **xs;
+  size_t count;
+  int32_t axis;
+  BSM_TRY(list_arg(ctx, args, &xs, &count));
+  bsm_dtype dtype = common_dtype(xs, count);
+  if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(xs[0]) + 1,
+                    &axis)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  for (size_t i = 0; i < count; i++) {
+    BSM_CHECK(bsm_dims_equal(xs[i]->dims, xs[0]->dims),
+              "stack expects each tensor to be equal size, but got %s at entry "
+              "0 and %s at entry %zu",
+              bsm_dims_str(xs[0]->dims), bsm_dims_str(xs[i]->dims), i);
+  }
+  for (size_t i = 0; i < count; i++) {
+    xs[i] = bsm_emit_unsqueeze(ctx, bsm_emit_cast(ctx, xs[i], dtype), axis);
+  }
+  return bsm_emit_output(ctx, node, 0, bsm_emit_concat(ctx, xs, count, axis));
+}
+
+static const bsm_conversion_pattern patterns[] = {
+    {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", convert_cat, 0},
+    {"aten::concat(Tensor[] tensors, int dim=0) -> Tensor", convert_cat, 0},
+    {"aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", convert_cat,
+     0},
+    {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", convert_stack, 0},
+};
+BSM_CONVERTER_TABLE(concatenation, patterns);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions and transposed convolutions of one to three spatial
+ * dimensions, batched or not. Kernels are constants. */
+#include <string.h>
+
+#include "conversion/emit.h"
+
+/* A convolution with all of its arguments unwrapped. */
+typedef struct conv_spec {
+  bsm_itensor *x;
+  int32_t spatial;
+  bsm_dims stride, padding, post_padding, dilation, output_padding;
+  int64_t groups;
+  bool transposed;
+} conv_spec;
+
+/* PyTorch's padding strings. */
+static bool string_padding(bsm_conversion_ctx *ctx, const char *mode,
+                           bsm_dims kernel, conv_spec *spec) {
+  if (strcmp(mode, "same") != 0 && strcmp(mode, "valid") != 0) {
+    bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
+                  "Invalid padding string: '%s'; only 'valid' and 'same' are "
+                  "known",
+                  mode);
+    return false;
+  }
+  spec->padding.rank = spec->post_padding.rank = spec->spatial;
+  for (int32_t i = 0; i < spec->spatial; i++) {
+    int64_t total = 0;
+    if (strcmp(mode, "same") == 0) {
+      if (spec->stride.d[i] != 1) {
+        bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
+                      "padding='same' is not supported for strided "
+                      "convolutions");
+        return false;
+      }
+      total = spec->dilation.d[i] * (kernel.d[i] - 1);
+    }
+    spec->padding.d[i] = total / 2;
+    spec->post_padding.d[i] = total - total / 2;
+  }
+  return true;
+}
+
+static bool int_list(bsm_conversion_ctx *ctx, const bsm_args *args, size_t i,
+                     int32_t spatial, const char *what, bsm_dims *out) {
+  size_t count;
+  const int64_t *values = bsm_arg_unwrap_to_int_list(args, i, &count);
+  return bsm_spatial_dims(ctx, values, count, spatial, what, out);
+}
+
+/* Adds the layer for a kernel. The bias may be NULL; one that is not constant
+ * is added after. */
+static bsm_itensor *emit_layer(bsm_conversion_ctx *ctx, const conv_spec *spec,
+                               const bsm_tensor *kernel,
+                               const bsm_tensor *bias) {
+  bsm_weights w = bsm_weights_borrow(ctx, kernel);
+  bsm_weights b = {0};
+  if (bias) b = bsm_weights_borrow(ctx, bias);
+  if (ctx->impl->error || !spec->x) return NULL;
+  bsm_layer *layer =
+      spec->transposed
+          ? bsm_network_add_deconvolution_nd(ctx->net, spec->x,
+                                             w.num_input_maps * spec->groups,
+                                             w.kernel_shape, &w, &b)
+          : bsm_network_add_convolution_nd(ctx->net, spec->x, w.num_output_maps,
+                                           w.kernel_shape, &w, &b);
+  bsm_layer_set_stride_nd(layer, spec->stride);
+  bsm_layer_set_pre_padding(layer, spec->padding);
+  bsm_layer_set_post_padding(layer, spec->post_padding);
+  bsm_layer_set_dilation_nd(layer, spec->dilation);
+  bsm_layer_set_groups(layer, spec->groups);
+  if (spec->transposed) {
+    bsm_deconvolution_set_output_padding(layer, spec->output_padding);
+  }
+  return bsm_emit(ctx, layer);
+}
+
+/* x + bias along the channels, for a bias known at run time. */
+static bsm_itensor *add_bias(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                             bsm_itensor *bias) {
+  bsm_dims dims = {0};
+  if (!x || !bias) return NULL;
+  dims.rank = x->dims.rank;
+  for (int32_t i = 0; i < dims.rank; i++) dims.d[i] = 1;
+  dims.d[1] = bsm_itensor_numel(bias);
+  return bsm_emit_binary(ctx, x, bsm_emit_reshape(ctx, bias, dims),
+                         BSM_ELEMENT_WISE_SUM);
+}
+
+/* The kernel, the input made batched, and the layer: common to all forms. */
+static bsm_status finish(bsm_conversion_ctx *ctx, const bsm_node *node,
+                         const bsm_args *args, conv_spec *spec,
+                         const bsm_tensor *kernel) {
+  enum { INPUT, WEIGHT, BIAS };
+  bool batched = bsm_rank(spec->x) != spec->spatial + 1;
+  bool dynamic_bias = bsm_arg_is_itensor(args, BIAS);
+  const bsm_tensor *bias =
+      dynamic_bias ? NULL : bsm_arg_unwrap_to_tensor_or_none(args, BIAS);
+  if (!batched) spec->x = bsm_emit_unsqueeze(ctx, spec->x, 0);
+  bsm_itensor *out = emit_layer(ctx, spec, kernel, bias);
+  if (dynamic_bias) out = add_bias(ctx, out, bsm_arg_itensor(args, BIAS));
+  if (!batched) out = bsm_emit_squeeze(ctx, out, 1);
+  return bsm_emit_output(ctx, node, 0, out);
+}
+
+/* The input and the kernel; the kernel's rank gives the spatial dimensions. */
+static bsm_status start(bsm_conversion_ctx *ctx, const bsm_args *args,
+                        conv_spec *spec, const bsm_tensor **kernel) {
+  enum { INPUT, WEIGHT };
+  BSM_CHECK(!bsm_arg_is_itensor(args, WEIGHT),
+            "a convolution whose weight is computed at run time; only constant "
+            "weights are supported");
+  *kernel = bsm_arg_unwrap_to_tensor(args, WEIGHT);
+  spec->x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
+  if (!*kernel || !spec->x) return bsm_ctx_take_error(ctx);
+  spec->spatial = (*kernel)->sizes.rank - 2;
+  BSM_CHECK(spec->spatial >= 1 && spec->spatial <= BSM_MAX_SPATIAL,
+            "a convolution with weights of dims %s",
+            bsm_dims_str((*kernel)->sizes));
+  spec->output_padding.rank = spec->spatial;
+  return BSM_OK;
+}
+
+/* conv1d, conv2d, conv3d; padding numbers or a string. */
+static bsm_status convert_conv(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               const bsm_args *args) {
+  enum { INPUT, WEIGHT, BIAS, STRIDE, PADDING, DILATION, GROUPS };
+  conv_spec spec = {0};
+  const bsm_tensor *kernel;
+  BSM_TRY(start(ctx, args, &spec, &kernel));
+  bsm_dims size = bsm_dims_of(kernel->sizes.d + 2, (size_t)spec.spatial);
+  bool ok =
+      int_list(ctx, args, STRIDE, spec.spatial, "stride", &spec.stride) &&
+      int_list(ctx, args, DILATION, spec.spatial, "dilation", &spec.dilation);
+  if (ok && bsm_arg_is_string(args, PADDING)) {
+    ok = string_padding(ctx, bsm_arg_unwrap_to_string(args, PADDING), size,
+                        &spec);
+  } else if (ok) {
+    ok = int_list(ctx, args, PADDING, spec.spatial, "padding", &spec.padding);
+    spec.post_padding = spec.padding;
+  }
+  spec.groups = bsm_arg_unwrap_to_int(args, GROUPS);
+  if (!ok) return bsm_ctx_take_error(ctx);
+  return finish(ctx, node, args, &spec, kernel);
+}
+
+static bsm_status convert_conv_transpose(bsm_conversion_ctx *ctx,
+                                         const bsm_node *node,
+                                         const bsm_args *args) {
+  enum {
+    INPUT,
+    WEIGHT,
+    BIAS,
+    STRIDE,
+    PADDING,
+    OUTPUT_PADDING,
+    GROUPS,
+    DILATION
+  };
+  conv_spec spec = {0};
+  const bsm_tensor *kernel;
+  BSM_TRY(start(ctx, args, &spec, &kernel));
+  spec.transposed = true;
+  spec.groups = bsm_arg_unwrap_to_int(args, GROUPS);
+  if (!int_list(ctx, args, STRIDE, spec.spatial, "stride", &spec.stride) ||
+      !int_list(ctx, args, PADDING, spec.spatial, "padding", &spec.padding) ||
+      !int_list(ctx, args, OUTPUT_PADDING, spec.spatial, "output_padding",
+                &spec.output_padding) ||
+      !int_list(ctx, args, DILATION, spec.spatial, "dilation",
+                &spec.dilation)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  spec.post_padding = spec.padding;
+  return finish(ctx, node, args, &spec, kernel);
+}
+
+/* What tracing records for every convolution. */
+static bsm_status convert_convolution(bsm_conversion_ctx *ctx,
+                                      const bsm_node *node,
+                                      const bsm_args *args) {
+  enum {
+    INPUT,
+    WEIGHT,
+    BIAS,
+    STRIDE,
+    PADDING,
+    DILATION,
+    TRANSPOSED,
+    OUTPUT_PADDING,
+    GROUPS
+  };
+  conv_spec spec = {0};
+  const bsm_tensor *kernel;
+  BSM_TRY(start(ctx, args, &spec, &kernel));
+  spec.transposed = bsm_arg_unwrap_to_bool(args, TRANSPOSED);
+  spec.groups = bsm_arg_unwrap_to_int(args, GROUPS);
+  if (!int_list(ctx, args, STRIDE, spec.spatial, "stride", &spec.stride) ||
+      !int_list(ctx, args, PADDING, spec.spatial, "padding", &spec.padding) ||
+      !int_list(ctx, args, DILATION, spec.spatial, "dilation",
+                &spec.dilation)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  if (spec.transposed && !int_list(ctx, args, OUTPUT_PADDING, spec.spatial,
+                                   "output_padding", &spec.output_padding)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  spec.post_padding = spec.padding;
+  return finish(ctx, node, args, &spec, kernel);
+}
+
+#define CONV(n, ones, zeros)                                                 \
+  {"aten::conv" n "d(Tensor input, Tensor weight, Tensor? bias=None, int[" n \
+   "] stride=" ones ", int[" n "] padding=" zeros ", int[" n                 \
+   "] dilation=" ones ", int groups=1) -> Tensor",                           \
+   convert_conv, 0},                                                         \
+  {                                                                          \
+    "aten::conv" n                                                           \
+    "d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[" n       \
+    "] stride=" ones ", str padding=\"valid\", int[" n "] dilation=" ones    \
+    ", int groups=1) -> Tensor",                                             \
+        convert_conv, 0                                                      \
+  }
+#define CONV_TRANSPOSE(n, overload, ones, zeros)                               \
+  {                                                                            \
+    "aten::conv_transpose" n "d" overload                                      \
+    "(Tensor input, Tensor weight, Tensor? bias=None, int[" n "] stride=" ones \
+    ", int[" n "] padding=" zeros ", int[" n "] output_padding=" zeros         \
+    ", int groups=1, int[" n "] dilation=" ones ") -> Tensor",                 \
+        convert_conv_transpose, 0                                              \
+  }
+
+static const bsm_conversion_pattern patterns[] = {
+    CONV("1", "[1]", "[0]"),
+    CONV("2", "[1, 1]", "[0, 0]"),
+    CONV("3", "[1, 1, 1]", "[0, 0, 0]"),
+    CONV_TRANSPOSE("1", "", "[1]", "[0]"),
+    CONV_TRANSPOSE("2", ".input", "[1, 1]", "[0, 0]"),
+    CONV_TRANSPOSE("3", ".input", "[1, 1, 1]", "[0, 0, 0]"),
+    {"aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] "
+     "stride, int[] padding, int[] dilation, bool transposed, int[] "
+     "output_padding, int groups) -> Tensor",
+     convert_convolution, 0},
+    {"aten::_convolution(Tensor input, Tensor weight, Tensor? bias, int[] "
+     "stride, int[] padding, int[] dilation, bool transposed, int[] "
+     "output_padding, int groups, bool benchmark, bool deterministic, bool "
+     "cudnn_enabled, bool allow_tf32) -> Tensor",
+     convert_convolution, 0},
+    {"aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, "
+     "int[] stride, int[] padding, int[] dilation, bool transposed, int[] "
+     "output_padding, int groups, bool benchmark, bool deterministic, bool "
+     "cudnn_enabled) -> Tensor",
+     convert_convolution, 0},
+};
+BSM_CONVERTER_TABLE(convolution, patterns);
