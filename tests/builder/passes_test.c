@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each pass on small networks: what fuses, what must not, and the folded
+ * numbers. */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <math.h>
+
+#include "builder/passes.h"
+#include "builder/uses.h"
+
+typedef struct fixture {
+  bsm_arena arena;
+  bsm_network *net;
+} fixture;
+
+static fixture fx;
+
+static int set_up(void **state) {
+  (void)state;
+  bsm_arena_init(&fx.arena, NULL);
+  assert_null(bsm_network_create(&fx.arena, NULL, &fx.net));
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  bsm_network_release(fx.net);
+  bsm_arena_destroy(&fx.arena);
+  return 0;
+}
+
+static bsm_itensor *input(const char *name, bsm_dims dims) {
+  bsm_itensor *t = bsm_network_add_input(fx.net, name, BSM_DTYPE_FLOAT, dims);
+  assert_non_null(t);
+  return t;
+}
+
+static bsm_itensor *out_of(bsm_layer *layer) {
+  assert_non_null(layer);
+  return bsm_layer_output(layer, 0);
+}
+
+static void mark(bsm_itensor *t) {
+  const char *name =
+      bsm_arena_printf(&fx.arena, "out_%zu", fx.net->outputs.len);
+  assert_null(bsm_network_mark_output(fx.net, t, name));
+}
+
+static bsm_weights weights(const float *values, bsm_dims shape) {
+  bsm_weights w = {.dtype = BSM_DTYPE_FLOAT, .values = values, .count = 1};
+  w.shape = shape;
+  for (int32_t i = 0; i < shape.rank; i++) w.count *= shape.d[i];
+  w.num_input_maps = shape.rank > 1 ? shape.d[1] : 1;
+  w.num_output_maps = shape.rank > 0 ? shape.d[0] : 1;
+  w.kernel_shape.rank = shape.rank > 2 ? shape.rank - 2 : 0;
+  for (int32_t i = 2; i < shape.rank; i++) {
+    w.kernel_shape.d[i - 2] = shape.d[i];
+  }
+  return w;
+}
+
+static const float kernel_values[4] = {1, 2, 3, 4};
+static const float bias_values[2] = {10, 20};
+static const float scale_values[2] = {2, 0.5f};
+static const float shift_values[2] = {1, -1};
+
+/* x [1, 2, 4, 4] through a 1x1 convolution to two channels. */
+static bsm_layer *add_conv(bsm_itensor *x) {
+  const bsm_weights kernel =
+      weights(kernel_values, (bsm_dims){4, {2, 2, 1, 1}});
+  const bsm_weights bias = weights(bias_values, (bsm_dims){1, {2}});
+  return bsm_network_add_convolution_nd(fx.net, x, 2, (bsm_dims){2, {1, 1}},
+                                        &kernel, &bias);
+}
+
+static const bsm_dims image = {4, {1, 2, 4, 4}};
+
+static void run_all(void) {
+  bsm_status status = bsm_run_passes(fx.net, NULL);
+  if (status) fail_msg("%s", bsm_status_message(status));
+}
+
+static size_t count_kind(bsm_layer_kind kind) {
+  size_t count = 0;
+  for (size_t i = 0; i < fx.net->layers.len; i++) {
+    count += fx.net->layers.items[i]->kind == kind;
+  }
+  return count;
+}
+
+static bsm_layer *only_layer(bsm_layer_kind kind) {
+  assert_int_equal(count_kind(kind), 1);
+  for (size_t i = 0; i < fx.net->layers.len; i++) {
+    if (fx.net->layers.items[i]->kind == kind) return fx.net->layers.items[i];
+  }
+  return NULL;
+}
+
+static void test_scale_and_activation_fold(void **state) {
+  (void)state;
+  const bsm_weights scale = weights(scale_values, (bsm_dims){1, {2}});
+  const bsm_weights shift = weights(shift_values, (bsm_dims){1, {2}});
+  bsm_itensor *y = out_of(add_conv(input("x", image)));
+  y = out_of(bsm_network_add_scale(fx.net, y, &shift, &scale, NULL));
+  mark(out_of(bsm_network_add_activation(fx.net, y, BSM_ACTIVATION_RELU)));
+  run_all();
+  assert_int_equal(fx.net->layers.len, 1);
+  const bsm_convolution_params *p =
+      &only_layer(BSM_LAYER_CONVOLUTION)->p.convolution;
+  assert_int_equal(p->epilogue.activation, BSM_ACTIVATION_RELU);
+  const float *k = p->kernel.values, *b = p->bias.values;
+  const float expected_kernel[4] = {2, 4, 1.5f, 2};
+  const float expected_bias[2] = {21, 9};
+  assert_memory_equal(k, expected_kernel, sizeof(expected_kernel));
+  assert_memory_equal(b, expected_bias, sizeof(expected_bias));
+  assert_ptr_equal(fx.net->outputs.items[0],
+                   only_layer(BSM_LAYER_CONVOLUTION)->outputs.items[0]);
+}
+
+static void test_scale_stays_when_read_twice(void **state) {
+  (void)state;
+  const bsm_weights scale = weights(scale_values, (bsm_dims){1, {2}});
+  bsm_itensor *y = out_of(add_conv(input("x", image)));
+  mark(out_of(bsm_network_add_scale(fx.net, y, NULL, &scale, NULL)));
+  mark(y);
+  run_all();
+  assert_memory_equal(
+      only_layer(BSM_LAYER_CONVOLUTION)->p.convolution.kernel.values,
+      kernel_values, sizeof(kernel_values));
+  assert_int_equal(count_kind(BSM_LAYER_FUSED_ELEMENT_WISE), 1);
+}
+
+/* relu(conv(x) + conv(y)): the first convolution moves behind the second. */
+static void test_residual(void **state) {
+  (void)state;
+  bsm_itensor *a = out_of(add_conv(input("x", image)));
+  bsm_itensor *b = out_of(add_conv(input("y", image)));
+  bsm_itensor *sum =
+      out_of(bsm_network_add_element_wise(fx.net, a, b, BSM_ELEMENT_WISE_SUM));
+  mark(out_of(bsm_network_add_activation(fx.net, sum, BSM_ACTIVATION_RELU)));
+  run_all();
+  assert_int_equal(fx.net->layers.len, 2);
+  const bsm_layer *last = fx.net->layers.items[1];
+  assert_int_equal(last->kind, BSM_LAYER_CONVOLUTION);
+  assert_true(last->p.convolution.epilogue.has_residual);
+  assert_int_equal(last->p.convolution.epilogue.activation,
+                   BSM_ACTIVATION_RELU);
+  assert_ptr_equal(last->inputs.items[1], b);
+}
+
+/* A broadcast operand is no residual. */
+static void test_broadcast_is_no_residual(void **state) {
+  (void)state;
+  bsm_itensor *a = out_of(add_conv(input("x", image)));
+  bsm_itensor *b = input("y", (bsm_dims){4, {1, 2, 1, 1}});
+  mark(
+      out_of(bsm_network_add_element_wise(fx.net, a, b, BSM_ELEMENT_WISE_SUM)));
+  run_all();
+  assert_false(
+      only_layer(BSM_LAYER_CONVOLUTION)->p.convolution.epilogue.has_residual);
+  assert_int_equal(count_kind(BSM_LAYER_FUSED_ELEMENT_WISE), 1);
+}
+
+static bsm_itensor *constant(const float *values, bsm_dims dims) {
+  const bsm_weights w = weights(values, dims);
+  return out_of(bsm_network_add_constant(fx.net, dims, &w));
+}
+
+/* gelu(x W * 0.5 + b): scale, bias and activation all go in. */
+static void test_matrix_multiply_epilogue(void **state) {
+  (void)state;
+  static const float half = 0.5f;
+  bsm_itensor *x = input("x", (bsm_dims){2, {3, 2}});
+  bsm_itensor *w = constant(kernel_values, (bsm_dims){2, {2, 2}});
+  bsm_itensor *y = out_of(bsm_network_add_matrix_multiply(
+      fx.net, x, BSM_MATRIX_NONE, w, BSM_MATRIX_TRANSPOSE));
+  y = out_of(bsm_network_add_element_wise(
+      fx.net, y, constant(&half, (bsm_dims){0}), BSM_ELEMENT_WISE_PROD));
+  y = out_of(bsm_network_add_element_wise(
+      fx.net, constant(bias_values, (bsm_dims){1, {2}}), y,
+      BSM_ELEMENT_WISE_SUM));
+  mark(out_of(bsm_network_add_activation(fx.net, y, BSM_ACTIVATION_GELU_ERF)));
+  run_all();
+  const bsm_layer *m = only_layer(BSM_LAYER_MATRIX_MULTIPLY);
+  assert_true(m->p.matrix_multiply.scale == 0.5);
+  assert_int_equal(m->p.matrix_multiply.bias.count, 2);
+  assert_int_equal(m->p.matrix_multiply.epilogue.activation,
+                   BSM_ACTIVATION_GELU_ERF);
+  assert_int_equal(count_kind(BSM_LAYER_FUSED_ELEMENT_WISE), 0);
+}
+
+/* A factor after the bias would scale the bias too: it must stay outside. */
+static void test_scale_after_bias_stays(void **state) {
+  (void)state;
+  static const float half = 0.5f;
+  bsm_itensor *x = input("x", (bsm_dims){2, {3, 2}});
+  bsm_itensor *w = constant(kernel_values, (bsm_dims){2, {2, 2}});
+  bsm_itensor *y = out_of(bsm_network_add_matrix_multiply(
+      fx.net, x, BSM_MATRIX_NONE, w, BSM_MATRIX_NONE));
+  y = out_of(bsm_network_add_element_wise(
+      fx.net, y, constant(bias_values, (bsm_dims){1, {2}}),
+      BSM_ELEMENT_WISE_SUM));
+  mark(out_of(bsm_network_add_element_wise(
+      fx.net, y, constant(&half, (bsm_dims){0}), BSM_ELEMENT_WISE_PROD)));
+  run_all();
+  assert_true(only_layer(BSM_LAYER_MATRIX_MULTIPLY)->p.matrix_multiply.scale ==
+              1.0);
+  assert_int_equal(count_kind(BSM_LAYER_FUSED_ELEMENT_WISE), 1);
+}
+
+static void test_silu_is_recognized(void **state) {
+  (void)state;
+  bsm_itensor *x = input("x", image);
+  bsm_itensor *gate =
+      out_of(bsm_network_add_activation(fx.net, x, BSM_ACTIVATION_SIGMOID));
+  mark(out_of(
+      bsm_network_add_element_wise(fx.net, gate, x, BSM_ELEMENT_WISE_PROD)));
+  run_all();
+  const bsm_layer *f = only_layer(BSM_LAYER_FUSED_ELEMENT_WISE);
+  assert_int_equal(f->p.fused_element_wise.program.len, 1);
+  assert_int_equal(f->p.fused_element_wise.program.items[0].code,
+                   BSM_ACTIVATION_SILU);
+  assert_int_equal(f->inputs.len, 1);
+}
+
+/* sqrt(|a - b| * 2) with a diamond: one program, two inputs. */
+static void test_chain_becomes_one_program(void **state) {
+  (void)state;
+  static const float two = 2;
+  bsm_itensor *a = input("a", image), *b = input("b", image);
+  bsm_itensor *d =
+      out_of(bsm_network_add_element_wise(fx.net, a, b, BSM_ELEMENT_WISE_SUB));
+  bsm_itensor *abs = out_of(bsm_network_add_unary(fx.net, d, BSM_UNARY_ABS));
+  bsm_itensor *twice = out_of(bsm_network_add_element_wise(
+      fx.net, abs, constant(&two, (bsm_dims){0}), BSM_ELEMENT_WISE_PROD));
+  bsm_itensor *root =
+      out_of(bsm_network_add_unary(fx.net, twice, BSM_UNARY_SQRT));
+  mark(out_of(
+      bsm_network_add_element_wise(fx.net, root, abs, BSM_ELEMENT_WISE_SUM)));
+  run_all();
+  assert_int_equal(fx.net->layers.len, 1);
+  const bsm_layer *f = only_layer(BSM_LAYER_FUSED_ELEMENT_WISE);
+  assert_int_equal(f->inputs.len, 2);
+  assert_true(f->p.fused_element_wise.program.len >= 5);
+  for (size_t i = 0; i < f->p.fused_element_wise.program.len; i++) {
+    const bsm_ew_instruction *op = &f->p.fused_element_wise.program.items[i];
+    assert_int_equal(op->dst, (int32_t)(2 + i));
+    assert_true(op->a < op->dst && op->b < op->dst && op->c < op->dst);
+  }
+}
+
+/* A small result that is broadcast is computed once, not for each element. */
+static void test_smaller_program_stays_apart(void **state) {
+  (void)state;
+  bsm_itensor *x = input("x", image);
+  bsm_itensor *s = input("s", (bsm_dims){4, {1, 2, 1, 1}});
+  bsm_itensor *gate =
+      out_of(bsm_network_add_activation(fx.net, s, BSM_ACTIVATION_SIGMOID));
+  mark(out_of(
+      bsm_network_add_element_wise(fx.net, x, gate, BSM_ELEMENT_WISE_PROD)));
+  run_all();
+  assert_int_equal(count_kind(BSM_LAYER_FUSED_ELEMENT_WISE), 2);
+}
+
+static void test_identities_and_dead_layers_go(void **state) {
+  (void)state;
+  bsm_itensor *x = input("x", image);
+  bsm_itensor *y = out_of(bsm_network_add_identity(fx.net, x));
+  y = out_of(bsm_network_add_cast(fx.net, y, BSM_DTYPE_FLOAT));
+  assert_non_null(bsm_network_add_unary(fx.net, x, BSM_UNARY_EXP));
+  mark(out_of(bsm_network_add_unary(fx.net, y, BSM_UNARY_NEG)));
+  run_all();
+  assert_int_equal(fx.net->layers.len, 1);
+  assert_ptr_equal(fx.net->layers.items[0]->inputs.items[0], x);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_scale_and_activation_fold),
+      TEST(test_scale_stays_when_read_twice),
+      TEST(test_residual),
+      TEST(test_broadcast_is_no_residual),
+      TEST(test_matrix_multiply_epilogue),
+      TEST(test_scale_after_bias_stays),
+      TEST(test_silu_is_recognized),
+      TEST(test_chain_becomes_one_program),
+      TEST(test_smaller_program_stays_apart),
+      TEST(test_identities_and_dead_layers_go),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
