@@ -95,7 +95,9 @@ struct bsm_object {
   size_t len;
 };
 
-static inline bsm_ivalue bsm_iv_none(void) { return (bsm_ivalue){0}; }
+static inline bsm_ivalue bsm_iv_none(void) {
+  return (bsm_ivalue){0};
+}
 static inline bsm_ivalue bsm_iv_int(int64_t v) {
   return (bsm_ivalue){BSM_IVALUE_INT, {.i = v}};
 }

@@ -64,7 +64,7 @@ typedef struct bsm_aten_table {
   size_t count;
 } bsm_aten_table;
 
-#define BSM_ATEN_TABLE(name, array)          \
+#define BSM_ATEN_TABLE(name, array)            \
   const bsm_aten_table bsm_aten_ops_##name = { \
       (array), sizeof(array) / sizeof((array)[0])}
 

@@ -148,8 +148,6 @@ BSM_NODISCARD bsm_status bsm_op_cast(bsm_op_ctx *cx, bsm_tensor *t,
 /* `t` as a contiguous tensor of `dtype`; itself when it already is. */
 BSM_NODISCARD bsm_status bsm_op_dense(bsm_op_ctx *cx, bsm_tensor *t,
                                       bsm_dtype dtype, bsm_tensor **out);
-/* Calls another row's function with PyTorch's semantics of that op. */
-
 /* ---- elementwise driver ---- */
 typedef void (*bsm_pw_f64)(double *out, const double *const *in, size_t n,
                            const void *params);
@@ -183,8 +181,6 @@ BSM_NODISCARD bsm_status bsm_op_pointwise(bsm_op_ctx *cx,
 double *bsm_op_load_all(bsm_op_ctx *cx, const bsm_tensor *t);
 /* Stores into a tensor of any strides. */
 void bsm_op_store_all(const bsm_tensor *t, const double *values);
-/* A new contiguous tensor of these values. */
-
 /* Sets output `i`. */
 static inline bsm_status op_return(bsm_ivalue *outs, bsm_tensor *t) {
   outs[0] = bsm_iv_tensor(t);
@@ -197,15 +193,19 @@ BSM_NODISCARD bsm_status bsm_op_add(bsm_op_ctx *cx, bsm_tensor *a,
                                     bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_mul(bsm_op_ctx *cx, bsm_tensor *a,
                                     bsm_tensor *b, bsm_tensor **out);
+BSM_NODISCARD bsm_status bsm_op_not_equal(bsm_op_ctx *cx, bsm_tensor *a,
+                                          bsm_tensor *b, bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_matmul(bsm_op_ctx *cx, bsm_tensor *a,
                                        bsm_tensor *b, bsm_tensor **out);
 /* `bias` may be NULL. */
 BSM_NODISCARD bsm_status bsm_op_linear(bsm_op_ctx *cx, bsm_tensor *x,
                                        bsm_tensor *weight, bsm_tensor *bias,
                                        bsm_tensor **out);
+BSM_NODISCARD bsm_status bsm_op_layer_norm(bsm_op_ctx *cx, bsm_tensor *t,
+                                           bsm_dims shape, bsm_tensor *weight,
+                                           bsm_tensor *bias, double eps,
+                                           bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_softmax(bsm_op_ctx *cx, bsm_tensor *t,
                                         int64_t dim, bool log, bsm_dtype dtype,
                                         bsm_tensor **out);
-/* Runs a unary activation by the variant numbers of ops/aten_activation.c. */
-
 #endif /* BSM_ATEN_OP_KIT_H_ */

@@ -88,10 +88,10 @@ static double fremainder(double a, double b) {
   const double mod = fmod(a, b);
   return mod != 0.0 && (b < 0.0) != (mod < 0.0) ? mod + b : mod;
 }
-static double fmaximum(double a, double b) {
+static double nan_max(double a, double b) {
   return isnan(a) ? a : isnan(b) ? b : a > b ? a : b;
 }
-static double fminimum(double a, double b) {
+static double nan_min(double a, double b) {
   return isnan(a) ? a : isnan(b) ? b : a < b ? a : b;
 }
 static double xlogy(double a, double b) {
@@ -124,9 +124,9 @@ F64(f_fmod, fmod(a, b))
 I64(i_fmod, imod(a, b))
 F64(f_pow, pow(a, b))
 I64(i_pow, ipow(a, b))
-F64(f_maximum, fmaximum(a, b))
+F64(f_maximum, nan_max(a, b))
 I64(i_maximum, a > b ? a : b)
-F64(f_minimum, fminimum(a, b))
+F64(f_minimum, nan_min(a, b))
 I64(i_minimum, a < b ? a : b)
 F64(f_fmax, fmax(a, b))
 F64(f_fmin, fmin(a, b))
@@ -376,6 +376,11 @@ bsm_status bsm_op_mul(bsm_op_ctx *cx, bsm_tensor *a, bsm_tensor *b,
   return binary(cx, BIN_MUL, a, b, NULL, NULL, out);
 }
 
+bsm_status bsm_op_not_equal(bsm_op_ctx *cx, bsm_tensor *a, bsm_tensor *b,
+                            bsm_tensor **out) {
+  return binary(cx, BIN_NE, a, b, NULL, NULL, out);
+}
+
 /* ---- three operands ---- */
 
 static void f_addcmul(double *out, const double *const *in, size_t n,
@@ -463,7 +468,7 @@ static void f_clamp(double *out, const double *const *in, size_t n,
                     const void *params) {
   (void)params;
   for (size_t k = 0; k < n; k++) {
-    out[k] = fminimum(fmaximum(in[0][k], in[1][k]), in[2][k]);
+    out[k] = nan_min(nan_max(in[0][k], in[1][k]), in[2][k]);
   }
 }
 static void i_clamp(int64_t *out, const int64_t *const *in, size_t n,
