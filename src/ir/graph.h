@@ -114,7 +114,8 @@ BSM_NODISCARD bsm_status bsm_graph_create(bsm_ir_ctx *cx, bsm_graph **out);
 /* A node of `kind` ("aten::relu"), not yet linked, with no outputs. */
 BSM_NODISCARD bsm_status bsm_node_create(bsm_graph *graph, const char *kind,
                                          bsm_node **out);
-/* By schema: kind, schema, and one output for each return, typed. */
+/* By schema: kind, schema, and one output for each return, typed; a type
+ * variable becomes Tensor. */
 BSM_NODISCARD bsm_status bsm_node_create_schema(bsm_graph *graph,
                                                 const bsm_schema *schema,
                                                 bsm_node **out);

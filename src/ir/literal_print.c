@@ -41,6 +41,10 @@ static bool place_tells(printer *p, const bsm_ivalue *value,
     case BSM_IVALUE_DEVICE:
       return kind == BSM_TYPE_DEVICE;
     case BSM_IVALUE_LIST:
+      if (!value->u.list->elem_type && value->u.list->len == 0) {
+        return kind == BSM_TYPE_LIST; /* it says nothing itself */
+      }
+      return kind == BSM_TYPE_LIST && own_type(p, value) == type;
     case BSM_IVALUE_DICT:
       return kind != BSM_TYPE_ANY && own_type(p, value) == type;
     case BSM_IVALUE_TUPLE:

@@ -31,9 +31,13 @@ bsm_status bsm_node_create_schema(bsm_graph *graph, const bsm_schema *schema,
                                   bsm_node **out) {
   BSM_TRY(bsm_node_create(graph, schema->name, out));
   (*out)->schema = schema;
+  const bsm_type_env none = {.count = 0};
   for (size_t i = 0; i < schema->return_count; i++) {
     bsm_value *value;
-    BSM_TRY(bsm_node_add_output(*out, schema->returns[i].type, &value));
+    const bsm_type *type = bsm_type_eval_vars_or_tensor(
+        graph->cx->types, schema->returns[i].type, &none);
+    BSM_TRY_ALLOC(type);
+    BSM_TRY(bsm_node_add_output(*out, type, &value));
   }
   return BSM_OK;
 }

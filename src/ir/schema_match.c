@@ -293,40 +293,15 @@ static bool match_formals(matcher *m, size_t positional, bool *used_keyword,
   return true;
 }
 
-/* The first variable in `type` that `env` does not bind. */
-static const char *first_unbound(const bsm_type *type,
-                                 const bsm_type_env *env) {
-  if (type->kind == BSM_TYPE_VAR) {
-    for (size_t i = 0; i < env->count; i++) {
-      if (strcmp(env->names[i], type->name) == 0) return NULL;
-    }
-    return type->name;
-  }
-  const char *name = NULL;
-  for (size_t i = 0; i < type->arg_count && !name; i++) {
-    name = first_unbound(type->args[i], env);
-  }
-  return name;
-}
-
-/* The types of the results, for what the variables were bound to. What nothing
- * binds is a Tensor, as the elements of an empty list are. */
+/* The types of the results, for what the variables were bound to. */
 static const bsm_type **return_types(bsm_type_table *types, bsm_arena *arena,
                                      const bsm_schema *schema,
                                      const bsm_type_env *env) {
   const bsm_type **out =
       BSM_NEW_ARRAY(arena, const bsm_type *, schema->return_count + 1);
   if (!out) return NULL;
-  bsm_type_env bound = *env;
-  const size_t room = sizeof bound.names / sizeof bound.names[0];
   for (size_t i = 0; i < schema->return_count; i++) {
-    const bsm_type *type = schema->returns[i].type;
-    const char *name;
-    while (bound.count < room && (name = first_unbound(type, &bound))) {
-      bound.names[bound.count] = name;
-      bound.types[bound.count++] = bsm_type_simple(types, BSM_TYPE_TENSOR);
-    }
-    out[i] = bsm_type_eval_vars(types, type, &bound);
+    out[i] = bsm_type_eval_vars_or_tensor(types, schema->returns[i].type, env);
     if (!out[i]) return NULL;
   }
   return out;

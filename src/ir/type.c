@@ -605,6 +605,35 @@ const bsm_type *bsm_type_eval_vars(bsm_type_table *t, const bsm_type *type,
   return changed ? rebuild(t, type, args) : type;
 }
 
+/* The first variable in `type` that `env` does not bind. */
+static const char *first_unbound(const bsm_type *type,
+                                 const bsm_type_env *env) {
+  if (type->kind == BSM_TYPE_VAR) {
+    for (size_t i = 0; i < env->count; i++) {
+      if (strcmp(env->names[i], type->name) == 0) return NULL;
+    }
+    return type->name;
+  }
+  const char *name = NULL;
+  for (size_t i = 0; i < type->arg_count && !name; i++) {
+    name = first_unbound(type->args[i], env);
+  }
+  return name;
+}
+
+const bsm_type *bsm_type_eval_vars_or_tensor(bsm_type_table *t,
+                                             const bsm_type *type,
+                                             const bsm_type_env *env) {
+  bsm_type_env bound = *env;
+  const size_t room = sizeof bound.names / sizeof bound.names[0];
+  const char *name;
+  while (bound.count < room && (name = first_unbound(type, &bound))) {
+    bound.names[bound.count] = name;
+    bound.types[bound.count++] = t->simple[BSM_TYPE_TENSOR];
+  }
+  return bsm_type_eval_vars(t, type, &bound);
+}
+
 /* ---- types of values ---- */
 
 /* Bounds a walk over values, which may be shared, deep, or cyclic. */

@@ -124,6 +124,10 @@ bool bsm_type_match_vars(bsm_type_table *t, const bsm_type *formal,
  * not bound. */
 const bsm_type *bsm_type_eval_vars(bsm_type_table *t, const bsm_type *type,
                                    const bsm_type_env *env);
+/* As above, but what nothing binds is a Tensor; NULL only out of memory. */
+const bsm_type *bsm_type_eval_vars_or_tensor(bsm_type_table *t,
+                                             const bsm_type *type,
+                                             const bsm_type_env *env);
 
 /* Reads a type in either style: "Dict(str, int)[]?", "List[Optional[int]]",
  * "__torch__.M", "Float(1, 3, strides=[3, 1], device=cpu)". BSM_CORRUPT with

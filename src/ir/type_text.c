@@ -271,7 +271,8 @@ static bsm_status read_types(type_reader *r, const char *close, type_vec *out,
   return bsm_cursor_expect(r->c, close);
 }
 
-/* "3, *, strides=[..], requires_grad=0, device=cpu)" after the "(". */
+/* "3, *, strides=[..], requires_grad=0, device=cpu)" after the "(". PyTorch
+ * 1.6 wrote strides as "3:1". */
 static bsm_status read_dims(type_reader *r, bsm_dims *dims) {
   bsm_cursor *c = r->c;
   dims->rank = 0;
@@ -286,7 +287,9 @@ static bsm_status read_dims(type_reader *r, bsm_dims *dims) {
       size = -1;
       BSM_TRY(bsm_cursor_expect(c, ")"));
     } else if (ch >= '0' && ch <= '9') {
+      int64_t stride;
       BSM_TRY(bsm_cursor_int(c, &size));
+      if (bsm_cursor_accept(c, ":")) BSM_TRY(bsm_cursor_int(c, &stride));
     } else if (bsm_cursor_word(c, "strides")) {
       BSM_TRY(bsm_cursor_expect(c, "="));
       BSM_TRY(bsm_cursor_expect(c, "["));

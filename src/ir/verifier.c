@@ -142,24 +142,69 @@ static bsm_status verify_loop(verifier *v, const bsm_node *node) {
   return BSM_OK;
 }
 
-/* A constant's value is one of its output's type; what is known of a tensor is
- * not repeated by the types of values. */
+static bool fits(verifier *v, const bsm_ivalue *value, const bsm_type *type,
+                 uint32_t *left);
+
+static bool all_fit(verifier *v, const bsm_ivalue *items, size_t n,
+                    const bsm_type *type, uint32_t *left) {
+  for (size_t i = 0; i < n; i++) {
+    if (!fits(v, &items[i], type, left)) return false;
+  }
+  return true;
+}
+
+/* Whether a value may stand where `type` is expected. Containers that carry no
+ * types of their own are looked into; `left` bounds how much (values can be
+ * shared), and the type's depth bounds how deep. */
+static bool fits(verifier *v, const bsm_ivalue *value, const bsm_type *type,
+                 uint32_t *left) {
+  if (type->kind == BSM_TYPE_ANY || *left == 0) return true;
+  --*left;
+  if (type->kind == BSM_TYPE_OPTIONAL) {
+    if (value->tag == BSM_IVALUE_NONE) return true;
+    type = type->args[0];
+  }
+  const bsm_list *list = value->u.list;
+  const bsm_dict *dict = value->u.dict;
+  const bsm_tuple *tuple = value->u.tuple;
+  if (value->tag == BSM_IVALUE_TENSOR) return type->kind == BSM_TYPE_TENSOR;
+  if (value->tag == BSM_IVALUE_LIST && type->kind == BSM_TYPE_LIST &&
+      !list->elem_type) {
+    return all_fit(v, list->items, list->len, type->args[0], left);
+  }
+  if (value->tag == BSM_IVALUE_DICT && type->kind == BSM_TYPE_DICT &&
+      !dict->key_type && !dict->value_type) {
+    return all_fit(v, dict->keys, dict->len, type->args[0], left) &&
+           all_fit(v, dict->values, dict->len, type->args[1], left);
+  }
+  if (value->tag == BSM_IVALUE_TUPLE && type->kind == BSM_TYPE_TUPLE &&
+      !tuple->type) {
+    if (tuple->len != type->arg_count) return false;
+    for (size_t i = 0; i < tuple->len; i++) {
+      if (!fits(v, &tuple->items[i], type->args[i], left)) return false;
+    }
+    return true;
+  }
+  const bsm_type *own = bsm_type_of_value(v->graph->cx->types, value);
+  return own && bsm_type_is_subtype(own, type);
+}
+
 static bsm_status verify_constant(verifier *v, const bsm_node *node) {
   BSM_TRY(expect_count(node->inputs.len, 0, "inputs"));
   BSM_TRY(expect_count(node->outputs.len, 1, "outputs"));
   const bsm_type *type = node->outputs.items[0]->type;
   const bsm_ivalue *value = bsm_node_attr_get(node, "value");
-  bsm_ivalue none = bsm_iv_none();
+  const bsm_ivalue none = bsm_iv_none();
   if (!value) {
     if (type->kind == BSM_TYPE_FUNCTION) return BSM_OK;
     value = &none;
   }
-  if (value->tag == BSM_IVALUE_TENSOR && type->kind == BSM_TYPE_TENSOR) {
-    return BSM_OK;
-  }
+  uint32_t left = 100000;
+  if (fits(v, value, type, &left)) return BSM_OK;
   const bsm_type *own = bsm_type_of_value(v->graph->cx->types, value);
   BSM_TRY_ALLOC(own);
-  return expect_type(own, type, v, "the value");
+  return BSM_FAIL(BSM_CORRUPT, "the value is %s, not %s",
+                  bsm_type_str(v->arena, own), bsm_type_str(v->arena, type));
 }
 
 static bsm_status verify_list(verifier *v, const bsm_node *node) {

@@ -240,6 +240,34 @@ static void constants_of_pytorch_are_read(void **state) {
   assert_int_equal(bsm_tensor_numel(v.u.tensor), 0);
 }
 
+/* Containers that the caller gave no types are what their place says. */
+static void untyped_containers_take_the_type_of_their_place(void **state) {
+  fixture *f = *state;
+  bsm_graph *graph = graph_of(f, "graph():\n  return ()\n");
+  bsm_list *empty, *some;
+  bsm_tuple *tuple;
+  bsm_node *node;
+  assert_ok(bsm_list_new(&f->arena, NULL, 0, &empty));
+  assert_ok(bsm_list_new(&f->arena, NULL, 0, &some));
+  assert_ok(bsm_list_append(some, bsm_iv_int(1)));
+  assert_ok(bsm_tuple_new(&f->arena, 2, &tuple));
+  tuple->items[0] = bsm_iv_list(empty);
+  tuple->items[1] = bsm_iv_list(some);
+  assert_ok(bsm_node_create_constant(graph, bsm_iv_tuple(tuple),
+                                     type_of(f, "(float[], int[])"), &node));
+  bsm_node_append(graph->block, node);
+  assert_ok(bsm_block_add_output(graph->block, bsm_node_out(node, 0)));
+  assert_ok(bsm_graph_verify(graph));
+  const char *text =
+      "graph():\n"
+      "  %0 : (float[], int[]) = prim::Constant[value=([], [1])]()\n"
+      "  return (%0)\n";
+  assert_string_equal(text_of(f, graph), text);
+  reads_back(f, text);
+  bsm_node_out(node, 0)->type = type_of(f, "(float[], float[])");
+  assert_fails(bsm_graph_verify(graph), BSM_CORRUPT, "the value is (");
+}
+
 static void large_tensors_become_inputs(void **state) {
   fixture *f = *state;
   bsm_graph *graph = graph_of(f, "graph(%x : Tensor):\n  return (%x)\n");
@@ -528,6 +556,7 @@ int main(void) {
       fixture_test(our_text_reads_back),
       fixture_test(constants_read_back),
       fixture_test(constants_of_pytorch_are_read),
+      fixture_test(untyped_containers_take_the_type_of_their_place),
       fixture_test(large_tensors_become_inputs),
       fixture_test(text_by_hand_is_completed),
       fixture_test(overloads_are_printed_where_needed),

@@ -60,6 +60,7 @@ static void tensor_types_read_as_pytorch_prints_them(void **state) {
       {"Float(1, 3, strides=[3, 1], requires_grad=0, device=cpu)",
        "Float(1, 3)"},
       {"Long(requires_grad=0, device=cuda:0)", "Long()"},
+      {"Float(1:150528, 3:50176, requires_grad=0)", "Float(1, 3)"},
       {"Half(*, 3, strides=[*, 1])", NULL},
       {"Double(*, 3)", "Double(*, 3)"},
       {"BFloat16(SS(-2), 3)", "BFloat16(*, 3)"},
