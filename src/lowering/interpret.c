@@ -24,7 +24,7 @@ static bsm_status run(const bsm_graph *graph, const bsm_function *function,
                     "%s cannot be computed here: %s has no implementation",
                     function ? function->qualified : "the graph",
                     bsm_spec_is_symbol(&outs[i])
-                        ? bsm_spec_symbol_origin(&outs[i])
+                        ? bsm_spec_symbol_origin(&s, &outs[i])
                         : "an operator");
     }
   }

@@ -50,6 +50,7 @@ bsm_status bsm_emit_ints(const bsm_emitter *e, const int64_t *v, size_t n,
   BSM_TRY_ALLOC(type);
   bsm_ivalue list;
   BSM_TRY(bsm_iv_int_list(e->graph->cx->arena, v, n, &list));
+  list.u.list->elem_type = type->args[0];
   return bsm_emit_constant(e, list, type, out);
 }
 

@@ -47,14 +47,8 @@ bsm_status bsm_lower_decompose_transformer(bsm_graph *graph,
                                            const bsm_aten_library *aten);
 bsm_status bsm_lower_decompose_einsum(bsm_graph *graph,
                                       const bsm_aten_library *aten);
-bsm_status bsm_lower_decompose_composites(bsm_graph *graph,
-                                          const bsm_aten_library *aten);
 bsm_status bsm_lower_decompose_scatter(bsm_graph *graph,
                                        const bsm_aten_library *aten);
-bsm_status bsm_lower_canonicalize_convolution(bsm_graph *graph,
-                                              const bsm_aten_library *aten);
-bsm_status bsm_lower_fuse_linear(bsm_graph *graph,
-                                 const bsm_aten_library *aten);
 bsm_status bsm_lower_branch_to_where(bsm_graph *graph,
                                      const bsm_aten_library *aten);
 

@@ -12,9 +12,16 @@ typedef struct pass {
 /* Runs after the specialiser. */
 static const pass passes[] = {
     {"eliminate_dead_code", bsm_lower_eliminate_dead_code},
+    {"branch_to_where", bsm_lower_branch_to_where},
+    {"decompose_transformer", bsm_lower_decompose_transformer},
+    {"decompose_attention", bsm_lower_decompose_attention},
+    {"decompose_einsum", bsm_lower_decompose_einsum},
+    {"decompose_scatter", bsm_lower_decompose_scatter},
     {"fold_constants", bsm_lower_fold_constants},
+    {"peephole", bsm_lower_peephole},
     {"eliminate_common_subexpressions",
      bsm_lower_eliminate_common_subexpressions},
+    {"remove_dead_code", bsm_lower_eliminate_dead_code},
 };
 #define PASS_COUNT (sizeof(passes) / sizeof(passes[0]))
 
@@ -22,8 +29,15 @@ static const char *const pass_names[] = {
     "input",
     "specialize",
     "eliminate_dead_code",
+    "branch_to_where",
+    "decompose_transformer",
+    "decompose_attention",
+    "decompose_einsum",
+    "decompose_scatter",
     "fold_constants",
+    "peephole",
     "eliminate_common_subexpressions",
+    "remove_dead_code",
     NULL,
 };
 _Static_assert(sizeof(pass_names) / sizeof(pass_names[0]) == PASS_COUNT + 3,

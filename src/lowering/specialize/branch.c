@@ -356,7 +356,7 @@ bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
   for (size_t i = 0; i < 2; i++) {
     BSM_TRY_NOTE(run_side(s, node, i, m.node, &sides[i]),
                  "in the if at %s, whose condition depends on data (%s)",
-                 bsm_spec_where(s), bsm_spec_symbol_origin(condition));
+                 bsm_spec_where(s), bsm_spec_symbol_origin(s, condition));
     if (sides[i].raised) {
       bsm_node_destroy(m.node);
       return run_alone(s, node, 1 - i);
@@ -369,7 +369,7 @@ bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
     BSM_TRY_NOTE(merge_values(s, &m, &sides[0].results[i], &sides[1].results[i],
                               0, &outs[i]),
                  "in the if at %s, whose condition depends on data (%s)",
-                 bsm_spec_where(s), bsm_spec_symbol_origin(condition));
+                 bsm_spec_where(s), bsm_spec_symbol_origin(s, condition));
     BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), outs[i]));
   }
   if (m.node->outputs.len == 0) {

@@ -45,7 +45,7 @@ static bsm_status read_bool(bsm_spec *s, const bsm_node *node,
   bsm_ivalue condition;
   BSM_TRY(bsm_spec_get(s, value, &condition));
   if (bsm_spec_is_symbol(&condition)) {
-    const char *origin = bsm_spec_symbol_origin(&condition);
+    const char *origin = bsm_spec_symbol_origin(s, &condition);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "the loop at %s goes on as long as data say (%s): only "
                     "loops whose length is known while compiling are supported",
@@ -106,7 +106,7 @@ static bsm_status run_loop(bsm_spec *s, const bsm_node *node) {
                     "the number of turns of the loop at %s depends on data "
                     "(%s): only loops whose length is known while compiling "
                     "are supported",
-                    bsm_spec_where(s), bsm_spec_symbol_origin(&trips));
+                    bsm_spec_where(s), bsm_spec_symbol_origin(s, &trips));
   }
   if (trips.tag != BSM_IVALUE_INT) {
     return BSM_FAIL(BSM_INTERNAL, "prim::Loop: the trip count is no int");

@@ -216,7 +216,7 @@ static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor whose shape is not known (from %s) is written to "
                     "in place, and other tensors may share its memory",
-                    bsm_spec_symbol_origin(&args[which]));
+                    bsm_spec_symbol_origin(s, &args[which]));
   }
   bsm_ivalue out = {0};
   BSM_TRY(call_twin(s, schema, args, &out));

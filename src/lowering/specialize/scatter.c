@@ -310,6 +310,10 @@ static bsm_status save_storage(bsm_spec *s, bsm_spec_storage *storage) {
 
 static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
   bsm_spec_storage *storage = r->storage;
+  if (!value->type->has_dims) { /* an op that could not be inferred */
+    value->type = bsm_spec_tensor_type(s, r->tensor);
+    BSM_TRY_ALLOC(value->type);
+  }
   if (storage->base == r) {
     BSM_TRY(save_storage(s, storage));
     storage->value = value;

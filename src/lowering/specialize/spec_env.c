@@ -80,12 +80,31 @@ bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
   return BSM_OK;
 }
 
-const char *bsm_spec_symbol_origin(const bsm_ivalue *v) {
+/* Where a residual value stops being known: follows it back to an op without
+ * a reference implementation, or to the first op that needs data. */
+const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v) {
   const bsm_value *value = bsm_spec_symbol_of(v)->value;
-  if (!value) {
-    return "a value never computed";
+  const char *kind = "a value never computed";
+  for (int steps = 0; value && value->node && steps < 1000; steps++) {
+    const bsm_node *node = value->node;
+    if (!node->kind[0]) {
+      break;
+    }
+    kind = node->kind;
+    if (node->schema && !bsm_spec_find_op(s, node->schema)) {
+      return bsm_arena_printf(s->scratch,
+                              "%s, which has no reference implementation",
+                              node->schema->qualified);
+    }
+    value = NULL;
+    for (size_t i = 0; i < node->inputs.len && !value; i++) {
+      bsm_value *in = bsm_node_in(node, i);
+      if (!bsm_value_constant(in) && !(in->type && in->type->has_dims)) {
+        value = in;
+      }
+    }
   }
-  return value->node && value->node->kind[0] ? value->node->kind : "an input";
+  return kind;
 }
 
 static bsm_status scan_items(const bsm_spec *s, const bsm_ivalue *items,

@@ -174,7 +174,7 @@ BSM_NODISCARD bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
                                              const bsm_type *type,
                                              bsm_ivalue *out);
 /* The op that made a symbol, for messages: "aten::item". */
-const char *bsm_spec_symbol_origin(const bsm_ivalue *v);
+const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v);
 
 /* ---- shadow.c ---- */
 /* Our version of a value of the module. `name` for a tensor's residual value
