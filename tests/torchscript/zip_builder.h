@@ -131,6 +131,37 @@ static void zip_central(zip_builder *z, const zip_member *m, size_t csize,
   }
 }
 
+/* The zip64 end record and locator: `at` is where they lie in the file. */
+static void zip_end64(zip_builder *z, uint64_t n, uint64_t directory,
+                      uint64_t size, uint64_t at) {
+  zip_num(z, 0x06064b50, 4);
+  zip_num(z, 44, 8);
+  zip_num(z, 30, 2);
+  zip_num(z, 45, 2);
+  zip_num(z, 0, 8); /* disks */
+  zip_num(z, n, 8);
+  zip_num(z, n, 8);
+  zip_num(z, size, 8);
+  zip_num(z, directory, 8);
+  z->locator = z->len;
+  zip_num(z, 0x07064b50, 4);
+  zip_num(z, 0, 4);
+  zip_num(z, at, 8);
+  zip_num(z, 1, 4);
+}
+
+static void zip_end(zip_builder *z, uint64_t n, uint64_t directory,
+                    uint64_t size) {
+  z->end = z->len;
+  zip_num(z, 0x06054b50, 4);
+  zip_num(z, 0, 4);
+  zip_num(z, n, 2);
+  zip_num(z, n, 2);
+  zip_num(z, size, 4);
+  zip_num(z, directory < 0xffffffff ? directory : 0xffffffff, 4);
+  zip_num(z, 0, 2);
+}
+
 /* The archive of `n` members, with zip64 end records as PyTorch writes them
  * when `end64`. */
 static void zip_build(zip_builder *z, const zip_member *members, size_t n,
@@ -170,29 +201,9 @@ static void zip_build(zip_builder *z, const zip_member *members, size_t n,
   const size_t size = z->len - z->directory;
   if (end64) {
     z->end64 = z->len;
-    zip_num(z, 0x06064b50, 4);
-    zip_num(z, 44, 8);
-    zip_num(z, 30, 2);
-    zip_num(z, 45, 2);
-    zip_num(z, 0, 8); /* disks */
-    zip_num(z, n, 8);
-    zip_num(z, n, 8);
-    zip_num(z, size, 8);
-    zip_num(z, z->directory, 8);
-    z->locator = z->len;
-    zip_num(z, 0x07064b50, 4);
-    zip_num(z, 0, 4);
-    zip_num(z, z->end64, 8);
-    zip_num(z, 1, 4);
+    zip_end64(z, n, z->directory, size, z->end64);
   }
-  z->end = z->len;
-  zip_num(z, 0x06054b50, 4);
-  zip_num(z, 0, 4);
-  zip_num(z, n, 2);
-  zip_num(z, n, 2);
-  zip_num(z, size, 4);
-  zip_num(z, z->directory, 4);
-  zip_num(z, 0, 2);
+  zip_end(z, n, z->directory, size);
 }
 
 #endif /* BSM_TESTS_TORCHSCRIPT_ZIP_BUILDER_H_ */

@@ -9,6 +9,8 @@
 /* clang-format on */
 
 #include "torchscript/zip.h"
+#include <sys/mman.h>
+
 #include "tests/torchscript/zip_builder.h"
 
 typedef struct fixture {
@@ -455,6 +457,66 @@ static void a_deflate_bomb_is_stopped(void **state) {
   free(zeros);
 }
 
+/* A member of more than 4 GiB and one behind it, as PyTorch writes them. The
+ * memory is never touched between the ends. */
+static void sizes_and_offsets_beyond_4_gib(void **state) {
+  (void)state;
+  if (sizeof(size_t) < 8) skip();
+  const uint64_t big = ((uint64_t)1 << 32) + 16;
+  const size_t room = (size_t)big + 4096;
+  uint8_t *memory = mmap(NULL, room, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) skip();
+  const zip_member first = {.name = "big", .data = "", .descriptor = 1};
+  const zip_member second = {.name = "tail", .data = "xy", .size = 2};
+  const uint32_t crc = (uint32_t)crc32(crc32(0, NULL, 0), second.data, 2);
+  zip_builder head = {0}, tail = {0};
+  zip_local(&head, &first, 0, 0, 0x0808);
+  memcpy(memory, head.data, head.len);
+  zip_num(&tail, 0x08074b50, 4);
+  zip_num(&tail, 0, 4);
+  zip_num(&tail, big, 8);
+  zip_num(&tail, big, 8);
+  const uint64_t at = head.len + big, local = at + tail.len;
+  zip_local(&tail, &second, 2, crc, 0x0800);
+  zip_put(&tail, "xy", 2);
+  const uint64_t directory = at + tail.len;
+  size_t entry = tail.len;
+  zip_central(&tail, &first, 0, 0, 0x0808, 0);
+  zip_poke(&tail, entry + 20, UINT64_MAX, 8); /* both sizes */
+  zip_poke(&tail, entry + 30, 20, 2);
+  zip_num(&tail, 1, 2);
+  zip_num(&tail, 16, 2);
+  zip_num(&tail, big, 8);
+  zip_num(&tail, big, 8);
+  entry = tail.len;
+  zip_central(&tail, &second, 2, crc, 0x0800, 0xffffffff);
+  zip_poke(&tail, entry + 30, 12, 2);
+  zip_num(&tail, 1, 2);
+  zip_num(&tail, 8, 2);
+  zip_num(&tail, local, 8);
+  const uint64_t end64 = at + tail.len;
+  zip_end64(&tail, 2, directory, end64 - directory, end64);
+  zip_end(&tail, 2, directory, end64 - directory);
+  memcpy(memory + at, tail.data, tail.len);
+
+  fixture f = {0};
+  bsm_arena_init(&f.arena, NULL);
+  const bsm_status status =
+      bsm_zip_open(&f.arena, memory, (size_t)at + tail.len, &f.limits, &f.zip);
+  if (status) fail_msg("%s", bsm_status_message(status));
+  expect_member(&f, "tail", "xy");
+  const bsm_zip_entry *member = bsm_zip_find(&f.zip, BSM_STR("big"));
+  bsm_str bytes;
+  assert_true(member->size == big);
+  assert_null(bsm_zip_read(&f.zip, &f.arena, member, false, &bytes));
+  assert_ptr_equal(bytes.data, memory + head.len);
+  drop(&f);
+  munmap(memory, room);
+  free(head.data);
+  free(tail.data);
+}
+
 static void limits_hold_at_the_limit(void **state) {
   (void)state;
   zip_builder z;
@@ -497,6 +559,7 @@ int main(void) {
       cmocka_unit_test(malformed_deflate_data_is_noticed),
       cmocka_unit_test(an_unknown_method_is_named),
       cmocka_unit_test(a_deflate_bomb_is_stopped),
+      cmocka_unit_test(sizes_and_offsets_beyond_4_gib),
       cmocka_unit_test(limits_hold_at_the_limit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
