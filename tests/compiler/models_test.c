@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole models: each archive under tests/data/models is compiled and run on
+ * every instruction set of this machine with one and two threads. Outputs must
+ * have PyTorch's shapes and dtypes, agree within 1e-4 of the largest value,
+ * and be bit-identical between thread counts. An engine that was saved and
+ * loaded must give the same bits. */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/isa.h"
+#include "bessemer/bessemer.h"
+#include "tools/npy.h"
+
+#define MAX_ARRAYS 16
+
+typedef struct model {
+  const char *name, *how;
+} model;
+
+static const model models[] = {
+    {"resnet", "script"},     {"resnet", "trace"},     {"resnet", "frozen"},
+    {"mobilenet", "script"},  {"mobilenet", "trace"},  {"mobilenet", "frozen"},
+    {"squeezenet", "script"}, {"squeezenet", "trace"}, {"squeezenet", "frozen"},
+    {"unet", "script"},       {"unet", "trace"},       {"unet", "frozen"},
+    {"vit", "script"},        {"vit", "trace"},        {"vit", "frozen"},
+    {"bert", "script"},       {"bert", "trace"},       {"bert", "frozen"},
+    {"encoder", "script"},    {"encoder", "trace"},    {"encoder", "frozen"},
+    {"mixed", "script"},      {"mixed", "frozen"},     {"dense", "script"},
+    {"dense", "trace"},       {"dense", "frozen"},
+};
+
+static void check_status(bsm_status status, const char *what) {
+  if (!status) return;
+  fprintf(stderr, "%s: %s\n", what, bsm_status_message(status));
+  bsm_status_free(status);
+  fail();
+}
+
+static size_t collect(const bsm_npy_file *file, const char *prefix,
+                      const bsm_array **out) {
+  size_t count = 0;
+  char name[32];
+  for (;; count++) {
+    snprintf(name, sizeof(name), "%s_%zu", prefix, count);
+    const bsm_array *array = bsm_npy_find(file, name);
+    if (!array) return count;
+    assert_true(count < MAX_ARRAYS);
+    out[count] = array;
+  }
+}
+
+static size_t count_of(bsm_dims dims) {
+  size_t count = 1;
+  for (int32_t i = 0; i < dims.rank; i++) count *= (size_t)dims.d[i];
+  return count;
+}
+
+/* A double for float and double elements; others compare exactly. */
+static double element(const bsm_array *a, size_t i) {
+  return a->dtype == BSM_DTYPE_FLOAT ? (double)((const float *)a->data)[i]
+                                     : ((const double *)a->data)[i];
+}
+
+static void compare(const bsm_array *got, const bsm_array *want, size_t index) {
+  if (got->dtype != want->dtype || got->dims.rank != want->dims.rank ||
+      memcmp(got->dims.d, want->dims.d,
+             (size_t)want->dims.rank * sizeof(int64_t)) != 0) {
+    fail_msg("output %zu is %s%s, PyTorch's is %s%s", index,
+             bsm_dtype_name(got->dtype), bsm_dims_str(got->dims),
+             bsm_dtype_name(want->dtype), bsm_dims_str(want->dims));
+  }
+  const size_t count = count_of(want->dims);
+  if (want->dtype != BSM_DTYPE_FLOAT && want->dtype != BSM_DTYPE_DOUBLE) {
+    assert_memory_equal(got->data, want->data,
+                        count * bsm_dtype_size(want->dtype));
+    return;
+  }
+  double scale = 0, worst = 0;
+  for (size_t i = 0; i < count; i++) {
+    const double error = fabs(element(got, i) - element(want, i));
+    if (fabs(element(want, i)) > scale) scale = fabs(element(want, i));
+    if (!(error <= worst)) worst = error;
+  }
+  if (!(worst <= 1e-4 * scale + 1e-6)) {
+    fail_msg("output %zu differs by %g at scale %g", index, worst, scale);
+  }
+}
+
+typedef struct run_case {
+  const bsm_engine *engine;
+  const bsm_array **inputs, **expected;
+  size_t input_count, output_count;
+  bsm_array first[MAX_ARRAYS]; /* results of the first run, to compare bits */
+} run_case;
+
+static void allocate_like(const bsm_engine *engine, bsm_array *out) {
+  for (size_t i = 0; i < bsm_engine_output_count(engine); i++) {
+    bsm_binding b;
+    check_status(bsm_engine_output(engine, i, &b), "binding");
+    out[i] = (bsm_array){calloc(count_of(b.dims) + 1, bsm_dtype_size(b.dtype)),
+                         b.dtype, b.dims, NULL};
+    assert_non_null(out[i].data);
+  }
+}
+
+static void run_once(const run_case *c, uint32_t isa, int threads,
+                     bsm_array *out) {
+  bsm_context *context = NULL;
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_array in[MAX_ARRAYS];
+  options.threads = threads;
+  options.isa = isa;
+  for (size_t i = 0; i < c->input_count; i++) in[i] = *c->inputs[i];
+  check_status(bsm_context_create(c->engine, &options, &context), "context");
+  check_status(
+      bsm_context_run(context, in, c->input_count, out, c->output_count),
+      "run");
+  bsm_context_destroy(context);
+}
+
+static void free_arrays(bsm_array *arrays, size_t count) {
+  for (size_t i = 0; i < count; i++) free(arrays[i].data);
+}
+
+static void assert_same_bits(const run_case *c, const bsm_array *a,
+                             const bsm_array *b) {
+  for (size_t i = 0; i < c->output_count; i++) {
+    assert_memory_equal(a[i].data, b[i].data,
+                        count_of(a[i].dims) * bsm_dtype_size(a[i].dtype));
+  }
+}
+
+static void run_everywhere(run_case *c) {
+  static const uint32_t isas[] = {BSM_CONTEXT_ISA_SCALAR, BSM_ISA_AVX2,
+                                  BSM_ISA_AVX2 | BSM_ISA_AVX512};
+  const uint32_t have = bsm_isa_detect();
+  for (size_t k = 0; k < sizeof(isas) / sizeof(isas[0]); k++) {
+    bsm_array one[MAX_ARRAYS] = {{0}}, two[MAX_ARRAYS] = {{0}};
+    if (k > 0 && (isas[k] & ~have)) continue;
+    allocate_like(c->engine, one);
+    allocate_like(c->engine, two);
+    run_once(c, isas[k], 1, one);
+    run_once(c, isas[k], 2, two);
+    for (size_t i = 0; i < c->output_count; i++) {
+      compare(&one[i], c->expected[i], i);
+    }
+    assert_same_bits(c, one, two);
+    free_arrays(one, c->output_count);
+    free_arrays(two, c->output_count);
+  }
+}
+
+static void make_specs(run_case *c, bsm_input_spec *specs) {
+  for (size_t i = 0; i < c->input_count; i++) {
+    specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
+    specs[i].dtype = c->inputs[i]->dtype;
+    specs[i].rank = c->inputs[i]->dims.rank;
+    memcpy(specs[i].min, c->inputs[i]->dims.d, sizeof(specs[i].min));
+  }
+}
+
+/* The engine through a file: the same bits. */
+static void check_saved(const run_case *c) {
+  char path[] = "/tmp/bsm_models_XXXXXX";
+  const int file = mkstemp(path);
+  bsm_engine *loaded = NULL;
+  bsm_array before[MAX_ARRAYS] = {{0}}, after[MAX_ARRAYS] = {{0}};
+  assert_true(file >= 0);
+  close(file);
+  check_status(bsm_engine_save(c->engine, path), "save");
+  check_status(bsm_engine_load(path, NULL, &loaded), "load");
+  run_case other = *c;
+  other.engine = loaded;
+  allocate_like(c->engine, before);
+  allocate_like(loaded, after);
+  run_once(c, 0, 1, before);
+  run_once(&other, 0, 1, after);
+  assert_same_bits(c, before, after);
+  free_arrays(before, c->output_count);
+  free_arrays(after, c->output_count);
+  bsm_engine_destroy(loaded);
+  unlink(path);
+}
+
+static void test_model(void **state) {
+  const model *m = *state;
+  char path[512];
+  bsm_npy_file file;
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  const bsm_array *inputs[MAX_ARRAYS], *expected[MAX_ARRAYS];
+  bsm_input_spec specs[MAX_ARRAYS];
+  snprintf(path, sizeof(path), "%s/models/%s.npz", BSM_TEST_DATA_DIR, m->name);
+  check_status(bsm_npy_open(path, NULL, &file), path);
+  run_case c = {.inputs = inputs, .expected = expected};
+  c.input_count = collect(&file, "in", inputs);
+  c.output_count = collect(&file, "out", expected);
+  assert_true(c.input_count > 0 && c.output_count > 0);
+  snprintf(path, sizeof(path), "%s/models/%s-%s.ts", BSM_TEST_DATA_DIR, m->name,
+           m->how);
+  check_status(bsm_module_load(path, NULL, &module), path);
+  make_specs(&c, specs);
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  options.inputs = specs;
+  options.input_count = c.input_count;
+  options.no_timing = true;
+  options.threads = 1;
+  check_status(bsm_compile(module, &options, &engine), path);
+  bsm_module_destroy(module);
+  assert_int_equal(bsm_engine_output_count(engine), c.output_count);
+  c.engine = engine;
+  run_everywhere(&c);
+  check_saved(&c);
+  bsm_engine_destroy(engine);
+  bsm_npy_close(&file);
+}
+
+int main(void) {
+  enum { COUNT = sizeof(models) / sizeof(models[0]) };
+  static char names[COUNT][32];
+  struct CMUnitTest tests[COUNT];
+  for (size_t i = 0; i < COUNT; i++) {
+    snprintf(names[i], sizeof(names[i]), "%s-%s", models[i].name,
+             models[i].how);
+    tests[i] =
+        (struct CMUnitTest){.name = names[i],
+                            .test_func = test_model,
+                            .initial_state = (void *)(uintptr_t)&models[i]};
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

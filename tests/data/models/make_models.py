@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small relatives of real models, as tests/compiler/models_test.c runs them.
+
+Writes beside this script, for each model NAME and each way to save it:
+  NAME-script.ts, NAME-trace.ts, NAME-frozen.ts   where PyTorch can
+  NAME.npz                                        in_0.., out_0.. by PyTorch
+
+Needs torch and numpy; the tests need neither. Every file is small.
+"""
+import os
+import zlib
+
+import numpy as np
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class ConvBlock(nn.Sequential):
+    def __init__(self, i, o, k=3, stride=1, groups=1, act=nn.ReLU):
+        super().__init__(nn.Conv2d(i, o, k, stride, k // 2, groups=groups, bias=False),
+                         nn.BatchNorm2d(o), act(inplace=True))
+
+
+class BasicBlock(nn.Module):
+    def __init__(self, i, o, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(i, o, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(o)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = nn.Conv2d(o, o, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(o)
+        self.down = None
+        if stride != 1 or i != o:
+            self.down = nn.Sequential(nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o))
+
+    def forward(self, x):
+        identity = x
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.bn2(self.conv2(y))
+        if self.down is not None:
+            identity = self.down(x)
+        y += identity
+        return self.relu(y)
+
+
+class TinyResNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8),
+                                  nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
+        self.body = nn.Sequential(BasicBlock(8, 8, 1), BasicBlock(8, 16, 2))
+        self.pool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = self.pool(self.body(self.stem(x)))
+        return self.fc(torch.flatten(x, 1))
+
+
+class SqueezeExcite(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.down, self.up = nn.Conv2d(c, 8, 1), nn.Conv2d(8, c, 1)
+
+    def forward(self, x):
+        s = F.adaptive_avg_pool2d(x, 1)
+        return F.hardsigmoid(self.up(F.relu(self.down(s))), inplace=True) * x
+
+
+class TinyMobileNet(nn.Module):
+    """Depthwise convolutions, squeeze-excite, hardswish, SiLU, dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = ConvBlock(3, 12, 3, 2, act=nn.Hardswish)
+        self.expand = ConvBlock(12, 24, 1, act=nn.ReLU6)
+        self.depthwise = ConvBlock(24, 24, 5, groups=24, act=nn.SiLU)
+        self.se = SqueezeExcite(24)
+        self.project = nn.Sequential(nn.Conv2d(24, 12, 1, bias=False), nn.BatchNorm2d(12))
+        self.head = nn.Sequential(nn.Dropout(0.2), nn.Linear(12, 7))
+
+    def forward(self, x):
+        x = self.stem(x)
+        y = self.project(self.se(self.depthwise(self.expand(x))))
+        x = x + y
+        return self.head(x.mean([2, 3]))
+
+
+class Fire(nn.Module):
+    def __init__(self, i, s, e):
+        super().__init__()
+        self.squeeze = nn.Conv2d(i, s, 1)
+        self.e1, self.e3 = nn.Conv2d(s, e, 1), nn.Conv2d(s, e, 3, padding=1)
+
+    def forward(self, x):
+        x = F.relu(self.squeeze(x))
+        return torch.cat([F.relu(self.e1(x)), F.relu(self.e3(x))], 1)
+
+
+class TinySqueezeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(inplace=True),
+                                      nn.MaxPool2d(3, 2, ceil_mode=True),
+                                      Fire(8, 4, 6), Fire(12, 4, 8))
+        self.classifier = nn.Sequential(nn.Dropout(0.5), nn.Conv2d(16, 5, 1),
+                                        nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1))
+
+    def forward(self, x):
+        return torch.flatten(self.classifier(self.features(x)), 1)
+
+
+class TinyUNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.d1, self.d2, self.mid = ConvBlock(3, 6), ConvBlock(6, 10), ConvBlock(10, 12)
+        self.pool = nn.MaxPool2d(2)
+        self.up2 = nn.ConvTranspose2d(12, 10, 2, stride=2)
+        self.up1 = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False)
+        self.up0 = nn.Upsample(scale_factor=2, mode="nearest")
+        self.u2, self.u1 = ConvBlock(20, 10), ConvBlock(16, 6)
+        self.wide = nn.ConvTranspose2d(6, 4, 3, stride=2, padding=1, output_padding=1, groups=2)
+        self.head = nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        a = self.d1(x)
+        b = self.d2(self.pool(a))
+        c = self.mid(self.pool(b))
+        y = self.u2(torch.cat([b, self.up2(c)], 1))
+        y = self.u1(torch.cat([a, self.up1(y)], 1))
+        y = F.avg_pool2d(self.up0(y), 2)
+        return torch.softmax(self.head(self.wide(y)), 1)
+
+
+class TinyViT(nn.Module):
+    def __init__(self, d=24, heads=3, patch=4):
+        super().__init__()
+        self.patch = nn.Conv2d(3, d, patch, patch)
+        self.token = nn.Parameter(torch.randn(1, 1, d) * 0.3)
+        self.position = nn.Parameter(torch.randn(1, 17, d) * 0.1)
+        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.attention = nn.MultiheadAttention(d, heads, batch_first=True)
+        self.mlp = nn.Sequential(nn.Linear(d, 2 * d), nn.GELU(), nn.Linear(2 * d, d))
+        self.head = nn.Linear(d, 5)
+
+    def forward(self, x):
+        n = x.shape[0]
+        x = self.patch(x).reshape(n, -1, 16).permute(0, 2, 1)
+        x = torch.cat([self.token.expand(n, -1, -1), x], dim=1) + self.position
+        y = self.norm1(x)
+        y, _ = self.attention(y, y, y, need_weights=False)
+        x = x + y
+        x = x + self.mlp(self.norm2(x))
+        return self.head(x[:, 0])
+
+
+class TinyBert(nn.Module):
+    def __init__(self, d=16, heads=2, vocab=50):
+        super().__init__()
+        self.heads, self.size = heads, d // heads
+        self.word, self.position = nn.Embedding(vocab, d), nn.Embedding(12, d)
+        self.kind, self.norm0 = nn.Embedding(2, d), nn.LayerNorm(d, eps=1e-12)
+        self.q, self.k, self.v = nn.Linear(d, d), nn.Linear(d, d), nn.Linear(d, d)
+        self.out, self.norm1 = nn.Linear(d, d), nn.LayerNorm(d, eps=1e-12)
+        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+        self.norm2, self.pooler = nn.LayerNorm(d, eps=1e-12), nn.Linear(d, d)
+
+    def split(self, x):
+        return x.view(x.size(0), x.size(1), self.heads, self.size).permute(0, 2, 1, 3)
+
+    def forward(self, ids, mask, kinds):
+        places = torch.arange(ids.size(1)).unsqueeze(0)
+        x = self.norm0(self.word(ids) + self.position(places) + self.kind(kinds))
+        bias = (1.0 - mask[:, None, None, :].to(x.dtype)) * -10000.0
+        q, k, v = self.split(self.q(x)), self.split(self.k(x)), self.split(self.v(x))
+        scores = torch.matmul(q, k.transpose(-1, -2)) / float(self.size) ** 0.5 + bias
+        y = torch.matmul(torch.softmax(scores, dim=-1), v)
+        y = y.permute(0, 2, 1, 3).contiguous().view(x.size(0), x.size(1), -1)
+        x = self.norm1(self.out(y) + x)
+        x = self.norm2(self.down(F.gelu(self.up(x))) + x)
+        return x, torch.tanh(self.pooler(x[:, 0]))
+
+
+class TinyEncoder(nn.Module):
+    """nn.TransformerEncoder: the fast path's operators."""
+
+    def __init__(self, d=16):
+        super().__init__()
+        self.emb = nn.Embedding(20, d, padding_idx=0)
+        layer = nn.TransformerEncoderLayer(d, 2, 32, activation="gelu", batch_first=True)
+        self.enc = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(d))
+
+    def forward(self, ids):
+        return self.enc(self.emb(ids)).mean(1)
+
+
+class Mixed(nn.Module):
+    """In-place views, integer results, several outputs, a scalar result."""
+
+    def forward(self, x):
+        y = x.clone()
+        y[:, 0] = 1.5
+        y[:, 1:3] += x[:, 1:3]
+        y[:, -1].mul_(2.0)
+        best, where = y.max(dim=1)
+        order = torch.argmax(x, dim=-1)
+        groups = torch.chunk(x, 2, dim=1)
+        z = torch.stack([groups[0], groups[1]], dim=0).transpose(0, 1).reshape(x.size(0), -1)
+        big = (x > 0.5) & (y < 2)
+        picked = torch.where(big, x, torch.zeros_like(x))
+        return y, best, where, order, z, big, picked.sum(), x.size(1)
+
+
+class Dense(nn.Module):
+    """Normalisations, 1-d and dilated and grouped convolutions, padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.c1 = nn.Conv1d(4, 8, 5, padding=4, dilation=2, groups=2)
+        self.gn, self.inorm = nn.GroupNorm(2, 8), nn.InstanceNorm1d(8, affine=True)
+        self.c2 = nn.Conv2d(8, 6, (3, 1), stride=(2, 1), padding=(1, 0), padding_mode="reflect")
+        self.prelu = nn.PReLU(6)
+
+    def forward(self, x):
+        y = F.leaky_relu(self.gn(self.c1(x)), 0.1)
+        y = F.elu(self.inorm(y)).unsqueeze(-1)
+        y = self.prelu(self.c2(y)).squeeze(-1)
+        y = F.pad(y, (1, 2), value=0.25)
+        return F.log_softmax(F.max_pool1d(y, 2), 1), F.softplus(y).std(-1), y.norm(p=2, dim=1)
+
+
+MODELS = {
+    "resnet": (TinyResNet, lambda: (torch.randn(2, 3, 33, 35),)),
+    "mobilenet": (TinyMobileNet, lambda: (torch.randn(2, 3, 17, 19),)),
+    "squeezenet": (TinySqueezeNet, lambda: (torch.randn(1, 3, 32, 32),)),
+    "unet": (TinyUNet, lambda: (torch.randn(1, 3, 16, 24),)),
+    "vit": (TinyViT, lambda: (torch.randn(2, 3, 16, 16),)),
+    "bert": (TinyBert, lambda: (torch.randint(0, 50, (2, 9)),
+                                torch.tensor([[1] * 9, [1] * 5 + [0] * 4]),
+                                torch.tensor([[0] * 4 + [1] * 5, [0] * 9]))),
+    "encoder": (TinyEncoder, lambda: (torch.randint(1, 20, (2, 7)),)),
+    "mixed": (Mixed, lambda: (torch.rand(3, 4) * 2 - 0.5,)),
+    "dense": (Dense, lambda: (torch.randn(2, 4, 13),)),
+}
+
+
+def flatten(result):
+    if isinstance(result, (tuple, list)):
+        return [leaf for item in result for leaf in flatten(item)]
+    return [result.numpy()] if hasattr(result, "numpy") else [np.asarray(result)]
+
+
+def main():
+    for name, (make, make_inputs) in MODELS.items():
+        torch.manual_seed(zlib.crc32(name.encode()))
+        model = make().eval().requires_grad_(False)
+        for m in model.modules():
+            if isinstance(m, nn.BatchNorm2d):
+                m.running_mean.normal_(0, 0.2)
+                m.running_var.uniform_(0.5, 1.5)
+                m.weight.uniform_(0.7, 1.3)
+                m.bias.normal_(0, 0.2)
+        inputs = make_inputs()
+        with torch.no_grad():
+            expected = flatten(model(*inputs))
+            scripted = torch.jit.script(model)
+            traced = torch.jit.trace(model, inputs, check_trace=False) if name != "mixed" else None
+            frozen = torch.jit.freeze(torch.jit.script(model))
+        for how, module in (("script", scripted), ("trace", traced), ("frozen", frozen)):
+            if module is not None:
+                module.save(os.path.join(HERE, f"{name}-{how}.ts"))
+        arrays = {f"in_{i}": x.numpy() for i, x in enumerate(inputs)}
+        arrays.update({f"out_{i}": x for i, x in enumerate(expected)})
+        np.savez(os.path.join(HERE, f"{name}.npz"), **arrays)
+        print(name, [x.shape for x in expected])
+
+
+if __name__ == "__main__":
+    main()
