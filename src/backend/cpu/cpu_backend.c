@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU backend: the table of functions that the builder and the runtime
+ * use, and the checks common to all steps. */
+#include "backend/backend.h"
+
+#include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/cpu_step.h"
+#include "backend/cpu/kernels/kernel_isa.h"
+#include "base/checked.h"
+#include "base/isa.h"
+
+_Static_assert(BSM_K_ISA_AVX2 == BSM_ISA_AVX2, "the ISA bits of the kernels");
+_Static_assert(BSM_K_ISA_AVX512 == BSM_ISA_AVX512, "as above");
+
+static const bsm_cpu_kind *kind_of(bsm_step_kind kind) {
+  switch (kind) {
+#define X(name, number, text, member) \
+  case BSM_STEP_##name:               \
+    return &bsm_cpu_##name;
+    BSM_STEP_KINDS(X)
+#undef X
+  }
+  return NULL;
+}
+
+/* What every driver relies on: known dtypes, sizes whose products do not
+ * overflow, strides that are not negative. */
+static bsm_status check_tensor(const bsm_plan_tensor *t) {
+  switch (t->dtype) {
+    case BSM_DTYPE_UINT8:
+    case BSM_DTYPE_INT8:
+    case BSM_DTYPE_INT16:
+    case BSM_DTYPE_INT32:
+    case BSM_DTYPE_INT64:
+    case BSM_DTYPE_HALF:
+    case BSM_DTYPE_FLOAT:
+    case BSM_DTYPE_DOUBLE:
+    case BSM_DTYPE_BOOL:
+    case BSM_DTYPE_BFLOAT16:
+      break;
+    default:
+      return BSM_FAIL(BSM_CORRUPT, "dtype %d cannot be computed with",
+                      (int)t->dtype);
+  }
+  if (t->dims.rank < 0 || t->dims.rank > BSM_MAX_RANK) {
+    return BSM_FAIL(BSM_CORRUPT, "rank %d", t->dims.rank);
+  }
+  int64_t n = 1;
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    const int64_t d = t->dims.d[i];
+    if (d < 0 || t->strides[i] < 0 || d > BSM_CPU_MAX_ELEMENTS ||
+        !bsm_i64_mul(n, d > 0 ? d : 1, &n) || n > BSM_CPU_MAX_ELEMENTS) {
+      return BSM_FAIL(BSM_CORRUPT, "sizes %s are too large",
+                      bsm_dims_str(t->dims));
+    }
+  }
+  return BSM_OK;
+}
+
+/* An output has a place of its own for every element, as far as that can be
+ * told cheaply: no dimension repeats elements. */
+static bsm_status check_output(const bsm_plan_tensor *t) {
+  if (t->region != BSM_REGION_OUTPUT && t->region != BSM_REGION_WORKSPACE) {
+    return BSM_FAIL(BSM_CORRUPT, "output '%s' lies in read-only memory",
+                    t->name ? t->name : "");
+  }
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    if (t->dims.d[i] > 1 && t->strides[i] == 0) {
+      return BSM_FAIL(BSM_CORRUPT, "the output repeats elements");
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status cpu_check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_cpu_kind *kind = kind_of(step->kind);
+  if (!kind) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
+  if (!step->params || step->input_count > BSM_STEP_MAX_INPUTS ||
+      step->output_count > BSM_STEP_MAX_OUTPUTS || step->output_count == 0) {
+    return BSM_FAIL(BSM_CORRUPT, "a step without parameters or outputs");
+  }
+  for (uint32_t i = 0; i < step->input_count; i++) {
+    BSM_TRY_NOTE(check_tensor(bsm_cpu_input(plan, step, i)), "input %u", i);
+  }
+  for (uint32_t i = 0; i < step->output_count; i++) {
+    BSM_TRY_NOTE(check_tensor(bsm_cpu_output(plan, step, i)), "output %u", i);
+    BSM_TRY_NOTE(check_output(bsm_cpu_output(plan, step, i)), "output %u", i);
+  }
+  return kind->check(plan, step);
+}
+
+static bsm_status check_noted(const bsm_plan *plan, const bsm_plan_step *step) {
+  BSM_TRY_NOTE(cpu_check(plan, step), "in %s step '%s'",
+               bsm_step_kind_name(step->kind) ? bsm_step_kind_name(step->kind)
+                                              : "an unknown",
+               step->name ? step->name : "");
+  return BSM_OK;
+}
+
+static size_t cpu_tactics(const bsm_plan *plan, const bsm_plan_step *step,
+                          uint32_t isa, const char **names) {
+  const bsm_cpu_kind *kind = kind_of(step->kind);
+  if (kind && kind->tactics) return kind->tactics(plan, step, isa, names);
+  names[0] = "default";
+  return 1;
+}
+
+static bsm_status cpu_prepare(const bsm_plan *plan, const bsm_plan_step *step,
+                              uint32_t isa, int threads, bsm_arena *arena,
+                              bsm_prepared_step *out) {
+  const bsm_cpu_kind *kind = kind_of(step->kind);
+  if (!kind) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
+  if (isa == BSM_ISA_DETECT) isa = bsm_isa_detect();
+  *out = (bsm_prepared_step){.plan = plan, .step = step};
+  const bsm_cpu_prepare prepare = {plan, step, isa, threads < 1 ? 1 : threads,
+                                   arena};
+  return kind->prepare(&prepare, out);
+}
+
+static bsm_status cpu_run(const bsm_prepared_step *prepared,
+                          const bsm_run *run) {
+  return kind_of(prepared->step->kind)->run(prepared, run);
+}
+
+static const char *cpu_describe(const bsm_prepared_step *prepared) {
+  return ((const bsm_cpu_impl *)prepared->impl)->description;
+}
+
+static const bsm_backend cpu_backend = {
+    .version = BSM_BACKEND_VERSION,
+    .name = "cpu",
+    .check = check_noted,
+    .tactics = cpu_tactics,
+    .pack = bsm_cpu_pack,
+    .prepare = cpu_prepare,
+    .run = cpu_run,
+    .describe = cpu_describe,
+};
+
+const bsm_backend *bsm_backend_cpu(void) {
+  return &cpu_backend;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between layouts and dtypes: transposes, slices, gathering of
+ * concatenations, casts. */
+#include <string.h>
+
+#include "backend/cpu/cpu_element.h"
+#include "backend/cpu/cpu_space.h"
+#include "backend/cpu/cpu_strided.h"
+#include "backend/cpu/kernels/rows/rows.h"
+
+#define CHUNK 256  /* elements converted at once */
+#define UNIT 32768 /* elements of a unit of work */
+#define TRANSPOSE_ROWS 64
+
+typedef enum mode { STRIDED, TRANSPOSE, CONVERT } mode;
+
+typedef struct copy {
+  bsm_cpu_impl base;
+  mode mode;
+  bsm_cpu_space space; /* 0: output, 1: input */
+  bsm_dtype from, to;
+  int64_t element;
+  const bsm_k_rows *rows;
+  /* Transposition of dimensions `row` (of x: stride 1) and the last one. */
+  bsm_cpu_space outer;
+  int64_t t_rows, t_columns, x_stride, y_stride, row_blocks;
+} copy;
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
+  return bsm_cpu_check_same_dims(bsm_cpu_input(plan, step, 0),
+                                 bsm_cpu_output(plan, step, 0), "input");
+}
+
+/* Splits the space into squares to transpose, if it is made of such. */
+static bool find_transposition(copy *c) {
+  const bsm_cpu_space *s = &c->space;
+  const int32_t last = s->rank - 1;
+  if (c->element != 4 || s->strides[0][last] != 1 || s->strides[1][last] == 1) {
+    return false;
+  }
+  for (int32_t i = 0; i < last; i++) {
+    if (s->strides[1][i] != 1 || s->dims[i] < 8) continue;
+    c->t_rows = s->dims[i];
+    c->t_columns = s->dims[last];
+    c->x_stride = s->strides[1][last];
+    c->y_stride = s->strides[0][i];
+    c->outer = *s;
+    c->outer.dims[i] = c->outer.dims[last] = 1;
+    bsm_cpu_space_reduce(&c->outer, false);
+    c->row_blocks = bsm_cpu_div_up(c->t_rows, TRANSPOSE_ROWS);
+    return true;
+  }
+  return false;
+}
+
+static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
+  copy *c = BSM_NEW(p->arena, copy);
+  BSM_TRY_ALLOC(c);
+  const bsm_plan_tensor *tensors[2] = {bsm_cpu_output(p->plan, p->step, 0),
+                                       bsm_cpu_input(p->plan, p->step, 0)};
+  c->base.slots = p->threads;
+  c->rows = bsm_k_rows_select(p->isa);
+  c->to = tensors[0]->dtype;
+  c->from = tensors[1]->dtype;
+  c->element = (int64_t)bsm_dtype_size(c->to);
+  bsm_cpu_space_init(&c->space, tensors, 2);
+  c->mode = c->from != c->to        ? CONVERT
+            : find_transposition(c) ? TRANSPOSE
+                                    : STRIDED;
+  c->base.description = c->mode == CONVERT     ? "convert"
+                        : c->mode == TRANSPOSE ? "transpose"
+                                               : "strided";
+  out->impl = c;
+  return BSM_OK;
+}
+
+typedef struct work {
+  const copy *c;
+  const char *x;
+  char *y;
+} work;
+
+static void convert_row(const copy *c, const char *x, int64_t x_stride, char *y,
+                        int64_t y_stride, int64_t n) {
+  double loaded[CHUNK], cast[CHUNK];
+  const int64_t from_size = (int64_t)bsm_dtype_size(c->from);
+  for (int64_t i = 0; i < n; i += CHUNK) {
+    const int64_t count = bsm_cpu_min(CHUNK, n - i);
+    bsm_cpu_load(c->from, x + i * x_stride * from_size, x_stride, count,
+                 loaded);
+    bsm_cpu_cast(bsm_cpu_class_of(c->from), loaded, c->to, cast, count);
+    bsm_cpu_store(c->to, y + i * y_stride * c->element, y_stride, count, cast);
+  }
+}
+
+static void rows_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const copy *c = w->c;
+  const bsm_cpu_space *s = &c->space;
+  const int32_t last = s->rank - 1;
+  const int64_t from_size = (int64_t)bsm_dtype_size(c->from);
+  int64_t left = bsm_cpu_min(UNIT, s->count - unit * UNIT);
+  bsm_cpu_cursor at;
+  (void)slot;
+  bsm_cpu_seek(s, unit * UNIT, &at);
+  while (left > 0) {
+    const int64_t n = bsm_cpu_min(left, bsm_cpu_row_left(s, &at));
+    const char *x = w->x + at.offset[1] * from_size;
+    char *y = w->y + at.offset[0] * c->element;
+    if (c->mode == CONVERT) {
+      convert_row(c, x, s->strides[1][last], y, s->strides[0][last], n);
+    } else {
+      bsm_cpu_copy_row(c->element, x, s->strides[1][last], y,
+                       s->strides[0][last], n);
+    }
+    bsm_cpu_advance(s, &at, n);
+    left -= n;
+  }
+}
+
+static void transpose_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const copy *c = w->c;
+  const int64_t row = unit % c->row_blocks * TRANSPOSE_ROWS;
+  bsm_cpu_cursor at;
+  (void)slot;
+  bsm_cpu_seek(&c->outer, unit / c->row_blocks, &at);
+  c->rows->transpose(
+      (const float *)(const void *)w->x + at.offset[1] + row, c->x_stride,
+      (float *)(void *)w->y + at.offset[0] + row * c->y_stride, c->y_stride,
+      bsm_cpu_min(TRANSPOSE_ROWS, c->t_rows - row), c->t_columns);
+}
+
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
+  const copy *c = prepared->impl;
+  work w = {c, bsm_cpu_input_address(prepared, r, 0),
+            bsm_cpu_output_address(prepared, r, 0)};
+  if (c->space.count == 0) return BSM_OK;
+  if (c->mode == TRANSPOSE) {
+    bsm_cpu_parallel(r, c->base.slots, c->outer.count * c->row_blocks,
+                     transpose_unit, &w);
+  } else {
+    bsm_cpu_parallel(r, c->base.slots, bsm_cpu_div_up(c->space.count, UNIT),
+                     rows_unit, &w);
+  }
+  return BSM_OK;
+}
+
+const bsm_cpu_kind bsm_cpu_COPY = {check, NULL, prepare, run};

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads, stores and conversions of elements. */
+#include "backend/cpu/cpu_element.h"
+
+#include <string.h>
+
+bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype) {
+  switch (dtype) {
+    case BSM_DTYPE_FLOAT:
+    case BSM_DTYPE_HALF:
+    case BSM_DTYPE_BFLOAT16:
+      return BSM_CPU_F32;
+    case BSM_DTYPE_DOUBLE:
+      return BSM_CPU_F64;
+    default:
+      return BSM_CPU_I64;
+  }
+}
+
+typedef union bits32 {
+  float f;
+  uint32_t u;
+} bits32;
+
+float bsm_cpu_half_to_float(uint16_t h) {
+  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+  const uint32_t exponent = (h >> 10) & 31u, mantissa = h & 1023u;
+  bits32 r;
+  if (exponent == 31) {
+    r.u = sign | 0x7f800000u | mantissa << 13;
+  } else if (exponent) {
+    r.u = sign | (exponent + 112) << 23 | mantissa << 13;
+  } else {
+    r.f = (float)mantissa * 0x1p-24f;
+    r.u |= sign;
+  }
+  return r.f;
+}
+
+uint16_t bsm_cpu_float_to_half(float f) {
+  bits32 v = {.f = f};
+  const uint32_t sign = (v.u >> 16) & 0x8000u;
+  v.u &= 0x7fffffffu;
+  if (v.u > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
+  if (v.u >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
+  if (v.u < 0x38800000u) { /* denormal or zero: the adder rounds */
+    v.f += 0.5f;
+    return (uint16_t)(sign | (v.u - 0x3f000000u));
+  }
+  const uint32_t odd = (v.u >> 13) & 1u;
+  return (uint16_t)(sign | (v.u - 0x38000000u + 0xfffu + odd) >> 13);
+}
+
+static float bfloat_to_float(uint16_t h) {
+  const bits32 v = {.u = (uint32_t)h << 16};
+  return v.f;
+}
+
+static uint16_t float_to_bfloat(float f) {
+  const bits32 v = {.f = f};
+  if (f != f) return 0x7fc0u;
+  return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);
+}
+
+#define LOAD(type, out_type, expression)                                \
+  {                                                                     \
+    const type *p = from;                                               \
+    out_type *o = to;                                                   \
+    if (stride == 1) {                                                  \
+      for (int64_t i = 0; i < n; i++) o[i] = expression(p[i]);          \
+    } else {                                                            \
+      for (int64_t i = 0; i < n; i++) o[i] = expression(p[i * stride]); \
+    }                                                                   \
+    return;                                                             \
+  }
+#define AS_IS(x) (x)
+#define AS_INT(x) ((int64_t)(x))
+#define AS_TRUTH(x) ((int64_t)((x) != 0))
+
+void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
+                  void *to) {
+  switch (dtype) {
+    case BSM_DTYPE_FLOAT:
+      LOAD(float, float, AS_IS)
+    case BSM_DTYPE_DOUBLE:
+      LOAD(double, double, AS_IS)
+    case BSM_DTYPE_HALF:
+      LOAD(uint16_t, float, bsm_cpu_half_to_float)
+    case BSM_DTYPE_BFLOAT16:
+      LOAD(uint16_t, float, bfloat_to_float)
+    case BSM_DTYPE_UINT8:
+      LOAD(uint8_t, int64_t, AS_INT)
+    case BSM_DTYPE_INT8:
+      LOAD(int8_t, int64_t, AS_INT)
+    case BSM_DTYPE_INT16:
+      LOAD(int16_t, int64_t, AS_INT)
+    case BSM_DTYPE_INT32:
+      LOAD(int32_t, int64_t, AS_INT)
+    case BSM_DTYPE_BOOL:
+      LOAD(uint8_t, int64_t, AS_TRUTH)
+    default:
+      LOAD(int64_t, int64_t, AS_IS)
+  }
+}
+
+#define STORE(type, in_type, expression)                                \
+  {                                                                     \
+    type *p = to;                                                       \
+    const in_type *v = from;                                            \
+    if (stride == 1) {                                                  \
+      for (int64_t i = 0; i < n; i++) p[i] = expression(v[i]);          \
+    } else {                                                            \
+      for (int64_t i = 0; i < n; i++) p[i * stride] = expression(v[i]); \
+    }                                                                   \
+    return;                                                             \
+  }
+#define AS_U8(x) ((uint8_t)(x))
+#define AS_I8(x) ((int8_t)(uint8_t)(x))
+#define AS_I16(x) ((int16_t)(uint16_t)(x))
+#define AS_I32(x) ((int32_t)(uint32_t)(x))
+#define AS_BOOL(x) ((uint8_t)((x) != 0))
+
+void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
+                   const void *from) {
+  switch (dtype) {
+    case BSM_DTYPE_FLOAT:
+      STORE(float, float, AS_IS)
+    case BSM_DTYPE_DOUBLE:
+      STORE(double, double, AS_IS)
+    case BSM_DTYPE_HALF:
+      STORE(uint16_t, float, bsm_cpu_float_to_half)
+    case BSM_DTYPE_BFLOAT16:
+      STORE(uint16_t, float, float_to_bfloat)
+    case BSM_DTYPE_UINT8:
+      STORE(uint8_t, int64_t, AS_U8)
+    case BSM_DTYPE_INT8:
+      STORE(int8_t, int64_t, AS_I8)
+    case BSM_DTYPE_INT16:
+      STORE(int16_t, int64_t, AS_I16)
+    case BSM_DTYPE_INT32:
+      STORE(int32_t, int64_t, AS_I32)
+    case BSM_DTYPE_BOOL:
+      STORE(uint8_t, int64_t, AS_BOOL)
+    default:
+      STORE(int64_t, int64_t, AS_IS)
+  }
+}
+
+#define CONVERT(in_type, out_type, expression)               \
+  {                                                          \
+    const in_type *p = from;                                 \
+    out_type *o = to;                                        \
+    for (int64_t i = 0; i < n; i++) o[i] = expression(p[i]); \
+    return;                                                  \
+  }
+#define TO_FLOAT(x) ((float)(x))
+#define TO_DOUBLE(x) ((double)(x))
+#define FROM_FLOAT(x) bsm_cpu_to_i64((double)(x))
+
+void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
+                     bsm_cpu_class to_class, void *to, int64_t n) {
+  if (from_class == to_class) {
+    memmove(to, from, (size_t)n * bsm_cpu_class_size(to_class));
+    return;
+  }
+  switch ((int)from_class * 4 + (int)to_class) {
+    case BSM_CPU_F32 * 4 + BSM_CPU_F64:
+      CONVERT(float, double, TO_DOUBLE)
+    case BSM_CPU_F32 * 4 + BSM_CPU_I64:
+      CONVERT(float, int64_t, FROM_FLOAT)
+    case BSM_CPU_F64 * 4 + BSM_CPU_F32:
+      CONVERT(double, float, TO_FLOAT)
+    case BSM_CPU_F64 * 4 + BSM_CPU_I64:
+      CONVERT(double, int64_t, bsm_cpu_to_i64)
+    case BSM_CPU_I64 * 4 + BSM_CPU_F32:
+      CONVERT(int64_t, float, TO_FLOAT)
+    default:
+      CONVERT(int64_t, double, TO_DOUBLE)
+  }
+}
+
+#define SETTLE(type, expression)                                   \
+  {                                                                \
+    type *v = values;                                              \
+    for (int64_t i = 0; i < n; i++) v[i] = (type)expression(v[i]); \
+    return;                                                        \
+  }
+#define ROUND_HALF(x) bsm_cpu_half_to_float(bsm_cpu_float_to_half(x))
+#define ROUND_BFLOAT(x) bfloat_to_float(float_to_bfloat(x))
+
+void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n) {
+  switch (dtype) {
+    case BSM_DTYPE_HALF:
+      SETTLE(float, ROUND_HALF)
+    case BSM_DTYPE_BFLOAT16:
+      SETTLE(float, ROUND_BFLOAT)
+    case BSM_DTYPE_UINT8:
+      SETTLE(int64_t, AS_U8)
+    case BSM_DTYPE_INT8:
+      SETTLE(int64_t, AS_I8)
+    case BSM_DTYPE_INT16:
+      SETTLE(int64_t, AS_I16)
+    case BSM_DTYPE_INT32:
+      SETTLE(int64_t, AS_I32)
+    case BSM_DTYPE_BOOL:
+      SETTLE(int64_t, AS_BOOL)
+    default:
+      return;
+  }
+}
+
+void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
+                  void *to, int64_t n) {
+  if (dtype == BSM_DTYPE_BOOL && from_class != BSM_CPU_I64) {
+    int64_t *o = to;
+    for (int64_t i = 0; i < n; i++) {
+      o[i] = from_class == BSM_CPU_F32 ? ((const float *)from)[i] != 0.0f
+                                       : ((const double *)from)[i] != 0.0;
+    }
+    return;
+  }
+  bsm_cpu_convert(from_class, from, bsm_cpu_class_of(dtype), to, n);
+  bsm_cpu_settle(dtype, to, n);
+}
+
+void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
+                 int64_t integer) {
+  if (c == BSM_CPU_F32) {
+    float *p = to;
+    for (int64_t i = 0; i < n; i++) p[i] = (float)value;
+  } else if (c == BSM_CPU_F64) {
+    double *p = to;
+    for (int64_t i = 0; i < n; i++) p[i] = value;
+  } else {
+    int64_t *p = to;
+    for (int64_t i = 0; i < n; i++) p[i] = integer;
+  }
+}

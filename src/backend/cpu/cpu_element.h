@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements of any dtype, computed in one of three classes: float (float, half
+ * and bfloat16, rounded after each operation as PyTorch does), double, and
+ * int64 (all integers and bool, wrapped after each operation). */
+#ifndef BSM_BACKEND_CPU_ELEMENT_H_
+#define BSM_BACKEND_CPU_ELEMENT_H_
+
+#include "backend/cpu/cpu_step.h"
+
+typedef enum bsm_cpu_class {
+  BSM_CPU_F32 = 0,
+  BSM_CPU_F64 = 1,
+  BSM_CPU_I64 = 2
+} bsm_cpu_class;
+
+bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype);
+static inline size_t bsm_cpu_class_size(bsm_cpu_class c) {
+  return c == BSM_CPU_F32 ? 4 : 8;
+}
+/* The dtype's own representation is that of its class. */
+static inline bool bsm_cpu_is_native(bsm_dtype d) {
+  return d == BSM_DTYPE_FLOAT || d == BSM_DTYPE_DOUBLE || d == BSM_DTYPE_INT64;
+}
+
+/* n elements, `stride` elements apart, to and from an array of the class. */
+void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
+                  void *to);
+void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
+                   const void *from);
+/* Between classes: C's conversions; double to int64 as x86 does. */
+void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
+                     bsm_cpu_class to_class, void *to, int64_t n);
+/* As a cast to `dtype`: settled, and truth for bool. `to` is of its class. */
+void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
+                  void *to, int64_t n);
+/* Rounds or wraps an array of the class to what `dtype` holds. */
+void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n);
+/* Fills an array of the class: from `integer` for int64, else `value`. */
+void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
+                 int64_t integer);
+
+float bsm_cpu_half_to_float(uint16_t h);
+uint16_t bsm_cpu_float_to_half(float f);
+
+static inline int64_t bsm_cpu_to_i64(double v) {
+  if (v >= -9223372036854775808.0 && v < 9223372036854775808.0) {
+    return (int64_t)v;
+  }
+  return INT64_MIN;
+}
+
+#endif /* BSM_BACKEND_CPU_ELEMENT_H_ */

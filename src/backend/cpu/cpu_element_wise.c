@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise programs: blocks of a few hundred elements go through all
+ * instructions while they are in the first-level cache.
+ *
+ * Inputs that lie contiguous in memory are read in place, scalars are filled
+ * once, others are gathered into a block. The last instruction writes to the
+ * output in place where it can. */
+#include "backend/cpu/cpu_scalar_ops.h"
+#include "backend/cpu/cpu_space.h"
+
+#define BLOCK 512
+#define UNIT_BLOCKS 32
+/* Rows shorter than this are gathered, several to a block. */
+#define SHORT_ROW 128
+
+typedef struct instruction {
+  bsm_step_ew_instruction op;
+  bsm_cpu_class compute; /* of the operands */
+  bsm_cpu_class a_class, b_class, c_class, result;
+  bool hoisted;      /* a constant: set once, not in each block */
+  bool separate;     /* the result must not overwrite an operand */
+  bool has_exponent; /* pow with a constant */
+  double exponent;
+} instruction;
+
+typedef struct element_wise {
+  bsm_cpu_impl base;
+  const bsm_k_math *math;
+  bsm_cpu_space space; /* operand 0: the output */
+  uint32_t inputs;
+  bsm_dtype dtypes[BSM_STEP_MAX_INPUTS];
+  bsm_dtype result_dtype, out_dtype;
+  int32_t result, count, registers;
+  bool last_writes_result;
+  int64_t unit;
+  instruction program[BSM_EW_MAX_INSTRUCTIONS];
+} element_wise;
+
+/* ---- check ---- */
+
+static bool reads_b(const bsm_step_ew_instruction *i) {
+  return i->kind == BSM_STEP_EW_BINARY || i->kind == BSM_STEP_EW_SELECT;
+}
+static bool reads_c(const bsm_step_ew_instruction *i) {
+  return i->kind == BSM_STEP_EW_SELECT;
+}
+
+static bsm_status check_instruction(const bsm_step_ew_instruction *i,
+                                    const bool *defined) {
+  bool known = false;
+  switch (i->kind) {
+    case BSM_STEP_EW_UNARY:
+      known = bsm_cpu_unary_known(i->code);
+      break;
+    case BSM_STEP_EW_BINARY:
+      known = bsm_cpu_binary_known(i->code);
+      break;
+    case BSM_STEP_EW_ACTIVATION: {
+      const bsm_step_epilogue e = {.activation = i->code};
+      BSM_TRY(bsm_cpu_check_epilogue(&e));
+      known = true;
+      break;
+    }
+    case BSM_STEP_EW_CONSTANT:
+    case BSM_STEP_EW_SELECT:
+    case BSM_STEP_EW_CAST:
+      known = true;
+      break;
+    default:
+      break;
+  }
+  switch (i->dtype) {
+    case BSM_DTYPE_UINT8:
+    case BSM_DTYPE_INT8:
+    case BSM_DTYPE_INT16:
+    case BSM_DTYPE_INT32:
+    case BSM_DTYPE_INT64:
+    case BSM_DTYPE_HALF:
+    case BSM_DTYPE_FLOAT:
+    case BSM_DTYPE_DOUBLE:
+    case BSM_DTYPE_BOOL:
+    case BSM_DTYPE_BFLOAT16:
+      break;
+    default:
+      known = false;
+  }
+  if (!known) {
+    return BSM_FAIL(BSM_CORRUPT, "instruction kind %d, code %d, dtype %d",
+                    i->kind, i->code, i->dtype);
+  }
+  const int32_t regs[4] = {i->dst, i->kind == BSM_STEP_EW_CONSTANT ? -1 : i->a,
+                           reads_b(i) ? i->b : -1, reads_c(i) ? i->c : -1};
+  for (int k = 0; k < 4; k++) {
+    if (k > 0 && regs[k] == -1 &&
+        (k == 1 ? i->kind == BSM_STEP_EW_CONSTANT
+                : !(k == 2 ? reads_b(i) : reads_c(i)))) {
+      continue;
+    }
+    if (regs[k] < 0 || regs[k] >= BSM_EW_MAX_REGISTERS ||
+        (k > 0 && !defined[regs[k]])) {
+      return BSM_FAIL(BSM_CORRUPT, "register %d is not defined", regs[k]);
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_element_wise *p = &step->params->element_wise;
+  BSM_TRY(bsm_cpu_check_counts(step, step->input_count, 1));
+  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  bool defined[BSM_EW_MAX_REGISTERS] = {false};
+  for (uint32_t i = 0; i < step->input_count; i++) {
+    BSM_TRY(bsm_cpu_check_broadcast(bsm_cpu_input(plan, step, i), y, "input"));
+    defined[i] = true;
+  }
+  if (p->instruction_count < 0 ||
+      p->instruction_count > BSM_EW_MAX_INSTRUCTIONS) {
+    return BSM_FAIL(BSM_CORRUPT, "%d instructions", p->instruction_count);
+  }
+  for (int32_t i = 0; i < p->instruction_count; i++) {
+    BSM_TRY_NOTE(check_instruction(&p->program[i], defined), "instruction %d",
+                 i);
+    defined[p->program[i].dst] = true;
+  }
+  if (p->result < 0 || p->result >= BSM_EW_MAX_REGISTERS ||
+      !defined[p->result]) {
+    return BSM_FAIL(BSM_CORRUPT, "the result is register %d", p->result);
+  }
+  return BSM_OK;
+}
+
+/* ---- prepare ---- */
+
+static bsm_cpu_class widest(bsm_cpu_class a, bsm_cpu_class b) {
+  if (a == BSM_CPU_F64 || b == BSM_CPU_F64) return BSM_CPU_F64;
+  return a == BSM_CPU_F32 || b == BSM_CPU_F32 ? BSM_CPU_F32 : BSM_CPU_I64;
+}
+
+static void resolve(instruction *in, const bsm_dtype *types) {
+  const bsm_step_ew_instruction *op = &in->op;
+  const bsm_cpu_class dst = bsm_cpu_class_of((bsm_dtype)op->dtype);
+  in->a_class = bsm_cpu_class_of(types[op->a]);
+  in->b_class = reads_b(op) ? bsm_cpu_class_of(types[op->b]) : dst;
+  in->c_class = reads_c(op) ? bsm_cpu_class_of(types[op->c]) : dst;
+  in->compute = in->result = dst;
+  if (op->kind == BSM_STEP_EW_UNARY && bsm_cpu_unary_is_test(op->code)) {
+    in->compute = in->a_class;
+    in->result = BSM_CPU_I64;
+  } else if (op->kind == BSM_STEP_EW_BINARY &&
+             bsm_cpu_binary_is_test(op->code)) {
+    in->compute = widest(in->a_class, in->b_class);
+    in->result = BSM_CPU_I64;
+  }
+  in->separate = op->dst == op->a || (reads_b(op) && op->dst == op->b) ||
+                 (reads_c(op) && op->dst == op->c);
+}
+
+/* Constants that are the only value of their register are set once. */
+static void hoist_constants(element_wise *e) {
+  for (int32_t i = 0; i < e->count; i++) {
+    instruction *in = &e->program[i];
+    if (in->op.kind != BSM_STEP_EW_CONSTANT) continue;
+    in->hoisted = (uint32_t)in->op.dst >= e->inputs;
+    for (int32_t j = 0; j < e->count; j++) {
+      if (j != i && e->program[j].op.dst == in->op.dst) in->hoisted = false;
+    }
+    for (int32_t j = i + 1; in->hoisted && j < e->count; j++) {
+      instruction *user = &e->program[j];
+      if (user->op.kind == BSM_STEP_EW_BINARY &&
+          user->op.code == BSM_ELEMENT_WISE_POW && user->op.b == in->op.dst) {
+        user->has_exponent = true;
+        user->exponent =
+            in->compute == BSM_CPU_I64 ? (double)in->op.integer : in->op.alpha;
+      }
+    }
+  }
+}
+
+static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
+  const bsm_step_element_wise *params = &p->step->params->element_wise;
+  element_wise *e = BSM_NEW(p->arena, element_wise);
+  BSM_TRY_ALLOC(e);
+  const bsm_plan_tensor *tensors[1 + BSM_STEP_MAX_INPUTS];
+  bsm_dtype types[BSM_EW_MAX_REGISTERS] = {BSM_DTYPE_UINT8};
+  e->base.slots = p->threads;
+  e->math = bsm_k_math_select(p->isa);
+  e->inputs = p->step->input_count;
+  e->count = params->instruction_count;
+  e->result = params->result;
+  tensors[0] = bsm_cpu_output(p->plan, p->step, 0);
+  e->out_dtype = tensors[0]->dtype;
+  e->registers = params->result + 1;
+  if ((uint32_t)e->registers < e->inputs) e->registers = (int32_t)e->inputs;
+  for (uint32_t i = 0; i < e->inputs; i++) {
+    tensors[1 + i] = bsm_cpu_input(p->plan, p->step, i);
+    types[i] = e->dtypes[i] = tensors[1 + i]->dtype;
+  }
+  bsm_cpu_space_init(&e->space, tensors, 1 + (int)e->inputs);
+  for (int32_t i = 0; i < e->count; i++) {
+    instruction *in = &e->program[i];
+    in->op = params->program[i];
+    if (in->op.kind == BSM_STEP_EW_CONSTANT) in->op.a = 0;
+    resolve(in, types);
+    types[in->op.dst] = (bsm_dtype)in->op.dtype;
+    if (in->op.dst >= e->registers) e->registers = in->op.dst + 1;
+  }
+  hoist_constants(e);
+  e->result_dtype = types[e->result];
+  e->last_writes_result = e->count > 0 &&
+                          e->program[e->count - 1].op.dst == e->result &&
+                          !e->program[e->count - 1].hoisted;
+  e->unit = e->space.count < 4 * BLOCK * UNIT_BLOCKS * (int64_t)p->threads
+                ? BLOCK * 8
+                : BLOCK * UNIT_BLOCKS;
+  e->base.description = bsm_arena_printf(p->arena, "blocks %s", e->math->name);
+  BSM_TRY_ALLOC(e->base.description);
+  out->impl = e;
+  /* Registers, a spare one and three converted operands. */
+  return bsm_cpu_set_scratch(
+      out, 0, (uint64_t)(e->registers + 4) * BLOCK * sizeof(int64_t),
+      e->base.slots);
+}
+
+/* ---- run ---- */
+
+typedef struct work {
+  const element_wise *e;
+  const char *inputs[BSM_STEP_MAX_INPUTS];
+  char *output;
+  uint8_t *scratch;
+  size_t slot_size;
+} work;
+
+typedef int64_t block[BLOCK];
+
+typedef struct machine {
+  const work *w;
+  const element_wise *e;
+  block *own[BSM_EW_MAX_REGISTERS]; /* the buffer of each register */
+  block *spare, *operand;           /* operand: 3 of them */
+  const void *value[BSM_EW_MAX_REGISTERS];
+  const char *filled[BSM_STEP_MAX_INPUTS]; /* scalar the buffer is full of */
+} machine;
+
+static const void *converted(const machine *m, int32_t reg, bsm_cpu_class has,
+                             bsm_cpu_class wants, int which, int64_t n) {
+  if (has == wants) return m->value[reg];
+  bsm_cpu_convert(has, m->value[reg], wants, m->operand[which], n);
+  return m->operand[which];
+}
+
+#define SELECT(type)                                           \
+  {                                                            \
+    const type *p = b, *q = c;                                 \
+    type *o = to;                                              \
+    for (int64_t i = 0; i < n; i++) o[i] = k[i] ? p[i] : q[i]; \
+  }
+
+static void select_values(const machine *m, const instruction *in, void *to,
+                          int64_t n) {
+  /* The condition is true where it is not zero. */
+  const int64_t *k = m->value[in->op.a];
+  if (in->a_class != BSM_CPU_I64) {
+    bsm_cpu_cast(in->a_class, k, BSM_DTYPE_BOOL, m->operand[0], n);
+    k = (const int64_t *)m->operand[0];
+  }
+  const void *b = converted(m, in->op.b, in->b_class, in->compute, 1, n);
+  const void *c = converted(m, in->op.c, in->c_class, in->compute, 2, n);
+  if (in->compute == BSM_CPU_F32) {
+    SELECT(float)
+  } else if (in->compute == BSM_CPU_F64) {
+    SELECT(double)
+  } else {
+    SELECT(int64_t)
+  }
+}
+
+/* Computes one instruction into `to`. */
+static void compute(const machine *m, const instruction *in, void *to,
+                    int64_t n) {
+  const bsm_step_ew_instruction *op = &in->op;
+  const bsm_k_math *math = m->e->math;
+  const bsm_dtype dtype = (bsm_dtype)op->dtype;
+  const bsm_cpu_class dst = bsm_cpu_class_of(dtype);
+  void *result = in->result == dst ? to : (void *)m->operand[2];
+  const void *a;
+  switch (op->kind) {
+    case BSM_STEP_EW_UNARY:
+      a = converted(m, op->a, in->a_class, in->compute, 0, n);
+      bsm_cpu_unary(math, op->code, in->compute, dtype, a, result, n);
+      break;
+    case BSM_STEP_EW_BINARY:
+      a = converted(m, op->a, in->a_class, in->compute, 0, n);
+      if (in->has_exponent) {
+        bsm_cpu_power(math, in->compute, a, in->exponent, result, n);
+      } else {
+        bsm_cpu_binary(math, op->code, in->compute, dtype, a,
+                       converted(m, op->b, in->b_class, in->compute, 1, n),
+                       result, n);
+      }
+      break;
+    case BSM_STEP_EW_ACTIVATION:
+      a = converted(m, op->a, in->a_class, in->compute, 0, n);
+      bsm_cpu_activate(math, op->code, in->compute, a, result, n, op->alpha,
+                       op->beta);
+      break;
+    case BSM_STEP_EW_CONSTANT:
+      bsm_cpu_set(dst, result, n, op->alpha, op->integer);
+      break;
+    case BSM_STEP_EW_SELECT:
+      select_values(m, in, result, n);
+      break;
+    default:
+      bsm_cpu_cast(in->a_class, m->value[op->a], dtype, to, n);
+      return;
+  }
+  if (in->result != dst) bsm_cpu_convert(in->result, result, dst, to, n);
+  bsm_cpu_settle(dtype, to, n);
+}
+
+static void execute(machine *m, int64_t n, void *direct) {
+  const element_wise *e = m->e;
+  for (int32_t i = 0; i < e->count; i++) {
+    const instruction *in = &e->program[i];
+    if (in->hoisted) continue;
+    const int32_t dst = in->op.dst;
+    if (direct && i == e->count - 1) {
+      compute(m, in, direct, n);
+      m->value[dst] = direct;
+      return;
+    }
+    if (in->separate) {
+      block *old = m->own[dst];
+      compute(m, in, m->spare, n);
+      m->own[dst] = m->spare;
+      m->spare = old;
+    } else {
+      compute(m, in, m->own[dst], n);
+    }
+    m->value[dst] = m->own[dst];
+    if ((uint32_t)dst < e->inputs) m->filled[dst] = NULL;
+  }
+}
+
+/* n elements of input i from a row at `at`, into its buffer at `done`. */
+static void gather_row(machine *m, uint32_t i, const char *at, int64_t stride,
+                       int64_t done, int64_t n) {
+  const bsm_dtype d = m->e->dtypes[i];
+  char *to = (char *)m->own[i] +
+             (size_t)done * bsm_cpu_class_size(bsm_cpu_class_of(d));
+  bsm_cpu_load(d, at, stride, n, to);
+}
+
+/* Brings the inputs of a block that lies in one row. */
+static void bring_row(machine *m, const bsm_cpu_cursor *c, int64_t n) {
+  const element_wise *e = m->e;
+  const int32_t last = e->space.rank - 1;
+  for (uint32_t i = 0; i < e->inputs; i++) {
+    const bsm_dtype d = e->dtypes[i];
+    const int64_t stride = e->space.strides[1 + i][last];
+    const char *at =
+        m->w->inputs[i] + c->offset[1 + i] * (int64_t)bsm_dtype_size(d);
+    if (stride == 1 && bsm_cpu_is_native(d)) {
+      m->value[i] = at;
+      continue;
+    }
+    if (stride == 0) {
+      if (m->filled[i] != at || m->value[i] != m->own[i]) {
+        gather_row(m, i, at, 0, 0, BLOCK);
+        m->filled[i] = at;
+      }
+    } else {
+      gather_row(m, i, at, stride, 0, n);
+    }
+    m->value[i] = m->own[i];
+  }
+}
+
+/* Brings n elements that may span rows. */
+static void bring_rows(machine *m, bsm_cpu_cursor c, int64_t n) {
+  const element_wise *e = m->e;
+  const int32_t last = e->space.rank - 1;
+  for (int64_t done = 0; done < n;) {
+    const int64_t run = bsm_cpu_min(n - done, bsm_cpu_row_left(&e->space, &c));
+    for (uint32_t i = 0; i < e->inputs; i++) {
+      const int64_t size = (int64_t)bsm_dtype_size(e->dtypes[i]);
+      gather_row(m, i, m->w->inputs[i] + c.offset[1 + i] * size,
+                 e->space.strides[1 + i][last], done, run);
+    }
+    bsm_cpu_advance(&e->space, &c, run);
+    done += run;
+  }
+  for (uint32_t i = 0; i < e->inputs; i++) {
+    m->value[i] = m->own[i];
+    m->filled[i] = NULL;
+  }
+}
+
+/* Stores the result of n elements and moves the cursor behind them. */
+static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
+  const element_wise *e = m->e;
+  const int32_t last = e->space.rank - 1;
+  const bsm_cpu_class from = bsm_cpu_class_of(e->result_dtype);
+  const bsm_cpu_class to = bsm_cpu_class_of(e->out_dtype);
+  const char *value = m->value[e->result];
+  if (e->result_dtype != e->out_dtype) {
+    bsm_cpu_cast(from, value, e->out_dtype, m->operand[0], n);
+    value = (const char *)m->operand[0];
+  }
+  const int64_t size = (int64_t)bsm_dtype_size(e->out_dtype);
+  while (n > 0) {
+    const int64_t run = bsm_cpu_min(n, bsm_cpu_row_left(&e->space, c));
+    bsm_cpu_store(e->out_dtype, m->w->output + c->offset[0] * size,
+                  e->space.strides[0][last], run, value);
+    value += (size_t)run * bsm_cpu_class_size(to);
+    bsm_cpu_advance(&e->space, c, run);
+    n -= run;
+  }
+}
+
+static void start(machine *m, const work *w, int slot) {
+  const element_wise *e = w->e;
+  block *buffers = (block *)(void *)(w->scratch + (size_t)slot * w->slot_size);
+  m->w = w;
+  m->e = e;
+  for (int32_t i = 0; i < e->registers; i++) {
+    m->own[i] = buffers + i;
+    m->value[i] = buffers + i;
+  }
+  for (uint32_t i = 0; i < e->inputs; i++) m->filled[i] = NULL;
+  m->spare = buffers + e->registers;
+  m->operand = buffers + e->registers + 1;
+  for (int32_t i = 0; i < e->count; i++) {
+    if (e->program[i].hoisted) {
+      compute(m, &e->program[i], m->own[e->program[i].op.dst], BLOCK);
+    }
+  }
+}
+
+static void unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  const element_wise *e = w->e;
+  machine m;
+  bsm_cpu_cursor c;
+  const int64_t first = index * e->unit;
+  const int64_t end = bsm_cpu_min(first + e->unit, e->space.count);
+  const int32_t last = e->space.rank - 1;
+  const bool rows = e->space.dims[last] >= SHORT_ROW || e->space.rank == 1;
+  const bool in_place =
+      rows && e->last_writes_result && e->space.strides[0][last] == 1 &&
+      e->result_dtype == e->out_dtype && bsm_cpu_is_native(e->out_dtype);
+  start(&m, w, slot);
+  bsm_cpu_seek(&e->space, first, &c);
+  for (int64_t i = first; i < end;) {
+    int64_t n = bsm_cpu_min(BLOCK, end - i);
+    if (rows) {
+      n = bsm_cpu_min(n, bsm_cpu_row_left(&e->space, &c));
+      bring_row(&m, &c, n);
+    } else {
+      bring_rows(&m, c, n);
+    }
+    if (in_place) {
+      execute(&m, n,
+              w->output + c.offset[0] * (int64_t)bsm_dtype_size(e->out_dtype));
+      bsm_cpu_advance(&e->space, &c, n);
+    } else {
+      execute(&m, n, NULL);
+      store_rows(&m, &c, n);
+    }
+    i += n;
+  }
+}
+
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
+  const element_wise *e = prepared->impl;
+  work w = {.e = e,
+            .output = bsm_cpu_output_address(prepared, r, 0),
+            .scratch = r->scratch,
+            .slot_size = prepared->scratch_size / (size_t)e->base.slots};
+  for (uint32_t i = 0; i < e->inputs; i++) {
+    w.inputs[i] = bsm_cpu_input_address(prepared, r, i);
+  }
+  bsm_cpu_parallel(r, e->base.slots, bsm_cpu_div_up(e->space.count, e->unit),
+                   unit, &w);
+  return BSM_OK;
+}
+
+const bsm_cpu_kind bsm_cpu_ELEMENT_WISE = {check, NULL, prepare, run};

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gather along an axis (numpy.take), element by element (torch.gather), and by
+ * index tuples.
+ *
+ * The first and the last are one thing: every index tuple picks a slice, copied
+ * whole. All indices are checked before anything is written. */
+#include "backend/cpu/cpu_element.h"
+#include "backend/cpu/cpu_strided.h"
+
+#define UNIT 16384 /* elements */
+
+typedef struct gather {
+  bsm_cpu_impl base;
+  int32_t mode, axis;
+  bsm_dtype index_dtype;
+  int64_t element;
+  /* Slices: outer x tuples x inner; operands 0: output, 1: data. */
+  bsm_cpu_space outer, inner;
+  bsm_cpu_rows tuples, to; /* offsets in the indices, in the output */
+  int64_t tuple_count, tuple_length, tuple_stride;
+  int64_t size[BSM_MAX_RANK], stride[BSM_MAX_RANK]; /* indexed dims of data */
+  /* Elements: 0: output, 1: data without the axis, 2: indices. */
+  bsm_cpu_space elements;
+} gather;
+
+/* ---- check ---- */
+
+static bsm_status mismatch(const bsm_plan_tensor *x, const bsm_plan_tensor *i,
+                           const bsm_plan_tensor *y) {
+  return BSM_FAIL(BSM_CORRUPT, "data %s with indices %s does not give %s",
+                  bsm_dims_str(x->dims), bsm_dims_str(i->dims),
+                  bsm_dims_str(y->dims));
+}
+
+static bool same_run(const bsm_plan_tensor *a, int32_t a_first,
+                     const bsm_plan_tensor *b, int32_t b_first, int32_t n) {
+  for (int32_t i = 0; i < n; i++) {
+    if (a->dims.d[a_first + i] != b->dims.d[b_first + i]) return false;
+  }
+  return true;
+}
+
+static bool fits(const bsm_step_gather *p, const bsm_plan_tensor *x,
+                 const bsm_plan_tensor *i, const bsm_plan_tensor *y) {
+  const int32_t xr = x->dims.rank, ir = i->dims.rank, yr = y->dims.rank;
+  if (p->mode == BSM_GATHER_DEFAULT) {
+    return p->axis >= 0 && p->axis < xr && yr == xr - 1 + ir &&
+           same_run(y, 0, x, 0, p->axis) && same_run(y, p->axis, i, 0, ir) &&
+           same_run(y, p->axis + ir, x, p->axis + 1, xr - 1 - p->axis);
+  }
+  if (p->mode == BSM_GATHER_ELEMENT) {
+    if (p->axis < 0 || p->axis >= xr || ir != xr || yr != xr ||
+        !same_run(y, 0, i, 0, yr)) {
+      return false;
+    }
+    for (int32_t d = 0; d < xr; d++) {
+      if (d != p->axis && i->dims.d[d] > x->dims.d[d]) return false;
+    }
+    return true;
+  }
+  if (p->mode != BSM_GATHER_ND || ir < 1) return false;
+  const int64_t k = i->dims.d[ir - 1];
+  return k >= 0 && k <= xr && yr == ir - 1 + xr - (int32_t)k &&
+         same_run(y, 0, i, 0, ir - 1) &&
+         same_run(y, ir - 1, x, (int32_t)k, xr - (int32_t)k);
+}
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  BSM_TRY(bsm_cpu_check_counts(step, 2, 1));
+  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
+  const bsm_plan_tensor *i = bsm_cpu_input(plan, step, 1);
+  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  BSM_TRY(bsm_cpu_check_dtype(x, y->dtype, "data"));
+  if (i->dtype != BSM_DTYPE_INT64 && i->dtype != BSM_DTYPE_INT32) {
+    return BSM_FAIL(BSM_CORRUPT, "the indices are %s",
+                    bsm_dtype_name(i->dtype));
+  }
+  return fits(&step->params->gather, x, i, y) ? BSM_OK : mismatch(x, i, y);
+}
+
+/* ---- prepare ---- */
+
+static void set_dim(bsm_cpu_space *s, int64_t size, int64_t to, int64_t from) {
+  s->dims[s->rank] = size;
+  s->strides[0][s->rank] = to;
+  s->strides[1][s->rank] = from;
+  s->rank++;
+}
+
+static void prepare_slices(gather *g, const bsm_plan_tensor *x,
+                           const bsm_plan_tensor *i, const bsm_plan_tensor *y) {
+  const bool nd = g->mode == BSM_GATHER_ND;
+  const int32_t first = nd ? 0 : g->axis;
+  const int32_t index_rank = i->dims.rank - (nd ? 1 : 0);
+  g->tuple_length = nd ? i->dims.d[index_rank] : 1;
+  g->tuple_stride = nd ? i->strides[index_rank] : 0;
+  for (int32_t d = 0; d < g->tuple_length; d++) {
+    g->size[d] = x->dims.d[first + d];
+    g->stride[d] = x->strides[first + d];
+  }
+  bsm_cpu_rows_init(&g->tuples, index_rank, i->dims.d, i->strides);
+  bsm_cpu_rows_init(&g->to, index_rank, i->dims.d, y->strides + first);
+  g->tuple_count = 1;
+  for (int32_t d = 0; d < index_rank; d++) g->tuple_count *= i->dims.d[d];
+  g->outer.operands = g->inner.operands = 2;
+  for (int32_t d = 0; d < first; d++) {
+    set_dim(&g->outer, x->dims.d[d], y->strides[d], x->strides[d]);
+  }
+  const int32_t rest = first + (int32_t)g->tuple_length;
+  for (int32_t d = rest; d < x->dims.rank; d++) {
+    set_dim(&g->inner, x->dims.d[d], y->strides[first + index_rank + d - rest],
+            x->strides[d]);
+  }
+  bsm_cpu_space_reduce(&g->outer, false);
+  bsm_cpu_space_reduce(&g->inner, true);
+}
+
+static void prepare_elements(gather *g, const bsm_plan_tensor *x,
+                             const bsm_plan_tensor *i,
+                             const bsm_plan_tensor *y) {
+  bsm_cpu_space *s = &g->elements;
+  s->operands = 3;
+  s->rank = y->dims.rank;
+  for (int32_t d = 0; d < s->rank; d++) {
+    s->dims[d] = y->dims.d[d];
+    s->strides[0][d] = y->strides[d];
+    s->strides[1][d] = d == g->axis ? 0 : x->strides[d];
+    s->strides[2][d] = i->strides[d];
+  }
+  g->size[0] = x->dims.d[g->axis];
+  g->stride[0] = x->strides[g->axis];
+  bsm_cpu_space_reduce(s, true);
+}
+
+static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
+  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *i = bsm_cpu_input(p->plan, p->step, 1);
+  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  gather *g = BSM_NEW(p->arena, gather);
+  BSM_TRY_ALLOC(g);
+  g->base.slots = p->threads;
+  g->mode = p->step->params->gather.mode;
+  g->axis = p->step->params->gather.axis;
+  g->index_dtype = i->dtype;
+  g->element = (int64_t)bsm_dtype_size(x->dtype);
+  if (g->mode == BSM_GATHER_ELEMENT) {
+    prepare_elements(g, x, i, y);
+    g->base.description = "elements";
+  } else {
+    prepare_slices(g, x, i, y);
+    g->base.description = "slices";
+  }
+  out->impl = g;
+  return BSM_OK;
+}
+
+/* ---- run ---- */
+
+typedef struct work {
+  const gather *g;
+  const char *x, *indices;
+  char *y;
+  int64_t unit; /* slices */
+} work;
+
+static int64_t load_index(const gather *g, const char *indices,
+                          int64_t offset) {
+  return g->index_dtype == BSM_DTYPE_INT64
+             ? ((const int64_t *)(const void *)indices)[offset]
+             : ((const int32_t *)(const void *)indices)[offset];
+}
+
+static bsm_status bad_index(int64_t index, int64_t size) {
+  return BSM_FAIL(BSM_OUT_OF_RANGE, "index %lld is out of range for size %lld",
+                  (long long)index, (long long)size);
+}
+
+static bsm_status check_slices(const work *w) {
+  const gather *g = w->g;
+  for (int64_t t = 0; t < g->tuple_count; t++) {
+    int64_t offset;
+    bsm_cpu_rows_offsets(&g->tuples, t, 1, &offset);
+    for (int64_t d = 0; d < g->tuple_length; d++) {
+      const int64_t i = load_index(g, w->indices, offset + d * g->tuple_stride);
+      if (i < -g->size[d] || i >= g->size[d]) return bad_index(i, g->size[d]);
+    }
+  }
+  return BSM_OK;
+}
+
+static void slices_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const gather *g = w->g;
+  const int64_t total = g->outer.count * g->tuple_count;
+  const int64_t end = bsm_cpu_min((unit + 1) * w->unit, total);
+  (void)slot;
+  for (int64_t i = unit * w->unit; i < end; i++) {
+    bsm_cpu_cursor c;
+    int64_t at, to;
+    bsm_cpu_seek(&g->outer, i / g->tuple_count, &c);
+    bsm_cpu_rows_offsets(&g->tuples, i % g->tuple_count, 1, &at);
+    bsm_cpu_rows_offsets(&g->to, i % g->tuple_count, 1, &to);
+    int64_t from = c.offset[1];
+    for (int64_t d = 0; d < g->tuple_length; d++) {
+      const int64_t k = load_index(g, w->indices, at + d * g->tuple_stride);
+      from += (k < 0 ? k + g->size[d] : k) * g->stride[d];
+    }
+    bsm_cpu_copy_space(&g->inner, g->element, w->x + from * g->element,
+                       w->y + (c.offset[0] + to) * g->element);
+  }
+}
+
+static bsm_status check_elements(const work *w) {
+  const gather *g = w->g;
+  bsm_cpu_cursor c;
+  bsm_cpu_seek(&g->elements, 0, &c);
+  for (int64_t i = 0; i < g->elements.count; i++) {
+    const int64_t k = load_index(g, w->indices, c.offset[2]);
+    if (k < -g->size[0] || k >= g->size[0]) return bad_index(k, g->size[0]);
+    bsm_cpu_advance(&g->elements, &c, 1);
+  }
+  return BSM_OK;
+}
+
+static void elements_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const gather *g = w->g;
+  const int64_t end = bsm_cpu_min((unit + 1) * UNIT, g->elements.count);
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(&g->elements, unit * UNIT, &c);
+  for (int64_t i = unit * UNIT; i < end; i++) {
+    const int64_t k = load_index(g, w->indices, c.offset[2]);
+    const int64_t from =
+        c.offset[1] + (k < 0 ? k + g->size[0] : k) * g->stride[0];
+    bsm_cpu_copy_row(g->element, w->x + from * g->element, 1,
+                     w->y + c.offset[0] * g->element, 1, 1);
+    bsm_cpu_advance(&g->elements, &c, 1);
+  }
+}
+
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
+  const gather *g = prepared->impl;
+  work w = {.g = g,
+            .x = bsm_cpu_input_address(prepared, r, 0),
+            .indices = bsm_cpu_input_address(prepared, r, 1),
+            .y = bsm_cpu_output_address(prepared, r, 0)};
+  if (g->mode == BSM_GATHER_ELEMENT) {
+    if (g->elements.count == 0) return BSM_OK;
+    BSM_TRY(check_elements(&w));
+    bsm_cpu_parallel(r, g->base.slots, bsm_cpu_div_up(g->elements.count, UNIT),
+                     elements_unit, &w);
+    return BSM_OK;
+  }
+  const int64_t total = g->outer.count * g->tuple_count;
+  if (total == 0 || g->inner.count == 0) return BSM_OK;
+  BSM_TRY(check_slices(&w));
+  w.unit = bsm_cpu_max(1, UNIT / g->inner.count);
+  bsm_cpu_parallel(r, g->base.slots, bsm_cpu_div_up(total, w.unit), slices_unit,
+                   &w);
+  return BSM_OK;
+}
+
+const bsm_cpu_kind bsm_cpu_GATHER = {check, NULL, prepare, run};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packs the weights of convolutions and matrix products. */
+#include "backend/cpu/cpu_pack.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+#define LIMIT ((int64_t)1 << 46) /* elements */
+
+static bool product(const int64_t *factors, int count, int64_t *out) {
+  int64_t n = 1;
+  for (int i = 0; i < count; i++) {
+    if (factors[i] < 0 || !bsm_i64_mul(n, factors[i], &n) || n > LIMIT) {
+      return false;
+    }
+  }
+  *out = n;
+  return true;
+}
+
+static int64_t panels(int64_t n) {
+  return n / BSM_PANEL + (n % BSM_PANEL != 0);
+}
+
+bsm_status bsm_cpu_packed_matrix_size(int64_t k, int64_t n, uint64_t *size) {
+  int64_t count;
+  if (k < 0 || n < 0 || n > LIMIT ||
+      !product((int64_t[]){k, panels(n), BSM_PANEL}, 3, &count)) {
+    return BSM_FAIL(BSM_CORRUPT, "a matrix of %lld x %lld", (long long)k,
+                    (long long)n);
+  }
+  *size = (uint64_t)count * sizeof(float);
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
+                                      int64_t in_maps, bool deconvolution,
+                                      uint64_t *size) {
+  const int64_t *kernel = p->window.kernel;
+  if (p->groups < 1 || in_maps < 1 || p->out_maps < 1 || in_maps > LIMIT ||
+      p->out_maps > LIMIT || in_maps % p->groups != 0 ||
+      p->out_maps % p->groups != 0) {
+    return BSM_FAIL(
+        BSM_CORRUPT, "%lld input maps, %lld output maps, %lld groups",
+        (long long)in_maps, (long long)p->out_maps, (long long)p->groups);
+  }
+  int64_t count;
+  bool ok;
+  if (!deconvolution && bsm_cpu_is_depthwise(p, in_maps)) {
+    ok = product((int64_t[]){kernel[0], kernel[1], kernel[2], panels(in_maps),
+                             BSM_PANEL},
+                 5, &count);
+  } else {
+    ok = product(
+        (int64_t[]){kernel[0], kernel[1], kernel[2], in_maps / p->groups,
+                    p->groups, panels(p->out_maps / p->groups), BSM_PANEL},
+        7, &count);
+  }
+  if (!ok) return BSM_FAIL(BSM_CORRUPT, "the kernel is too large");
+  *size = (uint64_t)count * sizeof(float);
+  return BSM_OK;
+}
+
+/* [panels][k][16] of a [k, n] matrix with any strides. */
+static void pack_panels(const float *from, int64_t k, int64_t n,
+                        int64_t k_stride, int64_t n_stride, float *to,
+                        int64_t panel_stride) {
+  for (int64_t j = 0; j < n; j += BSM_PANEL) {
+    float *panel = to + j / BSM_PANEL * panel_stride;
+    const int64_t width = n - j < BSM_PANEL ? n - j : BSM_PANEL;
+    for (int64_t i = 0; i < k; i++) {
+      const float *row = from + i * k_stride + j * n_stride;
+      for (int64_t c = 0; c < width; c++) {
+        panel[i * BSM_PANEL + c] = row[c * n_stride];
+      }
+    }
+  }
+}
+
+/* `values`: [out, in / groups, taps], or [in, out / groups, taps]. */
+static void pack_kernel(const bsm_step_convolution *p, int64_t in_maps,
+                        bool deconvolution, const float *values,
+                        float *packed) {
+  const int64_t *kernel = p->window.kernel;
+  const int64_t taps = kernel[0] * kernel[1] * kernel[2];
+  const int64_t ci = in_maps / p->groups, co = p->out_maps / p->groups;
+  const int64_t panel = taps * ci * BSM_PANEL;
+  for (int64_t g = 0; g < p->groups; g++) {
+    float *to = packed + g * panels(co) * panel;
+    for (int64_t t = 0; t < taps; t++) {
+      if (deconvolution) {
+        pack_panels(values + g * ci * co * taps + t, ci, co, co * taps, taps,
+                    to + t * ci * BSM_PANEL, panel);
+      } else {
+        pack_panels(values + g * co * ci * taps + t, ci, co, taps, ci * taps,
+                    to + t * ci * BSM_PANEL, panel);
+      }
+    }
+  }
+}
+
+static void pack_depthwise(const bsm_step_convolution *p, const float *values,
+                           float *packed) {
+  const int64_t *kernel = p->window.kernel;
+  const int64_t taps = kernel[0] * kernel[1] * kernel[2];
+  const int64_t width = panels(p->groups) * BSM_PANEL;
+  for (int64_t t = 0; t < taps; t++) {
+    for (int64_t c = 0; c < p->groups; c++) {
+      packed[t * width + c] = values[c * taps + t];
+    }
+  }
+}
+
+bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
+                        const float *values, bool transposed, void *packed,
+                        uint64_t *size) {
+  if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
+    const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+    BSM_TRY(bsm_cpu_packed_matrix_size(p->k, p->n, size));
+    if (!packed) return BSM_OK;
+    memset(packed, 0, *size);
+    pack_panels(values, p->k, p->n, transposed ? 1 : p->n,
+                transposed ? p->k : 1, packed, p->k * BSM_PANEL);
+    return BSM_OK;
+  }
+  if (step->kind != BSM_STEP_CONVOLUTION &&
+      step->kind != BSM_STEP_DECONVOLUTION) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s steps have no packed weights",
+                    bsm_step_kind_name(step->kind));
+  }
+  const bool deconvolution = step->kind == BSM_STEP_DECONVOLUTION;
+  const bsm_step_convolution *p = &step->params->convolution;
+  BSM_TRY(bsm_cpu_packed_kernel_size(p, in_maps, deconvolution, size));
+  if (!packed) return BSM_OK;
+  memset(packed, 0, *size);
+  if (!deconvolution && bsm_cpu_is_depthwise(p, in_maps)) {
+    pack_depthwise(p, values, packed);
+  } else {
+    pack_kernel(p, in_maps, deconvolution, values, packed);
+  }
+  return BSM_OK;
+}

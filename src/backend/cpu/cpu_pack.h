@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packed weights: one form for each use, the same for every ISA.
+ *
+ * matrix:        [panels][K][16]
+ * convolution,
+ * deconvolution: [groups][panels][taps][C / groups][16], columns are the
+ *                output maps of a group
+ * depthwise:     [taps][C rounded up to 16], a convolution whose groups have
+ *                one input and one output map
+ *
+ * A panel is 16 columns; the last one of a group is filled with zeros. */
+#ifndef BSM_BACKEND_CPU_PACK_H_
+#define BSM_BACKEND_CPU_PACK_H_
+
+#include "engine/plan.h"
+
+bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
+                        const float *values, bool transposed, void *packed,
+                        uint64_t *size);
+
+/* Bytes of the packed weights; fails when the parameters make no sense. */
+bsm_status bsm_cpu_packed_matrix_size(int64_t k, int64_t n, uint64_t *size);
+bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *params,
+                                      int64_t in_maps, bool deconvolution,
+                                      uint64_t *size);
+
+/* Whether a convolution is depthwise, and packed as such. */
+static inline bool bsm_cpu_is_depthwise(const bsm_step_convolution *params,
+                                        int64_t in_maps) {
+  return params->groups > 1 && params->groups == in_maps &&
+         params->groups == params->out_maps;
+}
+
+#endif /* BSM_BACKEND_CPU_PACK_H_ */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Maximum and average pooling, adaptive or not.
+ *
+ * Channels-last floats go by rows of channels; anything else element by
+ * element in double. Units are lines of the output. */
+#include <math.h>
+#include <string.h>
+
+#include "backend/cpu/cpu_element.h"
+#include "backend/cpu/cpu_window.h"
+#include "backend/cpu/kernels/rows/rows.h"
+
+#define CHANNEL_BLOCK 256
+
+typedef struct pooling {
+  bsm_cpu_impl base;
+  bsm_step_pooling p;
+  bool channels_last;
+  bsm_dtype from, to;
+  bsm_cpu_image x, y;
+  const bsm_k_rows *rows;
+  int64_t channel_block, channel_blocks;
+} pooling;
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_pooling *p = &step->params->pooling;
+  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
+  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  BSM_TRY(bsm_cpu_check_window(&p->window, x, y));
+  if (p->type != BSM_POOLING_MAX && p->type != BSM_POOLING_AVERAGE) {
+    return BSM_FAIL(BSM_CORRUPT, "pooling type %d", p->type);
+  }
+  if (x->dims.d[0] != y->dims.d[0] || x->dims.d[1] != y->dims.d[1]) {
+    return BSM_FAIL(BSM_CORRUPT, "input %s, output %s", bsm_dims_str(x->dims),
+                    bsm_dims_str(y->dims));
+  }
+  const bsm_cpu_image in = bsm_cpu_image_of(x, p->window.spatial);
+  const bsm_cpu_image out = bsm_cpu_image_of(y, p->window.spatial);
+  for (int d = 0; d < 3; d++) {
+    /* Windows of a rounded-up size may end, not start, outside. */
+    const int64_t most = bsm_cpu_window_output(&p->window, d, in.size[d]) + 1;
+    if (p->adaptive ? out.size[d] > ((int64_t)1 << 30) ||
+                          in.size[d] > ((int64_t)1 << 30) ||
+                          (in.size[d] == 0 && out.size[d] > 0)
+                    : out.size[d] > most) {
+      return BSM_FAIL(BSM_CORRUPT, "input %s does not give output %s",
+                      bsm_dims_str(x->dims), bsm_dims_str(y->dims));
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
+  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  pooling *k = BSM_NEW(p->arena, pooling);
+  BSM_TRY_ALLOC(k);
+  k->base.slots = p->threads;
+  k->p = p->step->params->pooling;
+  k->from = x->dtype;
+  k->to = y->dtype;
+  k->x = bsm_cpu_image_of(x, k->p.window.spatial);
+  k->y = bsm_cpu_image_of(y, k->p.window.spatial);
+  k->rows = bsm_k_rows_select(p->isa);
+  k->channels_last = k->from == BSM_DTYPE_FLOAT && k->to == BSM_DTYPE_FLOAT &&
+                     k->x.c_stride == 1 && k->y.c_stride == 1;
+  k->base.description = k->channels_last ? k->rows->name : "strided";
+  const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(k->x.c, CHANNEL_BLOCK));
+  k->channel_block = bsm_cpu_max(
+      1, bsm_cpu_round_up(bsm_cpu_div_up(k->x.c, blocks), BSM_PANEL));
+  k->channel_blocks = bsm_cpu_div_up(k->x.c, k->channel_block);
+  out->impl = k;
+  return BSM_OK;
+}
+
+/* The input positions of one output, in one dimension: first + i * step for i
+ * < count, all inside; and the size that the average divides by. */
+typedef struct extent {
+  int64_t first, step, count, divisor;
+} extent;
+
+static extent extent_of(const pooling *k, int d, int64_t at) {
+  const bsm_step_window *w = &k->p.window;
+  const int64_t size = k->x.size[d];
+  extent e = {.step = 1};
+  if (k->p.adaptive) {
+    const int64_t n = k->y.size[d];
+    e.first = at * size / n;
+    e.count = bsm_cpu_div_up((at + 1) * size, n) - e.first;
+    e.divisor = e.count;
+    return e;
+  }
+  const int64_t start = at * w->stride[d] - w->pre_padding[d];
+  int64_t skipped;
+  e.step = w->dilation[d];
+  bsm_cpu_clip_taps(start, e.step, w->kernel[d], size, &skipped, &e.count);
+  e.first = start + skipped * e.step;
+  /* PyTorch: the window, cut at the end of the padding. */
+  const int64_t end =
+      bsm_cpu_min(start + w->kernel[d], size + w->post_padding[d]);
+  e.divisor = end - start;
+  return e;
+}
+
+static double factor_of(const pooling *k, const extent *e) {
+  if (k->p.divisor_override) return 1.0 / (double)k->p.divisor_override;
+  double size = 1.0;
+  for (int d = 0; d < 3; d++) {
+    size *= (double)(k->p.count_excludes_padding ? e[d].count : e[d].divisor);
+  }
+  return 1.0 / size;
+}
+
+typedef struct work {
+  const pooling *k;
+  const char *x;
+  char *y;
+} work;
+
+static void channels_pixel(const pooling *k, const float *x, float *y,
+                           const extent *e, int64_t n) {
+  const bool max = k->p.type == BSM_POOLING_MAX;
+  bool first = true;
+  for (int64_t a = 0; a < e[0].count; a++) {
+    for (int64_t b = 0; b < e[1].count; b++) {
+      const float *line = x + (e[0].first + a * e[0].step) * k->x.stride[0] +
+                          (e[1].first + b * e[1].step) * k->x.stride[1] +
+                          e[2].first * k->x.stride[2];
+      for (int64_t c = 0; c < e[2].count; c++) {
+        const float *pixel = line + c * e[2].step * k->x.stride[2];
+        if (first) {
+          memcpy(y, pixel, (size_t)n * sizeof(float));
+        } else if (max) {
+          k->rows->maximum(y, pixel, n);
+        } else {
+          k->rows->accumulate(y, pixel, n);
+        }
+        first = false;
+      }
+    }
+  }
+  if (first) {
+    for (int64_t i = 0; i < n; i++) y[i] = max ? -INFINITY : 0.0f;
+  } else if (!max) {
+    k->rows->multiply(y, y, n, (float)factor_of(k, e));
+  }
+}
+
+static double load1(const pooling *k, const char *x, int64_t offset) {
+  double v;
+  float f;
+  int64_t i;
+  const char *at = x + offset * (int64_t)bsm_dtype_size(k->from);
+  switch (bsm_cpu_class_of(k->from)) {
+    case BSM_CPU_F32:
+      bsm_cpu_load(k->from, at, 1, 1, &f);
+      return (double)f;
+    case BSM_CPU_F64:
+      bsm_cpu_load(k->from, at, 1, 1, &v);
+      return v;
+    default:
+      bsm_cpu_load(k->from, at, 1, 1, &i);
+      return (double)i;
+  }
+}
+
+static double strided_value(const pooling *k, const char *x, int64_t offset,
+                            const extent *e) {
+  const bool max = k->p.type == BSM_POOLING_MAX;
+  double v = max ? -(double)INFINITY : 0.0;
+  for (int64_t a = 0; a < e[0].count; a++) {
+    for (int64_t b = 0; b < e[1].count; b++) {
+      for (int64_t c = 0; c < e[2].count; c++) {
+        const double t =
+            load1(k, x,
+                  offset + (e[0].first + a * e[0].step) * k->x.stride[0] +
+                      (e[1].first + b * e[1].step) * k->x.stride[1] +
+                      (e[2].first + c * e[2].step) * k->x.stride[2]);
+        if (!max) {
+          v += t;
+        } else if (v == v && !(v >= t)) {
+          v = t;
+        }
+      }
+    }
+  }
+  return max ? v : v * factor_of(k, e);
+}
+
+static void strided_pixel(const work *w, int64_t x, int64_t y, const extent *e,
+                          int64_t n) {
+  const pooling *k = w->k;
+  for (int64_t c = 0; c < n; c++) {
+    const double v = strided_value(k, w->x, x + c * k->x.c_stride, e);
+    double cast;
+    bsm_cpu_cast(BSM_CPU_F64, &v, k->to, &cast, 1);
+    bsm_cpu_store(
+        k->to, w->y + (y + c * k->y.c_stride) * (int64_t)bsm_dtype_size(k->to),
+        1, 1, &cast);
+  }
+}
+
+/* A line of outputs of one block of channels. */
+static void unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  const pooling *k = w->k;
+  const int64_t channel = index % k->channel_blocks * k->channel_block;
+  const int64_t n = bsm_cpu_min(k->channel_block, k->x.c - channel);
+  const int64_t lines[3] = {k->y.size[0], k->y.size[1], 1};
+  const bsm_cpu_position p =
+      bsm_cpu_position_of(index / k->channel_blocks, lines);
+  extent e[3] = {extent_of(k, 0, p.at[0]), extent_of(k, 1, p.at[1])};
+  const int64_t x = p.n * k->x.n_stride + channel * k->x.c_stride;
+  const int64_t y = p.n * k->y.n_stride + channel * k->y.c_stride +
+                    p.at[0] * k->y.stride[0] + p.at[1] * k->y.stride[1];
+  (void)slot;
+  for (int64_t i = 0; i < k->y.size[2]; i++) {
+    e[2] = extent_of(k, 2, i);
+    if (k->channels_last) {
+      channels_pixel(k, (const float *)(const void *)w->x + x,
+                     (float *)(void *)w->y + y + i * k->y.stride[2], e, n);
+    } else {
+      strided_pixel(w, x, y + i * k->y.stride[2], e, n);
+    }
+  }
+}
+
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
+  const pooling *k = prepared->impl;
+  work w = {k, bsm_cpu_input_address(prepared, r, 0),
+            bsm_cpu_output_address(prepared, r, 0)};
+  if (k->y.size[2] == 0) return BSM_OK;
+  bsm_cpu_parallel(r, k->base.slots,
+                   k->y.n * k->y.size[0] * k->y.size[1] * k->channel_blocks,
+                   unit, &w);
+  return BSM_OK;
+}
+
+const bsm_cpu_kind bsm_cpu_POOLING = {check, NULL, prepare, run};

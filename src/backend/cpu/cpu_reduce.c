@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions over any axes.
+ *
+ * Paths: `rows`, floats whose reduced elements are one contiguous row;
+ * `columns`, floats with a contiguous kept dimension inside the reduced ones (a
+ * spatial mean of a channels-last image), which sums rows of columns in chunks;
+ * `any`, blocks of any dtype, accumulated in double or int64. */
+#include <math.h>
+#include <string.h>
+
+#include "backend/cpu/cpu_element.h"
+#include "backend/cpu/cpu_space.h"
+#include "backend/cpu/kernels/rows/rows.h"
+
+#define UNIT 8192   /* reduced elements of a unit */
+#define CHUNK 256   /* elements loaded at once */
+#define COLUMNS 64  /* columns of a unit */
+#define SUM_ROWS 64 /* rows added in float before they go to double */
+
+typedef enum mode { ROWS, COLUMNS_MODE, ANY } mode;
+
+typedef struct reduce {
+  bsm_cpu_impl base;
+  mode mode;
+  int32_t operation;
+  double correction;
+  bsm_dtype from, to;
+  bsm_cpu_class accumulate; /* F64 or I64 */
+  const bsm_k_rows *rows;
+  bsm_cpu_space kept, reduced; /* 0: output, 1: input */
+  int64_t unit_rows;
+} reduce;
+
+/* ---- check ---- */
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_reduce *p = &step->params->reduce;
+  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
+  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  bool ok = p->operation >= BSM_REDUCE_SUM &&
+            p->operation <= BSM_REDUCE_VARIANCE && p->axes >> x->dims.rank == 0;
+  int32_t rank = 0;
+  for (int32_t i = 0; ok && i < x->dims.rank; i++) {
+    const bool reduced = p->axes >> i & 1u;
+    if (reduced && !p->keep_dims) continue;
+    ok = rank < y->dims.rank && y->dims.d[rank] == (reduced ? 1 : x->dims.d[i]);
+    if (reduced && x->dims.d[i] == 0 &&
+        (p->operation == BSM_REDUCE_MAX || p->operation == BSM_REDUCE_MIN)) {
+      ok = false;
+    }
+    rank++;
+  }
+  if (!ok || rank != y->dims.rank) {
+    return BSM_FAIL(BSM_CORRUPT, "operation %d, axes %#x of %s to %s",
+                    p->operation, p->axes, bsm_dims_str(x->dims),
+                    bsm_dims_str(y->dims));
+  }
+  return BSM_OK;
+}
+
+/* ---- prepare ---- */
+
+static void make_spaces(reduce *r, const bsm_step_reduce *p,
+                        const bsm_plan_tensor *x, const bsm_plan_tensor *y) {
+  int32_t at = 0;
+  r->kept.operands = r->reduced.operands = 2;
+  for (int32_t i = 0; i < x->dims.rank; i++) {
+    const bool reduced = p->axes >> i & 1u;
+    bsm_cpu_space *s = reduced ? &r->reduced : &r->kept;
+    s->dims[s->rank] = x->dims.d[i];
+    s->strides[1][s->rank] = x->strides[i];
+    /* The order of the reduced dimensions is that of the input. */
+    s->strides[0][s->rank] = reduced ? x->strides[i] : y->strides[at];
+    s->rank++;
+    if (!reduced || p->keep_dims) at++;
+  }
+  bsm_cpu_space_reduce(&r->reduced, true);
+  bsm_cpu_space_reduce(&r->kept, true);
+}
+
+static bool is_summed(int32_t operation) {
+  return operation == BSM_REDUCE_SUM || operation == BSM_REDUCE_AVG;
+}
+
+static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
+  const bsm_step_reduce *params = &p->step->params->reduce;
+  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  reduce *r = BSM_NEW(p->arena, reduce);
+  BSM_TRY_ALLOC(r);
+  r->base.slots = p->threads;
+  r->operation = params->operation;
+  r->correction = params->correction;
+  r->from = x->dtype;
+  r->to = y->dtype;
+  r->rows = bsm_k_rows_select(p->isa);
+  r->accumulate = bsm_cpu_class_of(x->dtype) == BSM_CPU_I64 &&
+                          bsm_cpu_class_of(y->dtype) == BSM_CPU_I64
+                      ? BSM_CPU_I64
+                      : BSM_CPU_F64;
+  make_spaces(r, params, x, y);
+  const bool floats =
+      x->dtype == BSM_DTYPE_FLOAT && y->dtype == BSM_DTYPE_FLOAT;
+  const bsm_cpu_space *k = &r->kept, *d = &r->reduced;
+  const bool extreme =
+      r->operation == BSM_REDUCE_MAX || r->operation == BSM_REDUCE_MIN;
+  if (floats && d->rank == 1 && d->strides[1][0] == 1 && d->count > 0 &&
+      (is_summed(r->operation) || extreme ||
+       r->operation == BSM_REDUCE_VARIANCE)) {
+    r->mode = ROWS;
+  } else if (floats && k->strides[1][k->rank - 1] == 1 &&
+             k->strides[0][k->rank - 1] == 1 && k->dims[k->rank - 1] >= 8 &&
+             d->count > 0 &&
+             (is_summed(r->operation) || r->operation == BSM_REDUCE_MAX)) {
+    r->mode = COLUMNS_MODE;
+  } else {
+    r->mode = ANY;
+  }
+  r->base.description = r->mode == ROWS           ? "rows"
+                        : r->mode == COLUMNS_MODE ? "columns"
+                                                  : "any";
+  r->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, d->count));
+  out->impl = r;
+  return BSM_OK;
+}
+
+/* ---- run: float rows ---- */
+
+typedef struct work {
+  const reduce *r;
+  const char *x;
+  char *y;
+} work;
+
+static float reduce_row(const reduce *r, const float *x, int64_t n) {
+  const double size = (double)n;
+  switch (r->operation) {
+    case BSM_REDUCE_SUM:
+      return r->rows->sum(x, n);
+    case BSM_REDUCE_AVG:
+      return (float)((double)r->rows->sum(x, n) / size);
+    case BSM_REDUCE_MAX:
+      return r->rows->max(x, n);
+    case BSM_REDUCE_MIN:
+      return r->rows->min(x, n);
+    default: {
+      const float mean = (float)((double)r->rows->sum(x, n) / size);
+      const double divisor = size - r->correction;
+      return (float)((double)r->rows->sum_squares(x, n, mean) /
+                     (divisor > 0.0 ? divisor : 0.0));
+    }
+  }
+}
+
+static void rows_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const reduce *r = w->r;
+  const int64_t first = unit * r->unit_rows;
+  const int64_t end = bsm_cpu_min(first + r->unit_rows, r->kept.count);
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(&r->kept, first, &c);
+  for (int64_t i = first; i < end; i++) {
+    const float *x = (const float *)(const void *)w->x + c.offset[1];
+    ((float *)(void *)w->y)[c.offset[0]] = reduce_row(r, x, r->reduced.count);
+    bsm_cpu_advance(&r->kept, &c, 1);
+  }
+}
+
+/* ---- run: float columns ---- */
+
+/* COLUMNS neighbours of the kept space's last dimension. */
+static void columns_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const reduce *r = w->r;
+  const bsm_cpu_space *k = &r->kept, *d = &r->reduced;
+  const int64_t length = k->dims[k->rank - 1];
+  const int64_t blocks = bsm_cpu_div_up(length, COLUMNS);
+  const int64_t column = unit % blocks * COLUMNS;
+  const int64_t n = bsm_cpu_min(COLUMNS, length - column);
+  bsm_cpu_cursor at, c;
+  (void)slot;
+  bsm_cpu_seek(k, unit / blocks * length + column, &at);
+  const float *x = (const float *)(const void *)w->x + at.offset[1];
+  float *y = (float *)(void *)w->y + at.offset[0];
+  float part[COLUMNS];
+  double total[COLUMNS] = {0};
+  bsm_cpu_seek(d, 0, &c);
+  memcpy(part, x, (size_t)n * sizeof(float));
+  for (int64_t i = 1; i < d->count; i++) {
+    bsm_cpu_advance(d, &c, 1);
+    if (r->operation == BSM_REDUCE_MAX) {
+      r->rows->maximum(part, x + c.offset[1], n);
+    } else if (i % SUM_ROWS) {
+      r->rows->accumulate(part, x + c.offset[1], n);
+    } else {
+      for (int64_t j = 0; j < n; j++) total[j] += (double)part[j];
+      memcpy(part, x + c.offset[1], (size_t)n * sizeof(float));
+    }
+  }
+  const double size = r->operation == BSM_REDUCE_AVG ? (double)d->count : 1.0;
+  for (int64_t j = 0; j < n; j++) {
+    y[j] = r->operation == BSM_REDUCE_MAX
+               ? part[j]
+               : (float)((total[j] + (double)part[j]) / size);
+  }
+}
+
+/* ---- run: any dtype ---- */
+
+typedef struct accumulator {
+  double value, second; /* second: the mean, for the variance */
+  int64_t integer;
+  bool started;
+} accumulator;
+
+static void add_f64(const reduce *r, accumulator *a, const double *v,
+                    int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    const double x = v[i];
+    switch (r->operation) {
+      case BSM_REDUCE_PROD:
+        a->value *= x;
+        break;
+      case BSM_REDUCE_MAX:
+        if (!a->started || (a->value == a->value && !(a->value >= x))) {
+          a->value = x;
+        }
+        break;
+      case BSM_REDUCE_MIN:
+        if (!a->started || (a->value == a->value && !(a->value <= x))) {
+          a->value = x;
+        }
+        break;
+      case BSM_REDUCE_ANY:
+        a->value = a->value != 0.0 || x != 0.0;
+        break;
+      case BSM_REDUCE_ALL:
+        a->value = a->value != 0.0 && x != 0.0;
+        break;
+      case BSM_REDUCE_L2:
+        a->value += x * x;
+        break;
+      case BSM_REDUCE_L1:
+        a->value += fabs(x);
+        break;
+      case BSM_REDUCE_VARIANCE:
+        a->value += (x - a->second) * (x - a->second);
+        break;
+      default:
+        a->value += x;
+        break;
+    }
+    a->started = true;
+  }
+}
+
+static void add_i64(const reduce *r, accumulator *a, const int64_t *v,
+                    int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    const uint64_t x = (uint64_t)v[i];
+    switch (r->operation) {
+      case BSM_REDUCE_PROD:
+        a->integer = (int64_t)((uint64_t)a->integer * x);
+        break;
+      case BSM_REDUCE_MAX:
+        if (!a->started || v[i] > a->integer) a->integer = v[i];
+        break;
+      case BSM_REDUCE_MIN:
+        if (!a->started || v[i] < a->integer) a->integer = v[i];
+        break;
+      case BSM_REDUCE_ANY:
+        a->integer = a->integer != 0 || x != 0;
+        break;
+      case BSM_REDUCE_ALL:
+        a->integer = a->integer != 0 && x != 0;
+        break;
+      case BSM_REDUCE_L2:
+        a->integer = (int64_t)((uint64_t)a->integer + x * x);
+        break;
+      case BSM_REDUCE_L1:
+        a->integer = (int64_t)((uint64_t)a->integer + (v[i] < 0 ? 0u - x : x));
+        break;
+      default:
+        a->integer = (int64_t)((uint64_t)a->integer + x);
+        break;
+    }
+    a->started = true;
+  }
+}
+
+/* Passes over the reduced elements of one output. */
+static void accumulate(const work *w, int64_t offset, accumulator *a) {
+  const reduce *r = w->r;
+  const bsm_cpu_space *d = &r->reduced;
+  const int32_t last = d->rank - 1;
+  const int64_t size = (int64_t)bsm_dtype_size(r->from);
+  const bsm_cpu_class from = bsm_cpu_class_of(r->from);
+  double loaded[CHUNK], value[CHUNK];
+  bsm_cpu_cursor c;
+  bsm_cpu_seek(d, 0, &c);
+  for (int64_t i = 0; i < d->count;) {
+    const int64_t n = bsm_cpu_min(CHUNK, bsm_cpu_row_left(d, &c));
+    bsm_cpu_load(r->from, w->x + (offset + c.offset[1]) * size,
+                 d->strides[1][last], n, loaded);
+    bsm_cpu_convert(from, loaded, r->accumulate, value, n);
+    if (r->accumulate == BSM_CPU_F64) {
+      add_f64(r, a, value, n);
+    } else {
+      add_i64(r, a, (const int64_t *)(const void *)value, n);
+    }
+    bsm_cpu_advance(d, &c, n);
+    i += n;
+  }
+}
+
+/* The mean of the reduced elements of one output. */
+static double mean_of(const work *w, int64_t offset) {
+  reduce sum = *w->r;
+  sum.operation = BSM_REDUCE_SUM;
+  sum.accumulate = BSM_CPU_F64;
+  const work of_sum = {&sum, w->x, w->y};
+  accumulator a = {0};
+  accumulate(&of_sum, offset, &a);
+  return a.value / (double)sum.reduced.count;
+}
+
+static void finish(const reduce *r, accumulator *a, void *y) {
+  const double n = (double)r->reduced.count;
+  if (r->accumulate == BSM_CPU_I64) {
+    if (r->operation == BSM_REDUCE_AVG && n > 0.0) {
+      a->integer /= r->reduced.count;
+    }
+    bsm_cpu_settle(r->to, &a->integer, 1);
+    bsm_cpu_store(r->to, y, 1, 1, &a->integer);
+    return;
+  }
+  if (r->operation == BSM_REDUCE_AVG) a->value /= n;
+  if (r->operation == BSM_REDUCE_L2) a->value = sqrt(a->value);
+  if (r->operation == BSM_REDUCE_VARIANCE) {
+    const double divisor = n - r->correction;
+    a->value /= divisor > 0.0 ? divisor : 0.0;
+  }
+  double stored;
+  bsm_cpu_cast(BSM_CPU_F64, &a->value, r->to, &stored, 1);
+  bsm_cpu_store(r->to, y, 1, 1, &stored);
+}
+
+static void any_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const reduce *r = w->r;
+  const int64_t first = unit * r->unit_rows;
+  const int64_t end = bsm_cpu_min(first + r->unit_rows, r->kept.count);
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(&r->kept, first, &c);
+  for (int64_t i = first; i < end; i++) {
+    const bool ones =
+        r->operation == BSM_REDUCE_PROD || r->operation == BSM_REDUCE_ALL;
+    accumulator a = {.value = ones ? 1.0 : 0.0, .integer = ones};
+    if (r->operation == BSM_REDUCE_VARIANCE) {
+      a.second = mean_of(w, c.offset[1]);
+    }
+    accumulate(w, c.offset[1], &a);
+    finish(r, &a, w->y + c.offset[0] * (int64_t)bsm_dtype_size(r->to));
+    bsm_cpu_advance(&r->kept, &c, 1);
+  }
+}
+
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
+  const reduce *r = prepared->impl;
+  work w = {r, bsm_cpu_input_address(prepared, run, 0),
+            bsm_cpu_output_address(prepared, run, 0)};
+  if (r->kept.count == 0) return BSM_OK;
+  if (r->mode == COLUMNS_MODE) {
+    const int64_t length = r->kept.dims[r->kept.rank - 1];
+    bsm_cpu_parallel(run, r->base.slots,
+                     r->kept.count / length * bsm_cpu_div_up(length, COLUMNS),
+                     columns_unit, &w);
+    return BSM_OK;
+  }
+  bsm_cpu_parallel(run, r->base.slots,
+                   bsm_cpu_div_up(r->kept.count, r->unit_rows),
+                   r->mode == ROWS ? rows_unit : any_unit, &w);
+  return BSM_OK;
+}
+
+const bsm_cpu_kind bsm_cpu_REDUCE = {check, NULL, prepare, run};

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resizing the last dimensions: nearest, linear, cubic, with PyTorch's
+ * coordinates.
+ *
+ * Prepare makes a table for each dimension: the taps (source offset, weight) of
+ * every output coordinate. Channels-last floats go by rows of channels; others
+ * element by element. */
+#include <math.h>
+#include <string.h>
+
+#include "backend/cpu/cpu_element.h"
+#include "backend/cpu/cpu_space.h"
+#include "backend/cpu/kernels/rows/rows.h"
+
+#define MAX_TAPS 4
+#define UNIT 8192
+
+typedef struct tap {
+  int64_t offset; /* elements */
+  double weight;
+} tap;
+
+typedef struct resize {
+  bsm_cpu_impl base;
+  int taps; /* 1, 2 or 4 in each dimension */
+  int32_t spatial;
+  bool channels_last;
+  bsm_dtype dtype;
+  const tap *tables[3]; /* [size][taps] */
+  int64_t size[3];      /* of the output */
+  int64_t y_stride[3];
+  bsm_cpu_space outer; /* 0: output, 1: input */
+  int64_t channels, lines;
+  const bsm_k_rows *rows;
+} resize;
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_resize *p = &step->params->resize;
+  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
+  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  BSM_TRY(bsm_cpu_check_dtype(x, y->dtype, "input"));
+  const int32_t rank = x->dims.rank;
+  bool ok = p->mode >= BSM_RESIZE_NEAREST &&
+            p->mode <= BSM_RESIZE_NEAREST_EXACT && p->spatial >= 1 &&
+            p->spatial <= 3 && p->spatial <= rank && y->dims.rank == rank;
+  for (int32_t i = 0; ok && i < rank; i++) {
+    const int64_t in = x->dims.d[i], out = y->dims.d[i];
+    ok = i < rank - p->spatial
+             ? in == out
+             : (in > 0 || out == 0) && in < ((int64_t)1 << 31) &&
+                   out < ((int64_t)1 << 31);
+  }
+  for (int i = 0; ok && i < p->spatial; i++) {
+    ok = p->scales[i] >= 0.0; /* rejects NaN */
+  }
+  if (!ok) {
+    return BSM_FAIL(BSM_CORRUPT, "mode %d, %d dimensions, %s to %s", p->mode,
+                    p->spatial, bsm_dims_str(x->dims), bsm_dims_str(y->dims));
+  }
+  return BSM_OK;
+}
+
+/* ---- prepare: tables ---- */
+
+/* One dimension, in the precision that PyTorch computes coordinates in. */
+typedef struct axis {
+  const bsm_step_resize *p;
+  int64_t in, out, stride;
+  double scale; /* input coordinates per output coordinate */
+  bool in_float;
+} axis;
+
+static double round_to(const axis *a, double v) {
+  return a->in_float ? (double)(float)v : v;
+}
+
+static double scale_of(const axis *a, double given) {
+  const bool nearest = a->p->mode == BSM_RESIZE_NEAREST ||
+                       a->p->mode == BSM_RESIZE_NEAREST_EXACT;
+  if (a->p->align_corners && !nearest) {
+    return a->out > 1 ? round_to(a, (double)(a->in - 1) / (double)(a->out - 1))
+                      : 0.0;
+  }
+  return round_to(a,
+                  given > 0.0 ? 1.0 / given : (double)a->in / (double)a->out);
+}
+
+/* The source coordinate; rounded after each operation as in PyTorch. */
+static double coordinate(const axis *a, int64_t i, bool cubic) {
+  if (a->p->align_corners) return round_to(a, a->scale * (double)i);
+  const double x =
+      round_to(a, round_to(a, a->scale * round_to(a, (double)i + 0.5)) - 0.5);
+  return !cubic && x < 0.0 ? 0.0 : x;
+}
+
+static int64_t clamp_index(double x, int64_t size) {
+  if (!(x > 0.0)) return 0;
+  return x >= (double)(size - 1) ? size - 1 : (int64_t)x;
+}
+
+static void nearest_tap(const axis *a, int64_t i, tap *t) {
+  const double half = a->p->mode == BSM_RESIZE_NEAREST_EXACT ? 0.5 : 0.0;
+  const double x = floor(round_to(a, ((double)i + half) * a->scale));
+  t[0] = (tap){clamp_index(x, a->in) * a->stride, 1.0};
+}
+
+static void linear_taps(const axis *a, int64_t i, tap *t) {
+  const double x = coordinate(a, i, false);
+  const int64_t low = clamp_index(floor(x), a->in);
+  const int64_t high = low + (low < a->in - 1);
+  double l = round_to(a, x - (double)low);
+  l = l < 0.0 ? 0.0 : l > 1.0 ? 1.0 : l;
+  t[0] = (tap){low * a->stride, round_to(a, 1.0 - l)};
+  t[1] = (tap){high * a->stride, l};
+}
+
+/* Keys' kernel with A = -0.75. */
+static double cubic_near(double x) {
+  const double A = -0.75;
+  return ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
+}
+static double cubic_far(double x) {
+  const double A = -0.75;
+  return ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
+}
+
+static void cubic_taps(const axis *a, int64_t i, tap *t) {
+  const double x = coordinate(a, i, true);
+  const double low = floor(x), f = round_to(a, x - low);
+  const double w[4] = {cubic_far(f + 1.0), cubic_near(f), cubic_near(1.0 - f),
+                       cubic_far(2.0 - f)};
+  for (int k = 0; k < 4; k++) {
+    t[k] = (tap){clamp_index(low + (double)(k - 1), a->in) * a->stride,
+                 round_to(a, w[k])};
+  }
+}
+
+static bsm_status make_table(const bsm_cpu_prepare *p, resize *r, axis *a,
+                             int d) {
+  tap *table =
+      BSM_NEW_ARRAY(p->arena, tap, (size_t)a->out * (size_t)r->taps + 1);
+  BSM_TRY_ALLOC(table);
+  for (int64_t i = 0; i < a->out; i++) {
+    tap *t = table + i * r->taps;
+    switch (a->p->mode) {
+      case BSM_RESIZE_LINEAR:
+        linear_taps(a, i, t);
+        break;
+      case BSM_RESIZE_CUBIC:
+        cubic_taps(a, i, t);
+        break;
+      default:
+        nearest_tap(a, i, t);
+        break;
+    }
+  }
+  r->tables[d] = table;
+  return BSM_OK;
+}
+
+static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
+  const bsm_step_resize *params = &p->step->params->resize;
+  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  resize *r = BSM_NEW(p->arena, resize);
+  BSM_TRY_ALLOC(r);
+  r->base.slots = p->threads;
+  r->rows = bsm_k_rows_select(p->isa);
+  r->dtype = x->dtype;
+  r->spatial = params->spatial;
+  r->taps = params->mode == BSM_RESIZE_LINEAR  ? 2
+            : params->mode == BSM_RESIZE_CUBIC ? 4
+                                               : 1;
+  const int32_t first = x->dims.rank - params->spatial;
+  for (int d = 0; d < 3; d++) {
+    const int32_t i = d - (3 - params->spatial);
+    if (i < 0) { /* one coordinate, of which only the first tap is used */
+      tap *one = BSM_NEW_ARRAY(p->arena, tap, 1);
+      BSM_TRY_ALLOC(one);
+      one->weight = 1.0;
+      r->tables[d] = one;
+      r->size[d] = 1;
+      continue;
+    }
+    axis a = {params,
+              x->dims.d[first + i],
+              y->dims.d[first + i],
+              x->strides[first + i],
+              0.0,
+              x->dtype != BSM_DTYPE_DOUBLE};
+    a.scale = a.out > 0 ? scale_of(&a, params->scales[i]) : 0.0;
+    BSM_TRY(make_table(p, r, &a, d));
+    r->size[d] = a.out;
+    r->y_stride[d] = y->strides[first + i];
+  }
+  bsm_plan_tensor rest_x = *x, rest_y = *y;
+  for (int32_t i = first; i < x->dims.rank; i++) {
+    rest_x.dims.d[i] = rest_y.dims.d[i] = 1;
+  }
+  bsm_cpu_space_init(&r->outer, (const bsm_plan_tensor *[]){&rest_y, &rest_x},
+                     2);
+  const int32_t last = r->outer.rank - 1;
+  r->channels_last = r->dtype == BSM_DTYPE_FLOAT && r->outer.dims[last] >= 4 &&
+                     r->outer.strides[0][last] == 1 &&
+                     r->outer.strides[1][last] == 1;
+  r->channels = r->channels_last ? r->outer.dims[last] : 1;
+  r->lines =
+      r->outer.count / bsm_cpu_max(1, r->channels) * r->size[0] * r->size[1];
+  r->base.description = r->channels_last ? r->rows->name : "strided";
+  out->impl = r;
+  /* A row of channels, to blend more than two taps. */
+  return bsm_cpu_set_scratch(out, 0, (uint64_t)r->channels * sizeof(float),
+                             r->base.slots);
+}
+
+/* ---- run ---- */
+
+typedef struct work {
+  const resize *r;
+  const char *x;
+  char *y;
+  uint8_t *scratch;
+  size_t slot_size;
+} work;
+
+static int taps_of(const resize *r, int d) {
+  return d < 3 - r->spatial ? 1 : r->taps;
+}
+
+/* All taps of an output, each a place and a weight; zero weights left out. */
+static int combine(const resize *r, const tap *const *t, tap *all) {
+  int n = 0;
+  for (int a = 0; a < taps_of(r, 0); a++) {
+    for (int b = 0; b < taps_of(r, 1); b++) {
+      for (int c = 0; c < taps_of(r, 2); c++) {
+        const double w = t[0][a].weight * t[1][b].weight * t[2][c].weight;
+        if (w == 0.0 && n > 0) continue;
+        all[n++] = (tap){t[0][a].offset + t[1][b].offset + t[2][c].offset, w};
+      }
+    }
+  }
+  return n;
+}
+
+static void channels_pixel(const resize *r, const float *x, float *y,
+                           const tap *all, int n, float *scratch) {
+  if (n == 1) {
+    memcpy(y, x + all[0].offset, (size_t)r->channels * sizeof(float));
+    return;
+  }
+  r->rows->blend(y, x + all[0].offset, x + all[1].offset, r->channels,
+                 (float)all[0].weight, (float)all[1].weight);
+  for (int i = 2; i < n; i++) {
+    r->rows->multiply(scratch, x + all[i].offset, r->channels,
+                      (float)all[i].weight);
+    r->rows->accumulate(y, scratch, r->channels);
+  }
+}
+
+static void strided_pixel(const resize *r, const char *x, char *y,
+                          const tap *all, int n) {
+  const int64_t size = (int64_t)bsm_dtype_size(r->dtype);
+  const bsm_cpu_class c = bsm_cpu_class_of(r->dtype);
+  if (n == 1) {
+    memcpy(y, x + all[0].offset * size, (size_t)size);
+    return;
+  }
+  double total = 0.0, one, value;
+  for (int i = 0; i < n; i++) {
+    bsm_cpu_load(r->dtype, x + all[i].offset * size, 1, 1, &one);
+    bsm_cpu_convert(c, &one, BSM_CPU_F64, &value, 1);
+    total += all[i].weight * value;
+  }
+  if (c == BSM_CPU_I64) { /* uint8 images: rounded and clamped */
+    total = nearbyint(total);
+    if (r->dtype == BSM_DTYPE_UINT8) {
+      total = total < 0.0 ? 0.0 : total > 255.0 ? 255.0 : total;
+    }
+  }
+  bsm_cpu_cast(BSM_CPU_F64, &total, r->dtype, &one, 1);
+  bsm_cpu_store(r->dtype, y, 1, 1, &one);
+}
+
+static void unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  const resize *r = w->r;
+  const int64_t size = (int64_t)bsm_dtype_size(r->dtype);
+  const int64_t at1 = index % r->size[1];
+  const int64_t at0 = index / r->size[1] % r->size[0];
+  const int64_t outer = index / (r->size[1] * r->size[0]);
+  bsm_cpu_cursor c;
+  tap all[MAX_TAPS * MAX_TAPS * MAX_TAPS];
+  bsm_cpu_seek(&r->outer, outer * r->channels, &c);
+  const char *x = w->x + c.offset[1] * size;
+  char *y =
+      w->y + (c.offset[0] + at0 * r->y_stride[0] + at1 * r->y_stride[1]) * size;
+  float *scratch = (float *)(void *)(w->scratch + (size_t)slot * w->slot_size);
+  for (int64_t i = 0; i < r->size[2]; i++, y += r->y_stride[2] * size) {
+    const tap *const t[3] = {r->tables[0] + at0 * taps_of(r, 0),
+                             r->tables[1] + at1 * taps_of(r, 1),
+                             r->tables[2] + i * taps_of(r, 2)};
+    const int n = combine(r, t, all);
+    if (r->channels_last) {
+      channels_pixel(r, (const float *)(const void *)x, (float *)(void *)y, all,
+                     n, scratch);
+    } else {
+      strided_pixel(r, x, y, all, n);
+    }
+  }
+}
+
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
+  const resize *r = prepared->impl;
+  work w = {r, bsm_cpu_input_address(prepared, run, 0),
+            bsm_cpu_output_address(prepared, run, 0), run->scratch,
+            prepared->scratch_size / (size_t)r->base.slots};
+  bsm_cpu_parallel(run, r->base.slots, r->lines, unit, &w);
+  return BSM_OK;
+}
+
+const bsm_cpu_kind bsm_cpu_RESIZE = {check, NULL, prepare, run};

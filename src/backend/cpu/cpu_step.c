@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks, work distribution and small tools of the drivers. */
+#include "backend/cpu/cpu_step.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+#include "base/checked.h"
+
+const void *bsm_cpu_weights(const bsm_plan *plan, const bsm_plan_step *step,
+                            uint32_t index) {
+  const uint32_t id = step->weights[index];
+  return id == BSM_NO_WEIGHTS ? NULL : plan->weights[id].data;
+}
+
+int64_t bsm_cpu_numel(const bsm_plan_tensor *t) {
+  int64_t n = 1;
+  for (int32_t i = 0; i < t->dims.rank; i++) n *= t->dims.d[i];
+  return n;
+}
+
+bsm_status bsm_cpu_check_counts(const bsm_plan_step *step, uint32_t inputs,
+                                uint32_t outputs) {
+  if (step->input_count != inputs || step->output_count != outputs) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "%u inputs and %u outputs where %u and %u are expected",
+                    step->input_count, step->output_count, inputs, outputs);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_check_dtype(const bsm_plan_tensor *t, bsm_dtype dtype,
+                               const char *what) {
+  if (t->dtype != dtype) {
+    return BSM_FAIL(BSM_CORRUPT, "the %s is %s, not %s", what,
+                    bsm_dtype_name(t->dtype), bsm_dtype_name(dtype));
+  }
+  return BSM_OK;
+}
+
+static bsm_status dims_mismatch(const bsm_plan_tensor *a,
+                                const bsm_plan_tensor *b, const char *what) {
+  return BSM_FAIL(BSM_CORRUPT, "the %s is %s, which does not fit %s", what,
+                  bsm_dims_str(a->dims), bsm_dims_str(b->dims));
+}
+
+bsm_status bsm_cpu_check_same_dims(const bsm_plan_tensor *a,
+                                   const bsm_plan_tensor *b, const char *what) {
+  if (a->dims.rank != b->dims.rank) return dims_mismatch(a, b, what);
+  for (int32_t i = 0; i < a->dims.rank; i++) {
+    if (a->dims.d[i] != b->dims.d[i]) return dims_mismatch(a, b, what);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_check_broadcast(const bsm_plan_tensor *t,
+                                   const bsm_plan_tensor *to,
+                                   const char *what) {
+  const int32_t shift = to->dims.rank - t->dims.rank;
+  if (shift < 0) return dims_mismatch(t, to, what);
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    if (t->dims.d[i] != 1 && t->dims.d[i] != to->dims.d[i + shift]) {
+      return dims_mismatch(t, to, what);
+    }
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_check_weights(const bsm_plan *plan,
+                                 const bsm_plan_step *step, uint32_t index,
+                                 uint64_t size) {
+  const uint32_t id = step->weights[index];
+  if (id == BSM_NO_WEIGHTS || id >= plan->weights_count) {
+    return BSM_FAIL(BSM_CORRUPT, "weights %u are missing", index);
+  }
+  if (plan->weights[id].size != size) {
+    return BSM_FAIL(BSM_CORRUPT, "weights %u have %llu bytes, not %llu", index,
+                    (unsigned long long)plan->weights[id].size,
+                    (unsigned long long)size);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_check_axis(const bsm_plan_tensor *t, int32_t axis) {
+  if (axis < 0 || axis >= t->dims.rank) {
+    return BSM_FAIL(BSM_CORRUPT, "axis %d of a tensor of rank %d", axis,
+                    t->dims.rank);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_set_scratch(bsm_prepared_step *out, uint64_t shared,
+                               uint64_t bytes, int slots) {
+  size_t total;
+  if (!bsm_size_mul(bsm_cpu_align(bytes), (size_t)slots, &total) ||
+      !bsm_size_add(total, bsm_cpu_align(shared), &total)) {
+    return BSM_FAIL(BSM_LIMIT, "the scratch memory of a step overflows");
+  }
+  out->scratch_size = total;
+  return BSM_OK;
+}
+
+/* ---- threads ---- */
+
+typedef struct parallel_state {
+  atomic_llong next;
+  int64_t units;
+  bsm_cpu_unit_fn *fn;
+  void *arg;
+} parallel_state;
+
+static void parallel_task(void *arg, size_t index) {
+  parallel_state *s = arg;
+  for (;;) {
+    const int64_t unit = atomic_fetch_add(&s->next, 1);
+    if (unit >= s->units) return;
+    s->fn(s->arg, unit, (int)index);
+  }
+}
+
+void bsm_cpu_parallel(const bsm_run *run, int slots, int64_t units,
+                      bsm_cpu_unit_fn *fn, void *arg) {
+  const int64_t tasks =
+      bsm_cpu_min(bsm_cpu_min(slots, bsm_thread_pool_size(run->pool)), units);
+  if (tasks <= 1) {
+    for (int64_t unit = 0; unit < units; unit++) fn(arg, unit, 0);
+    return;
+  }
+  parallel_state s = {.units = units, .fn = fn, .arg = arg};
+  atomic_init(&s.next, 0);
+  bsm_parallel_for(run->pool, (size_t)tasks, parallel_task, &s);
+}
+
+/* ---- epilogues ---- */
+
+bsm_k_unary_f32 *bsm_cpu_activation(const bsm_k_math *math, int32_t type) {
+  switch ((bsm_activation_type)type) {
+    case BSM_ACTIVATION_NONE:
+      return NULL;
+    case BSM_ACTIVATION_RELU:
+      return math->relu;
+    case BSM_ACTIVATION_SIGMOID:
+      return math->sigmoid;
+    case BSM_ACTIVATION_TANH:
+      return math->tanh;
+    case BSM_ACTIVATION_LEAKY_RELU:
+      return math->leaky_relu;
+    case BSM_ACTIVATION_ELU:
+      return math->elu;
+    case BSM_ACTIVATION_SELU:
+      return math->selu;
+    case BSM_ACTIVATION_SOFTSIGN:
+      return math->softsign;
+    case BSM_ACTIVATION_SOFTPLUS:
+      return math->softplus;
+    case BSM_ACTIVATION_CLIP:
+      return math->clip;
+    case BSM_ACTIVATION_HARD_SIGMOID:
+      return math->hard_sigmoid;
+    case BSM_ACTIVATION_THRESHOLDED_RELU:
+      return math->thresholded_relu;
+    case BSM_ACTIVATION_GELU_ERF:
+      return math->gelu_erf;
+    case BSM_ACTIVATION_GELU_TANH:
+      return math->gelu_tanh;
+    case BSM_ACTIVATION_SILU:
+      return math->silu;
+    case BSM_ACTIVATION_HARD_SWISH:
+      return math->hard_swish;
+    case BSM_ACTIVATION_MISH:
+      return math->mish;
+    case BSM_ACTIVATION_LOG_SIGMOID:
+      return math->log_sigmoid;
+    case BSM_ACTIVATION_THRESHOLD:
+      return math->threshold;
+  }
+  return NULL;
+}
+
+bsm_status bsm_cpu_check_epilogue(const bsm_step_epilogue *epilogue) {
+  if (epilogue->activation != BSM_ACTIVATION_NONE &&
+      !bsm_cpu_activation(&bsm_k_math_scalar, epilogue->activation)) {
+    return BSM_FAIL(BSM_CORRUPT, "unknown activation %d", epilogue->activation);
+  }
+  return BSM_OK;
+}
+
+bsm_cpu_epilogue bsm_cpu_make_epilogue(const bsm_step_epilogue *epilogue,
+                                       const bsm_k_math *math) {
+  bsm_cpu_epilogue e = {.alpha = (float)epilogue->alpha,
+                        .beta = (float)epilogue->beta,
+                        .lo = -INFINITY,
+                        .hi = INFINITY};
+  switch (epilogue->activation) {
+    case BSM_ACTIVATION_RELU:
+      e.clamps = true;
+      e.lo = 0.0f;
+      break;
+    case BSM_ACTIVATION_CLIP:
+      e.clamps = true;
+      e.lo = e.alpha;
+      e.hi = e.beta;
+      break;
+    default:
+      e.activation = bsm_cpu_activation(math, epilogue->activation);
+      break;
+  }
+  return e;
+}
+
+/* ---- rows ---- */
+
+void bsm_cpu_rows_init(bsm_cpu_rows *rows, int32_t rank, const int64_t *dims,
+                       const int64_t *strides) {
+  rows->rank = 0;
+  for (int32_t i = 0; i < rank; i++) {
+    if (dims[i] == 1) continue;
+    const int32_t last = rows->rank - 1;
+    if (last >= 0 && rows->strides[last] == dims[i] * strides[i]) {
+      rows->dims[last] *= dims[i];
+      rows->strides[last] = strides[i];
+    } else {
+      rows->dims[rows->rank] = dims[i];
+      rows->strides[rows->rank] = strides[i];
+      rows->rank++;
+    }
+  }
+  if (rows->rank == 0) {
+    rows->rank = 1;
+    rows->dims[0] = 1;
+    rows->strides[0] = 0;
+  }
+}
+
+void bsm_cpu_rows_offsets(const bsm_cpu_rows *rows, int64_t first, int count,
+                          int64_t *offsets) {
+  const int32_t last = rows->rank - 1;
+  if (last == 0) {
+    for (int i = 0; i < count; i++) {
+      offsets[i] = (first + i) * rows->strides[0];
+    }
+    return;
+  }
+  int64_t index[BSM_MAX_RANK], rest = first, offset = 0;
+  for (int32_t d = last; d >= 0; d--) {
+    index[d] = rest % rows->dims[d];
+    rest /= rows->dims[d];
+    offset += index[d] * rows->strides[d];
+  }
+  for (int i = 0; i < count; i++) {
+    offsets[i] = offset;
+    int32_t d = last;
+    offset += rows->strides[d];
+    while (++index[d] == rows->dims[d] && d > 0) {
+      offset -= rows->dims[d] * rows->strides[d];
+      index[d] = 0;
+      d--;
+      offset += rows->strides[d];
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the drivers of the CPU backend share: one driver for each step kind,
+ * in cpu_<kind>.c.
+ *
+ * A driver checks a step, resolves its kernels once (prepare), and runs it: it
+ * computes addresses, cuts the work into units and calls kernels. Only drivers
+ * know about steps, threads and scratch memory; kernels know about floats. */
+#ifndef BSM_BACKEND_CPU_STEP_H_
+#define BSM_BACKEND_CPU_STEP_H_
+
+#include "backend/backend.h"
+#include "backend/cpu/kernels/math/vector_math.h"
+
+/* More elements than any tensor that fits a machine; below it, sizes in bytes
+ * and products with a panel width cannot overflow. */
+#define BSM_CPU_MAX_ELEMENTS ((int64_t)1 << 46)
+
+typedef struct bsm_cpu_prepare {
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  uint32_t isa;
+  int threads;
+  bsm_arena *arena;
+} bsm_cpu_prepare;
+
+/* The first member of every prepared step's impl. */
+typedef struct bsm_cpu_impl {
+  const char *description; /* the tactic, with its kernel */
+  int slots; /* tasks that may run at once; each has its own scratch */
+} bsm_cpu_impl;
+
+typedef struct bsm_cpu_kind {
+  bsm_status (*check)(const bsm_plan *plan, const bsm_plan_step *step);
+  /* NULL: one tactic, "default". */
+  size_t (*tactics)(const bsm_plan *plan, const bsm_plan_step *step,
+                    uint32_t isa, const char **names);
+  bsm_status (*prepare)(const bsm_cpu_prepare *prepare, bsm_prepared_step *out);
+  bsm_status (*run)(const bsm_prepared_step *prepared, const bsm_run *run);
+} bsm_cpu_kind;
+
+#define X(name, number, text, member) extern const bsm_cpu_kind bsm_cpu_##name;
+BSM_STEP_KINDS(X)
+#undef X
+
+/* ---- tensors ---- */
+
+static inline const bsm_plan_tensor *bsm_cpu_input(const bsm_plan *plan,
+                                                   const bsm_plan_step *step,
+                                                   uint32_t index) {
+  return &plan->tensors[step->inputs[index]];
+}
+static inline const bsm_plan_tensor *bsm_cpu_output(const bsm_plan *plan,
+                                                    const bsm_plan_step *step,
+                                                    uint32_t index) {
+  return &plan->tensors[step->outputs[index]];
+}
+static inline void *bsm_cpu_input_address(const bsm_prepared_step *p,
+                                          const bsm_run *run, uint32_t index) {
+  return bsm_run_address(run, p->plan, p->step->inputs[index]);
+}
+static inline void *bsm_cpu_output_address(const bsm_prepared_step *p,
+                                           const bsm_run *run, uint32_t index) {
+  return bsm_run_address(run, p->plan, p->step->outputs[index]);
+}
+/* The data of weights[index] of the step, or NULL when absent. */
+const void *bsm_cpu_weights(const bsm_plan *plan, const bsm_plan_step *step,
+                            uint32_t index);
+/* Elements; after the checks common to all steps it cannot overflow. */
+int64_t bsm_cpu_numel(const bsm_plan_tensor *t);
+/* a in [0, b) rounded up: ceil(a / b) for a >= 0, b > 0. */
+static inline int64_t bsm_cpu_div_up(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+static inline int64_t bsm_cpu_round_up(int64_t a, int64_t b) {
+  return bsm_cpu_div_up(a, b) * b;
+}
+static inline int64_t bsm_cpu_min(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static inline int64_t bsm_cpu_max(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+/* ---- checks: each names the step's kind and the tensor ---- */
+bsm_status bsm_cpu_check_counts(const bsm_plan_step *step, uint32_t inputs,
+                                uint32_t outputs);
+bsm_status bsm_cpu_check_dtype(const bsm_plan_tensor *t, bsm_dtype dtype,
+                               const char *what);
+bsm_status bsm_cpu_check_same_dims(const bsm_plan_tensor *a,
+                                   const bsm_plan_tensor *b, const char *what);
+/* `t` broadcasts to `to`. */
+bsm_status bsm_cpu_check_broadcast(const bsm_plan_tensor *t,
+                                   const bsm_plan_tensor *to, const char *what);
+/* weights[index] is present and has exactly `size` bytes. */
+bsm_status bsm_cpu_check_weights(const bsm_plan *plan,
+                                 const bsm_plan_step *step, uint32_t index,
+                                 uint64_t size);
+bsm_status bsm_cpu_check_axis(const bsm_plan_tensor *t, int32_t axis);
+
+/* ---- scratch and threads ---- */
+
+/* The scratch of one slot: `bytes` rounded up, times the slots, plus `shared`
+ * bytes in front, in out->scratch_size. */
+bsm_status bsm_cpu_set_scratch(bsm_prepared_step *out, uint64_t shared,
+                               uint64_t bytes, int slots);
+static inline uint64_t bsm_cpu_align(uint64_t bytes) {
+  return (bytes + BSM_ALIGNMENT - 1) / BSM_ALIGNMENT * BSM_ALIGNMENT;
+}
+
+typedef void bsm_cpu_unit_fn(void *arg, int64_t unit, int slot);
+
+/* Runs fn(arg, unit, slot) for every unit below `units`, on at most `slots`
+ * tasks. Units are handed out as tasks get free; a slot is used by one task at
+ * a time. */
+void bsm_cpu_parallel(const bsm_run *run, int slots, int64_t units,
+                      bsm_cpu_unit_fn *fn, void *arg);
+
+/* ---- epilogues ---- */
+
+typedef struct bsm_cpu_epilogue {
+  bsm_k_unary_f32 *activation; /* after the clamp; NULL: none */
+  float alpha, beta;
+  float lo, hi; /* the clamp: ReLU and clip */
+  bool clamps;
+} bsm_cpu_epilogue;
+
+bsm_status bsm_cpu_check_epilogue(const bsm_step_epilogue *epilogue);
+bsm_cpu_epilogue bsm_cpu_make_epilogue(const bsm_step_epilogue *epilogue,
+                                       const bsm_k_math *math);
+/* The array function of an activation; NULL when unknown or NONE. */
+bsm_k_unary_f32 *bsm_cpu_activation(const bsm_k_math *math, int32_t type);
+
+/* ---- rows: addresses of the vectors of a tensor ---- */
+
+/* The sub-vectors of a tensor in row-major order of some of its dimensions,
+ * merged where the strides allow. */
+typedef struct bsm_cpu_rows {
+  int32_t rank;
+  int64_t dims[BSM_MAX_RANK], strides[BSM_MAX_RANK];
+} bsm_cpu_rows;
+
+void bsm_cpu_rows_init(bsm_cpu_rows *rows, int32_t rank, const int64_t *dims,
+                       const int64_t *strides);
+/* Offsets of rows first .. first + count - 1. */
+void bsm_cpu_rows_offsets(const bsm_cpu_rows *rows, int64_t first, int count,
+                          int64_t *offsets);
+
+#endif /* BSM_BACKEND_CPU_STEP_H_ */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of strided rows of elements of 1, 2, 4 or 8 bytes. */
+#ifndef BSM_BACKEND_CPU_STRIDED_H_
+#define BSM_BACKEND_CPU_STRIDED_H_
+
+#include "backend/cpu/cpu_space.h"
+
+/* n elements; strides in elements. */
+void bsm_cpu_copy_row(int64_t element, const char *x, int64_t x_stride, char *y,
+                      int64_t y_stride, int64_t n);
+/* All of a space: operand 0 from operand 1. */
+void bsm_cpu_copy_space(const bsm_cpu_space *space, int64_t element,
+                        const char *x, char *y);
+/* n copies of one element. */
+void bsm_cpu_repeat(int64_t element, const char *value, char *y,
+                    int64_t y_stride, int64_t n);
+
+#endif /* BSM_BACKEND_CPU_STRIDED_H_ */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix multiplication with AVX2 and FMA: tiles of 6 x 16. 12 accumulators,
+ * two vectors of B and a broadcast use 15 of 16 vector registers. */
+#include "backend/cpu/kernels/simd/simd_avx2.h"
+
+#include "backend/cpu/kernels/gemm/gemm_f32_body.inl"
+
+/* clang-format off */
+TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
+THIN(1, 4) THIN(2, 2) THIN(3, 2) THIN(4, 1)
+#define ROWS \
+  {tile_1x1, tile_2x1, tile_3x1, tile_4x1, tile_5x1, tile_6x1}
+
+const bsm_k_gemm bsm_k_gemm_avx2 = {
+    .name = "avx2_6x16",
+    .max_rows = 6,
+    .columns = 16,
+    .full = ROWS,
+    .single = ROWS,
+    .thin = {thin_1, thin_2, thin_3, thin_4}};
+/* clang-format on */

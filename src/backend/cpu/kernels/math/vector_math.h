@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vector mathematics: float arrays through elementary functions.
+ *
+ * y[i] = f(x[i]) for i < n; x and y are equal or do not overlap; no alignment
+ * is needed and nothing outside is touched. alpha and beta are parameters of
+ * the activations. NaN gives NaN; infinities, zeros and denormals give what
+ * the C library gives. Errors against the exact result, tested for all ISAs:
+ * at most 2.5 ulp for the elementary functions (tests/backend/math_test.c). */
+#ifndef BSM_KERNELS_VECTOR_MATH_H_
+#define BSM_KERNELS_VECTOR_MATH_H_
+
+#include "backend/cpu/kernels/kernel_isa.h"
+
+/* X(name): functions of one argument. */
+#define BSM_K_UNARIES(X)                                                       \
+  X(exp)                                                                       \
+  X(expm1) X(exp2) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(recip)  \
+      X(abs) X(neg) X(square) X(tanh) X(erf) X(ceil) X(floor) X(round)         \
+          X(trunc) X(frac) X(sign) /* activations */                           \
+      X(relu) X(sigmoid) X(leaky_relu) X(elu) X(selu) X(softsign) X(softplus)  \
+          X(clip) X(hard_sigmoid) X(thresholded_relu) X(gelu_erf) X(gelu_tanh) \
+              X(silu) X(hard_swish) X(mish) X(log_sigmoid) X(threshold)
+
+/* X(name): functions of two arguments. max and min keep a NaN. */
+#define BSM_K_BINARIES(X) X(sum) X(prod) X(sub) X(div) X(max) X(min)
+
+typedef void bsm_k_unary_f32(const float *x, float *y, int64_t n, float alpha,
+                             float beta);
+typedef void bsm_k_binary_f32(const float *a, const float *b, float *y,
+                              int64_t n);
+
+typedef struct bsm_k_math {
+  const char *name;
+#define X(f) bsm_k_unary_f32 *f;
+  BSM_K_UNARIES(X)
+#undef X
+#define X(f) bsm_k_binary_f32 *f;
+  BSM_K_BINARIES(X)
+#undef X
+} bsm_k_math;
+
+#define X(suffix, bits) extern const bsm_k_math bsm_k_math_##suffix;
+BSM_K_ISAS(X)
+#undef X
+
+/* The best table that `isa` allows. */
+const bsm_k_math *bsm_k_math_select(uint32_t isa);
+
+#endif /* BSM_KERNELS_VECTOR_MATH_H_ */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels on rows of floats: reductions, softmax, normalisation, pooling,
+ * packing. No alignment is needed; exactly the named elements are touched. */
+#ifndef BSM_KERNELS_ROWS_H_
+#define BSM_KERNELS_ROWS_H_
+
+#include <stdint.h>
+
+#include "backend/cpu/kernels/kernel_isa.h"
+
+typedef struct bsm_k_rows {
+  const char *name;
+
+  /* to[i][0..15] = from[i * k_stride + c * n_stride] for c < n <= 16, zeros
+   * from n on, for i < k: a panel of a packed matrix. */
+  void (*pack_panel)(const float *from, int64_t k, int64_t n, int64_t k_stride,
+                     int64_t n_stride, float *to);
+  /* y[i][j] = x[j][i] for i < rows, j < columns; strides between rows. */
+  void (*transpose)(const float *x, int64_t x_stride, float *y,
+                    int64_t y_stride, int64_t rows, int64_t columns);
+
+  /* Sums run in several partial sums: accurate for a few thousand elements. */
+  float (*sum)(const float *x, int64_t n);
+  /* The sum of (x - mean)^2. */
+  float (*sum_squares)(const float *x, int64_t n, float mean);
+  /* NaN when there is one; n >= 1. */
+  float (*max)(const float *x, int64_t n);
+  float (*min)(const float *x, int64_t n);
+
+  /* y = exp(x - max(x)) / sum, or its logarithm; n >= 1; y may be x. */
+  void (*softmax)(const float *x, float *y, int64_t n);
+  void (*log_softmax)(const float *x, float *y, int64_t n);
+  /* y = (x - mean) * factor [* scale] [+ bias]; y may be x. */
+  void (*normalize)(const float *x, float *y, int64_t n, float mean,
+                    float factor, const float *scale, const float *bias);
+  /* y[i] = x[i] * scale[i] + shift[i]; y may be x. */
+  void (*affine)(const float *x, float *y, int64_t n, const float *scale,
+                 const float *shift);
+  /* a[i] += x[i]; a[i] += (x[i] - m[i])^2; a[i] = max(a[i], x[i]), keeping
+   * NaN; a[i] = x[i] * f. */
+  void (*accumulate)(float *a, const float *x, int64_t n);
+  void (*accumulate_squares)(float *a, const float *x, const float *m,
+                             int64_t n);
+  void (*maximum)(float *a, const float *x, int64_t n);
+  void (*multiply)(float *y, const float *x, int64_t n, float f);
+  /* y[i] = x0[i] * w0 + x1[i] * w1 */
+  void (*blend)(float *y, const float *x0, const float *x1, int64_t n, float w0,
+                float w1);
+} bsm_k_rows;
+
+#define X(suffix, bits) extern const bsm_k_rows bsm_k_rows_##suffix;
+BSM_K_ISAS(X)
+#undef X
+
+const bsm_k_rows *bsm_k_rows_select(uint32_t isa);
+
+#endif /* BSM_KERNELS_ROWS_H_ */

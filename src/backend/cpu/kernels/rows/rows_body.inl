@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bodies of rows.h, for the simd_*.h included before. */
+#include "backend/cpu/kernels/math/vector_functions.inl"
+#include "backend/cpu/kernels/rows/rows.h"
+
+#define PANEL 16
+/* Elements summed before partial sums are added up. */
+#define SUM_BLOCK 4096
+
+/* ---- packing ---- */
+
+/* A square of TILE x TILE: y[i][j] = x[j][i]. */
+#define TILE 8
+VF_INLINE void transpose_tile(const float *x, int64_t x_stride, float *y,
+                              int64_t y_stride) {
+#if VF_W >= 8
+  __m256 r[8], t[8];
+  for (int i = 0; i < 8; i++) r[i] = _mm256_loadu_ps(x + i * x_stride);
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+    r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; i++) {
+    _mm256_storeu_ps(y + i * y_stride,
+                     _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+    _mm256_storeu_ps(y + (i + 4) * y_stride,
+                     _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+  }
+#else
+  for (int i = 0; i < TILE; i++) {
+    for (int j = 0; j < TILE; j++) y[i * y_stride + j] = x[j * x_stride + i];
+  }
+#endif
+}
+
+static void transpose(const float *x, int64_t x_stride, float *y,
+                      int64_t y_stride, int64_t rows, int64_t columns) {
+  int64_t i = 0;
+  for (; i + TILE <= rows; i += TILE) {
+    int64_t j = 0;
+    for (; j + TILE <= columns; j += TILE) {
+      transpose_tile(x + j * x_stride + i, x_stride, y + i * y_stride + j,
+                     y_stride);
+    }
+    for (; j < columns; j++) {
+      for (int64_t r = 0; r < TILE; r++) {
+        y[(i + r) * y_stride + j] = x[j * x_stride + i + r];
+      }
+    }
+  }
+  for (; i < rows; i++) {
+    for (int64_t j = 0; j < columns; j++) {
+      y[i * y_stride + j] = x[j * x_stride + i];
+    }
+  }
+}
+
+static void pack_panel(const float *from, int64_t k, int64_t n,
+                       int64_t k_stride, int64_t n_stride, float *to) {
+  if (n_stride == 1) {
+    for (int64_t i = 0; i < k; i++, from += k_stride, to += PANEL) {
+      for (int64_t c = 0; c < PANEL; c += VF_W) {
+        const int64_t rest = n - c;
+        vf_store(to + c, rest >= VF_W ? vf_load(from + c)
+                         : rest > 0   ? vf_load_n(from + c, rest)
+                                      : vf_zero());
+      }
+    }
+    return;
+  }
+  if (n < PANEL) {
+    for (int64_t i = 0; i < k; i++) {
+      for (int64_t c = n; c < PANEL; c++) to[i * PANEL + c] = 0.0f;
+    }
+  }
+  if (k_stride == 1) {
+    transpose(from, n_stride, to, PANEL, k, n);
+    return;
+  }
+  for (int64_t i = 0; i < k; i++) {
+    for (int64_t c = 0; c < n; c++) {
+      to[i * PANEL + c] = from[i * k_stride + c * n_stride];
+    }
+  }
+}
+
+/* ---- reductions ---- */
+
+VF_INLINE float sum_block(const float *x, int64_t n, const int squares,
+                          vf mean) {
+  vf s[4] = {vf_zero(), vf_zero(), vf_zero(), vf_zero()};
+  int64_t i = 0;
+  for (; i + 4 * VF_W <= n; i += 4 * VF_W) {
+    for (int j = 0; j < 4; j++) {
+      const vf v = vf_sub(vf_load(x + i + j * VF_W), mean);
+      s[j] = squares ? vf_fma(v, v, s[j]) : vf_add(s[j], v);
+    }
+  }
+  for (; i + VF_W <= n; i += VF_W) {
+    const vf v = vf_sub(vf_load(x + i), mean);
+    s[0] = squares ? vf_fma(v, v, s[0]) : vf_add(s[0], v);
+  }
+  float rest = 0.0f;
+  const float m = vf_sum(mean) / (float)VF_W;
+  for (; i < n; i++) {
+    const float v = x[i] - m;
+    rest += squares ? v * v : v;
+  }
+  return vf_sum(vf_add(vf_add(s[0], s[1]), vf_add(s[2], s[3]))) + rest;
+}
+
+static float sum(const float *x, int64_t n) {
+  double total = 0.0;
+  for (int64_t i = 0; i < n; i += SUM_BLOCK) {
+    const int64_t count = n - i < SUM_BLOCK ? n - i : SUM_BLOCK;
+    total += (double)sum_block(x + i, count, 0, vf_zero());
+  }
+  return (float)total;
+}
+
+static float sum_squares(const float *x, int64_t n, float mean) {
+  double total = 0.0;
+  for (int64_t i = 0; i < n; i += SUM_BLOCK) {
+    const int64_t count = n - i < SUM_BLOCK ? n - i : SUM_BLOCK;
+    total += (double)sum_block(x + i, count, 1, vf_set(mean));
+  }
+  return (float)total;
+}
+
+VF_INLINE vf keep_nan_max(vf a, vf x) { /* a NaN in x wins by order, in a by */
+  return vf_select(vf_is_nan(a), a, vf_max(a, x));
+}
+VF_INLINE vf keep_nan_min(vf a, vf x) {
+  return vf_select(vf_is_nan(a), a, vf_min(a, x));
+}
+
+#define EXTREME(name, pick, better)                                   \
+  static float name(const float *x, int64_t n) {                      \
+    float best = x[0];                                                \
+    int64_t i = 0;                                                    \
+    if (n >= VF_W) {                                                  \
+      vf m = vf_load(x);                                              \
+      for (i = VF_W; i + VF_W <= n; i += VF_W) {                      \
+        m = pick(m, vf_load(x + i));                                  \
+      }                                                               \
+      float lanes[VF_W];                                              \
+      vf_store(lanes, m);                                             \
+      best = lanes[0];                                                \
+      for (int j = 1; j < VF_W; j++) {                                \
+        if (!(best better lanes[j]) && best == best) best = lanes[j]; \
+      }                                                               \
+    }                                                                 \
+    for (; i < n; i++) {                                              \
+      if (!(best better x[i]) && best == best) best = x[i];           \
+    }                                                                 \
+    return best;                                                      \
+  }
+EXTREME(row_max, keep_nan_max, >=)
+EXTREME(row_min, keep_nan_min, <=)
+
+/* ---- softmax ---- */
+
+static void softmax(const float *x, float *y, int64_t n) {
+  const vf m = vf_set(row_max(x, n));
+  vf s = vf_zero();
+  int64_t i = 0;
+  for (; i + VF_W <= n; i += VF_W) {
+    const vf e = vf_exp(vf_sub(vf_load(x + i), m));
+    vf_store(y + i, e);
+    s = vf_add(s, e);
+  }
+  float total = vf_sum(s);
+  if (i < n) {
+    const int64_t r = n - i;
+    float lanes[VF_W];
+    const vf e = vf_exp(vf_sub(vf_load_n(x + i, r), m));
+    vf_store(lanes, e);
+    vf_store_n(y + i, e, r);
+    for (int64_t j = 0; j < r; j++) total += lanes[j];
+  }
+  const vf f = vf_set(total);
+  for (i = 0; i + VF_W <= n; i += VF_W) {
+    vf_store(y + i, vf_div(vf_load(y + i), f));
+  }
+  if (i < n) vf_store_n(y + i, vf_div(vf_load_n(y + i, n - i), f), n - i);
+}
+
+static void log_softmax(const float *x, float *y, int64_t n) {
+  const vf m = vf_set(row_max(x, n));
+  vf s = vf_zero();
+  int64_t i = 0;
+  for (; i + VF_W <= n; i += VF_W) {
+    s = vf_add(s, vf_exp(vf_sub(vf_load(x + i), m)));
+  }
+  float total = vf_sum(s);
+  if (i < n) {
+    const int64_t r = n - i;
+    float lanes[VF_W];
+    vf_store(lanes, vf_exp(vf_sub(vf_load_n(x + i, r), m)));
+    for (int64_t j = 0; j < r; j++) total += lanes[j];
+  }
+  const vf l = vf_log(vf_set(total));
+  for (i = 0; i + VF_W <= n; i += VF_W) {
+    vf_store(y + i, vf_sub(vf_sub(vf_load(x + i), m), l));
+  }
+  if (i < n) {
+    const int64_t r = n - i;
+    vf_store_n(y + i, vf_sub(vf_sub(vf_load_n(x + i, r), m), l), r);
+  }
+}
+
+/* ---- element by element ---- */
+
+/* Runs `BODY(load, store)` over full vectors, then on the masked rest. */
+#define LOAD(p) vf_load((p) + i)
+#define STORE(p, v) vf_store((p) + i, v)
+#define LOAD_N(p) vf_load_n((p) + i, n - i)
+#define STORE_N(p, v) vf_store_n((p) + i, v, n - i)
+#define FOR_ALL(BODY)                                 \
+  int64_t i = 0;                                      \
+  for (; i + VF_W <= n; i += VF_W) BODY(LOAD, STORE); \
+  if (i < n) BODY(LOAD_N, STORE_N);
+
+static void normalize(const float *x, float *y, int64_t n, float mean,
+                      float factor, const float *scale, const float *bias) {
+  const vf m = vf_set(mean), f = vf_set(factor);
+#define BOTH(L, S) S(y, vf_fma(vf_mul(vf_sub(L(x), m), f), L(scale), L(bias)))
+#define SCALED(L, S) S(y, vf_mul(vf_mul(vf_sub(L(x), m), f), L(scale)))
+#define SHIFTED(L, S) S(y, vf_fma(vf_sub(L(x), m), f, L(bias)))
+#define PLAIN(L, S) S(y, vf_mul(vf_sub(L(x), m), f))
+  if (scale && bias) {
+    FOR_ALL(BOTH)
+  } else if (scale) {
+    FOR_ALL(SCALED)
+  } else if (bias) {
+    FOR_ALL(SHIFTED)
+  } else {
+    FOR_ALL(PLAIN)
+  }
+}
+
+static void affine(const float *x, float *y, int64_t n, const float *scale,
+                   const float *shift) {
+#define AFFINE(L, S) S(y, vf_fma(L(x), L(scale), L(shift)))
+  FOR_ALL(AFFINE)
+}
+
+static void accumulate(float *a, const float *x, int64_t n) {
+#define ACCUMULATE(L, S) S(a, vf_add(L(a), L(x)))
+  FOR_ALL(ACCUMULATE)
+}
+
+static void accumulate_squares(float *a, const float *x, const float *m,
+                               int64_t n) {
+#define SQUARES(L, S) S(a, vf_fma(vf_sub(L(x), L(m)), vf_sub(L(x), L(m)), L(a)))
+  FOR_ALL(SQUARES)
+}
+
+static void maximum(float *a, const float *x, int64_t n) {
+#define MAXIMUM(L, S) S(a, keep_nan_max(L(a), L(x)))
+  FOR_ALL(MAXIMUM)
+}
+
+static void multiply(float *y, const float *x, int64_t n, float f) {
+  const vf v = vf_set(f);
+#define MULTIPLY(L, S) S(y, vf_mul(L(x), v))
+  FOR_ALL(MULTIPLY)
+}
+
+static void blend(float *y, const float *x0, const float *x1, int64_t n,
+                  float w0, float w1) {
+  const vf a = vf_set(w0), b = vf_set(w1);
+#define BLEND(L, S) S(y, vf_fma(L(x1), b, vf_mul(L(x0), a)))
+  FOR_ALL(BLEND)
+}
+
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+#define TEXT2(a) #a
+#define TEXT(a) TEXT2(a)
+const bsm_k_rows JOIN(bsm_k_rows_, BSM_K_SUFFIX) = {
+    .name = TEXT(BSM_K_SUFFIX),
+    .pack_panel = pack_panel,
+    .transpose = transpose,
+    .sum = sum,
+    .sum_squares = sum_squares,
+    .max = row_max,
+    .min = row_min,
+    .softmax = softmax,
+    .log_softmax = log_softmax,
+    .normalize = normalize,
+    .affine = affine,
+    .accumulate = accumulate,
+    .accumulate_squares = accumulate_squares,
+    .maximum = maximum,
+    .multiply = multiply,
+    .blend = blend};

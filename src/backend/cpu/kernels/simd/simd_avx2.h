@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector vocabulary of the kernels, with AVX2, FMA and F16C. See
+ * simd_avx512.h. */
+#ifndef BSM_KERNELS_SIMD_AVX2_H_
+#define BSM_KERNELS_SIMD_AVX2_H_
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VF_W 8
+#define VF_INLINE static inline __attribute__((always_inline, unused))
+
+typedef __m256 vf;
+typedef __m256i vi;
+typedef __m256 vm;
+
+VF_INLINE __m256i vf_first(int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)n),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+VF_INLINE vf vf_load(const float *p) {
+  return _mm256_loadu_ps(p);
+}
+VF_INLINE void vf_store(float *p, vf a) {
+  _mm256_storeu_ps(p, a);
+}
+VF_INLINE vf vf_load_n(const float *p, int64_t n) {
+  return _mm256_maskload_ps(p, vf_first(n));
+}
+VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
+  _mm256_maskstore_ps(p, vf_first(n), a);
+}
+VF_INLINE vf vf_set(float x) {
+  return _mm256_set1_ps(x);
+}
+VF_INLINE vf vf_zero(void) {
+  return _mm256_setzero_ps();
+}
+VF_INLINE vf vf_add(vf a, vf b) {
+  return _mm256_add_ps(a, b);
+}
+VF_INLINE vf vf_sub(vf a, vf b) {
+  return _mm256_sub_ps(a, b);
+}
+VF_INLINE vf vf_mul(vf a, vf b) {
+  return _mm256_mul_ps(a, b);
+}
+VF_INLINE vf vf_div(vf a, vf b) {
+  return _mm256_div_ps(a, b);
+}
+VF_INLINE vf vf_fma(vf a, vf b, vf c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+VF_INLINE vf vf_fnma(vf a, vf b, vf c) {
+  return _mm256_fnmadd_ps(a, b, c);
+}
+VF_INLINE vf vf_max(vf a, vf b) {
+  return _mm256_max_ps(a, b);
+}
+VF_INLINE vf vf_min(vf a, vf b) {
+  return _mm256_min_ps(a, b);
+}
+VF_INLINE vf vf_sqrt(vf a) {
+  return _mm256_sqrt_ps(a);
+}
+VF_INLINE vf vf_abs(vf a) {
+  return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
+VF_INLINE vf vf_neg(vf a) {
+  return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f));
+}
+VF_INLINE vf vf_copysign(vf magnitude, vf sign) {
+  const vf bit = _mm256_set1_ps(-0.0f);
+  return _mm256_or_ps(_mm256_andnot_ps(bit, magnitude),
+                      _mm256_and_ps(bit, sign));
+}
+VF_INLINE vf vf_round(vf a) {
+  return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+VF_INLINE vf vf_floor(vf a) {
+  return _mm256_floor_ps(a);
+}
+VF_INLINE vf vf_ceil(vf a) {
+  return _mm256_ceil_ps(a);
+}
+VF_INLINE vf vf_trunc(vf a) {
+  return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+VF_INLINE vm vf_lt(vf a, vf b) {
+  return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+VF_INLINE vm vf_le(vf a, vf b) {
+  return _mm256_cmp_ps(a, b, _CMP_LE_OQ);
+}
+VF_INLINE vm vf_gt(vf a, vf b) {
+  return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
+}
+VF_INLINE vm vf_ge(vf a, vf b) {
+  return _mm256_cmp_ps(a, b, _CMP_GE_OQ);
+}
+VF_INLINE vm vf_eq(vf a, vf b) {
+  return _mm256_cmp_ps(a, b, _CMP_EQ_OQ);
+}
+VF_INLINE vm vf_is_nan(vf a) {
+  return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+VF_INLINE vf vf_select(vm m, vf yes, vf no) {
+  return _mm256_blendv_ps(no, yes, m);
+}
+VF_INLINE vi vf_to_int(vf a) {
+  return _mm256_cvtps_epi32(a);
+}
+VF_INLINE vf vi_to_float(vi a) {
+  return _mm256_cvtepi32_ps(a);
+}
+VF_INLINE vi vf_bits(vf a) {
+  return _mm256_castps_si256(a);
+}
+VF_INLINE vf vi_as_float(vi a) {
+  return _mm256_castsi256_ps(a);
+}
+VF_INLINE vi vi_set(int32_t x) {
+  return _mm256_set1_epi32(x);
+}
+VF_INLINE vi vi_add(vi a, vi b) {
+  return _mm256_add_epi32(a, b);
+}
+VF_INLINE vi vi_sub(vi a, vi b) {
+  return _mm256_sub_epi32(a, b);
+}
+VF_INLINE vi vi_and(vi a, vi b) {
+  return _mm256_and_si256(a, b);
+}
+VF_INLINE vi vi_shl(vi a, int n) {
+  return _mm256_sll_epi32(a, _mm_cvtsi32_si128(n));
+}
+VF_INLINE vi vi_sar(vi a, int n) {
+  return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n));
+}
+VF_INLINE float vf_sum(vf a) {
+  __m128 q = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+  q = _mm_add_ss(q, _mm_shuffle_ps(q, q, 1));
+  return _mm_cvtss_f32(q);
+}
+VF_INLINE float vf_max_of(vf a) {
+  __m128 q = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+  q = _mm_max_ss(q, _mm_shuffle_ps(q, q, 1));
+  return _mm_cvtss_f32(q);
+}
+
+#endif /* BSM_KERNELS_SIMD_AVX2_H_ */

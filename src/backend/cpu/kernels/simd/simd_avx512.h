@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector vocabulary of the kernels, with AVX-512 (F, DQ, BW, VL).
+ *
+ * simd_scalar.h, simd_avx2.h and simd_avx512.h define the same names, so that
+ * one body (.inl) is compiled once for each. vf: VF_W floats; vi: as many
+ * int32; vm: as many booleans. vf_load_n and vf_store_n touch exactly n
+ * elements, 0 <= n <= VF_W. */
+#ifndef BSM_KERNELS_SIMD_AVX512_H_
+#define BSM_KERNELS_SIMD_AVX512_H_
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VF_W 16
+#define VF_INLINE static inline __attribute__((always_inline, unused))
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __mmask16 vm;
+
+VF_INLINE vm vm_first(int64_t n) {
+  return (vm)((1u << (uint32_t)n) - 1u);
+}
+VF_INLINE vf vf_load(const float *p) {
+  return _mm512_loadu_ps(p);
+}
+VF_INLINE void vf_store(float *p, vf a) {
+  _mm512_storeu_ps(p, a);
+}
+VF_INLINE vf vf_load_n(const float *p, int64_t n) {
+  return _mm512_maskz_loadu_ps(vm_first(n), p);
+}
+VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
+  _mm512_mask_storeu_ps(p, vm_first(n), a);
+}
+VF_INLINE vf vf_set(float x) {
+  return _mm512_set1_ps(x);
+}
+VF_INLINE vf vf_zero(void) {
+  return _mm512_setzero_ps();
+}
+VF_INLINE vf vf_add(vf a, vf b) {
+  return _mm512_add_ps(a, b);
+}
+VF_INLINE vf vf_sub(vf a, vf b) {
+  return _mm512_sub_ps(a, b);
+}
+VF_INLINE vf vf_mul(vf a, vf b) {
+  return _mm512_mul_ps(a, b);
+}
+VF_INLINE vf vf_div(vf a, vf b) {
+  return _mm512_div_ps(a, b);
+}
+/* a * b + c and c - a * b */
+VF_INLINE vf vf_fma(vf a, vf b, vf c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+VF_INLINE vf vf_fnma(vf a, vf b, vf c) {
+  return _mm512_fnmadd_ps(a, b, c);
+}
+/* The second operand when either is NaN. */
+VF_INLINE vf vf_max(vf a, vf b) {
+  return _mm512_max_ps(a, b);
+}
+VF_INLINE vf vf_min(vf a, vf b) {
+  return _mm512_min_ps(a, b);
+}
+VF_INLINE vf vf_sqrt(vf a) {
+  return _mm512_sqrt_ps(a);
+}
+VF_INLINE vf vf_abs(vf a) {
+  return _mm512_abs_ps(a);
+}
+VF_INLINE vf vf_neg(vf a) {
+  return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f));
+}
+VF_INLINE vf vf_copysign(vf magnitude, vf sign) {
+  const vf bit = _mm512_set1_ps(-0.0f);
+  return _mm512_or_ps(_mm512_andnot_ps(bit, magnitude),
+                      _mm512_and_ps(bit, sign));
+}
+VF_INLINE vf vf_round(vf a) { /* to nearest, ties to even */
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+VF_INLINE vf vf_floor(vf a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+VF_INLINE vf vf_ceil(vf a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+VF_INLINE vf vf_trunc(vf a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+/* Ordered comparisons: false for NaN. */
+VF_INLINE vm vf_lt(vf a, vf b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+VF_INLINE vm vf_le(vf a, vf b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
+}
+VF_INLINE vm vf_gt(vf a, vf b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+VF_INLINE vm vf_ge(vf a, vf b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ);
+}
+VF_INLINE vm vf_eq(vf a, vf b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
+VF_INLINE vm vf_is_nan(vf a) {
+  return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+VF_INLINE vf vf_select(vm m, vf yes, vf no) {
+  return _mm512_mask_blend_ps(m, no, yes);
+}
+VF_INLINE vi vf_to_int(vf a) {
+  return _mm512_cvtps_epi32(a);
+} /* nearest */
+VF_INLINE vf vi_to_float(vi a) {
+  return _mm512_cvtepi32_ps(a);
+}
+VF_INLINE vi vf_bits(vf a) {
+  return _mm512_castps_si512(a);
+}
+VF_INLINE vf vi_as_float(vi a) {
+  return _mm512_castsi512_ps(a);
+}
+VF_INLINE vi vi_set(int32_t x) {
+  return _mm512_set1_epi32(x);
+}
+VF_INLINE vi vi_add(vi a, vi b) {
+  return _mm512_add_epi32(a, b);
+}
+VF_INLINE vi vi_sub(vi a, vi b) {
+  return _mm512_sub_epi32(a, b);
+}
+VF_INLINE vi vi_and(vi a, vi b) {
+  return _mm512_and_si512(a, b);
+}
+VF_INLINE vi vi_shl(vi a, int n) {
+  return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n));
+}
+VF_INLINE vi vi_sar(vi a, int n) {
+  return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n));
+}
+/* The sum and the maximum of the elements, in an order of their own. */
+VF_INLINE float vf_sum(vf a) {
+  const __m256 lo = _mm512_castps512_ps256(a);
+  const __m256 hi = _mm512_extractf32x8_ps(a, 1);
+  const __m256 s = _mm256_add_ps(lo, hi);
+  __m128 q = _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+  q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+  q = _mm_add_ss(q, _mm_shuffle_ps(q, q, 1));
+  return _mm_cvtss_f32(q);
+}
+VF_INLINE float vf_max_of(vf a) {
+  return _mm512_reduce_max_ps(a);
+}
+
+#endif /* BSM_KERNELS_SIMD_AVX512_H_ */
