@@ -25,8 +25,8 @@ static bsm_status new_binding(bsm_emitter *e, bsm_region region,
                               uint32_t binding, const bsm_itensor *t,
                               uint32_t *out) {
   BSM_TRY(
-      bsm_emit_new(e, t->name, t->dtype, bsm_layout_contiguous(t->dims), out));
-  bsm_buffer *buffer = &e->buffers.items[bsm_emit_tensor_at(e, *out)->buffer];
+      bsm_build_new(e, t->name, t->dtype, bsm_layout_contiguous(t->dims), out));
+  bsm_buffer *buffer = &e->buffers.items[bsm_build_tensor_at(e, *out)->buffer];
   buffer->region = region;
   buffer->index = binding;
   return BSM_OK;
@@ -34,7 +34,7 @@ static bsm_status new_binding(bsm_emitter *e, bsm_region region,
 
 /* A tensor that is a whole workspace buffer in row-major order, whose memory
  * can just as well be the caller's. */
-static bool can_be_output(const bsm_emitter *e, const bsm_emit_tensor *t) {
+static bool can_be_output(const bsm_emitter *e, const bsm_build_tensor *t) {
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   uint64_t bytes = bsm_dtype_size(t->dtype);
   for (int32_t i = 0; i < t->layout.dims.rank; i++) {
@@ -48,11 +48,11 @@ static bool can_be_output(const bsm_emitter *e, const bsm_emit_tensor *t) {
 static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
   for (uint32_t i = 0; i < e->net->outputs.len; i++) {
     const bsm_itensor *t = e->net->outputs.items[i];
-    const uint32_t id = bsm_emit_value(e, t);
+    const uint32_t id = bsm_build_value(e, t);
     if (id == BSM_NO_TENSOR) {
       return BSM_FAIL(BSM_INTERNAL, "output %" PRIu32 " has no value", i);
     }
-    bsm_emit_tensor *tensor = &e->tensors.items[id];
+    bsm_build_tensor *tensor = &e->tensors.items[id];
     if (can_be_output(e, tensor)) {
       bsm_buffer *buffer = &e->buffers.items[tensor->buffer];
       buffer->region = BSM_REGION_OUTPUT;
@@ -61,11 +61,11 @@ static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
       const bsm_layout plain = bsm_layout_contiguous(t->dims);
       if (memcmp(plain.strides, tensor->layout.strides,
                  sizeof(plain.strides)) != 0) {
-        BSM_TRY(bsm_emit_view(e, id, plain, 0, &outputs[i]));
+        BSM_TRY(bsm_build_view(e, id, plain, 0, &outputs[i]));
       }
     } else {
       BSM_TRY(new_binding(e, BSM_REGION_OUTPUT, i, t, &outputs[i]));
-      BSM_TRY(bsm_emit_copy(e, t->name, id, outputs[i]));
+      BSM_TRY(bsm_build_copy(e, t->name, id, outputs[i]));
     }
   }
   return BSM_OK;
@@ -77,7 +77,7 @@ static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
       BSM_NEW_ARRAY(e->arena, bsm_plan_tensor, plan->tensor_count + 1u);
   BSM_TRY_ALLOC(plan->tensors);
   for (uint32_t i = 0; i < plan->tensor_count; i++) {
-    const bsm_emit_tensor *t = &e->tensors.items[i];
+    const bsm_build_tensor *t = &e->tensors.items[i];
     const bsm_buffer *buffer = &e->buffers.items[t->buffer];
     bsm_plan_tensor *out = &plan->tensors[i];
     out->name = bsm_arena_strdup(e->arena, t->name ? t->name : "");
@@ -206,7 +206,7 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
     e->value[t->id] = inputs[i];
   }
   for (size_t i = 0; i < net->layers.len; i++) {
-    BSM_TRY(bsm_emit_layer(e, net->layers.items[i]));
+    BSM_TRY(bsm_build_layer(e, net->layers.items[i]));
   }
   BSM_TRY(emit_outputs(e, outputs));
   BSM_TRY(bsm_plan_memory(e, &plan->workspace_size));

@@ -85,11 +85,11 @@ static bsm_status fill_program(const bsm_layer *layer,
 /* The layout of the first input that has the output's dims and no gaps. */
 static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
-  const bsm_layout preferred = bsm_emit_preferred(e, y);
+  const bsm_layout preferred = bsm_build_preferred(e, y);
   if (!bsm_layout_is_contiguous(&preferred)) return preferred;
   for (size_t i = 0; i < layer->inputs.len; i++) {
     const bsm_layout *in =
-        &bsm_emit_tensor_at(e, bsm_emit_value(e, layer->inputs.items[i]))
+        &bsm_build_tensor_at(e, bsm_build_value(e, layer->inputs.items[i]))
              ->layout;
     bsm_layout same = *in;
     same.dims = y->dims;
@@ -106,15 +106,15 @@ static bsm_status emit_constant_fill(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const double value = layer->p.fused_element_wise.program.items[0].alpha;
   const bsm_step_fill params = {value, to_integer(value)};
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
-                       &e->value[y->id]));
-  return bsm_emit_step(e,
-                       &(bsm_step_spec){BSM_STEP_FILL, layer->name, NULL, 0,
-                                        &e->value[y->id], 1, &params},
-                       NULL);
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
+                        &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){BSM_STEP_FILL, layer->name, NULL, 0,
+                                         &e->value[y->id], 1, &params},
+                        NULL);
 }
 
-bsm_status bsm_emit_element_wise(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_element_wise(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   if (layer->inputs.len == 0 && layer->p.fused_element_wise.program.len == 1) {
     return emit_constant_fill(e, layer);
@@ -123,18 +123,18 @@ bsm_status bsm_emit_element_wise(bsm_emitter *e, const bsm_layer *layer) {
   uint32_t inputs[BSM_STEP_MAX_INPUTS];
   BSM_TRY(fill_program(layer, &params));
   for (size_t i = 0; i < layer->inputs.len; i++) {
-    inputs[i] = bsm_emit_value(e, layer->inputs.items[i]);
-    const bsm_layout in = bsm_emit_tensor_at(e, inputs[i])->layout;
+    inputs[i] = bsm_build_value(e, layer->inputs.items[i]);
+    const bsm_layout in = bsm_build_tensor_at(e, inputs[i])->layout;
     const bsm_layout wide = bsm_layout_broadcast(&in, y->dims);
     if (!bsm_layout_equal(&in, &wide)) {
-      BSM_TRY(bsm_emit_view(e, inputs[i], wide, 0, &inputs[i]));
+      BSM_TRY(bsm_build_view(e, inputs[i], wide, 0, &inputs[i]));
     }
   }
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, output_layout(e, layer),
-                       &e->value[y->id]));
-  return bsm_emit_step(e,
-                       &(bsm_step_spec){BSM_STEP_ELEMENT_WISE, layer->name,
-                                        inputs, (uint32_t)layer->inputs.len,
-                                        &e->value[y->id], 1, &params},
-                       NULL);
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, output_layout(e, layer),
+                        &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){BSM_STEP_ELEMENT_WISE, layer->name,
+                                         inputs, (uint32_t)layer->inputs.len,
+                                         &e->value[y->id], 1, &params},
+                        NULL);
 }

@@ -10,45 +10,45 @@ static emit_fn function_for(bsm_layer_kind kind) {
   switch (kind) {
     case BSM_LAYER_CONVOLUTION:
     case BSM_LAYER_DECONVOLUTION:
-      return bsm_emit_convolution;
+      return bsm_build_convolution;
     case BSM_LAYER_POOLING:
-      return bsm_emit_pooling;
+      return bsm_build_pooling;
     case BSM_LAYER_RESIZE:
-      return bsm_emit_resize;
+      return bsm_build_resize;
     case BSM_LAYER_MATRIX_MULTIPLY:
-      return bsm_emit_matrix_multiply;
+      return bsm_build_matrix_multiply;
     case BSM_LAYER_FUSED_ELEMENT_WISE:
-      return bsm_emit_element_wise;
+      return bsm_build_element_wise;
     case BSM_LAYER_SOFTMAX:
-      return bsm_emit_softmax;
+      return bsm_build_softmax;
     case BSM_LAYER_NORMALIZATION:
-      return bsm_emit_normalization;
+      return bsm_build_normalization;
     case BSM_LAYER_REDUCE:
-      return bsm_emit_reduce;
+      return bsm_build_reduce;
     case BSM_LAYER_TOP_K:
-      return bsm_emit_top_k;
+      return bsm_build_top_k;
     case BSM_LAYER_GATHER:
-      return bsm_emit_gather;
+      return bsm_build_gather;
     case BSM_LAYER_SHUFFLE:
-      return bsm_emit_shuffle;
+      return bsm_build_shuffle;
     case BSM_LAYER_SLICE:
-      return bsm_emit_slice;
+      return bsm_build_slice;
     case BSM_LAYER_CONCATENATION:
-      return bsm_emit_concatenation;
+      return bsm_build_concatenation;
     case BSM_LAYER_EXPAND:
-      return bsm_emit_expand;
+      return bsm_build_expand;
     case BSM_LAYER_IDENTITY:
-      return bsm_emit_identity;
+      return bsm_build_identity;
     case BSM_LAYER_CONSTANT:
-      return bsm_emit_constant_layer;
+      return bsm_build_constant_layer;
     case BSM_LAYER_SHAPE:
-      return bsm_emit_shape;
+      return bsm_build_shape;
     default:
       return NULL;
   }
 }
 
-bsm_status bsm_emit_layer(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_layer(bsm_emitter *e, const bsm_layer *layer) {
   const emit_fn emit = function_for(layer->kind);
   if (!emit) {
     return BSM_FAIL(BSM_INTERNAL, "no steps for a layer of kind %s",

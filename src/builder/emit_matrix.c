@@ -16,10 +16,10 @@ static bsm_layout swap_last_two(bsm_layout layout) {
 /* The value of an operand as [.., rows, columns], transposed if asked. */
 static bsm_status operand(bsm_emitter *e, const bsm_itensor *t,
                           bsm_matrix_operation operation, uint32_t *out) {
-  *out = bsm_emit_value(e, t);
+  *out = bsm_build_value(e, t);
   if (operation == BSM_MATRIX_NONE) return BSM_OK;
-  return bsm_emit_view(
-      e, *out, swap_last_two(bsm_emit_tensor_at(e, *out)->layout), 0, out);
+  return bsm_build_view(
+      e, *out, swap_last_two(bsm_build_tensor_at(e, *out)->layout), 0, out);
 }
 
 static int64_t leading_count(bsm_dims dims) {
@@ -32,11 +32,11 @@ static int64_t leading_count(bsm_dims dims) {
  * transpose, or a copy. */
 static bsm_status constant_matrix(bsm_emitter *e, uint32_t b,
                                   const float **values, bool *transposed) {
-  const bsm_emit_tensor *t = bsm_emit_tensor_at(e, b);
+  const bsm_build_tensor *t = bsm_build_tensor_at(e, b);
   const int32_t r = t->layout.dims.rank;
   const int64_t k = t->layout.dims.d[r - 2], n = t->layout.dims.d[r - 1];
   const int64_t row = t->layout.strides[r - 2], col = t->layout.strides[r - 1];
-  const float *data = bsm_emit_constant_data(e, b);
+  const float *data = bsm_build_constant_data(e, b);
   *transposed = false;
   *values = data;
   if ((col == 1 || n == 1) && (row == n || k == 1)) return BSM_OK;
@@ -58,14 +58,14 @@ static bsm_status constant_matrix(bsm_emitter *e, uint32_t b,
  * strides allow; *out is left alone otherwise. */
 static bsm_status collapse_rows(bsm_emitter *e, uint32_t id, bool *done,
                                 uint32_t *out) {
-  const bsm_layout *layout = &bsm_emit_tensor_at(e, id)->layout;
+  const bsm_layout *layout = &bsm_build_tensor_at(e, id)->layout;
   const int32_t r = layout->dims.rank;
   bsm_layout flat;
   const bsm_dims dims = {2,
                          {leading_count(layout->dims) * layout->dims.d[r - 2],
                           layout->dims.d[r - 1]}};
   *done = bsm_layout_reshape(layout, dims, &flat);
-  return *done ? bsm_emit_view(e, id, flat, 0, out) : BSM_OK;
+  return *done ? bsm_build_view(e, id, flat, 0, out) : BSM_OK;
 }
 
 /* Makes [M, K] x [K, N] of a batch that shares a constant B, when A, the
@@ -84,14 +84,14 @@ static bsm_status collapse(bsm_emitter *e, uint32_t *tensors, uint32_t count) {
 static bsm_status residual_of(bsm_emitter *e, const bsm_layer *layer,
                               uint32_t *out) {
   const bsm_itensor *t = layer->inputs.items[layer->inputs.len - 1];
-  *out = bsm_emit_value(e, t);
-  const bsm_layout *layout = &bsm_emit_tensor_at(e, *out)->layout;
+  *out = bsm_build_value(e, t);
+  const bsm_layout *layout = &bsm_build_tensor_at(e, *out)->layout;
   const int32_t last = layout->dims.rank - 1;
   if (layout->strides[last] == 1) return BSM_OK;
-  return bsm_emit_as_contiguous(e, t, out);
+  return bsm_build_as_contiguous(e, t, out);
 }
 
-bsm_status bsm_emit_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   if (y->dtype != BSM_DTYPE_FLOAT) {
     return BSM_FAIL(BSM_UNSUPPORTED,
@@ -103,17 +103,17 @@ bsm_status bsm_emit_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
       operand(e, layer->inputs.items[0], layer->p.matrix_multiply.op_a, &a));
   BSM_TRY(
       operand(e, layer->inputs.items[1], layer->p.matrix_multiply.op_b, &b));
-  const bsm_dims b_dims = bsm_emit_tensor_at(e, b)->layout.dims;
+  const bsm_dims b_dims = bsm_build_tensor_at(e, b)->layout.dims;
   const bool constant =
-      bsm_emit_constant_data(e, b) != NULL && leading_count(b_dims) == 1;
+      bsm_build_constant_data(e, b) != NULL && leading_count(b_dims) == 1;
   bsm_step_matrix_multiply params = {
       .constant_b = constant,
       .k = b_dims.d[b_dims.rank - 2],
       .n = b_dims.d[b_dims.rank - 1],
       .scale = layer->p.matrix_multiply.scale,
-      .epilogue = bsm_emit_epilogue(&layer->p.matrix_multiply.epilogue)};
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, bsm_emit_preferred(e, y),
-                       &e->value[y->id]));
+      .epilogue = bsm_build_epilogue(&layer->p.matrix_multiply.epilogue)};
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_build_preferred(e, y),
+                        &e->value[y->id]));
   /* With a constant B: A, output [, residual]; they may become matrices. */
   uint32_t tensors[3] = {a, e->value[y->id], 0};
   uint32_t count = 2;
@@ -126,20 +126,20 @@ bsm_status bsm_emit_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
   if (!constant) inputs[input_count++] = b;
   if (params.epilogue.has_residual) inputs[input_count++] = tensors[2];
   bsm_plan_step *step;
-  BSM_TRY(bsm_emit_step(
+  BSM_TRY(bsm_build_step(
       e,
       &(bsm_step_spec){BSM_STEP_MATRIX_MULTIPLY, layer->name, inputs,
                        input_count, &tensors[1], 1, &params},
       &step));
   const bsm_weights *bias = &layer->p.matrix_multiply.bias;
   if (bias->count) {
-    BSM_TRY(bsm_emit_weights(e, bias->values,
-                             (uint64_t)bias->count * sizeof(float),
-                             &step->weights[1]));
+    BSM_TRY(bsm_build_weights(e, bias->values,
+                              (uint64_t)bias->count * sizeof(float),
+                              &step->weights[1]));
   }
   if (!constant) return BSM_OK;
   const float *values;
   bool transposed;
   BSM_TRY(constant_matrix(e, b, &values, &transposed));
-  return bsm_emit_pack(e, step, params.k, values, transposed);
+  return bsm_build_pack(e, step, params.k, values, transposed);
 }

@@ -6,8 +6,8 @@
 
 static bsm_status permute(bsm_emitter *e, bsm_dims perm, uint32_t *id) {
   const bsm_layout layout =
-      bsm_layout_permute(&bsm_emit_tensor_at(e, *id)->layout, perm);
-  return bsm_emit_view(e, *id, layout, 0, id);
+      bsm_layout_permute(&bsm_build_tensor_at(e, *id)->layout, perm);
+  return bsm_build_view(e, *id, layout, 0, id);
 }
 
 /* The reshape of a shuffle with its -1 filled in: the dims that its second
@@ -22,20 +22,20 @@ static bsm_dims reshape_dims(const bsm_layer *layer) {
   return dims;
 }
 
-bsm_status bsm_emit_shuffle(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_shuffle(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
-  uint32_t id = bsm_emit_value(e, layer->inputs.items[0]);
+  uint32_t id = bsm_build_value(e, layer->inputs.items[0]);
   if (layer->p.shuffle.has_first) {
     BSM_TRY(permute(e, layer->p.shuffle.first_transpose, &id));
   }
   if (layer->p.shuffle.has_reshape) {
     const bsm_dims dims = reshape_dims(layer);
     bsm_layout view;
-    if (!bsm_layout_reshape(&bsm_emit_tensor_at(e, id)->layout, dims, &view)) {
-      BSM_TRY(bsm_emit_contiguous_copy(e, id, layer->name, &id));
+    if (!bsm_layout_reshape(&bsm_build_tensor_at(e, id)->layout, dims, &view)) {
+      BSM_TRY(bsm_build_contiguous_copy(e, id, layer->name, &id));
       view = bsm_layout_contiguous(dims);
     }
-    BSM_TRY(bsm_emit_view(e, id, view, 0, &id));
+    BSM_TRY(bsm_build_view(e, id, view, 0, &id));
   }
   if (layer->p.shuffle.has_second) {
     BSM_TRY(permute(e, layer->p.shuffle.second_transpose, &id));
@@ -52,15 +52,15 @@ static bsm_status reversed(bsm_emitter *e, const bsm_layer *layer, int32_t axis,
   BSM_TRY_ALLOC(indices);
   for (int64_t i = 0; i < size; i++) indices[i] = start + i * stride;
   uint32_t inputs[2];
-  BSM_TRY(bsm_emit_contiguous_copy(e, *id, layer->name, &inputs[0]));
-  BSM_TRY(bsm_emit_constant(e, "", BSM_DTYPE_INT64, (bsm_dims){1, {size}},
-                            indices, &inputs[1]));
-  const bsm_emit_tensor in = *bsm_emit_tensor_at(e, inputs[0]);
+  BSM_TRY(bsm_build_contiguous_copy(e, *id, layer->name, &inputs[0]));
+  BSM_TRY(bsm_build_constant(e, "", BSM_DTYPE_INT64, (bsm_dims){1, {size}},
+                             indices, &inputs[1]));
+  const bsm_build_tensor in = *bsm_build_tensor_at(e, inputs[0]);
   bsm_dims dims = in.layout.dims;
   dims.d[axis] = size;
   const bsm_step_gather params = {BSM_GATHER_DEFAULT, axis};
-  BSM_TRY(bsm_emit_new(e, in.name, in.dtype, bsm_layout_contiguous(dims), id));
-  return bsm_emit_step(
+  BSM_TRY(bsm_build_new(e, in.name, in.dtype, bsm_layout_contiguous(dims), id));
+  return bsm_build_step(
       e,
       &(bsm_step_spec){BSM_STEP_GATHER, layer->name, inputs, 2, id, 1, &params},
       NULL);
@@ -76,21 +76,21 @@ static bsm_status emit_pad(bsm_emitter *e, const bsm_layer *layer) {
   bsm_step_pad params = {.mode = layer->p.slice.mode,
                          .fill_value = layer->p.slice.fill_value};
   memcpy(params.start, layer->p.slice.start.d, sizeof(params.start));
-  const uint32_t x = bsm_emit_value(e, layer->inputs.items[0]);
-  const bsm_layout *in = &bsm_emit_tensor_at(e, x)->layout;
+  const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);
+  const bsm_layout *in = &bsm_build_tensor_at(e, x)->layout;
   const bool channels_last = y->dims.rank >= 3 && y->dims.rank <= 5 &&
                              bsm_layout_has_channels_inner(in) &&
                              in->dims.d[1] > 1;
   const bsm_layout layout = channels_last ? bsm_layout_channels_last(y->dims)
                                           : bsm_layout_contiguous(y->dims);
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, layout, &e->value[y->id]));
-  return bsm_emit_step(e,
-                       &(bsm_step_spec){BSM_STEP_PAD, layer->name, &x, 1,
-                                        &e->value[y->id], 1, &params},
-                       NULL);
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, layout, &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){BSM_STEP_PAD, layer->name, &x, 1,
+                                         &e->value[y->id], 1, &params},
+                        NULL);
 }
 
-bsm_status bsm_emit_slice(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_slice(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *x = layer->inputs.items[0];
   const bsm_itensor *y = layer->outputs.items[0];
   const bsm_dims start = layer->p.slice.start, stride = layer->p.slice.stride;
@@ -102,12 +102,12 @@ bsm_status bsm_emit_slice(bsm_emitter *e, const bsm_layer *layer) {
              last >= 0 && last < x->dims.d[i];
   }
   if (empty) {
-    return bsm_emit_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
-                        &e->value[y->id]);
+    return bsm_build_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
+                         &e->value[y->id]);
   }
   if (!inside) return emit_pad(e, layer);
-  uint32_t id = bsm_emit_value(e, x);
-  bsm_layout layout = bsm_emit_tensor_at(e, id)->layout;
+  uint32_t id = bsm_build_value(e, x);
+  bsm_layout layout = bsm_build_tensor_at(e, id)->layout;
   int64_t offset = 0;
   for (int32_t i = 0; i < layout.dims.rank; i++) {
     if (stride.d[i] < 0) continue;
@@ -115,7 +115,7 @@ bsm_status bsm_emit_slice(bsm_emitter *e, const bsm_layer *layer) {
     layout.strides[i] *= stride.d[i] ? stride.d[i] : 1;
     layout.dims.d[i] = y->dims.d[i];
   }
-  BSM_TRY(bsm_emit_view(e, id, layout, offset, &id));
+  BSM_TRY(bsm_build_view(e, id, layout, offset, &id));
   for (int32_t i = 0; i < layout.dims.rank; i++) {
     if (stride.d[i] < 0) {
       BSM_TRY(
@@ -126,14 +126,14 @@ bsm_status bsm_emit_slice(bsm_emitter *e, const bsm_layer *layer) {
   return BSM_OK;
 }
 
-bsm_status bsm_emit_concatenation(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_concatenation(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const int32_t axis = layer->p.concatenation.axis;
   bool channels_last = y->dims.rank >= 3 && y->dims.rank <= 5;
   bool any = false;
   for (size_t i = 0; i < layer->inputs.len; i++) {
     const bsm_layout *in =
-        &bsm_emit_tensor_at(e, bsm_emit_value(e, layer->inputs.items[i]))
+        &bsm_build_tensor_at(e, bsm_build_value(e, layer->inputs.items[i]))
              ->layout;
     channels_last = channels_last && bsm_layout_has_channels_inner(in);
     any = any || !bsm_layout_is_contiguous(in);
@@ -141,7 +141,7 @@ bsm_status bsm_emit_concatenation(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_layout layout = channels_last && any
                                 ? bsm_layout_channels_last(y->dims)
                                 : bsm_layout_contiguous(y->dims);
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, layout, &e->value[y->id]));
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, layout, &e->value[y->id]));
   int64_t at = 0;
   for (size_t i = 0; i < layer->inputs.len; i++) {
     const bsm_itensor *x = layer->inputs.items[i];
@@ -149,40 +149,40 @@ bsm_status bsm_emit_concatenation(bsm_emitter *e, const bsm_layer *layer) {
     bsm_layout piece = layout;
     piece.dims = x->dims;
     uint32_t target;
-    BSM_TRY(bsm_emit_view(e, e->value[y->id], piece, at * layout.strides[axis],
-                          &target));
-    BSM_TRY(bsm_emit_copy(e, layer->name, bsm_emit_value(e, x), target));
+    BSM_TRY(bsm_build_view(e, e->value[y->id], piece, at * layout.strides[axis],
+                           &target));
+    BSM_TRY(bsm_build_copy(e, layer->name, bsm_build_value(e, x), target));
     at += x->dims.d[axis];
   }
   return BSM_OK;
 }
 
-bsm_status bsm_emit_expand(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_expand(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
-  const uint32_t x = bsm_emit_value(e, layer->inputs.items[0]);
+  const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);
   const bsm_layout layout =
-      bsm_layout_broadcast(&bsm_emit_tensor_at(e, x)->layout, y->dims);
-  return bsm_emit_view(e, x, layout, 0, &e->value[y->id]);
+      bsm_layout_broadcast(&bsm_build_tensor_at(e, x)->layout, y->dims);
+  return bsm_build_view(e, x, layout, 0, &e->value[y->id]);
 }
 
-bsm_status bsm_emit_identity(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_identity(bsm_emitter *e, const bsm_layer *layer) {
   e->value[layer->outputs.items[0]->id] =
-      bsm_emit_value(e, layer->inputs.items[0]);
+      bsm_build_value(e, layer->inputs.items[0]);
   return BSM_OK;
 }
 
-bsm_status bsm_emit_constant_layer(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_constant_layer(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
-  return bsm_emit_constant(e, y->name, y->dtype, y->dims,
-                           layer->p.constant.weights.values, &e->value[y->id]);
+  return bsm_build_constant(e, y->name, y->dtype, y->dims,
+                            layer->p.constant.weights.values, &e->value[y->id]);
 }
 
-bsm_status bsm_emit_shape(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_shape(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const bsm_dims dims = layer->inputs.items[0]->dims;
   int64_t *values = BSM_NEW_ARRAY(e->scratch, int64_t, BSM_MAX_RANK);
   BSM_TRY_ALLOC(values);
   memcpy(values, dims.d, sizeof(dims.d));
-  return bsm_emit_constant(e, y->name, BSM_DTYPE_INT64, y->dims, values,
-                           &e->value[y->id]);
+  return bsm_build_constant(e, y->name, BSM_DTYPE_INT64, y->dims, values,
+                            &e->value[y->id]);
 }

@@ -11,24 +11,24 @@ static bsm_status emit_simple(bsm_emitter *e, const bsm_layer *layer,
   const uint32_t count = (uint32_t)layer->outputs.len;
   for (uint32_t i = 0; i < count && i < BSM_STEP_MAX_OUTPUTS; i++) {
     const bsm_itensor *y = layer->outputs.items[i];
-    BSM_TRY(bsm_emit_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
-                         &outputs[i]));
+    BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
+                          &outputs[i]));
     e->value[y->id] = outputs[i];
   }
-  return bsm_emit_step(e,
-                       &(bsm_step_spec){kind, layer->name, inputs, input_count,
-                                        outputs, count, params},
-                       NULL);
+  return bsm_build_step(e,
+                        &(bsm_step_spec){kind, layer->name, inputs, input_count,
+                                         outputs, count, params},
+                        NULL);
 }
 
-bsm_status bsm_emit_softmax(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_softmax(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_softmax params = {layer->p.softmax.axis, layer->p.softmax.log};
   uint32_t x;
-  BSM_TRY(bsm_emit_as_contiguous(e, layer->inputs.items[0], &x));
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &x));
   return emit_simple(e, layer, BSM_STEP_SOFTMAX, &x, 1, &params);
 }
 
-bsm_status bsm_emit_normalization(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_normalization(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_normalization params = {
       .axes = layer->p.normalization.axes,
       .rms = layer->p.normalization.rms,
@@ -38,39 +38,39 @@ bsm_status bsm_emit_normalization(bsm_emitter *e, const bsm_layer *layer) {
       .epsilon = layer->p.normalization.epsilon};
   uint32_t inputs[3];
   for (size_t i = 0; i < layer->inputs.len && i < 3; i++) {
-    BSM_TRY(bsm_emit_as_contiguous(e, layer->inputs.items[i], &inputs[i]));
+    BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[i], &inputs[i]));
     if (i == 0) continue;
     const bsm_layout wide =
-        bsm_layout_broadcast(&bsm_emit_tensor_at(e, inputs[i])->layout,
+        bsm_layout_broadcast(&bsm_build_tensor_at(e, inputs[i])->layout,
                              layer->inputs.items[0]->dims);
-    BSM_TRY(bsm_emit_view(e, inputs[i], wide, 0, &inputs[i]));
+    BSM_TRY(bsm_build_view(e, inputs[i], wide, 0, &inputs[i]));
   }
   return emit_simple(e, layer, BSM_STEP_NORMALIZATION, inputs,
                      (uint32_t)layer->inputs.len, &params);
 }
 
-bsm_status bsm_emit_reduce(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_reduce(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_reduce params = {.operation = layer->p.reduce.operation,
                                   .axes = layer->p.reduce.axes,
                                   .keep_dims = layer->p.reduce.keep_dims,
                                   .correction = layer->p.reduce.correction};
-  const uint32_t x = bsm_emit_value(e, layer->inputs.items[0]);
+  const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);
   return emit_simple(e, layer, BSM_STEP_REDUCE, &x, 1, &params);
 }
 
-bsm_status bsm_emit_top_k(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_top_k(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_top_k params = {.largest = layer->p.top_k.largest,
                                  .axis = layer->p.top_k.axis,
                                  .k = layer->p.top_k.k};
   uint32_t x;
-  BSM_TRY(bsm_emit_as_contiguous(e, layer->inputs.items[0], &x));
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &x));
   return emit_simple(e, layer, BSM_STEP_TOP_K, &x, 1, &params);
 }
 
-bsm_status bsm_emit_gather(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_gather params = {layer->p.gather.mode, layer->p.gather.axis};
   uint32_t inputs[2];
-  BSM_TRY(bsm_emit_as_contiguous(e, layer->inputs.items[0], &inputs[0]));
-  BSM_TRY(bsm_emit_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &inputs[0]));
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
   return emit_simple(e, layer, BSM_STEP_GATHER, inputs, 2, &params);
 }

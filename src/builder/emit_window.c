@@ -4,7 +4,7 @@
 
 #include "builder/emit_internal.h"
 
-bsm_step_epilogue bsm_emit_epilogue(const bsm_epilogue *epilogue) {
+bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue) {
   return (bsm_step_epilogue){epilogue->activation, epilogue->has_residual,
                              epilogue->alpha, epilogue->beta};
 }
@@ -27,7 +27,7 @@ static bsm_step_window step_window(const bsm_window_params *window) {
   return out;
 }
 
-bsm_status bsm_emit_convolution(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_convolution_params *p = &layer->p.convolution;
   const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
   const bsm_itensor *x = layer->inputs.items[0];
@@ -39,17 +39,17 @@ bsm_status bsm_emit_convolution(bsm_emitter *e, const bsm_layer *layer) {
   bsm_step_convolution params = {.window = step_window(&p->window),
                                  .groups = p->groups,
                                  .out_maps = p->out_maps,
-                                 .epilogue = bsm_emit_epilogue(&p->epilogue)};
+                                 .epilogue = bsm_build_epilogue(&p->epilogue)};
   uint32_t inputs[2];
-  BSM_TRY(bsm_emit_as_channels_last(e, x, &inputs[0]));
+  BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[0]));
   if (p->epilogue.has_residual) {
     const bsm_itensor *residual = layer->inputs.items[layer->inputs.len - 1];
-    BSM_TRY(bsm_emit_as_channels_last(e, residual, &inputs[1]));
+    BSM_TRY(bsm_build_as_channels_last(e, residual, &inputs[1]));
   }
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, bsm_layout_channels_last(y->dims),
-                       &e->value[y->id]));
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_channels_last(y->dims),
+                        &e->value[y->id]));
   bsm_plan_step *step;
-  BSM_TRY(bsm_emit_step(
+  BSM_TRY(bsm_build_step(
       e,
       &(bsm_step_spec){
           deconvolution ? BSM_STEP_DECONVOLUTION : BSM_STEP_CONVOLUTION,
@@ -57,11 +57,11 @@ bsm_status bsm_emit_convolution(bsm_emitter *e, const bsm_layer *layer) {
           &e->value[y->id], 1, &params},
       &step));
   if (p->bias.count) {
-    BSM_TRY(bsm_emit_weights(e, p->bias.values,
-                             (uint64_t)p->bias.count * sizeof(float),
-                             &step->weights[1]));
+    BSM_TRY(bsm_build_weights(e, p->bias.values,
+                              (uint64_t)p->bias.count * sizeof(float),
+                              &step->weights[1]));
   }
-  return bsm_emit_pack(e, step, x->dims.d[1], p->kernel.values, false);
+  return bsm_build_pack(e, step, x->dims.d[1], p->kernel.values, false);
 }
 
 /* An output laid out as the input is: channels last when that is. */
@@ -73,7 +73,7 @@ static bsm_layout like_input(const bsm_layout *in, bsm_dims dims) {
   return bsm_layout_contiguous(dims);
 }
 
-bsm_status bsm_emit_pooling(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_pooling(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_pooling_params *p = &layer->p.pooling;
   const bsm_itensor *y = layer->outputs.items[0];
   bsm_step_pooling params = {
@@ -82,28 +82,28 @@ bsm_status bsm_emit_pooling(bsm_emitter *e, const bsm_layer *layer) {
       .count_excludes_padding = p->count_excludes_padding,
       .adaptive = p->adaptive,
       .divisor_override = p->divisor_override};
-  const uint32_t x = bsm_emit_value(e, layer->inputs.items[0]);
-  const bsm_layout in = bsm_emit_tensor_at(e, x)->layout;
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, like_input(&in, y->dims),
-                       &e->value[y->id]));
-  return bsm_emit_step(e,
-                       &(bsm_step_spec){BSM_STEP_POOLING, layer->name, &x, 1,
-                                        &e->value[y->id], 1, &params},
-                       NULL);
+  const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);
+  const bsm_layout in = bsm_build_tensor_at(e, x)->layout;
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, like_input(&in, y->dims),
+                        &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){BSM_STEP_POOLING, layer->name, &x, 1,
+                                         &e->value[y->id], 1, &params},
+                        NULL);
 }
 
-bsm_status bsm_emit_resize(bsm_emitter *e, const bsm_layer *layer) {
+bsm_status bsm_build_resize(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   bsm_step_resize params = {.mode = layer->p.resize.mode,
                             .align_corners = layer->p.resize.align_corners,
                             .spatial = layer->p.resize.output_size.rank};
   memcpy(params.scales, layer->p.resize.scales, sizeof(params.scales));
-  const uint32_t x = bsm_emit_value(e, layer->inputs.items[0]);
-  const bsm_layout in = bsm_emit_tensor_at(e, x)->layout;
-  BSM_TRY(bsm_emit_new(e, y->name, y->dtype, like_input(&in, y->dims),
-                       &e->value[y->id]));
-  return bsm_emit_step(e,
-                       &(bsm_step_spec){BSM_STEP_RESIZE, layer->name, &x, 1,
-                                        &e->value[y->id], 1, &params},
-                       NULL);
+  const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);
+  const bsm_layout in = bsm_build_tensor_at(e, x)->layout;
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, like_input(&in, y->dims),
+                        &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){BSM_STEP_RESIZE, layer->name, &x, 1,
+                                         &e->value[y->id], 1, &params},
+                        NULL);
 }

@@ -32,42 +32,42 @@ static bsm_status new_buffer(bsm_emitter *e, bsm_buffer buffer, uint32_t *out) {
   return BSM_OK;
 }
 
-static bsm_status new_tensor(bsm_emitter *e, bsm_emit_tensor tensor,
+static bsm_status new_tensor(bsm_emitter *e, bsm_build_tensor tensor,
                              uint32_t *out) {
   *out = (uint32_t)e->tensors.len;
   BSM_TRY_ALLOC(bsm_vec_push(e->scratch, &e->tensors, tensor));
   return BSM_OK;
 }
 
-bsm_status bsm_emit_new(bsm_emitter *e, const char *name, bsm_dtype dtype,
-                        bsm_layout layout, uint32_t *out) {
+bsm_status bsm_build_new(bsm_emitter *e, const char *name, bsm_dtype dtype,
+                         bsm_layout layout, uint32_t *out) {
   bsm_buffer buffer = {.region = BSM_REGION_WORKSPACE};
   uint32_t id;
   BSM_TRY(layout_bytes(&layout, dtype, &buffer.size));
   BSM_TRY(new_buffer(e, buffer, &id));
-  return new_tensor(e, (bsm_emit_tensor){name, id, dtype, layout, 0}, out);
+  return new_tensor(e, (bsm_build_tensor){name, id, dtype, layout, 0}, out);
 }
 
-bsm_status bsm_emit_view(bsm_emitter *e, uint32_t base, bsm_layout layout,
-                         int64_t offset, uint32_t *out) {
-  bsm_emit_tensor tensor = e->tensors.items[base];
+bsm_status bsm_build_view(bsm_emitter *e, uint32_t base, bsm_layout layout,
+                          int64_t offset, uint32_t *out) {
+  bsm_build_tensor tensor = e->tensors.items[base];
   tensor.layout = layout;
   tensor.offset += offset;
   return new_tensor(e, tensor, out);
 }
 
-bsm_status bsm_emit_constant(bsm_emitter *e, const char *name, bsm_dtype dtype,
-                             bsm_dims dims, const void *data, uint32_t *out) {
+bsm_status bsm_build_constant(bsm_emitter *e, const char *name, bsm_dtype dtype,
+                              bsm_dims dims, const void *data, uint32_t *out) {
   const bsm_layout layout = bsm_layout_contiguous(dims);
   bsm_buffer buffer = {.region = BSM_REGION_WEIGHTS, .constant = data};
   uint32_t id;
   BSM_TRY(layout_bytes(&layout, dtype, &buffer.size));
   BSM_TRY(new_buffer(e, buffer, &id));
-  return new_tensor(e, (bsm_emit_tensor){name, id, dtype, layout, 0}, out);
+  return new_tensor(e, (bsm_build_tensor){name, id, dtype, layout, 0}, out);
 }
 
-const void *bsm_emit_constant_data(const bsm_emitter *e, uint32_t tensor) {
-  const bsm_emit_tensor *t = &e->tensors.items[tensor];
+const void *bsm_build_constant_data(const bsm_emitter *e, uint32_t tensor) {
+  const bsm_build_tensor *t = &e->tensors.items[tensor];
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   if (buffer->region != BSM_REGION_WEIGHTS || !buffer->constant) return NULL;
   return (const uint8_t *)buffer->constant +
@@ -83,14 +83,14 @@ static bsm_status touch(bsm_emitter *e, uint32_t tensor, uint32_t step) {
   if (buffer->region == BSM_REGION_WEIGHTS &&
       buffer->weights == BSM_NO_WEIGHTS) {
     uint32_t id;
-    BSM_TRY(bsm_emit_weights(e, buffer->constant, buffer->size, &id));
+    BSM_TRY(bsm_build_weights(e, buffer->constant, buffer->size, &id));
     e->buffers.items[e->tensors.items[tensor].buffer].weights = id;
   }
   return BSM_OK;
 }
 
-bsm_status bsm_emit_step(bsm_emitter *e, const bsm_step_spec *spec,
-                         bsm_plan_step **out) {
+bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
+                          bsm_plan_step **out) {
   const uint32_t index = (uint32_t)e->steps.len;
   const size_t size = bsm_step_params_size(spec->kind);
   if (spec->input_count > BSM_STEP_MAX_INPUTS ||
@@ -123,24 +123,24 @@ bsm_status bsm_emit_step(bsm_emitter *e, const bsm_step_spec *spec,
   return BSM_OK;
 }
 
-bsm_status bsm_emit_copy(bsm_emitter *e, const char *name, uint32_t src,
-                         uint32_t dst) {
+bsm_status bsm_build_copy(bsm_emitter *e, const char *name, uint32_t src,
+                          uint32_t dst) {
   const bsm_step_copy params = {{0, 0}};
-  return bsm_emit_step(
+  return bsm_build_step(
       e, &(bsm_step_spec){BSM_STEP_COPY, name, &src, 1, &dst, 1, &params},
       NULL);
 }
 
 /* ---- layouts of values ---- */
 
-bsm_status bsm_emit_contiguous_copy(bsm_emitter *e, uint32_t id,
-                                    const char *name, uint32_t *out) {
-  const bsm_emit_tensor t = e->tensors.items[id];
+bsm_status bsm_build_contiguous_copy(bsm_emitter *e, uint32_t id,
+                                     const char *name, uint32_t *out) {
+  const bsm_build_tensor t = e->tensors.items[id];
   *out = id;
   if (bsm_layout_is_contiguous(&t.layout)) return BSM_OK;
-  BSM_TRY(bsm_emit_new(e, t.name, t.dtype, bsm_layout_contiguous(t.layout.dims),
-                       out));
-  return bsm_emit_copy(e, name, id, *out);
+  BSM_TRY(bsm_build_new(e, t.name, t.dtype,
+                        bsm_layout_contiguous(t.layout.dims), out));
+  return bsm_build_copy(e, name, id, *out);
 }
 
 /* The value itself, or a copy of it made once for each layout. */
@@ -148,25 +148,25 @@ static bsm_status relay(bsm_emitter *e, const bsm_itensor *t, int which,
                         bsm_layout layout, uint32_t *out) {
   uint32_t *known = &e->relaid[which][t->id];
   if (*known == BSM_NO_TENSOR) {
-    BSM_TRY(bsm_emit_new(e, t->name, t->dtype, layout, known));
-    BSM_TRY(bsm_emit_copy(e, t->name, bsm_emit_value(e, t), *known));
+    BSM_TRY(bsm_build_new(e, t->name, t->dtype, layout, known));
+    BSM_TRY(bsm_build_copy(e, t->name, bsm_build_value(e, t), *known));
   }
   *out = *known;
   return BSM_OK;
 }
 
-bsm_status bsm_emit_as_contiguous(bsm_emitter *e, const bsm_itensor *t,
-                                  uint32_t *out) {
-  *out = bsm_emit_value(e, t);
+bsm_status bsm_build_as_contiguous(bsm_emitter *e, const bsm_itensor *t,
+                                   uint32_t *out) {
+  *out = bsm_build_value(e, t);
   const bsm_layout *layout = &e->tensors.items[*out].layout;
   if (bsm_layout_is_contiguous(layout)) return BSM_OK;
   return relay(e, t, BSM_RELAID_CONTIGUOUS, bsm_layout_contiguous(layout->dims),
                out);
 }
 
-bsm_status bsm_emit_as_channels_last(bsm_emitter *e, const bsm_itensor *t,
-                                     uint32_t *out) {
-  *out = bsm_emit_value(e, t);
+bsm_status bsm_build_as_channels_last(bsm_emitter *e, const bsm_itensor *t,
+                                      uint32_t *out) {
+  *out = bsm_build_value(e, t);
   bsm_layout layout = e->tensors.items[*out].layout;
   if (!bsm_layout_has_channels_inner(&layout)) {
     return relay(e, t, BSM_RELAID_CHANNELS_LAST,
@@ -174,11 +174,11 @@ bsm_status bsm_emit_as_channels_last(bsm_emitter *e, const bsm_itensor *t,
   }
   if (layout.strides[1] == 1) return BSM_OK;
   layout.strides[1] = 1; /* one channel: its stride is free */
-  return bsm_emit_view(e, *out, layout, 0, out);
+  return bsm_build_view(e, *out, layout, 0, out);
 }
 
 /* The composition of a shuffle's first transpose with the dims of `t`. */
-bsm_layout bsm_emit_preferred(const bsm_emitter *e, const bsm_itensor *t) {
+bsm_layout bsm_build_preferred(const bsm_emitter *e, const bsm_itensor *t) {
   const bsm_layer *reader = bsm_uses_single_reader(&e->uses, t);
   if (reader && reader->kind == BSM_LAYER_SHUFFLE &&
       reader->p.shuffle.has_first && t->dims.rank > 1) {
@@ -224,8 +224,8 @@ static bsm_status add_weights(bsm_emitter *e, const void *data, uint64_t size,
   return BSM_OK;
 }
 
-bsm_status bsm_emit_weights(bsm_emitter *e, const void *data, uint64_t size,
-                            uint32_t *out) {
+bsm_status bsm_build_weights(bsm_emitter *e, const void *data, uint64_t size,
+                             uint32_t *out) {
   const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
   void *copy =
       bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
@@ -237,8 +237,8 @@ bsm_status bsm_emit_weights(bsm_emitter *e, const void *data, uint64_t size,
   return BSM_OK;
 }
 
-bsm_status bsm_emit_pack(bsm_emitter *e, bsm_plan_step *step, int64_t in_maps,
-                         const float *values, bool transposed) {
+bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step, int64_t in_maps,
+                          const float *values, bool transposed) {
   uint64_t size;
   bool found;
   BSM_TRY(e->backend->pack(step, in_maps, values, transposed, NULL, &size));

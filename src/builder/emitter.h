@@ -22,13 +22,13 @@ typedef struct bsm_buffer {
   uint32_t merged_into; /* another buffer whose memory it uses, or itself */
 } bsm_buffer;
 
-typedef struct bsm_emit_tensor {
+typedef struct bsm_build_tensor {
   const char *name;
   uint32_t buffer;
   bsm_dtype dtype;
   bsm_layout layout;
   int64_t offset; /* elements from the start of the buffer */
-} bsm_emit_tensor;
+} bsm_build_tensor;
 
 #define BSM_NO_TENSOR UINT32_MAX
 
@@ -40,7 +40,7 @@ typedef struct bsm_emitter {
   bsm_arena *scratch; /* until the plan is done */
   bsm_uses uses;
   BSM_VEC(bsm_buffer) buffers;
-  BSM_VEC(bsm_emit_tensor) tensors;
+  BSM_VEC(bsm_build_tensor) tensors;
   BSM_VEC(bsm_plan_step) steps;
   BSM_VEC(bsm_plan_weights) weights;
   bsm_strmap by_content; /* hash and size of weights -> their ids */
@@ -51,41 +51,41 @@ typedef struct bsm_emitter {
 enum { BSM_RELAID_CONTIGUOUS = 0, BSM_RELAID_CHANNELS_LAST = 1 };
 
 /* A new buffer of the workspace with a tensor over all of it. */
-BSM_NODISCARD bsm_status bsm_emit_new(bsm_emitter *e, const char *name,
-                                      bsm_dtype dtype, bsm_layout layout,
-                                      uint32_t *out);
-/* Another layout over the buffer of `base`, `offset` elements further on. */
-BSM_NODISCARD bsm_status bsm_emit_view(bsm_emitter *e, uint32_t base,
-                                       bsm_layout layout, int64_t offset,
+BSM_NODISCARD bsm_status bsm_build_new(bsm_emitter *e, const char *name,
+                                       bsm_dtype dtype, bsm_layout layout,
                                        uint32_t *out);
+/* Another layout over the buffer of `base`, `offset` elements further on. */
+BSM_NODISCARD bsm_status bsm_build_view(bsm_emitter *e, uint32_t base,
+                                        bsm_layout layout, int64_t offset,
+                                        uint32_t *out);
 /* A tensor over constant data, which is copied when a step reads it. */
-BSM_NODISCARD bsm_status bsm_emit_constant(bsm_emitter *e, const char *name,
-                                           bsm_dtype dtype, bsm_dims dims,
-                                           const void *data, uint32_t *out);
+BSM_NODISCARD bsm_status bsm_build_constant(bsm_emitter *e, const char *name,
+                                            bsm_dtype dtype, bsm_dims dims,
+                                            const void *data, uint32_t *out);
 /* The constant data behind a tensor, at its offset; NULL when it is none. */
-const void *bsm_emit_constant_data(const bsm_emitter *e, uint32_t tensor);
+const void *bsm_build_constant_data(const bsm_emitter *e, uint32_t tensor);
 
-static inline const bsm_emit_tensor *bsm_emit_tensor_at(const bsm_emitter *e,
-                                                        uint32_t id) {
+static inline const bsm_build_tensor *bsm_build_tensor_at(const bsm_emitter *e,
+                                                          uint32_t id) {
   return &e->tensors.items[id];
 }
 /* The tensor of a network tensor; emission is in order, so it exists. */
-static inline uint32_t bsm_emit_value(const bsm_emitter *e,
-                                      const bsm_itensor *t) {
+static inline uint32_t bsm_build_value(const bsm_emitter *e,
+                                       const bsm_itensor *t) {
   return e->value[t->id];
 }
 
 /* The value of `t` in a layout that fits, copied (once) if need be. */
-BSM_NODISCARD bsm_status bsm_emit_as_contiguous(bsm_emitter *e,
-                                                const bsm_itensor *t,
-                                                uint32_t *out);
-BSM_NODISCARD bsm_status bsm_emit_as_channels_last(bsm_emitter *e,
-                                                   const bsm_itensor *t,
-                                                   uint32_t *out);
+BSM_NODISCARD bsm_status bsm_build_as_contiguous(bsm_emitter *e,
+                                                 const bsm_itensor *t,
+                                                 uint32_t *out);
+BSM_NODISCARD bsm_status bsm_build_as_channels_last(bsm_emitter *e,
+                                                    const bsm_itensor *t,
+                                                    uint32_t *out);
 /* A contiguous copy of any tensor, or itself. */
-BSM_NODISCARD bsm_status bsm_emit_contiguous_copy(bsm_emitter *e, uint32_t id,
-                                                  const char *name,
-                                                  uint32_t *out);
+BSM_NODISCARD bsm_status bsm_build_contiguous_copy(bsm_emitter *e, uint32_t id,
+                                                   const char *name,
+                                                   uint32_t *out);
 
 /* What a step needs besides its tensors. */
 typedef struct bsm_step_spec {
@@ -98,28 +98,29 @@ typedef struct bsm_step_spec {
   const void *params; /* the member of the kind, copied */
 } bsm_step_spec;
 /* Appends a step without weights; *out is valid until the next one. */
-BSM_NODISCARD bsm_status bsm_emit_step(bsm_emitter *e,
-                                       const bsm_step_spec *spec,
-                                       bsm_plan_step **out);
+BSM_NODISCARD bsm_status bsm_build_step(bsm_emitter *e,
+                                        const bsm_step_spec *spec,
+                                        bsm_plan_step **out);
 /* Copies `src` into `dst` (same dims), converting the dtype. */
-BSM_NODISCARD bsm_status bsm_emit_copy(bsm_emitter *e, const char *name,
-                                       uint32_t src, uint32_t dst);
+BSM_NODISCARD bsm_status bsm_build_copy(bsm_emitter *e, const char *name,
+                                        uint32_t src, uint32_t dst);
 
 /* Weights of the plan: a copy of `size` bytes; equal contents share. */
-BSM_NODISCARD bsm_status bsm_emit_weights(bsm_emitter *e, const void *data,
-                                          uint64_t size, uint32_t *out);
+BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
+                                           uint64_t size, uint32_t *out);
 /* Packs the kernel of a step just emitted as its weights[0]. */
-BSM_NODISCARD bsm_status bsm_emit_pack(bsm_emitter *e, bsm_plan_step *step,
-                                       int64_t in_maps, const float *values,
-                                       bool transposed);
+BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
+                                        int64_t in_maps, const float *values,
+                                        bool transposed);
 
 /* The layout for a layer's output when any would do: if its only reader
  * transposes it, the layout that makes the transposed tensor contiguous (as
  * long as the last dimension stays last); else contiguous. */
-bsm_layout bsm_emit_preferred(const bsm_emitter *e, const bsm_itensor *t);
+bsm_layout bsm_build_preferred(const bsm_emitter *e, const bsm_itensor *t);
 
 /* Emits one layer (emit_layers.c: one function per kind). */
-BSM_NODISCARD bsm_status bsm_emit_layer(bsm_emitter *e, const bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_build_layer(bsm_emitter *e,
+                                         const bsm_layer *layer);
 
 /* Lets element-wise steps write over an input that nothing reads later, and
  * gives every buffer of the workspace its offset. */

@@ -18,7 +18,7 @@ static uint32_t root_of(const bsm_emitter *e, uint32_t buffer) {
 }
 
 /* A tensor that is all of its workspace buffer. */
-static bool covers_buffer(const bsm_emitter *e, const bsm_emit_tensor *t) {
+static bool covers_buffer(const bsm_emitter *e, const bsm_build_tensor *t) {
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   uint64_t bytes = bsm_dtype_size(t->dtype);
   for (int32_t i = 0; i < t->layout.dims.rank; i++) {
@@ -31,8 +31,8 @@ static bool covers_buffer(const bsm_emitter *e, const bsm_emit_tensor *t) {
 /* Lets the output of step `index` use the memory of input `in`. */
 static bool try_in_place(bsm_emitter *e, uint32_t index, uint32_t in) {
   const bsm_plan_step *step = &e->steps.items[index];
-  const bsm_emit_tensor *a = &e->tensors.items[step->inputs[in]];
-  const bsm_emit_tensor *b = &e->tensors.items[step->outputs[0]];
+  const bsm_build_tensor *a = &e->tensors.items[step->inputs[in]];
+  const bsm_build_tensor *b = &e->tensors.items[step->outputs[0]];
   const uint32_t from = root_of(e, a->buffer), to = root_of(e, b->buffer);
   if (from == to || a->dtype != b->dtype || !covers_buffer(e, a) ||
       !covers_buffer(e, b) || !bsm_layout_equal(&a->layout, &b->layout)) {
@@ -43,7 +43,7 @@ static bool try_in_place(bsm_emitter *e, uint32_t index, uint32_t in) {
   if (source->last != index || target->first != index) return false;
   /* Another input that views the same memory in another order forbids it. */
   for (uint32_t i = 0; i < step->input_count; i++) {
-    const bsm_emit_tensor *other = &e->tensors.items[step->inputs[i]];
+    const bsm_build_tensor *other = &e->tensors.items[step->inputs[i]];
     if (i != in && root_of(e, other->buffer) == from &&
         !bsm_layout_equal(&other->layout, &a->layout)) {
       return false;
