@@ -8,7 +8,7 @@ bsm_emitter bsm_emitter_before(bsm_node *node, const bsm_aten_library *aten) {
   return (bsm_emitter){node->graph, node->block, node, aten, node->source};
 }
 
-void bsm_emit_link(const bsm_emitter *e, bsm_node *node) {
+void bsm_ir_link(const bsm_emitter *e, bsm_node *node) {
   node->source = e->source;
   if (e->before) {
     bsm_node_insert_before(node, e->before);
@@ -17,32 +17,32 @@ void bsm_emit_link(const bsm_emitter *e, bsm_node *node) {
   }
 }
 
-bsm_status bsm_emit_constant(const bsm_emitter *e, bsm_ivalue value,
+bsm_status bsm_ir_constant(const bsm_emitter *e, bsm_ivalue value,
                              const bsm_type *type, bsm_value **out) {
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create_constant(e->graph, value, type, &node));
-  bsm_emit_link(e, node);
+  bsm_ir_link(e, node);
   *out = bsm_node_out(node, 0);
   return BSM_OK;
 }
 
-bsm_status bsm_emit_none(const bsm_emitter *e, bsm_value **out) {
-  return bsm_emit_constant(e, bsm_iv_none(), NULL, out);
+bsm_status bsm_ir_none(const bsm_emitter *e, bsm_value **out) {
+  return bsm_ir_constant(e, bsm_iv_none(), NULL, out);
 }
 
-bsm_status bsm_emit_int(const bsm_emitter *e, int64_t v, bsm_value **out) {
-  return bsm_emit_constant(e, bsm_iv_int(v), NULL, out);
+bsm_status bsm_ir_int(const bsm_emitter *e, int64_t v, bsm_value **out) {
+  return bsm_ir_constant(e, bsm_iv_int(v), NULL, out);
 }
 
-bsm_status bsm_emit_double(const bsm_emitter *e, double v, bsm_value **out) {
-  return bsm_emit_constant(e, bsm_iv_double(v), NULL, out);
+bsm_status bsm_ir_double(const bsm_emitter *e, double v, bsm_value **out) {
+  return bsm_ir_constant(e, bsm_iv_double(v), NULL, out);
 }
 
-bsm_status bsm_emit_bool(const bsm_emitter *e, bool v, bsm_value **out) {
-  return bsm_emit_constant(e, bsm_iv_bool(v), NULL, out);
+bsm_status bsm_ir_bool(const bsm_emitter *e, bool v, bsm_value **out) {
+  return bsm_ir_constant(e, bsm_iv_bool(v), NULL, out);
 }
 
-bsm_status bsm_emit_ints(const bsm_emitter *e, const int64_t *v, size_t n,
+bsm_status bsm_ir_ints(const bsm_emitter *e, const int64_t *v, size_t n,
                          bsm_value **out) {
   bsm_type_table *types = e->graph->cx->types;
   const bsm_type *type =
@@ -51,14 +51,14 @@ bsm_status bsm_emit_ints(const bsm_emitter *e, const int64_t *v, size_t n,
   bsm_ivalue list;
   BSM_TRY(bsm_iv_int_list(e->graph->cx->arena, v, n, &list));
   list.u.list->elem_type = type->args[0];
-  return bsm_emit_constant(e, list, type, out);
+  return bsm_ir_constant(e, list, type, out);
 }
 
-bsm_status bsm_emit_dims(const bsm_emitter *e, bsm_dims dims, bsm_value **out) {
-  return bsm_emit_ints(e, dims.d, (size_t)dims.rank, out);
+bsm_status bsm_ir_dims(const bsm_emitter *e, bsm_dims dims, bsm_value **out) {
+  return bsm_ir_ints(e, dims.d, (size_t)dims.rank, out);
 }
 
-bsm_status bsm_emit_list(const bsm_emitter *e, bsm_value *const *items,
+bsm_status bsm_ir_list(const bsm_emitter *e, bsm_value *const *items,
                          size_t n, const bsm_type *elem_type, bsm_value **out) {
   bsm_type_table *types = e->graph->cx->types;
   if (!elem_type) {
@@ -72,11 +72,11 @@ bsm_status bsm_emit_list(const bsm_emitter *e, bsm_value *const *items,
     BSM_TRY(bsm_node_add_input(node, items[i]));
   }
   BSM_TRY(bsm_node_add_output(node, type, out));
-  bsm_emit_link(e, node);
+  bsm_ir_link(e, node);
   return BSM_OK;
 }
 
-bsm_status bsm_emit_node(const bsm_emitter *e, const char *qualified,
+bsm_status bsm_ir_node(const bsm_emitter *e, const char *qualified,
                          bsm_value *const *inputs, size_t n, bsm_node **out) {
   const bsm_schema *schema = NULL;
   BSM_TRY(bsm_schema_table_find(e->graph->cx->schemas, bsm_str_of(qualified),
@@ -93,85 +93,85 @@ bsm_status bsm_emit_node(const bsm_emitter *e, const char *qualified,
   for (size_t i = 0; i < n; i++) {
     BSM_TRY(bsm_node_add_input(node, inputs[i]));
   }
-  bsm_emit_link(e, node);
+  bsm_ir_link(e, node);
   *out = node;
   return BSM_OK;
 }
 
-bsm_status bsm_emit_op(const bsm_emitter *e, const char *qualified,
+bsm_status bsm_ir_op(const bsm_emitter *e, const char *qualified,
                        bsm_value *const *inputs, size_t n, bsm_value **out) {
   bsm_node *node = NULL;
-  BSM_TRY(bsm_emit_node(e, qualified, inputs, n, &node));
+  BSM_TRY(bsm_ir_node(e, qualified, inputs, n, &node));
   BSM_TRY(bsm_infer_types(node, e->aten));
   *out = bsm_node_out(node, 0);
   return BSM_OK;
 }
 
-bsm_status bsm_emit_reshape(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
+bsm_status bsm_ir_reshape(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
                             bsm_value **out) {
   bsm_value *in[2] = {x, NULL};
-  BSM_TRY(bsm_emit_dims(e, sizes, &in[1]));
-  return bsm_emit_op(e, "aten::reshape", in, 2, out);
+  BSM_TRY(bsm_ir_dims(e, sizes, &in[1]));
+  return bsm_ir_op(e, "aten::reshape", in, 2, out);
 }
 
-bsm_status bsm_emit_permute(const bsm_emitter *e, bsm_value *x,
+bsm_status bsm_ir_permute(const bsm_emitter *e, bsm_value *x,
                             const int64_t *perm, size_t n, bsm_value **out) {
   bsm_value *in[2] = {x, NULL};
-  BSM_TRY(bsm_emit_ints(e, perm, n, &in[1]));
-  return bsm_emit_op(e, "aten::permute", in, 2, out);
+  BSM_TRY(bsm_ir_ints(e, perm, n, &in[1]));
+  return bsm_ir_op(e, "aten::permute", in, 2, out);
 }
 
-bsm_status bsm_emit_transpose(const bsm_emitter *e, bsm_value *x, int64_t a,
+bsm_status bsm_ir_transpose(const bsm_emitter *e, bsm_value *x, int64_t a,
                               int64_t b, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
-  BSM_TRY(bsm_emit_int(e, a, &in[1]));
-  BSM_TRY(bsm_emit_int(e, b, &in[2]));
-  return bsm_emit_op(e, "aten::transpose.int", in, 3, out);
+  BSM_TRY(bsm_ir_int(e, a, &in[1]));
+  BSM_TRY(bsm_ir_int(e, b, &in[2]));
+  return bsm_ir_op(e, "aten::transpose.int", in, 3, out);
 }
 
-bsm_status bsm_emit_expand(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
+bsm_status bsm_ir_expand(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
                            bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
-  BSM_TRY(bsm_emit_dims(e, sizes, &in[1]));
-  BSM_TRY(bsm_emit_bool(e, false, &in[2]));
-  return bsm_emit_op(e, "aten::expand", in, 3, out);
+  BSM_TRY(bsm_ir_dims(e, sizes, &in[1]));
+  BSM_TRY(bsm_ir_bool(e, false, &in[2]));
+  return bsm_ir_op(e, "aten::expand", in, 3, out);
 }
 
-bsm_status bsm_emit_cast(const bsm_emitter *e, bsm_value *x, bsm_dtype dtype,
+bsm_status bsm_ir_cast(const bsm_emitter *e, bsm_value *x, bsm_dtype dtype,
                          bsm_value **out) {
   bsm_value *in[5] = {x, NULL, NULL, NULL, NULL};
-  BSM_TRY(bsm_emit_int(e, (int64_t)dtype, &in[1]));
-  BSM_TRY(bsm_emit_bool(e, false, &in[2]));
+  BSM_TRY(bsm_ir_int(e, (int64_t)dtype, &in[1]));
+  BSM_TRY(bsm_ir_bool(e, false, &in[2]));
   in[3] = in[2];
-  BSM_TRY(bsm_emit_none(e, &in[4]));
-  return bsm_emit_op(e, "aten::to.dtype", in, 5, out);
+  BSM_TRY(bsm_ir_none(e, &in[4]));
+  return bsm_ir_op(e, "aten::to.dtype", in, 5, out);
 }
 
-bsm_status bsm_emit_slice(const bsm_emitter *e, bsm_value *x, int64_t dim,
+bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x, int64_t dim,
                           int64_t start, int64_t end, int64_t step,
                           bsm_value **out) {
   bsm_value *in[5] = {x, NULL, NULL, NULL, NULL};
   const int64_t ints[4] = {dim, start, end, step};
   for (int i = 0; i < 4; i++) {
-    BSM_TRY(bsm_emit_int(e, ints[i], &in[i + 1]));
+    BSM_TRY(bsm_ir_int(e, ints[i], &in[i + 1]));
   }
-  return bsm_emit_op(e, "aten::slice.Tensor", in, 5, out);
+  return bsm_ir_op(e, "aten::slice.Tensor", in, 5, out);
 }
 
-bsm_status bsm_emit_select(const bsm_emitter *e, bsm_value *x, int64_t dim,
+bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x, int64_t dim,
                            int64_t index, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
-  BSM_TRY(bsm_emit_int(e, dim, &in[1]));
-  BSM_TRY(bsm_emit_int(e, index, &in[2]));
-  return bsm_emit_op(e, "aten::select.int", in, 3, out);
+  BSM_TRY(bsm_ir_int(e, dim, &in[1]));
+  BSM_TRY(bsm_ir_int(e, index, &in[2]));
+  return bsm_ir_op(e, "aten::select.int", in, 3, out);
 }
 
-bsm_status bsm_emit_cat(const bsm_emitter *e, bsm_value *const *items, size_t n,
+bsm_status bsm_ir_cat(const bsm_emitter *e, bsm_value *const *items, size_t n,
                         int64_t dim, bsm_value **out) {
   bsm_value *in[2] = {NULL, NULL};
-  BSM_TRY(bsm_emit_list(e, items, n, NULL, &in[0]));
-  BSM_TRY(bsm_emit_int(e, dim, &in[1]));
-  return bsm_emit_op(e, "aten::cat", in, 2, out);
+  BSM_TRY(bsm_ir_list(e, items, n, NULL, &in[0]));
+  BSM_TRY(bsm_ir_int(e, dim, &in[1]));
+  return bsm_ir_op(e, "aten::cat", in, 2, out);
 }
 
 bool bsm_value_is_none(const bsm_value *value) {
@@ -261,7 +261,7 @@ bsm_node *bsm_value_list_node(const bsm_value *value) {
   return node && bsm_node_is(node, "prim::ListConstruct") ? node : NULL;
 }
 
-bool bsm_wrap_dim(int64_t *dim, int32_t rank) {
+bool bsm_ir_wrap_dim(int64_t *dim, int32_t rank) {
   const int64_t r = rank > 0 ? rank : 1;
   if (*dim < -r || *dim >= r) {
     return false;

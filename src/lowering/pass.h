@@ -34,6 +34,10 @@ BSM_NODISCARD bsm_status bsm_rewrite_value(bsm_graph *graph, bsm_value *from,
 /* Whether the node computes the same from the same inputs, without effects. */
 bool bsm_node_is_pure(const bsm_node *node, const bsm_aten_library *aten);
 
+/* One pass by its name, for tests; BSM_NOT_FOUND when there is none. */
+BSM_NODISCARD bsm_status bsm_lower_run_pass(const char *name, bsm_graph *graph,
+                                            const bsm_aten_library *aten);
+
 bsm_status bsm_lower_eliminate_dead_code(bsm_graph *graph,
                                          const bsm_aten_library *aten);
 bsm_status bsm_lower_eliminate_common_subexpressions(

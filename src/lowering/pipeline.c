@@ -47,6 +47,16 @@ const char *const *bsm_lowering_pass_names(void) {
   return pass_names;
 }
 
+bsm_status bsm_lower_run_pass(const char *name, bsm_graph *graph,
+                              const bsm_aten_library *aten) {
+  for (size_t i = 0; i < PASS_COUNT; i++) {
+    if (strcmp(passes[i].name, name) == 0) {
+      return passes[i].run(graph, aten);
+    }
+  }
+  return BSM_FAIL(BSM_NOT_FOUND, "there is no lowering pass %s", name);
+}
+
 static bsm_status after(const bsm_lowering_options *options, const char *name,
                         const bsm_graph *graph) {
 #ifndef NDEBUG

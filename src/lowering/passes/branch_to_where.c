@@ -28,20 +28,20 @@ static bsm_status as_tensor(const bsm_emitter *e, const bsm_value *condition,
       return BSM_OK;
     }
     if (dims.rank > 0) {
-      BSM_TRY(bsm_emit_reshape(e, x, scalar, &x));
+      BSM_TRY(bsm_ir_reshape(e, x, scalar, &x));
     }
     *out = x;
     if (dtype == BSM_DTYPE_BOOL) {
       return BSM_OK;
     }
     bsm_value *in[2] = {x, NULL};
-    BSM_TRY(bsm_emit_int(e, 0, &in[1]));
-    return bsm_emit_op(e, "aten::ne.Scalar", in, 2, out);
+    BSM_TRY(bsm_ir_int(e, 0, &in[1]));
+    return bsm_ir_op(e, "aten::ne.Scalar", in, 2, out);
   }
   if (strcmp(name, "aten::__not__") == 0) {
     bsm_value *x = NULL;
     BSM_TRY(as_tensor(e, bsm_node_in(node, 0), depth + 1, &x));
-    return x ? bsm_emit_op(e, "aten::logical_not", &x, 1, out) : BSM_OK;
+    return x ? bsm_ir_op(e, "aten::logical_not", &x, 1, out) : BSM_OK;
   }
   const bool both = strcmp(name, "aten::__and__.bool") == 0;
   if (both || strcmp(name, "aten::__or__.bool") == 0) {
@@ -52,7 +52,7 @@ static bsm_status as_tensor(const bsm_emitter *e, const bsm_value *condition,
         return BSM_OK;
       }
     }
-    return bsm_emit_op(e, both ? "aten::logical_and" : "aten::logical_or", in,
+    return bsm_ir_op(e, both ? "aten::logical_and" : "aten::logical_or", in,
                        2, out);
   }
   return BSM_OK;
@@ -95,7 +95,7 @@ static bsm_status flatten(bsm_node *node, const bsm_aten_library *aten) {
                         bsm_node_in(node->blocks.items[1]->returns, i)};
     bsm_value *out = in[1];
     if (in[1] != in[2]) {
-      BSM_TRY(bsm_emit_op(&e, "aten::where.self", in, 3, &out));
+      BSM_TRY(bsm_ir_op(&e, "aten::where.self", in, 3, &out));
     }
     BSM_TRY(bsm_rewrite_value(node->graph, bsm_node_out(node, i), out));
   }

@@ -30,10 +30,10 @@ static bsm_status repeat_heads(const bsm_emitter *e, bsm_value *x,
   wide.d[head + 1] = 1;
   wide.rank++;
   result.d[head] *= times;
-  BSM_TRY(bsm_emit_reshape(e, x, wide, out));
+  BSM_TRY(bsm_ir_reshape(e, x, wide, out));
   wide.d[head + 1] = times;
-  BSM_TRY(bsm_emit_expand(e, *out, wide, out));
-  return bsm_emit_reshape(e, *out, result, out);
+  BSM_TRY(bsm_ir_expand(e, *out, wide, out));
+  return bsm_ir_reshape(e, *out, result, out);
 }
 
 /* A bool [rows, columns] constant: what a causal query may look at. */
@@ -51,7 +51,7 @@ static bsm_status causal_mask(const bsm_emitter *e, int64_t rows,
   const bsm_type *type =
       bsm_type_tensor(e->graph->cx->types, BSM_DTYPE_BOOL, dims);
   BSM_TRY_ALLOC(type);
-  return bsm_emit_constant(e, bsm_iv_tensor(t), type, out);
+  return bsm_ir_constant(e, bsm_iv_tensor(t), type, out);
 }
 
 /* Whether a constant mask leaves something to see in every row. */
@@ -75,28 +75,28 @@ static bool every_row_sees(const bsm_tensor *mask) {
 static bsm_status call2(const bsm_emitter *e, const char *schema, bsm_value *a,
                         bsm_value *b, bsm_value **out) {
   bsm_value *in[2] = {a, b};
-  return bsm_emit_op(e, schema, in, 2, out);
+  return bsm_ir_op(e, schema, in, 2, out);
 }
 
 static bsm_status add(const bsm_emitter *e, bsm_value *a, bsm_value *b,
                       bsm_value **out) {
   bsm_value *in[3] = {a, b, NULL};
-  BSM_TRY(bsm_emit_int(e, 1, &in[2]));
-  return bsm_emit_op(e, "aten::add.Tensor", in, 3, out);
+  BSM_TRY(bsm_ir_int(e, 1, &in[2]));
+  return bsm_ir_op(e, "aten::add.Tensor", in, 3, out);
 }
 
 static bsm_status fill(const bsm_emitter *e, bsm_value *x, bsm_value *mask,
                        double with, bsm_value **out) {
   bsm_value *in[3] = {x, mask, NULL};
-  BSM_TRY(bsm_emit_double(e, with, &in[2]));
-  return bsm_emit_op(e, "aten::masked_fill.Scalar", in, 3, out);
+  BSM_TRY(bsm_ir_double(e, with, &in[2]));
+  return bsm_ir_op(e, "aten::masked_fill.Scalar", in, 3, out);
 }
 
 static bsm_status softmax(const bsm_emitter *e, bsm_value *x, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
-  BSM_TRY(bsm_emit_int(e, -1, &in[1]));
-  BSM_TRY(bsm_emit_none(e, &in[2]));
-  return bsm_emit_op(e, "aten::softmax.int", in, 3, out);
+  BSM_TRY(bsm_ir_int(e, -1, &in[1]));
+  BSM_TRY(bsm_ir_none(e, &in[2]));
+  return bsm_ir_op(e, "aten::softmax.int", in, 3, out);
 }
 
 /* softmax(scores, masked). `mask`: NULL, bool (true: may be seen) or added. */
@@ -112,7 +112,7 @@ static bsm_status masked_softmax(const bsm_emitter *e, bsm_value *scores,
   bsm_value *hidden = NULL, *p = NULL;
   (void)bsm_value_dims(mask, &dims, &dtype);
   if (dtype == BSM_DTYPE_BOOL) {
-    BSM_TRY(bsm_emit_op(e, "aten::logical_not", &mask, 1, &hidden));
+    BSM_TRY(bsm_ir_op(e, "aten::logical_not", &mask, 1, &hidden));
     BSM_TRY(fill(e, scores, hidden, -INFINITY, &scores));
   } else {
     BSM_TRY(add(e, scores, mask, &scores));
@@ -120,8 +120,8 @@ static bsm_status masked_softmax(const bsm_emitter *e, bsm_value *scores,
   BSM_TRY(softmax(e, scores, &p));
   if (!safe && !hidden) {
     bsm_value *in[2] = {scores, NULL};
-    BSM_TRY(bsm_emit_double(e, -INFINITY, &in[1]));
-    BSM_TRY(bsm_emit_op(e, "aten::eq.Scalar", in, 2, &hidden));
+    BSM_TRY(bsm_ir_double(e, -INFINITY, &in[1]));
+    BSM_TRY(bsm_ir_op(e, "aten::eq.Scalar", in, 2, &hidden));
   }
   *out = p;
   return safe ? BSM_OK : fill(e, p, hidden, 0.0, out);
@@ -163,9 +163,9 @@ static bsm_status attention(const bsm_emitter *e, bsm_node *node,
   if (causal) {
     BSM_TRY(causal_mask(e, dq.d[dq.rank - 2], dk.d[dk.rank - 2], &mask));
   }
-  BSM_TRY(bsm_emit_double(e, scale, &factor));
+  BSM_TRY(bsm_ir_double(e, scale, &factor));
   BSM_TRY(call2(e, "aten::mul.Scalar", q, factor, &q));
-  BSM_TRY(bsm_emit_transpose(e, k, -2, -1, &kt));
+  BSM_TRY(bsm_ir_transpose(e, k, -2, -1, &kt));
   BSM_TRY(call2(e, "aten::matmul", q, kt, &scores));
   BSM_TRY(masked_softmax(e, scores, mask, &p));
   return call2(e, "aten::matmul", p, v, &outs[0]);

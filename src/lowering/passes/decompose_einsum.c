@@ -205,10 +205,10 @@ static bsm_status take_diagonals(const bsm_emitter *e, term *t) {
         continue;
       }
       bsm_value *in[4] = {t->value, NULL, NULL, NULL};
-      BSM_TRY(bsm_emit_int(e, 0, &in[1]));
-      BSM_TRY(bsm_emit_int(e, (int64_t)i, &in[2]));
-      BSM_TRY(bsm_emit_int(e, (int64_t)k, &in[3]));
-      BSM_TRY(bsm_emit_op(e, "aten::diagonal", in, 4, &t->value));
+      BSM_TRY(bsm_ir_int(e, 0, &in[1]));
+      BSM_TRY(bsm_ir_int(e, (int64_t)i, &in[2]));
+      BSM_TRY(bsm_ir_int(e, (int64_t)k, &in[3]));
+      BSM_TRY(bsm_ir_op(e, "aten::diagonal", in, 4, &t->value));
       const int label = t->labels[i];
       const int64_t size = t->sizes[i];
       size_t n = 0;
@@ -245,10 +245,10 @@ static bsm_status sum_labels(const bsm_emitter *e, term *t, const bool *keep) {
   }
   t->rank = left;
   bsm_value *in[4] = {t->value, NULL, NULL, NULL};
-  BSM_TRY(bsm_emit_ints(e, dims, n, &in[1]));
-  BSM_TRY(bsm_emit_bool(e, false, &in[2]));
-  BSM_TRY(bsm_emit_none(e, &in[3]));
-  return bsm_emit_op(e, "aten::sum.dim_IntList", in, 4, &t->value);
+  BSM_TRY(bsm_ir_ints(e, dims, n, &in[1]));
+  BSM_TRY(bsm_ir_bool(e, false, &in[2]));
+  BSM_TRY(bsm_ir_none(e, &in[3]));
+  return bsm_ir_op(e, "aten::sum.dim_IntList", in, 4, &t->value);
 }
 
 /* The dims in the order of `order`. */
@@ -265,7 +265,7 @@ static bsm_status order_labels(const bsm_emitter *e, term *t, const int *order,
     t->labels[i] = order[i];
     t->sizes[i] = old.sizes[k];
   }
-  return bsm_emit_permute(e, old.value, perm, n, &t->value);
+  return bsm_ir_permute(e, old.value, perm, n, &t->value);
 }
 
 /* Dims of 1 that stand for more are repeated. */
@@ -277,7 +277,7 @@ static bsm_status broadcast(const bsm_emitter *e, term *t, const equation *q) {
     any = any || dims.d[i] != t->sizes[i];
     t->sizes[i] = dims.d[i];
   }
-  return any ? bsm_emit_expand(e, t->value, dims, &t->value) : BSM_OK;
+  return any ? bsm_ir_expand(e, t->value, dims, &t->value) : BSM_OK;
 }
 
 static int64_t product(const equation *q, const int *labels, size_t n) {
@@ -326,9 +326,9 @@ static bsm_status contract(const bsm_emitter *e, const equation *q, term *a,
                 pr = product(q, right, nr), ps = product(q, summed, ns);
   const bsm_dims da = {3, {pb, pl, ps}}, db = {3, {pb, ps, pr}};
   bsm_value *in[2] = {NULL, NULL};
-  BSM_TRY(bsm_emit_reshape(e, a->value, da, &in[0]));
-  BSM_TRY(bsm_emit_reshape(e, b->value, db, &in[1]));
-  BSM_TRY(bsm_emit_op(e, "aten::bmm", in, 2, &a->value));
+  BSM_TRY(bsm_ir_reshape(e, a->value, da, &in[0]));
+  BSM_TRY(bsm_ir_reshape(e, b->value, db, &in[1]));
+  BSM_TRY(bsm_ir_op(e, "aten::bmm", in, 2, &a->value));
   a->rank = nb + nl + nr;
   memcpy(a->labels, batch, nb * sizeof(int));
   memcpy(a->labels + nb, left, nl * sizeof(int));
@@ -337,7 +337,7 @@ static bsm_status contract(const bsm_emitter *e, const equation *q, term *a,
   for (size_t i = 0; i < a->rank; i++) {
     out.d[i] = a->sizes[i] = q->size[a->labels[i]];
   }
-  return bsm_emit_reshape(e, a->value, out, &a->value);
+  return bsm_ir_reshape(e, a->value, out, &a->value);
 }
 
 static bsm_status einsum(const bsm_emitter *e, bsm_node *node,

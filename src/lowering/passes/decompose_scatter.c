@@ -16,17 +16,17 @@ static bsm_status replace_range(const bsm_emitter *e, bsm_value *x,
   bsm_value *pieces[3];
   size_t n = 0;
   if (start > 0) {
-    BSM_TRY(bsm_emit_slice(e, x, dim, 0, start, 1, &pieces[n++]));
+    BSM_TRY(bsm_ir_slice(e, x, dim, 0, start, 1, &pieces[n++]));
   }
   pieces[n++] = part;
   if (end < size) {
-    BSM_TRY(bsm_emit_slice(e, x, dim, end, size, 1, &pieces[n++]));
+    BSM_TRY(bsm_ir_slice(e, x, dim, end, size, 1, &pieces[n++]));
   }
   if (n == 1) {
     *out = part;
     return BSM_OK;
   }
-  return bsm_emit_cat(e, pieces, n, dim, out);
+  return bsm_ir_cat(e, pieces, n, dim, out);
 }
 
 static bsm_status select_scatter(const bsm_emitter *e, bsm_node *node,
@@ -38,13 +38,13 @@ static bsm_status select_scatter(const bsm_emitter *e, bsm_node *node,
   if (!bsm_value_dims(x, &dims, &dtype) ||
       !bsm_value_int(bsm_node_in(node, 2), &dim) ||
       !bsm_value_int(bsm_node_in(node, 3), &index) || dims.rank == 0 ||
-      !bsm_wrap_dim(&dim, dims.rank)) {
+      !bsm_ir_wrap_dim(&dim, dims.rank)) {
     return BSM_OK;
   }
   const int64_t size = dims.d[dim];
   index = index < 0 ? index + size : index;
   dims.d[dim] = 1;
-  BSM_TRY(bsm_emit_reshape(e, bsm_node_in(node, 1), dims, &part));
+  BSM_TRY(bsm_ir_reshape(e, bsm_node_in(node, 1), dims, &part));
   return replace_range(e, x, part, dim, index, index + 1, size, &outs[0]);
 }
 
@@ -65,7 +65,7 @@ static bsm_status step_indices(const bsm_emitter *e, bsm_dims part, int64_t dim,
   const bsm_type *type =
       bsm_type_tensor(e->graph->cx->types, BSM_DTYPE_INT64, part);
   BSM_TRY_ALLOC(type);
-  return bsm_emit_constant(e, bsm_iv_tensor(index), type, out);
+  return bsm_ir_constant(e, bsm_iv_tensor(index), type, out);
 }
 
 /* start and end as Python's slices count them. */
@@ -88,7 +88,7 @@ static bsm_status slice_scatter(const bsm_emitter *e, bsm_node *node,
       (!bsm_value_int(bsm_node_in(node, 4), &end) &&
        !bsm_value_is_none(bsm_node_in(node, 4))) ||
       !bsm_value_int(bsm_node_in(node, 5), &step) || step < 1 ||
-      !bsm_wrap_dim(&dim, dims.rank)) {
+      !bsm_ir_wrap_dim(&dim, dims.rank)) {
     return BSM_OK;
   }
   const int64_t size = dims.d[dim];
@@ -102,9 +102,9 @@ static bsm_status slice_scatter(const bsm_emitter *e, bsm_node *node,
     return replace_range(e, x, part, dim, start, end, size, &outs[0]);
   }
   bsm_value *in[4] = {x, NULL, NULL, part};
-  BSM_TRY(bsm_emit_int(e, dim, &in[1]));
+  BSM_TRY(bsm_ir_int(e, dim, &in[1]));
   BSM_TRY(step_indices(e, of_part, dim, start, step, &in[2]));
-  return bsm_emit_op(e, "aten::scatter.src", in, 4, &outs[0]);
+  return bsm_ir_op(e, "aten::scatter.src", in, 4, &outs[0]);
 }
 
 static const bsm_rewrite rules[] = {

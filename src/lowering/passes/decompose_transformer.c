@@ -22,14 +22,14 @@ typedef struct attention {
 static bsm_status linear(const bsm_emitter *e, bsm_value *x, bsm_value *weight,
                          bsm_value *bias, bsm_value **out) {
   bsm_value *in[3] = {x, weight, bias};
-  return bsm_emit_op(e, "aten::linear", in, 3, out);
+  return bsm_ir_op(e, "aten::linear", in, 3, out);
 }
 
 static bsm_status add(const bsm_emitter *e, bsm_value *a, bsm_value *b,
                       bsm_value **out) {
   bsm_value *in[3] = {a, b, NULL};
-  BSM_TRY(bsm_emit_int(e, 1, &in[2]));
-  return bsm_emit_op(e, "aten::add.Tensor", in, 3, out);
+  BSM_TRY(bsm_ir_int(e, 1, &in[2]));
+  return bsm_ir_op(e, "aten::add.Tensor", in, 3, out);
 }
 
 /* [B, T, D] -> [B, heads, T, D / heads] */
@@ -43,8 +43,8 @@ static bsm_status split_heads(const bsm_emitter *e, bsm_value *x, int64_t heads,
                     bsm_dims_str(d));
   }
   const bsm_dims wide = {4, {d.d[0], d.d[1], heads, d.d[2] / heads}};
-  BSM_TRY(bsm_emit_reshape(e, x, wide, out));
-  return bsm_emit_permute(e, *out, perm, 4, out);
+  BSM_TRY(bsm_ir_reshape(e, x, wide, out));
+  return bsm_ir_permute(e, *out, perm, 4, out);
 }
 
 static bsm_status merge_heads(const bsm_emitter *e, bsm_value *x,
@@ -56,8 +56,8 @@ static bsm_status merge_heads(const bsm_emitter *e, bsm_value *x,
     return BSM_FAIL(BSM_INTERNAL, "attention without four dims");
   }
   const bsm_dims flat = {3, {d.d[0], d.d[2], d.d[1] * d.d[3]}};
-  BSM_TRY(bsm_emit_permute(e, x, perm, 4, out));
-  return bsm_emit_reshape(e, *out, flat, out);
+  BSM_TRY(bsm_ir_permute(e, x, perm, 4, out));
+  return bsm_ir_reshape(e, *out, flat, out);
 }
 
 /* The projections of query, key and value: one product when they are the same.
@@ -69,16 +69,16 @@ static bsm_status project(const bsm_emitter *e, const attention *a,
     bsm_value *all = NULL;
     BSM_TRY(linear(e, a->query, a->qkv_weight, a->qkv_bias, &all));
     for (int64_t i = 0; i < 3; i++) {
-      BSM_TRY(bsm_emit_slice(e, all, 2, i * a->embed, (i + 1) * a->embed, 1,
+      BSM_TRY(bsm_ir_slice(e, all, 2, i * a->embed, (i + 1) * a->embed, 1,
                              &out[i]));
     }
     return BSM_OK;
   }
   for (int64_t i = 0; i < 3; i++) {
     bsm_value *weight = NULL, *bias = NULL;
-    BSM_TRY(bsm_emit_slice(e, a->qkv_weight, 0, i * a->embed,
+    BSM_TRY(bsm_ir_slice(e, a->qkv_weight, 0, i * a->embed,
                            (i + 1) * a->embed, 1, &weight));
-    BSM_TRY(bsm_emit_slice(e, a->qkv_bias, 0, i * a->embed, (i + 1) * a->embed,
+    BSM_TRY(bsm_ir_slice(e, a->qkv_bias, 0, i * a->embed, (i + 1) * a->embed,
                            1, &bias));
     BSM_TRY(linear(e, in[i], weight, bias, &out[i]));
   }
@@ -103,16 +103,16 @@ static bsm_status apply_mask(const bsm_emitter *e, const attention *a,
   }
   if (dtype != BSM_DTYPE_BOOL) {
     bsm_value *in[2] = {mask, NULL};
-    BSM_TRY(bsm_emit_int(e, 0, &in[1]));
-    BSM_TRY(bsm_emit_op(e, "aten::ne.Scalar", in, 2, &mask));
+    BSM_TRY(bsm_ir_int(e, 0, &in[1]));
+    BSM_TRY(bsm_ir_op(e, "aten::ne.Scalar", in, 2, &mask));
   }
   if (type == 1 && d.rank == 2) {
     const bsm_dims wide = {4, {d.d[0], 1, 1, d.d[1]}};
-    BSM_TRY(bsm_emit_reshape(e, mask, wide, &mask));
+    BSM_TRY(bsm_ir_reshape(e, mask, wide, &mask));
   }
   bsm_value *in[3] = {scores, mask, NULL};
-  BSM_TRY(bsm_emit_double(e, -INFINITY, &in[2]));
-  return bsm_emit_op(e, "aten::masked_fill.Scalar", in, 3, out);
+  BSM_TRY(bsm_ir_double(e, -INFINITY, &in[2]));
+  return bsm_ir_op(e, "aten::masked_fill.Scalar", in, 3, out);
 }
 
 static bsm_status attend(const bsm_emitter *e, const attention *a,
@@ -123,19 +123,19 @@ static bsm_status attend(const bsm_emitter *e, const attention *a,
     BSM_TRY(split_heads(e, qkv[i], a->heads, &qkv[i]));
   }
   bsm_value *scaled[2] = {qkv[0], NULL};
-  BSM_TRY(bsm_emit_double(e, 1.0 / sqrt((double)a->embed / (double)a->heads),
+  BSM_TRY(bsm_ir_double(e, 1.0 / sqrt((double)a->embed / (double)a->heads),
                           &scaled[1]));
-  BSM_TRY(bsm_emit_op(e, "aten::mul.Scalar", scaled, 2, &qkv[0]));
-  BSM_TRY(bsm_emit_transpose(e, qkv[1], 2, 3, &kt));
+  BSM_TRY(bsm_ir_op(e, "aten::mul.Scalar", scaled, 2, &qkv[0]));
+  BSM_TRY(bsm_ir_transpose(e, qkv[1], 2, 3, &kt));
   bsm_value *product[2] = {qkv[0], kt};
-  BSM_TRY(bsm_emit_op(e, "aten::matmul", product, 2, &scores));
+  BSM_TRY(bsm_ir_op(e, "aten::matmul", product, 2, &scores));
   BSM_TRY(apply_mask(e, a, scores, &scores));
   bsm_value *soft[3] = {scores, NULL, NULL};
-  BSM_TRY(bsm_emit_int(e, -1, &soft[1]));
-  BSM_TRY(bsm_emit_none(e, &soft[2]));
-  BSM_TRY(bsm_emit_op(e, "aten::softmax.int", soft, 3, weights));
+  BSM_TRY(bsm_ir_int(e, -1, &soft[1]));
+  BSM_TRY(bsm_ir_none(e, &soft[2]));
+  BSM_TRY(bsm_ir_op(e, "aten::softmax.int", soft, 3, weights));
   bsm_value *mix[2] = {*weights, qkv[2]};
-  BSM_TRY(bsm_emit_op(e, "aten::matmul", mix, 2, out));
+  BSM_TRY(bsm_ir_op(e, "aten::matmul", mix, 2, out));
   BSM_TRY(merge_heads(e, *out, out));
   return linear(e, *out, a->proj_weight, a->proj_bias, out);
 }
@@ -183,10 +183,10 @@ static bsm_status multi_head_attention(const bsm_emitter *e, bsm_node *node,
   if (average && weights_used) {
     const int64_t heads_dim = 1;
     bsm_value *in[4] = {weights, NULL, NULL, NULL};
-    BSM_TRY(bsm_emit_ints(e, &heads_dim, 1, &in[1]));
-    BSM_TRY(bsm_emit_bool(e, false, &in[2]));
-    BSM_TRY(bsm_emit_none(e, &in[3]));
-    BSM_TRY(bsm_emit_op(e, "aten::mean.dim", in, 4, &outs[1]));
+    BSM_TRY(bsm_ir_ints(e, &heads_dim, 1, &in[1]));
+    BSM_TRY(bsm_ir_bool(e, false, &in[2]));
+    BSM_TRY(bsm_ir_none(e, &in[3]));
+    BSM_TRY(bsm_ir_op(e, "aten::mean.dim", in, 4, &outs[1]));
   }
   return BSM_OK;
 }
@@ -224,9 +224,9 @@ static bsm_status norm(const bsm_emitter *e, bsm_node *node, int64_t embed,
                       bsm_node_in(node, weight + 1),
                       bsm_node_in(node, EPS),
                       NULL};
-  BSM_TRY(bsm_emit_ints(e, &embed, 1, &in[1]));
-  BSM_TRY(bsm_emit_bool(e, true, &in[5]));
-  return bsm_emit_op(e, "aten::layer_norm", in, 6, out);
+  BSM_TRY(bsm_ir_ints(e, &embed, 1, &in[1]));
+  BSM_TRY(bsm_ir_bool(e, true, &in[5]));
+  return bsm_ir_op(e, "aten::layer_norm", in, 6, out);
 }
 
 static bsm_status feed_forward(const bsm_emitter *e, bsm_node *node, bool gelu,
@@ -238,10 +238,10 @@ static bsm_status feed_forward(const bsm_emitter *e, bsm_node *node, bool gelu,
     bsm_value *in[2] = {h, NULL};
     bsm_ivalue none;
     BSM_TRY(bsm_iv_string(e->graph->cx->arena, BSM_STR("none"), &none));
-    BSM_TRY(bsm_emit_constant(e, none, NULL, &in[1]));
-    BSM_TRY(bsm_emit_op(e, "aten::gelu", in, 2, &h));
+    BSM_TRY(bsm_ir_constant(e, none, NULL, &in[1]));
+    BSM_TRY(bsm_ir_op(e, "aten::gelu", in, 2, &h));
   } else {
-    BSM_TRY(bsm_emit_op(e, "aten::relu", &h, 1, &h));
+    BSM_TRY(bsm_ir_op(e, "aten::relu", &h, 1, &h));
   }
   return linear(e, h, bsm_node_in(node, FFN_W2), bsm_node_in(node, FFN_B2),
                 out);

@@ -42,7 +42,7 @@ static bsm_status replace(bsm_node *node, const bsm_aten_library *aten,
                               outs[i].u.tensor->sizes)
             : old->type;
     BSM_TRY_ALLOC(type);
-    BSM_TRY(bsm_emit_constant(&e, outs[i], type, &value));
+    BSM_TRY(bsm_ir_constant(&e, outs[i], type, &value));
     BSM_TRY(bsm_rewrite_value(node->graph, old, value));
   }
   bsm_node_destroy(node);

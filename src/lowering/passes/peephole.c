@@ -74,7 +74,7 @@ static bsm_status reshape(const bsm_emitter *e, bsm_node *node,
     outs[0] = x;
     return BSM_OK;
   }
-  return bsm_emit_reshape(e, x, dims, &outs[0]);
+  return bsm_ir_reshape(e, x, dims, &outs[0]);
 }
 
 /* ---- permutations ---- */
@@ -96,7 +96,7 @@ static bool permutation(const bsm_node *node, int64_t *perm, size_t *n) {
       return false;
     }
     for (size_t i = 0; i < *n; i++) {
-      if (!bsm_wrap_dim(&perm[i], dims.rank)) {
+      if (!bsm_ir_wrap_dim(&perm[i], dims.rank)) {
         return false;
       }
     }
@@ -105,7 +105,7 @@ static bool permutation(const bsm_node *node, int64_t *perm, size_t *n) {
   if (strcmp(name, "aten::transpose.int") == 0) {
     if (!bsm_value_int(bsm_node_in(node, 1), &a) ||
         !bsm_value_int(bsm_node_in(node, 2), &b) ||
-        !bsm_wrap_dim(&a, dims.rank) || !bsm_wrap_dim(&b, dims.rank)) {
+        !bsm_ir_wrap_dim(&a, dims.rank) || !bsm_ir_wrap_dim(&b, dims.rank)) {
       return false;
     }
   } else if (strcmp(name, "aten::t") != 0) {
@@ -155,7 +155,7 @@ static bsm_status permute(const bsm_emitter *e, bsm_node *node,
     outs[0] = x;
     return BSM_OK;
   }
-  return bsm_emit_permute(e, x, outer, n, &outs[0]);
+  return bsm_ir_permute(e, x, outer, n, &outs[0]);
 }
 
 /* ---- arithmetic ---- */
@@ -227,7 +227,7 @@ static bsm_status cast(const bsm_emitter *e, bsm_node *node, bsm_value **outs) {
     outs[0] = bsm_node_in(first, 0);
     return BSM_OK;
   }
-  return bsm_emit_cast(e, bsm_node_in(first, 0), to, &outs[0]);
+  return bsm_ir_cast(e, bsm_node_in(first, 0), to, &outs[0]);
 }
 
 static bsm_status no_dropout(const bsm_emitter *e, bsm_node *node,

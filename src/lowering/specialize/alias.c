@@ -118,7 +118,7 @@ static bool classify_permute(bsm_spec_tensor *v, const bsm_tensor *parent) {
 
 static bool classify_select(bsm_spec_tensor *v, const bsm_tensor *parent,
                             int64_t dim) {
-  if (parent->sizes.rank < 1 || !bsm_wrap_dim(&dim, parent->sizes.rank)) {
+  if (parent->sizes.rank < 1 || !bsm_ir_wrap_dim(&dim, parent->sizes.rank)) {
     return false;
   }
   const int64_t stride = parent->strides[dim];
@@ -130,7 +130,7 @@ static bool classify_select(bsm_spec_tensor *v, const bsm_tensor *parent,
 static bool classify_slice(bsm_spec_tensor *v, const bsm_tensor *parent,
                            int64_t dim, int64_t step) {
   if (v->tensor->sizes.rank != parent->sizes.rank || step < 1 ||
-      !bsm_wrap_dim(&dim, parent->sizes.rank)) {
+      !bsm_ir_wrap_dim(&dim, parent->sizes.rank)) {
     return false;
   }
   const int64_t stride = parent->strides[dim];
@@ -280,7 +280,7 @@ static bsm_status snapshot(bsm_spec *s, bsm_tensor *t, const char *name,
   e.block = s->graph->block; /* in sight from everywhere */
   const bsm_type *type = bsm_spec_tensor_type(s, t);
   BSM_TRY_ALLOC(type);
-  BSM_TRY(bsm_emit_constant(&e, bsm_iv_tensor(copy), type, out));
+  BSM_TRY(bsm_ir_constant(&e, bsm_iv_tensor(copy), type, out));
   return name ? bsm_value_set_name(s->graph, *out, name) : BSM_OK;
 }
 

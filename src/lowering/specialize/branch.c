@@ -170,7 +170,7 @@ static bsm_status any_value_like(bsm_spec *s, merge *m, size_t which,
                     "a value is left undefined on one side of an if whose "
                     "condition depends on data");
   }
-  return bsm_emit_constant(&e, filler, NULL, out);
+  return bsm_ir_constant(&e, filler, NULL, out);
 }
 
 static bsm_status merge_leaf(bsm_spec *s, merge *m, const bsm_ivalue *a,
@@ -376,6 +376,6 @@ bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
     bsm_node_destroy(m.node);
     return BSM_OK;
   }
-  bsm_emit_link(&e, m.node);
+  bsm_ir_link(&e, m.node);
   return BSM_OK;
 }

@@ -94,7 +94,7 @@ static bsm_status unpack_symbol(bsm_spec *s, const bsm_node *node,
     bsm_spec_symbol_of(&symbol)->aliased = true;
     BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), symbol));
   }
-  bsm_emit_link(&e, copy);
+  bsm_ir_link(&e, copy);
   return BSM_OK;
 }
 

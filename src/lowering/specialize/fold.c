@@ -185,9 +185,9 @@ static bsm_status bind_copy(bsm_spec *s, const bsm_schema *schema,
   bsm_value *value = NULL;
   BSM_TRY(bsm_spec_tensor_value(s, args[0].u.tensor, &value));
   if (reshape && !bsm_dims_equal(from->sizes, to->sizes)) {
-    BSM_TRY(bsm_emit_reshape(&e, value, to->sizes, &value));
+    BSM_TRY(bsm_ir_reshape(&e, value, to->sizes, &value));
   } else if (from->dtype != to->dtype) {
-    BSM_TRY(bsm_emit_cast(&e, value, to->dtype, &value));
+    BSM_TRY(bsm_ir_cast(&e, value, to->dtype, &value));
   }
   *done = true;
   return bsm_spec_bind_base(s, to, value);

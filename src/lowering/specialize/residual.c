@@ -48,7 +48,7 @@ static bsm_status construct(bsm_spec *s, const char *kind,
     BSM_TRY(bsm_node_add_input(node, value));
   }
   BSM_TRY(bsm_node_add_output(node, type, out));
-  bsm_emit_link(&e, node);
+  bsm_ir_link(&e, node);
   return BSM_OK;
 }
 
@@ -102,9 +102,9 @@ static bsm_status residual_constant(bsm_spec *s, const bsm_ivalue *value,
     if (typed) {
       list->elem_type = type->args[0];
     }
-    return bsm_emit_constant(&e, bsm_iv_list(list), typed ? type : NULL, out);
+    return bsm_ir_constant(&e, bsm_iv_list(list), typed ? type : NULL, out);
   }
-  return bsm_emit_constant(&e, *value, NULL, out);
+  return bsm_ir_constant(&e, *value, NULL, out);
 }
 
 static bool holds_tensors(const bsm_ivalue *v) {
@@ -184,7 +184,7 @@ static bsm_status bind_list(bsm_spec *s, bsm_value *value, bsm_list *list) {
     BSM_TRY(bsm_node_add_output(unpack, type, &item));
     BSM_TRY(bsm_spec_bind_base(s, t, item));
   }
-  bsm_emit_link(&e, unpack);
+  bsm_ir_link(&e, unpack);
   return BSM_OK;
 }
 
@@ -239,7 +239,7 @@ bsm_status bsm_spec_emit(bsm_spec *s, const bsm_schema *schema,
     return BSM_FAIL(BSM_UNSUPPORTED, "%s has %zu results here, %zu expected",
                     schema->qualified, node->outputs.len, n_outs);
   }
-  bsm_emit_link(&e, node);
+  bsm_ir_link(&e, node);
   for (size_t i = 0; i < n_outs; i++) {
     BSM_TRY(bind_output(s, schema, i, n_outs, bsm_node_out(node, i), &outs[i]));
   }

@@ -77,7 +77,7 @@ static bsm_status element_indices(bsm_spec *s, const bsm_spec_tensor *view,
   }
   bsm_emitter e = emitter_for(s, view);
   e.block = s->graph->block;
-  return bsm_emit_constant(&e, bsm_iv_tensor(index),
+  return bsm_ir_constant(&e, bsm_iv_tensor(index),
                            bsm_spec_tensor_type(s, index), out);
 }
 
@@ -86,11 +86,11 @@ static bsm_status gather(bsm_spec *s, const bsm_spec_tensor *view,
   const bsm_emitter e = emitter_for(s, view);
   const bsm_dims flat = {1, {dense_numel(view->storage->base->tensor->sizes)}};
   bsm_value *in[3] = {NULL, NULL, NULL}, *picked = NULL;
-  BSM_TRY(bsm_emit_reshape(&e, base, flat, &in[0]));
-  BSM_TRY(bsm_emit_int(&e, 0, &in[1]));
+  BSM_TRY(bsm_ir_reshape(&e, base, flat, &in[0]));
+  BSM_TRY(bsm_ir_int(&e, 0, &in[1]));
   BSM_TRY(element_indices(s, view, &in[2]));
-  BSM_TRY(bsm_emit_op(&e, "aten::index_select", in, 3, &picked));
-  return bsm_emit_reshape(&e, picked, view->tensor->sizes, out);
+  BSM_TRY(bsm_ir_op(&e, "aten::index_select", in, 3, &picked));
+  return bsm_ir_reshape(&e, picked, view->tensor->sizes, out);
 }
 
 static bsm_status scatter(bsm_spec *s, const bsm_spec_tensor *view,
@@ -100,12 +100,12 @@ static bsm_status scatter(bsm_spec *s, const bsm_spec_tensor *view,
   const bsm_dims flat = {1, {dense_numel(sizes)}};
   const bsm_dims part = {1, {dense_numel(view->tensor->sizes)}};
   bsm_value *in[4] = {NULL, NULL, NULL, NULL}, *written = NULL;
-  BSM_TRY(bsm_emit_reshape(&e, base, flat, &in[0]));
-  BSM_TRY(bsm_emit_int(&e, 0, &in[1]));
+  BSM_TRY(bsm_ir_reshape(&e, base, flat, &in[0]));
+  BSM_TRY(bsm_ir_int(&e, 0, &in[1]));
   BSM_TRY(element_indices(s, view, &in[2]));
-  BSM_TRY(bsm_emit_reshape(&e, value, part, &in[3]));
-  BSM_TRY(bsm_emit_op(&e, "aten::scatter.src", in, 4, &written));
-  return bsm_emit_reshape(&e, written, sizes, out);
+  BSM_TRY(bsm_ir_reshape(&e, value, part, &in[3]));
+  BSM_TRY(bsm_ir_op(&e, "aten::scatter.src", in, 4, &written));
+  return bsm_ir_reshape(&e, written, sizes, out);
 }
 
 /* ---- reading ---- */
@@ -122,9 +122,9 @@ static bsm_status read_expand(const bsm_emitter *e, const bsm_spec_tensor *view,
   }
   bsm_value *x = parent;
   if (!bsm_dims_equal(sizes, view->parent->tensor->sizes)) {
-    BSM_TRY(bsm_emit_reshape(e, parent, sizes, &x));
+    BSM_TRY(bsm_ir_reshape(e, parent, sizes, &x));
   }
-  return bsm_emit_expand(e, x, t->sizes, out);
+  return bsm_ir_expand(e, x, t->sizes, out);
 }
 
 static bsm_status read_by_geometry(bsm_spec *s, const bsm_spec_tensor *view,
@@ -132,14 +132,14 @@ static bsm_status read_by_geometry(bsm_spec *s, const bsm_spec_tensor *view,
   const bsm_emitter e = emitter_for(s, view);
   switch (view->kind) {
     case BSM_VIEW_RESHAPE:
-      return bsm_emit_reshape(&e, parent, view->tensor->sizes, out);
+      return bsm_ir_reshape(&e, parent, view->tensor->sizes, out);
     case BSM_VIEW_PERMUTE:
-      return bsm_emit_permute(&e, parent, view->perm,
+      return bsm_ir_permute(&e, parent, view->perm,
                               (size_t)view->tensor->sizes.rank, out);
     case BSM_VIEW_SELECT:
-      return bsm_emit_select(&e, parent, view->dim, view->start, out);
+      return bsm_ir_select(&e, parent, view->dim, view->start, out);
     case BSM_VIEW_SLICE:
-      return bsm_emit_slice(&e, parent, view->dim, view->start, view->end,
+      return bsm_ir_slice(&e, parent, view->dim, view->start, view->end,
                             view->step, out);
     case BSM_VIEW_EXPAND:
       return read_expand(&e, view, parent, out);
@@ -171,7 +171,7 @@ static bsm_status replay(bsm_spec *s, const bsm_spec_tensor *view,
   for (size_t i = 0; i < schema->arg_count; i++) {
     BSM_TRY(bsm_node_add_input(node, inputs[i]));
   }
-  bsm_emit_link(&e, node);
+  bsm_ir_link(&e, node);
   *out = bsm_node_out(node, 0);
   (*out)->type = bsm_spec_tensor_type(s, view->tensor);
   BSM_TRY_ALLOC((*out)->type);
@@ -226,9 +226,9 @@ static bsm_status write_select(const bsm_emitter *e,
                                const bsm_spec_tensor *view, bsm_value *parent,
                                bsm_value *value, bsm_value **out) {
   bsm_value *in[4] = {parent, value, NULL, NULL};
-  BSM_TRY(bsm_emit_int(e, view->dim, &in[2]));
-  BSM_TRY(bsm_emit_int(e, view->start, &in[3]));
-  return bsm_emit_op(e, "aten::select_scatter", in, 4, out);
+  BSM_TRY(bsm_ir_int(e, view->dim, &in[2]));
+  BSM_TRY(bsm_ir_int(e, view->start, &in[3]));
+  return bsm_ir_op(e, "aten::select_scatter", in, 4, out);
 }
 
 static bsm_status write_slice(const bsm_emitter *e, const bsm_spec_tensor *view,
@@ -241,9 +241,9 @@ static bsm_status write_slice(const bsm_emitter *e, const bsm_spec_tensor *view,
     return BSM_OK;
   }
   for (int i = 0; i < 4; i++) {
-    BSM_TRY(bsm_emit_int(e, ints[i], &in[i + 2]));
+    BSM_TRY(bsm_ir_int(e, ints[i], &in[i + 2]));
   }
-  return bsm_emit_op(e, "aten::slice_scatter", in, 6, out);
+  return bsm_ir_op(e, "aten::slice_scatter", in, 6, out);
 }
 
 static bsm_status write_diagonal(const bsm_emitter *e,
@@ -252,9 +252,9 @@ static bsm_status write_diagonal(const bsm_emitter *e,
   const int64_t ints[3] = {view->dim, view->start, view->end};
   bsm_value *in[5] = {parent, value, NULL, NULL, NULL};
   for (int i = 0; i < 3; i++) {
-    BSM_TRY(bsm_emit_int(e, ints[i], &in[i + 2]));
+    BSM_TRY(bsm_ir_int(e, ints[i], &in[i + 2]));
   }
-  return bsm_emit_op(e, "aten::diagonal_scatter", in, 5, out);
+  return bsm_ir_op(e, "aten::diagonal_scatter", in, 5, out);
 }
 
 /* The parent's new value when the view's is `value`. */
@@ -268,12 +268,12 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
       *out = value;
       return BSM_OK;
     case BSM_VIEW_RESHAPE:
-      return bsm_emit_reshape(&e, value, view->parent->tensor->sizes, out);
+      return bsm_ir_reshape(&e, value, view->parent->tensor->sizes, out);
     case BSM_VIEW_PERMUTE:
       for (int32_t i = 0; i < view->tensor->sizes.rank; i++) {
         inverse[view->perm[i]] = i;
       }
-      return bsm_emit_permute(&e, value, inverse,
+      return bsm_ir_permute(&e, value, inverse,
                               (size_t)view->tensor->sizes.rank, out);
     case BSM_VIEW_SELECT:
       return write_select(&e, view, parent, value, out);
@@ -284,7 +284,7 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
     case BSM_VIEW_EXPAND:
       if (bsm_tensor_numel(view->tensor) ==
           bsm_tensor_numel(view->parent->tensor)) {
-        return bsm_emit_reshape(&e, value, view->parent->tensor->sizes, out);
+        return bsm_ir_reshape(&e, value, view->parent->tensor->sizes, out);
       }
       return BSM_FAIL(BSM_RAISED,
                       "unsupported operation: more than one element of the "
