@@ -199,14 +199,3 @@ const char *bsm_node_info(bsm_conversion_ctx *ctx, const bsm_node *node) {
   return text.data;
 }
 
-const char *bsm_node_kind(const bsm_node *node) {
-  return node->kind;
-}
-
-size_t bsm_node_output_count(const bsm_node *node) {
-  return node->outputs.len;
-}
-
-const bsm_value *bsm_node_output(const bsm_node *node, size_t index) {
-  return index < node->outputs.len ? bsm_node_out(node, index) : NULL;
-}
