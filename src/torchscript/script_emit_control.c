@@ -136,11 +136,13 @@ static bsm_status loop_begin(bsm_script_emitter *e, const bsm_stmt *stmt,
     BSM_TRY(bsm_node_add_input(out->node, before->sugar.value));
     BSM_TRY(bsm_block_add_input(out->body, before->sugar.value->type,
                                 &item->inner));
-    BSM_TRY(bsm_scope_bind(e->arena, &out->scope, name,
-                           bsm_sugar_value(item->inner)));
   }
   e->block = out->body;
   e->scope = &out->scope;
+  for (size_t i = 0; i < out->count; i++) {
+    BSM_TRY(bsm_se_bind(e, out->items[i].name, stmt->pos,
+                        bsm_sugar_value(out->items[i].inner)));
+  }
   if (stmt->target_count == 0) return BSM_OK;
   return bsm_se_bind(e, stmt->targets[0]->name, stmt->targets[0]->pos,
                      bsm_sugar_value(index));
