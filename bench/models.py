@@ -220,6 +220,8 @@ def make_model(name):
             norm.momentum = 0.1
             norm.running_var.mul_(torch.empty_like(norm.running_var).uniform_(0.7, 1.5))
         for m in model.modules():
+            if isinstance(m, nn.Linear) and not m.weight.any():
+                m.weight.normal_(0, 0.02)  # a head that starts as zeros
             if isinstance(m, nn.LayerNorm):
                 m.weight.uniform_(0.7, 1.3)
                 m.bias.normal_(0, 0.1)
