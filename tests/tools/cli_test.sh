@@ -27,7 +27,7 @@ expect() {
   got=$?
   [ $got -eq "$code" ] || fail "exit code $got, not $code: $*"
   if [ "$code" -eq 0 ]; then stream=out; else stream=err; fi
-  grep -qF -e "$text" $stream || fail "no '$text': $*"
+  [ -z "$text" ] || grep -qF -e "$text" $stream || fail "no '$text': $*"
 }
 absent() {
   [ ! -e "$1" ] || fail "$1 was left behind"
