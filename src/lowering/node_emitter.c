@@ -18,7 +18,7 @@ void bsm_ir_link(const bsm_emitter *e, bsm_node *node) {
 }
 
 bsm_status bsm_ir_constant(const bsm_emitter *e, bsm_ivalue value,
-                             const bsm_type *type, bsm_value **out) {
+                           const bsm_type *type, bsm_value **out) {
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create_constant(e->graph, value, type, &node));
   bsm_ir_link(e, node);
@@ -43,7 +43,7 @@ bsm_status bsm_ir_bool(const bsm_emitter *e, bool v, bsm_value **out) {
 }
 
 bsm_status bsm_ir_ints(const bsm_emitter *e, const int64_t *v, size_t n,
-                         bsm_value **out) {
+                       bsm_value **out) {
   bsm_type_table *types = e->graph->cx->types;
   const bsm_type *type =
       bsm_type_list(types, bsm_type_simple(types, BSM_TYPE_INT));
@@ -58,8 +58,8 @@ bsm_status bsm_ir_dims(const bsm_emitter *e, bsm_dims dims, bsm_value **out) {
   return bsm_ir_ints(e, dims.d, (size_t)dims.rank, out);
 }
 
-bsm_status bsm_ir_list(const bsm_emitter *e, bsm_value *const *items,
-                         size_t n, const bsm_type *elem_type, bsm_value **out) {
+bsm_status bsm_ir_list(const bsm_emitter *e, bsm_value *const *items, size_t n,
+                       const bsm_type *elem_type, bsm_value **out) {
   bsm_type_table *types = e->graph->cx->types;
   if (!elem_type) {
     elem_type = bsm_type_simple(types, BSM_TYPE_TENSOR);
@@ -77,7 +77,7 @@ bsm_status bsm_ir_list(const bsm_emitter *e, bsm_value *const *items,
 }
 
 bsm_status bsm_ir_node(const bsm_emitter *e, const char *qualified,
-                         bsm_value *const *inputs, size_t n, bsm_node **out) {
+                       bsm_value *const *inputs, size_t n, bsm_node **out) {
   const bsm_schema *schema = NULL;
   BSM_TRY(bsm_schema_table_find(e->graph->cx->schemas, bsm_str_of(qualified),
                                 &schema));
@@ -99,7 +99,7 @@ bsm_status bsm_ir_node(const bsm_emitter *e, const char *qualified,
 }
 
 bsm_status bsm_ir_op(const bsm_emitter *e, const char *qualified,
-                       bsm_value *const *inputs, size_t n, bsm_value **out) {
+                     bsm_value *const *inputs, size_t n, bsm_value **out) {
   bsm_node *node = NULL;
   BSM_TRY(bsm_ir_node(e, qualified, inputs, n, &node));
   BSM_TRY(bsm_infer_types(node, e->aten));
@@ -108,21 +108,21 @@ bsm_status bsm_ir_op(const bsm_emitter *e, const char *qualified,
 }
 
 bsm_status bsm_ir_reshape(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
-                            bsm_value **out) {
+                          bsm_value **out) {
   bsm_value *in[2] = {x, NULL};
   BSM_TRY(bsm_ir_dims(e, sizes, &in[1]));
   return bsm_ir_op(e, "aten::reshape", in, 2, out);
 }
 
 bsm_status bsm_ir_permute(const bsm_emitter *e, bsm_value *x,
-                            const int64_t *perm, size_t n, bsm_value **out) {
+                          const int64_t *perm, size_t n, bsm_value **out) {
   bsm_value *in[2] = {x, NULL};
   BSM_TRY(bsm_ir_ints(e, perm, n, &in[1]));
   return bsm_ir_op(e, "aten::permute", in, 2, out);
 }
 
 bsm_status bsm_ir_transpose(const bsm_emitter *e, bsm_value *x, int64_t a,
-                              int64_t b, bsm_value **out) {
+                            int64_t b, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, a, &in[1]));
   BSM_TRY(bsm_ir_int(e, b, &in[2]));
@@ -130,7 +130,7 @@ bsm_status bsm_ir_transpose(const bsm_emitter *e, bsm_value *x, int64_t a,
 }
 
 bsm_status bsm_ir_expand(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
-                           bsm_value **out) {
+                         bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
   BSM_TRY(bsm_ir_dims(e, sizes, &in[1]));
   BSM_TRY(bsm_ir_bool(e, false, &in[2]));
@@ -138,7 +138,7 @@ bsm_status bsm_ir_expand(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
 }
 
 bsm_status bsm_ir_cast(const bsm_emitter *e, bsm_value *x, bsm_dtype dtype,
-                         bsm_value **out) {
+                       bsm_value **out) {
   bsm_value *in[5] = {x, NULL, NULL, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, (int64_t)dtype, &in[1]));
   BSM_TRY(bsm_ir_bool(e, false, &in[2]));
@@ -148,8 +148,8 @@ bsm_status bsm_ir_cast(const bsm_emitter *e, bsm_value *x, bsm_dtype dtype,
 }
 
 bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x, int64_t dim,
-                          int64_t start, int64_t end, int64_t step,
-                          bsm_value **out) {
+                        int64_t start, int64_t end, int64_t step,
+                        bsm_value **out) {
   bsm_value *in[5] = {x, NULL, NULL, NULL, NULL};
   const int64_t ints[4] = {dim, start, end, step};
   for (int i = 0; i < 4; i++) {
@@ -159,7 +159,7 @@ bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x, int64_t dim,
 }
 
 bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x, int64_t dim,
-                           int64_t index, bsm_value **out) {
+                         int64_t index, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, dim, &in[1]));
   BSM_TRY(bsm_ir_int(e, index, &in[2]));
@@ -167,7 +167,7 @@ bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x, int64_t dim,
 }
 
 bsm_status bsm_ir_cat(const bsm_emitter *e, bsm_value *const *items, size_t n,
-                        int64_t dim, bsm_value **out) {
+                      int64_t dim, bsm_value **out) {
   bsm_value *in[2] = {NULL, NULL};
   BSM_TRY(bsm_ir_list(e, items, n, NULL, &in[0]));
   BSM_TRY(bsm_ir_int(e, dim, &in[1]));

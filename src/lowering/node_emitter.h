@@ -23,61 +23,58 @@ bsm_emitter bsm_emitter_before(bsm_node *node, const bsm_aten_library *aten);
 /* Links an unlinked node at the place of the emitter, with its source. */
 void bsm_ir_link(const bsm_emitter *e, bsm_node *node);
 
-BSM_NODISCARD bsm_status bsm_ir_constant(const bsm_emitter *e,
-                                           bsm_ivalue value,
-                                           const bsm_type *type,
-                                           bsm_value **out);
+BSM_NODISCARD bsm_status bsm_ir_constant(const bsm_emitter *e, bsm_ivalue value,
+                                         const bsm_type *type, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_none(const bsm_emitter *e, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_int(const bsm_emitter *e, int64_t v,
-                                      bsm_value **out);
+                                    bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_double(const bsm_emitter *e, double v,
-                                         bsm_value **out);
+                                       bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_bool(const bsm_emitter *e, bool v,
-                                       bsm_value **out);
+                                     bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_ints(const bsm_emitter *e, const int64_t *v,
-                                       size_t n, bsm_value **out);
+                                     size_t n, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_dims(const bsm_emitter *e, bsm_dims dims,
-                                       bsm_value **out);
+                                     bsm_value **out);
 /* prim::ListConstruct of tensors (elem_type NULL: Tensor). */
 BSM_NODISCARD bsm_status bsm_ir_list(const bsm_emitter *e,
-                                       bsm_value *const *items, size_t n,
-                                       const bsm_type *elem_type,
-                                       bsm_value **out);
+                                     bsm_value *const *items, size_t n,
+                                     const bsm_type *elem_type,
+                                     bsm_value **out);
 
 /* A node of the schema "aten::reshape", all inputs given; its outputs have the
  * schema's types. BSM_INTERNAL when the schema table has no such schema. */
 BSM_NODISCARD bsm_status bsm_ir_node(const bsm_emitter *e,
-                                       const char *qualified,
-                                       bsm_value *const *inputs, size_t n,
-                                       bsm_node **out);
-/* The same, then infers the type of the outputs; gives output 0. */
-BSM_NODISCARD bsm_status bsm_ir_op(const bsm_emitter *e,
                                      const char *qualified,
                                      bsm_value *const *inputs, size_t n,
-                                     bsm_value **out);
+                                     bsm_node **out);
+/* The same, then infers the type of the outputs; gives output 0. */
+BSM_NODISCARD bsm_status bsm_ir_op(const bsm_emitter *e, const char *qualified,
+                                   bsm_value *const *inputs, size_t n,
+                                   bsm_value **out);
 
 /* Common ops. */
 BSM_NODISCARD bsm_status bsm_ir_reshape(const bsm_emitter *e, bsm_value *x,
-                                          bsm_dims sizes, bsm_value **out);
+                                        bsm_dims sizes, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_permute(const bsm_emitter *e, bsm_value *x,
-                                          const int64_t *perm, size_t n,
-                                          bsm_value **out);
+                                        const int64_t *perm, size_t n,
+                                        bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_transpose(const bsm_emitter *e, bsm_value *x,
-                                            int64_t a, int64_t b,
-                                            bsm_value **out);
+                                          int64_t a, int64_t b,
+                                          bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_expand(const bsm_emitter *e, bsm_value *x,
-                                         bsm_dims sizes, bsm_value **out);
+                                       bsm_dims sizes, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_cast(const bsm_emitter *e, bsm_value *x,
-                                       bsm_dtype dtype, bsm_value **out);
+                                     bsm_dtype dtype, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x,
-                                        int64_t dim, int64_t start, int64_t end,
-                                        int64_t step, bsm_value **out);
+                                      int64_t dim, int64_t start, int64_t end,
+                                      int64_t step, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x,
-                                         int64_t dim, int64_t index,
-                                         bsm_value **out);
+                                       int64_t dim, int64_t index,
+                                       bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_cat(const bsm_emitter *e,
-                                      bsm_value *const *items, size_t n,
-                                      int64_t dim, bsm_value **out);
+                                    bsm_value *const *items, size_t n,
+                                    int64_t dim, bsm_value **out);
 
 /* The value a typed IR value stands for in shape inference: its constant, or a
  * meta tensor of its type, or a list of such. *known is false when its type

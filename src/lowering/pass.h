@@ -53,6 +53,8 @@ bsm_status bsm_lower_decompose_einsum(bsm_graph *graph,
                                       const bsm_aten_library *aten);
 bsm_status bsm_lower_decompose_scatter(bsm_graph *graph,
                                        const bsm_aten_library *aten);
+bsm_status bsm_lower_tensorize_scalars(bsm_graph *graph,
+                                       const bsm_aten_library *aten);
 bsm_status bsm_lower_branch_to_where(bsm_graph *graph,
                                      const bsm_aten_library *aten);
 

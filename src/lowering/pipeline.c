@@ -13,6 +13,7 @@ typedef struct pass {
 static const pass passes[] = {
     {"eliminate_dead_code", bsm_lower_eliminate_dead_code},
     {"branch_to_where", bsm_lower_branch_to_where},
+    {"tensorize_scalars", bsm_lower_tensorize_scalars},
     {"decompose_transformer", bsm_lower_decompose_transformer},
     {"decompose_attention", bsm_lower_decompose_attention},
     {"decompose_einsum", bsm_lower_decompose_einsum},
@@ -30,6 +31,7 @@ static const char *const pass_names[] = {
     "specialize",
     "eliminate_dead_code",
     "branch_to_where",
+    "tensorize_scalars",
     "decompose_transformer",
     "decompose_attention",
     "decompose_einsum",

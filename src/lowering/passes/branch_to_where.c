@@ -8,55 +8,7 @@
  * a tensor of one element, or by and, or, not of such. Establishes: no such
  * prim::If; others stay. Breaks:      leaves the ops of the condition dead. */
 #include "lowering/pass.h"
-
-#define MAX_CONDITION_DEPTH 50
-
-/* The condition as a bool tensor; *out NULL when it cannot be had. */
-static bsm_status as_tensor(const bsm_emitter *e, const bsm_value *condition,
-                            size_t depth, bsm_value **out) {
-  const bsm_node *node = condition->node;
-  bsm_dims dims, scalar = {0, {0}};
-  bsm_dtype dtype;
-  *out = NULL;
-  if (depth > MAX_CONDITION_DEPTH || !node->schema) {
-    return BSM_OK;
-  }
-  const char *name = node->schema->qualified;
-  if (strcmp(name, "aten::Bool.Tensor") == 0) {
-    bsm_value *x = bsm_node_in(node, 0);
-    if (!bsm_value_dims(x, &dims, &dtype)) {
-      return BSM_OK;
-    }
-    if (dims.rank > 0) {
-      BSM_TRY(bsm_ir_reshape(e, x, scalar, &x));
-    }
-    *out = x;
-    if (dtype == BSM_DTYPE_BOOL) {
-      return BSM_OK;
-    }
-    bsm_value *in[2] = {x, NULL};
-    BSM_TRY(bsm_ir_int(e, 0, &in[1]));
-    return bsm_ir_op(e, "aten::ne.Scalar", in, 2, out);
-  }
-  if (strcmp(name, "aten::__not__") == 0) {
-    bsm_value *x = NULL;
-    BSM_TRY(as_tensor(e, bsm_node_in(node, 0), depth + 1, &x));
-    return x ? bsm_ir_op(e, "aten::logical_not", &x, 1, out) : BSM_OK;
-  }
-  const bool both = strcmp(name, "aten::__and__.bool") == 0;
-  if (both || strcmp(name, "aten::__or__.bool") == 0) {
-    bsm_value *in[2] = {NULL, NULL};
-    for (size_t i = 0; i < 2; i++) {
-      BSM_TRY(as_tensor(e, bsm_node_in(node, i), depth + 1, &in[i]));
-      if (!in[i]) {
-        return BSM_OK;
-      }
-    }
-    return bsm_ir_op(e, both ? "aten::logical_and" : "aten::logical_or", in,
-                       2, out);
-  }
-  return BSM_OK;
-}
+#include "lowering/scalar_tensor.h"
 
 static bool sides_agree(const bsm_node *node) {
   for (size_t i = 0; i < node->outputs.len; i++) {
@@ -79,7 +31,7 @@ static bsm_status flatten(bsm_node *node, const bsm_aten_library *aten) {
   if (!sides_agree(node)) {
     return BSM_OK;
   }
-  BSM_TRY(as_tensor(&e, bsm_node_in(node, 0), 0, &condition));
+  BSM_TRY(bsm_scalar_tensor(&e, bsm_node_in(node, 0), &condition));
   if (!condition) {
     return BSM_OK;
   }

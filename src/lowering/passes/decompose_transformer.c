@@ -70,16 +70,16 @@ static bsm_status project(const bsm_emitter *e, const attention *a,
     BSM_TRY(linear(e, a->query, a->qkv_weight, a->qkv_bias, &all));
     for (int64_t i = 0; i < 3; i++) {
       BSM_TRY(bsm_ir_slice(e, all, 2, i * a->embed, (i + 1) * a->embed, 1,
-                             &out[i]));
+                           &out[i]));
     }
     return BSM_OK;
   }
   for (int64_t i = 0; i < 3; i++) {
     bsm_value *weight = NULL, *bias = NULL;
-    BSM_TRY(bsm_ir_slice(e, a->qkv_weight, 0, i * a->embed,
-                           (i + 1) * a->embed, 1, &weight));
-    BSM_TRY(bsm_ir_slice(e, a->qkv_bias, 0, i * a->embed, (i + 1) * a->embed,
-                           1, &bias));
+    BSM_TRY(bsm_ir_slice(e, a->qkv_weight, 0, i * a->embed, (i + 1) * a->embed,
+                         1, &weight));
+    BSM_TRY(bsm_ir_slice(e, a->qkv_bias, 0, i * a->embed, (i + 1) * a->embed, 1,
+                         &bias));
     BSM_TRY(linear(e, in[i], weight, bias, &out[i]));
   }
   return BSM_OK;
@@ -124,7 +124,7 @@ static bsm_status attend(const bsm_emitter *e, const attention *a,
   }
   bsm_value *scaled[2] = {qkv[0], NULL};
   BSM_TRY(bsm_ir_double(e, 1.0 / sqrt((double)a->embed / (double)a->heads),
-                          &scaled[1]));
+                        &scaled[1]));
   BSM_TRY(bsm_ir_op(e, "aten::mul.Scalar", scaled, 2, &qkv[0]));
   BSM_TRY(bsm_ir_transpose(e, qkv[1], 2, 3, &kt));
   bsm_value *product[2] = {qkv[0], kt};

@@ -210,12 +210,6 @@ static bsm_view_kind classify(bsm_spec_tensor *v, const bsm_tensor *parent,
       classify_select(v, parent, dim)) {
     return BSM_VIEW_SELECT;
   }
-  if (strcmp(name, "aten::diagonal") == 0) {
-    v->dim = arg_int(schema, args, n, "offset", 0);
-    v->start = arg_int(schema, args, n, "dim1", 0);
-    v->end = arg_int(schema, args, n, "dim2", 1);
-    return BSM_VIEW_DIAGONAL;
-  }
   static const char *const slices[] = {
       "aten::slice",        "aten::narrow",           "aten::split",
       "aten::chunk",        "aten::split_with_sizes", "aten::tensor_split",

@@ -55,6 +55,14 @@ static bool writes_anything(const bsm_schema *schema) {
   return false;
 }
 
+/* The argument of that name; the first is "self" in one and "input" in another.
+ */
+static int64_t find_same_arg(const bsm_schema *in, const bsm_schema *of,
+                             size_t i) {
+  const int64_t k = bsm_schema_find_arg(in, of->args[i].name);
+  return k < 0 && i == 0 && in->arg_count > 0 ? 0 : k;
+}
+
 /* Whether `twin` takes what `schema` takes, its out arguments aside. */
 static bool is_twin(const bsm_schema *schema, const bsm_schema *twin) {
   size_t matched = 0, wanted = 0;
@@ -67,12 +75,11 @@ static bool is_twin(const bsm_schema *schema, const bsm_schema *twin) {
       continue;
     }
     wanted++;
-    const int64_t k = bsm_schema_find_arg(twin, a->name);
+    const int64_t k = find_same_arg(twin, schema, i);
     matched += k >= 0 && twin->args[k].type == a->type;
   }
   for (size_t i = 0; i < twin->arg_count; i++) {
-    if (bsm_schema_find_arg(schema, twin->args[i].name) < 0 &&
-        !twin->args[i].has_default &&
+    if (find_same_arg(schema, twin, i) < 0 && !twin->args[i].has_default &&
         strcmp(twin->args[i].name, "generator") != 0) {
       return false;
     }
@@ -114,7 +121,7 @@ static bsm_status call_twin(bsm_spec *s, const bsm_schema *schema,
   bsm_ivalue *own = BSM_NEW_ARRAY(s->stack, bsm_ivalue, twin->arg_count + 1);
   BSM_TRY_ALLOC(own);
   for (size_t i = 0; i < twin->arg_count; i++) {
-    const int64_t k = bsm_schema_find_arg(schema, twin->args[i].name);
+    const int64_t k = find_same_arg(schema, twin, i);
     own[i] = k >= 0 ? args[k] : twin->args[i].default_value;
   }
   return bsm_spec_op(s, twin, own, twin->arg_count, out, 1);

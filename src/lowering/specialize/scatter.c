@@ -78,7 +78,7 @@ static bsm_status element_indices(bsm_spec *s, const bsm_spec_tensor *view,
   bsm_emitter e = emitter_for(s, view);
   e.block = s->graph->block;
   return bsm_ir_constant(&e, bsm_iv_tensor(index),
-                           bsm_spec_tensor_type(s, index), out);
+                         bsm_spec_tensor_type(s, index), out);
 }
 
 static bsm_status gather(bsm_spec *s, const bsm_spec_tensor *view,
@@ -135,12 +135,12 @@ static bsm_status read_by_geometry(bsm_spec *s, const bsm_spec_tensor *view,
       return bsm_ir_reshape(&e, parent, view->tensor->sizes, out);
     case BSM_VIEW_PERMUTE:
       return bsm_ir_permute(&e, parent, view->perm,
-                              (size_t)view->tensor->sizes.rank, out);
+                            (size_t)view->tensor->sizes.rank, out);
     case BSM_VIEW_SELECT:
       return bsm_ir_select(&e, parent, view->dim, view->start, out);
     case BSM_VIEW_SLICE:
       return bsm_ir_slice(&e, parent, view->dim, view->start, view->end,
-                            view->step, out);
+                          view->step, out);
     case BSM_VIEW_EXPAND:
       return read_expand(&e, view, parent, out);
     case BSM_VIEW_GATHER:
@@ -246,17 +246,6 @@ static bsm_status write_slice(const bsm_emitter *e, const bsm_spec_tensor *view,
   return bsm_ir_op(e, "aten::slice_scatter", in, 6, out);
 }
 
-static bsm_status write_diagonal(const bsm_emitter *e,
-                                 const bsm_spec_tensor *view, bsm_value *parent,
-                                 bsm_value *value, bsm_value **out) {
-  const int64_t ints[3] = {view->dim, view->start, view->end};
-  bsm_value *in[5] = {parent, value, NULL, NULL, NULL};
-  for (int i = 0; i < 3; i++) {
-    BSM_TRY(bsm_ir_int(e, ints[i], &in[i + 2]));
-  }
-  return bsm_ir_op(e, "aten::diagonal_scatter", in, 5, out);
-}
-
 /* The parent's new value when the view's is `value`. */
 static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
                              bsm_value *parent, bsm_value *value,
@@ -274,13 +263,11 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
         inverse[view->perm[i]] = i;
       }
       return bsm_ir_permute(&e, value, inverse,
-                              (size_t)view->tensor->sizes.rank, out);
+                            (size_t)view->tensor->sizes.rank, out);
     case BSM_VIEW_SELECT:
       return write_select(&e, view, parent, value, out);
     case BSM_VIEW_SLICE:
       return write_slice(&e, view, parent, value, out);
-    case BSM_VIEW_DIAGONAL:
-      return write_diagonal(&e, view, parent, value, out);
     case BSM_VIEW_EXPAND:
       if (bsm_tensor_numel(view->tensor) ==
           bsm_tensor_numel(view->parent->tensor)) {

@@ -48,7 +48,6 @@ typedef enum bsm_view_kind {
   BSM_VIEW_PERMUTE,
   BSM_VIEW_SELECT,
   BSM_VIEW_SLICE,
-  BSM_VIEW_DIAGONAL,
   BSM_VIEW_EXPAND, /* readable, not writable */
   BSM_VIEW_GATHER, /* any other geometry: elements by linear index */
   BSM_VIEW_OTHER   /* another dtype: readable, not writable */
@@ -76,7 +75,7 @@ struct bsm_spec_tensor {
   const bsm_schema *schema;
   bsm_ivalue *args;
   size_t parent_arg; /* which of them is the parent */
-  /* SELECT, SLICE, DIAGONAL. */
+  /* SELECT, SLICE. */
   int64_t dim, start, end, step;
   int64_t perm[BSM_MAX_RANK]; /* PERMUTE: dim i is the parent's dim perm[i] */
   bsm_value *value;           /* the residual value as of `version`, or NULL */

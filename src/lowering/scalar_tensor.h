@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers that are read from tensors while the engine runs, as tensors of rank
+ * 0: an engine has no other values. */
+#ifndef BSM_LOWERING_SCALAR_TENSOR_H_
+#define BSM_LOWERING_SCALAR_TENSOR_H_
+
+#include "lowering/node_emitter.h"
+
+/* A tensor of rank 0 with the value of a scalar: item() gives back its tensor,
+ * conversions become casts, comparisons and arithmetic become those of tensors.
+ * A float read from a float32 tensor stays float32, where PyTorch goes on in
+ * double. *out is NULL when the scalar is made by anything else. */
+BSM_NODISCARD bsm_status bsm_scalar_tensor(const bsm_emitter *e,
+                                           bsm_value *scalar, bsm_value **out);
+
+#endif /* BSM_LOWERING_SCALAR_TENSOR_H_ */
