@@ -67,10 +67,10 @@ char *bsm_arena_vprintf(bsm_arena *arena, const char *format, va_list args);
   }
 bool bsm_vec_grow_(bsm_arena *arena, void **items, size_t *cap, size_t len,
                    size_t size, size_t alignment);
-#define bsm_vec_push(arena, vec, ...)                                        \
-  ((((vec)->len < (vec)->cap) ||                                             \
-    bsm_vec_grow_((arena), (void **)&(vec)->items, &(vec)->cap, (vec)->len,  \
-                  sizeof(*(vec)->items), _Alignof(max_align_t))) &&          \
+#define bsm_vec_push(arena, vec, ...)                                       \
+  ((((vec)->len < (vec)->cap) ||                                            \
+    bsm_vec_grow_((arena), (void **)&(vec)->items, &(vec)->cap, (vec)->len, \
+                  sizeof(*(vec)->items), _Alignof(max_align_t))) &&         \
    ((vec)->items[(vec)->len++] = (__VA_ARGS__), true))
 
 #endif /* BSM_BASE_ARENA_H_ */
