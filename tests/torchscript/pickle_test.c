@@ -92,7 +92,7 @@ static bsm_status find_class(void *user, bsm_str name, const bsm_type **out) {
   return add_attribute(w, *out, "t", boolean);
 }
 
-/* Three texts are enough here; the real parser has its own tests. */
+/* A few texts are enough here; the real parser has its own tests. */
 static bsm_status parse_type(void *user, bsm_str text, const bsm_type **out) {
   world *w = user;
   bsm_type_table *types = w->cx->types;
@@ -103,6 +103,14 @@ static bsm_status parse_type(void *user, bsm_str text, const bsm_type **out) {
     *out = bsm_type_list(types, string);
   } else if (bsm_str_eq(text, BSM_STR("List[Any]"))) {
     *out = bsm_type_list(types, any);
+  } else if (bsm_str_eq(text, BSM_STR("List[Pair]"))) {
+    const char *const names[] = {"x", "y"};
+    const bsm_type *const args[] = {integer, bsm_type_optional(types, string)};
+    *out = bsm_type_list(
+        types, bsm_type_named_tuple(types, "__torch__.Pair", names, args, 2));
+  } else if (bsm_str_eq(text, BSM_STR("List[Union[int, List[str]]]"))) {
+    const bsm_type *const args[] = {integer, bsm_type_list(types, string)};
+    *out = bsm_type_list(types, bsm_type_union(types, args, 2));
   } else if (bsm_str_eq(text, BSM_STR("Dict[str, int]"))) {
     *out = bsm_type_dict(types, string, integer);
   } else if (bsm_str_eq(text, BSM_STR("Dict[str, List[int]]"))) {
@@ -303,6 +311,39 @@ static void gives_lists_and_dicts_their_types(void **state) {
         P
         "(" TAG("build_intlist") "]q\0\x85R" TAG("build_boollist") "h\0\x85Rt.",
         BSM_CORRUPT, "List");
+  end(&w);
+}
+
+static void named_tuples_get_their_name(void **state) {
+  (void)state;
+  world w;
+  begin(&w);
+  bsm_ivalue v;
+#define PAIRS(items) \
+  P TAG("restore_type_tag") "](" items "eX\12\0\0\0List[Pair]\x86R."
+  OK(&w,
+     PAIRS("K\1N\x86"
+           "K\2" KEY("a") "\x86"),
+     &v);
+  assert_int_equal(v.u.list->len, 2);
+  for (size_t i = 0; i < 2; i++) {
+    const bsm_tuple *pair = v.u.list->items[i].u.tuple;
+    assert_ptr_equal(pair->type, v.u.list->elem_type);
+    assert_string_equal(pair->type->name, "__torch__.Pair");
+  }
+  FAILS(&w, PAIRS("K\1\x85"), BSM_CORRUPT, "Tuple where");
+  FAILS(&w, PAIRS("K\1K\2\x86"), BSM_CORRUPT, "int where str");
+  FAILS(&w, PAIRS("NN\x86"), BSM_CORRUPT, "int");
+#undef PAIRS
+#define UNIONS(items)                  \
+  P TAG("restore_type_tag") "](" items \
+                            "eX\33\0\0\0List[Union[int, List[str]]]\x86R."
+  OK(&w, UNIONS("K\1](" KEY("a") "e"), &v);
+  assert_ptr_equal(v.u.list->items[1].u.list->elem_type,
+                   bsm_type_simple(w.cx->types, BSM_TYPE_STRING));
+  FAILS(&w, UNIONS("N"), BSM_CORRUPT, "None where");
+  FAILS(&w, UNIONS("](K\1e"), BSM_CORRUPT, "List where");
+#undef UNIONS
   end(&w);
 }
 
@@ -951,6 +992,7 @@ int main(void) {
       cmocka_unit_test(builds_tuples_lists_and_dicts),
       cmocka_unit_test(builds_devices_complex_numbers_and_enums),
       cmocka_unit_test(gives_lists_and_dicts_their_types),
+      cmocka_unit_test(named_tuples_get_their_name),
       cmocka_unit_test(builds_tensors_that_share),
       cmocka_unit_test(storages_are_known_by_key),
       cmocka_unit_test(builds_objects_by_slot),
