@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the NumPy files that tests/tools/npy_test.c reads: each array holds
-0, 1, 2, ... in its dtype and shape."""
+"""Writes the NumPy files of the tools' tests.
+
+npy/: what tests/tools/npy_test.c reads; each array holds 0, 1, 2, ... in its
+dtype and shape. tools/: inputs, weights and the result of linear.ir, which
+tests/tools/cli_test.sh runs; whole numbers, so that the result is exact."""
 import os
 import struct
 
@@ -49,6 +52,17 @@ def main():
     arrays = {"in_0": counting("float32"), "mask": counting("bool")}
     np.savez(os.path.join(OUT, "stored.npz"), **arrays)
     np.savez_compressed(os.path.join(OUT, "deflated.npz"), **arrays)
+    write_linear(os.path.join(HERE, "tools"))
+
+
+def write_linear(folder):
+    random = np.random.default_rng(0)
+    x, w, b = (random.integers(-8, 8, shape).astype("float32")
+               for shape in [(3, 4), (4, 4), (4,)])
+    np.savez(os.path.join(folder, "linear_inputs.npz"), x=x, n=np.int64(2))
+    np.savez(os.path.join(folder, "linear_weights.npz"), w=w, b=b)
+    np.save(os.path.join(folder, "linear_output.npy"),
+            np.maximum(x @ w.T + b, 0) + 2 * x)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,18 @@ expect 0 "median_ms=" bench "$digits/digits.ts" --input-dir in --output-dir . \
 expect 0 '"median_ms":' bench digits.bsm --iterations 3 --json --profile
 expect 0 "convolution" bench digits.bsm --iterations 3 --profile
 
+# IR text: weights by name, a number from a 0-d array.
+ir=$data/tools
+expect 0 "" run "$ir/linear.ir" --input "$ir/linear_inputs.npz" \
+  --weights "$ir/linear_weights.npz" -o linear.npy
+cmp -s linear.npy "$ir/linear_output.npy" || fail "linear.ir differs from NumPy"
+expect 0 "linear.bsm:" compile "$ir/linear.ir" "(3,4)" 2 -o linear.bsm \
+  --weights "$ir/linear_weights.npz"
+expect 0 "" run linear.bsm --input "$ir/linear_inputs.npz" -o again.npy
+cmp -s again.npy "$ir/linear_output.npy" || fail "linear.bsm differs from NumPy"
+expect 1 "no array for parameter 'w'" run "$ir/linear.ir" \
+  --input "$ir/linear_inputs.npz"
+
 # Looking.
 expect 0 "inputs:" inspect digits.bsm
 expect 0 '"metadata": {' inspect digits.bsm --json
