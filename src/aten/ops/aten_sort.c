@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorting, top-k, unique values, and searching in sorted ones. */
+#include "aten/op_kit.h"
+
+/* NaN counts as the largest value. */
+static bool before(double a, double b, bool descending) {
+  if (isnan(a)) return descending && !isnan(b);
+  if (isnan(b)) return !descending;
+  return descending ? a > b : a < b;
+}
+
+/* Sorts positions 0 .. n-1 by their values: stable, bottom up. `order` has
+ * room for 2 n. */
+static void sort_positions(const double *x, size_t n, bool descending,
+                           int64_t *order) {
+  int64_t *from = order, *to = order + n;
+  for (size_t i = 0; i < n; i++) from[i] = (int64_t)i;
+  for (size_t width = 1; width < n; width *= 2) {
+    for (size_t low = 0; low < n; low += 2 * width) {
+      const size_t mid = low + width < n ? low + width : n;
+      const size_t high = low + 2 * width < n ? low + 2 * width : n;
+      size_t a = low, b = mid;
+      for (size_t k = low; k < high; k++) {
+        const bool right =
+            a == mid ||
+            (b < high && before(x[from[b]], x[from[a]], descending));
+        to[k] = right ? from[b++] : from[a++];
+      }
+    }
+    int64_t *t = from;
+    from = to;
+    to = t;
+  }
+  if (from != order) memcpy(order, from, n * sizeof(*order));
+}
+
+/* The first k of each sorted row along `dim`; either result may be NULL. */
+static bsm_status sort_rows(bsm_op_ctx *cx, bsm_tensor *t, int dim, int64_t k,
+                            bool descending, bsm_tensor *values,
+                            bsm_tensor *indices) {
+  const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
+  const int last = t->sizes.rank > 0 ? t->sizes.rank - 1 : 0;
+  bsm_tensor *from, *to = NULL, *at = NULL;
+  BSM_TRY(bsm_op_transpose(cx, t, dim, last, &from));
+  if (values) BSM_TRY(bsm_op_transpose(cx, values, dim, last, &to));
+  if (indices) BSM_TRY(bsm_op_transpose(cx, indices, dim, last, &at));
+  const size_t total = (size_t)bsm_tensor_numel(t);
+  const size_t n = t->sizes.rank > 0 ? (size_t)from->sizes.d[last] : 1;
+  const double *x = bsm_op_load_all(cx, from);
+  int64_t *order = BSM_NEW_ARRAY(cx->arena, int64_t, 2 * n + 1);
+  double *sorted = BSM_NEW_ARRAY(cx->arena, double, total + 1);
+  double *positions = BSM_NEW_ARRAY(cx->arena, double, total + 1);
+  BSM_TRY_ALLOC(x);
+  BSM_TRY_ALLOC(order);
+  BSM_TRY_ALLOC(sorted);
+  BSM_TRY_ALLOC(positions);
+  size_t out = 0;
+  for (size_t r = 0; n > 0 && r < total; r += n) {
+    sort_positions(x + r, n, descending, order);
+    for (int64_t i = 0; i < k; i++, out++) {
+      sorted[out] = x[r + (size_t)order[i]];
+      positions[out] = (double)order[i];
+    }
+  }
+  if (to) bsm_op_store_all(to, sorted);
+  if (at) bsm_op_store_all(at, positions);
+  bsm_arena_rewind(cx->arena, mark);
+  return BSM_OK;
+}
+
+static bsm_status sort(bsm_op_ctx *cx, bsm_tensor *t, const bsm_ivalue *dim_arg,
+                       const bsm_ivalue *descending, bsm_ivalue *values_out,
+                       bsm_ivalue *indices_out) {
+  bsm_tensor *values = NULL, *indices;
+  int dim;
+  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_wrap_dim(op_int(dim_arg), t->sizes.rank, &dim));
+  if (values_out) {
+    BSM_TRY(bsm_op_new_like(cx, t->dtype, t, &values));
+    *values_out = bsm_iv_tensor(values);
+  }
+  BSM_TRY(bsm_op_new_like(cx, BSM_DTYPE_INT64, t, &indices));
+  *indices_out = bsm_iv_tensor(indices);
+  if (cx->meta || bsm_tensor_numel(t) == 0) return BSM_OK;
+  return sort_rows(cx, t, dim, t->sizes.rank ? t->sizes.d[dim] : 1,
+                   op_bool(descending), values, indices);
+}
+
+/* sort(self, dim, descending); sort.stable(self, *, stable, dim, descending) */
+static bsm_status op_sort(OP_PARAMS) {
+  const int at = self->variant; /* 0, or 1 after `stable` */
+  return sort(cx, op_tensor(&args[0]), &args[1 + at], &args[2 + at], &outs[0],
+              &outs[1]);
+}
+
+static bsm_status op_argsort(OP_PARAMS) {
+  const int at = self->variant;
+  return sort(cx, op_tensor(&args[0]), &args[1 + at], &args[2 + at], NULL,
+              &outs[0]);
+}
+
+static bsm_status op_msort(OP_PARAMS) {
+  (void)self;
+  const bsm_ivalue zero = bsm_iv_int(0), no = bsm_iv_bool(false);
+  bsm_ivalue indices;
+  return sort(cx, op_tensor(&args[0]), &zero, &no, &outs[0], &indices);
+}
+
+/* topk(self, k, dim, largest, sorted) */
+static bsm_status op_topk(OP_PARAMS) {
+  (void)self;
+  bsm_tensor *t = op_tensor(&args[0]), *values, *indices;
+  const int64_t k = op_int(&args[1]);
+  int dim;
+  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_wrap_dim(op_int(&args[2]), t->sizes.rank, &dim));
+  const int64_t n = t->sizes.rank ? t->sizes.d[dim] : 1;
+  if (k < 0 || k > n) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "selected index k out of range");
+  }
+  bsm_dims shape = t->sizes;
+  if (shape.rank > 0) shape.d[dim] = k;
+  BSM_TRY(bsm_op_new(cx, t->dtype, shape, &values));
+  BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, shape, &indices));
+  outs[0] = bsm_iv_tensor(values);
+  outs[1] = bsm_iv_tensor(indices);
+  if (cx->meta || bsm_tensor_numel(values) == 0) return BSM_OK;
+  return sort_rows(cx, t, dim, k, op_bool(&args[3]), values, indices);
+}
+
+/* kthvalue(self, k, dim, keepdim): by sorting */
+static bsm_status op_kthvalue(OP_PARAMS) {
+  (void)self;
+  bsm_tensor *t = op_tensor(&args[0]), *values, *indices;
+  const int64_t k = op_int(&args[1]);
+  int dim;
+  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_wrap_dim(op_int(&args[2]), t->sizes.rank, &dim));
+  const int64_t n = t->sizes.rank ? t->sizes.d[dim] : 1;
+  if (k < 1 || k > n) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "kthvalue(): selected number k out of range for dimension "
+                    "%d",
+                    dim);
+  }
+  bsm_dims shape = t->sizes;
+  if (shape.rank > 0) shape.d[dim] = k;
+  BSM_TRY(bsm_op_new(cx, t->dtype, shape, &values));
+  BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, shape, &indices));
+  if (!cx->meta && bsm_tensor_numel(values) > 0) {
+    BSM_TRY(sort_rows(cx, t, dim, k, false, values, indices));
+  }
+  bsm_tensor *both[] = {values, indices};
+  for (int i = 0; i < 2; i++) {
+    if (t->sizes.rank > 0) {
+      BSM_TRY(op_bool(&args[3])
+                  ? bsm_op_narrow(cx, both[i], dim, k - 1, 1, &both[i])
+                  : bsm_op_select(cx, both[i], dim, k - 1, &both[i]));
+    }
+    outs[i] = bsm_iv_tensor(both[i]);
+  }
+  return BSM_OK;
+}
+
+/* _unique2(self, sorted, return_inverse, return_counts) */
+static bsm_status op_unique(OP_PARAMS) {
+  bsm_tensor *t = op_tensor(&args[0]), *values, *inverse, *counts;
+  BSM_TRY(bsm_op_real(t));
+  if (cx->meta) {
+    return BSM_FAIL(BSM_DATA_DEPENDENT,
+                    "the shape of unique depends on the values");
+  }
+  const bool want_inverse = op_bool(&args[2]);
+  const bool want_counts = self->variant != 0 && op_bool(&args[3]);
+  const size_t n = (size_t)bsm_tensor_numel(t);
+  const double *x = bsm_op_load_all(cx, t);
+  int64_t *order = BSM_NEW_ARRAY(cx->arena, int64_t, 2 * n + 1);
+  int64_t *group = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
+  BSM_TRY_ALLOC(x);
+  BSM_TRY_ALLOC(order);
+  BSM_TRY_ALLOC(group);
+  sort_positions(x, n, false, order);
+  int64_t unique = 0;
+  for (size_t i = 0; i < n; i++) {
+    /* NaN is never equal to another. */
+    if (i > 0 && !(x[order[i]] == x[order[i - 1]])) unique++;
+    group[i] = unique;
+  }
+  if (n > 0) unique++;
+  BSM_TRY(bsm_op_new(cx, t->dtype, op_dims1(unique), &values));
+  BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, want_inverse ? t->sizes : op_dims1(0),
+                     &inverse));
+  BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, op_dims1(want_counts ? unique : 0),
+                     &counts));
+  int64_t *inv = bsm_tensor_data(inverse), *count = bsm_tensor_data(counts);
+  for (size_t i = 0; i < n; i++) {
+    char *p = (char *)bsm_tensor_data(values) +
+              (size_t)group[i] * bsm_dtype_size(t->dtype);
+    if (bsm_dtype_is_integral(t->dtype, true)) {
+      bsm_store1_i64(t->dtype, p, bsm_tensor_get_int(t, order[i]));
+    } else {
+      bsm_store1_f64(t->dtype, p, x[order[i]]);
+    }
+    if (want_inverse) inv[order[i]] = group[i];
+    if (want_counts) count[group[i]]++;
+  }
+  outs[0] = bsm_iv_tensor(values);
+  outs[1] = bsm_iv_tensor(inverse);
+  if (self->variant) outs[2] = bsm_iv_tensor(counts);
+  return BSM_OK;
+}
+
+/* ---- searching ---- */
+
+static int64_t search(const bsm_tensor *sorted, int64_t start, int64_t n,
+                      double v, bool right) {
+  int64_t low = 0, high = n;
+  while (low < high) {
+    const int64_t mid = low + (high - low) / 2;
+    const double x = bsm_tensor_get_double(sorted, start + mid);
+    const bool go_right = right ? !(x > v) : !(x >= v);
+    if (go_right) {
+      low = mid + 1;
+    } else {
+      high = mid;
+    }
+  }
+  return low;
+}
+
+static bsm_status searchsorted(bsm_op_ctx *cx, const bsm_tensor *sorted,
+                               const bsm_tensor *v, bool out_int32, bool right,
+                               bsm_ivalue *outs) {
+  bsm_tensor *out;
+  const bsm_dtype dtype = out_int32 ? BSM_DTYPE_INT32 : BSM_DTYPE_INT64;
+  const int32_t rank = sorted->sizes.rank;
+  const bool shared = rank == 1 || v->sizes.rank == 0;
+  bool ok = rank > 0 && (shared ? rank == 1 : v->sizes.rank == rank);
+  for (int32_t d = 0; d + 1 < rank && ok && !shared; d++) {
+    ok = sorted->sizes.d[d] == v->sizes.d[d];
+  }
+  if (!ok) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "torch.searchsorted(): boundaries tensor should be 1 "
+                    "dimension or the first N-1 dimensions of boundaries "
+                    "tensor and input value tensor must match, but we got "
+                    "boundaries tensor %s and input value tensor %s",
+                    bsm_dims_str(sorted->sizes), bsm_dims_str(v->sizes));
+  }
+  BSM_TRY(bsm_op_new(cx, dtype, v->sizes, &out));
+  outs[0] = bsm_iv_tensor(out);
+  if (cx->meta) return BSM_OK;
+  const int64_t n = bsm_tensor_numel(v), m = sorted->sizes.d[rank - 1];
+  const int64_t row = v->sizes.rank ? v->sizes.d[v->sizes.rank - 1] : 1;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t at = search(sorted, shared ? 0 : i / row * m, m,
+                              bsm_tensor_get_double(v, i), right);
+    bsm_store1_i64(
+        dtype, (char *)bsm_tensor_data(out) + (size_t)i * bsm_dtype_size(dtype),
+        at);
+  }
+  return BSM_OK;
+}
+
+enum { SEARCH_SORTED, SEARCH_BUCKETIZE };
+
+/* searchsorted(sorted, self, *, out_int32, right, side, sorter);
+ * bucketize(self, boundaries, *, out_int32, right) */
+static bsm_status op_search(OP_PARAMS) {
+  const bool bucketize = self->variant == SEARCH_BUCKETIZE;
+  const bsm_tensor *sorted = op_tensor(&args[bucketize ? 1 : 0]);
+  const bsm_ivalue *value = &args[bucketize ? 0 : 1];
+  bsm_tensor *v = op_tensor(value);
+  bool right = op_bool(&args[3]);
+  if (!v) BSM_TRY(bsm_op_wrap(cx, value, &v));
+  if (!bucketize) {
+    if (!op_none(&args[4])) {
+      right = bsm_str_eq(op_str(&args[4]), BSM_STR("right"));
+    }
+    if (!op_none(&args[5])) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "searchsorted with a sorter");
+    }
+  }
+  BSM_TRY(bsm_op_real(sorted));
+  return searchsorted(cx, sorted, v, op_bool(&args[2]), right, outs);
+}
+
+static const bsm_aten_op rows[] = {
+    {"aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor "
+     "values, Tensor indices)",
+     op_sort, 0, 0},
+    {"aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool "
+     "descending=False) -> (Tensor values, Tensor indices)",
+     op_sort, 1, 0},
+    {"aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+     op_argsort, 0, 0},
+    {"aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
+     "descending=False) -> Tensor",
+     op_argsort, 1, 0},
+    {"aten::msort(Tensor self) -> Tensor", op_msort, 0, 0},
+    {"aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool "
+     "sorted=True) -> (Tensor values, Tensor indices)",
+     op_topk, 0, 0},
+    {"aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> "
+     "(Tensor values, Tensor indices)",
+     op_kthvalue, 0, 0},
+    {"aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) "
+     "-> (Tensor, Tensor)",
+     op_unique, 0, 0},
+    {"aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
+     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+     op_unique, 1, 0},
+    {"aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool "
+     "out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) "
+     "-> Tensor",
+     op_search, SEARCH_SORTED, 0},
+    {"aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool "
+     "out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) "
+     "-> Tensor",
+     op_search, SEARCH_SORTED, 0},
+    {"aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
+     "out_int32=False, bool right=False) -> Tensor",
+     op_search, SEARCH_BUCKETIZE, 0},
+    {"aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool "
+     "out_int32=False, bool right=False) -> Tensor",
+     op_search, SEARCH_BUCKETIZE, 0},
+};
+BSM_ATEN_TABLE(sort, rows);
