@@ -198,4 +198,3 @@ const char *bsm_node_info(bsm_conversion_ctx *ctx, const bsm_node *node) {
   }
   return text.data;
 }
-

@@ -58,6 +58,7 @@ typedef struct bsm_evaluator_pattern {
   const char *name;
   bsm_evaluator_fn evaluate;
   int variant;
+  bool always_static; /* its results are known whatever the inputs are */
 } bsm_evaluator_pattern;
 
 typedef struct bsm_converter_table {

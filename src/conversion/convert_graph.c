@@ -177,9 +177,11 @@ static bsm_status classify(classify_state *state, const bsm_node *node,
     for (size_t i = 0; i < node->inputs.len; i++) {
       all &= bsm_ptrmap_get(&state->known, bsm_node_in(node, i)) != NULL;
     }
-    bool evaluator = bsm_registry_find_evaluator(state->registry, node) != NULL;
+    const bsm_evaluator_pattern *evaluator =
+        bsm_registry_find_evaluator(state->registry, node);
     bool evaluable = bsm_node_is_evaluable(state->aten, node);
-    is_static = all && (evaluator || evaluable);
+    is_static = (all && (evaluator || evaluable)) ||
+                (evaluator && evaluator->always_static);
     if (evaluator || is_static) {
       *out = BSM_NODE_EVALUATED;
     } else if (bsm_registry_find_converter(state->registry, node)) {

@@ -237,6 +237,9 @@ static const bsm_conversion_pattern patterns[] = {
     CONV_TRANSPOSE("1", "", "[1]", "[0]"),
     CONV_TRANSPOSE("2", ".input", "[1, 1]", "[0, 0]"),
     CONV_TRANSPOSE("3", ".input", "[1, 1, 1]", "[0, 0, 0]"),
+    {"aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] "
+     "stride, str padding, int[] dilation, int groups) -> Tensor",
+     convert_conv, 0},
     {"aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] "
      "stride, int[] padding, int[] dilation, bool transposed, int[] "
      "output_padding, int groups) -> Tensor",

@@ -480,6 +480,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> "
      "Tensor(a!)",
      convert_pass, 0},
+    {"trt::const(Tensor self) -> Tensor", convert_pass, 0},
     {"aten::lift_fresh(Tensor(a) self) -> Tensor(a)", convert_pass, 0},
     DROPOUT("dropout"),
     DROPOUT("feature_dropout"),

@@ -159,15 +159,15 @@ static bsm_status pass(bsm_conversion_ctx *ctx, const bsm_node *node,
 }
 
 static const bsm_evaluator_pattern patterns[] = {
-    {"prim::ListConstruct", construct_list, 0},
-    {"prim::TupleConstruct", construct_tuple, 0},
-    {"prim::ListUnpack", unpack, 0},
-    {"prim::TupleUnpack", unpack, 0},
-    {"prim::TupleIndex", get_item, 0},
-    {"aten::__getitem__.t", get_item, 0},
-    {"aten::len.t", length, 0},
-    {"aten::add.t", concatenate, 0},
-    {"prim::unchecked_cast", pass, 0},
-    {"aten::_unwrap_optional", pass, 0},
+    {"prim::ListConstruct", construct_list, 0, false},
+    {"prim::TupleConstruct", construct_tuple, 0, false},
+    {"prim::ListUnpack", unpack, 0, false},
+    {"prim::TupleUnpack", unpack, 0, false},
+    {"prim::TupleIndex", get_item, 0, false},
+    {"aten::__getitem__.t", get_item, 0, false},
+    {"aten::len.t", length, 0, true},
+    {"aten::add.t", concatenate, 0, false},
+    {"prim::unchecked_cast", pass, 0, false},
+    {"aten::_unwrap_optional", pass, 0, false},
 };
 BSM_EVALUATOR_TABLE(lists, patterns);

@@ -52,8 +52,8 @@ static bsm_status warn(bsm_conversion_ctx *ctx, const bsm_node *node,
 }
 
 static const bsm_evaluator_pattern patterns[] = {
-    {"prim::NumToTensor", number_to_tensor, 0},
-    {"aten::warn", warn, 0},
-    {"prim::Print", warn, 0},
+    {"prim::NumToTensor", number_to_tensor, 0, false},
+    {"aten::warn", warn, 0, false},
+    {"prim::Print", warn, 0, false},
 };
 BSM_EVALUATOR_TABLE(numbers, patterns);

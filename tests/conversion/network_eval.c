@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slow evaluator of networks; see network_eval.h. */
+#include "tests/conversion/network_eval.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct eval {
+  const bsm_network *net;
+  const bsm_aten_library *aten;
+  bsm_arena *arena;
+  bsm_ptrmap values; /* bsm_itensor -> bsm_tensor */
+} eval;
+
+#define MAX_ARGS 12
+
+/* Calls an op that gives tensors. */
+static bsm_status call_n(eval *e, const char *name, const bsm_ivalue *args,
+                         size_t count, bsm_ivalue *outs, size_t n_outs) {
+  const bsm_aten_op *op = bsm_aten_find(e->aten, bsm_str_of(name));
+  if (!op) return BSM_FAIL(BSM_NOT_FOUND, "no reference op %s", name);
+  bsm_op_ctx cx = {.arena = e->arena};
+  return bsm_aten_call(&cx, op, args, count, outs, n_outs);
+}
+
+static bsm_status call(eval *e, const char *name, const bsm_ivalue *args,
+                       size_t count, bsm_tensor **out) {
+  bsm_ivalue result = {0};
+  BSM_TRY(call_n(e, name, args, count, &result, 1));
+  if (result.tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_INTERNAL, "%s gave a %s", name,
+                    bsm_iv_tag_name(result.tag));
+  }
+  *out = result.u.tensor;
+  return BSM_OK;
+}
+
+#define CALL(e, name, out, ...)                        \
+  call((e), (name), (const bsm_ivalue[]){__VA_ARGS__}, \
+       sizeof((const bsm_ivalue[]){__VA_ARGS__}) / sizeof(bsm_ivalue), (out))
+#define T(x) bsm_iv_tensor(x)
+#define I(x) bsm_iv_int(x)
+#define D(x) bsm_iv_double(x)
+#define B(x) bsm_iv_bool(x)
+#define NONE bsm_iv_none()
+
+/* An int list; fails only when out of memory, which a test does not survive. */
+static bsm_ivalue list(eval *e, const int64_t *values, int32_t count) {
+  bsm_ivalue out = {0};
+  bsm_status_free(bsm_iv_int_list(e->arena, values, (size_t)count, &out));
+  return out;
+}
+
+static bsm_ivalue dims_list(eval *e, bsm_dims dims) {
+  return list(e, dims.d, dims.rank);
+}
+
+static bsm_ivalue text(eval *e, const char *value) {
+  bsm_ivalue out = {0};
+  bsm_status_free(bsm_iv_string(e->arena, bsm_str_of(value), &out));
+  return out;
+}
+
+static bsm_ivalue axes_list(eval *e, uint32_t axes, int32_t rank) {
+  bsm_dims dims = {0};
+  for (int32_t i = 0; i < rank; i++) {
+    if (axes >> (unsigned)i & 1u) dims.d[dims.rank++] = i;
+  }
+  return dims_list(e, dims);
+}
+
+static bsm_status weights_tensor(eval *e, const bsm_weights *w, bsm_dims dims,
+                                 bsm_tensor **out) {
+  static double nothing;
+  bsm_array array = {(void *)(w->values ? w->values : &nothing), w->dtype, dims,
+                     NULL};
+  return bsm_tensor_from_array(e->arena, &array, true, out);
+}
+
+static bsm_tensor *input(eval *e, const bsm_layer *layer, size_t i) {
+  return bsm_ptrmap_get(&e->values, layer->inputs.items[i]);
+}
+
+static bsm_dims out_dims(const bsm_layer *layer) {
+  return layer->outputs.items[0]->dims;
+}
+
+/* ---- convolution and pooling ---- */
+
+static bsm_status padded(eval *e, bsm_tensor *x, const bsm_window_params *w,
+                         bsm_tensor **out) {
+  int64_t pads[2 * BSM_MAX_SPATIAL];
+  for (int32_t i = 0; i < w->spatial; i++) {
+    pads[2 * i] = w->pre_padding[w->spatial - 1 - i];
+    pads[2 * i + 1] = w->post_padding[w->spatial - 1 - i];
+  }
+  return CALL(e, "aten::constant_pad_nd", out, T(x),
+              list(e, pads, 2 * w->spatial), I(0));
+}
+
+static bsm_status eval_convolution(eval *e, const bsm_layer *layer,
+                                   bsm_tensor **out) {
+  const bsm_convolution_params *p = &layer->p.convolution;
+  const bsm_window_params *w = &p->window;
+  bool transposed = layer->kind == BSM_LAYER_DECONVOLUTION;
+  int64_t zeros[BSM_MAX_SPATIAL] = {0};
+  bsm_tensor *x = input(e, layer, 0), *kernel, *bias = NULL;
+  int64_t channels = x->sizes.d[1];
+  bsm_dims dims = {0};
+  dims.d[0] = transposed ? channels : p->out_maps;
+  dims.d[1] = (transposed ? p->out_maps : channels) / p->groups;
+  dims.rank = 2 + w->spatial;
+  for (int32_t i = 0; i < w->spatial; i++) dims.d[2 + i] = w->kernel[i];
+  BSM_TRY(weights_tensor(e, &p->kernel, dims, &kernel));
+  if (p->bias.count) {
+    BSM_TRY(weights_tensor(e, &p->bias, (bsm_dims){1, {p->out_maps}}, &bias));
+  }
+  if (!transposed) BSM_TRY(padded(e, x, w, &x));
+  return CALL(e, "aten::convolution", out, T(x), T(kernel),
+              bias ? T(bias) : NONE, list(e, w->stride, w->spatial),
+              list(e, transposed ? w->pre_padding : zeros, w->spatial),
+              list(e, w->dilation, w->spatial), B(transposed),
+              list(e, w->output_padding, w->spatial), I(p->groups));
+}
+
+static bsm_status eval_pooling(eval *e, const bsm_layer *layer,
+                               bsm_tensor **out) {
+  const bsm_pooling_params *p = &layer->p.pooling;
+  const bsm_window_params *w = &p->window;
+  bsm_ivalue x = T(input(e, layer, 0)), outs[2];
+  bsm_ivalue kernel = list(e, w->kernel, w->spatial);
+  bsm_ivalue stride = list(e, w->stride, w->spatial);
+  bsm_ivalue padding = list(e, w->pre_padding, w->spatial);
+  char name[64];
+  snprintf(name, sizeof name, "aten::%s%s_pool%dd",
+           p->adaptive ? "adaptive_" : "",
+           p->type == BSM_POOLING_MAX ? "max" : "avg", (int)w->spatial);
+  if (p->adaptive) {
+    bsm_ivalue args[] = {x, list(e, p->output_size, w->spatial)};
+    BSM_TRY(call_n(e, name, args, 2, outs, p->type == BSM_POOLING_MAX ? 2 : 1));
+    *out = outs[0].u.tensor;
+    return BSM_OK;
+  }
+  if (p->type == BSM_POOLING_MAX) {
+    return CALL(e, name, out, x, kernel, stride, padding,
+                list(e, w->dilation, w->spatial), B(p->ceil_mode));
+  }
+  bsm_ivalue args[] = {x,
+                       kernel,
+                       stride,
+                       padding,
+                       B(p->ceil_mode),
+                       B(!p->count_excludes_padding),
+                       p->divisor_override ? I(p->divisor_override) : NONE};
+  return call(e, name, args, w->spatial == 1 ? 6 : 7, out);
+}
+
+/* ---- element-wise ---- */
+
+static bsm_status eval_activation(eval *e, const bsm_layer *layer,
+                                  bsm_tensor **out) {
+  static const char *const plain[] = {
+      [BSM_ACTIVATION_RELU] = "aten::relu",
+      [BSM_ACTIVATION_SIGMOID] = "aten::sigmoid",
+      [BSM_ACTIVATION_TANH] = "aten::tanh",
+      [BSM_ACTIVATION_SILU] = "aten::silu",
+      [BSM_ACTIVATION_HARD_SWISH] = "aten::hardswish",
+      [BSM_ACTIVATION_MISH] = "aten::mish",
+      [BSM_ACTIVATION_LOG_SIGMOID] = "aten::log_sigmoid"};
+  bsm_ivalue x = T(input(e, layer, 0));
+  double alpha = layer->p.activation.alpha, beta = layer->p.activation.beta;
+  bsm_tensor *scaled;
+  switch (layer->p.activation.type) {
+    case BSM_ACTIVATION_LEAKY_RELU:
+      return CALL(e, "aten::leaky_relu", out, x, D(alpha));
+    case BSM_ACTIVATION_ELU:
+      return CALL(e, "aten::elu", out, x, D(alpha), I(1), I(1));
+    case BSM_ACTIVATION_SELU:
+      return CALL(e, "aten::elu", out, x, D(alpha), D(beta), I(1));
+    case BSM_ACTIVATION_SOFTPLUS:
+      return CALL(e, "aten::softplus", out, x, D(beta), D(alpha));
+    case BSM_ACTIVATION_CLIP:
+      return CALL(e, "aten::clamp", out, x, D(alpha), D(beta));
+    case BSM_ACTIVATION_HARD_SIGMOID:
+      BSM_TRY(CALL(e, "aten::mul.Scalar", &scaled, x, D(alpha)));
+      BSM_TRY(CALL(e, "aten::add.Scalar", &scaled, T(scaled), D(beta), I(1)));
+      return CALL(e, "aten::clamp", out, T(scaled), D(0), D(1));
+    case BSM_ACTIVATION_THRESHOLD:
+      return CALL(e, "aten::threshold", out, x, D(alpha), D(beta));
+    case BSM_ACTIVATION_THRESHOLDED_RELU:
+      return CALL(e, "aten::threshold", out, x, D(alpha), D(0));
+    case BSM_ACTIVATION_GELU_ERF:
+      return CALL(e, "aten::gelu", out, x, text(e, "none"));
+    case BSM_ACTIVATION_GELU_TANH:
+      return CALL(e, "aten::gelu", out, x, text(e, "tanh"));
+    default: {
+      const char *name = plain[layer->p.activation.type];
+      if (!name) break;
+      return CALL(e, name, out, x);
+    }
+  }
+  return BSM_FAIL(BSM_UNSUPPORTED, "activation %d",
+                  (int)layer->p.activation.type);
+}
+
+static bsm_status eval_unary(eval *e, const bsm_layer *layer,
+                             bsm_tensor **out) {
+  static const char *const names[] = {
+      "exp",   "log",   "sqrt",        "reciprocal", "abs",   "neg",
+      "sin",   "cos",   "tan",         "sinh",       "cosh",  "asin",
+      "acos",  "atan",  "asinh",       "acosh",      "atanh", "ceil",
+      "floor", "erf",   "logical_not", "sign",       "round", "isinf",
+      "isnan", "trunc", "rsqrt",       "log2",       "log10", "log1p",
+      "expm1", "erfc",  "bitwise_not", "square",     "frac",  "exp2"};
+  char name[64];
+  snprintf(name, sizeof name, "aten::%s", names[layer->p.unary.operation]);
+  return CALL(e, name, out, T(input(e, layer, 0)));
+}
+
+static bsm_status eval_element_wise(eval *e, const bsm_layer *layer,
+                                    bsm_tensor **out) {
+  static const char *const names[] = {"add.Tensor",
+                                      "mul.Tensor",
+                                      "maximum",
+                                      "minimum",
+                                      "sub.Tensor",
+                                      "div.Tensor",
+                                      "pow.Tensor_Tensor",
+                                      "div.Tensor_mode",
+                                      "logical_and",
+                                      "logical_or",
+                                      "logical_xor",
+                                      "eq.Tensor",
+                                      "gt.Tensor",
+                                      "lt.Tensor",
+                                      "ne.Tensor",
+                                      "ge.Tensor",
+                                      "le.Tensor",
+                                      "div.Tensor_mode",
+                                      "remainder.Tensor",
+                                      "fmod.Tensor",
+                                      "atan2",
+                                      "bitwise_and.Tensor",
+                                      "bitwise_or.Tensor",
+                                      "bitwise_xor.Tensor",
+                                      "bitwise_left_shift.Tensor",
+                                      "bitwise_right_shift.Tensor"};
+  bsm_element_wise_operation operation = layer->p.element_wise.operation;
+  char name[64];
+  size_t count = 2;
+  bsm_ivalue args[3] = {T(input(e, layer, 0)), T(input(e, layer, 1)), I(1)};
+  snprintf(name, sizeof name, "aten::%s", names[operation]);
+  if (operation == BSM_ELEMENT_WISE_SUM || operation == BSM_ELEMENT_WISE_SUB) {
+    count = 3;
+  } else if (operation == BSM_ELEMENT_WISE_FLOOR_DIV) {
+    args[2] = text(e, "floor");
+    count = 3;
+  } else if (operation == BSM_ELEMENT_WISE_TRUNC_DIV) {
+    args[2] = text(e, "trunc");
+    count = 3;
+  }
+  return call(e, name, args, count, out);
+}
+
+static bsm_status eval_scale(eval *e, const bsm_layer *layer,
+                             bsm_tensor **out) {
+  const bsm_weights *all[3] = {&layer->p.scale.scale, &layer->p.scale.shift,
+                               &layer->p.scale.power};
+  static const char *const names[3] = {"aten::mul.Tensor", "aten::add.Tensor",
+                                       "aten::pow.Tensor_Tensor"};
+  bsm_tensor *x = input(e, layer, 0), *w;
+  for (int i = 0; i < 3; i++) {
+    if (all[i]->count == 0) continue;
+    bsm_dims dims = {0};
+    dims.rank = x->sizes.rank;
+    for (int32_t d = 0; d < dims.rank; d++) dims.d[d] = 1;
+    dims.d[1] = all[i]->count;
+    BSM_TRY(weights_tensor(e, all[i], dims, &w));
+    bsm_ivalue args[3] = {T(x), T(w), I(1)};
+    BSM_TRY(call(e, names[i], args, i == 1 ? 3 : 2, &x));
+  }
+  *out = x;
+  return BSM_OK;
+}
+
+/* ---- moves ---- */
+
+static bsm_status eval_shuffle(eval *e, const bsm_layer *layer,
+                               bsm_tensor **out) {
+  bsm_tensor *x = input(e, layer, 0);
+  if (layer->p.shuffle.has_first) {
+    BSM_TRY(CALL(e, "aten::permute", &x, T(x),
+                 dims_list(e, layer->p.shuffle.first_transpose)));
+  }
+  if (layer->p.shuffle.has_reshape) {
+    BSM_TRY(CALL(e, "aten::reshape", &x, T(x),
+                 dims_list(e, layer->p.shuffle.reshape)));
+  }
+  if (layer->p.shuffle.has_second) {
+    BSM_TRY(CALL(e, "aten::permute", &x, T(x),
+                 dims_list(e, layer->p.shuffle.second_transpose)));
+  }
+  *out = x;
+  return BSM_OK;
+}
+
+static bsm_status eval_padding(eval *e, const bsm_layer *layer,
+                               bsm_tensor **out) {
+  static const char *const modes[] = {"constant", "reflect", "replicate",
+                                      "circular"};
+  bsm_tensor *x = input(e, layer, 0);
+  bsm_dims start = layer->p.slice.start, size = layer->p.slice.size;
+  int64_t pads[2 * BSM_MAX_RANK];
+  int32_t count = 0, used = 0;
+  for (int32_t i = start.rank - 1; i >= 0; i--) {
+    pads[count++] = -start.d[i];
+    pads[count++] = start.d[i] + size.d[i] - x->sizes.d[i];
+    if (pads[count - 1] || pads[count - 2]) used = count;
+  }
+  if (layer->p.slice.mode == BSM_PADDING_CONSTANT) {
+    return CALL(e, "aten::constant_pad_nd", out, T(x), list(e, pads, count),
+                D(layer->p.slice.fill_value));
+  }
+  return CALL(e, "aten::pad", out, T(x), list(e, pads, used),
+              text(e, modes[layer->p.slice.mode]), NONE);
+}
+
+static bsm_status eval_slice(eval *e, const bsm_layer *layer,
+                             bsm_tensor **out) {
+  bsm_tensor *x = input(e, layer, 0);
+  if (layer->p.slice.has_mode) return eval_padding(e, layer, out);
+  for (int32_t i = 0; i < x->sizes.rank; i++) {
+    int64_t start = layer->p.slice.start.d[i], n = layer->p.slice.size.d[i];
+    int64_t step = layer->p.slice.stride.d[i];
+    if (step < 0) {
+      BSM_TRY(CALL(e, "aten::flip", &x, T(x), list(e, (int64_t[]){i}, 1)));
+      start = x->sizes.d[i] - 1 - start;
+      step = -step;
+    }
+    int64_t end = n ? start + (n - 1) * step + 1 : start;
+    BSM_TRY(CALL(e, "aten::slice.Tensor", &x, T(x), I(i), I(start), I(end),
+                 I(step ? step : 1)));
+  }
+  *out = x;
+  return BSM_OK;
+}
+
+static bsm_status eval_gather(eval *e, const bsm_layer *layer,
+                              bsm_tensor **out) {
+  bsm_tensor *x = input(e, layer, 0), *index = input(e, layer, 1), *flat;
+  int32_t axis = layer->p.gather.axis;
+  BSM_TRY(bsm_tensor_to_dtype(e->arena, index, BSM_DTYPE_INT64, &index));
+  if (layer->p.gather.mode == BSM_GATHER_ELEMENT) {
+    return CALL(e, "aten::gather", out, T(x), I(axis), T(index), B(false));
+  }
+  if (layer->p.gather.mode != BSM_GATHER_DEFAULT) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "gather mode");
+  }
+  int64_t count = bsm_tensor_numel(index);
+  BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_INT64, (bsm_dims){1, {count}},
+                         false, &flat));
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = bsm_tensor_get_int(index, i);
+    ((int64_t *)bsm_tensor_data(flat))[i] = at < 0 ? at + x->sizes.d[axis] : at;
+  }
+  BSM_TRY(CALL(e, "aten::index_select", &x, T(x), I(axis), T(flat)));
+  return CALL(e, "aten::reshape", out, T(x), dims_list(e, out_dims(layer)));
+}
+
+static bsm_status eval_concatenation(eval *e, const bsm_layer *layer,
+                                     bsm_tensor **out) {
+  bsm_list *parts;
+  BSM_TRY(bsm_list_new(e->arena, NULL, layer->inputs.len, &parts));
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    parts->items[i] = T(input(e, layer, i));
+  }
+  return CALL(e, "aten::cat", out, bsm_iv_list(parts),
+              I(layer->p.concatenation.axis));
+}
+
+static bsm_status eval_resize(eval *e, const bsm_layer *layer,
+                              bsm_tensor **out) {
+  static const char *const linear[] = {"", "linear1d", "bilinear2d",
+                                       "trilinear3d"};
+  int32_t n = layer->p.resize.output_size.rank;
+  bsm_resize_mode mode = layer->p.resize.mode;
+  char name[64];
+  size_t count = 0;
+  bsm_ivalue args[6];
+  if (mode == BSM_RESIZE_LINEAR) {
+    snprintf(name, sizeof name, "aten::upsample_%s", linear[n]);
+  } else if (mode == BSM_RESIZE_CUBIC) {
+    snprintf(name, sizeof name, "aten::upsample_bicubic2d");
+  } else {
+    snprintf(name, sizeof name, "aten::%supsample_nearest%s%dd",
+             mode == BSM_RESIZE_NEAREST ? "" : "_",
+             mode == BSM_RESIZE_NEAREST ? "" : "_exact", (int)n);
+  }
+  args[count++] = T(input(e, layer, 0));
+  args[count++] = dims_list(e, layer->p.resize.output_size);
+  if (mode == BSM_RESIZE_LINEAR || mode == BSM_RESIZE_CUBIC) {
+    args[count++] = B(layer->p.resize.align_corners);
+  }
+  for (int32_t i = 0; i < n; i++) {
+    double scale = layer->p.resize.scales[i];
+    args[count++] = scale > 0 ? D(scale) : NONE;
+  }
+  return call(e, name, args, count, out);
+}
+
+/* ---- the rest ---- */
+
+static bsm_status eval_reduce(eval *e, const bsm_layer *layer,
+                              bsm_tensor **out) {
+  bsm_tensor *x = input(e, layer, 0);
+  uint32_t axes = layer->p.reduce.axes;
+  bool keep = layer->p.reduce.keep_dims;
+  bsm_ivalue dims = axes_list(e, axes, x->sizes.rank);
+  double p = layer->p.reduce.operation == BSM_REDUCE_L1 ? 1 : 2;
+  if (axes == 0 && layer->p.reduce.operation != BSM_REDUCE_VARIANCE) {
+    *out = x; /* nothing to reduce; an L-norm of one is its size */
+    if (layer->p.reduce.operation != BSM_REDUCE_L1 &&
+        layer->p.reduce.operation != BSM_REDUCE_L2) {
+      return BSM_OK;
+    }
+    return CALL(e, "aten::abs", out, T(x));
+  }
+  switch (layer->p.reduce.operation) {
+    case BSM_REDUCE_SUM:
+      return CALL(e, "aten::sum.dim_IntList", out, T(x), dims, B(keep),
+                  I((int64_t)x->dtype));
+    case BSM_REDUCE_PROD:
+      *out = x;
+      for (int32_t i = x->sizes.rank - 1; i >= 0; i--) {
+        if (!(axes >> (unsigned)i & 1u)) continue;
+        BSM_TRY(CALL(e, "aten::prod.dim_int", out, T(*out), I(i), B(keep),
+                     I((int64_t)x->dtype)));
+      }
+      return BSM_OK;
+    case BSM_REDUCE_MAX:
+      return CALL(e, "aten::amax", out, T(x), dims, B(keep));
+    case BSM_REDUCE_MIN:
+      return CALL(e, "aten::amin", out, T(x), dims, B(keep));
+    case BSM_REDUCE_AVG:
+      return CALL(e, "aten::mean.dim", out, T(x), dims, B(keep), NONE);
+    case BSM_REDUCE_ANY:
+      return CALL(e, "aten::any.dims", out, T(x), dims, B(keep));
+    case BSM_REDUCE_ALL:
+      return CALL(e, "aten::all.dims", out, T(x), dims, B(keep));
+    case BSM_REDUCE_L1:
+    case BSM_REDUCE_L2:
+      return CALL(e, "aten::norm.ScalarOpt_dim", out, T(x), D(p), dims,
+                  B(keep));
+    case BSM_REDUCE_VARIANCE:
+      return CALL(e, "aten::var.correction", out, T(x), dims,
+                  D(layer->p.reduce.correction), B(keep));
+  }
+  return BSM_FAIL(BSM_UNSUPPORTED, "reduce");
+}
+
+static bsm_status eval_matrix_multiply(eval *e, const bsm_layer *layer,
+                                       bsm_tensor **out) {
+  bsm_tensor *a = input(e, layer, 0), *b = input(e, layer, 1), *bias;
+  if (layer->p.matrix_multiply.op_a) {
+    BSM_TRY(CALL(e, "aten::transpose.int", &a, T(a), I(-1), I(-2)));
+  }
+  if (layer->p.matrix_multiply.op_b) {
+    BSM_TRY(CALL(e, "aten::transpose.int", &b, T(b), I(-1), I(-2)));
+  }
+  BSM_TRY(CALL(e, "aten::matmul", out, T(a), T(b)));
+  if (layer->p.matrix_multiply.bias.count) {
+    BSM_TRY(weights_tensor(e, &layer->p.matrix_multiply.bias,
+                           (bsm_dims){1, {layer->p.matrix_multiply.bias.count}},
+                           &bias));
+    BSM_TRY(CALL(e, "aten::add.Tensor", out, T(*out), T(bias), I(1)));
+  }
+  return BSM_OK;
+}
+
+static bsm_status eval_normalization(eval *e, const bsm_layer *layer,
+                                     bsm_tensor **out) {
+  bsm_tensor *x = input(e, layer, 0), *mean, *var, *y;
+  bsm_dims whole = x->sizes, split = whole;
+  uint32_t axes = layer->p.normalization.axes;
+  int64_t groups = layer->p.normalization.groups;
+  if (groups > 1) {
+    /* [N, C, ...] -> [N, G, C / G, ...], over all but N and G. */
+    split.rank++;
+    for (int32_t i = split.rank - 1; i > 2; i--) split.d[i] = whole.d[i - 1];
+    split.d[1] = groups;
+    split.d[2] = whole.d[1] / groups;
+    axes = ((1u << (unsigned)split.rank) - 1) & ~3u;
+    BSM_TRY(CALL(e, "aten::reshape", &x, T(x), dims_list(e, split)));
+  }
+  bsm_ivalue dims = axes_list(e, axes, x->sizes.rank);
+  y = x;
+  if (!layer->p.normalization.rms) {
+    BSM_TRY(CALL(e, "aten::mean.dim", &mean, T(x), dims, B(true), NONE));
+    BSM_TRY(CALL(e, "aten::sub.Tensor", &y, T(x), T(mean), I(1)));
+  }
+  BSM_TRY(CALL(e, "aten::mul.Tensor", &var, T(y), T(y)));
+  BSM_TRY(CALL(e, "aten::mean.dim", &var, T(var), dims, B(true), NONE));
+  BSM_TRY(CALL(e, "aten::add.Scalar", &var, T(var),
+               D(layer->p.normalization.epsilon), I(1)));
+  BSM_TRY(CALL(e, "aten::rsqrt", &var, T(var)));
+  BSM_TRY(CALL(e, "aten::mul.Tensor", &y, T(y), T(var)));
+  if (groups > 1) {
+    BSM_TRY(CALL(e, "aten::reshape", &y, T(y), dims_list(e, whole)));
+  }
+  size_t next = 1;
+  if (layer->p.normalization.has_scale) {
+    BSM_TRY(CALL(e, "aten::mul.Tensor", &y, T(y), T(input(e, layer, next++))));
+  }
+  if (layer->p.normalization.has_bias) {
+    BSM_TRY(
+        CALL(e, "aten::add.Tensor", &y, T(y), T(input(e, layer, next)), I(1)));
+  }
+  *out = y;
+  return BSM_OK;
+}
+
+static bsm_status eval_top_k(eval *e, const bsm_layer *layer) {
+  bsm_ivalue args[] = {T(input(e, layer, 0)), I(layer->p.top_k.k),
+                       I(layer->p.top_k.axis), B(layer->p.top_k.largest),
+                       B(true)};
+  bsm_ivalue outs[2];
+  BSM_TRY(call_n(e, "aten::topk", args, 5, outs, 2));
+  for (size_t i = 0; i < 2; i++) {
+    if (!bsm_ptrmap_set(e->arena, &e->values, layer->outputs.items[i],
+                        outs[i].u.tensor)) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status eval_prelu(eval *e, const bsm_layer *layer,
+                             bsm_tensor **out) {
+  bsm_tensor *x = input(e, layer, 0), *below, *positive;
+  BSM_TRY(CALL(e, "aten::mul.Tensor", &below, T(x), T(input(e, layer, 1))));
+  BSM_TRY(CALL(e, "aten::gt.Scalar", &positive, T(x), I(0)));
+  return CALL(e, "aten::where.self", out, T(positive), T(x), T(below));
+}
+
+static bsm_status eval_shape(eval *e, const bsm_layer *layer,
+                             bsm_tensor **out) {
+  bsm_dims dims = input(e, layer, 0)->sizes;
+  BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_INT64, (bsm_dims){1, {dims.rank}},
+                         false, out));
+  for (int32_t i = 0; i < dims.rank; i++) {
+    ((int64_t *)bsm_tensor_data(*out))[i] = dims.d[i];
+  }
+  return BSM_OK;
+}
+
+static bsm_status eval_layer(eval *e, const bsm_layer *layer,
+                             bsm_tensor **out) {
+  bsm_ivalue x = layer->inputs.len ? T(input(e, layer, 0)) : NONE;
+  switch (layer->kind) {
+    case BSM_LAYER_CONVOLUTION:
+    case BSM_LAYER_DECONVOLUTION:
+      return eval_convolution(e, layer, out);
+    case BSM_LAYER_ACTIVATION:
+      return eval_activation(e, layer, out);
+    case BSM_LAYER_POOLING:
+      return eval_pooling(e, layer, out);
+    case BSM_LAYER_SCALE:
+      return eval_scale(e, layer, out);
+    case BSM_LAYER_SOFTMAX:
+      return CALL(
+          e,
+          layer->p.softmax.log ? "aten::log_softmax.int" : "aten::softmax.int",
+          out, x, I(layer->p.softmax.axis), NONE);
+    case BSM_LAYER_CONCATENATION:
+      return eval_concatenation(e, layer, out);
+    case BSM_LAYER_ELEMENT_WISE:
+      return eval_element_wise(e, layer, out);
+    case BSM_LAYER_UNARY:
+      return eval_unary(e, layer, out);
+    case BSM_LAYER_SHUFFLE:
+      return eval_shuffle(e, layer, out);
+    case BSM_LAYER_REDUCE:
+      return eval_reduce(e, layer, out);
+    case BSM_LAYER_GATHER:
+      return eval_gather(e, layer, out);
+    case BSM_LAYER_MATRIX_MULTIPLY:
+      return eval_matrix_multiply(e, layer, out);
+    case BSM_LAYER_CONSTANT:
+      return weights_tensor(e, &layer->p.constant.weights, out_dims(layer),
+                            out);
+    case BSM_LAYER_IDENTITY:
+      *out = x.u.tensor;
+      return BSM_OK;
+    case BSM_LAYER_SLICE:
+      return eval_slice(e, layer, out);
+    case BSM_LAYER_SHAPE:
+      return eval_shape(e, layer, out);
+    case BSM_LAYER_PARAMETRIC_RELU:
+      return eval_prelu(e, layer, out);
+    case BSM_LAYER_RESIZE:
+      return eval_resize(e, layer, out);
+    case BSM_LAYER_SELECT:
+      return CALL(e, "aten::where.self", out, x, T(input(e, layer, 1)),
+                  T(input(e, layer, 2)));
+    case BSM_LAYER_FILL:
+      return CALL(e, "aten::full", out, dims_list(e, layer->p.fill.dims),
+                  D(layer->p.fill.value), I((int64_t)layer->p.fill.dtype), NONE,
+                  NONE, NONE);
+    case BSM_LAYER_CAST:
+      return bsm_tensor_to_dtype(e->arena, x.u.tensor, layer->p.cast.dtype,
+                                 out);
+    case BSM_LAYER_NORMALIZATION:
+      return eval_normalization(e, layer, out);
+    case BSM_LAYER_EXPAND:
+      return CALL(e, "aten::expand", out, x, dims_list(e, layer->p.expand.dims),
+                  B(false));
+    case BSM_LAYER_TOP_K:
+    case BSM_LAYER_FUSED_ELEMENT_WISE:
+      break;
+  }
+  return BSM_FAIL(BSM_UNSUPPORTED, "layer kind %s",
+                  bsm_layer_kind_name(layer->kind));
+}
+
+/* A result must have the dtype and dims that the network promised. */
+static bsm_status check(const bsm_layer *layer, const bsm_tensor *t) {
+  const bsm_itensor *promised = layer->outputs.items[0];
+  if (t->dtype == promised->dtype && bsm_dims_equal(t->sizes, promised->dims)) {
+    return BSM_OK;
+  }
+  return BSM_FAIL(BSM_INTERNAL, "%s gives %s%s, the network says %s%s",
+                  bsm_layer_kind_name(layer->kind), bsm_dtype_name(t->dtype),
+                  bsm_dims_str(t->sizes), bsm_dtype_name(promised->dtype),
+                  bsm_dims_str(promised->dims));
+}
+
+bsm_status network_eval(const bsm_network *net, const bsm_aten_library *aten,
+                        bsm_arena *arena, bsm_tensor *const *inputs,
+                        bsm_tensor **outputs) {
+  eval e = {net, aten, arena, {0}};
+  for (size_t i = 0; i < net->inputs.len; i++) {
+    if (!bsm_ptrmap_set(arena, &e.values, net->inputs.items[i], inputs[i])) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  for (size_t i = 0; i < net->layers.len; i++) {
+    const bsm_layer *layer = net->layers.items[i];
+    bsm_tensor *out = NULL;
+    if (layer->kind == BSM_LAYER_TOP_K) {
+      BSM_TRY(eval_top_k(&e, layer));
+      continue;
+    }
+    BSM_TRY_NOTE(eval_layer(&e, layer, &out), "in layer %s",
+                 bsm_layer_name(layer));
+    BSM_TRY_NOTE(check(layer, out), "in layer %s", bsm_layer_name(layer));
+    if (!bsm_ptrmap_set(arena, &e.values, layer->outputs.items[0], out)) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  for (size_t i = 0; i < net->outputs.len; i++) {
+    outputs[i] = bsm_ptrmap_get(&e.values, net->outputs.items[i]);
+  }
+  return BSM_OK;
+}
