@@ -2,8 +2,8 @@
 /* The names of an archive's code: files, classes, functions. */
 #include "torchscript/script.h"
 
-#include "torchscript/script_parser.h"
 #include "torchscript/script_internal.h"
+#include "torchscript/script_parser.h"
 
 /* Versions of the operator set that exist. */
 enum { OLDEST_VERSION = 1, NEWEST_VERSION = 10 };
@@ -31,12 +31,18 @@ void bsm_script_set_constants(bsm_script *script, const bsm_ivalue *constants,
   script->constant_count = count;
 }
 
+/* Files bound the nesting of blocks, of expressions and of types by max_depth
+ * each; a name may lead from any of them into another file. This bounds the
+ * sum. */
+enum { DEPTH_FACTOR = 3 };
+
 bsm_status bsm_script_enter(bsm_script *script, const char *what) {
-  if (script->depth >= script->cx->limits.max_depth) {
+  const uint64_t limit = script->cx->limits.max_depth;
+  if (script->depth / DEPTH_FACTOR >= limit) {
     return BSM_FAIL(BSM_LIMIT,
-                    "%s: names that need each other deeper than the limit "
-                    "max_depth (%llu)",
-                    what, (unsigned long long)script->cx->limits.max_depth);
+                    "%s: code that needs other code is nested deeper than the "
+                    "limit max_depth (%llu) allows",
+                    what, (unsigned long long)limit);
   }
   script->depth++;
   return BSM_OK;
@@ -158,9 +164,10 @@ bsm_status bsm_script_lookup_type(bsm_script *script, bsm_str name,
     void *def;
     BSM_TRY(find_definition(script, name, true, &file, &def));
     if (!def) return BSM_OK;
+    const uint64_t depth = script->depth;
     BSM_TRY(bsm_script_enter(script, qualified));
     const bsm_status status = bsm_script_make_class(file, def, qualified, out);
-    script->depth--;
+    script->depth = depth;
     BSM_TRY(status);
   }
   BSM_TRY_ALLOC(

@@ -52,6 +52,11 @@ bsm_status bsm_se_simple(bsm_script_emitter *e, bsm_code_pos pos,
                          size_t count, const bsm_type *type, bsm_value **out) {
   bsm_node *node = NULL;
   BSM_TRY_ALLOC(type);
+  /* The type table gives up on huge types. */
+  if (type->kind == BSM_TYPE_ANY &&
+      bsm_str_ends_with(bsm_str_of(kind), BSM_STR("Construct"))) {
+    return bsm_se_error(e, pos, BSM_LIMIT, "the type is too large");
+  }
   BSM_TRY(bsm_se_node(e, pos, kind, inputs, count, type, &node));
   *out = bsm_node_out(node, 0);
   return BSM_OK;
@@ -298,6 +303,7 @@ static bsm_status emit_stmt(bsm_script_emitter *e, const bsm_stmt *stmt) {
 }
 
 bsm_status bsm_se_stmts(bsm_script_emitter *e, const bsm_stmts *stmts) {
+  BSM_TRY(bsm_script_enter(e->script, e->file->code.path));
   for (size_t i = 0; i < stmts->count; i++) {
     if (e->returned) {
       return bsm_se_error(e, stmts->items[i]->pos, BSM_UNSUPPORTED,
@@ -305,6 +311,7 @@ bsm_status bsm_se_stmts(bsm_script_emitter *e, const bsm_stmts *stmts) {
     }
     BSM_TRY(emit_stmt(e, stmts->items[i]));
   }
+  e->script->depth--;
   return BSM_OK;
 }
 
@@ -327,13 +334,6 @@ bsm_status bsm_se_closure(bsm_script_emitter *e, const bsm_def *def,
     return bsm_se_error(e, pos, BSM_UNSUPPORTED,
                         "a forked function with parameters");
   }
-  if (e->closures >= e->cx->limits.max_depth) {
-    return bsm_se_error(e, pos, BSM_LIMIT,
-                        "forked functions nested deeper than the limit "
-                        "max_depth (%llu)",
-                        (unsigned long long)e->cx->limits.max_depth);
-  }
-  e->closures++;
   e->scope = &scope;
   e->top = &scope;
   e->result = NULL;
@@ -412,9 +412,11 @@ static bsm_status emit_function(bsm_script_fn *fn) {
 bsm_status bsm_script_compile(bsm_function *function) {
   bsm_script_fn *fn = bsm_script_fn_of(function);
   const bsm_schema *schema = NULL;
-  BSM_TRY_NOTE(emit_function(fn), "in %s", fn->fn.qualified);
-  if (fn->in_schema) return BSM_OK;
-  return bsm_script_schema(function, &schema);
+  const uint64_t depth = fn->file->script->depth;
+  bsm_status status = emit_function(fn);
+  if (!status && !fn->in_schema) status = bsm_script_schema(function, &schema);
+  fn->file->script->depth = depth;
+  return bsm_status_note(status, "in %s", fn->fn.qualified);
 }
 
 /* ---- forward with its hooks ---- */

@@ -39,7 +39,6 @@ typedef struct bsm_script_emitter {
   const bsm_scope *top;   /* where `return` may stand */
   const bsm_type *result; /* of the function; NULL: not annotated */
   bsm_value *returned;    /* NULL until there was a return */
-  uint64_t closures;      /* inlined inside each other now */
 } bsm_script_emitter;
 
 /* ---- script_emit.c ---- */

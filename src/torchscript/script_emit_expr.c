@@ -535,8 +535,8 @@ static bsm_status emit_none(bsm_script_emitter *e, const bsm_expr *expr,
   return constant_sugar(e, expr->pos, bsm_iv_none(), typed ? hint : NULL, out);
 }
 
-bsm_status bsm_se_sugar(bsm_script_emitter *e, const bsm_expr *expr,
-                        const bsm_type *hint, bsm_sugar *out) {
+static bsm_status emit_expr(bsm_script_emitter *e, const bsm_expr *expr,
+                            const bsm_type *hint, bsm_sugar *out) {
   bsm_ivalue literal;
   bool is;
   *out = (bsm_sugar){.kind = BSM_SUGAR_VALUE};
@@ -570,4 +570,12 @@ bsm_status bsm_se_sugar(bsm_script_emitter *e, const bsm_expr *expr,
   }
   BSM_TRY(bsm_script_literal(e->file, expr, hint, &literal, &is));
   return constant_sugar(e, expr->pos, literal, NULL, out);
+}
+
+bsm_status bsm_se_sugar(bsm_script_emitter *e, const bsm_expr *expr,
+                        const bsm_type *hint, bsm_sugar *out) {
+  BSM_TRY(bsm_script_enter(e->script, e->file->code.path));
+  BSM_TRY(emit_expr(e, expr, hint, out));
+  e->script->depth--;
+  return BSM_OK;
 }

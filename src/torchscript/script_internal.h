@@ -37,11 +37,13 @@ struct bsm_script {
   bsm_strmap candidates;  /* operator name -> its overloads with old schemas */
   bsm_ptrmap old_schemas; /* bsm_schema -> its upgrader: see upgraders.c */
   bsm_script_file *upgraders;
-  uint64_t depth; /* of names resolved or compiled inside each other */
+  uint64_t depth; /* of the recursion, over all files: see bsm_script_enter */
   char absent;    /* its address marks what is known not to be there */
 };
 
-/* One level deeper, or BSM_LIMIT naming `what`; the caller decrements. */
+/* One level deeper, or BSM_LIMIT naming `what`. The caller decrements
+ * script->depth; what fails need not: whoever starts a recursion (compiling a
+ * function, making a class, parsing a type) restores it. */
 BSM_NODISCARD bsm_status bsm_script_enter(bsm_script *script, const char *what);
 
 /* The file of a module; *out is NULL when the archive has none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types, literals and function schemas from syntax. */
-#include "torchscript/script_parser.h"
 #include "torchscript/script_internal.h"
+#include "torchscript/script_parser.h"
 
 const char *bsm_script_type_text(bsm_script *script, const bsm_type *type) {
   bsm_text text;
@@ -117,12 +117,33 @@ static const bsm_type *generic_type(bsm_type_table *table, const char *name,
   return NULL;
 }
 
+static bsm_status subscript_type(bsm_script_file *file, const bsm_expr *expr,
+                                 const bsm_type **out) {
+  type_args args;
+  bool known;
+  if (expr->items[0]->kind != BSM_EXPR_NAME) {
+    return unknown_type(file, expr, "this");
+  }
+  const char *name = expr->items[0]->name;
+  BSM_TRY(bsm_script_enter(file->script, file->code.path));
+  BSM_TRY(read_args(file, expr->items[1], &args));
+  file->script->depth--;
+  *out = generic_type(file->script->cx->types, name, &args, &known);
+  if (!known) return unknown_type(file, expr, name);
+  BSM_TRY_ALLOC(*out);
+  /* The type table gives up on huge types. */
+  if ((*out)->kind == BSM_TYPE_ANY && args.items[0]->kind != BSM_TYPE_ANY) {
+    return bsm_code_error(&file->code, expr->pos, BSM_LIMIT,
+                          "the type is too large");
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_script_type(bsm_script_file *file, const bsm_expr *expr,
                            const bsm_type **out) {
-  bsm_type_table *table = file->script->cx->types;
   switch (expr->kind) {
     case BSM_EXPR_NONE:
-      *out = bsm_type_simple(table, BSM_TYPE_NONE);
+      *out = bsm_type_simple(file->script->cx->types, BSM_TYPE_NONE);
       BSM_TRY_ALLOC(*out);
       return BSM_OK;
     case BSM_EXPR_NAME:
@@ -130,20 +151,10 @@ bsm_status bsm_script_type(bsm_script_file *file, const bsm_expr *expr,
     case BSM_EXPR_ATTR:
       return class_type(file, expr, out);
     case BSM_EXPR_SUBSCRIPT:
-      break;
+      return subscript_type(file, expr, out);
     default:
       return unknown_type(file, expr, "this");
   }
-  if (expr->items[0]->kind != BSM_EXPR_NAME) {
-    return unknown_type(file, expr, "this");
-  }
-  type_args args;
-  bool known;
-  BSM_TRY(read_args(file, expr->items[1], &args));
-  *out = generic_type(table, expr->items[0]->name, &args, &known);
-  if (!known) return unknown_type(file, expr, expr->items[0]->name);
-  BSM_TRY_ALLOC(*out);
-  return BSM_OK;
 }
 
 bsm_status bsm_script_parse_type(bsm_script *script, bsm_str text,
@@ -152,9 +163,12 @@ bsm_status bsm_script_parse_type(bsm_script *script, bsm_str text,
   bsm_script_file file = {.script = script,
                           .code = {"type", BSM_STR(""), text}};
   bsm_expr *expr;
+  const uint64_t depth = script->depth;
   BSM_TRY(bsm_parse_expression(cx->arena, &cx->names, &cx->limits, &file.code,
                                &expr));
-  return bsm_script_type(&file, expr, out);
+  const bsm_status status = bsm_script_type(&file, expr, out);
+  script->depth = depth;
+  return status;
 }
 
 /* ---- literals ---- */
@@ -330,9 +344,8 @@ static bsm_status result_type(bsm_script_fn *fn, const bsm_type **out) {
   }
   bsm_graph *graph = NULL;
   BSM_TRY(bsm_script_enter(fn->file->script, fn->fn.qualified));
-  const bsm_status status = bsm_function_graph(&fn->fn, &graph);
+  BSM_TRY(bsm_function_graph(&fn->fn, &graph));
   fn->file->script->depth--;
-  BSM_TRY(status);
   *out = graph->block->returns->inputs.items[0]->type;
   return BSM_OK;
 }
@@ -370,9 +383,11 @@ bsm_status bsm_script_schema(bsm_function *function, const bsm_schema **out) {
       return bsm_code_error(&fn->file->code, fn->def->pos, BSM_UNSUPPORTED,
                             "'%s' calls itself", fn->fn.qualified);
     }
+    const uint64_t depth = fn->file->script->depth;
     fn->in_schema = true;
     bsm_status status = make_schema(fn, &schema);
     fn->in_schema = false;
+    fn->file->script->depth = depth;
     BSM_TRY(status);
     fn->fn.schema = schema;
   }

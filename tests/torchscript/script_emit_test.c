@@ -613,12 +613,75 @@ static void test_recursion(void **state) {
       "  def g():\n"
       "    return fork(g)\n"
       "  return fork(g)\n",
-      "__torch__.f", BSM_LIMIT, "forked functions nested");
+      "__torch__.f", BSM_LIMIT, "max_depth");
   check_error(
       "class I(ModuleInterface):\n"
       "  def forward(self, x: Tensor) -> Tensor:\n"
       "    pass\n",
       "__torch__.I.forward", BSM_UNSUPPORTED, "interface");
+}
+
+/* `depth` ifs inside each other, and `line` in the innermost. */
+static void add_nest(bsm_text *code, int indent, int depth, const char *line) {
+  for (int i = 0; i < depth; i++) {
+    bsm_text_printf(code, "%*sif c:\n", 2 * (indent + i), "");
+  }
+  bsm_text_printf(code, "%*s%s\n", 2 * (indent + depth), "", line);
+}
+
+static void check_limit(const bsm_text *code, const char *name) {
+  assert_false(code->failed);
+  check_error(code->data, name, BSM_LIMIT, "max_depth");
+}
+
+/* Each part keeps its own limit; together they would be far too deep. */
+static void test_depth_of_all(void **state) {
+  (void)state;
+  bsm_arena arena;
+  bsm_text code;
+  bsm_arena_init(&arena, NULL);
+  bsm_text_init(&code, &arena);
+  bsm_text_puts(&code, "def f(x: Tensor, c: bool):\n  def g():\n");
+  add_nest(&code, 2, 150, "y = fork(g)");
+  bsm_text_puts(&code, "    return x\n  return fork(g)\n");
+  check_limit(&code, "__torch__.f");
+  bsm_text_init(&code, &arena);
+  for (int i = 0; i < 100; i++) {
+    char line[80];
+    bsm_text_printf(&code, "def f%d(x: Tensor, c: bool):\n", i);
+    snprintf(line, sizeof line, "y = __torch__.f%d(x, c)", i + 1);
+    add_nest(&code, 1, 150, line);
+    bsm_text_puts(&code, "  return x\n");
+  }
+  bsm_text_puts(&code, "def f100(x: Tensor, c: bool):\n  return x\n");
+  check_limit(&code, "__torch__.f0");
+  bsm_text_init(&code, &arena);
+  for (int i = 0; i < 100; i++) {
+    bsm_text_printf(&code, "class C%d:\n  a : ", i);
+    for (int k = 0; k < 150; k++) bsm_text_puts(&code, "List[");
+    bsm_text_printf(&code, "__torch__.C%d", i + 1);
+    for (int k = 0; k < 150; k++) bsm_text_puts(&code, "]");
+    bsm_text_puts(&code, "\n");
+  }
+  bsm_text_puts(&code,
+                "class C100:\n  a : int\n"
+                "def f(x: __torch__.C0):\n  return x\n");
+  check_limit(&code, "__torch__.f");
+  bsm_arena_destroy(&arena);
+}
+
+/* A type that doubles with each line is given up, not built. */
+static void test_huge_type(void **state) {
+  (void)state;
+  bsm_arena arena;
+  bsm_text code;
+  bsm_arena_init(&arena, NULL);
+  bsm_text_init(&code, &arena);
+  bsm_text_puts(&code, "def f(x: Tensor):\n");
+  for (int i = 0; i < 80; i++) bsm_text_puts(&code, "  x = (x, x)\n");
+  bsm_text_puts(&code, "  return x\n");
+  check_error(code.data, "__torch__.f", BSM_LIMIT, "too large");
+  bsm_arena_destroy(&arena);
 }
 
 /* A chain of classes, each with the next as an attribute. */
@@ -665,6 +728,8 @@ int main(void) {
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_control_errors),
       cmocka_unit_test(test_recursion),
+      cmocka_unit_test(test_depth_of_all),
+      cmocka_unit_test(test_huge_type),
       cmocka_unit_test(test_deep_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
