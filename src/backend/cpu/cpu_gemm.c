@@ -43,7 +43,8 @@ void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
   int64_t rows = has_k_blocks(g) ? 8 * max_rows : 20 * max_rows;
   if (g->thin) columns = bsm_cpu_max(64, columns);
   columns = bsm_cpu_min(columns, bsm_cpu_round_up(g->columns, BSM_K_PANEL));
-  rows = bsm_cpu_min(rows, g->rows);
+  columns = bsm_cpu_max(columns, 1); /* of an empty product */
+  rows = bsm_cpu_max(bsm_cpu_min(rows, g->rows), 1);
   /* Smaller blocks when there are too few for the threads, unless the whole is
    * over before another thread has woken up. */
   const double work = (double)g->rows * (double)g->columns *
@@ -62,8 +63,8 @@ void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
       break;
     }
   }
-  g->row_block = bsm_cpu_max(rows, 1);
-  g->column_block = bsm_cpu_max(columns, 1);
+  g->row_block = rows;
+  g->column_block = columns;
 }
 
 int64_t bsm_cpu_gemm_units(const bsm_cpu_gemm *g) {

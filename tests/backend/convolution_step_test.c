@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and transposed convolution against plain loops in double. */
+#include "backend/step_harness.h"
+
+typedef struct shape {
+  int spatial, n, ci, co, groups; /* maps of all groups */
+  int size[3], kernel[3], stride[3], dilation[3], pre[3], post[3];
+  bsm_activation_type activation;
+  bool bias, residual;
+  int extra; /* floats between pixels */
+  const char *tactic;
+} shape;
+
+typedef struct expected {
+  const double *values;
+  double tolerance;
+} expected;
+
+static double activate(bsm_activation_type type, double x) {
+  switch (type) {
+    case BSM_ACTIVATION_RELU:
+      return x > 0 ? x : 0;
+    case BSM_ACTIVATION_CLIP:
+      return x < -0.5 ? -0.5 : x > 0.75 ? 0.75 : x;
+    case BSM_ACTIVATION_SILU:
+      return x / (1 + exp(-x));
+    case BSM_ACTIVATION_GELU_ERF:
+      return 0.5 * x * (1 + erf(x / sqrt(2.0)));
+    default:
+      return x;
+  }
+}
+
+static void compare(harness *h, uint32_t isa, void *arg) {
+  const expected *e = arg;
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  const float *got = h->outputs[0];
+  int64_t index[BSM_MAX_RANK] = {0};
+  size_t i = 0;
+  char what[64];
+  snprintf(what, sizeof(what), "isa %u", isa);
+  if (bsm_dims_str(y->dims) && y->dims.d[0] == 0) return;
+  do {
+    assert_close((double)got[offset_of(y, index)], e->values[i++],
+                 e->tolerance, what);
+  } while (next_index(y->dims, index));
+}
+
+static int out_size(const shape *s, int d, bool transposed) {
+  const int span = s->dilation[d] * (s->kernel[d] - 1) + 1;
+  if (transposed) {
+    return (s->size[d] - 1) * s->stride[d] + span - s->pre[d] - s->post[d];
+  }
+  return (s->size[d] + s->pre[d] + s->post[d] - span) / s->stride[d] + 1;
+}
+
+/* Every product, by definition. [n][co][3 spatial] row-major. */
+static double *reference(const shape *s, bool transposed, const int *out,
+                         const float *x, const bsm_plan_tensor *xt,
+                         const float *w, const float *bias) {
+  const int gi = s->ci / s->groups, go = s->co / s->groups;
+  const size_t plane = (size_t)out[0] * (size_t)out[1] * (size_t)out[2];
+  double *y = calloc((size_t)s->n * (size_t)s->co * plane + 1, sizeof(double));
+  assert_non_null(y);
+  const int taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+  for (int n = 0; n < s->n; n++) {
+    for (int o = 0; o < s->co; o++) {
+      double *to = y + ((size_t)n * (size_t)s->co + (size_t)o) * plane;
+      for (size_t i = 0; bias && i < plane; i++) to[i] = (double)bias[o];
+    }
+    for (int g = 0; g < s->groups; g++) {
+      for (int t = 0; t < taps; t++) {
+        const int k[3] = {t / (s->kernel[1] * s->kernel[2]),
+                          t / s->kernel[2] % s->kernel[1], t % s->kernel[2]};
+        const int *range = transposed ? s->size : out;
+        for (int p = 0; p < range[0] * range[1] * range[2]; p++) {
+          const int at[3] = {p / (range[1] * range[2]),
+                             p / range[2] % range[1], p % range[2]};
+          int other[3];
+          bool inside = true;
+          for (int d = 0; d < 3; d++) {
+            other[d] = at[d] * s->stride[d] - s->pre[d] + k[d] * s->dilation[d];
+            inside = inside && other[d] >= 0 &&
+                     other[d] < (transposed ? out[d] : s->size[d]);
+          }
+          if (!inside) continue;
+          const int *xi = transposed ? at : other, *yi = transposed ? other : at;
+          int64_t index[5] = {n};
+          for (int d = 0; d < s->spatial; d++) {
+            index[2 + d] = xi[3 - s->spatial + d];
+          }
+          for (int i = 0; i < gi; i++) {
+            index[1] = g * gi + i;
+            const double v = (double)x[offset_of(xt, index)];
+            for (int o = 0; o < go; o++) {
+              const size_t wi =
+                  transposed
+                      ? ((size_t)(g * gi + i) * (size_t)go + (size_t)o)
+                      : ((size_t)(g * go + o) * (size_t)gi + (size_t)i);
+              y[((size_t)n * (size_t)s->co + (size_t)(g * go + o)) * plane +
+                ((size_t)yi[0] * (size_t)out[1] + (size_t)yi[1]) *
+                    (size_t)out[2] +
+                (size_t)yi[2]] +=
+                  v * (double)w[wi * (size_t)taps + (size_t)t];
+            }
+          }
+        }
+      }
+    }
+  }
+  return y;
+}
+
+static bsm_dims image_dims(const shape *s, int channels, const int *size) {
+  bsm_dims d = {.rank = 2 + s->spatial, .d = {s->n, channels}};
+  for (int i = 0; i < s->spatial; i++) d.d[2 + i] = size[3 - s->spatial + i];
+  return d;
+}
+
+static void run_shape(const shape *s, bool transposed, harness_rng *rng) {
+  harness h;
+  int out[3];
+  int64_t strides[5];
+  harness_init(&h, transposed ? BSM_STEP_DECONVOLUTION : BSM_STEP_CONVOLUTION);
+  bsm_step_convolution *p = &h.params.convolution;
+  p->groups = s->groups;
+  p->out_maps = s->co;
+  p->window.spatial = s->spatial;
+  p->epilogue.activation = s->activation;
+  p->epilogue.has_residual = s->residual;
+  p->epilogue.alpha = -0.5;
+  p->epilogue.beta = 0.75;
+  for (int d = 0; d < 3; d++) {
+    out[d] = out_size(s, d, transposed);
+    p->window.kernel[d] = s->kernel[d];
+    p->window.stride[d] = s->stride[d];
+    p->window.dilation[d] = s->dilation[d];
+    p->window.pre_padding[d] = s->pre[d];
+    p->window.post_padding[d] = s->post[d];
+  }
+  h.step.tactic = s->tactic ? s->tactic : "";
+  const bsm_dims xd = image_dims(s, s->ci, s->size);
+  const bsm_dims yd = image_dims(s, s->co, out);
+  channels_last(xd, s->extra, strides);
+  const float *x = add_input(&h, BSM_DTYPE_FLOAT, xd, strides);
+  channels_last(yd, s->extra, strides);
+  add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
+  fill_input(&h, rng, 0);
+  const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
+  const size_t count =
+      (size_t)s->ci * (size_t)s->co / (size_t)s->groups * taps;
+  float *w = malloc(count * sizeof(float) + 1);
+  assert_non_null(w);
+  fill_floats(rng, w, count * sizeof(float));
+  add_packed(&h, s->ci, w, false);
+  float *bias = NULL;
+  if (s->bias) {
+    bias = add_weights(&h, 1, (size_t)s->co * sizeof(float));
+    fill_floats(rng, bias, (size_t)s->co * sizeof(float));
+  }
+  double *y =
+      reference(s, transposed, out, x, &h.tensors[h.step.inputs[0]], w, bias);
+  int64_t index[BSM_MAX_RANK] = {0};
+  size_t i = 0;
+  if (s->residual) {
+    channels_last(yd, 0, strides);
+    const float *r = add_input(&h, BSM_DTYPE_FLOAT, yd, strides);
+    fill_input(&h, rng, 1);
+    do {
+      y[i++] += (double)r[offset_of(&h.tensors[h.step.inputs[1]], index)];
+    } while (next_index(yd, index));
+  }
+  i = 0;
+  do {
+    y[i] = activate(s->activation, y[i]);
+    i++;
+  } while (next_index(yd, index));
+  const double k = (double)taps * s->ci / s->groups;
+  expected e = {y, 4e-6 * (4 + sqrt(k))};
+  harness_run_all(&h, compare, &e);
+  free(y);
+  free(w);
+  harness_free(&h);
+}
+
+static const bsm_activation_type activations[] = {
+    BSM_ACTIVATION_NONE, BSM_ACTIVATION_RELU, BSM_ACTIVATION_CLIP,
+    BSM_ACTIVATION_SILU, BSM_ACTIVATION_GELU_ERF};
+
+static shape random_shape(harness_rng *r, bool transposed) {
+  shape s = {.spatial = rng_range(r, 1, 3), .n = rng_range(r, 1, 2)};
+  static const int groups[] = {1, 1, 1, 2, 3};
+  s.groups = groups[rng_range(r, 0, 4)];
+  s.ci = s.groups * rng_range(r, 1, 20);
+  s.co = s.groups * rng_range(r, 1, 40);
+  for (int d = 0; d < 3; d++) {
+    const bool used = d >= 3 - s.spatial;
+    s.kernel[d] = used ? rng_range(r, 1, 4) : 1;
+    s.stride[d] = used ? rng_range(r, 1, 3) : 1;
+    s.dilation[d] = used ? rng_range(r, 1, 2) : 1;
+    const int span = s.dilation[d] * (s.kernel[d] - 1);
+    s.pre[d] = used ? rng_range(r, 0, span < 3 ? span : 3) : 0;
+    s.post[d] = used ? rng_range(r, 0, span < 3 ? span : 3) : 0;
+    s.size[d] = used ? rng_range(r, transposed ? 3 : 1, 8) + span : 1;
+    if (transposed && used) {
+      s.pre[d] = rng_range(r, 0, 2);
+      s.post[d] = rng_range(r, 0, 2) - rng_range(r, 0, s.stride[d] - 1);
+      if (s.post[d] < 0) s.post[d] = 0;
+    }
+  }
+  s.activation = activations[rng_range(r, 0, 4)];
+  s.bias = rng_range(r, 0, 1);
+  s.residual = rng_range(r, 0, 2) == 0;
+  s.extra = rng_range(r, 0, 2) == 0 ? 5 : 0;
+  return s;
+}
+
+static void test_random_convolutions(void **state) {
+  harness_rng r = {1};
+  static const char *const tactics[] = {"", "indirect", "im2col", "unknown"};
+  (void)state;
+  for (int i = 0; i < 150; i++) {
+    shape s = random_shape(&r, false);
+    s.tactic = tactics[i % 4];
+    run_shape(&s, false, &r);
+  }
+}
+
+static void test_random_deconvolutions(void **state) {
+  harness_rng r = {2};
+  (void)state;
+  for (int i = 0; i < 100; i++) {
+    shape s;
+    do {
+      s = random_shape(&r, true);
+    } while (out_size(&s, 0, true) < 1 || out_size(&s, 1, true) < 1 ||
+             out_size(&s, 2, true) < 1);
+    run_shape(&s, true, &r);
+  }
+}
+
+static void test_depthwise(void **state) {
+  harness_rng r = {3};
+  (void)state;
+  for (int i = 0; i < 80; i++) {
+    shape s = random_shape(&r, false);
+    s.groups = s.ci = s.co = rng_range(&r, 2, 70);
+    if (i % 3 == 0) {
+      s.kernel[2] = i % 2 ? 3 : 5;
+      s.stride[2] = s.dilation[2] = 1;
+      s.pre[2] = s.post[2] = s.kernel[2] / 2;
+      s.size[2] = rng_range(&r, 1, 40);
+    }
+    run_shape(&s, false, &r);
+  }
+}
+
+/* Shapes whose K is cut into blocks: inside a tap, and by taps. */
+static void test_deep(void **state) {
+  harness_rng r = {4};
+  shape s = {.spatial = 2,
+             .n = 1,
+             .groups = 1,
+             .size = {1, 7, 7},
+             .stride = {1, 1, 1},
+             .dilation = {1, 1, 1},
+             .bias = true,
+             .activation = BSM_ACTIVATION_SILU,
+             .residual = true};
+  (void)state;
+  const int cases[][4] = {/* ci, co, kernel, padding */
+                          {1500, 33, 1, 0}, {300, 70, 3, 1}, {2048, 16, 1, 0},
+                          {1300, 40, 2, 0}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    s.ci = cases[i][0];
+    s.co = cases[i][1];
+    for (int d = 0; d < 3; d++) {
+      s.kernel[d] = d ? cases[i][2] : 1;
+      s.pre[d] = s.post[d] = d ? cases[i][3] : 0;
+    }
+    run_shape(&s, false, &r);
+  }
+}
+
+static void test_empty(void **state) {
+  harness h;
+  harness_rng r = {5};
+  (void)state;
+  harness_init(&h, BSM_STEP_CONVOLUTION);
+  h.params.convolution = (bsm_step_convolution){
+      .window = {.spatial = 1,
+                 .kernel = {1, 1, 2},
+                 .stride = {1, 1, 1},
+                 .dilation = {1, 1, 1}},
+      .groups = 1,
+      .out_maps = 2};
+  add_input(&h, BSM_DTYPE_FLOAT, dims_of(3, 0, 1, 4), NULL);
+  add_output(&h, BSM_DTYPE_FLOAT, dims_of(3, 0, 2, 3),
+             (int64_t[]){6, 1, 2});
+  float w[4];
+  fill_floats(&r, w, sizeof(w));
+  add_packed(&h, 1, w, false);
+  assert_null(harness_run(&h, bsm_isa_detect(), 2));
+  harness_free(&h);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_convolutions),
+      cmocka_unit_test(test_random_deconvolutions),
+      cmocka_unit_test(test_depthwise),
+      cmocka_unit_test(test_deep),
+      cmocka_unit_test(test_empty),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

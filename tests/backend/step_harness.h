@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds a plan of one step by hand and runs it.
+ *
+ * Every tensor lives in a mapping of its own that ends at a page without
+ * access, so that a read or write behind the last element stops the test. A
+ * step is run on every instruction set of the machine, with one and with two
+ * threads; the results of both must have the same bits. */
+#ifndef TESTS_BACKEND_STEP_HARNESS_H_
+#define TESTS_BACKEND_STEP_HARNESS_H_
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "aten/tensor.h"
+#include "backend/backend.h"
+#include "base/isa.h"
+
+#define HARNESS_TENSORS 20
+#define HARNESS_UNUSED __attribute__((unused))
+
+typedef struct guarded {
+  uint8_t *map;
+  size_t map_size;
+  uint8_t *data; /* ends where the mapping's guard begins */
+  size_t size;
+} guarded;
+
+typedef struct harness {
+  bsm_plan plan;
+  bsm_plan_tensor tensors[HARNESS_TENSORS];
+  bsm_plan_step step;
+  bsm_step_params params;
+  bsm_plan_weights weights[4];
+  guarded weight_data[4], data[HARNESS_TENSORS];
+  void *inputs[BSM_STEP_MAX_INPUTS];
+  void *outputs[BSM_STEP_MAX_OUTPUTS];
+} harness;
+
+static HARNESS_UNUSED guarded guard_alloc(size_t size, size_t alignment) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  const size_t body = (size + alignment + page - 1) / page * page;
+  guarded g = {.size = size, .map_size = body + page};
+  g.map = mmap(NULL, g.map_size, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(g.map != MAP_FAILED);
+  assert_int_equal(mprotect(g.map + body, page, PROT_NONE), 0);
+  g.data = g.map + (body - size) / alignment * alignment;
+  return g;
+}
+
+static HARNESS_UNUSED void guard_free(guarded *g) {
+  if (g->map) munmap(g->map, g->map_size);
+  *g = (guarded){0};
+}
+
+/* ---- building ---- */
+
+static HARNESS_UNUSED void harness_init(harness *h, bsm_step_kind kind) {
+  memset(h, 0, sizeof(*h));
+  h->plan.tensors = h->tensors;
+  h->plan.steps = &h->step;
+  h->plan.step_count = 1;
+  h->plan.weights = h->weights;
+  h->step.kind = kind;
+  h->step.name = "step";
+  h->step.tactic = "";
+  h->step.params = &h->params;
+  h->step.weights[0] = h->step.weights[1] = BSM_NO_WEIGHTS;
+}
+
+static HARNESS_UNUSED bsm_dims dims_of(int rank, ...) {
+  bsm_dims d = {.rank = rank};
+  va_list args;
+  va_start(args, rank);
+  for (int i = 0; i < rank; i++) d.d[i] = va_arg(args, int);
+  va_end(args);
+  return d;
+}
+
+/* The last of `strides` may be NULL: row-major. */
+static HARNESS_UNUSED uint32_t add_tensor(harness *h, bsm_dtype dtype,
+                                          bsm_dims dims,
+                                          const int64_t *strides,
+                                          bsm_region region, uint32_t index) {
+  const uint32_t id = h->plan.tensor_count++;
+  assert_true(id < HARNESS_TENSORS);
+  bsm_plan_tensor *t = &h->tensors[id];
+  *t = (bsm_plan_tensor){.name = "t",
+                         .dtype = dtype,
+                         .dims = dims,
+                         .region = region,
+                         .index = index};
+  if (strides) {
+    memcpy(t->strides, strides, (size_t)dims.rank * sizeof(*strides));
+  } else {
+    bsm_contiguous_strides(dims, t->strides);
+  }
+  uint64_t extent;
+  assert_true(bsm_plan_tensor_extent(t, &extent));
+  h->data[id] = guard_alloc((size_t)extent, bsm_dtype_size(dtype));
+  return id;
+}
+
+/* Returns the tensor's data. */
+static HARNESS_UNUSED void *add_input(harness *h, bsm_dtype dtype,
+                                      bsm_dims dims, const int64_t *strides) {
+  const uint32_t index = h->step.input_count++;
+  const uint32_t id =
+      add_tensor(h, dtype, dims, strides, BSM_REGION_INPUT, index);
+  h->step.inputs[index] = id;
+  h->inputs[index] = h->data[id].data;
+  return h->data[id].data;
+}
+
+static HARNESS_UNUSED void *add_output(harness *h, bsm_dtype dtype,
+                                       bsm_dims dims, const int64_t *strides) {
+  const uint32_t index = h->step.output_count++;
+  const uint32_t id =
+      add_tensor(h, dtype, dims, strides, BSM_REGION_OUTPUT, index);
+  h->step.outputs[index] = id;
+  h->outputs[index] = h->data[id].data;
+  return h->data[id].data;
+}
+
+static HARNESS_UNUSED void *add_weights(harness *h, int slot, size_t size) {
+  const uint32_t id = h->plan.weights_count++;
+  h->weight_data[id] = guard_alloc(size, slot == 0 ? BSM_ALIGNMENT : 4);
+  h->weights[id] = (bsm_plan_weights){h->weight_data[id].data, size};
+  h->step.weights[slot] = id;
+  return h->weight_data[id].data;
+}
+
+static HARNESS_UNUSED void add_packed(harness *h, int64_t in_maps,
+                                      const float *values, bool transposed) {
+  uint64_t size;
+  const bsm_backend *b = bsm_backend_cpu();
+  assert_null(b->pack(&h->step, in_maps, values, transposed, NULL, &size));
+  void *packed = add_weights(h, 0, (size_t)size);
+  assert_null(b->pack(&h->step, in_maps, values, transposed, packed, &size));
+}
+
+static HARNESS_UNUSED void harness_free(harness *h) {
+  for (int i = 0; i < HARNESS_TENSORS; i++) guard_free(&h->data[i]);
+  for (int i = 0; i < 4; i++) guard_free(&h->weight_data[i]);
+}
+
+/* ---- running ---- */
+
+/* Runs once. The caller frees the status. */
+static HARNESS_UNUSED bsm_status harness_run(harness *h, uint32_t isa,
+                                             int threads) {
+  const bsm_backend *b = bsm_backend_cpu();
+  bsm_prepared_step prepared;
+  bsm_thread_pool *pool = NULL;
+  bsm_arena arena;
+  bsm_status st = b->check(&h->plan, &h->step);
+  if (st) return st;
+  bsm_arena_init(&arena, NULL);
+  st = b->prepare(&h->plan, &h->step, isa, threads, &arena, &prepared);
+  if (!st && threads > 1) st = bsm_thread_pool_create(threads, NULL, &pool);
+  if (!st) {
+    guarded scratch = guard_alloc(prepared.scratch_size, BSM_ALIGNMENT);
+    memset(scratch.data, 0xa5, scratch.size); /* nothing may rely on it */
+    const bsm_run run = {.inputs = h->inputs,
+                         .outputs = h->outputs,
+                         .scratch = scratch.data,
+                         .pool = pool};
+    assert_non_null(b->describe(&prepared));
+    st = b->run(&prepared, &run);
+    guard_free(&scratch);
+  }
+  bsm_thread_pool_destroy(pool);
+  bsm_arena_destroy(&arena);
+  return st;
+}
+
+/* What this machine can run, worst first. */
+static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
+  const char *names[] = {"scalar", "avx2", "avx512"};
+  const uint32_t has = bsm_isa_detect();
+  int n = 0;
+  for (int i = 0; i < 3; i++) {
+    uint32_t mask;
+    if (bsm_isa_parse(names[i], &mask) && (mask & has) == mask) {
+      isas[n++] = mask;
+    }
+  }
+  return n;
+}
+
+/* Compares the outputs; `arg` is the caller's. */
+typedef void harness_compare(harness *h, uint32_t isa, void *arg);
+
+/* Runs on each instruction set with 1 and with 2 threads, starting from
+ * outputs full of 0x5a, and compares. */
+static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
+                                           void *arg) {
+  uint32_t isas[8];
+  const int n = harness_isas(isas);
+  for (int i = 0; i < n; i++) {
+    uint8_t *first[BSM_STEP_MAX_OUTPUTS] = {NULL};
+    for (int threads = 1; threads <= 2; threads++) {
+      for (uint32_t k = 0; k < h->step.output_count; k++) {
+        guarded *g = &h->data[h->step.outputs[k]];
+        memset(g->data, 0x5a, g->size);
+      }
+      bsm_status st = harness_run(h, isas[i], threads);
+      if (st) fail_msg("%s", bsm_status_message(st));
+      compare(h, isas[i], arg);
+      for (uint32_t k = 0; k < h->step.output_count; k++) {
+        guarded *g = &h->data[h->step.outputs[k]];
+        if (threads == 1) {
+          first[k] = malloc(g->size + 1);
+          assert_non_null(first[k]);
+          memcpy(first[k], g->data, g->size);
+        } else {
+          if (memcmp(first[k], g->data, g->size) != 0) {
+            fail_msg("output %u differs between 1 and 2 threads", k);
+          }
+          free(first[k]);
+        }
+      }
+    }
+  }
+}
+
+/* ---- values ---- */
+
+typedef struct harness_rng {
+  uint64_t state;
+} harness_rng;
+
+static HARNESS_UNUSED uint32_t rng_next(harness_rng *r) {
+  r->state = r->state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(r->state >> 33);
+}
+static HARNESS_UNUSED int rng_range(harness_rng *r, int lo, int hi) {
+  return lo + (int)(rng_next(r) % (uint32_t)(hi - lo + 1));
+}
+static HARNESS_UNUSED float rng_float(harness_rng *r) {
+  return (float)rng_next(r) / 1073741824.0f - 1.0f; /* [-1, 1) */
+}
+static HARNESS_UNUSED void fill_floats(harness_rng *r, void *data,
+                                       size_t bytes) {
+  float *p = data;
+  for (size_t i = 0; i < bytes / sizeof(float); i++) p[i] = rng_float(r);
+}
+/* All bytes of an input that add_input gave. */
+static HARNESS_UNUSED void fill_input(harness *h, harness_rng *r,
+                                      uint32_t index) {
+  guarded *g = &h->data[h->step.inputs[index]];
+  fill_floats(r, g->data, g->size);
+}
+
+/* Channels-last strides of [N, C, ...], with `extra` floats between pixels. */
+static HARNESS_UNUSED void channels_last(bsm_dims d, int64_t extra,
+                                         int64_t *strides) {
+  int64_t step = d.d[1] + extra;
+  strides[1] = 1;
+  for (int32_t i = d.rank - 1; i >= 2; i--) {
+    strides[i] = step;
+    step *= d.d[i];
+  }
+  strides[0] = step;
+}
+
+/* The element offset of an index. */
+static HARNESS_UNUSED int64_t offset_of(const bsm_plan_tensor *t,
+                                        const int64_t *index) {
+  int64_t o = 0;
+  for (int32_t i = 0; i < t->dims.rank; i++) o += index[i] * t->strides[i];
+  return o;
+}
+
+/* Steps through all indices in row-major order; false at the end. Start with
+ * zeros. */
+static HARNESS_UNUSED bool next_index(bsm_dims d, int64_t *index) {
+  for (int32_t i = d.rank - 1; i >= 0; i--) {
+    if (++index[i] < d.d[i]) return true;
+    index[i] = 0;
+  }
+  return false;
+}
+
+static HARNESS_UNUSED void assert_close(double got, double expected,
+                                        double tolerance, const char *what) {
+  if (isnan(got) && isnan(expected)) return;
+  if (got == expected) return;
+  if (!(fabs(got - expected) <= tolerance)) {
+    fail_msg("%s: %.9g, expected %.9g", what, got, expected);
+  }
+}
+
+#endif /* TESTS_BACKEND_STEP_HARNESS_H_ */
