@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements, functions and classes; expressions are in script_parser_expr.c. */
+/* Statements, functions and classes; expressions are in script_parser_expr.c.
+ */
 #include "torchscript/script_parser.h"
 
 #include "torchscript/script_parser_internal.h"
