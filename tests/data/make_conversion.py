@@ -76,7 +76,10 @@ def clean(graph):
     text = re.sub(r", strides=\[[^\]]*\]", "", text)
     text = re.sub(r", scope: [^\n]*", "", text)
     text = re.sub(r",? ?requires_grad=\d, device=cpu", "", text)
-    return text.strip()
+    # What the reader finds out by itself is left out.
+    text = re.sub(r"^ +(%[\w.]+) : [^=%\n]* = aten::", r"  \1 = aten::", text,
+                  flags=re.M)
+    return re.sub(r"\n +", "\n ", text).strip()
 
 
 def compiled(source, arguments):
