@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# setup.sh [build] [test] [ci]: installs what is missing on Debian or Ubuntu;
+# setup.sh [build] [test] [ci] [models]: installs what is missing on Debian or Ubuntu;
 # elsewhere, or without root, says what to install. Asks no network when
 # everything is there.
 set -eu
@@ -36,6 +36,12 @@ for kind in "$@"; do
       ;;
     test)
       need_header cmocka.h libcmocka-dev
+      ;;
+    models) # Debian's own, whichever python3 comes first on the path
+      for module in numpy torch torchvision; do
+        /usr/bin/python3 -c "import $module" 2>/dev/null ||
+          missing="$missing python3-$module"
+      done
       ;;
     ci)
       need_command c++ g++

@@ -4,6 +4,7 @@
 
 #include "base/allocate.h"
 #include "compiler/module_internal.h"
+#include "lowering/interpret.h"
 
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
 
@@ -61,15 +62,25 @@ static bool is_ir_text(bsm_str text) {
   return bsm_str_starts_with(text, BSM_STR("graph("));
 }
 
+/* Runs a __setstate__ of the archive with the reference library. */
+static bsm_status set_state(void *user, bsm_function *method,
+                            bsm_object *object, bsm_ivalue state) {
+  const bsm_module *module = user;
+  const bsm_ivalue args[2] = {bsm_iv_object(object), state};
+  bsm_ivalue nothing;
+  return bsm_interpret(method, module->aten, args, 2, &nothing);
+}
+
 static bsm_status read_module(bsm_module *module, const void *data,
                               size_t size) {
   const bsm_str text = {data, size};
   if (is_ir_text(text)) {
     return bsm_graph_parse(module->cx, text, module->name, &module->graph);
   }
-  return bsm_status_note(
-      bsm_ts_module_read(module->cx, data, size, &module->archive), "in %s",
-      module->name);
+  const bsm_ts_read_options options = {module, set_state};
+  return bsm_status_note(bsm_ts_module_read_with(module->cx, data, size,
+                                                 &options, &module->archive),
+                         "in %s", module->name);
 }
 
 bsm_status bsm_module_load(const char *path, const bsm_module_options *given,

@@ -9,6 +9,7 @@ Needs torch and numpy; the tests need neither. Every file is small.
 """
 import os
 import zlib
+from typing import Tuple
 
 import numpy as np
 import torch
@@ -232,7 +233,29 @@ class Dense(nn.Module):
         return F.log_softmax(F.max_pool1d(y, 2), 1), F.softplus(y).std(-1), y.norm(p=2, dim=1)
 
 
+class State(nn.Module):
+    """Attributes that only exist after __setstate__ has run."""
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.k = nn.Parameter(torch.randn(4)), 3
+
+    @torch.jit.export
+    def __getstate__(self):
+        return (self.k, self.w * 2, self.training)
+
+    @torch.jit.export
+    def __setstate__(self, state: Tuple[int, torch.Tensor, bool]):
+        self.k = state[0] + 1 - 1
+        self.w = state[1] / 2
+        self.training = state[2]
+
+    def forward(self, x):
+        return x * self.w + self.k
+
+
 MODELS = {
+    "state": (State, lambda: (torch.randn(2, 4),)),
     "resnet": (TinyResNet, lambda: (torch.randn(2, 3, 33, 35),)),
     "mobilenet": (TinyMobileNet, lambda: (torch.randn(2, 3, 17, 19),)),
     "squeezenet": (TinySqueezeNet, lambda: (torch.randn(1, 3, 32, 32),)),
@@ -267,8 +290,11 @@ def main():
         with torch.no_grad():
             expected = flatten(model(*inputs))
             scripted = torch.jit.script(model)
-            traced = torch.jit.trace(model, inputs, check_trace=False) if name != "mixed" else None
-            frozen = torch.jit.freeze(torch.jit.script(model))
+            traced = frozen = None
+            if name not in ("mixed", "state"):
+                traced = torch.jit.trace(model, inputs, check_trace=False)
+            if name != "state":
+                frozen = torch.jit.freeze(torch.jit.script(model))
         for how, module in (("script", scripted), ("trace", traced), ("frozen", frozen)):
             if module is not None:
                 module.save(os.path.join(HERE, f"{name}-{how}.ts"))
