@@ -303,7 +303,11 @@ static bsm_status emit_stmt(bsm_script_emitter *e, const bsm_stmt *stmt) {
 }
 
 bsm_status bsm_se_stmts(bsm_script_emitter *e, const bsm_stmts *stmts) {
-  BSM_TRY(bsm_script_enter(e->script, e->file->code.path));
+  if (stmts->count == 0) return BSM_OK;
+  const bsm_status status = bsm_script_enter(e->script, "this block");
+  if (status) {
+    return bsm_code_note(&e->file->code, stmts->items[0]->pos, status);
+  }
   for (size_t i = 0; i < stmts->count; i++) {
     if (e->returned) {
       return bsm_se_error(e, stmts->items[i]->pos, BSM_UNSUPPORTED,

@@ -574,7 +574,8 @@ static bsm_status emit_expr(bsm_script_emitter *e, const bsm_expr *expr,
 
 bsm_status bsm_se_sugar(bsm_script_emitter *e, const bsm_expr *expr,
                         const bsm_type *hint, bsm_sugar *out) {
-  BSM_TRY(bsm_script_enter(e->script, e->file->code.path));
+  const bsm_status status = bsm_script_enter(e->script, "this expression");
+  if (status) return bsm_code_note(&e->file->code, expr->pos, status);
   BSM_TRY(emit_expr(e, expr, hint, out));
   e->script->depth--;
   return BSM_OK;

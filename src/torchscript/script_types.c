@@ -125,7 +125,8 @@ static bsm_status subscript_type(bsm_script_file *file, const bsm_expr *expr,
     return unknown_type(file, expr, "this");
   }
   const char *name = expr->items[0]->name;
-  BSM_TRY(bsm_script_enter(file->script, file->code.path));
+  const bsm_status status = bsm_script_enter(file->script, "this type");
+  if (status) return bsm_code_note(&file->code, expr->pos, status);
   BSM_TRY(read_args(file, expr->items[1], &args));
   file->script->depth--;
   *out = generic_type(file->script->cx->types, name, &args, &known);
