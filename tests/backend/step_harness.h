@@ -8,6 +8,7 @@
 #ifndef TESTS_BACKEND_STEP_HARNESS_H_
 #define TESTS_BACKEND_STEP_HARNESS_H_
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

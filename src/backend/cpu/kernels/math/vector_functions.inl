@@ -63,7 +63,8 @@ VF_INLINE vf vf_expm1(vf x) {
   const vf s = vf_pow2i(vf_to_int(small_n));
   const vf near = vf_fma(s, p, vf_sub(s, vf_set(1.0f)));
   const vf far = vf_scale_pow2(vf_add(p, vf_set(1.0f)), i);
-  return vf_select(vf_gt(n, vf_set(25.0f)), far, near);
+  const vf y = vf_select(vf_gt(n, vf_set(25.0f)), far, near);
+  return vf_select(vf_eq(x, vf_zero()), x, y); /* the sign of zero */
 }
 
 /* Splits x > 0 into m * 2^e with m in [sqrt(1/2), sqrt(2)). */
