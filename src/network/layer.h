@@ -83,6 +83,7 @@ struct bsm_layer {
   /* The parameters do not fit the inputs (yet): the outputs' dims are not
    * known, and using them reports why. */
   bool stale;
+  bool stale_told; /* the reason has been given once */
   union {
     bsm_convolution_params convolution; /* and deconvolution */
     bsm_pooling_params pooling;

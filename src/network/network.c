@@ -65,11 +65,12 @@ static bsm_itensor *new_tensor(bsm_network *net, bsm_dtype dtype,
 
 /* A tensor of a stale layer has no dims: says why its layer is stale. */
 static bsm_status check_usable(const bsm_itensor *tensor) {
-  if (!tensor->producer || !tensor->producer->stale) return BSM_OK;
-  bsm_status status = bsm_layer_infer(tensor->producer);
-  if (!status) tensor->producer->net->stale_count--;
-  if (!status) tensor->producer->stale = false;
-  return status;
+  bsm_layer *layer = tensor->producer;
+  if (!layer || !layer->stale) return BSM_OK;
+  layer->stale_told = true;
+  bsm_status status = bsm_layer_infer(layer);
+  if (status) return status;
+  return BSM_FAIL(BSM_INTERNAL, "a layer is stale without a reason");
 }
 
 static bsm_status check_inputs(const bsm_network *net, bsm_layer_kind kind,
@@ -137,6 +138,7 @@ static bsm_status infer_and_mark(bsm_layer *layer) {
     layer->stale = stale;
     layer->net->stale_count += stale ? 1 : (size_t)-1;
   }
+  layer->stale_told = false;
   if (stale) {
     for (size_t i = 0; i < layer->outputs.len; i++) {
       layer->outputs.items[i]->dims = (bsm_dims){0};
@@ -172,9 +174,10 @@ bsm_status bsm_network_take_error(bsm_network *net) {
   net->error = BSM_OK;
   if (status || net->stale_count == 0) return status;
   for (size_t i = 0; !status && i < net->layers.len; i++) {
-    if (net->layers.items[i]->stale) {
-      status = infer_and_mark(net->layers.items[i]);
-    }
+    bsm_layer *layer = net->layers.items[i];
+    if (!layer->stale || layer->stale_told) continue;
+    status = infer_and_mark(layer);
+    layer->stale_told = true;
   }
   return status;
 }

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape and dtype rules, each kind of layer: against sizes that PyTorch made
+ * (tests/data/network/) and by hand. */
+#include "tests/network/network_fixture.h"
+
+#define F32 BSM_DTYPE_FLOAT
+#define I64 BSM_DTYPE_INT64
+#define BOOL BSM_DTYPE_BOOL
+
+/* ---- PyTorch's tables ---- */
+
+typedef struct window {
+  char kind[16];
+  long long size, kernel, stride, padding, dilation, extra, result;
+} window;
+
+static bsm_layer *add_window(fixture *f, const window *w) {
+  bsm_itensor *x = input(f, F32, dims(1, 1, w->size));
+  bsm_weights weights = zeros(f, dims(1, 1, w->kernel));
+  bsm_layer *layer;
+  if (strcmp(w->kind, "conv") == 0) {
+    layer = bsm_network_add_convolution_nd(f->net, x, 1, dims(w->kernel),
+                                           &weights, NULL);
+  } else if (strcmp(w->kind, "deconv") == 0) {
+    layer = bsm_network_add_deconvolution_nd(f->net, x, 1, dims(w->kernel),
+                                             &weights, NULL);
+    bsm_deconvolution_set_output_padding(layer, dims(w->extra));
+  } else {
+    layer = bsm_network_add_pooling_nd(
+        f->net, x,
+        strcmp(w->kind, "max") == 0 ? BSM_POOLING_MAX : BSM_POOLING_AVERAGE,
+        dims(w->kernel));
+    bsm_pooling_set_ceil_mode(layer, w->extra);
+  }
+  bsm_layer_set_stride_nd(layer, dims(w->stride));
+  bsm_layer_set_padding_nd(layer, dims(w->padding));
+  bsm_layer_set_dilation_nd(layer, dims(w->dilation));
+  return layer;
+}
+
+static FILE *open_data(const char *name) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/network/%s", BSM_TEST_DATA_DIR, name);
+  FILE *file = fopen(path, "r");
+  if (!file) fail_msg("cannot open %s", path);
+  return file;
+}
+
+static void test_windows(void **state) {
+  fixture *f = *state;
+  FILE *file = open_data("windows.txt");
+  char line[256];
+  size_t count = 0, refused = 0;
+  while (fgets(line, sizeof line, file)) {
+    window w;
+    if (*line == '#') continue;
+    assert_int_equal(sscanf(line, "%15s %lld %lld %lld %lld %lld %lld %lld",
+                            w.kind, &w.size, &w.kernel, &w.stride, &w.padding,
+                            &w.dilation, &w.extra, &w.result),
+                     8);
+    bsm_layer *layer = add_window(f, &w);
+    bsm_status status = bsm_network_take_error(f->net);
+    count++;
+    if (w.result < 0) {
+      refused++;
+      if (!status) fail_msg("not refused: %s", line);
+      bsm_status_free(status);
+      f->net->layers.len = 0; /* the stale layer */
+      f->net->stale_count = 0;
+      continue;
+    }
+    if (status) fail_msg("%s: %s", line, bsm_status_message(status));
+    if (bsm_layer_output(layer, 0)->dims.d[2] != w.result) {
+      fail_msg("%lld, PyTorch has: %s",
+               (long long)bsm_layer_output(layer, 0)->dims.d[2], line);
+    }
+  }
+  fclose(file);
+  assert_true(count > 300);
+  assert_true(refused > 20);
+}
+
+/* "[2,3]" */
+static bsm_dims parse_dims(const char *text) {
+  bsm_dims out = {0};
+  for (const char *at = text + 1; *at && *at != ']';) {
+    char *end;
+    out.d[out.rank++] = strtoll(at, &end, 10);
+    at = *end == ',' ? end + 1 : end;
+  }
+  return out;
+}
+
+static void check_result(fixture *f, bsm_layer *layer, const char *want) {
+  bsm_status status = bsm_network_take_error(f->net);
+  if (strcmp(want, "no") == 0) {
+    assert_null(layer);
+    assert_non_null(status);
+    bsm_status_free(status);
+    return;
+  }
+  if (status) fail_msg("%s", bsm_status_message(status));
+  assert_shape(layer, F32, parse_dims(want));
+}
+
+static void test_broadcasts(void **state) {
+  fixture *f = *state;
+  FILE *file = open_data("broadcasts.txt");
+  char line[256], a[64], b[64], sum[64], product[64];
+  while (fgets(line, sizeof line, file)) {
+    if (*line == '#') continue;
+    assert_int_equal(sscanf(line, "%63s %63s %63s %63s", a, b, sum, product),
+                     4);
+    bsm_itensor *x = input(f, F32, parse_dims(a));
+    bsm_itensor *y = input(f, F32, parse_dims(b));
+    check_result(
+        f, bsm_network_add_element_wise(f->net, x, y, BSM_ELEMENT_WISE_SUM),
+        sum);
+    if (strcmp(product, "-") == 0) continue;
+    check_result(f,
+                 bsm_network_add_matrix_multiply(f->net, x, BSM_MATRIX_NONE, y,
+                                                 BSM_MATRIX_NONE),
+                 product);
+  }
+  fclose(file);
+  assert_ok(bsm_network_verify(f->net));
+}
+
+/* ---- by hand ---- */
+
+static void test_convolution(void **state) {
+  fixture *f = *state;
+  bsm_network *net = f->net;
+  bsm_itensor *x = input(f, F32, dims(2, 4, 5, 6));
+  bsm_weights w = zeros(f, dims(6, 2, 3, 3)), b = zeros(f, dims(6));
+  bsm_layer *layer =
+      bsm_network_add_convolution_nd(net, x, 6, dims(3, 3), &w, &b);
+  assert_non_null(layer); /* stale until the groups are set */
+  bsm_layer_set_groups(layer, 2);
+  assert_null(bsm_network_take_error(net));
+  assert_shape(layer, F32, dims(2, 6, 3, 4));
+  bsm_layer_set_pre_padding(layer, dims(1, 0));
+  bsm_layer_set_post_padding(layer, dims(0, 3));
+  assert_shape(layer, F32, dims(2, 6, 4, 7));
+  bsm_layer_set_groups(layer, 3);
+  assert_error(net, BSM_INVALID_ARGUMENT, "4 input channels do not split");
+  bsm_layer_set_groups(layer, 1);
+  assert_error(net, BSM_INVALID_ARGUMENT,
+               "the kernel has 108 elements, 216 are needed");
+  bsm_layer_set_groups(layer, 2);
+  bsm_layer_set_stride_nd(layer, dims(1, 0));
+  assert_error(net, BSM_INVALID_ARGUMENT, "stride 0");
+  bsm_layer_set_stride_nd(layer, dims(1));
+  assert_error(net, BSM_INVALID_ARGUMENT, "stride of 1 dimensions");
+  bsm_layer_set_stride_nd(layer, dims(2, 2));
+  assert_null(bsm_network_take_error(net));
+  b.count = 5;
+  layer = bsm_network_add_convolution_nd(net, x, 6, dims(3, 3), &w, &b);
+  bsm_layer_set_groups(layer, 2);
+  assert_error(net, BSM_INVALID_ARGUMENT,
+               "the bias has 5 elements, 6 are needed");
+  assert_null(
+      bsm_network_add_convolution_nd(net, x, 6, dims(3, 3), NULL, NULL));
+  assert_error(net, BSM_INVALID_ARGUMENT, "without weights");
+  assert_null(
+      bsm_network_add_convolution_nd(net, x, 6, dims(3, 3, 3, 3), &w, NULL));
+  assert_error(net, BSM_UNSUPPORTED, "4 dimensions");
+}
+
+static void test_window_overflow(void **state) {
+  fixture *f = *state;
+  bsm_itensor *x = input(f, F32, dims(1, 1, 4));
+  bsm_layer *layer =
+      bsm_network_add_pooling_nd(f->net, x, BSM_POOLING_MAX, dims(2));
+  bsm_layer_set_dilation_nd(layer, dims(INT64_MAX));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "dilation");
+  bsm_layer_set_dilation_nd(layer, dims((int64_t)1 << 40));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "covers 1099511627777 elements");
+  bsm_layer_set_dilation_nd(layer, dims(1));
+  bsm_layer_set_padding_nd(layer, dims(2));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "is not smaller than the window");
+}
+
+static void test_shuffle(void **state) {
+  fixture *f = *state;
+  bsm_itensor *x = input(f, F32, dims(2, 3, 4));
+  bsm_layer *layer = bsm_network_add_shuffle(f->net, x);
+  bsm_shuffle_set_first_transpose(layer, dims(2, 0, 1));
+  assert_shape(layer, F32, dims(4, 2, 3));
+  bsm_shuffle_set_reshape_dimensions(layer, dims(-1, 6));
+  assert_shape(layer, F32, dims(4, 6));
+  bsm_shuffle_set_second_transpose(layer, dims(1, 0));
+  assert_shape(layer, F32, dims(6, 4));
+  bsm_shuffle_set_reshape_dimensions(layer, dims(5, -1));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "do not reshape to [5, -1]");
+  layer = bsm_network_add_shuffle(f->net, x);
+  bsm_shuffle_set_first_transpose(layer, dims(0, 0, 1));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "is not a permutation");
+  bsm_shuffle_set_first_transpose(layer, dims(0, 1, 2));
+  /* 0 is a size. */
+  bsm_itensor *empty = input(f, F32, dims(0, 3));
+  layer = bsm_network_add_shuffle(f->net, empty);
+  bsm_shuffle_set_reshape_dimensions(layer, dims(3, 0));
+  assert_shape(layer, F32, dims(3, 0));
+}
+
+static void test_slice(void **state) {
+  fixture *f = *state;
+  bsm_itensor *x = input(f, F32, dims(4, 5));
+  bsm_layer *layer =
+      bsm_network_add_slice(f->net, x, dims(3, 1), dims(2, 2), dims(-2, 3));
+  assert_shape(layer, F32, dims(2, 2));
+  assert_null(bsm_network_take_error(f->net));
+  layer = bsm_network_add_slice(f->net, x, dims(-1, 0), dims(6, 5), dims(1, 1));
+  assert_non_null(layer);
+  bsm_slice_set_mode(layer, BSM_PADDING_REFLECT, 0);
+  assert_shape(layer, F32, dims(6, 5));
+  assert_null(bsm_network_take_error(f->net));
+  layer = bsm_network_add_slice(f->net, x, dims(-4, 0), dims(5, 5), dims(1, 1));
+  assert_error(f->net, BSM_OUT_OF_RANGE, "reads -4 to 0 of dimension 0");
+  bsm_slice_set_mode(layer, BSM_PADDING_REFLECT, 0);
+  assert_error(f->net, BSM_OUT_OF_RANGE, "reflect padding of dimension 0");
+  bsm_slice_set_mode(layer, BSM_PADDING_CIRCULAR, 0);
+  assert_shape(layer, F32, dims(5, 5));
+  layer = bsm_network_add_slice(f->net, x, dims(INT64_MAX, 0), dims(3, 5),
+                                dims(INT64_MAX, 1));
+  bsm_slice_set_mode(layer, BSM_PADDING_CONSTANT, 0);
+  assert_error(f->net, BSM_LIMIT, "overflows");
+}
+
+static void test_gather(void **state) {
+  fixture *f = *state;
+  bsm_itensor *data = input(f, F32, dims(4, 5, 6));
+  bsm_itensor *two = input(f, I64, dims(2, 3));
+  assert_shape(bsm_network_add_gather(f->net, data, two, BSM_GATHER_DEFAULT, 1),
+               F32, dims(4, 2, 3, 6));
+  assert_shape(bsm_network_add_gather(f->net, data, input(f, I64, no_dims),
+                                      BSM_GATHER_DEFAULT, 0),
+               F32, dims(5, 6));
+  assert_shape(
+      bsm_network_add_gather(f->net, data, input(f, I64, dims(2, 5, 1)),
+                             BSM_GATHER_ELEMENT, 2),
+      F32, dims(2, 5, 1));
+  assert_shape(bsm_network_add_gather(f->net, data, input(f, I64, dims(7, 2)),
+                                      BSM_GATHER_ND, 0),
+               F32, dims(7, 6));
+  assert_null(bsm_network_add_gather(f->net, data, two, BSM_GATHER_ELEMENT, 0));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "do not fit data");
+  assert_null(
+      bsm_network_add_gather(f->net, data, data, BSM_GATHER_DEFAULT, 0));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "indices are float32");
+  assert_null(bsm_network_add_gather(f->net, data, two, BSM_GATHER_DEFAULT, 3));
+  assert_error(f->net, BSM_OUT_OF_RANGE, "axis 3");
+}
+
+static void test_reduce_and_top_k(void **state) {
+  fixture *f = *state;
+  bsm_itensor *x = input(f, F32, dims(2, 3, 4));
+  assert_shape(bsm_network_add_reduce(f->net, x, BSM_REDUCE_AVG, 5, false), F32,
+               dims(3));
+  assert_shape(bsm_network_add_reduce(f->net, x, BSM_REDUCE_MAX, 5, true), F32,
+               dims(1, 3, 1));
+  assert_shape(bsm_network_add_reduce(f->net, x, BSM_REDUCE_SUM, 7, false), F32,
+               no_dims);
+  bsm_layer *layer = bsm_network_add_top_k(f->net, x, true, 2, 2);
+  assert_shape(layer, F32, dims(2, 3, 2));
+  assert_int_equal(bsm_layer_output(layer, 1)->dtype, I64);
+  assert_null(bsm_layer_output(layer, 2));
+  assert_null(bsm_network_add_top_k(f->net, x, true, 5, 2));
+  assert_error(f->net, BSM_OUT_OF_RANGE, "5 of 4 elements");
+  assert_null(bsm_network_add_reduce(f->net, x, BSM_REDUCE_SUM, 8, false));
+  assert_error(f->net, BSM_OUT_OF_RANGE, "axes 0x8");
+  assert_null(bsm_network_add_reduce(f->net, x, BSM_REDUCE_ANY, 1, false));
+  assert_error(f->net, BSM_UNSUPPORTED, "reduce any of float32");
+  assert_null(bsm_network_add_reduce(f->net, input(f, F32, dims(0, 2)),
+                                     BSM_REDUCE_MAX, 1, false));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "empty");
+}
+
+static void test_dtypes(void **state) {
+  fixture *f = *state;
+  bsm_network *net = f->net;
+  bsm_itensor *x = input(f, F32, dims(2)), *n = input(f, I64, dims(2));
+  bsm_itensor *b = input(f, BOOL, dims(2));
+  assert_shape(bsm_network_add_element_wise(net, n, n, BSM_ELEMENT_WISE_LESS),
+               BOOL, dims(2));
+  assert_shape(bsm_network_add_unary(net, x, BSM_UNARY_ISNAN), BOOL, dims(2));
+  assert_shape(bsm_network_add_cast(net, b, F32), F32, dims(2));
+  assert_shape(bsm_network_add_select(net, b, n, n), I64, dims(2));
+  assert_shape(bsm_network_add_shape(net, x), I64, dims(1));
+  assert_shape(bsm_network_add_activation(net, n, BSM_ACTIVATION_RELU), I64,
+               dims(2));
+  assert_null(bsm_network_add_element_wise(net, x, n, BSM_ELEMENT_WISE_SUM));
+  assert_error(net, BSM_INVALID_ARGUMENT, "sum of float32 and int64");
+  assert_null(bsm_network_add_element_wise(net, n, n, BSM_ELEMENT_WISE_DIV));
+  assert_error(net, BSM_UNSUPPORTED, "div of int64");
+  assert_null(bsm_network_add_unary(net, n, BSM_UNARY_EXP));
+  assert_error(net, BSM_UNSUPPORTED, "exp of int64");
+  assert_null(bsm_network_add_activation(net, n, BSM_ACTIVATION_SIGMOID));
+  assert_error(net, BSM_UNSUPPORTED, "activation sigmoid of int64");
+  assert_null(bsm_network_add_select(net, x, n, n));
+  assert_error(net, BSM_INVALID_ARGUMENT, "condition of float32");
+  assert_null(bsm_network_add_cast(net, x, BSM_DTYPE_COMPLEX_FLOAT));
+  assert_error(net, BSM_UNSUPPORTED, "complex");
+  assert_null(bsm_network_add_softmax(net, n, 0, false));
+  assert_error(net, BSM_UNSUPPORTED, "softmax of int64");
+}
+
+static void test_others(void **state) {
+  fixture *f = *state;
+  bsm_network *net = f->net;
+  bsm_itensor *x = input(f, F32, dims(2, 4, 3, 3));
+  bsm_weights four = zeros(f, dims(4)), one = zeros(f, no_dims);
+  assert_shape(bsm_network_add_scale(net, x, &four, &one, NULL), F32,
+               dims(2, 4, 3, 3));
+  four.count = 3;
+  assert_null(bsm_network_add_scale(net, x, &four, NULL, NULL));
+  assert_error(net, BSM_INVALID_ARGUMENT, "the shift has 3 elements");
+  bsm_itensor *slope = input(f, F32, dims(4, 1, 1));
+  assert_shape(bsm_network_add_parametric_relu(net, x, slope), F32,
+               dims(2, 4, 3, 3));
+  assert_null(
+      bsm_network_add_parametric_relu(net, x, input(f, F32, dims(5, 1, 1))));
+  assert_error(net, BSM_INVALID_ARGUMENT, "slopes");
+  assert_shape(bsm_network_add_resize(net, x, BSM_RESIZE_LINEAR, dims(6, 7)),
+               F32, dims(2, 4, 6, 7));
+  assert_null(bsm_network_add_resize(net, x, BSM_RESIZE_LINEAR, dims(6, 0)));
+  assert_error(net, BSM_INVALID_ARGUMENT, "must be positive");
+  bsm_layer *norm = bsm_network_add_normalization(net, x, slope, NULL, 14);
+  bsm_normalization_set_groups(norm, 2);
+  assert_shape(norm, F32, dims(2, 4, 3, 3));
+  bsm_normalization_set_groups(norm, 3);
+  assert_error(net, BSM_INVALID_ARGUMENT, "do not split into 3 groups");
+  bsm_normalization_set_groups(norm, 1);
+  assert_shape(bsm_network_add_expand(net, slope, dims(2, 4, 3, 3)), F32,
+               dims(2, 4, 3, 3));
+  assert_null(bsm_network_add_expand(net, x, dims(4, 3, 3)));
+  assert_error(net, BSM_INVALID_ARGUMENT, "do not expand");
+  assert_shape(bsm_network_add_fill(net, I64, dims(2), 3), I64, dims(2));
+  assert_null(bsm_network_add_fill(net, I64, dims(INT64_MAX, 2), 3));
+  assert_error(net, BSM_LIMIT, "too large");
+  bsm_itensor *parts[] = {x, input(f, F32, dims(2, 1, 3, 3))};
+  assert_shape(bsm_network_add_concatenation(net, parts, 2, 1), F32,
+               dims(2, 5, 3, 3));
+  assert_null(bsm_network_add_concatenation(net, parts, 2, 0));
+  assert_error(net, BSM_INVALID_ARGUMENT, "input 1 is float32[2, 1, 3, 3]");
+  bsm_weights w = zeros(f, dims(2, 2));
+  assert_shape(bsm_network_add_constant(net, dims(2, 2), &w), F32, dims(2, 2));
+  assert_null(bsm_network_add_constant(net, dims(2, 3), &w));
+  assert_error(net, BSM_INVALID_ARGUMENT, "has 4 elements");
+  assert_shape(bsm_network_add_adaptive_pooling_nd(net, x, BSM_POOLING_AVERAGE,
+                                                   dims(2, 1)),
+               F32, dims(2, 4, 2, 1));
+  assert_ok(bsm_network_verify(net));
+}
+
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_windows),     TEST(test_broadcasts),
+      TEST(test_convolution), TEST(test_window_overflow),
+      TEST(test_shuffle),     TEST(test_slice),
+      TEST(test_gather),      TEST(test_reduce_and_top_k),
+      TEST(test_dtypes),      TEST(test_others),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
