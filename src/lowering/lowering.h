@@ -45,7 +45,8 @@ typedef struct bsm_lowered {
   bsm_graph *graph;
   bsm_lowered_leaf *leaves; /* the flattened result, in order */
   size_t leaf_count;
-  const char **input_names; /* of the graph's inputs: "x", "x.0" in containers */
+  const char *
+      *input_names; /* of the graph's inputs: "x", "x.0" in containers */
   const bsm_type *result_type;
 } bsm_lowered;
 

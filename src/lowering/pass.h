@@ -45,14 +45,10 @@ bsm_status bsm_lower_eliminate_common_subexpressions(
 bsm_status bsm_lower_fold_constants(bsm_graph *graph,
                                     const bsm_aten_library *aten);
 bsm_status bsm_lower_peephole(bsm_graph *graph, const bsm_aten_library *aten);
-bsm_status bsm_lower_decompose_attention(bsm_graph *graph,
-                                         const bsm_aten_library *aten);
 bsm_status bsm_lower_decompose_transformer(bsm_graph *graph,
                                            const bsm_aten_library *aten);
 bsm_status bsm_lower_decompose_einsum(bsm_graph *graph,
                                       const bsm_aten_library *aten);
-bsm_status bsm_lower_decompose_scatter(bsm_graph *graph,
-                                       const bsm_aten_library *aten);
 bsm_status bsm_lower_tensorize_scalars(bsm_graph *graph,
                                        const bsm_aten_library *aten);
 bsm_status bsm_lower_branch_to_where(bsm_graph *graph,

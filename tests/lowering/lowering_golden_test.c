@@ -31,10 +31,8 @@ static const char *const files[] = {
     "fold_constants",
     "peephole",
     "branch_to_where",
-    "decompose_attention",
     "decompose_transformer",
     "decompose_einsum",
-    "decompose_scatter",
 };
 
 static bool update;

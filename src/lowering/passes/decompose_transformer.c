@@ -5,8 +5,7 @@
  * Requires:    known dims; constant head count, flags and mask type.
  * Establishes: no _transformer_encoder_layer_fwd and no
  *              _native_multi_head_attention.
- * Breaks:      leaves scaled_dot_product_attention-like products; runs before
- *              decompose_attention. */
+ * Breaks:      nothing. */
 #include <math.h>
 
 #include "lowering/pass.h"
@@ -18,6 +17,12 @@ typedef struct attention {
   bsm_value *mask; /* None: no mask */
   bsm_value *mask_type;
 } attention;
+
+static bool is_batched(const bsm_value *x) {
+  bsm_dims dims;
+  bsm_dtype dtype;
+  return bsm_value_dims(x, &dims, &dtype) && dims.rank == 3;
+}
 
 static bsm_status linear(const bsm_emitter *e, bsm_value *x, bsm_value *weight,
                          bsm_value *bias, bsm_value **out) {
@@ -85,15 +90,16 @@ static bsm_status project(const bsm_emitter *e, const attention *a,
   return BSM_OK;
 }
 
-/* The fast path's masks say what is hidden, and are bool or count as bool.
- * Type 0: [T, T]; 1: [B, T], of keys; 2: any that broadcasts to the scores. */
-static bsm_status apply_mask(const bsm_emitter *e, const attention *a,
-                             bsm_value *scores, bsm_value **out) {
+/* The fast path's masks say what is hidden, and are bool or count as bool. As a
+ * bool tensor that broadcasts to the scores; NULL: none.
+ * Type 0: [T, T]; 1: [B, T], of keys; 2: any that broadcasts. */
+static bsm_status hidden_mask(const bsm_emitter *e, const attention *a,
+                              bsm_value **out) {
   bsm_dims d = {0};
   bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
   int64_t type = 2;
   bsm_value *mask = a->mask;
-  *out = scores;
+  *out = NULL;
   if (bsm_value_is_none(mask)) {
     return BSM_OK;
   }
@@ -110,32 +116,63 @@ static bsm_status apply_mask(const bsm_emitter *e, const attention *a,
     const bsm_dims wide = {4, {d.d[0], 1, 1, d.d[1]}};
     BSM_TRY(bsm_ir_reshape(e, mask, wide, &mask));
   }
-  bsm_value *in[3] = {scores, mask, NULL};
-  BSM_TRY(bsm_ir_double(e, -INFINITY, &in[2]));
-  return bsm_ir_op(e, "aten::masked_fill.Scalar", in, 3, out);
+  *out = mask;
+  return BSM_OK;
 }
 
-static bsm_status attend(const bsm_emitter *e, const attention *a,
-                         bsm_value **out, bsm_value **weights) {
-  bsm_value *qkv[3] = {NULL, NULL, NULL}, *kt = NULL, *scores = NULL;
-  BSM_TRY(project(e, a, qkv));
-  for (int i = 0; i < 3; i++) {
-    BSM_TRY(split_heads(e, qkv[i], a->heads, &qkv[i]));
+/* Heads of query, key and value into heads of the result. */
+static bsm_status attend_heads(const bsm_emitter *e, bsm_value *const qkv[3],
+                               bsm_value *hidden, bsm_value **out) {
+  bsm_value *in[8] = {qkv[0], qkv[1], qkv[2], NULL, NULL, NULL, NULL, NULL};
+  if (hidden) {
+    BSM_TRY(bsm_ir_op(e, "aten::logical_not", &hidden, 1, &in[3]));
+  } else {
+    BSM_TRY(bsm_ir_none(e, &in[3]));
   }
-  bsm_value *scaled[2] = {qkv[0], NULL};
+  BSM_TRY(bsm_ir_double(e, 0.0, &in[4])); /* dropout_p */
+  BSM_TRY(bsm_ir_bool(e, false, &in[5])); /* is_causal */
+  BSM_TRY(bsm_ir_none(e, &in[6]));        /* scale: 1 / sqrt(head size) */
+  in[7] = in[5];                          /* enable_gqa */
+  return bsm_ir_op(e, "aten::scaled_dot_product_attention", in, 8, out);
+}
+
+/* The same in steps, for those who want the weights. */
+static bsm_status attend_with_weights(const bsm_emitter *e, const attention *a,
+                                      bsm_value *const qkv[3],
+                                      bsm_value *hidden, bsm_value **out,
+                                      bsm_value **weights) {
+  bsm_value *kt = NULL, *scores = NULL, *scaled[2] = {qkv[0], NULL};
   BSM_TRY(bsm_ir_double(e, 1.0 / sqrt((double)a->embed / (double)a->heads),
                         &scaled[1]));
-  BSM_TRY(bsm_ir_op(e, "aten::mul.Scalar", scaled, 2, &qkv[0]));
+  bsm_value *product[2] = {NULL, NULL};
+  BSM_TRY(bsm_ir_op(e, "aten::mul.Scalar", scaled, 2, &product[0]));
   BSM_TRY(bsm_ir_transpose(e, qkv[1], 2, 3, &kt));
-  bsm_value *product[2] = {qkv[0], kt};
+  product[1] = kt;
   BSM_TRY(bsm_ir_op(e, "aten::matmul", product, 2, &scores));
-  BSM_TRY(apply_mask(e, a, scores, &scores));
+  if (hidden) {
+    bsm_value *in[3] = {scores, hidden, NULL};
+    BSM_TRY(bsm_ir_double(e, -INFINITY, &in[2]));
+    BSM_TRY(bsm_ir_op(e, "aten::masked_fill.Scalar", in, 3, &scores));
+  }
   bsm_value *soft[3] = {scores, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, -1, &soft[1]));
   BSM_TRY(bsm_ir_none(e, &soft[2]));
   BSM_TRY(bsm_ir_op(e, "aten::softmax.int", soft, 3, weights));
   bsm_value *mix[2] = {*weights, qkv[2]};
-  BSM_TRY(bsm_ir_op(e, "aten::matmul", mix, 2, out));
+  return bsm_ir_op(e, "aten::matmul", mix, 2, out);
+}
+
+/* `weights` NULL: they are not wanted. */
+static bsm_status attend(const bsm_emitter *e, const attention *a,
+                         bsm_value **out, bsm_value **weights) {
+  bsm_value *qkv[3] = {NULL, NULL, NULL}, *hidden = NULL;
+  BSM_TRY(project(e, a, qkv));
+  for (int i = 0; i < 3; i++) {
+    BSM_TRY(split_heads(e, qkv[i], a->heads, &qkv[i]));
+  }
+  BSM_TRY(hidden_mask(e, a, &hidden));
+  BSM_TRY(weights ? attend_with_weights(e, a, qkv, hidden, out, weights)
+                  : attend_heads(e, qkv, hidden, out));
   BSM_TRY(merge_heads(e, *out, out));
   return linear(e, *out, a->proj_weight, a->proj_bias, out);
 }
@@ -175,10 +212,10 @@ static bsm_status multi_head_attention(const bsm_emitter *e, bsm_node *node,
       !bsm_value_int(bsm_node_in(node, HEADS), &a.heads) || a.heads < 1 ||
       !bsm_value_bool(bsm_node_in(node, NEED), &need) ||
       !bsm_value_bool(bsm_node_in(node, AVERAGE), &average) ||
-      (weights_used && !need)) {
+      (weights_used && !need) || !is_batched(a.query)) {
     return BSM_OK;
   }
-  BSM_TRY(attend(e, &a, &outs[0], &weights));
+  BSM_TRY(attend(e, &a, &outs[0], weights_used ? &weights : NULL));
   outs[1] = weights;
   if (average && weights_used) {
     const int64_t heads_dim = 1;
@@ -256,18 +293,19 @@ static bsm_status encoder_layer(const bsm_emitter *e, bsm_node *node,
                  .mask = bsm_node_in(node, MASK),
                  .mask_type = bsm_node_in(node, MASK_TYPE)};
   bool gelu = false, first = false;
-  bsm_value *src = bsm_node_in(node, SRC), *x = src, *y = NULL, *p = NULL;
+  bsm_value *src = bsm_node_in(node, SRC), *x = src, *y = NULL;
   if (!bsm_value_int(bsm_node_in(node, EMBED), &a.embed) ||
       !bsm_value_int(bsm_node_in(node, HEADS), &a.heads) || a.heads < 1 ||
       !bsm_value_bool(bsm_node_in(node, USE_GELU), &gelu) ||
-      !bsm_value_bool(bsm_node_in(node, NORM_FIRST), &first)) {
+      !bsm_value_bool(bsm_node_in(node, NORM_FIRST), &first) ||
+      !is_batched(src)) {
     return BSM_OK;
   }
   if (first) {
     BSM_TRY(norm(e, node, a.embed, NORM_W1, x, &x));
   }
   a.query = a.key = a.value = x;
-  BSM_TRY(attend(e, &a, &y, &p));
+  BSM_TRY(attend(e, &a, &y, NULL));
   BSM_TRY(add(e, y, src, &x));
   if (!first) {
     BSM_TRY(norm(e, node, a.embed, NORM_W1, x, &x));

@@ -196,7 +196,7 @@ bsm_status bsm_spec_container_node(bsm_spec *s, const bsm_node *node,
       bsm_node_is(node, "prim::ListUnpack")) {
     return node->inputs.len == 1
                ? unpack(s, node)
-               : BSM_FAIL(BSM_INTERNAL, "%s of no value", node->kind);
+               : BSM_FAIL(BSM_CORRUPT, "%s of no value", node->kind);
   }
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     if (!bsm_node_is(node, rows[i].kind)) {
@@ -204,7 +204,8 @@ bsm_status bsm_spec_container_node(bsm_spec *s, const bsm_node *node,
     }
     if (node->inputs.len < rows[i].inputs ||
         node->outputs.len != rows[i].outputs) {
-      return BSM_FAIL(BSM_INTERNAL, "malformed %s", node->kind);
+      return BSM_FAIL(BSM_CORRUPT, "%s with %zu inputs and %zu outputs",
+                      node->kind, node->inputs.len, node->outputs.len);
     }
     return rows[i].run(s, node);
   }

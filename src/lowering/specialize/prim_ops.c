@@ -348,7 +348,8 @@ bsm_status bsm_spec_prim_node(bsm_spec *s, const bsm_node *node, bool *done) {
     *done = true;
     if (node->inputs.len < rows[i].inputs ||
         node->outputs.len < rows[i].outputs) {
-      return BSM_FAIL(BSM_INTERNAL, "malformed %s", node->kind);
+      return BSM_FAIL(BSM_CORRUPT, "%s with %zu inputs and %zu outputs",
+                      node->kind, node->inputs.len, node->outputs.len);
     }
     return rows[i].run(s, node);
   }
