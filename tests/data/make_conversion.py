@@ -126,6 +126,7 @@ def define():
     reductions()
     shapes()
     parts()
+    rearranged()
     misc()
 
 
@@ -619,6 +620,40 @@ def parts():
     case("slice_scatter_step", lambda a, b: a.slice_scatter(b, 1, 0, 4, 2), f,
          x(3, 2, 2))
     case("slice_int", lambda a: a[1:, 2], n)
+
+
+def rearranged():
+    f, square = x(2, 3, 4), x(3, 3)
+    index = torch.tensor([[0, 2, 1], [1, 1, 0]])
+    case("diagonal", lambda a: torch.diagonal(a, 1, -2, -1), f)
+    case("unfold", lambda a: a.unfold(-1, 2, 1), f)
+    case("rot90", lambda a: torch.rot90(a, 1, (0, 2)), f)
+    case("fliplr", torch.fliplr, square)
+    case("take", torch.take, square, consts=[torch.tensor([0, 8, -1])])
+    case("repeat_interleave_const", lambda a, r: a.repeat_interleave(r, 0),
+         square, consts=[torch.tensor([2, 0, 1])])
+    case("masked_select_const", torch.masked_select, square,
+         consts=[torch.tensor([True, False, True])])
+    case("scatter_const", lambda a, b, i: a.scatter(0, i, b), square, x(2, 3),
+         consts=[index])
+    case("scatter_value_const", lambda a, i: a.scatter(1, i, 9.0), square,
+         consts=[index])
+    case("index_copy_const", lambda a, b, i: a.index_copy(1, i, b), square,
+         x(3, 2), consts=[torch.tensor([2, 0])])
+    case("index_fill_const", lambda a, i: a.index_fill(1, i, 5), square,
+         consts=[torch.tensor([2, 0])])
+    case("masked_scatter_const", lambda a, b, m: a.masked_scatter(m, b), square,
+         x(9), consts=[boolean(3, 3)])
+    case("tril", torch.tril, f)
+    case("triu_diagonal", lambda a: torch.triu(a, 1), i64(3, 4))
+    case("broadcast_tensors", lambda a, b: torch.broadcast_tensors(a, b),
+         x(3, 1), x(2, 1, 2))
+    case("meshgrid", lambda a, b: torch.meshgrid(a, b, indexing="ij"), x(2),
+         x(3))
+    case("meshgrid_xy", lambda a, b: torch.meshgrid(a, b, indexing="xy"), x(2),
+         x(3))
+    case("ravel", torch.ravel, f)
+    case("frobenius", lambda a: A.frobenius_norm.dim(a, [1, 2], True), f)
 
 
 def misc():

@@ -144,6 +144,8 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      convert_linear, 0},
     {"aten::matmul(Tensor self, Tensor other) -> Tensor", convert_matmul, 0},
+    {"aten::linalg_matmul(Tensor self, Tensor other) -> Tensor", convert_matmul,
+     0},
     {"aten::mm(Tensor self, Tensor mat2) -> Tensor", convert_matmul, 22},
     {"aten::bmm(Tensor self, Tensor mat2) -> Tensor", convert_matmul, 33},
     {"aten::mv(Tensor self, Tensor vec) -> Tensor", convert_matmul, 21},

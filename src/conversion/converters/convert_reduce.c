@@ -349,6 +349,18 @@ static bsm_status convert_norm(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, p_norm(ctx, x, p, axes, keep));
 }
 
+static bsm_status convert_frobenius(bsm_conversion_ctx *ctx,
+                                    const bsm_node *node,
+                                    const bsm_args *args) {
+  enum { SELF, DIM, KEEPDIM };
+  uint32_t axes;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  return bsm_emit_output(
+      ctx, node, 0,
+      p_norm(ctx, x, 2, axes, bsm_arg_unwrap_to_bool(args, KEEPDIM)));
+}
+
 /* log(sum(exp(x - m))) + m, where m is the maximum, or 0 when infinite. */
 static bsm_status convert_logsumexp(bsm_conversion_ctx *ctx,
                                     const bsm_node *node,
@@ -490,6 +502,9 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
      "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      convert_norm, NORM_DIM | NORM_DTYPE},
+    {"aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> "
+     "Tensor",
+     convert_frobenius, 0},
     {"aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool "
      "sorted=True) -> (Tensor values, Tensor indices)",
      convert_topk, 0},

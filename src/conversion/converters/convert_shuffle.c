@@ -81,6 +81,14 @@ static bsm_status convert_flatten(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, bsm_emit_reshape(ctx, x, dims));
 }
 
+static bsm_status convert_ravel(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  enum { SELF };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bsm_dims flat = {1, {bsm_itensor_numel(x)}};
+  return bsm_emit_output(ctx, node, 0, bsm_emit_reshape(ctx, x, flat));
+}
+
 static bsm_status convert_unflatten(bsm_conversion_ctx *ctx,
                                     const bsm_node *node,
                                     const bsm_args *args) {
@@ -476,6 +484,9 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::detach(Tensor(a) self) -> Tensor(a)", convert_pass, 0},
     {"aten::detach_(Tensor(a!) self) -> Tensor(a!)", convert_pass, 0},
     {"aten::alias(Tensor(a) self) -> Tensor(a)", convert_pass, 0},
+    {"aten::alias_copy(Tensor self) -> Tensor", convert_pass, 0},
+    {"aten::detach_copy(Tensor self) -> Tensor", convert_pass, 0},
+    {"aten::lift_fresh_copy(Tensor self) -> Tensor", convert_pass, 0},
     {"aten::positive(Tensor(a) self) -> Tensor(a)", convert_pass, 0},
     {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> "
      "Tensor(a!)",
@@ -503,6 +514,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int "
      "end_dim=-1) -> Tensor(a)",
      convert_flatten, 0},
+    {"aten::ravel(Tensor(a) self) -> Tensor(a)", convert_ravel, 0},
     {"aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
      convert_unflatten, 0},
     {"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", convert_permute,
@@ -516,6 +528,8 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::t(Tensor(a) self) -> Tensor(a)", convert_t, T_MATRIX},
     {"aten::numpy_T(Tensor(a) self) -> Tensor(a)", convert_t, T_ALL},
     {"aten::mT(Tensor(a) self) -> Tensor(a)", convert_t, T_LAST},
+    {"aten::adjoint(Tensor(a) self) -> Tensor(a)", convert_t, T_LAST},
+    {"aten::mH(Tensor(a) self) -> Tensor(a)", convert_t, T_LAST},
     {"aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) "
      "-> Tensor(a)",
      convert_movedim, 0},
