@@ -64,7 +64,7 @@ def tensor_line(kind, t):
     shape = ", ".join(str(d) for d in t.shape)
     values = t.detach().reshape(-1)
     if t.dtype.is_floating_point:
-        digits = 17 if t.dtype == torch.float64 else 8
+        digits = 17 if t.dtype == torch.float64 else 7
         words = [f"{v:.{digits}g}" for v in values.to(torch.float64).tolist()]
     else:
         words = [str(int(v)) for v in values.tolist()]
@@ -340,6 +340,20 @@ def dense():
          consts=[x(6, 3), x(6, 2), x(6), x(6)])
     case("rnn_tanh_cell", torch.rnn_tanh_cell, x(2, 3), x(2, 2),
          consts=[x(2, 3), x(2, 2), x(2), x(2)])
+
+
+    lstm = [x(8, 3), x(8, 2), x(8), x(8)]
+    case("lstm", lambda a, h, c, *w: torch.lstm(
+        a, (h, c), w, True, 1, 0.0, False, False, True), x(2, 3, 3),
+         x(1, 2, 2), x(1, 2, 2), consts=lstm)
+    both = [x(6, 2), x(6, 2), x(6, 2), x(6, 2), x(6, 4), x(6, 2), x(6, 4),
+            x(6, 2)]
+    case("gru_two_layers_bidirectional", lambda a, h, *w: torch.gru(
+        a, h, w, False, 2, 0.0, False, True, False), x(2, 1, 2), x(4, 1, 2),
+         consts=both)
+    case("rnn_relu", lambda a, h, *w: torch.rnn_relu(
+        a, h, w, True, 1, 0.0, False, False, False), x(3, 1, 2), x(1, 1, 2),
+         consts=[x(2, 2), x(2, 2), x(2), x(2)])
 
 
 def windows():
