@@ -41,8 +41,8 @@ static void compare(harness *h, uint32_t isa, void *arg) {
   snprintf(what, sizeof(what), "isa %u", isa);
   if (bsm_dims_str(y->dims) && y->dims.d[0] == 0) return;
   do {
-    assert_close((double)got[offset_of(y, index)], e->values[i++],
-                 e->tolerance, what);
+    assert_close((double)got[offset_of(y, index)], e->values[i++], e->tolerance,
+                 what);
   } while (next_index(y->dims, index));
 }
 
@@ -74,8 +74,8 @@ static double *reference(const shape *s, bool transposed, const int *out,
                           t / s->kernel[2] % s->kernel[1], t % s->kernel[2]};
         const int *range = transposed ? s->size : out;
         for (int p = 0; p < range[0] * range[1] * range[2]; p++) {
-          const int at[3] = {p / (range[1] * range[2]),
-                             p / range[2] % range[1], p % range[2]};
+          const int at[3] = {p / (range[1] * range[2]), p / range[2] % range[1],
+                             p % range[2]};
           int other[3];
           bool inside = true;
           for (int d = 0; d < 3; d++) {
@@ -84,7 +84,8 @@ static double *reference(const shape *s, bool transposed, const int *out,
                      other[d] < (transposed ? out[d] : s->size[d]);
           }
           if (!inside) continue;
-          const int *xi = transposed ? at : other, *yi = transposed ? other : at;
+          const int *xi = transposed ? at : other,
+                    *yi = transposed ? other : at;
           int64_t index[5] = {n};
           for (int d = 0; d < s->spatial; d++) {
             index[2 + d] = xi[3 - s->spatial + d];
@@ -94,14 +95,12 @@ static double *reference(const shape *s, bool transposed, const int *out,
             const double v = (double)x[offset_of(xt, index)];
             for (int o = 0; o < go; o++) {
               const size_t wi =
-                  transposed
-                      ? ((size_t)(g * gi + i) * (size_t)go + (size_t)o)
-                      : ((size_t)(g * go + o) * (size_t)gi + (size_t)i);
+                  transposed ? ((size_t)(g * gi + i) * (size_t)go + (size_t)o)
+                             : ((size_t)(g * go + o) * (size_t)gi + (size_t)i);
               y[((size_t)n * (size_t)s->co + (size_t)(g * go + o)) * plane +
                 ((size_t)yi[0] * (size_t)out[1] + (size_t)yi[1]) *
                     (size_t)out[2] +
-                (size_t)yi[2]] +=
-                  v * (double)w[wi * (size_t)taps + (size_t)t];
+                (size_t)yi[2]] += v * (double)w[wi * (size_t)taps + (size_t)t];
             }
           }
         }
@@ -147,8 +146,7 @@ static void run_shape(const shape *s, bool transposed, harness_rng *rng) {
   add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
   fill_input(&h, rng, 0);
   const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
-  const size_t count =
-      (size_t)s->ci * (size_t)s->co / (size_t)s->groups * taps;
+  const size_t count = (size_t)s->ci * (size_t)s->co / (size_t)s->groups * taps;
   float *w = malloc(count * sizeof(float) + 1);
   assert_non_null(w);
   fill_floats(rng, w, count * sizeof(float));
@@ -269,7 +267,9 @@ static void test_deep(void **state) {
              .residual = true};
   (void)state;
   const int cases[][4] = {/* ci, co, kernel, padding */
-                          {1500, 33, 1, 0}, {300, 70, 3, 1}, {2048, 16, 1, 0},
+                          {1500, 33, 1, 0},
+                          {300, 70, 3, 1},
+                          {2048, 16, 1, 0},
                           {1300, 40, 2, 0}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     s.ci = cases[i][0];
@@ -287,16 +287,15 @@ static void test_empty(void **state) {
   harness_rng r = {5};
   (void)state;
   harness_init(&h, BSM_STEP_CONVOLUTION);
-  h.params.convolution = (bsm_step_convolution){
-      .window = {.spatial = 1,
-                 .kernel = {1, 1, 2},
-                 .stride = {1, 1, 1},
-                 .dilation = {1, 1, 1}},
-      .groups = 1,
-      .out_maps = 2};
+  h.params.convolution =
+      (bsm_step_convolution){.window = {.spatial = 1,
+                                        .kernel = {1, 1, 2},
+                                        .stride = {1, 1, 1},
+                                        .dilation = {1, 1, 1}},
+                             .groups = 1,
+                             .out_maps = 2};
   add_input(&h, BSM_DTYPE_FLOAT, dims_of(3, 0, 1, 4), NULL);
-  add_output(&h, BSM_DTYPE_FLOAT, dims_of(3, 0, 2, 3),
-             (int64_t[]){6, 1, 2});
+  add_output(&h, BSM_DTYPE_FLOAT, dims_of(3, 0, 2, 3), (int64_t[]){6, 1, 2});
   float w[4];
   fill_floats(&r, w, sizeof(w));
   add_packed(&h, 1, w, false);

@@ -70,8 +70,8 @@ static int64_t load_integer(bsm_dtype dtype, const void *from) {
 }
 
 static bool is_floating(bsm_dtype d) {
-  return d == BSM_DTYPE_FLOAT || d == BSM_DTYPE_DOUBLE ||
-         d == BSM_DTYPE_HALF || d == BSM_DTYPE_BFLOAT16;
+  return d == BSM_DTYPE_FLOAT || d == BSM_DTYPE_DOUBLE || d == BSM_DTYPE_HALF ||
+         d == BSM_DTYPE_BFLOAT16;
 }
 
 static double load_value(bsm_dtype dtype, const void *from) {
@@ -107,15 +107,16 @@ static void compare_text(harness *h, uint32_t isa, void *arg) {
   const double got = load_value(w->dtype, h->outputs[0]);
   const double expected = strtod(w->text, NULL);
   /* A unit of the last place, or two for elementary functions. */
-  const double unit = w->dtype == BSM_DTYPE_DOUBLE     ? 0x1p-51
-                      : w->dtype == BSM_DTYPE_FLOAT    ? 0x1p-22
-                      : w->dtype == BSM_DTYPE_HALF     ? 0x1p-10
-                                                       : 0x1p-7;
+  const double unit = w->dtype == BSM_DTYPE_DOUBLE  ? 0x1p-51
+                      : w->dtype == BSM_DTYPE_FLOAT ? 0x1p-22
+                      : w->dtype == BSM_DTYPE_HALF  ? 0x1p-10
+                                                    : 0x1p-7;
   assert_close(got, expected, fabs(expected) * unit + 1e-45, w->line);
   /* Of two zeros either is the greater one. */
   const bool extreme = strncmp(w->line, "binary 2 ", 9) == 0 ||
                        strncmp(w->line, "binary 3 ", 9) == 0;
-  if (expected == 0 && got == 0 && !extreme && signbit(expected) != signbit(got)) {
+  if (expected == 0 && got == 0 && !extreme &&
+      signbit(expected) != signbit(got)) {
     fail_msg("%s: the sign of zero", w->line);
   }
 }
@@ -134,16 +135,16 @@ static void run_line(const char *line) {
                &to, y) == 7;
     p->program[0].kind = BSM_STEP_EW_BINARY;
   } else if (line[0] == 'u') {
-    n = sscanf(line, "%7s %d %d %39s %d %39s", kind, &code, &from, a, &to,
-               y) == 6;
+    n = sscanf(line, "%7s %d %d %39s %d %39s", kind, &code, &from, a, &to, y) ==
+        6;
     p->program[0].kind = BSM_STEP_EW_UNARY;
   } else {
     n = sscanf(line, "%7s %d %39s %d %39s", kind, &from, a, &to, y) == 5;
     p->program[0].kind = BSM_STEP_EW_CAST;
   }
   assert_true(n);
-  store_text((bsm_dtype)from,
-             add_input(&h, (bsm_dtype)from, dims_of(0), NULL), a);
+  store_text((bsm_dtype)from, add_input(&h, (bsm_dtype)from, dims_of(0), NULL),
+             a);
   if (b[0]) {
     store_text((bsm_dtype)from,
                add_input(&h, (bsm_dtype)from, dims_of(0), NULL), b);
@@ -233,18 +234,26 @@ static void run_layout(const layout *l, harness_rng *r) {
   }
   layout_strides(l->out, l->order, strides);
   add_output(&h, BSM_DTYPE_FLOAT, l->out, strides);
-  h.params.element_wise = (bsm_step_element_wise){
-      .instruction_count = 3,
-      .result = 3,
-      .program = {{.kind = BSM_STEP_EW_BINARY,
-                   .code = BSM_ELEMENT_WISE_PROD,
-                   .dst = 3, .a = 0, .b = 1, .dtype = BSM_DTYPE_FLOAT},
-                  {.kind = BSM_STEP_EW_BINARY,
-                   .code = BSM_ELEMENT_WISE_SUM,
-                   .dst = 0, .a = 3, .b = 2, .dtype = BSM_DTYPE_FLOAT},
-                  {.kind = BSM_STEP_EW_ACTIVATION,
-                   .code = BSM_ACTIVATION_RELU,
-                   .dst = 3, .a = 0, .dtype = BSM_DTYPE_FLOAT}}};
+  h.params.element_wise =
+      (bsm_step_element_wise){.instruction_count = 3,
+                              .result = 3,
+                              .program = {{.kind = BSM_STEP_EW_BINARY,
+                                           .code = BSM_ELEMENT_WISE_PROD,
+                                           .dst = 3,
+                                           .a = 0,
+                                           .b = 1,
+                                           .dtype = BSM_DTYPE_FLOAT},
+                                          {.kind = BSM_STEP_EW_BINARY,
+                                           .code = BSM_ELEMENT_WISE_SUM,
+                                           .dst = 0,
+                                           .a = 3,
+                                           .b = 2,
+                                           .dtype = BSM_DTYPE_FLOAT},
+                                          {.kind = BSM_STEP_EW_ACTIVATION,
+                                           .code = BSM_ACTIVATION_RELU,
+                                           .dst = 3,
+                                           .a = 0,
+                                           .dtype = BSM_DTYPE_FLOAT}}};
   harness_run_all(&h, compare_program, NULL);
   harness_free(&h);
 }
@@ -258,7 +267,8 @@ static void test_layouts(void **state) {
     for (int32_t d = 0; d < l.out.rank; d++) {
       l.out.d[d] = rng_range(&r, 1, rng_range(&r, 0, 3) ? 7 : 40);
     }
-    if (l.out.rank > 0 && i % 5 == 0) l.out.d[rng_range(&r, 0, l.out.rank - 1)] = 700;
+    if (l.out.rank > 0 && i % 5 == 0)
+      l.out.d[rng_range(&r, 0, l.out.rank - 1)] = 700;
     for (int t = 0; t < 3; t++) {
       const int drop = rng_range(&r, 0, l.out.rank);
       l.dims[t].rank = l.out.rank - (rng_range(&r, 0, 1) ? drop : 0);
@@ -300,19 +310,36 @@ static void test_mixed_dtypes(void **state) {
       .instruction_count = 7,
       .result = 0,
       .program = {
-          {.kind = BSM_STEP_EW_CONSTANT, .dst = 2, .dtype = BSM_DTYPE_INT64,
+          {.kind = BSM_STEP_EW_CONSTANT,
+           .dst = 2,
+           .dtype = BSM_DTYPE_INT64,
            .integer = 3},
-          {.kind = BSM_STEP_EW_BINARY, .code = BSM_ELEMENT_WISE_GREATER,
-           .dst = 3, .a = 0, .b = 2, .dtype = BSM_DTYPE_BOOL},
-          {.kind = BSM_STEP_EW_CAST, .dst = 1, .a = 1,
-           .dtype = BSM_DTYPE_HALF},
-          {.kind = BSM_STEP_EW_CONSTANT, .dst = 4, .dtype = BSM_DTYPE_HALF,
+          {.kind = BSM_STEP_EW_BINARY,
+           .code = BSM_ELEMENT_WISE_GREATER,
+           .dst = 3,
+           .a = 0,
+           .b = 2,
+           .dtype = BSM_DTYPE_BOOL},
+          {.kind = BSM_STEP_EW_CAST, .dst = 1, .a = 1, .dtype = BSM_DTYPE_HALF},
+          {.kind = BSM_STEP_EW_CONSTANT,
+           .dst = 4,
+           .dtype = BSM_DTYPE_HALF,
            .alpha = 1.0},
-          {.kind = BSM_STEP_EW_BINARY, .code = BSM_ELEMENT_WISE_SUM, .dst = 1,
-           .a = 1, .b = 4, .dtype = BSM_DTYPE_HALF},
-          {.kind = BSM_STEP_EW_CONSTANT, .dst = 5, .dtype = BSM_DTYPE_FLOAT,
+          {.kind = BSM_STEP_EW_BINARY,
+           .code = BSM_ELEMENT_WISE_SUM,
+           .dst = 1,
+           .a = 1,
+           .b = 4,
+           .dtype = BSM_DTYPE_HALF},
+          {.kind = BSM_STEP_EW_CONSTANT,
+           .dst = 5,
+           .dtype = BSM_DTYPE_FLOAT,
            .alpha = -2.5},
-          {.kind = BSM_STEP_EW_SELECT, .dst = 0, .a = 3, .b = 1, .c = 5,
+          {.kind = BSM_STEP_EW_SELECT,
+           .dst = 0,
+           .a = 3,
+           .b = 1,
+           .c = 5,
            .dtype = BSM_DTYPE_FLOAT}}};
   harness_run_all(&h, compare_mixed, NULL);
   harness_free(&h);
@@ -326,8 +353,8 @@ static void compare_power(harness *h, uint32_t isa, void *arg) {
   for (int i = 0; i < 100; i++) {
     const double x = (double)((const float *)h->inputs[0])[i];
     const double y = pow(x, exponent);
-    assert_close((double)((const float *)h->outputs[0])[i], y,
-                 fabs(y) * 3e-7, "pow");
+    assert_close((double)((const float *)h->outputs[0])[i], y, fabs(y) * 3e-7,
+                 "pow");
   }
 }
 
@@ -340,14 +367,19 @@ static void test_powers(void **state) {
     float *x = add_input(&h, BSM_DTYPE_FLOAT, dims_of(1, 100), NULL);
     add_output(&h, BSM_DTYPE_FLOAT, dims_of(1, 100), NULL);
     for (int i = 0; i < 100; i++) x[i] = (float)(i + 1) * 0.13f;
-    h.params.element_wise = (bsm_step_element_wise){
-        .instruction_count = 2,
-        .result = 2,
-        .program = {{.kind = BSM_STEP_EW_CONSTANT, .dst = 1,
-                     .dtype = BSM_DTYPE_FLOAT, .alpha = exponents[e]},
-                    {.kind = BSM_STEP_EW_BINARY,
-                     .code = BSM_ELEMENT_WISE_POW, .dst = 2, .a = 0, .b = 1,
-                     .dtype = BSM_DTYPE_FLOAT}}};
+    h.params.element_wise =
+        (bsm_step_element_wise){.instruction_count = 2,
+                                .result = 2,
+                                .program = {{.kind = BSM_STEP_EW_CONSTANT,
+                                             .dst = 1,
+                                             .dtype = BSM_DTYPE_FLOAT,
+                                             .alpha = exponents[e]},
+                                            {.kind = BSM_STEP_EW_BINARY,
+                                             .code = BSM_ELEMENT_WISE_POW,
+                                             .dst = 2,
+                                             .a = 0,
+                                             .b = 1,
+                                             .dtype = BSM_DTYPE_FLOAT}}};
     harness_run_all(&h, compare_power, &exponents[e]);
     harness_free(&h);
   }
@@ -364,15 +396,21 @@ static void test_in_place(void **state) {
     add_input(&h, BSM_DTYPE_FLOAT, dims_of(1, 5000), NULL);
     h.inputs[0] = y;
     for (int k = 0; k < 5000; k++) y[k] = (float)k;
-    h.params.element_wise = (bsm_step_element_wise){
-        .instruction_count = 2,
-        .result = 0,
-        .program = {{.kind = BSM_STEP_EW_BINARY,
-                     .code = BSM_ELEMENT_WISE_SUM, .dst = 1, .a = 0, .b = 0,
-                     .dtype = BSM_DTYPE_FLOAT},
-                    {.kind = BSM_STEP_EW_BINARY,
-                     .code = BSM_ELEMENT_WISE_SUM, .dst = 0, .a = 1, .b = 0,
-                     .dtype = BSM_DTYPE_FLOAT}}};
+    h.params.element_wise =
+        (bsm_step_element_wise){.instruction_count = 2,
+                                .result = 0,
+                                .program = {{.kind = BSM_STEP_EW_BINARY,
+                                             .code = BSM_ELEMENT_WISE_SUM,
+                                             .dst = 1,
+                                             .a = 0,
+                                             .b = 0,
+                                             .dtype = BSM_DTYPE_FLOAT},
+                                            {.kind = BSM_STEP_EW_BINARY,
+                                             .code = BSM_ELEMENT_WISE_SUM,
+                                             .dst = 0,
+                                             .a = 1,
+                                             .b = 0,
+                                             .dtype = BSM_DTYPE_FLOAT}}};
     assert_null(harness_run(&h, isas[i], 2));
     for (int k = 0; k < 5000; k++) assert_true(y[k] == 3.0f * (float)k);
     harness_free(&h);

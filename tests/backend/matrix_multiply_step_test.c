@@ -16,8 +16,8 @@ static void compare(harness *h, uint32_t isa, void *arg) {
   char what[64];
   snprintf(what, sizeof(what), "isa %u", isa);
   do {
-    assert_close((double)got[offset_of(y, index)], e->values[i++],
-                 e->tolerance, what);
+    assert_close((double)got[offset_of(y, index)], e->values[i++], e->tolerance,
+                 what);
   } while (next_index(y->dims, index));
 }
 
@@ -146,9 +146,9 @@ static void test_random(void **state) {
 static void test_large(void **state) {
   harness_rng r = {12};
   (void)state;
-  const int cases[][3] = {
-      {130, 1024, 300}, {300, 700, 65}, {1, 3000, 700}, {37, 4096, 64},
-      {4, 1025, 129},   {50, 1, 50},    {260, 16, 16}};
+  const int cases[][3] = {{130, 1024, 300}, {300, 700, 65}, {1, 3000, 700},
+                          {37, 4096, 64},   {4, 1025, 129}, {50, 1, 50},
+                          {260, 16, 16}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     for (int constant = 0; constant < 2; constant++) {
       const product p = {.batch = {1, 1},
@@ -195,9 +195,12 @@ static void test_in_place_residual(void **state) {
     assert_non_null(w);
     fill_floats(&r, w, K * N * sizeof(float));
     harness_init(&h, BSM_STEP_MATRIX_MULTIPLY);
-    h.params.matrix_multiply = (bsm_step_matrix_multiply){
-        .constant_b = 1, .k = K, .n = N, .scale = 1.0,
-        .epilogue = {.has_residual = 1}};
+    h.params.matrix_multiply =
+        (bsm_step_matrix_multiply){.constant_b = 1,
+                                   .k = K,
+                                   .n = N,
+                                   .scale = 1.0,
+                                   .epilogue = {.has_residual = 1}};
     const float *a = add_input(&h, BSM_DTYPE_FLOAT, dims_of(2, M, K), NULL);
     fill_input(&h, &r, 0);
     add_packed(&h, 1, w, false);

@@ -90,8 +90,7 @@ static HARNESS_UNUSED bsm_dims dims_of(int rank, ...) {
 
 /* The last of `strides` may be NULL: row-major. */
 static HARNESS_UNUSED uint32_t add_tensor(harness *h, bsm_dtype dtype,
-                                          bsm_dims dims,
-                                          const int64_t *strides,
+                                          bsm_dims dims, const int64_t *strides,
                                           bsm_region region, uint32_t index) {
   const uint32_t id = h->plan.tensor_count++;
   assert_true(id < HARNESS_TENSORS);

@@ -19,10 +19,10 @@ static double clamp(double x, double lo, double hi) {
   return x < lo ? lo : x > hi ? hi : x;
 }
 
-#define ORACLE(name, expression)                           \
-  static double o_##name(double x, double a, double b) {  \
-    (void)a, (void)b;                                      \
-    return expression;                                     \
+#define ORACLE(name, expression)                         \
+  static double o_##name(double x, double a, double b) { \
+    (void)a, (void)b;                                    \
+    return expression;                                   \
   }
 ORACLE(exp, exp(x))
 ORACLE(expm1, expm1(x))
@@ -36,7 +36,7 @@ ORACLE(rsqrt, 1 / sqrt(x))
 ORACLE(recip, 1 / x)
 ORACLE(abs, fabs(x))
 ORACLE(neg, -x)
-ORACLE(square, x * x)
+ORACLE(square, x *x)
 ORACLE(tanh, tanh(x))
 ORACLE(erf, erf(x))
 ORACLE(ceil, ceil(x))
@@ -48,18 +48,18 @@ ORACLE(sign, isnan(x) ? 0 : (x > 0) - (x < 0))
 ORACLE(relu, x < 0 ? 0 : x)
 ORACLE(leaky_relu, x > 0 ? x : a * x)
 ORACLE(elu, x > 0 ? x : a * expm1(x))
-ORACLE(selu, b * (x > 0 ? x : a * expm1(x)))
+ORACLE(selu, b *(x > 0 ? x : a * expm1(x)))
 ORACLE(softsign, x / (1 + fabs(x)))
-ORACLE(softplus, x * b > a ? x : softplus(x * b) / b)
+ORACLE(softplus, x *b > a ? x : softplus(x * b) / b)
 ORACLE(clip, isnan(x) ? x : clamp(x, a, b))
-ORACLE(hard_sigmoid, isnan(x) ? x : clamp(a * x + b, 0, 1))
+ORACLE(hard_sigmoid, isnan(x) ? x : clamp(a *x + b, 0, 1))
 ORACLE(thresholded_relu, x <= a ? 0 : x)
 ORACLE(gelu_erf, 0.5 * x * (1 + erf(x / sqrt(2.0))))
 ORACLE(gelu_tanh,
        0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))))
 ORACLE(silu, x / (1 + exp(-x)))
-ORACLE(hard_swish, isnan(x) ? x : x * clamp(x + 3, 0, 6) / 6)
-ORACLE(mish, x * tanh(softplus(x)))
+ORACLE(hard_swish, isnan(x) ? x : x *clamp(x + 3, 0, 6) / 6)
+ORACLE(mish, x *tanh(softplus(x)))
 ORACLE(log_sigmoid, -softplus(-x))
 ORACLE(threshold, x <= a ? b : x)
 
@@ -75,9 +75,11 @@ typedef struct row {
   bool specials; /* infinities and NaN behave as in C */
 } row;
 
-#define ROW(name, ulps, absolute, lo, hi, alpha, beta, specials)          \
-  {#name, offsetof(bsm_k_math, name), o_##name, ulps, absolute, lo, hi, \
-   alpha, beta, specials}
+#define ROW(name, ulps, absolute, lo, hi, alpha, beta, specials)         \
+  {                                                                      \
+#name, offsetof(bsm_k_math, name), o_##name, ulps, absolute, lo, hi, \
+        alpha, beta, specials                                            \
+  }
 
 static const row rows[] = {
     ROW(exp, 1.5, 0, -110, 90, 0, 0, true),
@@ -177,10 +179,10 @@ static void test_accuracy(void **state) {
 }
 
 static void test_specials(void **state) {
-  const float x[] = {0.0f,       -0.0f,      INFINITY,   -INFINITY, NAN,
-                     FLT_MIN,    -FLT_MIN,   0x1p-149f,  -0x1p-149f, FLT_MAX,
-                     -FLT_MAX,   1.0f,       -1.0f,      0.5f,       -0.5f,
-                     8388609.0f, 2.5f,       3.5f,       -2.5f};
+  const float x[] = {0.0f,       -0.0f,    INFINITY,  -INFINITY,  NAN,
+                     FLT_MIN,    -FLT_MIN, 0x1p-149f, -0x1p-149f, FLT_MAX,
+                     -FLT_MAX,   1.0f,     -1.0f,     0.5f,       -0.5f,
+                     8388609.0f, 2.5f,     3.5f,      -2.5f};
   enum { N = sizeof(x) / sizeof(x[0]) };
   float y[N];
   (void)state;
@@ -271,8 +273,8 @@ static void test_binaries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_accuracy),  cmocka_unit_test(test_specials),
-      cmocka_unit_test(test_nan),       cmocka_unit_test(test_lengths),
+      cmocka_unit_test(test_accuracy), cmocka_unit_test(test_specials),
+      cmocka_unit_test(test_nan),      cmocka_unit_test(test_lengths),
       cmocka_unit_test(test_binaries),
   };
   find_tables();

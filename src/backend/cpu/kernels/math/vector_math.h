@@ -14,9 +14,10 @@
 /* X(name): functions of one argument. */
 #define BSM_K_UNARIES(X)                                                       \
   X(exp)                                                                       \
-  X(expm1) X(exp2) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(recip)  \
-      X(abs) X(neg) X(square) X(tanh) X(erf) X(ceil) X(floor) X(round)         \
-          X(trunc) X(frac) X(sign) /* activations */                           \
+  X(expm1)                                                                     \
+  X(exp2) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(recip) X(abs)    \
+      X(neg) X(square) X(tanh) X(erf) X(ceil) X(floor) X(round) X(trunc)       \
+          X(frac) X(sign) /* activations */                                    \
       X(relu) X(sigmoid) X(leaky_relu) X(elu) X(selu) X(softsign) X(softplus)  \
           X(clip) X(hard_sigmoid) X(thresholded_relu) X(gelu_erf) X(gelu_tanh) \
               X(silu) X(hard_swish) X(mish) X(log_sigmoid) X(threshold)

@@ -5,7 +5,7 @@
 
 #define PANEL 16
 /* Elements summed before partial sums are added up. */
-#define SUM_BLOCK 4096
+#define SUM_BLOCK (256 * VF_W)
 
 /* ---- packing ---- */
 
@@ -93,7 +93,8 @@ static void pack_panel(const float *from, int64_t k, int64_t n,
 /* ---- reductions ---- */
 
 VF_INLINE float sum_block(const float *x, int64_t n, const int squares,
-                          vf mean) {
+                          float m) {
+  const vf mean = vf_set(m);
   vf s[4] = {vf_zero(), vf_zero(), vf_zero(), vf_zero()};
   int64_t i = 0;
   for (; i + 4 * VF_W <= n; i += 4 * VF_W) {
@@ -107,7 +108,6 @@ VF_INLINE float sum_block(const float *x, int64_t n, const int squares,
     s[0] = squares ? vf_fma(v, v, s[0]) : vf_add(s[0], v);
   }
   float rest = 0.0f;
-  const float m = vf_sum(mean) / (float)VF_W;
   for (; i < n; i++) {
     const float v = x[i] - m;
     rest += squares ? v * v : v;
@@ -119,7 +119,7 @@ static float sum(const float *x, int64_t n) {
   double total = 0.0;
   for (int64_t i = 0; i < n; i += SUM_BLOCK) {
     const int64_t count = n - i < SUM_BLOCK ? n - i : SUM_BLOCK;
-    total += (double)sum_block(x + i, count, 0, vf_zero());
+    total += (double)sum_block(x + i, count, 0, 0.0f);
   }
   return (float)total;
 }
@@ -128,7 +128,7 @@ static float sum_squares(const float *x, int64_t n, float mean) {
   double total = 0.0;
   for (int64_t i = 0; i < n; i += SUM_BLOCK) {
     const int64_t count = n - i < SUM_BLOCK ? n - i : SUM_BLOCK;
-    total += (double)sum_block(x + i, count, 1, vf_set(mean));
+    total += (double)sum_block(x + i, count, 1, mean);
   }
   return (float)total;
 }

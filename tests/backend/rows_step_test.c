@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax, normalisation, reductions and top-k against plain loops in double,
+ * over shapes, axes and layouts. */
+#include "backend/step_harness.h"
+
+static void random_dims(harness_rng *r, int min_rank, int max_rank,
+                        bsm_dims *d) {
+  d->rank = rng_range(r, min_rank, max_rank);
+  for (int32_t i = 0; i < d->rank; i++) d->d[i] = rng_range(r, 1, 9);
+  if (d->rank > 0 && rng_range(r, 0, 2) == 0) {
+    d->d[rng_range(r, 0, d->rank - 1)] = rng_range(r, 20, 150);
+  }
+}
+
+static void random_strides(harness_rng *r, bsm_dims d, int64_t *s) {
+  bsm_contiguous_strides(d, s);
+  const int kind = rng_range(r, 0, 2);
+  if (kind == 1 && d.rank >= 3) channels_last(d, rng_range(r, 0, 3), s);
+  if (kind == 2) {
+    for (int32_t i = 0; i < d.rank; i++) s[i] *= 2;
+  }
+}
+
+static double in_at(const harness *h, uint32_t i, const int64_t *index) {
+  const bsm_plan_tensor *t = &h->tensors[h->step.inputs[i]];
+  return (double)((const float *)h->inputs[i])[offset_of(t, index)];
+}
+
+/* Broadcast as PyTorch does, against the first input. */
+static double broadcast_in(const harness *h, uint32_t i, const int64_t *index) {
+  const bsm_plan_tensor *t = &h->tensors[h->step.inputs[i]];
+  const int32_t shift = h->tensors[h->step.inputs[0]].dims.rank - t->dims.rank;
+  int64_t own[BSM_MAX_RANK];
+  for (int32_t k = 0; k < t->dims.rank; k++) {
+    own[k] = t->dims.d[k] == 1 ? 0 : index[k + shift];
+  }
+  return in_at(h, i, own);
+}
+
+/* ---- softmax ---- */
+
+static void compare_softmax(harness *h, uint32_t isa, void *arg) {
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  const int32_t axis = h->params.softmax.axis;
+  int64_t index[BSM_MAX_RANK] = {0}, row[BSM_MAX_RANK];
+  (void)isa;
+  (void)arg;
+  do {
+    memcpy(row, index, sizeof(row));
+    double most = -INFINITY, total = 0;
+    for (row[axis] = 0; row[axis] < y->dims.d[axis]; row[axis]++) {
+      most = fmax(most, in_at(h, 0, row));
+    }
+    for (row[axis] = 0; row[axis] < y->dims.d[axis]; row[axis]++) {
+      total += exp(in_at(h, 0, row) - most);
+    }
+    const double x = in_at(h, 0, index) - most;
+    assert_close((double)((float *)h->outputs[0])[offset_of(y, index)],
+                 h->params.softmax.log ? x - log(total) : exp(x) / total,
+                 1e-6 + fabs(x) * 2e-7, "softmax");
+  } while (next_index(y->dims, index));
+}
+
+static void test_softmax(void **state) {
+  harness_rng r = {31};
+  (void)state;
+  for (int i = 0; i < 120; i++) {
+    harness h;
+    bsm_dims d;
+    int64_t s[BSM_MAX_RANK];
+    harness_init(&h, BSM_STEP_SOFTMAX);
+    random_dims(&r, 1, 4, &d);
+    random_strides(&r, d, s);
+    float *x = add_input(&h, BSM_DTYPE_FLOAT, d, s);
+    fill_input(&h, &r, 0);
+    for (size_t k = 0; k < h.data[0].size / 4; k++) x[k] *= 30.0f;
+    random_strides(&r, d, s);
+    add_output(&h, BSM_DTYPE_FLOAT, d, s);
+    h.params.softmax.axis = rng_range(&r, 0, d.rank - 1);
+    h.params.softmax.log = rng_range(&r, 0, 1);
+    harness_run_all(&h, compare_softmax, NULL);
+    harness_free(&h);
+  }
+}
+
+static void compare_half_softmax(harness *h, uint32_t isa, void *arg) {
+  const double *y = h->outputs[0];
+  (void)isa;
+  (void)arg;
+  for (int i = 0; i < 3; i++) {
+    assert_close(y[i], 1.0 / 3.0, 1e-12, "double softmax");
+  }
+}
+
+static void test_double_softmax(void **state) {
+  harness h;
+  (void)state;
+  harness_init(&h, BSM_STEP_SOFTMAX);
+  double *x = add_input(&h, BSM_DTYPE_DOUBLE, dims_of(1, 3), NULL);
+  add_output(&h, BSM_DTYPE_DOUBLE, dims_of(1, 3), NULL);
+  for (int i = 0; i < 3; i++) x[i] = 1000.0;
+  harness_run_all(&h, compare_half_softmax, NULL);
+  harness_free(&h);
+}
+
+/* A masked row: -inf everywhere gives NaN, in one place 0. */
+static void test_masked_softmax(void **state) {
+  uint32_t isas[8];
+  const int count = harness_isas(isas);
+  (void)state;
+  for (int k = 0; k < count; k++) {
+    harness h;
+    harness_init(&h, BSM_STEP_SOFTMAX);
+    float *x = add_input(&h, BSM_DTYPE_FLOAT, dims_of(2, 2, 20), NULL);
+    float *y = add_output(&h, BSM_DTYPE_FLOAT, dims_of(2, 2, 20), NULL);
+    h.params.softmax.axis = 1;
+    for (int i = 0; i < 40; i++) x[i] = i < 20 && i % 2 ? 1.0f : -INFINITY;
+    assert_null(harness_run(&h, isas[k], 1));
+    for (int i = 0; i < 20; i++) {
+      assert_close((double)y[i], i % 2 ? 0.1 : 0.0, 1e-7, "masked");
+      assert_true(isnan(y[20 + i]));
+    }
+    harness_free(&h);
+  }
+}
+
+/* ---- normalisation ---- */
+
+static bool in_group(const bsm_step_normalization *p, bsm_dims d,
+                     const int64_t *a, const int64_t *b) {
+  for (int32_t i = 0; i < d.rank; i++) {
+    if (i == 1 && p->groups > 1) {
+      const int64_t size = d.d[1] / p->groups;
+      if (a[i] / size != b[i] / size) return false;
+    } else if (!(p->axes >> i & 1u) && a[i] != b[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void compare_normalization(harness *h, uint32_t isa, void *arg) {
+  const bsm_step_normalization *p = &h->params.normalization;
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  int64_t index[BSM_MAX_RANK] = {0};
+  (void)isa;
+  (void)arg;
+  do {
+    double sum = 0, squares = 0, n = 0;
+    int64_t other[BSM_MAX_RANK] = {0};
+    do {
+      if (!in_group(p, y->dims, index, other)) continue;
+      sum += in_at(h, 0, other);
+      n++;
+    } while (next_index(y->dims, other));
+    const double mean = p->rms ? 0 : sum / n;
+    do {
+      if (!in_group(p, y->dims, index, other)) continue;
+      const double v = in_at(h, 0, other) - mean;
+      squares += v * v;
+    } while (next_index(y->dims, other));
+    double v = (in_at(h, 0, index) - mean) / sqrt(squares / n + p->epsilon);
+    if (p->has_scale) v *= broadcast_in(h, 1, index);
+    if (p->has_bias) v += broadcast_in(h, p->has_scale ? 2 : 1, index);
+    assert_close((double)((float *)h->outputs[0])[offset_of(y, index)], v, 1e-5,
+                 "normalisation");
+  } while (next_index(y->dims, index));
+}
+
+static void test_normalization(void **state) {
+  harness_rng r = {32};
+  (void)state;
+  for (int i = 0; i < 100; i++) {
+    harness h;
+    bsm_dims d = {.rank = rng_range(&r, 2, 4)};
+    int64_t s[BSM_MAX_RANK];
+    harness_init(&h, BSM_STEP_NORMALIZATION);
+    bsm_step_normalization *p = &h.params.normalization;
+    for (int32_t k = 0; k < d.rank; k++) d.d[k] = rng_range(&r, 1, 5);
+    p->epsilon = 1e-5;
+    p->rms = rng_range(&r, 0, 3) == 0;
+    p->groups = 1;
+    const int kind = i % 4;
+    if (kind == 0) { /* layer norm */
+      d.d[d.rank - 1] = rng_range(&r, 1, 50);
+      p->axes = 1u << (d.rank - 1);
+    } else if (kind == 1) { /* instance norm */
+      if (d.rank == 2) d.d[d.rank++] = 6;
+      p->axes = ((1u << d.rank) - 1u) & ~3u;
+    } else if (kind == 2) { /* group norm */
+      if (d.rank == 2) d.d[d.rank++] = 6;
+      p->groups = rng_range(&r, 2, 4);
+      d.d[1] = p->groups * rng_range(&r, 1, 5);
+      p->axes = ((1u << d.rank) - 1u) & ~(rng_range(&r, 0, 1) ? 3u : 1u);
+    } else {
+      p->axes = rng_next(&r) & ((1u << d.rank) - 1u);
+    }
+    random_strides(&r, d, s);
+    float *x = add_input(&h, BSM_DTYPE_FLOAT, d, s);
+    fill_input(&h, &r, 0);
+    for (size_t k = 0; k < h.data[0].size / 4; k++) x[k] = x[k] * 3 + 7;
+    random_strides(&r, d, s);
+    add_output(&h, BSM_DTYPE_FLOAT, d, s);
+    p->has_scale = rng_range(&r, 0, 1);
+    p->has_bias = rng_range(&r, 0, 1);
+    for (int k = 0; k < p->has_scale + p->has_bias; k++) {
+      bsm_dims b = d;
+      for (int32_t j = 0; j < b.rank; j++) {
+        const bool along = kind == 0   ? j == d.rank - 1
+                           : kind == 3 ? rng_range(&r, 0, 1) == 1
+                                       : j == 1;
+        if (!along) b.d[j] = 1;
+      }
+      add_input(&h, BSM_DTYPE_FLOAT, b, NULL);
+      fill_input(&h, &r, h.step.input_count - 1);
+    }
+    harness_run_all(&h, compare_normalization, NULL);
+    harness_free(&h);
+  }
+}
+
+/* ---- reductions ---- */
+
+static double reduced(int32_t op, double correction, const double *v, int n) {
+  double a = op == BSM_REDUCE_PROD || op == BSM_REDUCE_ALL ? 1 : 0;
+  double mean = 0;
+  for (int i = 0; i < n; i++) mean += v[i] / n;
+  for (int i = 0; i < n; i++) {
+    switch (op) {
+      case BSM_REDUCE_PROD:
+        a *= v[i];
+        break;
+      case BSM_REDUCE_MAX:
+        a = i == 0 ? v[i] : fmax(a, v[i]);
+        break;
+      case BSM_REDUCE_MIN:
+        a = i == 0 ? v[i] : fmin(a, v[i]);
+        break;
+      case BSM_REDUCE_ANY:
+        a = a != 0 || v[i] != 0;
+        break;
+      case BSM_REDUCE_ALL:
+        a = a != 0 && v[i] != 0;
+        break;
+      case BSM_REDUCE_L2:
+        a += v[i] * v[i];
+        break;
+      case BSM_REDUCE_L1:
+        a += fabs(v[i]);
+        break;
+      case BSM_REDUCE_VARIANCE:
+        a += (v[i] - mean) * (v[i] - mean);
+        break;
+      default:
+        a += v[i];
+    }
+  }
+  if (op == BSM_REDUCE_AVG) a /= n;
+  if (op == BSM_REDUCE_L2) a = sqrt(a);
+  if (op == BSM_REDUCE_VARIANCE) {
+    a /= n - correction > 0 ? n - correction : 0;
+  }
+  return a;
+}
+
+static void compare_reduce(harness *h, uint32_t isa, void *arg) {
+  const bsm_step_reduce *p = &h->params.reduce;
+  const bsm_plan_tensor *x = &h->tensors[h->step.inputs[0]];
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  int64_t index[BSM_MAX_RANK] = {0};
+  static double values[120000];
+  (void)isa;
+  (void)arg;
+  do {
+    int64_t other[BSM_MAX_RANK] = {0};
+    int n = 0;
+    do {
+      bool same = true;
+      int32_t at = 0;
+      for (int32_t i = 0; i < x->dims.rank; i++) {
+        const bool r = p->axes >> i & 1u;
+        if (!r && other[i] != index[at]) same = false;
+        if (!r || p->keep_dims) at++;
+      }
+      if (same) values[n++] = in_at(h, 0, other);
+    } while (next_index(x->dims, other));
+    const double v = reduced(p->operation, p->correction, values, n);
+    const int64_t o = offset_of(y, index);
+    const double got = y->dtype == BSM_DTYPE_BOOL
+                           ? ((const uint8_t *)h->outputs[0])[o]
+                           : (double)((const float *)h->outputs[0])[o];
+    double magnitude = 0;
+    for (int i = 0; i < n; i++) magnitude += fabs(values[i]);
+    if (p->operation == BSM_REDUCE_AVG) magnitude /= n;
+    assert_close(got, v, 1e-6 * (fabs(v) + 1) + 1e-7 * magnitude, "reduce");
+  } while (next_index(y->dims, index));
+}
+
+static void test_reduce(void **state) {
+  harness_rng r = {33};
+  (void)state;
+  for (int i = 0; i < 200; i++) {
+    harness h;
+    bsm_dims d, out = {0};
+    int64_t s[BSM_MAX_RANK];
+    harness_init(&h, BSM_STEP_REDUCE);
+    bsm_step_reduce *p = &h.params.reduce;
+    random_dims(&r, 1, 4, &d);
+    if (d.rank == 4 && i % 3 == 0) d.d[1] = 70;
+    p->operation = rng_range(&r, 0, 9);
+    p->axes = rng_next(&r) & ((1u << d.rank) - 1u);
+    if (d.rank == 4 && i % 3 == 0) p->axes = 12;
+    p->keep_dims = rng_range(&r, 0, 1);
+    p->correction = 1;
+    for (int32_t k = 0; k < d.rank; k++) {
+      const bool reduced_too = p->axes >> k & 1u;
+      if (reduced_too && !p->keep_dims) continue;
+      out.d[out.rank++] = reduced_too ? 1 : d.d[k];
+    }
+    random_strides(&r, d, s);
+    float *x = add_input(&h, BSM_DTYPE_FLOAT, d, s);
+    fill_input(&h, &r, 0);
+    if (p->operation == BSM_REDUCE_ANY || p->operation == BSM_REDUCE_ALL) {
+      for (size_t k = 0; k < h.data[0].size / 4; k++) {
+        if (rng_range(&r, 0, 4) == 0) x[k] = 0;
+      }
+    }
+    const bool truth =
+        p->operation == BSM_REDUCE_ANY || p->operation == BSM_REDUCE_ALL;
+    add_output(&h, truth ? BSM_DTYPE_BOOL : BSM_DTYPE_FLOAT, out, NULL);
+    harness_run_all(&h, compare_reduce, NULL);
+    harness_free(&h);
+  }
+}
+
+static void compare_integers(harness *h, uint32_t isa, void *arg) {
+  (void)isa;
+  assert_int_equal(((const int64_t *)h->outputs[0])[0], *(int64_t *)arg);
+}
+
+static void test_integer_reduce(void **state) {
+  const int32_t ops[] = {BSM_REDUCE_SUM, BSM_REDUCE_PROD, BSM_REDUCE_MAX,
+                         BSM_REDUCE_MIN};
+  int64_t expected[] = {((int64_t)1 << 53) + 1 - 5 + 2,
+                        (((int64_t)1 << 53) + 1) * -10, ((int64_t)1 << 53) + 1,
+                        -5};
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    harness h;
+    harness_init(&h, BSM_STEP_REDUCE);
+    int64_t *x = add_input(&h, BSM_DTYPE_INT64, dims_of(1, 3), NULL);
+    x[0] = ((int64_t)1 << 53) + 1;
+    x[1] = -5;
+    x[2] = 2;
+    add_output(&h, BSM_DTYPE_INT64, dims_of(0), NULL);
+    h.params.reduce.operation = ops[i];
+    h.params.reduce.axes = 1;
+    harness_run_all(&h, compare_integers, &expected[i]);
+    harness_free(&h);
+  }
+}
+
+static void test_nan_reduce(void **state) {
+  uint32_t isas[8];
+  const int count = harness_isas(isas);
+  (void)state;
+  for (int k = 0; k < count * 2; k++) {
+    for (int at = 0; at < 40; at++) {
+      harness h;
+      harness_init(&h, BSM_STEP_REDUCE);
+      float *x = add_input(&h, BSM_DTYPE_FLOAT, dims_of(1, 40), NULL);
+      for (int i = 0; i < 40; i++) x[i] = i == at ? NAN : (float)(i % 7);
+      float *y = add_output(&h, BSM_DTYPE_FLOAT, dims_of(0), NULL);
+      h.params.reduce.operation = k % 2 ? BSM_REDUCE_MAX : BSM_REDUCE_MIN;
+      h.params.reduce.axes = 1;
+      assert_null(harness_run(&h, isas[k / 2], 1));
+      assert_true(isnan(*y));
+      harness_free(&h);
+    }
+  }
+}
+
+/* Long sums keep their accuracy. */
+static void test_long_sum(void **state) {
+  uint32_t isas[8];
+  const int count = harness_isas(isas);
+  (void)state;
+  for (int k = 0; k < count; k++) {
+    for (int columns = 1; columns <= 16; columns += 15) {
+      harness h;
+      enum { N = 1 << 20 };
+      harness_init(&h, BSM_STEP_REDUCE);
+      float *x = add_input(&h, BSM_DTYPE_FLOAT, dims_of(2, N, columns), NULL);
+      for (int i = 0; i < N * columns; i++) x[i] = 0.1f;
+      float *y = add_output(&h, BSM_DTYPE_FLOAT, dims_of(1, columns), NULL);
+      h.params.reduce.operation = BSM_REDUCE_SUM;
+      h.params.reduce.axes = 1;
+      assert_null(harness_run(&h, isas[k], 2));
+      for (int i = 0; i < columns; i++) {
+        assert_close((double)y[i], N * (double)0.1f, N * 1e-7, "long sum");
+      }
+      harness_free(&h);
+    }
+  }
+}
+
+/* ---- top-k ---- */
+
+static void compare_top_k(harness *h, uint32_t isa, void *arg) {
+  const bsm_step_top_k *p = &h->params.top_k;
+  const bsm_plan_tensor *x = &h->tensors[h->step.inputs[0]];
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  const bsm_plan_tensor *z = &h->tensors[h->step.outputs[1]];
+  int64_t index[BSM_MAX_RANK] = {0}, row[BSM_MAX_RANK];
+  (void)isa;
+  (void)arg;
+  do {
+    const double got =
+        (double)((const float *)h->outputs[0])[offset_of(y, index)];
+    const int64_t at = ((const int64_t *)h->outputs[1])[offset_of(z, index)];
+    assert_true(at >= 0 && at < x->dims.d[p->axis]);
+    memcpy(row, index, sizeof(row));
+    row[p->axis] = at;
+    assert_true(got == in_at(h, 0, row) || isnan(got));
+    /* As many come before it as its place says. */
+    int64_t before = 0;
+    const double v = in_at(h, 0, row);
+    for (row[p->axis] = 0; row[p->axis] < x->dims.d[p->axis]; row[p->axis]++) {
+      const double o = in_at(h, 0, row);
+      const bool greater = isnan(o) ? !isnan(v) : o > v;
+      const bool less = isnan(v) ? !isnan(o) : o < v;
+      const bool same = !greater && !less;
+      before += (p->largest ? greater : less) || (same && row[p->axis] < at);
+    }
+    assert_int_equal(before, index[p->axis]);
+  } while (next_index(y->dims, index));
+}
+
+static void test_top_k(void **state) {
+  harness_rng r = {34};
+  (void)state;
+  for (int i = 0; i < 80; i++) {
+    harness h;
+    bsm_dims d;
+    int64_t s[BSM_MAX_RANK];
+    harness_init(&h, BSM_STEP_TOP_K);
+    random_dims(&r, 1, 3, &d);
+    random_strides(&r, d, s);
+    float *x = add_input(&h, BSM_DTYPE_FLOAT, d, s);
+    for (size_t k = 0; k < h.data[0].size / 4; k++) {
+      x[k] = rng_range(&r, 0, 30) ? (float)rng_range(&r, -9, 9) : NAN;
+    }
+    bsm_step_top_k *p = &h.params.top_k;
+    p->axis = rng_range(&r, 0, d.rank - 1);
+    p->k = rng_range(&r, 1, (int)d.d[p->axis]);
+    p->largest = rng_range(&r, 0, 1);
+    d.d[p->axis] = p->k;
+    add_output(&h, BSM_DTYPE_FLOAT, d, NULL);
+    add_output(&h, BSM_DTYPE_INT64, d, NULL);
+    harness_run_all(&h, compare_top_k, NULL);
+    harness_free(&h);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_double_softmax),
+      cmocka_unit_test(test_masked_softmax),
+      cmocka_unit_test(test_normalization),
+      cmocka_unit_test(test_reduce),
+      cmocka_unit_test(test_integer_reduce),
+      cmocka_unit_test(test_nan_reduce),
+      cmocka_unit_test(test_long_sum),
+      cmocka_unit_test(test_top_k),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
