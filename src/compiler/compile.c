@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The compiler, top to bottom: inputs, lowering, conversion, building. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/isa.h"
+#include "base/options.h"
 #include "base/thread_pool.h"
 #include "builder/builder.h"
 #include "compiler/module_internal.h"
 #include "conversion/convert.h"
+#include "network/layer.h"
 #include "runtime/engine.h"
 
 bsm_compile_options bsm_compile_options_resolve(
     const bsm_module *module, const bsm_compile_options *given) {
   bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
-  if (given) {
-    const size_t size = given->struct_size < sizeof(options)
-                            ? given->struct_size
-                            : sizeof(options);
-    memcpy(&options, given, size);
-  }
+  bsm_options_copy(&options, sizeof(options), given);
   if (!options.logger) options.logger = module->logger;
   if (!options.allocator) options.allocator = module->allocator;
   if (options.threads <= 0) options.threads = bsm_available_cpus();
@@ -144,6 +142,44 @@ bsm_status bsm_lower_method(bsm_module *module,
 
 /* ---- the whole ---- */
 
+static bsm_status check_size(const bsm_itensor *t, const bsm_limits *limits) {
+  uint64_t bytes = bsm_dtype_size(t->dtype);
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    const int64_t size = t->dims.d[i];
+    if (size == 0) return BSM_OK;
+  }
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    const uint64_t size = (uint64_t)t->dims.d[i];
+    if (bytes > limits->max_tensor_bytes / size) {
+      return BSM_FAIL(BSM_LIMIT,
+                      "tensor \"%s\" of shape %s and dtype %s is larger than "
+                      "the limit max_tensor_bytes (%" PRIu64 ")",
+                      t->name ? t->name : "", bsm_dims_str(t->dims),
+                      bsm_dtype_name(t->dtype), limits->max_tensor_bytes);
+    }
+    bytes *= size;
+  }
+  return BSM_OK;
+}
+
+/* A model of few bytes may ask for tensors of any size: refused here, before
+ * anything is allocated or planned for them. */
+static bsm_status check_sizes(const bsm_network *net,
+                              const bsm_limits *limits) {
+  for (size_t i = 0; i < net->inputs.len; i++) {
+    BSM_TRY(check_size(net->inputs.items[i], limits));
+  }
+  for (size_t i = 0; i < net->layers.len; i++) {
+    const bsm_layer *layer = net->layers.items[i];
+    if (layer->removed) continue;
+    for (size_t k = 0; k < layer->outputs.len; k++) {
+      BSM_TRY_NOTE(check_size(layer->outputs.items[k], limits), "in layer %s",
+                   layer->name ? layer->name : "");
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status convert(bsm_module *module,
                           const bsm_compile_options *options, bsm_arena *arena,
                           bsm_network **out) {
@@ -159,11 +195,13 @@ static bsm_status convert(bsm_module *module,
   }
   BSM_TRY(bsm_convert_graph(lowered.graph, module->aten, registry, arena,
                             options->logger, lowered.input_names, out));
-  bsm_status status = bsm_network_verify(*out);
+  bsm_status status =
+      bsm_status_note(bsm_network_verify(*out), "in the network as converted");
+  if (!status) status = check_sizes(*out, &module->cx->limits);
   if (status) {
     bsm_network_release(*out);
     *out = NULL;
-    return bsm_status_note(status, "in the network as converted");
+    return status;
   }
   dump_network(options, "network", *out);
   return BSM_OK;

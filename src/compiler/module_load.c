@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/options.h"
 #include "compiler/module_internal.h"
 #include "lowering/interpret.h"
 
@@ -10,12 +11,7 @@
 
 static bsm_module_options resolve(const bsm_module_options *given) {
   bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
-  if (given) {
-    const size_t size = given->struct_size < sizeof(options)
-                            ? given->struct_size
-                            : sizeof(options);
-    memcpy(&options, given, size);
-  }
+  bsm_options_copy(&options, sizeof(options), given);
   return options;
 }
 

@@ -4,29 +4,9 @@
 
 #include <stdio.h>
 
+#include "base/resolve_limits.h"
+
 /* ---- context ---- */
-
-static void default_to(uint64_t *field, uint64_t value) {
-  if (*field == 0) *field = value;
-}
-
-static bsm_limits resolve_limits(const bsm_limits *limits) {
-  bsm_limits l = BSM_LIMITS_INIT;
-  if (limits) l = *limits;
-  default_to(&l.max_file_bytes, UINT64_C(64) << 30);
-  default_to(&l.max_entries, 1000000);
-  default_to(&l.max_name_bytes, 64u << 10);
-  default_to(&l.max_inflated, UINT64_C(1) << 30);
-  default_to(&l.max_inflate_ratio, 1100);
-  default_to(&l.max_pickle_ops, 50000000);
-  default_to(&l.max_depth, 200);
-  default_to(&l.max_string_bytes, 64u << 20);
-  default_to(&l.max_source_bytes, 256u << 20);
-  default_to(&l.max_nodes, 4000000);
-  default_to(&l.max_tensor_bytes, UINT64_C(16) << 30);
-  default_to(&l.max_loop_trips, 100000);
-  return l;
-}
 
 bsm_status bsm_ir_ctx_create(bsm_arena *arena, const bsm_limits *limits,
                              const bsm_logger *logger, bsm_ir_ctx **out) {
@@ -35,7 +15,7 @@ bsm_status bsm_ir_ctx_create(bsm_arena *arena, const bsm_limits *limits,
   BSM_TRY_ALLOC(cx);
   cx->arena = arena;
   cx->logger = logger;
-  cx->limits = resolve_limits(limits);
+  cx->limits = bsm_resolve_limits(limits);
   bsm_interner_init(&cx->names, arena);
   BSM_TRY(bsm_type_table_create(arena, &cx->types));
   BSM_TRY(bsm_schema_table_create(cx->types, arena, &cx->schemas));

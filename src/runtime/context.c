@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/checked.h"
 #include "base/isa.h"
+#include "base/options.h"
 #include "base/thread_pool.h"
 #include "runtime/engine.h"
 
@@ -131,12 +132,7 @@ static bsm_status init_context(bsm_context *context,
 
 static bsm_context_options resolve(const bsm_context_options *given) {
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
-  if (given) {
-    const size_t size = given->struct_size < sizeof(options)
-                            ? given->struct_size
-                            : sizeof(options);
-    memcpy(&options, given, size);
-  }
+  bsm_options_copy(&options, sizeof(options), given);
   return options;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/allocate.h"
 #include "base/checked.h"
+#include "base/options.h"
 #include "engine/engine_file.h"
 
 #ifndef BSM_VERSION_STRING
@@ -61,12 +62,7 @@ static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
 /* The caller's options with every default filled in. */
 static bsm_engine_load_options resolve(const bsm_engine_load_options *given) {
   bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
-  if (given) {
-    const size_t size = given->struct_size < sizeof(options)
-                            ? given->struct_size
-                            : sizeof(options);
-    memcpy(&options, given, size);
-  }
+  bsm_options_copy(&options, sizeof(options), given);
   if (!options.max_file_bytes) options.max_file_bytes = DEFAULT_MAX_FILE_BYTES;
   return options;
 }

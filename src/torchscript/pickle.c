@@ -6,7 +6,7 @@
  * be popped from under its items. There is no recursion. */
 #include <stdio.h>
 
-#include "torchscript/parse_limits.h"
+#include "base/resolve_limits.h"
 #include "torchscript/pickle_internal.h"
 
 typedef enum opcode {
@@ -824,7 +824,7 @@ bsm_status bsm_unpickle(bsm_arena *arena, bsm_type_table *types, bsm_str bytes,
                       .types = types,
                       .hooks = hooks ? hooks : &no_hooks,
                       .bytes = bytes};
-  bsm_parse_limits(limits, &m.limits);
+  m.limits = bsm_resolve_limits(limits);
   bsm_arena_init(&m.scratch, arena->allocator);
   *out = bsm_iv_none();
   const bsm_status status = run(&m, what, out);

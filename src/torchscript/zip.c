@@ -17,7 +17,7 @@
 #include <zlib.h>
 
 #include "base/checked.h"
-#include "torchscript/parse_limits.h"
+#include "base/resolve_limits.h"
 
 #define SIGNATURE_LOCAL 0x04034b50u
 #define SIGNATURE_CENTRAL 0x02014b50u
@@ -487,7 +487,7 @@ static bsm_status read_directory(bsm_zip *zip, bsm_arena *arena,
 bsm_status bsm_zip_open(bsm_arena *arena, const void *data, size_t size,
                         const bsm_limits *limits, bsm_zip *out) {
   *out = (bsm_zip){.data = data, .data_size = size};
-  bsm_parse_limits(limits, &out->limits);
+  out->limits = bsm_resolve_limits(limits);
   if (size > out->limits.max_file_bytes) {
     return BSM_FAIL(BSM_LIMIT, "zip: a file of %zu bytes; the limit is %llu",
                     size, (unsigned long long)out->limits.max_file_bytes);

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Defaults of bsm_limits, as include/bessemer/limits.h states them. */
-#include "torchscript/parse_limits.h"
+#include "base/resolve_limits.h"
 
-#include <string.h>
+#include "base/options.h"
 
-void bsm_parse_limits(const bsm_limits *limits, bsm_limits *out) {
-  *out = (bsm_limits)BSM_LIMITS_INIT;
-  if (limits) {
-    /* A caller built against an older header has fewer fields. */
-    const size_t size =
-        limits->struct_size && limits->struct_size < sizeof(*out)
-            ? limits->struct_size
-            : sizeof(*out);
-    memcpy(out, limits, size);
-    out->struct_size = sizeof(*out);
-  }
+bsm_limits bsm_resolve_limits(const bsm_limits *limits) {
+  bsm_limits out = BSM_LIMITS_INIT;
+  bsm_options_copy(&out, sizeof(out), limits);
 #define DEFAULT(field, value) \
-  if (out->field == 0) out->field = (value)
+  if (out.field == 0) out.field = (value)
   DEFAULT(max_file_bytes, (uint64_t)64 << 30);
   DEFAULT(max_entries, 1000000);
   DEFAULT(max_name_bytes, 64 << 10);
@@ -30,4 +22,5 @@ void bsm_parse_limits(const bsm_limits *limits, bsm_limits *out) {
   DEFAULT(max_tensor_bytes, (uint64_t)16 << 30);
   DEFAULT(max_loop_trips, 100000);
 #undef DEFAULT
+  return out;
 }
