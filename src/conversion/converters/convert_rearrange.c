@@ -178,8 +178,6 @@ static const bsm_conversion_pattern patterns[] = {
      convert_rearrange, 0},
     {"aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
      convert_rearrange, 0},
-    {"aten::fliplr(Tensor self) -> Tensor", convert_rearrange, 0},
-    {"aten::flipud(Tensor self) -> Tensor", convert_rearrange, 0},
     {"aten::take(Tensor self, Tensor index) -> Tensor", convert_rearrange, 0},
     {"aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? "
      "dim=None, *, int? output_size=None) -> Tensor",

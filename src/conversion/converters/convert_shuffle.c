@@ -443,13 +443,16 @@ static bsm_status convert_roll(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, x);
 }
 
+/* flip; flipud and fliplr, whose dim is `variant` - 1. */
 static bsm_status convert_flip(bsm_conversion_ctx *ctx, const bsm_node *node,
                                const bsm_args *args) {
   enum { SELF, DIMS };
-  size_t count;
+  size_t count = 1;
   uint32_t axes = 0;
+  int64_t fixed = bsm_args_variant(args) - 1;
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
-  const int64_t *dims = bsm_arg_unwrap_to_int_list(args, DIMS, &count);
+  const int64_t *dims = &fixed;
+  if (fixed < 0) dims = bsm_arg_unwrap_to_int_list(args, DIMS, &count);
   if (!x || !dims || !bsm_wrap_dims(ctx, dims, count, bsm_rank(x), &axes)) {
     return bsm_ctx_take_error(ctx);
   }
@@ -570,5 +573,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
      convert_roll, 0},
     {"aten::flip(Tensor self, int[] dims) -> Tensor", convert_flip, 0},
+    {"aten::flipud(Tensor self) -> Tensor", convert_flip, 1},
+    {"aten::fliplr(Tensor self) -> Tensor", convert_flip, 2},
 };
 BSM_CONVERTER_TABLE(shuffle, patterns);
