@@ -190,6 +190,9 @@ static bsm_status op_activation(OP_PARAMS) {
                     "cannot do hardtanh on an unsigned type with negative "
                     "limits");
   }
+  if (self->variant == ACT_LOG_SIGMOID) {
+    BSM_TRY(bsm_tensor_contiguous(cx->arena, t, &t));
+  }
   pw.params = &params;
   /* Parameters count as values of the dtype of the tensor. */
   BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1,

@@ -162,6 +162,7 @@ typedef struct sdpa_options {
   bool causal;
   const bsm_ivalue *scale; /* None: 1 / sqrt(width) */
   bool grouped;
+  bool add_mask; /* a bool mask is added as numbers */
 } sdpa_options;
 
 /* *weights may be asked for (not NULL). */
@@ -196,7 +197,7 @@ static bsm_status sdpa(bsm_op_ctx *cx, bsm_tensor *q, bsm_tensor *k,
   a.keys = k->sizes.d[k->sizes.rank - 2];
   a.value_width = v->sizes.d[v->sizes.rank - 1];
   a.scale = op_none(o.scale) ? 1.0 / sqrt((double)a.width) : op_double(o.scale);
-  a.mask_is_bool = o.mask && o.mask->dtype == BSM_DTYPE_BOOL;
+  a.mask_is_bool = o.mask && o.mask->dtype == BSM_DTYPE_BOOL && !o.add_mask;
   if (!bsm_dims_numel(batch, &a.batch)) {
     return BSM_FAIL(BSM_LIMIT, "attention over too large a batch");
   }
@@ -230,7 +231,7 @@ static bsm_status op_sdpa(OP_PARAMS) {
   bsm_tensor *out;
   BSM_TRY(refuse_dropout(&args[4]));
   const sdpa_options o = {op_tensor(&args[3]), op_bool(&args[5]), &args[6],
-                          op_bool(&args[7])};
+                          op_bool(&args[7]), false};
   BSM_TRY(sdpa(cx, op_tensor(&args[0]), op_tensor(&args[1]),
                op_tensor(&args[2]), o, &out, NULL));
   return op_return(outs, out);
@@ -243,7 +244,7 @@ static bsm_status op_sdpa_math(OP_PARAMS) {
   bsm_tensor *out, *weights;
   BSM_TRY(refuse_dropout(&args[4]));
   const sdpa_options o = {op_tensor(&args[3]), op_bool(&args[5]), &args[7],
-                          op_bool(&args[8])};
+                          op_bool(&args[8]), true};
   BSM_TRY(sdpa(cx, op_tensor(&args[0]), op_tensor(&args[1]),
                op_tensor(&args[2]), o, &out, &weights));
   outs[0] = bsm_iv_tensor(out);
@@ -332,7 +333,7 @@ static bsm_status mha(bsm_op_ctx *cx, const mha_params *p, bsm_tensor *query,
   BSM_TRY(project(cx, p, key, 1, &k));
   BSM_TRY(project(cx, p, value, 2, &v));
   BSM_TRY(invert_mask(cx, p, query->sizes.d[0], &mask));
-  const sdpa_options o = {mask, false, &none, false};
+  const sdpa_options o = {mask, false, &none, false, false};
   BSM_TRY(sdpa(cx, q, k, v, o, out, weights));
   BSM_TRY(bsm_op_transpose(cx, *out, 1, 2, out));
   BSM_TRY(bsm_op_reshape(cx, *out, query->sizes, out));

@@ -226,12 +226,6 @@ static bsm_status check_implicit(int32_t variant, const bsm_tensor *t) {
                     "Cannot input a tensor of type %s as an integral argument",
                     bsm_op_type_name(t->dtype));
   }
-  if (variant == ITEM_IMPLICIT_FLOAT && !bsm_dtype_is_floating(t->dtype)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "Cannot input a tensor of type %s as a floating point "
-                    "argument",
-                    bsm_op_type_name(t->dtype));
-  }
   return BSM_OK;
 }
 

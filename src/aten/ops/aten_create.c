@@ -210,6 +210,13 @@ static bsm_status op_arange(OP_PARAMS) {
       op_is_integral(start) && op_is_integral(end) && op_is_integral(step);
   const bsm_dtype dtype =
       op_dtype_or(&tail[0], integral ? BSM_DTYPE_INT64 : BSM_DTYPE_FLOAT);
+  bsm_ivalue whole[3] = {*start, *end, *step};
+  for (int i = 0; i < 3 && dtype == BSM_DTYPE_INT64; i++) {
+    whole[i] = bsm_iv_int(op_int(&whole[i]));
+  }
+  start = &whole[0];
+  end = &whole[1];
+  step = &whole[2];
   BSM_TRY(arange_length(start, end, step, &n));
   BSM_TRY(check_layout(&tail[1]));
   BSM_TRY(bsm_op_new(cx, dtype, op_dims1(n), &out));

@@ -342,14 +342,14 @@ static bsm_status op_masked_fill(OP_PARAMS) {
                     "but got tensor with %d dimension(s).",
                     (int)value->sizes.rank);
   }
-  if (!bsm_op_can_cast(
-          value->wrapped_number && bsm_dtype_is_floating(value->dtype)
-              ? BSM_DTYPE_FLOAT
-              : BSM_DTYPE_BOOL,
-          t->dtype)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "value cannot be converted to type %s without overflow",
-                    bsm_op_type_name(t->dtype));
+  if (!cx->meta && value->dtype != t->dtype) {
+    const bool whole = bsm_dtype_is_integral(t->dtype, true);
+    if (whole && !isfinite(bsm_tensor_get_double(value, 0))) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "value cannot be converted to type %s without overflow",
+                      bsm_op_type_name(t->dtype));
+    }
+    BSM_TRY(bsm_tensor_to_dtype(cx->arena, value, t->dtype, &value));
   }
   bsm_tensor *in[] = {mask, value, t};
   const bsm_pointwise pw = {"masked_fill", f_where,  i_where, BSM_PW_NO_CAST,

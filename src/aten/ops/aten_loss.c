@@ -200,7 +200,8 @@ static bsm_status nll(bsm_op_ctx *cx, bsm_tensor *t, bsm_tensor *target,
     bsm_store1_f64(t->dtype, bsm_tensor_data(*out),
                    p->reduction == REDUCE_MEAN ? sum / weights : sum);
   }
-  bsm_store1_f64(t->dtype, bsm_tensor_data(*total_weight), weights);
+  bsm_store1_f64(t->dtype, bsm_tensor_data(*total_weight),
+                 p->reduction == REDUCE_NONE ? 0.0 : weights);
   return BSM_OK;
 }
 

@@ -396,7 +396,10 @@ static double math(int32_t variant, double x) {
 
 static bsm_status op_math(OP_PARAMS) {
   (void)cx;
-  outs[0] = bsm_iv_double(math(self->variant, op_double(&args[0])));
+  double y = math(self->variant, op_double(&args[0]));
+  /* The overloads for numbers of either kind go through float. */
+  if (strstr(self->schema, ".Scalar(")) y = (double)(float)y;
+  outs[0] = bsm_iv_double(y);
   return BSM_OK;
 }
 

@@ -394,13 +394,18 @@ static bsm_status op_rot90(OP_PARAMS) {
 enum { PAD_CONSTANT, PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR };
 
 /* The source position of position `i` of a padded dimension. */
-static int64_t pad_source(int32_t mode, int64_t i, int64_t n) {
+static int64_t pad_source(int32_t mode, int64_t i, int64_t n, int64_t low,
+                          int64_t high) {
   if (mode == PAD_REFLECT) {
     if (i < 0) i = -i;
     return i >= n ? 2 * n - 2 - i : i;
   }
   if (mode == PAD_REPLICATE) return i < 0 ? 0 : i >= n ? n - 1 : i;
-  return (i % n + n) % n;
+  /* Circular: around what a negative padding leaves. */
+  const int64_t start = low < 0 ? -low : 0;
+  const int64_t kept = n - start - (high < 0 ? -high : 0);
+  if (kept <= 0) return 0;
+  return start + ((i - start) % kept + kept) % kept;
 }
 
 static bsm_status check_pad(int32_t mode, const bsm_tensor *t, bsm_dims pad,
@@ -486,7 +491,8 @@ static bsm_status pad(bsm_op_ctx *cx, int32_t mode, const bsm_tensor *t,
       rest /= shape.d[d];
       const int32_t k = shape.rank - 1 - d;
       if (2 * k < pads.rank) {
-        x = pad_source(mode, x - pads.d[2 * k], t->sizes.d[d]);
+        x = pad_source(mode, x - pads.d[2 * k], t->sizes.d[d], pads.d[2 * k],
+                       pads.d[2 * k + 1]);
       }
       from += x * t->strides[d];
     }
@@ -535,7 +541,9 @@ static bsm_status op_pad(OP_PARAMS) {
   int32_t mode = -1;
   BSM_TRY(bsm_op_dims(&args[1], &pads));
   if (self->variant) {
+    /* at::padding_mode: reflect, replicate, circular, constant */
     mode = (int32_t)op_int(&args[2]);
+    mode = mode < 0 || mode > 3 ? -1 : (mode + 1) % 4;
   } else {
     static const char *const names[] = {"constant", "reflect", "replicate",
                                         "circular"};
@@ -554,8 +562,9 @@ static bsm_status op_pad(OP_PARAMS) {
                       mode == PAD_REFLECT ? "reflect" : "replicate");
     }
     const int32_t dims = pads.rank / 2;
-    if (dims < 1 || dims > 3 ||
-        (t->sizes.rank != dims + 1 && t->sizes.rank != dims + 2)) {
+    const bool fits = dims >= 1 && dims <= 3 &&
+                      (t->sizes.rank == dims + 1 || t->sizes.rank == dims + 2);
+    if (mode != PAD_CIRCULAR && !fits) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
                       "Only 2D, 3D, 4D, 5D padding with non-constant padding "
                       "are supported for now");

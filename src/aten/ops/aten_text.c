@@ -263,7 +263,7 @@ static bool all_of(int32_t variant, bsm_str s) {
         ok = !is_lower(c);
         break;
       case CLASS_IDENTIFIER:
-        ok = c == '_' || (word && !(i == 0 && is_digit(c)));
+        ok = word && !(i == 0 && is_digit(c)); /* TorchScript: no '_' */
         break;
       default:
         ok = c >= ' ' && c < 127;
@@ -478,14 +478,12 @@ static bsm_status op_splitlines(OP_PARAMS) {
   BSM_TRY(bsm_list_new(cx->arena, NULL, 0, &list));
   outs[0] = bsm_iv_list(list);
   size_t start = 0;
+  /* As TorchScript, not as Python: every line end counts alone, and those kept
+   * are items of their own. */
   for (size_t i = 0; i < s.len; i++) {
-    const char c = s.data[i];
-    if (c != '\n' && c != '\r') continue;
-    const size_t ends =
-        c == '\r' && i + 1 < s.len && s.data[i + 1] == '\n' ? 2 : 1;
-    BSM_TRY(push(cx, list,
-                 (bsm_str){s.data + start, i - start + (keep ? ends : 0)}));
-    i += ends - 1;
+    if (s.data[i] != '\n' && s.data[i] != '\r') continue;
+    BSM_TRY(push(cx, list, (bsm_str){s.data + start, i - start}));
+    if (keep) BSM_TRY(push(cx, list, (bsm_str){s.data + i, 1}));
     start = i + 1;
   }
   if (start < s.len) {
@@ -545,15 +543,11 @@ static bsm_status op_justify(OP_PARAMS) {
   const int64_t pad = width > (int64_t)s.len ? width - (int64_t)s.len : 0;
   int64_t before = pad;
   if (self->variant == JUST_LEFT) before = 0;
-  if (self->variant == JUST_CENTER) before = pad / 2;
+  if (self->variant == JUST_CENTER) {
+    before = pad / 2 + (pad & width & 1);
+  }
   bsm_text text;
   bsm_text_init(&text, cx->arena);
-  if (self->variant == JUST_ZERO && s.len &&
-      (s.data[0] == '-' || s.data[0] == '+')) {
-    bsm_text_append(&text, (bsm_str){s.data, 1});
-    s.data++;
-    s.len--;
-  }
   for (int64_t i = 0; i < before; i++) bsm_text_append(&text, fill);
   bsm_text_append(&text, s);
   for (int64_t i = before; i < pad; i++) bsm_text_append(&text, fill);
@@ -577,8 +571,8 @@ static bsm_status op_ord(OP_PARAMS) {
 static bsm_status op_chr(OP_PARAMS) {
   (void)self;
   const int64_t i = op_int(&args[0]);
-  if (i < 0 || i > 255) {
-    return BSM_FAIL(BSM_RAISED, "chr() arg not in range(256), found %lld",
+  if (i < 0 || i >= 1114111) {
+    return BSM_FAIL(BSM_RAISED, "chr() arg not in range(0x110000), found %lld",
                     (long long)i);
   }
   const char c = (char)i;

@@ -66,7 +66,6 @@ static uint64_t magnitude(int64_t x) {
   return x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x;
 }
 static double sign(double x) {
-  if (isnan(x)) return x; /* stored as 0 by PyTorch only for comparisons */
   return (double)((x > 0.0) - (x < 0.0));
 }
 
@@ -128,6 +127,12 @@ I64(i_bitwise_not, ~x)
 F64(f_deg2rad, x *(M_PI / 180.0))
 F64(f_rad2deg, x *(180.0 / M_PI))
 F64(f_sinc, x == 0.0 ? 1.0 : sin(M_PI * x) / (M_PI * x))
+/* As PyTorch rounds: what is left of sin(n pi) shows. */
+static double sinc_single(double x) {
+  const float p = (float)M_PI * (float)x;
+  return x == 0.0 ? 1.0 : (double)(sinf(p) / p);
+}
+F64(f_sinc_single, sinc_single(x))
 
 enum {
   UNARY_ABS,
@@ -263,6 +268,13 @@ static bsm_status op_unary(OP_PARAMS) {
     pw.i = i_not;
   }
   if (self->variant == UNARY_LOGICAL_NOT && dst) pw.flags = 0;
+  if (self->variant == UNARY_SQUARE && t->dtype == BSM_DTYPE_BOOL) {
+    pw.common = BSM_DTYPE_INT64; /* a power with a Python int */
+    pw.has_common = true;
+  }
+  if (self->variant == UNARY_SINC && t->dtype != BSM_DTYPE_DOUBLE) {
+    pw.f = f_sinc_single;
+  }
   if (self->variant == UNARY_POSITIVE) return op_return(outs, t);
   BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1, dst, &out));
   return op_return(outs, out);

@@ -301,8 +301,8 @@ static bsm_status op_interpolate(OP_PARAMS) {
     }
     const double s = op_double(list ? &args[2].u.list->items[i] : &args[2]);
     p.size[i] = bsm_double_to_i64(floor((double)t->sizes.d[2 + i] * s));
-    /* Recomputed scales come from the sizes. */
-    if (op_none(&args[5]) || !op_bool(&args[5])) p.scale[i] = s;
+    /* The default of these archives recomputes scales from the sizes. */
+    if (!op_none(&args[5]) && !op_bool(&args[5])) p.scale[i] = s;
   }
   BSM_TRY(resize(cx, t, &p, &out));
   return op_return(outs, out);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boxed values: containers, equality, text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "aten/ivalue.h"
+
+static void ok(bsm_status st) {
+  assert_null(st);
+}
+
+static int set_up(void **state) {
+  static bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  *state = &arena;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  bsm_arena_destroy(*state);
+  return 0;
+}
+
+static void test_list_grows(void **state) {
+  bsm_list *list;
+  ok(bsm_list_new(*state, NULL, 0, &list));
+  for (int64_t i = 0; i < 100; i++) ok(bsm_list_append(list, bsm_iv_int(i)));
+  assert_int_equal(list->len, 100);
+  for (int64_t i = 0; i < 100; i++) {
+    assert_int_equal(list->items[i].u.i, i);
+  }
+}
+
+static void test_dict_keeps_order(void **state) {
+  bsm_dict *dict;
+  ok(bsm_dict_new(*state, NULL, NULL, &dict));
+  for (int64_t i = 9; i >= 0; i--) {
+    ok(bsm_dict_set(dict, bsm_iv_int(i), bsm_iv_int(i * i)));
+  }
+  ok(bsm_dict_set(dict, bsm_iv_int(5), bsm_iv_int(-1)));
+  assert_int_equal(dict->len, 10);
+  assert_int_equal(dict->keys[4].u.i, 5);
+  assert_int_equal(bsm_dict_find(dict, bsm_iv_int(5))->u.i, -1);
+  /* A bool is not the int that it equals. */
+  assert_null(bsm_dict_find(dict, bsm_iv_bool(true)));
+  assert_true(bsm_dict_delete(dict, bsm_iv_int(9)));
+  assert_false(bsm_dict_delete(dict, bsm_iv_int(9)));
+  assert_int_equal(dict->keys[0].u.i, 8);
+}
+
+static void test_equality(void **state) {
+  bsm_ivalue a, b;
+  ok(bsm_iv_string(*state, BSM_STR("x"), &a));
+  ok(bsm_iv_string(*state, BSM_STR("x"), &b));
+  assert_true(bsm_iv_equal(&a, &b));
+  const bsm_ivalue one = bsm_iv_int(1), real = bsm_iv_double(1.0),
+                   nan = bsm_iv_double(NAN), none = bsm_iv_none();
+  assert_true(bsm_iv_equal(&one, &real));
+  assert_false(bsm_iv_equal(&nan, &nan));
+  assert_true(bsm_iv_equal(&none, &none));
+  const int64_t v[] = {1, 2};
+  ok(bsm_iv_int_list(*state, v, 2, &a));
+  ok(bsm_iv_int_list(*state, v, 2, &b));
+  assert_true(bsm_iv_equal(&a, &b));
+  b.u.list->len = 1;
+  assert_false(bsm_iv_equal(&a, &b));
+}
+
+/* A list inside itself must not hang printing or comparison. */
+static void test_cycles(void **state) {
+  bsm_list *list;
+  ok(bsm_list_new(*state, NULL, 1, &list));
+  list->items[0] = bsm_iv_list(list);
+  const bsm_ivalue v = bsm_iv_list(list);
+  bsm_text text;
+  bsm_text_init(&text, *state);
+  bsm_iv_print(&text, &v);
+  assert_true(text.len < 1000);
+  assert_false(bsm_iv_equal(&v, &v));
+}
+
+static void check_text(bsm_arena *arena, bsm_ivalue v, const char *want) {
+  bsm_text text;
+  bsm_text_init(&text, arena);
+  bsm_iv_print(&text, &v);
+  assert_string_equal(text.data, want);
+}
+
+static void test_text(void **state) {
+  bsm_tuple *tuple;
+  ok(bsm_tuple_new(*state, 1, &tuple));
+  tuple->items[0] = bsm_iv_double(0.1);
+  check_text(*state, bsm_iv_tuple(tuple), "(0.10000000000000001,)");
+  check_text(*state, bsm_iv_double(1.0), "1.");
+  check_text(*state, bsm_iv_double(1e20), "1e+20");
+  check_text(*state, bsm_iv_double(-INFINITY), "-inf");
+  check_text(*state, bsm_iv_bool(false), "False");
+  check_text(*state, bsm_iv_none(), "None");
+  check_text(*state, (bsm_ivalue){BSM_IVALUE_DEVICE, {.device = {1, 0}}},
+             "cuda:0");
+  bsm_tensor *t;
+  ok(bsm_tensor_new(*state, BSM_DTYPE_INT64, (bsm_dims){2, {2, 2}}, false, &t));
+  check_text(*state, bsm_iv_tensor(t), "tensor([[0, 0], [0, 0]])");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_list_grows, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_dict_keeps_order, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_equality, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_cycles, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader of op_cases.bin. */
+#include "aten/op_cases.h"
+
+#include <string.h>
+
+bool op_cases_open(op_case_reader *r, const char *path) {
+  *r = (op_case_reader){0};
+  const bsm_status st = bsm_file_map_open(path, 0, &r->map);
+  if (st) {
+    bsm_status_free(st);
+    return false;
+  }
+  r->p = r->map.data;
+  r->end = r->map.data + r->map.size;
+  if (r->map.size < 8 || memcmp(r->p, "BSMOPS1\n", 8) != 0) return false;
+  r->p += 8;
+  return true;
+}
+
+void op_cases_close(op_case_reader *r) {
+  bsm_file_map_close(&r->map);
+}
+
+static const uint8_t *take(op_case_reader *r, size_t n) {
+  const uint8_t *p = r->p;
+  if (r->bad || (size_t)(r->end - p) < n) {
+    r->bad = true;
+    return NULL;
+  }
+  r->p += n;
+  return p;
+}
+
+static uint8_t byte(op_case_reader *r) {
+  const uint8_t *p = take(r, 1);
+  return p ? *p : 0;
+}
+
+/* LEB128, zigzag. */
+static int64_t number(op_case_reader *r) {
+  uint64_t v = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    const uint8_t b = byte(r);
+    v |= (uint64_t)(b & 0x7f) << shift;
+    if (!(b & 0x80)) break;
+  }
+  return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+static bsm_status read_tensor(op_case_reader *r, bsm_arena *arena,
+                              bsm_ivalue *out) {
+  bsm_dims sizes = {0};
+  int64_t strides[BSM_MAX_RANK];
+  const bsm_dtype dtype = (bsm_dtype)byte(r);
+  const uint8_t rank = byte(r);
+  sizes.rank = rank <= BSM_MAX_RANK ? rank : 0;
+  for (int i = 0; i < sizes.rank; i++) sizes.d[i] = number(r);
+  for (int i = 0; i < sizes.rank; i++) strides[i] = number(r);
+  const int64_t offset = number(r), count = number(r);
+  const size_t bytes = (size_t)count * bsm_dtype_size(dtype);
+  const uint8_t *data = take(r, bytes);
+  bsm_storage *storage = BSM_NEW(arena, bsm_storage);
+  BSM_TRY_ALLOC(storage);
+  storage->size = bytes;
+  storage->data = bsm_arena_alloc(arena, bytes + 1, 64);
+  BSM_TRY_ALLOC(storage->data);
+  if (data) memcpy(storage->data, data, bytes);
+  bsm_tensor *t;
+  BSM_TRY(bsm_tensor_from_storage(arena, storage, dtype, sizes, strides, offset,
+                                  &t));
+  *out = bsm_iv_tensor(t);
+  return BSM_OK;
+}
+
+static bsm_status read_value(op_case_reader *r, bsm_arena *arena,
+                             bsm_ivalue *out);
+
+static bsm_status read_container(op_case_reader *r, bsm_arena *arena, char tag,
+                                 bsm_ivalue *out) {
+  const size_t n = (size_t)number(r);
+  if (r->bad) return BSM_OK;
+  if (tag == 'M') {
+    bsm_dict *dict;
+    BSM_TRY(bsm_dict_new(arena, NULL, NULL, &dict));
+    *out = bsm_iv_dict(dict);
+    for (size_t i = 0; i < n && !r->bad; i++) {
+      bsm_ivalue key, value;
+      BSM_TRY(read_value(r, arena, &key));
+      BSM_TRY(read_value(r, arena, &value));
+      BSM_TRY(bsm_dict_set(dict, key, value));
+    }
+    return BSM_OK;
+  }
+  bsm_ivalue *items;
+  if (tag == 'L') {
+    bsm_list *list;
+    BSM_TRY(bsm_list_new(arena, NULL, n, &list));
+    items = list->items;
+    *out = bsm_iv_list(list);
+  } else {
+    bsm_tuple *tuple;
+    BSM_TRY(bsm_tuple_new(arena, n, &tuple));
+    items = tuple->items;
+    *out = bsm_iv_tuple(tuple);
+  }
+  for (size_t i = 0; i < n && !r->bad; i++) {
+    BSM_TRY(read_value(r, arena, &items[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status read_value(op_case_reader *r, bsm_arena *arena,
+                             bsm_ivalue *out) {
+  const char tag = (char)byte(r);
+  *out = bsm_iv_none();
+  switch (tag) {
+    case 'N':
+      return BSM_OK;
+    case 'I':
+      *out = bsm_iv_int(number(r));
+      return BSM_OK;
+    case 'B':
+      *out = bsm_iv_bool(byte(r) != 0);
+      return BSM_OK;
+    case 'D': {
+      const uint8_t *p = take(r, 8);
+      double v = 0.0;
+      if (p) memcpy(&v, p, 8);
+      *out = bsm_iv_double(v);
+      return BSM_OK;
+    }
+    case 'S': {
+      const size_t n = (size_t)number(r);
+      const uint8_t *p = take(r, n);
+      return bsm_iv_string(arena,
+                           (bsm_str){p ? (const char *)p : "", p ? n : 0}, out);
+    }
+    case 'V': {
+      const int8_t type = (int8_t)byte(r);
+      const int8_t index = (int8_t)number(r);
+      *out = (bsm_ivalue){BSM_IVALUE_DEVICE, {.device = {type, index}}};
+      return BSM_OK;
+    }
+    case 'T':
+      return read_tensor(r, arena, out);
+    case 'L':
+    case 'U':
+    case 'M':
+      return read_container(r, arena, tag, out);
+    default:
+      r->bad = true;
+      return BSM_OK;
+  }
+}
+
+bool op_cases_next(op_case_reader *r, bsm_arena *arena, op_case *out) {
+  *out = (op_case){0};
+  if (r->p == r->end || r->bad) return false;
+  out->name.len = (size_t)number(r);
+  out->name.data = (const char *)take(r, out->name.len);
+  out->arg_count = (size_t)number(r);
+  bsm_status st = BSM_OK;
+  if (out->arg_count > OP_CASE_MAX) r->bad = true;
+  for (size_t i = 0; i < out->arg_count && !r->bad && !st; i++) {
+    st = read_value(r, arena, &out->args[i]);
+  }
+  const uint8_t flags = byte(r);
+  out->outcome = (op_outcome)(flags & 3);
+  out->strides = (flags & 4) != 0;
+  out->has_after = (flags & 8) != 0;
+  if (out->outcome != OP_RAISES && !st) {
+    out->out_count = (size_t)number(r);
+    if (out->out_count > OP_CASE_MAX) r->bad = true;
+    for (size_t i = 0; i < out->out_count && !r->bad && !st; i++) {
+      st = read_value(r, arena, &out->outs[i]);
+    }
+  }
+  if (out->has_after && !r->bad && !st) st = read_value(r, arena, &out->after);
+  if (st) {
+    bsm_status_free(st);
+    r->bad = true;
+  }
+  return !r->bad;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader of op_cases.bin: calls of ops with what PyTorch answers. The format is
+ * described in tests/data/aten/make_op_cases.py, which writes it. */
+#ifndef TESTS_ATEN_OP_CASES_H_
+#define TESTS_ATEN_OP_CASES_H_
+
+#include "aten/op.h"
+#include "base/file.h"
+
+enum { OP_CASE_MAX = 32 };
+
+typedef enum op_outcome {
+  OP_RETURNS = 0,
+  OP_RAISES = 1,
+  OP_SHAPE_ONLY = 2 /* values are not compared (random, uninitialised) */
+} op_outcome;
+
+typedef struct op_case {
+  bsm_str name; /* "aten::add.Tensor" */
+  bsm_ivalue args[OP_CASE_MAX];
+  size_t arg_count;
+  op_outcome outcome;
+  bool strides; /* strides of the results are compared too */
+  bsm_ivalue outs[OP_CASE_MAX];
+  size_t out_count;
+  bool has_after;
+  bsm_ivalue after; /* args[0] after the call: a tensor's whole storage, 1-D */
+} op_case;
+
+typedef struct op_case_reader {
+  bsm_file_map map;
+  const uint8_t *p, *end;
+  bool bad;
+} op_case_reader;
+
+bool op_cases_open(op_case_reader *r, const char *path);
+void op_cases_close(op_case_reader *r);
+/* The next case, in `arena`; false at the end, or when the file is bad. */
+bool op_cases_next(op_case_reader *r, bsm_arena *arena, op_case *out);
+
+#endif /* TESTS_ATEN_OP_CASES_H_ */

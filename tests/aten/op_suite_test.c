@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every op against PyTorch: each case of op_cases.bin runs on real tensors and
+ * on meta tensors; rows without a case are listed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aten/element.h"
+#include "aten/op_cases.h"
+
+enum { MAX_REPORTS = 60 };
+
+typedef struct suite {
+  bsm_arena library_arena;
+  bsm_aten_library *library;
+  op_case_reader reader;
+  char *seen; /* one flag for each row */
+  int cases, failures, data_dependent;
+} suite;
+
+static void report(suite *s, const op_case *c, const char *format, ...) {
+  va_list args;
+  s->failures++;
+  const char *limit = getenv("BSM_SUITE_REPORTS");
+  if (s->failures > (limit ? atoi(limit) : MAX_REPORTS)) return;
+  bsm_text text;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  bsm_text_init(&text, &arena);
+  for (size_t i = 0; i < c->arg_count && text.len < 600; i++) {
+    if (i > 0) bsm_text_puts(&text, ", ");
+    const bsm_tensor *t =
+        c->args[i].tag == BSM_IVALUE_TENSOR ? c->args[i].u.tensor : NULL;
+    if (t && bsm_tensor_numel(t) > 8) {
+      bsm_text_printf(&text, "%s%s", bsm_dtype_name(t->dtype),
+                      bsm_dims_str(t->sizes));
+    } else {
+      if (t) bsm_text_printf(&text, "%s ", bsm_dtype_name(t->dtype));
+      bsm_iv_print(&text, &c->args[i]);
+    }
+  }
+  fprintf(stderr, "case %d %.*s(%.700s): ", s->cases, (int)c->name.len,
+          c->name.data, text.data);
+  bsm_arena_destroy(&arena);
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fputc('\n', stderr);
+}
+
+/* How far a result of this dtype may be from PyTorch's, relatively. */
+static double tolerance(bsm_dtype d) {
+  switch (d) {
+    case BSM_DTYPE_DOUBLE:
+      return 1e-7;
+    case BSM_DTYPE_FLOAT:
+      return 4e-6;
+    case BSM_DTYPE_HALF:
+      return 2e-3;
+    case BSM_DTYPE_BFLOAT16:
+      return 1.6e-2;
+    default:
+      return 0.0;
+  }
+}
+
+static bool close_enough(double got, double want, double scale, double tol) {
+  if (isnan(got) || isnan(want)) return isnan(got) && isnan(want);
+  if (isinf(got) || isinf(want)) return got == want;
+  return fabs(got - want) <= tol * fabs(want) + tol * scale;
+}
+
+static const char *compare_tensors(const bsm_tensor *got,
+                                   const bsm_tensor *want, bool strides,
+                                   bool values) {
+  static char text[200];
+  if (got->dtype != want->dtype) {
+    snprintf(text, sizeof(text), "dtype %s, not %s", bsm_dtype_name(got->dtype),
+             bsm_dtype_name(want->dtype));
+    return text;
+  }
+  if (!bsm_dims_equal(got->sizes, want->sizes)) {
+    snprintf(text, sizeof(text), "shape %s, not %s", bsm_dims_str(got->sizes),
+             bsm_dims_str(want->sizes));
+    return text;
+  }
+  for (int i = 0; i < got->sizes.rank && strides; i++) {
+    if (got->sizes.d[i] > 1 && got->strides[i] != want->strides[i]) {
+      snprintf(text, sizeof(text), "stride %lld, not %lld, in dim %d of %s",
+               (long long)got->strides[i], (long long)want->strides[i], i,
+               bsm_dims_str(got->sizes));
+      return text;
+    }
+  }
+  if (!values) return NULL;
+  const int64_t n = bsm_tensor_numel(got);
+  double scale = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    const double w = bsm_tensor_get_double(want, i);
+    if (isfinite(w) && fabs(w) > scale) scale = fabs(w);
+  }
+  const bool exact = bsm_dtype_is_integral(got->dtype, true);
+  for (int64_t i = 0; i < n; i++) {
+    const double g = bsm_tensor_get_double(got, i);
+    const double w = bsm_tensor_get_double(want, i);
+    const bool ok =
+        exact ? bsm_tensor_get_int(got, i) == bsm_tensor_get_int(want, i)
+              : close_enough(g, w, scale, tolerance(got->dtype));
+    if (!ok) {
+      snprintf(text, sizeof(text), "element %lld of %s is %.9g, not %.9g",
+               (long long)i, bsm_dims_str(got->sizes), g, w);
+      return text;
+    }
+  }
+  return NULL;
+}
+
+static const char *compare(const bsm_ivalue *got, const bsm_ivalue *want,
+                           bool strides, bool values);
+
+static const char *compare_items(const bsm_ivalue *got, size_t n,
+                                 const bsm_ivalue *want, size_t m, bool strides,
+                                 bool values) {
+  if (n != m) return "another number of items";
+  for (size_t i = 0; i < n; i++) {
+    const char *problem = compare(&got[i], &want[i], strides, values);
+    if (problem) return problem;
+  }
+  return NULL;
+}
+
+/* NULL when equal, else what differs. */
+static const char *compare(const bsm_ivalue *got, const bsm_ivalue *want,
+                           bool strides, bool values) {
+  static char text[120];
+  if (got->tag != want->tag) {
+    snprintf(text, sizeof(text), "a %s, not a %s", bsm_iv_tag_name(got->tag),
+             bsm_iv_tag_name(want->tag));
+    return text;
+  }
+  switch (got->tag) {
+    case BSM_IVALUE_TENSOR:
+      return compare_tensors(got->u.tensor, want->u.tensor, strides, values);
+    case BSM_IVALUE_LIST:
+      return compare_items(got->u.list->items, got->u.list->len,
+                           want->u.list->items, want->u.list->len, strides,
+                           values);
+    case BSM_IVALUE_TUPLE:
+      return compare_items(got->u.tuple->items, got->u.tuple->len,
+                           want->u.tuple->items, want->u.tuple->len, strides,
+                           values);
+    case BSM_IVALUE_DICT: {
+      const char *problem =
+          compare_items(got->u.dict->keys, got->u.dict->len, want->u.dict->keys,
+                        want->u.dict->len, strides, values);
+      return problem ? problem
+                     : compare_items(got->u.dict->values, got->u.dict->len,
+                                     want->u.dict->values, want->u.dict->len,
+                                     strides, values);
+    }
+    case BSM_IVALUE_DOUBLE:
+      if (close_enough(got->u.d, want->u.d, 0.0, 1e-12)) return NULL;
+      snprintf(text, sizeof(text), "%.17g, not %.17g", got->u.d, want->u.d);
+      return text;
+    case BSM_IVALUE_INT:
+      if (got->u.i == want->u.i) return NULL;
+      snprintf(text, sizeof(text), "%lld, not %lld", (long long)got->u.i,
+               (long long)want->u.i);
+      return text;
+    case BSM_IVALUE_STRING:
+      if (bsm_iv_equal(got, want)) return NULL;
+      snprintf(text, sizeof(text), "'%.40s', not '%.40s'", got->u.s->data,
+               want->u.s->data);
+      return text;
+    default:
+      return bsm_iv_equal(got, want) ? NULL : "another value";
+  }
+}
+
+/* ---- meta ---- */
+
+static bsm_tensor *meta_of(bsm_arena *arena, const bsm_tensor *t) {
+  bsm_tensor *m = BSM_NEW(arena, bsm_tensor);
+  assert_non_null(m);
+  *m = *t;
+  m->storage = BSM_NEW(arena, bsm_storage);
+  assert_non_null(m->storage);
+  m->storage->size = t->storage->size;
+  m->storage->meta = true;
+  return m;
+}
+
+static bsm_ivalue meta_value(bsm_arena *arena, const bsm_ivalue *v) {
+  bsm_ivalue out = *v;
+  if (v->tag == BSM_IVALUE_TENSOR) {
+    out.u.tensor = meta_of(arena, v->u.tensor);
+  } else if (v->tag == BSM_IVALUE_LIST) {
+    bsm_list *list;
+    bsm_status st = bsm_list_new(arena, NULL, v->u.list->len, &list);
+    assert_null(st);
+    for (size_t i = 0; i < v->u.list->len; i++) {
+      list->items[i] = meta_value(arena, &v->u.list->items[i]);
+    }
+    out = bsm_iv_list(list);
+  } else if (v->tag == BSM_IVALUE_DICT) {
+    bsm_dict *dict;
+    bsm_status st = bsm_dict_new(arena, NULL, NULL, &dict);
+    assert_null(st);
+    for (size_t i = 0; i < v->u.dict->len; i++) {
+      st = bsm_dict_set(dict, v->u.dict->keys[i],
+                        meta_value(arena, &v->u.dict->values[i]));
+      assert_null(st);
+    }
+    out = bsm_iv_dict(dict);
+  }
+  return out;
+}
+
+static bool has_tensor(const bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_TENSOR) return true;
+  for (size_t i = 0; v->tag == BSM_IVALUE_LIST && i < v->u.list->len; i++) {
+    if (has_tensor(&v->u.list->items[i])) return true;
+  }
+  return false;
+}
+
+static void run_meta(suite *s, bsm_arena *arena, const bsm_aten_op *op,
+                     const op_case *c, const bsm_ivalue *meta_args,
+                     const bsm_ivalue *real) {
+  bsm_ivalue outs[OP_CASE_MAX];
+  bsm_op_ctx cx = {.arena = arena};
+  bsm_status st =
+      bsm_aten_call(&cx, op, meta_args, c->arg_count, outs, c->out_count);
+  if (st) {
+    if (bsm_status_code(st) == BSM_DATA_DEPENDENT) {
+      s->data_dependent++;
+    } else {
+      report(s, c, "on meta tensors: %s", bsm_status_message(st));
+    }
+    bsm_status_free(st);
+    return;
+  }
+  for (size_t i = 0; i < c->out_count; i++) {
+    /* Plain values that need no data must be right as well. */
+    const char *problem = compare(&outs[i], &real[i], true, false);
+    if (problem) report(s, c, "meta output %zu: %s", i, problem);
+  }
+}
+
+/* ---- real ---- */
+
+static void check_after(suite *s, const op_case *c) {
+  const char *problem;
+  if (c->args[0].tag == BSM_IVALUE_TENSOR) {
+    bsm_tensor whole = *c->args[0].u.tensor;
+    whole.sizes = c->after.u.tensor->sizes;
+    whole.strides[0] = 1;
+    whole.offset = 0;
+    problem = compare_tensors(&whole, c->after.u.tensor, true, true);
+  } else {
+    problem = compare(&c->args[0], &c->after, false, true);
+  }
+  if (problem) report(s, c, "the first argument afterwards: %s", problem);
+}
+
+static void run_case(suite *s, bsm_arena *arena, const op_case *c) {
+  const bsm_aten_op *op = bsm_aten_find(s->library, c->name);
+  if (!op) {
+    report(s, c, "no such op");
+    return;
+  }
+  for (size_t i = 0; i < bsm_aten_library_count(s->library); i++) {
+    if (bsm_aten_library_at(s->library, i) == op) s->seen[i] = 1;
+  }
+  bool tensors = false;
+  bsm_ivalue meta_args[OP_CASE_MAX], outs[OP_CASE_MAX];
+  for (size_t i = 0; i < c->arg_count; i++) {
+    tensors = tensors || has_tensor(&c->args[i]);
+    meta_args[i] = meta_value(arena, &c->args[i]);
+  }
+  bsm_op_ctx cx = {.arena = arena};
+  bsm_status st =
+      bsm_aten_call(&cx, op, c->args, c->arg_count, outs, c->out_count);
+  if (c->outcome == OP_RAISES) {
+    if (!st) report(s, c, "PyTorch raises, this returned");
+    if (st && bsm_status_code(st) == BSM_INTERNAL) {
+      report(s, c, "internal error: %s", bsm_status_message(st));
+    }
+    bsm_status_free(st);
+    return;
+  }
+  if (st) {
+    const bool random =
+        c->outcome == OP_SHAPE_ONLY && bsm_status_code(st) == BSM_UNSUPPORTED;
+    if (!random) report(s, c, "%s", bsm_status_message(st));
+    bsm_status_free(st);
+    if (random && tensors) run_meta(s, arena, op, c, meta_args, c->outs);
+    return;
+  }
+  for (size_t i = 0; i < c->out_count; i++) {
+    const char *problem =
+        compare(&outs[i], &c->outs[i], c->strides, c->outcome == OP_RETURNS);
+    if (problem) report(s, c, "output %zu: %s", i, problem);
+    if (problem) return;
+  }
+  if ((op->flags & BSM_ATEN_INPLACE) &&
+      outs[0].u.tensor != c->args[0].u.tensor) {
+    report(s, c, "in place, but another tensor");
+  }
+  if ((op->flags & BSM_ATEN_VIEW) && outs[0].tag == BSM_IVALUE_TENSOR &&
+      outs[0].u.tensor->storage != c->args[0].u.tensor->storage) {
+    report(s, c, "a view with a storage of its own");
+  }
+  if (c->has_after) check_after(s, c);
+  if (tensors) run_meta(s, arena, op, c, meta_args, outs);
+}
+
+static void test_cases(void **state) {
+  suite *s = *state;
+  bsm_arena arena;
+  op_case *c = calloc(1, sizeof(*c));
+  assert_non_null(c);
+  bsm_arena_init(&arena, NULL);
+  while (op_cases_next(&s->reader, &arena, c)) {
+    s->cases++;
+    run_case(s, &arena, c);
+    bsm_arena_destroy(&arena);
+    bsm_arena_init(&arena, NULL);
+  }
+  bsm_arena_destroy(&arena);
+  free(c);
+  assert_false(s->reader.bad);
+  fprintf(stderr, "%d cases, %d failures, %d shapes depend on data\n", s->cases,
+          s->failures, s->data_dependent);
+  assert_true(s->cases > 1000);
+  assert_int_equal(s->failures, 0);
+}
+
+/* Rows that PyTorch's binding cannot call, or whose answer depends on how it
+ * was built; op_test.c has them. */
+static bool tested_elsewhere(const bsm_aten_op *op) {
+  static const char *const names[] = {"aten::_version(",
+                                      "prim::tolist(",
+                                      "aten::_nnpack_available(",
+                                      "aten::_use_cudnn_rnn_flatten_weight(",
+                                      "aten::len.Dict_Tensor(",
+                                      "aten::__getitem__.Dict_Tensor(",
+                                      "aten::_set_item.Tensor(",
+                                      "aten::Delete.Dict_Tensor(",
+                                      "aten::__contains__.Tensor(",
+                                      "aten::keys.Tensor(",
+                                      "aten::values.Tensor(",
+                                      "aten::items.Tensor(",
+                                      "aten::get.Tensor(",
+                                      "aten::cuda(",
+                                      "aten::pow.int_to_int(",
+                                      "aten::eq.enum(",
+                                      "aten::ne.enum(",
+                                      "aten::warn("};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    if (strncmp(op->schema, names[i], strlen(names[i])) == 0) return true;
+  }
+  return false;
+}
+
+static void test_every_row_has_a_case(void **state) {
+  suite *s = *state;
+  int missing = 0;
+  for (size_t i = 0; i < bsm_aten_library_count(s->library); i++) {
+    if (s->seen[i] || tested_elsewhere(bsm_aten_library_at(s->library, i))) {
+      continue;
+    }
+    fprintf(stderr, "no case: %s\n",
+            bsm_aten_library_at(s->library, i)->schema);
+    missing++;
+  }
+  assert_int_equal(missing, 0);
+}
+
+static int set_up(void **state) {
+  suite *s = calloc(1, sizeof(*s));
+  if (!s) return -1;
+  *state = s;
+  bsm_arena_init(&s->library_arena, NULL);
+  bsm_status st = bsm_aten_library_create(&s->library_arena, &s->library);
+  if (st) {
+    fprintf(stderr, "%s\n", bsm_status_message(st));
+    bsm_status_free(st);
+    return -1;
+  }
+  s->seen = calloc(bsm_aten_library_count(s->library), 1);
+  if (!s->seen) return -1;
+  const char *path = BSM_TEST_DATA_DIR "/aten/op_cases.bin";
+  return op_cases_open(&s->reader, path) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  suite *s = *state;
+  op_cases_close(&s->reader);
+  bsm_arena_destroy(&s->library_arena);
+  free(s->seen);
+  free(s);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cases),
+      cmocka_unit_test(test_every_row_has_a_case),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The op index, checked calls, and the rows that the op suite cannot have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aten/op.h"
+#include "base/file.h"
+
+typedef struct fixture {
+  bsm_arena arena;
+  bsm_aten_library *library;
+  int warnings;
+} fixture;
+
+static void ok(bsm_status st) {
+  if (st) {
+    fprintf(stderr, "%s\n", bsm_status_message(st));
+    bsm_status_free(st);
+    fail();
+  }
+}
+
+static int set_up(void **state) {
+  static fixture f;
+  f = (fixture){0};
+  bsm_arena_init(&f.arena, NULL);
+  ok(bsm_aten_library_create(&f.arena, &f.library));
+  *state = &f;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  bsm_arena_destroy(&f->arena);
+  return 0;
+}
+
+static bsm_status call(fixture *f, const char *name, const bsm_ivalue *args,
+                       size_t n, bsm_ivalue *outs, size_t m) {
+  const bsm_aten_op *op = bsm_aten_find(f->library, bsm_str_of(name));
+  assert_non_null(op);
+  bsm_op_ctx cx = {.arena = &f->arena};
+  return bsm_aten_call(&cx, op, args, n, outs, m);
+}
+
+static void expect_failure(bsm_status st, bsm_code code, const char *part) {
+  assert_non_null(st);
+  assert_int_equal(bsm_status_code(st), code);
+  assert_non_null(strstr(bsm_status_message(st), part));
+  bsm_status_free(st);
+}
+
+static bsm_tensor *floats(fixture *f, const float *v, bsm_dims dims) {
+  bsm_tensor *t;
+  ok(bsm_tensor_new(&f->arena, BSM_DTYPE_FLOAT, dims, false, &t));
+  memcpy(bsm_tensor_data(t), v, (size_t)bsm_tensor_numel(t) * sizeof(float));
+  return t;
+}
+
+static void test_index(void **state) {
+  fixture *f = *state;
+  assert_null(bsm_aten_find(f->library, BSM_STR("aten::add.Tenso")));
+  assert_null(bsm_aten_find(f->library, BSM_STR("")));
+  for (size_t i = 0; i < bsm_aten_library_count(f->library); i++) {
+    const bsm_aten_op *op = bsm_aten_library_at(f->library, i);
+    const bsm_str name = {op->schema, strcspn(op->schema, "(")};
+    assert_ptr_equal(bsm_aten_find(f->library, name), op);
+  }
+}
+
+/* Each row's schema is PyTorch's text: schemas.txt has them. */
+static void test_schemas(void **state) {
+  fixture *f = *state;
+  bsm_file_map map;
+  ok(bsm_file_map_open(BSM_TEST_DATA_DIR "/aten/schemas.txt", 0, &map));
+  bsm_strmap known = {0};
+  const char *p = (const char *)map.data, *end = p + map.size;
+  while (p < end) {
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    assert_non_null(line_end);
+    assert_true(bsm_strmap_set(&f->arena, &known,
+                               (bsm_str){p, (size_t)(line_end - p)}, f));
+    p = line_end + 1;
+  }
+  int unknown = 0;
+  for (size_t i = 0; i < bsm_aten_library_count(f->library); i++) {
+    const char *schema = bsm_aten_library_at(f->library, i)->schema;
+    if (strncmp(schema, "torchvision::", 13) == 0) continue;
+    if (bsm_strmap_get(&known, bsm_str_of(schema))) continue;
+    fprintf(stderr, "not PyTorch's: %s\n", schema);
+    unknown++;
+  }
+  bsm_file_map_close(&map);
+  assert_int_equal(unknown, 0);
+}
+
+static void test_wrong_arguments(void **state) {
+  fixture *f = *state;
+  const float v[] = {1, 2};
+  bsm_ivalue t = bsm_iv_tensor(floats(f, v, (bsm_dims){1, {2}})), out[2];
+  const bsm_ivalue number[] = {bsm_iv_int(1)};
+  expect_failure(call(f, "aten::relu", number, 1, out, 1), BSM_INVALID_ARGUMENT,
+                 "wrong type");
+  expect_failure(call(f, "aten::relu", number, 0, out, 1), BSM_INVALID_ARGUMENT,
+                 "missing argument");
+  const bsm_ivalue two[] = {t, t};
+  expect_failure(call(f, "aten::relu", two, 2, out, 1), BSM_INVALID_ARGUMENT,
+                 "expected 1");
+  expect_failure(call(f, "aten::relu", &t, 1, out, 2), BSM_INVALID_ARGUMENT,
+                 "2 results asked");
+  const bsm_ivalue null_tensor = bsm_iv_tensor(NULL);
+  expect_failure(call(f, "aten::relu", &null_tensor, 1, out, 1),
+                 BSM_INVALID_ARGUMENT, "wrong type");
+  bsm_list *mixed;
+  ok(bsm_list_new(&f->arena, NULL, 2, &mixed));
+  mixed->items[0] = t;
+  mixed->items[1] = bsm_iv_int(3);
+  const bsm_ivalue cat[] = {bsm_iv_list(mixed), bsm_iv_int(0)};
+  expect_failure(call(f, "aten::cat", cat, 2, out, 1), BSM_INVALID_ARGUMENT,
+                 "wrong type (List)");
+}
+
+static void test_size_limit(void **state) {
+  fixture *f = *state;
+  bsm_ivalue size, out;
+  const int64_t dims[] = {1 << 20, 1 << 20};
+  ok(bsm_iv_int_list(&f->arena, dims, 2, &size));
+  const bsm_ivalue args[] = {size, bsm_iv_none(), bsm_iv_none(), bsm_iv_none(),
+                             bsm_iv_none()};
+  bsm_op_ctx cx = {.arena = &f->arena, .max_tensor_bytes = 1 << 20};
+  const bsm_aten_op *op = bsm_aten_find(f->library, BSM_STR("aten::zeros"));
+  expect_failure(bsm_aten_call(&cx, op, args, 5, &out, 1), BSM_LIMIT,
+                 "exceeds the limit");
+}
+
+/* In place on borrowed memory: the memory stays, all views see the change. */
+static void test_read_only_storage(void **state) {
+  fixture *f = *state;
+  const float v[] = {-1, 2, -3, 4};
+  const bsm_array array = {
+      (void *)(uintptr_t)v, BSM_DTYPE_FLOAT, {1, {4}}, NULL};
+  bsm_tensor *t, *view;
+  ok(bsm_tensor_from_array(&f->arena, &array, true, &t));
+  const int64_t stride = 2;
+  ok(bsm_tensor_view(&f->arena, t, (bsm_dims){1, {2}}, &stride, 0, &view));
+  const bsm_ivalue arg = bsm_iv_tensor(view);
+  bsm_ivalue out;
+  ok(call(f, "aten::relu_", &arg, 1, &out, 1));
+  assert_true(v[0] == -1 && v[2] == -3);
+  assert_true(bsm_tensor_get_double(t, 0) == 0.0);
+  assert_true(bsm_tensor_get_double(t, 1) == 2.0);
+  assert_true(bsm_tensor_get_double(t, 2) == 0.0);
+}
+
+static void test_overlapping_in_place(void **state) {
+  fixture *f = *state;
+  const float v[] = {1, 2, 3, 4};
+  bsm_tensor *t = floats(f, v, (bsm_dims){1, {4}}), *low, *high;
+  const int64_t one = 1, zero = 0;
+  ok(bsm_tensor_view(&f->arena, t, (bsm_dims){1, {3}}, &one, 0, &low));
+  ok(bsm_tensor_view(&f->arena, t, (bsm_dims){1, {3}}, &one, 1, &high));
+  const bsm_ivalue add[] = {bsm_iv_tensor(high), bsm_iv_tensor(low),
+                            bsm_iv_int(1)};
+  bsm_ivalue out;
+  expect_failure(call(f, "aten::add_.Tensor", add, 3, &out, 1),
+                 BSM_INVALID_ARGUMENT, "single memory location");
+  ok(bsm_tensor_view(&f->arena, t, (bsm_dims){1, {3}}, &zero, 0, &low));
+  const bsm_ivalue wide[] = {bsm_iv_tensor(low), bsm_iv_tensor(high),
+                             bsm_iv_int(1)};
+  expect_failure(call(f, "aten::add_.Tensor", wide, 3, &out, 1),
+                 BSM_INVALID_ARGUMENT, "more than one element");
+}
+
+static void test_meta_needs_values(void **state) {
+  fixture *f = *state;
+  bsm_tensor *t;
+  ok(bsm_tensor_new(&f->arena, BSM_DTYPE_FLOAT, (bsm_dims){0}, true, &t));
+  const bsm_ivalue arg = bsm_iv_tensor(t);
+  bsm_ivalue out;
+  expect_failure(call(f, "aten::item", &arg, 1, &out, 1), BSM_DATA_DEPENDENT,
+                 "aten::item");
+  ok(call(f, "aten::dim", &arg, 1, &out, 1));
+  assert_int_equal(out.u.i, 0);
+}
+
+/* ---- rows without a case ---- */
+
+static void test_tolist(void **state) {
+  fixture *f = *state;
+  const float v[] = {1, 2, 3, 4};
+  const bsm_ivalue args[] = {bsm_iv_tensor(floats(f, v, (bsm_dims){2, {2, 2}})),
+                             bsm_iv_int(2), bsm_iv_int(1)};
+  bsm_ivalue out;
+  ok(call(f, "prim::tolist", args, 3, &out, 1));
+  bsm_text text;
+  bsm_text_init(&text, &f->arena);
+  bsm_iv_print(&text, &out);
+  assert_string_equal(text.data, "[[1., 2.], [3., 4.]]");
+}
+
+static void test_tensor_keys(void **state) {
+  fixture *f = *state;
+  const float v[] = {1};
+  bsm_dict *dict;
+  ok(bsm_dict_new(&f->arena, NULL, NULL, &dict));
+  const bsm_ivalue d = bsm_iv_dict(dict);
+  const bsm_ivalue a = bsm_iv_tensor(floats(f, v, (bsm_dims){0}));
+  const bsm_ivalue b = bsm_iv_tensor(floats(f, v, (bsm_dims){0}));
+  bsm_ivalue out;
+  const bsm_ivalue set[] = {d, a, bsm_iv_int(7)}, has_a[] = {d, a},
+                   has_b[] = {d, b};
+  ok(call(f, "aten::_set_item.Tensor", set, 3, NULL, 0));
+  ok(call(f, "aten::len.Dict_Tensor", &d, 1, &out, 1));
+  assert_int_equal(out.u.i, 1);
+  ok(call(f, "aten::__contains__.Tensor", has_a, 2, &out, 1));
+  assert_true(out.u.b);
+  ok(call(f, "aten::__contains__.Tensor", has_b, 2, &out, 1));
+  assert_false(out.u.b); /* equal values, another tensor */
+  ok(call(f, "aten::__getitem__.Dict_Tensor", has_a, 2, &out, 1));
+  assert_int_equal(out.u.i, 7);
+  expect_failure(call(f, "aten::__getitem__.Dict_Tensor", has_b, 2, &out, 1),
+                 BSM_RAISED, "KeyError");
+  ok(call(f, "aten::get.Tensor", has_b, 2, &out, 1));
+  assert_int_equal(out.tag, BSM_IVALUE_NONE);
+  ok(call(f, "aten::keys.Tensor", &d, 1, &out, 1));
+  assert_ptr_equal(out.u.list->items[0].u.tensor, a.u.tensor);
+  ok(call(f, "aten::values.Tensor", &d, 1, &out, 1));
+  assert_int_equal(out.u.list->items[0].u.i, 7);
+  ok(call(f, "aten::items.Tensor", &d, 1, &out, 1));
+  assert_int_equal(out.u.list->items[0].u.tuple->items[1].u.i, 7);
+  ok(call(f, "aten::Delete.Dict_Tensor", has_a, 2, NULL, 0));
+  assert_int_equal(dict->len, 0);
+}
+
+static void test_enums(void **state) {
+  fixture *f = *state;
+  bsm_object red = {0}, blue = {0};
+  const bsm_ivalue r = {BSM_IVALUE_ENUM, {.object = &red}};
+  const bsm_ivalue b = {BSM_IVALUE_ENUM, {.object = &blue}};
+  const bsm_ivalue same[] = {r, r}, other[] = {r, b};
+  bsm_ivalue out;
+  ok(call(f, "aten::eq.enum", same, 2, &out, 1));
+  assert_true(out.u.b);
+  ok(call(f, "aten::eq.enum", other, 2, &out, 1));
+  assert_false(out.u.b);
+  ok(call(f, "aten::ne.enum", other, 2, &out, 1));
+  assert_true(out.u.b);
+}
+
+static void count_warning(void *user, bsm_log_level level,
+                          const char *message) {
+  fixture *f = user;
+  if (level == BSM_LOG_LEVEL_WARNING && strstr(message, "careful")) {
+    f->warnings++;
+  }
+}
+
+static void test_the_rest(void **state) {
+  fixture *f = *state;
+  const float v[] = {1, 2};
+  const bsm_ivalue t = bsm_iv_tensor(floats(f, v, (bsm_dims){1, {2}}));
+  bsm_ivalue out;
+  ok(call(f, "aten::_version", &t, 1, &out, 1));
+  assert_int_equal(out.u.i, 0);
+  ok(call(f, "aten::_nnpack_available", NULL, 0, &out, 1));
+  assert_false(out.u.b);
+  ok(call(f, "aten::_use_cudnn_rnn_flatten_weight", NULL, 0, &out, 1));
+  assert_false(out.u.b);
+  ok(call(f, "aten::cuda", &t, 1, &out, 1));
+  assert_int_equal(out.u.tensor->device_type, 1);
+  assert_true(bsm_tensor_get_double(out.u.tensor, 1) == 2.0);
+  const bsm_ivalue power[] = {bsm_iv_int(-3), bsm_iv_int(3)};
+  ok(call(f, "aten::pow.int_to_int", power, 2, &out, 1));
+  assert_int_equal(out.u.i, -27);
+  bsm_ivalue warn[] = {bsm_iv_none(), bsm_iv_int(2)};
+  ok(bsm_iv_string(&f->arena, BSM_STR("careful"), &warn[0]));
+  const bsm_logger logger = {BSM_LOG_LEVEL_WARNING, count_warning, f};
+  bsm_op_ctx cx = {.arena = &f->arena, .logger = &logger};
+  ok(bsm_aten_call(&cx, bsm_aten_find(f->library, BSM_STR("aten::warn")), warn,
+                   2, NULL, 0));
+  assert_int_equal(f->warnings, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_index, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_schemas, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_wrong_arguments, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_size_limit, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_read_only_storage, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_overlapping_in_place, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_meta_needs_values, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_tolist, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_tensor_keys, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_enums, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_the_rest, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
