@@ -24,6 +24,10 @@ static const magic magics[] = {
      0,
      "a checkpoint in the legacy format of torch.save",
      SAVE_AGAIN},
+    {{"BSMENGIN", 8},
+     0,
+     "an engine of Bessemer",
+     "it is compiled already: run it"},
     {{"\x80\x02", 2}, 0, "a plain pickle file", SAVE_AGAIN},
     {{"\x80\x03", 2}, 0, "a plain pickle file", SAVE_AGAIN},
     {{"\x80\x04", 2}, 0, "a plain pickle file", SAVE_AGAIN},
@@ -116,8 +120,8 @@ bsm_status bsm_archive_check_members(bsm_arena *arena, const bsm_zip *zip,
   const char *slash = memchr(first.data, '/', first.len);
   if (slash) *prefix = (bsm_str){first.data, (size_t)(slash - first.data) + 1};
   bool oom = false;
-  const bool complete = has(zip, arena, *prefix, "constants.pkl", &oom) &&
-                        has(zip, arena, *prefix, "data.pkl", &oom);
+  const bool constants = has(zip, arena, *prefix, "constants.pkl", &oom);
+  const bool complete = constants && has(zip, arena, *prefix, "data.pkl", &oom);
   /* A .pt2 package may hold anything else beside. */
   const bool is_export = has(zip, arena, *prefix, "archive_format", &oom);
   if (oom) return BSM_FAIL_OOM();
@@ -136,6 +140,6 @@ bsm_status bsm_archive_check_members(bsm_arena *arena, const bsm_zip *zip,
                     "data, not a model");
   }
   return BSM_FAIL(BSM_UNSUPPORTED,
-                  "not a TorchScript archive: the zip archive has no "
-                  "constants.pkl");
+                  "not a TorchScript archive: the zip archive has no %s",
+                  constants ? "data.pkl" : "constants.pkl");
 }
