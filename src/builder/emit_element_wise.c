@@ -74,7 +74,7 @@ static bsm_status fill_program(const bsm_layer *layer,
                                   .a = op->a,
                                   .b = op->b,
                                   .c = op->c,
-                                  .dtype = dtype,
+                                  .dtype = (int32_t)dtype,
                                   .alpha = op->alpha,
                                   .beta = op->beta,
                                   .integer = to_integer(op->alpha)};

@@ -73,7 +73,7 @@ static bsm_status emit_pad(bsm_emitter *e, const bsm_layer *layer) {
       return BSM_FAIL(BSM_UNSUPPORTED, "padding with a stride");
     }
   }
-  bsm_step_pad params = {.mode = layer->p.slice.mode,
+  bsm_step_pad params = {.mode = (int32_t)layer->p.slice.mode,
                          .fill_value = layer->p.slice.fill_value};
   memcpy(params.start, layer->p.slice.start.d, sizeof(params.start));
   const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);

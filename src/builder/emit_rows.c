@@ -50,10 +50,11 @@ bsm_status bsm_build_normalization(bsm_emitter *e, const bsm_layer *layer) {
 }
 
 bsm_status bsm_build_reduce(bsm_emitter *e, const bsm_layer *layer) {
-  const bsm_step_reduce params = {.operation = layer->p.reduce.operation,
-                                  .axes = layer->p.reduce.axes,
-                                  .keep_dims = layer->p.reduce.keep_dims,
-                                  .correction = layer->p.reduce.correction};
+  const bsm_step_reduce params = {
+      .operation = (int32_t)layer->p.reduce.operation,
+      .axes = layer->p.reduce.axes,
+      .keep_dims = layer->p.reduce.keep_dims,
+      .correction = layer->p.reduce.correction};
   const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);
   return emit_simple(e, layer, BSM_STEP_REDUCE, &x, 1, &params);
 }
@@ -68,7 +69,8 @@ bsm_status bsm_build_top_k(bsm_emitter *e, const bsm_layer *layer) {
 }
 
 bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
-  const bsm_step_gather params = {layer->p.gather.mode, layer->p.gather.axis};
+  const bsm_step_gather params = {(int32_t)layer->p.gather.mode,
+                                  layer->p.gather.axis};
   uint32_t inputs[2];
   BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &inputs[0]));
   BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));

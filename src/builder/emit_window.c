@@ -5,8 +5,9 @@
 #include "builder/emit_internal.h"
 
 bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue) {
-  return (bsm_step_epilogue){epilogue->activation, epilogue->has_residual,
-                             epilogue->alpha, epilogue->beta};
+  return (bsm_step_epilogue){(int32_t)epilogue->activation,
+                             epilogue->has_residual, epilogue->alpha,
+                             epilogue->beta};
 }
 
 /* A layer's window has its spatial dimensions first; a step's has three, the
@@ -78,7 +79,7 @@ bsm_status bsm_build_pooling(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   bsm_step_pooling params = {
       .window = step_window(&p->window),
-      .type = p->type,
+      .type = (int32_t)p->type,
       .count_excludes_padding = p->count_excludes_padding,
       .adaptive = p->adaptive,
       .divisor_override = p->divisor_override};
@@ -94,7 +95,7 @@ bsm_status bsm_build_pooling(bsm_emitter *e, const bsm_layer *layer) {
 
 bsm_status bsm_build_resize(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
-  bsm_step_resize params = {.mode = layer->p.resize.mode,
+  bsm_step_resize params = {.mode = (int32_t)layer->p.resize.mode,
                             .align_corners = layer->p.resize.align_corners,
                             .spatial = layer->p.resize.output_size.rank};
   memcpy(params.scales, layer->p.resize.scales, sizeof(params.scales));

@@ -74,7 +74,7 @@ static bsm_status scale_to_program(state *s, bsm_layer *layer) {
     if (weights[i].count == 0) continue;
     BSM_TRY(push(s, layer,
                  (bsm_ew_instruction){.kind = BSM_EW_BINARY,
-                                      .code = operations[i],
+                                      .code = (int32_t)operations[i],
                                       .a = result,
                                       .b = operand++}));
     result = layer->p.fused_element_wise.result;
@@ -85,9 +85,10 @@ static bsm_status scale_to_program(state *s, bsm_layer *layer) {
 static bsm_status prelu_to_program(state *s, bsm_layer *layer) {
   memset(&layer->p, 0, sizeof(layer->p));
   layer->p.fused_element_wise.registers = 2;
-  BSM_TRY(push(s, layer,
-               (bsm_ew_instruction){.kind = BSM_EW_CONSTANT,
-                                    .code = layer->inputs.items[0]->dtype}));
+  BSM_TRY(push(
+      s, layer,
+      (bsm_ew_instruction){.kind = BSM_EW_CONSTANT,
+                           .code = (int32_t)layer->inputs.items[0]->dtype}));
   BSM_TRY(push(s, layer,
                (bsm_ew_instruction){.kind = BSM_EW_BINARY,
                                     .code = BSM_ELEMENT_WISE_GREATER,
@@ -107,9 +108,10 @@ static bsm_status fill_to_program(state *s, bsm_layer *layer) {
   const double value = layer->p.fill.value;
   const bsm_dtype dtype = layer->p.fill.dtype;
   memset(&layer->p, 0, sizeof(layer->p));
-  return push(s, layer,
-              (bsm_ew_instruction){
-                  .kind = BSM_EW_CONSTANT, .code = dtype, .alpha = value});
+  return push(
+      s, layer,
+      (bsm_ew_instruction){
+          .kind = BSM_EW_CONSTANT, .code = (int32_t)dtype, .alpha = value});
 }
 
 /* The instruction of a layer that is one; false for other kinds. */
@@ -119,24 +121,24 @@ static bool single_instruction(const bsm_layer *layer,
   switch (layer->kind) {
     case BSM_LAYER_ACTIVATION:
       out->kind = BSM_EW_ACTIVATION;
-      out->code = layer->p.activation.type;
+      out->code = (int32_t)layer->p.activation.type;
       out->alpha = layer->p.activation.alpha;
       out->beta = layer->p.activation.beta;
       return true;
     case BSM_LAYER_UNARY:
       out->kind = BSM_EW_UNARY;
-      out->code = layer->p.unary.operation;
+      out->code = (int32_t)layer->p.unary.operation;
       return true;
     case BSM_LAYER_ELEMENT_WISE:
       out->kind = BSM_EW_BINARY;
-      out->code = layer->p.element_wise.operation;
+      out->code = (int32_t)layer->p.element_wise.operation;
       return true;
     case BSM_LAYER_SELECT:
       out->kind = BSM_EW_SELECT;
       return true;
     case BSM_LAYER_CAST:
       out->kind = BSM_EW_CAST;
-      out->code = layer->p.cast.dtype;
+      out->code = (int32_t)layer->p.cast.dtype;
       return true;
     default:
       return false;
@@ -174,7 +176,8 @@ static bool scalar_constant(const bsm_itensor *t, bsm_ew_instruction *out) {
     return false;
   }
   const void *data = layer->p.constant.weights.values;
-  *out = (bsm_ew_instruction){.kind = BSM_EW_CONSTANT, .code = t->dtype};
+  *out =
+      (bsm_ew_instruction){.kind = BSM_EW_CONSTANT, .code = (int32_t)t->dtype};
   switch (t->dtype) {
     case BSM_DTYPE_FLOAT: {
       float v;

@@ -128,7 +128,7 @@ bsm_status bsm_timing_cache_put(bsm_timing_cache *cache, uint64_t key,
 
 static uint64_t hash_tensor(const bsm_plan_tensor *t, uint64_t seed) {
   const size_t bytes = (size_t)t->dims.rank * sizeof(int64_t);
-  const int32_t head[2] = {t->dims.rank, t->dtype};
+  const int32_t head[2] = {t->dims.rank, (int32_t)t->dtype};
   seed = bsm_hash64(head, sizeof(head), seed);
   seed = bsm_hash64(t->dims.d, bytes, seed);
   return bsm_hash64(t->strides, bytes, seed);
@@ -136,7 +136,7 @@ static uint64_t hash_tensor(const bsm_plan_tensor *t, uint64_t seed) {
 
 uint64_t bsm_timing_key(const bsm_plan *plan, const bsm_plan_step *step,
                         uint32_t isa, int threads, bsm_str cpu_model) {
-  const int32_t head[4] = {step->kind, (int32_t)isa, threads,
+  const int32_t head[4] = {(int32_t)step->kind, (int32_t)isa, threads,
                            (int32_t)step->input_count};
   uint64_t key = bsm_hash64(head, sizeof(head), 0);
   key = bsm_hash64(step->params, bsm_step_params_size(step->kind), key);
