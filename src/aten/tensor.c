@@ -13,15 +13,18 @@ int64_t bsm_tensor_numel(const bsm_tensor *t) {
   return n;
 }
 
+/* A size of zero does not excuse the others: their product must fit too, so
+ * that no later arithmetic on parts of a shape can overflow. */
 bool bsm_dims_numel(bsm_dims dims, int64_t *out) {
   int64_t n = 1;
   bool zero = false;
   for (int32_t i = 0; i < dims.rank; i++) {
     if (dims.d[i] < 0) return false;
-    if (dims.d[i] == 0) zero = true;
-  }
-  for (int32_t i = 0; i < dims.rank && !zero; i++) {
-    if (!bsm_i64_mul(n, dims.d[i], &n)) return false;
+    if (dims.d[i] == 0) {
+      zero = true;
+    } else if (!bsm_i64_mul(n, dims.d[i], &n)) {
+      return false;
+    }
   }
   *out = zero ? 0 : n;
   return true;

@@ -204,6 +204,7 @@ static bsm_status reduce(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
   BSM_TRY(plan_reduction(cx, t, mask, keepdim, &plan));
   BSM_TRY(bsm_op_new(cx, dtype, plan.out, out));
   if (cx->meta) return BSM_OK;
+  const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   char *dst = bsm_tensor_data(*out);
   const size_t size = bsm_dtype_size(dtype);
   if (i && bsm_dtype_is_integral(t->dtype, true)) {
@@ -213,6 +214,7 @@ static bsm_status reduce(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
       bsm_store1_i64(dtype, dst + r * size,
                      i(x + r * plan.row, plan.row, params));
     }
+    bsm_arena_rewind(cx->arena, mark);
     return BSM_OK;
   }
   const double *x = bsm_op_load_all(cx, plan.view);
@@ -221,6 +223,7 @@ static bsm_status reduce(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
     bsm_store1_f64(dtype, dst + r * size,
                    f(x + r * plan.row, plan.row, params));
   }
+  bsm_arena_rewind(cx->arena, mark);
   return BSM_OK;
 }
 

@@ -603,6 +603,10 @@ static bsm_status op_unfold(OP_PARAMS) {
     if (!bsm_i64_mul(strides[dim], step, &strides[dim])) strides[dim] = 1;
   }
   dims.rank++;
+  int64_t n;
+  if (!bsm_dims_numel(dims, &n)) {
+    return BSM_FAIL(BSM_LIMIT, "unfold: %s is too large", bsm_dims_str(dims));
+  }
   BSM_TRY(bsm_tensor_view(cx->arena, t, dims, strides, t->offset, &out));
   return op_return(outs, out);
 }
