@@ -403,7 +403,7 @@ static void test_refusals(void **state) {
   assert_fails(
       convert_text(f,
                    "graph(%x : Float(1, 1, 3, 3), %w : Float(1, 1, 3, 3)):\n"
-                   "  %y : Tensor = aten::conv2d(%x, %w)\n"
+                   "  %y : Tensor = aten::conv_transpose2d(%x, %w)\n"
                    "  return (%y)\n",
                    &net),
       BSM_UNSUPPORTED, "whose weight is computed at run time");
