@@ -195,21 +195,27 @@ static bsm_status call_function(bsm_spec *s, const bsm_node *node) {
 }
 
 bsm_status bsm_spec_call_node(bsm_spec *s, const bsm_node *node, bool *done) {
-  *done = true;
-  if (bsm_node_is(node, "prim::GetAttr")) {
-    return get_attr(s, node);
-  }
-  if (bsm_node_is(node, "prim::SetAttr")) {
-    return set_attr(s, node);
-  }
-  if (bsm_node_is(node, "prim::CallMethod")) {
-    return call_method(s, node);
-  }
-  if (bsm_node_is(node, "prim::CallFunction")) {
-    return call_function(s, node);
-  }
-  if (bsm_node_is(node, "prim::CreateObject")) {
-    return create_object(s, node);
+  static const struct {
+    const char *kind;
+    bsm_status (*run)(bsm_spec *, const bsm_node *);
+    size_t inputs, outputs; /* at least */
+  } rows[] = {
+      {"prim::GetAttr", get_attr, 1, 1},
+      {"prim::SetAttr", set_attr, 2, 0},
+      {"prim::CallMethod", call_method, 1, 0},
+      {"prim::CallFunction", call_function, 0, 0},
+      {"prim::CreateObject", create_object, 0, 1},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (!bsm_node_is(node, rows[i].kind)) {
+      continue;
+    }
+    *done = true;
+    if (node->inputs.len < rows[i].inputs ||
+        node->outputs.len < rows[i].outputs) {
+      return BSM_FAIL(BSM_INTERNAL, "malformed %s", node->kind);
+    }
+    return rows[i].run(s, node);
   }
   *done = false;
   return BSM_OK;

@@ -217,6 +217,9 @@ static bsm_status bind_output(bsm_spec *s, const bsm_schema *schema, size_t i,
     return bind_list(s, value, out->u.list);
   }
   value->type = declared_type(s, schema, i);
+  if (!value->type) {
+    value->type = bsm_type_simple(s->cx->types, BSM_TYPE_ANY);
+  }
   return bsm_spec_new_symbol(s, value, value->type, out);
 }
 

@@ -145,6 +145,14 @@ bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
 /* An op by schema: gathers its arguments, binds its results. */
 static bsm_status run_schema_node(bsm_spec *s, const bsm_node *node) {
   const size_t n = node->inputs.len, m = node->outputs.len;
+  const bsm_schema *schema = node->schema;
+  if ((n != schema->arg_count && !schema->is_vararg) || n < schema->arg_count ||
+      (m != schema->return_count && !schema->is_varret)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "%s has %zu inputs and %zu outputs, its schema %zu and %zu",
+                    schema->qualified, n, m, schema->arg_count,
+                    schema->return_count);
+  }
   bsm_ivalue *args = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n + 1);
   bsm_ivalue *outs = BSM_NEW_ARRAY(s->stack, bsm_ivalue, m + 1);
   BSM_TRY_ALLOC(args && outs);
