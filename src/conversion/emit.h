@@ -63,6 +63,9 @@ bsm_itensor *bsm_emit_squeeze(bsm_conversion_ctx *ctx, bsm_itensor *x,
 bsm_itensor *bsm_emit_reduce(bsm_conversion_ctx *ctx, bsm_itensor *x,
                              bsm_reduce_operation operation, uint32_t axes,
                              bool keep_dims);
+/* The p-norm over `axes` of a floating tensor. */
+bsm_itensor *bsm_emit_p_norm(bsm_conversion_ctx *ctx, bsm_itensor *x, double p,
+                             uint32_t axes, bool keep_dims);
 bsm_itensor *bsm_emit_slice(bsm_conversion_ctx *ctx, bsm_itensor *x,
                             int32_t axis, int64_t start, int64_t size,
                             int64_t step); /* nothing when whole */

@@ -128,6 +128,7 @@ def define():
     parts()
     rearranged()
     misc()
+    sampled()
 
 
 def binary():
@@ -690,6 +691,36 @@ def misc():
     case("constant_output", lambda a: torch.ones(2) * 3, f)
     case("arange_add", lambda a: a + torch.arange(a.size(1)), f)
     case("size_arithmetic", lambda a: a / (a.size(0) * a.size(-1)), f)
+
+
+def sampled():
+    image = x(1, 2, 3, 3)
+    case("unfold_padded", lambda a: F.unfold(a, (2, 3), 1, 1, 2), image)
+    case("unfold_dilated", lambda a: F.unfold(a, 2, 2, 1), x(2, 3, 4))
+    case("fold", lambda a: F.fold(a, (3, 4), (2, 2), 1, 1, (2, 1)),
+         x(1, 8, 10))
+    case("conv2d_computed_weight",
+         lambda a, b, c: F.conv2d(a, b * 2, c, 2, 1, groups=2),
+         image, x(4, 1, 2, 2), x(4))
+    case("conv1d_computed_weight", lambda a, b: F.conv1d(a, b + 1),
+         x(2, 5), x(1, 2, 3))
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for i, padding in enumerate(("zeros", "border", "reflection")):
+            case(f"grid_sample_{mode}_{padding}",
+                 lambda a, b, m=mode, p=padding, i=i: F.grid_sample(
+                     a, b, m, p, i == 1),
+                 x(2, 1, 3, 2), x(2, 2, 1, 2, low=-1.5, high=1.5))
+    case("grid_sample_volume", lambda a, b: F.grid_sample(
+        a, b, align_corners=True), x(1, 1, 2, 2, 3), x(1, 1, 1, 3, 3))
+    case("affine_grid", lambda a: F.affine_grid(a, [1, 2, 2, 3], False),
+         x(1, 2, 3))
+    case("affine_grid_aligned", lambda a: F.affine_grid(a, [1, 2, 1, 3], True),
+         x(1, 2, 3))
+    case("pairwise_distance", lambda a, b: F.pairwise_distance(a, b),
+         x(3, 4), x(3, 4))
+    case("cosine_similarity", lambda a, b: F.cosine_similarity(a, b, -1),
+         x(3, 4), x(1, 4))
+    case("cdist", lambda a, b: torch.cdist(a, b, 1.0), x(2, 3), x(4, 3))
 
 
 def main():

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and transposed convolutions of one to three spatial
- * dimensions, batched or not. Kernels are constants. */
+ * dimensions, batched or not. A kernel that is computed at run time makes a
+ * matrix multiply over windows. */
 #include <string.h>
 
-#include "conversion/emit.h"
+#include "conversion/windows.h"
 
 /* A convolution with all of its arguments unwrapped. */
 typedef struct conv_spec {
   bsm_itensor *x;
+  bsm_itensor *dynamic; /* the kernel, when it is computed at run time */
+  bsm_dims kernel;      /* all of its dims */
   int32_t spatial;
   bsm_dims stride, padding, post_padding, dilation, output_padding;
   int64_t groups;
@@ -88,18 +91,65 @@ static bsm_itensor *add_bias(bsm_conversion_ctx *ctx, bsm_itensor *x,
                          BSM_ELEMENT_WISE_SUM);
 }
 
+/* [N, C, spatial...] with a kernel [O, C / groups, kernel...] known at run
+ * time: [groups, O / groups, C / groups * K] x [N, groups, C / groups * K, L].
+ */
+static bsm_itensor *emit_dynamic(bsm_conversion_ctx *ctx,
+                                 const conv_spec *spec) {
+  bsm_windows w = {.stride = spec->stride,
+                   .padding = spec->padding,
+                   .post_padding = spec->post_padding,
+                   .dilation = spec->dilation};
+  bsm_dims count, k = spec->kernel, x = spec->x->dims;
+  w.kernel = bsm_dims_of(k.d + 2, (size_t)spec->spatial);
+  int64_t groups = spec->groups, places = 1, total = 1;
+  if (spec->transposed) {
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
+                         "a transposed convolution whose weight is computed "
+                         "at run time");
+  }
+  if (x.rank != k.rank || groups < 1 || k.d[0] % groups != 0 ||
+      x.d[1] % groups != 0 || k.d[1] != x.d[1] / groups) {
+    return bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
+                         "weight of dims %s and input of dims %s in %lld "
+                         "groups",
+                         bsm_dims_str(k), bsm_dims_str(x), (long long)groups);
+  }
+  if (!bsm_windows_count(ctx, &w, x, &count)) return NULL;
+  for (int32_t i = 0; i < spec->spatial; i++) {
+    places *= w.kernel.d[i];
+    total *= count.d[i];
+  }
+  bsm_itensor *columns =
+      bsm_emit_reshape(ctx, bsm_emit_windows(ctx, spec->x, &w, 0),
+                       (bsm_dims){4, {x.d[0], groups, k.d[1] * places, total}});
+  bsm_itensor *kernel = bsm_emit_reshape(
+      ctx, spec->dynamic,
+      (bsm_dims){3, {groups, k.d[0] / groups, k.d[1] * places}});
+  bsm_dims out = x;
+  out.d[1] = k.d[0];
+  for (int32_t i = 0; i < spec->spatial; i++) out.d[2 + i] = count.d[i];
+  return bsm_emit_reshape(
+      ctx, bsm_emit_matmul(ctx, kernel, false, columns, false), out);
+}
+
 /* The kernel, the input made batched, and the layer: common to all forms. */
 static bsm_status finish(bsm_conversion_ctx *ctx, const bsm_node *node,
                          const bsm_args *args, conv_spec *spec,
                          const bsm_tensor *kernel) {
   enum { INPUT, WEIGHT, BIAS };
   bool batched = bsm_rank(spec->x) != spec->spatial + 1;
-  bool dynamic_bias = bsm_arg_is_itensor(args, BIAS);
+  bool dynamic_bias = bsm_arg_is_itensor(args, BIAS) ||
+                      (spec->dynamic && !bsm_arg_is_none(args, BIAS));
   const bsm_tensor *bias =
       dynamic_bias ? NULL : bsm_arg_unwrap_to_tensor_or_none(args, BIAS);
   if (!batched) spec->x = bsm_emit_unsqueeze(ctx, spec->x, 0);
-  bsm_itensor *out = emit_layer(ctx, spec, kernel, bias);
-  if (dynamic_bias) out = add_bias(ctx, out, bsm_arg_itensor(args, BIAS));
+  bsm_itensor *out = !spec->x        ? NULL
+                     : spec->dynamic ? emit_dynamic(ctx, spec)
+                                     : emit_layer(ctx, spec, kernel, bias);
+  if (dynamic_bias) {
+    out = add_bias(ctx, out, bsm_arg_itensor_or_freeze(ctx, args, BIAS));
+  }
   if (!batched) out = bsm_emit_squeeze(ctx, out, 1);
   return bsm_emit_output(ctx, node, 0, out);
 }
@@ -108,16 +158,19 @@ static bsm_status finish(bsm_conversion_ctx *ctx, const bsm_node *node,
 static bsm_status start(bsm_conversion_ctx *ctx, const bsm_args *args,
                         conv_spec *spec, const bsm_tensor **kernel) {
   enum { INPUT, WEIGHT };
-  BSM_CHECK(!bsm_arg_is_itensor(args, WEIGHT),
-            "a convolution whose weight is computed at run time; only constant "
-            "weights are supported");
-  *kernel = bsm_arg_unwrap_to_tensor(args, WEIGHT);
+  *kernel = NULL;
+  if (bsm_arg_is_itensor(args, WEIGHT)) {
+    spec->dynamic = bsm_arg_itensor(args, WEIGHT);
+  } else {
+    *kernel = bsm_arg_unwrap_to_tensor(args, WEIGHT);
+  }
   spec->x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
-  if (!*kernel || !spec->x) return bsm_ctx_take_error(ctx);
-  spec->spatial = (*kernel)->sizes.rank - 2;
+  if ((!*kernel && !spec->dynamic) || !spec->x) return bsm_ctx_take_error(ctx);
+  spec->kernel = spec->dynamic ? spec->dynamic->dims : (*kernel)->sizes;
+  spec->spatial = spec->kernel.rank - 2;
   BSM_CHECK(spec->spatial >= 1 && spec->spatial <= BSM_MAX_SPATIAL,
             "a convolution with weights of dims %s",
-            bsm_dims_str((*kernel)->sizes));
+            bsm_dims_str(spec->kernel));
   spec->output_padding.rank = spec->spatial;
   return BSM_OK;
 }
@@ -129,7 +182,7 @@ static bsm_status convert_conv(bsm_conversion_ctx *ctx, const bsm_node *node,
   conv_spec spec = {0};
   const bsm_tensor *kernel;
   BSM_TRY(start(ctx, args, &spec, &kernel));
-  bsm_dims size = bsm_dims_of(kernel->sizes.d + 2, (size_t)spec.spatial);
+  bsm_dims size = bsm_dims_of(spec.kernel.d + 2, (size_t)spec.spatial);
   bool ok =
       int_list(ctx, args, STRIDE, spec.spatial, "stride", &spec.stride) &&
       int_list(ctx, args, DILATION, spec.spatial, "dilation", &spec.dilation);

@@ -101,7 +101,8 @@ static bsm_status convert_extremum(bsm_conversion_ctx *ctx,
       extremum(ctx, x, (variant & 0xff) == BSM_REDUCE_MAX, axes, keep));
 }
 
-/* any, all: over everything, one dim, or a list; uint8 stays uint8. */
+/* any, all: over everything, one dim, or a list; uint8 stays uint8. An empty
+ * list, unlike None, reduces nothing. */
 static bsm_status convert_any(bsm_conversion_ctx *ctx, const bsm_node *node,
                               const bsm_args *args) {
   enum { SELF, DIM, KEEPDIM };
@@ -115,6 +116,9 @@ static bsm_status convert_any(bsm_conversion_ctx *ctx, const bsm_node *node,
   } else {
     keep = bsm_arg_unwrap_to_bool(args, KEEPDIM);
     if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+    size_t count = 1;
+    bsm_arg_unwrap_to_int_list_or_none(args, DIM, &count);
+    if (count == 0 && !bsm_arg_is_none(args, DIM)) axes = 0;
   }
   x = bsm_emit_cast(ctx, x, BSM_DTYPE_BOOL);
   x = bsm_emit_reduce(ctx, x, (bsm_reduce_operation)(variant & 0xff), axes,
@@ -146,6 +150,19 @@ static bool top_k(bsm_conversion_ctx *ctx, bsm_itensor *x, bool largest,
   return *values && *indices;
 }
 
+/* The extreme element along `axis`, where NaN beats everything: a top-k of one
+ * takes NaN for the largest, so the least is the largest of the negation. */
+static bool extreme(bsm_conversion_ctx *ctx, bsm_itensor *x, bool largest,
+                    int32_t axis, bsm_itensor **values, bsm_itensor **indices) {
+  if (largest || !x || !bsm_dtype_is_floating(x->dtype)) {
+    return top_k(ctx, x, largest, 1, axis, values, indices);
+  }
+  x = bsm_emit_unary(ctx, x, BSM_UNARY_NEG);
+  if (!top_k(ctx, x, true, 1, axis, values, indices)) return false;
+  *values = bsm_emit_unary(ctx, *values, BSM_UNARY_NEG);
+  return *values != NULL;
+}
+
 /* max.dim, min.dim: values and indices along one dim. */
 static bsm_status convert_extremum_dim(bsm_conversion_ctx *ctx,
                                        const bsm_node *node,
@@ -167,7 +184,7 @@ static bsm_status convert_extremum_dim(bsm_conversion_ctx *ctx,
     BSM_TRY(bsm_emit_output(ctx, node, 0, values));
     return bsm_associate_ivalue(ctx, bsm_node_out(node, 1), bsm_iv_none());
   }
-  if (!top_k(ctx, x, largest, 1, axis, &values, &indices)) {
+  if (!extreme(ctx, x, largest, axis, &values, &indices)) {
     return bsm_ctx_take_error(ctx);
   }
   if (!keep) {
@@ -193,14 +210,14 @@ static bsm_status convert_arg_extremum(bsm_conversion_ctx *ctx,
     bsm_dims flat = {1, {bsm_itensor_numel(x)}}, ones = x->dims;
     for (int32_t i = 0; i < rank; i++) ones.d[i] = 1;
     if (!keep) ones.rank = 0;
-    if (!top_k(ctx, bsm_emit_reshape(ctx, x, flat), largest, 1, 0, &values,
-               &indices)) {
+    if (!extreme(ctx, bsm_emit_reshape(ctx, x, flat), largest, 0, &values,
+                 &indices)) {
       return bsm_ctx_take_error(ctx);
     }
     return bsm_emit_output(ctx, node, 0, bsm_emit_reshape(ctx, indices, ones));
   }
   if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), rank, &axis) ||
-      !top_k(ctx, x, largest, 1, axis, &values, &indices)) {
+      !extreme(ctx, x, largest, axis, &values, &indices)) {
     return bsm_ctx_take_error(ctx);
   }
   if (!keep && rank > 0) {
@@ -298,9 +315,8 @@ static bsm_status convert_var(bsm_conversion_ctx *ctx, const bsm_node *node,
                          bsm_emit_reduce(ctx, x, BSM_REDUCE_AVG, axes, keep));
 }
 
-/* The p-norm over axes. */
-static bsm_itensor *p_norm(bsm_conversion_ctx *ctx, bsm_itensor *x, double p,
-                           uint32_t axes, bool keep) {
+bsm_itensor *bsm_emit_p_norm(bsm_conversion_ctx *ctx, bsm_itensor *x, double p,
+                             uint32_t axes, bool keep) {
   if (!x) return NULL;
   if (is_number(p, 2)) {
     return bsm_emit_reduce(ctx, x, BSM_REDUCE_L2, axes, keep);
@@ -346,7 +362,7 @@ static bsm_status convert_norm(bsm_conversion_ctx *ctx, const bsm_node *node,
   BSM_CHECK(bsm_dtype_is_floating(dtype),
             "norm(): the input is %s, floating point is needed",
             bsm_dtype_name(dtype));
-  return bsm_emit_output(ctx, node, 0, p_norm(ctx, x, p, axes, keep));
+  return bsm_emit_output(ctx, node, 0, bsm_emit_p_norm(ctx, x, p, axes, keep));
 }
 
 static bsm_status convert_frobenius(bsm_conversion_ctx *ctx,
@@ -358,7 +374,7 @@ static bsm_status convert_frobenius(bsm_conversion_ctx *ctx,
   if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
   return bsm_emit_output(
       ctx, node, 0,
-      p_norm(ctx, x, 2, axes, bsm_arg_unwrap_to_bool(args, KEEPDIM)));
+      bsm_emit_p_norm(ctx, x, 2, axes, bsm_arg_unwrap_to_bool(args, KEEPDIM)));
 }
 
 /* log(sum(exp(x - m))) + m, where m is the maximum, or 0 when infinite. */
