@@ -181,6 +181,10 @@ static bsm_status eval_activation(eval *e, const bsm_layer *layer,
     case BSM_ACTIVATION_SOFTPLUS:
       return CALL(e, "aten::softplus", out, x, D(beta), D(alpha));
     case BSM_ACTIVATION_CLIP:
+      if (!bsm_dtype_is_floating(x.u.tensor->dtype)) {
+        return CALL(e, "aten::clamp", out, x, I((int64_t)alpha),
+                    I((int64_t)beta));
+      }
       return CALL(e, "aten::clamp", out, x, D(alpha), D(beta));
     case BSM_ACTIVATION_HARD_SIGMOID:
       BSM_TRY(CALL(e, "aten::mul.Scalar", &scaled, x, D(alpha)));

@@ -31,6 +31,11 @@ static bsm_status convert_parameters(bsm_conversion_ctx *ctx,
   if (bsm_args_variant(args) != BSM_ACTIVATION_LEAKY_RELU) {
     beta = bsm_arg_unwrap_to_double(args, SECOND);
   }
+  if (x && !bsm_dtype_is_floating(x->dtype)) {
+    /* PyTorch brings the numbers to the dtype of the tensor. */
+    alpha = trunc(alpha);
+    beta = trunc(beta);
+  }
   return bsm_emit_output(
       ctx, node, 0,
       bsm_emit_activation(ctx, x, (bsm_activation_type)bsm_args_variant(args),
