@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times the CPU backend's steps on shapes of real models.
+ *
+ *   bench_kernels [--isa NAME] [--threads N] [--filter TEXT] [--seconds S]
+ *
+ * For convolutions and matrix products: GFLOP/s and the share of the peak that
+ * a loop of independent fused multiply-adds reaches on this machine with the
+ * same instructions and threads. For the rest: GB/s of inputs and outputs. The
+ * time is the best of many runs, as other programs may run beside. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "aten/tensor.h"
+#include "backend/backend.h"
+#include "base/isa.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define MAX_TENSORS 6
+
+typedef struct bench {
+  uint32_t isa;
+  int threads;
+  double seconds, peak;
+  const char *filter;
+  bsm_thread_pool *pool;
+} bench;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the peak ---- */
+
+#define PEAK_STEPS 200000
+#define PEAK_CHAINS 12
+
+static float scalar_peak(void) {
+  float a[PEAK_CHAINS] = {0};
+  for (int i = 0; i < PEAK_STEPS; i++) {
+    for (int j = 0; j < PEAK_CHAINS; j++) a[j] = a[j] * 0.5f + 1.0f;
+  }
+  return a[0] + a[5] + a[11];
+}
+
+#if defined(__x86_64__)
+#define FMA_LOOP(type, set, fma, constraint)                                \
+  type a[PEAK_CHAINS];                                                      \
+  const type x = set(0.5f), y = set(1.0f);                                  \
+  for (int j = 0; j < PEAK_CHAINS; j++) a[j] = set((float)j);               \
+  for (int i = 0; i < PEAK_STEPS; i++) {                                    \
+    a[0] = fma(a[0], x, y), a[1] = fma(a[1], x, y), a[2] = fma(a[2], x, y); \
+    a[3] = fma(a[3], x, y), a[4] = fma(a[4], x, y), a[5] = fma(a[5], x, y); \
+    a[6] = fma(a[6], x, y), a[7] = fma(a[7], x, y), a[8] = fma(a[8], x, y); \
+    a[9] = fma(a[9], x, y), a[10] = fma(a[10], x, y);                       \
+    a[11] = fma(a[11], x, y);                                               \
+    __asm__ volatile(""                                                     \
+                     : "+" constraint(a[0]), "+" constraint(a[1]),          \
+                       "+" constraint(a[2]), "+" constraint(a[3]),          \
+                       "+" constraint(a[4]), "+" constraint(a[5]));         \
+  }                                                                         \
+  type s = a[0];                                                            \
+  for (int j = 1; j < PEAK_CHAINS; j++) s = fma(s, x, a[j]);
+
+__attribute__((target("avx2,fma"))) static float avx2_peak(void) {
+  FMA_LOOP(__m256, _mm256_set1_ps, _mm256_fmadd_ps, "x")
+  return _mm256_cvtss_f32(s);
+}
+__attribute__((target("avx512f"))) static float avx512_peak(void) {
+  FMA_LOOP(__m512, _mm512_set1_ps, _mm512_fmadd_ps, "v")
+  return _mm512_cvtss_f32(s);
+}
+#endif
+
+typedef struct peak_work {
+  uint32_t isa;
+  float sink[256];
+} peak_work;
+
+static void peak_task(void *arg, size_t index) {
+  peak_work *w = arg;
+  float v = 0;
+#if defined(__x86_64__)
+  if (w->isa & BSM_ISA_AVX512) {
+    v = avx512_peak();
+  } else if (w->isa & BSM_ISA_AVX2) {
+    v = avx2_peak();
+  } else {
+    v = scalar_peak();
+  }
+#else
+  v = scalar_peak();
+#endif
+  w->sink[index % 256] = v;
+}
+
+static double measure_peak(const bench *b) {
+  static peak_work w;
+  w.isa = b->isa;
+  const double lanes = b->isa & BSM_ISA_AVX512 ? 16
+                       : b->isa & BSM_ISA_AVX2 ? 8
+                                               : 1;
+  const double flops =
+      2.0 * lanes * PEAK_CHAINS * PEAK_STEPS * (double)b->threads;
+  double best = 1e9;
+  for (double end = now() + 0.5; now() < end;) {
+    const double start = now();
+    bsm_parallel_for(b->pool, (size_t)b->threads, peak_task, &w);
+    const double t = now() - start;
+    if (t < best) best = t;
+  }
+  return flops / best * 1e-9;
+}
+
+/* ---- one step ---- */
+
+typedef struct setup {
+  bsm_plan plan;
+  bsm_plan_tensor tensors[MAX_TENSORS];
+  bsm_plan_step step;
+  bsm_step_params params;
+  bsm_plan_weights weights[2];
+  void *data[MAX_TENSORS], *inputs[BSM_STEP_MAX_INPUTS];
+  void *outputs[BSM_STEP_MAX_OUTPUTS], *weight_data[2];
+  double bytes;
+} setup;
+
+static void *allocate(size_t size) {
+  void *p = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
+  if (!p) abort();
+  return p;
+}
+
+static void start(setup *s, bsm_step_kind kind) {
+  memset(s, 0, sizeof(*s));
+  s->plan.tensors = s->tensors;
+  s->plan.steps = &s->step;
+  s->plan.step_count = 1;
+  s->plan.weights = s->weights;
+  s->step.kind = kind;
+  s->step.name = s->step.tactic = "";
+  s->step.params = &s->params;
+  s->step.weights[0] = s->step.weights[1] = BSM_NO_WEIGHTS;
+}
+
+/* `strides` NULL: row-major. */
+static void add_tensor(setup *s, bool output, bsm_dims dims,
+                       const int64_t *strides) {
+  const uint32_t id = s->plan.tensor_count++;
+  bsm_plan_tensor *t = &s->tensors[id];
+  *t = (bsm_plan_tensor){
+      .name = "",
+      .dtype = BSM_DTYPE_FLOAT,
+      .dims = dims,
+      .region = output ? BSM_REGION_OUTPUT : BSM_REGION_INPUT};
+  if (strides) {
+    memcpy(t->strides, strides, (size_t)dims.rank * sizeof(*strides));
+  } else {
+    bsm_contiguous_strides(dims, t->strides);
+  }
+  uint64_t extent;
+  if (!bsm_plan_tensor_extent(t, &extent)) abort();
+  float *p = s->data[id] = allocate((size_t)extent);
+  for (size_t i = 0; i < extent / 4; i++) p[i] = (float)(i % 17) * 0.1f - 0.8f;
+  s->bytes += (double)extent;
+  if (output) {
+    t->index = s->step.output_count;
+    s->outputs[t->index] = p;
+    s->step.outputs[s->step.output_count++] = id;
+  } else {
+    t->index = s->step.input_count;
+    s->inputs[t->index] = p;
+    s->step.inputs[s->step.input_count++] = id;
+  }
+}
+
+static void channels_last(bsm_dims d, int64_t *strides) {
+  int64_t step = d.d[1];
+  strides[1] = 1;
+  for (int32_t i = d.rank - 1; i >= 2; i--) {
+    strides[i] = step;
+    step *= d.d[i];
+  }
+  strides[0] = step;
+}
+
+static void add_image(setup *s, bool output, int n, int c, int h, int w) {
+  const bsm_dims d = {4, {n, c, h, w}};
+  int64_t strides[4];
+  channels_last(d, strides);
+  add_tensor(s, output, d, strides);
+}
+
+static void add_packed(setup *s, int64_t in_maps, size_t count) {
+  float *values = allocate(count * sizeof(float));
+  for (size_t i = 0; i < count; i++) values[i] = (float)(i % 13) * 0.05f;
+  uint64_t size;
+  const bsm_backend *b = bsm_backend_cpu();
+  bsm_status st = b->pack(&s->step, in_maps, values, false, NULL, &size);
+  if (st) abort();
+  s->weight_data[0] = allocate(size);
+  st = b->pack(&s->step, in_maps, values, false, s->weight_data[0], &size);
+  if (st) abort();
+  free(values);
+  s->weights[0] = (bsm_plan_weights){s->weight_data[0], size};
+  s->step.weights[0] = s->plan.weights_count++;
+  s->bytes += (double)size;
+}
+
+static void add_bias(setup *s, int n) {
+  float *p = s->weight_data[1] = allocate((size_t)n * sizeof(float));
+  for (int i = 0; i < n; i++) p[i] = 0.1f;
+  const uint32_t id = s->plan.weights_count++;
+  s->weights[id] = (bsm_plan_weights){p, (uint64_t)n * sizeof(float)};
+  s->step.weights[1] = id;
+}
+
+/* Runs every tactic of the step; flops 0: reports GB/s. */
+static void report(bench *b, setup *s, const char *name, double flops) {
+  const bsm_backend *k = bsm_backend_cpu();
+  const char *names[BSM_MAX_TACTICS];
+  bsm_status st = k->check(&s->plan, &s->step);
+  const size_t count = st ? 1 : k->tactics(&s->plan, &s->step, b->isa, names);
+  for (size_t i = 0; !st && i < count; i++) {
+    bsm_arena arena;
+    bsm_prepared_step p;
+    bsm_arena_init(&arena, NULL);
+    s->step.tactic = names[i];
+    st = k->prepare(&s->plan, &s->step, b->isa, b->threads, &arena, &p);
+    if (!st) {
+      uint8_t *scratch = allocate(p.scratch_size);
+      const bsm_run run = {.inputs = s->inputs,
+                           .outputs = s->outputs,
+                           .scratch = scratch,
+                           .pool = b->pool};
+      double best = 1e9, end = now() + b->seconds;
+      do {
+        const double t0 = now();
+        st = k->run(&p, &run);
+        const double t = now() - t0;
+        if (t < best) best = t;
+      } while (!st && now() < end);
+      if (flops > 0) {
+        printf("%-34s %-28s %9.3f ms %8.1f GFLOP/s %5.1f %%\n", name,
+               k->describe(&p), best * 1e3, flops / best * 1e-9,
+               100 * flops / best * 1e-9 / b->peak);
+      } else {
+        printf("%-34s %-28s %9.3f ms %8.1f GB/s\n", name, k->describe(&p),
+               best * 1e3, s->bytes / best * 1e-9);
+      }
+      free(scratch);
+    }
+    bsm_arena_destroy(&arena);
+  }
+  if (st) {
+    printf("%-34s %s\n", name, bsm_status_message(st));
+    bsm_status_free(st);
+  }
+  for (int i = 0; i < MAX_TENSORS; i++) free(s->data[i]);
+  free(s->weight_data[0]);
+  free(s->weight_data[1]);
+}
+
+static bool wanted(const bench *b, const char *name) {
+  return !b->filter || strstr(name, b->filter);
+}
+
+/* ---- convolutions and products ---- */
+
+typedef struct conv_case {
+  const char *name;
+  int n, ci, co, size, kernel, stride, groups;
+} conv_case;
+
+static const conv_case convs[] = {
+    {"resnet50 conv1 7x7 3-64 224", 1, 3, 64, 224, 7, 2, 1},
+    {"resnet50 1x1 64-64 56", 1, 64, 64, 56, 1, 1, 1},
+    {"resnet50 3x3 64-64 56", 1, 64, 64, 56, 3, 1, 1},
+    {"resnet50 1x1 64-256 56", 1, 64, 256, 56, 1, 1, 1},
+    {"resnet50 1x1 256-64 56", 1, 256, 64, 56, 1, 1, 1},
+    {"resnet50 1x1 256-128 56", 1, 256, 128, 56, 1, 1, 1},
+    {"resnet50 3x3/2 128-128 56", 1, 128, 128, 56, 3, 2, 1},
+    {"resnet50 1x1/2 256-512 56", 1, 256, 512, 56, 1, 2, 1},
+    {"resnet50 1x1 512-128 28", 1, 512, 128, 28, 1, 1, 1},
+    {"resnet50 3x3 128-128 28", 1, 128, 128, 28, 3, 1, 1},
+    {"resnet50 1x1 128-512 28", 1, 128, 512, 28, 1, 1, 1},
+    {"resnet50 3x3/2 256-256 28", 1, 256, 256, 28, 3, 2, 1},
+    {"resnet50 1x1/2 512-1024 28", 1, 512, 1024, 28, 1, 2, 1},
+    {"resnet50 1x1 1024-256 14", 1, 1024, 256, 14, 1, 1, 1},
+    {"resnet50 3x3 256-256 14", 1, 256, 256, 14, 3, 1, 1},
+    {"resnet50 1x1 256-1024 14", 1, 256, 1024, 14, 1, 1, 1},
+    {"resnet50 3x3/2 512-512 14", 1, 512, 512, 14, 3, 2, 1},
+    {"resnet50 1x1/2 1024-2048 14", 1, 1024, 2048, 14, 1, 2, 1},
+    {"resnet50 1x1 2048-512 7", 1, 2048, 512, 7, 1, 1, 1},
+    {"resnet50 3x3 512-512 7", 1, 512, 512, 7, 3, 1, 1},
+    {"resnet50 1x1 512-2048 7", 1, 512, 2048, 7, 1, 1, 1},
+    {"vgg16 3x3 3-64 224", 1, 3, 64, 224, 3, 1, 1},
+    {"vgg16 3x3 64-64 224", 1, 64, 64, 224, 3, 1, 1},
+    {"vit patches 16x16/16 3-768 224", 1, 3, 768, 224, 16, 16, 1},
+    {"resnext 3x3 g32 128-128 56", 1, 128, 128, 56, 3, 1, 32},
+    {"mobilenet conv1 3x3/2 3-32 224", 1, 3, 32, 224, 3, 2, 1},
+    {"mobilenet 1x1 96-24 56", 1, 96, 24, 56, 1, 1, 1},
+    {"mobilenet 1x1 24-144 56", 1, 24, 144, 56, 1, 1, 1},
+    {"mobilenet dw 3x3 144 56", 1, 144, 144, 56, 3, 1, 144},
+    {"mobilenet dw 3x3/2 96 112", 1, 96, 96, 112, 3, 2, 96},
+    {"mobilenet dw 3x3 576 14", 1, 576, 576, 14, 3, 1, 576},
+    {"efficientnet dw 5x5 240 28", 1, 240, 240, 28, 5, 1, 240},
+    {"mobilenet dw 3x3 960 7", 1, 960, 960, 7, 3, 1, 960},
+};
+
+static void set_window(bsm_step_window *w, int kernel, int stride, int pad) {
+  w->spatial = 2;
+  for (int d = 0; d < 3; d++) {
+    w->kernel[d] = d ? kernel : 1;
+    w->stride[d] = d ? stride : 1;
+    w->dilation[d] = 1;
+    w->pre_padding[d] = w->post_padding[d] = d ? pad : 0;
+  }
+}
+
+static void run_conv(bench *b, const conv_case *c) {
+  setup s;
+  start(&s, BSM_STEP_CONVOLUTION);
+  const int pad = c->kernel == c->stride ? 0 : c->kernel / 2;
+  const int out = (c->size + 2 * pad - c->kernel) / c->stride + 1;
+  bsm_step_convolution *p = &s.params.convolution;
+  set_window(&p->window, c->kernel, c->stride, pad);
+  p->groups = c->groups;
+  p->out_maps = c->co;
+  p->epilogue.activation = BSM_ACTIVATION_RELU;
+  add_image(&s, false, c->n, c->ci, c->size, c->size);
+  add_image(&s, true, c->n, c->co, out, out);
+  const double per_output = (double)(c->ci / c->groups) * c->kernel * c->kernel;
+  add_packed(&s, c->ci, (size_t)(per_output * c->co));
+  add_bias(&s, c->co);
+  report(b, &s, c->name, 2 * per_output * c->co * out * out * c->n);
+}
+
+typedef struct product_case {
+  const char *name;
+  int batch, m, k, n, constant, transposed;
+} product_case;
+
+static const product_case products[] = {
+    {"bert 128 x 768 x 768", 1, 128, 768, 768, 1, 0},
+    {"bert 128 x 768 x 3072", 1, 128, 768, 3072, 1, 0},
+    {"bert 128 x 3072 x 768", 1, 128, 3072, 768, 1, 0},
+    {"bert QK^T 12 x 128 x 64 x 128", 12, 128, 64, 128, 0, 1},
+    {"bert PV 12 x 128 x 128 x 64", 12, 128, 128, 64, 0, 0},
+    {"vit 197 x 768 x 2304", 1, 197, 768, 2304, 1, 0},
+    {"square 512", 1, 512, 512, 512, 1, 0},
+    {"square 1024", 1, 1024, 1024, 1024, 1, 0},
+    {"square 1024 dynamic", 1, 1024, 1024, 1024, 0, 0},
+    {"square 2048", 1, 2048, 2048, 2048, 1, 0},
+    {"fc 1 x 2048 x 1000", 1, 1, 2048, 1000, 1, 0},
+    {"fc 1 x 25088 x 4096", 1, 1, 25088, 4096, 1, 0},
+    {"fc 8 x 25088 x 4096", 1, 8, 25088, 4096, 1, 0},
+    {"fc 4 x 768 x 768", 1, 4, 768, 768, 1, 0},
+};
+
+static void run_product(bench *b, const product_case *c) {
+  setup s;
+  start(&s, BSM_STEP_MATRIX_MULTIPLY);
+  s.params.matrix_multiply = (bsm_step_matrix_multiply){
+      .constant_b = c->constant, .k = c->k, .n = c->n, .scale = 1.0};
+  const bsm_dims a = {3, {c->batch, c->m, c->k}};
+  const bsm_dims bd = {3, {c->batch, c->k, c->n}};
+  const bsm_dims y = {3, {c->batch, c->m, c->n}};
+  add_tensor(&s, false, a, NULL);
+  if (c->constant) {
+    add_packed(&s, 1, (size_t)c->k * (size_t)c->n);
+  } else {
+    add_tensor(
+        &s, false, bd,
+        c->transposed ? (int64_t[]){(int64_t)c->k * c->n, 1, c->k} : NULL);
+  }
+  add_tensor(&s, true, y, NULL);
+  report(b, &s, c->name, 2.0 * c->batch * c->m * (double)c->k * c->n);
+}
+
+static void run_deconvolution(bench *b, const char *name) {
+  setup s;
+  start(&s, BSM_STEP_DECONVOLUTION);
+  bsm_step_convolution *p = &s.params.convolution;
+  set_window(&p->window, 2, 2, 0);
+  p->groups = 1;
+  p->out_maps = 128;
+  add_image(&s, false, 1, 256, 28, 28);
+  add_image(&s, true, 1, 128, 56, 56);
+  add_packed(&s, 256, 256 * 128 * 4);
+  report(b, &s, name, 2.0 * 256 * 128 * 4 * 28 * 28);
+}
+
+/* ---- memory-bound steps ---- */
+
+static void run_element_wise(bench *b, const char *name, int32_t activation,
+                             bool channel_bias) {
+  setup s;
+  start(&s, BSM_STEP_ELEMENT_WISE);
+  bsm_step_element_wise *p = &s.params.element_wise;
+  *p = (bsm_step_element_wise){.instruction_count = 1, .result = 2};
+  p->program[0] = (bsm_step_ew_instruction){.kind = BSM_STEP_EW_BINARY,
+                                            .code = BSM_ELEMENT_WISE_SUM,
+                                            .dst = 2,
+                                            .a = 0,
+                                            .b = 1,
+                                            .dtype = BSM_DTYPE_FLOAT};
+  if (activation) {
+    p->instruction_count = 2;
+    p->program[1] = (bsm_step_ew_instruction){.kind = BSM_STEP_EW_ACTIVATION,
+                                              .code = activation,
+                                              .dst = 2,
+                                              .a = 2,
+                                              .dtype = BSM_DTYPE_FLOAT};
+  }
+  add_image(&s, false, 1, 256, 56, 56);
+  if (channel_bias) {
+    add_image(&s, false, 1, 256, 1, 1);
+  } else {
+    add_image(&s, false, 1, 256, 56, 56);
+  }
+  add_image(&s, true, 1, 256, 56, 56);
+  report(b, &s, name, 0);
+}
+
+static void run_rest(bench *b) {
+  setup s;
+  const bsm_dims attention = {3, {12, 128, 128}}, tokens = {3, {1, 128, 768}};
+  const bsm_dims nchw = {4, {1, 256, 56, 56}}, rgb = {4, {1, 3, 224, 224}};
+  int64_t strides[4];
+  if (wanted(b, "softmax 12x128x128")) {
+    start(&s, BSM_STEP_SOFTMAX);
+    s.params.softmax.axis = 2;
+    add_tensor(&s, false, attention, NULL);
+    add_tensor(&s, true, attention, NULL);
+    report(b, &s, "softmax 12x128x128", 0);
+  }
+  if (wanted(b, "layer norm 128x768")) {
+    start(&s, BSM_STEP_NORMALIZATION);
+    s.params.normalization = (bsm_step_normalization){
+        .axes = 4, .has_scale = 1, .has_bias = 1, .groups = 1, .epsilon = 1e-5};
+    add_tensor(&s, false, tokens, NULL);
+    add_tensor(&s, false, (bsm_dims){1, {768}}, NULL);
+    add_tensor(&s, false, (bsm_dims){1, {768}}, NULL);
+    add_tensor(&s, true, tokens, NULL);
+    report(b, &s, "layer norm 128x768", 0);
+  }
+  if (wanted(b, "group norm 32 of 256x56x56")) {
+    start(&s, BSM_STEP_NORMALIZATION);
+    s.params.normalization =
+        (bsm_step_normalization){.axes = 12, .groups = 32, .epsilon = 1e-5};
+    add_image(&s, false, 1, 256, 56, 56);
+    add_image(&s, true, 1, 256, 56, 56);
+    report(b, &s, "group norm 32 of 256x56x56", 0);
+  }
+  if (wanted(b, "spatial mean 2048x7x7")) {
+    start(&s, BSM_STEP_REDUCE);
+    s.params.reduce = (bsm_step_reduce){
+        .operation = BSM_REDUCE_AVG, .axes = 12, .keep_dims = 1};
+    add_image(&s, false, 1, 2048, 7, 7);
+    add_image(&s, true, 1, 2048, 1, 1);
+    report(b, &s, "spatial mean 2048x7x7", 0);
+  }
+  if (wanted(b, "max pool 3x3/2 64x112x112")) {
+    start(&s, BSM_STEP_POOLING);
+    set_window(&s.params.pooling.window, 3, 2, 1);
+    add_image(&s, false, 1, 64, 112, 112);
+    add_image(&s, true, 1, 64, 56, 56);
+    report(b, &s, "max pool 3x3/2 64x112x112", 0);
+  }
+  if (wanted(b, "nchw to channels-last 256x56x56")) {
+    start(&s, BSM_STEP_COPY);
+    add_tensor(&s, false, nchw, NULL);
+    add_image(&s, true, 1, 256, 56, 56);
+    report(b, &s, "nchw to channels-last 256x56x56", 0);
+  }
+  if (wanted(b, "channels-last to nchw 256x56x56")) {
+    start(&s, BSM_STEP_COPY);
+    add_image(&s, false, 1, 256, 56, 56);
+    add_tensor(&s, true, nchw, NULL);
+    report(b, &s, "channels-last to nchw 256x56x56", 0);
+  }
+  if (wanted(b, "nchw to channels-last 3x224x224")) {
+    start(&s, BSM_STEP_COPY);
+    channels_last(rgb, strides);
+    add_tensor(&s, false, rgb, NULL);
+    add_tensor(&s, true, rgb, strides);
+    report(b, &s, "nchw to channels-last 3x224x224", 0);
+  }
+  if (wanted(b, "bilinear x2 64x56x56")) {
+    start(&s, BSM_STEP_RESIZE);
+    s.params.resize =
+        (bsm_step_resize){.mode = BSM_RESIZE_LINEAR, .spatial = 2};
+    add_image(&s, false, 1, 64, 56, 56);
+    add_image(&s, true, 1, 64, 112, 112);
+    report(b, &s, "bilinear x2 64x56x56", 0);
+  }
+}
+
+static int usage(void) {
+  fprintf(stderr,
+          "usage: bench_kernels [--isa NAME] [--threads N] [--filter TEXT] "
+          "[--seconds S]\n");
+  return 2;
+}
+
+int main(int argc, char **argv) {
+  bench b = {.isa = bsm_isa_detect(), .threads = 1, .seconds = 0.3};
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--isa") == 0) {
+      if (!bsm_isa_parse(argv[i + 1], &b.isa)) return usage();
+      b.isa &= bsm_isa_detect();
+    } else if (strcmp(argv[i], "--threads") == 0) {
+      b.threads = atoi(argv[i + 1]);
+    } else if (strcmp(argv[i], "--filter") == 0) {
+      b.filter = argv[i + 1];
+    } else if (strcmp(argv[i], "--seconds") == 0) {
+      b.seconds = atof(argv[i + 1]);
+    } else {
+      return usage();
+    }
+  }
+  if (argc % 2 == 0 || b.threads < 1 || b.threads > 256) return usage();
+  bsm_status st = bsm_thread_pool_create(b.threads, NULL, &b.pool);
+  if (st) {
+    fprintf(stderr, "%s\n", bsm_status_message(st));
+    bsm_status_free(st);
+    return 1;
+  }
+  b.peak = measure_peak(&b);
+  printf("%s, %d threads, peak %.1f GFLOP/s\n", bsm_isa_name(b.isa), b.threads,
+         b.peak);
+  for (size_t i = 0; i < sizeof(convs) / sizeof(convs[0]); i++) {
+    if (wanted(&b, convs[i].name)) run_conv(&b, &convs[i]);
+  }
+  for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
+    if (wanted(&b, products[i].name)) run_product(&b, &products[i]);
+  }
+  if (wanted(&b, "deconvolution 2x2/2 256-128 28")) {
+    run_deconvolution(&b, "deconvolution 2x2/2 256-128 28");
+  }
+  if (wanted(&b, "add 256x56x56")) {
+    run_element_wise(&b, "add 256x56x56", 0, false);
+  }
+  if (wanted(&b, "add channels + gelu 256x56x56")) {
+    run_element_wise(&b, "add channels + gelu 256x56x56",
+                     BSM_ACTIVATION_GELU_ERF, true);
+  }
+  run_rest(&b);
+  bsm_thread_pool_destroy(b.pool);
+  return 0;
+}

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# The programs of bench/, one for each bench_*.c: built on request only
+# (ninja bench_kernels).
+
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/bench_*.c)
+foreach(source IN LISTS bench_sources)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} EXCLUDE_FROM_ALL ${source})
+  bsm_link_layers(${name} ${source})
+endforeach()
