@@ -285,6 +285,25 @@ static int return_count(const char *p) {
   return count;
 }
 
+/* Views repeat elements at no cost (expand), but whoever makes such a result
+ * contiguous pays for every one: it counts in full. */
+static bsm_status check_result(const bsm_op_ctx *cx, const bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_LIST && v->u.list) {
+    for (size_t i = 0; i < v->u.list->len; i++) {
+      if (v->u.list->items[i].tag != BSM_IVALUE_TENSOR) continue;
+      BSM_TRY(check_result(cx, &v->u.list->items[i]));
+    }
+  }
+  const bsm_tensor *t = v->tag == BSM_IVALUE_TENSOR ? v->u.tensor : NULL;
+  if (!t || bsm_tensor_is_meta(t)) return BSM_OK;
+  int64_t n;
+  const size_t most = cx->max_tensor_bytes / (bsm_dtype_size(t->dtype) + 1);
+  if (bsm_dims_numel(t->sizes, &n) && (uint64_t)n <= most) return BSM_OK;
+  return BSM_FAIL(BSM_LIMIT,
+                  "a tensor of shape %s exceeds the limit of %zu bytes",
+                  bsm_dims_str(t->sizes), cx->max_tensor_bytes);
+}
+
 bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
                          const bsm_ivalue *args, size_t n_args,
                          bsm_ivalue *outs, size_t n_outs) {
@@ -301,6 +320,9 @@ bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
   cx->meta = meta;
   cx->arg_count = n_args;
   bsm_status st = op->fn(cx, args, outs, op);
+  for (size_t i = 0; !st && cx->max_tensor_bytes > 0 && i < n_outs; i++) {
+    st = check_result(cx, &outs[i]);
+  }
   if (st) {
     const bsm_str name = qualified_name(op);
     return bsm_status_note(st, "in %.*s", (int)name.len, name.data);

@@ -100,6 +100,16 @@ static bsm_status check_channels(const bsm_tensor *x, const bsm_tensor *w,
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "non-positive groups is not supported");
   }
+  if (p->groups > channels && channels > 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "Given groups=%lld, expected at least as many channels in "
+                    "an input of size %s",
+                    (long long)p->groups, bsm_dims_str(x->sizes));
+  }
+  if (p->groups > (int64_t)1 << 31) {
+    return BSM_FAIL(BSM_LIMIT, "a convolution of %lld groups",
+                    (long long)p->groups);
+  }
   const int64_t want =
       p->transposed ? w->sizes.d[0] : w->sizes.d[1] * p->groups;
   if (channels != want) {

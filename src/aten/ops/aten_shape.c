@@ -660,7 +660,8 @@ static bsm_status read_col(const bsm_ivalue *args, const int64_t *size,
   BSM_TRY(bsm_op_ints(&args[3], 2, NULL, "stride", p->stride));
   for (int i = 0; i < 2; i++) {
     const bool small = p->kernel[i] < 1 << 20 && p->dilation[i] < 1 << 20 &&
-                       p->padding[i] < 1 << 30;
+                       p->padding[i] < 1 << 30 && size[i] >= 0 &&
+                       size[i] < (int64_t)1 << 40;
     if (!small || p->kernel[i] <= 0 || p->dilation[i] <= 0 ||
         p->padding[i] < 0 || p->stride[i] <= 0) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,

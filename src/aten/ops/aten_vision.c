@@ -97,7 +97,7 @@ static double roi_value(const double *plane, int64_t h, int64_t w,
   const double bh = rh / (double)p->ph, bw = rw / (double)p->pw;
   const int64_t gh = p->ratio > 0 ? p->ratio : (int64_t)ceil(bh);
   const int64_t gw = p->ratio > 0 ? p->ratio : (int64_t)ceil(bw);
-  if (gh > 1 << 20 || gw > 1 << 20) return 0.0;
+  if (gh > 1 << 20 || gw > 1 << 20 || gh < 0 || gw < 0) return 0.0;
   double sum = 0.0;
   for (int64_t i = 0; i < gh; i++) {
     const double y = y0 + (double)py * bh + ((double)i + 0.5) * bh / (double)gh;
