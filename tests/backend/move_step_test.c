@@ -232,6 +232,7 @@ static void compare_gather(harness *h, uint32_t isa, void *arg) {
       from[p->axis] = index_at(h, index);
     } else if (p->mode == BSM_GATHER_DEFAULT) {
       for (int32_t i = 0; i < x->dims.rank; i++) {
+        if (i == p->axis) continue;
         from[i] = index[i < p->axis ? i : i + z->dims.rank - 1];
       }
       for (int32_t i = 0; i < z->dims.rank; i++) at[i] = index[p->axis + i];

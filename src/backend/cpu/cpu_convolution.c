@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution of channels-last tensors.
  *
- * Four tactics. `gemm_1x1`: a kernel of one tap and stride 1 is a matrix
- * product over all pixels. `indirect`: the same micro-kernel, with one row
- * pointer for each tap; pixels in the padding are a row of zeros. `im2col`: the
- * window of each pixel is copied to a row of scratch memory, better for few
- * channels. `depthwise`: one channel in, one out, vectors of channels. */
+ * The tactics: `gemm_1x1`, a kernel of one tap and stride 1 is a matrix product
+ * over all pixels. `indirect`, the same micro-kernel, with one row pointer for
+ * each tap; pixels in the padding are a row of zeros. `rows`, with one pointer
+ * for each line of the window, whose taps lie side by side in memory; windows
+ * that cross the left or right border are copied. `im2col`, the windows of a
+ * tile are copied to scratch memory. `depthwise`, one channel in, one out,
+ * vectors of channels. */
 #include <string.h>
 
 #include "backend/cpu/cpu_gemm.h"
@@ -13,9 +15,7 @@
 #include "backend/cpu/cpu_window.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 
-#define MAX_IM2COL 2048 /* floats of a window */
-
-typedef enum tactic { GEMM_1X1, INDIRECT, IM2COL, DEPTHWISE } tactic;
+typedef enum tactic { GEMM_1X1, INDIRECT, ROWS, IM2COL, DEPTHWISE } tactic;
 
 typedef struct convolution {
   bsm_cpu_impl base;
@@ -27,7 +27,8 @@ typedef struct convolution {
   bool has_residual;
   bsm_cpu_rows x_rows, y_rows, residual_rows; /* pixels */
   bsm_cpu_gemm gemm;
-  const float *zeros; /* ci of them */
+  const float *zeros;   /* of one tap, or of one line of the window */
+  uint64_t border_size; /* bytes of scratch in front of the product's */
   const float *kernel, *bias;
   /* depthwise */
   const bsm_k_depthwise *depthwise;
@@ -96,9 +97,22 @@ static bool is_pointwise(const bsm_step_window *w) {
   return true;
 }
 
-static size_t list_tactics(const bsm_step_convolution *p, int64_t in_maps,
-                           tactic *list) {
-  if (bsm_cpu_is_depthwise(p, in_maps)) {
+/* Pixels a multiple of 2 KiB apart share a few sets of the first-level cache:
+ * their rows are copied. */
+static bool strides_collide(int64_t stride, int64_t k) {
+  return k >= 256 && stride != 0 && stride % 512 == 0;
+}
+
+/* The taps of a line of the window are adjacent floats. */
+static bool lines_are_rows(const bsm_step_convolution *p,
+                           const bsm_cpu_image *x) {
+  return p->groups == 1 && p->window.dilation[2] == 1 &&
+         p->window.kernel[2] > 1 && x->stride[2] == x->c;
+}
+
+static size_t list_tactics(const bsm_step_convolution *p,
+                           const bsm_cpu_image *x, tactic *list) {
+  if (bsm_cpu_is_depthwise(p, x->c)) {
     list[0] = DEPTHWISE;
     return 1;
   }
@@ -106,35 +120,40 @@ static size_t list_tactics(const bsm_step_convolution *p, int64_t in_maps,
     list[0] = GEMM_1X1;
     return 1;
   }
-  const int64_t ci = in_maps / p->groups;
+  size_t n = 0;
   const int64_t *k = p->window.kernel;
-  const bool fits = ci * k[0] * k[1] * k[2] <= MAX_IM2COL;
-  if (!fits || ci >= 64) {
-    list[0] = INDIRECT;
-    return 1;
-  }
-  list[0] = ci < 8 ? IM2COL : INDIRECT;
-  list[1] = ci < 8 ? INDIRECT : IM2COL;
-  return 2;
+  const bool collide =
+      strides_collide(x->stride[2] * p->window.stride[2], x->c / p->groups);
+  if (collide) list[n++] = IM2COL;
+  if (lines_are_rows(p, x)) list[n++] = ROWS;
+  list[n++] = INDIRECT;
+  if (!collide && x->c * k[0] * k[1] * k[2] < 1024) list[n++] = IM2COL;
+  return n;
 }
 
-static const char *const tactic_names[] = {"gemm_1x1", "indirect", "im2col",
-                                           "depthwise"};
+static const char *const tactic_names[] = {"gemm_1x1", "indirect", "rows",
+                                           "im2col", "depthwise"};
+
+static size_t list_for(const bsm_plan *plan, const bsm_plan_step *step,
+                       tactic *list) {
+  const bsm_step_convolution *p = &step->params->convolution;
+  const bsm_cpu_image x =
+      bsm_cpu_image_of(bsm_cpu_input(plan, step, 0), p->window.spatial);
+  return list_tactics(p, &x, list);
+}
 
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step,
                       uint32_t isa, const char **names) {
   (void)isa;
-  tactic list[2];
-  const size_t n = list_tactics(&step->params->convolution,
-                                bsm_cpu_input(plan, step, 0)->dims.d[1], list);
+  tactic list[4];
+  const size_t n = list_for(plan, step, list);
   for (size_t i = 0; i < n; i++) names[i] = tactic_names[list[i]];
   return n;
 }
 
 static tactic choose(const bsm_plan *plan, const bsm_plan_step *step) {
-  tactic list[2];
-  const size_t n = list_tactics(&step->params->convolution,
-                                bsm_cpu_input(plan, step, 0)->dims.d[1], list);
+  tactic list[4];
+  const size_t n = list_for(plan, step, list);
   for (size_t i = 0; step->tactic && i < n; i++) {
     if (strcmp(step->tactic, tactic_names[list[i]]) == 0) return list[i];
   }
@@ -147,12 +166,6 @@ static void pixel_rows(bsm_cpu_rows *rows, const bsm_cpu_image *i) {
   bsm_cpu_rows_init(
       rows, 4, (int64_t[]){i->n, i->size[0], i->size[1], i->size[2]},
       (int64_t[]){i->n_stride, i->stride[0], i->stride[1], i->stride[2]});
-}
-
-/* Rows a multiple of 2 KiB apart share a few sets of the first-level cache. */
-static bool rows_collide(const bsm_cpu_rows *rows, int64_t k) {
-  const int64_t stride = rows->strides[rows->rank - 1];
-  return k >= 256 && stride != 0 && stride % 512 == 0;
 }
 
 static bsm_status prepare_gemm(const bsm_cpu_prepare *p, convolution *c,
@@ -169,16 +182,25 @@ static bsm_status prepare_gemm(const bsm_cpu_prepare *p, convolution *c,
     g->packs = true;
     g->kc *= g->taps;
     g->taps = 1;
+  } else if (c->tactic == ROWS) {
+    g->kc *= c->w.kernel[2];
+    g->taps /= c->w.kernel[2];
   } else if (c->tactic == GEMM_1X1) {
-    g->packs = rows_collide(&c->x_rows, c->ci) && c->co >= 64;
+    g->packs = strides_collide(c->x_rows.strides[c->x_rows.rank - 1], c->ci) &&
+               c->co >= 64;
   }
+  c->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)(c->ci * c->w.kernel[2]));
+  BSM_TRY_ALLOC(c->zeros);
   bsm_cpu_gemm_plan(g, p->threads, c->groups);
-  if (c->tactic == IM2COL) {
-    g->k_block = g->kc; /* windows are copied whole */
-  }
   c->base.description = bsm_arena_printf(
       p->arena, "%s %s", tactic_names[c->tactic], g->kernels->name);
-  return bsm_cpu_set_scratch(out, 0, bsm_cpu_gemm_scratch(g), c->base.slots);
+  /* The windows of a tile that cross a border. */
+  c->border_size = c->tactic == ROWS
+                       ? bsm_cpu_align((uint64_t)(g->taps * g->kc) *
+                                       BSM_K_GEMM_MAX_ROWS * sizeof(float))
+                       : 0;
+  return bsm_cpu_set_scratch(out, 0, c->border_size + bsm_cpu_gemm_scratch(g),
+                             c->base.slots);
 }
 
 static bsm_status prepare_depthwise(const bsm_cpu_prepare *p, convolution *c,
@@ -214,6 +236,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   pixel_rows(&c->x_rows, &c->x);
   pixel_rows(&c->y_rows, &c->y);
   c->groups = params->groups;
+  if (c->tactic != DEPTHWISE) c->groups /= bsm_cpu_merged_groups(params);
   c->ci = c->x.c / c->groups;
   c->co = c->y.c / c->groups;
   c->taps = c->w.kernel[0] * c->w.kernel[1] * c->w.kernel[2];
@@ -221,8 +244,6 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   c->bias = bsm_cpu_weights(p->plan, p->step, 1);
   c->epilogue =
       bsm_cpu_make_epilogue(&params->epilogue, bsm_k_math_select(p->isa));
-  c->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->ci);
-  BSM_TRY_ALLOC(c->zeros);
   out->impl = c;
   BSM_TRY(c->tactic == DEPTHWISE ? prepare_depthwise(p, c, out)
                                  : prepare_gemm(p, c, out));
@@ -243,6 +264,7 @@ typedef struct work {
 typedef struct source {
   const convolution *c;
   const float *x; /* at the first channel of the group */
+  float *border;
 } source;
 
 static void pixel_pointers(const void *self, int64_t row, int count,
@@ -310,56 +332,86 @@ static void indirect_pointers(const void *self, int64_t row, int count,
   }
 }
 
-/* Copies the window of one pixel to `to`: [taps][ci]. */
-static void window_copy(const source *s, const bsm_cpu_position *p, float *to) {
+/* One line of a window: kernel position (kd, kh) of output p. NULL when it lies
+ * in the padding; else the place of input column 0. */
+static const float *window_line(const source *s, const bsm_cpu_position *p,
+                                int64_t kd, int64_t kh) {
   const convolution *c = s->c;
   const bsm_step_window *w = &c->w;
-  const int64_t ci = c->ci, kw = w->kernel[2];
-  const size_t tap_bytes = (size_t)ci * sizeof(float);
-  const float *image = s->x + p->n * c->x.n_stride;
+  const int64_t d =
+      p->at[0] * w->stride[0] - w->pre_padding[0] + kd * w->dilation[0];
+  const int64_t h =
+      p->at[1] * w->stride[1] - w->pre_padding[1] + kh * w->dilation[1];
+  if (d < 0 || d >= c->x.size[0] || h < 0 || h >= c->x.size[1]) return NULL;
+  return s->x + p->n * c->x.n_stride + d * c->x.stride[0] + h * c->x.stride[1];
+}
+
+/* Copies the floats [k, end) of a window [taps][ci] to `to`, tap by tap, or
+ * side by side where the taps are. */
+static void window_copy(const source *s, const bsm_cpu_position *p, int64_t k,
+                        int64_t end, float *to) {
+  const convolution *c = s->c;
+  const bsm_step_window *w = &c->w;
+  const int64_t ci = c->ci, row = w->kernel[2] * ci;
   const int64_t x = p->at[2] * w->stride[2] - w->pre_padding[2];
-  const bool whole = w->dilation[2] == 1 && c->x.stride[2] == ci;
-  int64_t first, count;
-  bsm_cpu_clip_taps(x, w->dilation[2], kw, c->x.size[2], &first, &count);
-  for (int64_t kd = 0; kd < w->kernel[0]; kd++) {
-    const int64_t d =
-        p->at[0] * w->stride[0] - w->pre_padding[0] + kd * w->dilation[0];
-    for (int64_t kh = 0; kh < w->kernel[1]; kh++, to += kw * ci) {
-      const int64_t h =
-          p->at[1] * w->stride[1] - w->pre_padding[1] + kh * w->dilation[1];
-      if (d < 0 || d >= c->x.size[0] || h < 0 || h >= c->x.size[1] ||
-          count == 0) {
-        memset(to, 0, (size_t)kw * tap_bytes);
-        continue;
-      }
-      const float *line = image + d * c->x.stride[0] + h * c->x.stride[1] +
-                          (x + first * w->dilation[2]) * c->x.stride[2];
-      if (count < kw) {
-        memset(to, 0, (size_t)first * tap_bytes);
-        memset(to + (first + count) * ci, 0,
-               (size_t)(kw - first - count) * tap_bytes);
-      }
-      if (whole) {
-        memcpy(to + first * ci, line, (size_t)count * tap_bytes);
-        continue;
-      }
-      for (int64_t t = 0; t < count; t++) {
-        memcpy(to + (first + t) * ci,
-               line + t * w->dilation[2] * c->x.stride[2], tap_bytes);
+  const bool whole = w->dilation[2] == 1 && c->x.stride[2] == ci && x >= 0 &&
+                     x + w->kernel[2] <= c->x.size[2];
+  while (k < end) {
+    const int64_t line = k / row, in_line = k % row;
+    const float *from =
+        window_line(s, p, line / w->kernel[1], line % w->kernel[1]);
+    int64_t n = bsm_cpu_min(end - k, row - in_line);
+    if (!from) {
+      memset(to, 0, (size_t)n * sizeof(float));
+    } else if (whole) {
+      memcpy(to, from + x * ci + in_line, (size_t)n * sizeof(float));
+    } else {
+      const int64_t at = x + in_line / ci * w->dilation[2], i = in_line % ci;
+      n = bsm_cpu_min(n, ci - i);
+      if (at < 0 || at >= c->x.size[2]) {
+        memset(to, 0, (size_t)n * sizeof(float));
+      } else {
+        memcpy(to, from + at * c->x.stride[2] + i, (size_t)n * sizeof(float));
       }
     }
+    to += n;
+    k += n;
   }
 }
 
 static void im2col_pack(const void *self, int64_t row, int count, int64_t k,
                         int64_t length, float *to, int64_t stride) {
   const source *s = self;
-  (void)k;
-  (void)length;
   bsm_cpu_position p = bsm_cpu_position_of(row, s->c->y.size);
   for (int i = 0; i < count; i++) {
-    window_copy(s, &p, to + i * stride);
+    window_copy(s, &p, k, k + length, to + i * stride);
     bsm_cpu_position_next(&p, s->c->y.size);
+  }
+}
+
+/* Pointers to whole lines of the windows; `tap` counts lines. */
+static void line_pointers(const void *self, int64_t row, int count, int64_t tap,
+                          int64_t taps, const float **a) {
+  const source *s = self;
+  const convolution *c = s->c;
+  const bsm_step_window *w = &c->w;
+  const int64_t length = w->kernel[2] * c->ci;
+  bsm_cpu_position p = bsm_cpu_position_of(row, c->y.size);
+  for (int i = 0; i < count; i++) {
+    const int64_t x = p.at[2] * w->stride[2] - w->pre_padding[2];
+    const bool whole = x >= 0 && x + w->kernel[2] <= c->x.size[2];
+    for (int64_t t = 0; t < taps; t++) {
+      const float *line = window_line(s, &p, (tap + t) / w->kernel[1],
+                                      (tap + t) % w->kernel[1]);
+      if (line && !whole) {
+        float *copy = s->border + (t * count + i) * length;
+        window_copy(s, &p, (tap + t) * length, (tap + t + 1) * length, copy);
+        a[t * count + i] = copy;
+      } else {
+        a[t * count + i] = line ? line + x * c->ci : c->zeros;
+      }
+    }
+    bsm_cpu_position_next(&p, c->y.size);
   }
 }
 
@@ -369,21 +421,23 @@ static void gemm_unit(void *arg, int64_t unit, int slot) {
   const int64_t units = bsm_cpu_gemm_units(&c->gemm);
   const int64_t group = unit / units;
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
-  const source s = {c, w->x + group * c->ci};
+  uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
+  const source s = {c, w->x + group * c->ci, (float *)(void *)scratch};
   const bsm_cpu_gemm_operands o = {
       .source = &s,
-      .pointers = c->tactic == INDIRECT ? indirect_pointers : pixel_pointers,
+      .pointers = c->tactic == INDIRECT ? indirect_pointers
+                  : c->tactic == ROWS   ? line_pointers
+                                        : pixel_pointers,
       .pack = c->tactic == IM2COL ? im2col_pack : pixel_pack,
       .b = c->kernel + group * panels * c->taps * c->ci * BSM_PANEL,
-      .b_tap = c->ci * BSM_PANEL,
+      .b_tap = c->gemm.kc * BSM_PANEL,
       .b_panel = c->taps * c->ci * BSM_PANEL,
       .bias = c->bias ? c->bias + group * c->co : NULL,
       .c = w->y + group * c->co,
       .c_rows = &c->y_rows,
       .residual = w->residual ? w->residual + group * c->co : NULL,
       .residual_rows = &c->residual_rows};
-  bsm_cpu_gemm_run(&c->gemm, &o, unit % units,
-                   w->scratch + (size_t)slot * w->slot_size);
+  bsm_cpu_gemm_run(&c->gemm, &o, unit % units, scratch + c->border_size);
 }
 
 /* ---- run: depthwise ---- */

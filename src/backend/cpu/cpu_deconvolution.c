@@ -156,7 +156,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   if (c->has_residual) {
     c->residual = bsm_cpu_image_of(bsm_cpu_input(p->plan, p->step, 1), spatial);
   }
-  c->groups = params->groups;
+  c->groups = params->groups / bsm_cpu_merged_groups(params);
   c->ci = c->x.c / c->groups;
   c->co = c->y.c / c->groups;
   c->kernel = bsm_cpu_weights(p->plan, p->step, 0);

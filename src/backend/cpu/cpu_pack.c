@@ -78,6 +78,13 @@ static void pack_panels(const float *from, int64_t k, int64_t n,
   }
 }
 
+int64_t bsm_cpu_merged_groups(const bsm_step_convolution *p) {
+  int64_t m = BSM_PANEL / (p->out_maps / p->groups);
+  if (m > p->groups) m = p->groups;
+  while (m > 1 && p->groups % m != 0) m--;
+  return m > 1 ? m : 1;
+}
+
 /* `values`: [out, in / groups, taps], or [in, out / groups, taps]. */
 static void pack_kernel(const bsm_step_convolution *p, int64_t in_maps,
                         bool deconvolution, const float *values,
@@ -85,16 +92,20 @@ static void pack_kernel(const bsm_step_convolution *p, int64_t in_maps,
   const int64_t *kernel = p->window.kernel;
   const int64_t taps = kernel[0] * kernel[1] * kernel[2];
   const int64_t ci = in_maps / p->groups, co = p->out_maps / p->groups;
-  const int64_t panel = taps * ci * BSM_PANEL;
+  const int64_t merged = bsm_cpu_merged_groups(p);
+  const int64_t tap = merged * ci * BSM_PANEL; /* floats of a panel */
+  const int64_t group = panels(merged * co) * taps * tap;
   for (int64_t g = 0; g < p->groups; g++) {
-    float *to = packed + g * panels(co) * panel;
+    /* The rows and columns of this group in its merged group. */
+    const int64_t row = g % merged * ci, column = g % merged * co;
+    float *to = packed + g / merged * group + row * BSM_PANEL + column;
     for (int64_t t = 0; t < taps; t++) {
       if (deconvolution) {
         pack_panels(values + g * ci * co * taps + t, ci, co, co * taps, taps,
-                    to + t * ci * BSM_PANEL, panel);
+                    to + t * tap, taps * tap);
       } else {
         pack_panels(values + g * co * ci * taps + t, ci, co, taps, ci * taps,
-                    to + t * ci * BSM_PANEL, panel);
+                    to + t * tap, taps * tap);
       }
     }
   }

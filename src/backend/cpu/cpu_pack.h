@@ -8,6 +8,11 @@
  * depthwise:     [taps][C rounded up to 16], a convolution whose groups have
  *                one input and one output map
  *
+ * Groups of less than 16 output maps are merged as far as they fill a panel:
+ * [groups / m][taps][m C / groups][16], with zeros where an input map is of
+ * another group. That costs nothing, as the panel would hold zeros anyway, and
+ * the kernels see fewer, deeper groups.
+ *
  * A panel is 16 columns; the last one of a group is filled with zeros. */
 #ifndef BSM_BACKEND_CPU_PACK_H_
 #define BSM_BACKEND_CPU_PACK_H_
@@ -30,5 +35,8 @@ static inline bool bsm_cpu_is_depthwise(const bsm_step_convolution *params,
   return params->groups > 1 && params->groups == in_maps &&
          params->groups == params->out_maps;
 }
+
+/* How many groups are merged into one (see above). */
+int64_t bsm_cpu_merged_groups(const bsm_step_convolution *params);
 
 #endif /* BSM_BACKEND_CPU_PACK_H_ */
