@@ -57,6 +57,13 @@ function(bsm_set_kernel_flags)
       continue()
     endif()
     set(flags -O3 -ffp-contract=off)
+    if(BSM_FUZZ)
+      # Fuzzing is about parsers; instrumented kernels take minutes to compile.
+      # The sanitizer builds run them.
+      list(APPEND flags -fno-sanitize=all)
+    elseif(BSM_SANITIZE)
+      set(flags -O2 -ffp-contract=off)
+    endif()
     if(source MATCHES "_(avx2|avx512|avx512_vnni)\\.c$")
       list(APPEND flags ${BSM_FLAGS_${CMAKE_MATCH_1}})
     endif()
