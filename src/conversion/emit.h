@@ -83,6 +83,9 @@ bsm_itensor *bsm_emit_softmax(bsm_conversion_ctx *ctx, bsm_itensor *x,
 bsm_itensor *bsm_emit_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
                              bool transpose_a, bsm_itensor *b,
                              bool transpose_b);
+/* torch.matmul: vectors become matrices, batches broadcast. */
+bsm_itensor *bsm_emit_torch_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                                   bsm_itensor *b);
 bsm_itensor *bsm_emit_fill(bsm_conversion_ctx *ctx, bsm_dtype dtype,
                            bsm_dims dims, double value);
 /* A 0-dim constant. Integers stay exact. */

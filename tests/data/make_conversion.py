@@ -129,6 +129,8 @@ def define():
     rearranged()
     misc()
     sampled()
+    scattered()
+    products()
 
 
 def binary():
@@ -721,6 +723,60 @@ def sampled():
     case("cosine_similarity", lambda a, b: F.cosine_similarity(a, b, -1),
          x(3, 4), x(1, 4))
     case("cdist", lambda a, b: torch.cdist(a, b, 1.0), x(2, 3), x(4, 3))
+
+
+def scattered():
+    """Indices that the graph computes."""
+    def index(*shape, high):
+        return torch.randint(0, high, shape)
+
+    f, i = x(2, 4), index(2, 3, high=4)
+    case("scatter_computed", lambda a, b, c: a.scatter(1, b + 0, c), f,
+         torch.tensor([[3, 0, 1], [2, 2, 2]])[:, :2], x(2, 4))
+    case("scatter_value_computed", lambda a, b: a.scatter(0, b, 1.5),
+         x(3, 2), index(2, 2, high=3))
+    case("scatter_add", lambda a, b, c: a.scatter_add(1, b, c), f, i, x(2, 3))
+    case("scatter_add_smaller", lambda a, b, c: a.scatter_add(0, b, c),
+         x(3, 4), index(2, 3, high=3), x(2, 4))
+    for reduce in ("sum", "prod", "mean", "amax", "amin"):
+        for own in (True, False):
+            case(f"scatter_reduce_{reduce}_{own}",
+                 lambda a, b, c, r=reduce, o=own: a.scatter_reduce(
+                     1, b, c, r, include_self=o), f, i, x(2, 3))
+    case("scatter_reduce_int", lambda a, b, c: a.scatter_reduce(
+        1, b, c, "amax", include_self=False), i64(2, 4), i, i64(2, 3))
+    case("index_add", lambda a, b, c: a.index_add(1, b, c, alpha=2), f,
+         torch.tensor([1, 1, 3]), x(2, 3))
+    case("index_copy_computed", lambda a, b, c: a.index_copy(0, b, c),
+         x(4, 2), torch.tensor([3, 1]), x(2, 2))
+    case("index_fill_computed", lambda a, b: a.index_fill(1, b, 2.0), f,
+         torch.tensor([3, 1]))
+    case("index_put_computed", lambda a, b, c: A.index_put(a, [None, b], c),
+         f, torch.tensor([-1, 1]), x(2, 2))
+    case("index_put_computed_two", lambda a, b, c, d: A.index_put(
+        a, [b, None, c], d), x(2, 2, 3), torch.tensor([[0], [1]]),
+        torch.tensor([2, 0]), x(2))
+    case("index_put_accumulate", lambda a, b, c: A.index_put(
+        a, [b], c, True), x(3, 2), torch.tensor([2, 0, 2]), x(3, 1))
+
+
+def products():
+    a, b = x(2, 3), x(4, 3)
+    case("tensordot", lambda a, b: torch.tensordot(a, b, ([0, 2], [1, 0])),
+         x(2, 3, 2), x(2, 2, 3))
+    case("inner", torch.inner, a, b)
+    case("multi_dot", lambda a, b, c: torch.linalg.multi_dot([a, b, c]),
+         a, x(3, 2), x(2))
+    case("kron", torch.kron, x(2, 2), x(3))
+    case("bilinear", F.bilinear, a, x(2, 2), x(2, 3, 2), x(2))
+    case("cross", lambda a, b: A.cross(a, b), a, x(2, 3))
+    case("hstack", lambda a, b: torch.hstack([a, b]), a, x(2, 1))
+    case("hstack_vectors", lambda a, b: torch.hstack([a, b]), x(2), x(3))
+    case("vstack", lambda a, b: torch.vstack([a, b]), a, x(3))
+    case("dstack", lambda a, b: torch.dstack([a, b]), x(3), x(3))
+    case("column_stack", lambda a, b: torch.column_stack([a, b]), x(2), a)
+    case("block_diag", lambda a, b, c: torch.block_diag(a, b, c), a, x(2),
+         torch.tensor(1.5))
 
 
 def main():

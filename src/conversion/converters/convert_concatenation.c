@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cat and stack, with promotion to the common dtype. */
+/* cat, stack and their relatives, with promotion to the common dtype. */
 #include "conversion/emit.h"
 
 /* result_type of a list of tensors: promotion is associative among those with
@@ -94,11 +94,92 @@ static bsm_status convert_stack(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, bsm_emit_concat(ctx, xs, count, axis));
 }
 
+/* What each tensor becomes before hstack, vstack, dstack and column_stack join
+ * them along `axis`. */
+enum { STACK_H, STACK_V, STACK_D, STACK_COLUMN };
+
+static bsm_itensor *at_least(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                             int form) {
+  while (x && bsm_rank(x) == 0) x = bsm_emit_unsqueeze(ctx, x, 0);
+  if (form == STACK_H || !x) return x;
+  if (bsm_rank(x) == 1) {
+    x = bsm_emit_unsqueeze(ctx, x, form == STACK_COLUMN ? 1 : 0);
+  }
+  if (form == STACK_D && bsm_rank(x) == 2) x = bsm_emit_unsqueeze(ctx, x, 2);
+  return x;
+}
+
+static bsm_status convert_stack_form(bsm_conversion_ctx *ctx,
+                                     const bsm_node *node,
+                                     const bsm_args *args) {
+  bsm_itensor **xs;
+  size_t count;
+  int form = bsm_args_variant(args);
+  BSM_TRY(list_arg(ctx, args, &xs, &count));
+  bsm_dtype dtype = common_dtype(xs, count);
+  for (size_t i = 0; i < count; i++) {
+    xs[i] = at_least(ctx, bsm_emit_cast(ctx, xs[i], dtype), form);
+  }
+  int32_t axis = form == STACK_V                           ? 0
+                 : form == STACK_D                         ? 2
+                 : form == STACK_H && bsm_rank(xs[0]) == 1 ? 0
+                                                           : 1;
+  return bsm_emit_output(ctx, node, 0, bsm_emit_concat(ctx, xs, count, axis));
+}
+
+/* `x` with `before` and `after` zeros along the last axis. */
+static bsm_itensor *between_zeros(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                  int64_t before, int64_t after) {
+  if (!x) return NULL;
+  bsm_dims start = {0}, size = x->dims, stride = {0};
+  int32_t last = size.rank - 1;
+  start.rank = stride.rank = size.rank;
+  for (int32_t i = 0; i < size.rank; i++) stride.d[i] = 1;
+  start.d[last] = -before;
+  size.d[last] += before + after;
+  bsm_layer *layer = bsm_network_add_slice(ctx->net, x, start, size, stride);
+  bsm_slice_set_mode(layer, BSM_PADDING_CONSTANT, 0);
+  return bsm_emit(ctx, layer);
+}
+
+/* Matrices along the diagonal, zeros elsewhere. */
+static bsm_status convert_block_diag(bsm_conversion_ctx *ctx,
+                                     const bsm_node *node,
+                                     const bsm_args *args) {
+  bsm_itensor **xs;
+  size_t count;
+  int64_t columns = 0, before = 0;
+  BSM_TRY(list_arg(ctx, args, &xs, &count));
+  bsm_dtype dtype = common_dtype(xs, count);
+  for (size_t i = 0; i < count; i++) {
+    BSM_CHECK(
+        bsm_rank(xs[i]) <= 2,
+        "torch.block_diag: Input tensors must have 2 or fewer dimensions");
+    xs[i] = at_least(ctx, bsm_emit_cast(ctx, xs[i], dtype), STACK_V);
+    if (!xs[i]) return bsm_ctx_take_error(ctx);
+    columns += xs[i]->dims.d[1];
+  }
+  for (size_t i = 0; i < count; i++) {
+    int64_t own = xs[i]->dims.d[1];
+    xs[i] = between_zeros(ctx, xs[i], before, columns - before - own);
+    before += own;
+  }
+  return bsm_emit_output(ctx, node, 0, bsm_emit_concat(ctx, xs, count, 0));
+}
+
 static const bsm_conversion_pattern patterns[] = {
     {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", convert_cat, 0},
     {"aten::concat(Tensor[] tensors, int dim=0) -> Tensor", convert_cat, 0},
     {"aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", convert_cat,
      0},
     {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", convert_stack, 0},
+    {"aten::hstack(Tensor[] tensors) -> Tensor", convert_stack_form, STACK_H},
+    {"aten::vstack(Tensor[] tensors) -> Tensor", convert_stack_form, STACK_V},
+    {"aten::row_stack(Tensor[] tensors) -> Tensor", convert_stack_form,
+     STACK_V},
+    {"aten::dstack(Tensor[] tensors) -> Tensor", convert_stack_form, STACK_D},
+    {"aten::column_stack(Tensor[] tensors) -> Tensor", convert_stack_form,
+     STACK_COLUMN},
+    {"aten::block_diag(Tensor[] tensors) -> Tensor", convert_block_diag, 0},
 };
 BSM_CONVERTER_TABLE(concatenation, patterns);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advanced indexing: aten::index.Tensor, by one gather, and aten::index_put
- * with constant indices.
+/* Advanced indexing: aten::index.Tensor, by one gather, and aten::index_put,
+ * by a gather (constant indices), a select (a mask) or a scatter.
  *
  * Index tensors known now are turned, by the reference library, into positions
  * in the flattened data. Those known at run time become one linear index over
  * the indexed dimensions. */
 #include <string.h>
 
-#include "conversion/emit.h"
+#include "conversion/scatter.h"
 
 /* The entries of the list of indices: nothing, a tensor of the network or a
  * host tensor. */
@@ -86,52 +86,73 @@ static bsm_itensor *wrapped(bsm_conversion_ctx *ctx, bsm_itensor *index,
 }
 
 /* Several indices known at run time: the indexed dimensions are brought
- * together (to the front, unless they are neighbours already), merged, and
- * gathered by the linear index. */
-static bsm_itensor *gather_linear(bsm_conversion_ctx *ctx, bsm_itensor *x,
-                                  const index_list *list) {
-  bsm_dims perm = {0}, merged = {0};
-  bsm_itensor *linear = NULL;
+ * together (to the front, unless they are neighbours already) and merged into
+ * one, which the linear index counts. */
+typedef struct linear_index {
+  bsm_itensor *index;
+  bsm_dims perm, merged;
+  int32_t axis;
+} linear_index;
+
+static bool make_linear(bsm_conversion_ctx *ctx, bsm_dims x,
+                        const index_list *list, linear_index *out) {
   int32_t first = -1, last = -1;
+  int64_t size = 1;
+  *out = (linear_index){0};
   for (int32_t k = 0; k < list->count; k++) {
     const bsm_var *item = &list->items[k];
     if (!item->itensor && !item->ivalue) continue;
     bsm_itensor *index = index_tensor(ctx, item);
-    if (!index) return NULL;
-    index = wrapped(ctx, index, x->dims.d[k]);
-    if (linear) {
-      linear = bsm_emit_binary(
-          ctx, linear, bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, x->dims.d[k]),
+    index = index ? wrapped(ctx, index, x.d[k]) : NULL;
+    if (out->index) {
+      out->index = bsm_emit_binary(
+          ctx, out->index, bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, x.d[k]),
           BSM_ELEMENT_WISE_PROD);
-      linear = bsm_emit_binary(ctx, linear, index, BSM_ELEMENT_WISE_SUM);
+      index = bsm_emit_binary(ctx, out->index, index, BSM_ELEMENT_WISE_SUM);
     } else {
-      linear = index;
       first = k;
     }
+    if (!index) return false;
+    out->index = index;
     last = k;
   }
   bool neighbours = last - first + 1 == list->used;
-  int32_t axis = neighbours ? first : 0;
-  int64_t size = 1;
+  out->axis = neighbours ? first : 0;
   for (int32_t pass = 0; pass < 3; pass++) {
-    for (int32_t k = 0; k < bsm_rank(x); k++) {
+    for (int32_t k = 0; k < x.rank; k++) {
       bool used =
           k < list->count && (list->items[k].itensor || list->items[k].ivalue);
       int32_t when = used ? 1 : neighbours && k < first ? 0 : 2;
-      if (when == pass) perm.d[perm.rank++] = k;
-      if (when == pass && used) size *= x->dims.d[k];
+      if (when == pass) out->perm.d[out->perm.rank++] = k;
+      if (when == pass && used) size *= x.d[k];
     }
   }
-  x = bsm_emit_permute(ctx, x, perm);
-  if (!x) return NULL;
-  for (int32_t k = 0; k < perm.rank; k++) {
-    if (k == axis) merged.d[merged.rank++] = size;
-    if (k < axis || k >= axis + list->used) {
-      merged.d[merged.rank++] = x->dims.d[k];
+  for (int32_t k = 0; k < x.rank; k++) {
+    if (k == out->axis) out->merged.d[out->merged.rank++] = size;
+    if (k < out->axis || k >= out->axis + list->used) {
+      out->merged.d[out->merged.rank++] = x.d[out->perm.d[k]];
     }
   }
-  return bsm_emit_gather(ctx, bsm_emit_reshape(ctx, x, merged), linear,
-                         BSM_GATHER_DEFAULT, axis);
+  return true;
+}
+
+static bsm_itensor *gather_linear(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                  const index_list *list) {
+  linear_index at;
+  if (!make_linear(ctx, x->dims, list, &at)) return NULL;
+  x = bsm_emit_reshape(ctx, bsm_emit_permute(ctx, x, at.perm), at.merged);
+  return bsm_emit_gather(ctx, x, at.index, BSM_GATHER_DEFAULT, at.axis);
+}
+
+static bool has_mask(const index_list *list) {
+  for (int32_t k = 0; k < list->count; k++) {
+    const bsm_var *item = &list->items[k];
+    bsm_dtype dtype = item->itensor  ? item->itensor->dtype
+                      : item->ivalue ? item->ivalue->u.tensor->dtype
+                                     : BSM_DTYPE_INT64;
+    if (dtype == BSM_DTYPE_BOOL || dtype == BSM_DTYPE_UINT8) return true;
+  }
+  return false;
 }
 
 static bsm_status convert_index(bsm_conversion_ctx *ctx, const bsm_node *node,
@@ -161,15 +182,9 @@ static bsm_status convert_index(bsm_conversion_ctx *ctx, const bsm_node *node,
         bsm_emit_gather(ctx, bsm_emit_reshape(ctx, x, flat),
                         bsm_freeze_tensor(ctx, at), BSM_GATHER_DEFAULT, 0));
   }
-  for (int32_t k = 0; k < list.count; k++) {
-    const bsm_var *item = &list.items[k];
-    bsm_dtype dtype = item->itensor  ? item->itensor->dtype
-                      : item->ivalue ? item->ivalue->u.tensor->dtype
-                                     : BSM_DTYPE_INT64;
-    BSM_CHECK(dtype != BSM_DTYPE_BOOL && dtype != BSM_DTYPE_UINT8,
-              "indexing by a mask computed at run time: the shape of the "
-              "result would depend on the data");
-  }
+  BSM_CHECK(!has_mask(&list),
+            "indexing by a mask computed at run time: the shape of the result "
+            "would depend on the data");
   return bsm_emit_output(ctx, node, 0, gather_linear(ctx, x, &list));
 }
 
@@ -221,6 +236,42 @@ static bsm_itensor *put_static(bsm_conversion_ctx *ctx, bsm_itensor *x,
   return bsm_emit_reshape(ctx, out, whole);
 }
 
+/* Indices computed at run time: the values, in the shape of what the indices
+ * read, become slices along the merged dimension. */
+static bsm_itensor *put_linear(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                               const index_list *list, bsm_itensor *values,
+                               bool accumulate) {
+  linear_index at;
+  bsm_dims back = {0}, read = {0}, flat;
+  if (!make_linear(ctx, x->dims, list, &at)) return NULL;
+  bsm_itensor *moved = bsm_emit_permute(ctx, x, at.perm);
+  bsm_itensor *merged = bsm_emit_reshape(ctx, moved, at.merged);
+  if (!merged) return NULL;
+  int64_t count = bsm_itensor_numel(at.index);
+  flat = at.merged;
+  flat.d[at.axis] = count;
+  for (int32_t k = 0; k < at.merged.rank; k++) {
+    if (k != at.axis) {
+      read.d[read.rank++] = at.merged.d[k];
+      continue;
+    }
+    for (int32_t i = 0; i < bsm_rank(at.index); i++) {
+      if (read.rank == BSM_MAX_RANK) break;
+      read.d[read.rank++] = at.index->dims.d[i];
+    }
+  }
+  values = bsm_emit_cast(ctx, values, x->dtype);
+  values = bsm_emit_reshape(ctx, bsm_emit_expand(ctx, values, read), flat);
+  bsm_itensor *index = bsm_emit_reshape(ctx, at.index, (bsm_dims){1, {count}});
+  merged =
+      bsm_emit_index_write(ctx, merged, at.axis, index, values, accumulate);
+  if (!merged || !moved) return NULL;
+  back.rank = at.perm.rank;
+  for (int32_t k = 0; k < back.rank; k++) back.d[at.perm.d[k]] = k;
+  return bsm_emit_permute(ctx, bsm_emit_reshape(ctx, merged, moved->dims),
+                          back);
+}
+
 static bsm_status convert_index_put(bsm_conversion_ctx *ctx,
                                     const bsm_node *node,
                                     const bsm_args *args) {
@@ -230,8 +281,15 @@ static bsm_status convert_index_put(bsm_conversion_ctx *ctx,
   bsm_itensor *values = bsm_arg_itensor_or_freeze(ctx, args, VALUES);
   BSM_TRY(read_list(args, INDICES, &list));
   if (!x || !values) return bsm_ctx_take_error(ctx);
-  BSM_CHECK(!bsm_arg_unwrap_to_bool(args, ACCUMULATE),
-            "index_put with accumulate=True");
+  bool accumulate = bsm_arg_unwrap_to_bool(args, ACCUMULATE);
+  BSM_CHECK(list.count <= bsm_rank(x),
+            "too many indices for tensor of dimension %d (got %d)",
+            (int)bsm_rank(x), (int)list.count);
+  if (list.used > 0 && !has_mask(&list) && (accumulate || !list.all_static)) {
+    return bsm_emit_output(ctx, node, 0,
+                           put_linear(ctx, x, &list, values, accumulate));
+  }
+  BSM_CHECK(!accumulate, "index_put with a mask and accumulate=True");
   if (list.all_static && list.used > 0) {
     return bsm_emit_output(ctx, node, 0, put_static(ctx, x, &list, values));
   }

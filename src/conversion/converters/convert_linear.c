@@ -45,9 +45,8 @@ static bsm_status convert_linear(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, out);
 }
 
-/* torch.matmul: vectors become matrices, batches broadcast. */
-static bsm_itensor *matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
-                           bsm_itensor *b) {
+bsm_itensor *bsm_emit_torch_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                                   bsm_itensor *b) {
   if (!a || !b) return NULL;
   bool left = bsm_rank(a) == 1, right = bsm_rank(b) == 1;
   if (bsm_rank(a) == 0 || bsm_rank(b) == 0) {
@@ -77,7 +76,7 @@ static bsm_status convert_matmul(bsm_conversion_ctx *ctx, const bsm_node *node,
   BSM_CHECK(ranks == 0 || 10 * bsm_rank(a) + bsm_rank(b) == ranks,
             "%s: operands with dims %s and %s", bsm_node_kind(node),
             bsm_dims_str(a->dims), bsm_dims_str(b->dims));
-  return bsm_emit_output(ctx, node, 0, matmul(ctx, a, b));
+  return bsm_emit_output(ctx, node, 0, bsm_emit_torch_matmul(ctx, a, b));
 }
 
 /* x * number, nothing when it is 1. */
@@ -98,7 +97,8 @@ static bsm_status convert_addmm(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_operand self = bsm_operand_of(ctx, args, SELF);
   bsm_scalar beta = bsm_arg_unwrap_to_scalar(args, BETA);
   bsm_scalar alpha = bsm_arg_unwrap_to_scalar(args, ALPHA);
-  bsm_itensor *out = matmul(ctx, bsm_arg_itensor_or_freeze(ctx, args, MAT1),
+  bsm_itensor *out =
+      bsm_emit_torch_matmul(ctx, bsm_arg_itensor_or_freeze(ctx, args, MAT1),
                             bsm_arg_itensor_or_freeze(ctx, args, MAT2));
   if (bsm_args_variant(args) == SUM_OVER_BATCH) {
     out = bsm_emit_reduce(ctx, out, BSM_REDUCE_SUM, 1, false);

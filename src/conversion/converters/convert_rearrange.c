@@ -5,7 +5,7 @@
  * The reference operator runs now on the positions 0, 1, 2, ... of the data
  * (and of what is scattered into it, numbered after the data); its result says
  * where each element comes from, and one gather does the rest. */
-#include "conversion/emit.h"
+#include "conversion/scatter.h"
 
 /* start, start + 1, ... as an int64 tensor of this shape. */
 static bsm_status numbered(bsm_conversion_ctx *ctx, bsm_dims dims,
@@ -63,6 +63,10 @@ static bsm_status convert_rearrange(bsm_conversion_ctx *ctx,
                                     const bsm_node *node,
                                     const bsm_args *args) {
   size_t source = (size_t)bsm_args_variant(args);
+  enum { INDEX = 2, SCATTERED = 3 };
+  if (source == SCATTERED && bsm_arg_is_itensor(args, INDEX)) {
+    return bsm_convert_scatter(ctx, node, args);
+  }
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, 0), *from = NULL;
   bsm_tensor *at;
   if (!x) return bsm_ctx_take_error(ctx);
