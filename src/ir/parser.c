@@ -257,7 +257,13 @@ static bsm_source own_place(parser *p, size_t pos) {
 /* ", scope: a/b # file:line:col" up to the end of the line. Without a comment
  * the place is that in this text. */
 static bsm_status read_tail(parser *p, node_text *node) {
-  size_t pos = p->c.pos;
+  size_t pos = p->c.pos, at = pos;
+  const bsm_str text = p->c.text;
+  /* Looked at before the whole line is: many nodes may share one. */
+  while (at < text.len && (text.data[at] == ' ' || text.data[at] == '\t')) at++;
+  if (at == text.len || (text.data[at] != ',' && text.data[at] != '#')) {
+    return BSM_OK;
+  }
   bsm_str rest = rest_of_line(p);
   bsm_str scope = BSM_STR(", scope: ");
   bool has_scope = bsm_str_starts_with(rest, scope);
