@@ -182,6 +182,8 @@ void bsm_iter_init(bsm_iter *it, bsm_dims shape,
     it->sizes[i] = shape.d[i];
     if (shape.d[i] == 0) it->empty = true;
   }
+  /* Sizes and strides beside a size of zero may be anything. */
+  if (it->empty) return;
   for (int k = 0; k < n; k++) {
     const bsm_tensor *t = tensors[k];
     const int64_t size = (int64_t)bsm_dtype_size(t->dtype);
@@ -192,7 +194,6 @@ void bsm_iter_init(bsm_iter *it, bsm_dims shape,
     }
     it->ptr[k] = bsm_tensor_data(t);
   }
-  if (it->empty) return;
   coalesce(it);
   it->count = 1;
   if (it->rank > 0) {
