@@ -125,7 +125,7 @@ static void run_shape(const shape *s, bool transposed, harness_rng *rng) {
   p->groups = s->groups;
   p->out_maps = s->co;
   p->window.spatial = s->spatial;
-  p->epilogue.activation = s->activation;
+  p->epilogue.activation = (int32_t)s->activation;
   p->epilogue.has_residual = s->residual;
   p->epilogue.alpha = -0.5;
   p->epilogue.beta = 0.75;

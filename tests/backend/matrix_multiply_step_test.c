@@ -52,7 +52,7 @@ static void run_product(const product *p, harness_rng *rng) {
   params->k = p->k;
   params->n = p->n;
   params->scale = p->scale;
-  params->epilogue.activation = p->activation;
+  params->epilogue.activation = (int32_t)p->activation;
   params->epilogue.has_residual = p->residual;
   const int b0 = p->batch[0], b1 = p->batch[1];
   matrix_strides(p, p->m, p->k, p->transposed_a, p->broadcast_a, as);
