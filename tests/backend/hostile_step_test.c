@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Damaged steps: parameters, sizes, strides and dtypes changed at random. The
+ * check refuses a step, or running it stays inside its tensors: each of them
+ * ends at a page without access. */
+#include "backend/step_harness.h"
+
+static const int64_t odd_values[] = {0,
+                                     1,
+                                     -1,
+                                     2,
+                                     3,
+                                     4,
+                                     5,
+                                     7,
+                                     8,
+                                     16,
+                                     17,
+                                     64,
+                                     255,
+                                     -2,
+                                     -3,
+                                     12,
+                                     13,
+                                     1000,
+                                     INT32_MAX,
+                                     INT32_MIN,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     (int64_t)1 << 32,
+                                     (int64_t)1 << 46,
+                                     (int64_t)1 << 62};
+
+static int64_t odd_value(harness_rng *r) {
+  const int n = sizeof(odd_values) / sizeof(odd_values[0]);
+  return rng_range(r, 0, 2) ? odd_values[rng_range(r, 0, n - 1)]
+                            : rng_range(r, 0, 9);
+}
+
+/* ---- valid steps ---- */
+
+static void base_convolution(harness *h, bool transposed, int groups) {
+  int64_t s[5];
+  float w[8 * 8 * 9] = {0.5f};
+  bsm_step_convolution *p = &h->params.convolution;
+  p->window = (bsm_step_window){.spatial = 2,
+                                .kernel = {1, 3, 2},
+                                .stride = {1, 1, 2},
+                                .dilation = {1, 2, 1},
+                                .pre_padding = {0, 2, 1},
+                                .post_padding = {0, 2, 0}};
+  p->groups = groups;
+  p->out_maps = 8;
+  p->epilogue.has_residual = 1;
+  const bsm_dims small = dims_of(4, 2, 8, 6, 4), big = dims_of(4, 2, 8, 6, 7);
+  const bsm_dims x = transposed ? small : big, y = transposed ? big : small;
+  channels_last(x, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, x, s);
+  channels_last(y, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, y, s);
+  add_output(h, BSM_DTYPE_FLOAT, y, s);
+  add_packed(h, 8, w, false);
+  add_weights(h, 1, 8 * sizeof(float));
+}
+
+static void base_matrix(harness *h, bool constant) {
+  float w[6 * 20] = {1.0f};
+  h->params.matrix_multiply =
+      (bsm_step_matrix_multiply){.constant_b = constant,
+                                 .k = 6,
+                                 .n = 20,
+                                 .scale = 0.5,
+                                 .epilogue = {.has_residual = 1}};
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 2, 5, 6), NULL);
+  if (constant) {
+    add_packed(h, 1, w, false);
+  } else {
+    add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 2, 6, 20), (int64_t[]){120, 1, 6});
+  }
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 2, 5, 20), NULL);
+  add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 2, 5, 20), NULL);
+  add_weights(h, 1, 20 * sizeof(float));
+}
+
+static void base_element_wise(harness *h) {
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 4, 1, 9), NULL);
+  add_input(h, BSM_DTYPE_INT32, dims_of(2, 3, 9), NULL);
+  add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 4, 3, 9), NULL);
+  h->params.element_wise =
+      (bsm_step_element_wise){.instruction_count = 4,
+                              .result = 4,
+                              .program = {{.kind = BSM_STEP_EW_CAST,
+                                           .dst = 2,
+                                           .a = 1,
+                                           .dtype = BSM_DTYPE_FLOAT},
+                                          {.kind = BSM_STEP_EW_BINARY,
+                                           .code = BSM_ELEMENT_WISE_LESS,
+                                           .dst = 3,
+                                           .a = 0,
+                                           .b = 2,
+                                           .dtype = BSM_DTYPE_BOOL},
+                                          {.kind = BSM_STEP_EW_CONSTANT,
+                                           .dst = 5,
+                                           .dtype = BSM_DTYPE_FLOAT,
+                                           .alpha = 1.0},
+                                          {.kind = BSM_STEP_EW_SELECT,
+                                           .dst = 4,
+                                           .a = 3,
+                                           .b = 2,
+                                           .c = 5,
+                                           .dtype = BSM_DTYPE_FLOAT}}};
+}
+
+static void base_window(harness *h, bool resize) {
+  int64_t s[4];
+  const bsm_dims x = dims_of(4, 2, 5, 6, 7), y = dims_of(4, 2, 5, 3, 4);
+  channels_last(x, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, x, s);
+  add_output(h, BSM_DTYPE_FLOAT, y, NULL);
+  if (resize) {
+    h->params.resize =
+        (bsm_step_resize){.mode = BSM_RESIZE_LINEAR, .spatial = 2};
+  } else {
+    h->params.pooling.window = (bsm_step_window){.spatial = 2,
+                                                 .kernel = {1, 2, 3},
+                                                 .stride = {1, 2, 2},
+                                                 .dilation = {1, 1, 1},
+                                                 .pre_padding = {0, 0, 1},
+                                                 .post_padding = {0, 0, 1}};
+  }
+}
+
+static void base_normalization(harness *h, int groups) {
+  int64_t s[4];
+  const bsm_dims d = dims_of(4, 2, 6, 3, 4);
+  channels_last(d, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, d, s);
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 6, 1, 1), NULL);
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 6, 1, 1), NULL);
+  add_output(h, BSM_DTYPE_FLOAT, d, s);
+  h->params.normalization = (bsm_step_normalization){.axes = 12,
+                                                     .has_scale = 1,
+                                                     .has_bias = 1,
+                                                     .groups = groups,
+                                                     .epsilon = 1e-5};
+}
+
+static void base_gather(harness *h, int mode) {
+  h->params.gather = (bsm_step_gather){mode, 1};
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 4, 5), NULL);
+  if (mode == BSM_GATHER_DEFAULT) {
+    add_input(h, BSM_DTYPE_INT64, dims_of(2, 2, 2), NULL);
+    add_output(h, BSM_DTYPE_FLOAT, dims_of(4, 3, 2, 2, 5), NULL);
+  } else if (mode == BSM_GATHER_ELEMENT) {
+    add_input(h, BSM_DTYPE_INT64, dims_of(3, 3, 2, 5), NULL);
+    add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 2, 5), NULL);
+  } else {
+    add_input(h, BSM_DTYPE_INT64, dims_of(2, 6, 2), NULL);
+    add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 6, 5), NULL);
+  }
+}
+
+static void base_rows(harness *h) {
+  const bsm_dims d = dims_of(3, 3, 4, 5);
+  add_input(h, BSM_DTYPE_FLOAT, d, NULL);
+  switch (h->step.kind) {
+    case BSM_STEP_REDUCE:
+      h->params.reduce =
+          (bsm_step_reduce){.operation = BSM_REDUCE_SUM, .axes = 2};
+      add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 3, 5), NULL);
+      break;
+    case BSM_STEP_TOP_K:
+      h->params.top_k = (bsm_step_top_k){1, 1, 2};
+      add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 2, 5), NULL);
+      add_output(h, BSM_DTYPE_INT64, dims_of(3, 3, 2, 5), NULL);
+      break;
+    case BSM_STEP_PAD:
+      h->params.pad =
+          (bsm_step_pad){.mode = BSM_PADDING_REFLECT, .start = {-1, 0, -2}};
+      add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 5, 3, 8), NULL);
+      break;
+    default:
+      h->params.softmax = (bsm_step_softmax){1, 0};
+      add_output(h, BSM_DTYPE_FLOAT, d, (int64_t[]){1, 3, 12});
+      break;
+  }
+}
+
+/* ---- damage ---- */
+
+static void damage_tensor(harness *h, harness_rng *r) {
+  bsm_plan_tensor *t =
+      &h->tensors[rng_range(r, 0, (int)h->plan.tensor_count - 1)];
+  static const bsm_dtype dtypes[] = {
+      BSM_DTYPE_FLOAT, BSM_DTYPE_DOUBLE, BSM_DTYPE_INT64, BSM_DTYPE_UINT8,
+      BSM_DTYPE_BOOL,  BSM_DTYPE_HALF,   BSM_DTYPE_QINT8, BSM_DTYPE_INT32};
+  const int i = rng_range(r, 0, t->dims.rank > 0 ? t->dims.rank - 1 : 0);
+  switch (rng_range(r, 0, 4)) {
+    case 0:
+    case 1:
+      t->dims.d[i] = odd_value(r);
+      break;
+    case 2:
+      t->strides[i] = odd_value(r);
+      break;
+    case 3:
+      t->dims.rank = rng_range(r, 0, BSM_MAX_RANK);
+      for (int k = 0; k < t->dims.rank; k++) {
+        if (t->dims.d[k] == 0) t->dims.d[k] = t->strides[k] = 1;
+      }
+      break;
+    default:
+      t->dtype = dtypes[rng_range(r, 0, 7)];
+      break;
+  }
+}
+
+static void damage_params(harness *h, harness_rng *r) {
+  const int size = (int)bsm_step_params_size(h->step.kind);
+  const int limit = size < 400 ? size : 400; /* the rest is unused */
+  const int64_t v = odd_value(r);
+  uint8_t *p = (uint8_t *)&h->params;
+  if (rng_range(r, 0, 1)) {
+    const int32_t narrow = (int32_t)v;
+    memcpy(p + rng_range(r, 0, limit / 4 - 1) * 4, &narrow, 4);
+  } else {
+    memcpy(p + rng_range(r, 0, limit / 8 - 1) * 8, &v, 8);
+  }
+}
+
+static void damage(harness *h, harness_rng *r) {
+  switch (rng_range(r, 0, 9)) {
+    case 0:
+      h->step.input_count = (uint32_t)rng_range(r, 0, (int)h->step.input_count);
+      break;
+    case 1:
+      if (h->plan.weights_count > 0) {
+        h->weights[rng_range(r, 0, (int)h->plan.weights_count - 1)].size -= 4;
+      }
+      break;
+    case 2:
+    case 3:
+    case 4:
+      damage_tensor(h, r);
+      break;
+    default:
+      damage_params(h, r);
+      break;
+  }
+}
+
+/* Gives every tensor memory for its new extent, as a verified plan would have.
+ * false when it is too large to try. */
+static bool fit_buffers(harness *h, harness_rng *r) {
+  for (uint32_t i = 0; i < h->plan.tensor_count; i++) {
+    bsm_plan_tensor *t = &h->tensors[i];
+    uint64_t extent;
+    int64_t count = 1;
+    if (t->dims.rank < 0 || t->dims.rank > BSM_MAX_RANK) return false;
+    for (int32_t k = 0; k < t->dims.rank; k++) {
+      if (t->dims.d[k] < 0 || t->strides[k] < 0) return false;
+      if (t->dims.d[k] > 100000) return false;
+      count *= t->dims.d[k];
+      if (count > 1000000) return false;
+    }
+    if (!bsm_plan_tensor_extent(t, &extent) || extent > 1u << 20) return false;
+    guard_free(&h->data[i]);
+    const size_t size = bsm_dtype_size(t->dtype);
+    h->data[i] = guard_alloc((size_t)extent, size ? size : 1);
+    /* Else zeros: indices in range. */
+    if (size == sizeof(float) && t->dtype != BSM_DTYPE_INT32) {
+      fill_floats(r, h->data[i].data, h->data[i].size);
+    }
+  }
+  for (uint32_t i = 0; i < h->step.input_count; i++) {
+    h->inputs[i] = h->data[h->step.inputs[i]].data;
+  }
+  for (uint32_t i = 0; i < h->step.output_count; i++) {
+    h->outputs[i] = h->data[h->step.outputs[i]].data;
+  }
+  return true;
+}
+
+static void build(harness *h, int which) {
+  static const bsm_step_kind kinds[] = {BSM_STEP_CONVOLUTION,
+                                        BSM_STEP_CONVOLUTION,
+                                        BSM_STEP_CONVOLUTION,
+                                        BSM_STEP_DECONVOLUTION,
+                                        BSM_STEP_MATRIX_MULTIPLY,
+                                        BSM_STEP_MATRIX_MULTIPLY,
+                                        BSM_STEP_ELEMENT_WISE,
+                                        BSM_STEP_POOLING,
+                                        BSM_STEP_RESIZE,
+                                        BSM_STEP_NORMALIZATION,
+                                        BSM_STEP_NORMALIZATION,
+                                        BSM_STEP_GATHER,
+                                        BSM_STEP_GATHER,
+                                        BSM_STEP_GATHER,
+                                        BSM_STEP_REDUCE,
+                                        BSM_STEP_TOP_K,
+                                        BSM_STEP_PAD,
+                                        BSM_STEP_SOFTMAX,
+                                        BSM_STEP_COPY,
+                                        BSM_STEP_FILL};
+  harness_init(h, kinds[which]);
+  switch (which) {
+    case 0:
+    case 1:
+    case 2:
+      base_convolution(h, false, which == 0 ? 1 : which == 1 ? 2 : 8);
+      break;
+    case 3:
+      base_convolution(h, true, 1);
+      break;
+    case 4:
+    case 5:
+      base_matrix(h, which == 4);
+      break;
+    case 6:
+      base_element_wise(h);
+      break;
+    case 7:
+    case 8:
+      base_window(h, which == 8);
+      break;
+    case 9:
+    case 10:
+      base_normalization(h, which == 9 ? 1 : 3);
+      break;
+    case 11:
+    case 12:
+    case 13:
+      base_gather(h, which - 11);
+      break;
+    case 18:
+      add_input(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
+      add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), (int64_t[]){1, 9});
+      break;
+    case 19:
+      add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
+      break;
+    default:
+      base_rows(h);
+      break;
+  }
+}
+
+static void test_damage(void **state) {
+  harness_rng r = {61};
+  uint32_t isas[8];
+  const int isa_count = harness_isas(isas);
+  (void)state;
+  for (int which = 0; which < 20; which++) {
+    int refused = 0, ran = 0;
+    for (int i = 0; i < 1500; i++) {
+      harness h;
+      build(&h, which);
+      const int times = i == 0 ? 0 : rng_range(&r, 1, 3);
+      for (int k = 0; k < times; k++) damage(&h, &r);
+      if (fit_buffers(&h, &r)) {
+        bsm_status st = harness_run(&h, isas[i % isa_count], 1 + i % 2);
+        if (i == 0 && st) fail_msg("%d: %s", which, bsm_status_message(st));
+        if (st) {
+          refused++;
+        } else {
+          ran++;
+        }
+        bsm_status_free(st);
+      }
+      harness_free(&h);
+    }
+    assert_true(ran > 0 && (refused > 0 || which == 19));
+  }
+}
+
+/* Sizes that only a stride of zero makes possible, and outputs that repeat. */
+static void test_extremes(void **state) {
+  harness h;
+  (void)state;
+  harness_init(&h, BSM_STEP_COPY);
+  add_input(&h, BSM_DTYPE_FLOAT, dims_of(1, 4), NULL);
+  add_output(&h, BSM_DTYPE_FLOAT, dims_of(1, 4), NULL);
+  h.tensors[1].strides[0] = 0;
+  bsm_status st = harness_run(&h, bsm_isa_detect(), 1);
+  assert_int_equal(bsm_status_code(st), BSM_CORRUPT);
+  bsm_status_free(st);
+  h.tensors[1].strides[0] = 1;
+  h.tensors[0].dims = h.tensors[1].dims =
+      (bsm_dims){3, {(int64_t)1 << 40, (int64_t)1 << 40, 4}};
+  memset(h.tensors[0].strides, 0, sizeof(h.tensors[0].strides));
+  st = harness_run(&h, bsm_isa_detect(), 1);
+  assert_int_equal(bsm_status_code(st), BSM_CORRUPT);
+  bsm_status_free(st);
+  h.step.kind = (bsm_step_kind)99;
+  st = harness_run(&h, bsm_isa_detect(), 1);
+  assert_int_equal(bsm_status_code(st), BSM_CORRUPT);
+  bsm_status_free(st);
+  harness_free(&h);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_extremes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
