@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of breadth.py written by hand: the ways people write models."""
+import enum
 import math
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -766,12 +767,20 @@ class Comprehension(nn.Module):
         return torch.cat(ys, 1), torch.stack(zs), [s + 1 for s in [1, 2, 3]]
 
 
-class Config:
-    def __init__(self, n: int):
-        self.n = n
+class Order(enum.Enum):
+    FIRST = "first"
+    LAST = "last"
 
-    def double(self) -> int:
-        return self.n * 2
+
+@case((2, 6), hows=SCRIPT)
+class Enums(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.order = Order.LAST
+
+    def forward(self, x):
+        y = x * 2 if self.order == Order.FIRST else x * 3
+        return y + 1 if self.order != Order.LAST else y - 1
 
 
 @case((2, 6), hows=SCRIPT)

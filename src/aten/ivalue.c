@@ -177,6 +177,15 @@ static bool dicts_equal(const bsm_dict *a, const bsm_dict *b, int depth) {
   return true;
 }
 
+/* Items of one enum class are the same when their names are, wherever they
+ * were made. */
+static bool enums_equal(const bsm_object *a, const bsm_object *b) {
+  if (a == b) return true;
+  return a->type == b->type && a->len > 0 && b->len > 0 &&
+         a->slots[0].tag == BSM_IVALUE_STRING &&
+         equal_at(&a->slots[0], &b->slots[0], 0);
+}
+
 static bool is_number(const bsm_ivalue *v) {
   return v->tag == BSM_IVALUE_INT || v->tag == BSM_IVALUE_DOUBLE ||
          v->tag == BSM_IVALUE_BOOL;
@@ -217,9 +226,10 @@ static bool equal_at(const bsm_ivalue *a, const bsm_ivalue *b, int depth) {
                          b->u.tuple->len, depth);
     case BSM_IVALUE_DICT:
       return dicts_equal(a->u.dict, b->u.dict, depth);
+    case BSM_IVALUE_ENUM:
+      return enums_equal(a->u.object, b->u.object);
     case BSM_IVALUE_TENSOR:
     case BSM_IVALUE_OBJECT:
-    case BSM_IVALUE_ENUM:
     case BSM_IVALUE_FUNCTION:
     case BSM_IVALUE_CONTAINER:
       return a->u.container == b->u.container;

@@ -71,6 +71,20 @@ static void test_equality(void **state) {
   assert_false(bsm_iv_equal(&a, &b));
 }
 
+/* An enum item that was read and one that the code names are the same. */
+static void test_enum_equality(void **state) {
+  bsm_ivalue items[3];
+  const char *names[3] = {"NHWC", "NHWC", "NCHW"};
+  for (int i = 0; i < 3; i++) {
+    items[i] = (bsm_ivalue){BSM_IVALUE_ENUM, {0}};
+    ok(bsm_object_new(*state, NULL, 2, &items[i].u.object));
+    ok(bsm_iv_string(*state, bsm_str_of(names[i]),
+                     &items[i].u.object->slots[0]));
+  }
+  assert_true(bsm_iv_equal(&items[0], &items[1]));
+  assert_false(bsm_iv_equal(&items[0], &items[2]));
+}
+
 /* A list inside itself must not hang printing or comparison. */
 static void test_cycles(void **state) {
   bsm_list *list;
@@ -113,6 +127,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_list_grows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_dict_keeps_order, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_equality, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_enum_equality, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cycles, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
   };

@@ -269,7 +269,8 @@ static bsm_status op_equal_values(OP_PARAMS) {
   return BSM_OK;
 }
 
-/* Identity: containers and tensors by address, plain values by value. */
+/* Identity: containers and tensors by address, plain values and enum items by
+ * value. */
 static bool same_identity(const bsm_ivalue *a, const bsm_ivalue *b) {
   if (a->tag != b->tag) return false;
   switch (a->tag) {
@@ -278,7 +279,6 @@ static bool same_identity(const bsm_ivalue *a, const bsm_ivalue *b) {
     case BSM_IVALUE_DICT:
     case BSM_IVALUE_TENSOR:
     case BSM_IVALUE_OBJECT:
-    case BSM_IVALUE_ENUM:
     case BSM_IVALUE_FUNCTION:
     case BSM_IVALUE_CONTAINER:
       return a->u.container == b->u.container;

@@ -351,24 +351,16 @@ static bsm_status op_slice(OP_PARAMS) {
   int dim;
   BSM_TRY(need_dims(t, "slice() cannot be applied to a 0-dim tensor."));
   BSM_TRY(bsm_op_wrap_dim(op_int(&args[1]), t->sizes.rank, &dim));
-  const int64_t size = t->sizes.d[dim], step = op_int(&args[4]);
-  int64_t start = op_int_or(&args[2], 0), end = op_int_or(&args[3], INT64_MAX);
-  if (step <= 0) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "slice step must be positive");
-  }
-  if (start < 0) start += size;
-  if (end < 0) end += size;
-  start = start < 0 ? 0 : start > size ? size : start;
-  end = end < start ? start : end > size ? size : end;
-  const int64_t length = end - start;
+  bsm_op_slice slice;
+  BSM_TRY(bsm_op_slice_dim(&args[2], t->sizes.d[dim], &slice));
   bsm_dims dims = t->sizes;
   int64_t strides[BSM_MAX_RANK];
   memcpy(strides, t->strides, sizeof(strides));
-  dims.d[dim] = length / step + (length % step != 0);
+  dims.d[dim] = slice.count;
   /* A stride that no second element uses may overflow. */
-  if (!bsm_i64_mul(strides[dim], step, &strides[dim])) strides[dim] = 1;
+  if (!bsm_i64_mul(strides[dim], slice.step, &strides[dim])) strides[dim] = 1;
   BSM_TRY(bsm_tensor_view(cx->arena, t, dims, strides,
-                          t->offset + start * t->strides[dim], &out));
+                          t->offset + slice.start * t->strides[dim], &out));
   return op_return(outs, out);
 }
 
@@ -814,6 +806,15 @@ static const bsm_aten_op rows[] = {
      "dim=0) -> Tensor(a)[]",
      op_split, SPLIT_SIZES, BSM_ATEN_VIEW},
     {"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+     op_split, SPLIT_CHUNK, BSM_ATEN_VIEW},
+    /* They share memory as their safe forms do; only autograd is not told. */
+    {"aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> "
+     "Tensor[]",
+     op_split, SPLIT_SIZE, BSM_ATEN_VIEW},
+    {"aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int "
+     "dim=0) -> Tensor[]",
+     op_split, SPLIT_SIZES, BSM_ATEN_VIEW},
+    {"aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
      op_split, SPLIT_CHUNK, BSM_ATEN_VIEW},
     {"aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int "
      "dim=0) -> Tensor(a)[]",

@@ -85,12 +85,15 @@ def views(m):
     for n in (2, 3, 7, 10, 0, -1):
         view("aten::split.Tensor", z, n)
         view("aten::chunk", z, n)
+        case("aten::unsafe_chunk", z, n)
+        case("aten::unsafe_split.Tensor", z, n)
         view("aten::tensor_split.sections", z, n)
     view("aten::split.Tensor", z, 1, 1)
     view("aten::chunk", rand((0, 2)), 3)
     for s in ([3, 4], [7], [3, 3], [7, 0], [-1, 8]):
         view("aten::split.sizes", z, s)
         view("aten::split_with_sizes", z, s)
+        case("aten::unsafe_split_with_sizes", z, s)
     view("aten::tensor_split.indices", z, [2, 5])
     view("aten::tensor_split.indices", z, [5, 2, 9, -1])
     for d in (0, 1, -1, 3):
