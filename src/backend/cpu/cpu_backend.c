@@ -3,6 +3,7 @@
  * use, and the checks common to all steps. */
 #include "backend/backend.h"
 
+#include "aten/tensor.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_step.h"
 #include "backend/cpu/kernels/kernel_isa.h"
@@ -26,21 +27,10 @@ static const bsm_cpu_kind *kind_of(bsm_step_kind kind) {
 /* What every driver relies on: known dtypes, sizes whose products do not
  * overflow, strides that are not negative. */
 static bsm_status check_tensor(const bsm_plan_tensor *t) {
-  switch (t->dtype) {
-    case BSM_DTYPE_UINT8:
-    case BSM_DTYPE_INT8:
-    case BSM_DTYPE_INT16:
-    case BSM_DTYPE_INT32:
-    case BSM_DTYPE_INT64:
-    case BSM_DTYPE_HALF:
-    case BSM_DTYPE_FLOAT:
-    case BSM_DTYPE_DOUBLE:
-    case BSM_DTYPE_BOOL:
-    case BSM_DTYPE_BFLOAT16:
-      break;
-    default:
-      return BSM_FAIL(BSM_CORRUPT, "dtype %d cannot be computed with",
-                      (int)t->dtype);
+  if (!bsm_dtype_is_floating(t->dtype) &&
+      !bsm_dtype_is_integral(t->dtype, true)) {
+    return BSM_FAIL(BSM_CORRUPT, "dtype %d cannot be computed with",
+                    (int)t->dtype);
   }
   if (t->dims.rank < 0 || t->dims.rank > BSM_MAX_RANK) {
     return BSM_FAIL(BSM_CORRUPT, "rank %d", t->dims.rank);

@@ -286,52 +286,6 @@ static void pixel_pack(const void *self, int64_t row, int count, int64_t k,
   }
 }
 
-/* Pointers of one pixel for the taps of the window. */
-static void window_pointers(const source *s, const bsm_cpu_position *p,
-                            int64_t tap, int64_t taps, const float **a,
-                            int count) {
-  const convolution *c = s->c;
-  const bsm_step_window *w = &c->w;
-  const float *image = s->x + p->n * c->x.n_stride;
-  int64_t at[3], start[3];
-  for (int d = 0; d < 3; d++) {
-    start[d] = p->at[d] * w->stride[d] - w->pre_padding[d];
-  }
-  at[0] = tap / (w->kernel[1] * w->kernel[2]);
-  at[1] = tap / w->kernel[2] % w->kernel[1];
-  at[2] = tap % w->kernel[2];
-  for (int64_t t = 0; t < taps;) {
-    const int64_t d = start[0] + at[0] * w->dilation[0];
-    const int64_t h = start[1] + at[1] * w->dilation[1];
-    const bool inside =
-        d >= 0 && d < c->x.size[0] && h >= 0 && h < c->x.size[1];
-    const float *line =
-        inside ? image + d * c->x.stride[0] + h * c->x.stride[1] : NULL;
-    int64_t x = start[2] + at[2] * w->dilation[2];
-    for (; at[2] < w->kernel[2] && t < taps; at[2]++, t++) {
-      a[t * count] = line && x >= 0 && x < c->x.size[2]
-                         ? line + x * c->x.stride[2]
-                         : c->zeros;
-      x += w->dilation[2];
-    }
-    at[2] = 0;
-    if (++at[1] == w->kernel[1]) {
-      at[1] = 0;
-      at[0]++;
-    }
-  }
-}
-
-static void indirect_pointers(const void *self, int64_t row, int count,
-                              int64_t tap, int64_t taps, const float **a) {
-  const source *s = self;
-  bsm_cpu_position p = bsm_cpu_position_of(row, s->c->y.size);
-  for (int i = 0; i < count; i++) {
-    window_pointers(s, &p, tap, taps, a + i, count);
-    bsm_cpu_position_next(&p, s->c->y.size);
-  }
-}
-
 /* One line of a window: kernel position (kd, kh) of output p. NULL when it lies
  * in the padding; else the place of input column 0. */
 static const float *window_line(const source *s, const bsm_cpu_position *p,
@@ -344,6 +298,59 @@ static const float *window_line(const source *s, const bsm_cpu_position *p,
       p->at[1] * w->stride[1] - w->pre_padding[1] + kh * w->dilation[1];
   if (d < 0 || d >= c->x.size[0] || h < 0 || h >= c->x.size[1]) return NULL;
   return s->x + p->n * c->x.n_stride + d * c->x.stride[0] + h * c->x.stride[1];
+}
+
+/* Outputs from p on that lie in one line, at most `most`. */
+static int outputs_in_line(const convolution *c, const bsm_cpu_position *p,
+                           int most) {
+  return (int)bsm_cpu_min(most, c->y.size[2] - p->at[2]);
+}
+
+/* Moves p behind `n` outputs of its line. */
+static void skip_outputs(const convolution *c, bsm_cpu_position *p, int n) {
+  p->at[2] += n - 1;
+  bsm_cpu_position_next(p, c->y.size);
+}
+
+/* Pointers of `n` outputs of one line for one tap: input columns x, x + stride
+ * and so on of `line`. */
+static void tap_pointers(const convolution *c, const float *line, int64_t x,
+                         int n, const float **a) {
+  const int64_t step = c->w.stride[2];
+  if (line && x >= 0 && x + (n - 1) * step < c->x.size[2]) {
+    const float *p = line + x * c->x.stride[2];
+    for (int i = 0; i < n; i++) a[i] = p + i * step * c->x.stride[2];
+    return;
+  }
+  for (int i = 0; i < n; i++, x += step) {
+    a[i] = line && x >= 0 && x < c->x.size[2] ? line + x * c->x.stride[2]
+                                              : c->zeros;
+  }
+}
+
+static void indirect_pointers(const void *self, int64_t row, int count,
+                              int64_t tap, int64_t taps, const float **a) {
+  const source *s = self;
+  const convolution *c = s->c;
+  const bsm_step_window *w = &c->w;
+  bsm_cpu_position p = bsm_cpu_position_of(row, c->y.size);
+  for (int i = 0; i < count;) {
+    const int n = outputs_in_line(c, &p, count - i);
+    const int64_t x = p.at[2] * w->stride[2] - w->pre_padding[2];
+    int64_t k = tap % w->kernel[2], above = tap / w->kernel[2];
+    const float *line =
+        window_line(s, &p, above / w->kernel[1], above % w->kernel[1]);
+    for (int64_t t = 0; t < taps; t++) {
+      tap_pointers(c, line, x + k * w->dilation[2], n, a + t * count + i);
+      if (++k == w->kernel[2] && t + 1 < taps) {
+        k = 0;
+        above++;
+        line = window_line(s, &p, above / w->kernel[1], above % w->kernel[1]);
+      }
+    }
+    skip_outputs(c, &p, n);
+    i += n;
+  }
 }
 
 /* Copies the floats [k, end) of a window [taps][ci] to `to`, tap by tap, or
@@ -397,21 +404,29 @@ static void line_pointers(const void *self, int64_t row, int count, int64_t tap,
   const bsm_step_window *w = &c->w;
   const int64_t length = w->kernel[2] * c->ci;
   bsm_cpu_position p = bsm_cpu_position_of(row, c->y.size);
-  for (int i = 0; i < count; i++) {
-    const int64_t x = p.at[2] * w->stride[2] - w->pre_padding[2];
-    const bool whole = x >= 0 && x + w->kernel[2] <= c->x.size[2];
+  for (int i = 0; i < count;) {
+    const int n = outputs_in_line(c, &p, count - i);
     for (int64_t t = 0; t < taps; t++) {
       const float *line = window_line(s, &p, (tap + t) / w->kernel[1],
                                       (tap + t) % w->kernel[1]);
-      if (line && !whole) {
-        float *copy = s->border + (t * count + i) * length;
-        window_copy(s, &p, (tap + t) * length, (tap + t + 1) * length, copy);
-        a[t * count + i] = copy;
-      } else {
-        a[t * count + i] = line ? line + x * c->ci : c->zeros;
+      const float **to = a + t * count + i;
+      int64_t x = p.at[2] * w->stride[2] - w->pre_padding[2];
+      for (int j = 0; j < n; j++, x += w->stride[2]) {
+        if (!line) {
+          to[j] = c->zeros;
+        } else if (x >= 0 && x + w->kernel[2] <= c->x.size[2]) {
+          to[j] = line + x * c->ci;
+        } else {
+          bsm_cpu_position at = p;
+          float *copy = s->border + (t * count + i + j) * length;
+          at.at[2] += j;
+          window_copy(s, &at, (tap + t) * length, (tap + t + 1) * length, copy);
+          to[j] = copy;
+        }
       }
     }
-    bsm_cpu_position_next(&p, c->y.size);
+    skip_outputs(c, &p, n);
+    i += n;
   }
 }
 

@@ -5,6 +5,7 @@
  * Inputs that lie contiguous in memory are read in place, scalars are filled
  * once, others are gathered into a block. The last instruction writes to the
  * output in place where it can. */
+#include "aten/tensor.h"
 #include "backend/cpu/cpu_scalar_ops.h"
 #include "backend/cpu/cpu_space.h"
 
@@ -69,22 +70,9 @@ static bsm_status check_instruction(const bsm_step_ew_instruction *i,
     default:
       break;
   }
-  switch (i->dtype) {
-    case BSM_DTYPE_UINT8:
-    case BSM_DTYPE_INT8:
-    case BSM_DTYPE_INT16:
-    case BSM_DTYPE_INT32:
-    case BSM_DTYPE_INT64:
-    case BSM_DTYPE_HALF:
-    case BSM_DTYPE_FLOAT:
-    case BSM_DTYPE_DOUBLE:
-    case BSM_DTYPE_BOOL:
-    case BSM_DTYPE_BFLOAT16:
-      break;
-    default:
-      known = false;
-  }
-  if (!known) {
+  const bsm_dtype dtype = (bsm_dtype)i->dtype;
+  if (!known ||
+      (!bsm_dtype_is_floating(dtype) && !bsm_dtype_is_integral(dtype, true))) {
     return BSM_FAIL(BSM_CORRUPT, "instruction kind %d, code %d, dtype %d",
                     i->kind, i->code, i->dtype);
   }
