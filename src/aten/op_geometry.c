@@ -36,6 +36,37 @@ bsm_status bsm_op_dim_mask(const bsm_ivalue *a, int32_t rank, bool empty_is_all,
   return BSM_OK;
 }
 
+bsm_status bsm_op_slice_dim(const bsm_ivalue *bounds, int64_t size,
+                            bsm_op_slice *out) {
+  *out = (bsm_op_slice){0, 1, 0};
+  if (op_int(&bounds[2]) <= 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "slice step must be positive");
+  }
+  return bsm_op_slice_sequence(bounds, size, out);
+}
+
+/* Python's slice.indices(): bounds from the end are negative, those beyond the
+ * ends are moved there. */
+bsm_status bsm_op_slice_sequence(const bsm_ivalue *bounds, int64_t size,
+                                 bsm_op_slice *out) {
+  const int64_t step = op_int(&bounds[2]);
+  *out = (bsm_op_slice){0, 1, 0};
+  if (step == 0) return BSM_FAIL(BSM_RAISED, "slice step cannot be zero");
+  const bool back = step < 0;
+  int64_t start = op_int_or(&bounds[0], back ? INT64_MAX : 0);
+  int64_t end = op_int_or(&bounds[1], back ? INT64_MIN : INT64_MAX);
+  if (start < 0) start += size;
+  if (end < 0 && end != INT64_MIN) end += size;
+  const int64_t low = back ? -1 : 0, high = back ? size - 1 : size;
+  start = start < low ? low : start > high ? high : start;
+  end = end < low ? low : end > high ? high : end;
+  *out = (bsm_op_slice){start, step, 0};
+  if (back ? end < start : start < end) {
+    out->count = (back ? end - start + 1 : end - start - 1) / step + 1;
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_op_broadcast(bsm_dims a, bsm_dims b, bsm_dims *out) {
   bsm_dims r = {a.rank > b.rank ? a.rank : b.rank, {0}};
   for (int32_t i = 0; i < r.rank; i++) {

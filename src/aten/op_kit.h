@@ -85,6 +85,17 @@ BSM_NODISCARD bsm_status bsm_op_wrap_dim(int64_t dim, int64_t rank, int *out);
 /* A list of dims as a mask; an empty list or None means all dims. */
 BSM_NODISCARD bsm_status bsm_op_dim_mask(const bsm_ivalue *a, int32_t rank,
                                          bool empty_is_all, uint32_t *out);
+/* The elements start, start + step, ... of a dim or a sequence. */
+typedef struct bsm_op_slice {
+  int64_t start, step, count;
+} bsm_op_slice;
+/* bounds[0..2]: start, end, step, as arguments of an op on something of `size`
+ * elements. A tensor's dim takes positive steps only, a list or string any but
+ * zero; where nothing is taken, start may be beyond the last element. */
+BSM_NODISCARD bsm_status bsm_op_slice_dim(const bsm_ivalue *bounds,
+                                          int64_t size, bsm_op_slice *out);
+BSM_NODISCARD bsm_status bsm_op_slice_sequence(const bsm_ivalue *bounds,
+                                               int64_t size, bsm_op_slice *out);
 BSM_NODISCARD bsm_status bsm_op_broadcast(bsm_dims a, bsm_dims b,
                                           bsm_dims *out);
 /* A view of `t` broadcast to `dims`, which it must fit. */

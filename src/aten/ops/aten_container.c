@@ -265,20 +265,11 @@ static bsm_status op_slice_list(OP_PARAMS) {
   (void)self;
   bsm_list *list, *r;
   BSM_TRY(as_list(&args[0], &list));
-  const int64_t n = (int64_t)list->len, step = op_int(&args[3]);
-  if (step == 0) return BSM_FAIL(BSM_RAISED, "slice step cannot be zero");
-  const bool back = step < 0;
-  int64_t start = op_int_or(&args[1], back ? INT64_MAX : 0);
-  int64_t end = op_int_or(&args[2], back ? INT64_MIN : INT64_MAX);
-  if (start < 0) start += n;
-  if (end < 0 && end != INT64_MIN) end += n;
-  const int64_t low = back ? -1 : 0, high = back ? n - 1 : n;
-  start = start < low ? low : start > high ? high : start;
-  end = end < low ? low : end > high ? high : end;
+  bsm_op_slice slice;
+  BSM_TRY(bsm_op_slice_sequence(&args[1], (int64_t)list->len, &slice));
   BSM_TRY(bsm_list_new(cx->arena, list->elem_type, 0, &r));
-  for (int64_t i = start; back ? i > end : i < end;) {
-    BSM_TRY(bsm_list_append(r, list->items[i]));
-    if (!bsm_i64_add(i, step, &i)) break;
+  for (int64_t i = 0; i < slice.count; i++) {
+    BSM_TRY(bsm_list_append(r, list->items[slice.start + i * slice.step]));
   }
   outs[0] = bsm_iv_list(r);
   return BSM_OK;

@@ -471,20 +471,13 @@ static bsm_status op_slice_scatter(OP_PARAMS) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "slice() of a 0-dim tensor");
   }
   BSM_TRY(bsm_op_wrap_dim(op_int(&args[2]), t->sizes.rank, &dim));
-  const int64_t size = t->sizes.d[dim], step = op_int(&args[5]);
-  int64_t start = op_int_or(&args[3], 0), end = op_int_or(&args[4], INT64_MAX);
-  if (step <= 0) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "slice step must be positive");
-  }
-  if (start < 0) start += size;
-  if (end < 0) end += size;
-  start = start < 0 ? 0 : start > size ? size : start;
-  end = end < start ? start : end > size ? size : end;
+  bsm_op_slice slice;
+  BSM_TRY(bsm_op_slice_dim(&args[3], t->sizes.d[dim], &slice));
   BSM_TRY(target(cx, self, t, &out));
   bsm_tensor to = *out;
-  to.sizes.d[dim] = (end - start) / step + ((end - start) % step != 0);
-  to.offset += start * out->strides[dim];
-  if (!bsm_i64_mul(to.strides[dim], step, &to.strides[dim])) {
+  to.sizes.d[dim] = slice.count;
+  to.offset += slice.start * out->strides[dim];
+  if (!bsm_i64_mul(to.strides[dim], slice.step, &to.strides[dim])) {
     to.strides[dim] = 1;
   }
   if (!bsm_dims_equal(to.sizes, op_tensor(&args[1])->sizes)) {

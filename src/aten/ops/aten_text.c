@@ -169,21 +169,12 @@ static bsm_status op_text_getitem(OP_PARAMS) {
 static bsm_status op_text_slice(OP_PARAMS) {
   (void)self;
   const bsm_str s = op_str(&args[0]);
-  const int64_t n = (int64_t)s.len, step = op_int(&args[3]);
-  if (step == 0) return BSM_FAIL(BSM_RAISED, "slice step cannot be zero");
-  const bool back = step < 0;
-  int64_t start = op_int_or(&args[1], back ? INT64_MAX : 0);
-  int64_t end = op_int_or(&args[2], back ? INT64_MIN : INT64_MAX);
-  if (start < 0) start += n;
-  if (end < 0 && end != INT64_MIN) end += n;
-  const int64_t low = back ? -1 : 0, high = back ? n - 1 : n;
-  start = start < low ? low : start > high ? high : start;
-  end = end < low ? low : end > high ? high : end;
+  bsm_op_slice slice;
+  BSM_TRY(bsm_op_slice_sequence(&args[1], (int64_t)s.len, &slice));
   bsm_text text;
   bsm_text_init(&text, cx->arena);
-  for (int64_t i = start; back ? i > end : i < end;) {
-    bsm_text_append(&text, (bsm_str){s.data + i, 1});
-    if (!bsm_i64_add(i, step, &i)) break;
+  for (int64_t i = 0; i < slice.count; i++) {
+    bsm_text_append(&text, (bsm_str){s.data + slice.start + i * slice.step, 1});
   }
   return return_text(&text, &outs[0]);
 }
