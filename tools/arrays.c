@@ -2,7 +2,9 @@
 /* Binding of arrays to parameters and engine inputs. */
 #include "tools/arrays.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -356,6 +358,11 @@ bsm_status bsm_save_outputs_in(const char *directory,
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
   bsm_status status = BSM_OK;
+  if (mkdir(directory, 0777) && errno != EEXIST) {
+    char text[128];
+    status = BSM_FAIL(BSM_IO, "%s: cannot create: %s", directory,
+                      strerror_r(errno, text, sizeof(text)));
+  }
   for (size_t i = 0; i < count && !status; i++) {
     const char *path =
         bsm_arena_printf(&arena, "%s/%s.npy", directory, outputs[i].name);

@@ -6,9 +6,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/isa.h"
 #include "tools/input_spec.h"
 
@@ -33,9 +34,7 @@ int bsm_cli_finish(const bsm_cli *cli, bsm_status status) {
 }
 
 double bsm_cli_milliseconds(void) {
-  struct timespec now = {0};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+  return 1e3 * bsm_clock_seconds();
 }
 
 bsm_size_text bsm_cli_size(uint64_t bytes) {
@@ -82,7 +81,7 @@ static uint32_t parse_isa(const struct argp_state *state, const char *name) {
 }
 
 static bool is_dump_name(const char *name) {
-  static const char *const others[] = {"input", "network", "optimized"};
+  static const char *const others[] = {"network", "optimized"};
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
     if (strcmp(name, others[i]) == 0) return true;
   }
@@ -93,7 +92,6 @@ static bool is_dump_name(const char *name) {
 }
 
 static void list_passes(void) {
-  puts("input");
   for (const char *const *pass = bsm_pass_names(); *pass; pass++) puts(*pass);
   puts("network\noptimized");
 }
@@ -168,7 +166,7 @@ static error_t data_option(int key, char *arg, struct argp_state *state) {
       cli->iterations = parse_int(state, "iterations", arg, 1, 100000000);
       return 0;
     case BSM_KEY_WARMUP:
-      cli->warmup = parse_int(state, "warmup", arg, 1, 100000000);
+      cli->warmup = parse_int(state, "warmup", arg, 0, 100000000);
       return 0;
     default:
       return compile_option(key, arg, state);
@@ -259,6 +257,30 @@ void bsm_cli_parse(bsm_cli *cli, const char *command, const struct argp *argp,
 
 void bsm_cli_close(bsm_cli *cli) {
   bsm_arena_destroy(&cli->arena);
+}
+
+static bool is_same_file(const struct stat *a, const char *path) {
+  struct stat b;
+  return path && !stat(path, &b) && a->st_dev == b.st_dev &&
+         a->st_ino == b.st_ino;
+}
+
+bsm_status bsm_cli_check_output(const bsm_cli *cli) {
+  struct stat output;
+  if (!cli->output || stat(cli->output, &output)) return BSM_OK;
+  if (!S_ISREG(output.st_mode)) return BSM_OK;
+  const char *const single[] = {cli->path, cli->inputs_from, cli->weights};
+  bool same = false;
+  for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+    same = same || is_same_file(&output, single[i]);
+  }
+  for (size_t i = 0; i < cli->inputs.len; i++) {
+    same = same || is_same_file(&output, cli->inputs.items[i]);
+  }
+  if (!same) return BSM_OK;
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "%s: the output would replace a file that is read",
+                  cli->output);
 }
 
 bsm_status bsm_cli_is_engine(const char *path, bool *out) {

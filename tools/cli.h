@@ -137,6 +137,9 @@ error_t bsm_cli_argument(int key, char *arg, struct argp_state *state,
 /* Prints and frees a failure; BSM_EXIT_FAILED. 0 for success. */
 int bsm_cli_finish(const bsm_cli *cli, bsm_status status);
 
+/* Fails when --output names a file that the command reads. */
+BSM_NODISCARD bsm_status bsm_cli_check_output(const bsm_cli *cli);
+
 /* A model or an engine, told apart by its first bytes. */
 BSM_NODISCARD bsm_status bsm_cli_is_engine(const char *path, bool *out);
 

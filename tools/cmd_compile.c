@@ -45,6 +45,7 @@ static bsm_status print_summary(const bsm_cli *cli, const bsm_engine *engine,
 static bsm_status compile(bsm_cli *cli, bsm_session *session) {
   const double start = bsm_cli_milliseconds();
   bsm_compile_options compile_options;
+  BSM_TRY(bsm_cli_check_output(cli));
   BSM_TRY(bsm_session_load_module(cli, session));
   BSM_TRY(bsm_session_options(cli, session, &compile_options));
   BSM_TRY(bsm_compile(session->module, &compile_options, &session->engine));

@@ -14,7 +14,7 @@ static const struct argp_option options[] = {
      "Take DIR/in_0.npy, DIR/in_1.npy, ...", 1},
     {"output", 'o', "FILE", 0,
      "Write the outputs to an .npz as out_0, out_1, ..., or the only one to "
-     "an .npy",
+     "a file of any other name, as an .npy",
      1},
     {"output-dir", BSM_KEY_OUTPUT_DIR, "DIR", 0,
      "Write DIR/out_0.npy, DIR/out_1.npy, ...", 1},
@@ -141,6 +141,7 @@ static bsm_status report(bsm_cli *cli, const bsm_npy_array *outputs,
 static bsm_status run(bsm_cli *cli, bsm_session *session) {
   bsm_array *inputs, *outputs;
   bsm_npy_array *items;
+  BSM_TRY(bsm_cli_check_output(cli));
   BSM_TRY(bsm_session_open_inputs(cli, session));
   BSM_TRY(bsm_session_open_engine(cli, session, true));
   const size_t input_count = bsm_engine_input_count(session->engine);

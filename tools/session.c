@@ -61,11 +61,27 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   return BSM_OK;
 }
 
+/* What an engine is was settled when it was compiled. */
+static void warn_of_options(const bsm_cli *cli) {
+  const char *what = cli->specs.len        ? "input specs"
+                     : cli->inputs_from    ? "--inputs-from"
+                     : cli->weights        ? "--weights"
+                     : cli->method         ? "--method"
+                     : cli->timing_cache   ? "--timing-cache"
+                     : cli->no_timing      ? "--no-timing"
+                     : cli->dump_after.len ? "--dump-after"
+                                           : NULL;
+  if (!what || cli->logger.level < BSM_LOG_LEVEL_WARNING) return;
+  fprintf(stderr, "%s: warning: %s is an engine: no use for %s\n", cli->command,
+          cli->path, what);
+}
+
 bsm_status bsm_session_open_engine(bsm_cli *cli, bsm_session *session,
                                    bool quick) {
   bool is_engine;
   BSM_TRY(bsm_cli_is_engine(cli->path, &is_engine));
   if (is_engine) {
+    warn_of_options(cli);
     bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
     options.logger = &cli->logger;
     return bsm_engine_load(cli->path, &options, &session->engine);

@@ -5,9 +5,9 @@
  * nothing but the step and the ISA. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "builder/emitter.h"
 #include "builder/timing_cache.h"
 
@@ -27,12 +27,6 @@ typedef struct bench {
   bsm_timing_cache cache;
   char cpu_model[128];
 } bench;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The CPU's name, so that a cache can serve several machines. */
 static void read_cpu_model(char *out, size_t size) {
@@ -102,9 +96,9 @@ static bsm_status time_step(bench *b, const bsm_plan_step *step,
   double total = 0;
   *seconds = 1e30;
   for (int i = 0; i < MAX_RUNS && (i < MIN_RUNS || total < MAX_SECONDS); i++) {
-    const double start = now();
+    const double start = bsm_clock_seconds();
     BSM_TRY(b->backend->run(&prepared, &b->run));
-    const double took = now() - start;
+    const double took = bsm_clock_seconds() - start;
     if (took < *seconds) *seconds = took;
     total += took;
   }

@@ -3,10 +3,10 @@
  * bsm_context_run only binds addresses and calls kernels. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/allocate.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/isa.h"
 #include "base/options.h"
 #include "base/thread_pool.h"
@@ -250,18 +250,12 @@ static bsm_status bind(const bsm_plan *plan, const char *what,
   return BSM_OK;
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bsm_status run_step(bsm_context *context, uint32_t i) {
   const bsm_backend *backend = context->engine->backend;
   if (!context->times) return backend->run(&context->steps[i], &context->run);
-  const double start = now();
+  const double start = bsm_clock_seconds();
   bsm_status status = backend->run(&context->steps[i], &context->run);
-  context->times[i].seconds += now() - start;
+  context->times[i].seconds += bsm_clock_seconds() - start;
   context->times[i].runs++;
   return status;
 }
