@@ -9,6 +9,15 @@
 typedef bsm_status (*bsm_pass_fn)(bsm_graph *graph,
                                   const bsm_aten_library *aten);
 
+typedef bsm_status (*bsm_visit_fn)(bsm_node *node, const bsm_aten_library *aten,
+                                   const void *user);
+/* Calls `visit` for every node in order, those of a node's blocks before the
+ * node. It may destroy the node and add others around it, which are not
+ * visited. */
+BSM_NODISCARD bsm_status bsm_visit_nodes(bsm_graph *graph,
+                                         const bsm_aten_library *aten,
+                                         bsm_visit_fn visit, const void *user);
+
 /* Replaces one node. `e` emits in front of it. Sets outs[i] to what stands for
  * output i; leaves outs[0] NULL to leave the node alone. */
 typedef bsm_status (*bsm_rewrite_fn)(const bsm_emitter *e, bsm_node *node,

@@ -54,24 +54,17 @@ static bsm_status rewrite_node(bsm_node *node, const bsm_aten_library *aten,
   return BSM_OK;
 }
 
-static bsm_status rewrite_block(bsm_block *block, const bsm_aten_library *aten,
-                                const bsm_rewrite *rules, size_t count,
-                                size_t depth) {
-  if (depth > block->graph->cx->limits.max_depth) {
-    return BSM_FAIL(BSM_LIMIT, "blocks are nested too deep");
-  }
-  bsm_node *next = NULL;
-  for (bsm_node *node = block->first; node; node = next) {
-    next = node->next;
-    for (size_t i = 0; i < node->blocks.len; i++) {
-      BSM_TRY(
-          rewrite_block(node->blocks.items[i], aten, rules, count, depth + 1));
-    }
-    for (size_t i = 0; node->schema && i < count; i++) {
-      if (strcmp(rules[i].schema, node->schema->qualified) == 0) {
-        BSM_TRY(rewrite_node(node, aten, rules[i].rewrite));
-        break;
-      }
+typedef struct rule_set {
+  const bsm_rewrite *rules;
+  size_t count;
+} rule_set;
+
+static bsm_status apply_rules(bsm_node *node, const bsm_aten_library *aten,
+                              const void *user) {
+  const rule_set *set = user;
+  for (size_t i = 0; node->schema && i < set->count; i++) {
+    if (strcmp(set->rules[i].schema, node->schema->qualified) == 0) {
+      return rewrite_node(node, aten, set->rules[i].rewrite);
     }
   }
   return BSM_OK;
@@ -79,5 +72,28 @@ static bsm_status rewrite_block(bsm_block *block, const bsm_aten_library *aten,
 
 bsm_status bsm_rewrite_graph(bsm_graph *graph, const bsm_aten_library *aten,
                              const bsm_rewrite *rules, size_t count) {
-  return rewrite_block(graph->block, aten, rules, count, 0);
+  const rule_set set = {rules, count};
+  return bsm_visit_nodes(graph, aten, apply_rules, &set);
+}
+
+static bsm_status visit_block(bsm_block *block, const bsm_aten_library *aten,
+                              bsm_visit_fn visit, const void *user,
+                              size_t depth) {
+  if (depth > block->graph->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "blocks are nested too deep");
+  }
+  bsm_node *next = NULL;
+  for (bsm_node *node = block->first; node; node = next) {
+    next = node->next;
+    for (size_t i = 0; i < node->blocks.len; i++) {
+      BSM_TRY(visit_block(node->blocks.items[i], aten, visit, user, depth + 1));
+    }
+    BSM_TRY(visit(node, aten, user));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_visit_nodes(bsm_graph *graph, const bsm_aten_library *aten,
+                           bsm_visit_fn visit, const void *user) {
+  return visit_block(graph->block, aten, visit, user, 0);
 }

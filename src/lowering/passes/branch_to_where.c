@@ -55,26 +55,14 @@ static bsm_status flatten(bsm_node *node, const bsm_aten_library *aten) {
   return BSM_OK;
 }
 
-/* Inner branches first. */
-static bsm_status visit(bsm_block *block, const bsm_aten_library *aten,
-                        size_t depth) {
-  if (depth > block->graph->cx->limits.max_depth) {
-    return BSM_FAIL(BSM_LIMIT, "blocks are nested too deep");
-  }
-  bsm_node *next = NULL;
-  for (bsm_node *node = block->first; node; node = next) {
-    next = node->next;
-    for (size_t i = 0; i < node->blocks.len; i++) {
-      BSM_TRY(visit(node->blocks.items[i], aten, depth + 1));
-    }
-    if (bsm_node_is(node, "prim::If") && node->blocks.len == 2) {
-      BSM_TRY(flatten(node, aten));
-    }
-  }
-  return BSM_OK;
+static bsm_status visit(bsm_node *node, const bsm_aten_library *aten,
+                        const void *user) {
+  (void)user;
+  const bool branch = bsm_node_is(node, "prim::If") && node->blocks.len == 2;
+  return branch ? flatten(node, aten) : BSM_OK;
 }
 
 bsm_status bsm_lower_branch_to_where(bsm_graph *graph,
                                      const bsm_aten_library *aten) {
-  return visit(graph->block, aten, 0);
+  return bsm_visit_nodes(graph, aten, visit, NULL);
 }

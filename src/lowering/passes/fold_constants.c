@@ -59,7 +59,9 @@ static bool all_plain(const bsm_ivalue *outs, size_t n) {
   return n > 0;
 }
 
-static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten) {
+static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten,
+                            const void *user) {
+  (void)user;
   if (!node->schema || !bsm_node_is_pure(node, aten)) {
     return BSM_OK;
   }
@@ -93,23 +95,7 @@ static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten) {
   return all_plain(outs, m) ? replace(node, aten, outs) : BSM_OK;
 }
 
-static bsm_status fold_block(bsm_block *block, const bsm_aten_library *aten,
-                             size_t depth) {
-  if (depth > block->graph->cx->limits.max_depth) {
-    return BSM_FAIL(BSM_LIMIT, "blocks are nested too deep");
-  }
-  bsm_node *next = NULL;
-  for (bsm_node *node = block->first; node; node = next) {
-    next = node->next;
-    for (size_t i = 0; i < node->blocks.len; i++) {
-      BSM_TRY(fold_block(node->blocks.items[i], aten, depth + 1));
-    }
-    BSM_TRY(fold_node(node, aten));
-  }
-  return BSM_OK;
-}
-
 bsm_status bsm_lower_fold_constants(bsm_graph *graph,
                                     const bsm_aten_library *aten) {
-  return fold_block(graph->block, aten, 0);
+  return bsm_visit_nodes(graph, aten, fold_node, NULL);
 }
