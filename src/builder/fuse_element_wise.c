@@ -10,6 +10,7 @@
  * and no longer follow from their inputs. */
 #include <string.h>
 
+#include "aten/tensor.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
 #include "engine/plan.h"
@@ -18,14 +19,6 @@ typedef struct state {
   bsm_network *net;
   BSM_VEC(bsm_layer *) order; /* the new list of layers */
 } state;
-
-static bool same_dims(bsm_dims a, bsm_dims b) {
-  if (a.rank != b.rank) return false;
-  for (int32_t i = 0; i < a.rank; i++) {
-    if (a.d[i] != b.d[i]) return false;
-  }
-  return true;
-}
 
 /* ---- one layer -> a program ---- */
 
@@ -234,7 +227,7 @@ static source find_source(const bsm_uses *uses, const bsm_layer *reader,
     found.constant = p->p.fused_element_wise.program.items[0];
     return found;
   }
-  if (!same_dims(t->dims, reader->outputs.items[0]->dims)) return found;
+  if (!bsm_dims_equal(t->dims, reader->outputs.items[0]->dims)) return found;
   for (uint32_t i = 0; i < uses->reader_count[t->id]; i++) {
     const bsm_layer *other = uses->readers[t->id][i];
     if (!other->removed && other != reader) return found;

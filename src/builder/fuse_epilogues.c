@@ -9,6 +9,7 @@
  * residual moves to the place of the add, where both operands exist. */
 #include <math.h>
 
+#include "aten/tensor.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
 
@@ -26,14 +27,6 @@ static bsm_epilogue *epilogue_of(bsm_layer *layer) {
     default:
       return NULL;
   }
-}
-
-static bool same_dims(bsm_dims a, bsm_dims b) {
-  if (a.rank != b.rank) return false;
-  for (int32_t i = 0; i < a.rank; i++) {
-    if (a.d[i] != b.d[i]) return false;
-  }
-  return true;
 }
 
 /* The float constant behind a tensor, or NULL. */
@@ -60,7 +53,7 @@ static bool fuse_scale(bsm_layer *op, const bsm_layer *next) {
   const bsm_element_wise_operation operation = next->p.element_wise.operation;
   const bsm_weights *w = constant_of(other_operand(next, out));
   if (!w || w->count != 1 ||
-      !same_dims(next->outputs.items[0]->dims, out->dims)) {
+      !bsm_dims_equal(next->outputs.items[0]->dims, out->dims)) {
     return false;
   }
   const double value = (double)*(const float *)w->values;
@@ -92,7 +85,7 @@ static bool fuse_bias(bsm_layer *op, const bsm_layer *next) {
   const int64_t n = out->dims.d[out->dims.rank - 1];
   if (!w || w->count != n || row->dims.rank == 0 ||
       row->dims.d[row->dims.rank - 1] != n ||
-      !same_dims(next->outputs.items[0]->dims, out->dims)) {
+      !bsm_dims_equal(next->outputs.items[0]->dims, out->dims)) {
     return false;
   }
   op->p.matrix_multiply.bias = *w;
@@ -121,7 +114,7 @@ static bsm_status fuse_residual(bsm_network *net, bsm_uses *uses, bsm_layer *op,
   }
   bsm_itensor *residual = other_operand(next, out);
   if (residual == out || residual->dtype != BSM_DTYPE_FLOAT ||
-      !same_dims(residual->dims, out->dims)) {
+      !bsm_dims_equal(residual->dims, out->dims)) {
     return BSM_OK;
   }
   BSM_TRY_ALLOC(bsm_vec_push(net->arena, &op->inputs, residual));

@@ -4,16 +4,9 @@
  * concatenation of one tensor.
  * Requires nothing. Establishes: none of these is left, except where a network
  * output would become a network input's own tensor (emission copies then). */
+#include "aten/tensor.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
-
-static bool same_dims(bsm_dims a, bsm_dims b) {
-  if (a.rank != b.rank) return false;
-  for (int32_t i = 0; i < a.rank; i++) {
-    if (a.d[i] != b.d[i]) return false;
-  }
-  return true;
-}
 
 static bool all_equal(bsm_dims dims, int64_t value) {
   for (int32_t i = 0; i < dims.rank; i++) {
@@ -33,7 +26,8 @@ static bool changes_nothing(const bsm_layer *layer) {
   if (layer->inputs.len == 0 || layer->outputs.len != 1) return false;
   const bsm_itensor *in = layer->inputs.items[0];
   const bsm_itensor *out = layer->outputs.items[0];
-  const bool same = in->dtype == out->dtype && same_dims(in->dims, out->dims);
+  const bool same =
+      in->dtype == out->dtype && bsm_dims_equal(in->dims, out->dims);
   switch (layer->kind) {
     case BSM_LAYER_IDENTITY:
       return true;

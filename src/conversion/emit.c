@@ -133,13 +133,9 @@ bsm_itensor *bsm_emit_activation(bsm_conversion_ctx *ctx, bsm_itensor *x,
   return bsm_emit(ctx, layer);
 }
 
-static bool same_dims(bsm_dims a, bsm_dims b) {
-  return bsm_dims_equal(a, b);
-}
-
 bsm_itensor *bsm_emit_reshape(bsm_conversion_ctx *ctx, bsm_itensor *x,
                               bsm_dims dims) {
-  if (!x || same_dims(x->dims, dims)) return x;
+  if (!x || bsm_dims_equal(x->dims, dims)) return x;
   bsm_layer *layer = bsm_network_add_shuffle(ctx->net, x);
   bsm_shuffle_set_reshape_dimensions(layer, dims);
   return bsm_emit(ctx, layer);
@@ -229,7 +225,7 @@ bsm_itensor *bsm_emit_concat(bsm_conversion_ctx *ctx, bsm_itensor *const *xs,
 
 bsm_itensor *bsm_emit_expand(bsm_conversion_ctx *ctx, bsm_itensor *x,
                              bsm_dims dims) {
-  if (!x || same_dims(x->dims, dims)) return x;
+  if (!x || bsm_dims_equal(x->dims, dims)) return x;
   return bsm_emit(ctx, bsm_network_add_expand(ctx->net, x, dims));
 }
 
