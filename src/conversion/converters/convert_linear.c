@@ -33,8 +33,9 @@ static bsm_status convert_linear(bsm_conversion_ctx *ctx, const bsm_node *node,
   if (vector) x = bsm_emit_unsqueeze(ctx, x, 0);
   if (single) w = bsm_emit_unsqueeze(ctx, w, 0);
   bsm_itensor *out = bsm_emit_matmul(ctx, x, false, w, true);
-  if (single)
+  if (single && out) {
     out = bsm_emit_squeeze(ctx, out, 1u << (unsigned)(bsm_rank(out) - 1));
+  }
   if (single && !bias.missing && out) {
     out = bsm_emit_binary(ctx, out, bsm_operand_emit(ctx, &bias, out->dtype),
                           BSM_ELEMENT_WISE_SUM);
@@ -59,9 +60,10 @@ bsm_itensor *bsm_emit_torch_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
   if (right) b = bsm_emit_unsqueeze(ctx, b, 1);
   bsm_itensor *out = bsm_emit_matmul(ctx, a, false, b, false);
   uint32_t drop = 0;
+  if (!out) return NULL;
   if (left) drop |= 1u << (unsigned)(bsm_rank(out) - 2);
   if (right) drop |= 1u << (unsigned)(bsm_rank(out) - 1);
-  return drop && out ? bsm_emit_squeeze(ctx, out, drop) : out;
+  return drop ? bsm_emit_squeeze(ctx, out, drop) : out;
 }
 
 /* matmul, mm, bmm, mv, dot; `variant`: ranks the op insists on, 10 * a + b,
