@@ -47,6 +47,7 @@ expect 2 "is not a number from 1" run x --threads 0
 expect 2 "is none of native" run x --isa sse9
 expect 2 "exclude each other" compile x -o y --inputs-from z "(1)"
 expect 0 "optimized" compile --dump-after=list
+[ -z "$(sort out | uniq -d)" ] || fail "--dump-after=list names a pass twice"
 
 # Compiling and running.
 expect 0 "digits.bsm:" compile "$digits/digits.ts" -o digits.bsm --no-timing
@@ -106,6 +107,15 @@ expect 1 "no array for" run digits.bsm
 expect 1 "float64" run digits.bsm --input "$data/npy/float64.npy"
 expect 1 "/nonexistent/y.npy" run "$digits/digits.ts" --input "$images" \
   -o /nonexistent/y.npy
+cp "$digits/digits.ts" model.ts
+expect 1 "would replace" compile model.ts -o ./model.ts
+cmp -s "$digits/digits.ts" model.ts || fail "the model was replaced"
+expect 1 "would replace" run model.ts --input in/in_0.npy -o in/in_0.npy
+cmp -s "$images" in/in_0.npy || fail "the input was replaced"
+expect 0 "" run model.ts --input "$images" --output-dir new
+[ -s new/out_0.npy ] || fail "--output-dir was not made"
+expect 0 "" bench timed.bsm "(9,9)" --iterations 1 --warmup 0
+grep -q "no use for input specs" err || fail "no warning of useless specs"
 expect 1 "in_0.npy" bench digits.bsm --input-dir /nonexistent
 "$bessemer" inspect digits.bsm >/dev/full 2>err
 [ $? -eq 1 ] || fail "a full standard output is not noticed"
