@@ -285,8 +285,9 @@ static int return_count(const char *p) {
   return count;
 }
 
-/* Views repeat elements at no cost (expand), but whoever makes such a result
- * contiguous pays for every one: it counts in full. */
+/* Views repeat elements at no cost (expand), and meta tensors have none, but
+ * whoever makes such a result contiguous pays for every one: it counts in
+ * full. */
 static bsm_status check_result(const bsm_op_ctx *cx, const bsm_ivalue *v) {
   if (v->tag == BSM_IVALUE_LIST && v->u.list) {
     for (size_t i = 0; i < v->u.list->len; i++) {
@@ -295,7 +296,7 @@ static bsm_status check_result(const bsm_op_ctx *cx, const bsm_ivalue *v) {
     }
   }
   const bsm_tensor *t = v->tag == BSM_IVALUE_TENSOR ? v->u.tensor : NULL;
-  if (!t || bsm_tensor_is_meta(t)) return BSM_OK;
+  if (!t) return BSM_OK;
   int64_t n;
   const size_t most = cx->max_tensor_bytes / (bsm_dtype_size(t->dtype) + 1);
   if (bsm_dims_numel(t->sizes, &n) && (uint64_t)n <= most) return BSM_OK;
