@@ -113,6 +113,7 @@ static inline size_t op_tensor(op_text *t, op_choices *c) {
       BSM_DTYPE_INT64, BSM_DTYPE_BOOL,   BSM_DTYPE_INT32, BSM_DTYPE_UINT8,
       BSM_DTYPE_HALF,  BSM_DTYPE_DOUBLE, BSM_DTYPE_INT8,  BSM_DTYPE_BFLOAT16};
   static const int64_t sizes[] = {1, 2, 3, 4, 2, 4, 0, 5};
+  static const int32_t ranks[] = {2, 1, 3, 4, 0, 5, 2, 4, 3, 2, 1, 12};
   const size_t i = t->tensors;
   if (i >= OP_MAX_TENSORS) return op_choose(c, OP_MAX_TENSORS);
   t->tensors++;
@@ -121,7 +122,7 @@ static inline size_t op_tensor(op_text *t, op_choices *c) {
   *spec = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
   spec->kind = op_choose(c, 2) ? BSM_INPUT_CONSTANT_TENSOR : BSM_INPUT_TENSOR;
   spec->dtype = dtypes[op_choose(c, sizeof(dtypes) / sizeof(dtypes[0]))];
-  spec->rank = (int32_t)op_choose(c, 6);
+  spec->rank = ranks[op_choose(c, sizeof(ranks) / sizeof(ranks[0]))];
   int64_t count = 1;
   for (int32_t d = 0; d < spec->rank; d++) {
     spec->min[d] = sizes[op_choose(c, 8)];
