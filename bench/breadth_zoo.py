@@ -33,6 +33,24 @@ def vision():
             ("fcn_resnet50", {}), ("deeplabv3_mobilenet_v3_large", {}),
             ("lraspp_mobilenet_v3_large", {})]
     cases = [(name, *net(name, **more)) for name, more in rows]
+
+    def video(name, frames=8, size=32):
+        def make():
+            from torchvision.models import video as place
+            return (getattr(place, name)(weights=None),
+                    torch.randn(1, 3, frames, size, size))
+        return make, BOTH
+
+    def flow():
+        from torchvision.models.optical_flow import raft_small
+        return (raft_small(weights=None),
+                (torch.randn(1, 3, 128, 128), torch.randn(1, 3, 128, 128)))
+
+    for name, more in (("r3d_18", {}), ("mc3_18", {}), ("r2plus1d_18", {}),
+                       ("s3d", {"frames": 14, "size": 224}),
+                       ("swin3d_t", {})):
+        cases.append((name, *video(name, **more)))
+    cases.append(("raft_small", flow, ("trace",)))
     cases.append(("googlenet_noaux", *net("googlenet", aux_logits=False,
                                           init_weights=False)))
     cases.append(("fcn_resnet50_aux", *net("fcn_resnet50", aux_loss=True)))
@@ -99,7 +117,10 @@ class Plain(nn.Module):
         self.model, self.names = model, names
 
     def forward(self, *xs):
-        return self.model(**dict(zip(self.names, xs)), return_dict=False)
+        named = dict(zip(self.names, xs))
+        if "spectrogram" in named:  # a vocoder has no such option
+            return self.model(**named)
+        return self.model(**named, return_dict=False)
 
 
 class Encoder(Plain):
@@ -250,9 +271,139 @@ def hugging_face():
          (("input_ids", ids), ("decoder_input_ids", ids))),
     ]
 
+    t5 = dict(vocab_size=99, d_model=32, encoder_layers=1, decoder_layers=1,
+              encoder_attention_heads=4, decoder_attention_heads=4,
+              encoder_ffn_dim=64, decoder_ffn_dim=64, use_cache=False)
+    both = (("input_ids", ids), ("decoder_input_ids", ids))
+    clip = dict(text_config=dict(small, max_position_embeddings=32),
+                vision_config=vit, projection_dim=16)
+    audio = dict(small, conv_dim=[16, 16], conv_stride=[5, 2],
+                 conv_kernel=[10, 3], num_feat_extract_layers=2,
+                 num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=4)
+
+    def video(frames=2, size=32):
+        return (("pixel_values",
+                 lambda: torch.randn(1, frames, 3, size, size)),)
+
+    table += [
+        ("clip", "CLIPModel", "CLIPConfig", clip, text + image()),
+        ("siglip", "SiglipModel", "SiglipConfig",
+         dict(text_config=dict(small, max_position_embeddings=12),
+              vision_config=vit), (("input_ids", ids),) + image()),
+        ("vilt", "ViltModel", "ViltConfig",
+         dict(small, image_size=32, patch_size=8), text + image()),
+        ("deberta", "DebertaModel", "DebertaConfig",
+         dict(small, relative_attention=True, pos_att_type=["p2c", "c2p"]),
+         text),
+        ("longformer", "LongformerModel", "LongformerConfig",
+         dict(small, attention_window=[4, 4]), text),
+        ("big_bird", "BigBirdModel", "BigBirdConfig",
+         dict(small, attention_type="original_full"), text),
+        ("xlnet", "XLNetModel", "XLNetConfig",
+         dict(vocab_size=99, d_model=32, n_layer=2, n_head=4, d_inner=64),
+         text),
+        ("gptj", "GPTJModel", "GPTJConfig", dict(gpt, rotary_dim=4), text),
+        ("codegen", "CodeGenModel", "CodeGenConfig", dict(gpt, rotary_dim=4),
+         text),
+        ("falcon", "FalconModel", "FalconConfig", dict(small, use_cache=False),
+         text),
+        ("mpt", "MptModel", "MptConfig",
+         dict(vocab_size=99, d_model=32, n_layers=2, n_heads=4,
+              use_cache=False), text),
+        ("stablelm", "StableLmModel", "StableLmConfig", llama, text),
+        ("olmo", "OlmoModel", "OlmoConfig", llama, text),
+        ("cohere", "CohereModel", "CohereConfig", llama, text),
+        ("gemma2", "Gemma2Model", "Gemma2Config", dict(llama, head_dim=8),
+         text),
+        ("phi3", "Phi3Model", "Phi3Config", dict(llama, pad_token_id=0), text),
+        ("granite", "GraniteModel", "GraniteConfig", llama, text),
+        ("starcoder2", "Starcoder2Model", "Starcoder2Config", llama, text),
+        ("smollm3", "SmolLM3Model", "SmolLM3Config", dict(llama,
+                                                          pad_token_id=0),
+         text),
+        ("mixtral", "MixtralModel", "MixtralConfig",
+         dict(llama, num_local_experts=2), text),
+        ("mamba", "MambaModel", "MambaConfig",
+         dict(vocab_size=99, hidden_size=32, num_hidden_layers=2, state_size=4,
+              use_cache=False), only_ids),
+        ("rwkv", "RwkvModel", "RwkvConfig",
+         dict(vocab_size=99, hidden_size=32, num_hidden_layers=2,
+              attention_hidden_size=32, use_cache=False), only_ids),
+        ("mbart", "MBartModel", "MBartConfig", t5, both),
+        ("pegasus", "PegasusModel", "PegasusConfig", t5, both),
+        ("marian", "MarianModel", "MarianConfig",
+         dict(t5, pad_token_id=0, decoder_start_token_id=1), both),
+        ("wavlm", "WavLMModel", "WavLMConfig", audio, wav),
+        ("wav2vec2_ctc", "Wav2Vec2ForCTC", "Wav2Vec2Config", audio, wav),
+        ("ast", "ASTModel", "ASTConfig",
+         dict(vit, max_length=64, num_mel_bins=32, patch_size=8),
+         (("input_values", lambda: torch.randn(1, 64, 32)),)),
+        ("videomae", "VideoMAEModel", "VideoMAEConfig",
+         dict(vit, num_frames=2), video()),
+        ("timesformer", "TimesformerModel", "TimesformerConfig",
+         dict(vit, num_frames=2), video()),
+        ("vit_mae", "ViTMAEModel", "ViTMAEConfig", dict(vit, mask_ratio=0.0),
+         image()),
+        ("owlvit_vision", "OwlViTVisionModel", "OwlViTVisionConfig", vit,
+         image()),
+        ("data2vec_vision", "Data2VecVisionModel", "Data2VecVisionConfig", vit,
+         image()),
+        ("glpn", "GLPNForDepthEstimation", "GLPNConfig",
+         dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1],
+              decoder_hidden_size=16), image(64)),
+        ("levit", "LevitModel", "LevitConfig", dict(image_size=64),
+         image(64)),
+        ("cvt", "CvtModel", "CvtConfig",
+         dict(embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 1]),
+         image(64)),
+        ("focalnet", "FocalNetModel", "FocalNetConfig",
+         dict(image_size=32, patch_size=2, embed_dim=16, depths=[1, 1],
+              focal_levels=[1, 1], focal_windows=[3, 3],
+              hidden_sizes=[16, 32]), image()),
+        ("pvt", "PvtModel", "PvtConfig",
+         dict(image_size=64, hidden_sizes=[16, 16, 32, 32],
+              depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2]),
+         image(64)),
+        ("regnet", "RegNetModel", "RegNetConfig",
+         dict(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1],
+              groups_width=8), image()),
+        ("mobilenet_v2", "MobileNetV2Model", "MobileNetV2Config",
+         dict(image_size=32, depth_multiplier=0.35), image()),
+        ("upernet", "UperNetForSemanticSegmentation", "UperNetConfig",
+         dict(hidden_size=16, auxiliary_channels=8, auxiliary_in_channels=16,
+              num_labels=5), image(64)),
+        ("detr", "DetrForObjectDetection", "DetrConfig",
+         dict(d_model=16, encoder_layers=1, decoder_layers=1,
+              encoder_attention_heads=2, decoder_attention_heads=2,
+              encoder_ffn_dim=32, decoder_ffn_dim=32, num_queries=5,
+              use_timm_backbone=False, use_pretrained_backbone=False,
+              backbone=None, backbone_config="resnet"), image(64)),
+        ("swin2sr", "Swin2SRForImageSuperResolution", "Swin2SRConfig",
+         dict(image_size=16, patch_size=1, embed_dim=16, depths=[2],
+              num_heads=[2], window_size=4), image(16)),
+        ("patchtst", "PatchTSTModel", "PatchTSTConfig",
+         dict(num_input_channels=2, context_length=32, patch_length=8,
+              patch_stride=8, d_model=16, num_attention_heads=2,
+              num_hidden_layers=1, ffn_dim=32),
+         (("past_values", lambda: torch.randn(2, 32, 2)),)),
+        ("vits_text", "SpeechT5HifiGan", "SpeechT5HifiGanConfig",
+         dict(model_in_dim=8, upsample_initial_channel=16,
+              upsample_rates=[2, 2], upsample_kernel_sizes=[4, 4],
+              resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1, 3]]),
+         (("spectrogram", lambda: torch.randn(1, 10, 8)),)),
+        ("encodec", "EncodecModel", "EncodecConfig",
+         dict(num_filters=4, hidden_size=16, codebook_size=8,
+              upsampling_ratios=[4, 2], codebook_dim=16),
+         (("input_values", lambda: torch.randn(1, 1, 160)),)),
+    ]
+
     def net(kind, config, settings, inputs, attention, encoder):
         def make():
             import transformers
+            if settings.get("backbone_config") == "resnet":
+                settings["backbone_config"] = transformers.ResNetConfig(
+                    hidden_sizes=[8, 16], depths=[1, 1], embedding_size=8,
+                    out_features=["stage2"])
             config_ = getattr(transformers, config)(**settings)
             config_._attn_implementation = attention
             try:

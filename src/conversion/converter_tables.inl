@@ -4,6 +4,7 @@
 CONVERTERS(activation)
 CONVERTERS(attention)
 CONVERTERS(cast)
+CONVERTERS(composite)
 CONVERTERS(concatenation)
 CONVERTERS(convolution)
 CONVERTERS(distance)

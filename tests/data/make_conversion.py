@@ -13,6 +13,7 @@ the test binds as constants (weights), and what PyTorch computes. The format:
     const float32[3] ...
     output float32[2, 3] ...
 """
+import math
 import os
 import re
 import sys
@@ -131,6 +132,7 @@ def define():
     sampled()
     scattered()
     products()
+    composites()
 
 
 def binary():
@@ -777,6 +779,42 @@ def products():
     case("column_stack", lambda a, b: torch.column_stack([a, b]), x(2), a)
     case("block_diag", lambda a, b, c: torch.block_diag(a, b, c), a, x(2),
          torch.tensor(1.5))
+
+
+def composites():
+    a, b = x(2, 3), x(2, 3)
+    odd = torch.tensor([math.nan, math.inf, -math.inf, 0.5, -0.0, 0.0])
+    signs = torch.tensor([1.0, -1.0, 2.0, -0.0, 0.0, -math.inf])
+    case("logaddexp", torch.logaddexp, a, b)
+    case("logaddexp_infinite", torch.logaddexp, odd, odd)
+    case("logaddexp2", torch.logaddexp2, a, b)
+    case("hypot", torch.hypot, a, b)
+    case("xlogy", torch.xlogy, torch.tensor([0.0, 1.5, 0.0]),
+         torch.tensor([0.0, 2.0, math.nan]))
+    case("heaviside", torch.heaviside, torch.tensor([-1.5, 0.0, 2.0]), x(3))
+    case("copysign", torch.copysign, odd, signs)
+    case("logit", torch.logit, x(3, low=0.125, high=0.875))
+    case("logit_eps", lambda a: torch.logit(a, 0.25), x(3, low=0, high=1))
+    case("sinc", torch.sinc, torch.tensor([0.0, 0.5, -1.25]))
+    case("deg2rad", torch.deg2rad, i64(3))
+    case("rad2deg", torch.rad2deg, x(3))
+    case("nan_to_num", torch.nan_to_num, odd)
+    case("nan_to_num_values", lambda a: torch.nan_to_num(a, 1.0, 2.0, 3.0),
+         odd)
+    case("addr", lambda a, b, c: torch.addr(a, b, c, beta=0.5, alpha=2), a,
+         x(2), x(3))
+    case("one_hot", lambda a: F.one_hot(a, 4), torch.tensor([[1, 3], [0, 0]]))
+    case("nansum", lambda a: torch.nansum(a), odd[:1])
+    case("nansum_dim", lambda a: torch.nansum(a, 1, True),
+         torch.tensor([[math.nan, 1.0], [2.0, 3.0]]))
+    case("count_nonzero", lambda a: torch.count_nonzero(a, 1), i64(2, 3))
+    case("aminmax", lambda a: torch.aminmax(a, dim=1), a)
+    case("median", torch.median, x(5))
+    case("median_dim", lambda a: torch.median(a, 1, True),
+         torch.tensor([[3.0, 1.0, 2.0, 4.0], [1.0, 0.0, math.nan, 5.0]]))
+    case("linalg_norm", torch.linalg.norm, a)
+    case("linalg_norm_dim", lambda a: torch.linalg.norm(a, 1, 0), a)
+    case("matrix_norm", torch.linalg.matrix_norm, x(2, 2, 3))
 
 
 def main():

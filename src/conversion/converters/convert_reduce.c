@@ -431,6 +431,131 @@ static bsm_status convert_cumulative(bsm_conversion_ctx *ctx,
   return bsm_emit_output(ctx, node, 0, x);
 }
 
+/* nansum: NaN counts as 0; the sum itself is convert_sum's. */
+static bsm_status convert_nansum(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
+  enum { SELF, DIM, KEEPDIM, DTYPE };
+  uint32_t axes;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  if (bsm_dtype_is_floating(x->dtype)) {
+    x = bsm_emit_select(ctx, bsm_emit_unary(ctx, x, BSM_UNARY_ISNAN),
+                        bsm_emit_scalar(ctx, x->dtype, 0), x);
+  }
+  x = accumulate_dtype(ctx, args, DTYPE, x);
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_reduce(ctx, x, BSM_REDUCE_SUM, axes,
+                      bsm_arg_unwrap_to_bool(args, KEEPDIM)));
+}
+
+static bsm_status convert_count_nonzero(bsm_conversion_ctx *ctx,
+                                        const bsm_node *node,
+                                        const bsm_args *args) {
+  enum { SELF, DIM };
+  uint32_t axes;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  x = bsm_emit_cast(ctx, bsm_emit_cast(ctx, x, BSM_DTYPE_BOOL),
+                    BSM_DTYPE_INT64);
+  return bsm_emit_output(ctx, node, 0,
+                         bsm_emit_reduce(ctx, x, BSM_REDUCE_SUM, axes, false));
+}
+
+static bsm_status convert_aminmax(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                  const bsm_args *args) {
+  enum { SELF, DIM, KEEPDIM };
+  uint32_t axes;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bool keep = bsm_arg_unwrap_to_bool(args, KEEPDIM);
+  if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  BSM_TRY(bsm_emit_output(ctx, node, 0, extremum(ctx, x, false, axes, keep)));
+  return bsm_emit_output(ctx, node, 1, extremum(ctx, x, true, axes, keep));
+}
+
+/* The lower median along `axis`: of the sorted elements, where NaN is the
+ * greatest, the one in the middle, or the last when that is NaN. */
+static bool median(bsm_conversion_ctx *ctx, bsm_itensor *x, int32_t axis,
+                   bsm_itensor **values, bsm_itensor **indices) {
+  bsm_itensor *sorted, *order;
+  int64_t size = bsm_rank(x) ? x->dims.d[axis] : 1;
+  if (!x || size == 0 || !top_k(ctx, x, false, size, axis, &sorted, &order)) {
+    return false;
+  }
+  if (bsm_rank(x) == 0) {
+    *values = sorted;
+    *indices = order;
+    return true;
+  }
+  bsm_itensor **parts[2] = {&sorted, &order}, *middle[2], *last[2];
+  for (int i = 0; i < 2; i++) {
+    middle[i] = bsm_emit_slice(ctx, *parts[i], axis, (size - 1) / 2, 1, 1);
+    last[i] = bsm_emit_slice(ctx, *parts[i], axis, size - 1, 1, 1);
+  }
+  if (bsm_dtype_is_floating(x->dtype)) {
+    bsm_itensor *bad = bsm_emit_unary(ctx, last[0], BSM_UNARY_ISNAN);
+    for (int i = 0; i < 2; i++) {
+      middle[i] = bsm_emit_select(ctx, bad, last[i], middle[i]);
+    }
+  }
+  *values = middle[0];
+  *indices = middle[1];
+  return *values && *indices;
+}
+
+static bsm_status convert_median(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
+  enum { SELF, DIM, KEEPDIM };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bsm_itensor *values, *indices;
+  bool all = bsm_args_variant(args) == ALL;
+  int32_t axis = 0;
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(bsm_itensor_numel(x) > 0, "median of no elements");
+  if (all) {
+    x = bsm_emit_reshape(ctx, x, (bsm_dims){1, {bsm_itensor_numel(x)}});
+  } else if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(x),
+                           &axis)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  if (!x || !median(ctx, x, axis, &values, &indices)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  if (bsm_rank(x) > 0 && (all || !bsm_arg_unwrap_to_bool(args, KEEPDIM))) {
+    values = bsm_emit_squeeze(ctx, values, 1u << (unsigned)axis);
+    indices = bsm_emit_squeeze(ctx, indices, 1u << (unsigned)axis);
+  }
+  BSM_TRY(bsm_emit_output(ctx, node, 0, values));
+  return all ? BSM_OK : bsm_emit_output(ctx, node, 1, indices);
+}
+
+/* The norms of vectors and the Frobenius norm: ord None, "fro" or, over one
+ * dim, a number. The others need singular values or sums of columns. */
+static bsm_status convert_linalg_norm(bsm_conversion_ctx *ctx,
+                                      const bsm_node *node,
+                                      const bsm_args *args) {
+  enum { SELF, ORD, DIM, KEEPDIM, DTYPE };
+  uint32_t axes;
+  double p = 2;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  bool one = axes != 0 && (axes & (axes - 1)) == 0;
+  if (bsm_arg_is_string(args, ORD)) {
+    const char *ord = bsm_arg_unwrap_to_string(args, ORD);
+    BSM_CHECK(ord[0] == 'f', "the matrix norm of order %s", ord);
+  } else if (!bsm_arg_is_none(args, ORD)) {
+    p = bsm_arg_unwrap_to_double(args, ORD);
+    BSM_CHECK(one, "the matrix norm of order %g", p);
+  }
+  x = bsm_emit_cast(ctx, x, bsm_arg_dtype_or(args, DTYPE, x->dtype));
+  BSM_CHECK(bsm_dtype_is_floating(bsm_itensor_dtype(x)),
+            "linalg.norm: the input is %s, floating point is needed",
+            bsm_dtype_name(bsm_itensor_dtype(x)));
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_p_norm(ctx, x, p, axes, bsm_arg_unwrap_to_bool(args, KEEPDIM)));
+}
+
 #define VAR(name, flags)                                                     \
   {"aten::" name "(Tensor self, bool unbiased=True) -> Tensor", convert_var, \
    flags},                                                                   \
@@ -484,6 +609,29 @@ static bsm_status convert_cumulative(bsm_conversion_ctx *ctx,
   }
 
 static const bsm_conversion_pattern patterns[] = {
+    {"aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+     "ScalarType? dtype=None) -> Tensor",
+     convert_nansum, 0},
+    {"aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
+     convert_count_nonzero, 0},
+    {"aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+     convert_count_nonzero, 0},
+    {"aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
+     "(Tensor min, Tensor max)",
+     convert_aminmax, 0},
+    {"aten::median(Tensor self) -> Tensor", convert_median, ALL},
+    {"aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
+     "values, Tensor indices)",
+     convert_median, 0},
+    {"aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool "
+     "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     convert_linalg_norm, 0},
+    {"aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool "
+     "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     convert_linalg_norm, 0},
+    {"aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] "
+     "dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     convert_linalg_norm, 0},
     {"aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", convert_sum,
      BSM_REDUCE_SUM | ALL},
     {"aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
