@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In-place ops on tensors without data: the functional twin computes the new
- * value, scatter.c puts it into the storage. */
+ * value, write_back.c puts it into the storage. */
 #include "lowering/specialize/specialize.h"
 
 static const bsm_type *strip_optional(const bsm_type *type) {

@@ -26,8 +26,8 @@
  * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
  * prim_ops.c (other prim:: ops), control_flow.c (If, Loop), branch.c (If on
  * unknown conditions), fold.c (ops by schema), residual.c (values and nodes of
- * the residual graph), alias.c (storages and views), scatter.c (writing through
- * views), mutate.c (in-place ops), outputs.c (inputs and results). */
+ * the residual graph), alias.c (storages and views), write_back.c (writing
+ * through views), mutate.c (in-place ops), outputs.c (inputs and results). */
 #ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 #define BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 
@@ -267,7 +267,7 @@ BSM_NODISCARD bsm_status bsm_spec_touch(bsm_spec *s, bsm_tensor *t);
  * a constant. */
 BSM_NODISCARD bsm_status bsm_spec_materialize(bsm_spec *s, bsm_tensor *t);
 
-/* ---- scatter.c ---- */
+/* ---- write_back.c ---- */
 /* Emits the read of a view from its parent's value. */
 BSM_NODISCARD bsm_status bsm_spec_read_view(bsm_spec *s, bsm_spec_tensor *view,
                                             bsm_value *parent, bsm_value **out);
