@@ -108,7 +108,7 @@ typedef struct bsm_compile_options {
   const bsm_logger *logger;       /* NULL: the module's */
   const bsm_allocator *allocator; /* of the engine; must outlive it */
   /* Called with the graph's text after each lowering pass named in
-   * bsm_pass_names (and "input"), and with the network's text for "network"
+   * bsm_pass_names, and with the network's text for "network"
    * (as converted) and "optimized" (as built). NULL: none. */
   void (*dump)(void *user, const char *pass, const char *text);
   void *dump_user;
@@ -124,7 +124,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
                                              const bsm_compile_options *options,
                                              bsm_engine **out);
 
-/* The names of the lowering passes in order; NULL-terminated. */
+/* "input", for the graph as it is given, and the names of the lowering passes
+ * in order; NULL-terminated. */
 BSM_API const char *const *bsm_pass_names(void);
 
 /* An operator of a compiled method, or of the built-in tables. */

@@ -92,7 +92,7 @@ const bsm_type *bsm_type_tensor_dtype(bsm_type_table *t, bsm_dtype dtype);
 const bsm_type *bsm_type_class(bsm_type_table *t, const char *qualified_name);
 
 /* Whether a value of type `a` may stand where `b` is asked (TorchScript's
- * isSubtypeOf; see docs/torchscript.md). */
+ * isSubtypeOf; see docs/ir.md). */
 bool bsm_type_is_subtype(const bsm_type *a, const bsm_type *b);
 /* The join of two branches, or NULL when there is none. */
 const bsm_type *bsm_type_unify(bsm_type_table *t, const bsm_type *a,

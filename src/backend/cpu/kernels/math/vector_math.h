@@ -5,7 +5,8 @@
  * is needed and nothing outside is touched. alpha and beta are parameters of
  * the activations. NaN gives NaN; infinities, zeros and denormals give what
  * the C library gives. Errors against the exact result, tested for all ISAs:
- * at most 2.5 ulp for the elementary functions (tests/backend/math_test.c). */
+ * at most 2.5 ulp for the elementary functions
+ * (tests/backend/vector_math_test.c). */
 #ifndef BSM_KERNELS_VECTOR_MATH_H_
 #define BSM_KERNELS_VECTOR_MATH_H_
 
