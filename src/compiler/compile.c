@@ -236,7 +236,9 @@ static bsm_status build(const bsm_module *module,
 
 bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
                        bsm_engine **out) {
+  BSM_NEED(out);
   *out = NULL;
+  BSM_NEED(module);
   const bsm_compile_options options =
       bsm_compile_options_resolve(module, given);
   bsm_arena conversion, engine;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "compiler/module_internal.h"
 
 /* The parameter a spec is for: by name, else the next one without a spec. */
@@ -117,6 +118,10 @@ static bsm_status value_of_spec(const bsm_method *method, size_t index,
                                 bsm_ivalue *out) {
   const bsm_type *type = bsm_method_parameter_type(method, index);
   const bsm_type_kind kind = without_optional(type)->kind;
+  if ((unsigned)spec->kind > BSM_INPUT_CONSTANT_TENSOR) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "unknown kind of input %u",
+                    (unsigned)spec->kind);
+  }
   if (spec->kind == BSM_INPUT_NONE) return default_value(method, index, out);
   if (spec->kind != BSM_INPUT_TENSOR &&
       spec->kind != BSM_INPUT_CONSTANT_TENSOR) {
@@ -167,6 +172,7 @@ static bsm_status value_without_spec(bsm_module *module,
 bsm_status bsm_method_inputs(bsm_module *module, const bsm_method *method,
                              const bsm_input_spec *specs, size_t spec_count,
                              bsm_arena *arena, bsm_lowering_input **out) {
+  BSM_NEED_ARRAY(specs, spec_count);
   const size_t n = method->parameter_count;
   const bsm_input_spec **slots =
       BSM_NEW_ARRAY(arena, const bsm_input_spec *, n + 1);

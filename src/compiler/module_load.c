@@ -81,7 +81,9 @@ static bsm_status read_module(bsm_module *module, const void *data,
 
 bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
                            bsm_module **out) {
+  BSM_NEED(out);
   *out = NULL;
+  BSM_NEED(path);
   const bsm_module_options options = resolve(given);
   const uint64_t max_bytes = options.limits && options.limits->max_file_bytes
                                  ? options.limits->max_file_bytes
@@ -102,7 +104,9 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
                                   const char *name,
                                   const bsm_module_options *given,
                                   bsm_module **out) {
+  BSM_NEED(out);
   *out = NULL;
+  BSM_NEED_ARRAY(data, size);
   const bsm_module_options options = resolve(given);
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, name ? name : "memory", &module);
@@ -166,6 +170,7 @@ const bsm_type *bsm_method_parameter_type(const bsm_method *method,
 
 bsm_status bsm_module_parameter_count(bsm_module *module, const char *method,
                                       size_t *out) {
+  BSM_NEED(module);
   bsm_method found;
   *out = 0;
   BSM_TRY(bsm_module_find_method(module, method, &found));
@@ -199,6 +204,7 @@ static void find_example(const bsm_module *module, const bsm_method *method,
 
 bsm_status bsm_module_parameter(bsm_module *module, const char *method,
                                 size_t index, bsm_parameter *out) {
+  BSM_NEED(module);
   bsm_method found;
   *out = (bsm_parameter){.name = ""};
   BSM_TRY(bsm_module_find_method(module, method, &found));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/options.h"
 #include "compiler/module_internal.h"
 #include "conversion/convert.h"
 
@@ -155,6 +156,7 @@ bsm_status bsm_module_operators(bsm_module *module,
                                 const bsm_compile_options *given,
                                 bsm_operator_list **out) {
   *out = NULL;
+  BSM_NEED(module);
   const bsm_compile_options options =
       bsm_compile_options_resolve(module, given);
   list_owner *owner;

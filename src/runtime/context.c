@@ -139,7 +139,9 @@ static bsm_context_options resolve(const bsm_context_options *given) {
 bsm_status bsm_context_create(const bsm_engine *engine,
                               const bsm_context_options *given,
                               bsm_context **out) {
+  BSM_NEED(out);
   *out = NULL;
+  BSM_NEED(engine);
   const bsm_context_options options = resolve(given);
   const bsm_allocator *allocator =
       options.allocator ? options.allocator : engine->allocator;
@@ -168,6 +170,7 @@ void bsm_context_destroy(bsm_context *context) {
 
 bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
                              bsm_engine_memory_info *out) {
+  BSM_NEED(engine);
   *out = (bsm_engine_memory_info){0, engine->plan->workspace_size, 0};
   for (uint32_t i = 0; i < engine->plan->weights_count; i++) {
     out->weights += engine->plan->weights[i].size;
@@ -263,6 +266,9 @@ static bsm_status run_step(bsm_context *context, uint32_t i) {
 bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
                            size_t input_count, const bsm_array *outputs,
                            size_t output_count) {
+  BSM_NEED(context);
+  BSM_NEED_ARRAY(inputs, input_count);
+  BSM_NEED_ARRAY(outputs, output_count);
   const bsm_plan *plan = context->engine->plan;
   BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
                input_count, context->inputs));
@@ -281,6 +287,7 @@ size_t bsm_context_profile_count(const bsm_context *context) {
 
 bsm_status bsm_context_profile(const bsm_context *context, size_t index,
                                bsm_step_profile *out) {
+  BSM_NEED(context);
   if (index >= bsm_context_profile_count(context)) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "no profile of step %zu", index);
   }

@@ -70,7 +70,9 @@ static bsm_engine_load_options resolve(const bsm_engine_load_options *given) {
 bsm_status bsm_engine_load(const char *path,
                            const bsm_engine_load_options *given,
                            bsm_engine **out) {
+  BSM_NEED(out);
   *out = NULL;
+  BSM_NEED(path);
   const bsm_engine_load_options options = resolve(given);
   bsm_engine *engine;
   BSM_TRY(new_engine(options.allocator, &engine));
@@ -96,7 +98,9 @@ bsm_status bsm_engine_load(const char *path,
 bsm_status bsm_engine_load_memory(const void *data, size_t size,
                                   const bsm_engine_load_options *given,
                                   bsm_engine **out) {
+  BSM_NEED(out);
   *out = NULL;
+  BSM_NEED_ARRAY(data, size);
   const bsm_engine_load_options options = resolve(given);
   bsm_engine *engine;
   BSM_TRY(new_engine(options.allocator, &engine));
@@ -133,6 +137,8 @@ bsm_status bsm_engine_adopt(bsm_arena *arena, const bsm_plan *plan,
 }
 
 bsm_status bsm_engine_save(const bsm_engine *engine, const char *path) {
+  BSM_NEED(engine);
+  BSM_NEED(path);
   return bsm_status_note(bsm_engine_file_write(engine->plan, path),
                          "while writing the engine %s", path);
 }
@@ -152,6 +158,7 @@ static bsm_binding binding_of(const bsm_plan *plan, const bsm_plan_binding *b) {
 
 bsm_status bsm_engine_input(const bsm_engine *engine, size_t index,
                             bsm_binding *out) {
+  BSM_NEED(engine);
   if (index >= engine->plan->input_count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "input %zu of an engine with %" PRIu32,
                     index, engine->plan->input_count);
@@ -162,6 +169,7 @@ bsm_status bsm_engine_input(const bsm_engine *engine, size_t index,
 
 bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
                              bsm_binding *out) {
+  BSM_NEED(engine);
   if (index >= engine->plan->output_count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
                     index, engine->plan->output_count);
@@ -193,6 +201,7 @@ size_t bsm_engine_step_count(const bsm_engine *engine) {
 
 bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
                            bsm_step_info *out) {
+  BSM_NEED(engine);
   if (index >= engine->plan->step_count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "step %zu of an engine with %" PRIu32,
                     index, engine->plan->step_count);
@@ -205,6 +214,7 @@ bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
 
 bsm_status bsm_engine_dump(const bsm_engine *engine, char **out) {
   *out = NULL;
+  BSM_NEED(engine);
   bsm_arena arena;
   bsm_text text;
   bsm_arena_init(&arena, engine->allocator);

@@ -342,6 +342,33 @@ static void test_missing_and_foreign_files(void **state) {
   assert_null(engine);
 }
 
+static void assert_null_refused(bsm_status status) {
+  assert_int_equal(bsm_status_code(status), BSM_INVALID_ARGUMENT);
+  assert_non_null(strstr(bsm_status_message(status), "is NULL"));
+  bsm_status_free(status);
+}
+
+/* What a program does that goes on after a failure. */
+static void test_null_arguments(void **state) {
+  fixture *f = *state;
+  bsm_engine *engine = NULL;
+  bsm_context *context = NULL;
+  bsm_binding binding;
+  bsm_engine_memory_info memory;
+  assert_null_refused(bsm_engine_load(NULL, NULL, &engine));
+  assert_null_refused(bsm_engine_load_memory(NULL, 64, NULL, &engine));
+  assert_null_refused(bsm_engine_save(NULL, "x"));
+  assert_null_refused(bsm_engine_input(NULL, 0, &binding));
+  assert_null_refused(bsm_engine_output(NULL, 0, &binding));
+  assert_null_refused(bsm_engine_memory(NULL, 1, &memory));
+  assert_null_refused(bsm_context_create(NULL, NULL, &context));
+  assert_null_refused(bsm_context_run(NULL, f->inputs, 2, f->outputs, 2));
+  context = new_context(f, 1);
+  assert_null_refused(bsm_context_run(context, NULL, 2, f->outputs, 2));
+  assert_null_refused(bsm_context_run(context, f->inputs, 2, NULL, 2));
+  bsm_context_destroy(context);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -349,6 +376,7 @@ int main(void) {
       TEST(test_bindings),
       TEST(test_runs),
       TEST(test_wrong_arguments),
+      TEST(test_null_arguments),
       TEST(test_same_bits_for_any_threads),
       TEST(test_running_allocates_nothing),
       TEST(test_own_workspace),
