@@ -6,6 +6,7 @@
 #define BSM_TESTS_HOSTILE_OP_TEXT_H_
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
