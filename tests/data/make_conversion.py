@@ -133,6 +133,7 @@ def define():
     scattered()
     products()
     composites()
+    losses()
 
 
 def binary():
@@ -815,6 +816,46 @@ def composites():
     case("linalg_norm", torch.linalg.norm, a)
     case("linalg_norm_dim", lambda a: torch.linalg.norm(a, 1, 0), a)
     case("matrix_norm", torch.linalg.matrix_norm, x(2, 2, 3))
+
+
+def losses():
+    a, b = x(2, 3), x(2, 3)
+    for reduction in ("none", "mean", "sum"):
+        case(f"mse_loss_{reduction}",
+             lambda a, b, r=reduction: F.mse_loss(a, b, reduction=r), a, b)
+        case(f"cross_entropy_{reduction}",
+             lambda a, b, w, r=reduction: F.cross_entropy(
+                 a, b, w, ignore_index=1, reduction=r),
+             x(3, 4), torch.tensor([3, 1, 0]), x(4, low=0.5))
+    case("l1_loss", F.l1_loss, a, b)
+    case("smooth_l1_loss", lambda a, b: F.smooth_l1_loss(a, b, beta=0.5), a, b)
+    case("huber_loss", lambda a, b: F.huber_loss(a, b, delta=1.5), a, b)
+    case("kl_div", lambda a, b: F.kl_div(a, b, reduction="sum"), a,
+         torch.tensor([[0.0, 0.5, 0.5], [0.25, 0.5, 0.25]]))
+    case("kl_div_log", lambda a, b: F.kl_div(a, b, reduction="mean",
+                                             log_target=True), a, b)
+    odds = torch.tensor([[0.0, 0.5, 1.0], [0.25, 0.5, 0.75]])
+    case("bce", lambda a, b: F.binary_cross_entropy(a, b), odds, odds.flip(0))
+    case("bce_with_logits", lambda a, b, w: F.binary_cross_entropy_with_logits(
+        a, b, pos_weight=w), a, odds, x(3))
+    case("nll_loss_image", F.nll_loss, x(1, 2, 2, 2), i64(1, 2, 2, low=0,
+                                                         high=1))
+    case("diag_embed", lambda a: torch.diag_embed(a, 1, 0, 2), a)
+    case("trace", torch.trace, a)
+    case("trace_int", torch.trace, i64(3, 2))
+    case("embedding_bag_sum", lambda i, o, w, s: F.embedding_bag(
+        i, w, o, mode="sum", per_sample_weights=s), i64(5, low=0, high=3),
+        torch.tensor([0, 2, 2]), x(4, 2), x(5))
+    case("embedding_bag_mean", lambda i, o, w: F.embedding_bag(
+        i, w, o, mode="mean", include_last_offset=True),
+        i64(5, low=0, high=3), torch.tensor([0, 2, 2, 5]), x(4, 2))
+    case("embedding_bag_max", lambda i, w: F.embedding_bag(i, w, mode="max"),
+         i64(2, 3, low=0, high=3), x(4, 2))
+    for mode in ("bilinear", "bicubic"):
+        case(f"antialiased_{mode}", lambda a, m=mode: F.interpolate(
+            a, (2, 5), mode=m, antialias=True), x(1, 1, 5, 3))
+    case("antialiased_scale", lambda a: F.interpolate(
+        a, scale_factor=0.4, mode="bilinear", antialias=True), x(1, 1, 6, 7))
 
 
 def main():

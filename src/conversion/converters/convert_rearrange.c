@@ -110,6 +110,74 @@ static bsm_status convert_triangle(bsm_conversion_ctx *ctx,
                       bsm_emit_int_scalar(ctx, x->dtype, 0)));
 }
 
+/* Where diag_embed takes each element from: its diagonal numbers x from 1, and
+ * 0 is elsewhere. */
+static bsm_status embedded(bsm_conversion_ctx *ctx, bsm_dims x, int64_t offset,
+                           int32_t dim1, int32_t dim2, bsm_tensor **out) {
+  bsm_dims dims = {0};
+  int64_t size = x.d[x.rank - 1] + (offset < 0 ? -offset : offset);
+  bsm_tensor *from;
+  bsm_ivalue values[4], diagonal;
+  dims.rank = x.rank + 1;
+  for (int32_t i = 0, next = 0; i < dims.rank; i++) {
+    dims.d[i] = i == dim1 || i == dim2 ? size : x.d[next++];
+  }
+  BSM_TRY(numbered(ctx, x, 1, &from));
+  BSM_TRY(bsm_tensor_new(ctx->impl->arena, BSM_DTYPE_INT64, dims, false, out));
+  values[0] = bsm_iv_tensor(*out);
+  values[1] = bsm_iv_int(offset);
+  values[2] = bsm_iv_int(dim1);
+  values[3] = bsm_iv_int(dim2);
+  BSM_TRY(bsm_host_call(ctx, "aten::diagonal", values, 4, &diagonal, 1));
+  BSM_CHECK(diagonal.tag == BSM_IVALUE_TENSOR, "diagonal gave no tensor");
+  return bsm_tensor_copy(diagonal.u.tensor, from);
+}
+
+static bsm_status convert_diag_embed(bsm_conversion_ctx *ctx,
+                                     const bsm_node *node,
+                                     const bsm_args *args) {
+  enum { SELF, OFFSET, DIM1, DIM2 };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  int64_t offset = bsm_arg_unwrap_to_int(args, OFFSET);
+  int32_t dim1, dim2;
+  bsm_tensor *at;
+  if (!x ||
+      !bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM1), bsm_rank(x) + 1,
+                    &dim1) ||
+      !bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM2), bsm_rank(x) + 1,
+                    &dim2)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  BSM_CHECK(bsm_rank(x) > 0 && bsm_rank(x) < BSM_MAX_RANK && dim1 != dim2 &&
+                offset > -INT32_MAX && offset < INT32_MAX,
+            "diag_embed of dims %s along %d and %d, offset %lld",
+            bsm_dims_str(x->dims), (int)dim1, (int)dim2, (long long)offset);
+  BSM_TRY(embedded(ctx, x->dims, offset, dim1, dim2, &at));
+  bsm_itensor *both[2] = {bsm_emit_fill(ctx, x->dtype, (bsm_dims){1, {1}}, 0),
+                          flat(ctx, x)};
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_gather(ctx, bsm_emit_concat(ctx, both, 2, 0),
+                      bsm_freeze_tensor(ctx, at), BSM_GATHER_DEFAULT, 0));
+}
+
+/* The sum of the diagonal. */
+static bsm_status convert_trace(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, 0);
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(bsm_rank(x) == 2, "trace: expected a matrix, but got dims %s",
+            bsm_dims_str(x->dims));
+  int64_t rows = x->dims.d[0], columns = x->dims.d[1];
+  int64_t count = rows < columns ? rows : columns;
+  if (!bsm_dtype_is_floating(x->dtype)) {
+    x = bsm_emit_cast(ctx, x, BSM_DTYPE_INT64);
+  }
+  x = bsm_emit_slice(ctx, flat(ctx, x), 0, 0, count, columns + 1);
+  return bsm_emit_output(ctx, node, 0,
+                         bsm_emit_reduce(ctx, x, BSM_REDUCE_SUM, 1, false));
+}
+
 /* The tensors of a list, broadcast together. */
 static bsm_status convert_broadcast_tensors(bsm_conversion_ctx *ctx,
                                             const bsm_node *node,
@@ -174,6 +242,10 @@ static bsm_status convert_meshgrid(bsm_conversion_ctx *ctx,
 }
 
 static const bsm_conversion_pattern patterns[] = {
+    {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> "
+     "Tensor",
+     convert_diag_embed, 0},
+    {"aten::trace(Tensor self) -> Tensor", convert_trace, 0},
     {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> "
      "Tensor(a)",
      convert_rearrange, 0},

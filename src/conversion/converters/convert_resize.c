@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The upsample family. Sizes come from output_size or from scale factors; a
  * scale that is given also decides the coordinates, as in PyTorch. */
-#include <math.h>
-
 #include "conversion/emit.h"
 
 /* `variant`: the mode, the number of dims, and what arguments there are. */
@@ -78,6 +76,59 @@ static bsm_status convert_upsample(bsm_conversion_ctx *ctx,
   return bsm_emit_output(ctx, node, 0, bsm_emit(ctx, layer));
 }
 
+/* The weights of an antialiased resize along one axis, [in, out]: the reference
+ * operator's answer to unit vectors. */
+static bsm_status axis_weights(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               bsm_dtype dtype, int64_t in, int64_t out,
+                               bool align, double scale, bsm_tensor **weights) {
+  bsm_tensor *eye;
+  bsm_ivalue args[5], result;
+  const int64_t size[2] = {out, 1};
+  BSM_TRY(bsm_tensor_new(ctx->impl->arena, BSM_DTYPE_DOUBLE,
+                         (bsm_dims){4, {1, in, in, 1}}, false, &eye));
+  for (int64_t i = 0; i < in; i++) {
+    ((double *)bsm_tensor_data(eye))[i * in + i] = 1;
+  }
+  args[0] = bsm_iv_tensor(eye);
+  BSM_TRY(bsm_iv_int_list(ctx->impl->arena, size, 2, &args[1]));
+  args[2] = bsm_iv_bool(align);
+  args[3] = scale > 0 ? bsm_iv_double(scale) : bsm_iv_none();
+  args[4] = bsm_iv_none();
+  BSM_TRY(bsm_host_call(ctx, bsm_node_kind(node), args, 5, &result, 1));
+  BSM_CHECK(result.tag == BSM_IVALUE_TENSOR, "resizing gave no tensor");
+  BSM_TRY(
+      bsm_tensor_to_dtype(ctx->impl->arena, result.u.tensor, dtype, weights));
+  return bsm_tensor_view(ctx->impl->arena, *weights, (bsm_dims){2, {in, out}},
+                         (const int64_t[]){out, 1}, 0, weights);
+}
+
+/* Antialiased: one matrix multiply for each axis. */
+static bsm_status convert_antialiased(bsm_conversion_ctx *ctx,
+                                      const bsm_node *node,
+                                      const bsm_args *args) {
+  enum { SELF };
+  resize_spec spec = {0};
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(bsm_rank(x) == 4 && bsm_dtype_is_floating(x->dtype),
+            "%s of %s with dims %s", bsm_node_kind(node),
+            bsm_dtype_name(x->dtype), bsm_dims_str(x->dims));
+  if (bsm_args_variant(args) & VEC) {
+    read_vec(ctx, args, x, 2, true, &spec);
+  } else {
+    read_sizes(ctx, args, 2, true, &spec);
+  }
+  BSM_TRY(bsm_ctx_take_error(ctx));
+  bsm_tensor *down, *across;
+  BSM_TRY(axis_weights(ctx, node, x->dtype, x->dims.d[2], spec.size.d[0],
+                       spec.align, spec.scales[0], &down));
+  BSM_TRY(axis_weights(ctx, node, x->dtype, x->dims.d[3], spec.size.d[1],
+                       spec.align, spec.scales[1], &across));
+  x = bsm_emit_matmul(ctx, x, false, bsm_freeze_tensor(ctx, across), false);
+  x = bsm_emit_matmul(ctx, bsm_freeze_tensor(ctx, down), true, x, false);
+  return bsm_emit_output(ctx, node, 0, x);
+}
+
 #define V(mode, dims) (BSM_RESIZE_##mode | (dims) << DIMS_SHIFT)
 #define NEAREST(name, mode)                                                   \
   {"aten::" name                                                              \
@@ -105,6 +156,17 @@ static bsm_status convert_upsample(bsm_conversion_ctx *ctx,
     "Tensor",                                                                 \
         convert_upsample, V(mode, 3) | VEC                                    \
   }
+#define ANTIALIASED(name)                                                  \
+  {"aten::" name                                                           \
+   "(Tensor self, int[2] output_size, bool align_corners, float? "         \
+   "scales_h=None, float? scales_w=None) -> Tensor",                       \
+   convert_antialiased, ALIGN},                                            \
+  {                                                                        \
+    "aten::" name                                                          \
+    ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? " \
+    "scale_factors) -> Tensor",                                            \
+        convert_antialiased, ALIGN | VEC                                   \
+  }
 #define SMOOTH(name, n, scales, mode)                                      \
   {"aten::" name "(Tensor self, int[" #n                                   \
    "] output_size, bool align_corners, " scales ") -> Tensor",             \
@@ -127,5 +189,7 @@ static const bsm_conversion_pattern patterns[] = {
            LINEAR),
     SMOOTH("upsample_bicubic2d", 2,
            "float? scales_h=None, float? scales_w=None", CUBIC),
+    ANTIALIASED("_upsample_bilinear2d_aa"),
+    ANTIALIASED("_upsample_bicubic2d_aa"),
 };
 BSM_CONVERTER_TABLE(resize, patterns);
