@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread_pool.h"
 #include "tools/json.h"
 #include "tools/session.h"
 
@@ -154,7 +155,8 @@ static bsm_status print_json(bsm_cli *cli, const bsm_session *session,
   bsm_json json = {.file = stdout};
   bsm_json_open(&json, NULL, '{');
   bsm_json_string(&json, "file", cli->path);
-  bsm_json_int(&json, "threads", cli->threads);
+  bsm_json_int(&json, "threads",
+               cli->threads ? cli->threads : bsm_available_cpus());
   bsm_json_int(&json, "iterations", (int64_t)t->count);
   bsm_json_double(&json, "load_ms", t->load);
   bsm_json_double(&json, "min_ms", t->sorted[0]);

@@ -27,7 +27,8 @@ static const struct argp argp = {
         "SPEC gives the inputs in order, in TRTorch's grammar: "
         "\"(1,3,224,224)\", "
         "\"[(1,16);(8,128);(16,512)]@i64%contiguous\" (minimum, optimum, "
-        "maximum), NAME=SPEC for a parameter by name; a number, true, "
+        "maximum; equal, as an engine has fixed shapes), NAME=SPEC for a "
+        "parameter by name; a number, true, "
         "false or none for a parameter that is not a tensor. Without them, "
         "shapes come from the example inputs in the archive."};
 

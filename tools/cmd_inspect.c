@@ -234,7 +234,6 @@ static void json_dump(void *user, const char *pass, const char *text) {
 static bsm_status inspect_model(bsm_cli *cli, bsm_session *session,
                                 bsm_json *json) {
   bool ready;
-  BSM_TRY(bsm_session_load_module(cli, session));
   BSM_TRY(show_parameters(cli, session->module, json, &ready));
   const bool given = cli->specs.len || cli->inputs_from;
   if (!given && !ready) {
@@ -265,6 +264,8 @@ static bsm_status inspect_model(bsm_cli *cli, bsm_session *session,
 static bsm_status inspect(bsm_cli *cli, bsm_session *session) {
   bool is_engine;
   BSM_TRY(bsm_cli_is_engine(cli->path, &is_engine));
+  BSM_TRY(is_engine ? bsm_session_open_engine(cli, session, true)
+                    : bsm_session_load_module(cli, session));
   bsm_json json = {.file = stdout};
   if (cli->json) {
     bsm_json_open(&json, NULL, '{');
@@ -274,7 +275,6 @@ static bsm_status inspect(bsm_cli *cli, bsm_session *session) {
     printf("%s: %s\n", cli->path, is_engine ? "engine" : "model");
   }
   if (is_engine) {
-    BSM_TRY(bsm_session_open_engine(cli, session, true));
     BSM_TRY(show_engine(cli, session->engine, &json));
   } else {
     BSM_TRY(inspect_model(cli, session, &json));

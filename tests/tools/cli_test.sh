@@ -96,6 +96,8 @@ expect 0 '"schema":' ops --json
 expect 1 "/nonexistent.ts" compile /nonexistent.ts -o x.bsm
 absent x.bsm
 expect 1 "/nonexistent/x.bsm" compile "$digits/digits.ts" -o /nonexistent/x.bsm
+expect 1 "holds data" inspect "$images"
+[ ! -s out ] || fail "inspect calls an array a model"
 head -c 1000 "$digits/digits.ts" >cut.ts
 expect 1 "cut.ts" compile cut.ts -o x.bsm
 absent x.bsm
