@@ -32,7 +32,7 @@ typedef struct bsm_run {
   void *const *inputs;
   void *const *outputs;
   uint8_t *workspace;
-  uint8_t *scratch; /* aligned to BSM_ALIGNMENT */
+  uint8_t *scratch;      /* aligned to BSM_ALIGNMENT */
   bsm_thread_pool *pool; /* NULL: single thread */
 } bsm_run;
 

@@ -11,8 +11,8 @@
 #include "bessemer/limits.h"
 
 typedef struct bsm_zip_entry {
-  bsm_str name;       /* full member name */
-  uint16_t method;    /* 0 stored, 8 deflated */
+  bsm_str name;    /* full member name */
+  uint16_t method; /* 0 stored, 8 deflated */
   uint32_t crc;
   uint64_t compressed, size;
   uint64_t data_offset; /* of the payload in the file */

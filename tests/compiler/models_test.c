@@ -37,8 +37,7 @@ static const model models[] = {
     {"bert", "script"},       {"bert", "trace"},       {"bert", "frozen"},
     {"encoder", "script"},    {"encoder", "trace"},    {"encoder", "frozen"},
     {"mixed", "script"},      {"mixed", "frozen"},     {"dense", "script"},
-    {"dense", "trace"},       {"dense", "frozen"},
-    {"state", "script"},
+    {"dense", "trace"},       {"dense", "frozen"},     {"state", "script"},
 };
 
 static void check_status(bsm_status status, const char *what) {
