@@ -851,6 +851,12 @@ def losses():
         i64(5, low=0, high=3), torch.tensor([0, 2, 2, 5]), x(4, 2))
     case("embedding_bag_max", lambda i, w: F.embedding_bag(i, w, mode="max"),
          i64(2, 3, low=0, high=3), x(4, 2))
+    case("max_pool_indices", lambda a: F.max_pool2d(
+        a, 3, 2, 1, ceil_mode=True, return_indices=True), x(1, 2, 4, 5))
+    case("max_pool_indices_dilated", lambda a: F.max_pool1d(
+        a, 2, 1, 0, 2, return_indices=True), x(2, 6))
+    case("max_unpool", lambda a, b: F.max_unpool2d(a, b, 2), x(1, 2, 1, 2),
+         torch.tensor([[[[5, 2]], [[0, 7]]]]))
     for mode in ("bilinear", "bicubic"):
         case(f"antialiased_{mode}", lambda a, m=mode: F.interpolate(
             a, (2, 5), mode=m, antialias=True), x(1, 1, 5, 3))

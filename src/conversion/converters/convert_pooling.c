@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of one to three dimensions: max, average, adaptive. */
+#include <math.h>
 #include <string.h>
 
-#include "conversion/emit.h"
+#include "conversion/scatter.h"
+#include "conversion/windows.h"
 
 /* `variant`: spatial dimensions. An input without a batch dimension gets one
  * for the time of the layer. */
@@ -57,6 +59,66 @@ static bsm_dims ones(int32_t rank) {
   return dims;
 }
 
+/* Where in the flattened image each window begins, [count...], and how far its
+ * places are from there, [K]. */
+static bool window_places(bsm_conversion_ctx *ctx, const bsm_windows *w,
+                          bsm_dims image, bsm_dims count, bsm_itensor **begin,
+                          bsm_itensor **offset) {
+  bsm_itensor **results[2] = {begin, offset};
+  const bsm_dims *shapes[2] = {&count, &w->kernel};
+  for (int which = 0; which < 2; which++) {
+    int64_t total = 1;
+    for (int32_t i = 0; i < count.rank; i++) total *= shapes[which]->d[i];
+    int64_t *values = bsm_conversion_alloc(ctx, (size_t)total * sizeof *values);
+    if (!values) {
+      bsm_emit_fail(ctx, BSM_OUT_OF_MEMORY, "out of memory");
+      return false;
+    }
+    for (int64_t k = 0; k < total; k++) {
+      int64_t rest = k, stride = 1;
+      for (int32_t i = count.rank - 1; i >= 0; i--) {
+        int64_t at = rest % shapes[which]->d[i];
+        rest /= shapes[which]->d[i];
+        values[k] +=
+            stride * (which == 0 ? at * w->stride.d[i] - w->padding.d[i]
+                                 : at * w->dilation.d[i]);
+        stride *= image.d[image.rank - count.rank + i];
+      }
+    }
+    *results[which] = bsm_emit_int64s(
+        ctx, values, which == 0 ? count : (bsm_dims){1, {total}});
+  }
+  return *begin && *offset;
+}
+
+/* The place in the flattened image of the maximum of each window; `out` is
+ * what pooling gives, [N, C, count...]. */
+static bsm_itensor *max_indices(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                bsm_windows *w, const bsm_itensor *out) {
+  int32_t rank = w->kernel.rank, axis = bsm_rank(x) - rank;
+  bsm_dims image = x->dims;
+  bsm_dims count = bsm_dims_of(out->dims.d + axis, (size_t)rank);
+  bsm_itensor *begin, *offset;
+  w->post_padding.rank = rank;
+  for (int32_t i = 0; i < rank; i++) {
+    int64_t extent = (w->kernel.d[i] - 1) * w->dilation.d[i] + 1;
+    int64_t rest = (count.d[i] - 1) * w->stride.d[i] + extent -
+                   w->padding.d[i] - x->dims.d[axis + i];
+    w->post_padding.d[i] = rest > 0 ? rest : 0;
+  }
+  x = bsm_emit_windows(ctx, x, w, -INFINITY);
+  if (!x || !window_places(ctx, w, image, count, &begin, &offset)) {
+    return NULL;
+  }
+  bsm_layer *top = bsm_network_add_top_k(ctx->net, x, true, 1, axis);
+  if (!bsm_emit(ctx, top)) return NULL;
+  bsm_itensor *tap =
+      bsm_emit_squeeze(ctx, bsm_layer_output(top, 1), 1u << (unsigned)axis);
+  tap = bsm_emit_gather(ctx, offset, tap, BSM_GATHER_DEFAULT, 0);
+  return bsm_emit_binary(ctx, tap, begin, BSM_ELEMENT_WISE_SUM);
+}
+
+/* Also max_poolNd_with_indices. */
 static bsm_status convert_max_pool(bsm_conversion_ctx *ctx,
                                    const bsm_node *node, const bsm_args *args) {
   enum { SELF, KERNEL_SIZE, STRIDE, PADDING, DILATION, CEIL_MODE };
@@ -79,9 +141,54 @@ static bsm_status convert_max_pool(bsm_conversion_ctx *ctx,
   bsm_layer_set_padding_nd(layer, padding);
   bsm_layer_set_dilation_nd(layer, dilation);
   bsm_pooling_set_ceil_mode(layer, bsm_arg_unwrap_to_bool(args, CEIL_MODE));
-  bsm_itensor *out = bsm_emit(ctx, layer);
+  bsm_itensor *out = bsm_emit(ctx, layer), *indices = NULL;
+  if (!out) return bsm_ctx_take_error(ctx);
+  if (bsm_node_output_count(node) > 1) {
+    bsm_windows w = {window, stride, padding, padding, dilation};
+    BSM_CHECK(bsm_dtype_is_floating(x->dtype), "the indices of max pooling %s",
+              bsm_dtype_name(x->dtype));
+    indices = max_indices(ctx, x, &w, out);
+    if (added) indices = bsm_emit_squeeze(ctx, indices, 1);
+    BSM_TRY(bsm_emit_output(ctx, node, 1, indices));
+  }
   if (added) out = bsm_emit_squeeze(ctx, out, 1);
   return bsm_emit_output(ctx, node, 0, out);
+}
+
+/* max_unpool: each value goes back to its place in the flattened image. */
+static bsm_status convert_max_unpool(bsm_conversion_ctx *ctx,
+                                     const bsm_node *node,
+                                     const bsm_args *args) {
+  enum { SELF, INDICES, OUTPUT_SIZE };
+  int32_t spatial = bsm_args_variant(args);
+  bsm_dims size;
+  size_t count;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bsm_itensor *at = bsm_arg_itensor_or_freeze(ctx, args, INDICES);
+  const int64_t *sizes = bsm_arg_unwrap_to_int_list(args, OUTPUT_SIZE, &count);
+  if (!x || !at ||
+      !bsm_spatial_dims(ctx, sizes, count, spatial, "output_size", &size)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  int32_t first = bsm_rank(x) - spatial;
+  BSM_CHECK(first >= 1 && bsm_dims_equal(x->dims, at->dims),
+            "max_unpool of dims %s with indices of dims %s",
+            bsm_dims_str(x->dims), bsm_dims_str(at->dims));
+  bsm_dims out = x->dims, from = x->dims, flat = x->dims;
+  int64_t total;
+  BSM_CHECK(bsm_dims_numel(size, &total), "output_size %s", bsm_dims_str(size));
+  from.rank = flat.rank = first + 1;
+  from.d[first] = 1;
+  for (int32_t i = 0; i < spatial; i++) {
+    from.d[first] *= x->dims.d[first + i];
+    out.d[first + i] = size.d[i];
+  }
+  flat.d[first] = total;
+  bsm_itensor *y = bsm_emit_scatter(ctx, bsm_emit_fill(ctx, x->dtype, flat, 0),
+                                    first, bsm_emit_reshape(ctx, at, from),
+                                    bsm_emit_reshape(ctx, x, from),
+                                    BSM_SCATTER_ASSIGN, false);
+  return bsm_emit_output(ctx, node, 0, bsm_emit_reshape(ctx, y, out));
 }
 
 static bsm_status convert_avg_pool(bsm_conversion_ctx *ctx,
@@ -174,6 +281,15 @@ static bsm_status convert_adaptive(bsm_conversion_ctx *ctx,
     "] dilation=1, bool ceil_mode=False) -> Tensor",                      \
         convert_max_pool, n                                               \
   }
+#define MAX_POOL_INDICES(n, zeros, ones)                               \
+  {                                                                    \
+    "aten::max_pool" #n "d_with_indices(Tensor self, int[" #n          \
+    "] kernel_size, int[" #n "] stride=[], int[" #n "] padding=" zeros \
+    ", int[" #n "] dilation=" ones                                     \
+    ", bool ceil_mode=False) -> (Tensor, "                             \
+    "Tensor)",                                                         \
+        convert_max_pool, n                                            \
+  }
 #define ADAPTIVE(n)                                       \
   {"aten::adaptive_avg_pool" #n "d(Tensor self, int[" #n  \
    "] output_size) -> Tensor",                            \
@@ -196,6 +312,15 @@ static const bsm_conversion_pattern patterns[] = {
     MAX_POOL(1),
     MAX_POOL(2),
     MAX_POOL(3),
+    MAX_POOL_INDICES(1, "[0]", "[1]"),
+    MAX_POOL_INDICES(2, "0", "1"),
+    MAX_POOL_INDICES(3, "0", "1"),
+    {"aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> "
+     "Tensor",
+     convert_max_unpool, 2},
+    {"aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, "
+     "int[3] stride, int[3] padding) -> Tensor",
+     convert_max_unpool, 3},
     {"aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], "
      "int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> "
      "Tensor",
