@@ -38,6 +38,7 @@ static const model models[] = {
     {"encoder", "script"},    {"encoder", "trace"},    {"encoder", "frozen"},
     {"mixed", "script"},      {"mixed", "frozen"},     {"dense", "script"},
     {"dense", "trace"},       {"dense", "frozen"},     {"state", "script"},
+    {"choices", "script"},    {"choices", "frozen"},
 };
 
 static void check_status(bsm_status status, const char *what) {

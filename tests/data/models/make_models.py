@@ -5,9 +5,11 @@ Writes beside this script, for each model NAME and each way to save it:
   NAME-script.ts, NAME-trace.ts, NAME-frozen.ts   where PyTorch can
   NAME.npz                                        in_0.., out_0.. by PyTorch
 
-Needs torch and numpy; the tests need neither. Every file is small.
+Names as arguments make only those. Needs torch and numpy; the tests need neither. Every file is small.
 """
+import enum
 import os
+import sys
 import zlib
 from typing import Tuple
 
@@ -254,7 +256,30 @@ class State(nn.Module):
         return x * self.w + self.k
 
 
+class Order(enum.Enum):
+    FIRST = "first"
+    LAST = "last"
+
+
+class Choices(nn.Module):
+    """A branch on an enum; places, weights and positions that are computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.order = Order.LAST
+
+    def forward(self, x):
+        y = x * 2 if self.order == Order.FIRST else x * 3
+        best = x.argmax(1, keepdim=True)
+        hot = torch.zeros_like(x).scatter_(1, best, 1.0)
+        total = torch.zeros_like(x).scatter_add(1, best.expand_as(x), x)
+        weight = y.mean((2, 3))[:, :, None, None]
+        grid = torch.tanh(x[:, :2]).permute(0, 2, 3, 1)
+        return y, hot, total, F.conv2d(x, weight), F.grid_sample(x, grid, align_corners=False)
+
+
 MODELS = {
+    "choices": (Choices, lambda: (torch.randn(2, 3, 4, 5),)),
     "state": (State, lambda: (torch.randn(2, 4),)),
     "resnet": (TinyResNet, lambda: (torch.randn(2, 3, 33, 35),)),
     "mobilenet": (TinyMobileNet, lambda: (torch.randn(2, 3, 17, 19),)),
@@ -278,6 +303,8 @@ def flatten(result):
 
 def main():
     for name, (make, make_inputs) in MODELS.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         torch.manual_seed(zlib.crc32(name.encode()))
         model = make().eval().requires_grad_(False)
         for m in model.modules():
@@ -291,7 +318,7 @@ def main():
             expected = flatten(model(*inputs))
             scripted = torch.jit.script(model)
             traced = frozen = None
-            if name not in ("mixed", "state"):
+            if name not in ("mixed", "state", "choices"):
                 traced = torch.jit.trace(model, inputs, check_trace=False)
             if name != "state":
                 frozen = torch.jit.freeze(torch.jit.script(model))
