@@ -233,9 +233,11 @@ static bsm_status convert_one_hot(bsm_conversion_ctx *ctx, const bsm_node *node,
             "on the data");
   BSM_CHECK(bsm_itensor_dtype(x) == BSM_DTYPE_INT64,
             "one_hot is only applicable to index tensor of type LongTensor");
+  bsm_itensor *numbers = bsm_emit_arange(ctx, 0, classes, 1);
+  /* Looked up in themselves, classes out of range fail. */
+  x = bsm_emit_gather(ctx, numbers, x, BSM_GATHER_DEFAULT, 0);
   x = bsm_emit_unsqueeze(ctx, x, bsm_rank(x));
-  x = bsm_emit_binary(ctx, x, bsm_emit_arange(ctx, 0, classes, 1),
-                      BSM_ELEMENT_WISE_EQUAL);
+  x = bsm_emit_binary(ctx, x, numbers, BSM_ELEMENT_WISE_EQUAL);
   return bsm_emit_output(ctx, node, 0, bsm_emit_cast(ctx, x, BSM_DTYPE_INT64));
 }
 
