@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two ends: arguments become inputs of the residual graph, the result
  * becomes its outputs. */
+#include <inttypes.h>
+
 #include "lowering/specialize/specialize.h"
 
 typedef BSM_VEC(const char *) name_vec;
-typedef BSM_VEC(bsm_lowered_leaf) leaf_vec;
+/* The leaves of the result; `visited` counts what is around them too. */
+typedef struct leaf_list {
+  BSM_VEC(bsm_lowered_leaf) leaves;
+  uint64_t visited;
+} leaf_list;
 
 /* ---- inputs ---- */
 
@@ -115,9 +121,9 @@ static bsm_status bind_argument(bsm_spec *s, bsm_ivalue *value,
  */
 static bsm_status output_index(bsm_spec *s, bsm_value *value, size_t *out) {
   bsm_block *block = s->graph->block;
-  for (size_t i = 0; i < block->returns->inputs.len; i++) {
-    if (bsm_node_in(block->returns, i) == value) {
-      *out = i;
+  for (size_t i = 0; i < value->uses.len; i++) {
+    if (value->uses.items[i].user == block->returns) {
+      *out = value->uses.items[i].index;
       return BSM_OK;
     }
   }
@@ -126,11 +132,18 @@ static bsm_status output_index(bsm_spec *s, bsm_value *value, size_t *out) {
 }
 
 static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value, size_t depth,
-                          leaf_vec *leaves) {
+                          leaf_list *list) {
   const bsm_ivalue *items = NULL;
   size_t n = 0;
   if (depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "the result is nested too deep");
+  }
+  /* A list of the same list twice, and so on, grows without end. */
+  if (++list->visited > s->cx->limits.max_nodes) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "the result has more values than the limit max_nodes "
+                    "(%" PRIu64 ") allows",
+                    s->cx->limits.max_nodes);
   }
   switch (value->tag) {
     case BSM_IVALUE_LIST:
@@ -155,17 +168,17 @@ static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value, size_t depth,
       bsm_value *residual = NULL;
       BSM_TRY(bsm_spec_residual(s, value, NULL, &residual));
       BSM_TRY(output_index(s, residual, &leaf.output));
-      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, leaves, leaf));
+      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &list->leaves, leaf));
       return BSM_OK;
     }
     default: {
       const bsm_lowered_leaf leaf = {.constant = *value};
-      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, leaves, leaf));
+      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &list->leaves, leaf));
       return BSM_OK;
     }
   }
   for (size_t i = 0; i < n; i++) {
-    BSM_TRY(flatten(s, &items[i], depth + 1, leaves));
+    BSM_TRY(flatten(s, &items[i], depth + 1, list));
   }
   return BSM_OK;
 }
@@ -178,7 +191,7 @@ static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
   const size_t first = root ? 1 : 0, n = count + first;
   const bsm_block *block = method->block;
   name_vec names = {0};
-  leaf_vec leaves = {0};
+  leaf_list list = {0};
   bsm_ivalue *args = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, n + 1);
   const size_t m = block->returns->inputs.len;
   bsm_ivalue *outs = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, m + 1);
@@ -200,12 +213,12 @@ static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
   }
   BSM_TRY(bsm_spec_run_graph(s, method, NULL, "", args, n, outs, m));
   for (size_t i = 0; i < m; i++) {
-    BSM_TRY(flatten(s, &outs[i], 0, &leaves));
+    BSM_TRY(flatten(s, &outs[i], 0, &list));
   }
   *out = (bsm_lowered){
       .graph = s->graph,
-      .leaves = leaves.items,
-      .leaf_count = leaves.len,
+      .leaves = list.leaves.items,
+      .leaf_count = list.leaves.len,
       .input_names = names.items,
       .result_type = m == 1 ? bsm_node_in(block->returns, 0)->type : NULL};
   return BSM_OK;
