@@ -114,10 +114,10 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
     leaf->is_output = true;
     leaf->output = count++;
   }
+  for (size_t i = old_count; i-- > 0;) bsm_node_remove_input(returns, i);
   for (size_t i = 0; i < count; i++) {
     BSM_TRY(bsm_block_add_output(graph->block, values[i]));
   }
-  for (size_t i = old_count; i-- > 0;) bsm_node_remove_input(returns, i);
   return BSM_OK;
 }
 

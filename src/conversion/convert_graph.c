@@ -126,16 +126,10 @@ static bsm_status output_tensor(bsm_conversion_ctx *ctx, const bsm_value *value,
   return bsm_ctx_take_error(ctx);
 }
 
-static bool is_output(const bsm_network *net, const bsm_itensor *tensor) {
-  for (size_t i = 0; i < net->outputs.len; i++) {
-    if (net->outputs.items[i] == tensor) return true;
-  }
-  return false;
-}
-
 static bsm_status mark_outputs(bsm_conversion_ctx *ctx,
                                const bsm_graph *graph) {
   const bsm_node *returns = graph->block->returns;
+  bsm_ptrmap marked = {0};
   if (returns->inputs.len == 0) {
     return BSM_FAIL(BSM_UNSUPPORTED, "the graph has no outputs");
   }
@@ -145,11 +139,12 @@ static bsm_status mark_outputs(bsm_conversion_ctx *ctx,
     BSM_TRY(output_tensor(ctx, bsm_node_in(returns, i), i, &tensor));
     /* An input, or a tensor returned twice, is copied: an output has a buffer
      * of its own. */
-    if (!tensor->producer || is_output(ctx->net, tensor)) {
+    if (!tensor->producer || bsm_ptrmap_get(&marked, tensor)) {
       bsm_layer *copy = bsm_network_add_identity(ctx->net, tensor);
       if (!copy) return bsm_ctx_take_error(ctx);
       tensor = bsm_layer_output(copy, 0);
     }
+    BSM_TRY_ALLOC(bsm_ptrmap_set(ctx->net->arena, &marked, tensor, tensor));
     snprintf(name, sizeof name, "output_%zu", i);
     BSM_TRY(bsm_network_mark_output(ctx->net, tensor, name));
   }

@@ -180,8 +180,9 @@ struct bsm_network {
   BSM_VEC(bsm_itensor *) inputs;
   BSM_VEC(bsm_itensor *) outputs;
   BSM_VEC(const char *) output_names;
-  bsm_status error;   /* the first failure, until taken */
-  size_t stale_count; /* layers that are stale */
+  bsm_strmap input_index, output_index; /* name -> itself */
+  bsm_status error;                     /* the first failure, until taken */
+  size_t stale_count;                   /* layers that are stale */
   uint32_t next_layer_id, next_tensor_id;
 };
 

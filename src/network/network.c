@@ -190,12 +190,10 @@ bsm_itensor *bsm_network_add_input(bsm_network *net, const char *name,
         net, BSM_FAIL(BSM_INVALID_ARGUMENT, "a network input has no name"));
     return NULL;
   }
-  for (size_t i = 0; i < net->inputs.len; i++) {
-    if (strcmp(net->inputs.items[i]->name, name) == 0) {
-      bsm_network_fail(net, BSM_FAIL(BSM_INVALID_ARGUMENT,
-                                     "two network inputs named \"%s\"", name));
-      return NULL;
-    }
+  if (bsm_strmap_get(&net->input_index, bsm_str_of(name))) {
+    bsm_network_fail(net, BSM_FAIL(BSM_INVALID_ARGUMENT,
+                                   "two network inputs named \"%s\"", name));
+    return NULL;
   }
   if (!bsm_network_dtype_ok(dtype)) {
     bsm_network_fail(net, BSM_FAIL(BSM_UNSUPPORTED,
@@ -214,6 +212,8 @@ bsm_itensor *bsm_network_add_input(bsm_network *net, const char *name,
   bsm_itensor *tensor = new_tensor(net, dtype, dims);
   if (tensor) tensor->name = bsm_arena_strdup(net->arena, name);
   if (!tensor || !tensor->name ||
+      !bsm_strmap_set(net->arena, &net->input_index, bsm_str_of(tensor->name),
+                      tensor) ||
       !bsm_vec_push(net->arena, &net->inputs, tensor)) {
     bsm_network_fail(net, BSM_FAIL_OOM());
     return NULL;
@@ -231,16 +231,15 @@ bsm_status bsm_network_mark_output(bsm_network *net, bsm_itensor *tensor,
   if (!name || !*name) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "a network output has no name");
   }
-  for (size_t i = 0; i < net->output_names.len; i++) {
-    if (strcmp(net->output_names.items[i], name) == 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "two network outputs named \"%s\"",
-                      name);
-    }
+  if (bsm_strmap_get(&net->output_index, bsm_str_of(name))) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "two network outputs named \"%s\"",
+                    name);
   }
   BSM_TRY(check_usable(tensor));
-  const char *copy = bsm_arena_strdup(net->arena, name);
+  char *copy = bsm_arena_strdup(net->arena, name);
   BSM_TRY_ALLOC(copy);
-  if (!bsm_vec_push(net->arena, &net->output_names, copy) ||
+  if (!bsm_strmap_set(net->arena, &net->output_index, bsm_str_of(copy), copy) ||
+      !bsm_vec_push(net->arena, &net->output_names, (const char *)copy) ||
       !bsm_vec_push(net->arena, &net->outputs, tensor)) {
     return BSM_FAIL_OOM();
   }
