@@ -286,6 +286,40 @@ static void allocation_bombs(void **state) {
   }
 }
 
+/* Each list holds the one before it twice: thirty of them are a billion. */
+static void results_that_explode(void **state) {
+  (void)state;
+  static const char *const first[] = {"%x, %x", ""};
+  for (size_t k = 0; k < 2; k++) {
+    char *text = malloc(16384);
+    assert_non_null(text);
+    char *at = text;
+    at += sprintf(at,
+                  "graph(%%x : Tensor):\n  %%l0 : Tensor[] = "
+                  "prim::ListConstruct(%s)\n",
+                  first[k]);
+    char type[128] = "Tensor[]";
+    for (int i = 1; i <= 30; i++) {
+      strcat(type, "[]");
+      at += sprintf(at, "  %%l%d : %s = prim::ListConstruct(%%l%d, %%l%d)\n", i,
+                    type, i - 1, i - 1);
+    }
+    sprintf(at, "  return (%%l30)\n");
+    expect_failure(text, matrix);
+    free(text);
+  }
+}
+
+static void many_outputs(void **state) {
+  (void)state;
+  assert_int_equal(
+      try_text("graph(%x : Tensor):\n"
+               "  %n : int = prim::Constant[value=20000]()\n"
+               "  %l : int[] = prim::rangelist(%n)\n  return (%l)\n",
+               matrix),
+      BSM_CODE_OK);
+}
+
 /* Lists and texts of numbers grow as tensors do. */
 static void lists_that_explode(void **state) {
   (void)state;
@@ -508,6 +542,8 @@ int main(void) {
       cmocka_unit_test(long_but_flat),
       cmocka_unit_test(windows_of_odd_numbers),
       cmocka_unit_test(allocation_bombs),
+      cmocka_unit_test(results_that_explode),
+      cmocka_unit_test(many_outputs),
       cmocka_unit_test(lists_that_explode),
       cmocka_unit_test(arithmetic_traps),
       cmocka_unit_test(shapes_that_contradict),
