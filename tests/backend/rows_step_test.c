@@ -333,6 +333,40 @@ static void test_reduce(void **state) {
   }
 }
 
+/* Any and all of rows of bool. */
+static void compare_truth(harness *h, uint32_t isa, void *arg) {
+  const uint8_t *x = h->inputs[0], *y = h->outputs[0];
+  (void)isa;
+  (void)arg;
+  for (int i = 0; i < 200; i++) {
+    bool any = false, all = true;
+    for (int j = 0; j < 37; j++) {
+      any = any || x[i * 37 + j];
+      all = all && x[i * 37 + j];
+    }
+    assert_int_equal(y[i],
+                     h->params.reduce.operation == BSM_REDUCE_ANY ? any : all);
+  }
+}
+
+static void test_truth(void **state) {
+  harness_rng r = {35};
+  (void)state;
+  for (int op = BSM_REDUCE_ANY; op <= BSM_REDUCE_ALL; op++) {
+    harness h;
+    harness_init(&h, BSM_STEP_REDUCE);
+    uint8_t *x = add_input(&h, BSM_DTYPE_BOOL, dims_of(2, 200, 37), NULL);
+    for (int i = 0; i < 200 * 37; i++) {
+      const int few = rng_range(&r, 0, 60) == 0;
+      x[i] = (uint8_t)(op == BSM_REDUCE_ANY ? few * 2 : !few);
+    }
+    add_output(&h, BSM_DTYPE_BOOL, dims_of(2, 200, 1), NULL);
+    h.params.reduce = (bsm_step_reduce){op, 2, 1, 0, 0.0};
+    harness_run_all(&h, compare_truth, NULL);
+    harness_free(&h);
+  }
+}
+
 static void compare_integers(harness *h, uint32_t isa, void *arg) {
   (void)isa;
   assert_int_equal(((const int64_t *)h->outputs[0])[0], *(int64_t *)arg);
@@ -469,6 +503,7 @@ int main(void) {
       cmocka_unit_test(test_masked_softmax),
       cmocka_unit_test(test_normalization),
       cmocka_unit_test(test_reduce),
+      cmocka_unit_test(test_truth),
       cmocka_unit_test(test_integer_reduce),
       cmocka_unit_test(test_nan_reduce),
       cmocka_unit_test(test_long_sum),

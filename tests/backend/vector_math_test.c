@@ -271,11 +271,44 @@ static void test_binaries(void **state) {
   }
 }
 
+static void test_comparisons(void **state) {
+  const float values[] = {1.5f, -2.0f, 0.0f, -0.0f, NAN, INFINITY, -INFINITY};
+  enum { V = 7, N = V * V };
+  float a[N], b[N], z[N];
+  (void)state;
+  for (int i = 0; i < N; i++) {
+    a[i] = values[i / V];
+    b[i] = values[i % V];
+  }
+  for (int t = 0; t < table_count; t++) {
+    const bsm_k_math *m = tables[t];
+    for (size_t n = 0; n <= N; n++) {
+      guarded g = guard_alloc(n, 1);
+      for (int f = 0; f < 3; f++) {
+        bsm_k_compare_f32 *const fns[] = {m->less, m->less_equal, m->equal};
+        fns[f](a, b, g.data, (int64_t)n);
+        for (size_t i = 0; i < n; i++) {
+          const int expected = f == 0   ? a[i] < b[i]
+                               : f == 1 ? a[i] <= b[i]
+                                        : a[i] == b[i];
+          assert_int_equal(g.data[i], expected);
+        }
+        for (size_t i = 0; i < n; i++) g.data[i] = (uint8_t)(g.data[i] * 6);
+        m->select(g.data, a, b, z, (int64_t)n);
+        for (size_t i = 0; i < n; i++) {
+          assert_memory_equal(&z[i], g.data[i] ? &a[i] : &b[i], sizeof(float));
+        }
+      }
+      guard_free(&g);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_accuracy), cmocka_unit_test(test_specials),
       cmocka_unit_test(test_nan),      cmocka_unit_test(test_lengths),
-      cmocka_unit_test(test_binaries),
+      cmocka_unit_test(test_binaries), cmocka_unit_test(test_comparisons),
   };
   find_tables();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,8 @@ bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype) {
       return BSM_CPU_F32;
     case BSM_DTYPE_DOUBLE:
       return BSM_CPU_F64;
+    case BSM_DTYPE_BOOL:
+      return BSM_CPU_U8;
     default:
       return BSM_CPU_I64;
   }
@@ -75,7 +77,7 @@ static uint16_t float_to_bfloat(float f) {
   }
 #define AS_IS(x) (x)
 #define AS_INT(x) ((int64_t)(x))
-#define AS_TRUTH(x) ((int64_t)((x) != 0))
+#define AS_TRUTH(x) ((uint8_t)((x) != 0))
 
 void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
                   void *to) {
@@ -97,7 +99,7 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
     case BSM_DTYPE_INT32:
       LOAD(int32_t, int64_t, AS_INT)
     case BSM_DTYPE_BOOL:
-      LOAD(uint8_t, int64_t, AS_TRUTH)
+      LOAD(uint8_t, uint8_t, AS_TRUTH)
     default:
       LOAD(int64_t, int64_t, AS_IS)
   }
@@ -118,7 +120,6 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
 #define AS_I8(x) ((int8_t)(uint8_t)(x))
 #define AS_I16(x) ((int16_t)(uint16_t)(x))
 #define AS_I32(x) ((int32_t)(uint32_t)(x))
-#define AS_BOOL(x) ((uint8_t)((x) != 0))
 
 void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
                    const void *from) {
@@ -140,7 +141,7 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
     case BSM_DTYPE_INT32:
       STORE(int32_t, int64_t, AS_I32)
     case BSM_DTYPE_BOOL:
-      STORE(uint8_t, int64_t, AS_BOOL)
+      STORE(uint8_t, uint8_t, AS_TRUTH)
     default:
       STORE(int64_t, int64_t, AS_IS)
   }
@@ -174,6 +175,18 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
       CONVERT(double, int64_t, bsm_cpu_to_i64)
     case BSM_CPU_I64 * 4 + BSM_CPU_F32:
       CONVERT(int64_t, float, TO_FLOAT)
+    case BSM_CPU_U8 * 4 + BSM_CPU_F32:
+      CONVERT(uint8_t, float, AS_TRUTH)
+    case BSM_CPU_U8 * 4 + BSM_CPU_F64:
+      CONVERT(uint8_t, double, AS_TRUTH)
+    case BSM_CPU_U8 * 4 + BSM_CPU_I64:
+      CONVERT(uint8_t, int64_t, AS_TRUTH)
+    case BSM_CPU_F32 * 4 + BSM_CPU_U8:
+      CONVERT(float, uint8_t, AS_TRUTH)
+    case BSM_CPU_F64 * 4 + BSM_CPU_U8:
+      CONVERT(double, uint8_t, AS_TRUTH)
+    case BSM_CPU_I64 * 4 + BSM_CPU_U8:
+      CONVERT(int64_t, uint8_t, AS_TRUTH)
     default:
       CONVERT(int64_t, double, TO_DOUBLE)
   }
@@ -203,7 +216,7 @@ void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n) {
     case BSM_DTYPE_INT32:
       SETTLE(int64_t, AS_I32)
     case BSM_DTYPE_BOOL:
-      SETTLE(int64_t, AS_BOOL)
+      SETTLE(uint8_t, AS_TRUTH)
     default:
       return;
   }
@@ -211,14 +224,6 @@ void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n) {
 
 void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
                   void *to, int64_t n) {
-  if (dtype == BSM_DTYPE_BOOL && from_class != BSM_CPU_I64) {
-    int64_t *o = to;
-    for (int64_t i = 0; i < n; i++) {
-      o[i] = from_class == BSM_CPU_F32 ? ((const float *)from)[i] != 0.0f
-                                       : ((const double *)from)[i] != 0.0;
-    }
-    return;
-  }
   bsm_cpu_convert(from_class, from, bsm_cpu_class_of(dtype), to, n);
   bsm_cpu_settle(dtype, to, n);
 }
@@ -231,6 +236,8 @@ void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
   } else if (c == BSM_CPU_F64) {
     double *p = to;
     for (int64_t i = 0; i < n; i++) p[i] = value;
+  } else if (c == BSM_CPU_U8) {
+    memset(to, integer != 0, (size_t)n);
   } else {
     int64_t *p = to;
     for (int64_t i = 0; i < n; i++) p[i] = integer;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of any dtype, computed in one of three classes: float (float, half
- * and bfloat16, rounded after each operation as PyTorch does), double, and
- * int64 (all integers and bool, wrapped after each operation). */
+/* Elements of any dtype, computed in one of four classes: float (float, half
+ * and bfloat16, rounded after each operation as PyTorch does), double, int64
+ * (all integers, wrapped after each operation), and uint8 for truth: 0 is
+ * false, and anything else true, as memory from outside may hold anything. */
 #ifndef BSM_BACKEND_CPU_ELEMENT_H_
 #define BSM_BACKEND_CPU_ELEMENT_H_
 
@@ -10,16 +11,21 @@
 typedef enum bsm_cpu_class {
   BSM_CPU_F32 = 0,
   BSM_CPU_F64 = 1,
-  BSM_CPU_I64 = 2
+  BSM_CPU_I64 = 2,
+  BSM_CPU_U8 = 3
 } bsm_cpu_class;
 
 bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype);
 static inline size_t bsm_cpu_class_size(bsm_cpu_class c) {
-  return c == BSM_CPU_F32 ? 4 : 8;
+  return c == BSM_CPU_F32 ? 4 : c == BSM_CPU_U8 ? 1 : 8;
 }
 /* The dtype's own representation is that of its class. */
 static inline bool bsm_cpu_is_native(bsm_dtype d) {
-  return d == BSM_DTYPE_FLOAT || d == BSM_DTYPE_DOUBLE || d == BSM_DTYPE_INT64;
+  return d == BSM_DTYPE_FLOAT || d == BSM_DTYPE_DOUBLE ||
+         d == BSM_DTYPE_INT64 || d == BSM_DTYPE_BOOL;
+}
+static inline bool bsm_cpu_is_integral(bsm_cpu_class c) {
+  return c == BSM_CPU_I64 || c == BSM_CPU_U8;
 }
 
 /* n elements, `stride` elements apart, to and from an array of the class. */
@@ -30,12 +36,13 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
 /* Between classes: C's conversions; double to int64 as x86 does. */
 void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
                      bsm_cpu_class to_class, void *to, int64_t n);
-/* As a cast to `dtype`: settled, and truth for bool. `to` is of its class. */
+/* As a cast to `dtype`: converted and settled. `to` is of its class. */
 void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
                   void *to, int64_t n);
 /* Rounds or wraps an array of the class to what `dtype` holds. */
 void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n);
-/* Fills an array of the class: from `integer` for int64, else `value`. */
+/* Fills an array of the class: floating ones with `value`, others with
+ * `integer`. */
 void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
                  int64_t integer);
 

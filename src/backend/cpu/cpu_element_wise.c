@@ -121,6 +121,8 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
 
 static bsm_cpu_class widest(bsm_cpu_class a, bsm_cpu_class b) {
   if (a == BSM_CPU_F64 || b == BSM_CPU_F64) return BSM_CPU_F64;
+  if (a == BSM_CPU_U8) return b;
+  if (b == BSM_CPU_U8) return a;
   return a == BSM_CPU_F32 || b == BSM_CPU_F32 ? BSM_CPU_F32 : BSM_CPU_I64;
 }
 
@@ -133,11 +135,15 @@ static void resolve(instruction *in, const bsm_dtype *types) {
   in->compute = in->result = dst;
   if (op->kind == BSM_STEP_EW_UNARY && bsm_cpu_unary_is_test(op->code)) {
     in->compute = in->a_class;
-    in->result = BSM_CPU_I64;
+    in->result = BSM_CPU_U8;
   } else if (op->kind == BSM_STEP_EW_BINARY &&
              bsm_cpu_binary_is_test(op->code)) {
     in->compute = widest(in->a_class, in->b_class);
-    in->result = BSM_CPU_I64;
+    in->result = BSM_CPU_U8;
+  } else if (dst == BSM_CPU_U8 &&
+             (op->kind == BSM_STEP_EW_UNARY || op->kind == BSM_STEP_EW_BINARY ||
+              op->kind == BSM_STEP_EW_ACTIVATION)) {
+    in->compute = in->result = BSM_CPU_I64; /* arithmetic with 0 and 1 */
   }
   in->separate = op->dst == op->a || (reads_b(op) && op->dst == op->b) ||
                  (reads_c(op) && op->dst == op->c);
@@ -247,17 +253,19 @@ static const void *converted(const machine *m, int32_t reg, bsm_cpu_class has,
 static void select_values(const machine *m, const instruction *in, void *to,
                           int64_t n) {
   /* The condition is true where it is not zero. */
-  const int64_t *k = m->value[in->op.a];
-  if (in->a_class != BSM_CPU_I64) {
+  const uint8_t *k = m->value[in->op.a];
+  if (in->a_class != BSM_CPU_U8) {
     bsm_cpu_cast(in->a_class, k, BSM_DTYPE_BOOL, m->operand[0], n);
-    k = (const int64_t *)m->operand[0];
+    k = (const uint8_t *)m->operand[0];
   }
   const void *b = converted(m, in->op.b, in->b_class, in->compute, 1, n);
   const void *c = converted(m, in->op.c, in->c_class, in->compute, 2, n);
   if (in->compute == BSM_CPU_F32) {
-    SELECT(float)
+    m->e->math->select(k, b, c, to, n);
   } else if (in->compute == BSM_CPU_F64) {
     SELECT(double)
+  } else if (in->compute == BSM_CPU_U8) {
+    SELECT(uint8_t)
   } else {
     SELECT(int64_t)
   }

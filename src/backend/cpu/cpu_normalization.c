@@ -57,7 +57,7 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   for (uint32_t i = 0; i <= step->input_count; i++) {
     const bsm_plan_tensor *t =
         i < step->input_count ? bsm_cpu_input(plan, step, i) : y;
-    if (bsm_cpu_class_of(t->dtype) == BSM_CPU_I64) {
+    if (bsm_cpu_is_integral(bsm_cpu_class_of(t->dtype))) {
       return BSM_FAIL(BSM_CORRUPT, "normalisation of %s",
                       bsm_dtype_name(t->dtype));
     }

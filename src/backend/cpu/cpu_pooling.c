@@ -148,21 +148,11 @@ static void channels_pixel(const pooling *k, const float *x, float *y,
 }
 
 static double load1(const pooling *k, const char *x, int64_t offset) {
-  double v;
-  float f;
-  int64_t i;
-  const char *at = x + offset * (int64_t)bsm_dtype_size(k->from);
-  switch (bsm_cpu_class_of(k->from)) {
-    case BSM_CPU_F32:
-      bsm_cpu_load(k->from, at, 1, 1, &f);
-      return (double)f;
-    case BSM_CPU_F64:
-      bsm_cpu_load(k->from, at, 1, 1, &v);
-      return v;
-    default:
-      bsm_cpu_load(k->from, at, 1, 1, &i);
-      return (double)i;
-  }
+  double one, v;
+  bsm_cpu_load(k->from, x + offset * (int64_t)bsm_dtype_size(k->from), 1, 1,
+               &one);
+  bsm_cpu_convert(bsm_cpu_class_of(k->from), &one, BSM_CPU_F64, &v, 1);
+  return v;
 }
 
 static double strided_value(const pooling *k, const char *x, int64_t offset,

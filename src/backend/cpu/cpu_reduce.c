@@ -4,6 +4,7 @@
  * Paths: `rows`, floats whose reduced elements are one contiguous row;
  * `columns`, floats with a contiguous kept dimension inside the reduced ones (a
  * spatial mean of a channels-last image), which sums rows of columns in chunks;
+ * `truth`, any and all of contiguous rows of bool;
  * `any`, blocks of any dtype, accumulated in double or int64. */
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define COLUMNS 64  /* columns of a unit */
 #define SUM_ROWS 64 /* rows added in float before they go to double */
 
-typedef enum mode { ROWS, COLUMNS_MODE, ANY } mode;
+typedef enum mode { ROWS, COLUMNS_MODE, TRUTH, ANY } mode;
 
 typedef struct reduce {
   bsm_cpu_impl base;
@@ -95,8 +96,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   r->from = x->dtype;
   r->to = y->dtype;
   r->rows = bsm_k_rows_select(p->isa);
-  r->accumulate = bsm_cpu_class_of(x->dtype) == BSM_CPU_I64 &&
-                          bsm_cpu_class_of(y->dtype) == BSM_CPU_I64
+  r->accumulate = bsm_cpu_is_integral(bsm_cpu_class_of(x->dtype)) &&
+                          bsm_cpu_is_integral(bsm_cpu_class_of(y->dtype))
                       ? BSM_CPU_I64
                       : BSM_CPU_F64;
   make_spaces(r, params, x, y);
@@ -114,11 +115,17 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
              d->count > 0 &&
              (is_summed(r->operation) || r->operation == BSM_REDUCE_MAX)) {
     r->mode = COLUMNS_MODE;
+  } else if (x->dtype == BSM_DTYPE_BOOL && y->dtype == BSM_DTYPE_BOOL &&
+             d->rank == 1 && (d->strides[1][0] == 1 || d->count == 1) &&
+             (r->operation == BSM_REDUCE_ANY ||
+              r->operation == BSM_REDUCE_ALL)) {
+    r->mode = TRUTH;
   } else {
     r->mode = ANY;
   }
   r->base.description = r->mode == ROWS           ? "rows"
                         : r->mode == COLUMNS_MODE ? "columns"
+                        : r->mode == TRUTH        ? "truth"
                                                   : "any";
   r->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, d->count));
   out->impl = r;
@@ -204,6 +211,32 @@ static void columns_unit(void *arg, int64_t unit, int slot) {
     y[j] = r->operation == BSM_REDUCE_MAX
                ? part[j]
                : (float)((total[j] + (double)part[j]) / size);
+  }
+}
+
+/* ---- run: rows of truth ---- */
+
+static bool any_true(const uint8_t *x, int64_t n) {
+  uint8_t seen = 0;
+  for (int64_t i = 0; i < n; i++) seen |= x[i];
+  return seen != 0;
+}
+
+static void truth_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const reduce *r = w->r;
+  const int64_t first = unit * r->unit_rows;
+  const int64_t end = bsm_cpu_min(first + r->unit_rows, r->kept.count);
+  const int64_t n = r->reduced.count;
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(&r->kept, first, &c);
+  for (int64_t i = first; i < end; i++) {
+    const uint8_t *x = (const uint8_t *)w->x + c.offset[1];
+    ((uint8_t *)w->y)[c.offset[0]] = r->operation == BSM_REDUCE_ANY
+                                         ? any_true(x, n)
+                                         : !memchr(x, 0, (size_t)n);
+    bsm_cpu_advance(&r->kept, &c, 1);
   }
 }
 
@@ -332,8 +365,9 @@ static void finish(const reduce *r, accumulator *a, void *y) {
     if (r->operation == BSM_REDUCE_AVG && n > 0.0) {
       a->integer /= r->reduced.count;
     }
-    bsm_cpu_settle(r->to, &a->integer, 1);
-    bsm_cpu_store(r->to, y, 1, 1, &a->integer);
+    int64_t cast;
+    bsm_cpu_cast(BSM_CPU_I64, &a->integer, r->to, &cast, 1);
+    bsm_cpu_store(r->to, y, 1, 1, &cast);
     return;
   }
   if (r->operation == BSM_REDUCE_AVG) a->value /= n;
@@ -382,7 +416,10 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   }
   bsm_cpu_parallel(run, r->base.slots,
                    bsm_cpu_div_up(r->kept.count, r->unit_rows),
-                   r->mode == ROWS ? rows_unit : any_unit, &w);
+                   r->mode == ROWS    ? rows_unit
+                   : r->mode == TRUTH ? truth_unit
+                                      : any_unit,
+                   &w);
   return BSM_OK;
 }
 

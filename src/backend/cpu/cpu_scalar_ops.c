@@ -169,30 +169,33 @@ static int64_t unary_i64(int32_t code, bsm_dtype dtype, int64_t x) {
   }
 }
 
-static int64_t test_f64(int32_t code, double x) {
-  switch (code) {
-    case BSM_UNARY_ISINF:
-      return isinf(x) != 0;
-    case BSM_UNARY_ISNAN:
-      return isnan(x) != 0;
-    default:
-      return x == 0.0;
+#define TESTS(in_type, call)                                \
+  {                                                         \
+    const in_type *p = x;                                   \
+    for (int64_t i = 0; i < n; i++) y[i] = (uint8_t)(call); \
+    return;                                                 \
   }
-}
+#define FLOATING_TESTS(in_type)        \
+  switch (code) {                      \
+    case BSM_UNARY_ISINF:              \
+      TESTS(in_type, isinf(p[i]) != 0) \
+    case BSM_UNARY_ISNAN:              \
+      TESTS(in_type, p[i] != p[i])     \
+    default:                           \
+      TESTS(in_type, p[i] == 0)        \
+  }
 
-static void unary_test(int32_t code, bsm_cpu_class c, const void *x, int64_t *y,
+static void unary_test(int32_t code, bsm_cpu_class c, const void *x, uint8_t *y,
                        int64_t n) {
-  if (c == BSM_CPU_F32) {
-    const float *p = x;
-    for (int64_t i = 0; i < n; i++) y[i] = test_f64(code, (double)p[i]);
-  } else if (c == BSM_CPU_F64) {
-    const double *p = x;
-    for (int64_t i = 0; i < n; i++) y[i] = test_f64(code, p[i]);
-  } else {
-    const int64_t *p = x;
-    for (int64_t i = 0; i < n; i++) {
-      y[i] = code == BSM_UNARY_NOT ? p[i] == 0 : 0;
-    }
+  switch (c) {
+    case BSM_CPU_F32:
+      FLOATING_TESTS(float)
+    case BSM_CPU_F64:
+      FLOATING_TESTS(double)
+    case BSM_CPU_I64:
+      TESTS(int64_t, code == BSM_UNARY_NOT && p[i] == 0)
+    case BSM_CPU_U8:
+      TESTS(uint8_t, code == BSM_UNARY_NOT && p[i] == 0)
   }
 }
 
@@ -243,102 +246,57 @@ static bsm_k_binary_f32 *vector_binary(const bsm_k_math *m, int32_t code) {
 
 /* Floating-point operations in the precision of `type`, as PyTorch computes
  * them; suffix f for float. */
-#define FLOATING(name, type, s)                                     \
-  static type floor_divide_##name(type a, type b) {                 \
-    if (b == 0) return a / b;                                       \
-    const type mod = fmod##s(a, b);                                 \
-    type div = (a - mod) / b;                                       \
-    if (mod != 0 && (b < 0) != (mod < 0)) div -= 1;                 \
-    if (div == 0) return copysign##s(0, a / b);                     \
-    type whole = floor##s(div);                                     \
-    if (div - whole > (type)0.5) whole += 1;                        \
-    return whole;                                                   \
-  }                                                                 \
-  static type remainder_##name(type a, type b) {                    \
-    const type mod = fmod##s(a, b);                                 \
-    return mod != 0 && (b < 0) != (mod < 0) ? mod + b : mod;        \
-  }                                                                 \
-  static type binary_##name(int32_t code, type a, type b) {         \
-    switch (code) {                                                 \
-      case BSM_ELEMENT_WISE_SUM:                                    \
-        return a + b;                                               \
-      case BSM_ELEMENT_WISE_PROD:                                   \
-        return a * b;                                               \
-      case BSM_ELEMENT_WISE_SUB:                                    \
-        return a - b;                                               \
-      case BSM_ELEMENT_WISE_DIV:                                    \
-        return a / b;                                               \
-      case BSM_ELEMENT_WISE_MAX:                                    \
-        return a != a || a > b ? a : b;                             \
-      case BSM_ELEMENT_WISE_MIN:                                    \
-        return a != a || a < b ? a : b;                             \
-      case BSM_ELEMENT_WISE_POW:                                    \
-        return pow##s(a, b);                                        \
-      case BSM_ELEMENT_WISE_FLOOR_DIV:                              \
-        return floor_divide_##name(a, b);                           \
-      case BSM_ELEMENT_WISE_TRUNC_DIV:                              \
-        return trunc##s(a / b);                                     \
-      case BSM_ELEMENT_WISE_REMAINDER:                              \
-        return remainder_##name(a, b);                              \
-      case BSM_ELEMENT_WISE_FMOD:                                   \
-        return fmod##s(a, b);                                       \
-      case BSM_ELEMENT_WISE_ATAN2:                                  \
-        return atan2##s(a, b);                                      \
-      case BSM_ELEMENT_WISE_SHIFT_LEFT:                             \
-        return a * exp2##s(b);                                      \
-      case BSM_ELEMENT_WISE_SHIFT_RIGHT:                            \
-        return a / exp2##s(b);                                      \
-      default:                                                      \
-        return a;                                                   \
-    }                                                               \
-  }                                                                 \
-  static int64_t test_##name##_pair(int32_t code, type a, type b) { \
-    switch (code) {                                                 \
-      case BSM_ELEMENT_WISE_EQUAL:                                  \
-        return a == b;                                              \
-      case BSM_ELEMENT_WISE_NOT_EQUAL:                              \
-        return a != b;                                              \
-      case BSM_ELEMENT_WISE_GREATER:                                \
-        return a > b;                                               \
-      case BSM_ELEMENT_WISE_LESS:                                   \
-        return a < b;                                               \
-      case BSM_ELEMENT_WISE_GREATER_EQUAL:                          \
-        return a >= b;                                              \
-      case BSM_ELEMENT_WISE_LESS_EQUAL:                             \
-        return a <= b;                                              \
-      case BSM_ELEMENT_WISE_AND:                                    \
-        return a != 0 && b != 0;                                    \
-      case BSM_ELEMENT_WISE_OR:                                     \
-        return a != 0 || b != 0;                                    \
-      default:                                                      \
-        return (a != 0) != (b != 0);                                \
-    }                                                               \
+#define FLOATING(name, type, s)                              \
+  static type floor_divide_##name(type a, type b) {          \
+    if (b == 0) return a / b;                                \
+    const type mod = fmod##s(a, b);                          \
+    type div = (a - mod) / b;                                \
+    if (mod != 0 && (b < 0) != (mod < 0)) div -= 1;          \
+    if (div == 0) return copysign##s(0, a / b);              \
+    type whole = floor##s(div);                              \
+    if (div - whole > (type)0.5) whole += 1;                 \
+    return whole;                                            \
+  }                                                          \
+  static type remainder_##name(type a, type b) {             \
+    const type mod = fmod##s(a, b);                          \
+    return mod != 0 && (b < 0) != (mod < 0) ? mod + b : mod; \
+  }                                                          \
+  static type binary_##name(int32_t code, type a, type b) {  \
+    switch (code) {                                          \
+      case BSM_ELEMENT_WISE_SUM:                             \
+        return a + b;                                        \
+      case BSM_ELEMENT_WISE_PROD:                            \
+        return a * b;                                        \
+      case BSM_ELEMENT_WISE_SUB:                             \
+        return a - b;                                        \
+      case BSM_ELEMENT_WISE_DIV:                             \
+        return a / b;                                        \
+      case BSM_ELEMENT_WISE_MAX:                             \
+        return a != a || a > b ? a : b;                      \
+      case BSM_ELEMENT_WISE_MIN:                             \
+        return a != a || a < b ? a : b;                      \
+      case BSM_ELEMENT_WISE_POW:                             \
+        return pow##s(a, b);                                 \
+      case BSM_ELEMENT_WISE_FLOOR_DIV:                       \
+        return floor_divide_##name(a, b);                    \
+      case BSM_ELEMENT_WISE_TRUNC_DIV:                       \
+        return trunc##s(a / b);                              \
+      case BSM_ELEMENT_WISE_REMAINDER:                       \
+        return remainder_##name(a, b);                       \
+      case BSM_ELEMENT_WISE_FMOD:                            \
+        return fmod##s(a, b);                                \
+      case BSM_ELEMENT_WISE_ATAN2:                           \
+        return atan2##s(a, b);                               \
+      case BSM_ELEMENT_WISE_SHIFT_LEFT:                      \
+        return a * exp2##s(b);                               \
+      case BSM_ELEMENT_WISE_SHIFT_RIGHT:                     \
+        return a / exp2##s(b);                               \
+      default:                                               \
+        return a;                                            \
+    }                                                        \
   }
 FLOATING(f32, float, f)
 FLOATING(f64, double, )
-
-static int64_t test_i64_pair(int32_t code, int64_t a, int64_t b) {
-  switch (code) {
-    case BSM_ELEMENT_WISE_EQUAL:
-      return a == b;
-    case BSM_ELEMENT_WISE_NOT_EQUAL:
-      return a != b;
-    case BSM_ELEMENT_WISE_GREATER:
-      return a > b;
-    case BSM_ELEMENT_WISE_LESS:
-      return a < b;
-    case BSM_ELEMENT_WISE_GREATER_EQUAL:
-      return a >= b;
-    case BSM_ELEMENT_WISE_LESS_EQUAL:
-      return a <= b;
-    case BSM_ELEMENT_WISE_AND:
-      return a != 0 && b != 0;
-    case BSM_ELEMENT_WISE_OR:
-      return a != 0 || b != 0;
-    default:
-      return (a != 0) != (b != 0);
-  }
-}
 
 /* Division by zero has no result in integers: 0. -1 is negation, which also
  * covers the smallest integer. */
@@ -412,23 +370,71 @@ static int64_t binary_i64(int32_t code, bsm_dtype dtype, int64_t a, int64_t b) {
   }
 }
 
-#define LOOP(in_type, out_type, call)            \
-  {                                              \
-    const in_type *p = a, *q = b;                \
-    out_type *o = y;                             \
-    for (int64_t i = 0; i < n; i++) o[i] = call; \
-    return;                                      \
+#define LOOP(in_type, out_type, call)                        \
+  {                                                          \
+    const in_type *p = a, *q = b;                            \
+    out_type *o = y;                                         \
+    for (int64_t i = 0; i < n; i++) o[i] = (out_type)(call); \
+    return;                                                  \
   }
 
-static void binary_test(int32_t code, bsm_cpu_class c, const void *a,
-                        const void *b, void *y, int64_t n) {
+/* VALUE: what is compared; for truth, 0 or 1. */
+#define COMPARE(type, VALUE)                          \
+  switch (code) {                                     \
+    case BSM_ELEMENT_WISE_EQUAL:                      \
+      LOOP(type, uint8_t, VALUE(p[i]) == VALUE(q[i])) \
+    case BSM_ELEMENT_WISE_NOT_EQUAL:                  \
+      LOOP(type, uint8_t, VALUE(p[i]) != VALUE(q[i])) \
+    case BSM_ELEMENT_WISE_GREATER:                    \
+      LOOP(type, uint8_t, VALUE(p[i]) > VALUE(q[i]))  \
+    case BSM_ELEMENT_WISE_LESS:                       \
+      LOOP(type, uint8_t, VALUE(p[i]) < VALUE(q[i]))  \
+    case BSM_ELEMENT_WISE_GREATER_EQUAL:              \
+      LOOP(type, uint8_t, VALUE(p[i]) >= VALUE(q[i])) \
+    case BSM_ELEMENT_WISE_LESS_EQUAL:                 \
+      LOOP(type, uint8_t, VALUE(p[i]) <= VALUE(q[i])) \
+    case BSM_ELEMENT_WISE_AND:                        \
+      LOOP(type, uint8_t, (p[i] != 0) & (q[i] != 0))  \
+    case BSM_ELEMENT_WISE_OR:                         \
+      LOOP(type, uint8_t, (p[i] != 0) | (q[i] != 0))  \
+    default:                                          \
+      LOOP(type, uint8_t, (p[i] != 0) ^ (q[i] != 0))  \
+  }
+#define ITSELF(v) (v)
+#define TRUTH(v) ((v) != 0)
+
+static void binary_test(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
+                        const void *a, const void *b, void *y, int64_t n) {
+  if (c == BSM_CPU_F32) {
+    switch (code) {
+      case BSM_ELEMENT_WISE_EQUAL:
+        math->equal(a, b, y, n);
+        return;
+      case BSM_ELEMENT_WISE_GREATER:
+        math->less(b, a, y, n);
+        return;
+      case BSM_ELEMENT_WISE_LESS:
+        math->less(a, b, y, n);
+        return;
+      case BSM_ELEMENT_WISE_GREATER_EQUAL:
+        math->less_equal(b, a, y, n);
+        return;
+      case BSM_ELEMENT_WISE_LESS_EQUAL:
+        math->less_equal(a, b, y, n);
+        return;
+      default:
+        break;
+    }
+  }
   switch (c) {
     case BSM_CPU_F32:
-      LOOP(float, int64_t, test_f32_pair(code, p[i], q[i]))
+      COMPARE(float, ITSELF)
     case BSM_CPU_F64:
-      LOOP(double, int64_t, test_f64_pair(code, p[i], q[i]))
-    default:
-      LOOP(int64_t, int64_t, test_i64_pair(code, p[i], q[i]))
+      COMPARE(double, ITSELF)
+    case BSM_CPU_I64:
+      COMPARE(int64_t, ITSELF)
+    case BSM_CPU_U8:
+      COMPARE(uint8_t, TRUTH)
   }
 }
 
@@ -436,7 +442,7 @@ void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
                     bsm_dtype dtype, const void *a, const void *b, void *y,
                     int64_t n) {
   if (bsm_cpu_binary_is_test(code)) {
-    binary_test(code, c, a, b, y, n);
+    binary_test(math, code, c, a, b, y, n);
     return;
   }
   bsm_k_binary_f32 *fn = c == BSM_CPU_F32 ? vector_binary(math, code) : NULL;

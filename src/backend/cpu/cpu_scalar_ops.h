@@ -11,11 +11,12 @@
 /* Whether the code is known. */
 bool bsm_cpu_unary_known(int32_t code);
 bool bsm_cpu_binary_known(int32_t code);
-/* The result is a truth value: an int64 array of 0 and 1. */
+/* The result is a truth value: a uint8 array of 0 and 1. */
 bool bsm_cpu_unary_is_test(int32_t code);  /* NOT, ISINF, ISNAN */
 bool bsm_cpu_binary_is_test(int32_t code); /* comparisons, AND, OR, XOR */
 
-/* y = op(x). `c`: class of x, and of y except for tests. `dtype`: of y. */
+/* y = op(x). `c`: class of x, and of y except for tests; uint8 only for tests.
+ * `dtype`: of y. */
 void bsm_cpu_unary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
                    bsm_dtype dtype, const void *x, void *y, int64_t n);
 void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,

@@ -29,8 +29,8 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
   BSM_TRY(bsm_cpu_check_same_dims(x, y, "input"));
   BSM_TRY(bsm_cpu_check_axis(x, step->params->softmax.axis));
-  if (bsm_cpu_class_of(x->dtype) == BSM_CPU_I64 ||
-      bsm_cpu_class_of(y->dtype) == BSM_CPU_I64) {
+  if (bsm_cpu_is_integral(bsm_cpu_class_of(x->dtype)) ||
+      bsm_cpu_is_integral(bsm_cpu_class_of(y->dtype))) {
     return BSM_FAIL(BSM_CORRUPT, "softmax of %s to %s",
                     bsm_dtype_name(x->dtype), bsm_dtype_name(y->dtype));
   }

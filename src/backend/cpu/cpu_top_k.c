@@ -52,7 +52,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   t->base.description = "heap";
   t->largest = params->largest != 0;
   t->dtype = x.dtype;
-  t->integers = bsm_cpu_class_of(x.dtype) == BSM_CPU_I64;
+  t->integers = bsm_cpu_is_integral(bsm_cpu_class_of(x.dtype));
   t->k = params->k;
   t->n = x.dims.d[axis];
   t->stride = x.strides[axis];

@@ -16,9 +16,10 @@
 #define BSM_K_UNARIES(X)                                                       \
   X(exp)                                                                       \
   X(expm1)                                                                     \
-  X(exp2) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(recip) X(abs)    \
-      X(neg) X(square) X(tanh) X(erf) X(ceil) X(floor) X(round) X(trunc)       \
-          X(frac) X(sign) /* activations */                                    \
+  X(exp2)                                                                      \
+  X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(recip) X(abs) X(neg)     \
+      X(square) X(tanh) X(erf) X(ceil) X(floor) X(round) X(trunc) X(frac)      \
+          X(sign) /* activations */                                            \
       X(relu) X(sigmoid) X(leaky_relu) X(elu) X(selu) X(softsign) X(softplus)  \
           X(clip) X(hard_sigmoid) X(thresholded_relu) X(gelu_erf) X(gelu_tanh) \
               X(silu) X(hard_swish) X(mish) X(log_sigmoid) X(threshold)
@@ -31,6 +32,9 @@ typedef void bsm_k_unary_f32(const float *x, float *y, int64_t n, float alpha,
 typedef void bsm_k_binary_f32(const float *a, const float *b, float *y,
                               int64_t n);
 
+typedef void bsm_k_compare_f32(const float *a, const float *b, uint8_t *y,
+                               int64_t n);
+
 typedef struct bsm_k_math {
   const char *name;
 #define X(f) bsm_k_unary_f32 *f;
@@ -39,6 +43,11 @@ typedef struct bsm_k_math {
 #define X(f) bsm_k_binary_f32 *f;
   BSM_K_BINARIES(X)
 #undef X
+  /* y[i] = 1 or 0; false when either is NaN. */
+  bsm_k_compare_f32 *less, *less_equal, *equal;
+  /* y[i] = k[i] is not 0 ? a[i] : b[i] */
+  void (*select)(const uint8_t *k, const float *a, const float *b, float *y,
+                 int64_t n);
 } bsm_k_math;
 
 #define X(suffix, bits) extern const bsm_k_math bsm_k_math_##suffix;

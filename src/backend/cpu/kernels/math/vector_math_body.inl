@@ -121,6 +121,35 @@ DEFINE2(min, vf_select(vf_is_nan(a), a, vf_min(a, b)))
 BSM_K_BINARIES(X)
 #undef X
 
+/* ---- comparisons and selection ---- */
+#define COMPARE(name, test)                                                   \
+  static void compare_##name(const float *a, const float *b, uint8_t *y,      \
+                             int64_t n) {                                     \
+    int64_t i = 0;                                                            \
+    for (; i + VF_W <= n; i += VF_W) {                                        \
+      vm_store_bytes(y + i, test(vf_load(a + i), vf_load(b + i)));            \
+    }                                                                         \
+    if (i < n) {                                                              \
+      uint8_t rest[VF_W];                                                     \
+      vm_store_bytes(rest,                                                    \
+                     test(vf_load_n(a + i, n - i), vf_load_n(b + i, n - i))); \
+      for (int64_t j = 0; i + j < n; j++) y[i + j] = rest[j];                 \
+    }                                                                         \
+  }
+COMPARE(less, vf_lt)
+COMPARE(less_equal, vf_le)
+COMPARE(equal, vf_eq)
+
+static void select_f32(const uint8_t *k, const float *a, const float *b,
+                       float *y, int64_t n) {
+  int64_t i = 0;
+  for (; i + VF_W <= n; i += VF_W) {
+    vf_store(y + i,
+             vf_select(vm_load_bytes(k + i), vf_load(a + i), vf_load(b + i)));
+  }
+  for (; i < n; i++) y[i] = k[i] ? a[i] : b[i];
+}
+
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
 #define TEXT2(a) #a
@@ -128,4 +157,8 @@ BSM_K_BINARIES(X)
 #define X(name) .name = unary_##name,
 #define Y(name) .name = binary_##name,
 const bsm_k_math JOIN(bsm_k_math_, BSM_K_SUFFIX) = {
-    .name = TEXT(BSM_K_SUFFIX), BSM_K_UNARIES(X) BSM_K_BINARIES(Y)};
+    .name = TEXT(BSM_K_SUFFIX),
+    BSM_K_UNARIES(X) BSM_K_BINARIES(Y).less = compare_less,
+    .less_equal = compare_less_equal,
+    .equal = compare_equal,
+    .select = select_f32};

@@ -108,6 +108,19 @@ VF_INLINE vm vf_is_nan(vf a) {
 VF_INLINE vf vf_select(vm m, vf yes, vf no) {
   return _mm256_blendv_ps(no, yes, m);
 }
+VF_INLINE void vm_store_bytes(uint8_t *p, vm m) {
+  const __m256i v = _mm256_castps_si256(m);
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v),
+                                        _mm256_extracti128_si256(v, 1));
+  const __m128i bytes = _mm_packs_epi16(words, words);
+  _mm_storel_epi64((__m128i *)(void *)p,
+                   _mm_and_si128(bytes, _mm_set1_epi8(1)));
+}
+VF_INLINE vm vm_load_bytes(const uint8_t *p) {
+  const __m256i v =
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+  return _mm256_castsi256_ps(_mm256_cmpgt_epi32(v, _mm256_setzero_si256()));
+}
 VF_INLINE vi vf_to_int(vf a) {
   return _mm256_cvtps_epi32(a);
 }

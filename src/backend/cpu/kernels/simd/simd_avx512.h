@@ -114,6 +114,14 @@ VF_INLINE vm vf_is_nan(vf a) {
 VF_INLINE vf vf_select(vm m, vf yes, vf no) {
   return _mm512_mask_blend_ps(m, no, yes);
 }
+/* VF_W bytes: 1 and 0; and back, true for what is not 0. */
+VF_INLINE void vm_store_bytes(uint8_t *p, vm m) {
+  _mm_storeu_si128((__m128i *)(void *)p, _mm_maskz_set1_epi8(m, 1));
+}
+VF_INLINE vm vm_load_bytes(const uint8_t *p) {
+  const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+  return _mm_test_epi8_mask(v, v);
+}
 VF_INLINE vi vf_to_int(vf a) {
   return _mm512_cvtps_epi32(a);
 } /* nearest */

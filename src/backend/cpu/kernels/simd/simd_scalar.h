@@ -110,6 +110,12 @@ VF_INLINE vm vf_is_nan(vf a) {
 VF_INLINE vf vf_select(vm m, vf yes, vf no) {
   return m ? yes : no;
 }
+VF_INLINE void vm_store_bytes(uint8_t *p, vm m) {
+  *p = m != 0;
+}
+VF_INLINE vm vm_load_bytes(const uint8_t *p) {
+  return *p != 0;
+}
 VF_INLINE vi vf_to_int(vf a) {
   const float r = vf_round(a);
   if (!(r >= -2147483648.0f && r < 2147483648.0f)) return INT32_MIN;
