@@ -47,17 +47,35 @@ static bsm_status check_tensor(const bsm_plan_tensor *t) {
   return BSM_OK;
 }
 
-/* An output has a place of its own for every element, as far as that can be
- * told cheaply: no dimension repeats elements. */
+/* An output has a place of its own for every element, so that threads never
+ * write to the same one: taken by growing stride, each dimension steps over all
+ * that the smaller ones reach. check_tensor has bounded the products. */
 static bsm_status check_output(const bsm_plan_tensor *t) {
   if (t->region != BSM_REGION_OUTPUT && t->region != BSM_REGION_WORKSPACE) {
     return BSM_FAIL(BSM_CORRUPT, "output '%s' lies in read-only memory",
                     t->name ? t->name : "");
   }
-  for (int32_t i = 0; i < t->dims.rank; i++) {
-    if (t->dims.d[i] > 1 && t->strides[i] == 0) {
-      return BSM_FAIL(BSM_CORRUPT, "the output repeats elements");
+  bool taken[BSM_MAX_RANK] = {false};
+  int64_t reach = 0; /* of the dimensions taken, in elements */
+  for (int32_t n = 0; n < t->dims.rank; n++) {
+    int32_t next = -1;
+    for (int32_t i = 0; i < t->dims.rank; i++) {
+      if (t->dims.d[i] == 0) return BSM_OK;
+      if (!taken[i] && t->dims.d[i] > 1 &&
+          (next < 0 || t->strides[i] < t->strides[next])) {
+        next = i;
+      }
     }
+    if (next < 0) break;
+    int64_t span;
+    if (t->strides[next] <= reach) {
+      return BSM_FAIL(BSM_CORRUPT, "elements of the output share a place");
+    }
+    if (!bsm_i64_mul(t->dims.d[next] - 1, t->strides[next], &span) ||
+        !bsm_i64_add(reach, span, &reach)) {
+      return BSM_FAIL(BSM_CORRUPT, "strides of the output are too large");
+    }
+    taken[next] = true;
   }
   return BSM_OK;
 }
