@@ -12,7 +12,7 @@ with Bessemer, compares every output and measures.
   models.py table DIR             the same plus times and sizes, as Markdown
 
 Options: --only a,b  --batch 1,8  --how script,trace  --bessemer PATH
-         --isa scalar,avx2,avx512  --json FILE
+         --isa scalar,avx2,avx512  --iterations N  --json FILE
 
 Weights are random with a fixed seed; batch-norm statistics are calibrated so
 that activations stay in a sane range. Works with PyTorch 1.13 and later and
@@ -357,7 +357,7 @@ def check_entry(args, entry, work, measure):
         row["engine_mb"] = os.path.getsize(engine) / 2**20
         for threads in (1, 2):
             text, _ = run([args.bessemer, "bench", engine, "--threads", str(threads),
-                           "--iterations", "30"])
+                           "--iterations", str(args.iterations)])
             row[f"ms_{threads}"] = float(re.search(r"median_ms=([0-9.e+-]+)", text).group(1))
             row["load_ms"] = float(re.search(r"load_ms=([0-9.e+-]+)", text).group(1))
         row["peak_mb"] = peak_megabytes([args.bessemer, "run", engine, "--input", inputs,
@@ -420,6 +420,7 @@ def main():
     parser.add_argument("--isa", default=",".join(isas_of_machine()))
     parser.add_argument("--bessemer", default=os.path.join(
         os.path.dirname(os.path.abspath(__file__)), "..", "build", "bessemer"))
+    parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--json")
     args = parser.parse_args()
     args.only, args.how, args.isa = (x.split(",") for x in (args.only, args.how, args.isa))
