@@ -10,6 +10,9 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* Floats of B that the thin kernels ask for ahead; they live from memory. */
+#define PREFETCH 1024
+
 /* Vectors in a panel. */
 #define PV (BSM_K_PANEL / VF_W)
 
@@ -119,6 +122,10 @@ VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
     for (int i = 0; i < rows; i++) a[i] = t->a[tap * rows + i] + t->a_offset;
     int64_t k = 0;
     for (; k + split <= kc; k += split) {
+      UNROLL
+      for (int s = 0; s < split; s++) {
+        __builtin_prefetch(b + PREFETCH + s * BSM_K_PANEL);
+      }
       UNROLL
       for (int s = 0; s < split; s++) {
         UNROLL

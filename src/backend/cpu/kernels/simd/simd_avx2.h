@@ -31,6 +31,10 @@ VF_INLINE vf vf_load_n(const float *p, int64_t n) {
 VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
   _mm256_maskstore_ps(p, vf_first(n), a);
 }
+VF_INLINE vf vf_keep(vf a) {
+  __asm__("" : "+x"(a));
+  return a;
+}
 VF_INLINE vf vf_set(float x) {
   return _mm256_set1_ps(x);
 }

@@ -34,6 +34,12 @@ VF_INLINE vf vf_load_n(const float *p, int64_t n) {
 VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
   _mm512_mask_storeu_ps(p, vm_first(n), a);
 }
+/* Keeps a loaded vector in a register: compilers like to load it again for each
+ * multiply-add. */
+VF_INLINE vf vf_keep(vf a) {
+  __asm__("" : "+v"(a));
+  return a;
+}
 VF_INLINE vf vf_set(float x) {
   return _mm512_set1_ps(x);
 }
