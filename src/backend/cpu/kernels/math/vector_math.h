@@ -12,7 +12,8 @@
 
 #include "backend/cpu/kernels/kernel_isa.h"
 
-/* clang-format off: it finds no rest in a list of calls */
+/* clang-format finds no rest in a list of calls. */
+/* clang-format off */
 /* X(name): functions of one argument; the activations are the last three
  * lines. */
 #define BSM_K_UNARIES(X)                                                  \
