@@ -38,49 +38,18 @@ typedef struct convolution {
 
 /* ---- check ---- */
 
-static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
-  BSM_TRY(bsm_cpu_check_dtype(t, BSM_DTYPE_FLOAT, what));
-  if (t->dims.d[1] > 1 && t->strides[1] != 1) {
-    return BSM_FAIL(BSM_CORRUPT, "the channels of the %s are %lld apart", what,
-                    (long long)t->strides[1]);
-  }
-  return BSM_OK;
-}
-
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_convolution *p = &step->params->convolution;
-  const bool has_residual = p->epilogue.has_residual != 0;
-  BSM_TRY(bsm_cpu_check_counts(step, has_residual ? 2 : 1, 1));
+  BSM_TRY(bsm_cpu_check_convolution(plan, step, false));
   const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_window(&p->window, x, y));
-  BSM_TRY(check_image(x, "input"));
-  BSM_TRY(check_image(y, "output"));
-  BSM_TRY(bsm_cpu_check_epilogue(&p->epilogue));
   const bsm_cpu_image in = bsm_cpu_image_of(x, p->window.spatial);
   const bsm_cpu_image out = bsm_cpu_image_of(y, p->window.spatial);
-  if (in.n != out.n || out.c != p->out_maps) {
-    return BSM_FAIL(BSM_CORRUPT, "input %s, output %s, %lld output maps",
-                    bsm_dims_str(x->dims), bsm_dims_str(y->dims),
-                    (long long)p->out_maps);
-  }
   for (int d = 0; d < 3; d++) {
     if (out.size[d] != bsm_cpu_window_output(&p->window, d, in.size[d])) {
       return BSM_FAIL(BSM_CORRUPT, "input %s does not give output %s",
                       bsm_dims_str(x->dims), bsm_dims_str(y->dims));
     }
-  }
-  uint64_t size;
-  BSM_TRY(bsm_cpu_packed_kernel_size(p, in.c, false, &size));
-  BSM_TRY(bsm_cpu_check_weights(plan, step, 0, size));
-  if (step->weights[1] != BSM_NO_WEIGHTS) {
-    BSM_TRY(bsm_cpu_check_weights(plan, step, 1,
-                                  (uint64_t)p->out_maps * sizeof(float)));
-  }
-  if (has_residual) {
-    const bsm_plan_tensor *r = bsm_cpu_input(plan, step, 1);
-    BSM_TRY(check_image(r, "residual"));
-    BSM_TRY(bsm_cpu_check_same_dims(r, y, "residual"));
   }
   return BSM_OK;
 }

@@ -35,44 +35,13 @@ typedef struct deconvolution {
 
 /* ---- check ---- */
 
-static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
-  BSM_TRY(bsm_cpu_check_dtype(t, BSM_DTYPE_FLOAT, what));
-  if (t->dims.d[1] > 1 && t->strides[1] != 1) {
-    return BSM_FAIL(BSM_CORRUPT, "the channels of the %s are %lld apart", what,
-                    (long long)t->strides[1]);
-  }
-  return BSM_OK;
-}
-
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_convolution *p = &step->params->convolution;
-  const bool has_residual = p->epilogue.has_residual != 0;
-  BSM_TRY(bsm_cpu_check_counts(step, has_residual ? 2 : 1, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_window(&p->window, x, y));
-  BSM_TRY(check_image(x, "input"));
-  BSM_TRY(check_image(y, "output"));
-  BSM_TRY(bsm_cpu_check_epilogue(&p->epilogue));
-  const int64_t *s = p->window.stride;
-  if (x->dims.d[0] != y->dims.d[0] || y->dims.d[1] != p->out_maps ||
-      s[0] * s[1] > MAX_PHASES || s[0] * s[1] * s[2] > MAX_PHASES) {
-    return BSM_FAIL(BSM_CORRUPT, "input %s, output %s, %lld output maps",
-                    bsm_dims_str(x->dims), bsm_dims_str(y->dims),
-                    (long long)p->out_maps);
-  }
+  BSM_TRY(bsm_cpu_check_convolution(plan, step, true));
   /* Any output size is safe: taps outside the input are zeros. */
-  uint64_t size;
-  BSM_TRY(bsm_cpu_packed_kernel_size(p, x->dims.d[1], true, &size));
-  BSM_TRY(bsm_cpu_check_weights(plan, step, 0, size));
-  if (step->weights[1] != BSM_NO_WEIGHTS) {
-    BSM_TRY(bsm_cpu_check_weights(plan, step, 1,
-                                  (uint64_t)p->out_maps * sizeof(float)));
-  }
-  if (has_residual) {
-    const bsm_plan_tensor *r = bsm_cpu_input(plan, step, 1);
-    BSM_TRY(check_image(r, "residual"));
-    BSM_TRY(bsm_cpu_check_same_dims(r, y, "residual"));
+  const int64_t *s = step->params->convolution.window.stride;
+  if (s[0] * s[1] > MAX_PHASES || s[0] * s[1] * s[2] > MAX_PHASES) {
+    return BSM_FAIL(BSM_CORRUPT, "strides %lld, %lld, %lld are too large",
+                    (long long)s[0], (long long)s[1], (long long)s[2]);
   }
   return BSM_OK;
 }

@@ -2,6 +2,9 @@
 /* The geometry of windows. */
 #include "backend/cpu/cpu_window.h"
 
+#include "backend/cpu/cpu_gemm.h"
+#include "backend/cpu/cpu_pack.h"
+
 /* Sizes, kernels and paddings below this: sums and products of three fit. */
 #define MAX_EXTENT ((int64_t)1 << 20)
 
@@ -32,6 +35,47 @@ bsm_status bsm_cpu_check_window(const bsm_step_window *w,
   if (w->kernel[0] * w->kernel[1] > MAX_EXTENT ||
       w->kernel[0] * w->kernel[1] * w->kernel[2] > MAX_EXTENT) {
     return BSM_FAIL(BSM_CORRUPT, "the window is too large");
+  }
+  return BSM_OK;
+}
+
+static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
+  BSM_TRY(bsm_cpu_check_dtype(t, BSM_DTYPE_FLOAT, what));
+  if (t->dims.d[1] > 1 && t->strides[1] != 1) {
+    return BSM_FAIL(BSM_CORRUPT, "the channels of the %s are %lld apart", what,
+                    (long long)t->strides[1]);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
+                                     const bsm_plan_step *step,
+                                     bool transposed) {
+  const bsm_step_convolution *p = &step->params->convolution;
+  const bool has_residual = p->epilogue.has_residual != 0;
+  BSM_TRY(bsm_cpu_check_counts(step, has_residual ? 2 : 1, 1));
+  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  BSM_TRY(bsm_cpu_check_window(&p->window, x, y));
+  BSM_TRY(check_image(x, "input"));
+  BSM_TRY(check_image(y, "output"));
+  BSM_TRY(bsm_cpu_check_epilogue(&p->epilogue));
+  if (x->dims.d[0] != y->dims.d[0] || y->dims.d[1] != p->out_maps) {
+    return BSM_FAIL(BSM_CORRUPT, "input %s, output %s, %lld output maps",
+                    bsm_dims_str(x->dims), bsm_dims_str(y->dims),
+                    (long long)p->out_maps);
+  }
+  uint64_t size;
+  BSM_TRY(bsm_cpu_packed_kernel_size(p, x->dims.d[1], transposed, &size));
+  BSM_TRY(bsm_cpu_check_weights(plan, step, 0, size));
+  if (step->weights[1] != BSM_NO_WEIGHTS) {
+    BSM_TRY(bsm_cpu_check_weights(plan, step, 1,
+                                  (uint64_t)p->out_maps * sizeof(float)));
+  }
+  if (has_residual) {
+    const bsm_plan_tensor *r = bsm_cpu_input(plan, step, 1);
+    BSM_TRY(check_image(r, "residual"));
+    BSM_TRY(bsm_cpu_check_same_dims(r, y, "residual"));
   }
   return BSM_OK;
 }
