@@ -124,13 +124,15 @@ static bsm_status convert_div_mode(bsm_conversion_ctx *ctx,
 /* logical_and, logical_or, logical_xor: any dtypes. */
 static bsm_status convert_logical(bsm_conversion_ctx *ctx, const bsm_node *node,
                                   const bsm_args *args) {
+  const int variant = bsm_args_variant(args);
   bsm_operand a = bsm_operand_of(ctx, args, 0),
               b = bsm_operand_of(ctx, args, 1);
-  return bsm_emit_output(
-      ctx, node, 0,
+  bsm_itensor *out =
       bsm_emit_binary(ctx, bsm_operand_emit(ctx, &a, BSM_DTYPE_BOOL),
                       bsm_operand_emit(ctx, &b, BSM_DTYPE_BOOL),
-                      (bsm_element_wise_operation)bsm_args_variant(args)));
+                      (bsm_element_wise_operation)(variant & OPERATION));
+  if (variant & IN_PLACE) out = bsm_emit_cast(ctx, out, a.dtype);
+  return bsm_emit_output(ctx, node, 0, out);
 }
 
 /* The exponents that PyTorch also computes by other means. */
@@ -327,7 +329,7 @@ static bsm_status convert_lerp(bsm_conversion_ctx *ctx, const bsm_node *node,
    E(operation)},                                                          \
   {                                                                        \
     "aten::" name "_(Tensor(a!) self, Tensor other) -> Tensor(a!)",        \
-        convert_logical, E(operation)                                      \
+        convert_logical, E(operation) | IN_PLACE                           \
   }
 
 static const bsm_conversion_pattern patterns[] = {
