@@ -1,25 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader of op_cases.bin. */
+/* Reader of the op cases. */
 #include "aten/op_cases.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-bool op_cases_open(op_case_reader *r, const char *path) {
-  *r = (op_case_reader){0};
+#define FOLDER BSM_TEST_DATA_DIR "/aten/op_cases"
+
+static int is_part(const struct dirent *entry) {
+  const char *dot = strrchr(entry->d_name, '.');
+  return dot && strcmp(dot, ".bin") == 0;
+}
+
+/* Maps the part `r->part`; sets r->bad when that fails. */
+static void open_part(op_case_reader *r) {
+  char path[1024];
+  r->bad = true;
+  const int length =
+      snprintf(path, sizeof path, "%s/%s", FOLDER, r->parts[r->part]->d_name);
+  if (length < 0 || (size_t)length >= sizeof path) return;
   const bsm_status st = bsm_file_map_open(path, 0, &r->map);
   if (st) {
     bsm_status_free(st);
-    return false;
+    return;
   }
   r->p = r->map.data;
-  r->end = r->map.data + r->map.size;
-  if (r->map.size < 8 || memcmp(r->p, "BSMOPS1\n", 8) != 0) return false;
+  r->end = r->p + r->map.size;
+  if (r->map.size < 8 || memcmp(r->p, "BSMOPS1\n", 8) != 0) return;
   r->p += 8;
-  return true;
+  r->bad = false;
+}
+
+bool op_cases_open(op_case_reader *r) {
+  *r = (op_case_reader){0};
+  r->part_count = scandir(FOLDER, &r->parts, is_part, alphasort);
+  if (r->part_count <= 0) return false;
+  open_part(r);
+  return !r->bad;
 }
 
 void op_cases_close(op_case_reader *r) {
   bsm_file_map_close(&r->map);
+  for (int i = 0; i < r->part_count; i++) free(r->parts[i]);
+  free(r->parts);
+  *r = (op_case_reader){0};
+}
+
+const char *op_cases_part(const op_case_reader *r) {
+  return r->part < r->part_count ? r->parts[r->part]->d_name : "";
 }
 
 static const uint8_t *take(op_case_reader *r, size_t n) {
@@ -156,7 +185,12 @@ static bsm_status read_value(op_case_reader *r, bsm_arena *arena,
 
 bool op_cases_next(op_case_reader *r, bsm_arena *arena, op_case *out) {
   *out = (op_case){0};
-  if (r->p == r->end || r->bad) return false;
+  while (r->p == r->end && !r->bad) {
+    if (++r->part >= r->part_count) return false;
+    bsm_file_map_close(&r->map);
+    open_part(r);
+  }
+  if (r->bad) return false;
   out->name.len = (size_t)number(r);
   out->name.data = (const char *)take(r, out->name.len);
   out->arg_count = (size_t)number(r);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader of op_cases.bin: calls of ops with what PyTorch answers. The format is
- * described in tests/data/aten/make_op_cases.py, which writes it. */
+/* Reader of tests/data/aten/op_cases/: calls of ops with what PyTorch answers,
+ * one file a part. tests/data/aten/make_op_cases.py describes the format and
+ * writes it. */
 #ifndef TESTS_ATEN_OP_CASES_H_
 #define TESTS_ATEN_OP_CASES_H_
+
+#include <dirent.h>
 
 #include "aten/op.h"
 #include "base/file.h"
@@ -28,13 +31,18 @@ typedef struct op_case {
 } op_case;
 
 typedef struct op_case_reader {
+  struct dirent **parts; /* the files, sorted by name */
+  int part_count, part;  /* `part`: the one that is open */
   bsm_file_map map;
   const uint8_t *p, *end;
   bool bad;
 } op_case_reader;
 
-bool op_cases_open(op_case_reader *r, const char *path);
+/* Opens all parts; false when there are none. Close it in any case. */
+bool op_cases_open(op_case_reader *r);
 void op_cases_close(op_case_reader *r);
+/* The name of the file being read, for messages. */
+const char *op_cases_part(const op_case_reader *r);
 /* The next case, in `arena`; false at the end, or when the file is bad. */
 bool op_cases_next(op_case_reader *r, bsm_arena *arena, op_case *out);
 

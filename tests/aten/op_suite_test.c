@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every op against PyTorch: each case of op_cases.bin runs on real tensors and
+/* Every op against PyTorch: each case of op_cases/ runs on real tensors and
  * on meta tensors; rows without a case are listed. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,8 +46,8 @@ static void report(suite *s, const op_case *c, const char *format, ...) {
       bsm_iv_print(&text, &c->args[i]);
     }
   }
-  fprintf(stderr, "case %d %.*s(%.700s): ", s->cases, (int)c->name.len,
-          c->name.data, text.data);
+  fprintf(stderr, "%s, case %d: %.*s(%.700s): ", op_cases_part(&s->reader),
+          s->cases, (int)c->name.len, c->name.data, text.data);
   bsm_arena_destroy(&arena);
   va_start(args, format);
   vfprintf(stderr, format, args);
@@ -397,8 +397,7 @@ static int set_up(void **state) {
   }
   s->seen = calloc(bsm_aten_library_count(s->library), 1);
   if (!s->seen) return -1;
-  const char *path = BSM_TEST_DATA_DIR "/aten/op_cases.bin";
-  return op_cases_open(&s->reader, path) ? 0 : -1;
+  return op_cases_open(&s->reader) ? 0 : -1;
 }
 
 static int tear_down(void **state) {

@@ -191,7 +191,7 @@ static void test_suite(void **state) {
   op_case oc;
   size_t right = 0, refused = 0, wrong = 0;
   f->logger.level = BSM_LOG_LEVEL_ERROR;
-  assert_true(op_cases_open(&reader, BSM_TEST_DATA_DIR "/aten/op_cases.bin"));
+  assert_true(op_cases_open(&reader));
   while (op_cases_next(&reader, &f->arena, &oc)) {
     char name[128];
     snprintf(name, sizeof name, "%.*s", (int)oc.name.len, oc.name.data);

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes op_cases.bin: calls of ops and what PyTorch answers.
+"""Writes op_cases/PART.bin: calls of ops and what PyTorch answers.
 
-    python make_op_cases.py [OUTPUT]
+    python make_op_cases.py [PART...]
 
-The file: "BSMOPS1\n", then records. A record is the op's qualified name, its
+A part is a module cases_PART.py beside this one with a function add(make),
+which calls make.case(...); without arguments all parts are written. Each part
+starts from the same random seed, so it does not depend on the others.
+
+A file: "BSMOPS1\n", then records. A record is the op's qualified name, its
 args (all of the schema, in order, defaults filled in), a byte of flags (bits
 0-1: 0 returns, 1 raises, 2 only shapes count; bit 2: strides count; bit 3: the
 first argument afterwards follows), the results, and that argument.
@@ -12,6 +16,7 @@ A value is a tag and a body: N none, I int, D double, B bool, S string, V
 device, L list, U tuple, M dict, T tensor (dtype, rank, sizes, strides, offset,
 elements of the storage, storage). Ints are zigzag LEB128.
 """
+import glob
 import itertools
 import math
 import os
@@ -35,6 +40,7 @@ u1, i1, i2, i4, i8 = (torch.uint8, torch.int8, torch.int16, torch.int32,
 f2, f4, f8, b1, bf = (torch.float16, torch.float32, torch.float64, torch.bool,
                       torch.bfloat16)
 NAN, INF = math.nan, math.inf
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Skip(Exception):
@@ -136,8 +142,10 @@ def find(name):
 
 RECORDS = []
 KEYS = set()
-MOST = 14
-BYTES = 840
+# Of one op, in one part; a part may set its own MOST and BYTES.
+DEFAULT_MOST = 24
+DEFAULT_BYTES = 1800
+MOST, BYTES = DEFAULT_MOST, DEFAULT_BYTES
 PROBLEMS = []
 # Errors that say what PyTorch's CPU kernels lack, not what the op means.
 LACKS = ("not implemented for", "not implemented yet", "NotImplementedError",
@@ -321,20 +329,24 @@ def strided(dtype=f4):
 
 
 def module(name):
-    here = os.path.dirname(os.path.abspath(__file__))
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    if HERE not in sys.path:
+        sys.path.insert(0, HERE)
     return __import__(name)
 
 
-def main():
-    for part in ("cases_pointwise", "cases_shape", "cases_network",
-                 "cases_script"):
-        module(part).add(sys.modules[__name__])
-    path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
-        os.path.dirname(os.path.abspath(__file__)), "op_cases.bin")
+def write_part(part):
+    global MOST, BYTES
+    RECORDS.clear()
+    KEYS.clear()
+    torch.manual_seed(0)
+    cases = module("cases_" + part)
+    MOST = getattr(cases, "MOST", DEFAULT_MOST)
+    BYTES = getattr(cases, "BYTES", DEFAULT_BYTES)
+    cases.add(sys.modules[__name__])
+    path = os.path.join(HERE, "op_cases", part + ".bin")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    records = list(thinned())
     with open(path, "wb") as f:
-        records = list(thinned())
         f.write(b"BSMOPS1\n" + b"".join(records))
     if os.environ.get("SIZES"):
         sizes = {}
@@ -342,9 +354,18 @@ def main():
             sizes[name] = sizes.get(name, 0) + len(record)
         for name in sorted(sizes, key=sizes.get)[-40:]:
             print(sizes[name], name)
+    print(f"{part}: {len(records)} cases of {len(RECORDS)},"
+          f" {os.path.getsize(path)} bytes")
+
+
+def main():
+    parts = sys.argv[1:] or sorted(
+        os.path.basename(path)[len("cases_"):-len(".py")]
+        for path in glob.glob(os.path.join(HERE, "cases_*.py")))
+    for part in parts:
+        write_part(part)
     for p in sorted(set(PROBLEMS)):
         print(p)
-    print(len(records), "cases of", len(RECORDS), "-", os.path.getsize(path), "bytes")
 
 
 if __name__ == "__main__":
