@@ -138,8 +138,9 @@ typedef struct setup {
   bsm_plan_step step;
   bsm_step_params params;
   bsm_plan_weights weights[2];
-  void *data[MAX_TENSORS], *inputs[BSM_STEP_MAX_INPUTS];
-  void *outputs[BSM_STEP_MAX_OUTPUTS], *weight_data[2];
+  void *data[MAX_TENSORS], *inputs[MAX_TENSORS], *outputs[MAX_TENSORS];
+  uint32_t input_ids[MAX_TENSORS], output_ids[MAX_TENSORS];
+  void *weight_data[2];
   double bytes;
 } setup;
 
@@ -158,6 +159,8 @@ static void start(setup *s, bsm_step_kind kind) {
   s->step.kind = kind;
   s->step.name = s->step.tactic = "";
   s->step.params = &s->params;
+  s->step.inputs = s->input_ids;
+  s->step.outputs = s->output_ids;
   s->step.weights[0] = s->step.weights[1] = BSM_NO_WEIGHTS;
 }
 

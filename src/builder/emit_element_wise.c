@@ -52,7 +52,7 @@ static bsm_status fill_program(const bsm_layer *layer,
                                bsm_step_element_wise *params) {
   bsm_dtype registers[BSM_EW_MAX_REGISTERS];
   const size_t count = layer->p.fused_element_wise.program.len;
-  if (layer->inputs.len > BSM_STEP_MAX_INPUTS ||
+  if (layer->inputs.len > BSM_EW_MAX_INPUTS ||
       count > BSM_EW_MAX_INSTRUCTIONS ||
       layer->p.fused_element_wise.registers > BSM_EW_MAX_REGISTERS) {
     return BSM_FAIL(BSM_INTERNAL, "an element-wise program is too long");
@@ -120,7 +120,7 @@ bsm_status bsm_build_element_wise(bsm_emitter *e, const bsm_layer *layer) {
     return emit_constant_fill(e, layer);
   }
   bsm_step_element_wise params = {0};
-  uint32_t inputs[BSM_STEP_MAX_INPUTS];
+  uint32_t inputs[BSM_EW_MAX_INPUTS];
   BSM_TRY(fill_program(layer, &params));
   for (size_t i = 0; i < layer->inputs.len; i++) {
     inputs[i] = bsm_build_value(e, layer->inputs.items[i]);

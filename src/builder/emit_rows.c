@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax, normalization, reduce, top-k, gather: contiguous in and out, except
+/* Softmax, normalization, reduce, top-k, gather, scatter: contiguous in and out, except
  * where the backend reads any layout. */
 #include "builder/emit_internal.h"
+
+enum { MAX_OUTPUTS = 2 };
 
 /* A step with contiguous outputs for each output of the layer. */
 static bsm_status emit_simple(bsm_emitter *e, const bsm_layer *layer,
                               bsm_step_kind kind, const uint32_t *inputs,
                               uint32_t input_count, const void *params) {
-  uint32_t outputs[BSM_STEP_MAX_OUTPUTS];
+  uint32_t outputs[MAX_OUTPUTS];
   const uint32_t count = (uint32_t)layer->outputs.len;
-  for (uint32_t i = 0; i < count && i < BSM_STEP_MAX_OUTPUTS; i++) {
+  for (uint32_t i = 0; i < count && i < MAX_OUTPUTS; i++) {
     const bsm_itensor *y = layer->outputs.items[i];
     BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_contiguous(y->dims),
                           &outputs[i]));
@@ -75,4 +77,29 @@ bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &inputs[0]));
   BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
   return emit_simple(e, layer, BSM_STEP_GATHER, inputs, 2, &params);
+}
+
+/* The output has the layout of the data where it can, so that it may take its
+ * place. */
+bsm_status bsm_build_scatter(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  const bsm_step_scatter params = {
+      .mode = (int32_t)layer->p.scatter.mode,
+      .axis = layer->p.scatter.axis,
+      .reduction = (int32_t)layer->p.scatter.reduction,
+      .include_self = layer->p.scatter.include_self,
+      .wrap = layer->p.scatter.wrap};
+  uint32_t inputs[3];
+  inputs[0] = bsm_build_value(e, layer->inputs.items[0]);
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
+  inputs[2] = bsm_build_value(e, layer->inputs.items[2]);
+  const bsm_layout data = bsm_build_tensor_at(e, inputs[0])->layout;
+  const bsm_layout layout = bsm_layout_is_dense(&data)
+                                ? data
+                                : bsm_layout_contiguous(y->dims);
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, layout, &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){BSM_STEP_SCATTER, layer->name, inputs,
+                                         3, &e->value[y->id], 1, &params},
+                        NULL);
 }

@@ -93,9 +93,9 @@ bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
                           bsm_plan_step **out) {
   const uint32_t index = (uint32_t)e->steps.len;
   const size_t size = bsm_step_params_size(spec->kind);
-  if (spec->input_count > BSM_STEP_MAX_INPUTS ||
-      spec->output_count > BSM_STEP_MAX_OUTPUTS) {
-    return BSM_FAIL(BSM_INTERNAL, "step %s has %u inputs and %u outputs",
+  if (spec->input_count > BSM_STEP_MAX_TENSORS ||
+      spec->output_count > BSM_STEP_MAX_TENSORS) {
+    return BSM_FAIL(BSM_LIMIT, "step %s has %u inputs and %u outputs",
                     spec->name, spec->input_count, spec->output_count);
   }
   bsm_step_params *params =
@@ -109,7 +109,9 @@ bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
                         .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
                         .params = params};
   step.name = bsm_arena_strdup(e->arena, spec->name ? spec->name : "");
-  BSM_TRY_ALLOC(step.name);
+  step.inputs = BSM_NEW_ARRAY(e->arena, uint32_t, spec->input_count + 1u);
+  step.outputs = BSM_NEW_ARRAY(e->arena, uint32_t, spec->output_count + 1u);
+  if (!step.name || !step.inputs || !step.outputs) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < spec->input_count; i++) {
     step.inputs[i] = spec->inputs[i];
     BSM_TRY(touch(e, spec->inputs[i], index));

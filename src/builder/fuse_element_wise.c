@@ -239,7 +239,7 @@ static source find_source(const bsm_uses *uses, const bsm_layer *reader,
 /* A program under construction: inputs first, instructions later, so operands
  * are kept as references until all inputs are known. */
 typedef struct merger {
-  bsm_itensor *inputs[BSM_STEP_MAX_INPUTS];
+  bsm_itensor *inputs[BSM_EW_MAX_INPUTS];
   int32_t input_count;
   bsm_ew_instruction program[BSM_EW_MAX_INSTRUCTIONS];
   int32_t count;
@@ -253,7 +253,7 @@ static int32_t merge_input(merger *m, bsm_itensor *t) {
   for (int32_t i = 0; i < m->input_count; i++) {
     if (m->inputs[i] == t) return i;
   }
-  if (m->input_count == BSM_STEP_MAX_INPUTS) {
+  if (m->input_count == BSM_EW_MAX_INPUTS) {
     m->full = true;
     return 0;
   }
@@ -273,7 +273,7 @@ static int32_t merge_instruction(merger *m, bsm_ew_instruction op) {
 /* Appends a program whose input i is `operands[i]`; returns its result. */
 static int32_t merge_program(merger *m, const bsm_layer *layer,
                              const int32_t *operands) {
-  int32_t map[BSM_EW_MAX_REGISTERS + BSM_STEP_MAX_INPUTS] = {0};
+  int32_t map[BSM_EW_MAX_REGISTERS + BSM_EW_MAX_INPUTS] = {0};
   for (size_t i = 0; i < layer->inputs.len; i++) map[i] = operands[i];
   for (size_t i = 0; i < layer->p.fused_element_wise.program.len; i++) {
     bsm_ew_instruction op = layer->p.fused_element_wise.program.items[i];
@@ -351,11 +351,11 @@ static bsm_status merge_once(state *s, bsm_layer *layer, bsm_uses *uses,
                              bool *changed) {
   *changed = false;
   merger m = {.input_count = 0};
-  int32_t operands[BSM_STEP_MAX_INPUTS];
-  bsm_layer *merged[BSM_STEP_MAX_INPUTS];
+  int32_t operands[BSM_EW_MAX_INPUTS];
+  bsm_layer *merged[BSM_EW_MAX_INPUTS];
   size_t merged_count = 0;
   bool duplicate = false;
-  if (layer->inputs.len > BSM_STEP_MAX_INPUTS) return BSM_OK;
+  if (layer->inputs.len > BSM_EW_MAX_INPUTS) return BSM_OK;
   for (size_t i = 0; i < layer->inputs.len; i++) {
     bsm_itensor *t = layer->inputs.items[i];
     const source from = find_source(uses, layer, t);
@@ -370,7 +370,7 @@ static bsm_status merge_once(state *s, bsm_layer *layer, bsm_uses *uses,
       operands[i] = merge_instruction(&m, from.constant);
       *changed = true;
     } else if (from.program) {
-      int32_t inner[BSM_STEP_MAX_INPUTS];
+      int32_t inner[BSM_EW_MAX_INPUTS];
       merge_plain_inputs(&m, from.program, inner);
       operands[i] = merge_program(&m, from.program, inner);
       merged[merged_count++] = t->producer;

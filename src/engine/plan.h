@@ -24,8 +24,9 @@
 /* Bytes: alignment of every buffer and weight. */
 #define BSM_ALIGNMENT 64
 
-/* Step kinds in one list: X(ENUM, number, "text", params member). */
-#define BSM_STEP_KINDS(X)                                   \
+/* Step kinds in one list: X(ENUM, number, "text", params member). A backend has
+ * a driver for each of the first list; the others are run by the runtime. */
+#define BSM_BACKEND_STEP_KINDS(X)                           \
   X(CONVOLUTION, 1, "convolution", convolution)             \
   X(DECONVOLUTION, 2, "deconvolution", convolution)         \
   X(POOLING, 3, "pooling", pooling)                         \
@@ -39,7 +40,12 @@
   X(COPY, 11, "copy", copy)                                 \
   X(FILL, 12, "fill", fill)                                 \
   X(PAD, 13, "pad", pad)                                    \
-  X(RESIZE, 14, "resize", resize)
+  X(RESIZE, 14, "resize", resize)                           \
+  X(SCATTER, 17, "scatter", scatter)
+#define BSM_RUNTIME_STEP_KINDS(X) X(ATEN_CALL, 15, "aten_call", aten_call)
+#define BSM_STEP_KINDS(X)   \
+  BSM_BACKEND_STEP_KINDS(X) \
+  BSM_RUNTIME_STEP_KINDS(X)
 
 typedef enum bsm_step_kind {
 #define X(name, number, text, member) BSM_STEP_##name = number,
@@ -118,7 +124,9 @@ typedef struct bsm_step_matrix_multiply {
 /* One instruction: r[dst] = op(r[a], r[b], r[c]); kinds and codes are those of
  * the network's fused element-wise layer (network/layer.h). Registers
  * 0 .. inputs-1 are the inputs, broadcast against the output. Each register
- * has a dtype. At most BSM_EW_MAX_REGISTERS registers. */
+ * has a dtype. At most BSM_EW_MAX_INPUTS inputs and BSM_EW_MAX_REGISTERS
+ * registers. */
+#define BSM_EW_MAX_INPUTS 16
 #define BSM_EW_MAX_REGISTERS 32
 #define BSM_EW_MAX_INSTRUCTIONS 64
 enum {
@@ -174,6 +182,16 @@ typedef struct bsm_step_gather {
   int32_t mode, axis; /* bsm_gather_mode */
 } bsm_step_gather;
 
+/* inputs: data, indices (int32 or int64), updates, any strides; the output may
+ * lie where the data does. Dims as in bsm_network_add_scatter. An index out of
+ * range is a run-time error. */
+typedef struct bsm_step_scatter {
+  int32_t mode, axis;         /* bsm_scatter_mode; ND: first dimension named */
+  int32_t reduction;          /* bsm_scatter_reduction */
+  int32_t include_self, wrap; /* wrap: negative indices count from the end */
+  int32_t reserved;
+} bsm_step_scatter;
+
 /* out = in, element by element, same dims, converting the dtype. Any strides
  * on both sides. */
 typedef struct bsm_step_copy {
@@ -199,6 +217,21 @@ typedef struct bsm_step_resize {
   double scales[3];
 } bsm_step_resize;
 
+/* A call of an op of the reference library (aten/op.h), on any dtypes and
+ * strides. The inputs are the tensors that the arguments refer to by number:
+ * see engine/ivalue_bytes.h. The outputs are the tensors among the results, in
+ * order: for each result of the op, `results` has BSM_RESULT_TENSOR, the length
+ * of a list of tensors, or BSM_RESULT_UNUSED. */
+#define BSM_RESULT_TENSOR (-1)
+#define BSM_RESULT_UNUSED (-2)
+typedef struct bsm_step_aten_call {
+  const char *op;         /* qualified: "aten::add.Tensor" */
+  const int32_t *results; /* one for each result */
+  uint32_t result_count;
+  uint32_t args_size;
+  const uint8_t *args; /* the list of arguments, as bytes */
+} bsm_step_aten_call;
+
 typedef union bsm_step_params {
   bsm_step_convolution convolution;
   bsm_step_pooling pooling;
@@ -209,14 +242,16 @@ typedef union bsm_step_params {
   bsm_step_reduce reduce;
   bsm_step_top_k top_k;
   bsm_step_gather gather;
+  bsm_step_scatter scatter;
   bsm_step_copy copy;
   bsm_step_fill fill;
   bsm_step_pad pad;
   bsm_step_resize resize;
+  bsm_step_aten_call aten_call;
 } bsm_step_params;
 
-#define BSM_STEP_MAX_INPUTS 16
-#define BSM_STEP_MAX_OUTPUTS 2
+/* Of the inputs, and of the outputs, of one step. */
+#define BSM_STEP_MAX_TENSORS 4096
 #define BSM_STEP_MAX_WEIGHTS 2
 #define BSM_NO_WEIGHTS UINT32_MAX
 
@@ -225,8 +260,7 @@ typedef struct bsm_plan_step {
   const char *name;   /* of the layer(s) */
   const char *tactic; /* name chosen by the builder; "" : the backend's best */
   uint32_t input_count, output_count;
-  uint32_t inputs[BSM_STEP_MAX_INPUTS];
-  uint32_t outputs[BSM_STEP_MAX_OUTPUTS];
+  uint32_t *inputs, *outputs;             /* tensors of the plan */
   uint32_t weights[BSM_STEP_MAX_WEIGHTS]; /* BSM_NO_WEIGHTS: absent */
   const bsm_step_params *params;          /* the member for `kind` */
 } bsm_plan_step;

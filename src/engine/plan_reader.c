@@ -94,8 +94,33 @@ static bsm_status get_tensor(reader *r, bsm_plan_tensor *t) {
   return get_u64(r, &t->offset, "a tensor");
 }
 
+static bsm_status get_bytes(reader *r, const uint8_t **out, uint32_t *size,
+                            const char *what) {
+  BSM_TRY(get_count(r, size, 1, what));
+  uint8_t *bytes = bsm_arena_alloc(r->arena, *size ? *size : 1, 1);
+  BSM_TRY_ALLOC(bytes);
+  *out = bytes;
+  return get(r, bytes, *size, what);
+}
+
+static bsm_status get_aten_call(reader *r, bsm_plan_step *step) {
+  bsm_step_params *params = BSM_NEW(r->arena, bsm_step_params);
+  BSM_TRY_ALLOC(params);
+  bsm_step_aten_call *call = &params->aten_call;
+  step->params = params;
+  BSM_TRY(get_string(r, &call->op, "an op"));
+  BSM_TRY(get_count(r, &call->result_count, sizeof(int32_t), "results"));
+  int32_t *results =
+      BSM_NEW_ARRAY(r->arena, int32_t, call->result_count + (size_t)1);
+  BSM_TRY_ALLOC(results);
+  call->results = results;
+  BSM_TRY(get(r, results, call->result_count * sizeof(int32_t), "results"));
+  return get_bytes(r, &call->args, &call->args_size, "arguments");
+}
+
 static bsm_status get_params(reader *r, bsm_plan_step *step) {
   uint32_t stored;
+  if (step->kind == BSM_STEP_ATEN_CALL) return get_aten_call(r, step);
   BSM_TRY(get_count(r, &stored, 1, "parameters"));
   const size_t full = bsm_step_params_size(step->kind);
   const size_t fixed = step->kind == BSM_STEP_ELEMENT_WISE
@@ -123,6 +148,18 @@ static bsm_status get_params(reader *r, bsm_plan_step *step) {
   return BSM_OK;
 }
 
+/* Numbers of tensors. */
+static bsm_status get_ids(reader *r, uint32_t **out, uint32_t *count,
+                          const char *what) {
+  BSM_TRY(get_count(r, count, sizeof(uint32_t), what));
+  if (*count > BSM_STEP_MAX_TENSORS) {
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " %s of a step", *count, what);
+  }
+  *out = BSM_NEW_ARRAY(r->arena, uint32_t, *count + (size_t)1);
+  BSM_TRY_ALLOC(*out);
+  return get(r, *out, *count * sizeof(uint32_t), what);
+}
+
 static bsm_status get_step(reader *r, bsm_plan_step *step) {
   uint32_t kind;
   BSM_TRY(get_u32(r, &kind, "a step"));
@@ -132,16 +169,8 @@ static bsm_status get_step(reader *r, bsm_plan_step *step) {
   step->kind = (bsm_step_kind)kind;
   BSM_TRY(get_string(r, &step->name, "a step"));
   BSM_TRY(get_string(r, &step->tactic, "a step"));
-  BSM_TRY(get_u32(r, &step->input_count, "a step"));
-  BSM_TRY(get_u32(r, &step->output_count, "a step"));
-  if (step->input_count > BSM_STEP_MAX_INPUTS ||
-      step->output_count > BSM_STEP_MAX_OUTPUTS) {
-    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " inputs and %" PRIu32 " outputs",
-                    step->input_count, step->output_count);
-  }
-  BSM_TRY(get(r, step->inputs, step->input_count * sizeof(uint32_t), "a step"));
-  BSM_TRY(
-      get(r, step->outputs, step->output_count * sizeof(uint32_t), "a step"));
+  BSM_TRY(get_ids(r, &step->inputs, &step->input_count, "inputs"));
+  BSM_TRY(get_ids(r, &step->outputs, &step->output_count, "outputs"));
   BSM_TRY(get(r, step->weights, sizeof(step->weights), "a step"));
   return get_params(r, step);
 }

@@ -111,8 +111,8 @@ static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
   if (!bsm_step_kind_name(step->kind)) {
     return BSM_FAIL(BSM_CORRUPT, "unknown kind %d", (int)step->kind);
   }
-  if (step->input_count > BSM_STEP_MAX_INPUTS || step->output_count < 1 ||
-      step->output_count > BSM_STEP_MAX_OUTPUTS) {
+  if (step->input_count > BSM_STEP_MAX_TENSORS || step->output_count < 1 ||
+      step->output_count > BSM_STEP_MAX_TENSORS) {
     return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " inputs and %" PRIu32 " outputs",
                     step->input_count, step->output_count);
   }

@@ -51,15 +51,27 @@ static size_t stored_params_size(const bsm_plan_step *step) {
          (size_t)p->instruction_count * sizeof(p->program[0]);
 }
 
+static void put_aten_call(bsm_text *out, const bsm_step_aten_call *call) {
+  put_string(out, call->op);
+  put_u32(out, call->result_count);
+  put(out, call->results, call->result_count * sizeof(call->results[0]));
+  put_u32(out, call->args_size);
+  put(out, call->args, call->args_size);
+}
+
 static void put_step(bsm_text *out, const bsm_plan_step *step) {
   put_u32(out, (uint32_t)step->kind);
   put_string(out, step->name);
   put_string(out, step->tactic);
   put_u32(out, step->input_count);
-  put_u32(out, step->output_count);
   put(out, step->inputs, step->input_count * sizeof(uint32_t));
+  put_u32(out, step->output_count);
   put(out, step->outputs, step->output_count * sizeof(uint32_t));
   put(out, step->weights, sizeof(step->weights));
+  if (step->kind == BSM_STEP_ATEN_CALL) {
+    put_aten_call(out, &step->params->aten_call);
+    return;
+  }
   const size_t size = stored_params_size(step);
   put_u32(out, (uint32_t)size);
   put(out, step->params, size);

@@ -43,8 +43,8 @@ typedef struct harness {
   bsm_step_params params;
   bsm_plan_weights weights[4];
   guarded weight_data[4], data[HARNESS_TENSORS];
-  void *inputs[BSM_STEP_MAX_INPUTS];
-  void *outputs[BSM_STEP_MAX_OUTPUTS];
+  uint32_t input_ids[HARNESS_TENSORS], output_ids[HARNESS_TENSORS];
+  void *inputs[HARNESS_TENSORS], *outputs[HARNESS_TENSORS];
 } harness;
 
 static HARNESS_UNUSED guarded guard_alloc(size_t size, size_t alignment) {
@@ -76,6 +76,8 @@ static HARNESS_UNUSED void harness_init(harness *h, bsm_step_kind kind) {
   h->step.name = "step";
   h->step.tactic = "";
   h->step.params = &h->params;
+  h->step.inputs = h->input_ids;
+  h->step.outputs = h->output_ids;
   h->step.weights[0] = h->step.weights[1] = BSM_NO_WEIGHTS;
 }
 
@@ -208,7 +210,7 @@ static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
   uint32_t isas[8];
   const int n = harness_isas(isas);
   for (int i = 0; i < n; i++) {
-    uint8_t *first[BSM_STEP_MAX_OUTPUTS] = {NULL};
+    uint8_t *first[HARNESS_TENSORS] = {NULL};
     for (int threads = 1; threads <= 2; threads++) {
       for (uint32_t k = 0; k < h->step.output_count; k++) {
         guarded *g = &h->data[h->step.outputs[k]];

@@ -80,8 +80,8 @@ static void test_keys(void **state) {
   bsm_plan_step step = {.kind = BSM_STEP_SOFTMAX,
                         .input_count = 1,
                         .output_count = 1,
-                        .inputs = {0},
-                        .outputs = {1},
+                        .inputs = (uint32_t[]){0},
+                        .outputs = (uint32_t[]){1},
                         .params = &params};
   bsm_plan plan = {.tensors = tensors, .tensor_count = 2};
   const bsm_str cpu = BSM_STR("cpu");

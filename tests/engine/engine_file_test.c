@@ -26,6 +26,7 @@ typedef struct sample {
   bsm_plan_binding inputs[1], outputs[1];
   bsm_plan_metadata metadata[1];
   bsm_step_params params[2];
+  uint32_t ids[2][3];
 } sample;
 
 static _Alignas(64) const float weight_values[5] = {1, 2, 3, 4, 5};
@@ -47,6 +48,7 @@ static void make_sample(sample *s) {
   s->tensors[1] = vector(BSM_REGION_WORKSPACE, 0, 64);
   s->tensors[2] = vector(BSM_REGION_OUTPUT, 0, 0);
   s->tensors[3] = vector(BSM_REGION_WEIGHTS, 0, 0);
+  memcpy(s->ids, (uint32_t[2][3]){{0, 3, 1}, {1, 0, 2}}, sizeof(s->ids));
   s->params[0].element_wise.instruction_count = 1;
   s->params[0].element_wise.result = 2;
   s->params[0].element_wise.program[0] =
@@ -61,8 +63,8 @@ static void make_sample(sample *s) {
                                 .tactic = "",
                                 .input_count = 2,
                                 .output_count = 1,
-                                .inputs = {0, 3},
-                                .outputs = {1},
+                                .inputs = s->ids[0],
+                                .outputs = s->ids[0] + 2,
                                 .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
                                 .params = &s->params[0]};
   s->steps[1] = (bsm_plan_step){.kind = BSM_STEP_COPY,
@@ -70,8 +72,8 @@ static void make_sample(sample *s) {
                                 .tactic = "plain",
                                 .input_count = 1,
                                 .output_count = 1,
-                                .inputs = {1},
-                                .outputs = {2},
+                                .inputs = s->ids[1],
+                                .outputs = s->ids[1] + 2,
                                 .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
                                 .params = &s->params[1]};
   s->weights[0] = (bsm_plan_weights){weight_values, sizeof(weight_values)};
@@ -244,7 +246,7 @@ static void test_lying_plans(void **state) {
   LIE(s.steps[0].outputs[0] = 0); /* writes to an input */
   LIE(s.steps[0].weights[0] = 1);
   LIE(s.steps[0].kind = (bsm_step_kind)77);
-  LIE(s.steps[0].input_count = BSM_STEP_MAX_INPUTS + 1);
+  LIE(s.steps[0].input_count = BSM_STEP_MAX_TENSORS + 1);
   LIE(s.steps[0].output_count = 0);
   LIE(s.tensors[1].offset = 128);
   LIE(s.tensors[1].offset = 109);

@@ -18,10 +18,11 @@ static const bsm_cpu_kind *kind_of(bsm_step_kind kind) {
 #define X(name, number, text, member) \
   case BSM_STEP_##name:               \
     return &bsm_cpu_##name;
-    BSM_STEP_KINDS(X)
+    BSM_BACKEND_STEP_KINDS(X)
 #undef X
+    default:
+      return NULL;
   }
-  return NULL;
 }
 
 /* What every driver relies on: known dtypes, sizes whose products do not
@@ -83,8 +84,8 @@ static bsm_status check_output(const bsm_plan_tensor *t) {
 static bsm_status cpu_check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_cpu_kind *kind = kind_of(step->kind);
   if (!kind) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
-  if (!step->params || step->input_count > BSM_STEP_MAX_INPUTS ||
-      step->output_count > BSM_STEP_MAX_OUTPUTS || step->output_count == 0) {
+  if (!step->params || step->input_count > BSM_STEP_MAX_TENSORS ||
+      step->output_count > BSM_STEP_MAX_TENSORS || step->output_count == 0) {
     return BSM_FAIL(BSM_CORRUPT, "a step without parameters or outputs");
   }
   for (uint32_t i = 0; i < step->input_count; i++) {

@@ -29,7 +29,7 @@ typedef struct element_wise {
   const bsm_k_math *math;
   bsm_cpu_space space; /* operand 0: the output */
   uint32_t inputs;
-  bsm_dtype dtypes[BSM_STEP_MAX_INPUTS];
+  bsm_dtype dtypes[BSM_EW_MAX_INPUTS];
   bsm_dtype result_dtype, out_dtype;
   int32_t result, count, registers;
   bool last_writes_result;
@@ -95,6 +95,9 @@ static bsm_status check_instruction(const bsm_step_ew_instruction *i,
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_element_wise *p = &step->params->element_wise;
   BSM_TRY(bsm_cpu_check_counts(step, step->input_count, 1));
+  if (step->input_count > BSM_EW_MAX_INPUTS) {
+    return BSM_FAIL(BSM_CORRUPT, "%u inputs", step->input_count);
+  }
   const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
   bool defined[BSM_EW_MAX_REGISTERS] = {false};
   for (uint32_t i = 0; i < step->input_count; i++) {
@@ -174,7 +177,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_element_wise *params = &p->step->params->element_wise;
   element_wise *e = BSM_NEW(p->arena, element_wise);
   BSM_TRY_ALLOC(e);
-  const bsm_plan_tensor *tensors[1 + BSM_STEP_MAX_INPUTS];
+  const bsm_plan_tensor *tensors[1 + BSM_EW_MAX_INPUTS];
   bsm_dtype types[BSM_EW_MAX_REGISTERS] = {BSM_DTYPE_UINT8};
   e->base.slots = p->threads;
   e->math = bsm_k_math_select(p->isa);
@@ -219,7 +222,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 typedef struct work {
   const element_wise *e;
-  const char *inputs[BSM_STEP_MAX_INPUTS];
+  const char *inputs[BSM_EW_MAX_INPUTS];
   char *output;
   uint8_t *scratch;
   size_t slot_size;
@@ -233,7 +236,7 @@ typedef struct machine {
   block *own[BSM_EW_MAX_REGISTERS]; /* the buffer of each register */
   block *spare, *operand;           /* operand: 3 of them */
   const void *value[BSM_EW_MAX_REGISTERS];
-  const char *filled[BSM_STEP_MAX_INPUTS]; /* scalar the buffer is full of */
+  const char *filled[BSM_EW_MAX_INPUTS]; /* scalar the buffer is full of */
 } machine;
 
 static const void *converted(const machine *m, int32_t reg, bsm_cpu_class has,

@@ -8,7 +8,7 @@
 
 #include "backend/cpu/cpu_step.h"
 
-#define BSM_CPU_MAX_OPERANDS (BSM_STEP_MAX_INPUTS + BSM_STEP_MAX_OUTPUTS)
+#define BSM_CPU_MAX_OPERANDS (BSM_EW_MAX_INPUTS + 2)
 
 typedef struct bsm_cpu_space {
   int32_t rank; /* >= 1; the last dimension is the innermost */

@@ -39,7 +39,7 @@ typedef struct bsm_cpu_kind {
 } bsm_cpu_kind;
 
 #define X(name, number, text, member) extern const bsm_cpu_kind bsm_cpu_##name;
-BSM_STEP_KINDS(X)
+BSM_BACKEND_STEP_KINDS(X)
 #undef X
 
 /* ---- tensors ---- */
