@@ -16,6 +16,7 @@
 #include "bessemer/limits.h"
 #include "bessemer/log.h"
 #include "bessemer/status.h"
+#include "bessemer/structure.h"
 #include "bessemer/thread_pool.h"
 #include "bessemer/types.h"
 
@@ -73,6 +74,25 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_input(const bsm_engine *engine,
 BSM_API BSM_NODISCARD bsm_status bsm_engine_output(const bsm_engine *engine,
                                                    size_t index,
                                                    bsm_binding *out);
+/* The index of the input or output of that name; BSM_NOT_FOUND: with the names
+ * there are. */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_find_input(const bsm_engine *engine,
+                                                       const char *name,
+                                                       size_t *out);
+BSM_API BSM_NODISCARD bsm_status bsm_engine_find_output(
+    const bsm_engine *engine, const char *name, size_t *out);
+
+/* How the inputs make up the arguments of the method (its root has a child for
+ * each parameter), and the outputs the result. NULL for an engine that was not
+ * made from a model. */
+BSM_API const bsm_structure *bsm_engine_input_structure(
+    const bsm_engine *engine);
+BSM_API const bsm_structure *bsm_engine_output_structure(
+    const bsm_engine *engine);
+/* A structure as Python would write it, on one line, leaves as "Tensor -> 0".
+ * The caller frees it with bsm_string_free. */
+BSM_API BSM_NODISCARD bsm_status bsm_structure_text(const bsm_structure *node,
+                                                    char **out);
 /* What the engine was built from: "builder.version", "source.file", ...; NULL
  * when there is no such key. */
 BSM_API const char *bsm_engine_metadata(const bsm_engine *engine,

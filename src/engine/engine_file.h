@@ -11,7 +11,7 @@
  *       40     8  size of the weights
  *       48     8  hash of the description
  *       56     8  hash of the weights
- *       64        description: bindings, tensors, steps, tables (plan_bytes)
+ *       64        description: tensors, bindings, steps, structures
  *        …        weights, each at a multiple of 64
  *
  * The header itself is covered by its redundancy: every field is checked
@@ -22,7 +22,7 @@
 
 #include "engine/plan.h"
 
-#define BSM_ENGINE_FORMAT_VERSION 2u
+#define BSM_ENGINE_FORMAT_VERSION 3u
 
 /* Writes the plan as an engine file; it appears whole or not at all. */
 BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,

@@ -18,6 +18,7 @@
 #include "base/strings.h"
 #include "bessemer/network.h"
 #include "bessemer/types.h"
+#include "engine/structure.h"
 
 /* Panels of packed matrices are this many columns wide. */
 #define BSM_PANEL 16
@@ -291,6 +292,8 @@ typedef struct bsm_plan {
   uint64_t workspace_size; /* bytes */
   bsm_plan_metadata *metadata;
   uint32_t metadata_count;
+  /* How the bindings make up the arguments and the result; NULL: not told. */
+  bsm_structure *input_structure, *output_structure;
 } bsm_plan;
 
 const char *bsm_step_kind_name(bsm_step_kind kind); /* NULL when unknown */

@@ -230,6 +230,19 @@ static bsm_status get_steps(reader *r, bsm_plan *plan) {
   return BSM_OK;
 }
 
+/* A counted piece; empty when there is no structure. */
+static bsm_status get_structure(reader *r, bsm_structure **out,
+                                const char *what) {
+  uint32_t length;
+  *out = NULL;
+  BSM_TRY(get_count(r, &length, 1, what));
+  const bsm_str bytes = {(const char *)r->data + r->at, length};
+  r->at += length;
+  if (!length) return BSM_OK;
+  return bsm_status_note(bsm_structure_from_bytes(bytes, r->arena, out),
+                         "in %s", what);
+}
+
 bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
                                uint64_t weights_size, bsm_arena *arena,
                                bsm_plan **out) {
@@ -244,8 +257,10 @@ bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
   BSM_TRY(get_bindings(&r, &plan->inputs, &plan->input_count, "inputs"));
   BSM_TRY(get_bindings(&r, &plan->outputs, &plan->output_count, "outputs"));
   BSM_TRY(get_steps(&r, plan));
+  BSM_TRY(get_structure(&r, &plan->input_structure, "the inputs' structure"));
+  BSM_TRY(get_structure(&r, &plan->output_structure, "the outputs' structure"));
   if (r.at != r.size) {
-    return BSM_FAIL(BSM_CORRUPT, "%zu bytes too many after the steps",
+    return BSM_FAIL(BSM_CORRUPT, "%zu bytes too many at the end",
                     r.size - r.at);
   }
   *out = plan;

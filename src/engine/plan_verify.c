@@ -142,6 +142,25 @@ static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
   return BSM_OK;
 }
 
+/* The structure's leaves are the bindings, each once. */
+static bsm_status verify_structure(const bsm_plan *plan,
+                                   const bsm_structure *root, bool input) {
+  const uint32_t count = input ? plan->input_count : plan->output_count;
+  const bsm_plan_binding *bindings = input ? plan->inputs : plan->outputs;
+  if (!root) return BSM_OK;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  int32_t *ranks = BSM_NEW_ARRAY(&arena, int32_t, count + (size_t)1);
+  for (uint32_t i = 0; ranks && i < count; i++) {
+    ranks[i] = plan->tensors[bindings[i].tensor].dims.rank;
+  }
+  bsm_status status = ranks ? bsm_structure_verify(root, ranks, count,
+                                                   input ? "input" : "output")
+                            : BSM_FAIL_OOM();
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
 bsm_status bsm_plan_verify(const bsm_plan *plan) {
   for (uint32_t i = 0; i < plan->input_count; i++) {
     BSM_TRY(verify_binding(plan, &plan->inputs[i], BSM_REGION_INPUT, i));
@@ -158,5 +177,6 @@ bsm_status bsm_plan_verify(const bsm_plan *plan) {
                  "in step %" PRIu32 " of the plan (%s)", i,
                  plan->steps[i].name);
   }
-  return BSM_OK;
+  BSM_TRY(verify_structure(plan, plan->input_structure, true));
+  return verify_structure(plan, plan->output_structure, false);
 }

@@ -77,6 +77,18 @@ static void put_step(bsm_text *out, const bsm_plan_step *step) {
   put(out, step->params, size);
 }
 
+static bsm_status put_structure(bsm_text *out, const bsm_structure *root) {
+  bsm_text bytes;
+  bsm_text_init(&bytes, out->arena);
+  if (root) BSM_TRY(bsm_structure_to_bytes(root, &bytes));
+  if (bytes.len > UINT32_MAX) {
+    return BSM_FAIL(BSM_LIMIT, "a structure takes %zu bytes", bytes.len);
+  }
+  put_u32(out, (uint32_t)bytes.len);
+  put(out, bytes.data, bytes.len);
+  return BSM_OK;
+}
+
 bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
                              bsm_arena *arena, bsm_str *out) {
   bsm_text text;
@@ -102,6 +114,8 @@ bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
   for (uint32_t i = 0; i < plan->step_count; i++) {
     put_step(&text, &plan->steps[i]);
   }
+  BSM_TRY(put_structure(&text, plan->input_structure));
+  BSM_TRY(put_structure(&text, plan->output_structure));
   if (text.failed) return BSM_FAIL_OOM();
   *out = (bsm_str){text.data, text.len};
   return BSM_OK;

@@ -178,6 +178,68 @@ bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
   return BSM_OK;
 }
 
+static bsm_status find_binding(const bsm_plan_binding *bindings, uint32_t count,
+                               const char *what, const char *name,
+                               size_t *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(bindings[i].name, name) != 0) continue;
+    *out = i;
+    return BSM_OK;
+  }
+  bsm_arena arena;
+  bsm_text names;
+  bsm_arena_init(&arena, NULL);
+  bsm_text_init(&names, &arena);
+  for (uint32_t i = 0; i < count && names.len < 1000; i++) {
+    bsm_text_printf(&names, "%s%s", i ? ", " : "", bindings[i].name);
+  }
+  bsm_status status =
+      BSM_FAIL(BSM_NOT_FOUND, "the engine has no %s \"%s\"; there are: %s",
+               what, name, names.len ? names.data : "none");
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
+bsm_status bsm_engine_find_input(const bsm_engine *engine, const char *name,
+                                 size_t *out) {
+  BSM_NEED(engine);
+  BSM_NEED(name);
+  BSM_NEED(out);
+  return find_binding(engine->plan->inputs, engine->plan->input_count, "input",
+                      name, out);
+}
+
+bsm_status bsm_engine_find_output(const bsm_engine *engine, const char *name,
+                                  size_t *out) {
+  BSM_NEED(engine);
+  BSM_NEED(name);
+  BSM_NEED(out);
+  return find_binding(engine->plan->outputs, engine->plan->output_count,
+                      "output", name, out);
+}
+
+const bsm_structure *bsm_engine_input_structure(const bsm_engine *engine) {
+  return engine->plan->input_structure;
+}
+
+const bsm_structure *bsm_engine_output_structure(const bsm_engine *engine) {
+  return engine->plan->output_structure;
+}
+
+bsm_status bsm_structure_text(const bsm_structure *node, char **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(node);
+  bsm_arena arena;
+  bsm_text text;
+  bsm_arena_init(&arena, NULL);
+  bsm_text_init(&text, &arena);
+  bsm_structure_print(&text, node);
+  if (!text.failed) *out = strdup(text.data);
+  bsm_arena_destroy(&arena);
+  return *out ? BSM_OK : BSM_FAIL_OOM();
+}
+
 const char *bsm_engine_metadata(const bsm_engine *engine, const char *key) {
   for (uint32_t i = 0; i < engine->plan->metadata_count; i++) {
     if (strcmp(engine->plan->metadata[i].key, key) == 0) {
