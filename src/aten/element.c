@@ -9,6 +9,10 @@ bool bsm_dtype_has_rows(bsm_dtype d) {
          (d >= BSM_DTYPE_UINT8 && d <= BSM_DTYPE_DOUBLE);
 }
 
+bool bsm_dtype_is_number(bsm_dtype d) {
+  return bsm_dtype_has_rows(d) || bsm_dtype_is_complex(d);
+}
+
 #define LOAD_CASE(D, T, EXPR)                   \
   case D:                                       \
     for (size_t k = 0; k < n; k++, p += step) { \
@@ -143,6 +147,57 @@ void bsm_wrap_i64(bsm_dtype d, size_t n, int64_t *values) {
       default:
         return;
     }
+  }
+}
+
+/* The two parts of complex elements are rows of a real dtype. */
+void bsm_load_c128(bsm_dtype d, const void *row, int64_t step, size_t n,
+                   bsm_c128 *out) {
+  double parts[BSM_ROW];
+  const bool is_complex = bsm_dtype_is_complex(d);
+  const bsm_dtype part = bsm_dtype_value_type(d);
+  const char *p = row;
+  for (size_t at = 0; at < n; at += BSM_ROW) {
+    const size_t k = n - at < BSM_ROW ? n - at : BSM_ROW;
+    bsm_load_f64(part, p, step, k, parts);
+    for (size_t i = 0; i < k; i++) {
+      out[at + i] = (bsm_c128){parts[i], 0.0};
+    }
+    if (is_complex) {
+      bsm_load_f64(part, p + bsm_dtype_size(part), step, k, parts);
+      for (size_t i = 0; i < k; i++) out[at + i].im = parts[i];
+    }
+    p += (int64_t)k * step;
+  }
+}
+
+void bsm_store_c128(bsm_dtype d, void *row, int64_t step, size_t n,
+                    const bsm_c128 *in) {
+  double parts[BSM_ROW];
+  const bool is_complex = bsm_dtype_is_complex(d);
+  const bsm_dtype part = bsm_dtype_value_type(d);
+  char *p = row;
+  for (size_t at = 0; at < n; at += BSM_ROW) {
+    const size_t k = n - at < BSM_ROW ? n - at : BSM_ROW;
+    for (size_t i = 0; i < k; i++) {
+      const bsm_c128 v = in[at + i];
+      parts[i] = d == BSM_DTYPE_BOOL && v.im != 0.0 ? 1.0 : v.re;
+    }
+    bsm_store_f64(part, p, step, k, parts);
+    if (is_complex) {
+      for (size_t i = 0; i < k; i++) parts[i] = in[at + i].im;
+      bsm_store_f64(part, p + bsm_dtype_size(part), step, k, parts);
+    }
+    p += (int64_t)k * step;
+  }
+}
+
+void bsm_round_c128(bsm_dtype d, size_t n, bsm_c128 *values) {
+  const bsm_dtype part = bsm_dtype_value_type(d);
+  if (part == BSM_DTYPE_DOUBLE) return;
+  for (size_t k = 0; k < n; k++) {
+    bsm_round_f64(part, 1, &values[k].re);
+    bsm_round_f64(part, 1, &values[k].im);
   }
 }
 

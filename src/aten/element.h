@@ -20,8 +20,10 @@ static inline int64_t bsm_double_to_i64(double v) {
 }
 
 /* Rows of `n` elements, `step` bytes apart. Complex and quantized dtypes are
- * not rows: bsm_dtype_has_rows tells. */
+ * not rows of real numbers: bsm_dtype_has_rows tells. */
 bool bsm_dtype_has_rows(bsm_dtype d);
+/* Whether the elements are numbers, complex ones too: not quantized. */
+bool bsm_dtype_is_number(bsm_dtype d);
 void bsm_load_f64(bsm_dtype d, const void *row, int64_t step, size_t n,
                   double *out);
 void bsm_load_i64(bsm_dtype d, const void *row, int64_t step, size_t n,
@@ -33,6 +35,17 @@ void bsm_store_i64(bsm_dtype d, void *row, int64_t step, size_t n,
 /* Rounds values to what `d` can hold (as a cast there and back). */
 void bsm_round_f64(bsm_dtype d, size_t n, double *values);
 void bsm_wrap_i64(bsm_dtype d, size_t n, int64_t *values);
+
+/* Any number as a complex one, and back: what is stored in a real dtype loses
+ * its imaginary part; a bool is whether it is not zero. */
+typedef struct bsm_c128 {
+  double re, im;
+} bsm_c128;
+void bsm_load_c128(bsm_dtype d, const void *row, int64_t step, size_t n,
+                   bsm_c128 *out);
+void bsm_store_c128(bsm_dtype d, void *row, int64_t step, size_t n,
+                    const bsm_c128 *in);
+void bsm_round_c128(bsm_dtype d, size_t n, bsm_c128 *values);
 
 static inline double bsm_load1_f64(bsm_dtype d, const void *p) {
   double v;

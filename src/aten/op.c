@@ -61,6 +61,36 @@ bsm_status bsm_aten_library_create(bsm_arena *arena, bsm_aten_library **out) {
   return BSM_OK;
 }
 
+bsm_status bsm_aten_library_add(bsm_arena *arena, bsm_aten_library *lib,
+                                const bsm_aten_op *op) {
+  size_t slot = find_slot(lib, qualified_name(op));
+  if (lib->slots[slot]) {
+    for (size_t i = 0; i < lib->count; i++) {
+      if (lib->ops[i] == lib->slots[slot]) lib->ops[i] = op;
+    }
+    lib->slots[slot] = op;
+    return BSM_OK;
+  }
+  const bsm_aten_op **ops =
+      BSM_NEW_ARRAY(arena, const bsm_aten_op *, lib->count + 1);
+  BSM_TRY_ALLOC(ops);
+  memcpy(ops, lib->ops, lib->count * sizeof(*ops));
+  lib->ops = ops;
+  if ((lib->count + 1) * 2 > lib->mask + 1) { /* keep half of the slots free */
+    const size_t slots = (lib->mask + 1) * 2;
+    lib->slots = BSM_NEW_ARRAY(arena, const bsm_aten_op *, slots);
+    BSM_TRY_ALLOC(lib->slots);
+    lib->mask = slots - 1;
+    for (size_t i = 0; i < lib->count; i++) {
+      lib->slots[find_slot(lib, qualified_name(ops[i]))] = ops[i];
+    }
+    slot = find_slot(lib, qualified_name(op));
+  }
+  lib->ops[lib->count++] = op;
+  lib->slots[slot] = op;
+  return BSM_OK;
+}
+
 const bsm_aten_op *bsm_aten_find(const bsm_aten_library *library,
                                  bsm_str name) {
   return library->slots[find_slot(library, name)];
@@ -88,6 +118,7 @@ typedef enum arg_kind {
   KIND_FLOAT,
   KIND_BOOL,
   KIND_SCALAR,
+  KIND_COMPLEX,
   KIND_STR,
   KIND_DEVICE,
   KIND_DICT,
@@ -105,13 +136,13 @@ static arg_kind kind_of(bsm_str name) {
   static const struct {
     const char *name;
     arg_kind kind;
-  } kinds[] = {{"Tensor", KIND_TENSOR}, {"int", KIND_INT},
-               {"SymInt", KIND_INT},    {"ScalarType", KIND_INT},
-               {"Layout", KIND_INT},    {"MemoryFormat", KIND_INT},
-               {"float", KIND_FLOAT},   {"bool", KIND_BOOL},
-               {"Scalar", KIND_SCALAR}, {"number", KIND_SCALAR},
-               {"str", KIND_STR},       {"Device", KIND_DEVICE},
-               {"Dict", KIND_DICT}};
+  } kinds[] = {{"Tensor", KIND_TENSOR},   {"int", KIND_INT},
+               {"SymInt", KIND_INT},      {"ScalarType", KIND_INT},
+               {"Layout", KIND_INT},      {"MemoryFormat", KIND_INT},
+               {"float", KIND_FLOAT},     {"bool", KIND_BOOL},
+               {"Scalar", KIND_SCALAR},   {"number", KIND_SCALAR},
+               {"complex", KIND_COMPLEX}, {"str", KIND_STR},
+               {"Device", KIND_DEVICE},   {"Dict", KIND_DICT}};
   for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
     if (bsm_str_eq(name, bsm_str_of(kinds[i].name))) return kinds[i].kind;
   }
@@ -177,7 +208,9 @@ static bool tag_fits(const arg_type *type, const bsm_ivalue *v) {
       return v->tag == BSM_IVALUE_BOOL || v->tag == BSM_IVALUE_INT;
     case KIND_SCALAR:
       return v->tag == BSM_IVALUE_INT || v->tag == BSM_IVALUE_DOUBLE ||
-             v->tag == BSM_IVALUE_BOOL;
+             v->tag == BSM_IVALUE_BOOL || v->tag == BSM_IVALUE_COMPLEX;
+    case KIND_COMPLEX:
+      return v->tag == BSM_IVALUE_COMPLEX;
     case KIND_STR:
       return v->tag == BSM_IVALUE_STRING;
     case KIND_DEVICE:
@@ -243,6 +276,10 @@ static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
                       "argument %zu has a value of the wrong type (%s)", i,
                       bsm_iv_tag_name(args[i].tag));
     }
+    if (type.kind == KIND_SCALAR && args[i].tag == BSM_IVALUE_COMPLEX &&
+        !(op->flags & BSM_ATEN_COMPLEX)) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "a complex number as argument %zu", i);
+    }
     i++;
     /* The name and the default, which may hold lists and strings. */
     int depth = 0;
@@ -283,6 +320,14 @@ static int return_count(const char *p) {
   /* "(Tensor, Tensor)[]" is one list of tuples. */
   if (*p == ')' && p[1] == '[') return 1;
   return count;
+}
+
+bsm_status bsm_aten_check_args(const bsm_aten_op *op, const bsm_ivalue *args,
+                               size_t n_args) {
+  bool meta = false;
+  const char *end = NULL;
+  return bsm_status_note(check_args(op, args, n_args, &meta, &end), "in %s",
+                         op->schema);
 }
 
 /* Views repeat elements at no cost (expand), and meta tensors have none, but

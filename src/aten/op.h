@@ -49,7 +49,8 @@ enum {
   BSM_ATEN_INPLACE = 1u << 0, /* writes args[0], returns it */
   BSM_ATEN_VIEW = 1u << 1,    /* output 0 shares the storage of args[0] */
   BSM_ATEN_RANDOM = 1u << 2,  /* never folded */
-  BSM_ATEN_EFFECT = 1u << 3   /* raises, prints or mutates a container */
+  BSM_ATEN_EFFECT = 1u << 3,  /* raises, prints or mutates a container */
+  BSM_ATEN_COMPLEX = 1u << 4  /* its Scalars may be complex numbers */
 };
 
 struct bsm_aten_op {
@@ -75,6 +76,11 @@ BSM_NODISCARD bsm_status bsm_aten_library_create(bsm_arena *arena,
 /* By "aten::add.Tensor"; NULL when there is none. */
 const bsm_aten_op *bsm_aten_find(const bsm_aten_library *library,
                                  bsm_str qualified_name);
+/* Adds an op of the user's, which is borrowed, or replaces the one of the same
+ * name. */
+BSM_NODISCARD bsm_status bsm_aten_library_add(bsm_arena *arena,
+                                              bsm_aten_library *library,
+                                              const bsm_aten_op *op);
 size_t bsm_aten_library_count(const bsm_aten_library *library);
 const bsm_aten_op *bsm_aten_library_at(const bsm_aten_library *library,
                                        size_t index);
@@ -83,6 +89,12 @@ const bsm_aten_op *bsm_aten_library_at(const bsm_aten_library *library,
 BSM_NODISCARD bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
                                        const bsm_ivalue *args, size_t n_args,
                                        bsm_ivalue *outs, size_t n_outs);
+
+/* Checks count and types of args against the op's schema, as bsm_aten_call
+ * does. */
+BSM_NODISCARD bsm_status bsm_aten_check_args(const bsm_aten_op *op,
+                                             const bsm_ivalue *args,
+                                             size_t n_args);
 
 /* For ops: a new contiguous output, meta when cx->meta. */
 BSM_NODISCARD bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype,

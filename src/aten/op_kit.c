@@ -48,7 +48,10 @@ bsm_status bsm_op_tensors(bsm_op_ctx *cx, const bsm_ivalue *a,
 }
 
 bsm_status bsm_op_wrap(bsm_op_ctx *cx, const bsm_ivalue *a, bsm_tensor **out) {
-  if (a->tag == BSM_IVALUE_DOUBLE) {
+  if (a->tag == BSM_IVALUE_COMPLEX) {
+    BSM_TRY(bsm_tensor_from_complex(cx->arena, BSM_DTYPE_COMPLEX_DOUBLE,
+                                    a->u.c.re, a->u.c.im, out));
+  } else if (a->tag == BSM_IVALUE_DOUBLE) {
     BSM_TRY(bsm_tensor_from_double(cx->arena, BSM_DTYPE_DOUBLE, a->u.d, out));
   } else {
     BSM_TRY(bsm_tensor_from_int(
@@ -105,6 +108,10 @@ bsm_status bsm_op_real(const bsm_tensor *t) {
                     bsm_dtype_name(t->dtype));
   }
   return BSM_OK;
+}
+
+bsm_status bsm_op_number(const bsm_tensor *t) {
+  return bsm_dtype_is_complex(t->dtype) ? BSM_OK : bsm_op_real(t);
 }
 
 /* ---- promotion ---- */
@@ -299,6 +306,31 @@ bsm_status bsm_op_writable(bsm_op_ctx *cx, bsm_tensor *t) {
   s->data = copy;
   s->read_only = false;
   return BSM_OK;
+}
+
+bsm_c128 *bsm_op_load_complex(bsm_op_ctx *cx, const bsm_tensor *t) {
+  const size_t n = (size_t)bsm_tensor_numel(t);
+  bsm_c128 *values = BSM_NEW_ARRAY(cx->arena, bsm_c128, n + 1);
+  if (!values) return NULL;
+  const bsm_tensor *one[] = {t};
+  bsm_iter it;
+  bsm_iter_init(&it, t->sizes, one, 1);
+  bsm_c128 *p = values;
+  while (bsm_iter_next(&it)) {
+    bsm_load_c128(t->dtype, it.ptr[0], it.step[0], (size_t)it.count, p);
+    p += it.count;
+  }
+  return values;
+}
+
+void bsm_op_store_complex(const bsm_tensor *t, const bsm_c128 *values) {
+  const bsm_tensor *one[] = {t};
+  bsm_iter it;
+  bsm_iter_init(&it, t->sizes, one, 1);
+  while (bsm_iter_next(&it)) {
+    bsm_store_c128(t->dtype, it.ptr[0], it.step[0], (size_t)it.count, values);
+    values += it.count;
+  }
 }
 
 double *bsm_op_load_all(bsm_op_ctx *cx, const bsm_tensor *t) {

@@ -70,7 +70,7 @@ BSM_NODISCARD bsm_status bsm_op_ints(const bsm_ivalue *a, int n,
 /* The tensors of a list, in the arena. */
 BSM_NODISCARD bsm_status bsm_op_tensors(bsm_op_ctx *cx, const bsm_ivalue *a,
                                         bsm_tensor ***out, size_t *n);
-/* A number as a 0-dim "wrapped" tensor: int64, double or bool. */
+/* A number as a 0-dim "wrapped" tensor: int64, double, complex128 or bool. */
 BSM_NODISCARD bsm_status bsm_op_wrap(bsm_op_ctx *cx, const bsm_ivalue *a,
                                      bsm_tensor **out);
 /* As PyTorch's messages name a dtype: "Float", "Long". */
@@ -78,6 +78,14 @@ const char *bsm_op_type_name(bsm_dtype d);
 /* Refuses dtypes that the library does not compute with (complex, quantized).
  */
 BSM_NODISCARD bsm_status bsm_op_real(const bsm_tensor *t);
+
+/* Refuses quantized dtypes only. */
+BSM_NODISCARD bsm_status bsm_op_number(const bsm_tensor *t);
+/* A Scalar arg as a complex number. */
+static inline bsm_c128 op_complex(const bsm_ivalue *a) {
+  if (a->tag == BSM_IVALUE_COMPLEX) return (bsm_c128){a->u.c.re, a->u.c.im};
+  return (bsm_c128){op_double(a), 0.0};
+}
 
 /* ---- geometry ---- */
 /* A dim in [-rank, rank) to [0, rank); rank 0 counts as 1. */
@@ -164,11 +172,14 @@ typedef void (*bsm_pw_f64)(double *out, const double *const *in, size_t n,
                            const void *params);
 typedef void (*bsm_pw_i64)(int64_t *out, const int64_t *const *in, size_t n,
                            const void *params);
+typedef void (*bsm_pw_c128)(bsm_c128 *out, const bsm_c128 *const *in, size_t n,
+                            const void *params);
 enum {
-  BSM_PW_FLOAT = 1u << 0,  /* integers are computed as the default float */
-  BSM_PW_BOOL = 1u << 1,   /* the result is bool */
-  BSM_PW_OPMATH = 1u << 2, /* 0-dim operands keep float precision in half */
-  BSM_PW_NO_CAST = 1u << 3 /* operand 0 is not rounded to the common dtype */
+  BSM_PW_FLOAT = 1u << 0,   /* integers are computed as the default float */
+  BSM_PW_BOOL = 1u << 1,    /* the result is bool */
+  BSM_PW_OPMATH = 1u << 2,  /* 0-dim operands keep float precision in half */
+  BSM_PW_NO_CAST = 1u << 3, /* operand 0 is not rounded to the common dtype */
+  BSM_PW_REAL = 1u << 4     /* of complex numbers the result is real */
 };
 typedef struct bsm_pointwise {
   const char *name; /* for "... not implemented for 'Long'" */
@@ -178,6 +189,7 @@ typedef struct bsm_pointwise {
   const void *params;
   bsm_dtype common; /* computed in; 0 with has_common false: promoted */
   bool has_common;
+  bsm_pw_c128 c; /* complex; NULL: refused. Bool results are real parts */
 } bsm_pointwise;
 
 /* Computes over the broadcast operands (at most 4) into a new tensor, or into
@@ -192,6 +204,9 @@ BSM_NODISCARD bsm_status bsm_op_pointwise(bsm_op_ctx *cx,
 double *bsm_op_load_all(bsm_op_ctx *cx, const bsm_tensor *t);
 /* Stores into a tensor of any strides. */
 void bsm_op_store_all(const bsm_tensor *t, const double *values);
+/* The same for any numbers as complex ones. */
+bsm_c128 *bsm_op_load_complex(bsm_op_ctx *cx, const bsm_tensor *t);
+void bsm_op_store_complex(const bsm_tensor *t, const bsm_c128 *values);
 /* Sets output `i`. */
 static inline bsm_status op_return(bsm_ivalue *outs, bsm_tensor *t) {
   outs[0] = bsm_iv_tensor(t);

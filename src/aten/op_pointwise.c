@@ -98,6 +98,20 @@ static void run_i64(const pw_plan *plan, bsm_iter *it, int64_t at, size_t k) {
                 out);
 }
 
+static void run_c128(const pw_plan *plan, bsm_iter *it, int64_t at, size_t k) {
+  bsm_c128 buffer[MAX_OPERANDS][BSM_ROW], out[BSM_ROW];
+  const bsm_c128 *in[MAX_OPERANDS];
+  for (int i = 0; i < plan->n; i++) {
+    in[i] = buffer[i];
+    bsm_load_c128(plan->types[i + 1], it->ptr[i + 1] + at * it->step[i + 1],
+                  it->step[i + 1], k, buffer[i]);
+    if (!plan->keep[i]) bsm_round_c128(plan->common, k, buffer[i]);
+  }
+  plan->pw->c(out, in, k, plan->pw->params);
+  bsm_store_c128(plan->types[0], it->ptr[0] + at * it->step[0], it->step[0], k,
+                 out);
+}
+
 static void run(const pw_plan *plan, bsm_tensor *dst, bsm_tensor *const *in) {
   const bsm_tensor *all[MAX_OPERANDS + 1] = {dst};
   for (int i = 0; i < plan->n; i++) all[i + 1] = in[i];
@@ -108,7 +122,9 @@ static void run(const pw_plan *plan, bsm_tensor *dst, bsm_tensor *const *in) {
     for (int64_t at = 0; at < it.count; at += BSM_ROW) {
       const int64_t left = it.count - at;
       const size_t k = (size_t)(left < BSM_ROW ? left : BSM_ROW);
-      if (floating) {
+      if (bsm_dtype_is_complex(plan->common)) {
+        run_c128(plan, &it, at, k);
+      } else if (floating) {
         run_f64(plan, &it, at, k);
       } else {
         run_i64(plan, &it, at, k);
@@ -123,12 +139,15 @@ static bsm_status choose_common(const bsm_pointwise *pw, bsm_tensor *const *in,
   if ((pw->flags & BSM_PW_FLOAT) && integral(*common)) {
     *common = BSM_DTYPE_FLOAT;
   }
-  for (int i = 0; i < n; i++) BSM_TRY(bsm_op_real(in[i]));
-  if (!bsm_dtype_has_rows(*common)) {
+  for (int i = 0; i < n; i++) BSM_TRY(bsm_op_number(in[i]));
+  if (!bsm_dtype_is_number(*common)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "dtype %s is not supported by this op",
                     bsm_dtype_name(*common));
   }
-  if (integral(*common) ? !pw->i : !pw->f) {
+  const bool known = bsm_dtype_is_complex(*common) ? pw->c != NULL
+                     : integral(*common)           ? pw->i != NULL
+                                                   : pw->f != NULL;
+  if (!known) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "\"%s\" not implemented for '%s'",
                     pw->name, bsm_op_type_name(*common));
   }
@@ -146,8 +165,10 @@ bsm_status bsm_op_pointwise(bsm_op_ctx *cx, const bsm_pointwise *pw,
     in[i] = operands[i];
     BSM_TRY(bsm_op_broadcast(shape, in[i]->sizes, &shape));
   }
-  const bsm_dtype result =
-      pw->flags & BSM_PW_BOOL ? BSM_DTYPE_BOOL : plan.common;
+  const bsm_dtype result = pw->flags & BSM_PW_BOOL ? BSM_DTYPE_BOOL
+                           : pw->flags & BSM_PW_REAL
+                               ? bsm_dtype_value_type(plan.common)
+                               : plan.common;
   if (dst) {
     /* A comparison in place keeps the dtype of the tensor. */
     BSM_TRY(prepare_dst(cx, dst, shape, result, in, n));
@@ -162,7 +183,8 @@ bsm_status bsm_op_pointwise(bsm_op_ctx *cx, const bsm_pointwise *pw,
     plan.keep[i] =
         in[i]->dtype == plan.common ||
         ((pw->flags & BSM_PW_OPMATH) && plan.common != BSM_DTYPE_FLOAT &&
-         bsm_tensor_numel(in[i]) == 1 && in[i]->sizes.rank == 0) ||
+         !bsm_dtype_is_complex(plan.common) && bsm_tensor_numel(in[i]) == 1 &&
+         in[i]->sizes.rank == 0) ||
         ((pw->flags & BSM_PW_NO_CAST) && i == 0);
   }
   run(&plan, dst, in);

@@ -18,6 +18,36 @@ bool bsm_dtype_is_integral(bsm_dtype d, bool include_bool) {
          (include_bool && d == BSM_DTYPE_BOOL);
 }
 
+bsm_dtype bsm_dtype_value_type(bsm_dtype d) {
+  switch (d) {
+    case BSM_DTYPE_COMPLEX_HALF:
+      return BSM_DTYPE_HALF;
+    case BSM_DTYPE_COMPLEX_FLOAT:
+      return BSM_DTYPE_FLOAT;
+    case BSM_DTYPE_COMPLEX_DOUBLE:
+      return BSM_DTYPE_DOUBLE;
+    default:
+      return d;
+  }
+}
+
+bsm_dtype bsm_dtype_complex_type(bsm_dtype d) {
+  switch (d) {
+    case BSM_DTYPE_HALF:
+    case BSM_DTYPE_COMPLEX_HALF:
+      return BSM_DTYPE_COMPLEX_HALF;
+    case BSM_DTYPE_FLOAT:
+    case BSM_DTYPE_BFLOAT16:
+    case BSM_DTYPE_COMPLEX_FLOAT:
+      return BSM_DTYPE_COMPLEX_FLOAT;
+    case BSM_DTYPE_DOUBLE:
+    case BSM_DTYPE_COMPLEX_DOUBLE:
+      return BSM_DTYPE_COMPLEX_DOUBLE;
+    default:
+      return BSM_DTYPE_UNDEFINED;
+  }
+}
+
 /* The rank of a dtype among those that promote: -1 for the others. */
 static int promotion_index(bsm_dtype d) {
   if (d >= BSM_DTYPE_UINT8 && d <= BSM_DTYPE_COMPLEX_DOUBLE) return (int)d;

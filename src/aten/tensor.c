@@ -269,6 +269,18 @@ static void copy_rows(bsm_iter *it, size_t item) {
   }
 }
 
+static void convert_complex_rows(bsm_iter *it, bsm_dtype to, bsm_dtype from) {
+  bsm_c128 c[BSM_ROW];
+  while (bsm_iter_next(it)) {
+    for (int64_t i = 0; i < it->count; i += BSM_ROW) {
+      const int64_t left = it->count - i;
+      const size_t k = (size_t)(left < BSM_ROW ? left : BSM_ROW);
+      bsm_load_c128(from, it->ptr[1] + i * it->step[1], it->step[1], k, c);
+      bsm_store_c128(to, it->ptr[0] + i * it->step[0], it->step[0], k, c);
+    }
+  }
+}
+
 static void convert_rows(bsm_iter *it, bsm_dtype to, bsm_dtype from) {
   double f[BSM_ROW];
   int64_t n[BSM_ROW];
@@ -308,7 +320,7 @@ bsm_status bsm_tensor_copy(const bsm_tensor *dst, const bsm_tensor *src) {
   }
   if (bsm_tensor_is_meta(dst) || bsm_tensor_is_meta(src)) return BSM_OK;
   if (dst->dtype != src->dtype &&
-      (!bsm_dtype_has_rows(dst->dtype) || !bsm_dtype_has_rows(src->dtype))) {
+      (!bsm_dtype_is_number(dst->dtype) || !bsm_dtype_is_number(src->dtype))) {
     return BSM_FAIL(BSM_UNSUPPORTED, "conversion from %s to %s",
                     bsm_dtype_name(src->dtype), bsm_dtype_name(dst->dtype));
   }
@@ -317,6 +329,9 @@ bsm_status bsm_tensor_copy(const bsm_tensor *dst, const bsm_tensor *src) {
   bsm_iter_init(&it, dst->sizes, both, 2);
   if (dst->dtype == src->dtype) {
     copy_rows(&it, bsm_dtype_size(dst->dtype));
+  } else if (bsm_dtype_is_complex(dst->dtype) ||
+             bsm_dtype_is_complex(src->dtype)) {
+    convert_complex_rows(&it, dst->dtype, src->dtype);
   } else {
     convert_rows(&it, dst->dtype, src->dtype);
   }
@@ -336,18 +351,27 @@ bsm_status bsm_tensor_to_dtype(bsm_arena *arena, const bsm_tensor *t,
 
 bsm_status bsm_tensor_from_double(bsm_arena *arena, bsm_dtype dtype,
                                   double value, bsm_tensor **out) {
+  return bsm_tensor_from_complex(arena, dtype, value, 0.0, out);
+}
+
+bsm_status bsm_tensor_from_complex(bsm_arena *arena, bsm_dtype dtype, double re,
+                                   double im, bsm_tensor **out) {
+  const bsm_c128 value = {re, im};
   BSM_TRY(bsm_tensor_new(arena, dtype, (bsm_dims){0}, false, out));
-  if (!bsm_dtype_has_rows(dtype)) {
+  if (!bsm_dtype_is_number(dtype)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a scalar tensor of dtype %s",
                     bsm_dtype_name(dtype));
   }
-  bsm_store1_f64(dtype, bsm_tensor_data(*out), value);
+  bsm_store_c128(dtype, bsm_tensor_data(*out), 0, 1, &value);
   return BSM_OK;
 }
 
 bsm_status bsm_tensor_from_int(bsm_arena *arena, bsm_dtype dtype, int64_t value,
                                bsm_tensor **out) {
   BSM_TRY(bsm_tensor_new(arena, dtype, (bsm_dims){0}, false, out));
+  if (bsm_dtype_is_complex(dtype)) {
+    return bsm_tensor_from_complex(arena, dtype, (double)value, 0.0, out);
+  }
   if (!bsm_dtype_has_rows(dtype)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a scalar tensor of dtype %s",
                     bsm_dtype_name(dtype));

@@ -96,6 +96,9 @@ BSM_NODISCARD bsm_status bsm_tensor_to_dtype(bsm_arena *arena,
 BSM_NODISCARD bsm_status bsm_tensor_from_double(bsm_arena *arena,
                                                 bsm_dtype dtype, double value,
                                                 bsm_tensor **out);
+BSM_NODISCARD bsm_status bsm_tensor_from_complex(bsm_arena *arena,
+                                                 bsm_dtype dtype, double re,
+                                                 double im, bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_tensor_from_int(bsm_arena *arena, bsm_dtype dtype,
                                              int64_t value, bsm_tensor **out);
 
@@ -108,6 +111,10 @@ int64_t bsm_tensor_get_int(const bsm_tensor *t, int64_t index);
 bool bsm_dtype_is_floating(bsm_dtype d); /* half, bfloat16, float, double */
 bool bsm_dtype_is_complex(bsm_dtype d);
 bool bsm_dtype_is_integral(bsm_dtype d, bool include_bool);
+/* The dtype of the parts of a complex one (others: itself), and back:
+ * BSM_DTYPE_UNDEFINED where there is none. */
+bsm_dtype bsm_dtype_value_type(bsm_dtype d);
+bsm_dtype bsm_dtype_complex_type(bsm_dtype d);
 /* c10::promoteTypes. */
 bsm_dtype bsm_promote_types(bsm_dtype a, bsm_dtype b);
 

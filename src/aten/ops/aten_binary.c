@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binary elementwise ops: arithmetic, comparison, logic, and those with a few
  * more operands (addcmul, lerp, clamp). */
-#include "aten/op_kit.h"
+#include "aten/complex_math.h"
 
 /* What the row functions need besides the operands. */
 typedef struct bin_params {
   double alpha;
   int64_t ialpha;
+  bsm_c128 calpha;
   bool single; /* computed in float, not in double */
 } bin_params;
 
@@ -29,6 +30,17 @@ typedef struct bin_params {
       const int64_t a = in[0][k], b = in[1][k];                    \
       out[k] = (expr);                                             \
     }                                                              \
+  }
+
+#define C128(fn, expr)                                               \
+  static void fn(bsm_c128 *out, const bsm_c128 *const *in, size_t n, \
+                 const void *params) {                               \
+    const bin_params *p = params;                                    \
+    (void)p;                                                         \
+    for (size_t k = 0; k < n; k++) {                                 \
+      const bsm_c128 a = in[0][k], b = in[1][k];                     \
+      out[k] = (expr);                                               \
+    }                                                                \
   }
 
 /* Two's complement arithmetic without undefined overflow. */
@@ -161,6 +173,24 @@ F64(f_shl, a *exp2(b))
 F64(f_shr, a / exp2(b))
 F64(f_sqdiff, (a - b) * (a - b))
 
+static bsm_c128 truth(bool v) {
+  return (bsm_c128){v ? 1.0 : 0.0, 0.0};
+}
+static bool nonzero(bsm_c128 v) {
+  return v.re != 0.0 || v.im != 0.0;
+}
+C128(c_add, bsm_c_add(a, bsm_c_mul(p->calpha, b)))
+C128(c_sub, bsm_c_sub(a, bsm_c_mul(p->calpha, b)))
+C128(c_rsub, bsm_c_sub(b, bsm_c_mul(p->calpha, a)))
+C128(c_mul, bsm_c_mul(a, b))
+C128(c_div, bsm_c_div(a, b))
+C128(c_pow, bsm_c_pow(a, b))
+C128(c_eq, truth(bsm_c_equal(a, b)))
+C128(c_ne, truth(!bsm_c_equal(a, b)))
+C128(c_land, truth(nonzero(a) && nonzero(b)))
+C128(c_lor, truth(nonzero(a) || nonzero(b)))
+C128(c_lxor, truth(nonzero(a) != nonzero(b)))
+
 enum {
   BIN_ADD,
   BIN_SUB,
@@ -200,18 +230,19 @@ enum {
 };
 
 static const bsm_pointwise binary_ops[BIN_COUNT] = {
-    [BIN_ADD] = {"add_stub", f_add, i_add, BSM_PW_OPMATH},
-    [BIN_SUB] = {"sub_stub", f_sub, i_sub, BSM_PW_OPMATH},
-    [BIN_RSUB] = {"sub_stub", f_rsub, i_rsub, BSM_PW_OPMATH},
-    [BIN_MUL] = {"mul_cpu", f_mul, i_mul, BSM_PW_OPMATH},
-    [BIN_DIV] = {"div_cpu", f_div, NULL, BSM_PW_OPMATH | BSM_PW_FLOAT},
+    [BIN_ADD] = {"add_stub", f_add, i_add, BSM_PW_OPMATH, .c = c_add},
+    [BIN_SUB] = {"sub_stub", f_sub, i_sub, BSM_PW_OPMATH, .c = c_sub},
+    [BIN_RSUB] = {"sub_stub", f_rsub, i_rsub, BSM_PW_OPMATH, .c = c_rsub},
+    [BIN_MUL] = {"mul_cpu", f_mul, i_mul, BSM_PW_OPMATH, .c = c_mul},
+    [BIN_DIV] = {"div_cpu", f_div, NULL, BSM_PW_OPMATH | BSM_PW_FLOAT,
+                 .c = c_div},
     [BIN_DIV_TRUNC] = {"div_trunc_cpu", f_div_trunc, i_div_trunc,
                        BSM_PW_OPMATH},
     [BIN_DIV_FLOOR] = {"div_floor_cpu", f_div_floor, i_div_floor,
                        BSM_PW_OPMATH},
     [BIN_REMAINDER] = {"remainder_cpu", f_remainder, i_remainder, 0},
     [BIN_FMOD] = {"fmod_cpu", f_fmod, i_fmod, 0},
-    [BIN_POW] = {"pow", f_pow, i_pow, 0},
+    [BIN_POW] = {"pow", f_pow, i_pow, 0, .c = c_pow},
     [BIN_MAXIMUM] = {"maximum_cpu", f_maximum, i_maximum, 0},
     [BIN_MINIMUM] = {"minimum_cpu", f_minimum, i_minimum, 0},
     [BIN_FMAX] = {"fmax", f_fmax, i_maximum, 0},
@@ -220,15 +251,15 @@ static const bsm_pointwise binary_ops[BIN_COUNT] = {
     [BIN_HYPOT] = {"hypot_cpu", f_hypot, NULL, 0},
     [BIN_COPYSIGN] = {"copysign_cpu", f_copysign, NULL, BSM_PW_FLOAT},
     [BIN_XLOGY] = {"xlogy_cpu", f_xlogy, NULL, BSM_PW_FLOAT},
-    [BIN_EQ] = {"eq_cpu", f_eq, i_eq, BSM_PW_BOOL},
-    [BIN_NE] = {"ne_cpu", f_ne, i_ne, BSM_PW_BOOL},
+    [BIN_EQ] = {"eq_cpu", f_eq, i_eq, BSM_PW_BOOL, .c = c_eq},
+    [BIN_NE] = {"ne_cpu", f_ne, i_ne, BSM_PW_BOOL, .c = c_ne},
     [BIN_LT] = {"lt_cpu", f_lt, i_lt, BSM_PW_BOOL},
     [BIN_LE] = {"le_cpu", f_le, i_le, BSM_PW_BOOL},
     [BIN_GT] = {"gt_cpu", f_gt, i_gt, BSM_PW_BOOL},
     [BIN_GE] = {"ge_cpu", f_ge, i_ge, BSM_PW_BOOL},
-    [BIN_LAND] = {"logical_and_cpu", f_land, i_land, BSM_PW_BOOL},
-    [BIN_LOR] = {"logical_or_cpu", f_lor, i_lor, BSM_PW_BOOL},
-    [BIN_LXOR] = {"logical_xor_cpu", f_lxor, i_lxor, BSM_PW_BOOL},
+    [BIN_LAND] = {"logical_and_cpu", f_land, i_land, BSM_PW_BOOL, .c = c_land},
+    [BIN_LOR] = {"logical_or_cpu", f_lor, i_lor, BSM_PW_BOOL, .c = c_lor},
+    [BIN_LXOR] = {"logical_xor_cpu", f_lxor, i_lxor, BSM_PW_BOOL, .c = c_lxor},
     [BIN_AND] = {"bitwise_and_cpu", NULL, i_and, 0},
     [BIN_OR] = {"bitwise_or_cpu", NULL, i_or, 0},
     [BIN_XOR] = {"bitwise_xor_cpu", NULL, i_xor, 0},
@@ -255,6 +286,12 @@ static bsm_status check_types(int32_t variant, bsm_tensor *const *in,
             : "Subtraction, the `-` operator, with a bool tensor is not "
               "supported. If you are trying to invert a mask, use the `~` or "
               "`logical_not()` operator instead.");
+  }
+  if (alpha && alpha->tag == BSM_IVALUE_COMPLEX &&
+      !bsm_dtype_is_complex(common)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "For non-complex input tensors, argument alpha must not be "
+                    "a complex number.");
   }
   if (alpha && alpha->tag == BSM_IVALUE_DOUBLE && integral(common)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -295,7 +332,7 @@ static bsm_status binary(bsm_op_ctx *cx, int32_t variant, bsm_tensor *a,
                          bsm_tensor *dst, bsm_tensor **out) {
   bsm_tensor *in[] = {a, b};
   bsm_pointwise pw = binary_ops[variant];
-  bin_params params = {1.0, 1, true};
+  bin_params params = {1.0, 1, {1.0, 0.0}, true};
   pw.common = bsm_op_result_type(in, 2);
   pw.has_common = true;
   BSM_TRY(check_types(variant, in, pw.common, alpha));
@@ -303,6 +340,7 @@ static bsm_status binary(bsm_op_ctx *cx, int32_t variant, bsm_tensor *a,
   if (alpha) {
     params.alpha = op_double(alpha);
     params.ialpha = op_int(alpha);
+    params.calpha = op_complex(alpha);
   }
   params.single = pw.common != BSM_DTYPE_DOUBLE;
   pw.params = &params;
@@ -405,13 +443,31 @@ static void f_addcdiv(double *out, const double *const *in, size_t n,
   }
 }
 
+static void c_addcmul(bsm_c128 *out, const bsm_c128 *const *in, size_t n,
+                      const void *params) {
+  const bin_params *p = params;
+  for (size_t k = 0; k < n; k++) {
+    const bsm_c128 v = bsm_c_mul(bsm_c_mul(p->calpha, in[1][k]), in[2][k]);
+    out[k] = bsm_c_add(in[0][k], v);
+  }
+}
+static void c_addcdiv(bsm_c128 *out, const bsm_c128 *const *in, size_t n,
+                      const void *params) {
+  const bin_params *p = params;
+  for (size_t k = 0; k < n; k++) {
+    const bsm_c128 v = bsm_c_div(bsm_c_mul(p->calpha, in[1][k]), in[2][k]);
+    out[k] = bsm_c_add(in[0][k], v);
+  }
+}
+
 enum { TERNARY_ADDCMUL, TERNARY_ADDCDIV };
 
 static bsm_status op_ternary(OP_PARAMS) {
   bsm_tensor *in[] = {op_tensor(&args[0]), op_tensor(&args[1]),
                       op_tensor(&args[2])};
   bsm_tensor *out;
-  const bin_params params = {op_double(&args[3]), op_int(&args[3]), true};
+  const bin_params params = {op_double(&args[3]), op_int(&args[3]),
+                             op_complex(&args[3]), true};
   const bool div = self->variant == TERNARY_ADDCDIV;
   if (div && integral(in[1]->dtype) && integral(in[2]->dtype)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -425,7 +481,8 @@ static bsm_status op_ternary(OP_PARAMS) {
                             0,
                             &params,
                             0,
-                            false};
+                            false,
+                            div ? c_addcdiv : c_addcmul};
   BSM_TRY(bsm_op_pointwise(
       cx, &pw, in, 3, self->flags & BSM_ATEN_INPLACE ? in[0] : NULL, &out));
   return op_return(outs, out);
@@ -437,6 +494,17 @@ static void f_lerp(double *out, const double *const *in, size_t n,
   for (size_t k = 0; k < n; k++) {
     const double a = in[0][k], b = in[1][k], w = in[2][k];
     out[k] = fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1.0 - w);
+  }
+}
+
+static void c_lerp(bsm_c128 *out, const bsm_c128 *const *in, size_t n,
+                   const void *params) {
+  (void)params;
+  for (size_t k = 0; k < n; k++) {
+    const bsm_c128 a = in[0][k], b = in[1][k], w = in[2][k];
+    const bsm_c128 rest = {1.0 - w.re, -w.im}, span = bsm_c_sub(b, a);
+    out[k] = bsm_c_abs(w) < 0.5 ? bsm_c_add(a, bsm_c_mul(w, span))
+                                : bsm_c_sub(b, bsm_c_mul(span, rest));
   }
 }
 
@@ -453,8 +521,8 @@ static bsm_status op_lerp(OP_PARAMS) {
                     "expected dtype %s for `weight` but got dtype %s",
                     bsm_dtype_name(in[0]->dtype), bsm_dtype_name(in[2]->dtype));
   }
-  const bsm_pointwise pw = {"lerp_kernel", f_lerp, NULL, BSM_PW_OPMATH,
-                            NULL,          0,      false};
+  const bsm_pointwise pw = {"lerp_kernel", f_lerp, NULL,  BSM_PW_OPMATH,
+                            NULL,          0,      false, c_lerp};
   BSM_TRY(bsm_op_pointwise(
       cx, &pw, in, 3, self->flags & BSM_ATEN_INPLACE ? in[0] : NULL, &out));
   return op_return(outs, out);
@@ -526,306 +594,308 @@ static bsm_status op_equal(OP_PARAMS) {
 
 static const bsm_aten_op rows[] = {
     {"aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     op_binary_alpha, BIN_ADD, 0},
+     op_binary_alpha, BIN_ADD, BSM_ATEN_COMPLEX},
     {"aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> "
      "Tensor(a!)",
-     op_binary_alpha, BIN_ADD, BSM_ATEN_INPLACE},
+     op_binary_alpha, BIN_ADD, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-     op_binary_alpha, BIN_ADD, 0},
+     op_binary_alpha, BIN_ADD, BSM_ATEN_COMPLEX},
     {"aten::add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> "
      "Tensor(a!)",
-     op_binary_alpha, BIN_ADD, BSM_ATEN_INPLACE},
+     op_binary_alpha, BIN_ADD, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     op_binary_alpha, BIN_SUB, 0},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_COMPLEX},
     {"aten::sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> "
      "Tensor(a!)",
-     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-     op_binary_alpha, BIN_SUB, 0},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_COMPLEX},
     {"aten::sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> "
      "Tensor(a!)",
-     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
      "Tensor",
-     op_binary_alpha, BIN_SUB, 0},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_COMPLEX},
     {"aten::subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) "
      "-> Tensor(a!)",
-     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> "
      "Tensor",
-     op_binary_alpha, BIN_SUB, 0},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_COMPLEX},
     {"aten::subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> "
      "Tensor(a!)",
-     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE},
+     op_binary_alpha, BIN_SUB, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
      "Tensor",
-     op_binary_alpha, BIN_RSUB, 0},
+     op_binary_alpha, BIN_RSUB, BSM_ATEN_COMPLEX},
     {"aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-     op_binary_alpha, BIN_RSUB, 0},
+     op_binary_alpha, BIN_RSUB, BSM_ATEN_COMPLEX},
     {"aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_MUL, 0},
+     BIN_MUL, BSM_ATEN_COMPLEX},
     {"aten::mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_MUL, BSM_ATEN_INPLACE},
+     op_binary, BIN_MUL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_MUL, 0},
+     BIN_MUL, BSM_ATEN_COMPLEX},
     {"aten::mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_MUL, BSM_ATEN_INPLACE},
+     op_binary, BIN_MUL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_MUL, 0},
+     BIN_MUL, BSM_ATEN_COMPLEX},
     {"aten::multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_MUL, BSM_ATEN_INPLACE},
+     op_binary, BIN_MUL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_MUL, 0},
+     BIN_MUL, BSM_ATEN_COMPLEX},
     {"aten::multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_MUL, BSM_ATEN_INPLACE},
+     op_binary, BIN_MUL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::div.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_DIV, 0},
+     BIN_DIV, BSM_ATEN_COMPLEX},
     {"aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_DIV, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::div.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_DIV, 0},
+     BIN_DIV, BSM_ATEN_COMPLEX},
     {"aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_DIV, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::divide.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_DIV, 0},
+     BIN_DIV, BSM_ATEN_COMPLEX},
     {"aten::divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_DIV, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::divide.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_DIV, 0},
+     BIN_DIV, BSM_ATEN_COMPLEX},
     {"aten::divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_DIV, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_DIV, 0},
+     BIN_DIV, BSM_ATEN_COMPLEX},
     {"aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_DIV, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_DIV, 0},
+     BIN_DIV, BSM_ATEN_COMPLEX},
     {"aten::true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_DIV, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_REMAINDER, 0},
+     BIN_REMAINDER, BSM_ATEN_COMPLEX},
     {"aten::remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_REMAINDER, BSM_ATEN_INPLACE},
+     op_binary, BIN_REMAINDER, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_REMAINDER, 0},
+     BIN_REMAINDER, BSM_ATEN_COMPLEX},
     {"aten::remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_REMAINDER, BSM_ATEN_INPLACE},
+     op_binary, BIN_REMAINDER, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_FMOD, 0},
+     BIN_FMOD, BSM_ATEN_COMPLEX},
     {"aten::fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_FMOD, BSM_ATEN_INPLACE},
+     op_binary, BIN_FMOD, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_FMOD, 0},
+     BIN_FMOD, BSM_ATEN_COMPLEX},
     {"aten::fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_FMOD, BSM_ATEN_INPLACE},
+     op_binary, BIN_FMOD, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_DIV_FLOOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV_FLOOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-     op_binary, BIN_DIV_FLOOR, 0},
+     op_binary, BIN_DIV_FLOOR, BSM_ATEN_COMPLEX},
     {"aten::floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_DIV_FLOOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_DIV_FLOOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::floor_divide(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_DIV_FLOOR, 0},
+     BIN_DIV_FLOOR, BSM_ATEN_COMPLEX},
     {"aten::atan2(Tensor self, Tensor other) -> Tensor", op_binary, BIN_ATAN2,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_ATAN2, BSM_ATEN_INPLACE},
+     BIN_ATAN2, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::arctan2(Tensor self, Tensor other) -> Tensor", op_binary, BIN_ATAN2,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_ATAN2, BSM_ATEN_INPLACE},
+     BIN_ATAN2, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::hypot(Tensor self, Tensor other) -> Tensor", op_binary, BIN_HYPOT,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_HYPOT, BSM_ATEN_INPLACE},
+     BIN_HYPOT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_COPYSIGN, 0},
+     BIN_COPYSIGN, BSM_ATEN_COMPLEX},
     {"aten::copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_COPYSIGN, BSM_ATEN_INPLACE},
+     op_binary, BIN_COPYSIGN, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_COPYSIGN, 0},
+     BIN_COPYSIGN, BSM_ATEN_COMPLEX},
     {"aten::copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_COPYSIGN, BSM_ATEN_INPLACE},
+     op_binary, BIN_COPYSIGN, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", op_binary, BIN_EQ,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_EQ, BSM_ATEN_INPLACE},
+     BIN_EQ, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::eq.Scalar(Tensor self, Scalar other) -> Tensor", op_binary, BIN_EQ,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", op_binary,
-     BIN_EQ, BSM_ATEN_INPLACE},
+     BIN_EQ, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", op_binary, BIN_NE,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_NE, BSM_ATEN_INPLACE},
+     BIN_NE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::ne.Scalar(Tensor self, Scalar other) -> Tensor", op_binary, BIN_NE,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", op_binary,
-     BIN_NE, BSM_ATEN_INPLACE},
+     BIN_NE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", op_binary, BIN_LT,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_LT, BSM_ATEN_INPLACE},
+     BIN_LT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::lt.Scalar(Tensor self, Scalar other) -> Tensor", op_binary, BIN_LT,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", op_binary,
-     BIN_LT, BSM_ATEN_INPLACE},
+     BIN_LT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::le.Tensor(Tensor self, Tensor other) -> Tensor", op_binary, BIN_LE,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_LE, BSM_ATEN_INPLACE},
+     BIN_LE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::le.Scalar(Tensor self, Scalar other) -> Tensor", op_binary, BIN_LE,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", op_binary,
-     BIN_LE, BSM_ATEN_INPLACE},
+     BIN_LE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", op_binary, BIN_GT,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_GT, BSM_ATEN_INPLACE},
+     BIN_GT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::gt.Scalar(Tensor self, Scalar other) -> Tensor", op_binary, BIN_GT,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", op_binary,
-     BIN_GT, BSM_ATEN_INPLACE},
+     BIN_GT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", op_binary, BIN_GE,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", op_binary,
-     BIN_GE, BSM_ATEN_INPLACE},
+     BIN_GE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::ge.Scalar(Tensor self, Scalar other) -> Tensor", op_binary, BIN_GE,
-     0},
+     BSM_ATEN_COMPLEX},
     {"aten::ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", op_binary,
-     BIN_GE, BSM_ATEN_INPLACE},
+     BIN_GE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_NE, 0},
+     BIN_NE, BSM_ATEN_COMPLEX},
     {"aten::not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_NE, BSM_ATEN_INPLACE},
+     op_binary, BIN_NE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_NE, 0},
+     BIN_NE, BSM_ATEN_COMPLEX},
     {"aten::not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_NE, BSM_ATEN_INPLACE},
+     op_binary, BIN_NE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::greater.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_GT, 0},
+     BIN_GT, BSM_ATEN_COMPLEX},
     {"aten::greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_GT, BSM_ATEN_INPLACE},
+     op_binary, BIN_GT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::greater.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_GT, 0},
+     BIN_GT, BSM_ATEN_COMPLEX},
     {"aten::greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_GT, BSM_ATEN_INPLACE},
+     op_binary, BIN_GT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor",
-     op_binary, BIN_GE, 0},
+     op_binary, BIN_GE, BSM_ATEN_COMPLEX},
     {"aten::greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_GE, BSM_ATEN_INPLACE},
+     op_binary, BIN_GE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor",
-     op_binary, BIN_GE, 0},
+     op_binary, BIN_GE, BSM_ATEN_COMPLEX},
     {"aten::greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_GE, BSM_ATEN_INPLACE},
+     op_binary, BIN_GE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::less.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_LT, 0},
+     BIN_LT, BSM_ATEN_COMPLEX},
     {"aten::less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_LT, BSM_ATEN_INPLACE},
+     op_binary, BIN_LT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::less.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_LT, 0},
+     BIN_LT, BSM_ATEN_COMPLEX},
     {"aten::less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_LT, BSM_ATEN_INPLACE},
+     op_binary, BIN_LT, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_LE, 0},
+     BIN_LE, BSM_ATEN_COMPLEX},
     {"aten::less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_LE, BSM_ATEN_INPLACE},
+     op_binary, BIN_LE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_LE, 0},
+     BIN_LE, BSM_ATEN_COMPLEX},
     {"aten::less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_LE, BSM_ATEN_INPLACE},
+     op_binary, BIN_LE, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::logical_and(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_LAND, 0},
+     BIN_LAND, BSM_ATEN_COMPLEX},
     {"aten::logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_LAND, BSM_ATEN_INPLACE},
+     op_binary, BIN_LAND, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::logical_or(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_LOR, 0},
+     BIN_LOR, BSM_ATEN_COMPLEX},
     {"aten::logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_LOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_LOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::logical_xor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_LXOR, 0},
+     BIN_LXOR, BSM_ATEN_COMPLEX},
     {"aten::logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_LXOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_LXOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_AND, 0},
+     BIN_AND, BSM_ATEN_COMPLEX},
     {"aten::bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_AND, BSM_ATEN_INPLACE},
+     op_binary, BIN_AND, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_AND, 0},
+     BIN_AND, BSM_ATEN_COMPLEX},
     {"aten::bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_AND, BSM_ATEN_INPLACE},
+     op_binary, BIN_AND, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_OR, 0},
+     BIN_OR, BSM_ATEN_COMPLEX},
     {"aten::bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_OR, BSM_ATEN_INPLACE},
+     op_binary, BIN_OR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_OR, 0},
+     BIN_OR, BSM_ATEN_COMPLEX},
     {"aten::bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_OR, BSM_ATEN_INPLACE},
+     op_binary, BIN_OR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_XOR, 0},
+     BIN_XOR, BSM_ATEN_COMPLEX},
     {"aten::bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_XOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_XOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_XOR, 0},
+     BIN_XOR, BSM_ATEN_COMPLEX},
     {"aten::bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_XOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_XOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__and__.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_AND, 0},
+     BIN_AND, BSM_ATEN_COMPLEX},
     {"aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_AND, 0},
+     BIN_AND, BSM_ATEN_COMPLEX},
     {"aten::__or__.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_OR, 0},
+     BIN_OR, BSM_ATEN_COMPLEX},
     {"aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_OR, 0},
+     BIN_OR, BSM_ATEN_COMPLEX},
     {"aten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_XOR, 0},
+     BIN_XOR, BSM_ATEN_COMPLEX},
     {"aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_XOR, 0},
+     BIN_XOR, BSM_ATEN_COMPLEX},
     {"aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_SHL, 0},
+     BIN_SHL, BSM_ATEN_COMPLEX},
     {"aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_SHL, 0},
+     BIN_SHL, BSM_ATEN_COMPLEX},
     {"aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_SHR, 0},
+     BIN_SHR, BSM_ATEN_COMPLEX},
     {"aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_SHR, 0},
+     BIN_SHR, BSM_ATEN_COMPLEX},
     {"aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
-     op_binary, BIN_SHL, 0},
+     op_binary, BIN_SHL, BSM_ATEN_COMPLEX},
     {"aten::bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> "
      "Tensor(a!)",
-     op_binary, BIN_SHL, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
-     op_binary, BIN_SHR, 0},
+     op_binary, BIN_SHR, BSM_ATEN_COMPLEX},
     {"aten::bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> "
      "Tensor(a!)",
-     op_binary, BIN_SHR, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_AND, BSM_ATEN_INPLACE},
+     op_binary, BIN_AND, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_AND, BSM_ATEN_INPLACE},
+     op_binary, BIN_AND, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_OR, BSM_ATEN_INPLACE},
+     op_binary, BIN_OR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_OR, BSM_ATEN_INPLACE},
+     op_binary, BIN_OR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_XOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_XOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_XOR, BSM_ATEN_INPLACE},
+     op_binary, BIN_XOR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::maximum(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_MAXIMUM, 0},
+     BIN_MAXIMUM, BSM_ATEN_COMPLEX},
     {"aten::minimum(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_MINIMUM, 0},
-    {"aten::fmax(Tensor self, Tensor other) -> Tensor", op_binary, BIN_FMAX, 0},
-    {"aten::fmin(Tensor self, Tensor other) -> Tensor", op_binary, BIN_FMIN, 0},
+     BIN_MINIMUM, BSM_ATEN_COMPLEX},
+    {"aten::fmax(Tensor self, Tensor other) -> Tensor", op_binary, BIN_FMAX,
+     BSM_ATEN_COMPLEX},
+    {"aten::fmin(Tensor self, Tensor other) -> Tensor", op_binary, BIN_FMIN,
+     BSM_ATEN_COMPLEX},
     {"aten::__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_SHL, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_SHL, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_SHR, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
-     op_binary, BIN_SHR, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) "
      "-> Tensor",
      op_div_mode, BIN_DIV_MODE, 0},
@@ -851,63 +921,63 @@ static const bsm_aten_op rows[] = {
      "rounding_mode) -> Tensor(a!)",
      op_div_mode, BIN_DIV_MODE, BSM_ATEN_INPLACE},
     {"aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-     op_binary, BIN_REMAINDER, 0},
+     op_binary, BIN_REMAINDER, BSM_ATEN_COMPLEX},
     {"aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-     op_binary, BIN_POW, 0},
+     op_binary, BIN_POW, BSM_ATEN_COMPLEX},
     {"aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-     op_binary, BIN_POW, 0},
+     op_binary, BIN_POW, BSM_ATEN_COMPLEX},
     {"aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", op_binary,
-     BIN_POW, 0},
+     BIN_POW, BSM_ATEN_COMPLEX},
     {"aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
-     op_binary, BIN_POW, BSM_ATEN_INPLACE},
+     op_binary, BIN_POW, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
-     op_binary, BIN_POW, BSM_ATEN_INPLACE},
+     op_binary, BIN_POW, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::max.other(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_MAXIMUM, 0},
+     BIN_MAXIMUM, BSM_ATEN_COMPLEX},
     {"aten::min.other(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_MINIMUM, 0},
+     BIN_MINIMUM, BSM_ATEN_COMPLEX},
     {"aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", op_binary,
-     BIN_XLOGY, 0},
+     BIN_XLOGY, BSM_ATEN_COMPLEX},
     {"aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", op_binary,
-     BIN_XLOGY, 0},
+     BIN_XLOGY, BSM_ATEN_COMPLEX},
     {"aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", op_binary,
-     BIN_XLOGY, 0},
+     BIN_XLOGY, BSM_ATEN_COMPLEX},
     {"aten::xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_binary, BIN_XLOGY, BSM_ATEN_INPLACE},
+     op_binary, BIN_XLOGY, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> "
      "Tensor",
-     op_binary, BIN_SHL, 0},
+     op_binary, BIN_SHL, BSM_ATEN_COMPLEX},
     {"aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> "
      "Tensor",
-     op_binary, BIN_SHR, 0},
+     op_binary, BIN_SHR, BSM_ATEN_COMPLEX},
     {"aten::bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) "
      "-> Tensor(a!)",
-     op_binary, BIN_SHL, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) "
      "-> Tensor(a!)",
-     op_binary, BIN_SHR, BSM_ATEN_INPLACE},
+     op_binary, BIN_SHR, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
      "value=1) -> Tensor",
-     op_ternary, TERNARY_ADDCMUL, 0},
+     op_ternary, TERNARY_ADDCMUL, BSM_ATEN_COMPLEX},
     {"aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, "
      "Scalar value=1) -> Tensor(a!)",
-     op_ternary, TERNARY_ADDCMUL, BSM_ATEN_INPLACE},
+     op_ternary, TERNARY_ADDCMUL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
      "value=1) -> Tensor",
-     op_ternary, TERNARY_ADDCDIV, 0},
+     op_ternary, TERNARY_ADDCDIV, BSM_ATEN_COMPLEX},
     {"aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, "
      "Scalar value=1) -> Tensor(a!)",
-     op_ternary, TERNARY_ADDCDIV, BSM_ATEN_INPLACE},
+     op_ternary, TERNARY_ADDCDIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-     op_lerp, 0, 0},
+     op_lerp, 0, BSM_ATEN_COMPLEX},
     {"aten::lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> "
      "Tensor(a!)",
-     op_lerp, 0, BSM_ATEN_INPLACE},
+     op_lerp, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-     op_lerp, 0, 0},
+     op_lerp, 0, BSM_ATEN_COMPLEX},
     {"aten::lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> "
      "Tensor(a!)",
-     op_lerp, 0, BSM_ATEN_INPLACE},
+     op_lerp, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
      op_clamp, CLAMP_BOTH, 0},
     {"aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> "
