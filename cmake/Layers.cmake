@@ -4,7 +4,7 @@
 
 # In the order of the dependencies. scripts/check_layers.py enforces what a
 # layer may include; BSM_NEEDS_<layer> is what linking it takes.
-set(BSM_RUNTIME_LAYERS base aten engine backend_cpu runtime)
+set(BSM_RUNTIME_LAYERS base aten plugin engine backend_cpu runtime)
 set(BSM_COMPILER_LAYERS
     ir
     torchscript
@@ -18,15 +18,16 @@ set(BSM_LAYERS ${BSM_RUNTIME_LAYERS} ${BSM_COMPILER_LAYERS})
 
 set(BSM_NEEDS_base)
 set(BSM_NEEDS_aten base)
+set(BSM_NEEDS_plugin base aten)
 set(BSM_NEEDS_engine base aten)
 set(BSM_NEEDS_backend_cpu base aten engine)
 set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS})
 set(BSM_NEEDS_ir base aten)
 set(BSM_NEEDS_torchscript base aten ir)
 set(BSM_NEEDS_lowering base aten ir)
-set(BSM_NEEDS_network base aten)
-set(BSM_NEEDS_conversion base aten ir network)
-set(BSM_NEEDS_partitioning base aten ir network conversion)
+set(BSM_NEEDS_network base aten plugin)
+set(BSM_NEEDS_conversion base aten plugin ir network)
+set(BSM_NEEDS_partitioning base aten plugin ir network conversion)
 set(BSM_NEEDS_builder ${BSM_RUNTIME_LAYERS} network)
 set(BSM_NEEDS_compiler ${BSM_LAYERS})
 
@@ -113,7 +114,7 @@ function(bsm_link_layers target source)
     string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" header "${include}")
     if(header MATCHES "^bessemer/(allocator|export|limits|log|status|types)\\.h$")
       list(APPEND wanted base)
-    elseif(header MATCHES "^bessemer/(network|conversion)\\.h$")
+    elseif(header MATCHES "^bessemer/(network|conversion|plugin)\\.h$")
       list(APPEND wanted ${CMAKE_MATCH_1})
     elseif(header MATCHES "^bessemer/engine\\.h$")
       list(APPEND wanted runtime)

@@ -11,7 +11,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-RUNTIME = {"base", "aten", "engine", "backend", "runtime"}
+RUNTIME = {"base", "aten", "plugin", "engine", "backend", "runtime"}
 COMPILER = {
     "ir", "torchscript", "lowering", "partitioning", "network", "conversion",
     "builder", "compiler"
@@ -19,18 +19,23 @@ COMPILER = {
 ALLOWED = {
     "base": {"base"},
     "aten": {"base", "aten"},
+    "plugin": {"base", "aten", "plugin"},
     "engine": {"base", "aten", "engine"},
     "backend": {"base", "aten", "engine", "backend"},
     "runtime": RUNTIME,
     "ir": {"base", "aten", "ir"},
     "torchscript": {"base", "aten", "ir", "torchscript"},
     "lowering": {"base", "aten", "ir", "lowering"},
-    "network": {"base", "aten", "network"},
-    "conversion": {"base", "aten", "ir", "network", "conversion"},
+    "network": {"base", "aten", "plugin", "network"},
+    "conversion": {
+        "base", "aten", "plugin", "ir", "network", "conversion"
+    },
     "partitioning": {
         "base", "aten", "ir", "network", "conversion", "partitioning"
     },
-    "builder": {"base", "aten", "engine", "backend", "network", "builder"},
+    "builder": {
+        "base", "aten", "plugin", "engine", "backend", "network", "builder"
+    },
     "compiler": RUNTIME | COMPILER,
 }
 # Of the backends, other layers know the interface alone.
