@@ -13,9 +13,16 @@
 #include "aten/op.h"
 #include "ir/graph.h"
 
+/* A number that the run will tell: an argument, or a part of one, that is a
+ * BSM_IVALUE_CONTAINER pointing to this. It becomes a graph input of rank 0. */
+typedef struct bsm_lowering_number {
+  bsm_type_kind kind; /* BSM_TYPE_INT, FLOAT or BOOL */
+  bsm_dtype dtype;    /* of the input */
+} bsm_lowering_number;
+
 /* One argument of the method, after self. Tensors of the ivalue (also inside
- * tuples, lists, dicts) that are meta become graph inputs in depth-first
- * order; all else is concrete and folds. */
+ * tuples, lists, dicts) that are meta, and numbers as above, become graph
+ * inputs in depth-first order; all else is concrete and folds. */
 typedef struct bsm_lowering_input {
   const char *name; /* parameter name */
   bsm_ivalue value;
@@ -30,21 +37,30 @@ typedef struct bsm_lowering_options {
   void *user;
 } bsm_lowering_options;
 
-/* The result's structure: the method's return value with each tensor leaf
- * replaced by an index into the graph's outputs, for rebuilding tuples and
- * dicts. Leaves that are plain numbers or strings known while compiling stand
- * as they are. A tensor leaf is an INT ivalue inside `is_output` positions:
- * see bsm_lowered_leaf. */
+/* A tensor, number, string, ... of the result. */
 typedef struct bsm_lowered_leaf {
   bool is_output; /* else: a constant of the model */
   size_t output;  /* index into the graph's outputs */
+  /* Of an output: Tensor, or the type of a number that the run will tell. */
+  const bsm_type *type;
   bsm_ivalue constant;
 } bsm_lowered_leaf;
+
+/* A value of the result's structure; its children follow it, depth first. */
+typedef struct bsm_lowered_node {
+  /* LIST, TUPLE, DICT or OBJECT; any other: the next leaf. */
+  bsm_ivalue_tag tag;
+  const bsm_type *type; /* of a NamedTuple or object */
+  size_t child_count;
+  bsm_ivalue key; /* in a parent that is a dict */
+} bsm_lowered_node;
 
 typedef struct bsm_lowered {
   bsm_graph *graph;
   bsm_lowered_leaf *leaves; /* the flattened result, in order */
   size_t leaf_count;
+  bsm_lowered_node *nodes; /* the result around its leaves: the root first */
+  size_t node_count;
   const char *
       *input_names; /* of the graph's inputs: "x", "x.0" in containers */
   const bsm_type *result_type;

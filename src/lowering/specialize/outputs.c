@@ -6,10 +6,10 @@
 #include "lowering/specialize/specialize.h"
 
 typedef BSM_VEC(const char *) name_vec;
-/* The leaves of the result; `visited` counts what is around them too. */
+/* The leaves of the result, and its structure around them. */
 typedef struct leaf_list {
   BSM_VEC(bsm_lowered_leaf) leaves;
-  uint64_t visited;
+  BSM_VEC(bsm_lowered_node) nodes;
 } leaf_list;
 
 /* ---- inputs ---- */
@@ -25,14 +25,33 @@ static bsm_status add_input(bsm_spec *s, bsm_tensor *t, const char *name,
   return bsm_spec_bind_base(s, t, value);
 }
 
+/* A number that the run will tell: read from a tensor of rank 0. */
+static bsm_status add_number(bsm_spec *s, bsm_ivalue *value, const char *name,
+                             name_vec *names) {
+  const bsm_lowering_number *number = value->u.container;
+  const char *read = number->kind == BSM_TYPE_INT    ? "aten::Int.Tensor"
+                     : number->kind == BSM_TYPE_BOOL ? "aten::Bool.Tensor"
+                                                     : "aten::Float.Tensor";
+  bsm_tensor *t = NULL;
+  BSM_TRY(bsm_tensor_new(s->cx->arena, number->dtype, (bsm_dims){0}, true, &t));
+  BSM_TRY(add_input(s, t, name, names));
+  const bsm_ivalue tensor = bsm_iv_tensor(t);
+  return bsm_spec_op_named(s, read, &tensor, 1, value);
+}
+
 static bsm_status bind_argument(bsm_spec *s, bsm_ivalue *value,
                                 const char *name, size_t depth,
                                 name_vec *names);
 
+/* `type`: a NamedTuple's, or NULL. */
 static bsm_status bind_items(bsm_spec *s, bsm_ivalue *items, size_t n,
-                             const char *name, size_t depth, name_vec *names) {
+                             const bsm_type *type, const char *name,
+                             size_t depth, name_vec *names) {
   for (size_t i = 0; i < n; i++) {
-    const char *path = bsm_arena_printf(s->cx->arena, "%s.%zu", name, i);
+    const char *path = type && type->field_names
+                           ? bsm_arena_printf(s->cx->arena, "%s.%s", name,
+                                              type->field_names[i])
+                           : bsm_arena_printf(s->cx->arena, "%s.%zu", name, i);
     BSM_TRY_ALLOC(path);
     BSM_TRY(bind_argument(s, &items[i], path, depth + 1, names));
   }
@@ -86,7 +105,7 @@ static bsm_status bind_argument(bsm_spec *s, bsm_ivalue *value,
         list->items[i] = from->items[i];
       }
       *value = bsm_iv_list(list);
-      return bind_items(s, list->items, list->len, name, depth, names);
+      return bind_items(s, list->items, list->len, NULL, name, depth, names);
     }
     case BSM_IVALUE_TUPLE: {
       const bsm_tuple *from = value->u.tuple;
@@ -97,7 +116,8 @@ static bsm_status bind_argument(bsm_spec *s, bsm_ivalue *value,
         tuple->items[i] = from->items[i];
       }
       *value = bsm_iv_tuple(tuple);
-      return bind_items(s, tuple->items, tuple->len, name, depth, names);
+      return bind_items(s, tuple->items, tuple->len, tuple->type, name, depth,
+                        names);
     }
     case BSM_IVALUE_DICT: {
       const bsm_dict *from = value->u.dict;
@@ -110,6 +130,8 @@ static bsm_status bind_argument(bsm_spec *s, bsm_ivalue *value,
       value->u.dict = dict;
       return bind_dict(s, dict, name, depth, names);
     }
+    case BSM_IVALUE_CONTAINER:
+      return add_number(s, value, name, names);
     default:
       return bsm_spec_shadow(s, *value, name, value);
   }
@@ -131,54 +153,73 @@ static bsm_status output_index(bsm_spec *s, bsm_value *value, size_t *out) {
   return bsm_block_add_output(block, value);
 }
 
-static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value, size_t depth,
-                          leaf_list *list) {
-  const bsm_ivalue *items = NULL;
-  size_t n = 0;
-  if (depth > s->cx->limits.max_depth) {
-    return BSM_FAIL(BSM_LIMIT, "the result is nested too deep");
+static bsm_status add_leaf(bsm_spec *s, const bsm_ivalue *value,
+                           leaf_list *list) {
+  bsm_lowered_leaf leaf = {.constant = *value};
+  if (value->tag == BSM_IVALUE_TENSOR || bsm_spec_is_symbol(value)) {
+    bsm_value *residual = NULL;
+    leaf = (bsm_lowered_leaf){.is_output = true};
+    leaf.type = bsm_spec_is_symbol(value)
+                    ? bsm_spec_symbol_of(value)->type
+                    : bsm_type_simple(s->cx->types, BSM_TYPE_TENSOR);
+    BSM_TRY_ALLOC(leaf.type);
+    BSM_TRY(bsm_spec_residual(s, value, NULL, &residual));
+    BSM_TRY(output_index(s, residual, &leaf.output));
   }
+  BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &list->leaves, leaf));
+  return BSM_OK;
+}
+
+static bsm_status add_node(bsm_spec *s, const bsm_lowered_node *node,
+                           leaf_list *list) {
   /* A list of the same list twice, and so on, grows without end. */
-  if (++list->visited > s->cx->limits.max_nodes) {
+  if (list->nodes.len >= s->cx->limits.max_nodes) {
     return BSM_FAIL(BSM_LIMIT,
                     "the result has more values than the limit max_nodes "
                     "(%" PRIu64 ") allows",
                     s->cx->limits.max_nodes);
   }
+  BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &list->nodes, *node));
+  return BSM_OK;
+}
+
+/* `key`: of an item of a dict, or NULL. */
+static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value,
+                          const bsm_ivalue *key, size_t depth,
+                          leaf_list *list) {
+  const bsm_ivalue *items = NULL, *keys = NULL;
+  bsm_lowered_node node = {.tag = value->tag};
+  if (key) node.key = *key;
+  if (depth > s->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "the result is nested too deep");
+  }
   switch (value->tag) {
     case BSM_IVALUE_LIST:
       items = value->u.list->items;
-      n = value->u.list->len;
+      node.child_count = value->u.list->len;
       break;
     case BSM_IVALUE_TUPLE:
       items = value->u.tuple->items;
-      n = value->u.tuple->len;
+      node.child_count = value->u.tuple->len;
+      node.type = value->u.tuple->type;
       break;
     case BSM_IVALUE_DICT:
       items = value->u.dict->values;
-      n = value->u.dict->len;
+      keys = value->u.dict->keys;
+      node.child_count = value->u.dict->len;
       break;
     case BSM_IVALUE_OBJECT:
       items = value->u.object->slots;
-      n = value->u.object->len;
+      node.child_count = value->u.object->len;
+      node.type = value->u.object->type;
       break;
-    case BSM_IVALUE_TENSOR:
-    case BSM_IVALUE_CONTAINER: {
-      bsm_lowered_leaf leaf = {.is_output = true};
-      bsm_value *residual = NULL;
-      BSM_TRY(bsm_spec_residual(s, value, NULL, &residual));
-      BSM_TRY(output_index(s, residual, &leaf.output));
-      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &list->leaves, leaf));
-      return BSM_OK;
-    }
-    default: {
-      const bsm_lowered_leaf leaf = {.constant = *value};
-      BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &list->leaves, leaf));
-      return BSM_OK;
-    }
+    default:
+      BSM_TRY(add_node(s, &node, list));
+      return add_leaf(s, value, list);
   }
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(flatten(s, &items[i], depth + 1, list));
+  BSM_TRY(add_node(s, &node, list));
+  for (size_t i = 0; i < node.child_count; i++) {
+    BSM_TRY(flatten(s, &items[i], keys ? &keys[i] : NULL, depth + 1, list));
   }
   return BSM_OK;
 }
@@ -212,13 +253,18 @@ static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
     BSM_TRY(bind_argument(s, &args[i + first], name, 0, &names));
   }
   BSM_TRY(bsm_spec_run_graph(s, method, NULL, "", args, n, outs, m));
+  /* The results of IR text, if not one, are a tuple. */
+  const bsm_lowered_node tuple = {.tag = BSM_IVALUE_TUPLE, .child_count = m};
+  if (m != 1) BSM_TRY(add_node(s, &tuple, &list));
   for (size_t i = 0; i < m; i++) {
-    BSM_TRY(flatten(s, &outs[i], 0, &list));
+    BSM_TRY(flatten(s, &outs[i], NULL, m != 1, &list));
   }
   *out = (bsm_lowered){
       .graph = s->graph,
       .leaves = list.leaves.items,
       .leaf_count = list.leaves.len,
+      .nodes = list.nodes.items,
+      .node_count = list.nodes.len,
       .input_names = names.items,
       .result_type = m == 1 ? bsm_node_in(block->returns, 0)->type : NULL};
   return BSM_OK;
