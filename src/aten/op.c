@@ -247,6 +247,18 @@ static bool arg_fits(const arg_type *type, const bsm_ivalue *v, bool *meta) {
   return true;
 }
 
+/* The name and the default, which may hold lists and strings. */
+static const char *skip_name(const char *p) {
+  int depth = 0;
+  while (*p && (depth > 0 || (*p != ',' && *p != ')'))) {
+    if (*p == '[') depth++;
+    if (*p == ']') depth--;
+    if (*p == '"') p += 1 + strcspn(p + 1, "\"");
+    if (*p) p++;
+  }
+  return p;
+}
+
 /* Type-checks the args, and stops at the return arrow: *end is there. */
 static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
                              size_t n_args, bool *meta, const char **end) {
@@ -281,14 +293,7 @@ static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
       return BSM_FAIL(BSM_UNSUPPORTED, "a complex number as argument %zu", i);
     }
     i++;
-    /* The name and the default, which may hold lists and strings. */
-    int depth = 0;
-    while (*p && (depth > 0 || (*p != ',' && *p != ')'))) {
-      if (*p == '[') depth++;
-      if (*p == ']') depth--;
-      if (*p == '"') p += 1 + strcspn(p + 1, "\"");
-      if (*p) p++;
-    }
+    p = skip_name(p);
   }
   if (i < n_args && !varargs) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "%zu arguments, expected %zu", n_args,
@@ -328,6 +333,46 @@ bsm_status bsm_aten_check_args(const bsm_aten_op *op, const bsm_ivalue *args,
   const char *end = NULL;
   return bsm_status_note(check_args(op, args, n_args, &meta, &end), "in %s",
                          op->schema);
+}
+
+/* Whether the schema has an argument whose type the check above leaves to the
+ * op, and the value is anything but None; or any number of arguments. */
+static bool has_open_args(const bsm_aten_op *op, const bsm_ivalue *args,
+                          size_t n_args) {
+  const char *p = strchr(op->schema, '(') + 1;
+  for (size_t i = 0; *p && *p != ')'; i++) {
+    p += strspn(p, " ,");
+    if (p[0] == '*' && p[1] == ',') {
+      p += 2 + strspn(p + 2, " ");
+    }
+    if (strncmp(p, "...", 3) == 0) return true;
+    arg_type type;
+    p = scan_type(p, &type);
+    const bool open = type.kind == KIND_ANY || type.kind == KIND_DICT ||
+                      type.kind == KIND_TUPLE;
+    if (open && i < n_args && args[i].tag != BSM_IVALUE_NONE) return true;
+    p = skip_name(p);
+  }
+  return false;
+}
+
+bsm_status bsm_aten_check_call(const bsm_aten_op *op, const bsm_ivalue *args,
+                               size_t n_args, size_t n_outs) {
+  bool meta = false;
+  const char *end = NULL;
+  BSM_TRY_NOTE(check_args(op, args, n_args, &meta, &end), "in %s", op->schema);
+  if (has_open_args(op, args, n_args)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "an argument of a type that cannot be checked, in %s",
+                    op->schema);
+  }
+  const int returns = return_count(end);
+  if (returns < 0 || (size_t)returns != n_outs) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "%zu results asked of an op with %d, in %s", n_outs,
+                    returns, op->schema);
+  }
+  return BSM_OK;
 }
 
 /* Views repeat elements at no cost (expand), and meta tensors have none, but

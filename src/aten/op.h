@@ -85,6 +85,14 @@ size_t bsm_aten_library_count(const bsm_aten_library *library);
 const bsm_aten_op *bsm_aten_library_at(const bsm_aten_library *library,
                                        size_t index);
 
+/* Whether args that come from outside, such as an engine, may be given to an
+ * op: as above, and nothing is left to the op: no argument of a type variable,
+ * a dict or a tuple but None, no schema with "...", `n_outs` as the schema has.
+ */
+BSM_NODISCARD bsm_status bsm_aten_check_call(const bsm_aten_op *op,
+                                             const bsm_ivalue *args,
+                                             size_t n_args, size_t n_outs);
+
 /* Calls an op. Sets cx->meta from the args. Notes the op's name on failure. */
 BSM_NODISCARD bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
                                        const bsm_ivalue *args, size_t n_args,

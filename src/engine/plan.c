@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/checked.h"
+#include "engine/ivalue_bytes.h"
 
 const char *bsm_step_kind_name(bsm_step_kind kind) {
   switch (kind) {
@@ -90,6 +91,15 @@ static void print_ids(bsm_text *text, const uint32_t *ids, uint32_t count) {
   }
 }
 
+static void print_call(bsm_text *text, const bsm_plan_step *step) {
+  const bsm_step_aten_call *call = &step->params->aten_call;
+  bsm_text_printf(text, " %s(", call->op);
+  bsm_ivalue_bytes_print(text,
+                         (bsm_str){(const char *)call->args, call->args_size},
+                         step->inputs, step->input_count);
+  bsm_text_puts(text, ")");
+}
+
 static void print_step(bsm_text *text, const bsm_plan *plan, uint32_t index) {
   const bsm_plan_step *step = &plan->steps[index];
   bsm_text_printf(text, "  s%" PRIu32 ": ", index);
@@ -98,6 +108,7 @@ static void print_step(bsm_text *text, const bsm_plan *plan, uint32_t index) {
   bsm_text_printf(text, " = %s(", kind ? kind : "?");
   print_ids(text, step->inputs, step->input_count);
   bsm_text_puts(text, ")");
+  if (step->kind == BSM_STEP_ATEN_CALL) print_call(text, step);
   for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
     if (step->weights[i] != BSM_NO_WEIGHTS) {
       bsm_text_printf(text, " w%" PRIu32 " (%" PRIu64 " bytes)",
