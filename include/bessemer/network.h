@@ -34,33 +34,34 @@ typedef struct bsm_weights {
 } bsm_weights;
 
 /* The kinds, in one list: X(ENUM, number, "text"). */
-#define BSM_LAYER_KINDS(X)                  \
-  X(CONVOLUTION, 0, "convolution")          \
-  X(DECONVOLUTION, 1, "deconvolution")      \
-  X(ACTIVATION, 2, "activation")            \
-  X(POOLING, 3, "pooling")                  \
-  X(SCALE, 4, "scale")                      \
-  X(SOFTMAX, 5, "softmax")                  \
-  X(CONCATENATION, 6, "concatenation")      \
-  X(ELEMENT_WISE, 7, "element_wise")        \
-  X(UNARY, 8, "unary")                      \
-  X(SHUFFLE, 9, "shuffle")                  \
-  X(REDUCE, 10, "reduce")                   \
-  X(TOP_K, 11, "top_k")                     \
-  X(GATHER, 12, "gather")                   \
-  X(MATRIX_MULTIPLY, 13, "matrix_multiply") \
-  X(CONSTANT, 14, "constant")               \
-  X(IDENTITY, 15, "identity")               \
-  X(SLICE, 16, "slice")                     \
-  X(SHAPE, 17, "shape")                     \
-  X(PARAMETRIC_RELU, 18, "parametric_relu") \
-  X(RESIZE, 19, "resize")                   \
-  X(SELECT, 20, "select")                   \
-  X(FILL, 21, "fill")                       \
-  X(CAST, 22, "cast")                       \
-  X(NORMALIZATION, 23, "normalization")     \
-  X(EXPAND, 24, "expand")                   \
-  X(FUSED_ELEMENT_WISE, 25, "fused_element_wise")
+#define BSM_LAYER_KINDS(X)                        \
+  X(CONVOLUTION, 0, "convolution")                \
+  X(DECONVOLUTION, 1, "deconvolution")            \
+  X(ACTIVATION, 2, "activation")                  \
+  X(POOLING, 3, "pooling")                        \
+  X(SCALE, 4, "scale")                            \
+  X(SOFTMAX, 5, "softmax")                        \
+  X(CONCATENATION, 6, "concatenation")            \
+  X(ELEMENT_WISE, 7, "element_wise")              \
+  X(UNARY, 8, "unary")                            \
+  X(SHUFFLE, 9, "shuffle")                        \
+  X(REDUCE, 10, "reduce")                         \
+  X(TOP_K, 11, "top_k")                           \
+  X(GATHER, 12, "gather")                         \
+  X(MATRIX_MULTIPLY, 13, "matrix_multiply")       \
+  X(CONSTANT, 14, "constant")                     \
+  X(IDENTITY, 15, "identity")                     \
+  X(SLICE, 16, "slice")                           \
+  X(SHAPE, 17, "shape")                           \
+  X(PARAMETRIC_RELU, 18, "parametric_relu")       \
+  X(RESIZE, 19, "resize")                         \
+  X(SELECT, 20, "select")                         \
+  X(FILL, 21, "fill")                             \
+  X(CAST, 22, "cast")                             \
+  X(NORMALIZATION, 23, "normalization")           \
+  X(EXPAND, 24, "expand")                         \
+  X(FUSED_ELEMENT_WISE, 25, "fused_element_wise") \
+  X(SCATTER, 28, "scatter")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,
@@ -188,6 +189,22 @@ typedef enum bsm_gather_mode {
   BSM_GATHER_ND = 2
 } bsm_gather_mode;
 
+/* What scatter writes to: single elements, or slices named by index tuples. */
+typedef enum bsm_scatter_mode {
+  BSM_SCATTER_ELEMENT = 0, /* torch.scatter */
+  BSM_SCATTER_ND = 1
+} bsm_scatter_mode;
+
+/* What becomes of an element that updates fall on; updates apply in row-major
+ * order of the indices, so the result is the same every time. */
+typedef enum bsm_scatter_reduction {
+  BSM_SCATTER_ASSIGN = 0, /* the last update stays */
+  BSM_SCATTER_ADD = 1,    /* of bool: or */
+  BSM_SCATTER_MUL = 2,    /* of bool: and */
+  BSM_SCATTER_MIN = 3,    /* NaN stays */
+  BSM_SCATTER_MAX = 4
+} bsm_scatter_reduction;
+
 typedef enum bsm_resize_mode {
   BSM_RESIZE_NEAREST = 0,
   BSM_RESIZE_LINEAR = 1,
@@ -263,6 +280,16 @@ BSM_API bsm_layer *bsm_network_add_top_k(bsm_network *net, bsm_itensor *input,
 BSM_API bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                           bsm_itensor *indices,
                                           bsm_gather_mode mode, int32_t axis);
+/* A copy of `data` with `updates` written to the places that `indices` name.
+ * ELEMENT: indices and updates have the same dims; element i goes to its own
+ * place but for `axis`, which the index gives. ND: indices [.., k] name the
+ * dimensions axis .. axis + k - 1 of the data; updates have the dims
+ * data[:axis] + indices[:-1] + data[axis + k:]. An index out of range is an
+ * error when the engine runs; so is a negative one, unless it wraps. */
+BSM_API bsm_layer *bsm_network_add_scatter(bsm_network *net, bsm_itensor *data,
+                                           bsm_itensor *indices,
+                                           bsm_itensor *updates,
+                                           bsm_scatter_mode mode, int32_t axis);
 /* Batched: leading dimensions broadcast; both ranks >= 2. */
 BSM_API bsm_layer *bsm_network_add_matrix_multiply(bsm_network *net,
                                                    bsm_itensor *a,
@@ -334,6 +361,13 @@ BSM_API void bsm_shuffle_set_second_transpose(bsm_layer *layer, bsm_dims perm);
 /* One -1 is inferred; 0 is a size of zero, not TensorRT's placeholder. */
 BSM_API void bsm_shuffle_set_reshape_dimensions(bsm_layer *layer,
                                                 bsm_dims dims);
+/* `include_self`: the old value of an element takes part in the reduction; else
+ * the first update replaces it. */
+BSM_API void bsm_scatter_set_reduction(bsm_layer *layer,
+                                       bsm_scatter_reduction reduction,
+                                       bool include_self);
+/* Negative indices count from the end. */
+BSM_API void bsm_scatter_set_wrap(bsm_layer *layer, bool wrap);
 BSM_API void bsm_slice_set_mode(bsm_layer *layer, bsm_padding_mode mode,
                                 double fill_value);
 BSM_API void bsm_resize_set_align_corners(bsm_layer *layer, bool align);

@@ -22,7 +22,7 @@ BSM_NODISCARD bsm_status bsm_build_matrix_multiply(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_element_wise(bsm_emitter *e,
                                                 const bsm_layer *layer);
 
-/* emit_rows.c: softmax, normalization, reduce, top-k, gather */
+/* emit_rows.c: softmax, normalization, reduce, top-k, gather, scatter */
 BSM_NODISCARD bsm_status bsm_build_softmax(bsm_emitter *e,
                                            const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_normalization(bsm_emitter *e,
@@ -33,6 +33,8 @@ BSM_NODISCARD bsm_status bsm_build_top_k(bsm_emitter *e,
                                          const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_gather(bsm_emitter *e,
                                           const bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_build_scatter(bsm_emitter *e,
+                                           const bsm_layer *layer);
 
 /* emit_move.c: layers that only move data, mostly views */
 BSM_NODISCARD bsm_status bsm_build_shuffle(bsm_emitter *e,

@@ -29,6 +29,8 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_top_k;
     case BSM_LAYER_GATHER:
       return bsm_build_gather;
+    case BSM_LAYER_SCATTER:
+      return bsm_build_scatter;
     case BSM_LAYER_SHUFFLE:
       return bsm_build_shuffle;
     case BSM_LAYER_SLICE:

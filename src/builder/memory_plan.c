@@ -4,7 +4,8 @@
  * A buffer lives from the first step that touches it to the last. Buffers
  * whose lives overlap get disjoint places: largest first, each at the lowest
  * offset that fits. An element-wise step may write over one of its inputs when
- * nothing reads that input later and both have the same layout. */
+ * nothing reads that input later and both have the same layout; so may a
+ * scatter over its data, when no other input shares that memory. */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -41,11 +42,13 @@ static bool try_in_place(bsm_emitter *e, uint32_t index, uint32_t in) {
   bsm_buffer *source = &e->buffers.items[from];
   bsm_buffer *target = &e->buffers.items[to];
   if (source->last != index || target->first != index) return false;
-  /* Another input that views the same memory in another order forbids it. */
+  /* Another input that views the same memory in another order forbids it; for
+   * a scatter any other view does: what it reads is not what it writes. */
   for (uint32_t i = 0; i < step->input_count; i++) {
     const bsm_build_tensor *other = &e->tensors.items[step->inputs[i]];
     if (i != in && root_of(e, other->buffer) == from &&
-        !bsm_layout_equal(&other->layout, &a->layout)) {
+        (step->kind == BSM_STEP_SCATTER ||
+         !bsm_layout_equal(&other->layout, &a->layout))) {
       return false;
     }
   }
@@ -57,6 +60,7 @@ static bool try_in_place(bsm_emitter *e, uint32_t index, uint32_t in) {
 static void merge_in_place(bsm_emitter *e) {
   for (uint32_t i = 0; i < e->steps.len; i++) {
     const bsm_plan_step *step = &e->steps.items[i];
+    if (step->kind == BSM_STEP_SCATTER) try_in_place(e, i, 0);
     if (step->kind != BSM_STEP_ELEMENT_WISE) continue;
     for (uint32_t k = 0; k < step->input_count; k++) {
       if (try_in_place(e, i, k)) break;

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes to places that are known at run time, made of comparisons: every
- * place of the result looks for the indices that name it. The work is the
- * number of places times the number of indices along the axis. */
+/* Writes to places that indices name, as scatter layers. */
 #ifndef BSM_CONVERSION_SCATTER_H_
 #define BSM_CONVERSION_SCATTER_H_
 
 #include "conversion/emit.h"
 
-typedef enum bsm_scatter_mode {
-  BSM_SCATTER_ASSIGN, /* the last write wins */
-  BSM_SCATTER_ADD,
-  BSM_SCATTER_PROD,
-  BSM_SCATTER_MAX,
-  BSM_SCATTER_MIN
-} bsm_scatter_mode;
+/* How updates meet what they fall on. `fresh`: a place that is written forgets
+ * its old value. `wrap`: negative indices count from the end; else they are
+ * out of range. */
+typedef struct bsm_scatter_options {
+  bsm_scatter_reduction reduction;
+  bool fresh, wrap;
+} bsm_scatter_options;
 
 /* torch.scatter along `axis`: `index` and `source` have the rank of `x`; the
- * source is at least as large as the index. `fresh`: a place that is written
- * forgets its old value. */
+ * source is at least as large as the index. */
 bsm_itensor *bsm_emit_scatter(bsm_conversion_ctx *ctx, bsm_itensor *x,
                               int32_t axis, bsm_itensor *index,
-                              bsm_itensor *source, bsm_scatter_mode mode,
-                              bool fresh);
+                              bsm_itensor *source, bsm_scatter_options options);
 /* Slice k of `source` along `axis` goes to slice index[k] of `x`; the index is
  * a vector and the source's other dims are those of `x`. */
 bsm_itensor *bsm_emit_index_write(bsm_conversion_ctx *ctx, bsm_itensor *x,
                                   int32_t axis, bsm_itensor *index,
-                                  bsm_itensor *source, bool add);
-/* The converter of scatter, index_copy and index_fill when the index is
- * computed at run time. */
-BSM_NODISCARD bsm_status bsm_convert_scatter(bsm_conversion_ctx *ctx,
-                                             const bsm_node *node,
-                                             const bsm_args *args);
+                                  bsm_itensor *source,
+                                  bsm_scatter_options options);
+/* "mean": the sum divided by the number of what was added, rounded down for
+ * integers. The number of updates that fall on each place of `x`, at least 1,
+ * the place itself counted unless `fresh`: scatter ones with the same indices
+ * into what this gives. */
+bsm_itensor *bsm_emit_scatter_counts(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                     bool fresh);
+bsm_itensor *bsm_emit_scatter_mean(bsm_conversion_ctx *ctx, bsm_itensor *sum,
+                                   bsm_itensor *counts);
 
 #endif /* BSM_CONVERSION_SCATTER_H_ */

@@ -127,6 +127,12 @@ struct bsm_layer {
       int32_t axis;
     } gather;
     struct {
+      bsm_scatter_mode mode;
+      bsm_scatter_reduction reduction;
+      int32_t axis;
+      bool include_self, wrap;
+    } scatter; /* inputs: data, indices, updates */
+    struct {
       bsm_matrix_operation op_a, op_b;
       bsm_weights bias; /* of the last output dimension; count 0: none */
       double scale;     /* multiplies the product; 1 */

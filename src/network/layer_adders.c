@@ -235,6 +235,18 @@ bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
   return finish(layer);
 }
 
+bsm_layer *bsm_network_add_scatter(bsm_network *net, bsm_itensor *data,
+                                   bsm_itensor *indices, bsm_itensor *updates,
+                                   bsm_scatter_mode mode, int32_t axis) {
+  bsm_itensor *inputs[] = {data, indices, updates};
+  bsm_layer *layer = start(net, BSM_LAYER_SCATTER, inputs, 3, 1);
+  if (!layer) return NULL;
+  layer->p.scatter.mode = mode;
+  layer->p.scatter.axis = axis;
+  layer->p.scatter.include_self = true;
+  return finish(layer);
+}
+
 bsm_layer *bsm_network_add_matrix_multiply(bsm_network *net, bsm_itensor *a,
                                            bsm_matrix_operation op_a,
                                            bsm_itensor *b,

@@ -70,6 +70,11 @@ const char *bsm_padding_mode_name(bsm_padding_mode mode) {
   return name_of(names, COUNT(names), (int)mode);
 }
 
+const char *bsm_scatter_name(bsm_scatter_reduction reduction) {
+  static const char *const names[] = {"assign", "add", "mul", "min", "max"};
+  return name_of(names, COUNT(names), (int)reduction);
+}
+
 const char *bsm_gather_name(bsm_gather_mode mode) {
   static const char *const names[] = {"default", "element", "nd"};
   return name_of(names, COUNT(names), (int)mode);

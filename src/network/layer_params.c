@@ -143,6 +143,20 @@ void bsm_shuffle_set_reshape_dimensions(bsm_layer *layer, bsm_dims dims) {
   bsm_layer_refresh(layer);
 }
 
+void bsm_scatter_set_reduction(bsm_layer *layer,
+                               bsm_scatter_reduction reduction,
+                               bool include_self) {
+  if (!is_kind(layer, BSM_LAYER_SCATTER, "reduction")) return;
+  layer->p.scatter.reduction = reduction;
+  layer->p.scatter.include_self = include_self;
+  bsm_layer_refresh(layer);
+}
+
+void bsm_scatter_set_wrap(bsm_layer *layer, bool wrap) {
+  if (!is_kind(layer, BSM_LAYER_SCATTER, "wrap")) return;
+  layer->p.scatter.wrap = wrap;
+}
+
 void bsm_slice_set_mode(bsm_layer *layer, bsm_padding_mode mode,
                         double fill_value) {
   if (!is_kind(layer, BSM_LAYER_SLICE, "padding mode")) return;

@@ -25,6 +25,7 @@ bsm_status bsm_infer_pooling(bsm_layer *layer);
 bsm_status bsm_infer_shuffle(bsm_layer *layer);
 bsm_status bsm_infer_slice(bsm_layer *layer);
 bsm_status bsm_infer_gather(bsm_layer *layer);
+bsm_status bsm_infer_scatter(bsm_layer *layer);
 bsm_status bsm_infer_concatenation(bsm_layer *layer);
 bsm_status bsm_infer_expand(bsm_layer *layer);
 bsm_status bsm_infer_resize(bsm_layer *layer);
@@ -74,5 +75,6 @@ const char *bsm_reduce_name(bsm_reduce_operation operation);
 const char *bsm_resize_name(bsm_resize_mode mode);
 const char *bsm_padding_mode_name(bsm_padding_mode mode);
 const char *bsm_gather_name(bsm_gather_mode mode);
+const char *bsm_scatter_name(bsm_scatter_reduction reduction);
 
 #endif /* BSM_NETWORK_NETWORK_INTERNAL_H_ */

@@ -26,6 +26,7 @@ static const struct {
     [BSM_LAYER_REDUCE] = {bsm_infer_reduce, 1, 1, 1},
     [BSM_LAYER_TOP_K] = {bsm_infer_top_k, 1, 1, 2},
     [BSM_LAYER_GATHER] = {bsm_infer_gather, 2, 2, 1},
+    [BSM_LAYER_SCATTER] = {bsm_infer_scatter, 3, 3, 1},
     [BSM_LAYER_MATRIX_MULTIPLY] = {bsm_infer_matrix_multiply, 2, 3, 1},
     [BSM_LAYER_CONSTANT] = {bsm_infer_constant, 0, 0, 1},
     [BSM_LAYER_IDENTITY] = {bsm_infer_identity, 1, 1, 1},
@@ -44,7 +45,8 @@ static const struct {
 
 bsm_status bsm_layer_infer(bsm_layer *layer) {
   char label[BSM_LAYER_LABEL_SIZE];
-  if ((unsigned)layer->kind >= sizeof(rules) / sizeof(rules[0])) {
+  if ((unsigned)layer->kind >= sizeof(rules) / sizeof(rules[0]) ||
+      !rules[layer->kind].infer) {
     return BSM_FAIL(BSM_INTERNAL, "no layer kind %d", (int)layer->kind);
   }
   if (layer->inputs.len < rules[layer->kind].min_inputs ||

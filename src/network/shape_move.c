@@ -238,6 +238,85 @@ bsm_status bsm_infer_gather(bsm_layer *layer) {
   return bsm_layer_set_output(layer, 0, data->dtype, out);
 }
 
+/* The dims that the updates of a scatter of slices have. */
+static bsm_status scatter_slices(int32_t axis, bsm_dims data, bsm_dims indices,
+                                 bsm_dims *out) {
+  if (indices.rank < 1) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "scatter: the indices are 0-dim");
+  }
+  int64_t depth = indices.d[indices.rank - 1];
+  if (axis < 0 || depth < 1 || depth > data.rank - axis) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "scatter: indices %s name %lld dimensions from %d of data "
+                    "%s",
+                    bsm_dims_str(indices), (long long)depth, (int)axis,
+                    bsm_dims_str(data));
+  }
+  int32_t n = 0;
+  if (indices.rank - 1 + data.rank - (int32_t)depth > BSM_MAX_RANK) {
+    return BSM_FAIL(BSM_LIMIT, "scatter: updates of rank %d",
+                    (int)(indices.rank - 1 + data.rank - (int32_t)depth));
+  }
+  for (int32_t i = 0; i < axis; i++) out->d[n++] = data.d[i];
+  for (int32_t i = 0; i < indices.rank - 1; i++) out->d[n++] = indices.d[i];
+  for (int32_t i = axis + (int32_t)depth; i < data.rank; i++) {
+    out->d[n++] = data.d[i];
+  }
+  out->rank = n;
+  return BSM_OK;
+}
+
+static bsm_status scatter_elements(int32_t axis, bsm_dims data,
+                                   bsm_dims indices, bsm_dims *out) {
+  BSM_TRY(check_axis(axis, data.rank));
+  bool fits = data.rank == indices.rank;
+  for (int32_t i = 0; fits && i < data.rank; i++) {
+    fits = i == axis || indices.d[i] <= data.d[i];
+  }
+  if (!fits) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "scatter of elements: indices %s do not fit data %s",
+                    bsm_dims_str(indices), bsm_dims_str(data));
+  }
+  *out = indices;
+  return BSM_OK;
+}
+
+bsm_status bsm_infer_scatter(bsm_layer *layer) {
+  const bsm_itensor *data = layer->inputs.items[0];
+  const bsm_itensor *indices = layer->inputs.items[1];
+  const bsm_itensor *updates = layer->inputs.items[2];
+  const int32_t axis = layer->p.scatter.axis;
+  bsm_dims wanted = {0};
+  if (indices->dtype != BSM_DTYPE_INT64 && indices->dtype != BSM_DTYPE_INT32) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "scatter: indices are %s, int64 or int32 is needed",
+                    bsm_dtype_name(indices->dtype));
+  }
+  if (updates->dtype != data->dtype) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "scatter: updates of %s for %s",
+                    bsm_dtype_name(updates->dtype),
+                    bsm_dtype_name(data->dtype));
+  }
+  if ((unsigned)layer->p.scatter.reduction > BSM_SCATTER_MAX) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "scatter reduction %d",
+                    (int)layer->p.scatter.reduction);
+  }
+  if (layer->p.scatter.mode == BSM_SCATTER_ND) {
+    BSM_TRY(scatter_slices(axis, data->dims, indices->dims, &wanted));
+  } else {
+    BSM_TRY(scatter_elements(axis, data->dims, indices->dims, &wanted));
+  }
+  if (!bsm_same_dims(updates->dims, wanted)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "scatter: updates have dims %s, indices %s of data %s "
+                    "want %s",
+                    bsm_dims_str(updates->dims), bsm_dims_str(indices->dims),
+                    bsm_dims_str(data->dims), bsm_dims_str(wanted));
+  }
+  return bsm_layer_set_output(layer, 0, data->dtype, data->dims);
+}
+
 bsm_status bsm_infer_concatenation(bsm_layer *layer) {
   const bsm_itensor *first = layer->inputs.items[0];
   int32_t axis = layer->p.concatenation.axis;

@@ -358,8 +358,17 @@ static bsm_status eval_gather(eval *e, const bsm_layer *layer,
   if (layer->p.gather.mode == BSM_GATHER_ELEMENT) {
     return CALL(e, "aten::gather", out, T(x), I(axis), T(index), B(false));
   }
-  if (layer->p.gather.mode != BSM_GATHER_DEFAULT) {
-    return BSM_FAIL(BSM_UNSUPPORTED, "gather mode");
+  if (layer->p.gather.mode == BSM_GATHER_ND) {
+    bsm_list *parts; /* x[index[..., 0], index[..., 1], ...] */
+    const int32_t last = index->sizes.rank - 1;
+    BSM_TRY(bsm_list_new(e->arena, NULL, (size_t)index->sizes.d[last], &parts));
+    for (size_t i = 0; i < parts->len; i++) {
+      bsm_tensor *part;
+      BSM_TRY(
+          CALL(e, "aten::select.int", &part, T(index), I(last), I((int64_t)i)));
+      parts->items[i] = T(part);
+    }
+    return CALL(e, "aten::index.Tensor", out, T(x), bsm_iv_list(parts));
   }
   int64_t count = bsm_tensor_numel(index);
   BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_INT64, (bsm_dims){1, {count}},
@@ -411,6 +420,68 @@ static bsm_status eval_resize(eval *e, const bsm_layer *layer,
     args[count++] = scale > 0 ? D(scale) : NONE;
   }
   return call(e, name, args, count, out);
+}
+
+/* ---- scatter ---- */
+
+/* The place in the data, flattened, of every element of the updates. */
+static bsm_status scatter_places(eval *e, const bsm_layer *layer,
+                                 bsm_tensor **out) {
+  bsm_tensor *index = input(e, layer, 1);
+  bsm_dims x = input(e, layer, 0)->sizes, u = input(e, layer, 2)->sizes;
+  int32_t axis = layer->p.scatter.axis;
+  bool nd = layer->p.scatter.mode == BSM_SCATTER_ND;
+  int32_t index_rank = nd ? index->sizes.rank - 1 : 1;
+  int64_t depth = nd ? index->sizes.d[index_rank] : 1;
+  int64_t count = bsm_tensor_numel(input(e, layer, 2)), at[BSM_MAX_RANK];
+  BSM_TRY(bsm_tensor_contiguous(e->arena, index, &index));
+  BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_INT64, (bsm_dims){1, {count}},
+                         false, out));
+  for (int64_t i = 0; i < count; i++) {
+    int64_t rest = i, tuple = 0, place = 0;
+    for (int32_t d = u.rank - 1; d >= 0; d--) {
+      at[d] = rest % u.d[d];
+      rest /= u.d[d];
+    }
+    for (int32_t d = 0; nd && d < index_rank; d++) {
+      tuple = tuple * index->sizes.d[d] + at[axis + d];
+    }
+    for (int32_t d = 0; d < x.rank; d++) {
+      int64_t k = d < axis ? at[d] : 0;
+      if (d >= axis && d < axis + depth) {
+        int64_t from = nd ? tuple * depth + d - axis : i;
+        k = bsm_tensor_get_int(index, from);
+        if (k < 0 && layer->p.scatter.wrap) k += x.d[d];
+        if (k < 0 || k >= x.d[d]) {
+          return BSM_FAIL(BSM_OUT_OF_RANGE, "index %lld", (long long)k);
+        }
+      } else if (d >= axis) {
+        k = nd ? at[d - (int32_t)depth + index_rank] : at[d];
+      }
+      place = place * x.d[d] + k;
+    }
+    ((int64_t *)bsm_tensor_data(*out))[i] = place;
+  }
+  return BSM_OK;
+}
+
+static bsm_status eval_scatter(eval *e, const bsm_layer *layer,
+                               bsm_tensor **out) {
+  static const char *const names[] = {"", "sum", "prod", "amin", "amax"};
+  bsm_tensor *x = input(e, layer, 0), *u = input(e, layer, 2), *at;
+  bsm_dims dims = x->sizes;
+  int64_t all = -1;
+  BSM_TRY(scatter_places(e, layer, &at));
+  BSM_TRY(CALL(e, "aten::reshape", &x, T(x), list(e, &all, 1)));
+  BSM_TRY(CALL(e, "aten::reshape", &u, T(u), list(e, &all, 1)));
+  if (layer->p.scatter.reduction == BSM_SCATTER_ASSIGN) {
+    BSM_TRY(CALL(e, "aten::scatter.src", &x, T(x), I(0), T(at), T(u)));
+  } else {
+    BSM_TRY(CALL(e, "aten::scatter_reduce.two", &x, T(x), I(0), T(at), T(u),
+                 text(e, names[layer->p.scatter.reduction]),
+                 B(layer->p.scatter.include_self)));
+  }
+  return CALL(e, "aten::reshape", out, T(x), dims_list(e, dims));
 }
 
 /* ---- the rest ---- */
@@ -588,6 +659,8 @@ static bsm_status eval_layer(eval *e, const bsm_layer *layer,
       return eval_reduce(e, layer, out);
     case BSM_LAYER_GATHER:
       return eval_gather(e, layer, out);
+    case BSM_LAYER_SCATTER:
+      return eval_scatter(e, layer, out);
     case BSM_LAYER_MATRIX_MULTIPLY:
       return eval_matrix_multiply(e, layer, out);
     case BSM_LAYER_CONSTANT:

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advanced indexing: aten::index.Tensor, by one gather, and aten::index_put,
- * by a gather (constant indices), a select (a mask) or a scatter.
+/* Advanced indexing: aten::index.Tensor by one gather, aten::index_put by one
+ * scatter, or by a select when a mask is computed at run time.
  *
- * Index tensors known now are turned, by the reference library, into positions
- * in the flattened data. Those known at run time become one linear index over
- * the indexed dimensions. */
-#include <string.h>
-
+ * Masks known now become the index tensors of their true places. Several
+ * indices become tuples: the indexed dimensions are brought together, and a
+ * last dimension of the indices names a place in each of them. */
 #include "conversion/scatter.h"
 
 /* The entries of the list of indices: nothing, a tensor of the network or a
@@ -16,58 +14,79 @@ typedef struct index_list {
   int32_t count;
   int32_t used;    /* entries that are not None */
   bool all_static; /* of the used ones */
-  const bsm_ivalue *list;
 } index_list;
 
-static bsm_status read_list(const bsm_args *args, size_t i, index_list *out) {
-  *out = (index_list){0};
-  BSM_CHECK(bsm_arg_is_list(args, i), "the indices are not a list");
-  const bsm_ivalue *list = args->items[i].ivalue;
-  BSM_CHECK(list->u.list->len <= BSM_MAX_RANK, "%zu indices",
-            list->u.list->len);
-  out->list = list;
-  out->count = (int32_t)list->u.list->len;
-  out->all_static = true;
-  for (int32_t k = 0; k < out->count; k++) {
-    const bsm_ivalue *item = &list->u.list->items[k];
-    out->items[k].itensor = bsm_container_tensor(item);
-    if (item->tag == BSM_IVALUE_TENSOR) out->items[k].ivalue = item;
-    bool used = out->items[k].itensor || out->items[k].ivalue;
-    BSM_CHECK(used || item->tag == BSM_IVALUE_NONE, "index %d is a %s", (int)k,
-              bsm_iv_tag_name(item->tag));
-    out->used += used;
-    if (out->items[k].itensor) out->all_static = false;
+static bool is_used(const index_list *list, int32_t k) {
+  return k < list->count && (list->items[k].itensor || list->items[k].ivalue);
+}
+
+static bsm_dtype dtype_of(const bsm_var *item) {
+  return item->itensor ? item->itensor->dtype : item->ivalue->u.tensor->dtype;
+}
+
+static bool is_mask(const bsm_var *item) {
+  if (!item->itensor && !item->ivalue) return false;
+  const bsm_dtype dtype = dtype_of(item);
+  return dtype == BSM_DTYPE_BOOL || dtype == BSM_DTYPE_UINT8;
+}
+
+static bsm_status push(index_list *list, bsm_var item) {
+  BSM_CHECK(list->count < BSM_MAX_RANK, "more than %d indices", BSM_MAX_RANK);
+  list->items[list->count++] = item;
+  list->used += item.itensor || item.ivalue;
+  if (item.itensor) list->all_static = false;
+  return BSM_OK;
+}
+
+/* A mask known now as one index tensor for each of its dimensions; `x`: what
+ * the mask lies on, from its first dimension. */
+static bsm_status push_mask(bsm_conversion_ctx *ctx, index_list *list,
+                            const bsm_tensor *mask, bsm_dims x) {
+  const int32_t rank = mask->sizes.rank, first = list->count;
+  bsm_ivalue args[3], found, column;
+  for (int32_t i = 0; i < rank; i++) {
+    BSM_CHECK(first + i < x.rank && mask->sizes.d[i] == x.d[first + i],
+              "The shape of the mask %s at index %d does not match the shape "
+              "of the indexed tensor %s",
+              bsm_dims_str(mask->sizes), (int)first, bsm_dims_str(x));
+  }
+  BSM_CHECK(rank > 0, "a 0-dim mask as an index");
+  args[0] = bsm_iv_tensor((bsm_tensor *)mask);
+  BSM_TRY(bsm_host_call(ctx, "aten::nonzero", args, 1, &found, 1));
+  for (int32_t i = 0; i < rank; i++) {
+    args[0] = found;
+    args[1] = bsm_iv_int(1);
+    args[2] = bsm_iv_int(i);
+    BSM_TRY(bsm_host_call(ctx, "aten::select.int", args, 3, &column, 1));
+    bsm_ivalue *kept = BSM_NEW(ctx->impl->arena, bsm_ivalue);
+    BSM_TRY_ALLOC(kept);
+    *kept = column;
+    BSM_TRY(push(list, (bsm_var){.ivalue = kept}));
   }
   return BSM_OK;
 }
 
-/* The positions that indexing reads, as an int64 tensor of the result's shape:
- * the indexing itself, done on 0, 1, 2, ... in the shape of the data. */
-static bsm_status positions(bsm_conversion_ctx *ctx, bsm_dims dims,
-                            const bsm_ivalue *list, bsm_tensor **out) {
-  bsm_tensor *counting;
-  BSM_TRY(bsm_tensor_new(ctx->impl->arena, BSM_DTYPE_INT64, dims, false,
-                         &counting));
-  int64_t *values = bsm_tensor_data(counting);
-  for (int64_t i = 0; i < bsm_tensor_numel(counting); i++) values[i] = i;
-  bsm_ivalue args[2] = {bsm_iv_tensor(counting), *list}, result;
-  BSM_TRY(bsm_host_call(ctx, "aten::index.Tensor", args, 2, &result, 1));
-  BSM_CHECK(result.tag == BSM_IVALUE_TENSOR, "indexing gave no tensor");
-  return bsm_tensor_contiguous(ctx->impl->arena, result.u.tensor, out);
-}
-
-/* The only used index is one integer tensor: a gather along its dimension. */
-static bool single(const index_list *list, int32_t *axis) {
-  if (list->used != 1) return false;
-  for (int32_t k = 0; k < list->count; k++) {
-    const bsm_var *item = &list->items[k];
-    if (!item->itensor && !item->ivalue) continue;
-    bsm_dtype dtype =
-        item->itensor ? item->itensor->dtype : item->ivalue->u.tensor->dtype;
-    *axis = k;
-    return dtype != BSM_DTYPE_BOOL && dtype != BSM_DTYPE_UINT8;
+static bsm_status read_list(bsm_conversion_ctx *ctx, const bsm_args *args,
+                            size_t i, bsm_dims x, index_list *out) {
+  *out = (index_list){.all_static = true};
+  BSM_CHECK(bsm_arg_is_list(args, i), "the indices are not a list");
+  const bsm_list *list = args->items[i].ivalue->u.list;
+  for (size_t k = 0; k < list->len; k++) {
+    const bsm_ivalue *item = &list->items[k];
+    bsm_var var = {.itensor = bsm_container_tensor(item)};
+    if (item->tag == BSM_IVALUE_TENSOR) var.ivalue = item;
+    BSM_CHECK(var.itensor || var.ivalue || item->tag == BSM_IVALUE_NONE,
+              "index %zu is a %s", k, bsm_iv_tag_name(item->tag));
+    if (var.ivalue && is_mask(&var)) {
+      BSM_TRY(push_mask(ctx, out, item->u.tensor, x));
+    } else {
+      BSM_TRY(push(out, var));
+    }
   }
-  return false;
+  BSM_CHECK(out->count <= x.rank,
+            "too many indices for tensor of dimension %d (got %d)", (int)x.rank,
+            (int)out->count);
+  return BSM_OK;
 }
 
 static bsm_itensor *index_tensor(bsm_conversion_ctx *ctx, const bsm_var *item) {
@@ -75,201 +94,189 @@ static bsm_itensor *index_tensor(bsm_conversion_ctx *ctx, const bsm_var *item) {
   return bsm_freeze_as(ctx, item->ivalue->u.tensor, BSM_DTYPE_INT64);
 }
 
-/* index < 0 ? index + size : index */
-static bsm_itensor *wrapped(bsm_conversion_ctx *ctx, bsm_itensor *index,
-                            int64_t size) {
-  bsm_itensor *zero = bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, 0);
-  bsm_itensor *n = bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, size);
-  return bsm_emit_select(
-      ctx, bsm_emit_binary(ctx, index, zero, BSM_ELEMENT_WISE_LESS),
-      bsm_emit_binary(ctx, index, n, BSM_ELEMENT_WISE_SUM), index);
-}
+/* The index tuples and where their dimensions are: those of the data, permuted
+ * by `perm`, that start at `axis`. Indexed dimensions that are neighbours stay
+ * where they are; else they come to the front, as in PyTorch. */
+typedef struct index_tuples {
+  bsm_itensor *indices; /* [.., used] */
+  bsm_dims perm;
+  int32_t axis, used;
+} index_tuples;
 
-/* Several indices known at run time: the indexed dimensions are brought
- * together (to the front, unless they are neighbours already) and merged into
- * one, which the linear index counts. */
-typedef struct linear_index {
-  bsm_itensor *index;
-  bsm_dims perm, merged;
-  int32_t axis;
-} linear_index;
-
-static bool make_linear(bsm_conversion_ctx *ctx, bsm_dims x,
-                        const index_list *list, linear_index *out) {
-  int32_t first = -1, last = -1;
-  int64_t size = 1;
-  *out = (linear_index){0};
-  for (int32_t k = 0; k < list->count; k++) {
-    const bsm_var *item = &list->items[k];
-    if (!item->itensor && !item->ivalue) continue;
-    bsm_itensor *index = index_tensor(ctx, item);
-    index = index ? wrapped(ctx, index, x.d[k]) : NULL;
-    if (out->index) {
-      out->index = bsm_emit_binary(
-          ctx, out->index, bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, x.d[k]),
-          BSM_ELEMENT_WISE_PROD);
-      index = bsm_emit_binary(ctx, out->index, index, BSM_ELEMENT_WISE_SUM);
-    } else {
-      first = k;
+static bool broadcast(bsm_conversion_ctx *ctx, bsm_dims *to, bsm_dims dims) {
+  bsm_dims out = to->rank >= dims.rank ? *to : dims;
+  for (int32_t i = 1; i <= out.rank; i++) {
+    const int64_t a = i <= to->rank ? to->d[to->rank - i] : 1;
+    const int64_t b = i <= dims.rank ? dims.d[dims.rank - i] : 1;
+    if (a != b && a != 1 && b != 1) {
+      bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
+                    "shape mismatch: indexing tensors could not be broadcast "
+                    "together with shapes %s, %s",
+                    bsm_dims_str(*to), bsm_dims_str(dims));
+      return false;
     }
-    if (!index) return false;
-    out->index = index;
-    last = k;
+    out.d[out.rank - i] = a == 1 ? b : a;
   }
-  bool neighbours = last - first + 1 == list->used;
-  out->axis = neighbours ? first : 0;
-  for (int32_t pass = 0; pass < 3; pass++) {
-    for (int32_t k = 0; k < x.rank; k++) {
-      bool used =
-          k < list->count && (list->items[k].itensor || list->items[k].ivalue);
-      int32_t when = used ? 1 : neighbours && k < first ? 0 : 2;
-      if (when == pass) out->perm.d[out->perm.rank++] = k;
-      if (when == pass && used) size *= x.d[k];
-    }
-  }
-  for (int32_t k = 0; k < x.rank; k++) {
-    if (k == out->axis) out->merged.d[out->merged.rank++] = size;
-    if (k < out->axis || k >= out->axis + list->used) {
-      out->merged.d[out->merged.rank++] = x.d[out->perm.d[k]];
-    }
-  }
+  *to = out;
   return true;
 }
 
-static bsm_itensor *gather_linear(bsm_conversion_ctx *ctx, bsm_itensor *x,
-                                  const index_list *list) {
-  linear_index at;
-  if (!make_linear(ctx, x->dims, list, &at)) return NULL;
-  x = bsm_emit_reshape(ctx, bsm_emit_permute(ctx, x, at.perm), at.merged);
-  return bsm_emit_gather(ctx, x, at.index, BSM_GATHER_DEFAULT, at.axis);
+static void find_axis(const index_list *list, bsm_dims x, index_tuples *out) {
+  int32_t first = -1, last = -1;
+  for (int32_t k = 0; k < list->count; k++) {
+    if (!is_used(list, k)) continue;
+    if (first < 0) first = k;
+    last = k;
+  }
+  const bool neighbours = last - first + 1 == list->used;
+  out->axis = neighbours ? first : 0;
+  out->used = list->used;
+  for (int32_t pass = 0; pass < 3; pass++) {
+    for (int32_t k = 0; k < x.rank; k++) {
+      const int32_t when = is_used(list, k)          ? 1
+                           : neighbours && k < first ? 0
+                                                     : 2;
+      if (when == pass) out->perm.d[out->perm.rank++] = k;
+    }
+  }
 }
 
-static bool has_mask(const index_list *list) {
+static bool make_tuples(bsm_conversion_ctx *ctx, bsm_dims x,
+                        const index_list *list, index_tuples *out) {
+  bsm_itensor *parts[BSM_MAX_RANK];
+  size_t count = 0;
+  bsm_dims dims = {0};
+  *out = (index_tuples){0};
+  find_axis(list, x, out);
   for (int32_t k = 0; k < list->count; k++) {
-    const bsm_var *item = &list->items[k];
-    bsm_dtype dtype = item->itensor  ? item->itensor->dtype
-                      : item->ivalue ? item->ivalue->u.tensor->dtype
-                                     : BSM_DTYPE_INT64;
-    if (dtype == BSM_DTYPE_BOOL || dtype == BSM_DTYPE_UINT8) return true;
+    if (!is_used(list, k)) continue;
+    parts[count] = index_tensor(ctx, &list->items[k]);
+    if (!parts[count] || !broadcast(ctx, &dims, parts[count]->dims)) {
+      return false;
+    }
+    count++;
   }
-  return false;
+  if (dims.rank >= BSM_MAX_RANK) {
+    bsm_emit_fail(ctx, BSM_UNSUPPORTED, "indices of rank %d", (int)dims.rank);
+    return false;
+  }
+  for (size_t k = 0; k < count; k++) {
+    parts[k] = bsm_emit_unsqueeze(ctx, bsm_emit_expand(ctx, parts[k], dims),
+                                  dims.rank);
+  }
+  out->indices = bsm_emit_concat(ctx, parts, count, dims.rank);
+  return out->indices != NULL;
+}
+
+/* Data whose indexed dimensions are the first. */
+static bsm_itensor *gather_tuples(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                  const index_list *list) {
+  index_tuples at;
+  if (!make_tuples(ctx, x->dims, list, &at)) return NULL;
+  bsm_dims perm = {0}, back = {0};
+  const int32_t index_rank = bsm_rank(at.indices) - 1;
+  for (int32_t i = 0; i < at.used; i++) {
+    perm.d[perm.rank++] = at.perm.d[at.axis + i];
+  }
+  for (int32_t i = 0; i < at.perm.rank; i++) {
+    if (i < at.axis || i >= at.axis + at.used) {
+      perm.d[perm.rank++] = at.perm.d[i];
+    }
+  }
+  bsm_itensor *out = bsm_emit_gather(ctx, bsm_emit_permute(ctx, x, perm),
+                                     at.indices, BSM_GATHER_ND, 0);
+  if (!out) return NULL;
+  /* [indices, before, after] -> [before, indices, after] */
+  for (int32_t i = 0; i < bsm_rank(out); i++) {
+    back.d[i] = i < at.axis                ? index_rank + i
+                : i < at.axis + index_rank ? i - at.axis
+                                           : i;
+  }
+  back.rank = bsm_rank(out);
+  return bsm_emit_permute(ctx, out, back);
 }
 
 static bsm_status convert_index(bsm_conversion_ctx *ctx, const bsm_node *node,
                                 const bsm_args *args) {
   enum { SELF, INDICES };
   index_list list;
-  int32_t axis;
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
-  BSM_TRY(read_list(args, INDICES, &list));
   if (!x) return bsm_ctx_take_error(ctx);
-  BSM_CHECK(list.count <= bsm_rank(x),
-            "too many indices for tensor of dimension %d (got %d)",
-            (int)bsm_rank(x), (int)list.count);
+  BSM_TRY(read_list(ctx, args, INDICES, x->dims, &list));
   if (list.used == 0) return bsm_emit_output(ctx, node, 0, x);
-  if (single(&list, &axis)) {
-    return bsm_emit_output(
-        ctx, node, 0,
-        bsm_emit_gather(ctx, x, index_tensor(ctx, &list.items[axis]),
-                        BSM_GATHER_DEFAULT, axis));
+  for (int32_t k = 0; k < list.count; k++) {
+    if (!is_mask(&list.items[k])) continue;
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "indexing by a mask computed at run time: the shape of "
+                    "the result would depend on the data");
   }
-  if (list.all_static) {
-    bsm_tensor *at;
-    bsm_dims flat = {1, {bsm_itensor_numel(x)}};
-    BSM_TRY(positions(ctx, x->dims, list.list, &at));
-    return bsm_emit_output(
-        ctx, node, 0,
-        bsm_emit_gather(ctx, bsm_emit_reshape(ctx, x, flat),
-                        bsm_freeze_tensor(ctx, at), BSM_GATHER_DEFAULT, 0));
+  if (list.used > 1) {
+    return bsm_emit_output(ctx, node, 0, gather_tuples(ctx, x, &list));
   }
-  BSM_CHECK(!has_mask(&list),
-            "indexing by a mask computed at run time: the shape of the result "
-            "would depend on the data");
-  return bsm_emit_output(ctx, node, 0, gather_linear(ctx, x, &list));
+  int32_t axis = 0;
+  while (!is_used(&list, axis)) axis++;
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_gather(ctx, x, index_tensor(ctx, &list.items[axis]),
+                      BSM_GATHER_DEFAULT, axis));
 }
 
-/* x[mask] = value, for one mask over the first dims and a single value. */
+/* x[.., mask] = value: one mask computed at run time over the dims from `first`
+ * and a single value. */
 static bsm_itensor *put_masked(bsm_conversion_ctx *ctx, bsm_itensor *x,
-                               bsm_itensor *mask, bsm_itensor *value) {
-  bsm_dims dims = mask->dims;
+                               bsm_itensor *mask, int32_t first,
+                               bsm_itensor *value, bool accumulate) {
+  bsm_dims dims = {0};
   for (int32_t i = 0; i < mask->dims.rank; i++) {
-    if (mask->dims.d[i] != x->dims.d[i]) {
+    if (first + i >= x->dims.rank || mask->dims.d[i] != x->dims.d[first + i]) {
       return bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
                            "The shape of the mask %s does not match the shape "
                            "of the indexed tensor %s",
                            bsm_dims_str(mask->dims), bsm_dims_str(x->dims));
     }
+    dims.d[dims.rank++] = mask->dims.d[i];
   }
-  while (dims.rank < x->dims.rank) dims.d[dims.rank++] = 1;
-  mask = bsm_emit_reshape(ctx, mask, dims);
-  value = bsm_emit_reshape(ctx, value, (bsm_dims){0});
+  while (first + dims.rank < x->dims.rank) dims.d[dims.rank++] = 1;
+  mask = bsm_emit_reshape(ctx, bsm_emit_cast(ctx, mask, BSM_DTYPE_BOOL), dims);
+  if (accumulate) value = bsm_emit_binary(ctx, x, value, BSM_ELEMENT_WISE_SUM);
   return bsm_emit_select(ctx, mask, value, x);
 }
 
-/* The last write to a place wins: each element of the result comes from the
- * data or from the values, which are appended to it. */
-static bsm_itensor *put_static(bsm_conversion_ctx *ctx, bsm_itensor *x,
-                               const index_list *list, bsm_itensor *values) {
-  bsm_tensor *at;
-  bsm_dims whole = x->dims, flat = {1, {bsm_itensor_numel(x)}};
-  bsm_status status = positions(ctx, whole, list->list, &at);
-  if (status) {
-    bsm_ctx_fail(ctx, status);
-    return NULL;
-  }
-  int64_t count = bsm_tensor_numel(at), size = flat.d[0];
-  if (count == 0) return x;
-  int64_t *from = bsm_conversion_alloc(ctx, (size_t)size * sizeof *from);
-  if (!from) {
-    bsm_ctx_fail(ctx, BSM_FAIL_OOM());
-    return NULL;
-  }
-  const int64_t *to = bsm_tensor_data(at);
-  for (int64_t i = 0; i < size; i++) from[i] = i;
-  for (int64_t i = 0; i < count; i++) from[to[i]] = size + i;
-  values = bsm_emit_expand(ctx, values, at->sizes);
-  values = bsm_emit_reshape(ctx, values, (bsm_dims){1, {count}});
-  bsm_itensor *both[2] = {bsm_emit_reshape(ctx, x, flat), values};
-  bsm_itensor *out =
-      bsm_emit_gather(ctx, bsm_emit_concat(ctx, both, 2, 0),
-                      bsm_emit_int64s(ctx, from, flat), BSM_GATHER_DEFAULT, 0);
-  return bsm_emit_reshape(ctx, out, whole);
-}
-
-/* Indices computed at run time: the values, in the shape of what the indices
- * read, become slices along the merged dimension. */
-static bsm_itensor *put_linear(bsm_conversion_ctx *ctx, bsm_itensor *x,
+/* The values, broadcast to the shape of what the indices read, are the updates
+ * of one scatter. */
+static bsm_itensor *put_tuples(bsm_conversion_ctx *ctx, bsm_itensor *x,
                                const index_list *list, bsm_itensor *values,
                                bool accumulate) {
-  linear_index at;
-  bsm_dims back = {0}, read = {0}, flat;
-  if (!make_linear(ctx, x->dims, list, &at)) return NULL;
-  bsm_itensor *moved = bsm_emit_permute(ctx, x, at.perm);
-  bsm_itensor *merged = bsm_emit_reshape(ctx, moved, at.merged);
-  if (!merged) return NULL;
-  int64_t count = bsm_itensor_numel(at.index);
-  flat = at.merged;
-  flat.d[at.axis] = count;
-  for (int32_t k = 0; k < at.merged.rank; k++) {
-    if (k != at.axis) {
-      read.d[read.rank++] = at.merged.d[k];
-      continue;
-    }
-    for (int32_t i = 0; i < bsm_rank(at.index); i++) {
-      if (read.rank == BSM_MAX_RANK) break;
-      read.d[read.rank++] = at.index->dims.d[i];
-    }
+  index_tuples at;
+  bsm_dims back = {0}, read = {0};
+  if (!make_tuples(ctx, x->dims, list, &at)) return NULL;
+  bsm_itensor *data = bsm_emit_permute(ctx, x, at.perm);
+  if (!data) return NULL;
+  const int32_t index_rank = bsm_rank(at.indices) - 1;
+  if (data->dims.rank - at.used + index_rank > BSM_MAX_RANK) {
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "values of more than %d dims",
+                         BSM_MAX_RANK);
   }
-  values = bsm_emit_cast(ctx, values, x->dtype);
-  values = bsm_emit_reshape(ctx, bsm_emit_expand(ctx, values, read), flat);
-  bsm_itensor *index = bsm_emit_reshape(ctx, at.index, (bsm_dims){1, {count}});
-  merged =
-      bsm_emit_index_write(ctx, merged, at.axis, index, values, accumulate);
-  if (!merged || !moved) return NULL;
+  for (int32_t i = 0; i < at.axis; i++) read.d[read.rank++] = data->dims.d[i];
+  for (int32_t i = 0; i < index_rank; i++) {
+    read.d[read.rank++] = at.indices->dims.d[i];
+  }
+  for (int32_t i = at.axis + at.used; i < data->dims.rank; i++) {
+    read.d[read.rank++] = data->dims.d[i];
+  }
+  while (bsm_rank(values) > read.rank && values->dims.d[0] == 1) {
+    values = bsm_emit_squeeze(ctx, values, 1); /* leading ones are allowed */
+  }
+  values = bsm_emit_expand(ctx, values, read);
+  if (!values || bsm_itensor_numel(values) == 0) return values ? x : NULL;
+  bsm_layer *layer = bsm_network_add_scatter(ctx->net, data, at.indices, values,
+                                             BSM_SCATTER_ND, at.axis);
+  bsm_scatter_set_reduction(
+      layer, accumulate ? BSM_SCATTER_ADD : BSM_SCATTER_ASSIGN, true);
+  bsm_scatter_set_wrap(layer, true);
   back.rank = at.perm.rank;
   for (int32_t k = 0; k < back.rank; k++) back.d[at.perm.d[k]] = k;
-  return bsm_emit_permute(ctx, bsm_emit_reshape(ctx, merged, moved->dims),
-                          back);
+  return bsm_emit_permute(ctx, bsm_emit(ctx, layer), back);
 }
 
 static bsm_status convert_index_put(bsm_conversion_ctx *ctx,
@@ -279,28 +286,31 @@ static bsm_status convert_index_put(bsm_conversion_ctx *ctx,
   index_list list;
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
   bsm_itensor *values = bsm_arg_itensor_or_freeze(ctx, args, VALUES);
-  BSM_TRY(read_list(args, INDICES, &list));
   if (!x || !values) return bsm_ctx_take_error(ctx);
-  bool accumulate = bsm_arg_unwrap_to_bool(args, ACCUMULATE);
-  BSM_CHECK(list.count <= bsm_rank(x),
-            "too many indices for tensor of dimension %d (got %d)",
-            (int)bsm_rank(x), (int)list.count);
-  if (list.used > 0 && !has_mask(&list) && (accumulate || !list.all_static)) {
-    return bsm_emit_output(ctx, node, 0,
-                           put_linear(ctx, x, &list, values, accumulate));
+  BSM_TRY(read_list(ctx, args, INDICES, x->dims, &list));
+  const bool accumulate = bsm_arg_unwrap_to_bool(args, ACCUMULATE);
+  values = bsm_emit_cast(ctx, values, x->dtype);
+  for (int32_t k = 0; k < list.count; k++) {
+    if (!is_mask(&list.items[k])) continue;
+    if (list.used > 1 || bsm_itensor_numel(values) != 1) {
+      return BSM_FAIL(BSM_UNSUPPORTED,
+                      "index_put by a mask computed at run time takes a single "
+                      "value: how many are written depends on the data");
+    }
+    values = bsm_emit_reshape(ctx, values, (bsm_dims){0});
+    return bsm_emit_output(
+        ctx, node, 0,
+        put_masked(ctx, x, list.items[k].itensor, k, values, accumulate));
   }
-  BSM_CHECK(!accumulate, "index_put with a mask and accumulate=True");
-  if (list.all_static && list.used > 0) {
-    return bsm_emit_output(ctx, node, 0, put_static(ctx, x, &list, values));
+  if (list.used == 0) { /* x[:] = values */
+    values = bsm_emit_expand(ctx, values, x->dims);
+    if (accumulate) {
+      values = bsm_emit_binary(ctx, x, values, BSM_ELEMENT_WISE_SUM);
+    }
+    return bsm_emit_output(ctx, node, 0, values);
   }
-  bool one_mask = list.count == 1 && list.items[0].itensor &&
-                  list.items[0].itensor->dtype == BSM_DTYPE_BOOL &&
-                  bsm_rank(list.items[0].itensor) <= bsm_rank(x);
-  BSM_CHECK(one_mask && bsm_itensor_numel(values) == 1,
-            "index_put with indices computed at run time: only one mask and a "
-            "single value are supported");
   return bsm_emit_output(ctx, node, 0,
-                         put_masked(ctx, x, list.items[0].itensor, values));
+                         put_tuples(ctx, x, &list, values, accumulate));
 }
 
 static const bsm_conversion_pattern patterns[] = {

@@ -184,10 +184,10 @@ static bsm_status convert_max_unpool(bsm_conversion_ctx *ctx,
     out.d[first + i] = size.d[i];
   }
   flat.d[first] = total;
+  const bsm_scatter_options assign = {BSM_SCATTER_ASSIGN, false, false};
   bsm_itensor *y = bsm_emit_scatter(ctx, bsm_emit_fill(ctx, x->dtype, flat, 0),
                                     first, bsm_emit_reshape(ctx, at, from),
-                                    bsm_emit_reshape(ctx, x, from),
-                                    BSM_SCATTER_ASSIGN, false);
+                                    bsm_emit_reshape(ctx, x, from), assign);
   return bsm_emit_output(ctx, node, 0, bsm_emit_reshape(ctx, y, out));
 }
 

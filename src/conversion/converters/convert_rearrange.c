@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that only choose where each element of the result comes from:
- * diagonal, unfold, rot90, and scatters with a constant index.
+ * diagonal, unfold, rot90, masked_scatter with a constant mask.
  *
  * The reference operator runs now on the positions 0, 1, 2, ... of the data
  * (and of what is scattered into it, numbered after the data); its result says
  * where each element comes from, and one gather does the rest. */
-#include "conversion/scatter.h"
+#include "conversion/emit.h"
 
 /* start, start + 1, ... as an int64 tensor of this shape. */
 static bsm_status numbered(bsm_conversion_ctx *ctx, bsm_dims dims,
@@ -63,10 +63,6 @@ static bsm_status convert_rearrange(bsm_conversion_ctx *ctx,
                                     const bsm_node *node,
                                     const bsm_args *args) {
   size_t source = (size_t)bsm_args_variant(args);
-  enum { INDEX = 2, SCATTERED = 3 };
-  if (source == SCATTERED && bsm_arg_is_itensor(args, INDEX)) {
-    return bsm_convert_scatter(ctx, node, args);
-  }
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, 0), *from = NULL;
   bsm_tensor *at;
   if (!x) return bsm_ctx_take_error(ctx);
@@ -81,6 +77,17 @@ static bsm_status convert_rearrange(bsm_conversion_ctx *ctx,
       ctx, node, 0,
       bsm_emit_gather(ctx, bsm_emit_concat(ctx, both, from ? 2 : 1, 0),
                       bsm_freeze_tensor(ctx, at), BSM_GATHER_DEFAULT, 0));
+}
+
+static bsm_status convert_take(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               const bsm_args *args) {
+  enum { SELF, INDEX };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bsm_itensor *index = bsm_arg_itensor_or_freeze(ctx, args, INDEX);
+  if (!x || !index) return bsm_ctx_take_error(ctx);
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_gather(ctx, flat(ctx, x), index, BSM_GATHER_DEFAULT, 0));
 }
 
 /* tril and triu: a constant mask; `variant` 1: upper. */
@@ -254,27 +261,12 @@ static const bsm_conversion_pattern patterns[] = {
      convert_rearrange, 0},
     {"aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
      convert_rearrange, 0},
-    {"aten::take(Tensor self, Tensor index) -> Tensor", convert_rearrange, 0},
+    {"aten::take(Tensor self, Tensor index) -> Tensor", convert_take, 0},
     {"aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? "
      "dim=None, *, int? output_size=None) -> Tensor",
      convert_rearrange, 0},
     {"aten::masked_select(Tensor self, Tensor mask) -> Tensor",
      convert_rearrange, 0},
-    {"aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> "
-     "Tensor",
-     convert_rearrange, 3},
-    {"aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> "
-     "Tensor",
-     convert_rearrange, 3},
-    {"aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> "
-     "Tensor",
-     convert_rearrange, 3},
-    {"aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar "
-     "value) -> Tensor",
-     convert_rearrange, 3},
-    {"aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor "
-     "value) -> Tensor",
-     convert_rearrange, 3},
     {"aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
      convert_rearrange, 2},
     {"aten::tril(Tensor self, int diagonal=0) -> Tensor", convert_triangle, 0},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scatters whose indices are computed at run time, and those that reduce. */
+/* scatter and its kin: writes along one dimension to places that an index
+ * tensor names. */
 #include <string.h>
 
 #include "conversion/scatter.h"
@@ -20,29 +21,75 @@ static bool read_args(bsm_conversion_ctx *ctx, const bsm_args *args,
                       &out->axis);
 }
 
-bsm_status bsm_convert_scatter(bsm_conversion_ctx *ctx, const bsm_node *node,
-                               const bsm_args *args) {
-  enum { SELF, DIM, INDEX, SOURCE };
-  scatter_args a;
-  bsm_itensor *out;
-  if (!read_args(ctx, args, &a)) return bsm_ctx_take_error(ctx);
-  bool by_index = strncmp(bsm_node_kind(node), "aten::index", 11) == 0;
-  bsm_itensor *source = bsm_emit_cast(
-      ctx, bsm_arg_itensor_or_freeze(ctx, args, SOURCE), a.x->dtype);
-  if (!source) return bsm_ctx_take_error(ctx);
-  if (by_index) {
-    bsm_dims dims = a.x->dims;
-    if (dims.rank) dims.d[a.axis] = bsm_itensor_numel(a.index);
-    if (bsm_rank(source) == 0) source = bsm_emit_expand(ctx, source, dims);
-    out = bsm_emit_index_write(ctx, a.x, a.axis, a.index, source, false);
-  } else {
-    if (bsm_rank(source) == 0) {
-      source = bsm_emit_expand(ctx, source, a.index->dims);
-    }
-    out = bsm_emit_scatter(ctx, a.x, a.axis, a.index, source,
-                           BSM_SCATTER_ASSIGN, false);
+/* PyTorch's names of reductions: the older ones of scatter.reduce too. */
+static bool read_reduction(const char *name, bsm_scatter_reduction *out,
+                           bool *mean) {
+  static const struct {
+    const char *name;
+    bsm_scatter_reduction reduction;
+  } all[] = {{"sum", BSM_SCATTER_ADD},  {"add", BSM_SCATTER_ADD},
+             {"prod", BSM_SCATTER_MUL}, {"multiply", BSM_SCATTER_MUL},
+             {"amax", BSM_SCATTER_MAX}, {"amin", BSM_SCATTER_MIN},
+             {"mean", BSM_SCATTER_ADD}};
+  *mean = strcmp(name, "mean") == 0;
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    if (strcmp(name, all[i].name) != 0) continue;
+    *out = all[i].reduction;
+    return true;
   }
-  return bsm_emit_output(ctx, node, 0, out);
+  return false;
+}
+
+typedef bsm_itensor *(*write_fn)(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                 int32_t axis, bsm_itensor *index,
+                                 bsm_itensor *source,
+                                 bsm_scatter_options options);
+
+static bsm_itensor *write_mean(bsm_conversion_ctx *ctx, const scatter_args *a,
+                               bsm_itensor *source, write_fn write,
+                               bool fresh) {
+  if (!source) return NULL;
+  const bsm_scatter_options options = {BSM_SCATTER_ADD, fresh, false};
+  const bsm_scatter_options add = {BSM_SCATTER_ADD, false, false};
+  bsm_itensor *ones = bsm_emit_fill(ctx, a->x->dtype, source->dims, 1);
+  bsm_itensor *counts = write(ctx, bsm_emit_scatter_counts(ctx, a->x, fresh),
+                              a->axis, a->index, ones, add);
+  return bsm_emit_scatter_mean(
+      ctx, write(ctx, a->x, a->axis, a->index, source, options), counts);
+}
+
+/* A constant or computed source, of the data's dtype: of one element when it
+ * is a number. */
+static bsm_itensor *read_source(bsm_conversion_ctx *ctx, const bsm_args *args,
+                                size_t i, const scatter_args *a) {
+  return bsm_emit_cast(ctx, bsm_arg_itensor_or_freeze(ctx, args, i),
+                       a->x->dtype);
+}
+
+/* scatter.src, scatter.value, scatter.reduce and scatter.value_reduce: with
+ * `variant`, a reduction follows. A value is expanded to the index. */
+static bsm_status convert_scatter(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                  const bsm_args *args) {
+  enum { SELF, DIM, INDEX, SOURCE, REDUCE };
+  scatter_args a;
+  bsm_scatter_options options = {BSM_SCATTER_ASSIGN, false, false};
+  bool mean = false;
+  if (!read_args(ctx, args, &a)) return bsm_ctx_take_error(ctx);
+  if (bsm_args_variant(args)) {
+    const char *name = bsm_arg_unwrap_to_string(args, REDUCE);
+    BSM_CHECK(name && read_reduction(name, &options.reduction, &mean) && !mean,
+              "scatter: reduce argument must be either add or multiply, got "
+              "%s",
+              name ? name : "nothing");
+  }
+  bsm_itensor *source = read_source(ctx, args, SOURCE, &a);
+  if (!source) return bsm_ctx_take_error(ctx);
+  if (bsm_rank(source) == 0 && !bsm_arg_is_itensor(args, SOURCE)) {
+    source = bsm_emit_expand(ctx, source, a.index->dims);
+  }
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_scatter(ctx, a.x, a.axis, a.index, source, options));
 }
 
 static bsm_status convert_scatter_add(bsm_conversion_ctx *ctx,
@@ -54,62 +101,60 @@ static bsm_status convert_scatter_add(bsm_conversion_ctx *ctx,
   bsm_itensor *source = bsm_arg_itensor_or_freeze(ctx, args, SOURCE);
   BSM_CHECK(!source || source->dtype == a.x->dtype,
             "scatter(): Expected self.dtype to be equal to src.dtype");
-  return bsm_emit_output(ctx, node, 0,
-                         bsm_emit_scatter(ctx, a.x, a.axis, a.index, source,
-                                          BSM_SCATTER_ADD, false));
+  const bsm_scatter_options add = {BSM_SCATTER_ADD, false, false};
+  return bsm_emit_output(
+      ctx, node, 0, bsm_emit_scatter(ctx, a.x, a.axis, a.index, source, add));
 }
 
-/* "mean" is the sum divided by the number of what was added. */
-static bsm_itensor *scatter_mean(bsm_conversion_ctx *ctx, const scatter_args *a,
-                                 bsm_itensor *source, bool fresh) {
-  bsm_dtype dtype = a->x->dtype;
-  if (!source || !bsm_dtype_is_floating(dtype)) {
-    return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
-                         "scatter_reduce with the mean of %s",
-                         bsm_dtype_name(dtype));
-  }
-  bsm_itensor *one = bsm_emit_int_scalar(ctx, dtype, 1);
-  bsm_itensor *ones = bsm_emit_fill(ctx, dtype, source->dims, 1);
-  bsm_itensor *count = bsm_emit_scatter(
-      ctx, bsm_emit_fill(ctx, dtype, a->x->dims, fresh ? 0 : 1), a->axis,
-      a->index, ones, BSM_SCATTER_ADD, false);
-  count = bsm_emit_binary(ctx, count, one, BSM_ELEMENT_WISE_MAX);
-  bsm_itensor *sum = bsm_emit_scatter(ctx, a->x, a->axis, a->index, source,
-                                      BSM_SCATTER_ADD, fresh);
-  return bsm_emit_binary(ctx, sum, count, BSM_ELEMENT_WISE_DIV);
-}
-
-static bsm_status convert_scatter_reduce(bsm_conversion_ctx *ctx,
-                                         const bsm_node *node,
-                                         const bsm_args *args) {
+/* scatter_reduce, and with `variant` index_reduce, whose index is a vector. */
+static bsm_status convert_reduce(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
   enum { SELF, DIM, INDEX, SOURCE, REDUCE, INCLUDE_SELF };
-  static const struct {
-    const char *name;
-    bsm_scatter_mode mode;
-  } modes[] = {{"sum", BSM_SCATTER_ADD},
-               {"prod", BSM_SCATTER_PROD},
-               {"amax", BSM_SCATTER_MAX},
-               {"amin", BSM_SCATTER_MIN}};
   scatter_args a;
   if (!read_args(ctx, args, &a)) return bsm_ctx_take_error(ctx);
+  const write_fn write =
+      bsm_args_variant(args) ? bsm_emit_index_write : bsm_emit_scatter;
   bsm_itensor *source = bsm_arg_itensor_or_freeze(ctx, args, SOURCE);
-  const char *reduce = bsm_arg_unwrap_to_string(args, REDUCE);
-  bool fresh = !bsm_arg_unwrap_to_bool(args, INCLUDE_SELF);
+  const char *name = bsm_arg_unwrap_to_string(args, REDUCE);
+  bsm_scatter_options options = {
+      BSM_SCATTER_ASSIGN, !bsm_arg_unwrap_to_bool(args, INCLUDE_SELF), false};
+  bool mean;
   BSM_CHECK(!source || source->dtype == a.x->dtype,
-            "scatter_reduce(): Expected self.dtype to be equal to src.dtype");
-  if (strcmp(reduce, "mean") == 0) {
-    return bsm_emit_output(ctx, node, 0, scatter_mean(ctx, &a, source, fresh));
+            "%s(): Expected self.dtype to be equal to src.dtype",
+            bsm_node_kind(node));
+  BSM_CHECK(name && read_reduction(name, &options.reduction, &mean),
+            "reduce argument must be either sum, prod, mean, amax or amin, "
+            "got %s",
+            name ? name : "nothing");
+  bsm_itensor *out = mean ? write_mean(ctx, &a, source, write, options.fresh)
+                          : write(ctx, a.x, a.axis, a.index, source, options);
+  return bsm_emit_output(ctx, node, 0, out);
+}
+
+/* index_copy, and with `variant` index_fill, whose negative indices count from
+ * the end. */
+static bsm_status convert_index_copy(bsm_conversion_ctx *ctx,
+                                     const bsm_node *node,
+                                     const bsm_args *args) {
+  enum { SELF, DIM, INDEX, SOURCE };
+  const bool fill = bsm_args_variant(args) != 0;
+  scatter_args a;
+  if (!read_args(ctx, args, &a)) return bsm_ctx_take_error(ctx);
+  bsm_itensor *source = read_source(ctx, args, SOURCE, &a);
+  if (!source) return bsm_ctx_take_error(ctx);
+  bsm_dims dims = a.x->dims;
+  if (dims.rank) dims.d[a.axis] = bsm_itensor_numel(a.index);
+  BSM_CHECK(!fill || bsm_rank(source) == 0,
+            "index_fill_ only supports a 0-dimensional value tensor, but got "
+            "tensor with %d dimension(s)",
+            (int)bsm_rank(source));
+  if (fill || bsm_rank(source) == 0) {
+    source = bsm_emit_expand(ctx, source, dims);
   }
-  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-    if (strcmp(reduce, modes[i].name) != 0) continue;
-    return bsm_emit_output(ctx, node, 0,
-                           bsm_emit_scatter(ctx, a.x, a.axis, a.index, source,
-                                            modes[i].mode, fresh));
-  }
-  return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                  "reduce argument must be either sum, prod, mean, amax or "
-                  "amin, got %s",
-                  reduce);
+  const bsm_scatter_options options = {BSM_SCATTER_ASSIGN, false, fill};
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_index_write(ctx, a.x, a.axis, a.index, source, options));
 }
 
 static bsm_status convert_index_add(bsm_conversion_ctx *ctx,
@@ -128,18 +173,43 @@ static bsm_status convert_index_add(bsm_conversion_ctx *ctx,
                              bsm_operand_emit(ctx, &operand, a.x->dtype),
                              BSM_ELEMENT_WISE_PROD);
   }
+  const bsm_scatter_options add = {BSM_SCATTER_ADD, false, false};
   return bsm_emit_output(
       ctx, node, 0,
-      bsm_emit_index_write(ctx, a.x, a.axis, a.index, source, true));
+      bsm_emit_index_write(ctx, a.x, a.axis, a.index, source, add));
 }
 
 static const bsm_conversion_pattern patterns[] = {
+    {"aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> "
+     "Tensor",
+     convert_scatter, 0},
+    {"aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> "
+     "Tensor",
+     convert_scatter, 0},
+    {"aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, "
+     "str reduce) -> Tensor",
+     convert_scatter, 1},
+    {"aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar "
+     "value, *, str reduce) -> Tensor",
+     convert_scatter, 1},
     {"aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> "
      "Tensor",
      convert_scatter_add, 0},
     {"aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, "
      "str reduce, *, bool include_self=True) -> Tensor",
-     convert_scatter_reduce, 0},
+     convert_reduce, 0},
+    {"aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, "
+     "str reduce, *, bool include_self=True) -> Tensor",
+     convert_reduce, 1},
+    {"aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> "
+     "Tensor",
+     convert_index_copy, 0},
+    {"aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar "
+     "value) -> Tensor",
+     convert_index_copy, 1},
+    {"aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor "
+     "value) -> Tensor",
+     convert_index_copy, 1},
     {"aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, "
      "Scalar alpha=1) -> Tensor",
      convert_index_add, 0},
