@@ -12,6 +12,7 @@
 #ifndef BESSEMER_NETWORK_H_
 #define BESSEMER_NETWORK_H_
 
+#include "bessemer/plugin.h"
 #include "bessemer/status.h"
 #include "bessemer/types.h"
 
@@ -61,7 +62,8 @@ typedef struct bsm_weights {
   X(NORMALIZATION, 23, "normalization")           \
   X(EXPAND, 24, "expand")                         \
   X(FUSED_ELEMENT_WISE, 25, "fused_element_wise") \
-  X(SCATTER, 28, "scatter")
+  X(SCATTER, 28, "scatter")                       \
+  X(PLUGIN, 29, "plugin")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,
@@ -335,6 +337,15 @@ BSM_API bsm_layer *bsm_network_add_normalization(bsm_network *net,
 /* Broadcasts to `dims` (PyTorch's expand, ranks may differ). */
 BSM_API bsm_layer *bsm_network_add_expand(bsm_network *net, bsm_itensor *input,
                                           bsm_dims dims);
+
+/* A layer of a plug-in (bessemer/plugin.h), which must outlive the network.
+ * `params`: its parameters, copied; at a multiple of 8 bytes. Layers that are
+ * operators (with a schema) are added without a converter. */
+BSM_API bsm_layer *bsm_network_add_plugin(bsm_network *net,
+                                          const bsm_layer_plugin *plugin,
+                                          const void *params, size_t size,
+                                          bsm_itensor *const *inputs,
+                                          size_t count);
 
 /* ---- parameters ---- */
 BSM_API void bsm_activation_set_alpha(bsm_layer *layer, double alpha);

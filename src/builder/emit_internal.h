@@ -52,6 +52,10 @@ BSM_NODISCARD bsm_status bsm_build_constant_layer(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_shape(bsm_emitter *e,
                                          const bsm_layer *layer);
 
+/* emit_plugin.c */
+BSM_NODISCARD bsm_status bsm_build_plugin(bsm_emitter *e,
+                                          const bsm_layer *layer);
+
 /* The epilogue of a layer as a step has it. */
 bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue);
 

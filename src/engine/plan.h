@@ -43,7 +43,9 @@
   X(PAD, 13, "pad", pad)                                    \
   X(RESIZE, 14, "resize", resize)                           \
   X(SCATTER, 17, "scatter", scatter)
-#define BSM_RUNTIME_STEP_KINDS(X) X(ATEN_CALL, 15, "aten_call", aten_call)
+#define BSM_RUNTIME_STEP_KINDS(X)          \
+  X(ATEN_CALL, 15, "aten_call", aten_call) \
+  X(PLUGIN, 18, "plugin", plugin)
 #define BSM_STEP_KINDS(X)   \
   BSM_BACKEND_STEP_KINDS(X) \
   BSM_RUNTIME_STEP_KINDS(X)
@@ -233,6 +235,13 @@ typedef struct bsm_step_aten_call {
   const uint8_t *args; /* the list of arguments, as bytes */
 } bsm_step_aten_call;
 
+/* A layer of a plug-in. All tensors contiguous. weights[0]: the arguments or
+ * parameters as bytes (plugin/call.h), absent when there are none. */
+typedef struct bsm_step_plugin {
+  char name[96]; /* ends with a NUL */
+  uint32_t version, reserved;
+} bsm_step_plugin;
+
 typedef union bsm_step_params {
   bsm_step_convolution convolution;
   bsm_step_pooling pooling;
@@ -249,6 +258,7 @@ typedef union bsm_step_params {
   bsm_step_pad pad;
   bsm_step_resize resize;
   bsm_step_aten_call aten_call;
+  bsm_step_plugin plugin;
 } bsm_step_params;
 
 /* Of the inputs, and of the outputs, of one step. */

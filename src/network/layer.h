@@ -171,6 +171,11 @@ struct bsm_layer {
       bsm_dims dims;
     } expand;
     struct {
+      const bsm_layer_plugin *plugin;
+      const void *params; /* arguments (plugin/call.h) when it has a schema */
+      size_t size;
+    } plugin;
+    struct {
       BSM_VEC(bsm_ew_instruction) program;
       int32_t registers;
       int32_t result;

@@ -47,6 +47,8 @@ bsm_status bsm_infer_parametric_relu(bsm_layer *layer);
 bsm_status bsm_infer_select(bsm_layer *layer);
 bsm_status bsm_infer_normalization(bsm_layer *layer);
 bsm_status bsm_infer_fused_element_wise(bsm_layer *layer);
+/* Of the kind that asks a plug-in. */
+bsm_status bsm_infer_plugin(bsm_layer *layer);
 
 /* Sets output `index`; fails when the number of elements overflows or a size
  * is negative. */

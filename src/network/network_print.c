@@ -292,6 +292,12 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
     case BSM_LAYER_MATRIX_MULTIPLY:
       put_matrix_multiply(text, layer);
       break;
+    case BSM_LAYER_PLUGIN:
+      bsm_text_printf(text, " %s version=%u params=%zu",
+                      layer->p.plugin.plugin->name,
+                      (unsigned)layer->p.plugin.plugin->version,
+                      layer->p.plugin.size);
+      break;
     case BSM_LAYER_CONSTANT:
       put_weights(text, "value", &layer->p.constant.weights);
       break;

@@ -9,6 +9,7 @@
 
 typedef bsm_status (*infer_fn)(bsm_layer *layer);
 
+/* `outputs` 0: the rule checks how many there are. */
 static const struct {
   infer_fn infer;
   size_t min_inputs, max_inputs, outputs;
@@ -41,6 +42,7 @@ static const struct {
     [BSM_LAYER_EXPAND] = {bsm_infer_expand, 1, 1, 1},
     [BSM_LAYER_FUSED_ELEMENT_WISE] = {bsm_infer_fused_element_wise, 0, SIZE_MAX,
                                       1},
+    [BSM_LAYER_PLUGIN] = {bsm_infer_plugin, 0, SIZE_MAX, 0},
 };
 
 bsm_status bsm_layer_infer(bsm_layer *layer) {
@@ -51,7 +53,8 @@ bsm_status bsm_layer_infer(bsm_layer *layer) {
   }
   if (layer->inputs.len < rules[layer->kind].min_inputs ||
       layer->inputs.len > rules[layer->kind].max_inputs ||
-      layer->outputs.len != rules[layer->kind].outputs) {
+      (rules[layer->kind].outputs &&
+       layer->outputs.len != rules[layer->kind].outputs)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "layer %s has %zu inputs and %zu outputs",
                     bsm_layer_label(layer, label, sizeof label),
