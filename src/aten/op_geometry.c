@@ -275,3 +275,62 @@ bsm_status bsm_op_unsqueeze(bsm_op_ctx *cx, const bsm_tensor *t, int dim,
   }
   return bsm_tensor_view(cx->arena, t, dims, strides, t->offset, out);
 }
+
+bsm_status bsm_op_view_as_real(bsm_op_ctx *cx, const bsm_tensor *t,
+                               bsm_tensor **out) {
+  bsm_dims dims = t->sizes;
+  int64_t strides[BSM_MAX_RANK] = {0};
+  if (!bsm_dtype_is_complex(t->dtype)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "view_as_real is only supported for complex tensors");
+  }
+  if (dims.rank == BSM_MAX_RANK) {
+    return BSM_FAIL(BSM_LIMIT, "a tensor of more than %d dimensions",
+                    BSM_MAX_RANK);
+  }
+  for (int32_t i = 0; i < dims.rank; i++) strides[i] = t->strides[i] * 2;
+  strides[dims.rank] = 1;
+  dims.d[dims.rank++] = 2;
+  BSM_TRY(bsm_tensor_view(cx->arena, t, dims, strides, t->offset * 2, out));
+  (*out)->dtype = bsm_dtype_value_type(t->dtype);
+  return BSM_OK;
+}
+
+bsm_status bsm_op_view_as_complex(bsm_op_ctx *cx, const bsm_tensor *t,
+                                  bsm_tensor **out) {
+  bsm_dims dims = t->sizes;
+  int64_t strides[BSM_MAX_RANK] = {0};
+  const bsm_dtype d = t->dtype;
+  if (d != BSM_DTYPE_HALF && d != BSM_DTYPE_FLOAT && d != BSM_DTYPE_DOUBLE) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "view_as_complex is only supported for half, float and "
+                    "double tensors, but got a tensor of scalar type: %s",
+                    bsm_op_type_name(d));
+  }
+  if (dims.rank == 0 || dims.d[dims.rank - 1] != 2) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    dims.rank == 0
+                        ? "Input tensor must have one or more dimensions"
+                        : "Tensor must have a last dimension of size 2");
+  }
+  dims.rank--;
+  if (t->strides[dims.rank] != 1) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "Tensor must have a last dimension with stride 1");
+  }
+  for (int32_t i = 0; i < dims.rank; i++) {
+    if (t->strides[i] % 2 != 0) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "Tensor must have a stride divisible by 2 for all but "
+                      "last dimension");
+    }
+    strides[i] = t->strides[i] / 2;
+  }
+  if (t->offset % 2 != 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "Tensor must have a storage_offset divisible by 2");
+  }
+  BSM_TRY(bsm_tensor_view(cx->arena, t, dims, strides, t->offset / 2, out));
+  (*out)->dtype = bsm_dtype_complex_type(d);
+  return BSM_OK;
+}

@@ -114,6 +114,16 @@ bsm_status bsm_op_number(const bsm_tensor *t) {
   return bsm_dtype_is_complex(t->dtype) ? BSM_OK : bsm_op_real(t);
 }
 
+bsm_status bsm_op_check_fill(const bsm_ivalue *value, bsm_dtype dtype) {
+  if (value->tag != BSM_IVALUE_COMPLEX || value->u.c.im == 0.0 ||
+      bsm_dtype_is_complex(dtype)) {
+    return BSM_OK;
+  }
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "value cannot be converted to type %s without overflow",
+                  bsm_op_type_name(dtype));
+}
+
 /* ---- promotion ---- */
 
 static bsm_dtype promote_defined(bsm_dtype a, bsm_dtype b) {

@@ -87,6 +87,10 @@ static inline bsm_c128 op_complex(const bsm_ivalue *a) {
   return (bsm_c128){op_double(a), 0.0};
 }
 
+/* Refuses to put a number with an imaginary part into a real dtype. */
+BSM_NODISCARD bsm_status bsm_op_check_fill(const bsm_ivalue *value,
+                                           bsm_dtype dtype);
+
 /* ---- geometry ---- */
 /* A dim in [-rank, rank) to [0, rank); rank 0 counts as 1. */
 BSM_NODISCARD bsm_status bsm_op_wrap_dim(int64_t dim, int64_t rank, int *out);
@@ -129,6 +133,13 @@ BSM_NODISCARD bsm_status bsm_op_select(bsm_op_ctx *cx, const bsm_tensor *t,
                                        bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_unsqueeze(bsm_op_ctx *cx, const bsm_tensor *t,
                                           int dim, bsm_tensor **out);
+/* Complex numbers as a last dim of two real ones, and back: views. */
+BSM_NODISCARD bsm_status bsm_op_view_as_real(bsm_op_ctx *cx,
+                                             const bsm_tensor *t,
+                                             bsm_tensor **out);
+BSM_NODISCARD bsm_status bsm_op_view_as_complex(bsm_op_ctx *cx,
+                                                const bsm_tensor *t,
+                                                bsm_tensor **out);
 /* Every element has its own place, and there are no holes. */
 bool bsm_op_is_dense(const bsm_tensor *t);
 
@@ -219,6 +230,12 @@ BSM_NODISCARD bsm_status bsm_op_add(bsm_op_ctx *cx, bsm_tensor *a,
                                     bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_mul(bsm_op_ctx *cx, bsm_tensor *a,
                                     bsm_tensor *b, bsm_tensor **out);
+/* The magnitudes: real also for complex numbers. */
+BSM_NODISCARD bsm_status bsm_op_abs(bsm_op_ctx *cx, bsm_tensor *t,
+                                    bsm_tensor **out);
+/* `t` itself when it is real. */
+BSM_NODISCARD bsm_status bsm_op_conj(bsm_op_ctx *cx, bsm_tensor *t,
+                                     bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_not_equal(bsm_op_ctx *cx, bsm_tensor *a,
                                           bsm_tensor *b, bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_matmul(bsm_op_ctx *cx, bsm_tensor *a,

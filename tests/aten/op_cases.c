@@ -159,6 +159,13 @@ static bsm_status read_value(op_case_reader *r, bsm_arena *arena,
       *out = bsm_iv_double(v);
       return BSM_OK;
     }
+    case 'C': {
+      const uint8_t *p = take(r, 16);
+      double v[2] = {0.0, 0.0};
+      if (p) memcpy(v, p, 16);
+      *out = (bsm_ivalue){BSM_IVALUE_COMPLEX, {.c = {v[0], v[1]}}};
+      return BSM_OK;
+    }
     case 'S': {
       const size_t n = (size_t)number(r);
       const uint8_t *p = take(r, n);

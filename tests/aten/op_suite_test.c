@@ -71,10 +71,53 @@ static double tolerance(bsm_dtype d) {
   }
 }
 
+static bsm_c128 complex_at(const bsm_tensor *t, int64_t index) {
+  int64_t at = t->offset;
+  for (int32_t i = t->sizes.rank - 1; i >= 0; i--) {
+    at += index % t->sizes.d[i] * t->strides[i];
+    index /= t->sizes.d[i];
+  }
+  bsm_c128 v;
+  bsm_load_c128(
+      t->dtype,
+      (const char *)t->storage->data + (size_t)at * bsm_dtype_size(t->dtype), 0,
+      1, &v);
+  return v;
+}
+
 static bool close_enough(double got, double want, double scale, double tol) {
   if (isnan(got) || isnan(want)) return isnan(got) && isnan(want);
   if (isinf(got) || isinf(want)) return got == want;
   return fabs(got - want) <= tol * fabs(want) + tol * scale;
+}
+
+/* Complex tensors: part by part, an element's size being its scale. */
+static const char *compare_complex(const bsm_tensor *got,
+                                   const bsm_tensor *want) {
+  static char text[200];
+  const double tol = tolerance(bsm_dtype_value_type(got->dtype));
+  const int64_t n = bsm_tensor_numel(got);
+  double scale = 0.0;
+  bsm_c128 g, w;
+  for (int64_t i = 0; i < n; i++) {
+    w = complex_at(want, i);
+    const double size = hypot(w.re, w.im);
+    if (isfinite(size) && size > scale) scale = size;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    g = complex_at(got, i);
+    w = complex_at(want, i);
+    if (close_enough(g.re, w.re, scale, tol) &&
+        close_enough(g.im, w.im, scale, tol)) {
+      continue;
+    }
+    snprintf(text, sizeof(text),
+             "element %lld of %s is %.9g%+.9gj, not "
+             "%.9g%+.9gj",
+             (long long)i, bsm_dims_str(got->sizes), g.re, g.im, w.re, w.im);
+    return text;
+  }
+  return NULL;
 }
 
 static const char *compare_tensors(const bsm_tensor *got,
@@ -100,6 +143,7 @@ static const char *compare_tensors(const bsm_tensor *got,
     }
   }
   if (!values) return NULL;
+  if (bsm_dtype_is_complex(got->dtype)) return compare_complex(got, want);
   const int64_t n = bsm_tensor_numel(got);
   double scale = 0.0;
   for (int64_t i = 0; i < n; i++) {
@@ -168,6 +212,14 @@ static const char *compare(const bsm_ivalue *got, const bsm_ivalue *want,
     case BSM_IVALUE_DOUBLE:
       if (close_enough(got->u.d, want->u.d, 0.0, 1e-12)) return NULL;
       snprintf(text, sizeof(text), "%.17g, not %.17g", got->u.d, want->u.d);
+      return text;
+    case BSM_IVALUE_COMPLEX:
+      if (close_enough(got->u.c.re, want->u.c.re, 1.0, 1e-12) &&
+          close_enough(got->u.c.im, want->u.c.im, 1.0, 1e-12)) {
+        return NULL;
+      }
+      snprintf(text, sizeof(text), "%.17g%+.17gj, not %.17g%+.17gj",
+               got->u.c.re, got->u.c.im, want->u.c.re, want->u.c.im);
       return text;
     case BSM_IVALUE_INT:
       if (got->u.i == want->u.i) return NULL;

@@ -206,6 +206,11 @@ enum {
 };
 
 static bsm_ivalue number_of(const bsm_tensor *t) {
+  if (bsm_dtype_is_complex(t->dtype)) {
+    bsm_c128 v;
+    bsm_load_c128(t->dtype, bsm_tensor_data(t), 0, 1, &v);
+    return (bsm_ivalue){BSM_IVALUE_COMPLEX, {.c = {v.re, v.im}}};
+  }
   if (t->dtype == BSM_DTYPE_BOOL) {
     return bsm_iv_bool(bsm_tensor_get_int(t, 0) != 0);
   }
@@ -241,12 +246,19 @@ static bsm_status op_item(OP_PARAMS) {
                           "Scalar",
                     (long long)n);
   }
-  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_number(t));
   BSM_TRY(check_implicit(self->variant, t));
   if (cx->meta) {
     return BSM_FAIL(BSM_DATA_DEPENDENT, "the value of a tensor is not known");
   }
   const bsm_ivalue v = number_of(t);
+  const bool imaginary = v.tag == BSM_IVALUE_COMPLEX && v.u.c.im != 0.0;
+  if (imaginary && self->variant != ITEM_BOOL && self->variant != ITEM_SCALAR &&
+      self->variant != ITEM_IMPLICIT_SCALAR) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "value cannot be converted to a real number without "
+                    "overflow");
+  }
   switch (self->variant) {
     case ITEM_INT:
     case ITEM_IMPLICIT_INT:
@@ -257,8 +269,8 @@ static bsm_status op_item(OP_PARAMS) {
       outs[0] = bsm_iv_double(op_double(&v));
       break;
     case ITEM_BOOL:
-      outs[0] =
-          bsm_iv_bool(op_is_integral(&v) ? op_int(&v) != 0 : v.u.d != 0.0);
+      outs[0] = bsm_iv_bool(op_is_integral(&v) ? op_int(&v) != 0
+                                               : v.u.d != 0.0 || imaginary);
       break;
     default:
       outs[0] = v;
@@ -294,7 +306,7 @@ static bsm_status op_tolist(OP_PARAMS) {
                     "tolist of something else than a "
                     "tensor");
   }
-  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_number(t));
   if (cx->meta) {
     return BSM_FAIL(BSM_DATA_DEPENDENT, "the values of a tensor are not known");
   }

@@ -14,7 +14,8 @@ static bsm_status fill(bsm_op_ctx *cx, const bsm_tensor *t,
                        const bsm_ivalue *value) {
   if (cx->meta || bsm_tensor_is_meta(t)) return BSM_OK;
   bsm_tensor *one;
-  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_number(t));
+  BSM_TRY(bsm_op_check_fill(value, t->dtype));
   BSM_TRY(bsm_op_wrap(cx, value, &one));
   return bsm_tensor_copy(t, one);
 }
@@ -28,6 +29,7 @@ static bsm_status check_layout(const bsm_ivalue *layout) {
 
 static bsm_dtype dtype_of_number(const bsm_ivalue *v) {
   if (v->tag == BSM_IVALUE_BOOL) return BSM_DTYPE_BOOL;
+  if (v->tag == BSM_IVALUE_COMPLEX) return BSM_DTYPE_COMPLEX_FLOAT;
   return v->tag == BSM_IVALUE_INT ? BSM_DTYPE_INT64 : BSM_DTYPE_FLOAT;
 }
 
@@ -144,6 +146,7 @@ static bsm_status op_make_new(OP_PARAMS) {
 static bsm_status op_fill(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *value = op_tensor(&args[1]), *out = t;
   if (!value) BSM_TRY(bsm_op_wrap(cx, &args[1], &value));
+  BSM_TRY(bsm_op_check_fill(&args[1], t->dtype));
   if (value->sizes.rank != 0) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "fill_ only supports 0-dimension value tensor but got "
@@ -302,11 +305,13 @@ static bsm_status op_eye(OP_PARAMS) {
   bsm_tensor *out;
   const bsm_dtype dtype = op_dtype_or(&tail[0], BSM_DTYPE_FLOAT);
   BSM_TRY(bsm_op_new(cx, dtype, op_dims2(n, m), &out));
-  BSM_TRY(bsm_op_real(out));
+  BSM_TRY(bsm_op_number(out));
   set_device(out, &tail[2]);
   char *p = bsm_tensor_data(out);
   for (int64_t i = 0; i < n && i < m && !cx->meta; i++) {
-    bsm_store1_i64(dtype, p + (size_t)(i * m + i) * bsm_dtype_size(dtype), 1);
+    const bsm_c128 one = {1.0, 0.0};
+    bsm_store_c128(dtype, p + (size_t)(i * m + i) * bsm_dtype_size(dtype), 0, 1,
+                   &one);
   }
   return op_return(outs, out);
 }
@@ -453,13 +458,19 @@ static bsm_status tensor_of(bsm_op_ctx *cx, const bsm_ivalue *v,
   BSM_TRY(read_list(&r, v, 0));
   const bsm_dtype result = op_dtype_or(dtype, r.dtype);
   BSM_TRY(bsm_op_new(cx, result, r.dims, out));
-  BSM_TRY(bsm_op_real(*out));
+  BSM_TRY(bsm_op_number(*out));
   if (cx->meta) return BSM_OK;
   char *p = bsm_tensor_data(*out);
   for (size_t i = 0; i < r.count; i++, p += bsm_dtype_size(result)) {
     const bsm_ivalue *leaf = r.leaves[i];
     const bsm_tensor *t = op_tensor(leaf);
-    if (t ? bsm_dtype_is_integral(t->dtype, true) : op_is_integral(leaf)) {
+    if (leaf->tag == BSM_IVALUE_COMPLEX || bsm_dtype_is_complex(result) ||
+        (t && bsm_dtype_is_complex(t->dtype))) {
+      bsm_c128 z = op_complex(leaf);
+      if (t) bsm_load_c128(t->dtype, bsm_tensor_data(t), 0, 1, &z);
+      bsm_store_c128(result, p, 0, 1, &z);
+    } else if (t ? bsm_dtype_is_integral(t->dtype, true)
+                 : op_is_integral(leaf)) {
       bsm_store1_i64(result, p, t ? bsm_tensor_get_int(t, 0) : op_int(leaf));
     } else {
       bsm_store1_f64(result, p,
@@ -495,17 +506,17 @@ static bsm_status op_as_tensor(OP_PARAMS) {
 static const bsm_aten_op rows[] = {
     {"aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? "
      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_make, MAKE_ZERO, 0},
+     op_make, MAKE_ZERO, BSM_ATEN_COMPLEX},
     {"aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? "
      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_make, MAKE_ONE, 0},
+     op_make, MAKE_ONE, BSM_ATEN_COMPLEX},
     {"aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
      "Tensor",
-     op_make, MAKE_VALUE, 0},
+     op_make, MAKE_VALUE, BSM_ATEN_COMPLEX},
     {"aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? "
      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_make, MAKE_SCALAR, 0},
+     op_make, MAKE_SCALAR, BSM_ATEN_COMPLEX},
     {"aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, "
      "Layout? layout=None, Device? device=None, bool? pin_memory=None, "
      "MemoryFormat? memory_format=None) -> Tensor",
@@ -517,43 +528,45 @@ static const bsm_aten_op rows[] = {
     {"aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? "
      "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
      "memory_format=None) -> Tensor",
-     op_make_like, MAKE_ZERO, 0},
+     op_make_like, MAKE_ZERO, BSM_ATEN_COMPLEX},
     {"aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? "
      "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
      "memory_format=None) -> Tensor",
-     op_make_like, MAKE_ONE, 0},
+     op_make_like, MAKE_ONE, BSM_ATEN_COMPLEX},
     {"aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? "
      "dtype=None, Layout? layout=None, Device? device=None, bool? "
      "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     op_make_like, MAKE_VALUE, 0},
+     op_make_like, MAKE_VALUE, BSM_ATEN_COMPLEX},
     {"aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? "
      "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
      "memory_format=None) -> Tensor",
-     op_make_like, MAKE_ZERO, 0},
+     op_make_like, MAKE_ZERO, BSM_ATEN_COMPLEX},
     {"aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
      "Tensor",
-     op_make_new, MAKE_ZERO, 0},
+     op_make_new, MAKE_ZERO, BSM_ATEN_COMPLEX},
     {"aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
      "Tensor",
-     op_make_new, MAKE_ZERO, 0},
+     op_make_new, MAKE_ZERO, BSM_ATEN_COMPLEX},
     {"aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
      "Tensor",
-     op_make_new, MAKE_ONE, 0},
+     op_make_new, MAKE_ONE, BSM_ATEN_COMPLEX},
     {"aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
      "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
      "pin_memory=None) -> Tensor",
-     op_make_new, MAKE_VALUE, 0},
+     op_make_new, MAKE_VALUE, BSM_ATEN_COMPLEX},
     {"aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", op_fill,
-     0, BSM_ATEN_INPLACE},
+     0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", op_fill,
-     0, BSM_ATEN_INPLACE},
-    {"aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", op_fill, 0, 0},
-    {"aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", op_fill, 0, 0},
+     0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
+    {"aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", op_fill, 0,
+     BSM_ATEN_COMPLEX},
+    {"aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", op_fill, 0,
+     BSM_ATEN_COMPLEX},
     {"aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)",
-     op_fill, 0, BSM_ATEN_INPLACE},
+     op_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::zero_(Tensor(a!) self) -> Tensor(a!)", op_zero_, 0,
      BSM_ATEN_INPLACE},
     {"aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", op_zero_, 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather, scatter, index_select and their relatives; embeddings. */
-#include "aten/op_kit.h"
+#include "aten/complex_math.h"
 
 /* The offset of element `i` (row-major in `shape`) in a tensor, with dim `dim`
  * replaced by `at` when dim >= 0. */
@@ -158,7 +158,14 @@ static int64_t fold_i64(int how, int64_t a, int64_t b) {
 }
 
 static void fold_into(int how, bsm_dtype d, char *dst, const char *src) {
-  if (bsm_dtype_is_integral(d, true)) {
+  if (bsm_dtype_is_complex(d)) {
+    bsm_c128 a, b;
+    bsm_load_c128(d, dst, 0, 1, &a);
+    bsm_load_c128(d, src, 0, 1, &b);
+    if (how == REDUCE_SUM) b = bsm_c_add(a, b);
+    if (how == REDUCE_PROD) b = bsm_c_mul(a, b);
+    bsm_store_c128(d, dst, 0, 1, &b);
+  } else if (bsm_dtype_is_integral(d, true)) {
     bsm_store1_i64(d, dst,
                    fold_i64(how, bsm_load1_i64(d, dst), bsm_load1_i64(d, src)));
   } else {
@@ -252,7 +259,8 @@ static bsm_status scatter(bsm_op_ctx *cx, bsm_tensor *t, scatter_args s) {
                     "scatter(): Expected self.dtype to be equal to src.dtype");
   }
   BSM_TRY(check_scatter(t, &s));
-  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(s.how <= REDUCE_PROD && s.include_self ? bsm_op_number(t)
+                                                 : bsm_op_real(t));
   if (cx->meta) return BSM_OK;
   const int64_t n = bsm_tensor_numel(s.index), size = t->sizes.d[s.dim];
   for (int64_t i = 0; i < n; i++) {

@@ -9,11 +9,14 @@
  */
 static bsm_status nonzero(bsm_op_ctx *cx, const bsm_tensor *t,
                           bsm_tensor **out) {
-  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_number(t));
   if (bsm_tensor_is_meta(t)) {
     return BSM_FAIL(BSM_DATA_DEPENDENT,
                     "the shape of nonzero depends on the values");
   }
+  bsm_tensor *mask;
+  BSM_TRY(bsm_op_cast(cx, (bsm_tensor *)t, BSM_DTYPE_BOOL, &mask));
+  t = mask;
   const int64_t n = bsm_tensor_numel(t), rank = t->sizes.rank;
   int64_t count = 0;
   for (int64_t i = 0; i < n; i++) count += bsm_tensor_get_double(t, i) != 0.0;
@@ -237,6 +240,12 @@ static bsm_status op_index(OP_PARAMS) {
 static void put_one(bsm_dtype d, char *dst, const char *src, bool accumulate) {
   if (!accumulate) {
     memcpy(dst, src, bsm_dtype_size(d));
+  } else if (bsm_dtype_is_complex(d)) {
+    bsm_c128 a, b;
+    bsm_load_c128(d, dst, 0, 1, &a);
+    bsm_load_c128(d, src, 0, 1, &b);
+    a = (bsm_c128){a.re + b.re, a.im + b.im};
+    bsm_store_c128(d, dst, 0, 1, &a);
   } else if (bsm_dtype_is_integral(d, true)) {
     bsm_store1_i64(d, dst,
                    (int64_t)((uint64_t)bsm_load1_i64(d, dst) +
@@ -258,7 +267,7 @@ static bsm_status op_index_put(OP_PARAMS) {
                     bsm_op_type_name(t->dtype),
                     bsm_op_type_name(values->dtype));
   }
-  BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_number(t));
   if (self->flags & BSM_ATEN_INPLACE) {
     BSM_TRY(bsm_op_writable(cx, t));
   } else if (cx->meta) {
@@ -304,6 +313,14 @@ static void i_where(int64_t *out, const int64_t *const *in, size_t n,
   for (size_t k = 0; k < n; k++) out[k] = in[0][k] ? in[1][k] : in[2][k];
 }
 
+static void c_where(bsm_c128 *out, const bsm_c128 *const *in, size_t n,
+                    const void *params) {
+  (void)params;
+  for (size_t k = 0; k < n; k++) {
+    out[k] = in[0][k].re != 0.0 ? in[1][k] : in[2][k];
+  }
+}
+
 /* where(condition, self, other), each of the latter a tensor or a number */
 static bsm_status op_where(OP_PARAMS) {
   (void)self;
@@ -319,7 +336,7 @@ static bsm_status op_where(OP_PARAMS) {
                     bsm_op_type_name(in[0]->dtype));
   }
   bsm_pointwise pw = {"where_cpu", f_where, i_where, BSM_PW_NO_CAST,
-                      NULL,        0,       true};
+                      NULL,        0,       true,    c_where};
   pw.common = bsm_op_result_type(in + 1, 2);
   BSM_TRY(bsm_op_pointwise(cx, &pw, in, 3, NULL, &out));
   return op_return(outs, out);
@@ -342,6 +359,7 @@ static bsm_status op_masked_fill(OP_PARAMS) {
                     "but got tensor with %d dimension(s).",
                     (int)value->sizes.rank);
   }
+  BSM_TRY(bsm_op_check_fill(&args[2], t->dtype));
   if (!cx->meta && value->dtype != t->dtype) {
     const bool whole = bsm_dtype_is_integral(t->dtype, true);
     if (whole && !isfinite(bsm_tensor_get_double(value, 0))) {
@@ -353,7 +371,7 @@ static bsm_status op_masked_fill(OP_PARAMS) {
   }
   bsm_tensor *in[] = {mask, value, t};
   const bsm_pointwise pw = {"masked_fill", f_where,  i_where, BSM_PW_NO_CAST,
-                            NULL,          t->dtype, true};
+                            NULL,          t->dtype, true,    c_where};
   BSM_TRY(bsm_op_pointwise(cx, &pw, in, 3,
                            self->flags & BSM_ATEN_INPLACE ? t : NULL, &out));
   return op_return(outs, out);
@@ -468,28 +486,28 @@ static const bsm_aten_op rows[] = {
      "bool accumulate=False) -> Tensor",
      op_index_put, 0, 0},
     {"aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
-     op_where, 0, 0},
+     op_where, 0, BSM_ATEN_COMPLEX},
     {"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> "
      "Tensor",
-     op_where, 0, 0},
+     op_where, 0, BSM_ATEN_COMPLEX},
     {"aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> "
      "Tensor",
-     op_where, 0, 0},
+     op_where, 0, BSM_ATEN_COMPLEX},
     {"aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> "
      "Tensor",
-     op_where, 0, 0},
+     op_where, 0, BSM_ATEN_COMPLEX},
     {"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> "
      "Tensor",
-     op_masked_fill, 0, 0},
+     op_masked_fill, 0, BSM_ATEN_COMPLEX},
     {"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> "
      "Tensor",
-     op_masked_fill, 0, 0},
+     op_masked_fill, 0, BSM_ATEN_COMPLEX},
     {"aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> "
      "Tensor(a!)",
-     op_masked_fill, 0, BSM_ATEN_INPLACE},
+     op_masked_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> "
      "Tensor(a!)",
-     op_masked_fill, 0, BSM_ATEN_INPLACE},
+     op_masked_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::masked_select(Tensor self, Tensor mask) -> Tensor",
      op_masked_select, 0, 0},
     {"aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",

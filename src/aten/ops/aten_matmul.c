@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products. Sums are in double (int64 for integers), rounded once. */
-#include "aten/op_kit.h"
+#include "aten/complex_math.h"
 
 /* ---- the product of two batches of matrices ---- */
 
@@ -30,6 +30,38 @@ static void gemm_f64(const double *a, const double *b, double *c, size_t m,
   }
 }
 
+/* The same for complex numbers, without the sharing. */
+static void gemm_c128(const bsm_c128 *a, const bsm_c128 *b, bsm_c128 *c,
+                      size_t m, size_t k, size_t n) {
+  for (size_t i = 0; i < m; i++) {
+    for (size_t p = 0; p < k; p++) {
+      const bsm_c128 x = a[i * k + p];
+      for (size_t j = 0; j < n; j++) {
+        c[i * n + j] = bsm_c_add(c[i * n + j], bsm_c_mul(x, b[p * n + j]));
+      }
+    }
+  }
+}
+
+static bsm_status complex_product(bsm_op_ctx *cx, const bsm_tensor *a,
+                                  const bsm_tensor *b, const bsm_tensor *out) {
+  const size_t batch = (size_t)a->sizes.d[0], m = (size_t)a->sizes.d[1],
+               k = (size_t)a->sizes.d[2], n = (size_t)b->sizes.d[2];
+  const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
+  const bsm_c128 *x = bsm_op_load_complex(cx, a),
+                 *y = bsm_op_load_complex(cx, b);
+  bsm_c128 *z = BSM_NEW_ARRAY(cx->arena, bsm_c128, batch * m * n);
+  BSM_TRY_ALLOC(x);
+  BSM_TRY_ALLOC(y);
+  BSM_TRY_ALLOC(z);
+  for (size_t i = 0; i < batch; i++) {
+    gemm_c128(x + i * m * k, y + i * k * n, z + i * m * n, m, k, n);
+  }
+  bsm_op_store_complex(out, z);
+  bsm_arena_rewind(cx->arena, mark);
+  return BSM_OK;
+}
+
 static void gemm_i64(const bsm_tensor *a, const bsm_tensor *b,
                      const bsm_tensor *c, int64_t batch) {
   const int64_t m = a->sizes.d[1], k = a->sizes.d[2], n = b->sizes.d[2];
@@ -52,7 +84,7 @@ static bsm_status batch_product(bsm_op_ctx *cx, bsm_tensor *a, bsm_tensor *b,
                                 bsm_tensor **out) {
   const int64_t batch = a->sizes.d[0], m = a->sizes.d[1], k = a->sizes.d[2],
                 n = b->sizes.d[2];
-  BSM_TRY(bsm_op_real(a));
+  BSM_TRY(bsm_op_number(a));
   if (a->dtype != b->dtype) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "expected m1 and m2 to have the same dtype, but got: %s != "
@@ -69,6 +101,7 @@ static bsm_status batch_product(bsm_op_ctx *cx, bsm_tensor *a, bsm_tensor *b,
     gemm_i64(a, b, *out, batch);
     return BSM_OK;
   }
+  if (bsm_dtype_is_complex(a->dtype)) return complex_product(cx, a, b, *out);
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   const double *x = bsm_op_load_all(cx, a), *y = bsm_op_load_all(cx, b);
   double *z = BSM_NEW_ARRAY(cx->arena, double, (size_t)(batch * m * n));
@@ -194,7 +227,7 @@ bsm_status bsm_op_linear(bsm_op_ctx *cx, bsm_tensor *x, bsm_tensor *weight,
   return bias ? bsm_op_add(cx, *out, bias, 1.0, out) : BSM_OK;
 }
 
-enum { MM_MM, MM_BMM, MM_MATMUL, MM_MV, MM_DOT };
+enum { MM_MM, MM_BMM, MM_MATMUL, MM_MV, MM_DOT, MM_VDOT };
 
 static bsm_status op_matmul(OP_PARAMS) {
   bsm_tensor *a = op_tensor(&args[0]), *b = op_tensor(&args[1]), *out;
@@ -210,6 +243,9 @@ static bsm_status op_matmul(OP_PARAMS) {
       BSM_TRY(need_rank(b, 1, "vector + matrix @ vector"));
       BSM_TRY(bsm_op_matmul(cx, a, b, &out));
       break;
+    case MM_VDOT:
+      BSM_TRY(bsm_op_conj(cx, a, &a));
+      /* fall through */
     case MM_DOT:
       if (a->sizes.rank != 1 || b->sizes.rank != 1) {
         return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -241,6 +277,7 @@ static bsm_status op_linear(OP_PARAMS) {
 /* beta * c + alpha * p, in one rounding; c is not read when beta is 0. */
 typedef struct axpy {
   double alpha, beta;
+  bsm_c128 calpha, cbeta;
 } axpy;
 
 static void f_axpy(double *out, const double *const *in, size_t n,
@@ -260,11 +297,23 @@ static void i_axpy(int64_t *out, const int64_t *const *in, size_t n,
   }
 }
 
+static void c_axpy(bsm_c128 *out, const bsm_c128 *const *in, size_t n,
+                   const void *params) {
+  const axpy *p = params;
+  const bool without = p->cbeta.re == 0.0 && p->cbeta.im == 0.0;
+  for (size_t k = 0; k < n; k++) {
+    out[k] = bsm_c_mul(p->calpha, in[1][k]);
+    if (!without) out[k] = bsm_c_add(out[k], bsm_c_mul(p->cbeta, in[0][k]));
+  }
+}
+
 static bsm_status combine(bsm_op_ctx *cx, bsm_tensor *c, bsm_tensor *p,
                           const bsm_ivalue *beta, const bsm_ivalue *alpha,
                           bsm_tensor *dst, bsm_tensor **out) {
-  const axpy params = {op_double(alpha), op_double(beta)};
-  const bsm_pointwise pw = {"addmm", f_axpy, i_axpy, 0, &params, 0, false};
+  const axpy params = {op_double(alpha), op_double(beta), op_complex(alpha),
+                       op_complex(beta)};
+  const bsm_pointwise pw = {"addmm", f_axpy, i_axpy, 0,
+                            &params, 0,      false,  c_axpy};
   bsm_tensor *wide;
   if (c->dtype != p->dtype) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -526,6 +575,35 @@ static void contract(const bsm_tensor *operands, size_t n,
   }
 }
 
+/* contract() for complex numbers. */
+static void contract_complex(const bsm_tensor *operands, size_t n,
+                             const bsm_tensor *sums, bsm_dims shape) {
+  const bsm_tensor *all[MAX_OPERANDS + 1] = {sums};
+  bsm_c128 product[BSM_ROW], factor[BSM_ROW];
+  bsm_iter it;
+  for (size_t k = 0; k < n; k++) all[k + 1] = &operands[k];
+  bsm_iter_init(&it, shape, all, (int)n + 1);
+  while (bsm_iter_next(&it)) {
+    for (int64_t at = 0; at < it.count; at += BSM_ROW) {
+      const int64_t left = it.count - at;
+      const size_t m = (size_t)(left < BSM_ROW ? left : BSM_ROW);
+      for (size_t k = 0; k < n; k++) {
+        bsm_c128 *to = k == 0 ? product : factor;
+        bsm_load_c128(operands[k].dtype, it.ptr[k + 1] + at * it.step[k + 1],
+                      it.step[k + 1], m, to);
+        for (size_t i = 0; i < m && k > 0; i++) {
+          product[i] = bsm_c_mul(product[i], factor[i]);
+        }
+      }
+      char *sum = it.ptr[0] + at * it.step[0];
+      for (size_t i = 0; i < m; i++, sum += it.step[0]) {
+        bsm_c128 *to = (bsm_c128 *)(void *)sum;
+        *to = bsm_c_add(*to, product[i]);
+      }
+    }
+  }
+}
+
 static bsm_status einsum(bsm_op_ctx *cx, bsm_str text, bsm_tensor *const *in,
                          size_t n, bsm_tensor **out) {
   einsum_plan plan;
@@ -554,7 +632,7 @@ static bsm_status einsum(bsm_op_ctx *cx, bsm_str text, bsm_tensor *const *in,
     shape.d[shape.rank++] = plan.sizes[label];
   }
   for (size_t k = 0; k < n; k++) {
-    BSM_TRY(bsm_op_real(in[k]));
+    BSM_TRY(bsm_op_number(in[k]));
     if (in[k]->dtype != in[0]->dtype) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
                       "einsum(): operands of different dtypes (%s and %s)",
@@ -566,13 +644,16 @@ static bsm_status einsum(bsm_op_ctx *cx, bsm_str text, bsm_tensor *const *in,
   if (cx->meta) return BSM_OK;
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   bsm_tensor *sums, operands[MAX_OPERANDS];
-  BSM_TRY(bsm_tensor_new(cx->arena, BSM_DTYPE_DOUBLE, result, false, &sums));
+  const bool is_complex = bsm_dtype_is_complex(in[0]->dtype);
+  BSM_TRY(bsm_tensor_new(
+      cx->arena, is_complex ? BSM_DTYPE_COMPLEX_DOUBLE : BSM_DTYPE_DOUBLE,
+      result, false, &sums));
   for (size_t k = 0; k < n; k++) {
     operands[k] = spread(in[k], plan.labels[k], plan.counts[k], space, shape);
   }
   const bsm_tensor wide =
       spread(sums, plan.labels[n], plan.counts[n], space, shape);
-  contract(operands, n, &wide, shape);
+  (is_complex ? contract_complex : contract)(operands, n, &wide, shape);
   BSM_TRY(bsm_tensor_copy(*out, sums));
   bsm_arena_rewind(cx->arena, mark);
   return BSM_OK;
@@ -650,39 +731,39 @@ static const bsm_aten_op rows[] = {
      MM_MATMUL, 0},
     {"aten::mv(Tensor self, Tensor vec) -> Tensor", op_matmul, MM_MV, 0},
     {"aten::dot(Tensor self, Tensor tensor) -> Tensor", op_matmul, MM_DOT, 0},
-    {"aten::vdot(Tensor self, Tensor other) -> Tensor", op_matmul, MM_DOT, 0},
+    {"aten::vdot(Tensor self, Tensor other) -> Tensor", op_matmul, MM_VDOT, 0},
     {"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      op_linear, 0, 0},
     {"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
      "Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_MM, 0},
+     op_addmm, ADD_MM, BSM_ATEN_COMPLEX},
     {"aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar "
      "beta=1, Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_MM, BSM_ATEN_INPLACE},
+     op_addmm, ADD_MM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar "
      "beta=1, Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_BADDBMM, 0},
+     op_addmm, ADD_BADDBMM, BSM_ATEN_COMPLEX},
     {"aten::baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar "
      "beta=1, Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_BADDBMM, BSM_ATEN_INPLACE},
+     op_addmm, ADD_BADDBMM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar "
      "beta=1, Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_ADDBMM, 0},
+     op_addmm, ADD_ADDBMM, BSM_ATEN_COMPLEX},
     {"aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar "
      "beta=1, Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_ADDBMM, BSM_ATEN_INPLACE},
+     op_addmm, ADD_ADDBMM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, "
      "Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_MV, 0},
+     op_addmm, ADD_MV, BSM_ATEN_COMPLEX},
     {"aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, "
      "Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_MV, BSM_ATEN_INPLACE},
+     op_addmm, ADD_MV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
      "Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_R, 0},
+     op_addmm, ADD_R, BSM_ATEN_COMPLEX},
     {"aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
      "Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_R, BSM_ATEN_INPLACE},
+     op_addmm, ADD_R, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
     {"aten::outer(Tensor self, Tensor vec2) -> Tensor", op_outer, 0, 0},
     {"aten::ger(Tensor self, Tensor vec2) -> Tensor", op_outer, 0, 0},
     {"aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> "

@@ -4,7 +4,7 @@
  * The tensor is permuted so that the reduced dims come last and read into one
  * array of double (or int64); each result is then a function of one row. Sums
  * of float, half and bfloat16 are exact to the last rounding. */
-#include "aten/op_kit.h"
+#include "aten/complex_math.h"
 
 typedef struct red_params {
   double p;        /* norms; the correction of a variance */
@@ -227,6 +227,34 @@ static bsm_status reduce(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
   return BSM_OK;
 }
 
+/* Sums and means of complex numbers: of each part. */
+static bsm_status reduce_parts(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
+                               bool keepdim, red_f64 f, bsm_tensor **out) {
+  BSM_TRY(bsm_op_view_as_real(cx, t, &t));
+  BSM_TRY(reduce(cx, t, mask, keepdim, t->dtype, f, NULL, NULL, out));
+  return bsm_op_view_as_complex(cx, *out, out);
+}
+
+static bsm_status reduce_product(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
+                                 bool keepdim, bsm_tensor **out) {
+  red_plan plan;
+  BSM_TRY(plan_reduction(cx, t, mask, keepdim, &plan));
+  BSM_TRY(bsm_op_new(cx, t->dtype, plan.out, out));
+  if (cx->meta) return BSM_OK;
+  const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
+  const bsm_c128 *x = bsm_op_load_complex(cx, plan.view);
+  BSM_TRY_ALLOC(x);
+  char *dst = bsm_tensor_data(*out);
+  for (size_t r = 0; r < plan.rows; r++) {
+    bsm_c128 product = {1.0, 0.0};
+    for (size_t k = 0; k < plan.row; k++) product = bsm_c_mul(product, *x++);
+    bsm_store_c128(t->dtype, dst, 0, 1, &product);
+    dst += bsm_dtype_size(t->dtype);
+  }
+  bsm_arena_rewind(cx->arena, mark);
+  return BSM_OK;
+}
+
 /* ---- sum, mean, prod ---- */
 
 enum { SUM_SUM, SUM_NANSUM, SUM_MEAN, SUM_NANMEAN, SUM_PROD };
@@ -249,6 +277,17 @@ static bsm_status sum_like(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t,
   /* The input takes the dtype asked for before it is summed. */
   if (!op_none(dtype)) BSM_TRY(bsm_op_cast(cx, t, result, &t));
   bsm_tensor *out;
+  if (bsm_dtype_is_complex(result)) {
+    if (variant == SUM_NANSUM || variant == SUM_NANMEAN) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "nansum does not support complex inputs");
+    }
+    BSM_TRY(bsm_op_cast(cx, t, result, &t));
+    BSM_TRY(variant == SUM_PROD
+                ? reduce_product(cx, t, mask, keepdim, &out)
+                : reduce_parts(cx, t, mask, keepdim, f[variant], &out));
+    return op_return(outs, out);
+  }
   BSM_TRY(
       reduce(cx, t, mask, keepdim, result, f[variant], i[variant], NULL, &out));
   return op_return(outs, out);
@@ -281,6 +320,11 @@ static bsm_status logic(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t,
   bsm_dtype dtype =
       t->dtype == BSM_DTYPE_UINT8 ? BSM_DTYPE_UINT8 : BSM_DTYPE_BOOL;
   if (variant == LOGIC_COUNT) dtype = BSM_DTYPE_INT64;
+  if (bsm_dtype_is_complex(t->dtype)) {
+    const bsm_ivalue zero = bsm_iv_int(0);
+    BSM_TRY(bsm_op_wrap(cx, &zero, &out));
+    BSM_TRY(bsm_op_not_equal(cx, t, out, &t));
+  }
   BSM_TRY(reduce(cx, t, mask, keepdim, dtype, f[variant], NULL, NULL, &out));
   return op_return(outs, out);
 }
@@ -310,12 +354,35 @@ static bsm_status op_count_nonzero(OP_PARAMS) {
 
 enum { VAR_VAR, VAR_STD, VAR_MEAN, STD_MEAN };
 
+/* Of complex numbers: the sum of the variances of their parts. */
+static bsm_status complex_variance(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
+                                   const red_params *params, bool keepdim,
+                                   bool std, bsm_tensor **out) {
+  bsm_tensor *parts;
+  const red_params two = {2.0, BSM_DTYPE_DOUBLE};
+  BSM_TRY(bsm_op_view_as_real(cx, t, &parts));
+  BSM_TRY(reduce(cx, parts, mask, keepdim, BSM_DTYPE_DOUBLE,
+                 std ? f_std : f_var, NULL, params, &parts));
+  return reduce(cx, parts, 1u << (parts->sizes.rank - 1), false,
+                bsm_dtype_value_type(t->dtype), std ? f_norm : f_sum, NULL,
+                &two, out);
+}
+
 static bsm_status variance(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t,
                            uint32_t mask, double correction, bool keepdim,
                            bsm_ivalue *outs) {
   const red_params params = {correction, t->dtype};
   bsm_tensor *out;
   const bool std = variant == VAR_STD || variant == STD_MEAN;
+  if (bsm_dtype_is_complex(t->dtype)) {
+    BSM_TRY(complex_variance(cx, t, mask, &params, keepdim, std, &out));
+    outs[0] = bsm_iv_tensor(out);
+    if (variant == VAR_MEAN || variant == STD_MEAN) {
+      BSM_TRY(reduce_parts(cx, t, mask, keepdim, f_mean, &out));
+      outs[1] = bsm_iv_tensor(out);
+    }
+    return BSM_OK;
+  }
   if (!bsm_dtype_is_floating(t->dtype)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "std and var only support floating point and complex "
@@ -363,8 +430,10 @@ static bsm_status norm(bsm_op_ctx *cx, bsm_tensor *t, const bsm_ivalue *p,
                        uint32_t mask, bool keepdim, const bsm_ivalue *dtype,
                        bsm_ivalue *outs) {
   const red_params params = {p && !op_none(p) ? op_double(p) : 2.0, t->dtype};
-  const bsm_dtype result = dtype ? op_dtype_or(dtype, t->dtype) : t->dtype;
   bsm_tensor *out;
+  const bsm_dtype wanted = dtype ? op_dtype_or(dtype, t->dtype) : t->dtype;
+  const bsm_dtype result = bsm_dtype_value_type(wanted);
+  if (bsm_dtype_is_complex(t->dtype)) BSM_TRY(bsm_op_abs(cx, t, &t));
   if (!bsm_dtype_is_floating(t->dtype)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "linalg.vector_norm: Expected a floating point or complex "
@@ -669,11 +738,31 @@ static bsm_status scan(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t, int dim,
   return BSM_OK;
 }
 
+/* cumsum and cumprod of complex numbers along `dim`. */
+static bsm_status scan_complex(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t,
+                               int dim, bsm_tensor *out) {
+  const int last = t->sizes.rank > 0 ? t->sizes.rank - 1 : 0;
+  BSM_TRY(bsm_op_transpose(cx, t, dim, last, &t));
+  BSM_TRY(bsm_op_transpose(cx, out, dim, last, &out));
+  const size_t total = (size_t)bsm_tensor_numel(t);
+  const size_t n = t->sizes.rank ? (size_t)t->sizes.d[last] : 1;
+  bsm_c128 *x = bsm_op_load_complex(cx, t);
+  BSM_TRY_ALLOC(x);
+  for (size_t i = 0; i < total; i++) {
+    if (i % n == 0) continue;
+    x[i] = variant == SCAN_SUM ? bsm_c_add(x[i - 1], x[i])
+                               : bsm_c_mul(x[i - 1], x[i]);
+  }
+  bsm_op_store_complex(out, x);
+  return BSM_OK;
+}
+
 /* cumsum(self, dim, *, dtype) */
 static bsm_status op_scan(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *out;
   int dim;
-  BSM_TRY(bsm_op_real(t));
+  if (self->variant == SCAN_LOGSUMEXP) BSM_TRY(bsm_op_real(t));
+  BSM_TRY(bsm_op_number(t));
   BSM_TRY(bsm_op_wrap_dim(op_int(&args[1]), t->sizes.rank, &dim));
   const bool inplace = self->flags & BSM_ATEN_INPLACE;
   bsm_dtype dtype = t->dtype;
@@ -691,6 +780,9 @@ static bsm_status op_scan(OP_PARAMS) {
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta || bsm_tensor_numel(t) == 0) return BSM_OK;
   BSM_TRY(bsm_op_cast(cx, t, dtype, &t));
+  if (bsm_dtype_is_complex(dtype)) {
+    return scan_complex(cx, self->variant, t, dim, out);
+  }
   return scan(cx, self->variant, t, dim, out, NULL);
 }
 
@@ -710,7 +802,7 @@ static bsm_status op_scan_index(OP_PARAMS) {
 
 static bsm_status op_trace(OP_PARAMS) {
   (void)self;
-  bsm_tensor *t = op_tensor(&args[0]), *out;
+  bsm_tensor *t = op_tensor(&args[0]);
   if (t->sizes.rank != 2) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "trace: expected a matrix");
   }
@@ -720,10 +812,8 @@ static bsm_status op_trace(OP_PARAMS) {
   const int64_t stride = t->strides[0] + t->strides[1];
   BSM_TRY(bsm_tensor_view(cx->arena, t, op_dims1(n), &stride, t->offset,
                           &diagonal));
-  const bsm_dtype dtype =
-      bsm_dtype_is_integral(t->dtype, true) ? BSM_DTYPE_INT64 : t->dtype;
-  BSM_TRY(reduce(cx, diagonal, 1u, false, dtype, f_sum, i_sum, NULL, &out));
-  return op_return(outs, out);
+  const bsm_ivalue none = bsm_iv_none();
+  return sum_like(cx, SUM_SUM, diagonal, 1u, false, &none, outs);
 }
 
 static const bsm_aten_op rows[] = {

@@ -296,6 +296,10 @@ static bsm_status op_unary(OP_PARAMS) {
   return op_return(outs, out);
 }
 
+bsm_status bsm_op_abs(bsm_op_ctx *cx, bsm_tensor *t, bsm_tensor **out) {
+  return bsm_op_pointwise(cx, &unary_ops[UNARY_ABS], &t, 1, NULL, out);
+}
+
 static void f_round_decimals(double *out, const double *const *in, size_t n,
                              const void *params) {
   const double scale = *(const double *)params;

@@ -12,9 +12,9 @@ args (all of the schema, in order, defaults filled in), a byte of flags (bits
 0-1: 0 returns, 1 raises, 2 only shapes count; bit 2: strides count; bit 3: the
 first argument afterwards follows), the results, and that argument.
 
-A value is a tag and a body: N none, I int, D double, B bool, S string, V
-device, L list, U tuple, M dict, T tensor (dtype, rank, sizes, strides, offset,
-elements of the storage, storage). Ints are zigzag LEB128.
+A value is a tag and a body: N none, I int, D double, C complex, B bool, S
+string, V device, L list, U tuple, M dict, T tensor (dtype, rank, sizes,
+strides, offset, elements of the storage, storage). Ints are zigzag LEB128.
 """
 import glob
 import itertools
@@ -33,12 +33,14 @@ torch.set_grad_enabled(False)
 DTYPES = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3,
     torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
+    torch.complex32: 8, torch.complex64: 9, torch.complex128: 10,
     torch.bool: 11, torch.bfloat16: 15,
 }
 u1, i1, i2, i4, i8 = (torch.uint8, torch.int8, torch.int16, torch.int32,
                       torch.int64)
 f2, f4, f8, b1, bf = (torch.float16, torch.float32, torch.float64, torch.bool,
                       torch.bfloat16)
+c2, c4, c8 = torch.complex32, torch.complex64, torch.complex128
 NAN, INF = math.nan, math.inf
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -69,6 +71,7 @@ def raw(t):
 def tensor(t):
     if t.dtype not in DTYPES:
         raise Skip(f"dtype {t.dtype}")
+    t = t.resolve_conj().resolve_neg()
     data = raw(t)
     size = t.element_size()
     out = bytes([DTYPES[t.dtype], t.dim()])
@@ -103,6 +106,8 @@ def value(v):
         return b"I" + integer(v)
     if isinstance(v, float):
         return b"D" + struct.pack("<d", v)
+    if isinstance(v, complex):
+        return b"C" + struct.pack("<dd", v.real, v.imag)
     if isinstance(v, str):
         b = v.encode()
         return b"S" + integer(len(b)) + b
@@ -314,6 +319,9 @@ def known(name):
 def rand(shape, dtype=f4, low=-2.0, high=2.0):
     if dtype == b1:
         return torch.rand(shape) > 0.5
+    if dtype.is_complex:
+        parts = torch.rand((2, *shape), dtype=f8) * (high - low) + low
+        return torch.complex(parts[0], parts[1]).to(dtype)
     if dtype.is_floating_point:
         return (torch.rand(shape, dtype=f8) * (high - low) + low).to(dtype)
     low = int(max(low, 0) if dtype == u1 else low * 3)
