@@ -60,3 +60,7 @@ BSM_NODISCARD bsm_status bsm_build_plugin(bsm_emitter *e,
 bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue);
 
 #endif /* BSM_BUILDER_EMIT_INTERNAL_H_ */
+/* emit_aten.c */
+BSM_NODISCARD bsm_status bsm_build_aten_call(bsm_emitter *e,
+                                             const bsm_layer *layer);
+

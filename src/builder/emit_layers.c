@@ -49,6 +49,8 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_shape;
     default:
       return NULL;
+    case BSM_LAYER_ATEN_CALL:
+      return bsm_build_aten_call;
   }
 }
 

@@ -153,6 +153,7 @@ static bsm_status choose_all(bench *b) {
   }
   for (uint32_t i = 0; i < b->plan->step_count; i++) {
     bsm_plan_step *step = &b->plan->steps[i];
+    if (step->kind == BSM_STEP_ATEN_CALL) continue; /* of the runtime */
     const char *names[BSM_MAX_TACTICS];
     const size_t count =
         b->backend->tactics(b->plan, step, b->options->isa, names);

@@ -4,6 +4,7 @@
 #ifndef BSM_NETWORK_LAYER_H_
 #define BSM_NETWORK_LAYER_H_
 
+#include "aten/ivalue.h"
 #include "base/arena.h"
 #include "base/strings.h"
 #include "bessemer/log.h"
@@ -70,6 +71,30 @@ typedef struct bsm_ew_instruction {
   int32_t dst, a, b, c;
   double alpha, beta;
 } bsm_ew_instruction;
+
+/* A call of an op of the reference library. */
+typedef struct bsm_aten_output {
+  bsm_dtype dtype;
+  bsm_dims dims;
+} bsm_aten_output;
+
+typedef struct bsm_aten_call_params {
+  const char *op; /* qualified: "aten::add.Tensor" */
+  /* The arguments of its schema. Where one is, or holds, tensors[i], input i of
+   * the layer is meant; there are no other tensors. */
+  const bsm_ivalue *args;
+  size_t arg_count;
+  bsm_tensor *const *tensors; /* dtype and sizes are those of the inputs */
+  size_t tensor_count;
+  /* For each result of the op: a tensor (BSM_ATEN_TENSOR), a list of so many
+   * tensors, or nothing that is used; and the outputs, which are the tensors
+   * among them in order. */
+  const int32_t *results;
+  size_t result_count;
+  const bsm_aten_output *outputs;
+  size_t output_count;
+} bsm_aten_call_params;
+enum { BSM_ATEN_TENSOR = -1, BSM_ATEN_UNUSED = -2 };
 
 struct bsm_layer {
   bsm_network *net;
@@ -209,6 +234,12 @@ BSM_NODISCARD bsm_status bsm_layer_infer(bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_network_new_layer(bsm_network *net,
                                                bsm_layer_kind kind,
                                                bsm_itensor *const *inputs,
+/* A layer that calls an op; what `call` points at is borrowed. Nothing is left
+ * behind on failure. */
+BSM_NODISCARD bsm_status bsm_network_add_aten_call(
+    bsm_network *net, bsm_itensor *const *inputs, size_t input_count,
+    const bsm_aten_call_params *call, bsm_layer **out);
+
                                                size_t input_count,
                                                size_t outputs, bsm_layer **out);
 /* Every invariant: order, producers, dims as inferred, weights sizes. */

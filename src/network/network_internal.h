@@ -34,6 +34,7 @@ bsm_status bsm_infer_shape(bsm_layer *layer);
 bsm_status bsm_infer_constant(bsm_layer *layer);
 bsm_status bsm_infer_fill(bsm_layer *layer);
 bsm_status bsm_infer_cast(bsm_layer *layer);
+bsm_status bsm_infer_aten_call(bsm_layer *layer);
 /* Of the kinds that compute. */
 bsm_status bsm_infer_activation(bsm_layer *layer);
 bsm_status bsm_infer_scale(bsm_layer *layer);
@@ -66,9 +67,12 @@ bool bsm_count_elements(bsm_dims dims, int64_t *out);
 bsm_dims bsm_dims_fill(int32_t rank, int64_t value);
 /* Floating dtypes a network computes with. */
 bool bsm_network_is_floating(bsm_dtype dtype);
-/* Any dtype that a network tensor may have. */
+/* Any dtype that a network tensor may have: every one that is known. */
 bool bsm_network_dtype_ok(bsm_dtype dtype);
 
+/* Dtypes that layers compute with. Others (complex, quantized) only move:
+ * through layers that move elements, and through calls. */
+bool bsm_network_computes(bsm_dtype dtype);
 /* Names of enum values, for the printer and messages; "?" when unknown. */
 const char *bsm_activation_name(bsm_activation_type type);
 const char *bsm_unary_name(bsm_unary_operation operation);

@@ -281,11 +281,11 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
                       (int)layer->p.gather.axis);
       break;
     case BSM_LAYER_SCATTER:
-      bsm_text_printf(
-          text, " %s %s axis=%d",
-          layer->p.scatter.mode == BSM_SCATTER_ND ? "nd" : "element",
-          bsm_scatter_name(layer->p.scatter.reduction),
-          (int)layer->p.scatter.axis);
+      bsm_text_printf(text, " %s %s axis=%d",
+                      layer->p.scatter.mode == BSM_SCATTER_ND ? "nd"
+                                                              : "element",
+                      bsm_scatter_name(layer->p.scatter.reduction),
+                      (int)layer->p.scatter.axis);
       put_flag(text, "fresh", !layer->p.scatter.include_self);
       put_flag(text, "wrap", layer->p.scatter.wrap);
       break;

@@ -15,15 +15,14 @@ static bsm_status verify_tensor(const bsm_network *net, const bsm_itensor *t,
 }
 
 /* Shapes as they are must be shapes as inferred: infers a copy. */
-static bsm_status verify_shapes(const bsm_layer *layer) {
+static bsm_status verify_shapes(const bsm_layer *layer, bsm_arena *scratch) {
   char label[BSM_LAYER_LABEL_SIZE];
   bsm_layer copy = *layer;
-  bsm_itensor tensors[2] = {{0}, {0}}, *outputs[2] = {&tensors[0], &tensors[1]};
-  if (layer->outputs.len > 2) {
-    return BSM_FAIL(BSM_INTERNAL, "layer %s has %zu outputs",
-                    bsm_layer_label(layer, label, sizeof label),
-                    layer->outputs.len);
-  }
+  const size_t n = layer->outputs.len;
+  bsm_itensor *tensors = BSM_NEW_ARRAY(scratch, bsm_itensor, n + 1);
+  bsm_itensor **outputs = BSM_NEW_ARRAY(scratch, bsm_itensor *, n + 1);
+  if (!tensors || !outputs) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < n; i++) outputs[i] = &tensors[i];
   copy.outputs.items = outputs;
   BSM_TRY(bsm_layer_infer(&copy));
   for (size_t i = 0; i < layer->outputs.len; i++) {
@@ -53,7 +52,7 @@ static bsm_status verify_layers(const bsm_network *net, bsm_arena *scratch,
     for (size_t k = 0; k < layer->inputs.len; k++) {
       BSM_TRY(verify_tensor(net, layer->inputs.items[k], made, layer, k));
     }
-    BSM_TRY(verify_shapes(layer));
+    BSM_TRY(verify_shapes(layer, scratch));
     for (size_t k = 0; k < layer->outputs.len; k++) {
       bsm_itensor *t = layer->outputs.items[k];
       if (!bsm_ptrmap_set(scratch, made, t, t)) return BSM_FAIL_OOM();

@@ -47,6 +47,48 @@ static const struct {
 
 bsm_status bsm_layer_infer(bsm_layer *layer) {
   char label[BSM_LAYER_LABEL_SIZE];
+/* Kinds that take elements of any dtype: they move them as they are, or look
+ * into them elsewhere. */
+static bool takes_any_dtype(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_SLICE: /* not where it pads or reads backwards */
+      for (int32_t i = 0; i < layer->p.slice.stride.rank; i++) {
+        if (layer->p.slice.stride.d[i] < 0) return false;
+      }
+      return !layer->p.slice.has_mode;
+    case BSM_LAYER_CONCATENATION:
+    case BSM_LAYER_SHUFFLE:
+    case BSM_LAYER_CONSTANT:
+    case BSM_LAYER_IDENTITY:
+    case BSM_LAYER_SHAPE:
+    case BSM_LAYER_EXPAND:
+    case BSM_LAYER_ATEN_CALL:
+    case BSM_LAYER_PLUGIN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bsm_status check_dtypes(const bsm_layer *layer) {
+  if (takes_any_dtype(layer)) return BSM_OK;
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    const bsm_dtype dtype = layer->inputs.items[i]->dtype;
+    if (!bsm_network_computes(dtype)) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "%s of %s",
+                      bsm_layer_kind_name(layer->kind), bsm_dtype_name(dtype));
+    }
+  }
+  const bsm_dtype to = layer->kind == BSM_LAYER_CAST   ? layer->p.cast.dtype
+                       : layer->kind == BSM_LAYER_FILL ? layer->p.fill.dtype
+                                                       : BSM_DTYPE_FLOAT;
+  if (!bsm_network_computes(to)) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s to %s",
+                    bsm_layer_kind_name(layer->kind), bsm_dtype_name(to));
+  }
+  return BSM_OK;
+}
+
   if ((unsigned)layer->kind >= sizeof(rules) / sizeof(rules[0]) ||
       !rules[layer->kind].infer) {
     return BSM_FAIL(BSM_INTERNAL, "no layer kind %d", (int)layer->kind);
@@ -71,6 +113,8 @@ bsm_status bsm_layer_infer(bsm_layer *layer) {
     }
   }
   BSM_TRY_NOTE(rules[layer->kind].infer(layer), "in layer %s",
+               bsm_layer_label(layer, label, sizeof label));
+  BSM_TRY_NOTE(check_dtypes(layer), "in layer %s",
                bsm_layer_label(layer, label, sizeof label));
   return BSM_OK;
 }
@@ -162,6 +206,10 @@ bool bsm_network_is_floating(bsm_dtype dtype) {
 bool bsm_network_dtype_ok(bsm_dtype dtype) {
   switch (dtype) {
     case BSM_DTYPE_UINT8:
+  return bsm_dtype_size(dtype) != 0;
+}
+
+bool bsm_network_computes(bsm_dtype dtype) {
     case BSM_DTYPE_INT8:
     case BSM_DTYPE_INT16:
     case BSM_DTYPE_INT32:

@@ -25,11 +25,20 @@ static const bsm_cpu_kind *kind_of(bsm_step_kind kind) {
   }
 }
 
+/* A copy without conversion moves elements of any dtype. */
+static bool only_moves(const bsm_plan *plan, const bsm_plan_step *step) {
+  return step->kind == BSM_STEP_COPY && step->input_count == 1 &&
+         step->output_count == 1 &&
+         bsm_cpu_input(plan, step, 0)->dtype ==
+             bsm_cpu_output(plan, step, 0)->dtype;
+}
+
 /* What every driver relies on: known dtypes, sizes whose products do not
  * overflow, strides that are not negative. */
-static bsm_status check_tensor(const bsm_plan_tensor *t) {
-  if (!bsm_dtype_is_floating(t->dtype) &&
-      !bsm_dtype_is_integral(t->dtype, true)) {
+static bsm_status check_tensor(const bsm_plan_tensor *t, bool any_dtype) {
+  if (bsm_dtype_size(t->dtype) == 0 ||
+      (!any_dtype && !bsm_dtype_is_floating(t->dtype) &&
+       !bsm_dtype_is_integral(t->dtype, true))) {
     return BSM_FAIL(BSM_CORRUPT, "dtype %d cannot be computed with",
                     (int)t->dtype);
   }
@@ -88,11 +97,14 @@ static bsm_status cpu_check(const bsm_plan *plan, const bsm_plan_step *step) {
       step->output_count > BSM_STEP_MAX_TENSORS || step->output_count == 0) {
     return BSM_FAIL(BSM_CORRUPT, "a step without parameters or outputs");
   }
+  const bool any = only_moves(plan, step);
   for (uint32_t i = 0; i < step->input_count; i++) {
-    BSM_TRY_NOTE(check_tensor(bsm_cpu_input(plan, step, i)), "input %u", i);
+    BSM_TRY_NOTE(check_tensor(bsm_cpu_input(plan, step, i), any), "input %u",
+                 i);
   }
   for (uint32_t i = 0; i < step->output_count; i++) {
-    BSM_TRY_NOTE(check_tensor(bsm_cpu_output(plan, step, i)), "output %u", i);
+    BSM_TRY_NOTE(check_tensor(bsm_cpu_output(plan, step, i), any), "output %u",
+                 i);
     BSM_TRY_NOTE(check_output(bsm_cpu_output(plan, step, i)), "output %u", i);
   }
   return kind->check(plan, step);

@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+/* Elements of 16 bytes: complex128. */
+typedef struct pair {
+  uint64_t part[2];
+} pair;
+
 #define COPY(type)                                                         \
   {                                                                        \
     const type *from = (const type *)(const void *)x;                      \
@@ -25,8 +30,10 @@ void bsm_cpu_copy_row(int64_t element, const char *x, int64_t x_stride, char *y,
       COPY(uint16_t)
     case 4:
       COPY(uint32_t)
-    default:
+    case 8:
       COPY(uint64_t)
+    default:
+      COPY(pair)
   }
 }
 
