@@ -10,6 +10,7 @@
 #include "base/isa.h"
 #include "base/options.h"
 #include "base/thread_pool.h"
+#include "runtime/aten_step.h"
 #include "runtime/engine.h"
 
 typedef struct step_times {
@@ -20,8 +21,10 @@ typedef struct step_times {
 struct bsm_context {
   const bsm_engine *engine;
   const bsm_allocator *allocator;
+  const bsm_logger *logger;
   bsm_thread_pool *own_pool; /* to destroy; NULL when the caller's is used */
   bsm_arena arena;
+  bsm_arena step_arena; /* of what an op allocates, emptied after each step */
   bsm_prepared_step *steps;
   step_times *times; /* NULL unless profiling */
   void **inputs, **outputs;
@@ -35,6 +38,21 @@ static uint32_t resolve_isa(uint32_t wanted) {
   return wanted ? wanted & have : have;
 }
 
+static bsm_status prepare_step(const bsm_engine *engine,
+                               const bsm_plan_step *step, uint32_t isa,
+                               int threads, bsm_arena *arena,
+                               bsm_prepared_step *out) {
+  if (step->kind != BSM_STEP_ATEN_CALL) {
+    return engine->backend->prepare(engine->plan, step, isa, threads, arena,
+                                    out);
+  }
+  bsm_aten_step *call;
+  BSM_TRY(
+      bsm_aten_step_prepare(engine->aten, engine->plan, step, arena, &call));
+  *out = (bsm_prepared_step){.plan = engine->plan, .step = step, .impl = call};
+  return BSM_OK;
+}
+
 /* Prepares every step; *scratch is the largest need of one. */
 static bsm_status prepare_steps(const bsm_engine *engine, uint32_t isa,
                                 int threads, bsm_arena *arena,
@@ -42,10 +60,9 @@ static bsm_status prepare_steps(const bsm_engine *engine, uint32_t isa,
   const bsm_plan *plan = engine->plan;
   *scratch = 0;
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    BSM_TRY_NOTE(engine->backend->prepare(plan, &plan->steps[i], isa, threads,
-                                          arena, &steps[i]),
-                 "while preparing step %" PRIu32 ": %s", i,
-                 plan->steps[i].name);
+    BSM_TRY_NOTE(
+        prepare_step(engine, &plan->steps[i], isa, threads, arena, &steps[i]),
+        "while preparing step %" PRIu32 ": %s", i, plan->steps[i].name);
     if (steps[i].scratch_size > *scratch) *scratch = steps[i].scratch_size;
   }
   return BSM_OK;
@@ -151,6 +168,8 @@ bsm_status bsm_context_create(const bsm_engine *engine,
   context->engine = engine;
   context->allocator = allocator;
   bsm_arena_init(&context->arena, allocator);
+  bsm_arena_init(&context->step_arena, allocator);
+  context->logger = options.logger;
   bsm_status status = init_context(context, &options);
   if (status) {
     bsm_context_destroy(context);
@@ -164,6 +183,7 @@ void bsm_context_destroy(bsm_context *context) {
   if (!context) return;
   bsm_thread_pool_destroy(context->own_pool);
   bsm_deallocate(context->allocator, context->own_workspace);
+  bsm_arena_destroy(&context->step_arena);
   bsm_arena_destroy(&context->arena);
   bsm_deallocate(context->allocator, context);
 }
@@ -253,11 +273,23 @@ static bsm_status bind(const bsm_plan *plan, const char *what,
   return BSM_OK;
 }
 
+static bsm_status dispatch_step(bsm_context *context, uint32_t i) {
+  const bsm_prepared_step *prepared = &context->steps[i];
+  if (prepared->step->kind != BSM_STEP_ATEN_CALL) {
+    return context->engine->backend->run(prepared, &context->run);
+  }
+  const bsm_arena_mark mark = bsm_arena_get_mark(&context->step_arena);
+  bsm_status status =
+      bsm_aten_step_run((bsm_aten_step *)(uintptr_t)prepared->impl,
+                        &context->run, &context->step_arena, context->logger);
+  bsm_arena_rewind(&context->step_arena, mark);
+  return status;
+}
+
 static bsm_status run_step(bsm_context *context, uint32_t i) {
-  const bsm_backend *backend = context->engine->backend;
-  if (!context->times) return backend->run(&context->steps[i], &context->run);
+  if (!context->times) return dispatch_step(context, i);
   const double start = bsm_clock_seconds();
-  bsm_status status = backend->run(&context->steps[i], &context->run);
+  bsm_status status = dispatch_step(context, i);
   context->times[i].seconds += bsm_clock_seconds() - start;
   context->times[i].runs++;
   return status;
@@ -294,7 +326,9 @@ bsm_status bsm_context_profile(const bsm_context *context, size_t index,
   const bsm_plan_step *step = &context->engine->plan->steps[index];
   *out = (bsm_step_profile){
       step->name, bsm_step_kind_name(step->kind),
-      context->engine->backend->describe(&context->steps[index]),
+      step->kind == BSM_STEP_ATEN_CALL
+          ? step->params->aten_call.op
+          : context->engine->backend->describe(&context->steps[index]),
       context->times[index].seconds, context->times[index].runs};
   return BSM_OK;
 }

@@ -21,10 +21,26 @@ const char *bsm_version(void) {
   return BSM_VERSION_STRING;
 }
 
-static bsm_status check_steps(const bsm_backend *backend,
-                              const bsm_plan *plan) {
+static bsm_status check_step(bsm_engine *engine, const bsm_plan *plan,
+                             const bsm_plan_step *step) {
+  if (step->kind != BSM_STEP_ATEN_CALL) {
+    return engine->backend->check(plan, step);
+  }
+  if (!engine->aten) {
+    bsm_aten_library *library;
+    BSM_TRY(bsm_aten_library_create(&engine->arena, &library));
+    engine->aten = library;
+  }
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, engine->allocator);
+  bsm_status status = bsm_aten_step_check(engine->aten, plan, step, &scratch);
+  bsm_arena_destroy(&scratch);
+  return status;
+}
+
+static bsm_status check_steps(bsm_engine *engine, const bsm_plan *plan) {
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    BSM_TRY_NOTE(backend->check(plan, &plan->steps[i]),
+    BSM_TRY_NOTE(check_step(engine, plan, &plan->steps[i]),
                  "in step %" PRIu32 " of the plan: %s (%s)", i,
                  bsm_step_kind_name(plan->steps[i].kind), plan->steps[i].name);
   }
@@ -54,7 +70,7 @@ static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
   bsm_plan *plan;
   BSM_TRY(
       bsm_engine_file_read(&engine->arena, data, size, check_weights, &plan));
-  BSM_TRY(check_steps(engine->backend, plan));
+  BSM_TRY(check_steps(engine, plan));
   engine->plan = plan;
   return BSM_OK;
 }
@@ -127,13 +143,20 @@ bsm_status bsm_engine_adopt(bsm_arena *arena, const bsm_plan *plan,
   *out = NULL;
   bsm_engine *engine;
   BSM_TRY_NOTE(bsm_plan_verify(plan), "in a plan just built");
-  BSM_TRY_NOTE(check_steps(bsm_backend_cpu(), plan), "in a plan just built");
   BSM_TRY(new_engine(allocator, &engine));
   engine->plan = plan;
   engine->arena = *arena;
   bsm_arena_init(arena, arena->allocator);
   *out = engine;
+  const bsm_arena empty = engine->arena;
   return BSM_OK;
+  bsm_status status = check_steps(engine, plan);
+  if (status) {
+    *arena = engine->arena;
+    engine->arena = empty;
+    bsm_engine_destroy(engine);
+    return bsm_status_note(status, "in a plan just built");
+  }
 }
 
 bsm_status bsm_engine_save(const bsm_engine *engine, const char *path) {

@@ -4,6 +4,7 @@
 #ifndef BSM_RUNTIME_ENGINE_H_
 #define BSM_RUNTIME_ENGINE_H_
 
+#include "aten/op.h"
 #include "backend/backend.h"
 #include "base/file.h"
 #include "bessemer/engine.h"
