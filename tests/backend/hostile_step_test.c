@@ -159,6 +159,20 @@ static void base_gather(harness *h, int mode) {
   }
 }
 
+static void base_scatter(harness *h, int mode) {
+  h->params.scatter = (bsm_step_scatter){
+      .mode = mode, .axis = 1, .reduction = BSM_SCATTER_ADD, .wrap = 1};
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 4, 5), NULL);
+  if (mode == BSM_SCATTER_ELEMENT) {
+    add_input(h, BSM_DTYPE_INT64, dims_of(3, 3, 2, 5), NULL);
+    add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 2, 5), NULL);
+  } else {
+    add_input(h, BSM_DTYPE_INT64, dims_of(2, 6, 1), NULL);
+    add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 6, 5), NULL);
+  }
+  add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 4, 5), NULL);
+}
+
 static void base_rows(harness *h) {
   const bsm_dims d = dims_of(3, 3, 4, 5);
   add_input(h, BSM_DTYPE_FLOAT, d, NULL);
@@ -300,7 +314,9 @@ static void build(harness *h, int which) {
                                         BSM_STEP_PAD,
                                         BSM_STEP_SOFTMAX,
                                         BSM_STEP_COPY,
-                                        BSM_STEP_FILL};
+                                        BSM_STEP_FILL,
+                                        BSM_STEP_SCATTER,
+                                        BSM_STEP_SCATTER};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -335,6 +351,10 @@ static void build(harness *h, int which) {
       add_input(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), (int64_t[]){1, 9});
       break;
+    case 20:
+    case 21:
+      base_scatter(h, which - 20);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -349,7 +369,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 20; which++) {
+  for (int which = 0; which < 22; which++) {
     int refused = 0, ran = 0;
     for (int i = 0; i < 1500; i++) {
       harness h;
