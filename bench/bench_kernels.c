@@ -217,10 +217,12 @@ static void add_packed(setup *s, int64_t in_maps, size_t count) {
   for (size_t i = 0; i < count; i++) values[i] = (float)(i % 13) * 0.05f;
   uint64_t size;
   const bsm_backend *b = bsm_backend_cpu();
-  bsm_status st = b->pack(&s->step, in_maps, values, false, NULL, &size);
+  bsm_status st =
+      b->pack(&s->step, in_maps, values, sizeof(*values), false, NULL, &size);
   if (st) abort();
   s->weight_data[0] = allocate(size);
-  st = b->pack(&s->step, in_maps, values, false, s->weight_data[0], &size);
+  st = b->pack(&s->step, in_maps, values, sizeof(*values), false,
+               s->weight_data[0], &size);
   if (st) abort();
   free(values);
   s->weights[0] = (bsm_plan_weights){s->weight_data[0], size};

@@ -51,12 +51,13 @@ typedef struct bsm_backend {
                     uint32_t isa, const char **names);
 
   /* Packs the kernel or matrix of a step's weights[0]: CONVOLUTION: `values`
-   * is float [out, in/groups, spatial...]; DECONVOLUTION: [in, out/groups,
-   * spatial...]; MATRIX_MULTIPLY: [K, N], or [N, K] with `transposed`. With
-   * `packed` NULL only *size is set. Does not depend on the ISA or tactic. */
+   * is [out, in/groups, spatial...]; DECONVOLUTION: [in, out/groups,
+   * spatial...]; MATRIX_MULTIPLY: [K, N], or [N, K] with `transposed`; of the
+   * step's dtype, `element` bytes each. With `packed` NULL only *size is set.
+   * Does not depend on the ISA or tactic. */
   bsm_status (*pack)(const bsm_plan_step *step, int64_t in_maps,
-                     const float *values, bool transposed, void *packed,
-                     uint64_t *size);
+                     const void *values, size_t element, bool transposed,
+                     void *packed, uint64_t *size);
 
   /* Resolves kernels for `isa`. An unknown or unavailable tactic name falls
    * back to the best one. `threads`: of the pool that will run it. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix multiply: constant right operands are packed; leading dimensions of
  * the left one that share it become rows. */
+#include <string.h>
+
 #include "builder/emit_internal.h"
 
 static bsm_layout swap_last_two(bsm_layout layout) {
@@ -31,12 +33,13 @@ static int64_t leading_count(bsm_dims dims) {
 /* A constant matrix [K, N] in row-major order: the data itself, the data of its
  * transpose, or a copy. */
 static bsm_status constant_matrix(bsm_emitter *e, uint32_t b,
-                                  const float **values, bool *transposed) {
+                                  const void **values, bool *transposed) {
   const bsm_build_tensor *t = bsm_build_tensor_at(e, b);
   const int32_t r = t->layout.dims.rank;
   const int64_t k = t->layout.dims.d[r - 2], n = t->layout.dims.d[r - 1];
   const int64_t row = t->layout.strides[r - 2], col = t->layout.strides[r - 1];
-  const float *data = bsm_build_constant_data(e, b);
+  const uint8_t *data = bsm_build_constant_data(e, b);
+  const size_t element = bsm_dtype_size(t->dtype);
   *transposed = false;
   *values = data;
   if ((col == 1 || n == 1) && (row == n || k == 1)) return BSM_OK;
@@ -44,11 +47,14 @@ static bsm_status constant_matrix(bsm_emitter *e, uint32_t b,
     *transposed = true;
     return BSM_OK;
   }
-  float *copy = bsm_arena_alloc_array(e->scratch, (size_t)(k * n) + 1,
-                                      sizeof(float), _Alignof(float));
+  uint8_t *copy = bsm_arena_alloc_array(e->scratch, (size_t)(k * n) + 1,
+                                        element, _Alignof(double));
   BSM_TRY_ALLOC(copy);
   for (int64_t i = 0; i < k; i++) {
-    for (int64_t j = 0; j < n; j++) copy[i * n + j] = data[i * row + j * col];
+    for (int64_t j = 0; j < n; j++) {
+      memcpy(copy + (size_t)(i * n + j) * element,
+             data + (size_t)(i * row + j * col) * element, element);
+    }
   }
   *values = copy;
   return BSM_OK;
@@ -93,11 +99,7 @@ static bsm_status residual_of(bsm_emitter *e, const bsm_layer *layer,
 
 bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
-  if (y->dtype != BSM_DTYPE_FLOAT) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "matrix multiply of %s: only float32 runs yet",
-                    bsm_dtype_name(y->dtype));
-  }
+  const size_t element = bsm_dtype_size(y->dtype);
   uint32_t a, b;
   BSM_TRY(
       operand(e, layer->inputs.items[0], layer->p.matrix_multiply.op_a, &a));
@@ -133,13 +135,12 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
       &step));
   const bsm_weights *bias = &layer->p.matrix_multiply.bias;
   if (bias->count) {
-    BSM_TRY(bsm_build_weights(e, bias->values,
-                              (uint64_t)bias->count * sizeof(float),
+    BSM_TRY(bsm_build_weights(e, bias->values, (uint64_t)bias->count * element,
                               &step->weights[1]));
   }
   if (!constant) return BSM_OK;
-  const float *values;
+  const void *values;
   bool transposed;
   BSM_TRY(constant_matrix(e, b, &values, &transposed));
-  return bsm_build_pack(e, step, params.k, values, transposed);
+  return bsm_build_pack(e, step, params.k, values, element, transposed);
 }

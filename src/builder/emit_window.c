@@ -33,10 +33,7 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
   const bsm_itensor *x = layer->inputs.items[0];
   const bsm_itensor *y = layer->outputs.items[0];
-  if (y->dtype != BSM_DTYPE_FLOAT || p->kernel.dtype != BSM_DTYPE_FLOAT) {
-    return BSM_FAIL(BSM_UNSUPPORTED, "convolution of %s: only float32 runs yet",
-                    bsm_dtype_name(y->dtype));
-  }
+  const size_t element = bsm_dtype_size(y->dtype);
   bsm_step_convolution params = {.window = step_window(&p->window),
                                  .groups = p->groups,
                                  .out_maps = p->out_maps,
@@ -59,10 +56,11 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
       &step));
   if (p->bias.count) {
     BSM_TRY(bsm_build_weights(e, p->bias.values,
-                              (uint64_t)p->bias.count * sizeof(float),
+                              (uint64_t)p->bias.count * element,
                               &step->weights[1]));
   }
-  return bsm_build_pack(e, step, x->dims.d[1], p->kernel.values, false);
+  return bsm_build_pack(e, step, x->dims.d[1], p->kernel.values, element,
+                        false);
 }
 
 /* An output laid out as the input is: channels last when that is. */

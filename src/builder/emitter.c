@@ -240,15 +240,17 @@ bsm_status bsm_build_weights(bsm_emitter *e, const void *data, uint64_t size,
 }
 
 bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step, int64_t in_maps,
-                          const float *values, bool transposed) {
+                          const void *values, size_t element, bool transposed) {
   uint64_t size;
   bool found;
-  BSM_TRY(e->backend->pack(step, in_maps, values, transposed, NULL, &size));
+  BSM_TRY(e->backend->pack(step, in_maps, values, element, transposed, NULL,
+                           &size));
   const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
   void *packed =
       bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(packed);
-  BSM_TRY(e->backend->pack(step, in_maps, values, transposed, packed, &size));
+  BSM_TRY(e->backend->pack(step, in_maps, values, element, transposed, packed,
+                           &size));
   BSM_TRY(add_weights(e, packed, size, &found, &step->weights[0]));
   if (found) bsm_arena_rewind(e->arena, mark);
   return BSM_OK;

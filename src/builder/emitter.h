@@ -110,8 +110,8 @@ BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
                                            uint64_t size, uint32_t *out);
 /* Packs the kernel of a step just emitted as its weights[0]. */
 BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
-                                        int64_t in_maps, const float *values,
-                                        bool transposed);
+                                        int64_t in_maps, const void *values,
+                                        size_t element, bool transposed);
 
 /* The layout for a layer's output when any would do: if its only reader
  * transposes it, the layout that makes the transposed tensor contiguous (as

@@ -10,6 +10,7 @@ typedef struct pass {
 } pass;
 
 static const pass passes[] = {
+    {"widen_products", bsm_pass_widen_products},
     {"remove_identities", bsm_pass_remove_identities},
     {"recognize_activations", bsm_pass_recognize_activations},
     {"fold_scale", bsm_pass_fold_scale},

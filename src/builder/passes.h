@@ -6,6 +6,10 @@
 
 #include "network/layer.h"
 
+/* Convolutions and matrix multiplies get a dtype that the backend multiplies
+ * in. First: what fuses later must see the roundings. */
+BSM_NODISCARD bsm_status bsm_pass_widen_products(bsm_network *net,
+                                                 bsm_arena *scratch);
 /* Identities, and layers that change nothing, disappear. */
 BSM_NODISCARD bsm_status bsm_pass_remove_identities(bsm_network *net,
                                                     bsm_arena *scratch);

@@ -46,6 +46,9 @@ bsm_status bsm_pass_recognize_activations(bsm_network *net,
         layer->p.element_wise.operation != BSM_ELEMENT_WISE_PROD) {
       continue;
     }
+    /* In half a product of its own is rounded twice. */
+    const bsm_dtype dtype = layer->outputs.items[0]->dtype;
+    if (dtype != BSM_DTYPE_FLOAT && dtype != BSM_DTYPE_DOUBLE) continue;
     bsm_itensor *x = NULL;
     const bsm_layer *gate = gate_of(layer, &x);
     const bsm_activation_type type =

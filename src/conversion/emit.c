@@ -249,34 +249,10 @@ bsm_itensor *bsm_emit_softmax(bsm_conversion_ctx *ctx, bsm_itensor *x,
   return bsm_emit(ctx, bsm_network_add_softmax(ctx->net, x, axis, log));
 }
 
-/* Integers have no matrix multiply: [.., M, K, 1] * [.., 1, K, N], summed over
- * K. Exact, and as large as all the products. */
-static bsm_itensor *integer_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
-                                   bsm_itensor *b) {
-  a = bsm_emit_unsqueeze(ctx, a, bsm_rank(a));
-  b = bsm_emit_unsqueeze(ctx, b, bsm_rank(b) - 2);
-  bsm_itensor *products = bsm_emit_binary(ctx, a, b, BSM_ELEMENT_WISE_PROD);
-  if (!products) return NULL;
-  return bsm_emit_reduce(ctx, products, BSM_REDUCE_SUM,
-                         1u << (unsigned)(bsm_rank(products) - 2), false);
-}
-
 bsm_itensor *bsm_emit_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
                              bool transpose_a, bsm_itensor *b,
                              bool transpose_b) {
   if (!a || !b) return NULL;
-  if (a->dtype == b->dtype && bsm_dtype_is_integral(a->dtype, false) &&
-      bsm_rank(a) >= 2 && bsm_rank(b) >= 2) {
-    int32_t i = bsm_rank(a), j = bsm_rank(b);
-    if (transpose_a) a = bsm_emit_transpose(ctx, a, i - 2, i - 1);
-    if (transpose_b) b = bsm_emit_transpose(ctx, b, j - 2, j - 1);
-    if (a && b && a->dims.d[i - 1] != b->dims.d[j - 2]) {
-      return bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
-                           "matrix multiply of %s and %s",
-                           bsm_dims_str(a->dims), bsm_dims_str(b->dims));
-    }
-    return integer_matmul(ctx, a, b);
-  }
   return bsm_emit(
       ctx,
       bsm_network_add_matrix_multiply(

@@ -68,9 +68,8 @@ static bsm_status check_convolution(const bsm_layer *layer, int64_t a,
                     bsm_dims_str(x->dims), (int)(p->window.spatial + 2),
                     (int)p->window.spatial);
   }
-  if (!bsm_network_is_floating(x->dtype)) {
-    return BSM_FAIL(BSM_UNSUPPORTED, "input dtype %s is not floating point",
-                    bsm_dtype_name(x->dtype));
+  if (x->dtype == BSM_DTYPE_BOOL) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "convolution of bool");
   }
   int64_t count;
   if (!bsm_i64_mul(a, b, &count)) return BSM_FAIL(BSM_LIMIT, "kernel size");

@@ -146,9 +146,11 @@ static HARNESS_UNUSED void add_packed(harness *h, int64_t in_maps,
                                       const float *values, bool transposed) {
   uint64_t size;
   const bsm_backend *b = bsm_backend_cpu();
-  assert_null(b->pack(&h->step, in_maps, values, transposed, NULL, &size));
+  assert_null(b->pack(&h->step, in_maps, values, sizeof(*values), transposed,
+                      NULL, &size));
   void *packed = add_weights(h, 0, (size_t)size);
-  assert_null(b->pack(&h->step, in_maps, values, transposed, packed, &size));
+  assert_null(b->pack(&h->step, in_maps, values, sizeof(*values), transposed,
+                      packed, &size));
 }
 
 static HARNESS_UNUSED void harness_free(harness *h) {

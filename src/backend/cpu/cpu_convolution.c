@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of channels-last tensors.
+/* Convolution of channels-last tensors: float here, other dtypes in
+ * cpu_typed_convolution.c.
  *
  * The tactics: `gemm_1x1`, a kernel of one tap and stride 1 is a matrix product
  * over all pixels. `indirect`, the same micro-kernel, with one row pointer for
@@ -12,6 +13,7 @@
 
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/cpu_typed_gemm.h"
 #include "backend/cpu/cpu_window.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 
@@ -39,19 +41,13 @@ typedef struct convolution {
 /* ---- check ---- */
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_convolution *p = &step->params->convolution;
-  BSM_TRY(bsm_cpu_check_convolution(plan, step, false));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  const bsm_cpu_image in = bsm_cpu_image_of(x, p->window.spatial);
-  const bsm_cpu_image out = bsm_cpu_image_of(y, p->window.spatial);
-  for (int d = 0; d < 3; d++) {
-    if (out.size[d] != bsm_cpu_window_output(&p->window, d, in.size[d])) {
-      return BSM_FAIL(BSM_CORRUPT, "input %s does not give output %s",
-                      bsm_dims_str(x->dims), bsm_dims_str(y->dims));
-    }
+  if (bsm_cpu_is_typed(plan, step)) {
+    return bsm_cpu_typed_convolution.check(plan, step);
   }
-  return BSM_OK;
+  BSM_TRY(bsm_cpu_check_convolution(plan, step, BSM_DTYPE_FLOAT, false));
+  return bsm_cpu_check_window_output(&step->params->convolution.window,
+                                     bsm_cpu_input(plan, step, 0),
+                                     bsm_cpu_output(plan, step, 0));
 }
 
 /* ---- tactics ---- */
@@ -114,6 +110,10 @@ static size_t list_for(const bsm_plan *plan, const bsm_plan_step *step,
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step,
                       uint32_t isa, const char **names) {
   (void)isa;
+  if (bsm_cpu_is_typed(plan, step)) {
+    names[0] = "default";
+    return 1;
+  }
   tactic list[4];
   const size_t n = list_for(plan, step, list);
   for (size_t i = 0; i < n; i++) names[i] = tactic_names[list[i]];
@@ -188,6 +188,9 @@ static bsm_status prepare_depthwise(const bsm_cpu_prepare *p, convolution *c,
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
+  if (bsm_cpu_is_typed(p->plan, p->step)) {
+    return bsm_cpu_typed_convolution.prepare(p, out);
+  }
   const bsm_step_convolution *params = &p->step->params->convolution;
   convolution *c = BSM_NEW(p->arena, convolution);
   BSM_TRY_ALLOC(c);
@@ -545,6 +548,9 @@ static void depthwise_unit(void *arg, int64_t unit, int slot) {
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
+  if (bsm_cpu_is_typed(prepared->plan, prepared->step)) {
+    return bsm_cpu_typed_convolution.run(prepared, r);
+  }
   const convolution *c = prepared->impl;
   work w = {.c = c,
             .x = bsm_cpu_input_address(prepared, r, 0),

@@ -23,20 +23,21 @@ static int64_t panels(int64_t n) {
   return n / BSM_PANEL + (n % BSM_PANEL != 0);
 }
 
-bsm_status bsm_cpu_packed_matrix_size(int64_t k, int64_t n, uint64_t *size) {
+bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
+                                         uint64_t *size) {
   int64_t count;
   if (k < 0 || n < 0 || n > LIMIT ||
       !product((int64_t[]){k, panels(n), BSM_PANEL}, 3, &count)) {
     return BSM_FAIL(BSM_CORRUPT, "a matrix of %lld x %lld", (long long)k,
                     (long long)n);
   }
-  *size = (uint64_t)count * sizeof(float);
+  *size = (uint64_t)count * element;
   return BSM_OK;
 }
 
 bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
                                       int64_t in_maps, bool deconvolution,
-                                      uint64_t *size) {
+                                      size_t element, uint64_t *size) {
   const int64_t *kernel = p->window.kernel;
   if (p->groups < 1 || in_maps < 1 || p->out_maps < 1 || in_maps > LIMIT ||
       p->out_maps > LIMIT || in_maps % p->groups != 0 ||
@@ -58,21 +59,34 @@ bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
         7, &count);
   }
   if (!ok) return BSM_FAIL(BSM_CORRUPT, "the kernel is too large");
-  *size = (uint64_t)count * sizeof(float);
+  *size = (uint64_t)count * element;
   return BSM_OK;
 }
 
+/* The values are of 4 or 8 bytes, which is all that packing knows of them. */
+typedef struct packing {
+  const uint8_t *values;
+  uint8_t *packed;
+  size_t element;
+} packing;
+
 /* [panels][k][16] of a [k, n] matrix with any strides. */
-static void pack_panels(const float *from, int64_t k, int64_t n,
-                        int64_t k_stride, int64_t n_stride, float *to,
+static void pack_panels(const packing *p, int64_t from, int64_t k, int64_t n,
+                        int64_t k_stride, int64_t n_stride, int64_t to,
                         int64_t panel_stride) {
   for (int64_t j = 0; j < n; j += BSM_PANEL) {
-    float *panel = to + j / BSM_PANEL * panel_stride;
+    const int64_t panel = to + j / BSM_PANEL * panel_stride;
     const int64_t width = n - j < BSM_PANEL ? n - j : BSM_PANEL;
     for (int64_t i = 0; i < k; i++) {
-      const float *row = from + i * k_stride + j * n_stride;
-      for (int64_t c = 0; c < width; c++) {
-        panel[i * BSM_PANEL + c] = row[c * n_stride];
+      const int64_t row = from + i * k_stride + j * n_stride;
+      if (p->element == sizeof(uint32_t)) {
+        const uint32_t *in = (const uint32_t *)(const void *)p->values + row;
+        uint32_t *out = (uint32_t *)(void *)p->packed + panel + i * BSM_PANEL;
+        for (int64_t c = 0; c < width; c++) out[c] = in[c * n_stride];
+      } else {
+        const uint64_t *in = (const uint64_t *)(const void *)p->values + row;
+        uint64_t *out = (uint64_t *)(void *)p->packed + panel + i * BSM_PANEL;
+        for (int64_t c = 0; c < width; c++) out[c] = in[c * n_stride];
       }
     }
   }
@@ -87,52 +101,56 @@ int64_t bsm_cpu_merged_groups(const bsm_step_convolution *p) {
 
 /* `values`: [out, in / groups, taps], or [in, out / groups, taps]. */
 static void pack_kernel(const bsm_step_convolution *p, int64_t in_maps,
-                        bool deconvolution, const float *values,
-                        float *packed) {
+                        bool deconvolution, const packing *data) {
   const int64_t *kernel = p->window.kernel;
   const int64_t taps = kernel[0] * kernel[1] * kernel[2];
   const int64_t ci = in_maps / p->groups, co = p->out_maps / p->groups;
   const int64_t merged = bsm_cpu_merged_groups(p);
-  const int64_t tap = merged * ci * BSM_PANEL; /* floats of a panel */
+  const int64_t tap = merged * ci * BSM_PANEL; /* elements of a panel */
   const int64_t group = panels(merged * co) * taps * tap;
   for (int64_t g = 0; g < p->groups; g++) {
     /* The rows and columns of this group in its merged group. */
     const int64_t row = g % merged * ci, column = g % merged * co;
-    float *to = packed + g / merged * group + row * BSM_PANEL + column;
+    const int64_t to = g / merged * group + row * BSM_PANEL + column;
     for (int64_t t = 0; t < taps; t++) {
       if (deconvolution) {
-        pack_panels(values + g * ci * co * taps + t, ci, co, co * taps, taps,
+        pack_panels(data, g * ci * co * taps + t, ci, co, co * taps, taps,
                     to + t * tap, taps * tap);
       } else {
-        pack_panels(values + g * co * ci * taps + t, ci, co, taps, ci * taps,
+        pack_panels(data, g * co * ci * taps + t, ci, co, taps, ci * taps,
                     to + t * tap, taps * tap);
       }
     }
   }
 }
 
-static void pack_depthwise(const bsm_step_convolution *p, const float *values,
-                           float *packed) {
+static void pack_depthwise(const bsm_step_convolution *p, const packing *data) {
   const int64_t *kernel = p->window.kernel;
   const int64_t taps = kernel[0] * kernel[1] * kernel[2];
   const int64_t width = panels(p->groups) * BSM_PANEL;
   for (int64_t t = 0; t < taps; t++) {
     for (int64_t c = 0; c < p->groups; c++) {
-      packed[t * width + c] = values[c * taps + t];
+      memcpy(data->packed + (size_t)(t * width + c) * data->element,
+             data->values + (size_t)(c * taps + t) * data->element,
+             data->element);
     }
   }
 }
 
 bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
-                        const float *values, bool transposed, void *packed,
-                        uint64_t *size) {
+                        const void *values, size_t element, bool transposed,
+                        void *packed, uint64_t *size) {
+  const packing data = {values, packed, element};
+  if (element != sizeof(uint32_t) && element != sizeof(uint64_t)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "weights of %zu bytes each", element);
+  }
   if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
     const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
-    BSM_TRY(bsm_cpu_packed_matrix_size(p->k, p->n, size));
+    BSM_TRY(bsm_cpu_packed_matrix_size_of(p->k, p->n, element, size));
     if (!packed) return BSM_OK;
     memset(packed, 0, *size);
-    pack_panels(values, p->k, p->n, transposed ? 1 : p->n,
-                transposed ? p->k : 1, packed, p->k * BSM_PANEL);
+    pack_panels(&data, 0, p->k, p->n, transposed ? 1 : p->n,
+                transposed ? p->k : 1, 0, p->k * BSM_PANEL);
     return BSM_OK;
   }
   if (step->kind != BSM_STEP_CONVOLUTION &&
@@ -142,13 +160,13 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   }
   const bool deconvolution = step->kind == BSM_STEP_DECONVOLUTION;
   const bsm_step_convolution *p = &step->params->convolution;
-  BSM_TRY(bsm_cpu_packed_kernel_size(p, in_maps, deconvolution, size));
+  BSM_TRY(bsm_cpu_packed_kernel_size(p, in_maps, deconvolution, element, size));
   if (!packed) return BSM_OK;
   memset(packed, 0, *size);
   if (!deconvolution && bsm_cpu_is_depthwise(p, in_maps)) {
-    pack_depthwise(p, values, packed);
+    pack_depthwise(p, &data);
   } else {
-    pack_kernel(p, in_maps, deconvolution, values, packed);
+    pack_kernel(p, in_maps, deconvolution, &data);
   }
   return BSM_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packed weights: one form for each use, the same for every ISA.
+/* Packed weights: one form for each use, the same for every ISA, of floats,
+ * doubles, int32 or int64.
  *
  * matrix:        [panels][K][16]
  * convolution,
@@ -20,14 +21,20 @@
 #include "engine/plan.h"
 
 bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
-                        const float *values, bool transposed, void *packed,
-                        uint64_t *size);
+                        const void *values, size_t element, bool transposed,
+                        void *packed, uint64_t *size);
 
-/* Bytes of the packed weights; fails when the parameters make no sense. */
-bsm_status bsm_cpu_packed_matrix_size(int64_t k, int64_t n, uint64_t *size);
+/* Bytes of the packed weights, of `element` bytes each; fails when the
+ * parameters make no sense. */
+bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
+                                         uint64_t *size);
+static inline bsm_status bsm_cpu_packed_matrix_size(int64_t k, int64_t n,
+                                                    uint64_t *size) {
+  return bsm_cpu_packed_matrix_size_of(k, n, sizeof(float), size);
+}
 bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *params,
                                       int64_t in_maps, bool deconvolution,
-                                      uint64_t *size);
+                                      size_t element, uint64_t *size);
 
 /* Whether a convolution is depthwise, and packed as such. */
 static inline bool bsm_cpu_is_depthwise(const bsm_step_convolution *params,

@@ -39,8 +39,9 @@ bsm_status bsm_cpu_check_window(const bsm_step_window *w,
   return BSM_OK;
 }
 
-static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
-  BSM_TRY(bsm_cpu_check_dtype(t, BSM_DTYPE_FLOAT, what));
+static bsm_status check_image(const bsm_plan_tensor *t, bsm_dtype dtype,
+                              const char *what) {
+  BSM_TRY(bsm_cpu_check_dtype(t, dtype, what));
   if (t->dims.d[1] > 1 && t->strides[1] != 1) {
     return BSM_FAIL(BSM_CORRUPT, "the channels of the %s are %lld apart", what,
                     (long long)t->strides[1]);
@@ -49,7 +50,7 @@ static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
 }
 
 bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
-                                     const bsm_plan_step *step,
+                                     const bsm_plan_step *step, bsm_dtype dtype,
                                      bool transposed) {
   const bsm_step_convolution *p = &step->params->convolution;
   const bool has_residual = p->epilogue.has_residual != 0;
@@ -57,8 +58,8 @@ bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
   const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
   BSM_TRY(bsm_cpu_check_window(&p->window, x, y));
-  BSM_TRY(check_image(x, "input"));
-  BSM_TRY(check_image(y, "output"));
+  BSM_TRY(check_image(x, dtype, "input"));
+  BSM_TRY(check_image(y, dtype, "output"));
   BSM_TRY(bsm_cpu_check_epilogue(&p->epilogue));
   if (x->dims.d[0] != y->dims.d[0] || y->dims.d[1] != p->out_maps) {
     return BSM_FAIL(BSM_CORRUPT, "input %s, output %s, %lld output maps",
@@ -66,15 +67,16 @@ bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
                     (long long)p->out_maps);
   }
   uint64_t size;
-  BSM_TRY(bsm_cpu_packed_kernel_size(p, x->dims.d[1], transposed, &size));
+  BSM_TRY(bsm_cpu_packed_kernel_size(p, x->dims.d[1], transposed,
+                                     bsm_dtype_size(dtype), &size));
   BSM_TRY(bsm_cpu_check_weights(plan, step, 0, size));
   if (step->weights[1] != BSM_NO_WEIGHTS) {
-    BSM_TRY(bsm_cpu_check_weights(plan, step, 1,
-                                  (uint64_t)p->out_maps * sizeof(float)));
+    BSM_TRY(bsm_cpu_check_weights(
+        plan, step, 1, (uint64_t)p->out_maps * bsm_dtype_size(dtype)));
   }
   if (has_residual) {
     const bsm_plan_tensor *r = bsm_cpu_input(plan, step, 1);
-    BSM_TRY(check_image(r, "residual"));
+    BSM_TRY(check_image(r, dtype, "residual"));
     BSM_TRY(bsm_cpu_check_same_dims(r, y, "residual"));
   }
   return BSM_OK;
@@ -97,4 +99,18 @@ int64_t bsm_cpu_window_output(const bsm_step_window *w, int d, int64_t input) {
   const int64_t span = w->dilation[d] * (w->kernel[d] - 1) + 1;
   const int64_t room = input + w->pre_padding[d] + w->post_padding[d] - span;
   return room < 0 ? 0 : room / w->stride[d] + 1;
+}
+
+bsm_status bsm_cpu_check_window_output(const bsm_step_window *w,
+                                       const bsm_plan_tensor *x,
+                                       const bsm_plan_tensor *y) {
+  const bsm_cpu_image in = bsm_cpu_image_of(x, w->spatial);
+  const bsm_cpu_image out = bsm_cpu_image_of(y, w->spatial);
+  for (int d = 0; d < 3; d++) {
+    if (out.size[d] != bsm_cpu_window_output(w, d, in.size[d])) {
+      return BSM_FAIL(BSM_CORRUPT, "input %s does not give output %s",
+                      bsm_dims_str(x->dims), bsm_dims_str(y->dims));
+    }
+  }
+  return BSM_OK;
 }

@@ -19,15 +19,21 @@ bsm_status bsm_cpu_check_window(const bsm_step_window *window,
                                 const bsm_plan_tensor *y);
 bsm_cpu_image bsm_cpu_image_of(const bsm_plan_tensor *t, int32_t spatial);
 /* What a convolution and a deconvolution (`transposed`) ask alike: counts,
- * float images with C innermost, maps, epilogue, the sizes of the weights, and
- * a residual like the output. The sizes of input and output are the caller's.
+ * images of `dtype` with C innermost, maps, epilogue, the sizes of the weights,
+ * and a residual like the output. The sizes of input and output are the
+ * caller's.
  */
 BSM_NODISCARD bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
                                                    const bsm_plan_step *step,
+                                                   bsm_dtype dtype,
                                                    bool transposed);
 /* The output size of a convolution along dimension d of the window. */
 int64_t bsm_cpu_window_output(const bsm_step_window *window, int d,
                               int64_t input);
+/* The outputs of a convolution step are of the sizes that its inputs give. */
+BSM_NODISCARD bsm_status
+bsm_cpu_check_window_output(const bsm_step_window *window,
+                            const bsm_plan_tensor *x, const bsm_plan_tensor *y);
 
 /* The taps of one dimension that lie inside: t in [first, first + count) for
  * start + t * dilation in [0, size). */
