@@ -188,7 +188,8 @@ typedef void (*bsm_pw_c128)(bsm_c128 *out, const bsm_c128 *const *in, size_t n,
 enum {
   BSM_PW_FLOAT = 1u << 0,   /* integers are computed as the default float */
   BSM_PW_BOOL = 1u << 1,    /* the result is bool */
-  BSM_PW_OPMATH = 1u << 2,  /* 0-dim operands keep float precision in half */
+  BSM_PW_OPMATH = 1u << 2,  /* 0-dim operands but the first keep float
+                               precision in half */
   BSM_PW_NO_CAST = 1u << 3, /* operand 0 is not rounded to the common dtype */
   BSM_PW_REAL = 1u << 4     /* of complex numbers the result is real */
 };

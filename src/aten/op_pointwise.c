@@ -182,9 +182,9 @@ bsm_status bsm_op_pointwise(bsm_op_ctx *cx, const bsm_pointwise *pw,
     plan.types[i + 1] = in[i]->dtype;
     plan.keep[i] =
         in[i]->dtype == plan.common ||
-        ((pw->flags & BSM_PW_OPMATH) && plan.common != BSM_DTYPE_FLOAT &&
-         !bsm_dtype_is_complex(plan.common) && bsm_tensor_numel(in[i]) == 1 &&
-         in[i]->sizes.rank == 0) ||
+        ((pw->flags & BSM_PW_OPMATH) && i > 0 &&
+         plan.common != BSM_DTYPE_FLOAT && !bsm_dtype_is_complex(plan.common) &&
+         bsm_tensor_numel(in[i]) == 1 && in[i]->sizes.rank == 0) ||
         ((pw->flags & BSM_PW_NO_CAST) && i == 0);
   }
   run(&plan, dst, in);

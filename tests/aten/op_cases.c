@@ -210,6 +210,11 @@ bool op_cases_next(op_case_reader *r, bsm_arena *arena, op_case *out) {
   out->outcome = (op_outcome)(flags & 3);
   out->strides = (flags & 4) != 0;
   out->has_after = (flags & 8) != 0;
+  out->has_seed = (flags & 16) != 0;
+  if (out->has_seed) {
+    out->seed = (uint64_t)number(r);
+    out->probe = number(r);
+  }
   if (out->outcome != OP_RAISES && !st) {
     out->out_count = (size_t)number(r);
     if (out->out_count > OP_CASE_MAX) r->bad = true;

@@ -27,6 +27,9 @@ typedef struct op_case {
   bsm_ivalue outs[OP_CASE_MAX];
   size_t out_count;
   bool has_after;
+  bool has_seed; /* random: results must agree bit for bit */
+  uint64_t seed;
+  int64_t probe;    /* the integer in [0, 2^31) drawn next */
   bsm_ivalue after; /* args[0] after the call: a tensor's whole storage, 1-D */
 } op_case;
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "aten/element.h"
+#include "aten/generator.h"
 #include "aten/op_cases.h"
 
 enum { MAX_REPORTS = 60 };
@@ -120,9 +121,13 @@ static const char *compare_complex(const bsm_tensor *got,
   return NULL;
 }
 
+typedef struct rules {
+  bool strides, values; /* count */
+  bool bits;            /* no tolerance */
+} rules;
+
 static const char *compare_tensors(const bsm_tensor *got,
-                                   const bsm_tensor *want, bool strides,
-                                   bool values) {
+                                   const bsm_tensor *want, rules how) {
   static char text[200];
   if (got->dtype != want->dtype) {
     snprintf(text, sizeof(text), "dtype %s, not %s", bsm_dtype_name(got->dtype),
@@ -134,7 +139,7 @@ static const char *compare_tensors(const bsm_tensor *got,
              bsm_dims_str(want->sizes));
     return text;
   }
-  for (int i = 0; i < got->sizes.rank && strides; i++) {
+  for (int i = 0; i < got->sizes.rank && how.strides; i++) {
     if (got->sizes.d[i] > 1 && got->strides[i] != want->strides[i]) {
       snprintf(text, sizeof(text), "stride %lld, not %lld, in dim %d of %s",
                (long long)got->strides[i], (long long)want->strides[i], i,
@@ -142,7 +147,7 @@ static const char *compare_tensors(const bsm_tensor *got,
       return text;
     }
   }
-  if (!values) return NULL;
+  if (!how.values) return NULL;
   if (bsm_dtype_is_complex(got->dtype)) return compare_complex(got, want);
   const int64_t n = bsm_tensor_numel(got);
   double scale = 0.0;
@@ -151,12 +156,13 @@ static const char *compare_tensors(const bsm_tensor *got,
     if (isfinite(w) && fabs(w) > scale) scale = fabs(w);
   }
   const bool exact = bsm_dtype_is_integral(got->dtype, true);
+  const double tol = how.bits ? 0.0 : tolerance(got->dtype);
   for (int64_t i = 0; i < n; i++) {
     const double g = bsm_tensor_get_double(got, i);
     const double w = bsm_tensor_get_double(want, i);
     const bool ok =
         exact ? bsm_tensor_get_int(got, i) == bsm_tensor_get_int(want, i)
-              : close_enough(g, w, scale, tolerance(got->dtype));
+              : close_enough(g, w, scale, tol);
     if (!ok) {
       snprintf(text, sizeof(text), "element %lld of %s is %.9g, not %.9g",
                (long long)i, bsm_dims_str(got->sizes), g, w);
@@ -167,14 +173,13 @@ static const char *compare_tensors(const bsm_tensor *got,
 }
 
 static const char *compare(const bsm_ivalue *got, const bsm_ivalue *want,
-                           bool strides, bool values);
+                           rules how);
 
 static const char *compare_items(const bsm_ivalue *got, size_t n,
-                                 const bsm_ivalue *want, size_t m, bool strides,
-                                 bool values) {
+                                 const bsm_ivalue *want, size_t m, rules how) {
   if (n != m) return "another number of items";
   for (size_t i = 0; i < n; i++) {
-    const char *problem = compare(&got[i], &want[i], strides, values);
+    const char *problem = compare(&got[i], &want[i], how);
     if (problem) return problem;
   }
   return NULL;
@@ -182,7 +187,7 @@ static const char *compare_items(const bsm_ivalue *got, size_t n,
 
 /* NULL when equal, else what differs. */
 static const char *compare(const bsm_ivalue *got, const bsm_ivalue *want,
-                           bool strides, bool values) {
+                           rules how) {
   static char text[120];
   if (got->tag != want->tag) {
     snprintf(text, sizeof(text), "a %s, not a %s", bsm_iv_tag_name(got->tag),
@@ -191,23 +196,21 @@ static const char *compare(const bsm_ivalue *got, const bsm_ivalue *want,
   }
   switch (got->tag) {
     case BSM_IVALUE_TENSOR:
-      return compare_tensors(got->u.tensor, want->u.tensor, strides, values);
+      return compare_tensors(got->u.tensor, want->u.tensor, how);
     case BSM_IVALUE_LIST:
       return compare_items(got->u.list->items, got->u.list->len,
-                           want->u.list->items, want->u.list->len, strides,
-                           values);
+                           want->u.list->items, want->u.list->len, how);
     case BSM_IVALUE_TUPLE:
       return compare_items(got->u.tuple->items, got->u.tuple->len,
-                           want->u.tuple->items, want->u.tuple->len, strides,
-                           values);
+                           want->u.tuple->items, want->u.tuple->len, how);
     case BSM_IVALUE_DICT: {
       const char *problem =
           compare_items(got->u.dict->keys, got->u.dict->len, want->u.dict->keys,
-                        want->u.dict->len, strides, values);
-      return problem ? problem
-                     : compare_items(got->u.dict->values, got->u.dict->len,
-                                     want->u.dict->values, want->u.dict->len,
-                                     strides, values);
+                        want->u.dict->len, how);
+      return problem
+                 ? problem
+                 : compare_items(got->u.dict->values, got->u.dict->len,
+                                 want->u.dict->values, want->u.dict->len, how);
     }
     case BSM_IVALUE_DOUBLE:
       if (close_enough(got->u.d, want->u.d, 0.0, 1e-12)) return NULL;
@@ -283,11 +286,19 @@ static bool has_tensor(const bsm_ivalue *v) {
   return false;
 }
 
+/* NULL for a case without a seed. */
+static bsm_generator *start(const op_case *c, bsm_generator *g) {
+  if (!c->has_seed) return NULL;
+  bsm_generator_seed(g, c->seed);
+  return g;
+}
+
 static void run_meta(suite *s, bsm_arena *arena, const bsm_aten_op *op,
                      const op_case *c, const bsm_ivalue *meta_args,
                      const bsm_ivalue *real) {
   bsm_ivalue outs[OP_CASE_MAX];
-  bsm_op_ctx cx = {.arena = arena};
+  bsm_generator generator;
+  bsm_op_ctx cx = {.arena = arena, .generator = start(c, &generator)};
   bsm_status st =
       bsm_aten_call(&cx, op, meta_args, c->arg_count, outs, c->out_count);
   if (st) {
@@ -301,7 +312,7 @@ static void run_meta(suite *s, bsm_arena *arena, const bsm_aten_op *op,
   }
   for (size_t i = 0; i < c->out_count; i++) {
     /* Plain values that need no data must be right as well. */
-    const char *problem = compare(&outs[i], &real[i], true, false);
+    const char *problem = compare(&outs[i], &real[i], (rules){.strides = true});
     if (problem) report(s, c, "meta output %zu: %s", i, problem);
   }
 }
@@ -310,14 +321,15 @@ static void run_meta(suite *s, bsm_arena *arena, const bsm_aten_op *op,
 
 static void check_after(suite *s, const op_case *c) {
   const char *problem;
+  const rules how = {false, true, c->has_seed};
   if (c->args[0].tag == BSM_IVALUE_TENSOR) {
     bsm_tensor whole = *c->args[0].u.tensor;
     whole.sizes = c->after.u.tensor->sizes;
     whole.strides[0] = 1;
     whole.offset = 0;
-    problem = compare_tensors(&whole, c->after.u.tensor, true, true);
+    problem = compare_tensors(&whole, c->after.u.tensor, how);
   } else {
-    problem = compare(&c->args[0], &c->after, false, true);
+    problem = compare(&c->args[0], &c->after, how);
   }
   if (problem) report(s, c, "the first argument afterwards: %s", problem);
 }
@@ -332,12 +344,14 @@ static void run_case(suite *s, bsm_arena *arena, const op_case *c) {
     if (bsm_aten_library_at(s->library, i) == op) s->seen[i] = 1;
   }
   bool tensors = false;
+  bsm_generator generator;
+  const rules how = {c->strides, c->outcome == OP_RETURNS, c->has_seed};
   bsm_ivalue meta_args[OP_CASE_MAX], outs[OP_CASE_MAX];
   for (size_t i = 0; i < c->arg_count; i++) {
     tensors = tensors || has_tensor(&c->args[i]);
     meta_args[i] = meta_value(arena, &c->args[i]);
   }
-  bsm_op_ctx cx = {.arena = arena};
+  bsm_op_ctx cx = {.arena = arena, .generator = start(c, &generator)};
   bsm_status st =
       bsm_aten_call(&cx, op, c->args, c->arg_count, outs, c->out_count);
   if (c->outcome == OP_RAISES) {
@@ -357,8 +371,7 @@ static void run_case(suite *s, bsm_arena *arena, const op_case *c) {
     return;
   }
   for (size_t i = 0; i < c->out_count; i++) {
-    const char *problem =
-        compare(&outs[i], &c->outs[i], c->strides, c->outcome == OP_RETURNS);
+    const char *problem = compare(&outs[i], &c->outs[i], how);
     if (problem) report(s, c, "output %zu: %s", i, problem);
     if (problem) return;
   }
@@ -371,6 +384,9 @@ static void run_case(suite *s, bsm_arena *arena, const op_case *c) {
     report(s, c, "a view with a storage of its own");
   }
   if (c->has_after) check_after(s, c);
+  if (c->has_seed && (bsm_generator_u32(&generator) & INT32_MAX) != c->probe) {
+    report(s, c, "another number of draws");
+  }
   if (tensors) run_meta(s, arena, op, c, meta_args, outs);
 }
 

@@ -270,25 +270,6 @@ static bsm_status op_glu(OP_PARAMS) {
   return op_return(outs, out);
 }
 
-/* dropout(input, p, train): the identity when not training. */
-static bsm_status op_dropout(OP_PARAMS) {
-  (void)cx;
-  (void)self;
-  const double p = op_double(&args[1]);
-  if (!(p >= 0.0 && p <= 1.0)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "dropout probability has to be between 0 and 1, but got %g",
-                    p);
-  }
-  bsm_tensor *t = op_tensor(&args[0]);
-  if (op_bool(&args[2]) && p > 0.0 && bsm_tensor_numel(t) > 0) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "dropout in training mode is not supported: call .eval() "
-                    "on the model before saving it");
-  }
-  return op_return(outs, t);
-}
-
 /* rrelu(self, lower, upper, training, generator). */
 static bsm_status op_rrelu(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *out;
@@ -370,24 +351,6 @@ static const bsm_aten_op rows[] = {
      0},
     {"aten::prelu(Tensor self, Tensor weight) -> Tensor", op_prelu, 0, 0},
     {"aten::glu(Tensor self, int dim=-1) -> Tensor", op_glu, 0, 0},
-    {"aten::dropout(Tensor input, float p, bool train) -> Tensor", op_dropout,
-     0, 0},
-    {"aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-     op_dropout, 0, BSM_ATEN_INPLACE},
-    {"aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
-     op_dropout, 0, 0},
-    {"aten::feature_dropout_(Tensor(a!) self, float p, bool train) -> "
-     "Tensor(a!)",
-     op_dropout, 0, BSM_ATEN_INPLACE},
-    {"aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-     op_dropout, 0, 0},
-    {"aten::alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-     op_dropout, 0, BSM_ATEN_INPLACE},
-    {"aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-     op_dropout, 0, 0},
-    {"aten::feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> "
-     "Tensor(a!)",
-     op_dropout, 0, BSM_ATEN_INPLACE},
     {"aten::rrelu(Tensor self, Scalar lower=0.125, Scalar "
      "upper=0.33333333333333331, bool training=False, Generator? "
      "generator=None) -> Tensor",

@@ -230,9 +230,9 @@ enum {
 };
 
 static const bsm_pointwise binary_ops[BIN_COUNT] = {
-    [BIN_ADD] = {"add_stub", f_add, i_add, BSM_PW_OPMATH, .c = c_add},
-    [BIN_SUB] = {"sub_stub", f_sub, i_sub, BSM_PW_OPMATH, .c = c_sub},
-    [BIN_RSUB] = {"sub_stub", f_rsub, i_rsub, BSM_PW_OPMATH, .c = c_rsub},
+    [BIN_ADD] = {"add_stub", f_add, i_add, 0, .c = c_add},
+    [BIN_SUB] = {"sub_stub", f_sub, i_sub, 0, .c = c_sub},
+    [BIN_RSUB] = {"sub_stub", f_rsub, i_rsub, 0, .c = c_rsub},
     [BIN_MUL] = {"mul_cpu", f_mul, i_mul, BSM_PW_OPMATH, .c = c_mul},
     [BIN_DIV] = {"div_cpu", f_div, NULL, BSM_PW_OPMATH | BSM_PW_FLOAT,
                  .c = c_div},
@@ -339,6 +339,7 @@ static bsm_status binary(bsm_op_ctx *cx, int32_t variant, bsm_tensor *a,
   BSM_TRY(check_divisor(cx, variant, in, pw.common));
   if (alpha) {
     params.alpha = op_double(alpha);
+    bsm_round_f64(pw.common, 1, &params.alpha);
     params.ialpha = op_int(alpha);
     params.calpha = op_complex(alpha);
   }

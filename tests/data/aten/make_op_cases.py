@@ -10,7 +10,9 @@ starts from the same random seed, so it does not depend on the others.
 A file: "BSMOPS1\n", then records. A record is the op's qualified name, its
 args (all of the schema, in order, defaults filled in), a byte of flags (bits
 0-1: 0 returns, 1 raises, 2 only shapes count; bit 2: strides count; bit 3: the
-first argument afterwards follows), the results, and that argument.
+first argument afterwards follows; bit 4: a seed follows at once, and the
+integer below 2^31 that is drawn after the call), the results, and that
+argument.
 
 A value is a tag and a body: N none, I int, D double, C complex, B bool, S
 string, V device, L list, U tuple, M dict, T tensor (dtype, rank, sizes,
@@ -165,7 +167,9 @@ def flat(result, schema):
     return list(result)
 
 
-def case(name, *args, strides=False, shape_only=False, keep_lacks=False, **kw):
+def case(name, *args, strides=False, shape_only=False, keep_lacks=False,
+         seed=None, **kw):
+    """Records a call. With a seed, results must agree bit for bit."""
     try:
         op = find(name)
     except Exception as e:
@@ -193,14 +197,20 @@ def case(name, *args, strides=False, shape_only=False, keep_lacks=False, **kw):
         return
     mutates = any(a.alias_info and a.alias_info.is_write and i == 0
                   for i, a in enumerate(schema.arguments))
-    outcome, outs, after = 0, b"", b""
+    outcome, outs, after, random = 0, b"", b"", b""
+    state = torch.get_rng_state()
     try:
+        if seed is not None:
+            torch.manual_seed(seed)
         pos = [g for g, a in zip(given, schema.arguments) if not a.kwarg_only]
         pos += given[len(schema.arguments):]
         kws = {a.name: g for g, a in zip(given, schema.arguments)
                if a.kwarg_only}
         result = flat(op(*pos, **kws), schema)
         outs = integer(len(result)) + b"".join(value(r) for r in result)
+        if seed is not None:
+            probe = torch.empty((), dtype=torch.int32).random_().item()
+            random = integer(seed) + integer(probe)
         if mutates and not shape_only:
             first = given[0]
             if isinstance(first, torch.Tensor):
@@ -221,12 +231,16 @@ def case(name, *args, strides=False, shape_only=False, keep_lacks=False, **kw):
             PROBLEMS.append(f"{name}{tuple(type(a).__name__ for a in full)}: "
                             f"{type(e).__name__} {text[:100]}")
             return
-        outcome, outs, after = 1, b"", b""
+        outcome, outs, after, random = 1, b"", b"", b""
+    finally:
+        if seed is not None:
+            torch.set_rng_state(state)
     if shape_only and outcome == 0:
         outcome = 2
     flags = outcome | (4 if strides else 0) | (8 if after else 0)
+    flags |= 16 if random else 0
     keep(name, integer(len(name)) + name.encode() + integer(len(full)) + head +
-         bytes([flags]) + outs + after)
+         bytes([flags]) + random + outs + after)
 
 
 def keep(name, record):
