@@ -17,6 +17,7 @@
 #include "bessemer/engine.h"
 #include "bessemer/limits.h"
 #include "bessemer/log.h"
+#include "bessemer/plugin.h"
 #include "bessemer/status.h"
 #include "bessemer/types.h"
 
@@ -29,9 +30,12 @@ typedef struct bsm_module_options {
   const bsm_limits *limits;       /* NULL: defaults */
   const bsm_logger *logger;       /* NULL: silent; must outlive the module */
   const bsm_allocator *allocator; /* NULL: malloc; must outlive the module */
+  /* Operators, converters and layers of plug-ins; must outlive the module and
+   * the engines compiled from it. NULL: none. */
+  const bsm_plugin_registry *plugins;
 } bsm_module_options;
 #define BSM_MODULE_OPTIONS_INIT \
-  { sizeof(bsm_module_options), NULL, NULL, NULL }
+  { sizeof(bsm_module_options), NULL, NULL, NULL, NULL }
 
 /* Loads a TorchScript archive (.ts, .pt) or IR text (a file that starts with
  * "graph("). The file stays mapped until bsm_module_destroy.

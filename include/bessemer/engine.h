@@ -15,6 +15,7 @@
 #include "bessemer/allocator.h"
 #include "bessemer/limits.h"
 #include "bessemer/log.h"
+#include "bessemer/plugin.h"
 #include "bessemer/status.h"
 #include "bessemer/structure.h"
 #include "bessemer/thread_pool.h"
@@ -34,9 +35,12 @@ typedef struct bsm_engine_load_options {
   const bsm_allocator *allocator; /* NULL: malloc; must outlive the engine */
   uint64_t max_file_bytes;        /* 0: 64 GiB */
   bool skip_checksum; /* trust the file's bytes; indices are always checked */
+  /* The custom layers that contexts may run; must outlive the engine. Loading
+   * succeeds without those that the engine has; bsm_context_create does not. */
+  const bsm_plugin_registry *plugins;
 } bsm_engine_load_options;
 #define BSM_ENGINE_LOAD_OPTIONS_INIT \
-  { sizeof(bsm_engine_load_options), NULL, NULL, 0, false }
+  { sizeof(bsm_engine_load_options), NULL, NULL, 0, false, NULL }
 
 /* Maps the engine file and checks it. Weights stay in the map.
  * BSM_IO: cannot be read. BSM_CORRUPT: not an engine, or damaged (with the
@@ -128,6 +132,17 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_step(const bsm_engine *engine,
                                                  size_t index,
                                                  bsm_step_info *out);
 
+/* A custom layer that the engine was built with: what a plug-in must bring. */
+typedef struct bsm_engine_layer {
+  const char *name;
+  uint32_t version;
+  bool registered; /* in the registry of the load options */
+} bsm_engine_layer;
+BSM_API size_t bsm_engine_layer_count(const bsm_engine *engine);
+BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
+                                                      size_t index,
+                                                      bsm_engine_layer *out);
+
 /* ---- contexts ---- */
 
 typedef struct bsm_context_options {
@@ -150,7 +165,9 @@ typedef struct bsm_context_options {
   { sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 
-/* Everything that running needs is allocated here. `options` NULL: defaults. */
+/* Everything that running needs is allocated here. `options` NULL: defaults.
+ * BSM_NOT_FOUND: a custom layer is not registered; the message names it and
+ * the versions there are. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_context_create(const bsm_engine *engine, const bsm_context_options *options,
                    bsm_context **out);

@@ -10,6 +10,7 @@
 #include "builder/builder.h"
 #include "compiler/module_internal.h"
 #include "conversion/convert.h"
+#include "conversion/plugin_layers.h"
 #include "network/layer.h"
 #include "runtime/engine.h"
 
@@ -189,6 +190,7 @@ static bsm_status convert(bsm_module *module,
   BSM_TRY(bsm_lower_method(module, options, &lowered));
   BSM_TRY(bsm_converter_registry_create(arena, module->cx->types,
                                         options->logger, &registry));
+  BSM_TRY(bsm_plugin_register(registry, arena, module->plugins));
   if (options->pattern_count) {
     BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
                                              options->pattern_count));
@@ -248,7 +250,10 @@ bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
   bsm_arena_init(&engine, options.allocator);
   bsm_status status = convert(module, &options, &conversion, &net);
   if (!status) status = build(module, &options, net, &engine, &plan);
-  if (!status) status = bsm_engine_adopt(&engine, plan, options.allocator, out);
+  if (!status) {
+    status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,
+                              out);
+  }
   if (net) bsm_network_release(net);
   bsm_arena_destroy(&conversion);
   bsm_arena_destroy(&engine);

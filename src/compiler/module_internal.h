@@ -17,7 +17,8 @@ struct bsm_module {
   bsm_file_map map;
   bsm_arena arena; /* the IR, also of methods compiled later */
   bsm_ir_ctx *cx;
-  const bsm_aten_library *aten;
+  const bsm_aten_library *aten; /* with the operators of plug-ins */
+  const bsm_plugin_registry *plugins;
   bsm_ts_module *archive; /* NULL for IR text */
   bsm_graph *graph;       /* IR text; NULL for an archive */
 };

@@ -5,7 +5,9 @@
 #include "base/allocate.h"
 #include "base/options.h"
 #include "compiler/module_internal.h"
+#include "conversion/plugin_layers.h"
 #include "lowering/interpret.h"
+#include "plugin/plugin_op.h"
 
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
 
@@ -29,8 +31,11 @@ static bsm_status new_module(const bsm_module_options *options,
   bsm_aten_library *aten;
   BSM_TRY(bsm_aten_library_create(&module->arena, &aten));
   module->aten = aten;
-  return bsm_ir_ctx_create(&module->arena, options->limits, options->logger,
-                           &module->cx);
+  module->plugins = options->plugins;
+  BSM_TRY(bsm_plugin_add_ops(&module->arena, aten, options->plugins));
+  BSM_TRY(bsm_ir_ctx_create(&module->arena, options->limits, options->logger,
+                            &module->cx));
+  return bsm_plugin_declare(module->cx, options->plugins);
 }
 
 void bsm_module_destroy(bsm_module *module) {

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "compiler/module_internal.h"
 #include "conversion/convert.h"
+#include "conversion/plugin_layers.h"
 
 /* The list, its items and their texts lie in one arena. */
 typedef struct list_owner {
@@ -143,6 +144,7 @@ static bsm_status list_model(bsm_module *module,
   BSM_TRY(bsm_lower_method(module, options, &lowered));
   BSM_TRY(bsm_converter_registry_create(scratch, module->cx->types,
                                         options->logger, &registry));
+  BSM_TRY(bsm_plugin_register(registry, scratch, module->plugins));
   if (options->pattern_count) {
     BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
                                              options->pattern_count));

@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "runtime/aten_step.h"
 #include "runtime/engine.h"
+#include "runtime/plugin_step.h"
 
 typedef struct step_times {
   double seconds;
@@ -42,6 +43,10 @@ static bsm_status prepare_step(const bsm_engine *engine,
                                const bsm_plan_step *step, uint32_t isa,
                                int threads, bsm_arena *arena,
                                bsm_prepared_step *out) {
+  if (step->kind == BSM_STEP_PLUGIN) {
+    return bsm_plugin_step_prepare(engine->plugins, engine->plan, step, arena,
+                                   out);
+  }
   if (step->kind != BSM_STEP_ATEN_CALL) {
     return engine->backend->prepare(engine->plan, step, isa, threads, arena,
                                     out);
@@ -275,6 +280,9 @@ static bsm_status bind(const bsm_plan *plan, const char *what,
 
 static bsm_status dispatch_step(bsm_context *context, uint32_t i) {
   const bsm_prepared_step *prepared = &context->steps[i];
+  if (prepared->step->kind == BSM_STEP_PLUGIN) {
+    return bsm_plugin_step_run(prepared, &context->run);
+  }
   if (prepared->step->kind != BSM_STEP_ATEN_CALL) {
     return context->engine->backend->run(prepared, &context->run);
   }
@@ -328,6 +336,8 @@ bsm_status bsm_context_profile(const bsm_context *context, size_t index,
       step->name, bsm_step_kind_name(step->kind),
       step->kind == BSM_STEP_ATEN_CALL
           ? step->params->aten_call.op
+      : step->kind == BSM_STEP_PLUGIN
+          ? bsm_plugin_step_describe(&context->steps[index])
           : context->engine->backend->describe(&context->steps[index]),
       context->times[index].seconds, context->times[index].runs};
   return BSM_OK;

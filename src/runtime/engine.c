@@ -10,6 +10,9 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "engine/engine_file.h"
+#include "plugin/plugin_registry.h"
+#include "runtime/aten_step.h"
+#include "runtime/plugin_step.h"
 
 #ifndef BSM_VERSION_STRING
 #define BSM_VERSION_STRING "0.1.0"
@@ -23,6 +26,9 @@ const char *bsm_version(void) {
 
 static bsm_status check_step(bsm_engine *engine, const bsm_plan *plan,
                              const bsm_plan_step *step) {
+  if (step->kind == BSM_STEP_PLUGIN) {
+    return bsm_plugin_step_check(engine->plugins, plan, step);
+  }
   if (step->kind != BSM_STEP_ATEN_CALL) {
     return engine->backend->check(plan, step);
   }
@@ -71,6 +77,8 @@ static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
   BSM_TRY(
       bsm_engine_file_read(&engine->arena, data, size, check_weights, &plan));
   BSM_TRY(check_steps(engine, plan));
+  BSM_TRY(bsm_plugin_list_layers(plan, &engine->arena, &engine->layers,
+                                 &engine->layer_count));
   engine->plan = plan;
   return BSM_OK;
 }
@@ -92,6 +100,7 @@ bsm_status bsm_engine_load(const char *path,
   const bsm_engine_load_options options = resolve(given);
   bsm_engine *engine;
   BSM_TRY(new_engine(options.allocator, &engine));
+  engine->plugins = options.plugins;
   bsm_status status =
       bsm_file_map_open(path, options.max_file_bytes, &engine->map);
   if (!status) {
@@ -120,6 +129,7 @@ bsm_status bsm_engine_load_memory(const void *data, size_t size,
   const bsm_engine_load_options options = resolve(given);
   bsm_engine *engine;
   BSM_TRY(new_engine(options.allocator, &engine));
+  engine->plugins = options.plugins;
   bsm_status status = BSM_OK;
   if (size > 0 && (uintptr_t)data % BSM_ALIGNMENT != 0) {
     void *copy = bsm_arena_alloc(&engine->arena, size, BSM_ALIGNMENT);
@@ -139,24 +149,31 @@ bsm_status bsm_engine_load_memory(const void *data, size_t size,
 }
 
 bsm_status bsm_engine_adopt(bsm_arena *arena, const bsm_plan *plan,
-                            const bsm_allocator *allocator, bsm_engine **out) {
+                            const bsm_allocator *allocator,
+                            const bsm_plugin_registry *plugins,
+                            bsm_engine **out) {
   *out = NULL;
   bsm_engine *engine;
   BSM_TRY_NOTE(bsm_plan_verify(plan), "in a plan just built");
   BSM_TRY(new_engine(allocator, &engine));
   engine->plan = plan;
-  engine->arena = *arena;
-  bsm_arena_init(arena, arena->allocator);
-  *out = engine;
   const bsm_arena empty = engine->arena;
-  return BSM_OK;
+  engine->arena = *arena;
+  engine->plugins = plugins;
   bsm_status status = check_steps(engine, plan);
+  if (!status) {
+    status = bsm_plugin_list_layers(plan, &engine->arena, &engine->layers,
+                                    &engine->layer_count);
+  }
   if (status) {
     *arena = engine->arena;
     engine->arena = empty;
     bsm_engine_destroy(engine);
     return bsm_status_note(status, "in a plan just built");
   }
+  bsm_arena_init(arena, arena->allocator);
+  *out = engine;
+  return BSM_OK;
 }
 
 bsm_status bsm_engine_save(const bsm_engine *engine, const char *path) {
@@ -294,6 +311,23 @@ bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
   const bsm_plan_step *step = &engine->plan->steps[index];
   *out =
       (bsm_step_info){step->name, bsm_step_kind_name(step->kind), step->tactic};
+  return BSM_OK;
+}
+
+size_t bsm_engine_layer_count(const bsm_engine *engine) {
+  return engine->layer_count;
+}
+
+bsm_status bsm_engine_get_layer(const bsm_engine *engine, size_t index,
+                                bsm_engine_layer *out) {
+  BSM_NEED(engine);
+  if (index >= engine->layer_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "custom layer %zu of an engine with %zu",
+                    index, engine->layer_count);
+  }
+  *out = engine->layers[index];
+  out->registered =
+      bsm_plugin_find_layer(engine->plugins, out->name, out->version) != NULL;
   return BSM_OK;
 }
 

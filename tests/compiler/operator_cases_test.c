@@ -17,7 +17,7 @@ static bsm_status build_engine(bsm_network *net, bsm_engine **out) {
   bsm_arena_init(&arena, NULL);
   bsm_status status = bsm_status_note(bsm_build(net, &options, &arena, &plan),
                                       "while building");
-  if (!status) status = bsm_engine_adopt(&arena, plan, NULL, out);
+  if (!status) status = bsm_engine_adopt(&arena, plan, NULL, NULL, out);
   bsm_arena_destroy(&arena);
   return status;
 }
