@@ -7,7 +7,9 @@ bool bsm_node_is_pure(const bsm_node *node, const bsm_aten_library *aten) {
     return false;
   }
   if (!node->schema) {
-    return strncmp(node->kind, "prim::", 6) == 0;
+    return strncmp(node->kind, "prim::", 6) == 0 &&
+           !bsm_node_is(node, "prim::CopyContainer") &&
+           !bsm_node_is(node, "prim::RaiseException");
   }
   const bsm_aten_op *op =
       bsm_aten_find(aten, bsm_str_of(node->schema->qualified));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Branches on data become selections: both sides are computed, and where()
- * picks. What is left of an If after specialisation has no effects and always
- * ends, so this is always right; it costs the side not taken.
+/* Small branches on data become selections: both sides are computed, and
+ * where() picks. It costs the side not taken, so only sides of a few cheap pure
+ * ops qualify; the others stay branches.
  *
- * Requires:    a functional graph; every output of the If a tensor of the same
- *              dims and dtype on both sides; a condition made by aten::Bool of
- * a tensor of one element, or by and, or, not of such. Establishes: no such
- * prim::If; others stay. Breaks:      leaves the ops of the condition dead. */
+ * Requires:    every output of the If a tensor of the same dims and dtype on
+ *              both sides; a condition made by aten::Bool of a tensor of one
+ *              element, or by and, or, not of such.
+ * Establishes: no such prim::If; others stay.
+ * Breaks:      leaves the ops of the condition dead. */
 #include "lowering/pass.h"
 #include "lowering/scalar_tensor.h"
 
@@ -25,10 +26,38 @@ static bool sides_agree(const bsm_node *node) {
   return true;
 }
 
+#define MAX_NODES 24 /* of a side */
+
+/* Ops whose cost is more than a pass over their tensors. */
+static bool is_heavy(const bsm_node *node) {
+  static const char *const parts[] = {
+      "conv", "linear",    "matmul", "mm",        "lstm",        "gru",
+      "rnn",  "attention", "einsum", "embedding", "transformer", "linalg",
+      "fft",  "sort",      "topk",   "unique"};
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    if (strstr(node->kind, parts[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_small(const bsm_block *block, const bsm_aten_library *aten) {
+  size_t count = 0;
+  for (const bsm_node *n = block->first; n; n = n->next) {
+    if (!bsm_node_is_pure(n, aten) || is_heavy(n) || n->blocks.len) {
+      return false;
+    }
+    count += !bsm_node_is(n, "prim::Constant");
+  }
+  return count <= MAX_NODES;
+}
+
 static bsm_status flatten(bsm_node *node, const bsm_aten_library *aten) {
   const bsm_emitter e = bsm_emitter_before(node, aten);
   bsm_value *condition = NULL;
-  if (!sides_agree(node)) {
+  if (!sides_agree(node) || !is_small(node->blocks.items[0], aten) ||
+      !is_small(node->blocks.items[1], aten)) {
     return BSM_OK;
   }
   BSM_TRY(bsm_scalar_tensor(&e, bsm_node_in(node, 0), &condition));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dead code.
  *
- * Requires:    a functional graph: a node without used outputs does nothing.
- * Establishes: every node is needed for an output of the graph.
- * Breaks:      nothing. */
+ * Requires:    a graph in which a node without used outputs does nothing, but
+ * for exceptions, and writes to a prim::CopyContainer. Establishes: every node
+ * is needed for an output of the graph, or may raise. Breaks:      nothing. */
 #include "lowering/pass.h"
 
 /* Drops the outputs of an If that nobody uses, in both blocks. */
@@ -21,6 +21,39 @@ static void trim_outputs(bsm_node *node) {
   }
 }
 
+/* The container that the node writes to, if it does. */
+static const bsm_value *written(const bsm_node *node) {
+  for (size_t i = 0; node->schema && i < node->schema->arg_count; i++) {
+    const bsm_schema_arg *arg = &node->schema->args[i];
+    if (arg->is_write && i < node->inputs.len &&
+        arg->type->kind != BSM_TYPE_TENSOR) {
+      return bsm_node_in(node, i);
+    }
+  }
+  return NULL;
+}
+
+/* Users go first, so what still uses the container reads it later. */
+static bool has_effect(const bsm_node *node, size_t depth) {
+  const bsm_value *container = written(node);
+  if (bsm_node_is(node, "prim::RaiseException") ||
+      (container && container->uses.len > 1)) {
+    return true;
+  }
+  if (depth > (size_t)node->graph->cx->limits.max_depth) {
+    return true;
+  }
+  for (size_t i = 0; i < node->blocks.len; i++) {
+    for (const bsm_node *n = node->blocks.items[i]->first; n; n = n->next) {
+      if (bsm_node_is(n, "prim::RaiseException") ||
+          (n->blocks.len && has_effect(n, depth + 1))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 static bool is_used(const bsm_node *node) {
   for (size_t i = 0; i < node->outputs.len; i++) {
     if (bsm_node_out(node, i)->uses.len) {
@@ -35,7 +68,7 @@ static void sweep(bsm_block *block, size_t depth) {
   /* Backwards: users go before what they use. */
   for (bsm_node *node = block->last; node; node = previous) {
     previous = node->prev;
-    if (!is_used(node)) {
+    if (!is_used(node) && !has_effect(node, 0)) {
       bsm_node_destroy(node);
       continue;
     }

@@ -55,6 +55,21 @@ static bsm_status note_path(bsm_spec *s, const bsm_ivalue *value,
   return BSM_OK;
 }
 
+/* The slot gets a shadow of the module's value, unless it has one. */
+static bsm_status load_slot(bsm_spec *s, bsm_object *object, size_t slot,
+                            const char *name) {
+  bool *loaded = bsm_ptrmap_get(&s->loaded, object);
+  if (loaded && !loaded[slot]) {
+    const char *path = NULL;
+    BSM_TRY(join_path(s, bsm_ptrmap_get(&s->paths, object), name, &path));
+    BSM_TRY(
+        bsm_spec_shadow(s, object->slots[slot], path, &object->slots[slot]));
+    BSM_TRY(note_path(s, &object->slots[slot], path));
+    loaded[slot] = true;
+  }
+  return BSM_OK;
+}
+
 static bsm_status get_attr(bsm_spec *s, const bsm_node *node) {
   bsm_object *object = NULL;
   size_t slot = 0;
@@ -71,15 +86,7 @@ static bsm_status get_attr(bsm_spec *s, const bsm_node *node) {
     }
   }
   BSM_TRY(find_slot(s, node, &object, &slot, &name));
-  bool *loaded = bsm_ptrmap_get(&s->loaded, object);
-  if (loaded && !loaded[slot]) {
-    const char *path = NULL;
-    BSM_TRY(join_path(s, bsm_ptrmap_get(&s->paths, object), name, &path));
-    BSM_TRY(
-        bsm_spec_shadow(s, object->slots[slot], path, &object->slots[slot]));
-    BSM_TRY(note_path(s, &object->slots[slot], path));
-    loaded[slot] = true;
-  }
+  BSM_TRY(load_slot(s, object, slot, name));
   return bsm_spec_set(s, bsm_node_out(node, 0), object->slots[slot]);
 }
 
@@ -91,7 +98,12 @@ static bsm_status set_attr(bsm_spec *s, const bsm_node *node) {
   BSM_TRY(find_slot(s, node, &object, &slot, &name));
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 1), &value));
   const bsm_ivalue self = bsm_iv_object(object);
-  BSM_TRY(bsm_spec_check_write(s, &self));
+  if (bsm_spec_is_older(s, &self)) {
+    const bsm_spec_place place = {BSM_PLACE_SLOT,
+                                  {.slot = &object->slots[slot]}};
+    BSM_TRY(load_slot(s, object, slot, name)); /* what is taken back to */
+    BSM_TRY(bsm_spec_log(s, place));
+  }
   object->slots[slot] = value;
   bool *loaded = bsm_ptrmap_get(&s->loaded, object);
   if (loaded) {

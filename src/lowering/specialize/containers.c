@@ -15,18 +15,8 @@ bsm_status bsm_spec_note_birth(bsm_spec *s, const bsm_ivalue *container) {
 }
 
 bsm_status bsm_spec_check_write(bsm_spec *s, const bsm_ivalue *container) {
-  if (s->branch_depth == 0) {
-    return BSM_OK;
-  }
-  const uint64_t *stamp = bsm_ptrmap_get(&s->births, container->u.container);
-  if (stamp && *stamp > s->branch_birth) {
-    return BSM_OK;
-  }
-  return BSM_FAIL(
-      BSM_UNSUPPORTED,
-      "a %s made outside is changed inside an if whose condition "
-      "depends on data",
-      container->tag == BSM_IVALUE_OBJECT ? "object" : "list or dict");
+  return bsm_spec_is_older(s, container) ? bsm_spec_box_up(s, container)
+                                         : BSM_OK;
 }
 
 static bsm_status bind(bsm_spec *s, const bsm_node *node, bsm_ivalue value) {
@@ -80,11 +70,11 @@ static bsm_status dict_construct(bsm_spec *s, const bsm_node *node) {
 
 /* A copy of a prim:: node with symbols as inputs, in the residual graph. */
 static bsm_status unpack_symbol(bsm_spec *s, const bsm_node *node,
-                                const bsm_ivalue *from) {
+                                bsm_value *from) {
   const bsm_emitter e = bsm_spec_emitter(s);
   bsm_node *copy = NULL;
   BSM_TRY(bsm_node_create(s->graph, node->kind, &copy));
-  BSM_TRY(bsm_node_add_input(copy, bsm_spec_symbol_of(from)->value));
+  BSM_TRY(bsm_node_add_input(copy, from));
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_value *value = NULL;
     bsm_ivalue symbol;
@@ -101,8 +91,10 @@ static bsm_status unpack_symbol(bsm_spec *s, const bsm_node *node,
 static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue from;
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
-  if (bsm_spec_is_symbol(&from)) {
-    return unpack_symbol(s, node, &from);
+  const bsm_spec_box *box = bsm_spec_box_find(s, &from);
+  if (box || bsm_spec_is_symbol(&from)) {
+    return unpack_symbol(s, node,
+                         box ? box->value : bsm_spec_symbol_of(&from)->value);
   }
   const bsm_ivalue *items;
   size_t n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* If and Loop. A known condition leaves one branch, a known trip count
- * unrolls; branches on unknown conditions are in branch.c. */
+ * unrolls; unknown ones are in branch.c and loop.c. */
 #include "lowering/specialize/specialize.h"
 
 /* Runs a block and binds its outputs to `values` of the same frame. */
@@ -40,31 +40,14 @@ static bsm_status run_if(bsm_spec *s, const bsm_node *node) {
   return run_into(s, live, node->outputs.items, node->outputs.len);
 }
 
-static bsm_status read_bool(bsm_spec *s, const bsm_node *node,
-                            const bsm_value *value, bool *out) {
-  bsm_ivalue condition;
-  BSM_TRY(bsm_spec_get(s, value, &condition));
-  if (bsm_spec_is_symbol(&condition)) {
-    const char *origin = bsm_spec_symbol_origin(s, &condition);
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "the loop at %s goes on as long as data say (%s): only "
-                    "loops whose length is known while compiling are supported",
-                    bsm_spec_where(s), origin);
-  }
-  if (condition.tag != BSM_IVALUE_BOOL) {
-    return BSM_FAIL(BSM_INTERNAL, "%s: the condition is no bool", node->kind);
-  }
-  *out = condition.u.b;
-  return BSM_OK;
-}
-
 /* One pass through the body: inputs are (i, carried...), outputs are
  * (condition, carried...). */
-static bsm_status run_body(bsm_spec *s, const bsm_node *node, bool *go_on) {
+static bsm_status run_body(bsm_spec *s, const bsm_node *node,
+                           bsm_ivalue *go_on) {
   const bsm_block *body = node->blocks.items[0];
   const size_t carried = node->outputs.len;
   BSM_TRY(bsm_spec_run_block(s, body));
-  BSM_TRY(read_bool(s, node, bsm_node_in(body->returns, 0), go_on));
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(body->returns, 0), go_on));
   bsm_ivalue *items = BSM_NEW_ARRAY(s->stack, bsm_ivalue, carried + 1);
   BSM_TRY_ALLOC(items);
   for (size_t i = 0; i < carried; i++) {
@@ -95,34 +78,57 @@ static bsm_status check_loop(const bsm_node *node) {
   return BSM_OK;
 }
 
+/* Whether a loop of these turns goes on; *known is false when only the run will
+ * tell. */
+static bsm_status goes_on(const bsm_node *node, const bsm_ivalue *trips,
+                          const bsm_ivalue *condition, int64_t turn,
+                          bool *known, bool *out) {
+  *known = true;
+  *out = false;
+  if (condition->tag == BSM_IVALUE_BOOL && !condition->u.b) {
+    return BSM_OK;
+  }
+  if (trips->tag == BSM_IVALUE_INT && turn >= trips->u.i) {
+    return BSM_OK;
+  }
+  if (bsm_spec_is_symbol(trips) || bsm_spec_is_symbol(condition)) {
+    *known = false;
+    return BSM_OK;
+  }
+  if (trips->tag != BSM_IVALUE_INT || condition->tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_INTERNAL,
+                    "%s: the trip count is no int or the "
+                    "condition no bool",
+                    node->kind);
+  }
+  *out = true;
+  return BSM_OK;
+}
+
 static bsm_status run_loop(bsm_spec *s, const bsm_node *node) {
-  bsm_ivalue trips;
-  bool go_on = false;
+  bsm_ivalue trips, condition;
+  bool known = true, more = false;
+  int64_t turn = 0;
   BSM_TRY(check_loop(node));
   const bsm_block *body = node->blocks.items[0];
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &trips));
-  if (bsm_spec_is_symbol(&trips)) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "the number of turns of the loop at %s depends on data "
-                    "(%s): only loops whose length is known while compiling "
-                    "are supported",
-                    bsm_spec_where(s), bsm_spec_symbol_origin(s, &trips));
-  }
-  if (trips.tag != BSM_IVALUE_INT) {
-    return BSM_FAIL(BSM_INTERNAL, "prim::Loop: the trip count is no int");
-  }
-  BSM_TRY(read_bool(s, node, bsm_node_in(node, 1), &go_on));
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 1), &condition));
   for (size_t i = 2; i < node->inputs.len; i++) {
     bsm_ivalue value;
     BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &value));
     BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, i - 1), value));
   }
-  for (int64_t i = 0; i < trips.u.i && go_on; i++) {
+  BSM_TRY(goes_on(node, &trips, &condition, turn, &known, &more));
+  while (known && more) {
     const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
     BSM_TRY(count_trip(s));
-    BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, 0), bsm_iv_int(i)));
-    BSM_TRY(run_body(s, node, &go_on));
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, 0), bsm_iv_int(turn)));
+    BSM_TRY(run_body(s, node, &condition));
     bsm_arena_rewind(s->stack, mark);
+    BSM_TRY(goes_on(node, &trips, &condition, ++turn, &known, &more));
+  }
+  if (!known) {
+    return bsm_spec_loop(s, node, turn, &trips, &condition);
   }
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_ivalue value;

@@ -49,6 +49,25 @@ static bool looks_inside(const bsm_schema *schema) {
   return name_in(schema->name, names);
 }
 
+/* x is None, x is not None. */
+static bool tests_none(const bsm_schema *schema) {
+  static const char *const names[] = {"aten::__is__", "aten::__isnot__", NULL};
+  return name_in(schema->name, names);
+}
+
+static bool may_be_none(const bsm_spec_symbol *symbol) {
+  switch (symbol->type ? symbol->type->kind : BSM_TYPE_ANY) {
+    case BSM_TYPE_ANY:
+    case BSM_TYPE_NONE:
+    case BSM_TYPE_OPTIONAL:
+    case BSM_TYPE_UNION:
+    case BSM_TYPE_VAR:
+      return true;
+    default:
+      return false;
+  }
+}
+
 typedef struct arg_kinds {
   bool meta;   /* a tensor without data somewhere */
   bool symbol; /* a symbol that the op itself would have to look at */
@@ -58,7 +77,7 @@ typedef struct arg_kinds {
  * along without looking. */
 static bsm_status scan_args(bsm_spec *s, const bsm_schema *schema,
                             const bsm_ivalue *args, size_t n, arg_kinds *out) {
-  const bool inside = looks_inside(schema);
+  const bool inside = looks_inside(schema), test = tests_none(schema);
   for (size_t i = 0; i < n; i++) {
     const bsm_type *type = i < schema->arg_count ? schema->args[i].type : NULL;
     const bool symbol = bsm_spec_is_symbol(&args[i]);
@@ -73,8 +92,11 @@ static bsm_status scan_args(bsm_spec *s, const bsm_schema *schema,
         is_open(type->args[type->arg_count - 1])) {
       open = true;
     }
-    out->symbol =
-        out->symbol || (leaves.symbol && !open) || (inside && leaves.meta);
+    /* The items of a box are not here, so what reads them has to wait. */
+    open = open && (is_open(type) || !bsm_spec_box_find(s, &args[i]));
+    out->symbol = out->symbol || (leaves.symbol && !open) ||
+                  (inside && leaves.meta) ||
+                  (test && symbol && may_be_none(bsm_spec_symbol_of(&args[i])));
   }
   return BSM_OK;
 }
@@ -286,11 +308,6 @@ static void mark_aliases(const bsm_schema *schema, const bsm_ivalue *args,
 static bsm_status opaque(bsm_spec *s, const bsm_schema *schema,
                          const bsm_ivalue *args, size_t n, bsm_ivalue *outs,
                          size_t n_outs) {
-  size_t which = 0;
-  if (bsm_spec_writes_container(schema, &which)) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "a list or dict is changed in a way that depends on data");
-  }
   for (size_t i = 0; i < n_outs; i++) {
     outs[i] = bsm_iv_none();
   }
@@ -429,9 +446,15 @@ bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema, bsm_ivalue *args,
   arg_kinds kinds = {false, false};
   size_t which = 0;
   BSM_TRY(scan_args(s, schema, args, n, &kinds));
-  if (bsm_spec_writes_container(schema, &which) && which < n &&
-      !bsm_spec_is_symbol(&args[which])) {
-    BSM_TRY(bsm_spec_check_write(s, &args[which]));
+  if (bsm_spec_writes_container(schema, &which) && which < n) {
+    const bool symbol = bsm_spec_is_symbol(&args[which]);
+    if (!symbol) {
+      BSM_TRY(kinds.symbol ? bsm_spec_box_up(s, &args[which])
+                           : bsm_spec_check_write(s, &args[which]));
+    }
+    if (symbol || bsm_spec_box_find(s, &args[which])) {
+      return bsm_spec_box_write(s, schema, args, n, which, outs, n_outs);
+    }
   }
   if (bsm_spec_writes_tensor(schema, &which) && which < n &&
       args[which].tag != BSM_IVALUE_NONE) {

@@ -193,6 +193,12 @@ static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value,
   if (depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "the result is nested too deep");
   }
+  if (bsm_spec_box_find(s, value)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "the number of items of a %s in the result depends on "
+                    "data: return tensors, or torch.stack or cat of the items",
+                    bsm_iv_tag_name(value->tag));
+  }
   switch (value->tag) {
     case BSM_IVALUE_LIST:
       items = value->u.list->items;

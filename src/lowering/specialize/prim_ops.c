@@ -18,6 +18,40 @@ static bsm_status pass_through(bsm_spec *s, const bsm_node *node) {
   return bsm_spec_set(s, bsm_node_out(node, 0), value);
 }
 
+/* An optional value that is not None: a tensor gets back what is known of its
+ * shape, a list or dict its box. */
+static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue value;
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &value));
+  const bsm_spec_symbol *symbol =
+      bsm_spec_is_symbol(&value) ? bsm_spec_symbol_of(&value) : NULL;
+  const bsm_type *type = symbol ? symbol->type : NULL;
+  if (!type || !symbol->value || type->kind != BSM_TYPE_OPTIONAL) {
+    return bsm_spec_set(s, bsm_node_out(node, 0), value);
+  }
+  type = type->args[0];
+  const bsm_emitter e = bsm_spec_emitter(s);
+  bsm_node *copy = NULL;
+  bsm_value *inside = NULL;
+  BSM_TRY(bsm_node_create(s->graph, "prim::unchecked_unwrap_optional", &copy));
+  BSM_TRY(bsm_node_add_input(copy, symbol->value));
+  BSM_TRY(bsm_node_add_output(copy, type, &inside));
+  bsm_ir_link(&e, copy);
+  if (type->kind == BSM_TYPE_TENSOR && type->has_dims) {
+    bsm_tensor *t = NULL;
+    BSM_TRY(bsm_tensor_new(s->cx->arena, type->dtype, type->dims, true, &t));
+    BSM_TRY(bsm_spec_bind_base(s, t, inside));
+    bsm_spec_tensor_find(s, t)->storage->joined = true;
+    value = bsm_iv_tensor(t);
+  } else if (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT) {
+    BSM_TRY(bsm_spec_box_new(s, type, inside, &value));
+  } else {
+    BSM_TRY(bsm_spec_new_symbol(s, inside, type, &value));
+    bsm_spec_symbol_of(&value)->aliased = true;
+  }
+  return bsm_spec_set(s, bsm_node_out(node, 0), value);
+}
+
 /* Never read on a path that runs: a symbol without a value. */
 static bsm_status uninitialized(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue symbol;
@@ -324,8 +358,8 @@ bsm_status bsm_spec_prim_node(bsm_spec *s, const bsm_node *node, bool *done) {
     size_t inputs, outputs; /* at least */
   } rows[] = {
       {"prim::Constant", constant, 0, 1},
-      {"prim::unchecked_cast", pass_through, 1, 1},
-      {"prim::unchecked_unwrap_optional", pass_through, 1, 1},
+      {"prim::unchecked_cast", unwrap, 1, 1},
+      {"prim::unchecked_unwrap_optional", unwrap, 1, 1},
       {"prim::Guard", pass_through, 1, 1},
       {"prim::data", pass_through, 1, 1},
       {"aten::wait", pass_through, 1, 1},

@@ -3,8 +3,8 @@
 #include "lowering/specialize/specialize.h"
 
 bool bsm_spec_visible(const bsm_spec *s, const bsm_value *value) {
-  if (!value->node || !value->node->kind[0]) {
-    return true; /* an input of the graph */
+  if (!value->node || value->node->block == s->graph->block) {
+    return true;
   }
   for (size_t i = s->open_blocks.len; i-- > 0;) {
     if (s->open_blocks.items[i] == value->node->block) {
@@ -68,15 +68,41 @@ static bsm_status residual_list(bsm_spec *s, const bsm_list *list,
                    list_type, out);
 }
 
+static bsm_status residual_dict(bsm_spec *s, const bsm_dict *dict,
+                                const bsm_type *type, bsm_value **out) {
+  type = plain_type(s, type);
+  if (!type || type->kind != BSM_TYPE_DICT) {
+    const bsm_ivalue value = {.tag = BSM_IVALUE_DICT,
+                              .u = {.dict = (bsm_dict *)(uintptr_t)dict}};
+    type = dict->key_type && dict->value_type
+               ? bsm_type_dict(s->cx->types, dict->key_type, dict->value_type)
+               : bsm_type_of_value(s->cx->types, &value);
+  }
+  BSM_TRY_ALLOC(type);
+  const bsm_emitter e = bsm_spec_emitter(s);
+  bsm_node *node = NULL;
+  BSM_TRY(bsm_node_create(s->graph, "prim::DictConstruct", &node));
+  for (size_t i = 0; i < dict->len; i++) {
+    bsm_value *key = NULL, *value = NULL;
+    BSM_TRY(bsm_spec_residual(s, &dict->keys[i], NULL, &key));
+    BSM_TRY(bsm_spec_residual(
+        s, &dict->values[i], type->kind == BSM_TYPE_DICT ? type->args[1] : NULL,
+        &value));
+    BSM_TRY(bsm_node_add_input(node, key));
+    BSM_TRY(bsm_node_add_input(node, value));
+  }
+  BSM_TRY(bsm_node_add_output(node, type, out));
+  bsm_ir_link(&e, node);
+  return BSM_OK;
+}
+
 static bsm_status residual_tuple(bsm_spec *s, const bsm_tuple *tuple,
                                  bsm_value **out) {
   const bsm_type **types =
       BSM_NEW_ARRAY(s->scratch, const bsm_type *, tuple->len + 1);
   BSM_TRY_ALLOC(types);
   for (size_t i = 0; i < tuple->len; i++) {
-    types[i] = bsm_spec_is_symbol(&tuple->items[i])
-                   ? bsm_spec_symbol_of(&tuple->items[i])->type
-                   : bsm_type_of_value(s->cx->types, &tuple->items[i]);
+    types[i] = bsm_spec_type_of(s, &tuple->items[i]);
   }
   const bsm_type *type = bsm_type_tuple(s->cx->types, types, tuple->len);
   BSM_TRY_ALLOC(type);
@@ -125,9 +151,26 @@ static bool holds_tensors(const bsm_ivalue *v) {
   return false;
 }
 
+/* What a closed region left of a tensor or box, or NULL. */
+static bsm_value *left_by_region(const bsm_spec *s, const bsm_ivalue *value) {
+  return s->reading ? bsm_ptrmap_get(&s->reading->values, value->u.container)
+                    : NULL;
+}
+
 bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
                              const bsm_type *type, bsm_value **out) {
   bsm_spec_leaves leaves = {false, false};
+  const bsm_spec_box *box = bsm_spec_box_find(s, value);
+  if (box || value->tag == BSM_IVALUE_TENSOR) {
+    *out = left_by_region(s, value);
+    if (*out) {
+      return BSM_OK;
+    }
+  }
+  if (box) {
+    *out = box->value;
+    return BSM_OK;
+  }
   switch (value->tag) {
     case BSM_IVALUE_TENSOR:
       return bsm_spec_tensor_value(s, value->u.tensor, out);
@@ -139,7 +182,6 @@ bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
     case BSM_IVALUE_OBJECT:
     case BSM_IVALUE_FUNCTION:
     case BSM_IVALUE_ENUM:
-    case BSM_IVALUE_DICT:
       return BSM_FAIL(BSM_UNSUPPORTED,
                       "a value of kind %s would be needed when the engine runs",
                       bsm_iv_tag_name(value->tag));
@@ -151,6 +193,8 @@ bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
         return residual_list(s, value->u.list, type, out);
       }
       return residual_constant(s, value, type, out);
+    case BSM_IVALUE_DICT:
+      return residual_dict(s, value->u.dict, type, out);
     case BSM_IVALUE_TUPLE:
       return residual_tuple(s, value->u.tuple, out);
     default:

@@ -121,6 +121,10 @@ bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
     return BSM_FAIL(BSM_LIMIT, "a value is nested more than %llu deep",
                     (unsigned long long)s->cx->limits.max_depth);
   }
+  if (bsm_spec_box_find(s, value)) {
+    out->symbol = true;
+    return BSM_OK;
+  }
   switch (value->tag) {
     case BSM_IVALUE_TENSOR:
       out->meta = out->meta || bsm_tensor_is_meta(value->u.tensor);

@@ -24,8 +24,10 @@
  *
  * Files: spec_env.c (state, frames, nodes), shadow.c (values of the module),
  * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
- * prim_ops.c (other prim:: ops), control_flow.c (If, Loop), branch.c (If on
- * unknown conditions), fold.c (ops by schema), residual.c (values and nodes of
+ * boxes.c (containers whose items only the run will tell), prim_ops.c (other
+ * prim:: ops), control_flow.c (If, Loop), region.c (blocks of the residual
+ * graph), branch.c (If on unknown conditions), loop.c (loops whose length is
+ * unknown), fold.c (ops by schema), residual.c (values and nodes of
  * the residual graph), alias.c (storages and views), write_back.c (writing
  * through views), mutate.c (in-place ops), outputs.c (inputs and results). */
 #ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
@@ -95,12 +97,40 @@ typedef struct bsm_spec_frame {
   const char *scope; /* "layer1.0", or NULL */
 } bsm_spec_frame;
 
-/* A saved state of a storage, to undo one branch of an If. */
-typedef struct bsm_spec_undo {
-  bsm_spec_storage *storage;
+/* A list or dict whose items only the run will tell: reading it is an op on
+ * its residual value, writing to it gives it a new one. */
+typedef struct bsm_spec_box {
+  bsm_ivalue container; /* its identity; what it holds is not looked at */
+  const bsm_type *type;
+  bsm_value *value;
+} bsm_spec_box;
+
+/* Something that a residual block may write to though it is older. */
+typedef enum bsm_spec_place_kind {
+  BSM_PLACE_STORAGE, /* of tensors: its value and version */
+  BSM_PLACE_BOX,     /* its value */
+  BSM_PLACE_SLOT     /* an attribute of an object */
+} bsm_spec_place_kind;
+
+typedef struct bsm_spec_place {
+  bsm_spec_place_kind kind;
+  union {
+    void *key; /* tells places apart */
+    bsm_spec_storage *storage;
+    bsm_spec_box *box;
+    bsm_ivalue *slot;
+  } u;
+} bsm_spec_place;
+
+/* What a place holds. */
+typedef struct bsm_spec_content {
+  bsm_spec_place place;
   bsm_value *value;
   uint64_t version;
-} bsm_spec_undo;
+  bsm_ivalue slot;
+} bsm_spec_content;
+
+struct bsm_spec_region;
 
 typedef struct bsm_spec {
   bsm_ir_ctx *cx;
@@ -125,9 +155,17 @@ typedef struct bsm_spec {
   bsm_ptrmap paths;    /* bsm_object -> "layer1.0" */
   bsm_ptrmap births;   /* containers made inside a branch -> stamp */
 
-  size_t branch_depth;   /* > 0 inside an If on an unknown condition */
-  uint64_t branch_birth; /* stamp when the innermost branch began */
-  BSM_VEC(bsm_spec_undo) undo;
+  bsm_ptrmap boxes; /* bsm_list, bsm_dict -> bsm_spec_box */
+
+  size_t branch_depth;   /* > 0 inside a block of a residual If or Loop */
+  uint64_t branch_birth; /* stamp when the innermost such block began */
+  BSM_VEC(bsm_spec_content) undo; /* what places held before each write */
+  /* A container that has to become a box before the block that failed for it
+   * is tried again; NULL: none. */
+  const bsm_ivalue *escape;
+  /* The residual values of tensors and boxes are those that this closed
+   * region left; NULL: the present ones. */
+  const struct bsm_spec_region *reading;
 } bsm_spec;
 
 /* ---- spec_env.c ---- */
@@ -158,7 +196,7 @@ uint64_t bsm_spec_tick(bsm_spec *s);
 
 /* What the leaves of a value are. */
 typedef struct bsm_spec_leaves {
-  bool meta, symbol;
+  bool meta, symbol; /* a box is a symbol */
 } bsm_spec_leaves;
 BSM_NODISCARD bsm_status bsm_spec_scan(const bsm_spec *s,
                                        const bsm_ivalue *value, size_t depth,
@@ -193,14 +231,103 @@ BSM_NODISCARD bsm_status bsm_spec_prim_node(bsm_spec *s, const bsm_node *node,
 BSM_NODISCARD bsm_status bsm_spec_control_node(bsm_spec *s,
                                                const bsm_node *node,
                                                bool *done);
+/* Whether a container that is not a box may be written to here: when it is
+ * not, asks for it to become one. */
+BSM_NODISCARD bsm_status bsm_spec_check_write(bsm_spec *s,
+                                              const bsm_ivalue *container);
+/* Notes a new container or object. */
+BSM_NODISCARD bsm_status bsm_spec_note_birth(bsm_spec *s,
+                                             const bsm_ivalue *container);
+/* Whether it is older than the innermost residual block. */
+bool bsm_spec_is_older(const bsm_spec *s, const bsm_ivalue *container);
+
+/* ---- boxes.c ---- */
+/* The box of a list or dict; NULL: its items are known. */
+bsm_spec_box *bsm_spec_box_find(const bsm_spec *s, const bsm_ivalue *value);
+/* A new, empty container of that type, whose items are in `value`. */
+BSM_NODISCARD bsm_status bsm_spec_box_new(bsm_spec *s, const bsm_type *type,
+                                          bsm_value *value, bsm_ivalue *out);
+/* The container becomes a box. When it is older than the innermost residual
+ * block, fails and asks for it in s->escape. */
+BSM_NODISCARD bsm_status bsm_spec_box_up(bsm_spec *s,
+                                         const bsm_ivalue *container);
+/* An op that writes to its argument `which`, a box or an unaliased symbol. */
+BSM_NODISCARD bsm_status bsm_spec_box_write(bsm_spec *s,
+                                            const bsm_schema *schema,
+                                            const bsm_ivalue *args, size_t n,
+                                            size_t which, bsm_ivalue *outs,
+                                            size_t n_outs);
+/* Before `box` gets a new value. */
+BSM_NODISCARD bsm_status bsm_spec_box_set(bsm_spec *s, bsm_spec_box *box,
+                                          bsm_value *value);
+/* Whether the failure only asks for a box that can be made here: makes it,
+ * frees *status and answers true: try again. */
+bool bsm_spec_box_retry(bsm_spec *s, bsm_status *status);
+
+/* ---- region.c ---- */
+/* A block of a residual If or Loop while it is filled, and what it did. */
+typedef struct bsm_spec_region {
+  bsm_block *block;
+  uint64_t birth;           /* stamp when it began */
+  bool raised;              /* it always ends with an exception */
+  bsm_ptrmap values;        /* tensors, boxes -> residual value at its end */
+  bsm_spec_content *writes; /* older places, with their new content */
+  size_t write_count;
+  size_t mark; /* of the undo log */
+  bsm_block *outer;
+  uint64_t outer_birth;
+} bsm_spec_region;
+/* Opens a new block of `node`, which is not linked yet. */
+BSM_NODISCARD bsm_status bsm_spec_region_open(bsm_spec *s, bsm_node *node,
+                                              bsm_spec_region *region);
+/* Runs the nodes of `from` in it. An exception becomes a
+ * prim::RaiseException. */
+BSM_NODISCARD bsm_status bsm_spec_region_run(bsm_spec *s,
+                                             bsm_spec_region *region,
+                                             const bsm_block *from);
+/* Remembers the residual values of all tensors and boxes in `value`. */
+BSM_NODISCARD bsm_status bsm_spec_region_capture(bsm_spec *s,
+                                                 bsm_spec_region *region,
+                                                 const bsm_ivalue *value);
+/* Ends it and takes back what it wrote; keeps the first failure. */
+BSM_NODISCARD bsm_status bsm_spec_region_close(bsm_spec *s,
+                                               bsm_spec_region *region,
+                                               bsm_status status);
+/* The residual value of a leaf that was captured, or of a symbol or constant,
+ * in the closed region. `type`: what it is used as; may be NULL. */
+BSM_NODISCARD bsm_status bsm_spec_region_value(bsm_spec *s,
+                                               const bsm_spec_region *region,
+                                               const bsm_ivalue *value,
+                                               const bsm_type *type,
+                                               bsm_value **out);
+/* What the region left in the place; NULL: it did not write there. */
+const bsm_spec_content *bsm_spec_region_find(const bsm_spec_region *region,
+                                             bsm_spec_place place);
+/* The content of a place now. */
+bsm_spec_content bsm_spec_content_of(bsm_spec_place place);
+/* Before a write to a place: so that an enclosing region can take it back. */
+BSM_NODISCARD bsm_status bsm_spec_log(bsm_spec *s, bsm_spec_place place);
+/* A value that is never read, in the place of one like `like`. */
+BSM_NODISCARD bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
+                                         const bsm_ivalue *like,
+                                         bsm_value **out);
+/* prim::Uninitialized. */
+static inline bool bsm_spec_is_undefined(const bsm_ivalue *v) {
+  return bsm_spec_is_symbol(v) && !bsm_spec_symbol_of(v)->value;
+}
+/* The type of a value of any kind; a tensor's has dims. */
+const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v);
+
+/* ---- branch.c, loop.c ---- */
 /* prim::If on a symbol. */
 BSM_NODISCARD bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
                                          const bsm_ivalue *condition);
-/* Whether a container may be written to here; notes new ones. */
-BSM_NODISCARD bsm_status bsm_spec_check_write(bsm_spec *s,
-                                              const bsm_ivalue *container);
-BSM_NODISCARD bsm_status bsm_spec_note_birth(bsm_spec *s,
-                                             const bsm_ivalue *container);
+/* prim::Loop from turn `first` on, when the number of turns or the condition is
+ * a symbol. The carried values are those bound to the inputs of its body;
+ * binds them to the outputs of `node`. */
+BSM_NODISCARD bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node,
+                                       int64_t first, const bsm_ivalue *trips,
+                                       const bsm_ivalue *condition);
 /* isinstance(value, type) on an abstract value. */
 bool bsm_spec_value_is(const bsm_spec *s, const bsm_ivalue *value,
                        const bsm_type *type);

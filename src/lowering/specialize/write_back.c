@@ -286,15 +286,6 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
   }
 }
 
-static bsm_status save_storage(bsm_spec *s, bsm_spec_storage *storage) {
-  if (s->branch_depth == 0) {
-    return BSM_OK;
-  }
-  const bsm_spec_undo undo = {storage, storage->value, storage->version};
-  BSM_TRY_ALLOC(bsm_vec_push(s->scratch, &s->undo, undo));
-  return BSM_OK;
-}
-
 static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
   bsm_spec_storage *storage = r->storage;
   if (!value->type->has_dims) { /* an op that could not be inferred */
@@ -302,7 +293,8 @@ static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
     BSM_TRY_ALLOC(value->type);
   }
   if (storage->base == r) {
-    BSM_TRY(save_storage(s, storage));
+    const bsm_spec_place place = {BSM_PLACE_STORAGE, {.storage = storage}};
+    BSM_TRY(bsm_spec_log(s, place));
     storage->value = value;
     storage->version = bsm_spec_tick(s);
   } else {
@@ -323,8 +315,9 @@ bsm_status bsm_spec_write(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
   if (record->storage->joined) {
     return BSM_FAIL(BSM_UNSUPPORTED,
-                    "the result of an if whose condition depends on data is "
-                    "written to in place");
+                    "a tensor is written to in place that may be one of "
+                    "several, depending on data (it comes out of an if, a loop "
+                    "or a list)");
   }
   return update(s, record, value);
 }

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops whose length only the run will tell: one turn is specialised, as the
+ * body of a residual prim::Loop.
+ *
+ * What a turn may find differs from turn to turn. The first attempt assumes
+ * that nothing does; what turns out to change, among the carried values and the
+ * older places that the body writes to, becomes a carried value of the residual
+ * loop, in the most precise form that holds both, and the body is tried again
+ * until nothing new changes. Forms only get wider, so this ends. */
+#include "lowering/specialize/specialize.h"
+
+/* What is known of a carried value in every turn. */
+typedef enum form_kind {
+  FORM_SAME = 0, /* the value that it had before the loop */
+  FORM_META,     /* a tensor of these dims and dtype */
+  FORM_SYMBOL,   /* a value of this type */
+  FORM_BOX,      /* a list or dict of this type */
+  FORM_TUPLE     /* a tuple of items */
+} form_kind;
+
+typedef struct form {
+  form_kind kind;
+  bsm_dtype dtype;
+  bsm_dims dims;
+  const bsm_type *type;
+  struct form *items;
+  size_t count;
+} form;
+
+/* A value that is carried: an output of the loop, or an older place. */
+typedef struct carried {
+  bool is_place;
+  bsm_spec_place place;
+  form form;
+  bsm_ivalue initial; /* values, and attributes */
+  bsm_ivalue inside;  /* what the body began with */
+  bsm_ivalue result;  /* what the body ended with */
+} carried;
+
+typedef struct loop {
+  const bsm_node *from;
+  bsm_node *node; /* the residual prim::Loop */
+  bsm_spec_region region;
+  BSM_VEC(carried *) items; /* first the outputs of `from` */
+  const bsm_ivalue *trips, *condition;
+  bsm_ivalue go_on; /* the condition after a turn */
+  int64_t first;
+} loop;
+
+/* ---- forms ---- */
+
+static bool is_identical(const bsm_ivalue *x, const bsm_ivalue *y) {
+  if (x->tag != y->tag) {
+    return false;
+  }
+  switch (x->tag) {
+    case BSM_IVALUE_TENSOR:
+    case BSM_IVALUE_LIST:
+    case BSM_IVALUE_DICT:
+    case BSM_IVALUE_OBJECT:
+    case BSM_IVALUE_CONTAINER:
+      return x->u.container == y->u.container;
+    case BSM_IVALUE_TUPLE:
+      if (x->u.tuple->len != y->u.tuple->len) {
+        return false;
+      }
+      for (size_t i = 0; i < x->u.tuple->len; i++) {
+        if (!is_identical(&x->u.tuple->items[i], &y->u.tuple->items[i])) {
+          return false;
+        }
+      }
+      return true;
+    default:
+      return bsm_iv_equal(x, y);
+  }
+}
+
+static bsm_status widen_type(bsm_spec *s, form *f, const bsm_type *a,
+                             const bsm_type *b) {
+  const bsm_type *type = a == b ? a : bsm_type_unify(s->cx->types, a, b);
+  if (!type) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a value has another type after a turn of the loop");
+  }
+  f->kind = type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT
+                ? FORM_BOX
+                : FORM_SYMBOL;
+  f->type = type;
+  return BSM_OK;
+}
+
+static bsm_status join(bsm_spec *s, const bsm_ivalue *initial,
+                       const bsm_ivalue *result, form *f, bool *changed);
+
+static bsm_status join_tuple(bsm_spec *s, const bsm_tuple *initial,
+                             const bsm_tuple *result, form *f, bool *changed) {
+  if (++s->depth > s->cx->limits.max_depth) {
+    s->depth--;
+    return BSM_FAIL(BSM_LIMIT, "a value of a loop is nested too deep");
+  }
+  bsm_status st = BSM_OK;
+  if (f->kind != FORM_TUPLE) {
+    f->kind = FORM_TUPLE;
+    f->count = initial->len;
+    f->items = BSM_NEW_ARRAY(s->scratch, form, initial->len + 1);
+    st = f->items ? BSM_OK : BSM_FAIL_OOM();
+  }
+  for (size_t i = 0; i < f->count && !st; i++) {
+    st = join(s, &initial->items[i], &result->items[i], &f->items[i], changed);
+  }
+  s->depth--;
+  return st;
+}
+
+/* Makes the form wide enough for `result`; sets *changed when it was not. */
+static bsm_status join(bsm_spec *s, const bsm_ivalue *initial,
+                       const bsm_ivalue *result, form *f, bool *changed) {
+  if (bsm_spec_is_undefined(result) ||
+      (f->kind == FORM_SAME && is_identical(initial, result))) {
+    return BSM_OK;
+  }
+  if (initial->tag == BSM_IVALUE_OBJECT || result->tag == BSM_IVALUE_OBJECT) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a variable holds different objects in the turns of a loop "
+                    "whose length depends on data");
+  }
+  if ((f->kind == FORM_SAME || f->kind == FORM_TUPLE) &&
+      initial->tag == BSM_IVALUE_TUPLE && result->tag == BSM_IVALUE_TUPLE &&
+      initial->u.tuple->len == result->u.tuple->len) {
+    return join_tuple(s, initial->u.tuple, result->u.tuple, f, changed);
+  }
+  const bsm_tensor *t =
+      result->tag == BSM_IVALUE_TENSOR ? result->u.tensor : NULL;
+  if (f->kind == FORM_META && t && t->dtype == f->dtype &&
+      bsm_dims_equal(t->sizes, f->dims)) {
+    return BSM_OK;
+  }
+  const bsm_type *type = bsm_spec_type_of(s, result);
+  if ((f->kind == FORM_SYMBOL || f->kind == FORM_BOX) &&
+      (f->type == type || bsm_type_is_subtype(type, f->type))) {
+    return BSM_OK;
+  }
+  *changed = true;
+  const bool fits = t && (bsm_spec_is_undefined(initial) ||
+                          (initial->tag == BSM_IVALUE_TENSOR &&
+                           initial->u.tensor->dtype == t->dtype &&
+                           bsm_dims_equal(initial->u.tensor->sizes, t->sizes)));
+  if (f->kind == FORM_SAME && fits) {
+    f->kind = FORM_META;
+    f->dtype = t->dtype;
+    f->dims = t->sizes;
+    return BSM_OK;
+  }
+  const bool tensors =
+      t && (f->kind == FORM_META || initial->tag == BSM_IVALUE_TENSOR);
+  const bsm_type *plain = bsm_type_simple(s->cx->types, BSM_TYPE_TENSOR);
+  return tensors ? widen_type(s, f, plain, plain)
+                 : widen_type(s, f,
+                              bsm_spec_is_undefined(initial) ? type
+                              : f->type                      ? f->type
+                                        : bsm_spec_type_of(s, initial),
+                              type);
+}
+
+/* The abstract value of a form: leaves become new inputs of the body, or new
+ * outputs of the node when `body` is NULL. */
+static bsm_status bind(bsm_spec *s, loop *l, const form *f,
+                       const bsm_ivalue *initial, bsm_block *body,
+                       bsm_ivalue *out) {
+  bsm_value *value = NULL;
+  const bsm_type *type = f->type;
+  *out = *initial;
+  if (f->kind == FORM_SAME) {
+    return BSM_OK;
+  }
+  if (f->kind == FORM_TUPLE) {
+    bsm_tuple *tuple = NULL;
+    BSM_TRY(bsm_tuple_new(s->cx->arena, f->count, &tuple));
+    tuple->type = initial->u.tuple->type;
+    for (size_t i = 0; i < f->count; i++) {
+      BSM_TRY(bind(s, l, &f->items[i], &initial->u.tuple->items[i], body,
+                   &tuple->items[i]));
+    }
+    *out = bsm_iv_tuple(tuple);
+    return BSM_OK;
+  }
+  if (f->kind == FORM_META) {
+    type = bsm_type_tensor(s->cx->types, f->dtype, f->dims);
+    BSM_TRY_ALLOC(type);
+  }
+  BSM_TRY(body ? bsm_block_add_input(body, type, &value)
+               : bsm_node_add_output(l->node, type, &value));
+  if (f->kind == FORM_BOX) {
+    return bsm_spec_box_new(s, type, value, out);
+  }
+  if (f->kind == FORM_SYMBOL) {
+    BSM_TRY(bsm_spec_new_symbol(s, value, type, out));
+    bsm_spec_symbol_of(out)->aliased = true;
+    return BSM_OK;
+  }
+  bsm_tensor *t = NULL;
+  BSM_TRY(bsm_tensor_new(s->cx->arena, f->dtype, f->dims, true, &t));
+  BSM_TRY(bsm_spec_bind_base(s, t, value));
+  bsm_spec_tensor_find(s, t)->storage->joined = true;
+  *out = bsm_iv_tensor(t);
+  return BSM_OK;
+}
+
+/* The residual values of the leaves of a value, in the order of bind(): inputs
+ * of the node when `region` is NULL, outputs of the body otherwise. */
+static bsm_status feed(bsm_spec *s, loop *l, const form *f,
+                       const bsm_ivalue *value, const bsm_spec_region *region) {
+  bsm_value *residual = NULL;
+  if (f->kind == FORM_SAME) {
+    return BSM_OK;
+  }
+  if (f->kind == FORM_TUPLE) {
+    for (size_t i = 0; i < f->count; i++) {
+      BSM_TRY(feed(s, l, &f->items[i], &value->u.tuple->items[i], region));
+    }
+    return BSM_OK;
+  }
+  if (bsm_spec_is_undefined(value)) {
+    bsm_ivalue like = bsm_iv_none();
+    if (f->kind == FORM_META) {
+      bsm_tensor *t = NULL;
+      BSM_TRY(bsm_tensor_new(s->scratch, f->dtype, f->dims, true, &t));
+      like = bsm_iv_tensor(t);
+    }
+    BSM_TRY(bsm_spec_filler(s, region ? region->block : s->block, &like,
+                            &residual));
+  } else {
+    BSM_TRY(region ? bsm_spec_region_value(s, region, value, f->type, &residual)
+                   : bsm_spec_residual(s, value, f->type, &residual));
+  }
+  return region ? bsm_block_add_output(region->block, residual)
+                : bsm_node_add_input(l->node, residual);
+}
+
+/* ---- one attempt ---- */
+
+static bsm_status add_place(bsm_spec *s, loop *l, bsm_spec_place place) {
+  carried *c = BSM_NEW(s->scratch, carried);
+  BSM_TRY_ALLOC(c);
+  c->is_place = true;
+  c->place = place;
+  if (place.kind == BSM_PLACE_SLOT) {
+    c->initial = *place.u.slot;
+  }
+  BSM_TRY_ALLOC(bsm_vec_push(s->scratch, &l->items, c));
+  return BSM_OK;
+}
+
+static const bsm_type *place_type(bsm_spec *s, bsm_spec_place place) {
+  return place.kind == BSM_PLACE_STORAGE
+             ? bsm_spec_tensor_type(s, place.u.storage->base->tensor)
+             : place.u.box->type;
+}
+
+static void set_place(bsm_spec *s, bsm_spec_place place, bsm_value *value) {
+  if (place.kind == BSM_PLACE_STORAGE) {
+    place.u.storage->value = value;
+    place.u.storage->version = bsm_spec_tick(s);
+  } else {
+    place.u.box->value = value;
+  }
+}
+
+/* The value of a carried item when a turn begins, or (body NULL) after the
+ * loop. */
+static bsm_status enter(bsm_spec *s, loop *l, carried *c, bsm_block *body,
+                        bsm_ivalue *out) {
+  bsm_value *value = NULL;
+  if (!c->is_place) {
+    return bind(s, l, &c->form, &c->initial, body, out);
+  }
+  if (c->place.kind == BSM_PLACE_SLOT) {
+    BSM_TRY(bind(s, l, &c->form, &c->initial, body, out));
+    BSM_TRY(bsm_spec_log(s, c->place));
+    *c->place.u.slot = *out;
+    return BSM_OK;
+  }
+  const bsm_type *type = place_type(s, c->place);
+  BSM_TRY_ALLOC(type);
+  BSM_TRY(body ? bsm_block_add_input(body, type, &value)
+               : bsm_node_add_output(l->node, type, &value));
+  BSM_TRY(bsm_spec_log(s, c->place));
+  set_place(s, c->place, value);
+  return BSM_OK;
+}
+
+/* The inputs of the residual loop, from the state before it. */
+static bsm_status begin_node(bsm_spec *s, loop *l) {
+  const bsm_ivalue rest = bsm_iv_int(
+      l->trips->tag == BSM_IVALUE_INT ? l->trips->u.i - l->first : 0);
+  bsm_value *trips = NULL, *condition = NULL;
+  BSM_TRY(bsm_spec_residual(
+      s, l->trips->tag == BSM_IVALUE_INT ? &rest : l->trips, NULL, &trips));
+  BSM_TRY(bsm_spec_residual(s, l->condition, NULL, &condition));
+  BSM_TRY(bsm_node_create(s->graph, "prim::Loop", &l->node));
+  BSM_TRY(bsm_node_add_input(l->node, trips));
+  BSM_TRY(bsm_node_add_input(l->node, condition));
+  for (size_t i = 0; i < l->items.len; i++) {
+    carried *c = l->items.items[i];
+    if (!c->is_place || c->place.kind == BSM_PLACE_SLOT) {
+      BSM_TRY(feed(s, l, &c->form, &c->initial, NULL));
+      continue;
+    }
+    if (c->place.kind == BSM_PLACE_STORAGE) {
+      BSM_TRY(bsm_spec_materialize(s, c->place.u.storage->base->tensor));
+    }
+    const bsm_spec_content now = bsm_spec_content_of(c->place);
+    BSM_TRY(bsm_node_add_input(l->node, now.value));
+  }
+  return BSM_OK;
+}
+
+/* The number of the turn: an input of the body, plus the turns before it. */
+static bsm_status bind_turn(bsm_spec *s, loop *l, bsm_block *body) {
+  bsm_value *turn = NULL;
+  bsm_ivalue args[2], out;
+  const bsm_type *type = bsm_type_simple(s->cx->types, BSM_TYPE_INT);
+  BSM_TRY(bsm_block_add_input(body, type, &turn));
+  BSM_TRY(bsm_spec_new_symbol(s, turn, type, &out));
+  if (l->first) {
+    args[0] = out;
+    args[1] = bsm_iv_int(l->first);
+    BSM_TRY(bsm_spec_op_named(s, "aten::add.int", args, 2, &out));
+  }
+  return bsm_spec_set(s, bsm_node_out(l->from->blocks.items[0]->params, 0),
+                      out);
+}
+
+static bsm_status run_turn(bsm_spec *s, loop *l) {
+  const bsm_block *body = l->from->blocks.items[0];
+  const size_t outputs = l->from->outputs.len;
+  BSM_TRY(bind_turn(s, l, l->region.block));
+  for (size_t i = 0; i < l->items.len; i++) {
+    carried *c = l->items.items[i];
+    BSM_TRY(enter(s, l, c, l->region.block, &c->inside));
+    if (!c->is_place) {
+      BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, i + 1), c->inside));
+    }
+  }
+  BSM_TRY(bsm_spec_region_run(s, &l->region, body));
+  l->go_on = bsm_iv_bool(false);
+  for (size_t i = 0; i < outputs; i++) {
+    carried *c = l->items.items[i];
+    c->result = c->inside;
+    if (!l->region.raised) {
+      BSM_TRY(bsm_spec_get(s, bsm_node_in(body->returns, i + 1), &c->result));
+    }
+    BSM_TRY(bsm_spec_region_capture(s, &l->region, &c->result));
+  }
+  return l->region.raised
+             ? BSM_OK
+             : bsm_spec_get(s, bsm_node_in(body->returns, 0), &l->go_on);
+}
+
+/* What the turn changed that is not carried yet. */
+static bsm_status widen(bsm_spec *s, loop *l, bool *changed) {
+  const size_t known = l->items.len;
+  for (size_t i = 0; i < known; i++) {
+    carried *c = l->items.items[i];
+    if (c->is_place) {
+      const bsm_spec_content *now = bsm_spec_region_find(&l->region, c->place);
+      c->result = now ? now->slot : c->initial;
+    }
+    if (!c->is_place || c->place.kind == BSM_PLACE_SLOT) {
+      BSM_TRY(join(s, &c->initial, &c->result, &c->form, changed));
+    }
+  }
+  for (size_t i = 0; i < l->region.write_count; i++) {
+    bool found = false;
+    const bsm_spec_place place = l->region.writes[i].place;
+    for (size_t k = l->from->outputs.len; k < known && !found; k++) {
+      found = l->items.items[k]->place.u.key == place.u.key;
+    }
+    if (!found) {
+      BSM_TRY(add_place(s, l, place));
+      *changed = true;
+    }
+  }
+  return BSM_OK;
+}
+
+/* The outputs of the body, and of the node. */
+static bsm_status finish(bsm_spec *s, loop *l) {
+  const bsm_spec_region *region = &l->region;
+  bsm_value *condition = NULL;
+  BSM_TRY(bsm_spec_region_value(s, region, &l->go_on, NULL, &condition));
+  BSM_TRY(bsm_block_add_output(region->block, condition));
+  for (size_t i = 0; i < l->items.len; i++) {
+    const carried *c = l->items.items[i];
+    if (!c->is_place || c->place.kind == BSM_PLACE_SLOT) {
+      BSM_TRY(feed(s, l, &c->form, &c->result, region));
+      continue;
+    }
+    const bsm_spec_content *left = bsm_spec_region_find(region, c->place);
+    if (!left) {
+      return BSM_FAIL(BSM_INTERNAL, "a loop lost what it writes to");
+    }
+    BSM_TRY(bsm_block_add_output(region->block, left->value));
+  }
+  for (size_t i = 0; i < l->items.len; i++) {
+    carried *c = l->items.items[i];
+    bsm_ivalue out;
+    BSM_TRY(enter(s, l, c, NULL, &out));
+    if (!c->is_place) {
+      BSM_TRY(bsm_spec_set(s, bsm_node_out(l->from, i), out));
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status attempt(bsm_spec *s, loop *l, bool *changed) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  *changed = false;
+  BSM_TRY(begin_node(s, l));
+  bsm_status st = bsm_spec_region_open(s, l->node, &l->region);
+  if (!st) {
+    st = run_turn(s, l);
+  }
+  st = bsm_spec_region_close(s, &l->region, st);
+  if (!st) {
+    st = widen(s, l, changed);
+  }
+  if (!st && !*changed) {
+    st = finish(s, l);
+  }
+  if (st || *changed) {
+    bsm_node_destroy(l->node);
+    return st;
+  }
+  bsm_ir_link(&e, l->node);
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node, int64_t first,
+                         const bsm_ivalue *trips, const bsm_ivalue *condition) {
+  const bsm_block *body = node->blocks.items[0];
+  loop l = {
+      .from = node, .trips = trips, .condition = condition, .first = first};
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    carried *c = BSM_NEW(s->scratch, carried);
+    BSM_TRY_ALLOC(c);
+    BSM_TRY(bsm_spec_get(s, bsm_node_out(body->params, i + 1), &c->initial));
+    BSM_TRY_ALLOC(bsm_vec_push(s->scratch, &l.items, c));
+  }
+  bool changed = true;
+  bsm_status st = BSM_OK;
+  while (changed && !st) {
+    st = attempt(s, &l, &changed);
+    if (bsm_spec_box_retry(s, &st)) {
+      changed = true;
+    }
+  }
+  return bsm_status_note(st, "in the loop at %s, whose length depends on data",
+                         bsm_spec_where(s));
+}

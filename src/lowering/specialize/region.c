@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of a residual If or Loop. Each is filled from the same state: what it
+ * writes to older places - storages, boxes, attributes - is taken back when it
+ * ends, and kept as what the block did. */
+#include "lowering/specialize/specialize.h"
+
+bsm_spec_content bsm_spec_content_of(bsm_spec_place place) {
+  bsm_spec_content content = {.place = place};
+  switch (place.kind) {
+    case BSM_PLACE_STORAGE:
+      content.value = place.u.storage->value;
+      content.version = place.u.storage->version;
+      break;
+    case BSM_PLACE_BOX:
+      content.value = place.u.box->value;
+      break;
+    case BSM_PLACE_SLOT:
+      content.slot = *place.u.slot;
+      break;
+  }
+  return content;
+}
+
+static void restore(const bsm_spec_content *content) {
+  switch (content->place.kind) {
+    case BSM_PLACE_STORAGE:
+      content->place.u.storage->value = content->value;
+      content->place.u.storage->version = content->version;
+      break;
+    case BSM_PLACE_BOX:
+      content->place.u.box->value = content->value;
+      break;
+    case BSM_PLACE_SLOT:
+      *content->place.u.slot = content->slot;
+      break;
+  }
+}
+
+bsm_status bsm_spec_log(bsm_spec *s, bsm_spec_place place) {
+  if (s->branch_depth > 0) {
+    BSM_TRY_ALLOC(
+        bsm_vec_push(s->scratch, &s->undo, bsm_spec_content_of(place)));
+  }
+  return BSM_OK;
+}
+
+const bsm_spec_content *bsm_spec_region_find(const bsm_spec_region *region,
+                                             bsm_spec_place place) {
+  for (size_t i = 0; i < region->write_count; i++) {
+    if (region->writes[i].place.u.key == place.u.key) {
+      return &region->writes[i];
+    }
+  }
+  return NULL;
+}
+
+bsm_status bsm_spec_region_open(bsm_spec *s, bsm_node *node,
+                                bsm_spec_region *region) {
+  *region = (bsm_spec_region){
+      .mark = s->undo.len, .outer = s->block, .outer_birth = s->branch_birth};
+  BSM_TRY(bsm_node_add_block(node, &region->block));
+  BSM_TRY_ALLOC(bsm_vec_push(s->scratch, &s->open_blocks, region->block));
+  s->block = region->block;
+  s->branch_depth++;
+  region->birth = s->branch_birth = bsm_spec_tick(s);
+  return BSM_OK;
+}
+
+/* The exception, when the block gets there. */
+static bsm_status emit_raise(bsm_spec *s, const char *message) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  bsm_ivalue text;
+  bsm_value *value = NULL;
+  bsm_node *node = NULL;
+  BSM_TRY(bsm_iv_string(s->cx->arena, bsm_str_of(message), &text));
+  BSM_TRY(bsm_ir_constant(&e, text, NULL, &value));
+  BSM_TRY(bsm_node_create(s->graph, "prim::RaiseException", &node));
+  BSM_TRY(bsm_node_add_input(node, value));
+  bsm_ir_link(&e, node);
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_region_run(bsm_spec *s, bsm_spec_region *region,
+                               const bsm_block *from) {
+  bsm_status st = bsm_spec_run_block(s, from);
+  if (bsm_status_code(st) != BSM_RAISED) {
+    return st;
+  }
+  region->raised = true;
+  bsm_status emitted = emit_raise(s, bsm_status_message(st));
+  bsm_status_free(st);
+  return emitted;
+}
+
+static bsm_status capture_items(bsm_spec *s, bsm_spec_region *region,
+                                const bsm_ivalue *items, size_t n) {
+  if (++s->depth > s->cx->limits.max_depth) {
+    s->depth--;
+    return BSM_FAIL(BSM_LIMIT, "a result of a block is nested too deep");
+  }
+  bsm_status st = BSM_OK;
+  for (size_t i = 0; i < n && !st; i++) {
+    st = bsm_spec_region_capture(s, region, &items[i]);
+  }
+  s->depth--;
+  return st;
+}
+
+bsm_status bsm_spec_region_capture(bsm_spec *s, bsm_spec_region *region,
+                                   const bsm_ivalue *value) {
+  const bsm_spec_box *box = bsm_spec_box_find(s, value);
+  bsm_value *residual = NULL;
+  if (box) {
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &region->values,
+                                 value->u.container, box->value));
+    return BSM_OK;
+  }
+  switch (value->tag) {
+    case BSM_IVALUE_TENSOR:
+      BSM_TRY(bsm_spec_tensor_value(s, value->u.tensor, &residual));
+      BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &region->values, value->u.tensor,
+                                   residual));
+      return BSM_OK;
+    case BSM_IVALUE_LIST:
+      return capture_items(s, region, value->u.list->items, value->u.list->len);
+    case BSM_IVALUE_TUPLE:
+      return capture_items(s, region, value->u.tuple->items,
+                           value->u.tuple->len);
+    case BSM_IVALUE_DICT:
+      return capture_items(s, region, value->u.dict->values,
+                           value->u.dict->len);
+    default:
+      return BSM_OK;
+  }
+}
+
+/* Attributes hold values, whose tensors have residual values only now. */
+static bsm_status capture_slots(bsm_spec *s, bsm_spec_region *region) {
+  for (size_t i = region->mark; i < s->undo.len; i++) {
+    const bsm_spec_place place = s->undo.items[i].place;
+    if (place.kind == BSM_PLACE_SLOT) {
+      BSM_TRY(bsm_spec_region_capture(s, region, place.u.slot));
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status undo_writes(bsm_spec *s, bsm_spec_region *region) {
+  region->writes = BSM_NEW_ARRAY(s->scratch, bsm_spec_content,
+                                 s->undo.len - region->mark + 1);
+  bsm_status st = region->writes ? BSM_OK : BSM_FAIL_OOM();
+  while (s->undo.len > region->mark) {
+    const bsm_spec_content old = s->undo.items[--s->undo.len];
+    const bool own = old.place.kind == BSM_PLACE_STORAGE &&
+                     old.place.u.storage->birth > region->birth;
+    if (!st && !own && !bsm_spec_region_find(region, old.place)) {
+      region->writes[region->write_count++] = bsm_spec_content_of(old.place);
+    }
+    restore(&old);
+  }
+  return st;
+}
+
+bsm_status bsm_spec_region_close(bsm_spec *s, bsm_spec_region *region,
+                                 bsm_status status) {
+  if (!region->block) { /* it was never opened */
+    return status;
+  }
+  if (!status) {
+    status = capture_slots(s, region);
+  }
+  s->branch_birth = region->outer_birth;
+  s->branch_depth--;
+  s->block = region->outer;
+  s->open_blocks.len--;
+  return bsm_status_join(status, undo_writes(s, region));
+}
+
+bsm_status bsm_spec_region_value(bsm_spec *s, const bsm_spec_region *region,
+                                 const bsm_ivalue *value, const bsm_type *type,
+                                 bsm_value **out) {
+  bsm_block *outer = s->block;
+  const bsm_spec_region *reading = s->reading;
+  s->block = region->block;
+  s->reading = region;
+  bsm_status st = bsm_spec_residual(s, value, type, out);
+  s->reading = reading;
+  s->block = outer;
+  return st;
+}
+
+bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
+                           const bsm_ivalue *like, bsm_value **out) {
+  bsm_ivalue filler = bsm_iv_none();
+  bsm_emitter e = bsm_spec_emitter(s);
+  e.block = block;
+  if (like->tag == BSM_IVALUE_TENSOR) {
+    const bsm_tensor *t = like->u.tensor;
+    const int64_t strides[BSM_MAX_RANK] = {0};
+    bsm_tensor *one = NULL, *all = NULL;
+    BSM_TRY(bsm_tensor_from_int(s->cx->arena, t->dtype, 0, &one));
+    BSM_TRY(bsm_tensor_view(s->cx->arena, one, t->sizes, strides, 0, &all));
+    filler = bsm_iv_tensor(all);
+  } else if (like->tag == BSM_IVALUE_INT || like->tag == BSM_IVALUE_DOUBLE ||
+             like->tag == BSM_IVALUE_BOOL || like->tag == BSM_IVALUE_STRING) {
+    filler = *like;
+  }
+  return bsm_ir_constant(&e, filler, NULL, out);
+}
+
+const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v) {
+  const bsm_spec_box *box = bsm_spec_box_find(s, v);
+  if (box) {
+    return box->type;
+  }
+  if (bsm_spec_is_symbol(v)) {
+    return bsm_spec_symbol_of(v)->type;
+  }
+  return v->tag == BSM_IVALUE_TENSOR ? bsm_spec_tensor_type(s, v->u.tensor)
+                                     : bsm_type_of_value(s->cx->types, v);
+}
