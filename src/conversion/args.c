@@ -51,14 +51,18 @@ static const char *arg_name(const bsm_args *args, size_t i) {
 /* Records that arg `i` is not what was asked. */
 static void wrong(const bsm_args *args, size_t i, const char *wanted) {
   const char *have = "missing";
+  bsm_code code = BSM_INVALID_ARGUMENT;
   if (i < args->count) {
-    have = args->items[i].itensor ? "a tensor known only at run time"
-                                  : bsm_iv_tag_name(args->items[i].ivalue->tag);
+    const bsm_ivalue *v = args->items[i].ivalue;
+    have = v ? bsm_iv_tag_name(v->tag) : "a tensor known only at run time";
+    /* Right in PyTorch, only not for this converter. */
+    if (!v || v->tag == BSM_IVALUE_COMPLEX || !bsm_ivalue_is_static(v)) {
+      code = BSM_UNSUPPORTED;
+    }
   }
   bsm_ctx_fail(args->ctx,
-               BSM_FAIL(BSM_INVALID_ARGUMENT,
-                        "argument %zu (%s): %s was asked for, it is %s", i,
-                        arg_name(args, i), wanted, have));
+               BSM_FAIL(code, "argument %zu (%s): %s was asked for, it is %s",
+                        i, arg_name(args, i), wanted, have));
 }
 
 /* The static value, or NULL without an error. */

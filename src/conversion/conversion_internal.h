@@ -18,6 +18,12 @@ typedef struct bsm_tensor_container {
   bsm_itensor *tensor;
 } bsm_tensor_container;
 
+/* A node that falls back, and why. */
+typedef struct bsm_fallback {
+  const bsm_node *node;
+  const char *reason;
+} bsm_fallback;
+
 struct bsm_conversion_impl {
   bsm_arena *arena;
   const bsm_graph *graph;
@@ -30,6 +36,8 @@ struct bsm_conversion_impl {
   bsm_ptrmap named;               /* tensors that have a value's name */
   bsm_ptrmap infos;               /* bsm_node -> its text */
   const bsm_node *node;           /* being converted, or NULL */
+  const bsm_convert_options *options;
+  BSM_VEC(bsm_fallback) fallbacks; /* nodes that the reference library runs */
 };
 
 struct bsm_args {
@@ -141,6 +149,27 @@ BSM_NODISCARD bsm_status bsm_host_call(bsm_conversion_ctx *ctx,
                                        bsm_ivalue *outs, size_t n_outs);
 /* Whether the library can compute the node, were its inputs static. */
 bool bsm_node_is_evaluable(const bsm_aten_library *aten, const bsm_node *node);
+
+/* ---- fallback ---- */
+/* Why a node can never become a call of the reference library; NULL when it
+ * may. */
+const char *bsm_fallback_refusal(const bsm_aten_library *aten,
+                                 const bsm_node *node);
+/* Adds a call of the node's op in the reference library, and associates the
+ * outputs. BSM_UNSUPPORTED, BSM_DATA_DEPENDENT: it cannot, the message says
+ * why; constants may have been added. */
+BSM_NODISCARD bsm_status bsm_convert_by_reference(bsm_conversion_ctx *ctx,
+                                                  const bsm_node *node);
+
+/* ---- unsupported.c: what nothing takes, as one message ---- */
+/* Before conversion: BSM_UNSUPPORTED when there are nodes that neither an
+ * evaluator nor a converter nor (unless full compilation is required) the
+ * reference library takes. */
+BSM_NODISCARD bsm_status bsm_check_support(bsm_conversion_ctx *ctx,
+                                           const bsm_graph *graph);
+/* After it: tells the logger of the nodes that fell back; BSM_UNSUPPORTED, with
+ * all of them, when full compilation is required. */
+BSM_NODISCARD bsm_status bsm_report_fallbacks(bsm_conversion_ctx *ctx);
 
 /* ---- args ---- */
 BSM_NODISCARD bsm_status bsm_args_init(bsm_conversion_ctx *ctx,

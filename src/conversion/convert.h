@@ -3,9 +3,11 @@
  *
  * Nodes are visited in order. A prim::Constant is a static value. A node that
  * an evaluator knows, or whose inputs are all static and that the reference
- * library can compute, is evaluated now. Everything else needs a converter,
- * which adds layers. Before anything is converted, all nodes that nothing can
- * take are reported together. */
+ * library can compute, is evaluated now. For everything else a converter adds
+ * layers; where there is none, or it answers BSM_UNSUPPORTED, the engine will
+ * call the op of the reference library (fallback.c), if it has one whose
+ * results have known dtypes and dims. Before anything is converted, all nodes
+ * that nothing can take are reported together. */
 #ifndef BSM_CONVERSION_CONVERT_H_
 #define BSM_CONVERSION_CONVERT_H_
 
@@ -35,12 +37,38 @@ size_t bsm_registry_evaluator_count(const bsm_converter_registry *registry);
 const char *bsm_registry_evaluator_name(const bsm_converter_registry *registry,
                                         size_t index);
 
+/* How a node of a lowered graph runs. */
+typedef enum bsm_node_handler {
+  BSM_NODE_UNSUPPORTED = 0,
+  BSM_NODE_CONSTANT = 1,
+  BSM_NODE_EVALUATED = 2, /* while compiling */
+  BSM_NODE_CONVERTED = 3, /* as layers */
+  BSM_NODE_REFERENCE = 4  /* by the reference library, in the engine */
+} bsm_node_handler;
+
+typedef bsm_status bsm_node_visit(void *user, const bsm_node *node,
+                                  bsm_node_handler handler);
+
+typedef struct bsm_convert_options {
+  const char *const *input_names; /* NULL, or a name or NULL for each input */
+  /* A node that would be left to the reference library is an error. */
+  bool require_full_compilation;
+  bsm_node_visit *visit; /* told how each node runs; NULL: none */
+  void *user;
+} bsm_convert_options;
+
 /* Converts `graph`, whose inputs have complete tensor types. The network and
  * the constants it refers to live in `arena` and in the graph's arena. Inputs
  * are named `input_names[i]`, or after the value when NULL; outputs are named
  * output_0, output_1, ... in order. On failure *out is NULL.
  * BSM_UNSUPPORTED: nodes that nothing takes; the message lists every operator
  * with its count and each place in the model. */
+BSM_NODISCARD bsm_status
+bsm_convert_graph_with(const bsm_graph *graph, const bsm_aten_library *aten,
+                       bsm_converter_registry *registry, bsm_arena *arena,
+                       const bsm_logger *logger,
+                       const bsm_convert_options *options, bsm_network **out);
+/* The same with no options but names. */
 BSM_NODISCARD bsm_status bsm_convert_graph(const bsm_graph *graph,
                                            const bsm_aten_library *aten,
                                            bsm_converter_registry *registry,
@@ -49,21 +77,11 @@ BSM_NODISCARD bsm_status bsm_convert_graph(const bsm_graph *graph,
                                            const char *const *input_names,
                                            bsm_network **out);
 
-/* What would take a node of a lowered graph: for `ops` listings. */
-typedef enum bsm_node_handler {
-  BSM_NODE_UNSUPPORTED = 0,
-  BSM_NODE_CONSTANT = 1,
-  BSM_NODE_EVALUATED = 2, /* by an evaluator or the reference library */
-  BSM_NODE_CONVERTED = 3
-} bsm_node_handler;
-
-/* Calls `visit` for each node of the top block in order with its handler;
+/* What would take a node of a lowered graph, without converting it: a converter
+ * may still refuse. Calls `visit` for each node of the top block in order;
  * stops at the first failure of `visit`. */
-BSM_NODISCARD bsm_status
-bsm_classify_nodes(const bsm_graph *graph, const bsm_aten_library *aten,
-                   const bsm_converter_registry *registry,
-                   bsm_status (*visit)(void *user, const bsm_node *node,
-                                       bsm_node_handler handler),
-                   void *user);
+BSM_NODISCARD bsm_status bsm_classify_nodes(
+    const bsm_graph *graph, const bsm_aten_library *aten,
+    const bsm_converter_registry *registry, bsm_node_visit *visit, void *user);
 
 #endif /* BSM_CONVERSION_CONVERT_H_ */

@@ -42,15 +42,94 @@ static bsm_status run_converter(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_status_join(bsm_ctx_take_error(ctx), status);
 }
 
-static bsm_status convert_node(bsm_conversion_ctx *ctx, const bsm_node *node) {
+/* ---- falling back ---- */
+
+/* The network before a converter, which may have to be undone. */
+typedef struct net_mark {
+  size_t layers, tensors, stale_count;
+  uint32_t layer_id, tensor_id;
+} net_mark;
+
+static net_mark mark_network(const bsm_network *net) {
+  return (net_mark){net->layers.len, net->tensors.len, net->stale_count,
+                    net->next_layer_id, net->next_tensor_id};
+}
+
+/* Takes back all layers since the mark, and what the outputs of `node` stood
+ * for. Constants among them are forgotten: bsm_freeze_tensor looks. */
+static bsm_status undo(bsm_conversion_ctx *ctx, const bsm_node *node,
+                       net_mark mark) {
+  bsm_conversion_impl *impl = ctx->impl;
+  bsm_network *net = ctx->net;
+  net->layers.len = mark.layers;
+  net->tensors.len = mark.tensors;
+  net->stale_count = mark.stale_count;
+  net->next_layer_id = mark.layer_id;
+  net->next_tensor_id = mark.tensor_id;
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    const bsm_value *value = bsm_node_out(node, i);
+    if (!bsm_ptrmap_set(impl->arena, &impl->value_tensor_map, value, NULL) ||
+        !bsm_ptrmap_set(impl->arena, &impl->evaluated_value_map, value, NULL)) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  return BSM_OK;
+}
+
+/* Leaves the node to the reference library. `why` says why no converter takes
+ * it, and is freed. */
+static bsm_status fall_back(bsm_conversion_ctx *ctx, const bsm_node *node,
+                            bsm_status why) {
+  bsm_conversion_impl *impl = ctx->impl;
+  bsm_fallback fallback = {node, NULL};
+  fallback.reason = bsm_arena_strdup(impl->arena, bsm_status_message(why));
+  bsm_status_free(why);
+  BSM_TRY_ALLOC(fallback.reason);
+  bsm_status status = bsm_convert_by_reference(ctx, node);
+  if (bsm_status_code(status) == BSM_UNSUPPORTED ||
+      bsm_status_code(status) == BSM_DATA_DEPENDENT) {
+    bsm_status both = BSM_FAIL(
+        BSM_UNSUPPORTED, "%s; the reference library cannot take it either: %s",
+        fallback.reason, bsm_status_message(status));
+    bsm_status_free(status);
+    return both;
+  }
+  if (status) return status;
+  BSM_TRY_ALLOC(bsm_vec_push(impl->arena, &impl->fallbacks, fallback));
+  return BSM_OK;
+}
+
+static bsm_status add_layers(bsm_conversion_ctx *ctx, const bsm_node *node,
+                             bsm_node_handler *handler) {
+  const bsm_converter_entry *entry =
+      bsm_registry_find_converter(ctx->impl->registry, node);
+  *handler = BSM_NODE_CONVERTED;
+  bsm_status status;
+  if (entry) {
+    const net_mark mark = mark_network(ctx->net);
+    status = run_converter(ctx, node, entry);
+    if (bsm_status_code(status) != BSM_UNSUPPORTED) return status;
+    BSM_TRY(undo(ctx, node, mark));
+  } else {
+    status = BSM_FAIL(BSM_UNSUPPORTED, "no converter for %s",
+                      bsm_node_qualified(node));
+  }
+  *handler = BSM_NODE_REFERENCE;
+  return fall_back(ctx, node, status);
+}
+
+static bsm_status convert_node(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               bsm_node_handler *handler) {
   bsm_conversion_impl *impl = ctx->impl;
   bool done = false;
+  *handler = BSM_NODE_CONSTANT;
   if (bsm_node_is(node, "prim::Constant")) {
     const bsm_ivalue *value = bsm_node_attr_get(node, "value");
     if (!value)
       return bsm_associate_ivalue(ctx, bsm_node_out(node, 0), bsm_iv_none());
     return bsm_associate_value_and_ivalue(ctx, bsm_node_out(node, 0), value);
   }
+  *handler = BSM_NODE_EVALUATED;
   const bsm_evaluator_pattern *evaluator =
       bsm_registry_find_evaluator(impl->registry, node);
   if (evaluator) {
@@ -61,13 +140,7 @@ static bsm_status convert_node(bsm_conversion_ctx *ctx, const bsm_node *node) {
   }
   BSM_TRY(bsm_evaluate_node(ctx, node, &done));
   if (done) return BSM_OK;
-  const bsm_converter_entry *entry =
-      bsm_registry_find_converter(impl->registry, node);
-  if (!entry) {
-    return BSM_FAIL(BSM_UNSUPPORTED, "no converter for %s",
-                    bsm_node_qualified(node));
-  }
-  return run_converter(ctx, node, entry);
+  return add_layers(ctx, node, handler);
 }
 
 /* Every output must stand for something; using one that does not is an
@@ -88,7 +161,8 @@ static bsm_status convert_nodes(bsm_conversion_ctx *ctx,
   for (const bsm_node *node = graph->block->first; node; node = node->next) {
     ctx->impl->node = node;
     size_t before = ctx->net->layers.len;
-    bsm_status status = convert_node(ctx, node);
+    bsm_node_handler handler;
+    bsm_status status = convert_node(ctx, node, &handler);
     if (status) {
       return bsm_status_note(status, "in node %s", bsm_node_info(ctx, node));
     }
@@ -98,6 +172,8 @@ static bsm_status convert_nodes(bsm_conversion_ctx *ctx,
       layer->source = bsm_node_info(ctx, node);
     }
     check_outputs(ctx, node);
+    const bsm_convert_options *options = ctx->impl->options;
+    if (options->visit) BSM_TRY(options->visit(options->user, node, handler));
   }
   ctx->impl->node = NULL;
   return BSM_OK;
@@ -151,7 +227,7 @@ static bsm_status mark_outputs(bsm_conversion_ctx *ctx,
   return BSM_OK;
 }
 
-/* ---- what nothing takes ---- */
+/* ---- classification ---- */
 
 typedef struct classify_state {
   const bsm_graph *graph;
@@ -181,6 +257,8 @@ static bsm_status classify(classify_state *state, const bsm_node *node,
       *out = BSM_NODE_EVALUATED;
     } else if (bsm_registry_find_converter(state->registry, node)) {
       *out = BSM_NODE_CONVERTED;
+    } else if (!bsm_fallback_refusal(state->aten, node)) {
+      *out = BSM_NODE_REFERENCE;
     }
   }
   for (size_t i = 0; is_static && i < node->outputs.len; i++) {
@@ -195,10 +273,7 @@ static bsm_status classify(classify_state *state, const bsm_node *node,
 bsm_status bsm_classify_nodes(const bsm_graph *graph,
                               const bsm_aten_library *aten,
                               const bsm_converter_registry *registry,
-                              bsm_status (*visit)(void *user,
-                                                  const bsm_node *node,
-                                                  bsm_node_handler handler),
-                              void *user) {
+                              bsm_node_visit *visit, void *user) {
   bsm_arena scratch;
   bsm_arena_init(&scratch, graph->cx->arena->allocator);
   classify_state state = {graph, aten, registry, &scratch, {0}};
@@ -213,82 +288,38 @@ bsm_status bsm_classify_nodes(const bsm_graph *graph,
   return status;
 }
 
-/* One operator that nothing takes, with all its places. */
-typedef struct unsupported_op {
-  const char *schema;
-  size_t count;
-  bsm_text places;
-} unsupported_op;
-
-typedef struct unsupported_list {
-  bsm_arena *arena;
-  bsm_strmap by_name;
-  BSM_VEC(unsupported_op *) ops;
-} unsupported_list;
-
-static bsm_status collect_unsupported(void *user, const bsm_node *node,
-                                      bsm_node_handler handler) {
-  unsupported_list *list = user;
-  if (handler != BSM_NODE_UNSUPPORTED) return BSM_OK;
-  bsm_str name = bsm_str_of(bsm_node_qualified(node));
-  unsupported_op *op = bsm_strmap_get(&list->by_name, name);
-  if (!op) {
-    op = BSM_NEW(list->arena, unsupported_op);
-    BSM_TRY_ALLOC(op);
-    op->schema = node->schema ? node->schema->text : node->kind;
-    bsm_text_init(&op->places, list->arena);
-    if (!bsm_strmap_set(list->arena, &list->by_name, name, op) ||
-        !bsm_vec_push(list->arena, &list->ops, op)) {
-      return BSM_FAIL_OOM();
-    }
+static bsm_status convert(bsm_conversion_ctx *ctx, const bsm_graph *graph) {
+  bsm_status status = bsm_check_support(ctx, graph);
+  if (!status) {
+    status = add_inputs(ctx, graph, ctx->impl->options->input_names);
   }
-  op->count++;
-  bsm_text_puts(&op->places, "\n    at ");
-  if (node->source.python_file || node->source.code_file) {
-    bsm_source_print(&op->places, &node->source);
-  } else {
-    bsm_text_puts(&op->places, "an unknown place");
-  }
-  return op->places.failed ? BSM_FAIL_OOM() : BSM_OK;
-}
-
-/* One status that lists all operators nothing takes. */
-static bsm_status check_support(const bsm_graph *graph,
-                                const bsm_aten_library *aten,
-                                const bsm_converter_registry *registry,
-                                bsm_arena *scratch) {
-  unsupported_list list = {scratch, {0}, {0}};
-  bsm_text text;
-  size_t nodes = 0;
-  BSM_TRY(
-      bsm_classify_nodes(graph, aten, registry, collect_unsupported, &list));
-  if (list.ops.len == 0) return BSM_OK;
-  bsm_text_init(&text, scratch);
-  for (size_t i = 0; i < list.ops.len; i++) {
-    const unsupported_op *op = list.ops.items[i];
-    nodes += op->count;
-    bsm_text_printf(&text, "\n  %s (%zu node%s)%s", op->schema, op->count,
-                    op->count == 1 ? "" : "s", op->places.data);
-  }
-  if (text.failed) return BSM_FAIL_OOM();
-  return BSM_FAIL(BSM_UNSUPPORTED,
-                  "%zu operator%s of the model (%zu node%s) %s no converter:%s",
-                  list.ops.len, list.ops.len == 1 ? "" : "s", nodes,
-                  nodes == 1 ? "" : "s", list.ops.len == 1 ? "has" : "have",
-                  text.data);
-}
-
-static bsm_status convert(bsm_conversion_ctx *ctx, const bsm_graph *graph,
-                          const char *const *input_names) {
-  bsm_arena scratch;
-  bsm_arena_init(&scratch, ctx->impl->arena->allocator);
-  bsm_status status =
-      check_support(graph, ctx->impl->aten, ctx->impl->registry, &scratch);
-  bsm_arena_destroy(&scratch);
-  if (!status) status = add_inputs(ctx, graph, input_names);
   if (!status) status = convert_nodes(ctx, graph);
+  if (!status) status = bsm_report_fallbacks(ctx);
   if (!status) status = mark_outputs(ctx, graph);
   return bsm_status_join(status, bsm_ctx_take_error(ctx));
+}
+
+bsm_status bsm_convert_graph_with(const bsm_graph *graph,
+                                  const bsm_aten_library *aten,
+                                  bsm_converter_registry *registry,
+                                  bsm_arena *arena, const bsm_logger *logger,
+                                  const bsm_convert_options *options,
+                                  bsm_network **out) {
+  bsm_conversion_impl impl = {.arena = arena,
+                              .graph = graph,
+                              .aten = aten,
+                              .registry = registry,
+                              .options = options};
+  bsm_conversion_ctx ctx = {NULL, logger, &impl};
+  *out = NULL;
+  BSM_TRY(bsm_network_create(arena, logger, &ctx.net));
+  bsm_status status = convert(&ctx, graph);
+  if (status) {
+    bsm_network_release(ctx.net);
+    return status;
+  }
+  *out = ctx.net;
+  return BSM_OK;
 }
 
 bsm_status bsm_convert_graph(const bsm_graph *graph,
@@ -297,16 +328,7 @@ bsm_status bsm_convert_graph(const bsm_graph *graph,
                              const bsm_logger *logger,
                              const char *const *input_names,
                              bsm_network **out) {
-  bsm_conversion_impl impl = {
-      .arena = arena, .graph = graph, .aten = aten, .registry = registry};
-  bsm_conversion_ctx ctx = {NULL, logger, &impl};
-  *out = NULL;
-  BSM_TRY(bsm_network_create(arena, logger, &ctx.net));
-  bsm_status status = convert(&ctx, graph, input_names);
-  if (status) {
-    bsm_network_release(ctx.net);
-    return status;
-  }
-  *out = ctx.net;
-  return BSM_OK;
+  const bsm_convert_options options = {.input_names = input_names};
+  return bsm_convert_graph_with(graph, aten, registry, arena, logger, &options,
+                                out);
 }

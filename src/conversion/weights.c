@@ -75,7 +75,11 @@ bsm_itensor *bsm_freeze_tensor(bsm_conversion_ctx *ctx,
                                const bsm_tensor *tensor) {
   bsm_itensor *known =
       tensor ? bsm_ptrmap_get(&ctx->impl->frozen, tensor) : NULL;
-  if (known) return known;
+  /* A converter that was undone may have made it. */
+  if (known && known->id < ctx->net->tensors.len &&
+      ctx->net->tensors.items[known->id] == known) {
+    return known;
+  }
   bsm_weights w = bsm_weights_borrow(ctx, tensor);
   if (ctx->impl->error) return NULL;
   bsm_layer *layer = bsm_network_add_constant(ctx->net, w.shape, &w);

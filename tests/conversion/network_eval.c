@@ -364,8 +364,8 @@ static bsm_status eval_gather(eval *e, const bsm_layer *layer,
     BSM_TRY(bsm_list_new(e->arena, NULL, (size_t)index->sizes.d[last], &parts));
     for (size_t i = 0; i < parts->len; i++) {
       bsm_tensor *part;
-      BSM_TRY(CALL(e, "aten::select.int", &part, T(index), I(last),
-                   I((int64_t)i)));
+      BSM_TRY(
+          CALL(e, "aten::select.int", &part, T(index), I(last), I((int64_t)i)));
       parts->items[i] = T(part);
     }
     return CALL(e, "aten::index.Tensor", out, T(x), bsm_iv_list(parts));
@@ -610,6 +610,62 @@ static bsm_status eval_top_k(eval *e, const bsm_layer *layer) {
   return BSM_OK;
 }
 
+/* An argument of a call with the values of the inputs it names. */
+static bsm_status call_argument(eval *e, const bsm_layer *layer,
+                                const bsm_ivalue *v, bsm_ivalue *out) {
+  *out = *v;
+  if (v->tag == BSM_IVALUE_TENSOR) {
+    for (size_t i = 0; i < layer->inputs.len; i++) {
+      if (layer->p.aten_call.tensors[i] == v->u.tensor) {
+        *out = T(input(e, layer, i));
+        return BSM_OK;
+      }
+    }
+    return BSM_FAIL(BSM_INTERNAL, "a tensor that is no input");
+  }
+  if (v->tag != BSM_IVALUE_LIST) return BSM_OK;
+  bsm_list *list;
+  BSM_TRY(bsm_list_new(e->arena, NULL, v->u.list->len, &list));
+  *out = bsm_iv_list(list);
+  for (size_t i = 0; i < list->len; i++) {
+    BSM_TRY(call_argument(e, layer, &v->u.list->items[i], &list->items[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status eval_aten_call(eval *e, const bsm_layer *layer) {
+  const bsm_aten_call_params *call = &layer->p.aten_call;
+  bsm_ivalue *args = BSM_NEW_ARRAY(e->arena, bsm_ivalue, call->arg_count + 1);
+  bsm_ivalue *outs =
+      BSM_NEW_ARRAY(e->arena, bsm_ivalue, call->result_count + 1);
+  if (!args || !outs) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < call->arg_count; i++) {
+    BSM_TRY(call_argument(e, layer, &call->args[i], &args[i]));
+  }
+  BSM_TRY(call_n(e, call->op, args, call->arg_count, outs, call->result_count));
+  size_t at = 0;
+  for (size_t i = 0; i < call->result_count; i++) {
+    const int32_t kind = call->results[i];
+    for (int32_t k = 0; k < (kind == BSM_ATEN_TENSOR ? 1 : kind); k++) {
+      bsm_tensor *t = kind == BSM_ATEN_TENSOR
+                          ? outs[i].u.tensor
+                          : outs[i].u.list->items[k].u.tensor;
+      bsm_itensor *promised = layer->outputs.items[at++];
+      if (t->dtype != promised->dtype ||
+          !bsm_dims_equal(t->sizes, promised->dims)) {
+        return BSM_FAIL(BSM_INTERNAL, "%s gives %s%s, promised %s%s", call->op,
+                        bsm_dtype_name(t->dtype), bsm_dims_str(t->sizes),
+                        bsm_dtype_name(promised->dtype),
+                        bsm_dims_str(promised->dims));
+      }
+      if (!bsm_ptrmap_set(e->arena, &e->values, promised, t)) {
+        return BSM_FAIL_OOM();
+      }
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status eval_prelu(eval *e, const bsm_layer *layer,
                              bsm_tensor **out) {
   bsm_tensor *x = input(e, layer, 0), *below, *positive;
@@ -725,6 +781,10 @@ bsm_status network_eval(const bsm_network *net, const bsm_aten_library *aten,
     bsm_tensor *out = NULL;
     if (layer->kind == BSM_LAYER_TOP_K) {
       BSM_TRY(eval_top_k(&e, layer));
+      continue;
+    }
+    if (layer->kind == BSM_LAYER_ATEN_CALL) {
+      BSM_TRY(eval_aten_call(&e, layer));
       continue;
     }
     BSM_TRY_NOTE(eval_layer(&e, layer, &out), "in layer %s",

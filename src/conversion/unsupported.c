@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators without a converter, told together: each with its nodes and their
+ * places in the model. */
+#include "conversion/conversion_internal.h"
+
+/* One operator with all its places. */
+typedef struct listed_op {
+  const char *schema;
+  const char *reason; /* of the first node, or NULL */
+  size_t count;
+  bsm_text places;
+} listed_op;
+
+typedef struct op_list {
+  const bsm_conversion_ctx *ctx;
+  bsm_arena *arena;
+  bsm_strmap by_name;
+  BSM_VEC(listed_op *) ops;
+  size_t nodes;
+} op_list;
+
+static bsm_status add_node(op_list *list, const bsm_node *node,
+                           const char *reason) {
+  bsm_str name = bsm_str_of(bsm_node_qualified(node));
+  listed_op *op = bsm_strmap_get(&list->by_name, name);
+  if (!op) {
+    op = BSM_NEW(list->arena, listed_op);
+    BSM_TRY_ALLOC(op);
+    op->schema = node->schema ? node->schema->text : node->kind;
+    op->reason = reason;
+    bsm_text_init(&op->places, list->arena);
+    if (!bsm_strmap_set(list->arena, &list->by_name, name, op) ||
+        !bsm_vec_push(list->arena, &list->ops, op)) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  op->count++;
+  list->nodes++;
+  bsm_text_puts(&op->places, "\n    at ");
+  if (node->source.python_file || node->source.code_file) {
+    bsm_source_print(&op->places, &node->source);
+  } else {
+    bsm_text_puts(&op->places, "an unknown place");
+  }
+  return op->places.failed ? BSM_FAIL_OOM() : BSM_OK;
+}
+
+/* One status with all of the list; OK when it is empty. */
+static bsm_status list_status(const op_list *list, const char *what) {
+  if (list->ops.len == 0) return BSM_OK;
+  bsm_text text;
+  bsm_text_init(&text, list->arena);
+  for (size_t i = 0; i < list->ops.len; i++) {
+    const listed_op *op = list->ops.items[i];
+    bsm_text_printf(&text, "\n  %s (%zu node%s)", op->schema, op->count,
+                    op->count == 1 ? "" : "s");
+    if (op->reason) bsm_text_printf(&text, ": %s", op->reason);
+    bsm_text_puts(&text, op->places.data);
+  }
+  if (text.failed) return BSM_FAIL_OOM();
+  return BSM_FAIL(BSM_UNSUPPORTED,
+                  "%zu operator%s of the model (%zu node%s) %s %s:%s",
+                  list->ops.len, list->ops.len == 1 ? "" : "s", list->nodes,
+                  list->nodes == 1 ? "" : "s",
+                  list->ops.len == 1 ? "has" : "have", what, text.data);
+}
+
+static bsm_status collect(void *user, const bsm_node *node,
+                          bsm_node_handler handler) {
+  op_list *list = user;
+  const bsm_conversion_impl *impl = list->ctx->impl;
+  if (handler == BSM_NODE_UNSUPPORTED) {
+    return add_node(list, node, bsm_fallback_refusal(impl->aten, node));
+  }
+  if (handler == BSM_NODE_REFERENCE &&
+      impl->options->require_full_compilation) {
+    return add_node(list, node, "only the reference library has it");
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_check_support(bsm_conversion_ctx *ctx, const bsm_graph *graph) {
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, ctx->impl->arena->allocator);
+  op_list list = {.ctx = ctx, .arena = &scratch};
+  bsm_status status = bsm_classify_nodes(graph, ctx->impl->aten,
+                                         ctx->impl->registry, collect, &list);
+  if (!status) status = list_status(&list, "no converter");
+  bsm_arena_destroy(&scratch);
+  return status;
+}
+
+bsm_status bsm_report_fallbacks(bsm_conversion_ctx *ctx) {
+  const bsm_conversion_impl *impl = ctx->impl;
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, impl->arena->allocator);
+  op_list list = {.ctx = ctx, .arena = &scratch};
+  bsm_status status = BSM_OK;
+  for (size_t i = 0; i < impl->fallbacks.len && !status; i++) {
+    status = add_node(&list, impl->fallbacks.items[i].node,
+                      impl->fallbacks.items[i].reason);
+  }
+  for (size_t i = 0; i < list.ops.len && !status; i++) {
+    const listed_op *op = list.ops.items[i];
+    BSM_LOG_INFO("%s runs by the reference library (%zu node%s): %s",
+                 op->schema, op->count, op->count == 1 ? "" : "s", op->reason);
+  }
+  if (!status && impl->options->require_full_compilation) {
+    status = list_status(&list, "a converter that refuses");
+  }
+  bsm_arena_destroy(&scratch);
+  return status;
+}
