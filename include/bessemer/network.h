@@ -62,6 +62,7 @@ typedef struct bsm_weights {
   X(NORMALIZATION, 23, "normalization")           \
   X(EXPAND, 24, "expand")                         \
   X(FUSED_ELEMENT_WISE, 25, "fused_element_wise") \
+  X(ATEN_CALL, 27, "aten_call")                   \
   X(SCATTER, 28, "scatter")                       \
   X(PLUGIN, 29, "plugin")
 

@@ -56,11 +56,11 @@ BSM_NODISCARD bsm_status bsm_build_shape(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_plugin(bsm_emitter *e,
                                           const bsm_layer *layer);
 
-/* The epilogue of a layer as a step has it. */
-bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue);
-
-#endif /* BSM_BUILDER_EMIT_INTERNAL_H_ */
 /* emit_aten.c */
 BSM_NODISCARD bsm_status bsm_build_aten_call(bsm_emitter *e,
                                              const bsm_layer *layer);
 
+/* The epilogue of a layer as a step has it. */
+bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue);
+
+#endif /* BSM_BUILDER_EMIT_INTERNAL_H_ */

@@ -47,10 +47,10 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_constant_layer;
     case BSM_LAYER_SHAPE:
       return bsm_build_shape;
-    default:
-      return NULL;
     case BSM_LAYER_ATEN_CALL:
       return bsm_build_aten_call;
+    default:
+      return NULL;
   }
 }
 

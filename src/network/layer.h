@@ -200,6 +200,7 @@ struct bsm_layer {
       const void *params; /* arguments (plugin/call.h) when it has a schema */
       size_t size;
     } plugin;
+    bsm_aten_call_params aten_call;
     struct {
       BSM_VEC(bsm_ew_instruction) program;
       int32_t registers;
@@ -228,18 +229,18 @@ BSM_NODISCARD bsm_status bsm_network_create(bsm_arena *arena,
 /* Frees what a network holds outside its arena (a pending error). */
 void bsm_network_release(bsm_network *net);
 
-/* Recomputes the dtypes and dims of the outputs of one layer. */
-BSM_NODISCARD bsm_status bsm_layer_infer(bsm_layer *layer);
-/* A new layer with `outputs` new tensors, appended: for adders and passes. */
-BSM_NODISCARD bsm_status bsm_network_new_layer(bsm_network *net,
-                                               bsm_layer_kind kind,
-                                               bsm_itensor *const *inputs,
 /* A layer that calls an op; what `call` points at is borrowed. Nothing is left
  * behind on failure. */
 BSM_NODISCARD bsm_status bsm_network_add_aten_call(
     bsm_network *net, bsm_itensor *const *inputs, size_t input_count,
     const bsm_aten_call_params *call, bsm_layer **out);
 
+/* Recomputes the dtypes and dims of the outputs of one layer. */
+BSM_NODISCARD bsm_status bsm_layer_infer(bsm_layer *layer);
+/* A new layer with `outputs` new tensors, appended: for adders and passes. */
+BSM_NODISCARD bsm_status bsm_network_new_layer(bsm_network *net,
+                                               bsm_layer_kind kind,
+                                               bsm_itensor *const *inputs,
                                                size_t input_count,
                                                size_t outputs, bsm_layer **out);
 /* Every invariant: order, producers, dims as inferred, weights sizes. */

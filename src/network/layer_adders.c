@@ -11,6 +11,7 @@
 static void drop_last(bsm_network *net, size_t layers, size_t tensors) {
   net->layers.len = layers;
   net->tensors.len = tensors;
+  net->next_tensor_id = (uint32_t)tensors;
 }
 
 /* Makes a layer; NULL with the failure kept. Inputs may contain NULL: that is
@@ -356,3 +357,4 @@ bsm_layer *bsm_network_add_expand(bsm_network *net, bsm_itensor *input,
   layer->p.expand.dims = dims;
   return finish(layer);
 }
+

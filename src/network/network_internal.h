@@ -69,10 +69,10 @@ bsm_dims bsm_dims_fill(int32_t rank, int64_t value);
 bool bsm_network_is_floating(bsm_dtype dtype);
 /* Any dtype that a network tensor may have: every one that is known. */
 bool bsm_network_dtype_ok(bsm_dtype dtype);
-
 /* Dtypes that layers compute with. Others (complex, quantized) only move:
  * through layers that move elements, and through calls. */
 bool bsm_network_computes(bsm_dtype dtype);
+
 /* Names of enum values, for the printer and messages; "?" when unknown. */
 const char *bsm_activation_name(bsm_activation_type type);
 const char *bsm_unary_name(bsm_unary_operation operation);

@@ -211,6 +211,58 @@ static void put_resize(bsm_text *text, const bsm_layer *layer) {
   }
 }
 
+static void put_values(bsm_text *text, const bsm_layer *layer,
+                       const bsm_ivalue *values, size_t count, int depth);
+
+static void put_value(bsm_text *text, const bsm_layer *layer,
+                      const bsm_ivalue *v, int depth) {
+  switch (v->tag) {
+    case BSM_IVALUE_TENSOR:
+      for (size_t i = 0; i < layer->inputs.len; i++) {
+        if (layer->p.aten_call.tensors[i] != v->u.tensor) continue;
+        bsm_text_printf(text, "%%%s", layer->inputs.items[i]->name);
+        return;
+      }
+      bsm_text_puts(text, "?");
+      return;
+    case BSM_IVALUE_STRING:
+      bsm_text_quoted(text, *v->u.s);
+      return;
+    case BSM_IVALUE_LIST:
+      bsm_text_puts(text, "[");
+      put_values(text, layer, v->u.list->items, v->u.list->len, depth);
+      bsm_text_puts(text, "]");
+      return;
+    case BSM_IVALUE_TUPLE:
+      bsm_text_puts(text, "(");
+      put_values(text, layer, v->u.tuple->items, v->u.tuple->len, depth);
+      bsm_text_puts(text, ")");
+      return;
+    default:
+      bsm_iv_print(text, v);
+  }
+}
+
+/* `depth` bounds the recursion. */
+static void put_values(bsm_text *text, const bsm_layer *layer,
+                       const bsm_ivalue *values, size_t count, int depth) {
+  if (depth == 0) {
+    bsm_text_puts(text, "..");
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    bsm_text_puts(text, i ? ", " : "");
+    put_value(text, layer, &values[i], depth - 1);
+  }
+}
+
+static void put_call(bsm_text *text, const bsm_layer *layer) {
+  bsm_text_printf(text, " %s(", layer->p.aten_call.op);
+  put_values(text, layer, layer->p.aten_call.args,
+             layer->p.aten_call.arg_count, 20);
+  bsm_text_puts(text, ")");
+}
+
 static void put_params(bsm_text *text, const bsm_layer *layer) {
   switch (layer->kind) {
     case BSM_LAYER_CONVOLUTION:
@@ -315,6 +367,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       break;
     case BSM_LAYER_FUSED_ELEMENT_WISE:
       put_program(text, layer);
+      break;
+    case BSM_LAYER_ATEN_CALL:
+      put_call(text, layer);
       break;
     case BSM_LAYER_IDENTITY:
     case BSM_LAYER_SHAPE:

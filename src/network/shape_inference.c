@@ -42,11 +42,10 @@ static const struct {
     [BSM_LAYER_EXPAND] = {bsm_infer_expand, 1, 1, 1},
     [BSM_LAYER_FUSED_ELEMENT_WISE] = {bsm_infer_fused_element_wise, 0, SIZE_MAX,
                                       1},
+    [BSM_LAYER_ATEN_CALL] = {bsm_infer_aten_call, 0, SIZE_MAX, 0},
     [BSM_LAYER_PLUGIN] = {bsm_infer_plugin, 0, SIZE_MAX, 0},
 };
 
-bsm_status bsm_layer_infer(bsm_layer *layer) {
-  char label[BSM_LAYER_LABEL_SIZE];
 /* Kinds that take elements of any dtype: they move them as they are, or look
  * into them elsewhere. */
 static bool takes_any_dtype(const bsm_layer *layer) {
@@ -89,6 +88,8 @@ static bsm_status check_dtypes(const bsm_layer *layer) {
   return BSM_OK;
 }
 
+bsm_status bsm_layer_infer(bsm_layer *layer) {
+  char label[BSM_LAYER_LABEL_SIZE];
   if ((unsigned)layer->kind >= sizeof(rules) / sizeof(rules[0]) ||
       !rules[layer->kind].infer) {
     return BSM_FAIL(BSM_INTERNAL, "no layer kind %d", (int)layer->kind);
@@ -112,9 +113,9 @@ static bsm_status check_dtypes(const bsm_layer *layer) {
       }
     }
   }
-  BSM_TRY_NOTE(rules[layer->kind].infer(layer), "in layer %s",
-               bsm_layer_label(layer, label, sizeof label));
   BSM_TRY_NOTE(check_dtypes(layer), "in layer %s",
+               bsm_layer_label(layer, label, sizeof label));
+  BSM_TRY_NOTE(rules[layer->kind].infer(layer), "in layer %s",
                bsm_layer_label(layer, label, sizeof label));
   return BSM_OK;
 }
@@ -204,12 +205,12 @@ bool bsm_network_is_floating(bsm_dtype dtype) {
 }
 
 bool bsm_network_dtype_ok(bsm_dtype dtype) {
-  switch (dtype) {
-    case BSM_DTYPE_UINT8:
   return bsm_dtype_size(dtype) != 0;
 }
 
 bool bsm_network_computes(bsm_dtype dtype) {
+  switch (dtype) {
+    case BSM_DTYPE_UINT8:
     case BSM_DTYPE_INT8:
     case BSM_DTYPE_INT16:
     case BSM_DTYPE_INT32:
