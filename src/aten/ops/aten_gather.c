@@ -342,6 +342,36 @@ static bsm_status check_slices(bsm_tensor *t, const bsm_tensor *index,
   return check_index(index, name);
 }
 
+/* index_reduce(self, dim, index, source, reduce, *, include_self): a scatter
+ * with the same index for every element of a slice. */
+static bsm_status op_index_reduce(OP_PARAMS) {
+  bsm_tensor *t, *index = op_tensor(&args[2]);
+  scatter_args s = {.src = op_tensor(&args[3]), .include_self = true};
+  const int32_t rank = op_tensor(&args[0])->sizes.rank;
+  BSM_TRY(bsm_op_wrap_dim(op_int(&args[1]), rank, &s.dim));
+  BSM_TRY(check_slices(op_tensor(&args[0]), index, "index_reduce_"));
+  BSM_TRY(parse_reduce(&args[4], &s.how));
+  if (s.how == REDUCE_SUM) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "reduce argument must be either prod, mean, amax or amin");
+  }
+  s.include_self = op_bool(&args[5]);
+  const int64_t n = bsm_tensor_numel(index);
+  if (s.src->sizes.rank != rank || (rank > 0 && s.src->sizes.d[s.dim] != n)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "index_reduce_(): Number of indices (%lld) should be equal "
+                    "to source.size(dim)",
+                    (long long)n);
+  }
+  bsm_dims column = {.rank = rank};
+  for (int32_t i = 0; i < rank; i++) column.d[i] = i == s.dim ? n : 1;
+  BSM_TRY(bsm_op_reshape(cx, index, column, &index));
+  BSM_TRY(bsm_op_expand(cx, index, s.src->sizes, &s.index));
+  BSM_TRY(target(cx, self, op_tensor(&args[0]), &t));
+  outs[0] = bsm_iv_tensor(t);
+  return scatter(cx, t, s);
+}
+
 /* index_select(self, dim, index) */
 static bsm_status op_index_select(OP_PARAMS) {
   (void)self;
@@ -627,6 +657,12 @@ static const bsm_aten_op rows[] = {
     {"aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor "
      "src, str reduce, *, bool include_self=True) -> Tensor(a!)",
      op_scatter, SCATTER_TWO, BSM_ATEN_INPLACE},
+    {"aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, "
+     "str reduce, *, bool include_self=True) -> Tensor",
+     op_index_reduce, 0, 0},
+    {"aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor "
+     "source, str reduce, *, bool include_self=True) -> Tensor(a!)",
+     op_index_reduce, 0, BSM_ATEN_INPLACE},
     {"aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
      op_index_select, 0, 0},
     {"aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, "

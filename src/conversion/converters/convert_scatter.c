@@ -119,6 +119,8 @@ static bsm_status convert_reduce(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_scatter_options options = {
       BSM_SCATTER_ASSIGN, !bsm_arg_unwrap_to_bool(args, INCLUDE_SELF), false};
   bool mean;
+  BSM_CHECK(!bsm_args_variant(args) || !name || strcmp(name, "sum") != 0,
+            "reduce argument must be either prod, mean, amax or amin");
   BSM_CHECK(!source || source->dtype == a.x->dtype,
             "%s(): Expected self.dtype to be equal to src.dtype",
             bsm_node_kind(node));
