@@ -56,11 +56,16 @@ typedef struct bsm_parameter {
   const char *type; /* "Tensor", "Optional[int]", ... */
   bool is_tensor;
   bool has_default;
-  bool has_example; /* the archive has an example input for it */
-  bsm_dtype example_dtype;
+  bool has_example; /* the archive or its type tells its shape or shapes */
+  bsm_dtype example_dtype; /* of a tensor */
   bsm_dims example_dims;
+  /* Arrays that BSM_INPUT_EXAMPLES takes for it: tensors and numbers in it; -1:
+   * any number of them, as it holds lists or dicts. */
+  int32_t array_count;
+  bool is_number_list; /* a list or tuple of numbers: one 1-d array will do */
 } bsm_parameter;
-/* The parameters of `method` (NULL: "forward"). */
+/* The parameters of `method` (NULL: "forward"). A submodule's method is named
+ * by its path: "encoder.forward", "layers.0.forward". */
 BSM_API BSM_NODISCARD bsm_status bsm_module_parameter_count(bsm_module *module,
                                                             const char *method,
                                                             size_t *out);
@@ -69,19 +74,47 @@ BSM_API BSM_NODISCARD bsm_status bsm_module_parameter(bsm_module *module,
                                                       size_t index,
                                                       bsm_parameter *out);
 
-/* What is known of one argument of the method. */
+/* What is known of one argument of the method, or of a part of one. */
 typedef enum bsm_input_kind {
-  BSM_INPUT_TENSOR = 0, /* dims (min, opt, max) and dtype; given when run */
-  BSM_INPUT_INT = 1,    /* a plain value, fixed when compiling */
+  /* dims (min, opt, max) and dtype; given when run. For a parameter of type
+   * int, float or bool, of rank 0: a number given when run. */
+  BSM_INPUT_TENSOR = 0,
+  BSM_INPUT_INT = 1, /* a plain value, fixed when compiling */
   BSM_INPUT_FLOAT = 2,
   BSM_INPUT_BOOL = 3,
-  BSM_INPUT_NONE = 4,           /* None, or the parameter's default */
-  BSM_INPUT_CONSTANT_TENSOR = 5 /* `array`: folded into the engine */
+  BSM_INPUT_NONE = 4, /* None; the default of a parameter that takes no None */
+  BSM_INPUT_CONSTANT_TENSOR = 5, /* `array`: folded into the engine */
+  /* `string`, fixed when compiling; the name of an item, for an enum; "cpu",
+   * for a device. */
+  BSM_INPUT_STRING = 6,
+  BSM_INPUT_LIST = 7, /* `items`; a tuple too, where the parameter is one */
+  BSM_INPUT_TUPLE = 8,
+  BSM_INPUT_DICT = 9,         /* `items` with their keys */
+  BSM_INPUT_NAMED_TUPLE = 10, /* `items`, `name`d after the fields */
+  BSM_INPUT_DEFAULT = 11,     /* the parameter's default */
+  /* As `array` is: a tensor takes its dtype and dims and is given when run; a
+   * number its value, which is fixed; a list or tuple of numbers the elements
+   * of a 1-d array. */
+  BSM_INPUT_EXAMPLE = 12,
+  /* A container of any kind, from its leaves: `items` of kind EXAMPLE, each
+   * named by its keys joined by dots ("image", "0.scores"), or, without names,
+   * in order. */
+  BSM_INPUT_EXAMPLES = 13
 } bsm_input_kind;
 
+typedef enum bsm_input_key {
+  BSM_INPUT_KEY_NAME = 0, /* the string `name` */
+  BSM_INPUT_KEY_INT = 1,
+  BSM_INPUT_KEY_FLOAT = 2,
+  BSM_INPUT_KEY_BOOL = 3 /* int_key is 0 or 1 */
+} bsm_input_key;
+
+/* Each tensor of an argument is an input of the engine, in depth-first order,
+ * named by its path: "x", "batch.image", "xs.0", "pair.left". Everything else
+ * is fixed when compiling, and recorded: bsm_engine_input_structure. */
 typedef struct bsm_input_spec {
   bsm_input_kind kind;
-  /* Parameter name; NULL: by position. */
+  /* Parameter name; NULL: by position. Of an item: its key or field. */
   const char *name;
   bsm_dtype dtype; /* BSM_DTYPE_FLOAT unless set: see BSM_INPUT_SPEC_INIT */
   int32_t rank;
@@ -91,13 +124,20 @@ typedef struct bsm_input_spec {
   double float_value;
   bool bool_value;
   const bsm_array *array;
+  const char *string;
+  size_t string_length; /* 0: up to the NUL */
+  const struct bsm_input_spec *items;
+  size_t item_count;
+  bsm_input_key key_kind; /* of an item of a DICT */
+  int64_t int_key;
+  double float_key;
 } bsm_input_spec;
 #define BSM_INPUT_SPEC_INIT \
   { .dtype = BSM_DTYPE_FLOAT }
 
 typedef struct bsm_compile_options {
   size_t struct_size; /* set by BSM_COMPILE_OPTIONS_INIT */
-  const char *method; /* NULL: "forward" */
+  const char *method; /* NULL: "forward"; "encoder.forward" of a submodule */
   /* NULL: the example inputs of the archive. */
   const bsm_input_spec *inputs;
   size_t input_count;

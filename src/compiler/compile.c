@@ -82,7 +82,7 @@ static bsm_status number_tensor(bsm_arena *arena, const bsm_ivalue *value,
       *out = value->u.tensor;
       return BSM_OK;
     default:
-      *out = NULL; /* None and strings are no arrays */
+      *out = NULL; /* None and strings stand in the structure alone */
       return BSM_OK;
   }
 }
@@ -116,6 +116,11 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
     leaf->output = count++;
   }
   for (size_t i = old_count; i-- > 0;) bsm_node_remove_input(returns, i);
+  if (!count) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "the result holds no tensor and no number: there is "
+                    "nothing for an engine to compute");
+  }
   for (size_t i = 0; i < count; i++) {
     BSM_TRY(bsm_block_add_output(graph->block, values[i]));
   }
@@ -123,22 +128,45 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
 }
 
 bsm_status bsm_lower_method(bsm_module *module,
+/* Whether a value holds a number that the run will tell. */
+static bool has_run_time_number(const bsm_structure *node) {
+  const bsm_structure_kind kind = node->info.kind;
+  if (node->info.binding != BSM_NO_BINDING && kind != BSM_STRUCTURE_TENSOR) {
+    return true;
+  }
+  for (size_t i = 0; i < node->info.child_count; i++) {
+    if (has_run_time_number(&node->children[i])) return true;
+  }
+  return false;
+}
+
                             const bsm_compile_options *options,
-                            bsm_lowered *out) {
+                            bsm_lowered *out, bsm_method_io *io) {
   bsm_method method;
   bsm_lowering_input *inputs;
   BSM_TRY(bsm_module_find_method(module, options->method, &method));
+  bsm_method_io own;
+  if (!io) io = &own;
   BSM_TRY(bsm_method_inputs(module, &method, options->inputs,
                             options->input_count, &module->arena, &inputs));
   bsm_compile_options dump = *options;
+  BSM_TRY(bsm_describe_inputs(&module->arena, &method, inputs, io));
   const bsm_lowering_options lowering = {
       .aten = module->aten,
       .after_pass = options->dump ? dump_graph : NULL,
       .user = &dump};
-  BSM_TRY(bsm_lower(method.graph, method.root, inputs, method.parameter_count,
-                    &lowering, out));
+  bsm_status status = bsm_lower(method.graph, method.root, inputs,
+                                method.parameter_count, &lowering, out);
+  if (status && has_run_time_number(io->inputs)) {
+    return bsm_status_note(status,
+                           "with a number that is given when running: it may "
+                           "have to be fixed when compiling");
+  }
+  BSM_TRY(status);
   BSM_TRY(set_outputs(out));
   return bsm_graph_verify(out->graph);
+  BSM_TRY(bsm_describe_outputs(&module->arena, out, io));
+  out->input_names = io->input_names;
 }
 
 /* ---- the whole ---- */
@@ -183,11 +211,11 @@ static bsm_status check_sizes(const bsm_network *net,
 
 static bsm_status convert(bsm_module *module,
                           const bsm_compile_options *options, bsm_arena *arena,
-                          bsm_network **out) {
+                          bsm_method_io *io, bsm_network **out) {
   bsm_lowered lowered;
   bsm_converter_registry *registry;
   *out = NULL;
-  BSM_TRY(bsm_lower_method(module, options, &lowered));
+  BSM_TRY(bsm_lower_method(module, options, &lowered, io));
   BSM_TRY(bsm_converter_registry_create(arena, module->cx->types,
                                         options->logger, &registry));
   BSM_TRY(bsm_plugin_register(registry, arena, module->plugins));
@@ -248,14 +276,28 @@ bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
   bsm_plan *plan = NULL;
   bsm_arena_init(&conversion, options.allocator);
   bsm_arena_init(&engine, options.allocator);
-  bsm_status status = convert(module, &options, &conversion, &net);
+  bsm_status status = convert(module, &options, &conversion, &io, &net);
   if (!status) status = build(module, &options, net, &engine, &plan);
   if (!status) {
     status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,
                               out);
+/* Gives the plan the structures, and its outputs their names. */
+static bsm_status describe(const bsm_method_io *io, bsm_arena *arena,
+                           bsm_plan *plan) {
+  BSM_TRY(bsm_structure_copy(arena, io->inputs, &plan->input_structure));
+  BSM_TRY(bsm_structure_copy(arena, io->outputs, &plan->output_structure));
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    plan->outputs[i].name = bsm_arena_strdup(arena, io->output_names[i]);
+    BSM_TRY_ALLOC(plan->outputs[i].name);
+  }
+  return BSM_OK;
+}
+
   }
   if (net) bsm_network_release(net);
   bsm_arena_destroy(&conversion);
   bsm_arena_destroy(&engine);
   return bsm_status_note(status, "while compiling %s", module->name);
 }
+  bsm_method_io io = {0};
+  if (!status) status = describe(&io, &engine, plan);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "compiler/input_value.h"
 #include "compiler/module_internal.h"
 
 /* The parameter a spec is for: by name, else the next one without a spec. */
@@ -33,70 +34,6 @@ static bsm_status find_slot(const bsm_method *method,
                   method->parameter_count == 1 ? "" : "s");
 }
 
-/* The fixed shape of a tensor spec. */
-static bsm_status spec_dims(const bsm_input_spec *spec, bsm_dims *out) {
-  if (spec->rank < 0 || spec->rank > BSM_MAX_RANK) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "rank %" PRId32 " is not 0 to %d",
-                    spec->rank, BSM_MAX_RANK);
-  }
-  *out = (bsm_dims){.rank = spec->rank};
-  bool given = false;
-  for (int32_t i = 0; i < spec->rank; i++) {
-    given = given || spec->opt[i] != 0 || spec->max[i] != 0;
-  }
-  for (int32_t i = 0; i < spec->rank; i++) {
-    if (spec->min[i] < 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "dimension %" PRId32 " is %" PRId64,
-                      i, spec->min[i]);
-    }
-    if (given &&
-        (spec->opt[i] != spec->min[i] || spec->max[i] != spec->min[i])) {
-      return BSM_FAIL(BSM_UNSUPPORTED,
-                      "dimension %" PRId32 " ranges from %" PRId64
-                      " to %" PRId64
-                      ": engines have fixed shapes; compile one for each "
-                      "shape you need",
-                      i, spec->min[i], spec->max[i]);
-    }
-    out->d[i] = spec->min[i];
-  }
-  return BSM_OK;
-}
-
-static const bsm_type *without_optional(const bsm_type *type) {
-  return type->kind == BSM_TYPE_OPTIONAL ? type->args[0] : type;
-}
-
-static bsm_status wrong_kind(const bsm_type *type, const char *given,
-                             bsm_arena *arena) {
-  bsm_text text;
-  bsm_text_init(&text, arena);
-  bsm_type_print(&text, type, BSM_TYPE_STYLE_PYTHON);
-  return BSM_FAIL(BSM_INVALID_ARGUMENT, "the parameter is of type %s, not %s",
-                  text.data, given);
-}
-
-static bsm_status number_value(const bsm_type *type, const bsm_input_spec *spec,
-                               bsm_arena *arena, bsm_ivalue *out) {
-  const bsm_type_kind kind = without_optional(type)->kind;
-  const bool any = kind == BSM_TYPE_NUMBER || kind == BSM_TYPE_ANY;
-  switch (spec->kind) {
-    case BSM_INPUT_INT:
-      *out = kind == BSM_TYPE_FLOAT ? bsm_iv_double((double)spec->int_value)
-                                    : bsm_iv_int(spec->int_value);
-      if (any || kind == BSM_TYPE_INT || kind == BSM_TYPE_FLOAT) return BSM_OK;
-      return wrong_kind(type, "int", arena);
-    case BSM_INPUT_FLOAT:
-      *out = bsm_iv_double(spec->float_value);
-      if (any || kind == BSM_TYPE_FLOAT) return BSM_OK;
-      return wrong_kind(type, "float", arena);
-    default:
-      *out = bsm_iv_bool(spec->bool_value);
-      if (kind == BSM_TYPE_ANY || kind == BSM_TYPE_BOOL) return BSM_OK;
-      return wrong_kind(type, "bool", arena);
-  }
-}
-
 static bsm_status default_value(const bsm_method *method, size_t index,
                                 bsm_ivalue *out) {
   const size_t at = method->first + index;
@@ -113,35 +50,132 @@ static bsm_status default_value(const bsm_method *method, size_t index,
   return BSM_FAIL(BSM_INVALID_ARGUMENT, "the parameter has no default");
 }
 
-static bsm_status value_of_spec(const bsm_method *method, size_t index,
-                                const bsm_input_spec *spec, bsm_arena *arena,
-                                bsm_ivalue *out) {
-  const bsm_type *type = bsm_method_parameter_type(method, index);
-  const bsm_type_kind kind = without_optional(type)->kind;
-  if ((unsigned)spec->kind > BSM_INPUT_CONSTANT_TENSOR) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "unknown kind of input %u",
-                    (unsigned)spec->kind);
-  }
-  if (spec->kind == BSM_INPUT_NONE) return default_value(method, index, out);
-  if (spec->kind != BSM_INPUT_TENSOR &&
-      spec->kind != BSM_INPUT_CONSTANT_TENSOR) {
-    return number_value(type, spec, arena, out);
-  }
-  if (kind != BSM_TYPE_TENSOR && kind != BSM_TYPE_ANY) {
-    return wrong_kind(type, "Tensor", arena);
-  }
-  bsm_tensor *tensor;
-  if (spec->kind == BSM_INPUT_CONSTANT_TENSOR) {
-    if (!spec->array) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "a constant without an array");
+static bool takes_none(const bsm_type *type) {
+  if (type->kind == BSM_TYPE_UNION) {
+    for (size_t i = 0; i < type->arg_count; i++) {
+      if (takes_none(type->args[i])) return true;
     }
-    BSM_TRY(bsm_tensor_from_array(arena, spec->array, true, &tensor));
-  } else {
-    bsm_dims dims;
-    BSM_TRY(spec_dims(spec, &dims));
-    BSM_TRY(bsm_tensor_new(arena, spec->dtype, dims, true, &tensor));
   }
+  return type->kind == BSM_TYPE_OPTIONAL || type->kind == BSM_TYPE_NONE ||
+         type->kind == BSM_TYPE_ANY;
+}
+
+static bsm_status value_of_spec(const bsm_input_maker *maker,
+                                const bsm_method *method, size_t index,
+                                const bsm_input_spec *spec, bsm_ivalue *out) {
+  const bsm_type *type = bsm_method_parameter_type(method, index);
+  if (spec->kind == BSM_INPUT_DEFAULT ||
+      (spec->kind == BSM_INPUT_NONE && !takes_none(type))) {
+    return default_value(method, index, out);
+  }
+  return bsm_input_value(maker, type, spec,
+                         bsm_method_parameter_name(method, index), 0, out);
+}
+
+/* ---- examples ---- */
+
+typedef struct example_walk {
+  const bsm_input_maker *maker;
+  const bsm_example_input *examples; /* of the archive, flat */
+  size_t count, next;
+} example_walk;
+
+/* A value after the archive's examples, or after complete types; *found is
+ * false when they do not tell. */
+static bsm_status example_value(example_walk *walk, const bsm_type *type,
+                                bool last, bool *found, bsm_ivalue *out);
+
+static bsm_status example_tensor(example_walk *walk, const bsm_type *type,
+                                 bool *found, bsm_ivalue *out) {
+  bsm_dtype dtype = type->dtype;
+  bsm_dims dims = type->dims;
+  *found = type->kind == BSM_TYPE_TENSOR && type->has_dtype && type->has_dims;
+  for (int32_t i = 0; *found && i < dims.rank; i++) {
+    *found = dims.d[i] >= 0;
+  }
+  if (walk->next < walk->count) {
+    const bsm_example_input *example = &walk->examples[walk->next++];
+    if (example->is_tensor) {
+      *found = true;
+      dtype = example->dtype;
+      dims = example->dims;
+    }
+  }
+  if (!*found) return BSM_OK;
+  bsm_tensor *tensor;
+  BSM_TRY(bsm_tensor_new(walk->maker->arena, dtype, dims, true, &tensor));
   *out = bsm_iv_tensor(tensor);
+  return BSM_OK;
+}
+
+static bsm_status example_tuple(example_walk *walk, const bsm_type *type,
+                                bool *found, bsm_ivalue *out) {
+  bsm_tuple *tuple;
+  BSM_TRY(bsm_tuple_new(walk->maker->arena, type->arg_count, &tuple));
+  tuple->type = type->field_names ? type : NULL;
+  *out = bsm_iv_tuple(tuple);
+  *found = true;
+  for (size_t i = 0; i < type->arg_count; i++) {
+    bool has;
+    BSM_TRY(example_value(walk, type->args[i], false, &has, &tuple->items[i]));
+    *found = *found && has;
+  }
+  return BSM_OK;
+}
+
+/* All examples that are left are the list's. */
+static bsm_status example_list(example_walk *walk, const bsm_type *type,
+                               bool *found, bsm_ivalue *out) {
+  bsm_list *list;
+  BSM_TRY(bsm_list_new(walk->maker->arena, type->args[0], 0, &list));
+  *found = walk->next < walk->count;
+  while (walk->next < walk->count && *found) {
+    bsm_ivalue item;
+    const size_t before = walk->next;
+    BSM_TRY(example_value(walk, type->args[0], false, found, &item));
+    *found = *found && walk->next > before;
+    BSM_TRY(bsm_list_append(list, item));
+  }
+  *out = bsm_iv_list(list);
+  return BSM_OK;
+}
+
+static bsm_status example_value(example_walk *walk, const bsm_type *type,
+                                bool last, bool *found, bsm_ivalue *out) {
+  *found = false;
+  switch (type->kind) {
+    case BSM_TYPE_OPTIONAL:
+      return walk->next < walk->count
+                 ? example_value(walk, type->args[0], last, found, out)
+                 : BSM_OK;
+    case BSM_TYPE_TUPLE:
+      return example_tuple(walk, type, found, out);
+    case BSM_TYPE_LIST:
+    case BSM_TYPE_DICT:
+      if (last && type->kind == BSM_TYPE_LIST) {
+        return example_list(walk, type, found, out);
+      }
+      walk->next = walk->count; /* where it ends is not known */
+      return BSM_OK;
+    default:
+      return example_tensor(walk, type, found, out);
+  }
+}
+
+bsm_status bsm_method_example(const bsm_module *module,
+                              const bsm_method *method, size_t index,
+                              bsm_arena *arena, bool *found, bsm_ivalue *out) {
+  const bsm_input_maker maker = {module->cx, arena};
+  example_walk walk = {.maker = &maker};
+  const bsm_ts_module *archive = module->archive;
+  if (archive && strcmp(method->name, "forward") == 0) {
+    walk.examples = archive->examples;
+    walk.count = archive->example_count;
+  }
+  for (size_t i = 0; i <= index; i++) {
+    BSM_TRY(example_value(&walk, bsm_method_parameter_type(method, i),
+                          i + 1 == method->parameter_count, found, out));
+  }
   return BSM_OK;
 }
 
@@ -149,30 +183,29 @@ static bsm_status value_of_spec(const bsm_method *method, size_t index,
 static bsm_status value_without_spec(bsm_module *module,
                                      const bsm_method *method, size_t index,
                                      bsm_arena *arena, bsm_ivalue *out) {
+  bool found;
   bsm_parameter parameter;
-  BSM_TRY(bsm_module_parameter(module, method->name, index, &parameter));
-  if (parameter.is_tensor && parameter.has_example) {
-    bsm_tensor *tensor;
-    BSM_TRY(bsm_tensor_new(arena, parameter.example_dtype,
-                           parameter.example_dims, true, &tensor));
-    *out = bsm_iv_tensor(tensor);
-    return BSM_OK;
-  }
+  BSM_TRY(bsm_method_example(module, method, index, arena, &found, out));
+  if (found) return BSM_OK;
   bsm_status status = default_value(method, index, out);
   if (!status) return BSM_OK;
   bsm_status_free(status);
+  BSM_TRY(bsm_module_parameter(module, method->name, index, &parameter));
+  const bool tensors = parameter.is_tensor || parameter.array_count != 1;
   return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                  "parameter \"%s: %s\" of %s has no shape: %zu parameter%s "
-                  "must be given, as \"(1,3,224,224)\" or from arrays",
+                  "parameter \"%s: %s\" of %s has no %s: %zu parameter%s "
+                  "must be given%s",
                   parameter.name, parameter.type, method->name,
-                  method->parameter_count,
-                  method->parameter_count == 1 ? "" : "s");
+                  tensors ? "shape" : "value", method->parameter_count,
+                  method->parameter_count == 1 ? "" : "s",
+                  tensors ? ", as \"(1,3,224,224)\" or from arrays" : "");
 }
 
 bsm_status bsm_method_inputs(bsm_module *module, const bsm_method *method,
                              const bsm_input_spec *specs, size_t spec_count,
                              bsm_arena *arena, bsm_lowering_input **out) {
   BSM_NEED_ARRAY(specs, spec_count);
+  const bsm_input_maker maker = {module->cx, arena};
   const size_t n = method->parameter_count;
   const bsm_input_spec **slots =
       BSM_NEW_ARRAY(arena, const bsm_input_spec *, n + 1);
@@ -187,7 +220,7 @@ bsm_status bsm_method_inputs(bsm_module *module, const bsm_method *method,
     bsm_lowering_input *input = &(*out)[i];
     input->name = bsm_method_parameter_name(method, i);
     if (slots[i]) {
-      BSM_TRY_NOTE(value_of_spec(method, i, slots[i], arena, &input->value),
+      BSM_TRY_NOTE(value_of_spec(&maker, method, i, slots[i], &input->value),
                    "for parameter \"%s\" of %s", input->name, method->name);
     } else {
       BSM_TRY(value_without_spec(module, method, i, arena, &input->value));

@@ -6,6 +6,7 @@
 #include "aten/op.h"
 #include "base/file.h"
 #include "bessemer/compiler.h"
+#include "engine/structure.h"
 #include "ir/graph.h"
 #include "lowering/lowering.h"
 #include "torchscript/module.h"
@@ -27,7 +28,7 @@ struct bsm_module {
 typedef struct bsm_method {
   const char *name;
   bsm_graph *graph;
-  bsm_object *root;         /* NULL for IR text */
+  bsm_object *root;         /* self; NULL for IR text */
   const bsm_schema *schema; /* NULL for IR text */
   size_t first;             /* index of the first parameter after self */
   size_t parameter_count;   /* without self */
@@ -51,12 +52,36 @@ BSM_NODISCARD bsm_status bsm_method_inputs(bsm_module *module,
                                            size_t spec_count, bsm_arena *arena,
                                            bsm_lowering_input **out);
 
+/* The value that the archive's example inputs, or a complete type, give a
+ * parameter; *found is false when they tell nothing. */
+BSM_NODISCARD bsm_status bsm_method_example(const bsm_module *module,
+                                            const bsm_method *method,
+                                            size_t index, bsm_arena *arena,
+                                            bool *found, bsm_ivalue *out);
+
+/* Arguments and result around the inputs and outputs of the graph. */
+typedef struct bsm_method_io {
+  bsm_structure *inputs, *outputs;
+  /* The paths of the bound leaves, in order; unique, not empty. */
+  const char **input_names, **output_names;
+} bsm_method_io;
+
+/* The structure of the arguments, and names of their tensors. */
+BSM_NODISCARD bsm_status bsm_describe_inputs(bsm_arena *arena,
+                                             const bsm_method *method,
+                                             const bsm_lowering_input *inputs,
+                                             bsm_method_io *out);
+/* The structure of the result. */
+BSM_NODISCARD bsm_status bsm_describe_outputs(bsm_arena *arena,
+                                              const bsm_lowered *lowered,
+                                              bsm_method_io *out);
+
 /* Lowers a method with the inputs and dumps of `options`; numbers among its
  * results become constant outputs of the graph, so that the graph has one
- * output for each result that an engine can give. */
+ * output for each result that an engine can give. `io` may be NULL. */
 BSM_NODISCARD bsm_status bsm_lower_method(bsm_module *module,
                                           const bsm_compile_options *options,
-                                          bsm_lowered *out);
+                                          bsm_lowered *out, bsm_method_io *io);
 
 /* Options with every default filled in. */
 bsm_compile_options bsm_compile_options_resolve(

@@ -4,6 +4,7 @@
 
 #include "base/allocate.h"
 #include "base/options.h"
+#include "compiler/input_value.h"
 #include "compiler/module_internal.h"
 #include "conversion/plugin_layers.h"
 #include "lowering/interpret.h"
@@ -126,6 +127,36 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
 
 /* ---- methods ---- */
 
+/* The submodule that `path` names, from the root. */
+static bsm_status find_submodule(const bsm_module *module, bsm_str path,
+                                 bsm_object **out) {
+  bsm_object *object = module->archive->root;
+  for (size_t at = 0; at < path.len;) {
+    char name[256];
+    const char *start = path.data + at;
+    const char *dot = memchr(start, '.', path.len - at);
+    const size_t length = dot ? (size_t)(dot - start) : path.len - at;
+    const bsm_class *cls = object->type->cls;
+    int64_t slot = -1;
+    if (length < sizeof(name)) {
+      memcpy(name, start, length);
+      name[length] = '\0';
+      slot = bsm_class_find_attribute(cls, name);
+    }
+    if (slot < 0 || (size_t)slot >= object->len ||
+        object->slots[slot].tag != BSM_IVALUE_OBJECT ||
+        !object->slots[slot].u.object->type ||
+        !object->slots[slot].u.object->type->cls) {
+      return BSM_FAIL(BSM_NOT_FOUND, "class %s has no submodule \"%.*s\"",
+                      cls->name, (int)length, start);
+    }
+    object = object->slots[slot].u.object;
+    at += length + 1;
+  }
+  *out = object;
+  return BSM_OK;
+}
+
 bsm_status bsm_module_find_method(bsm_module *module, const char *name,
                                   bsm_method *out) {
   *out = (bsm_method){.name = name ? name : "forward"};
@@ -138,9 +169,12 @@ bsm_status bsm_module_find_method(bsm_module *module, const char *name,
     return BSM_OK;
   }
   bsm_function *function;
-  BSM_TRY(bsm_ts_module_method(module->archive, out->name, &function));
+  const char *dot = strrchr(out->name, '.');
+  const bsm_str path = {out->name, dot ? (size_t)(dot - out->name) : 0};
+  BSM_TRY(find_submodule(module, path, &out->root));
+  BSM_TRY(bsm_ts_object_method(module->archive, out->root,
+                               dot ? dot + 1 : out->name, &function));
   BSM_TRY(bsm_function_graph(function, &out->graph));
-  out->root = module->archive->root;
   out->schema = function->schema;
   out->first = 1;
   const size_t count = out->graph->block->params->outputs.len;
@@ -183,28 +217,21 @@ bsm_status bsm_module_parameter_count(bsm_module *module, const char *method,
   return BSM_OK;
 }
 
-/* Fills in what the archive or the IR's types say of a tensor parameter. */
-static void find_example(const bsm_module *module, const bsm_method *method,
-                         size_t index, const bsm_type *type,
-                         bsm_parameter *out) {
-  const bsm_ts_module *archive = module->archive;
-  if (archive && strcmp(method->name, "forward") == 0 &&
-      index < archive->example_count && archive->examples[index].is_tensor) {
-    out->has_example = true;
-    out->example_dtype = archive->examples[index].dtype;
-    out->example_dims = archive->examples[index].dims;
-    return;
+/* Fills in what the archive or the IR's types say of a parameter. */
+static bsm_status find_example(const bsm_module *module,
+                               const bsm_method *method, size_t index,
+                               bsm_parameter *out) {
+  bsm_arena scratch;
+  bsm_ivalue value;
+  bsm_arena_init(&scratch, module->allocator);
+  bsm_status status = bsm_method_example(module, method, index, &scratch,
+                                         &out->has_example, &value);
+  if (!status && out->has_example && value.tag == BSM_IVALUE_TENSOR) {
+    out->example_dtype = value.u.tensor->dtype;
+    out->example_dims = value.u.tensor->sizes;
   }
-  bool complete =
-      type->kind == BSM_TYPE_TENSOR && type->has_dtype && type->has_dims;
-  for (int32_t i = 0; complete && i < type->dims.rank; i++) {
-    complete = type->dims.d[i] >= 0;
-  }
-  if (complete) {
-    out->has_example = true;
-    out->example_dtype = type->dtype;
-    out->example_dims = type->dims;
-  }
+  bsm_arena_destroy(&scratch);
+  return status;
 }
 
 bsm_status bsm_module_parameter(bsm_module *module, const char *method,
@@ -229,6 +256,7 @@ bsm_status bsm_module_parameter(bsm_module *module, const char *method,
       type->kind == BSM_TYPE_TENSOR || (type->kind == BSM_TYPE_OPTIONAL &&
                                         type->args[0]->kind == BSM_TYPE_TENSOR);
   out->has_default = arg && arg->has_default;
-  find_example(module, &found, index, type, out);
-  return BSM_OK;
+  out->array_count = bsm_type_array_count(type);
+  out->is_number_list = bsm_type_is_number_list(type);
+  return find_example(module, &found, index, out);
 }

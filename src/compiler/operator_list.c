@@ -141,7 +141,7 @@ static bsm_status list_model(bsm_module *module,
                              list_owner *owner, bsm_arena *scratch) {
   bsm_lowered lowered;
   bsm_converter_registry *registry;
-  BSM_TRY(bsm_lower_method(module, options, &lowered));
+  BSM_TRY(bsm_lower_method(module, options, &lowered, NULL));
   BSM_TRY(bsm_converter_registry_create(scratch, module->cx->types,
                                         options->logger, &registry));
   BSM_TRY(bsm_plugin_register(registry, scratch, module->plugins));

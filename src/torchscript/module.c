@@ -393,10 +393,15 @@ bsm_status bsm_ts_module_read(bsm_ir_ctx *cx, const void *data, size_t size,
 
 bsm_status bsm_ts_module_method(bsm_ts_module *module, const char *name,
                                 bsm_function **out) {
-  const bsm_class *cls = module->root->type->cls;
+  return bsm_ts_object_method(module, module->root, name, out);
+}
+
+bsm_status bsm_ts_object_method(bsm_ts_module *module, const bsm_object *object,
+                                const char *name, bsm_function **out) {
+  const bsm_class *cls = object->type->cls;
   *out = bsm_class_find_method(cls, name);
   if (*out) {
-    return bsm_script_find_entry(module->script, module->root->type, name, out);
+    return bsm_script_find_entry(module->script, object->type, name, out);
   }
   bsm_text names;
   bsm_arena scratch;

@@ -47,4 +47,10 @@ BSM_NODISCARD bsm_status bsm_ts_module_method(bsm_ts_module *module,
                                               const char *name,
                                               bsm_function **out);
 
+/* The same for a module inside the root. */
+BSM_NODISCARD bsm_status bsm_ts_object_method(bsm_ts_module *module,
+                                              const bsm_object *object,
+                                              const char *name,
+                                              bsm_function **out);
+
 #endif /* BSM_TORCHSCRIPT_MODULE_H_ */
