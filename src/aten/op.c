@@ -421,6 +421,26 @@ bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
   return BSM_OK;
 }
 
+bsm_status bsm_op_call(bsm_op_ctx *cx, const char *name, const bsm_ivalue *args,
+                       size_t n_args, bsm_ivalue *outs, size_t n_outs) {
+  const size_t length = strlen(name);
+  for (size_t t = 0; t < TABLE_COUNT; t++) {
+    for (size_t i = 0; i < tables[t]->count; i++) {
+      const bsm_aten_op *op = &tables[t]->ops[i];
+      if (strncmp(op->schema, name, length) != 0 || op->schema[length] != '(') {
+        continue;
+      }
+      const bool meta = cx->meta;
+      const size_t arg_count = cx->arg_count;
+      bsm_status st = bsm_aten_call(cx, op, args, n_args, outs, n_outs);
+      cx->meta = meta;
+      cx->arg_count = arg_count;
+      return st;
+    }
+  }
+  return BSM_FAIL(BSM_INTERNAL, "no op %s", name);
+}
+
 bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype, bsm_dims sizes,
                       bsm_tensor **out) {
   int64_t n;

@@ -104,6 +104,11 @@ BSM_NODISCARD bsm_status bsm_aten_check_args(const bsm_aten_op *op,
                                              const bsm_ivalue *args,
                                              size_t n_args);
 
+/* For ops that are made of others: calls one by its qualified name,
+ * "aten::add.Tensor", with every argument given. Keeps cx->meta. */
+BSM_NODISCARD bsm_status bsm_op_call(bsm_op_ctx *cx, const char *name,
+                                     const bsm_ivalue *args, size_t n_args,
+                                     bsm_ivalue *outs, size_t n_outs);
 /* For ops: a new contiguous output, meta when cx->meta. */
 BSM_NODISCARD bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype,
                                     bsm_dims sizes, bsm_tensor **out);

@@ -9,6 +9,7 @@ import os
 import re
 
 import torch
+import torchvision  # noqa: F401  registers its ops
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROWS = os.path.join(HERE, "..", "..", "..", "src", "aten", "ops", "*.c")
@@ -19,7 +20,7 @@ def main():
     for path in glob.glob(ROWS):
         with open(path) as f:
             text = re.sub(r'"\s*\n\s*"', "", f.read())
-        names |= set(re.findall(r'"((?:aten|prim)::[^("]+)\(', text))
+        names |= set(re.findall(r'"((?:aten|prim|torchvision)::[^("]+)\(', text))
     known = {}
     for s in torch._C._jit_get_all_schemas():
         name = s.name + ("." + s.overload_name if s.overload_name else "")
