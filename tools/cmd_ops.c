@@ -22,14 +22,22 @@ static const struct argp argp = {
         "lowering: how often each occurs, who runs it, and the first place "
         "in the Python source."
         "\v"
-        "A converter turns an operator into layers of the network, an "
-        "evaluator computes it while compiling; one that has neither "
-        "(\"none\") keeps the model from compiling."};
+        "A converter turns an operator into layers of the network; an "
+        "evaluator computes it while compiling; what neither takes is called "
+        "in the reference library when the engine runs (\"reference\"), which "
+        "is slow; what none has (\"none\") keeps the model from compiling."};
 
 static const char *runner(const bsm_operator_info *op) {
   if (op->has_converter) return "converter";
   if (op->has_evaluator) return "evaluator";
   return op->has_reference ? "reference" : "none";
+}
+
+/* How the nodes of a model run; the worst way names it, as it matters most. */
+static const char *model_runner(const bsm_operator_info *op) {
+  if (op->unsupported_nodes) return "none";
+  if (op->reference_nodes) return "reference";
+  return op->layer_nodes ? "layers" : "evaluator";
 }
 
 static void print_json(const bsm_operator_list *list, bool of_model) {
@@ -44,6 +52,11 @@ static void print_json(const bsm_operator_list *list, bool of_model) {
     bsm_json_bool(&json, "reference", op->has_reference);
     if (of_model) {
       bsm_json_int(&json, "count", (int64_t)op->count);
+      bsm_json_string(&json, "runs", model_runner(op));
+      bsm_json_int(&json, "layers", (int64_t)op->layer_nodes);
+      bsm_json_int(&json, "evaluated", (int64_t)op->evaluated_nodes);
+      bsm_json_int(&json, "reference_calls", (int64_t)op->reference_nodes);
+      bsm_json_int(&json, "unsupported", (int64_t)op->unsupported_nodes);
       bsm_json_string(&json, "source", op->source);
     }
     bsm_json_close(&json, '}');
@@ -52,21 +65,21 @@ static void print_json(const bsm_operator_list *list, bool of_model) {
 }
 
 static void print_text(const bsm_operator_list *list, bool of_model) {
-  size_t missing = 0;
+  size_t none = 0, reference = 0;
   for (size_t i = 0; i < list->count; i++) {
     const bsm_operator_info *op = &list->items[i];
-    const bool nobody = !op->has_converter && !op->has_evaluator;
-    missing += nobody;
     if (of_model) {
-      printf("%6zu  %-9s  %-24s  %s\n", op->count, runner(op), op->source,
+      none += op->unsupported_nodes > 0;
+      reference += op->reference_nodes > 0;
+      printf("%6zu  %-9s  %-24s  %s\n", op->count, model_runner(op), op->source,
              op->schema);
     } else {
       printf("%-9s  %s\n", runner(op), op->schema);
     }
   }
   if (of_model) {
-    printf("%zu operators, %zu without converter or evaluator\n", list->count,
-           missing);
+    printf("%zu operators: %zu call the reference library, %zu cannot run\n",
+           list->count, reference, none);
   }
 }
 

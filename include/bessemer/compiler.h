@@ -156,13 +156,16 @@ typedef struct bsm_compile_options {
    * (as converted) and "optimized" (as built). NULL: none. */
   void (*dump)(void *user, const char *pass, const char *text);
   void *dump_user;
+  /* An operator that would be left to the reference library, which is slow, is
+   * an error; without this it is told to the logger at INFO. */
+  bool require_full_compilation;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT \
   { .struct_size = sizeof(bsm_compile_options) }
 
 /* Compiles a method into an engine, which does not refer to the module.
- * BSM_UNSUPPORTED: operators without a converter, all of them listed with
- * their places; or a feature named in the message.
+ * BSM_UNSUPPORTED: operators that cannot run in an engine, all of them listed
+ * with their places; or a feature named in the message.
  * BSM_INVALID_ARGUMENT: the inputs contradict the method. */
 BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
                                              const bsm_compile_options *options,
@@ -178,6 +181,10 @@ typedef struct bsm_operator_info {
   size_t count;       /* nodes in the lowered graph; 0 in the built-in list */
   const char *source; /* the first place, "model.py:12", or "" */
   bool has_converter, has_evaluator, has_reference;
+  /* Of a method: how many of the nodes become layers, are computed when
+   * compiling, are called in the reference library when the engine runs, and
+   * cannot run; they add up to `count`. */
+  size_t layer_nodes, evaluated_nodes, reference_nodes, unsupported_nodes;
 } bsm_operator_info;
 typedef struct bsm_operator_list {
   bsm_operator_info *items;

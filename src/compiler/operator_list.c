@@ -7,6 +7,7 @@
 #include "compiler/module_internal.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
+#include "network/layer.h"
 
 /* The list, its items and their texts lie in one arena. */
 typedef struct list_owner {
@@ -130,10 +131,37 @@ static bsm_status add_node(void *user, const bsm_node *node,
     if (text.failed) return BSM_FAIL_OOM();
     item->source = text.data;
   }
+  item->layer_nodes += handler == BSM_NODE_CONVERTED;
+  item->evaluated_nodes += handler == BSM_NODE_EVALUATED;
+  item->reference_nodes += handler == BSM_NODE_REFERENCE;
+  item->unsupported_nodes += handler == BSM_NODE_UNSUPPORTED;
   item->has_converter = item->has_converter || handler == BSM_NODE_CONVERTED;
   item->has_evaluator = item->has_evaluator || handler == BSM_NODE_EVALUATED;
   item->has_reference = bsm_aten_find(lister->aten, bsm_str_of(name)) != NULL;
   return BSM_OK;
+}
+
+/* By converting, as a converter may refuse; what cannot be converted is
+ * classified by who would take it. */
+static bsm_status list_nodes(bsm_module *module, const bsm_lowered *lowered,
+                             bsm_converter_registry *registry,
+                             list_owner *owner, bsm_arena *scratch) {
+  model_lister lister = {owner, module->aten};
+  const bsm_convert_options converting = {
+      .input_names = lowered->input_names, .visit = add_node, .user = &lister};
+  bsm_network *net;
+  bsm_status status = bsm_convert_graph_with(
+      lowered->graph, module->aten, registry, scratch, NULL, &converting, &net);
+  if (!status) {
+    bsm_network_release(net);
+    return BSM_OK;
+  }
+  if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
+  bsm_status_free(status);
+  owner->items.len = 0;
+  owner->index = (bsm_strmap){0};
+  return bsm_classify_nodes(lowered->graph, module->aten, registry, add_node,
+                            &lister);
 }
 
 static bsm_status list_model(bsm_module *module,
@@ -149,9 +177,7 @@ static bsm_status list_model(bsm_module *module,
     BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
                                              options->pattern_count));
   }
-  model_lister lister = {owner, module->aten};
-  return bsm_classify_nodes(lowered.graph, module->aten, registry, add_node,
-                            &lister);
+  return list_nodes(module, &lowered, registry, owner, scratch);
 }
 
 bsm_status bsm_module_operators(bsm_module *module,
