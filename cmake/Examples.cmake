@@ -12,6 +12,12 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/examples/digits/digits.c)
   target_link_libraries(digits PRIVATE bsm_tools bessemer-static)
 endif()
 
+# A plug-in is a module that leaves the functions it calls to the program.
+add_library(example_swish_clamp MODULE examples/plugin/swish_clamp.c)
+set_target_properties(example_swish_clamp PROPERTIES PREFIX "" OUTPUT_NAME
+                                                               swish_clamp)
+target_link_libraries(example_swish_clamp PRIVATE bsm_options m)
+
 if(BSM_BUILD_TESTS)
   set(engine ${PROJECT_BINARY_DIR}/example.bsm)
   add_test(

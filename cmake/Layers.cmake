@@ -146,5 +146,6 @@ function(bsm_link_layers target source)
     list(PREPEND libraries bsm_tools)
   endif()
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
-  target_link_libraries(${target} PRIVATE ${libraries} bsm_options ZLIB::ZLIB)
+  target_link_libraries(${target} PRIVATE ${libraries} bsm_options ZLIB::ZLIB
+                                          ${CMAKE_DL_LIBS})
 endfunction()

@@ -13,5 +13,10 @@ target_link_libraries(bsm_tools PUBLIC bsm_options ZLIB::ZLIB)
 if(EXISTS ${PROJECT_SOURCE_DIR}/tools/main.c)
   add_executable(bessemer-cli tools/main.c)
   set_target_properties(bessemer-cli PROPERTIES OUTPUT_NAME bessemer)
-  target_link_libraries(bessemer-cli PRIVATE bsm_tools bessemer-static)
+  # Plug-ins call functions of the API: the program has and exports them all.
+  target_link_libraries(
+    bessemer-cli
+    PRIVATE bsm_tools -Wl,--whole-archive $<TARGET_FILE:bessemer-static>
+            -Wl,--no-whole-archive bessemer-static ${CMAKE_DL_LIBS})
+  set_target_properties(bessemer-cli PROPERTIES ENABLE_EXPORTS ON)
 endif()

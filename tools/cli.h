@@ -33,6 +33,7 @@ typedef struct bsm_cli {
   const char *timing_cache;
   bool no_timing;
   bsm_string_vec dump_after;
+  bsm_string_vec plugins;
 
   int threads;
   uint32_t isa; /* as in bsm_context_options */
@@ -69,7 +70,8 @@ enum {
   BSM_KEY_JSON,
   BSM_KEY_PROFILE,
   BSM_KEY_TIMES,
-  BSM_KEY_PLAN
+  BSM_KEY_PLAN,
+  BSM_KEY_PLUGIN
 };
 #define BSM_OPTIONS_LOG                                              \
   {0, 0, 0, 0, "Messages on the standard error:", 9},                \
@@ -101,6 +103,13 @@ enum {
        "For IR text: arrays of an .npz for the graph inputs of these names",   \
        0},                                                                     \
       {"method", BSM_KEY_METHOD, "NAME", 0, "The method to compile (forward)", \
+       0},                                                                     \
+      {"plugin",                                                               \
+       BSM_KEY_PLUGIN,                                                         \
+       "FILE",                                                                 \
+       0,                                                                      \
+       "Open a plug-in, which has operators of your own; also for running; "   \
+       "repeatable",                                                           \
        0},                                                                     \
       {"no-timing",                                                            \
        BSM_KEY_NO_TIMING,                                                      \

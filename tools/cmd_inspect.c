@@ -109,6 +109,37 @@ static bsm_status show_bindings(const bsm_cli *cli, const bsm_engine *engine,
   return BSM_OK;
 }
 
+/* The layers of plug-ins that the engine calls; *missing when one of them is
+ * not registered. */
+static bsm_status show_layers(const bsm_cli *cli, const bsm_engine *engine,
+                              bsm_json *json, bool *missing) {
+  const size_t count = bsm_engine_layer_count(engine);
+  *missing = false;
+  if (!count) return BSM_OK;
+  if (cli->json) {
+    bsm_json_open(json, "plugin_layers", '[');
+  } else {
+    puts("layers of plug-ins:");
+  }
+  for (size_t i = 0; i < count; i++) {
+    bsm_engine_layer layer;
+    BSM_TRY(bsm_engine_get_layer(engine, i, &layer));
+    *missing = *missing || !layer.registered;
+    if (!cli->json) {
+      printf("  %s version %" PRIu32 "%s\n", layer.name, layer.version,
+             layer.registered ? "" : " (not registered: --plugin)");
+      continue;
+    }
+    bsm_json_open(json, NULL, '{');
+    bsm_json_string(json, "name", layer.name);
+    bsm_json_int(json, "version", layer.version);
+    bsm_json_bool(json, "registered", layer.registered);
+    bsm_json_close(json, '}');
+  }
+  if (cli->json) bsm_json_close(json, ']');
+  return BSM_OK;
+}
+
 static bsm_status show_memory(const bsm_cli *cli, const bsm_engine *engine,
                               bsm_json *json) {
   bsm_engine_memory_info memory;
@@ -197,7 +228,10 @@ static bsm_status show_engine(bsm_cli *cli, const bsm_engine *engine,
                         bsm_engine_input, json));
   BSM_TRY(show_bindings(cli, engine, "outputs", bsm_engine_output_count(engine),
                         bsm_engine_output, json));
-  BSM_TRY(show_memory(cli, engine, json));
+  bool missing;
+  BSM_TRY(show_layers(cli, engine, json, &missing));
+  /* What a layer needs is for its plug-in to say. */
+  if (!missing) BSM_TRY(show_memory(cli, engine, json));
   if (cli->json) {
     BSM_TRY(json_steps(engine, json));
   } else {

@@ -4,9 +4,20 @@
 
 #include <string.h>
 
+bsm_status bsm_session_open_plugins(bsm_cli *cli, bsm_session *session) {
+  if (session->plugins || !cli->plugins.len) return BSM_OK;
+  BSM_TRY(bsm_plugin_registry_create(NULL, &session->plugins));
+  for (size_t i = 0; i < cli->plugins.len; i++) {
+    BSM_TRY(bsm_plugin_open(session->plugins, cli->plugins.items[i]));
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_session_load_module(bsm_cli *cli, bsm_session *session) {
   bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
   options.logger = &cli->logger;
+  BSM_TRY(bsm_session_open_plugins(cli, session));
+  options.plugins = session->plugins;
   return bsm_module_load(cli->path, &options, &session->module);
 }
 
@@ -84,6 +95,8 @@ bsm_status bsm_session_open_engine(bsm_cli *cli, bsm_session *session,
     warn_of_options(cli);
     bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
     options.logger = &cli->logger;
+    BSM_TRY(bsm_session_open_plugins(cli, session));
+    options.plugins = session->plugins;
     return bsm_engine_load(cli->path, &options, &session->engine);
   }
   BSM_TRY(bsm_session_load_module(cli, session));
@@ -111,6 +124,7 @@ void bsm_session_close(bsm_session *session) {
   bsm_context_destroy(session->context);
   bsm_engine_destroy(session->engine);
   bsm_module_destroy(session->module);
+  bsm_plugin_registry_destroy(session->plugins);
   bsm_array_set_close(&session->inputs);
   bsm_array_set_close(&session->shapes);
   bsm_array_set_close(&session->weights);

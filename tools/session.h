@@ -11,10 +11,15 @@ typedef struct bsm_session {
   bsm_module *module;
   bsm_engine *engine;
   bsm_context *context;
+  bsm_plugin_registry *plugins; /* of --plugin; NULL: none */
   bsm_array_set inputs;  /* of --input and --input-dir */
   bsm_array_set shapes;  /* of --inputs-from */
   bsm_array_set weights; /* of --weights */
 } bsm_session;
+
+/* Opens the plug-ins of --plugin, once. */
+BSM_NODISCARD bsm_status bsm_session_open_plugins(bsm_cli *cli,
+                                                  bsm_session *session);
 
 /* Loads the model of cli->path. */
 BSM_NODISCARD bsm_status bsm_session_load_module(bsm_cli *cli,

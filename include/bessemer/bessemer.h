@@ -8,5 +8,6 @@
 #include "bessemer/conversion.h"
 #include "bessemer/engine.h"
 #include "bessemer/network.h"
+#include "bessemer/plugin.h"
 
 #endif /* BESSEMER_BESSEMER_H_ */
