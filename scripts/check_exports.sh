@@ -25,7 +25,7 @@ needed=$(readelf -d "$build/libbessemer-runtime.so" |
   sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep -vE '^(libc|libm|libpthread|ld-linux[-a-z0-9_]*)\.so' || true)
 [ -z "$needed" ] || fail "libbessemer-runtime.so needs" $needed
-for word in abort __assert_fail; do
+for word in abort __assert_fail dlopen; do
   ! nm -D --undefined-only "$build/libbessemer-runtime.so" |
     grep -qw "$word" || fail "libbessemer-runtime.so refers to $word"
 done
