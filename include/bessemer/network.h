@@ -63,6 +63,7 @@ typedef struct bsm_weights {
   X(EXPAND, 24, "expand")                         \
   X(FUSED_ELEMENT_WISE, 25, "fused_element_wise") \
   X(ATEN_CALL, 27, "aten_call")                   \
+  X(RECURRENT, 26, "recurrent")                   \
   X(SCATTER, 28, "scatter")                       \
   X(PLUGIN, 29, "plugin")
 
@@ -222,6 +223,23 @@ typedef enum bsm_padding_mode {
   BSM_PADDING_CIRCULAR = 3
 } bsm_padding_mode;
 
+typedef enum bsm_recurrent_operation {
+  BSM_RECURRENT_LSTM = 0, /* gates: input, forget, cell, output */
+  BSM_RECURRENT_GRU = 1,  /* gates: reset, update, new (PyTorch's form) */
+  BSM_RECURRENT_TANH = 2,
+  BSM_RECURRENT_RELU = 3
+} bsm_recurrent_operation;
+
+/* The weights of one direction of a recurrent layer: G gates (4, 3, 1, 1) over
+ * H hidden units. The state has P elements: H, or those of the projection. */
+typedef struct bsm_recurrent_weights {
+  bsm_weights input;          /* [G H, I] */
+  bsm_weights recurrent;      /* [G H, P] */
+  bsm_weights input_bias;     /* [G H]; count 0: none */
+  bsm_weights recurrent_bias; /* [G H]; count 0: none */
+  bsm_weights projection;     /* [P, H], LSTM only; count 0: none */
+} bsm_recurrent_weights;
+
 /* ---- adders: NULL on failure ---- */
 BSM_API bsm_itensor *bsm_network_add_input(bsm_network *net, const char *name,
                                            bsm_dtype dtype, bsm_dims dims);
@@ -347,6 +365,15 @@ BSM_API bsm_layer *bsm_network_add_plugin(bsm_network *net,
                                           const void *params, size_t size,
                                           bsm_itensor *const *inputs,
                                           size_t count);
+/* One level of a recurrent network over the sequence `input` [T, B, I], float,
+ * in `directions` (1 or 2, D) directions; the second one runs backwards. The
+ * states before it: `hidden` [D, B, P], and for LSTM `cell` [D, B, H], else
+ * NULL. Outputs: the states of all steps [T, B, D P], the last ones [D, B, P],
+ * and for LSTM the last cells [D, B, H]. */
+BSM_API bsm_layer *bsm_network_add_recurrent(
+    bsm_network *net, bsm_itensor *input, bsm_itensor *hidden,
+    bsm_itensor *cell, bsm_recurrent_operation operation,
+    const bsm_recurrent_weights *weights, size_t directions);
 
 /* ---- parameters ---- */
 BSM_API void bsm_activation_set_alpha(bsm_layer *layer, double alpha);

@@ -42,6 +42,7 @@
   X(FILL, 12, "fill", fill)                                 \
   X(PAD, 13, "pad", pad)                                    \
   X(RESIZE, 14, "resize", resize)                           \
+  X(RECURRENT, 16, "recurrent", recurrent)                  \
   X(SCATTER, 17, "scatter", scatter)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
@@ -242,6 +243,18 @@ typedef struct bsm_step_plugin {
   uint32_t version, reserved;
 } bsm_step_plugin;
 
+/* One level of a recurrent network in D directions, the second one backwards.
+ * Inputs: x [T, B, I], hidden state [D, B, P], LSTM: cell state [D, B, H]: any
+ * strides, fast when that of I is 1. Outputs: states [T, B, D P] with last
+ * stride 1, last hidden state, LSTM: last cell state: any strides. All float.
+ * weights[0]: of all directions, packed by the backend. */
+typedef struct bsm_step_recurrent {
+  int32_t operation;  /* bsm_recurrent_operation */
+  int32_t directions; /* 1 or 2 */
+  int64_t input, hidden;
+  int64_t projection; /* P when it is not H; 0: none */
+} bsm_step_recurrent;
+
 typedef union bsm_step_params {
   bsm_step_convolution convolution;
   bsm_step_pooling pooling;
@@ -257,6 +270,7 @@ typedef union bsm_step_params {
   bsm_step_fill fill;
   bsm_step_pad pad;
   bsm_step_resize resize;
+  bsm_step_recurrent recurrent;
   bsm_step_aten_call aten_call;
   bsm_step_plugin plugin;
 } bsm_step_params;

@@ -196,6 +196,11 @@ struct bsm_layer {
       bsm_dims dims;
     } expand;
     struct {
+      bsm_recurrent_operation operation;
+      int32_t directions;
+      const bsm_recurrent_weights *weights; /* [directions] */
+    } recurrent;
+    struct {
       const bsm_layer_plugin *plugin;
       const void *params; /* arguments (plugin/call.h) when it has a schema */
       size_t size;

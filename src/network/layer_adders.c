@@ -358,3 +358,32 @@ bsm_layer *bsm_network_add_expand(bsm_network *net, bsm_itensor *input,
   return finish(layer);
 }
 
+bsm_layer *bsm_network_add_recurrent(bsm_network *net, bsm_itensor *input,
+                                     bsm_itensor *hidden, bsm_itensor *cell,
+                                     bsm_recurrent_operation operation,
+                                     const bsm_recurrent_weights *weights,
+                                     size_t directions) {
+  const bool lstm = operation == BSM_RECURRENT_LSTM;
+  bsm_itensor *inputs[] = {input, hidden, cell};
+  if (!weights || directions < 1 || directions > 2 || (cell && !lstm)) {
+    bsm_network_fail(
+        net,
+        BSM_FAIL(BSM_INVALID_ARGUMENT, "a recurrent layer of %zu directions%s",
+                 directions, cell && !lstm ? " with a cell state" : ""));
+    return NULL;
+  }
+  bsm_recurrent_weights *copy =
+      BSM_NEW_ARRAY(net->arena, bsm_recurrent_weights, directions);
+  if (!copy) {
+    bsm_network_fail(net, BSM_FAIL_OOM());
+    return NULL;
+  }
+  for (size_t i = 0; i < directions; i++) copy[i] = weights[i];
+  bsm_layer *layer =
+      start(net, BSM_LAYER_RECURRENT, inputs, lstm ? 3u : 2u, lstm ? 3u : 2u);
+  if (!layer) return NULL;
+  layer->p.recurrent.operation = operation;
+  layer->p.recurrent.directions = (int32_t)directions;
+  layer->p.recurrent.weights = copy;
+  return finish(layer);
+}

@@ -79,3 +79,8 @@ const char *bsm_gather_name(bsm_gather_mode mode) {
   static const char *const names[] = {"default", "element", "nd"};
   return name_of(names, COUNT(names), (int)mode);
 }
+
+const char *bsm_recurrent_name(bsm_recurrent_operation operation) {
+  static const char *const names[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
+  return name_of(names, COUNT(names), (int)operation);
+}

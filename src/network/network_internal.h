@@ -48,6 +48,7 @@ bsm_status bsm_infer_parametric_relu(bsm_layer *layer);
 bsm_status bsm_infer_select(bsm_layer *layer);
 bsm_status bsm_infer_normalization(bsm_layer *layer);
 bsm_status bsm_infer_fused_element_wise(bsm_layer *layer);
+bsm_status bsm_infer_recurrent(bsm_layer *layer);
 /* Of the kind that asks a plug-in. */
 bsm_status bsm_infer_plugin(bsm_layer *layer);
 
@@ -80,6 +81,7 @@ const char *bsm_element_wise_name(bsm_element_wise_operation operation);
 const char *bsm_reduce_name(bsm_reduce_operation operation);
 const char *bsm_resize_name(bsm_resize_mode mode);
 const char *bsm_padding_mode_name(bsm_padding_mode mode);
+const char *bsm_recurrent_name(bsm_recurrent_operation operation);
 const char *bsm_gather_name(bsm_gather_mode mode);
 const char *bsm_scatter_name(bsm_scatter_reduction reduction);
 

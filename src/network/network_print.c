@@ -263,6 +263,19 @@ static void put_call(bsm_text *text, const bsm_layer *layer) {
   bsm_text_puts(text, ")");
 }
 
+static void put_recurrent(bsm_text *text, const bsm_layer *layer) {
+  bsm_text_printf(text, " %s",
+                  bsm_recurrent_name(layer->p.recurrent.operation));
+  for (int32_t d = 0; d < layer->p.recurrent.directions; d++) {
+    const bsm_recurrent_weights *w = &layer->p.recurrent.weights[d];
+    put_weights(text, d ? "input_back" : "input", &w->input);
+    put_weights(text, d ? "recurrent_back" : "recurrent", &w->recurrent);
+    put_flag(text, d ? "bias_back" : "bias",
+             w->input_bias.count || w->recurrent_bias.count);
+    put_weights(text, d ? "projection_back" : "projection", &w->projection);
+  }
+}
+
 static void put_params(bsm_text *text, const bsm_layer *layer) {
   switch (layer->kind) {
     case BSM_LAYER_CONVOLUTION:
@@ -370,6 +383,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       break;
     case BSM_LAYER_ATEN_CALL:
       put_call(text, layer);
+      break;
+    case BSM_LAYER_RECURRENT:
+      put_recurrent(text, layer);
       break;
     case BSM_LAYER_IDENTITY:
     case BSM_LAYER_SHAPE:

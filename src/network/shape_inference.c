@@ -42,6 +42,7 @@ static const struct {
     [BSM_LAYER_EXPAND] = {bsm_infer_expand, 1, 1, 1},
     [BSM_LAYER_FUSED_ELEMENT_WISE] = {bsm_infer_fused_element_wise, 0, SIZE_MAX,
                                       1},
+    [BSM_LAYER_RECURRENT] = {bsm_infer_recurrent, 2, 3, 0},
     [BSM_LAYER_ATEN_CALL] = {bsm_infer_aten_call, 0, SIZE_MAX, 0},
     [BSM_LAYER_PLUGIN] = {bsm_infer_plugin, 0, SIZE_MAX, 0},
 };

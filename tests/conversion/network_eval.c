@@ -666,6 +666,57 @@ static bsm_status eval_aten_call(eval *e, const bsm_layer *layer) {
   return BSM_OK;
 }
 
+/* As one call of PyTorch's op with one layer. */
+static bsm_status eval_recurrent(eval *e, const bsm_layer *layer) {
+  static const char *const names[] = {"aten::lstm.input", "aten::gru.input",
+                                      "aten::rnn_tanh.input",
+                                      "aten::rnn_relu.input"};
+  const bsm_recurrent_operation operation = layer->p.recurrent.operation;
+  const bool lstm = operation == BSM_RECURRENT_LSTM;
+  bsm_tensor *params[10], *states[2] = {NULL};
+  bsm_ivalue args[9], outs[3];
+  size_t count = 0, results = layer->outputs.len;
+  for (int32_t d = 0; d < layer->p.recurrent.directions; d++) {
+    const bsm_recurrent_weights *w = &layer->p.recurrent.weights[d];
+    const bsm_dims bias = {1, {w->input.shape.d[0]}};
+    const bsm_weights *all[] = {&w->input, &w->recurrent, &w->input_bias,
+                                &w->recurrent_bias, &w->projection};
+    for (int i = 0; i < 5; i++) {
+      bsm_tensor *t;
+      if (i >= 2 && all[i]->count == 0) {
+        if (i == 4) continue;
+        BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_FLOAT, bias, false, &t));
+        memset(bsm_tensor_data(t), 0, (size_t)bias.d[0] * sizeof(float));
+      } else {
+        BSM_TRY(weights_tensor(e, all[i],
+                               i == 2 || i == 3 ? bias : all[i]->shape, &t));
+      }
+      params[count++] = t;
+    }
+  }
+  for (size_t i = 1; i < layer->inputs.len; i++) {
+    states[i - 1] = input(e, layer, i);
+  }
+  args[0] = T(input(e, layer, 0));
+  args[1] = T(states[0]);
+  if (lstm) BSM_TRY(bsm_iv_tensor_list(e->arena, states, 2, &args[1]));
+  BSM_TRY(bsm_iv_tensor_list(e->arena, params, count, &args[2]));
+  args[3] = B(true);
+  args[4] = I(1);
+  args[5] = D(0);
+  args[6] = B(false);
+  args[7] = B(layer->p.recurrent.directions == 2);
+  args[8] = B(false);
+  BSM_TRY(call_n(e, names[operation], args, 9, outs, results));
+  for (size_t i = 0; i < results; i++) {
+    if (!bsm_ptrmap_set(e->arena, &e->values, layer->outputs.items[i],
+                        outs[i].u.tensor)) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status eval_prelu(eval *e, const bsm_layer *layer,
                              bsm_tensor **out) {
   bsm_tensor *x = input(e, layer, 0), *below, *positive;
@@ -785,6 +836,10 @@ bsm_status network_eval(const bsm_network *net, const bsm_aten_library *aten,
     }
     if (layer->kind == BSM_LAYER_ATEN_CALL) {
       BSM_TRY(eval_aten_call(&e, layer));
+      continue;
+    }
+    if (layer->kind == BSM_LAYER_RECURRENT) {
+      BSM_TRY(eval_recurrent(&e, layer));
       continue;
     }
     BSM_TRY_NOTE(eval_layer(&e, layer, &out), "in layer %s",

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backend/cpu/cpu_recurrent.h"
 #include "base/checked.h"
 
 #define LIMIT ((int64_t)1 << 46) /* elements */
@@ -152,6 +153,10 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
     pack_panels(&data, 0, p->k, p->n, transposed ? 1 : p->n,
                 transposed ? p->k : 1, 0, p->k * BSM_PANEL);
     return BSM_OK;
+  }
+  if (step->kind == BSM_STEP_RECURRENT) {
+    return bsm_cpu_pack_recurrent(&step->params->recurrent, values, packed,
+                                  size);
   }
   if (step->kind != BSM_STEP_CONVOLUTION &&
       step->kind != BSM_STEP_DECONVOLUTION) {

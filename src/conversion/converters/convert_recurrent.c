@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LSTM, GRU and RNN: single cells, and whole sequences unrolled over time. */
+/* LSTM, GRU and RNN. Single cells become products and element-wise layers;
+ * sequences become one recurrent layer for each level, or, when their weights
+ * are computed, are unrolled over time. */
 #include "conversion/emit.h"
 
 /* x @ w^T + b, the bias optional. */
@@ -112,15 +114,19 @@ static bsm_status convert_cell(bsm_conversion_ctx *ctx, const bsm_node *node,
 
 /* ---- sequences ---- */
 
-/* Steps of one sequence operator: each is a dozen layers. */
+/* Steps of a sequence that is unrolled: each is a dozen layers. */
 #define MAX_STEPS 16384
+#define MAX_LEVELS 1024
 
+/* Several levels in one or two directions. `params` holds for each level and
+ * direction: w_ih, w_hh [, b_ih, b_hh] [, w_hr]. */
 typedef struct sequence {
   int kind;
-  int64_t layers, directions, length;
-  bool biases;
+  int64_t levels, directions, length;
+  bool biases, projects;
+  size_t stride; /* params of a direction */
   bsm_itensor *const *params;
-  bsm_itensor **steps; /* room for `length` */
+  bsm_itensor **steps; /* unrolled: room for `length` */
 } sequence;
 
 /* x @ w^T + b with tensors; b may be NULL. */
@@ -130,12 +136,13 @@ static bsm_itensor *affine_of(bsm_conversion_ctx *ctx, bsm_itensor *x,
   return b ? sum(ctx, out, b) : out;
 }
 
-/* One layer in one direction over x [T, B, I]: gives [T, B, H] and the last
- * state. The products with the input are one multiply for all steps. */
-static bsm_itensor *run_direction(bsm_conversion_ctx *ctx, const sequence *seq,
-                                  size_t index, bsm_itensor *x,
-                                  cell_state *state) {
-  bsm_itensor *const *w = seq->params + index * (seq->biases ? 4 : 2);
+/* One level in one direction over x [T, B, I], unrolled: gives [T, B, H] and
+ * the last state. The products with the input are one multiply for all steps.
+ */
+static bsm_itensor *unroll_direction(bsm_conversion_ctx *ctx,
+                                     const sequence *seq, size_t index,
+                                     bsm_itensor *x, cell_state *state) {
+  bsm_itensor *const *w = seq->params + index * seq->stride;
   bool backward = index % (size_t)seq->directions == 1;
   bsm_itensor *from_x = affine_of(ctx, x, w[0], seq->biases ? w[2] : NULL);
   for (int64_t i = 0; i < seq->length; i++) {
@@ -151,133 +158,223 @@ static bsm_itensor *run_direction(bsm_conversion_ctx *ctx, const sequence *seq,
   return bsm_emit_concat(ctx, seq->steps, (size_t)seq->length, 0);
 }
 
-/* Row `index` of the initial states [layers * directions, B, H]. */
-static bsm_itensor *initial(bsm_conversion_ctx *ctx, bsm_itensor *states,
-                            size_t index) {
-  return states
-             ? bsm_emit_squeeze(
-                   ctx, bsm_emit_slice(ctx, states, 0, (int64_t)index, 1, 1), 1)
-             : NULL;
+/* Row `index` of the states [D, B, H] of a level, as [B, H]. */
+static bsm_itensor *row_of(bsm_conversion_ctx *ctx, bsm_itensor *states,
+                           size_t index) {
+  if (!states) return NULL;
+  return bsm_emit_squeeze(
+      ctx, bsm_emit_slice(ctx, states, 0, (int64_t)index, 1, 1), 1);
 }
 
-/* All layers; the last states are stacked into *h and *c. */
-static bsm_itensor *run_layers(bsm_conversion_ctx *ctx, const sequence *seq,
-                               bsm_itensor *x, cell_state first,
-                               cell_state *last) {
-  size_t count = (size_t)(seq->layers * seq->directions);
-  bsm_itensor **hs = bsm_conversion_alloc(ctx, count * 2 * sizeof *hs);
-  if (!hs) return bsm_emit_fail(ctx, BSM_LIMIT, "too many layers");
-  bsm_itensor **cs = hs + count;
-  for (size_t layer = 0; layer < (size_t)seq->layers; layer++) {
-    bsm_itensor *outs[2] = {NULL, NULL};
-    for (size_t d = 0; d < (size_t)seq->directions; d++) {
-      size_t index = layer * (size_t)seq->directions + d;
-      cell_state state = {initial(ctx, first.h, index),
-                          initial(ctx, first.c, index)};
-      outs[d] = run_direction(ctx, seq, index, x, &state);
-      hs[index] = bsm_emit_unsqueeze(ctx, state.h, 0);
-      cs[index] = bsm_emit_unsqueeze(ctx, state.c, 0);
-    }
-    x = bsm_emit_concat(ctx, outs, (size_t)seq->directions, 2);
-    if (!x) return NULL;
+/* One level, unrolled; *state is replaced by the last one. */
+static bsm_itensor *unroll_level(bsm_conversion_ctx *ctx, const sequence *seq,
+                                 size_t level, bsm_itensor *x,
+                                 cell_state *state) {
+  const size_t directions = (size_t)seq->directions;
+  bsm_itensor *outs[2] = {NULL}, *hs[2] = {NULL}, *cs[2] = {NULL};
+  for (size_t d = 0; d < directions; d++) {
+    cell_state one = {row_of(ctx, state->h, d), row_of(ctx, state->c, d)};
+    outs[d] = unroll_direction(ctx, seq, level * directions + d, x, &one);
+    hs[d] = bsm_emit_unsqueeze(ctx, one.h, 0);
+    cs[d] = bsm_emit_unsqueeze(ctx, one.c, 0);
   }
-  last->h = bsm_emit_concat(ctx, hs, count, 0);
-  last->c = first.c ? bsm_emit_concat(ctx, cs, count, 0) : NULL;
+  state->h = bsm_emit_concat(ctx, hs, directions, 0);
+  if (state->c) state->c = bsm_emit_concat(ctx, cs, directions, 0);
+  return bsm_emit_concat(ctx, outs, directions, 2);
+}
+
+/* The data of a constant tensor; empty when it is computed. */
+static bsm_weights constant_of(const bsm_itensor *t) {
+  if (t->producer && t->producer->kind == BSM_LAYER_CONSTANT) {
+    return t->producer->p.constant.weights;
+  }
+  return (bsm_weights){0};
+}
+
+/* Whether recurrent layers can hold all weights. */
+static bool is_constant(const sequence *seq) {
+  const size_t count = (size_t)(seq->levels * seq->directions) * seq->stride;
+  for (size_t i = 0; i < count; i++) {
+    if (constant_of(seq->params[i]).count == 0) return false;
+  }
+  return true;
+}
+
+/* One level as a recurrent layer; *state is replaced by the last one. */
+static bsm_itensor *layer_of_level(bsm_conversion_ctx *ctx, const sequence *seq,
+                                   size_t level, bsm_itensor *x,
+                                   cell_state *state) {
+  static const bsm_recurrent_operation operations[] = {
+      [CELL_LSTM] = BSM_RECURRENT_LSTM,
+      [CELL_GRU] = BSM_RECURRENT_GRU,
+      [CELL_TANH] = BSM_RECURRENT_TANH,
+      [CELL_RELU] = BSM_RECURRENT_RELU};
+  const size_t directions = (size_t)seq->directions;
+  bsm_recurrent_weights weights[2] = {{{0}}, {{0}}};
+  for (size_t d = 0; d < directions; d++) {
+    bsm_itensor *const *w =
+        seq->params + (level * directions + d) * seq->stride;
+    weights[d].input = constant_of(w[0]);
+    weights[d].recurrent = constant_of(w[1]);
+    if (seq->biases) {
+      weights[d].input_bias = constant_of(w[2]);
+      weights[d].recurrent_bias = constant_of(w[3]);
+    }
+    if (seq->projects) weights[d].projection = constant_of(w[seq->stride - 1]);
+  }
+  bsm_layer *layer =
+      bsm_network_add_recurrent(ctx->net, x, state->h, state->c,
+                                operations[seq->kind], weights, directions);
+  bsm_itensor *out = bsm_emit(ctx, layer);
+  if (!out) return NULL;
+  state->h = bsm_layer_output(layer, 1);
+  state->c = bsm_layer_output(layer, 2);
+  return out;
+}
+
+/* The states of a level, of those of all levels. */
+static bsm_itensor *states_of(bsm_conversion_ctx *ctx, const sequence *seq,
+                              bsm_itensor *all, size_t level) {
+  if (!all) return NULL;
+  return bsm_emit_slice(ctx, all, 0, (int64_t)level * seq->directions,
+                        seq->directions, 1);
+}
+
+/* All levels; *state is replaced by the last ones of all. */
+static bsm_itensor *run_levels(bsm_conversion_ctx *ctx, const sequence *seq,
+                               bsm_itensor *x, cell_state *state) {
+  const size_t levels = (size_t)seq->levels;
+  bsm_itensor **hs = bsm_conversion_alloc(ctx, levels * 2 * sizeof *hs);
+  if (!hs) return bsm_emit_fail(ctx, BSM_LIMIT, "too many levels");
+  bsm_itensor **cs = hs + levels;
+  const bool layers = is_constant(seq);
+  for (size_t level = 0; level < levels && x; level++) {
+    cell_state one = {states_of(ctx, seq, state->h, level),
+                      states_of(ctx, seq, state->c, level)};
+    x = layers ? layer_of_level(ctx, seq, level, x, &one)
+               : unroll_level(ctx, seq, level, x, &one);
+    hs[level] = one.h;
+    cs[level] = one.c;
+  }
+  if (!x) return NULL;
+  state->h = bsm_emit_concat(ctx, hs, levels, 0);
+  if (state->c) state->c = bsm_emit_concat(ctx, cs, levels, 0);
   return x;
 }
 
 /* The initial states: a list of two for LSTM, one tensor else. */
 static bsm_status initial_states(bsm_conversion_ctx *ctx, const bsm_args *args,
-                                 int kind, cell_state *out) {
-  enum { INPUT, HX };
+                                 size_t at, int kind, cell_state *out) {
   size_t count;
   *out = (cell_state){0};
   if (kind != CELL_LSTM) {
-    out->h = bsm_arg_itensor_or_freeze(ctx, args, HX);
-    return BSM_OK;
+    out->h = bsm_arg_itensor_or_freeze(ctx, args, at);
+    return out->h ? BSM_OK : bsm_ctx_take_error(ctx);
   }
   bsm_itensor *const *hx =
-      bsm_arg_unwrap_to_itensor_list(ctx, args, HX, &count);
+      bsm_arg_unwrap_to_itensor_list(ctx, args, at, &count);
   BSM_CHECK(hx && count == 2 && hx[0] && hx[1],
             "lstm expects two hidden states");
   *out = (cell_state){hx[0], hx[1]};
   return BSM_OK;
 }
 
+/* The arguments from `params` on, which all forms have in this order. */
 static bsm_status read_sequence(bsm_conversion_ctx *ctx, const bsm_args *args,
+                                size_t at, const cell_state *state,
                                 sequence *seq) {
-  enum {
-    INPUT,
-    HX,
-    PARAMS,
-    HAS_BIASES,
-    NUM_LAYERS,
-    DROPOUT,
-    TRAIN,
-    BIDIRECTIONAL
-  };
+  enum { PARAMS, HAS_BIASES, NUM_LAYERS, DROPOUT, TRAIN, BIDIRECTIONAL };
   size_t count;
   seq->kind = bsm_args_variant(args);
-  seq->biases = bsm_arg_unwrap_to_bool(args, HAS_BIASES);
-  seq->layers = bsm_arg_unwrap_to_int(args, NUM_LAYERS);
-  seq->directions = bsm_arg_unwrap_to_bool(args, BIDIRECTIONAL) ? 2 : 1;
-  seq->params = bsm_arg_unwrap_to_itensor_list(ctx, args, PARAMS, &count);
-  BSM_CHECK(!bsm_arg_unwrap_to_bool(args, TRAIN) ||
-                !(bsm_arg_unwrap_to_double(args, DROPOUT) > 0),
+  seq->biases = bsm_arg_unwrap_to_bool(args, at + HAS_BIASES);
+  seq->levels = bsm_arg_unwrap_to_int(args, at + NUM_LAYERS);
+  seq->directions = bsm_arg_unwrap_to_bool(args, at + BIDIRECTIONAL) ? 2 : 1;
+  seq->params = bsm_arg_unwrap_to_itensor_list(ctx, args, at + PARAMS, &count);
+  BSM_CHECK(!bsm_arg_unwrap_to_bool(args, at + TRAIN) ||
+                !(bsm_arg_unwrap_to_double(args, at + DROPOUT) > 0),
             "a recurrent network with dropout in training mode draws random "
             "numbers; call model.eval() before exporting");
-  BSM_CHECK(seq->layers >= 1 && seq->layers <= 1024,
-            "a recurrent network of %lld layers", (long long)seq->layers);
-  size_t wanted =
-      (size_t)(seq->layers * seq->directions) * (seq->biases ? 4u : 2u);
+  BSM_CHECK(seq->levels >= 1 && seq->levels <= MAX_LEVELS,
+            "a recurrent network of %lld layers", (long long)seq->levels);
+  /* PyTorch's rule. */
+  const int32_t rank = bsm_rank(state->h);
+  seq->projects = state->c && rank > 0 && bsm_rank(state->c) == rank &&
+                  state->h->dims.d[rank - 1] != state->c->dims.d[rank - 1];
+  seq->stride = (seq->biases ? 4u : 2u) + (seq->projects ? 1u : 0u);
+  const size_t wanted = (size_t)(seq->levels * seq->directions) * seq->stride;
   BSM_CHECK(seq->params && count == wanted,
-            "a recurrent network with %zu weights, %zu were expected "
-            "(projections are not supported)",
-            count, wanted);
+            "a recurrent network with %zu weights, %zu were expected", count,
+            wanted);
   for (size_t i = 0; i < count; i++) {
     if (!seq->params[i]) return bsm_ctx_take_error(ctx);
   }
   return BSM_OK;
 }
 
+/* What becomes layers: float32, with weights that are constant, or few enough
+ * steps to unroll. */
+static bsm_status check_sequence(bsm_conversion_ctx *ctx, sequence *seq,
+                                 const bsm_itensor *x) {
+  if (x->dtype != BSM_DTYPE_FLOAT) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a recurrent network of %s",
+                    bsm_dtype_name(x->dtype));
+  }
+  BSM_CHECK(x->dims.d[0] >= 1,
+            "Expected sequence length to be larger than 0 in RNN");
+  seq->length = x->dims.d[0];
+  if (is_constant(seq)) return BSM_OK;
+  if (seq->projects ||
+      seq->length > MAX_STEPS / (seq->levels * seq->directions)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a recurrent network with computed weights over %lld "
+                    "steps%s",
+                    (long long)seq->length,
+                    seq->projects ? ", with projections" : "");
+  }
+  seq->steps =
+      bsm_conversion_alloc(ctx, (size_t)seq->length * sizeof *seq->steps);
+  BSM_TRY_ALLOC(seq->steps);
+  return BSM_OK;
+}
+
+static bsm_status bind_outputs(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               bsm_itensor *x, const cell_state *last) {
+  BSM_TRY(bsm_emit_output(ctx, node, 0, x));
+  BSM_TRY(bsm_emit_output(ctx, node, 1, last->h));
+  return last->c ? bsm_emit_output(ctx, node, 2, last->c) : BSM_OK;
+}
+
 static bsm_status convert_sequence(bsm_conversion_ctx *ctx,
                                    const bsm_node *node, const bsm_args *args) {
-  enum { INPUT, BATCH_FIRST = 8 };
+  enum { INPUT, HX, PARAMS, BATCH_FIRST = 8 };
   sequence seq = {0};
-  cell_state first, last = {0};
+  cell_state state;
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
-  BSM_TRY(read_sequence(ctx, args, &seq));
-  BSM_TRY(initial_states(ctx, args, seq.kind, &first));
-  if (!x || !first.h) return bsm_ctx_take_error(ctx);
-  bool batched = bsm_rank(x) == 3;
-  bool batch_first = batched && bsm_arg_unwrap_to_bool(args, BATCH_FIRST);
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_TRY(initial_states(ctx, args, HX, bsm_args_variant(args), &state));
+  BSM_TRY(read_sequence(ctx, args, PARAMS, &state, &seq));
+  const bool batched = bsm_rank(x) == 3;
+  const bool batch_first = batched && bsm_arg_unwrap_to_bool(args, BATCH_FIRST);
   BSM_CHECK(batched || bsm_rank(x) == 2,
             "a recurrent network with an input of dims %s",
             bsm_dims_str(x->dims));
   if (!batched) {
     x = bsm_emit_unsqueeze(ctx, x, 1);
-    first.h = bsm_emit_unsqueeze(ctx, first.h, 1);
-    first.c = bsm_emit_unsqueeze(ctx, first.c, 1);
+    state.h = bsm_emit_unsqueeze(ctx, state.h, 1);
+    state.c = bsm_emit_unsqueeze(ctx, state.c, 1);
   }
   if (batch_first) x = bsm_emit_transpose(ctx, x, 0, 1);
   if (!x) return bsm_ctx_take_error(ctx);
-  seq.length = x->dims.d[0];
-  BSM_CHECK(seq.length >= 1 &&
-                seq.length <= MAX_STEPS / (seq.layers * seq.directions),
-            "a recurrent network over %lld steps", (long long)seq.length);
-  seq.steps = bsm_conversion_alloc(ctx, (size_t)seq.length * sizeof *seq.steps);
-  BSM_TRY_ALLOC(seq.steps);
-  x = run_layers(ctx, &seq, x, first, &last);
+  BSM_TRY(check_sequence(ctx, &seq, x));
+  x = run_levels(ctx, &seq, x, &state);
+  if (!x) return bsm_ctx_take_error(ctx);
   if (batch_first) x = bsm_emit_transpose(ctx, x, 0, 1);
   if (!batched) {
     x = bsm_emit_squeeze(ctx, x, 2);
-    last.h = bsm_emit_squeeze(ctx, last.h, 2);
-    last.c = bsm_emit_squeeze(ctx, last.c, 2);
+    state.h = bsm_emit_squeeze(ctx, state.h, 2);
+    state.c = bsm_emit_squeeze(ctx, state.c, 2);
   }
-  BSM_TRY(bsm_emit_output(ctx, node, 0, x));
-  BSM_TRY(bsm_emit_output(ctx, node, 1, last.h));
-  if (seq.kind != CELL_LSTM) return BSM_OK;
-  return bsm_emit_output(ctx, node, 2, last.c);
+  return bind_outputs(ctx, node, x, &state);
 }
 
 #define CELL(name, kind)                                        \

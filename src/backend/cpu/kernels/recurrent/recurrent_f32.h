@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gates of recurrent cells: from the products with the input and with the
+ * state to the next state, 16 hidden units at a time.
+ *
+ * Products come in panels of 16 units: for each panel the values of all gates,
+ * 16 floats each, in PyTorch's order (LSTM: input, forget, cell, output; GRU:
+ * reset, update, new). Every array holds whole panels, also the states: what
+ * lies behind the last unit is computed and ignored. Nothing is aligned. */
+#ifndef BSM_KERNELS_RECURRENT_F32_H_
+#define BSM_KERNELS_RECURRENT_F32_H_
+
+#include <stdint.h>
+
+#include "backend/cpu/kernels/kernel_isa.h"
+
+/* `x` and `p`: the products, with biases. `before`: the state before the step
+ * (GRU). `cell`: LSTM's cell state, replaced. `after`: the new state. */
+typedef void bsm_k_cell_fn(const float *x, const float *p, const float *before,
+                           float *cell, float *after, int64_t panels);
+
+typedef struct bsm_k_recurrent {
+  const char *name;
+  bsm_k_cell_fn *lstm, *gru, *tanh, *relu;
+} bsm_k_recurrent;
+
+#define X(suffix, bits) extern const bsm_k_recurrent bsm_k_recurrent_##suffix;
+BSM_K_ISAS(X)
+#undef X
+
+const bsm_k_recurrent *bsm_k_recurrent_select(uint32_t isa);
+
+#endif /* BSM_KERNELS_RECURRENT_F32_H_ */

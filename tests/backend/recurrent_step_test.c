@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recurrent steps against plain loops in double, on every instruction set,
+ * with one and two threads. */
+#include "backend/step_harness.h"
+
+typedef struct network {
+  bsm_recurrent_operation operation;
+  int directions, length, batch, input, hidden, projection;
+  bool batch_first;     /* strides of the sequences */
+  bool input_backwards; /* the input's features are not adjacent */
+  bool wide;            /* gaps between the rows of the output */
+} network;
+
+static int gates_of(const network *n) {
+  return n->operation == BSM_RECURRENT_LSTM  ? 4
+         : n->operation == BSM_RECURRENT_GRU ? 3
+                                             : 1;
+}
+
+static int state_of(const network *n) {
+  return n->projection ? n->projection : n->hidden;
+}
+
+static size_t weight_count(const network *n) {
+  const int rows = gates_of(n) * n->hidden;
+  return (size_t)(rows * n->input + rows * state_of(n) +
+                  n->projection * n->hidden + 2 * rows);
+}
+
+static double logistic(double x) {
+  return 1.0 / (1.0 + exp(-x));
+}
+
+static double row_product(const float *w, const double *x, int n) {
+  double s = 0;
+  for (int i = 0; i < n; i++) s += (double)w[i] * x[i];
+  return s;
+}
+
+/* One step of one sample; `h` has P values, `c` and `to` H. */
+static void cell_step(const network *n, const float *w, const double *x,
+                      double *h, double *c) {
+  const int gates = gates_of(n), hidden = n->hidden, rows = gates * hidden;
+  const int p = state_of(n);
+  const float *w_hh = w + rows * n->input, *w_hr = w_hh + rows * p;
+  const float *b_ih = w_hr + n->projection * hidden, *b_hh = b_ih + rows;
+  double *out = malloc((size_t)hidden * sizeof(double));
+  assert_non_null(out);
+  for (int j = 0; j < hidden; j++) {
+    double a[4], b[4];
+    for (int g = 0; g < gates; g++) {
+      const int row = g * hidden + j;
+      a[g] = row_product(w + row * n->input, x, n->input) + (double)b_ih[row];
+      b[g] = row_product(w_hh + row * p, h, p) + (double)b_hh[row];
+    }
+    if (n->operation == BSM_RECURRENT_LSTM) {
+      c[j] = logistic(a[1] + b[1]) * c[j] +
+             logistic(a[0] + b[0]) * tanh(a[2] + b[2]);
+      out[j] = logistic(a[3] + b[3]) * tanh(c[j]);
+    } else if (n->operation == BSM_RECURRENT_GRU) {
+      const double fresh = tanh(a[2] + logistic(a[0] + b[0]) * b[2]);
+      out[j] = fresh + logistic(a[1] + b[1]) * (h[j] - fresh);
+    } else if (n->operation == BSM_RECURRENT_TANH) {
+      out[j] = tanh(a[0] + b[0]);
+    } else {
+      out[j] = a[0] + b[0] > 0 ? a[0] + b[0] : 0;
+    }
+  }
+  for (int i = 0; i < p; i++) {
+    h[i] = n->projection ? row_product(w_hr + i * hidden, out, hidden) : out[i];
+  }
+  free(out);
+}
+
+typedef struct expected {
+  double *values[3]; /* row-major */
+  double tolerance;
+} expected;
+
+static void compare(harness *h, uint32_t isa, void *arg) {
+  const expected *e = arg;
+  for (uint32_t k = 0; k < h->step.output_count; k++) {
+    const bsm_plan_tensor *y = &h->tensors[h->step.outputs[k]];
+    const float *got = h->outputs[k];
+    int64_t index[BSM_MAX_RANK] = {0};
+    size_t i = 0;
+    char what[64];
+    snprintf(what, sizeof(what), "isa %u, output %u", isa, k);
+    do {
+      assert_close((double)got[offset_of(y, index)], e->values[k][i++],
+                   e->tolerance, what);
+    } while (next_index(y->dims, index));
+  }
+}
+
+static double *doubles(size_t count) {
+  double *p = calloc(count + 1, sizeof(double));
+  assert_non_null(p);
+  return p;
+}
+
+/* Runs the loops: e->values hold the initial states first. */
+static void reference(const network *n, const harness *h, const float *weights,
+                      expected *e) {
+  const bsm_plan_tensor *x = &h->tensors[h->step.inputs[0]];
+  const int p = state_of(n), d_count = n->directions;
+  double *in = doubles((size_t)n->input);
+  for (int d = 0; d < d_count; d++) {
+    for (int b = 0; b < n->batch; b++) {
+      double *state = e->values[1] + (d * n->batch + b) * p;
+      double *cell = e->values[2] + (d * n->batch + b) * n->hidden;
+      for (int s = 0; s < n->length; s++) {
+        const int t = d ? n->length - 1 - s : s;
+        for (int i = 0; i < n->input; i++) {
+          in[i] =
+              (double)((const float *)
+                           h->inputs[0])[offset_of(x, (int64_t[]){t, b, i})];
+        }
+        cell_step(n, weights + (size_t)d * weight_count(n), in, state, cell);
+        for (int i = 0; i < p; i++) {
+          e->values[0][((t * n->batch + b) * d_count + d) * p + i] = state[i];
+        }
+      }
+    }
+  }
+  free(in);
+}
+
+/* Adds a state, as input and as expected values. */
+static void add_state(harness *h, harness_rng *rng, bsm_dims dims,
+                      double *values) {
+  const float *data = add_input(h, BSM_DTYPE_FLOAT, dims, NULL);
+  fill_input(h, rng, h->step.input_count - 1);
+  const int64_t count = dims.d[0] * dims.d[1] * dims.d[2];
+  for (int64_t i = 0; i < count; i++) values[i] = (double)data[i];
+}
+
+static void set_params(const network *n, harness *h) {
+  harness_init(h, BSM_STEP_RECURRENT);
+  h->params.recurrent = (bsm_step_recurrent){.operation = (int32_t)n->operation,
+                                             .directions = n->directions,
+                                             .input = n->input,
+                                             .hidden = n->hidden,
+                                             .projection = n->projection};
+}
+
+/* A step with all its tensors; the weights are returned. */
+static float *build(const network *n, harness_rng *rng, harness *h,
+                    expected *e) {
+  const int t = n->length, b = n->batch, d = n->directions, p = state_of(n);
+  const bool lstm = n->operation == BSM_RECURRENT_LSTM;
+  set_params(n, h);
+  int64_t xs[3] = {(int64_t)b * n->input, n->input, 1};
+  int64_t ys[3] = {(int64_t)b * d * p, (int64_t)d * p, 1};
+  if (n->batch_first) {
+    xs[0] = n->input;
+    xs[1] = (int64_t)t * n->input;
+    ys[0] = (int64_t)d * p;
+    ys[1] = (int64_t)t * d * p;
+  }
+  if (n->input_backwards) {
+    xs[2] = (int64_t)t * b;
+    xs[0] = b;
+    xs[1] = 1;
+  }
+  if (n->wide) {
+    ys[1] += 3;
+    ys[0] = (n->batch_first ? 1 : b) * ys[1];
+    if (n->batch_first) ys[1] = t * ys[0];
+  }
+  const bsm_dims hd = dims_of(3, d, b, p), cd = dims_of(3, d, b, n->hidden);
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, t, b, n->input), xs);
+  fill_input(h, rng, 0);
+  e->values[0] = doubles((size_t)(t * b * d * p));
+  e->values[1] = doubles((size_t)(d * b * p));
+  e->values[2] = doubles((size_t)(d * b * n->hidden));
+  add_state(h, rng, hd, e->values[1]);
+  if (lstm) add_state(h, rng, cd, e->values[2]);
+  add_output(h, BSM_DTYPE_FLOAT, dims_of(3, t, b, d * p), ys);
+  add_output(h, BSM_DTYPE_FLOAT, hd, NULL);
+  if (lstm) add_output(h, BSM_DTYPE_FLOAT, cd, NULL);
+  const size_t size = weight_count(n) * (size_t)d * sizeof(float);
+  float *weights = malloc(size + 1);
+  assert_non_null(weights);
+  fill_floats(rng, weights, size);
+  /* Sums of the usual size, so that gates are neither open nor closed. */
+  const float scale = 1.7f / sqrtf((float)(n->input + p + 1));
+  for (size_t i = 0; i < size / sizeof(float); i++) weights[i] *= scale;
+  add_packed(h, 0, weights, false);
+  return weights;
+}
+
+static void release(harness *h, expected *e, float *weights) {
+  for (int i = 0; i < 3; i++) free(e->values[i]);
+  free(weights);
+  harness_free(h);
+}
+
+static void run_network(const network *n, harness_rng *rng) {
+  harness h;
+  expected e = {.tolerance = 2e-5};
+  float *weights = build(n, rng, &h, &e);
+  reference(n, &h, weights, &e);
+  harness_run_all(&h, compare, &e);
+  release(&h, &e, weights);
+}
+
+static void test_random(void **state) {
+  harness_rng r = {21};
+  (void)state;
+  for (int i = 0; i < 120; i++) {
+    network n = {.operation = (bsm_recurrent_operation)rng_range(&r, 0, 3),
+                 .directions = rng_range(&r, 1, 2),
+                 .length = rng_range(&r, 1, 9),
+                 .batch = rng_range(&r, 1, 9),
+                 .input = rng_range(&r, 1, 40),
+                 .hidden = rng_range(&r, 1, 50),
+                 .batch_first = rng_range(&r, 0, 1),
+                 .input_backwards = rng_range(&r, 0, 4) == 0,
+                 .wide = rng_range(&r, 0, 1)};
+    if (n.operation == BSM_RECURRENT_LSTM && rng_range(&r, 0, 2) == 0) {
+      n.projection = rng_range(&r, 1, 40);
+    }
+    run_network(&n, &r);
+  }
+}
+
+/* Several chunks; columns split between threads; blocks of K; colliding rows;
+ * the thin and the full kernels. */
+static void test_large(void **state) {
+  static const network cases[] = {
+      {BSM_RECURRENT_LSTM, 1, 300, 1, 24, 600, 0, false, false, false},
+      {BSM_RECURRENT_GRU, 2, 9, 3, 512, 260, 0, true, false, false},
+      {BSM_RECURRENT_LSTM, 1, 40, 40, 20, 130, 0, true, false, true},
+      {BSM_RECURRENT_LSTM, 2, 6, 17, 520, 200, 70, false, false, false},
+      {BSM_RECURRENT_TANH, 1, 5, 6, 30, 1300, 0, false, false, false},
+      {BSM_RECURRENT_RELU, 1, 4, 5, 1, 1200, 0, false, false, false},
+  };
+  harness_rng r = {22};
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    network n = cases[i];
+    if (n.operation == BSM_RECURRENT_RELU) n.length = 2;
+    run_network(&n, &r);
+  }
+}
+
+/* NaN and infinities go where they should: a sample of its own is alone. */
+static void test_not_finite(void **state) {
+  const network n = {
+      BSM_RECURRENT_LSTM, 1, 3, 6, 5, 20, 0, false, false, false};
+  harness_rng r = {23};
+  harness h;
+  expected e = {.tolerance = 2e-5};
+  uint32_t isas[8];
+  (void)state;
+  float *weights = build(&n, &r, &h, &e);
+  ((float *)h.inputs[0])[1 * 5 + 2] = NAN; /* step 0, sample 1 */
+  const int count = harness_isas(isas);
+  for (int k = 0; k < count; k++) {
+    assert_null(harness_run(&h, isas[k], 2));
+    const float *y = h.outputs[0];
+    for (int t = 0; t < 3; t++) {
+      for (int b = 0; b < 6; b++) {
+        for (int i = 0; i < 20; i++) {
+          assert_int_equal(isnan(y[(t * 6 + b) * 20 + i]) != 0, b == 1);
+        }
+      }
+    }
+  }
+  release(&h, &e, weights);
+}
+
+/* ---- what a hostile plan may hold ---- */
+
+static void refuse(harness *h, const char *what) {
+  bsm_status st = bsm_backend_cpu()->check(&h->plan, &h->step);
+  if (!st) fail_msg("accepted: %s", what);
+  bsm_status_free(st);
+}
+
+static void test_hostile(void **state) {
+  const network n = {BSM_RECURRENT_LSTM, 2, 3, 2, 5, 7, 3, false, false, false};
+  harness_rng r = {24};
+  harness h;
+  expected e;
+  (void)state;
+  float *weights = build(&n, &r, &h, &e);
+  assert_null(bsm_backend_cpu()->check(&h.plan, &h.step));
+  bsm_step_recurrent *p = &h.params.recurrent;
+  const bsm_step_recurrent good = *p;
+  const int64_t bad[] = {
+      -1, INT64_MIN, INT64_MAX, (int64_t)1 << 40, (int64_t)1 << 60, 6};
+  for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    p->input = bad[i];
+    refuse(&h, "input");
+    *p = good;
+    p->hidden = bad[i];
+    refuse(&h, "hidden");
+    *p = good;
+    p->projection = bad[i];
+    refuse(&h, "projection");
+    *p = good;
+    p->operation = (int32_t)(bad[i] | 4);
+    refuse(&h, "operation");
+    *p = good;
+    p->directions = (int32_t)bad[i];
+    refuse(&h, "directions");
+    *p = good;
+  }
+  p->hidden = 0;
+  refuse(&h, "no hidden units");
+  *p = good;
+  p->projection = 0;
+  refuse(&h, "projection left out");
+  *p = good;
+  for (int k = 0; k < 3; k++) {
+    bsm_plan_tensor *t[2] = {&h.tensors[h.step.inputs[k]],
+                             &h.tensors[h.step.outputs[k]]};
+    for (int side = 0; side < 2; side++) {
+      const bsm_plan_tensor before = *t[side];
+      for (int d = 0; d < 3; d++) {
+        if (k == 0 && side == 0 && d == 0) continue; /* see below */
+        t[side]->dims.d[d]++;
+        refuse(&h, "dims");
+        *t[side] = before;
+      }
+      t[side]->dims.rank = 2;
+      refuse(&h, "rank");
+      *t[side] = before;
+      t[side]->dtype = BSM_DTYPE_DOUBLE;
+      refuse(&h, "dtype");
+      *t[side] = before;
+    }
+  }
+  h.tensors[h.step.inputs[0]].dims.d[0]++;
+  refuse(&h, "more steps than the output has");
+  h.tensors[h.step.inputs[0]].dims.d[0]--;
+  h.tensors[h.step.outputs[0]].strides[2] = 2;
+  h.tensors[h.step.outputs[0]].strides[1] *= 2;
+  h.tensors[h.step.outputs[0]].strides[0] *= 2;
+  refuse(&h, "stride");
+  bsm_contiguous_strides(h.tensors[h.step.outputs[0]].dims,
+                         h.tensors[h.step.outputs[0]].strides);
+  h.weights[0].size -= 4;
+  refuse(&h, "weights");
+  h.weights[0].size += 4;
+  h.step.input_count = 2;
+  refuse(&h, "inputs");
+  h.step.input_count = 3;
+  h.step.weights[0] = BSM_NO_WEIGHTS;
+  refuse(&h, "no weights");
+  release(&h, &e, weights);
+}
+
+/* No samples: nothing is touched. */
+static void test_empty_batch(void **state) {
+  const network n = {BSM_RECURRENT_GRU, 1, 3, 0, 5, 7, 0, false, false, false};
+  harness_rng r = {25};
+  harness h;
+  expected e;
+  (void)state;
+  float *weights = build(&n, &r, &h, &e);
+  assert_null(harness_run(&h, BSM_ISA_DETECT, 2));
+  release(&h, &e, weights);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random),      cmocka_unit_test(test_large),
+      cmocka_unit_test(test_not_finite),  cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_empty_batch),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
