@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "plugin/plugin_op.h"
+
 /* Values nest at most this deep in the arguments. */
 #define MAX_DEPTH 16
 
@@ -30,6 +32,10 @@ const char *bsm_fallback_refusal(const bsm_aten_library *aten,
       bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
   if (!op || node->blocks.len > 0)
     return "the reference library has no such op";
+  if (bsm_plugin_is_op(op)) {
+    return "it is a plug-in's, which the reference library of an engine has "
+           "not";
+  }
   if (op->flags & BSM_ATEN_RANDOM) {
     return "it draws random numbers, which an engine does not do";
   }
