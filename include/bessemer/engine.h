@@ -184,6 +184,19 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
                                                  const bsm_array *outputs,
                                                  size_t output_count);
 
+/* Runs the engine and keeps the outputs in the context, for engines whose
+ * outputs' dims only the run tells (-1 in their bindings; rank -1: not even
+ * that). As bsm_context_run otherwise; the first call allocates. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_run_keep(bsm_context *context,
+                                                      const bsm_array *inputs,
+                                                      size_t input_count);
+/* Output `index` of the last run: contiguous, in memory that belongs to the
+ * context until its next run. After bsm_context_run only for engines with such
+ * outputs. BSM_INVALID_ARGUMENT: nothing has been run. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_output(bsm_context *context,
+                                                    size_t index,
+                                                    bsm_array *out);
+
 typedef struct bsm_step_profile {
   const char *name;   /* of the layers */
   const char *kind;   /* "convolution" */

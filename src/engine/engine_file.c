@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/plan_bytes.h"
+#include "engine/program.h"
 
 typedef struct file_header {
   char magic[8];
@@ -21,11 +22,23 @@ _Static_assert(sizeof(file_header) == 64, "the header is 64 bytes");
 static const char magic[8] = {'B', 'S', 'M', 'E', 'N', 'G', 'I', 'N'};
 #define BYTE_ORDER_MARK 0x01020304u
 
+/* All weights, in the order of the plan's parts. */
+static uint32_t count_weights(const bsm_plan *plan) {
+  uint32_t count = 0;
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    count += bsm_plan_part(plan, k)->weights_count;
+  }
+  return count;
+}
+
 /* Weights are hashed piece by piece, each piece seeding the next. */
 static uint64_t hash_weights(const bsm_plan *plan) {
   uint64_t hash = 0;
-  for (uint32_t i = 0; i < plan->weights_count; i++) {
-    hash = bsm_hash64(plan->weights[i].data, plan->weights[i].size, hash);
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    const bsm_plan *p = bsm_plan_part(plan, k);
+    for (uint32_t i = 0; i < p->weights_count; i++) {
+      hash = bsm_hash64(p->weights[i].data, p->weights[i].size, hash);
+    }
   }
   return hash;
 }
@@ -37,12 +50,16 @@ static size_t padding_after(uint64_t size) {
 /* Where each of the weights begins in the weights section. */
 static bsm_status place_weights(const bsm_plan *plan, bsm_arena *arena,
                                 uint64_t **offsets, uint64_t *total) {
-  *offsets = BSM_NEW_ARRAY(arena, uint64_t, plan->weights_count + 1u);
+  *offsets = BSM_NEW_ARRAY(arena, uint64_t, count_weights(plan) + 1u);
   BSM_TRY_ALLOC(*offsets);
   uint64_t at = 0;
-  for (uint32_t i = 0; i < plan->weights_count; i++) {
-    (*offsets)[i] = at;
-    at += plan->weights[i].size + padding_after(plan->weights[i].size);
+  uint32_t n = 0;
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    const bsm_plan *p = bsm_plan_part(plan, k);
+    for (uint32_t i = 0; i < p->weights_count; i++) {
+      (*offsets)[n++] = at;
+      at += p->weights[i].size + padding_after(p->weights[i].size);
+    }
   }
   *total = at;
   return BSM_OK;
@@ -66,16 +83,19 @@ static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
   header.weights_hash = hash_weights(plan);
 
   bsm_file_piece *pieces =
-      BSM_NEW_ARRAY(arena, bsm_file_piece, 3 + 2 * (size_t)plan->weights_count);
+      BSM_NEW_ARRAY(arena, bsm_file_piece, 3 + 2 * (size_t)count_weights(plan));
   BSM_TRY_ALLOC(pieces);
   size_t count = 0;
   pieces[count++] = (bsm_file_piece){&header, sizeof(header)};
   pieces[count++] = (bsm_file_piece){description.data, description.len};
   pieces[count++] = (bsm_file_piece){zeros, padding_after(description.len)};
-  for (uint32_t i = 0; i < plan->weights_count; i++) {
-    const bsm_plan_weights *w = &plan->weights[i];
-    pieces[count++] = (bsm_file_piece){w->data, (size_t)w->size};
-    pieces[count++] = (bsm_file_piece){zeros, padding_after(w->size)};
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    const bsm_plan *p = bsm_plan_part(plan, k);
+    for (uint32_t i = 0; i < p->weights_count; i++) {
+      const bsm_plan_weights *w = &p->weights[i];
+      pieces[count++] = (bsm_file_piece){w->data, (size_t)w->size};
+      pieces[count++] = (bsm_file_piece){zeros, padding_after(w->size)};
+    }
   }
   return bsm_file_write(path, pieces, count);
 }
@@ -141,7 +161,7 @@ bsm_status bsm_engine_file_read(bsm_arena *arena, const void *data, size_t size,
   }
   bsm_plan *plan;
   BSM_TRY_NOTE(bsm_plan_from_bytes(description, bytes + header.weights_offset,
-                                   header.weights_size, arena, &plan),
+                                   header.weights_size, false, arena, &plan),
                "in the engine's description");
   if (check_weights && hash_weights(plan) != header.weights_hash) {
     return BSM_FAIL(BSM_CORRUPT,

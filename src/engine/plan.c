@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "engine/ivalue_bytes.h"
+#include "engine/program.h"
 
 const char *bsm_step_kind_name(bsm_step_kind kind) {
   switch (kind) {
@@ -120,6 +121,40 @@ static void print_step(bsm_text *text, const bsm_plan *plan, uint32_t index) {
   bsm_text_puts(text, "\n");
 }
 
+const bsm_plan *bsm_plan_part(const bsm_plan *plan, uint32_t index) {
+  const bsm_program *p = plan->program;
+  if (index == 0) return plan;
+  return p && index - 1 < p->segment_count ? p->segments[index - 1] : NULL;
+}
+
+uint32_t bsm_plan_total_steps(const bsm_plan *plan) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; bsm_plan_part(plan, i); i++) {
+    count += bsm_plan_part(plan, i)->step_count;
+  }
+  return count;
+}
+
+const bsm_plan *bsm_plan_find_step(const bsm_plan *plan, uint32_t index,
+                                   uint32_t *part, uint32_t *step) {
+  for (*part = 0; bsm_plan_part(plan, *part); ++*part) {
+    const bsm_plan *p = bsm_plan_part(plan, *part);
+    *step = index;
+    if (index < p->step_count) return p;
+    index -= p->step_count;
+  }
+  return NULL;
+}
+
+static void print_program(bsm_text *text, const bsm_plan *plan) {
+  bsm_program_print(text, plan);
+  for (uint32_t i = 0; i < plan->program->segment_count; i++) {
+    const bsm_plan *segment = plan->program->segments[i];
+    bsm_text_printf(text, "segment %" PRIu32 ": ", i);
+    if (!segment->program) bsm_plan_print(text, segment);
+  }
+}
+
 void bsm_plan_print(bsm_text *text, const bsm_plan *plan) {
   uint64_t weights = 0;
   for (uint32_t i = 0; i < plan->weights_count; i++) {
@@ -150,4 +185,5 @@ void bsm_plan_print(bsm_text *text, const bsm_plan *plan) {
   }
   bsm_text_puts(text, "steps:\n");
   for (uint32_t i = 0; i < plan->step_count; i++) print_step(text, plan, i);
+  if (plan->program) print_program(text, plan);
 }

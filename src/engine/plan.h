@@ -236,13 +236,6 @@ typedef struct bsm_step_aten_call {
   const uint8_t *args; /* the list of arguments, as bytes */
 } bsm_step_aten_call;
 
-/* A layer of a plug-in. All tensors contiguous. weights[0]: the arguments or
- * parameters as bytes (plugin/call.h), absent when there are none. */
-typedef struct bsm_step_plugin {
-  char name[96]; /* ends with a NUL */
-  uint32_t version, reserved;
-} bsm_step_plugin;
-
 /* One level of a recurrent network in D directions, the second one backwards.
  * Inputs: x [T, B, I], hidden state [D, B, P], LSTM: cell state [D, B, H]: any
  * strides, fast when that of I is 1. Outputs: states [T, B, D P] with last
@@ -254,6 +247,13 @@ typedef struct bsm_step_recurrent {
   int64_t input, hidden;
   int64_t projection; /* P when it is not H; 0: none */
 } bsm_step_recurrent;
+
+/* A layer of a plug-in. All tensors contiguous. weights[0]: the arguments or
+ * parameters as bytes (plugin/call.h), absent when there are none. */
+typedef struct bsm_step_plugin {
+  char name[96]; /* ends with a NUL */
+  uint32_t version, reserved;
+} bsm_step_plugin;
 
 typedef union bsm_step_params {
   bsm_step_convolution convolution;
@@ -318,7 +318,19 @@ typedef struct bsm_plan {
   uint32_t metadata_count;
   /* How the bindings make up the arguments and the result; NULL: not told. */
   bsm_structure *input_structure, *output_structure;
+  /* NULL: the steps are run. Otherwise there are none, and dims of bindings
+   * may be -1, unknown before the run. */
+  struct bsm_program *program;
 } bsm_plan;
+
+/* Part 0 is the plan itself, the others are the segments of its program; NULL
+ * after the last. */
+const bsm_plan *bsm_plan_part(const bsm_plan *plan, uint32_t index);
+/* The steps of all parts, counted through. */
+uint32_t bsm_plan_total_steps(const bsm_plan *plan);
+/* The part that has step `index` of these, and which it is there. */
+const bsm_plan *bsm_plan_find_step(const bsm_plan *plan, uint32_t index,
+                                   uint32_t *part, uint32_t *step);
 
 const char *bsm_step_kind_name(bsm_step_kind kind); /* NULL when unknown */
 /* Size of the params of a kind; 0 when unknown. */

@@ -5,17 +5,30 @@
 #ifndef BSM_ENGINE_PLAN_BYTES_H_
 #define BSM_ENGINE_PLAN_BYTES_H_
 
+#include "engine/byte_reader.h"
 #include "engine/plan.h"
 
-/* `offsets[i]`: where weights i begin in the weights section. */
+/* `offsets[i]`: where weights i begin in the weights section; after the plan's
+ * own come those of its program's segments, in order. */
 BSM_NODISCARD bsm_status bsm_plan_to_bytes(const bsm_plan *plan,
                                            const uint64_t *offsets,
                                            bsm_arena *arena, bsm_str *out);
 
-/* Weights point into `weights`, which holds `weights_size` bytes. */
+/* Weights point into `weights`, which holds `weights_size` bytes. `segment`: of
+ * a program, so it must not have one itself. */
 BSM_NODISCARD bsm_status bsm_plan_from_bytes(bsm_str bytes,
                                              const uint8_t *weights,
                                              uint64_t weights_size,
-                                             bsm_arena *arena, bsm_plan **out);
+                                             bool segment, bsm_arena *arena,
+                                             bsm_plan **out);
+
+/* The program of a plan, if it has one: called by the two above. */
+BSM_NODISCARD bsm_status bsm_program_to_bytes(const bsm_plan *plan,
+                                              const uint64_t *offsets,
+                                              bsm_text *out);
+BSM_NODISCARD bsm_status bsm_program_from_bytes(bsm_byte_reader *r,
+                                                const uint8_t *weights,
+                                                uint64_t weights_size,
+                                                bsm_plan *plan);
 
 #endif /* BSM_ENGINE_PLAN_BYTES_H_ */

@@ -1,127 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes -> plan. Nothing is believed: a count is compared with the bytes that
- * are left before anything is allocated for it. */
+/* Bytes -> plan. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "engine/byte_reader.h"
 #include "engine/plan_bytes.h"
 
-typedef struct reader {
-  const uint8_t *data;
-  size_t size, at;
-  bsm_arena *arena;
-} reader;
-
-static bsm_status truncated(const reader *r, const char *what) {
-  return BSM_FAIL(BSM_CORRUPT,
-                  "the description ends inside %s at byte %zu of %zu", what,
-                  r->at, r->size);
-}
-
-static bsm_status get(reader *r, void *out, size_t size, const char *what) {
-  if (size > r->size - r->at) return truncated(r, what);
-  memcpy(out, r->data + r->at, size);
-  r->at += size;
-  return BSM_OK;
-}
-
-static bsm_status get_u32(reader *r, uint32_t *out, const char *what) {
-  return get(r, out, sizeof(*out), what);
-}
-
-static bsm_status get_u64(reader *r, uint64_t *out, const char *what) {
-  return get(r, out, sizeof(*out), what);
-}
-
-/* A count of records that take at least `min_bytes` each. */
-static bsm_status get_count(reader *r, uint32_t *out, size_t min_bytes,
-                            const char *what) {
-  BSM_TRY(get_u32(r, out, what));
-  if (*out > (r->size - r->at) / min_bytes) {
-    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " %s do not fit at byte %zu", *out,
-                    what, r->at);
-  }
-  return BSM_OK;
-}
-
-static bsm_status get_string(reader *r, const char **out, const char *what) {
-  uint32_t length;
-  BSM_TRY(get_count(r, &length, 1, what));
-  if (memchr(r->data + r->at, 0, length)) {
-    return BSM_FAIL(BSM_CORRUPT, "a NUL byte inside %s at byte %zu", what,
-                    r->at);
-  }
-  *out = bsm_arena_strndup(r->arena, (const char *)r->data + r->at, length);
-  BSM_TRY_ALLOC(*out);
-  r->at += length;
-  return BSM_OK;
-}
-
-static bsm_status get_bindings(reader *r, bsm_plan_binding **out,
+static bsm_status get_bindings(bsm_byte_reader *r, bsm_plan_binding **out,
                                uint32_t *count, const char *what) {
-  BSM_TRY(get_count(r, count, 8, what));
+  BSM_TRY(bsm_read_count(r, count, 8, what));
   *out = BSM_NEW_ARRAY(r->arena, bsm_plan_binding, *count);
   BSM_TRY_ALLOC(*out);
   for (uint32_t i = 0; i < *count; i++) {
-    BSM_TRY(get_string(r, &(*out)[i].name, what));
-    BSM_TRY(get_u32(r, &(*out)[i].tensor, what));
+    BSM_TRY(bsm_read_string(r, &(*out)[i].name, what));
+    BSM_TRY(bsm_read_u32(r, &(*out)[i].tensor, what));
   }
   return BSM_OK;
 }
 
-static bsm_status get_tensor(reader *r, bsm_plan_tensor *t) {
+static bsm_status get_tensor(bsm_byte_reader *r, bsm_plan_tensor *t) {
   uint32_t dtype, rank, region;
-  BSM_TRY(get_string(r, &t->name, "a tensor"));
-  BSM_TRY(get_u32(r, &dtype, "a tensor"));
-  BSM_TRY(get_u32(r, &rank, "a tensor"));
-  if (rank > BSM_MAX_RANK || dtype > BSM_DTYPE_UNDEFINED) {
+  BSM_TRY(bsm_read_string(r, &t->name, "a tensor"));
+  BSM_TRY(bsm_read_u32(r, &dtype, "a tensor"));
+  BSM_TRY(bsm_read_u32(r, &rank, "a tensor"));
+  const bool unknown = rank == UINT32_MAX;
+  if ((rank > BSM_MAX_RANK && !unknown) || dtype > BSM_DTYPE_UNDEFINED) {
     return BSM_FAIL(BSM_CORRUPT, "rank %" PRIu32 ", dtype %" PRIu32, rank,
                     dtype);
   }
   t->dtype = (bsm_dtype)dtype;
-  t->dims.rank = (int32_t)rank;
-  for (uint32_t i = 0; i < rank; i++) {
-    BSM_TRY(get(r, &t->dims.d[i], sizeof(int64_t), "a tensor"));
-    BSM_TRY(get(r, &t->strides[i], sizeof(int64_t), "a tensor"));
+  t->dims.rank = unknown ? -1 : (int32_t)rank;
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    BSM_TRY(bsm_read(r, &t->dims.d[i], sizeof(int64_t), "a tensor"));
+    BSM_TRY(bsm_read(r, &t->strides[i], sizeof(int64_t), "a tensor"));
   }
-  BSM_TRY(get_u32(r, &region, "a tensor"));
+  BSM_TRY(bsm_read_u32(r, &region, "a tensor"));
   if (region > BSM_REGION_WEIGHTS) {
     return BSM_FAIL(BSM_CORRUPT, "region %" PRIu32, region);
   }
   t->region = (bsm_region)region;
-  BSM_TRY(get_u32(r, &t->index, "a tensor"));
-  return get_u64(r, &t->offset, "a tensor");
+  BSM_TRY(bsm_read_u32(r, &t->index, "a tensor"));
+  return bsm_read_u64(r, &t->offset, "a tensor");
 }
 
-static bsm_status get_bytes(reader *r, const uint8_t **out, uint32_t *size,
-                            const char *what) {
-  BSM_TRY(get_count(r, size, 1, what));
-  uint8_t *bytes = bsm_arena_alloc(r->arena, *size ? *size : 1, 1);
-  BSM_TRY_ALLOC(bytes);
-  *out = bytes;
-  return get(r, bytes, *size, what);
-}
-
-static bsm_status get_aten_call(reader *r, bsm_plan_step *step) {
+static bsm_status get_aten_call(bsm_byte_reader *r, bsm_plan_step *step) {
   bsm_step_params *params = BSM_NEW(r->arena, bsm_step_params);
   BSM_TRY_ALLOC(params);
   bsm_step_aten_call *call = &params->aten_call;
   step->params = params;
-  BSM_TRY(get_string(r, &call->op, "an op"));
-  BSM_TRY(get_count(r, &call->result_count, sizeof(int32_t), "results"));
+  BSM_TRY(bsm_read_string(r, &call->op, "an op"));
+  BSM_TRY(bsm_read_count(r, &call->result_count, sizeof(int32_t), "results"));
   int32_t *results =
       BSM_NEW_ARRAY(r->arena, int32_t, call->result_count + (size_t)1);
   BSM_TRY_ALLOC(results);
   call->results = results;
-  BSM_TRY(get(r, results, call->result_count * sizeof(int32_t), "results"));
-  return get_bytes(r, &call->args, &call->args_size, "arguments");
+  BSM_TRY(
+      bsm_read(r, results, call->result_count * sizeof(int32_t), "results"));
+  return bsm_read_bytes(r, &call->args, &call->args_size, "arguments");
 }
 
-static bsm_status get_params(reader *r, bsm_plan_step *step) {
+static bsm_status get_params(bsm_byte_reader *r, bsm_plan_step *step) {
   uint32_t stored;
   if (step->kind == BSM_STEP_ATEN_CALL) return get_aten_call(r, step);
-  BSM_TRY(get_count(r, &stored, 1, "parameters"));
+  BSM_TRY(bsm_read_count(r, &stored, 1, "parameters"));
   const size_t full = bsm_step_params_size(step->kind);
   const size_t fixed = step->kind == BSM_STEP_ELEMENT_WISE
                            ? offsetof(bsm_step_element_wise, program)
@@ -132,7 +74,7 @@ static bsm_status get_params(reader *r, bsm_plan_step *step) {
   bsm_step_params *params =
       bsm_arena_alloc(r->arena, full, _Alignof(bsm_step_params));
   BSM_TRY_ALLOC(params);
-  BSM_TRY(get(r, params, stored, "parameters"));
+  BSM_TRY(bsm_read(r, params, stored, "parameters"));
   if (step->kind == BSM_STEP_ELEMENT_WISE) {
     const int32_t count = params->element_wise.instruction_count;
     if (count < 0 || count > BSM_EW_MAX_INSTRUCTIONS ||
@@ -148,44 +90,34 @@ static bsm_status get_params(reader *r, bsm_plan_step *step) {
   return BSM_OK;
 }
 
-/* Numbers of tensors. */
-static bsm_status get_ids(reader *r, uint32_t **out, uint32_t *count,
-                          const char *what) {
-  BSM_TRY(get_count(r, count, sizeof(uint32_t), what));
-  if (*count > BSM_STEP_MAX_TENSORS) {
-    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " %s of a step", *count, what);
-  }
-  *out = BSM_NEW_ARRAY(r->arena, uint32_t, *count + (size_t)1);
-  BSM_TRY_ALLOC(*out);
-  return get(r, *out, *count * sizeof(uint32_t), what);
-}
-
-static bsm_status get_step(reader *r, bsm_plan_step *step) {
+static bsm_status get_step(bsm_byte_reader *r, bsm_plan_step *step) {
   uint32_t kind;
-  BSM_TRY(get_u32(r, &kind, "a step"));
+  BSM_TRY(bsm_read_u32(r, &kind, "a step"));
   if (kind > INT32_MAX || !bsm_step_kind_name((bsm_step_kind)kind)) {
     return BSM_FAIL(BSM_CORRUPT, "unknown kind %" PRIu32, kind);
   }
   step->kind = (bsm_step_kind)kind;
-  BSM_TRY(get_string(r, &step->name, "a step"));
-  BSM_TRY(get_string(r, &step->tactic, "a step"));
-  BSM_TRY(get_ids(r, &step->inputs, &step->input_count, "inputs"));
-  BSM_TRY(get_ids(r, &step->outputs, &step->output_count, "outputs"));
-  BSM_TRY(get(r, step->weights, sizeof(step->weights), "a step"));
+  BSM_TRY(bsm_read_string(r, &step->name, "a step"));
+  BSM_TRY(bsm_read_string(r, &step->tactic, "a step"));
+  BSM_TRY(bsm_read_ids(r, &step->inputs, &step->input_count,
+                       BSM_STEP_MAX_TENSORS, "inputs"));
+  BSM_TRY(bsm_read_ids(r, &step->outputs, &step->output_count,
+                       BSM_STEP_MAX_TENSORS, "outputs"));
+  BSM_TRY(bsm_read(r, step->weights, sizeof(step->weights), "a step"));
   return get_params(r, step);
 }
 
-static bsm_status get_weights(reader *r, const uint8_t *weights, uint64_t size,
-                              bsm_plan *plan) {
-  BSM_TRY(get_count(r, &plan->weights_count, 16, "weights"));
+static bsm_status get_weights(bsm_byte_reader *r, const uint8_t *weights,
+                              uint64_t size, bsm_plan *plan) {
+  BSM_TRY(bsm_read_count(r, &plan->weights_count, 16, "weights"));
   plan->weights =
       BSM_NEW_ARRAY(r->arena, bsm_plan_weights, plan->weights_count);
   BSM_TRY_ALLOC(plan->weights);
   for (uint32_t i = 0; i < plan->weights_count; i++) {
     uint64_t offset;
     bsm_plan_weights *w = &plan->weights[i];
-    BSM_TRY(get_u64(r, &offset, "weights"));
-    BSM_TRY(get_u64(r, &w->size, "weights"));
+    BSM_TRY(bsm_read_u64(r, &offset, "weights"));
+    BSM_TRY(bsm_read_u64(r, &w->size, "weights"));
     if (offset % BSM_ALIGNMENT != 0 || w->size > size ||
         offset > size - w->size) {
       return BSM_FAIL(BSM_CORRUPT,
@@ -198,20 +130,20 @@ static bsm_status get_weights(reader *r, const uint8_t *weights, uint64_t size,
   return BSM_OK;
 }
 
-static bsm_status get_metadata(reader *r, bsm_plan *plan) {
-  BSM_TRY(get_count(r, &plan->metadata_count, 8, "metadata"));
+static bsm_status get_metadata(bsm_byte_reader *r, bsm_plan *plan) {
+  BSM_TRY(bsm_read_count(r, &plan->metadata_count, 8, "metadata"));
   plan->metadata =
       BSM_NEW_ARRAY(r->arena, bsm_plan_metadata, plan->metadata_count);
   BSM_TRY_ALLOC(plan->metadata);
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
-    BSM_TRY(get_string(r, &plan->metadata[i].key, "metadata"));
-    BSM_TRY(get_string(r, &plan->metadata[i].value, "metadata"));
+    BSM_TRY(bsm_read_string(r, &plan->metadata[i].key, "metadata"));
+    BSM_TRY(bsm_read_string(r, &plan->metadata[i].value, "metadata"));
   }
   return BSM_OK;
 }
 
-static bsm_status get_tensors(reader *r, bsm_plan *plan) {
-  BSM_TRY(get_count(r, &plan->tensor_count, 28, "tensors"));
+static bsm_status get_tensors(bsm_byte_reader *r, bsm_plan *plan) {
+  BSM_TRY(bsm_read_count(r, &plan->tensor_count, 28, "tensors"));
   plan->tensors = BSM_NEW_ARRAY(r->arena, bsm_plan_tensor, plan->tensor_count);
   BSM_TRY_ALLOC(plan->tensors);
   for (uint32_t i = 0; i < plan->tensor_count; i++) {
@@ -220,8 +152,8 @@ static bsm_status get_tensors(reader *r, bsm_plan *plan) {
   return BSM_OK;
 }
 
-static bsm_status get_steps(reader *r, bsm_plan *plan) {
-  BSM_TRY(get_count(r, &plan->step_count, 32, "steps"));
+static bsm_status get_steps(bsm_byte_reader *r, bsm_plan *plan) {
+  BSM_TRY(bsm_read_count(r, &plan->step_count, 32, "steps"));
   plan->steps = BSM_NEW_ARRAY(r->arena, bsm_plan_step, plan->step_count);
   BSM_TRY_ALLOC(plan->steps);
   for (uint32_t i = 0; i < plan->step_count; i++) {
@@ -231,11 +163,11 @@ static bsm_status get_steps(reader *r, bsm_plan *plan) {
 }
 
 /* A counted piece; empty when there is no structure. */
-static bsm_status get_structure(reader *r, bsm_structure **out,
+static bsm_status get_structure(bsm_byte_reader *r, bsm_structure **out,
                                 const char *what) {
   uint32_t length;
   *out = NULL;
-  BSM_TRY(get_count(r, &length, 1, what));
+  BSM_TRY(bsm_read_count(r, &length, 1, what));
   const bsm_str bytes = {(const char *)r->data + r->at, length};
   r->at += length;
   if (!length) return BSM_OK;
@@ -244,13 +176,13 @@ static bsm_status get_structure(reader *r, bsm_structure **out,
 }
 
 bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
-                               uint64_t weights_size, bsm_arena *arena,
-                               bsm_plan **out) {
-  reader r = {(const uint8_t *)bytes.data, bytes.len, 0, arena};
+                               uint64_t weights_size, bool segment,
+                               bsm_arena *arena, bsm_plan **out) {
+  bsm_byte_reader r = {(const uint8_t *)bytes.data, bytes.len, 0, arena};
   *out = NULL;
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);
   BSM_TRY_ALLOC(plan);
-  BSM_TRY(get_u64(&r, &plan->workspace_size, "the workspace size"));
+  BSM_TRY(bsm_read_u64(&r, &plan->workspace_size, "the workspace size"));
   BSM_TRY(get_metadata(&r, plan));
   BSM_TRY(get_weights(&r, weights, weights_size, plan));
   BSM_TRY(get_tensors(&r, plan));
@@ -259,6 +191,13 @@ bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
   BSM_TRY(get_steps(&r, plan));
   BSM_TRY(get_structure(&r, &plan->input_structure, "the inputs' structure"));
   BSM_TRY(get_structure(&r, &plan->output_structure, "the outputs' structure"));
+  if (segment) {
+    uint32_t blocks;
+    BSM_TRY(bsm_read_u32(&r, &blocks, "a segment"));
+    if (blocks) return BSM_FAIL(BSM_CORRUPT, "a segment is a program");
+  } else {
+    BSM_TRY(bsm_program_from_bytes(&r, weights, weights_size, plan));
+  }
   if (r.at != r.size) {
     return BSM_FAIL(BSM_CORRUPT, "%zu bytes too many at the end",
                     r.size - r.at);

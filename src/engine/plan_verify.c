@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "engine/plan.h"
+#include "engine/program.h"
 
 static bool dtype_known(bsm_dtype dtype) {
   return bsm_dtype_size(dtype) != 0;
@@ -29,6 +30,10 @@ static bsm_status verify_binding(const bsm_plan *plan,
   int64_t expected = 1;
   for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
     const int64_t size = t->dims.d[i] < 1 ? 1 : t->dims.d[i];
+    if (t->dims.d[i] < -1) {
+      return BSM_FAIL(BSM_CORRUPT, "%s %" PRIu32 " has a negative size", what,
+                      index);
+    }
     if (t->strides[i] != expected) {
       return BSM_FAIL(BSM_CORRUPT, "%s %" PRIu32 " is not contiguous", what,
                       index);
@@ -69,8 +74,20 @@ static bsm_status region_size(const bsm_plan *plan, const bsm_plan_tensor *t,
                   (int)t->region, t->index);
 }
 
+/* A binding of a program whose dims the run tells: it has no extent. */
+static bool is_open_binding(const bsm_plan *plan, const bsm_plan_tensor *t) {
+  bool open = t->dims.rank == -1; /* and the dtype may be unknown */
+  for (int32_t i = 0; i < t->dims.rank && i < BSM_MAX_RANK; i++) {
+    open = open || t->dims.d[i] == -1;
+  }
+  return open && plan->program && t->dims.rank <= BSM_MAX_RANK &&
+         (t->region == BSM_REGION_OUTPUT ||
+          (t->region == BSM_REGION_INPUT && dtype_known(t->dtype)));
+}
+
 static bsm_status verify_tensor(const bsm_plan *plan, uint32_t id) {
   const bsm_plan_tensor *t = &plan->tensors[id];
+  if (is_open_binding(plan, t)) return BSM_OK;
   if (!dtype_known(t->dtype)) {
     return BSM_FAIL(BSM_CORRUPT, "unknown dtype %d", (int)t->dtype);
   }
@@ -177,6 +194,7 @@ bsm_status bsm_plan_verify(const bsm_plan *plan) {
                  "in step %" PRIu32 " of the plan (%s)", i,
                  plan->steps[i].name);
   }
+  if (plan->program) BSM_TRY(bsm_program_verify(plan));
   BSM_TRY(verify_structure(plan, plan->input_structure, true));
   return verify_structure(plan, plan->output_structure, false);
 }

@@ -116,6 +116,7 @@ bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
   }
   BSM_TRY(put_structure(&text, plan->input_structure));
   BSM_TRY(put_structure(&text, plan->output_structure));
+  BSM_TRY(bsm_program_to_bytes(plan, offsets + plan->weights_count, &text));
   if (text.failed) return BSM_FAIL_OOM();
   *out = (bsm_str){text.data, text.len};
   return BSM_OK;

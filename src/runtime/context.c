@@ -6,18 +6,11 @@
 
 #include "base/allocate.h"
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/isa.h"
 #include "base/options.h"
 #include "base/thread_pool.h"
-#include "runtime/aten_step.h"
-#include "runtime/engine.h"
-#include "runtime/plugin_step.h"
-
-typedef struct step_times {
-  double seconds;
-  uint64_t runs;
-} step_times;
+#include "runtime/plan_runner.h"
+#include "runtime/program_runner.h"
 
 struct bsm_context {
   const bsm_engine *engine;
@@ -26,11 +19,10 @@ struct bsm_context {
   bsm_thread_pool *own_pool; /* to destroy; NULL when the caller's is used */
   bsm_arena arena;
   bsm_arena step_arena; /* of what an op allocates, emptied after each step */
-  bsm_prepared_step *steps;
-  step_times *times; /* NULL unless profiling */
-  void **inputs, **outputs;
+  bsm_plan_runner *runners;    /* one for each part of the plan */
+  bsm_program_runner *program; /* NULL: the plan's own steps are run */
+  void **kept; /* outputs of bsm_context_run_keep; NULL: not yet needed */
   void *own_workspace;
-  bsm_run run;
 };
 
 static uint32_t resolve_isa(uint32_t wanted) {
@@ -39,37 +31,27 @@ static uint32_t resolve_isa(uint32_t wanted) {
   return wanted ? wanted & have : have;
 }
 
-static bsm_status prepare_step(const bsm_engine *engine,
-                               const bsm_plan_step *step, uint32_t isa,
-                               int threads, bsm_arena *arena,
-                               bsm_prepared_step *out) {
-  if (step->kind == BSM_STEP_PLUGIN) {
-    return bsm_plugin_step_prepare(engine->plugins, engine->plan, step, arena,
-                                   out);
-  }
-  if (step->kind != BSM_STEP_ATEN_CALL) {
-    return engine->backend->prepare(engine->plan, step, isa, threads, arena,
-                                    out);
-  }
-  bsm_aten_step *call;
-  BSM_TRY(
-      bsm_aten_step_prepare(engine->aten, engine->plan, step, arena, &call));
-  *out = (bsm_prepared_step){.plan = engine->plan, .step = step, .impl = call};
-  return BSM_OK;
-}
-
-/* Prepares every step; *scratch is the largest need of one. */
-static bsm_status prepare_steps(const bsm_engine *engine, uint32_t isa,
-                                int threads, bsm_arena *arena,
-                                bsm_prepared_step *steps, size_t *scratch) {
-  const bsm_plan *plan = engine->plan;
+/* Prepares every part; *scratch and *workspace are the largest needs of one:
+ * no two parts run at a time, and nothing stays in the workspace. */
+static bsm_status prepare_parts(const bsm_engine *engine,
+                                const bsm_runner_options *options,
+                                bsm_arena *arena, bsm_plan_runner **out,
+                                size_t *scratch, uint64_t *workspace) {
+  uint32_t count = 0;
+  while (bsm_plan_part(engine->plan, count)) count++;
+  bsm_plan_runner *runners = BSM_NEW_ARRAY(arena, bsm_plan_runner, count);
+  BSM_TRY_ALLOC(runners);
   *scratch = 0;
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    BSM_TRY_NOTE(
-        prepare_step(engine, &plan->steps[i], isa, threads, arena, &steps[i]),
-        "while preparing step %" PRIu32 ": %s", i, plan->steps[i].name);
-    if (steps[i].scratch_size > *scratch) *scratch = steps[i].scratch_size;
+  *workspace = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const bsm_plan *part = bsm_plan_part(engine->plan, i);
+    size_t need;
+    BSM_TRY(
+        bsm_plan_runner_init(engine, part, options, arena, &need, &runners[i]));
+    if (need > *scratch) *scratch = need;
+    if (part->workspace_size > *workspace) *workspace = part->workspace_size;
   }
+  *out = runners;
   return BSM_OK;
 }
 
@@ -88,9 +70,8 @@ static void report_isa(const bsm_engine *engine, uint32_t isa,
 
 static bsm_status make_workspace(bsm_context *context,
                                  const bsm_context_options *options,
-                                 size_t scratch) {
+                                 uint64_t planned, size_t scratch) {
   size_t workspace, total;
-  const uint64_t planned = context->engine->plan->workspace_size;
   if (planned > SIZE_MAX ||
       !bsm_size_align((size_t)planned, BSM_ALIGNMENT, &workspace) ||
       !bsm_size_add(workspace, scratch, &total)) {
@@ -113,43 +94,37 @@ static bsm_status make_workspace(bsm_context *context,
     memset(memory, 0, total);
     context->own_workspace = memory;
   }
-  context->run.workspace = memory;
-  context->run.scratch = memory + workspace;
+  for (uint32_t i = 0; bsm_plan_part(context->engine->plan, i); i++) {
+    context->runners[i].run.workspace = memory;
+    context->runners[i].run.scratch = memory + workspace;
+  }
   return BSM_OK;
 }
 
 static bsm_status init_context(bsm_context *context,
                                const bsm_context_options *options) {
-  const bsm_plan *plan = context->engine->plan;
   bsm_thread_pool *pool = options->pool;
   if (!pool) {
     BSM_TRY(bsm_thread_pool_create(options->threads, context->allocator,
                                    &context->own_pool));
     pool = context->own_pool;
   }
-  context->run.pool = pool;
-  context->steps =
-      BSM_NEW_ARRAY(&context->arena, bsm_prepared_step, plan->step_count + 1u);
-  context->inputs =
-      BSM_NEW_ARRAY(&context->arena, void *, plan->input_count + 1u);
-  context->outputs =
-      BSM_NEW_ARRAY(&context->arena, void *, plan->output_count + 1u);
-  if (!context->steps || !context->inputs || !context->outputs) {
-    return BSM_FAIL_OOM();
-  }
-  if (options->profile) {
-    context->times =
-        BSM_NEW_ARRAY(&context->arena, step_times, plan->step_count + 1u);
-    BSM_TRY_ALLOC(context->times);
-  }
-  context->run.inputs = context->inputs;
-  context->run.outputs = context->outputs;
-  const uint32_t isa = resolve_isa(options->isa);
-  report_isa(context->engine, isa, options->logger);
+  const bsm_runner_options running = {.isa = resolve_isa(options->isa),
+                                      .pool = pool,
+                                      .profile = options->profile,
+                                      .logger = options->logger,
+                                      .step_arena = &context->step_arena};
   size_t scratch;
-  BSM_TRY(prepare_steps(context->engine, isa, bsm_thread_pool_size(pool),
-                        &context->arena, context->steps, &scratch));
-  return make_workspace(context, options, scratch);
+  uint64_t workspace;
+  report_isa(context->engine, running.isa, options->logger);
+  BSM_TRY(prepare_parts(context->engine, &running, &context->arena,
+                        &context->runners, &scratch, &workspace));
+  if (context->engine->plan->program) {
+    BSM_TRY(bsm_program_runner_create(context->engine, context->runners + 1,
+                                      options->logger, &context->arena,
+                                      &context->program));
+  }
+  return make_workspace(context, options, workspace, scratch);
 }
 
 static bsm_context_options resolve(const bsm_context_options *given) {
@@ -186,6 +161,7 @@ bsm_status bsm_context_create(const bsm_engine *engine,
 
 void bsm_context_destroy(bsm_context *context) {
   if (!context) return;
+  bsm_program_runner_destroy(context->program);
   bsm_thread_pool_destroy(context->own_pool);
   bsm_deallocate(context->allocator, context->own_workspace);
   bsm_arena_destroy(&context->step_arena);
@@ -196,21 +172,24 @@ void bsm_context_destroy(bsm_context *context) {
 bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
                              bsm_engine_memory_info *out) {
   BSM_NEED(engine);
-  *out = (bsm_engine_memory_info){0, engine->plan->workspace_size, 0};
-  for (uint32_t i = 0; i < engine->plan->weights_count; i++) {
-    out->weights += engine->plan->weights[i].size;
+  *out = (bsm_engine_memory_info){0};
+  for (uint32_t k = 0; bsm_plan_part(engine->plan, k); k++) {
+    const bsm_plan *part = bsm_plan_part(engine->plan, k);
+    for (uint32_t i = 0; i < part->weights_count; i++) {
+      out->weights += part->weights[i].size;
+    }
   }
+  bsm_thread_pool *pool;
+  BSM_TRY(bsm_thread_pool_create(threads, engine->allocator, &pool));
   bsm_arena arena;
   bsm_arena_init(&arena, engine->allocator);
+  bsm_plan_runner *runners;
   size_t scratch = 0;
-  bsm_prepared_step *steps =
-      BSM_NEW_ARRAY(&arena, bsm_prepared_step, engine->plan->step_count + 1u);
-  bsm_status status =
-      steps ? prepare_steps(engine, bsm_isa_detect(),
-                            threads > 0 ? threads : bsm_available_cpus(),
-                            &arena, steps, &scratch)
-            : BSM_FAIL_OOM();
+  const bsm_runner_options options = {.isa = bsm_isa_detect(), .pool = pool};
+  bsm_status status = prepare_parts(engine, &options, &arena, &runners,
+                                    &scratch, &out->workspace);
   bsm_arena_destroy(&arena);
+  bsm_thread_pool_destroy(pool);
   out->scratch = scratch;
   return status;
 }
@@ -228,7 +207,8 @@ static bsm_status check_array(const char *what, size_t index,
   bool same = array->dims.rank == t->dims.rank;
   bool empty = false;
   for (int32_t i = 0; same && i < t->dims.rank; i++) {
-    same = array->dims.d[i] == t->dims.d[i];
+    same = t->dims.d[i] < 0 ? array->dims.d[i] >= 0
+                            : array->dims.d[i] == t->dims.d[i];
     empty = empty || t->dims.d[i] == 0;
   }
   if (!same) {
@@ -262,14 +242,46 @@ static bsm_status check_array(const char *what, size_t index,
   return BSM_OK;
 }
 
+static bsm_status check_count(const char *what, size_t given, uint32_t wanted) {
+  return given == wanted
+             ? BSM_OK
+             : BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "%zu %ss were given, the engine has %" PRIu32, given,
+                        what, wanted);
+}
+
+static int64_t array_numel(const bsm_array *array) {
+  int64_t n = 1;
+  for (int32_t i = 0; i < array->dims.rank; i++) n *= array->dims.d[i];
+  return n;
+}
+
+/* Memory for the outputs of a plan, made once. */
+static bsm_status keep_outputs(bsm_context *context) {
+  const bsm_plan *plan = context->engine->plan;
+  if (!context->kept) {
+    void **kept =
+        BSM_NEW_ARRAY(&context->arena, void *, plan->output_count + 1u);
+    BSM_TRY_ALLOC(kept);
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+      uint64_t size = 0;
+      (void)bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
+                                   &size); /* verified: cannot fail */
+      kept[i] = bsm_arena_alloc(&context->arena, size ? (size_t)size : 1,
+                                BSM_ALIGNMENT);
+      BSM_TRY_ALLOC(kept[i]);
+    }
+    context->kept = kept;
+  }
+  memcpy(context->runners[0].outputs, context->kept,
+         plan->output_count * sizeof(void *));
+  return BSM_OK;
+}
+
 static bsm_status bind(const bsm_plan *plan, const char *what,
                        const bsm_plan_binding *bindings, uint32_t wanted,
                        const bsm_array *arrays, size_t count, void **out) {
-  if (count != wanted) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "%zu %ss were given, the engine has %" PRIu32, count, what,
-                    wanted);
-  }
+  BSM_TRY(check_count(what, count, wanted));
   for (uint32_t i = 0; i < wanted; i++) {
     BSM_TRY(check_array(what, i, &bindings[i],
                         &plan->tensors[bindings[i].tensor], &arrays[i]));
@@ -278,29 +290,19 @@ static bsm_status bind(const bsm_plan *plan, const char *what,
   return BSM_OK;
 }
 
-static bsm_status dispatch_step(bsm_context *context, uint32_t i) {
-  const bsm_prepared_step *prepared = &context->steps[i];
-  if (prepared->step->kind == BSM_STEP_PLUGIN) {
-    return bsm_plugin_step_run(prepared, &context->run);
-  }
-  if (prepared->step->kind != BSM_STEP_ATEN_CALL) {
-    return context->engine->backend->run(prepared, &context->run);
-  }
-  const bsm_arena_mark mark = bsm_arena_get_mark(&context->step_arena);
-  bsm_status status =
-      bsm_aten_step_run((bsm_aten_step *)(uintptr_t)prepared->impl,
-                        &context->run, &context->step_arena, context->logger);
-  bsm_arena_rewind(&context->step_arena, mark);
-  return status;
-}
-
-static bsm_status run_step(bsm_context *context, uint32_t i) {
-  if (!context->times) return dispatch_step(context, i);
-  const double start = bsm_clock_seconds();
-  bsm_status status = dispatch_step(context, i);
-  context->times[i].seconds += bsm_clock_seconds() - start;
-  context->times[i].runs++;
-  return status;
+/* Copies a result of the program to the caller's array. */
+static bsm_status copy_output(bsm_context *context, uint32_t i,
+                              const bsm_array *to) {
+  bsm_array from;
+  BSM_TRY(bsm_program_runner_output(context->program, i, &from));
+  bsm_plan_tensor exact = {.dtype = from.dtype, .dims = from.dims};
+  bsm_contiguous_strides(from.dims, exact.strides);
+  BSM_TRY(
+      check_array("output", i, &context->engine->plan->outputs[i], &exact, to));
+  const int64_t bytes =
+      array_numel(&from) * (int64_t)bsm_dtype_size(from.dtype);
+  if (bytes > 0) memcpy(to->data, from.data, (size_t)bytes);
+  return BSM_OK;
 }
 
 bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
@@ -310,19 +312,60 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
   BSM_NEED_ARRAY(inputs, input_count);
   BSM_NEED_ARRAY(outputs, output_count);
   const bsm_plan *plan = context->engine->plan;
+  bsm_plan_runner *runner = &context->runners[0];
   BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
-               input_count, context->inputs));
-  BSM_TRY(bind(plan, "output", plan->outputs, plan->output_count, outputs,
-               output_count, context->outputs));
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    BSM_TRY_NOTE(run_step(context, i), "while running step %" PRIu32 ": %s", i,
-                 plan->steps[i].name);
+               input_count, runner->inputs));
+  if (!context->program) {
+    BSM_TRY(bind(plan, "output", plan->outputs, plan->output_count, outputs,
+                 output_count, runner->outputs));
+    return bsm_plan_runner_run(runner);
+  }
+  BSM_TRY(check_count("output", output_count, plan->output_count));
+  BSM_TRY(bsm_program_runner_run(context->program, inputs));
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(copy_output(context, i, &outputs[i]));
   }
   return BSM_OK;
 }
 
+bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
+                                size_t input_count) {
+  BSM_NEED(context);
+  BSM_NEED_ARRAY(inputs, input_count);
+  const bsm_plan *plan = context->engine->plan;
+  bsm_plan_runner *runner = &context->runners[0];
+  BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
+               input_count, runner->inputs));
+  if (context->program) return bsm_program_runner_run(context->program, inputs);
+  BSM_TRY(keep_outputs(context));
+  return bsm_plan_runner_run(runner);
+}
+
+bsm_status bsm_context_output(bsm_context *context, size_t index,
+                              bsm_array *out) {
+  BSM_NEED(context);
+  BSM_NEED(out);
+  const bsm_plan *plan = context->engine->plan;
+  if (index >= plan->output_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
+                    index, plan->output_count);
+  }
+  if (context->program) {
+    return bsm_program_runner_output(context->program, (uint32_t)index, out);
+  }
+  if (!context->kept) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "there are no outputs to read: bsm_context_run_keep has "
+                    "not run");
+  }
+  const bsm_plan_tensor *t = &plan->tensors[plan->outputs[index].tensor];
+  *out = (bsm_array){context->kept[index], t->dtype, t->dims, NULL};
+  return BSM_OK;
+}
+
 size_t bsm_context_profile_count(const bsm_context *context) {
-  return context->times ? context->engine->plan->step_count : 0;
+  return context->runners[0].times ? bsm_plan_total_steps(context->engine->plan)
+                                   : 0;
 }
 
 bsm_status bsm_context_profile(const bsm_context *context, size_t index,
@@ -331,14 +374,9 @@ bsm_status bsm_context_profile(const bsm_context *context, size_t index,
   if (index >= bsm_context_profile_count(context)) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "no profile of step %zu", index);
   }
-  const bsm_plan_step *step = &context->engine->plan->steps[index];
-  *out = (bsm_step_profile){
-      step->name, bsm_step_kind_name(step->kind),
-      step->kind == BSM_STEP_ATEN_CALL
-          ? step->params->aten_call.op
-      : step->kind == BSM_STEP_PLUGIN
-          ? bsm_plugin_step_describe(&context->steps[index])
-          : context->engine->backend->describe(&context->steps[index]),
-      context->times[index].seconds, context->times[index].runs};
+  uint32_t part, step;
+  (void)bsm_plan_find_step(context->engine->plan, (uint32_t)index, &part,
+                           &step);
+  bsm_plan_runner_profile(&context->runners[part], step, out);
   return BSM_OK;
 }

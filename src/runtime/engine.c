@@ -32,11 +32,6 @@ static bsm_status check_step(bsm_engine *engine, const bsm_plan *plan,
   if (step->kind != BSM_STEP_ATEN_CALL) {
     return engine->backend->check(plan, step);
   }
-  if (!engine->aten) {
-    bsm_aten_library *library;
-    BSM_TRY(bsm_aten_library_create(&engine->arena, &library));
-    engine->aten = library;
-  }
   bsm_arena scratch;
   bsm_arena_init(&scratch, engine->allocator);
   bsm_status status = bsm_aten_step_check(engine->aten, plan, step, &scratch);
@@ -44,11 +39,29 @@ static bsm_status check_step(bsm_engine *engine, const bsm_plan *plan,
   return status;
 }
 
+/* Whether anything is left to the reference library. */
+static bool calls_ops(const bsm_plan *plan) {
+  bool calls = plan->program != NULL;
+  for (uint32_t i = 0; i < plan->step_count && !calls; i++) {
+    calls = plan->steps[i].kind == BSM_STEP_ATEN_CALL;
+  }
+  return calls;
+}
+
 static bsm_status check_steps(bsm_engine *engine, const bsm_plan *plan) {
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    BSM_TRY_NOTE(check_step(engine, plan, &plan->steps[i]),
-                 "in step %" PRIu32 " of the plan: %s (%s)", i,
-                 bsm_step_kind_name(plan->steps[i].kind), plan->steps[i].name);
+  if (calls_ops(plan)) {
+    bsm_aten_library *library;
+    BSM_TRY(bsm_aten_library_create(&engine->arena, &library));
+    engine->aten = library;
+  }
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    const bsm_plan *part = bsm_plan_part(plan, k);
+    for (uint32_t i = 0; i < part->step_count; i++) {
+      BSM_TRY_NOTE(check_step(engine, part, &part->steps[i]),
+                   "in step %" PRIu32 " of the plan: %s (%s)", i,
+                   bsm_step_kind_name(part->steps[i].kind),
+                   part->steps[i].name);
+    }
   }
   return BSM_OK;
 }
@@ -115,7 +128,7 @@ bsm_status bsm_engine_load(const char *path,
   }
   bsm_log(options.logger, BSM_LOG_LEVEL_INFO,
           "loaded engine %s: %" PRIu32 " steps", path,
-          engine->plan->step_count);
+          bsm_plan_total_steps(engine->plan));
   *out = engine;
   return BSM_OK;
 }
@@ -298,17 +311,21 @@ bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
 }
 
 size_t bsm_engine_step_count(const bsm_engine *engine) {
-  return engine->plan->step_count;
+  return bsm_plan_total_steps(engine->plan);
 }
 
 bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
                            bsm_step_info *out) {
   BSM_NEED(engine);
-  if (index >= engine->plan->step_count) {
+  const uint32_t count = bsm_plan_total_steps(engine->plan);
+  if (index >= count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "step %zu of an engine with %" PRIu32,
-                    index, engine->plan->step_count);
+                    index, count);
   }
-  const bsm_plan_step *step = &engine->plan->steps[index];
+  uint32_t part, at;
+  const bsm_plan *plan =
+      bsm_plan_find_step(engine->plan, (uint32_t)index, &part, &at);
+  const bsm_plan_step *step = &plan->steps[at];
   *out =
       (bsm_step_info){step->name, bsm_step_kind_name(step->kind), step->tactic};
   return BSM_OK;

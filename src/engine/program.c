@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: names, the verifier, text. */
+#include "engine/program.h"
+
+#include <inttypes.h>
+
+#include "engine/ivalue_bytes.h"
+#include "engine/plan.h"
+
+/* Blocks nest no deeper: running them recurses. */
+#define MAX_DEPTH 100
+
+const char *bsm_instruction_kind_name(bsm_instruction_kind kind) {
+  switch (kind) {
+#define X(name, number, text)  \
+  case BSM_INSTRUCTION_##name: \
+    return text;
+    BSM_INSTRUCTION_KINDS(X)
+#undef X
+  }
+  return NULL;
+}
+
+/* ---- verifying ---- */
+
+static bsm_status check_registers(const bsm_program *p, const uint32_t *r,
+                                  uint32_t count, const char *what) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (r[i] >= p->register_count) {
+      return BSM_FAIL(BSM_CORRUPT,
+                      "%s %" PRIu32 " is register %" PRIu32 " of %" PRIu32,
+                      what, i, r[i], p->register_count);
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status check_counts(const bsm_program *p, const bsm_instruction *i) {
+  static const struct {
+    bsm_instruction_kind kind;
+    uint32_t min_inputs, max_inputs, min_outputs, max_outputs, blocks;
+  } rows[] = {
+      {BSM_INSTRUCTION_CALL, 0, UINT32_MAX, 0, UINT32_MAX, 0},
+      {BSM_INSTRUCTION_SEGMENT, 0, UINT32_MAX, 0, UINT32_MAX, 0},
+      {BSM_INSTRUCTION_IF, 1, 1, 0, UINT32_MAX, 2},
+      {BSM_INSTRUCTION_LOOP, 2, UINT32_MAX, 0, UINT32_MAX, 1},
+      {BSM_INSTRUCTION_LIST, 0, UINT32_MAX, 1, 1, 0},
+      {BSM_INSTRUCTION_TUPLE, 0, UINT32_MAX, 1, 1, 0},
+      {BSM_INSTRUCTION_DICT, 0, UINT32_MAX, 1, 1, 0},
+      {BSM_INSTRUCTION_UNPACK, 1, 1, 0, UINT32_MAX, 0},
+      {BSM_INSTRUCTION_COPY, 1, 1, 1, 1, 0},
+      {BSM_INSTRUCTION_RAISE, 1, UINT32_MAX, 0, 0, 0},
+      {BSM_INSTRUCTION_MOVE, 1, 1, 1, 1, 0},
+  };
+  for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+    if (rows[k].kind != i->kind) continue;
+    const bool odd = i->kind == BSM_INSTRUCTION_DICT && i->input_count % 2;
+    const bool loop = i->kind == BSM_INSTRUCTION_LOOP &&
+                      i->input_count != i->output_count + 2;
+    if (i->input_count < rows[k].min_inputs ||
+        i->input_count > rows[k].max_inputs ||
+        i->output_count < rows[k].min_outputs ||
+        i->output_count > rows[k].max_outputs ||
+        i->block_count != rows[k].blocks || odd || loop) {
+      break;
+    }
+    if (i->kind == BSM_INSTRUCTION_SEGMENT && i->segment >= p->segment_count) {
+      return BSM_FAIL(BSM_CORRUPT, "segment %" PRIu32 " of %" PRIu32,
+                      i->segment, p->segment_count);
+    }
+    return BSM_OK;
+  }
+  return BSM_FAIL(BSM_CORRUPT,
+                  "an instruction of kind %d with %" PRIu32 " inputs, %" PRIu32
+                  " outputs and %" PRIu32 " blocks",
+                  (int)i->kind, i->input_count, i->output_count,
+                  i->block_count);
+}
+
+/* The block's parameters and results are as many as the instruction says. */
+static bsm_status check_block_of(const bsm_program *p, const bsm_instruction *i,
+                                 uint32_t which) {
+  const bsm_program_block *b = &p->blocks[i->blocks[which]];
+  const bool loop = i->kind == BSM_INSTRUCTION_LOOP;
+  const uint32_t params = loop ? i->output_count + 1 : 0;
+  const uint32_t results = loop ? i->output_count + 1 : i->output_count;
+  if (b->param_count != params || b->result_count != results) {
+    return BSM_FAIL(BSM_CORRUPT, "block %" PRIu32 " does not fit its %s",
+                    i->blocks[which], bsm_instruction_kind_name(i->kind));
+  }
+  return BSM_OK;
+}
+
+static bsm_status check_segment_of(const bsm_program *p,
+                                   const bsm_instruction *i) {
+  const bsm_plan *s = p->segments[i->segment];
+  if (i->input_count != s->input_count || i->output_count != s->output_count) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "segment %" PRIu32 " has %" PRIu32 " inputs and %" PRIu32
+                    " outputs",
+                    i->segment, s->input_count, s->output_count);
+  }
+  return BSM_OK;
+}
+
+/* A block belongs to one instruction, of a block before it: so they nest. */
+static bsm_status check_block(const bsm_program *p, uint32_t id,
+                              uint32_t *depths) {
+  const bsm_program_block *b = &p->blocks[id];
+  BSM_TRY(check_registers(p, b->params, b->param_count, "parameter"));
+  BSM_TRY(check_registers(p, b->results, b->result_count, "result"));
+  for (uint32_t k = 0; k < b->instruction_count; k++) {
+    const bsm_instruction *i = &b->instructions[k];
+    BSM_TRY(check_counts(p, i));
+    BSM_TRY(check_registers(p, i->inputs, i->input_count, "input"));
+    BSM_TRY(check_registers(p, i->outputs, i->output_count, "output"));
+    if (i->kind == BSM_INSTRUCTION_SEGMENT) BSM_TRY(check_segment_of(p, i));
+    for (uint32_t w = 0; w < i->block_count; w++) {
+      const uint32_t inner = i->blocks[w];
+      if (inner <= id || inner >= p->block_count || depths[inner]) {
+        return BSM_FAIL(BSM_CORRUPT, "block %" PRIu32 " inside block %" PRIu32,
+                        inner, id);
+      }
+      depths[inner] = depths[id] + 1;
+      if (depths[inner] > MAX_DEPTH) {
+        return BSM_FAIL(BSM_CORRUPT, "blocks nest more than %d deep",
+                        MAX_DEPTH);
+      }
+      BSM_TRY(check_block_of(p, i, w));
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status check_constants(const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  BSM_TRY(
+      check_registers(p, p->constant_registers, p->constant_count, "constant"));
+  for (uint32_t i = 0; i < p->constant_tensor_count; i++) {
+    const uint32_t id = p->constant_tensors[i];
+    if (id >= plan->tensor_count ||
+        plan->tensors[id].region != BSM_REGION_WEIGHTS) {
+      return BSM_FAIL(BSM_CORRUPT,
+                      "constant tensor %" PRIu32 " is not among the weights",
+                      i);
+    }
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_program_verify(const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  if (plan->step_count || !p->block_count ||
+      p->blocks[0].param_count != plan->input_count ||
+      p->blocks[0].result_count != plan->output_count) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "the program does not fit the engine's bindings");
+  }
+  for (uint32_t i = 0; i < p->segment_count; i++) {
+    if (p->segments[i]->program) {
+      return BSM_FAIL(BSM_CORRUPT, "segment %" PRIu32 " is a program", i);
+    }
+    BSM_TRY_NOTE(bsm_plan_verify(p->segments[i]),
+                 "in segment %" PRIu32 " of the program", i);
+  }
+  BSM_TRY(check_constants(plan));
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  uint32_t *depths = BSM_NEW_ARRAY(&arena, uint32_t, p->block_count);
+  bsm_status status = depths ? BSM_OK : BSM_FAIL_OOM();
+  if (depths) depths[0] = 1;
+  for (uint32_t i = 0; i < p->block_count && !status; i++) {
+    status = depths[i] ? check_block(p, i, depths)
+                       : BSM_FAIL(BSM_CORRUPT, "no instruction has it");
+    status = bsm_status_note(status, "in block %" PRIu32 " of the program", i);
+  }
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
+/* ---- text ---- */
+
+static void print_registers(bsm_text *text, const uint32_t *r, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    bsm_text_printf(text, "%sr%" PRIu32, i ? ", " : "", r[i]);
+  }
+}
+
+static void print_block(bsm_text *text, const bsm_program *p, uint32_t id,
+                        int depth) {
+  const bsm_program_block *b = &p->blocks[id];
+  for (uint32_t k = 0; k < b->instruction_count; k++) {
+    const bsm_instruction *i = &b->instructions[k];
+    bsm_text_printf(text, "%*s", 2 * depth, "");
+    print_registers(text, i->outputs, i->output_count);
+    bsm_text_printf(text, "%s%s", i->output_count ? " = " : "",
+                    bsm_instruction_kind_name(i->kind));
+    if (i->kind == BSM_INSTRUCTION_SEGMENT) {
+      bsm_text_printf(text, " %" PRIu32, i->segment);
+    } else if (i->name[0]) {
+      bsm_text_printf(text, " %s", i->name);
+    }
+    bsm_text_puts(text, "(");
+    print_registers(text, i->inputs, i->input_count);
+    bsm_text_puts(text, ")");
+    if (i->source[0]) bsm_text_printf(text, "  # %s", i->source);
+    bsm_text_puts(text, "\n");
+    for (uint32_t w = 0; w < i->block_count; w++) {
+      const bsm_program_block *inner = &p->blocks[i->blocks[w]];
+      bsm_text_printf(text, "%*sblock(", 2 * depth + 2, "");
+      print_registers(text, inner->params, inner->param_count);
+      bsm_text_puts(text, "):\n");
+      if (depth < MAX_DEPTH) print_block(text, p, i->blocks[w], depth + 2);
+      bsm_text_printf(text, "%*s-> (", 2 * depth + 4, "");
+      print_registers(text, inner->results, inner->result_count);
+      bsm_text_puts(text, ")\n");
+    }
+  }
+}
+
+void bsm_program_print(bsm_text *text, const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  bsm_text_printf(text,
+                  "program: %" PRIu32 " registers, %" PRIu32
+                  " constants, %" PRIu32 " blocks, %" PRIu32 " segments\n",
+                  p->register_count, p->constant_count, p->block_count,
+                  p->segment_count);
+  const uint32_t tensors = p->constant_tensor_count;
+  bsm_text_puts(text, "  constants ");
+  print_registers(text, p->constant_registers, p->constant_count);
+  bsm_text_puts(text, " = ");
+  bsm_ivalue_bytes_print(
+      text, (bsm_str){(const char *)p->constants, p->constants_size},
+      p->constant_tensors, tensors);
+  bsm_text_puts(text, "\n  (");
+  print_registers(text, p->blocks[0].params, p->blocks[0].param_count);
+  bsm_text_puts(text, "):\n");
+  print_block(text, p, 0, 2);
+  bsm_text_puts(text, "    -> (");
+  print_registers(text, p->blocks[0].results, p->blocks[0].result_count);
+  bsm_text_puts(text, ")\n");
+}

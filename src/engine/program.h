@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: what an engine runs when a plan of fixed steps is not enough.
+ *
+ * A program computes with values of any kind - tensors of shapes that only the
+ * run tells, numbers, lists - in registers. Its instructions call ops of the
+ * reference library, run segments (plans of fixed shapes), branch and loop.
+ * Block 0 is the whole: its parameters are the engine's inputs, its results the
+ * outputs. Values never change: what writes to a list writes to a copy.
+ *
+ * The plan that a program belongs to has the bindings, whose dims may be -1,
+ * and the weights of the program's constants, but no steps. */
+#ifndef BSM_ENGINE_PROGRAM_H_
+#define BSM_ENGINE_PROGRAM_H_
+
+#include "base/arena.h"
+#include "base/strings.h"
+#include "bessemer/status.h"
+
+struct bsm_plan;
+
+/* Kinds in one list: X(ENUM, number, "text"). */
+#define BSM_INSTRUCTION_KINDS(X)                                         \
+  X(CALL, 1, "call")       /* outputs = op(inputs) */                    \
+  X(SEGMENT, 2, "segment") /* outputs = segments[segment](inputs) */     \
+  X(IF, 3, "if")           /* inputs: condition; blocks: then, else */   \
+  X(LOOP, 4, "loop")       /* inputs: turns, condition, carried values;  \
+                              block: (turn, carried) -> (condition,      \
+                              carried); outputs: carried */              \
+  X(LIST, 5, "list")       /* output = [inputs] */                       \
+  X(TUPLE, 6, "tuple")     /* output = (inputs) */                       \
+  X(DICT, 7, "dict")       /* inputs: key, value, key, value, ... */     \
+  X(UNPACK, 8, "unpack")   /* outputs = the items of a list or tuple */  \
+  X(COPY, 9, "copy")       /* a list or dict of its own, same items */   \
+  X(RAISE, 10, "raise")    /* inputs: the message; ends the run */       \
+  X(MOVE, 11, "move")      /* output = input; None is an error when name \
+                              is "unwrap" */
+
+typedef enum bsm_instruction_kind {
+#define X(name, number, text) BSM_INSTRUCTION_##name = number,
+  BSM_INSTRUCTION_KINDS(X)
+#undef X
+} bsm_instruction_kind;
+
+typedef struct bsm_instruction {
+  bsm_instruction_kind kind;
+  const char *name;   /* CALL: the op, "aten::nonzero"; else for people */
+  const char *source; /* the place in the model, or "" */
+  uint32_t segment;   /* SEGMENT: which */
+  uint32_t input_count, output_count; /* registers */
+  uint32_t *inputs, *outputs;
+  uint32_t block_count; /* IF: 2, LOOP: 1, else 0 */
+  uint32_t blocks[2];
+} bsm_instruction;
+
+typedef struct bsm_program_block {
+  uint32_t param_count, result_count; /* registers */
+  uint32_t *params, *results;
+  uint32_t instruction_count;
+  bsm_instruction *instructions;
+} bsm_program_block;
+
+typedef struct bsm_program {
+  uint32_t register_count;
+  bsm_program_block *blocks;
+  uint32_t block_count;
+  struct bsm_plan **segments; /* without programs of their own */
+  uint32_t segment_count;
+  /* Constants: a list of values as engine/ivalue_bytes.h stores it, value i for
+   * constant_registers[i]; tensor number i is the plan's tensor
+   * constant_tensors[i], among the weights. */
+  const uint8_t *constants;
+  uint32_t constants_size;
+  uint32_t *constant_registers;
+  uint32_t constant_count;
+  uint32_t *constant_tensors;
+  uint32_t constant_tensor_count;
+} bsm_program;
+
+const char *bsm_instruction_kind_name(bsm_instruction_kind kind);
+
+/* Checks every index, count and nesting; segments and constant tensors are
+ * checked as plans are. Values are checked when they are used. */
+BSM_NODISCARD bsm_status bsm_program_verify(const struct bsm_plan *plan);
+
+/* Text: blocks and their instructions, without the segments' plans. */
+void bsm_program_print(bsm_text *text, const struct bsm_plan *plan);
+
+#endif /* BSM_ENGINE_PROGRAM_H_ */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs as bytes: after the fields of a plan, a count of blocks, 0 for no
+ * program; then the registers, the blocks, the constants, and the segments as
+ * counted plans. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/plan_bytes.h"
+#include "engine/program.h"
+
+#define SEGMENT_MIN_BYTES 4
+
+/* ---- writing ---- */
+
+static void put(bsm_text *out, const void *data, size_t size) {
+  bsm_text_append(out, (bsm_str){data, size});
+}
+
+static void put_u32(bsm_text *out, uint32_t value) {
+  put(out, &value, sizeof(value));
+}
+
+static void put_ids(bsm_text *out, const uint32_t *ids, uint32_t count) {
+  put_u32(out, count);
+  put(out, ids, count * sizeof(*ids));
+}
+
+static void put_string(bsm_text *out, const char *text) {
+  const size_t length = strlen(text);
+  put_u32(out, (uint32_t)length);
+  put(out, text, length);
+}
+
+static void put_block(bsm_text *out, const bsm_program_block *b) {
+  put_ids(out, b->params, b->param_count);
+  put_ids(out, b->results, b->result_count);
+  put_u32(out, b->instruction_count);
+  for (uint32_t k = 0; k < b->instruction_count; k++) {
+    const bsm_instruction *i = &b->instructions[k];
+    put_u32(out, (uint32_t)i->kind);
+    put_string(out, i->name);
+    put_string(out, i->source);
+    put_u32(out, i->segment);
+    put_ids(out, i->inputs, i->input_count);
+    put_ids(out, i->outputs, i->output_count);
+    put_ids(out, i->blocks, i->block_count);
+  }
+}
+
+bsm_status bsm_program_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
+                                bsm_text *out) {
+  const bsm_program *p = plan->program;
+  if (!p) {
+    put_u32(out, 0);
+    return BSM_OK;
+  }
+  put_u32(out, p->block_count);
+  put_u32(out, p->register_count);
+  for (uint32_t i = 0; i < p->block_count; i++) put_block(out, &p->blocks[i]);
+  put_u32(out, p->constants_size);
+  put(out, p->constants, p->constants_size);
+  put_ids(out, p->constant_registers, p->constant_count);
+  put_ids(out, p->constant_tensors, p->constant_tensor_count);
+  put_u32(out, p->segment_count);
+  for (uint32_t i = 0; i < p->segment_count; i++) {
+    bsm_str bytes;
+    BSM_TRY(bsm_plan_to_bytes(p->segments[i], offsets, out->arena, &bytes));
+    if (bytes.len > UINT32_MAX) {
+      return BSM_FAIL(BSM_LIMIT, "a segment takes %zu bytes", bytes.len);
+    }
+    put_u32(out, (uint32_t)bytes.len);
+    bsm_text_append(out, bytes);
+    offsets += p->segments[i]->weights_count;
+  }
+  return BSM_OK;
+}
+
+/* ---- reading ---- */
+
+static bsm_status get_instruction(bsm_byte_reader *r, bsm_instruction *i) {
+  uint32_t kind;
+  uint32_t *blocks;
+  BSM_TRY(bsm_read_u32(r, &kind, "an instruction"));
+  if (kind > INT32_MAX ||
+      !bsm_instruction_kind_name((bsm_instruction_kind)kind)) {
+    return BSM_FAIL(BSM_CORRUPT, "unknown kind %" PRIu32, kind);
+  }
+  i->kind = (bsm_instruction_kind)kind;
+  BSM_TRY(bsm_read_string(r, &i->name, "an instruction"));
+  BSM_TRY(bsm_read_string(r, &i->source, "an instruction"));
+  BSM_TRY(bsm_read_u32(r, &i->segment, "an instruction"));
+  BSM_TRY(bsm_read_ids(r, &i->inputs, &i->input_count, UINT32_MAX, "inputs"));
+  BSM_TRY(
+      bsm_read_ids(r, &i->outputs, &i->output_count, UINT32_MAX, "outputs"));
+  BSM_TRY(bsm_read_ids(r, &blocks, &i->block_count, 2, "blocks"));
+  memcpy(i->blocks, blocks, i->block_count * sizeof(*blocks));
+  return BSM_OK;
+}
+
+static bsm_status get_block(bsm_byte_reader *r, bsm_program_block *b) {
+  BSM_TRY(
+      bsm_read_ids(r, &b->params, &b->param_count, UINT32_MAX, "parameters"));
+  BSM_TRY(
+      bsm_read_ids(r, &b->results, &b->result_count, UINT32_MAX, "results"));
+  BSM_TRY(bsm_read_count(r, &b->instruction_count, 28, "instructions"));
+  b->instructions = BSM_NEW_ARRAY(r->arena, bsm_instruction,
+                                  b->instruction_count + (size_t)1);
+  BSM_TRY_ALLOC(b->instructions);
+  for (uint32_t i = 0; i < b->instruction_count; i++) {
+    BSM_TRY_NOTE(get_instruction(r, &b->instructions[i]),
+                 "in instruction %" PRIu32, i);
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_constants(bsm_byte_reader *r, bsm_program *p) {
+  BSM_TRY(bsm_read_bytes(r, &p->constants, &p->constants_size, "constants"));
+  BSM_TRY(bsm_read_ids(r, &p->constant_registers, &p->constant_count,
+                       UINT32_MAX, "constants"));
+  return bsm_read_ids(r, &p->constant_tensors, &p->constant_tensor_count,
+                      UINT32_MAX, "constant tensors");
+}
+
+static bsm_status get_segments(bsm_byte_reader *r, const uint8_t *weights,
+                               uint64_t weights_size, bsm_program *p) {
+  BSM_TRY(bsm_read_count(r, &p->segment_count, SEGMENT_MIN_BYTES, "segments"));
+  p->segments =
+      BSM_NEW_ARRAY(r->arena, bsm_plan *, p->segment_count + (size_t)1);
+  BSM_TRY_ALLOC(p->segments);
+  for (uint32_t i = 0; i < p->segment_count; i++) {
+    uint32_t size;
+    BSM_TRY(bsm_read_count(r, &size, 1, "a segment"));
+    const bsm_str bytes = {(const char *)r->data + r->at, size};
+    r->at += size;
+    BSM_TRY_NOTE(bsm_plan_from_bytes(bytes, weights, weights_size, true,
+                                     r->arena, &p->segments[i]),
+                 "in segment %" PRIu32, i);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_program_from_bytes(bsm_byte_reader *r, const uint8_t *weights,
+                                  uint64_t weights_size, bsm_plan *plan) {
+  uint32_t blocks;
+  BSM_TRY(bsm_read_count(r, &blocks, 12, "blocks"));
+  if (!blocks) return BSM_OK;
+  bsm_program *p = BSM_NEW(r->arena, bsm_program);
+  BSM_TRY_ALLOC(p);
+  plan->program = p;
+  p->block_count = blocks;
+  BSM_TRY(bsm_read_u32(r, &p->register_count, "registers"));
+  if (p->register_count > r->size / 4) { /* each is named somewhere */
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " registers", p->register_count);
+  }
+  p->blocks = BSM_NEW_ARRAY(r->arena, bsm_program_block, blocks);
+  BSM_TRY_ALLOC(p->blocks);
+  for (uint32_t i = 0; i < blocks; i++) {
+    BSM_TRY_NOTE(get_block(r, &p->blocks[i]), "in block %" PRIu32, i);
+  }
+  BSM_TRY(get_constants(r, p));
+  return get_segments(r, weights, weights_size, p);
+}

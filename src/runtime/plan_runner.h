@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One plan made ready to run: its steps prepared, its addresses in tables. A
+ * context has one for its engine's plan, or one for each segment of its
+ * program. */
+#ifndef BSM_RUNTIME_PLAN_RUNNER_H_
+#define BSM_RUNTIME_PLAN_RUNNER_H_
+
+#include "runtime/engine.h"
+
+typedef struct bsm_step_times {
+  double seconds;
+  uint64_t runs;
+} bsm_step_times;
+
+typedef struct bsm_plan_runner {
+  const bsm_engine *engine;
+  const bsm_plan *plan;
+  const bsm_logger *logger;
+  bsm_arena *step_arena; /* of what an op allocates, emptied after each step */
+  bsm_prepared_step *steps;
+  bsm_step_times *times;    /* NULL unless profiling */
+  void **inputs, **outputs; /* the caller sets them before each run */
+  bsm_run run;
+} bsm_plan_runner;
+
+typedef struct bsm_runner_options {
+  uint32_t isa;
+  bsm_thread_pool *pool;
+  bool profile;
+  const bsm_logger *logger;
+  bsm_arena *step_arena;
+} bsm_runner_options;
+
+/* Prepares the steps in `arena`; *scratch is the most that one of them needs.
+ */
+BSM_NODISCARD bsm_status bsm_plan_runner_init(const bsm_engine *engine,
+                                              const bsm_plan *plan,
+                                              const bsm_runner_options *options,
+                                              bsm_arena *arena, size_t *scratch,
+                                              bsm_plan_runner *out);
+/* Runs all steps. `run.workspace` and `run.scratch` must be set. */
+BSM_NODISCARD bsm_status bsm_plan_runner_run(bsm_plan_runner *runner);
+/* What the profile knows of a step. */
+void bsm_plan_runner_profile(const bsm_plan_runner *runner, uint32_t step,
+                             bsm_step_profile *out);
+
+#endif /* BSM_RUNTIME_PLAN_RUNNER_H_ */

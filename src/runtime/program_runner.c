@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interpreter of programs. */
+#include "runtime/program_runner.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/ivalue_bytes.h"
+
+/* As in aten_step.c: a file of few bytes can ask for anything. */
+#define MAX_TENSOR_BYTES ((size_t)16 << 30)
+/* Memory of a run before garbage is collected, and by how much it may grow. */
+#define COLLECT_BYTES ((size_t)64 << 20)
+/* Values nest no deeper when they are copied. */
+#define MAX_DEPTH 200
+
+struct bsm_program_runner {
+  const bsm_engine *engine;
+  const bsm_program *program;
+  bsm_plan_runner *segments;
+  const bsm_logger *logger;
+  bsm_arena *own;      /* of constants */
+  bsm_arena arenas[2]; /* of the run, and to collect into */
+  int arena;           /* which of them the run uses */
+  size_t collect_at;   /* bytes */
+  bsm_ivalue *registers;
+  bsm_ivalue *constants;
+  const bsm_aten_op ***ops; /* by block and instruction; NULL: no call */
+  bool ran;
+};
+
+static bsm_arena *heap(bsm_program_runner *r) {
+  return &r->arenas[r->arena];
+}
+
+/* ---- constants ---- */
+
+static bsm_status read_constants(bsm_program_runner *r) {
+  const bsm_plan *plan = r->engine->plan;
+  const bsm_program *p = r->program;
+  const size_t n = p->constant_tensor_count;
+  bsm_tensor *tensors = BSM_NEW_ARRAY(r->own, bsm_tensor, n + 1);
+  if (!tensors) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < n; i++) {
+    const bsm_plan_tensor *t = &plan->tensors[p->constant_tensors[i]];
+    const uint8_t *data = plan->weights[t->index].data;
+    bsm_storage *storage = BSM_NEW(r->own, bsm_storage);
+    bsm_tensor *view;
+    BSM_TRY_ALLOC(storage);
+    *storage = (bsm_storage){
+        .data = (void *)(uintptr_t)(data + t->offset),
+        .size = (size_t)plan->weights[t->index].size - (size_t)t->offset,
+        .read_only = true};
+    BSM_TRY(bsm_tensor_from_storage(r->own, storage, t->dtype, t->dims,
+                                    t->strides, 0, &view));
+    tensors[i] = *view;
+  }
+  size_t count;
+  const bsm_str bytes = {(const char *)p->constants, p->constants_size};
+  BSM_TRY_NOTE(
+      bsm_ivalues_from_bytes(bytes, r->own, tensors, n, &r->constants, &count),
+      "in the constants of the program");
+  if (count != p->constant_count) {
+    return BSM_FAIL(BSM_CORRUPT, "%zu constants for %" PRIu32 " registers",
+                    count, p->constant_count);
+  }
+  return BSM_OK;
+}
+
+/* ---- calls ---- */
+
+static bsm_status find_ops(bsm_program_runner *r) {
+  const bsm_program *p = r->program;
+  r->ops = BSM_NEW_ARRAY(r->own, const bsm_aten_op **, p->block_count);
+  BSM_TRY_ALLOC(r->ops);
+  for (uint32_t b = 0; b < p->block_count; b++) {
+    const bsm_program_block *block = &p->blocks[b];
+    r->ops[b] = BSM_NEW_ARRAY(r->own, const bsm_aten_op *,
+                              block->instruction_count + (size_t)1);
+    BSM_TRY_ALLOC(r->ops[b]);
+    for (uint32_t k = 0; k < block->instruction_count; k++) {
+      const bsm_instruction *i = &block->instructions[k];
+      if (i->kind != BSM_INSTRUCTION_CALL) continue;
+      const bsm_aten_op *op =
+          bsm_aten_find(r->engine->aten, bsm_str_of(i->name));
+      if (!op) {
+        return BSM_FAIL(BSM_UNSUPPORTED,
+                        "this version has no op %s: compile the model again",
+                        i->name);
+      }
+      if (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_RANDOM)) {
+        return BSM_FAIL(BSM_CORRUPT, "%s in a program", i->name);
+      }
+      r->ops[b][k] = op;
+    }
+  }
+  return BSM_OK;
+}
+
+/* An op that changes a container gets one that this run has made. */
+static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
+                                const bsm_ivalue *args) {
+  for (uint32_t k = 0; k < i->input_count; k++) {
+    const bsm_ivalue *v = &args[k];
+    const bsm_arena *arena = v->tag == BSM_IVALUE_LIST   ? v->u.list->arena
+                             : v->tag == BSM_IVALUE_DICT ? v->u.dict->arena
+                                                         : NULL;
+    if (arena == heap(r)) return BSM_OK;
+    if (arena) break;
+  }
+  return BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
+}
+
+static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
+                           const bsm_aten_op *op, const bsm_ivalue *args) {
+  bsm_ivalue *outs =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outs);
+  if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
+  bsm_op_ctx cx = {.arena = heap(r),
+                   .logger = r->logger,
+                   .max_tensor_bytes = MAX_TENSOR_BYTES};
+  BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    r->registers[i->outputs[k]] = outs[k];
+  }
+  return BSM_OK;
+}
+
+/* ---- segments ---- */
+
+static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
+                                uint32_t index, const bsm_ivalue *value,
+                                void **out) {
+  const bsm_plan_binding *binding = &plan->inputs[index];
+  const bsm_plan_tensor *t = &plan->tensors[binding->tensor];
+  if (value->tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_CORRUPT, "input %s is a %s", binding->name,
+                    bsm_iv_tag_name(value->tag));
+  }
+  bsm_tensor *x = value->u.tensor;
+  if (x->dtype != t->dtype || !bsm_dims_equal(x->sizes, t->dims)) {
+    return BSM_FAIL(
+        BSM_DATA_DEPENDENT, "%s is %s%s where the engine was built for %s%s",
+        binding->name, bsm_dtype_name(x->dtype), bsm_dims_str(x->sizes),
+        bsm_dtype_name(t->dtype), bsm_dims_str(t->dims));
+  }
+  BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
+  *out = bsm_tensor_data(x);
+  return BSM_OK;
+}
+
+static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
+                              const bsm_ivalue *args) {
+  bsm_plan_runner *segment = &r->segments[i->segment];
+  const bsm_plan *plan = segment->plan;
+  for (uint32_t k = 0; k < plan->input_count; k++) {
+    BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
+  }
+  for (uint32_t k = 0; k < plan->output_count; k++) {
+    const bsm_plan_tensor *t = &plan->tensors[plan->outputs[k].tensor];
+    bsm_tensor *y;
+    BSM_TRY(bsm_tensor_new(heap(r), t->dtype, t->dims, false, &y));
+    segment->outputs[k] = bsm_tensor_data(y);
+    r->registers[i->outputs[k]] = bsm_iv_tensor(y);
+  }
+  return bsm_plan_runner_run(segment);
+}
+
+/* ---- containers ---- */
+
+static bsm_status make_list(bsm_program_runner *r, const bsm_ivalue *args,
+                            size_t n, bsm_ivalue *out) {
+  bsm_list *list;
+  BSM_TRY(bsm_list_new(heap(r), NULL, n, &list));
+  if (n) memcpy(list->items, args, n * sizeof(*args));
+  *out = bsm_iv_list(list);
+  return BSM_OK;
+}
+
+static bsm_status make_dict(bsm_program_runner *r, const bsm_ivalue *keys,
+                            const bsm_ivalue *values, size_t n, size_t stride,
+                            bsm_ivalue *out) {
+  bsm_dict *dict;
+  BSM_TRY(bsm_dict_new(heap(r), NULL, NULL, &dict));
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_dict_set(dict, keys[i * stride], values[i * stride]));
+  }
+  *out = bsm_iv_dict(dict);
+  return BSM_OK;
+}
+
+static bsm_status make_tuple(bsm_program_runner *r, const bsm_ivalue *args,
+                             size_t n, bsm_ivalue *out) {
+  bsm_tuple *tuple;
+  BSM_TRY(bsm_tuple_new(heap(r), n, &tuple));
+  if (n) memcpy(tuple->items, args, n * sizeof(*args));
+  *out = bsm_iv_tuple(tuple);
+  return BSM_OK;
+}
+
+static bsm_status copy_container(bsm_program_runner *r, const bsm_ivalue *v,
+                                 bsm_ivalue *out) {
+  if (v->tag == BSM_IVALUE_LIST) {
+    return make_list(r, v->u.list->items, v->u.list->len, out);
+  }
+  if (v->tag == BSM_IVALUE_DICT) {
+    return make_dict(r, v->u.dict->keys, v->u.dict->values, v->u.dict->len, 1,
+                     out);
+  }
+  return BSM_FAIL(BSM_CORRUPT, "a copy of a %s", bsm_iv_tag_name(v->tag));
+}
+
+static bsm_status unpack(bsm_program_runner *r, const bsm_instruction *i,
+                         const bsm_ivalue *v) {
+  const bsm_ivalue *items;
+  size_t n;
+  if (v->tag == BSM_IVALUE_LIST) {
+    items = v->u.list->items;
+    n = v->u.list->len;
+  } else if (v->tag == BSM_IVALUE_TUPLE) {
+    items = v->u.tuple->items;
+    n = v->u.tuple->len;
+  } else {
+    return BSM_FAIL(BSM_CORRUPT, "a %s is unpacked", bsm_iv_tag_name(v->tag));
+  }
+  if (n != i->output_count) {
+    return BSM_FAIL(BSM_RAISED,
+                    "Expected %" PRIu32 " elements in a list but found %zu",
+                    i->output_count, n);
+  }
+  for (size_t k = 0; k < n; k++) r->registers[i->outputs[k]] = items[k];
+  return BSM_OK;
+}
+
+/* ---- collecting garbage ---- */
+
+typedef struct collector {
+  bsm_program_runner *runner;
+  bsm_arena *to;
+  bsm_ptrmap moved; /* old address -> new: identity and sharing are kept */
+} collector;
+
+static bsm_status move_value(collector *c, bsm_ivalue *v, int depth);
+
+static bsm_status move_items(collector *c, bsm_ivalue *items, size_t n,
+                             int depth) {
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(move_value(c, &items[i], depth + 1));
+  }
+  return BSM_OK;
+}
+
+/* Memory that the run did not make, or that has been moved, stays. */
+static bsm_status move_storage(collector *c, bsm_storage **storage) {
+  bsm_storage *old = *storage;
+  if (old->read_only) return BSM_OK;
+  bsm_storage *new = bsm_ptrmap_get(&c->moved, old);
+  if (!new) {
+    new = BSM_NEW(c->to, bsm_storage);
+    BSM_TRY_ALLOC(new);
+    *new = *old;
+    if (old->data) {
+      new->data = bsm_arena_alloc(c->to, old->size + 1, BSM_ALIGNMENT);
+      BSM_TRY_ALLOC(new->data);
+      memcpy(new->data, old->data, old->size);
+    }
+    BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
+  }
+  *storage = new;
+  return BSM_OK;
+}
+
+static bsm_status move_tensor(collector *c, bsm_ivalue *v) {
+  bsm_tensor *new = BSM_NEW(c->to, bsm_tensor);
+  BSM_TRY_ALLOC(new);
+  *new = *v->u.tensor;
+  BSM_TRY(move_storage(c, &new->storage));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, v->u.tensor, new));
+  v->u.tensor = new;
+  return BSM_OK;
+}
+
+static bsm_status move_list(collector *c, bsm_ivalue *v, int depth) {
+  const bsm_list *old = v->u.list;
+  if (old->arena != heap(c->runner)) return BSM_OK; /* a constant */
+  bsm_list *new;
+  BSM_TRY(bsm_list_new(c->to, old->elem_type, old->len, &new));
+  if (old->len) memcpy(new->items, old->items, old->len * sizeof(*old->items));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
+  v->u.list = new;
+  return move_items(c, new->items, new->len, depth);
+}
+
+static bsm_status move_dict(collector *c, bsm_ivalue *v, int depth) {
+  const bsm_dict *old = v->u.dict;
+  bsm_dict *new;
+  if (old->arena != heap(c->runner)) return BSM_OK;
+  BSM_TRY(bsm_dict_new(c->to, old->key_type, old->value_type, &new));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
+  for (size_t i = 0; i < old->len; i++) {
+    bsm_ivalue key = old->keys[i], value = old->values[i];
+    BSM_TRY(move_value(c, &key, depth + 1));
+    BSM_TRY(move_value(c, &value, depth + 1));
+    BSM_TRY(bsm_dict_set(new, key, value));
+  }
+  v->u.dict = new;
+  return BSM_OK;
+}
+
+static bsm_status move_tuple(collector *c, bsm_ivalue *v, int depth) {
+  const bsm_tuple *old = v->u.tuple;
+  bsm_tuple *new;
+  BSM_TRY(bsm_tuple_new(c->to, old->len, &new));
+  new->type = old->type;
+  if (old->len) memcpy(new->items, old->items, old->len * sizeof(*old->items));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
+  v->u.tuple = new;
+  return move_items(c, new->items, new->len, depth);
+}
+
+static bsm_status move_value(collector *c, bsm_ivalue *v, int depth) {
+  if (depth > MAX_DEPTH) {
+    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %d deep",
+                    MAX_DEPTH);
+  }
+  switch (v->tag) {
+    case BSM_IVALUE_TENSOR:
+    case BSM_IVALUE_LIST:
+    case BSM_IVALUE_DICT:
+    case BSM_IVALUE_TUPLE: {
+      void *moved = bsm_ptrmap_get(&c->moved, v->u.container);
+      if (moved) {
+        v->u.container = moved;
+        return BSM_OK;
+      }
+      break;
+    }
+    case BSM_IVALUE_STRING:
+      return bsm_iv_string(c->to, *v->u.s, v);
+    default:
+      return BSM_OK;
+  }
+  switch (v->tag) {
+    case BSM_IVALUE_TENSOR:
+      return move_tensor(c, v);
+    case BSM_IVALUE_LIST:
+      return move_list(c, v, depth);
+    case BSM_IVALUE_DICT:
+      return move_dict(c, v, depth);
+    default:
+      return move_tuple(c, v, depth);
+  }
+}
+
+/* What the instructions of a block wrote is dead once its results are copied:
+ * the collector must not keep it. */
+static void forget_block(bsm_program_runner *r, uint32_t id) {
+  const bsm_program_block *b = &r->program->blocks[id];
+  for (uint32_t k = 0; k < b->instruction_count; k++) {
+    const bsm_instruction *i = &b->instructions[k];
+    for (uint32_t o = 0; o < i->output_count; o++) {
+      r->registers[i->outputs[o]] = bsm_iv_none();
+    }
+    for (uint32_t w = 0; w < i->block_count; w++) forget_block(r, i->blocks[w]);
+  }
+}
+
+/* Between two turns of a loop; `carried` are values in no register. */
+static bsm_status collect(bsm_program_runner *r, uint32_t body,
+                          bsm_ivalue *carried, size_t n) {
+  if (heap(r)->total < r->collect_at) return BSM_OK;
+  forget_block(r, body);
+  for (uint32_t i = 0; i < r->program->constant_count; i++) {
+    r->registers[r->program->constant_registers[i]] = bsm_iv_none();
+  }
+  collector c = {.runner = r, .to = &r->arenas[1 - r->arena]};
+  BSM_TRY(move_items(&c, r->registers, r->program->register_count, 0));
+  BSM_TRY(move_items(&c, carried, n, 0));
+  bsm_arena_destroy(heap(r));
+  r->arena = 1 - r->arena;
+  r->collect_at = 2 * heap(r)->total + COLLECT_BYTES;
+  for (uint32_t i = 0; i < r->program->constant_count; i++) {
+    r->registers[r->program->constant_registers[i]] = r->constants[i];
+  }
+  return BSM_OK;
+}
+
+/* ---- control ---- */
+
+static bsm_status run_block(bsm_program_runner *r, uint32_t id);
+
+static void get_registers(const bsm_program_runner *r, const uint32_t *from,
+                          size_t n, bsm_ivalue *out) {
+  for (size_t i = 0; i < n; i++) out[i] = r->registers[from[i]];
+}
+
+static void set_registers(bsm_program_runner *r, const uint32_t *to, size_t n,
+                          const bsm_ivalue *values) {
+  for (size_t i = 0; i < n; i++) r->registers[to[i]] = values[i];
+}
+
+static bsm_status run_if(bsm_program_runner *r, const bsm_instruction *i,
+                         bsm_ivalue *args) {
+  if (args[0].tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
+                    bsm_iv_tag_name(args[0].tag));
+  }
+  const uint32_t id = i->blocks[args[0].u.b ? 0 : 1];
+  const bsm_program_block *block = &r->program->blocks[id];
+  BSM_TRY(run_block(r, id));
+  bsm_ivalue *results =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
+  BSM_TRY_ALLOC(results);
+  get_registers(r, block->results, i->output_count, results);
+  set_registers(r, i->outputs, i->output_count, results);
+  return BSM_OK;
+}
+
+/* `values`: the condition and the carried values, in memory of their own, as
+ * the arena may go away. */
+static bsm_status run_turns(bsm_program_runner *r, const bsm_instruction *i,
+                            int64_t turns, bsm_ivalue *values) {
+  const uint32_t id = i->blocks[0], n = i->output_count;
+  const bsm_program_block *body = &r->program->blocks[id];
+  for (int64_t turn = 0; turn < turns && values[0].u.b; turn++) {
+    r->registers[body->params[0]] = bsm_iv_int(turn);
+    set_registers(r, body->params + 1, n, values + 1);
+    BSM_TRY(run_block(r, id));
+    get_registers(r, body->results, n + (size_t)1, values);
+    if (values[0].tag != BSM_IVALUE_BOOL) {
+      return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
+                      bsm_iv_tag_name(values[0].tag));
+    }
+    BSM_TRY(collect(r, id, values, n + (size_t)1));
+  }
+  set_registers(r, i->outputs, n, values + 1);
+  return BSM_OK;
+}
+
+static bsm_status run_loop(bsm_program_runner *r, const bsm_instruction *i,
+                           const bsm_ivalue *args) {
+  if (args[0].tag != BSM_IVALUE_INT || args[1].tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_CORRUPT, "a loop of %s turns while %s",
+                    bsm_iv_tag_name(args[0].tag), bsm_iv_tag_name(args[1].tag));
+  }
+  bsm_arena own;
+  bsm_arena_init(&own, heap(r)->allocator);
+  bsm_ivalue *values = BSM_NEW_ARRAY(&own, bsm_ivalue, i->input_count);
+  bsm_status status = BSM_OK;
+  if (values) {
+    memcpy(values, args + 1, (i->input_count - 1u) * sizeof(*values));
+    status = run_turns(r, i, args[0].u.i, values);
+  } else {
+    status = BSM_FAIL_OOM();
+  }
+  bsm_arena_destroy(&own);
+  return status;
+}
+
+static bsm_status raise(const bsm_ivalue *message) {
+  return message->tag == BSM_IVALUE_STRING
+             ? BSM_FAIL(BSM_RAISED, "%.*s", (int)message->u.s->len,
+                        message->u.s->data)
+             : BSM_FAIL(BSM_RAISED, "the model raises an exception");
+}
+
+static bsm_status run_instruction(bsm_program_runner *r,
+                                  const bsm_instruction *i,
+                                  const bsm_aten_op *op) {
+  bsm_ivalue *args =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->input_count + (size_t)1);
+  bsm_ivalue *out = i->output_count ? &r->registers[i->outputs[0]] : NULL;
+  BSM_TRY_ALLOC(args);
+  get_registers(r, i->inputs, i->input_count, args);
+  switch (i->kind) {
+    case BSM_INSTRUCTION_CALL:
+      return run_call(r, i, op, args);
+    case BSM_INSTRUCTION_SEGMENT:
+      return run_segment(r, i, args);
+    case BSM_INSTRUCTION_IF:
+      return run_if(r, i, args);
+    case BSM_INSTRUCTION_LOOP:
+      return run_loop(r, i, args);
+    case BSM_INSTRUCTION_LIST:
+      return make_list(r, args, i->input_count, out);
+    case BSM_INSTRUCTION_TUPLE:
+      return make_tuple(r, args, i->input_count, out);
+    case BSM_INSTRUCTION_DICT:
+      return make_dict(r, args, args + 1, i->input_count / 2, 2, out);
+    case BSM_INSTRUCTION_UNPACK:
+      return unpack(r, i, &args[0]);
+    case BSM_INSTRUCTION_COPY:
+      return copy_container(r, &args[0], out);
+    case BSM_INSTRUCTION_RAISE:
+      return raise(&args[0]);
+    case BSM_INSTRUCTION_MOVE:
+      if (args[0].tag == BSM_IVALUE_NONE && strcmp(i->name, "unwrap") == 0) {
+        return BSM_FAIL(BSM_RAISED, "Unwrapping null optional");
+      }
+      *out = args[0];
+      return BSM_OK;
+  }
+  return BSM_FAIL(BSM_INTERNAL, "an unknown instruction");
+}
+
+static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
+  const bsm_program_block *block = &r->program->blocks[id];
+  for (uint32_t k = 0; k < block->instruction_count; k++) {
+    const bsm_instruction *i = &block->instructions[k];
+    bsm_status status = run_instruction(r, i, r->ops[id][k]);
+    if (status && !i->block_count) {
+      status = bsm_status_note(
+          status, "while running %s%s%s",
+          i->name[0] ? i->name : bsm_instruction_kind_name(i->kind),
+          i->source[0] ? " at " : "", i->source);
+    }
+    BSM_TRY(status);
+  }
+  return BSM_OK;
+}
+
+/* ---- the whole ---- */
+
+bsm_status bsm_program_runner_create(const bsm_engine *engine,
+                                     bsm_plan_runner *segments,
+                                     const bsm_logger *logger, bsm_arena *arena,
+                                     bsm_program_runner **out) {
+  bsm_program_runner *r = BSM_NEW(arena, bsm_program_runner);
+  BSM_TRY_ALLOC(r);
+  *r = (bsm_program_runner){.engine = engine,
+                            .program = engine->plan->program,
+                            .segments = segments,
+                            .logger = logger,
+                            .own = arena};
+  bsm_arena_init(&r->arenas[0], arena->allocator);
+  bsm_arena_init(&r->arenas[1], arena->allocator);
+  *out = r;
+  r->registers =
+      BSM_NEW_ARRAY(arena, bsm_ivalue, r->program->register_count + (size_t)1);
+  BSM_TRY_ALLOC(r->registers);
+  BSM_TRY(read_constants(r));
+  return find_ops(r);
+}
+
+void bsm_program_runner_destroy(bsm_program_runner *r) {
+  if (!r) return;
+  bsm_arena_destroy(&r->arenas[0]);
+  bsm_arena_destroy(&r->arenas[1]);
+}
+
+/* The memory of the last run, but for a first chunk, is given back. */
+static void reset(bsm_program_runner *r) {
+  const bsm_program *p = r->program;
+  bsm_arena_destroy(&r->arenas[1 - r->arena]);
+  bsm_arena_destroy(heap(r));
+  r->collect_at = COLLECT_BYTES;
+  for (uint32_t i = 0; i < p->register_count; i++) {
+    r->registers[i] = bsm_iv_none();
+  }
+  set_registers(r, p->constant_registers, p->constant_count, r->constants);
+}
+
+bsm_status bsm_program_runner_run(bsm_program_runner *r,
+                                  const bsm_array *inputs) {
+  const bsm_program_block *main = &r->program->blocks[0];
+  reset(r);
+  r->ran = false;
+  for (uint32_t i = 0; i < main->param_count; i++) {
+    bsm_tensor *t;
+    BSM_TRY(bsm_tensor_from_array(heap(r), &inputs[i], true, &t));
+    r->registers[main->params[i]] = bsm_iv_tensor(t);
+  }
+  BSM_TRY(run_block(r, 0));
+  r->ran = true;
+  return BSM_OK;
+}
+
+bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
+                                     bsm_array *out) {
+  const bsm_plan *plan = r->engine->plan;
+  const bsm_plan_binding *binding = &plan->outputs[index];
+  const bsm_plan_tensor *t = &plan->tensors[binding->tensor];
+  if (!r->ran) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "there are no outputs: the last run failed, or there was "
+                    "none");
+  }
+  const bsm_ivalue *v = &r->registers[r->program->blocks[0].results[index]];
+  if (v->tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_DATA_DEPENDENT, "output %s is a %s", binding->name,
+                    bsm_iv_tag_name(v->tag));
+  }
+  bsm_tensor *x = v->u.tensor;
+  bool fits = x->dtype == t->dtype && x->sizes.rank == t->dims.rank;
+  for (int32_t i = 0; fits && i < t->dims.rank; i++) {
+    fits = t->dims.d[i] < 0 || t->dims.d[i] == x->sizes.d[i];
+  }
+  if (!fits) {
+    return BSM_FAIL(BSM_DATA_DEPENDENT,
+                    "output %s is %s%s where the engine was built for %s%s",
+                    binding->name, bsm_dtype_name(x->dtype),
+                    bsm_dims_str(x->sizes), bsm_dtype_name(t->dtype),
+                    bsm_dims_str(t->dims));
+  }
+  BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
+  *out = (bsm_array){bsm_tensor_data(x), x->dtype, x->sizes, NULL};
+  return BSM_OK;
+}

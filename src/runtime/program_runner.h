@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a program (engine/program.h).
+ *
+ * Values live in registers and in an arena that the next run empties. A loop
+ * that makes much garbage has it collected between two turns: what registers
+ * still hold is copied to a second arena. Constants and inputs are never
+ * written to and never copied. */
+#ifndef BSM_RUNTIME_PROGRAM_RUNNER_H_
+#define BSM_RUNTIME_PROGRAM_RUNNER_H_
+
+#include "engine/program.h"
+#include "runtime/plan_runner.h"
+
+typedef struct bsm_program_runner bsm_program_runner;
+
+/* `segments`: a runner for each segment of the program, ready to run. `arena`
+ * holds what lives as long as the context. Checks the constants. */
+BSM_NODISCARD bsm_status bsm_program_runner_create(const bsm_engine *engine,
+                                                   bsm_plan_runner *segments,
+                                                   const bsm_logger *logger,
+                                                   bsm_arena *arena,
+                                                   bsm_program_runner **out);
+/* Releases the memory of the last run; NULL is allowed. */
+void bsm_program_runner_destroy(bsm_program_runner *runner);
+
+/* Runs it on arrays that fit the engine's bindings. The results stay until the
+ * next run. */
+BSM_NODISCARD bsm_status bsm_program_runner_run(bsm_program_runner *runner,
+                                                const bsm_array *inputs);
+/* Result `index` of the last run, contiguous; checked against its binding. */
+BSM_NODISCARD bsm_status bsm_program_runner_output(bsm_program_runner *runner,
+                                                   uint32_t index,
+                                                   bsm_array *out);
+
+#endif /* BSM_RUNTIME_PROGRAM_RUNNER_H_ */
