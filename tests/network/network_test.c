@@ -25,9 +25,17 @@ static void test_inputs(void **state) {
   assert_error(f->net, BSM_INVALID_ARGUMENT, "[-1, 2]");
   assert_null(bsm_network_add_input(f->net, "y", F32, dims(INT64_MAX, 9)));
   assert_error(f->net, BSM_INVALID_ARGUMENT, "in range");
-  assert_null(
-      bsm_network_add_input(f->net, "y", BSM_DTYPE_COMPLEX_FLOAT, dims(1)));
-  assert_error(f->net, BSM_UNSUPPORTED, "complex");
+  assert_null(bsm_network_add_input(f->net, "y", BSM_DTYPE_UNDEFINED, dims(1)));
+  assert_error(f->net, BSM_UNSUPPORTED, "undefined");
+  /* Complex tensors move, and are not computed with. */
+  bsm_itensor *c =
+      bsm_network_add_input(f->net, "c", BSM_DTYPE_COMPLEX_FLOAT, dims(2));
+  assert_non_null(c);
+  assert_non_null(bsm_network_add_expand(f->net, c, dims(3, 2)));
+  assert_null(bsm_network_add_unary(f->net, c, BSM_UNARY_NEG));
+  assert_error(f->net, BSM_UNSUPPORTED, "unary of complex64");
+  assert_null(bsm_network_add_cast(f->net, c, F32));
+  assert_error(f->net, BSM_UNSUPPORTED, "cast of complex64");
   assert_null(bsm_network_add_input(f->net, "", F32, dims(1)));
   assert_error(f->net, BSM_INVALID_ARGUMENT, "no name");
 }
