@@ -3,11 +3,13 @@
 #include "tools/arrays.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "tools/input_spec.h"
 
 /* ---- sets ---- */
 
@@ -98,82 +100,172 @@ static const char *names_of(bsm_arena *arena, const bsm_array_set *set) {
 
 /* ---- specs ---- */
 
-static bsm_status tensor_spec(const bsm_array *array, bsm_input_spec *spec) {
-  spec->kind = BSM_INPUT_TENSOR;
-  spec->dtype = array->dtype;
-  spec->rank = array->dims.rank;
-  for (int32_t i = 0; i < array->dims.rank; i++) {
-    spec->min[i] = spec->opt[i] = spec->max[i] = array->dims.d[i];
+static size_t count_positions(const bsm_array_set *set, size_t from) {
+  size_t count = 0;
+  while (find_position(set, from + count)) count++;
+  return count;
+}
+
+static bsm_status push_example(bsm_arena *arena, const bsm_array *array,
+                               const char *name, bsm_spec_items *items,
+                               bsm_input_spec *spec) {
+  bsm_input_spec item = BSM_INPUT_SPEC_INIT;
+  item.kind = BSM_INPUT_EXAMPLE;
+  item.name = name;
+  item.array = array;
+  if (!bsm_vec_push(arena, items, item)) return BSM_FAIL_OOM();
+  spec->kind = BSM_INPUT_EXAMPLES;
+  spec->items = items->items;
+  spec->item_count = items->len;
+  return BSM_OK;
+}
+
+/* The arrays called "NAME.key...": *found tells whether there are any. */
+static bsm_status spec_by_paths(bsm_arena *arena, const char *name,
+                                const bsm_array_set *set, bsm_input_spec *spec,
+                                bool *found) {
+  bsm_spec_items items = {0};
+  const size_t n = strlen(name);
+  *found = false;
+  for (size_t i = 0; set && i < set->count; i++) {
+    const char *path = set->items[i].name;
+    if (strncmp(path, name, n) != 0 || path[n] != '.') continue;
+    BSM_TRY(
+        push_example(arena, &set->items[i].array, path + n + 1, &items, spec));
+    *found = true;
   }
   return BSM_OK;
 }
 
-/* A 0-d array as the value of a parameter of type int, float or bool. */
-static bsm_status number_spec(const bsm_parameter *parameter,
-                              const bsm_array *array, bsm_input_spec *spec) {
-  if (array->dims.rank != 0) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "parameter '%s' is of type %s, but its array has shape %s",
-                    parameter->name, parameter->type,
-                    bsm_dims_str(array->dims));
+/* `count` arrays from "in_K" on. */
+static bsm_status spec_by_positions(bsm_arena *arena, size_t first,
+                                    size_t count, const bsm_array_set *set,
+                                    bsm_input_spec *spec) {
+  bsm_spec_items items = {0};
+  for (size_t i = 0; i < count; i++) {
+    BSM_TRY(
+        push_example(arena, find_position(set, first + i), NULL, &items, spec));
   }
-  switch (array->dtype) {
-    case BSM_DTYPE_BOOL:
-      spec->kind = BSM_INPUT_BOOL;
-      spec->bool_value = *(const uint8_t *)array->data != 0;
-      return BSM_OK;
-    case BSM_DTYPE_UINT8:
-    case BSM_DTYPE_INT8:
-    case BSM_DTYPE_INT16:
-    case BSM_DTYPE_INT32:
-      spec->kind = BSM_INPUT_INT;
-      spec->int_value = (int64_t)bsm_array_element(array, 0);
-      return BSM_OK;
-    case BSM_DTYPE_INT64:
-      spec->kind = BSM_INPUT_INT;
-      memcpy(&spec->int_value, array->data, sizeof(spec->int_value));
-      return BSM_OK;
-    case BSM_DTYPE_HALF:
-    case BSM_DTYPE_BFLOAT16:
-    case BSM_DTYPE_FLOAT:
-    case BSM_DTYPE_DOUBLE:
-      spec->kind = BSM_INPUT_FLOAT;
-      spec->float_value = bsm_array_element(array, 0);
-      return BSM_OK;
-    default:
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                      "parameter '%s' is of type %s, but its array is %s",
-                      parameter->name, parameter->type,
-                      bsm_dtype_name(array->dtype));
-  }
+  return BSM_OK;
 }
 
-static bsm_status parameter_spec(bsm_arena *arena,
-                                 const bsm_parameter *parameter,
-                                 size_t position, const bsm_array_set *inputs,
-                                 const bsm_array_set *weights,
+static bool is_optional(const bsm_parameter *parameter) {
+  return strncmp(parameter->type, "Optional[", 9) == 0;
+}
+
+/* What the parameters of a method take of a set. */
+typedef struct spec_taker {
+  bsm_arena *arena;
+  const bsm_array_set *inputs, *weights;
+  bsm_parameter *parameters;
+  bool *given; /* by specs */
+  size_t count;
+  size_t position; /* the next "in_k" */
+} spec_taker;
+
+/* Arrays by position that parameter `i` may have without leaving too few to
+ * those behind it. */
+static size_t share(const spec_taker *t, size_t i) {
+  const bsm_parameter *p = &t->parameters[i];
+  const size_t left = count_positions(t->inputs, t->position);
+  if (p->is_number_list) {
+    const bsm_array *next = find_position(t->inputs, t->position);
+    if (next && next->dims.rank == 1) return 1;
+  }
+  if (p->array_count >= 0) return (size_t)p->array_count;
+  size_t others = 0;
+  for (size_t k = i + 1; k < t->count; k++) {
+    const bsm_parameter *other = &t->parameters[k];
+    if (t->given[k] || other->has_default || other->array_count < 0) continue;
+    others += (size_t)other->array_count;
+  }
+  return left > others ? left - others : 0;
+}
+
+static bsm_status parameter_spec(spec_taker *t, size_t i,
                                  bsm_input_spec *spec) {
-  const bsm_array *weight = find(weights, parameter->name);
-  if (weight) {
+  const bsm_parameter *p = &t->parameters[i];
+  const bsm_array *weight = find(t->weights, p->name);
+  bool found;
+  if (weight) { /* weights do not take part in the count of inputs */
     spec->kind = BSM_INPUT_CONSTANT_TENSOR;
     spec->array = weight;
     return BSM_OK;
   }
-  const bsm_array *array = find(inputs, parameter->name);
-  if (!array) array = find_position(inputs, position);
-  if (!array && parameter->has_default) {
-    spec->kind = BSM_INPUT_NONE;
-    return BSM_OK;
+  const size_t want = share(t, i), first = t->position;
+  const size_t left = count_positions(t->inputs, first);
+  t->position += want;
+  spec->kind = BSM_INPUT_EXAMPLE;
+  spec->array = find(t->inputs, p->name);
+  if (spec->array) return BSM_OK;
+  BSM_TRY(spec_by_paths(t->arena, p->name, t->inputs, spec, &found));
+  if (found) return BSM_OK;
+  if (want && want <= left) {
+    return spec_by_positions(t->arena, first, want, t->inputs, spec);
   }
-  if (!array) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "no array for parameter '%s' (%s): none is called '%s' or "
-                    "'in_%zu'; there are: %s",
-                    parameter->name, parameter->type, parameter->name, position,
-                    names_of(arena, inputs));
+  spec->kind = p->has_default ? BSM_INPUT_DEFAULT : BSM_INPUT_NONE;
+  if (p->has_default || is_optional(p)) return BSM_OK;
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "no array for parameter '%s' (%s): none is called '%s'%s or "
+                  "'in_%zu'; there are: %s. A value can be given as "
+                  "'%s=VALUE'",
+                  p->name, p->type, p->name,
+                  p->array_count == 1 ? "" : ", '...'", first,
+                  names_of(t->arena, t->inputs), p->name);
+}
+
+/* Tensors given when running, in a spec. */
+static size_t count_tensors(const bsm_input_spec *spec) {
+  size_t count = spec->kind == BSM_INPUT_TENSOR;
+  for (size_t i = 0; i < spec->item_count; i++) {
+    count += count_tensors(&spec->items[i]);
   }
-  if (parameter->is_tensor) return tensor_spec(array, spec);
-  return number_spec(parameter, array, spec);
+  return count;
+}
+
+/* The parameter that a spec of the command line is for; `count` when none. */
+static size_t slot_of(const spec_taker *t, const bsm_input_spec *spec) {
+  size_t i = 0;
+  while (i < t->count &&
+         (spec->name ? strcmp(spec->name, t->parameters[i].name) != 0
+                     : t->given[i])) {
+    i++;
+  }
+  return i;
+}
+
+static bsm_status take_specs(spec_taker *t, bsm_module *module,
+                             const char *method, bsm_spec_vec *out) {
+  const bsm_input_spec **by =
+      BSM_NEW_ARRAY(t->arena, const bsm_input_spec *, t->count + 1);
+  BSM_TRY_ALLOC(by);
+  const size_t given = out->len;
+  for (size_t i = 0; i < t->count; i++) {
+    bsm_parameter *p = &t->parameters[i];
+    BSM_TRY(bsm_module_parameter(module, method, i, p));
+  }
+  for (size_t i = 0; i < given; i++) {
+    const size_t slot = slot_of(t, &out->items[i]);
+    if (slot == t->count) continue; /* compiling will complain */
+    t->given[slot] = true;
+    by[slot] = &out->items[i];
+    if (!out->items[i].name) out->items[i].name = t->parameters[slot].name;
+  }
+  bsm_spec_vec more = {0};
+  for (size_t i = 0; i < t->count; i++) {
+    bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
+    if (by[i]) {
+      t->position += count_tensors(by[i]);
+      continue;
+    }
+    BSM_TRY(parameter_spec(t, i, &spec));
+    spec.name = t->parameters[i].name;
+    if (!bsm_vec_push(t->arena, &more, spec)) return BSM_FAIL_OOM();
+  }
+  for (size_t i = 0; i < more.len; i++) {
+    if (!bsm_vec_push(t->arena, out, more.items[i])) return BSM_FAIL_OOM();
+  }
+  return BSM_OK;
 }
 
 bsm_status bsm_specs_from_arrays(bsm_arena *arena, bsm_module *module,
@@ -181,19 +273,59 @@ bsm_status bsm_specs_from_arrays(bsm_arena *arena, bsm_module *module,
                                  const bsm_array_set *inputs,
                                  const bsm_array_set *weights,
                                  bsm_spec_vec *out) {
-  size_t count, position = 0;
-  BSM_TRY(bsm_module_parameter_count(module, method, &count));
+  spec_taker t = {.arena = arena, .inputs = inputs, .weights = weights};
+  BSM_TRY(bsm_module_parameter_count(module, method, &t.count));
+  t.parameters = BSM_NEW_ARRAY(arena, bsm_parameter, t.count + 1);
+  t.given = BSM_NEW_ARRAY(arena, bool, t.count + 1);
+  BSM_TRY_ALLOC(t.parameters && t.given);
+  return take_specs(&t, module, method, out);
+}
+
+/* ---- constants from files ---- */
+
+/* The array of FILE.npy or FILE.npz:NAME, kept open in `files`. */
+static bsm_status open_constant(bsm_arena *arena, const char *text,
+                                bsm_npy_vec *files, const bsm_array **out) {
+  bsm_npy_file file;
+  const char *colon = strrchr(text, ':');
+  const char *name = NULL;
+  const char *path = text;
+  if (colon && bsm_npy_is_npz_path(
+                   bsm_arena_strndup(arena, text, (size_t)(colon - text)))) {
+    path = bsm_arena_strndup(arena, text, (size_t)(colon - text));
+    BSM_TRY_ALLOC(path);
+    name = colon + 1;
+  }
+  BSM_TRY(bsm_npy_open(path, NULL, &file));
+  if (!bsm_vec_push(arena, files, file)) {
+    bsm_npy_close(&file);
+    return BSM_FAIL_OOM();
+  }
+  if (!name && file.count == 1) {
+    *out = &file.items[0].array;
+    return BSM_OK;
+  }
+  *out = name ? bsm_npy_find(&file, name) : NULL;
+  if (*out) return BSM_OK;
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  name ? "%s has no array '%s'" : "%s: name one array, as %s:x",
+                  path, name ? name : path);
+}
+
+bsm_status bsm_specs_open_files(bsm_arena *arena, bsm_input_spec *specs,
+                                size_t count, bsm_npy_vec *files) {
   for (size_t i = 0; i < count; i++) {
-    bsm_parameter parameter;
-    bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
-    BSM_TRY(bsm_module_parameter(module, method, i, &parameter));
-    BSM_TRY(
-        parameter_spec(arena, &parameter, position, inputs, weights, &spec));
-    /* Weights do not take part in the count of inputs. */
-    if (spec.kind != BSM_INPUT_CONSTANT_TENSOR) position++;
-    spec.name = bsm_arena_strdup(arena, parameter.name);
-    BSM_TRY_ALLOC(spec.name);
-    if (!bsm_vec_push(arena, out, spec)) return BSM_FAIL_OOM();
+    bsm_input_spec *spec = &specs[i];
+    if (spec->kind == BSM_INPUT_CONSTANT_TENSOR && !spec->array) {
+      BSM_TRY(open_constant(arena, spec->string, files, &spec->array));
+    }
+    if (!spec->item_count) continue;
+    bsm_input_spec *items =
+        BSM_NEW_ARRAY(arena, bsm_input_spec, spec->item_count);
+    BSM_TRY_ALLOC(items);
+    memcpy(items, spec->items, spec->item_count * sizeof(*items));
+    spec->items = items;
+    BSM_TRY(bsm_specs_open_files(arena, items, spec->item_count, files));
   }
   return BSM_OK;
 }
@@ -229,8 +361,45 @@ static const bsm_array *next_fitting(const bsm_array_set *set,
   return find_position(set, (*position)++);
 }
 
+/* An array that contradicts a number fixed when compiling. */
+static bsm_status check_fixed(const bsm_structure *node,
+                              const bsm_array_set *set) {
+  const bsm_structure_info info = bsm_structure_describe(node);
+  for (size_t i = 0; i < info.child_count; i++) {
+    BSM_TRY(check_fixed(bsm_structure_child(node, i), set));
+  }
+  const bsm_array *array = find(set, info.path);
+  if (!info.is_fixed || !array || array->dims.rank != 0) return BSM_OK;
+  double fixed;
+  switch (info.kind) {
+    case BSM_STRUCTURE_INT:
+      fixed = (double)info.int_value;
+      break;
+    case BSM_STRUCTURE_FLOAT:
+      fixed = info.float_value;
+      break;
+    case BSM_STRUCTURE_BOOL:
+      fixed = info.bool_value;
+      break;
+    default:
+      return BSM_OK;
+  }
+  const double value = bsm_array_element(array, 0);
+  if (value == fixed || (float)value == (float)fixed ||
+      (isnan(value) && isnan(fixed))) {
+    return BSM_OK;
+  }
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "'%s' was fixed at %.17g when the engine was compiled; the "
+                  "array holds %.17g",
+                  info.path, fixed, value);
+}
+
 bsm_status bsm_bind_inputs(bsm_arena *arena, const bsm_engine *engine,
                            const bsm_array_set *set, bsm_array **out) {
+  if (bsm_engine_input_structure(engine)) {
+    BSM_TRY(check_fixed(bsm_engine_input_structure(engine), set));
+  }
   const size_t count = bsm_engine_input_count(engine);
   bsm_array *arrays = BSM_NEW_ARRAY(arena, bsm_array, count);
   BSM_TRY_ALLOC(arrays);
@@ -325,8 +494,17 @@ bsm_status bsm_make_inputs(bsm_arena *arena, const bsm_engine *engine,
   return BSM_OK;
 }
 
+/* A path as the name of a file in a directory. */
+static char *file_name(bsm_arena *arena, const char *path) {
+  char *name = bsm_arena_printf(arena, "%s%s", path[0] == '.' ? "_" : "", path);
+  for (char *c = name; c && *c; c++) {
+    if (*c == '/') *c = '_';
+  }
+  return name;
+}
+
 bsm_status bsm_make_outputs(bsm_arena *arena, const bsm_engine *engine,
-                            bsm_npy_array **out) {
+                            bool by_path, bsm_npy_array **out) {
   const size_t count = bsm_engine_output_count(engine);
   bsm_npy_array *items = BSM_NEW_ARRAY(arena, bsm_npy_array, count);
   BSM_TRY_ALLOC(items);
@@ -334,7 +512,8 @@ bsm_status bsm_make_outputs(bsm_arena *arena, const bsm_engine *engine,
     bsm_binding binding;
     BSM_TRY(bsm_engine_output(engine, i, &binding));
     BSM_TRY(allocate_array(arena, &binding, &items[i].array));
-    items[i].name = bsm_arena_printf(arena, "out_%zu", i);
+    items[i].name = by_path ? file_name(arena, binding.name)
+                            : bsm_arena_printf(arena, "out_%zu", i);
     BSM_TRY_ALLOC(items[i].name);
   }
   *out = items;

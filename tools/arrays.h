@@ -26,10 +26,12 @@ BSM_NODISCARD bsm_status bsm_array_set_open(bsm_arena *arena,
                                             bsm_array_set *out);
 void bsm_array_set_close(bsm_array_set *set);
 
-/* Specs for the parameters of `method`: `weights` (may be NULL) become
- * constants by name; of `inputs`, an array binds by parameter name, else by
- * position as "in_k"; numbers bind to parameters that are no tensors; what has
- * a default may be missing. The specs refer to the arrays. */
+/* Appends specs for the parameters of `method` that *out has none for.
+ * `weights` (may be NULL) become constants by name; of `inputs`, arrays bind by
+ * name ("x", or "x.key" for what is in a container), else by position as
+ * "in_k", which counts the arrays that parameters take; numbers bind to
+ * parameters that are no tensors; what has a default may be missing. The specs
+ * refer to the arrays. */
 BSM_NODISCARD bsm_status bsm_specs_from_arrays(bsm_arena *arena,
                                                bsm_module *module,
                                                const char *method,
@@ -37,7 +39,15 @@ BSM_NODISCARD bsm_status bsm_specs_from_arrays(bsm_arena *arena,
                                                const bsm_array_set *weights,
                                                bsm_spec_vec *out);
 
-/* One array for each input of the engine, by name, else by position. */
+typedef BSM_VEC(bsm_npy_file) bsm_npy_vec;
+/* Opens the files that constant tensors of specs name; the caller closes
+ * `files`, also after a failure. */
+BSM_NODISCARD bsm_status bsm_specs_open_files(bsm_arena *arena,
+                                              bsm_input_spec *specs,
+                                              size_t count, bsm_npy_vec *files);
+
+/* One array for each input of the engine, by name, else by position. Fails when
+ * an array contradicts what was fixed. */
 BSM_NODISCARD bsm_status bsm_bind_inputs(bsm_arena *arena,
                                          const bsm_engine *engine,
                                          const bsm_array_set *set,
@@ -49,10 +59,11 @@ BSM_NODISCARD bsm_status bsm_make_inputs(bsm_arena *arena,
                                          const bsm_engine *engine,
                                          bsm_array **out);
 
-/* Memory for the outputs, named "out_0", "out_1", ... */
+/* Memory for the outputs, named "out_0", "out_1", ..., or by their paths in the
+ * result, fit for file names. */
 BSM_NODISCARD bsm_status bsm_make_outputs(bsm_arena *arena,
                                           const bsm_engine *engine,
-                                          bsm_npy_array **out);
+                                          bool by_path, bsm_npy_array **out);
 
 /* Writes the outputs to an .npz, or the only one to an .npy. */
 BSM_NODISCARD bsm_status bsm_save_outputs(const char *path,

@@ -118,6 +118,29 @@ static void add_dump(const struct argp_state *state, bsm_cli *cli,
   add_string(state, cli, &cli->dump_after, name);
 }
 
+static void add_spec(const struct argp_state *state, bsm_cli *cli,
+                     const char *text) {
+  bsm_input_spec spec;
+  bsm_status status = bsm_input_spec_parse(&cli->arena, text, &spec);
+  if (status) argp_error(state, "%s", bsm_status_message(status));
+  if (!bsm_vec_push(&cli->arena, &cli->specs, spec)) {
+    argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
+  }
+}
+
+/* --inputs: several. */
+static void add_specs(const struct argp_state *state, bsm_cli *cli,
+                      const char *text) {
+  bsm_spec_items items = {0};
+  bsm_status status = bsm_input_specs_parse(&cli->arena, text, &items);
+  if (status) argp_error(state, "%s", bsm_status_message(status));
+  for (size_t i = 0; i < items.len; i++) {
+    if (!bsm_vec_push(&cli->arena, &cli->specs, items.items[i])) {
+      argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
+    }
+  }
+}
+
 static error_t compile_option(int key, char *arg, struct argp_state *state) {
   bsm_cli *cli = state->input;
   switch (key) {
@@ -132,6 +155,9 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_TIMING_CACHE:
       cli->timing_cache = arg;
+      return 0;
+    case BSM_KEY_INPUTS:
+      add_specs(state, cli, arg);
       return 0;
     case BSM_KEY_NO_TIMING:
       cli->no_timing = true;
@@ -164,6 +190,9 @@ static error_t data_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_TOP:
       cli->top = parse_int(state, "top", arg, 1, 1000000);
+      return 0;
+    case BSM_KEY_NAMED:
+      cli->named = true;
       return 0;
     case BSM_KEY_ITERATIONS:
       cli->iterations = parse_int(state, "iterations", arg, 1, 100000000);
@@ -211,16 +240,6 @@ error_t bsm_cli_option(int key, char *arg, struct argp_state *state) {
   }
 }
 
-static void add_spec(const struct argp_state *state, bsm_cli *cli,
-                     const char *text) {
-  bsm_input_spec spec;
-  bsm_status status = bsm_input_spec_parse(&cli->arena, text, &spec);
-  if (status) argp_error(state, "%s", bsm_status_message(status));
-  if (!bsm_vec_push(&cli->arena, &cli->specs, spec)) {
-    argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
-  }
-}
-
 error_t bsm_cli_argument(int key, char *arg, struct argp_state *state,
                          bool with_specs, bool optional) {
   bsm_cli *cli = state->input;
@@ -236,9 +255,6 @@ error_t bsm_cli_argument(int key, char *arg, struct argp_state *state,
   }
   if (key == ARGP_KEY_END) {
     if (!cli->path && !optional) argp_error(state, "no file given");
-    if (cli->specs.len && cli->inputs_from) {
-      argp_error(state, "input specs and --inputs-from exclude each other");
-    }
     return 0;
   }
   return bsm_cli_option(key, arg, state);

@@ -28,6 +28,7 @@ typedef struct bsm_cli {
   const char *path; /* the model, IR text or engine */
   bsm_spec_vec specs;
   const char *inputs_from;
+  bool named; /* outputs by path */
   const char *weights;
   const char *method;
   const char *timing_cache;
@@ -71,7 +72,9 @@ enum {
   BSM_KEY_PROFILE,
   BSM_KEY_TIMES,
   BSM_KEY_PLAN,
-  BSM_KEY_PLUGIN
+  BSM_KEY_PLUGIN,
+  BSM_KEY_INPUTS,
+  BSM_KEY_NAMED
 };
 #define BSM_OPTIONS_LOG                                              \
   {0, 0, 0, 0, "Messages on the standard error:", 9},                \
@@ -93,8 +96,15 @@ enum {
        BSM_KEY_INPUTS_FROM,                                                    \
        "FILE",                                                                 \
        0,                                                                      \
-       "Take shapes and dtypes of the inputs from the arrays of an .npz or "   \
-       ".npy",                                                                 \
+      {"inputs",                                                               \
+       BSM_KEY_INPUTS,                                                         \
+       "SPECS",                                                                \
+       0,                                                                      \
+       "Input specs separated by commas, as behind MODEL: "                    \
+       "'batch={\"image\": f32[1,3,8,8]}, flag=true'",                         \
+       0},                                                                     \
+       "Take shapes and dtypes of inputs without specs from the arrays of an " \
+       ".npz or .npy",                                                         \
        0},                                                                     \
       {"weights",                                                              \
        BSM_KEY_WEIGHTS,                                                        \
@@ -102,7 +112,11 @@ enum {
        0,                                                                      \
        "For IR text: arrays of an .npz for the graph inputs of these names",   \
        0},                                                                     \
-      {"method", BSM_KEY_METHOD, "NAME", 0, "The method to compile (forward)", \
+      {"method",                                                               \
+       BSM_KEY_METHOD,                                                         \
+       "NAME",                                                                 \
+       0,                                                                      \
+       "The method to compile (forward); encoder.forward for a submodule's",   \
        0},                                                                     \
       {"plugin",                                                               \
        BSM_KEY_PLUGIN,                                                         \

@@ -208,7 +208,7 @@ static bsm_status bench(bsm_cli *cli, bsm_session *session) {
     BSM_TRY(bsm_make_inputs(&cli->arena, session->engine, &inputs));
   }
   const size_t count = bsm_engine_output_count(session->engine);
-  BSM_TRY(bsm_make_outputs(&cli->arena, session->engine, &items));
+  BSM_TRY(bsm_make_outputs(&cli->arena, session->engine, false, &items));
   bsm_array *outputs = BSM_NEW_ARRAY(&cli->arena, bsm_array, count);
   BSM_TRY_ALLOC(outputs);
   for (size_t i = 0; i < count; i++) outputs[i] = items[i].array;

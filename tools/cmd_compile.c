@@ -28,9 +28,18 @@ static const struct argp argp = {
         "\"(1,3,224,224)\", "
         "\"[(1,16);(8,128);(16,512)]@i64%contiguous\" (minimum, optimum, "
         "maximum; equal, as an engine has fixed shapes), NAME=SPEC for a "
-        "parameter by name; a number, true, "
-        "false or none for a parameter that is not a tensor. Without them, "
-        "shapes come from the example inputs in the archive."};
+        "parameter by name. Without them, "
+        "shapes come from the example inputs in the archive.\n\n"
+        "Values in the manner of JSON are for all other parameters, and for "
+        "what holds tensors:\n"
+        "  f32[1,3,224,224]   a tensor\n"
+        "  3  -0.5  true  none  default  \"text\"\n"
+        "  int  float  bool   a number given when running\n"
+        "  [SPEC, ...]  {\"key\": SPEC, ...}  (field=SPEC, ...)\n"
+        "  (SPEC, ...)        a tuple; tuple(1, 2) when a number is first\n"
+        "  @FILE.npy  @FILE.npz:NAME   a constant tensor\n"
+        "Each tensor is an input of the engine, named by its path, as "
+        "batch.image or xs.0; all else is fixed."};
 
 static bsm_status print_summary(const bsm_cli *cli, const bsm_engine *engine,
                                 double milliseconds) {

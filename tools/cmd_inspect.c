@@ -5,6 +5,7 @@
 
 #include "tools/json.h"
 #include "tools/session.h"
+#include "tools/structure_print.h"
 
 static const struct argp_option options[] = {
     {"plan", BSM_KEY_PLAN, 0, 0, "Print the whole plan: tensors, steps, memory",
@@ -33,7 +34,7 @@ static const struct argp argp = {
 static void print_parameter(const bsm_parameter *p) {
   printf("  %s: %s%s", p->name, p->type,
          p->has_default ? " (has a default)" : "");
-  if (p->has_example) {
+  if (p->has_example && p->is_tensor) {
     printf("  example %s %s", bsm_dtype_name(p->example_dtype),
            bsm_dims_str(p->example_dims));
   }
@@ -45,7 +46,7 @@ static void json_parameter(bsm_json *json, const bsm_parameter *p) {
   bsm_json_string(json, "name", p->name);
   bsm_json_string(json, "type", p->type);
   bsm_json_bool(json, "has_default", p->has_default);
-  if (p->has_example) {
+  if (p->has_example && p->is_tensor) {
     bsm_json_string(json, "example_dtype", bsm_dtype_name(p->example_dtype));
     bsm_json_dims(json, "example_dims", p->example_dims);
   }
@@ -140,6 +141,24 @@ static bsm_status show_layers(const bsm_cli *cli, const bsm_engine *engine,
   return BSM_OK;
 }
 
+/* What inputs and outputs make up, where that is more than the lists tell. */
+static bsm_status show_structures(const bsm_cli *cli, const bsm_engine *engine,
+                                  bsm_json *json) {
+  const bsm_structure *arguments = bsm_engine_input_structure(engine);
+  const bsm_structure *result = bsm_engine_output_structure(engine);
+  if (!arguments || !result) return BSM_OK;
+  if (cli->json) {
+    bsm_structure_json(json, "arguments", arguments, NULL);
+    bsm_structure_json(json, "result", result, NULL);
+    return BSM_OK;
+  }
+  if (!bsm_structure_is_plain(arguments)) {
+    BSM_TRY(bsm_structure_show("arguments", arguments));
+  }
+  return bsm_structure_is_plain(result) ? BSM_OK
+                                        : bsm_structure_show("result", result);
+}
+
 static bsm_status show_memory(const bsm_cli *cli, const bsm_engine *engine,
                               bsm_json *json) {
   bsm_engine_memory_info memory;
@@ -228,6 +247,7 @@ static bsm_status show_engine(bsm_cli *cli, const bsm_engine *engine,
                         bsm_engine_input, json));
   BSM_TRY(show_bindings(cli, engine, "outputs", bsm_engine_output_count(engine),
                         bsm_engine_output, json));
+  BSM_TRY(show_structures(cli, engine, json));
   bool missing;
   BSM_TRY(show_layers(cli, engine, json, &missing));
   /* What a layer needs is for its plug-in to say. */

@@ -2,13 +2,15 @@
 /* bessemer run: arrays in, arrays out. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/session.h"
+#include "tools/structure_print.h"
 
 static const struct argp_option options[] = {
     {"input", BSM_KEY_INPUT, "FILE", 0,
-     "An .npz, whose arrays bind by parameter name or as in_0, in_1, ..., or "
-     "an .npy, the next input; repeatable",
+     "An .npz, whose arrays bind by name (x; batch.image in a container) or as "
+     "in_0, in_1, ..., or an .npy, the next input; repeatable",
      1},
     {"input-dir", BSM_KEY_INPUT_DIR, "DIR", 0,
      "Take DIR/in_0.npy, DIR/in_1.npy, ...", 1},
@@ -18,6 +20,12 @@ static const struct argp_option options[] = {
      1},
     {"output-dir", BSM_KEY_OUTPUT_DIR, "DIR", 0,
      "Write DIR/out_0.npy, DIR/out_1.npy, ...", 1},
+    {"named", BSM_KEY_NAMED, 0, 0,
+     "Name the arrays by their place in the result, as inspect shows it "
+     "(logits, boxes.0), instead of out_0, ...",
+     1},
+    {"json", BSM_KEY_JSON, 0, 0,
+     "Print the result's structure, with its numbers, as JSON", 1},
     {"top", BSM_KEY_TOP, "K", 0,
      "For a classifier: print the K best classes with their probabilities", 1},
     BSM_OPTIONS_MACHINE,
@@ -98,13 +106,14 @@ static bsm_status print_top(bsm_cli *cli, const bsm_array *array) {
 
 /* ---- a look at the outputs ---- */
 
-static bsm_status print_look(const bsm_npy_array *output) {
+static bsm_status print_look(const bsm_npy_array *output, const char *path) {
   enum { SHOWN = 10 };
   const bsm_array *array = &output->array;
   size_t count;
   BSM_TRY(bsm_dims_count(array->dims, &count));
-  printf("%s %s %s", output->name, bsm_dtype_name(array->dtype),
-         bsm_dims_str(array->dims));
+  printf("%s ", output->name);
+  if (path && strcmp(path, output->name) != 0) printf("(%s) ", path);
+  printf("%s %s", bsm_dtype_name(array->dtype), bsm_dims_str(array->dims));
   if (count > SHOWN) {
     double low = INFINITY, high = -INFINITY, sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -123,19 +132,56 @@ static bsm_status print_look(const bsm_npy_array *output) {
   return BSM_OK;
 }
 
-static bsm_status report(bsm_cli *cli, const bsm_npy_array *outputs,
+static bsm_status print_json(const bsm_engine *engine,
+                             const bsm_npy_array *outputs,
+                             const bsm_array *arrays, size_t count) {
+  const bsm_structure *result = bsm_engine_output_structure(engine);
+  bsm_json json = {.file = stdout};
+  bsm_json_open(&json, NULL, '{');
+  if (result) bsm_structure_json(&json, "result", result, arrays);
+  bsm_json_open(&json, "outputs", '[');
+  for (size_t i = 0; i < count; i++) {
+    bsm_binding binding;
+    BSM_TRY(bsm_engine_output(engine, i, &binding));
+    bsm_json_open(&json, NULL, '{');
+    bsm_json_string(&json, "array", outputs[i].name);
+    bsm_json_string(&json, "name", binding.name);
+    bsm_json_string(&json, "dtype", bsm_dtype_name(binding.dtype));
+    bsm_json_dims(&json, "dims", binding.dims);
+    bsm_json_close(&json, '}');
+  }
+  bsm_json_close(&json, ']');
+  bsm_json_close(&json, '}');
+  return BSM_OK;
+}
+
+/* The outputs one by one, then what they make up, if there is more to it. */
+static bsm_status print_outputs(const bsm_engine *engine,
+                                const bsm_npy_array *outputs, size_t count) {
+  const bsm_structure *result = bsm_engine_output_structure(engine);
+  const bool plain = !result || bsm_structure_is_plain(result);
+  for (size_t i = 0; i < count; i++) {
+    bsm_binding binding;
+    BSM_TRY(bsm_engine_output(engine, i, &binding));
+    BSM_TRY(print_look(&outputs[i], plain ? NULL : binding.name));
+  }
+  return plain ? BSM_OK : bsm_structure_show("result", result);
+}
+
+static bsm_status report(bsm_cli *cli, const bsm_engine *engine,
+                         const bsm_npy_array *outputs, const bsm_array *arrays,
                          size_t count) {
   if (cli->output) BSM_TRY(bsm_save_outputs(cli->output, outputs, count));
   if (cli->output_dir) {
     BSM_TRY(bsm_save_outputs_in(cli->output_dir, outputs, count));
   }
+  if (cli->json) return print_json(engine, outputs, arrays, count);
   if (cli->top) {
     if (!count) return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no output");
     return print_top(cli, &outputs[0].array);
   }
   if (cli->output || cli->output_dir) return BSM_OK;
-  for (size_t i = 0; i < count; i++) BSM_TRY(print_look(&outputs[i]));
-  return BSM_OK;
+  return print_outputs(engine, outputs, count);
 }
 
 static bsm_status run(bsm_cli *cli, bsm_session *session) {
@@ -155,13 +201,13 @@ static bsm_status run(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(bsm_session_open_context(cli, session));
   BSM_TRY(
       bsm_bind_inputs(&cli->arena, session->engine, &session->inputs, &inputs));
-  BSM_TRY(bsm_make_outputs(&cli->arena, session->engine, &items));
+  BSM_TRY(bsm_make_outputs(&cli->arena, session->engine, cli->named, &items));
   outputs = BSM_NEW_ARRAY(&cli->arena, bsm_array, output_count);
   BSM_TRY_ALLOC(outputs);
   for (size_t i = 0; i < output_count; i++) outputs[i] = items[i].array;
   BSM_TRY(bsm_context_run(session->context, inputs, input_count, outputs,
                           output_count));
-  return report(cli, items, output_count);
+  return report(cli, session->engine, items, outputs, output_count);
 }
 
 int bsm_cmd_run(int argc, char **argv) {

@@ -54,7 +54,9 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   BSM_TRY(open_one(cli, cli->weights, &session->weights));
   const bsm_array_set *shapes =
       cli->inputs_from ? &session->shapes : &session->inputs;
-  if (!cli->specs.len && (shapes->count || session->weights.count)) {
+  BSM_TRY(bsm_specs_open_files(&cli->arena, cli->specs.items, cli->specs.len,
+                               &session->constants));
+  if (shapes->count || (!cli->specs.len && session->weights.count)) {
     BSM_TRY(bsm_specs_from_arrays(&cli->arena, session->module, cli->method,
                                   shapes, &session->weights, &cli->specs));
   } else {
@@ -130,3 +132,6 @@ void bsm_session_close(bsm_session *session) {
   bsm_array_set_close(&session->weights);
   *session = (bsm_session){0};
 }
+  for (size_t i = 0; i < session->constants.len; i++) {
+    bsm_npy_close(&session->constants.items[i]);
+  }

@@ -12,9 +12,10 @@ typedef struct bsm_session {
   bsm_engine *engine;
   bsm_context *context;
   bsm_plugin_registry *plugins; /* of --plugin; NULL: none */
-  bsm_array_set inputs;  /* of --input and --input-dir */
-  bsm_array_set shapes;  /* of --inputs-from */
-  bsm_array_set weights; /* of --weights */
+  bsm_array_set inputs;         /* of --input and --input-dir */
+  bsm_array_set shapes;         /* of --inputs-from */
+  bsm_array_set weights;        /* of --weights */
+  bsm_npy_vec constants;        /* files that specs name */
 } bsm_session;
 
 /* Opens the plug-ins of --plugin, once. */
@@ -25,8 +26,9 @@ BSM_NODISCARD bsm_status bsm_session_open_plugins(bsm_cli *cli,
 BSM_NODISCARD bsm_status bsm_session_load_module(bsm_cli *cli,
                                                  bsm_session *session);
 
-/* The compile options that the command line asks for. Shapes come from the
- * specs, --inputs-from, else the session's inputs, else the archive. */
+/* The compile options that the command line asks for. What
+ * the specs do not tell comes from --inputs-from, else the session's inputs,
+ * else the archive. */
 BSM_NODISCARD bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
                                              bsm_compile_options *out);
 

@@ -131,7 +131,7 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
 static bsm_status find_submodule(const bsm_module *module, bsm_str path,
                                  bsm_object **out) {
   bsm_object *object = module->archive->root;
-  for (size_t at = 0; at < path.len;) {
+  for (size_t at = 0; at <= path.len;) {
     char name[256];
     const char *start = path.data + at;
     const char *dot = memchr(start, '.', path.len - at);
@@ -171,7 +171,8 @@ bsm_status bsm_module_find_method(bsm_module *module, const char *name,
   bsm_function *function;
   const char *dot = strrchr(out->name, '.');
   const bsm_str path = {out->name, dot ? (size_t)(dot - out->name) : 0};
-  BSM_TRY(find_submodule(module, path, &out->root));
+  out->root = module->archive->root;
+  if (dot) BSM_TRY(find_submodule(module, path, &out->root));
   BSM_TRY(bsm_ts_object_method(module->archive, out->root,
                                dot ? dot + 1 : out->name, &function));
   BSM_TRY(bsm_function_graph(function, &out->graph));

@@ -255,8 +255,11 @@ static void print(bsm_text *text, const bsm_structure *node, size_t depth) {
     return;
   }
   const char *pair = brackets[info->kind - BSM_STRUCTURE_LIST];
-  const char *name = strrchr(info->type_name, '.');
-  bsm_text_puts(text, name ? name + 1 : info->type_name);
+  /* A class without its module; a method with its path. */
+  const char *dot = info->kind == BSM_STRUCTURE_ARGUMENTS
+                        ? NULL
+                        : strrchr(info->type_name, '.');
+  bsm_text_puts(text, dot ? dot + 1 : info->type_name);
   bsm_text_append(text, (bsm_str){pair, 1});
   for (size_t i = 0; i < info->child_count; i++) {
     if (i) bsm_text_puts(text, ", ");

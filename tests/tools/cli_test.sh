@@ -45,7 +45,7 @@ expect 2 "a dtype expected" compile "$digits/digits.ts" -o x.bsm "(1)@f33"
 expect 2 "no pass is called 'frob'" compile x -o y --dump-after frob
 expect 2 "is not a number from 1" run x --threads 0
 expect 2 "is none of native" run x --isa sse9
-expect 2 "exclude each other" compile x -o y --inputs-from z "(1)"
+expect 2 "at column 4" compile x -o y --inputs '[1 2]'
 expect 0 "optimized" compile --dump-after=list
 [ -z "$(sort out | uniq -d)" ] || fail "--dump-after=list names a pass twice"
 
@@ -82,6 +82,43 @@ expect 0 "" run linear.bsm --input "$ir/linear_inputs.npz" -o again.npy
 cmp -s again.npy "$ir/linear_output.npy" || fail "linear.bsm differs from NumPy"
 expect 1 "no array for parameter 'w'" run "$ir/linear.ir" \
   --input "$ir/linear_inputs.npz"
+
+# Structured arguments and results.
+st=$data/structured/structured.ts
+npz=$data/structured
+expect 0 "nested.bsm:" compile "$st" --method nested -o nested.bsm \
+  --no-timing --inputs 'batch={"a": [f32[2,3], (1)], b: [(4)]}, scale=1.5'
+expect 0 "  batch.a.1: float32 [1]" inspect nested.bsm
+expect 0 '{"a_scaled": [Tensor -> 0, Tensor -> 1], "b_scaled": [Tensor -> 2]}' \
+  inspect nested.bsm
+expect 0 '"kind": "named_tuple"' inspect "$st" --json --method named \
+  '(left=(2,2), right=(2,2))'
+expect 0 "" run nested.bsm --input "$npz/nested_paths.npz" --output-dir paths \
+  --named
+[ -s paths/b_scaled.0.npy ] || fail "--named does not name by path"
+expect 0 "" run nested.bsm --input "$npz/nested_paths.npz" --output-dir paths
+[ -s paths/out_2.npy ] || fail "outputs lost their order"
+expect 0 "out_2 (b_scaled.0) float32 [4]" run "$st" --method nested \
+  --input "$npz/nested_paths.npz"
+cmp -s paths/out_2.npy paths/b_scaled.0.npy || fail "two names, two results"
+expect 0 "" run "$st" --method nested --input "$npz/nested_paths.npz" \
+  --output-dir direct
+cmp -s paths/out_2.npy direct/out_2.npy || fail "engine and model differ"
+expect 0 "" run "$st" --method tuples --input "$npz/tuples_order.npz" -o y.npz
+expect 0 '"value": "used tanh"' run "$st" --method choose --json \
+  --input "$npz/choose.npz" 'mode="tanh"'
+expect 1 "no array for parameter 'mode'" run "$st" --method choose \
+  --input "$npz/choose.npz"
+expect 1 "was fixed at 1.5" run nested.bsm --input "$npz/nested_other.npz"
+expect 1 "input \"batch.a.0\" is of type Tensor, given int 1" compile "$st" \
+  --method nested -o x.bsm '{a: [1]}' 1.0
+absent x.bsm
+expect 0 "constant float32 [2, 2]" inspect "$st" --method optional '(2,2)' \
+  "mask=@$npz/tuples_order.npz:square"
+expect 1 "has no array 'round'" inspect "$st" --method optional '(2,2)' \
+  "mask=@$npz/tuples_order.npz:round"
+expect 1 "name one array" inspect "$st" --method optional '(2,2)' \
+  "mask=@$npz/tuples_order.npz"
 
 # Looking.
 expect 0 "inputs:" inspect digits.bsm
