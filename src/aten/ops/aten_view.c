@@ -203,7 +203,7 @@ static bsm_status op_t(OP_PARAMS) {
                     "%dD",
                     (int)rank);
   }
-  if ((self->variant == T_MATRIX || self->variant == T_ADJOINT) && rank < 2) {
+  if ((self->variant == T_MATRIX || self->variant == T_ADJOINT) && rank == 1) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "tensor.mT is only supported on matrices or batches of "
                     "matrices. Got %d-D tensor.",

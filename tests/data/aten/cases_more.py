@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops of several families: rearranging, statistics, losses, layers."""
+import torch
+
+MOST, BYTES = 40, 6000
+
+
+def kinds(m):
+    return (m.f4, m.f8, m.f2, m.bf, m.i8, m.i4, m.u1, m.b1)
+
+
+def views(m):
+    case, rand = m.case, m.rand
+    x = rand((2, 3, 4))
+    inputs = (x, rand(()), rand((3,), m.i8), rand((2, 3), m.b1).t(),
+              rand((0, 3), m.f2), rand((2, 3, 4, 5))[..., ::2])
+    for t in inputs:
+        for n in (1, 2, 3):
+            case(f"aten::atleast_{n}d", t, strides=True)
+        for op in ("lift", "lift_fresh", "argwhere", "squeeze_copy",
+                   "numpy_T.a", "mT.a", "mT", "t_copy"):
+            case("aten::" + op, t)
+        for d in (0, 1, -1, 3):
+            case("aten::unsqueeze_copy", t, d)
+            case("aten::squeeze_copy.dim", t, d)
+            case("aten::squeeze_copy.dims", t, [d, 0])
+            case("aten::squeeze_.dims", t, [d])
+            case("aten::select_copy.int", t, d, -1)
+            case("aten::slice_copy.Tensor", t, d, 0, 5, 2)
+            case("aten::narrow_copy", t, d, 1, 1)
+            case("aten::unbind_copy.int", t, d)
+            case("aten::split_copy.Tensor", t, 2, d)
+            case("aten::split_with_sizes_copy", t, [1, 2], d)
+            case("aten::transpose_copy.int", t, d, 0)
+            case("aten::swapaxes_", t, d, 0)
+            case("aten::swapdims_", t, 0, d)
+            case("aten::unfold_copy", t, d, 2, 1)
+            case("aten::_dim_arange", t, d)
+        case("aten::diagonal_copy", t, 1, 0, 1)
+        case("aten::diagonal_copy", t, 0, -1, 0)
+        case("aten::view_copy", t, [-1])
+        case("aten::view_copy", t, [3, 2])
+        case("aten::expand_copy", t, [2, 2, 3, 4])
+        case("aten::expand_copy", t, [5, -1, -1])
+        case("aten::permute_copy", t, [1, 0])
+        case("aten::permute_copy", t, [2, 0, 1])
+        case("aten::as_strided_copy", t, [2, 2], [1, 2], 1)
+        case("aten::as_strided_copy", t, [2], [0])
+        case("aten::_reshape_alias", t, list(t.shape), list(t.stride()),
+             strides=True)
+        case("aten::view_copy.dtype", t, t.dtype)
+    case("aten::view_copy.dtype", x, m.i4)
+    case("aten::view_copy.dtype", x, m.i2)
+    pack = [rand(()), rand((3,)), rand((2, 3))]
+    for n in (1, 2, 3):
+        case(f"aten::atleast_{n}d.Sequence", pack)
+        case(f"aten::atleast_{n}d.Sequence", [])
+    case("aten::row_stack", [rand((3,)), rand((2, 3))])
+    case("aten::row_stack", [rand((3,)), rand((3,), m.i8)])
+    case("aten::row_stack", [rand(()), rand(())])
+    case("aten::row_stack", [rand((3,)), rand((2, 2))])
+    for d in (0, 1, -1, 2, 5):
+        case("aten::_stack", [rand((2, 3)), rand((2, 3))], d)
+    case("aten::_stack", [rand((2, 3)), rand((3, 2))], 0)
+    for t in (rand((2, 3), m.b1), torch.ones((2, 2), dtype=m.b1),
+              torch.zeros((2,), dtype=m.b1), torch.ones((0,), dtype=m.b1),
+              torch.tensor(True), rand((2,))):
+        case("aten::_is_all_true", t)
+        case("aten::_is_any_true", t)
+    y = rand((6, 4, 2))
+    for t in (y, y[:, 0], y[:, 0, 0], rand((4, 6), m.i8), rand(())):
+        for op in ("hsplit", "vsplit", "dsplit"):
+            for s in (1, 2, 3, 0, -1):
+                case(f"aten::{op}.int", t, s)
+            for a in ([1], [1, 3], [], [-1, 9], [2, 1]):
+                case(f"aten::{op}.array", t, a)
+        for at in (torch.tensor(2), torch.tensor([1, 3]), torch.tensor(0),
+                   torch.tensor([[1]]), torch.tensor([1], dtype=m.i4)):
+            case("aten::tensor_split.tensor_indices_or_sections", t, at, 0)
+            case("aten::tensor_split.tensor_indices_or_sections", t, at, -1)
+
+
+def diagonals(m):
+    case, rand = m.case, m.rand
+    for d in kinds(m):
+        for t in (rand((3,), d), rand((2, 3), d), rand((3, 2), d).t(),
+                  rand((0,), d), rand((), d), rand((2, 2, 2), d)):
+            for k in (0, 1, -2, 5):
+                case("aten::diag", t, k)
+                case("aten::diagflat", t, k)
+                case("aten::diag_embed", t, k)
+        case("aten::diag_embed", rand((2, 3), d), 1, 0, 2)
+        case("aten::diag_embed", rand((2, 3), d), -1, -1, 0)
+        x = rand((3, 4), d)
+        case("aten::diagonal_scatter", x, rand((3,), d))
+        case("aten::diagonal_scatter", x.t(), rand((2,), d), 2, strides=True)
+        case("aten::as_strided_scatter", x, rand((2, 2), d), [2, 2], [4, 1], 1)
+        case("aten::fill_diagonal_", rand((3, 3), d), 1)
+        case("aten::fill_diagonal_", rand((7, 3), d), 1, True)
+        case("aten::fill_diagonal_", rand((7, 3), d), 1, False)
+        case("aten::fill_diagonal_", rand((3, 7), d).t(), 1, True)
+        case("aten::block_diag", [rand((2, 3), d), rand((), d), rand((2,), d)])
+    case("aten::diag_embed", rand((2, 3)), 0, 1, 1)
+    case("aten::diag_embed", rand((2, 3)), 0, 0, 4)
+    x = rand((2, 3, 4))
+    case("aten::diagonal_scatter", x, rand((3, 2)), 1, 0, 2)
+    case("aten::diagonal_scatter", x, rand((2, 2)), 1, 0, 2)
+    case("aten::diagonal_scatter", x, rand((3, 2), m.i8), 0, 0, 2)
+    case("aten::as_strided_scatter", x, rand((2, 2)), [2, 2], [1, 2])
+    case("aten::as_strided_scatter", x, rand((2, 3)), [2, 2], [1, 2])
+    case("aten::as_strided_scatter", x, rand((2, 2)), [2, 2], [100, 2])
+    case("aten::fill_diagonal_", rand((3, 3, 3)), 2.5)
+    case("aten::fill_diagonal_", rand((3, 2, 3)), 2.5)
+    case("aten::fill_diagonal_", rand((3,)), 2.5)
+    case("aten::fill_diagonal_", rand((2, 5)), 2.5, True)
+    case("aten::fill_diagonal_", rand((4, 3)), 2.5, True)
+    case("aten::fill_diagonal_", rand((5, 3)), 2.5, True)
+    case("aten::block_diag", [rand((2, 3)), rand((1, 2), m.i8)])
+    case("aten::block_diag", [rand((2, 3), m.b1), rand((1, 2), m.i4)])
+    case("aten::block_diag", [rand((2, 0)), rand((1, 2))])
+    case("aten::block_diag", [rand((2, 2, 2))])
+
+
+def products(m):
+    case, rand = m.case, m.rand
+    for d in kinds(m):
+        case("aten::cartesian_prod", [rand((2,), d), rand((3,), d)])
+        case("aten::combinations", rand((4,), d))
+        case("aten::combinations", rand((4,), d), 3, True)
+        case("aten::kron", rand((2, 3), d), rand((2, 2), d))
+        case("aten::kron", rand((2,), d), rand((2, 2), d))
+        case("aten::inner", rand((2, 3), d), rand((4, 3), d))
+        case("aten::pad_sequence", [rand((2,), d), rand((3,), d)])
+        case("aten::nonzero_static", rand((3, 4), d), size=5)
+        case("aten::nonzero_static", rand((3, 4), d), size=20, fill_value=-7)
+        case("aten::range", 1, 5, dtype=d)
+        case("aten::range.step", 5, 1, -2, dtype=d)
+        case("aten::sum_to_size", rand((2, 3), d), [1, 3])
+    case("aten::cartesian_prod", [rand((2,)), rand((1,)), rand((3,))])
+    case("aten::cartesian_prod", [rand((2,))])
+    case("aten::cartesian_prod", [rand((2,)), rand((0,))])
+    case("aten::cartesian_prod", [rand((2,)), rand((2, 2))])
+    case("aten::cartesian_prod", [rand((2,)), rand((2,), m.i8)])
+    for r in (0, 1, 2, 3, 5, -1):
+        for again in (False, True):
+            case("aten::combinations", rand((4,)), r, again)
+            case("aten::combinations", rand((0,)), r, again)
+            case("aten::combinations", rand((1,)), r, again)
+    case("aten::combinations", rand((2, 2)))
+    case("aten::kron", rand(()), rand((2, 2)))
+    case("aten::kron", rand((2, 2), m.i8), rand((1, 3)))
+    case("aten::kron", rand((2, 1, 3)), rand((2, 2)))
+    case("aten::kron", rand((0, 2)), rand((2, 2)))
+    case("aten::inner", rand(()), rand((4, 3)))
+    case("aten::inner", rand((3,)), rand((3,)))
+    case("aten::inner", rand((3,)), rand((2, 2, 3)))
+    case("aten::inner", rand((3,)), rand((4,)))
+    case("aten::inner", rand((2, 0)), rand((3, 0)))
+    for first in (False, True):
+        for side in ("right", "left", "middle"):
+            case("aten::pad_sequence", [rand((2, 3)), rand((4, 3)),
+                                        rand((1, 3))], first, 0.5, side)
+    case("aten::pad_sequence", [rand((2, 3)), rand((4, 2))])
+    case("aten::pad_sequence", [rand((2, 3)), rand((0, 3))])
+    case("aten::pad_sequence", [])
+    for t in (torch.tensor([2, 0, 3]), torch.tensor([1, 1], dtype=m.i4),
+              torch.zeros(0, dtype=m.i8), torch.tensor([1, -1]),
+              torch.tensor(2), rand((2,))):
+        case("aten::repeat_interleave.Tensor", t)
+        case("aten::repeat_interleave.Tensor", t, output_size=5)
+        case("aten::repeat_interleave.Tensor", t, output_size=2)
+    case("aten::nonzero_static", rand((0, 4)), size=2)
+    case("aten::nonzero_static", rand(()), size=2)
+    case("aten::nonzero_static", rand((3,)), size=0)
+    case("aten::nonzero_static", rand((3,)), size=-1)
+    for a in ((0, 1), (1, 1), (3, 1), (0.5, 3.2), (1, 2.9), (m.NAN, 1)):
+        case("aten::range", *a)
+    for a in ((0, 1, 0.25), (3, 1, -0.5), (1, 3, -1), (1, 3, 0), (0, 7, 3)):
+        case("aten::range.step", *a)
+    x = rand((2, 3, 4))
+    for s in ([4], [1, 4], [3, 1], [2, 3, 4], [], [2, 4], [1, 2, 3, 4],
+              [2, 1, 4]):
+        case("aten::sum_to_size", x, s)
+
+
+def add(m):
+    views(m)
+    diagonals(m)
+    products(m)
