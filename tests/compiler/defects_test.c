@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What TRTorch and its successors got wrong, one test for each entry of that
+ * list: the same computation here has PyTorch's dtypes, dims and numbers. The
+ * methods are in tests/data/compiler/defects.ts (tests/data/make_defects.py);
+ * the entry about the command line is tests/tools/cli_options_test.sh. */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "bessemer/bessemer.h"
+#include "tools/npy.h"
+
+#define MAX_ARRAYS 8
+
+typedef struct fixture {
+  bsm_module *module;
+  bsm_npy_file file;
+} fixture;
+
+static void check_status(bsm_status status, const char *what) {
+  if (status) fail_msg("%s: %s", what, bsm_status_message(status));
+}
+
+/* Fails with this code, and a message that has `piece` in it. */
+static void check_failure(bsm_status status, bsm_code code, const char *piece) {
+  assert_non_null(status);
+  if (!strstr(bsm_status_message(status), piece)) {
+    fail_msg("'%s' is not in: %s", piece, bsm_status_message(status));
+  }
+  assert_int_equal(bsm_status_code(status), code);
+  bsm_status_free(status);
+}
+
+static int setup(void **state) {
+  fixture *f = calloc(1, sizeof(*f));
+  check_status(bsm_module_load(BSM_TEST_DATA_DIR "/compiler/defects.ts", NULL,
+                               &f->module),
+               "defects.ts");
+  check_status(
+      bsm_npy_open(BSM_TEST_DATA_DIR "/compiler/defects.npz", NULL, &f->file),
+      "defects.npz");
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  fixture *f = *state;
+  bsm_module_destroy(f->module);
+  bsm_npy_close(&f->file);
+  free(f);
+  return 0;
+}
+
+/* ---- compiling and running a method ---- */
+
+static size_t arrays_of(const fixture *f, const char *method, const char *what,
+                        const bsm_array **out) {
+  char name[96];
+  size_t count = 0;
+  for (;; count++) {
+    snprintf(name, sizeof(name), "%s.%s_%zu", method, what, count);
+    const bsm_array *array = bsm_npy_find(&f->file, name);
+    if (!array) return count;
+    assert_true(count < MAX_ARRAYS);
+    out[count] = array;
+  }
+}
+
+/* The specs of a method's inputs as the file has them. */
+static bsm_compile_options options_of(const fixture *f, const char *method,
+                                      bsm_input_spec *specs) {
+  const bsm_array *inputs[MAX_ARRAYS];
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  options.method = method;
+  options.inputs = specs;
+  options.input_count = arrays_of(f, method, "in", inputs);
+  options.no_timing = true;
+  options.threads = 1;
+  for (size_t i = 0; i < options.input_count; i++) {
+    specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
+    specs[i].dtype = inputs[i]->dtype;
+    specs[i].rank = inputs[i]->dims.rank;
+    memcpy(specs[i].min, inputs[i]->dims.d, sizeof(specs[i].min));
+  }
+  return options;
+}
+
+static bsm_status compile(const fixture *f, const char *method,
+                          bsm_engine **out) {
+  bsm_input_spec specs[MAX_ARRAYS];
+  const bsm_compile_options options = options_of(f, method, specs);
+  return bsm_compile(f->module, &options, out);
+}
+
+static size_t count_of(bsm_dims dims) {
+  size_t count = 1;
+  for (int32_t i = 0; i < dims.rank; i++) count *= (size_t)dims.d[i];
+  return count;
+}
+
+static void compare(const bsm_array *got, const bsm_array *want,
+                    const char *what) {
+  const size_t count = count_of(want->dims);
+  if (got->dtype != want->dtype || got->dims.rank != want->dims.rank ||
+      memcmp(got->dims.d, want->dims.d,
+             (size_t)want->dims.rank * sizeof(int64_t)) != 0) {
+    fail_msg("%s is %s%s, PyTorch's is %s%s", what, bsm_dtype_name(got->dtype),
+             bsm_dims_str(got->dims), bsm_dtype_name(want->dtype),
+             bsm_dims_str(want->dims));
+  }
+  for (size_t i = 0; i < count; i++) {
+    double a, b;
+    if (want->dtype == BSM_DTYPE_FLOAT) {
+      a = (double)((const float *)got->data)[i];
+      b = (double)((const float *)want->data)[i];
+    } else if (want->dtype == BSM_DTYPE_DOUBLE) {
+      a = ((const double *)got->data)[i];
+      b = ((const double *)want->data)[i];
+    } else {
+      assert_memory_equal(got->data, want->data,
+                          count * bsm_dtype_size(want->dtype));
+      return;
+    }
+    if (!(fabs(a - b) <= 2e-6 + 2e-5 * fabs(b))) {
+      fail_msg("%s: element %zu is %.9g, PyTorch has %.9g", what, i, a, b);
+    }
+  }
+}
+
+static void run(const fixture *f, const char *method, const bsm_engine *engine,
+                uint32_t isa) {
+  const bsm_array *in[MAX_ARRAYS], *want[MAX_ARRAYS];
+  bsm_array inputs[MAX_ARRAYS], outputs[MAX_ARRAYS] = {{0}};
+  bsm_context *context = NULL;
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  const size_t input_count = arrays_of(f, method, "in", in);
+  const size_t output_count = arrays_of(f, method, "out", want);
+  assert_true(output_count > 0);
+  assert_int_equal(bsm_engine_output_count(engine), output_count);
+  options.threads = 1;
+  options.isa = isa;
+  for (size_t i = 0; i < input_count; i++) inputs[i] = *in[i];
+  for (size_t i = 0; i < output_count; i++) {
+    bsm_binding b;
+    check_status(bsm_engine_output(engine, i, &b), method);
+    outputs[i] =
+        (bsm_array){calloc(count_of(b.dims) + 1, bsm_dtype_size(b.dtype)),
+                    b.dtype, b.dims, NULL};
+    assert_non_null(outputs[i].data);
+  }
+  check_status(bsm_context_create(engine, &options, &context), method);
+  check_status(
+      bsm_context_run(context, inputs, input_count, outputs, output_count),
+      method);
+  for (size_t i = 0; i < output_count; i++) {
+    compare(&outputs[i], want[i], method);
+    free(outputs[i].data);
+  }
+  bsm_context_destroy(context);
+}
+
+/* The method agrees with PyTorch, with the best kernels and the plain ones. */
+static void agrees(void **state, const char *method) {
+  const fixture *f = *state;
+  bsm_engine *engine = NULL;
+  check_status(compile(f, method, &engine), method);
+  run(f, method, engine, 0);
+  run(f, method, engine, BSM_CONTEXT_ISA_SCALAR);
+  bsm_engine_destroy(engine);
+}
+
+/* ---- the list, in its order ---- */
+
+#define AGREES(name)                      \
+  static void test_##name(void **state) { \
+    agrees(state, #name);                 \
+  }
+AGREES(loop_index)
+AGREES(nested_loops)
+AGREES(wide_arithmetic)
+
+/* A converter that forgets its output. */
+static bsm_status forgetful(bsm_conversion_ctx *ctx, const bsm_node *node,
+                            const bsm_args *args) {
+  (void)ctx;
+  (void)node;
+  (void)args;
+  return BSM_OK;
+}
+
+static void test_output_without_a_tensor_is_an_error(void **state) {
+  static const bsm_conversion_pattern pattern = {
+      "aten::gelu(Tensor self, *, str approximate='none') -> Tensor", forgetful,
+      0};
+  const fixture *f = *state;
+  bsm_engine *engine = NULL;
+  bsm_input_spec specs[MAX_ARRAYS];
+  bsm_compile_options options = options_of(f, "gelu_is_exact", specs);
+  options.patterns = &pattern;
+  options.pattern_count = 1;
+  check_failure(bsm_compile(f->module, &options, &engine), BSM_INVALID_ARGUMENT,
+                "did not associate it");
+  assert_null(engine);
+}
+
+AGREES(split_sizes)
+AGREES(unsqueeze_negative)
+AGREES(select_keeps_ones)
+AGREES(batch_norm_ranks)
+AGREES(pooling_ranks)
+AGREES(linear_ranks)
+AGREES(elu_scales)
+AGREES(deconvolution_output_padding)
+AGREES(casts_stay)
+AGREES(gelu_is_exact)
+AGREES(variance_of_large_values)
+AGREES(log_softmax_does_not_underflow)
+AGREES(max_of_integers)
+AGREES(any_is_not_a_sum)
+AGREES(floor_division_rounds_down)
+
+static void test_item_out_of_range_is_an_error(void **state) {
+  bsm_engine *engine = NULL;
+  check_failure(compile(*state, "item_out_of_range", &engine), BSM_OUT_OF_RANGE,
+                "list index out of range");
+  assert_null(engine);
+}
+
+/* Engines of several methods live side by side. */
+static void test_methods_do_not_collide(void **state) {
+  const fixture *f = *state;
+  bsm_engine *first = NULL, *second = NULL;
+  check_status(compile(f, "first_method", &first), "first");
+  check_status(compile(f, "second_method", &second), "second");
+  run(f, "first_method", first, 0);
+  run(f, "second_method", second, 0);
+  run(f, "first_method", first, 0);
+  bsm_engine_destroy(first);
+  bsm_engine_destroy(second);
+}
+
+/* Every shape, dtype and stride that the engine was not built for is refused
+ * before anything runs, and says what was wanted. */
+static void test_runs_check_their_arrays(void **state) {
+  const fixture *f = *state;
+  bsm_engine *engine = NULL;
+  bsm_context *context = NULL;
+  float a[12] = {0}, y[6] = {0};
+  static const int64_t columns[] = {1, 2};
+  check_status(compile(f, "two_inputs", &engine), "two_inputs");
+  check_status(bsm_context_create(engine, NULL, &context), "context");
+  const bsm_array good = {a, BSM_DTYPE_FLOAT, {2, {2, 3}}, NULL};
+  const bsm_array out = {y, BSM_DTYPE_FLOAT, {2, {2, 3}}, NULL};
+  bsm_array in[2] = {good, good};
+  check_status(bsm_context_run(context, in, 2, &out, 1), "run");
+  in[1].dims.d[0] = 1;
+  check_failure(bsm_context_run(context, in, 2, &out, 1), BSM_INVALID_ARGUMENT,
+                "b");
+  in[1] = good;
+  in[1].dtype = BSM_DTYPE_INT32;
+  check_failure(bsm_context_run(context, in, 2, &out, 1), BSM_INVALID_ARGUMENT,
+                "int32");
+  in[1] = good;
+  in[1].strides = columns;
+  check_failure(bsm_context_run(context, in, 2, &out, 1), BSM_INVALID_ARGUMENT,
+                "b");
+  in[1] = good;
+  bsm_array wrong = out;
+  wrong.dims.d[1] = 2;
+  check_failure(bsm_context_run(context, in, 2, &wrong, 1),
+                BSM_INVALID_ARGUMENT, "output");
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+}
+
+/* A shape that varies is refused, also when other inputs are fixed; never is
+ * the middle one of its range built in silence. */
+static void test_dynamic_input_beside_a_fixed_one(void **state) {
+  const fixture *f = *state;
+  for (size_t which = 0; which < 2; which++) {
+    bsm_engine *engine = NULL;
+    bsm_input_spec specs[MAX_ARRAYS];
+    const bsm_compile_options options = options_of(f, "two_inputs", specs);
+    for (int i = 0; i < 2; i++) {
+      specs[which].opt[i] = specs[which].max[i] = specs[which].min[i];
+    }
+    specs[which].opt[0] = 4;
+    specs[which].max[0] = 8;
+    bsm_status st = bsm_compile(f->module, &options, &engine);
+    check_failure(st, BSM_UNSUPPORTED, "8");
+    assert_null(engine);
+  }
+}
+
+/* Each input has its own array: one tensor is never bound to all. */
+static void test_inputs_are_bound_one_by_one(void **state) {
+  const fixture *f = *state;
+  bsm_engine *engine = NULL;
+  bsm_context *context = NULL;
+  float a[6] = {0}, y[6] = {0};
+  agrees(state, "two_inputs"); /* a - 2 b: the inputs differ */
+  check_status(compile(f, "two_inputs", &engine), "two_inputs");
+  check_status(bsm_context_create(engine, NULL, &context), "context");
+  const bsm_array in = {a, BSM_DTYPE_FLOAT, {2, {2, 3}}, NULL};
+  const bsm_array out = {y, BSM_DTYPE_FLOAT, {2, {2, 3}}, NULL};
+  check_failure(bsm_context_run(context, &in, 1, &out, 1), BSM_INVALID_ARGUMENT,
+                "1");
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(loop_index),
+      TEST(nested_loops),
+      TEST(wide_arithmetic),
+      TEST(output_without_a_tensor_is_an_error),
+      TEST(split_sizes),
+      TEST(unsqueeze_negative),
+      TEST(select_keeps_ones),
+      TEST(batch_norm_ranks),
+      TEST(pooling_ranks),
+      TEST(linear_ranks),
+      TEST(elu_scales),
+      TEST(deconvolution_output_padding),
+      TEST(casts_stay),
+      TEST(gelu_is_exact),
+      TEST(variance_of_large_values),
+      TEST(log_softmax_does_not_underflow),
+      TEST(max_of_integers),
+      TEST(any_is_not_a_sum),
+      TEST(floor_division_rounds_down),
+      TEST(item_out_of_range_is_an_error),
+      TEST(methods_do_not_collide),
+      TEST(runs_check_their_arrays),
+      TEST(dynamic_input_beside_a_fixed_one),
+      TEST(inputs_are_bound_one_by_one),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes tests/data/compiler/defects.{ts,npz}: a module with one method for each
+thing that compilers of this kind have got wrong, and PyTorch's answers, for
+tests/compiler/defects_test.c. Arrays are named METHOD.in_0, METHOD.out_0, ...
+
+Usage: make_defects.py [folder]
+"""
+import os
+import sys
+
+import numpy as np
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+torch.manual_seed(0)
+METHODS = {}
+
+
+def method(name, source, *inputs):
+    names = [chr(ord("a") + i) for i in range(len(inputs))]
+    body = "\n".join("  " + line for line in source.strip().split("\n"))
+    METHODS[name] = (f"def {name}(self, {', '.join(names)}):\n{body}\n", inputs)
+
+
+class Base(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("deconv", torch.randn(3, 2, 3, 3))
+        self.register_buffer("weight", torch.randn(5, 4))
+        self.register_buffer("bias", torch.randn(5))
+        self.register_buffer("mean", torch.randn(3))
+        self.register_buffer("var", torch.rand(3) + 0.5)
+
+
+def define():
+    x = torch.randn
+    method("loop_index", """
+y = a[0] * 0.0
+for i in range(a.size(0)):
+  y = y + a[i] * float(i)
+return y""", x(4, 3))
+    method("nested_loops", """
+y = a[0, 0] * 0.0
+for i in range(a.size(0)):
+  for j in range(a.size(1)):
+    y = y + a[i, j] * float(10 * i + j)
+return y""", x(2, 3, 2))
+    terms = " + ".join(["a.size(0) * a.size(1)"] * 300)
+    method("wide_arithmetic", f"n = {terms}\nreturn a * float(n)", x(2, 3))
+    method("split_sizes", """
+p = torch.split(a, 3, 0)
+q = torch.split(a, [1, 6], -2)
+return p[0], p[1], p[2], q[0], q[1]""", x(7, 2))
+    method("unsqueeze_negative", """
+return a.unsqueeze(-1), a.unsqueeze(-2), a.unsqueeze(-3)""", x(2, 3))
+    method("select_keeps_ones", """
+return a.select(2, 1), a.narrow(2, 1, 2), a.select(-1, -2), a[:, 0]""",
+           x(1, 1, 3, 4))
+    method("batch_norm_ranks", """
+n = None
+y = torch.batch_norm(a, n, n, self.mean, self.var, False, 0.1, 1e-5, False)
+z = torch.batch_norm(b, n, n, self.mean, self.var, False, 0.1, 1e-5, False)
+return y, z""", x(2, 3, 4), x(4, 3))
+    method("pooling_ranks", """
+return (torch.max_pool1d(a, [2], [2], [0], [1], False),
+        torch.avg_pool1d(a, [3], [1], [1], True, False),
+        torch.max_pool2d(a, [2, 2], [2, 2], [0, 0], [1, 1], True),
+        torch.adaptive_avg_pool1d(a, [3]))""", x(2, 3, 7))
+    method("linear_ranks", """
+return (torch._C._nn.linear(a, self.weight, self.bias),
+        torch._C._nn.linear(a[0, 0], self.weight, None))""", x(2, 3, 4))
+    method("elu_scales", """
+return (torch._C._nn.elu(a, 1.5, 2.0, 0.5), torch.selu(a),
+        torch.celu(a, 0.7))""", x(8) * 3)
+    method("deconvolution_output_padding", """
+return torch.conv_transpose2d(a, self.deconv, None, [2, 2], [1, 1], [1, 1], 1,
+                              [1, 1])""", x(1, 3, 4, 5))
+    method("casts_stay", """
+return (a.to(torch.int64), a.to(torch.int32).to(torch.float32) * 0.5,
+        a.to(torch.float64) / 3.0, a.to(torch.bool))""", x(7) * 4)
+    method("gelu_is_exact", """
+return torch._C._nn.gelu(a, approximate="none")""", torch.linspace(-6, 6, 49))
+    method("variance_of_large_values", """
+return torch.var(a, [1], True), torch.std(a, [0], False)""",
+           x(3, 5, dtype=torch.float32) * 0.01 + 4096)
+    method("log_softmax_does_not_underflow", """
+return torch.log_softmax(a, 1)""", torch.tensor([[0.0, 200.0, -300.0]]))
+    method("max_of_integers", """
+v, i = torch.max(a, 1)
+w, j = torch.min(a, -1, True)
+return v, i, w, j""", torch.tensor([[3, 2**53 + 1, 2**53], [-1, -7, -7]]))
+    method("any_is_not_a_sum", """
+return torch.any(a, 1), torch.all(a, 1), torch.any(a)""",
+           torch.tensor([[1.0, -1.0], [0.0, 0.0], [2.0, 0.0]]))
+    method("floor_division_rounds_down", """
+n = (0 - a.size(0)) // 2
+m = a.size(0) // -3
+return a[:, n:] * float(m)""", x(7, 9))
+    method("item_out_of_range", "s = a.shape\nreturn a * float(s[2])", x(2, 3))
+    method("first_method", "return a + 1.0", x(3))
+    method("second_method", "return a * 3.0", x(3))
+    method("two_inputs", "return a - 2.0 * b", x(2, 3), x(2, 3))
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "compiler")
+    define()
+    module = torch.jit.script(Base())
+    for source, _ in METHODS.values():
+        module.define(source)
+    module.eval()
+    arrays = {}
+    for name, (_, inputs) in METHODS.items():
+        for i, t in enumerate(inputs):
+            arrays[f"{name}.in_{i}"] = t.numpy()
+        try:
+            out = getattr(module, name)(*inputs)
+        except Exception as error:
+            print(name, "raises", str(error).strip().split("\n")[-1])
+            continue
+        for i, t in enumerate(out if isinstance(out, tuple) else (out,)):
+            arrays[f"{name}.out_{i}"] = t.numpy()
+    torch.jit.save(module, os.path.join(folder, "defects.ts"))
+    np.savez(os.path.join(folder, "defects.npz"), **arrays)
+
+
+if __name__ == "__main__":
+    main()
