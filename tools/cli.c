@@ -162,6 +162,9 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_NO_TIMING:
       cli->no_timing = true;
       return 0;
+    case BSM_KEY_TRUNCATE:
+      cli->truncate = true;
+      return 0;
     case BSM_KEY_PLUGIN:
       add_string(state, cli, &cli->plugins, arg);
       return 0;

@@ -33,6 +33,7 @@ typedef struct bsm_cli {
   const char *method;
   const char *timing_cache;
   bool no_timing;
+  bool truncate;
   bsm_string_vec dump_after;
   bsm_string_vec plugins;
 
@@ -60,6 +61,7 @@ enum {
   BSM_KEY_METHOD,
   BSM_KEY_TIMING_CACHE,
   BSM_KEY_NO_TIMING,
+  BSM_KEY_TRUNCATE,
   BSM_KEY_DUMP_AFTER,
   BSM_KEY_ISA,
   BSM_KEY_INPUT,
@@ -131,6 +133,16 @@ enum {
        0,                                                                      \
        "Choose implementations by a cost model: equal builds are equal files", \
        0},                                                                     \
+      {"truncate-long-and-double",                                             \
+       BSM_KEY_TRUNCATE,                                                       \
+       0,                                                                      \
+       0,                                                                      \
+       "Compute in int32 and float32 what the model has in int64 and "         \
+       "float64; --info lists what that is, and so does inspect",              \
+       0},                                                                     \
+      {"truncate", BSM_KEY_TRUNCATE, 0, OPTION_ALIAS, 0, 0},                   \
+      {"truncate-long-double", BSM_KEY_TRUNCATE, 0, OPTION_ALIAS, 0, 0},       \
+      {"truncate-64bit", BSM_KEY_TRUNCATE, 0, OPTION_ALIAS, 0, 0},             \
       {"timing-cache",                                                         \
        BSM_KEY_TIMING_CACHE,                                                   \
        "FILE",                                                                 \

@@ -44,6 +44,7 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->isa = cli->isa;
   out->threads = cli->threads;
   out->no_timing = cli->no_timing;
+  out->truncate_long_and_double = cli->truncate;
   out->timing_cache = cli->timing_cache;
   out->logger = &cli->logger;
   if (cli->dump_after.len) {
@@ -82,6 +83,7 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->method         ? "--method"
                      : cli->timing_cache   ? "--timing-cache"
                      : cli->no_timing      ? "--no-timing"
+                     : cli->truncate       ? "--truncate-long-and-double"
                      : cli->dump_after.len ? "--dump-after"
                                            : NULL;
   if (!what || cli->logger.level < BSM_LOG_LEVEL_WARNING) return;

@@ -156,6 +156,11 @@ typedef struct bsm_compile_options {
    * (as converted) and "optimized" (as built). NULL: none. */
   void (*dump)(void *user, const char *pass, const char *text);
   void *dump_user;
+  /* Computes in int32 and float32 what the model has in int64 and float64. The
+   * engine's inputs and outputs keep their dtypes. What was narrowed is logged
+   * at INFO and in the engine's metadata, "truncated"; a constant that does
+   * not fit is an error that names it. */
+  bool truncate_long_and_double;
   /* An operator that would be left to the reference library, which is slow, is
    * an error; without this it is told to the logger at INFO. */
   bool require_full_compilation;

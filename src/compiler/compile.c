@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/thread_pool.h"
 #include "builder/builder.h"
+#include "builder/truncate_dtypes.h"
 #include "compiler/module_internal.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
@@ -237,10 +238,24 @@ static bsm_status convert(bsm_module *module,
   return BSM_OK;
 }
 
+/* As the option asks; *list is "" when nothing was narrowed. */
+static bsm_status narrow_network(const bsm_compile_options *options,
+                                 bsm_network *net, const char **list) {
+  *list = "";
+  if (!options->truncate_long_and_double) return BSM_OK;
+  bsm_text text;
+  bsm_text_init(&text, net->arena);
+  BSM_TRY(bsm_truncate_long_and_double(net, options->logger, &text));
+  if (text.len) *list = text.data;
+  return BSM_OK;
+}
+
 static bsm_status build(const bsm_module *module,
                         const bsm_compile_options *options, bsm_network *net,
                         bsm_arena *arena, bsm_plan **out) {
   char threads[16];
+  const char *truncated;
+  BSM_TRY(narrow_network(options, net, &truncated));
   snprintf(threads, sizeof(threads), "%d", options->threads);
   const char *slash = strrchr(module->name, '/');
   const bsm_plan_metadata metadata[] = {
@@ -250,6 +265,7 @@ static bsm_status build(const bsm_module *module,
       {"builder.timing", options->no_timing ? "no" : "yes"},
       {"source.file", slash ? slash + 1 : module->name},
       {"source.method", options->method ? options->method : "forward"},
+      {"truncated", truncated}, /* left out when nothing was */
   };
   const bsm_build_options building = {
       .isa = options->isa,
@@ -260,7 +276,8 @@ static bsm_status build(const bsm_module *module,
       .optimized = options->dump ? dump_optimized : NULL,
       .user = (void *)(uintptr_t)options,
       .metadata = metadata,
-      .metadata_count = sizeof(metadata) / sizeof(metadata[0])};
+      .metadata_count = (uint32_t)(sizeof(metadata) / sizeof(metadata[0])) -
+                        (truncated[0] ? 0u : 1u)};
   return bsm_build(net, &building, arena, out);
 }
 
