@@ -238,6 +238,7 @@ bsm_status bsm_tensor_clone(bsm_arena *arena, const bsm_tensor *t,
       bsm_tensor_new(arena, t->dtype, t->sizes, bsm_tensor_is_meta(t), &copy));
   copy->device_type = t->device_type;
   copy->device_index = t->device_index;
+  copy->quantizer = t->quantizer;
   if (!bsm_tensor_is_meta(t)) BSM_TRY(bsm_tensor_copy(copy, t));
   *out = copy;
   return BSM_OK;

@@ -26,6 +26,17 @@ typedef struct bsm_storage {
   bool read_only; /* borrowed from a file: in-place ops must copy first */
 } bsm_storage;
 
+/* What the integers of a quantized tensor mean: (q - zero_point) * scale, with
+ * one scale, or with one for each index of a dimension. */
+typedef struct bsm_quantizer {
+  double scale;
+  int64_t zero_point;
+  const struct bsm_tensor *scales; /* NULL: one for the whole tensor */
+  const struct bsm_tensor *zero_points;
+  int32_t axis;
+  bool float_zero_points; /* added before rounding */
+} bsm_quantizer;
+
 typedef struct bsm_tensor {
   bsm_storage *storage;
   bsm_dtype dtype;
@@ -37,6 +48,7 @@ typedef struct bsm_tensor {
   bool wrapped_number;
   int8_t device_type; /* 0 cpu, 1 cuda: as the model says, always run on CPU */
   int8_t device_index;
+  const bsm_quantizer *quantizer; /* of the quantized dtypes; else NULL */
 } bsm_tensor;
 
 /* Number of elements; sizes are checked when a tensor is made, so this cannot

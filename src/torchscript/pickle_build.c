@@ -215,7 +215,7 @@ static bsm_status call(pickle_machine *m, pickle_function function,
     case PICKLE_REBUILD_TENSOR:
       return bsm_pickle_rebuild_tensor(m, args, out);
     case PICKLE_REBUILD_QTENSOR:
-      return BSM_FAIL(BSM_UNSUPPORTED, "quantized tensors are not supported");
+      return bsm_pickle_rebuild_qtensor(m, args, out);
     case PICKLE_REBUILD_SPARSE:
       return BSM_FAIL(BSM_UNSUPPORTED, "sparse tensors are not supported");
     case PICKLE_REBUILD_PARAMETER:
@@ -379,6 +379,13 @@ static bsm_status run_set_state(pickle_machine *m, pickle_object *body,
   BSM_TRY(m->hooks->set_state(m->hooks->user, &body->object, argument));
   for (size_t i = 0; i < cls->attributes.len; i++) {
     const bsm_attribute *attribute = &cls->attributes.items[i];
+    /* What a call leaves that could not be computed. */
+    if (body->object.slots[i].tag == BSM_IVALUE_CONTAINER) {
+      return BSM_FAIL(BSM_UNSUPPORTED,
+                      "attribute \"%s\" of class %s is made by an operator "
+                      "that cannot run when loading",
+                      attribute->name, cls->name);
+    }
     BSM_TRY_NOTE(
         bsm_pickle_apply_type(m, &body->object.slots[i], attribute->type),
         "in attribute \"%s\" of class %s, after its __setstate__",

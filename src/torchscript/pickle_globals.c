@@ -54,9 +54,14 @@ static const char *const foreign_storages[] = {
     "Float8_e4m3fnStorage",  "Float8_e5m2fnuzStorage", "Float8_e4m3fnuzStorage",
     "Float8_e8m0fnuStorage", "Float4_e2m1fn_x2Storage"};
 
-static const char *const qschemes[] = {"per_tensor_affine",
-                                       "per_channel_affine",
-                                       "per_channel_affine_float_qparams"};
+static const struct {
+  const char *name;
+  pickle_qscheme scheme;
+} qschemes[] = {
+    {"per_tensor_affine", PICKLE_PER_TENSOR},
+    {"per_channel_affine", PICKLE_PER_CHANNEL},
+    {"per_channel_affine_float_qparams", PICKLE_PER_CHANNEL},
+};
 
 /* Names of known files that are not read, and why. */
 static const struct {
@@ -112,8 +117,10 @@ static bsm_status torch_global(pickle_machine *m, bsm_str name, bool *found,
     return BSM_OK;
   }
   for (size_t i = 0; i < COUNT(qschemes); i++) {
-    if (!is(name, qschemes[i])) continue;
-    return bsm_pickle_private(m, PICKLE_QSCHEME, out, &body);
+    if (!is(name, qschemes[i].name)) continue;
+    BSM_TRY(bsm_pickle_private(m, PICKLE_QSCHEME, out, &body));
+    body->u.qscheme = qschemes[i].scheme;
+    return BSM_OK;
   }
   for (size_t i = 0; i < COUNT(foreign_storages); i++) {
     if (!is(name, foreign_storages[i])) continue;

@@ -72,6 +72,11 @@ typedef struct pickle_storage {
   bsm_device device;
 } pickle_storage;
 
+typedef enum pickle_qscheme {
+  PICKLE_PER_TENSOR = 0,
+  PICKLE_PER_CHANNEL = 1
+} pickle_qscheme;
+
 typedef struct pickle_private {
   pickle_private_kind kind;
   pickle_meta meta; /* of PICKLE_ARGS */
@@ -79,6 +84,7 @@ typedef struct pickle_private {
     pickle_function function;
     const bsm_type *cls;
     bsm_dtype dtype;
+    pickle_qscheme qscheme;
     pickle_storage storage;
     bsm_tuple args;
   } u;
@@ -135,6 +141,8 @@ bsm_status bsm_pickle_persistent_id(pickle_machine *m, const bsm_tuple *id,
                                     bsm_ivalue *out);
 bsm_status bsm_pickle_rebuild_tensor(pickle_machine *m, const bsm_tuple *args,
                                      bsm_ivalue *out);
+bsm_status bsm_pickle_rebuild_qtensor(pickle_machine *m, const bsm_tuple *args,
+                                      bsm_ivalue *out);
 /* "cpu", "cuda:1". */
 bsm_status bsm_pickle_parse_device(bsm_str text, bsm_device *out);
 

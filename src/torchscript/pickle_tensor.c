@@ -124,10 +124,16 @@ static bsm_status read_extents(const bsm_ivalue *v, const char *what,
   return BSM_OK;
 }
 
-/* The hooks are an empty OrderedDict; the optional last argument may set the
- * conjugate and negative bits, which no tensor here has. */
-static bsm_status check_extras(const bsm_tuple *args) {
+/* The lazy conjugate and negative of a tensor. */
+typedef struct math_bits {
+  bool conjugate, negative;
+} math_bits;
+
+/* The hooks are an empty OrderedDict; the optional last argument has the math
+ * bits. */
+static bsm_status read_extras(const bsm_tuple *args, math_bits *out) {
   const bsm_ivalue *grad = &args->items[4], *hooks = &args->items[5];
+  *out = (math_bits){false, false};
   if (grad->tag != BSM_IVALUE_BOOL) {
     return BSM_FAIL(BSM_CORRUPT, "a tensor whose requires_grad is %s",
                     bsm_pickle_kind(grad));
@@ -143,18 +149,65 @@ static bsm_status check_extras(const bsm_tuple *args) {
   }
   const bsm_dict *bits = args->items[6].u.dict;
   for (size_t i = 0; i < bits->len; i++) {
-    if (bits->values[i].tag != BSM_IVALUE_BOOL || bits->values[i].u.b) {
-      return BSM_FAIL(BSM_UNSUPPORTED,
-                      "a tensor saved as a lazy conjugate or negative; call "
-                      "resolve_conj() and resolve_neg() before saving");
+    const bsm_ivalue *key = &bits->keys[i], *value = &bits->values[i];
+    if (key->tag != BSM_IVALUE_STRING || value->tag != BSM_IVALUE_BOOL) {
+      return BSM_FAIL(BSM_CORRUPT, "a math bit that is %s",
+                      bsm_pickle_kind(value));
+    }
+    if (bsm_str_eq(*key->u.s, BSM_STR("conj"))) {
+      out->conjugate = value->u.b;
+    } else if (bsm_str_eq(*key->u.s, BSM_STR("neg"))) {
+      out->negative = value->u.b;
+    } else if (value->u.b) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "a tensor with the math bit \"%.*s\"",
+                      (int)(key->u.s->len < 60 ? key->u.s->len : 60),
+                      key->u.s->data);
     }
   }
   return BSM_OK;
 }
 
-/* (storage, offset, sizes, strides, requires_grad, hooks[, math bits]) */
-bsm_status bsm_pickle_rebuild_tensor(pickle_machine *m, const bsm_tuple *args,
-                                     bsm_ivalue *out) {
+/* Flips the sign of every `step`th number from `first` on. */
+static void negate(bsm_tensor *t, int64_t first, int64_t step) {
+  const bsm_dtype part = bsm_dtype_value_type(t->dtype);
+  const int64_t n = bsm_tensor_numel(t) * (part != t->dtype ? 2 : 1);
+  void *data = bsm_tensor_data(t);
+  for (int64_t i = first; i < n; i += step) {
+    if (part == BSM_DTYPE_DOUBLE) {
+      ((double *)data)[i] = -((double *)data)[i];
+    } else if (part == BSM_DTYPE_FLOAT) {
+      ((float *)data)[i] = -((float *)data)[i];
+    } else { /* half and bfloat16 have the sign in the same place */
+      ((uint16_t *)data)[i] ^= 0x8000u;
+    }
+  }
+}
+
+/* A copy that holds the values themselves. */
+static bsm_status resolve_bits(bsm_arena *arena, const math_bits *bits,
+                               bsm_tensor **tensor) {
+  bsm_tensor *t = *tensor;
+  const bool complex = bsm_dtype_is_complex(t->dtype);
+  if ((bits->conjugate && !complex) ||
+      (!complex && !bsm_dtype_is_floating(t->dtype))) {
+    return BSM_FAIL(BSM_CORRUPT, "a lazy conjugate or negative of %s",
+                    bsm_dtype_name(t->dtype));
+  }
+  BSM_TRY(bsm_tensor_clone(arena, t, tensor));
+  if (bits->conjugate) negate(*tensor, 1, 2);
+  if (bits->negative) negate(*tensor, 0, 1);
+  return BSM_OK;
+}
+
+static bool is_quantized(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_QINT8 || dtype == BSM_DTYPE_QUINT8 ||
+         dtype == BSM_DTYPE_QINT32;
+}
+
+/* The geometry that all strided tensors start with: storage, offset, sizes,
+ * strides. */
+static bsm_status rebuild(pickle_machine *m, const bsm_tuple *args,
+                          bsm_tensor **out) {
   const pickle_private *body = bsm_pickle_as(&args->items[0], PICKLE_STORAGE);
   if (!body || args->items[1].tag != BSM_IVALUE_INT) {
     return BSM_FAIL(BSM_CORRUPT, "a tensor made from %s and %s",
@@ -166,15 +219,10 @@ bsm_status bsm_pickle_rebuild_tensor(pickle_machine *m, const bsm_tuple *args,
   bsm_dims sizes, strides;
   BSM_TRY(read_extents(&args->items[2], "size", &sizes));
   BSM_TRY(read_extents(&args->items[3], "stride", &strides));
-  BSM_TRY(check_extras(args));
   if (sizes.rank != strides.rank || offset < 0) {
     return BSM_FAIL(BSM_CORRUPT,
                     "a tensor with %d sizes, %d strides and offset %lld",
                     (int)sizes.rank, (int)strides.rank, (long long)offset);
-  }
-  if (storage->dtype == BSM_DTYPE_QINT8 || storage->dtype == BSM_DTYPE_QUINT8 ||
-      storage->dtype == BSM_DTYPE_QINT32) {
-    return BSM_FAIL(BSM_CORRUPT, "a quantized tensor without parameters");
   }
   /* Strides of 0 make large tensors of small storages. */
   int64_t numel;
@@ -186,11 +234,92 @@ bsm_status bsm_pickle_rebuild_tensor(pickle_machine *m, const bsm_tuple *args,
                     bsm_dims_str(sizes),
                     (unsigned long long)m->limits.max_tensor_bytes);
   }
-  bsm_tensor *tensor;
   BSM_TRY(bsm_tensor_from_storage(m->arena, storage->storage, storage->dtype,
-                                  sizes, strides.d, offset, &tensor));
-  tensor->device_type = storage->device.type;
-  tensor->device_index = storage->device.index;
+                                  sizes, strides.d, offset, out));
+  (*out)->device_type = storage->device.type;
+  (*out)->device_index = storage->device.index;
+  return BSM_OK;
+}
+
+/* (storage, offset, sizes, strides, requires_grad, hooks[, math bits]) */
+bsm_status bsm_pickle_rebuild_tensor(pickle_machine *m, const bsm_tuple *args,
+                                     bsm_ivalue *out) {
+  bsm_tensor *tensor;
+  math_bits bits;
+  BSM_TRY(rebuild(m, args, &tensor));
+  BSM_TRY(read_extras(args, &bits));
+  if (is_quantized(tensor->dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "a quantized tensor without parameters");
+  }
+  if (bits.conjugate || bits.negative) {
+    BSM_TRY(resolve_bits(m->arena, &bits, &tensor));
+  }
+  *out = bsm_iv_tensor(tensor);
+  return BSM_OK;
+}
+
+/* ---- quantized tensors ---- */
+
+static bsm_status read_per_channel(const bsm_tuple *parameters,
+                                   const bsm_tensor *t, bsm_quantizer *q) {
+  const bsm_ivalue *part = parameters->items;
+  if (parameters->len != 4 || part[1].tag != BSM_IVALUE_TENSOR ||
+      part[2].tag != BSM_IVALUE_TENSOR || part[3].tag != BSM_IVALUE_INT) {
+    return BSM_FAIL(BSM_CORRUPT, "wrong per-channel quantization parameters");
+  }
+  q->scales = part[1].u.tensor;
+  q->zero_points = part[2].u.tensor;
+  q->float_zero_points = bsm_dtype_is_floating(q->zero_points->dtype);
+  const int64_t axis = part[3].u.i;
+  if (axis < 0 || axis >= t->sizes.rank || q->scales->sizes.rank != 1 ||
+      q->zero_points->sizes.rank != 1 ||
+      q->scales->sizes.d[0] != t->sizes.d[axis] ||
+      q->zero_points->sizes.d[0] != t->sizes.d[axis] ||
+      !bsm_dtype_is_floating(q->scales->dtype)) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "a quantized tensor of shape %s with %s scales, %s zero "
+                    "points and axis %lld",
+                    bsm_dims_str(t->sizes), bsm_dims_str(q->scales->sizes),
+                    bsm_dims_str(q->zero_points->sizes), (long long)axis);
+  }
+  q->axis = (int32_t)axis;
+  return BSM_OK;
+}
+
+/* (storage, offset, sizes, strides, parameters, requires_grad, hooks); the
+ * parameters: (per_tensor_affine, scale, zero point) or
+ * (per_channel_affine[_float_qparams], scales, zero points, axis). */
+bsm_status bsm_pickle_rebuild_qtensor(pickle_machine *m, const bsm_tuple *args,
+                                      bsm_ivalue *out) {
+  bsm_tensor *tensor;
+  BSM_TRY(rebuild(m, args, &tensor));
+  /* A tuple that holds a scheme is one of the machine's own. */
+  const pickle_private *parameters =
+      bsm_pickle_as(&args->items[4], PICKLE_ARGS);
+  const bsm_tuple *tuple = parameters ? &parameters->u.args : NULL;
+  const pickle_private *scheme =
+      tuple && tuple->len >= 3 ? bsm_pickle_as(&tuple->items[0], PICKLE_QSCHEME)
+                               : NULL;
+  if (!is_quantized(tensor->dtype) || !scheme) {
+    return BSM_FAIL(BSM_CORRUPT, "a quantized tensor of %s made from %s",
+                    bsm_dtype_name(tensor->dtype),
+                    bsm_pickle_kind(&args->items[4]));
+  }
+  bsm_quantizer *q = BSM_NEW(m->arena, bsm_quantizer);
+  BSM_TRY_ALLOC(q);
+  q->axis = -1;
+  if (scheme->u.qscheme == PICKLE_PER_CHANNEL) {
+    BSM_TRY(read_per_channel(tuple, tensor, q));
+  } else if (tuple->items[1].tag == BSM_IVALUE_DOUBLE &&
+             tuple->items[2].tag == BSM_IVALUE_INT) {
+    q->scale = tuple->items[1].u.d;
+    q->zero_point = tuple->items[2].u.i;
+  } else {
+    return BSM_FAIL(BSM_CORRUPT, "a scale that is %s, a zero point that is %s",
+                    bsm_pickle_kind(&tuple->items[1]),
+                    bsm_pickle_kind(&tuple->items[2]));
+  }
+  tensor->quantizer = q;
   *out = bsm_iv_tensor(tensor);
   return BSM_OK;
 }
