@@ -258,6 +258,34 @@ static bsm_status fold_factory(bsm_spec *s, const bsm_schema *schema,
   return bsm_spec_op(s, of_full, full, 6, outs, 1);
 }
 
+/* Writes the call down. Tensors that came out with data, although others have
+ * none (the sizes of a packed sequence), are known and stay as they are: the
+ * call gives others in their place, which nothing reads. */
+static bsm_status emit_unknown(bsm_spec *s, const bsm_schema *schema,
+                               const bsm_ivalue *args, size_t n,
+                               bsm_ivalue *outs, size_t n_outs) {
+  bsm_ivalue *written = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n_outs + 1);
+  bool *known = BSM_NEW_ARRAY(s->stack, bool, n_outs + 1);
+  BSM_TRY_ALLOC(written && known);
+  for (size_t i = 0; i < n_outs; i++) {
+    bsm_tensor *t = outs[i].tag == BSM_IVALUE_TENSOR ? outs[i].u.tensor : NULL;
+    known[i] = t && !bsm_tensor_is_meta(t) && !find_storage(args, n, t);
+    written[i] = outs[i];
+    if (known[i]) {
+      bsm_tensor *unread = NULL;
+      BSM_TRY(bsm_tensor_new(s->scratch, t->dtype, t->sizes, true, &unread));
+      written[i] = bsm_iv_tensor(unread);
+    }
+  }
+  BSM_TRY(bsm_spec_emit(s, schema, args, n, written, n_outs));
+  for (size_t i = 0; i < n_outs; i++) {
+    if (!known[i]) {
+      outs[i] = written[i];
+    }
+  }
+  return BSM_OK;
+}
+
 /* Results of a run for shapes: known ones stand, the rest is written down. */
 static bsm_status finish(bsm_spec *s, const bsm_schema *schema,
                          const bsm_ivalue *args, size_t n, bsm_ivalue *outs,
@@ -281,7 +309,7 @@ static bsm_status finish(bsm_spec *s, const bsm_schema *schema,
       return BSM_OK;
     }
   }
-  return bsm_spec_emit(s, schema, args, n, outs, n_outs);
+  return emit_unknown(s, schema, args, n, outs, n_outs);
 }
 
 /* ---- what only the run can tell ---- */
