@@ -175,7 +175,8 @@ BSM_API void bsm_context_destroy(bsm_context *context);
 
 /* Runs the engine on the caller's arrays: one for each input and output, in
  * order, with the dtype and dims of the bindings, contiguous. Outputs may not
- * overlap inputs. Allocates nothing, takes no lock but the thread pool's.
+ * overlap inputs. Allocates nothing but what ops of the reference library need
+ * while they are called, takes no lock but the thread pool's.
  * BSM_INVALID_ARGUMENT: a count, dtype, rank, shape or stride is wrong; the
  * message names the binding and both values. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,

@@ -16,7 +16,7 @@ typedef struct op_list {
   bsm_arena *arena;
   bsm_strmap by_name;
   BSM_VEC(listed_op *) ops;
-  size_t nodes;
+  size_t nodes, unsupported;
 } op_list;
 
 static bsm_status add_node(op_list *list, const bsm_node *node,
@@ -54,7 +54,10 @@ static bsm_status list_status(const op_list *list, const char *what) {
     const listed_op *op = list->ops.items[i];
     bsm_text_printf(&text, "\n  %s (%zu node%s)", op->schema, op->count,
                     op->count == 1 ? "" : "s");
-    if (op->reason) bsm_text_printf(&text, ": %s", op->reason);
+    if (op->reason) {
+      bsm_text_printf(&text, ": %.*s", (int)strcspn(op->reason, "\n"),
+                      op->reason);
+    }
     bsm_text_puts(&text, op->places.data);
   }
   if (text.failed) return BSM_FAIL_OOM();
@@ -70,6 +73,7 @@ static bsm_status collect(void *user, const bsm_node *node,
   op_list *list = user;
   const bsm_conversion_impl *impl = list->ctx->impl;
   if (handler == BSM_NODE_UNSUPPORTED) {
+    list->unsupported++;
     return add_node(list, node, bsm_fallback_refusal(impl->aten, node));
   }
   if (handler == BSM_NODE_REFERENCE &&
@@ -85,6 +89,44 @@ bsm_status bsm_check_support(bsm_conversion_ctx *ctx, const bsm_graph *graph) {
   op_list list = {.ctx = ctx, .arena = &scratch};
   bsm_status status = bsm_classify_nodes(graph, ctx->impl->aten,
                                          ctx->impl->registry, collect, &list);
+  /* What falls back is listed after conversion, when all of it is known. */
+  if (!status && list.unsupported) status = list_status(&list, "no converter");
+  bsm_arena_destroy(&scratch);
+  return status;
+}
+
+bool bsm_node_is_convertible(const bsm_aten_library *aten,
+                             const bsm_converter_registry *registry,
+                             const bsm_node *node) {
+  return bsm_registry_find_converter(registry, node) ||
+         bsm_registry_find_evaluator(registry, node) ||
+         !bsm_fallback_refusal(aten, node);
+}
+
+/* Why a program cannot call the op of a node; NULL: it can. Writing to a
+ * container is fine there. */
+static const char *call_refusal(const bsm_aten_library *aten,
+                                const bsm_node *node) {
+  const bsm_aten_op *op =
+      bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
+  return op && (op->flags & BSM_ATEN_EFFECT) ? NULL
+                                             : bsm_fallback_refusal(aten, node);
+}
+
+bsm_status bsm_check_calls(const bsm_aten_library *aten,
+                           const bsm_node *const *nodes, size_t count,
+                           bool all) {
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, NULL);
+  op_list list = {.arena = &scratch};
+  bsm_status status = BSM_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    const char *reason = call_refusal(aten, nodes[i]);
+    if (!reason && all) {
+      reason = "it depends on data, so only the reference library can run it";
+    }
+    if (reason) status = add_node(&list, nodes[i], reason);
+  }
   if (!status) status = list_status(&list, "no converter");
   bsm_arena_destroy(&scratch);
   return status;
@@ -102,11 +144,12 @@ bsm_status bsm_report_fallbacks(bsm_conversion_ctx *ctx) {
   }
   for (size_t i = 0; i < list.ops.len && !status; i++) {
     const listed_op *op = list.ops.items[i];
-    BSM_LOG_INFO("%s runs by the reference library (%zu node%s): %s",
-                 op->schema, op->count, op->count == 1 ? "" : "s", op->reason);
+    BSM_LOG_INFO("%s runs by the reference library (%zu node%s): %.*s",
+                 op->schema, op->count, op->count == 1 ? "" : "s",
+                 (int)strcspn(op->reason, "\n"), op->reason);
   }
   if (!status && impl->options->require_full_compilation) {
-    status = list_status(&list, "a converter that refuses");
+    status = list_status(&list, "no converter that takes it");
   }
   bsm_arena_destroy(&scratch);
   return status;

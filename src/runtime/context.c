@@ -104,6 +104,10 @@ static bsm_status make_workspace(bsm_context *context,
 static bsm_status init_context(bsm_context *context,
                                const bsm_context_options *options) {
   bsm_thread_pool *pool = options->pool;
+  if (context->engine->aten) {
+    /* A first piece stays, so that calls with small results find memory. */
+    BSM_TRY_ALLOC(bsm_arena_alloc(&context->step_arena, 1, 1));
+  }
   if (!pool) {
     BSM_TRY(bsm_thread_pool_create(options->threads, context->allocator,
                                    &context->own_pool));
