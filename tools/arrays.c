@@ -182,11 +182,13 @@ static size_t share(const spec_taker *t, size_t i) {
   return left > others ? left - others : 0;
 }
 
-static bsm_status parameter_spec(spec_taker *t, size_t i,
-                                 bsm_input_spec *spec) {
+/* *skip: the archive's example will do. */
+static bsm_status parameter_spec(spec_taker *t, size_t i, bsm_input_spec *spec,
+                                 bool *skip) {
   const bsm_parameter *p = &t->parameters[i];
   const bsm_array *weight = find(t->weights, p->name);
   bool found;
+  *skip = false;
   if (weight) { /* weights do not take part in the count of inputs */
     spec->kind = BSM_INPUT_CONSTANT_TENSOR;
     spec->array = weight;
@@ -200,6 +202,9 @@ static bsm_status parameter_spec(spec_taker *t, size_t i,
   if (spec->array) return BSM_OK;
   BSM_TRY(spec_by_paths(t->arena, p->name, t->inputs, spec, &found));
   if (found) return BSM_OK;
+  /* The keys of a dict are in the archive's example alone. */
+  *skip = want && want <= left && p->has_example && strstr(p->type, "Dict[");
+  if (*skip) return BSM_OK;
   if (want && want <= left) {
     return spec_by_positions(t->arena, first, want, t->inputs, spec);
   }
@@ -258,7 +263,9 @@ static bsm_status take_specs(spec_taker *t, bsm_module *module,
       t->position += count_tensors(by[i]);
       continue;
     }
-    BSM_TRY(parameter_spec(t, i, &spec));
+    bool skip;
+    BSM_TRY(parameter_spec(t, i, &spec, &skip));
+    if (skip) continue;
     spec.name = t->parameters[i].name;
     if (!bsm_vec_push(t->arena, &more, spec)) return BSM_FAIL_OOM();
   }

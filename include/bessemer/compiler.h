@@ -59,8 +59,8 @@ typedef struct bsm_parameter {
   bool has_example; /* the archive or its type tells its shape or shapes */
   bsm_dtype example_dtype; /* of a tensor */
   bsm_dims example_dims;
-  /* Arrays that BSM_INPUT_EXAMPLES takes for it: tensors and numbers in it; -1:
-   * any number of them, as it holds lists or dicts. */
+  /* Arrays that BSM_INPUT_EXAMPLES takes for it: tensors and numbers in it, as
+   * its type or its example tell; -1: any number, in lists or dicts. */
   int32_t array_count;
   bool is_number_list; /* a list or tuple of numbers: one 1-d array will do */
 } bsm_parameter;

@@ -74,91 +74,106 @@ static bsm_status value_of_spec(const bsm_input_maker *maker,
 
 /* ---- examples ---- */
 
-typedef struct example_walk {
-  const bsm_input_maker *maker;
-  const bsm_example_input *examples; /* of the archive, flat */
-  size_t count, next;
-} example_walk;
+/* A value after an example, or (example NULL) after a type that tells all of
+ * it; *found is false when it does not. */
+static bsm_status example_value(const bsm_input_maker *maker,
+                                const bsm_type *type, const bsm_ivalue *example,
+                                size_t depth, bool *found, bsm_ivalue *out);
 
-/* A value after the archive's examples, or after complete types; *found is
- * false when they do not tell. */
-static bsm_status example_value(example_walk *walk, const bsm_type *type,
-                                bool last, bool *found, bsm_ivalue *out);
-
-static bsm_status example_tensor(example_walk *walk, const bsm_type *type,
-                                 bool *found, bsm_ivalue *out) {
+static bsm_status example_tensor(const bsm_input_maker *maker,
+                                 const bsm_type *type,
+                                 const bsm_ivalue *example, bool *found,
+                                 bsm_ivalue *out) {
   bsm_dtype dtype = type->dtype;
   bsm_dims dims = type->dims;
   *found = type->kind == BSM_TYPE_TENSOR && type->has_dtype && type->has_dims;
-  for (int32_t i = 0; *found && i < dims.rank; i++) {
-    *found = dims.d[i] >= 0;
-  }
-  if (walk->next < walk->count) {
-    const bsm_example_input *example = &walk->examples[walk->next++];
-    if (example->is_tensor) {
-      *found = true;
-      dtype = example->dtype;
-      dims = example->dims;
-    }
+  for (int32_t i = 0; *found && i < dims.rank; i++) *found = dims.d[i] >= 0;
+  if (example && example->tag == BSM_IVALUE_TENSOR) {
+    *found = true;
+    dtype = example->u.tensor->dtype;
+    dims = example->u.tensor->sizes;
   }
   if (!*found) return BSM_OK;
   bsm_tensor *tensor;
-  BSM_TRY(bsm_tensor_new(walk->maker->arena, dtype, dims, true, &tensor));
+  BSM_TRY(bsm_tensor_new(maker->arena, dtype, dims, true, &tensor));
   *out = bsm_iv_tensor(tensor);
   return BSM_OK;
 }
 
-static bsm_status example_tuple(example_walk *walk, const bsm_type *type,
-                                bool *found, bsm_ivalue *out) {
+static bsm_status example_tuple(const bsm_input_maker *maker,
+                                const bsm_type *type, const bsm_ivalue *example,
+                                size_t depth, bool *found, bsm_ivalue *out) {
+  const bsm_tuple *from = NULL;
   bsm_tuple *tuple;
-  BSM_TRY(bsm_tuple_new(walk->maker->arena, type->arg_count, &tuple));
+  if (example && example->tag == BSM_IVALUE_TUPLE &&
+      example->u.tuple->len == type->arg_count) {
+    from = example->u.tuple;
+  }
+  BSM_TRY(bsm_tuple_new(maker->arena, type->arg_count, &tuple));
   tuple->type = type->field_names ? type : NULL;
   *out = bsm_iv_tuple(tuple);
   *found = true;
-  for (size_t i = 0; i < type->arg_count; i++) {
-    bool has;
-    BSM_TRY(example_value(walk, type->args[i], false, &has, &tuple->items[i]));
-    *found = *found && has;
+  for (size_t i = 0; i < type->arg_count && *found; i++) {
+    BSM_TRY(example_value(maker, type->args[i], from ? &from->items[i] : NULL,
+                          depth + 1, found, &tuple->items[i]));
   }
   return BSM_OK;
 }
 
-/* All examples that are left are the list's. */
-static bsm_status example_list(example_walk *walk, const bsm_type *type,
-                               bool *found, bsm_ivalue *out) {
+static bsm_status example_list(const bsm_input_maker *maker,
+                               const bsm_type *type, const bsm_list *from,
+                               size_t depth, bool *found, bsm_ivalue *out) {
   bsm_list *list;
-  BSM_TRY(bsm_list_new(walk->maker->arena, type->args[0], 0, &list));
-  *found = walk->next < walk->count;
-  while (walk->next < walk->count && *found) {
-    bsm_ivalue item;
-    const size_t before = walk->next;
-    BSM_TRY(example_value(walk, type->args[0], false, found, &item));
-    *found = *found && walk->next > before;
-    BSM_TRY(bsm_list_append(list, item));
-  }
+  BSM_TRY(bsm_list_new(maker->arena, type->args[0], from->len, &list));
   *out = bsm_iv_list(list);
+  *found = true;
+  for (size_t i = 0; i < from->len && *found; i++) {
+    BSM_TRY(example_value(maker, type->args[0], &from->items[i], depth + 1,
+                          found, &list->items[i]));
+  }
   return BSM_OK;
 }
 
-static bsm_status example_value(example_walk *walk, const bsm_type *type,
-                                bool last, bool *found, bsm_ivalue *out) {
+static bsm_status example_dict(const bsm_input_maker *maker,
+                               const bsm_type *type, const bsm_dict *from,
+                               size_t depth, bool *found, bsm_ivalue *out) {
+  bsm_dict *dict;
+  BSM_TRY(bsm_dict_new(maker->arena, type->args[0], type->args[1], &dict));
+  *out = bsm_iv_dict(dict);
+  *found = true;
+  for (size_t i = 0; i < from->len && *found; i++) {
+    bsm_ivalue value = bsm_iv_none();
+    const bsm_ivalue_tag tag = from->keys[i].tag;
+    *found = tag == BSM_IVALUE_STRING || tag == BSM_IVALUE_INT ||
+             tag == BSM_IVALUE_DOUBLE || tag == BSM_IVALUE_BOOL;
+    if (!*found) break;
+    BSM_TRY(example_value(maker, type->args[1], &from->values[i], depth + 1,
+                          found, &value));
+    if (*found) BSM_TRY(bsm_dict_set(dict, from->keys[i], value));
+  }
+  return BSM_OK;
+}
+
+static bsm_status example_value(const bsm_input_maker *maker,
+                                const bsm_type *type, const bsm_ivalue *example,
+                                size_t depth, bool *found, bsm_ivalue *out) {
   *found = false;
+  if (depth > maker->cx->limits.max_depth) return BSM_OK;
   switch (type->kind) {
     case BSM_TYPE_OPTIONAL:
-      return walk->next < walk->count
-                 ? example_value(walk, type->args[0], last, found, out)
-                 : BSM_OK;
+      return example ? example_value(maker, type->args[0], example, depth + 1,
+                                     found, out)
+                     : BSM_OK;
     case BSM_TYPE_TUPLE:
-      return example_tuple(walk, type, found, out);
+      return example_tuple(maker, type, example, depth, found, out);
     case BSM_TYPE_LIST:
+      if (!example || example->tag != BSM_IVALUE_LIST) return BSM_OK;
+      return example_list(maker, type, example->u.list, depth, found, out);
     case BSM_TYPE_DICT:
-      if (last && type->kind == BSM_TYPE_LIST) {
-        return example_list(walk, type, found, out);
-      }
-      walk->next = walk->count; /* where it ends is not known */
-      return BSM_OK;
+      if (!example || example->tag != BSM_IVALUE_DICT) return BSM_OK;
+      return example_dict(maker, type, example->u.dict, depth, found, out);
     default:
-      return example_tensor(walk, type, found, out);
+      return example_tensor(maker, type, example, found, out);
   }
 }
 
@@ -166,17 +181,14 @@ bsm_status bsm_method_example(const bsm_module *module,
                               const bsm_method *method, size_t index,
                               bsm_arena *arena, bool *found, bsm_ivalue *out) {
   const bsm_input_maker maker = {module->cx, arena};
-  example_walk walk = {.maker = &maker};
   const bsm_ts_module *archive = module->archive;
-  if (archive && strcmp(method->name, "forward") == 0) {
-    walk.examples = archive->examples;
-    walk.count = archive->example_count;
+  const bsm_ivalue *example = NULL;
+  if (archive && strcmp(method->name, "forward") == 0 &&
+      index < archive->example_value_count) {
+    example = &archive->example_values[index];
   }
-  for (size_t i = 0; i <= index; i++) {
-    BSM_TRY(example_value(&walk, bsm_method_parameter_type(method, i),
-                          i + 1 == method->parameter_count, found, out));
-  }
-  return BSM_OK;
+  return example_value(&maker, bsm_method_parameter_type(method, index),
+                       example, 0, found, out);
 }
 
 /* For a parameter without a spec: the archive's example, or the default. */

@@ -218,6 +218,33 @@ bsm_status bsm_module_parameter_count(bsm_module *module, const char *method,
   return BSM_OK;
 }
 
+/* Tensors of a value, however nested. */
+static int32_t count_tensors(const bsm_ivalue *value) {
+  const bsm_ivalue *items = NULL;
+  size_t n = 0;
+  int32_t count = 0;
+  switch (value->tag) {
+    case BSM_IVALUE_TENSOR:
+      return 1;
+    case BSM_IVALUE_LIST:
+      items = value->u.list->items;
+      n = value->u.list->len;
+      break;
+    case BSM_IVALUE_TUPLE:
+      items = value->u.tuple->items;
+      n = value->u.tuple->len;
+      break;
+    case BSM_IVALUE_DICT:
+      items = value->u.dict->values;
+      n = value->u.dict->len;
+      break;
+    default:
+      break;
+  }
+  for (size_t i = 0; i < n; i++) count += count_tensors(&items[i]);
+  return count;
+}
+
 /* Fills in what the archive or the IR's types say of a parameter. */
 static bsm_status find_example(const bsm_module *module,
                                const bsm_method *method, size_t index,
@@ -230,6 +257,9 @@ static bsm_status find_example(const bsm_module *module,
   if (!status && out->has_example && value.tag == BSM_IVALUE_TENSOR) {
     out->example_dtype = value.u.tensor->dtype;
     out->example_dims = value.u.tensor->sizes;
+  }
+  if (!status && out->has_example && out->array_count < 0) {
+    out->array_count = count_tensors(&value);
   }
   bsm_arena_destroy(&scratch);
   return status;

@@ -67,7 +67,7 @@ static bsm_status conversion(const bsm_emitter *e, const bsm_node *node,
       {"aten::IntImplicit", BSM_DTYPE_INT64},
       {"aten::FloatImplicit", BSM_DTYPE_FLOAT},
       {"aten::Int", BSM_DTYPE_INT64},
-      {"aten::Float", BSM_DTYPE_FLOAT},
+      {"aten::Float", BSM_DTYPE_DOUBLE},
       {"aten::Bool", BSM_DTYPE_BOOL},
   };
   *out = NULL;
@@ -87,7 +87,7 @@ static bsm_status conversion(const bsm_emitter *e, const bsm_node *node,
     const bsm_dtype to = rows[i].dtype;
     const bool keep =
         to == BSM_DTYPE_UNDEFINED ||
-        (to == BSM_DTYPE_FLOAT && bsm_dtype_is_floating(dtype_of(x)));
+        (bsm_dtype_is_floating(to) && bsm_dtype_is_floating(dtype_of(x)));
     *out = x;
     return keep ? BSM_OK : cast(e, x, to, out);
   }

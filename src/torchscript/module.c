@@ -348,6 +348,10 @@ static bsm_status read_examples(archive *a) {
                                        &a->module.examples,
                                        &a->module.example_count);
   }
+  if (!status) {
+    bsm_traced_inputs_find(&root, BSM_STR("forward"), &a->module.example_values,
+                           &a->module.example_value_count);
+  }
   if (!status || bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
   bsm_log(cx->logger, BSM_LOG_LEVEL_WARNING, "example inputs are ignored: %s",
           bsm_status_message(status));

@@ -20,6 +20,10 @@ typedef struct bsm_ts_module {
    * NULL when the archive has none. */
   bsm_example_input *examples;
   size_t example_count;
+  /* The same with their containers, one for each parameter; tensors have a
+   * dtype and sizes alone. */
+  const bsm_ivalue *example_values;
+  size_t example_value_count;
   struct bsm_script *script;
 } bsm_ts_module;
 

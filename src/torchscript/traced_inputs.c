@@ -60,3 +60,19 @@ bsm_status bsm_traced_inputs_flatten(bsm_arena *arena, const bsm_ivalue *root,
   *count = f.inputs.len;
   return BSM_OK;
 }
+
+void bsm_traced_inputs_find(const bsm_ivalue *root, bsm_str method,
+                            const bsm_ivalue **out, size_t *count) {
+  const bsm_ivalue key = {BSM_IVALUE_STRING, {.s = &method}};
+  const bsm_ivalue *inputs =
+      root->tag == BSM_IVALUE_DICT ? bsm_dict_find(root->u.dict, key) : NULL;
+  *out = NULL;
+  *count = 0;
+  if (inputs && inputs->tag == BSM_IVALUE_LIST) {
+    *out = inputs->u.list->items;
+    *count = inputs->u.list->len;
+  } else if (inputs && inputs->tag == BSM_IVALUE_TUPLE) {
+    *out = inputs->u.tuple->items;
+    *count = inputs->u.tuple->len;
+  }
+}

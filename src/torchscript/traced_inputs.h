@@ -14,4 +14,8 @@ BSM_NODISCARD bsm_status bsm_traced_inputs_flatten(bsm_arena *arena,
                                                    bsm_example_input **out,
                                                    size_t *count);
 
+/* The inputs themselves, as the file has them; *count 0: none, or no list. */
+void bsm_traced_inputs_find(const bsm_ivalue *root, bsm_str method,
+                            const bsm_ivalue **out, size_t *count);
+
 #endif /* BSM_TORCHSCRIPT_TRACED_INPUTS_H_ */

@@ -361,9 +361,11 @@ static void shapes_of_a_traced_archive(void **state) {
       "traced");
   check_status(compile(traced, NULL, NULL, 0, &engine), "traced");
   check_text(bsm_engine_input_structure(engine),
-             "forward(x=Tensor -> 0, pair=(Tensor -> 1, Tensor -> 2))");
+             "forward(x=Tensor -> 0, pair=(Tensor -> 1, Tensor -> 2), "
+             "parts={\"a\": Tensor -> 3, \"b\": Tensor -> 4}, "
+             "more=[Tensor -> 5, Tensor -> 6])");
   check_text(bsm_engine_output_structure(engine),
-             "(Tensor -> 0, {\"difference\": Tensor -> 1})");
+             "(Tensor -> 0, {\"difference\": Tensor -> 1}, Tensor -> 2)");
   run_and_compare(engine, "traced");
   bsm_engine_destroy(engine);
   bsm_module_destroy(traced);

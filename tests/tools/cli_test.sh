@@ -105,6 +105,8 @@ expect 0 "" run "$st" --method nested --input "$npz/nested_paths.npz" \
   --output-dir direct
 cmp -s paths/out_2.npy direct/out_2.npy || fail "engine and model differ"
 expect 0 "" run "$st" --method tuples --input "$npz/tuples_order.npz" -o y.npz
+expect 0 "out_1 (output_1.difference) float32 [2, 3]" \
+  run "$npz/traced.ts" --input "$npz/traced_order.npz"
 expect 0 '"value": "used tanh"' run "$st" --method choose --json \
   --input "$npz/choose.npz" 'mode="tanh"'
 expect 1 "no array for parameter 'mode'" run "$st" --method choose \

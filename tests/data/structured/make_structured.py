@@ -140,8 +140,8 @@ class Structured(nn.Module):
 
 
 class Traced(nn.Module):
-    def forward(self, x, pair):
-        return x + pair[0], {"difference": x - pair[1]}
+    def forward(self, x, pair, parts, more):
+        return x + pair[0] * parts["a"], {"difference": x - pair[1] * parts["b"]}, more[0] + more[1]
 
 
 def tree(value, path=""):
@@ -189,6 +189,8 @@ def command_line_arrays():
     write(os.path.join(HERE, "nested_other.npz"), {**paths, "scale": np.array(2.5)})
     order = {f"in_{i}": r(2).numpy() for i in range(3)}
     write(os.path.join(HERE, "tuples_order.npz"), {**order, "square": r(2, 2).numpy()})
+    traced = [r(2, 3), r(2, 3), r(3), r(1), r(3), r(2), r(1)]
+    write(os.path.join(HERE, "traced_order.npz"), {f"in_{i}": x.numpy() for i, x in enumerate(traced)})
     write(os.path.join(HERE, "choose.npz"), {"x": r(3).numpy(), "negate": np.array(False)})
 
 
@@ -216,9 +218,11 @@ def main():
         ("encoder.twice", module.encoder.twice, {"x": r(2, 4)}),
         ("layers.1.forward", getattr(module.layers, "1").forward, {"input": r(3, 4)}),
     ]
-    traced = torch.jit.trace(Traced(), (r(2, 3), (r(2, 3), r(3))), strict=False)
+    arguments = {"x": r(2, 3), "pair": (r(2, 3), r(3)), "parts": {"a": r(1), "b": r(3)},
+                 "more": [r(2), r(1)]}
+    traced = torch.jit.trace(Traced(), tuple(arguments.values()), strict=False)
     torch.jit.save(traced, os.path.join(HERE, "traced.ts"))
-    calls.append(("traced", traced, {"x": r(2, 3), "pair": (r(2, 3), r(3))}))
+    calls.append(("traced", traced, arguments))
     arrays = {}
     with torch.no_grad():
         for name, call, arguments in calls:
