@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "builder/builder.h"
 #include "builder/truncate_dtypes.h"
+#include "compiler/compile_program.h"
 #include "compiler/module_internal.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
@@ -88,6 +89,33 @@ static bsm_status number_tensor(bsm_arena *arena, const bsm_ivalue *value,
   }
 }
 
+/* A number that the run computes as a tensor of rank 0; other values stay. */
+static bsm_status as_tensor(bsm_graph *graph, bsm_value **value) {
+  const bsm_type_kind kind =
+      (*value)->type ? (*value)->type->kind : BSM_TYPE_ANY;
+  const bsm_dtype dtype = kind == BSM_TYPE_INT     ? BSM_DTYPE_INT64
+                          : kind == BSM_TYPE_FLOAT ? BSM_DTYPE_DOUBLE
+                          : kind == BSM_TYPE_BOOL  ? BSM_DTYPE_BOOL
+                                                   : BSM_DTYPE_UNDEFINED;
+  const bsm_dims scalar = {0};
+  const bsm_schema *schema;
+  bsm_node *node;
+  if (dtype == BSM_DTYPE_UNDEFINED) return BSM_OK;
+  BSM_TRY(bsm_schema_table_find(graph->cx->schemas,
+                                kind == BSM_TYPE_BOOL
+                                    ? BSM_STR("prim::NumToTensor.bool")
+                                    : BSM_STR("prim::NumToTensor.Scalar"),
+                                &schema));
+  if (!schema) return BSM_FAIL(BSM_INTERNAL, "no schema of prim::NumToTensor");
+  BSM_TRY(bsm_node_create_schema(graph, schema, &node));
+  BSM_TRY(bsm_node_add_input(node, *value));
+  bsm_node_append(graph->block, node);
+  *value = bsm_node_out(node, 0);
+  (*value)->type = bsm_type_tensor(graph->cx->types, dtype, scalar);
+  BSM_TRY_ALLOC((*value)->type);
+  return BSM_OK;
+}
+
 /* Replaces the graph's outputs by one for each leaf of the result, in order;
  * leaves that are constants become constants of the graph. */
 static bsm_status set_outputs(bsm_lowered *lowered) {
@@ -103,6 +131,7 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
     bsm_lowered_leaf *leaf = &lowered->leaves[i];
     if (leaf->is_output) {
       values[count] = bsm_node_in(returns, leaf->output);
+      BSM_TRY(as_tensor(graph, &values[count]));
     } else {
       bsm_tensor *tensor;
       bsm_node *constant;
@@ -116,19 +145,18 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
     leaf->is_output = true;
     leaf->output = count++;
   }
-  for (size_t i = old_count; i-- > 0;) bsm_node_remove_input(returns, i);
   if (!count) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "the result holds no tensor and no number: there is "
                     "nothing for an engine to compute");
   }
+  for (size_t i = old_count; i-- > 0;) bsm_node_remove_input(returns, i);
   for (size_t i = 0; i < count; i++) {
     BSM_TRY(bsm_block_add_output(graph->block, values[i]));
   }
   return BSM_OK;
 }
 
-bsm_status bsm_lower_method(bsm_module *module,
 /* Whether a value holds a number that the run will tell. */
 static bool has_run_time_number(const bsm_structure *node) {
   const bsm_structure_kind kind = node->info.kind;
@@ -141,17 +169,18 @@ static bool has_run_time_number(const bsm_structure *node) {
   return false;
 }
 
+bsm_status bsm_lower_method(bsm_module *module,
                             const bsm_compile_options *options,
                             bsm_lowered *out, bsm_method_io *io) {
   bsm_method method;
   bsm_lowering_input *inputs;
-  BSM_TRY(bsm_module_find_method(module, options->method, &method));
   bsm_method_io own;
   if (!io) io = &own;
+  BSM_TRY(bsm_module_find_method(module, options->method, &method));
   BSM_TRY(bsm_method_inputs(module, &method, options->inputs,
                             options->input_count, &module->arena, &inputs));
-  bsm_compile_options dump = *options;
   BSM_TRY(bsm_describe_inputs(&module->arena, &method, inputs, io));
+  bsm_compile_options dump = *options;
   const bsm_lowering_options lowering = {
       .aten = module->aten,
       .after_pass = options->dump ? dump_graph : NULL,
@@ -165,9 +194,9 @@ static bool has_run_time_number(const bsm_structure *node) {
   }
   BSM_TRY(status);
   BSM_TRY(set_outputs(out));
-  return bsm_graph_verify(out->graph);
   BSM_TRY(bsm_describe_outputs(&module->arena, out, io));
   out->input_names = io->input_names;
+  return bsm_graph_verify(out->graph);
 }
 
 /* ---- the whole ---- */
@@ -210,25 +239,38 @@ static bsm_status check_sizes(const bsm_network *net,
   return BSM_OK;
 }
 
-static bsm_status convert(bsm_module *module,
-                          const bsm_compile_options *options, bsm_arena *arena,
-                          bsm_method_io *io, bsm_network **out) {
-  bsm_lowered lowered;
+/* What the stages of one compilation share. */
+typedef struct compilation {
+  bsm_module *module;
+  const bsm_compile_options *options;
+  bsm_arena arena; /* until the engine is made */
   bsm_converter_registry *registry;
-  *out = NULL;
-  BSM_TRY(bsm_lower_method(module, options, &lowered, io));
-  BSM_TRY(bsm_converter_registry_create(arena, module->cx->types,
-                                        options->logger, &registry));
-  BSM_TRY(bsm_plugin_register(registry, arena, module->plugins));
-  if (options->pattern_count) {
-    BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
-                                             options->pattern_count));
-  }
-  BSM_TRY(bsm_convert_graph(lowered.graph, module->aten, registry, arena,
-                            options->logger, lowered.input_names, out));
+  bsm_lowered lowered;
+  bsm_method_io io;
+} compilation;
+
+static bsm_status make_registry(compilation *c) {
+  const bsm_compile_options *options = c->options;
+  BSM_TRY(bsm_converter_registry_create(&c->arena, c->module->cx->types,
+                                        options->logger, &c->registry));
+  BSM_TRY(bsm_plugin_register(c->registry, &c->arena, c->module->plugins));
+  return options->pattern_count
+             ? bsm_register_conversion_patterns(c->registry, options->patterns,
+                                                options->pattern_count)
+             : BSM_OK;
+}
+
+static bsm_status convert(compilation *c, const bsm_graph *graph,
+                          const char *const *input_names, bsm_network **out) {
+  const bsm_compile_options *options = c->options;
+  const bsm_convert_options converting = {
+      .input_names = input_names,
+      .require_full_compilation = options->require_full_compilation};
+  BSM_TRY(bsm_convert_graph_with(graph, c->module->aten, c->registry, &c->arena,
+                                 options->logger, &converting, out));
   bsm_status status =
       bsm_status_note(bsm_network_verify(*out), "in the network as converted");
-  if (!status) status = check_sizes(*out, &module->cx->limits);
+  if (!status) status = check_sizes(*out, &c->module->cx->limits);
   if (status) {
     bsm_network_release(*out);
     *out = NULL;
@@ -281,23 +323,52 @@ static bsm_status build(const bsm_module *module,
   return bsm_build(net, &building, arena, out);
 }
 
-bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
-                       bsm_engine **out) {
-  BSM_NEED(out);
-  *out = NULL;
-  BSM_NEED(module);
-  const bsm_compile_options options =
-      bsm_compile_options_resolve(module, given);
-  bsm_arena conversion, engine;
-  bsm_network *net = NULL;
-  bsm_plan *plan = NULL;
-  bsm_arena_init(&conversion, options.allocator);
-  bsm_arena_init(&engine, options.allocator);
-  bsm_status status = convert(module, &options, &conversion, &io, &net);
-  if (!status) status = build(module, &options, net, &engine, &plan);
-  if (!status) {
-    status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,
-                              out);
+/* A graph of fixed shapes: network, then plan. */
+static bsm_status compile_graph(compilation *c, const bsm_graph *graph,
+                                const char *const *input_names,
+                                bsm_arena *arena, bsm_plan **out) {
+  bsm_network *net;
+  BSM_TRY(convert(c, graph, input_names, &net));
+  bsm_status status = build(c->module, c->options, net, arena, out);
+  bsm_network_release(net);
+  return status;
+}
+
+static bsm_status compile_segment(void *user, const bsm_graph *graph,
+                                  bsm_arena *arena, bsm_plan **out) {
+  return compile_graph(user, graph, NULL, arena, out);
+}
+
+static bool can_compile(void *user, const bsm_node *node) {
+  const compilation *c = user;
+  return bsm_node_is_convertible(c->module->aten, c->registry, node);
+}
+
+/* What is not of fixed shapes runs as a program. */
+static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
+                                  bsm_plan **out) {
+  const bsm_graph *graph = c->lowered.graph;
+  const bsm_partition_options partition = {
+      .aten = c->module->aten, .can_compile = can_compile, .user = c};
+  const bsm_program_source source = {.input_names = c->io.input_names,
+                                     .output_names = c->io.output_names,
+                                     .compile_segment = compile_segment,
+                                     .user = c};
+  const bsm_node *const *calls;
+  size_t count;
+  if (bsm_is_one_segment(graph, &partition)) {
+    return compile_graph(c, graph, c->lowered.input_names, arena, out);
+  }
+  BSM_TRY(bsm_program_calls(graph, &partition, &c->arena, &calls, &count));
+  BSM_TRY(bsm_check_calls(c->module->aten, calls, count,
+                          c->options->require_full_compilation));
+  bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,
+          "what the model computes depends on data: %zu nodes run by the "
+          "reference library",
+          count);
+  return bsm_compile_program(graph, &partition, &source, &c->arena, arena, out);
+}
+
 /* Gives the plan the structures, and its outputs their names. */
 static bsm_status describe(const bsm_method_io *io, bsm_arena *arena,
                            bsm_plan *plan) {
@@ -310,11 +381,27 @@ static bsm_status describe(const bsm_method_io *io, bsm_arena *arena,
   return BSM_OK;
 }
 
+bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
+                       bsm_engine **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(module);
+  const bsm_compile_options options =
+      bsm_compile_options_resolve(module, given);
+  compilation c = {.module = module, .options = &options};
+  bsm_arena engine;
+  bsm_plan *plan = NULL;
+  bsm_arena_init(&c.arena, options.allocator);
+  bsm_arena_init(&engine, options.allocator);
+  bsm_status status = bsm_lower_method(module, &options, &c.lowered, &c.io);
+  if (!status) status = make_registry(&c);
+  if (!status) status = compile_lowered(&c, &engine, &plan);
+  if (!status) status = describe(&c.io, &engine, plan);
+  if (!status) {
+    status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,
+                              out);
   }
-  if (net) bsm_network_release(net);
-  bsm_arena_destroy(&conversion);
+  bsm_arena_destroy(&c.arena);
   bsm_arena_destroy(&engine);
   return bsm_status_note(status, "while compiling %s", module->name);
 }
-  bsm_method_io io = {0};
-  if (!status) status = describe(&io, &engine, plan);

@@ -84,4 +84,16 @@ BSM_NODISCARD bsm_status bsm_classify_nodes(
     const bsm_graph *graph, const bsm_aten_library *aten,
     const bsm_converter_registry *registry, bsm_node_visit *visit, void *user);
 
+/* Whether a network can have the node: a converter, an evaluator or the
+ * reference library takes it. A converter may still refuse. */
+bool bsm_node_is_convertible(const bsm_aten_library *aten,
+                             const bsm_converter_registry *registry,
+                             const bsm_node *node);
+
+/* What a program has to call one by one: that each of `nodes` can be. `all`:
+ * none may, they are listed as what only the reference library can run. */
+BSM_NODISCARD bsm_status bsm_check_calls(const bsm_aten_library *aten,
+                                         const bsm_node *const *nodes,
+                                         size_t count, bool all);
+
 #endif /* BSM_CONVERSION_CONVERT_H_ */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a lowered graph to a plan with a program. */
+#ifndef BSM_COMPILER_COMPILE_PROGRAM_H_
+#define BSM_COMPILER_COMPILE_PROGRAM_H_
+
+#include "engine/plan.h"
+#include "partitioning/partition.h"
+
+typedef struct bsm_program_source {
+  const char *const *input_names, *const *output_names; /* of the bindings */
+  /* Compiles the graph of a segment to a plan in `arena`. */
+  bsm_status (*compile_segment)(void *user, const bsm_graph *graph,
+                                bsm_arena *arena, bsm_plan **out);
+  void *user;
+} bsm_program_source;
+
+/* The nodes of the graph that a program calls one by one. */
+BSM_NODISCARD bsm_status bsm_program_calls(
+    const bsm_graph *graph, const bsm_partition_options *partition,
+    bsm_arena *arena, const bsm_node *const **out, size_t *count);
+
+/* The plan and its program live in `arena`. BSM_UNSUPPORTED: something that a
+ * program cannot hold either. */
+BSM_NODISCARD bsm_status bsm_compile_program(
+    const bsm_graph *graph, const bsm_partition_options *partition,
+    const bsm_program_source *source, bsm_arena *scratch, bsm_arena *arena,
+    bsm_plan **out);
+
+#endif /* BSM_COMPILER_COMPILE_PROGRAM_H_ */

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages of a block, and the graphs of its segments. */
+#include "partitioning/partition.h"
+
+#include <string.h>
+
+/* ---- what a segment can have ---- */
+
+static bool is_fixed_tensor(const bsm_value *value) {
+  const bsm_type *t = value->type;
+  return t && t->kind == BSM_TYPE_TENSOR && t->has_dims && t->has_dtype;
+}
+
+static bool is_constant(const bsm_value *value) {
+  return bsm_node_is(value->node, "prim::Constant");
+}
+
+/* A list of tensors of known dims and constants. */
+static bool is_fixed_list(const bsm_value *value) {
+  const bsm_node *node = value->node;
+  if (!bsm_node_is(node, "prim::ListConstruct")) return false;
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    const bsm_value *item = bsm_node_in(node, i);
+    if (!is_constant(item) && !is_fixed_tensor(item)) return false;
+  }
+  return true;
+}
+
+bool bsm_node_is_floating(const bsm_node *node) {
+  return bsm_node_is(node, "prim::Constant") ||
+         bsm_node_is(node, "prim::ListConstruct");
+}
+
+/* A list that is only taken apart into tensors of known dims. */
+static bool is_unpacked_list(const bsm_value *value) {
+  for (size_t i = 0; i < value->uses.len; i++) {
+    const bsm_node *user = value->uses.items[i].user;
+    if (!bsm_node_is(user, "prim::ListUnpack")) return false;
+    for (size_t k = 0; k < user->outputs.len; k++) {
+      if (!is_fixed_tensor(bsm_node_out(user, k))) return false;
+    }
+  }
+  return value->uses.len > 0;
+}
+
+static bool writes(const bsm_node *node) {
+  for (size_t i = 0; node->schema && i < node->schema->arg_count; i++) {
+    if (node->schema->args[i].is_write) return true;
+  }
+  return false;
+}
+
+static bool can_be_in_segment(const bsm_node *node,
+                              const bsm_partition_options *options) {
+  const bool unpack = bsm_node_is(node, "prim::ListUnpack");
+  if (node->blocks.len || writes(node)) return false;
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    const bsm_value *out = bsm_node_out(node, i);
+    if (!is_fixed_tensor(out) && !is_unpacked_list(out)) return false;
+  }
+  if (unpack) {
+    const bsm_node *from = bsm_node_in(node, 0)->node;
+    return from->schema && can_be_in_segment(from, options);
+  }
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    const bsm_value *in = bsm_node_in(node, i);
+    if (!is_constant(in) && !is_fixed_tensor(in) && !is_fixed_list(in)) {
+      return false;
+    }
+  }
+  return node->outputs.len && options->can_compile(options->user, node);
+}
+
+bool bsm_is_one_segment(const bsm_graph *graph,
+                        const bsm_partition_options *options) {
+  for (const bsm_node *n = graph->block->first; n; n = n->next) {
+    if (!bsm_node_is_floating(n) && !can_be_in_segment(n, options)) {
+      return false;
+    }
+  }
+  const bsm_node *returns = graph->block->returns;
+  for (size_t i = 0; i < returns->inputs.len; i++) {
+    const bsm_value *v = bsm_node_in(returns, i);
+    if (!is_fixed_tensor(v) && !is_constant(v)) return false;
+  }
+  return true;
+}
+
+/* ---- stages ---- */
+
+/* What is known of one node of the block. */
+typedef struct placed {
+  const bsm_node *node;
+  uint32_t stage; /* even: in a segment */
+} placed;
+
+typedef struct stager {
+  const bsm_block *block;
+  const bsm_partition_options *options;
+  bsm_arena *arena;
+  bsm_ptrmap stages;  /* node -> its stage, plus 1 */
+  bsm_ptrmap writers; /* container -> stage of the node that wrote it, plus 1 */
+  BSM_VEC(placed) nodes;
+  uint32_t last;
+} stager;
+
+static uint32_t known_stage(const bsm_ptrmap *map, const void *key) {
+  return (uint32_t)(uintptr_t)bsm_ptrmap_get(map, key);
+}
+
+static void raise_to(uint32_t *stage, uint32_t found) {
+  if (found && found - 1 > *stage) *stage = found - 1;
+}
+
+/* The stage that a value of this block is there after. */
+static void wait_for(const stager *s, const bsm_value *value, uint32_t *stage,
+                     size_t depth) {
+  const bsm_node *node = value->node;
+  raise_to(stage, known_stage(&s->writers, value));
+  if (node->block == s->block && bsm_node_is_floating(node) && depth < 64) {
+    for (size_t i = 0; i < node->inputs.len; i++) {
+      wait_for(s, bsm_node_in(node, i), stage, depth + 1);
+    }
+    return;
+  }
+  raise_to(stage, known_stage(&s->stages, node));
+}
+
+static void wait_for_inputs(const stager *s, const bsm_node *node,
+                            uint32_t *stage, size_t depth) {
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    wait_for(s, bsm_node_in(node, i), stage, 0);
+  }
+  if (depth > 256) return; /* the verifier allows no more */
+  for (size_t b = 0; b < node->blocks.len; b++) {
+    const bsm_block *block = node->blocks.items[b];
+    for (const bsm_node *n = block->first; n; n = n->next) {
+      wait_for_inputs(s, n, stage, depth + 1);
+    }
+    wait_for_inputs(s, block->returns, stage, depth + 1);
+  }
+}
+
+static bsm_status place(stager *s, const bsm_node *node) {
+  uint32_t stage = 0;
+  const bool compiled = can_be_in_segment(node, s->options);
+  wait_for_inputs(s, node, &stage, 0);
+  if ((stage % 2 == 0) != compiled) stage++;
+  if (stage > s->last) s->last = stage;
+  const placed p = {node, stage};
+  void *known = (void *)(uintptr_t)(stage + 1);
+  if (!bsm_vec_push(s->arena, &s->nodes, p) ||
+      !bsm_ptrmap_set(s->arena, &s->stages, node, known)) {
+    return BSM_FAIL_OOM();
+  }
+  for (size_t i = 0; node->schema && i < node->schema->arg_count; i++) {
+    if (node->schema->args[i].is_write && i < node->inputs.len &&
+        !bsm_ptrmap_set(s->arena, &s->writers, bsm_node_in(node, i), known)) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  return BSM_OK;
+}
+
+/* ---- the graph of a segment ---- */
+
+typedef struct segment_builder {
+  bsm_arena *arena;
+  bsm_segment *segment;
+  bsm_ptrmap copies;  /* value -> value of the segment's graph */
+  bsm_ptrmap members; /* nodes that are in the segment */
+  BSM_VEC(bsm_value *) inputs;
+  BSM_VEC(bsm_value *) outputs;
+} segment_builder;
+
+static bsm_status map_value(segment_builder *b, bsm_value *value,
+                            bsm_value **out);
+
+static bsm_status name_copy(bsm_value *copy, const bsm_value *of) {
+  return of->debug_name
+             ? bsm_value_set_name(copy->node->graph, copy, of->debug_name)
+             : BSM_OK;
+}
+
+static bsm_status copy_node(segment_builder *b, const bsm_node *node) {
+  bsm_graph *graph = b->segment->graph;
+  bsm_node *copy;
+  BSM_TRY(bsm_node_create(graph, node->kind, &copy));
+  copy->schema = node->schema;
+  copy->source = node->source;
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    bsm_value *in;
+    BSM_TRY(map_value(b, bsm_node_in(node, i), &in));
+    BSM_TRY(bsm_node_add_input(copy, in));
+  }
+  for (size_t i = 0; i < node->attrs.len; i++) {
+    BSM_TRY(bsm_node_set_attr(copy, node->attrs.items[i].name,
+                              node->attrs.items[i].value));
+  }
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    bsm_value *out;
+    BSM_TRY(bsm_node_add_output(copy, bsm_node_out(node, i)->type, &out));
+    BSM_TRY(name_copy(out, bsm_node_out(node, i)));
+    BSM_TRY_ALLOC(
+        bsm_ptrmap_set(b->arena, &b->copies, bsm_node_out(node, i), out));
+  }
+  bsm_node_append(graph->block, copy);
+  return BSM_OK;
+}
+
+/* What stands for a value in the segment: a copy of a constant or list, or a
+ * new input. */
+static bsm_status map_value(segment_builder *b, bsm_value *value,
+                            bsm_value **out) {
+  *out = bsm_ptrmap_get(&b->copies, value);
+  if (*out) return BSM_OK;
+  if (bsm_node_is_floating(value->node)) {
+    BSM_TRY(copy_node(b, value->node));
+    *out = bsm_ptrmap_get(&b->copies, value);
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_block_add_input(b->segment->graph->block, value->type, out));
+  BSM_TRY(name_copy(*out, value));
+  if (!bsm_vec_push(b->arena, &b->inputs, value) ||
+      !bsm_ptrmap_set(b->arena, &b->copies, value, *out)) {
+    return BSM_FAIL_OOM();
+  }
+  return BSM_OK;
+}
+
+static bool is_member(const segment_builder *b, const bsm_node *node) {
+  return bsm_ptrmap_get(&b->members, node) != NULL;
+}
+
+/* Whether anything outside of the segment reads the value: through lists that
+ * are made anew where they are needed, too. */
+static bool is_read_outside(const segment_builder *b, const bsm_value *value,
+                            size_t depth) {
+  for (size_t i = 0; i < value->uses.len; i++) {
+    const bsm_node *user = value->uses.items[i].user;
+    if (bsm_node_is(user, "prim::ListConstruct") && depth < 64) {
+      if (is_read_outside(b, bsm_node_out(user, 0), depth + 1)) return true;
+    } else if (!is_member(b, user)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bsm_status add_outputs(segment_builder *b, const bsm_node *node) {
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    bsm_value *value = bsm_node_out(node, i);
+    if (!is_read_outside(b, value, 0) || !is_fixed_tensor(value)) continue;
+    BSM_TRY(bsm_block_add_output(b->segment->graph->block,
+                                 bsm_ptrmap_get(&b->copies, value)));
+    BSM_TRY_ALLOC(bsm_vec_push(b->arena, &b->outputs, value));
+  }
+  return BSM_OK;
+}
+
+static bsm_status make_segment(const stager *s, uint32_t stage,
+                               bsm_segment **out) {
+  segment_builder b = {.arena = s->arena};
+  *out = b.segment = BSM_NEW(s->arena, bsm_segment);
+  BSM_TRY_ALLOC(b.segment);
+  BSM_TRY(bsm_graph_create(s->block->graph->cx, &b.segment->graph));
+  for (size_t i = 0; i < s->nodes.len; i++) {
+    const placed *p = &s->nodes.items[i];
+    if (p->stage != stage) continue;
+    BSM_TRY(copy_node(&b, p->node));
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->arena, &b.members, p->node, b.segment));
+    b.segment->node_count++;
+  }
+  for (size_t i = 0; i < s->nodes.len; i++) {
+    if (s->nodes.items[i].stage == stage) {
+      BSM_TRY(add_outputs(&b, s->nodes.items[i].node));
+    }
+  }
+  b.segment->inputs = b.inputs.items;
+  b.segment->input_count = b.inputs.len;
+  b.segment->outputs = b.outputs.items;
+  b.segment->output_count = b.outputs.len;
+  return BSM_OK;
+}
+
+bsm_status bsm_partition_block(const bsm_block *block,
+                               const bsm_partition_options *options,
+                               bsm_arena *arena, bsm_schedule *out) {
+  stager s = {.block = block, .options = options, .arena = arena};
+  BSM_VEC(bsm_schedule_item) items = {0};
+  for (const bsm_node *n = block->first; n; n = n->next) {
+    if (!bsm_node_is_floating(n)) BSM_TRY(place(&s, n));
+  }
+  for (uint32_t stage = 0; s.nodes.len && stage <= s.last; stage++) {
+    bsm_schedule_item item = {0};
+    for (size_t i = 0; i < s.nodes.len; i++) {
+      if (s.nodes.items[i].stage != stage) continue;
+      if (stage % 2 == 0) {
+        BSM_TRY(make_segment(&s, stage, &item.segment));
+      } else {
+        item.node = s.nodes.items[i].node;
+      }
+      /* A segment whose results nobody reads is not run. */
+      if (item.node || item.segment->output_count) {
+        BSM_TRY_ALLOC(bsm_vec_push(arena, &items, item));
+      }
+      if (stage % 2 == 0) break;
+    }
+  }
+  *out = (bsm_schedule){items.items, items.len};
+  return BSM_OK;
+}

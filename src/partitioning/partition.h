@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partitioning: what of a lowered graph becomes segments - plans of fixed
+ * shapes - and what the program around them runs one by one.
+ *
+ * A node can be in a segment when all its tensors have known dims and dtypes,
+ * its other arguments are constants, and something can compile it. The nodes of
+ * a block are put into stages, segments alternating with single nodes, so that
+ * each stage needs only the ones before it: nodes that do not depend on each
+ * other share a segment wherever they stand in the model. */
+#ifndef BSM_PARTITIONING_PARTITION_H_
+#define BSM_PARTITIONING_PARTITION_H_
+
+#include "aten/op.h"
+#include "ir/graph.h"
+
+typedef struct bsm_partition_options {
+  const bsm_aten_library *aten;
+  /* Whether a node could be part of a network. */
+  bool (*can_compile)(void *user, const bsm_node *node);
+  void *user;
+} bsm_partition_options;
+
+/* A part of a block: a graph of its own. */
+typedef struct bsm_segment {
+  bsm_graph *graph;
+  bsm_value **inputs, **outputs; /* of the original graph */
+  size_t input_count, output_count;
+  size_t node_count; /* without constants */
+} bsm_segment;
+
+/* One item of a block's schedule: a segment, or a node. */
+typedef struct bsm_schedule_item {
+  bsm_segment *segment;
+  const bsm_node *node;
+} bsm_schedule_item;
+
+typedef struct bsm_schedule {
+  bsm_schedule_item *items;
+  size_t count;
+} bsm_schedule;
+
+/* Whether the whole graph is one segment, so that no program is needed. */
+bool bsm_is_one_segment(const bsm_graph *graph,
+                        const bsm_partition_options *options);
+
+/* Schedules one block; nested blocks are scheduled when their node is reached.
+ * Constants, and lists of what segments can have, are in no schedule: whoever
+ * needs one makes it. */
+BSM_NODISCARD bsm_status bsm_partition_block(
+    const bsm_block *block, const bsm_partition_options *options,
+    bsm_arena *arena, bsm_schedule *out);
+
+/* Whether the node is in no schedule. */
+bool bsm_node_is_floating(const bsm_node *node);
+
+#endif /* BSM_PARTITIONING_PARTITION_H_ */
