@@ -162,6 +162,9 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_NO_TIMING:
       cli->no_timing = true;
       return 0;
+    case BSM_KEY_FULL:
+      cli->full = true;
+      return 0;
     case BSM_KEY_TRUNCATE:
       cli->truncate = true;
       return 0;
@@ -188,14 +191,14 @@ static error_t data_option(int key, char *arg, struct argp_state *state) {
     case 'o':
       cli->output = arg;
       return 0;
+    case BSM_KEY_NAMED:
+      cli->named = true;
+      return 0;
     case BSM_KEY_OUTPUT_DIR:
       cli->output_dir = arg;
       return 0;
     case BSM_KEY_TOP:
       cli->top = parse_int(state, "top", arg, 1, 1000000);
-      return 0;
-    case BSM_KEY_NAMED:
-      cli->named = true;
       return 0;
     case BSM_KEY_ITERATIONS:
       cli->iterations = parse_int(state, "iterations", arg, 1, 100000000);

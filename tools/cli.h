@@ -34,6 +34,7 @@ typedef struct bsm_cli {
   const char *timing_cache;
   bool no_timing;
   bool truncate;
+  bool full;
   bsm_string_vec dump_after;
   bsm_string_vec plugins;
 
@@ -62,6 +63,7 @@ enum {
   BSM_KEY_TIMING_CACHE,
   BSM_KEY_NO_TIMING,
   BSM_KEY_TRUNCATE,
+  BSM_KEY_FULL,
   BSM_KEY_DUMP_AFTER,
   BSM_KEY_ISA,
   BSM_KEY_INPUT,
@@ -94,10 +96,6 @@ enum {
   }
 #define BSM_OPTIONS_COMPILE                                                    \
   {0, 0, 0, 0, "Compiling:", 3},                                               \
-      {"inputs-from",                                                          \
-       BSM_KEY_INPUTS_FROM,                                                    \
-       "FILE",                                                                 \
-       0,                                                                      \
       {"inputs",                                                               \
        BSM_KEY_INPUTS,                                                         \
        "SPECS",                                                                \
@@ -105,6 +103,10 @@ enum {
        "Input specs separated by commas, as behind MODEL: "                    \
        "'batch={\"image\": f32[1,3,8,8]}, flag=true'",                         \
        0},                                                                     \
+      {"inputs-from",                                                          \
+       BSM_KEY_INPUTS_FROM,                                                    \
+       "FILE",                                                                 \
+       0,                                                                      \
        "Take shapes and dtypes of inputs without specs from the arrays of an " \
        ".npz or .npy",                                                         \
        0},                                                                     \
@@ -132,6 +134,13 @@ enum {
        0,                                                                      \
        0,                                                                      \
        "Choose implementations by a cost model: equal builds are equal files", \
+       0},                                                                     \
+      {"require-full-compilation",                                             \
+       BSM_KEY_FULL,                                                           \
+       0,                                                                      \
+       0,                                                                      \
+       "Fail, with a list, when an operator would be left to the reference "   \
+       "library",                                                              \
        0},                                                                     \
       {"truncate-long-and-double",                                             \
        BSM_KEY_TRUNCATE,                                                       \

@@ -44,6 +44,7 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->isa = cli->isa;
   out->threads = cli->threads;
   out->no_timing = cli->no_timing;
+  out->require_full_compilation = cli->full;
   out->truncate_long_and_double = cli->truncate;
   out->timing_cache = cli->timing_cache;
   out->logger = &cli->logger;
@@ -83,6 +84,7 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->method         ? "--method"
                      : cli->timing_cache   ? "--timing-cache"
                      : cli->no_timing      ? "--no-timing"
+                     : cli->full           ? "--require-full-compilation"
                      : cli->truncate       ? "--truncate-long-and-double"
                      : cli->dump_after.len ? "--dump-after"
                                            : NULL;
@@ -132,8 +134,8 @@ void bsm_session_close(bsm_session *session) {
   bsm_array_set_close(&session->inputs);
   bsm_array_set_close(&session->shapes);
   bsm_array_set_close(&session->weights);
-  *session = (bsm_session){0};
-}
   for (size_t i = 0; i < session->constants.len; i++) {
     bsm_npy_close(&session->constants.items[i]);
   }
+  *session = (bsm_session){0};
+}

@@ -401,7 +401,7 @@ static void test_lying_calls(void **state) {
   refuse(&h, BSM_CORRUPT, "tensor 1 of 1");
   make_plan(&h, "aten::nonzero");
   h.params->aten_call.result_count = 2;
-  refuse(&h, BSM_CORRUPT, "2 results asked of an op with 1");
+  refuse(&h, BSM_INVALID_ARGUMENT, "2 results asked of an op with 1");
   make_plan(&h, "aten::nonzero");
   ((int32_t *)(uintptr_t)h.params->aten_call.results)[0] = -9;
   refuse(&h, BSM_CORRUPT, "of kind -9");
