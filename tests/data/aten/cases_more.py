@@ -183,7 +183,117 @@ def products(m):
         case("aten::sum_to_size", x, s)
 
 
+def statistics(m):
+    case, rand = m.case, m.rand
+    few = torch.tensor([[3, 1, 3, 2], [1, 1, 2, 2], [5, 4, 4, 5]])
+    nan = torch.tensor([[1.0, m.NAN, 2.0, 0.5], [m.NAN] * 4,
+                        [0.0, -0.0, m.INF, -m.INF], [3.0, 3.0, 1.0, 1.0]])
+    big = torch.tensor([(1 << 60) + 1, 1 << 60, (1 << 60) + 1])
+    for d in kinds(m):
+        t = few.to(d)
+        for x in (t, t.t(), t[0], t[0, 0], t[:0]):
+            for dim in (0, -1, 1, 2):
+                for keep in (False, True):
+                    case("aten::mode", x, dim, keep)
+                    case("aten::nanmedian.dim", x, dim, keep)
+                case("aten::unique_dim", x, dim, True, True, True)
+                case("aten::unique_dim", x, dim)
+                case("aten::unique_dim_consecutive", x, dim, True, True)
+                case("aten::unique_consecutive", x, True, True, dim)
+            case("aten::nanmedian", x)
+            for a in ((False, False), (True, False), (False, True),
+                      (True, True)):
+                case("aten::unique_consecutive", x, *a)
+        case("aten::unique_dim", torch.tensor([[1, 0], [0, 1], [1, 0]]).to(d),
+             0, True, True, True)
+        for y in (torch.tensor([1, 5]).to(d), torch.tensor([1, 5]),
+                  torch.tensor([2.0, m.NAN]), torch.zeros(0), few):
+            for invert in (False, True):
+                case("aten::isin.Tensor_Tensor", t, y, invert=invert)
+        case("aten::isin.Tensor_Tensor", t, y, assume_unique=True)
+        case("aten::isin.Tensor_Scalar", t, 2)
+        case("aten::isin.Tensor_Scalar", t, 2.5, invert=True)
+        case("aten::isin.Scalar_Tensor", 2, t)
+        case("aten::isin.Scalar_Tensor", 7.0, t, invert=True)
+        case("aten::bincount", torch.tensor([1, 3, 1]).to(d))
+        case("aten::bincount", torch.tensor([1, 3, 1]), rand((3,), d))
+        for a in ((), (4, 1, 3), (5, -1, 2.5), (3, 2, 2), (0,), (2, 3, 1)):
+            case("aten::histc", t, *a)
+        for a in ((), (0.5,), (0.0, 0.0), (0.0, 1.0), (-1.0,)):
+            case("aten::isclose", t, t + (1 if d != m.b1 else t), *a)
+            case("aten::allclose", t, t, *a)
+        for acc in (False, True):
+            at = torch.tensor([[0, 5], [-1, 5]])
+            case("aten::put", t, at, rand((4,), d), acc)
+            case("aten::put_", t.t(), at, rand((2, 2), d), acc)
+            case("aten::put", t.t(), at, rand((4,), d), acc, strides=True)
+    for dim in (0, 1, -1):
+        case("aten::mode", nan, dim)
+        case("aten::nanmedian.dim", nan[::2], dim)
+        case("aten::unique_consecutive", nan, True, True, dim)
+        case("aten::unique_dim_consecutive", nan, dim, True, True)
+    case("aten::nanmedian", nan)
+    case("aten::nanmedian", nan[1])
+    case("aten::nanmedian", torch.zeros(0))
+    case("aten::nanmedian", torch.zeros(0, dtype=m.i8))
+    case("aten::unique_consecutive", nan, True, True)
+    case("aten::mode", big)
+    case("aten::unique_consecutive", big, True, True)
+    case("aten::unique_dim", big, 0, True, True, True)
+    case("aten::isin.Tensor_Tensor", big, big[1:2])
+    case("aten::isin.Tensor_Tensor", nan, nan)
+    case("aten::bincount", torch.tensor([2, 0]), None, 5)
+    case("aten::bincount", torch.zeros(0, dtype=m.i8), None, 3)
+    case("aten::bincount", torch.zeros(0, dtype=m.i8), torch.zeros(0), 3)
+    case("aten::bincount", torch.tensor([2, -1]))
+    case("aten::bincount", torch.tensor([[2, 1]]))
+    case("aten::bincount", torch.tensor([2, 1]), rand((3,)))
+    case("aten::bincount", torch.tensor([2, 1]), None, -1)
+    case("aten::histc", nan, 4, -1, 3)
+    case("aten::histc", nan, 4)
+    case("aten::histc", torch.zeros(0), 3)
+    case("aten::histc", rand((50,)), 7, -2, 2)
+    case("aten::histc", rand((50,), m.f8), 7)
+    for e in (False, True):
+        case("aten::isclose", nan, nan.flip(0), 1e-5, 1e-8, e)
+        case("aten::isclose", nan, nan, 1e-5, 1e-8, e)
+        case("aten::allclose", nan, nan, 1e-5, 1e-8, e)
+    case("aten::isclose", rand((2, 1)), rand((3,)), 0.5, 0.5)
+    case("aten::isclose", rand((2,)), rand((2,), m.f8))
+    case("aten::isclose", rand((2,)), rand((2,)), 0.1, -1.0)
+    case("aten::put", rand((3,)), torch.tensor([3]), rand((1,)))
+    case("aten::put", rand((3,)), torch.tensor([0]), rand((2,)))
+    case("aten::put", rand((3,)), torch.tensor([0]), rand((1,), m.f8))
+    case("aten::put", rand((0,)), torch.tensor([], dtype=m.i8), rand((0,)))
+    for d in (m.f4, m.f8, m.f2, m.i8):
+        x = rand((3, 5), d)
+        for op in ("quantile", "nanquantile"):
+            for how in ("linear", "lower", "higher", "midpoint", "nearest",
+                        "best"):
+                for dim in (None, 0, -1):
+                    for keep in (False, True):
+                        q = torch.tensor([0.0, 0.3, 0.5, 1.0]).to(d)
+                        case(f"aten::{op}", x, q, dim, keep, interpolation=how)
+                        case(f"aten::{op}.scalar", x, 0.35, dim, keep,
+                             interpolation=how)
+                    case(f"aten::{op}", nan.to(d), q, dim, interpolation=how)
+    for op in ("quantile", "nanquantile"):
+        q = torch.tensor(0.6)
+        case(f"aten::{op}", rand((3, 4)).t(), q, 0)
+        case(f"aten::{op}", rand(()), q)
+        case(f"aten::{op}", rand(()), q, 0, True)
+        case(f"aten::{op}", rand((0,)), q)
+        case(f"aten::{op}", rand((0, 3)), q, 1)
+        case(f"aten::{op}", rand((3,)), torch.zeros(0))
+        case(f"aten::{op}", rand((3,)), torch.zeros((1, 1)))
+        case(f"aten::{op}", rand((3,)), torch.tensor(1.5))
+        case(f"aten::{op}", rand((3,)), q.double())
+        case(f"aten::{op}", rand((3,)), q, 1)
+        case(f"aten::{op}.scalar", rand((3,)), -0.5)
+
+
 def add(m):
     views(m)
     diagonals(m)
     products(m)
+    statistics(m)
