@@ -103,11 +103,6 @@ static bsm_itensor *emit_dynamic(bsm_conversion_ctx *ctx,
   bsm_dims count, k = spec->kernel, x = spec->x->dims;
   w.kernel = bsm_dims_of(k.d + 2, (size_t)spec->spatial);
   int64_t groups = spec->groups, places = 1, total = 1;
-  if (spec->transposed) {
-    return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
-                         "a transposed convolution whose weight is computed "
-                         "at run time");
-  }
   if (x.rank != k.rank || groups < 1 || k.d[0] % groups != 0 ||
       x.d[1] % groups != 0 || k.d[1] != x.d[1] / groups) {
     return bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
@@ -133,6 +128,90 @@ static bsm_itensor *emit_dynamic(bsm_conversion_ctx *ctx,
       ctx, bsm_emit_matmul(ctx, kernel, false, columns, false), out);
 }
 
+/* `stride` - 1 zeros between neighbours along `axis`. */
+static bsm_itensor *spread(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                           int32_t axis, int64_t stride) {
+  if (!x || stride <= 1 || x->dims.d[axis] <= 1) return x;
+  const int64_t size = x->dims.d[axis];
+  bsm_dims merged = x->dims, start = {0}, ones = {0};
+  x = bsm_emit_unsqueeze(ctx, x, axis + 1);
+  if (!x) return NULL;
+  bsm_dims wide = x->dims;
+  wide.d[axis + 1] = stride;
+  merged.d[axis] = size * stride;
+  start.rank = ones.rank = wide.rank;
+  for (int32_t i = 0; i < wide.rank; i++) ones.d[i] = 1;
+  bsm_layer *layer = bsm_network_add_slice(ctx->net, x, start, wide, ones);
+  bsm_slice_set_mode(layer, BSM_PADDING_CONSTANT, 0);
+  x = bsm_emit_reshape(ctx, bsm_emit(ctx, layer), merged);
+  return bsm_emit_slice(ctx, x, axis, 0, (size - 1) * stride + 1, 1);
+}
+
+/* A kernel [I, O / groups, kernel...] as that of the convolution which goes
+ * the other way: [O, I / groups, kernel backwards...]. */
+static bsm_itensor *turned(bsm_conversion_ctx *ctx, bsm_itensor *kernel,
+                           int64_t groups) {
+  if (!kernel) return NULL;
+  const bsm_dims k = kernel->dims;
+  bsm_dims split = {0}, perm = {0}, out = k;
+  for (int32_t i = 2; i < k.rank; i++) {
+    kernel = bsm_emit_slice(ctx, kernel, i, k.d[i] - 1, k.d[i], -1);
+  }
+  split.rank = perm.rank = k.rank + 1;
+  split.d[0] = groups;
+  split.d[1] = k.d[0] / groups;
+  for (int32_t i = 1; i < k.rank; i++) split.d[i + 1] = k.d[i];
+  for (int32_t i = 0; i < perm.rank; i++) perm.d[i] = i;
+  perm.d[1] = 2;
+  perm.d[2] = 1;
+  out.d[0] = k.d[1] * groups;
+  out.d[1] = split.d[1];
+  return bsm_emit_reshape(
+      ctx, bsm_emit_permute(ctx, bsm_emit_reshape(ctx, kernel, split), perm),
+      out);
+}
+
+/* A transposed convolution with a kernel known at run time is a convolution of
+ * the input with zeros put between its elements. */
+static bsm_itensor *emit_dynamic_transposed(bsm_conversion_ctx *ctx,
+                                            const conv_spec *spec) {
+  conv_spec plain = *spec;
+  const bsm_dims k = spec->kernel;
+  if (spec->groups < 1 || k.d[0] % spec->groups != 0) {
+    return bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
+                         "%lld input maps in %lld "
+                         "groups",
+                         (long long)k.d[0], (long long)spec->groups);
+  }
+  plain.dynamic = turned(ctx, spec->dynamic, spec->groups);
+  plain.transposed = false;
+  plain.stride = (bsm_dims){0};
+  plain.stride.rank = plain.post_padding.rank = spec->spatial;
+  for (int32_t i = 0; i < spec->spatial; i++) {
+    const int64_t reach = spec->dilation.d[i] * (k.d[2 + i] - 1);
+    int64_t before = reach - spec->padding.d[i];
+    int64_t after = before + spec->output_padding.d[i];
+    plain.x = spread(ctx, plain.x, 2 + i, spec->stride.d[i]);
+    if (!plain.x) return NULL;
+    /* More padding than the kernel reaches takes elements away. */
+    const int64_t size = plain.x->dims.d[2 + i];
+    const int64_t first = before < 0 ? -before : 0;
+    const int64_t end = after < 0 ? size + after : size;
+    if (end < first) {
+      return bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
+                           "a padding of %lld leaves nothing",
+                           (long long)spec->padding.d[i]);
+    }
+    plain.x = bsm_emit_slice(ctx, plain.x, 2 + i, first, end - first, 1);
+    plain.padding.d[i] = before < 0 ? 0 : before;
+    plain.post_padding.d[i] = after < 0 ? 0 : after;
+    plain.stride.d[i] = 1;
+  }
+  if (!plain.dynamic || !plain.x) return NULL;
+  plain.kernel = plain.dynamic->dims;
+  return emit_dynamic(ctx, &plain);
+}
+
 /* The kernel, the input made batched, and the layer: common to all forms. */
 static bsm_status finish(bsm_conversion_ctx *ctx, const bsm_node *node,
                          const bsm_args *args, conv_spec *spec,
@@ -144,7 +223,9 @@ static bsm_status finish(bsm_conversion_ctx *ctx, const bsm_node *node,
   const bsm_tensor *bias =
       dynamic_bias ? NULL : bsm_arg_unwrap_to_tensor_or_none(args, BIAS);
   if (!batched) spec->x = bsm_emit_unsqueeze(ctx, spec->x, 0);
-  bsm_itensor *out = !spec->x        ? NULL
+  bsm_itensor *out = !spec->x ? NULL
+                     : spec->dynamic && spec->transposed
+                         ? emit_dynamic_transposed(ctx, spec)
                      : spec->dynamic ? emit_dynamic(ctx, spec)
                                      : emit_layer(ctx, spec, kernel, bias);
   if (dynamic_bias) {

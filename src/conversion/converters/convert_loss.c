@@ -157,13 +157,21 @@ static bsm_status convert_bce_with_logits(bsm_conversion_ctx *ctx,
 
 /* ---- of classes ---- */
 
-/* -w[t] * x[.., t, ..] along axis 1 (0 for a vector); ignored targets count
- * nothing; the mean is over the weights. */
-static bsm_itensor *nll(bsm_conversion_ctx *ctx, const bsm_args *args,
-                        bsm_itensor *x, bsm_itensor *t, size_t weight,
-                        int64_t reduction, int64_t ignore) {
-  if (!x || !t) return NULL;
-  int32_t axis = bsm_rank(x) > 1 ? 1 : 0;
+/* What a loss of class indices is made of, each of the targets' dims. */
+typedef struct nll_terms {
+  bsm_itensor *loss;    /* -w[t] * x[.., t, ..], 0 where ignored */
+  bsm_itensor *w;       /* w[t], 0 where ignored */
+  bsm_itensor *ignored; /* whether the target counts nothing */
+} nll_terms;
+
+static int32_t class_axis(const bsm_itensor *x) {
+  return bsm_rank(x) > 1 ? 1 : 0;
+}
+
+static nll_terms nll(bsm_conversion_ctx *ctx, const bsm_args *args,
+                     bsm_itensor *x, bsm_itensor *t, size_t weight,
+                     int64_t ignore) {
+  const int32_t axis = class_axis(x);
   t = bsm_emit_cast(ctx, t, BSM_DTYPE_INT64);
   bsm_itensor *ignored =
       binary(ctx, t, bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, ignore),
@@ -181,10 +189,36 @@ static bsm_itensor *nll(bsm_conversion_ctx *ctx, const bsm_args *args,
   picked = bsm_emit_squeeze(ctx, picked, 1u << (unsigned)axis);
   bsm_itensor *loss =
       bsm_emit_unary(ctx, product(ctx, picked, w), BSM_UNARY_NEG);
-  loss = bsm_emit_select(ctx, ignored, zero, loss);
+  return (nll_terms){bsm_emit_select(ctx, ignored, zero, loss), w, ignored};
+}
+
+/* The mean is over the weights. */
+static bsm_itensor *nll_reduced(bsm_conversion_ctx *ctx, bsm_itensor *loss,
+                                const nll_terms *terms, int64_t reduction) {
   if (reduction != REDUCE_MEAN) return reduced(ctx, loss, reduction);
   return binary(ctx, reduced(ctx, loss, REDUCE_SUM),
-                reduced(ctx, w, REDUCE_SUM), BSM_ELEMENT_WISE_DIV);
+                reduced(ctx, terms->w, REDUCE_SUM), BSM_ELEMENT_WISE_DIV);
+}
+
+/* -w * x for all classes; `w` is the weight of each, or None. */
+static bsm_itensor *all_classes(bsm_conversion_ctx *ctx, const bsm_args *args,
+                                bsm_itensor *x, size_t weight) {
+  bsm_dims dims = {0};
+  if (!x) return NULL;
+  if (!bsm_arg_is_none(args, weight)) {
+    dims.rank = x->dims.rank;
+    for (int32_t i = 0; i < dims.rank; i++) dims.d[i] = 1;
+    dims.d[class_axis(x)] = x->dims.d[class_axis(x)];
+    bsm_itensor *w = bsm_arg_emit_or_none(ctx, args, weight, x->dtype);
+    x = product(ctx, x, bsm_emit_reshape(ctx, w, dims));
+  }
+  return bsm_emit_unary(ctx, x, BSM_UNARY_NEG);
+}
+
+static bsm_itensor *over_classes(bsm_conversion_ctx *ctx, bsm_itensor *x) {
+  if (!x) return NULL;
+  return bsm_emit_reduce(ctx, x, BSM_REDUCE_SUM, 1u << (unsigned)class_axis(x),
+                         false);
 }
 
 static bsm_status check_classes(const bsm_itensor *x, const bsm_itensor *t) {
@@ -198,27 +232,76 @@ static bsm_status check_classes(const bsm_itensor *x, const bsm_itensor *t) {
   return BSM_OK;
 }
 
-/* nll_loss_nd, and cross_entropy_loss (`variant` 1) of class indices. */
+/* Targets that are the probabilities of the classes; the mean is over the
+ * places. */
+static bsm_itensor *probabilities(bsm_conversion_ctx *ctx, const bsm_args *args,
+                                  bsm_itensor *x, bsm_itensor *t,
+                                  double smoothing) {
+  enum { SELF, TARGET, WEIGHT, REDUCTION };
+  const int64_t reduction = bsm_arg_unwrap_to_int(args, REDUCTION);
+  const int64_t classes = x->dims.d[class_axis(x)];
+  if (!bsm_dims_equal(x->dims, t->dims) || classes == 0) {
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
+                         "scores of dims %s with probabilities of dims %s",
+                         bsm_dims_str(x->dims), bsm_dims_str(t->dims));
+  }
+  t = bsm_emit_cast(ctx, t, x->dtype);
+  if (smoothing > 0) {
+    t = product(ctx, t, number(ctx, x, 1 - smoothing));
+    t = binary(ctx, t, number(ctx, x, smoothing / (double)classes),
+               BSM_ELEMENT_WISE_SUM);
+  }
+  bsm_itensor *loss = product(ctx, all_classes(ctx, args, x, WEIGHT), t);
+  if (reduction == REDUCE_NONE) return over_classes(ctx, loss);
+  loss = reduced(ctx, loss, REDUCE_SUM);
+  if (reduction != REDUCE_MEAN) return loss;
+  const double places = (double)bsm_itensor_numel(x) / (double)classes;
+  return binary(ctx, loss, number(ctx, x, places), BSM_ELEMENT_WISE_DIV);
+}
+
+/* (1 - s) * nll + s / classes * the sum over all classes. */
+static bsm_itensor *smoothed(bsm_conversion_ctx *ctx, const bsm_args *args,
+                             bsm_itensor *x, const nll_terms *terms,
+                             bsm_itensor *loss, double smoothing) {
+  enum { SELF, TARGET, WEIGHT, REDUCTION };
+  const int64_t reduction = bsm_arg_unwrap_to_int(args, REDUCTION);
+  const double classes = (double)x->dims.d[class_axis(x)];
+  bsm_itensor *smooth = over_classes(ctx, all_classes(ctx, args, x, WEIGHT));
+  smooth = bsm_emit_select(ctx, terms->ignored, number(ctx, x, 0), smooth);
+  smooth = nll_reduced(ctx, smooth, terms, reduction);
+  return binary(ctx, product(ctx, loss, number(ctx, x, 1 - smoothing)),
+                product(ctx, smooth, number(ctx, x, smoothing / classes)),
+                BSM_ELEMENT_WISE_SUM);
+}
+
+/* nll_loss_nd, and cross_entropy_loss (`variant` 1) of class indices or of
+ * probabilities. */
 static bsm_status convert_nll(bsm_conversion_ctx *ctx, const bsm_node *node,
                               const bsm_args *args) {
   enum { SELF, TARGET, WEIGHT, REDUCTION, IGNORE_INDEX, SMOOTHING };
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
   bsm_itensor *t = bsm_arg_itensor_or_freeze(ctx, args, TARGET);
+  double smoothing = 0;
   if (!x || !t) return bsm_ctx_take_error(ctx);
   if (bsm_args_variant(args)) {
-    BSM_CHECK(!bsm_dtype_is_floating(t->dtype),
-              "cross_entropy_loss with class probabilities");
-    double smoothing = bsm_arg_unwrap_to_double(args, SMOOTHING);
-    BSM_CHECK(!(smoothing > 0) && !(smoothing < 0),
-              "cross_entropy_loss with label smoothing");
-    x = bsm_emit_softmax(ctx, x, bsm_rank(x) > 1 ? 1 : 0, true);
+    smoothing = bsm_arg_unwrap_to_double(args, SMOOTHING);
+    BSM_CHECK(smoothing >= 0 && smoothing <= 1,
+              "label_smoothing must be between 0.0 and 1.0. Got: %g",
+              smoothing);
+    x = bsm_emit_softmax(ctx, x, class_axis(x), true);
     if (!x) return bsm_ctx_take_error(ctx);
+    if (bsm_dims_equal(x->dims, t->dims)) {
+      return bsm_emit_output(ctx, node, 0,
+                             probabilities(ctx, args, x, t, smoothing));
+    }
   }
   BSM_TRY(check_classes(x, t));
-  return bsm_emit_output(
-      ctx, node, 0,
-      nll(ctx, args, x, t, WEIGHT, bsm_arg_unwrap_to_int(args, REDUCTION),
-          bsm_arg_unwrap_to_int(args, IGNORE_INDEX)));
+  const nll_terms terms =
+      nll(ctx, args, x, t, WEIGHT, bsm_arg_unwrap_to_int(args, IGNORE_INDEX));
+  bsm_itensor *loss = nll_reduced(ctx, terms.loss, &terms,
+                                  bsm_arg_unwrap_to_int(args, REDUCTION));
+  if (smoothing > 0) loss = smoothed(ctx, args, x, &terms, loss, smoothing);
+  return bsm_emit_output(ctx, node, 0, loss);
 }
 
 #define NLL(name)                                            \

@@ -240,6 +240,83 @@ static bool output_size(bsm_conversion_ctx *ctx, const bsm_args *args, size_t i,
 }
 
 /* Max pooling has indices as a second output, which only training uses. */
+/* Of an adaptive pooling: the places of each window along one dimension, filled
+ * up to the longest window with its last place; [size, longest]. */
+static int64_t *adaptive_places(bsm_conversion_ctx *ctx, int64_t in,
+                                int64_t size, int64_t *longest) {
+  *longest = 0;
+  for (int64_t i = 0; i < size; i++) {
+    const int64_t n = ((i + 1) * in + size - 1) / size - i * in / size;
+    if (n > *longest) *longest = n;
+  }
+  int64_t *at =
+      bsm_conversion_alloc(ctx, (size_t)(size * *longest) * sizeof(int64_t));
+  for (int64_t i = 0; at && i < size; i++) {
+    const int64_t first = i * in / size;
+    const int64_t last = ((i + 1) * in + size - 1) / size - 1;
+    for (int64_t k = 0; k < *longest; k++) {
+      at[i * *longest + k] = first + k < last ? first + k : last;
+    }
+  }
+  return at;
+}
+
+/* The flattened place of every element of every window, [window, place]. */
+static bsm_itensor *adaptive_windows(bsm_conversion_ctx *ctx, bsm_dims image,
+                                     bsm_dims size) {
+  const int32_t n = size.rank;
+  int64_t *at[BSM_MAX_SPATIAL], longest[BSM_MAX_SPATIAL];
+  int64_t windows = 1, places = 1;
+  for (int32_t i = 0; i < n; i++) {
+    at[i] = adaptive_places(ctx, image.d[i], size.d[i], &longest[i]);
+    if (!at[i]) return bsm_emit_fail(ctx, BSM_OUT_OF_MEMORY, "out of memory");
+    windows *= size.d[i];
+    places *= longest[i];
+  }
+  int64_t *flat =
+      bsm_conversion_alloc(ctx, (size_t)(windows * places) * sizeof(int64_t));
+  if (!flat) return bsm_emit_fail(ctx, BSM_OUT_OF_MEMORY, "out of memory");
+  for (int64_t k = 0; k < windows * places; k++) {
+    int64_t window = k / places, place = k % places, stride = 1;
+    for (int32_t i = n - 1; i >= 0; i--) {
+      flat[k] +=
+          stride * at[i][window % size.d[i] * longest[i] + place % longest[i]];
+      window /= size.d[i];
+      place /= longest[i];
+      stride *= image.d[i];
+    }
+  }
+  return bsm_emit_int64s(ctx, flat, (bsm_dims){2, {windows, places}});
+}
+
+/* The place in the flattened image of the maximum of each window. */
+static bsm_itensor *adaptive_indices(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                     bsm_dims size) {
+  const int32_t axis = bsm_rank(x) - size.rank;
+  bsm_dims image = bsm_dims_of(x->dims.d + axis, (size_t)size.rank);
+  bsm_dims flat = bsm_dims_of(x->dims.d, (size_t)axis + 1), out = x->dims;
+  int64_t windows = 1;
+  flat.d[axis] = 1;
+  for (int32_t i = 0; i < size.rank; i++) {
+    flat.d[axis] *= image.d[i];
+    windows *= size.d[i];
+    out.d[axis + i] = size.d[i];
+  }
+  if (windows == 0) return bsm_emit_fill(ctx, BSM_DTYPE_INT64, out, 0);
+  bsm_itensor *at = adaptive_windows(ctx, image, size);
+  x = bsm_emit_gather(ctx, bsm_emit_reshape(ctx, x, flat), at,
+                      BSM_GATHER_DEFAULT, axis);
+  if (!x) return NULL;
+  bsm_layer *top = bsm_network_add_top_k(ctx->net, x, true, 1, axis + 1);
+  if (!bsm_emit(ctx, top)) return NULL;
+  /* [.., windows, 1]: which place of its window; read from the table. */
+  const bsm_dims whole = x->dims;
+  at = bsm_emit_expand(ctx, at, whole);
+  at = bsm_emit_gather(ctx, at, bsm_layer_output(top, 1), BSM_GATHER_ELEMENT,
+                       axis + 1);
+  return bsm_emit_reshape(ctx, at, out);
+}
+
 static bsm_status convert_adaptive(bsm_conversion_ctx *ctx,
                                    const bsm_node *node, const bsm_args *args) {
   enum { SELF, OUTPUT_SIZE };
@@ -250,10 +327,13 @@ static bsm_status convert_adaptive(bsm_conversion_ctx *ctx,
   if (!output_size(ctx, args, OUTPUT_SIZE, x, spatial, &size)) {
     return bsm_ctx_take_error(ctx);
   }
-  BSM_CHECK(!max || bsm_node_out(node, 1)->uses.len == 0,
-            "the indices of adaptive max pooling are used; they are not "
-            "supported");
   x = batched(ctx, x, spatial, &added);
+  if (x && max && bsm_node_out(node, 1)->uses.len > 0) {
+    BSM_CHECK(bsm_itensor_numel(x) > 0, "the indices of pooling nothing");
+    bsm_itensor *at = adaptive_indices(ctx, x, size);
+    if (added) at = bsm_emit_squeeze(ctx, at, 1);
+    BSM_TRY(bsm_emit_output(ctx, node, 1, at));
+  }
   bsm_itensor *out = NULL;
   if (x && !max && bsm_itensor_numel(x) > 0) {
     /* To one element: the mean, which also is faster. */

@@ -65,13 +65,20 @@ static bsm_status convert_keeping(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, x);
 }
 
+/* In place the result has the dtype of what it is written to. */
+enum { OUT_OF_PLACE, IN_PLACE };
 static bsm_status convert_logical_not(bsm_conversion_ctx *ctx,
                                       const bsm_node *node,
                                       const bsm_args *args) {
   enum { SELF };
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
-  x = bsm_emit_cast(ctx, x, BSM_DTYPE_BOOL);
-  return bsm_emit_output(ctx, node, 0, bsm_emit_unary(ctx, x, BSM_UNARY_NOT));
+  bsm_itensor *out =
+      bsm_emit_unary(ctx, bsm_emit_cast(ctx, x, BSM_DTYPE_BOOL), BSM_UNARY_NOT);
+  /* In place the dtype of self stays. */
+  if (x && strcmp(bsm_node_kind(node), "aten::logical_not_") == 0) {
+    out = bsm_emit_cast(ctx, out, x->dtype);
+  }
+  return bsm_emit_output(ctx, node, 0, out);
 }
 
 static bsm_status convert_bitwise_not(bsm_conversion_ctx *ctx,
@@ -94,6 +101,10 @@ static bsm_status convert_test(bsm_conversion_ctx *ctx, const bsm_node *node,
   int test = bsm_args_variant(args);
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF), *out;
   if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(!bsm_dtype_is_complex(x->dtype), "a test of %s",
+            bsm_dtype_name(x->dtype));
+  BSM_CHECK(!bsm_dtype_is_complex(x->dtype), "%s of %s", bsm_node_kind(node),
+            bsm_dtype_name(x->dtype));
   if (!bsm_dtype_is_floating(x->dtype)) {
     out = bsm_emit_fill(ctx, BSM_DTYPE_BOOL, x->dims, test == TEST_FINITE);
   } else if (test == TEST_NAN) {
@@ -161,7 +172,10 @@ static const bsm_conversion_pattern patterns[] = {
     UNARY("sign", convert_keeping, SIGN),
     UNARY("sgn", convert_keeping, SIGN),
     UNARY("square", convert_keeping, SQUARE),
-    UNARY("logical_not", convert_logical_not, NOT),
+    {"aten::logical_not(Tensor self) -> Tensor", convert_logical_not,
+     OUT_OF_PLACE},
+    {"aten::logical_not_(Tensor(a!) self) -> Tensor(a!)", convert_logical_not,
+     IN_PLACE},
     UNARY("bitwise_not", convert_bitwise_not, BITWISE_NOT),
     {"aten::isnan(Tensor self) -> Tensor", convert_test, TEST_NAN},
     {"aten::isinf(Tensor self) -> Tensor", convert_test, TEST_INF},
