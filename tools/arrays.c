@@ -510,15 +510,16 @@ static char *file_name(bsm_arena *arena, const char *path) {
   return name;
 }
 
-bsm_status bsm_make_outputs(bsm_arena *arena, const bsm_engine *engine,
-                            bool by_path, bsm_npy_array **out) {
+bsm_status bsm_take_outputs(bsm_arena *arena, const bsm_engine *engine,
+                            bsm_context *context, bool by_path,
+                            bsm_npy_array **out) {
   const size_t count = bsm_engine_output_count(engine);
   bsm_npy_array *items = BSM_NEW_ARRAY(arena, bsm_npy_array, count);
   BSM_TRY_ALLOC(items);
   for (size_t i = 0; i < count; i++) {
     bsm_binding binding;
     BSM_TRY(bsm_engine_output(engine, i, &binding));
-    BSM_TRY(allocate_array(arena, &binding, &items[i].array));
+    BSM_TRY(bsm_context_output(context, i, &items[i].array));
     items[i].name = by_path ? file_name(arena, binding.name)
                             : bsm_arena_printf(arena, "out_%zu", i);
     BSM_TRY_ALLOC(items[i].name);

@@ -69,23 +69,19 @@ static double mean(const timings *t) {
 }
 
 static bsm_status measure(bsm_cli *cli, bsm_session *session,
-                          const bsm_array *inputs, const bsm_array *outputs,
-                          timings *t) {
+                          const bsm_array *inputs, timings *t) {
   const size_t input_count = bsm_engine_input_count(session->engine);
-  const size_t output_count = bsm_engine_output_count(session->engine);
   t->count = (size_t)cli->iterations;
   t->runs = BSM_NEW_ARRAY(&cli->arena, double, t->count);
   t->sorted = BSM_NEW_ARRAY(&cli->arena, double, t->count);
   BSM_TRY_ALLOC(t->runs);
   BSM_TRY_ALLOC(t->sorted);
   for (int i = 0; i < cli->warmup; i++) {
-    BSM_TRY(bsm_context_run(session->context, inputs, input_count, outputs,
-                            output_count));
+    BSM_TRY(bsm_context_run_keep(session->context, inputs, input_count));
   }
   for (size_t i = 0; i < t->count; i++) {
     const double start = bsm_cli_milliseconds();
-    BSM_TRY(bsm_context_run(session->context, inputs, input_count, outputs,
-                            output_count));
+    BSM_TRY(bsm_context_run_keep(session->context, inputs, input_count));
     t->runs[i] = bsm_cli_milliseconds() - start;
   }
   memcpy(t->sorted, t->runs, t->count * sizeof(double));
@@ -195,7 +191,6 @@ static bsm_status print_json(bsm_cli *cli, const bsm_session *session,
 static bsm_status bench(bsm_cli *cli, bsm_session *session) {
   timings t = {0};
   bsm_array *inputs;
-  bsm_npy_array *items;
   BSM_TRY(bsm_session_open_inputs(cli, session));
   const double start = bsm_cli_milliseconds();
   BSM_TRY(bsm_session_open_engine(cli, session, false));
@@ -207,14 +202,13 @@ static bsm_status bench(bsm_cli *cli, bsm_session *session) {
   } else {
     BSM_TRY(bsm_make_inputs(&cli->arena, session->engine, &inputs));
   }
-  const size_t count = bsm_engine_output_count(session->engine);
-  BSM_TRY(bsm_make_outputs(&cli->arena, session->engine, false, &items));
-  bsm_array *outputs = BSM_NEW_ARRAY(&cli->arena, bsm_array, count);
-  BSM_TRY_ALLOC(outputs);
-  for (size_t i = 0; i < count; i++) outputs[i] = items[i].array;
-  BSM_TRY(measure(cli, session, inputs, outputs, &t));
+  BSM_TRY(measure(cli, session, inputs, &t));
   if (cli->output_dir) {
-    BSM_TRY(bsm_save_outputs_in(cli->output_dir, items, count));
+    bsm_npy_array *items;
+    BSM_TRY(bsm_take_outputs(&cli->arena, session->engine, session->context,
+                             false, &items));
+    BSM_TRY(bsm_save_outputs_in(cli->output_dir, items,
+                                bsm_engine_output_count(session->engine)));
   }
   if (cli->json) return print_json(cli, session, &t);
   if (cli->profile) BSM_TRY(print_profile(cli, session->context));

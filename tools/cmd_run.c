@@ -146,8 +146,8 @@ static bsm_status print_json(const bsm_engine *engine,
     bsm_json_open(&json, NULL, '{');
     bsm_json_string(&json, "array", outputs[i].name);
     bsm_json_string(&json, "name", binding.name);
-    bsm_json_string(&json, "dtype", bsm_dtype_name(binding.dtype));
-    bsm_json_dims(&json, "dims", binding.dims);
+    bsm_json_string(&json, "dtype", bsm_dtype_name(arrays[i].dtype));
+    bsm_json_dims(&json, "dims", arrays[i].dims);
     bsm_json_close(&json, '}');
   }
   bsm_json_close(&json, ']');
@@ -201,12 +201,12 @@ static bsm_status run(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(bsm_session_open_context(cli, session));
   BSM_TRY(
       bsm_bind_inputs(&cli->arena, session->engine, &session->inputs, &inputs));
-  BSM_TRY(bsm_make_outputs(&cli->arena, session->engine, cli->named, &items));
+  BSM_TRY(bsm_context_run_keep(session->context, inputs, input_count));
+  BSM_TRY(bsm_take_outputs(&cli->arena, session->engine, session->context,
+                           cli->named, &items));
   outputs = BSM_NEW_ARRAY(&cli->arena, bsm_array, output_count);
   BSM_TRY_ALLOC(outputs);
   for (size_t i = 0; i < output_count; i++) outputs[i] = items[i].array;
-  BSM_TRY(bsm_context_run(session->context, inputs, input_count, outputs,
-                          output_count));
   return report(cli, session->engine, items, outputs, output_count);
 }
 

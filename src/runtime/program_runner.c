@@ -592,7 +592,8 @@ bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
                     bsm_iv_tag_name(v->tag));
   }
   bsm_tensor *x = v->u.tensor;
-  bool fits = x->dtype == t->dtype && x->sizes.rank == t->dims.rank;
+  bool fits = (x->dtype == t->dtype || t->dtype == BSM_DTYPE_UNDEFINED) &&
+              (x->sizes.rank == t->dims.rank || t->dims.rank == -1);
   for (int32_t i = 0; fits && i < t->dims.rank; i++) {
     fits = t->dims.d[i] < 0 || t->dims.d[i] == x->sizes.d[i];
   }
