@@ -416,6 +416,11 @@ BSM_API void bsm_resize_set_scales(bsm_layer *layer, const double *scales,
 BSM_API void bsm_normalization_set_epsilon(bsm_layer *layer, double epsilon);
 BSM_API void bsm_normalization_set_groups(bsm_layer *layer, int64_t groups);
 BSM_API void bsm_normalization_set_rms(bsm_layer *layer, bool rms);
+/* Sequences of different lengths: `lengths` holds an int64 for each sample,
+ * how many of the T steps are its own. The others are padding: their output is
+ * 0, and the states skip them (backwards, they come first). */
+BSM_API void bsm_recurrent_set_lengths(bsm_layer *layer,
+                                       const bsm_weights *lengths);
 BSM_API void bsm_reduce_set_correction(bsm_layer *layer, double correction);
 
 BSM_API void bsm_layer_set_name(bsm_layer *layer, const char *name);

@@ -67,5 +67,11 @@ bsm_status bsm_build_recurrent(bsm_emitter *e, const bsm_layer *layer) {
                                       count, outputs, count, &params},
                      &step));
   BSM_TRY(gather_weights(e, layer, &values));
+  const bsm_weights *lengths = &layer->p.recurrent.lengths;
+  if (lengths->count) {
+    BSM_TRY(bsm_build_weights(e, lengths->values,
+                              (uint64_t)lengths->count * sizeof(int64_t),
+                              &step->weights[1]));
+  }
   return bsm_build_pack(e, step, params.input, values, sizeof(float), false);
 }

@@ -240,7 +240,9 @@ typedef struct bsm_step_aten_call {
  * Inputs: x [T, B, I], hidden state [D, B, P], LSTM: cell state [D, B, H]: any
  * strides, fast when that of I is 1. Outputs: states [T, B, D P] with last
  * stride 1, last hidden state, LSTM: last cell state: any strides. All float.
- * weights[0]: of all directions, packed by the backend. */
+ * weights[0]: of all directions, packed by the backend. weights[1]: int64[B],
+ * how many steps of each sample are its own, or absent: all. Behind them the
+ * output is 0 and the states do not change. */
 typedef struct bsm_step_recurrent {
   int32_t operation;  /* bsm_recurrent_operation */
   int32_t directions; /* 1 or 2 */

@@ -199,6 +199,7 @@ struct bsm_layer {
       bsm_recurrent_operation operation;
       int32_t directions;
       const bsm_recurrent_weights *weights; /* [directions] */
+      bsm_weights lengths;                  /* count 0: all of T */
     } recurrent;
     struct {
       const bsm_layer_plugin *plugin;

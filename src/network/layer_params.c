@@ -208,3 +208,9 @@ void bsm_reduce_set_correction(bsm_layer *layer, double correction) {
   if (!is_kind(layer, BSM_LAYER_REDUCE, "correction")) return;
   layer->p.reduce.correction = correction;
 }
+
+void bsm_recurrent_set_lengths(bsm_layer *layer, const bsm_weights *lengths) {
+  if (!is_kind(layer, BSM_LAYER_RECURRENT, "lengths")) return;
+  layer->p.recurrent.lengths = lengths ? *lengths : (bsm_weights){0};
+  bsm_layer_refresh(layer);
+}

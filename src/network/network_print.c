@@ -266,6 +266,7 @@ static void put_call(bsm_text *text, const bsm_layer *layer) {
 static void put_recurrent(bsm_text *text, const bsm_layer *layer) {
   bsm_text_printf(text, " %s",
                   bsm_recurrent_name(layer->p.recurrent.operation));
+  put_weights(text, "lengths", &layer->p.recurrent.lengths);
   for (int32_t d = 0; d < layer->p.recurrent.directions; d++) {
     const bsm_recurrent_weights *w = &layer->p.recurrent.weights[d];
     put_weights(text, d ? "input_back" : "input", &w->input);

@@ -90,6 +90,24 @@ static bsm_status check_state(const bsm_itensor *t, bsm_dims want,
                   bsm_dims_str(want));
 }
 
+static bsm_status check_lengths(const bsm_weights *w, bsm_dims x) {
+  if (w->count == 0) return BSM_OK;
+  if (w->dtype != BSM_DTYPE_INT64 || !w->values || w->count != x.d[1]) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%lld lengths of %s for %lld samples",
+                    (long long)w->count, bsm_dtype_name(w->dtype),
+                    (long long)x.d[1]);
+  }
+  const int64_t *values = w->values;
+  for (int64_t i = 0; i < w->count; i++) {
+    if (values[i] < 0 || values[i] > x.d[0]) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "sample %lld has a length of %lld in %lld steps",
+                      (long long)i, (long long)values[i], (long long)x.d[0]);
+    }
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_infer_recurrent(bsm_layer *layer) {
   const bsm_itensor *x = layer->inputs.items[0];
   const bool lstm = layer->p.recurrent.operation == BSM_RECURRENT_LSTM;
@@ -112,6 +130,7 @@ bsm_status bsm_infer_recurrent(bsm_layer *layer) {
     BSM_TRY(
         check_direction(layer, &layer->p.recurrent.weights[d], hidden, state));
   }
+  BSM_TRY(check_lengths(&layer->p.recurrent.lengths, x->dims));
   const bsm_dims h = {3, {directions, x->dims.d[1], state}};
   const bsm_dims c = {3, {directions, x->dims.d[1], hidden}};
   BSM_TRY(check_state(layer->inputs.items[1], h, "hidden"));

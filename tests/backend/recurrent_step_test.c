@@ -9,6 +9,7 @@ typedef struct network {
   bool batch_first;     /* strides of the sequences */
   bool input_backwards; /* the input's features are not adjacent */
   bool wide;            /* gaps between the rows of the output */
+  bool padded;          /* samples of different lengths */
 } network;
 
 static int gates_of(const network *n) {
@@ -111,6 +112,9 @@ static void reference(const network *n, const harness *h, const float *weights,
       double *cell = e->values[2] + (d * n->batch + b) * n->hidden;
       for (int s = 0; s < n->length; s++) {
         const int t = d ? n->length - 1 - s : s;
+        if (n->padded && t >= ((const int64_t *)h->weight_data[1].data)[b]) {
+          continue; /* the values are 0 */
+        }
         for (int i = 0; i < n->input; i++) {
           in[i] =
               (double)((const float *)
@@ -187,6 +191,10 @@ static float *build(const network *n, harness_rng *rng, harness *h,
   const float scale = 1.7f / sqrtf((float)(n->input + p + 1));
   for (size_t i = 0; i < size / sizeof(float); i++) weights[i] *= scale;
   add_packed(h, 0, weights, false);
+  if (n->padded) {
+    int64_t *lengths = add_weights(h, 1, (size_t)b * sizeof(int64_t));
+    for (int i = 0; i < b; i++) lengths[i] = rng_range(rng, 0, t);
+  }
   return weights;
 }
 
@@ -217,7 +225,8 @@ static void test_random(void **state) {
                  .hidden = rng_range(&r, 1, 50),
                  .batch_first = rng_range(&r, 0, 1),
                  .input_backwards = rng_range(&r, 0, 4) == 0,
-                 .wide = rng_range(&r, 0, 1)};
+                 .wide = rng_range(&r, 0, 1),
+                 .padded = rng_range(&r, 0, 2) == 0};
     if (n.operation == BSM_RECURRENT_LSTM && rng_range(&r, 0, 2) == 0) {
       n.projection = rng_range(&r, 1, 40);
     }
@@ -229,12 +238,12 @@ static void test_random(void **state) {
  * the thin and the full kernels. */
 static void test_large(void **state) {
   static const network cases[] = {
-      {BSM_RECURRENT_LSTM, 1, 300, 1, 24, 600, 0, false, false, false},
-      {BSM_RECURRENT_GRU, 2, 9, 3, 512, 260, 0, true, false, false},
-      {BSM_RECURRENT_LSTM, 1, 40, 40, 20, 130, 0, true, false, true},
-      {BSM_RECURRENT_LSTM, 2, 6, 17, 520, 200, 70, false, false, false},
-      {BSM_RECURRENT_TANH, 1, 5, 6, 30, 1300, 0, false, false, false},
-      {BSM_RECURRENT_RELU, 1, 4, 5, 1, 1200, 0, false, false, false},
+      {BSM_RECURRENT_LSTM, 1, 300, 1, 24, 600, 0, false, false, false, false},
+      {BSM_RECURRENT_GRU, 2, 9, 3, 512, 260, 0, true, false, false, false},
+      {BSM_RECURRENT_LSTM, 1, 40, 40, 20, 130, 0, true, false, true, true},
+      {BSM_RECURRENT_LSTM, 2, 6, 17, 520, 200, 70, false, false, false, false},
+      {BSM_RECURRENT_TANH, 1, 5, 6, 30, 1300, 0, false, false, false, false},
+      {BSM_RECURRENT_RELU, 1, 4, 5, 1, 1200, 0, false, false, false, false},
   };
   harness_rng r = {22};
   (void)state;
@@ -248,7 +257,7 @@ static void test_large(void **state) {
 /* NaN and infinities go where they should: a sample of its own is alone. */
 static void test_not_finite(void **state) {
   const network n = {
-      BSM_RECURRENT_LSTM, 1, 3, 6, 5, 20, 0, false, false, false};
+      BSM_RECURRENT_LSTM, 1, 3, 6, 5, 20, 0, false, false, false, false};
   harness_rng r = {23};
   harness h;
   expected e = {.tolerance = 2e-5};
@@ -280,7 +289,8 @@ static void refuse(harness *h, const char *what) {
 }
 
 static void test_hostile(void **state) {
-  const network n = {BSM_RECURRENT_LSTM, 2, 3, 2, 5, 7, 3, false, false, false};
+  const network n = {
+      BSM_RECURRENT_LSTM, 2, 3, 2, 5, 7, 3, false, false, false, false};
   harness_rng r = {24};
   harness h;
   expected e;
@@ -348,6 +358,9 @@ static void test_hostile(void **state) {
   h.step.input_count = 2;
   refuse(&h, "inputs");
   h.step.input_count = 3;
+  h.step.weights[1] = h.step.weights[0];
+  refuse(&h, "lengths");
+  h.step.weights[1] = BSM_NO_WEIGHTS;
   h.step.weights[0] = BSM_NO_WEIGHTS;
   refuse(&h, "no weights");
   release(&h, &e, weights);
@@ -355,7 +368,8 @@ static void test_hostile(void **state) {
 
 /* No samples: nothing is touched. */
 static void test_empty_batch(void **state) {
-  const network n = {BSM_RECURRENT_GRU, 1, 3, 0, 5, 7, 0, false, false, false};
+  const network n = {
+      BSM_RECURRENT_GRU, 1, 3, 0, 5, 7, 0, false, false, false, false};
   harness_rng r = {25};
   harness h;
   expected e;

@@ -666,51 +666,103 @@ static bsm_status eval_aten_call(eval *e, const bsm_layer *layer) {
   return BSM_OK;
 }
 
-/* As one call of PyTorch's op with one layer. */
-static bsm_status eval_recurrent(eval *e, const bsm_layer *layer) {
-  static const char *const names[] = {"aten::lstm.input", "aten::gru.input",
-                                      "aten::rnn_tanh.input",
-                                      "aten::rnn_relu.input"};
-  const bsm_recurrent_operation operation = layer->p.recurrent.operation;
-  const bool lstm = operation == BSM_RECURRENT_LSTM;
-  bsm_tensor *params[10], *states[2] = {NULL};
-  bsm_ivalue args[9], outs[3];
-  size_t count = 0, results = layer->outputs.len;
+/* The weights of a recurrent layer as PyTorch lists them. */
+static bsm_status recurrent_params(eval *e, const bsm_layer *layer,
+                                   bsm_ivalue *out) {
+  bsm_tensor *params[10];
+  size_t count = 0;
   for (int32_t d = 0; d < layer->p.recurrent.directions; d++) {
     const bsm_recurrent_weights *w = &layer->p.recurrent.weights[d];
     const bsm_dims bias = {1, {w->input.shape.d[0]}};
     const bsm_weights *all[] = {&w->input, &w->recurrent, &w->input_bias,
                                 &w->recurrent_bias, &w->projection};
     for (int i = 0; i < 5; i++) {
-      bsm_tensor *t;
-      if (i >= 2 && all[i]->count == 0) {
-        if (i == 4) continue;
-        BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_FLOAT, bias, false, &t));
-        memset(bsm_tensor_data(t), 0, (size_t)bias.d[0] * sizeof(float));
-      } else {
-        BSM_TRY(weights_tensor(e, all[i],
-                               i == 2 || i == 3 ? bias : all[i]->shape, &t));
+      const bsm_dims dims = i == 2 || i == 3 ? bias : all[i]->shape;
+      if (i == 4 && all[i]->count == 0) continue;
+      if (all[i]->count) {
+        BSM_TRY(weights_tensor(e, all[i], dims, &params[count++]));
+      } else { /* no bias */
+        BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_FLOAT, dims, false,
+                               &params[count++]));
       }
-      params[count++] = t;
     }
   }
-  for (size_t i = 1; i < layer->inputs.len; i++) {
-    states[i - 1] = input(e, layer, i);
+  return bsm_iv_tensor_list(e->arena, params, count, out);
+}
+
+/* As one call of PyTorch's op with one layer. args: x, hx, params, .. */
+static bsm_status call_recurrent(eval *e, const bsm_layer *layer, bsm_tensor *x,
+                                 bsm_tensor *const *states, bsm_ivalue params,
+                                 bsm_ivalue *outs) {
+  static const char *const names[] = {"aten::lstm.input", "aten::gru.input",
+                                      "aten::rnn_tanh.input",
+                                      "aten::rnn_relu.input"};
+  const bsm_recurrent_operation operation = layer->p.recurrent.operation;
+  bsm_ivalue hx = T(states[0]);
+  if (operation == BSM_RECURRENT_LSTM) {
+    BSM_TRY(bsm_iv_tensor_list(e->arena, states, 2, &hx));
   }
-  args[0] = T(input(e, layer, 0));
-  args[1] = T(states[0]);
-  if (lstm) BSM_TRY(bsm_iv_tensor_list(e->arena, states, 2, &args[1]));
-  BSM_TRY(bsm_iv_tensor_list(e->arena, params, count, &args[2]));
-  args[3] = B(true);
-  args[4] = I(1);
-  args[5] = D(0);
-  args[6] = B(false);
-  args[7] = B(layer->p.recurrent.directions == 2);
-  args[8] = B(false);
-  BSM_TRY(call_n(e, names[operation], args, 9, outs, results));
-  for (size_t i = 0; i < results; i++) {
+  const bsm_ivalue args[] = {
+      T(x),    hx,   params,   B(true),
+      I(1),    D(0), B(false), B(layer->p.recurrent.directions == 2),
+      B(false)};
+  return call_n(e, names[operation], args, 9, outs, layer->outputs.len);
+}
+
+/* Some samples only, and of the first tensor only the first steps. */
+static bsm_status part_of(eval *e, bsm_tensor *t, int64_t steps, int64_t sample,
+                          bsm_tensor **out) {
+  BSM_TRY(CALL(e, "aten::narrow", out, T(t), I(1), I(sample), I(1)));
+  if (steps < 0) return BSM_OK;
+  return CALL(e, "aten::narrow", out, T(*out), I(0), I(0), I(steps));
+}
+
+/* Sample by sample when they have lengths, as PyTorch would without padding.
+ */
+static bsm_status eval_lengths(eval *e, const bsm_layer *layer,
+                               bsm_tensor *const *inputs, bsm_ivalue params,
+                               bsm_tensor **outs) {
+  const int64_t *lengths = layer->p.recurrent.lengths.values;
+  const size_t count = layer->outputs.len;
+  for (size_t i = 0; i < count; i++) {
+    const bsm_itensor *y = layer->outputs.items[i];
+    BSM_TRY(bsm_tensor_new(e->arena, y->dtype, y->dims, false, &outs[i]));
+    if (i > 0) BSM_TRY(bsm_tensor_copy(outs[i], inputs[i]));
+  }
+  for (int64_t b = 0; b < layer->p.recurrent.lengths.count; b++) {
+    bsm_tensor *parts[3] = {NULL}, *to;
+    bsm_ivalue results[3];
+    if (lengths[b] == 0) continue;
+    for (size_t i = 0; i < count; i++) {
+      BSM_TRY(part_of(e, inputs[i], i ? -1 : lengths[b], b, &parts[i]));
+    }
+    BSM_TRY(call_recurrent(e, layer, parts[0], parts + 1, params, results));
+    for (size_t i = 0; i < count; i++) {
+      BSM_TRY(part_of(e, outs[i], i ? -1 : lengths[b], b, &to));
+      BSM_TRY(bsm_tensor_copy(to, results[i].u.tensor));
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status eval_recurrent(eval *e, const bsm_layer *layer) {
+  bsm_tensor *inputs[3] = {NULL}, *outs[3] = {NULL};
+  bsm_ivalue params, results[3];
+  BSM_TRY(recurrent_params(e, layer, &params));
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    inputs[i] = input(e, layer, i);
+  }
+  if (layer->p.recurrent.lengths.count) {
+    BSM_TRY(eval_lengths(e, layer, inputs, params, outs));
+  } else {
+    BSM_TRY(call_recurrent(e, layer, inputs[0], inputs + 1, params, results));
+    for (size_t i = 0; i < layer->outputs.len; i++) {
+      outs[i] = results[i].u.tensor;
+    }
+  }
+  for (size_t i = 0; i < layer->outputs.len; i++) {
     if (!bsm_ptrmap_set(e->arena, &e->values, layer->outputs.items[i],
-                        outs[i].u.tensor)) {
+                        outs[i])) {
       return BSM_FAIL_OOM();
     }
   }

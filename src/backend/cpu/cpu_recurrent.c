@@ -17,6 +17,9 @@
  * over the blocks of columns in turns from both ends, so that each finds what
  * the one before it read last.
  *
+ * Samples of different lengths are padded: behind its end a sample's products
+ * are computed and dropped.
+ *
  * None of this changes the order in which one element is summed. */
 #include "backend/cpu/cpu_recurrent.h"
 
@@ -53,6 +56,7 @@ typedef struct recurrent {
   int64_t row_block;      /* samples of a task */
   bool splits_columns;    /* tasks are blocks of columns; else of samples */
   int64_t column_tasks;   /* of a direction, when it splits them */
+  const int64_t *lengths; /* of the samples; NULL: all steps */
   int64_t y_step, y_row;  /* strides of the output */
   int64_t state_stride;   /* floats of a row of the state */
   int64_t unit_stride;    /* of a row of cells, and of states to project */
@@ -100,6 +104,10 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   if (y->strides[2] != 1 && y->dims.d[2] > 1) {
     return BSM_FAIL(BSM_CORRUPT, "the output's last stride is %lld",
                     (long long)y->strides[2]);
+  }
+  if (step->weights[1] != BSM_NO_WEIGHTS) {
+    BSM_TRY(
+        bsm_cpu_check_weights(plan, step, 1, (uint64_t)b * sizeof(int64_t)));
   }
   return bsm_cpu_check_weights(plan, step, 0,
                                (uint64_t)s.size * sizeof(float) * (uint64_t)d);
@@ -242,6 +250,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   r->input = params->input;
   r->hidden = params->hidden;
   r->directions = params->directions;
+  r->lengths = bsm_cpu_weights(p->plan, p->step, 1);
   set_tensors(p, r);
   choose_chunk(r);
   plan_gemms(p, r);
@@ -375,11 +384,21 @@ typedef struct part {
   uint8_t *scratch;
 } part;
 
+/* The step of the sequence that a part is at. */
+static int64_t time_of(const work *w, const part *p) {
+  return p->direction ? w->r->length - 1 - p->step : p->step;
+}
+
 /* Where the states of the step go in the output. */
 static float *output_row(const work *w, const part *p, int64_t row) {
   const recurrent *r = w->r;
-  const int64_t t = p->direction ? r->length - 1 - p->step : p->step;
-  return w->y + t * r->y_step + row * r->y_row + p->direction * r->shape.state;
+  return w->y + time_of(w, p) * r->y_step + row * r->y_row +
+         p->direction * r->shape.state;
+}
+
+/* Whether a sample is over, or not yet begun, at the part's step. */
+static bool is_padding(const work *w, const part *p, int64_t row) {
+  return w->r->lengths && time_of(w, p) >= w->r->lengths[row];
 }
 
 static void copy_floats(float *to, const float *from, int64_t n) {
@@ -411,9 +430,9 @@ static void run_block(const work *w, const part *p, int64_t block) {
   const int64_t columns = bsm_cpu_min(gemm.column_block, s->columns - column);
   const int64_t unit = column / s->gates,
                 panels = columns / s->gates / BSM_PANEL;
-  const int64_t t = p->direction ? r->length - 1 - p->step : p->step;
-  const float *x = products_of(w, p->direction) +
-                   (t - chunk_start(w, p->direction)) * r->batch * s->columns;
+  const float *x =
+      products_of(w, p->direction) +
+      (time_of(w, p) - chunk_start(w, p->direction)) * r->batch * s->columns;
   float *after = r->projects ? w->shared + r->unprojected +
                                    p->direction * r->batch * r->unit_stride
                              : state_of(w, p->direction, p->step + 1);
@@ -422,12 +441,19 @@ static void run_block(const work *w, const part *p, int64_t block) {
   for (int64_t i = 0; i < p->rows; i++) {
     const int64_t row = p->row + i;
     float *to = after + row * r->unit_stride + unit;
+    const int64_t units = bsm_cpu_min(panels * BSM_PANEL, r->hidden - unit);
+    if (is_padding(w, p, row)) {
+      if (r->projects) continue;
+      copy_floats(to, before + row * r->state_stride + unit,
+                  panels * BSM_PANEL);
+      memset(output_row(w, p, row) + unit, 0, (size_t)units * sizeof(float));
+      continue;
+    }
     r->cell(x + row * s->columns + column, c + i * r->product_stride + column,
             before + row * r->state_stride + unit,
             cells + row * r->unit_stride + unit, to, panels);
     if (r->projects) continue;
-    copy_floats(output_row(w, p, row) + unit, to,
-                bsm_cpu_min(panels * BSM_PANEL, r->hidden - unit));
+    copy_floats(output_row(w, p, row) + unit, to, units);
   }
 }
 
@@ -453,9 +479,17 @@ static void run_projection(const work *w, const part *p) {
   for (int64_t i = 0; i < units; i++) {
     bsm_cpu_gemm_run(&gemm, &o, i, p->scratch);
   }
+  const float *before =
+      state_of(w, p->direction, p->step) + p->row * r->state_stride;
   for (int64_t i = 0; i < p->rows; i++) {
-    copy_floats(output_row(w, p, p->row + i), c + i * r->state_stride,
-                r->shape.state);
+    float *state = c + i * r->state_stride;
+    float *y = output_row(w, p, p->row + i);
+    if (is_padding(w, p, p->row + i)) {
+      copy_floats(state, before + i * r->state_stride, r->shape.state);
+      memset(y, 0, (size_t)r->shape.state * sizeof(float));
+    } else {
+      copy_floats(y, state, r->shape.state);
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 /* LSTM, GRU and RNN. Single cells become products and element-wise layers;
  * sequences become one recurrent layer for each level, or, when their weights
  * are computed, are unrolled over time. */
-#include "conversion/emit.h"
+#include "conversion/packed_sequence.h"
 
 /* x @ w^T + b, the bias optional. */
 static bsm_itensor *affine(bsm_conversion_ctx *ctx, const bsm_args *args,
@@ -127,6 +127,7 @@ typedef struct sequence {
   size_t stride; /* params of a direction */
   bsm_itensor *const *params;
   bsm_itensor **steps; /* unrolled: room for `length` */
+  bsm_weights lengths; /* of the samples; count 0: all of `length` */
 } sequence;
 
 /* x @ w^T + b with tensors; b may be NULL. */
@@ -227,6 +228,7 @@ static bsm_itensor *layer_of_level(bsm_conversion_ctx *ctx, const sequence *seq,
                                 operations[seq->kind], weights, directions);
   bsm_itensor *out = bsm_emit(ctx, layer);
   if (!out) return NULL;
+  if (seq->lengths.count) bsm_recurrent_set_lengths(layer, &seq->lengths);
   state->h = bsm_layer_output(layer, 1);
   state->c = bsm_layer_output(layer, 2);
   return out;
@@ -323,13 +325,15 @@ static bsm_status check_sequence(bsm_conversion_ctx *ctx, sequence *seq,
             "Expected sequence length to be larger than 0 in RNN");
   seq->length = x->dims.d[0];
   if (is_constant(seq)) return BSM_OK;
-  if (seq->projects ||
+  if (seq->projects || seq->lengths.count ||
       seq->length > MAX_STEPS / (seq->levels * seq->directions)) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a recurrent network with computed weights over %lld "
                     "steps%s",
                     (long long)seq->length,
-                    seq->projects ? ", with projections" : "");
+                    seq->projects        ? ", with projections"
+                    : seq->lengths.count ? ", of different lengths"
+                                         : "");
   }
   seq->steps =
       bsm_conversion_alloc(ctx, (size_t)seq->length * sizeof *seq->steps);
@@ -377,6 +381,34 @@ static bsm_status convert_sequence(bsm_conversion_ctx *ctx,
   return bind_outputs(ctx, node, x, &state);
 }
 
+/* lstm.data(data, batch_sizes, hx, params, ..) and the others: packed rows. */
+static bsm_status convert_packed(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
+  enum { DATA, SIZES, HX, PARAMS };
+  sequence seq = {0};
+  cell_state state;
+  bsm_packed_rows rows;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, DATA);
+  if (!x) return bsm_ctx_take_error(ctx);
+  if (!bsm_arg_is_tensor(args, SIZES)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "the lengths of a packed sequence are known only when the "
+                    "model runs");
+  }
+  BSM_CHECK(bsm_rank(x) == 2, "packed data of dims %s", bsm_dims_str(x->dims));
+  BSM_TRY(bsm_packed_from_sizes(ctx, bsm_arg_unwrap_to_tensor(args, SIZES),
+                                x->dims.d[0], &rows));
+  BSM_TRY(initial_states(ctx, args, HX, bsm_args_variant(args), &state));
+  BSM_TRY(read_sequence(ctx, args, PARAMS, &state, &seq));
+  if (!rows.uniform) seq.lengths = bsm_weights_borrow(ctx, rows.lengths);
+  x = bsm_emit_unpack(ctx, x, &rows);
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_TRY(check_sequence(ctx, &seq, x));
+  x = bsm_emit_pack(ctx, run_levels(ctx, &seq, x, &state), &rows);
+  if (!x) return bsm_ctx_take_error(ctx);
+  return bind_outputs(ctx, node, x, &state);
+}
+
 #define CELL(name, kind)                                        \
   {                                                             \
     "aten::" name                                               \
@@ -392,6 +424,14 @@ static bsm_status convert_sequence(bsm_conversion_ctx *ctx,
         convert_sequence, kind                                               \
   }
 
+#define PACKED(name, states, results, kind)                                  \
+  {                                                                          \
+    "aten::" name ".data(Tensor data, Tensor batch_sizes, " states           \
+    " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, " \
+    "bool train, bool bidirectional) -> " results,                           \
+        convert_packed, kind                                                 \
+  }
+
 static const bsm_conversion_pattern patterns[] = {
     {"aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, "
      "Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
@@ -403,5 +443,9 @@ static const bsm_conversion_pattern patterns[] = {
     SEQUENCE("gru", "Tensor", "(Tensor, Tensor)", CELL_GRU),
     SEQUENCE("rnn_tanh", "Tensor", "(Tensor, Tensor)", CELL_TANH),
     SEQUENCE("rnn_relu", "Tensor", "(Tensor, Tensor)", CELL_RELU),
+    PACKED("lstm", "Tensor[]", "(Tensor, Tensor, Tensor)", CELL_LSTM),
+    PACKED("gru", "Tensor", "(Tensor, Tensor)", CELL_GRU),
+    PACKED("rnn_tanh", "Tensor", "(Tensor, Tensor)", CELL_TANH),
+    PACKED("rnn_relu", "Tensor", "(Tensor, Tensor)", CELL_RELU),
 };
 BSM_CONVERTER_TABLE(recurrent, patterns);
