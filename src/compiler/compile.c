@@ -137,7 +137,10 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
       bsm_node *constant;
       BSM_TRY(number_tensor(arena, &leaf->constant, &tensor));
       if (!tensor) continue;
-      BSM_TRY(bsm_node_create_constant(graph, bsm_iv_tensor(tensor), NULL,
+      const bsm_type *type =
+          bsm_type_tensor(graph->cx->types, tensor->dtype, tensor->sizes);
+      BSM_TRY_ALLOC(type);
+      BSM_TRY(bsm_node_create_constant(graph, bsm_iv_tensor(tensor), type,
                                        &constant));
       bsm_node_append(graph->block, constant);
       values[count] = bsm_node_out(constant, 0);

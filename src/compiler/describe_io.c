@@ -72,6 +72,13 @@ static bsm_status text_of(describer *d, const bsm_ivalue *value, bsm_str *out) {
   bsm_text_init(&text, d->arena);
   if (value->tag == BSM_IVALUE_TENSOR) {
     bsm_text_puts(&text, "Tensor");
+  } else if (value->tag == BSM_IVALUE_ENUM && value->u.object->len > 0 &&
+             value->u.object->slots[0].tag == BSM_IVALUE_STRING) {
+    const char *name =
+        value->u.object->type ? value->u.object->type->name : NULL;
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    bsm_text_printf(&text, "%s.", dot ? dot + 1 : name ? name : "");
+    bsm_text_append(&text, *value->u.object->slots[0].u.s);
   } else {
     bsm_iv_print(&text, value);
   }

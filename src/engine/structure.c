@@ -140,7 +140,7 @@ static bsm_status check_leaf(const checker *c, const bsm_structure_info *info) {
     return BSM_FAIL(BSM_CORRUPT, "%s \"%s\" is no tensor but has a binding",
                     c->what, info->path);
   }
-  if (b >= c->count || c->seen[b] || (number && c->ranks[b] != 0)) {
+  if (b >= c->count || c->seen[b] || (number && c->ranks[b] > 0)) {
     return BSM_FAIL(BSM_CORRUPT,
                     "%s \"%s\" names binding %zu of %zu, which is %s", c->what,
                     info->path, b, c->count,

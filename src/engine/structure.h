@@ -32,7 +32,7 @@ BSM_NODISCARD bsm_status bsm_structure_from_bytes(bsm_str bytes,
 
 /* What a tree must fulfil: kinds and keys that exist, keys that go with the
  * parent, and each of `ranks[0 .. binding_count)` named by exactly one leaf, a
- * number's of rank 0. `what` ("input") is for messages. */
+ * number's of rank 0 or unknown (-1). `what` ("input") is for messages. */
 BSM_NODISCARD bsm_status bsm_structure_verify(const bsm_structure *root,
                                               const int32_t *ranks,
                                               size_t binding_count,
