@@ -53,6 +53,29 @@ static void json_parameter(bsm_json *json, const bsm_parameter *p) {
   bsm_json_close(json, '}');
 }
 
+/* The methods of the root, when there is more than forward. */
+static void show_methods(const bsm_cli *cli, const bsm_module *module,
+                         bsm_json *json) {
+  const char *name;
+  if (cli->json) {
+    bsm_json_open(json, "methods", '[');
+  } else if (bsm_module_method_name(module, 1)) {
+    fputs("methods: ", stdout);
+  }
+  for (size_t i = 0; (name = bsm_module_method_name(module, i)); i++) {
+    if (cli->json) {
+      bsm_json_string(json, NULL, name);
+    } else if (bsm_module_method_name(module, 1)) {
+      printf("%s%s", i ? ", " : "", name);
+    }
+  }
+  if (cli->json) {
+    bsm_json_close(json, ']');
+  } else if (bsm_module_method_name(module, 1)) {
+    putchar('\n');
+  }
+}
+
 /* Prints the parameters; *ready tells whether the archive has an example for
  * each tensor. */
 static bsm_status show_parameters(bsm_cli *cli, bsm_module *module,
@@ -288,6 +311,7 @@ static void json_dump(void *user, const char *pass, const char *text) {
 static bsm_status inspect_model(bsm_cli *cli, bsm_session *session,
                                 bsm_json *json) {
   bool ready;
+  show_methods(cli, session->module, json);
   BSM_TRY(show_parameters(cli, session->module, json, &ready));
   const bool given = cli->specs.len || cli->inputs_from;
   if (!given && !ready) {

@@ -74,6 +74,11 @@ BSM_API BSM_NODISCARD bsm_status bsm_module_parameter(bsm_module *module,
                                                       size_t index,
                                                       bsm_parameter *out);
 
+/* The name of the root's i-th method that can be compiled; NULL past the end.
+ * IR text has "forward" alone. Lives as long as the module. */
+BSM_API const char *bsm_module_method_name(const bsm_module *module,
+                                           size_t index);
+
 /* What is known of one argument of the method, or of a part of one. */
 typedef enum bsm_input_kind {
   /* dims (min, opt, max) and dtype; given when run. For a parameter of type

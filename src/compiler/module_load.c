@@ -186,6 +186,13 @@ bsm_status bsm_module_find_method(bsm_module *module, const char *name,
   return BSM_OK;
 }
 
+const char *bsm_module_method_name(const bsm_module *module, size_t index) {
+  if (!module) return NULL;
+  if (module->graph) return index == 0 ? "forward" : NULL;
+  const bsm_class *cls = module->archive->root->type->cls;
+  return index < cls->methods.len ? cls->methods.items[index]->name : NULL;
+}
+
 static const bsm_schema_arg *schema_arg(const bsm_method *method,
                                         size_t index) {
   const size_t at = method->first + index;

@@ -86,6 +86,7 @@ expect 1 "no array for parameter 'w'" run "$ir/linear.ir" \
 # Structured arguments and results.
 st=$data/structured/structured.ts
 npz=$data/structured
+expect 0 "methods: forward, " inspect "$st"
 expect 0 "nested.bsm:" compile "$st" --method nested -o nested.bsm \
   --no-timing --inputs 'batch={"a": [f32[2,3], (1)], b: [(4)]}, scale=1.5'
 expect 0 "  batch.a.1: float32 [1]" inspect nested.bsm
