@@ -134,6 +134,9 @@ def define():
     products()
     composites()
     losses()
+    written()
+    computed_weights()
+    quantized()
 
 
 def binary():
@@ -862,6 +865,106 @@ def losses():
             a, (2, 5), mode=m, antialias=True), x(1, 1, 5, 3))
     case("antialiased_scale", lambda a: F.interpolate(
         a, scale_factor=0.4, mode="bilinear", antialias=True), x(1, 1, 6, 7))
+
+
+def written():
+    """Scatters of all kinds, indices given at run time."""
+    def index(*shape, high, low=0):
+        return torch.randint(low, high, shape)
+
+    f, at = x(2, 4), torch.tensor([[3, 0, 3], [1, 1, 2]])
+    for dtype in (torch.float64, torch.float16, torch.int64, torch.uint8,
+                  torch.bool):
+        name = str(dtype).split(".")[1]
+        a, b = x(2, 4, dtype=dtype), x(2, 3, dtype=dtype)
+        case(f"scatter_add_{name}", lambda a, i, b: a.scatter_add(1, i, b), a,
+             at, b)
+        case(f"scatter_amax_{name}", lambda a, i, b: a.scatter_reduce(
+            1, i, b, "amax", include_self=False), a, at, b)
+        case(f"index_put_add_{name}", lambda a, i, b: A.index_put(
+            a, [None, i], b, True), a, torch.tensor([3, -1, 0]), b)
+    case("scatter_mean_int", lambda a, i, b: a.scatter_reduce(
+        1, i, b, "mean"), i64(2, 4), at, i64(2, 3))
+    case("scatter_multiply", lambda a, i, b: A.scatter.reduce(
+        a, 0, i, b, reduce="multiply"), f, index(1, 4, high=2), x(2, 4))
+    case("scatter_value_add", lambda a, i: A.scatter.value_reduce(
+        a, 1, i, 1.5, reduce="add"), f, at)
+    case("index_reduce", lambda a, i, b: a.index_reduce(1, i, b, "prod"), f,
+         torch.tensor([3, 0, 3]), x(2, 3))
+    case("index_fill_negative", lambda a, i: a.index_fill(1, i, 7.0), f,
+         torch.tensor([-1, 0]))
+    # What is read must not be overwritten by what is written in its place.
+    case("scatter_into_a_result", lambda a, i: a.relu().scatter_add(
+        1, i, a.exp()).sum(0), f, at)
+    case("scatter_of_itself", lambda a, i: (lambda y: y.scatter(
+        1, i, y.flip(1)))(a.relu()), f, index(2, 4, high=4))
+    case("index_put_of_itself", lambda a, i: (lambda y: A.index_put(
+        y, [i], y[:2]) + 1)(a * 2), x(3, 2), torch.tensor([1, 2]))
+    case("scatter_read_later", lambda a, i: (lambda y: y.scatter_add(
+        1, i, y) * y)(a * 2), f, index(2, 4, high=4))
+    y = x(3, 2, 4)
+    i, j, k = (torch.tensor([2, -3, 2]), torch.tensor([[1], [-1]]),
+               torch.tensor([0, 3, 1]))
+    case("computed_index_apart", lambda a, i, k: A.index(a, [i, None, k]), y, i, k)
+    case("computed_index_behind", lambda a, j, k: A.index(a, [None, j, k]), y, j, k)
+    case("computed_index_all", lambda a, i, j, k: A.index(a, [i, j, k]), y, i, j, k)
+    for accumulate in (False, True):
+        case(f"index_put_apart_{accumulate}", lambda a, i, k, v, s=accumulate:
+             A.index_put(a, [i, None, k], v, s), y, i, k, x(3, 2))
+        case(f"index_put_behind_{accumulate}", lambda a, j, k, v, s=accumulate:
+             A.index_put(a, [None, j, k], v, s), y, j, k, x(2, 3))
+        case(f"index_put_all_{accumulate}", lambda a, i, j, k, v, s=accumulate:
+             A.index_put(a, [i, j, k], v, s), y, i, j, k, x(1))
+    mask = torch.tensor([True, False, True])
+    case("index_mask_and_indices", lambda a, k, m: A.index(a, [m, None, k]), y,
+         k[:2], consts=(mask,))
+    case("index_put_mask_and_indices", lambda a, k, v, m: A.index_put(
+        a, [m, None, k], v), y, k[:2], x(2, 2), consts=(mask,))
+    case("index_put_inner_mask", lambda a, m, v: A.index_put(
+        a, [None, m], v), y, boolean(2, 4), x(1))
+    case("computed_take", lambda a, i: a.take(i), y, index(2, 2, low=-24, high=24))
+
+
+def computed_weights():
+    """Kernels that are no constants; and losses, pooling with indices."""
+    for n, spatial in ((1, (5,)), (2, (3, 4)), (3, (2, 3, 2))):
+        op = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[n - 1]
+        case(f"conv_transpose{n}d_computed", lambda a, w, b, f=op: f(
+            a, w, b, stride=2, padding=1, output_padding=1), x(1, 2, *spatial),
+            x(2, 2, *([3] * n)), x(2))
+    case("conv_transpose_computed_groups", lambda a, w: F.conv_transpose2d(
+        a, w, None, (1, 3), (0, 2), (0, 1), 2, (1, 2)), x(2, 4, 3, 2),
+        x(4, 1, 2, 3))
+    case("conv_transpose_computed_cropped", lambda a, w: F.conv_transpose1d(
+        a, w, None, 2, 3), x(1, 1, 6), x(1, 1, 2))
+    for size in ((3, 2), (2, 4)):
+        case(f"adaptive_max_indices_{size[1]}", lambda a, s=size:
+             F.adaptive_max_pool2d(a, s, return_indices=True), x(1, 2, 5, 4))
+    scores, classes = x(3, 4), torch.tensor([1, 0, 3])
+    odds = torch.softmax(x(3, 4), 1)
+    for reduction in ("mean", "sum", "none"):
+        case(f"cross_entropy_smooth_{reduction}", lambda a, t, w, r=reduction:
+             F.cross_entropy(a, t, w, reduction=r, label_smoothing=0.2,
+                             ignore_index=0), scores, classes, x(4).abs() + 0.5)
+        case(f"cross_entropy_odds_{reduction}", lambda a, t, r=reduction:
+             F.cross_entropy(a, t, reduction=r, label_smoothing=0.1), scores,
+             odds)
+    case("logical_not_in_place", lambda a: (a + 0).logical_not_(), i64(5))
+
+
+def quantized():
+    """Rounding to a grid and back."""
+    a = torch.cat([x(6) * 3, torch.tensor([math.nan, math.inf, -math.inf])])
+    for zero, low, high in ((0, -128, 127), (3, 0, 15)):
+        case(f"fake_quantize_{zero}", lambda a, z=zero, l=low, h=high:
+             torch.fake_quantize_per_tensor_affine(a, 0.25, z, l, h), a)
+    case("fake_quantize_computed", lambda a, s, z:
+         torch.fake_quantize_per_tensor_affine(a, s, z, -8, 7), a,
+         torch.tensor(0.3), torch.tensor(2, dtype=torch.int32))
+    case("fake_quantize_channels", lambda a, s, z:
+         torch.fake_quantize_per_channel_affine(a, s, z, 1, -8, 7),
+         a.view(3, 3), consts=(torch.tensor([0.25, 0.5, 0.1]),
+                               torch.tensor([0, 1, -2], dtype=torch.int32)))
 
 
 def main():
