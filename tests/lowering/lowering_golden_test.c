@@ -33,6 +33,7 @@ static const char *const files[] = {
     "branch_to_where",
     "decompose_transformer",
     "decompose_einsum",
+    "tensorize_scalars",
 };
 
 static bool update;
