@@ -231,12 +231,14 @@ bsm_status bsm_spec_note_view(bsm_spec *s, bsm_tensor *t, bsm_tensor *parent,
   view->parent = from;
   view->depth = from->depth + 1;
   view->kind = classify(view, parent, schema, args, n);
+  view->moving = from->moving;
   const bool single = schema && schema->return_count == 1 &&
                       schema->returns[0].type->kind == BSM_TYPE_TENSOR;
   if (s->node && s->node->outputs.len == 1 && single) {
     view->name = bsm_node_out(s->node, 0)->debug_name;
   }
-  if (view->depth > MAX_CHAIN && view->kind != BSM_VIEW_OTHER) {
+  if (view->depth > MAX_CHAIN && view->kind != BSM_VIEW_OTHER &&
+      !view->moving) {
     view->kind = BSM_VIEW_GATHER;
     view->parent = from->storage->base;
     view->depth = 1;

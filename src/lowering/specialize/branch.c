@@ -229,18 +229,11 @@ static bsm_status merge_place(bsm_spec *s, branches *b, bsm_spec_place place) {
     *place.u.slot = merged;
     return BSM_OK;
   }
-  const bool storage = place.kind == BSM_PLACE_STORAGE;
-  const bsm_type *type =
-      storage ? bsm_spec_tensor_type(s, place.u.storage->base->tensor)
-              : place.u.box->type;
   bsm_value *value = NULL;
-  BSM_TRY(add_output(b, sides[0].value, sides[1].value, type, &value));
-  if (!storage) {
-    return bsm_spec_box_set(s, place.u.box, value);
-  }
+  BSM_TRY(add_output(b, sides[0].value, sides[1].value,
+                     bsm_spec_place_type(s, place), &value));
   BSM_TRY(bsm_spec_log(s, place));
-  place.u.storage->value = value;
-  place.u.storage->version = bsm_spec_tick(s);
+  bsm_spec_place_set(s, place, value);
   return BSM_OK;
 }
 

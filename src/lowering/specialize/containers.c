@@ -93,8 +93,9 @@ static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
   const bsm_spec_box *box = bsm_spec_box_find(s, &from);
   if (box || bsm_spec_is_symbol(&from)) {
-    return unpack_symbol(s, node,
-                         box ? box->value : bsm_spec_symbol_of(&from)->value);
+    bsm_value *value = NULL;
+    BSM_TRY(bsm_spec_residual(s, &from, NULL, &value));
+    return unpack_symbol(s, node, value);
   }
   const bsm_ivalue *items;
   size_t n;

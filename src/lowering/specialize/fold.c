@@ -314,11 +314,19 @@ static bsm_status finish(bsm_spec *s, const bsm_schema *schema,
 
 /* ---- what only the run can tell ---- */
 
-static void mark_aliases(const bsm_schema *schema, const bsm_ivalue *args,
-                         size_t n, const bsm_ivalue *outs, size_t n_outs) {
+/* Results that share the memory of the arguments. */
+static bsm_status note_aliases(bsm_spec *s, const bsm_schema *schema,
+                               const bsm_ivalue *args, size_t n,
+                               const bsm_ivalue *outs, size_t n_outs) {
   bool any = false;
   for (size_t i = 0; i < n_outs && i < schema->return_count; i++) {
     any = any || schema->returns[i].has_alias;
+  }
+  if (any && n && n_outs == 1 && schema->arg_count &&
+      schema->args[0].has_alias &&
+      schema->returns[0].type->kind == BSM_TYPE_TENSOR &&
+      bsm_spec_is_symbol(&outs[0])) {
+    return bsm_spec_symbol_view(s, &outs[0], schema, args, n);
   }
   for (size_t i = 0; any && i < n && i < schema->arg_count; i++) {
     if (schema->args[i].has_alias && bsm_spec_is_symbol(&args[i])) {
@@ -330,6 +338,7 @@ static void mark_aliases(const bsm_schema *schema, const bsm_ivalue *args,
       bsm_spec_symbol_of(&outs[i])->aliased = true;
     }
   }
+  return BSM_OK;
 }
 
 /* Every result becomes a symbol. */
@@ -340,8 +349,7 @@ static bsm_status opaque(bsm_spec *s, const bsm_schema *schema,
     outs[i] = bsm_iv_none();
   }
   BSM_TRY(bsm_spec_emit(s, schema, args, n, outs, n_outs));
-  mark_aliases(schema, args, n, outs, n_outs);
-  return BSM_OK;
+  return note_aliases(s, schema, args, n, outs, n_outs);
 }
 
 /* A stand-in for a symbol where only its type matters for the result's shape
@@ -448,7 +456,13 @@ static bsm_status unknown_operands(bsm_spec *s, const bsm_schema *schema,
                                    const bsm_aten_op *op,
                                    const bsm_ivalue *args, size_t n,
                                    bsm_ivalue *outs, size_t n_outs) {
-  bool known = false;
+  bool known = false, done = false;
+  if (op && n_outs == 1) {
+    BSM_TRY(bsm_spec_select_symbol(s, schema, args, n, outs, &done));
+  }
+  if (done) {
+    return BSM_OK;
+  }
   if (op) {
     BSM_TRY(shapes_without_data(s, schema, op, args, n, outs, n_outs, &known));
   }

@@ -251,21 +251,6 @@ static bsm_status add_place(bsm_spec *s, loop *l, bsm_spec_place place) {
   return BSM_OK;
 }
 
-static const bsm_type *place_type(bsm_spec *s, bsm_spec_place place) {
-  return place.kind == BSM_PLACE_STORAGE
-             ? bsm_spec_tensor_type(s, place.u.storage->base->tensor)
-             : place.u.box->type;
-}
-
-static void set_place(bsm_spec *s, bsm_spec_place place, bsm_value *value) {
-  if (place.kind == BSM_PLACE_STORAGE) {
-    place.u.storage->value = value;
-    place.u.storage->version = bsm_spec_tick(s);
-  } else {
-    place.u.box->value = value;
-  }
-}
-
 /* The value of a carried item when a turn begins, or (body NULL) after the
  * loop. */
 static bsm_status enter(bsm_spec *s, loop *l, carried *c, bsm_block *body,
@@ -280,12 +265,12 @@ static bsm_status enter(bsm_spec *s, loop *l, carried *c, bsm_block *body,
     *c->place.u.slot = *out;
     return BSM_OK;
   }
-  const bsm_type *type = place_type(s, c->place);
+  const bsm_type *type = bsm_spec_place_type(s, c->place);
   BSM_TRY_ALLOC(type);
   BSM_TRY(body ? bsm_block_add_input(body, type, &value)
                : bsm_node_add_output(l->node, type, &value));
   BSM_TRY(bsm_spec_log(s, c->place));
-  set_place(s, c->place, value);
+  bsm_spec_place_set(s, c->place, value);
   return BSM_OK;
 }
 

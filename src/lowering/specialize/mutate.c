@@ -215,19 +215,15 @@ static bool overlaps_itself(const bsm_tensor *t) {
   return false;
 }
 
-/* A symbol has no aliases that we know of, so it just gets a new value. */
+/* The dtype of a symbol is not known, and an in-place op keeps it. */
 static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
                                 const bsm_ivalue *args, size_t which) {
-  bsm_spec_symbol *symbol = bsm_spec_symbol_of(&args[which]);
-  if (symbol->aliased || s->branch_depth > 0) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "a tensor whose shape is not known (from %s) is written to "
-                    "in place, and other tensors may share its memory",
-                    bsm_spec_symbol_origin(s, &args[which]));
-  }
-  bsm_ivalue out = {0};
-  BSM_TRY(call_twin(s, schema, args, &out));
-  return bsm_spec_residual(s, &out, NULL, &symbol->value);
+  bsm_ivalue cast[2] = {bsm_iv_none(), args[which]}, out = bsm_iv_none();
+  bsm_value *value = NULL;
+  BSM_TRY(call_twin(s, schema, args, &cast[0]));
+  BSM_TRY(bsm_spec_op_named(s, "aten::type_as", cast, 2, &out));
+  BSM_TRY(bsm_spec_residual(s, &out, NULL, &value));
+  return bsm_spec_symbol_write(s, &args[which], value);
 }
 
 bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,

@@ -34,7 +34,8 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
   bsm_node *copy = NULL;
   bsm_value *inside = NULL;
   BSM_TRY(bsm_node_create(s->graph, "prim::unchecked_unwrap_optional", &copy));
-  BSM_TRY(bsm_node_add_input(copy, symbol->value));
+  BSM_TRY(bsm_spec_symbol_value(s, &value, &inside));
+  BSM_TRY(bsm_node_add_input(copy, inside));
   BSM_TRY(bsm_node_add_output(copy, type, &inside));
   bsm_ir_link(&e, copy);
   if (type->kind == BSM_TYPE_TENSOR && type->has_dims) {

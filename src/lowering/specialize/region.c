@@ -14,6 +14,10 @@ bsm_spec_content bsm_spec_content_of(bsm_spec_place place) {
     case BSM_PLACE_BOX:
       content.value = place.u.box->value;
       break;
+    case BSM_PLACE_SYMBOL:
+      content.value = place.u.symbol->value;
+      content.version = place.u.symbol->version;
+      break;
     case BSM_PLACE_SLOT:
       content.slot = *place.u.slot;
       break;
@@ -30,8 +34,43 @@ static void restore(const bsm_spec_content *content) {
     case BSM_PLACE_BOX:
       content->place.u.box->value = content->value;
       break;
+    case BSM_PLACE_SYMBOL:
+      content->place.u.symbol->value = content->value;
+      content->place.u.symbol->version = content->version;
+      break;
     case BSM_PLACE_SLOT:
       *content->place.u.slot = content->slot;
+      break;
+  }
+}
+
+const bsm_type *bsm_spec_place_type(bsm_spec *s, bsm_spec_place place) {
+  switch (place.kind) {
+    case BSM_PLACE_STORAGE:
+      return bsm_spec_tensor_type(s, place.u.storage->base->tensor);
+    case BSM_PLACE_BOX:
+      return place.u.box->type;
+    case BSM_PLACE_SYMBOL:
+      return place.u.symbol->type;
+    default:
+      return NULL;
+  }
+}
+
+void bsm_spec_place_set(bsm_spec *s, bsm_spec_place place, bsm_value *value) {
+  switch (place.kind) {
+    case BSM_PLACE_STORAGE:
+      place.u.storage->value = value;
+      place.u.storage->version = bsm_spec_tick(s);
+      break;
+    case BSM_PLACE_BOX:
+      place.u.box->value = value;
+      break;
+    case BSM_PLACE_SYMBOL:
+      place.u.symbol->value = value;
+      place.u.symbol->version = bsm_spec_tick(s);
+      break;
+    case BSM_PLACE_SLOT:
       break;
   }
 }
@@ -110,6 +149,12 @@ bsm_status bsm_spec_region_capture(bsm_spec *s, bsm_spec_region *region,
                                    const bsm_ivalue *value) {
   const bsm_spec_box *box = bsm_spec_box_find(s, value);
   bsm_value *residual = NULL;
+  if (bsm_spec_is_symbol(value) && !bsm_spec_is_undefined(value)) {
+    BSM_TRY(bsm_spec_symbol_value(s, value, &residual));
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &region->values,
+                                 value->u.container, residual));
+    return BSM_OK;
+  }
   if (box) {
     BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &region->values,
                                  value->u.container, box->value));
@@ -151,8 +196,10 @@ static bsm_status undo_writes(bsm_spec *s, bsm_spec_region *region) {
   bsm_status st = region->writes ? BSM_OK : BSM_FAIL_OOM();
   while (s->undo.len > region->mark) {
     const bsm_spec_content old = s->undo.items[--s->undo.len];
-    const bool own = old.place.kind == BSM_PLACE_STORAGE &&
-                     old.place.u.storage->birth > region->birth;
+    const bool own = (old.place.kind == BSM_PLACE_STORAGE &&
+                      old.place.u.storage->birth > region->birth) ||
+                     (old.place.kind == BSM_PLACE_SYMBOL &&
+                      old.place.u.symbol->birth > region->birth);
     if (!st && !own && !bsm_spec_region_find(region, old.place)) {
       region->writes[region->write_count++] = bsm_spec_content_of(old.place);
     }

@@ -161,7 +161,7 @@ bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
                              const bsm_type *type, bsm_value **out) {
   bsm_spec_leaves leaves = {false, false};
   const bsm_spec_box *box = bsm_spec_box_find(s, value);
-  if (box || value->tag == BSM_IVALUE_TENSOR) {
+  if (box || value->tag == BSM_IVALUE_TENSOR || bsm_spec_is_symbol(value)) {
     *out = left_by_region(s, value);
     if (*out) {
       return BSM_OK;
@@ -175,10 +175,7 @@ bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
     case BSM_IVALUE_TENSOR:
       return bsm_spec_tensor_value(s, value->u.tensor, out);
     case BSM_IVALUE_CONTAINER:
-      *out = bsm_spec_symbol_of(value)->value;
-      return *out ? BSM_OK
-                  : BSM_FAIL(BSM_UNSUPPORTED,
-                             "a value that was never computed is used");
+      return bsm_spec_symbol_value(s, value, out);
     case BSM_IVALUE_OBJECT:
     case BSM_IVALUE_FUNCTION:
     case BSM_IVALUE_ENUM:

@@ -75,7 +75,8 @@ bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
                                const bsm_type *type, bsm_ivalue *out) {
   bsm_spec_symbol *symbol = BSM_NEW(s->scratch, bsm_spec_symbol);
   BSM_TRY_ALLOC(symbol);
-  *symbol = (bsm_spec_symbol){.value = value, .type = type};
+  *symbol = (bsm_spec_symbol){
+      .value = value, .type = type, .birth = bsm_spec_tick(s)};
   *out = (bsm_ivalue){.tag = BSM_IVALUE_CONTAINER, .u = {.container = symbol}};
   return BSM_OK;
 }
@@ -146,6 +147,44 @@ bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
   }
 }
 
+/* A trace keeps `x + 1.5` as an addition of a constant tensor without
+ * dimensions. PyTorch makes a number of it again before it runs the graph
+ * (CanonicalizeOps), for these operators alone, so that it does not count as a
+ * tensor of float64 in type promotion. */
+static bsm_status number_operand(bsm_spec *s, const bsm_node *node,
+                                 bsm_ivalue *arg) {
+  static const char *const canonical[] = {
+      "aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor",
+      "aten::div.Tensor"};
+  if (node->inputs.len < 2 || arg->tag != BSM_IVALUE_TENSOR ||
+      !bsm_node_is(bsm_node_in(node, 1)->node, "prim::Constant")) {
+    return BSM_OK;
+  }
+  bool is = false;
+  for (size_t i = 0; i < sizeof(canonical) / sizeof(canonical[0]); i++) {
+    is = is || strcmp(node->schema->qualified, canonical[i]) == 0;
+  }
+  const bsm_tensor *t = arg->u.tensor;
+  if (!is || t->sizes.rank != 0 || t->wrapped_number || bsm_tensor_is_meta(t)) {
+    return BSM_OK;
+  }
+  bsm_tensor *number;
+  if (bsm_dtype_is_floating(t->dtype)) {
+    BSM_TRY(bsm_tensor_from_double(s->cx->arena, BSM_DTYPE_DOUBLE,
+                                   bsm_tensor_get_double(t, 0), &number));
+  } else if (bsm_dtype_is_integral(t->dtype, true)) {
+    BSM_TRY(bsm_tensor_from_int(
+        s->cx->arena,
+        t->dtype == BSM_DTYPE_BOOL ? BSM_DTYPE_BOOL : BSM_DTYPE_INT64,
+        bsm_tensor_get_int(t, 0), &number));
+  } else {
+    return BSM_OK;
+  }
+  number->wrapped_number = true;
+  return bsm_spec_shadow(s, bsm_iv_tensor(number),
+                         bsm_node_in(node, 1)->debug_name, arg);
+}
+
 /* An op by schema: gathers its arguments, binds its results. */
 static bsm_status run_schema_node(bsm_spec *s, const bsm_node *node) {
   const size_t n = node->inputs.len, m = node->outputs.len;
@@ -163,6 +202,7 @@ static bsm_status run_schema_node(bsm_spec *s, const bsm_node *node) {
   for (size_t i = 0; i < n; i++) {
     BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &args[i]));
   }
+  if (n > 1) BSM_TRY(number_operand(s, node, &args[1]));
   BSM_TRY(bsm_spec_op(s, node->schema, args, n, outs, m));
   for (size_t i = 0; i < m; i++) {
     BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), outs[i]));

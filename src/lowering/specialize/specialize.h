@@ -26,10 +26,11 @@
  * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
  * boxes.c (containers whose items only the run will tell), prim_ops.c (other
  * prim:: ops), control_flow.c (If, Loop), region.c (blocks of the residual
- * graph), branch.c (If on unknown conditions), loop.c (loops whose length is
- * unknown), fold.c (ops by schema), residual.c (values and nodes of
- * the residual graph), alias.c (storages and views), write_back.c (writing
- * through views), mutate.c (in-place ops), outputs.c (inputs and results). */
+ * graph), symbols.c (views of symbols), branch.c (If on unknown conditions),
+ * loop.c (loops whose length is unknown), fold.c (ops by schema), residual.c
+ * (values and nodes of the residual graph), alias.c (storages and views),
+ * write_back.c (writing through views), mutate.c (in-place ops), outputs.c
+ * (inputs and results). */
 #ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 #define BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 
@@ -39,7 +40,15 @@
 typedef struct bsm_spec_symbol {
   bsm_value *value;
   const bsm_type *type;
-  bool aliased; /* has views or is one: must not be written to */
+  bool aliased; /* shares memory in ways not followed: must not be written to */
+  uint64_t birth;
+  uint64_t version; /* of the last write; of a view: as of which `value` is */
+  /* A view: what it is a view of, a symbol or a tensor (NONE: it is not), and
+   * the op that made it. */
+  bsm_ivalue parent;
+  const bsm_schema *schema;
+  bsm_ivalue *args; /* the first is the parent */
+  size_t arg_count;
 } bsm_spec_symbol;
 
 /* How a view's elements lie in its parent: what writing through it needs. */
@@ -79,6 +88,8 @@ struct bsm_spec_tensor {
   size_t parent_arg; /* which of them is the parent */
   /* SELECT, SLICE. */
   int64_t dim, start, end, step;
+  bsm_ivalue index; /* SELECT: when it is a symbol, instead of `start` */
+  bool moving;      /* its place depends on such an index */
   int64_t perm[BSM_MAX_RANK]; /* PERMUTE: dim i is the parent's dim perm[i] */
   bsm_value *value;           /* the residual value as of `version`, or NULL */
   uint64_t version;
@@ -109,6 +120,7 @@ typedef struct bsm_spec_box {
 typedef enum bsm_spec_place_kind {
   BSM_PLACE_STORAGE, /* of tensors: its value and version */
   BSM_PLACE_BOX,     /* its value */
+  BSM_PLACE_SYMBOL,  /* its value and version */
   BSM_PLACE_SLOT     /* an attribute of an object */
 } bsm_spec_place_kind;
 
@@ -118,6 +130,7 @@ typedef struct bsm_spec_place {
     void *key; /* tells places apart */
     bsm_spec_storage *storage;
     bsm_spec_box *box;
+    bsm_spec_symbol *symbol;
     bsm_ivalue *slot;
   } u;
 } bsm_spec_place;
@@ -213,6 +226,30 @@ BSM_NODISCARD bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
 /* The op that made a symbol, for messages: "aten::item". */
 const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v);
 
+/* ---- symbols.c ---- */
+/* The residual value of a symbol now: that of a view may have to be read from
+ * its parent again. */
+BSM_NODISCARD bsm_status bsm_spec_symbol_value(bsm_spec *s,
+                                               const bsm_ivalue *symbol,
+                                               bsm_value **out);
+/* Notes that `view`, a symbol just made by the schema from args, shares the
+ * memory of args[0]. */
+BSM_NODISCARD bsm_status bsm_spec_symbol_view(bsm_spec *s,
+                                              const bsm_ivalue *view,
+                                              const bsm_schema *schema,
+                                              const bsm_ivalue *args, size_t n);
+/* The symbol's new value is `value`, and so is its part of what it views. */
+BSM_NODISCARD bsm_status bsm_spec_symbol_write(bsm_spec *s,
+                                               const bsm_ivalue *symbol,
+                                               bsm_value *value);
+/* x[i] of a tensor, i a symbol: a view whose dims are known. *done is false
+ * when the op is another. */
+BSM_NODISCARD bsm_status bsm_spec_select_symbol(bsm_spec *s,
+                                                const bsm_schema *schema,
+                                                const bsm_ivalue *args,
+                                                size_t n, bsm_ivalue *outs,
+                                                bool *done);
+
 /* ---- shadow.c ---- */
 /* Our version of a value of the module. `name` for a tensor's residual value
  * (may be NULL). */
@@ -305,6 +342,10 @@ const bsm_spec_content *bsm_spec_region_find(const bsm_spec_region *region,
                                              bsm_spec_place place);
 /* The content of a place now. */
 bsm_spec_content bsm_spec_content_of(bsm_spec_place place);
+/* The type of its values; NULL for a slot, which has any. */
+const bsm_type *bsm_spec_place_type(bsm_spec *s, bsm_spec_place place);
+/* Gives a place that is not a slot its new value. */
+void bsm_spec_place_set(bsm_spec *s, bsm_spec_place place, bsm_value *value);
 /* Before a write to a place: so that an enclosing region can take it back. */
 BSM_NODISCARD bsm_status bsm_spec_log(bsm_spec *s, bsm_spec_place place);
 /* A value that is never read, in the place of one like `like`. */

@@ -48,6 +48,11 @@ static bsm_status element_indices(bsm_spec *s, const bsm_spec_tensor *view,
                                   bsm_value **out) {
   const bsm_tensor *t = view->tensor, *base = view->storage->base->tensor;
   const size_t item = bsm_dtype_size(t->dtype);
+  if (view->moving) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a view whose place depends on data is viewed again in a "
+                    "way that cannot be followed");
+  }
   if (item == 0 || t->dtype != base->dtype) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a view as %s of a tensor of %s is written to or read "
@@ -222,12 +227,14 @@ bsm_status bsm_spec_read_view(bsm_spec *s, bsm_spec_tensor *view,
 
 /* ---- writing ---- */
 
-static bsm_status write_select(const bsm_emitter *e,
+static bsm_status write_select(bsm_spec *s, const bsm_emitter *e,
                                const bsm_spec_tensor *view, bsm_value *parent,
                                bsm_value *value, bsm_value **out) {
   bsm_value *in[4] = {parent, value, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, view->dim, &in[2]));
-  BSM_TRY(bsm_ir_int(e, view->start, &in[3]));
+  BSM_TRY(bsm_spec_is_symbol(&view->index)
+              ? bsm_spec_residual(s, &view->index, NULL, &in[3])
+              : bsm_ir_int(e, view->start, &in[3]));
   return bsm_ir_op(e, "aten::select_scatter", in, 4, out);
 }
 
@@ -265,7 +272,7 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
       return bsm_ir_permute(&e, value, inverse,
                             (size_t)view->tensor->sizes.rank, out);
     case BSM_VIEW_SELECT:
-      return write_select(&e, view, parent, value, out);
+      return write_select(s, &e, view, parent, value, out);
     case BSM_VIEW_SLICE:
       return write_slice(&e, view, parent, value, out);
     case BSM_VIEW_EXPAND:

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors of unknown shape that share memory: views are read from their parents
+ * again when those were written to, and writing to a view writes to its
+ * parent. */
+#include "lowering/specialize/specialize.h"
+
+/* How a view is put back into its parent. */
+typedef enum put_back {
+  PUT_NOT = 0,
+  PUT_RESHAPE,  /* the same elements in the same order */
+  PUT_SELECT,   /* select_scatter */
+  PUT_SLICE,    /* slice_scatter */
+  PUT_TRANSPOSE /* the op once more */
+} put_back;
+
+static put_back how(const bsm_schema *schema) {
+  static const struct {
+    const char *name;
+    put_back how;
+  } rows[] = {
+      {"aten::select.int", PUT_SELECT},
+      {"aten::slice.Tensor", PUT_SLICE},
+      {"aten::transpose.int", PUT_TRANSPOSE},
+      {"aten::swapaxes", PUT_TRANSPOSE},
+      {"aten::t", PUT_TRANSPOSE},
+      {"aten::view", PUT_RESHAPE},
+      {"aten::view_as", PUT_RESHAPE},
+      {"aten::reshape", PUT_RESHAPE},
+      {"aten::reshape_as", PUT_RESHAPE},
+      {"aten::flatten.using_ints", PUT_RESHAPE},
+      {"aten::unsqueeze", PUT_RESHAPE},
+      {"aten::squeeze", PUT_RESHAPE},
+      {"aten::squeeze.dim", PUT_RESHAPE},
+      {"aten::alias", PUT_RESHAPE},
+      {"aten::detach", PUT_RESHAPE},
+      {"aten::contiguous", PUT_RESHAPE},
+      {"aten::to.dtype", PUT_RESHAPE},
+      {"aten::to.device", PUT_RESHAPE},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (strcmp(schema->qualified, rows[i].name) == 0) {
+      return rows[i].how;
+    }
+  }
+  return PUT_NOT;
+}
+
+/* Ops that give a view or a copy, depending on strides or dtypes: a write to
+ * the result may or may not reach the argument. */
+static bool may_copy(const bsm_schema *schema) {
+  static const char *const names[] = {
+      "aten::reshape",    "aten::reshape_as", "aten::flatten.using_ints",
+      "aten::contiguous", "aten::to.dtype",   "aten::to.device"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    if (strcmp(schema->qualified, names[i]) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* When the memory behind a value was last written to. */
+static uint64_t version_of(bsm_spec *s, const bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_TENSOR) {
+    const bsm_spec_tensor *record = bsm_spec_tensor_find(s, v->u.tensor);
+    return record ? record->storage->version : 0;
+  }
+  const bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
+  return symbol->schema ? version_of(s, &symbol->parent) : symbol->version;
+}
+
+bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
+                                 bsm_value **out) {
+  bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
+  if (!symbol->value) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a value that was never computed is used");
+  }
+  const bool stale =
+      symbol->schema && (symbol->version != version_of(s, &symbol->parent) ||
+                         !bsm_spec_visible(s, symbol->value));
+  if (stale) {
+    const bsm_emitter e = bsm_spec_emitter(s);
+    bsm_node *node = NULL;
+    BSM_TRY(bsm_node_create_schema(s->graph, symbol->schema, &node));
+    for (size_t i = 0; i < symbol->arg_count; i++) {
+      bsm_value *in = NULL;
+      BSM_TRY(bsm_spec_residual(s, i ? &symbol->args[i] : &symbol->parent,
+                                symbol->schema->args[i].type, &in));
+      BSM_TRY(bsm_node_add_input(node, in));
+    }
+    bsm_ir_link(&e, node);
+    symbol->value = bsm_node_out(node, 0);
+    symbol->value->type = symbol->type;
+    symbol->version = version_of(s, &symbol->parent);
+  }
+  *out = symbol->value;
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_symbol_view(bsm_spec *s, const bsm_ivalue *view,
+                                const bsm_schema *schema,
+                                const bsm_ivalue *args, size_t n) {
+  bsm_spec_symbol *symbol = bsm_spec_symbol_of(view);
+  const bool tensor = args[0].tag == BSM_IVALUE_TENSOR;
+  if (!how(schema) || (!tensor && !bsm_spec_is_symbol(&args[0])) ||
+      n != schema->arg_count) {
+    symbol->aliased = true;
+    if (bsm_spec_is_symbol(&args[0])) {
+      bsm_spec_symbol_of(&args[0])->aliased = true;
+    }
+    return BSM_OK;
+  }
+  if (tensor) {
+    BSM_TRY(bsm_spec_materialize(s, args[0].u.tensor));
+  }
+  symbol->aliased = !tensor && bsm_spec_symbol_of(&args[0])->aliased;
+  symbol->parent = args[0];
+  symbol->schema = schema;
+  symbol->arg_count = n;
+  symbol->args = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, n);
+  BSM_TRY_ALLOC(symbol->args);
+  memcpy(symbol->args, args, n * sizeof(*args));
+  symbol->version = version_of(s, &symbol->parent);
+  return BSM_OK;
+}
+
+/* The parent's new value when its view is `value`. */
+static bsm_status put(bsm_spec *s, const bsm_spec_symbol *view,
+                      bsm_value *parent, bsm_value *value, bsm_value **out) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_schema *schema = view->schema;
+  const put_back kind = how(schema);
+  bsm_value *in[8] = {parent, value};
+  size_t n = 2;
+  if (kind == PUT_RESHAPE) {
+    in[0] = value;
+    in[1] = parent;
+    return bsm_ir_op(&e, "aten::reshape_as", in, 2, out);
+  }
+  if (kind == PUT_TRANSPOSE) {
+    in[0] = value;
+    n = 1;
+  }
+  for (size_t i = 1; i < view->arg_count && n < 8; i++) {
+    BSM_TRY(
+        bsm_spec_residual(s, &view->args[i], schema->args[i].type, &in[n++]));
+  }
+  return bsm_ir_op(&e,
+                   kind == PUT_SELECT  ? "aten::select_scatter"
+                   : kind == PUT_SLICE ? "aten::slice_scatter"
+                                       : schema->qualified,
+                   in, n, out);
+}
+
+bsm_status bsm_spec_symbol_write(bsm_spec *s, const bsm_ivalue *v,
+                                 bsm_value *value) {
+  bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
+  if (symbol->aliased || (symbol->schema && may_copy(symbol->schema))) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a tensor whose shape is not known (from %s) is written to "
+                    "in place, and other tensors may share its memory",
+                    bsm_spec_symbol_origin(s, v));
+  }
+  if (!symbol->schema) {
+    const bsm_spec_place place = {BSM_PLACE_SYMBOL, {.symbol = symbol}};
+    BSM_TRY(bsm_spec_log(s, place));
+    bsm_spec_place_set(s, place, value);
+    return BSM_OK;
+  }
+  bsm_value *before = NULL, *after = NULL;
+  BSM_TRY(bsm_spec_residual(s, &symbol->parent, NULL, &before));
+  BSM_TRY(put(s, symbol, before, value, &after));
+  if (symbol->parent.tag == BSM_IVALUE_TENSOR) {
+    BSM_TRY(bsm_spec_write(s, symbol->parent.u.tensor, after));
+  } else {
+    BSM_TRY(bsm_spec_symbol_write(s, &symbol->parent, after));
+  }
+  symbol->value = value;
+  symbol->version = version_of(s, &symbol->parent);
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_select_symbol(bsm_spec *s, const bsm_schema *schema,
+                                  const bsm_ivalue *args, size_t n,
+                                  bsm_ivalue *outs, bool *done) {
+  *done = strcmp(schema->qualified, "aten::select.int") == 0 && n == 3 &&
+          args[0].tag == BSM_IVALUE_TENSOR && args[1].tag == BSM_IVALUE_INT &&
+          bsm_spec_is_symbol(&args[2]);
+  int64_t dim = *done ? args[1].u.i : 0;
+  if (!*done || !bsm_ir_wrap_dim(&dim, args[0].u.tensor->sizes.rank) ||
+      args[0].u.tensor->sizes.d[dim] == 0) {
+    *done = false;
+    return BSM_OK;
+  }
+  bsm_ivalue first[3] = {args[0], args[1], bsm_iv_int(0)};
+  BSM_TRY(bsm_spec_materialize(s, args[0].u.tensor));
+  BSM_TRY(bsm_spec_call(s, bsm_spec_find_op(s, schema), first, 3, outs, 1));
+  bsm_tensor *t = outs[0].u.tensor;
+  BSM_TRY(bsm_spec_note_view(s, t, args[0].u.tensor, schema, args, n));
+  bsm_spec_tensor *view = bsm_spec_tensor_find(s, t);
+  view->kind = BSM_VIEW_SELECT;
+  view->dim = dim;
+  view->index = args[2];
+  view->moving = true;
+  return BSM_OK;
+}
