@@ -90,6 +90,9 @@ static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
         buffer->region == BSM_REGION_WEIGHTS ? buffer->weights : buffer->index;
     out->offset = (uint64_t)t->offset * bsm_dtype_size(t->dtype) +
                   (buffer->region == BSM_REGION_WORKSPACE ? buffer->offset : 0);
+    for (int32_t d = 0; d < out->dims.rank; d++) {
+      if (out->dims.d[d] == 0) out->offset = 0; /* no element to reach */
+    }
   }
   return BSM_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the reference library: read any layout, write row-major. */
+/* Calls of the reference library: row-major in and out, as some ops look at
+ * strides (views). */
 #include "builder/emit_internal.h"
 #include "engine/ivalue_bytes.h"
 
@@ -38,7 +39,7 @@ bsm_status bsm_build_aten_call(bsm_emitter *e, const bsm_layer *layer) {
   BSM_TRY_ALLOC(ids);
   BSM_TRY(fill_call(e, layer, &params));
   for (size_t i = 0; i < n_in; i++) {
-    ids[i] = bsm_build_value(e, layer->inputs.items[i]);
+    BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[i], &ids[i]));
   }
   for (size_t i = 0; i < n_out; i++) {
     const bsm_itensor *y = layer->outputs.items[i];

@@ -160,7 +160,7 @@ static bsm_status convert_transpose(bsm_conversion_ctx *ctx,
 }
 
 /* t (at most 2-D), numpy_T (all dims), mT (the last two). */
-enum { T_MATRIX, T_ALL, T_LAST };
+enum { T_MATRIX, T_ALL, T_LAST, T_ADJOINT };
 
 static bsm_status convert_t(bsm_conversion_ctx *ctx, const bsm_node *node,
                             const bsm_args *args) {
@@ -169,6 +169,11 @@ static bsm_status convert_t(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
   bsm_dims perm = {0};
   int32_t rank = bsm_rank(x);
+  if (variant == T_ADJOINT) {
+    BSM_CHECK(!x || !bsm_dtype_is_complex(x->dtype),
+              "the conjugate of a complex tensor");
+    variant = T_LAST;
+  }
   BSM_CHECK(variant != T_MATRIX || rank <= 2,
             "t() expects a tensor with <= 2 dimensions, but self is %dD",
             (int)rank);
@@ -531,8 +536,8 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::t(Tensor(a) self) -> Tensor(a)", convert_t, T_MATRIX},
     {"aten::numpy_T(Tensor(a) self) -> Tensor(a)", convert_t, T_ALL},
     {"aten::mT(Tensor(a) self) -> Tensor(a)", convert_t, T_LAST},
-    {"aten::adjoint(Tensor(a) self) -> Tensor(a)", convert_t, T_LAST},
-    {"aten::mH(Tensor(a) self) -> Tensor(a)", convert_t, T_LAST},
+    {"aten::adjoint(Tensor(a) self) -> Tensor(a)", convert_t, T_ADJOINT},
+    {"aten::mH(Tensor(a) self) -> Tensor(a)", convert_t, T_ADJOINT},
     {"aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) "
      "-> Tensor(a)",
      convert_movedim, 0},
