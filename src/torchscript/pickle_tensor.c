@@ -190,7 +190,8 @@ static bsm_status resolve_bits(bsm_arena *arena, const math_bits *bits,
   const bool complex = bsm_dtype_is_complex(t->dtype);
   if ((bits->conjugate && !complex) ||
       (!complex && !bsm_dtype_is_floating(t->dtype))) {
-    return BSM_FAIL(BSM_CORRUPT, "a lazy conjugate or negative of %s",
+    return BSM_FAIL(BSM_CORRUPT, "a lazy %s of %s",
+                    bits->conjugate ? "conjugate" : "negative",
                     bsm_dtype_name(t->dtype));
   }
   BSM_TRY(bsm_tensor_clone(arena, t, tensor));

@@ -10,6 +10,7 @@
 /* clang-format on */
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "tests/base/test_allocator.h"
@@ -281,6 +282,44 @@ static bool inside(const blob *b, const void *p) {
          (const uint8_t *)p < b->data + b->size;
 }
 
+static void quantized_tensors_keep_their_grid(void **state) {
+  (void)state;
+  blob b = read_blob("v211_qtensor.pt", 0);
+  world w;
+  load_ok(&w, &b);
+  const bsm_tensor *q = attribute(&w, "q");
+  assert_int_equal(q->dtype, BSM_DTYPE_QUINT8);
+  assert_non_null(q->quantizer);
+  assert_true(fabs(q->quantizer->scale - 0.1) < 1e-12);
+  assert_int_equal(q->quantizer->zero_point, 3);
+  assert_null(q->quantizer->scales);
+  assert_int_equal(((const uint8_t *)bsm_tensor_data(q))[1], 13);
+  q = attribute(&w, "qc");
+  assert_int_equal(q->dtype, BSM_DTYPE_QINT8);
+  assert_non_null(q->quantizer);
+  assert_int_equal(q->quantizer->axis, 0);
+  assert_true(fabs(bsm_tensor_get_double(q->quantizer->scales, 1) - 0.2) <
+              1e-6);
+  assert_int_equal(bsm_tensor_get_int(q->quantizer->zero_points, 1), 1);
+  assert_int_equal(((const int8_t *)bsm_tensor_data(q))[1], -12);
+  drop(&w, &b);
+}
+
+/* Saved as x.conj(), whose storage holds x. */
+static void lazy_conjugates_are_resolved(void **state) {
+  (void)state;
+  blob b = read_blob("v211_tensors.pt", 0);
+  world w;
+  load_ok(&w, &b);
+  const bsm_tensor *t = attribute(&w, "cj");
+  assert_int_equal(t->dtype, BSM_DTYPE_COMPLEX_FLOAT);
+  const float *values = bsm_tensor_data(t);
+  assert_true(fabsf(values[0] - 1.4087f) < 1e-3f);
+  assert_true(fabsf(values[1] + 1.1647f) < 1e-3f);
+  assert_true(fabsf(values[3] - 0.0401f) < 1e-3f);
+  drop(&w, &b);
+}
+
 static void weights_are_used_in_place(void **state) {
   (void)state;
   blob b = read_blob("traced.pt", 0);
@@ -490,9 +529,7 @@ static void archives_beyond_us_are_refused_by_name(void **state) {
   static const struct {
     const char *name, *text;
   } cases[] = {
-      {"v211_qtensor.pt", "quantized tensors are not supported"},
-      {"v211_tensors.pt", "conjugate"},
-      {"v113_quant_trace.pt", "quantized tensors are not supported"},
+      {"v113_quant_trace.pt", "__setstate__"},
       {"v211_dt.pt", "Float8_e4m3fnStorage"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -761,6 +798,8 @@ static void running_out_of_memory_is_a_status(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_archive_has_the_values_of_torch),
+      cmocka_unit_test(quantized_tensors_keep_their_grid),
+      cmocka_unit_test(lazy_conjugates_are_resolved),
       cmocka_unit_test(weights_are_used_in_place),
       cmocka_unit_test(weights_cost_no_memory),
       cmocka_unit_test(methods_are_found_or_listed),

@@ -16,10 +16,25 @@ typedef struct conv_plan {
   int64_t batch, in_channels, out_channels;
   int64_t in[3], out[3], kernel[3];
   int64_t stride[3], pad[3], dilation[3], groups;
+  bool integers; /* they wrap around */
 } conv_plan;
 
+typedef union number {
+  double d;
+  uint64_t i;
+} number;
+
+static inline void multiply_add(bool integers, number *sum, number a,
+                                number b) {
+  if (integers) {
+    sum->i += a.i * b.i;
+  } else {
+    sum->d += a.d * b.d;
+  }
+}
+
 /* Adds one kernel tap of one plane pair: out[y] += w * in[y * stride + at]. */
-static void add_tap(const conv_plan *p, const double *in, double *out, double w,
+static void add_tap(const conv_plan *p, const number *in, number *out, number w,
                     const int64_t *at) {
   for (int64_t z = 0; z < p->out[0]; z++) {
     const int64_t iz = z * p->stride[0] + at[0];
@@ -27,34 +42,36 @@ static void add_tap(const conv_plan *p, const double *in, double *out, double w,
     for (int64_t y = 0; y < p->out[1]; y++) {
       const int64_t iy = y * p->stride[1] + at[1];
       if (iy < 0 || iy >= p->in[1]) continue;
-      const double *src = in + (iz * p->in[1] + iy) * p->in[2];
-      double *dst = out + (z * p->out[1] + y) * p->out[2];
+      const number *src = in + (iz * p->in[1] + iy) * p->in[2];
+      number *dst = out + (z * p->out[1] + y) * p->out[2];
       int64_t low = 0, high = p->out[2];
       while (low < high && low * p->stride[2] + at[2] < 0) low++;
       while (high > low && (high - 1) * p->stride[2] + at[2] >= p->in[2]) {
         high--;
       }
       for (int64_t x = low; x < high; x++) {
-        dst[x] += w * src[x * p->stride[2] + at[2]];
+        multiply_add(p->integers, &dst[x], w, src[x * p->stride[2] + at[2]]);
       }
     }
   }
 }
 
 /* The same tap the other way: out[y * stride + at] += w * in[y]. */
-static void add_tap_transposed(const conv_plan *p, const double *in,
-                               double *out, double w, const int64_t *at) {
+static void add_tap_transposed(const conv_plan *p, const number *in,
+                               number *out, number w, const int64_t *at) {
   for (int64_t z = 0; z < p->in[0]; z++) {
     const int64_t oz = z * p->stride[0] + at[0];
     if (oz < 0 || oz >= p->out[0]) continue;
     for (int64_t y = 0; y < p->in[1]; y++) {
       const int64_t oy = y * p->stride[1] + at[1];
       if (oy < 0 || oy >= p->out[1]) continue;
-      const double *src = in + (z * p->in[1] + y) * p->in[2];
-      double *dst = out + (oz * p->out[1] + oy) * p->out[2];
+      const number *src = in + (z * p->in[1] + y) * p->in[2];
+      number *dst = out + (oz * p->out[1] + oy) * p->out[2];
       for (int64_t x = 0; x < p->in[2]; x++) {
         const int64_t ox = x * p->stride[2] + at[2];
-        if (ox >= 0 && ox < p->out[2]) dst[ox] += w * src[x];
+        if (ox >= 0 && ox < p->out[2]) {
+          multiply_add(p->integers, &dst[ox], w, src[x]);
+        }
       }
     }
   }
@@ -62,8 +79,8 @@ static void add_tap_transposed(const conv_plan *p, const double *in,
 
 /* One image. Weights are [out][in / groups][kernel], or, transposed,
  * [in][out / groups][kernel]. */
-static void convolve(const conv_plan *p, bool transposed, const double *in,
-                     const double *w, double *out) {
+static void convolve(const conv_plan *p, bool transposed, const number *in,
+                     const number *w, number *out) {
   const int64_t in_plane = p->in[0] * p->in[1] * p->in[2],
                 out_plane = p->out[0] * p->out[1] * p->out[2],
                 taps = p->kernel[0] * p->kernel[1] * p->kernel[2];
@@ -73,7 +90,7 @@ static void convolve(const conv_plan *p, bool transposed, const double *in,
     const int64_t group = o / go;
     for (int64_t i = 0; i < gi; i++) {
       const int64_t channel = group * gi + i;
-      const double *kernel = transposed ? w + (channel * go + o % go) * taps
+      const number *kernel = transposed ? w + (channel * go + o % go) * taps
                                         : w + (o * gi + i) * taps;
       for (int64_t t = 0; t < taps; t++) {
         const int64_t k[3] = {t / (p->kernel[1] * p->kernel[2]),
@@ -81,8 +98,8 @@ static void convolve(const conv_plan *p, bool transposed, const double *in,
                               t % p->kernel[2]};
         int64_t at[3];
         for (int d = 0; d < 3; d++) at[d] = k[d] * p->dilation[d] - p->pad[d];
-        const double *src = in + channel * in_plane;
-        double *dst = out + o * out_plane;
+        const number *src = in + channel * in_plane;
+        number *dst = out + o * out_plane;
         if (transposed) {
           add_tap_transposed(p, src, dst, kernel[t], at);
         } else {
@@ -209,16 +226,54 @@ static bsm_status plan_conv(const bsm_tensor *x, const bsm_tensor *w,
   return BSM_OK;
 }
 
+/* All elements in row-major order: doubles, or integers of 64 bits. */
+static number *load(bsm_op_ctx *cx, const bsm_tensor *t) {
+  const bool integers = bsm_dtype_is_integral(t->dtype, true);
+  number *values =
+      BSM_NEW_ARRAY(cx->arena, number, (size_t)bsm_tensor_numel(t) + 1);
+  if (!values) return NULL;
+  const bsm_tensor *one[] = {t};
+  bsm_iter it;
+  bsm_iter_init(&it, t->sizes, one, 1);
+  number *p = values;
+  while (bsm_iter_next(&it)) {
+    if (integers) {
+      bsm_load_i64(t->dtype, it.ptr[0], it.step[0], (size_t)it.count,
+                   (int64_t *)p);
+    } else {
+      bsm_load_f64(t->dtype, it.ptr[0], it.step[0], (size_t)it.count,
+                   (double *)p);
+    }
+    p += it.count;
+  }
+  return values;
+}
+
+static void store(const bsm_tensor *t, const number *values) {
+  if (!bsm_dtype_is_integral(t->dtype, true)) {
+    bsm_op_store_all(t, (const double *)values);
+    return;
+  }
+  const bsm_tensor *one[] = {t};
+  bsm_iter it;
+  bsm_iter_init(&it, t->sizes, one, 1);
+  while (bsm_iter_next(&it)) {
+    bsm_store_i64(t->dtype, it.ptr[0], it.step[0], (size_t)it.count,
+                  (const int64_t *)values);
+    values += it.count;
+  }
+}
+
 static bsm_status run_conv(bsm_op_ctx *cx, const conv_plan *plan,
                            bool transposed, const bsm_tensor *x,
                            const bsm_tensor *w, const bsm_tensor *bias,
                            const bsm_tensor *out) {
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
-  const double *weights = bsm_op_load_all(cx, w);
-  const double *b = bias ? bsm_op_load_all(cx, bias) : NULL;
+  const number *weights = load(cx, w);
+  const number *b = bias ? load(cx, bias) : NULL;
   const int64_t plane = plan->out[0] * plan->out[1] * plan->out[2];
   const size_t n = (size_t)(plan->out_channels * plane);
-  double *sums = BSM_NEW_ARRAY(cx->arena, double, n + 1);
+  number *sums = BSM_NEW_ARRAY(cx->arena, number, n + 1);
   BSM_TRY_ALLOC(weights);
   BSM_TRY_ALLOC(sums);
   if (bias) BSM_TRY_ALLOC(b);
@@ -227,11 +282,13 @@ static bsm_status run_conv(bsm_op_ctx *cx, const conv_plan *plan,
     bsm_tensor *from, *to;
     BSM_TRY(bsm_op_select(cx, x, 0, image, &from));
     BSM_TRY(bsm_op_select(cx, out, 0, image, &to));
-    const double *in = bsm_op_load_all(cx, from);
+    const number *in = load(cx, from);
     BSM_TRY_ALLOC(in);
-    for (size_t i = 0; i < n; i++) sums[i] = b ? b[i / (size_t)plane] : 0.0;
+    for (size_t i = 0; i < n; i++) {
+      sums[i] = b ? b[i / (size_t)plane] : (number){0};
+    }
     convolve(plan, transposed, in, weights, sums);
-    bsm_op_store_all(to, sums);
+    store(to, sums);
     bsm_arena_rewind(cx->arena, inner);
   }
   bsm_arena_rewind(cx->arena, mark);
@@ -277,6 +334,7 @@ static bsm_status conv(bsm_op_ctx *cx, bsm_tensor *x, bsm_tensor *w,
   for (int i = 0; i < p->dims; i++) shape.d[2 + i] = plan.out[3 - p->dims + i];
   BSM_TRY(bsm_op_new(cx, x->dtype, shape, out));
   if (!cx->meta && bsm_tensor_numel(*out) > 0) {
+    plan.integers = bsm_dtype_is_integral(x->dtype, true);
     BSM_TRY(run_conv(cx, &plan, p->transposed, x, w, bias, *out));
   }
   return batched ? BSM_OK : bsm_op_select(cx, *out, 0, 0, out);

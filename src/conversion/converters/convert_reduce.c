@@ -399,6 +399,14 @@ static bsm_status convert_logsumexp(bsm_conversion_ctx *ctx,
   return bsm_emit_output(ctx, node, 0, out);
 }
 
+/* What PyTorch's CPU accumulates in. */
+static bsm_dtype accumulated_in(bsm_dtype dtype) {
+  if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
+    return BSM_DTYPE_FLOAT;
+  }
+  return dtype == BSM_DTYPE_FLOAT ? BSM_DTYPE_DOUBLE : dtype;
+}
+
 /* cumsum and cumprod by doubling: after step s, each element holds the result
  * of the s elements up to it. */
 static bsm_status convert_cumulative(bsm_conversion_ctx *ctx,
@@ -416,6 +424,8 @@ static bsm_status convert_cumulative(bsm_conversion_ctx *ctx,
   }
   int64_t size = bsm_rank(x) ? x->dims.d[axis] : 1;
   double neutral = operation == BSM_ELEMENT_WISE_SUM ? 0 : 1;
+  const bsm_dtype dtype = x->dtype;
+  x = bsm_emit_cast(ctx, x, accumulated_in(dtype));
   for (int64_t step = 1; x && step < size; step *= 2) {
     bsm_dims start = x->dims, stride = x->dims;
     for (int32_t i = 0; i < start.rank; i++) {
@@ -428,6 +438,7 @@ static bsm_status convert_cumulative(bsm_conversion_ctx *ctx,
     bsm_slice_set_mode(shift, BSM_PADDING_CONSTANT, neutral);
     x = bsm_emit_binary(ctx, x, bsm_emit(ctx, shift), operation);
   }
+  if (x) x = bsm_emit_cast(ctx, x, dtype);
   return bsm_emit_output(ctx, node, 0, x);
 }
 
