@@ -29,16 +29,24 @@ typedef struct model {
 } model;
 
 static const model models[] = {
-    {"resnet", "script"},     {"resnet", "trace"},     {"resnet", "frozen"},
-    {"mobilenet", "script"},  {"mobilenet", "trace"},  {"mobilenet", "frozen"},
-    {"squeezenet", "script"}, {"squeezenet", "trace"}, {"squeezenet", "frozen"},
-    {"unet", "script"},       {"unet", "trace"},       {"unet", "frozen"},
-    {"vit", "script"},        {"vit", "trace"},        {"vit", "frozen"},
-    {"bert", "script"},       {"bert", "trace"},       {"bert", "frozen"},
-    {"encoder", "script"},    {"encoder", "trace"},    {"encoder", "frozen"},
-    {"mixed", "script"},      {"mixed", "frozen"},     {"dense", "script"},
-    {"dense", "trace"},       {"dense", "frozen"},     {"state", "script"},
-    {"choices", "script"},    {"choices", "frozen"},
+    {"resnet", "script"},     {"resnet", "trace"},
+    {"resnet", "frozen"},     {"mobilenet", "script"},
+    {"mobilenet", "trace"},   {"mobilenet", "frozen"},
+    {"squeezenet", "script"}, {"squeezenet", "trace"},
+    {"squeezenet", "frozen"}, {"unet", "script"},
+    {"unet", "trace"},        {"unet", "frozen"},
+    {"vit", "script"},        {"vit", "trace"},
+    {"vit", "frozen"},        {"bert", "script"},
+    {"bert", "trace"},        {"bert", "frozen"},
+    {"encoder", "script"},    {"encoder", "trace"},
+    {"encoder", "frozen"},    {"mixed", "script"},
+    {"mixed", "frozen"},      {"dense", "script"},
+    {"dense", "trace"},       {"dense", "frozen"},
+    {"state", "script"},      {"choices", "script"},
+    {"choices", "frozen"},    {"tagger", "script"},
+    {"tagger", "trace"},      {"translator", "script"},
+    {"translator", "trace"},  {"packed", "script"},
+    {"packed", "trace"},
 };
 
 static void check_status(bsm_status status, const char *what) {

@@ -354,6 +354,100 @@ static void test_others(void **state) {
   assert_ok(bsm_network_verify(net));
 }
 
+static bsm_layer *add_lstm(fixture *f, bsm_itensor *const *in,
+                           const bsm_recurrent_weights *w, size_t directions) {
+  return bsm_network_add_recurrent(f->net, in[0], in[1], in[2],
+                                   BSM_RECURRENT_LSTM, w, directions);
+}
+
+static void assert_output(const bsm_layer *layer, size_t i, bsm_dims want) {
+  const bsm_dims have = bsm_itensor_dims(bsm_layer_output(layer, i));
+  if (memcmp(&have, &want, sizeof have) != 0) {
+    fail_msg("output %zu is %s, not %s", i, bsm_dims_str(have),
+             bsm_dims_str(want));
+  }
+}
+
+/* T 5, B 3, I 4, H 6, P 2. */
+static void test_recurrent(void **state) {
+  fixture *f = *state;
+  bsm_network *net = f->net;
+  bsm_itensor *in[] = {input(f, F32, dims(5, 3, 4)),
+                       input(f, F32, dims(2, 3, 2)),
+                       input(f, F32, dims(2, 3, 6))};
+  bsm_recurrent_weights w[2] = {{.input = zeros(f, dims(24, 4)),
+                                 .recurrent = zeros(f, dims(24, 2)),
+                                 .input_bias = zeros(f, dims(24)),
+                                 .recurrent_bias = zeros(f, dims(24)),
+                                 .projection = zeros(f, dims(2, 6))}};
+  w[1] = w[0];
+  w[1].input_bias = (bsm_weights){0};
+  bsm_layer *lstm = add_lstm(f, in, w, 2);
+  assert_int_equal(bsm_layer_output_count(lstm), 3);
+  assert_output(lstm, 0, dims(5, 3, 4));
+  assert_output(lstm, 1, dims(2, 3, 2));
+  assert_output(lstm, 2, dims(2, 3, 6));
+  int64_t lengths[] = {5, 0, 2};
+  bsm_weights steps = {
+      .dtype = I64, .values = lengths, .count = 3, .shape = dims(3)};
+  bsm_recurrent_set_lengths(lstm, &steps);
+  assert_ok(bsm_network_verify(net));
+  bsm_text text;
+  bsm_text_init(&text, &f->arena);
+  bsm_network_print(&text, net);
+  assert_non_null(strstr(text.data,
+                         "recurrent(%in0, %in1, %in2) lstm "
+                         "lengths=int64[3]{5, 0, 2}"));
+
+  assert_null(add_lstm(f, in, w, 1));
+  assert_error(net, BSM_INVALID_ARGUMENT, "hidden state is float32[2, 3, 2]");
+  assert_null(add_lstm(f, in, w, 3));
+  assert_error(net, BSM_INVALID_ARGUMENT, "3 directions");
+  bsm_itensor *swapped[] = {in[0], in[2], in[1]};
+  assert_null(add_lstm(f, swapped, w, 2));
+  assert_error(net, BSM_INVALID_ARGUMENT, "not float32[2, 3, 2]");
+  w[1].projection = (bsm_weights){0};
+  assert_null(add_lstm(f, in, w, 2));
+  assert_error(net, BSM_INVALID_ARGUMENT, "projections");
+  w[1] = w[0];
+  w[1].recurrent = zeros(f, dims(24, 3));
+  assert_null(add_lstm(f, in, w, 2));
+  assert_error(net, BSM_INVALID_ARGUMENT, "recurrent weights");
+  w[1] = w[0];
+  w[1].recurrent_bias = zeros(f, dims(23));
+  assert_null(add_lstm(f, in, w, 2));
+  assert_error(net, BSM_INVALID_ARGUMENT, "recurrent bias has 23");
+  w[1] = w[0];
+  w[1].input.dtype = BSM_DTYPE_DOUBLE;
+  assert_null(add_lstm(f, in, w, 2));
+  assert_error(net, BSM_INVALID_ARGUMENT, "input weights are float64");
+  w[0].input = zeros(f, dims(25, 4));
+  assert_null(add_lstm(f, in, w, 1));
+  assert_error(net, BSM_INVALID_ARGUMENT, "[25, 4]");
+
+  bsm_recurrent_weights gru = {.input = zeros(f, dims(9, 4)),
+                               .recurrent = zeros(f, dims(9, 3))};
+  bsm_itensor *h = input(f, F32, dims(1, 3, 3));
+  bsm_layer *layer = bsm_network_add_recurrent(net, in[0], h, NULL,
+                                               BSM_RECURRENT_GRU, &gru, 1);
+  assert_int_equal(bsm_layer_output_count(layer), 2);
+  assert_output(layer, 0, dims(5, 3, 3));
+  assert_null(
+      bsm_network_add_recurrent(net, in[0], h, h, BSM_RECURRENT_GRU, &gru, 1));
+  assert_error(net, BSM_INVALID_ARGUMENT, "with a cell state");
+  bsm_itensor *none = input(f, F32, dims(0, 3, 4));
+  assert_null(bsm_network_add_recurrent(net, none, h, NULL, BSM_RECURRENT_GRU,
+                                        &gru, 1));
+  assert_error(net, BSM_INVALID_ARGUMENT, "one or more steps");
+  lengths[1] = 6;
+  bsm_recurrent_set_lengths(layer, &steps);
+  assert_true(layer->stale);
+  lengths[1] = 1;
+  bsm_recurrent_set_lengths(layer, &steps);
+  assert_false(layer->stale);
+  assert_ok(bsm_network_verify(net));
+}
+
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
@@ -364,6 +458,7 @@ int main(void) {
       TEST(test_shuffle),     TEST(test_slice),
       TEST(test_gather),      TEST(test_reduce_and_top_k),
       TEST(test_dtypes),      TEST(test_others),
+      TEST(test_recurrent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

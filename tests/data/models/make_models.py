@@ -278,6 +278,70 @@ class Choices(nn.Module):
         return y, hot, total, F.conv2d(x, weight), F.grid_sample(x, grid, align_corners=False)
 
 
+class Tagger(nn.Module):
+    """Labels each word: a bidirectional LSTM of two levels, the second one with
+    projections; its last states are a result too."""
+
+    def __init__(self, vocab=30, d=8, h=10):
+        super().__init__()
+        self.words = nn.Embedding(vocab, d)
+        self.one = nn.LSTM(d, h, 2, bidirectional=True, batch_first=True, dropout=0.2)
+        self.two = nn.LSTM(2 * h, h, bidirectional=True, batch_first=True, proj_size=4)
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, ids):
+        x, (h, c) = self.one(self.words(ids))
+        y, last = self.two(x)
+        return self.head(y), h, c, last
+
+
+class Translator(nn.Module):
+    """GRU encoder, attention, and a decoder that feeds its own words back."""
+
+    def __init__(self, vocab=20, d=6, h=9):
+        super().__init__()
+        self.words = nn.Embedding(vocab, d)
+        self.encoder = nn.GRU(d, h, bidirectional=True)
+        self.bridge = nn.Linear(2 * h, h)
+        self.cell = nn.GRUCell(d + 2 * h, h)
+        self.memory = nn.LSTMCell(h, h)
+        self.out = nn.Linear(h, vocab)
+
+    def forward(self, source):
+        seen, last = self.encoder(self.words(source))
+        h = torch.tanh(self.bridge(torch.cat((last[0], last[1]), 1)))
+        state = (h, torch.zeros_like(h))
+        word = torch.zeros(source.size(1), dtype=torch.long)
+        results = []
+        for _ in range(4):
+            weights = torch.softmax((self.bridge(seen) * h).sum(2), 0)
+            context = (weights.unsqueeze(2) * seen).sum(0)
+            h = self.cell(torch.cat((self.words(word), context), 1), h)
+            state = self.memory(h, state)
+            scores = self.out(state[0])
+            word = scores.argmax(1)
+            results.append(scores)
+        return torch.stack(results), word
+
+
+class Packed(nn.Module):
+    """Sequences of different lengths, which the model knows."""
+
+    def __init__(self, d=5, h=7):
+        super().__init__()
+        self.rnn = nn.LSTM(d, h, 2, bidirectional=True, batch_first=True)
+        self.tail = nn.RNN(2 * h, h, nonlinearity="relu")
+        self.register_buffer("lengths", torch.tensor([3, 6, 5]))
+
+    def forward(self, x):
+        packed = nn.utils.rnn.pack_padded_sequence(x, self.lengths, True, False)
+        y, (h, c) = self.rnn(packed)
+        z, _ = self.tail(y)
+        y, lengths = nn.utils.rnn.pad_packed_sequence(y, True, -1.0, 8)
+        z, _ = nn.utils.rnn.pad_packed_sequence(z)
+        return y, z, h, c, lengths
+
+
 MODELS = {
     "choices": (Choices, lambda: (torch.randn(2, 3, 4, 5),)),
     "state": (State, lambda: (torch.randn(2, 4),)),
@@ -291,6 +355,9 @@ MODELS = {
                                 torch.tensor([[0] * 4 + [1] * 5, [0] * 9]))),
     "encoder": (TinyEncoder, lambda: (torch.randint(1, 20, (2, 7)),)),
     "mixed": (Mixed, lambda: (torch.rand(3, 4) * 2 - 0.5,)),
+    "tagger": (Tagger, lambda: (torch.randint(0, 30, (2, 6)),)),
+    "translator": (Translator, lambda: (torch.randint(0, 20, (5, 3)),)),
+    "packed": (Packed, lambda: (torch.randn(3, 6, 5),)),
     "dense": (Dense, lambda: (torch.randn(2, 4, 13),)),
 }
 
@@ -320,7 +387,7 @@ def main():
             traced = frozen = None
             if name not in ("mixed", "state", "choices"):
                 traced = torch.jit.trace(model, inputs, check_trace=False)
-            if name != "state":
+            if name not in ("state", "tagger", "translator", "packed"):
                 frozen = torch.jit.freeze(torch.jit.script(model))
         for how, module in (("script", scripted), ("trace", traced), ("frozen", frozen)):
             if module is not None:
