@@ -344,11 +344,39 @@ static void test_gather_out_of_range(void **state) {
   }
 }
 
+/* A plan from outside may put the output over the indices: what is written
+ * becomes an index that is far away, and must not be followed. */
+static void test_gather_overwritten_indices(void **state) {
+  (void)state;
+  for (int32_t mode = 0; mode < 3; mode++) {
+    harness h;
+    harness_init(&h, BSM_STEP_GATHER);
+    h.params.gather.mode = mode;
+    int64_t *x = add_input(&h, BSM_DTYPE_INT64, dims_of(1, 4), NULL);
+    add_input(&h, BSM_DTYPE_INT64, mode == 2 ? dims_of(2, 4, 1) : dims_of(1, 4),
+              NULL);
+    int64_t *y = add_output(&h, BSM_DTYPE_INT64, dims_of(1, 4), NULL);
+    for (int i = 0; i < 4; i++) x[i] = (int64_t)1 << 50;
+    /* All read one index, which the first result replaces. */
+    h.tensors[h.step.inputs[1]].region = BSM_REGION_OUTPUT;
+    h.tensors[h.step.inputs[1]].index = 0;
+    h.tensors[h.step.inputs[1]].strides[0] = 0;
+    y[0] = 1;
+    assert_null(harness_run(&h, bsm_isa_detect(), 1));
+    assert_true(y[0] == (int64_t)1 << 50);
+    harness_free(&h);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_copy),   cmocka_unit_test(test_casting_copy),
-      cmocka_unit_test(test_fill),   cmocka_unit_test(test_pad),
-      cmocka_unit_test(test_gather), cmocka_unit_test(test_gather_out_of_range),
+      cmocka_unit_test(test_copy),
+      cmocka_unit_test(test_casting_copy),
+      cmocka_unit_test(test_fill),
+      cmocka_unit_test(test_pad),
+      cmocka_unit_test(test_gather),
+      cmocka_unit_test(test_gather_out_of_range),
+      cmocka_unit_test(test_gather_overwritten_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

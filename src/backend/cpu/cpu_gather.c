@@ -3,7 +3,8 @@
  * index tuples.
  *
  * The first and the last are one thing: every index tuple picks a slice, copied
- * whole. All indices are checked before anything is written. */
+ * whole. All indices are checked before anything is written, and again when
+ * used: a plan from outside may let the output lie over them. */
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_strided.h"
 
@@ -175,6 +176,12 @@ static bsm_status bad_index(int64_t index, int64_t size) {
                   (long long)index, (long long)size);
 }
 
+/* The place that an index names, or -1. */
+static int64_t place_of(int64_t index, int64_t size) {
+  if (index < 0) index = index < -size ? -1 : index + size;
+  return index < size ? index : -1;
+}
+
 static bsm_status check_slices(const work *w) {
   const gather *g = w->g;
   for (int64_t t = 0; t < g->tuple_count; t++) {
@@ -182,7 +189,7 @@ static bsm_status check_slices(const work *w) {
     bsm_cpu_rows_offsets(&g->tuples, t, 1, &offset);
     for (int64_t d = 0; d < g->tuple_length; d++) {
       const int64_t i = load_index(g, w->indices, offset + d * g->tuple_stride);
-      if (i < -g->size[d] || i >= g->size[d]) return bad_index(i, g->size[d]);
+      if (place_of(i, g->size[d]) < 0) return bad_index(i, g->size[d]);
     }
   }
   return BSM_OK;
@@ -201,10 +208,17 @@ static void slices_unit(void *arg, int64_t unit, int slot) {
     bsm_cpu_rows_offsets(&g->tuples, i % g->tuple_count, 1, &at);
     bsm_cpu_rows_offsets(&g->to, i % g->tuple_count, 1, &to);
     int64_t from = c.offset[1];
+    bool inside = true;
     for (int64_t d = 0; d < g->tuple_length; d++) {
-      const int64_t k = load_index(g, w->indices, at + d * g->tuple_stride);
-      from += (k < 0 ? k + g->size[d] : k) * g->stride[d];
+      const int64_t k = place_of(
+          load_index(g, w->indices, at + d * g->tuple_stride), g->size[d]);
+      if (k < 0) {
+        inside = false;
+      } else {
+        from += k * g->stride[d];
+      }
     }
+    if (!inside) continue;
     bsm_cpu_copy_space(&g->inner, g->element, w->x + from * g->element,
                        w->y + (c.offset[0] + to) * g->element);
   }
@@ -216,7 +230,7 @@ static bsm_status check_elements(const work *w) {
   bsm_cpu_seek(&g->elements, 0, &c);
   for (int64_t i = 0; i < g->elements.count; i++) {
     const int64_t k = load_index(g, w->indices, c.offset[2]);
-    if (k < -g->size[0] || k >= g->size[0]) return bad_index(k, g->size[0]);
+    if (place_of(k, g->size[0]) < 0) return bad_index(k, g->size[0]);
     bsm_cpu_advance(&g->elements, &c, 1);
   }
   return BSM_OK;
@@ -230,11 +244,13 @@ static void elements_unit(void *arg, int64_t unit, int slot) {
   (void)slot;
   bsm_cpu_seek(&g->elements, unit * UNIT, &c);
   for (int64_t i = unit * UNIT; i < end; i++) {
-    const int64_t k = load_index(g, w->indices, c.offset[2]);
-    const int64_t from =
-        c.offset[1] + (k < 0 ? k + g->size[0] : k) * g->stride[0];
-    bsm_cpu_copy_row(g->element, w->x + from * g->element, 1,
-                     w->y + c.offset[0] * g->element, 1, 1);
+    const int64_t k =
+        place_of(load_index(g, w->indices, c.offset[2]), g->size[0]);
+    const int64_t from = c.offset[1] + k * g->stride[0];
+    if (k >= 0) {
+      bsm_cpu_copy_row(g->element, w->x + from * g->element, 1,
+                       w->y + c.offset[0] * g->element, 1, 1);
+    }
     bsm_cpu_advance(&g->elements, &c, 1);
   }
 }
