@@ -83,7 +83,7 @@ bsm_itensor *bsm_emit_windows(bsm_conversion_ctx *ctx, bsm_itensor *x,
     places = places > PLACES_MAX ? places : places * windows->kernel.d[i];
   }
   if (places > PLACES_MAX || axis < 1) {
-    return bsm_emit_fail(ctx, BSM_LIMIT, "windows of %s over dims %s",
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "windows of %s over dims %s",
                          bsm_dims_str(windows->kernel), bsm_dims_str(x->dims));
   }
   bsm_itensor **parts =

@@ -416,13 +416,14 @@ static void test_lists(void **state) {
 static void test_refusals(void **state) {
   fixture *f = *state;
   bsm_network *net;
-  assert_ok(
-      convert_text(f,
-                   "graph(%x : Float(1, 1, 3, 3), %w : Float(1, 1, 3, 3)):\n"
-                   "  %y : Tensor = aten::conv_transpose2d(%x, %w)\n"
-                   "  return (%y)\n",
-                   &net));
-  assert_non_null(strstr(f->log.data, "whose weight is computed at run time"));
+  assert_ok(convert_text(f,
+                         "graph(%x : Float(4), %m : Bool(4), %s : Float(4)):\n"
+                         "  %y : Tensor = aten::masked_scatter(%x, %m, %s)\n"
+                         "  return (%y)\n",
+                         &net));
+  assert_non_null(strstr(f->log.data,
+                         "argument 1 is computed at run time; only the data "
+                         "may be"));
   assert_fails(convert_text(f,
                             "graph(%x : Float(2, 3)):\n"
                             "  %p : float = prim::Constant[value=0.5]()\n"
