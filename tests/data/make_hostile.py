@@ -75,6 +75,20 @@ GRAPHS = {
   %c : Tensor = aten::cat(%l, %i)
   return (%c, %s)
 """, ["(2,3)", "(2,3)"]),
+    "reference": ("""graph(%x : Tensor):
+  %n : NoneType = prim::Constant()
+  %i : int = prim::Constant[value=1]()
+  %m : int = prim::Constant[value=-1]()
+  %s : str = prim::Constant[value="ortho"]()
+  %l : int[] = prim::Constant[value=[0, 1]]()
+  %f : Tensor = aten::fft_rfft(%x, %n, %m, %s)
+  %q : Tensor = aten::mul(%f, %f)
+  %t : Tensor[] = prim::ListConstruct(%q, %f)
+  %c : Tensor = aten::cat(%t, %m)
+  %a : Tensor = aten::abs(%c)
+  %b : Tensor = aten::angle(%q)
+  return (%a, %b)
+""", ["(2,3)"]),
     "embedding": ("""graph(%w : Tensor, %x : Tensor):
   %f : bool = prim::Constant[value=0]()
   %m : int = prim::Constant[value=-1]()

@@ -49,7 +49,15 @@ static const char ir_text[] =
     "  %v : Tensor, %k : Tensor = aten::topk(%s, %two, %minus, %true, %true)\n"
     "  %l : Tensor[] = prim::ListConstruct(%s, %s)\n"
     "  %u : Tensor = aten::cat(%l, %one)\n"
-    "  return (%u, %n, %k)\n";
+    /* Complex numbers are left to the reference library. */
+    "  %ortho : str = prim::Constant[value=\"ortho\"]()\n"
+    "  %q : Tensor = aten::complex(%n, %n)\n"
+    "  %f : Tensor = aten::fft_fft(%q, %none, %minus, %ortho)\n"
+    "  %z : Tensor = aten::mul(%k, %zero)\n"
+    "  %j : Tensor?[] = prim::ListConstruct(%z)\n"
+    "  %h : Tensor = aten::index(%f, %j)\n"
+    "  %o : Tensor = aten::view_as_real(%h)\n"
+    "  return (%u, %o, %k)\n";
 
 static uint8_t *engine_bytes;
 static size_t engine_size;
