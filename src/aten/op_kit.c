@@ -358,6 +358,31 @@ double *bsm_op_load_all(bsm_op_ctx *cx, const bsm_tensor *t) {
   return values;
 }
 
+int64_t *bsm_op_load_ints(bsm_op_ctx *cx, const bsm_tensor *t) {
+  const size_t n = (size_t)bsm_tensor_numel(t);
+  int64_t *values = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
+  if (!values) return NULL;
+  const bsm_tensor *one[] = {t};
+  bsm_iter it;
+  bsm_iter_init(&it, t->sizes, one, 1);
+  int64_t *p = values;
+  while (bsm_iter_next(&it)) {
+    bsm_load_i64(t->dtype, it.ptr[0], it.step[0], (size_t)it.count, p);
+    p += it.count;
+  }
+  return values;
+}
+
+void bsm_op_store_ints(const bsm_tensor *t, const int64_t *values) {
+  const bsm_tensor *one[] = {t};
+  bsm_iter it;
+  bsm_iter_init(&it, t->sizes, one, 1);
+  while (bsm_iter_next(&it)) {
+    bsm_store_i64(t->dtype, it.ptr[0], it.step[0], (size_t)it.count, values);
+    values += it.count;
+  }
+}
+
 void bsm_op_store_all(const bsm_tensor *t, const double *values) {
   const bsm_tensor *one[] = {t};
   bsm_iter it;

@@ -216,6 +216,9 @@ BSM_NODISCARD bsm_status bsm_op_pointwise(bsm_op_ctx *cx,
 double *bsm_op_load_all(bsm_op_ctx *cx, const bsm_tensor *t);
 /* Stores into a tensor of any strides. */
 void bsm_op_store_all(const bsm_tensor *t, const double *values);
+/* The same for integers, exactly. */
+int64_t *bsm_op_load_ints(bsm_op_ctx *cx, const bsm_tensor *t);
+void bsm_op_store_ints(const bsm_tensor *t, const int64_t *values);
 /* The same for any numbers as complex ones. */
 bsm_c128 *bsm_op_load_complex(bsm_op_ctx *cx, const bsm_tensor *t);
 void bsm_op_store_complex(const bsm_tensor *t, const bsm_c128 *values);

@@ -575,6 +575,33 @@ static void contract(const bsm_tensor *operands, size_t n,
   }
 }
 
+/* contract() for integers, which wrap around. */
+static void contract_ints(const bsm_tensor *operands, size_t n,
+                          const bsm_tensor *sums, bsm_dims shape) {
+  const bsm_tensor *all[MAX_OPERANDS + 1] = {sums};
+  int64_t product[BSM_ROW], factor[BSM_ROW];
+  bsm_iter it;
+  for (size_t k = 0; k < n; k++) all[k + 1] = &operands[k];
+  bsm_iter_init(&it, shape, all, (int)n + 1);
+  while (bsm_iter_next(&it)) {
+    for (int64_t at = 0; at < it.count; at += BSM_ROW) {
+      const int64_t left = it.count - at;
+      const size_t m = (size_t)(left < BSM_ROW ? left : BSM_ROW);
+      for (size_t k = 0; k < n; k++) {
+        bsm_load_i64(operands[k].dtype, it.ptr[k + 1] + at * it.step[k + 1],
+                     it.step[k + 1], m, k == 0 ? product : factor);
+        for (size_t i = 0; i < m && k > 0; i++) {
+          product[i] = (int64_t)((uint64_t)product[i] * (uint64_t)factor[i]);
+        }
+      }
+      char *sum = it.ptr[0] + at * it.step[0];
+      for (size_t i = 0; i < m; i++, sum += it.step[0]) {
+        *(uint64_t *)(void *)sum += (uint64_t)product[i];
+      }
+    }
+  }
+}
+
 /* contract() for complex numbers. */
 static void contract_complex(const bsm_tensor *operands, size_t n,
                              const bsm_tensor *sums, bsm_dims shape) {
@@ -645,15 +672,20 @@ static bsm_status einsum(bsm_op_ctx *cx, bsm_str text, bsm_tensor *const *in,
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   bsm_tensor *sums, operands[MAX_OPERANDS];
   const bool is_complex = bsm_dtype_is_complex(in[0]->dtype);
-  BSM_TRY(bsm_tensor_new(
-      cx->arena, is_complex ? BSM_DTYPE_COMPLEX_DOUBLE : BSM_DTYPE_DOUBLE,
-      result, false, &sums));
+  const bool integral = bsm_dtype_is_integral(in[0]->dtype, true);
+  BSM_TRY(bsm_tensor_new(cx->arena,
+                         is_complex ? BSM_DTYPE_COMPLEX_DOUBLE
+                         : integral ? BSM_DTYPE_INT64
+                                    : BSM_DTYPE_DOUBLE,
+                         result, false, &sums));
   for (size_t k = 0; k < n; k++) {
     operands[k] = spread(in[k], plan.labels[k], plan.counts[k], space, shape);
   }
   const bsm_tensor wide =
       spread(sums, plan.labels[n], plan.counts[n], space, shape);
-  (is_complex ? contract_complex : contract)(operands, n, &wide, shape);
+  (is_complex ? contract_complex
+   : integral ? contract_ints
+              : contract)(operands, n, &wide, shape);
   BSM_TRY(bsm_tensor_copy(*out, sums));
   bsm_arena_rewind(cx->arena, mark);
   return BSM_OK;

@@ -2,8 +2,33 @@
 /* Sorting, top-k, unique values, and searching in sorted ones. */
 #include "aten/op_kit.h"
 
+/* Elements as doubles, or, exactly, as integers: one of the two is NULL. */
+typedef struct keys {
+  const double *x;
+  const int64_t *ints;
+} keys;
+
+static bsm_status load_keys(bsm_op_ctx *cx, const bsm_tensor *t, keys *out) {
+  *out = (keys){NULL, NULL};
+  if (bsm_dtype_is_integral(t->dtype, true)) {
+    out->ints = bsm_op_load_ints(cx, t);
+  } else {
+    out->x = bsm_op_load_all(cx, t);
+  }
+  BSM_TRY_ALLOC(out->x || out->ints);
+  return BSM_OK;
+}
+
+static keys keys_from(const keys *k, size_t first) {
+  return (keys){k->x ? k->x + first : NULL, k->ints ? k->ints + first : NULL};
+}
+
 /* NaN counts as the largest value. */
-static bool before(double a, double b, bool descending) {
+static bool before(const keys *k, int64_t i, int64_t j, bool descending) {
+  if (k->ints) {
+    return descending ? k->ints[i] > k->ints[j] : k->ints[i] < k->ints[j];
+  }
+  const double a = k->x[i], b = k->x[j];
   if (isnan(a)) return descending && !isnan(b);
   if (isnan(b)) return !descending;
   return descending ? a > b : a < b;
@@ -11,7 +36,7 @@ static bool before(double a, double b, bool descending) {
 
 /* Sorts positions 0 .. n-1 by their values: stable, bottom up. `order` has
  * room for 2 n. */
-static void sort_positions(const double *x, size_t n, bool descending,
+static void sort_positions(const keys *x, size_t n, bool descending,
                            int64_t *order) {
   int64_t *from = order, *to = order + n;
   for (size_t i = 0; i < n; i++) from[i] = (int64_t)i;
@@ -22,8 +47,7 @@ static void sort_positions(const double *x, size_t n, bool descending,
       size_t a = low, b = mid;
       for (size_t k = low; k < high; k++) {
         const bool right =
-            a == mid ||
-            (b < high && before(x[from[b]], x[from[a]], descending));
+            a == mid || (b < high && before(x, from[b], from[a], descending));
         to[k] = right ? from[b++] : from[a++];
       }
     }
@@ -46,24 +70,32 @@ static bsm_status sort_rows(bsm_op_ctx *cx, bsm_tensor *t, int dim, int64_t k,
   if (indices) BSM_TRY(bsm_op_transpose(cx, indices, dim, last, &at));
   const size_t total = (size_t)bsm_tensor_numel(t);
   const size_t n = t->sizes.rank > 0 ? (size_t)from->sizes.d[last] : 1;
-  const double *x = bsm_op_load_all(cx, from);
+  keys x;
+  BSM_TRY(load_keys(cx, from, &x));
   int64_t *order = BSM_NEW_ARRAY(cx->arena, int64_t, 2 * n + 1);
   double *sorted = BSM_NEW_ARRAY(cx->arena, double, total + 1);
-  double *positions = BSM_NEW_ARRAY(cx->arena, double, total + 1);
-  BSM_TRY_ALLOC(x);
+  int64_t *sorted_ints = BSM_NEW_ARRAY(cx->arena, int64_t, total + 1);
+  int64_t *positions = BSM_NEW_ARRAY(cx->arena, int64_t, total + 1);
+  BSM_TRY_ALLOC(sorted_ints);
   BSM_TRY_ALLOC(order);
   BSM_TRY_ALLOC(sorted);
   BSM_TRY_ALLOC(positions);
   size_t out = 0;
   for (size_t r = 0; n > 0 && r < total; r += n) {
-    sort_positions(x + r, n, descending, order);
+    const keys row = keys_from(&x, r);
+    sort_positions(&row, n, descending, order);
     for (int64_t i = 0; i < k; i++, out++) {
-      sorted[out] = x[r + (size_t)order[i]];
-      positions[out] = (double)order[i];
+      if (row.ints) {
+        sorted_ints[out] = row.ints[order[i]];
+      } else {
+        sorted[out] = row.x[order[i]];
+      }
+      positions[out] = order[i];
     }
   }
-  if (to) bsm_op_store_all(to, sorted);
-  if (at) bsm_op_store_all(at, positions);
+  if (to && x.ints) bsm_op_store_ints(to, sorted_ints);
+  if (to && x.x) bsm_op_store_all(to, sorted);
+  if (at) bsm_op_store_ints(at, positions);
   bsm_arena_rewind(cx->arena, mark);
   return BSM_OK;
 }
@@ -173,17 +205,20 @@ static bsm_status op_unique(OP_PARAMS) {
   const bool want_inverse = op_bool(&args[2]);
   const bool want_counts = self->variant != 0 && op_bool(&args[3]);
   const size_t n = (size_t)bsm_tensor_numel(t);
-  const double *x = bsm_op_load_all(cx, t);
+  keys x;
+  BSM_TRY(load_keys(cx, t, &x));
   int64_t *order = BSM_NEW_ARRAY(cx->arena, int64_t, 2 * n + 1);
   int64_t *group = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
-  BSM_TRY_ALLOC(x);
   BSM_TRY_ALLOC(order);
   BSM_TRY_ALLOC(group);
-  sort_positions(x, n, false, order);
+  sort_positions(&x, n, false, order);
   int64_t unique = 0;
   for (size_t i = 0; i < n; i++) {
     /* NaN is never equal to another. */
-    if (i > 0 && !(x[order[i]] == x[order[i - 1]])) unique++;
+    const bool same =
+        i > 0 && (x.ints ? x.ints[order[i]] == x.ints[order[i - 1]]
+                         : x.x[order[i]] == x.x[order[i - 1]]);
+    if (i > 0 && !same) unique++;
     group[i] = unique;
   }
   if (n > 0) unique++;
@@ -197,9 +232,9 @@ static bsm_status op_unique(OP_PARAMS) {
     char *p = (char *)bsm_tensor_data(values) +
               (size_t)group[i] * bsm_dtype_size(t->dtype);
     if (bsm_dtype_is_integral(t->dtype, true)) {
-      bsm_store1_i64(t->dtype, p, bsm_tensor_get_int(t, order[i]));
+      bsm_store1_i64(t->dtype, p, x.ints[order[i]]);
     } else {
-      bsm_store1_f64(t->dtype, p, x[order[i]]);
+      bsm_store1_f64(t->dtype, p, x.x[order[i]]);
     }
     if (want_inverse) inv[order[i]] = group[i];
     if (want_counts) count[group[i]]++;
