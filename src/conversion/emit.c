@@ -169,7 +169,8 @@ bsm_itensor *bsm_emit_unsqueeze(bsm_conversion_ctx *ctx, bsm_itensor *x,
   bsm_dims dims = {0};
   if (!x) return NULL;
   if (x->dims.rank >= BSM_MAX_RANK) {
-    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "rank %d is above the limit of %d",
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
+                         "rank %d is above the limit of %d",
                          (int)x->dims.rank + 1, BSM_MAX_RANK);
   }
   for (int32_t i = 0; i < x->dims.rank; i++) {

@@ -17,6 +17,23 @@ static bsm_itensor *emit_layer(bsm_conversion_ctx *ctx, bsm_itensor *x,
   return bsm_emit(ctx, layer);
 }
 
+/* The vector along `axis` that an index repeats over all other dimensions, as
+ * index.view(-1, 1).expand_as(source) does; NULL when it is not made so. */
+static bsm_itensor *repeated_vector(bsm_conversion_ctx *ctx,
+                                    const bsm_itensor *x, int32_t axis,
+                                    const bsm_itensor *index) {
+  const bsm_layer *layer = index->producer;
+  if (!layer || layer->kind != BSM_LAYER_EXPAND) return NULL;
+  bsm_itensor *vector = layer->inputs.items[0];
+  const int32_t shift = index->dims.rank - vector->dims.rank;
+  for (int32_t i = 0; i < index->dims.rank; i++) {
+    const int64_t own = i < shift ? 1 : vector->dims.d[i - shift];
+    if (own != (i == axis ? index->dims.d[i] : 1)) return NULL;
+    if (i != axis && index->dims.d[i] != x->dims.d[i]) return NULL;
+  }
+  return bsm_emit_reshape(ctx, vector, (bsm_dims){1, {index->dims.d[axis]}});
+}
+
 bsm_itensor *bsm_emit_scatter(bsm_conversion_ctx *ctx, bsm_itensor *x,
                               int32_t axis, bsm_itensor *index,
                               bsm_itensor *source,
@@ -46,6 +63,10 @@ bsm_itensor *bsm_emit_scatter(bsm_conversion_ctx *ctx, bsm_itensor *x,
   }
   for (int32_t i = 0; i < rank; i++) {
     source = bsm_emit_slice(ctx, source, i, 0, index->dims.d[i], 1);
+  }
+  bsm_itensor *vector = repeated_vector(ctx, x, axis, index);
+  if (vector) {
+    return bsm_emit_index_write(ctx, x, axis, vector, source, options);
   }
   return emit_layer(ctx, x, index, source, BSM_SCATTER_ELEMENT, axis, options);
 }

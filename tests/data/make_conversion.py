@@ -923,6 +923,11 @@ def written():
     case("index_put_inner_mask", lambda a, m, v: A.index_put(
         a, [None, m], v), y, boolean(2, 4), x(1))
     case("computed_take", lambda a, i: a.take(i), y, index(2, 2, low=-24, high=24))
+    rows = index(5, high=3)
+    case("scatter_of_rows", lambda a, i, b: a.scatter_add(
+        0, i.view(-1, 1).expand(5, 4), b), x(3, 4), rows, x(5, 4))
+    case("scatter_of_columns", lambda a, i, b: a.scatter_reduce(
+        1, i.view(1, -1).expand(4, 5), b, "amin"), x(4, 3), rows, x(4, 5))
 
 
 def computed_weights():

@@ -15,7 +15,7 @@
 #include "backend/cpu/cpu_strided.h"
 
 #define UNIT 16384 /* elements */
-#define CHUNK 1024 /* of an inner row, for one task */
+#define CHUNK 256  /* of an inner row, for one task */
 #define BLOCK 64   /* elements converted at once */
 
 typedef struct scatter {

@@ -60,7 +60,8 @@ static bsm_itensor *tensordot(bsm_conversion_ctx *ctx, bsm_itensor *a,
   b = contracted(ctx, b, dims_b, count, &right);
   if (!a || !b) return NULL;
   if (left.rank + right.rank > BSM_MAX_RANK) {
-    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "rank %d is above the limit of %d",
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
+                         "rank %d is above the limit of %d",
                          (int)(left.rank + right.rank), BSM_MAX_RANK);
   }
   for (int32_t i = 0; i < right.rank; i++) left.d[left.rank++] = right.d[i];
