@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bessemer ops: which operators convert, and those of a model. */
+#include <string.h>
+
 #include "tools/json.h"
 #include "tools/session.h"
 
@@ -22,22 +24,24 @@ static const struct argp argp = {
         "lowering: how often each occurs, who runs it, and the first place "
         "in the Python source."
         "\v"
-        "A converter turns an operator into layers of the network; an "
-        "evaluator computes it while compiling; what neither takes is called "
-        "in the reference library when the engine runs (\"reference\"), which "
-        "is slow; what none has (\"none\") keeps the model from compiling."};
+        "How an operator runs: as layers of the network; by an evaluator, "
+        "while "
+        "compiling; lowering replaces or executes it; called in the reference "
+        "library when the engine runs, which is slow; as a layer of a plug-in; "
+        "refused: it keeps the model from compiling. docs/operators.md is this "
+        "list with its limits."};
 
-static const char *runner(const bsm_operator_info *op) {
-  if (op->has_converter) return "converter";
-  if (op->has_evaluator) return "evaluator";
-  return op->has_reference ? "reference" : "none";
-}
-
-/* How the nodes of a model run; the worst way names it, as it matters most. */
-static const char *model_runner(const bsm_operator_info *op) {
-  if (op->unsupported_nodes) return "none";
-  if (op->reference_nodes) return "reference";
-  return op->layer_nodes ? "layers" : "evaluator";
+/* A list of the lines of `text`. */
+static void json_lines(bsm_json *json, const char *key, const char *text) {
+  bsm_json_open(json, key, '[');
+  while (*text) {
+    char line[1024];
+    const size_t length = strcspn(text, "\n");
+    snprintf(line, sizeof(line), "%.*s", (int)length, text);
+    bsm_json_string(json, NULL, line);
+    text += length + (text[length] == '\n');
+  }
+  bsm_json_close(json, ']');
 }
 
 static void print_json(const bsm_operator_list *list, bool of_model) {
@@ -47,17 +51,19 @@ static void print_json(const bsm_operator_list *list, bool of_model) {
     const bsm_operator_info *op = &list->items[i];
     bsm_json_open(&json, NULL, '{');
     bsm_json_string(&json, "schema", op->schema);
+    bsm_json_string(&json, "runs", op->runs);
     bsm_json_bool(&json, "converter", op->has_converter);
     bsm_json_bool(&json, "evaluator", op->has_evaluator);
     bsm_json_bool(&json, "reference", op->has_reference);
+    json_lines(&json, "limits", op->limits);
     if (of_model) {
       bsm_json_int(&json, "count", (int64_t)op->count);
-      bsm_json_string(&json, "runs", model_runner(op));
       bsm_json_int(&json, "layers", (int64_t)op->layer_nodes);
       bsm_json_int(&json, "evaluated", (int64_t)op->evaluated_nodes);
       bsm_json_int(&json, "reference_calls", (int64_t)op->reference_nodes);
       bsm_json_int(&json, "unsupported", (int64_t)op->unsupported_nodes);
       bsm_json_string(&json, "source", op->source);
+      json_lines(&json, "places", op->places);
     }
     bsm_json_close(&json, '}');
   }
@@ -71,10 +77,10 @@ static void print_text(const bsm_operator_list *list, bool of_model) {
     if (of_model) {
       none += op->unsupported_nodes > 0;
       reference += op->reference_nodes > 0;
-      printf("%6zu  %-9s  %-24s  %s\n", op->count, model_runner(op), op->source,
+      printf("%6zu  %-9s  %-24s  %s\n", op->count, op->runs, op->source,
              op->schema);
     } else {
-      printf("%-9s  %s\n", runner(op), op->schema);
+      printf("%-9s  %s\n", op->runs, op->schema);
     }
   }
   if (of_model) {
@@ -85,8 +91,9 @@ static void print_text(const bsm_operator_list *list, bool of_model) {
 
 static bsm_status get_list(bsm_cli *cli, bsm_session *session,
                            bsm_operator_list **out) {
-  if (!cli->path) return bsm_operators(out);
   bsm_compile_options compile_options;
+  BSM_TRY(bsm_session_open_plugins(cli, session));
+  if (!cli->path) return bsm_operators_with(session->plugins, out);
   BSM_TRY(bsm_session_load_module(cli, session));
   BSM_TRY(bsm_session_options(cli, session, &compile_options));
   return bsm_module_operators(session->module, &compile_options, out);

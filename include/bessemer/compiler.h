@@ -195,14 +195,30 @@ typedef struct bsm_operator_info {
    * compiling, are called in the reference library when the engine runs, and
    * cannot run; they add up to `count`. */
   size_t layer_nodes, evaluated_nodes, reference_nodes, unsupported_nodes;
+  /* How it runs when its arguments are known only at run time:
+   * "layers": a converter takes it; what the limits name falls to the reference
+   *     library where that can run it,
+   * "evaluator": while compiling,
+   * "reference": called in the reference library when the engine runs,
+   * "lowering": lowering replaces or executes it,
+   * "plugin": a layer of a plug-in,
+   * "refused": it keeps a model from compiling. */
+  const char *runs;
+  const char *limits; /* one a line; "" when there are none */
+  /* Of a method: the places in the source, each once, one a line. */
+  const char *places;
 } bsm_operator_info;
 typedef struct bsm_operator_list {
   bsm_operator_info *items;
   size_t count;
 } bsm_operator_list;
 
-/* All operators that convert or evaluate. */
+/* All operators that are known: the converters' first, then what is evaluated,
+ * then the rest of the reference library. */
 BSM_API BSM_NODISCARD bsm_status bsm_operators(bsm_operator_list **out);
+/* With those of plug-ins, which may be NULL. */
+BSM_API BSM_NODISCARD bsm_status bsm_operators_with(
+    const bsm_plugin_registry *plugins, bsm_operator_list **out);
 /* The operators of a method after lowering with these options. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_module_operators(bsm_module *module, const bsm_compile_options *options,

@@ -8,6 +8,7 @@
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
+#include "plugin/plugin_op.h"
 
 /* The list, its items and their texts lie in one arena. */
 typedef struct list_owner {
@@ -15,6 +16,9 @@ typedef struct list_owner {
   bsm_arena arena;
   BSM_VEC(bsm_operator_info) items;
   bsm_strmap index; /* qualified name -> item number + 1 */
+  /* Of a model: the places of each item, and which ones it has. */
+  BSM_VEC(bsm_text) places;
+  bsm_strmap has_place; /* "item place" -> itself */
 } list_owner;
 
 static bsm_status new_list(list_owner **out) {
@@ -38,7 +42,8 @@ static bsm_status find_item(list_owner *owner, bsm_str key, const char *schema,
                             bsm_operator_info **out) {
   uintptr_t at = (uintptr_t)bsm_strmap_get(&owner->index, key);
   if (!at) {
-    bsm_operator_info info = {.source = ""};
+    bsm_operator_info info = {
+        .source = "", .runs = "", .limits = "", .places = ""};
     info.schema = bsm_arena_strdup(&owner->arena, schema);
     BSM_TRY_ALLOC(info.schema);
     BSM_TRY_ALLOC(bsm_vec_push(&owner->arena, &owner->items, info));
@@ -66,16 +71,86 @@ static bsm_status finish(list_owner *owner, bsm_status status,
   return BSM_OK;
 }
 
+/* ---- how operators run ---- */
+
+static bool has_tensor(const bsm_type *type) {
+  if (type->kind == BSM_TYPE_TENSOR) return true;
+  for (size_t i = 0; i < type->arg_count; i++) {
+    if (has_tensor(type->args[i])) return true;
+  }
+  return false;
+}
+
+/* Whether a result is a tensor, or may be one. */
+static bsm_status gives_tensors(bsm_ir_ctx *cx, bsm_str name, bool *out) {
+  const bsm_schema *schema;
+  *out = false;
+  BSM_TRY(bsm_schema_table_find(cx->schemas, name, &schema));
+  for (size_t i = 0; schema && i < schema->return_count; i++) {
+    *out = *out || has_tensor(schema->returns[i].type);
+  }
+  return BSM_OK;
+}
+
+static bsm_status add_limit(list_owner *owner, bsm_operator_info *item,
+                            const char *text) {
+  item->limits = item->limits[0] ? bsm_arena_printf(&owner->arena, "%s\n%s",
+                                                    item->limits, text)
+                                 : bsm_arena_strdup(&owner->arena, text);
+  BSM_TRY_ALLOC(item->limits);
+  return BSM_OK;
+}
+
+/* Fills in `runs` and `limits` of an operator whose `has_` fields are set. */
+static bsm_status tell_how(list_owner *owner, bsm_ir_ctx *cx,
+                           const bsm_aten_library *aten,
+                           const bsm_plugin_registry *plugins,
+                           bsm_operator_info *item) {
+  const bsm_str name = name_of_schema(item->schema);
+  const char *qualified = bsm_arena_strndup(&owner->arena, name.data, name.len);
+  const bsm_aten_op *op = bsm_aten_find(aten, name);
+  const char *refusal = op ? bsm_op_refusal(op) : NULL;
+  bool tensors;
+  BSM_TRY_ALLOC(qualified);
+  BSM_TRY(gives_tensors(cx, name, &tensors));
+  const bsm_layer_plugin *layer = bsm_plugin_find_operator(plugins, name);
+  if (layer && layer->run) {
+    item->runs = "plugin";
+    item->has_reference = false; /* but while compiling */
+  } else if (item->has_converter) {
+    const char *limit;
+    item->runs = "layers";
+    for (size_t i = 0; (limit = bsm_converter_limit(qualified, i)); i++) {
+      BSM_TRY(add_limit(owner, item, limit));
+    }
+  } else if (item->has_evaluator) {
+    item->runs = "evaluator";
+  } else if (op && (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_EFFECT))) {
+    item->runs = "lowering";
+  } else if (refusal) {
+    item->runs = "refused";
+    BSM_TRY(add_limit(owner, item, refusal));
+  } else {
+    item->runs = tensors ? "reference" : "evaluator";
+  }
+  return BSM_OK;
+}
+
 /* ---- the built-in tables ---- */
 
-static bsm_status list_built_in(list_owner *owner, bsm_arena *scratch) {
+static bsm_status list_built_in(list_owner *owner,
+                                const bsm_plugin_registry *plugins,
+                                bsm_arena *scratch) {
   bsm_ir_ctx *cx;
   bsm_aten_library *aten;
   bsm_converter_registry *registry;
   bsm_operator_info *item;
   BSM_TRY(bsm_ir_ctx_create(scratch, NULL, NULL, &cx));
   BSM_TRY(bsm_aten_library_create(scratch, &aten));
+  BSM_TRY(bsm_plugin_add_ops(scratch, aten, plugins));
+  BSM_TRY(bsm_plugin_declare(cx, plugins));
   BSM_TRY(bsm_converter_registry_create(scratch, cx->types, NULL, &registry));
+  BSM_TRY(bsm_plugin_register(registry, scratch, plugins));
   for (size_t i = 0; i < bsm_registry_converter_count(registry); i++) {
     const char *schema = bsm_registry_converter_schema(registry, i);
     BSM_TRY(find_item(owner, name_of_schema(schema), schema, &item));
@@ -94,16 +169,24 @@ static bsm_status list_built_in(list_owner *owner, bsm_arena *scratch) {
     BSM_TRY(find_item(owner, name_of_schema(schema), schema, &item));
     item->has_reference = true;
   }
+  for (size_t i = 0; i < owner->items.len; i++) {
+    BSM_TRY(tell_how(owner, cx, aten, plugins, &owner->items.items[i]));
+  }
   return BSM_OK;
 }
 
 bsm_status bsm_operators(bsm_operator_list **out) {
+  return bsm_operators_with(NULL, out);
+}
+
+bsm_status bsm_operators_with(const bsm_plugin_registry *plugins,
+                              bsm_operator_list **out) {
   *out = NULL;
   list_owner *owner;
   bsm_arena scratch;
   BSM_TRY(new_list(&owner));
   bsm_arena_init(&scratch, NULL);
-  bsm_status status = list_built_in(owner, &scratch);
+  bsm_status status = list_built_in(owner, plugins, &scratch);
   bsm_arena_destroy(&scratch);
   return finish(owner, status, out);
 }
@@ -115,6 +198,33 @@ typedef struct model_lister {
   const bsm_aten_library *aten;
 } model_lister;
 
+/* Notes where an item occurs; *first is that text, whether new or not. */
+static bsm_status add_place(list_owner *owner, size_t item,
+                            const bsm_node *node, const char **out) {
+  bsm_text text;
+  while (owner->places.len <= item) {
+    bsm_text_init(&text, &owner->arena);
+    BSM_TRY_ALLOC(bsm_vec_push(&owner->arena, &owner->places, text));
+  }
+  bsm_text_init(&text, &owner->arena);
+  bsm_text_printf(&text, "%zu ", item);
+  const size_t start = text.len;
+  bsm_source_print(&text, &node->source);
+  if (text.failed) return BSM_FAIL_OOM();
+  *out = text.data + start;
+  const bsm_str key = {text.data, text.len};
+  if (text.len == start || bsm_strmap_get(&owner->has_place, key)) {
+    return BSM_OK;
+  }
+  bsm_text *places = &owner->places.items[item];
+  bsm_text_printf(places, "%s%s", places->len ? "\n" : "", *out);
+  if (places->failed ||
+      !bsm_strmap_set(&owner->arena, &owner->has_place, key, owner)) {
+    return BSM_FAIL_OOM();
+  }
+  return BSM_OK;
+}
+
 static bsm_status add_node(void *user, const bsm_node *node,
                            bsm_node_handler handler) {
   const model_lister *lister = user;
@@ -124,13 +234,11 @@ static bsm_status add_node(void *user, const bsm_node *node,
   const char *schema = node->schema ? node->schema->text : node->kind;
   bsm_operator_info *item;
   BSM_TRY(find_item(owner, bsm_str_of(name), schema, &item));
-  if (item->count++ == 0) {
-    bsm_text text;
-    bsm_text_init(&text, &owner->arena);
-    bsm_source_print(&text, &node->source);
-    if (text.failed) return BSM_FAIL_OOM();
-    item->source = text.data;
-  }
+  const size_t index = (size_t)(item - owner->items.items);
+  const char *place;
+  BSM_TRY(add_place(owner, index, node, &place));
+  if (item->count++ == 0) item->source = place;
+  item->places = owner->places.items[index].data;
   item->layer_nodes += handler == BSM_NODE_CONVERTED;
   item->evaluated_nodes += handler == BSM_NODE_EVALUATED;
   item->reference_nodes += handler == BSM_NODE_REFERENCE;
@@ -160,8 +268,26 @@ static bsm_status list_nodes(bsm_module *module, const bsm_lowered *lowered,
   bsm_status_free(status);
   owner->items.len = 0;
   owner->index = (bsm_strmap){0};
+  owner->places.len = 0;
+  owner->has_place = (bsm_strmap){0};
   return bsm_classify_nodes(lowered->graph, module->aten, registry, add_node,
                             &lister);
+}
+
+/* In this model; of several ways the slowest names the operator. */
+static bsm_status tell_how_of_model(list_owner *owner, const bsm_module *module,
+                                    bsm_operator_info *item) {
+  BSM_TRY(tell_how(owner, module->cx, module->aten, module->plugins, item));
+  if (item->unsupported_nodes) {
+    item->runs = "refused";
+  } else if (item->reference_nodes) {
+    item->runs = "reference";
+  } else if (!item->layer_nodes) {
+    item->runs = "evaluator";
+  } else if (strcmp(item->runs, "plugin") != 0) {
+    item->runs = "layers";
+  }
+  return BSM_OK;
 }
 
 static bsm_status list_model(bsm_module *module,
@@ -177,7 +303,11 @@ static bsm_status list_model(bsm_module *module,
     BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
                                              options->pattern_count));
   }
-  return list_nodes(module, &lowered, registry, owner, scratch);
+  BSM_TRY(list_nodes(module, &lowered, registry, owner, scratch));
+  for (size_t i = 0; i < owner->items.len; i++) {
+    BSM_TRY(tell_how_of_model(owner, module, &owner->items.items[i]));
+  }
+  return BSM_OK;
 }
 
 bsm_status bsm_module_operators(bsm_module *module,

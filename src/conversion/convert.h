@@ -37,6 +37,15 @@ size_t bsm_registry_evaluator_count(const bsm_converter_registry *registry);
 const char *bsm_registry_evaluator_name(const bsm_converter_registry *registry,
                                         size_t index);
 
+/* What a converter does not take, in the words of its refusals, numbers left
+ * out: the operator suite collects and checks them (converter_limits.inl). The
+ * reference library runs what it can of it. NULL past the last one. */
+const char *bsm_converter_limit(const char *qualified_name, size_t index);
+
+/* Why the reference library of an engine cannot run an operator that it has;
+ * NULL when it can. */
+const char *bsm_op_refusal(const bsm_aten_op *op);
+
 /* How a node of a lowered graph runs. */
 typedef enum bsm_node_handler {
   BSM_NODE_UNSUPPORTED = 0,

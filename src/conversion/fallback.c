@@ -26,12 +26,7 @@ typedef struct reference_call {
   int32_t *kinds;
 } reference_call;
 
-const char *bsm_fallback_refusal(const bsm_aten_library *aten,
-                                 const bsm_node *node) {
-  const bsm_aten_op *op =
-      bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
-  if (!op || node->blocks.len > 0)
-    return "the reference library has no such op";
+const char *bsm_op_refusal(const bsm_aten_op *op) {
   if (bsm_plugin_is_op(op)) {
     return "it is a plug-in's, which the reference library of an engine has "
            "not";
@@ -47,6 +42,16 @@ const char *bsm_fallback_refusal(const bsm_aten_library *aten,
            "it";
   }
   return NULL;
+}
+
+const char *bsm_fallback_refusal(const bsm_aten_library *aten,
+                                 const bsm_node *node) {
+  const bsm_aten_op *op =
+      bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
+  if (!op || node->blocks.len > 0) {
+    return "the reference library has no such op";
+  }
+  return bsm_op_refusal(op);
 }
 
 /* ---- arguments ---- */
