@@ -5,6 +5,7 @@
 The operator is what examples/plugin/swish_clamp.c has; here it is defined with
 torch.library, so that PyTorch gives the expected output.
 """
+import io
 import os
 
 import numpy as np
@@ -36,6 +37,20 @@ class Model(torch.nn.Module):
         return self.linear(x.mean([2, 3]))
 
 
+def save(scripted, path):
+    """Without the debug information, which names files of this machine."""
+    reader = torch._C.PyTorchFileReader(
+        io.BytesIO(scripted.save_to_buffer()))
+    writer = torch._C.PyTorchFileWriter(path)
+    for name in reader.get_all_records():
+        if name.endswith(".debug_pkl") or name in ("version", "byteorder",
+                                                   ".data/serialization_id"):
+            continue
+        data = reader.get_record(name)
+        writer.write_record(name, data, len(data))
+    writer.write_end_of_file()
+
+
 def main():
     folder = os.path.join(HERE, "plugin")
     os.makedirs(folder, exist_ok=True)
@@ -45,7 +60,7 @@ def main():
     with torch.no_grad():
         scripted = torch.jit.script(model)
         expected = scripted(x)
-    scripted.save(os.path.join(folder, "swish_model.ts"))
+    save(scripted, os.path.join(folder, "swish_model.ts"))
     np.save(os.path.join(folder, "swish_x.npy"), x.numpy())
     np.save(os.path.join(folder, "swish_y.npy"), expected.numpy())
 
