@@ -398,7 +398,7 @@ static bsm_status op_grid_sampler(OP_PARAMS) {
   grid_params p = {
       (int)op_int(&args[2]), (int)op_int(&args[3]), op_bool(&args[4]), {0, 0}};
   if (t->sizes.rank == 5) {
-    return BSM_FAIL(BSM_UNSUPPORTED, "grid_sampler of volumes");
+    return bsm_op_call(cx, "aten::grid_sampler_3d", args, 5, outs, 1);
   }
   if (t->sizes.rank != 4 || grid->sizes.rank != 4 || grid->sizes.d[3] != 2 ||
       grid->sizes.d[0] != t->sizes.d[0] || grid->dtype != t->dtype ||

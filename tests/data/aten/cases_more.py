@@ -292,8 +292,196 @@ def statistics(m):
         case(f"aten::{op}.scalar", rand((3,)), -0.5)
 
 
+def losses(m):
+    case, rand = m.case, m.rand
+    sign = torch.tensor([[1, -1, 1], [-1, -1, 1]])
+    for d in (m.f4, m.f8, m.f2, m.bf):
+        x, y, z = rand((2, 3), d), rand((2, 3), d), rand((2, 3), d)
+        s = sign.to(d)
+        for r in (0, 1, 2):
+            for margin in (0.0, 0.5):
+                case("aten::margin_ranking_loss", x, y, s, margin, r)
+                case("aten::hinge_embedding_loss", x, s, margin, r)
+                case("aten::cosine_embedding_loss", x, y, s[:, 0], margin, r)
+                case("aten::cosine_embedding_loss", x[0], y[0], s[0, 0],
+                     margin, r)
+            for p in (2.0, 1.0, 3.0):
+                for swap in (False, True):
+                    case("aten::triplet_margin_loss", x, y, z, 1.0, p, 1e-6,
+                         swap, r)
+            for log in (False, True):
+                for full in (False, True):
+                    case("aten::poisson_nll_loss", x.abs(), y.abs() * 2, log,
+                         full, 1e-8, r)
+            for p in (1, 2, 3):
+                c = torch.tensor([2, 0])
+                case("aten::multi_margin_loss", x, c, p, 1, None, r)
+                case("aten::multi_margin_loss", x, c, p, 0.3,
+                     rand((3,), d).abs(), r)
+                case("aten::multi_margin_loss", x[0], c[:1], p, 1, None, r)
+            c = torch.tensor([[2, 0, -1], [1, -1, 0]])
+            case("aten::multilabel_margin_loss", x, c, r)
+            case("aten::multilabel_margin_loss", x[0], c[0], r)
+            case("aten::multilabel_margin_loss_forward", x, c, r)
+            case("aten::multilabel_margin_loss_forward", x[0], c[0], r)
+    x, y = rand((2, 3)), rand((2, 3))
+    case("aten::margin_ranking_loss", x, y, sign[0])
+    case("aten::margin_ranking_loss", x, y[:1], sign)
+    case("aten::margin_ranking_loss", x, y[:, :2], sign)
+    case("aten::hinge_embedding_loss", x, torch.zeros((2, 3)))
+    case("aten::hinge_embedding_loss", torch.tensor([m.NAN, m.INF]), sign[0, :2])
+    case("aten::cosine_embedding_loss", x, y, sign)
+    case("aten::cosine_embedding_loss", x, y[0], sign[:, 0])
+    case("aten::cosine_embedding_loss", x.double(), y, sign[:, 0])
+    case("aten::triplet_margin_loss", x, y[0], x)
+    case("aten::triplet_margin_loss", rand((2, 3, 4)), rand((2, 1, 4)),
+         rand((1, 3, 4)), reduction=0)
+    case("aten::multi_margin_loss", x, torch.tensor([3, 0]))
+    case("aten::multi_margin_loss", x, torch.tensor([-1, 0]))
+    case("aten::multi_margin_loss", x, torch.tensor([1]))
+    case("aten::multi_margin_loss", rand((0, 3)), torch.zeros(0, dtype=m.i8),
+         reduction=0)
+    case("aten::multi_margin_loss", rand((2, 0)), torch.tensor([0, 0]))
+    case("aten::multilabel_margin_loss", x, torch.tensor([[3, 0, 0]] * 2))
+    case("aten::multilabel_margin_loss", x, torch.tensor([1, 0]))
+
+
+def ctc(m):
+    case, rand = m.case, m.rand
+    for d in (m.f4, m.f8):
+        x = rand((6, 3, 5), d).log_softmax(2)
+        y = torch.tensor([[1, 2, 2, 0], [3, 3, 1, 1], [4, 1, 0, 0]])
+        flat = torch.tensor([1, 2, 2, 3, 3, 1, 1, 4])
+        for r in (0, 1, 2):
+            for zero in (False, True):
+                for n in ([6, 6, 6], [5, 6, 2], [0, 4, 1]):
+                    for k in ([3, 4, 1], [0, 2, 2]):
+                        case("aten::ctc_loss.IntList", x, y, n, k, 0, r, zero)
+                        case("aten::ctc_loss.Tensor", x, y, torch.tensor(n),
+                             torch.tensor(k, dtype=m.i4), 0, r, zero)
+                    case("aten::ctc_loss.IntList", x, flat, n, [3, 4, 1], 0, r,
+                         zero)
+                case("aten::ctc_loss.IntList", x[:, 0], y[0], [6], [4], 4, r,
+                     zero)
+        for ty in (m.i8, m.i4):
+            case("aten::_ctc_loss", x, y.to(ty), [6, 6, 6], [3, 3, 3])
+            case("aten::_ctc_loss.Tensor", x, y.to(ty), torch.tensor([6] * 3),
+                 torch.tensor([2] * 3), 4)
+    case("aten::_ctc_loss", x, flat, [6, 6, 6], [3, 4, 9])
+    case("aten::_ctc_loss", x, y, [6, 6], [3, 4, 1])
+    case("aten::_ctc_loss", x, y, [7, 6, 6], [3, 4, 1])
+    case("aten::_ctc_loss", x, y, [6, 6, 6], [5, 4, 1])
+    case("aten::_ctc_loss", x, y, [6, 6, 6], [3, 4, 1], 5)
+    case("aten::_ctc_loss", x, y[:2], [6, 6, 6], [3, 4, 1])
+    case("aten::ctc_loss.IntList", x.half(), y, [6, 6, 6], [3, 4, 1])
+
+
+def bags(m):
+    case, rand = m.case, m.rand
+    for d in (m.f4, m.f8, m.f2, m.bf):
+        w = rand((5, 3), d)
+        for ty in (m.i8, m.i4):
+            i = torch.tensor([0, 2, 4, 1, 2], dtype=ty)
+            for mode in (0, 1, 2):
+                for o, last in (([0, 2, 2], False), ([0], False),
+                                ([0, 2, 5], True), ([0, 5, 5], False)):
+                    o = torch.tensor(o, dtype=ty)
+                    tail = (False, mode, False, None, last)
+                    case("aten::embedding_bag", w, i, o, *tail)
+                    case("aten::_embedding_bag", w, i, o, *tail, 2)
+                    case("aten::_embedding_bag_forward_only", w, i, o, *tail)
+                    for pad in (None, 2, -1, -3):
+                        case("aten::embedding_bag.padding_idx", w, i, o, *tail,
+                             pad)
+            o = torch.tensor([0, 2, 2], dtype=ty)
+            each = rand((5,), d)
+            case("aten::embedding_bag", w, i, o, False, 0, False, each)
+            case("aten::embedding_bag", w, i, o, False, 1, False, each)
+            case("aten::embedding_bag", w.t().contiguous().t(), i, o, False, 0,
+                 False, each)
+            case("aten::_embedding_bag", w, i, o, False, 0, False, each, False,
+                 2)
+            case("aten::embedding_renorm_", rand((5, 3), d), i, 1.0, 2.0)
+            case("aten::embedding_renorm_", rand((5, 3), d), i[:2], 0.5, 1.0)
+    i, o = torch.tensor([0, 2, 4]), torch.tensor([0, 2])
+    w = rand((5, 3))
+    case("aten::embedding_bag", w, torch.tensor([0, 5, 1]), o)
+    case("aten::embedding_bag", w, torch.tensor([0, -1, 1]), o)
+    case("aten::embedding_bag", w, i, torch.tensor([1, 2]))
+    case("aten::embedding_bag", w, i, torch.tensor([0, 4]))
+    case("aten::embedding_bag", w, i[:0], torch.tensor([0, 0]))
+    case("aten::embedding_bag", w, i[:0], o[:0])
+    case("aten::embedding_bag", w, i, o[:0], include_last_offset=True)
+    case("aten::embedding_bag", w, i.float(), o)
+    case("aten::embedding_bag", w, i, o, per_sample_weights=rand((2,)))
+    case("aten::embedding_bag", w, i, o, per_sample_weights=rand((3,), m.f8))
+    case("aten::embedding_bag", w[0], i, o)
+    case("aten::embedding_renorm_", w, torch.tensor([5]), 1.0, 2.0)
+    case("aten::embedding_renorm_", w, torch.tensor([[0, 1], [1, 2]]), 1.0, 2.0)
+
+
+def unpooling(m):
+    case, rand = m.case, m.rand
+    for d in kinds(m):
+        x = rand((2, 3, 2, 2), d)
+        at = torch.stack([torch.randperm(12)[:4].view(2, 2)
+                          for _ in range(6)]).view(2, 3, 2, 2)
+        case("aten::max_unpool2d", x, at, [3, 4])
+        case("aten::max_unpool2d", x[0], at[0], [3, 4])
+        v = rand((1, 2, 2, 1, 2), d)
+        at3 = torch.stack([torch.randperm(24)[:4].view(2, 1, 2)
+                           for _ in range(2)]).view(1, 2, 2, 1, 2)
+        case("aten::max_unpool3d", v, at3, [2, 3, 4], [2, 2, 2], [0, 0, 0])
+        case("aten::max_unpool3d", v[0], at3[0], [2, 3, 4], [1, 1, 1],
+             [0, 0, 0])
+    x = rand((1, 2, 2, 2))
+    at = torch.tensor([[[[0, 3], [5, 6]]] * 2])
+    case("aten::max_unpool2d", x.transpose(2, 3), at, [3, 3])
+    case("aten::max_unpool2d", x, at, [2, 3])
+    case("aten::max_unpool2d", x, at - 1, [3, 3])
+    case("aten::max_unpool2d", x, at.int(), [3, 3])
+    case("aten::max_unpool2d", x, at[..., :1], [3, 3])
+    case("aten::max_unpool2d", x[0, 0], at[0, 0], [3, 3])
+    case("aten::max_unpool2d", x[:0], at[:0], [3, 3])
+    case("aten::max_unpool3d", rand((1, 2, 2, 1, 2)),
+         torch.zeros((1, 2, 2, 1, 2), dtype=m.i8), [2, 3, 4], [0, 1, 1],
+         [0, 0, 0])
+    for d in (m.f4, m.f8, m.f2):
+        x = rand((2, 3, 7, 6), d)
+        u = torch.rand((2, 3, 2)).to(d)
+        for k, o in (([2, 2], [3, 3]), ([3, 2], [4, 2]), ([2, 2], [1, 1]),
+                     ([1, 1], [7, 6]), ([3, 3], [6, 6])):
+            case("aten::fractional_max_pool2d", x, k, o, u)
+            case("aten::fractional_max_pool2d", x[0], k, o, u[:1])
+        v = rand((1, 2, 5, 6, 4), d)
+        u = torch.rand((1, 2, 3)).to(d)
+        case("aten::fractional_max_pool3d", v, [2, 2, 2], [3, 3, 2], u)
+        case("aten::fractional_max_pool3d", v[0], [2, 3, 1], [2, 4, 4], u)
+    y = rand((1, 1, 4, 4))
+    y[0, 0, 1, 2] = m.NAN
+    case("aten::fractional_max_pool2d", y, [2, 2], [2, 2], torch.rand((1, 1, 2)))
+    case("aten::fractional_max_pool2d", y, [2, 2], [2, 2],
+         torch.rand((1, 1, 2), dtype=m.f8))
+    for d in (m.f4, m.f8):
+        x, g = rand((2, 2, 3, 4, 5), d), rand((2, 2, 3, 2, 3), d, -1.4, 1.4)
+        for mode in (0, 1, 2):
+            for pad in (0, 1, 2):
+                for align in (False, True):
+                    case("aten::grid_sampler_3d", x, g, mode, pad, align)
+                    case("aten::grid_sampler", x, g, mode, pad, align)
+    g = torch.tensor([m.NAN, m.INF, -m.INF, 5.0, -7.0, 1.0]).view(1, 1, 1, 2, 3)
+    for pad in (0, 1, 2):
+        case("aten::grid_sampler_3d", x[:1].float(), g, 0, pad, False)
+    case("aten::grid_sampler_3d", x, g.double(), 0, 0, False)
+    case("aten::grid_sampler_3d", x[0], g[0], 0, 0, False)
+
+
 def add(m):
     views(m)
     diagonals(m)
     products(m)
     statistics(m)
+    losses(m)
+    ctc(m)
+    bags(m)
+    unpooling(m)
