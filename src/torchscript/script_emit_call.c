@@ -205,7 +205,9 @@ static bsm_status call_operator(bsm_script_emitter *e, const char *name,
   BSM_TRY(bsm_upgraders_candidates(e->file, name, &candidates, &count));
   if (count == 0) {
     return bsm_se_error(e, pos, BSM_UNSUPPORTED,
-                        "there is no schema for the operator '%s'", name);
+                        "there is no schema for the operator '%s': a plug-in "
+                        "that has it must be given (docs/plugins.md)",
+                        name);
   }
   BSM_TRY(match(e, pos, candidates, count, args, &found));
   BSM_TRY(build(e, pos, &found, args, out));

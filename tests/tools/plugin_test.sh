@@ -62,7 +62,8 @@ expect 1 "custom layer demo::swish_clamp version 1 is not registered" \
 expect 0 "demo::swish_clamp version 1 (not registered" inspect model.bsm
 expect 0 '"registered": false' inspect --json model.bsm
 expect 0 "memory:" inspect --plugin "$plugin" model.bsm
-expect 1 "demo::swish_clamp" compile "$data/swish_model.ts" -o x.bsm "(2,3,6,5)"
+expect 1 "operator 'demo::swish_clamp': a plug-in that has it must be given" \
+  compile "$data/swish_model.ts" -o x.bsm "(2,3,6,5)"
 
 # IR text, and the operator's own checks.
 cat >op.txt <<'END'

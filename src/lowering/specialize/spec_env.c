@@ -231,7 +231,9 @@ static bsm_status run_node_inner(bsm_spec *s, const bsm_node *node) {
     }
   }
   if (!node->schema) {
-    return BSM_FAIL(BSM_UNSUPPORTED, "%s is not an operator known here",
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "%s is not an operator known here: a plug-in that has "
+                    "it must be given (docs/plugins.md)",
                     node->kind);
   }
   return run_schema_node(s, node);
