@@ -42,4 +42,14 @@ END
 cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/build" >/dev/null
 "$prefix/bin/bessemer" --version >/dev/null
+
+# A plug-in needs the headers alone; the command has the functions it calls.
+# shellcheck disable=SC2046
+cc -shared -fPIC -o "$work/swish_clamp.so" examples/plugin/swish_clamp.c \
+  $(pkg-config --cflags bessemer) -lm
+"$prefix/bin/bessemer" compile --plugin "$work/swish_clamp.so" \
+  tests/data/plugin/swish_model.ts -o "$work/model.bsm" --no-timing \
+  "(2,3,6,5)" >/dev/null
+"$prefix/bin/bessemer" run --plugin "$work/swish_clamp.so" "$work/model.bsm" \
+  --input tests/data/plugin/swish_x.npy >/dev/null
 echo "check_install: ok"
