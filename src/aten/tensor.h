@@ -122,6 +122,9 @@ int64_t bsm_tensor_get_int(const bsm_tensor *t, int64_t index);
 /* dtype classes and PyTorch's promotion. */
 bool bsm_dtype_is_floating(bsm_dtype d); /* half, bfloat16, float, double */
 bool bsm_dtype_is_complex(bsm_dtype d);
+static inline bool bsm_dtype_is_quantized(bsm_dtype d) {
+  return d == BSM_DTYPE_QINT8 || d == BSM_DTYPE_QUINT8 || d == BSM_DTYPE_QINT32;
+}
 bool bsm_dtype_is_integral(bsm_dtype d, bool include_bool);
 /* The dtype of the parts of a complex one (others: itself), and back:
  * BSM_DTYPE_UNDEFINED where there is none. */

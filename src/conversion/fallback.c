@@ -56,9 +56,18 @@ const char *bsm_fallback_refusal(const bsm_aten_library *aten,
 
 /* ---- arguments ---- */
 
+static bsm_status check_dtype(bsm_dtype dtype) {
+  if (!bsm_dtype_is_quantized(dtype)) return BSM_OK;
+  return BSM_FAIL(BSM_UNSUPPORTED,
+                  "a %s tensor would pass through the engine, which does not "
+                  "keep its scale: dequantize it first",
+                  bsm_dtype_name(dtype));
+}
+
 static bsm_status add_input(reference_call *c, bsm_itensor *input,
                             bsm_tensor *tensor) {
   bsm_arena *arena = c->ctx->impl->arena;
+  BSM_TRY(check_dtype(input->dtype));
   if (!bsm_vec_push(arena, &c->inputs, input) ||
       !bsm_vec_push(arena, &c->tensors, tensor) ||
       !bsm_ptrmap_set(arena, &c->stand_ins, input, tensor)) {
@@ -173,6 +182,7 @@ static bsm_status add_output(reference_call *c, const bsm_ivalue *v) {
                     bsm_iv_tag_name(v->tag));
   }
   const bsm_tensor *t = v->u.tensor;
+  BSM_TRY(check_dtype(t->dtype));
   const bsm_aten_output output = {t->dtype, t->sizes};
   BSM_TRY_ALLOC(bsm_vec_push(c->ctx->impl->arena, &c->outputs, output));
   return BSM_OK;

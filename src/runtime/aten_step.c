@@ -7,8 +7,12 @@
 #include "base/checked.h"
 #include "engine/ivalue_bytes.h"
 
-/* No tensor that an op makes may be larger: a file of few bytes can ask for
- * anything. As max_tensor_bytes when compiling. */
+/* A file of few bytes can ask an op for anything: no tensor that it makes may
+ * be larger than so many times its inputs and outputs, or than the first limit
+ * if that is more, and never larger than the last, which is that of compiling.
+ */
+#define SMALL_TENSOR_BYTES ((size_t)1 << 30)
+#define TIMES_LARGER 64
 #define MAX_TENSOR_BYTES ((size_t)16 << 30)
 /* As the backend's: more than any tensor that fits a machine. */
 #define MAX_ELEMENTS ((int64_t)1 << 46)
@@ -19,6 +23,7 @@ struct bsm_aten_step {
   const bsm_aten_op *op;
   bsm_ivalue *args;
   size_t arg_count;
+  size_t max_tensor_bytes;
   bsm_tensor *inputs;    /* one for each input of the step */
   bsm_storage *storages; /* of them */
 };
@@ -66,9 +71,14 @@ static bsm_status check_apart(const bsm_plan_tensor *out,
   return BSM_OK;
 }
 
-/* Ops multiply sizes, also those of empty tensors. */
-static bsm_status check_sizes(const bsm_plan_tensor *t) {
+/* Ops multiply sizes, also those of empty tensors; and they rely on the scale
+ * of quantized tensors, which a plan does not have. */
+static bsm_status check_tensor(const bsm_plan_tensor *t) {
   int64_t n = 1;
+  if (bsm_dtype_is_quantized(t->dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "a call on %s tensors",
+                    bsm_dtype_name(t->dtype));
+  }
   for (int32_t i = 0; i < t->dims.rank; i++) {
     const int64_t size = t->dims.d[i];
     if (size < 0 || !bsm_i64_mul(n, size > 0 ? size : 1, &n) ||
@@ -83,11 +93,11 @@ static bsm_status check_sizes(const bsm_plan_tensor *t) {
 static bsm_status check_places(const bsm_plan *plan,
                                const bsm_plan_step *step) {
   for (uint32_t i = 0; i < step->input_count; i++) {
-    BSM_TRY(check_sizes(&plan->tensors[step->inputs[i]]));
+    BSM_TRY(check_tensor(&plan->tensors[step->inputs[i]]));
   }
   for (uint32_t i = 0; i < step->output_count; i++) {
     const bsm_plan_tensor *out = &plan->tensors[step->outputs[i]];
-    BSM_TRY(check_sizes(out));
+    BSM_TRY(check_tensor(out));
     for (uint32_t k = 0; k < step->input_count; k++) {
       BSM_TRY_NOTE(check_apart(out, &plan->tensors[step->inputs[k]]),
                    "output %" PRIu32 " and input %" PRIu32, i, k);
@@ -135,6 +145,26 @@ static void view_tensor(const bsm_plan_tensor *t, bsm_storage *storage,
   memcpy(out->strides, t->strides, sizeof(out->strides));
 }
 
+static size_t limit_of(const bsm_plan *plan, const bsm_plan_step *step) {
+  size_t total = 0;
+  for (uint32_t i = 0; i < step->input_count + step->output_count; i++) {
+    const uint32_t id = i < step->input_count
+                            ? step->inputs[i]
+                            : step->outputs[i - step->input_count];
+    const bsm_plan_tensor *t = &plan->tensors[id];
+    size_t bytes = bsm_dtype_size(t->dtype);
+    for (int32_t d = 0; d < t->dims.rank; d++) {
+      if (!bsm_size_mul(bytes, (size_t)t->dims.d[d], &bytes)) {
+        return MAX_TENSOR_BYTES;
+      }
+    }
+    if (!bsm_size_add(total, bytes, &total)) return MAX_TENSOR_BYTES;
+  }
+  if (total > MAX_TENSOR_BYTES / TIMES_LARGER) return MAX_TENSOR_BYTES;
+  total *= TIMES_LARGER;
+  return total > SMALL_TENSOR_BYTES ? total : SMALL_TENSOR_BYTES;
+}
+
 bsm_status bsm_aten_step_prepare(const bsm_aten_library *library,
                                  const bsm_plan *plan,
                                  const bsm_plan_step *step, bsm_arena *arena,
@@ -145,6 +175,7 @@ bsm_status bsm_aten_step_prepare(const bsm_aten_library *library,
   BSM_TRY_ALLOC(s);
   s->plan = plan;
   s->step = step;
+  s->max_tensor_bytes = limit_of(plan, step);
   BSM_TRY(find_op(library, step, &s->op));
   s->inputs = BSM_NEW_ARRAY(arena, bsm_tensor, n + 1);
   s->storages = BSM_NEW_ARRAY(arena, bsm_storage, n + 1);
@@ -227,8 +258,9 @@ bsm_status bsm_aten_step_run(bsm_aten_step *s, const bsm_run *run,
     s->inputs[i].wrapped_number = wrapped;
     s->storages[i].data = bsm_run_address(run, s->plan, id);
   }
-  bsm_op_ctx cx = {
-      .arena = scratch, .logger = logger, .max_tensor_bytes = MAX_TENSOR_BYTES};
+  bsm_op_ctx cx = {.arena = scratch,
+                   .logger = logger,
+                   .max_tensor_bytes = s->max_tensor_bytes};
   BSM_TRY(bsm_aten_call(&cx, s->op, s->args, s->arg_count, outs, n_outs));
   return store_all(s, run, outs);
 }

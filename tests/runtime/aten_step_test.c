@@ -408,6 +408,9 @@ static void test_lying_calls(void **state) {
   make_plan(&h, "aten::nonzero");
   ((int32_t *)(uintptr_t)h.params->aten_call.results)[0] = 3;
   refuse(&h, BSM_CORRUPT, "3 results for 1 outputs");
+  make_plan(&h, "aten::dequantize.self"); /* a tensor without its scale */
+  h.plan->tensors[0].dtype = BSM_DTYPE_QUINT8;
+  refuse(&h, BSM_CORRUPT, "a call on quint8 tensors");
   make_plan(&h, "aten::relu"); /* an output over its input */
   h.plan->steps->inputs[0] = h.plan->steps->outputs[0] = 2;
   refuse(&h, BSM_CORRUPT, "lies where an input does");
