@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to indexed places in all forms, and fake_quantize."""
+"""Writes to indexed places in all forms, fake_quantize, and products of
+groups."""
 import torch
 
 MOST = 150
@@ -11,6 +12,7 @@ def add(m):
     index_writes(m)
     puts(m)
     fake_quantize(m)
+    grouped_mm(m)
 
 
 def scatters(m):
@@ -151,3 +153,18 @@ def fake_quantize(m):
     case(q, y, scale, zero.to(torch.int32), -1, -8, 7)
     case(q, y, scale, zero.to(torch.int32), 1, -2, 7)
     case(q, y, scale.to(m.f8), zero.to(torch.int32), 1, -8, 7)
+
+
+def grouped_mm(m):
+    q = "aten::_grouped_mm"
+    for dtype in (torch.bfloat16, m.f4):
+        ends = torch.tensor([2, 2, 6], dtype=torch.int32)
+        m.case(q, m.rand((6, 8), dtype), m.rand((3, 8, 8), dtype), ends)
+        m.case(q, m.rand((3, 4, 8), dtype), m.rand((8, 8), dtype),
+               torch.tensor([3, 7, 8], dtype=torch.int32))
+        m.case(q, m.rand((4, 8), dtype), m.rand((8, 16), dtype),
+               torch.tensor([2, 6, 8], dtype=torch.int32))
+        m.case(q, m.rand((3, 4, 8), dtype), m.rand((3, 8, 16), dtype))
+    m.case(q, m.rand((6, 8)), m.rand((3, 8, 8)))
+    m.case(q, m.rand((6, 8)), m.rand((3, 16, 8)),
+           torch.tensor([2, 2, 6], dtype=torch.int32))
