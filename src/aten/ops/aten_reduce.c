@@ -945,5 +945,8 @@ static const bsm_aten_op rows[] = {
     {"aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
      op_scan_index, SCAN_MIN, 0},
     {"aten::trace(Tensor self) -> Tensor", op_trace, 0, 0},
+    {"aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> "
+     "Tensor",
+     op_logsumexp, 0, 0},
 };
 BSM_ATEN_TABLE(reduce, rows);

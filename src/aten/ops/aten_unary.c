@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unary elementwise ops without parameters: exp, floor, isnan, ... */
 #include "aten/complex_math.h"
+#include "aten/special.h"
 
 #define F64(fn, expr)                                            \
   static void fn(double *out, const double *const *in, size_t n, \
@@ -45,23 +46,6 @@ static double erfinv(double x) {
   return y;
 }
 
-/* psi(x), by reflection, recurrence and the asymptotic series. */
-static double digamma(double x) {
-  if (x == 0.0) return copysign(INFINITY, -x);
-  if (x < 0.0) {
-    if (x == floor(x)) return NAN;
-    return digamma(1.0 - x) - M_PI / tan(M_PI * x);
-  }
-  double sum = 0.0;
-  while (x < 10.0) {
-    sum -= 1.0 / x;
-    x += 1.0;
-  }
-  const double r = 1.0 / (x * x);
-  return sum + log(x) - 0.5 / x -
-         r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r / 240)));
-}
-
 static uint64_t magnitude(int64_t x) {
   return x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x;
 }
@@ -99,7 +83,7 @@ F64(f_erf, erf(x))
 F64(f_erfc, erfc(x))
 F64(f_erfinv, erfinv(x))
 F64(f_lgamma, lgamma(x))
-F64(f_digamma, digamma(x))
+F64(f_digamma, bsm_sf_digamma(x))
 F64(f_floor, floor(x))
 F64(f_ceil, ceil(x))
 F64(f_round, nearbyint(x))
@@ -556,5 +540,16 @@ static const bsm_aten_op rows[] = {
     {"aten::logit(Tensor self, float? eps=None) -> Tensor", op_logit, 0, 0},
     {"aten::logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)", op_logit,
      0, BSM_ATEN_INPLACE},
+    {"aten::special_digamma(Tensor self) -> Tensor", op_unary, UNARY_DIGAMMA,
+     0},
+    {"aten::special_psi(Tensor self) -> Tensor", op_unary, UNARY_DIGAMMA, 0},
+    {"aten::special_gammaln(Tensor self) -> Tensor", op_unary, UNARY_LGAMMA, 0},
+    {"aten::special_erfc(Tensor self) -> Tensor", op_unary, UNARY_ERFC, 0},
+    {"aten::special_erfinv(Tensor self) -> Tensor", op_unary, UNARY_ERFINV, 0},
+    {"aten::special_sinc(Tensor self) -> Tensor", op_unary, UNARY_SINC, 0},
+    {"aten::special_round(Tensor self, *, int decimals=0) -> Tensor",
+     op_round_decimals, 0, 0},
+    {"aten::special_logit(Tensor self, float? eps=None) -> Tensor", op_logit, 0,
+     0},
 };
 BSM_ATEN_TABLE(unary, rows);
