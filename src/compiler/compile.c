@@ -355,6 +355,7 @@ static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
       .aten = c->module->aten, .can_compile = can_compile, .user = c};
   const bsm_program_source source = {.input_names = c->io.input_names,
                                      .output_names = c->io.output_names,
+                                     .input_ranges = c->lowered.input_ranges,
                                      .compile_segment = compile_segment,
                                      .user = c};
   const bsm_node *const *calls;

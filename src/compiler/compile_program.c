@@ -320,6 +320,26 @@ static bsm_status add_binding(program_builder *b, const bsm_value *value,
   return BSM_OK;
 }
 
+/* The dims of an input that range are -1; between what is told beside. */
+static bsm_status add_range(program_builder *b, uint32_t input,
+                            const bsm_lowering_range *range) {
+  bsm_plan_tensor *t = &b->tensors.items[b->plan->inputs[input].tensor];
+  bsm_program *p = b->program;
+  t->dims = range->opt;
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    if (range->min.d[i] != range->max.d[i]) t->dims.d[i] = -1;
+  }
+  /* As if open dims were 1: such strides are not used. */
+  int64_t stride = 1;
+  for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
+    t->strides[i] = stride;
+    stride *= t->dims.d[i] < 1 ? 1 : t->dims.d[i];
+  }
+  p->ranges[p->range_count++] =
+      (bsm_program_range){input, range->min, range->opt, range->max};
+  return BSM_OK;
+}
+
 static bsm_status add_bindings(program_builder *b, const bsm_block *block) {
   bsm_plan *plan = b->plan;
   plan->input_count = (uint32_t)block->params->outputs.len;
@@ -328,11 +348,16 @@ static bsm_status add_bindings(program_builder *b, const bsm_block *block) {
       BSM_NEW_ARRAY(b->arena, bsm_plan_binding, plan->input_count + 1u);
   plan->outputs =
       BSM_NEW_ARRAY(b->arena, bsm_plan_binding, plan->output_count + 1u);
-  BSM_TRY_ALLOC(plan->inputs && plan->outputs);
+  b->program->ranges =
+      BSM_NEW_ARRAY(b->arena, bsm_program_range, plan->input_count + 1u);
+  BSM_TRY_ALLOC(plan->inputs && plan->outputs && b->program->ranges);
   for (uint32_t i = 0; i < plan->input_count; i++) {
     BSM_TRY(add_binding(b, bsm_node_out(block->params, i),
                         b->source->input_names[i], BSM_REGION_INPUT, i,
                         &plan->inputs[i]));
+    if (b->source->input_ranges && b->source->input_ranges[i]) {
+      BSM_TRY(add_range(b, i, b->source->input_ranges[i]));
+    }
   }
   for (uint32_t i = 0; i < plan->output_count; i++) {
     BSM_TRY(add_binding(b, bsm_node_in(block->returns, i),

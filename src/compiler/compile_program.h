@@ -4,10 +4,12 @@
 #define BSM_COMPILER_COMPILE_PROGRAM_H_
 
 #include "engine/plan.h"
+#include "lowering/lowering.h"
 #include "partitioning/partition.h"
 
 typedef struct bsm_program_source {
   const char *const *input_names, *const *output_names; /* of the bindings */
+  const bsm_lowering_range *const *input_ranges; /* NULL where dims are fixed */
   /* Compiles the graph of a segment to a plan in `arena`. */
   bsm_status (*compile_segment)(void *user, const bsm_graph *graph,
                                 bsm_arena *arena, bsm_plan **out);

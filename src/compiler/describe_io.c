@@ -261,7 +261,8 @@ static bsm_status describe_value(describer *d, const bsm_ivalue *value,
       return bind(d, &node->info);
     case BSM_IVALUE_CONTAINER: {
       const bsm_lowering_number *number = value->u.container;
-      node->info.kind = number->kind == BSM_TYPE_INT    ? BSM_STRUCTURE_INT
+      node->info.kind = number->kind == BSM_TYPE_TENSOR ? BSM_STRUCTURE_TENSOR
+                        : number->kind == BSM_TYPE_INT  ? BSM_STRUCTURE_INT
                         : number->kind == BSM_TYPE_BOOL ? BSM_STRUCTURE_BOOL
                                                         : BSM_STRUCTURE_FLOAT;
       return bind(d, &node->info);

@@ -71,13 +71,16 @@ static bsm_status mismatch(const bsm_input_maker *maker, const char *path,
 
 /* ---- tensors and numbers ---- */
 
-/* The fixed shape of a tensor spec. */
-static bsm_status spec_dims(const bsm_input_spec *spec, bsm_dims *out) {
+/* The shapes of a tensor spec; *ranges when they are not one. */
+static bsm_status spec_dims(const bsm_input_spec *spec, bsm_lowering_range *out,
+                            bool *ranges) {
   if (spec->rank < 0 || spec->rank > BSM_MAX_RANK) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "rank %" PRId32 " is not 0 to %d",
                     spec->rank, BSM_MAX_RANK);
   }
-  *out = (bsm_dims){.rank = spec->rank};
+  *out = (bsm_lowering_range){.kind = BSM_TYPE_TENSOR, .dtype = spec->dtype};
+  out->min.rank = out->opt.rank = out->max.rank = spec->rank;
+  *ranges = false;
   bool given = false;
   for (int32_t i = 0; i < spec->rank; i++) {
     given = given || spec->opt[i] != 0 || spec->max[i] != 0;
@@ -87,16 +90,16 @@ static bsm_status spec_dims(const bsm_input_spec *spec, bsm_dims *out) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT, "dimension %" PRId32 " is %" PRId64,
                       i, spec->min[i]);
     }
-    if (given &&
-        (spec->opt[i] != spec->min[i] || spec->max[i] != spec->min[i])) {
-      return BSM_FAIL(BSM_UNSUPPORTED,
+    out->min.d[i] = spec->min[i];
+    out->opt.d[i] = given ? spec->opt[i] : spec->min[i];
+    out->max.d[i] = given ? spec->max[i] : spec->min[i];
+    if (out->opt.d[i] < out->min.d[i] || out->max.d[i] < out->opt.d[i]) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
                       "dimension %" PRId32 " ranges from %" PRId64
-                      " to %" PRId64
-                      ": engines have fixed shapes; compile one for each "
-                      "shape you need",
-                      i, spec->min[i], spec->max[i]);
+                      " over %" PRId64 " to %" PRId64 ": they must not fall",
+                      i, out->min.d[i], out->opt.d[i], out->max.d[i]);
     }
-    out->d[i] = spec->min[i];
+    *ranges = *ranges || out->min.d[i] != out->max.d[i];
   }
   return BSM_OK;
 }
@@ -155,13 +158,20 @@ static bsm_status tensor_value(const bsm_input_maker *maker,
     }
     BSM_TRY(bsm_tensor_from_array(maker->arena, spec->array, true, &tensor));
   } else {
-    bsm_dims dims;
-    BSM_TRY_NOTE(spec_dims(spec, &dims), "in input \"%s\"", path);
+    bsm_lowering_range *range = BSM_NEW(maker->arena, bsm_lowering_range);
+    bool ranges;
+    BSM_TRY_ALLOC(range);
+    BSM_TRY_NOTE(spec_dims(spec, range, &ranges), "in input \"%s\"", path);
     if (!bsm_dtype_size(spec->dtype)) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT, "input \"%s\": no dtype %d", path,
                       (int)spec->dtype);
     }
-    BSM_TRY(bsm_tensor_new(maker->arena, spec->dtype, dims, true, &tensor));
+    if (ranges) {
+      *out = (bsm_ivalue){BSM_IVALUE_CONTAINER, {.container = range}};
+      return BSM_OK;
+    }
+    BSM_TRY(
+        bsm_tensor_new(maker->arena, spec->dtype, range->opt, true, &tensor));
   }
   *out = bsm_iv_tensor(tensor);
   return BSM_OK;

@@ -132,6 +132,36 @@ static bsm_status check_block(const bsm_program *p, uint32_t id,
   return BSM_OK;
 }
 
+/* Each input whose dims are open has one range, which says between what. */
+static bsm_status check_ranges(const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  uint32_t open = 0;
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    const bsm_dims dims = plan->tensors[plan->inputs[i].tensor].dims;
+    bool ranges = false;
+    for (int32_t k = 0; k < dims.rank; k++) ranges = ranges || dims.d[k] < 0;
+    if (!ranges) continue;
+    const bsm_program_range *r =
+        open < p->range_count ? &p->ranges[open++] : NULL;
+    bool fits = r && r->input == i && r->min.rank == dims.rank &&
+                r->opt.rank == dims.rank && r->max.rank == dims.rank;
+    for (int32_t k = 0; fits && k < dims.rank; k++) {
+      fits = r->min.d[k] >= 0 && r->min.d[k] <= r->opt.d[k] &&
+             r->opt.d[k] <= r->max.d[k] &&
+             (dims.d[k] < 0 ||
+              (r->min.d[k] == dims.d[k] && r->max.d[k] == dims.d[k]));
+    }
+    if (!fits) {
+      return BSM_FAIL(BSM_CORRUPT, "input %" PRIu32 " has no proper range", i);
+    }
+  }
+  return open == p->range_count ? BSM_OK
+                                : BSM_FAIL(BSM_CORRUPT,
+                                           "%" PRIu32 " ranges for %" PRIu32
+                                           " inputs whose dims are open",
+                                           p->range_count, open);
+}
+
 static bsm_status check_constants(const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   BSM_TRY(
@@ -164,6 +194,7 @@ bsm_status bsm_program_verify(const bsm_plan *plan) {
                  "in segment %" PRIu32 " of the program", i);
   }
   BSM_TRY(check_constants(plan));
+  BSM_TRY(check_ranges(plan));
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
   uint32_t *depths = BSM_NEW_ARRAY(&arena, uint32_t, p->block_count);

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/strings.h"
 #include "bessemer/status.h"
+#include "bessemer/types.h"
 
 struct bsm_plan;
 
@@ -59,6 +60,12 @@ typedef struct bsm_program_block {
   bsm_instruction *instructions;
 } bsm_program_block;
 
+/* The shapes that an input may have, when its dims are not fixed. */
+typedef struct bsm_program_range {
+  uint32_t input; /* which */
+  bsm_dims min, opt, max;
+} bsm_program_range;
+
 typedef struct bsm_program {
   uint32_t register_count;
   bsm_program_block *blocks;
@@ -74,6 +81,8 @@ typedef struct bsm_program {
   uint32_t constant_count;
   uint32_t *constant_tensors;
   uint32_t constant_tensor_count;
+  bsm_program_range *ranges; /* for each input with a dim of -1 */
+  uint32_t range_count;
 } bsm_program;
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind);

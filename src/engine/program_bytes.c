@@ -31,6 +31,10 @@ static void put_string(bsm_text *out, const char *text) {
   put(out, text, length);
 }
 
+static void put_dims(bsm_text *out, bsm_dims dims) {
+  put(out, dims.d, (size_t)dims.rank * sizeof(dims.d[0]));
+}
+
 static void put_block(bsm_text *out, const bsm_program_block *b) {
   put_ids(out, b->params, b->param_count);
   put_ids(out, b->results, b->result_count);
@@ -61,6 +65,15 @@ bsm_status bsm_program_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
   put(out, p->constants, p->constants_size);
   put_ids(out, p->constant_registers, p->constant_count);
   put_ids(out, p->constant_tensors, p->constant_tensor_count);
+  put_u32(out, p->range_count);
+  for (uint32_t i = 0; i < p->range_count; i++) {
+    const bsm_program_range *r = &p->ranges[i];
+    put_u32(out, r->input);
+    put_u32(out, (uint32_t)r->opt.rank);
+    put_dims(out, r->min);
+    put_dims(out, r->opt);
+    put_dims(out, r->max);
+  }
   put_u32(out, p->segment_count);
   for (uint32_t i = 0; i < p->segment_count; i++) {
     bsm_str bytes;
@@ -121,6 +134,31 @@ static bsm_status get_constants(bsm_byte_reader *r, bsm_program *p) {
                       UINT32_MAX, "constant tensors");
 }
 
+static bsm_status get_dims(bsm_byte_reader *r, uint32_t rank, bsm_dims *out) {
+  out->rank = (int32_t)rank;
+  return bsm_read(r, out->d, rank * sizeof(out->d[0]), "a range");
+}
+
+static bsm_status get_ranges(bsm_byte_reader *r, bsm_program *p) {
+  BSM_TRY(bsm_read_count(r, &p->range_count, 8, "ranges"));
+  p->ranges =
+      BSM_NEW_ARRAY(r->arena, bsm_program_range, p->range_count + (size_t)1);
+  BSM_TRY_ALLOC(p->ranges);
+  for (uint32_t i = 0; i < p->range_count; i++) {
+    bsm_program_range *range = &p->ranges[i];
+    uint32_t rank;
+    BSM_TRY(bsm_read_u32(r, &range->input, "a range"));
+    BSM_TRY(bsm_read_u32(r, &rank, "a range"));
+    if (rank > BSM_MAX_RANK) {
+      return BSM_FAIL(BSM_CORRUPT, "a range of rank %" PRIu32, rank);
+    }
+    BSM_TRY(get_dims(r, rank, &range->min));
+    BSM_TRY(get_dims(r, rank, &range->opt));
+    BSM_TRY(get_dims(r, rank, &range->max));
+  }
+  return BSM_OK;
+}
+
 static bsm_status get_segments(bsm_byte_reader *r, const uint8_t *weights,
                                uint64_t weights_size, bsm_program *p) {
   BSM_TRY(bsm_read_count(r, &p->segment_count, SEGMENT_MIN_BYTES, "segments"));
@@ -158,5 +196,6 @@ bsm_status bsm_program_from_bytes(bsm_byte_reader *r, const uint8_t *weights,
     BSM_TRY_NOTE(get_block(r, &p->blocks[i]), "in block %" PRIu32, i);
   }
   BSM_TRY(get_constants(r, p));
+  BSM_TRY(get_ranges(r, p));
   return get_segments(r, weights, weights_size, p);
 }

@@ -20,8 +20,16 @@ typedef struct bsm_lowering_number {
   bsm_dtype dtype;    /* of the input */
 } bsm_lowering_number;
 
+/* A tensor whose dims range: likewise a BSM_IVALUE_CONTAINER; `kind` is
+ * BSM_TYPE_TENSOR. Every shape between `min` and `max` is possible. */
+typedef struct bsm_lowering_range {
+  bsm_type_kind kind;
+  bsm_dtype dtype;
+  bsm_dims min, opt, max;
+} bsm_lowering_range;
+
 /* One argument of the method, after self. Tensors of the ivalue (also inside
- * tuples, lists, dicts) that are meta, and numbers as above, become graph
+ * tuples, lists, dicts) that are meta, and those above, become graph
  * inputs in depth-first order; all else is concrete and folds. */
 typedef struct bsm_lowering_input {
   const char *name; /* parameter name */
@@ -63,6 +71,8 @@ typedef struct bsm_lowered {
   size_t node_count;
   const char *
       *input_names; /* of the graph's inputs: "x", "x.0" in containers */
+  /* Of the graph's inputs; NULL where the dims are fixed. */
+  const bsm_lowering_range *const *input_ranges;
   const bsm_type *result_type;
 } bsm_lowered;
 

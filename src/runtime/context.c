@@ -213,7 +213,7 @@ static bsm_status check_array(const char *what, size_t index,
   for (int32_t i = 0; same && i < t->dims.rank; i++) {
     same = t->dims.d[i] < 0 ? array->dims.d[i] >= 0
                             : array->dims.d[i] == t->dims.d[i];
-    empty = empty || t->dims.d[i] == 0;
+    empty = empty || array->dims.d[i] == 0;
   }
   if (!same) {
     const bool printable =
@@ -224,14 +224,16 @@ static bsm_status check_array(const char *what, size_t index,
                     printable ? bsm_dims_str(array->dims) : "of a wrong rank",
                     bsm_dims_str(t->dims));
   }
+  int64_t strides[BSM_MAX_RANK];
+  bsm_contiguous_strides(array->dims, strides);
   if (array->strides && !empty) {
     for (int32_t i = 0; i < t->dims.rank; i++) {
-      if (t->dims.d[i] > 1 && array->strides[i] != t->strides[i]) {
+      if (array->dims.d[i] > 1 && array->strides[i] != strides[i]) {
         return BSM_FAIL(BSM_INVALID_ARGUMENT,
                         "%s %zu (%s) is not contiguous: stride %" PRId64
                         " of dimension %" PRId32 " must be %" PRId64,
                         what, index, binding->name, array->strides[i], i,
-                        t->strides[i]);
+                        strides[i]);
       }
     }
   }
@@ -282,6 +284,26 @@ static bsm_status keep_outputs(bsm_context *context) {
   return BSM_OK;
 }
 
+/* That the shapes of inputs whose dims are open are in their ranges. */
+static bsm_status check_ranges(const bsm_plan *plan, const bsm_array *inputs) {
+  const bsm_program *p = plan->program;
+  for (uint32_t k = 0; p && k < p->range_count; k++) {
+    const bsm_program_range *r = &p->ranges[k];
+    for (int32_t i = 0; i < r->min.rank; i++) {
+      const int64_t size = inputs[r->input].dims.d[i];
+      if (size < r->min.d[i] || size > r->max.d[i]) {
+        return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "input %" PRIu32 " (%s) has size %" PRId64
+                        " in dimension %" PRId32
+                        ", the engine was built for %" PRId64 " to %" PRId64,
+                        r->input, plan->inputs[r->input].name, size, i,
+                        r->min.d[i], r->max.d[i]);
+      }
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status bind(const bsm_plan *plan, const char *what,
                        const bsm_plan_binding *bindings, uint32_t wanted,
                        const bsm_array *arrays, size_t count, void **out) {
@@ -319,6 +341,7 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
   bsm_plan_runner *runner = &context->runners[0];
   BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
                input_count, runner->inputs));
+  BSM_TRY(check_ranges(plan, inputs));
   if (!context->program) {
     BSM_TRY(bind(plan, "output", plan->outputs, plan->output_count, outputs,
                  output_count, runner->outputs));
@@ -340,6 +363,7 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   bsm_plan_runner *runner = &context->runners[0];
   BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
                input_count, runner->inputs));
+  BSM_TRY(check_ranges(plan, inputs));
   if (context->program) return bsm_program_runner_run(context->program, inputs);
   BSM_TRY(keep_outputs(context));
   return bsm_plan_runner_run(runner);

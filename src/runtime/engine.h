@@ -16,7 +16,7 @@ struct bsm_engine {
   bsm_arena arena; /* the plan, and weights that are not in `map` */
   bsm_file_map map;
   const bsm_plan *plan;
-  const bsm_aten_library *aten; /* NULL unless a step calls an op */
+  const bsm_aten_library *aten;       /* NULL unless a step calls an op */
   const bsm_plugin_registry *plugins; /* may be NULL */
   bsm_engine_layer *layers;           /* the custom layers of the plan */
   size_t layer_count;

@@ -11,6 +11,7 @@ typedef struct branches {
   bsm_node *node; /* the residual prim::If */
   bsm_spec_region regions[2];
   bsm_ivalue *results[2]; /* one for each output of `from` */
+  const bsm_ivalue *condition;
 } branches;
 
 static bsm_status fill_side(bsm_spec *s, branches *b, size_t which) {
@@ -33,10 +34,14 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
   b->results[which] =
       BSM_NEW_ARRAY(s->scratch, bsm_ivalue, b->from->outputs.len + 1);
   BSM_TRY_ALLOC(b->results[which]);
+  /* What the shapes can be where this side is taken. */
+  const uint32_t worlds = s->worlds;
+  s->worlds = bsm_spec_worlds_where(s, b->condition, which == 0);
   bsm_status st = bsm_spec_region_open(s, b->node, &b->regions[which]);
   if (!st) {
     st = fill_side(s, b, which);
   }
+  s->worlds = worlds;
   return bsm_spec_region_close(s, &b->regions[which], st);
 }
 
@@ -107,7 +112,7 @@ static bsm_status merge_leaf(bsm_spec *s, branches *b, const bsm_ivalue *x,
   }
   BSM_TRY(bsm_spec_new_symbol(s, value, type, out));
   bsm_spec_symbol_of(out)->aliased = true;
-  return BSM_OK;
+  return bsm_spec_worlds_merge(s, b->condition, x, y, out);
 }
 
 static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
@@ -308,7 +313,7 @@ bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
                            const bsm_ivalue *condition) {
   bsm_status st = BSM_OK;
   do {
-    branches b = {.from = node};
+    branches b = {.from = node, .condition = condition};
     st = branch_once(s, &b, condition);
   } while (bsm_spec_box_retry(s, &st));
   return bsm_status_note(

@@ -22,13 +22,31 @@ static bsm_status add_input(bsm_spec *s, bsm_tensor *t, const char *name,
   BSM_TRY(bsm_block_add_input(s->graph->block, type, &value));
   BSM_TRY(bsm_value_set_name(s->graph, value, name));
   BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, names, name));
+  BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &s->input_ranges, NULL));
   return bsm_spec_bind_base(s, t, value);
+}
+
+/* A tensor whose dims range. */
+static bsm_status add_range(bsm_spec *s, bsm_ivalue *value, const char *name,
+                            name_vec *names) {
+  const bsm_lowering_range *range = value->u.container;
+  const bsm_type *type = bsm_type_tensor_dtype(s->cx->types, range->dtype);
+  BSM_TRY_ALLOC(type);
+  bsm_value *input = NULL;
+  BSM_TRY(bsm_block_add_input(s->graph->block, type, &input));
+  BSM_TRY(bsm_value_set_name(s->graph, input, name));
+  BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, names, name));
+  BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &s->input_ranges, range));
+  return bsm_spec_range_input(s, range, input, value);
 }
 
 /* A number that the run will tell: read from a tensor of rank 0. */
 static bsm_status add_number(bsm_spec *s, bsm_ivalue *value, const char *name,
                              name_vec *names) {
   const bsm_lowering_number *number = value->u.container;
+  if (number->kind == BSM_TYPE_TENSOR) {
+    return add_range(s, value, name, names);
+  }
   const char *read = number->kind == BSM_TYPE_INT    ? "aten::Int.Tensor"
                      : number->kind == BSM_TYPE_BOOL ? "aten::Bool.Tensor"
                                                      : "aten::Float.Tensor";
@@ -272,6 +290,7 @@ static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
       .nodes = list.nodes.items,
       .node_count = list.nodes.len,
       .input_names = names.items,
+      .input_ranges = s->input_ranges.items,
       .result_type = m == 1 ? bsm_node_in(block->returns, 0)->type : NULL};
   return BSM_OK;
 }

@@ -49,7 +49,15 @@ typedef struct bsm_spec_symbol {
   const bsm_schema *schema;
   bsm_ivalue *args; /* the first is the parent */
   size_t arg_count;
+  /* What it is in each world, with dims and numbers instead of data; NULL: it
+   * depends on more than the shapes of the inputs. */
+  bsm_ivalue *worlds;
 } bsm_spec_symbol;
+
+/* Worlds: an input whose dims range is looked at in several shapes at once -
+ * the optimal, the smallest, the largest, and two between. What is the same in
+ * all of them is taken as known, and checked when the engine runs. */
+#define BSM_WORLDS 5
 
 /* How a view's elements lie in its parent: what writing through it needs. */
 typedef enum bsm_view_kind {
@@ -176,6 +184,9 @@ typedef struct bsm_spec {
   /* A container that has to become a box before the block that failed for it
    * is tried again; NULL: none. */
   const bsm_ivalue *escape;
+  /* The worlds that are possible here, a bit each; 0: inputs do not range. */
+  uint32_t worlds;
+  BSM_VEC(const bsm_lowering_range *) input_ranges; /* of the graph's inputs */
   /* The residual values of tensors and boxes are those that this closed
    * region left; NULL: the present ones. */
   const struct bsm_spec_region *reading;
@@ -225,6 +236,30 @@ BSM_NODISCARD bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
                                              bsm_ivalue *out);
 /* The op that made a symbol, for messages: "aten::item". */
 const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v);
+
+/* ---- worlds.c ---- */
+/* An input of dims that range. */
+BSM_NODISCARD bsm_status bsm_spec_range_input(bsm_spec *s,
+                                              const bsm_lowering_range *range,
+                                              bsm_value *value,
+                                              bsm_ivalue *out);
+/* An op on values that differ between worlds, but are known in each. *done is
+ * false when some are not. */
+BSM_NODISCARD bsm_status bsm_spec_worlds_op(bsm_spec *s,
+                                            const bsm_schema *schema,
+                                            const bsm_aten_op *op,
+                                            const bsm_ivalue *args, size_t n,
+                                            bsm_ivalue *outs, size_t n_outs,
+                                            bool *done);
+/* The worlds in which a condition holds. */
+uint32_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
+                               bool value);
+/* After an If on `condition`: the merged symbol is what either side was. */
+BSM_NODISCARD bsm_status bsm_spec_worlds_merge(bsm_spec *s,
+                                               const bsm_ivalue *condition,
+                                               const bsm_ivalue *x,
+                                               const bsm_ivalue *y,
+                                               bsm_ivalue *merged);
 
 /* ---- symbols.c ---- */
 /* The residual value of a symbol now: that of a view may have to be read from
