@@ -8,6 +8,7 @@ enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
 typedef struct bags {
   bsm_itensor *rows; /* [n, d] */
+  bsm_itensor *keep; /* [n]: false for padding, which counts nothing; NULL */
   int64_t n, d, count, mode;
 } bags;
 
@@ -45,9 +46,12 @@ static bsm_itensor *reduce_any(bsm_conversion_ctx *ctx, const bags *b,
                       BSM_ELEMENT_WISE_GREATER_EQUAL);
   bsm_itensor *before = bsm_emit_binary(
       ctx, at, bsm_emit_reshape(ctx, ends, column), BSM_ELEMENT_WISE_LESS);
-  bsm_itensor *inside = bsm_emit_cast(
-      ctx, bsm_emit_binary(ctx, after, before, BSM_ELEMENT_WISE_AND),
-      bsm_itensor_dtype(b->rows));
+  bsm_itensor *inside =
+      bsm_emit_binary(ctx, after, before, BSM_ELEMENT_WISE_AND);
+  if (b->keep) {
+    inside = bsm_emit_binary(ctx, inside, b->keep, BSM_ELEMENT_WISE_AND);
+  }
+  inside = bsm_emit_cast(ctx, inside, bsm_itensor_dtype(b->rows));
   bsm_itensor *out = bsm_emit_matmul(ctx, inside, false, b->rows, false);
   if (b->mode == BAG_SUM || !inside) return out;
   bsm_itensor *size =
@@ -55,6 +59,24 @@ static bsm_itensor *reduce_any(bsm_conversion_ctx *ctx, const bags *b,
   size = bsm_emit_binary(ctx, size, bsm_emit_scalar(ctx, inside->dtype, 1),
                          BSM_ELEMENT_WISE_MAX);
   return bsm_emit_binary(ctx, out, size, BSM_ELEMENT_WISE_DIV);
+}
+
+/* Rows that the padding index picks become zeros, and are not counted. */
+static bsm_status skip_padding(bsm_conversion_ctx *ctx, int64_t index,
+                               const bsm_itensor *weight, bsm_itensor *indices,
+                               bags *b) {
+  const int64_t rows = weight->dims.d[0];
+  BSM_CHECK(index >= -rows && index < rows,
+            "padding_idx must be within the number of embeddings, %lld, but "
+            "got %lld",
+            (long long)rows, (long long)index);
+  if (index < 0) index += rows;
+  b->keep = bsm_emit_binary(ctx, indices,
+                            bsm_emit_int_scalar(ctx, indices->dtype, index),
+                            BSM_ELEMENT_WISE_NOT_EQUAL);
+  b->rows = bsm_emit_select(ctx, bsm_emit_unsqueeze(ctx, b->keep, 1), b->rows,
+                            bsm_emit_scalar(ctx, weight->dtype, 0));
+  return BSM_OK;
 }
 
 static bsm_status convert_embedding_bag(bsm_conversion_ctx *ctx,
@@ -84,9 +106,8 @@ static bsm_status convert_embedding_bag(bsm_conversion_ctx *ctx,
       bsm_dims_str(offsets->dims));
   BSM_CHECK(b.mode >= BAG_SUM && b.mode <= BAG_MAX, "embedding_bag mode %lld",
             (long long)b.mode);
-  BSM_CHECK(bsm_args_count(args) <= PADDING ||
-                bsm_arg_unwrap_to_int_or(args, PADDING, -1) < 0,
-            "embedding_bag with a padding_idx");
+  const bool padded =
+      bsm_args_count(args) > PADDING && !bsm_arg_is_none(args, PADDING);
   for (size_t i = 1; i < bsm_node_output_count(node); i++) {
     BSM_CHECK(bsm_node_out(node, i)->uses.len == 0,
               "output %zu of embedding_bag is used; only the first is given",
@@ -103,10 +124,14 @@ static bsm_status convert_embedding_bag(bsm_conversion_ctx *ctx,
     b.rows = bsm_emit_binary(ctx, b.rows, bsm_emit_unsqueeze(ctx, by, 1),
                              BSM_ELEMENT_WISE_PROD);
   }
+  if (padded) {
+    BSM_TRY(skip_padding(ctx, bsm_arg_unwrap_to_int(args, PADDING), weight,
+                         indices, &b));
+  }
   const bsm_tensor *known = bsm_arg_is_itensor(args, OFFSETS)
                                 ? NULL
                                 : bsm_arg_unwrap_to_tensor(args, OFFSETS);
-  int64_t size = uniform_size(&b, known);
+  int64_t size = padded ? 0 : uniform_size(&b, known);
   bsm_itensor *out;
   if (size > 0) {
     out = reduce_uniform(ctx, &b, size);
