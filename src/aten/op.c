@@ -210,7 +210,8 @@ static bool tag_fits(const arg_type *type, const bsm_ivalue *v) {
       return v->tag == BSM_IVALUE_INT || v->tag == BSM_IVALUE_DOUBLE ||
              v->tag == BSM_IVALUE_BOOL || v->tag == BSM_IVALUE_COMPLEX;
     case KIND_COMPLEX:
-      return v->tag == BSM_IVALUE_COMPLEX;
+      return v->tag == BSM_IVALUE_COMPLEX || v->tag == BSM_IVALUE_INT ||
+             v->tag == BSM_IVALUE_DOUBLE || v->tag == BSM_IVALUE_BOOL;
     case KIND_STR:
       return v->tag == BSM_IVALUE_STRING;
     case KIND_DEVICE:

@@ -249,3 +249,47 @@ def add(m):
     case("aten::item", torch.tensor(1 + 2j))
     case("aten::is_nonzero", torch.tensor(2j))
     case("aten::sort", x, keep_lacks=True)
+    numbers(m)
+
+
+def numbers(m):
+    """Complex numbers of Python, in ops without tensors."""
+    case = m.case
+    a, b = 1.5 - 2j, -0.25 + 1j
+    z = torch.tensor(0.5)
+    for kinds in ("int_int", "float_int", "int_float", "float_float",
+                  "bool_int", "int_bool", "bool_bool", "float_bool",
+                  "bool_float", "Tensor_float", "float_Tensor", "Tensor_int",
+                  "int_Tensor", "Tensor_bool", "bool_Tensor", "Tensor_Tensor"):
+        of = dict(int=3, float=-1.5, bool=True, Tensor=z)
+        case("aten::Complex." + kinds, *[of[k] for k in kinds.split("_")])
+    case("aten::Complex.Scalar", a)
+    case("aten::Complex.Scalar", 2)
+    case("aten::ComplexImplicit", torch.tensor(1 + 2j))
+    case("aten::ComplexImplicit", torch.ones(1, dtype=m.c4))
+    for kinds in ("int", "float", "int_float", "float_int"):
+        pair = (kinds + "_" + kinds).split("_")[:2]
+        of = dict(int=2, float=0.75)
+        case("aten::polar." + kinds, *[of[k] for k in pair])
+    for op in ("add", "sub", "mul", "div", "pow", "log", "eq", "ne"):
+        for kinds in ("complex", "int_complex", "complex_int",
+                      "float_complex", "complex_float", "complex_complex"):
+            q = f"aten::{op}.{kinds}"
+            if not m.known(q) or q == "aten::log.complex":
+                continue
+            pair = (kinds + "_" + kinds).split("_")[:2]
+            of = dict(int=2, float=0.75, complex=a)
+            case(q, of[pair[0]], b if pair[1] == "complex" else of[pair[1]])
+    case("aten::eq.complex", a, a)
+    case("aten::ne.complex", a, a)
+    for f in ("neg exp log log10 sqrt sin cos tan asin acos atan sinh cosh tanh"
+              " asinh acosh atanh angle isnan isinf isfinite").split():
+        case(f"aten::{f}.complex", a)
+        case(f"aten::{f}.complex", b)
+    case("prim::abs.complex", a)
+    case("aten::isnan.complex", complex(m.NAN, 0))
+    case("aten::isinf.complex", complex(0, m.INF))
+    case("aten::sum.complex", [a, b])
+    for q in ("aten::tensor.complex", "aten::as_tensor.complex"):
+        case(q, a)
+        case(q, a, dtype=m.c8)
