@@ -211,11 +211,10 @@ static bsm_status parameter_spec(spec_taker *t, size_t i, bsm_input_spec *spec,
   spec->kind = p->has_default ? BSM_INPUT_DEFAULT : BSM_INPUT_NONE;
   if (p->has_default || is_optional(p)) return BSM_OK;
   return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                  "no array for parameter '%s' (%s): none is called '%s'%s or "
-                  "'in_%zu'; there are: %s. A value can be given as "
-                  "'%s=VALUE'",
-                  p->name, p->type, p->name,
-                  p->array_count == 1 ? "" : ", '...'", first,
+                  "no array for parameter '%s' (%s): none is called '%s', "
+                  "'%s.KEY' or 'in_%zu'; there are: %s. A value can be given "
+                  "as '%s=VALUE'",
+                  p->name, p->type, p->name, p->name, first,
                   names_of(t->arena, t->inputs), p->name);
 }
 
