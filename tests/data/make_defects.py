@@ -101,6 +101,7 @@ return a[:, n:] * float(m)""", x(7, 9))
     method("first_method", "return a + 1.0", x(3))
     method("second_method", "return a * 3.0", x(3))
     method("two_inputs", "return a - 2.0 * b", x(2, 3), x(2, 3))
+    method("rows_and_a_row", "return a - 2.0 * b", x(2, 3), x(1, 3))
 
 
 def main():
