@@ -183,7 +183,7 @@ bsm_status bsm_op_pointwise(bsm_op_ctx *cx, const bsm_pointwise *pw,
     plan.keep[i] =
         in[i]->dtype == plan.common ||
         ((pw->flags & BSM_PW_OPMATH) && i > 0 &&
-         plan.common != BSM_DTYPE_FLOAT && !bsm_dtype_is_complex(plan.common) &&
+         plan.common != BSM_DTYPE_FLOAT && bsm_dtype_is_floating(plan.common) &&
          bsm_tensor_numel(in[i]) == 1 && in[i]->sizes.rank == 0) ||
         ((pw->flags & BSM_PW_NO_CAST) && i == 0);
   }

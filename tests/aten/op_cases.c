@@ -105,6 +105,48 @@ static bsm_status read_tensor(op_case_reader *r, bsm_arena *arena,
 static bsm_status read_value(op_case_reader *r, bsm_arena *arena,
                              bsm_ivalue *out);
 
+static bsm_status read_tagged(op_case_reader *r, bsm_arena *arena,
+                              const bsm_tensor **out) {
+  bsm_ivalue value;
+  *out = NULL;
+  if (byte(r) != 'T') r->bad = true;
+  if (r->bad) return BSM_OK;
+  BSM_TRY(read_tensor(r, arena, &value));
+  *out = value.u.tensor;
+  return BSM_OK;
+}
+
+/* Integers that get the quantized dtype and a quantizer. */
+static bsm_status read_quantized(op_case_reader *r, bsm_arena *arena,
+                                 bsm_ivalue *out) {
+  const bsm_dtype dtype = (bsm_dtype)byte(r);
+  const bool per_channel = byte(r) != 0;
+  const bsm_tensor *integers;
+  bsm_quantizer *q = BSM_NEW(arena, bsm_quantizer);
+  BSM_TRY_ALLOC(q);
+  q->axis = -1;
+  BSM_TRY(read_tagged(r, arena, &integers));
+  if (per_channel) {
+    BSM_TRY(read_tagged(r, arena, &q->scales));
+    BSM_TRY(read_tagged(r, arena, &q->zero_points));
+    q->axis = (int32_t)number(r);
+    q->float_zero_points =
+        q->zero_points && bsm_dtype_is_floating(q->zero_points->dtype);
+  } else {
+    const uint8_t *p = take(r, 8);
+    if (p) memcpy(&q->scale, p, 8);
+    q->zero_point = number(r);
+  }
+  if (r->bad) return BSM_OK;
+  bsm_tensor *t;
+  BSM_TRY(bsm_tensor_view(arena, integers, integers->sizes, integers->strides,
+                          integers->offset, &t));
+  t->dtype = dtype;
+  t->quantizer = q;
+  *out = bsm_iv_tensor(t);
+  return BSM_OK;
+}
+
 static bsm_status read_container(op_case_reader *r, bsm_arena *arena, char tag,
                                  bsm_ivalue *out) {
   const size_t n = (size_t)number(r);
@@ -180,6 +222,8 @@ static bsm_status read_value(op_case_reader *r, bsm_arena *arena,
     }
     case 'T':
       return read_tensor(r, arena, out);
+    case 'Q':
+      return read_quantized(r, arena, out);
     case 'L':
     case 'U':
     case 'M':

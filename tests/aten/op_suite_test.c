@@ -127,6 +127,36 @@ typedef struct rules {
 } rules;
 
 static const char *compare_tensors(const bsm_tensor *got,
+                                   const bsm_tensor *want, rules how);
+
+/* The grid, and the integers as tensors of their own dtype. */
+static const char *compare_quantized(const bsm_tensor *got,
+                                     const bsm_tensor *want, rules how) {
+  const bsm_quantizer *g = got->quantizer, *w = want->quantizer;
+  if (!g || !w || (g->scales != NULL) != (w->scales != NULL)) {
+    return "another quantization scheme";
+  }
+  if (!g->scales && (fabs(g->scale - w->scale) > 1e-12 * fabs(w->scale) ||
+                     g->zero_point != w->zero_point)) {
+    return "another scale or zero point";
+  }
+  if (g->scales && g->axis != w->axis) return "another axis";
+  for (int64_t i = 0; g->scales && i < bsm_tensor_numel(w->scales); i++) {
+    const double scale = bsm_tensor_get_double(w->scales, i);
+    if (fabs(bsm_tensor_get_double(g->scales, i) - scale) > 1e-12 * scale ||
+        bsm_tensor_get_int(g->zero_points, i) !=
+            bsm_tensor_get_int(w->zero_points, i)) {
+      return "other scales or zero points";
+    }
+  }
+  bsm_tensor a = *got, b = *want;
+  a.dtype = b.dtype = got->dtype == BSM_DTYPE_QINT8    ? BSM_DTYPE_INT8
+                      : got->dtype == BSM_DTYPE_QUINT8 ? BSM_DTYPE_UINT8
+                                                       : BSM_DTYPE_INT32;
+  return compare_tensors(&a, &b, how);
+}
+
+static const char *compare_tensors(const bsm_tensor *got,
                                    const bsm_tensor *want, rules how) {
   static char text[200];
   if (got->dtype != want->dtype) {
@@ -148,6 +178,10 @@ static const char *compare_tensors(const bsm_tensor *got,
     }
   }
   if (!how.values) return NULL;
+  if (got->dtype == BSM_DTYPE_QINT8 || got->dtype == BSM_DTYPE_QUINT8 ||
+      got->dtype == BSM_DTYPE_QINT32) {
+    return compare_quantized(got, want, how);
+  }
   if (bsm_dtype_is_complex(got->dtype)) return compare_complex(got, want);
   const int64_t n = bsm_tensor_numel(got);
   double scale = 0.0;

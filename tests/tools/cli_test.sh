@@ -49,6 +49,31 @@ expect 2 "at column 4" compile x -o y --inputs '[1 2]'
 expect 0 "optimized" compile --dump-after=list
 [ -z "$(sort out | uniq -d)" ] || fail "--dump-after=list names a pass twice"
 
+# Narrow dtypes.
+cat >wide.ir <<'END'
+graph(%x : Tensor, %n : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %half : float = prim::Constant[value=0.5]()
+  %y : Tensor = aten::mul(%x, %half)
+  %m : Tensor = aten::add(%n, %one, %one)
+  return (%y, %m)
+END
+expect 0 "wide.bsm:" compile wide.ir -o wide.bsm "(2,3)@f64" "(3)@i64" \
+  --truncate-long-and-double --info
+grep -q "input x: float64\[2, 3\] becomes float32" err || fail "no list in the log"
+expect 0 "truncated: input x float64[2, 3]" inspect wide.bsm
+cat >large.ir <<'END'
+graph(%n : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %big : int = prim::Constant[value=4294967296]()
+  %m : Tensor = aten::add(%n, %big, %one)
+  return (%m)
+END
+expect 0 "large.bsm:" compile large.ir -o large.bsm "(3)@i64"
+expect 1 "is 4294967296, which does not fit int32" compile large.ir \
+  -o large2.bsm "(3)@i64" --truncate
+absent large2.bsm
+
 # Compiling and running.
 expect 0 "digits.bsm:" compile "$digits/digits.ts" -o digits.bsm --no-timing
 expect 0 "again.bsm:" compile "$digits/digits.ts" -o again.bsm --no-timing

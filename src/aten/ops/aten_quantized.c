@@ -3,7 +3,8 @@
  * x = (q - zero_point) * scale, with one scale or one for each channel.
  *
  * As PyTorch's CPU: q = zero_point + nearest(x * (1 / scale)) in float, clamped
- * to the dtype; NaN becomes the lowest value. */
+ * to the dtype; NaN becomes the highest value, of qint32 the
+ * lowest. */
 #include "aten/op_kit.h"
 
 /* ---- quantizers ---- */
@@ -95,8 +96,8 @@ static bsm_status find_channels(bsm_op_ctx *cx, const bsm_tensor *t,
 static double quantized_value(double x, double scale, double zero, double low,
                               double high) {
   const float y = (float)x * (1.0f / (float)scale);
-  if (isnan(y)) return low;
-  return fmin(fmax((double)nearbyintf(y) + zero, low), high);
+  if (isnan(y)) return high > 255 ? low : high;
+  return fmin(fmax((double)(nearbyintf(y) + (float)zero), low), high);
 }
 
 /* ---- quantize ---- */

@@ -16,7 +16,9 @@ argument.
 
 A value is a tag and a body: N none, I int, D double, C complex, B bool, S
 string, V device, L list, U tuple, M dict, T tensor (dtype, rank, sizes,
-strides, offset, elements of the storage, storage). Ints are zigzag LEB128.
+strides, offset, elements of the storage, storage), Q quantized tensor (dtype, whether
+per channel, T of the integers, then D scale and I zero point without tags, or T
+scales, T zero points and I axis). Ints are zigzag LEB128.
 """
 import glob
 import itertools
@@ -36,7 +38,8 @@ DTYPES = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3,
     torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
     torch.complex32: 8, torch.complex64: 9, torch.complex128: 10,
-    torch.bool: 11, torch.bfloat16: 15,
+    torch.bool: 11, torch.qint8: 12, torch.quint8: 13, torch.qint32: 14,
+    torch.bfloat16: 15,
 }
 u1, i1, i2, i4, i8 = (torch.uint8, torch.int8, torch.int16, torch.int32,
                       torch.int64)
@@ -84,6 +87,16 @@ def tensor(t):
     return b"T" + out + data[:len(data) // size * size]
 
 
+def quantized(t):
+    if t.qscheme() == torch.per_tensor_affine:
+        return (b"Q" + bytes([DTYPES[t.dtype], 0]) + tensor(t.int_repr()) +
+                struct.pack("<d", t.q_scale()) + integer(t.q_zero_point()))
+    return (b"Q" + bytes([DTYPES[t.dtype], 1]) + tensor(t.int_repr()) +
+            tensor(t.q_per_channel_scales()) +
+            tensor(t.q_per_channel_zero_points()) +
+            integer(t.q_per_channel_axis()))
+
+
 LAYOUTS = {torch.strided: 0}
 FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1,
            torch.channels_last: 2, torch.channels_last_3d: 3}
@@ -93,7 +106,7 @@ def value(v):
     if v is None:
         return b"N"
     if isinstance(v, torch.Tensor):
-        return tensor(v)
+        return quantized(v) if v.is_quantized else tensor(v)
     if isinstance(v, bool):
         return b"B" + bytes([v])
     if isinstance(v, torch.dtype):
@@ -128,6 +141,8 @@ def value(v):
 
 def copy(v):
     """A deep copy with the same strides and storage layout."""
+    if isinstance(v, torch.Tensor) and v.is_quantized:
+        return v.clone()
     if isinstance(v, torch.Tensor):
         base = torch.empty(0, dtype=v.dtype).set_(v.untyped_storage().clone())
         return base.as_strided(v.shape, v.stride(), v.storage_offset())

@@ -342,7 +342,81 @@ class Packed(nn.Module):
         return y, z, h, c, lengths
 
 
+class DoubleNet(nn.Module):
+    """Every kind of product, in float64."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.depthwise = nn.Conv2d(8, 8, 3, stride=2, groups=8)
+        self.point = nn.Conv2d(8, 12, 1, groups=2)
+        self.up = nn.ConvTranspose2d(12, 4, 3, stride=2, output_padding=1)
+        self.fc = nn.Linear(4, 5)
+        self.double()
+
+    def forward(self, x):
+        x = F.relu(self.norm(self.stem(x)))
+        x = self.up(F.max_pool2d(F.silu(self.point(self.depthwise(x))), 2))
+        y = self.fc(F.adaptive_avg_pool2d(x, 1).flatten(1))
+        return F.log_softmax(y, 1), F.interpolate(
+            x, scale_factor=2.0, mode="bilinear")
+
+
+class HalfBlock(nn.Module):
+    """A transformer block in float16: PyTorch rounds after each operator."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(32), nn.LayerNorm(32)
+        self.qkv, self.out = nn.Linear(32, 96), nn.Linear(32, 32)
+        self.up, self.down = nn.Linear(32, 64), nn.Linear(64, 32)
+        self.half()
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = self.qkv(self.norm1(x)).reshape(b, t, 3, 4, 8).permute(
+            2, 0, 3, 1, 4).unbind(0)
+        a = F.scaled_dot_product_attention(q, k, v)
+        x = x + self.out(a.transpose(1, 2).reshape(b, t, d))
+        return (x + self.down(F.gelu(self.up(self.norm2(x))))).float()
+
+
+class BfloatMlp(nn.Module):
+    """Weights and sums of bfloat16 behind a float interface."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(20, 40), nn.Linear(40, 10)
+        self.to(torch.bfloat16)
+
+    def forward(self, x):
+        x = torch.tanh(self.a(x.to(torch.bfloat16)))
+        return torch.softmax(self.b(x), -1).float(), self.b(x).float()
+
+
+class IntegerNet(nn.Module):
+    """Products of integers, which wrap around."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("w", torch.randint(-99, 99, (6, 5)))
+        self.register_buffer("k", torch.randint(-99, 99, (3, 2, 3, 3)))
+
+    def forward(self, x, image):
+        narrow = image.to(torch.int8)
+        return (F.linear(x, self.w), x[:, :5] @ (self.w.t() * 2**40),
+                F.conv2d(image, self.k, None, padding=1),
+                F.conv2d(narrow, self.k.to(torch.int8)),
+                x.to(torch.uint8) @ self.w.t().to(torch.uint8))
+
+
 MODELS = {
+    "double_net": (DoubleNet, lambda: (torch.randn(2, 3, 16, 16).double(),)),
+    "half_block": (HalfBlock, lambda: (torch.randn(2, 7, 32).half(),)),
+    "bfloat_mlp": (BfloatMlp, lambda: (torch.randn(4, 20),)),
+    "integer_net": (IntegerNet, lambda: (torch.randint(-99, 99, (4, 5)),
+                                         torch.randint(-99, 99, (1, 2, 6, 6)))),
     "choices": (Choices, lambda: (torch.randn(2, 3, 4, 5),)),
     "state": (State, lambda: (torch.randn(2, 4),)),
     "resnet": (TinyResNet, lambda: (torch.randn(2, 3, 33, 35),)),
@@ -360,6 +434,11 @@ MODELS = {
     "packed": (Packed, lambda: (torch.randn(3, 6, 5),)),
     "dense": (Dense, lambda: (torch.randn(2, 4, 13),)),
 }
+
+
+# Where one way to save it will do.
+ONLY = {"double_net": "script", "half_block": "trace", "bfloat_mlp": "trace",
+        "integer_net": "script"}
 
 
 def flatten(result):
@@ -390,7 +469,7 @@ def main():
             if name not in ("state", "tagger", "translator", "packed"):
                 frozen = torch.jit.freeze(torch.jit.script(model))
         for how, module in (("script", scripted), ("trace", traced), ("frozen", frozen)):
-            if module is not None:
+            if module is not None and how in ONLY.get(name, how):
                 module.save(os.path.join(HERE, f"{name}-{how}.ts"))
         arrays = {f"in_{i}": x.numpy() for i, x in enumerate(inputs)}
         arrays.update({f"out_{i}": x for i, x in enumerate(expected)})
