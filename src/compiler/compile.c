@@ -11,6 +11,7 @@
 #include "builder/truncate_dtypes.h"
 #include "compiler/compile_program.h"
 #include "compiler/module_internal.h"
+#include "compiler/variant_shapes.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
@@ -347,6 +348,48 @@ static bool can_compile(void *user, const bsm_node *node) {
   return bsm_node_is_convertible(c->module->aten, c->registry, node);
 }
 
+/* A plan for one shape, run instead of the program when the inputs have it. */
+static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
+                              bool optimal, bsm_arena *arena, bsm_plan *plan) {
+  bsm_compile_options options = *c->options;
+  options.inputs = inputs;
+  options.dump = NULL;
+  options.no_timing = options.no_timing || !optimal;
+  compilation own = *c;
+  own.options = &options;
+  const bsm_partition_options partition = {
+      .aten = c->module->aten, .can_compile = can_compile, .user = &own};
+  bsm_plan *variant;
+  BSM_TRY(bsm_lower_method(c->module, &options, &own.lowered, &own.io));
+  if (!bsm_is_one_segment(own.lowered.graph, &partition)) return BSM_OK;
+  bsm_status status =
+      compile_graph(&own, own.lowered.graph, NULL, arena, &variant);
+  c->arena = own.arena;
+  BSM_TRY(status);
+  return bsm_program_add_variant(plan, variant, arena);
+}
+
+static bsm_status add_variants(compilation *c, bsm_arena *arena,
+                               bsm_plan *plan) {
+  bsm_input_spec *shapes[BSM_MAX_VARIANTS];
+  size_t count;
+  BSM_TRY(bsm_variant_shapes(&c->arena, c->options->inputs,
+                             c->options->input_count, shapes, &count));
+  for (size_t i = 0; i < count; i++) {
+    bsm_status status = add_variant(c, shapes[i], i == 0, arena, plan);
+    /* The program runs every shape that is possible at all. */
+    if (status && i > 0 && bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
+      bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,
+              "a shape in range is not possible: %s",
+              bsm_status_message(status));
+      bsm_status_free(status);
+      continue;
+    }
+    BSM_TRY(status);
+  }
+  return BSM_OK;
+}
+
 /* What is not of fixed shapes runs as a program. */
 static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
                                   bsm_plan **out) {
@@ -370,7 +413,10 @@ static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
           "what the model computes depends on data: %zu nodes run by the "
           "reference library",
           count);
-  return bsm_compile_program(graph, &partition, &source, &c->arena, arena, out);
+  BSM_TRY(
+      bsm_compile_program(graph, &partition, &source, &c->arena, arena, out));
+  BSM_TRY(add_variants(c, arena, *out));
+  return bsm_program_share_weights(*out, &c->arena);
 }
 
 /* Gives the plan the structures, and its outputs their names. */

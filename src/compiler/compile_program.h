@@ -28,4 +28,12 @@ BSM_NODISCARD bsm_status bsm_compile_program(
     const bsm_program_source *source, bsm_arena *scratch, bsm_arena *arena,
     bsm_plan **out);
 
+/* Adds a plan for one shape of the inputs to the program. */
+BSM_NODISCARD bsm_status bsm_program_add_variant(bsm_plan *plan,
+                                                 bsm_plan *variant,
+                                                 bsm_arena *arena);
+/* Equal weights of the segments are kept once. */
+BSM_NODISCARD bsm_status bsm_program_share_weights(bsm_plan *plan,
+                                                   bsm_arena *scratch);
+
 #endif /* BSM_COMPILER_COMPILE_PROGRAM_H_ */

@@ -54,11 +54,18 @@ static bsm_status place_weights(const bsm_plan *plan, bsm_arena *arena,
   BSM_TRY_ALLOC(*offsets);
   uint64_t at = 0;
   uint32_t n = 0;
+  bsm_ptrmap places = {0}; /* data -> its place in the section, plus 1 */
   for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
     const bsm_plan *p = bsm_plan_part(plan, k);
     for (uint32_t i = 0; i < p->weights_count; i++) {
-      (*offsets)[n++] = at;
-      at += p->weights[i].size + padding_after(p->weights[i].size);
+      const uint64_t size = p->weights[i].size;
+      const uintptr_t known =
+          (uintptr_t)bsm_ptrmap_get(&places, p->weights[i].data);
+      (*offsets)[n++] = known && size ? known - 1 : at;
+      if (known && size) continue; /* shared: bsm_program_share_weights */
+      BSM_TRY_ALLOC(bsm_ptrmap_set(arena, &places, p->weights[i].data,
+                                   (void *)(uintptr_t)(at + 1)));
+      at += size + padding_after(size);
     }
   }
   *total = at;
@@ -86,6 +93,8 @@ static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
       BSM_NEW_ARRAY(arena, bsm_file_piece, 3 + 2 * (size_t)count_weights(plan));
   BSM_TRY_ALLOC(pieces);
   size_t count = 0;
+  uint64_t end = 0; /* of the weights written */
+  uint32_t n = 0;
   pieces[count++] = (bsm_file_piece){&header, sizeof(header)};
   pieces[count++] = (bsm_file_piece){description.data, description.len};
   pieces[count++] = (bsm_file_piece){zeros, padding_after(description.len)};
@@ -93,6 +102,8 @@ static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
     const bsm_plan *p = bsm_plan_part(plan, k);
     for (uint32_t i = 0; i < p->weights_count; i++) {
       const bsm_plan_weights *w = &p->weights[i];
+      if (offsets[n++] < end) continue;
+      end = offsets[n - 1] + w->size;
       pieces[count++] = (bsm_file_piece){w->data, (size_t)w->size};
       pieces[count++] = (bsm_file_piece){zeros, padding_after(w->size)};
     }

@@ -162,6 +162,40 @@ static bsm_status check_ranges(const bsm_plan *plan) {
                                            p->range_count, open);
 }
 
+static bool fits_binding(const bsm_plan *plan, const bsm_plan_binding *open,
+                         const bsm_plan *variant,
+                         const bsm_plan_binding *fixed) {
+  const bsm_plan_tensor *a = &plan->tensors[open->tensor];
+  const bsm_plan_tensor *b = &variant->tensors[fixed->tensor];
+  bool fits = (a->dtype == b->dtype || a->dtype == BSM_DTYPE_UNDEFINED) &&
+              (a->dims.rank == b->dims.rank || a->dims.rank == -1);
+  for (int32_t i = 0; fits && i < a->dims.rank; i++) {
+    fits = a->dims.d[i] < 0 || a->dims.d[i] == b->dims.d[i];
+  }
+  return fits;
+}
+
+static bsm_status check_variants(const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  for (uint32_t i = 0; i < p->variant_count; i++) {
+    const bsm_plan *v =
+        p->variants[i] < p->segment_count ? p->segments[p->variants[i]] : NULL;
+    bool fits = v && v->input_count == plan->input_count &&
+                v->output_count == plan->output_count;
+    for (uint32_t k = 0; fits && k < plan->input_count; k++) {
+      fits = fits_binding(plan, &plan->inputs[k], v, &v->inputs[k]);
+    }
+    for (uint32_t k = 0; fits && k < plan->output_count; k++) {
+      fits = fits_binding(plan, &plan->outputs[k], v, &v->outputs[k]);
+    }
+    if (!fits) {
+      return BSM_FAIL(BSM_CORRUPT,
+                      "variant %" PRIu32 " does not fit the bindings", i);
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status check_constants(const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   BSM_TRY(
@@ -195,6 +229,7 @@ bsm_status bsm_program_verify(const bsm_plan *plan) {
   }
   BSM_TRY(check_constants(plan));
   BSM_TRY(check_ranges(plan));
+  BSM_TRY(check_variants(plan));
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
   uint32_t *depths = BSM_NEW_ARRAY(&arena, uint32_t, p->block_count);

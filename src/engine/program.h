@@ -83,6 +83,10 @@ typedef struct bsm_program {
   uint32_t constant_tensor_count;
   bsm_program_range *ranges; /* for each input with a dim of -1 */
   uint32_t range_count;
+  /* Segments with the bindings of the whole, for one shape each: run instead of
+   * block 0 when the inputs have it. */
+  uint32_t *variants;
+  uint32_t variant_count;
 } bsm_program;
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind);

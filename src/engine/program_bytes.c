@@ -65,6 +65,7 @@ bsm_status bsm_program_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
   put(out, p->constants, p->constants_size);
   put_ids(out, p->constant_registers, p->constant_count);
   put_ids(out, p->constant_tensors, p->constant_tensor_count);
+  put_ids(out, p->variants, p->variant_count);
   put_u32(out, p->range_count);
   for (uint32_t i = 0; i < p->range_count; i++) {
     const bsm_program_range *r = &p->ranges[i];
@@ -196,6 +197,8 @@ bsm_status bsm_program_from_bytes(bsm_byte_reader *r, const uint8_t *weights,
     BSM_TRY_NOTE(get_block(r, &p->blocks[i]), "in block %" PRIu32, i);
   }
   BSM_TRY(get_constants(r, p));
+  BSM_TRY(
+      bsm_read_ids(r, &p->variants, &p->variant_count, UINT32_MAX, "variants"));
   BSM_TRY(get_ranges(r, p));
   return get_segments(r, weights, weights_size, p);
 }

@@ -21,7 +21,9 @@ struct bsm_context {
   bsm_arena step_arena; /* of what an op allocates, emptied after each step */
   bsm_plan_runner *runners;    /* one for each part of the plan */
   bsm_program_runner *program; /* NULL: the plan's own steps are run */
-  void **kept; /* outputs of bsm_context_run_keep; NULL: not yet needed */
+  /* Outputs of bsm_context_run_keep, for each runner; NULL: not yet needed. */
+  void ***kept;
+  bsm_plan_runner *last; /* of a program: what its last kept run ran */
   void *own_workspace;
 };
 
@@ -31,14 +33,19 @@ static uint32_t resolve_isa(uint32_t wanted) {
   return wanted ? wanted & have : have;
 }
 
+static uint32_t count_parts(const bsm_plan *plan) {
+  uint32_t count = 0;
+  while (bsm_plan_part(plan, count)) count++;
+  return count;
+}
+
 /* Prepares every part; *scratch and *workspace are the largest needs of one:
  * no two parts run at a time, and nothing stays in the workspace. */
 static bsm_status prepare_parts(const bsm_engine *engine,
                                 const bsm_runner_options *options,
                                 bsm_arena *arena, bsm_plan_runner **out,
                                 size_t *scratch, uint64_t *workspace) {
-  uint32_t count = 0;
-  while (bsm_plan_part(engine->plan, count)) count++;
+  const uint32_t count = count_parts(engine->plan);
   bsm_plan_runner *runners = BSM_NEW_ARRAY(arena, bsm_plan_runner, count);
   BSM_TRY_ALLOC(runners);
   *scratch = 0;
@@ -123,6 +130,9 @@ static bsm_status init_context(bsm_context *context,
   report_isa(context->engine, running.isa, options->logger);
   BSM_TRY(prepare_parts(context->engine, &running, &context->arena,
                         &context->runners, &scratch, &workspace));
+  context->kept = BSM_NEW_ARRAY(&context->arena, void **,
+                                count_parts(context->engine->plan));
+  BSM_TRY_ALLOC(context->kept);
   if (context->engine->plan->program) {
     BSM_TRY(bsm_program_runner_create(context->engine, context->runners + 1,
                                       options->logger, &context->arena,
@@ -263,9 +273,10 @@ static int64_t array_numel(const bsm_array *array) {
 }
 
 /* Memory for the outputs of a plan, made once. */
-static bsm_status keep_outputs(bsm_context *context) {
-  const bsm_plan *plan = context->engine->plan;
-  if (!context->kept) {
+static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
+  const bsm_plan *plan = runner->plan;
+  void ***place = &context->kept[runner - context->runners];
+  if (!*place) {
     void **kept =
         BSM_NEW_ARRAY(&context->arena, void *, plan->output_count + 1u);
     BSM_TRY_ALLOC(kept);
@@ -277,10 +288,9 @@ static bsm_status keep_outputs(bsm_context *context) {
                                 BSM_ALIGNMENT);
       BSM_TRY_ALLOC(kept[i]);
     }
-    context->kept = kept;
+    *place = kept;
   }
-  memcpy(context->runners[0].outputs, context->kept,
-         plan->output_count * sizeof(void *));
+  memcpy(runner->outputs, *place, plan->output_count * sizeof(void *));
   return BSM_OK;
 }
 
@@ -316,6 +326,23 @@ static bsm_status bind(const bsm_plan *plan, const char *what,
   return BSM_OK;
 }
 
+/* The runner of the plan for just these shapes, or NULL. */
+static bsm_plan_runner *find_variant(const bsm_context *context,
+                                     const bsm_array *inputs) {
+  const bsm_program *p = context->engine->plan->program;
+  for (uint32_t i = 0; i < p->variant_count; i++) {
+    bsm_plan_runner *runner = &context->runners[1 + p->variants[i]];
+    const bsm_plan *plan = runner->plan;
+    bool same = true;
+    for (uint32_t k = 0; same && k < plan->input_count; k++) {
+      same = bsm_dims_equal(plan->tensors[plan->inputs[k].tensor].dims,
+                            inputs[k].dims);
+    }
+    if (same) return runner;
+  }
+  return NULL;
+}
+
 /* Copies a result of the program to the caller's array. */
 static bsm_status copy_output(bsm_context *context, uint32_t i,
                               const bsm_array *to) {
@@ -348,6 +375,14 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
     return bsm_plan_runner_run(runner);
   }
   BSM_TRY(check_count("output", output_count, plan->output_count));
+  bsm_plan_runner *variant = find_variant(context, inputs);
+  if (variant) {
+    memcpy(variant->inputs, runner->inputs,
+           plan->input_count * sizeof(*runner->inputs));
+    BSM_TRY(bind(variant->plan, "output", variant->plan->outputs,
+                 plan->output_count, outputs, output_count, variant->outputs));
+    return bsm_plan_runner_run(variant);
+  }
   BSM_TRY(bsm_program_runner_run(context->program, inputs));
   for (uint32_t i = 0; i < plan->output_count; i++) {
     BSM_TRY(copy_output(context, i, &outputs[i]));
@@ -364,8 +399,15 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
                input_count, runner->inputs));
   BSM_TRY(check_ranges(plan, inputs));
-  if (context->program) return bsm_program_runner_run(context->program, inputs);
-  BSM_TRY(keep_outputs(context));
+  if (context->program) {
+    bsm_plan_runner *variant = find_variant(context, inputs);
+    context->last = variant ? variant : runner;
+    if (!variant) return bsm_program_runner_run(context->program, inputs);
+    memcpy(variant->inputs, runner->inputs,
+           plan->input_count * sizeof(*runner->inputs));
+    runner = variant;
+  }
+  BSM_TRY(keep_outputs(context, runner));
   return bsm_plan_runner_run(runner);
 }
 
@@ -378,16 +420,20 @@ bsm_status bsm_context_output(bsm_context *context, size_t index,
     return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
                     index, plan->output_count);
   }
-  if (context->program) {
+  bsm_plan_runner *runner = &context->runners[0];
+  if (context->last) runner = context->last;
+  if (context->program && runner == &context->runners[0]) {
     return bsm_program_runner_output(context->program, (uint32_t)index, out);
   }
-  if (!context->kept) {
+  void **kept = context->kept[runner - context->runners];
+  if (!kept) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "there are no outputs to read: bsm_context_run_keep has "
                     "not run");
   }
-  const bsm_plan_tensor *t = &plan->tensors[plan->outputs[index].tensor];
-  *out = (bsm_array){context->kept[index], t->dtype, t->dims, NULL};
+  const bsm_plan *part = runner->plan;
+  const bsm_plan_tensor *t = &part->tensors[part->outputs[index].tensor];
+  *out = (bsm_array){kept[index], t->dtype, t->dims, NULL};
   return BSM_OK;
 }
 
