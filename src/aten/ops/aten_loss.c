@@ -217,6 +217,20 @@ static bsm_status op_nll(OP_PARAMS) {
   return BSM_OK;
 }
 
+/* Probabilities of `n` classes, moved towards 1 / n. */
+static bsm_status smooth(bsm_op_ctx *cx, bsm_tensor *t, double by, int64_t n,
+                         bsm_tensor **out) {
+  *out = t;
+  if (by == 0.0) return BSM_OK;
+  const bsm_ivalue numbers[] = {bsm_iv_double(1.0 - by),
+                                bsm_iv_double(by / (double)n)};
+  bsm_tensor *keep, *add;
+  BSM_TRY(bsm_op_wrap(cx, &numbers[0], &keep));
+  BSM_TRY(bsm_op_wrap(cx, &numbers[1], &add));
+  BSM_TRY(bsm_op_mul(cx, t, keep, out));
+  return bsm_op_add(cx, *out, add, 1.0, out);
+}
+
 /* cross_entropy_loss(self, target, weight, reduction, ignore_index,
  * label_smoothing) */
 static bsm_status op_cross_entropy(OP_PARAMS) {
@@ -229,14 +243,26 @@ static bsm_status op_cross_entropy(OP_PARAMS) {
       bsm_op_softmax(cx, t, t->sizes.rank == 1 ? 0 : 1, true, t->dtype, &logs));
   if (bsm_dims_equal(t->sizes, target->sizes)) {
     /* Probabilities as the target: -sum over the classes of t log p. */
-    if (p.weight || p.smoothing != 0.0) {
-      return BSM_FAIL(BSM_UNSUPPORTED,
-                      "cross_entropy of probabilities with class weights or "
-                      "label smoothing");
-    }
     bsm_tensor *product;
-    BSM_TRY(bsm_op_mul(cx, logs, target, &product));
     const int32_t dim = t->sizes.rank == 1 ? 0 : 1;
+    BSM_TRY(smooth(cx, target, p.smoothing, t->sizes.d[dim], &target));
+    BSM_TRY(bsm_op_mul(cx, logs, target, &product));
+    if (p.weight) {
+      bsm_dims dims = t->sizes;
+      for (int32_t d = 0; d < dims.rank; d++) {
+        if (d != dim) dims.d[d] = 1;
+      }
+      if (bsm_tensor_numel(p.weight) != dims.d[dim]) {
+        return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "cross_entropy: weight tensor should be defined either "
+                        "for all %lld classes or no classes but got weight "
+                        "tensor of shape: %s",
+                        (long long)dims.d[dim], bsm_dims_str(p.weight->sizes));
+      }
+      bsm_tensor *weight;
+      BSM_TRY(bsm_op_reshape(cx, p.weight, dims, &weight));
+      BSM_TRY(bsm_op_mul(cx, product, weight, &product));
+    }
     const int64_t n = bsm_tensor_numel(product);
     bsm_dims shape = {0};
     for (int32_t d = 0; d < t->sizes.rank; d++) {

@@ -161,8 +161,11 @@ static bsm_status op_native_batch_norm(OP_PARAMS) {
   double *stats = BSM_NEW_ARRAY(cx->arena, double, 2 * (size_t)n + 2);
   BSM_TRY_ALLOC(stats);
   BSM_TRY(batch_norm(cx, t, &p, &out, n ? stats : NULL, n ? stats + n : NULL));
-  const bsm_dtype dtype =
-      t->dtype == BSM_DTYPE_DOUBLE ? BSM_DTYPE_DOUBLE : BSM_DTYPE_FLOAT;
+  /* Statistics are of the dtype of the parameters. */
+  bsm_dtype dtype = t->dtype;
+  for (int i = 1; i < 5; i++) {
+    if (!op_none(&args[i])) dtype = op_tensor(&args[i])->dtype;
+  }
   outs[0] = bsm_iv_tensor(out);
   for (int i = 0; i < 2; i++) {
     BSM_TRY(bsm_op_new(cx, dtype, op_dims1(n), &saved[i]));

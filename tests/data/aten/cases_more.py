@@ -476,6 +476,145 @@ def unpooling(m):
     case("aten::grid_sampler_3d", x[0], g[0], 0, 0, False)
 
 
+def layers(m):
+    case, rand = m.case, m.rand
+    floats = (m.f4, m.f8, m.f2, m.bf)
+    for d in floats:
+        x = rand((2, 6, 2, 2), d)
+        w, b = rand((6,), d), rand((6,), d)
+        mean, var = rand((6,), d), rand((6,), d, 0.1)
+        for g in (1, 2, 3, 6):
+            case("aten::native_group_norm", x, w, b, 2, 6, 4, g, 1e-5)
+            case("aten::native_group_norm", x, None, None, 2, 6, 4, g, 1e-5)
+        op = "aten::_native_batch_norm_legit"
+        case(op, x, w, b, mean, var, False, 0.1, 1e-5)
+        case(op + ".no_stats", x, w, b, True, 0.1, 1e-5)
+        case(op + ".no_stats", x, None, None, True, 0.1, 1e-5)
+        for train in (True, False):
+            case(op + "_functional", x, w, b, mean, var, train, 0.3, 1e-3)
+        case("aten::log_sigmoid_forward", x)
+        for p in (1, 2, 3):
+            for dim in (-1, 0, 1, 3, 4):
+                case("aten::norm_except_dim", x, p, dim)
+        v = rand((3, 4, 2), d)
+        case("aten::_weight_norm_interface", v, rand((3, 1, 1), d), 0)
+        case("aten::_weight_norm_interface", v, rand((1, 1, 2), d), 2)
+        case("aten::_weight_norm_interface", v, rand((1, 4, 1), d), 1)
+        mask = rand((2, 6, 2, 2), m.b1)
+        mask[..., 0] = False
+        for dim in (None, -1, 1):
+            case("aten::_masked_softmax", x, mask, dim, None)
+            case("aten::_masked_softmax", x, mask, dim, 2)
+        case("aten::_masked_softmax", x, mask[0, 0], 3, 0)
+        case("aten::_masked_softmax", x, mask[:, 0, 0], 3, 1)
+        q, k, u = rand((2, 2, 3, 4), d), rand((2, 2, 5, 4), d), rand((2, 2, 5, 4), d)
+        flash = "aten::_scaled_dot_product_flash_attention_for_cpu"
+        case(flash, q, k, u)
+        case(flash, q, k, u, scale=0.3)
+        case(flash, q, q, q, is_causal=True)
+        case(flash, q, k, u, attn_mask=rand((3, 5), d))
+        case(flash, q, k, u, attn_mask=rand((2, 1, 3, 5), d))
+        case(flash, q[0], k[0], u[0])
+        case("aten::_transform_bias_rescale_qkv", rand((2, 3, 12), d),
+             rand((12,), d), 2)
+        case("aten::_transform_bias_rescale_qkv", rand((2, 3, 12), d),
+             rand((12,), d), 3)
+        for gelu in (False, True):
+            case("aten::_addmm_activation", rand((4,), d), rand((2, 3), d),
+                 rand((3, 4), d), beta=0.5, alpha=2, use_gelu=gelu)
+        for p, top in ((2, 1.0), (1, 0.5), (3, 0.0), (m.INF, 1.0), (0, 1.0)):
+            for dim in (0, 1, -1, 2):
+                case("aten::renorm", rand((3, 4), d), p, dim, top)
+            case("aten::renorm_", rand((3, 4), d).t(), p, 0, top)
+        case("aten::conv_tbc", rand((5, 2, 3), d), rand((2, 3, 4), d),
+             rand((4,), d), 1)
+        x2, x3 = rand((2, 4, 5, 6), d), rand((1, 2, 4, 4, 3), d)
+        w2, w3 = rand((3, 4, 2, 3), d), rand((3, 2, 2, 2, 2), d)
+        c2 = (x2, w2, [2, 3], rand((3,), d))
+        c3 = (x3, w3, [2, 2, 2], rand((3,), d))
+        case("aten::_slow_conv2d_forward", *c2, [2, 1], [1, 0])
+        case("aten::slow_conv_dilated2d", *c2, [2, 1], [1, 0], [1, 2])
+        case("aten::slow_conv3d", *c3, [1, 2, 1], [1, 0, 1])
+        case("aten::slow_conv_dilated3d", *c3, [1, 2, 1], [1, 0, 1], [2, 1, 1])
+        t2, t3 = rand((4, 3, 2, 3), d), rand((2, 3, 2, 2, 2), d)
+        case("aten::slow_conv_transpose2d", x2, t2, [2, 3], rand((3,), d),
+             [2, 1], [1, 0], [1, 0], [1, 1])
+        case("aten::slow_conv_transpose3d", x3, t3, [2, 2, 2], None,
+             [2, 1, 1], [0, 0, 1], [1, 0, 0], [1, 1, 1])
+    x2, w2 = rand((2, 4, 5, 6)), rand((3, 4, 2, 3))
+    case("aten::slow_conv_dilated2d", x2[0], w2, [2, 3])
+    case("aten::slow_conv_dilated2d", x2, w2, [2, 2])
+    case("aten::_slow_conv2d_forward", x2, w2, [3, 3], None, [1, 1], [0, 0])
+    case("aten::slow_conv3d", x2, w2, [2, 3, 1])
+    case("aten::slow_conv_transpose2d", x2, w2.transpose(0, 1), [2, 3])
+    case("aten::slow_conv_transpose2d", x2, w2, [2, 3])
+    case("aten::conv_tbc", rand((5, 2, 3)), rand((2, 2, 4)), rand((4,)))
+    case("aten::conv_tbc", rand((5, 2)), rand((2, 2, 4)), rand((4,)))
+    case("aten::native_group_norm", rand((2, 6)), None, None, 2, 6, 1, 4, 1e-5)
+    case("aten::native_group_norm", rand((0, 6)), None, None, 0, 6, 1, 3, 1e-5)
+    case("aten::renorm", rand((3,)), 2, 0, 1.0)
+    case("aten::renorm", rand((3, 2)), 2, 0, -1.0)
+    case("aten::renorm", rand((3, 2), m.i8), 2, 0, 1.0)
+    case("aten::_masked_softmax", rand((2, 3)), rand((2, 3)), 1, 2)
+    full = torch.ones((1, 2, 2, 3), dtype=m.b1)
+    case("aten::_masked_softmax", rand((1, 2, 2, 3)), full, 3, 2)
+    for t in (rand((2, 4, 3, 2)), rand((2, 6, 2)), rand((1, 4, 2, 2, 2)),
+              rand((4, 2)), rand((2, 4, 2, 2), m.i8), rand((2, 3, 2, 2))):
+        for g in (2, 1, 0):
+            case("aten::native_channel_shuffle", t, g)
+    for d in kinds(m):
+        y = rand((3, 4), d)
+        case("aten::_aminmax", y)
+        for dim in (0, -1, 2):
+            case("aten::_aminmax.dim", y, dim)
+            case("aten::_aminmax.dim", y, dim, True)
+        for op in ("trapezoid", "trapz", "cumulative_trapezoid"):
+            for dim in (-1, 0, 3):
+                case(f"aten::{op}.dx", y, dx=0.5, dim=dim)
+                case(f"aten::{op}.dx", y, dim=dim)
+                case(f"aten::{op}.x", y, rand((3, 4), d), dim=dim)
+                case(f"aten::{op}.x", y, rand((4,)), dim=dim)
+    y = torch.tensor([1.0, m.NAN, -2.0])
+    case("aten::_aminmax", y)
+    case("aten::_aminmax", rand(()))
+    case("aten::_aminmax", rand((0,)))
+    for op in ("trapezoid", "trapz"):
+        case(f"aten::{op}.dx", rand((2, 0)))
+        case(f"aten::{op}.dx", rand((2, 1)))
+        case(f"aten::{op}.x", rand((2, 3, 4)), rand((3, 1)), dim=1)
+        case(f"aten::{op}.x", rand((2, 3, 4)), rand((3, 4)), dim=1)
+        case(f"aten::{op}.x", y, y)
+    case("aten::cumulative_trapezoid.dx", rand((2, 1)))
+    for t in (rand((3, 4)), y, rand(()), rand((0, 2))):
+        for dim in (0, -1):
+            case("aten::_logcumsumexp", t, dim)
+
+
+def smoothing(m):
+    """Losses of probabilities, with weights and label smoothing."""
+    case, rand = m.case, m.rand
+    for d in (m.f4, m.f8):
+        for n in ((3,), (2, 3), (2, 3, 4), (2, 3, 2, 2)):
+            x = rand(n, d)
+            p = torch.rand(n).to(d)
+            w = torch.rand(3).to(d)
+            for r in (0, 1, 2):
+                for weight in (None, w):
+                    for s in (0.0, 0.2):
+                        case("aten::cross_entropy_loss", x, p, weight, r, -100,
+                             s)
+                        y = torch.randint(0, 3, n[:1] + n[2:] if len(n) > 1
+                                          else ())
+                        case("aten::cross_entropy_loss", x, y, weight, r, 1, s)
+    x, p = rand((2, 3)), torch.rand((2, 3))
+    case("aten::cross_entropy_loss", x, p, torch.rand(2))
+    case("aten::cross_entropy_loss", x, p, None, 1, -100, 1.5)
+    case("aten::cross_entropy_loss", x, p, None, 1, -100, -0.5)
+    case("aten::cross_entropy_loss", x[:0], p[:0])
+    case("aten::cross_entropy_loss", x, torch.tensor([1, 1]), None, 1, 1)
+    case("aten::cross_entropy_loss", x, torch.tensor([1, 1]), None, 1, 1, 0.3)
+
+
 def add(m):
     views(m)
     diagonals(m)
@@ -485,3 +624,5 @@ def add(m):
     ctc(m)
     bags(m)
     unpooling(m)
+    layers(m)
+    smoothing(m)
