@@ -12,7 +12,6 @@ LIMIT("aten::dropout_", "aten::dropout_ in training mode draws random numbers; c
 LIMIT("aten::embedding_bag", "output N of embedding_bag is used; only the first is given")
 LIMIT("aten::embedding_bag", "embedding_bag with mode 'max' and bags of different sizes")
 LIMIT("aten::embedding_bag.padding_idx", "output N of embedding_bag is used; only the first is given")
-LIMIT("aten::embedding_bag.padding_idx", "embedding_bag with a padding_idx")
 LIMIT("aten::embedding_bag.padding_idx", "embedding_bag with mode 'max' and bags of different sizes")
 LIMIT("aten::feature_alpha_dropout", "aten::feature_alpha_dropout in training mode draws random numbers; call model.eval() before exporting")
 LIMIT("aten::feature_alpha_dropout_", "aten::feature_alpha_dropout_ in training mode draws random numbers; call model.eval() before exporting")

@@ -124,6 +124,14 @@ static bsm_status run_case(fixture *f, const op_case *oc, int way, tally *t,
   return BSM_OK;
 }
 
+/* PyTorch leaves the second result of embedding_bag empty or not by the strides
+ * of the weight, which a graph does not have. */
+static bool depends_on_strides(const op_case *oc) {
+  return bsm_str_starts_with(oc->name, BSM_STR("aten::embedding_bag")) &&
+         oc->args[0].tag == BSM_IVALUE_TENSOR &&
+         !bsm_tensor_is_contiguous(oc->args[0].u.tensor);
+}
+
 /* A call with tensors in and out that has a converter. */
 static bool is_wanted(const fixture *f, const op_case *oc, const char *name) {
   bool wanted = oc->outcome == OP_RETURNS && oc->out_count > 0 &&
@@ -133,7 +141,7 @@ static bool is_wanted(const fixture *f, const op_case *oc, const char *name) {
     wanted = is_tensors(&oc->outs[i]);
   }
   for (size_t i = 0; i < oc->arg_count; i++) any |= is_tensors(&oc->args[i]);
-  return wanted && any;
+  return wanted && any && !depends_on_strides(oc);
 }
 
 /* The tallies of all converters, in the registry's order. */
