@@ -292,7 +292,8 @@ static bsm_status read_sequence(bsm_conversion_ctx *ctx, const bsm_args *args,
   seq->levels = bsm_arg_unwrap_to_int(args, at + NUM_LAYERS);
   seq->directions = bsm_arg_unwrap_to_bool(args, at + BIDIRECTIONAL) ? 2 : 1;
   seq->params = bsm_arg_unwrap_to_itensor_list(ctx, args, at + PARAMS, &count);
-  BSM_CHECK(!bsm_arg_unwrap_to_bool(args, at + TRAIN) ||
+  /* Dropout lies between levels. */
+  BSM_CHECK(!bsm_arg_unwrap_to_bool(args, at + TRAIN) || seq->levels < 2 ||
                 !(bsm_arg_unwrap_to_double(args, at + DROPOUT) > 0),
             "a recurrent network with dropout in training mode draws random "
             "numbers; call model.eval() before exporting");
