@@ -69,7 +69,7 @@ typedef enum bsm_view_kind {
   BSM_VIEW_SLICE,
   BSM_VIEW_EXPAND, /* readable, not writable */
   BSM_VIEW_GATHER, /* any other geometry: elements by linear index */
-  BSM_VIEW_OTHER   /* another dtype: readable, not writable */
+  BSM_VIEW_OTHER   /* another dtype: written back only for complex parts */
 } bsm_view_kind;
 
 typedef struct bsm_spec_storage bsm_spec_storage;

@@ -253,6 +253,33 @@ static bsm_status write_slice(const bsm_emitter *e, const bsm_spec_tensor *view,
   return bsm_ir_op(e, "aten::slice_scatter", in, 6, out);
 }
 
+/* Complex numbers seen as real ones, or one of their parts, or the reverse. */
+static bsm_status write_parts(const bsm_emitter *e, const bsm_spec_tensor *view,
+                              bsm_value *parent, bsm_value *value,
+                              bsm_value **out) {
+  const char *name = view->schema ? view->schema->name : "";
+  const bool real = strcmp(name, "aten::real") == 0;
+  bsm_value *parts[2] = {value, value};
+  if (strcmp(name, "aten::view_as_complex") == 0) {
+    return bsm_ir_op(e, "aten::view_as_real", &value, 1, out);
+  }
+  if (real || strcmp(name, "aten::imag") == 0) {
+    BSM_TRY(bsm_ir_op(e, real ? "aten::imag" : "aten::real", &parent, 1,
+                      &parts[real ? 1 : 0]));
+  } else if (strcmp(name, "aten::view_as_real") == 0) {
+    for (int i = 0; i < 2; i++) {
+      bsm_value *in[3] = {value, NULL, NULL};
+      BSM_TRY(bsm_ir_int(e, -1, &in[1]));
+      BSM_TRY(bsm_ir_int(e, i, &in[2]));
+      BSM_TRY(bsm_ir_op(e, "aten::select.int", in, 3, &parts[i]));
+    }
+  } else {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a tensor viewed as another dtype is written to");
+  }
+  return bsm_ir_op(e, "aten::complex", parts, 2, out);
+}
+
 /* The parent's new value when the view's is `value`. */
 static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
                              bsm_value *parent, bsm_value *value,
@@ -288,8 +315,7 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
     case BSM_VIEW_GATHER:
       return scatter(s, view, parent, value, out);
     default:
-      return BSM_FAIL(BSM_UNSUPPORTED,
-                      "a tensor viewed as another dtype is written to");
+      return write_parts(&e, view, parent, value, out);
   }
 }
 
