@@ -102,7 +102,6 @@ static bsm_status run_case(fixture *f, const op_case *oc, int way, tally *t,
             .outputs = way == ONLY_FIRST_OUTPUT ? 1 : oc->out_count};
   bsm_network *net;
   bsm_tensor *results[64];
-  size_t at = 0;
   *refused = false;
   BSM_TRY(make_graph(f, oc, &c));
   bsm_status status = convert_and_count(f, c.graph, t, &net);
@@ -111,17 +110,7 @@ static bsm_status run_case(fixture *f, const op_case *oc, int way, tally *t,
   if (status) return status;
   if (net->outputs.len > 64) return BSM_FAIL(BSM_LIMIT, "too many outputs");
   BSM_TRY(network_eval(net, f->aten, &f->arena, c.inputs, results));
-  for (size_t i = 0; i < c.outputs; i++) {
-    const bsm_ivalue *out = &oc->outs[i];
-    if (out->tag != BSM_IVALUE_LIST) {
-      BSM_TRY(compare(results[at++], out->u.tensor));
-      continue;
-    }
-    for (size_t k = 0; k < out->u.list->len; k++) {
-      BSM_TRY(compare(results[at++], out->u.list->items[k].u.tensor));
-    }
-  }
-  return BSM_OK;
+  return compare_results(f, oc, c.outputs, results);
 }
 
 /* PyTorch leaves the second result of embedding_bag empty or not by the strides
