@@ -2,6 +2,7 @@
 /* The tables of converters and evaluators, one for each file of converters/
  * and evaluators/. Included with CONVERTERS and EVALUATORS defined. */
 CONVERTERS(activation)
+CONVERTERS(arithmetic)
 CONVERTERS(attention)
 CONVERTERS(cast)
 CONVERTERS(composite)

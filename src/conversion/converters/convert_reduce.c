@@ -273,6 +273,36 @@ static bsm_status convert_sort(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 1, indices);
 }
 
+/* The last of the k smallest. */
+static bsm_status convert_kthvalue(bsm_conversion_ctx *ctx,
+                                   const bsm_node *node, const bsm_args *args) {
+  enum { SELF, K, DIM, KEEPDIM };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF), *both[2];
+  const int64_t k = bsm_arg_unwrap_to_int(args, K);
+  int32_t axis;
+  if (!x || !bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(x),
+                          &axis)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  const int64_t size = bsm_rank(x) ? x->dims.d[axis] : 1;
+  BSM_CHECK(k >= 1 && k <= size,
+            "kthvalue(): selected number k out of range for dimension %d",
+            (int)axis);
+  if (!top_k(ctx, x, false, k, axis, &both[0], &both[1])) {
+    return bsm_ctx_take_error(ctx);
+  }
+  for (size_t i = 0; i < 2; i++) {
+    if (bsm_rank(x) > 0) {
+      both[i] = bsm_emit_slice(ctx, both[i], axis, k - 1, 1, 1);
+      if (!bsm_arg_unwrap_to_bool(args, KEEPDIM)) {
+        both[i] = bsm_emit_squeeze(ctx, both[i], 1u << (unsigned)axis);
+      }
+    }
+    BSM_TRY(bsm_emit_output(ctx, node, i, both[i]));
+  }
+  return BSM_OK;
+}
+
 static bsm_itensor *variance(bsm_conversion_ctx *ctx, bsm_itensor *x,
                              uint32_t axes, bool keep, double correction) {
   if (!x) return NULL;
@@ -691,6 +721,12 @@ static const bsm_conversion_pattern patterns[] = {
      convert_sort, 2},
     {"aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
      convert_sort, 1 | ARGSORT},
+    {"aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
+     "descending=False) -> Tensor",
+     convert_sort, 2 | ARGSORT},
+    {"aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> "
+     "(Tensor values, Tensor indices)",
+     convert_kthvalue, 0},
     {"aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
      convert_logsumexp, 0},
     {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
