@@ -135,7 +135,7 @@ static bsm_status init_context(bsm_context *context,
   BSM_TRY_ALLOC(context->kept);
   if (context->engine->plan->program) {
     BSM_TRY(bsm_program_runner_create(context->engine, context->runners + 1,
-                                      options->logger, &context->arena,
+                                      &running, &context->arena,
                                       &context->program));
   }
   return make_workspace(context, options, workspace, scratch);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/ivalue_bytes.h"
+#include "runtime/fast_call.h"
 
 /* As in aten_step.c: a file of few bytes can ask for anything. */
 #define MAX_TENSOR_BYTES ((size_t)16 << 30)
@@ -26,6 +27,7 @@ struct bsm_program_runner {
   bsm_ivalue *registers;
   bsm_ivalue *constants;
   const bsm_aten_op ***ops; /* by block and instruction; NULL: no call */
+  bsm_fast_calls fast;
   bool ran;
 };
 
@@ -54,6 +56,8 @@ static bsm_status read_constants(bsm_program_runner *r) {
     BSM_TRY(bsm_tensor_from_storage(r->own, storage, t->dtype, t->dims,
                                     t->strides, 0, &view));
     tensors[i] = *view;
+    BSM_TRY_ALLOC(bsm_ptrmap_set(r->own, &r->fast.constants, storage->data,
+                                 storage->data));
   }
   size_t count;
   const bsm_str bytes = {(const char *)p->constants, p->constants_size};
@@ -117,6 +121,13 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
+  if (i->output_count == 1 && bsm_fast_call_knows(i->name)) {
+    bool done;
+    BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
+    BSM_TRY(bsm_fast_call(&r->fast, i->name, args, i->input_count, heap(r),
+                          &r->registers[i->outputs[0]], &done));
+    if (done) return BSM_OK;
+  }
   bsm_op_ctx cx = {.arena = heap(r),
                    .logger = r->logger,
                    .max_tensor_bytes = MAX_TENSOR_BYTES};
@@ -524,15 +535,20 @@ static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
 
 bsm_status bsm_program_runner_create(const bsm_engine *engine,
                                      bsm_plan_runner *segments,
-                                     const bsm_logger *logger, bsm_arena *arena,
+                                     const bsm_runner_options *options,
+                                     bsm_arena *arena,
                                      bsm_program_runner **out) {
   bsm_program_runner *r = BSM_NEW(arena, bsm_program_runner);
   BSM_TRY_ALLOC(r);
   *r = (bsm_program_runner){.engine = engine,
                             .program = engine->plan->program,
                             .segments = segments,
-                            .logger = logger,
-                            .own = arena};
+                            .logger = options->logger,
+                            .own = arena,
+                            .fast = {.backend = engine->backend,
+                                     .isa = options->isa,
+                                     .pool = options->pool,
+                                     .own = arena}};
   bsm_arena_init(&r->arenas[0], arena->allocator);
   bsm_arena_init(&r->arenas[1], arena->allocator);
   *out = r;

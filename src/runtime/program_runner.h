@@ -15,11 +15,10 @@ typedef struct bsm_program_runner bsm_program_runner;
 
 /* `segments`: a runner for each segment of the program, ready to run. `arena`
  * holds what lives as long as the context. Checks the constants. */
-BSM_NODISCARD bsm_status bsm_program_runner_create(const bsm_engine *engine,
-                                                   bsm_plan_runner *segments,
-                                                   const bsm_logger *logger,
-                                                   bsm_arena *arena,
-                                                   bsm_program_runner **out);
+BSM_NODISCARD bsm_status
+bsm_program_runner_create(const bsm_engine *engine, bsm_plan_runner *segments,
+                          const bsm_runner_options *options, bsm_arena *arena,
+                          bsm_program_runner **out);
 /* Releases the memory of the last run; NULL is allowed. */
 void bsm_program_runner_destroy(bsm_program_runner *runner);
 

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls as plans of one step. */
+#include "runtime/fast_call.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+/* Products smaller than this are not worth the way. */
+#define MIN_WORK 4096
+
+/* One step with its tensors. */
+typedef struct one_step {
+  bsm_fast_calls *calls;
+  bsm_arena *arena;
+  bsm_plan plan;
+  bsm_plan_step step;
+  bsm_step_params params;
+  bsm_plan_tensor tensors[4];
+  bsm_plan_binding inputs[3], outputs[1];
+  bsm_plan_weights weights[2];
+  uint32_t ids[3], out_id;
+  void *in_data[3], *out_data[1];
+} one_step;
+
+static one_step *new_step(bsm_fast_calls *calls, bsm_arena *arena,
+                          bsm_step_kind kind) {
+  one_step *s = BSM_NEW(arena, one_step);
+  if (!s) return NULL;
+  s->calls = calls;
+  s->arena = arena;
+  s->step = (bsm_plan_step){.kind = kind,
+                            .name = "",
+                            .tactic = "",
+                            .inputs = s->ids,
+                            .outputs = &s->out_id,
+                            .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
+                            .params = &s->params};
+  s->plan = (bsm_plan){.tensors = s->tensors,
+                       .steps = &s->step,
+                       .step_count = 1,
+                       .weights = s->weights,
+                       .inputs = s->inputs,
+                       .outputs = s->outputs};
+  return s;
+}
+
+static bsm_plan_tensor tensor_of(const bsm_tensor *t, bsm_region region,
+                                 uint32_t index) {
+  bsm_plan_tensor p = {.name = "",
+                       .dtype = t->dtype,
+                       .dims = t->sizes,
+                       .region = region,
+                       .index = index};
+  memcpy(p.strides, t->strides, sizeof(p.strides));
+  return p;
+}
+
+static void add_input(one_step *s, const bsm_tensor *t) {
+  const uint32_t i = s->plan.input_count++;
+  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_REGION_INPUT, i);
+  s->inputs[i] = (bsm_plan_binding){"", s->plan.tensor_count};
+  s->ids[i] = s->plan.tensor_count++;
+  s->in_data[i] = bsm_tensor_data(t);
+  s->step.input_count++;
+}
+
+static void add_output(one_step *s, const bsm_tensor *t) {
+  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_REGION_OUTPUT, 0);
+  s->outputs[0] = (bsm_plan_binding){"", s->plan.tensor_count};
+  s->out_id = s->plan.tensor_count++;
+  s->plan.output_count = 1;
+  s->step.output_count = 1;
+  s->out_data[0] = bsm_tensor_data(t);
+}
+
+static void set_weights(one_step *s, int slot, const void *data,
+                        uint64_t size) {
+  s->weights[s->plan.weights_count] = (bsm_plan_weights){data, size};
+  s->step.weights[slot] = s->plan.weights_count++;
+}
+
+/* Checks, prepares and runs it. *done is false when the kernels do not take
+ * it. */
+static bsm_status run(one_step *s, bool *done) {
+  const bsm_fast_calls *c = s->calls;
+  bsm_status status = c->backend->check(&s->plan, &s->step);
+  *done = !status;
+  if (status) {
+    bsm_status_free(status);
+    return BSM_OK;
+  }
+  bsm_prepared_step prepared = {.plan = &s->plan, .step = &s->step};
+  BSM_TRY(c->backend->prepare(&s->plan, &s->step, c->isa,
+                              bsm_thread_pool_size(c->pool), s->arena,
+                              &prepared));
+  bsm_run run = {.inputs = s->in_data, .outputs = s->out_data, .pool = c->pool};
+  run.scratch =
+      bsm_arena_alloc(s->arena, prepared.scratch_size + 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(run.scratch);
+  return c->backend->run(&prepared, &run);
+}
+
+/* ---- weights ---- */
+
+/* The values packed for the step; kept when they are a constant's. */
+static bsm_status pack(one_step *s, int64_t in_maps, const bsm_tensor *values,
+                       bool transposed) {
+  bsm_fast_calls *c = s->calls;
+  const void *data = bsm_tensor_data(values);
+  const bool constant = bsm_ptrmap_get(&c->constants, data) != NULL;
+  uint64_t size;
+  BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
+                           NULL, &size));
+  void *packed = constant ? bsm_ptrmap_get(&c->packed, data) : NULL;
+  if (!packed) {
+    bsm_arena *arena = constant ? c->own : s->arena;
+    packed = bsm_arena_alloc(arena, (size_t)size + 1, BSM_ALIGNMENT);
+    BSM_TRY_ALLOC(packed);
+    BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
+                             packed, &size));
+    if (constant) {
+      BSM_TRY_ALLOC(bsm_ptrmap_set(c->own, &c->packed, data, packed));
+    }
+  }
+  set_weights(s, 0, packed, size);
+  return BSM_OK;
+}
+
+/* Kernels read biases at any multiple of 64 alone. */
+static bsm_status set_bias(one_step *s, const bsm_tensor *bias) {
+  const size_t size = (size_t)bsm_tensor_numel(bias) * sizeof(float);
+  const void *data = bsm_tensor_data(bias);
+  if ((uintptr_t)data % BSM_ALIGNMENT) {
+    void *copy = bsm_arena_alloc(s->arena, size + 1, BSM_ALIGNMENT);
+    BSM_TRY_ALLOC(copy);
+    memcpy(copy, data, size);
+    data = copy;
+  }
+  set_weights(s, 1, data, size);
+  return BSM_OK;
+}
+
+/* ---- arguments ---- */
+
+static bsm_tensor *float_tensor(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_TENSOR && v->u.tensor->dtype == BSM_DTYPE_FLOAT &&
+                 !bsm_tensor_is_meta(v->u.tensor) &&
+                 bsm_tensor_numel(v->u.tensor) > 0
+             ? v->u.tensor
+             : NULL;
+}
+
+/* A float vector of `size`, or None: then *out is NULL. */
+static bool get_bias(const bsm_ivalue *v, int64_t size, bsm_tensor **out) {
+  *out = NULL;
+  if (v->tag == BSM_IVALUE_NONE) return true;
+  *out = float_tensor(v);
+  return *out && (*out)->sizes.rank == 1 && (*out)->sizes.d[0] == size &&
+         bsm_tensor_is_contiguous(*out);
+}
+
+static bool get_ints(const bsm_ivalue *v, int32_t count, int64_t *out) {
+  if (v->tag == BSM_IVALUE_INT) {
+    for (int32_t i = 0; i < count; i++) out[i] = v->u.i;
+    return true;
+  }
+  const size_t n = v->tag == BSM_IVALUE_LIST ? v->u.list->len : 0;
+  if (n != 1 && n != (size_t)count) return false;
+  for (int32_t i = 0; i < count; i++) {
+    const bsm_ivalue *item = &v->u.list->items[n == 1 ? 0 : (size_t)i];
+    if (item->tag != BSM_IVALUE_INT) return false;
+    out[i] = item->u.i;
+  }
+  return true;
+}
+
+/* ---- products ---- */
+
+/* x [.., K] times weight [N, K], or [K, N] when `plain`. */
+static bsm_status product_with_weights(bsm_fast_calls *c, bsm_arena *arena,
+                                       bsm_tensor *x, bsm_tensor *weight,
+                                       const bsm_ivalue *bias_value, bool plain,
+                                       bsm_ivalue *out, bool *done) {
+  if (weight->sizes.rank != 2 || x->sizes.rank < 1 ||
+      !bsm_tensor_is_contiguous(weight)) {
+    return BSM_OK;
+  }
+  const int64_t k = weight->sizes.d[plain ? 0 : 1];
+  const int64_t n = weight->sizes.d[plain ? 1 : 0];
+  bsm_tensor *bias, *y, rows, flat;
+  if (x->sizes.d[x->sizes.rank - 1] != k || !get_bias(bias_value, n, &bias) ||
+      bsm_tensor_numel(x) * n < MIN_WORK) {
+    return BSM_OK;
+  }
+  bsm_dims dims = x->sizes;
+  dims.d[dims.rank - 1] = n;
+  BSM_TRY(bsm_tensor_contiguous(arena, x, &x));
+  BSM_TRY(bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, false, &y));
+  one_step *s = new_step(c, arena, BSM_STEP_MATRIX_MULTIPLY);
+  BSM_TRY_ALLOC(s);
+  rows = *x;
+  rows.sizes = (bsm_dims){2, {bsm_tensor_numel(x) / k, k}};
+  rows.strides[0] = k;
+  rows.strides[1] = 1;
+  flat = *y;
+  flat.sizes = (bsm_dims){2, {rows.sizes.d[0], n}};
+  flat.strides[0] = n;
+  flat.strides[1] = 1;
+  s->params.matrix_multiply =
+      (bsm_step_matrix_multiply){.constant_b = 1, .k = k, .n = n, .scale = 1};
+  add_input(s, &rows);
+  add_output(s, &flat);
+  BSM_TRY(pack(s, k, weight, !plain));
+  if (bias) BSM_TRY(set_bias(s, bias));
+  *out = bsm_iv_tensor(y);
+  return run(s, done);
+}
+
+static bsm_status linear(bsm_fast_calls *c, const bsm_ivalue *args,
+                         bsm_arena *arena, bsm_ivalue *out, bool *done) {
+  bsm_tensor *x = float_tensor(&args[0]), *w = float_tensor(&args[1]);
+  return x && w
+             ? product_with_weights(c, arena, x, w, &args[2], false, out, done)
+             : BSM_OK;
+}
+
+/* beta * self + alpha * mat1 mat2, with both 1. */
+static bsm_status addmm(bsm_fast_calls *c, const bsm_ivalue *args,
+                        bsm_arena *arena, bsm_ivalue *out, bool *done) {
+  bsm_tensor *x = float_tensor(&args[1]), *w = float_tensor(&args[2]);
+  for (int i = 3; i < 5; i++) {
+    const bsm_ivalue *v = &args[i];
+    const bool one =
+        v->tag == BSM_IVALUE_INT
+            ? v->u.i == 1
+            : v->tag == BSM_IVALUE_DOUBLE && !(v->u.d < 1) && !(v->u.d > 1);
+    if (!one) return BSM_OK;
+  }
+  if (!x || !w || x->sizes.rank != 2) return BSM_OK;
+  return product_with_weights(c, arena, x, w, &args[0], true, out, done);
+}
+
+/* The dims of the batch, broadcast; false when they do not fit. */
+static bool broadcast_batch(const bsm_tensor *a, const bsm_tensor *b,
+                            bsm_dims *out) {
+  const int32_t rank =
+      a->sizes.rank > b->sizes.rank ? a->sizes.rank : b->sizes.rank;
+  out->rank = rank;
+  for (int32_t i = 0; i < rank - 2; i++) {
+    const int32_t ia = i - (rank - a->sizes.rank);
+    const int32_t ib = i - (rank - b->sizes.rank);
+    const int64_t da = ia < 0 ? 1 : a->sizes.d[ia];
+    const int64_t db = ib < 0 ? 1 : b->sizes.d[ib];
+    if (da != db && da != 1 && db != 1) return false;
+    out->d[i] = da == 1 ? db : da;
+  }
+  return true;
+}
+
+/* A view of the matrix over the whole batch. */
+static bsm_tensor over_batch(const bsm_tensor *t, bsm_dims batch) {
+  bsm_tensor v = *t;
+  const int32_t shift = batch.rank - t->sizes.rank;
+  v.sizes.rank = batch.rank;
+  for (int32_t i = batch.rank - 1; i >= 0; i--) {
+    const int32_t k = i - shift;
+    const bool matrix = i >= batch.rank - 2;
+    v.sizes.d[i] = matrix ? t->sizes.d[k] : batch.d[i];
+    v.strides[i] =
+        matrix || (k >= 0 && t->sizes.d[k] == batch.d[i]) ? t->strides[k] : 0;
+  }
+  return v;
+}
+
+static bsm_status product(bsm_fast_calls *c, bsm_tensor *a, bsm_tensor *b,
+                          double scale, bsm_arena *arena, bsm_ivalue *out,
+                          bool *done) {
+  bsm_dims dims;
+  bsm_tensor *y;
+  if (a->sizes.rank < 2 || b->sizes.rank < 2 || !broadcast_batch(a, b, &dims)) {
+    return BSM_OK;
+  }
+  const int64_t m = a->sizes.d[a->sizes.rank - 2];
+  const int64_t k = a->sizes.d[a->sizes.rank - 1];
+  const int64_t n = b->sizes.d[b->sizes.rank - 1];
+  if (b->sizes.d[b->sizes.rank - 2] != k || m * k * n < MIN_WORK) return BSM_OK;
+  dims.d[dims.rank - 2] = m;
+  dims.d[dims.rank - 1] = n;
+  BSM_TRY(bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, false, &y));
+  one_step *s = new_step(c, arena, BSM_STEP_MATRIX_MULTIPLY);
+  BSM_TRY_ALLOC(s);
+  s->params.matrix_multiply =
+      (bsm_step_matrix_multiply){.k = k, .n = n, .scale = scale};
+  const bsm_tensor left = over_batch(a, dims), right = over_batch(b, dims);
+  add_input(s, &left);
+  add_input(s, &right);
+  add_output(s, y);
+  *out = bsm_iv_tensor(y);
+  return run(s, done);
+}
+
+static bsm_status matmul(bsm_fast_calls *c, const bsm_ivalue *args,
+                         bsm_arena *arena, bsm_ivalue *out, bool *done) {
+  const bsm_ivalue none = bsm_iv_none();
+  bsm_tensor *a = float_tensor(&args[0]), *b = float_tensor(&args[1]);
+  if (!a || !b) return BSM_OK;
+  if (b->sizes.rank == 2 && a->sizes.rank >= 2 &&
+      bsm_ptrmap_get(&c->constants, bsm_tensor_data(b))) {
+    BSM_TRY(product_with_weights(c, arena, a, b, &none, true, out, done));
+    if (*done) return BSM_OK;
+  }
+  return product(c, a, b, 1, arena, out, done);
+}
+
+/* ---- convolutions ---- */
+
+typedef struct conv_args {
+  const bsm_ivalue *stride, *padding, *dilation, *groups;
+} conv_args;
+
+static bool get_window(const conv_args *args, const bsm_tensor *weight,
+                       bsm_step_convolution *out) {
+  const int32_t spatial = weight->sizes.rank - 2;
+  int64_t stride[3], padding[3], dilation[3];
+  if (!get_ints(args->stride, spatial, stride) ||
+      !get_ints(args->padding, spatial, padding) ||
+      !get_ints(args->dilation, spatial, dilation) ||
+      args->groups->tag != BSM_IVALUE_INT || args->groups->u.i < 1) {
+    return false;
+  }
+  bsm_step_window *w = &out->window;
+  w->spatial = spatial;
+  for (int32_t d = 0; d < 3; d++) {
+    const int32_t i = d - (3 - spatial);
+    w->kernel[d] = i < 0 ? 1 : weight->sizes.d[2 + i];
+    w->stride[d] = i < 0 ? 1 : stride[i];
+    w->dilation[d] = i < 0 ? 1 : dilation[i];
+    w->pre_padding[d] = w->post_padding[d] = i < 0 ? 0 : padding[i];
+    if (w->stride[d] < 1 || w->dilation[d] < 1 || w->pre_padding[d] < 0) {
+      return false;
+    }
+  }
+  out->groups = args->groups->u.i;
+  out->out_maps = weight->sizes.d[0];
+  return true;
+}
+
+/* The size of each spatial dim of the output; false when there is none. */
+static bool output_dims(const bsm_step_convolution *p, const bsm_tensor *x,
+                        bsm_dims *out) {
+  const bsm_step_window *w = &p->window;
+  *out = x->sizes;
+  out->d[1] = p->out_maps;
+  for (int32_t i = 0; i < w->spatial; i++) {
+    const int32_t d = i + 3 - w->spatial;
+    int64_t reach, room;
+    if (!bsm_i64_mul(w->dilation[d], w->kernel[d] - 1, &reach) ||
+        !bsm_i64_add(x->sizes.d[2 + i], 2 * w->pre_padding[d], &room) ||
+        room < reach + 1) {
+      return false;
+    }
+    out->d[2 + i] = (room - reach - 1) / w->stride[d] + 1;
+  }
+  return true;
+}
+
+/* A tensor whose channels are adjacent. */
+static bsm_status channels_last(bsm_arena *arena, bsm_dims dims,
+                                bsm_tensor **out) {
+  BSM_TRY(bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, false, out));
+  bsm_tensor *t = *out;
+  int64_t stride = dims.d[1];
+  t->strides[1] = 1;
+  for (int32_t i = dims.rank - 1; i >= 2; i--) {
+    t->strides[i] = stride;
+    stride *= dims.d[i];
+  }
+  t->strides[0] = stride;
+  return BSM_OK;
+}
+
+static bsm_status to_channels_last(bsm_fast_calls *c, bsm_arena *arena,
+                                   bsm_tensor **x) {
+  bsm_tensor *y;
+  bool done = false;
+  BSM_TRY(channels_last(arena, (*x)->sizes, &y));
+  if (memcmp(y->strides, (*x)->strides,
+             (size_t)y->sizes.rank * sizeof(y->strides[0])) == 0) {
+    return BSM_OK;
+  }
+  one_step *s = new_step(c, arena, BSM_STEP_COPY);
+  BSM_TRY_ALLOC(s);
+  add_input(s, *x);
+  add_output(s, y);
+  BSM_TRY(run(s, &done));
+  if (!done) BSM_TRY(bsm_tensor_copy(y, *x));
+  *x = y;
+  return BSM_OK;
+}
+
+static bsm_status convolve(bsm_fast_calls *c, const bsm_ivalue *args,
+                           const conv_args *window, bsm_arena *arena,
+                           bsm_ivalue *out, bool *done) {
+  bsm_tensor *x = float_tensor(&args[0]), *w = float_tensor(&args[1]);
+  bsm_tensor *bias, *y;
+  bsm_dims dims;
+  if (!x || !w || x->sizes.rank != w->sizes.rank || w->sizes.rank < 3 ||
+      w->sizes.rank > 5 || !bsm_tensor_is_contiguous(w) ||
+      !get_bias(&args[2], w->sizes.d[0], &bias)) {
+    return BSM_OK;
+  }
+  one_step *s = new_step(c, arena, BSM_STEP_CONVOLUTION);
+  BSM_TRY_ALLOC(s);
+  bsm_step_convolution *p = &s->params.convolution;
+  if (!get_window(window, w, p) || !output_dims(p, x, &dims) ||
+      x->sizes.d[1] != w->sizes.d[1] * p->groups ||
+      p->out_maps % p->groups != 0) {
+    return BSM_OK;
+  }
+  BSM_TRY(to_channels_last(c, arena, &x));
+  BSM_TRY(channels_last(arena, dims, &y));
+  add_input(s, x);
+  add_output(s, y);
+  BSM_TRY(pack(s, x->sizes.d[1], w, false));
+  if (bias) BSM_TRY(set_bias(s, bias));
+  *out = bsm_iv_tensor(y);
+  return run(s, done);
+}
+
+/* conv2d(input, weight, bias, stride, padding, dilation, groups) */
+static bsm_status conv(bsm_fast_calls *c, const bsm_ivalue *args,
+                       bsm_arena *arena, bsm_ivalue *out, bool *done) {
+  const conv_args window = {&args[3], &args[4], &args[5], &args[6]};
+  return convolve(c, args, &window, arena, out, done);
+}
+
+/* convolution(input, weight, bias, stride, padding, dilation, transposed,
+ * output_padding, groups, ...) */
+static bsm_status convolution(bsm_fast_calls *c, const bsm_ivalue *args,
+                              bsm_arena *arena, bsm_ivalue *out, bool *done) {
+  const conv_args window = {&args[3], &args[4], &args[5], &args[8]};
+  if (args[6].tag != BSM_IVALUE_BOOL || args[6].u.b) return BSM_OK;
+  return convolve(c, args, &window, arena, out, done);
+}
+
+/* ---- the table ---- */
+
+typedef bsm_status (*fast_fn)(bsm_fast_calls *calls, const bsm_ivalue *args,
+                              bsm_arena *arena, bsm_ivalue *out, bool *done);
+
+static const struct {
+  const char *op;
+  fast_fn fn;
+  size_t args;
+} rows[] = {
+    {"aten::linear", linear, 3},
+    {"aten::addmm", addmm, 5},
+    {"aten::matmul", matmul, 2},
+    {"aten::mm", matmul, 2},
+    {"aten::bmm", matmul, 2},
+    {"aten::conv1d", conv, 7},
+    {"aten::conv2d", conv, 7},
+    {"aten::conv3d", conv, 7},
+    {"aten::convolution", convolution, 9},
+    {"aten::_convolution", convolution, 9},
+};
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+bool bsm_fast_call_knows(const char *op) {
+  for (size_t i = 0; i < ROW_COUNT; i++) {
+    if (strcmp(rows[i].op, op) == 0) return true;
+  }
+  return false;
+}
+
+bsm_status bsm_fast_call(bsm_fast_calls *calls, const char *op,
+                         const bsm_ivalue *args, size_t n, bsm_arena *arena,
+                         bsm_ivalue *out, bool *done) {
+  *done = false;
+  for (size_t i = 0; i < ROW_COUNT; i++) {
+    if (strcmp(rows[i].op, op) == 0) {
+      return n >= rows[i].args ? rows[i].fn(calls, args, arena, out, done)
+                               : BSM_OK;
+    }
+  }
+  return BSM_OK;
+}

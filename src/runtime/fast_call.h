@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of a program that the backend's kernels take instead of the reference
+ * library: matrix products and convolutions of floats, of whatever shapes the
+ * run brings. Each is a plan of one step, made when it is called. */
+#ifndef BSM_RUNTIME_FAST_CALL_H_
+#define BSM_RUNTIME_FAST_CALL_H_
+
+#include "runtime/engine.h"
+
+typedef struct bsm_fast_calls {
+  const bsm_backend *backend;
+  uint32_t isa;
+  bsm_thread_pool *pool;
+  bsm_arena *own;       /* lives as long as the context: packed weights */
+  bsm_ptrmap packed;    /* data of a constant -> what is packed of it */
+  bsm_ptrmap constants; /* data of the program's constants */
+} bsm_fast_calls;
+
+/* Whether the op is one of those. */
+bool bsm_fast_call_knows(const char *op);
+
+/* Runs it, with results in `arena`; *done is false when these arguments are
+ * left to the reference library. */
+BSM_NODISCARD bsm_status bsm_fast_call(bsm_fast_calls *calls, const char *op,
+                                       const bsm_ivalue *args, size_t n,
+                                       bsm_arena *arena, bsm_ivalue *out,
+                                       bool *done);
+
+#endif /* BSM_RUNTIME_FAST_CALL_H_ */
