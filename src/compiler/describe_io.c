@@ -12,19 +12,25 @@
 
 typedef struct describer {
   bsm_arena *arena;
-  bsm_strmap taken;
+  bsm_strmap taken; /* path -> the number to try next when it comes again */
   BSM_VEC(const char *) names; /* of the bound leaves */
   bool outputs;
 } describer;
 
 /* ---- names ---- */
 
+/* Keys come from the model: paths take so much of them, and paths that are so
+ * long no more. */
+enum { MAX_KEY_IN_PATH = 128, MAX_PATH_LENGTH = 2048, MAX_VALUES = 1000000 };
+
 /* The child's path: keys without control characters, never empty. */
 static const char *path_of(describer *d, const bsm_structure_info *parent,
                            bsm_str key, bool position) {
   const bool root = parent->key_kind == BSM_STRUCTURE_KEY_NONE;
   bsm_text text;
+  if (strlen(parent->path) > MAX_PATH_LENGTH) return parent->path;
   bsm_text_init(&text, d->arena);
+  if (key.len > MAX_KEY_IN_PATH) key.len = MAX_KEY_IN_PATH;
   if (root && position && d->outputs) {
     bsm_text_puts(&text, "output_");
   } else if (!root) {
@@ -41,14 +47,19 @@ static const char *path_of(describer *d, const bsm_structure_info *parent,
 
 /* Gives the leaf the next binding; a path that is taken gets a number. */
 static bsm_status bind(describer *d, bsm_structure_info *info) {
-  const char *base = info->path;
-  for (unsigned i = 2; bsm_strmap_get(&d->taken, bsm_str_of(info->path)); i++) {
-    info->path = bsm_arena_printf(d->arena, "%s_%u", base, i);
-    BSM_TRY_ALLOC(info->path);
+  const bsm_str base = bsm_str_of(info->path);
+  uintptr_t next = (uintptr_t)bsm_strmap_get(&d->taken, base);
+  if (next) {
+    do {
+      info->path =
+          bsm_arena_printf(d->arena, "%s_%zu", base.data, (size_t)next++);
+      BSM_TRY_ALLOC(info->path);
+    } while (bsm_strmap_get(&d->taken, bsm_str_of(info->path)));
+    BSM_TRY_ALLOC(bsm_strmap_set(d->arena, &d->taken, base, (void *)next));
   }
   info->binding = d->names.len;
   BSM_TRY_ALLOC(bsm_strmap_set(d->arena, &d->taken, bsm_str_of(info->path),
-                               (void *)(uintptr_t)info->path));
+                               (void *)(uintptr_t)2));
   BSM_TRY_ALLOC(bsm_vec_push(d->arena, &d->names, info->path));
   return BSM_OK;
 }
@@ -368,6 +379,10 @@ bsm_status bsm_describe_outputs(bsm_arena *arena, const bsm_lowered *lowered,
   result_walk walk = {.d = &d, .lowered = lowered};
   bsm_structure *root = BSM_NEW(arena, bsm_structure);
   BSM_TRY_ALLOC(root);
+  if (lowered->node_count > MAX_VALUES) {
+    return BSM_FAIL(BSM_LIMIT, "the result has more than %d values",
+                    MAX_VALUES);
+  }
   bsm_structure_init(root, BSM_STRUCTURE_NONE);
   root->info.path = "output_0"; /* of a result that is one leaf */
   BSM_TRY(describe_result(&walk, 0, root));

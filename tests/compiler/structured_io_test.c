@@ -421,6 +421,58 @@ static void types_of_ir_text(void **state) {
   bsm_module_destroy(ir);
 }
 
+/* Keys that make poor names: empty, with control characters, equal after that,
+ * very long. */
+static void awkward_keys(void **state) {
+  (void)state;
+  static const char *const names[] = {"_",   "_.x",   "_.x_2", "kkkk",
+                                      "a.b", "a.b_2", "kkkk",  "1.0"};
+  char key[301], text[2048];
+  memset(key, 'k', sizeof(key) - 1);
+  key[sizeof(key) - 1] = '\0';
+  snprintf(text, sizeof(text),
+           "graph(%%x : Float(2)):\n"
+           "  %%e : str = prim::Constant[value=\"\"]()\n"
+           "  %%c : str = prim::Constant[value=\"\\t\"]()\n"
+           "  %%l : str = prim::Constant[value=\"%s\"]()\n"
+           "  %%m : str = prim::Constant[value=\"%sm\"]()\n"
+           "  %%n : str = prim::Constant[value=\"x\"]()\n"
+           "  %%a : str = prim::Constant[value=\"a\"]()\n"
+           "  %%b : str = prim::Constant[value=\"b\"]()\n"
+           "  %%ab : str = prim::Constant[value=\"a.b\"]()\n"
+           "  %%ex : str = prim::Constant[value=\"_.x\"]()\n"
+           "  %%f : str = prim::Constant[value=\"1.0\"]()\n"
+           "  %%1 : Dict(str, Tensor) = prim::DictConstruct(%%n, %%x)\n"
+           "  %%2 : Dict(str, Tensor) = prim::DictConstruct(%%b, %%x)\n"
+           "  %%y : Dict(str, Any) = prim::DictConstruct(%%e, %%x, %%c, %%1, "
+           "%%ex, %%x, %%m, %%x, %%ab, %%x, %%a, %%2, %%l, %%x, %%f, %%x)\n"
+           "  return (%%y)\n",
+           key, key);
+  bsm_module *ir = NULL;
+  bsm_engine *engine = NULL;
+  check_status(bsm_module_load_memory(text, strlen(text), "keys.ir", NULL, &ir),
+               "keys");
+  check_status(compile(ir, NULL, NULL, 0, &engine), "keys");
+  assert_int_equal(bsm_engine_output_count(engine), 8);
+  for (size_t i = 0; i < 8; i++) {
+    bsm_binding binding;
+    size_t index;
+    check_status(bsm_engine_output(engine, i, &binding), "output");
+    check_status(bsm_engine_find_output(engine, binding.name, &index), "find");
+    assert_int_equal(index, i);
+    assert_true(strlen(binding.name) < 200);
+    if (names[i][0] == 'k') {
+      assert_memory_equal(binding.name, names[i], 4);
+    } else {
+      assert_string_equal(binding.name, names[i]);
+    }
+  }
+  check_text(bsm_structure_find(bsm_engine_output_structure(engine), "a.b"),
+             "Tensor -> 4");
+  bsm_engine_destroy(engine);
+  bsm_module_destroy(ir);
+}
+
 /* ---- what does not fit ---- */
 
 static void mistakes_are_explained(void **state) {
@@ -478,7 +530,7 @@ static void mistakes_are_explained(void **state) {
 
 int main(void) {
   enum { COUNT = sizeof(cases) / sizeof(cases[0]) };
-  struct CMUnitTest tests[COUNT + 5] = {{0}};
+  struct CMUnitTest tests[COUNT + 6] = {{0}};
   for (size_t i = 0; i < COUNT; i++) {
     tests[i] =
         (struct CMUnitTest){.name = cases[i].name,
@@ -490,6 +542,7 @@ int main(void) {
       cmocka_unit_test(examples),
       cmocka_unit_test(shapes_of_a_traced_archive),
       cmocka_unit_test(types_of_ir_text),
+      cmocka_unit_test(awkward_keys),
       cmocka_unit_test(mistakes_are_explained),
   };
   memcpy(&tests[COUNT], others, sizeof(others));
