@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "backend/cpu/kernels/convert/half_convert.h"
+
 bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype) {
   switch (dtype) {
     case BSM_DTYPE_FLOAT:
@@ -81,6 +83,14 @@ static uint16_t float_to_bfloat(float f) {
 
 void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
                   void *to) {
+  if (stride == 1 && dtype == BSM_DTYPE_HALF) {
+    bsm_k_half_to_float(from, n, to);
+    return;
+  }
+  if (stride == 1 && dtype == BSM_DTYPE_BFLOAT16) {
+    bsm_k_bfloat_to_float(from, n, to);
+    return;
+  }
   switch (dtype) {
     case BSM_DTYPE_FLOAT:
       LOAD(float, float, AS_IS)
@@ -123,6 +133,14 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
 
 void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
                    const void *from) {
+  if (stride == 1 && dtype == BSM_DTYPE_HALF) {
+    bsm_k_float_to_half(from, n, to);
+    return;
+  }
+  if (stride == 1 && dtype == BSM_DTYPE_BFLOAT16) {
+    bsm_k_float_to_bfloat(from, n, to);
+    return;
+  }
   switch (dtype) {
     case BSM_DTYPE_FLOAT:
       STORE(float, float, AS_IS)
@@ -198,15 +216,15 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
     for (int64_t i = 0; i < n; i++) v[i] = (type)expression(v[i]); \
     return;                                                        \
   }
-#define ROUND_HALF(x) bsm_cpu_half_to_float(bsm_cpu_float_to_half(x))
-#define ROUND_BFLOAT(x) bfloat_to_float(float_to_bfloat(x))
 
 void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n) {
   switch (dtype) {
     case BSM_DTYPE_HALF:
-      SETTLE(float, ROUND_HALF)
+      bsm_k_round_to_half(values, n, values);
+      return;
     case BSM_DTYPE_BFLOAT16:
-      SETTLE(float, ROUND_BFLOAT)
+      bsm_k_round_to_bfloat(values, n, values);
+      return;
     case BSM_DTYPE_UINT8:
       SETTLE(int64_t, AS_U8)
     case BSM_DTYPE_INT8:
