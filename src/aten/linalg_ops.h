@@ -18,8 +18,10 @@ BSM_NODISCARD bsm_status bsm_la_squares(const bsm_tensor *t, const char *name,
                                         bsm_matrices *out);
 /* outer with up to two more dims; -1: not there. */
 bsm_dims bsm_la_shape(bsm_dims outer, int64_t m, int64_t n);
-/* Zeroed numbers in the arena. */
-BSM_NODISCARD bsm_status bsm_la_new(bsm_op_ctx *cx, int64_t n, bsm_c128 **out);
+/* Zeroed batch * m * n numbers in the arena; the limit of a tensor's bytes
+ * holds for them as well. */
+BSM_NODISCARD bsm_status bsm_la_new(bsm_op_ctx *cx, int64_t batch, int64_t m,
+                                    int64_t n, bsm_c128 **out);
 /* The numbers of a tensor, broadcast to `outer` before its last two dims. */
 BSM_NODISCARD bsm_status bsm_la_load(bsm_op_ctx *cx, const bsm_tensor *t,
                                      bsm_dims outer, bsm_c128 **out);

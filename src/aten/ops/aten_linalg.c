@@ -42,8 +42,19 @@ bsm_dims bsm_la_shape(bsm_dims outer, int64_t m, int64_t n) {
   return outer;
 }
 
-bsm_status bsm_la_new(bsm_op_ctx *cx, int64_t n, bsm_c128 **out) {
-  *out = BSM_NEW_ARRAY(cx->arena, bsm_c128, (size_t)n + 1);
+bsm_status bsm_la_new(bsm_op_ctx *cx, int64_t batch, int64_t m, int64_t n,
+                      bsm_c128 **out) {
+  const size_t most =
+      cx->max_tensor_bytes ? cx->max_tensor_bytes : (size_t)INT64_MAX;
+  int64_t count;
+  if (!bsm_i64_mul(batch, m, &count) || !bsm_i64_mul(count, n, &count) ||
+      (uint64_t)count >= most / sizeof(bsm_c128)) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "%lld matrices of %lld by %lld exceed the limit of %zu "
+                    "bytes",
+                    (long long)batch, (long long)m, (long long)n, most);
+  }
+  *out = BSM_NEW_ARRAY(cx->arena, bsm_c128, (size_t)count + 1);
   BSM_TRY_ALLOC(*out);
   return BSM_OK;
 }
@@ -141,7 +152,7 @@ static bsm_status invert(bsm_op_ctx *cx, const bsm_tensor *t, const char *name,
     if (check) {
       BSM_TRY_NOTE(check_infos(f.infos, f.d.batch, singular), "%s", name);
     }
-    BSM_TRY(bsm_la_new(cx, f.d.batch * n * n, &inverse));
+    BSM_TRY(bsm_la_new(cx, f.d.batch, n, n, &inverse));
     for (int64_t b = 0; b < f.d.batch; b++) {
       bsm_c128 *x = inverse + b * n * n;
       for (int64_t i = 0; i < n; i++) x[i * n + i].re = 1.0;
@@ -281,9 +292,9 @@ static bsm_status op_det(OP_PARAMS) {
   const bool real = !bsm_dtype_is_complex(t->dtype);
   if (!cx->meta) {
     BSM_TRY(factor_lu(cx, t, f.d.outer, &f));
-    BSM_TRY(bsm_la_new(cx, f.d.batch, &det));
-    BSM_TRY(bsm_la_new(cx, f.d.batch, &sign));
-    BSM_TRY(bsm_la_new(cx, f.d.batch, &logs));
+    BSM_TRY(bsm_la_new(cx, f.d.batch, 1, 1, &det));
+    BSM_TRY(bsm_la_new(cx, f.d.batch, 1, 1, &sign));
+    BSM_TRY(bsm_la_new(cx, f.d.batch, 1, 1, &logs));
     for (int64_t b = 0; b < f.d.batch; b++) {
       determinant(f.lu + b * n * n, n, f.pivots + b * n, &det[b], &sign[b],
                   &logs[b].re);
@@ -339,9 +350,9 @@ static bsm_status unpack(bsm_op_ctx *cx, bsm_dtype dtype, const lu_factors *f,
   bsm_c128 *p = NULL, *l = NULL, *u = NULL;
   const bsm_dims none = op_dims1(0);
   if (!cx->meta) {
-    BSM_TRY(bsm_la_new(cx, count * m * m, &p));
-    BSM_TRY(bsm_la_new(cx, count * m * k, &l));
-    BSM_TRY(bsm_la_new(cx, count * k * n, &u));
+    BSM_TRY(bsm_la_new(cx, count, m, m, &p));
+    BSM_TRY(bsm_la_new(cx, count, m, k, &l));
+    BSM_TRY(bsm_la_new(cx, count, k, n, &u));
   }
   for (int64_t b = 0; b < count && !cx->meta; b++) {
     const bsm_c128 *lu = f->lu + b * m * n;
@@ -522,7 +533,7 @@ static bsm_status solve_cholesky(bsm_op_ctx *cx, const bsm_c128 *factor,
                                  int64_t n, bsm_c128 *b, int64_t k,
                                  bool upper) {
   bsm_c128 *other;
-  BSM_TRY(bsm_la_new(cx, n * n, &other));
+  BSM_TRY(bsm_la_new(cx, n, n, 1, &other));
   bsm_la_adjoint(factor, other, n, n);
   const bsm_c128 *lower = upper ? other : factor;
   bsm_la_triangular(lower, n, b, k, false, false);
@@ -658,9 +669,9 @@ static bsm_status qr(bsm_op_ctx *cx, const bsm_tensor *t, int mode,
   bsm_c128 *a = NULL, *q = NULL, *r = NULL, *tau;
   if (!cx->meta) {
     BSM_TRY(bsm_la_load(cx, t, d.outer, &a));
-    BSM_TRY(bsm_la_new(cx, d.batch * m * columns, &q));
-    BSM_TRY(bsm_la_new(cx, d.batch * columns * n, &r));
-    BSM_TRY(bsm_la_new(cx, k, &tau));
+    BSM_TRY(bsm_la_new(cx, d.batch, m, columns, &q));
+    BSM_TRY(bsm_la_new(cx, d.batch, columns, n, &r));
+    BSM_TRY(bsm_la_new(cx, k, 1, 1, &tau));
     for (int64_t b = 0; b < d.batch; b++) {
       bsm_c128 *x = a + b * m * n;
       bsm_la_qr(x, m, n, tau);
@@ -716,7 +727,7 @@ static bsm_status op_householder_product(OP_PARAMS) {
     const bsm_c128 *scales = bsm_op_load_complex(cx, tau);
     BSM_TRY_ALLOC(scales);
     BSM_TRY(bsm_la_load(cx, t, d.outer, &a));
-    BSM_TRY(bsm_la_new(cx, d.batch * m * n, &q));
+    BSM_TRY(bsm_la_new(cx, d.batch, m, n, &q));
     for (int64_t b = 0; b < d.batch; b++) {
       bsm_la_form_q(a + b * m * n, m, n, k, scales + b * k, q + b * m * n, n);
     }

@@ -48,7 +48,7 @@ static bsm_status eigh(bsm_op_ctx *cx, const bsm_tensor *t,
   bsm_c128 *a;
   BSM_TRY(bsm_la_load(cx, t, d->outer, &a));
   BSM_TRY(new_doubles(cx, d->batch * n, w));
-  if (v) BSM_TRY(bsm_la_new(cx, d->batch * n * n, v));
+  if (v) BSM_TRY(bsm_la_new(cx, d->batch, n, n, v));
   for (int64_t b = 0; b < d->batch; b++) {
     mirror(a + b * n * n, n, upper);
     bsm_la_eigh(a + b * n * n, n, *w + b * n, v ? *v + b * n * n : NULL);
@@ -96,8 +96,8 @@ static bsm_status svd(bsm_op_ctx *cx, const bsm_tensor *t, svd_result *r) {
   r->k = lesser(m, n);
   bsm_c128 *a;
   BSM_TRY(bsm_la_load(cx, t, r->d.outer, &a));
-  BSM_TRY(bsm_la_new(cx, batch * m * r->k, &r->u));
-  BSM_TRY(bsm_la_new(cx, batch * n * r->k, &r->v));
+  BSM_TRY(bsm_la_new(cx, batch, m, r->k, &r->u));
+  BSM_TRY(bsm_la_new(cx, batch, n, r->k, &r->v));
   BSM_TRY(new_doubles(cx, batch * r->k, &r->s));
   for (int64_t b = 0; b < batch; b++) {
     const bsm_c128 *x = a + b * m * n;
@@ -123,7 +123,7 @@ static bsm_status extend(bsm_op_ctx *cx, bsm_c128 **u, int64_t batch, int64_t m,
                          int64_t k) {
   bsm_c128 *all;
   if (m == k) return BSM_OK;
-  BSM_TRY(bsm_la_new(cx, batch * m * m, &all));
+  BSM_TRY(bsm_la_new(cx, batch, m, m, &all));
   for (int64_t b = 0; b < batch; b++) {
     for (int64_t i = 0; i < m; i++) {
       memcpy(all + (b * m + i) * m, *u + (b * m + i) * k,
@@ -156,7 +156,7 @@ static bsm_status op_svd(OP_PARAMS) {
       BSM_TRY(extend(cx, &r.u, batch, m, r.k));
       BSM_TRY(extend(cx, &r.v, batch, n, r.k));
     }
-    BSM_TRY(bsm_la_new(cx, batch * nv * n, &vh));
+    BSM_TRY(bsm_la_new(cx, batch, nv, n, &vh));
     for (int64_t b = 0; b < batch && !old; b++) {
       bsm_la_adjoint(r.v + b * n * nv, vh + b * n * nv, n, nv);
     }
@@ -262,8 +262,8 @@ static bsm_status pseudo_inverse(bsm_op_ctx *cx, const bsm_tensor *t,
   bsm_c128 *uh;
   BSM_TRY(svd(cx, t, r));
   const int64_t k = r->k;
-  BSM_TRY(bsm_la_new(cx, r->d.batch * m * n, out));
-  BSM_TRY(bsm_la_new(cx, m * k, &uh));
+  BSM_TRY(bsm_la_new(cx, r->d.batch, m, n, out));
+  BSM_TRY(bsm_la_new(cx, m, k, 1, &uh));
   for (int64_t b = 0; b < r->d.batch; b++) {
     const double *s = r->s + b * k, least = threshold_of(s, k, tol);
     bsm_la_adjoint(r->u + b * m * k, uh, m, k);
@@ -323,7 +323,7 @@ static bsm_status op_lstsq(OP_PARAMS) {
   if (!cx->meta) {
     BSM_TRY(pseudo_inverse(cx, t, &r, &tol, &inverse));
     BSM_TRY(bsm_la_load(cx, b, d.outer, &rhs));
-    BSM_TRY(bsm_la_new(cx, d.batch * n * k, &x));
+    BSM_TRY(bsm_la_new(cx, d.batch, n, k, &x));
     for (int64_t i = 0; i < d.batch; i++) {
       int64_t *rank = (int64_t *)bsm_tensor_data(ranks) + i;
       bsm_la_multiply(inverse + i * m * n, rhs + i * m * k, x + i * n * k, n, m,
@@ -677,9 +677,9 @@ static bsm_status op_matrix_power(OP_PARAMS) {
 static bsm_status exponential(bsm_op_ctx *cx, bsm_c128 *a, int64_t n) {
   enum { TERMS = 20 };
   bsm_c128 *term, *sum, *next;
-  BSM_TRY(bsm_la_new(cx, n * n, &term));
-  BSM_TRY(bsm_la_new(cx, n * n, &sum));
-  BSM_TRY(bsm_la_new(cx, n * n, &next));
+  BSM_TRY(bsm_la_new(cx, n, n, 1, &term));
+  BSM_TRY(bsm_la_new(cx, n, n, 1, &sum));
+  BSM_TRY(bsm_la_new(cx, n, n, 1, &next));
   const double size = extreme_sum(a, n, n, 1.0);
   int squarings = 0;
   if (isfinite(size) && size > 0.5) (void)frexp(size / 0.5, &squarings);

@@ -398,7 +398,7 @@ static bsm_status op_cov(OP_PARAMS) {
   if (!cx->meta) {
     d.x = bsm_op_load_complex(cx, t);
     BSM_TRY_ALLOC(d.x);
-    BSM_TRY(bsm_la_new(cx, d.rows * d.rows, &c));
+    BSM_TRY(bsm_la_new(cx, d.rows, d.rows, 1, &c));
     covariance(&d, cov ? (double)op_int(&args[1]) : 1.0, c);
     if (!cov) BSM_TRY(correlation(cx, c, d.rows));
   }

@@ -5,6 +5,8 @@
 
 /* ---- stft ---- */
 
+static const int64_t MOST_POINTS = (int64_t)1 << 40;
+
 typedef struct frames {
   int64_t n_fft, hop, win;
   bsm_tensor *window; /* n_fft wide; NULL: ones */
@@ -25,6 +27,10 @@ static bsm_status read_frames(bsm_op_ctx *cx, const bsm_ivalue *args,
                     "win_length=%lld",
                     name, (long long)f->n_fft, (long long)f->hop,
                     (long long)f->win);
+  }
+  if (f->n_fft > MOST_POINTS) {
+    return BSM_FAIL(BSM_LIMIT, "%s: n_fft=%lld; at most %lld is supported",
+                    name, (long long)f->n_fft, (long long)MOST_POINTS);
   }
   if (f->window &&
       (f->window->sizes.rank != 1 || f->window->sizes.d[0] != f->win)) {
@@ -154,7 +160,7 @@ static bsm_status cut_frames(bsm_op_ctx *cx, bsm_tensor **t, const frames *f,
                     (long long)n, (long long)f->n_fft);
   }
   const int64_t *s = (*t)->strides;
-  const int64_t strides[3] = {s[0], f->hop * s[1], s[1]};
+  const int64_t strides[3] = {s[0], count > 1 ? f->hop * s[1] : 0, s[1]};
   BSM_TRY(bsm_tensor_view(cx->arena, *t,
                           op_dims3((*t)->sizes.d[0], count, f->n_fft), strides,
                           (*t)->offset, t));
