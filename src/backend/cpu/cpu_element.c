@@ -55,15 +55,36 @@ uint16_t bsm_cpu_float_to_half(float f) {
   return (uint16_t)(sign | (v.u - 0x38000000u + 0xfffu + odd) >> 13);
 }
 
-static float bfloat_to_float(uint16_t h) {
-  const bits32 v = {.u = (uint32_t)h << 16};
-  return v.f;
+/* Half and bfloat16 that lie apart are gathered first: the conversions work on
+ * arrays. */
+#define NARROW_ROW 256
+
+static void load_narrow(bool half, const uint16_t *from, int64_t stride,
+                        int64_t n, float *to) {
+  uint16_t row[NARROW_ROW];
+  int64_t k = n;
+  for (int64_t at = 0; at < n; at += k) {
+    const uint16_t *x = from + at * stride;
+    if (stride != 1) {
+      k = n - at < NARROW_ROW ? n - at : NARROW_ROW;
+      for (int64_t i = 0; i < k; i++) row[i] = x[i * stride];
+      x = row;
+    }
+    (half ? bsm_k_half_to_float : bsm_k_bfloat_to_float)(x, k, to + at);
+  }
 }
 
-static uint16_t float_to_bfloat(float f) {
-  const bits32 v = {.f = f};
-  if (f != f) return 0x7fc0u;
-  return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);
+static void store_narrow(bool half, uint16_t *to, int64_t stride, int64_t n,
+                         const float *from) {
+  uint16_t row[NARROW_ROW];
+  int64_t k = n;
+  for (int64_t at = 0; at < n; at += k) {
+    uint16_t *y = to + at * stride;
+    if (stride != 1) k = n - at < NARROW_ROW ? n - at : NARROW_ROW;
+    (half ? bsm_k_float_to_half : bsm_k_float_to_bfloat)(from + at, k,
+                                                         stride == 1 ? y : row);
+    for (int64_t i = 0; i < k && stride != 1; i++) y[i * stride] = row[i];
+  }
 }
 
 #define LOAD(type, out_type, expression)                                \
@@ -83,12 +104,8 @@ static uint16_t float_to_bfloat(float f) {
 
 void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
                   void *to) {
-  if (stride == 1 && dtype == BSM_DTYPE_HALF) {
-    bsm_k_half_to_float(from, n, to);
-    return;
-  }
-  if (stride == 1 && dtype == BSM_DTYPE_BFLOAT16) {
-    bsm_k_bfloat_to_float(from, n, to);
+  if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
+    load_narrow(dtype == BSM_DTYPE_HALF, from, stride, n, to);
     return;
   }
   switch (dtype) {
@@ -96,10 +113,6 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
       LOAD(float, float, AS_IS)
     case BSM_DTYPE_DOUBLE:
       LOAD(double, double, AS_IS)
-    case BSM_DTYPE_HALF:
-      LOAD(uint16_t, float, bsm_cpu_half_to_float)
-    case BSM_DTYPE_BFLOAT16:
-      LOAD(uint16_t, float, bfloat_to_float)
     case BSM_DTYPE_UINT8:
       LOAD(uint8_t, int64_t, AS_INT)
     case BSM_DTYPE_INT8:
@@ -133,12 +146,8 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
 
 void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
                    const void *from) {
-  if (stride == 1 && dtype == BSM_DTYPE_HALF) {
-    bsm_k_float_to_half(from, n, to);
-    return;
-  }
-  if (stride == 1 && dtype == BSM_DTYPE_BFLOAT16) {
-    bsm_k_float_to_bfloat(from, n, to);
+  if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
+    store_narrow(dtype == BSM_DTYPE_HALF, to, stride, n, from);
     return;
   }
   switch (dtype) {
@@ -146,10 +155,6 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
       STORE(float, float, AS_IS)
     case BSM_DTYPE_DOUBLE:
       STORE(double, double, AS_IS)
-    case BSM_DTYPE_HALF:
-      STORE(uint16_t, float, bsm_cpu_float_to_half)
-    case BSM_DTYPE_BFLOAT16:
-      STORE(uint16_t, float, float_to_bfloat)
     case BSM_DTYPE_UINT8:
       STORE(uint8_t, int64_t, AS_U8)
     case BSM_DTYPE_INT8:
