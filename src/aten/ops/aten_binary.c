@@ -569,7 +569,11 @@ static bsm_status op_clamp(OP_PARAMS) {
     pw.f = low ? f_maximum : f_minimum;
     pw.i = low ? i_maximum : i_minimum;
   }
-  if (bsm_op_result_type(in, n) == BSM_DTYPE_BOOL) pw.i = NULL;
+  /* One bound that is a tensor makes a maximum or minimum, also of bools. */
+  if (bsm_op_result_type(in, n) == BSM_DTYPE_BOOL &&
+      (n > 2 || !op_tensor(bounds[low ? 0 : 1]))) {
+    pw.i = NULL;
+  }
   BSM_TRY(bsm_op_pointwise(
       cx, &pw, in, n, self->flags & BSM_ATEN_INPLACE ? in[0] : NULL, &out));
   return op_return(outs, out);

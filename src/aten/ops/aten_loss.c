@@ -66,6 +66,15 @@ static void f_loss(double *out, const double *const *in, size_t n,
   }
 }
 
+static void i_l1(int64_t *out, const int64_t *const *in, size_t n,
+                 const void *params) {
+  (void)params;
+  for (size_t k = 0; k < n; k++) {
+    const int64_t a = in[0][k], b = in[1][k];
+    out[k] = a > b ? a - b : b - a;
+  }
+}
+
 static bsm_status reduce_loss(bsm_op_ctx *cx, bsm_tensor *t, int64_t how,
                               bsm_tensor **out) {
   *out = t;
@@ -110,8 +119,21 @@ static bsm_status op_loss(OP_PARAMS) {
     if (p.beta == 0.0) p.kind = LOSS_L1;
   }
   if (p.kind == LOSS_KL && op_bool(&args[3])) p.kind = LOSS_KL_LOG;
-  const bsm_pointwise pw = {"loss", f_loss, NULL, 0, &p, 0, false};
+  bsm_pointwise pw = {"loss", f_loss, NULL, 0, &p, 0, false};
+  if (p.kind == LOSS_L1 && self->variant == LOSS_L1) pw.i = i_l1;
   BSM_TRY(bsm_op_pointwise(cx, &pw, in, n, NULL, &out));
+  if (bsm_dtype_is_integral(out->dtype, true)) {
+    const bsm_ivalue args_[] = {bsm_iv_tensor(out), bsm_iv_none()};
+    if (out->dtype == BSM_DTYPE_BOOL || op_int(&args[reduction]) == 1) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT, "\"loss\" not implemented for '%s'",
+                      bsm_op_type_name(out->dtype));
+    }
+    if (op_int(&args[reduction]) == REDUCE_NONE) return op_return(outs, out);
+    return bsm_op_call(cx, "aten::sum", args_, 2, outs, 1);
+  }
+  if (p.kind == LOSS_HUBER || p.kind == LOSS_SOFT_MARGIN) {
+    BSM_TRY(bsm_op_cast(cx, out, in[0]->dtype, &out));
+  }
   BSM_TRY(reduce_loss(cx, out, op_int(&args[reduction]), &out));
   return op_return(outs, out);
 }

@@ -667,7 +667,11 @@ static bsm_status einsum(bsm_op_ctx *cx, bsm_str text, bsm_tensor *const *in,
                       bsm_op_type_name(in[k]->dtype));
     }
   }
-  BSM_TRY(bsm_op_new(cx, in[0]->dtype, result, out));
+  /* The sum of one operand is PyTorch's sum: of integers, int64. */
+  const bool plain_sum = n == 1 && shape.rank > result.rank &&
+                         bsm_dtype_is_integral(in[0]->dtype, true);
+  BSM_TRY(
+      bsm_op_new(cx, plain_sum ? BSM_DTYPE_INT64 : in[0]->dtype, result, out));
   if (cx->meta) return BSM_OK;
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   bsm_tensor *sums, operands[MAX_OPERANDS];

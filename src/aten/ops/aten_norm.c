@@ -104,7 +104,14 @@ static bsm_status batch_norm(bsm_op_ctx *cx, bsm_tensor *t,
     } else {
       continue; /* done with the first image */
     }
-    const double invstd = 1.0 / sqrt(var + p->eps);
+    double invstd = 1.0 / sqrt(var + p->eps);
+    if (p->use_input) { /* PyTorch keeps them in the parameters' dtype */
+      const bsm_dtype d = p->weight ? p->weight->dtype
+                          : p->bias ? p->bias->dtype
+                                    : t->dtype;
+      bsm_round_f64(d, 1, &mean);
+      bsm_round_f64(d, 1, &invstd);
+    }
     if (saved_mean && i < channels) saved_mean[c] = mean;
     if (saved_invstd && i < channels) saved_invstd[c] = invstd;
     const double scale = invstd * (weight ? weight[c] : 1.0);

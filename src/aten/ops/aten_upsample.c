@@ -128,7 +128,7 @@ static bsm_status make_taps(bsm_op_ctx *cx, int mode, int64_t in, int64_t out,
 /* Resizes the middle of [outer, in, inner]. */
 static bsm_status resize_axis(bsm_op_ctx *cx, const double *x, int64_t outer,
                               int64_t in, int64_t inner, int64_t out,
-                              const axis_taps *taps, double **result) {
+                              axis_taps *taps, double **result) {
   double *y =
       BSM_NEW_ARRAY(cx->arena, double, (size_t)(outer * out * inner) + 1);
   BSM_TRY_ALLOC(y);
@@ -143,6 +143,42 @@ static bsm_status resize_axis(bsm_op_ctx *cx, const double *x, int64_t outer,
     }
   }
   *result = y;
+  return BSM_OK;
+}
+
+/* The taps of output i at one place become one tap. */
+static void merge_taps(axis_taps *taps, int64_t i) {
+  for (int64_t k = taps->first[i]; k < taps->first[i + 1]; k++) {
+    for (int64_t j = taps->first[i]; j < k; j++) {
+      if (taps->at[j] != taps->at[k] || taps->weight[k] == 0.0) continue;
+      taps->weight[j] += taps->weight[k];
+      taps->weight[k] = 0.0;
+    }
+  }
+}
+
+/* As resize_axis, for bytes: PyTorch's weights are of 16 bits, and the results
+ * of each axis are rounded to bytes. */
+static bsm_status resize_bytes(bsm_op_ctx *cx, const double *x, int64_t outer,
+                               int64_t in, int64_t inner, int64_t out,
+                               axis_taps *taps, double **result) {
+  double most = 0.0;
+  for (int64_t i = 0; i < out; i++) {
+    merge_taps(taps, i);
+    for (int64_t k = taps->first[i]; k < taps->first[i + 1]; k++) {
+      most = taps->weight[k] > most ? taps->weight[k] : most;
+    }
+  }
+  int bits = 0; /* behind the point */
+  while (bits < 22 && 0.5 + ldexp(most, bits + 1) < 32768.0) bits++;
+  for (int64_t k = 0; k < taps->first[out]; k++) {
+    taps->weight[k] = round(ldexp(taps->weight[k], bits));
+  }
+  BSM_TRY(resize_axis(cx, x, outer, in, inner, out, taps, result));
+  for (int64_t k = 0; k < outer * out * inner; k++) {
+    const double v = floor(ldexp((*result)[k], -bits) + 0.5);
+    (*result)[k] = v < 0.0 ? 0.0 : v > 255.0 ? 255.0 : v;
+  }
   return BSM_OK;
 }
 
@@ -174,7 +210,7 @@ static bsm_status resize(bsm_op_ctx *cx, bsm_tensor *t, const resize_params *p,
   }
   const bool bytes = t->dtype == BSM_DTYPE_UINT8;
   if (!bsm_dtype_is_floating(t->dtype) &&
-      !(bytes && p->mode <= UP_NEAREST_EXACT)) {
+      !(bytes && (p->mode <= UP_NEAREST_EXACT || p->dims == 2))) {
     return BSM_FAIL(bytes ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
                     "\"compute_index_ranges_weights\" not implemented for '%s'",
                     bsm_op_type_name(t->dtype));
@@ -193,7 +229,9 @@ static bsm_status resize(bsm_op_ctx *cx, bsm_tensor *t, const resize_params *p,
     axis_taps taps;
     BSM_TRY(make_taps(cx, p->mode, now.d[d], shape.d[d], p->align, p->scale[i],
                       &taps));
-    BSM_TRY(resize_axis(cx, x, outer, now.d[d], inner, shape.d[d], &taps, &x));
+    const bool fixed = bytes && p->mode > UP_NEAREST_EXACT;
+    BSM_TRY((fixed ? resize_bytes : resize_axis)(cx, x, outer, now.d[d], inner,
+                                                 shape.d[d], &taps, &x));
     now.d[d] = shape.d[d];
   }
   bsm_op_store_all(*out, x);
