@@ -254,6 +254,40 @@ static void test_large(void **state) {
   }
 }
 
+/* The same bits however many threads there are, and however they share the
+ * work: directions, samples, or columns. */
+static void test_threads(void **state) {
+  static const network cases[] = {
+      {BSM_RECURRENT_LSTM, 1, 4, 1, 24, 700, 0, false, false, false, false},
+      {BSM_RECURRENT_LSTM, 2, 4, 4, 24, 300, 0, false, false, false, true},
+      {BSM_RECURRENT_GRU, 2, 5, 13, 30, 500, 0, true, false, false, true},
+      {BSM_RECURRENT_LSTM, 1, 4, 11, 30, 150, 60, false, false, false, false},
+      {BSM_RECURRENT_TANH, 1, 70, 5, 9, 33, 0, false, false, false, false},
+  };
+  harness_rng r = {26};
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    harness h;
+    expected e = {.tolerance = 2e-5};
+    float *weights = build(&cases[i], &r, &h, &e);
+    uint8_t *first[3] = {NULL};
+    for (int threads = 1; threads <= 9; threads += threads < 3 ? 1 : 3) {
+      assert_null(harness_run(&h, BSM_ISA_DETECT, threads));
+      for (uint32_t k = 0; k < h.step.output_count; k++) {
+        const guarded *g = &h.data[h.step.outputs[k]];
+        if (threads == 1) {
+          first[k] = malloc(g->size);
+          assert_non_null(first[k]);
+          memcpy(first[k], g->data, g->size);
+        }
+        assert_memory_equal(first[k], g->data, g->size);
+      }
+    }
+    for (int k = 0; k < 3; k++) free(first[k]);
+    release(&h, &e, weights);
+  }
+}
+
 /* NaN and infinities go where they should: a sample of its own is alone. */
 static void test_not_finite(void **state) {
   const network n = {
@@ -383,7 +417,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),      cmocka_unit_test(test_large),
       cmocka_unit_test(test_not_finite),  cmocka_unit_test(test_hostile),
-      cmocka_unit_test(test_empty_batch),
+      cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
