@@ -95,11 +95,12 @@ static bsm_status op_complex_equal(OP_PARAMS) {
   return BSM_OK;
 }
 
-#define NAMES(F)                                                              \
-  F(neg)                                                                      \
-  F(exp) F(log) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) \
-      F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(absolute) F(angle) \
-          F(isnan) F(isinf) F(isfinite)
+#define NAMES(F)                                                               \
+  F(neg)                                                                       \
+  F(exp)                                                                       \
+  F(log) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) \
+      F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(absolute) F(angle) F(isnan) \
+          F(isinf) F(isfinite)
 
 enum {
 #define F(name) FN_##name,
@@ -288,5 +289,7 @@ static const bsm_aten_op rows[] = {
      op_complex_tensor, 0, 0},
     {"prim::abs.complex(complex a) -> float", op_complex_function, FN_absolute,
      0},
+    {"aten::polar.Scalar_Scalar(Scalar a, Scalar b) -> Scalar", op_polar_number,
+     0, 0},
 };
 BSM_ATEN_TABLE(complex_number, rows);

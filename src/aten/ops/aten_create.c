@@ -651,5 +651,17 @@ static const bsm_aten_op rows[] = {
     {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? "
      "device=None) -> Tensor(b|a)",
      op_as_tensor, 0, 0},
+    {"aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float "
+     "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
+     "device=None, bool? pin_memory=None) -> Tensor",
+     op_linspace, SPACE_LOG, 0},
+    {"aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float "
+     "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
+     "device=None, bool? pin_memory=None) -> Tensor",
+     op_linspace, SPACE_LOG, 0},
+    {"aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float "
+     "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
+     "device=None, bool? pin_memory=None) -> Tensor",
+     op_linspace, SPACE_LOG, 0},
 };
 BSM_ATEN_TABLE(create, rows);

@@ -263,7 +263,7 @@ static bsm_status op_solve_ex(OP_PARAMS) {
                op_bool(&args[3]), outs, true);
 }
 
-enum { DET_DET, DET_SIGN_LOG, DET_LOG };
+enum { DET_DET, DET_SIGN_LOG, DET_LOG, DET_FACTORS = 8 };
 
 /* The product of the diagonal of U, with the sign of the exchanges; or its sign
  * and the logarithm of its size. */
@@ -283,8 +283,29 @@ static void determinant(const bsm_c128 *lu, int64_t n, const int64_t *pivots,
   }
 }
 
+/* The factors themselves as results, of the forms with an underscore. For
+ * determinants PyTorch factors the transpose of a contiguous real matrix. */
+static bsm_status with_factors(bsm_op_ctx *cx, bsm_tensor *t, bool det,
+                               bsm_ivalue *outs) {
+  lu_factors f = {0};
+  BSM_TRY(bsm_la_squares(t, "linalg", &f.d));
+  const bsm_dims shape = t->sizes;
+  const bool turned =
+      det && bsm_tensor_is_contiguous(t) && !bsm_dtype_is_complex(t->dtype);
+  if (turned) {
+    BSM_TRY(bsm_op_transpose(cx, t, shape.rank - 2, shape.rank - 1, &t));
+  }
+  if (!cx->meta) BSM_TRY(factor_lu(cx, t, f.d.outer, &f));
+  BSM_TRY(bsm_la_store(cx, t->dtype, shape, f.lu, &outs[0]));
+  return store_ints(cx, bsm_la_shape(f.d.outer, f.d.n, -1), f.pivots, 1,
+                    &outs[1]);
+}
+
+/* det(A), slogdet(A), logdet(A); _linalg_det(A) -> (det, LU, pivots) and
+ * _linalg_slogdet(A) -> (sign, logabsdet, LU, pivots) */
 static bsm_status op_det(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]);
+  const int32_t variant = self->variant & ~DET_FACTORS;
   lu_factors f = {0};
   bsm_c128 *det = NULL, *sign = NULL, *logs = NULL;
   BSM_TRY(bsm_la_squares(t, "linalg.det", &f.d));
@@ -298,13 +319,16 @@ static bsm_status op_det(OP_PARAMS) {
     for (int64_t b = 0; b < f.d.batch; b++) {
       determinant(f.lu + b * n * n, n, f.pivots + b * n, &det[b], &sign[b],
                   &logs[b].re);
-      if (self->variant != DET_LOG) continue;
+      if (variant != DET_LOG) continue;
       if (real && sign[b].re < 0.0) logs[b].re = NAN;
       if (!real) logs[b].im = atan2(sign[b].im, sign[b].re);
     }
   }
   const bsm_dtype value = bsm_dtype_value_type(t->dtype);
-  switch (self->variant) {
+  if (self->variant & DET_FACTORS) {
+    BSM_TRY(with_factors(cx, t, true, &outs[variant == DET_DET ? 1 : 2]));
+  }
+  switch (variant) {
     case DET_SIGN_LOG:
       BSM_TRY(bsm_la_store(cx, t->dtype, f.d.outer, sign, &outs[0]));
       return bsm_la_store(cx, value, f.d.outer, logs, &outs[1]);
@@ -658,6 +682,20 @@ static bsm_status op_triangular_solve(OP_PARAMS) {
 
 /* ---- QR ---- */
 
+/* _linalg_solve_ex(A, B, *, left, check_errors) -> (result, LU, pivots, info)
+ */
+static bsm_status op_solve_factors(OP_PARAMS) {
+  (void)self;
+  bsm_ivalue solved[2];
+  bsm_tensor *a = op_tensor(&args[0]);
+  BSM_TRY(solve(cx, a, op_tensor(&args[1]), op_bool(&args[2]),
+                op_bool(&args[3]), solved, true));
+  BSM_TRY(with_factors(cx, a, false, &outs[1]));
+  outs[0] = solved[0];
+  outs[3] = solved[1];
+  return BSM_OK;
+}
+
 enum { QR_REDUCED, QR_COMPLETE, QR_R };
 
 static bsm_status qr(bsm_op_ctx *cx, const bsm_tensor *t, int mode,
@@ -795,5 +833,14 @@ static const bsm_aten_op rows[] = {
      0},
     {"aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
      op_householder_product, 0, 0},
+    {"aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+     op_det, DET_FACTORS | DET_DET, 0},
+    {"aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, "
+     "Tensor LU, Tensor pivots)",
+     op_det, DET_FACTORS | DET_SIGN_LOG, 0},
+    {"aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
+     "check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor "
+     "info)",
+     op_solve_factors, 0, 0},
 };
 BSM_ATEN_TABLE(linalg, rows);

@@ -56,9 +56,13 @@ static bsm_status eigh(bsm_op_ctx *cx, const bsm_tensor *t,
   return BSM_OK;
 }
 
-/* linalg_eigh(self, UPLO) -> (w, v), linalg_eigvalsh(self, UPLO) */
+enum { EIGH_VALUES, EIGH_BOTH, EIGH_INNER };
+
+/* linalg_eigh(self, UPLO) -> (w, v), linalg_eigvalsh(self, UPLO),
+ * _linalg_eigh(A, UPLO, compute_v) -> (w, v or nothing) */
 static bsm_status op_eigh(OP_PARAMS) {
-  const bool vectors = self->variant != 0;
+  const bool inner = self->variant == EIGH_INNER;
+  const bool vectors = inner ? op_bool(&args[2]) : self->variant == EIGH_BOTH;
   const bsm_tensor *t = op_tensor(&args[0]);
   const bsm_str which = op_str(&args[1]);
   bsm_matrices d;
@@ -76,6 +80,9 @@ static bsm_status op_eigh(OP_PARAMS) {
   }
   BSM_TRY(store_doubles(cx, bsm_dtype_value_type(t->dtype),
                         bsm_la_shape(d.outer, d.n, -1), w, &outs[0]));
+  if (inner && !vectors) {
+    return bsm_la_store(cx, t->dtype, op_dims1(0), NULL, &outs[1]);
+  }
   return vectors ? bsm_la_store(cx, t->dtype, t->sizes, v, &outs[1]) : BSM_OK;
 }
 
@@ -135,9 +142,10 @@ static bsm_status extend(bsm_op_ctx *cx, bsm_c128 **u, int64_t batch, int64_t m,
   return BSM_OK;
 }
 
-enum { SVD_LINALG, SVD_OLD, SVD_VALUES };
+enum { SVD_LINALG, SVD_OLD, SVD_VALUES, SVD_INNER };
 
 /* linalg_svd(A, full_matrices, *, driver) -> (U, S, Vh); linalg_svdvals(A);
+ * _linalg_svd(A, full_matrices, compute_uv, *, driver) -> (U, S, Vh);
  * svd(self, some, compute_uv) -> (U, S, V) */
 static bsm_status op_svd(OP_PARAMS) {
   const bsm_tensor *t = op_tensor(&args[0]);
@@ -165,6 +173,10 @@ static bsm_status op_svd(OP_PARAMS) {
   BSM_TRY(store_doubles(cx, value, bsm_la_shape(r.d.outer, r.k, -1), r.s,
                         &outs[values ? 0 : 1]));
   if (values) return BSM_OK;
+  if (self->variant == SVD_INNER && !op_bool(&args[2])) {
+    BSM_TRY(bsm_la_store(cx, t->dtype, op_dims1(0), NULL, &outs[0]));
+    return bsm_la_store(cx, t->dtype, op_dims1(0), NULL, &outs[2]);
+  }
   const bool zeros = old && !op_bool(&args[2]); /* full shapes, no vectors */
   BSM_TRY(bsm_la_store(cx, t->dtype, bsm_la_shape(r.d.outer, m, zeros ? m : mu),
                        zeros ? NULL : r.u, &outs[0]));
@@ -720,7 +732,7 @@ static bsm_status op_matrix_exp(OP_PARAMS) {
 static const bsm_aten_op rows[] = {
     {"aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, "
      "Tensor eigenvectors)",
-     op_eigh, 1, 0},
+     op_eigh, EIGH_BOTH, 0},
     {"aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", op_eigh, 0,
      0},
     {"aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) "
@@ -786,5 +798,11 @@ static const bsm_aten_op rows[] = {
     {"aten::matrix_power(Tensor self, int n) -> Tensor", op_matrix_power, 0, 0},
     {"aten::linalg_matrix_exp(Tensor self) -> Tensor", op_matrix_exp, 0, 0},
     {"aten::matrix_exp(Tensor self) -> Tensor", op_matrix_exp, 0, 0},
+    {"aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> "
+     "(Tensor eigenvalues, Tensor eigenvectors)",
+     op_eigh, EIGH_INNER, 0},
+    {"aten::_linalg_svd(Tensor A, bool full_matrices=False, bool "
+     "compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+     op_svd, SVD_INNER, 0},
 };
 BSM_ATEN_TABLE(linalg_spectral, rows);

@@ -271,6 +271,7 @@ def numbers(m):
         pair = (kinds + "_" + kinds).split("_")[:2]
         of = dict(int=2, float=0.75)
         case("aten::polar." + kinds, *[of[k] for k in pair])
+    case("aten::polar.Scalar_Scalar", 2.0, 0.5)
     for op in ("add", "sub", "mul", "div", "pow", "log", "eq", "ne"):
         for kinds in ("complex", "int_complex", "complex_int",
                       "float_complex", "complex_float", "complex_complex"):

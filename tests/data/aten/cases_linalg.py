@@ -41,10 +41,13 @@ def systems(m):
                   "linalg_slogdet", "slogdet"):
             case(f"aten::{n}", a)
         case("aten::linalg_inv_ex", a, shape_only=a.numel() == 4)
+        case("aten::_linalg_det", a)
+        case("aten::_linalg_slogdet", a)
     case("aten::linalg_inv_ex", torch.eye(2), check_errors=True)
     case("aten::linalg_inv_ex", torch.zeros(2, 2), check_errors=True)
     a = rand((2, 3, 3)) + 2 * torch.eye(3)
-    for q in ("aten::linalg_solve", "aten::linalg_solve_ex"):
+    for q in ("aten::linalg_solve", "aten::linalg_solve_ex",
+              "aten::_linalg_solve_ex"):
         case(q, a, rand((2, 3, 4)))
         case(q, a, rand((3, 2)))
         case(q, a, rand((2, 3)))
@@ -143,6 +146,8 @@ def spectral(m):
             rand((5, 4)).t()]
     for t in tall:
         case("aten::linalg_svdvals", t)
+        case("aten::_linalg_svd", t, True, shape_only=True)
+        case("aten::_linalg_svd", t, False, False)
         for n in ("linalg_svd", "svd"):
             case(f"aten::{n}", t, shape_only=True)
             case(f"aten::{n}", t, False, shape_only=True)
@@ -187,6 +192,8 @@ def spectral(m):
         y = y + y.mH + 12 * torch.eye(4, dtype=d)
         for u in ("L", "U", "x"):
             case("aten::linalg_eigvalsh", y, u)
+            case("aten::_linalg_eigh", y, u, False)
+            case("aten::_linalg_eigh", y, u, shape_only=True)
             case("aten::linalg_eigh", y, u, shape_only=True)
         case("aten::linalg_pinv.atol_rtol_float", y, hermitian=True)
         case("aten::linalg_matrix_rank.atol_rtol_float", y, hermitian=True)

@@ -115,6 +115,10 @@ def add(m):
         case(q, rand((2,), f4, 0, 1), degrees[2])
         case(q + ".x_scalar", 0.3, degrees)
         case(q + ".n_scalar", rand((3,), f8, -1, 1), 4)
+    one, two = torch.tensor(0.5), torch.tensor(2)
+    case("aten::logspace.Tensor_Tensor", one, two, 5)
+    case("aten::logspace.Tensor_Scalar", one, 2, 4, 2.0)
+    case("aten::logspace.Scalar_Tensor", -1, two, 3, dtype=f8)
     distances(m)
 
 
