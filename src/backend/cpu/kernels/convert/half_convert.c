@@ -10,7 +10,7 @@ typedef union bits32 {
 /* Rebiases the exponent by a product, which makes denormals normal; infinity
  * and NaN come out as numbers from 2^16 on and get their exponent back. */
 static inline float half_to_float(uint16_t h) {
-  const int32_t sign = (int32_t)(h & 0x8000) << 16;
+  const int32_t sign = (int32_t)((uint32_t)(h & 0x8000) << 16);
   bits32 r = {.i = (int32_t)(h & 0x7fff) << 13};
   r.f *= 0x1p112f;
   r.i |= (r.f >= 65536.0f ? 0x7f800000 : 0) | sign;
