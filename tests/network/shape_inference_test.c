@@ -228,6 +228,41 @@ static void test_slice(void **state) {
   assert_error(f->net, BSM_LIMIT, "overflows");
 }
 
+static void test_scatter(void **state) {
+  fixture *f = *state;
+  bsm_itensor *data = input(f, F32, dims(4, 5, 6));
+  bsm_itensor *row = input(f, I64, dims(7));
+  /* Elements: the index may be smaller, along the axis also larger. */
+  bsm_itensor *some = input(f, I64, dims(2, 9, 6));
+  bsm_itensor *values = input(f, F32, dims(2, 9, 6));
+  assert_shape(bsm_network_add_scatter(f->net, data, some, values,
+                                       BSM_SCATTER_ELEMENT, 1),
+               F32, dims(4, 5, 6));
+  assert_null(bsm_network_add_scatter(f->net, data, some, values,
+                                      BSM_SCATTER_ELEMENT, 0));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "do not fit");
+  /* Slices: [7, 1] names dimension 1, [2, 8, 2] dimensions 0 and 1. */
+  assert_shape(
+      bsm_network_add_scatter(f->net, data, input(f, I64, dims(7, 1)),
+                              input(f, F32, dims(4, 7, 6)), BSM_SCATTER_ND, 1),
+      F32, dims(4, 5, 6));
+  assert_shape(
+      bsm_network_add_scatter(f->net, data, input(f, I64, dims(2, 8, 2)),
+                              input(f, F32, dims(2, 8, 6)), BSM_SCATTER_ND, 0),
+      F32, dims(4, 5, 6));
+  assert_null(bsm_network_add_scatter(
+      f->net, data, row, input(f, F32, dims(4, 7, 6)), BSM_SCATTER_ND, 1));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "name 7 dimensions");
+  assert_null(bsm_network_add_scatter(f->net, data, input(f, I64, dims(7, 1)),
+                                      input(f, F32, dims(4, 7, 5)),
+                                      BSM_SCATTER_ND, 1));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "updates have dims");
+  assert_null(bsm_network_add_scatter(f->net, data, input(f, I64, dims(7, 1)),
+                                      input(f, I64, dims(4, 7, 6)),
+                                      BSM_SCATTER_ND, 1));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "updates of int64");
+}
+
 static void test_gather(void **state) {
   fixture *f = *state;
   bsm_itensor *data = input(f, F32, dims(4, 5, 6));
@@ -453,12 +488,12 @@ static void test_recurrent(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_windows),     TEST(test_broadcasts),
-      TEST(test_convolution), TEST(test_window_overflow),
-      TEST(test_shuffle),     TEST(test_slice),
-      TEST(test_gather),      TEST(test_reduce_and_top_k),
-      TEST(test_dtypes),      TEST(test_others),
-      TEST(test_recurrent),
+      TEST(test_windows),          TEST(test_broadcasts),
+      TEST(test_convolution),      TEST(test_window_overflow),
+      TEST(test_shuffle),          TEST(test_slice),
+      TEST(test_scatter),          TEST(test_gather),
+      TEST(test_reduce_and_top_k), TEST(test_dtypes),
+      TEST(test_others),           TEST(test_recurrent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
