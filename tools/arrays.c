@@ -71,17 +71,28 @@ void bsm_array_set_close(bsm_array_set *set) {
   *set = (bsm_array_set){0};
 }
 
-static const bsm_array *find(const bsm_array_set *set, const char *name) {
+static const bsm_npy_array *find_item(const bsm_array_set *set,
+                                      const char *name) {
   for (size_t i = 0; set && i < set->count; i++) {
-    if (strcmp(set->items[i].name, name) == 0) return &set->items[i].array;
+    if (strcmp(set->items[i].name, name) == 0) return &set->items[i];
   }
   return NULL;
 }
 
-static const bsm_array *find_position(const bsm_array_set *set, size_t i) {
+static const bsm_array *find(const bsm_array_set *set, const char *name) {
+  const bsm_npy_array *item = find_item(set, name);
+  return item ? &item->array : NULL;
+}
+
+static const bsm_npy_array *item_at(const bsm_array_set *set, size_t i) {
   char name[32];
   snprintf(name, sizeof(name), "in_%zu", i);
-  return find(set, name);
+  return find_item(set, name);
+}
+
+static const bsm_array *find_position(const bsm_array_set *set, size_t i) {
+  const bsm_npy_array *item = item_at(set, i);
+  return item ? &item->array : NULL;
 }
 
 /* The names of a set, for messages. */
@@ -106,13 +117,44 @@ static size_t count_positions(const bsm_array_set *set, size_t from) {
   return count;
 }
 
-static bsm_status push_example(bsm_arena *arena, const bsm_array *array,
+static bsm_input_spec string_spec(const char *text) {
+  bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
+  spec.kind = BSM_INPUT_STRING;
+  spec.string = text;
+  return spec;
+}
+
+/* An array as the example of an argument; text as what it says. */
+static bsm_status example_spec(bsm_arena *arena, const bsm_npy_array *item,
+                               bsm_input_spec *spec) {
+  *spec = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
+  spec->kind = BSM_INPUT_EXAMPLE;
+  spec->array = &item->array;
+  if (item->problem) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "array '%s': %s", item->name,
+                    item->problem);
+  }
+  if (!item->strings) return BSM_OK;
+  if (item->array.dims.rank == 0) {
+    *spec = string_spec(item->strings[0]);
+    return BSM_OK;
+  }
+  const size_t count = (size_t)item->array.dims.d[0];
+  bsm_input_spec *items = BSM_NEW_ARRAY(arena, bsm_input_spec, count + 1);
+  BSM_TRY_ALLOC(items);
+  for (size_t i = 0; i < count; i++) items[i] = string_spec(item->strings[i]);
+  spec->kind = BSM_INPUT_LIST;
+  spec->items = items;
+  spec->item_count = count;
+  return BSM_OK;
+}
+
+static bsm_status push_example(bsm_arena *arena, const bsm_npy_array *array,
                                const char *name, bsm_spec_items *items,
                                bsm_input_spec *spec) {
-  bsm_input_spec item = BSM_INPUT_SPEC_INIT;
-  item.kind = BSM_INPUT_EXAMPLE;
+  bsm_input_spec item;
+  BSM_TRY(example_spec(arena, array, &item));
   item.name = name;
-  item.array = array;
   if (!bsm_vec_push(arena, items, item)) return BSM_FAIL_OOM();
   spec->kind = BSM_INPUT_EXAMPLES;
   spec->items = items->items;
@@ -130,8 +172,7 @@ static bsm_status spec_by_paths(bsm_arena *arena, const char *name,
   for (size_t i = 0; set && i < set->count; i++) {
     const char *path = set->items[i].name;
     if (strncmp(path, name, n) != 0 || path[n] != '.') continue;
-    BSM_TRY(
-        push_example(arena, &set->items[i].array, path + n + 1, &items, spec));
+    BSM_TRY(push_example(arena, &set->items[i], path + n + 1, &items, spec));
     *found = true;
   }
   return BSM_OK;
@@ -143,8 +184,7 @@ static bsm_status spec_by_positions(bsm_arena *arena, size_t first,
                                     bsm_input_spec *spec) {
   bsm_spec_items items = {0};
   for (size_t i = 0; i < count; i++) {
-    BSM_TRY(
-        push_example(arena, find_position(set, first + i), NULL, &items, spec));
+    BSM_TRY(push_example(arena, item_at(set, first + i), NULL, &items, spec));
   }
   return BSM_OK;
 }
@@ -168,9 +208,10 @@ typedef struct spec_taker {
 static size_t share(const spec_taker *t, size_t i) {
   const bsm_parameter *p = &t->parameters[i];
   const size_t left = count_positions(t->inputs, t->position);
-  if (p->is_number_list) {
-    const bsm_array *next = find_position(t->inputs, t->position);
-    if (next && next->dims.rank == 1) return 1;
+  const bsm_npy_array *next = item_at(t->inputs, t->position);
+  if (next && next->array.dims.rank == 1 &&
+      (p->is_number_list || next->strings)) {
+    return 1;
   }
   if (p->array_count >= 0) return (size_t)p->array_count;
   size_t others = 0;
@@ -197,14 +238,15 @@ static bsm_status parameter_spec(spec_taker *t, size_t i, bsm_input_spec *spec,
   const size_t want = share(t, i), first = t->position;
   const size_t left = count_positions(t->inputs, first);
   t->position += want;
-  spec->kind = BSM_INPUT_EXAMPLE;
-  spec->array = find(t->inputs, p->name);
-  if (spec->array) return BSM_OK;
+  const bsm_npy_array *item = find_item(t->inputs, p->name);
+  if (item) return example_spec(t->arena, item, spec);
   BSM_TRY(spec_by_paths(t->arena, p->name, t->inputs, spec, &found));
   if (found) return BSM_OK;
   /* The keys of a dict are in the archive's example alone. */
   *skip = want && want <= left && p->has_example && strstr(p->type, "Dict[");
   if (*skip) return BSM_OK;
+  item = want == 1 && left ? item_at(t->inputs, first) : NULL;
+  if (item && item->strings) return example_spec(t->arena, item, spec);
   if (want && want <= left) {
     return spec_by_positions(t->arena, first, want, t->inputs, spec);
   }
@@ -375,7 +417,9 @@ static bsm_status check_fixed(const bsm_structure *node,
     BSM_TRY(check_fixed(bsm_structure_child(node, i), set));
   }
   const bsm_array *array = find(set, info.path);
-  if (!info.is_fixed || !array || array->dims.rank != 0) return BSM_OK;
+  if (!info.is_fixed || !array || array->dims.rank != 0 || !array->data) {
+    return BSM_OK;
+  }
   double fixed;
   switch (info.kind) {
     case BSM_STRUCTURE_INT:

@@ -20,6 +20,7 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6
+#define MAX_TEXT 65536   /* characters of one string */
 #define MAX_HEADER 65536 /* a rank of 12 needs some 300 bytes */
 #define DEFAULT_MAX_FILE (UINT64_C(64) << 30)
 
@@ -33,6 +34,8 @@ typedef struct header {
   bsm_dtype dtype;
   bool swapped; /* big-endian */
   bool fortran;
+  bool wide;         /* text of UCS-4, else of bytes */
+  size_t characters; /* of each text; 0: numbers */
   bsm_dims dims;
   size_t data_offset;
 } header;
@@ -108,6 +111,15 @@ static bsm_status parse_descr(cursor *c, header *out) {
     if (!bsm_str_eq(code, bsm_str_of(codes[i].code))) continue;
     out->dtype = codes[i].dtype;
     out->swapped = text.data[0] == '>';
+    return BSM_OK;
+  }
+  int64_t length;
+  if ((code.data[0] == 'U' || code.data[0] == 'S') &&
+      bsm_parse_i64((bsm_str){code.data + 1, code.len - 1}, &length) &&
+      length > 0 && length < MAX_TEXT && text.data[0] != '>') {
+    out->wide = code.data[0] == 'U';
+    out->characters = (size_t)length;
+    out->dtype = BSM_DTYPE_UNDEFINED;
     return BSM_OK;
   }
   return BSM_FAIL(BSM_UNSUPPORTED, "dtype '%.*s' is not supported",
@@ -270,6 +282,10 @@ static bsm_status read_array(bsm_arena *arena, bsm_str file, bsm_array *out) {
   header head;
   size_t size = 0;
   BSM_TRY(parse_header(file, &head));
+  if (head.characters) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "an array of text, dtype '%c%zu'",
+                    head.wide ? 'U' : 'S', head.characters);
+  }
   BSM_TRY(check_size(file, &head, &size));
   const char *from = file.data + head.data_offset;
   *out = (bsm_array){
@@ -298,6 +314,70 @@ static bsm_status read_array(bsm_arena *arena, bsm_str file, bsm_array *out) {
   return BSM_OK;
 }
 
+/* One string, up to its first NUL. */
+static const char *read_text(bsm_arena *arena, const char *from,
+                             const header *head) {
+  bsm_text text;
+  bsm_text_init(&text, arena);
+  for (size_t i = 0; i < head->characters; i++) {
+    const unsigned char *p = (const unsigned char *)from + i;
+    uint32_t c = *p;
+    if (head->wide) memcpy(&c, from + 4 * i, sizeof(c));
+    if (!c || c > 0x10ffff) break;
+    if (!head->wide || c < 0x80) {
+      bsm_text_append(&text, (bsm_str){&(char){(char)c}, 1});
+      continue;
+    }
+    char utf8[4];
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t k = n; k-- > 1; c >>= 6) utf8[k] = (char)(0x80 | (c & 0x3f));
+    utf8[0] = (char)((0xf00u >> n & 0xff) | c);
+    bsm_text_append(&text, (bsm_str){utf8, n});
+  }
+  return text.failed ? NULL : text.len ? text.data : "";
+}
+
+/* The strings of a text array; *is_text is false for any other. */
+static bsm_status read_strings(bsm_arena *arena, bsm_str file,
+                               bsm_npy_array *out, bool *is_text) {
+  header head;
+  *is_text = false;
+  BSM_TRY(parse_header(file, &head));
+  if (!head.characters || head.dims.rank > 1) return BSM_OK;
+  const size_t item = head.characters * (head.wide ? 4 : 1);
+  const size_t present = file.len - head.data_offset;
+  const size_t count = head.dims.rank ? (size_t)head.dims.d[0] : 1;
+  if (count != present / item || present % item) {
+    return BSM_FAIL(BSM_CORRUPT, "%zu bytes of text for %zu strings of %zu",
+                    present, count, item);
+  }
+  const char **strings = BSM_NEW_ARRAY(arena, const char *, count + 1);
+  BSM_TRY_ALLOC(strings);
+  for (size_t i = 0; i < count; i++) {
+    strings[i] =
+        read_text(arena, file.data + head.data_offset + i * item, &head);
+    BSM_TRY_ALLOC(strings[i]);
+  }
+  out->strings = strings;
+  out->array = (bsm_array){.dtype = BSM_DTYPE_UNDEFINED, .dims = head.dims};
+  *is_text = true;
+  return BSM_OK;
+}
+
+/* A member that nobody may ask for is no reason to fail. */
+static bsm_status read_contents(bsm_arena *arena, bsm_str bytes,
+                                bsm_npy_array *out) {
+  bool is_text;
+  bsm_status status = read_strings(arena, bytes, out, &is_text);
+  if (!status && is_text) return BSM_OK;
+  if (!status) status = read_array(arena, bytes, &out->array);
+  if (bsm_status_code(status) != BSM_UNSUPPORTED) return status;
+  out->array = (bsm_array){.dtype = BSM_DTYPE_UNDEFINED};
+  out->problem = bsm_arena_strdup(arena, bsm_status_message(status));
+  bsm_status_free(status);
+  return out->problem ? BSM_OK : BSM_FAIL_OOM();
+}
+
 static bsm_status read_member(bsm_npy_file *file, bsm_zip *zip,
                               const bsm_zip_entry *entry, bsm_npy_array *out) {
   bsm_str name = entry->name, bytes;
@@ -307,7 +387,7 @@ static bsm_status read_member(bsm_npy_file *file, bsm_zip *zip,
   out->name = bsm_arena_strndup(&file->arena, name.data, name.len - 4);
   BSM_TRY_ALLOC(out->name);
   BSM_TRY(bsm_zip_read(zip, &file->arena, entry, true, &bytes));
-  return read_array(&file->arena, bytes, &out->array);
+  return read_contents(&file->arena, bytes, out);
 }
 
 static bsm_status read_archive(bsm_npy_file *file, bsm_str data,

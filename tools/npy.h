@@ -15,6 +15,11 @@
 typedef struct bsm_npy_array {
   const char *name; /* member of an .npz, without ".npy"; "" for an .npy */
   bsm_array array;  /* contiguous, 64-byte aligned */
+  /* Members of an .npz may be text, or what cannot be read: then the array has
+   * no data and no dtype. The strings are UTF-8, as many as the dims say, of
+   * rank 0 or 1. */
+  const char *const *strings;
+  const char *problem; /* why it cannot be read; NULL: it can */
 } bsm_npy_array;
 
 typedef struct bsm_npy_file {

@@ -90,15 +90,17 @@ bsm_status bsm_input_example(const bsm_input_maker *maker, const bsm_type *type,
   const bsm_array *array = spec->array;
   bsm_tensor *t;
   type = without_optional(type);
-  if (!array) {
+  if (!array || !bsm_dtype_size(array->dtype)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "input \"%s\": an example without an array", path);
+                    "input \"%s\": an example without an array of numbers",
+                    path);
   }
   if (type->kind == BSM_TYPE_TENSOR || type->kind == BSM_TYPE_ANY) {
     BSM_TRY(bsm_tensor_new(maker->arena, array->dtype, array->dims, true, &t));
     *out = bsm_iv_tensor(t);
     return BSM_OK;
   }
+  if (!array->data) return wrong_array(maker, path, type, array);
   BSM_TRY(bsm_tensor_from_array(maker->arena, array, true, &t));
   if (t->sizes.rank == 0 && bsm_type_is_number(type)) {
     const bsm_ivalue number = number_at(t, 0);

@@ -153,8 +153,10 @@ static bsm_status tensor_value(const bsm_input_maker *maker,
     return mismatch(maker, path, type, spec);
   }
   if (spec->kind == BSM_INPUT_CONSTANT_TENSOR) {
-    if (!spec->array) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "a constant without an array");
+    if (!spec->array || !bsm_dtype_size(spec->array->dtype)) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "input \"%s\": a constant without an array of numbers",
+                      path);
     }
     BSM_TRY(bsm_tensor_from_array(maker->arena, spec->array, true, &tensor));
   } else {

@@ -135,6 +135,8 @@ expect 0 "out_1 (output_1.difference) float32 [2, 3]" \
   run "$npz/traced.ts" --input "$npz/traced_order.npz"
 expect 0 '"value": "used tanh"' run "$st" --method choose --json \
   --input "$npz/choose.npz" 'mode="tanh"'
+expect 0 '"value": "used relu"' run "$st" --method choose --json \
+  --input "$npz/choose_text.npz"
 expect 1 "no array for parameter 'mode'" run "$st" --method choose \
   --input "$npz/choose.npz"
 expect 1 "was fixed at 1.5" run nested.bsm --input "$npz/nested_other.npz"

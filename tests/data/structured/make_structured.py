@@ -191,6 +191,10 @@ def command_line_arrays():
     write(os.path.join(HERE, "tuples_order.npz"), {**order, "square": r(2, 2).numpy()})
     traced = [r(2, 3), r(2, 3), r(3), r(1), r(3), r(2), r(1)]
     write(os.path.join(HERE, "traced_order.npz"), {f"in_{i}": x.numpy() for i, x in enumerate(traced)})
+    write(os.path.join(HERE, "choose_text.npz"),
+          {"in_0": r(3).numpy(), "in_1": np.array("relu"), "in_2": np.array(False),
+           "names": np.array(["a", "\u00e9\u4e2d\U0001f600"]), "bytes": np.array(b"xy"),
+           "object": np.array(None, dtype=object)})
     write(os.path.join(HERE, "choose.npz"), {"x": r(3).numpy(), "negate": np.array(False)})
 
 
