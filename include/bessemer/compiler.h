@@ -217,8 +217,8 @@ typedef struct bsm_operator_list {
  * then the rest of the reference library. */
 BSM_API BSM_NODISCARD bsm_status bsm_operators(bsm_operator_list **out);
 /* With those of plug-ins, which may be NULL. */
-BSM_API BSM_NODISCARD bsm_status bsm_operators_with(
-    const bsm_plugin_registry *plugins, bsm_operator_list **out);
+BSM_API BSM_NODISCARD bsm_status
+bsm_operators_with(const bsm_plugin_registry *plugins, bsm_operator_list **out);
 /* The operators of a method after lowering with these options. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_module_operators(bsm_module *module, const bsm_compile_options *options,
