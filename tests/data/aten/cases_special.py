@@ -120,6 +120,7 @@ def add(m):
     case("aten::logspace.Tensor_Scalar", one, 2, 4, 2.0)
     case("aten::logspace.Scalar_Tensor", -1, two, 3, dtype=f8)
     distances(m)
+    gradients(m)
 
 
 def distances(m):
@@ -146,3 +147,27 @@ def distances(m):
     case("aten::pairwise_distance", rand((2, 4, 3), f8), y[:4])
     case("aten::dist", x, rand((3,)))
     case("aten::dist", rand((3,), i8), rand((3,), i8))
+
+
+def gradients(m):
+    case, rand = m.case, m.rand
+    x = rand((4, 5))
+    for order in (1, 2, 3):
+        kw = dict(edge_order=order)
+        case("aten::gradient.scalarint", x, **kw)
+        case("aten::gradient.scalarint", x, spacing=0.5, dim=-1, **kw)
+        case("aten::gradient.scalararray", x, spacing=2, dim=[1, 0], **kw)
+        case("aten::gradient.array", x.double(), dim=[0], **kw)
+        case("aten::gradient.scalarrayint", x, spacing=[0.5, 2.0], **kw)
+        case("aten::gradient.scalarrayint", x, spacing=[2.0], dim=1, **kw)
+        case("aten::gradient.scalarrayarray", x, spacing=[2.0, 3.0],
+             dim=[0, -1], **kw)
+        at = [torch.tensor([0.0, 1, 3, 4]), torch.tensor([0.0, 2, 3, 5, 9])]
+        case("aten::gradient.tensorarrayint", x, spacing=at, **kw)
+        case("aten::gradient.tensorarrayint", x, spacing=at[1:], dim=1, **kw)
+        case("aten::gradient.tensorarray", x, spacing=at[::-1], dim=[1, 0], **kw)
+    case("aten::gradient.scalarint", torch.tensor([1, 4, 9, 16]))
+    case("aten::gradient.scalarint", rand((2,)), edge_order=2)
+    case("aten::gradient.scalarrayint", x, spacing=[1.0])
+    case("aten::gradient.array", x, dim=[0, 0])
+    case("aten::gradient.tensorarrayint", x, spacing=at[::-1])
