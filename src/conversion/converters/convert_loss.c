@@ -65,6 +65,13 @@ static bsm_status convert_difference_loss(bsm_conversion_ctx *ctx,
   int kind = bsm_args_variant(args);
   bsm_itensor *a, *b;
   if (!two(ctx, args, &a, &b)) return bsm_ctx_take_error(ctx);
+  if (bsm_dtype_is_integral(a->dtype, true)) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a loss of integers");
+  }
+  const bsm_itensor *self = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (kind == LOSS_HUBER && (!self || self->dtype != a->dtype)) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "huber_loss of two dtypes");
+  }
   bsm_itensor *d = binary(ctx, a, b, BSM_ELEMENT_WISE_SUB);
   double beta =
       kind >= LOSS_SMOOTH_L1 ? bsm_arg_unwrap_to_double(args, BETA) : 0;

@@ -323,7 +323,8 @@ def norms(m):
                 if len(s) > 2:  # of single values the result is noise
                     case("aten::instance_norm", t, w, b, None, None, True, 0.1,
                          1e-5, False)
-                case("aten::group_norm", t, 2, w, b)
+                if len(s) > 2:
+                    case("aten::group_norm", t, 2, w, b)
                 case("aten::layer_norm", t, list(s[1:]))
                 case("aten::native_layer_norm", t, list(s[1:]), None, None,
                      1e-5)
