@@ -98,7 +98,8 @@ static bsm_status op_complex_equal(OP_PARAMS) {
 #define NAMES(F)                                                               \
   F(neg)                                                                       \
   F(exp)                                                                       \
-  F(log) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) \
+  F(log)                                                                       \
+  F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh)        \
       F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(absolute) F(angle) F(isnan) \
           F(isinf) F(isfinite)
 
