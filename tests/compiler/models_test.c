@@ -70,6 +70,8 @@ static const model models[] = {
     {"half_block", "trace", 2e-3},
     {"bfloat_mlp", "trace", 8e-3},
     {"integer_net", "script"},
+    {"spectral", "script"},
+    {"spectral", "trace"},
 };
 
 static void check_status(bsm_status status, const char *what) {

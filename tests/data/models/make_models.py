@@ -411,7 +411,34 @@ class IntegerNet(nn.Module):
                 x.to(torch.uint8) @ self.w.t().to(torch.uint8))
 
 
+class Spectral(nn.Module):
+    """A spectrogram, a Fourier layer with complex weights, and the way back;
+    complex numbers of Python and writes through views of complex tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(2, 2, 5, dtype=torch.cfloat))
+        self.register_buffer("window", torch.hann_window(32))
+        self.register_buffer("mel", torch.rand(17, 6))
+
+    def forward(self, x):
+        s = torch.stft(x.flatten(0, 1), 32, 8, window=self.window,
+                       return_complex=True)
+        mel = torch.log(s.abs().pow(2).transpose(1, 2) @ self.mel + 1e-5)
+        back = torch.istft(s * (1.5 - 0.5j), 32, 8, window=self.window,
+                           onesided=True)
+        f = torch.fft.rfft(x, norm="ortho")
+        out = torch.zeros_like(f)
+        out[:, :, :5] = torch.einsum("bif,iof->bof", f[:, :, :5], self.w)
+        parts = torch.view_as_real(out)
+        parts[..., 1] *= 0.5
+        y = torch.fft.irfft(out, n=x.size(-1), norm="ortho")
+        mixed = torch.fft.fft2(x[:, :, :21]).real
+        return mel, back, y, mixed, torch.polar(y.abs(), y).imag
+
+
 MODELS = {
+    "spectral": (Spectral, lambda: (torch.randn(2, 2, 60),)),
     "double_net": (DoubleNet, lambda: (torch.randn(2, 3, 16, 16).double(),)),
     "half_block": (HalfBlock, lambda: (torch.randn(2, 7, 32).half(),)),
     "bfloat_mlp": (BfloatMlp, lambda: (torch.randn(4, 20),)),
@@ -437,8 +464,8 @@ MODELS = {
 
 
 # Where one way to save it will do.
-ONLY = {"double_net": "script", "half_block": "trace", "bfloat_mlp": "trace",
-        "integer_net": "script"}
+ONLY = {"spectral": "script trace", "double_net": "script",
+        "half_block": "trace", "bfloat_mlp": "trace", "integer_net": "script"}
 
 
 def flatten(result):
