@@ -83,8 +83,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_output(const bsm_engine *engine,
 BSM_API BSM_NODISCARD bsm_status bsm_engine_find_input(const bsm_engine *engine,
                                                        const char *name,
                                                        size_t *out);
-BSM_API BSM_NODISCARD bsm_status bsm_engine_find_output(
-    const bsm_engine *engine, const char *name, size_t *out);
+BSM_API BSM_NODISCARD bsm_status
+bsm_engine_find_output(const bsm_engine *engine, const char *name, size_t *out);
 
 /* How the inputs make up the arguments of the method (its root has a child for
  * each parameter), and the outputs the result. NULL for an engine that was not
