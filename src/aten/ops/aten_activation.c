@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations: unary elementwise ops with up to three parameters. */
+#include "aten/generator.h"
 #include "aten/op_kit.h"
 
 typedef struct act_params {
@@ -270,13 +271,49 @@ static bsm_status op_glu(OP_PARAMS) {
   return op_return(outs, out);
 }
 
+/* A slope of its own, drawn from [low, high), for each x <= 0. */
+static bsm_status rrelu_training(bsm_op_ctx *cx, bsm_tensor *t, double low,
+                                 double high, bsm_tensor **out) {
+  if (!cx->generator && bsm_tensor_numel(t) > 0) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "rrelu in training mode is not supported: call .eval() on "
+                    "the model before saving it");
+  }
+  if (!bsm_dtype_is_floating(t->dtype) || !(low <= high)) {
+    return BSM_FAIL(
+        BSM_INVALID_ARGUMENT,
+        "\"rrelu_with_noise_out_cpu\" not implemented for '%s' with "
+        "slopes from %g to %g",
+        bsm_op_type_name(t->dtype), low, high);
+  }
+  BSM_TRY(bsm_op_new_like(cx, t->dtype, t, out));
+  if (cx->meta) return BSM_OK;
+  double *x = bsm_op_load_all(cx, t);
+  BSM_TRY_ALLOC(x);
+  if (t->dtype != BSM_DTYPE_DOUBLE) { /* bounds are floats, draws doubles */
+    low = (double)(float)low;
+    high = (double)(float)high;
+  }
+  for (int64_t i = 0; i < bsm_tensor_numel(t); i++) {
+    if (!(x[i] <= 0.0)) continue;
+    double r = bsm_generator_double(cx->generator) * (high - low) + low;
+    if (t->dtype != BSM_DTYPE_DOUBLE) r = (double)(float)r;
+    x[i] *= r;
+  }
+  bsm_op_store_all(*out, x);
+  return BSM_OK;
+}
+
 /* rrelu(self, lower, upper, training, generator). */
 static bsm_status op_rrelu(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *out;
   if (op_bool(&args[3])) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "rrelu in training mode is not supported: call .eval() on "
-                    "the model before saving it");
+    BSM_TRY(
+        rrelu_training(cx, t, op_double(&args[1]), op_double(&args[2]), &out));
+    if (!(self->flags & BSM_ATEN_INPLACE)) return op_return(outs, out);
+    outs[0] = args[0];
+    BSM_TRY(bsm_op_writable(cx, t));
+    return cx->meta ? BSM_OK : bsm_tensor_copy(t, out);
   }
   const act_params params = {(op_double(&args[1]) + op_double(&args[2])) / 2.0,
                              0, 0, 0, 0};

@@ -313,7 +313,22 @@ static bsm_status op_search(OP_PARAMS) {
       right = bsm_str_eq(op_str(&args[4]), BSM_STR("right"));
     }
     if (!op_none(&args[5])) {
-      return BSM_FAIL(BSM_UNSUPPORTED, "searchsorted with a sorter");
+      const bsm_tensor *sorter = op_tensor(&args[5]);
+      if (sorter->dtype != BSM_DTYPE_INT64 ||
+          !bsm_dims_equal(sorter->sizes, sorted->sizes)) {
+        return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "torch.searchsorted(): boundary and sorter must have "
+                        "the same size, but got boundary tensor %s and sorter "
+                        "tensor %s of dtype %s",
+                        bsm_dims_str(sorted->sizes),
+                        bsm_dims_str(sorter->sizes),
+                        bsm_op_type_name(sorter->dtype));
+      }
+      const bsm_ivalue gather[] = {args[0], bsm_iv_int(-1), args[5],
+                                   bsm_iv_bool(false)};
+      bsm_ivalue in_order;
+      BSM_TRY(bsm_op_call(cx, "aten::gather", gather, 4, &in_order, 1));
+      sorted = op_tensor(&in_order);
     }
   }
   BSM_TRY(bsm_op_real(sorted));

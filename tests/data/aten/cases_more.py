@@ -615,6 +615,36 @@ def smoothing(m):
     case("aten::cross_entropy_loss", x, torch.tensor([1, 1]), None, 1, 1, 0.3)
 
 
+def searching(m):
+    case, rand = m.case, m.rand
+    for d in (m.f4, m.f8, m.f2, m.bf, m.i8, m.i4, m.u1):
+        x = rand((6,), d)
+        v = rand((2, 3), d)
+        for right in (False, True):
+            for small in (False, True):
+                a = dict(right=right, out_int32=small)
+                case("aten::searchsorted.Tensor", x.sort()[0], v, **a)
+                case("aten::searchsorted.Tensor", x, v, sorter=x.argsort(), **a)
+                case("aten::bucketize.Tensor", v, x.sort()[0], **a)
+        y = rand((2, 5), d)
+        case("aten::searchsorted.Tensor", y, v, sorter=y.argsort())
+        case("aten::searchsorted.Tensor", y.sort()[0], v)
+        case("aten::searchsorted.Scalar", x.sort()[0], 1)
+        case("aten::searchsorted.Scalar", x, 1, sorter=x.argsort())
+        case("aten::bucketize.Scalar", 0.5, x.sort()[0])
+    x = rand((4,))
+    s = x.argsort()
+    for side in ("left", "right", "middle"):
+        case("aten::searchsorted.Tensor", x.sort()[0], x, side=side)
+        case("aten::searchsorted.Tensor", x.sort()[0], x, side=side, right=True)
+    case("aten::searchsorted.Tensor", x, x, sorter=s[:3])
+    case("aten::searchsorted.Tensor", x, x, sorter=s.int())
+    case("aten::searchsorted.Tensor", x, x, sorter=s + 1)
+    case("aten::searchsorted.Tensor", rand(()), x)
+    case("aten::searchsorted.Tensor", rand((0,)), x)
+    case("aten::searchsorted.Tensor", rand((2, 3)), rand((3, 2)))
+
+
 def add(m):
     views(m)
     diagonals(m)
@@ -626,3 +656,4 @@ def add(m):
     unpooling(m)
     layers(m)
     smoothing(m)
+    searching(m)

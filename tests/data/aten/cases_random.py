@@ -199,6 +199,19 @@ def dropout(m):
     case("aten::native_dropout", rand((4, 5)), 1.5, True, seed=3)
 
 
+def leaky(m):
+    case, rand = m.case, m.rand
+    for d in floats(m) + (m.i8,):
+        for n in ((3, 4), (), (0, 2)):
+            case("aten::rrelu", rand(n, d), 0.1, 0.4, True, seed=1)
+            case("aten::rrelu_", rand(n, d), 0.125, 0.333, True, seed=2)
+    case("aten::rrelu", rand((3, 4)).t(), 0.1, 0.4, True, seed=3)
+    case("aten::rrelu_", rand((3, 4)).t(), 0.1, 0.4, True, seed=3)
+    case("aten::rrelu", torch.tensor([m.NAN, m.INF, -m.INF, -0.0]), 0.1, 0.4,
+         True, seed=3)
+    case("aten::rrelu", rand((3,)), 0.5, 0.4, True, seed=3)
+
+
 def add(m):
     distributions(m)
     bernoulli(m)
@@ -206,3 +219,4 @@ def add(m):
     creation(m)
     sampling(m)
     dropout(m)
+    leaky(m)
