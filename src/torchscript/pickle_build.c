@@ -381,10 +381,12 @@ static bsm_status run_set_state(pickle_machine *m, pickle_object *body,
     const bsm_attribute *attribute = &cls->attributes.items[i];
     /* What a call leaves that could not be computed. */
     if (body->object.slots[i].tag == BSM_IVALUE_CONTAINER) {
-      return BSM_FAIL(BSM_UNSUPPORTED,
-                      "attribute \"%s\" of class %s is made by an operator "
-                      "that cannot run when loading",
-                      attribute->name, cls->name);
+      return BSM_FAIL(
+          BSM_UNSUPPORTED,
+          "attribute \"%s\" of class %s is made by an operator "
+          "that cannot run when loading (quantized modules pack their "
+          "weights so: convert the model back to floats)",
+          attribute->name, cls->name);
     }
     BSM_TRY_NOTE(
         bsm_pickle_apply_type(m, &body->object.slots[i], attribute->type),

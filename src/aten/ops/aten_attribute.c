@@ -86,6 +86,7 @@ enum {
   BOOL_CUDA,
   BOOL_CONTIGUOUS,
   BOOL_DENSE,
+  BOOL_QUANTIZED,
   BOOL_LEAF,
   BOOL_FALSE
 };
@@ -119,7 +120,10 @@ static bsm_status op_bool_attribute(OP_PARAMS) {
     case BOOL_LEAF:
       v = true;
       break;
-    default: /* what never holds here: quantized, sparse, requires_grad, ... */
+    case BOOL_QUANTIZED:
+      v = t->quantizer != NULL;
+      break;
+    default: /* what never holds here: sparse, requires_grad, ... */
       break;
   }
   outs[0] = bsm_iv_bool(v);
@@ -466,7 +470,8 @@ static const bsm_aten_op rows[] = {
     {"prim::is_mps(Tensor a) -> bool", op_bool_attribute, BOOL_FALSE, 0},
     {"prim::is_mtia(Tensor a) -> bool", op_bool_attribute, BOOL_FALSE, 0},
     {"prim::is_nested(Tensor a) -> bool", op_bool_attribute, BOOL_FALSE, 0},
-    {"prim::is_quantized(Tensor a) -> bool", op_bool_attribute, BOOL_FALSE, 0},
+    {"prim::is_quantized(Tensor a) -> bool", op_bool_attribute, BOOL_QUANTIZED,
+     0},
     {"prim::is_sparse(Tensor a) -> bool", op_bool_attribute, BOOL_FALSE, 0},
     {"prim::is_sparse_csr(Tensor a) -> bool", op_bool_attribute, BOOL_FALSE, 0},
     {"prim::is_vulkan(Tensor a) -> bool", op_bool_attribute, BOOL_FALSE, 0},
