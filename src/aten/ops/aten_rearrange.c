@@ -8,17 +8,97 @@
 /* ---- other names ---- */
 
 /* The same arguments go to the op of that name. */
-static const char *const targets[] = {"aten::vstack",     "aten::stack",
-                                      "aten::transpose_", "aten::numpy_T",
-                                      "aten::mT",         "aten::nonzero"};
+static const char *const targets[] = {"aten::vstack",
+                                      "aten::stack",
+                                      "aten::transpose_",
+                                      "aten::numpy_T",
+                                      "aten::mT",
+                                      "aten::nonzero",
+                                      "aten::acosh",
+                                      "aten::acosh_",
+                                      "aten::asinh",
+                                      "aten::asinh_",
+                                      "aten::atanh",
+                                      "aten::atanh_",
+                                      "aten::_unsafe_index.Tensor",
+                                      "aten::_unsafe_index_put",
+                                      "aten::bitwise_and.Tensor",
+                                      "aten::bitwise_or.Tensor",
+                                      "aten::bitwise_xor.Tensor",
+                                      "aten::bitwise_left_shift.Tensor",
+                                      "aten::bitwise_right_shift.Tensor"};
 enum {
   NAME_VSTACK,
   NAME_STACK,
   NAME_TRANSPOSE_,
   NAME_NUMPY_T,
   NAME_MT,
-  NAME_NONZERO
+  NAME_NONZERO,
+  NAME_ACOSH,
+  NAME_ACOSH_,
+  NAME_ASINH,
+  NAME_ASINH_,
+  NAME_ATANH,
+  NAME_ATANH_,
+  NAME_INDEX,
+  NAME_INDEX_PUT,
+  NAME_AND,
+  NAME_OR,
+  NAME_XOR,
+  NAME_LEFT_SHIFT,
+  NAME_RIGHT_SHIFT
 };
+
+/* bitwise_and.Scalar_Tensor(self, other), ... */
+static bsm_status op_number_first(OP_PARAMS) {
+  bsm_tensor *number, *out;
+  BSM_TRY(bsm_op_wrap(cx, &args[0], &number));
+  OP_CALL1(cx, &out, targets[self->variant], T(number), args[1]);
+  return op_return(outs, out);
+}
+
+/* _to_copy(self, *, dtype, layout, device, pin_memory, non_blocking,
+ * memory_format) */
+static bsm_status op_to_copy(OP_PARAMS) {
+  (void)self;
+  const bsm_ivalue to[] = {args[0], args[1], args[2], args[3],
+                           args[4], args[5], B(true), args[6]};
+  return bsm_op_call(cx, "aten::to.dtype_layout", to, OP_COUNT(to), outs, 1);
+}
+
+/* _prelu_kernel(self, weight): of the same rank */
+static bsm_status op_prelu_kernel(OP_PARAMS) {
+  (void)self;
+  bsm_tensor *t = op_tensor(&args[0]), *mask, *out;
+  if (t->dtype != op_tensor(&args[1])->dtype) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "prelu: Type promoting not supported. Got %s and %s",
+                    bsm_op_type_name(t->dtype),
+                    bsm_op_type_name(op_tensor(&args[1])->dtype));
+  }
+  OP_CALL1(cx, &mask, "aten::gt.Scalar", T(t), I(0));
+  BSM_TRY(bsm_op_mul(cx, t, op_tensor(&args[1]), &out));
+  OP_CALL1(cx, &out, "aten::where.self", T(mask), T(t), T(out));
+  return op_return(outs, out);
+}
+
+/* zero(self): zeros of the same layout */
+static bsm_status op_zero(OP_PARAMS) {
+  (void)self;
+  bsm_tensor *t = op_tensor(&args[0]), *out;
+  BSM_TRY(bsm_op_new_like(cx, t->dtype, t, &out));
+  return op_return(outs, out);
+}
+
+/* _pad_circular(self, pad) */
+static bsm_status op_pad_circular(OP_PARAMS) {
+  (void)self;
+  bsm_tensor *out;
+  bsm_ivalue mode;
+  BSM_TRY(bsm_iv_string(cx->arena, BSM_STR("circular"), &mode));
+  OP_CALL1(cx, &out, "aten::pad", args[0], args[1], mode, NONE);
+  return op_return(outs, out);
+}
 
 static bsm_status op_alias(OP_PARAMS) {
   return bsm_op_call(cx, targets[self->variant], args, cx->arg_count, outs, 1);
@@ -786,5 +866,41 @@ static const bsm_aten_op rows[] = {
     {"aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) "
      "-> Tensor",
      op_view_copy, 0, 0},
+    {"aten::arccosh(Tensor self) -> Tensor", op_alias, NAME_ACOSH, 0},
+    {"aten::arccosh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ACOSH_,
+     BSM_ATEN_INPLACE},
+    {"aten::arcsinh(Tensor self) -> Tensor", op_alias, NAME_ASINH, 0},
+    {"aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ASINH_,
+     BSM_ATEN_INPLACE},
+    {"aten::arctanh(Tensor self) -> Tensor", op_alias, NAME_ATANH, 0},
+    {"aten::arctanh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ATANH_,
+     BSM_ATEN_INPLACE},
+    {"aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) "
+     "-> Tensor",
+     op_alias, NAME_INDEX, 0},
+    {"aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, "
+     "Tensor values, bool accumulate=False) -> Tensor",
+     op_alias, NAME_INDEX_PUT, 0},
+    {"aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+     op_number_first, NAME_AND, 0},
+    {"aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+     op_number_first, NAME_OR, 0},
+    {"aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+     op_number_first, NAME_XOR, 0},
+    {"aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
+     "Tensor",
+     op_number_first, NAME_LEFT_SHIFT, 0},
+    {"aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
+     "Tensor",
+     op_number_first, NAME_RIGHT_SHIFT, 0},
+    {"aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? "
+     "layout=None, Device? device=None, bool? pin_memory=None, bool "
+     "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+     op_to_copy, 0, 0},
+    {"aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+     op_prelu_kernel, 0, 0},
+    {"aten::zero(Tensor self) -> Tensor", op_zero, 0, 0},
+    {"aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor",
+     op_pad_circular, 0, 0},
 };
 BSM_ATEN_TABLE(rearrange, rows);

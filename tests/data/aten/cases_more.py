@@ -645,6 +645,40 @@ def searching(m):
     case("aten::searchsorted.Tensor", rand((2, 3)), rand((3, 2)))
 
 
+def exported(m):
+    """Names that exported and decomposed graphs use."""
+    case, rand = m.case, m.rand
+    for d in kinds(m):
+        for t in (rand((2, 3), d), rand((), d), rand((0, 3), d),
+                  rand((3, 2), d).t()):
+            for op in ("arccosh", "arcsinh", "arctanh", "zero"):
+                case("aten::" + op, t)
+                if op != "zero":
+                    case(f"aten::{op}_", t.clone())
+            for op in ("and", "or", "xor", "left_shift", "right_shift"):
+                case(f"aten::bitwise_{op}.Scalar_Tensor", 5, t)
+            case("aten::bitwise_and.Scalar_Tensor", True, t)
+            for to in (None, m.f4, m.i8, m.bf):
+                case("aten::_to_copy", t, dtype=to, strides=True)
+            case("aten::_prelu_kernel", t, rand((1, 3), d))
+            case("aten::_prelu_kernel", t, rand((), m.f4))
+        x, at = rand((3, 4), d), torch.tensor([2, 0])
+        case("aten::_unsafe_index.Tensor_hacked_twin", x, [at])
+        case("aten::_unsafe_index.Tensor_hacked_twin", x, [at, at])
+        for acc in (False, True):
+            case("aten::_unsafe_index_put.hacked_twin", x, [at], rand((2, 4), d),
+                 acc)
+            case("aten::_unsafe_index_put.hacked_twin", x, [at, at],
+                 rand((2,), d), acc)
+        case("aten::_pad_circular", rand((1, 2, 4), d), [1, 2])
+        case("aten::_pad_circular", rand((1, 2, 3, 4), d), [1, 2, 0, 3])
+    case("aten::_pad_circular", rand((1, 2, 4)), [5, 0])
+    case("aten::_to_copy", rand((1, 2, 3, 4)), strides=True,
+         memory_format=torch.channels_last)
+    case("aten::_to_copy", rand((3, 2)).t(), strides=True,
+         memory_format=torch.contiguous_format)
+
+
 def add(m):
     views(m)
     diagonals(m)
@@ -657,3 +691,4 @@ def add(m):
     layers(m)
     smoothing(m)
     searching(m)
+    exported(m)
