@@ -172,7 +172,9 @@ static bsm_status register_of(block_builder *k, const bsm_value *value,
   if (bsm_node_is(value->node, "prim::ListConstruct")) {
     return make_list(k, value->node, out);
   }
-  if (!bsm_node_is(value->node, "prim::Constant")) {
+  /* What is never read is None. */
+  if (!bsm_node_is(value->node, "prim::Constant") &&
+      !bsm_node_is(value->node, "prim::Uninitialized")) {
     return BSM_FAIL(BSM_INTERNAL, "%s is used before it is computed",
                     value->node->kind);
   }

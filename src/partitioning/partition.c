@@ -28,6 +28,7 @@ static bool is_fixed_list(const bsm_value *value) {
 
 bool bsm_node_is_floating(const bsm_node *node) {
   return bsm_node_is(node, "prim::Constant") ||
+         bsm_node_is(node, "prim::Uninitialized") ||
          bsm_node_is(node, "prim::ListConstruct");
 }
 

@@ -52,7 +52,7 @@ static bsm_status side_value(bsm_spec *s, branches *b, size_t which,
                              const bsm_type *type, bsm_value **out) {
   const bsm_spec_region *region = &b->regions[which];
   return bsm_spec_is_undefined(v)
-             ? bsm_spec_filler(s, region->block, other, out)
+             ? bsm_spec_filler(s, region->block, other, type, out)
              : bsm_spec_region_value(s, region, v, type, out);
 }
 
@@ -198,13 +198,36 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
   return BSM_OK;
 }
 
+/* A tuple that one side leaves undefined: its items are. */
+static bsm_status spread_undefined(bsm_spec *s, const bsm_ivalue *tuple,
+                                   bsm_ivalue *out) {
+  bsm_tuple *own = NULL;
+  BSM_TRY(bsm_tuple_new(s->cx->arena, tuple->u.tuple->len, &own));
+  own->type = tuple->u.tuple->type;
+  for (size_t i = 0; i < own->len; i++) {
+    BSM_TRY(bsm_spec_new_symbol(s, NULL,
+                                bsm_spec_type_of(s, &tuple->u.tuple->items[i]),
+                                &own->items[i]));
+  }
+  *out = bsm_iv_tuple(own);
+  return BSM_OK;
+}
+
 static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
                                const bsm_ivalue *y, bsm_ivalue *out) {
   bool done = false;
+  bsm_ivalue spread;
   *out = *x;
   if (same_value(x, y) ||
       (bsm_spec_is_undefined(x) && bsm_spec_is_undefined(y))) {
     return BSM_OK;
+  }
+  if (bsm_spec_is_undefined(x) && y->tag == BSM_IVALUE_TUPLE) {
+    BSM_TRY(spread_undefined(s, y, &spread));
+    x = &spread;
+  } else if (bsm_spec_is_undefined(y) && x->tag == BSM_IVALUE_TUPLE) {
+    BSM_TRY(spread_undefined(s, x, &spread));
+    y = &spread;
   }
   BSM_TRY(merge_structure(s, b, x, y, &done, out));
   if (done) {

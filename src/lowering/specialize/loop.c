@@ -228,7 +228,7 @@ static bsm_status feed(bsm_spec *s, loop *l, const form *f,
       like = bsm_iv_tensor(t);
     }
     BSM_TRY(bsm_spec_filler(s, region ? region->block : s->block, &like,
-                            &residual));
+                            f->type, &residual));
   } else {
     BSM_TRY(region ? bsm_spec_region_value(s, region, value, f->type, &residual)
                    : bsm_spec_residual(s, value, f->type, &residual));

@@ -237,7 +237,8 @@ bsm_status bsm_spec_region_value(bsm_spec *s, const bsm_spec_region *region,
 }
 
 bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
-                           const bsm_ivalue *like, bsm_value **out) {
+                           const bsm_ivalue *like, const bsm_type *type,
+                           bsm_value **out) {
   bsm_ivalue filler = bsm_iv_none();
   bsm_emitter e = bsm_spec_emitter(s);
   e.block = block;
@@ -247,10 +248,17 @@ bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
     bsm_tensor *one = NULL, *all = NULL;
     BSM_TRY(bsm_tensor_from_int(s->cx->arena, t->dtype, 0, &one));
     BSM_TRY(bsm_tensor_view(s->cx->arena, one, t->sizes, strides, 0, &all));
-    filler = bsm_iv_tensor(all);
+    return bsm_ir_constant(&e, bsm_iv_tensor(all), bsm_spec_tensor_type(s, t),
+                           out);
   } else if (like->tag == BSM_IVALUE_INT || like->tag == BSM_IVALUE_DOUBLE ||
              like->tag == BSM_IVALUE_BOOL || like->tag == BSM_IVALUE_STRING) {
     filler = *like;
+  } else {
+    bsm_node *node = NULL;
+    BSM_TRY(bsm_node_create(s->graph, "prim::Uninitialized", &node));
+    BSM_TRY(bsm_node_add_output(node, type, out));
+    bsm_ir_link(&e, node);
+    return BSM_OK;
   }
   return bsm_ir_constant(&e, filler, NULL, out);
 }

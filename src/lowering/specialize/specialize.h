@@ -386,7 +386,7 @@ BSM_NODISCARD bsm_status bsm_spec_log(bsm_spec *s, bsm_spec_place place);
 /* A value that is never read, in the place of one like `like`. */
 BSM_NODISCARD bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
                                          const bsm_ivalue *like,
-                                         bsm_value **out);
+                                         const bsm_type *type, bsm_value **out);
 /* prim::Uninitialized. */
 static inline bool bsm_spec_is_undefined(const bsm_ivalue *v) {
   return bsm_spec_is_symbol(v) && !bsm_spec_symbol_of(v)->value;

@@ -161,6 +161,9 @@ bsm_status bsm_spec_symbol_write(bsm_spec *s, const bsm_ivalue *v,
                     "in place, and other tensors may share its memory",
                     bsm_spec_symbol_origin(s, v));
   }
+  if (!value->type->has_dtype && symbol->type) {
+    value->type = symbol->type; /* writing in place keeps dtype and dims */
+  }
   if (!symbol->schema) {
     const bsm_spec_place place = {BSM_PLACE_SYMBOL, {.symbol = symbol}};
     BSM_TRY(bsm_spec_log(s, place));

@@ -404,9 +404,9 @@ static bsm_status bind_result(bsm_spec *s, const bsm_schema *schema,
     *out = *first;
     return BSM_OK;
   }
-  if (how == AGREE_DIMS && bsm_tensor_is_meta(first->u.tensor)) {
+  if (how == AGREE_DIMS && bsm_tensor_is_meta(first->u.tensor) && !shared) {
     return bind_tensor(s, first->u.tensor, bsm_spec_symbol_of(symbol)->value,
-                       shared, out);
+                       false, out);
   }
   if (first->tag == BSM_IVALUE_LIST && same_length(s, r, i)) {
     return bind_list(s, schema, r, i, symbol, out);
@@ -419,7 +419,10 @@ static bsm_status bind_result(bsm_spec *s, const bsm_schema *schema,
   }
   if (first->tag == BSM_IVALUE_TENSOR) {
     bsm_spec_symbol *own = bsm_spec_symbol_of(symbol);
-    own->type = bsm_type_tensor_dtype(s->cx->types, first->u.tensor->dtype);
+    /* A view stays a symbol, so that writes through it are followed. */
+    own->type = how == AGREE_DIMS ? bsm_spec_tensor_type(s, first->u.tensor)
+                                  : bsm_type_tensor_dtype(
+                                        s->cx->types, first->u.tensor->dtype);
     BSM_TRY_ALLOC(own->type);
     own->value->type = own->type;
   }
