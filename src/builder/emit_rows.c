@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax, normalization, reduce, top-k, gather, scatter: contiguous in and out, except
- * where the backend reads any layout. */
+/* Softmax, normalization, reduce, top-k, gather, scatter: contiguous in and
+ * out, except where the backend reads any layout. */
 #include "builder/emit_internal.h"
 
 enum { MAX_OUTPUTS = 2 };
@@ -94,9 +94,8 @@ bsm_status bsm_build_scatter(bsm_emitter *e, const bsm_layer *layer) {
   BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
   inputs[2] = bsm_build_value(e, layer->inputs.items[2]);
   const bsm_layout data = bsm_build_tensor_at(e, inputs[0])->layout;
-  const bsm_layout layout = bsm_layout_is_dense(&data)
-                                ? data
-                                : bsm_layout_contiguous(y->dims);
+  const bsm_layout layout =
+      bsm_layout_is_dense(&data) ? data : bsm_layout_contiguous(y->dims);
   BSM_TRY(bsm_build_new(e, y->name, y->dtype, layout, &e->value[y->id]));
   return bsm_build_step(e,
                         &(bsm_step_spec){BSM_STEP_SCATTER, layer->name, inputs,

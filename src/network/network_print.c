@@ -258,8 +258,8 @@ static void put_values(bsm_text *text, const bsm_layer *layer,
 
 static void put_call(bsm_text *text, const bsm_layer *layer) {
   bsm_text_printf(text, " %s(", layer->p.aten_call.op);
-  put_values(text, layer, layer->p.aten_call.args,
-             layer->p.aten_call.arg_count, 20);
+  put_values(text, layer, layer->p.aten_call.args, layer->p.aten_call.arg_count,
+             20);
   bsm_text_puts(text, ")");
 }
 
@@ -347,11 +347,11 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
                       (int)layer->p.gather.axis);
       break;
     case BSM_LAYER_SCATTER:
-      bsm_text_printf(text, " %s %s axis=%d",
-                      layer->p.scatter.mode == BSM_SCATTER_ND ? "nd"
-                                                              : "element",
-                      bsm_scatter_name(layer->p.scatter.reduction),
-                      (int)layer->p.scatter.axis);
+      bsm_text_printf(
+          text, " %s %s axis=%d",
+          layer->p.scatter.mode == BSM_SCATTER_ND ? "nd" : "element",
+          bsm_scatter_name(layer->p.scatter.reduction),
+          (int)layer->p.scatter.axis);
       put_flag(text, "fresh", !layer->p.scatter.include_self);
       put_flag(text, "wrap", layer->p.scatter.wrap);
       break;
@@ -359,10 +359,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       put_matrix_multiply(text, layer);
       break;
     case BSM_LAYER_PLUGIN:
-      bsm_text_printf(text, " %s version=%u params=%zu",
-                      layer->p.plugin.plugin->name,
-                      (unsigned)layer->p.plugin.plugin->version,
-                      layer->p.plugin.size);
+      bsm_text_printf(
+          text, " %s version=%u params=%zu", layer->p.plugin.plugin->name,
+          (unsigned)layer->p.plugin.plugin->version, layer->p.plugin.size);
       break;
     case BSM_LAYER_CONSTANT:
       put_weights(text, "value", &layer->p.constant.weights);

@@ -843,8 +843,8 @@ static void malformed_tensors_are_refused(void **state) {
   FAILS(&w, MAKE(STORAGE "K\0))K\1" HOOKS), BSM_CORRUPT, "requires_grad");
   FAILS(&w, MAKE(STORAGE "K\0))\x89]"), BSM_CORRUPT, "hooks");
   FAILS(&w, MAKE(STORAGE "K\0))\x89}(K\1K\1u"), BSM_CORRUPT, "hooks");
-  FAILS(&w, MAKE(STORAGE "K\0))\x89" HOOKS "}(X\4\0\0\0conj\x88u"),
-        BSM_CORRUPT, "conjugate of float32");
+  FAILS(&w, MAKE(STORAGE "K\0))\x89" HOOKS "}(X\4\0\0\0conj\x88u"), BSM_CORRUPT,
+        "conjugate of float32");
   FAILS(&w, MAKE(STORAGE "K\0))\x89" HOOKS "K\1"), BSM_CORRUPT, "math bits");
   FAILS(&w, MAKE(STORAGE "K\0))\x89"), BSM_CORRUPT, "5 arguments");
   FAILS(&w,

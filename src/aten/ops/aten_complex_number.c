@@ -99,9 +99,10 @@ static bsm_status op_complex_equal(OP_PARAMS) {
   F(neg)                                                                       \
   F(exp)                                                                       \
   F(log)                                                                       \
-  F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh)        \
-      F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(absolute) F(angle) F(isnan) \
-          F(isinf) F(isfinite)
+  F(log10)                                                                     \
+  F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) F(cosh) F(tanh) \
+      F(asinh) F(acosh) F(atanh) F(absolute) F(angle) F(isnan) F(isinf)        \
+          F(isfinite)
 
 enum {
 #define F(name) FN_##name,
