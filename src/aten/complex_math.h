@@ -32,15 +32,14 @@ bsm_c128 bsm_c_div(bsm_c128 a, bsm_c128 b);
 bsm_c128 bsm_c_pow(bsm_c128 a, bsm_c128 b);
 
 /* Functions of one number. */
-#define BSM_COMPLEX_UNARY(F)                                             \
-  F(neg)                                                                 \
-  F(conj)                                                                \
-  F(exp)                                                                 \
-  F(exp2) F(expm1) F(log) F(log2) F(log10) F(log1p) F(sqrt) F(rsqrt)     \
-      F(reciprocal) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) \
-          F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(sgn) F(sigmoid)   \
-              F(square) F(sinc) F(absolute) F(angle) F(isnan) F(isinf)   \
-                  F(isfinite) F(logical_not) F(same)
+/* clang-format off */
+#define BSM_COMPLEX_UNARY(F)                                              \
+  F(neg) F(conj) F(exp) F(exp2) F(expm1) F(log) F(log2) F(log10) F(log1p) \
+  F(sqrt) F(rsqrt) F(reciprocal) F(sin) F(cos) F(tan) F(asin) F(acos)     \
+  F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(sgn)       \
+  F(sigmoid) F(square) F(sinc) F(absolute) F(angle) F(isnan) F(isinf)     \
+  F(isfinite) F(logical_not) F(same)
+/* clang-format on */
 
 /* bsm_c_exp(z), and bsm_c_row_exp as a row function. Real results (absolute,
  * angle, isnan, ...) are real parts. */

@@ -95,14 +95,12 @@ static bsm_status op_complex_equal(OP_PARAMS) {
   return BSM_OK;
 }
 
-#define NAMES(F)                                                               \
-  F(neg)                                                                       \
-  F(exp)                                                                       \
-  F(log)                                                                       \
-  F(log10)                                                                     \
-  F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) F(cosh) F(tanh) \
-      F(asinh) F(acosh) F(atanh) F(absolute) F(angle) F(isnan) F(isinf)        \
-          F(isfinite)
+/* clang-format off */
+#define NAMES(F)                                                     \
+  F(neg) F(exp) F(log) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) \
+  F(acos) F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) \
+  F(absolute) F(angle) F(isnan) F(isinf) F(isfinite)
+/* clang-format on */
 
 enum {
 #define F(name) FN_##name,
