@@ -64,8 +64,8 @@ static void test_unsupported(void **state) {
   const char *message = bsm_status_message(status);
   static const char *const pieces[] = {
       "2 operators of the model (3 nodes) have no converter:",
-      "aten::log_sigmoid_backward (2 nodes): the reference library has no "
-      "such op",
+      ("aten::log_sigmoid_backward (2 nodes): the reference library has no "
+       "such op"),
       "net.py:12",
       "net.py:30",
       "-> Tensor (1 node): it draws random numbers",
