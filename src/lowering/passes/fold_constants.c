@@ -91,7 +91,12 @@ static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten,
   bsm_op_ctx cx = {.arena = arena,
                    .logger = node->graph->cx->logger,
                    .max_tensor_bytes = (size_t)limits->max_tensor_bytes};
-  BSM_TRY(bsm_aten_call(&cx, op, args, n, outs, m));
+  bsm_status st = bsm_aten_call(&cx, op, args, n, outs, m);
+  if (st && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
+    bsm_status_free(st); /* raises when it is run, if it is run */
+    return BSM_OK;
+  }
+  BSM_TRY(st);
   return all_plain(outs, m) ? replace(node, aten, outs) : BSM_OK;
 }
 

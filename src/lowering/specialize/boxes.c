@@ -195,3 +195,22 @@ bsm_status bsm_spec_box_write(bsm_spec *s, const bsm_schema *schema,
   symbol->value = copy;
   return BSM_OK;
 }
+
+bsm_status bsm_spec_unpack(bsm_spec *s, bsm_value *value, const bsm_type *item,
+                           size_t len, bool aliased, bsm_ivalue *out) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  bsm_node *unpack = NULL;
+  bsm_list *list = NULL;
+  BSM_TRY(bsm_list_new(s->cx->arena, item, len, &list));
+  BSM_TRY(bsm_node_create(s->graph, "prim::ListUnpack", &unpack));
+  BSM_TRY(bsm_node_add_input(unpack, value));
+  for (size_t i = 0; i < len; i++) {
+    bsm_value *part = NULL;
+    BSM_TRY(bsm_node_add_output(unpack, item, &part));
+    BSM_TRY(bsm_spec_new_symbol(s, part, item, &list->items[i]));
+    bsm_spec_symbol_of(&list->items[i])->aliased = aliased;
+  }
+  bsm_ir_link(&e, unpack);
+  *out = bsm_iv_list(list);
+  return bsm_spec_note_birth(s, out);
+}

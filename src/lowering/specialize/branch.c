@@ -198,21 +198,6 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
   return BSM_OK;
 }
 
-/* A tuple that one side leaves undefined: its items are. */
-static bsm_status spread_undefined(bsm_spec *s, const bsm_ivalue *tuple,
-                                   bsm_ivalue *out) {
-  bsm_tuple *own = NULL;
-  BSM_TRY(bsm_tuple_new(s->cx->arena, tuple->u.tuple->len, &own));
-  own->type = tuple->u.tuple->type;
-  for (size_t i = 0; i < own->len; i++) {
-    BSM_TRY(bsm_spec_new_symbol(s, NULL,
-                                bsm_spec_type_of(s, &tuple->u.tuple->items[i]),
-                                &own->items[i]));
-  }
-  *out = bsm_iv_tuple(own);
-  return BSM_OK;
-}
-
 static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
                                const bsm_ivalue *y, bsm_ivalue *out) {
   bool done = false;
@@ -223,10 +208,10 @@ static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
     return BSM_OK;
   }
   if (bsm_spec_is_undefined(x) && y->tag == BSM_IVALUE_TUPLE) {
-    BSM_TRY(spread_undefined(s, y, &spread));
+    BSM_TRY(bsm_spec_spread_undefined(s, y, &spread));
     x = &spread;
   } else if (bsm_spec_is_undefined(y) && x->tag == BSM_IVALUE_TUPLE) {
-    BSM_TRY(spread_undefined(s, x, &spread));
+    BSM_TRY(bsm_spec_spread_undefined(s, x, &spread));
     y = &spread;
   }
   BSM_TRY(merge_structure(s, b, x, y, &done, out));

@@ -44,8 +44,9 @@ static bool is_open(const bsm_type *type) {
 /* Ops that look inside values their schema leaves open. */
 static bool looks_inside(const bsm_schema *schema) {
   static const char *const names[] = {
-      "aten::str",    "aten::format", "aten::hash", "aten::percentFormat",
-      "aten::sorted", "aten::sort",   NULL};
+      "aten::str",           "aten::format",    "aten::hash",
+      "aten::percentFormat", "aten::sorted",    "aten::sort",
+      "aten::tensor",        "aten::as_tensor", NULL};
   return name_in(schema->name, names);
 }
 
@@ -341,7 +342,40 @@ static bsm_status note_aliases(bsm_spec *s, const bsm_schema *schema,
   return BSM_OK;
 }
 
-/* Every result becomes a symbol. */
+/* Ops that give as many tensors as an argument lists: the rest of their results
+ * may depend on data, but not how many there are. -1: another op, or a list
+ * whose length is not known either. */
+static int64_t result_length(const bsm_spec *s, const bsm_schema *schema,
+                             const bsm_ivalue *args, size_t n) {
+  static const struct {
+    const char *op;
+    size_t list; /* the argument */
+    int64_t more;
+  } rows[] = {
+      {"aten::split.sizes", 1, 0},
+      {"aten::split_with_sizes", 1, 0},
+      {"aten::split_with_sizes_copy", 1, 0},
+      {"aten::unsafe_split_with_sizes", 1, 0},
+      {"aten::tensor_split.indices", 1, 1},
+      {"aten::broadcast_tensors", 0, 0},
+      {"aten::meshgrid", 0, 0},
+      {"aten::meshgrid.indexing", 0, 0},
+      {"aten::atleast_1d.Sequence", 0, 0},
+      {"aten::atleast_2d.Sequence", 0, 0},
+      {"aten::atleast_3d.Sequence", 0, 0},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (strcmp(schema->qualified, rows[i].op) == 0 && rows[i].list < n) {
+      const bsm_ivalue *list = &args[rows[i].list];
+      return list->tag == BSM_IVALUE_LIST && !bsm_spec_box_find(s, list)
+                 ? (int64_t)list->u.list->len + rows[i].more
+                 : -1;
+    }
+  }
+  return -1;
+}
+
+/* Every result becomes a symbol; a list of known length one of symbols. */
 static bsm_status opaque(bsm_spec *s, const bsm_schema *schema,
                          const bsm_ivalue *args, size_t n, bsm_ivalue *outs,
                          size_t n_outs) {
@@ -349,7 +383,22 @@ static bsm_status opaque(bsm_spec *s, const bsm_schema *schema,
     outs[i] = bsm_iv_none();
   }
   BSM_TRY(bsm_spec_emit(s, schema, args, n, outs, n_outs));
-  return note_aliases(s, schema, args, n, outs, n_outs);
+  BSM_TRY(note_aliases(s, schema, args, n, outs, n_outs));
+  const int64_t len = result_length(s, schema, args, n);
+  if (len >= 0 && n_outs == 1) {
+    bsm_value *list = bsm_spec_symbol_of(&outs[0])->value;
+    return bsm_spec_unpack(s, list, schema->returns[0].type->args[0],
+                           (size_t)len, true, &outs[0]);
+  }
+  for (size_t i = 0; i < n_outs; i++) {
+    const bsm_spec_symbol *symbol = bsm_spec_symbol_of(&outs[i]);
+    if (bsm_spec_is_symbol(&outs[i]) && !symbol->aliased && symbol->type &&
+        (symbol->type->kind == BSM_TYPE_LIST ||
+         symbol->type->kind == BSM_TYPE_DICT)) {
+      BSM_TRY(bsm_spec_box_new(s, symbol->type, symbol->value, &outs[i]));
+    }
+  }
+  return BSM_OK;
 }
 
 /* A stand-in for a symbol where only its type matters for the result's shape
@@ -401,6 +450,33 @@ static bsm_status without_data(bsm_spec *s, bsm_ivalue *value) {
   return BSM_OK;
 }
 
+/* A list with stand-ins for the numbers in it that only the run will tell; its
+ * length is that of the tensor made of it. */
+static bsm_status stand_in_list(bsm_spec *s, bsm_ivalue *value, size_t depth,
+                                bool *done) {
+  const bsm_type *number = bsm_type_simple(s->cx->types, BSM_TYPE_NUMBER);
+  bsm_list *list = NULL;
+  if (bsm_spec_is_symbol(value)) {
+    *done = stand_in(number, bsm_spec_symbol_of(value), value);
+    return BSM_OK;
+  }
+  if (value->tag != BSM_IVALUE_LIST) {
+    return BSM_OK;
+  }
+  if (bsm_spec_box_find(s, value) || depth > BSM_MAX_RANK) {
+    *done = false;
+    return BSM_OK;
+  }
+  const bsm_list *from = value->u.list;
+  BSM_TRY(bsm_list_new(s->scratch, from->elem_type, from->len, &list));
+  for (size_t i = 0; *done && i < from->len; i++) {
+    list->items[i] = from->items[i];
+    BSM_TRY(stand_in_list(s, &list->items[i], depth + 1, done));
+  }
+  *value = bsm_iv_list(list);
+  return BSM_OK;
+}
+
 /* The shapes of the results when they do not depend on the unknown scalars;
  * *known is false when they may. */
 static bsm_status shapes_without_data(bsm_spec *s, const bsm_schema *schema,
@@ -410,7 +486,11 @@ static bsm_status shapes_without_data(bsm_spec *s, const bsm_schema *schema,
                                       bool *known) {
   static const char *const from_numbers[] = {
       "prim::NumToTensor", "aten::scalar_tensor", "aten::full", NULL};
-  bool tensors = name_in(schema->name, from_numbers);
+  static const char *const from_lists[] = {"aten::tensor", "aten::as_tensor",
+                                           NULL};
+  const bool of_list = name_in(schema->name, from_lists) && n > 0 &&
+                       args[0].tag == BSM_IVALUE_LIST;
+  bool tensors = of_list || name_in(schema->name, from_numbers);
   bsm_ivalue *meta = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n + 1);
   BSM_TRY_ALLOC(meta);
   *known = false;
@@ -421,6 +501,14 @@ static bsm_status shapes_without_data(bsm_spec *s, const bsm_schema *schema,
       if (i >= schema->arg_count ||
           !stand_in(schema->args[i].type, bsm_spec_symbol_of(&args[i]),
                     &meta[i])) {
+        return BSM_OK;
+      }
+      continue;
+    }
+    if (of_list && i == 0) {
+      bool done = true;
+      BSM_TRY(stand_in_list(s, &meta[i], 0, &done));
+      if (!done) {
         return BSM_OK;
       }
       continue;

@@ -9,6 +9,9 @@
  * until nothing new changes. Forms only get wider, so this ends. */
 #include "lowering/specialize/specialize.h"
 
+/* Each attempt widens a form or adds a place, so far fewer do. */
+#define MAX_TRIES 1000
+
 /* What is known of a carried value in every turn. */
 typedef enum form_kind {
   FORM_SAME = 0, /* the value that it had before the loop */
@@ -89,10 +92,10 @@ static bsm_status widen_type(bsm_spec *s, form *f, const bsm_type *a,
   return BSM_OK;
 }
 
-static bsm_status join(bsm_spec *s, const bsm_ivalue *initial,
+static bsm_status join(bsm_spec *s, bsm_ivalue *initial,
                        const bsm_ivalue *result, form *f, bool *changed);
 
-static bsm_status join_tuple(bsm_spec *s, const bsm_tuple *initial,
+static bsm_status join_tuple(bsm_spec *s, bsm_tuple *initial,
                              const bsm_tuple *result, form *f, bool *changed) {
   if (++s->depth > s->cx->limits.max_depth) {
     s->depth--;
@@ -113,8 +116,11 @@ static bsm_status join_tuple(bsm_spec *s, const bsm_tuple *initial,
 }
 
 /* Makes the form wide enough for `result`; sets *changed when it was not. */
-static bsm_status join(bsm_spec *s, const bsm_ivalue *initial,
+static bsm_status join(bsm_spec *s, bsm_ivalue *initial,
                        const bsm_ivalue *result, form *f, bool *changed) {
+  if (bsm_spec_is_undefined(initial) && result->tag == BSM_IVALUE_TUPLE) {
+    BSM_TRY(bsm_spec_spread_undefined(s, result, initial));
+  }
   if (bsm_spec_is_undefined(result) ||
       (f->kind == FORM_SAME && is_identical(initial, result))) {
     return BSM_OK;
@@ -434,7 +440,13 @@ bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node, int64_t first,
   }
   bool changed = true;
   bsm_status st = BSM_OK;
-  while (changed && !st) {
+  for (int tries = 0; changed && !st; tries++) {
+    if (tries == MAX_TRIES) {
+      return BSM_FAIL(BSM_INTERNAL,
+                      "what changes in the turns of a loop was not found after "
+                      "%d attempts",
+                      MAX_TRIES);
+    }
     st = attempt(s, &l, &changed);
     if (bsm_spec_box_retry(s, &st)) {
       changed = true;

@@ -313,12 +313,43 @@ static bsm_status tensor_to_list(bsm_spec *s, const bsm_tensor *t, int32_t dim,
   return BSM_OK;
 }
 
+/* Of a tensor that only the run will tell. When its length is known, so is that
+ * of the list. */
+static bsm_status tolist_when_run(bsm_spec *s, const bsm_node *node,
+                                  const bsm_ivalue *tensor) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_type *type = bsm_node_out(node, 0)->type;
+  bsm_node *call = NULL;
+  bsm_value *in = NULL, *out = NULL;
+  bsm_ivalue result;
+  BSM_TRY(bsm_node_create(s->graph, "prim::tolist", &call));
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    bsm_ivalue given = *tensor;
+    if (i > 0) {
+      BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &given));
+    }
+    BSM_TRY(bsm_spec_residual(s, &given, NULL, &in));
+    BSM_TRY(bsm_node_add_input(call, in));
+  }
+  BSM_TRY(bsm_node_add_output(call, type, &out));
+  bsm_ir_link(&e, call);
+  if (type->kind != BSM_TYPE_LIST) {
+    BSM_TRY(bsm_spec_new_symbol(s, out, type, &result));
+  } else if (tensor->tag == BSM_IVALUE_TENSOR &&
+             tensor->u.tensor->sizes.rank == 1) {
+    const size_t len = (size_t)tensor->u.tensor->sizes.d[0];
+    BSM_TRY(bsm_spec_unpack(s, out, type->args[0], len, false, &result));
+  } else {
+    BSM_TRY(bsm_spec_box_new(s, type, out, &result));
+  }
+  return bsm_spec_set(s, bsm_node_out(node, 0), result);
+}
+
 static bsm_status tolist(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue value, result;
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &value));
   if (value.tag != BSM_IVALUE_TENSOR || bsm_tensor_is_meta(value.u.tensor)) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "tolist() of a tensor that is not known while compiling");
+    return tolist_when_run(s, node, &value);
   }
   BSM_TRY(tensor_to_list(s, value.u.tensor, 0, 0, bsm_node_out(node, 0)->type,
                          &result));

@@ -190,17 +190,32 @@ static bsm_status capture_slots(bsm_spec *s, bsm_spec_region *region) {
   return BSM_OK;
 }
 
+/* Whether the place was made in the region. */
+static bool is_own(const bsm_spec *s, const bsm_spec_region *region,
+                   bsm_spec_place place) {
+  const uint64_t *stamp;
+  switch (place.kind) {
+    case BSM_PLACE_STORAGE:
+      return place.u.storage->birth > region->birth;
+    case BSM_PLACE_SYMBOL:
+      return place.u.symbol->birth > region->birth;
+    case BSM_PLACE_BOX:
+      stamp = bsm_ptrmap_get(&s->births, place.u.box->container.u.container);
+      return stamp && *stamp > region->birth;
+    case BSM_PLACE_SLOT:
+      break; /* attributes of new objects are not logged */
+  }
+  return false;
+}
+
 static bsm_status undo_writes(bsm_spec *s, bsm_spec_region *region) {
   region->writes = BSM_NEW_ARRAY(s->scratch, bsm_spec_content,
                                  s->undo.len - region->mark + 1);
   bsm_status st = region->writes ? BSM_OK : BSM_FAIL_OOM();
   while (s->undo.len > region->mark) {
     const bsm_spec_content old = s->undo.items[--s->undo.len];
-    const bool own = (old.place.kind == BSM_PLACE_STORAGE &&
-                      old.place.u.storage->birth > region->birth) ||
-                     (old.place.kind == BSM_PLACE_SYMBOL &&
-                      old.place.u.symbol->birth > region->birth);
-    if (!st && !own && !bsm_spec_region_find(region, old.place)) {
+    if (!st && !is_own(s, region, old.place) &&
+        !bsm_spec_region_find(region, old.place)) {
       region->writes[region->write_count++] = bsm_spec_content_of(old.place);
     }
     restore(&old);
@@ -261,6 +276,20 @@ bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
     return BSM_OK;
   }
   return bsm_ir_constant(&e, filler, NULL, out);
+}
+
+bsm_status bsm_spec_spread_undefined(bsm_spec *s, const bsm_ivalue *tuple,
+                                     bsm_ivalue *out) {
+  bsm_tuple *own = NULL;
+  BSM_TRY(bsm_tuple_new(s->cx->arena, tuple->u.tuple->len, &own));
+  own->type = tuple->u.tuple->type;
+  for (size_t i = 0; i < own->len; i++) {
+    BSM_TRY(bsm_spec_new_symbol(s, NULL,
+                                bsm_spec_type_of(s, &tuple->u.tuple->items[i]),
+                                &own->items[i]));
+  }
+  *out = bsm_iv_tuple(own);
+  return BSM_OK;
 }
 
 const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v) {

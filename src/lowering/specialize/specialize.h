@@ -332,6 +332,11 @@ BSM_NODISCARD bsm_status bsm_spec_box_write(bsm_spec *s,
 /* Before `box` gets a new value. */
 BSM_NODISCARD bsm_status bsm_spec_box_set(bsm_spec *s, bsm_spec_box *box,
                                           bsm_value *value);
+/* A list of `len` symbols, the items of a residual list of that length.
+ * `aliased`: they are views of something. */
+BSM_NODISCARD bsm_status bsm_spec_unpack(bsm_spec *s, bsm_value *value,
+                                         const bsm_type *item, size_t len,
+                                         bool aliased, bsm_ivalue *out);
 /* Whether the failure only asks for a box that can be made here: makes it,
  * frees *status and answers true: try again. */
 bool bsm_spec_box_retry(bsm_spec *s, bsm_status *status);
@@ -391,6 +396,10 @@ BSM_NODISCARD bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
 static inline bool bsm_spec_is_undefined(const bsm_ivalue *v) {
   return bsm_spec_is_symbol(v) && !bsm_spec_symbol_of(v)->value;
 }
+/* A tuple like `tuple` whose items are undefined. */
+BSM_NODISCARD bsm_status bsm_spec_spread_undefined(bsm_spec *s,
+                                                   const bsm_ivalue *tuple,
+                                                   bsm_ivalue *out);
 /* The type of a value of any kind; a tensor's has dims. */
 const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v);
 

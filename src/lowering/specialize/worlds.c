@@ -88,8 +88,9 @@ static bsm_status in_world(bsm_spec *s, const bsm_ivalue *v, size_t world,
   }
   if (bsm_spec_is_symbol(v)) {
     const bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
-    *known = symbol->worlds != NULL;
-    if (*known) {
+    if (!symbol->worlds) {
+      *known = false;
+    } else {
       *out = symbol->worlds[world];
     }
     return BSM_OK;
