@@ -397,10 +397,7 @@ static bsm_layer *add_lstm(fixture *f, bsm_itensor *const *in,
 
 static void assert_output(const bsm_layer *layer, size_t i, bsm_dims want) {
   const bsm_dims have = bsm_itensor_dims(bsm_layer_output(layer, i));
-  if (memcmp(&have, &want, sizeof have) != 0) {
-    fail_msg("output %zu is %s, not %s", i, bsm_dims_str(have),
-             bsm_dims_str(want));
-  }
+  assert_string_equal(bsm_dims_str(have), bsm_dims_str(want));
 }
 
 /* T 5, B 3, I 4, H 6, P 2. */
