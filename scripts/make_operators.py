@@ -29,7 +29,11 @@ library; shapes are fixed when compiling. An in-place operator (`relu_`) is repl
 `bessemer ops MODEL` tells how the operators of a model run, and where they are in its source.
 `bessemer ops --json` is stable: a list of objects with `schema`, `runs` (the first column above), `converter`, `evaluator`,
 `reference` (whether there is one), `limits` (strings); of a model also `count` (nodes), of which `layers`, `evaluated`,
-`reference_calls` and `unsupported`, `source` (the first place) and `places` (all, each once). Fields may be added.
+`reference_calls` (steps of a plan), `calls` (of a program, where data or shapes that range decide), `program` (control flow,
+lists and tuples: the program itself) and `unsupported`; `optimal_layers` and `optimal_reference_calls` (nodes of the plan for
+the optimal shape of inputs that range, beside what they are in the program), `why` (it is not layers), `source` (the first
+place, with the path of the module) and `places` (all, each once); `runs` may then be `call` or `program`, too. A model is
+compiled to tell it, but for timing: the exit status is 0 when it compiles with these options, and only then. Fields may be added.
 """
 
 MEANINGS = {

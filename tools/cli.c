@@ -165,6 +165,16 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_FULL:
       cli->full = true;
       return 0;
+    case BSM_KEY_FALLBACK_OP:
+      add_string(state, cli, &cli->fallback_ops, arg);
+      return 0;
+    case BSM_KEY_FALLBACK_MODULE:
+      add_string(state, cli, &cli->fallback_modules, arg);
+      return 0;
+    case BSM_KEY_MIN_BLOCK_SIZE:
+      cli->min_block_size =
+          parse_int(state, "min-block-size", arg, 1, 1000000000);
+      return 0;
     case BSM_KEY_TRUNCATE:
       cli->truncate = true;
       return 0;

@@ -35,6 +35,8 @@ typedef struct bsm_cli {
   bool no_timing;
   bool truncate;
   bool full;
+  bsm_string_vec fallback_ops, fallback_modules;
+  int min_block_size;
   bsm_string_vec dump_after;
   bsm_string_vec plugins;
 
@@ -64,6 +66,9 @@ enum {
   BSM_KEY_NO_TIMING,
   BSM_KEY_TRUNCATE,
   BSM_KEY_FULL,
+  BSM_KEY_FALLBACK_OP,
+  BSM_KEY_FALLBACK_MODULE,
+  BSM_KEY_MIN_BLOCK_SIZE,
   BSM_KEY_DUMP_AFTER,
   BSM_KEY_ISA,
   BSM_KEY_INPUT,
@@ -141,6 +146,30 @@ enum {
        0,                                                                      \
        "Fail, with a list, when an operator would be left to the reference "   \
        "library",                                                              \
+       0},                                                                     \
+      {"fallback-op",                                                          \
+       BSM_KEY_FALLBACK_OP,                                                    \
+       "NAME",                                                                 \
+       0,                                                                      \
+       "Leave an operator to the reference library: aten::add, or "            \
+       "aten::add.Tensor; repeatable",                                         \
+       0},                                                                     \
+      {"torch-executed-op", BSM_KEY_FALLBACK_OP, 0, OPTION_ALIAS, 0, 0},       \
+      {"fallback-module",                                                      \
+       BSM_KEY_FALLBACK_MODULE,                                                \
+       "NAME",                                                                 \
+       0,                                                                      \
+       "The same for a submodule, by path or class: layer1.0, BasicBlock; "    \
+       "repeatable",                                                           \
+       0},                                                                     \
+      {"torch-executed-mod", BSM_KEY_FALLBACK_MODULE, 0, OPTION_ALIAS, 0, 0},  \
+      {"min-block-size",                                                       \
+       BSM_KEY_MIN_BLOCK_SIZE,                                                 \
+       "N",                                                                    \
+       0,                                                                      \
+       "Of a model with control flow or shapes that range, compile only "      \
+       "parts "                                                                \
+       "of at least N nodes (1)",                                              \
        0},                                                                     \
       {"truncate-long-and-double",                                             \
        BSM_KEY_TRUNCATE,                                                       \

@@ -27,9 +27,13 @@ static const struct argp argp = {
         "How an operator runs: as layers of the network; by an evaluator, "
         "while "
         "compiling; lowering replaces or executes it; called in the reference "
-        "library when the engine runs, which is slow; as a layer of a plug-in; "
+        "library when the engine runs, which is slow; as a call of a program, "
+        "or as the program itself, where data or shapes that range decide; as "
+        "a layer of a plug-in; "
         "refused: it keeps the model from compiling. docs/operators.md is this "
-        "list with its limits."};
+        "list with its limits. A model is compiled to find out, but for "
+        "timing: the exit status is 0 when it compiles with these options, and "
+        "only then."};
 
 /* A list of the lines of `text`. */
 static void json_lines(bsm_json *json, const char *key, const char *text) {
@@ -62,6 +66,12 @@ static void print_json(const bsm_operator_list *list, bool of_model) {
       bsm_json_int(&json, "evaluated", (int64_t)op->evaluated_nodes);
       bsm_json_int(&json, "reference_calls", (int64_t)op->reference_nodes);
       bsm_json_int(&json, "unsupported", (int64_t)op->unsupported_nodes);
+      bsm_json_int(&json, "calls", (int64_t)op->called_nodes);
+      bsm_json_int(&json, "program", (int64_t)op->program_nodes);
+      bsm_json_int(&json, "optimal_layers", (int64_t)op->optimal_layer_nodes);
+      bsm_json_int(&json, "optimal_reference_calls",
+                   (int64_t)op->optimal_reference_nodes);
+      bsm_json_string(&json, "why", op->why);
       bsm_json_string(&json, "source", op->source);
       json_lines(&json, "places", op->places);
     }
@@ -70,22 +80,34 @@ static void print_json(const bsm_operator_list *list, bool of_model) {
   bsm_json_close(&json, ']');
 }
 
+static void print_of_model(const bsm_operator_info *op) {
+  printf("%6zu  %-9s  %-24s  %s\n", op->count, op->runs, op->source,
+         op->schema);
+  if (op->why[0]) printf("%6s  %s\n", "", op->why);
+  if (op->optimal_layer_nodes || op->optimal_reference_nodes) {
+    printf("%6s  at the optimal shape: %zu layers, %zu reference\n", "",
+           op->optimal_layer_nodes, op->optimal_reference_nodes);
+  }
+}
+
 static void print_text(const bsm_operator_list *list, bool of_model) {
-  size_t none = 0, reference = 0;
+  size_t none = 0, reference = 0, called = 0;
   for (size_t i = 0; i < list->count; i++) {
     const bsm_operator_info *op = &list->items[i];
     if (of_model) {
       none += op->unsupported_nodes > 0;
       reference += op->reference_nodes > 0;
-      printf("%6zu  %-9s  %-24s  %s\n", op->count, op->runs, op->source,
-             op->schema);
+      called += op->called_nodes > 0;
+      print_of_model(op);
     } else {
       printf("%-9s  %s\n", op->runs, op->schema);
     }
   }
   if (of_model) {
-    printf("%zu operators: %zu call the reference library, %zu cannot run\n",
-           list->count, reference, none);
+    printf(
+        "%zu operators: %zu call the reference library in a plan, %zu are "
+        "called by a program, %zu cannot run\n",
+        list->count, reference, called, none);
   }
 }
 
@@ -107,8 +129,10 @@ static bsm_status list_operators(bsm_cli *cli, bsm_session *session) {
   } else {
     print_text(list, cli->path != NULL);
   }
+  const bsm_status status =
+      list->failure ? BSM_FAIL(BSM_UNSUPPORTED, "%s", list->failure) : BSM_OK;
   bsm_operator_list_free(list);
-  return BSM_OK;
+  return status;
 }
 
 int bsm_cmd_ops(int argc, char **argv) {

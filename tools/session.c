@@ -45,6 +45,11 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->threads = cli->threads;
   out->no_timing = cli->no_timing;
   out->require_full_compilation = cli->full;
+  out->fallback_ops = cli->fallback_ops.items;
+  out->fallback_op_count = cli->fallback_ops.len;
+  out->fallback_modules = cli->fallback_modules.items;
+  out->fallback_module_count = cli->fallback_modules.len;
+  out->min_block_size = (size_t)cli->min_block_size;
   out->truncate_long_and_double = cli->truncate;
   out->timing_cache = cli->timing_cache;
   out->logger = &cli->logger;
@@ -78,16 +83,19 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
 
 /* What an engine is was settled when it was compiled. */
 static void warn_of_options(const bsm_cli *cli) {
-  const char *what = cli->specs.len        ? "input specs"
-                     : cli->inputs_from    ? "--inputs-from"
-                     : cli->weights        ? "--weights"
-                     : cli->method         ? "--method"
-                     : cli->timing_cache   ? "--timing-cache"
-                     : cli->no_timing      ? "--no-timing"
-                     : cli->full           ? "--require-full-compilation"
-                     : cli->truncate       ? "--truncate-long-and-double"
-                     : cli->dump_after.len ? "--dump-after"
-                                           : NULL;
+  const char *what = cli->specs.len              ? "input specs"
+                     : cli->inputs_from          ? "--inputs-from"
+                     : cli->weights              ? "--weights"
+                     : cli->method               ? "--method"
+                     : cli->timing_cache         ? "--timing-cache"
+                     : cli->no_timing            ? "--no-timing"
+                     : cli->full                 ? "--require-full-compilation"
+                     : cli->fallback_ops.len     ? "--fallback-op"
+                     : cli->fallback_modules.len ? "--fallback-module"
+                     : cli->min_block_size       ? "--min-block-size"
+                     : cli->truncate             ? "--truncate-long-and-double"
+                     : cli->dump_after.len       ? "--dump-after"
+                                                 : NULL;
   if (!what || cli->logger.level < BSM_LOG_LEVEL_WARNING) return;
   fprintf(stderr, "%s: warning: %s is an engine: no use for %s\n", cli->command,
           cli->path, what);

@@ -169,6 +169,24 @@ typedef struct bsm_compile_options {
   /* An operator that would be left to the reference library, which is slow, is
    * an error; without this it is told to the logger at INFO. */
   bool require_full_compilation;
+  /* Operators that are left to the reference library even where something
+   * faster would take them: "aten::add" (all overloads) or "aten::add.Tensor";
+   * constants among them are still computed when compiling.
+   * BSM_INVALID_ARGUMENT for a name that is no operator's, BSM_UNSUPPORTED for
+   * one that the library cannot run, a warning for one that no node has once
+   * the model is lowered. */
+  const char *const *fallback_ops;
+  size_t fallback_op_count;
+  /* The same for all nodes of submodules, by path ("layer1.0", also what is
+   * inside) or by class ("BasicBlock", "torch.nn.modules.conv.Conv2d").
+   * Operators that the library has not stay what they are. */
+  const char *const *fallback_modules;
+  size_t fallback_module_count;
+  /* A segment of a program - a part of fixed shapes, compiled to a plan - that
+   * has fewer nodes than this is not compiled: its nodes are called one by one.
+   * 0 and 1: all are. A model that is one plan is compiled whole, and so are
+   * the plans for single shapes of a range. */
+  size_t min_block_size;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT \
   { .struct_size = sizeof(bsm_compile_options) }
@@ -193,7 +211,7 @@ typedef struct bsm_operator_info {
   bool has_converter, has_evaluator, has_reference;
   /* Of a method: how many of the nodes become layers, are computed when
    * compiling, are called in the reference library when the engine runs, and
-   * cannot run; they add up to `count`. */
+   * cannot run; with called_nodes and program_nodes they add up to `count`. */
   size_t layer_nodes, evaluated_nodes, reference_nodes, unsupported_nodes;
   /* How it runs when its arguments are known only at run time:
    * "layers": a converter takes it; what the limits name falls to the reference
@@ -202,15 +220,30 @@ typedef struct bsm_operator_info {
    * "reference": called in the reference library when the engine runs,
    * "lowering": lowering replaces or executes it,
    * "plugin": a layer of a plug-in,
+   * "call": of a method: called one by one by the engine's program, as its
+   *     shapes or arguments depend on data or on shapes that range,
+   * "program": of a method: the program itself: control flow, lists, tuples,
    * "refused": it keeps a model from compiling. */
   const char *runs;
   const char *limits; /* one a line; "" when there are none */
   /* Of a method: the places in the source, each once, one a line. */
   const char *places;
+  /* Of a method: nodes that the program calls, or is itself; part of the sum.
+   */
+  size_t called_nodes, program_nodes;
+  /* Of a method whose inputs range: nodes that run as layers, and by the
+   * reference library, when the inputs have the optimal shape: there is a plan
+   * for it. Not part of the sum; `count` is 0 for an operator of that plan
+   * alone. */
+  size_t optimal_layer_nodes, optimal_reference_nodes;
+  /* Of a method: why it is not layers - of the first such node - or "". */
+  const char *why;
 } bsm_operator_info;
 typedef struct bsm_operator_list {
   bsm_operator_info *items;
   size_t count;
+  /* Of a method: why it does not compile with these options; NULL: it does. */
+  const char *failure;
 } bsm_operator_list;
 
 /* All operators that are known: the converters' first, then what is evaluated,
@@ -219,7 +252,9 @@ BSM_API BSM_NODISCARD bsm_status bsm_operators(bsm_operator_list **out);
 /* With those of plug-ins, which may be NULL. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_operators_with(const bsm_plugin_registry *plugins, bsm_operator_list **out);
-/* The operators of a method after lowering with these options. */
+/* The operators of a method after lowering, and how they run: found by
+ * compiling with these options, but for timing. An error when the method
+ * cannot even be lowered; what fails later is told in the list. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_module_operators(bsm_module *module, const bsm_compile_options *options,
                      bsm_operator_list **out);

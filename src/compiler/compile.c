@@ -9,7 +9,10 @@
 #include "base/thread_pool.h"
 #include "builder/builder.h"
 #include "builder/truncate_dtypes.h"
+#include "compiler/compile_internal.h"
 #include "compiler/compile_program.h"
+#include "compiler/engine_metadata.h"
+#include "compiler/fallback_rules.h"
 #include "compiler/module_internal.h"
 #include "compiler/variant_shapes.h"
 #include "conversion/convert.h"
@@ -249,9 +252,39 @@ typedef struct compilation {
   const bsm_compile_options *options;
   bsm_arena arena; /* until the engine is made */
   bsm_converter_registry *registry;
+  bsm_fallback_rules *rules;
   bsm_lowered lowered;
   bsm_method_io io;
+  const bsm_compile_watch *watch; /* or NULL */
+  bool in_program, in_variant, is_first_variant;
 } compilation;
+
+static const char *must_fall_back(void *user, const bsm_node *node) {
+  const compilation *c = user;
+  return bsm_fallback_rule_of(c->rules, node);
+}
+
+/* ---- telling what runs how ---- */
+
+static bsm_status tell(const compilation *c, const bsm_node *node,
+                       bsm_node_run how, const char *why) {
+  if (!c->watch || (c->in_variant && !c->is_first_variant)) return BSM_OK;
+  return c->watch->node(c->watch->user, node, how, c->in_variant, why);
+}
+
+static bsm_status saw_node(void *user, const bsm_node *node,
+                           bsm_node_handler handler, const char *why) {
+  static const bsm_node_run runs[] = {
+      [BSM_NODE_UNSUPPORTED] = BSM_RUN_UNSUPPORTED,
+      [BSM_NODE_EVALUATED] = BSM_RUN_EVALUATED,
+      [BSM_NODE_CONVERTED] = BSM_RUN_LAYERS,
+      [BSM_NODE_REFERENCE] = BSM_RUN_REFERENCE};
+  const compilation *c = user;
+  if (handler == BSM_NODE_CONSTANT) return BSM_OK;
+  /* The copies of lists in segments; the program has them once. */
+  if (c->in_program && bsm_node_is_floating(node)) return BSM_OK;
+  return tell(c, node, runs[handler], why);
+}
 
 static bsm_status make_registry(compilation *c) {
   const bsm_compile_options *options = c->options;
@@ -269,7 +302,11 @@ static bsm_status convert(compilation *c, const bsm_graph *graph,
   const bsm_compile_options *options = c->options;
   const bsm_convert_options converting = {
       .input_names = input_names,
-      .require_full_compilation = options->require_full_compilation};
+      .require_full_compilation = options->require_full_compilation,
+      .visit = c->watch ? saw_node : NULL,
+      .user = c,
+      .must_fall_back = must_fall_back,
+      .fallback_user = c};
   BSM_TRY(bsm_convert_graph_with(graph, c->module->aten, c->registry, &c->arena,
                                  options->logger, &converting, out));
   bsm_status status =
@@ -299,20 +336,11 @@ static bsm_status narrow_network(const bsm_compile_options *options,
 static bsm_status build(const bsm_module *module,
                         const bsm_compile_options *options, bsm_network *net,
                         bsm_arena *arena, bsm_plan **out) {
-  char threads[16];
   const char *truncated;
+  bsm_metadata_vec metadata;
   BSM_TRY(narrow_network(options, net, &truncated));
-  snprintf(threads, sizeof(threads), "%d", options->threads);
-  const char *slash = strrchr(module->name, '/');
-  const bsm_plan_metadata metadata[] = {
-      {"builder.version", bsm_version()},
-      {"builder.isa", bsm_isa_name(options->isa)},
-      {"builder.threads", threads},
-      {"builder.timing", options->no_timing ? "no" : "yes"},
-      {"source.file", slash ? slash + 1 : module->name},
-      {"source.method", options->method ? options->method : "forward"},
-      {"truncated", truncated}, /* left out when nothing was */
-  };
+  BSM_TRY(bsm_engine_metadata_of(module, options, truncated, net->arena,
+                                 &metadata));
   const bsm_build_options building = {
       .isa = options->isa,
       .threads = options->threads,
@@ -321,9 +349,8 @@ static bsm_status build(const bsm_module *module,
       .logger = options->logger,
       .optimized = options->dump ? dump_optimized : NULL,
       .user = (void *)(uintptr_t)options,
-      .metadata = metadata,
-      .metadata_count = (uint32_t)(sizeof(metadata) / sizeof(metadata[0])) -
-                        (truncated[0] ? 0u : 1u)};
+      .metadata = metadata.items,
+      .metadata_count = (uint32_t)metadata.len};
   return bsm_build(net, &building, arena, out);
 }
 
@@ -348,6 +375,26 @@ static bool can_compile(void *user, const bsm_node *node) {
   return bsm_node_is_convertible(c->module->aten, c->registry, node);
 }
 
+static bool must_call(void *user, const bsm_node *node) {
+  return must_fall_back(user, node) != NULL;
+}
+
+static bool can_call(void *user, const bsm_node *node) {
+  const compilation *c = user;
+  return !bsm_program_calls_node(node) ||
+         bsm_node_is_callable(c->module->aten, node);
+}
+
+static bsm_partition_options partition_options(compilation *c) {
+  return (bsm_partition_options){
+      .aten = c->module->aten,
+      .can_compile = can_compile,
+      .must_call = must_call,
+      .can_call = can_call,
+      .min_segment_nodes = c->options->min_block_size,
+      .user = c};
+}
+
 /* A plan for one shape, run instead of the program when the inputs have it. */
 static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
                               bool optimal, bsm_arena *arena, bsm_plan *plan) {
@@ -357,8 +404,10 @@ static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
   options.no_timing = options.no_timing || !optimal;
   compilation own = *c;
   own.options = &options;
-  const bsm_partition_options partition = {
-      .aten = c->module->aten, .can_compile = can_compile, .user = &own};
+  own.in_program = false;
+  own.in_variant = true;
+  own.is_first_variant = optimal;
+  const bsm_partition_options partition = partition_options(&own);
   bsm_plan *variant;
   BSM_TRY(bsm_lower_method(c->module, &options, &own.lowered, &own.io));
   if (!bsm_is_one_segment(own.lowered.graph, &partition)) return BSM_OK;
@@ -390,33 +439,125 @@ static bsm_status add_variants(compilation *c, bsm_arena *arena,
   return BSM_OK;
 }
 
+typedef BSM_VEC(const bsm_node *) node_vec;
+
+/* Why a program calls a node that it has not in a segment. */
+static const char *call_reason(const compilation *c, const bsm_node *node,
+                               const bsm_partition_options *partition) {
+  const char *rule = bsm_fallback_rule_of(c->rules, node);
+  if (rule) return rule;
+  return bsm_node_fits_segment(node, partition)
+             ? "its segment has fewer nodes than the least block size"
+             : "its shapes or arguments are known only when the engine runs";
+}
+
+/* Lists the program makes itself, where they are needed. */
+static bsm_status tell_lists(const compilation *c, const bsm_block *block,
+                             size_t depth) {
+  for (const bsm_node *n = block->first; n && depth < 256; n = n->next) {
+    if (bsm_node_is(n, "prim::ListConstruct")) {
+      BSM_TRY(tell(c, n, BSM_RUN_CONTROL, NULL));
+    }
+    for (size_t i = 0; i < n->blocks.len; i++) {
+      BSM_TRY(tell_lists(c, n->blocks.items[i], depth + 1));
+    }
+  }
+  return BSM_OK;
+}
+
+/* Tells of the nodes of a program that are in no segment; collects its calls.
+ */
+static bsm_status tell_program(compilation *c, const bsm_graph *graph,
+                               const bsm_partition_options *partition,
+                               node_vec *calls) {
+  const bsm_node *const *nodes;
+  size_t count;
+  BSM_TRY(bsm_program_nodes(graph, partition, &c->arena, &nodes, &count));
+  for (size_t i = 0; i < count; i++) {
+    if (!bsm_program_calls_node(nodes[i])) {
+      BSM_TRY(tell(c, nodes[i], BSM_RUN_CONTROL, NULL));
+      continue;
+    }
+    const char *refusal = bsm_call_refusal(c->module->aten, nodes[i]);
+    BSM_TRY_ALLOC(bsm_vec_push(&c->arena, calls, nodes[i]));
+    BSM_TRY(tell(c, nodes[i], refusal ? BSM_RUN_UNSUPPORTED : BSM_RUN_CALL,
+                 refusal ? refusal : call_reason(c, nodes[i], partition)));
+  }
+  return tell_lists(c, graph->block, 0);
+}
+
 /* What is not of fixed shapes runs as a program. */
 static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
                                   bsm_plan **out) {
   const bsm_graph *graph = c->lowered.graph;
-  const bsm_partition_options partition = {
-      .aten = c->module->aten, .can_compile = can_compile, .user = c};
+  const bsm_partition_options partition = partition_options(c);
   const bsm_program_source source = {.input_names = c->io.input_names,
                                      .output_names = c->io.output_names,
                                      .input_ranges = c->lowered.input_ranges,
                                      .compile_segment = compile_segment,
                                      .user = c};
-  const bsm_node *const *calls;
-  size_t count;
+  node_vec calls = {0};
   if (bsm_is_one_segment(graph, &partition)) {
     return compile_graph(c, graph, c->lowered.input_names, arena, out);
   }
-  BSM_TRY(bsm_program_calls(graph, &partition, &c->arena, &calls, &count));
-  BSM_TRY(bsm_check_calls(c->module->aten, calls, count,
+  c->in_program = true;
+  BSM_TRY(tell_program(c, graph, &partition, &calls));
+  BSM_TRY(bsm_check_calls(c->module->aten, calls.items, calls.len,
                           c->options->require_full_compilation));
   bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,
           "what the model computes depends on data: %zu nodes run by the "
           "reference library",
-          count);
+          calls.len);
   BSM_TRY(
       bsm_compile_program(graph, &partition, &source, &c->arena, arena, out));
   BSM_TRY(add_variants(c, arena, *out));
+  if (!(*out)->metadata_count) {
+    BSM_TRY(bsm_set_metadata(c->module, c->options, arena, *out));
+  }
   return bsm_program_share_weights(*out, &c->arena);
+}
+
+/* ---- what does not compile ---- */
+
+static bsm_status tell_segment(void *user, const bsm_graph *graph,
+                               bsm_arena *arena, bsm_plan **out) {
+  const compilation *c = user;
+  (void)arena;
+  (void)out;
+  return bsm_classify_nodes(graph, c->module->aten, c->registry, saw_node,
+                            user);
+}
+
+static bsm_status tell_segments(compilation *c, const bsm_block *block,
+                                const bsm_partition_options *partition,
+                                size_t depth) {
+  bsm_schedule schedule;
+  if (depth > 256) return BSM_OK; /* the verifier allows no more */
+  BSM_TRY(bsm_partition_block(block, partition, &c->arena, &schedule));
+  for (size_t i = 0; i < schedule.count; i++) {
+    const bsm_schedule_item *item = &schedule.items[i];
+    if (item->segment) {
+      BSM_TRY(tell_segment(c, item->segment->graph, NULL, NULL));
+    }
+    for (size_t k = 0; item->node && k < item->node->blocks.len; k++) {
+      BSM_TRY(
+          tell_segments(c, item->node->blocks.items[k], partition, depth + 1));
+    }
+  }
+  return BSM_OK;
+}
+
+/* Without converting: who would take each node. */
+static bsm_status tell_again(compilation *c) {
+  const bsm_graph *graph = c->lowered.graph;
+  const bsm_partition_options partition = partition_options(c);
+  node_vec calls = {0};
+  c->in_variant = false;
+  c->in_program = !bsm_is_one_segment(graph, &partition);
+  c->watch->restart(c->watch->user);
+  if (!c->in_program) return tell_segment(c, graph, NULL, NULL);
+  BSM_TRY(tell_program(c, graph, &partition, &calls));
+  return tell_segments(c, graph->block, &partition, 0);
 }
 
 /* Gives the plan the structures, and its outputs their names. */
@@ -431,6 +572,39 @@ static bsm_status describe(const bsm_method_io *io, bsm_arena *arena,
   return BSM_OK;
 }
 
+static bsm_status compile_plan(compilation *c, bsm_arena *arena, bool *lowered,
+                               bsm_plan **out) {
+  BSM_TRY(
+      bsm_fallback_rules_create(c->module, c->options, &c->arena, &c->rules));
+  BSM_TRY(bsm_lower_method(c->module, c->options, &c->lowered, &c->io));
+  BSM_TRY(bsm_fallback_rules_check(c->rules, c->lowered.graph));
+  BSM_TRY(make_registry(c));
+  *lowered = true;
+  BSM_TRY(compile_lowered(c, arena, out));
+  return describe(&c->io, arena, *out);
+}
+
+bsm_status bsm_compile_plan(bsm_module *module,
+                            const bsm_compile_options *options,
+                            const bsm_compile_watch *watch, bsm_arena *arena,
+                            bool *lowered, bsm_plan **out) {
+  compilation c = {.module = module, .options = options, .watch = watch};
+  *lowered = false;
+  bsm_arena_init(&c.arena, options->allocator);
+  bsm_status status = compile_plan(&c, arena, lowered, out);
+  if (status && *lowered && watch &&
+      bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
+    bsm_status again = tell_again(&c);
+    if (again) {
+      bsm_status_free(status);
+      status = again;
+      *lowered = false;
+    }
+  }
+  bsm_arena_destroy(&c.arena);
+  return status;
+}
+
 bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
                        bsm_engine **out) {
   BSM_NEED(out);
@@ -438,20 +612,16 @@ bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
   BSM_NEED(module);
   const bsm_compile_options options =
       bsm_compile_options_resolve(module, given);
-  compilation c = {.module = module, .options = &options};
   bsm_arena engine;
   bsm_plan *plan = NULL;
-  bsm_arena_init(&c.arena, options.allocator);
+  bool lowered;
   bsm_arena_init(&engine, options.allocator);
-  bsm_status status = bsm_lower_method(module, &options, &c.lowered, &c.io);
-  if (!status) status = make_registry(&c);
-  if (!status) status = compile_lowered(&c, &engine, &plan);
-  if (!status) status = describe(&c.io, &engine, plan);
+  bsm_status status =
+      bsm_compile_plan(module, &options, NULL, &engine, &lowered, &plan);
   if (!status) {
     status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,
                               out);
   }
-  bsm_arena_destroy(&c.arena);
   bsm_arena_destroy(&engine);
   return bsm_status_note(status, "while compiling %s", module->name);
 }

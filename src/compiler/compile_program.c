@@ -42,6 +42,12 @@ typedef struct block_builder {
 static bsm_status store_tensor(program_builder *b, bsm_tensor *tensor,
                                uint32_t *id) {
   bsm_tensor *t;
+  if (bsm_dtype_is_quantized(tensor->dtype)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a constant %s tensor in what depends on data or on shapes "
+                    "that range",
+                    bsm_dtype_name(tensor->dtype));
+  }
   BSM_TRY(bsm_tensor_contiguous(b->arena, tensor, &t));
   const int64_t bytes = bsm_tensor_numel(t) * (int64_t)bsm_dtype_size(t->dtype);
   const void *from = bsm_tensor_data(t);
@@ -408,37 +414,39 @@ static bsm_status finish(program_builder *b) {
   return BSM_OK;
 }
 
-/* ---- what is called ---- */
+/* ---- what is in no segment ---- */
 
 typedef BSM_VEC(const bsm_node *) node_vec;
 
-static bsm_status collect_calls(const bsm_block *block,
+static bsm_status collect_nodes(const bsm_block *block,
                                 const bsm_partition_options *partition,
                                 bsm_arena *arena, node_vec *out) {
   bsm_schedule schedule;
-  const char *name;
   BSM_TRY(bsm_partition_block(block, partition, arena, &schedule));
   for (size_t i = 0; i < schedule.count; i++) {
     const bsm_node *node = schedule.items[i].node;
     if (!node) continue;
-    if (kind_of(node, &name) == BSM_INSTRUCTION_CALL) {
-      BSM_TRY_ALLOC(bsm_vec_push(arena, out, node));
-    }
+    BSM_TRY_ALLOC(bsm_vec_push(arena, out, node));
     for (size_t k = 0; k < node->blocks.len; k++) {
-      BSM_TRY(collect_calls(node->blocks.items[k], partition, arena, out));
+      BSM_TRY(collect_nodes(node->blocks.items[k], partition, arena, out));
     }
   }
   return BSM_OK;
 }
 
-bsm_status bsm_program_calls(const bsm_graph *graph,
+bool bsm_program_calls_node(const bsm_node *node) {
+  const char *name;
+  return kind_of(node, &name) == BSM_INSTRUCTION_CALL;
+}
+
+bsm_status bsm_program_nodes(const bsm_graph *graph,
                              const bsm_partition_options *partition,
                              bsm_arena *arena, const bsm_node *const **out,
                              size_t *count) {
-  node_vec calls = {0};
-  BSM_TRY(collect_calls(graph->block, partition, arena, &calls));
-  *out = calls.items;
-  *count = calls.len;
+  node_vec nodes = {0};
+  BSM_TRY(collect_nodes(graph->block, partition, arena, &nodes));
+  *out = nodes.items;
+  *count = nodes.len;
   return BSM_OK;
 }
 

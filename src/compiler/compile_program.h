@@ -16,10 +16,14 @@ typedef struct bsm_program_source {
   void *user;
 } bsm_program_source;
 
-/* The nodes of the graph that a program calls one by one. */
-BSM_NODISCARD bsm_status bsm_program_calls(
+/* The nodes of the graph that are in no segment: what a program calls one by
+ * one, and control flow, tuples and the like. */
+BSM_NODISCARD bsm_status bsm_program_nodes(
     const bsm_graph *graph, const bsm_partition_options *partition,
     bsm_arena *arena, const bsm_node *const **out, size_t *count);
+
+/* Whether such a node is a call of an op. */
+bool bsm_program_calls_node(const bsm_node *node);
 
 /* The plan and its program live in `arena`. BSM_UNSUPPORTED: something that a
  * program cannot hold either. */

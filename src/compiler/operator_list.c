@@ -4,7 +4,7 @@
 
 #include "base/allocate.h"
 #include "base/options.h"
-#include "compiler/module_internal.h"
+#include "compiler/compile_internal.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
@@ -43,7 +43,7 @@ static bsm_status find_item(list_owner *owner, bsm_str key, const char *schema,
   uintptr_t at = (uintptr_t)bsm_strmap_get(&owner->index, key);
   if (!at) {
     bsm_operator_info info = {
-        .source = "", .runs = "", .limits = "", .places = ""};
+        .source = "", .runs = "", .limits = "", .places = "", .why = ""};
     info.schema = bsm_arena_strdup(&owner->arena, schema);
     BSM_TRY_ALLOC(info.schema);
     BSM_TRY_ALLOC(bsm_vec_push(&owner->arena, &owner->items, info));
@@ -193,11 +193,6 @@ bsm_status bsm_operators_with(const bsm_plugin_registry *plugins,
 
 /* ---- a model ---- */
 
-typedef struct model_lister {
-  list_owner *owner;
-  const bsm_aten_library *aten;
-} model_lister;
-
 /* Notes where an item occurs; *first is that text, whether new or not. */
 static bsm_status add_place(list_owner *owner, size_t item,
                             const bsm_node *node, const char **out) {
@@ -225,85 +220,104 @@ static bsm_status add_place(list_owner *owner, size_t item,
   return BSM_OK;
 }
 
-static bsm_status add_node(void *user, const bsm_node *node,
-                           bsm_node_handler handler) {
+typedef struct model_lister {
+  list_owner *owner;
+  const bsm_aten_library *aten;
+} model_lister;
+
+static void count_run(bsm_operator_info *item, bsm_node_run how,
+                      bool in_variant) {
+  if (in_variant) {
+    item->optimal_layer_nodes += how == BSM_RUN_LAYERS;
+    item->optimal_reference_nodes += how == BSM_RUN_REFERENCE;
+    return;
+  }
+  item->count++;
+  item->layer_nodes += how == BSM_RUN_LAYERS;
+  item->evaluated_nodes += how == BSM_RUN_EVALUATED;
+  item->reference_nodes += how == BSM_RUN_REFERENCE;
+  item->unsupported_nodes += how == BSM_RUN_UNSUPPORTED;
+  item->called_nodes += how == BSM_RUN_CALL;
+  item->program_nodes += how == BSM_RUN_CONTROL;
+}
+
+static bsm_status add_node(void *user, const bsm_node *node, bsm_node_run how,
+                           bool in_variant, const char *why) {
   const model_lister *lister = user;
   list_owner *owner = lister->owner;
-  if (handler == BSM_NODE_CONSTANT) return BSM_OK;
   const char *name = node->schema ? node->schema->qualified : node->kind;
   const char *schema = node->schema ? node->schema->text : node->kind;
   bsm_operator_info *item;
+  /* What is evaluated for one shape is of no interest beside the program. */
+  if (in_variant && how == BSM_RUN_EVALUATED) return BSM_OK;
   BSM_TRY(find_item(owner, bsm_str_of(name), schema, &item));
   const size_t index = (size_t)(item - owner->items.items);
   const char *place;
   BSM_TRY(add_place(owner, index, node, &place));
-  if (item->count++ == 0) item->source = place;
+  if (!item->source[0]) item->source = place;
   item->places = owner->places.items[index].data;
-  item->layer_nodes += handler == BSM_NODE_CONVERTED;
-  item->evaluated_nodes += handler == BSM_NODE_EVALUATED;
-  item->reference_nodes += handler == BSM_NODE_REFERENCE;
-  item->unsupported_nodes += handler == BSM_NODE_UNSUPPORTED;
-  item->has_converter = item->has_converter || handler == BSM_NODE_CONVERTED;
-  item->has_evaluator = item->has_evaluator || handler == BSM_NODE_EVALUATED;
+  count_run(item, how, in_variant);
+  item->has_converter = item->has_converter || how == BSM_RUN_LAYERS;
+  item->has_evaluator = item->has_evaluator || how == BSM_RUN_EVALUATED;
   item->has_reference = bsm_aten_find(lister->aten, bsm_str_of(name)) != NULL;
+  if (why && !item->why[0]) {
+    item->why = bsm_arena_strndup(&owner->arena, why, strcspn(why, "\n"));
+    BSM_TRY_ALLOC(item->why);
+  }
   return BSM_OK;
 }
 
-/* By converting, as a converter may refuse; what cannot be converted is
- * classified by who would take it. */
-static bsm_status list_nodes(bsm_module *module, const bsm_lowered *lowered,
-                             bsm_converter_registry *registry,
-                             list_owner *owner, bsm_arena *scratch) {
-  model_lister lister = {owner, module->aten};
-  const bsm_convert_options converting = {
-      .input_names = lowered->input_names, .visit = add_node, .user = &lister};
-  bsm_network *net;
-  bsm_status status = bsm_convert_graph_with(
-      lowered->graph, module->aten, registry, scratch, NULL, &converting, &net);
-  if (!status) {
-    bsm_network_release(net);
-    return BSM_OK;
-  }
-  if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
-  bsm_status_free(status);
+static void forget(void *user) {
+  list_owner *owner = ((model_lister *)user)->owner;
   owner->items.len = 0;
   owner->index = (bsm_strmap){0};
   owner->places.len = 0;
   owner->has_place = (bsm_strmap){0};
-  return bsm_classify_nodes(lowered->graph, module->aten, registry, add_node,
-                            &lister);
 }
 
 /* In this model; of several ways the slowest names the operator. */
 static bsm_status tell_how_of_model(list_owner *owner, const bsm_module *module,
                                     bsm_operator_info *item) {
   BSM_TRY(tell_how(owner, module->cx, module->aten, module->plugins, item));
+  const bool plugin = strcmp(item->runs, "plugin") == 0;
+  const bool layers = item->layer_nodes || item->optimal_layer_nodes;
   if (item->unsupported_nodes) {
     item->runs = "refused";
   } else if (item->reference_nodes) {
     item->runs = "reference";
-  } else if (!item->layer_nodes) {
-    item->runs = "evaluator";
-  } else if (strcmp(item->runs, "plugin") != 0) {
-    item->runs = "layers";
+  } else if (item->called_nodes) {
+    item->runs = "call";
+  } else if (item->program_nodes) {
+    item->runs = "program";
+  } else if (layers) {
+    item->runs = plugin ? "plugin" : "layers";
+  } else {
+    item->runs = item->optimal_reference_nodes ? "reference" : "evaluator";
   }
   return BSM_OK;
 }
 
+/* What is told is what the compiler did, on the way to a plan that is thrown
+ * away. */
 static bsm_status list_model(bsm_module *module,
                              const bsm_compile_options *options,
                              list_owner *owner, bsm_arena *scratch) {
-  bsm_lowered lowered;
-  bsm_converter_registry *registry;
-  BSM_TRY(bsm_lower_method(module, options, &lowered, NULL));
-  BSM_TRY(bsm_converter_registry_create(scratch, module->cx->types,
-                                        options->logger, &registry));
-  BSM_TRY(bsm_plugin_register(registry, scratch, module->plugins));
-  if (options->pattern_count) {
-    BSM_TRY(bsm_register_conversion_patterns(registry, options->patterns,
-                                             options->pattern_count));
+  model_lister lister = {owner, module->aten};
+  const bsm_compile_watch watch = {
+      .user = &lister, .node = add_node, .restart = forget};
+  bsm_plan *plan;
+  bool lowered;
+  bsm_status status =
+      bsm_compile_plan(module, options, &watch, scratch, &lowered, &plan);
+  if (status && (!lowered || bsm_status_code(status) == BSM_OUT_OF_MEMORY)) {
+    return status;
   }
-  BSM_TRY(list_nodes(module, &lowered, registry, owner, scratch));
+  if (status) {
+    owner->list.failure =
+        bsm_arena_strdup(&owner->arena, bsm_status_message(status));
+    bsm_status_free(status);
+    BSM_TRY_ALLOC(owner->list.failure);
+  }
   for (size_t i = 0; i < owner->items.len; i++) {
     BSM_TRY(tell_how_of_model(owner, module, &owner->items.items[i]));
   }
@@ -315,8 +329,9 @@ bsm_status bsm_module_operators(bsm_module *module,
                                 bsm_operator_list **out) {
   *out = NULL;
   BSM_NEED(module);
-  const bsm_compile_options options =
-      bsm_compile_options_resolve(module, given);
+  bsm_compile_options options = bsm_compile_options_resolve(module, given);
+  options.no_timing = true;
+  options.timing_cache = NULL;
   list_owner *owner;
   bsm_arena scratch;
   BSM_TRY(new_list(&owner));

@@ -55,8 +55,9 @@ typedef enum bsm_node_handler {
   BSM_NODE_REFERENCE = 4  /* by the reference library, in the engine */
 } bsm_node_handler;
 
+/* `why`: of BSM_NODE_REFERENCE and UNSUPPORTED, or NULL. */
 typedef bsm_status bsm_node_visit(void *user, const bsm_node *node,
-                                  bsm_node_handler handler);
+                                  bsm_node_handler handler, const char *why);
 
 typedef struct bsm_convert_options {
   const char *const *input_names; /* NULL, or a name or NULL for each input */
@@ -64,6 +65,10 @@ typedef struct bsm_convert_options {
   bool require_full_compilation;
   bsm_node_visit *visit; /* told how each node runs; NULL: none */
   void *user;
+  /* Why a node is left to the reference library though a converter may take
+   * it; NULL: it is not. NULL: none is. */
+  const char *(*must_fall_back)(void *fallback_user, const bsm_node *node);
+  void *fallback_user;
 } bsm_convert_options;
 
 /* Converts `graph`, whose inputs have complete tensor types. The network and
@@ -97,6 +102,13 @@ BSM_NODISCARD bsm_status bsm_classify_nodes(
  * reference library takes it. A converter may still refuse. */
 bool bsm_node_is_convertible(const bsm_aten_library *aten,
                              const bsm_converter_registry *registry,
+                             const bsm_node *node);
+
+/* Whether a program can call the op of a node. */
+bool bsm_node_is_callable(const bsm_aten_library *aten, const bsm_node *node);
+
+/* Why a program cannot call it; NULL: it can. */
+const char *bsm_call_refusal(const bsm_aten_library *aten,
                              const bsm_node *node);
 
 /* What a program has to call one by one: that each of `nodes` can be. `all`:

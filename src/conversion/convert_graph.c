@@ -140,7 +140,14 @@ static bsm_status convert_node(bsm_conversion_ctx *ctx, const bsm_node *node,
   }
   BSM_TRY(bsm_evaluate_node(ctx, node, &done));
   if (done) return BSM_OK;
-  return add_layers(ctx, node, handler);
+  const bsm_convert_options *options = impl->options;
+  const char *forced =
+      options->must_fall_back
+          ? options->must_fall_back(options->fallback_user, node)
+          : NULL;
+  if (!forced) return add_layers(ctx, node, handler);
+  *handler = BSM_NODE_REFERENCE;
+  return fall_back(ctx, node, BSM_FAIL(BSM_UNSUPPORTED, "%s", forced));
 }
 
 /* Every output must stand for something; using one that does not is an
@@ -154,6 +161,13 @@ static void check_outputs(bsm_conversion_ctx *ctx, const bsm_node *node) {
         "converter or evaluator is defective",
         i, bsm_node_info(ctx, node));
   }
+}
+
+/* Why the node that fell back last did. */
+static const char *last_reason(const bsm_conversion_ctx *ctx) {
+  const bsm_conversion_impl *impl = ctx->impl;
+  const size_t count = impl->fallbacks.len;
+  return count ? impl->fallbacks.items[count - 1].reason : NULL;
 }
 
 static bsm_status convert_nodes(bsm_conversion_ctx *ctx,
@@ -173,7 +187,10 @@ static bsm_status convert_nodes(bsm_conversion_ctx *ctx,
     }
     check_outputs(ctx, node);
     const bsm_convert_options *options = ctx->impl->options;
-    if (options->visit) BSM_TRY(options->visit(options->user, node, handler));
+    if (!options->visit) continue;
+    BSM_TRY(options->visit(
+        options->user, node, handler,
+        handler == BSM_NODE_REFERENCE ? last_reason(ctx) : NULL));
   }
   ctx->impl->node = NULL;
   return BSM_OK;
@@ -282,7 +299,10 @@ bsm_status bsm_classify_nodes(const bsm_graph *graph,
        node = node->next) {
     bsm_node_handler handler;
     status = classify(&state, node, &handler);
-    if (!status) status = visit(user, node, handler);
+    const char *why = handler == BSM_NODE_UNSUPPORTED
+                          ? bsm_fallback_refusal(aten, node)
+                          : NULL;
+    if (!status) status = visit(user, node, handler, why);
   }
   bsm_arena_destroy(&scratch);
   return status;

@@ -69,12 +69,12 @@ static bsm_status list_status(const op_list *list, const char *what) {
 }
 
 static bsm_status collect(void *user, const bsm_node *node,
-                          bsm_node_handler handler) {
+                          bsm_node_handler handler, const char *why) {
   op_list *list = user;
   const bsm_conversion_impl *impl = list->ctx->impl;
   if (handler == BSM_NODE_UNSUPPORTED) {
     list->unsupported++;
-    return add_node(list, node, bsm_fallback_refusal(impl->aten, node));
+    return add_node(list, node, why);
   }
   if (handler == BSM_NODE_REFERENCE &&
       impl->options->require_full_compilation) {
@@ -103,14 +103,17 @@ bool bsm_node_is_convertible(const bsm_aten_library *aten,
          !bsm_fallback_refusal(aten, node);
 }
 
-/* Why a program cannot call the op of a node; NULL: it can. Writing to a
- * container is fine there. */
-static const char *call_refusal(const bsm_aten_library *aten,
-                                const bsm_node *node) {
+/* Writing to a container is fine in a program. */
+const char *bsm_call_refusal(const bsm_aten_library *aten,
+                             const bsm_node *node) {
   const bsm_aten_op *op =
       bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
   return op && (op->flags & BSM_ATEN_EFFECT) ? NULL
                                              : bsm_fallback_refusal(aten, node);
+}
+
+bool bsm_node_is_callable(const bsm_aten_library *aten, const bsm_node *node) {
+  return bsm_call_refusal(aten, node) == NULL;
 }
 
 bsm_status bsm_check_calls(const bsm_aten_library *aten,
@@ -121,7 +124,7 @@ bsm_status bsm_check_calls(const bsm_aten_library *aten,
   op_list list = {.arena = &scratch};
   bsm_status status = BSM_OK;
   for (size_t i = 0; i < count && !status; i++) {
-    const char *reason = call_refusal(aten, nodes[i]);
+    const char *reason = bsm_call_refusal(aten, nodes[i]);
     if (!reason && all) {
       reason = "it depends on data, so only the reference library can run it";
     }

@@ -72,6 +72,11 @@ static bool can_be_in_segment(const bsm_node *node,
   return node->outputs.len && options->can_compile(options->user, node);
 }
 
+bool bsm_node_fits_segment(const bsm_node *node,
+                           const bsm_partition_options *options) {
+  return can_be_in_segment(node, options);
+}
+
 bool bsm_is_one_segment(const bsm_graph *graph,
                         const bsm_partition_options *options) {
   for (const bsm_node *n = graph->block->first; n; n = n->next) {
@@ -100,6 +105,7 @@ typedef struct stager {
   const bsm_partition_options *options;
   bsm_arena *arena;
   bsm_ptrmap stages;  /* node -> its stage, plus 1 */
+  bsm_ptrmap alone;   /* nodes that are not to be in a segment */
   bsm_ptrmap writers; /* container -> stage of the node that wrote it, plus 1 */
   BSM_VEC(placed) nodes;
   uint32_t last;
@@ -142,9 +148,20 @@ static void wait_for_inputs(const stager *s, const bsm_node *node,
   }
 }
 
+/* A list is taken apart where it is made: none goes in or out of a segment. */
+static bool is_alone(const stager *s, const bsm_node *node) {
+  const bsm_partition_options *o = s->options;
+  if (bsm_node_is(node, "prim::ListUnpack")) {
+    node = bsm_node_in(node, 0)->node;
+  }
+  return bsm_ptrmap_get(&s->alone, node) ||
+         (o->must_call && o->must_call(o->user, node));
+}
+
 static bsm_status place(stager *s, const bsm_node *node) {
   uint32_t stage = 0;
-  const bool compiled = can_be_in_segment(node, s->options);
+  const bool compiled =
+      can_be_in_segment(node, s->options) && !is_alone(s, node);
   wait_for_inputs(s, node, &stage, 0);
   if ((stage % 2 == 0) != compiled) stage++;
   if (stage > s->last) s->last = stage;
@@ -159,6 +176,58 @@ static bsm_status place(stager *s, const bsm_node *node) {
         !bsm_ptrmap_set(s->arena, &s->writers, bsm_node_in(node, i), known)) {
       return BSM_FAIL_OOM();
     }
+  }
+  return BSM_OK;
+}
+
+static bsm_status place_all(stager *s) {
+  s->stages = s->writers = (bsm_ptrmap){0};
+  s->nodes.len = 0;
+  s->last = 0;
+  for (const bsm_node *n = s->block->first; n; n = n->next) {
+    if (!bsm_node_is_floating(n)) BSM_TRY(place(s, n));
+  }
+  return BSM_OK;
+}
+
+/* ---- small segments ---- */
+
+/* Notes that the nodes of a stage are to stand alone; *noted when they were
+ * not before, and can. */
+static bsm_status set_alone(stager *s, uint32_t stage, bool *noted) {
+  const bsm_partition_options *o = s->options;
+  for (size_t i = 0; i < s->nodes.len; i++) {
+    const placed *p = &s->nodes.items[i];
+    if (p->stage == stage && o->can_call && !o->can_call(o->user, p->node)) {
+      return BSM_OK;
+    }
+  }
+  for (size_t i = 0; i < s->nodes.len; i++) {
+    const placed *p = &s->nodes.items[i];
+    if (p->stage != stage) continue;
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->arena, &s->alone, p->node, s));
+    *noted = true;
+  }
+  return BSM_OK;
+}
+
+/* Dissolves segments of too few nodes, which may make others smaller: again
+ * until there are none. Each turn takes at least one node out for good. */
+static bsm_status dissolve_small(stager *s) {
+  const size_t least = s->options->min_segment_nodes;
+  for (bool again = least > 1; again;) {
+    size_t *counts = BSM_NEW_ARRAY(s->arena, size_t, (size_t)s->last + 1);
+    BSM_TRY_ALLOC(counts);
+    again = false;
+    for (size_t i = 0; i < s->nodes.len; i++) {
+      counts[s->nodes.items[i].stage]++;
+    }
+    for (uint32_t stage = 0; stage <= s->last; stage += 2) {
+      if (counts[stage] && counts[stage] < least) {
+        BSM_TRY(set_alone(s, stage, &again));
+      }
+    }
+    if (again) BSM_TRY(place_all(s));
   }
   return BSM_OK;
 }
@@ -289,9 +358,8 @@ bsm_status bsm_partition_block(const bsm_block *block,
                                bsm_arena *arena, bsm_schedule *out) {
   stager s = {.block = block, .options = options, .arena = arena};
   BSM_VEC(bsm_schedule_item) items = {0};
-  for (const bsm_node *n = block->first; n; n = n->next) {
-    if (!bsm_node_is_floating(n)) BSM_TRY(place(&s, n));
-  }
+  BSM_TRY(place_all(&s));
+  BSM_TRY(dissolve_small(&s));
   for (uint32_t stage = 0; s.nodes.len && stage <= s.last; stage++) {
     bsm_schedule_item item = {0};
     for (size_t i = 0; i < s.nodes.len; i++) {

@@ -17,6 +17,12 @@ typedef struct bsm_partition_options {
   const bsm_aten_library *aten;
   /* Whether a node could be part of a network. */
   bool (*can_compile)(void *user, const bsm_node *node);
+  /* Whether a node must stand alone though a network could have it, and whether
+   * one can; NULL: none must, all can. */
+  bool (*must_call)(void *user, const bsm_node *node);
+  bool (*can_call)(void *user, const bsm_node *node);
+  /* The nodes of smaller segments stand alone, where all of them can. */
+  size_t min_segment_nodes;
   void *user;
 } bsm_partition_options;
 
@@ -39,7 +45,8 @@ typedef struct bsm_schedule {
   size_t count;
 } bsm_schedule;
 
-/* Whether the whole graph is one segment, so that no program is needed. */
+/* Whether the whole graph is one segment, so that no program is needed: a plan
+ * calls by itself what must be called. */
 bool bsm_is_one_segment(const bsm_graph *graph,
                         const bsm_partition_options *options);
 
@@ -49,6 +56,10 @@ bool bsm_is_one_segment(const bsm_graph *graph,
 BSM_NODISCARD bsm_status bsm_partition_block(
     const bsm_block *block, const bsm_partition_options *options,
     bsm_arena *arena, bsm_schedule *out);
+
+/* Whether a segment can have the node. */
+bool bsm_node_fits_segment(const bsm_node *node,
+                           const bsm_partition_options *options);
 
 /* Whether the node is in no schedule. */
 bool bsm_node_is_floating(const bsm_node *node);

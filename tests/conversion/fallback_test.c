@@ -227,8 +227,9 @@ typedef struct seen {
 } seen;
 
 static bsm_status count_handler(void *user, const bsm_node *node,
-                                bsm_node_handler handler) {
+                                bsm_node_handler handler, const char *why) {
   (void)node;
+  assert_true((why != NULL) == (handler == BSM_NODE_REFERENCE));
   ((seen *)user)->counts[handler]++;
   return BSM_OK;
 }

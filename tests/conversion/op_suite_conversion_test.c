@@ -61,7 +61,8 @@ static void note_limit(fixture *f, tally *t, const char *message) {
 }
 
 static bsm_status note_handler(void *user, const bsm_node *node,
-                               bsm_node_handler handler) {
+                               bsm_node_handler handler, const char *why) {
+  (void)why;
   if (node->schema) *(bsm_node_handler *)user = handler;
   return BSM_OK;
 }

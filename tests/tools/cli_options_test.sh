@@ -49,8 +49,31 @@ shows "graph(" compile "$digits/digits.ts" -o x.bsm --no-timing \
 lacks "graph(" compile "$digits/digits.ts" -o x.bsm --no-timing
 shows "scalar" bench digits.bsm --iterations 1 --isa scalar --profile
 
+# What is left to the reference library, and what is too small.
+model=$2/tests/data/compiler/options.ts
+shows "5 aten_call" inspect "$model" "(2,8)" --fallback-op aten::relu \
+  --fallback-op aten::add.Tensor
+shows "options.fallback_ops: aten::relu, aten::add.Tensor" inspect "$model" \
+  "(2,8)" --fallback-op aten::relu --fallback-op aten::add.Tensor
+lacks "aten_call" inspect "$model" "(2,8)"
+shows "3 aten_call" inspect "$model" "(2,8)" --fallback-module backbone.layer1
+shows "6 aten_call" inspect "$model" "(2,8)" --fallback-module Block
+shows "segment 2" inspect "$model" "(2,8)" --method steps --plan
+lacks "segment 2" inspect "$model" "(2,8)" --method steps --plan \
+  --min-block-size 3
+shows "options.min_block_size: 3" inspect "$model" "(2,8)" --method steps \
+  --min-block-size 3
+lacks "compiled in" compile "$model" "(2,8)" --method steps -o z.bsm \
+  --require-full-compilation
+shows "left to the reference library by the option aten::relu" ops "$model" \
+  "(2,8)" --fallback-op aten::relu
+shows '"reference_calls": 3' ops "$model" "(2,8)" --fallback-op aten::relu --json
+"$bessemer" ops "$model" "(2,8)" --method noise >out 2>&1
+[ $? -eq 1 ] && grep -q "refused .*aten::bernoulli" out ||
+  { echo "FAILED: ops of a model that does not compile"; failures=$((failures + 1)); }
+
 # An option that does not exist is no prefix of luck: it is refused.
-for option in --min-block-size=3 --calibration-cache=x --dla-core=1; do
+for option in --calibration-cache=x --dla-core=1; do
   "$bessemer" compile "$digits/digits.ts" -o y.bsm $option >out 2>&1
   [ $? -eq 2 ] && [ ! -e y.bsm ] && continue
   echo "FAILED: $option is accepted"

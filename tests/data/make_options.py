@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes options.ts and frozen_*.ts in tests/data/compiler, for
+tests/compiler/compile_options_test.c and frozen_trace_test.c.
+
+Usage: make_options.py [folder]
+"""
+import os
+import sys
+import warnings
+
+import torch
+from torch import nn
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Block(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+        self.act = nn.ReLU()
+
+    def forward(self, x):
+        return self.act(self.fc(x)) + x
+
+
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer1 = Block(8)
+        self.layer2 = Block(8)
+
+    def forward(self, x):
+        return self.layer2(self.layer1(x))
+
+
+class Options(nn.Module):
+    """Two blocks, and methods with control flow and with what cannot run."""
+
+    def __init__(self):
+        super().__init__()
+        self.backbone = Body()
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return torch.softmax(self.head(torch.relu(self.backbone(x))), 1)
+
+    @torch.jit.export
+    def steps(self, x):
+        n = 0
+        while bool(x.sum() > 1) and n < 4:
+            x = torch.tanh(self.backbone(x)) * 0.5 - 0.125
+            n += 1
+        if bool(x.mean() > 0):
+            x = torch.relu(x) + 1
+        return self.head(x), torch.nonzero(x)
+
+    @torch.jit.export
+    def noise(self, x):
+        return torch.bernoulli(torch.sigmoid(self.head(x)))
+
+
+class Raises(nn.Module):
+    """The batch of the example is in a view that no other batch fits."""
+
+    def forward(self, x):
+        return x.view(int(x.shape[0]), 2, 10).sum(2)
+
+
+class Absorbs(nn.Module):
+    """The same, but the view takes other batches, for something else."""
+
+    def forward(self, x):
+        return x.reshape(int(x.shape[0]), -1).mean(1)
+
+
+class Length(nn.Module):
+    """Fixes the length, not the batch."""
+
+    def forward(self, x):
+        return x + torch.arange(int(x.shape[1]))
+
+
+class Fine(nn.Module):
+    """Takes every shape."""
+
+    def forward(self, x):
+        return x.view(x.shape[0], 2, -1).sum(2) + torch.arange(2)
+
+
+class Unused(nn.Module):
+    """A branch that the example did not take had another input."""
+
+    def forward(self, x, y):
+        return x + y if bool(x.sum() > 1e9) else x - 1
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "compiler")
+    warnings.simplefilter("ignore")
+    torch.manual_seed(1)
+    torch.jit.script(Options().eval()).save(os.path.join(folder, "options.ts"))
+    x = torch.randn(3, 4, 5)
+    for module, args in ((Raises(), x), (Absorbs(), x), (Fine(), x), (Length(), torch.randn(3, 6)), (Unused(), (x, x))):
+        name = "frozen_" + type(module).__name__.lower() + ".ts"
+        torch.jit.trace(module, args, check_trace=False).save(os.path.join(folder, name))
+
+
+if __name__ == "__main__":
+    main()
