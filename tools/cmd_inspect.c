@@ -107,6 +107,28 @@ static bsm_status show_parameters(bsm_cli *cli, bsm_module *module,
 typedef bsm_status (*get_binding)(const bsm_engine *engine, size_t index,
                                   bsm_binding *out);
 
+/* Between what the dims of an input range, when they do. */
+static bsm_status show_range(const bsm_cli *cli, const bsm_engine *engine,
+                             size_t input, bsm_json *json) {
+  bsm_dims min, opt, max;
+  bool ranges = false;
+  BSM_TRY(bsm_engine_input_range(engine, input, &min, &opt, &max));
+  for (int32_t i = 0; i < min.rank; i++) {
+    ranges = ranges || min.d[i] != max.d[i];
+  }
+  if (!ranges) return BSM_OK;
+  if (cli->json) {
+    bsm_json_dims(json, "min", min);
+    bsm_json_dims(json, "opt", opt);
+    bsm_json_dims(json, "max", max);
+    return BSM_OK;
+  }
+  printf(" from %s", bsm_dims_str(min));
+  printf(" to %s", bsm_dims_str(max));
+  printf(", best %s", bsm_dims_str(opt));
+  return BSM_OK;
+}
+
 static bsm_status show_bindings(const bsm_cli *cli, const bsm_engine *engine,
                                 const char *title, size_t count,
                                 get_binding get, bsm_json *json) {
@@ -119,14 +141,19 @@ static bsm_status show_bindings(const bsm_cli *cli, const bsm_engine *engine,
     bsm_binding binding;
     BSM_TRY(get(engine, i, &binding));
     if (!cli->json) {
-      printf("  %s: %s %s\n", binding.name, bsm_dtype_name(binding.dtype),
+      printf("  %s: %s %s", binding.name, bsm_dtype_name(binding.dtype),
              bsm_dims_str(binding.dims));
+      if (get == bsm_engine_input) {
+        BSM_TRY(show_range(cli, engine, i, json));
+      }
+      printf("\n");
       continue;
     }
     bsm_json_open(json, NULL, '{');
     bsm_json_string(json, "name", binding.name);
     bsm_json_string(json, "dtype", bsm_dtype_name(binding.dtype));
     bsm_json_dims(json, "dims", binding.dims);
+    if (get == bsm_engine_input) BSM_TRY(show_range(cli, engine, i, json));
     bsm_json_close(json, '}');
   }
   if (cli->json) bsm_json_close(json, ']');

@@ -62,7 +62,11 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_save(const bsm_engine *engine,
 /* NULL is allowed. */
 BSM_API void bsm_engine_destroy(bsm_engine *engine);
 
-/* An input or output. `name` lives as long as the engine. */
+/* An input or output. `name` lives as long as the engine. A size of -1 is one
+ * that the run tells: of an input between what bsm_engine_input_range says, of
+ * an output any. Outputs may also have rank -1, and then dtype
+ * BSM_DTYPE_UNDEFINED when that is unknown too: bsm_context_output tells all.
+ */
 typedef struct bsm_binding {
   const char *name;
   bsm_dtype dtype;
@@ -78,6 +82,12 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_input(const bsm_engine *engine,
 BSM_API BSM_NODISCARD bsm_status bsm_engine_output(const bsm_engine *engine,
                                                    size_t index,
                                                    bsm_binding *out);
+/* The least and greatest dims that an input may have, and those that the engine
+ * was built to be fast with; the binding's own dims where they are fixed. Any
+ * of the three may be NULL. BSM_OUT_OF_RANGE as above. */
+BSM_API BSM_NODISCARD bsm_status
+bsm_engine_input_range(const bsm_engine *engine, size_t index, bsm_dims *min,
+                       bsm_dims *opt, bsm_dims *max);
 /* The index of the input or output of that name; BSM_NOT_FOUND: with the names
  * there are. */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_find_input(const bsm_engine *engine,
@@ -106,11 +116,16 @@ BSM_API bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
                                     const char **key, const char **value);
 
 typedef struct bsm_engine_memory_info {
-  uint64_t weights;   /* bytes, shared by all contexts */
+  /* Bytes, shared by all contexts: each once, however many parts of the engine
+   * use it; with the constants of programs. */
+  uint64_t weights;
   uint64_t workspace; /* bytes for each context */
   uint64_t scratch;   /* bytes for each context, for `threads` threads */
 } bsm_engine_memory_info;
-/* Memory that running needs; `threads` as in the context options. */
+/* Memory that running needs; `threads` as in the context options. What depends
+ * on data or on shapes that range takes more while it runs, as the tensors that
+ * it computes need, up to bsm_context_options.max_run_bytes: it is given back
+ * when the next run starts. */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_memory(const bsm_engine *engine,
                                                    int threads,
                                                    bsm_engine_memory_info *out);
@@ -145,6 +160,13 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
 
 /* ---- contexts ---- */
 
+/* Memory for output `index` of a run: `bytes` bytes for the dims that it has
+ * this time, aligned as its elements are; it must stay until the caller is done
+ * with the output. NULL: there is none, and the run fails. */
+typedef void *(*bsm_output_allocate)(void *user, size_t index, const char *name,
+                                     bsm_dtype dtype, const bsm_dims *dims,
+                                     size_t bytes);
+
 typedef struct bsm_context_options {
   size_t struct_size; /* set by BSM_CONTEXT_OPTIONS_INIT */
   /* Threads of a pool of the context's own; 0: as many as CPUs. Ignored when
@@ -160,9 +182,24 @@ typedef struct bsm_context_options {
   void *workspace;
   size_t workspace_size;
   bool profile; /* time every step: bsm_context_profile */
+  /* Where bsm_context_run_keep puts the outputs: called once for each of them
+   * in each run. NULL: memory of the context's own. */
+  bsm_output_allocate output_allocate;
+  void *output_user;
+  /* Engines made of models that loop or branch on data can be told to run for
+   * ever, or to take all memory. A run fails with BSM_LIMIT after so many
+   * instructions, where a step of a loop counts too (0: a thousand million),
+   * or when what is alive takes more bytes (0: 16 GiB, or 64 times the inputs
+   * and weights, whichever is more). Not for engines of fixed steps, which end
+   * and need what bsm_engine_memory says. */
+  uint64_t max_instructions;
+  uint64_t max_run_bytes;
 } bsm_context_options;
-#define BSM_CONTEXT_OPTIONS_INIT \
-  { sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false }
+#define BSM_CONTEXT_OPTIONS_INIT                                               \
+  {                                                                            \
+    sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false, NULL, \
+        NULL, 0, 0                                                             \
+  }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 
 /* Everything that running needs is allocated here. `options` NULL: defaults.
@@ -175,8 +212,11 @@ BSM_API void bsm_context_destroy(bsm_context *context);
 
 /* Runs the engine on the caller's arrays: one for each input and output, in
  * order, with the dtype and dims of the bindings, contiguous. Outputs may not
- * overlap inputs. Allocates nothing but what ops of the reference library need
- * while they are called, takes no lock but the thread pool's.
+ * overlap inputs. Where a binding has dims of -1, an array has those that this
+ * run is for; outputs whose dims only the run tells are better left to
+ * bsm_context_run_keep, as arrays of other dims are refused after it. Allocates
+ * nothing but what ops of the reference library need while they are called, and
+ * what depends on data; takes no lock but the thread pool's.
  * BSM_INVALID_ARGUMENT: a count, dtype, rank, shape or stride is wrong; the
  * message names the binding and both values. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
@@ -185,15 +225,16 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
                                                  const bsm_array *outputs,
                                                  size_t output_count);
 
-/* Runs the engine and keeps the outputs in the context, for engines whose
- * outputs' dims only the run tells (-1 in their bindings; rank -1: not even
- * that). As bsm_context_run otherwise; the first call allocates. */
+/* Runs the engine and keeps the outputs in the context, or in memory that
+ * options.output_allocate gives: for engines whose outputs' dims only the run
+ * tells. As bsm_context_run otherwise; the first call allocates.
+ * BSM_OUT_OF_MEMORY: output_allocate gave none. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_run_keep(bsm_context *context,
                                                       const bsm_array *inputs,
                                                       size_t input_count);
-/* Output `index` of the last run: contiguous, in memory that belongs to the
- * context until its next run. After bsm_context_run only for engines with such
- * outputs. BSM_INVALID_ARGUMENT: nothing has been run. */
+/* Output `index` of the last bsm_context_run_keep, contiguous: in memory that
+ * belongs to the context until its next run, or where output_allocate put it.
+ * BSM_INVALID_ARGUMENT: nothing has been run since, or the run failed. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_output(bsm_context *context,
                                                     size_t index,
                                                     bsm_array *out);

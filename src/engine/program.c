@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "aten/tensor.h"
 #include "engine/ivalue_bytes.h"
 #include "engine/plan.h"
 
@@ -196,6 +197,37 @@ static bsm_status check_variants(const bsm_plan *plan) {
   return BSM_OK;
 }
 
+/* Programs give tensors to ops, which rely on the scale of quantized ones: a
+ * plan does not have it. */
+static bsm_status check_dtype(const bsm_plan *plan, uint32_t tensor,
+                              const char *what, uint32_t index) {
+  const bsm_dtype dtype = plan->tensors[tensor].dtype;
+  return bsm_dtype_is_quantized(dtype)
+             ? BSM_FAIL(BSM_CORRUPT, "%s %" PRIu32 " of a program is %s", what,
+                        index, bsm_dtype_name(dtype))
+             : BSM_OK;
+}
+
+static bsm_status check_bindings(const bsm_plan *plan) {
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    const uint32_t id = plan->inputs[i].tensor;
+    BSM_TRY(check_dtype(plan, id, "input", i));
+    if (plan->tensors[id].dims.rank < 0) {
+      return BSM_FAIL(BSM_CORRUPT, "input %" PRIu32 " has no rank", i);
+    }
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    const uint32_t id = plan->outputs[i].tensor;
+    const bsm_dtype dtype = plan->tensors[id].dtype;
+    BSM_TRY(check_dtype(plan, id, "output", i));
+    if (dtype != BSM_DTYPE_UNDEFINED && !bsm_dtype_size(dtype)) {
+      return BSM_FAIL(BSM_CORRUPT, "output %" PRIu32 " has unknown dtype %d", i,
+                      (int)dtype);
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status check_constants(const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   BSM_TRY(
@@ -208,6 +240,7 @@ static bsm_status check_constants(const bsm_plan *plan) {
                       "constant tensor %" PRIu32 " is not among the weights",
                       i);
     }
+    BSM_TRY(check_dtype(plan, id, "constant", i));
   }
   return BSM_OK;
 }
@@ -226,7 +259,10 @@ bsm_status bsm_program_verify(const bsm_plan *plan) {
     }
     BSM_TRY_NOTE(bsm_plan_verify(p->segments[i]),
                  "in segment %" PRIu32 " of the program", i);
+    BSM_TRY_NOTE(check_bindings(p->segments[i]),
+                 "in segment %" PRIu32 " of the program", i);
   }
+  BSM_TRY(check_bindings(plan));
   BSM_TRY(check_constants(plan));
   BSM_TRY(check_ranges(plan));
   BSM_TRY(check_variants(plan));

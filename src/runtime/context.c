@@ -21,9 +21,13 @@ struct bsm_context {
   bsm_arena step_arena; /* of what an op allocates, emptied after each step */
   bsm_plan_runner *runners;    /* one for each part of the plan */
   bsm_program_runner *program; /* NULL: the plan's own steps are run */
-  /* Outputs of bsm_context_run_keep, for each runner; NULL: not yet needed. */
+  /* Memory of outputs of bsm_context_run_keep, for each runner; NULL: not yet
+   * needed. */
   void ***kept;
-  bsm_plan_runner *last; /* of a program: what its last kept run ran */
+  bsm_array *outputs; /* of the last bsm_context_run_keep */
+  bool has_outputs;   /* false: there are none */
+  bsm_output_allocate output_allocate;
+  void *output_user;
   void *own_workspace;
 };
 
@@ -120,11 +124,16 @@ static bsm_status init_context(bsm_context *context,
                                    &context->own_pool));
     pool = context->own_pool;
   }
-  const bsm_runner_options running = {.isa = resolve_isa(options->isa),
-                                      .pool = pool,
-                                      .profile = options->profile,
-                                      .logger = options->logger,
-                                      .step_arena = &context->step_arena};
+  const bsm_runner_options running = {
+      .isa = resolve_isa(options->isa),
+      .pool = pool,
+      .profile = options->profile,
+      .logger = options->logger,
+      .step_arena = &context->step_arena,
+      .max_run_bytes = options->max_run_bytes < SIZE_MAX
+                           ? (size_t)options->max_run_bytes
+                           : SIZE_MAX,
+      .max_instructions = options->max_instructions};
   size_t scratch;
   uint64_t workspace;
   report_isa(context->engine, running.isa, options->logger);
@@ -132,7 +141,12 @@ static bsm_status init_context(bsm_context *context,
                         &context->runners, &scratch, &workspace));
   context->kept = BSM_NEW_ARRAY(&context->arena, void **,
                                 count_parts(context->engine->plan));
-  BSM_TRY_ALLOC(context->kept);
+  context->outputs =
+      BSM_NEW_ARRAY(&context->arena, bsm_array,
+                    context->engine->plan->output_count + (size_t)1);
+  if (!context->kept || !context->outputs) return BSM_FAIL_OOM();
+  context->output_allocate = options->output_allocate;
+  context->output_user = options->output_user;
   if (context->engine->plan->program) {
     BSM_TRY(bsm_program_runner_create(context->engine, context->runners + 1,
                                       &running, &context->arena,
@@ -183,16 +197,27 @@ void bsm_context_destroy(bsm_context *context) {
   bsm_deallocate(context->allocator, context);
 }
 
+/* Bytes of weights; parts share some. */
+static bsm_status count_weights(const bsm_plan *plan, bsm_arena *scratch,
+                                uint64_t *out) {
+  bsm_ptrmap counted = {0};
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    const bsm_plan *part = bsm_plan_part(plan, k);
+    for (uint32_t i = 0; i < part->weights_count; i++) {
+      bsm_plan_weights *w = &part->weights[i];
+      if (!w->size || bsm_ptrmap_get(&counted, w->data)) continue;
+      *out += w->size;
+      BSM_TRY_ALLOC(bsm_ptrmap_set(scratch, &counted, w->data, w));
+    }
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
                              bsm_engine_memory_info *out) {
   BSM_NEED(engine);
+  BSM_NEED(out);
   *out = (bsm_engine_memory_info){0};
-  for (uint32_t k = 0; bsm_plan_part(engine->plan, k); k++) {
-    const bsm_plan *part = bsm_plan_part(engine->plan, k);
-    for (uint32_t i = 0; i < part->weights_count; i++) {
-      out->weights += part->weights[i].size;
-    }
-  }
   bsm_thread_pool *pool;
   BSM_TRY(bsm_thread_pool_create(threads, engine->allocator, &pool));
   bsm_arena arena;
@@ -200,8 +225,11 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
   bsm_plan_runner *runners;
   size_t scratch = 0;
   const bsm_runner_options options = {.isa = bsm_isa_detect(), .pool = pool};
-  bsm_status status = prepare_parts(engine, &options, &arena, &runners,
-                                    &scratch, &out->workspace);
+  bsm_status status = count_weights(engine->plan, &arena, &out->weights);
+  if (!status) {
+    status = prepare_parts(engine, &options, &arena, &runners, &scratch,
+                           &out->workspace);
+  }
   bsm_arena_destroy(&arena);
   bsm_thread_pool_destroy(pool);
   out->scratch = scratch;
@@ -266,14 +294,16 @@ static bsm_status check_count(const char *what, size_t given, uint32_t wanted) {
                         what, wanted);
 }
 
-static int64_t array_numel(const bsm_array *array) {
-  int64_t n = 1;
-  for (int32_t i = 0; i < array->dims.rank; i++) n *= array->dims.d[i];
+/* Of arrays whose dims have been checked. */
+static size_t array_bytes(const bsm_array *array) {
+  size_t n = bsm_dtype_size(array->dtype);
+  for (int32_t i = 0; i < array->dims.rank; i++) n *= (size_t)array->dims.d[i];
   return n;
 }
 
-/* Memory for the outputs of a plan, made once. */
-static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
+/* Memory of the context for the outputs of a plan, made once. */
+static bsm_status own_memory(bsm_context *context,
+                             const bsm_plan_runner *runner, void ***out) {
   const bsm_plan *plan = runner->plan;
   void ***place = &context->kept[runner - context->runners];
   if (!*place) {
@@ -290,7 +320,59 @@ static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
     }
     *place = kept;
   }
-  memcpy(runner->outputs, *place, plan->output_count * sizeof(void *));
+  *out = *place;
+  return BSM_OK;
+}
+
+/* The caller's memory for an output of these dims. */
+static bsm_status ask_memory(const bsm_context *context, uint32_t i,
+                             bsm_array *array) {
+  const char *name = context->engine->plan->outputs[i].name;
+  const size_t bytes = array_bytes(array);
+  array->data = context->output_allocate(context->output_user, i, name,
+                                         array->dtype, &array->dims, bytes);
+  if (!array->data && bytes) {
+    return BSM_FAIL(BSM_OUT_OF_MEMORY,
+                    "no memory was given for output %" PRIu32
+                    " (%s) of %zu bytes",
+                    i, name, bytes);
+  }
+  if ((uintptr_t)array->data % bsm_dtype_size(array->dtype) != 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the memory given for output %" PRIu32
+                    " (%s) is "
+                    "misaligned",
+                    i, name);
+  }
+  return BSM_OK;
+}
+
+/* Gives the outputs of a plan memory. */
+static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
+  const bsm_plan *plan = runner->plan;
+  void **own = NULL;
+  if (!context->output_allocate) BSM_TRY(own_memory(context, runner, &own));
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    const bsm_plan_tensor *t = &plan->tensors[plan->outputs[i].tensor];
+    bsm_array *array = &context->outputs[i];
+    *array = (bsm_array){own ? own[i] : NULL, t->dtype, t->dims, NULL};
+    if (!own) BSM_TRY(ask_memory(context, i, array));
+    runner->outputs[i] = array->data;
+  }
+  return BSM_OK;
+}
+
+/* The results of a program, copied to the caller's memory if that is wanted. */
+static bsm_status keep_results(bsm_context *context) {
+  for (uint32_t i = 0; i < context->engine->plan->output_count; i++) {
+    bsm_array *array = &context->outputs[i];
+    BSM_TRY(bsm_program_runner_output(context->program, i, array));
+    if (!context->output_allocate) continue;
+    const void *from = array->data;
+    BSM_TRY(ask_memory(context, i, array));
+    const size_t bytes = array_bytes(array);
+    if (bytes) memcpy(array->data, from, bytes);
+  }
   return BSM_OK;
 }
 
@@ -352,9 +434,25 @@ static bsm_status copy_output(bsm_context *context, uint32_t i,
   bsm_contiguous_strides(from.dims, exact.strides);
   BSM_TRY(
       check_array("output", i, &context->engine->plan->outputs[i], &exact, to));
-  const int64_t bytes =
-      array_numel(&from) * (int64_t)bsm_dtype_size(from.dtype);
-  if (bytes > 0) memcpy(to->data, from.data, (size_t)bytes);
+  const size_t bytes = array_bytes(&from);
+  if (bytes) memcpy(to->data, from.data, bytes);
+  return BSM_OK;
+}
+
+/* Binds the inputs to what runs them: *runner is NULL for the program. */
+static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
+                              size_t count, bsm_plan_runner **runner) {
+  const bsm_plan *plan = context->engine->plan;
+  bsm_plan_runner *whole = &context->runners[0];
+  context->has_outputs = false;
+  BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs, count,
+               whole->inputs));
+  BSM_TRY(check_ranges(plan, inputs));
+  *runner = context->program ? find_variant(context, inputs) : whole;
+  if (*runner && *runner != whole && plan->input_count) {
+    memcpy((*runner)->inputs, whole->inputs,
+           plan->input_count * sizeof(*whole->inputs));
+  }
   return BSM_OK;
 }
 
@@ -365,24 +463,14 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
   BSM_NEED_ARRAY(inputs, input_count);
   BSM_NEED_ARRAY(outputs, output_count);
   const bsm_plan *plan = context->engine->plan;
-  bsm_plan_runner *runner = &context->runners[0];
-  BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
-               input_count, runner->inputs));
-  BSM_TRY(check_ranges(plan, inputs));
-  if (!context->program) {
-    BSM_TRY(bind(plan, "output", plan->outputs, plan->output_count, outputs,
-                 output_count, runner->outputs));
+  bsm_plan_runner *runner;
+  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
+  if (runner) {
+    BSM_TRY(bind(runner->plan, "output", runner->plan->outputs,
+                 plan->output_count, outputs, output_count, runner->outputs));
     return bsm_plan_runner_run(runner);
   }
   BSM_TRY(check_count("output", output_count, plan->output_count));
-  bsm_plan_runner *variant = find_variant(context, inputs);
-  if (variant) {
-    memcpy(variant->inputs, runner->inputs,
-           plan->input_count * sizeof(*runner->inputs));
-    BSM_TRY(bind(variant->plan, "output", variant->plan->outputs,
-                 plan->output_count, outputs, output_count, variant->outputs));
-    return bsm_plan_runner_run(variant);
-  }
   BSM_TRY(bsm_program_runner_run(context->program, inputs));
   for (uint32_t i = 0; i < plan->output_count; i++) {
     BSM_TRY(copy_output(context, i, &outputs[i]));
@@ -394,21 +482,17 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
                                 size_t input_count) {
   BSM_NEED(context);
   BSM_NEED_ARRAY(inputs, input_count);
-  const bsm_plan *plan = context->engine->plan;
-  bsm_plan_runner *runner = &context->runners[0];
-  BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs,
-               input_count, runner->inputs));
-  BSM_TRY(check_ranges(plan, inputs));
-  if (context->program) {
-    bsm_plan_runner *variant = find_variant(context, inputs);
-    context->last = variant ? variant : runner;
-    if (!variant) return bsm_program_runner_run(context->program, inputs);
-    memcpy(variant->inputs, runner->inputs,
-           plan->input_count * sizeof(*runner->inputs));
-    runner = variant;
+  bsm_plan_runner *runner;
+  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
+  if (runner) {
+    BSM_TRY(keep_outputs(context, runner));
+    BSM_TRY(bsm_plan_runner_run(runner));
+  } else {
+    BSM_TRY(bsm_program_runner_run(context->program, inputs));
+    BSM_TRY(keep_results(context));
   }
-  BSM_TRY(keep_outputs(context, runner));
-  return bsm_plan_runner_run(runner);
+  context->has_outputs = true;
+  return BSM_OK;
 }
 
 bsm_status bsm_context_output(bsm_context *context, size_t index,
@@ -420,20 +504,12 @@ bsm_status bsm_context_output(bsm_context *context, size_t index,
     return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
                     index, plan->output_count);
   }
-  bsm_plan_runner *runner = &context->runners[0];
-  if (context->last) runner = context->last;
-  if (context->program && runner == &context->runners[0]) {
-    return bsm_program_runner_output(context->program, (uint32_t)index, out);
-  }
-  void **kept = context->kept[runner - context->runners];
-  if (!kept) {
+  if (!context->has_outputs) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "there are no outputs to read: bsm_context_run_keep has "
-                    "not run");
+                    "not run, or has failed");
   }
-  const bsm_plan *part = runner->plan;
-  const bsm_plan_tensor *t = &part->tensors[part->outputs[index].tensor];
-  *out = (bsm_array){kept[index], t->dtype, t->dims, NULL};
+  *out = context->outputs[index];
   return BSM_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "engine/engine_file.h"
+#include "engine/program.h"
 #include "plugin/plugin_registry.h"
 #include "runtime/aten_step.h"
 #include "runtime/plugin_step.h"
@@ -228,6 +229,21 @@ bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
                     index, engine->plan->output_count);
   }
   *out = binding_of(engine->plan, &engine->plan->outputs[index]);
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_input_range(const bsm_engine *engine, size_t index,
+                                  bsm_dims *min, bsm_dims *opt, bsm_dims *max) {
+  bsm_binding binding;
+  BSM_TRY(bsm_engine_input(engine, index, &binding));
+  const bsm_program *p = engine->plan->program;
+  bsm_program_range range = {0, binding.dims, binding.dims, binding.dims};
+  for (uint32_t i = 0; p && i < p->range_count; i++) {
+    if (p->ranges[i].input == index) range = p->ranges[i];
+  }
+  if (min) *min = range.min;
+  if (opt) *opt = range.opt;
+  if (max) *max = range.max;
   return BSM_OK;
 }
 

@@ -8,6 +8,8 @@
 
 /* Products smaller than this are not worth the way. */
 #define MIN_WORK 4096
+/* Strides, paddings and groups above this are left to the library. */
+#define MAX_WINDOW (1 << 24)
 
 /* One step with its tensors. */
 typedef struct one_step {
@@ -103,6 +105,29 @@ static bsm_status run(one_step *s, bool *done) {
 
 /* ---- weights ---- */
 
+/* One packed form of a constant: the same weights may be used in several ways.
+ */
+typedef struct packed_weights {
+  bsm_step_kind kind;
+  bsm_step_params params;
+  int64_t in_maps;
+  bsm_dims dims;
+  bool transposed;
+  void *data;
+  struct packed_weights *next;
+} packed_weights;
+
+/* More forms of one constant are not kept. */
+#define MAX_FORMS 4
+
+static bool is_form(const packed_weights *p, const one_step *s, int64_t in_maps,
+                    const bsm_tensor *values, bool transposed) {
+  return p->kind == s->step.kind && p->in_maps == in_maps &&
+         p->transposed == transposed &&
+         bsm_dims_equal(p->dims, values->sizes) &&
+         memcmp(&p->params, &s->params, sizeof(p->params)) == 0;
+}
+
 /* The values packed for the step; kept when they are a constant's. */
 static bsm_status pack(one_step *s, int64_t in_maps, const bsm_tensor *values,
                        bool transposed) {
@@ -112,18 +137,31 @@ static bsm_status pack(one_step *s, int64_t in_maps, const bsm_tensor *values,
   uint64_t size;
   BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
                            NULL, &size));
-  void *packed = constant ? bsm_ptrmap_get(&c->packed, data) : NULL;
-  if (!packed) {
-    bsm_arena *arena = constant ? c->own : s->arena;
-    packed = bsm_arena_alloc(arena, (size_t)size + 1, BSM_ALIGNMENT);
-    BSM_TRY_ALLOC(packed);
-    BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
-                             packed, &size));
-    if (constant) {
-      BSM_TRY_ALLOC(bsm_ptrmap_set(c->own, &c->packed, data, packed));
-    }
+  packed_weights *first = constant ? bsm_ptrmap_get(&c->packed, data) : NULL;
+  size_t forms = 0;
+  for (const packed_weights *p = first; p; p = p->next, forms++) {
+    if (!is_form(p, s, in_maps, values, transposed)) continue;
+    set_weights(s, 0, p->data, size);
+    return BSM_OK;
   }
+  const bool keep = constant && forms < MAX_FORMS;
+  bsm_arena *arena = keep ? c->own : s->arena;
+  void *packed = bsm_arena_alloc(arena, (size_t)size + 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(packed);
+  BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
+                           packed, &size));
   set_weights(s, 0, packed, size);
+  if (!keep) return BSM_OK;
+  packed_weights *p = BSM_NEW(arena, packed_weights);
+  BSM_TRY_ALLOC(p);
+  *p = (packed_weights){.kind = s->step.kind,
+                        .params = s->params,
+                        .in_maps = in_maps,
+                        .dims = values->sizes,
+                        .transposed = transposed,
+                        .data = packed,
+                        .next = first};
+  BSM_TRY_ALLOC(bsm_ptrmap_set(c->own, &c->packed, data, p));
   return BSM_OK;
 }
 
@@ -175,6 +213,24 @@ static bool get_ints(const bsm_ivalue *v, int32_t count, int64_t *out) {
   return true;
 }
 
+/* A result that the limit allows; NULL in *out when it does not. */
+static bsm_status new_result(bsm_fast_calls *c, bsm_arena *arena, bsm_dims dims,
+                             bsm_tensor **out) {
+  int64_t n;
+  *out = NULL;
+  if (!bsm_dims_numel(dims, &n) ||
+      (uint64_t)n > c->max_tensor_bytes / sizeof(float)) {
+    return BSM_OK; /* the library says what is wrong */
+  }
+  return bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, false, out);
+}
+
+/* Whether so many multiplications are worth it; false when they overflow. */
+static bool is_work(int64_t a, int64_t b, int64_t c) {
+  int64_t n;
+  return bsm_i64_mul(a, b, &n) && bsm_i64_mul(n, c, &n) && n >= MIN_WORK;
+}
+
 /* ---- products ---- */
 
 /* x [.., K] times weight [N, K], or [K, N] when `plain`. */
@@ -190,13 +246,14 @@ static bsm_status product_with_weights(bsm_fast_calls *c, bsm_arena *arena,
   const int64_t n = weight->sizes.d[plain ? 1 : 0];
   bsm_tensor *bias, *y, rows, flat;
   if (x->sizes.d[x->sizes.rank - 1] != k || !get_bias(bias_value, n, &bias) ||
-      bsm_tensor_numel(x) * n < MIN_WORK) {
+      !is_work(bsm_tensor_numel(x), n, 1)) {
     return BSM_OK;
   }
   bsm_dims dims = x->sizes;
   dims.d[dims.rank - 1] = n;
+  BSM_TRY(new_result(c, arena, dims, &y));
+  if (!y) return BSM_OK;
   BSM_TRY(bsm_tensor_contiguous(arena, x, &x));
-  BSM_TRY(bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, false, &y));
   one_step *s = new_step(c, arena, BSM_STEP_MATRIX_MULTIPLY);
   BSM_TRY_ALLOC(s);
   rows = *x;
@@ -284,10 +341,11 @@ static bsm_status product(bsm_fast_calls *c, bsm_tensor *a, bsm_tensor *b,
   const int64_t m = a->sizes.d[a->sizes.rank - 2];
   const int64_t k = a->sizes.d[a->sizes.rank - 1];
   const int64_t n = b->sizes.d[b->sizes.rank - 1];
-  if (b->sizes.d[b->sizes.rank - 2] != k || m * k * n < MIN_WORK) return BSM_OK;
+  if (b->sizes.d[b->sizes.rank - 2] != k || !is_work(m, k, n)) return BSM_OK;
   dims.d[dims.rank - 2] = m;
   dims.d[dims.rank - 1] = n;
-  BSM_TRY(bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, false, &y));
+  BSM_TRY(new_result(c, arena, dims, &y));
+  if (!y) return BSM_OK;
   one_step *s = new_step(c, arena, BSM_STEP_MATRIX_MULTIPLY);
   BSM_TRY_ALLOC(s);
   s->params.matrix_multiply =
@@ -298,6 +356,29 @@ static bsm_status product(bsm_fast_calls *c, bsm_tensor *a, bsm_tensor *b,
   add_output(s, y);
   *out = bsm_iv_tensor(y);
   return run(s, done);
+}
+
+/* mm and bmm: as matmul, for operands of one rank and one batch. */
+static bsm_status matmul(bsm_fast_calls *c, const bsm_ivalue *args,
+                         bsm_arena *arena, bsm_ivalue *out, bool *done);
+
+static bsm_status strict_product(bsm_fast_calls *c, const bsm_ivalue *args,
+                                 int32_t rank, bsm_arena *arena,
+                                 bsm_ivalue *out, bool *done) {
+  const bsm_tensor *a = float_tensor(&args[0]), *b = float_tensor(&args[1]);
+  const bool fits = a && b && a->sizes.rank == rank && b->sizes.rank == rank &&
+                    (rank < 3 || a->sizes.d[0] == b->sizes.d[0]);
+  return fits ? matmul(c, args, arena, out, done) : BSM_OK;
+}
+
+static bsm_status mm(bsm_fast_calls *c, const bsm_ivalue *args,
+                     bsm_arena *arena, bsm_ivalue *out, bool *done) {
+  return strict_product(c, args, 2, arena, out, done);
+}
+
+static bsm_status bmm(bsm_fast_calls *c, const bsm_ivalue *args,
+                      bsm_arena *arena, bsm_ivalue *out, bool *done) {
+  return strict_product(c, args, 3, arena, out, done);
 }
 
 static bsm_status matmul(bsm_fast_calls *c, const bsm_ivalue *args,
@@ -326,7 +407,8 @@ static bool get_window(const conv_args *args, const bsm_tensor *weight,
   if (!get_ints(args->stride, spatial, stride) ||
       !get_ints(args->padding, spatial, padding) ||
       !get_ints(args->dilation, spatial, dilation) ||
-      args->groups->tag != BSM_IVALUE_INT || args->groups->u.i < 1) {
+      args->groups->tag != BSM_IVALUE_INT || args->groups->u.i < 1 ||
+      args->groups->u.i > MAX_WINDOW) {
     return false;
   }
   bsm_step_window *w = &out->window;
@@ -337,7 +419,9 @@ static bool get_window(const conv_args *args, const bsm_tensor *weight,
     w->stride[d] = i < 0 ? 1 : stride[i];
     w->dilation[d] = i < 0 ? 1 : dilation[i];
     w->pre_padding[d] = w->post_padding[d] = i < 0 ? 0 : padding[i];
-    if (w->stride[d] < 1 || w->dilation[d] < 1 || w->pre_padding[d] < 0) {
+    if (w->stride[d] < 1 || w->dilation[d] < 1 || w->pre_padding[d] < 0 ||
+        w->stride[d] > MAX_WINDOW || w->dilation[d] > MAX_WINDOW ||
+        w->pre_padding[d] > MAX_WINDOW) {
       return false;
     }
   }
@@ -365,11 +449,12 @@ static bool output_dims(const bsm_step_convolution *p, const bsm_tensor *x,
   return true;
 }
 
-/* A tensor whose channels are adjacent. */
-static bsm_status channels_last(bsm_arena *arena, bsm_dims dims,
-                                bsm_tensor **out) {
-  BSM_TRY(bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, false, out));
+/* A result whose channels are adjacent. */
+static bsm_status channels_last(bsm_fast_calls *c, bsm_arena *arena,
+                                bsm_dims dims, bsm_tensor **out) {
+  BSM_TRY(new_result(c, arena, dims, out));
   bsm_tensor *t = *out;
+  if (!t) return BSM_OK;
   int64_t stride = dims.d[1];
   t->strides[1] = 1;
   for (int32_t i = dims.rank - 1; i >= 2; i--) {
@@ -384,7 +469,8 @@ static bsm_status to_channels_last(bsm_fast_calls *c, bsm_arena *arena,
                                    bsm_tensor **x) {
   bsm_tensor *y;
   bool done = false;
-  BSM_TRY(channels_last(arena, (*x)->sizes, &y));
+  BSM_TRY(channels_last(c, arena, (*x)->sizes, &y));
+  if (!y) return BSM_OK; /* as it is: kernels take other strides or refuse */
   if (memcmp(y->strides, (*x)->strides,
              (size_t)y->sizes.rank * sizeof(y->strides[0])) == 0) {
     return BSM_OK;
@@ -405,6 +491,7 @@ static bsm_status convolve(bsm_fast_calls *c, const bsm_ivalue *args,
   bsm_tensor *x = float_tensor(&args[0]), *w = float_tensor(&args[1]);
   bsm_tensor *bias, *y;
   bsm_dims dims;
+  int64_t maps;
   if (!x || !w || x->sizes.rank != w->sizes.rank || w->sizes.rank < 3 ||
       w->sizes.rank > 5 || !bsm_tensor_is_contiguous(w) ||
       !get_bias(&args[2], w->sizes.d[0], &bias)) {
@@ -414,12 +501,13 @@ static bsm_status convolve(bsm_fast_calls *c, const bsm_ivalue *args,
   BSM_TRY_ALLOC(s);
   bsm_step_convolution *p = &s->params.convolution;
   if (!get_window(window, w, p) || !output_dims(p, x, &dims) ||
-      x->sizes.d[1] != w->sizes.d[1] * p->groups ||
+      !bsm_i64_mul(w->sizes.d[1], p->groups, &maps) || x->sizes.d[1] != maps ||
       p->out_maps % p->groups != 0) {
     return BSM_OK;
   }
+  BSM_TRY(channels_last(c, arena, dims, &y));
+  if (!y) return BSM_OK;
   BSM_TRY(to_channels_last(c, arena, &x));
-  BSM_TRY(channels_last(arena, dims, &y));
   add_input(s, x);
   add_output(s, y);
   BSM_TRY(pack(s, x->sizes.d[1], w, false));
@@ -457,8 +545,8 @@ static const struct {
     {"aten::linear", linear, 3},
     {"aten::addmm", addmm, 5},
     {"aten::matmul", matmul, 2},
-    {"aten::mm", matmul, 2},
-    {"aten::bmm", matmul, 2},
+    {"aten::mm", mm, 2},
+    {"aten::bmm", bmm, 2},
     {"aten::conv1d", conv, 7},
     {"aten::conv2d", conv, 7},
     {"aten::conv3d", conv, 7},

@@ -11,9 +11,10 @@ typedef struct bsm_fast_calls {
   const bsm_backend *backend;
   uint32_t isa;
   bsm_thread_pool *pool;
-  bsm_arena *own;       /* lives as long as the context: packed weights */
-  bsm_ptrmap packed;    /* data of a constant -> what is packed of it */
-  bsm_ptrmap constants; /* data of the program's constants */
+  bsm_arena *own;          /* lives as long as the context: packed weights */
+  bsm_ptrmap packed;       /* data of a constant -> what is packed of it */
+  bsm_ptrmap constants;    /* data of the program's constants */
+  size_t max_tensor_bytes; /* larger results are left to the library */
 } bsm_fast_calls;
 
 /* Whether the op is one of those. */

@@ -29,6 +29,8 @@ typedef struct bsm_runner_options {
   bool profile;
   const bsm_logger *logger;
   bsm_arena *step_arena;
+  size_t max_run_bytes;      /* of programs; 0: the default */
+  uint64_t max_instructions; /* of programs; 0: the default */
 } bsm_runner_options;
 
 /* Prepares the steps in `arena`; *scratch is the most that one of them needs.

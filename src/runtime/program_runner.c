@@ -5,15 +5,27 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "engine/ivalue_bytes.h"
+#include "runtime/collector.h"
 #include "runtime/fast_call.h"
+#include "runtime/liveness.h"
 
-/* As in aten_step.c: a file of few bytes can ask for anything. */
+/* A file of few bytes can ask for anything. As in aten_step.c: no tensor is
+ * larger than so many times the inputs and weights, or than the first limit if
+ * that is more, and never larger than the last. */
+#define SMALL_TENSOR_BYTES ((size_t)1 << 30)
+#define TIMES_LARGER 64
 #define MAX_TENSOR_BYTES ((size_t)16 << 30)
+/* The defaults of the options. */
+#define MAX_RUN_BYTES ((size_t)16 << 30)
+#define MAX_INSTRUCTIONS UINT64_C(1000000000)
 /* Memory of a run before garbage is collected, and by how much it may grow. */
 #define COLLECT_BYTES ((size_t)64 << 20)
-/* Values nest no deeper when they are copied. */
-#define MAX_DEPTH 200
+/* What an op is given nests no deeper, and has no more values inside lists of
+ * lists, each counted as often as it is met: ops walk them. */
+#define MAX_DEPTH 60
+#define MAX_NESTED ((size_t)1 << 24)
 
 struct bsm_program_runner {
   const bsm_engine *engine;
@@ -24,9 +36,14 @@ struct bsm_program_runner {
   bsm_arena arenas[2]; /* of the run, and to collect into */
   int arena;           /* which of them the run uses */
   size_t collect_at;   /* bytes */
+  size_t weights_bytes;
+  size_t wanted_bytes, max_bytes, max_tensor_bytes; /* of a run */
+  uint64_t max_instructions, instructions; /* of a run; done in this one */
   bsm_ivalue *registers;
   bsm_ivalue *constants;
-  const bsm_aten_op ***ops; /* by block and instruction; NULL: no call */
+  bsm_tensor *constant_tensors;
+  const bsm_aten_op ***ops;  /* by block and instruction; NULL: no call */
+  bsm_dead_registers **dead; /* after it */
   bsm_fast_calls fast;
   bool ran;
 };
@@ -42,7 +59,8 @@ static bsm_status read_constants(bsm_program_runner *r) {
   const bsm_program *p = r->program;
   const size_t n = p->constant_tensor_count;
   bsm_tensor *tensors = BSM_NEW_ARRAY(r->own, bsm_tensor, n + 1);
-  if (!tensors) return BSM_FAIL_OOM();
+  BSM_TRY_ALLOC(tensors);
+  r->constant_tensors = tensors;
   for (size_t i = 0; i < n; i++) {
     const bsm_plan_tensor *t = &plan->tensors[p->constant_tensors[i]];
     const uint8_t *data = plan->weights[t->index].data;
@@ -104,22 +122,51 @@ static bsm_status find_ops(bsm_program_runner *r) {
 /* An op that changes a container gets one that this run has made. */
 static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
                                 const bsm_ivalue *args) {
-  for (uint32_t k = 0; k < i->input_count; k++) {
-    const bsm_ivalue *v = &args[k];
-    const bsm_arena *arena = v->tag == BSM_IVALUE_LIST   ? v->u.list->arena
-                             : v->tag == BSM_IVALUE_DICT ? v->u.dict->arena
-                                                         : NULL;
-    if (arena == heap(r)) return BSM_OK;
-    if (arena) break;
+  if (!i->input_count) return BSM_OK;
+  const bsm_arena *arena = args->tag == BSM_IVALUE_LIST ? args->u.list->arena
+                           : args->tag == BSM_IVALUE_DICT
+                               ? args->u.dict->arena
+                               : heap(r); /* changes nothing */
+  return arena == heap(r) ? BSM_OK
+                          : BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
+}
+
+/* Counts the values inside, in *budget. */
+static bsm_status check_nested(const bsm_ivalue *items, size_t n, int depth,
+                               size_t *budget) {
+  if (depth > MAX_DEPTH) {
+    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %d deep",
+                    MAX_DEPTH);
   }
-  return BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
+  if (depth > 1 && n > *budget) {
+    return BSM_FAIL(BSM_LIMIT, "a nested value has more than %zu values",
+                    MAX_NESTED);
+  }
+  if (depth > 1) *budget -= n;
+  for (size_t i = 0; i < n; i++) {
+    const bsm_ivalue *v = &items[i];
+    if (v->tag == BSM_IVALUE_LIST) {
+      BSM_TRY(
+          check_nested(v->u.list->items, v->u.list->len, depth + 1, budget));
+    } else if (v->tag == BSM_IVALUE_TUPLE) {
+      BSM_TRY(
+          check_nested(v->u.tuple->items, v->u.tuple->len, depth + 1, budget));
+    } else if (v->tag == BSM_IVALUE_DICT) {
+      const bsm_dict *d = v->u.dict;
+      BSM_TRY(check_nested(d->keys, d->len, depth + 1, budget));
+      BSM_TRY(check_nested(d->values, d->len, depth + 1, budget));
+    }
+  }
+  return BSM_OK;
 }
 
 static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
                            const bsm_aten_op *op, const bsm_ivalue *args) {
+  size_t budget = MAX_NESTED;
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
+  BSM_TRY(check_nested(args, i->input_count, 0, &budget));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
   if (i->output_count == 1 && bsm_fast_call_knows(i->name)) {
     bool done;
@@ -130,7 +177,7 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
   }
   bsm_op_ctx cx = {.arena = heap(r),
                    .logger = r->logger,
-                   .max_tensor_bytes = MAX_TENSOR_BYTES};
+                   .max_tensor_bytes = r->max_tensor_bytes};
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
   for (uint32_t k = 0; k < i->output_count; k++) {
     r->registers[i->outputs[k]] = outs[k];
@@ -195,6 +242,11 @@ static bsm_status make_dict(bsm_program_runner *r, const bsm_ivalue *keys,
   bsm_dict *dict;
   BSM_TRY(bsm_dict_new(heap(r), NULL, NULL, &dict));
   for (size_t i = 0; i < n; i++) {
+    const bsm_ivalue_tag tag = keys[i * stride].tag;
+    if (tag == BSM_IVALUE_LIST || tag == BSM_IVALUE_TUPLE ||
+        tag == BSM_IVALUE_DICT) {
+      return BSM_FAIL(BSM_CORRUPT, "a %s as a key", bsm_iv_tag_name(tag));
+    }
     BSM_TRY(bsm_dict_set(dict, keys[i * stride], values[i * stride]));
   }
   *out = bsm_iv_dict(dict);
@@ -246,155 +298,39 @@ static bsm_status unpack(bsm_program_runner *r, const bsm_instruction *i,
 
 /* ---- collecting garbage ---- */
 
-typedef struct collector {
-  bsm_program_runner *runner;
-  bsm_arena *to;
-  bsm_ptrmap moved; /* old address -> new: identity and sharing are kept */
-} collector;
-
-static bsm_status move_value(collector *c, bsm_ivalue *v, int depth);
-
-static bsm_status move_items(collector *c, bsm_ivalue *items, size_t n,
-                             int depth) {
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(move_value(c, &items[i], depth + 1));
+/* Between two instructions, wherever: all that is alive is in registers. */
+static bsm_status collect(bsm_program_runner *r) {
+  const bsm_program *p = r->program;
+  bsm_collector c = {.from = heap(r),
+                     .to = &r->arenas[1 - r->arena],
+                     .constants = r->constant_tensors,
+                     .constant_count = p->constant_tensor_count};
+  for (uint32_t i = 0; i < p->constant_count; i++) {
+    r->registers[p->constant_registers[i]] = bsm_iv_none();
   }
-  return BSM_OK;
-}
-
-/* Memory that the run did not make, or that has been moved, stays. */
-static bsm_status move_storage(collector *c, bsm_storage **storage) {
-  bsm_storage *old = *storage;
-  if (old->read_only) return BSM_OK;
-  bsm_storage *new = bsm_ptrmap_get(&c->moved, old);
-  if (!new) {
-    new = BSM_NEW(c->to, bsm_storage);
-    BSM_TRY_ALLOC(new);
-    *new = *old;
-    if (old->data) {
-      new->data = bsm_arena_alloc(c->to, old->size + 1, BSM_ALIGNMENT);
-      BSM_TRY_ALLOC(new->data);
-      memcpy(new->data, old->data, old->size);
-    }
-    BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
+  BSM_TRY(bsm_collector_move(&c, r->registers, p->register_count));
+  for (uint32_t i = 0; i < p->constant_count; i++) {
+    r->registers[p->constant_registers[i]] = r->constants[i];
   }
-  *storage = new;
-  return BSM_OK;
-}
-
-static bsm_status move_tensor(collector *c, bsm_ivalue *v) {
-  bsm_tensor *new = BSM_NEW(c->to, bsm_tensor);
-  BSM_TRY_ALLOC(new);
-  *new = *v->u.tensor;
-  BSM_TRY(move_storage(c, &new->storage));
-  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, v->u.tensor, new));
-  v->u.tensor = new;
-  return BSM_OK;
-}
-
-static bsm_status move_list(collector *c, bsm_ivalue *v, int depth) {
-  const bsm_list *old = v->u.list;
-  if (old->arena != heap(c->runner)) return BSM_OK; /* a constant */
-  bsm_list *new;
-  BSM_TRY(bsm_list_new(c->to, old->elem_type, old->len, &new));
-  if (old->len) memcpy(new->items, old->items, old->len * sizeof(*old->items));
-  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
-  v->u.list = new;
-  return move_items(c, new->items, new->len, depth);
-}
-
-static bsm_status move_dict(collector *c, bsm_ivalue *v, int depth) {
-  const bsm_dict *old = v->u.dict;
-  bsm_dict *new;
-  if (old->arena != heap(c->runner)) return BSM_OK;
-  BSM_TRY(bsm_dict_new(c->to, old->key_type, old->value_type, &new));
-  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
-  for (size_t i = 0; i < old->len; i++) {
-    bsm_ivalue key = old->keys[i], value = old->values[i];
-    BSM_TRY(move_value(c, &key, depth + 1));
-    BSM_TRY(move_value(c, &value, depth + 1));
-    BSM_TRY(bsm_dict_set(new, key, value));
-  }
-  v->u.dict = new;
-  return BSM_OK;
-}
-
-static bsm_status move_tuple(collector *c, bsm_ivalue *v, int depth) {
-  const bsm_tuple *old = v->u.tuple;
-  bsm_tuple *new;
-  BSM_TRY(bsm_tuple_new(c->to, old->len, &new));
-  new->type = old->type;
-  if (old->len) memcpy(new->items, old->items, old->len * sizeof(*old->items));
-  BSM_TRY_ALLOC(bsm_ptrmap_set(c->to, &c->moved, old, new));
-  v->u.tuple = new;
-  return move_items(c, new->items, new->len, depth);
-}
-
-static bsm_status move_value(collector *c, bsm_ivalue *v, int depth) {
-  if (depth > MAX_DEPTH) {
-    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %d deep",
-                    MAX_DEPTH);
-  }
-  switch (v->tag) {
-    case BSM_IVALUE_TENSOR:
-    case BSM_IVALUE_LIST:
-    case BSM_IVALUE_DICT:
-    case BSM_IVALUE_TUPLE: {
-      void *moved = bsm_ptrmap_get(&c->moved, v->u.container);
-      if (moved) {
-        v->u.container = moved;
-        return BSM_OK;
-      }
-      break;
-    }
-    case BSM_IVALUE_STRING:
-      return bsm_iv_string(c->to, *v->u.s, v);
-    default:
-      return BSM_OK;
-  }
-  switch (v->tag) {
-    case BSM_IVALUE_TENSOR:
-      return move_tensor(c, v);
-    case BSM_IVALUE_LIST:
-      return move_list(c, v, depth);
-    case BSM_IVALUE_DICT:
-      return move_dict(c, v, depth);
-    default:
-      return move_tuple(c, v, depth);
-  }
-}
-
-/* What the instructions of a block wrote is dead once its results are copied:
- * the collector must not keep it. */
-static void forget_block(bsm_program_runner *r, uint32_t id) {
-  const bsm_program_block *b = &r->program->blocks[id];
-  for (uint32_t k = 0; k < b->instruction_count; k++) {
-    const bsm_instruction *i = &b->instructions[k];
-    for (uint32_t o = 0; o < i->output_count; o++) {
-      r->registers[i->outputs[o]] = bsm_iv_none();
-    }
-    for (uint32_t w = 0; w < i->block_count; w++) forget_block(r, i->blocks[w]);
-  }
-}
-
-/* Between two turns of a loop; `carried` are values in no register. */
-static bsm_status collect(bsm_program_runner *r, uint32_t body,
-                          bsm_ivalue *carried, size_t n) {
-  if (heap(r)->total < r->collect_at) return BSM_OK;
-  forget_block(r, body);
-  for (uint32_t i = 0; i < r->program->constant_count; i++) {
-    r->registers[r->program->constant_registers[i]] = bsm_iv_none();
-  }
-  collector c = {.runner = r, .to = &r->arenas[1 - r->arena]};
-  BSM_TRY(move_items(&c, r->registers, r->program->register_count, 0));
-  BSM_TRY(move_items(&c, carried, n, 0));
   bsm_arena_destroy(heap(r));
   r->arena = 1 - r->arena;
   r->collect_at = 2 * heap(r)->total + COLLECT_BYTES;
-  for (uint32_t i = 0; i < r->program->constant_count; i++) {
-    r->registers[r->program->constant_registers[i]] = r->constants[i];
+  if (heap(r)->total > r->max_bytes) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "the run needs more than %zu bytes: raise max_run_bytes in "
+                    "the options of the context",
+                    r->max_bytes);
   }
   return BSM_OK;
+}
+
+static bsm_status count_instruction(bsm_program_runner *r) {
+  if (r->instructions++ < r->max_instructions) return BSM_OK;
+  return BSM_FAIL(BSM_LIMIT,
+                  "the run takes more than %" PRIu64
+                  " instructions: raise max_instructions in the options of the "
+                  "context",
+                  r->max_instructions);
 }
 
 /* ---- control ---- */
@@ -429,12 +365,13 @@ static bsm_status run_if(bsm_program_runner *r, const bsm_instruction *i,
 }
 
 /* `values`: the condition and the carried values, in memory of their own, as
- * the arena may go away. */
+ * the arena may go away. While the body runs, nothing reads them. */
 static bsm_status run_turns(bsm_program_runner *r, const bsm_instruction *i,
                             int64_t turns, bsm_ivalue *values) {
   const uint32_t id = i->blocks[0], n = i->output_count;
   const bsm_program_block *body = &r->program->blocks[id];
   for (int64_t turn = 0; turn < turns && values[0].u.b; turn++) {
+    BSM_TRY(count_instruction(r));
     r->registers[body->params[0]] = bsm_iv_int(turn);
     set_registers(r, body->params + 1, n, values + 1);
     BSM_TRY(run_block(r, id));
@@ -443,7 +380,6 @@ static bsm_status run_turns(bsm_program_runner *r, const bsm_instruction *i,
       return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
                       bsm_iv_tag_name(values[0].tag));
     }
-    BSM_TRY(collect(r, id, values, n + (size_t)1));
   }
   set_registers(r, i->outputs, n, values + 1);
   return BSM_OK;
@@ -470,10 +406,12 @@ static bsm_status run_loop(bsm_program_runner *r, const bsm_instruction *i,
 }
 
 static bsm_status raise(const bsm_ivalue *message) {
-  return message->tag == BSM_IVALUE_STRING
-             ? BSM_FAIL(BSM_RAISED, "%.*s", (int)message->u.s->len,
-                        message->u.s->data)
-             : BSM_FAIL(BSM_RAISED, "the model raises an exception");
+  if (message->tag != BSM_IVALUE_STRING) {
+    return BSM_FAIL(BSM_RAISED, "the model raises an exception");
+  }
+  const size_t n = message->u.s->len;
+  return BSM_FAIL(BSM_RAISED, "%.*s", (int)(n < 4096 ? n : 4096),
+                  message->u.s->data);
 }
 
 static bsm_status run_instruction(bsm_program_runner *r,
@@ -515,11 +453,22 @@ static bsm_status run_instruction(bsm_program_runner *r,
   return BSM_FAIL(BSM_INTERNAL, "an unknown instruction");
 }
 
+/* What nothing reads any more becomes garbage. */
+static bsm_status let_go(bsm_program_runner *r,
+                         const bsm_dead_registers *dead) {
+  for (size_t i = 0; i < dead->count; i++) {
+    r->registers[dead->ids[i]] = bsm_iv_none();
+  }
+  return heap(r)->total > r->collect_at ? collect(r) : BSM_OK;
+}
+
 static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
   const bsm_program_block *block = &r->program->blocks[id];
   for (uint32_t k = 0; k < block->instruction_count; k++) {
     const bsm_instruction *i = &block->instructions[k];
-    bsm_status status = run_instruction(r, i, r->ops[id][k]);
+    bsm_status status = count_instruction(r);
+    if (!status) status = run_instruction(r, i, r->ops[id][k]);
+    if (!status) status = let_go(r, &r->dead[id][k]);
     if (status && !i->block_count) {
       status = bsm_status_note(
           status, "while running %s%s%s",
@@ -545,6 +494,10 @@ bsm_status bsm_program_runner_create(const bsm_engine *engine,
                             .segments = segments,
                             .logger = options->logger,
                             .own = arena,
+                            .wanted_bytes = options->max_run_bytes,
+                            .max_instructions = options->max_instructions
+                                                    ? options->max_instructions
+                                                    : MAX_INSTRUCTIONS,
                             .fast = {.backend = engine->backend,
                                      .isa = options->isa,
                                      .pool = options->pool,
@@ -555,7 +508,14 @@ bsm_status bsm_program_runner_create(const bsm_engine *engine,
   r->registers =
       BSM_NEW_ARRAY(arena, bsm_ivalue, r->program->register_count + (size_t)1);
   BSM_TRY_ALLOC(r->registers);
+  for (uint32_t k = 0; bsm_plan_part(engine->plan, k); k++) {
+    const bsm_plan *part = bsm_plan_part(engine->plan, k);
+    for (uint32_t i = 0; i < part->weights_count; i++) {
+      r->weights_bytes += (size_t)part->weights[i].size;
+    }
+  }
   BSM_TRY(read_constants(r));
+  BSM_TRY(bsm_program_liveness(r->program, arena, &r->dead));
   return find_ops(r);
 }
 
@@ -565,12 +525,35 @@ void bsm_program_runner_destroy(bsm_program_runner *r) {
   bsm_arena_destroy(&r->arenas[1]);
 }
 
-/* The memory of the last run, but for a first chunk, is given back. */
+static size_t most(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+
+static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
+  size_t given = r->weights_bytes; /* in memory, so sums do not overflow */
+  for (uint32_t i = 0; i < r->engine->plan->input_count; i++) {
+    int64_t n;
+    if (!bsm_dims_numel(inputs[i].dims, &n)) continue;
+    given += (size_t)n * bsm_dtype_size(inputs[i].dtype);
+  }
+  size_t times;
+  if (!bsm_size_mul(given, TIMES_LARGER, &times)) times = SIZE_MAX;
+  r->max_bytes = r->wanted_bytes ? r->wanted_bytes : most(MAX_RUN_BYTES, times);
+  r->max_tensor_bytes = most(SMALL_TENSOR_BYTES, times);
+  if (r->max_tensor_bytes > MAX_TENSOR_BYTES) {
+    r->max_tensor_bytes = MAX_TENSOR_BYTES;
+  }
+  if (r->max_tensor_bytes > r->max_bytes) r->max_tensor_bytes = r->max_bytes;
+  r->fast.max_tensor_bytes = r->max_tensor_bytes;
+  r->instructions = 0;
+  r->collect_at = r->max_bytes < COLLECT_BYTES ? r->max_bytes : COLLECT_BYTES;
+}
+
+/* The memory of the last run is given back. */
 static void reset(bsm_program_runner *r) {
   const bsm_program *p = r->program;
   bsm_arena_destroy(&r->arenas[1 - r->arena]);
   bsm_arena_destroy(heap(r));
-  r->collect_at = COLLECT_BYTES;
   for (uint32_t i = 0; i < p->register_count; i++) {
     r->registers[i] = bsm_iv_none();
   }
@@ -581,10 +564,13 @@ bsm_status bsm_program_runner_run(bsm_program_runner *r,
                                   const bsm_array *inputs) {
   const bsm_program_block *main = &r->program->blocks[0];
   reset(r);
+  set_limits(r, inputs);
   r->ran = false;
   for (uint32_t i = 0; i < main->param_count; i++) {
     bsm_tensor *t;
-    BSM_TRY(bsm_tensor_from_array(heap(r), &inputs[i], true, &t));
+    const bsm_array dense = {inputs[i].data, inputs[i].dtype, inputs[i].dims,
+                             NULL};
+    BSM_TRY(bsm_tensor_from_array(heap(r), &dense, true, &t));
     r->registers[main->params[i]] = bsm_iv_tensor(t);
   }
   BSM_TRY(run_block(r, 0));
@@ -602,7 +588,7 @@ bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
                     "there are no outputs: the last run failed, or there was "
                     "none");
   }
-  const bsm_ivalue *v = &r->registers[r->program->blocks[0].results[index]];
+  bsm_ivalue *v = &r->registers[r->program->blocks[0].results[index]];
   if (v->tag != BSM_IVALUE_TENSOR) {
     return BSM_FAIL(BSM_DATA_DEPENDENT, "output %s is a %s", binding->name,
                     bsm_iv_tag_name(v->tag));
@@ -621,6 +607,7 @@ bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
                     bsm_dims_str(t->dims));
   }
   BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
+  *v = bsm_iv_tensor(x); /* copied once, however often it is asked for */
   *out = (bsm_array){bsm_tensor_data(x), x->dtype, x->sizes, NULL};
   return BSM_OK;
 }

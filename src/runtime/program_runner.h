@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a program (engine/program.h).
  *
- * Values live in registers and in an arena that the next run empties. A loop
- * that makes much garbage has it collected between two turns: what registers
- * still hold is copied to a second arena. Constants and inputs are never
- * written to and never copied. */
+ * Values live in registers and in an arena that the next run empties. When the
+ * arena has grown much, garbage is collected between two instructions: what
+ * registers still hold, and something reads, is copied to a second arena.
+ * Constants and inputs are never written to and never copied. A run is bounded:
+ * by max_run_bytes and max_instructions of the context's options. */
 #ifndef BSM_RUNTIME_PROGRAM_RUNNER_H_
 #define BSM_RUNTIME_PROGRAM_RUNNER_H_
 
