@@ -145,15 +145,14 @@ static bsm_status note_result(bsm_spec *s, const bsm_schema *schema,
       return BSM_OK;
     }
     bsm_tensor *parent = find_storage(args, n, t);
-    if (parent == t) {
-      bsm_spec_tensor *record = NULL;
-      return bsm_spec_tensor_of(s, t, &record);
-    }
-    if (parent) {
+    if (parent && parent != t) {
       return bsm_spec_note_view(s, t, parent, schema, args, n);
     }
-    *fresh = *fresh || bsm_tensor_is_meta(t);
-    return BSM_OK;
+    *fresh = *fresh || (!parent && bsm_tensor_is_meta(t));
+    /* A tensor is as old as its record: a block that writes to it later must
+     * know that it was there before. */
+    bsm_spec_tensor *record = NULL;
+    return bsm_spec_tensor_of(s, t, &record);
   }
   if (len && depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "a result is nested too deep");
