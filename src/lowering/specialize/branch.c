@@ -207,6 +207,14 @@ static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
       (bsm_spec_is_undefined(x) && bsm_spec_is_undefined(y))) {
     return BSM_OK;
   }
+  /* What never is read may as well be the known value of the other side. */
+  if (bsm_spec_is_undefined(x) && bsm_spec_is_plain(y)) {
+    *out = *y;
+    return BSM_OK;
+  }
+  if (bsm_spec_is_undefined(y) && bsm_spec_is_plain(x)) {
+    return BSM_OK;
+  }
   if (bsm_spec_is_undefined(x) && y->tag == BSM_IVALUE_TUPLE) {
     BSM_TRY(bsm_spec_spread_undefined(s, y, &spread));
     x = &spread;

@@ -121,6 +121,9 @@ static bsm_status join(bsm_spec *s, bsm_ivalue *initial,
   if (bsm_spec_is_undefined(initial) && result->tag == BSM_IVALUE_TUPLE) {
     BSM_TRY(bsm_spec_spread_undefined(s, result, initial));
   }
+  if (bsm_spec_is_undefined(initial) && bsm_spec_is_plain(result)) {
+    *initial = *result; /* what never is read */
+  }
   if (bsm_spec_is_undefined(result) ||
       (f->kind == FORM_SAME && is_identical(initial, result))) {
     return BSM_OK;

@@ -396,6 +396,10 @@ BSM_NODISCARD bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
 static inline bool bsm_spec_is_undefined(const bsm_ivalue *v) {
   return bsm_spec_is_symbol(v) && !bsm_spec_symbol_of(v)->value;
 }
+/* None, or a known number or string. */
+static inline bool bsm_spec_is_plain(const bsm_ivalue *v) {
+  return v->tag <= BSM_IVALUE_DEVICE;
+}
 /* A tuple like `tuple` whose items are undefined. */
 BSM_NODISCARD bsm_status bsm_spec_spread_undefined(bsm_spec *s,
                                                    const bsm_ivalue *tuple,

@@ -294,6 +294,13 @@ def call(method, x, y, n):
         return None
 
 
+def stable(result, exact):
+    """Whether rounding decides nothing: float64 takes the same way."""
+    return exact is not None and result[1] == exact[1] and all(
+        r.shape == e.shape and torch.allclose(r.double(), e, 1e-3, 1e-3)
+        for r, e in ((result[0], exact[0]), (result[2], exact[2])))
+
+
 def runs(method, scripted, seed):
     """What Python computes; where the compiled method differs (it keeps what
     is appended to an empty list from one call to the next), it is not used."""
@@ -313,7 +320,8 @@ def runs(method, scripted, seed):
         else:
             a, b, c = result
             if not (torch.isfinite(a).all() and torch.isfinite(c).all() and
-                    same(result, other)):
+                    same(result, other) and
+                    stable(result, call(method, x.double(), y.double(), n))):
                 continue
             out += head + struct.pack("<q", 0) + tensor(a)
             out += struct.pack("<q", b) + tensor(c)
