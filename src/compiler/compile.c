@@ -13,6 +13,7 @@
 #include "compiler/compile_program.h"
 #include "compiler/engine_metadata.h"
 #include "compiler/fallback_rules.h"
+#include "compiler/frozen_trace.h"
 #include "compiler/module_internal.h"
 #include "compiler/variant_shapes.h"
 #include "conversion/convert.h"
@@ -257,6 +258,7 @@ typedef struct compilation {
   bsm_method_io io;
   const bsm_compile_watch *watch; /* or NULL */
   bool in_program, in_variant, is_first_variant;
+  bsm_shape_trials trials; /* of inputs that range */
 } compilation;
 
 static const char *must_fall_back(void *user, const bsm_node *node) {
@@ -409,10 +411,15 @@ static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
   own.is_first_variant = optimal;
   const bsm_partition_options partition = partition_options(&own);
   bsm_plan *variant;
-  BSM_TRY(bsm_lower_method(c->module, &options, &own.lowered, &own.io));
-  if (!bsm_is_one_segment(own.lowered.graph, &partition)) return BSM_OK;
   bsm_status status =
-      compile_graph(&own, own.lowered.graph, NULL, arena, &variant);
+      bsm_lower_method(c->module, &options, &own.lowered, &own.io);
+  if (status) {
+    return bsm_status_join(status,
+                           bsm_shape_refused(c->module, &c->trials, status));
+  }
+  BSM_TRY(bsm_shape_taken(c->module, &c->trials, own.lowered.graph, optimal));
+  if (!bsm_is_one_segment(own.lowered.graph, &partition)) return BSM_OK;
+  status = compile_graph(&own, own.lowered.graph, NULL, arena, &variant);
   c->arena = own.arena;
   BSM_TRY(status);
   return bsm_program_add_variant(plan, variant, arena);
@@ -436,7 +443,7 @@ static bsm_status add_variants(compilation *c, bsm_arena *arena,
     }
     BSM_TRY(status);
   }
-  return BSM_OK;
+  return bsm_report_shapes(c->module, c->options, &c->lowered, &c->trials);
 }
 
 typedef BSM_VEC(const bsm_node *) node_vec;
@@ -576,7 +583,10 @@ static bsm_status compile_plan(compilation *c, bsm_arena *arena, bool *lowered,
                                bsm_plan **out) {
   BSM_TRY(
       bsm_fallback_rules_create(c->module, c->options, &c->arena, &c->rules));
-  BSM_TRY(bsm_lower_method(c->module, c->options, &c->lowered, &c->io));
+  BSM_TRY(bsm_note_trace(
+      c->module, c->options,
+      bsm_lower_method(c->module, c->options, &c->lowered, &c->io)));
+  BSM_TRY(bsm_warn_of_trace(c->module, c->options));
   BSM_TRY(bsm_fallback_rules_check(c->rules, c->lowered.graph));
   BSM_TRY(make_registry(c));
   *lowered = true;

@@ -43,9 +43,15 @@ static void scan(const bsm_input_spec *specs, size_t count, int depth,
 /* How a dim that ranges is fixed. */
 typedef enum choice { CHOOSE_OPT, CHOOSE_MIN, CHOOSE_MAX, CHOOSE_SIZE } choice;
 
+static bool ranges_as(const bsm_input_spec *spec, int32_t dim,
+                      const range_scan *range) {
+  return spec->min[dim] == range->min && spec->opt[dim] == range->opt &&
+         spec->max[dim] == range->max;
+}
+
 static bsm_status fix(bsm_arena *arena, const bsm_input_spec *specs,
-                      size_t count, choice how, int64_t size, int depth,
-                      bsm_input_spec *out) {
+                      size_t count, choice how, int64_t size,
+                      const range_scan *only, int depth, bsm_input_spec *out) {
   if (depth > MAX_DEPTH) {
     return BSM_FAIL(BSM_LIMIT, "input specs nest more than %d deep", MAX_DEPTH);
   }
@@ -56,17 +62,18 @@ static bsm_status fix(bsm_arena *arena, const bsm_input_spec *specs,
       bsm_input_spec *items =
           BSM_NEW_ARRAY(arena, bsm_input_spec, spec->item_count);
       BSM_TRY_ALLOC(items);
-      BSM_TRY(fix(arena, spec->items, spec->item_count, how, size, depth + 1,
-                  items));
+      BSM_TRY(fix(arena, spec->items, spec->item_count, how, size, only,
+                  depth + 1, items));
       spec->items = items;
     }
     if (spec->kind != BSM_INPUT_TENSOR || spec->rank > BSM_MAX_RANK) continue;
     for (int32_t i = 0; i < spec->rank; i++) {
       if (!ranges(&specs[k], i)) continue;
-      spec->min[i] = how == CHOOSE_OPT   ? specs[k].opt[i]
-                     : how == CHOOSE_MIN ? specs[k].min[i]
-                     : how == CHOOSE_MAX ? specs[k].max[i]
-                                         : size;
+      const bool other = only && !ranges_as(&specs[k], i, only);
+      spec->min[i] = how == CHOOSE_OPT || other ? specs[k].opt[i]
+                     : how == CHOOSE_MIN        ? specs[k].min[i]
+                     : how == CHOOSE_MAX        ? specs[k].max[i]
+                                                : size;
     }
     memset(spec->opt, 0, sizeof(spec->opt));
     memset(spec->max, 0, sizeof(spec->max));
@@ -86,15 +93,27 @@ bsm_status bsm_variant_shapes(bsm_arena *arena, const bsm_input_spec *specs,
     out[i] = BSM_NEW_ARRAY(arena, bsm_input_spec, spec_count + 1);
     BSM_TRY_ALLOC(out[i]);
   }
-  BSM_TRY(fix(arena, specs, spec_count, CHOOSE_OPT, 0, 0, out[(*count)++]));
+  BSM_TRY(
+      fix(arena, specs, spec_count, CHOOSE_OPT, 0, NULL, 0, out[(*count)++]));
   if (!all) {
-    BSM_TRY(fix(arena, specs, spec_count, CHOOSE_MIN, 0, 0, out[(*count)++]));
-    return fix(arena, specs, spec_count, CHOOSE_MAX, 0, 0, out[(*count)++]);
+    BSM_TRY(
+        fix(arena, specs, spec_count, CHOOSE_MIN, 0, NULL, 0, out[(*count)++]));
+    return fix(arena, specs, spec_count, CHOOSE_MAX, 0, NULL, 0,
+               out[(*count)++]);
   }
   for (int64_t size = found.min; size <= found.max; size++) {
     if (size == found.opt) continue;
-    BSM_TRY(
-        fix(arena, specs, spec_count, CHOOSE_SIZE, size, 0, out[(*count)++]));
+    BSM_TRY(fix(arena, specs, spec_count, CHOOSE_SIZE, size, NULL, 0,
+                out[(*count)++]));
   }
   return BSM_OK;
+}
+
+bsm_status bsm_one_shape(bsm_arena *arena, const bsm_input_spec *specs,
+                         size_t spec_count, int64_t min, int64_t opt,
+                         int64_t max, int64_t size, bsm_input_spec **out) {
+  const range_scan only = {.min = min, .opt = opt, .max = max};
+  *out = BSM_NEW_ARRAY(arena, bsm_input_spec, spec_count + 1);
+  BSM_TRY_ALLOC(*out);
+  return fix(arena, specs, spec_count, CHOOSE_SIZE, size, &only, 0, *out);
 }

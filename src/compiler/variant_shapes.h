@@ -18,4 +18,12 @@ BSM_NODISCARD bsm_status bsm_variant_shapes(bsm_arena *arena,
                                             bsm_input_spec **out,
                                             size_t *count);
 
+/* A copy of the specs with fixed shapes: dims that range as told have `size`,
+ * all others are optimal. */
+BSM_NODISCARD bsm_status bsm_one_shape(bsm_arena *arena,
+                                       const bsm_input_spec *specs,
+                                       size_t spec_count, int64_t min,
+                                       int64_t opt, int64_t max, int64_t size,
+                                       bsm_input_spec **out);
+
 #endif /* BSM_COMPILER_VARIANT_SHAPES_H_ */

@@ -5,9 +5,11 @@ tests/compiler/compile_options_test.c and frozen_trace_test.c.
 
 Usage: make_options.py [folder]
 """
+import io
 import os
 import sys
 import warnings
+import zipfile
 
 import torch
 from torch import nn
@@ -96,12 +98,32 @@ class Unused(nn.Module):
         return x + y if bool(x.sum() > 1e9) else x - 1
 
 
+class Device(nn.Module):
+    """Saved as a trace that was made on a GPU."""
+
+    def forward(self, x):
+        return x.to(torch.device("cpu")) + torch.arange(x.shape[1], device="cpu")
+
+
+def save_as_from_gpu(module, example, path):
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.trace(module, example, check_trace=False), buffer)
+    archive = zipfile.ZipFile(buffer)
+    with zipfile.ZipFile(path, "w") as out:
+        for member in archive.infolist():
+            data = archive.read(member)
+            if member.filename.endswith(".py"):
+                data = data.replace(b'torch.device("cpu")', b'torch.device("cuda:0")')
+            out.writestr(member.filename, data)
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "compiler")
     warnings.simplefilter("ignore")
     torch.manual_seed(1)
     torch.jit.script(Options().eval()).save(os.path.join(folder, "options.ts"))
     x = torch.randn(3, 4, 5)
+    save_as_from_gpu(Device(), torch.randn(3, 4), os.path.join(folder, "frozen_device.ts"))
     for module, args in ((Raises(), x), (Absorbs(), x), (Fine(), x), (Length(), torch.randn(3, 6)), (Unused(), (x, x))):
         name = "frozen_" + type(module).__name__.lower() + ".ts"
         torch.jit.trace(module, args, check_trace=False).save(os.path.join(folder, name))
