@@ -104,8 +104,9 @@ typedef struct witness {
 } witness;
 
 static bsm_status look(void *user, const bsm_node *node,
-                       bsm_node_handler handler) {
+                       bsm_node_handler handler, const char *why) {
   witness *w = user;
+  (void)why;
   const char *name = node->schema ? node->schema->qualified : node->kind;
   const bool is_it =
       strcmp(name, w->name) == 0 || strcmp(node->kind, w->name) == 0;
