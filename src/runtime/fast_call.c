@@ -1,107 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls as plans of one step. */
+/* Products and convolutions as plans of one step. */
 #include "runtime/fast_call.h"
 
 #include <string.h>
 
 #include "base/checked.h"
+#include "runtime/fast_elements.h"
+#include "runtime/one_step.h"
 
 /* Products smaller than this are not worth the way. */
 #define MIN_WORK 4096
 /* Strides, paddings and groups above this are left to the library. */
 #define MAX_WINDOW (1 << 24)
-
-/* One step with its tensors. */
-typedef struct one_step {
-  bsm_fast_calls *calls;
-  bsm_arena *arena;
-  bsm_plan plan;
-  bsm_plan_step step;
-  bsm_step_params params;
-  bsm_plan_tensor tensors[4];
-  bsm_plan_binding inputs[3], outputs[1];
-  bsm_plan_weights weights[2];
-  uint32_t ids[3], out_id;
-  void *in_data[3], *out_data[1];
-} one_step;
-
-static one_step *new_step(bsm_fast_calls *calls, bsm_arena *arena,
-                          bsm_step_kind kind) {
-  one_step *s = BSM_NEW(arena, one_step);
-  if (!s) return NULL;
-  s->calls = calls;
-  s->arena = arena;
-  s->step = (bsm_plan_step){.kind = kind,
-                            .name = "",
-                            .tactic = "",
-                            .inputs = s->ids,
-                            .outputs = &s->out_id,
-                            .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
-                            .params = &s->params};
-  s->plan = (bsm_plan){.tensors = s->tensors,
-                       .steps = &s->step,
-                       .step_count = 1,
-                       .weights = s->weights,
-                       .inputs = s->inputs,
-                       .outputs = s->outputs};
-  return s;
-}
-
-static bsm_plan_tensor tensor_of(const bsm_tensor *t, bsm_region region,
-                                 uint32_t index) {
-  bsm_plan_tensor p = {.name = "",
-                       .dtype = t->dtype,
-                       .dims = t->sizes,
-                       .region = region,
-                       .index = index};
-  memcpy(p.strides, t->strides, sizeof(p.strides));
-  return p;
-}
-
-static void add_input(one_step *s, const bsm_tensor *t) {
-  const uint32_t i = s->plan.input_count++;
-  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_REGION_INPUT, i);
-  s->inputs[i] = (bsm_plan_binding){"", s->plan.tensor_count};
-  s->ids[i] = s->plan.tensor_count++;
-  s->in_data[i] = bsm_tensor_data(t);
-  s->step.input_count++;
-}
-
-static void add_output(one_step *s, const bsm_tensor *t) {
-  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_REGION_OUTPUT, 0);
-  s->outputs[0] = (bsm_plan_binding){"", s->plan.tensor_count};
-  s->out_id = s->plan.tensor_count++;
-  s->plan.output_count = 1;
-  s->step.output_count = 1;
-  s->out_data[0] = bsm_tensor_data(t);
-}
-
-static void set_weights(one_step *s, int slot, const void *data,
-                        uint64_t size) {
-  s->weights[s->plan.weights_count] = (bsm_plan_weights){data, size};
-  s->step.weights[slot] = s->plan.weights_count++;
-}
-
-/* Checks, prepares and runs it. *done is false when the kernels do not take
- * it. */
-static bsm_status run(one_step *s, bool *done) {
-  const bsm_fast_calls *c = s->calls;
-  bsm_status status = c->backend->check(&s->plan, &s->step);
-  *done = !status;
-  if (status) {
-    bsm_status_free(status);
-    return BSM_OK;
-  }
-  bsm_prepared_step prepared = {.plan = &s->plan, .step = &s->step};
-  BSM_TRY(c->backend->prepare(&s->plan, &s->step, c->isa,
-                              bsm_thread_pool_size(c->pool), s->arena,
-                              &prepared));
-  bsm_run run = {.inputs = s->in_data, .outputs = s->out_data, .pool = c->pool};
-  run.scratch =
-      bsm_arena_alloc(s->arena, prepared.scratch_size + 1, BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(run.scratch);
-  return c->backend->run(&prepared, &run);
-}
 
 /* ---- weights ---- */
 
@@ -120,8 +30,9 @@ typedef struct packed_weights {
 /* More forms of one constant are not kept. */
 #define MAX_FORMS 4
 
-static bool is_form(const packed_weights *p, const one_step *s, int64_t in_maps,
-                    const bsm_tensor *values, bool transposed) {
+static bool is_form(const packed_weights *p, const bsm_one_step *s,
+                    int64_t in_maps, const bsm_tensor *values,
+                    bool transposed) {
   return p->kind == s->step.kind && p->in_maps == in_maps &&
          p->transposed == transposed &&
          bsm_dims_equal(p->dims, values->sizes) &&
@@ -129,8 +40,8 @@ static bool is_form(const packed_weights *p, const one_step *s, int64_t in_maps,
 }
 
 /* The values packed for the step; kept when they are a constant's. */
-static bsm_status pack(one_step *s, int64_t in_maps, const bsm_tensor *values,
-                       bool transposed) {
+static bsm_status pack(bsm_one_step *s, int64_t in_maps,
+                       const bsm_tensor *values, bool transposed) {
   bsm_fast_calls *c = s->calls;
   const void *data = bsm_tensor_data(values);
   const bool constant = bsm_ptrmap_get(&c->constants, data) != NULL;
@@ -141,7 +52,7 @@ static bsm_status pack(one_step *s, int64_t in_maps, const bsm_tensor *values,
   size_t forms = 0;
   for (const packed_weights *p = first; p; p = p->next, forms++) {
     if (!is_form(p, s, in_maps, values, transposed)) continue;
-    set_weights(s, 0, p->data, size);
+    bsm_one_step_weights(s, 0, p->data, size);
     return BSM_OK;
   }
   const bool keep = constant && forms < MAX_FORMS;
@@ -150,7 +61,7 @@ static bsm_status pack(one_step *s, int64_t in_maps, const bsm_tensor *values,
   BSM_TRY_ALLOC(packed);
   BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
                            packed, &size));
-  set_weights(s, 0, packed, size);
+  bsm_one_step_weights(s, 0, packed, size);
   if (!keep) return BSM_OK;
   packed_weights *p = BSM_NEW(arena, packed_weights);
   BSM_TRY_ALLOC(p);
@@ -166,7 +77,7 @@ static bsm_status pack(one_step *s, int64_t in_maps, const bsm_tensor *values,
 }
 
 /* Kernels read biases at any multiple of 64 alone. */
-static bsm_status set_bias(one_step *s, const bsm_tensor *bias) {
+static bsm_status set_bias(bsm_one_step *s, const bsm_tensor *bias) {
   const size_t size = (size_t)bsm_tensor_numel(bias) * sizeof(float);
   const void *data = bsm_tensor_data(bias);
   if ((uintptr_t)data % BSM_ALIGNMENT) {
@@ -175,7 +86,7 @@ static bsm_status set_bias(one_step *s, const bsm_tensor *bias) {
     memcpy(copy, data, size);
     data = copy;
   }
-  set_weights(s, 1, data, size);
+  bsm_one_step_weights(s, 1, data, size);
   return BSM_OK;
 }
 
@@ -254,7 +165,7 @@ static bsm_status product_with_weights(bsm_fast_calls *c, bsm_arena *arena,
   BSM_TRY(new_result(c, arena, dims, &y));
   if (!y) return BSM_OK;
   BSM_TRY(bsm_tensor_contiguous(arena, x, &x));
-  one_step *s = new_step(c, arena, BSM_STEP_MATRIX_MULTIPLY);
+  bsm_one_step *s = bsm_one_step_new(c, arena, BSM_STEP_MATRIX_MULTIPLY);
   BSM_TRY_ALLOC(s);
   rows = *x;
   rows.sizes = (bsm_dims){2, {bsm_tensor_numel(x) / k, k}};
@@ -266,12 +177,12 @@ static bsm_status product_with_weights(bsm_fast_calls *c, bsm_arena *arena,
   flat.strides[1] = 1;
   s->params.matrix_multiply =
       (bsm_step_matrix_multiply){.constant_b = 1, .k = k, .n = n, .scale = 1};
-  add_input(s, &rows);
-  add_output(s, &flat);
+  bsm_one_step_input(s, &rows);
+  bsm_one_step_output(s, &flat);
   BSM_TRY(pack(s, k, weight, !plain));
   if (bias) BSM_TRY(set_bias(s, bias));
   *out = bsm_iv_tensor(y);
-  return run(s, done);
+  return bsm_one_step_run(s, done);
 }
 
 static bsm_status linear(bsm_fast_calls *c, const bsm_ivalue *args,
@@ -346,16 +257,16 @@ static bsm_status product(bsm_fast_calls *c, bsm_tensor *a, bsm_tensor *b,
   dims.d[dims.rank - 1] = n;
   BSM_TRY(new_result(c, arena, dims, &y));
   if (!y) return BSM_OK;
-  one_step *s = new_step(c, arena, BSM_STEP_MATRIX_MULTIPLY);
+  bsm_one_step *s = bsm_one_step_new(c, arena, BSM_STEP_MATRIX_MULTIPLY);
   BSM_TRY_ALLOC(s);
   s->params.matrix_multiply =
       (bsm_step_matrix_multiply){.k = k, .n = n, .scale = scale};
   const bsm_tensor left = over_batch(a, dims), right = over_batch(b, dims);
-  add_input(s, &left);
-  add_input(s, &right);
-  add_output(s, y);
+  bsm_one_step_input(s, &left);
+  bsm_one_step_input(s, &right);
+  bsm_one_step_output(s, y);
   *out = bsm_iv_tensor(y);
-  return run(s, done);
+  return bsm_one_step_run(s, done);
 }
 
 /* mm and bmm: as matmul, for operands of one rank and one batch. */
@@ -475,11 +386,11 @@ static bsm_status to_channels_last(bsm_fast_calls *c, bsm_arena *arena,
              (size_t)y->sizes.rank * sizeof(y->strides[0])) == 0) {
     return BSM_OK;
   }
-  one_step *s = new_step(c, arena, BSM_STEP_COPY);
+  bsm_one_step *s = bsm_one_step_new(c, arena, BSM_STEP_COPY);
   BSM_TRY_ALLOC(s);
-  add_input(s, *x);
-  add_output(s, y);
-  BSM_TRY(run(s, &done));
+  bsm_one_step_input(s, *x);
+  bsm_one_step_output(s, y);
+  BSM_TRY(bsm_one_step_run(s, &done));
   if (!done) BSM_TRY(bsm_tensor_copy(y, *x));
   *x = y;
   return BSM_OK;
@@ -497,7 +408,7 @@ static bsm_status convolve(bsm_fast_calls *c, const bsm_ivalue *args,
       !get_bias(&args[2], w->sizes.d[0], &bias)) {
     return BSM_OK;
   }
-  one_step *s = new_step(c, arena, BSM_STEP_CONVOLUTION);
+  bsm_one_step *s = bsm_one_step_new(c, arena, BSM_STEP_CONVOLUTION);
   BSM_TRY_ALLOC(s);
   bsm_step_convolution *p = &s->params.convolution;
   if (!get_window(window, w, p) || !output_dims(p, x, &dims) ||
@@ -508,12 +419,12 @@ static bsm_status convolve(bsm_fast_calls *c, const bsm_ivalue *args,
   BSM_TRY(channels_last(c, arena, dims, &y));
   if (!y) return BSM_OK;
   BSM_TRY(to_channels_last(c, arena, &x));
-  add_input(s, x);
-  add_output(s, y);
+  bsm_one_step_input(s, x);
+  bsm_one_step_output(s, y);
   BSM_TRY(pack(s, x->sizes.d[1], w, false));
   if (bias) BSM_TRY(set_bias(s, bias));
   *out = bsm_iv_tensor(y);
-  return run(s, done);
+  return bsm_one_step_run(s, done);
 }
 
 /* conv2d(input, weight, bias, stride, padding, dilation, groups) */
@@ -559,7 +470,7 @@ bool bsm_fast_call_knows(const char *op) {
   for (size_t i = 0; i < ROW_COUNT; i++) {
     if (strcmp(rows[i].op, op) == 0) return true;
   }
-  return false;
+  return bsm_fast_elements_knows(op);
 }
 
 bsm_status bsm_fast_call(bsm_fast_calls *calls, const char *op,
@@ -572,5 +483,5 @@ bsm_status bsm_fast_call(bsm_fast_calls *calls, const char *op,
                                : BSM_OK;
     }
   }
-  return BSM_OK;
+  return bsm_fast_elements_call(calls, op, args, n, arena, out, done);
 }

@@ -52,6 +52,10 @@ static bsm_arena *heap(bsm_program_runner *r) {
   return &r->arenas[r->arena];
 }
 
+static size_t most(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+
 /* ---- constants ---- */
 
 static bsm_status read_constants(bsm_program_runner *r) {
@@ -314,7 +318,10 @@ static bsm_status collect(bsm_program_runner *r) {
   }
   bsm_arena_destroy(heap(r));
   r->arena = 1 - r->arena;
-  r->collect_at = 2 * heap(r)->total + COLLECT_BYTES;
+  const size_t live = heap(r)->total;
+  r->collect_at = 2 * live + COLLECT_BYTES;
+  if (r->collect_at > r->max_bytes) r->collect_at = r->max_bytes;
+  r->collect_at = most(r->collect_at, live + live / 4);
   if (heap(r)->total > r->max_bytes) {
     return BSM_FAIL(BSM_LIMIT,
                     "the run needs more than %zu bytes: raise max_run_bytes in "
@@ -523,10 +530,6 @@ void bsm_program_runner_destroy(bsm_program_runner *r) {
   if (!r) return;
   bsm_arena_destroy(&r->arenas[0]);
   bsm_arena_destroy(&r->arenas[1]);
-}
-
-static size_t most(size_t a, size_t b) {
-  return a > b ? a : b;
 }
 
 static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
