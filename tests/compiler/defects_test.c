@@ -320,6 +320,16 @@ static void test_dynamic_input_beside_a_fixed_one(void **state) {
   bsm_engine_destroy(engine);
 }
 
+/* What a block on data does stays done, also to tensors known before. */
+AGREES(block_writes_to_zeros_2)
+AGREES(block_writes_to_zeros_0)
+AGREES(block_writes_to_zeros_like_2)
+AGREES(block_writes_to_zeros_like_0)
+AGREES(block_writes_to_a_buffer_2)
+AGREES(block_writes_to_a_buffer_0)
+AGREES(blocks_add_rows)
+AGREES(numbers_from_data)
+
 /* Each input has its own array: one tensor is never bound to all. */
 static void test_inputs_are_bound_one_by_one(void **state) {
   const fixture *f = *state;
@@ -365,6 +375,14 @@ int main(void) {
       TEST(runs_check_their_arrays),
       TEST(dynamic_input_beside_a_fixed_one),
       TEST(inputs_are_bound_one_by_one),
+      TEST(block_writes_to_zeros_2),
+      TEST(block_writes_to_zeros_0),
+      TEST(block_writes_to_zeros_like_2),
+      TEST(block_writes_to_zeros_like_0),
+      TEST(block_writes_to_a_buffer_2),
+      TEST(block_writes_to_a_buffer_0),
+      TEST(blocks_add_rows),
+      TEST(numbers_from_data),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

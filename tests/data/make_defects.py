@@ -31,6 +31,7 @@ class Base(torch.nn.Module):
         self.register_buffer("bias", torch.randn(5))
         self.register_buffer("mean", torch.randn(3))
         self.register_buffer("var", torch.rand(3) + 0.5)
+        self.register_buffer("table", torch.ones(3, 4))
 
 
 def define():
@@ -97,6 +98,39 @@ return torch.any(a, 1), torch.all(a, 1), torch.any(a)""",
 n = (0 - a.size(0)) // 2
 m = a.size(0) // -3
 return a[:, n:] * float(m)""", x(7, 9))
+    for name, source in (
+            ("zeros", "y = torch.zeros(3, 4)"),
+            ("zeros_like", "y = torch.zeros_like(a)"),
+            ("a_buffer", "y = self.table")):
+        for sign in (1, -1):
+            method(f"block_writes_to_{name}_{sign + 1}", f"""
+{source}
+v = y[1:]
+if bool(a.sum() > 0):
+  y += a
+  v[0, 1] = 7.0
+else:
+  y[2] = a[0]
+return y, v * 2""", x(3, 4).abs() * sign)
+    method("blocks_add_rows", """
+y = torch.zeros_like(a)
+for k in range(3):
+  i = torch.where(b == k)[0]
+  if i.numel() > 0:
+    y.index_add_(0, i, a[i] * (k + 1))
+return y""", x(4, 2), torch.tensor([2, 0, 2, 5]))
+    method("numbers_from_data", """
+n: List[int] = b.tolist()
+p = torch.split(a, n)
+total = 0
+for k in n:
+  total += k
+y = torch.zeros(3, 2)
+for i in range(3):
+  y[i] += p[i].sum(0)
+t = torch.tensor([n[1], int(a.sum() * 0), total])
+return y, t, torch.tensor([[n[0]], [n[2]]])""",
+           x(6, 2), torch.tensor([1, 3, 2]))
     method("item_out_of_range", "s = a.shape\nreturn a * float(s[2])", x(2, 3))
     method("first_method", "return a + 1.0", x(3))
     method("second_method", "return a * 3.0", x(3))
@@ -111,18 +145,19 @@ def main():
     for source, _ in METHODS.values():
         module.define(source)
     module.eval()
+    path = os.path.join(folder, "defects.ts")
+    torch.jit.save(module, path)
     arrays = {}
     for name, (_, inputs) in METHODS.items():
         for i, t in enumerate(inputs):
             arrays[f"{name}.in_{i}"] = t.numpy()
         try:
-            out = getattr(module, name)(*inputs)
+            out = getattr(torch.jit.load(path), name)(*inputs)
         except Exception as error:
             print(name, "raises", str(error).strip().split("\n")[-1])
             continue
         for i, t in enumerate(out if isinstance(out, tuple) else (out,)):
             arrays[f"{name}.out_{i}"] = t.numpy()
-    torch.jit.save(module, os.path.join(folder, "defects.ts"))
     np.savez(os.path.join(folder, "defects.npz"), **arrays)
 
 
