@@ -38,21 +38,26 @@ static void repair(uint8_t *file, size_t size) {
 static size_t bytes_of(const bsm_binding *binding) {
   size_t bytes = bsm_dtype_size(binding->dtype);
   for (int32_t i = 0; i < binding->dims.rank; i++) {
-    const int64_t d = binding->dims.d[i];
-    if (d < 0 || (d > 0 && bytes > MAX_BYTES / (size_t)d)) return 0;
+    const int64_t d = binding->dims.d[i] < 0 ? 1 : binding->dims.d[i];
+    if (d > 0 && bytes > MAX_BYTES / (size_t)d) return 0;
     bytes *= (size_t)d;
   }
   return bytes <= MAX_BYTES ? bytes + 64 : 0;
 }
 
-static int make_arrays(const bsm_engine *engine, int outputs, bsm_array *arrays,
+/* Inputs of their smallest dims, or of their best ones. */
+static int make_inputs(const bsm_engine *engine, int best, bsm_array *arrays,
                        size_t count) {
   for (size_t i = 0; i < count; i++) {
     bsm_binding b;
-    bsm_status status = outputs ? bsm_engine_output(engine, i, &b)
-                                : bsm_engine_input(engine, i, &b);
+    bsm_dims min, opt;
+    bsm_status status = bsm_engine_input(engine, i, &b);
+    if (!status) status = bsm_engine_input_range(engine, i, &min, &opt, NULL);
+    const int failed = status != NULL;
     bsm_status_free(status);
-    const size_t bytes = status ? 0 : bytes_of(&b);
+    if (failed) return 0;
+    b.dims = best ? opt : min;
+    const size_t bytes = bytes_of(&b);
     if (!bytes) return 0;
     arrays[i] = (bsm_array){calloc(1, bytes), b.dtype, b.dims, NULL};
     if (!arrays[i].data) return 0;
@@ -60,29 +65,38 @@ static int make_arrays(const bsm_engine *engine, int outputs, bsm_array *arrays,
   return 1;
 }
 
-static void run_once(const bsm_engine *engine) {
+static void run_once(const bsm_engine *engine, int best) {
   enum { MAX_BINDINGS = 8 };
-  bsm_array in[MAX_BINDINGS] = {{0}}, out[MAX_BINDINGS] = {{0}};
-  const size_t n_in = bsm_engine_input_count(engine);
-  const size_t n_out = bsm_engine_output_count(engine);
+  bsm_array in[MAX_BINDINGS] = {{0}};
+  const size_t n = bsm_engine_input_count(engine);
   bsm_engine_memory_info memory;
   bsm_status status = bsm_engine_memory(engine, 1, &memory);
   const int small = !status && memory.workspace + memory.scratch < MAX_BYTES;
   bsm_status_free(status);
-  if (!small || n_in > MAX_BINDINGS || n_out > MAX_BINDINGS) return;
-  if (make_arrays(engine, 0, in, n_in) && make_arrays(engine, 1, out, n_out)) {
+  if (!small || n > MAX_BINDINGS) return;
+  for (size_t i = 0; i < bsm_engine_output_count(engine); i++) {
+    bsm_binding b;
+    status = bsm_engine_output(engine, i, &b);
+    const int large = status || !bytes_of(&b);
+    bsm_status_free(status);
+    if (large && b.dims.rank >= 0) return;
+  }
+  if (make_inputs(engine, best, in, n)) {
     bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
     bsm_context *context = NULL;
     options.threads = 1;
+    options.max_instructions = 2000;
+    options.max_run_bytes = MAX_BYTES;
     status = bsm_context_create(engine, &options, &context);
-    if (!status) status = bsm_context_run(context, in, n_in, out, n_out);
+    if (!status) status = bsm_context_run_keep(context, in, n);
+    for (size_t i = 0; !status && i < bsm_engine_output_count(engine); i++) {
+      bsm_array out;
+      status = bsm_context_output(context, i, &out);
+    }
     bsm_status_free(status);
     bsm_context_destroy(context);
   }
-  for (size_t i = 0; i < MAX_BINDINGS; i++) {
-    free(in[i].data);
-    free(out[i].data);
-  }
+  for (size_t i = 0; i < MAX_BINDINGS; i++) free(in[i].data);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -99,7 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = NULL;
     status = bsm_engine_dump(engine, &text);
     bsm_string_free(text);
-    run_once(engine);
+    run_once(engine, 0);
+    run_once(engine, 1);
   }
   bsm_status_free(status);
   bsm_engine_destroy(engine);
