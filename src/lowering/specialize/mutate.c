@@ -215,11 +215,21 @@ static bool overlaps_itself(const bsm_tensor *t) {
   return false;
 }
 
+/* Dropout of an evaluated model: self, p, train. */
+static bool changes_nothing(const bsm_schema *schema, const bsm_ivalue *args) {
+  const size_t length = strlen(schema->name), end = strlen("dropout_");
+  return length >= end &&
+         strcmp(schema->name + length - end, "dropout_") == 0 &&
+         schema->arg_count == 3 && args[2].tag == BSM_IVALUE_BOOL &&
+         !args[2].u.b && !bsm_spec_is_symbol(&args[2]);
+}
+
 /* The dtype of a symbol is not known, and an in-place op keeps it. */
 static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
                                 const bsm_ivalue *args, size_t which) {
   bsm_ivalue cast[2] = {bsm_iv_none(), args[which]}, out = bsm_iv_none();
   bsm_value *value = NULL;
+  if (changes_nothing(schema, args)) return BSM_OK;
   BSM_TRY(call_twin(s, schema, args, &cast[0]));
   BSM_TRY(bsm_spec_op_named(s, "aten::type_as", cast, 2, &out));
   BSM_TRY(bsm_spec_residual(s, &out, NULL, &value));

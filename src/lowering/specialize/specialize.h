@@ -55,9 +55,10 @@ typedef struct bsm_spec_symbol {
 } bsm_spec_symbol;
 
 /* Worlds: an input whose dims range is looked at in several shapes at once -
- * the optimal, the smallest, the largest, and two between. What is the same in
- * all of them is taken as known, and checked when the engine runs. */
-#define BSM_WORLDS 5
+ * the optimal, the smallest, the largest, and others that differ in how dims
+ * compare. What is the same in all of them is taken as known, and checked when
+ * the engine runs. */
+#define BSM_WORLDS 8
 
 /* How a view's elements lie in its parent: what writing through it needs. */
 typedef enum bsm_view_kind {

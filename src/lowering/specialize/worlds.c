@@ -22,8 +22,21 @@ static bool is_possible(const bsm_spec *s, size_t world) {
 
 /* ---- inputs ---- */
 
+/* A size that as many dims of the input as possible can have. */
+static int64_t common_size(const bsm_lowering_range *r, int32_t dim) {
+  int64_t size = r->min.d[dim];
+  for (int32_t i = 0; i < r->min.rank; i++) {
+    const bool ranges = r->min.d[i] != r->max.d[i];
+    if (ranges && r->min.d[i] > size && r->min.d[i] <= r->max.d[dim]) {
+      size = r->min.d[i];
+    }
+  }
+  return size;
+}
+
 /* The size of a dim in a world. Dims that range alike and stand at the same
- * place of different inputs are the same, such as the batch. */
+ * place of different inputs are the same, such as the batch. The worlds differ
+ * in which of two dims is the larger one, as models ask for that. */
 static int64_t size_in(const bsm_lowering_range *r, int32_t dim, size_t world) {
   const int64_t low = r->min.d[dim], high = r->max.d[dim];
   const int64_t span = high - low;
@@ -34,10 +47,18 @@ static int64_t size_in(const bsm_lowering_range *r, int32_t dim, size_t world) {
       return low;
     case 2:
       return high;
+    case 3:
+      return dim % 2 ? high : low;
+    case 4:
+      return dim % 2 ? low : high;
+    case 5:
+      return common_size(r, dim);
     default: {
-      /* Apart from each other, and for each dim. */
-      const int64_t part = world == 3 ? 37 + 11 * dim : 71 - 7 * dim;
-      return low + span / 100 * part + span % 100 * part / 100;
+      /* Apart from each other, and for each dim; one of them odd. */
+      const int64_t step = 13 * (dim % 7);
+      const int64_t part = world == 6 ? 7 + step : 94 - step;
+      const int64_t size = low + span / 100 * part + span % 100 * part / 100;
+      return world == 6 && size < high ? size | 1 : size;
     }
   }
 }
