@@ -222,10 +222,10 @@ CASES = [
     ("zoo-alexnet", "alexnet", [ANY_IMAGE], SIZES),
     ("zoo-vgg16", "vgg16", [ANY_IMAGE],
      {"B": (1, 1, 2), "H": (32, 32, 64), "W": (32, 32, 64)}),
-    ("zoo-vit_b_16", "vit_b_16", [("float32", ("B", 3, 224, 224))], {"B": (1, 1, 12)}),
-    ("zoo-lstm", "lstm", [ids()], TEXT),
-    ("zoo-lstm-trace", "lstm-trace", [ids()], TEXT),
-    ("zoo-lstm-frozen", "lstm-frozen", [ids()], TEXT),
+    ("zoo-vit_b_16", "vit_b_16", [("float32", ("B", 3, 224, 224))], {"B": (1, 1, 4)}),
+    ("zoo-lstm", "lstm", [ids(high=100)], TEXT),
+    ("zoo-lstm-trace", "lstm-trace", [ids(high=100)], TEXT),
+    ("zoo-lstm-frozen", "lstm-frozen", [ids(high=100)], TEXT),
     ("zoo-transformer_encoder", "transformer_encoder", [ids()], TEXT),
     ("zoo-transformer_encoder-trace", "transformer_encoder-trace",
      [ids("B", 64)], {"B": (1, 1, 12)}),
@@ -341,8 +341,10 @@ def check(args, case):
         arrays = [make_input(k, d, sizes, rng) for k, d in inputs]
         values = [int(a) if k.startswith("int:") else torch.from_numpy(a)
                   for a, (k, _) in zip(arrays, inputs)]
-        with torch.no_grad():
+        try:
             expected = flatten(module(*values))
+        except RuntimeError as error:  # the model itself does not take it
+            return f"SKIP {sizes}: {str(error).strip().splitlines()[-1]}"
         source, result = (os.path.join(args.work, f) for f in ("in.npz", "out.npz"))
         np.savez(source, **{f"in_{i}": a for i, a in enumerate(arrays)})
         try:
