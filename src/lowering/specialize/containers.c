@@ -119,9 +119,37 @@ static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
   return BSM_OK;
 }
 
+/* A tuple that only the run will tell, such as an item of a box, as a tuple of
+ * symbols. */
+static bsm_status spread_symbol(bsm_spec *s, bsm_ivalue *tuple) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_type *type =
+      bsm_spec_is_symbol(tuple) ? bsm_spec_symbol_of(tuple)->type : NULL;
+  bsm_value *whole = NULL;
+  bsm_node *unpack = NULL;
+  bsm_tuple *parts = NULL;
+  if (!type || type->kind != BSM_TYPE_TUPLE) {
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_spec_symbol_value(s, tuple, &whole));
+  BSM_TRY(bsm_tuple_new(s->cx->arena, type->arg_count, &parts));
+  BSM_TRY(bsm_node_create(s->graph, "prim::TupleUnpack", &unpack));
+  BSM_TRY(bsm_node_add_input(unpack, whole));
+  for (size_t i = 0; i < parts->len; i++) {
+    bsm_value *part = NULL;
+    BSM_TRY(bsm_node_add_output(unpack, type->args[i], &part));
+    BSM_TRY(bsm_spec_new_symbol(s, part, type->args[i], &parts->items[i]));
+    bsm_spec_symbol_of(&parts->items[i])->aliased = true;
+  }
+  bsm_ir_link(&e, unpack);
+  *tuple = bsm_iv_tuple(parts);
+  return BSM_OK;
+}
+
 static bsm_status tuple_index(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue from, index;
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
+  BSM_TRY(spread_symbol(s, &from));
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 1), &index));
   if (from.tag != BSM_IVALUE_TUPLE || index.tag != BSM_IVALUE_INT) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a %s is indexed as a tuple by a %s",
@@ -153,6 +181,7 @@ static bsm_status tuple_slice(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue from;
   int64_t begin = 0, end = 0;
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
+  BSM_TRY(spread_symbol(s, &from));
   if (from.tag != BSM_IVALUE_TUPLE) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a %s is sliced as a tuple",
                     bsm_iv_tag_name(from.tag));
