@@ -9,6 +9,7 @@
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
 #include "plugin/plugin_op.h"
+#include "runtime/engine.h"
 
 /* The list, its items and their texts lie in one arena. */
 typedef struct list_owner {
@@ -297,18 +298,34 @@ static bsm_status tell_how_of_model(list_owner *owner, const bsm_module *module,
   return BSM_OK;
 }
 
-/* What is told is what the compiler did, on the way to a plan that is thrown
- * away. */
+/* As bsm_compile: an engine that is thrown away. */
+static bsm_status make_engine(bsm_module *module,
+                              const bsm_compile_options *options,
+                              const bsm_compile_watch *watch, bool *lowered) {
+  bsm_arena arena;
+  bsm_plan *plan = NULL;
+  bsm_engine *engine = NULL;
+  bsm_arena_init(&arena, options->allocator);
+  bsm_status status =
+      bsm_compile_plan(module, options, watch, &arena, lowered, &plan);
+  if (!status) {
+    status = bsm_engine_adopt(&arena, plan, options->allocator, module->plugins,
+                              &engine);
+  }
+  bsm_engine_destroy(engine);
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
+/* What is told is what the compiler did. */
 static bsm_status list_model(bsm_module *module,
                              const bsm_compile_options *options,
-                             list_owner *owner, bsm_arena *scratch) {
+                             list_owner *owner) {
   model_lister lister = {owner, module->aten};
   const bsm_compile_watch watch = {
       .user = &lister, .node = add_node, .restart = forget};
-  bsm_plan *plan;
   bool lowered;
-  bsm_status status =
-      bsm_compile_plan(module, options, &watch, scratch, &lowered, &plan);
+  bsm_status status = make_engine(module, options, &watch, &lowered);
   if (status && (!lowered || bsm_status_code(status) == BSM_OUT_OF_MEMORY)) {
     return status;
   }
@@ -333,11 +350,8 @@ bsm_status bsm_module_operators(bsm_module *module,
   options.no_timing = true;
   options.timing_cache = NULL;
   list_owner *owner;
-  bsm_arena scratch;
   BSM_TRY(new_list(&owner));
-  bsm_arena_init(&scratch, options.allocator);
-  bsm_status status = list_model(module, &options, owner, &scratch);
-  bsm_arena_destroy(&scratch);
+  bsm_status status = list_model(module, &options, owner);
   return bsm_status_note(finish(owner, status, out), "while reading %s",
                          module->name);
 }
