@@ -190,7 +190,8 @@ typedef struct bsm_context_options {
    * ever, or to take all memory. A run fails with BSM_LIMIT after so many
    * instructions, where a step of a loop counts too (0: a thousand million),
    * or when what is alive takes more bytes (0: 16 GiB, or 64 times the inputs
-   * and weights, whichever is more). Not for engines of fixed steps, which end
+   * and weights, whichever is more); at times it takes twice that, and 64 MiB,
+   * with what is no longer needed. Not for engines of fixed steps, which end
    * and need what bsm_engine_memory says. */
   uint64_t max_instructions;
   uint64_t max_run_bytes;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/allocate.h"
 #include "base/checked.h"
 #include "engine/ivalue_bytes.h"
 #include "runtime/collector.h"
@@ -33,6 +34,8 @@ struct bsm_program_runner {
   bsm_plan_runner *segments;
   const bsm_logger *logger;
   bsm_arena *own;      /* of constants */
+  bsm_allocator guard; /* of the two below: keeps the limit */
+  bool refused;        /* it has said no in this run */
   bsm_arena arenas[2]; /* of the run, and to collect into */
   int arena;           /* which of them the run uses */
   size_t collect_at;   /* bytes */
@@ -54,6 +57,37 @@ static bsm_arena *heap(bsm_program_runner *r) {
 
 static size_t most(size_t a, size_t b) {
   return a > b ? a : b;
+}
+
+/* ---- memory ---- */
+
+/* What is alive, up to the limit, is there twice while garbage is collected;
+ * one op may ask for anything. */
+static void *guarded_alloc(void *user, size_t size, size_t alignment) {
+  bsm_program_runner *r = user;
+  const size_t used = r->arenas[0].total + r->arenas[1].total;
+  size_t room;
+  if (!bsm_size_mul(r->max_bytes, 2, &room) ||
+      !bsm_size_add(room, COLLECT_BYTES, &room)) {
+    room = SIZE_MAX;
+  }
+  if (used > room || size > room - used) {
+    r->refused = true;
+    return NULL;
+  }
+  return bsm_allocate(r->own->allocator, size, alignment);
+}
+
+static void guarded_free(void *user, void *pointer) {
+  bsm_program_runner *r = user;
+  bsm_deallocate(r->own->allocator, pointer);
+}
+
+static bsm_status too_much_memory(const bsm_program_runner *r) {
+  return BSM_FAIL(BSM_LIMIT,
+                  "the run needs more than %zu bytes: raise max_run_bytes in "
+                  "the options of the context",
+                  r->max_bytes);
 }
 
 /* ---- constants ---- */
@@ -322,13 +356,7 @@ static bsm_status collect(bsm_program_runner *r) {
   r->collect_at = 2 * live + COLLECT_BYTES;
   if (r->collect_at > r->max_bytes) r->collect_at = r->max_bytes;
   r->collect_at = most(r->collect_at, live + live / 4);
-  if (heap(r)->total > r->max_bytes) {
-    return BSM_FAIL(BSM_LIMIT,
-                    "the run needs more than %zu bytes: raise max_run_bytes in "
-                    "the options of the context",
-                    r->max_bytes);
-  }
-  return BSM_OK;
+  return heap(r)->total > r->max_bytes ? too_much_memory(r) : BSM_OK;
 }
 
 static bsm_status count_instruction(bsm_program_runner *r) {
@@ -509,8 +537,9 @@ bsm_status bsm_program_runner_create(const bsm_engine *engine,
                                      .isa = options->isa,
                                      .pool = options->pool,
                                      .own = arena}};
-  bsm_arena_init(&r->arenas[0], arena->allocator);
-  bsm_arena_init(&r->arenas[1], arena->allocator);
+  r->guard = (bsm_allocator){guarded_alloc, guarded_free, r};
+  bsm_arena_init(&r->arenas[0], &r->guard);
+  bsm_arena_init(&r->arenas[1], &r->guard);
   *out = r;
   r->registers =
       BSM_NEW_ARRAY(arena, bsm_ivalue, r->program->register_count + (size_t)1);
@@ -563,12 +592,8 @@ static void reset(bsm_program_runner *r) {
   set_registers(r, p->constant_registers, p->constant_count, r->constants);
 }
 
-bsm_status bsm_program_runner_run(bsm_program_runner *r,
-                                  const bsm_array *inputs) {
+static bsm_status run(bsm_program_runner *r, const bsm_array *inputs) {
   const bsm_program_block *main = &r->program->blocks[0];
-  reset(r);
-  set_limits(r, inputs);
-  r->ran = false;
   for (uint32_t i = 0; i < main->param_count; i++) {
     bsm_tensor *t;
     const bsm_array dense = {inputs[i].data, inputs[i].dtype, inputs[i].dims,
@@ -576,9 +601,21 @@ bsm_status bsm_program_runner_run(bsm_program_runner *r,
     BSM_TRY(bsm_tensor_from_array(heap(r), &dense, true, &t));
     r->registers[main->params[i]] = bsm_iv_tensor(t);
   }
-  BSM_TRY(run_block(r, 0));
-  r->ran = true;
-  return BSM_OK;
+  return run_block(r, 0);
+}
+
+bsm_status bsm_program_runner_run(bsm_program_runner *r,
+                                  const bsm_array *inputs) {
+  reset(r);
+  set_limits(r, inputs);
+  r->refused = false;
+  bsm_status status = run(r, inputs);
+  r->ran = !status;
+  if (r->refused && bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+    bsm_status_free(status);
+    return too_much_memory(r);
+  }
+  return status;
 }
 
 bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,

@@ -89,6 +89,27 @@ static const char hoarder_text[] =
     "  %t : Tensor = aten::stack(%l, %zero)\n"
     "  return (%t)\n";
 
+/* One op that asks for too much. */
+static const char greedy_text[] =
+    "graph(%x : Tensor):\n" CONSTANTS
+    "  %many : int = prim::Constant[value=50000000]()\n"
+    "  %g : Tensor = aten::sum(%x, %none)\n"
+    "  %n : int = aten::Int(%g)\n"
+    "  %m : int = aten::add(%n, %many)\n"
+    "  %l : int[] = prim::ListConstruct(%n)\n"
+    "  %k : int[] = aten::mul(%l, %m)\n"
+    "  %v : int = aten::len(%k)\n"
+    "  %t : Tensor = prim::NumToTensor(%v)\n"
+    "  return (%t)\n";
+
+/* A product of x with weights of 1 KiB. */
+static const char linear_text[] =
+    "graph(%x : Tensor):\n" CONSTANTS
+    "  %d : int[] = prim::Constant[value=[16, 16]]()\n"
+    "  %w : Tensor = aten::full(%d, %half, %none, %none, %none, %none)\n"
+    "  %y : Tensor = aten::linear(%x, %w, %none)\n"
+    "  return (%y)\n";
+
 /* Fails when the rows are not 3. */
 static const char picky_text[] =
     "graph(%x : Tensor):\n" CONSTANTS
@@ -334,6 +355,38 @@ static void limits(void **state) {
   bsm_engine_destroy(engine);
 }
 
+static void one_greedy_op(void **state) {
+  (void)state;
+  float x[16] = {0};
+  const bsm_array in = array_of(x, 4, 4);
+  bsm_engine *engine = compile(greedy_text, 4, 4, 4);
+  counter memory;
+  counter_init(&memory);
+  bsm_context *context = new_context(engine, &memory, 0, 1u << 20);
+  expect(bsm_context_run_keep(context, &in, 1), BSM_LIMIT, "max_run_bytes");
+  assert_true(memory.peak < (80u << 20));
+  x[0] = -49999000; /* the same context, when it asks for less */
+  check_status(bsm_context_run_keep(context, &in, 1));
+  assert_int_equal(*(int64_t *)output(context, 0).data, 1000);
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+}
+
+static void weights_are_counted_once(void **state) {
+  (void)state;
+  bsm_engine *engine = compile(linear_text, 1, 40, 16);
+  bsm_engine_memory_info memory;
+  char *text = NULL;
+  check_status(bsm_engine_memory(engine, 1, &memory));
+  assert_true(memory.weights >= 1024 && memory.weights < 3 * 1024);
+  check_status(bsm_engine_dump(engine, &text));
+  const char *first = strstr(text, "matrix_multiply");
+  assert_non_null(first); /* in a variant, and in another */
+  assert_non_null(strstr(first + 1, "matrix_multiply"));
+  bsm_string_free(text);
+  bsm_engine_destroy(engine);
+}
+
 static void messages(void **state) {
   (void)state;
   float x[80] = {0};
@@ -471,6 +524,8 @@ int main(void) {
       cmocka_unit_test(garbage_of_a_loop),
       cmocka_unit_test(garbage_of_a_line),
       cmocka_unit_test(limits),
+      cmocka_unit_test(one_greedy_op),
+      cmocka_unit_test(weights_are_counted_once),
       cmocka_unit_test(messages),
       cmocka_unit_test(memory_of_the_caller),
       cmocka_unit_test(memory_runs_out),
