@@ -329,6 +329,7 @@ AGREES(block_writes_to_a_buffer_2)
 AGREES(block_writes_to_a_buffer_0)
 AGREES(blocks_add_rows)
 AGREES(numbers_from_data)
+AGREES(tuples_in_a_list)
 
 /* Each input has its own array: one tensor is never bound to all. */
 static void test_inputs_are_bound_one_by_one(void **state) {
@@ -383,6 +384,7 @@ int main(void) {
       TEST(block_writes_to_a_buffer_0),
       TEST(blocks_add_rows),
       TEST(numbers_from_data),
+      TEST(tuples_in_a_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

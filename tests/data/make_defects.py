@@ -131,6 +131,16 @@ for i in range(3):
 t = torch.tensor([n[1], int(a.sum() * 0), total])
 return y, t, torch.tensor([[n[0]], [n[2]]])""",
            x(6, 2), torch.tensor([1, 3, 2]))
+    method("tuples_in_a_list", """
+q: List[Tuple[float, int]] = []
+for i in range(int(b.sum())):
+  q.append((float(a[i]), i))
+q.sort()
+k = sorted([(2, "b", 1), (2, "a", 5), (1, "z", 7), (2, "a", 3)])
+return (torch.tensor([q[-1][1], q[1][1], q[0][1]]), torch.tensor([q[0][0]]),
+  torch.tensor([k[0][2], k[1][2], k[2][2], k[3][2]]))""",
+           torch.tensor([2.0, 0.5, 2.0, -1.0, 0.5, 9.0]),
+           torch.tensor([1, 3, 2]))
     method("item_out_of_range", "s = a.shape\nreturn a * float(s[2])", x(2, 3))
     method("first_method", "return a + 1.0", x(3))
     method("second_method", "return a * 3.0", x(3))

@@ -277,7 +277,17 @@ static bsm_status op_slice_list(OP_PARAMS) {
 
 /* ---- sorting ---- */
 
+/* Tuples by their first items that differ; what is_sortable lets through is not
+ * nested deep. */
 static bool less(const bsm_ivalue *a, const bsm_ivalue *b) {
+  if (a->tag == BSM_IVALUE_TUPLE && b->tag == BSM_IVALUE_TUPLE) {
+    const bsm_tuple *x = a->u.tuple, *y = b->u.tuple;
+    for (size_t i = 0; i < x->len && i < y->len; i++) {
+      if (less(&x->items[i], &y->items[i])) return true;
+      if (!bsm_iv_equal(&x->items[i], &y->items[i])) return false;
+    }
+    return false;
+  }
   if (a->tag == BSM_IVALUE_STRING && b->tag == BSM_IVALUE_STRING) {
     const bsm_str x = *a->u.s, y = *b->u.s;
     const int c = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
@@ -315,16 +325,34 @@ static bsm_status sort_items(bsm_op_ctx *cx, bsm_ivalue *items, size_t n,
 
 enum { SORT_INPLACE, SORT_SORTED };
 
+enum { MAX_SORT_DEPTH = 64 };
+
+/* Numbers, strings and tuples of them. */
+static bsm_status is_sortable(const bsm_ivalue *v, int depth) {
+  switch (v->tag) {
+    case BSM_IVALUE_INT:
+    case BSM_IVALUE_DOUBLE:
+    case BSM_IVALUE_BOOL:
+    case BSM_IVALUE_STRING:
+      return BSM_OK;
+    case BSM_IVALUE_TUPLE:
+      if (depth == MAX_SORT_DEPTH) break;
+      for (size_t i = 0; i < v->u.tuple->len; i++) {
+        BSM_TRY(is_sortable(&v->u.tuple->items[i], depth + 1));
+      }
+      return BSM_OK;
+    default:
+      break;
+  }
+  return BSM_FAIL(BSM_UNSUPPORTED, "sorting a list of %s",
+                  bsm_iv_tag_name(v->tag));
+}
+
 static bsm_status op_sort(OP_PARAMS) {
   bsm_list *list;
   BSM_TRY(as_list(&args[0], &list));
   for (size_t i = 0; i < list->len; i++) {
-    const bsm_ivalue_tag tag = list->items[i].tag;
-    if (tag != BSM_IVALUE_INT && tag != BSM_IVALUE_DOUBLE &&
-        tag != BSM_IVALUE_BOOL && tag != BSM_IVALUE_STRING) {
-      return BSM_FAIL(BSM_UNSUPPORTED, "sorting a list of %s",
-                      bsm_iv_tag_name(tag));
-    }
+    BSM_TRY(is_sortable(&list->items[i], 0));
   }
   if (self->variant == SORT_SORTED) {
     BSM_TRY(copy_items(cx, list, 0, list->len, &list));
