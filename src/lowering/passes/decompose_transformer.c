@@ -2,7 +2,8 @@
 /* The fused ops of PyTorch's transformer fast path: a whole encoder layer, and
  * a multi-head self attention, into linear, layer_norm and attention.
  *
- * Requires:    known dims; constant head count, flags and mask type.
+ * Requires:    known dims, or no mask; constant head count, flags and mask
+ *              type.
  * Establishes: no _transformer_encoder_layer_fwd and no
  *              _native_multi_head_attention.
  * Breaks:      nothing. */
@@ -18,10 +19,12 @@ typedef struct attention {
   bsm_value *mask_type;
 } attention;
 
-static bool is_batched(const bsm_value *x) {
+/* Both ops take three dims alone; masks are reshaped by what is known. */
+static bool is_batched(const bsm_value *x, const bsm_value *mask) {
   bsm_dims dims;
   bsm_dtype dtype;
-  return bsm_value_dims(x, &dims, &dtype) && dims.rank == 3;
+  return bsm_value_dims(x, &dims, &dtype) ? dims.rank == 3
+                                          : bsm_value_is_none(mask);
 }
 
 static bsm_status linear(const bsm_emitter *e, bsm_value *x, bsm_value *weight,
@@ -37,12 +40,36 @@ static bsm_status add(const bsm_emitter *e, bsm_value *a, bsm_value *b,
   return bsm_ir_op(e, "aten::add.Tensor", in, 3, out);
 }
 
+/* The same of dims that only the run tells. */
+static bsm_status split_any(const bsm_emitter *e, bsm_value *x, int64_t embed,
+                            int64_t heads, bsm_value **out) {
+  const int64_t perm[4] = {0, 2, 1, 3}, sizes[2] = {heads, embed / heads};
+  bsm_value *in[3] = {x, NULL, NULL};
+  BSM_TRY(bsm_ir_int(e, -1, &in[1]));
+  BSM_TRY(bsm_ir_ints(e, sizes, 2, &in[2]));
+  BSM_TRY(bsm_ir_op(e, "aten::unflatten.int", in, 3, out));
+  return bsm_ir_permute(e, *out, perm, 4, out);
+}
+
+static bsm_status merge_any(const bsm_emitter *e, bsm_value *x,
+                            bsm_value **out) {
+  const int64_t perm[4] = {0, 2, 1, 3};
+  bsm_value *in[3] = {NULL, NULL, NULL};
+  BSM_TRY(bsm_ir_permute(e, x, perm, 4, &in[0]));
+  BSM_TRY(bsm_ir_int(e, 2, &in[1]));
+  BSM_TRY(bsm_ir_int(e, 3, &in[2]));
+  return bsm_ir_op(e, "aten::flatten.using_ints", in, 3, out);
+}
+
 /* [B, T, D] -> [B, heads, T, D / heads] */
-static bsm_status split_heads(const bsm_emitter *e, bsm_value *x, int64_t heads,
-                              bsm_value **out) {
+static bsm_status split_heads(const bsm_emitter *e, bsm_value *x, int64_t embed,
+                              int64_t heads, bsm_value **out) {
   bsm_dims d = {0};
   bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
   const int64_t perm[4] = {0, 2, 1, 3};
+  if (!bsm_value_dims(x, &d, &dtype) && embed % heads == 0) {
+    return split_any(e, x, embed, heads, out);
+  }
   if (!bsm_value_dims(x, &d, &dtype) || d.rank != 3 || d.d[2] % heads) {
     return BSM_FAIL(BSM_UNSUPPORTED, "attention over an input of dims %s",
                     bsm_dims_str(d));
@@ -57,7 +84,8 @@ static bsm_status merge_heads(const bsm_emitter *e, bsm_value *x,
   bsm_dims d = {0};
   bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
   const int64_t perm[4] = {0, 2, 1, 3};
-  if (!bsm_value_dims(x, &d, &dtype) || d.rank != 4) {
+  if (!bsm_value_dims(x, &d, &dtype)) return merge_any(e, x, out);
+  if (d.rank != 4) {
     return BSM_FAIL(BSM_INTERNAL, "attention without four dims");
   }
   const bsm_dims flat = {3, {d.d[0], d.d[2], d.d[1] * d.d[3]}};
@@ -168,7 +196,7 @@ static bsm_status attend(const bsm_emitter *e, const attention *a,
   bsm_value *qkv[3] = {NULL, NULL, NULL}, *hidden = NULL;
   BSM_TRY(project(e, a, qkv));
   for (int i = 0; i < 3; i++) {
-    BSM_TRY(split_heads(e, qkv[i], a->heads, &qkv[i]));
+    BSM_TRY(split_heads(e, qkv[i], a->embed, a->heads, &qkv[i]));
   }
   BSM_TRY(hidden_mask(e, a, &hidden));
   BSM_TRY(weights ? attend_with_weights(e, a, qkv, hidden, out, weights)
@@ -212,7 +240,7 @@ static bsm_status multi_head_attention(const bsm_emitter *e, bsm_node *node,
       !bsm_value_int(bsm_node_in(node, HEADS), &a.heads) || a.heads < 1 ||
       !bsm_value_bool(bsm_node_in(node, NEED), &need) ||
       !bsm_value_bool(bsm_node_in(node, AVERAGE), &average) ||
-      (weights_used && !need) || !is_batched(a.query)) {
+      (weights_used && !need) || !is_batched(a.query, a.mask)) {
     return BSM_OK;
   }
   BSM_TRY(attend(e, &a, &outs[0], weights_used ? &weights : NULL));
@@ -298,7 +326,7 @@ static bsm_status encoder_layer(const bsm_emitter *e, bsm_node *node,
       !bsm_value_int(bsm_node_in(node, HEADS), &a.heads) || a.heads < 1 ||
       !bsm_value_bool(bsm_node_in(node, USE_GELU), &gelu) ||
       !bsm_value_bool(bsm_node_in(node, NORM_FIRST), &first) ||
-      !is_batched(src)) {
+      !is_batched(src, a.mask)) {
     return BSM_OK;
   }
   if (first) {
