@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of a program that the backend's kernels take instead of the reference
- * library: matrix products and convolutions of floats, of whatever shapes the
- * run brings. Each is a plan of one step, made when it is called. */
+ * library: matrix products and convolutions of floats, and those of
+ * fast_elements.h, of whatever shapes the run brings. Each is a plan of one
+ * step (one_step.h), made when it is called. */
 #ifndef BSM_RUNTIME_FAST_CALL_H_
 #define BSM_RUNTIME_FAST_CALL_H_
 
