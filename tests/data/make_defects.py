@@ -141,6 +141,15 @@ return (torch.tensor([q[-1][1], q[1][1], q[0][1]]), torch.tensor([q[0][0]]),
   torch.tensor([k[0][2], k[1][2], k[2][2], k[3][2]]))""",
            torch.tensor([2.0, 0.5, 2.0, -1.0, 0.5, 9.0]),
            torch.tensor([1, 3, 2]))
+    method("write_after_a_choice", """
+b = a * 1.0
+c = a * 2.0
+if bool(a.sum() > 0):
+  y = b
+else:
+  y = c
+b += 1.0
+return y""", x(3))
     method("item_out_of_range", "s = a.shape\nreturn a * float(s[2])", x(2, 3))
     method("first_method", "return a + 1.0", x(3))
     method("second_method", "return a * 3.0", x(3))

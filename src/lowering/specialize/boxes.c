@@ -69,9 +69,7 @@ static const bsm_type *container_type(bsm_spec *s, const bsm_ivalue *v) {
              : bsm_type_of_value(s->cx->types, v);
 }
 
-/* A tensor inside a box is reached in ways that are not followed here, so it
- * must not be written to in place any more. */
-static void note_shared(bsm_spec *s, const bsm_ivalue *item) {
+void bsm_spec_note_shared(bsm_spec *s, const bsm_ivalue *item) {
   if (item->tag == BSM_IVALUE_TENSOR) {
     const bsm_spec_tensor *record = bsm_spec_tensor_find(s, item->u.tensor);
     if (record) {
@@ -81,7 +79,7 @@ static void note_shared(bsm_spec *s, const bsm_ivalue *item) {
     bsm_spec_symbol_of(item)->aliased = true;
   } else if (item->tag == BSM_IVALUE_TUPLE) {
     for (size_t i = 0; i < item->u.tuple->len; i++) {
-      note_shared(s, &item->u.tuple->items[i]);
+      bsm_spec_note_shared(s, &item->u.tuple->items[i]);
     }
   }
 }
@@ -115,7 +113,7 @@ bsm_status bsm_spec_box_up(bsm_spec *s, const bsm_ivalue *container) {
   const bsm_ivalue *items =
       list ? container->u.list->items : container->u.dict->values;
   for (size_t i = 0; i < n; i++) {
-    note_shared(s, &items[i]);
+    bsm_spec_note_shared(s, &items[i]);
   }
   return new_box(s, container, type, value);
 }
@@ -174,7 +172,7 @@ bsm_status bsm_spec_box_write(bsm_spec *s, const bsm_schema *schema,
   for (size_t i = 0; i < n; i++) {
     inner[i] = i == which ? own : args[i];
     if (i != which) {
-      note_shared(s, &args[i]);
+      bsm_spec_note_shared(s, &args[i]);
     }
   }
   for (size_t i = 0; i < n_outs; i++) {

@@ -96,6 +96,8 @@ static bsm_status merge_leaf(bsm_spec *s, branches *b, const bsm_ivalue *x,
   BSM_TRY(common_type(s, x, y, &type));
   BSM_TRY(side_value(s, b, 0, x, y, type, &vx));
   BSM_TRY(side_value(s, b, 1, y, x, type, &vy));
+  bsm_spec_note_shared(s, x);
+  bsm_spec_note_shared(s, y);
   if (same_shape(x, y) || (one && known->tag == BSM_IVALUE_TENSOR)) {
     const bsm_tensor *like = known->u.tensor;
     bsm_tensor *t = NULL;

@@ -229,6 +229,7 @@ static bsm_status feed(bsm_spec *s, loop *l, const form *f,
     }
     return BSM_OK;
   }
+  bsm_spec_note_shared(s, value);
   if (bsm_spec_is_undefined(value)) {
     bsm_ivalue like = bsm_iv_none();
     if (f->kind == FORM_META) {

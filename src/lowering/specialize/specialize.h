@@ -330,6 +330,9 @@ BSM_NODISCARD bsm_status bsm_spec_box_write(bsm_spec *s,
                                             const bsm_ivalue *args, size_t n,
                                             size_t which, bsm_ivalue *outs,
                                             size_t n_outs);
+/* A tensor inside a box, or that another value may be from now on, is reached
+ * in ways that are not followed: it must not be written to any more. */
+void bsm_spec_note_shared(bsm_spec *s, const bsm_ivalue *item);
 /* Before `box` gets a new value. */
 BSM_NODISCARD bsm_status bsm_spec_box_set(bsm_spec *s, bsm_spec_box *box,
                                           bsm_value *value);
