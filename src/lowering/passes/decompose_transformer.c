@@ -344,7 +344,13 @@ static bsm_status encoder_layer(const bsm_emitter *e, bsm_node *node,
   }
   BSM_TRY(feed_forward(e, node, gelu, x, &y));
   BSM_TRY(add(e, y, before, &outs[0]));
-  return first ? BSM_OK : norm(e, node, a.embed, NORM_W2, outs[0], &outs[0]);
+  if (!first) {
+    BSM_TRY(norm(e, node, a.embed, NORM_W2, outs[0], &outs[0]));
+  }
+  if (!outs[0]->type->has_dtype) { /* what is known of the layer's result */
+    outs[0]->type = bsm_node_out(node, 0)->type;
+  }
+  return BSM_OK;
 }
 
 static const bsm_rewrite rules[] = {
