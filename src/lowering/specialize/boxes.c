@@ -19,6 +19,24 @@ bsm_spec_box *bsm_spec_box_find(const bsm_spec *s, const bsm_ivalue *value) {
              : NULL;
 }
 
+bsm_status bsm_spec_box_share(bsm_spec *s, const bsm_ivalue *container) {
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->shared, container->u.container,
+                               container->u.container));
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_check_shared(const bsm_spec *s,
+                                 const bsm_ivalue *container) {
+  const bool is_container =
+      container->tag == BSM_IVALUE_LIST || container->tag == BSM_IVALUE_DICT;
+  return is_container && s->shared.len &&
+                 bsm_ptrmap_get(&s->shared, container->u.container)
+             ? BSM_FAIL(BSM_UNSUPPORTED,
+                        "a list or dict is changed that may be one of several, "
+                        "depending on data (it comes out of an if)")
+             : BSM_OK;
+}
+
 bool bsm_spec_is_older(const bsm_spec *s, const bsm_ivalue *container) {
   if (s->branch_depth == 0) {
     return false;
@@ -153,6 +171,7 @@ static bsm_status copy_container(bsm_spec *s, bsm_value *from,
 bsm_status bsm_spec_box_write(bsm_spec *s, const bsm_schema *schema,
                               const bsm_ivalue *args, size_t n, size_t which,
                               bsm_ivalue *outs, size_t n_outs) {
+  BSM_TRY(bsm_spec_check_shared(s, &args[which]));
   bsm_spec_box *box = bsm_spec_box_find(s, &args[which]);
   bsm_spec_symbol *symbol = bsm_spec_is_symbol(&args[which])
                                 ? bsm_spec_symbol_of(&args[which])

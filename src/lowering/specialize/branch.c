@@ -300,6 +300,28 @@ static bsm_status only_check(bsm_spec *s, branches *b, size_t raising) {
   return BSM_OK;
 }
 
+/* A list or dict that one side takes from outside is merged into a new one:
+ * when others can still get at it, writes to one would not reach the other. */
+static bsm_status note_shared(bsm_spec *s, const branches *b, size_t i,
+                              const bsm_ivalue *out) {
+  for (size_t k = 0; k < 2 && !b->regions[k].raised; k++) {
+    const bsm_ivalue *v = &b->results[k][i];
+    const bsm_value *value = bsm_node_in(b->from->blocks.items[k]->returns, i);
+    if ((v->tag != BSM_IVALUE_LIST && v->tag != BSM_IVALUE_DICT) ||
+        v->u.container == out->u.container) {
+      continue;
+    }
+    const uint64_t *stamp = bsm_ptrmap_get(&s->births, v->u.container);
+    if ((stamp && *stamp > b->regions[k].birth) ||
+        !bsm_spec_is_reachable(value, b->from)) {
+      continue;
+    }
+    BSM_TRY(bsm_spec_box_share(s, v));
+    BSM_TRY(bsm_spec_box_share(s, out));
+  }
+  return BSM_OK;
+}
+
 static bsm_status branch_once(bsm_spec *s, branches *b,
                               const bsm_ivalue *condition) {
   const bsm_emitter e = bsm_spec_emitter(s);
@@ -321,6 +343,7 @@ static bsm_status branch_once(bsm_spec *s, branches *b,
   for (size_t i = 0; i < b->from->outputs.len; i++) {
     bsm_ivalue out;
     BSM_TRY(merge_values(s, b, &b->results[0][i], &b->results[1][i], &out));
+    BSM_TRY(note_shared(s, b, i, &out));
     BSM_TRY(bsm_spec_set(s, bsm_node_out(b->from, i), out));
   }
   bsm_ir_link(&e, b->node);

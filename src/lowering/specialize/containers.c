@@ -15,6 +15,7 @@ bsm_status bsm_spec_note_birth(bsm_spec *s, const bsm_ivalue *container) {
 }
 
 bsm_status bsm_spec_check_write(bsm_spec *s, const bsm_ivalue *container) {
+  BSM_TRY(bsm_spec_check_shared(s, container));
   return bsm_spec_is_older(s, container) ? bsm_spec_box_up(s, container)
                                          : BSM_OK;
 }

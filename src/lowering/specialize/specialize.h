@@ -24,7 +24,8 @@
  *
  * Files: spec_env.c (state, frames, nodes), shadow.c (values of the module),
  * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
- * boxes.c (containers whose items only the run will tell), prim_ops.c (other
+ * boxes.c (containers whose items only the run will tell), reachable.c (who
+ * else has a container), prim_ops.c (other
  * prim:: ops), control_flow.c (If, Loop), region.c (blocks of the residual
  * graph), symbols.c (views of symbols), branch.c (If on unknown conditions),
  * loop.c (loops whose length is unknown), fold.c (ops by schema), residual.c
@@ -177,7 +178,8 @@ typedef struct bsm_spec {
   bsm_ptrmap paths;    /* bsm_object -> "layer1.0" */
   bsm_ptrmap births;   /* containers made inside a branch -> stamp */
 
-  bsm_ptrmap boxes; /* bsm_list, bsm_dict -> bsm_spec_box */
+  bsm_ptrmap boxes;  /* bsm_list, bsm_dict -> bsm_spec_box */
+  bsm_ptrmap shared; /* bsm_list, bsm_dict that may be one of several */
 
   size_t branch_depth;   /* > 0 inside a block of a residual If or Loop */
   uint64_t branch_birth; /* stamp when the innermost such block began */
@@ -344,6 +346,18 @@ BSM_NODISCARD bsm_status bsm_spec_unpack(bsm_spec *s, bsm_value *value,
 /* Whether the failure only asks for a box that can be made here: makes it,
  * frees *status and answers true: try again. */
 bool bsm_spec_box_retry(bsm_spec *s, bsm_status *status);
+
+/* The container may be the same as another one, depending on data: it must not
+ * be written to any more. */
+BSM_NODISCARD bsm_status bsm_spec_box_share(bsm_spec *s,
+                                            const bsm_ivalue *container);
+BSM_NODISCARD bsm_status bsm_spec_check_shared(const bsm_spec *s,
+                                               const bsm_ivalue *container);
+
+/* ---- reachable.c ---- */
+/* Whether the list or dict behind `value`, a result of one side of the If
+ * `node`, can be got at after it in another way than by the If's result. */
+bool bsm_spec_is_reachable(const bsm_value *value, const bsm_node *node);
 
 /* ---- region.c ---- */
 /* A block of a residual If or Loop while it is filled, and what it did. */
