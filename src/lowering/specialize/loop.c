@@ -284,6 +284,21 @@ static bsm_status enter(bsm_spec *s, loop *l, carried *c, bsm_block *body,
   return BSM_OK;
 }
 
+/* A list or dict that changes from turn to turn, and that others can still get
+ * at: what is done to the variable would not reach it. */
+static bsm_status note_shared(bsm_spec *s, const loop *l, size_t i,
+                              const bsm_ivalue *variable) {
+  const carried *c = l->items.items[i];
+  if (c->is_place || c->form.kind != FORM_BOX ||
+      (c->initial.tag != BSM_IVALUE_LIST &&
+       c->initial.tag != BSM_IVALUE_DICT) ||
+      !bsm_spec_is_reachable(bsm_node_in(l->from, i + 2), l->from)) {
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_spec_box_share(s, &c->initial));
+  return bsm_spec_box_share(s, variable);
+}
+
 /* The inputs of the residual loop, from the state before it. */
 static bsm_status begin_node(bsm_spec *s, loop *l) {
   const bsm_ivalue rest = bsm_iv_int(
@@ -333,6 +348,7 @@ static bsm_status run_turn(bsm_spec *s, loop *l) {
   for (size_t i = 0; i < l->items.len; i++) {
     carried *c = l->items.items[i];
     BSM_TRY(enter(s, l, c, l->region.block, &c->inside));
+    BSM_TRY(note_shared(s, l, i, &c->inside));
     if (!c->is_place) {
       BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, i + 1), c->inside));
     }
@@ -401,6 +417,7 @@ static bsm_status finish(bsm_spec *s, loop *l) {
     carried *c = l->items.items[i];
     bsm_ivalue out;
     BSM_TRY(enter(s, l, c, NULL, &out));
+    BSM_TRY(note_shared(s, l, i, &out));
     if (!c->is_place) {
       BSM_TRY(bsm_spec_set(s, bsm_node_out(l->from, i), out));
     }
