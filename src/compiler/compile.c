@@ -85,6 +85,9 @@ static bsm_status number_tensor(bsm_arena *arena, const bsm_ivalue *value,
       return bsm_tensor_from_int(arena, BSM_DTYPE_BOOL, value->u.b, out);
     case BSM_IVALUE_DOUBLE:
       return bsm_tensor_from_double(arena, BSM_DTYPE_DOUBLE, value->u.d, out);
+    case BSM_IVALUE_COMPLEX:
+      return bsm_tensor_from_complex(arena, BSM_DTYPE_COMPLEX_DOUBLE,
+                                     value->u.c.re, value->u.c.im, out);
     case BSM_IVALUE_TENSOR:
       *out = value->u.tensor;
       return BSM_OK;

@@ -334,6 +334,10 @@ static bsm_status describe_leaf(result_walk *w, bsm_structure *node) {
   }
   const bsm_lowered_leaf *leaf = &w->lowered->leaves[w->leaf++];
   const bsm_node *returns = w->lowered->graph->block->returns;
+  if (leaf->is_output && leaf->constant.tag == BSM_IVALUE_COMPLEX) {
+    node->info.kind = BSM_STRUCTURE_TENSOR; /* of rank 0 and complex128 */
+    return bind(w->d, &node->info);
+  }
   const bool fixed = !leaf->is_output || leaf->constant.tag != BSM_IVALUE_NONE;
   if (fixed) BSM_TRY(set_fixed(w->d, &leaf->constant, &node->info));
   if (!leaf->is_output) return BSM_OK;

@@ -528,9 +528,46 @@ static void mistakes_are_explained(void **state) {
   }
 }
 
+/* A complex number of the result is a tensor of rank 0. */
+static void complex_results(void **state) {
+  (void)state;
+  bsm_module *module;
+  bsm_engine *engine;
+  bsm_context *context;
+  float x[4] = {1, 2, 3, 4};
+  const bsm_array input = {x, BSM_DTYPE_FLOAT, {2, {2, 2}}, NULL};
+  bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
+  spec.rank = 2;
+  spec.min[0] = spec.min[1] = 2;
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  options.inputs = &spec;
+  options.input_count = 1;
+  check_status(bsm_module_load(BSM_TEST_DATA_DIR "/torchscript/v211_misc.pt",
+                               NULL, &module),
+               "loading");
+  check_status(bsm_compile(module, &options, &engine), "compiling");
+  check_status(bsm_context_create(engine, NULL, &context), "preparing");
+  check_status(bsm_context_run_keep(context, &input, 1), "running");
+  size_t found = 0;
+  for (size_t i = 0; i < bsm_engine_output_count(engine); i++) {
+    bsm_array output;
+    check_status(bsm_context_output(context, i, &output), "reading");
+    if (output.dtype != BSM_DTYPE_COMPLEX_DOUBLE) continue;
+    const double *parts = output.data;
+    assert_int_equal(output.dims.rank, 0);
+    assert_true(!(parts[0] < 1) && !(parts[0] > 1));
+    assert_true(!(parts[1] < 2) && !(parts[1] > 2));
+    found++;
+  }
+  assert_int_equal(found, 1);
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+  bsm_module_destroy(module);
+}
+
 int main(void) {
   enum { COUNT = sizeof(cases) / sizeof(cases[0]) };
-  struct CMUnitTest tests[COUNT + 6] = {{0}};
+  struct CMUnitTest tests[COUNT + 7] = {{0}};
   for (size_t i = 0; i < COUNT; i++) {
     tests[i] =
         (struct CMUnitTest){.name = cases[i].name,
@@ -544,6 +581,7 @@ int main(void) {
       cmocka_unit_test(types_of_ir_text),
       cmocka_unit_test(awkward_keys),
       cmocka_unit_test(mistakes_are_explained),
+      cmocka_unit_test(complex_results),
   };
   memcpy(&tests[COUNT], others, sizeof(others));
   return cmocka_run_group_tests(tests, open_all, close_all);
