@@ -531,7 +531,7 @@ static void mistakes_are_explained(void **state) {
 /* A complex number of the result is a tensor of rank 0. */
 static void complex_results(void **state) {
   (void)state;
-  bsm_module *module;
+  bsm_module *misc;
   bsm_engine *engine;
   bsm_context *context;
   float x[4] = {1, 2, 3, 4};
@@ -543,9 +543,9 @@ static void complex_results(void **state) {
   options.inputs = &spec;
   options.input_count = 1;
   check_status(bsm_module_load(BSM_TEST_DATA_DIR "/torchscript/v211_misc.pt",
-                               NULL, &module),
+                               NULL, &misc),
                "loading");
-  check_status(bsm_compile(module, &options, &engine), "compiling");
+  check_status(bsm_compile(misc, &options, &engine), "compiling");
   check_status(bsm_context_create(engine, NULL, &context), "preparing");
   check_status(bsm_context_run_keep(context, &input, 1), "running");
   size_t found = 0;
@@ -562,7 +562,7 @@ static void complex_results(void **state) {
   assert_int_equal(found, 1);
   bsm_context_destroy(context);
   bsm_engine_destroy(engine);
-  bsm_module_destroy(module);
+  bsm_module_destroy(misc);
 }
 
 int main(void) {
