@@ -534,11 +534,12 @@ static void complex_results(void **state) {
   bsm_module *misc;
   bsm_engine *engine;
   bsm_context *context;
-  float x[4] = {1, 2, 3, 4};
-  const bsm_array input = {x, BSM_DTYPE_FLOAT, {2, {2, 2}}, NULL};
+  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const bsm_array input = {x, BSM_DTYPE_FLOAT, {2, {2, 4}}, NULL};
   bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
   spec.rank = 2;
-  spec.min[0] = spec.min[1] = 2;
+  spec.min[0] = 2;
+  spec.min[1] = 4;
   bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
   options.inputs = &spec;
   options.input_count = 1;
