@@ -2,43 +2,29 @@
 /* Plan -> bytes. The order of the fields is plan_reader.c's. */
 #include <string.h>
 
+#include "engine/byte_writer.h"
 #include "engine/plan_bytes.h"
-
-static void put(bsm_text *out, const void *data, size_t size) {
-  bsm_text_append(out, (bsm_str){data, size});
-}
-static void put_u32(bsm_text *out, uint32_t value) {
-  put(out, &value, sizeof(value));
-}
-static void put_u64(bsm_text *out, uint64_t value) {
-  put(out, &value, sizeof(value));
-}
-static void put_string(bsm_text *out, const char *text) {
-  const size_t length = strlen(text);
-  put_u32(out, (uint32_t)length);
-  put(out, text, length);
-}
 
 static void put_bindings(bsm_text *out, const bsm_plan_binding *bindings,
                          uint32_t count) {
-  put_u32(out, count);
+  bsm_put_u32(out, count);
   for (uint32_t i = 0; i < count; i++) {
-    put_string(out, bindings[i].name);
-    put_u32(out, bindings[i].tensor);
+    bsm_put_string(out, bindings[i].name);
+    bsm_put_u32(out, bindings[i].tensor);
   }
 }
 
 static void put_tensor(bsm_text *out, const bsm_plan_tensor *t) {
-  put_string(out, t->name);
-  put_u32(out, (uint32_t)t->dtype);
-  put_u32(out, (uint32_t)t->dims.rank);
+  bsm_put_string(out, t->name);
+  bsm_put_u32(out, (uint32_t)t->dtype);
+  bsm_put_u32(out, (uint32_t)t->dims.rank);
   for (int32_t i = 0; i < t->dims.rank; i++) {
-    put_u64(out, (uint64_t)t->dims.d[i]);
-    put_u64(out, (uint64_t)t->strides[i]);
+    bsm_put_u64(out, (uint64_t)t->dims.d[i]);
+    bsm_put_u64(out, (uint64_t)t->strides[i]);
   }
-  put_u32(out, (uint32_t)t->region);
-  put_u32(out, t->index);
-  put_u64(out, t->offset);
+  bsm_put_u32(out, (uint32_t)t->region);
+  bsm_put_u32(out, t->index);
+  bsm_put_u64(out, t->offset);
 }
 
 /* Element-wise programs are cut to their length. */
@@ -52,29 +38,29 @@ static size_t stored_params_size(const bsm_plan_step *step) {
 }
 
 static void put_aten_call(bsm_text *out, const bsm_step_aten_call *call) {
-  put_string(out, call->op);
-  put_u32(out, call->result_count);
-  put(out, call->results, call->result_count * sizeof(call->results[0]));
-  put_u32(out, call->args_size);
-  put(out, call->args, call->args_size);
+  bsm_put_string(out, call->op);
+  bsm_put_u32(out, call->result_count);
+  bsm_put(out, call->results, call->result_count * sizeof(call->results[0]));
+  bsm_put_u32(out, call->args_size);
+  bsm_put(out, call->args, call->args_size);
 }
 
 static void put_step(bsm_text *out, const bsm_plan_step *step) {
-  put_u32(out, (uint32_t)step->kind);
-  put_string(out, step->name);
-  put_string(out, step->tactic);
-  put_u32(out, step->input_count);
-  put(out, step->inputs, step->input_count * sizeof(uint32_t));
-  put_u32(out, step->output_count);
-  put(out, step->outputs, step->output_count * sizeof(uint32_t));
-  put(out, step->weights, sizeof(step->weights));
+  bsm_put_u32(out, (uint32_t)step->kind);
+  bsm_put_string(out, step->name);
+  bsm_put_string(out, step->tactic);
+  bsm_put_u32(out, step->input_count);
+  bsm_put(out, step->inputs, step->input_count * sizeof(uint32_t));
+  bsm_put_u32(out, step->output_count);
+  bsm_put(out, step->outputs, step->output_count * sizeof(uint32_t));
+  bsm_put(out, step->weights, sizeof(step->weights));
   if (step->kind == BSM_STEP_ATEN_CALL) {
     put_aten_call(out, &step->params->aten_call);
     return;
   }
   const size_t size = stored_params_size(step);
-  put_u32(out, (uint32_t)size);
-  put(out, step->params, size);
+  bsm_put_u32(out, (uint32_t)size);
+  bsm_put(out, step->params, size);
 }
 
 static bsm_status put_structure(bsm_text *out, const bsm_structure *root) {
@@ -84,8 +70,8 @@ static bsm_status put_structure(bsm_text *out, const bsm_structure *root) {
   if (bytes.len > UINT32_MAX) {
     return BSM_FAIL(BSM_LIMIT, "a structure takes %zu bytes", bytes.len);
   }
-  put_u32(out, (uint32_t)bytes.len);
-  put(out, bytes.data, bytes.len);
+  bsm_put_u32(out, (uint32_t)bytes.len);
+  bsm_put(out, bytes.data, bytes.len);
   return BSM_OK;
 }
 
@@ -93,24 +79,24 @@ bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
                              bsm_arena *arena, bsm_str *out) {
   bsm_text text;
   bsm_text_init(&text, arena);
-  put_u64(&text, plan->workspace_size);
-  put_u32(&text, plan->metadata_count);
+  bsm_put_u64(&text, plan->workspace_size);
+  bsm_put_u32(&text, plan->metadata_count);
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
-    put_string(&text, plan->metadata[i].key);
-    put_string(&text, plan->metadata[i].value);
+    bsm_put_string(&text, plan->metadata[i].key);
+    bsm_put_string(&text, plan->metadata[i].value);
   }
-  put_u32(&text, plan->weights_count);
+  bsm_put_u32(&text, plan->weights_count);
   for (uint32_t i = 0; i < plan->weights_count; i++) {
-    put_u64(&text, offsets[i]);
-    put_u64(&text, plan->weights[i].size);
+    bsm_put_u64(&text, offsets[i]);
+    bsm_put_u64(&text, plan->weights[i].size);
   }
-  put_u32(&text, plan->tensor_count);
+  bsm_put_u32(&text, plan->tensor_count);
   for (uint32_t i = 0; i < plan->tensor_count; i++) {
     put_tensor(&text, &plan->tensors[i]);
   }
   put_bindings(&text, plan->inputs, plan->input_count);
   put_bindings(&text, plan->outputs, plan->output_count);
-  put_u32(&text, plan->step_count);
+  bsm_put_u32(&text, plan->step_count);
   for (uint32_t i = 0; i < plan->step_count; i++) {
     put_step(&text, &plan->steps[i]);
   }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/byte_writer.h"
 #include "engine/plan_bytes.h"
 #include "engine/program.h"
 
@@ -12,42 +13,23 @@
 
 /* ---- writing ---- */
 
-static void put(bsm_text *out, const void *data, size_t size) {
-  bsm_text_append(out, (bsm_str){data, size});
-}
-
-static void put_u32(bsm_text *out, uint32_t value) {
-  put(out, &value, sizeof(value));
-}
-
-static void put_ids(bsm_text *out, const uint32_t *ids, uint32_t count) {
-  put_u32(out, count);
-  put(out, ids, count * sizeof(*ids));
-}
-
-static void put_string(bsm_text *out, const char *text) {
-  const size_t length = strlen(text);
-  put_u32(out, (uint32_t)length);
-  put(out, text, length);
-}
-
 static void put_dims(bsm_text *out, bsm_dims dims) {
-  put(out, dims.d, (size_t)dims.rank * sizeof(dims.d[0]));
+  bsm_put(out, dims.d, (size_t)dims.rank * sizeof(dims.d[0]));
 }
 
 static void put_block(bsm_text *out, const bsm_program_block *b) {
-  put_ids(out, b->params, b->param_count);
-  put_ids(out, b->results, b->result_count);
-  put_u32(out, b->instruction_count);
+  bsm_put_ids(out, b->params, b->param_count);
+  bsm_put_ids(out, b->results, b->result_count);
+  bsm_put_u32(out, b->instruction_count);
   for (uint32_t k = 0; k < b->instruction_count; k++) {
     const bsm_instruction *i = &b->instructions[k];
-    put_u32(out, (uint32_t)i->kind);
-    put_string(out, i->name);
-    put_string(out, i->source);
-    put_u32(out, i->segment);
-    put_ids(out, i->inputs, i->input_count);
-    put_ids(out, i->outputs, i->output_count);
-    put_ids(out, i->blocks, i->block_count);
+    bsm_put_u32(out, (uint32_t)i->kind);
+    bsm_put_string(out, i->name);
+    bsm_put_string(out, i->source);
+    bsm_put_u32(out, i->segment);
+    bsm_put_ids(out, i->inputs, i->input_count);
+    bsm_put_ids(out, i->outputs, i->output_count);
+    bsm_put_ids(out, i->blocks, i->block_count);
   }
 }
 
@@ -55,34 +37,34 @@ bsm_status bsm_program_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
                                 bsm_text *out) {
   const bsm_program *p = plan->program;
   if (!p) {
-    put_u32(out, 0);
+    bsm_put_u32(out, 0);
     return BSM_OK;
   }
-  put_u32(out, p->block_count);
-  put_u32(out, p->register_count);
+  bsm_put_u32(out, p->block_count);
+  bsm_put_u32(out, p->register_count);
   for (uint32_t i = 0; i < p->block_count; i++) put_block(out, &p->blocks[i]);
-  put_u32(out, p->constants_size);
-  put(out, p->constants, p->constants_size);
-  put_ids(out, p->constant_registers, p->constant_count);
-  put_ids(out, p->constant_tensors, p->constant_tensor_count);
-  put_ids(out, p->variants, p->variant_count);
-  put_u32(out, p->range_count);
+  bsm_put_u32(out, p->constants_size);
+  bsm_put(out, p->constants, p->constants_size);
+  bsm_put_ids(out, p->constant_registers, p->constant_count);
+  bsm_put_ids(out, p->constant_tensors, p->constant_tensor_count);
+  bsm_put_ids(out, p->variants, p->variant_count);
+  bsm_put_u32(out, p->range_count);
   for (uint32_t i = 0; i < p->range_count; i++) {
     const bsm_program_range *r = &p->ranges[i];
-    put_u32(out, r->input);
-    put_u32(out, (uint32_t)r->opt.rank);
+    bsm_put_u32(out, r->input);
+    bsm_put_u32(out, (uint32_t)r->opt.rank);
     put_dims(out, r->min);
     put_dims(out, r->opt);
     put_dims(out, r->max);
   }
-  put_u32(out, p->segment_count);
+  bsm_put_u32(out, p->segment_count);
   for (uint32_t i = 0; i < p->segment_count; i++) {
     bsm_str bytes;
     BSM_TRY(bsm_plan_to_bytes(p->segments[i], offsets, out->arena, &bytes));
     if (bytes.len > UINT32_MAX) {
       return BSM_FAIL(BSM_LIMIT, "a segment takes %zu bytes", bytes.len);
     }
-    put_u32(out, (uint32_t)bytes.len);
+    bsm_put_u32(out, (uint32_t)bytes.len);
     bsm_text_append(out, bytes);
     offsets += p->segments[i]->weights_count;
   }
