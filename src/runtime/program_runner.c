@@ -7,7 +7,7 @@
 
 #include "base/allocate.h"
 #include "base/checked.h"
-#include "engine/ivalue_bytes.h"
+#include "engine/program_constants.h"
 #include "runtime/collector.h"
 #include "runtime/fast_call.h"
 #include "runtime/liveness.h"
@@ -93,36 +93,13 @@ static bsm_status too_much_memory(const bsm_program_runner *r) {
 /* ---- constants ---- */
 
 static bsm_status read_constants(bsm_program_runner *r) {
-  const bsm_plan *plan = r->engine->plan;
-  const bsm_program *p = r->program;
-  const size_t n = p->constant_tensor_count;
-  bsm_tensor *tensors = BSM_NEW_ARRAY(r->own, bsm_tensor, n + 1);
-  BSM_TRY_ALLOC(tensors);
-  r->constant_tensors = tensors;
-  for (size_t i = 0; i < n; i++) {
-    const bsm_plan_tensor *t = &plan->tensors[p->constant_tensors[i]];
-    const uint8_t *data = plan->weights[t->index].data;
-    bsm_storage *storage = BSM_NEW(r->own, bsm_storage);
-    bsm_tensor *view;
-    BSM_TRY_ALLOC(storage);
-    *storage = (bsm_storage){
-        .data = (void *)(uintptr_t)(data + t->offset),
-        .size = (size_t)plan->weights[t->index].size - (size_t)t->offset,
-        .read_only = true};
-    BSM_TRY(bsm_tensor_from_storage(r->own, storage, t->dtype, t->dims,
-                                    t->strides, 0, &view));
-    tensors[i] = *view;
-    BSM_TRY_ALLOC(bsm_ptrmap_set(r->own, &r->fast.constants, storage->data,
-                                 storage->data));
-  }
-  size_t count;
-  const bsm_str bytes = {(const char *)p->constants, p->constants_size};
-  BSM_TRY_NOTE(
-      bsm_ivalues_from_bytes(bytes, r->own, tensors, n, &r->constants, &count),
-      "in the constants of the program");
-  if (count != p->constant_count) {
-    return BSM_FAIL(BSM_CORRUPT, "%zu constants for %" PRIu32 " registers",
-                    count, p->constant_count);
+  bsm_program_constants constants;
+  BSM_TRY(bsm_program_read_constants(r->engine->plan, r->own, &constants));
+  r->constants = constants.values;
+  r->constant_tensors = constants.tensors;
+  for (size_t i = 0; i < r->program->constant_tensor_count; i++) {
+    void *data = constants.tensors[i].storage->data;
+    BSM_TRY_ALLOC(bsm_ptrmap_set(r->own, &r->fast.constants, data, data));
   }
   return BSM_OK;
 }
