@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/checked.h"
 #include "engine/program_constants.h"
+#include "engine/program_values.h"
 #include "runtime/collector.h"
 #include "runtime/fast_call.h"
 #include "runtime/liveness.h"
@@ -240,77 +241,6 @@ static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
   return bsm_plan_runner_run(segment);
 }
 
-/* ---- containers ---- */
-
-static bsm_status make_list(bsm_program_runner *r, const bsm_ivalue *args,
-                            size_t n, bsm_ivalue *out) {
-  bsm_list *list;
-  BSM_TRY(bsm_list_new(heap(r), NULL, n, &list));
-  if (n) memcpy(list->items, args, n * sizeof(*args));
-  *out = bsm_iv_list(list);
-  return BSM_OK;
-}
-
-static bsm_status make_dict(bsm_program_runner *r, const bsm_ivalue *keys,
-                            const bsm_ivalue *values, size_t n, size_t stride,
-                            bsm_ivalue *out) {
-  bsm_dict *dict;
-  BSM_TRY(bsm_dict_new(heap(r), NULL, NULL, &dict));
-  for (size_t i = 0; i < n; i++) {
-    const bsm_ivalue_tag tag = keys[i * stride].tag;
-    if (tag == BSM_IVALUE_LIST || tag == BSM_IVALUE_TUPLE ||
-        tag == BSM_IVALUE_DICT) {
-      return BSM_FAIL(BSM_CORRUPT, "a %s as a key", bsm_iv_tag_name(tag));
-    }
-    BSM_TRY(bsm_dict_set(dict, keys[i * stride], values[i * stride]));
-  }
-  *out = bsm_iv_dict(dict);
-  return BSM_OK;
-}
-
-static bsm_status make_tuple(bsm_program_runner *r, const bsm_ivalue *args,
-                             size_t n, bsm_ivalue *out) {
-  bsm_tuple *tuple;
-  BSM_TRY(bsm_tuple_new(heap(r), n, &tuple));
-  if (n) memcpy(tuple->items, args, n * sizeof(*args));
-  *out = bsm_iv_tuple(tuple);
-  return BSM_OK;
-}
-
-static bsm_status copy_container(bsm_program_runner *r, const bsm_ivalue *v,
-                                 bsm_ivalue *out) {
-  if (v->tag == BSM_IVALUE_LIST) {
-    return make_list(r, v->u.list->items, v->u.list->len, out);
-  }
-  if (v->tag == BSM_IVALUE_DICT) {
-    return make_dict(r, v->u.dict->keys, v->u.dict->values, v->u.dict->len, 1,
-                     out);
-  }
-  return BSM_FAIL(BSM_CORRUPT, "a copy of a %s", bsm_iv_tag_name(v->tag));
-}
-
-static bsm_status unpack(bsm_program_runner *r, const bsm_instruction *i,
-                         const bsm_ivalue *v) {
-  const bsm_ivalue *items;
-  size_t n;
-  if (v->tag == BSM_IVALUE_LIST) {
-    items = v->u.list->items;
-    n = v->u.list->len;
-  } else if (v->tag == BSM_IVALUE_TUPLE) {
-    items = v->u.tuple->items;
-    n = v->u.tuple->len;
-  } else {
-    return BSM_FAIL(BSM_CORRUPT, "a %s is unpacked", bsm_iv_tag_name(v->tag));
-  }
-  if (n != i->output_count) {
-    return BSM_FAIL(BSM_RAISED,
-                    "Expected %" PRIu32 " elements in a list but found %zu",
-                    i->output_count, n);
-  }
-  for (size_t k = 0; k < n; k++) r->registers[i->outputs[k]] = items[k];
-  return BSM_OK;
-}
-
 /* ---- collecting garbage ---- */
 
 /* Between two instructions, wherever: all that is alive is in registers. */
@@ -417,21 +347,11 @@ static bsm_status run_loop(bsm_program_runner *r, const bsm_instruction *i,
   return status;
 }
 
-static bsm_status raise(const bsm_ivalue *message) {
-  if (message->tag != BSM_IVALUE_STRING) {
-    return BSM_FAIL(BSM_RAISED, "the model raises an exception");
-  }
-  const size_t n = message->u.s->len;
-  return BSM_FAIL(BSM_RAISED, "%.*s", (int)(n < 4096 ? n : 4096),
-                  message->u.s->data);
-}
-
 static bsm_status run_instruction(bsm_program_runner *r,
                                   const bsm_instruction *i,
                                   const bsm_aten_op *op) {
   bsm_ivalue *args =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->input_count + (size_t)1);
-  bsm_ivalue *out = i->output_count ? &r->registers[i->outputs[0]] : NULL;
   BSM_TRY_ALLOC(args);
   get_registers(r, i->inputs, i->input_count, args);
   switch (i->kind) {
@@ -443,26 +363,9 @@ static bsm_status run_instruction(bsm_program_runner *r,
       return run_if(r, i, args);
     case BSM_INSTRUCTION_LOOP:
       return run_loop(r, i, args);
-    case BSM_INSTRUCTION_LIST:
-      return make_list(r, args, i->input_count, out);
-    case BSM_INSTRUCTION_TUPLE:
-      return make_tuple(r, args, i->input_count, out);
-    case BSM_INSTRUCTION_DICT:
-      return make_dict(r, args, args + 1, i->input_count / 2, 2, out);
-    case BSM_INSTRUCTION_UNPACK:
-      return unpack(r, i, &args[0]);
-    case BSM_INSTRUCTION_COPY:
-      return copy_container(r, &args[0], out);
-    case BSM_INSTRUCTION_RAISE:
-      return raise(&args[0]);
-    case BSM_INSTRUCTION_MOVE:
-      if (args[0].tag == BSM_IVALUE_NONE && strcmp(i->name, "unwrap") == 0) {
-        return BSM_FAIL(BSM_RAISED, "Unwrapping null optional");
-      }
-      *out = args[0];
-      return BSM_OK;
+    default:
+      return bsm_program_move_values(i, args, heap(r), r->registers);
   }
-  return BSM_FAIL(BSM_INTERNAL, "an unknown instruction");
 }
 
 /* What nothing reads any more becomes garbage. */

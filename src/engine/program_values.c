@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/program_values.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bsm_status make_list(bsm_arena *arena, const bsm_ivalue *args, size_t n,
+                            bsm_ivalue *out) {
+  bsm_list *list;
+  BSM_TRY(bsm_list_new(arena, NULL, n, &list));
+  if (n) memcpy(list->items, args, n * sizeof(*args));
+  *out = bsm_iv_list(list);
+  return BSM_OK;
+}
+
+static bsm_status make_dict(bsm_arena *arena, const bsm_ivalue *keys,
+                            const bsm_ivalue *values, size_t n, size_t stride,
+                            bsm_ivalue *out) {
+  bsm_dict *dict;
+  BSM_TRY(bsm_dict_new(arena, NULL, NULL, &dict));
+  for (size_t i = 0; i < n; i++) {
+    const bsm_ivalue_tag tag = keys[i * stride].tag;
+    if (tag == BSM_IVALUE_LIST || tag == BSM_IVALUE_TUPLE ||
+        tag == BSM_IVALUE_DICT) {
+      return BSM_FAIL(BSM_CORRUPT, "a %s as a key", bsm_iv_tag_name(tag));
+    }
+    BSM_TRY(bsm_dict_set(dict, keys[i * stride], values[i * stride]));
+  }
+  *out = bsm_iv_dict(dict);
+  return BSM_OK;
+}
+
+static bsm_status make_tuple(bsm_arena *arena, const bsm_ivalue *args, size_t n,
+                             bsm_ivalue *out) {
+  bsm_tuple *tuple;
+  BSM_TRY(bsm_tuple_new(arena, n, &tuple));
+  if (n) memcpy(tuple->items, args, n * sizeof(*args));
+  *out = bsm_iv_tuple(tuple);
+  return BSM_OK;
+}
+
+static bsm_status copy_container(bsm_arena *arena, const bsm_ivalue *v,
+                                 bsm_ivalue *out) {
+  if (v->tag == BSM_IVALUE_LIST) {
+    return make_list(arena, v->u.list->items, v->u.list->len, out);
+  }
+  if (v->tag == BSM_IVALUE_DICT) {
+    return make_dict(arena, v->u.dict->keys, v->u.dict->values, v->u.dict->len,
+                     1, out);
+  }
+  return BSM_FAIL(BSM_CORRUPT, "a copy of a %s", bsm_iv_tag_name(v->tag));
+}
+
+static bsm_status unpack(const bsm_instruction *i, const bsm_ivalue *v,
+                         bsm_ivalue *registers) {
+  const bsm_ivalue *items;
+  size_t n;
+  if (v->tag == BSM_IVALUE_LIST) {
+    items = v->u.list->items;
+    n = v->u.list->len;
+  } else if (v->tag == BSM_IVALUE_TUPLE) {
+    items = v->u.tuple->items;
+    n = v->u.tuple->len;
+  } else {
+    return BSM_FAIL(BSM_CORRUPT, "a %s is unpacked", bsm_iv_tag_name(v->tag));
+  }
+  if (n != i->output_count) {
+    return BSM_FAIL(BSM_RAISED,
+                    "Expected %" PRIu32 " elements in a list but found %zu",
+                    i->output_count, n);
+  }
+  for (size_t k = 0; k < n; k++) registers[i->outputs[k]] = items[k];
+  return BSM_OK;
+}
+
+static bsm_status raise(const bsm_ivalue *message) {
+  if (message->tag != BSM_IVALUE_STRING) {
+    return BSM_FAIL(BSM_RAISED, "the model raises an exception");
+  }
+  const size_t n = message->u.s->len;
+  return BSM_FAIL(BSM_RAISED, "%.*s", (int)(n < 4096 ? n : 4096),
+                  message->u.s->data);
+}
+
+bsm_status bsm_program_move_values(const bsm_instruction *i,
+                                   const bsm_ivalue *args, bsm_arena *arena,
+                                   bsm_ivalue *registers) {
+  bsm_ivalue *out = i->output_count ? &registers[i->outputs[0]] : NULL;
+  switch (i->kind) {
+    case BSM_INSTRUCTION_LIST:
+      return make_list(arena, args, i->input_count, out);
+    case BSM_INSTRUCTION_TUPLE:
+      return make_tuple(arena, args, i->input_count, out);
+    case BSM_INSTRUCTION_DICT:
+      return make_dict(arena, args, args + 1, i->input_count / 2, 2, out);
+    case BSM_INSTRUCTION_UNPACK:
+      return unpack(i, &args[0], registers);
+    case BSM_INSTRUCTION_COPY:
+      return copy_container(arena, &args[0], out);
+    case BSM_INSTRUCTION_RAISE:
+      return raise(&args[0]);
+    case BSM_INSTRUCTION_MOVE:
+      if (args[0].tag == BSM_IVALUE_NONE && strcmp(i->name, "unwrap") == 0) {
+        return BSM_FAIL(BSM_RAISED, "Unwrapping null optional");
+      }
+      *out = args[0];
+      return BSM_OK;
+    default:
+      return BSM_FAIL(BSM_INTERNAL, "%s moves no values",
+                      bsm_instruction_kind_name(i->kind));
+  }
+}
