@@ -10,7 +10,9 @@
  *   bsm_structure_info info = bsm_structure_describe(boxes);
  *   use(outputs[info.binding]);
  *
- * Structures belong to their engine. */
+ * Structures belong to their engine. That of a result whose lists, dicts or
+ * optional parts only a run tells belongs to the context that ran it: see
+ * bsm_context_output_structure. */
 #ifndef BESSEMER_STRUCTURE_H_
 #define BESSEMER_STRUCTURE_H_
 
@@ -33,8 +35,15 @@ typedef enum bsm_structure_kind {
   BSM_STRUCTURE_TUPLE = 8,
   BSM_STRUCTURE_NAMED_TUPLE = 9,
   BSM_STRUCTURE_DICT = 10,
-  BSM_STRUCTURE_OBJECT = 11,   /* an instance of a class: its attributes */
-  BSM_STRUCTURE_ARGUMENTS = 12 /* the parameters of the method */
+  BSM_STRUCTURE_OBJECT = 11,    /* an instance of a class: its attributes */
+  BSM_STRUCTURE_ARGUMENTS = 12, /* the parameters of the method */
+  /* A part of the result whose length, keys or kind only a run tells: its one
+   * child is its type, and bsm_context_output_structure has what a run gave. */
+  BSM_STRUCTURE_RUN_TIME = 13,
+  /* In such a type, where also a list has one child, the type of its items, and
+   * a dict two, of its keys and its values: */
+  BSM_STRUCTURE_OPTIONAL = 14, /* None or a value of its child's type */
+  BSM_STRUCTURE_ANY = 15       /* a value of any type */
 } bsm_structure_kind;
 
 /* What a child is called in its parent. */
@@ -46,7 +55,8 @@ typedef enum bsm_structure_key {
   BSM_STRUCTURE_KEY_INT = 4,
   BSM_STRUCTURE_KEY_FLOAT = 5,
   BSM_STRUCTURE_KEY_BOOL = 6,
-  BSM_STRUCTURE_KEY_OTHER = 7
+  BSM_STRUCTURE_KEY_OTHER = 7,
+  BSM_STRUCTURE_KEY_TYPE = 8 /* the child is a type */
 } bsm_structure_key;
 
 #define BSM_NO_BINDING SIZE_MAX
@@ -67,20 +77,21 @@ typedef struct bsm_structure_info {
   /* The engine's input or output that holds it, or BSM_NO_BINDING. A number
    * has a tensor of rank 0. */
   size_t binding;
-  /* Whether it was settled when compiling. A number of the result may be both
-   * fixed and bound. */
+  /* Whether it was settled when compiling or, in the structure of a run, by
+   * the run. A number of the result may be both fixed and bound. */
   bool is_fixed;
   int64_t int_value;
   double float_value;
   bool bool_value;
   const char *string; /* STRING, OTHER */
   size_t string_length;
-  /* Of a fixed TENSOR, whose data are part of the engine. */
+  /* Of a fixed TENSOR, whose data are part of the engine, and of every TENSOR
+   * in the structure of a run. */
   bsm_dtype dtype;
   bsm_dims dims;
 } bsm_structure_info;
 
-/* All strings live as long as the engine. */
+/* All strings live as long as the structure. */
 BSM_API bsm_structure_info bsm_structure_describe(const bsm_structure *node);
 /* NULL past the end. */
 BSM_API const bsm_structure *bsm_structure_child(const bsm_structure *node,

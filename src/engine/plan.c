@@ -127,6 +127,11 @@ const bsm_plan *bsm_plan_part(const bsm_plan *plan, uint32_t index) {
   return p && index - 1 < p->segment_count ? p->segments[index - 1] : NULL;
 }
 
+uint32_t bsm_plan_value_count(const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  return p ? p->blocks[0].result_count - plan->output_count : 0;
+}
+
 uint32_t bsm_plan_total_steps(const bsm_plan *plan) {
   uint32_t count = 0;
   for (uint32_t i = 0; bsm_plan_part(plan, i); i++) {

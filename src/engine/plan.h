@@ -328,6 +328,9 @@ typedef struct bsm_plan {
 /* Part 0 is the plan itself, the others are the segments of its program; NULL
  * after the last. */
 const bsm_plan *bsm_plan_part(const bsm_plan *plan, uint32_t index);
+/* The results of its program that are no outputs, but values of any kind whose
+ * types are in the structure of the outputs; 0 without a program. */
+uint32_t bsm_plan_value_count(const bsm_plan *plan);
 /* The steps of all parts, counted through. */
 uint32_t bsm_plan_total_steps(const bsm_plan *plan);
 /* The part that has step `index` of these, and which it is there. */

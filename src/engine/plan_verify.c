@@ -159,19 +159,26 @@ static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
   return BSM_OK;
 }
 
-/* The structure's leaves are the bindings, each once. */
+/* The structure's leaves are the bindings, each once, and what the run adds.
+ */
 static bsm_status verify_structure(const bsm_plan *plan,
                                    const bsm_structure *root, bool input) {
   const uint32_t count = input ? plan->input_count : plan->output_count;
+  const uint32_t values = input ? 0 : bsm_plan_value_count(plan);
   const bsm_plan_binding *bindings = input ? plan->inputs : plan->outputs;
-  if (!root) return BSM_OK;
+  if (!root) {
+    return values ? BSM_FAIL(BSM_CORRUPT,
+                             "%" PRIu32 " results of the program have no type",
+                             values)
+                  : BSM_OK;
+  }
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
   int32_t *ranks = BSM_NEW_ARRAY(&arena, int32_t, count + (size_t)1);
   for (uint32_t i = 0; ranks && i < count; i++) {
     ranks[i] = plan->tensors[bindings[i].tensor].dims.rank;
   }
-  bsm_status status = ranks ? bsm_structure_verify(root, ranks, count,
+  bsm_status status = ranks ? bsm_structure_verify(root, ranks, count, values,
                                                    input ? "input" : "output")
                             : BSM_FAIL_OOM();
   bsm_arena_destroy(&arena);

@@ -120,6 +120,7 @@ typedef struct checker {
   const int32_t *ranks;
   size_t count;
   bool *seen;
+  size_t run_time; /* nodes of that kind */
   const char *what;
 } checker;
 
@@ -152,10 +153,77 @@ static bsm_status check_leaf(const checker *c, const bsm_structure_info *info) {
   return BSM_OK;
 }
 
-static bsm_status check(const checker *c, const bsm_structure *node,
-                        size_t depth) {
+/* How many children a type has; SIZE_MAX: any number, 0: it is a leaf. */
+static size_t type_arity(bsm_structure_kind kind) {
+  switch (kind) {
+    case BSM_STRUCTURE_LIST:
+    case BSM_STRUCTURE_OPTIONAL:
+      return 1;
+    case BSM_STRUCTURE_DICT:
+      return 2;
+    case BSM_STRUCTURE_TUPLE:
+    case BSM_STRUCTURE_NAMED_TUPLE:
+      return SIZE_MAX;
+    default:
+      return 0;
+  }
+}
+
+static bool is_type(bsm_structure_kind kind) {
+  return kind <= BSM_STRUCTURE_DICT || kind == BSM_STRUCTURE_OPTIONAL ||
+         kind == BSM_STRUCTURE_ANY;
+}
+
+static bsm_status check_type(const checker *c, const bsm_structure *node,
+                             size_t depth) {
+  const bsm_structure_info *info = &node->info;
+  const size_t arity = type_arity(info->kind);
+  if (depth > BSM_STRUCTURE_MAX_DEPTH) return too_deep();
+  if (!is_type(info->kind) || info->is_fixed ||
+      info->binding != BSM_NO_BINDING ||
+      (arity != SIZE_MAX && info->child_count != arity)) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "%s \"%s\" has no proper type: kind %d with %zu parts",
+                    c->what, info->path, (int)info->kind, info->child_count);
+  }
+  for (size_t i = 0; i < info->child_count; i++) {
+    const bsm_structure_info *child = &node->children[i].info;
+    const bool fits = arity == SIZE_MAX
+                          ? key_fits(info->kind, child->key_kind)
+                          : child->key_kind == BSM_STRUCTURE_KEY_TYPE;
+    if (!fits) {
+      return BSM_FAIL(BSM_CORRUPT, "%s \"%s\": key kind %d in a type of %d",
+                      c->what, info->path, (int)child->key_kind,
+                      (int)info->kind);
+    }
+    BSM_TRY(check_type(c, &node->children[i], depth + 1));
+  }
+  return BSM_OK;
+}
+
+static bsm_status check_run_time(checker *c, const bsm_structure *node,
+                                 size_t depth) {
+  const bsm_structure_info *info = &node->info;
+  c->run_time++;
+  if (info->is_fixed || info->binding != BSM_NO_BINDING ||
+      info->child_count != 1 ||
+      node->children[0].info.key_kind != BSM_STRUCTURE_KEY_TYPE) {
+    return BSM_FAIL(BSM_CORRUPT, "%s \"%s\" is left to the run without a type",
+                    c->what, info->path);
+  }
+  return check_type(c, &node->children[0], depth + 1);
+}
+
+static bsm_status check(checker *c, const bsm_structure *node, size_t depth) {
   const bsm_structure_info *info = &node->info;
   if (depth > BSM_STRUCTURE_MAX_DEPTH) return too_deep();
+  if (info->kind == BSM_STRUCTURE_RUN_TIME) {
+    return check_run_time(c, node, depth);
+  }
+  if (info->kind > BSM_STRUCTURE_RUN_TIME) {
+    return BSM_FAIL(BSM_CORRUPT, "%s \"%s\" is a type, not a value", c->what,
+                    info->path);
+  }
   if (!has_children(info->kind)) return check_leaf(c, info);
   if (info->binding != BSM_NO_BINDING) {
     return BSM_FAIL(BSM_CORRUPT, "%s \"%s\" is a container with a binding",
@@ -176,17 +244,24 @@ static bsm_status check(const checker *c, const bsm_structure *node,
 }
 
 bsm_status bsm_structure_verify(const bsm_structure *root, const int32_t *ranks,
-                                size_t binding_count, const char *what) {
+                                size_t binding_count, size_t value_count,
+                                const char *what) {
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
   checker c = {ranks, binding_count,
-               BSM_NEW_ARRAY(&arena, bool, binding_count + 1), what};
+               BSM_NEW_ARRAY(&arena, bool, binding_count + 1), 0, what};
   bsm_status status = c.seen ? check(&c, root, 0) : BSM_FAIL_OOM();
   for (size_t i = 0; i < binding_count && !status; i++) {
     if (!c.seen[i]) {
       status = BSM_FAIL(BSM_CORRUPT, "the structure of the %ss lacks %s %zu",
                         what, what, i);
     }
+  }
+  if (!status && c.run_time != value_count) {
+    status = BSM_FAIL(BSM_CORRUPT,
+                      "the structure of the %ss leaves %zu values to the run, "
+                      "which gives %zu",
+                      what, c.run_time, value_count);
   }
   bsm_arena_destroy(&arena);
   return status;
@@ -198,7 +273,9 @@ static void print_leaf(bsm_text *text, const bsm_structure_info *info) {
   static const char *const names[] = {"None", "Tensor", "int",  "float",
                                       "bool", "str",    "other"};
   if (info->binding != BSM_NO_BINDING) {
-    bsm_text_printf(text, "%s -> %zu", names[info->kind], info->binding);
+    const bool known = info->kind <= BSM_STRUCTURE_OTHER;
+    bsm_text_printf(text, "%s -> %zu", known ? names[info->kind] : "?",
+                    info->binding);
     if (!info->is_fixed) return;
     bsm_text_puts(text, " = ");
   }
@@ -247,19 +324,67 @@ static void print_key(bsm_text *text, const bsm_structure_info *info) {
   }
 }
 
+/* A class without its module. */
+static const char *short_name(const char *name) {
+  const char *dot = strrchr(name, '.');
+  return dot ? dot + 1 : name;
+}
+
+static void print_type(bsm_text *text, const bsm_structure *type,
+                       size_t depth) {
+  static const char *const names[] = {"None", "Tensor", "int",  "float",
+                                      "bool", "str",    "other"};
+  const bsm_structure_info *info = &type->info;
+  if (info->kind <= BSM_STRUCTURE_OTHER) {
+    bsm_text_puts(text, names[info->kind]);
+    return;
+  }
+  const char *name = info->kind == BSM_STRUCTURE_LIST       ? "List"
+                     : info->kind == BSM_STRUCTURE_DICT     ? "Dict"
+                     : info->kind == BSM_STRUCTURE_TUPLE    ? "Tuple"
+                     : info->kind == BSM_STRUCTURE_OPTIONAL ? "Optional"
+                                                            : "Any";
+  if (info->kind == BSM_STRUCTURE_NAMED_TUPLE) {
+    name = short_name(info->type_name);
+  }
+  bsm_text_puts(text, name);
+  if (!type_arity(info->kind) || info->kind == BSM_STRUCTURE_NAMED_TUPLE ||
+      depth > BSM_STRUCTURE_MAX_DEPTH) {
+    return;
+  }
+  bsm_text_puts(text, "[");
+  for (size_t i = 0; i < info->child_count; i++) {
+    if (i) bsm_text_puts(text, ", ");
+    print_type(text, &type->children[i], depth + 1);
+  }
+  bsm_text_puts(text, "]");
+}
+
+void bsm_structure_print_type(bsm_text *text, const bsm_structure *type) {
+  print_type(text, type, 0);
+}
+
 static void print(bsm_text *text, const bsm_structure *node, size_t depth) {
   static const char *const brackets[] = {"[]", "()", "()", "{}", "()", "()"};
   const bsm_structure_info *info = &node->info;
+  if (info->kind == BSM_STRUCTURE_RUN_TIME && info->child_count) {
+    print_type(text, &node->children[0], depth + 1);
+    bsm_text_puts(text, " -> ?");
+    return;
+  }
+  if (info->key_kind == BSM_STRUCTURE_KEY_TYPE) {
+    print_type(text, node, depth);
+    return;
+  }
   if (!has_children(info->kind) || depth > BSM_STRUCTURE_MAX_DEPTH) {
     print_leaf(text, info);
     return;
   }
   const char *pair = brackets[info->kind - BSM_STRUCTURE_LIST];
-  /* A class without its module; a method with its path. */
-  const char *dot = info->kind == BSM_STRUCTURE_ARGUMENTS
-                        ? NULL
-                        : strrchr(info->type_name, '.');
-  bsm_text_puts(text, dot ? dot + 1 : info->type_name);
+  /* A method has its path. */
+  bsm_text_puts(text, info->kind == BSM_STRUCTURE_ARGUMENTS
+                          ? info->type_name
+                          : short_name(info->type_name));
   bsm_text_append(text, (bsm_str){pair, 1});
   for (size_t i = 0; i < info->child_count; i++) {
     if (i) bsm_text_puts(text, ", ");

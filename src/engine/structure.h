@@ -31,12 +31,16 @@ BSM_NODISCARD bsm_status bsm_structure_from_bytes(bsm_str bytes,
                                                   bsm_structure **out);
 
 /* What a tree must fulfil: kinds and keys that exist, keys that go with the
- * parent, and each of `ranks[0 .. binding_count)` named by exactly one leaf, a
- * number's of rank 0 or unknown (-1). `what` ("input") is for messages. */
+ * parent, each of `ranks[0 .. binding_count)` named by exactly one leaf, a
+ * number's of rank 0 or unknown (-1), and `value_count` nodes of kind RUN_TIME,
+ * in depth-first order, each with a type. `what` ("input") is for messages. */
 BSM_NODISCARD bsm_status bsm_structure_verify(const bsm_structure *root,
                                               const int32_t *ranks,
                                               size_t binding_count,
+                                              size_t value_count,
                                               const char *what);
+/* List[Tensor], of a type below a node of kind RUN_TIME. */
+void bsm_structure_print_type(bsm_text *text, const bsm_structure *type);
 
 /* Python's way of writing it: {"a": float32 -> 0, "b": [1, None]}. */
 void bsm_structure_print(bsm_text *text, const bsm_structure *node);

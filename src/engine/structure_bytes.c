@@ -182,7 +182,7 @@ static bsm_status get_node(reader *r, size_t depth, bsm_structure *node) {
   uint8_t head[4];
   uint32_t count, binding;
   BSM_TRY(get(r, head, sizeof(head)));
-  if (head[0] > BSM_STRUCTURE_ARGUMENTS || head[1] > BSM_STRUCTURE_KEY_OTHER ||
+  if (head[0] > BSM_STRUCTURE_ANY || head[1] > BSM_STRUCTURE_KEY_TYPE ||
       head[2] > (FLAG_FIXED | FLAG_BOUND) || head[3] != 0 ||
       depth > BSM_STRUCTURE_MAX_DEPTH) {
     return BSM_FAIL(BSM_CORRUPT, "no node of a structure at byte %zu",

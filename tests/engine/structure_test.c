@@ -119,10 +119,10 @@ static const int32_t ranks[] = {0, 4, 0};
 static void bytes_and_copies(void **state) {
   (void)state;
   bsm_structure *root = sample(), *read, *copy;
-  check_status(bsm_structure_verify(root, ranks, 3, "output"));
+  check_status(bsm_structure_verify(root, ranks, 3, 0, "output"));
   const bsm_str bytes = bytes_of(root);
   check_status(bsm_structure_from_bytes(bytes, &arena, &read));
-  check_status(bsm_structure_verify(read, ranks, 3, "output"));
+  check_status(bsm_structure_verify(read, ranks, 3, 0, "output"));
   check_status(bsm_structure_copy(&arena, read, &copy));
   const bsm_str again = bytes_of(copy);
   assert_int_equal(again.len, bytes.len);
@@ -152,7 +152,7 @@ static void check_hostile(bsm_str bytes) {
   bsm_status status = bsm_structure_from_bytes(bytes, &own, &read);
   if (!status) {
     bsm_structure_print(&text, read);
-    status = bsm_structure_verify(read, ranks, 3, "input");
+    status = bsm_structure_verify(read, ranks, 3, 0, "input");
     assert_true(bsm_status_code(status) != BSM_INTERNAL);
     bsm_status_free(status);
     status = bsm_structure_to_bytes(read, &text);
@@ -202,7 +202,7 @@ static void deep_and_wide(void **state) {
   bsm_status status = bsm_structure_to_bytes(root, &text);
   assert_int_equal(bsm_status_code(status), BSM_LIMIT);
   bsm_status_free(status);
-  status = bsm_structure_verify(root, NULL, 0, "input");
+  status = bsm_structure_verify(root, NULL, 0, 0, "input");
   assert_int_equal(bsm_status_code(status), BSM_LIMIT);
   bsm_status_free(status);
   status = bsm_structure_copy(&arena, root, &read);
@@ -221,7 +221,7 @@ static void deep_and_wide(void **state) {
 
 static void refused(const bsm_structure *root, const int32_t *given,
                     size_t count, const char *message) {
-  bsm_status status = bsm_structure_verify(root, given, count, "output");
+  bsm_status status = bsm_structure_verify(root, given, count, 0, "output");
   assert_int_equal(bsm_status_code(status), BSM_CORRUPT);
   if (!strstr(bsm_status_message(status), message)) {
     fail_msg("%s", bsm_status_message(status));
@@ -259,15 +259,121 @@ static void contradictions(void **state) {
   refused(root, ranks, 3, "is no container");
 }
 
+/* ---- what only a run tells ---- */
+
+static bsm_structure *type_of(bsm_structure *node, size_t i,
+                              bsm_structure_kind kind) {
+  bsm_structure *child = &node->children[i];
+  key(child, BSM_STRUCTURE_KEY_TYPE, "", 0)->kind = kind;
+  child->info.is_fixed = false;
+  return child;
+}
+
+/* (Tensor, Dict[int, Optional[List[Pair]]], Any) */
+static bsm_structure *run_time_sample(void) {
+  bsm_structure *root = BSM_NEW(&arena, bsm_structure);
+  bsm_structure_init(root, BSM_STRUCTURE_TUPLE);
+  bsm_structure *top = children_of(root, 3);
+  static const char digits[] = "012";
+  for (size_t i = 0; i < 3; i++) {
+    bsm_structure_info *info =
+        key(&top[i], BSM_STRUCTURE_KEY_POSITION, digits + i, 1);
+    info->int_key = (int64_t)i;
+    info->is_fixed = false;
+    info->kind = BSM_STRUCTURE_RUN_TIME;
+  }
+  top[0].info.kind = BSM_STRUCTURE_TENSOR;
+  top[0].info.binding = 0;
+  children_of(&top[1], 1);
+  bsm_structure *dict = type_of(&top[1], 0, BSM_STRUCTURE_DICT);
+  children_of(dict, 2);
+  type_of(dict, 0, BSM_STRUCTURE_INT);
+  bsm_structure *maybe = type_of(dict, 1, BSM_STRUCTURE_OPTIONAL);
+  children_of(maybe, 1);
+  bsm_structure *list = type_of(maybe, 0, BSM_STRUCTURE_LIST);
+  children_of(list, 1);
+  bsm_structure *pair = type_of(list, 0, BSM_STRUCTURE_NAMED_TUPLE);
+  pair->info.type_name = "module.Pair";
+  bsm_structure_info *field =
+      key(children_of(pair, 1), BSM_STRUCTURE_KEY_NAME, "left", 4);
+  field->kind = BSM_STRUCTURE_TENSOR;
+  field->is_fixed = false;
+  children_of(&top[2], 1);
+  type_of(&top[2], 0, BSM_STRUCTURE_ANY);
+  return root;
+}
+
+static void run_time_values(void **state) {
+  (void)state;
+  bsm_structure *root = run_time_sample(), *read, *copy;
+  check_status(bsm_structure_verify(root, ranks, 1, 2, "output"));
+  const bsm_str bytes = bytes_of(root);
+  check_status(bsm_structure_from_bytes(bytes, &arena, &read));
+  check_status(bsm_structure_copy(&arena, read, &copy));
+  check_status(bsm_structure_verify(copy, ranks, 1, 2, "output"));
+  assert_string_equal(
+      text_of(copy),
+      "(Tensor -> 0, Dict[int, Optional[List[Pair]]] -> ?, Any -> ?)");
+  assert_string_equal(text_of(&copy->children[1].children[0].children[1]),
+                      "Optional[List[Pair]]");
+  static const unsigned char values[] = {0, 1, 2, 7, 8, 13, 14, 15, 16, 0xff};
+  char *hostile = bsm_arena_alloc(&arena, bytes.len, 1);
+  for (size_t i = 0; i < bytes.len; i++) {
+    for (size_t k = 0; k < sizeof(values); k++) {
+      memcpy(hostile, bytes.data, bytes.len);
+      hostile[i] = (char)values[k];
+      check_hostile((bsm_str){hostile, bytes.len});
+    }
+  }
+}
+
+static void refused_type(const bsm_structure *root, size_t values,
+                         const char *message) {
+  bsm_status status = bsm_structure_verify(root, ranks, 1, values, "output");
+  assert_int_equal(bsm_status_code(status), BSM_CORRUPT);
+  if (!strstr(bsm_status_message(status), message)) {
+    fail_msg("%s", bsm_status_message(status));
+  }
+  bsm_status_free(status);
+}
+
+static void wrong_types(void **state) {
+  (void)state;
+  refused_type(run_time_sample(), 1, "leaves 2 values to the run");
+  refused_type(run_time_sample(), 3, "leaves 2 values to the run");
+  bsm_structure *root = run_time_sample();
+  root->children[1].info.child_count = 0;
+  refused_type(root, 2, "without a type");
+  root = run_time_sample();
+  root->children[1].info.binding = 0;
+  refused_type(root, 2, "without a type");
+  root = run_time_sample();
+  bsm_structure *dict = root->children[1].children;
+  dict->info.child_count = 1;
+  refused_type(root, 2, "no proper type");
+  dict->info.child_count = 2;
+  dict->children[0].info.kind = BSM_STRUCTURE_OBJECT;
+  refused_type(root, 2, "no proper type");
+  dict->children[0].info.kind = BSM_STRUCTURE_RUN_TIME;
+  refused_type(root, 2, "no proper type");
+  dict->children[0].info.kind = BSM_STRUCTURE_INT;
+  dict->children[0].info.is_fixed = true;
+  refused_type(root, 2, "no proper type");
+  dict->children[0].info.is_fixed = false;
+  dict->children[0].info.key_kind = BSM_STRUCTURE_KEY_INT;
+  refused_type(root, 2, "in a type");
+  root = run_time_sample();
+  root->children[0].info.kind = BSM_STRUCTURE_ANY;
+  refused_type(root, 2, "is a type, not a value");
+}
+
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(bytes_and_copies),
-      TEST(damaged_bytes),
-      TEST(deep_and_wide),
-      TEST(contradictions),
+      TEST(bytes_and_copies), TEST(damaged_bytes),   TEST(deep_and_wide),
+      TEST(contradictions),   TEST(run_time_values), TEST(wrong_types),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
