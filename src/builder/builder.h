@@ -9,6 +9,7 @@
 #define BSM_BUILDER_BUILDER_H_
 
 #include "backend/backend.h"
+#include "builder/weights_store.h"
 #include "network/layer.h"
 
 typedef struct bsm_build_options {
@@ -22,10 +23,17 @@ typedef struct bsm_build_options {
   void *user;
   const bsm_plan_metadata *metadata; /* copied into the plan */
   uint32_t metadata_count;
+  /* Weights that are already there, and where packed ones are left for later
+   * builds. The plan borrows from it. NULL: none, the plan owns its weights. */
+  bsm_weights_store *store;
+  /* A plan of the same network for other shapes: steps take the tactic of its
+   * step of the same name and kind, when they can, else the backend's first;
+   * nothing is timed. NULL: none. */
+  const bsm_plan *like;
 } bsm_build_options;
 
-/* Builds a plan into `arena`, which then owns all of its memory; the network's
- * weights are copied. Changes the network. */
+/* Builds a plan into `arena`, which then owns all of its memory but for what a
+ * store lends; the network's weights are copied. Changes the network. */
 BSM_NODISCARD bsm_status bsm_build(bsm_network *net,
                                    const bsm_build_options *options,
                                    bsm_arena *arena, bsm_plan **out);

@@ -30,34 +30,60 @@ static int64_t leading_count(bsm_dims dims) {
   return count;
 }
 
-/* A constant matrix [K, N] in row-major order: the data itself, the data of its
- * transpose, or a copy. */
-static bsm_status constant_matrix(bsm_emitter *e, uint32_t b,
-                                  const void **values, bool *transposed) {
+/* What make_matrix reads in how[]. */
+enum { K, N, STRIDED, ROW, COLUMN };
+
+/* A constant matrix [K, N] in row-major order, from one with any strides. */
+static bsm_status make_matrix(bsm_arena *scratch, const bsm_packing *p,
+                              const void **values) {
+  const size_t element = bsm_dtype_size(p->dtype);
+  const int64_t k = p->how[K], n = p->how[N];
+  const void *from;
+  BSM_TRY(bsm_packing_cast(scratch, p, 0, &from));
+  *values = from;
+  if (!p->how[STRIDED]) return BSM_OK;
+  uint8_t *copy = bsm_arena_alloc_array(scratch, (size_t)(k * n) + 1, element,
+                                        _Alignof(double));
+  BSM_TRY_ALLOC(copy);
+  *values = copy;
+  for (int64_t i = 0; i < k; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t at = i * p->how[ROW] + j * p->how[COLUMN];
+      memcpy(copy + (size_t)(i * n + j) * element,
+             (const uint8_t *)from + (size_t)at * element, element);
+    }
+  }
+  return BSM_OK;
+}
+
+/* Packs the constant matrix `b`: as it is, as its transpose, or copied. */
+static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, bsm_plan_step *step) {
   const bsm_build_tensor *t = bsm_build_tensor_at(e, b);
   const int32_t r = t->layout.dims.rank;
   const int64_t k = t->layout.dims.d[r - 2], n = t->layout.dims.d[r - 1];
   const int64_t row = t->layout.strides[r - 2], col = t->layout.strides[r - 1];
-  const uint8_t *data = bsm_build_constant_data(e, b);
-  const size_t element = bsm_dtype_size(t->dtype);
-  *transposed = false;
-  *values = data;
-  if ((col == 1 || n == 1) && (row == n || k == 1)) return BSM_OK;
+  bsm_raw_weights raw;
+  if (!bsm_build_constant_raw(e, b, &raw)) {
+    return BSM_FAIL(BSM_INTERNAL, "a matrix that is no constant");
+  }
+  bsm_packing packing = {.in_maps = k,
+                         .dtype = t->dtype,
+                         .raw = &raw,
+                         .raw_count = 1,
+                         .how = {[K] = k, [N] = n}};
+  if (raw.dtype != t->dtype) packing.make = make_matrix;
+  if ((col == 1 || n == 1) && (row == n || k == 1)) {
+    return bsm_build_pack(e, step, &packing);
+  }
   if ((row == 1 || k == 1) && (col == k || n == 1)) {
-    *transposed = true;
-    return BSM_OK;
+    packing.transposed = true;
+    return bsm_build_pack(e, step, &packing);
   }
-  uint8_t *copy = bsm_arena_alloc_array(e->scratch, (size_t)(k * n) + 1,
-                                        element, _Alignof(double));
-  BSM_TRY_ALLOC(copy);
-  for (int64_t i = 0; i < k; i++) {
-    for (int64_t j = 0; j < n; j++) {
-      memcpy(copy + (size_t)(i * n + j) * element,
-             data + (size_t)(i * row + j * col) * element, element);
-    }
-  }
-  *values = copy;
-  return BSM_OK;
+  packing.how[STRIDED] = true;
+  packing.how[ROW] = row;
+  packing.how[COLUMN] = col;
+  packing.make = make_matrix;
+  return bsm_build_pack(e, step, &packing);
 }
 
 /* A view of `id` with its leading dimensions in the row dimension, when its
@@ -106,8 +132,9 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
   BSM_TRY(
       operand(e, layer->inputs.items[1], layer->p.matrix_multiply.op_b, &b));
   const bsm_dims b_dims = bsm_build_tensor_at(e, b)->layout.dims;
+  bsm_raw_weights raw;
   const bool constant =
-      bsm_build_constant_data(e, b) != NULL && leading_count(b_dims) == 1;
+      bsm_build_constant_raw(e, b, &raw) && leading_count(b_dims) == 1;
   bsm_step_matrix_multiply params = {
       .constant_b = constant,
       .k = b_dims.d[b_dims.rank - 2],
@@ -138,9 +165,5 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
     BSM_TRY(bsm_build_weights(e, bias->values, (uint64_t)bias->count * element,
                               &step->weights[1]));
   }
-  if (!constant) return BSM_OK;
-  const void *values;
-  bool transposed;
-  BSM_TRY(constant_matrix(e, b, &values, &transposed));
-  return bsm_build_pack(e, step, params.k, values, element, transposed);
+  return constant ? pack_matrix(e, b, step) : BSM_OK;
 }

@@ -54,7 +54,7 @@ static bsm_status reversed(bsm_emitter *e, const bsm_layer *layer, int32_t axis,
   uint32_t inputs[2];
   BSM_TRY(bsm_build_contiguous_copy(e, *id, layer->name, &inputs[0]));
   BSM_TRY(bsm_build_constant(e, "", BSM_DTYPE_INT64, (bsm_dims){1, {size}},
-                             indices, &inputs[1]));
+                             BSM_DTYPE_INT64, indices, &inputs[1]));
   const bsm_build_tensor in = *bsm_build_tensor_at(e, inputs[0]);
   bsm_dims dims = in.layout.dims;
   dims.d[axis] = size;
@@ -173,7 +173,9 @@ bsm_status bsm_build_identity(bsm_emitter *e, const bsm_layer *layer) {
 
 bsm_status bsm_build_constant_layer(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
+  const bsm_deferred *deferred = &layer->p.constant.deferred;
   return bsm_build_constant(e, y->name, y->dtype, y->dims,
+                            deferred->cast ? deferred->held : y->dtype,
                             layer->p.constant.weights.values, &e->value[y->id]);
 }
 
@@ -183,6 +185,6 @@ bsm_status bsm_build_shape(bsm_emitter *e, const bsm_layer *layer) {
   int64_t *values = BSM_NEW_ARRAY(e->scratch, int64_t, BSM_MAX_RANK);
   BSM_TRY_ALLOC(values);
   memcpy(values, dims.d, sizeof(dims.d));
-  return bsm_build_constant(e, y->name, BSM_DTYPE_INT64, y->dims, values,
-                            &e->value[y->id]);
+  return bsm_build_constant(e, y->name, BSM_DTYPE_INT64, y->dims,
+                            BSM_DTYPE_INT64, values, &e->value[y->id]);
 }

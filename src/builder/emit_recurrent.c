@@ -5,38 +5,55 @@
 
 #include "builder/emit_internal.h"
 
-/* Appends the values of `w`, or `count` zeros for an absent bias. */
-static float *put(float *to, const bsm_weights *w, int64_t count) {
-  if (w->count) {
-    memcpy(to, w->values, (size_t)w->count * sizeof(float));
-  } else {
-    memset(to, 0, (size_t)count * sizeof(float));
-  }
-  return to + (w->count ? w->count : count);
-}
+enum { PIECES = 5 }; /* of one direction */
+_Static_assert(2 * PIECES <= BSM_PACKING_MAX_RAW, "all pieces fit");
 
-/* All weights in the order that the backend packs. */
-static bsm_status gather_weights(bsm_emitter *e, const bsm_layer *layer,
-                                 float **out) {
-  const bsm_recurrent_weights *w = layer->p.recurrent.weights;
-  const int32_t directions = layer->p.recurrent.directions;
-  const int64_t rows = w->input.shape.d[0];
-  size_t count = 1;
-  for (int32_t d = 0; d < directions; d++) {
-    count += (size_t)(w[d].input.count + w[d].recurrent.count +
-                      w[d].projection.count + 2 * rows);
-  }
-  float *to = BSM_NEW_ARRAY(e->scratch, float, count);
+/* What gather_weights reads in how[]. */
+enum { BIAS };
+
+/* The pieces one after the other, in the order that the backend packs; zeros
+ * for absent biases. */
+static bsm_status gather_weights(bsm_arena *scratch, const bsm_packing *p,
+                                 const void **values) {
+  const uint64_t bias = (uint64_t)p->how[BIAS] * sizeof(float);
+  uint64_t size = 0;
+  for (size_t i = 0; i < p->raw_count; i++) size += p->raw[i].size + bias;
+  uint8_t *to = bsm_arena_alloc(scratch, (size_t)size + 1, _Alignof(float));
   BSM_TRY_ALLOC(to);
-  *out = to;
-  for (int32_t d = 0; d < directions; d++) {
-    to = put(to, &w[d].input, 0);
-    to = put(to, &w[d].recurrent, 0);
-    to = put(to, &w[d].projection, 0);
-    to = put(to, &w[d].input_bias, rows);
-    to = put(to, &w[d].recurrent_bias, rows);
+  *values = to; /* zeroed */
+  for (size_t i = 0; i < p->raw_count; i++) {
+    const bsm_raw_weights *raw = &p->raw[i];
+    if (raw->size) memcpy(to, raw->values, (size_t)raw->size);
+    to += raw->size ? raw->size : i % PIECES >= 3 ? bias : 0;
   }
   return BSM_OK;
+}
+
+static bsm_raw_weights raw_of(const bsm_weights *w) {
+  return (bsm_raw_weights){w->values, (uint64_t)w->count * sizeof(float),
+                           BSM_DTYPE_FLOAT};
+}
+
+static bsm_status pack_weights(bsm_emitter *e, const bsm_layer *layer,
+                               bsm_plan_step *step) {
+  const bsm_recurrent_weights *w = layer->p.recurrent.weights;
+  const int32_t directions = layer->p.recurrent.directions;
+  bsm_raw_weights raw[2 * PIECES];
+  size_t count = 0;
+  for (int32_t d = 0; d < directions && d < 2; d++) {
+    raw[count++] = raw_of(&w[d].input);
+    raw[count++] = raw_of(&w[d].recurrent);
+    raw[count++] = raw_of(&w[d].projection);
+    raw[count++] = raw_of(&w[d].input_bias);
+    raw[count++] = raw_of(&w[d].recurrent_bias);
+  }
+  const bsm_packing packing = {.in_maps = step->params->recurrent.input,
+                               .dtype = BSM_DTYPE_FLOAT,
+                               .raw = raw,
+                               .raw_count = count,
+                               .how = {[BIAS] = w->input.shape.d[0]},
+                               .make = gather_weights};
+  return bsm_build_pack(e, step, &packing);
 }
 
 bsm_status bsm_build_recurrent(bsm_emitter *e, const bsm_layer *layer) {
@@ -60,18 +77,16 @@ bsm_status bsm_build_recurrent(bsm_emitter *e, const bsm_layer *layer) {
     e->value[y->id] = outputs[i];
   }
   bsm_plan_step *step;
-  float *values;
   BSM_TRY(
       bsm_build_step(e,
                      &(bsm_step_spec){BSM_STEP_RECURRENT, layer->name, inputs,
                                       count, outputs, count, &params},
                      &step));
-  BSM_TRY(gather_weights(e, layer, &values));
   const bsm_weights *lengths = &layer->p.recurrent.lengths;
   if (lengths->count) {
     BSM_TRY(bsm_build_weights(e, lengths->values,
                               (uint64_t)lengths->count * sizeof(int64_t),
                               &step->weights[1]));
   }
-  return bsm_build_pack(e, step, params.input, values, sizeof(float), false);
+  return pack_weights(e, layer, step);
 }

@@ -28,6 +28,68 @@ static bsm_step_window step_window(const bsm_window_params *window) {
   return out;
 }
 
+/* What a kernel's `make` reads in how[]. */
+enum { DECONVOLUTION, GROUPS, OUT_MAPS, OUTER };
+
+/* Multiplies kernel[i] by the factor of its output map: in double, rounded
+ * once. [out, ..], or [in, out / groups, ..] where the group follows from the
+ * input map. */
+static void apply_factor(const bsm_packing *p, int64_t count, const float *from,
+                         float *to) {
+  const int64_t out_maps = p->how[OUT_MAPS], groups = p->how[GROUPS];
+  const bool deconvolution = p->how[DECONVOLUTION] != 0;
+  const int64_t rows = p->how[OUTER];
+  const int64_t columns = deconvolution ? out_maps / groups : 1;
+  const int64_t run = count / (rows * columns);
+  for (int64_t row = 0; row < rows; row++) {
+    const int64_t first = deconvolution ? row / (rows / groups) * columns : row;
+    for (int64_t column = 0; column < columns; column++) {
+      const double factor = p->factor[first + column];
+      for (int64_t i = 0; i < run; i++) {
+        *to++ = (float)((double)*from++ * factor);
+      }
+    }
+  }
+}
+
+/* The kernel with all that was deferred. */
+static bsm_status make_kernel(bsm_arena *scratch, const bsm_packing *p,
+                              const void **values) {
+  const uint64_t size = p->raw[0].size;
+  BSM_TRY(bsm_packing_cast(scratch, p, 0, values));
+  if (!p->factor || size == 0) return BSM_OK;
+  const size_t count = (size_t)size / bsm_dtype_size(p->raw[0].dtype);
+  float *scaled = BSM_NEW_ARRAY(scratch, float, count);
+  BSM_TRY_ALLOC(scaled);
+  apply_factor(p, (int64_t)count, *values, scaled);
+  *values = scaled;
+  return BSM_OK;
+}
+
+static bsm_status pack_kernel(bsm_emitter *e, const bsm_layer *layer,
+                              bsm_plan_step *step) {
+  const bsm_convolution_params *p = &layer->p.convolution;
+  const bsm_deferred *deferred = &p->deferred;
+  const bsm_dtype held = deferred->cast ? deferred->held : p->kernel.dtype;
+  const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
+  const int64_t in_maps = layer->inputs.items[0]->dims.d[1];
+  const bsm_raw_weights raw = {
+      p->kernel.values, (uint64_t)p->kernel.count * bsm_dtype_size(held), held};
+  bsm_packing packing = {
+      .in_maps = in_maps,
+      .dtype = p->kernel.dtype,
+      .raw = &raw,
+      .raw_count = 1,
+      .factor = deferred->factor,
+      .factor_count = deferred->factor ? (size_t)p->out_maps : 0,
+      .how = {[DECONVOLUTION] = deconvolution,
+              [GROUPS] = p->groups,
+              [OUT_MAPS] = p->out_maps,
+              [OUTER] = deconvolution ? in_maps : p->out_maps},
+      .make = deferred->cast || deferred->factor ? make_kernel : NULL};
+  return bsm_build_pack(e, step, &packing);
+}
+
 bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_convolution_params *p = &layer->p.convolution;
   const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
@@ -59,8 +121,7 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
                               (uint64_t)p->bias.count * element,
                               &step->weights[1]));
   }
-  return bsm_build_pack(e, step, x->dims.d[1], p->kernel.values, element,
-                        false);
+  return pack_kernel(e, layer, step);
 }
 
 /* An output laid out as the input is: channels last when that is. */

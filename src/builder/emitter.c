@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/hash.h"
 
 /* ---- buffers and tensors ---- */
 
@@ -57,21 +56,32 @@ bsm_status bsm_build_view(bsm_emitter *e, uint32_t base, bsm_layout layout,
 }
 
 bsm_status bsm_build_constant(bsm_emitter *e, const char *name, bsm_dtype dtype,
-                              bsm_dims dims, const void *data, uint32_t *out) {
+                              bsm_dims dims, bsm_dtype held, const void *data,
+                              uint32_t *out) {
   const bsm_layout layout = bsm_layout_contiguous(dims);
-  bsm_buffer buffer = {.region = BSM_REGION_WEIGHTS, .constant = data};
+  bsm_buffer buffer = {.region = BSM_REGION_WEIGHTS,
+                       .dtype = dtype,
+                       .constant = {.values = data, .dtype = held}};
   uint32_t id;
   BSM_TRY(layout_bytes(&layout, dtype, &buffer.size));
+  buffer.constant.size =
+      buffer.size / bsm_dtype_size(dtype) * bsm_dtype_size(held);
   BSM_TRY(new_buffer(e, buffer, &id));
   return new_tensor(e, (bsm_build_tensor){name, id, dtype, layout, 0}, out);
 }
 
-const void *bsm_build_constant_data(const bsm_emitter *e, uint32_t tensor) {
+bool bsm_build_constant_raw(const bsm_emitter *e, uint32_t tensor,
+                            bsm_raw_weights *out) {
   const bsm_build_tensor *t = &e->tensors.items[tensor];
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
-  if (buffer->region != BSM_REGION_WEIGHTS || !buffer->constant) return NULL;
-  return (const uint8_t *)buffer->constant +
-         (size_t)t->offset * bsm_dtype_size(t->dtype);
+  if (buffer->region != BSM_REGION_WEIGHTS || !buffer->constant.values) {
+    return false;
+  }
+  *out = buffer->constant;
+  const uint64_t skipped = (uint64_t)t->offset * bsm_dtype_size(out->dtype);
+  out->values = (const uint8_t *)out->values + skipped;
+  out->size -= skipped;
+  return true;
 }
 
 /* ---- steps ---- */
@@ -80,12 +90,17 @@ static bsm_status touch(bsm_emitter *e, uint32_t tensor, uint32_t step) {
   bsm_buffer *buffer = &e->buffers.items[e->tensors.items[tensor].buffer];
   if (step < buffer->first) buffer->first = step;
   if (step > buffer->last) buffer->last = step;
-  if (buffer->region == BSM_REGION_WEIGHTS &&
-      buffer->weights == BSM_NO_WEIGHTS) {
-    uint32_t id;
-    BSM_TRY(bsm_build_weights(e, buffer->constant, buffer->size, &id));
-    e->buffers.items[e->tensors.items[tensor].buffer].weights = id;
+  if (buffer->region != BSM_REGION_WEIGHTS ||
+      buffer->weights != BSM_NO_WEIGHTS) {
+    return BSM_OK;
   }
+  const bsm_packing cast = {
+      .dtype = buffer->dtype, .raw = &buffer->constant, .raw_count = 1};
+  const void *values;
+  uint32_t id;
+  BSM_TRY(bsm_packing_cast(e->scratch, &cast, 0, &values));
+  BSM_TRY(bsm_build_weights(e, values, buffer->size, &id));
+  buffer->weights = id;
   return BSM_OK;
 }
 
@@ -192,66 +207,4 @@ bsm_layout bsm_build_preferred(const bsm_emitter *e, const bsm_itensor *t) {
     }
   }
   return bsm_layout_contiguous(t->dims);
-}
-
-/* ---- weights ---- */
-
-/* Adds data that already lies in the plan's arena, or finds its equal. */
-static bsm_status add_weights(bsm_emitter *e, const void *data, uint64_t size,
-                              bool *found, uint32_t *out) {
-  typedef struct entry {
-    struct entry *next;
-    uint32_t id;
-  } entry;
-  const uint64_t key[2] = {bsm_hash64(data, (size_t)size, 0), size};
-  const bsm_str name = {(const char *)key, sizeof(key)};
-  entry *head = bsm_strmap_get(&e->by_content, name);
-  for (const entry *it = head; it; it = it->next) {
-    const bsm_plan_weights *w = &e->weights.items[it->id];
-    if (w->size == size && memcmp(w->data, data, (size_t)size) == 0) {
-      *found = true;
-      *out = it->id;
-      return BSM_OK;
-    }
-  }
-  *found = false;
-  *out = (uint32_t)e->weights.len;
-  entry *fresh = BSM_NEW(e->scratch, entry);
-  BSM_TRY_ALLOC(fresh);
-  fresh->next = head;
-  fresh->id = *out;
-  BSM_TRY_ALLOC(bsm_strmap_set(e->scratch, &e->by_content, name, fresh));
-  BSM_TRY_ALLOC(
-      bsm_vec_push(e->scratch, &e->weights, (bsm_plan_weights){data, size}));
-  return BSM_OK;
-}
-
-bsm_status bsm_build_weights(bsm_emitter *e, const void *data, uint64_t size,
-                             uint32_t *out) {
-  const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
-  void *copy =
-      bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(copy);
-  if (size) memcpy(copy, data, (size_t)size);
-  bool found;
-  BSM_TRY(add_weights(e, copy, size, &found, out));
-  if (found) bsm_arena_rewind(e->arena, mark);
-  return BSM_OK;
-}
-
-bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step, int64_t in_maps,
-                          const void *values, size_t element, bool transposed) {
-  uint64_t size;
-  bool found;
-  BSM_TRY(e->backend->pack(step, in_maps, values, element, transposed, NULL,
-                           &size));
-  const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
-  void *packed =
-      bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(packed);
-  BSM_TRY(e->backend->pack(step, in_maps, values, element, transposed, packed,
-                           &size));
-  BSM_TRY(add_weights(e, packed, size, &found, &step->weights[0]));
-  if (found) bsm_arena_rewind(e->arena, mark);
-  return BSM_OK;
 }

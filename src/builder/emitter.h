@@ -9,13 +9,15 @@
 
 #include "builder/builder.h"
 #include "builder/layout.h"
+#include "builder/packing.h"
 #include "builder/uses.h"
 
 typedef struct bsm_buffer {
   bsm_region region;
-  uint32_t index;       /* INPUT, OUTPUT: the binding */
-  uint64_t size;        /* bytes */
-  const void *constant; /* WEIGHTS: the data */
+  uint32_t index;           /* INPUT, OUTPUT: the binding */
+  uint64_t size;            /* bytes */
+  bsm_dtype dtype;          /* WEIGHTS: what a step reads ... */
+  bsm_raw_weights constant; /* ... and what it is made from */
   uint32_t weights;     /* WEIGHTS: id in the plan, BSM_NO_WEIGHTS: unused */
   uint32_t first, last; /* steps; first > last: never touched */
   uint64_t offset;      /* WORKSPACE: set by the memory plan */
@@ -43,7 +45,8 @@ typedef struct bsm_emitter {
   BSM_VEC(bsm_build_tensor) tensors;
   BSM_VEC(bsm_plan_step) steps;
   BSM_VEC(bsm_plan_weights) weights;
-  bsm_strmap by_content; /* hash and size of weights -> their ids */
+  bsm_strmap by_content; /* hash and size of own weights -> their ids */
+  bsm_strmap by_place;   /* address and size of borrowed ones -> their ids */
   uint32_t *value;       /* by itensor id: its tensor, or BSM_NO_TENSOR */
   uint32_t *relaid[2];   /* by itensor id: contiguous, channels-last copy */
 } bsm_emitter;
@@ -58,12 +61,16 @@ BSM_NODISCARD bsm_status bsm_build_new(bsm_emitter *e, const char *name,
 BSM_NODISCARD bsm_status bsm_build_view(bsm_emitter *e, uint32_t base,
                                         bsm_layout layout, int64_t offset,
                                         uint32_t *out);
-/* A tensor over constant data, which is copied when a step reads it. */
+/* A tensor over constant data, which is copied when a step reads it, and
+ * converted when its dtype in memory, `held`, is another one. */
 BSM_NODISCARD bsm_status bsm_build_constant(bsm_emitter *e, const char *name,
                                             bsm_dtype dtype, bsm_dims dims,
-                                            const void *data, uint32_t *out);
-/* The constant data behind a tensor, at its offset; NULL when it is none. */
-const void *bsm_build_constant_data(const bsm_emitter *e, uint32_t tensor);
+                                            bsm_dtype held, const void *data,
+                                            uint32_t *out);
+/* The constant data behind a tensor, from its offset on, as it is in memory;
+ * false when it is none. */
+bool bsm_build_constant_raw(const bsm_emitter *e, uint32_t tensor,
+                            bsm_raw_weights *out);
 
 static inline const bsm_build_tensor *bsm_build_tensor_at(const bsm_emitter *e,
                                                           uint32_t id) {
@@ -105,13 +112,14 @@ BSM_NODISCARD bsm_status bsm_build_step(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_copy(bsm_emitter *e, const char *name,
                                         uint32_t src, uint32_t dst);
 
-/* Weights of the plan: a copy of `size` bytes; equal contents share. */
+/* Weights of the plan: a copy of `size` bytes, equal contents once; or, when
+ * they lie in a constant of the store, those themselves. */
 BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
                                            uint64_t size, uint32_t *out);
-/* Packs the kernel of a step just emitted as its weights[0]. */
+/* Packs weights for a step just emitted, as its weights[0]; or takes them from
+ * the store. */
 BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
-                                        int64_t in_maps, const void *values,
-                                        size_t element, bool transposed);
+                                        const bsm_packing *packing);
 
 /* The layout for a layer's output when any would do: if its only reader
  * transposes it, the layout that makes the transposed tensor contiguous (as

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folds scale layers (batch norm, as converters make it) into the convolution
  * or deconvolution before them: w' = w * scale, b' = b * scale + shift, in
- * double, rounded once.
+ * double, rounded once (w' when it is packed: bsm_deferred).
  * Requires: the convolution's output is read by the scale alone, float, and
  * the convolution has no epilogue yet. */
-#include <string.h>
-
-#include "base/checked.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
 
@@ -33,40 +30,26 @@ static bool can_fold(const bsm_layer *conv, const bsm_layer *scale) {
          float_or_empty(&scale->p.scale.shift);
 }
 
-/* The output channel of kernel element `i`. */
-static int64_t channel_of(const bsm_layer *conv, int64_t i) {
-  const bsm_convolution_params *p = &conv->p.convolution;
-  if (conv->kind == BSM_LAYER_CONVOLUTION) {
-    return i / (p->kernel.count / p->out_maps);
-  }
-  /* [in, out / groups, taps]: the group follows from the input channel. */
-  const int64_t in_maps = p->kernel.shape.d[0];
-  const int64_t out_per_group = p->out_maps / p->groups;
-  const int64_t taps = p->kernel.count / (in_maps * out_per_group);
-  const int64_t in_channel = i / (taps * out_per_group);
-  const int64_t group = in_channel / (in_maps / p->groups);
-  return group * out_per_group + i / taps % out_per_group;
-}
-
+/* The kernel's factor is only noted: it is multiplied when it is packed, which
+ * plans of other shapes need not do again. */
 static bsm_status fold(bsm_network *net, bsm_layer *conv,
                        const bsm_layer *scale) {
   bsm_convolution_params *p = &conv->p.convolution;
-  const bsm_weights *factor = &scale->p.scale.scale;
+  const bsm_weights *by = &scale->p.scale.scale;
   const bsm_weights *shift = &scale->p.scale.shift;
-  float *kernel = BSM_NEW_ARRAY(net->arena, float, (size_t)p->kernel.count + 1);
-  float *bias = BSM_NEW_ARRAY(net->arena, float, (size_t)p->out_maps + 1);
-  if (!kernel || !bias) return BSM_FAIL_OOM();
-  const float *old = p->kernel.values;
-  for (int64_t i = 0; i < p->kernel.count; i++) {
-    kernel[i] =
-        (float)((double)old[i] * per_channel(factor, channel_of(conv, i), 1));
-  }
+  const double *before = p->deferred.factor;
+  const size_t maps = (size_t)p->out_maps;
+  double *factor = BSM_NEW_ARRAY(net->arena, double, maps + 1);
+  float *bias = BSM_NEW_ARRAY(net->arena, float, maps + 1);
+  if (!factor || !bias) return BSM_FAIL_OOM();
   for (int64_t c = 0; c < p->out_maps; c++) {
+    const double f = per_channel(by, c, 1);
     const double b =
         p->bias.count ? (double)((const float *)p->bias.values)[c] : 0.0;
-    bias[c] = (float)(b * per_channel(factor, c, 1) + per_channel(shift, c, 0));
+    factor[c] = before ? before[c] * f : f;
+    bias[c] = (float)(b * f + per_channel(shift, c, 0));
   }
-  p->kernel.values = kernel;
+  p->deferred.factor = factor;
   p->bias = (bsm_weights){.dtype = BSM_DTYPE_FLOAT,
                           .values = bias,
                           .count = p->out_maps,

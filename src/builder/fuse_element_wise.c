@@ -165,7 +165,7 @@ static bsm_status to_program(state *s, bsm_layer *layer) {
 static bool scalar_constant(const bsm_itensor *t, bsm_ew_instruction *out) {
   const bsm_layer *layer = t->producer;
   if (!layer || layer->kind != BSM_LAYER_CONSTANT ||
-      layer->p.constant.weights.count != 1) {
+      layer->p.constant.weights.count != 1 || layer->p.constant.deferred.cast) {
     return false;
   }
   const void *data = layer->p.constant.weights.values;

@@ -33,7 +33,8 @@ static bsm_epilogue *epilogue_of(bsm_layer *layer) {
 static const bsm_weights *constant_of(const bsm_itensor *t) {
   if (!t->producer || t->producer->kind != BSM_LAYER_CONSTANT) return NULL;
   const bsm_weights *w = &t->producer->p.constant.weights;
-  return w->dtype == BSM_DTYPE_FLOAT ? w : NULL;
+  const bool here = !t->producer->p.constant.deferred.cast;
+  return here && w->dtype == BSM_DTYPE_FLOAT ? w : NULL;
 }
 
 /* What an element-wise layer does to `x`: its other operand. */

@@ -2,7 +2,7 @@
 /* Choosing tactics: each candidate of a step runs on the real shapes and
  * memory of the plan, the fastest wins, and the answer goes into the timing
  * cache. Without timing the backend's first tactic is taken, which depends on
- * nothing but the step and the ISA. */
+ * nothing but the step and the ISA; or the one of a plan for other shapes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +25,7 @@ typedef struct bench {
   bsm_run run;
   size_t scratch_size;
   bsm_timing_cache cache;
+  bsm_strmap like; /* kind and name of a step -> liked, what comes next */
   char cpu_model[128];
 } bench;
 
@@ -142,8 +143,59 @@ static bsm_status choose(bench *b, bsm_plan_step *step, const char **names,
   return BSM_OK;
 }
 
+/* ---- as another plan does ---- */
+
+/* The tactic of a step; several steps may have one name: they are taken in
+ * their order. */
+typedef struct liked {
+  struct liked *next;
+  const char *tactic;
+} liked;
+
+static bsm_status step_key(bench *b, const bsm_plan_step *step, bsm_str *out) {
+  const size_t length = strlen(step->name);
+  const int32_t kind = (int32_t)step->kind;
+  char *key = bsm_arena_alloc(&b->arena, sizeof(kind) + length + 1, 1);
+  BSM_TRY_ALLOC(key);
+  memcpy(key, &kind, sizeof(kind));
+  memcpy(key + sizeof(kind), step->name, length);
+  *out = (bsm_str){key, sizeof(kind) + length};
+  return BSM_OK;
+}
+
+static bsm_status read_like(bench *b, const bsm_plan *like) {
+  for (uint32_t i = like->step_count; i-- > 0;) {
+    bsm_str key;
+    liked *fresh = BSM_NEW(&b->arena, liked);
+    BSM_TRY_ALLOC(fresh);
+    BSM_TRY(step_key(b, &like->steps[i], &key));
+    fresh->tactic = like->steps[i].tactic;
+    fresh->next = bsm_strmap_get(&b->like, key);
+    BSM_TRY_ALLOC(bsm_strmap_set(&b->arena, &b->like, key, fresh));
+  }
+  return BSM_OK;
+}
+
+/* The index of the tactic that the step has in `like`, when it is one of these;
+ * else 0. */
+static bsm_status choose_like(bench *b, const bsm_plan_step *step,
+                              const char **names, size_t count, size_t *best) {
+  bsm_str key;
+  *best = 0;
+  BSM_TRY(step_key(b, step, &key));
+  const liked *it = bsm_strmap_get(&b->like, key);
+  if (!it) return BSM_OK;
+  is_candidate(names, count, it->tactic, best);
+  if (it->next) {
+    BSM_TRY_ALLOC(
+        bsm_strmap_set(&b->arena, &b->like, key, (void *)(uintptr_t)it->next));
+  }
+  return BSM_OK;
+}
+
 static bsm_status choose_all(bench *b) {
-  const bool timing = !b->options->no_timing;
+  const bsm_plan *like = b->options->like;
+  const bool timing = !b->options->no_timing && !like;
   const char *path = b->options->timing_cache;
   if (timing) {
     read_cpu_model(b->cpu_model, sizeof(b->cpu_model));
@@ -151,6 +203,7 @@ static bsm_status choose_all(bench *b) {
     if (path) BSM_TRY(bsm_timing_cache_load(&b->arena, path, &b->cache));
     BSM_TRY(make_memory(b));
   }
+  if (like) BSM_TRY(read_like(b, like));
   for (uint32_t i = 0; i < b->plan->step_count; i++) {
     bsm_plan_step *step = &b->plan->steps[i];
     if (step->kind == BSM_STEP_ATEN_CALL) continue; /* of the runtime */
@@ -161,7 +214,9 @@ static bsm_status choose_all(bench *b) {
       BSM_TRY_NOTE(choose(b, step, names, count), "while timing %s",
                    step->name);
     } else {
-      step->tactic = count ? names[0] : "";
+      size_t best = 0;
+      if (like) BSM_TRY(choose_like(b, step, names, count, &best));
+      step->tactic = count ? names[best] : "";
     }
   }
   return timing && path ? bsm_timing_cache_save(&b->cache, path) : BSM_OK;

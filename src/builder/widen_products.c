@@ -7,7 +7,8 @@
  * becomes
  *   y: half = cast(op(cast(x): float, w: float): float)
  *
- * The weights are converted here, so an engine holds them as floats. A tensor
+ * The weights are converted too, big ones when they are packed (bsm_deferred),
+ * so an engine holds them as floats. A tensor
  * is cast once however many products read it. Runs before fusion: what fuses
  * into a float product would otherwise skip the rounding. */
 #include "aten/tensor.h"
@@ -41,9 +42,17 @@ static bool is_product(const bsm_layer *layer) {
          layer->kind == BSM_LAYER_MATRIX_MULTIPLY;
 }
 
+/* Weights of so many elements are converted when they are packed. */
+#define MANY 1024
+
 static bsm_status widen_weights(widening *w, bsm_weights *weights,
-                                bsm_dtype dtype) {
+                                bsm_dtype dtype, bsm_deferred *deferred) {
   if (weights->count == 0) return BSM_OK;
+  if (deferred && weights->count >= MANY) {
+    *deferred = (bsm_deferred){.cast = true, .held = weights->dtype};
+    weights->dtype = dtype;
+    return BSM_OK;
+  }
   bsm_tensor *from, *to;
   const bsm_array values = {.data = (void *)(uintptr_t)weights->values,
                             .dtype = weights->dtype,
@@ -72,8 +81,10 @@ static bsm_status widen_input(widening *w, bsm_itensor *t, bsm_dtype dtype,
   bsm_layer *layer;
   if (t->producer && t->producer->kind == BSM_LAYER_CONSTANT) {
     bsm_weights weights = t->producer->p.constant.weights;
-    BSM_TRY(widen_weights(w, &weights, dtype));
+    bsm_deferred deferred = {0};
+    BSM_TRY(widen_weights(w, &weights, dtype, &deferred));
     layer = bsm_network_add_constant(w->net, t->dims, &weights);
+    if (layer) layer->p.constant.deferred = deferred;
   } else {
     layer = bsm_network_add_cast(w->net, t, dtype);
   }
@@ -93,10 +104,11 @@ static bsm_status widen_layer(widening *w, bsm_layer *layer, bsm_dtype wide) {
         widen_input(w, layer->inputs.items[i], wide, &layer->inputs.items[i]));
   }
   if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
-    BSM_TRY(widen_weights(w, &layer->p.matrix_multiply.bias, wide));
+    BSM_TRY(widen_weights(w, &layer->p.matrix_multiply.bias, wide, NULL));
   } else {
-    BSM_TRY(widen_weights(w, &layer->p.convolution.kernel, wide));
-    BSM_TRY(widen_weights(w, &layer->p.convolution.bias, wide));
+    BSM_TRY(widen_weights(w, &layer->p.convolution.kernel, wide,
+                          &layer->p.convolution.deferred));
+    BSM_TRY(widen_weights(w, &layer->p.convolution.bias, wide, NULL));
   }
   BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
   /* A cast of the layer's result; then the two exchange their outputs, so that

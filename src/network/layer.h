@@ -40,10 +40,21 @@ typedef struct bsm_epilogue {
   bool has_residual; /* the residual is the layer's last input */
 } bsm_epilogue;
 
+/* What is to be done to weights before anyone uses them, put off by the
+ * builder's passes until they are packed, so that plans of other shapes can
+ * share packed weights without touching these again. Who reads values
+ * otherwise does it himself, or leaves such weights alone. */
+typedef struct bsm_deferred {
+  bool cast;      /* to the dtype of the weights, which are in memory as ... */
+  bsm_dtype held; /* ... this */
+  const double *factor; /* then times this, of the output map; NULL: not */
+} bsm_deferred;
+
 typedef struct bsm_convolution_params {
   bsm_window_params window;
   int64_t out_maps, groups;
   bsm_weights kernel, bias; /* bias.count 0: none */
+  bsm_deferred deferred;    /* of the kernel */
   bsm_epilogue epilogue;
 } bsm_convolution_params;
 
@@ -165,6 +176,7 @@ struct bsm_layer {
     } matrix_multiply;
     struct {
       bsm_weights weights;
+      bsm_deferred deferred; /* no factor */
     } constant;
     struct {
       bsm_dims start, size, stride;

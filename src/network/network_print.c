@@ -34,10 +34,23 @@ static void put_flag(bsm_text *text, const char *key, bool value) {
 }
 
 /* A few values are written out, so that goldens show folded numbers. */
-static void put_weights(bsm_text *text, const char *key, const bsm_weights *w) {
+/* What is still to be done to weights. */
+static void put_deferred(bsm_text *text, const bsm_deferred *deferred) {
+  if (deferred->cast) {
+    bsm_text_printf(text, " held=%s", bsm_dtype_name(deferred->held));
+  }
+  if (deferred->factor) bsm_text_puts(text, " times=factor");
+}
+
+static void put_weights(bsm_text *text, const char *key, const bsm_weights *w,
+                        const bsm_deferred *deferred) {
   if (w->count == 0 && w->shape.rank == 0) return;
   bsm_text_printf(text, " %s=%s%s", key, bsm_dtype_name(w->dtype),
                   bsm_dims_str(w->shape));
+  if (deferred && (deferred->cast || deferred->factor)) {
+    put_deferred(text, deferred);
+    return;
+  }
   if (w->count > 4 || w->count < 1) return;
   bsm_text_puts(text, "{");
   for (int64_t i = 0; i < w->count; i++) {
@@ -197,7 +210,7 @@ static void put_matrix_multiply(bsm_text *text, const bsm_layer *layer) {
       layer->p.matrix_multiply.scale > 1) {
     put_double(text, "scale", layer->p.matrix_multiply.scale);
   }
-  put_weights(text, "bias", &layer->p.matrix_multiply.bias);
+  put_weights(text, "bias", &layer->p.matrix_multiply.bias, NULL);
   put_epilogue(text, &layer->p.matrix_multiply.epilogue);
 }
 
@@ -266,14 +279,15 @@ static void put_call(bsm_text *text, const bsm_layer *layer) {
 static void put_recurrent(bsm_text *text, const bsm_layer *layer) {
   bsm_text_printf(text, " %s",
                   bsm_recurrent_name(layer->p.recurrent.operation));
-  put_weights(text, "lengths", &layer->p.recurrent.lengths);
+  put_weights(text, "lengths", &layer->p.recurrent.lengths, NULL);
   for (int32_t d = 0; d < layer->p.recurrent.directions; d++) {
     const bsm_recurrent_weights *w = &layer->p.recurrent.weights[d];
-    put_weights(text, d ? "input_back" : "input", &w->input);
-    put_weights(text, d ? "recurrent_back" : "recurrent", &w->recurrent);
+    put_weights(text, d ? "input_back" : "input", &w->input, NULL);
+    put_weights(text, d ? "recurrent_back" : "recurrent", &w->recurrent, NULL);
     put_flag(text, d ? "bias_back" : "bias",
              w->input_bias.count || w->recurrent_bias.count);
-    put_weights(text, d ? "projection_back" : "projection", &w->projection);
+    put_weights(text, d ? "projection_back" : "projection", &w->projection,
+                NULL);
   }
 }
 
@@ -286,8 +300,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
         bsm_text_printf(text, " groups=%lld",
                         (long long)layer->p.convolution.groups);
       }
-      put_weights(text, "weights", &layer->p.convolution.kernel);
-      put_weights(text, "bias", &layer->p.convolution.bias);
+      put_weights(text, "weights", &layer->p.convolution.kernel,
+                  &layer->p.convolution.deferred);
+      put_weights(text, "bias", &layer->p.convolution.bias, NULL);
       put_epilogue(text, &layer->p.convolution.epilogue);
       break;
     case BSM_LAYER_ACTIVATION:
@@ -298,9 +313,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       put_pooling(text, &layer->p.pooling);
       break;
     case BSM_LAYER_SCALE:
-      put_weights(text, "scale", &layer->p.scale.scale);
-      put_weights(text, "shift", &layer->p.scale.shift);
-      put_weights(text, "power", &layer->p.scale.power);
+      put_weights(text, "scale", &layer->p.scale.scale, NULL);
+      put_weights(text, "shift", &layer->p.scale.shift, NULL);
+      put_weights(text, "power", &layer->p.scale.power, NULL);
       break;
     case BSM_LAYER_SOFTMAX:
       bsm_text_printf(text, "%s axis=%d", layer->p.softmax.log ? " log" : "",
@@ -364,7 +379,8 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
           (unsigned)layer->p.plugin.plugin->version, layer->p.plugin.size);
       break;
     case BSM_LAYER_CONSTANT:
-      put_weights(text, "value", &layer->p.constant.weights);
+      put_weights(text, "value", &layer->p.constant.weights,
+                  &layer->p.constant.deferred);
       break;
     case BSM_LAYER_SLICE:
       put_slice(text, layer);

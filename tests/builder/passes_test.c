@@ -115,9 +115,11 @@ static void test_scale_and_activation_fold(void **state) {
       &only_layer(BSM_LAYER_CONVOLUTION)->p.convolution;
   assert_int_equal(p->epilogue.activation, BSM_ACTIVATION_RELU);
   const float *k = p->kernel.values, *b = p->bias.values;
-  const float expected_kernel[4] = {2, 4, 1.5f, 2};
+  const double expected_factor[2] = {2, 0.5};
   const float expected_bias[2] = {21, 9};
-  assert_memory_equal(k, expected_kernel, sizeof(expected_kernel));
+  assert_memory_equal(k, kernel_values, sizeof(kernel_values));
+  assert_memory_equal(p->deferred.factor, expected_factor,
+                      sizeof(expected_factor));
   assert_memory_equal(b, expected_bias, sizeof(expected_bias));
   assert_ptr_equal(fx.net->outputs.items[0],
                    only_layer(BSM_LAYER_CONVOLUTION)->outputs.items[0]);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of packed weights. The description that is hashed is a row of 64-bit
+ * words; counts come before what they count, so no two descriptions are the
+ * same row. */
+#include "builder/packing.h"
+
+#include <string.h>
+
+#include "aten/tensor.h"
+#include "base/hash.h"
+
+/* Raise when the backend packs, or a `make` makes, anything in another way:
+ * keys in files then find nothing instead of weights of the old form. */
+#define VERSION 1
+
+#define SEED_0 UINT64_C(0x62736d2d77656967)
+#define SEED_1 UINT64_C(0x68747320746f7265)
+
+typedef struct description {
+  uint64_t words[256];
+  size_t count;
+} description;
+
+/* The most words: 16 raw weights of 5, and less than 64 others. */
+_Static_assert(BSM_PACKING_MAX_RAW * 5 + 64 <= 256, "the rows fit");
+
+static void put(description *d, uint64_t word) {
+  d->words[d->count++] = word;
+}
+
+static void put_content(description *d, const void *data, uint64_t size) {
+  put(d, size ? bsm_hash64(data, (size_t)size, SEED_0) : 0);
+  put(d, size ? bsm_hash64(data, (size_t)size, SEED_1) : 0);
+}
+
+/* What the backend's pack looks at, and the rest of what the weights mean. */
+static bsm_status put_params(description *d, const bsm_plan_step *step) {
+  put(d, (uint64_t)step->kind);
+  if (step->kind == BSM_STEP_CONVOLUTION ||
+      step->kind == BSM_STEP_DECONVOLUTION) {
+    const bsm_step_convolution *p = &step->params->convolution;
+    put(d, (uint64_t)p->groups);
+    put(d, (uint64_t)p->out_maps);
+    put(d, (uint64_t)p->window.spatial);
+    for (int i = 0; i < 3; i++) {
+      put(d, (uint64_t)p->window.kernel[i]);
+      put(d, (uint64_t)p->window.stride[i]);
+      put(d, (uint64_t)p->window.dilation[i]);
+    }
+    return BSM_OK;
+  }
+  if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
+    const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+    put(d, (uint64_t)p->constant_b);
+    put(d, (uint64_t)p->k);
+    put(d, (uint64_t)p->n);
+    return BSM_OK;
+  }
+  if (step->kind == BSM_STEP_RECURRENT) {
+    const bsm_step_recurrent *p = &step->params->recurrent;
+    put(d, (uint64_t)p->operation);
+    put(d, (uint64_t)p->directions);
+    put(d, (uint64_t)p->input);
+    put(d, (uint64_t)p->hidden);
+    put(d, (uint64_t)p->projection);
+    return BSM_OK;
+  }
+  return BSM_FAIL(BSM_INTERNAL, "%s steps have no packed weights",
+                  bsm_step_kind_name(step->kind));
+}
+
+/* Where raw weights lie, or what they are when that is not known. */
+static void put_raw(description *d, bsm_weights_store *store,
+                    const bsm_raw_weights *raw) {
+  uint32_t id;
+  uint64_t offset;
+  put(d, (uint64_t)raw->dtype);
+  put(d, raw->size);
+  if (raw->size && bsm_weights_store_find_constant(store, raw->values,
+                                                   raw->size, &id, &offset)) {
+    put(d, 1 + (uint64_t)id);
+    put(d, offset);
+    put(d, 0);
+  } else {
+    put(d, 0);
+    put_content(d, raw->values, raw->size);
+  }
+}
+
+bsm_status bsm_packing_key(bsm_weights_store *store, const bsm_plan_step *step,
+                           const bsm_packing *packing, uint64_t size,
+                           bsm_weights_key *out) {
+  description d = {.count = 0};
+  if (packing->raw_count > BSM_PACKING_MAX_RAW) {
+    return BSM_FAIL(BSM_INTERNAL, "%zu pieces of weights", packing->raw_count);
+  }
+  put(&d, VERSION);
+  BSM_TRY(put_params(&d, step));
+  put(&d, size);
+  put(&d, (uint64_t)packing->in_maps);
+  put(&d, (uint64_t)packing->dtype);
+  put(&d, packing->transposed);
+  put(&d, packing->make != NULL);
+  for (int i = 0; i < BSM_PACKING_MAX_HOW; i++) {
+    put(&d, (uint64_t)packing->how[i]);
+  }
+  put(&d, packing->factor ? 1 + packing->factor_count : 0);
+  if (packing->factor) {
+    put_content(&d, packing->factor, packing->factor_count * sizeof(double));
+  }
+  put(&d, packing->raw_count);
+  for (size_t i = 0; i < packing->raw_count; i++) {
+    put_raw(&d, store, &packing->raw[i]);
+  }
+  out->hash[0] = bsm_hash64(d.words, d.count * sizeof(*d.words), SEED_0);
+  out->hash[1] = bsm_hash64(d.words, d.count * sizeof(*d.words), SEED_1);
+  return BSM_OK;
+}
+
+bsm_status bsm_packing_cast(bsm_arena *scratch, const bsm_packing *packing,
+                            size_t index, const void **values) {
+  const bsm_raw_weights *raw = &packing->raw[index];
+  bsm_tensor *from, *to;
+  *values = raw->values;
+  if (raw->dtype == packing->dtype || raw->size == 0) return BSM_OK;
+  const bsm_array array = {
+      .data = (void *)(uintptr_t)raw->values,
+      .dtype = raw->dtype,
+      .dims = {1, {(int64_t)(raw->size / bsm_dtype_size(raw->dtype))}}};
+  BSM_TRY(bsm_tensor_from_array(scratch, &array, true, &from));
+  BSM_TRY(bsm_tensor_to_dtype(scratch, from, packing->dtype, &to));
+  *values = bsm_tensor_data(to);
+  return BSM_OK;
+}

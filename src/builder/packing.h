@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights that a step wants packed, told without making them: which memory
+ * they come from and what is done with it. The key of a store's derived
+ * weights is computed from this alone. */
+#ifndef BSM_BUILDER_PACKING_H_
+#define BSM_BUILDER_PACKING_H_
+
+#include "builder/weights_store.h"
+#include "engine/plan.h"
+
+/* Memory as the network has it. */
+typedef struct bsm_raw_weights {
+  const void *values; /* NULL when empty */
+  uint64_t size;      /* bytes */
+  bsm_dtype dtype;
+} bsm_raw_weights;
+
+#define BSM_PACKING_MAX_RAW 16
+#define BSM_PACKING_MAX_HOW 6
+
+/* Everything is part of the key but the addresses. What `make` does must follow
+ * from the kind of the step and the other members. */
+typedef struct bsm_packing {
+  int64_t in_maps;
+  bsm_dtype dtype; /* of the values that the backend is given */
+  bool transposed;
+  const bsm_raw_weights *raw;
+  size_t raw_count;
+  const double *factor; /* a factor for each output map, or NULL */
+  size_t factor_count;
+  int64_t how[BSM_PACKING_MAX_HOW]; /* whatever else `make` depends on */
+  /* The values for the backend, in `scratch`. NULL: they are raw[0]. */
+  bsm_status (*make)(bsm_arena *scratch, const struct bsm_packing *packing,
+                     const void **values);
+} bsm_packing;
+
+/* The key of these weights packed for `step`, `size` bytes. */
+BSM_NODISCARD bsm_status bsm_packing_key(bsm_weights_store *store,
+                                         const bsm_plan_step *step,
+                                         const bsm_packing *packing,
+                                         uint64_t size, bsm_weights_key *out);
+
+/* raw[index] converted to the packing's dtype: in `scratch`, or itself. */
+BSM_NODISCARD bsm_status bsm_packing_cast(bsm_arena *scratch,
+                                          const bsm_packing *packing,
+                                          size_t index, const void **values);
+
+#endif /* BSM_BUILDER_PACKING_H_ */

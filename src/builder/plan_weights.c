@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights of a plan: copied or packed into its arena, equal contents once; or,
+ * with a store, borrowed from where they already are. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "builder/emitter.h"
+
+/* An id of the plan, in a list under one key of a map. */
+typedef struct known {
+  struct known *next;
+  uint32_t id;
+} known;
+
+static bsm_status append(bsm_emitter *e, bsm_strmap *map, bsm_str name,
+                         bsm_plan_weights weights, uint32_t *out) {
+  known *fresh = BSM_NEW(e->scratch, known);
+  BSM_TRY_ALLOC(fresh);
+  *out = (uint32_t)e->weights.len;
+  fresh->next = bsm_strmap_get(map, name);
+  fresh->id = *out;
+  BSM_TRY_ALLOC(bsm_strmap_set(e->scratch, map, name, fresh));
+  BSM_TRY_ALLOC(bsm_vec_push(e->scratch, &e->weights, weights));
+  return BSM_OK;
+}
+
+/* Adds data that already lies in the plan's arena, or finds its equal. */
+static bsm_status add_weights(bsm_emitter *e, const void *data, uint64_t size,
+                              bool *found, uint32_t *out) {
+  const uint64_t key[2] = {bsm_hash64(data, (size_t)size, 0), size};
+  const bsm_str name = {(const char *)key, sizeof(key)};
+  for (const known *it = bsm_strmap_get(&e->by_content, name); it;
+       it = it->next) {
+    const bsm_plan_weights *w = &e->weights.items[it->id];
+    if (w->size == size && memcmp(w->data, data, (size_t)size) == 0) {
+      *found = true;
+      *out = it->id;
+      return BSM_OK;
+    }
+  }
+  *found = false;
+  return append(e, &e->by_content, name, (bsm_plan_weights){data, size}, out);
+}
+
+/* Weights of the plan that lie elsewhere: told apart by where. */
+static bsm_status borrow(bsm_emitter *e, const void *data, uint64_t size,
+                         uint32_t *out) {
+  const uint64_t key[2] = {(uint64_t)(uintptr_t)data, size};
+  const bsm_str name = {(const char *)key, sizeof(key)};
+  const known *it = bsm_strmap_get(&e->by_place, name);
+  if (it) {
+    *out = it->id;
+    return BSM_OK;
+  }
+  return append(e, &e->by_place, name, (bsm_plan_weights){data, size}, out);
+}
+
+bsm_status bsm_build_weights(bsm_emitter *e, const void *data, uint64_t size,
+                             uint32_t *out) {
+  bsm_weights_store *store = e->options->store;
+  uint32_t id;
+  uint64_t offset;
+  if (store && size && (uintptr_t)data % BSM_ALIGNMENT == 0 &&
+      bsm_weights_store_find_constant(store, data, size, &id, &offset)) {
+    return borrow(e, data, size, out);
+  }
+  const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
+  void *copy =
+      bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(copy);
+  if (size) memcpy(copy, data, (size_t)size);
+  bool found;
+  BSM_TRY(add_weights(e, copy, size, &found, out));
+  if (found) bsm_arena_rewind(e->arena, mark);
+  return BSM_OK;
+}
+
+/* Packs into `packed`, which has the size that packing asks for. */
+static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
+                       const bsm_packing *packing, void *packed) {
+  const bsm_arena_mark mark = bsm_arena_get_mark(e->scratch);
+  const void *values = packing->raw[0].values;
+  uint64_t size;
+  if (packing->make) BSM_TRY(packing->make(e->scratch, packing, &values));
+  BSM_TRY(e->backend->pack(step, packing->in_maps, values,
+                           bsm_dtype_size(packing->dtype), packing->transposed,
+                           packed, &size));
+  bsm_arena_rewind(e->scratch, mark);
+  return BSM_OK;
+}
+
+/* Packs into the plan's own memory. */
+static bsm_status pack_into_plan(bsm_emitter *e, const bsm_plan_step *step,
+                                 const bsm_packing *packing, uint64_t size,
+                                 uint32_t *out) {
+  bool found;
+  const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
+  void *packed =
+      bsm_arena_alloc(e->arena, size ? (size_t)size : 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(packed);
+  BSM_TRY(pack(e, step, packing, packed));
+  BSM_TRY(add_weights(e, packed, size, &found, out));
+  if (found) bsm_arena_rewind(e->arena, mark);
+  return BSM_OK;
+}
+
+bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
+                          const bsm_packing *packing) {
+  bsm_weights_store *store = e->options->store;
+  uint32_t *out = &step->weights[0];
+  bsm_weights_key key;
+  uint64_t size;
+  BSM_TRY(e->backend->pack(step, packing->in_maps, NULL,
+                           bsm_dtype_size(packing->dtype), packing->transposed,
+                           NULL, &size));
+  if (!store) return pack_into_plan(e, step, packing, size, out);
+  BSM_TRY(bsm_packing_key(store, step, packing, size, &key));
+  const bsm_weights_entry *entry = bsm_weights_store_find(store, key, size);
+  if (entry) {
+    store->hits++;
+    return borrow(e, entry->data, size, out);
+  }
+  store->misses++;
+  void *packed = bsm_weights_store_new(store, size);
+  if (!packed) return pack_into_plan(e, step, packing, size, out);
+  const void *kept;
+  BSM_TRY(pack(e, step, packing, packed));
+  BSM_TRY(bsm_weights_store_keep(store, key, packed, size, &kept));
+  return borrow(e, kept, size, out);
+}
