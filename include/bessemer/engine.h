@@ -98,7 +98,9 @@ bsm_engine_find_output(const bsm_engine *engine, const char *name, size_t *out);
 
 /* How the inputs make up the arguments of the method (its root has a child for
  * each parameter), and the outputs the result. NULL for an engine that was not
- * made from a model. */
+ * made from a model. Parts of the result whose length, keys or kind only a run
+ * tells are no outputs of the engine, but of each run of it: they are of kind
+ * BSM_STRUCTURE_RUN_TIME here, and bsm_context_output_structure has them. */
 BSM_API const bsm_structure *bsm_engine_input_structure(
     const bsm_engine *engine);
 BSM_API const bsm_structure *bsm_engine_output_structure(
@@ -162,7 +164,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
 
 /* Memory for output `index` of a run: `bytes` bytes for the dims that it has
  * this time, aligned as its elements are; it must stay until the caller is done
- * with the output. NULL: there is none, and the run fails. */
+ * with the output. From bsm_engine_output_count on, outputs are those that this
+ * run alone has. NULL: there is none, and the run fails. */
 typedef void *(*bsm_output_allocate)(void *user, size_t index, const char *name,
                                      bsm_dtype dtype, const bsm_dims *dims,
                                      size_t bytes);
@@ -215,7 +218,8 @@ BSM_API void bsm_context_destroy(bsm_context *context);
  * order, with the dtype and dims of the bindings, contiguous. Outputs may not
  * overlap inputs. Where a binding has dims of -1, an array has those that this
  * run is for; outputs whose dims only the run tells are better left to
- * bsm_context_run_keep, as arrays of other dims are refused after it. Allocates
+ * bsm_context_run_keep, as arrays of other dims are refused after it; engines
+ * whose outputs only the run counts (BSM_UNSUPPORTED) have to be. Allocates
  * nothing but what ops of the reference library need while they are called, and
  * what depends on data; takes no lock but the thread pool's.
  * BSM_INVALID_ARGUMENT: a count, dtype, rank, shape or stride is wrong; the
@@ -233,12 +237,29 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
 BSM_API BSM_NODISCARD bsm_status bsm_context_run_keep(bsm_context *context,
                                                       const bsm_array *inputs,
                                                       size_t input_count);
+/* How many outputs the last bsm_context_run_keep has: those of the engine, and
+ * after them the tensors and numbers in parts of the result whose length, keys
+ * or kind only that run told. 0: nothing has been run, or the run failed. */
+BSM_API size_t bsm_context_output_count(const bsm_context *context);
 /* Output `index` of the last bsm_context_run_keep, contiguous: in memory that
  * belongs to the context until its next run, or where output_allocate put it.
- * BSM_INVALID_ARGUMENT: nothing has been run since, or the run failed. */
+ * BSM_INVALID_ARGUMENT: nothing has been run since, or the run failed.
+ * BSM_OUT_OF_RANGE: that run has no such output. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_output(bsm_context *context,
                                                     size_t index,
                                                     bsm_array *out);
+/* Its name, dtype and dims; errors as above. The name is unique in its run and
+ * lives until the next. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_output_binding(
+    bsm_context *context, size_t index, bsm_binding *out);
+/* The result of the last bsm_context_run_keep: as bsm_engine_output_structure,
+ * with lists as long, dicts with the keys and values of the kind that they have
+ * in this run; every tensor has its dtype and dims, every number its value.
+ * Bindings are indices for bsm_context_output. NULL for an engine that was not
+ * made from a model. It belongs to the context until its next run.
+ * BSM_INVALID_ARGUMENT: nothing has been run since, or the run failed. */
+BSM_API BSM_NODISCARD bsm_status
+bsm_context_output_structure(bsm_context *context, const bsm_structure **out);
 
 typedef struct bsm_step_profile {
   const char *name;   /* of the layers */

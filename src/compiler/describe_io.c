@@ -1,135 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structures of arguments and results, and the names of their tensors.
- *
- * An input is named by its parameter and the keys below it: "x", "batch.image",
- * "xs.0". An output is named by its keys in the result: "logits", "boxes.0";
- * where the result is a tensor, a list or a tuple, "output_0", "output_1", and
- * what lies in such an item "output_1.0". */
-#include <stdio.h>
+/* Structures of arguments and results. */
 #include <string.h>
 
 #include "compiler/module_internal.h"
+#include "engine/structure_builder.h"
 
-typedef struct describer {
-  bsm_arena *arena;
-  bsm_strmap taken; /* path -> the number to try next when it comes again */
-  BSM_VEC(const char *) names; /* of the bound leaves */
-  bool outputs;
-} describer;
+typedef bsm_structure_builder describer;
 
-/* ---- names ---- */
+enum { MAX_VALUES = 1000000 };
 
-/* Keys come from the model: paths take so much of them, and paths that are so
- * long no more. */
-enum { MAX_KEY_IN_PATH = 128, MAX_PATH_LENGTH = 2048, MAX_VALUES = 1000000 };
-
-/* The child's path: keys without control characters, never empty. */
-static const char *path_of(describer *d, const bsm_structure_info *parent,
-                           bsm_str key, bool position) {
-  const bool root = parent->key_kind == BSM_STRUCTURE_KEY_NONE;
-  bsm_text text;
-  if (strlen(parent->path) > MAX_PATH_LENGTH) return parent->path;
-  bsm_text_init(&text, d->arena);
-  if (key.len > MAX_KEY_IN_PATH) key.len = MAX_KEY_IN_PATH;
-  if (root && position && d->outputs) {
-    bsm_text_puts(&text, "output_");
-  } else if (!root) {
-    bsm_text_printf(&text, "%s.", parent->path);
-  }
-  for (size_t i = 0; i < key.len; i++) {
-    const unsigned char c = (unsigned char)key.data[i];
-    const char clean = c < 0x20 || c == 0x7f ? '_' : (char)c;
-    bsm_text_append(&text, (bsm_str){&clean, 1});
-  }
-  if (!key.len) bsm_text_puts(&text, "_");
-  return text.failed ? NULL : text.data;
-}
-
-/* Gives the leaf the next binding; a path that is taken gets a number. */
-static bsm_status bind(describer *d, bsm_structure_info *info) {
-  const bsm_str base = bsm_str_of(info->path);
-  uintptr_t next = (uintptr_t)bsm_strmap_get(&d->taken, base);
-  if (next) {
-    do {
-      info->path =
-          bsm_arena_printf(d->arena, "%s_%zu", base.data, (size_t)next++);
-      BSM_TRY_ALLOC(info->path);
-    } while (bsm_strmap_get(&d->taken, bsm_str_of(info->path)));
-    BSM_TRY_ALLOC(bsm_strmap_set(d->arena, &d->taken, base, (void *)next));
-  }
-  info->binding = d->names.len;
-  BSM_TRY_ALLOC(bsm_strmap_set(d->arena, &d->taken, bsm_str_of(info->path),
-                               (void *)(uintptr_t)2));
-  BSM_TRY_ALLOC(bsm_vec_push(d->arena, &d->names, info->path));
-  return BSM_OK;
-}
-
-static bsm_status set_key(describer *d, const bsm_structure_info *parent,
-                          bsm_structure_key kind, bsm_str key,
-                          bsm_structure_info *info) {
-  char *copy = bsm_arena_strndup(d->arena, key.data, key.len);
-  BSM_TRY_ALLOC(copy);
-  info->key_kind = kind;
-  info->key = copy;
-  info->key_length = key.len;
-  info->path = path_of(d, parent, key, kind == BSM_STRUCTURE_KEY_POSITION);
-  BSM_TRY_ALLOC(info->path);
-  return BSM_OK;
-}
-
-/* The text of a value that has no form of its own here. */
-static bsm_status text_of(describer *d, const bsm_ivalue *value, bsm_str *out) {
+/* The name of an enum's item: "Color.RED". */
+static bsm_status set_enum(describer *d, const bsm_ivalue *value,
+                           bsm_structure_info *info) {
+  const bsm_object *item = value->u.object;
+  const char *name = item->type ? item->type->name : NULL;
+  const char *dot = name ? strrchr(name, '.') : NULL;
   bsm_text text;
   bsm_text_init(&text, d->arena);
-  if (value->tag == BSM_IVALUE_TENSOR) {
-    bsm_text_puts(&text, "Tensor");
-  } else if (value->tag == BSM_IVALUE_ENUM && value->u.object->len > 0 &&
-             value->u.object->slots[0].tag == BSM_IVALUE_STRING) {
-    const char *name =
-        value->u.object->type ? value->u.object->type->name : NULL;
-    const char *dot = name ? strrchr(name, '.') : NULL;
-    bsm_text_printf(&text, "%s.", dot ? dot + 1 : name ? name : "");
-    bsm_text_append(&text, *value->u.object->slots[0].u.s);
-  } else {
-    bsm_iv_print(&text, value);
-  }
+  bsm_text_printf(&text, "%s.", dot ? dot + 1 : name ? name : "");
+  bsm_text_append(&text, *item->slots[0].u.s);
   if (text.failed) return BSM_FAIL_OOM();
-  *out = (bsm_str){text.data, text.len};
-  return BSM_OK;
+  return bsm_structure_set_text(d, BSM_STRUCTURE_OTHER,
+                                (bsm_str){text.data, text.len}, info);
 }
 
-static bsm_status set_dict_key(describer *d, const bsm_structure_info *parent,
-                               const bsm_ivalue *key,
-                               bsm_structure_info *info) {
-  bsm_str text;
-  bsm_structure_key kind = BSM_STRUCTURE_KEY_OTHER;
-  switch (key->tag) {
-    case BSM_IVALUE_STRING:
-      return set_key(d, parent, BSM_STRUCTURE_KEY_STRING, *key->u.s, info);
-    case BSM_IVALUE_INT:
-      kind = BSM_STRUCTURE_KEY_INT;
-      info->int_key = key->u.i;
-      break;
-    case BSM_IVALUE_BOOL:
-      kind = BSM_STRUCTURE_KEY_BOOL;
-      info->int_key = key->u.b;
-      break;
-    case BSM_IVALUE_DOUBLE:
-      kind = BSM_STRUCTURE_KEY_FLOAT;
-      info->float_key = key->u.d;
-      break;
-    default:
-      break;
+/* A value that was settled when compiling. */
+static bsm_status set_fixed(describer *d, const bsm_ivalue *value,
+                            bsm_structure_info *info) {
+  if (value->tag == BSM_IVALUE_ENUM && value->u.object->len > 0 &&
+      value->u.object->slots[0].tag == BSM_IVALUE_STRING) {
+    return set_enum(d, value, info);
   }
-  BSM_TRY(text_of(d, key, &text));
-  return set_key(d, parent, kind, text, info);
+  return bsm_structure_set_value(d, value, info);
 }
 
 /* Child `i` of a value of tag `tag` and type `type`, without dicts. */
 static bsm_status set_item_key(describer *d, const bsm_structure_info *parent,
                                bsm_ivalue_tag tag, const bsm_type *type,
                                size_t i, bsm_structure_info *info) {
-  char number[24];
   const char *name = NULL;
   if (tag == BSM_IVALUE_TUPLE && type && type->field_names &&
       i < type->arg_count) {
@@ -138,13 +46,9 @@ static bsm_status set_item_key(describer *d, const bsm_structure_info *parent,
     const bsm_class *cls = type ? type->cls : NULL;
     name = cls && i < cls->attributes.len ? cls->attributes.items[i].name : "";
   }
-  if (name) {
-    return set_key(d, parent, BSM_STRUCTURE_KEY_NAME, bsm_str_of(name), info);
-  }
-  const int length = snprintf(number, sizeof(number), "%zu", i);
-  info->int_key = (int64_t)i;
-  return set_key(d, parent, BSM_STRUCTURE_KEY_POSITION,
-                 (bsm_str){number, (size_t)length}, info);
+  return name ? bsm_structure_set_key(d, parent, BSM_STRUCTURE_KEY_NAME,
+                                      bsm_str_of(name), info)
+              : bsm_structure_set_position(d, parent, i, info);
 }
 
 /* ---- nodes ---- */
@@ -173,58 +77,11 @@ static bool is_container(bsm_ivalue_tag tag) {
 static bsm_status open_container(describer *d, bsm_structure *node,
                                  bsm_ivalue_tag tag, const bsm_type *type,
                                  size_t count) {
-  bsm_structure_info *info = &node->info;
-  info->kind = container_kind(tag, type);
-  const bool named = info->kind == BSM_STRUCTURE_NAMED_TUPLE ||
-                     info->kind == BSM_STRUCTURE_OBJECT;
-  if (named && type && type->name) info->type_name = type->name;
-  info->child_count = count;
-  node->children = BSM_NEW_ARRAY(d->arena, bsm_structure, count + 1);
-  BSM_TRY_ALLOC(node->children);
-  for (size_t i = 0; i < count; i++) {
-    bsm_structure_init(&node->children[i], BSM_STRUCTURE_NONE);
-  }
-  return BSM_OK;
-}
-
-/* A value that was settled when compiling. */
-static bsm_status set_fixed(describer *d, const bsm_ivalue *value,
-                            bsm_structure_info *info) {
-  bsm_str text;
-  info->is_fixed = true;
-  switch (value->tag) {
-    case BSM_IVALUE_NONE:
-      info->kind = BSM_STRUCTURE_NONE;
-      return BSM_OK;
-    case BSM_IVALUE_INT:
-      info->kind = BSM_STRUCTURE_INT;
-      info->int_value = value->u.i;
-      return BSM_OK;
-    case BSM_IVALUE_DOUBLE:
-      info->kind = BSM_STRUCTURE_FLOAT;
-      info->float_value = value->u.d;
-      return BSM_OK;
-    case BSM_IVALUE_BOOL:
-      info->kind = BSM_STRUCTURE_BOOL;
-      info->bool_value = value->u.b;
-      return BSM_OK;
-    case BSM_IVALUE_TENSOR:
-      info->kind = BSM_STRUCTURE_TENSOR;
-      info->dtype = value->u.tensor->dtype;
-      info->dims = value->u.tensor->sizes;
-      return BSM_OK;
-    case BSM_IVALUE_STRING:
-      info->kind = BSM_STRUCTURE_STRING;
-      text = *value->u.s;
-      break;
-    default:
-      info->kind = BSM_STRUCTURE_OTHER;
-      BSM_TRY(text_of(d, value, &text));
-  }
-  info->string = bsm_arena_strndup(d->arena, text.data, text.len);
-  BSM_TRY_ALLOC(info->string);
-  info->string_length = text.len;
-  return BSM_OK;
+  const bsm_structure_kind kind = container_kind(tag, type);
+  const bool named =
+      kind == BSM_STRUCTURE_NAMED_TUPLE || kind == BSM_STRUCTURE_OBJECT;
+  if (named && type && type->name) node->info.type_name = type->name;
+  return bsm_structure_open(d, node, kind, count);
 }
 
 static bsm_structure_kind kind_of_type(const bsm_type *type) {
@@ -269,14 +126,14 @@ static bsm_status describe_value(describer *d, const bsm_ivalue *value,
     case BSM_IVALUE_TENSOR:
       if (!bsm_tensor_is_meta(value->u.tensor)) break;
       node->info.kind = BSM_STRUCTURE_TENSOR;
-      return bind(d, &node->info);
+      return bsm_structure_bind(d, &node->info);
     case BSM_IVALUE_CONTAINER: {
       const bsm_lowering_number *number = value->u.container;
       node->info.kind = number->kind == BSM_TYPE_TENSOR ? BSM_STRUCTURE_TENSOR
                         : number->kind == BSM_TYPE_INT  ? BSM_STRUCTURE_INT
                         : number->kind == BSM_TYPE_BOOL ? BSM_STRUCTURE_BOOL
                                                         : BSM_STRUCTURE_FLOAT;
-      return bind(d, &node->info);
+      return bsm_structure_bind(d, &node->info);
     }
     default:
       break;
@@ -289,8 +146,8 @@ static bsm_status describe_value(describer *d, const bsm_ivalue *value,
     bsm_structure *child = &node->children[i];
     BSM_TRY(
         value->tag == BSM_IVALUE_DICT
-            ? set_dict_key(d, &node->info, &value->u.dict->keys[i],
-                           &child->info)
+            ? bsm_structure_set_dict_key(d, &node->info,
+                                         &value->u.dict->keys[i], &child->info)
             : set_item_key(d, &node->info, value->tag, type, i, &child->info));
     BSM_TRY(describe_value(d, &items[i], depth + 1, child));
   }
@@ -311,8 +168,8 @@ bsm_status bsm_describe_inputs(bsm_arena *arena, const bsm_method *method,
   for (size_t i = 0; i < n; i++) {
     bsm_structure *child = &root->children[i];
     const char *name = inputs[i].name ? inputs[i].name : "";
-    BSM_TRY(set_key(&d, &root->info, BSM_STRUCTURE_KEY_NAME, bsm_str_of(name),
-                    &child->info));
+    BSM_TRY(bsm_structure_set_key(&d, &root->info, BSM_STRUCTURE_KEY_NAME,
+                                  bsm_str_of(name), &child->info));
     BSM_TRY(describe_value(&d, &inputs[i].value, 1, child));
   }
   out->inputs = root;
@@ -328,15 +185,89 @@ typedef struct result_walk {
   size_t node, leaf;
 } result_walk;
 
-static bsm_status describe_leaf(result_walk *w, bsm_structure *node) {
+/* The type of a value that only the run tells, below `node`. */
+static bsm_status describe_type(describer *d, const bsm_type *type,
+                                size_t depth, bsm_structure *node) {
+  bsm_structure_info *info = &node->info;
+  size_t count = 0;
+  info->kind = BSM_STRUCTURE_ANY;
+  switch (type ? type->kind : BSM_TYPE_ANY) {
+    case BSM_TYPE_TENSOR:
+    case BSM_TYPE_INT:
+    case BSM_TYPE_FLOAT:
+    case BSM_TYPE_BOOL:
+      info->kind = kind_of_type(type);
+      return BSM_OK;
+    case BSM_TYPE_STRING:
+      info->kind = BSM_STRUCTURE_STRING;
+      return BSM_OK;
+    case BSM_TYPE_NONE:
+      info->kind = BSM_STRUCTURE_NONE;
+      return BSM_OK;
+    case BSM_TYPE_COMPLEX:
+    case BSM_TYPE_DEVICE:
+      info->kind = BSM_STRUCTURE_OTHER;
+      return BSM_OK;
+    case BSM_TYPE_OPTIONAL:
+      info->kind = BSM_STRUCTURE_OPTIONAL;
+      count = 1;
+      break;
+    case BSM_TYPE_LIST:
+      info->kind = BSM_STRUCTURE_LIST;
+      count = 1;
+      break;
+    case BSM_TYPE_DICT:
+      info->kind = BSM_STRUCTURE_DICT;
+      count = 2;
+      break;
+    case BSM_TYPE_TUPLE:
+      info->kind = container_kind(BSM_IVALUE_TUPLE, type);
+      count = type->arg_count;
+      if (type->field_names && type->name) info->type_name = type->name;
+      break;
+    default:
+      return BSM_OK;
+  }
+  if (depth > BSM_STRUCTURE_MAX_DEPTH) {
+    return BSM_FAIL(BSM_LIMIT, "the type of result \"%s\" is nested too deep",
+                    info->path);
+  }
+  BSM_TRY(bsm_structure_open(d, node, info->kind, count));
+  for (size_t i = 0; i < count; i++) {
+    bsm_structure *child = &node->children[i];
+    if (type->kind == BSM_TYPE_TUPLE) {
+      BSM_TRY(set_item_key(d, info, BSM_IVALUE_TUPLE, type, i, &child->info));
+    }
+    child->info.path = info->path; /* for messages */
+    if (type->kind != BSM_TYPE_TUPLE) {
+      child->info.key_kind = BSM_STRUCTURE_KEY_TYPE;
+    }
+    BSM_TRY(describe_type(d, type->args[i], depth + 1, child));
+  }
+  return BSM_OK;
+}
+
+static bsm_status describe_run_time(describer *d, const bsm_type *type,
+                                    size_t depth, bsm_structure *node) {
+  BSM_TRY(bsm_structure_open(d, node, BSM_STRUCTURE_RUN_TIME, 1));
+  node->children[0].info.key_kind = BSM_STRUCTURE_KEY_TYPE;
+  node->children[0].info.path = node->info.path;
+  return describe_type(d, type, depth + 1, &node->children[0]);
+}
+
+static bsm_status describe_leaf(result_walk *w, size_t depth,
+                                bsm_structure *node) {
   if (w->leaf >= w->lowered->leaf_count) {
     return BSM_FAIL(BSM_INTERNAL, "the result has too few leaves");
   }
   const bsm_lowered_leaf *leaf = &w->lowered->leaves[w->leaf++];
   const bsm_node *returns = w->lowered->graph->block->returns;
+  if (leaf->is_value) {
+    return describe_run_time(w->d, leaf->type, depth, node);
+  }
   if (leaf->is_output && leaf->constant.tag == BSM_IVALUE_COMPLEX) {
     node->info.kind = BSM_STRUCTURE_TENSOR; /* of rank 0 and complex128 */
-    return bind(w->d, &node->info);
+    return bsm_structure_bind(w->d, &node->info);
   }
   const bool fixed = !leaf->is_output || leaf->constant.tag != BSM_IVALUE_NONE;
   if (fixed) BSM_TRY(set_fixed(w->d, &leaf->constant, &node->info));
@@ -351,7 +282,7 @@ static bsm_status describe_leaf(result_walk *w, bsm_structure *node) {
       node->info.kind = BSM_STRUCTURE_INT;
     }
   }
-  return bind(w->d, &node->info);
+  return bsm_structure_bind(w->d, &node->info);
 }
 
 static bsm_status describe_result(result_walk *w, size_t depth,
@@ -360,7 +291,7 @@ static bsm_status describe_result(result_walk *w, size_t depth,
     return BSM_FAIL(BSM_LIMIT, "the result is nested too deep");
   }
   const bsm_lowered_node *from = &w->lowered->nodes[w->node++];
-  if (!is_container(from->tag)) return describe_leaf(w, node);
+  if (!is_container(from->tag)) return describe_leaf(w, depth, node);
   BSM_TRY(open_container(w->d, node, from->tag, from->type, from->child_count));
   for (size_t i = 0; i < from->child_count; i++) {
     bsm_structure *child = &node->children[i];
@@ -368,8 +299,9 @@ static bsm_status describe_result(result_walk *w, size_t depth,
       return BSM_FAIL(BSM_INTERNAL, "the result has too few values");
     }
     BSM_TRY(from->tag == BSM_IVALUE_DICT
-                ? set_dict_key(w->d, &node->info,
-                               &w->lowered->nodes[w->node].key, &child->info)
+                ? bsm_structure_set_dict_key(w->d, &node->info,
+                                             &w->lowered->nodes[w->node].key,
+                                             &child->info)
                 : set_item_key(w->d, &node->info, from->tag, from->type, i,
                                &child->info));
     BSM_TRY(describe_result(w, depth + 1, child));
@@ -388,9 +320,10 @@ bsm_status bsm_describe_outputs(bsm_arena *arena, const bsm_lowered *lowered,
                     MAX_VALUES);
   }
   bsm_structure_init(root, BSM_STRUCTURE_NONE);
-  root->info.path = "output_0"; /* of a result that is one leaf */
+  root->info.path = BSM_STRUCTURE_ROOT_LEAF;
   BSM_TRY(describe_result(&walk, 0, root));
-  if (root->info.child_count || root->info.binding == BSM_NO_BINDING) {
+  if (root->info.kind != BSM_STRUCTURE_RUN_TIME &&
+      (root->info.child_count || root->info.binding == BSM_NO_BINDING)) {
     root->info.path = "";
   }
   out->outputs = root;

@@ -49,14 +49,22 @@ typedef struct bsm_lowering_options {
 typedef struct bsm_lowered_leaf {
   bool is_output; /* else: a constant of the model */
   size_t output;  /* index into the graph's outputs */
-  /* Of an output: Tensor, or the type of a number that the run will tell. */
+  /* An output that is no tensor and no number, but what only the run will tell:
+   * a list of some length, a dict, None or not, a string. */
+  bool is_value;
+  /* Of an output: Tensor, or the type of a number or value that the run will
+   * tell. */
   const bsm_type *type;
+  /* Of a tensor: what is known of its dims where its IR type does not say. A
+   * size of -1 depends on the inputs' shapes; a rank of -1 is unknown. */
+  bsm_dims dims;
   bsm_ivalue constant;
 } bsm_lowered_leaf;
 
 /* A value of the result's structure; its children follow it, depth first. */
 typedef struct bsm_lowered_node {
-  /* LIST, TUPLE, DICT or OBJECT; any other: the next leaf. */
+  /* LIST, TUPLE, DICT or OBJECT; any other (CONTAINER: the run tells): the next
+   * leaf. */
   bsm_ivalue_tag tag;
   const bsm_type *type; /* of a NamedTuple or object */
   size_t child_count;
