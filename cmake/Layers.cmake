@@ -4,16 +4,19 @@
 
 # In the order of the dependencies. scripts/check_layers.py enforces what a
 # layer may include; BSM_NEEDS_<layer> is what linking it takes.
-set(BSM_RUNTIME_LAYERS base aten plugin engine backend_cpu runtime)
-set(BSM_COMPILER_LAYERS
+set(BSM_RUNTIME_LAYERS
+    base
+    aten
+    plugin
+    engine
+    backend_cpu
     ir
-    torchscript
-    lowering
-    partitioning
     network
     conversion
     builder
-    compiler)
+    planner
+    runtime)
+set(BSM_COMPILER_LAYERS torchscript lowering partitioning compiler)
 set(BSM_LAYERS ${BSM_RUNTIME_LAYERS} ${BSM_COMPILER_LAYERS})
 
 set(BSM_NEEDS_base)
@@ -28,7 +31,8 @@ set(BSM_NEEDS_lowering base aten ir)
 set(BSM_NEEDS_network base aten plugin)
 set(BSM_NEEDS_conversion base aten plugin ir network)
 set(BSM_NEEDS_partitioning base aten plugin ir network conversion)
-set(BSM_NEEDS_builder ${BSM_RUNTIME_LAYERS} network)
+set(BSM_NEEDS_builder base aten plugin engine backend_cpu network)
+set(BSM_NEEDS_planner ${BSM_NEEDS_builder} ir conversion builder)
 set(BSM_NEEDS_compiler ${BSM_LAYERS})
 
 set(BSM_X86 FALSE)

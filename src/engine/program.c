@@ -52,6 +52,7 @@ static bsm_status check_counts(const bsm_program *p, const bsm_instruction *i) {
       {BSM_INSTRUCTION_COPY, 1, 1, 1, 1, 0},
       {BSM_INSTRUCTION_RAISE, 1, UINT32_MAX, 0, 0, 0},
       {BSM_INSTRUCTION_MOVE, 1, 1, 1, 1, 0},
+      {BSM_INSTRUCTION_REGION, 0, UINT32_MAX, 0, UINT32_MAX, 1},
   };
   for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
     if (rows[k].kind != i->kind) continue;
@@ -178,6 +179,9 @@ static bool fits_binding(const bsm_plan *plan, const bsm_plan_binding *open,
 
 static bsm_status check_variants(const bsm_plan *plan) {
   const bsm_program *p = plan->program;
+  if (p->variant_count && bsm_plan_value_count(plan)) {
+    return BSM_FAIL(BSM_CORRUPT, "variants lack results of the program");
+  }
   for (uint32_t i = 0; i < p->variant_count; i++) {
     const bsm_plan *v =
         p->variants[i] < p->segment_count ? p->segments[p->variants[i]] : NULL;
@@ -242,6 +246,12 @@ static bsm_status check_constants(const bsm_plan *plan) {
     }
     BSM_TRY(check_dtype(plan, id, "constant", i));
   }
+  for (uint32_t i = 0; i < p->derived_count; i++) {
+    if (p->derived[i].weights >= plan->weights_count) {
+      return BSM_FAIL(BSM_CORRUPT, "derived weights %" PRIu32 " are not there",
+                      i);
+    }
+  }
   return BSM_OK;
 }
 
@@ -249,7 +259,7 @@ bsm_status bsm_program_verify(const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   if (plan->step_count || !p->block_count ||
       p->blocks[0].param_count != plan->input_count ||
-      p->blocks[0].result_count != plan->output_count) {
+      p->blocks[0].result_count < plan->output_count) {
     return BSM_FAIL(BSM_CORRUPT,
                     "the program does not fit the engine's bindings");
   }

@@ -19,6 +19,12 @@
 
 struct bsm_plan;
 
+/* A region is a block whose results' shapes and numbers follow from the shapes
+ * and numbers that go in. For each new set of those a plan can be made of it
+ * (planner/planner.h); its instructions can be run one by one as well. `inputs`
+ * are the registers that the block reads and others set, constants left out.
+ */
+
 /* Kinds in one list: X(ENUM, number, "text"). */
 #define BSM_INSTRUCTION_KINDS(X)                                         \
   X(CALL, 1, "call")       /* outputs = op(inputs) */                    \
@@ -34,7 +40,8 @@ struct bsm_plan;
   X(COPY, 9, "copy")       /* a list or dict of its own, same items */   \
   X(RAISE, 10, "raise")    /* inputs: the message; ends the run */       \
   X(MOVE, 11, "move")      /* output = input; None is an error when name \
-                              is "unwrap" */
+                              is "unwrap" */                             \
+  X(REGION, 12, "region")  /* outputs = block(): see below */
 
 typedef enum bsm_instruction_kind {
 #define X(name, number, text) BSM_INSTRUCTION_##name = number,
@@ -49,7 +56,7 @@ typedef struct bsm_instruction {
   uint32_t segment;   /* SEGMENT: which */
   uint32_t input_count, output_count; /* registers */
   uint32_t *inputs, *outputs;
-  uint32_t block_count; /* IF: 2, LOOP: 1, else 0 */
+  uint32_t block_count; /* IF: 2, LOOP and REGION: 1, else 0 */
   uint32_t blocks[2];
 } bsm_instruction;
 
@@ -65,6 +72,13 @@ typedef struct bsm_program_range {
   uint32_t input; /* which */
   bsm_dims min, opt, max;
 } bsm_program_range;
+
+/* Weights in the form that the backend packs, under the key that building finds
+ * them by (builder/weights_store.h): plans for other shapes use them. */
+typedef struct bsm_program_derived {
+  uint64_t key[2];
+  uint32_t weights; /* of the plan */
+} bsm_program_derived;
 
 typedef struct bsm_program {
   uint32_t register_count;
@@ -87,6 +101,8 @@ typedef struct bsm_program {
    * block 0 when the inputs have it. */
   uint32_t *variants;
   uint32_t variant_count;
+  bsm_program_derived *derived;
+  uint32_t derived_count;
 } bsm_program;
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind);

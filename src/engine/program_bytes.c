@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as bytes: after the fields of a plan, a count of blocks, 0 for no
- * program; then the registers, the blocks, the constants, and the segments as
- * counted plans. */
+ * program; then the registers, the blocks, the constants, the variants, the
+ * ranges, the derived weights, and the segments as counted plans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -56,6 +56,12 @@ bsm_status bsm_program_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
     put_dims(out, r->min);
     put_dims(out, r->opt);
     put_dims(out, r->max);
+  }
+  bsm_put_u32(out, p->derived_count);
+  for (uint32_t i = 0; i < p->derived_count; i++) {
+    bsm_put_u64(out, p->derived[i].key[0]);
+    bsm_put_u64(out, p->derived[i].key[1]);
+    bsm_put_u32(out, p->derived[i].weights);
   }
   bsm_put_u32(out, p->segment_count);
   for (uint32_t i = 0; i < p->segment_count; i++) {
@@ -142,6 +148,19 @@ static bsm_status get_ranges(bsm_byte_reader *r, bsm_program *p) {
   return BSM_OK;
 }
 
+static bsm_status get_derived(bsm_byte_reader *r, bsm_program *p) {
+  BSM_TRY(bsm_read_count(r, &p->derived_count, 20, "derived weights"));
+  p->derived = BSM_NEW_ARRAY(r->arena, bsm_program_derived,
+                             p->derived_count + (size_t)1);
+  BSM_TRY_ALLOC(p->derived);
+  for (uint32_t i = 0; i < p->derived_count; i++) {
+    bsm_program_derived *d = &p->derived[i];
+    BSM_TRY(bsm_read(r, d->key, sizeof(d->key), "derived weights"));
+    BSM_TRY(bsm_read_u32(r, &d->weights, "derived weights"));
+  }
+  return BSM_OK;
+}
+
 static bsm_status get_segments(bsm_byte_reader *r, const uint8_t *weights,
                                uint64_t weights_size, bsm_program *p) {
   BSM_TRY(bsm_read_count(r, &p->segment_count, SEGMENT_MIN_BYTES, "segments"));
@@ -182,5 +201,6 @@ bsm_status bsm_program_from_bytes(bsm_byte_reader *r, const uint8_t *weights,
   BSM_TRY(
       bsm_read_ids(r, &p->variants, &p->variant_count, UINT32_MAX, "variants"));
   BSM_TRY(get_ranges(r, p));
+  BSM_TRY(get_derived(r, p));
   return get_segments(r, weights, weights_size, p);
 }

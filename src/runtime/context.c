@@ -11,6 +11,15 @@
 #include "base/thread_pool.h"
 #include "runtime/plan_runner.h"
 #include "runtime/program_runner.h"
+#include "runtime/run_result.h"
+#include "runtime/shape_plans.h"
+#include "runtime/whole_region.h"
+
+/* Memory of the context for an output; grows. */
+typedef struct kept_output {
+  void *data;
+  size_t size;
+} kept_output;
 
 struct bsm_context {
   const bsm_engine *engine;
@@ -21,14 +30,16 @@ struct bsm_context {
   bsm_arena step_arena; /* of what an op allocates, emptied after each step */
   bsm_plan_runner *runners;    /* one for each part of the plan */
   bsm_program_runner *program; /* NULL: the plan's own steps are run */
-  /* Memory of outputs of bsm_context_run_keep, for each runner; NULL: not yet
-   * needed. */
-  void ***kept;
-  bsm_array *outputs; /* of the last bsm_context_run_keep */
-  bool has_outputs;   /* false: there are none */
+  bsm_shape_plans *shapes;     /* NULL: the program has no regions */
+  bsm_whole_region whole;
+  kept_output *kept;     /* of bsm_context_run_keep, by output */
+  bsm_array *outputs;    /* of the last bsm_context_run_keep */
+  bool has_outputs;      /* false: there are none */
+  bsm_run_result result; /* of that run, around them; as far as it was needed */
+  bsm_arena result_arena;
   bsm_output_allocate output_allocate;
   void *output_user;
-  void *own_workspace;
+  bsm_workspace workspace;
 };
 
 static uint32_t resolve_isa(uint32_t wanted) {
@@ -79,37 +90,18 @@ static void report_isa(const bsm_engine *engine, uint32_t isa,
   }
 }
 
-static bsm_status make_workspace(bsm_context *context,
-                                 const bsm_context_options *options,
-                                 uint64_t planned, size_t scratch) {
-  size_t workspace, total;
-  if (planned > SIZE_MAX ||
-      !bsm_size_align((size_t)planned, BSM_ALIGNMENT, &workspace) ||
-      !bsm_size_add(workspace, scratch, &total)) {
-    return BSM_FAIL(BSM_LIMIT, "the workspace of %" PRIu64 " bytes is too big",
-                    planned);
+static bsm_status init_program(bsm_context *context,
+                               const bsm_runner_options *running) {
+  const bsm_engine *engine = context->engine;
+  if (bsm_program_has_regions(engine->plan->program)) {
+    BSM_TRY(bsm_shape_plans_create(engine, running, context->allocator, 0,
+                                   &context->shapes));
+    BSM_TRY(
+        bsm_whole_region_find(engine->plan, &context->arena, &context->whole));
   }
-  uint8_t *memory = options->workspace;
-  if (memory) {
-    if (options->workspace_size < total ||
-        (uintptr_t)memory % BSM_ALIGNMENT != 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                      "the given workspace has %zu bytes; %zu are needed, at a "
-                      "multiple of %d",
-                      options->workspace_size, total, BSM_ALIGNMENT);
-    }
-  } else {
-    memory = bsm_allocate(context->allocator, total ? total : 1, BSM_ALIGNMENT);
-    BSM_TRY_ALLOC(memory);
-    /* A plan that reads what it never wrote sees zeros, not old memory. */
-    memset(memory, 0, total);
-    context->own_workspace = memory;
-  }
-  for (uint32_t i = 0; bsm_plan_part(context->engine->plan, i); i++) {
-    context->runners[i].run.workspace = memory;
-    context->runners[i].run.scratch = memory + workspace;
-  }
-  return BSM_OK;
+  return bsm_program_runner_create(engine, context->runners + 1,
+                                   context->shapes, running, &context->arena,
+                                   &context->program);
 }
 
 static bsm_status init_context(bsm_context *context,
@@ -130,17 +122,21 @@ static bsm_status init_context(bsm_context *context,
       .profile = options->profile,
       .logger = options->logger,
       .step_arena = &context->step_arena,
+      .workspace = &context->workspace,
       .max_run_bytes = options->max_run_bytes < SIZE_MAX
                            ? (size_t)options->max_run_bytes
                            : SIZE_MAX,
       .max_instructions = options->max_instructions};
   size_t scratch;
   uint64_t workspace;
+  bsm_workspace_init(&context->workspace, context->allocator,
+                     options->workspace, options->workspace_size);
   report_isa(context->engine, running.isa, options->logger);
   BSM_TRY(prepare_parts(context->engine, &running, &context->arena,
                         &context->runners, &scratch, &workspace));
-  context->kept = BSM_NEW_ARRAY(&context->arena, void **,
-                                count_parts(context->engine->plan));
+  context->kept =
+      BSM_NEW_ARRAY(&context->arena, kept_output,
+                    context->engine->plan->output_count + (size_t)1);
   context->outputs =
       BSM_NEW_ARRAY(&context->arena, bsm_array,
                     context->engine->plan->output_count + (size_t)1);
@@ -148,11 +144,9 @@ static bsm_status init_context(bsm_context *context,
   context->output_allocate = options->output_allocate;
   context->output_user = options->output_user;
   if (context->engine->plan->program) {
-    BSM_TRY(bsm_program_runner_create(context->engine, context->runners + 1,
-                                      &running, &context->arena,
-                                      &context->program));
+    BSM_TRY(init_program(context, &running));
   }
-  return make_workspace(context, options, workspace, scratch);
+  return bsm_workspace_reserve(&context->workspace, workspace, scratch);
 }
 
 static bsm_context_options resolve(const bsm_context_options *given) {
@@ -177,6 +171,7 @@ bsm_status bsm_context_create(const bsm_engine *engine,
   context->allocator = allocator;
   bsm_arena_init(&context->arena, allocator);
   bsm_arena_init(&context->step_arena, allocator);
+  bsm_arena_init(&context->result_arena, allocator);
   context->logger = options.logger;
   bsm_status status = init_context(context, &options);
   if (status) {
@@ -190,9 +185,15 @@ bsm_status bsm_context_create(const bsm_engine *engine,
 void bsm_context_destroy(bsm_context *context) {
   if (!context) return;
   bsm_program_runner_destroy(context->program);
+  bsm_shape_plans_destroy(context->shapes);
+  for (uint32_t i = 0; context->kept && i < context->engine->plan->output_count;
+       i++) {
+    bsm_deallocate(context->allocator, context->kept[i].data);
+  }
+  bsm_workspace_destroy(&context->workspace);
   bsm_thread_pool_destroy(context->own_pool);
-  bsm_deallocate(context->allocator, context->own_workspace);
   bsm_arena_destroy(&context->step_arena);
+  bsm_arena_destroy(&context->result_arena);
   bsm_arena_destroy(&context->arena);
   bsm_deallocate(context->allocator, context);
 }
@@ -301,77 +302,85 @@ static size_t array_bytes(const bsm_array *array) {
   return n;
 }
 
-/* Memory of the context for the outputs of a plan, made once. */
-static bsm_status own_memory(bsm_context *context,
-                             const bsm_plan_runner *runner, void ***out) {
-  const bsm_plan *plan = runner->plan;
-  void ***place = &context->kept[runner - context->runners];
-  if (!*place) {
-    void **kept =
-        BSM_NEW_ARRAY(&context->arena, void *, plan->output_count + 1u);
-    BSM_TRY_ALLOC(kept);
-    for (uint32_t i = 0; i < plan->output_count; i++) {
-      uint64_t size = 0;
-      (void)bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
-                                   &size); /* verified: cannot fail */
-      kept[i] = bsm_arena_alloc(&context->arena, size ? (size_t)size : 1,
-                                BSM_ALIGNMENT);
-      BSM_TRY_ALLOC(kept[i]);
-    }
-    *place = kept;
+/* Memory of the context for an output. */
+static bsm_status own_memory(bsm_context *context, uint32_t i,
+                             bsm_array *array) {
+  kept_output *kept = &context->kept[i];
+  const size_t bytes = array_bytes(array);
+  if (!kept->data || bytes > kept->size) {
+    bsm_deallocate(context->allocator, kept->data);
+    kept->data =
+        bsm_allocate(context->allocator, bytes ? bytes : 1, BSM_ALIGNMENT);
+    kept->size = kept->data ? bytes : 0;
+    BSM_TRY_ALLOC(kept->data);
   }
-  *out = *place;
+  array->data = kept->data;
   return BSM_OK;
 }
 
 /* The caller's memory for an output of these dims. */
-static bsm_status ask_memory(const bsm_context *context, uint32_t i,
-                             bsm_array *array) {
-  const char *name = context->engine->plan->outputs[i].name;
+static bsm_status ask_memory(const bsm_context *context, size_t i,
+                             const char *name, bsm_array *array) {
   const size_t bytes = array_bytes(array);
   array->data = context->output_allocate(context->output_user, i, name,
                                          array->dtype, &array->dims, bytes);
   if (!array->data && bytes) {
     return BSM_FAIL(BSM_OUT_OF_MEMORY,
-                    "no memory was given for output %" PRIu32
-                    " (%s) of %zu bytes",
-                    i, name, bytes);
+                    "no memory was given for output %zu (%s) of %zu bytes", i,
+                    name, bytes);
   }
   if ((uintptr_t)array->data % bsm_dtype_size(array->dtype) != 0) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "the memory given for output %" PRIu32
-                    " (%s) is "
-                    "misaligned",
-                    i, name);
+                    "the memory given for output %zu (%s) is misaligned", i,
+                    name);
   }
+  return BSM_OK;
+}
+
+/* Copies an output to the caller's memory, if that is wanted. */
+static bsm_status hand_over(const bsm_context *context, size_t i,
+                            const char *name, bsm_array *array) {
+  if (!context->output_allocate) return BSM_OK;
+  const void *from = array->data;
+  BSM_TRY(ask_memory(context, i, name, array));
+  const size_t bytes = array_bytes(array);
+  if (bytes) memcpy(array->data, from, bytes);
   return BSM_OK;
 }
 
 /* Gives the outputs of a plan memory. */
 static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
   const bsm_plan *plan = runner->plan;
-  void **own = NULL;
-  if (!context->output_allocate) BSM_TRY(own_memory(context, runner, &own));
   for (uint32_t i = 0; i < plan->output_count; i++) {
     const bsm_plan_tensor *t = &plan->tensors[plan->outputs[i].tensor];
     bsm_array *array = &context->outputs[i];
-    *array = (bsm_array){own ? own[i] : NULL, t->dtype, t->dims, NULL};
-    if (!own) BSM_TRY(ask_memory(context, i, array));
+    *array = (bsm_array){NULL, t->dtype, t->dims, NULL};
+    const char *name = context->engine->plan->outputs[i].name;
+    BSM_TRY(context->output_allocate ? ask_memory(context, i, name, array)
+                                     : own_memory(context, i, array));
     runner->outputs[i] = array->data;
   }
   return BSM_OK;
 }
 
-/* The results of a program, copied to the caller's memory if that is wanted. */
+/* The results of a program. */
 static bsm_status keep_results(bsm_context *context) {
-  for (uint32_t i = 0; i < context->engine->plan->output_count; i++) {
-    bsm_array *array = &context->outputs[i];
-    BSM_TRY(bsm_program_runner_output(context->program, i, array));
-    if (!context->output_allocate) continue;
-    const void *from = array->data;
-    BSM_TRY(ask_memory(context, i, array));
-    const size_t bytes = array_bytes(array);
-    if (bytes) memcpy(array->data, from, bytes);
+  const bsm_plan *plan = context->engine->plan;
+  bsm_run_result *result = &context->result;
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(
+        bsm_program_runner_output(context->program, i, &context->outputs[i]));
+  }
+  if (bsm_plan_value_count(plan)) {
+    BSM_TRY(
+        bsm_program_runner_result(context->program, context->outputs, result));
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(hand_over(context, i, plan->outputs[i].name, &context->outputs[i]));
+  }
+  for (size_t i = 0; i < result->more_count; i++) {
+    BSM_TRY(hand_over(context, plan->output_count + i, result->names[i],
+                      &result->more[i]));
   }
   return BSM_OK;
 }
@@ -425,6 +434,24 @@ static bsm_plan_runner *find_variant(const bsm_context *context,
   return NULL;
 }
 
+/* The same, made for these shapes when the whole program is one region. */
+static bsm_status find_shape_plan(bsm_context *context, const bsm_array *inputs,
+                                  bsm_plan_runner **runner) {
+  const bsm_whole_region *whole = &context->whole;
+  bsm_shape_plan *found;
+  if (!whole->region || bsm_plan_value_count(context->engine->plan)) {
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_shape_plans_find(context->shapes, whole->region,
+                               bsm_whole_region_inputs(whole, inputs), &found));
+  if (!found || !bsm_whole_region_fits(whole, &found->planned)) return BSM_OK;
+  for (uint32_t i = 0; i < whole->region->input_count; i++) {
+    found->runner.inputs[i] = inputs[whole->params[i]].data;
+  }
+  *runner = &found->runner;
+  return BSM_OK;
+}
+
 /* Copies a result of the program to the caller's array. */
 static bsm_status copy_output(bsm_context *context, uint32_t i,
                               const bsm_array *to) {
@@ -445,11 +472,18 @@ static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
   const bsm_plan *plan = context->engine->plan;
   bsm_plan_runner *whole = &context->runners[0];
   context->has_outputs = false;
+  context->result = (bsm_run_result){0};
+  bsm_arena_destroy(&context->result_arena);
   BSM_TRY(bind(plan, "input", plan->inputs, plan->input_count, inputs, count,
                whole->inputs));
   BSM_TRY(check_ranges(plan, inputs));
-  *runner = context->program ? find_variant(context, inputs) : whole;
-  if (*runner && *runner != whole && plan->input_count) {
+  if (!context->program) {
+    *runner = whole;
+    return BSM_OK;
+  }
+  *runner = find_variant(context, inputs);
+  if (!*runner) return find_shape_plan(context, inputs, runner);
+  if (plan->input_count) {
     memcpy((*runner)->inputs, whole->inputs,
            plan->input_count * sizeof(*whole->inputs));
   }
@@ -464,6 +498,11 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
   BSM_NEED_ARRAY(outputs, output_count);
   const bsm_plan *plan = context->engine->plan;
   bsm_plan_runner *runner;
+  if (bsm_plan_value_count(plan)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "only a run tells how many outputs this engine has: use "
+                    "bsm_context_run_keep and bsm_context_output_structure");
+  }
   BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
   if (runner) {
     BSM_TRY(bind(runner->plan, "output", runner->plan->outputs,
@@ -495,21 +534,62 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   return BSM_OK;
 }
 
+size_t bsm_context_output_count(const bsm_context *context) {
+  if (!context || !context->has_outputs) return 0;
+  return context->engine->plan->output_count + context->result.more_count;
+}
+
+static bsm_status need_outputs(const bsm_context *context) {
+  return context->has_outputs
+             ? BSM_OK
+             : BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "there are no outputs to read: bsm_context_run_keep "
+                        "has not run, or has failed");
+}
+
 bsm_status bsm_context_output(bsm_context *context, size_t index,
                               bsm_array *out) {
   BSM_NEED(context);
   BSM_NEED(out);
+  const size_t own = context->engine->plan->output_count;
+  const size_t count = own + context->result.more_count;
+  if (index >= count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %zu", index,
+                    count);
+  }
+  BSM_TRY(need_outputs(context));
+  *out =
+      index < own ? context->outputs[index] : context->result.more[index - own];
+  return BSM_OK;
+}
+
+bsm_status bsm_context_output_binding(bsm_context *context, size_t index,
+                                      bsm_binding *out) {
+  bsm_array array;
+  BSM_NEED(out);
+  BSM_TRY(bsm_context_output(context, index, &array));
   const bsm_plan *plan = context->engine->plan;
-  if (index >= plan->output_count) {
-    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
-                    index, plan->output_count);
+  const uint32_t own = plan->output_count;
+  const char *name = index < own ? plan->outputs[index].name
+                                 : context->result.names[index - own];
+  *out = (bsm_binding){name, array.dtype, array.dims};
+  return BSM_OK;
+}
+
+bsm_status bsm_context_output_structure(bsm_context *context,
+                                        const bsm_structure **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(context);
+  BSM_TRY(need_outputs(context));
+  if (!context->result.structure) {
+    bsm_status status =
+        bsm_run_result_make(context->engine->plan, context->outputs, NULL,
+                            &context->result_arena, &context->result);
+    if (status) context->result = (bsm_run_result){0};
+    BSM_TRY(status);
   }
-  if (!context->has_outputs) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "there are no outputs to read: bsm_context_run_keep has "
-                    "not run, or has failed");
-  }
-  *out = context->outputs[index];
+  *out = context->result.structure;
   return BSM_OK;
 }
 

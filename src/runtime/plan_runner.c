@@ -32,7 +32,8 @@ bsm_status bsm_plan_runner_init(const bsm_engine *engine, const bsm_plan *plan,
   *out = (bsm_plan_runner){.engine = engine,
                            .plan = plan,
                            .logger = options->logger,
-                           .step_arena = options->step_arena};
+                           .step_arena = options->step_arena,
+                           .workspace = options->workspace};
   out->steps = BSM_NEW_ARRAY(arena, bsm_prepared_step, plan->step_count + 1u);
   out->inputs = BSM_NEW_ARRAY(arena, void *, plan->input_count + 1u);
   out->outputs = BSM_NEW_ARRAY(arena, void *, plan->output_count + 1u);
@@ -84,6 +85,8 @@ static bsm_status run_step(bsm_plan_runner *r, uint32_t i) {
 }
 
 bsm_status bsm_plan_runner_run(bsm_plan_runner *r) {
+  r->run.workspace = r->workspace->memory;
+  r->run.scratch = bsm_workspace_scratch(r->workspace);
   for (uint32_t i = 0; i < r->plan->step_count; i++) {
     BSM_TRY_NOTE(run_step(r, i), "while running step %" PRIu32 ": %s", i,
                  r->plan->steps[i].name);

@@ -6,6 +6,7 @@
 #define BSM_RUNTIME_PLAN_RUNNER_H_
 
 #include "runtime/engine.h"
+#include "runtime/workspace.h"
 
 typedef struct bsm_step_times {
   double seconds;
@@ -17,6 +18,7 @@ typedef struct bsm_plan_runner {
   const bsm_plan *plan;
   const bsm_logger *logger;
   bsm_arena *step_arena; /* of what an op allocates, emptied after each step */
+  const bsm_workspace *workspace;
   bsm_prepared_step *steps;
   bsm_step_times *times;    /* NULL unless profiling */
   void **inputs, **outputs; /* the caller sets them before each run */
@@ -29,6 +31,7 @@ typedef struct bsm_runner_options {
   bool profile;
   const bsm_logger *logger;
   bsm_arena *step_arena;
+  bsm_workspace *workspace;  /* large enough before a plan is run */
   size_t max_run_bytes;      /* of programs; 0: the default */
   uint64_t max_instructions; /* of programs; 0: the default */
 } bsm_runner_options;
@@ -40,7 +43,7 @@ BSM_NODISCARD bsm_status bsm_plan_runner_init(const bsm_engine *engine,
                                               const bsm_runner_options *options,
                                               bsm_arena *arena, size_t *scratch,
                                               bsm_plan_runner *out);
-/* Runs all steps. `run.workspace` and `run.scratch` must be set. */
+/* Runs all steps, in the workspace of the options. */
 BSM_NODISCARD bsm_status bsm_plan_runner_run(bsm_plan_runner *runner);
 /* What the profile knows of a step. */
 void bsm_plan_runner_profile(const bsm_plan_runner *runner, uint32_t step,

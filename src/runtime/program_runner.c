@@ -33,6 +33,7 @@ struct bsm_program_runner {
   const bsm_engine *engine;
   const bsm_program *program;
   bsm_plan_runner *segments;
+  bsm_shape_plans *shapes; /* NULL: regions are run one by one */
   const bsm_logger *logger;
   bsm_arena *own;      /* of constants */
   bsm_allocator guard; /* of the two below: keeps the limit */
@@ -58,6 +59,16 @@ static bsm_arena *heap(bsm_program_runner *r) {
 
 static size_t most(size_t a, size_t b) {
   return a > b ? a : b;
+}
+
+static void get_registers(const bsm_program_runner *r, const uint32_t *from,
+                          size_t n, bsm_ivalue *out) {
+  for (size_t i = 0; i < n; i++) out[i] = r->registers[from[i]];
+}
+
+static void set_registers(bsm_program_runner *r, const uint32_t *to, size_t n,
+                          const bsm_ivalue *values) {
+  for (size_t i = 0; i < n; i++) r->registers[to[i]] = values[i];
 }
 
 /* ---- memory ---- */
@@ -224,21 +235,33 @@ static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
   return BSM_OK;
 }
 
-static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
-                              const bsm_ivalue *args) {
-  bsm_plan_runner *segment = &r->segments[i->segment];
-  const bsm_plan *plan = segment->plan;
-  for (uint32_t k = 0; k < plan->input_count; k++) {
-    BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
-  }
+/* Runs a plan whose inputs are set; the outputs get memory of the run. */
+static bsm_status run_plan(bsm_program_runner *r, bsm_plan_runner *runner,
+                           bsm_ivalue *outputs) {
+  const bsm_plan *plan = runner->plan;
   for (uint32_t k = 0; k < plan->output_count; k++) {
     const bsm_plan_tensor *t = &plan->tensors[plan->outputs[k].tensor];
     bsm_tensor *y;
     BSM_TRY(bsm_tensor_new(heap(r), t->dtype, t->dims, false, &y));
-    segment->outputs[k] = bsm_tensor_data(y);
-    r->registers[i->outputs[k]] = bsm_iv_tensor(y);
+    runner->outputs[k] = bsm_tensor_data(y);
+    outputs[k] = bsm_iv_tensor(y);
   }
-  return bsm_plan_runner_run(segment);
+  return bsm_plan_runner_run(runner);
+}
+
+static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
+                              const bsm_ivalue *args) {
+  bsm_plan_runner *segment = &r->segments[i->segment];
+  const bsm_plan *plan = segment->plan;
+  bsm_ivalue *outputs =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, plan->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outputs);
+  for (uint32_t k = 0; k < plan->input_count; k++) {
+    BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
+  }
+  BSM_TRY(run_plan(r, segment, outputs));
+  set_registers(r, i->outputs, plan->output_count, outputs);
+  return BSM_OK;
 }
 
 /* ---- collecting garbage ---- */
@@ -279,14 +302,17 @@ static bsm_status count_instruction(bsm_program_runner *r) {
 
 static bsm_status run_block(bsm_program_runner *r, uint32_t id);
 
-static void get_registers(const bsm_program_runner *r, const uint32_t *from,
-                          size_t n, bsm_ivalue *out) {
-  for (size_t i = 0; i < n; i++) out[i] = r->registers[from[i]];
-}
-
-static void set_registers(bsm_program_runner *r, const uint32_t *to, size_t n,
-                          const bsm_ivalue *values) {
-  for (size_t i = 0; i < n; i++) r->registers[to[i]] = values[i];
+/* Runs an inner block that has no parameters; its results become outputs. */
+static bsm_status run_inner(bsm_program_runner *r, const bsm_instruction *i,
+                            uint32_t id) {
+  const bsm_program_block *block = &r->program->blocks[id];
+  BSM_TRY(run_block(r, id));
+  bsm_ivalue *results =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
+  BSM_TRY_ALLOC(results);
+  get_registers(r, block->results, i->output_count, results);
+  set_registers(r, i->outputs, i->output_count, results);
+  return BSM_OK;
 }
 
 static bsm_status run_if(bsm_program_runner *r, const bsm_instruction *i,
@@ -295,14 +321,31 @@ static bsm_status run_if(bsm_program_runner *r, const bsm_instruction *i,
     return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
                     bsm_iv_tag_name(args[0].tag));
   }
-  const uint32_t id = i->blocks[args[0].u.b ? 0 : 1];
-  const bsm_program_block *block = &r->program->blocks[id];
-  BSM_TRY(run_block(r, id));
-  bsm_ivalue *results =
-      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
-  BSM_TRY_ALLOC(results);
-  get_registers(r, block->results, i->output_count, results);
-  set_registers(r, i->outputs, i->output_count, results);
+  return run_inner(r, i, i->blocks[args[0].u.b ? 0 : 1]);
+}
+
+/* By the plan for these shapes, when there can be one. */
+static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
+                             const bsm_ivalue *args) {
+  bsm_shape_plan *found = NULL;
+  if (r->shapes) BSM_TRY(bsm_shape_plans_find(r->shapes, i, args, &found));
+  if (!found) return run_inner(r, i, i->blocks[0]);
+  const bsm_region_plan *planned = &found->planned;
+  const bsm_plan *plan = planned->plan;
+  bsm_ivalue *outputs =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, plan->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outputs);
+  for (uint32_t k = 0, at = 0; k < i->input_count; k++) {
+    if (args[k].tag != BSM_IVALUE_TENSOR) continue;
+    BSM_TRY(segment_input(r, plan, at, &args[k], &found->runner.inputs[at]));
+    at++;
+  }
+  BSM_TRY(run_plan(r, &found->runner, outputs));
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    r->registers[i->outputs[k]] = planned->outputs[k] == BSM_NO_OUTPUT
+                                      ? planned->values[k]
+                                      : outputs[planned->outputs[k]];
+  }
   return BSM_OK;
 }
 
@@ -359,6 +402,8 @@ static bsm_status run_instruction(bsm_program_runner *r,
       return run_call(r, i, op, args);
     case BSM_INSTRUCTION_SEGMENT:
       return run_segment(r, i, args);
+    case BSM_INSTRUCTION_REGION:
+      return run_region(r, i, args);
     case BSM_INSTRUCTION_IF:
       return run_if(r, i, args);
     case BSM_INSTRUCTION_LOOP:
@@ -399,6 +444,7 @@ static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
 
 bsm_status bsm_program_runner_create(const bsm_engine *engine,
                                      bsm_plan_runner *segments,
+                                     bsm_shape_plans *shapes,
                                      const bsm_runner_options *options,
                                      bsm_arena *arena,
                                      bsm_program_runner **out) {
@@ -407,6 +453,7 @@ bsm_status bsm_program_runner_create(const bsm_engine *engine,
   *r = (bsm_program_runner){.engine = engine,
                             .program = engine->plan->program,
                             .segments = segments,
+                            .shapes = shapes,
                             .logger = options->logger,
                             .own = arena,
                             .wanted_bytes = options->max_run_bytes,
@@ -530,4 +577,23 @@ bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
   *v = bsm_iv_tensor(x); /* copied once, however often it is asked for */
   *out = (bsm_array){bsm_tensor_data(x), x->dtype, x->sizes, NULL};
   return BSM_OK;
+}
+
+bsm_status bsm_program_runner_result(bsm_program_runner *r,
+                                     const bsm_array *outputs,
+                                     bsm_run_result *out) {
+  const bsm_plan *plan = r->engine->plan;
+  const uint32_t count = bsm_plan_value_count(plan);
+  bsm_ivalue *values = BSM_NEW_ARRAY(heap(r), bsm_ivalue, count + (size_t)1);
+  bsm_status status = values ? BSM_OK : BSM_FAIL_OOM();
+  if (!status) {
+    get_registers(r, r->program->blocks[0].results + plan->output_count, count,
+                  values);
+    status = bsm_run_result_make(plan, outputs, values, heap(r), out);
+  }
+  if (r->refused && bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+    bsm_status_free(status);
+    return too_much_memory(r);
+  }
+  return status;
 }

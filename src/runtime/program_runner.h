@@ -11,15 +11,18 @@
 
 #include "engine/program.h"
 #include "runtime/plan_runner.h"
+#include "runtime/run_result.h"
+#include "runtime/shape_plans.h"
 
 typedef struct bsm_program_runner bsm_program_runner;
 
-/* `segments`: a runner for each segment of the program, ready to run. `arena`
- * holds what lives as long as the context. Checks the constants. */
-BSM_NODISCARD bsm_status
-bsm_program_runner_create(const bsm_engine *engine, bsm_plan_runner *segments,
-                          const bsm_runner_options *options, bsm_arena *arena,
-                          bsm_program_runner **out);
+/* `segments`: a runner for each segment of the program, ready to run. `shapes`:
+ * plans for its regions, or NULL. `arena` holds what lives as long as the
+ * context. Checks the constants. */
+BSM_NODISCARD bsm_status bsm_program_runner_create(
+    const bsm_engine *engine, bsm_plan_runner *segments,
+    bsm_shape_plans *shapes, const bsm_runner_options *options,
+    bsm_arena *arena, bsm_program_runner **out);
 /* Releases the memory of the last run; NULL is allowed. */
 void bsm_program_runner_destroy(bsm_program_runner *runner);
 
@@ -31,5 +34,10 @@ BSM_NODISCARD bsm_status bsm_program_runner_run(bsm_program_runner *runner,
 BSM_NODISCARD bsm_status bsm_program_runner_output(bsm_program_runner *runner,
                                                    uint32_t index,
                                                    bsm_array *out);
+/* The result of the last run, around its outputs, and what it has beyond them,
+ * in memory that counts as the run's. */
+BSM_NODISCARD bsm_status bsm_program_runner_result(bsm_program_runner *runner,
+                                                   const bsm_array *outputs,
+                                                   bsm_run_result *out);
 
 #endif /* BSM_RUNTIME_PROGRAM_RUNNER_H_ */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running instructions of a program without the data of its tensors: shapes,
+ * numbers and containers are computed, tensors that depend on data are meta.
+ * What needs data fails with BSM_DATA_DEPENDENT, and its outputs are unknown
+ * from then on. */
+#ifndef BSM_PLANNER_ABSTRACT_RUN_H_
+#define BSM_PLANNER_ABSTRACT_RUN_H_
+
+#include "aten/op.h"
+#include "engine/program.h"
+#include "engine/program_constants.h"
+
+/* Told of a call some of whose results are tensors without data: after it ran,
+ * `outs` are its results. */
+typedef bsm_status bsm_abstract_call(void *user, const bsm_instruction *i,
+                                     const bsm_ivalue *args,
+                                     const bsm_ivalue *outs);
+
+typedef struct bsm_abstract_run {
+  const bsm_program *program;
+  const bsm_aten_library *aten;
+  bsm_arena *arena;    /* of all values */
+  size_t max_bytes;    /* of `arena`: beyond it, BSM_LIMIT */
+  size_t instructions; /* left: none, BSM_LIMIT */
+  bsm_abstract_call *call;
+  void *user;
+  bsm_ivalue *registers;
+  bool *known; /* by register */
+} bsm_abstract_run;
+
+/* All registers become unknown but the constants'. The other fields are set. */
+BSM_NODISCARD bsm_status bsm_abstract_start(
+    bsm_abstract_run *run, const bsm_program_constants *constants);
+void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value);
+/* Runs one instruction, and all inside of it. On failure its outputs are
+ * unknown. */
+BSM_NODISCARD bsm_status bsm_abstract_instruction(bsm_abstract_run *run,
+                                                  const bsm_instruction *i);
+BSM_NODISCARD bsm_status bsm_abstract_block(bsm_abstract_run *run, uint32_t id);
+
+/* Whether a tensor without data is in the value. */
+bool bsm_abstract_is_meta(const bsm_ivalue *value);
+
+#endif /* BSM_PLANNER_ABSTRACT_RUN_H_ */

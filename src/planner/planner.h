@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans for regions of a program (engine/program.h), made when their shapes are
+ * known: the region is run on shapes, what it calls becomes a graph, the graph
+ * a network, the network a plan - by the converters and the builder that
+ * compile models. The same shapes and numbers always give the same plan. */
+#ifndef BSM_PLANNER_PLANNER_H_
+#define BSM_PLANNER_PLANNER_H_
+
+#include "aten/op.h"
+#include "builder/builder.h"
+#include "engine/plan.h"
+#include "engine/program.h"
+#include "engine/program_constants.h"
+
+typedef struct bsm_planner bsm_planner;
+
+typedef struct bsm_planner_options {
+  const bsm_plan *plan; /* with a program; outlives the planner */
+  const bsm_aten_library *aten;
+  const bsm_program_constants *constants;
+  const bsm_allocator *allocator;
+  /* How to build; with `store`, the constants and packed weights there are. */
+  bsm_build_options building;
+  /* Makes plans fail that would leave ops to the reference library. */
+  bool require_full_compilation;
+} bsm_planner_options;
+
+/* BSM_OUT_OF_MEMORY alone. Not thread safe. */
+BSM_NODISCARD bsm_status bsm_planner_create(const bsm_planner_options *options,
+                                            bsm_planner **out);
+void bsm_planner_destroy(bsm_planner *planner);
+
+/* A result of a region that is no tensor of the plan: `values`. */
+#define BSM_NO_OUTPUT UINT32_MAX
+
+typedef struct bsm_region_plan {
+  bsm_plan *plan; /* its inputs are the tensors among the region's, in order */
+  /* For each result: the output of the plan, or the value. Several results may
+   * be one output. */
+  uint32_t *outputs;
+  bsm_ivalue *values;
+} bsm_region_plan;
+
+/* Plans a REGION of the program for inputs like these: of tensors, only dtypes
+ * and dims count. Lives in `arena`, and refers to weights of the options' plan
+ * and of the store.
+ * `like`: whose tactics to take; NULL: they are chosen.
+ * Fails when the region cannot be planned so: it needs data, raises, or has
+ * something that a plan cannot do. Running its instructions tells. */
+BSM_NODISCARD bsm_status bsm_planner_plan(bsm_planner *planner,
+                                          const bsm_instruction *region,
+                                          const bsm_ivalue *inputs,
+                                          const bsm_plan *like,
+                                          bsm_arena *arena,
+                                          bsm_region_plan *out);
+
+/* Makes regions of the top block of a program that is being compiled, whose
+ * inputs have the dims of `inputs` (tensors without data) when they are best:
+ * what can be planned for them goes into regions, what stands in `alone` (by
+ * its first output register, plus 1; may be NULL) does not, nor do regions of
+ * fewer than `least` calls come to be. Changes the program; new memory comes
+ * from `arena`. */
+BSM_NODISCARD bsm_status bsm_planner_form_regions(
+    bsm_planner *planner, const bsm_ivalue *inputs, const bool *alone,
+    size_t least, bsm_program *program, bsm_arena *arena);
+
+#endif /* BSM_PLANNER_PLANNER_H_ */

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each call with a result that depends on data becomes a node; everything else
+ * has been computed by the run on shapes and is constant. */
+#include "planner/region_graph.h"
+
+typedef struct graph_builder {
+  bsm_ir_ctx *cx; /* the planner's, with memory and types for this graph */
+  bsm_graph *graph;
+  bsm_arena *scratch;
+  bsm_ptrmap values; /* bsm_tensor -> bsm_value */
+} graph_builder;
+
+static const bsm_type *type_of(const graph_builder *g, const bsm_tensor *t) {
+  return bsm_type_tensor(g->cx->types, t->dtype, t->sizes);
+}
+
+static bsm_status bind(graph_builder *g, const bsm_tensor *t,
+                       bsm_value *value) {
+  BSM_TRY_ALLOC(bsm_ptrmap_set(g->scratch, &g->values, t, value));
+  return BSM_OK;
+}
+
+static bsm_status add_constant(graph_builder *g, const bsm_ivalue *v,
+                               const bsm_type *type, bsm_value **out) {
+  bsm_node *node;
+  if (v->tag == BSM_IVALUE_TENSOR) type = type_of(g, v->u.tensor);
+  BSM_TRY(bsm_node_create_constant(g->graph, *v, type, &node));
+  bsm_node_append(g->graph->block, node);
+  *out = bsm_node_out(node, 0);
+  return BSM_OK;
+}
+
+/* The value that stands for an argument; `type` as its schema says. */
+static bsm_status value_of(graph_builder *g, const bsm_ivalue *v,
+                           const bsm_type *type, bsm_value **out) {
+  if (v->tag == BSM_IVALUE_TENSOR) {
+    *out = bsm_ptrmap_get(&g->values, v->u.tensor);
+    if (*out) return BSM_OK;
+    if (bsm_tensor_is_meta(v->u.tensor)) {
+      return BSM_FAIL(BSM_INTERNAL, "a tensor that nothing computes");
+    }
+    BSM_TRY(add_constant(g, v, NULL, out));
+    return bind(g, v->u.tensor, *out);
+  }
+  if (!bsm_abstract_is_meta(v)) return add_constant(g, v, type, out);
+  if (v->tag != BSM_IVALUE_LIST) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a %s of tensors as an argument",
+                    bsm_iv_tag_name(v->tag));
+  }
+  const bsm_list *list = v->u.list;
+  bsm_value **items = BSM_NEW_ARRAY(g->scratch, bsm_value *, list->len + 1);
+  bsm_node *node;
+  bsm_value *value;
+  BSM_TRY_ALLOC(items);
+  for (size_t i = 0; i < list->len; i++) {
+    BSM_TRY(value_of(g, &list->items[i], NULL, &items[i]));
+  }
+  BSM_TRY(bsm_node_create(g->graph, "prim::ListConstruct", &node));
+  for (size_t i = 0; i < list->len; i++) {
+    BSM_TRY(bsm_node_add_input(node, items[i]));
+  }
+  BSM_TRY(bsm_node_add_output(node, type, &value));
+  bsm_node_append(g->graph->block, node);
+  *out = value;
+  return BSM_OK;
+}
+
+/* ---- results ---- */
+
+static bsm_status bind_list(graph_builder *g, bsm_value *value,
+                            const bsm_list *list) {
+  bsm_node *unpack;
+  BSM_TRY(bsm_node_create(g->graph, "prim::ListUnpack", &unpack));
+  BSM_TRY(bsm_node_add_input(unpack, value));
+  bsm_node_append(g->graph->block, unpack);
+  for (size_t i = 0; i < list->len; i++) {
+    const bsm_ivalue *v = &list->items[i];
+    bsm_value *item;
+    if (v->tag != BSM_IVALUE_TENSOR) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "a list of results holds a %s",
+                      bsm_iv_tag_name(v->tag));
+    }
+    const bsm_type *type = type_of(g, v->u.tensor);
+    BSM_TRY_ALLOC(type);
+    BSM_TRY(bsm_node_add_output(unpack, type, &item));
+    BSM_TRY(bind(g, v->u.tensor, item));
+  }
+  return BSM_OK;
+}
+
+static bsm_status add_output(graph_builder *g, bsm_node *node,
+                             const bsm_schema *schema, size_t i,
+                             const bsm_ivalue *out) {
+  const bsm_type *type = i < schema->return_count
+                             ? schema->returns[i].type
+                             : bsm_type_simple(g->cx->types, BSM_TYPE_ANY);
+  bsm_value *value;
+  if (out->tag == BSM_IVALUE_TENSOR) type = type_of(g, out->u.tensor);
+  BSM_TRY_ALLOC(type);
+  BSM_TRY(bsm_node_add_output(node, type, &value));
+  if (out->tag == BSM_IVALUE_TENSOR) {
+    /* An op may give back its argument, which has a value. */
+    return bsm_ptrmap_get(&g->values, out->u.tensor)
+               ? BSM_OK
+               : bind(g, out->u.tensor, value);
+  }
+  return BSM_OK;
+}
+
+/* Whether an output needs the node: a tensor without data that has no value
+ * yet, or a list with one. */
+static bool is_new(const graph_builder *g, const bsm_ivalue *out) {
+  if (out->tag == BSM_IVALUE_LIST) {
+    for (size_t i = 0; i < out->u.list->len; i++) {
+      if (is_new(g, &out->u.list->items[i])) return true;
+    }
+    return false;
+  }
+  return out->tag == BSM_IVALUE_TENSOR && bsm_tensor_is_meta(out->u.tensor) &&
+         !bsm_ptrmap_get(&g->values, out->u.tensor);
+}
+
+static bsm_status add_call(void *user, const bsm_instruction *i,
+                           const bsm_ivalue *args, const bsm_ivalue *outs) {
+  graph_builder *g = user;
+  const bsm_schema *schema;
+  bsm_node *node;
+  bool needed = false;
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    needed = needed || is_new(g, &outs[k]);
+  }
+  if (!needed) return BSM_OK;
+  BSM_TRY(bsm_schema_table_find(g->cx->schemas, bsm_str_of(i->name), &schema));
+  if (!schema) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s has no schema", i->name);
+  }
+  bsm_value **inputs =
+      BSM_NEW_ARRAY(g->scratch, bsm_value *, i->input_count + (size_t)1);
+  BSM_TRY_ALLOC(inputs);
+  for (uint32_t k = 0; k < i->input_count; k++) {
+    const bsm_type *type = k < schema->arg_count ? schema->args[k].type : NULL;
+    BSM_TRY(value_of(g, &args[k], type, &inputs[k]));
+  }
+  BSM_TRY(bsm_node_create(g->graph, schema->name, &node));
+  node->schema = schema;
+  node->source.python_file = i->source[0] ? i->source : NULL;
+  for (uint32_t k = 0; k < i->input_count; k++) {
+    BSM_TRY(bsm_node_add_input(node, inputs[k]));
+  }
+  bsm_node_append(g->graph->block, node);
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    BSM_TRY(add_output(g, node, schema, k, &outs[k]));
+  }
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    if (outs[k].tag != BSM_IVALUE_LIST || !is_new(g, &outs[k])) continue;
+    BSM_TRY(bind_list(g, bsm_node_out(node, k), outs[k].u.list));
+  }
+  return BSM_OK;
+}
+
+/* ---- the region ---- */
+
+static bool is_number(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_NONE || v->tag == BSM_IVALUE_INT ||
+         v->tag == BSM_IVALUE_DOUBLE || v->tag == BSM_IVALUE_BOOL;
+}
+
+/* A tensor input becomes one of the graph, whatever it holds. */
+static bsm_status add_input(graph_builder *g, const bsm_ivalue *given,
+                            bsm_ivalue *own) {
+  bsm_tensor *t;
+  bsm_value *value;
+  *own = *given;
+  if (given->tag != BSM_IVALUE_TENSOR) {
+    return is_number(given)
+               ? BSM_OK
+               : BSM_FAIL(BSM_UNSUPPORTED, "a %s goes into a region",
+                          bsm_iv_tag_name(given->tag));
+  }
+  BSM_TRY(bsm_tensor_new(g->scratch, given->u.tensor->dtype,
+                         given->u.tensor->sizes, true, &t));
+  t->wrapped_number = given->u.tensor->wrapped_number;
+  *own = bsm_iv_tensor(t);
+  const bsm_type *type = type_of(g, t);
+  BSM_TRY_ALLOC(type);
+  BSM_TRY(bsm_block_add_input(g->graph->block, type, &value));
+  return bind(g, t, value);
+}
+
+/* Which output of the graph a result is; one is added when it is new. */
+static bsm_status add_result(graph_builder *g, const bsm_ivalue *v,
+                             uint32_t *output) {
+  bsm_block *block = g->graph->block;
+  bsm_value *value;
+  BSM_TRY(value_of(g, v, NULL, &value));
+  for (size_t i = 0; i < block->returns->inputs.len; i++) {
+    if (bsm_node_in(block->returns, i) != value) continue;
+    *output = (uint32_t)i;
+    return BSM_OK;
+  }
+  *output = (uint32_t)block->returns->inputs.len;
+  return bsm_block_add_output(block, value);
+}
+
+static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
+                              const bsm_program_block *block, bsm_arena *arena,
+                              bsm_region_graph *out) {
+  out->outputs = BSM_NEW_ARRAY(arena, uint32_t, block->result_count + 1u);
+  out->values = BSM_NEW_ARRAY(arena, bsm_ivalue, block->result_count + 1u);
+  if (!out->outputs || !out->values) return BSM_FAIL_OOM();
+  for (uint32_t i = 0; i < block->result_count; i++) {
+    const bsm_ivalue *v = &run->registers[block->results[i]];
+    out->outputs[i] = BSM_NO_OUTPUT;
+    if (v->tag == BSM_IVALUE_TENSOR) {
+      BSM_TRY(add_result(g, v, &out->outputs[i]));
+    } else if (is_number(v)) {
+      out->values[i] = *v;
+    } else {
+      return BSM_FAIL(BSM_UNSUPPORTED, "a %s comes out of a region",
+                      bsm_iv_tag_name(v->tag));
+    }
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_region_graph_make(bsm_planner *planner,
+                                 const bsm_instruction *region,
+                                 const bsm_ivalue *inputs, bsm_arena *scratch,
+                                 bsm_arena *arena, bsm_region_graph *out) {
+  graph_builder g = {.cx = BSM_NEW(scratch, bsm_ir_ctx), .scratch = scratch};
+  bsm_abstract_run run;
+  BSM_TRY_ALLOC(g.cx);
+  *g.cx = *planner->cx;
+  g.cx->arena = scratch;
+  BSM_TRY(bsm_type_table_create(scratch, &g.cx->types));
+  BSM_TRY(bsm_graph_create(g.cx, &g.graph));
+  BSM_TRY(bsm_planner_start(planner, scratch, &run));
+  run.call = add_call;
+  run.user = &g;
+  for (uint32_t i = 0; i < region->input_count; i++) {
+    bsm_ivalue own;
+    BSM_TRY(add_input(&g, &inputs[i], &own));
+    bsm_abstract_set(&run, region->inputs[i], own);
+  }
+  bsm_status status = bsm_abstract_block(&run, region->blocks[0]);
+  if (!status) {
+    status = add_results(&g, &run, &run.program->blocks[region->blocks[0]],
+                         arena, out);
+  }
+  /* Names that are new stay with the planner, whose memory they have. */
+  planner->cx->names = g.cx->names;
+  out->graph = g.graph;
+  return status;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph of what a region calls, for shapes that are known. */
+#ifndef BSM_PLANNER_REGION_GRAPH_H_
+#define BSM_PLANNER_REGION_GRAPH_H_
+
+#include "planner/planner_internal.h"
+
+typedef struct bsm_region_graph {
+  bsm_graph *graph;
+  uint32_t *outputs; /* for each result: of the graph, or BSM_NO_OUTPUT */
+  bsm_ivalue *values;
+} bsm_region_graph;
+
+/* The graph and its types live in `scratch`, `outputs` and `values` in `arena`.
+ * Results may be tensors, numbers, bools and None. */
+BSM_NODISCARD bsm_status bsm_region_graph_make(bsm_planner *planner,
+                                               const bsm_instruction *region,
+                                               const bsm_ivalue *inputs,
+                                               bsm_arena *scratch,
+                                               bsm_arena *arena,
+                                               bsm_region_graph *out);
+
+#endif /* BSM_PLANNER_REGION_GRAPH_H_ */
