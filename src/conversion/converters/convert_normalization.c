@@ -34,9 +34,25 @@ static bsm_itensor *by_elements(bsm_conversion_ctx *ctx, bsm_itensor *x,
   return out;
 }
 
-/* The value of channel `i` of a vector that may be absent. */
-static double channel(const bsm_tensor *t, int64_t i, double absent) {
-  return t ? bsm_tensor_get_double(t, i) : absent;
+/* A value for each channel. Models have hundreds of them, read again for each
+ * shape: floats, as nearly all are, directly. */
+typedef struct channel_vector {
+  const bsm_tensor *tensor; /* NULL: all `absent` */
+  const float *floats;      /* its contiguous data, or NULL */
+  double absent;
+} channel_vector;
+
+static channel_vector channels_of(const bsm_tensor *t, double absent) {
+  channel_vector v = {t, NULL, absent};
+  if (t && t->dtype == BSM_DTYPE_FLOAT && bsm_tensor_is_contiguous(t)) {
+    v.floats = bsm_tensor_data(t);
+  }
+  return v;
+}
+
+static double channel(const channel_vector *v, int64_t i) {
+  if (v->floats) return (double)v->floats[i];
+  return v->tensor ? bsm_tensor_get_double(v->tensor, i) : v->absent;
 }
 
 typedef struct batch_norm_spec {
@@ -44,35 +60,48 @@ typedef struct batch_norm_spec {
   double eps;
 } batch_norm_spec;
 
+/* `count` values rounded to `dtype`, as weights. */
+static bsm_status rounded(bsm_conversion_ctx *ctx, const double *values,
+                          int64_t count, bsm_dtype dtype, bsm_weights *out) {
+  const bsm_dims dims = {1, {count}};
+  const bsm_array array = {(void *)(uintptr_t)values, BSM_DTYPE_DOUBLE, dims,
+                           NULL};
+  bsm_tensor *wide, *narrow;
+  if (dtype == BSM_DTYPE_FLOAT) {
+    BSM_TRY(bsm_tensor_new(ctx->impl->arena, dtype, dims, false, &narrow));
+    float *to = bsm_tensor_data(narrow);
+    for (int64_t i = 0; i < count; i++) to[i] = (float)values[i];
+  } else {
+    BSM_TRY(bsm_tensor_from_array(ctx->impl->arena, &array, true, &wide));
+    BSM_TRY(bsm_tensor_to_dtype(ctx->impl->arena, wide, dtype, &narrow));
+  }
+  *out = bsm_weights_borrow(ctx, narrow);
+  return BSM_OK;
+}
+
 /* scale = weight / sqrt(var + eps), shift = bias - mean * scale. */
 static bsm_itensor *fold(bsm_conversion_ctx *ctx, bsm_itensor *x,
                          const batch_norm_spec *spec) {
-  int64_t channels = x->dims.d[1];
-  bsm_dims dims = {1, {channels}};
-  bsm_tensor *wide[2], *narrow[2];
+  const int64_t count = x->dims.d[1];
+  const channel_vector weight = channels_of(spec->weight, 1);
+  const channel_vector bias = channels_of(spec->bias, 0);
+  const channel_vector mean = channels_of(spec->mean, 0);
+  const channel_vector var = channels_of(spec->var, 1);
   bsm_weights w[2];
-  for (int k = 0; k < 2; k++) {
-    bsm_status status = bsm_tensor_new(ctx->impl->arena, BSM_DTYPE_DOUBLE, dims,
-                                       false, &wide[k]);
-    if (status) {
-      bsm_ctx_fail(ctx, status);
-      return NULL;
+  double *scale = bsm_conversion_alloc(ctx, 2 * sizeof(double) * (size_t)count);
+  bsm_status status = scale ? BSM_OK : BSM_FAIL_OOM();
+  if (!status) {
+    double *shift = scale + count;
+    for (int64_t i = 0; i < count; i++) {
+      scale[i] = channel(&weight, i) / sqrt(channel(&var, i) + spec->eps);
+      shift[i] = channel(&bias, i) - channel(&mean, i) * scale[i];
     }
+    status = rounded(ctx, scale, count, x->dtype, &w[0]);
+    if (!status) status = rounded(ctx, shift, count, x->dtype, &w[1]);
   }
-  double *scale = bsm_tensor_data(wide[0]), *shift = bsm_tensor_data(wide[1]);
-  for (int64_t i = 0; i < channels; i++) {
-    scale[i] = channel(spec->weight, i, 1) /
-               sqrt(channel(spec->var, i, 1) + spec->eps);
-    shift[i] = channel(spec->bias, i, 0) - channel(spec->mean, i, 0) * scale[i];
-  }
-  for (int k = 0; k < 2; k++) {
-    bsm_status status =
-        bsm_tensor_to_dtype(ctx->impl->arena, wide[k], x->dtype, &narrow[k]);
-    if (status) {
-      bsm_ctx_fail(ctx, status);
-      return NULL;
-    }
-    w[k] = bsm_weights_borrow(ctx, narrow[k]);
+  if (status) {
+    bsm_ctx_fail(ctx, status);
+    return NULL;
   }
   return bsm_emit(ctx, bsm_network_add_scale(ctx->net, x, &w[1], &w[0], NULL));
 }
