@@ -553,15 +553,14 @@ static char *file_name(bsm_arena *arena, const char *path) {
   return name;
 }
 
-bsm_status bsm_take_outputs(bsm_arena *arena, const bsm_engine *engine,
-                            bsm_context *context, bool by_path,
-                            bsm_npy_array **out) {
-  const size_t count = bsm_engine_output_count(engine);
-  bsm_npy_array *items = BSM_NEW_ARRAY(arena, bsm_npy_array, count);
+bsm_status bsm_take_outputs(bsm_arena *arena, bsm_context *context,
+                            bool by_path, bsm_npy_array **out, size_t *count) {
+  *count = bsm_context_output_count(context);
+  bsm_npy_array *items = BSM_NEW_ARRAY(arena, bsm_npy_array, *count + 1);
   BSM_TRY_ALLOC(items);
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < *count; i++) {
     bsm_binding binding;
-    BSM_TRY(bsm_engine_output(engine, i, &binding));
+    BSM_TRY(bsm_context_output_binding(context, i, &binding));
     BSM_TRY(bsm_context_output(context, i, &items[i].array));
     items[i].name = by_path ? file_name(arena, binding.name)
                             : bsm_arena_printf(arena, "out_%zu", i);

@@ -62,9 +62,8 @@ BSM_NODISCARD bsm_status bsm_make_inputs(bsm_arena *arena,
 /* The outputs of the last run, in the context's memory, named "out_0", "out_1",
  * ..., or by their paths in the result, fit for file names. */
 BSM_NODISCARD bsm_status bsm_take_outputs(bsm_arena *arena,
-                                          const bsm_engine *engine,
                                           bsm_context *context, bool by_path,
-                                          bsm_npy_array **out);
+                                          bsm_npy_array **out, size_t *count);
 
 /* Writes the outputs to an .npz, or the only one to an .npy. */
 BSM_NODISCARD bsm_status bsm_save_outputs(const char *path,

@@ -205,10 +205,10 @@ static bsm_status bench(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(measure(cli, session, inputs, &t));
   if (cli->output_dir) {
     bsm_npy_array *items;
-    BSM_TRY(bsm_take_outputs(&cli->arena, session->engine, session->context,
-                             false, &items));
-    BSM_TRY(bsm_save_outputs_in(cli->output_dir, items,
-                                bsm_engine_output_count(session->engine)));
+    size_t count;
+    BSM_TRY(
+        bsm_take_outputs(&cli->arena, session->context, false, &items, &count));
+    BSM_TRY(bsm_save_outputs_in(cli->output_dir, items, count));
   }
   if (cli->json) return print_json(cli, session, &t);
   if (cli->profile) BSM_TRY(print_profile(cli, session->context));

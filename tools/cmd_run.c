@@ -132,22 +132,28 @@ static bsm_status print_look(const bsm_npy_array *output, const char *path) {
   return BSM_OK;
 }
 
-static bsm_status print_json(const bsm_engine *engine,
-                             const bsm_npy_array *outputs,
-                             const bsm_array *arrays, size_t count) {
-  const bsm_structure *result = bsm_engine_output_structure(engine);
+/* The outputs of a run. */
+typedef struct run_outputs {
+  bsm_context *context;
+  const bsm_structure *result; /* NULL: the engine has no structure */
+  bsm_npy_array *items;
+  bsm_array *arrays;
+  size_t count;
+} run_outputs;
+
+static bsm_status print_json(const run_outputs *o) {
   bsm_json json = {.file = stdout};
   bsm_json_open(&json, NULL, '{');
-  if (result) bsm_structure_json(&json, "result", result, arrays);
+  if (o->result) bsm_structure_json(&json, "result", o->result, o->arrays);
   bsm_json_open(&json, "outputs", '[');
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < o->count; i++) {
     bsm_binding binding;
-    BSM_TRY(bsm_engine_output(engine, i, &binding));
+    BSM_TRY(bsm_context_output_binding(o->context, i, &binding));
     bsm_json_open(&json, NULL, '{');
-    bsm_json_string(&json, "array", outputs[i].name);
+    bsm_json_string(&json, "array", o->items[i].name);
     bsm_json_string(&json, "name", binding.name);
-    bsm_json_string(&json, "dtype", bsm_dtype_name(arrays[i].dtype));
-    bsm_json_dims(&json, "dims", arrays[i].dims);
+    bsm_json_string(&json, "dtype", bsm_dtype_name(binding.dtype));
+    bsm_json_dims(&json, "dims", binding.dims);
     bsm_json_close(&json, '}');
   }
   bsm_json_close(&json, ']');
@@ -156,43 +162,41 @@ static bsm_status print_json(const bsm_engine *engine,
 }
 
 /* The outputs one by one, then what they make up, if there is more to it. */
-static bsm_status print_outputs(const bsm_engine *engine,
-                                const bsm_npy_array *outputs, size_t count) {
-  const bsm_structure *result = bsm_engine_output_structure(engine);
-  const bool plain = !result || bsm_structure_is_plain(result);
-  for (size_t i = 0; i < count; i++) {
+static bsm_status print_outputs(const run_outputs *o) {
+  const bool plain = !o->result || bsm_structure_is_plain(o->result);
+  for (size_t i = 0; i < o->count; i++) {
     bsm_binding binding;
-    BSM_TRY(bsm_engine_output(engine, i, &binding));
-    BSM_TRY(print_look(&outputs[i], plain ? NULL : binding.name));
+    BSM_TRY(bsm_context_output_binding(o->context, i, &binding));
+    BSM_TRY(print_look(&o->items[i], plain ? NULL : binding.name));
   }
-  return plain ? BSM_OK : bsm_structure_show("result", result);
+  return plain ? BSM_OK : bsm_structure_show("result", o->result);
 }
 
-static bsm_status report(bsm_cli *cli, const bsm_engine *engine,
-                         const bsm_npy_array *outputs, const bsm_array *arrays,
-                         size_t count) {
-  if (cli->output) BSM_TRY(bsm_save_outputs(cli->output, outputs, count));
+static bsm_status report(bsm_cli *cli, const run_outputs *o) {
+  if (cli->output) BSM_TRY(bsm_save_outputs(cli->output, o->items, o->count));
   if (cli->output_dir) {
-    BSM_TRY(bsm_save_outputs_in(cli->output_dir, outputs, count));
+    BSM_TRY(bsm_save_outputs_in(cli->output_dir, o->items, o->count));
   }
-  if (cli->json) return print_json(engine, outputs, arrays, count);
+  if (cli->json) return print_json(o);
   if (cli->top) {
-    if (!count) return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no output");
-    return print_top(cli, &outputs[0].array);
+    if (!o->count) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no output");
+    }
+    return print_top(cli, &o->arrays[0]);
   }
   if (cli->output || cli->output_dir) return BSM_OK;
-  return print_outputs(engine, outputs, count);
+  return print_outputs(o);
 }
 
 static bsm_status run(bsm_cli *cli, bsm_session *session) {
-  bsm_array *inputs, *outputs;
-  bsm_npy_array *items;
+  bsm_array *inputs;
+  run_outputs o = {0};
   BSM_TRY(bsm_cli_check_output(cli));
   BSM_TRY(bsm_session_open_inputs(cli, session));
   BSM_TRY(bsm_session_open_engine(cli, session, true));
   const size_t input_count = bsm_engine_input_count(session->engine);
   const size_t output_count = bsm_engine_output_count(session->engine);
-  if (cli->output && !bsm_npy_is_npz_path(cli->output) && output_count != 1) {
+  if (cli->output && !bsm_npy_is_npz_path(cli->output) && output_count > 1) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "%s: the model has %zu outputs and an .npy holds one; name "
                     "an .npz",
@@ -201,13 +205,15 @@ static bsm_status run(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(bsm_session_open_context(cli, session));
   BSM_TRY(
       bsm_bind_inputs(&cli->arena, session->engine, &session->inputs, &inputs));
-  BSM_TRY(bsm_context_run_keep(session->context, inputs, input_count));
-  BSM_TRY(bsm_take_outputs(&cli->arena, session->engine, session->context,
-                           cli->named, &items));
-  outputs = BSM_NEW_ARRAY(&cli->arena, bsm_array, output_count);
-  BSM_TRY_ALLOC(outputs);
-  for (size_t i = 0; i < output_count; i++) outputs[i] = items[i].array;
-  return report(cli, session->engine, items, outputs, output_count);
+  o.context = session->context;
+  BSM_TRY(bsm_context_run_keep(o.context, inputs, input_count));
+  BSM_TRY(
+      bsm_take_outputs(&cli->arena, o.context, cli->named, &o.items, &o.count));
+  BSM_TRY(bsm_context_output_structure(o.context, &o.result));
+  o.arrays = BSM_NEW_ARRAY(&cli->arena, bsm_array, o.count + 1);
+  BSM_TRY_ALLOC(o.arrays);
+  for (size_t i = 0; i < o.count; i++) o.arrays[i] = o.items[i].array;
+  return report(cli, &o);
 }
 
 int bsm_cmd_run(int argc, char **argv) {

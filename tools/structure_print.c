@@ -5,8 +5,9 @@
 #include "tools/arrays.h"
 
 static const char *const kinds[] = {
-    "none", "tensor", "int",         "float", "bool",   "str",      "other",
-    "list", "tuple",  "named_tuple", "dict",  "object", "arguments"};
+    "none",      "tensor",   "int",      "float",       "bool", "str",
+    "other",     "list",     "tuple",    "named_tuple", "dict", "object",
+    "arguments", "run_time", "optional", "any"};
 
 bool bsm_structure_is_plain(const bsm_structure *root) {
   const bsm_structure_info info = bsm_structure_describe(root);
@@ -34,6 +35,7 @@ bsm_status bsm_structure_show(const char *title, const bsm_structure *root) {
 static void json_key(bsm_json *json, const bsm_structure_info *info) {
   switch (info->key_kind) {
     case BSM_STRUCTURE_KEY_NONE:
+    case BSM_STRUCTURE_KEY_TYPE:
       return;
     case BSM_STRUCTURE_KEY_POSITION:
     case BSM_STRUCTURE_KEY_INT:
@@ -86,6 +88,16 @@ static void json_number(bsm_json *json, bsm_structure_kind kind,
   }
 }
 
+/* "List[Tensor]" */
+static void json_type(bsm_json *json, const bsm_structure *run_time) {
+  char *text = NULL;
+  bsm_status status =
+      bsm_structure_text(bsm_structure_child(run_time, 0), &text);
+  if (text) bsm_json_string(json, "type", text);
+  bsm_status_free(status);
+  bsm_string_free(text);
+}
+
 void bsm_structure_json(bsm_json *json, const char *key,
                         const bsm_structure *root, const bsm_array *values) {
   const bsm_structure_info info = bsm_structure_describe(root);
@@ -94,6 +106,7 @@ void bsm_structure_json(bsm_json *json, const char *key,
   json_key(json, &info);
   bsm_json_string(json, "kind", kinds[info.kind]);
   if (info.type_name[0]) bsm_json_string(json, "type", info.type_name);
+  if (info.kind == BSM_STRUCTURE_RUN_TIME) json_type(json, root);
   if (bound) {
     bsm_json_string(json, "name", info.path);
     bsm_json_int(json, "binding", (int64_t)info.binding);
@@ -103,7 +116,7 @@ void bsm_structure_json(bsm_json *json, const char *key,
   } else if (bound && values && info.kind != BSM_STRUCTURE_TENSOR) {
     json_number(json, info.kind, &values[info.binding]);
   }
-  if (info.kind >= BSM_STRUCTURE_LIST) {
+  if (info.kind >= BSM_STRUCTURE_LIST && info.kind < BSM_STRUCTURE_ANY) {
     bsm_json_open(json, "items", '[');
     for (size_t i = 0; i < info.child_count; i++) {
       bsm_structure_json(json, NULL, bsm_structure_child(root, i), values);

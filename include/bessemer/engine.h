@@ -99,8 +99,8 @@ bsm_engine_find_output(const bsm_engine *engine, const char *name, size_t *out);
 /* How the inputs make up the arguments of the method (its root has a child for
  * each parameter), and the outputs the result. NULL for an engine that was not
  * made from a model. Parts of the result whose length, keys or kind only a run
- * tells are no outputs of the engine, but of each run of it: they are of kind
- * BSM_STRUCTURE_RUN_TIME here, and bsm_context_output_structure has them. */
+ * tells are of kind BSM_STRUCTURE_RUN_TIME here: what they hold are no outputs
+ * of the engine, but of each run. See bsm_context_output_structure. */
 BSM_API const bsm_structure *bsm_engine_input_structure(
     const bsm_engine *engine);
 BSM_API const bsm_structure *bsm_engine_output_structure(
@@ -164,8 +164,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
 
 /* Memory for output `index` of a run: `bytes` bytes for the dims that it has
  * this time, aligned as its elements are; it must stay until the caller is done
- * with the output. From bsm_engine_output_count on, outputs are those that this
- * run alone has. NULL: there is none, and the run fails. */
+ * with the output. `index` is that of bsm_context_output. NULL: there is none,
+ * and the run fails. */
 typedef void *(*bsm_output_allocate)(void *user, size_t index, const char *name,
                                      bsm_dtype dtype, const bsm_dims *dims,
                                      size_t bytes);
@@ -237,9 +237,11 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
 BSM_API BSM_NODISCARD bsm_status bsm_context_run_keep(bsm_context *context,
                                                       const bsm_array *inputs,
                                                       size_t input_count);
-/* How many outputs the last bsm_context_run_keep has: those of the engine, and
- * after them the tensors and numbers in parts of the result whose length, keys
- * or kind only that run told. 0: nothing has been run, or the run failed. */
+/* How many outputs the last bsm_context_run_keep gave. They are those of the
+ * engine, in the same order; but when parts of the result are of kind
+ * BSM_STRUCTURE_RUN_TIME, all tensors and numbers of this run's result, depth
+ * first, so that indices are not those of the engine's outputs: names and the
+ * structure tell which is which. 0: nothing has been run, or the run failed. */
 BSM_API size_t bsm_context_output_count(const bsm_context *context);
 /* Output `index` of the last bsm_context_run_keep, contiguous: in memory that
  * belongs to the context until its next run, or where output_allocate put it.
@@ -248,8 +250,8 @@ BSM_API size_t bsm_context_output_count(const bsm_context *context);
 BSM_API BSM_NODISCARD bsm_status bsm_context_output(bsm_context *context,
                                                     size_t index,
                                                     bsm_array *out);
-/* Its name, dtype and dims; errors as above. The name is unique in its run and
- * lives until the next. */
+/* Its name, dtype and dims; errors as above. The name is as
+ * bsm_engine_output's, unique in its run, and lives until the next. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_output_binding(
     bsm_context *context, size_t index, bsm_binding *out);
 /* The result of the last bsm_context_run_keep: as bsm_engine_output_structure,

@@ -44,6 +44,13 @@ bsm_status bsm_structure_reserve(bsm_structure_builder *b, const char *name) {
   return take(b, name, 2);
 }
 
+bsm_status bsm_structure_add(bsm_structure_builder *b,
+                             bsm_structure_info *info) {
+  info->binding = b->names.len;
+  BSM_TRY_ALLOC(bsm_vec_push(b->arena, &b->names, info->path));
+  return BSM_OK;
+}
+
 bsm_status bsm_structure_bind(bsm_structure_builder *b,
                               bsm_structure_info *info) {
   const char *base = info->path;
@@ -55,10 +62,8 @@ bsm_status bsm_structure_bind(bsm_structure_builder *b,
     } while (bsm_strmap_get(&b->taken, bsm_str_of(info->path)));
     BSM_TRY(take(b, base, next));
   }
-  info->binding = b->names.len;
   BSM_TRY(take(b, info->path, 2));
-  BSM_TRY_ALLOC(bsm_vec_push(b->arena, &b->names, info->path));
-  return BSM_OK;
+  return bsm_structure_add(b, info);
 }
 
 /* ---- keys ---- */

@@ -22,9 +22,12 @@ typedef struct bsm_structure_builder {
 /* The path of a result before its kind is known, as if it were a leaf. */
 #define BSM_STRUCTURE_ROOT_LEAF "output_0"
 
-/* Nobody else may take that name. */
+/* Nobody else gets that name. */
 BSM_NODISCARD bsm_status bsm_structure_reserve(bsm_structure_builder *b,
                                                const char *name);
+/* Gives the leaf the next binding, under the path that it has. */
+BSM_NODISCARD bsm_status bsm_structure_add(bsm_structure_builder *b,
+                                           bsm_structure_info *info);
 /* Gives the leaf the next binding and a name; a path that is taken gets a
  * number. */
 BSM_NODISCARD bsm_status bsm_structure_bind(bsm_structure_builder *b,

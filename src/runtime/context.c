@@ -374,13 +374,13 @@ static bsm_status keep_results(bsm_context *context) {
   if (bsm_plan_value_count(plan)) {
     BSM_TRY(
         bsm_program_runner_result(context->program, context->outputs, result));
+    for (size_t i = 0; i < result->output_count; i++) {
+      BSM_TRY(hand_over(context, i, result->names[i], &result->outputs[i]));
+    }
+    return BSM_OK;
   }
   for (uint32_t i = 0; i < plan->output_count; i++) {
     BSM_TRY(hand_over(context, i, plan->outputs[i].name, &context->outputs[i]));
-  }
-  for (size_t i = 0; i < result->more_count; i++) {
-    BSM_TRY(hand_over(context, plan->output_count + i, result->names[i],
-                      &result->more[i]));
   }
   return BSM_OK;
 }
@@ -534,9 +534,15 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   return BSM_OK;
 }
 
+/* Whether only the run told how many outputs there are. */
+static bool is_counted(const bsm_context *context) {
+  return bsm_plan_value_count(context->engine->plan) > 0;
+}
+
 size_t bsm_context_output_count(const bsm_context *context) {
   if (!context || !context->has_outputs) return 0;
-  return context->engine->plan->output_count + context->result.more_count;
+  return is_counted(context) ? context->result.output_count
+                             : context->engine->plan->output_count;
 }
 
 static bsm_status need_outputs(const bsm_context *context) {
@@ -551,15 +557,19 @@ bsm_status bsm_context_output(bsm_context *context, size_t index,
                               bsm_array *out) {
   BSM_NEED(context);
   BSM_NEED(out);
-  const size_t own = context->engine->plan->output_count;
-  const size_t count = own + context->result.more_count;
-  if (index >= count) {
+  const bool counted = is_counted(context);
+  const size_t count = counted ? context->result.output_count
+                               : context->engine->plan->output_count;
+  if (!counted && index >= count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %zu", index,
                     count);
   }
   BSM_TRY(need_outputs(context));
-  *out =
-      index < own ? context->outputs[index] : context->result.more[index - own];
+  if (index >= count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of a run that gave %zu",
+                    index, count);
+  }
+  *out = counted ? context->result.outputs[index] : context->outputs[index];
   return BSM_OK;
 }
 
@@ -568,10 +578,9 @@ bsm_status bsm_context_output_binding(bsm_context *context, size_t index,
   bsm_array array;
   BSM_NEED(out);
   BSM_TRY(bsm_context_output(context, index, &array));
-  const bsm_plan *plan = context->engine->plan;
-  const uint32_t own = plan->output_count;
-  const char *name = index < own ? plan->outputs[index].name
-                                 : context->result.names[index - own];
+  const char *name = is_counted(context)
+                         ? context->result.names[index]
+                         : context->engine->plan->outputs[index].name;
   *out = (bsm_binding){name, array.dtype, array.dims};
   return BSM_OK;
 }

@@ -573,6 +573,8 @@ bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
                     bsm_dims_str(x->sizes), bsm_dtype_name(t->dtype),
                     bsm_dims_str(t->dims));
   }
+  /* Inputs and weights may not be there until the next run. */
+  if (x->storage->read_only) BSM_TRY(bsm_tensor_clone(heap(r), x, &x));
   BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
   *v = bsm_iv_tensor(x); /* copied once, however often it is asked for */
   *out = (bsm_array){bsm_tensor_data(x), x->dtype, x->sizes, NULL};

@@ -10,11 +10,11 @@
 #define MAX_NODES ((size_t)1 << 24)
 
 typedef struct maker {
-  bsm_structure_builder b; /* its names: of `more` */
-  const bsm_plan *plan;
-  const bsm_array *outputs;
+  bsm_structure_builder b;  /* its names: of `all` */
+  const bsm_array *outputs; /* of the engine */
   const bsm_ivalue *values; /* the next ones */
-  BSM_VEC(bsm_array) more;
+  bool counts;              /* outputs get numbers and names of their own */
+  BSM_VEC(bsm_array) all;
   size_t nodes;
 } maker;
 
@@ -37,8 +37,7 @@ static bsm_status too_deep(const bsm_structure_info *info) {
 static bsm_status add_output(maker *m, const bsm_array *array,
                              bsm_structure_info *info) {
   BSM_TRY(bsm_structure_bind(&m->b, info));
-  info->binding += m->plan->output_count;
-  BSM_TRY_ALLOC(bsm_vec_push(m->b.arena, &m->more, *array));
+  BSM_TRY_ALLOC(bsm_vec_push(m->b.arena, &m->all, *array));
   return BSM_OK;
 }
 
@@ -237,14 +236,8 @@ static bsm_status make_value(maker *m, const bsm_structure *type,
 
 /* ---- the engine's structure ---- */
 
-/* What the run gave a leaf that has an output. */
-static void fill_leaf(const maker *m, bsm_structure_info *info) {
-  const bsm_array *array = &m->outputs[info->binding];
-  if (info->kind == BSM_STRUCTURE_TENSOR) {
-    info->dtype = array->dtype;
-    info->dims = array->dims;
-    return;
-  }
+/* A number that the run has put into an output. */
+static void read_number(const bsm_array *array, bsm_structure_info *info) {
   if (info->is_fixed || !array->data || array->dims.rank != 0) return;
   info->is_fixed = true;
   if (info->kind == BSM_STRUCTURE_INT && array->dtype == BSM_DTYPE_INT64) {
@@ -265,6 +258,21 @@ static void fill_leaf(const maker *m, bsm_structure_info *info) {
   }
 }
 
+/* What the run gave a leaf that has an output of the engine. */
+static bsm_status fill_leaf(maker *m, bsm_structure_info *info) {
+  const bsm_array *array = &m->outputs[info->binding];
+  if (info->kind == BSM_STRUCTURE_TENSOR) {
+    info->dtype = array->dtype;
+    info->dims = array->dims;
+  } else {
+    read_number(array, info);
+  }
+  if (!m->counts) return BSM_OK;
+  BSM_TRY(bsm_structure_add(&m->b, info));
+  BSM_TRY_ALLOC(bsm_vec_push(m->b.arena, &m->all, *array));
+  return BSM_OK;
+}
+
 static bsm_status fill(maker *m, const bsm_structure *from, size_t depth,
                        bsm_structure *to) {
   const size_t n = from->info.child_count;
@@ -278,7 +286,9 @@ static bsm_status fill(maker *m, const bsm_structure *from, size_t depth,
     if (!depth && to->info.binding == BSM_NO_BINDING) to->info.path = "";
     return BSM_OK;
   }
-  if (from->info.binding != BSM_NO_BINDING) fill_leaf(m, &to->info);
+  if (from->info.binding != BSM_NO_BINDING) {
+    return fill_leaf(m, &to->info);
+  }
   to->children = BSM_NEW_ARRAY(m->b.arena, bsm_structure, n + 1);
   BSM_TRY_ALLOC(to->children);
   for (size_t i = 0; i < n; i++) {
@@ -291,17 +301,17 @@ bsm_status bsm_run_result_make(const bsm_plan *plan, const bsm_array *outputs,
                                const bsm_ivalue *values, bsm_arena *arena,
                                bsm_run_result *out) {
   maker m = {.b = {.arena = arena, .outputs = true},
-             .plan = plan,
              .outputs = outputs,
-             .values = values};
+             .values = values,
+             .counts = bsm_plan_value_count(plan) > 0};
   *out = (bsm_run_result){0};
   if (!plan->output_structure) return BSM_OK;
   bsm_structure *root = BSM_NEW(arena, bsm_structure);
   BSM_TRY_ALLOC(root);
-  for (uint32_t i = 0; i < plan->output_count; i++) {
+  for (uint32_t i = 0; m.counts && i < plan->output_count; i++) {
     BSM_TRY(bsm_structure_reserve(&m.b, plan->outputs[i].name));
   }
   BSM_TRY(fill(&m, plan->output_structure, 0, root));
-  *out = (bsm_run_result){root, m.more.items, m.b.names.items, m.more.len};
+  *out = (bsm_run_result){root, m.all.items, m.b.names.items, m.all.len};
   return BSM_OK;
 }

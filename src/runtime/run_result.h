@@ -9,11 +9,11 @@
 
 typedef struct bsm_run_result {
   bsm_structure *structure; /* NULL: the engine has none */
-  /* Outputs beyond the engine's own, in the order of the structure, and their
-   * names. The bindings of the structure number them after the engine's. */
-  bsm_array *more;
+  /* Of an engine whose outputs only a run counts: all of them and their names,
+   * depth first, as the bindings of the structure number them. */
+  bsm_array *outputs;
   const char **names;
-  size_t more_count;
+  size_t output_count;
 } bsm_run_result;
 
 /* `outputs`: of the engine, in this run; `values`: what the program gave beyond
