@@ -19,6 +19,7 @@
 typedef struct description {
   uint64_t words[256];
   size_t count;
+  bool placed; /* nothing was told by what it holds */
 } description;
 
 /* The most words: 16 raw weights of 5, and less than 64 others. */
@@ -76,21 +77,23 @@ static void put_raw(description *d, bsm_weights_store *store,
   uint64_t offset;
   put(d, (uint64_t)raw->dtype);
   put(d, raw->size);
-  if (raw->size && bsm_weights_store_find_constant(store, raw->values,
-                                                   raw->size, &id, &offset)) {
+  if (store && raw->size &&
+      bsm_weights_store_find_constant(store, raw->values, raw->size, &id,
+                                      &offset)) {
     put(d, 1 + (uint64_t)id);
     put(d, offset);
     put(d, 0);
   } else {
     put(d, 0);
     put_content(d, raw->values, raw->size);
+    if (raw->size) d->placed = false;
   }
 }
 
 bsm_status bsm_packing_key(bsm_weights_store *store, const bsm_plan_step *step,
                            const bsm_packing *packing, uint64_t size,
                            bsm_weights_key *out) {
-  description d = {.count = 0};
+  description d = {.placed = true};
   if (packing->raw_count > BSM_PACKING_MAX_RAW) {
     return BSM_FAIL(BSM_INTERNAL, "%zu pieces of weights", packing->raw_count);
   }
@@ -114,6 +117,7 @@ bsm_status bsm_packing_key(bsm_weights_store *store, const bsm_plan_step *step,
   }
   out->hash[0] = bsm_hash64(d.words, d.count * sizeof(*d.words), SEED_0);
   out->hash[1] = bsm_hash64(d.words, d.count * sizeof(*d.words), SEED_1);
+  out->hash[0] = (out->hash[0] & ~UINT64_C(1)) | d.placed;
   return BSM_OK;
 }
 

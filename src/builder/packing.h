@@ -34,7 +34,9 @@ typedef struct bsm_packing {
                      const void **values);
 } bsm_packing;
 
-/* The key of these weights packed for `step`, `size` bytes. */
+/* The key of these weights packed for `step`, `size` bytes. Raw weights in
+ * constants of the store are told by their place; `store` NULL: all are told by
+ * what they hold. */
 BSM_NODISCARD bsm_status bsm_packing_key(bsm_weights_store *store,
                                          const bsm_plan_step *step,
                                          const bsm_packing *packing,

@@ -104,6 +104,24 @@ static bsm_status pack_into_plan(bsm_emitter *e, const bsm_plan_step *step,
   return BSM_OK;
 }
 
+/* Finds packed weights in the store; *out is NULL when it has none. What lies
+ * in a constant now may have been somewhere else when it was packed (a constant
+ * that was a view of another is stored by itself), so what it holds counts too:
+ * the entry is then put under its place as well. */
+static bsm_status find_packed(bsm_weights_store *store,
+                              const bsm_plan_step *step,
+                              const bsm_packing *packing, uint64_t size,
+                              bsm_weights_key *key,
+                              const bsm_weights_entry **out) {
+  bsm_weights_key content;
+  BSM_TRY(bsm_packing_key(store, step, packing, size, key));
+  *out = bsm_weights_store_find(store, *key, size);
+  if (*out || !(key->hash[0] & 1) || !store->without_place) return BSM_OK;
+  BSM_TRY(bsm_packing_key(NULL, step, packing, size, &content));
+  *out = bsm_weights_store_find(store, content, size);
+  return *out ? bsm_weights_store_put(store, *key, (*out)->data, size) : BSM_OK;
+}
+
 bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
                           const bsm_packing *packing) {
   bsm_weights_store *store = e->options->store;
@@ -114,8 +132,8 @@ bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
                            bsm_dtype_size(packing->dtype), packing->transposed,
                            NULL, &size));
   if (!store) return pack_into_plan(e, step, packing, size, out);
-  BSM_TRY(bsm_packing_key(store, step, packing, size, &key));
-  const bsm_weights_entry *entry = bsm_weights_store_find(store, key, size);
+  const bsm_weights_entry *entry;
+  BSM_TRY(find_packed(store, step, packing, size, &key, &entry));
   if (entry) {
     store->hits++;
     return borrow(e, entry->data, size, out);

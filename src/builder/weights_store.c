@@ -133,6 +133,7 @@ bsm_status bsm_weights_store_put(bsm_weights_store *store, bsm_weights_key key,
     store->entries.len--;
     return BSM_FAIL_OOM();
   }
+  if (!(key.hash[0] & 1)) store->without_place++;
   return BSM_OK;
 }
 

@@ -24,7 +24,8 @@
 #include "base/strings.h"
 
 /* Two hashes of the same description with different seeds: the same on every
- * machine, stored in files. */
+ * machine, stored in files. The lowest bit of the first is 1 when all that was
+ * packed is told by its place in constants, 0 when some by what it holds. */
 typedef struct bsm_weights_key {
   uint64_t hash[2];
 } bsm_weights_key;
@@ -49,6 +50,7 @@ typedef struct bsm_weights_store {
   BSM_VEC(bsm_weights_constant) constants; /* by address when `sorted` */
   BSM_VEC(bsm_weights_entry *) entries;    /* in the order they were put */
   bsm_strmap by_id, by_key, by_content;
+  uint64_t without_place; /* entries whose key tells what was packed holds */
   bool sorted;
   bool pending; /* what was made last is not kept yet; it is behind `mark` */
   bsm_arena_mark mark;
@@ -61,7 +63,8 @@ typedef struct bsm_weights_store {
   uint64_t hits, misses;
 } bsm_weights_store;
 
-/* `allocator` NULL: malloc. */
+/* `allocator` NULL: malloc. Whoever needs the derived weights for longer may
+ * bsm_arena_take `made` when no more is built. */
 void bsm_weights_store_init(bsm_weights_store *store,
                             const bsm_allocator *allocator);
 /* Releases tables and the weights made by builds: plans that borrow them must

@@ -248,6 +248,29 @@ static void test_a_table_filled_from_another(void **state) {
   bsm_weights_store_destroy(&other);
 }
 
+/* A constant that was copied when the table was made, as one with strides is,
+ * and has a place of its own now. */
+static void test_constants_that_had_no_place(void **state) {
+  (void)state;
+  bsm_weights_store other;
+  bsm_weights_store_init(&other, NULL);
+  const bsm_plan *first = build_everything(8, &other); /* knows none */
+  for (size_t i = 0; i < bsm_weights_store_count(&other); i++) {
+    const bsm_weights_entry *entry = bsm_weights_store_at(&other, i);
+    assert_null(
+        bsm_weights_store_put(&store, entry->key, entry->data, entry->size));
+  }
+  store.room = 0;
+  const bsm_plan *second = build_everything(8, &store);
+  assert_int_equal(store.misses, 0);
+  assert_int_equal(bsm_weights_store_count(&store), 9); /* 4 found again */
+  assert_same_weights(first, second);
+  build_everything(8, &store);
+  assert_int_equal(store.misses, 0);
+  assert_int_equal(bsm_weights_store_count(&store), 9);
+  bsm_weights_store_destroy(&other);
+}
+
 /* Without room the plan owns what it packs. */
 static void test_no_room(void **state) {
   (void)state;
@@ -491,6 +514,7 @@ int main(void) {
       TEST(test_a_store_changes_nothing),
       TEST(test_other_shapes_share),
       TEST(test_a_table_filled_from_another),
+      TEST(test_constants_that_had_no_place),
       TEST(test_no_room),
       TEST(test_constants_are_borrowed),
       TEST(test_constants_that_are_not_aligned),
