@@ -24,11 +24,16 @@ typedef struct bsm_limits {
   uint64_t max_source_bytes;  /* one code member, one IR text (256 MiB) */
   uint64_t max_nodes;         /* IR nodes of a lowered graph (4,000,000) */
   uint64_t max_tensor_bytes;  /* one tensor made while compiling (16 GiB) */
-  uint64_t max_loop_trips; /* iterations unrolled while compiling (100,000) */
+  /* Loops are unrolled while compiling up to so many turns (100,000), all loops
+   * of a method together, and as long as they leave no more than so many nodes
+   * (100,000). What goes beyond becomes a loop of the engine; where it cannot
+   * (max_unrolled_nodes then does not count), compiling fails. */
+  uint64_t max_loop_trips;
+  uint64_t max_unrolled_nodes;
 } bsm_limits;
 
 #define BSM_LIMITS_INIT \
-  { sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 BSM_EXTERN_C_END
 

@@ -21,6 +21,7 @@ bsm_limits bsm_resolve_limits(const bsm_limits *limits) {
   DEFAULT(max_nodes, 4000000);
   DEFAULT(max_tensor_bytes, (uint64_t)16 << 30);
   DEFAULT(max_loop_trips, 100000);
+  DEFAULT(max_unrolled_nodes, 100000);
 #undef DEFAULT
   return out;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* If and Loop. A known condition leaves one branch, a known trip count
- * unrolls; unknown ones are in branch.c and loop.c. */
+ * unrolls (how far, says unroll.c); others are in branch.c and loop.c. */
 #include "lowering/specialize/specialize.h"
 
 /* Runs a block and binds its outputs to `values` of the same frame. */
@@ -59,15 +59,6 @@ static bsm_status run_body(bsm_spec *s, const bsm_node *node,
   return BSM_OK;
 }
 
-static bsm_status count_trip(bsm_spec *s) {
-  if (++s->trips > s->cx->limits.max_loop_trips) {
-    return BSM_FAIL(
-        BSM_LIMIT, "loops run more than %llu times while compiling (at %s)",
-        (unsigned long long)s->cx->limits.max_loop_trips, bsm_spec_where(s));
-  }
-  return BSM_OK;
-}
-
 static bsm_status check_loop(const bsm_node *node) {
   const size_t carried = node->outputs.len;
   if (node->blocks.len != 1 || node->inputs.len != carried + 2 ||
@@ -105,9 +96,29 @@ static bsm_status goes_on(const bsm_node *node, const bsm_ivalue *trips,
   return BSM_OK;
 }
 
+/* As many turns as are known; *known is false when there may be more. */
+static bsm_status unroll(bsm_spec *s, const bsm_node *node, bsm_spec_turns *own,
+                         const bsm_ivalue *trips, bsm_ivalue *condition,
+                         int64_t *turn, bool *known) {
+  const bsm_value *number = bsm_node_out(node->blocks.items[0]->params, 0);
+  bool more = false;
+  *turn = 0;
+  BSM_TRY(goes_on(node, trips, condition, *turn, known, &more));
+  while (*known && more) {
+    const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
+    BSM_TRY(bsm_spec_count_turn(s, own));
+    BSM_TRY(bsm_spec_set(s, number, bsm_iv_int(*turn)));
+    BSM_TRY(run_body(s, node, condition));
+    bsm_arena_rewind(s->stack, mark);
+    BSM_TRY(goes_on(node, trips, condition, ++*turn, known, &more));
+  }
+  return BSM_OK;
+}
+
 static bsm_status run_loop(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue trips, condition;
-  bool known = true, more = false;
+  const char *limit = NULL;
+  bool known = false, more = false;
   int64_t turn = 0;
   BSM_TRY(check_loop(node));
   const bsm_block *body = node->blocks.items[0];
@@ -119,16 +130,20 @@ static bsm_status run_loop(bsm_spec *s, const bsm_node *node) {
     BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, i - 1), value));
   }
   BSM_TRY(goes_on(node, &trips, &condition, turn, &known, &more));
-  while (known && more) {
-    const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
-    BSM_TRY(count_trip(s));
-    BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, 0), bsm_iv_int(turn)));
-    BSM_TRY(run_body(s, node, &condition));
-    bsm_arena_rewind(s->stack, mark);
-    BSM_TRY(goes_on(node, &trips, &condition, ++turn, &known, &more));
+  if (known && more) {
+    BSM_TRY(bsm_spec_is_rolled(s, node, &trips, &limit));
+    known = !limit;
+  }
+  if (known) {
+    bsm_spec_turns own;
+    bsm_spec_turns_begin(s, node, &trips, &own);
+    const bsm_status st =
+        unroll(s, node, &own, &trips, &condition, &turn, &known);
+    bsm_spec_turns_end(s, &own);
+    BSM_TRY(st);
   }
   if (!known) {
-    return bsm_spec_loop(s, node, turn, &trips, &condition);
+    return bsm_spec_loop(s, node, turn, &trips, &condition, limit);
   }
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_ivalue value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops whose length only the run will tell: one turn is specialised, as the
- * body of a residual prim::Loop.
+/* Loops whose length only the run will tell, or that are too long to unroll:
+ * one turn is specialised, as the body of a residual prim::Loop.
  *
  * What a turn may find differs from turn to turn. The first attempt assumes
  * that nothing does; what turns out to change, among the carried values and the
@@ -48,6 +48,7 @@ typedef struct loop {
   const bsm_ivalue *trips, *condition;
   bsm_ivalue go_on; /* the condition after a turn */
   int64_t first;
+  const char *limit;
 } loop;
 
 /* ---- forms ---- */
@@ -308,6 +309,11 @@ static bsm_status begin_node(bsm_spec *s, loop *l) {
       s, l->trips->tag == BSM_IVALUE_INT ? &rest : l->trips, NULL, &trips));
   BSM_TRY(bsm_spec_residual(s, l->condition, NULL, &condition));
   BSM_TRY(bsm_node_create(s->graph, "prim::Loop", &l->node));
+  if (l->limit) {
+    bsm_ivalue name;
+    BSM_TRY(bsm_iv_string(s->cx->arena, bsm_str_of(l->limit), &name));
+    BSM_TRY(bsm_node_set_attr(l->node, "limit", name));
+  }
   BSM_TRY(bsm_node_add_input(l->node, trips));
   BSM_TRY(bsm_node_add_input(l->node, condition));
   for (size_t i = 0; i < l->items.len; i++) {
@@ -449,10 +455,14 @@ static bsm_status attempt(bsm_spec *s, loop *l, bool *changed) {
 }
 
 bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node, int64_t first,
-                         const bsm_ivalue *trips, const bsm_ivalue *condition) {
+                         const bsm_ivalue *trips, const bsm_ivalue *condition,
+                         const char *limit) {
   const bsm_block *body = node->blocks.items[0];
-  loop l = {
-      .from = node, .trips = trips, .condition = condition, .first = first};
+  loop l = {.from = node,
+            .trips = trips,
+            .condition = condition,
+            .first = first,
+            .limit = limit};
   for (size_t i = 0; i < node->outputs.len; i++) {
     carried *c = BSM_NEW(s->scratch, carried);
     BSM_TRY_ALLOC(c);
@@ -473,6 +483,10 @@ bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node, int64_t first,
       changed = true;
     }
   }
-  return bsm_status_note(st, "in the loop at %s, whose length depends on data",
+  return bsm_status_note(st,
+                         limit ? "in the loop at %s, which is too long to "
+                                 "unroll"
+                               : "in the loop at %s, whose length depends on "
+                                 "data",
                          bsm_spec_where(s));
 }

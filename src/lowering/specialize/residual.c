@@ -52,15 +52,30 @@ static bsm_status construct(bsm_spec *s, const char *kind,
   return BSM_OK;
 }
 
+/* The type of the items where the list itself does not tell it. */
+static const bsm_type *item_type(bsm_spec *s, const bsm_list *list) {
+  const bsm_type *type = NULL;
+  for (size_t i = 0; i < list->len; i++) {
+    const bsm_type *own = bsm_spec_type_of(s, &list->items[i]);
+    type = type && own && type != own ? bsm_type_unify(s->cx->types, type, own)
+                                      : own;
+    if (!type) break;
+  }
+  return type && !is_open_type(type) && type->kind != BSM_TYPE_TENSOR
+             ? type
+             : bsm_type_simple(s->cx->types, BSM_TYPE_TENSOR);
+}
+
 static bsm_status residual_list(bsm_spec *s, const bsm_list *list,
                                 const bsm_type *type, bsm_value **out) {
   type = plain_type(s, type);
-  const bsm_type *elem =
-      type && type->kind == BSM_TYPE_LIST && !is_open_type(type->args[0])
-          ? type->args[0]
-          : list->elem_type;
-  if (!elem || elem->kind == BSM_TYPE_VAR) {
-    elem = bsm_type_simple(s->cx->types, BSM_TYPE_TENSOR);
+  const bsm_type *elem = type && type->kind == BSM_TYPE_LIST &&
+                                 !is_open_type(type->args[0]) &&
+                                 !bsm_type_has_vars(type->args[0])
+                             ? type->args[0]
+                             : list->elem_type;
+  if (!elem || bsm_type_has_vars(elem)) {
+    elem = item_type(s, list);
   }
   const bsm_type *list_type = bsm_type_list(s->cx->types, elem);
   BSM_TRY_ALLOC(list_type);

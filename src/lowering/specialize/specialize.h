@@ -26,12 +26,12 @@
  * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
  * boxes.c (containers whose items only the run will tell), reachable.c (who
  * else has a container), prim_ops.c (other
- * prim:: ops), control_flow.c (If, Loop), region.c (blocks of the residual
- * graph), symbols.c (views of symbols), branch.c (If on unknown conditions),
- * loop.c (loops whose length is unknown), fold.c (ops by schema), residual.c
- * (values and nodes of the residual graph), alias.c (storages and views),
- * write_back.c (writing through views), mutate.c (in-place ops), outputs.c
- * (inputs and results). */
+ * prim:: ops), control_flow.c (If, Loop), unroll.c (how far), region.c (blocks
+ * of the residual graph), symbols.c (views of symbols), branch.c (If on unknown
+ * conditions), loop.c (loops whose length is unknown), fold.c (ops by schema),
+ * residual.c (values and nodes of the residual graph), alias.c (storages and
+ * views), write_back.c (writing through views), mutate.c (in-place ops),
+ * outputs.c (inputs and results). */
 #ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 #define BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 
@@ -53,13 +53,31 @@ typedef struct bsm_spec_symbol {
   /* What it is in each world, with dims and numbers instead of data; NULL: it
    * depends on more than the shapes of the inputs. */
   bsm_ivalue *worlds;
+  /* Of a tensor: its range when it is an input; whether its dims, or those of
+   * sure_dims inside sure_block, are the same for all shapes that get there;
+   * whether its rank may depend on them. */
+  const bsm_lowering_range *range;
+  const bsm_block *sure_block;
+  uint32_t sure_dims;
+  bool fixed, rank_open;
+  bool is_view; /* of its parent; false: if it has one, it may be a copy */
 } bsm_spec_symbol;
 
 /* Worlds: an input whose dims range is looked at in several shapes at once -
- * the optimal, the smallest, the largest, and others that differ in how dims
- * compare. What is the same in all of them is taken as known, and checked when
- * the engine runs. */
-#define BSM_WORLDS 8
+ * the optimal, the smallest, the largest, others that differ in how dims
+ * compare, and samples. What is the same in all of them is taken as known, and
+ * checked when the engine runs. */
+#define BSM_FIRST_WORLDS 8
+#define BSM_MAX_WORLDS 32
+/* How the message begins when a check fails. */
+#define BSM_WORLD_CHECK \
+  "the inputs have shapes that the engine was not built for"
+
+/* Further shapes to look at, by number from BSM_FIRST_WORLDS on. */
+typedef struct bsm_world_samples {
+  uint32_t shapes[BSM_MAX_WORLDS - BSM_FIRST_WORLDS];
+  size_t count;
+} bsm_world_samples;
 
 /* How a view's elements lie in its parent: what writing through it needs. */
 typedef enum bsm_view_kind {
@@ -155,6 +173,25 @@ typedef struct bsm_spec_content {
 
 struct bsm_spec_region;
 
+/* What was found out about loops by trying to specialise the method. */
+typedef struct bsm_spec_unroller {
+  bsm_arena *arena;
+  bsm_ptrmap loops; /* prim::Loop of the method -> the limit, by name */
+  bool again;       /* the method has to be specialised again */
+  /* Why the loops are unrolled all the same; NULL: they are not. */
+  const char *reason;
+} bsm_spec_unroller;
+
+/* A loop that is being unrolled. */
+typedef struct bsm_spec_turns {
+  struct bsm_spec_turns *outer, *outermost;
+  const bsm_node *node;
+  uint64_t turns;
+  uint64_t trips;      /* that it will have; 0: not known */
+  uint64_t first_node; /* how many the graph had before */
+  bool has_inner;
+} bsm_spec_turns;
+
 typedef struct bsm_spec {
   bsm_ir_ctx *cx;
   bsm_arena *scratch; /* records: dies with the specialiser */
@@ -169,7 +206,10 @@ typedef struct bsm_spec {
   bool own_objects;     /* interpret: mutate objects in place, no shadows */
   size_t depth;         /* of calls and blocks */
   uint64_t steps, trips;
-  uint64_t clock; /* versions and stamps: never repeats */
+  bsm_spec_unroller *unroller; /* NULL: loops can only be unrolled */
+  bsm_spec_turns *turns;       /* the innermost loop */
+  uint64_t unrolled_nodes;     /* of loops that have ended */
+  uint64_t clock;              /* versions and stamps: never repeats */
 
   bsm_ptrmap tensors;  /* bsm_tensor -> bsm_spec_tensor */
   bsm_ptrmap storages; /* bsm_storage -> bsm_spec_storage */
@@ -189,6 +229,8 @@ typedef struct bsm_spec {
   const bsm_ivalue *escape;
   /* The worlds that are possible here, a bit each; 0: inputs do not range. */
   uint32_t worlds;
+  size_t world_count;
+  const bsm_world_samples *samples; /* NULL: none */
   BSM_VEC(const bsm_lowering_range *) input_ranges; /* of the graph's inputs */
   /* The residual values of tensors and boxes are those that this closed
    * region left; NULL: the present ones. */
@@ -254,6 +296,9 @@ BSM_NODISCARD bsm_status bsm_spec_worlds_op(bsm_spec *s,
                                             const bsm_ivalue *args, size_t n,
                                             bsm_ivalue *outs, size_t n_outs,
                                             bool *done);
+/* The dims of a symbol that is a tensor; -1 where they differ between worlds.
+ * Rank -1: not known. */
+bsm_dims bsm_spec_worlds_dims(const bsm_spec *s, const bsm_ivalue *symbol);
 /* The worlds in which a condition holds. */
 uint32_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
                                bool value);
@@ -263,6 +308,39 @@ BSM_NODISCARD bsm_status bsm_spec_worlds_merge(bsm_spec *s,
                                                const bsm_ivalue *x,
                                                const bsm_ivalue *y,
                                                bsm_ivalue *merged);
+
+/* ---- world_shapes.c ---- */
+/* The dims of an input in shape number `shape`: BSM_FIRST_WORLDS of them are
+ * chosen with care, all others are samples. */
+int64_t bsm_world_size(const bsm_lowering_range *range, int32_t dim,
+                       uint32_t shape);
+bsm_dims bsm_world_dims(const bsm_lowering_range *range, uint32_t shape);
+
+/* ---- shape_trials.c ---- */
+/* Shapes for which a check of the specialised graph fails, to be among the
+ * worlds of the next time: adds them to `samples`. *found: there were any. */
+BSM_NODISCARD bsm_status bsm_find_worlds(const bsm_lowered *lowered,
+                                         const bsm_aten_library *aten,
+                                         bsm_world_samples *samples,
+                                         bool *found);
+
+/* ---- world_checks.c ---- */
+/* Whether a value is of a kind that the engine can compare. */
+bool bsm_spec_can_check(const bsm_ivalue *known);
+/* The engine refuses shapes for which `value` is not `known`. */
+BSM_NODISCARD bsm_status bsm_spec_check_value(bsm_spec *s, bsm_value *value,
+                                              const bsm_ivalue *known);
+/* ... for which the tensor has other dims. */
+BSM_NODISCARD bsm_status bsm_spec_check_dims(bsm_spec *s, bsm_value *value,
+                                             bsm_dims dims);
+/* Whether what an op says of its first argument - item `item` of it - needs no
+ * check. When it does, the caller emits it: it is not asked for again. */
+bool bsm_spec_is_sure(bsm_spec *s, const bsm_schema *schema,
+                      const bsm_ivalue *args, size_t n, size_t item);
+/* Of the tensor that an op makes: whether its rank depends on dims, and whether
+ * its own dims follow from those of arguments that are known. */
+void bsm_spec_trust(const bsm_schema *schema, const bsm_ivalue *args, size_t n,
+                    bool *rank_open, bool *dims_follow);
 
 /* ---- symbols.c ---- */
 /* The residual value of a symbol now: that of a view may have to be read from
@@ -276,6 +354,12 @@ BSM_NODISCARD bsm_status bsm_spec_symbol_view(bsm_spec *s,
                                               const bsm_ivalue *view,
                                               const bsm_schema *schema,
                                               const bsm_ivalue *args, size_t n);
+/* What the worlds know of a symbol's data is no longer so once its memory was
+ * written to: its tensors become such without data, where that happened. */
+BSM_NODISCARD bsm_status bsm_spec_forget_data(bsm_spec *s,
+                                              const bsm_ivalue *symbol);
+/* Makes a tensor one of the same geometry without data; others stay. */
+BSM_NODISCARD bsm_status bsm_spec_drop_data(bsm_spec *s, bsm_ivalue *v);
 /* The symbol's new value is `value`, and so is its part of what it views. */
 BSM_NODISCARD bsm_status bsm_spec_symbol_write(bsm_spec *s,
                                                const bsm_ivalue *symbol,
@@ -306,6 +390,21 @@ BSM_NODISCARD bsm_status bsm_spec_prim_node(bsm_spec *s, const bsm_node *node,
 BSM_NODISCARD bsm_status bsm_spec_control_node(bsm_spec *s,
                                                const bsm_node *node,
                                                bool *done);
+
+/* ---- unroll.c ---- */
+void bsm_spec_turns_begin(bsm_spec *s, const bsm_node *node,
+                          const bsm_ivalue *trips, bsm_spec_turns *loop);
+void bsm_spec_turns_end(bsm_spec *s, const bsm_spec_turns *loop);
+/* Before each turn. BSM_LIMIT: this is one too many. */
+BSM_NODISCARD bsm_status bsm_spec_count_turn(bsm_spec *s, bsm_spec_turns *loop);
+/* The limit for which the loop is one of the engine's; NULL: it is unrolled. */
+BSM_NODISCARD bsm_status bsm_spec_is_rolled(bsm_spec *s, const bsm_node *node,
+                                            const bsm_ivalue *trips,
+                                            const char **limit);
+/* Whether to specialise the method again, after a failure that another choice
+ * may avoid; frees it then. */
+bool bsm_spec_unroll_again(bsm_spec_unroller *u, bsm_status *status);
+
 /* Whether a container that is not a box may be written to here: when it is
  * not, asks for it to become one. */
 BSM_NODISCARD bsm_status bsm_spec_check_write(bsm_spec *s,
@@ -430,11 +529,13 @@ const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v);
 BSM_NODISCARD bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
                                          const bsm_ivalue *condition);
 /* prim::Loop from turn `first` on, when the number of turns or the condition is
- * a symbol. The carried values are those bound to the inputs of its body;
- * binds them to the outputs of `node`. */
+ * a symbol, or unrolling it goes beyond `limit` (which the residual loop has as
+ * its attribute; NULL: none). The carried values are those bound to the inputs
+ * of its body; binds them to the outputs of `node`. */
 BSM_NODISCARD bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node,
                                        int64_t first, const bsm_ivalue *trips,
-                                       const bsm_ivalue *condition);
+                                       const bsm_ivalue *condition,
+                                       const char *limit);
 /* isinstance(value, type) on an abstract value. */
 bool bsm_spec_value_is(const bsm_spec *s, const bsm_ivalue *value,
                        const bsm_type *type);

@@ -6,7 +6,7 @@
 
 /* How a view is put back into its parent. */
 typedef enum put_back {
-  PUT_NOT = 0,
+  PUT_NOT = 0,  /* it is only read */
   PUT_RESHAPE,  /* the same elements in the same order */
   PUT_SELECT,   /* select_scatter */
   PUT_SLICE,    /* slice_scatter */
@@ -59,6 +59,44 @@ static bool may_copy(const bsm_schema *schema) {
   return false;
 }
 
+/* Whether a symbol that an op made of `parent` is a view of it. */
+typedef enum sharing { SHARE_UNKNOWN = 0, SHARE_NEVER, SHARE_ALWAYS } sharing;
+
+static const bsm_tensor *tensor_in(const bsm_ivalue *v, size_t world) {
+  if (bsm_spec_is_symbol(v)) {
+    const bsm_ivalue *worlds = bsm_spec_symbol_of(v)->worlds;
+    v = worlds ? &worlds[world] : NULL;
+  }
+  return v && v->tag == BSM_IVALUE_TENSOR ? v->u.tensor : NULL;
+}
+
+static bool has_dtype(const bsm_type *type) {
+  return type && type->kind == BSM_TYPE_TENSOR && type->has_dtype;
+}
+
+/* Tensors without data have strides and storages, so that the worlds tell. */
+static sharing shares(const bsm_spec *s, const bsm_ivalue *view,
+                      const bsm_schema *schema, const bsm_ivalue *parent) {
+  if (!may_copy(schema)) return SHARE_ALWAYS;
+  size_t views = 0, copies = 0, unknown = 0;
+  for (size_t w = 0; w < s->world_count; w++) {
+    const bsm_tensor *t = tensor_in(view, w), *of = tensor_in(parent, w);
+    if (!(s->worlds >> w & 1u)) continue;
+    unknown += !t || !of;
+    views += t && of && t->storage == of->storage;
+    copies += t && of && t->storage != of->storage;
+  }
+  if (!unknown && views + copies) {
+    return !copies ? SHARE_ALWAYS : !views ? SHARE_NEVER : SHARE_UNKNOWN;
+  }
+  const bsm_type *own = bsm_spec_symbol_of(view)->type;
+  const bsm_type *other =
+      bsm_spec_is_symbol(parent) ? bsm_spec_symbol_of(parent)->type : NULL;
+  return has_dtype(own) && has_dtype(other) && own->dtype != other->dtype
+             ? SHARE_NEVER
+             : SHARE_UNKNOWN;
+}
+
 /* When the memory behind a value was last written to. */
 static uint64_t version_of(bsm_spec *s, const bsm_ivalue *v) {
   if (v->tag == BSM_IVALUE_TENSOR) {
@@ -69,16 +107,30 @@ static uint64_t version_of(bsm_spec *s, const bsm_ivalue *v) {
   return symbol->schema ? version_of(s, &symbol->parent) : symbol->version;
 }
 
+/* Of a symbol of which that is not known. What an op makes has its elements in
+ * order, so that giving it another shape makes a view. */
+static bool may_be_copied(const bsm_spec_symbol *symbol) {
+  return strncmp(symbol->schema->name, "aten::to", 8) == 0 ||
+         (bsm_spec_is_symbol(&symbol->parent) &&
+          bsm_spec_symbol_of(&symbol->parent)->schema);
+}
+
 bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
                                  bsm_value **out) {
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
   if (!symbol->value) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a value that was never computed is used");
   }
-  const bool stale =
-      symbol->schema && (symbol->version != version_of(s, &symbol->parent) ||
-                         !bsm_spec_visible(s, symbol->value));
-  if (stale) {
+  const bool written =
+      symbol->schema && symbol->version != version_of(s, &symbol->parent);
+  if (written && !symbol->is_view && may_be_copied(symbol)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a tensor is read that %s made of one that was written to "
+                    "in place since, and whether they share memory depends on "
+                    "data: clone() it, or write before",
+                    symbol->schema->qualified);
+  }
+  if (written || (symbol->schema && !bsm_spec_visible(s, symbol->value))) {
     const bsm_emitter e = bsm_spec_emitter(s);
     bsm_node *node = NULL;
     BSM_TRY(bsm_node_create_schema(s->graph, symbol->schema, &node));
@@ -97,17 +149,50 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
   return BSM_OK;
 }
 
+/* Later reads of the view need the arguments as they are now. */
+static bsm_status keep_args(bsm_spec *s, bsm_spec_symbol *symbol,
+                            const bsm_ivalue *args, size_t n) {
+  symbol->arg_count = n;
+  symbol->args = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, n);
+  BSM_TRY_ALLOC(symbol->args);
+  for (size_t i = 0; i < n; i++) {
+    symbol->args[i] = args[i];
+    if (i && args[i].tag == BSM_IVALUE_LIST) {
+      const bsm_list *from = args[i].u.list;
+      bsm_list *list = NULL;
+      BSM_TRY(bsm_list_new(s->cx->arena, from->elem_type, from->len, &list));
+      memcpy(list->items, from->items, from->len * sizeof(*from->items));
+      symbol->args[i] = bsm_iv_list(list);
+    }
+  }
+  return BSM_OK;
+}
+
+/* Whether the op can be called again with the same arguments. */
+static bool is_repeatable(const bsm_spec *s, const bsm_schema *schema,
+                          const bsm_ivalue *args, size_t n) {
+  if ((args[0].tag != BSM_IVALUE_TENSOR && !bsm_spec_is_symbol(&args[0])) ||
+      n != schema->arg_count) {
+    return false;
+  }
+  for (size_t i = 1; i < n; i++) {
+    if (bsm_spec_box_find(s, &args[i])) return false;
+  }
+  return true;
+}
+
 bsm_status bsm_spec_symbol_view(bsm_spec *s, const bsm_ivalue *view,
                                 const bsm_schema *schema,
                                 const bsm_ivalue *args, size_t n) {
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(view);
   const bool tensor = args[0].tag == BSM_IVALUE_TENSOR;
-  if (!how(schema) || (!tensor && !bsm_spec_is_symbol(&args[0])) ||
-      n != schema->arg_count) {
+  const sharing how_much = shares(s, view, schema, &args[0]);
+  if (how_much == SHARE_NEVER) {
+    return BSM_OK;
+  }
+  if (!is_repeatable(s, schema, args, n)) {
     symbol->aliased = true;
-    if (bsm_spec_is_symbol(&args[0])) {
-      bsm_spec_symbol_of(&args[0])->aliased = true;
-    }
+    bsm_spec_note_shared(s, &args[0]);
     return BSM_OK;
   }
   if (tensor) {
@@ -116,11 +201,34 @@ bsm_status bsm_spec_symbol_view(bsm_spec *s, const bsm_ivalue *view,
   symbol->aliased = !tensor && bsm_spec_symbol_of(&args[0])->aliased;
   symbol->parent = args[0];
   symbol->schema = schema;
-  symbol->arg_count = n;
-  symbol->args = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, n);
-  BSM_TRY_ALLOC(symbol->args);
-  memcpy(symbol->args, args, n * sizeof(*args));
+  symbol->is_view = how_much == SHARE_ALWAYS;
+  BSM_TRY(keep_args(s, symbol, args, n));
   symbol->version = version_of(s, &symbol->parent);
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_forget_data(bsm_spec *s, const bsm_ivalue *v) {
+  bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
+  if (!symbol->worlds || version_of(s, v) <= symbol->birth) {
+    return BSM_OK;
+  }
+  for (size_t w = 0; w < s->world_count; w++) {
+    BSM_TRY(bsm_spec_drop_data(s, &symbol->worlds[w]));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_drop_data(bsm_spec *s, bsm_ivalue *v) {
+  if (v->tag != BSM_IVALUE_TENSOR || bsm_tensor_is_meta(v->u.tensor)) {
+    return BSM_OK;
+  }
+  bsm_tensor *t = BSM_NEW(s->scratch, bsm_tensor);
+  bsm_storage *storage = BSM_NEW(s->scratch, bsm_storage);
+  BSM_TRY_ALLOC(t && storage);
+  *storage = (bsm_storage){.size = v->u.tensor->storage->size, .meta = true};
+  *t = *v->u.tensor;
+  t->storage = storage;
+  v->u.tensor = t;
   return BSM_OK;
 }
 
@@ -155,7 +263,8 @@ static bsm_status put(bsm_spec *s, const bsm_spec_symbol *view,
 bsm_status bsm_spec_symbol_write(bsm_spec *s, const bsm_ivalue *v,
                                  bsm_value *value) {
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
-  if (symbol->aliased || (symbol->schema && may_copy(symbol->schema))) {
+  if (symbol->aliased ||
+      (symbol->schema && (!symbol->is_view || !how(symbol->schema)))) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor whose shape is not known (from %s) is written to "
                     "in place, and other tensors may share its memory",

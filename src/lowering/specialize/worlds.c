@@ -4,12 +4,9 @@
  * Every op on a value that depends on the shapes of inputs alone is run in each
  * world. Its result is a symbol that knows what it is in each; what is the same
  * in all is a known value from then on: a rank, a dtype, the dims that do not
- * range, conditions on them. Such a number, when it was computed from ones that
- * do range, is checked in the engine: a shape for which it is another is
- * refused with a message. A world in which the model raises is not possible: it
- * drops out, unless it is the optimal shape's. */
-#include <inttypes.h>
-
+ * range, conditions on them. world_checks.c has it checked in the engine. A
+ * world in which the model raises is not possible: it drops out, unless it is
+ * the optimal shape's. */
 #include "lowering/specialize/specialize.h"
 
 /* Tensors of known data are kept up to this size; larger ones only have dims.
@@ -22,65 +19,27 @@ static bool is_possible(const bsm_spec *s, size_t world) {
 
 /* ---- inputs ---- */
 
-/* A size that as many dims of the input as possible can have. */
-static int64_t common_size(const bsm_lowering_range *r, int32_t dim) {
-  int64_t size = r->min.d[dim];
-  for (int32_t i = 0; i < r->min.rank; i++) {
-    const bool ranges = r->min.d[i] != r->max.d[i];
-    if (ranges && r->min.d[i] > size && r->min.d[i] <= r->max.d[dim]) {
-      size = r->min.d[i];
-    }
-  }
-  return size;
-}
-
-/* The size of a dim in a world. Dims that range alike and stand at the same
- * place of different inputs are the same, such as the batch. The worlds differ
- * in which of two dims is the larger one, as models ask for that. */
-static int64_t size_in(const bsm_lowering_range *r, int32_t dim, size_t world) {
-  const int64_t low = r->min.d[dim], high = r->max.d[dim];
-  const int64_t span = high - low;
-  switch (world) {
-    case 0:
-      return r->opt.d[dim];
-    case 1:
-      return low;
-    case 2:
-      return high;
-    case 3:
-      return dim % 2 ? high : low;
-    case 4:
-      return dim % 2 ? low : high;
-    case 5:
-      return common_size(r, dim);
-    default: {
-      /* Apart from each other, and for each dim; one of them odd. */
-      const int64_t step = 13 * (dim % 7);
-      const int64_t part = world == 6 ? 7 + step : 94 - step;
-      const int64_t size = low + span / 100 * part + span % 100 * part / 100;
-      return world == 6 && size < high ? size | 1 : size;
-    }
-  }
-}
-
 bsm_status bsm_spec_range_input(bsm_spec *s, const bsm_lowering_range *range,
                                 bsm_value *value, bsm_ivalue *out) {
   const bsm_type *type = bsm_type_tensor_dtype(s->cx->types, range->dtype);
   BSM_TRY_ALLOC(type);
-  if (!s->worlds) {
-    s->worlds = (1u << BSM_WORLDS) - 1;
+  if (!s->world_count) {
+    const size_t more = s->samples ? s->samples->count : 0;
+    s->world_count = BSM_FIRST_WORLDS + more;
+    s->worlds = (uint32_t)((UINT64_C(1) << s->world_count) - 1);
   }
   BSM_TRY(bsm_spec_new_symbol(s, value, type, out));
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(out);
-  symbol->worlds = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, BSM_WORLDS);
+  symbol->range = range;
+  symbol->worlds = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, s->world_count);
   BSM_TRY_ALLOC(symbol->worlds);
-  for (size_t w = 0; w < BSM_WORLDS; w++) {
-    bsm_dims dims = {.rank = range->opt.rank};
+  for (size_t w = 0; w < s->world_count; w++) {
+    const uint32_t shape = w < BSM_FIRST_WORLDS
+                               ? (uint32_t)w
+                               : s->samples->shapes[w - BSM_FIRST_WORLDS];
     bsm_tensor *t = NULL;
-    for (int32_t i = 0; i < dims.rank; i++) {
-      dims.d[i] = size_in(range, i, w);
-    }
-    BSM_TRY(bsm_tensor_new(s->scratch, range->dtype, dims, true, &t));
+    BSM_TRY(bsm_tensor_new(s->scratch, range->dtype,
+                           bsm_world_dims(range, shape), true, &t));
     symbol->worlds[w] = bsm_iv_tensor(t);
   }
   return BSM_OK;
@@ -112,6 +71,7 @@ static bsm_status in_world(bsm_spec *s, const bsm_ivalue *v, size_t world,
     if (!symbol->worlds) {
       *known = false;
     } else {
+      BSM_TRY(bsm_spec_forget_data(s, v));
       *out = symbol->worlds[world];
     }
     return BSM_OK;
@@ -138,7 +98,7 @@ static bsm_status in_world(bsm_spec *s, const bsm_ivalue *v, size_t world,
 
 /* What an op gives in each world: row w is that of world w. */
 typedef struct world_results {
-  bsm_ivalue *rows[BSM_WORLDS];
+  bsm_ivalue *rows[BSM_MAX_WORLDS];
   size_t first; /* a possible world */
 } world_results;
 
@@ -146,7 +106,7 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op,
                              const bsm_ivalue *args, size_t n, size_t n_outs,
                              world_results *r, bool *known) {
   *known = true;
-  for (size_t w = 0; w < BSM_WORLDS && *known; w++) {
+  for (size_t w = 0; w < s->world_count && *known; w++) {
     if (!is_possible(s, w)) {
       continue;
     }
@@ -174,7 +134,7 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op,
     BSM_TRY(st);
   }
   r->first = 0;
-  while (r->first + 1 < BSM_WORLDS && !is_possible(s, r->first)) {
+  while (r->first + 1 < s->world_count && !is_possible(s, r->first)) {
     r->first++;
   }
   return BSM_OK;
@@ -228,7 +188,7 @@ static agreement agreement_of(const bsm_spec *s, const world_results *r,
                               size_t out) {
   agreement all = AGREE_ALL;
   const bsm_ivalue *first = &r->rows[r->first][out];
-  for (size_t w = r->first + 1; w < BSM_WORLDS; w++) {
+  for (size_t w = r->first + 1; w < s->world_count; w++) {
     if (is_possible(s, w)) {
       const agreement one = agree(first, &r->rows[w][out]);
       all = one < all ? one : all;
@@ -260,9 +220,9 @@ static bsm_status light(bsm_spec *s, bsm_ivalue *v) {
 static bsm_status set_worlds(bsm_spec *s, const world_results *r, size_t out,
                              int64_t item, bsm_ivalue *symbol) {
   bsm_spec_symbol *own = bsm_spec_symbol_of(symbol);
-  own->worlds = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, BSM_WORLDS);
+  own->worlds = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, s->world_count);
   BSM_TRY_ALLOC(own->worlds);
-  for (size_t w = 0; w < BSM_WORLDS; w++) {
+  for (size_t w = 0; w < s->world_count; w++) {
     const size_t row = r->rows[w] && is_possible(s, w) ? w : r->first;
     own->worlds[w] =
         item < 0 ? r->rows[row][out] : r->rows[row][out].u.list->items[item];
@@ -271,69 +231,12 @@ static bsm_status set_worlds(bsm_spec *s, const world_results *r, size_t out,
   return BSM_OK;
 }
 
-/* Refuses, in the engine, shapes for which a number is not what it is in all
- * worlds. */
-static bsm_status emit_check(bsm_spec *s, bsm_value *value,
-                             const bsm_ivalue *known) {
-  const bsm_emitter e = bsm_spec_emitter(s);
-  const bool integer = known->tag == BSM_IVALUE_INT;
-  bsm_value *in[2] = {value, NULL}, *same = NULL, *text = NULL;
-  bsm_node *node = NULL, *check = NULL, *raise = NULL;
-  bsm_block *fine = NULL, *wrong = NULL;
-  bsm_ivalue message;
-  BSM_TRY(bsm_ir_constant(&e, *known, NULL, &in[1]));
-  BSM_TRY(bsm_ir_node(&e, integer ? "aten::eq.int" : "aten::eq.bool", in, 2,
-                      &node));
-  same = bsm_node_out(node, 0);
-  const char *words = bsm_arena_printf(
-      s->scratch,
-      "the inputs have shapes that the engine was not built for: at %s the "
-      "model goes another way than for the shapes that were tried",
-      bsm_spec_where(s));
-  BSM_TRY_ALLOC(words);
-  BSM_TRY(bsm_iv_string(s->cx->arena, bsm_str_of(words), &message));
-  BSM_TRY(bsm_node_create(s->graph, "prim::If", &check));
-  BSM_TRY(bsm_node_add_input(check, same));
-  BSM_TRY(bsm_node_add_block(check, &fine));
-  BSM_TRY(bsm_node_add_block(check, &wrong));
-  bsm_emitter inside = e;
-  inside.block = wrong;
-  BSM_TRY(bsm_ir_constant(&inside, message, NULL, &text));
-  BSM_TRY(bsm_node_create(s->graph, "prim::RaiseException", &raise));
-  BSM_TRY(bsm_node_add_input(raise, text));
-  bsm_ir_link(&inside, raise);
-  bsm_ir_link(&e, check);
-  return BSM_OK;
-}
-
-/* Ranks, dtypes and dims that do not range are known for certain. */
-static bool is_certain(const bsm_schema *schema) {
-  static const char *const names[] = {"aten::dim",
-                                      "aten::size",
-                                      "aten::sym_size",
-                                      "aten::len",
-                                      "aten::is_floating_point",
-                                      "aten::is_complex",
-                                      "prim::dtype",
-                                      "prim::device",
-                                      "prim::is_cuda",
-                                      "aten::__is__",
-                                      "aten::__isnot__",
-                                      NULL};
-  for (const char *const *n = names; *n; n++) {
-    if (strcmp(schema->name, *n) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* Whether item `item` of a list of results is the same in all worlds. */
 static agreement item_agreement(const bsm_spec *s, const world_results *r,
                                 size_t out, size_t item) {
   agreement all = AGREE_ALL;
   const bsm_ivalue *first = &r->rows[r->first][out].u.list->items[item];
-  for (size_t w = r->first + 1; w < BSM_WORLDS; w++) {
+  for (size_t w = r->first + 1; w < s->world_count; w++) {
     if (is_possible(s, w)) {
       const agreement one = agree(first, &r->rows[w][out].u.list->items[item]);
       all = one < all ? one : all;
@@ -355,52 +258,84 @@ static bsm_status bind_tensor(bsm_spec *s, const bsm_tensor *like,
   return BSM_OK;
 }
 
+/* What made the results. */
+typedef struct op_call {
+  const bsm_schema *schema;
+  const bsm_ivalue *args;
+  size_t n;
+  const world_results *results;
+} op_call;
+
+/* An item of a list of results, the output of `unpack` to come: known, of known
+ * dims, or a symbol. */
+static bsm_status bind_item(bsm_spec *s, const op_call *call, size_t out,
+                            size_t i, agreement how, bsm_node *unpack,
+                            bsm_ivalue *item) {
+  const world_results *r = call->results;
+  const bsm_ivalue *first = &r->rows[r->first][out].u.list->items[i];
+  const bool tensor = first->tag == BSM_IVALUE_TENSOR;
+  const bsm_type *type = bsm_spec_type_of(s, first);
+  bsm_value *value = NULL;
+  if (tensor && how != AGREE_NOT && bsm_tensor_is_meta(first->u.tensor)) {
+    BSM_TRY(bsm_node_add_output(unpack, type, &value));
+    return bind_tensor(s, first->u.tensor, value, true, item);
+  }
+  if (type && type->kind == BSM_TYPE_TENSOR) {
+    type = bsm_type_tensor_dtype(s->cx->types, type->dtype);
+  }
+  BSM_TRY_ALLOC(type);
+  BSM_TRY(bsm_node_add_output(unpack, type, &value));
+  if (how == AGREE_ALL && bsm_spec_can_check(first)) {
+    *item = *first;
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_spec_new_symbol(s, value, type, item));
+  BSM_TRY(set_worlds(s, r, out, (int64_t)i, item));
+  bsm_spec_symbol_of(item)->aliased =
+      call->schema->returns[out].has_alias || tensor;
+  return BSM_OK;
+}
+
 /* The items of a list of results; those that differ become symbols. */
-static bsm_status bind_list(bsm_spec *s, const bsm_schema *schema,
-                            const world_results *r, size_t out,
+static bsm_status bind_list(bsm_spec *s, const op_call *call, size_t out,
                             const bsm_ivalue *list_symbol, bsm_ivalue *result) {
   const bsm_emitter e = bsm_spec_emitter(s);
+  const world_results *r = call->results;
   const bsm_list *first = r->rows[r->first][out].u.list;
   bsm_node *unpack = NULL;
   bsm_list *list = NULL;
   bsm_value *value = NULL;
   BSM_TRY(bsm_spec_symbol_value(s, list_symbol, &value));
-  BSM_TRY(bsm_list_new(s->cx->arena, first->elem_type, first->len, &list));
+  const bsm_type *type = bsm_spec_symbol_of(list_symbol)->type;
+  const bsm_type *elem = first->elem_type;
+  if (!elem && type && type->kind == BSM_TYPE_LIST) {
+    elem = type->args[0];
+  }
+  BSM_TRY(bsm_list_new(s->cx->arena, elem, first->len, &list));
   BSM_TRY(bsm_node_create(s->graph, "prim::ListUnpack", &unpack));
   BSM_TRY(bsm_node_add_input(unpack, value));
   for (size_t i = 0; i < first->len; i++) {
-    const bsm_type *type = bsm_spec_type_of(s, &first->items[i]);
-    const agreement how = item_agreement(s, r, out, i);
-    const bool tensor = first->items[i].tag == BSM_IVALUE_TENSOR;
-    if (tensor && how != AGREE_NOT &&
-        bsm_tensor_is_meta(first->items[i].u.tensor)) {
-      BSM_TRY(bsm_node_add_output(unpack, type, &value));
-      BSM_TRY(bind_tensor(s, first->items[i].u.tensor, value, true,
-                          &list->items[i]));
-      continue;
-    }
-    if (type && type->kind == BSM_TYPE_TENSOR) {
-      type = bsm_type_tensor_dtype(s->cx->types, type->dtype);
-    }
-    BSM_TRY_ALLOC(type);
-    BSM_TRY(bsm_node_add_output(unpack, type, &value));
-    if (!tensor && how == AGREE_ALL) {
-      list->items[i] = first->items[i];
-      continue;
-    }
-    BSM_TRY(bsm_spec_new_symbol(s, value, type, &list->items[i]));
-    BSM_TRY(set_worlds(s, r, out, (int64_t)i, &list->items[i]));
-    bsm_spec_symbol_of(&list->items[i])->aliased =
-        schema->returns[out].has_alias || tensor;
+    BSM_TRY(bind_item(s, call, out, i, item_agreement(s, r, out, i), unpack,
+                      &list->items[i]));
   }
   bsm_ir_link(&e, unpack);
+  for (size_t i = 0; i < first->len; i++) {
+    const bsm_ivalue *item = &list->items[i];
+    value = bsm_node_out(unpack, i);
+    if (item->tag == BSM_IVALUE_TENSOR) {
+      BSM_TRY(bsm_spec_check_dims(s, value, item->u.tensor->sizes));
+    } else if (!bsm_spec_is_symbol(item) &&
+               !bsm_spec_is_sure(s, call->schema, call->args, call->n, i)) {
+      BSM_TRY(bsm_spec_check_value(s, value, item));
+    }
+  }
   *result = bsm_iv_list(list);
   return bsm_spec_note_birth(s, result);
 }
 
 static bool same_length(const bsm_spec *s, const world_results *r, size_t out) {
   const bsm_ivalue *first = &r->rows[r->first][out];
-  for (size_t w = r->first; w < BSM_WORLDS; w++) {
+  for (size_t w = r->first; w < s->world_count; w++) {
     if (is_possible(s, w) &&
         (r->rows[w][out].tag != BSM_IVALUE_LIST ||
          r->rows[w][out].u.list->len != first->u.list->len)) {
@@ -410,28 +345,58 @@ static bool same_length(const bsm_spec *s, const world_results *r, size_t out) {
   return true;
 }
 
-static bsm_status bind_result(bsm_spec *s, const bsm_schema *schema,
-                              const world_results *r, size_t i,
+/* The same in all worlds: known, and checked unless it is sure. */
+static bsm_status bind_agreed(bsm_spec *s, const op_call *call, size_t i,
                               const bsm_ivalue *symbol, bsm_ivalue *out) {
+  const world_results *r = call->results;
+  const bsm_ivalue *known = &r->rows[r->first][i];
+  const bool sure = bsm_spec_is_sure(s, call->schema, call->args, call->n, 0);
+  if (!sure && !bsm_spec_can_check(known)) {
+    return set_worlds(s, r, i, -1, out);
+  }
+  *out = *known;
+  return sure ? BSM_OK
+              : bsm_spec_check_value(s, bsm_spec_symbol_of(symbol)->value,
+                                     known);
+}
+
+/* A tensor: its dims are known when they are the same in all worlds. */
+static bsm_status bind_tensor_result(bsm_spec *s, const op_call *call, size_t i,
+                                     agreement how, const bsm_ivalue *symbol,
+                                     bsm_ivalue *out) {
+  const world_results *r = call->results;
+  const bsm_tensor *first = r->rows[r->first][i].u.tensor;
+  const bsm_schema *schema = call->schema;
+  const bool shared = i < schema->return_count && schema->returns[i].has_alias;
+  bsm_spec_symbol *own = bsm_spec_symbol_of(symbol);
+  bool dims_follow = false;
+  bsm_spec_trust(schema, call->args, call->n, &own->rank_open, &dims_follow);
+  own->fixed = how == AGREE_DIMS;
+  if (own->fixed && !dims_follow) {
+    BSM_TRY(bsm_spec_check_dims(s, own->value, first->sizes));
+  }
+  if (own->fixed && bsm_tensor_is_meta(first) && !shared) {
+    return bind_tensor(s, first, own->value, false, out);
+  }
+  /* A view stays a symbol, so that writes through it are followed. */
+  own->type = own->fixed ? bsm_spec_tensor_type(s, first)
+                         : bsm_type_tensor_dtype(s->cx->types, first->dtype);
+  BSM_TRY_ALLOC(own->type);
+  own->value->type = own->type;
+  return set_worlds(s, r, i, -1, out);
+}
+
+static bsm_status bind_result(bsm_spec *s, const op_call *call, size_t i,
+                              const bsm_ivalue *symbol, bsm_ivalue *out) {
+  const world_results *r = call->results;
   const bsm_ivalue *first = &r->rows[r->first][i];
   const agreement how = agreement_of(s, r, i);
-  const bool shared = i < schema->return_count && schema->returns[i].has_alias;
   *out = *symbol;
-  if (how == AGREE_ALL && first->tag != BSM_IVALUE_TENSOR) {
-    const bool number =
-        first->tag == BSM_IVALUE_INT || first->tag == BSM_IVALUE_BOOL;
-    if (number && !is_certain(schema)) {
-      BSM_TRY(emit_check(s, bsm_spec_symbol_of(symbol)->value, first));
-    }
-    *out = *first;
-    return BSM_OK;
-  }
-  if (how == AGREE_DIMS && bsm_tensor_is_meta(first->u.tensor) && !shared) {
-    return bind_tensor(s, first->u.tensor, bsm_spec_symbol_of(symbol)->value,
-                       false, out);
+  if (first->tag == BSM_IVALUE_TENSOR) {
+    return bind_tensor_result(s, call, i, how, symbol, out);
   }
   if (first->tag == BSM_IVALUE_LIST && same_length(s, r, i)) {
-    return bind_list(s, schema, r, i, symbol, out);
+    return bind_list(s, call, i, symbol, out);
   }
   if (first->tag == BSM_IVALUE_LIST) {
     const bsm_spec_symbol *list = bsm_spec_symbol_of(symbol);
@@ -439,16 +404,8 @@ static bsm_status bind_result(bsm_spec *s, const bsm_schema *schema,
                ? bsm_spec_box_new(s, list->type, list->value, out)
                : BSM_OK;
   }
-  if (first->tag == BSM_IVALUE_TENSOR) {
-    bsm_spec_symbol *own = bsm_spec_symbol_of(symbol);
-    /* A view stays a symbol, so that writes through it are followed. */
-    own->type = how == AGREE_DIMS ? bsm_spec_tensor_type(s, first->u.tensor)
-                                  : bsm_type_tensor_dtype(
-                                        s->cx->types, first->u.tensor->dtype);
-    BSM_TRY_ALLOC(own->type);
-    own->value->type = own->type;
-  }
-  return set_worlds(s, r, i, -1, out);
+  return how == AGREE_ALL ? bind_agreed(s, call, i, symbol, out)
+                          : set_worlds(s, r, i, -1, out);
 }
 
 /* Residual values have no strides that a view could ask for. */
@@ -482,16 +439,36 @@ bsm_status bsm_spec_worlds_op(bsm_spec *s, const bsm_schema *schema,
   if (!known) {
     return BSM_OK;
   }
+  const op_call call = {schema, args, n, &r};
   const bsm_schema *emitted = schema;
   bsm_ivalue *symbols = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n_outs + 1);
   BSM_TRY_ALLOC(symbols);
   BSM_TRY(plain_schema(s, &emitted));
   BSM_TRY(bsm_spec_emit(s, emitted, args, n, symbols, n_outs));
   for (size_t i = 0; i < n_outs; i++) {
-    BSM_TRY(bind_result(s, schema, &r, i, &symbols[i], &outs[i]));
+    BSM_TRY(bind_result(s, &call, i, &symbols[i], &outs[i]));
   }
   *done = true;
   return BSM_OK;
+}
+
+bsm_dims bsm_spec_worlds_dims(const bsm_spec *s, const bsm_ivalue *symbol) {
+  const bsm_ivalue *worlds = bsm_spec_symbol_of(symbol)->worlds;
+  const bsm_dims unknown = {.rank = -1};
+  bsm_dims dims = unknown;
+  bool first = true;
+  for (size_t w = 0; worlds && w < s->world_count; w++) {
+    if (!is_possible(s, w)) continue;
+    if (worlds[w].tag != BSM_IVALUE_TENSOR) return unknown;
+    const bsm_dims own = worlds[w].u.tensor->sizes;
+    if (first) dims = own;
+    first = false;
+    if (own.rank != dims.rank) return unknown;
+    for (int32_t i = 0; i < own.rank; i++) {
+      if (own.d[i] != dims.d[i]) dims.d[i] = -1;
+    }
+  }
+  return dims;
 }
 
 /* ---- branches ---- */
@@ -503,7 +480,7 @@ uint32_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
   if (!symbol->worlds) {
     return s->worlds;
   }
-  for (size_t w = 0; w < BSM_WORLDS; w++) {
+  for (size_t w = 0; w < s->world_count; w++) {
     if (is_possible(s, w) && symbol->worlds[w].tag == BSM_IVALUE_BOOL &&
         symbol->worlds[w].u.b == value) {
       worlds |= 1u << w;
@@ -519,12 +496,14 @@ bsm_status bsm_spec_worlds_merge(bsm_spec *s, const bsm_ivalue *condition,
   if (!bsm_spec_is_symbol(merged) || !from->worlds) {
     return BSM_OK;
   }
-  bsm_ivalue *worlds = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, BSM_WORLDS);
+  bsm_ivalue *worlds = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, s->world_count);
   BSM_TRY_ALLOC(worlds);
   bool known = true;
-  for (size_t w = 0; w < BSM_WORLDS; w++) {
+  for (size_t w = 0; w < s->world_count; w++) {
     const bool side = from->worlds[w].u.b;
     BSM_TRY(in_world(s, side ? x : y, w, 0, &worlds[w], &known));
+    /* A side may have written to it. */
+    BSM_TRY(bsm_spec_drop_data(s, &worlds[w]));
   }
   if (known) {
     bsm_spec_symbol_of(merged)->worlds = worlds;

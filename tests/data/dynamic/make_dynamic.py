@@ -4,10 +4,11 @@
 NAME.npz with several runs of other shapes and PyTorch's answers, as r<k>_in_<i>
 and r<k>_out_<i>.
 
-  make_dynamic.py            needs PyTorch
+  make_dynamic.py [NAME ...]   all unless named; needs PyTorch
 """
 import os
 import random
+import sys
 
 import numpy as np
 import torch
@@ -100,6 +101,29 @@ class Shared(nn.Module):
         return both.argmax(-1), both.log_softmax(-1), last[-1]
 
 
+class Ways(nn.Module):
+    """Takes ways that few shapes take, and computes there with sizes."""
+
+    def forward(self, x):
+        n, m = x.size(0), x.size(1)
+        if n > 3 * m:
+            y = x * n
+        elif n % 5 == 3:
+            part = x[:, : n % 3 + 1].sum(1, keepdim=True)
+            y = part + x * (float(n) / float(m))
+        else:
+            y = x + m
+        z = F.pad(y, (0, 0, 0, (4 - n % 4) % 4)).view(-1, 4, m)
+        if z.size(0) == 2 and m % 3 == 1:
+            z = z.flip(0) * z.size(0)
+        s = y[: n // 12 + 1].sum(1).squeeze(0)
+        return y, z, s * s.dim()
+
+
+def grids(rng, n, m):
+    return (torch.randn(n, m),)
+
+
 def images(rng, b, h, w):
     return (torch.randn(b, 3, h, w),)
 
@@ -118,18 +142,22 @@ def shared(rng, b, s, t):
     return torch.randn(b, s, 6), torch.randn(b, t, 6), torch.randn(1, b, 8)
 
 
-# name, how, model, inputs of sizes, ranges (min, opt, max) of the sizes
+# name, how, model, inputs of sizes, ranges (min, opt, max) of the sizes, and
+# how many random shapes when not 6
 CASES = [
     ("adaptive", "script", Adaptive, images, [(1, 1, 5), (4, 16, 20), (4, 12, 20)]),
     ("text", "trace", Text, text, [(1, 2, 6), (2, 8, 20)]),
     ("arithmetic", "script", Arithmetic, arithmetic,
      [(1, 1, 4), (6, 12, 20), (6, 16, 20), (1, 4, 9)]),
     ("shared", "script", Shared, shared, [(1, 2, 6), (1, 5, 12), (1, 7, 9)]),
+    ("ways", "script", Ways, grids, [(1, 4, 24), (1, 4, 9)], 40),
 ]
 
 
 def main():
-    for name, how, make, inputs_of, ranges in CASES:
+    for name, how, make, inputs_of, ranges, *more in CASES:
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         torch.manual_seed(len(name))
         rng = random.Random(len(name))
         model = make().eval()
@@ -139,7 +167,8 @@ def main():
                 m.running_var.uniform_(0.5, 2)
         with torch.no_grad():
             sizes = [[r[i] for r in ranges] for i in range(3)]
-            sizes += [[rng.randint(r[0], r[2]) for r in ranges] for _ in range(6)]
+            sizes += [[rng.randint(r[0], r[2]) for r in ranges]
+                      for _ in range(more[0] if more else 6)]
             if how == "script":
                 saved = torch.jit.script(model)
             else:

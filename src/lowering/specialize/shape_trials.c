@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking for shapes that the specialiser has not thought of: runs a residual
+ * graph without data for many shapes of the range, and finds those that a check
+ * of world_checks.c would refuse, or for which a tensor has other dims than its
+ * type says. Specialising once more with such shapes among the worlds gives a
+ * graph that takes them.
+ *
+ * Values that depend on data are unknown, and so is what is computed of them;
+ * of an If on such a condition both sides are looked at, of a loop one turn. */
+#include "lowering/specialize/specialize.h"
+
+enum {
+  SAMPLES = 128,     /* shapes that are tried */
+  PER_SITE = 2,      /* new worlds for one check, in one round */
+  PER_ROUND = 8,     /* and for all */
+  MAX_NODES = 200000 /* run for one shape */
+};
+#define MAX_DATA 65536 /* as worlds.c */
+
+typedef enum verdict {
+  VERDICT_FINE = 0,
+  VERDICT_WRONG,  /* a check fails */
+  VERDICT_REFUSED /* the model itself does not take the shape */
+} verdict;
+
+typedef struct trial {
+  const bsm_aten_library *aten;
+  const bsm_ir_ctx *cx;
+  bsm_arena *arena; /* of this shape */
+  bsm_ivalue *values;
+  size_t nodes;
+  verdict verdict;
+  const bsm_node *site; /* the check */
+} trial;
+
+static const bsm_ivalue unknown = {.tag = BSM_IVALUE_CONTAINER};
+
+static bool is_unknown(const bsm_ivalue *v, size_t depth) {
+  const bsm_ivalue *items = NULL;
+  size_t n = 0;
+  if (v->tag == BSM_IVALUE_CONTAINER) {
+    return true;
+  }
+  if (v->tag == BSM_IVALUE_LIST) {
+    items = v->u.list->items;
+    n = v->u.list->len;
+  } else if (v->tag == BSM_IVALUE_TUPLE) {
+    items = v->u.tuple->items;
+    n = v->u.tuple->len;
+  } else if (v->tag == BSM_IVALUE_DICT) {
+    items = v->u.dict->values;
+    n = v->u.dict->len;
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (depth > 64 || is_unknown(&items[i], depth + 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* ---- values ---- */
+
+static bsm_ivalue get(const trial *t, const bsm_value *value) {
+  const bsm_ivalue *constant = bsm_value_constant(value);
+  return constant ? *constant : t->values[value->id];
+}
+
+/* What the type alone says of a value. */
+static bsm_status of_type(trial *t, const bsm_value *value) {
+  bsm_dims dims;
+  bsm_dtype dtype;
+  bsm_tensor *meta = NULL;
+  t->values[value->id] = unknown;
+  if (bsm_value_dims(value, &dims, &dtype)) {
+    BSM_TRY(bsm_tensor_new(t->arena, dtype, dims, true, &meta));
+    t->values[value->id] = bsm_iv_tensor(meta);
+  }
+  return BSM_OK;
+}
+
+static bsm_status types_of(trial *t, const bsm_node *node) {
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    BSM_TRY(of_type(t, bsm_node_out(node, i)));
+  }
+  return BSM_OK;
+}
+
+/* Large tensors are looked at without their data. */
+static bsm_status set(trial *t, const bsm_node *node, size_t i, bsm_ivalue v) {
+  const bsm_value *value = bsm_node_out(node, i);
+  bsm_dims dims;
+  bsm_dtype dtype;
+  if (v.tag == BSM_IVALUE_TENSOR) {
+    const bsm_tensor *x = v.u.tensor;
+    if (bsm_value_dims(value, &dims, &dtype) &&
+        !bsm_dims_equal(dims, x->sizes)) {
+      t->verdict = VERDICT_WRONG;
+      t->site = node;
+    }
+    if (!bsm_tensor_is_meta(x) && bsm_tensor_numel(x) > MAX_DATA) {
+      bsm_tensor *meta = NULL;
+      BSM_TRY(bsm_tensor_new(t->arena, x->dtype, x->sizes, true, &meta));
+      v = bsm_iv_tensor(meta);
+    }
+  }
+  t->values[value->id] = v;
+  return BSM_OK;
+}
+
+static bsm_status inputs_of(trial *t, const bsm_node *node, bsm_ivalue **out,
+                            bool *known) {
+  *out = BSM_NEW_ARRAY(t->arena, bsm_ivalue, node->inputs.len + 1);
+  BSM_TRY_ALLOC(*out);
+  *known = true;
+  for (size_t i = 0; i < node->inputs.len; i++) {
+    (*out)[i] = get(t, bsm_node_in(node, i));
+    *known = *known && !is_unknown(&(*out)[i], 0);
+  }
+  return BSM_OK;
+}
+
+/* ---- nodes ---- */
+
+/* A container that the node writes to is no longer known. */
+static void forget_written(trial *t, const bsm_node *node) {
+  for (size_t i = 0;
+       node->schema && i < node->schema->arg_count && i < node->inputs.len;
+       i++) {
+    if (node->schema->args[i].is_write) {
+      t->values[bsm_node_in(node, i)->id] = unknown;
+    }
+  }
+}
+
+static bsm_status run_op(trial *t, const bsm_node *node) {
+  const bsm_aten_op *op =
+      node->schema ? bsm_aten_find(t->aten, bsm_str_of(node->schema->qualified))
+                   : NULL;
+  const size_t n = node->outputs.len;
+  bsm_ivalue *args = NULL;
+  bool known = false;
+  BSM_TRY(inputs_of(t, node, &args, &known));
+  if (!known || !op || (op->flags & BSM_ATEN_RANDOM)) {
+    forget_written(t, node);
+    return types_of(t, node);
+  }
+  bsm_ivalue *outs = BSM_NEW_ARRAY(t->arena, bsm_ivalue, n + 1);
+  BSM_TRY_ALLOC(outs);
+  bsm_op_ctx cx = {.arena = t->arena,
+                   .max_tensor_bytes = t->cx->limits.max_tensor_bytes};
+  bsm_status st = bsm_aten_call(&cx, op, args, node->inputs.len, outs, n);
+  if (bsm_status_code(st) == BSM_OUT_OF_MEMORY) {
+    return st;
+  }
+  if (st) {
+    if (bsm_status_code(st) != BSM_DATA_DEPENDENT) {
+      t->verdict = VERDICT_REFUSED;
+    }
+    bsm_status_free(st);
+    forget_written(t, node);
+    return types_of(t, node);
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(set(t, node, i, outs[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status make_container(trial *t, const bsm_node *node) {
+  const size_t n = node->inputs.len;
+  bsm_ivalue *args = NULL, made;
+  bool known = false;
+  BSM_TRY(inputs_of(t, node, &args, &known));
+  if (bsm_node_is(node, "prim::TupleConstruct")) {
+    BSM_TRY(bsm_tuple_new(t->arena, n, &made.u.tuple));
+    memcpy(made.u.tuple->items, args, n * sizeof(*args));
+    made = bsm_iv_tuple(made.u.tuple);
+  } else if (bsm_node_is(node, "prim::ListConstruct")) {
+    const bsm_type *type = bsm_node_out(node, 0)->type;
+    BSM_TRY(bsm_list_new(t->arena,
+                         type && type->arg_count ? type->args[0] : NULL, n,
+                         &made.u.list));
+    memcpy(made.u.list->items, args, n * sizeof(*args));
+    made = bsm_iv_list(made.u.list);
+  } else {
+    made = unknown; /* dicts, and copies of what is written to */
+  }
+  return set(t, node, 0, made);
+}
+
+static bsm_status unpack(trial *t, const bsm_node *node) {
+  const bsm_ivalue from = get(t, bsm_node_in(node, 0));
+  const size_t n = node->outputs.len;
+  const bool list = from.tag == BSM_IVALUE_LIST;
+  if (!list && from.tag != BSM_IVALUE_TUPLE) {
+    return types_of(t, node);
+  }
+  if (n != (list ? from.u.list->len : from.u.tuple->len)) {
+    t->verdict = VERDICT_WRONG;
+    t->site = node;
+    return types_of(t, node);
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(
+        set(t, node, i, list ? from.u.list->items[i] : from.u.tuple->items[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status run_block(trial *t, const bsm_block *block, size_t depth);
+
+/* A side that may not be taken: what the model itself refuses does not count.
+ */
+static bsm_status run_maybe(trial *t, const bsm_block *block, size_t depth) {
+  BSM_TRY(run_block(t, block, depth));
+  if (t->verdict == VERDICT_REFUSED) {
+    t->verdict = VERDICT_FINE;
+  }
+  return BSM_OK;
+}
+
+static bsm_status run_if(trial *t, const bsm_node *node, size_t depth) {
+  const bsm_ivalue condition = get(t, bsm_node_in(node, 0));
+  if (condition.tag == BSM_IVALUE_BOOL) {
+    const bsm_block *block = node->blocks.items[condition.u.b ? 0 : 1];
+    BSM_TRY(run_block(t, block, depth + 1));
+    for (size_t i = 0; i < node->outputs.len && !t->verdict; i++) {
+      BSM_TRY(set(t, node, i, get(t, bsm_node_in(block->returns, i))));
+    }
+    return BSM_OK;
+  }
+  for (size_t i = 0; i < 2 && !t->verdict; i++) {
+    BSM_TRY(run_maybe(t, node->blocks.items[i], depth + 1));
+  }
+  return types_of(t, node);
+}
+
+static bsm_status run_loop(trial *t, const bsm_node *node, size_t depth) {
+  const bsm_block *body = node->blocks.items[0];
+  const bsm_ivalue trips = get(t, bsm_node_in(node, 0));
+  bsm_ivalue more = get(t, bsm_node_in(node, 1));
+  const size_t n = node->outputs.len;
+  bsm_ivalue *carried = NULL;
+  bool known = trips.tag == BSM_IVALUE_INT && more.tag == BSM_IVALUE_BOOL;
+  BSM_TRY(inputs_of(t, node, &carried, &(bool){false}));
+  carried += 2;
+  for (int64_t turn = 0; known && more.u.b && turn < trips.u.i; turn++) {
+    t->values[bsm_node_out(body->params, 0)->id] = bsm_iv_int(turn);
+    for (size_t i = 0; i < n; i++) {
+      BSM_TRY(set(t, body->params, i + 1, carried[i]));
+    }
+    BSM_TRY(run_block(t, body, depth + 1));
+    if (t->verdict) {
+      return BSM_OK;
+    }
+    more = get(t, bsm_node_in(body->returns, 0));
+    known = more.tag == BSM_IVALUE_BOOL && t->nodes < MAX_NODES;
+    for (size_t i = 0; i < n; i++) {
+      carried[i] = get(t, bsm_node_in(body->returns, i + 1));
+    }
+  }
+  if (!known) {
+    BSM_TRY(types_of(t, body->params));
+    BSM_TRY(run_maybe(t, body, depth + 1));
+    return types_of(t, node);
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(set(t, node, i, carried[i]));
+  }
+  return BSM_OK;
+}
+
+/* An exception: ours, or the model's own. */
+static void raise(trial *t, const bsm_node *node) {
+  const bsm_ivalue *text = bsm_value_constant(bsm_node_in(node, 0));
+  const bool ours = text && text->tag == BSM_IVALUE_STRING &&
+                    bsm_str_starts_with(*text->u.s, BSM_STR(BSM_WORLD_CHECK));
+  t->verdict = ours ? VERDICT_WRONG : VERDICT_REFUSED;
+  t->site = node;
+}
+
+static bsm_status run_node(trial *t, const bsm_node *node, size_t depth) {
+  if (bsm_node_is(node, "prim::Constant")) {
+    return BSM_OK;
+  }
+  if (bsm_node_is(node, "prim::If")) {
+    return run_if(t, node, depth);
+  }
+  if (bsm_node_is(node, "prim::Loop")) {
+    return run_loop(t, node, depth);
+  }
+  if (bsm_node_is(node, "prim::RaiseException")) {
+    raise(t, node);
+    return BSM_OK;
+  }
+  if (bsm_node_is(node, "prim::ListUnpack") ||
+      bsm_node_is(node, "prim::TupleUnpack")) {
+    return unpack(t, node);
+  }
+  if (bsm_node_is(node, "prim::ListConstruct") ||
+      bsm_node_is(node, "prim::TupleConstruct") ||
+      bsm_node_is(node, "prim::DictConstruct") ||
+      bsm_node_is(node, "prim::CopyContainer")) {
+    return make_container(t, node);
+  }
+  if (bsm_node_is(node, "prim::unchecked_unwrap_optional") ||
+      bsm_node_is(node, "prim::unchecked_cast")) {
+    return set(t, node, 0, get(t, bsm_node_in(node, 0)));
+  }
+  return run_op(t, node);
+}
+
+static bsm_status run_block(trial *t, const bsm_block *block, size_t depth) {
+  if (depth > t->cx->limits.max_depth) {
+    return BSM_OK;
+  }
+  for (const bsm_node *n = block->first; n && !t->verdict; n = n->next) {
+    if (++t->nodes > MAX_NODES) {
+      return BSM_OK;
+    }
+    BSM_TRY(run_node(t, n, depth));
+  }
+  return BSM_OK;
+}
+
+/* ---- shapes ---- */
+
+static bsm_status set_inputs(trial *t, const bsm_lowered *lowered,
+                             uint32_t shape) {
+  const bsm_node *params = lowered->graph->block->params;
+  for (size_t i = 0; i < params->outputs.len; i++) {
+    const bsm_lowering_range *range = lowered->input_ranges[i];
+    bsm_tensor *x = NULL;
+    BSM_TRY(of_type(t, bsm_node_out(params, i)));
+    if (range) {
+      BSM_TRY(bsm_tensor_new(t->arena, range->dtype,
+                             bsm_world_dims(range, shape), true, &x));
+      t->values[bsm_node_out(params, i)->id] = bsm_iv_tensor(x);
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status try_shape(const bsm_lowered *lowered,
+                            const bsm_aten_library *aten, uint32_t shape,
+                            bsm_arena *arena, verdict *out,
+                            const bsm_node **site) {
+  const bsm_graph *graph = lowered->graph;
+  trial t = {.aten = aten, .cx = graph->cx, .arena = arena};
+  t.values = BSM_NEW_ARRAY(arena, bsm_ivalue, graph->next_value_id + 1u);
+  BSM_TRY_ALLOC(t.values);
+  for (uint32_t i = 0; i < graph->next_value_id; i++) {
+    t.values[i] = unknown;
+  }
+  BSM_TRY(set_inputs(&t, lowered, shape));
+  BSM_TRY(run_block(&t, graph->block, 0));
+  *out = t.verdict;
+  *site = t.site;
+  return BSM_OK;
+}
+
+static bool is_sample(const bsm_world_samples *samples, uint32_t shape) {
+  for (size_t i = 0; i < samples->count; i++) {
+    if (samples->shapes[i] == shape) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool has_ranges(const bsm_lowered *lowered) {
+  const size_t n = lowered->graph->block->params->outputs.len;
+  for (size_t i = 0; lowered->input_ranges && i < n; i++) {
+    if (lowered->input_ranges[i]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* As many new worlds of this site as are good for one round. */
+static bool is_wanted(const bsm_node *site, const bsm_node **sites,
+                      size_t count) {
+  size_t same = 0;
+  for (size_t i = 0; i < count; i++) {
+    same += sites[i] == site;
+  }
+  return same < PER_SITE;
+}
+
+bsm_status bsm_find_worlds(const bsm_lowered *lowered,
+                           const bsm_aten_library *aten,
+                           bsm_world_samples *samples, bool *found) {
+  const size_t room = BSM_MAX_WORLDS - BSM_FIRST_WORLDS;
+  const bsm_node *sites[PER_ROUND], *site = NULL;
+  size_t count = 0;
+  bsm_arena arena;
+  bsm_status st = BSM_OK;
+  *found = false;
+  if (!has_ranges(lowered)) {
+    return BSM_OK;
+  }
+  bsm_arena_init(&arena, lowered->graph->cx->arena->allocator);
+  for (uint32_t k = 0; k < SAMPLES && !st; k++) {
+    const uint32_t shape = BSM_FIRST_WORLDS + k;
+    const bsm_arena_mark mark = bsm_arena_get_mark(&arena);
+    verdict v = VERDICT_FINE;
+    if (samples->count >= room || count >= PER_ROUND) {
+      break;
+    }
+    if (is_sample(samples, shape)) {
+      continue;
+    }
+    st = try_shape(lowered, aten, shape, &arena, &v, &site);
+    bsm_arena_rewind(&arena, mark);
+    if (!st && v == VERDICT_WRONG && is_wanted(site, sites, count)) {
+      sites[count++] = site;
+      samples->shapes[samples->count++] = shape;
+      *found = true;
+    }
+  }
+  bsm_arena_destroy(&arena);
+  return st;
+}

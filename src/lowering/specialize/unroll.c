@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far loops of known turns are unrolled.
+ *
+ * All are, within two limits: the turns of all loops (max_loop_trips) and the
+ * nodes that they leave in the graph (max_unrolled_nodes). A loop that goes
+ * beyond is noted, and the method is specialised again from the start, where it
+ * is written down as a loop of the engine (loop.c) as if its length depended on
+ * data. Of loops inside of each other that is the one with the most turns.
+ *
+ * Not every loop can be one of the engine's: one whose turns use different
+ * objects cannot. When specialising fails for what is not supported, all loops
+ * are unrolled after all, up to max_loop_trips and max_nodes. */
+#include <inttypes.h>
+
+#include "lowering/specialize/specialize.h"
+
+/* Each adds a loop; a method of more long loops than this is refused. */
+#define MAX_ATTEMPTS 16
+
+static const char trips_limit[] = "max_loop_trips";
+static const char nodes_limit[] = "max_unrolled_nodes";
+
+/* Whether nothing but the number of turns ends the loop. */
+static bool is_counted(const bsm_node *node) {
+  const bsm_value *condition = bsm_node_in(node->blocks.items[0]->returns, 0);
+  return bsm_node_is(condition->node, "prim::Constant");
+}
+
+/* Whether unrolling as many nodes as in the first turn goes too far. A loop
+ * around others is left alone: it may be one of these that is too long. */
+static bool will_exceed(const bsm_spec *s, const bsm_spec_turns *loop) {
+  const uint64_t each = s->graph->node_count - loop->first_node;
+  return loop->turns == 2 && loop->trips && !loop->has_inner &&
+         each > s->cx->limits.max_unrolled_nodes / loop->trips;
+}
+
+/* The limit that `loop` has gone beyond; NULL: none. */
+static const char *exceeded(const bsm_spec *s, const bsm_spec_turns *loop) {
+  const bsm_limits *limits = &s->cx->limits;
+  if (s->trips > limits->max_loop_trips) return trips_limit;
+  if (!s->unroller || s->unroller->reason) return NULL;
+  const uint64_t nodes =
+      s->unrolled_nodes + s->graph->node_count - loop->outermost->first_node;
+  return nodes > limits->max_unrolled_nodes || will_exceed(s, loop)
+             ? nodes_limit
+             : NULL;
+}
+
+static bsm_status note(bsm_spec_unroller *u, const bsm_node *node,
+                       const char *limit) {
+  BSM_TRY_ALLOC(
+      bsm_ptrmap_set(u->arena, &u->loops, node, (void *)(uintptr_t)limit));
+  return BSM_OK;
+}
+
+void bsm_spec_turns_begin(bsm_spec *s, const bsm_node *node,
+                          const bsm_ivalue *trips, bsm_spec_turns *loop) {
+  *loop = (bsm_spec_turns){
+      .outer = s->turns, .node = node, .first_node = s->graph->node_count};
+  if (trips->tag == BSM_IVALUE_INT && trips->u.i > 0 && is_counted(node)) {
+    loop->trips = (uint64_t)trips->u.i;
+  }
+  loop->outermost = s->turns ? s->turns->outermost : loop;
+  if (s->turns) s->turns->has_inner = true;
+  s->turns = loop;
+}
+
+void bsm_spec_turns_end(bsm_spec *s, const bsm_spec_turns *loop) {
+  s->turns = loop->outer;
+  if (!loop->outer) {
+    s->unrolled_nodes += s->graph->node_count - loop->first_node;
+  }
+}
+
+bsm_status bsm_spec_count_turn(bsm_spec *s, bsm_spec_turns *loop) {
+  bsm_spec_unroller *u = s->unroller;
+  s->trips++;
+  loop->turns++;
+  const char *limit = exceeded(s, loop);
+  if (!limit) return BSM_OK;
+  const bsm_spec_turns *longest = loop;
+  for (const bsm_spec_turns *l = loop->outer; l; l = l->outer) {
+    if (l->turns > longest->turns) longest = l;
+  }
+  const bool endless = longest->trips >= INT64_MAX; /* "while True" */
+  if (u && !u->reason && !endless && u->loops.len < MAX_ATTEMPTS) {
+    BSM_TRY(note(u, longest->node, limit));
+    u->again = true;
+  }
+  const char *why = u && u->reason ? u->reason : "";
+  const uint64_t most = limit == trips_limit ? s->cx->limits.max_loop_trips
+                                             : s->cx->limits.max_unrolled_nodes;
+  return BSM_FAIL(BSM_LIMIT,
+                  "the loop at %s goes beyond what is unrolled when compiling: "
+                  "the limit %s is %" PRIu64 "%s%s",
+                  bsm_spec_where(s), limit, most,
+                  endless  ? "; it does not end"
+                  : why[0] ? "; it cannot be a loop of the engine: "
+                           : "",
+                  why);
+}
+
+bsm_status bsm_spec_is_rolled(bsm_spec *s, const bsm_node *node,
+                              const bsm_ivalue *trips, const char **limit) {
+  bsm_spec_unroller *u = s->unroller;
+  *limit = NULL;
+  if (!u || u->reason) return BSM_OK;
+  *limit = bsm_ptrmap_get(&u->loops, node);
+  if (*limit || trips->tag != BSM_IVALUE_INT || trips->u.i <= 0 ||
+      trips->u.i == INT64_MAX || !is_counted(node) ||
+      (uint64_t)trips->u.i <= s->cx->limits.max_loop_trips) {
+    return BSM_OK;
+  }
+  *limit = trips_limit;
+  return note(u, node, *limit);
+}
+
+bool bsm_spec_unroll_again(bsm_spec_unroller *u, bsm_status *status) {
+  const bool rolled =
+      u->loops.len && !u->reason && bsm_status_code(*status) == BSM_UNSUPPORTED;
+  if (!*status || (!u->again && !rolled)) return false;
+  if (!u->again) {
+    u->reason = bsm_arena_strdup(u->arena, bsm_status_message(*status));
+    if (!u->reason) return false;
+  }
+  u->again = false;
+  bsm_status_free(*status);
+  *status = BSM_OK;
+  return true;
+}
