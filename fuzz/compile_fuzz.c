@@ -57,6 +57,7 @@ static void run(const bsm_engine *engine) {
   if (fits) {
     bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
     options.threads = 1;
+    options.max_instructions = 10000; /* keeps runs short */
     bsm_context *context = NULL;
     bsm_status status = bsm_context_create(engine, &options, &context);
     if (!status) status = bsm_context_run(context, in, inputs, out, outputs);
@@ -76,6 +77,7 @@ static void compile(const void *data, size_t size, uint8_t choice) {
   limits.max_nodes = 5000;
   limits.max_tensor_bytes = 1 << 18;
   limits.max_loop_trips = 100;
+  limits.max_unrolled_nodes = 1000;
   bsm_module_options loading = BSM_MODULE_OPTIONS_INIT;
   loading.limits = &limits;
   bsm_input_spec specs[SPECS];

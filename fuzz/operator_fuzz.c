@@ -47,6 +47,7 @@ static void run(const bsm_engine *engine, const op_text *t) {
   if (fits) {
     bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
     options.threads = 1;
+    options.max_instructions = 10000; /* keeps runs short */
     bsm_status status = bsm_context_create(engine, &options, &context);
     if (!status) status = bsm_context_run(context, in, inputs, out, outputs);
     bsm_status_free(status);
@@ -63,6 +64,7 @@ static void compile(const op_text *t) {
   limits.max_nodes = 20000;
   limits.max_tensor_bytes = 1 << 18;
   limits.max_loop_trips = 100;
+  limits.max_unrolled_nodes = 1000;
   bsm_module_options loading = BSM_MODULE_OPTIONS_INIT;
   loading.limits = &limits;
   bsm_compile_options compiling = BSM_COMPILE_OPTIONS_INIT;

@@ -109,6 +109,7 @@ static bsm_status run_engine(const bsm_engine *engine, int byte) {
   bsm_context *context = NULL;
   bsm_status status = BSM_OK;
   options.threads = 1;
+  options.max_instructions = 100000;
   if (hostile_arrays(engine, byte, in, out)) {
     status = bsm_context_create(engine, &options, &context);
     if (!status) {

@@ -19,8 +19,10 @@
  */
 typedef struct setup {
   const char *text;
-  uint64_t max_depth, max_nodes, max_loop_trips;
+  uint64_t max_depth, max_nodes, max_loop_trips, max_unrolled_nodes;
   size_t inputs;
+  const char *expected; /* in the lowered graph; NULL: not looked at */
+  const char *missing;
 } setup;
 
 static bsm_status lower(bsm_arena *arena, const setup *s) {
@@ -37,12 +39,26 @@ static bsm_status lower(bsm_arena *arena, const setup *s) {
   cx->limits.max_nodes = s->max_nodes ? s->max_nodes : cx->limits.max_nodes;
   cx->limits.max_loop_trips =
       s->max_loop_trips ? s->max_loop_trips : cx->limits.max_loop_trips;
+  cx->limits.max_unrolled_nodes = s->max_unrolled_nodes
+                                      ? s->max_unrolled_nodes
+                                      : cx->limits.max_unrolled_nodes;
   BSM_TRY(bsm_tensor_new(arena, BSM_DTYPE_FLOAT, dims, true, &x));
   const bsm_lowering_input inputs[2] = {{"x", bsm_iv_tensor(x)},
                                         {"y", bsm_iv_tensor(x)}};
   const bsm_lowering_options options = {aten, NULL, NULL};
-  return bsm_lower(graph, NULL, inputs, s->inputs ? s->inputs : 1, &options,
-                   &lowered);
+  BSM_TRY(bsm_lower(graph, NULL, inputs, s->inputs ? s->inputs : 1, &options,
+                    &lowered));
+  bsm_text text;
+  bsm_text_init(&text, arena);
+  bsm_graph_print(&text, lowered.graph, NULL);
+  if (text.failed) return BSM_FAIL_OOM();
+  if (s->expected && !strstr(text.data, s->expected)) {
+    fail_msg("no \"%s\" in:\n%s", s->expected, text.data);
+  }
+  if (s->missing && strstr(text.data, s->missing)) {
+    fail_msg("\"%s\" in:\n%s", s->missing, text.data);
+  }
+  return BSM_OK;
 }
 
 static void expect(const setup *s, bsm_code code, const char *piece) {
@@ -68,11 +84,101 @@ static const char long_loop[] =
     "      -> (%t, %b)\n"
     "  return (%y)\n";
 
+/* A loop that is too long becomes one of the graph. */
 static void test_loops_are_limited(void **state) {
   (void)state;
-  expect(&(setup){.text = long_loop}, BSM_CODE_OK, NULL);
-  expect(&(setup){.text = long_loop, .max_loop_trips = 999}, BSM_LIMIT,
-         "loops run more than 999 times");
+  static const char kept[] = "prim::Loop[limit=\"max_loop_trips\"]";
+  expect(&(setup){.text = long_loop, .missing = "prim::Loop"}, BSM_CODE_OK,
+         NULL);
+  expect(&(setup){.text = long_loop, .max_loop_trips = 1000, .missing = kept},
+         BSM_CODE_OK, NULL);
+  expect(&(setup){.text = long_loop, .max_loop_trips = 999, .expected = kept},
+         BSM_CODE_OK, NULL);
+}
+
+static void test_unrolled_nodes_are_limited(void **state) {
+  (void)state;
+  static const char kept[] = "prim::Loop[limit=\"max_unrolled_nodes\"]";
+  expect(
+      &(setup){.text = long_loop, .max_unrolled_nodes = 999, .expected = kept},
+      BSM_CODE_OK, NULL);
+  expect(
+      &(setup){.text = long_loop, .max_unrolled_nodes = 2000, .missing = kept},
+      BSM_CODE_OK, NULL);
+}
+
+/* The length of a "while" is found out by trying. */
+#define COUNTING_LOOP(limit)                                   \
+  "graph(%x : Float(2, 3)):\n"                                 \
+  "  %n : int = prim::Constant[value=9223372036854775807]()\n" \
+  "  %t : bool = prim::Constant[value=1]()\n"                  \
+  "  %0 : int = prim::Constant[value=0]()\n"                   \
+  "  %1 : int = prim::Constant[value=1]()\n"                   \
+  "  %m : int = prim::Constant[value=" limit                   \
+  "]()\n"                                                      \
+  "  %y : Tensor, %k : int = prim::Loop(%n, %t, %x, %0)\n"     \
+  "    block0(%i : int, %a : Tensor, %c : int):\n"             \
+  "      %b : Tensor = aten::add(%a, %c, %1)\n"                \
+  "      %d : int = aten::add(%c, %1)\n"                       \
+  "      %l : bool = aten::lt(%d, %m)\n"                       \
+  "      -> (%l, %b, %d)\n"                                    \
+  "  return (%y)\n"
+
+static void test_while_loops_are_limited(void **state) {
+  (void)state;
+  static const char text[] = COUNTING_LOOP("500");
+  expect(&(setup){.text = text, .missing = "prim::Loop"}, BSM_CODE_OK, NULL);
+  expect(&(setup){.text = text,
+                  .max_loop_trips = 499,
+                  .expected = "prim::Loop[limit=\"max_loop_trips\"]"},
+         BSM_CODE_OK, NULL);
+  expect(&(setup){.text = text,
+                  .max_unrolled_nodes = 100,
+                  .expected = "prim::Loop[limit=\"max_unrolled_nodes\"]"},
+         BSM_CODE_OK, NULL);
+}
+
+/* Of two loops the one with more turns is kept, the other still unrolled. */
+static void test_the_longer_loop_is_kept(void **state) {
+  (void)state;
+  expect(&(setup){.text = "graph(%x : Float(2, 3)):\n"
+                          "  %n : int = prim::Constant[value=3]()\n"
+                          "  %m : int = prim::Constant[value=700]()\n"
+                          "  %t : bool = prim::Constant[value=1]()\n"
+                          "  %y : Tensor = prim::Loop(%n, %t, %x)\n"
+                          "    block0(%i : int, %a : Tensor):\n"
+                          "      %b : Tensor = prim::Loop(%m, %t, %a)\n"
+                          "        block0(%j : int, %c : Tensor):\n"
+                          "          %d : Tensor = aten::relu(%c)\n"
+                          "          -> (%t, %d)\n"
+                          "      -> (%t, %b)\n"
+                          "  return (%y)\n",
+                  .max_loop_trips = 1000,
+                  .expected = "prim::Loop[limit=\"max_loop_trips\"]",
+                  .missing = "block0(%i : int"},
+         BSM_CODE_OK, NULL);
+}
+
+/* Where the turns differ in what a loop cannot carry, all are unrolled. */
+static void test_loops_that_must_be_unrolled(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph(%x : Float(2, 3)):\n"
+      "  %n : int = prim::Constant[value=200]()\n"
+      "  %t : bool = prim::Constant[value=1]()\n"
+      "  %s : str = prim::Constant[value=\"s\"]()\n"
+      "  %y : Tensor, %r : Any = prim::Loop(%n, %t, %x, %n)\n"
+      "    block0(%i : int, %a : Tensor, %k : Any):\n"
+      "      %b : Tensor = aten::relu(%a)\n"
+      "      -> (%t, %b, %s)\n"
+      "  return (%y)\n";
+  expect(&(setup){.text = text, .max_unrolled_nodes = 100, .missing = "Loop"},
+         BSM_CODE_OK, NULL);
+  expect(&(setup){.text = text, .max_loop_trips = 100}, BSM_LIMIT,
+         "the limit max_loop_trips is 100; it cannot be a loop of the engine: "
+         "a value has another type after a turn of the loop");
+  expect(&(setup){.text = text, .max_loop_trips = 100}, BSM_LIMIT,
+         "the loop at case:5");
 }
 
 static void test_nodes_are_limited(void **state) {
@@ -261,6 +367,10 @@ static void test_interpreting_changes_the_module(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_loops_are_limited),
+      cmocka_unit_test(test_unrolled_nodes_are_limited),
+      cmocka_unit_test(test_while_loops_are_limited),
+      cmocka_unit_test(test_the_longer_loop_is_kept),
+      cmocka_unit_test(test_loops_that_must_be_unrolled),
       cmocka_unit_test(test_nodes_are_limited),
       cmocka_unit_test(test_steps_are_limited),
       cmocka_unit_test(test_nesting_is_limited),
