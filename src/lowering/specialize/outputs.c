@@ -171,18 +171,56 @@ static bsm_status output_index(bsm_spec *s, bsm_value *value, size_t *out) {
   return bsm_block_add_output(block, value);
 }
 
+/* The type of what only the run tells: the declared one where it says more. */
+static const bsm_type *type_of_value(const bsm_type *own,
+                                     const bsm_type *declared) {
+  const bool open = !declared || declared->kind == BSM_TYPE_ANY ||
+                    declared->kind == BSM_TYPE_VAR ||
+                    declared->kind == BSM_TYPE_UNION ||
+                    declared->kind == BSM_TYPE_NUMBER;
+  return open && own ? own : declared;
+}
+
+static bool is_number(const bsm_type *type) {
+  return type->kind == BSM_TYPE_INT || type->kind == BSM_TYPE_FLOAT ||
+         type->kind == BSM_TYPE_BOOL;
+}
+
+/* A value that the run computes. */
+static bsm_status add_output(bsm_spec *s, const bsm_ivalue *value,
+                             const bsm_type *declared, bsm_lowered_leaf *leaf) {
+  bsm_value *residual = NULL;
+  *leaf = (bsm_lowered_leaf){.is_output = true, .dims = {.rank = -1}};
+  leaf->type = bsm_spec_type_of(s, value);
+  BSM_TRY(bsm_spec_residual(s, value, NULL, &residual));
+  BSM_TRY(output_index(s, residual, &leaf->output));
+  if (value->tag == BSM_IVALUE_TENSOR ||
+      (residual->type && residual->type->kind == BSM_TYPE_TENSOR)) {
+    if (value->tag == BSM_IVALUE_TENSOR || !leaf->type) {
+      leaf->type = bsm_type_simple(s->cx->types, BSM_TYPE_TENSOR);
+    }
+    if (bsm_spec_is_symbol(value)) {
+      leaf->dims = bsm_spec_worlds_dims(s, value);
+    }
+  } else if (!residual->type || !is_number(residual->type)) {
+    leaf->is_value = true;
+    leaf->type = type_of_value(leaf->type, declared);
+  }
+  if (!leaf->type) leaf->type = bsm_type_simple(s->cx->types, BSM_TYPE_ANY);
+  BSM_TRY_ALLOC(leaf->type);
+  return BSM_OK;
+}
+
+/* Whether the run tells how many parts a value has, or what it is. */
+static bool is_open(const bsm_spec *s, const bsm_ivalue *value) {
+  return bsm_spec_box_find(s, value) || bsm_spec_is_symbol(value);
+}
+
 static bsm_status add_leaf(bsm_spec *s, const bsm_ivalue *value,
-                           leaf_list *list) {
-  bsm_lowered_leaf leaf = {.constant = *value};
-  if (value->tag == BSM_IVALUE_TENSOR || bsm_spec_is_symbol(value)) {
-    bsm_value *residual = NULL;
-    leaf = (bsm_lowered_leaf){.is_output = true};
-    leaf.type = bsm_spec_is_symbol(value)
-                    ? bsm_spec_symbol_of(value)->type
-                    : bsm_type_simple(s->cx->types, BSM_TYPE_TENSOR);
-    BSM_TRY_ALLOC(leaf.type);
-    BSM_TRY(bsm_spec_residual(s, value, NULL, &residual));
-    BSM_TRY(output_index(s, residual, &leaf.output));
+                           const bsm_type *declared, leaf_list *list) {
+  bsm_lowered_leaf leaf = {.dims = {.rank = -1}, .constant = *value};
+  if (value->tag == BSM_IVALUE_TENSOR || is_open(s, value)) {
+    BSM_TRY(add_output(s, value, declared, &leaf));
   }
   BSM_TRY_ALLOC(bsm_vec_push(s->cx->arena, &list->leaves, leaf));
   return BSM_OK;
@@ -201,23 +239,35 @@ static bsm_status add_node(bsm_spec *s, const bsm_lowered_node *node,
   return BSM_OK;
 }
 
-/* `key`: of an item of a dict, or NULL. */
+/* The declared type of part `i` of a container; NULL: not known. */
+static const bsm_type *part_type(const bsm_type *type, size_t i) {
+  while (type && type->kind == BSM_TYPE_OPTIONAL) type = type->args[0];
+  if (!type) return NULL;
+  switch (type->kind) {
+    case BSM_TYPE_LIST:
+      return type->args[0];
+    case BSM_TYPE_DICT:
+      return type->args[1];
+    case BSM_TYPE_TUPLE:
+      return i < type->arg_count ? type->args[i] : NULL;
+    default:
+      return NULL;
+  }
+}
+
+/* `key`: of an item of a dict, or NULL. `declared`: the type that the method
+ * gives the value; may be NULL. */
 static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value,
-                          const bsm_ivalue *key, size_t depth,
-                          leaf_list *list) {
+                          const bsm_ivalue *key, const bsm_type *declared,
+                          size_t depth, leaf_list *list) {
   const bsm_ivalue *items = NULL, *keys = NULL;
   bsm_lowered_node node = {.tag = value->tag};
   if (key) node.key = *key;
   if (depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "the result is nested too deep");
   }
-  if (bsm_spec_box_find(s, value)) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "the number of items of a %s in the result depends on "
-                    "data: return tensors, or torch.stack or cat of the items",
-                    bsm_iv_tag_name(value->tag));
-  }
-  switch (value->tag) {
+  if (is_open(s, value)) node.tag = BSM_IVALUE_CONTAINER;
+  switch (node.tag) {
     case BSM_IVALUE_LIST:
       items = value->u.list->items;
       node.child_count = value->u.list->len;
@@ -239,11 +289,12 @@ static bsm_status flatten(bsm_spec *s, const bsm_ivalue *value,
       break;
     default:
       BSM_TRY(add_node(s, &node, list));
-      return add_leaf(s, value, list);
+      return add_leaf(s, value, declared, list);
   }
   BSM_TRY(add_node(s, &node, list));
   for (size_t i = 0; i < node.child_count; i++) {
-    BSM_TRY(flatten(s, &items[i], keys ? &keys[i] : NULL, depth + 1, list));
+    BSM_TRY(flatten(s, &items[i], keys ? &keys[i] : NULL,
+                    part_type(declared, i), depth + 1, list));
   }
   return BSM_OK;
 }
@@ -281,7 +332,8 @@ static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
   const bsm_lowered_node tuple = {.tag = BSM_IVALUE_TUPLE, .child_count = m};
   if (m != 1) BSM_TRY(add_node(s, &tuple, &list));
   for (size_t i = 0; i < m; i++) {
-    BSM_TRY(flatten(s, &outs[i], NULL, m != 1, &list));
+    BSM_TRY(flatten(s, &outs[i], NULL, bsm_node_in(block->returns, i)->type,
+                    m != 1, &list));
   }
   *out = (bsm_lowered){
       .graph = s->graph,
@@ -300,6 +352,7 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
                                   size_t input_count,
                                   const bsm_aten_library *aten,
                                   bsm_spec_unroller *unroller,
+                                  const bsm_world_samples *samples,
                                   bsm_lowered *out) {
   bsm_arena scratch, stack;
   bsm_spec s;
@@ -307,6 +360,7 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
   bsm_arena_init(&stack, method->cx->arena->allocator);
   bsm_status st = bsm_spec_init(&s, method->cx, &scratch, &stack, aten);
   s.unroller = unroller;
+  s.samples = samples;
   if (!st) {
     st = run(&s, method, root, inputs, input_count, out);
   }
@@ -315,17 +369,35 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
   return st;
 }
 
+/* Again, as long as that lets loops or more shapes in. */
 bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
                           const bsm_lowering_input *inputs, size_t input_count,
                           const bsm_aten_library *aten, bsm_lowered *out) {
   bsm_arena arena;
   bsm_spec_unroller unroller = {.arena = &arena};
-  bsm_status st;
+  bsm_world_samples samples = {.count = 0};
+  bool again = true;
+  bsm_status st = BSM_OK;
   bsm_arena_init(&arena, method->cx->arena->allocator);
-  do {
-    st = specialize_once(method, root, inputs, input_count, aten, &unroller,
-                         out);
-  } while (bsm_spec_unroll_again(&unroller, &st));
+  for (bool first = true; again && !st; first = false) {
+    bsm_lowered found = {0};
+    do {
+      st = specialize_once(method, root, inputs, input_count, aten, &unroller,
+                           &samples, &found);
+    } while (bsm_spec_unroll_again(&unroller, &st));
+    if (st && !first && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
+      bsm_log(method->cx->logger, BSM_LOG_LEVEL_INFO,
+              "some shapes in range are refused when running: %s",
+              bsm_status_message(st));
+      bsm_status_free(st); /* what was found before stands */
+      st = BSM_OK;
+      break;
+    }
+    *out = found;
+    if (!st) {
+      st = bsm_find_worlds(out, aten, &samples, &again);
+    }
+  }
   bsm_arena_destroy(&arena);
   return st;
 }

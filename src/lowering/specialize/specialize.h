@@ -53,13 +53,31 @@ typedef struct bsm_spec_symbol {
   /* What it is in each world, with dims and numbers instead of data; NULL: it
    * depends on more than the shapes of the inputs. */
   bsm_ivalue *worlds;
+  /* Of a tensor: its range when it is an input; whether its dims, or those of
+   * sure_dims inside sure_block, are the same for all shapes that get there;
+   * whether its rank may depend on them. */
+  const bsm_lowering_range *range;
+  const bsm_block *sure_block;
+  uint32_t sure_dims;
+  bool fixed, rank_open;
+  bool is_view; /* of its parent; false: if it has one, it may be a copy */
 } bsm_spec_symbol;
 
 /* Worlds: an input whose dims range is looked at in several shapes at once -
- * the optimal, the smallest, the largest, and others that differ in how dims
- * compare. What is the same in all of them is taken as known, and checked when
- * the engine runs. */
-#define BSM_WORLDS 8
+ * the optimal, the smallest, the largest, others that differ in how dims
+ * compare, and samples. What is the same in all of them is taken as known, and
+ * checked when the engine runs. */
+#define BSM_FIRST_WORLDS 8
+#define BSM_MAX_WORLDS 32
+/* How the message begins when a check fails. */
+#define BSM_WORLD_CHECK \
+  "the inputs have shapes that the engine was not built for"
+
+/* Further shapes to look at, by number from BSM_FIRST_WORLDS on. */
+typedef struct bsm_world_samples {
+  uint32_t shapes[BSM_MAX_WORLDS - BSM_FIRST_WORLDS];
+  size_t count;
+} bsm_world_samples;
 
 /* How a view's elements lie in its parent: what writing through it needs. */
 typedef enum bsm_view_kind {
@@ -211,6 +229,8 @@ typedef struct bsm_spec {
   const bsm_ivalue *escape;
   /* The worlds that are possible here, a bit each; 0: inputs do not range. */
   uint32_t worlds;
+  size_t world_count;
+  const bsm_world_samples *samples; /* NULL: none */
   BSM_VEC(const bsm_lowering_range *) input_ranges; /* of the graph's inputs */
   /* The residual values of tensors and boxes are those that this closed
    * region left; NULL: the present ones. */
@@ -276,6 +296,9 @@ BSM_NODISCARD bsm_status bsm_spec_worlds_op(bsm_spec *s,
                                             const bsm_ivalue *args, size_t n,
                                             bsm_ivalue *outs, size_t n_outs,
                                             bool *done);
+/* The dims of a symbol that is a tensor; -1 where they differ between worlds.
+ * Rank -1: not known. */
+bsm_dims bsm_spec_worlds_dims(const bsm_spec *s, const bsm_ivalue *symbol);
 /* The worlds in which a condition holds. */
 uint32_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
                                bool value);
@@ -285,6 +308,39 @@ BSM_NODISCARD bsm_status bsm_spec_worlds_merge(bsm_spec *s,
                                                const bsm_ivalue *x,
                                                const bsm_ivalue *y,
                                                bsm_ivalue *merged);
+
+/* ---- world_shapes.c ---- */
+/* The dims of an input in shape number `shape`: BSM_FIRST_WORLDS of them are
+ * chosen with care, all others are samples. */
+int64_t bsm_world_size(const bsm_lowering_range *range, int32_t dim,
+                       uint32_t shape);
+bsm_dims bsm_world_dims(const bsm_lowering_range *range, uint32_t shape);
+
+/* ---- shape_trials.c ---- */
+/* Shapes for which a check of the specialised graph fails, to be among the
+ * worlds of the next time: adds them to `samples`. *found: there were any. */
+BSM_NODISCARD bsm_status bsm_find_worlds(const bsm_lowered *lowered,
+                                         const bsm_aten_library *aten,
+                                         bsm_world_samples *samples,
+                                         bool *found);
+
+/* ---- world_checks.c ---- */
+/* Whether a value is of a kind that the engine can compare. */
+bool bsm_spec_can_check(const bsm_ivalue *known);
+/* The engine refuses shapes for which `value` is not `known`. */
+BSM_NODISCARD bsm_status bsm_spec_check_value(bsm_spec *s, bsm_value *value,
+                                              const bsm_ivalue *known);
+/* ... for which the tensor has other dims. */
+BSM_NODISCARD bsm_status bsm_spec_check_dims(bsm_spec *s, bsm_value *value,
+                                             bsm_dims dims);
+/* Whether what an op says of its first argument - item `item` of it - needs no
+ * check. When it does, the caller emits it: it is not asked for again. */
+bool bsm_spec_is_sure(bsm_spec *s, const bsm_schema *schema,
+                      const bsm_ivalue *args, size_t n, size_t item);
+/* Of the tensor that an op makes: whether its rank depends on dims, and whether
+ * its own dims follow from those of arguments that are known. */
+void bsm_spec_trust(const bsm_schema *schema, const bsm_ivalue *args, size_t n,
+                    bool *rank_open, bool *dims_follow);
 
 /* ---- symbols.c ---- */
 /* The residual value of a symbol now: that of a view may have to be read from
@@ -298,6 +354,12 @@ BSM_NODISCARD bsm_status bsm_spec_symbol_view(bsm_spec *s,
                                               const bsm_ivalue *view,
                                               const bsm_schema *schema,
                                               const bsm_ivalue *args, size_t n);
+/* What the worlds know of a symbol's data is no longer so once its memory was
+ * written to: its tensors become such without data, where that happened. */
+BSM_NODISCARD bsm_status bsm_spec_forget_data(bsm_spec *s,
+                                              const bsm_ivalue *symbol);
+/* Makes a tensor one of the same geometry without data; others stay. */
+BSM_NODISCARD bsm_status bsm_spec_drop_data(bsm_spec *s, bsm_ivalue *v);
 /* The symbol's new value is `value`, and so is its part of what it views. */
 BSM_NODISCARD bsm_status bsm_spec_symbol_write(bsm_spec *s,
                                                const bsm_ivalue *symbol,
@@ -328,6 +390,7 @@ BSM_NODISCARD bsm_status bsm_spec_prim_node(bsm_spec *s, const bsm_node *node,
 BSM_NODISCARD bsm_status bsm_spec_control_node(bsm_spec *s,
                                                const bsm_node *node,
                                                bool *done);
+
 /* ---- unroll.c ---- */
 void bsm_spec_turns_begin(bsm_spec *s, const bsm_node *node,
                           const bsm_ivalue *trips, bsm_spec_turns *loop);
