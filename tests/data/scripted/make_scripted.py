@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what scripted_methods_test.c runs, beside this file: methods.ts, one
+module whose exported methods are small models, and methods.npz with runs of
+each, of several shapes, and PyTorch's answers: METHOD.<run>.in<i> and
+METHOD.<run>.out<i>.
+
+  make_scripted.py   needs PyTorch
+"""
+import os
+from typing import Dict, List, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Methods(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x)
+
+    # ---- what was known of a tensor's data is not, once it is written to
+
+    @torch.jit.export
+    def write_then_ask(self, x: Tensor) -> Tensor:
+        total = torch.zeros(x.size(0), 2)
+        first = total[0]
+        total += x.mean(1, keepdim=True)
+        if float(first[0]) > 0:
+            return x * 2
+        return x
+
+    @torch.jit.export
+    def write_in_a_branch(self, x: Tensor, flag: Tensor) -> Tensor:
+        total = torch.zeros(x.size(0))
+        if bool(flag):
+            total += 1
+        k = 0
+        if float(total.sum()) > 0:
+            k = 1
+        return x + k
+
+    @torch.jit.export
+    def write_in_a_loop(self, x: Tensor) -> Tuple[Tensor, int]:
+        left = torch.zeros(x.size(0))
+        left.fill_(x.max())
+        turns = 0
+        while float(left[0]) > 0:
+            left -= 1
+            turns += 1
+        return x * turns, turns
+
+    @torch.jit.export
+    def write_on_one_side(self, x: Tensor) -> Tuple[Tensor, int]:
+        sizes = torch.tensor([x.size(0), x.size(1)])
+        first = sizes[0]
+        if x.size(0) > 5:
+            sizes += 1
+            n = first
+        else:
+            n = sizes[1]
+        return x * int(n), int(first)
+
+    # ---- views of tensors whose shape ranges
+
+    @torch.jit.export
+    def views_are_read_again(self, x: Tensor) -> List[Tensor]:
+        table = torch.zeros(4)
+        rows = table.expand(x.size(0), 4)
+        table += x.sum(0)
+        y = x * 2
+        views = [y.permute(1, 0), y.narrow(1, 1, 2), y.diagonal(),
+                 y.expand(2, -1, -1), y.unfold(1, 2, 1), rows]
+        y += 1
+        return views
+
+    @torch.jit.export
+    def copies_are_not(self, x: Tensor) -> List[Tensor]:
+        y = x * 2
+        both = [y.t().reshape(-1), y.reshape(-1), y[:, :2].contiguous(),
+                y.contiguous(), y.to(torch.float64), y.to(torch.float32),
+                y[:, :2].reshape(-1), y.flatten()]
+        y += 1
+        both[3] *= 2
+        return both
+
+    # ---- lists of numbers, and of tuples
+
+    @torch.jit.export
+    def list_of_sizes(self, x: Tensor) -> Tuple[Tensor, Tensor]:
+        sizes = torch.tensor(x.shape[-2:])
+        return x / torch.max(sizes).to(torch.float32), torch.min(sizes)
+
+    @torch.jit.export
+    def dict_of_pairs(self, x: Tensor) -> Dict[str, Tensor]:
+        names = ["a", "b"]
+        parts = [x * 2, x[:, :1]]
+        return dict([(k, v) for k, v in zip(names, parts)])
+
+
+def rows(n):
+    return torch.randn(n, 4)
+
+
+RUNS = {
+    "write_then_ask": [(rows(3),), (rows(4).abs(),), (-rows(5).abs(),)],
+    "write_in_a_branch": [(rows(3), torch.tensor(True)),
+                          (rows(4), torch.tensor(False)),
+                          (rows(5), torch.tensor(True))],
+    "write_in_a_loop": [(rows(3) + 1,), (rows(4) * 3,), (-rows(5).abs(),)],
+    "write_on_one_side": [(rows(3),), (rows(5),), (rows(7),)],
+    "views_are_read_again": [(rows(3),), (rows(5),), (rows(6),)],
+    "copies_are_not": [(rows(3),), (rows(5),), (rows(6),)],
+    "list_of_sizes": [(torch.randn(2, 5, 6),), (torch.randn(2, 7, 4),)],
+    "dict_of_pairs": [(rows(3),), (rows(5),)],
+}
+
+
+def leaves(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value.numpy() if isinstance(value, Tensor) else np.array(value)]
+
+
+def main():
+    torch.manual_seed(7)
+    script = torch.jit.script(Methods().eval())
+    torch.jit.save(script, os.path.join(HERE, "methods.ts"))
+    arrays = {}
+    for name, runs in RUNS.items():
+        for k, args in enumerate(runs):
+            with torch.no_grad():
+                out = getattr(script, name)(*[a.clone() for a in args])
+            for i, a in enumerate(args):
+                arrays["%s.%d.in%d" % (name, k, i)] = a.numpy()
+            for i, a in enumerate(leaves(out)):
+                arrays["%s.%d.out%d" % (name, k, i)] = a
+    np.savez_compressed(os.path.join(HERE, "methods.npz"), **arrays)
+
+
+if __name__ == "__main__":
+    main()
