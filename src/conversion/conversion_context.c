@@ -178,13 +178,15 @@ const char *bsm_node_info(bsm_conversion_ctx *ctx, const bsm_node *node) {
   if (known) return known;
   bsm_text_init(&text, ctx->impl->arena);
   for (size_t i = 0; i < node->outputs.len; i++) {
-    bsm_text_printf(&text, "%s%s", i ? ", " : "",
-                    bsm_value_label(bsm_node_out(node, i), buffer));
+    if (i) bsm_text_puts(&text, ", ");
+    bsm_text_puts(&text, bsm_value_label(bsm_node_out(node, i), buffer));
   }
-  bsm_text_printf(&text, "%s%s(", node->outputs.len ? " = " : "", node->kind);
+  if (node->outputs.len) bsm_text_puts(&text, " = ");
+  bsm_text_puts(&text, node->kind);
+  bsm_text_puts(&text, "(");
   for (size_t i = 0; i < node->inputs.len; i++) {
-    bsm_text_printf(&text, "%s%s", i ? ", " : "",
-                    bsm_value_label(bsm_node_in(node, i), buffer));
+    if (i) bsm_text_puts(&text, ", ");
+    bsm_text_puts(&text, bsm_value_label(bsm_node_in(node, i), buffer));
   }
   bsm_text_puts(&text, ")");
   if (node->source.python_file || node->source.code_file) {
