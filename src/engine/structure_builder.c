@@ -100,6 +100,8 @@ static bsm_status text_of(bsm_structure_builder *b, const bsm_ivalue *value,
   bsm_text_init(&text, b->arena);
   if (value->tag == BSM_IVALUE_TENSOR) {
     bsm_text_puts(&text, "Tensor");
+  } else if (value->tag == BSM_IVALUE_DOUBLE) {
+    bsm_text_double(&text, value->u.d);
   } else {
     bsm_iv_print(&text, value);
   }

@@ -64,7 +64,7 @@ static bsm_status add_output(branches *b, bsm_value *x, bsm_value *y,
   return bsm_node_add_output(b->node, type, out);
 }
 
-/* The type that holds both; Optional when one is None. */
+/* The type that holds both; Optional when one is None, Any for a Union. */
 static bsm_status common_type(bsm_spec *s, const bsm_ivalue *x,
                               const bsm_ivalue *y, const bsm_type **out) {
   const bsm_type *a = bsm_spec_type_of(s, x), *c = bsm_spec_type_of(s, y);
@@ -72,11 +72,8 @@ static bsm_status common_type(bsm_spec *s, const bsm_ivalue *x,
          : bsm_spec_is_undefined(y) ? a
          : a == c                   ? a
                                     : bsm_type_unify(s->cx->types, a, c);
-  if (!*out) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "a value is a %s or a %s, depending on data",
-                    bsm_iv_tag_name(x->tag), bsm_iv_tag_name(y->tag));
-  }
+  if (!*out) *out = bsm_type_simple(s->cx->types, BSM_TYPE_ANY);
+  BSM_TRY_ALLOC(*out);
   return BSM_OK;
 }
 

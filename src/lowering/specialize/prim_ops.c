@@ -167,6 +167,19 @@ bool bsm_spec_value_is(const bsm_spec *s, const bsm_ivalue *value,
   return false;
 }
 
+/* Whether a value of type `own`, of which no more is known, can be a `type`. */
+static bool can_be(const bsm_type *own, const bsm_type *type) {
+  switch (own ? own->kind : BSM_TYPE_ANY) {
+    case BSM_TYPE_ANY:
+    case BSM_TYPE_UNION:
+      return true;
+    case BSM_TYPE_OPTIONAL:
+      return type->kind == BSM_TYPE_NONE || can_be(own->args[0], type);
+    default:
+      return bsm_type_is_subtype(own, type);
+  }
+}
+
 /* The attribute "types" is a tuple whose type lists the alternatives. */
 static bsm_status isinstance(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue value;
@@ -179,6 +192,11 @@ static bsm_status isinstance(bsm_spec *s, const bsm_node *node) {
   bool is = false;
   for (size_t i = 0; i < list->arg_count && !is; i++) {
     is = bsm_spec_value_is(s, &value, list->args[i]);
+    if (!is && bsm_spec_is_symbol(&value) &&
+        can_be(bsm_spec_symbol_of(&value)->type, list->args[i])) {
+      return BSM_FAIL(BSM_UNSUPPORTED,
+                      "isinstance of a value whose type depends on data");
+    }
   }
   return bsm_spec_set(s, bsm_node_out(node, 0), bsm_iv_bool(is));
 }

@@ -119,7 +119,12 @@ static bsm_status residual_tuple(bsm_spec *s, const bsm_tuple *tuple,
   for (size_t i = 0; i < tuple->len; i++) {
     types[i] = bsm_spec_type_of(s, &tuple->items[i]);
   }
-  const bsm_type *type = bsm_type_tuple(s->cx->types, types, tuple->len);
+  const bsm_type *named = tuple->type;
+  const bsm_type *type =
+      named && named->field_names && named->arg_count == tuple->len
+          ? bsm_type_named_tuple(s->cx->types, named->name, named->field_names,
+                                 types, tuple->len)
+          : bsm_type_tuple(s->cx->types, types, tuple->len);
   BSM_TRY_ALLOC(type);
   return construct(s, "prim::TupleConstruct", tuple->items, tuple->len, NULL,
                    type, out);
