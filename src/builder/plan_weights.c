@@ -139,7 +139,8 @@ bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
     return borrow(e, entry->data, size, out);
   }
   store->misses++;
-  void *packed = bsm_weights_store_new(store, size);
+  const bool keep = store->room == UINT64_MAX || key.hash[0] & 1;
+  void *packed = keep ? bsm_weights_store_new(store, size) : NULL;
   if (!packed) return pack_into_plan(e, step, packing, size, out);
   const void *kept;
   BSM_TRY(pack(e, step, packing, packed));

@@ -57,7 +57,8 @@ typedef struct bsm_weights_store {
   /* Bytes of derived weights that builds may still leave in the store's own
    * memory. What does not fit belongs to the plan that needed it, and the next
    * build makes it again. UINT64_MAX after init; a process that builds plans
-   * without end sets a bound, or 0. */
+   * without end sets a bound, or 0. With one, only what was packed from
+   * constants is left: other weights may be new for each shape. */
   uint64_t room;
   /* Told, never read: derived weights that builds found, and had to make. */
   uint64_t hits, misses;

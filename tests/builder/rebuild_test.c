@@ -284,6 +284,18 @@ static void test_no_room(void **state) {
   assert_same_weights(first, build_everything(8, NULL));
 }
 
+/* With a bound, what no constant holds is not kept: here "product". */
+static void test_bounded_room(void **state) {
+  (void)state;
+  store.room = 1 << 20;
+  build_everything(8, &store);
+  assert_int_equal(bsm_weights_store_count(&store), 4);
+  build_everything(8, &store);
+  assert_int_equal(bsm_weights_store_count(&store), 4);
+  assert_int_equal(store.hits, 4);
+  assert_int_equal(store.misses, 6);
+}
+
 static void test_constants_are_borrowed(void **state) {
   (void)state;
   const bsm_plan *plan = build_everything(8, &store);
@@ -516,6 +528,7 @@ int main(void) {
       TEST(test_a_table_filled_from_another),
       TEST(test_constants_that_had_no_place),
       TEST(test_no_room),
+      TEST(test_bounded_room),
       TEST(test_constants_are_borrowed),
       TEST(test_constants_that_are_not_aligned),
       TEST(test_like_is_honoured),
