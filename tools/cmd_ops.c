@@ -66,6 +66,7 @@ static void print_json(const bsm_operator_list *list, bool of_model) {
       bsm_json_int(&json, "evaluated", (int64_t)op->evaluated_nodes);
       bsm_json_int(&json, "reference_calls", (int64_t)op->reference_nodes);
       bsm_json_int(&json, "unsupported", (int64_t)op->unsupported_nodes);
+      bsm_json_int(&json, "planned", (int64_t)op->planned_nodes);
       bsm_json_int(&json, "calls", (int64_t)op->called_nodes);
       bsm_json_int(&json, "program", (int64_t)op->program_nodes);
       bsm_json_int(&json, "optimal_layers", (int64_t)op->optimal_layer_nodes);

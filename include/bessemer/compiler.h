@@ -211,7 +211,8 @@ typedef struct bsm_operator_info {
   bool has_converter, has_evaluator, has_reference;
   /* Of a method: how many of the nodes become layers, are computed when
    * compiling, are called in the reference library when the engine runs, and
-   * cannot run; with called_nodes and program_nodes they add up to `count`. */
+   * cannot run; with planned_nodes, called_nodes and program_nodes they add up
+   * to `count`. */
   size_t layer_nodes, evaluated_nodes, reference_nodes, unsupported_nodes;
   /* How it runs when its arguments are known only at run time:
    * "layers": a converter takes it; what the limits name falls to the reference
@@ -220,17 +221,18 @@ typedef struct bsm_operator_info {
    * "reference": called in the reference library when the engine runs,
    * "lowering": lowering replaces or executes it,
    * "plugin": a layer of a plug-in,
+   * "planned": of a method: in plans made for the shapes of a run,
    * "call": of a method: called one by one by the engine's program, as its
-   *     shapes or arguments depend on data or on shapes that range,
+   *     shapes or arguments depend on data, or by an option,
    * "program": of a method: the program itself: control flow, lists, tuples,
    * "refused": it keeps a model from compiling. */
   const char *runs;
   const char *limits; /* one a line; "" when there are none */
   /* Of a method: the places in the source, each once, one a line. */
   const char *places;
-  /* Of a method: nodes that the program calls, or is itself; part of the sum.
-   */
-  size_t called_nodes, program_nodes;
+  /* Of a method: nodes of plans that are made for the shapes of a run, nodes
+   * that the program calls, and that it is itself; part of the sum. */
+  size_t planned_nodes, called_nodes, program_nodes;
   /* Of a method whose inputs range: nodes that run as layers, and by the
    * reference library, when the inputs have the optimal shape: there is a plan
    * for it. Not part of the sum; `count` is 0 for an operator of that plan

@@ -58,6 +58,15 @@ static void pop_chunks(bsm_arena *arena, const bsm_arena_chunk *stop) {
   }
 }
 
+/* Behind all chunks of `to`, so that marks and what is being filled stay. */
+void bsm_arena_take(bsm_arena *to, bsm_arena *from) {
+  bsm_arena_chunk **last = &to->chunks;
+  while (*last) last = &(*last)->next;
+  *last = from->chunks;
+  to->total += from->total;
+  bsm_arena_init(from, from->allocator);
+}
+
 void bsm_arena_destroy(bsm_arena *arena) {
   pop_chunks(arena, NULL);
 }

@@ -41,6 +41,10 @@ void *bsm_arena_alloc(bsm_arena *arena, size_t size, size_t alignment);
 void *bsm_arena_alloc_array(bsm_arena *arena, size_t count, size_t size,
                             size_t alignment);
 
+/* Moves all memory of `from`, which is then empty, to `to`: it stays where it
+ * is and lives as long as `to`. Both have the same allocator. */
+void bsm_arena_take(bsm_arena *to, bsm_arena *from);
+
 bsm_arena_mark bsm_arena_get_mark(const bsm_arena *arena);
 /* Releases all that was allocated after `mark`. */
 void bsm_arena_rewind(bsm_arena *arena, bsm_arena_mark mark);

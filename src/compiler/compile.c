@@ -15,6 +15,7 @@
 #include "compiler/fallback_rules.h"
 #include "compiler/frozen_trace.h"
 #include "compiler/module_internal.h"
+#include "compiler/plan_regions.h"
 #include "compiler/variant_shapes.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
@@ -124,37 +125,48 @@ static bsm_status as_tensor(bsm_graph *graph, bsm_value **value) {
   return BSM_OK;
 }
 
+/* A constant of the result that is a tensor or a number becomes a constant of
+ * the graph; *value stays NULL for others. */
+static bsm_status constant_output(bsm_graph *graph, const bsm_ivalue *constant,
+                                  bsm_value **value) {
+  bsm_tensor *tensor;
+  bsm_node *node;
+  BSM_TRY(number_tensor(graph->cx->arena, constant, &tensor));
+  if (!tensor) return BSM_OK;
+  const bsm_type *type =
+      bsm_type_tensor(graph->cx->types, tensor->dtype, tensor->sizes);
+  BSM_TRY_ALLOC(type);
+  BSM_TRY(bsm_node_create_constant(graph, bsm_iv_tensor(tensor), type, &node));
+  bsm_node_append(graph->block, node);
+  *value = bsm_node_out(node, 0);
+  return BSM_OK;
+}
+
 /* Replaces the graph's outputs by one for each leaf of the result, in order;
- * leaves that are constants become constants of the graph. */
+ * leaves that are constants become constants of the graph. Values that only the
+ * run tells come after all tensors and numbers. */
 static bsm_status set_outputs(bsm_lowered *lowered) {
   bsm_graph *graph = lowered->graph;
-  bsm_arena *arena = graph->cx->arena;
   bsm_node *returns = graph->block->returns;
-  const size_t old_count = returns->inputs.len;
-  bsm_value **values =
-      BSM_NEW_ARRAY(arena, bsm_value *, lowered->leaf_count + old_count + 1);
+  const size_t old_count = returns->inputs.len, n = lowered->leaf_count;
+  bsm_value **values = BSM_NEW_ARRAY(graph->cx->arena, bsm_value *, n + 1);
   BSM_TRY_ALLOC(values);
   size_t count = 0;
-  for (size_t i = 0; i < lowered->leaf_count; i++) {
-    bsm_lowered_leaf *leaf = &lowered->leaves[i];
-    if (leaf->is_output) {
-      values[count] = bsm_node_in(returns, leaf->output);
-      BSM_TRY(as_tensor(graph, &values[count]));
-    } else {
-      bsm_tensor *tensor;
-      bsm_node *constant;
-      BSM_TRY(number_tensor(arena, &leaf->constant, &tensor));
-      if (!tensor) continue;
-      const bsm_type *type =
-          bsm_type_tensor(graph->cx->types, tensor->dtype, tensor->sizes);
-      BSM_TRY_ALLOC(type);
-      BSM_TRY(bsm_node_create_constant(graph, bsm_iv_tensor(tensor), type,
-                                       &constant));
-      bsm_node_append(graph->block, constant);
-      values[count] = bsm_node_out(constant, 0);
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < n; i++) {
+      bsm_lowered_leaf *leaf = &lowered->leaves[i];
+      if (leaf->is_value != (pass == 1)) continue;
+      values[count] = NULL;
+      if (leaf->is_output) {
+        values[count] = bsm_node_in(returns, leaf->output);
+        if (!leaf->is_value) BSM_TRY(as_tensor(graph, &values[count]));
+      } else {
+        BSM_TRY(constant_output(graph, &leaf->constant, &values[count]));
+        if (!values[count]) continue;
+      }
+      leaf->is_output = true;
+      leaf->output = count++;
     }
-    leaf->is_output = true;
-    leaf->output = count++;
   }
   if (!count) {
     return BSM_FAIL(BSM_UNSUPPORTED,
@@ -261,6 +273,7 @@ typedef struct compilation {
   bsm_method_io io;
   const bsm_compile_watch *watch; /* or NULL */
   bool in_program, in_variant, is_first_variant;
+  bool has_plans;          /* for all shapes: variants are only looked at */
   bsm_shape_trials trials; /* of inputs that range */
 } compilation;
 
@@ -400,6 +413,21 @@ static bsm_partition_options partition_options(compilation *c) {
       .user = c};
 }
 
+/* The outputs that are no tensors: a program gives them. */
+static size_t count_values(const bsm_lowered *lowered) {
+  size_t count = 0;
+  for (size_t i = 0; i < lowered->leaf_count; i++) {
+    count += lowered->leaves[i].is_value;
+  }
+  return count;
+}
+
+static bool is_plan(const bsm_lowered *lowered,
+                    const bsm_partition_options *partition) {
+  return !count_values(lowered) &&
+         bsm_is_one_segment(lowered->graph, partition);
+}
+
 /* A plan for one shape, run instead of the program when the inputs have it. */
 static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
                               bool optimal, bsm_arena *arena, bsm_plan *plan) {
@@ -421,7 +449,18 @@ static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
                            bsm_shape_refused(c->module, &c->trials, status));
   }
   BSM_TRY(bsm_shape_taken(c->module, &c->trials, own.lowered.graph, optimal));
-  if (!bsm_is_one_segment(own.lowered.graph, &partition)) return BSM_OK;
+  if (count_values(&c->lowered) || !is_plan(&own.lowered, &partition)) {
+    return BSM_OK;
+  }
+  if (c->has_plans) {
+    bsm_network *net = NULL;
+    if (optimal && c->watch) {
+      status = convert(&own, own.lowered.graph, NULL, &net);
+    }
+    bsm_network_release(net);
+    c->arena = own.arena;
+    return status;
+  }
   status = compile_graph(&own, own.lowered.graph, NULL, arena, &variant);
   c->arena = own.arena;
   BSM_TRY(status);
@@ -475,51 +514,141 @@ static bsm_status tell_lists(const compilation *c, const bsm_block *block,
   return BSM_OK;
 }
 
-/* Tells of the nodes of a program that are in no segment; collects its calls.
- */
-static bsm_status tell_program(compilation *c, const bsm_graph *graph,
-                               const bsm_partition_options *partition,
-                               node_vec *calls) {
+/* The nodes of a program that are in no segment, and how they run. */
+typedef struct program_nodes {
   const bsm_node *const *nodes;
   size_t count;
-  BSM_TRY(bsm_program_nodes(graph, partition, &c->arena, &nodes, &count));
-  for (size_t i = 0; i < count; i++) {
-    if (!bsm_program_calls_node(nodes[i])) {
-      BSM_TRY(tell(c, nodes[i], BSM_RUN_CONTROL, NULL));
+  const bsm_program_map *map; /* NULL: nothing is in a region */
+  const bool *in_region;      /* by register */
+} program_nodes;
+
+static bool is_planned(const program_nodes *p, const bsm_node *node) {
+  if (!p->map || !node->outputs.len) return false;
+  const uintptr_t reg =
+      (uintptr_t)bsm_ptrmap_get(&p->map->registers, bsm_node_out(node, 0));
+  return reg && p->in_region[reg - 1];
+}
+
+/* That the nodes which are called one by one can be. */
+static bsm_status check_calls(compilation *c, const program_nodes *p,
+                              bool all) {
+  node_vec calls = {0};
+  for (size_t i = 0; i < p->count; i++) {
+    if (!bsm_program_calls_node(p->nodes[i])) continue;
+    if (all && is_planned(p, p->nodes[i])) continue;
+    BSM_TRY_ALLOC(bsm_vec_push(&c->arena, &calls, p->nodes[i]));
+  }
+  BSM_TRY(bsm_check_calls(c->module->aten, calls.items, calls.len, all));
+  if (all || !calls.len) return BSM_OK;
+  bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,
+          "what the model computes depends on data or on shapes that range: "
+          "%zu nodes run in a program",
+          calls.len);
+  return BSM_OK;
+}
+
+/* Tells of the nodes of a program that are in no segment. */
+static bsm_status tell_program(compilation *c, const bsm_graph *graph,
+                               const program_nodes *p,
+                               const bsm_partition_options *partition) {
+  for (size_t i = 0; i < p->count; i++) {
+    const bsm_node *node = p->nodes[i];
+    if (!bsm_program_calls_node(node)) {
+      BSM_TRY(tell(c, node, BSM_RUN_CONTROL, NULL));
       continue;
     }
-    const char *refusal = bsm_call_refusal(c->module->aten, nodes[i]);
-    BSM_TRY_ALLOC(bsm_vec_push(&c->arena, calls, nodes[i]));
-    BSM_TRY(tell(c, nodes[i], refusal ? BSM_RUN_UNSUPPORTED : BSM_RUN_CALL,
-                 refusal ? refusal : call_reason(c, nodes[i], partition)));
+    const char *refusal = bsm_call_refusal(c->module->aten, node);
+    const bool planned = !refusal && is_planned(p, node);
+    BSM_TRY(tell(c, node,
+                 refusal   ? BSM_RUN_UNSUPPORTED
+                 : planned ? BSM_RUN_PLANNED
+                           : BSM_RUN_CALL,
+                 refusal   ? refusal
+                 : planned ? NULL
+                           : call_reason(c, node, partition)));
   }
   return tell_lists(c, graph->block, 0);
+}
+
+/* What is known of the dims of each output that is a tensor. */
+static bsm_status known_dims(compilation *c, const bsm_dims **out) {
+  const bsm_lowered *lowered = &c->lowered;
+  const size_t n = lowered->graph->block->returns->inputs.len;
+  bsm_dims *dims = BSM_NEW_ARRAY(&c->arena, bsm_dims, n + 1);
+  BSM_TRY_ALLOC(dims);
+  for (size_t i = 0; i < lowered->leaf_count; i++) {
+    const bsm_lowered_leaf *leaf = &lowered->leaves[i];
+    if (leaf->is_output) dims[leaf->output] = leaf->dims;
+  }
+  *out = dims;
+  return BSM_OK;
+}
+
+/* Regions are planned by the built-in converters alone, as they are. */
+static bool can_have_regions(const compilation *c) {
+  const bsm_compile_options *o = c->options;
+  bool ranges = false;
+  const size_t n = c->lowered.graph->block->params->outputs.len;
+  for (size_t i = 0; i < n && c->lowered.input_ranges; i++) {
+    ranges = ranges || c->lowered.input_ranges[i];
+  }
+  return ranges && !o->truncate_long_and_double && !o->pattern_count &&
+         !c->module->plugins;
+}
+
+static bsm_status plan_regions(compilation *c, const bool *alone,
+                               bsm_arena *arena, bsm_plan *plan, bool *whole) {
+  const bsm_compile_options *o = c->options;
+  const bsm_region_options options = {
+      .aten = c->module->aten,
+      .building = {.isa = o->isa,
+                   .threads = o->threads,
+                   .no_timing = o->no_timing,
+                   .timing_cache = o->timing_cache,
+                   .logger = o->logger},
+      .require_full_compilation = o->require_full_compilation,
+      .alone = alone,
+      .least = o->min_block_size};
+  return bsm_plan_regions(plan, &options, arena, whole);
 }
 
 /* What is not of fixed shapes runs as a program. */
 static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
                                   bsm_plan **out) {
   const bsm_graph *graph = c->lowered.graph;
-  const bsm_partition_options partition = partition_options(c);
+  bsm_partition_options partition = partition_options(c);
+  const bsm_dims *output_dims;
+  BSM_TRY(known_dims(c, &output_dims));
   const bsm_program_source source = {.input_names = c->io.input_names,
                                      .output_names = c->io.output_names,
                                      .input_ranges = c->lowered.input_ranges,
+                                     .value_count = count_values(&c->lowered),
+                                     .output_dims = output_dims,
                                      .compile_segment = compile_segment,
                                      .user = c};
-  node_vec calls = {0};
-  if (bsm_is_one_segment(graph, &partition)) {
+  if (is_plan(&c->lowered, &partition)) {
     return compile_graph(c, graph, c->lowered.input_names, arena, out);
   }
+  bsm_program_map map;
+  program_nodes nodes = {0};
+  bool *in_region;
   c->in_program = true;
-  BSM_TRY(tell_program(c, graph, &partition, &calls));
-  BSM_TRY(bsm_check_calls(c->module->aten, calls.items, calls.len,
-                          c->options->require_full_compilation));
-  bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,
-          "what the model computes depends on data: %zu nodes run by the "
-          "reference library",
-          calls.len);
-  BSM_TRY(
-      bsm_compile_program(graph, &partition, &source, &c->arena, arena, out));
+  partition.only_inner = can_have_regions(c);
+  BSM_TRY(bsm_program_nodes(graph, &partition, &c->arena, &nodes.nodes,
+                            &nodes.count));
+  BSM_TRY(check_calls(c, &nodes, false));
+  BSM_TRY(bsm_compile_program(graph, &partition, &source, &c->arena, arena, out,
+                              &map));
+  if (partition.only_inner) {
+    BSM_TRY(plan_regions(c, map.alone, arena, *out, &c->has_plans));
+    BSM_TRY(bsm_region_registers((*out)->program, &c->arena, &in_region));
+    nodes.map = &map;
+    nodes.in_region = in_region;
+  }
+  BSM_TRY(tell_program(c, graph, &nodes, &partition));
+  if (c->options->require_full_compilation) {
+    BSM_TRY(check_calls(c, &nodes, true));
+  }
   BSM_TRY(add_variants(c, arena, *out));
   if (!(*out)->metadata_count) {
     BSM_TRY(bsm_set_metadata(c->module, c->options, arena, *out));
@@ -561,12 +690,14 @@ static bsm_status tell_segments(compilation *c, const bsm_block *block,
 static bsm_status tell_again(compilation *c) {
   const bsm_graph *graph = c->lowered.graph;
   const bsm_partition_options partition = partition_options(c);
-  node_vec calls = {0};
+  program_nodes nodes = {0};
   c->in_variant = false;
-  c->in_program = !bsm_is_one_segment(graph, &partition);
+  c->in_program = !is_plan(&c->lowered, &partition);
   c->watch->restart(c->watch->user);
   if (!c->in_program) return tell_segment(c, graph, NULL, NULL);
-  BSM_TRY(tell_program(c, graph, &partition, &calls));
+  BSM_TRY(bsm_program_nodes(graph, &partition, &c->arena, &nodes.nodes,
+                            &nodes.count));
+  BSM_TRY(tell_program(c, graph, &nodes, &partition));
   return tell_segments(c, graph->block, &partition, 0);
 }
 

@@ -13,6 +13,7 @@ typedef enum bsm_node_run {
   BSM_RUN_EVALUATED, /* while compiling */
   BSM_RUN_LAYERS,    /* steps of a plan */
   BSM_RUN_REFERENCE, /* an aten_call step of a plan */
+  BSM_RUN_PLANNED,   /* in a region of a program: as its plans have it */
   BSM_RUN_CALL,      /* a call of a program */
   BSM_RUN_CONTROL    /* the program itself: branches, loops, lists, tuples */
 } bsm_node_run;

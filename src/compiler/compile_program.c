@@ -26,6 +26,7 @@ typedef struct program_builder {
   BSM_VEC(bsm_ivalue) constants;
   BSM_VEC(bsm_tensor *) constant_tensors;
   id_vec constant_registers, constant_ids;
+  id_vec alone;         /* first outputs of nodes that are to stand alone */
   bsm_ptrmap registers; /* bsm_value -> its register, plus 1 */
   bsm_ptrmap stored;    /* bsm_storage's data -> its weights, plus 1 */
 } program_builder;
@@ -249,6 +250,10 @@ static bsm_status add_node(block_builder *k, const bsm_node *node) {
     BSM_TRY(build_block(b, node->blocks.items[n], &i.blocks[n]));
   }
   BSM_TRY(new_registers(b, node->outputs.items, node->outputs.len, &i.outputs));
+  if (i.output_count && b->partition->must_call &&
+      b->partition->must_call(b->partition->user, node)) {
+    BSM_TRY_ALLOC(bsm_vec_push(b->scratch, &b->alone, i.outputs[0]));
+  }
   return push(k, i);
 }
 
@@ -329,6 +334,15 @@ static bsm_status add_binding(program_builder *b, const bsm_value *value,
   return BSM_OK;
 }
 
+/* Strides as if open dims were 1: they are not used. */
+static void set_strides(bsm_plan_tensor *t) {
+  int64_t stride = 1;
+  for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
+    t->strides[i] = stride;
+    stride *= t->dims.d[i] < 1 ? 1 : t->dims.d[i];
+  }
+}
+
 /* The dims of an input that range are -1; between what is told beside. */
 static bsm_status add_range(program_builder *b, uint32_t input,
                             const bsm_lowering_range *range) {
@@ -338,12 +352,7 @@ static bsm_status add_range(program_builder *b, uint32_t input,
   for (int32_t i = 0; i < t->dims.rank; i++) {
     if (range->min.d[i] != range->max.d[i]) t->dims.d[i] = -1;
   }
-  /* As if open dims were 1: such strides are not used. */
-  int64_t stride = 1;
-  for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
-    t->strides[i] = stride;
-    stride *= t->dims.d[i] < 1 ? 1 : t->dims.d[i];
-  }
+  set_strides(t);
   p->ranges[p->range_count++] =
       (bsm_program_range){input, range->min, range->opt, range->max};
   return BSM_OK;
@@ -352,7 +361,8 @@ static bsm_status add_range(program_builder *b, uint32_t input,
 static bsm_status add_bindings(program_builder *b, const bsm_block *block) {
   bsm_plan *plan = b->plan;
   plan->input_count = (uint32_t)block->params->outputs.len;
-  plan->output_count = (uint32_t)block->returns->inputs.len;
+  plan->output_count =
+      (uint32_t)(block->returns->inputs.len - b->source->value_count);
   plan->inputs =
       BSM_NEW_ARRAY(b->arena, bsm_plan_binding, plan->input_count + 1u);
   plan->outputs =
@@ -372,6 +382,11 @@ static bsm_status add_bindings(program_builder *b, const bsm_block *block) {
     BSM_TRY(add_binding(b, bsm_node_in(block->returns, i),
                         b->source->output_names[i], BSM_REGION_OUTPUT, i,
                         &plan->outputs[i]));
+    bsm_plan_tensor *t = &b->tensors.items[plan->outputs[i].tensor];
+    if (t->dims.rank < 0) {
+      t->dims = b->source->output_dims[i];
+      set_strides(t);
+    }
   }
   return BSM_OK;
 }
@@ -450,11 +465,21 @@ bsm_status bsm_program_nodes(const bsm_graph *graph,
   return BSM_OK;
 }
 
+/* As a set of registers. */
+static bsm_status tell_alone(const program_builder *b, bool **out) {
+  bool *alone =
+      BSM_NEW_ARRAY(b->scratch, bool, b->program->register_count + (size_t)1);
+  BSM_TRY_ALLOC(alone);
+  for (size_t i = 0; i < b->alone.len; i++) alone[b->alone.items[i]] = true;
+  *out = alone;
+  return BSM_OK;
+}
+
 bsm_status bsm_compile_program(const bsm_graph *graph,
                                const bsm_partition_options *partition,
                                const bsm_program_source *source,
                                bsm_arena *scratch, bsm_arena *arena,
-                               bsm_plan **out) {
+                               bsm_plan **out, bsm_program_map *map) {
   uint32_t main;
   program_builder b = {.source = source,
                        .partition = partition,
@@ -467,6 +492,8 @@ bsm_status bsm_compile_program(const bsm_graph *graph,
   BSM_TRY(add_bindings(&b, graph->block));
   BSM_TRY(build_block(&b, graph->block, &main));
   BSM_TRY(finish(&b));
+  BSM_TRY(tell_alone(&b, &map->alone));
+  map->registers = b.registers;
   *out = b.plan;
   return BSM_OK;
 }
@@ -502,11 +529,13 @@ typedef struct weights_entry {
 } weights_entry;
 
 bsm_status bsm_program_share_weights(bsm_plan *plan, bsm_arena *scratch) {
-  bsm_ptrmap by_hash = {0};
+  bsm_ptrmap by_hash = {0}, seen = {0};
   for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
     const bsm_plan *part = bsm_plan_part(plan, k);
     for (uint32_t i = 0; i < part->weights_count; i++) {
       bsm_plan_weights *w = &part->weights[i];
+      if (!w->size || bsm_ptrmap_get(&seen, w->data)) continue;
+      BSM_TRY_ALLOC(bsm_ptrmap_set(scratch, &seen, w->data, w));
       const void *key =
           (void *)(uintptr_t)(bsm_hash64(w->data, w->size, w->size) | 1u);
       weights_entry *first = bsm_ptrmap_get(&by_hash, key), *e = first;

@@ -10,6 +10,9 @@
 typedef struct bsm_program_source {
   const char *const *input_names, *const *output_names; /* of the bindings */
   const bsm_lowering_range *const *input_ranges; /* NULL where dims are fixed */
+  size_t value_count; /* of the graph's last outputs: no tensors */
+  /* Of the others: what is known of the dims, where types do not tell. */
+  const bsm_dims *output_dims;
   /* Compiles the graph of a segment to a plan in `arena`. */
   bsm_status (*compile_segment)(void *user, const bsm_graph *graph,
                                 bsm_arena *arena, bsm_plan **out);
@@ -25,12 +28,18 @@ BSM_NODISCARD bsm_status bsm_program_nodes(
 /* Whether such a node is a call of an op. */
 bool bsm_program_calls_node(const bsm_node *node);
 
-/* The plan and its program live in `arena`. BSM_UNSUPPORTED: something that a
- * program cannot hold either. */
+/* How the graph became a program. */
+typedef struct bsm_program_map {
+  bsm_ptrmap registers; /* bsm_value -> its register, plus 1 */
+  bool *alone;          /* by register: set by a node that is to stand alone */
+} bsm_program_map;
+
+/* The plan and its program live in `arena`, what *map has in `scratch`.
+ * BSM_UNSUPPORTED: something that a program cannot hold either. */
 BSM_NODISCARD bsm_status bsm_compile_program(
     const bsm_graph *graph, const bsm_partition_options *partition,
     const bsm_program_source *source, bsm_arena *scratch, bsm_arena *arena,
-    bsm_plan **out);
+    bsm_plan **out, bsm_program_map *map);
 
 /* Adds a plan for one shape of the inputs to the program. */
 BSM_NODISCARD bsm_status bsm_program_add_variant(bsm_plan *plan,

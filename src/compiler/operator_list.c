@@ -238,6 +238,7 @@ static void count_run(bsm_operator_info *item, bsm_node_run how,
   item->evaluated_nodes += how == BSM_RUN_EVALUATED;
   item->reference_nodes += how == BSM_RUN_REFERENCE;
   item->unsupported_nodes += how == BSM_RUN_UNSUPPORTED;
+  item->planned_nodes += how == BSM_RUN_PLANNED;
   item->called_nodes += how == BSM_RUN_CALL;
   item->program_nodes += how == BSM_RUN_CONTROL;
 }
@@ -290,6 +291,8 @@ static bsm_status tell_how_of_model(list_owner *owner, const bsm_module *module,
     item->runs = "call";
   } else if (item->program_nodes) {
     item->runs = "program";
+  } else if (item->planned_nodes) {
+    item->runs = "planned";
   } else if (layers) {
     item->runs = plugin ? "plugin" : "layers";
   } else {

@@ -66,7 +66,11 @@ static bsm_status check_counts(const bsm_program *p, const bsm_instruction *i) {
         i->block_count != rows[k].blocks || odd || loop) {
       break;
     }
-    if (i->kind == BSM_INSTRUCTION_SEGMENT && i->segment >= p->segment_count) {
+    const uint32_t segments =
+        p->segment_count + (i->kind == BSM_INSTRUCTION_REGION);
+    if ((i->kind == BSM_INSTRUCTION_SEGMENT ||
+         i->kind == BSM_INSTRUCTION_REGION) &&
+        i->segment >= segments) {
       return BSM_FAIL(BSM_CORRUPT, "segment %" PRIu32 " of %" PRIu32,
                       i->segment, p->segment_count);
     }

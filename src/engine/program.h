@@ -41,7 +41,7 @@ struct bsm_plan;
   X(RAISE, 10, "raise")    /* inputs: the message; ends the run */       \
   X(MOVE, 11, "move")      /* output = input; None is an error when name \
                               is "unwrap" */                             \
-  X(REGION, 12, "region")  /* outputs = block(): see below */
+  X(REGION, 12, "region")  /* outputs = block(): see above */
 
 typedef enum bsm_instruction_kind {
 #define X(name, number, text) BSM_INSTRUCTION_##name = number,
@@ -53,7 +53,8 @@ typedef struct bsm_instruction {
   bsm_instruction_kind kind;
   const char *name;   /* CALL: the op, "aten::nonzero"; else for people */
   const char *source; /* the place in the model, or "" */
-  uint32_t segment;   /* SEGMENT: which */
+  /* SEGMENT: which. REGION: the plan for the best shapes, plus 1; 0: none. */
+  uint32_t segment;
   uint32_t input_count, output_count; /* registers */
   uint32_t *inputs, *outputs;
   uint32_t block_count; /* IF: 2, LOOP and REGION: 1, else 0 */

@@ -151,6 +151,7 @@ static void wait_for_inputs(const stager *s, const bsm_node *node,
 /* A list is taken apart where it is made: none goes in or out of a segment. */
 static bool is_alone(const stager *s, const bsm_node *node) {
   const bsm_partition_options *o = s->options;
+  if (o->only_inner && !s->block->owner) return true;
   if (bsm_node_is(node, "prim::ListUnpack")) {
     node = bsm_node_in(node, 0)->node;
   }

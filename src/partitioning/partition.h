@@ -23,6 +23,9 @@ typedef struct bsm_partition_options {
   bool (*can_call)(void *user, const bsm_node *node);
   /* The nodes of smaller segments stand alone, where all of them can. */
   size_t min_segment_nodes;
+  /* The top block has no segments, blocks inside of it may: it becomes regions
+   * of the program (planner/planner.h). */
+  bool only_inner;
   void *user;
 } bsm_partition_options;
 

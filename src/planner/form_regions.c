@@ -23,7 +23,8 @@ typedef struct former {
   size_t least;
   bsm_program_block *top;
   placed *placed;   /* by instruction */
-  uint32_t *stages; /* by register: the stage that sets it, plus 1 */
+  uint32_t *stages; /* by register: the stage that sets it last, plus 1 */
+  uint32_t *makers; /* by register: the stage that makes it, plus 1 */
   uint32_t last;
   bool called; /* by the instruction that is being run */
   BSM_VEC(bsm_program_block) blocks;
@@ -122,7 +123,7 @@ static bsm_status place_all(former *f) {
     f->placed[k].stage = stage;
     if (stage > f->last) f->last = stage;
     for (uint32_t n = 0; n < i->output_count; n++) {
-      f->stages[i->outputs[n]] = stage + 1;
+      f->stages[i->outputs[n]] = f->makers[i->outputs[n]] = stage + 1;
     }
     if (changes_container(f, i)) f->stages[i->inputs[0]] = stage + 1;
   }
@@ -158,9 +159,12 @@ static bsm_status refuse_containers(former *f, const bsm_abstract_run *run,
   c.bad = BSM_NEW_ARRAY(f->scratch, bool, f->program->register_count + 1u);
   BSM_TRY_ALLOC(c.bad);
   for (uint32_t k = 0; k < f->top->instruction_count; k++) {
+    bsm_instruction *i = &f->top->instructions[k];
     c.stage = f->placed[k].stage;
-    c.found = false;
-    BSM_TRY(visit_reads(f, &f->top->instructions[k], check_crossing, &c));
+    /* What changes a container stays with what makes it. */
+    c.found = changes_container(f, i) &&
+              f->makers[i->inputs[0]] != f->placed[k].stage + 1;
+    BSM_TRY(visit_reads(f, i, check_crossing, &c));
     /* Such a container goes in: the reader stands alone, too. */
     if (c.found && f->placed[k].fits) {
       f->placed[k].fits = false;
@@ -386,7 +390,9 @@ static bsm_status form(former *f, const bsm_ivalue *inputs) {
   f->placed = BSM_NEW_ARRAY(f->scratch, placed, f->top->instruction_count + 1u);
   f->stages =
       BSM_NEW_ARRAY(f->scratch, uint32_t, f->program->register_count + 1u);
-  if (!f->placed || !f->stages) return BSM_FAIL_OOM();
+  f->makers =
+      BSM_NEW_ARRAY(f->scratch, uint32_t, f->program->register_count + 1u);
+  if (!f->placed || !f->stages || !f->makers) return BSM_FAIL_OOM();
   BSM_TRY(find_fitting(f, inputs, &run));
   /* Each turn takes at least one instruction out for good. */
   for (bool again = true; again;) {

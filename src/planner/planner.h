@@ -64,4 +64,15 @@ BSM_NODISCARD bsm_status bsm_planner_form_regions(
     bsm_planner *planner, const bsm_ivalue *inputs, const bool *alone,
     size_t least, bsm_program *program, bsm_arena *arena);
 
+/* Called for a region of the top block with the inputs that it gets. */
+typedef bsm_status bsm_visit_region(void *user, bsm_instruction *region,
+                                    const bsm_ivalue *inputs);
+/* Runs the top block on shapes: `inputs` as above. Regions whose inputs depend
+ * on data, or that cannot be run so, are left out. Stops at the first failure
+ * of `visit`. */
+BSM_NODISCARD bsm_status bsm_planner_visit_regions(bsm_planner *planner,
+                                                   const bsm_ivalue *inputs,
+                                                   bsm_visit_region *visit,
+                                                   void *user);
+
 #endif /* BSM_PLANNER_PLANNER_H_ */

@@ -128,10 +128,10 @@ static bsm_status make_planner(bsm_shape_plans *plans) {
   return bsm_planner_create(&options, &plans->planner);
 }
 
-/* The plan that has the tactics of the best shape: the first variant. */
-static const bsm_plan *best_plan(const bsm_plan *plan) {
-  const bsm_program *p = plan->program;
-  return p->variant_count ? p->segments[p->variants[0]] : plan;
+/* The plan that has the tactics for the best shapes. */
+static const bsm_plan *best_plan(const bsm_plan *plan,
+                                 const bsm_instruction *region) {
+  return region->segment ? plan->program->segments[region->segment - 1] : plan;
 }
 
 static bsm_status check_memory(const bsm_shape_plans *plans, uint64_t bytes) {
@@ -151,7 +151,7 @@ static bsm_status make_plan(bsm_shape_plans *plans,
   size_t scratch;
   BSM_TRY(make_planner(plans));
   BSM_TRY(bsm_planner_plan(plans->planner, region, inputs,
-                           best_plan(engine->plan), &e->arena, made));
+                           best_plan(engine->plan, region), &e->arena, made));
   BSM_TRY(check_memory(plans, made->plan->workspace_size));
   BSM_TRY(bsm_plan_runner_init(engine, made->plan, &plans->running, &e->arena,
                                &scratch, &e->plan.runner));

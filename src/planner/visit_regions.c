@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the regions of a program get, for certain shapes of its inputs. */
+#include "planner/planner_internal.h"
+
+static bsm_status visit_region(bsm_abstract_run *run, bsm_instruction *i,
+                               bsm_visit_region *visit, void *user) {
+  const bsm_program_block *block = &run->program->blocks[i->blocks[0]];
+  bsm_ivalue *inputs =
+      BSM_NEW_ARRAY(run->arena, bsm_ivalue, i->input_count + (size_t)1);
+  bool known = true;
+  BSM_TRY_ALLOC(inputs);
+  for (uint32_t k = 0; k < i->input_count; k++) {
+    known = known && run->known[i->inputs[k]];
+    inputs[k] = run->registers[i->inputs[k]];
+  }
+  if (!known) return BSM_OK;
+  BSM_TRY(visit(user, i, inputs));
+  bsm_status status = bsm_abstract_block(run, i->blocks[0]);
+  for (uint32_t k = 0; k < i->output_count && !status; k++) {
+    bsm_abstract_set(run, i->outputs[k], run->registers[block->results[k]]);
+  }
+  const bool failed = bsm_status_code(status) == BSM_OUT_OF_MEMORY;
+  if (!failed) bsm_status_free(status);
+  return failed ? status : BSM_OK;
+}
+
+static bsm_status visit_all(bsm_planner *planner, const bsm_ivalue *inputs,
+                            bsm_arena *arena, bsm_visit_region *visit,
+                            void *user) {
+  const bsm_program_block *top = planner->options.plan->program->blocks;
+  bsm_abstract_run run;
+  BSM_TRY(bsm_planner_start(planner, arena, &run));
+  for (uint32_t i = 0; i < top->param_count; i++) {
+    bsm_abstract_set(&run, top->params[i], inputs[i]);
+  }
+  for (uint32_t k = 0; k < top->instruction_count; k++) {
+    bsm_instruction *i = &top->instructions[k];
+    if (i->kind == BSM_INSTRUCTION_REGION) {
+      BSM_TRY(visit_region(&run, i, visit, user));
+      continue;
+    }
+    bsm_status status = bsm_abstract_instruction(&run, i);
+    if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
+    bsm_status_free(status);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_planner_visit_regions(bsm_planner *planner,
+                                     const bsm_ivalue *inputs,
+                                     bsm_visit_region *visit, void *user) {
+  bsm_arena arena;
+  bsm_arena_init(&arena, planner->options.allocator);
+  bsm_status status = visit_all(planner, inputs, &arena, visit, user);
+  bsm_arena_destroy(&arena);
+  return status;
+}
