@@ -11,9 +11,8 @@
 
 #include <string.h>
 
-#include <string.h>
-
 #include "base/options.h"
+#include "compiler/near_names.h"
 #include "conversion/convert.h"
 
 /* Modules nest at most this deep, and are at most so many: more are not looked
@@ -86,6 +85,25 @@ static const char *refusal_of(const bsm_fallback_rules *rules,
   return refusal;
 }
 
+/* An operator, or an overload of one, that there is not. */
+static bsm_status unknown_op(const bsm_fallback_rules *rules, const char *given,
+                             const bsm_schema *const *overloads, size_t count) {
+  bsm_near_names near = {.given = bsm_str_of(given)};
+  for (size_t i = 0; i < count; i++) {
+    bsm_near_names_offer(&near, bsm_str_of(overloads[i]->qualified));
+  }
+  for (size_t i = 0; !count && i < bsm_aten_library_count(rules->aten); i++) {
+    const char *schema = bsm_aten_library_at(rules->aten, i)->schema;
+    bsm_near_names_offer(&near, (bsm_str){schema, strcspn(schema, ".(")});
+  }
+  const char *text = bsm_near_names_text(&near, rules->arena);
+  BSM_TRY_ALLOC(text);
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "fallback operator \"%s\": there is no such operator%s; "
+                  "names are as \"aten::add\" or \"aten::add.Tensor\"%s",
+                  given, count ? " of that overload" : "", text);
+}
+
 static bsm_status add_op(bsm_fallback_rules *rules, bsm_ir_ctx *cx,
                          const char *given) {
   const bsm_schema *const *overloads = NULL;
@@ -100,12 +118,7 @@ static bsm_status add_op(bsm_fallback_rules *rules, bsm_ir_ctx *cx,
   for (size_t i = 0; i < count; i++) {
     known = known || strcmp(overloads[i]->qualified, rule.name) == 0;
   }
-  if (!known) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "fallback operator \"%s\": there is no such operator%s; "
-                    "names are as \"aten::add\" or \"aten::add.Tensor\"",
-                    given, count ? " of that overload" : "");
-  }
+  if (!known) return unknown_op(rules, given, overloads, count);
   const char *refusal = refusal_of(rules, &rule, overloads, count);
   if (refusal) {
     return BSM_FAIL(BSM_UNSUPPORTED,
@@ -148,13 +161,12 @@ static bsm_status collect_modules(bsm_fallback_rules *rules,
   return BSM_OK;
 }
 
-/* Whether `name` is the qualified name of a class, or its end; without
- * "__torch__." and the parts that TorchScript puts in to make it unique. */
-static bsm_status is_class(bsm_arena *arena, const char *qualified,
-                           const char *name, bool *out) {
+/* The name of a class without "__torch__." and the parts that TorchScript puts
+ * in to make it unique. */
+static bsm_status plain_class(bsm_arena *arena, const char *qualified,
+                              bsm_str *out) {
   static const char prefix[] = "__torch__.";
   bsm_text plain;
-  *out = strcmp(qualified, name) == 0;
   bsm_text_init(&plain, arena);
   if (strncmp(qualified, prefix, sizeof(prefix) - 1) == 0) {
     qualified += sizeof(prefix) - 1;
@@ -168,11 +180,20 @@ static bsm_status is_class(bsm_arena *arena, const char *qualified,
     part += length + (part[length] == '.');
   }
   if (plain.failed) return BSM_FAIL_OOM();
-  const char *text = plain.len ? plain.data : "";
+  *out = (bsm_str){plain.len ? plain.data : "", plain.len};
+  return BSM_OK;
+}
+
+/* Whether `name` is the qualified name of a class, or its end. */
+static bsm_status is_class(bsm_arena *arena, const char *qualified,
+                           const char *name, bool *out) {
   const size_t length = strlen(name);
-  *out = *out || (length && plain.len >= length &&
-                  strcmp(text + plain.len - length, name) == 0 &&
-                  (plain.len == length || text[plain.len - length - 1] == '.'));
+  bsm_str plain;
+  BSM_TRY(plain_class(arena, qualified, &plain));
+  *out = strcmp(qualified, name) == 0 ||
+         (length && plain.len >= length &&
+          memcmp(plain.data + plain.len - length, name, length) == 0 &&
+          (plain.len == length || plain.data[plain.len - length - 1] == '.'));
   return BSM_OK;
 }
 
@@ -315,6 +336,43 @@ static bool is_in_tree(const bsm_fallback_rules *rules,
   return false;
 }
 
+/* Paths and classes like `name`. */
+static bsm_status near_modules(const bsm_fallback_rules *rules,
+                               const char *name, bsm_near_names *out) {
+  *out = (bsm_near_names){.given = bsm_str_of(name)};
+  for (size_t i = 0; i < rules->tree.len; i++) {
+    const module_path *m = &rules->tree.items[i];
+    bsm_str whole;
+    BSM_TRY(plain_class(rules->arena, m->object->type->cls->name, &whole));
+    size_t start = whole.len; /* of its last part */
+    while (start > 0 && whole.data[start - 1] != '.') start--;
+    bsm_near_names_offer(out, bsm_str_of(m->path));
+    bsm_near_names_offer(out, (bsm_str){whole.data + start, whole.len - start});
+    bsm_near_names_offer(out, whole);
+  }
+  return BSM_OK;
+}
+
+/* A submodule that the model has not, under any name. */
+static bsm_status unknown_module(const bsm_fallback_rules *rules,
+                                 const module_rule *rule) {
+  const char *last = strrchr(rule->name, '.');
+  bsm_near_names near;
+  BSM_TRY(near_modules(rules, rule->name, &near));
+  if (!near.count && last) BSM_TRY(near_modules(rules, last + 1, &near));
+  const char *text = bsm_near_names_text(&near, rules->arena);
+  BSM_TRY_ALLOC(text);
+  return BSM_FAIL(
+      BSM_INVALID_ARGUMENT,
+      "fallback module \"%s\": no submodule of the model has that path, and "
+      "none is of that class%s%s",
+      rule->name,
+      rules->tree.len > 1
+          ? ""
+          : "; this model has no submodules, as one that was frozen",
+      text);
+}
+
 bsm_status bsm_fallback_rules_check(const bsm_fallback_rules *rules,
                                     const bsm_graph *graph) {
   size_t *ops = BSM_NEW_ARRAY(rules->arena, size_t, rules->ops.len + 1);
@@ -331,16 +389,7 @@ bsm_status bsm_fallback_rules_check(const bsm_fallback_rules *rules,
   for (size_t i = 0; i < rules->modules.len; i++) {
     const module_rule *rule = &rules->modules.items[i];
     if (modules[i]) continue;
-    if (!is_in_tree(rules, rule)) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                      "fallback module \"%s\": no submodule of the model has "
-                      "that path, and none is of that class%s",
-                      rule->name,
-                      rules->tree.len > 1
-                          ? ""
-                          : "; this model has no submodules, as one that was "
-                            "frozen");
-    }
+    if (!is_in_tree(rules, rule)) return unknown_module(rules, rule);
     bsm_log(rules->logger, BSM_LOG_LEVEL_WARNING,
             "fallback module \"%s\": no node of the lowered model comes from "
             "it",
