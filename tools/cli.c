@@ -63,6 +63,16 @@ static int parse_int(const struct argp_state *state, const char *option,
   return (int)value;
 }
 
+/* A number above zero. */
+static uint64_t parse_limit(const struct argp_state *state, const char *option,
+                            const char *text) {
+  int64_t value = 0;
+  if (!bsm_parse_i64(bsm_str_of(text), &value) || value < 1) {
+    argp_error(state, "--%s: '%s' is not a number above 0", option, text);
+  }
+  return (uint64_t)value;
+}
+
 static uint32_t parse_isa(const struct argp_state *state, const char *name) {
   if (strcmp(name, "native") == 0) return 0;
   uint32_t mask = 0;
@@ -175,6 +185,16 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
       cli->min_block_size =
           parse_int(state, "min-block-size", arg, 1, 1000000000);
       return 0;
+    case BSM_KEY_MAX_LOOP_TRIPS:
+      cli->limits.max_loop_trips = parse_limit(state, "max-loop-trips", arg);
+      return 0;
+    case BSM_KEY_MAX_UNROLLED_NODES:
+      cli->limits.max_unrolled_nodes =
+          parse_limit(state, "max-unrolled-nodes", arg);
+      return 0;
+    case BSM_KEY_MAX_NODES:
+      cli->limits.max_nodes = parse_limit(state, "max-nodes", arg);
+      return 0;
     case BSM_KEY_TRUNCATE:
       cli->truncate = true;
       return 0;
@@ -206,6 +226,12 @@ static error_t data_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_OUTPUT_DIR:
       cli->output_dir = arg;
+      return 0;
+    case BSM_KEY_MAX_INSTRUCTIONS:
+      cli->max_instructions = parse_limit(state, "max-instructions", arg);
+      return 0;
+    case BSM_KEY_MAX_RUN_BYTES:
+      cli->max_run_bytes = parse_limit(state, "max-run-bytes", arg);
       return 0;
     case BSM_KEY_TOP:
       cli->top = parse_int(state, "top", arg, 1, 1000000);
@@ -279,6 +305,7 @@ error_t bsm_cli_argument(int key, char *arg, struct argp_state *state,
 void bsm_cli_parse(bsm_cli *cli, const char *command, const struct argp *argp,
                    int argc, char **argv) {
   *cli = (bsm_cli){.command = command, .iterations = 100, .warmup = 5};
+  cli->limits = (bsm_limits)BSM_LIMITS_INIT;
   bsm_arena_init(&cli->arena, NULL);
   cli->logger = (bsm_logger){BSM_LOG_LEVEL_WARNING, write_log, cli};
   /* argp prints the first word as the name of the program. */

@@ -37,11 +37,13 @@ typedef struct bsm_cli {
   bool full;
   bsm_string_vec fallback_ops, fallback_modules;
   int min_block_size;
+  bsm_limits limits; /* of loading and compiling; zero: defaults */
   bsm_string_vec dump_after;
   bsm_string_vec plugins;
 
   int threads;
-  uint32_t isa; /* as in bsm_context_options */
+  uint32_t isa;                             /* as in bsm_context_options */
+  uint64_t max_instructions, max_run_bytes; /* of a run; 0: defaults */
 
   bsm_string_vec inputs;
   const char *input_dir;
@@ -69,6 +71,11 @@ enum {
   BSM_KEY_FALLBACK_OP,
   BSM_KEY_FALLBACK_MODULE,
   BSM_KEY_MIN_BLOCK_SIZE,
+  BSM_KEY_MAX_LOOP_TRIPS,
+  BSM_KEY_MAX_UNROLLED_NODES,
+  BSM_KEY_MAX_NODES,
+  BSM_KEY_MAX_INSTRUCTIONS,
+  BSM_KEY_MAX_RUN_BYTES,
   BSM_KEY_DUMP_AFTER,
   BSM_KEY_ISA,
   BSM_KEY_INPUT,
@@ -98,6 +105,21 @@ enum {
         "Instructions to use: scalar, avx2, avx512, avx512_vnni, avx512_bf16 " \
         "(native)",                                                            \
         0                                                                      \
+  }
+/* Of commands that run an engine. */
+#define BSM_OPTIONS_RUN                                                      \
+  {"max-instructions",                                                       \
+   BSM_KEY_MAX_INSTRUCTIONS,                                                 \
+   "N",                                                                      \
+   0,                                                                        \
+   "Stop a run that loops or branches on data after N instructions "         \
+   "(1000000000)",                                                           \
+   2},                                                                       \
+  {                                                                          \
+    "max-run-bytes", BSM_KEY_MAX_RUN_BYTES, "N", 0,                          \
+        "Stop it when what it has computed takes more bytes (16 GiB, or 64 " \
+        "times the inputs and weights)",                                     \
+        2                                                                    \
   }
 #define BSM_OPTIONS_COMPILE                                                    \
   {0, 0, 0, 0, "Compiling:", 3},                                               \
@@ -170,6 +192,25 @@ enum {
        "Of a model with control flow or shapes that range, compile only "      \
        "parts "                                                                \
        "of at least N nodes (1)",                                              \
+       0},                                                                     \
+      {"max-loop-trips",                                                       \
+       BSM_KEY_MAX_LOOP_TRIPS,                                                 \
+       "N",                                                                    \
+       0,                                                                      \
+       "Unroll loops up to N turns in all; longer ones become loops of the "   \
+       "engine (100000)",                                                      \
+       0},                                                                     \
+      {"max-unrolled-nodes",                                                   \
+       BSM_KEY_MAX_UNROLLED_NODES,                                             \
+       "N",                                                                    \
+       0,                                                                      \
+       "Unroll loops as long as they leave no more than N nodes (100000)",     \
+       0},                                                                     \
+      {"max-nodes",                                                            \
+       BSM_KEY_MAX_NODES,                                                      \
+       "N",                                                                    \
+       0,                                                                      \
+       "Refuse a model of more than N nodes once it is lowered (4000000)",     \
        0},                                                                     \
       {"truncate-long-and-double",                                             \
        BSM_KEY_TRUNCATE,                                                       \

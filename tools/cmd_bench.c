@@ -21,6 +21,7 @@ static const struct argp_option options[] = {
     {"times", BSM_KEY_TIMES, 0, 0, "Print the time of every run", 1},
     {"json", BSM_KEY_JSON, 0, 0, "Print JSON", 1},
     BSM_OPTIONS_MACHINE,
+    BSM_OPTIONS_RUN,
     BSM_OPTIONS_COMPILE,
     BSM_OPTIONS_LOG,
     {0}};

@@ -29,6 +29,7 @@ static const struct argp_option options[] = {
     {"top", BSM_KEY_TOP, "K", 0,
      "For a classifier: print the K best classes with their probabilities", 1},
     BSM_OPTIONS_MACHINE,
+    BSM_OPTIONS_RUN,
     BSM_OPTIONS_COMPILE,
     BSM_OPTIONS_LOG,
     {0}};

@@ -16,6 +16,7 @@ bsm_status bsm_session_open_plugins(bsm_cli *cli, bsm_session *session) {
 bsm_status bsm_session_load_module(bsm_cli *cli, bsm_session *session) {
   bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
   options.logger = &cli->logger;
+  options.limits = &cli->limits;
   BSM_TRY(bsm_session_open_plugins(cli, session));
   options.plugins = session->plugins;
   return bsm_module_load(cli->path, &options, &session->module);
@@ -83,19 +84,22 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
 
 /* What an engine is was settled when it was compiled. */
 static void warn_of_options(const bsm_cli *cli) {
-  const char *what = cli->specs.len              ? "input specs"
-                     : cli->inputs_from          ? "--inputs-from"
-                     : cli->weights              ? "--weights"
-                     : cli->method               ? "--method"
-                     : cli->timing_cache         ? "--timing-cache"
-                     : cli->no_timing            ? "--no-timing"
-                     : cli->full                 ? "--require-full-compilation"
-                     : cli->fallback_ops.len     ? "--fallback-op"
-                     : cli->fallback_modules.len ? "--fallback-module"
-                     : cli->min_block_size       ? "--min-block-size"
-                     : cli->truncate             ? "--truncate-long-and-double"
-                     : cli->dump_after.len       ? "--dump-after"
-                                                 : NULL;
+  const char *what = cli->specs.len               ? "input specs"
+                     : cli->inputs_from           ? "--inputs-from"
+                     : cli->weights               ? "--weights"
+                     : cli->method                ? "--method"
+                     : cli->timing_cache          ? "--timing-cache"
+                     : cli->no_timing             ? "--no-timing"
+                     : cli->full                  ? "--require-full-compilation"
+                     : cli->fallback_ops.len      ? "--fallback-op"
+                     : cli->fallback_modules.len  ? "--fallback-module"
+                     : cli->min_block_size        ? "--min-block-size"
+                     : cli->limits.max_loop_trips ? "--max-loop-trips"
+                     : cli->limits.max_unrolled_nodes ? "--max-unrolled-nodes"
+                     : cli->limits.max_nodes          ? "--max-nodes"
+                     : cli->truncate       ? "--truncate-long-and-double"
+                     : cli->dump_after.len ? "--dump-after"
+                                           : NULL;
   if (!what || cli->logger.level < BSM_LOG_LEVEL_WARNING) return;
   fprintf(stderr, "%s: warning: %s is an engine: no use for %s\n", cli->command,
           cli->path, what);
@@ -126,6 +130,8 @@ bsm_status bsm_session_open_context(bsm_cli *cli, bsm_session *session) {
   options.isa = cli->isa;
   options.logger = &cli->logger;
   options.profile = cli->profile;
+  options.max_instructions = cli->max_instructions;
+  options.max_run_bytes = cli->max_run_bytes;
   return bsm_context_create(session->engine, &options, &session->context);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/isa.h"
+#include "base/resolve_limits.h"
 
 static bsm_status add(bsm_arena *arena, bsm_metadata_vec *out, const char *key,
                       const char *value) {
@@ -34,6 +35,24 @@ static bsm_status add_list(bsm_arena *arena, bsm_metadata_vec *out,
   return add(arena, out, key, text.data);
 }
 
+/* Limits that steer what the engine becomes, where they are not the usual. */
+static bsm_status add_limits(bsm_arena *arena, bsm_metadata_vec *out,
+                             const bsm_limits *given) {
+  const bsm_limits usual = bsm_resolve_limits(NULL);
+  const struct {
+    const char *key;
+    uint64_t value, usual;
+  } rows[] = {
+      {"options.max_loop_trips", given->max_loop_trips, usual.max_loop_trips},
+      {"options.max_unrolled_nodes", given->max_unrolled_nodes,
+       usual.max_unrolled_nodes}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (rows[i].value == rows[i].usual) continue;
+    BSM_TRY(add_number(arena, out, rows[i].key, (size_t)rows[i].value));
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_engine_metadata_of(const bsm_module *module,
                                   const bsm_compile_options *options,
                                   const char *truncated, bsm_arena *arena,
@@ -59,7 +78,10 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
     BSM_TRY(add_number(arena, out, "options.min_block_size",
                        options->min_block_size));
   }
-  return BSM_OK;
+  if (options->truncate_long_and_double) {
+    BSM_TRY(add(arena, out, "options.truncate_long_and_double", "yes"));
+  }
+  return add_limits(arena, out, &module->cx->limits);
 }
 
 bsm_status bsm_set_metadata(const bsm_module *module,

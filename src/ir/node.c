@@ -14,7 +14,8 @@ bsm_status bsm_node_create(bsm_graph *graph, const char *kind, bsm_node **out) {
   *out = NULL;
   bsm_ir_ctx *cx = graph->cx;
   if (graph->node_count >= cx->limits.max_nodes) {
-    return BSM_FAIL(BSM_LIMIT, "graph of more than %llu nodes",
+    return BSM_FAIL(BSM_LIMIT,
+                    "graph of more than %llu nodes, the limit max_nodes",
                     (unsigned long long)cx->limits.max_nodes);
   }
   bsm_node *node = BSM_NEW(cx->arena, bsm_node);

@@ -72,6 +72,58 @@ shows '"reference_calls": 3' ops "$model" "(2,8)" --fallback-op aten::relu --jso
 [ $? -eq 1 ] && grep -q "refused .*aten::bernoulli" out ||
   { echo "FAILED: ops of a model that does not compile"; failures=$((failures + 1)); }
 
+# Names that nothing has are refused, with those that were meant.
+refuses() {
+  text=$1
+  shift
+  "$bessemer" "$@" >out 2>&1
+  [ $? -eq 1 ] && grep -qF -e "$text" out && return
+  echo "FAILED: not refused with '$text': $*"
+  head -20 out
+  failures=$((failures + 1))
+}
+for command in ops inspect; do
+  refuses "near are aten::relu," $command "$model" "(2,8)" --fallback-op aten::relue
+  refuses "near is aten::relu" $command "$model" "(2,8)" --torch-executed-op relu
+  refuses "near are aten::add.Tensor," $command "$model" "(2,8)" \
+    --fallback-op aten::add.Tensr
+  refuses "near are backbone.layer1 and backbone.layer2" $command "$model" "(2,8)" \
+    --fallback-module backbone.layr1
+  refuses "near are Linear and" $command "$model" "(2,8)" --torch-executed-mod nn.Linear
+done
+
+# Limits: of unrolling, of a graph, of a run.
+cat >turns.ir <<'END'
+graph(%x : Tensor):
+  %n : int = prim::Constant[value=200]()
+  %t : bool = prim::Constant[value=1]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %a : Tensor):
+      %b : Tensor = aten::sin(%a)
+      -> (%t, %b)
+  return (%y)
+END
+lacks "= loop(" inspect turns.ir "(2,8)" --plan
+shows "= loop(" inspect turns.ir "(2,8)" --plan --max-loop-trips 199
+shows "options.max_loop_trips: 199" inspect turns.ir "(2,8)" --max-loop-trips 199
+shows "at turns.ir:4 becomes one of the engine: unrolled, it goes beyond the limit max_loop_trips" \
+  inspect turns.ir "(2,8)" --info --max-loop-trips 199
+lacks "= loop(" inspect turns.ir "(2,8)" --plan --max-loop-trips 200
+shows "= loop(" inspect turns.ir "(2,8)" --plan --max-unrolled-nodes 100
+shows "options.max_unrolled_nodes: 100" inspect turns.ir "(2,8)" \
+  --max-unrolled-nodes 100
+refuses "the limit max_nodes" inspect turns.ir "(2,8)" --max-nodes 100
+"$bessemer" compile turns.ir "(2,8)" -o turns.bsm --max-loop-trips 199 >out 2>&1 ||
+  { cat out; failures=$((failures + 1)); }
+shows "mean" bench turns.bsm --iterations 1 --max-instructions 500
+refuses "max_instructions" bench turns.bsm --iterations 1 --max-instructions 100
+refuses "max_run_bytes" bench turns.bsm --iterations 1 --max-run-bytes 8
+shows "no use for --max-nodes" bench turns.bsm --iterations 1 --max-nodes 100
+
+# What was narrowed is recorded, and that it was asked for.
+shows "options.truncate_long_and_double: yes" inspect "$model" "(2,8)" --truncate
+lacks "truncate" inspect "$model" "(2,8)"
+
 # An option that does not exist is no prefix of luck: it is refused.
 for option in --calibration-cache=x --dla-core=1; do
   "$bessemer" compile "$digits/digits.ts" -o y.bsm $option >out 2>&1

@@ -242,8 +242,11 @@ static bsm_status run_node_inner(bsm_spec *s, const bsm_node *node) {
 static bsm_status run_node(bsm_spec *s, const bsm_node *node) {
   if (++s->steps > s->cx->limits.max_nodes * STEPS_PER_NODE) {
     return BSM_FAIL(
-        BSM_LIMIT, "the method runs more than %llu operations while compiling",
-        (unsigned long long)s->cx->limits.max_nodes * STEPS_PER_NODE);
+        BSM_LIMIT,
+        "the method runs more than %llu operations while compiling (at %s): %u "
+        "for each node of the limit max_nodes",
+        (unsigned long long)s->cx->limits.max_nodes * STEPS_PER_NODE,
+        bsm_spec_where(s), STEPS_PER_NODE);
   }
   const bsm_node *outer = s->node;
   const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);

@@ -46,8 +46,15 @@ static const char *exceeded(const bsm_spec *s, const bsm_spec_turns *loop) {
              : NULL;
 }
 
-static bsm_status note(bsm_spec_unroller *u, const bsm_node *node,
-                       const char *limit) {
+static bsm_status note(bsm_spec *s, const bsm_node *node, const char *limit) {
+  bsm_spec_unroller *u = s->unroller;
+  bsm_text place;
+  bsm_text_init(&place, s->scratch);
+  bsm_source_print(&place, &node->source);
+  bsm_log(s->logger, BSM_LOG_LEVEL_INFO,
+          "the loop at %s becomes one of the engine: unrolled, it goes beyond "
+          "the limit %s",
+          place.len && !place.failed ? place.data : "?", limit);
   BSM_TRY_ALLOC(
       bsm_ptrmap_set(u->arena, &u->loops, node, (void *)(uintptr_t)limit));
   return BSM_OK;
@@ -84,7 +91,7 @@ bsm_status bsm_spec_count_turn(bsm_spec *s, bsm_spec_turns *loop) {
   }
   const bool endless = longest->trips >= INT64_MAX; /* "while True" */
   if (u && !u->reason && !endless && u->loops.len < MAX_ATTEMPTS) {
-    BSM_TRY(note(u, longest->node, limit));
+    BSM_TRY(note(s, longest->node, limit));
     u->again = true;
   }
   const char *why = u && u->reason ? u->reason : "";
@@ -112,7 +119,7 @@ bsm_status bsm_spec_is_rolled(bsm_spec *s, const bsm_node *node,
     return BSM_OK;
   }
   *limit = trips_limit;
-  return note(u, node, *limit);
+  return note(s, node, *limit);
 }
 
 bool bsm_spec_unroll_again(bsm_spec_unroller *u, bsm_status *status) {
