@@ -78,8 +78,42 @@ static const model models[] = {
      "  %r : Tensor = aten::relu(%c)\n"
      "  return (%r)\n",
      1, 40},
+    /* A result whose length, keys and kinds only the run tells. */
+    {"graph(%x : Tensor):\n"
+     "  %none : NoneType = prim::Constant()\n"
+     "  %zero : int = prim::Constant[value=0]()\n"
+     "  %one : int = prim::Constant[value=1]()\n"
+     "  %true : bool = prim::Constant[value=1]()\n"
+     "  %key : str = prim::Constant[value=\"k\"]()\n"
+     "  %other : str = prim::Constant[value=\"o\"]()\n"
+     "  %n : Tensor = aten::nonzero(%x)\n"
+     "  %r : int = aten::size(%n, %zero)\n"
+     "  %c : bool = aten::gt(%r, %one)\n"
+     "  %y : Tensor? = prim::If(%c)\n"
+     "    block0():\n"
+     "      %a : Tensor = aten::tanh(%x)\n"
+     "      -> (%a)\n"
+     "    block1():\n"
+     "      -> (%none)\n"
+     "  %w : str = prim::If(%c)\n"
+     "    block0():\n"
+     "      -> (%key)\n"
+     "    block1():\n"
+     "      -> (%other)\n"
+     "  %l : Tensor[] = prim::ListConstruct(%x)\n"
+     "  %k : int[] = prim::ListConstruct(%one)\n"
+     "  %m : Dict(str, Tensor) = prim::DictConstruct(%key, %x)\n"
+     "   = prim::Loop(%r, %true)\n"
+     "    block0(%i : int):\n"
+     "      %l1 : Tensor[] = aten::append(%l, %n)\n"
+     "      %k1 : int[] = aten::append(%k, %i)\n"
+     "       = aten::_set_item(%m, %w, %n)\n"
+     "      -> (%true)\n"
+     "  %p : (Tensor, int[]) = prim::TupleConstruct(%x, %k)\n"
+     "  return (%l, %m, %y, %w, %p, %r)\n",
+     2, 2},
 };
-enum { MODELS = sizeof(models) / sizeof(models[0]) };
+enum { RUN_TIME_MODEL = 2, MODELS = sizeof(models) / sizeof(models[0]) };
 
 static uint8_t *engines[MODELS];
 static size_t sizes[MODELS];
@@ -132,6 +166,19 @@ static int free_engines(void **state) {
 
 /* ---- changed engines ---- */
 
+/* Leaves have outputs that are there, or values. */
+static bsm_status check_leaves(const bsm_structure *node, size_t count) {
+  const bsm_structure_info info = bsm_structure_describe(node);
+  const bool bound = info.binding != BSM_NO_BINDING;
+  if ((bound && info.binding >= count) || info.kind > BSM_STRUCTURE_ARGUMENTS) {
+    return BSM_FAIL(BSM_INTERNAL, "a wrong leaf");
+  }
+  for (size_t i = 0; i < info.child_count; i++) {
+    BSM_TRY(check_leaves(bsm_structure_child(node, i), count));
+  }
+  return BSM_OK;
+}
+
 static bsm_status run_once(bsm_context *context, const bsm_engine *engine,
                            int64_t rows) {
   static float values[64 * 16];
@@ -154,14 +201,17 @@ static bsm_status run_once(bsm_context *context, const bsm_engine *engine,
     in[i] = (bsm_array){values, b.dtype, b.dims, NULL};
   }
   BSM_TRY(bsm_context_run_keep(context, in, n));
-  for (size_t i = 0; i < bsm_engine_output_count(engine); i++) {
+  const size_t count = bsm_context_output_count(context);
+  for (size_t i = 0; i < count; i++) {
     bsm_array out;
     BSM_TRY(bsm_context_output(context, i, &out));
     if (out.dims.rank < 0 || !bsm_dtype_size(out.dtype)) {
       return BSM_FAIL(BSM_INTERNAL, "an output without dims");
     }
   }
-  return BSM_OK;
+  const bsm_structure *result = NULL;
+  BSM_TRY(bsm_context_output_structure(context, &result));
+  return result ? check_leaves(result, count) : BSM_OK;
 }
 
 /* Loads, describes, and runs twice; every failure but of our own is fine. */
@@ -269,6 +319,32 @@ static void words_swapped(void **state) {
     }
     free(file);
   }
+}
+
+/* The structure of the result says something else than the values are. */
+static void types_lie(void **state) {
+  (void)state;
+  const uint64_t description = description_of(RUN_TIME_MODEL);
+  const uint8_t *engine = engines[RUN_TIME_MODEL];
+  const size_t size = sizes[RUN_TIME_MODEL];
+  char message[512];
+  size_t first = HEADER, refused = 0;
+  /* The last name of an output is followed by its structure alone. */
+  while (memcmp(engine + first, "output_5", 8) != 0) first++;
+  uint8_t *file = malloc(size);
+  assert_non_null(file);
+  for (size_t i = first; i < HEADER + description; i++) {
+    for (uint8_t value = 0; value <= BSM_STRUCTURE_ANY + 1; value++) {
+      if (engine[i] == value || engine[i] > BSM_STRUCTURE_ANY) continue;
+      memcpy(file, engine, size);
+      file[i] = value;
+      repair(file, description);
+      (void)load_and_run(file, size, message);
+      refused += strstr(message, "the engine's structure says") != NULL;
+    }
+  }
+  free(file);
+  assert_true(refused > 20);
 }
 
 /* ---- values of any type ---- */
@@ -388,9 +464,8 @@ static void values_of_any_type(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(are_accepted),
-      cmocka_unit_test(bytes_changed),
-      cmocka_unit_test(words_swapped),
+      cmocka_unit_test(are_accepted),       cmocka_unit_test(bytes_changed),
+      cmocka_unit_test(words_swapped),      cmocka_unit_test(types_lie),
       cmocka_unit_test(values_of_any_type),
   };
   return cmocka_run_group_tests_name("hostile_program", tests, make_engines,
