@@ -7,7 +7,7 @@
 #include "engine/structure_builder.h"
 
 /* A list of a list twice, and so on, grows without end. */
-#define MAX_NODES ((size_t)1 << 24)
+#define MAX_NODES ((size_t)1 << 22)
 
 typedef struct maker {
   bsm_structure_builder b;  /* its names: of `all` */
