@@ -230,7 +230,23 @@ static bsm_status add_input(former *f, uint32_t *reg, void *user) {
   if (r->is_input[*reg] || is_constant(f, *reg)) return BSM_OK;
   if (!param && (!set || set - 1 == r->stage)) return BSM_OK;
   r->is_input[*reg] = true;
+  if (param) return BSM_OK; /* see list_params */
   BSM_TRY_ALLOC(bsm_vec_push(f->arena, &r->inputs, *reg));
+  return BSM_OK;
+}
+
+/* Parameters come first, in the order of the engine's inputs. */
+static bsm_status list_params(const former *f, region *r) {
+  const size_t others = r->inputs.len;
+  for (uint32_t i = 0; i < f->top->param_count; i++) {
+    if (!r->is_input[f->top->params[i]]) continue;
+    BSM_TRY_ALLOC(bsm_vec_push(f->arena, &r->inputs, f->top->params[i]));
+  }
+  for (size_t i = 0; i < others; i++) {
+    BSM_TRY_ALLOC(bsm_vec_push(f->arena, &r->inputs, r->inputs.items[i]));
+  }
+  r->inputs.items += others;
+  r->inputs.len -= others;
   return BSM_OK;
 }
 
@@ -295,6 +311,7 @@ static bsm_status make_region(former *f, uint32_t stage, uint32_t count,
       block.instructions[block.instruction_count++] = *i;
     }
   }
+  BSM_TRY(list_params(f, r));
   /* The whole's results first, in their order. */
   for (uint32_t k = 0; k < f->top->result_count; k++) {
     BSM_TRY(add_output(f, &f->top->results[k], r));
