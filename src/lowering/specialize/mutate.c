@@ -170,6 +170,51 @@ static bsm_status filled(bsm_spec *s, const bsm_tensor *self, bsm_ivalue value,
   return bsm_spec_op_named(s, "aten::full", full, 6, out);
 }
 
+/* ---- fill_diagonal_ ---- */
+
+/* Where fill_diagonal_ writes, of a tensor whose dims are known. */
+static bsm_status diagonal_mask(bsm_spec *s, const bsm_schema *schema,
+                                const bsm_ivalue *args, bsm_ivalue *mask) {
+  bsm_ivalue on[3] = {{0}, bsm_iv_bool(true), args[2]}, same;
+  bsm_tensor *t = NULL;
+  BSM_TRY(bsm_tensor_new(s->cx->arena, BSM_DTYPE_BOOL, args[0].u.tensor->sizes,
+                         false, &t));
+  *mask = on[0] = bsm_iv_tensor(t);
+  return bsm_spec_call(s, bsm_spec_find_op(s, schema), on, 3, &same, 1);
+}
+
+/* The same when only the run tells them. */
+static bsm_status open_diagonal_mask(bsm_spec *s, const bsm_ivalue *args,
+                                     bsm_ivalue *mask) {
+  const bsm_ivalue none = bsm_iv_none();
+  bsm_ivalue ones[6] = {args[0], bsm_iv_int(BSM_DTYPE_BOOL), none, none, none,
+                        none};
+  bsm_ivalue part[2] = {none, bsm_iv_int(0)};
+  if (bsm_spec_worlds_dims(s, &args[0]).rank != 2 ||
+      args[2].tag != BSM_IVALUE_BOOL || args[2].u.b) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "fill_diagonal_ of a tensor whose shape is not known, and "
+                    "that is no matrix or filled with wrap=True");
+  }
+  BSM_TRY(bsm_spec_op_named(s, "aten::ones_like", ones, 6, &part[0]));
+  BSM_TRY(bsm_spec_op_named(s, "aten::triu", part, 2, &part[0]));
+  return bsm_spec_op_named(s, "aten::tril", part, 2, mask);
+}
+
+static bool is_fill_diagonal(const bsm_schema *schema) {
+  return strcmp(schema->qualified, "aten::fill_diagonal_") == 0;
+}
+
+/* What has no functional form in PyTorch. */
+static bsm_status filled_diagonal(bsm_spec *s, const bsm_schema *schema,
+                                  const bsm_ivalue *args, bsm_ivalue *out) {
+  bsm_ivalue fill[3] = {args[0], {0}, args[1]};
+  BSM_TRY(args[0].tag == BSM_IVALUE_TENSOR && !bsm_spec_is_symbol(&args[2])
+              ? diagonal_mask(s, schema, args, &fill[1])
+              : open_diagonal_mask(s, args, &fill[1]));
+  return bsm_spec_op_named(s, "aten::masked_fill.Scalar", fill, 3, out);
+}
+
 /* The new content of `self`, of whatever dtype. */
 static bsm_status new_content(bsm_spec *s, const bsm_schema *schema,
                               const bsm_ivalue *args, const bsm_tensor *self,
@@ -186,7 +231,8 @@ static bsm_status new_content(bsm_spec *s, const bsm_schema *schema,
       !bsm_spec_is_symbol(&args[1])) {
     return filled(s, self, args[1], out);
   }
-  return call_twin(s, schema, args, out);
+  return is_fill_diagonal(schema) ? filled_diagonal(s, schema, args, out)
+                                  : call_twin(s, schema, args, out);
 }
 
 static bsm_status check_content(const bsm_tensor *self, const bsm_tensor *t) {
@@ -230,7 +276,8 @@ static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
   bsm_ivalue cast[2] = {bsm_iv_none(), args[which]}, out = bsm_iv_none();
   bsm_value *value = NULL;
   if (changes_nothing(schema, args)) return BSM_OK;
-  BSM_TRY(call_twin(s, schema, args, &cast[0]));
+  BSM_TRY(is_fill_diagonal(schema) ? filled_diagonal(s, schema, args, &cast[0])
+                                   : call_twin(s, schema, args, &cast[0]));
   BSM_TRY(bsm_spec_op_named(s, "aten::type_as", cast, 2, &out));
   BSM_TRY(bsm_spec_residual(s, &out, NULL, &value));
   return bsm_spec_symbol_write(s, &args[which], value);
