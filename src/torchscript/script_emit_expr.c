@@ -423,8 +423,24 @@ static bsm_status emit_tuple_index(bsm_script_emitter *e, const bsm_expr *expr,
                        type->args[at], out);
 }
 
+/* A module of a ModuleList or ModuleDict: which one, the specialiser knows. */
+static bsm_status emit_module_at(bsm_script_emitter *e, const bsm_expr *expr,
+                                 bsm_value *modules, const bsm_type *hint,
+                                 bsm_value **out) {
+  bsm_value *inputs[2] = {modules, NULL};
+  const bsm_type *type = hinted(hint, BSM_TYPE_CLASS);
+  if (!modules->type->cls || !modules->type->cls->is_module || !type) {
+    return bsm_se_error(e, expr->pos, BSM_UNSUPPORTED,
+                        "an element of an object of class %s",
+                        modules->type->cls ? modules->type->cls->name : "?");
+  }
+  BSM_TRY(bsm_se_value(e, expr->items[1], NULL, &inputs[1]));
+  return bsm_se_simple(e, expr->pos, "prim::ModuleContainerIndex", inputs, 2,
+                       type, out);
+}
+
 static bsm_status emit_subscript(bsm_script_emitter *e, const bsm_expr *expr,
-                                 bsm_sugar *out) {
+                                 const bsm_type *hint, bsm_sugar *out) {
   bsm_value *inputs[3];
   bsm_se_args args;
   BSM_TRY(bsm_se_value(e, expr->items[0], NULL, &inputs[0]));
@@ -434,9 +450,8 @@ static bsm_status emit_subscript(bsm_script_emitter *e, const bsm_expr *expr,
     return emit_tuple_index(e, expr, inputs[0], &out->value);
   }
   if (type->kind == BSM_TYPE_CLASS) {
-    return bsm_se_error(e, expr->pos, BSM_UNSUPPORTED,
-                        "an element of a container of modules that is chosen "
-                        "at run time");
+    *out = (bsm_sugar){.kind = BSM_SUGAR_VALUE};
+    return emit_module_at(e, expr, inputs[0], hint, &out->value);
   }
   if (type->kind == BSM_TYPE_TENSOR) { /* x[i] along the first dimension */
     BSM_TRY(bsm_se_constant(e, expr->pos, bsm_iv_int(0), NULL, &inputs[1]));
@@ -548,7 +563,7 @@ static bsm_status emit_expr(bsm_script_emitter *e, const bsm_expr *expr,
     case BSM_EXPR_CALL:
       return bsm_se_call(e, expr, out);
     case BSM_EXPR_SUBSCRIPT:
-      return emit_subscript(e, expr, out);
+      return emit_subscript(e, expr, hint, out);
     case BSM_EXPR_SLICE:
       return emit_slice(e, expr, out);
     case BSM_EXPR_NEG:

@@ -180,6 +180,7 @@ int main(void) {
       METHOD(write_in_a_loop),      METHOD(write_on_one_side),
       METHOD(views_are_read_again), METHOD(copies_are_not),
       METHOD(list_of_sizes),        METHOD(dict_of_pairs),
+      METHOD(fill_the_diagonal),    METHOD(modules_by_number),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,35 @@ static bsm_status get_attr(bsm_spec *s, const bsm_node *node) {
   return bsm_spec_set(s, bsm_node_out(node, 0), object->slots[slot]);
 }
 
+/* An item of a ModuleList or ModuleDict: the attribute of that name. */
+static bsm_status get_module(bsm_spec *s, const bsm_node *node) {
+  bsm_ivalue self, index;
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &self));
+  BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 1), &index));
+  if (self.tag != BSM_IVALUE_OBJECT || !self.u.object->type) {
+    return BSM_FAIL(BSM_INTERNAL, "%s of no module", node->kind);
+  }
+  if (index.tag != BSM_IVALUE_INT && index.tag != BSM_IVALUE_STRING) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "which module of a list or dict is called depends on data: "
+                    "fix the index when compiling, or call each of them in an "
+                    "if");
+  }
+  const bsm_class *cls = self.u.object->type->cls;
+  const char *name =
+      index.tag == BSM_IVALUE_STRING
+          ? index.u.s->data
+          : bsm_arena_printf(s->scratch, "%lld", (long long)index.u.i);
+  BSM_TRY_ALLOC(name);
+  const int64_t slot = cls ? bsm_class_find_attribute(cls, name) : -1;
+  if (slot < 0 || (size_t)slot >= self.u.object->len) {
+    return BSM_FAIL(BSM_RAISED, "there is no module %s in a %s", name,
+                    cls ? cls->name : "module");
+  }
+  BSM_TRY(load_slot(s, self.u.object, (size_t)slot, name));
+  return bsm_spec_set(s, bsm_node_out(node, 0), self.u.object->slots[slot]);
+}
+
 static bsm_status set_attr(bsm_spec *s, const bsm_node *node) {
   bsm_object *object = NULL;
   size_t slot = 0;
@@ -213,6 +242,7 @@ bsm_status bsm_spec_call_node(bsm_spec *s, const bsm_node *node, bool *done) {
     size_t inputs, outputs; /* at least */
   } rows[] = {
       {"prim::GetAttr", get_attr, 1, 1},
+      {"prim::ModuleContainerIndex", get_module, 2, 1},
       {"prim::SetAttr", set_attr, 2, 0},
       {"prim::CallMethod", call_method, 1, 0},
       {"prim::CallFunction", call_function, 0, 0},

@@ -17,10 +17,32 @@ from torch import Tensor, nn
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+@torch.jit.interface
+class Part(nn.Module):
+    def forward(self, x: Tensor, k: int) -> Tensor:
+        pass
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, k: int) -> Tensor:
+        return self.linear(x) * k
+
+
+class Rolled(nn.Module):
+    def forward(self, x: Tensor, k: int) -> Tensor:
+        return x.roll(k, 0)
+
+
 class Methods(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(4, 4)
+        self.parts = nn.ModuleList([Scaled(), Rolled(), Scaled()])
+        self.named = nn.ModuleDict({"a": Rolled(), "b": Scaled()})
 
     def forward(self, x: Tensor) -> Tensor:
         return self.linear(x)
@@ -103,6 +125,28 @@ class Methods(nn.Module):
         parts = [x * 2, x[:, :1]]
         return dict([(k, v) for k, v in zip(names, parts)])
 
+    # ---- others
+
+    @torch.jit.export
+    def fill_the_diagonal(self, x: Tensor) -> Tuple[Tensor, Tensor]:
+        y = x @ x.t()
+        y.fill_diagonal_(float("-inf"))
+        z = torch.zeros(7, 3)
+        z += x.sum()
+        z.fill_diagonal_(2, wrap=True)
+        x.fill_diagonal_(5)
+        return y.softmax(1) + x.sum(), z
+
+    @torch.jit.export
+    def modules_by_number(self, x: Tensor) -> Tensor:
+        for i in range(4):
+            part: Part = self.parts[i % 3]
+            x = part.forward(x, i + 1)
+        for name in ["b", "a"]:
+            other: Part = self.named[name]
+            x = other.forward(x, 2)
+        return x
+
 
 def rows(n):
     return torch.randn(n, 4)
@@ -119,6 +163,8 @@ RUNS = {
     "copies_are_not": [(rows(3),), (rows(5),), (rows(6),)],
     "list_of_sizes": [(torch.randn(2, 5, 6),), (torch.randn(2, 7, 4),)],
     "dict_of_pairs": [(rows(3),), (rows(5),)],
+    "fill_the_diagonal": [(rows(3),), (rows(5),), (rows(2),)],
+    "modules_by_number": [(rows(3),), (rows(5),)],
 }
 
 
