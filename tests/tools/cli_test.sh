@@ -150,6 +150,31 @@ expect 1 "has no array 'round'" inspect "$st" --method optional '(2,2)' \
 expect 1 "name one array" inspect "$st" --method optional '(2,2)' \
   "mask=@$npz/tuples_order.npz"
 
+# Results that only a run tells: listed, saved, as JSON.
+results=$data/results
+expect 0 "" compile "$results/results.ts" -o mixed.bsm --method mixed '(3,3)'
+expect 0 'result: (Tensor -> 0, List[Tensor] -> ?, int -> 1, "rows"' \
+  inspect mixed.bsm
+expect 0 '"type": "List[Tensor]"' inspect mixed.bsm --json
+expect 0 "out_2 (output_1.1) float32 [3]" run mixed.bsm \
+  --input "$results/rows.npz"
+expect 0 '[Tensor -> 1, Tensor -> 2], int -> 3 = 2, "rows"' run mixed.bsm \
+  --input "$results/rows.npz"
+expect 0 '"name": "output_4.rows.1"' run mixed.bsm --json \
+  --input "$results/rows.npz"
+expect 0 "" run mixed.bsm --input "$results/rows.npz" --output-dir mixed
+[ -s mixed/out_6.npy ] && [ ! -e mixed/out_7.npy ] || fail "wrong outputs"
+expect 0 "" run mixed.bsm --input "$results/rows.npz" --named -o mixed.npz
+grep -q "output_4.rows.0" mixed.npz || fail "no array of that path"
+expect 1 "there are 2 outputs and an .npy holds one" run \
+  "$results/results.ts" --method forward --input "$results/rows.npz" -o rows.npy
+absent rows.npy
+expect 0 '{"k0": ["w0", "z"]' run "$results/results.ts" --method maybe_dict \
+  --input "$results/rows.npz"
+expect 0 "throughput" bench mixed.bsm --iterations 1 --warmup 0
+expect 0 "output_1: float32 [-1]" inspect "$results/results.ts" \
+  --method chunks '[(1,2);(3,3);(8,6)]'
+
 # Looking.
 expect 0 "inputs:" inspect digits.bsm
 expect 0 '"metadata": {' inspect digits.bsm --json

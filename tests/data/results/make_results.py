@@ -7,6 +7,7 @@ Writes beside this script:
   results.npz   for each call of a method: "METHOD.CALL/in", its argument;
                 "METHOD.CALL/text", PyTorch's result as the structure of a run
                 prints it; "METHOD.CALL/I", output I of it, if it is a tensor
+  rows.npz      an argument for the command line
 
 Needs torch and numpy; the tests need neither.
 """
@@ -323,6 +324,7 @@ def main():
                     if leaf is not None:
                         arrays[f"{name}.{i}/{k}"] = leaf
     write(os.path.join(HERE, "results.npz"), arrays)
+    write(os.path.join(HERE, "rows.npz"), {"x": rows[0].numpy()})
 
 
 if __name__ == "__main__":
