@@ -62,6 +62,10 @@ static const model shared = {"shared",
 static const model ways = {
     "ways", 1, 3, {{2, {1, 1}, {4, 4}, {24, 9}}}, BSM_DTYPE_FLOAT, 43};
 
+static const model strided = {
+    "strided",       1, 3, {{3, {1, 2, 6}, {2, 5, 6}, {4, 9, 6}}},
+    BSM_DTYPE_FLOAT, 0};
+
 static void check(bsm_status status, const char *what) {
   if (!status) return;
   fprintf(stderr, "%s: %s\n", what, bsm_status_message(status));
@@ -291,6 +295,7 @@ int main(void) {
       {"text", all_agree, NULL, NULL, (void *)(uintptr_t)&text},
       {"arithmetic", all_agree, NULL, NULL, (void *)(uintptr_t)&arithmetic},
       {"shared", all_agree, NULL, NULL, (void *)(uintptr_t)&shared},
+      {"strided", all_agree, NULL, NULL, (void *)(uintptr_t)&strided},
       {"ways", all_agree, NULL, NULL, (void *)(uintptr_t)&ways},
       cmocka_unit_test(outside_is_refused),
       cmocka_unit_test(memory_does_not_grow),

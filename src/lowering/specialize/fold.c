@@ -544,6 +544,10 @@ static bsm_status unknown_operands(bsm_spec *s, const bsm_schema *schema,
                                    const bsm_ivalue *args, size_t n,
                                    bsm_ivalue *outs, size_t n_outs) {
   bool known = false, done = false;
+  BSM_TRY(bsm_spec_as_strided(s, schema, args, n, outs, &done));
+  if (done) {
+    return BSM_OK;
+  }
   BSM_TRY(bsm_spec_worlds_op(s, schema, op, args, n, outs, n_outs, &done));
   if (done) {
     return note_aliases(s, schema, args, n, outs, n_outs);

@@ -342,6 +342,14 @@ bool bsm_spec_is_sure(bsm_spec *s, const bsm_schema *schema,
 void bsm_spec_trust(const bsm_schema *schema, const bsm_ivalue *args, size_t n,
                     bool *rank_open, bool *dims_follow);
 
+/* ---- world_strides.c ---- */
+/* as_strided of a tensor whose dims range. *done is false when the op is
+ * another, or the tensor's strides are not known. */
+BSM_NODISCARD bsm_status bsm_spec_as_strided(bsm_spec *s,
+                                             const bsm_schema *schema,
+                                             const bsm_ivalue *args, size_t n,
+                                             bsm_ivalue *outs, bool *done);
+
 /* ---- symbols.c ---- */
 /* The residual value of a symbol now: that of a view may have to be read from
  * its parent again. */

@@ -120,6 +120,21 @@ class Ways(nn.Module):
         return y, z, s * s.dim()
 
 
+class Strided(nn.Module):
+    """as_strided of tensors whose elements are in another order, and of parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, x):
+        b, s = x.size(0), x.size(1)
+        h = torch.tanh(self.fc(x)).transpose(0, 1)
+        windows = h.as_strided([s - 1, 2, b, 4], [4, 4, s * 4, 1])
+        column = x[:, :, 1:].as_strided([b, s], [s * 6, 6])
+        return windows.sum(1), column, h.as_strided([b, 3], [4 * s, 1], 4)
+
+
 def grids(rng, n, m):
     return (torch.randn(n, m),)
 
@@ -150,6 +165,8 @@ CASES = [
     ("arithmetic", "script", Arithmetic, arithmetic,
      [(1, 1, 4), (6, 12, 20), (6, 16, 20), (1, 4, 9)]),
     ("shared", "script", Shared, shared, [(1, 2, 6), (1, 5, 12), (1, 7, 9)]),
+    ("strided", "script", Strided, lambda rng, b, s: (torch.randn(b, s, 6),),
+     [(1, 2, 4), (2, 5, 9)]),
     ("ways", "script", Ways, grids, [(1, 4, 24), (1, 4, 9)], 40),
 ]
 
