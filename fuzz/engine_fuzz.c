@@ -8,14 +8,16 @@
 
 #include "base/hash.h"
 #include "bessemer/engine.h"
+#include "engine/engine_file.h"
 
 #define HEADER_SIZE 64
 #define MAX_BYTES (4u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Makes the header agree with the size and the description. */
+/* Makes the header agree with the size, the description and this version. */
 static void repair(uint8_t *file, size_t size) {
+  const uint32_t version = BSM_ENGINE_FORMAT_VERSION;
   uint64_t description, offset, weights, hash;
   memcpy(&description, file + 24, 8);
   if (description > size - HEADER_SIZE) description = size - HEADER_SIZE;
@@ -27,6 +29,7 @@ static void repair(uint8_t *file, size_t size) {
   weights = size - offset;
   const uint64_t total = size;
   hash = bsm_hash64(file + HEADER_SIZE, (size_t)description, 0);
+  memcpy(file + 8, &version, 4);
   memcpy(file + 16, &total, 8);
   memcpy(file + 24, &description, 8);
   memcpy(file + 32, &offset, 8);
@@ -89,10 +92,16 @@ static void run_once(const bsm_engine *engine, int best) {
     options.max_run_bytes = MAX_BYTES;
     status = bsm_context_create(engine, &options, &context);
     if (!status) status = bsm_context_run_keep(context, in, n);
-    for (size_t i = 0; !status && i < bsm_engine_output_count(engine); i++) {
+    const size_t count = bsm_context_output_count(context);
+    for (size_t i = 0; !status && i < count; i++) {
       bsm_array out;
       status = bsm_context_output(context, i, &out);
     }
+    const bsm_structure *result = NULL;
+    char *text = NULL;
+    if (!status) status = bsm_context_output_structure(context, &result);
+    if (!status && result) status = bsm_structure_text(result, &text);
+    bsm_string_free(text);
     bsm_status_free(status);
     bsm_context_destroy(context);
   }
