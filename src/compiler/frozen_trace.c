@@ -13,9 +13,12 @@
 
 /* ---- unused inputs ---- */
 
+static bool has_traces(const bsm_module *module) {
+  return module->archive && module->archive->example_value_count;
+}
+
 static bool is_traced(const bsm_module *module, const bsm_method *method) {
-  return module->archive && module->archive->example_value_count &&
-         strcmp(method->name, "forward") == 0;
+  return has_traces(module) && strcmp(method->name, "forward") == 0;
 }
 
 static void warn_of_inputs(const bsm_module *module, const bsm_method *method,
@@ -203,9 +206,120 @@ static int32_t absorbed_dim(const bsm_node *optimal, const bsm_node *node) {
   return rest ? found : -1;
 }
 
+/* ---- loops over a dimension ---- */
+
+/* The constant index of a read of one element of `value`; -1: it is another
+ * use. */
+static int64_t selected(const bsm_value *value, const bsm_node *user,
+                        int32_t *dim) {
+  int64_t at[2];
+  if (!bsm_node_is(user, "aten::select") || bsm_node_in(user, 0) != value) {
+    return -1;
+  }
+  for (size_t i = 0; i < 2; i++) {
+    const bsm_node *from = bsm_node_in(user, i + 1)->node;
+    const bsm_ivalue *number = bsm_node_is(from, "prim::Constant")
+                                   ? bsm_node_attr_get(from, "value")
+                                   : NULL;
+    if (!number || number->tag != BSM_IVALUE_INT) return -1;
+    at[i] = number->u.i;
+  }
+  const int32_t rank = value->type->dims.rank;
+  if (at[0] < -rank || at[0] >= rank) return -1;
+  *dim = (int32_t)(at[0] < 0 ? at[0] + rank : at[0]);
+  return at[1] < 0 ? at[1] + value->type->dims.d[*dim] : at[1];
+}
+
+enum { MAX_UNROLLED = 1024 };
+
+/* Whether the elements 0, 1, ... of one dim are all that is read. */
+static bool is_unrolled(const bsm_value *value, bsm_unrolled_dim *out) {
+  bool seen[MAX_UNROLLED] = {false};
+  *out = (bsm_unrolled_dim){.value = value, .dim = -1};
+  if (!value->type || value->type->kind != BSM_TYPE_TENSOR ||
+      !value->type->has_dims || value->uses.len < 2) {
+    return false;
+  }
+  for (size_t i = 0; i < value->uses.len; i++) {
+    int32_t dim = 0;
+    const int64_t at = selected(value, value->uses.items[i].user, &dim);
+    if (at < 0 || at >= MAX_UNROLLED || (out->dim >= 0 && dim != out->dim)) {
+      return false;
+    }
+    out->dim = dim;
+    seen[at] = true;
+    if (at >= out->count) out->count = at + 1;
+  }
+  for (int64_t i = 0; i < out->count; i++) {
+    if (!seen[i]) return false;
+  }
+  return out->count > 1;
+}
+
+static bsm_status look_for_loop(bsm_module *module, bsm_shape_trials *trials,
+                                const bsm_value *value, bool optimal) {
+  bsm_unrolled_dim found;
+  if (trials->cut || !is_unrolled(value, &found)) return BSM_OK;
+  const int64_t size = value->type->dims.d[found.dim];
+  if (optimal) {
+    if (found.count < size || trials->unrolled.len >= MAX_UNROLLED) {
+      return BSM_OK;
+    }
+    BSM_TRY_ALLOC(bsm_vec_push(&module->arena, &trials->unrolled, found));
+    return BSM_OK;
+  }
+  for (size_t i = 0; found.count < size && i < trials->unrolled.len; i++) {
+    const bsm_unrolled_dim *like = &trials->unrolled.items[i];
+    if (like->dim == found.dim && like->count == found.count &&
+        like->value->debug_name && value->debug_name &&
+        strcmp(like->value->debug_name, value->debug_name) == 0) {
+      trials->cut = like;
+      trials->cut_size = size;
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status look_for_loops(bsm_module *module, bsm_shape_trials *trials,
+                                 const bsm_graph *graph, bool optimal) {
+  const bsm_node *params = graph->block->params;
+  for (size_t i = 0; i < params->outputs.len; i++) {
+    BSM_TRY(look_for_loop(module, trials, bsm_node_out(params, i), optimal));
+  }
+  for (const bsm_node *n = graph->block->first; n; n = n->next) {
+    for (size_t i = 0; i < n->outputs.len; i++) {
+      BSM_TRY(look_for_loop(module, trials, bsm_node_out(n, i), optimal));
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status report_cut(bsm_module *module,
+                             const bsm_compile_options *options,
+                             const bsm_shape_trials *trials) {
+  const bsm_unrolled_dim *cut = trials->cut;
+  bsm_method method;
+  bsm_text place;
+  BSM_TRY(bsm_module_find_method(module, options->method, &method));
+  if (!is_traced(module, &method)) return BSM_OK;
+  bsm_text_init(&place, &module->arena);
+  bsm_source_print(&place, &cut->value->uses.items[0].user->source);
+  if (place.failed) return BSM_FAIL_OOM();
+  bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
+          "the model reads %" PRId64 " elements of dimension %" PRId32
+          " of \"%s\" one by one, at %s, which is all for the optimal shape; "
+          "of %" PRId64
+          " the others are ignored: a trace has the turns of a "
+          "loop in it that its example needed, so script the loop",
+          cut->count, cut->dim, cut->value->debug_name,
+          place.len ? place.data : "an unknown place", trials->cut_size);
+  return BSM_OK;
+}
+
 bsm_status bsm_shape_taken(bsm_module *module, bsm_shape_trials *trials,
                            const bsm_graph *graph, bool optimal) {
   size_t count = 0;
+  BSM_TRY(look_for_loops(module, trials, graph, optimal));
   for (const bsm_node *n = graph->block->first; n; n = n->next) {
     if (!constant_sizes(n)) continue;
     if (optimal) {
@@ -325,8 +439,9 @@ static bsm_status report_group(bsm_module *module,
   if (!taken) {
     bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
             "the model fixes %s: of %" PRId64 " to %" PRId64
-            " it takes %" PRId64 " alone; for %" PRId64 ": %s\n" ADVICE,
-            group->places.data, group->min, group->max, group->opt, first, why);
+            " it takes %" PRId64 " alone; for %" PRId64 ": %s%s",
+            group->places.data, group->min, group->max, group->opt, first, why,
+            has_traces(module) ? "\n" ADVICE : "");
   } else {
     bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
             "the model does not take every size from %" PRId64 " to %" PRId64
@@ -370,6 +485,7 @@ bsm_status bsm_report_shapes(bsm_module *module,
         node->kind, place.len ? place.data : "an unknown place",
         trials->absorbed_dim, size);
   }
+  if (trials->cut) BSM_TRY(report_cut(module, options, trials));
   return trials->failure ? report_refused(module, options, lowered, trials)
                          : BSM_OK;
 }

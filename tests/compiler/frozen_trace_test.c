@@ -99,6 +99,19 @@ static void test_fixed_length(void **state) {
   assert_null(strstr(warnings, "dimension 0"));
 }
 
+static void test_fixed_turns(void **state) {
+  const int64_t longer[][3] = {{1, 3, 8}, {4, 4, 9}, {5, 5, 5}};
+  const int64_t batches[][3] = {{1, 3, 8}, {4, 4, 4}, {5, 5, 5}};
+  const bsm_input_spec spec = spec_of(3, longer);
+  const bsm_input_spec other = spec_of(3, batches);
+  (void)state;
+  assert_null(compile("compiler/frozen_loop", &spec, 1));
+  assert_warned("reads 4 elements of dimension ");
+  assert_warned("of 9 the others are ignored");
+  assert_null(compile("compiler/frozen_loop", &other, 1));
+  assert_string_equal(warnings, "");
+}
+
 static void test_other_shape(void **state) {
   const int64_t fixed[][3] = {{2, 2, 2}, {4, 4, 4}, {5, 5, 5}};
   const bsm_input_spec spec = spec_of(3, fixed);
@@ -149,6 +162,7 @@ int main(void) {
       cmocka_unit_test(test_fixed_batch),
       cmocka_unit_test(test_absorbed_batch),
       cmocka_unit_test(test_fixed_length),
+      cmocka_unit_test(test_fixed_turns),
       cmocka_unit_test(test_other_shape),
       cmocka_unit_test(test_unused_input),
       cmocka_unit_test(test_device),

@@ -91,6 +91,20 @@ class Fine(nn.Module):
         return x.view(x.shape[0], 2, -1).sum(2) + torch.arange(2)
 
 
+class Loop(nn.Module):
+    """A loop over the second dimension, of the turns of its example; only the
+    first two of the third are meant to be read."""
+
+    def forward(self, x):
+        state = x[:, :, 0].mean(1) + x[:, :, 1].sum(1)
+        for step in range(x.shape[1]):
+            state = torch.tanh(state + x.transpose(0, 1)[step].sum(1))
+        steps = torch.relu(x)
+        for step in range(x.shape[1]):
+            state = state * 0.5 + steps[:, step, 0]
+        return state
+
+
 class Unused(nn.Module):
     """A branch that the example did not take had another input."""
 
@@ -124,7 +138,7 @@ def main():
     torch.jit.script(Options().eval()).save(os.path.join(folder, "options.ts"))
     x = torch.randn(3, 4, 5)
     save_as_from_gpu(Device(), torch.randn(3, 4), os.path.join(folder, "frozen_device.ts"))
-    for module, args in ((Raises(), x), (Absorbs(), x), (Fine(), x), (Length(), torch.randn(3, 6)), (Unused(), (x, x))):
+    for module, args in ((Raises(), x), (Absorbs(), x), (Fine(), x), (Length(), torch.randn(3, 6)), (Unused(), (x, x)), (Loop(), x)):
         name = "frozen_" + type(module).__name__.lower() + ".ts"
         torch.jit.trace(module, args, check_trace=False).save(os.path.join(folder, name))
 
