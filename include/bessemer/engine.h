@@ -124,10 +124,12 @@ typedef struct bsm_engine_memory_info {
   uint64_t workspace; /* bytes for each context */
   uint64_t scratch;   /* bytes for each context, for `threads` threads */
 } bsm_engine_memory_info;
-/* Memory that running needs; `threads` as in the context options. What depends
- * on data or on shapes that range takes more while it runs, as the tensors that
- * it computes need, up to bsm_context_options.max_run_bytes: it is given back
- * when the next run starts. */
+/* Memory that running needs; `threads` as in the context options; with shapes
+ * that range, for the largest ones. A plan that a context makes for other
+ * shapes takes about 2 KiB for each step, max_plans of them stay. What depends
+ * on data takes more while it runs, as the tensors that it computes need, up to
+ * bsm_context_options.max_run_bytes: it is given back when the next run starts.
+ */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_memory(const bsm_engine *engine,
                                                    int threads,
                                                    bsm_engine_memory_info *out);
@@ -198,11 +200,15 @@ typedef struct bsm_context_options {
    * and need what bsm_engine_memory says. */
   uint64_t max_instructions;
   uint64_t max_run_bytes;
+  /* Plans for shapes of the inputs that are kept at most, beside those that the
+   * engine has; 0: 16 for each part of the model that is planned so. The one
+   * that was used longest ago goes first. */
+  size_t max_plans;
 } bsm_context_options;
 #define BSM_CONTEXT_OPTIONS_INIT                                               \
   {                                                                            \
     sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false, NULL, \
-        NULL, 0, 0                                                             \
+        NULL, 0, 0, 0                                                          \
   }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 
@@ -262,6 +268,32 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_output_binding(
  * BSM_INVALID_ARGUMENT: nothing has been run since, or the run failed. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_context_output_structure(bsm_context *context, const bsm_structure **out);
+
+/* ---- shapes ahead of a run ----
+ *
+ * A run takes the dims of its arrays. The first run with dims that the context
+ * has no plan for makes one, which takes about a millisecond for a hundred
+ * operators; these functions do it beforehand, and tell the dims of outputs. */
+
+/* Says which dims input `index` is going to have. Until then it is taken to
+ * have those that the engine is best with.
+ * BSM_INVALID_ARGUMENT: another rank, or a size that is not in the range; the
+ * message names the input, the dimension and the range. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_set_input_shape(
+    bsm_context *context, size_t index, const bsm_dims *dims);
+/* The dims that were said, or the best ones. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_input_shape(bsm_context *context,
+                                                         size_t index,
+                                                         bsm_dims *out);
+/* Makes the plan for the dims that were said, when there is none: the next run
+ * with such inputs finds it. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_prepare(bsm_context *context);
+/* The dims that output `index` has for inputs of the dims that were said, with
+ * the plan made as by bsm_context_prepare. Sizes that depend on data are -1, as
+ * is the rank when that does. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_output_shape(bsm_context *context,
+                                                          size_t index,
+                                                          bsm_dims *out);
 
 typedef struct bsm_step_profile {
   const char *name;   /* of the layers */
