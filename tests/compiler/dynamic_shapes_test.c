@@ -66,6 +66,9 @@ static const model strided = {
     "strided",       1, 3, {{3, {1, 2, 6}, {2, 5, 6}, {4, 9, 6}}},
     BSM_DTYPE_FLOAT, 0};
 
+static const model refuses = {
+    "refuses", 1, 1, {{2, {1, 1}, {4, 4}, {9, 5}}}, BSM_DTYPE_FLOAT, 9};
+
 static void check(bsm_status status, const char *what) {
   if (!status) return;
   fprintf(stderr, "%s: %s\n", what, bsm_status_message(status));
@@ -233,6 +236,23 @@ static void outside_is_refused(void **state) {
   bsm_engine_destroy(engine);
 }
 
+/* A shape that the model itself does not take, in range. */
+static void the_model_refuses(void **state) {
+  static float x[8 * 4];
+  bsm_engine *engine = compile(&refuses);
+  bsm_context *context = NULL;
+  const bsm_array in = {x, BSM_DTYPE_FLOAT, {2, {8, 4}}, NULL};
+  (void)state;
+  check(bsm_context_create(engine, NULL, &context), "context");
+  bsm_status status = bsm_context_run_keep(context, &in, 1);
+  assert_non_null(status);
+  assert_non_null(strstr(bsm_status_message(status), "is invalid for input"));
+  assert_non_null(strstr(bsm_status_message(status), "make_dynamic.py:"));
+  bsm_status_free(status);
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+}
+
 /* ---- memory ---- */
 
 /* All that the context's allocator has given and not got back. */
@@ -296,6 +316,8 @@ int main(void) {
       {"arithmetic", all_agree, NULL, NULL, (void *)(uintptr_t)&arithmetic},
       {"shared", all_agree, NULL, NULL, (void *)(uintptr_t)&shared},
       {"strided", all_agree, NULL, NULL, (void *)(uintptr_t)&strided},
+      {"refuses", all_agree, NULL, NULL, (void *)(uintptr_t)&refuses},
+      cmocka_unit_test(the_model_refuses),
       {"ways", all_agree, NULL, NULL, (void *)(uintptr_t)&ways},
       cmocka_unit_test(outside_is_refused),
       cmocka_unit_test(memory_does_not_grow),

@@ -38,6 +38,9 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
   const uint32_t worlds = s->worlds;
   s->worlds = bsm_spec_worlds_where(s, b->condition, which == 0);
   bsm_status st = bsm_spec_region_open(s, b->node, &b->regions[which]);
+  /* The optimal shape is one that the model takes. */
+  b->regions[which].may_fail =
+      bsm_spec_symbol_of(b->condition)->worlds && !(s->worlds & 1u);
   if (!st) {
     st = fill_side(s, b, which);
   }

@@ -119,11 +119,28 @@ static bsm_status emit_raise(bsm_spec *s, const char *message) {
   return BSM_OK;
 }
 
+/* Whether a failure is one for the engine to report, when it gets there. */
+static bool is_exception(const bsm_spec *s, const bsm_spec_region *region,
+                         bsm_status st) {
+  const bsm_code code = bsm_status_code(st);
+  if (!st || code == BSM_RAISED) {
+    return st != BSM_OK;
+  }
+  /* Another attempt may do without a limit. */
+  return region->may_fail && !s->escape && code != BSM_OUT_OF_MEMORY &&
+         code != BSM_LIMIT;
+}
+
 bsm_status bsm_spec_region_run(bsm_spec *s, bsm_spec_region *region,
                                const bsm_block *from) {
   bsm_status st = bsm_spec_run_block(s, from);
-  if (bsm_status_code(st) != BSM_RAISED) {
+  if (!is_exception(s, region, st)) {
     return st;
+  }
+  if (bsm_status_code(st) != BSM_RAISED) {
+    bsm_log(s->logger, BSM_LOG_LEVEL_INFO,
+            "some shapes in range are refused when running: %s",
+            bsm_status_message(st));
   }
   region->raised = true;
   bsm_status emitted = emit_raise(s, bsm_status_message(st));

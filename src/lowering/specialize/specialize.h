@@ -472,6 +472,7 @@ typedef struct bsm_spec_region {
   bsm_block *block;
   uint64_t birth;           /* stamp when it began */
   bool raised;              /* it always ends with an exception */
+  bool may_fail; /* other shapes do not get here: a failure is an exception */
   bsm_ptrmap values;        /* tensors, boxes -> residual value at its end */
   bsm_spec_content *writes; /* older places, with their new content */
   size_t write_count;
