@@ -27,11 +27,13 @@
  * boxes.c (containers whose items only the run will tell), reachable.c (who
  * else has a container), prim_ops.c (other
  * prim:: ops), control_flow.c (If, Loop), unroll.c (how far), region.c (blocks
- * of the residual graph), symbols.c (views of symbols), branch.c (If on unknown
+ * of the residual graph), symbols.c (views of symbols), nested.c (nested tensors), branch.c (If on unknown
  * conditions), loop.c (loops whose length is unknown), fold.c (ops by schema),
  * residual.c (values and nodes of the residual graph), alias.c (storages and
  * views), write_back.c (writing through views), mutate.c (in-place ops),
- * outputs.c (inputs and results). */
+ * outputs.c (inputs and results), worlds.c (shapes that range), world_shapes.c
+ * (which are looked at), world_checks.c (that others are refused),
+ * world_strides.c (as_strided of them), shape_trials.c (looking for more). */
 #ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 #define BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 
@@ -216,6 +218,8 @@ typedef struct bsm_spec {
   bsm_ptrmap shadows;  /* of the module -> ours: tensors, lists, objects ... */
   bsm_ptrmap loaded;   /* shadow bsm_object -> bool[]: slots that are ours */
   bsm_ptrmap paths;    /* bsm_object -> "layer1.0" */
+  bsm_ptrmap nested;   /* tensors, symbols -> bsm_spec_nested (nested.c) */
+  struct bsm_spec_nested *aligned; /* the last that was asked for; NULL: none */
   bsm_ptrmap births;   /* containers made inside a branch -> stamp */
 
   bsm_ptrmap boxes;  /* bsm_list, bsm_dict -> bsm_spec_box */
@@ -379,6 +383,14 @@ BSM_NODISCARD bsm_status bsm_spec_select_symbol(bsm_spec *s,
                                                 const bsm_ivalue *args,
                                                 size_t n, bsm_ivalue *outs,
                                                 bool *done);
+
+/* ---- nested.c ---- */
+/* An op that makes or takes a nested tensor; *done is false when it does not.
+ */
+BSM_NODISCARD bsm_status bsm_spec_nested_op(bsm_spec *s,
+                                            const bsm_schema *schema,
+                                            const bsm_ivalue *args, size_t n,
+                                            bsm_ivalue *outs, bool *done);
 
 /* ---- shadow.c ---- */
 /* Our version of a value of the module. `name` for a tensor's residual value
