@@ -582,6 +582,9 @@ bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema, bsm_ivalue *args,
   const bsm_aten_op *op = bsm_spec_find_op(s, schema);
   arg_kinds kinds = {false, false};
   size_t which = 0;
+  bool nested = false;
+  BSM_TRY(bsm_spec_nested_op(s, schema, args, n, outs, &nested));
+  if (nested) return BSM_OK;
   BSM_TRY(scan_args(s, schema, args, n, &kinds));
   if (bsm_spec_writes_container(schema, &which) && which < n) {
     const bool symbol = bsm_spec_is_symbol(&args[which]);

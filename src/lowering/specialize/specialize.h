@@ -27,8 +27,8 @@
  * boxes.c (containers whose items only the run will tell), reachable.c (who
  * else has a container), prim_ops.c (other
  * prim:: ops), control_flow.c (If, Loop), unroll.c (how far), region.c (blocks
- * of the residual graph), symbols.c (views of symbols), nested.c (nested tensors), branch.c (If on unknown
- * conditions), loop.c (loops whose length is unknown), fold.c (ops by schema),
+ * of the residual graph), symbols.c (views of symbols), nested.c (nested
+ * tensors), branch.c (If on unknown conditions), loop.c (loops whose length is unknown), fold.c (ops by schema),
  * residual.c (values and nodes of the residual graph), alias.c (storages and
  * views), write_back.c (writing through views), mutate.c (in-place ops),
  * outputs.c (inputs and results), worlds.c (shapes that range), world_shapes.c

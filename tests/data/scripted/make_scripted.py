@@ -43,6 +43,8 @@ class Methods(nn.Module):
         self.linear = nn.Linear(4, 4)
         self.parts = nn.ModuleList([Scaled(), Rolled(), Scaled()])
         self.named = nn.ModuleDict({"a": Rolled(), "b": Scaled()})
+        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(4))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.linear(x)
@@ -147,6 +149,16 @@ class Methods(nn.Module):
             x = other.forward(x, 2)
         return x
 
+    @torch.jit.export
+    def encode_padded(self, x: Tensor, hidden: Tensor) -> Tensor:
+        return self.encoder(x, src_key_padding_mask=hidden)
+
+
+def padding(*lengths):
+    """True where a row of that many elements is padded; 3 of them at least."""
+    size = max(3, max(lengths))
+    return torch.arange(size)[None] >= torch.tensor(lengths)[:, None]
+
 
 def rows(n):
     return torch.randn(n, 4)
@@ -165,6 +177,10 @@ RUNS = {
     "dict_of_pairs": [(rows(3),), (rows(5),)],
     "fill_the_diagonal": [(rows(3),), (rows(5),), (rows(2),)],
     "modules_by_number": [(rows(3),), (rows(5),)],
+    "encode_padded": [(torch.randn(2, 4, 4), padding(4, 2)),
+                      (torch.randn(2, 4, 4), padding(4, 4)),
+                      (torch.randn(2, 4, 4), padding(1, 4).flip(1)),
+                      (torch.randn(3, 6, 4), padding(2, 6, 0))],
 }
 
 
