@@ -28,12 +28,13 @@
  * else has a container), prim_ops.c (other
  * prim:: ops), control_flow.c (If, Loop), unroll.c (how far), region.c (blocks
  * of the residual graph), symbols.c (views of symbols), nested.c (nested
- * tensors), branch.c (If on unknown conditions), loop.c (loops whose length is unknown), fold.c (ops by schema),
- * residual.c (values and nodes of the residual graph), alias.c (storages and
- * views), write_back.c (writing through views), mutate.c (in-place ops),
- * outputs.c (inputs and results), worlds.c (shapes that range), world_shapes.c
- * (which are looked at), world_checks.c (that others are refused),
- * world_strides.c (as_strided of them), shape_trials.c (looking for more). */
+ * tensors), branch.c (If on unknown conditions), loop.c (loops whose length is
+ * unknown), fold.c (ops by schema), residual.c (values and nodes of the
+ * residual graph), alias.c (storages and views), write_back.c (writing through
+ * views), mutate.c (in-place ops), outputs.c (inputs and results), worlds.c
+ * (shapes that range), world_shapes.c (which are looked at), world_checks.c
+ * (that others are refused), world_strides.c (as_strided of them),
+ * shape_trials.c (looking for more). */
 #ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 #define BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 
@@ -70,7 +71,7 @@ typedef struct bsm_spec_symbol {
  * compare, and samples. What is the same in all of them is taken as known, and
  * checked when the engine runs. */
 #define BSM_FIRST_WORLDS 8
-#define BSM_MAX_WORLDS 32
+#define BSM_MAX_WORLDS 64
 /* How the message begins when a check fails. */
 #define BSM_WORLD_CHECK \
   "the inputs have shapes that the engine was not built for"
@@ -220,7 +221,7 @@ typedef struct bsm_spec {
   bsm_ptrmap paths;    /* bsm_object -> "layer1.0" */
   bsm_ptrmap nested;   /* tensors, symbols -> bsm_spec_nested (nested.c) */
   struct bsm_spec_nested *aligned; /* the last that was asked for; NULL: none */
-  bsm_ptrmap births;   /* containers made inside a branch -> stamp */
+  bsm_ptrmap births; /* containers made inside a branch -> stamp */
 
   bsm_ptrmap boxes;  /* bsm_list, bsm_dict -> bsm_spec_box */
   bsm_ptrmap shared; /* bsm_list, bsm_dict that may be one of several */
@@ -232,9 +233,9 @@ typedef struct bsm_spec {
    * is tried again; NULL: none. */
   const bsm_ivalue *escape;
   /* The worlds that are possible here, a bit each; 0: inputs do not range. */
-  uint32_t worlds;
+  uint64_t worlds;
   size_t world_count;
-  const bsm_world_samples *samples; /* NULL: none */
+  const bsm_world_samples *samples;                 /* NULL: none */
   BSM_VEC(const bsm_lowering_range *) input_ranges; /* of the graph's inputs */
   /* The residual values of tensors and boxes are those that this closed
    * region left; NULL: the present ones. */
@@ -304,7 +305,7 @@ BSM_NODISCARD bsm_status bsm_spec_worlds_op(bsm_spec *s,
  * Rank -1: not known. */
 bsm_dims bsm_spec_worlds_dims(const bsm_spec *s, const bsm_ivalue *symbol);
 /* The worlds in which a condition holds. */
-uint32_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
+uint64_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
                                bool value);
 /* After an If on `condition`: the merged symbol is what either side was. */
 BSM_NODISCARD bsm_status bsm_spec_worlds_merge(bsm_spec *s,
@@ -482,9 +483,9 @@ bool bsm_spec_is_reachable(const bsm_value *value, const bsm_node *node);
 /* A block of a residual If or Loop while it is filled, and what it did. */
 typedef struct bsm_spec_region {
   bsm_block *block;
-  uint64_t birth;           /* stamp when it began */
-  bool raised;              /* it always ends with an exception */
-  bool may_fail; /* other shapes do not get here: a failure is an exception */
+  uint64_t birth; /* stamp when it began */
+  bool raised;    /* it always ends with an exception */
+  bool may_fail;  /* other shapes do not get here: a failure is an exception */
   bsm_ptrmap values;        /* tensors, boxes -> residual value at its end */
   bsm_spec_content *writes; /* older places, with their new content */
   size_t write_count;
