@@ -124,7 +124,8 @@ static const bsm_npy_array *find(const char *method, size_t call,
 }
 
 /* Compiled, saved and loaded again. */
-static bsm_engine *make(const char *method, const char *spec) {
+static bsm_engine *make_of(bsm_module *of, const char *method,
+                           const char *spec) {
   char path[] = "/tmp/bsm_results_XXXXXX";
   bsm_engine *engine = NULL, *loaded = NULL;
   bsm_spec_items specs = {0};
@@ -135,7 +136,7 @@ static bsm_engine *make(const char *method, const char *spec) {
   options.input_count = specs.len;
   options.no_timing = true;
   options.threads = 1;
-  check_status(bsm_compile(module, &options, &engine), method);
+  check_status(bsm_compile(of, &options, &engine), method);
   const int file = mkstemp(path);
   assert_true(file >= 0);
   close(file);
@@ -144,6 +145,10 @@ static bsm_engine *make(const char *method, const char *spec) {
   unlink(path);
   bsm_engine_destroy(engine);
   return loaded;
+}
+
+static bsm_engine *make(const char *method, const char *spec) {
+  return make_of(module, method, spec);
 }
 
 static bsm_context *make_context(const bsm_engine *engine,
@@ -400,9 +405,115 @@ static void fixed_results(void **state) {
   bsm_engine_destroy(engine);
 }
 
+/* ---- random methods ---- */
+
+/* What is to come of random.npz. */
+typedef struct expected {
+  const char *const *text;
+  const int64_t *counts, *dims;
+  const float *data;
+} expected;
+
+static void compare_tensor(const bsm_array *got, const char *method,
+                           expected *e) {
+  const int64_t rank = *e->dims++;
+  assert_int_equal(got->dims.rank, rank);
+  for (int32_t i = 0; i < rank; i++) {
+    assert_int_equal(got->dims.d[i], e->dims[i]);
+  }
+  e->dims += rank;
+  const size_t n = count_of(got->dims);
+  for (size_t i = 0; i < n; i++) {
+    const double value = got->dtype == BSM_DTYPE_INT64
+                             ? (double)((const int64_t *)got->data)[i]
+                             : (double)((const float *)got->data)[i];
+    if (!(fabs(value - (double)e->data[i]) < 1e-5)) {
+      fail_msg("%s: %g, PyTorch's %g", method, value, (double)e->data[i]);
+    }
+  }
+  e->data += n;
+}
+
+/* Of the leaf that has output `index`. */
+static bsm_structure_kind kind_of_output(const bsm_structure *node,
+                                         size_t index) {
+  const bsm_structure_info info = bsm_structure_describe(node);
+  bsm_structure_kind kind = BSM_STRUCTURE_NONE;
+  if (info.binding == index) return info.kind;
+  for (size_t i = 0; i < info.child_count && kind == BSM_STRUCTURE_NONE; i++) {
+    kind = kind_of_output(bsm_structure_child(node, i), index);
+  }
+  return kind;
+}
+
+static void check_random(bsm_context *context, const char *method,
+                         expected *e) {
+  const bsm_structure *result = NULL;
+  size_t leaves = 0, tensors = 0;
+  check_status(bsm_context_output_structure(context, &result), method);
+  check_text(result, *e->text++);
+  check_leaves(context, result, &leaves);
+  assert_int_equal(leaves, bsm_context_output_count(context));
+  for (size_t i = 0; i < leaves; i++) {
+    bsm_array out;
+    check_status(bsm_context_output(context, i, &out), method);
+    /* The text has the values of numbers. */
+    if (kind_of_output(result, i) != BSM_STRUCTURE_TENSOR) continue;
+    compare_tensor(&out, method, e);
+    tensors++;
+  }
+  assert_int_equal(tensors, *e->counts++);
+}
+
+static void random_methods(const char *spec) {
+  enum { METHODS = 120, CALLS = 3 };
+  bsm_module *random = NULL;
+  bsm_npy_file file;
+  expected e = {0};
+  check_status(
+      bsm_module_load(BSM_TEST_DATA_DIR "/results/random.ts", NULL, &random),
+      "random.ts");
+  check_status(
+      bsm_npy_open(BSM_TEST_DATA_DIR "/results/random.npz", NULL, &file),
+      "random.npz");
+  for (size_t i = 0; i < file.count; i++) {
+    if (strcmp(file.items[i].name, "text") == 0) e.text = file.items[i].strings;
+  }
+  e.counts = bsm_npy_find(&file, "counts")->data;
+  e.dims = bsm_npy_find(&file, "dims")->data;
+  e.data = bsm_npy_find(&file, "data")->data;
+  const bsm_array *inputs = bsm_npy_find(&file, "in");
+  for (size_t m = 0; m < METHODS; m++) {
+    char name[16];
+    snprintf(name, sizeof(name), "r%zu", m);
+    bsm_engine *engine = make_of(random, name, spec);
+    bsm_context *context = make_context(engine, NULL, NULL);
+    for (size_t call = 0; call < CALLS; call++) {
+      const bsm_array in = {
+          (float *)inputs->data + 9 * call, BSM_DTYPE_FLOAT, {2, {3, 3}}, NULL};
+      check_status(bsm_context_run_keep(context, &in, 1), name);
+      check_random(context, name, &e);
+    }
+    bsm_context_destroy(context);
+    bsm_engine_destroy(engine);
+  }
+  bsm_npy_close(&file);
+  bsm_module_destroy(random);
+}
+
+static void random_of_fixed_shapes(void **state) {
+  (void)state;
+  random_methods("(3,3)");
+}
+
+static void random_of_ranges(void **state) {
+  (void)state;
+  random_methods("[(3,3);(4,3);(9,3)]");
+}
+
 int main(void) {
   enum { COUNT = sizeof(cases) / sizeof(cases[0]) };
-  struct CMUnitTest tests[COUNT + 4] = {{0}};
+  struct CMUnitTest tests[COUNT + 6] = {{0}};
   for (size_t i = 0; i < COUNT; i++) {
     tests[i] =
         (struct CMUnitTest){.name = cases[i].name,
@@ -414,6 +525,8 @@ int main(void) {
       cmocka_unit_test(refusals),
       cmocka_unit_test(limits),
       cmocka_unit_test(fixed_results),
+      cmocka_unit_test(random_of_fixed_shapes),
+      cmocka_unit_test(random_of_ranges),
   };
   memcpy(&tests[COUNT], others, sizeof(others));
   return cmocka_run_group_tests(tests, open_all, close_all);

@@ -309,6 +309,28 @@ bsm_status bsm_spec_spread_undefined(bsm_spec *s, const bsm_ivalue *tuple,
   return BSM_OK;
 }
 
+/* With the types of symbols inside. */
+static const bsm_type *tuple_type(bsm_spec *s, const bsm_tuple *tuple) {
+  const bsm_type *named = tuple->type;
+  const bsm_type **types =
+      BSM_NEW_ARRAY(s->scratch, const bsm_type *, tuple->len + 1);
+  if (!types || ++s->depth > s->cx->limits.max_depth) {
+    if (types) s->depth--;
+    return NULL;
+  }
+  bool failed = false;
+  for (size_t i = 0; i < tuple->len && !failed; i++) {
+    types[i] = bsm_spec_type_of(s, &tuple->items[i]);
+    failed = !types[i];
+  }
+  s->depth--;
+  if (failed) return NULL;
+  return named && named->field_names && named->arg_count == tuple->len
+             ? bsm_type_named_tuple(s->cx->types, named->name,
+                                    named->field_names, types, tuple->len)
+             : bsm_type_tuple(s->cx->types, types, tuple->len);
+}
+
 const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v) {
   const bsm_spec_box *box = bsm_spec_box_find(s, v);
   if (box) {
@@ -316,6 +338,10 @@ const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v) {
   }
   if (bsm_spec_is_symbol(v)) {
     return bsm_spec_symbol_of(v)->type;
+  }
+  if (v->tag == BSM_IVALUE_TUPLE) {
+    const bsm_type *type = tuple_type(s, v->u.tuple);
+    if (type) return type;
   }
   return v->tag == BSM_IVALUE_TENSOR ? bsm_spec_tensor_type(s, v->u.tensor)
                                      : bsm_type_of_value(s->cx->types, v);

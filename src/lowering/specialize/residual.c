@@ -111,23 +111,12 @@ static bsm_status residual_dict(bsm_spec *s, const bsm_dict *dict,
   return BSM_OK;
 }
 
-static bsm_status residual_tuple(bsm_spec *s, const bsm_tuple *tuple,
+static bsm_status residual_tuple(bsm_spec *s, const bsm_ivalue *value,
                                  bsm_value **out) {
-  const bsm_type **types =
-      BSM_NEW_ARRAY(s->scratch, const bsm_type *, tuple->len + 1);
-  BSM_TRY_ALLOC(types);
-  for (size_t i = 0; i < tuple->len; i++) {
-    types[i] = bsm_spec_type_of(s, &tuple->items[i]);
-  }
-  const bsm_type *named = tuple->type;
-  const bsm_type *type =
-      named && named->field_names && named->arg_count == tuple->len
-          ? bsm_type_named_tuple(s->cx->types, named->name, named->field_names,
-                                 types, tuple->len)
-          : bsm_type_tuple(s->cx->types, types, tuple->len);
+  const bsm_type *type = bsm_spec_type_of(s, value);
   BSM_TRY_ALLOC(type);
-  return construct(s, "prim::TupleConstruct", tuple->items, tuple->len, NULL,
-                   type, out);
+  return construct(s, "prim::TupleConstruct", value->u.tuple->items,
+                   value->u.tuple->len, NULL, type, out);
 }
 
 static bsm_status residual_constant(bsm_spec *s, const bsm_ivalue *value,
@@ -213,7 +202,7 @@ bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
     case BSM_IVALUE_DICT:
       return residual_dict(s, value->u.dict, type, out);
     case BSM_IVALUE_TUPLE:
-      return residual_tuple(s, value->u.tuple, out);
+      return residual_tuple(s, value, out);
     default:
       return residual_constant(s, value, type, out);
   }

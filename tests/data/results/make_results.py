@@ -291,9 +291,11 @@ def walk(value, leaves):
 
 def write(path, arrays):
     """An .npz without times, so that it is the same every time."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+    with zipfile.ZipFile(path, "w") as z:
         for name, array in arrays.items():
-            with z.open(zipfile.ZipInfo(name + ".npy"), "w", force_zip64=False) as f:
+            info = zipfile.ZipInfo(name + ".npy")
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with z.open(info, "w") as f:
                 np.lib.format.write_array(f, np.asarray(array), allow_pickle=False)
 
 
