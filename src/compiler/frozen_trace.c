@@ -206,47 +206,51 @@ static int32_t absorbed_dim(const bsm_node *optimal, const bsm_node *node) {
   return rest ? found : -1;
 }
 
-/* ---- loops over a dimension ---- */
+/* ---- dimensions that are read as far as the example's ---- */
 
-/* The constant index of a read of one element of `value`; -1: it is another
- * use. */
-static int64_t selected(const bsm_value *value, const bsm_node *user,
-                        int32_t *dim) {
-  int64_t at[2];
-  if (!bsm_node_is(user, "aten::select") || bsm_node_in(user, 0) != value) {
-    return -1;
-  }
-  for (size_t i = 0; i < 2; i++) {
-    const bsm_node *from = bsm_node_in(user, i + 1)->node;
-    const bsm_ivalue *number = bsm_node_is(from, "prim::Constant")
-                                   ? bsm_node_attr_get(from, "value")
-                                   : NULL;
-    if (!number || number->tag != BSM_IVALUE_INT) return -1;
-    at[i] = number->u.i;
-  }
-  const int32_t rank = value->type->dims.rank;
-  if (at[0] < -rank || at[0] >= rank) return -1;
-  *dim = (int32_t)(at[0] < 0 ? at[0] + rank : at[0]);
-  return at[1] < 0 ? at[1] + value->type->dims.d[*dim] : at[1];
+static bool constant_int(const bsm_node *node, size_t input, int64_t *out) {
+  const bsm_node *from = bsm_node_in(node, input)->node;
+  const bsm_ivalue *number = bsm_node_is(from, "prim::Constant")
+                                 ? bsm_node_attr_get(from, "value")
+                                 : NULL;
+  if (!number || number->tag != BSM_IVALUE_INT) return false;
+  *out = number->u.i;
+  return true;
 }
 
-enum { MAX_UNROLLED = 1024 };
-
-/* Whether the elements 0, 1, ... of one dim are all that is read. */
-static bool is_unrolled(const bsm_value *value, bsm_unrolled_dim *out) {
-  bool seen[MAX_UNROLLED] = {false};
-  *out = (bsm_unrolled_dim){.value = value, .dim = -1};
-  if (!value->type || value->type->kind != BSM_TYPE_TENSOR ||
-      !value->type->has_dims || value->uses.len < 2) {
+/* The dim that argument 1 names. */
+static bool constant_dim(const bsm_value *value, const bsm_node *user,
+                         int32_t *out) {
+  const int32_t rank = value->type->dims.rank;
+  int64_t dim;
+  if (bsm_node_in(user, 0) != value || !constant_int(user, 1, &dim) ||
+      dim < -rank || dim >= rank) {
     return false;
   }
+  *out = (int32_t)(dim < 0 ? dim + rank : dim);
+  return true;
+}
+
+enum { MAX_TURNS = 1024 };
+
+/* Whether the elements 0, 1, ... of one dim are all that is read. */
+static bool is_unrolled(const bsm_value *value, bsm_cut_dim *out) {
+  bool seen[MAX_TURNS] = {false};
+  *out = (bsm_cut_dim){.dim = -1};
   for (size_t i = 0; i < value->uses.len; i++) {
-    int32_t dim = 0;
-    const int64_t at = selected(value, value->uses.items[i].user, &dim);
-    if (at < 0 || at >= MAX_UNROLLED || (out->dim >= 0 && dim != out->dim)) {
+    const bsm_node *user = value->uses.items[i].user;
+    int32_t dim;
+    int64_t at;
+    if (!bsm_node_is(user, "aten::select") ||
+        !constant_dim(value, user, &dim) || !constant_int(user, 2, &at)) {
+      return false;
+    }
+    if (at < 0) at += value->type->dims.d[dim];
+    if (at < 0 || at >= MAX_TURNS || (out->dim >= 0 && dim != out->dim)) {
       return false;
     }
     out->dim = dim;
+    out->reader = user;
     seen[at] = true;
     if (at >= out->count) out->count = at + 1;
   }
@@ -256,39 +260,69 @@ static bool is_unrolled(const bsm_value *value, bsm_unrolled_dim *out) {
   return out->count > 1;
 }
 
-static bsm_status look_for_loop(bsm_module *module, bsm_shape_trials *trials,
-                                const bsm_value *value, bool optimal) {
-  bsm_unrolled_dim found;
-  if (trials->cut || !is_unrolled(value, &found)) return BSM_OK;
-  const int64_t size = value->type->dims.d[found.dim];
-  if (optimal) {
-    if (found.count < size || trials->unrolled.len >= MAX_UNROLLED) {
-      return BSM_OK;
-    }
-    BSM_TRY_ALLOC(bsm_vec_push(&module->arena, &trials->unrolled, found));
+/* The elements from the first to a constant one: slice, narrow. */
+static bool is_sliced(const bsm_value *value, const bsm_node *user,
+                      bsm_cut_dim *out) {
+  int64_t start, step = 1;
+  *out = (bsm_cut_dim){.reader = user, .is_slice = true};
+  return (bsm_node_is(user, "aten::slice") ||
+          bsm_node_is(user, "aten::narrow")) &&
+         constant_dim(value, user, &out->dim) &&
+         constant_int(user, 2, &start) && start == 0 &&
+         constant_int(user, 3, &out->count) && out->count > 1 &&
+         (user->inputs.len < 5 || constant_int(user, 4, &step)) && step == 1;
+}
+
+/* Whether that is all for the optimal shape, and not for this one. */
+static bool is_cut(bsm_shape_trials *trials, const bsm_value *value,
+                   const bsm_cut_dim *found) {
+  const bsm_value *like =
+      bsm_strmap_get(&trials->values, bsm_str_of(value->debug_name));
+  const int64_t size = value->type->dims.d[found->dim];
+  if (!like || like->type->dims.rank != value->type->dims.rank ||
+      like->type->dims.d[found->dim] != found->count || size <= found->count) {
+    return false;
+  }
+  trials->cut = *found;
+  trials->cut.value = like;
+  trials->cut.size = size;
+  return true;
+}
+
+static bsm_status look_at(bsm_module *module, bsm_shape_trials *trials,
+                          const bsm_value *value, bool optimal) {
+  bsm_cut_dim found;
+  if (trials->cut.value || !value->debug_name || !value->type ||
+      value->type->kind != BSM_TYPE_TENSOR || !value->type->has_dims) {
     return BSM_OK;
   }
-  for (size_t i = 0; found.count < size && i < trials->unrolled.len; i++) {
-    const bsm_unrolled_dim *like = &trials->unrolled.items[i];
-    if (like->dim == found.dim && like->count == found.count &&
-        like->value->debug_name && value->debug_name &&
-        strcmp(like->value->debug_name, value->debug_name) == 0) {
-      trials->cut = like;
-      trials->cut_size = size;
+  if (optimal) {
+    BSM_TRY_ALLOC(bsm_strmap_set(&module->arena, &trials->values,
+                                 bsm_str_of(value->debug_name),
+                                 (void *)(uintptr_t)value));
+    return BSM_OK;
+  }
+  if (is_unrolled(value, &found) && is_cut(trials, value, &found)) {
+    return BSM_OK;
+  }
+  for (size_t i = 0; i < value->uses.len; i++) {
+    if (is_sliced(value, value->uses.items[i].user, &found) &&
+        is_cut(trials, value, &found)) {
+      return BSM_OK;
     }
   }
   return BSM_OK;
 }
 
-static bsm_status look_for_loops(bsm_module *module, bsm_shape_trials *trials,
-                                 const bsm_graph *graph, bool optimal) {
+static bsm_status look_for_cuts(bsm_module *module, bsm_shape_trials *trials,
+                                const bsm_graph *graph, bool optimal) {
   const bsm_node *params = graph->block->params;
   for (size_t i = 0; i < params->outputs.len; i++) {
-    BSM_TRY(look_for_loop(module, trials, bsm_node_out(params, i), optimal));
+    BSM_TRY(look_at(module, trials, bsm_node_out(params, i), optimal));
   }
   for (const bsm_node *n = graph->block->first; n; n = n->next) {
     for (size_t i = 0; i < n->outputs.len; i++) {
-      BSM_TRY(look_for_loop(module, trials, bsm_node_out(n, i), optimal));
+      BSM_TRY(look_at(module, trials, bsm_node_out(n, i), optimal));
     }
   }
   return BSM_OK;
@@ -296,30 +330,31 @@ static bsm_status look_for_loops(bsm_module *module, bsm_shape_trials *trials,
 
 static bsm_status report_cut(bsm_module *module,
                              const bsm_compile_options *options,
-                             const bsm_shape_trials *trials) {
-  const bsm_unrolled_dim *cut = trials->cut;
+                             const bsm_cut_dim *cut) {
   bsm_method method;
   bsm_text place;
   BSM_TRY(bsm_module_find_method(module, options->method, &method));
   if (!is_traced(module, &method)) return BSM_OK;
   bsm_text_init(&place, &module->arena);
-  bsm_source_print(&place, &cut->value->uses.items[0].user->source);
+  bsm_source_print(&place, &cut->reader->source);
   if (place.failed) return BSM_FAIL_OOM();
   bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
           "the model reads %" PRId64 " elements of dimension %" PRId32
-          " of \"%s\" one by one, at %s, which is all for the optimal shape; "
-          "of %" PRId64
-          " the others are ignored: a trace has the turns of a "
-          "loop in it that its example needed, so script the loop",
+          " of \"%s\"%s, at %s, which is all for the optimal shape; of "
+          "%" PRId64 " the others are ignored; %s",
           cut->count, cut->dim, cut->value->debug_name,
-          place.len ? place.data : "an unknown place", trials->cut_size);
+          cut->is_slice ? "" : " one by one",
+          place.len ? place.data : "an unknown place", cut->size,
+          cut->is_slice ? ADVICE
+                        : "a trace has the turns of a loop in it that its "
+                          "example needed: script the loop");
   return BSM_OK;
 }
 
 bsm_status bsm_shape_taken(bsm_module *module, bsm_shape_trials *trials,
                            const bsm_graph *graph, bool optimal) {
   size_t count = 0;
-  BSM_TRY(look_for_loops(module, trials, graph, optimal));
+  BSM_TRY(look_for_cuts(module, trials, graph, optimal));
   for (const bsm_node *n = graph->block->first; n; n = n->next) {
     if (!constant_sizes(n)) continue;
     if (optimal) {
@@ -485,7 +520,7 @@ bsm_status bsm_report_shapes(bsm_module *module,
         node->kind, place.len ? place.data : "an unknown place",
         trials->absorbed_dim, size);
   }
-  if (trials->cut) BSM_TRY(report_cut(module, options, trials));
+  if (trials->cut.value) BSM_TRY(report_cut(module, options, &trials->cut));
   return trials->failure ? report_refused(module, options, lowered, trials)
                          : BSM_OK;
 }

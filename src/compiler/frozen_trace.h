@@ -18,22 +18,24 @@ BSM_NODISCARD bsm_status bsm_note_trace(bsm_module *module,
                                         const bsm_compile_options *options,
                                         bsm_status status);
 
-/* A tensor of which nothing is read but the elements 0 to count - 1 of a dim,
- * one by one: a loop over it that the trace has unrolled. */
-typedef struct bsm_unrolled_dim {
-  const bsm_value *value;
+/* A dim of which only the elements 0 to count - 1 are read, which are all for
+ * the optimal shape: one by one (a loop that the trace has unrolled), or as a
+ * slice. */
+typedef struct bsm_cut_dim {
+  const bsm_value *value; /* of the optimal shape's graph; NULL: none */
+  const bsm_node *reader;
   int32_t dim;
   int64_t count;
-} bsm_unrolled_dim;
+  int64_t size; /* that another shape has */
+  bool is_slice;
+} bsm_cut_dim;
 
 /* What came of lowering with single shapes of the range; in the module's
  * arena. */
 typedef struct bsm_shape_trials {
-  BSM_VEC(const bsm_node *) optimal;  /* its reshapes with constant sizes */
-  BSM_VEC(bsm_unrolled_dim) unrolled; /* its dims that are read as a whole */
-  const bsm_unrolled_dim
-      *cut; /* one of them that is longer for another shape */
-  int64_t cut_size;
+  BSM_VEC(const bsm_node *) optimal; /* its reshapes with constant sizes */
+  bsm_strmap values;                 /* of its graph, by name */
+  bsm_cut_dim cut;
   const bsm_node *absorbed; /* one whose sizes are the optimal shape's */
   int32_t absorbed_dim;
   const char *failure; /* the first; NULL: every shape was taken */

@@ -110,6 +110,11 @@ static void test_fixed_turns(void **state) {
   assert_warned("of 9 the others are ignored");
   assert_null(compile("compiler/frozen_loop", &other, 1));
   assert_string_equal(warnings, "");
+  assert_null(compile("compiler/frozen_slice", &spec, 1));
+  assert_warned("reads 4 elements of dimension 1 of ");
+  assert_null(strstr(warnings, "one by one"));
+  assert_null(compile("compiler/frozen_slice", &other, 1));
+  assert_string_equal(warnings, "");
 }
 
 static void test_other_shape(void **state) {
