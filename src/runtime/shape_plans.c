@@ -7,13 +7,19 @@
 #include "base/allocate.h"
 #include "base/hash.h"
 
-/* Plans for each region, when the options do not say. */
+/* Plans for each region, when the options do not say; and for all of them. */
 #define DEFAULT_CAPACITY 16
+#define MAX_DEFAULT_CAPACITY 512
+#define MAX_CAPACITY ((size_t)1 << 16)
+/* What all plans together may take, on top of twice the engine's weights. */
+#define MAX_PLAN_BYTES ((size_t)1 << 30)
 /* A workspace beyond it is refused, when the options do not say. */
 #define MAX_RUN_BYTES ((uint64_t)16 << 30)
 /* Weights that a region packs because the engine has them not: no more than the
  * engine's weights, and so much. */
 #define EXTRA_PACKED_BYTES ((uint64_t)64 << 20)
+/* Planning may take what a run may, and so much for its own tables. */
+#define PLANNING_BYTES ((size_t)64 << 20)
 
 /* What tells shapes apart: words, see describe(). */
 typedef struct entry {
@@ -30,13 +36,15 @@ struct bsm_shape_plans {
   const bsm_engine *engine;
   const bsm_allocator *allocator;
   bsm_runner_options running;
-  bsm_arena arena;
+  bsm_arena arena, constants_arena;
   bsm_program_constants constants;
   bsm_weights_store store;
   bsm_planner *planner; /* NULL until a plan is made */
+  bool broken;          /* the engine does not allow for one */
   entry *entries;
   size_t capacity;
-  uint64_t clock;
+  size_t max_bytes; /* of all entries' plans */
+  uint64_t clock, made;
   BSM_VEC(uint64_t) words; /* of the shapes asked for */
 };
 
@@ -63,9 +71,14 @@ bsm_status bsm_shape_plans_create(const bsm_engine *engine,
   *plans = (bsm_shape_plans){
       .engine = engine, .allocator = allocator, .running = *options};
   const size_t regions = count_regions(engine->plan->program);
-  plans->capacity = capacity ? capacity : DEFAULT_CAPACITY * regions;
+  plans->capacity = capacity ? capacity
+                    : regions < MAX_DEFAULT_CAPACITY / DEFAULT_CAPACITY
+                        ? DEFAULT_CAPACITY * regions
+                        : MAX_DEFAULT_CAPACITY;
+  if (plans->capacity > MAX_CAPACITY) plans->capacity = MAX_CAPACITY;
   plans->running.profile = false;
   bsm_arena_init(&plans->arena, allocator);
+  bsm_arena_init(&plans->constants_arena, allocator);
   bsm_weights_store_init(&plans->store, allocator);
   plans->entries = BSM_NEW_ARRAY(&plans->arena, entry, plans->capacity + 1);
   if (!plans->entries) {
@@ -83,6 +96,7 @@ void bsm_shape_plans_destroy(bsm_shape_plans *plans) {
   }
   bsm_planner_destroy(plans->planner);
   bsm_weights_store_destroy(&plans->store);
+  bsm_arena_destroy(&plans->constants_arena);
   bsm_arena_destroy(&plans->arena);
   bsm_deallocate(plans->allocator, plans);
 }
@@ -107,11 +121,12 @@ static bsm_status fill_store(bsm_shape_plans *plans) {
                                   w->data, w->size));
   }
   plans->store.room = bytes + EXTRA_PACKED_BYTES;
+  plans->max_bytes =
+      bytes < SIZE_MAX / 4 ? 2 * (size_t)bytes + MAX_PLAN_BYTES : SIZE_MAX;
   return BSM_OK;
 }
 
-static bsm_status make_planner(bsm_shape_plans *plans) {
-  if (plans->planner) return BSM_OK;
+static bsm_status start_planner(bsm_shape_plans *plans) {
   const bsm_engine *engine = plans->engine;
   bsm_planner_options options = {
       .plan = engine->plan,
@@ -122,10 +137,31 @@ static bsm_status make_planner(bsm_shape_plans *plans) {
                    .threads = bsm_thread_pool_size(plans->running.pool),
                    .no_timing = true,
                    .store = &plans->store}};
-  BSM_TRY(bsm_program_read_constants(engine->plan, &plans->arena,
+  const bsm_runner_options *running = &plans->running;
+  if (running->max_run_bytes < SIZE_MAX - PLANNING_BYTES &&
+      running->max_run_bytes) {
+    options.max_bytes = running->max_run_bytes + PLANNING_BYTES;
+  }
+  if (running->max_instructions < SIZE_MAX) {
+    options.max_instructions = (size_t)running->max_instructions;
+  }
+  BSM_TRY(bsm_program_read_constants(engine->plan, &plans->constants_arena,
                                      &plans->constants));
   BSM_TRY(fill_store(plans));
   return bsm_planner_create(&options, &plans->planner);
+}
+
+/* What went wrong once goes wrong again, but for want of memory; no half of it
+ * stays. */
+static bsm_status make_planner(bsm_shape_plans *plans) {
+  if (plans->planner) return BSM_OK;
+  bsm_status status = start_planner(plans);
+  if (!status) return BSM_OK;
+  plans->broken = bsm_status_code(status) != BSM_OUT_OF_MEMORY;
+  bsm_weights_store_destroy(&plans->store);
+  bsm_weights_store_init(&plans->store, plans->allocator);
+  bsm_arena_destroy(&plans->constants_arena);
+  return status;
 }
 
 /* The plan that has the tactics for the best shapes. */
@@ -155,6 +191,9 @@ static bsm_status make_plan(bsm_shape_plans *plans,
   BSM_TRY(check_memory(plans, made->plan->workspace_size));
   BSM_TRY(bsm_plan_runner_init(engine, made->plan, &plans->running, &e->arena,
                                &scratch, &e->plan.runner));
+  if (e->arena.total > plans->max_bytes) {
+    return BSM_FAIL(BSM_LIMIT, "a plan of %zu bytes", e->arena.total);
+  }
   return bsm_workspace_reserve(plans->running.workspace,
                                made->plan->workspace_size, scratch);
 }
@@ -217,16 +256,40 @@ static entry *make_room(bsm_shape_plans *plans) {
   return oldest;
 }
 
+/* Plans with weights of their own are large: those used longest ago go until
+ * the rest is within the bound. */
+static void bound_bytes(bsm_shape_plans *plans, const entry *keep) {
+  for (;;) {
+    size_t bytes = 0;
+    entry *oldest = NULL;
+    for (size_t i = 0; i < plans->capacity; i++) {
+      entry *e = &plans->entries[i];
+      bytes += e->arena.total;
+      if (e == keep || !e->used) continue;
+      if (!oldest || e->used < oldest->used) oldest = e;
+    }
+    if (bytes <= plans->max_bytes || !oldest) return;
+    bsm_arena_destroy(&oldest->arena);
+    *oldest = (entry){0};
+  }
+}
+
 static bsm_status add(bsm_shape_plans *plans, const bsm_instruction *region,
                       const bsm_ivalue *inputs, uint64_t hash, entry **out) {
   entry *e = make_room(plans);
+  plans->made++;
   bsm_status status = make_plan(plans, region, inputs, e);
-  if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
+  if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+    bsm_arena_destroy(&e->arena);
+    return status;
+  }
+  if (!status) bound_bytes(plans, e);
   if (status) {
     bsm_log(plans->running.logger, BSM_LOG_LEVEL_INFO,
             "these shapes run without a plan: %s", bsm_status_message(status));
     bsm_status_free(status);
     bsm_arena_destroy(&e->arena);
+    e->plan = (bsm_shape_plan){0};
     e->refused = true;
   }
   e->words = BSM_NEW_ARRAY(&e->arena, uint64_t, plans->words.len + 1);
@@ -244,6 +307,7 @@ bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                 const bsm_ivalue *inputs,
                                 bsm_shape_plan **out) {
   *out = NULL;
+  if (plans->broken) return BSM_OK;
   for (uint32_t i = 0; i < region->input_count; i++) {
     if (inputs[i].tag > BSM_IVALUE_BOOL && inputs[i].tag != BSM_IVALUE_TENSOR) {
       return BSM_OK;
@@ -257,4 +321,12 @@ bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
   e->used = ++plans->clock;
   if (!e->refused) *out = &e->plan;
   return BSM_OK;
+}
+
+uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans) {
+  return plans->planner ? bsm_planner_instructions(plans->planner) : 0;
+}
+
+uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans) {
+  return plans->made;
 }
