@@ -35,7 +35,7 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
       BSM_NEW_ARRAY(s->scratch, bsm_ivalue, b->from->outputs.len + 1);
   BSM_TRY_ALLOC(b->results[which]);
   /* What the shapes can be where this side is taken. */
-  const uint32_t worlds = s->worlds;
+  const uint64_t worlds = s->worlds;
   s->worlds = bsm_spec_worlds_where(s, b->condition, which == 0);
   bsm_status st = bsm_spec_region_open(s, b->node, &b->regions[which]);
   /* The optimal shape is one that the model takes. */

@@ -10,7 +10,9 @@
 #include "lowering/specialize/specialize.h"
 
 enum {
-  SAMPLES = 128,     /* shapes that are tried */
+  MIN_SAMPLES = 64, /* shapes that are tried, by the size of the graph */
+  MAX_SAMPLES = 512,
+  ALL_NODES = 500000,
   PER_SITE = 2,      /* new worlds for one check, in one round */
   PER_ROUND = 8,     /* and for all */
   MAX_NODES = 200000 /* run for one shape */
@@ -389,6 +391,14 @@ static bool is_wanted(const bsm_node *site, const bsm_node **sites,
   return same < PER_SITE;
 }
 
+/* Few for graphs that take long. */
+static uint32_t sample_count(const bsm_graph *graph) {
+  const size_t count = ALL_NODES / (graph->node_count + 1);
+  return count < MIN_SAMPLES   ? MIN_SAMPLES
+         : count > MAX_SAMPLES ? MAX_SAMPLES
+                               : (uint32_t)count;
+}
+
 bsm_status bsm_find_worlds(const bsm_lowered *lowered,
                            const bsm_aten_library *aten,
                            bsm_world_samples *samples, bool *found) {
@@ -402,7 +412,8 @@ bsm_status bsm_find_worlds(const bsm_lowered *lowered,
     return BSM_OK;
   }
   bsm_arena_init(&arena, lowered->graph->cx->arena->allocator);
-  for (uint32_t k = 0; k < SAMPLES && !st; k++) {
+  const uint32_t samples_to_try = sample_count(lowered->graph);
+  for (uint32_t k = 0; k < samples_to_try && !st; k++) {
     const uint32_t shape = BSM_FIRST_WORLDS + k;
     const bsm_arena_mark mark = bsm_arena_get_mark(&arena);
     verdict v = VERDICT_FINE;

@@ -34,7 +34,7 @@ static int64_t sampled_size(const bsm_lowering_range *r, int32_t dim,
     return r->opt.d[dim];
   }
   if (sample % 4 < 2) {
-    return (int64_t)(low + mix(turn * 31 + place + 1 + low) % sizes);
+    return (int64_t)(low + mix(turn * 8191 + place * 31 + low + sizes) % sizes);
   }
   const uint64_t step = sizes > 64 ? sizes / 8 * 5 + 1 : 1;
   return (int64_t)(low + (turn * step + place * (sizes / 3 + 1)) % sizes);

@@ -26,7 +26,7 @@ bsm_status bsm_spec_range_input(bsm_spec *s, const bsm_lowering_range *range,
   if (!s->world_count) {
     const size_t more = s->samples ? s->samples->count : 0;
     s->world_count = BSM_FIRST_WORLDS + more;
-    s->worlds = (uint32_t)((UINT64_C(1) << s->world_count) - 1);
+    s->worlds = UINT64_MAX >> (BSM_MAX_WORLDS - s->world_count);
   }
   BSM_TRY(bsm_spec_new_symbol(s, value, type, out));
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(out);
@@ -123,12 +123,12 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op,
       *known = false;
       return BSM_OK;
     }
-    if (st && (s->worlds & ~(1u << w)) && w != 0) {
+    if (st && (s->worlds & ~(UINT64_C(1) << w)) && w != 0) {
       bsm_log(s->logger, BSM_LOG_LEVEL_DEBUG,
               "some shapes in range are not possible at %s: %s",
               bsm_spec_where(s), bsm_status_message(st));
       bsm_status_free(st);
-      s->worlds &= ~(1u << w);
+      s->worlds &= ~(UINT64_C(1) << w);
       continue;
     }
     BSM_TRY(st);
@@ -473,17 +473,17 @@ bsm_dims bsm_spec_worlds_dims(const bsm_spec *s, const bsm_ivalue *symbol) {
 
 /* ---- branches ---- */
 
-uint32_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
+uint64_t bsm_spec_worlds_where(const bsm_spec *s, const bsm_ivalue *condition,
                                bool value) {
   const bsm_spec_symbol *symbol = bsm_spec_symbol_of(condition);
-  uint32_t worlds = 0;
+  uint64_t worlds = 0;
   if (!symbol->worlds) {
     return s->worlds;
   }
   for (size_t w = 0; w < s->world_count; w++) {
     if (is_possible(s, w) && symbol->worlds[w].tag == BSM_IVALUE_BOOL &&
         symbol->worlds[w].u.b == value) {
-      worlds |= 1u << w;
+      worlds |= UINT64_C(1) << w;
     }
   }
   return worlds;
