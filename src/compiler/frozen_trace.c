@@ -3,6 +3,7 @@
 #include "compiler/frozen_trace.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "compiler/variant_shapes.h"
@@ -273,11 +274,21 @@ static bool is_sliced(const bsm_value *value, const bsm_node *user,
          (user->inputs.len < 5 || constant_int(user, 4, &step)) && step == 1;
 }
 
+/* What a value is found by in the graph of another shape. */
+static bsm_str key_of(const bsm_value *value, char *buffer, size_t size) {
+  if (value->debug_name) return bsm_str_of(value->debug_name);
+  snprintf(buffer, size, "%s %u %u", value->node->kind,
+           (unsigned)value->node->source.python_line,
+           (unsigned)value->node->source.code_line);
+  return bsm_str_of(buffer);
+}
+
 /* Whether that is all for the optimal shape, and not for this one. */
 static bool is_cut(bsm_shape_trials *trials, const bsm_value *value,
                    const bsm_cut_dim *found) {
+  char key[128];
   const bsm_value *like =
-      bsm_strmap_get(&trials->values, bsm_str_of(value->debug_name));
+      bsm_strmap_get(&trials->values, key_of(value, key, sizeof(key)));
   const int64_t size = value->type->dims.d[found->dim];
   if (!like || like->type->dims.rank != value->type->dims.rank ||
       like->type->dims.d[found->dim] != found->count || size <= found->count) {
@@ -292,13 +303,14 @@ static bool is_cut(bsm_shape_trials *trials, const bsm_value *value,
 static bsm_status look_at(bsm_module *module, bsm_shape_trials *trials,
                           const bsm_value *value, bool optimal) {
   bsm_cut_dim found;
-  if (trials->cut.value || !value->debug_name || !value->type ||
+  char key[128];
+  if (trials->cut.value || !value->type ||
       value->type->kind != BSM_TYPE_TENSOR || !value->type->has_dims) {
     return BSM_OK;
   }
   if (optimal) {
     BSM_TRY_ALLOC(bsm_strmap_set(&module->arena, &trials->values,
-                                 bsm_str_of(value->debug_name),
+                                 key_of(value, key, sizeof(key)),
                                  (void *)(uintptr_t)value));
     return BSM_OK;
   }
@@ -340,10 +352,9 @@ static bsm_status report_cut(bsm_module *module,
   if (place.failed) return BSM_FAIL_OOM();
   bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
           "the model reads %" PRId64 " elements of dimension %" PRId32
-          " of \"%s\"%s, at %s, which is all for the optimal shape; of "
+          " of a tensor%s, at %s, which is all for the optimal shape; of "
           "%" PRId64 " the others are ignored; %s",
-          cut->count, cut->dim, cut->value->debug_name,
-          cut->is_slice ? "" : " one by one",
+          cut->count, cut->dim, cut->is_slice ? "" : " one by one",
           place.len ? place.data : "an unknown place", cut->size,
           cut->is_slice ? ADVICE
                         : "a trace has the turns of a loop in it that its "
