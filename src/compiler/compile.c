@@ -424,6 +424,10 @@ static size_t count_values(const bsm_lowered *lowered) {
 
 static bool is_plan(const bsm_lowered *lowered,
                     const bsm_partition_options *partition) {
+  const size_t inputs = lowered->graph->block->params->outputs.len;
+  for (size_t i = 0; lowered->input_ranges && i < inputs; i++) {
+    if (lowered->input_ranges[i]) return false; /* though no node may care */
+  }
   return !count_values(lowered) &&
          bsm_is_one_segment(lowered->graph, partition);
 }

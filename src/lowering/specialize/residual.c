@@ -160,6 +160,22 @@ static bool holds_tensors(const bsm_ivalue *v) {
   return false;
 }
 
+/* Constants of a graph hold no dicts: as they change, each place makes its own.
+ */
+static bool holds_dicts(const bsm_ivalue *v, size_t depth) {
+  const bsm_ivalue *items = v->tag == BSM_IVALUE_LIST    ? v->u.list->items
+                            : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->items
+                                                         : NULL;
+  const size_t n = v->tag == BSM_IVALUE_LIST    ? v->u.list->len
+                   : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->len
+                                                : 0;
+  bool found = v->tag == BSM_IVALUE_DICT;
+  for (size_t i = 0; i < n && !found && depth < BSM_TYPE_MAX_DEPTH; i++) {
+    found = holds_dicts(&items[i], depth + 1);
+  }
+  return found;
+}
+
 /* What a closed region left of a tensor or box, or NULL. */
 static bsm_value *left_by_region(const bsm_spec *s, const bsm_ivalue *value) {
   return s->reading ? bsm_ptrmap_get(&s->reading->values, value->u.container)
@@ -194,6 +210,7 @@ bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
     case BSM_IVALUE_LIST:
       BSM_TRY(bsm_spec_scan(s, value, 0, &leaves));
       if (leaves.meta || leaves.symbol || holds_tensors(value) ||
+          holds_dicts(value, 0) ||
           (type && type->kind == BSM_TYPE_LIST &&
            type->args[0]->kind == BSM_TYPE_TENSOR)) {
         return residual_list(s, value->u.list, type, out);
