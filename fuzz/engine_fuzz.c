@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engine files: load, describe, and run once when it needs little memory. The
- * checksums are made right first, as an attacker would, so that the input's
- * description reaches the reader, the verifier and the backend's checks. */
+/* Engine files: load, describe, and run on several shapes when it needs little
+ * memory: programs with regions make plans for them. The checksums are made
+ * right first, as an attacker would, so that the input's description reaches
+ * the reader, the verifier and the backend's checks. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,18 +49,29 @@ static size_t bytes_of(const bsm_binding *binding) {
   return bytes <= MAX_BYTES ? bytes + 64 : 0;
 }
 
-/* Inputs of their smallest dims, or of their best ones. */
-static int make_inputs(const bsm_engine *engine, int best, bsm_array *arrays,
+enum { MAX_BINDINGS = 8, SHAPES = 4 };
+
+/* The sizes of shape `which`: the smallest, the best, the largest, and between
+ * the first two. */
+static bsm_dims pick(int which, bsm_dims min, bsm_dims opt, bsm_dims max) {
+  bsm_dims dims = which == 0 ? min : which == 2 ? max : opt;
+  for (int32_t i = 0; which == 3 && i < dims.rank; i++) {
+    dims.d[i] = min.d[i] + (opt.d[i] - min.d[i]) / 2;
+  }
+  return dims;
+}
+
+static int make_inputs(const bsm_engine *engine, int which, bsm_array *arrays,
                        size_t count) {
   for (size_t i = 0; i < count; i++) {
     bsm_binding b;
-    bsm_dims min, opt;
+    bsm_dims min, opt, max;
     bsm_status status = bsm_engine_input(engine, i, &b);
-    if (!status) status = bsm_engine_input_range(engine, i, &min, &opt, NULL);
+    if (!status) status = bsm_engine_input_range(engine, i, &min, &opt, &max);
     const int failed = status != NULL;
     bsm_status_free(status);
     if (failed) return 0;
-    b.dims = best ? opt : min;
+    b.dims = pick(which, min, opt, max);
     const size_t bytes = bytes_of(&b);
     if (!bytes) return 0;
     arrays[i] = (bsm_array){calloc(1, bytes), b.dtype, b.dims, NULL};
@@ -68,44 +80,72 @@ static int make_inputs(const bsm_engine *engine, int best, bsm_array *arrays,
   return 1;
 }
 
-static void run_once(const bsm_engine *engine, int best) {
-  enum { MAX_BINDINGS = 8 };
+static bsm_status read_results(bsm_context *context) {
+  const bsm_structure *result = NULL;
+  const size_t count = bsm_context_output_count(context);
+  char *text = NULL;
+  bsm_status status = NULL;
+  for (size_t i = 0; !status && i < count; i++) {
+    bsm_array out;
+    status = bsm_context_output(context, i, &out);
+  }
+  if (!status) status = bsm_context_output_structure(context, &result);
+  if (!status && result) status = bsm_structure_text(result, &text);
+  bsm_string_free(text);
+  return status;
+}
+
+/* Looks ahead and runs, twice: the second time the plan may be there. */
+static void run_shape(const bsm_engine *engine, bsm_context *context,
+                      int which) {
   bsm_array in[MAX_BINDINGS] = {{0}};
   const size_t n = bsm_engine_input_count(engine);
+  if (make_inputs(engine, which, in, n)) {
+    for (size_t i = 0; i < n; i++) {
+      bsm_status_free(bsm_context_set_input_shape(context, i, &in[i].dims));
+    }
+    bsm_dims dims;
+    bsm_status_free(bsm_context_output_shape(context, 0, &dims));
+    for (int turn = 0; turn < 2; turn++) {
+      bsm_status status = bsm_context_run_keep(context, in, n);
+      if (!status) status = read_results(context);
+      bsm_status_free(status);
+    }
+  }
+  for (size_t i = 0; i < MAX_BINDINGS; i++) free(in[i].data);
+}
+
+static int is_small(const bsm_engine *engine) {
   bsm_engine_memory_info memory;
   bsm_status status = bsm_engine_memory(engine, 1, &memory);
   const int small = !status && memory.workspace + memory.scratch < MAX_BYTES;
   bsm_status_free(status);
-  if (!small || n > MAX_BINDINGS) return;
+  if (!small || bsm_engine_input_count(engine) > MAX_BINDINGS) return 0;
   for (size_t i = 0; i < bsm_engine_output_count(engine); i++) {
     bsm_binding b;
     status = bsm_engine_output(engine, i, &b);
     const int large = status || !bytes_of(&b);
     bsm_status_free(status);
-    if (large && b.dims.rank >= 0) return;
+    if (large && b.dims.rank >= 0) return 0;
   }
-  if (make_inputs(engine, best, in, n)) {
-    bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
-    bsm_context *context = NULL;
-    options.threads = 1;
-    options.max_instructions = 2000;
-    options.max_run_bytes = MAX_BYTES;
-    status = bsm_context_create(engine, &options, &context);
-    if (!status) status = bsm_context_run_keep(context, in, n);
-    const size_t count = bsm_context_output_count(context);
-    for (size_t i = 0; !status && i < count; i++) {
-      bsm_array out;
-      status = bsm_context_output(context, i, &out);
-    }
-    const bsm_structure *result = NULL;
-    char *text = NULL;
-    if (!status) status = bsm_context_output_structure(context, &result);
-    if (!status && result) status = bsm_structure_text(result, &text);
-    bsm_string_free(text);
-    bsm_status_free(status);
-    bsm_context_destroy(context);
+  return 1;
+}
+
+/* One context, whose few places for plans the shapes take from each other. */
+static void run_shapes(const bsm_engine *engine) {
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *context = NULL;
+  if (!is_small(engine)) return;
+  options.threads = 1;
+  options.max_instructions = 2000;
+  options.max_run_bytes = MAX_BYTES;
+  options.max_plans = 2;
+  bsm_status status = bsm_context_create(engine, &options, &context);
+  for (int which = 0; !status && which < SHAPES; which++) {
+    run_shape(engine, context, which);
   }
-  for (size_t i = 0; i < MAX_BINDINGS; i++) free(in[i].data);
+  bsm_status_free(status);
+  bsm_context_destroy(context);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -122,8 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = NULL;
     status = bsm_engine_dump(engine, &text);
     bsm_string_free(text);
-    run_once(engine, 0);
-    run_once(engine, 1);
+    run_shapes(engine);
   }
   bsm_status_free(status);
   bsm_engine_destroy(engine);

@@ -4,6 +4,43 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define MAX_DEPTH 60
+#define MAX_NESTED ((size_t)1 << 24)
+
+/* Counts the values inside, in *budget. */
+static bsm_status check_nested(const bsm_ivalue *items, size_t n, int depth,
+                               size_t *budget) {
+  if (depth > MAX_DEPTH) {
+    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %d deep",
+                    MAX_DEPTH);
+  }
+  if (depth > 1 && n > *budget) {
+    return BSM_FAIL(BSM_LIMIT, "a nested value has more than %zu values",
+                    MAX_NESTED);
+  }
+  if (depth > 1) *budget -= n;
+  for (size_t i = 0; i < n; i++) {
+    const bsm_ivalue *v = &items[i];
+    if (v->tag == BSM_IVALUE_LIST) {
+      BSM_TRY(
+          check_nested(v->u.list->items, v->u.list->len, depth + 1, budget));
+    } else if (v->tag == BSM_IVALUE_TUPLE) {
+      BSM_TRY(
+          check_nested(v->u.tuple->items, v->u.tuple->len, depth + 1, budget));
+    } else if (v->tag == BSM_IVALUE_DICT) {
+      const bsm_dict *d = v->u.dict;
+      BSM_TRY(check_nested(d->keys, d->len, depth + 1, budget));
+      BSM_TRY(check_nested(d->values, d->len, depth + 1, budget));
+    }
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_program_check_nested(const bsm_ivalue *args, size_t count) {
+  size_t budget = MAX_NESTED;
+  return check_nested(args, count, 0, &budget);
+}
+
 static bsm_status make_list(bsm_arena *arena, const bsm_ivalue *args, size_t n,
                             bsm_ivalue *out) {
   bsm_list *list;

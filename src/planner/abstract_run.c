@@ -77,6 +77,7 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
   if (!op || (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_RANDOM))) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s cannot be planned", i->name);
   }
+  BSM_TRY(bsm_program_check_nested(args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_effect(run, i, args));
   bsm_op_ctx cx = {.arena = run->arena};
   if (!holds_meta(args, i->input_count, 0)) {
@@ -86,6 +87,8 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
       BSM_NEW_ARRAY(run->arena, bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
+  /* What changes a list may have put it into itself. */
+  BSM_TRY(bsm_program_check_nested(outs, i->output_count));
   if (run->call && holds_meta(outs, i->output_count, 0)) {
     BSM_TRY(run->call(run->user, i, args, outs));
   }
@@ -96,6 +99,15 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
 }
 
 /* ---- control ---- */
+
+static bsm_status count_instruction(bsm_abstract_run *run) {
+  if (!run->instructions) {
+    return BSM_FAIL(BSM_LIMIT, "too many instructions");
+  }
+  run->instructions--;
+  ++*run->done;
+  return BSM_OK;
+}
 
 static void copy_registers(bsm_abstract_run *run, const uint32_t *from,
                            const uint32_t *to, uint32_t n) {
@@ -134,6 +146,7 @@ static bsm_status run_loop(bsm_abstract_run *run, const bsm_instruction *i,
                       bsm_iv_tag_name(values[0].tag));
     }
     if (!values[0].u.b) break;
+    BSM_TRY(count_instruction(run)); /* the body may have none */
     bsm_abstract_set(run, body->params[0], bsm_iv_int(turn));
     for (uint32_t k = 0; k < n; k++) {
       bsm_abstract_set(run, body->params[k + 1], values[k + 1]);
@@ -186,10 +199,7 @@ static bsm_status try_instruction(bsm_abstract_run *run,
       BSM_NEW_ARRAY(run->arena, bsm_ivalue, i->input_count + (size_t)1);
   BSM_TRY_ALLOC(args);
   BSM_TRY(check_known(run, i->inputs, i->input_count));
-  if (!run->instructions) {
-    return BSM_FAIL(BSM_LIMIT, "too many instructions");
-  }
-  run->instructions--;
+  BSM_TRY(count_instruction(run));
   for (uint32_t k = 0; k < i->input_count; k++) {
     args[k] = run->registers[i->inputs[k]];
   }

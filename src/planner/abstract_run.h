@@ -22,6 +22,7 @@ typedef struct bsm_abstract_run {
   bsm_arena *arena;    /* of all values */
   size_t max_bytes;    /* of `arena`: beyond it, BSM_LIMIT */
   size_t instructions; /* left: none, BSM_LIMIT */
+  uint64_t *done;      /* counts them */
   bsm_abstract_call *call;
   void *user;
   bsm_ivalue *registers;

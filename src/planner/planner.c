@@ -3,11 +3,15 @@
 #include "planner/planner.h"
 
 #include "base/allocate.h"
+#include "base/checked.h"
+#include "planner/memory_guard.h"
 #include "planner/region_graph.h"
 
-/* One plan: loops are unrolled within these. */
+/* One plan: loops are unrolled within these. Building, which may pack weights,
+ * gets so many times the weights of the engine on top. */
 #define MAX_INSTRUCTIONS ((size_t)100000)
 #define MAX_BYTES ((size_t)512 << 20)
+#define TIMES_WEIGHTS 8
 
 static bsm_status init(bsm_planner *planner) {
   bsm_arena *arena = &planner->arena;
@@ -40,13 +44,24 @@ void bsm_planner_destroy(bsm_planner *planner) {
   bsm_deallocate(allocator, planner);
 }
 
+uint64_t bsm_planner_instructions(const bsm_planner *planner) {
+  return planner->instructions;
+}
+
+static size_t limit_of(size_t wanted, size_t most) {
+  return wanted && wanted < most ? wanted : most;
+}
+
 bsm_status bsm_planner_start(bsm_planner *planner, bsm_arena *arena,
                              bsm_abstract_run *out) {
-  *out = (bsm_abstract_run){.program = planner->options.plan->program,
-                            .aten = planner->options.aten,
-                            .arena = arena,
-                            .max_bytes = MAX_BYTES,
-                            .instructions = MAX_INSTRUCTIONS};
+  const bsm_planner_options *o = &planner->options;
+  *out = (bsm_abstract_run){
+      .program = planner->options.plan->program,
+      .aten = planner->options.aten,
+      .arena = arena,
+      .max_bytes = limit_of(o->max_bytes, MAX_BYTES),
+      .instructions = limit_of(o->max_instructions, MAX_INSTRUCTIONS),
+      .done = &planner->instructions};
   return bsm_abstract_start(out, planner->options.constants);
 }
 
@@ -66,20 +81,62 @@ static bsm_status build(bsm_planner *planner, const bsm_graph *graph,
   return status;
 }
 
+/* A converter and the op that ran on shapes have to agree: whoever reads the
+ * result has been told what the op says. */
+static bsm_status check_outputs(const bsm_graph *graph, const bsm_plan *plan) {
+  const bsm_node *returns = graph->block->returns;
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    const bsm_plan_tensor *t = &plan->tensors[plan->outputs[i].tensor];
+    const bsm_type *type = bsm_node_in(returns, i)->type;
+    if (type->dtype == t->dtype && bsm_dims_equal(type->dims, t->dims)) {
+      continue;
+    }
+    return BSM_FAIL(BSM_INTERNAL, "output %zu of the plan is %s%s, not %s%s",
+                    (size_t)i, bsm_dtype_name(t->dtype), bsm_dims_str(t->dims),
+                    bsm_dtype_name(type->dtype), bsm_dims_str(type->dims));
+  }
+  return BSM_OK;
+}
+
+static size_t building_limit(const bsm_plan *plan) {
+  size_t weights = 0, limit;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    const uint64_t size = plan->weights[i].size;
+    if (size > SIZE_MAX || !bsm_size_add(weights, (size_t)size, &weights)) {
+      return SIZE_MAX;
+    }
+  }
+  return bsm_size_mul(weights, TIMES_WEIGHTS, &limit) &&
+                 bsm_size_add(limit, 2 * MAX_BYTES, &limit)
+             ? limit
+             : SIZE_MAX;
+}
+
+static bsm_status make_plan(bsm_planner *planner, const bsm_instruction *region,
+                            const bsm_ivalue *inputs, const bsm_plan *like,
+                            bsm_memory_guard *guard, bsm_arena *scratch,
+                            bsm_arena *arena, bsm_region_plan *out) {
+  bsm_region_graph made;
+  BSM_TRY(
+      bsm_region_graph_make(planner, region, inputs, scratch, arena, &made));
+  out->outputs = made.outputs;
+  out->values = made.values;
+  guard->limit = building_limit(planner->options.plan);
+  BSM_TRY(build(planner, made.graph, like, scratch, arena, &out->plan));
+  return check_outputs(made.graph, out->plan);
+}
+
 bsm_status bsm_planner_plan(bsm_planner *planner, const bsm_instruction *region,
                             const bsm_ivalue *inputs, const bsm_plan *like,
                             bsm_arena *arena, bsm_region_plan *out) {
+  bsm_memory_guard guard;
   bsm_arena scratch;
-  bsm_region_graph made;
   *out = (bsm_region_plan){0};
-  bsm_arena_init(&scratch, planner->options.allocator);
+  bsm_memory_guard_init(&guard, planner->options.allocator,
+                        limit_of(planner->options.max_bytes, MAX_BYTES));
+  bsm_arena_init(&scratch, &guard.allocator);
   bsm_status status =
-      bsm_region_graph_make(planner, region, inputs, &scratch, arena, &made);
-  if (!status) {
-    out->outputs = made.outputs;
-    out->values = made.values;
-    status = build(planner, made.graph, like, &scratch, arena, &out->plan);
-  }
+      make_plan(planner, region, inputs, like, &guard, &scratch, arena, out);
   bsm_arena_destroy(&scratch);
-  return status;
+  return bsm_memory_guard_status(&guard, status);
 }

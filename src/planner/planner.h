@@ -23,12 +23,17 @@ typedef struct bsm_planner_options {
   bsm_build_options building;
   /* Makes plans fail that would leave ops to the reference library. */
   bool require_full_compilation;
+  /* Of the run on shapes for one plan, beyond which it fails; 0 or more than
+   * the defaults: these. */
+  size_t max_bytes, max_instructions;
 } bsm_planner_options;
 
 /* BSM_OUT_OF_MEMORY alone. Not thread safe. */
 BSM_NODISCARD bsm_status bsm_planner_create(const bsm_planner_options *options,
                                             bsm_planner **out);
 void bsm_planner_destroy(bsm_planner *planner);
+/* How many instructions it has run on shapes until now. */
+uint64_t bsm_planner_instructions(const bsm_planner *planner);
 
 /* A result of a region that is no tensor of the plan: `values`. */
 #define BSM_NO_OUTPUT UINT32_MAX

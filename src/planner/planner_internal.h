@@ -13,6 +13,7 @@ struct bsm_planner {
   bsm_arena arena;
   bsm_ir_ctx *cx; /* schemas and names, for all plans */
   bsm_converter_registry *registry;
+  uint64_t instructions; /* run on shapes until now */
 };
 
 /* A run of the planner's program in `arena`, within the planner's limits. */

@@ -7,7 +7,8 @@ typedef struct graph_builder {
   bsm_ir_ctx *cx; /* the planner's, with memory and types for this graph */
   bsm_graph *graph;
   bsm_arena *scratch;
-  bsm_ptrmap values; /* bsm_tensor -> bsm_value */
+  bsm_ptrmap values;  /* bsm_tensor -> bsm_value */
+  bsm_ptrmap outputs; /* bsm_value -> which output it is, plus 1 */
 } graph_builder;
 
 static const bsm_type *type_of(const graph_builder *g, const bsm_tensor *t) {
@@ -53,7 +54,17 @@ static bsm_status value_of(graph_builder *g, const bsm_ivalue *v,
   bsm_value *value;
   BSM_TRY_ALLOC(items);
   for (size_t i = 0; i < list->len; i++) {
-    BSM_TRY(value_of(g, &list->items[i], NULL, &items[i]));
+    const bsm_ivalue *item = &list->items[i];
+    if (item->tag != BSM_IVALUE_TENSOR && bsm_abstract_is_meta(item)) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "a %s of tensors in a list",
+                      bsm_iv_tag_name(item->tag));
+    }
+    BSM_TRY(value_of(g, item, NULL, &items[i]));
+  }
+  if (!type) {
+    type = bsm_type_list(g->cx->types,
+                         bsm_type_simple(g->cx->types, BSM_TYPE_TENSOR));
+    BSM_TRY_ALLOC(type);
   }
   BSM_TRY(bsm_node_create(g->graph, "prim::ListConstruct", &node));
   for (size_t i = 0; i < list->len; i++) {
@@ -177,6 +188,9 @@ static bsm_status add_input(graph_builder *g, const bsm_ivalue *given,
                : BSM_FAIL(BSM_UNSUPPORTED, "a %s goes into a region",
                           bsm_iv_tag_name(given->tag));
   }
+  if (bsm_dtype_is_quantized(given->u.tensor->dtype)) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a quantized tensor goes into a region");
+  }
   BSM_TRY(bsm_tensor_new(g->scratch, given->u.tensor->dtype,
                          given->u.tensor->sizes, true, &t));
   t->wrapped_number = given->u.tensor->wrapped_number;
@@ -192,13 +206,18 @@ static bsm_status add_result(graph_builder *g, const bsm_ivalue *v,
                              uint32_t *output) {
   bsm_block *block = g->graph->block;
   bsm_value *value;
+  if (bsm_dtype_is_quantized(v->u.tensor->dtype)) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a quantized tensor leaves a region");
+  }
   BSM_TRY(value_of(g, v, NULL, &value));
-  for (size_t i = 0; i < block->returns->inputs.len; i++) {
-    if (bsm_node_in(block->returns, i) != value) continue;
-    *output = (uint32_t)i;
+  const uintptr_t known = (uintptr_t)bsm_ptrmap_get(&g->outputs, value);
+  if (known) {
+    *output = (uint32_t)(known - 1);
     return BSM_OK;
   }
   *output = (uint32_t)block->returns->inputs.len;
+  BSM_TRY_ALLOC(bsm_ptrmap_set(g->scratch, &g->outputs, value,
+                               (void *)((uintptr_t)*output + 1)));
   return bsm_block_add_output(block, value);
 }
 
@@ -223,30 +242,34 @@ static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
   return BSM_OK;
 }
 
+static bsm_status make(graph_builder *g, bsm_planner *planner,
+                       const bsm_instruction *region, const bsm_ivalue *inputs,
+                       bsm_arena *arena, bsm_region_graph *out) {
+  bsm_abstract_run run;
+  BSM_TRY(bsm_type_table_create(g->scratch, &g->cx->types));
+  BSM_TRY(bsm_graph_create(g->cx, &g->graph));
+  BSM_TRY(bsm_planner_start(planner, g->scratch, &run));
+  run.call = add_call;
+  run.user = g;
+  for (uint32_t i = 0; i < region->input_count; i++) {
+    bsm_ivalue own;
+    BSM_TRY(add_input(g, &inputs[i], &own));
+    bsm_abstract_set(&run, region->inputs[i], own);
+  }
+  BSM_TRY(bsm_abstract_block(&run, region->blocks[0]));
+  return add_results(g, &run, &run.program->blocks[region->blocks[0]], arena,
+                     out);
+}
+
 bsm_status bsm_region_graph_make(bsm_planner *planner,
                                  const bsm_instruction *region,
                                  const bsm_ivalue *inputs, bsm_arena *scratch,
                                  bsm_arena *arena, bsm_region_graph *out) {
   graph_builder g = {.cx = BSM_NEW(scratch, bsm_ir_ctx), .scratch = scratch};
-  bsm_abstract_run run;
   BSM_TRY_ALLOC(g.cx);
   *g.cx = *planner->cx;
   g.cx->arena = scratch;
-  BSM_TRY(bsm_type_table_create(scratch, &g.cx->types));
-  BSM_TRY(bsm_graph_create(g.cx, &g.graph));
-  BSM_TRY(bsm_planner_start(planner, scratch, &run));
-  run.call = add_call;
-  run.user = &g;
-  for (uint32_t i = 0; i < region->input_count; i++) {
-    bsm_ivalue own;
-    BSM_TRY(add_input(&g, &inputs[i], &own));
-    bsm_abstract_set(&run, region->inputs[i], own);
-  }
-  bsm_status status = bsm_abstract_block(&run, region->blocks[0]);
-  if (!status) {
-    status = add_results(&g, &run, &run.program->blocks[region->blocks[0]],
-                         arena, out);
-  }
+  bsm_status status = make(&g, planner, region, inputs, arena, out);
   /* Names that are new stay with the planner, whose memory they have. */
   planner->cx->names = g.cx->names;
   out->graph = g.graph;

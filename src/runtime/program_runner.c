@@ -24,10 +24,6 @@
 #define MAX_INSTRUCTIONS UINT64_C(1000000000)
 /* Memory of a run before garbage is collected, and by how much it may grow. */
 #define COLLECT_BYTES ((size_t)64 << 20)
-/* What an op is given nests no deeper, and has no more values inside lists of
- * lists, each counted as often as it is met: ops walk them. */
-#define MAX_DEPTH 60
-#define MAX_NESTED ((size_t)1 << 24)
 
 struct bsm_program_runner {
   const bsm_engine *engine;
@@ -158,42 +154,12 @@ static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
                           : BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
 }
 
-/* Counts the values inside, in *budget. */
-static bsm_status check_nested(const bsm_ivalue *items, size_t n, int depth,
-                               size_t *budget) {
-  if (depth > MAX_DEPTH) {
-    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %d deep",
-                    MAX_DEPTH);
-  }
-  if (depth > 1 && n > *budget) {
-    return BSM_FAIL(BSM_LIMIT, "a nested value has more than %zu values",
-                    MAX_NESTED);
-  }
-  if (depth > 1) *budget -= n;
-  for (size_t i = 0; i < n; i++) {
-    const bsm_ivalue *v = &items[i];
-    if (v->tag == BSM_IVALUE_LIST) {
-      BSM_TRY(
-          check_nested(v->u.list->items, v->u.list->len, depth + 1, budget));
-    } else if (v->tag == BSM_IVALUE_TUPLE) {
-      BSM_TRY(
-          check_nested(v->u.tuple->items, v->u.tuple->len, depth + 1, budget));
-    } else if (v->tag == BSM_IVALUE_DICT) {
-      const bsm_dict *d = v->u.dict;
-      BSM_TRY(check_nested(d->keys, d->len, depth + 1, budget));
-      BSM_TRY(check_nested(d->values, d->len, depth + 1, budget));
-    }
-  }
-  return BSM_OK;
-}
-
 static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
                            const bsm_aten_op *op, const bsm_ivalue *args) {
-  size_t budget = MAX_NESTED;
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
-  BSM_TRY(check_nested(args, i->input_count, 0, &budget));
+  BSM_TRY(bsm_program_check_nested(args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
   if (i->output_count == 1 && bsm_fast_call_knows(i->name)) {
     bool done;
@@ -324,11 +290,20 @@ static bsm_status run_if(bsm_program_runner *r, const bsm_instruction *i,
   return run_inner(r, i, i->blocks[args[0].u.b ? 0 : 1]);
 }
 
+/* Making a plan counts as instructions: a loop may ask for one each turn. */
+static bsm_status find_plan(bsm_program_runner *r, const bsm_instruction *i,
+                            const bsm_ivalue *args, bsm_shape_plan **out) {
+  const uint64_t before = bsm_shape_plans_cost(r->shapes);
+  BSM_TRY(bsm_shape_plans_find(r->shapes, i, args, out));
+  r->instructions += bsm_shape_plans_cost(r->shapes) - before;
+  return BSM_OK;
+}
+
 /* By the plan for these shapes, when there can be one. */
 static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
                              const bsm_ivalue *args) {
   bsm_shape_plan *found = NULL;
-  if (r->shapes) BSM_TRY(bsm_shape_plans_find(r->shapes, i, args, &found));
+  if (r->shapes) BSM_TRY(find_plan(r, i, args, &found));
   if (!found) return run_inner(r, i, i->blocks[0]);
   const bsm_region_plan *planned = &found->planned;
   const bsm_plan *plan = planned->plan;

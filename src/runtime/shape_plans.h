@@ -31,4 +31,9 @@ BSM_NODISCARD bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                               const bsm_ivalue *inputs,
                                               bsm_shape_plan **out);
 
+/* How many instructions it has run on shapes until now, to make plans. */
+uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans);
+/* How many plans it has made, or found that it cannot make. */
+uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans);
+
 #endif /* BSM_RUNTIME_SHAPE_PLANS_H_ */

@@ -11,17 +11,26 @@ bool bsm_program_has_regions(const bsm_program *program) {
   return false;
 }
 
-/* For each of `ids` its place in `among`; false when one is not there. */
-static bool find_places(const uint32_t *ids, uint32_t count,
-                        const uint32_t *among, uint32_t among_count,
-                        uint32_t *out) {
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t at = 0;
-    while (at < among_count && among[at] != ids[i]) at++;
-    if (at == among_count) return false;
-    out[i] = at;
+/* For each of `ids` its last place in `among`, as what is set last counts;
+ * *found is false when one is not there. */
+static bsm_status find_places(const bsm_program *p, const uint32_t *ids,
+                              uint32_t count, const uint32_t *among,
+                              uint32_t among_count, uint32_t *out,
+                              bool *found) {
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, NULL);
+  uint32_t *places = /* by register, plus 1 */
+      BSM_NEW_ARRAY(&scratch, uint32_t, p->register_count + (size_t)1);
+  bsm_status status = places ? BSM_OK : BSM_FAIL_OOM();
+  for (uint32_t i = 0; i < among_count && places; i++) {
+    places[among[i]] = i + 1;
   }
-  return true;
+  for (uint32_t i = 0; i < count && places && *found; i++) {
+    *found = places[ids[i]] != 0;
+    out[i] = places[ids[i]] - *found;
+  }
+  bsm_arena_destroy(&scratch);
+  return status;
 }
 
 static bsm_status make_inputs(uint32_t count, bsm_arena *arena,
@@ -40,20 +49,21 @@ bsm_status bsm_whole_region_find(const bsm_plan *plan, bsm_arena *arena,
                                  bsm_whole_region *out) {
   const bsm_program_block *top = &plan->program->blocks[0];
   const bsm_instruction *i = top->instructions;
-  *out = (bsm_whole_region){.output_count = top->result_count};
-  if (top->instruction_count != 1 || i->kind != BSM_INSTRUCTION_REGION) {
+  *out = (bsm_whole_region){.plan = plan, .output_count = plan->output_count};
+  if (bsm_plan_value_count(plan) || top->instruction_count != 1 ||
+      i->kind != BSM_INSTRUCTION_REGION) {
     return BSM_OK;
   }
   out->params = BSM_NEW_ARRAY(arena, uint32_t, i->input_count + 1u);
   out->results = BSM_NEW_ARRAY(arena, uint32_t, top->result_count + 1u);
   if (!out->params || !out->results) return BSM_FAIL_OOM();
   BSM_TRY(make_inputs(i->input_count, arena, &out->inputs));
-  if (find_places(i->inputs, i->input_count, top->params, top->param_count,
-                  out->params) &&
-      find_places(top->results, top->result_count, i->outputs, i->output_count,
-                  out->results)) {
-    out->region = i;
-  }
+  bool found = true;
+  BSM_TRY(find_places(plan->program, i->inputs, i->input_count, top->params,
+                      top->param_count, out->params, &found));
+  BSM_TRY(find_places(plan->program, top->results, top->result_count,
+                      i->outputs, i->output_count, out->results, &found));
+  if (found) out->region = i;
   return BSM_OK;
 }
 
@@ -68,11 +78,29 @@ const bsm_ivalue *bsm_whole_region_inputs(const bsm_whole_region *whole,
   return whole->inputs;
 }
 
+/* Whether the output is what the engine says of it; the program tells of one
+ * that is not. */
+static bool fits_binding(const bsm_plan *engine, const bsm_plan *planned,
+                         uint32_t output) {
+  const bsm_plan_tensor *want =
+      &engine->tensors[engine->outputs[output].tensor];
+  const bsm_plan_tensor *have =
+      &planned->tensors[planned->outputs[output].tensor];
+  bool fits =
+      (want->dtype == have->dtype || want->dtype == BSM_DTYPE_UNDEFINED) &&
+      (want->dims.rank == have->dims.rank || want->dims.rank == -1);
+  for (int32_t k = 0; fits && k < want->dims.rank; k++) {
+    fits = want->dims.d[k] < 0 || want->dims.d[k] == have->dims.d[k];
+  }
+  return fits;
+}
+
 bool bsm_whole_region_fits(const bsm_whole_region *whole,
                            const bsm_region_plan *planned) {
   if (planned->plan->output_count != whole->output_count) return false;
   for (uint32_t i = 0; i < whole->output_count; i++) {
     if (planned->outputs[whole->results[i]] != i) return false;
+    if (!fits_binding(whole->plan, planned->plan, i)) return false;
   }
   return true;
 }

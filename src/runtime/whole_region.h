@@ -8,6 +8,7 @@
 #include "planner/planner.h"
 
 typedef struct bsm_whole_region {
+  const bsm_plan *plan;          /* with the program */
   const bsm_instruction *region; /* NULL: the program is something else */
   uint32_t *params;  /* for each input of the region: of the engine */
   uint32_t *results; /* for each output of the engine: of the region */
@@ -24,7 +25,8 @@ BSM_NODISCARD bsm_status bsm_whole_region_find(const bsm_plan *plan,
  * until the next call. */
 const bsm_ivalue *bsm_whole_region_inputs(const bsm_whole_region *whole,
                                           const bsm_array *inputs);
-/* Whether output i of the plan is output i of the engine, for all of them. */
+/* Whether output i of the plan is output i of the engine, for all of them, and
+ * has the dtype and dims that the engine says. */
 bool bsm_whole_region_fits(const bsm_whole_region *whole,
                            const bsm_region_plan *planned);
 

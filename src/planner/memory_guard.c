@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "planner/memory_guard.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+
+#include "base/allocate.h"
+#include "base/checked.h"
+
+/* In front of each piece: what was asked of the base, and where it begins. */
+typedef struct head {
+  void *base;
+  size_t size;
+} head;
+
+static void *guarded_alloc(void *user, size_t size, size_t alignment) {
+  bsm_memory_guard *g = user;
+  const size_t least = alignof(max_align_t);
+  const size_t unit = alignment > least ? alignment : least;
+  size_t room, total;
+  if (!bsm_size_align(sizeof(head), unit, &room) ||
+      !bsm_size_add(size, room, &total)) {
+    return NULL;
+  }
+  if (g->used > g->limit || total > g->limit - g->used) {
+    g->refused = true;
+    return NULL;
+  }
+  uint8_t *base = bsm_allocate(g->base, total, unit);
+  if (!base) return NULL;
+  g->used += total;
+  head *h = (head *)(void *)(base + room) - 1;
+  *h = (head){base, total};
+  return base + room;
+}
+
+static void guarded_free(void *user, void *pointer) {
+  bsm_memory_guard *g = user;
+  if (!pointer) return;
+  const head h = ((const head *)pointer)[-1];
+  g->used -= h.size;
+  bsm_deallocate(g->base, h.base);
+}
+
+void bsm_memory_guard_init(bsm_memory_guard *guard, const bsm_allocator *base,
+                           size_t limit) {
+  *guard = (bsm_memory_guard){
+      {guarded_alloc, guarded_free, guard}, base, limit, 0, false};
+}
+
+bsm_status bsm_memory_guard_status(const bsm_memory_guard *guard,
+                                   bsm_status status) {
+  if (!guard->refused || bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
+    return status;
+  }
+  bsm_status_free(status);
+  return BSM_FAIL(BSM_LIMIT, "planning takes more than %zu bytes",
+                  guard->limit);
+}
