@@ -91,6 +91,16 @@ bsm_status bsm_aten_library_add(bsm_arena *arena, bsm_aten_library *lib,
   return BSM_OK;
 }
 
+bool bsm_aten_only_writes(const bsm_aten_op *op) {
+  static const char *const starts[] = {"aten::copy_(", "aten::zero_(",
+                                       "aten::fill_.Scalar(",
+                                       "aten::fill_.Tensor("};
+  for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    if (strncmp(op->schema, starts[i], strlen(starts[i])) == 0) return true;
+  }
+  return false;
+}
+
 const bsm_aten_op *bsm_aten_find(const bsm_aten_library *library,
                                  bsm_str name) {
   return library->slots[find_slot(library, name)];

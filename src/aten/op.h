@@ -60,6 +60,10 @@ struct bsm_aten_op {
   uint32_t flags;
 };
 
+/* Whether the op is one that programs of engines write to tensors with: copy_,
+ * fill_ and zero_. All other in-place ops are these of a result. */
+bool bsm_aten_only_writes(const bsm_aten_op *op);
+
 typedef struct bsm_aten_table {
   const bsm_aten_op *ops;
   size_t count;

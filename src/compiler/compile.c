@@ -275,6 +275,7 @@ typedef struct compilation {
   bool in_program, in_variant, is_first_variant;
   bool has_plans;          /* for all shapes: variants are only looked at */
   bsm_shape_trials trials; /* of inputs that range */
+  bsm_memory_sets *memory; /* of a literal graph */
 } compilation;
 
 static const char *must_fall_back(void *user, const bsm_node *node) {
@@ -410,7 +411,16 @@ static bsm_partition_options partition_options(compilation *c) {
       .must_call = must_call,
       .can_call = can_call,
       .min_segment_nodes = c->options->min_block_size,
+      .memory = c->memory,
       .user = c};
+}
+
+/* What a literal graph writes to. */
+static bsm_status find_memory(compilation *c) {
+  return c->lowered.literal
+             ? bsm_memory_sets_of(c->lowered.graph, c->module->aten, &c->arena,
+                                  &c->memory)
+             : BSM_OK;
 }
 
 /* The outputs that are no tensors: a program gives them. */
@@ -453,6 +463,7 @@ static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
                            bsm_shape_refused(c->module, &c->trials, status));
   }
   BSM_TRY(bsm_shape_taken(c->module, &c->trials, own.lowered.graph, optimal));
+  own.memory = NULL; /* a graph that writes is no segment */
   if (count_values(&c->lowered) || !is_plan(&own.lowered, &partition)) {
     return BSM_OK;
   }
@@ -499,6 +510,10 @@ static const char *call_reason(const compilation *c, const bsm_node *node,
                                const bsm_partition_options *partition) {
   const char *rule = bsm_fallback_rule_of(c->rules, node);
   if (rule) return rule;
+  if (partition->memory && bsm_memory_touches(partition->memory, node)) {
+    return "it reads or writes what several values may share, and one of them "
+           "changes";
+  }
   return bsm_node_fits_segment(node, partition)
              ? "its segment has fewer nodes than the least block size"
              : "its shapes or arguments are known only when the engine runs";
@@ -588,7 +603,8 @@ static bsm_status known_dims(compilation *c, const bsm_dims **out) {
   return BSM_OK;
 }
 
-/* Regions are planned by the built-in converters alone, as they are. */
+/* Regions are planned by the built-in converters alone, as they are; and what
+ * they compute changes places with the rest of the program. */
 static bool can_have_regions(const compilation *c) {
   const bsm_compile_options *o = c->options;
   bool ranges = false;
@@ -597,7 +613,7 @@ static bool can_have_regions(const compilation *c) {
     ranges = ranges || c->lowered.input_ranges[i];
   }
   return ranges && !o->truncate_long_and_double && !o->pattern_count &&
-         !c->module->plugins;
+         !c->module->plugins && !c->memory;
 }
 
 static bsm_status plan_regions(compilation *c, const bool *alone,
@@ -727,6 +743,7 @@ static bsm_status compile_plan(compilation *c, bsm_arena *arena, bool *lowered,
   BSM_TRY(bsm_warn_of_trace(c->module, c->options));
   BSM_TRY(bsm_fallback_rules_check(c->rules, c->lowered.graph));
   BSM_TRY(make_registry(c));
+  BSM_TRY(find_memory(c));
   *lowered = true;
   BSM_TRY(compile_lowered(c, arena, out));
   return describe(&c->io, arena, *out);

@@ -103,13 +103,14 @@ bool bsm_node_is_convertible(const bsm_aten_library *aten,
          !bsm_fallback_refusal(aten, node);
 }
 
-/* Writing to a container is fine in a program. */
+/* Writing is fine in a program. */
 const char *bsm_call_refusal(const bsm_aten_library *aten,
                              const bsm_node *node) {
   const bsm_aten_op *op =
       bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
-  return op && (op->flags & BSM_ATEN_EFFECT) ? NULL
-                                             : bsm_fallback_refusal(aten, node);
+  return op && ((op->flags & BSM_ATEN_EFFECT) || bsm_aten_only_writes(op))
+             ? NULL
+             : bsm_fallback_refusal(aten, node);
 }
 
 bool bsm_node_is_callable(const bsm_aten_library *aten, const bsm_node *node) {

@@ -6,7 +6,9 @@
  *         each argument: a meta tensor (dtype, dims), or a concrete value.
  * Output: a graph without self, whose inputs are the tensor leaves of the
  *         arguments; weights are prim::Constant; no calls, objects, in-place
- *         ops; control flow and containers only where the data decide. */
+ *         ops; control flow and containers only where the data decide. Only a
+ *         method that shares memory in ways that cannot be resolved keeps its
+ *         writes: bsm_lowered.literal. */
 #ifndef BSM_LOWERING_LOWERING_H_
 #define BSM_LOWERING_LOWERING_H_
 
@@ -73,6 +75,10 @@ typedef struct bsm_lowered_node {
 
 typedef struct bsm_lowered {
   bsm_graph *graph;
+  /* The graph is the program as it is, with writes to tensors, lists and dicts
+   * (ir/memory_sets.h): its nodes may not be moved past each other. Else its
+   * values never change. */
+  bool literal;
   bsm_lowered_leaf *leaves; /* the flattened result, in order */
   size_t leaf_count;
   bsm_lowered_node *nodes; /* the result around its leaves: the root first */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes over the lowered graph: flat, functional, with refined types. One
- * file each under passes/; the order is in pipeline.c. */
+/* Passes over the lowered graph: flat, functional unless they say otherwise,
+ * with refined types. One file each under passes/; the order is in pipeline.c.
+ */
 #ifndef BSM_LOWERING_PASS_H_
 #define BSM_LOWERING_PASS_H_
 
@@ -60,6 +61,9 @@ bsm_status bsm_lower_decompose_einsum(bsm_graph *graph,
                                       const bsm_aten_library *aten);
 bsm_status bsm_lower_tensorize_scalars(bsm_graph *graph,
                                        const bsm_aten_library *aten);
+bsm_status bsm_lower_resolve_writes(bsm_graph *graph,
+                                    const bsm_aten_library *aten);
+bsm_status bsm_lower_own_memory(bsm_graph *graph, const bsm_aten_library *aten);
 bsm_status bsm_lower_branch_to_where(bsm_graph *graph,
                                      const bsm_aten_library *aten);
 

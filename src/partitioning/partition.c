@@ -55,6 +55,9 @@ static bool can_be_in_segment(const bsm_node *node,
                               const bsm_partition_options *options) {
   const bool unpack = bsm_node_is(node, "prim::ListUnpack");
   if (node->blocks.len || writes(node)) return false;
+  if (options->memory && bsm_memory_touches(options->memory, node)) {
+    return false;
+  }
   for (size_t i = 0; i < node->outputs.len; i++) {
     const bsm_value *out = bsm_node_out(node, i);
     if (!is_fixed_tensor(out) && !is_unpacked_list(out)) return false;
@@ -109,6 +112,7 @@ typedef struct stager {
   bsm_ptrmap writers; /* container -> stage of the node that wrote it, plus 1 */
   BSM_VEC(placed) nodes;
   uint32_t last;
+  uint32_t touched; /* the stage of the last node that touches what changes */
 } stager;
 
 static uint32_t known_stage(const bsm_ptrmap *map, const void *key) {
@@ -164,7 +168,11 @@ static bsm_status place(stager *s, const bsm_node *node) {
   const bool compiled =
       can_be_in_segment(node, s->options) && !is_alone(s, node);
   wait_for_inputs(s, node, &stage, 0);
+  const bool touches =
+      s->options->memory && bsm_memory_touches(s->options->memory, node);
+  if (touches && s->touched > stage) stage = s->touched;
   if ((stage % 2 == 0) != compiled) stage++;
+  if (touches) s->touched = stage;
   if (stage > s->last) s->last = stage;
   const placed p = {node, stage};
   void *known = (void *)(uintptr_t)(stage + 1);
@@ -184,7 +192,7 @@ static bsm_status place(stager *s, const bsm_node *node) {
 static bsm_status place_all(stager *s) {
   s->stages = s->writers = (bsm_ptrmap){0};
   s->nodes.len = 0;
-  s->last = 0;
+  s->last = s->touched = 0;
   for (const bsm_node *n = s->block->first; n; n = n->next) {
     if (!bsm_node_is_floating(n)) BSM_TRY(place(s, n));
   }

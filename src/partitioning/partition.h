@@ -12,6 +12,7 @@
 
 #include "aten/op.h"
 #include "ir/graph.h"
+#include "ir/memory_sets.h"
 
 typedef struct bsm_partition_options {
   const bsm_aten_library *aten;
@@ -23,6 +24,9 @@ typedef struct bsm_partition_options {
   bool (*can_call)(void *user, const bsm_node *node);
   /* The nodes of smaller segments stand alone, where all of them can. */
   size_t min_segment_nodes;
+  /* Of a literal graph; NULL: values never change. What touches memory that is
+   * written to stays in the order of the graph, and in no segment. */
+  const bsm_memory_sets *memory;
   /* The top block has no segments, blocks inside of it may: it becomes regions
    * of the program (planner/planner.h). */
   bool only_inner;

@@ -133,13 +133,23 @@ static bsm_status find_ops(bsm_program_runner *r) {
                         "this version has no op %s: compile the model again",
                         i->name);
       }
-      if (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_RANDOM)) {
+      if ((op->flags & BSM_ATEN_RANDOM) ||
+          ((op->flags & BSM_ATEN_INPLACE) && !bsm_aten_only_writes(op))) {
         return BSM_FAIL(BSM_CORRUPT, "%s in a program", i->name);
       }
       r->ops[b][k] = op;
     }
   }
   return BSM_OK;
+}
+
+/* An op that writes to a tensor gets one of memory that this run has made. */
+static bsm_status check_target(const bsm_instruction *i,
+                               const bsm_ivalue *args) {
+  return i->input_count && args->tag == BSM_IVALUE_TENSOR &&
+                 !args->u.tensor->storage->read_only
+             ? BSM_OK
+             : BSM_FAIL(BSM_CORRUPT, "%s of an input or a constant", i->name);
 }
 
 /* An op that changes a container gets one that this run has made. */
@@ -161,6 +171,7 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
   BSM_TRY_ALLOC(outs);
   BSM_TRY(bsm_program_check_nested(args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
+  if (op->flags & BSM_ATEN_INPLACE) BSM_TRY(check_target(i, args));
   if (i->output_count == 1 && bsm_fast_call_knows(i->name)) {
     bool done;
     BSM_TRY(bsm_aten_check_args(op, args, i->input_count));

@@ -2,8 +2,11 @@
 /* Dead code.
  *
  * Requires:    a graph in which a node without used outputs does nothing, but
- * for exceptions, and writes to a prim::CopyContainer. Establishes: every node
- * is needed for an output of the graph, or may raise. Breaks:      nothing. */
+ *              for exceptions and writes.
+ * Establishes: every node is needed for an output of the graph, may raise, or
+ *              writes to what others may see.
+ * Breaks:      nothing. */
+#include "ir/memory_sets.h"
 #include "lowering/pass.h"
 
 /* Drops the outputs of an If that nobody uses, in both blocks. */
@@ -21,32 +24,40 @@ static void trim_outputs(bsm_node *node) {
   }
 }
 
-/* The container that the node writes to, if it does. */
+/* What the node writes to, if it does. */
 static const bsm_value *written(const bsm_node *node) {
-  for (size_t i = 0; node->schema && i < node->schema->arg_count; i++) {
-    const bsm_schema_arg *arg = &node->schema->args[i];
-    if (arg->is_write && i < node->inputs.len &&
-        arg->type->kind != BSM_TYPE_TENSOR) {
-      return bsm_node_in(node, i);
-    }
+  size_t which;
+  return bsm_schema_writes(node->schema, &which) && which < node->inputs.len
+             ? bsm_node_in(node, which)
+             : NULL;
+}
+
+static bool is_inside(const bsm_node *node, const bsm_node *outer) {
+  while (node && node != outer) {
+    node = node->block ? node->block->owner : NULL;
   }
-  return NULL;
+  return node != NULL;
+}
+
+/* Whether others than `whole`, or what is inside of it, may see the write. A
+ * new container is seen by its uses alone. */
+static bool writes_for_others(const bsm_node *node, const bsm_node *whole) {
+  const bsm_value *value = written(node);
+  return value && (!bsm_node_is(value->node, "prim::CopyContainer") ||
+                   (value->uses.len > 1 && !is_inside(value->node, whole)));
 }
 
 /* Users go first, so what still uses the container reads it later. */
-static bool has_effect(const bsm_node *node, size_t depth) {
-  const bsm_value *container = written(node);
+static bool has_effect(const bsm_node *node, const bsm_node *whole,
+                       size_t depth) {
   if (bsm_node_is(node, "prim::RaiseException") ||
-      (container && container->uses.len > 1)) {
-    return true;
-  }
-  if (depth > (size_t)node->graph->cx->limits.max_depth) {
+      writes_for_others(node, whole) ||
+      depth > (size_t)node->graph->cx->limits.max_depth) {
     return true;
   }
   for (size_t i = 0; i < node->blocks.len; i++) {
     for (const bsm_node *n = node->blocks.items[i]->first; n; n = n->next) {
-      if (bsm_node_is(n, "prim::RaiseException") ||
-          (n->blocks.len && has_effect(n, depth + 1))) {
+      if (has_effect(n, whole, depth + 1)) {
         return true;
       }
     }
@@ -68,7 +79,7 @@ static void sweep(bsm_block *block, size_t depth) {
   /* Backwards: users go before what they use. */
   for (bsm_node *node = block->last; node; node = previous) {
     previous = node->prev;
-    if (!is_used(node) && !has_effect(node, 0)) {
+    if (!is_used(node) && !has_effect(node, node, 0)) {
       bsm_node_destroy(node);
       continue;
     }

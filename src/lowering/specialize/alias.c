@@ -55,6 +55,10 @@ bsm_status bsm_spec_tensor_of(bsm_spec *s, bsm_tensor *t,
 bsm_status bsm_spec_bind_base(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
+  if (s->literal) {
+    record->value = value;
+    return BSM_OK;
+  }
   if (record->storage->base != record) {
     return BSM_FAIL(BSM_INTERNAL, "a new result shares a known storage");
   }
@@ -308,6 +312,9 @@ static bsm_status value_of(bsm_spec *s, bsm_spec_tensor *r, bsm_value **out) {
 
 bsm_status bsm_spec_tensor_value(bsm_spec *s, bsm_tensor *t, bsm_value **out) {
   bsm_spec_tensor *record = NULL;
+  if (s->literal) {
+    return bsm_spec_literal_value(s, t, out);
+  }
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
   return value_of(s, record, out);
 }

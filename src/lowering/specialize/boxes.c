@@ -25,24 +25,32 @@ bsm_status bsm_spec_box_share(bsm_spec *s, const bsm_ivalue *container) {
   return BSM_OK;
 }
 
-bsm_status bsm_spec_check_shared(const bsm_spec *s,
-                                 const bsm_ivalue *container) {
-  const bool is_container =
-      container->tag == BSM_IVALUE_LIST || container->tag == BSM_IVALUE_DICT;
-  return is_container && s->shared.len &&
-                 bsm_ptrmap_get(&s->shared, container->u.container)
+bool bsm_spec_is_shared(const bsm_spec *s, const bsm_ivalue *container) {
+  return (container->tag == BSM_IVALUE_LIST ||
+          container->tag == BSM_IVALUE_DICT) &&
+         s->shared.len &&
+         bsm_ptrmap_get(&s->shared, container->u.container) != NULL;
+}
+
+bsm_status bsm_spec_check_shared(bsm_spec *s, const bsm_ivalue *container) {
+  s->sharing = s->sharing || bsm_spec_is_shared(s, container);
+  return bsm_spec_is_shared(s, container)
              ? BSM_FAIL(BSM_UNSUPPORTED,
                         "a list or dict is changed that may be one of several, "
-                        "depending on data (it comes out of an if)")
+                        "depending on data (it comes out of an if, a loop or "
+                        "another list)")
              : BSM_OK;
 }
 
+bool bsm_spec_was_there(const bsm_spec *s, const bsm_ivalue *container,
+                        uint64_t stamp) {
+  const uint64_t *birth = bsm_ptrmap_get(&s->births, container->u.container);
+  return !birth || *birth < stamp;
+}
+
 bool bsm_spec_is_older(const bsm_spec *s, const bsm_ivalue *container) {
-  if (s->branch_depth == 0) {
-    return false;
-  }
-  const uint64_t *stamp = bsm_ptrmap_get(&s->births, container->u.container);
-  return !stamp || *stamp < s->branch_birth;
+  return s->branch_depth > 0 &&
+         bsm_spec_was_there(s, container, s->branch_birth);
 }
 
 static bsm_status new_box(bsm_spec *s, const bsm_ivalue *container,
@@ -87,73 +95,58 @@ static const bsm_type *container_type(bsm_spec *s, const bsm_ivalue *v) {
              : bsm_type_of_value(s->cx->types, v);
 }
 
-void bsm_spec_note_shared(bsm_spec *s, const bsm_ivalue *item) {
+static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item, size_t depth);
+
+static bsm_status note_items(bsm_spec *s, const bsm_ivalue *items, size_t n,
+                             size_t depth) {
+  if (depth > s->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "a value is nested too deep");
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(note_value(s, &items[i], depth + 1));
+  }
+  return BSM_OK;
+}
+
+static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item,
+                             size_t depth) {
   if (item->tag == BSM_IVALUE_TENSOR) {
     const bsm_spec_tensor *record = bsm_spec_tensor_find(s, item->u.tensor);
     if (record) {
       record->storage->joined = true;
     }
   } else if (bsm_spec_is_symbol(item)) {
-    bsm_spec_symbol_of(item)->aliased = true;
+    bsm_spec_alias_symbol(s, item);
   } else if (item->tag == BSM_IVALUE_TUPLE) {
-    for (size_t i = 0; i < item->u.tuple->len; i++) {
-      bsm_spec_note_shared(s, &item->u.tuple->items[i]);
+    return note_items(s, item->u.tuple->items, item->u.tuple->len, depth);
+  } else if (item->tag == BSM_IVALUE_LIST || item->tag == BSM_IVALUE_DICT) {
+    const bool list = item->tag == BSM_IVALUE_LIST;
+    if (!s->literal) {
+      BSM_TRY(bsm_spec_box_share(s, item));
     }
+    return bsm_spec_box_find(s, item) ? BSM_OK
+           : list
+               ? note_items(s, item->u.list->items, item->u.list->len, depth)
+               : note_items(s, item->u.dict->values, item->u.dict->len, depth);
   }
-}
-
-bsm_status bsm_spec_box_up(bsm_spec *s, const bsm_ivalue *container) {
-  if (bsm_spec_box_find(s, container)) {
-    return BSM_OK;
-  }
-  const bool list = container->tag == BSM_IVALUE_LIST;
-  if (!list && container->tag != BSM_IVALUE_DICT) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "a %s is changed in a way that depends on data",
-                    bsm_iv_tag_name(container->tag));
-  }
-  if (bsm_spec_is_older(s, container)) {
-    bsm_ivalue *asked = BSM_NEW(s->scratch, bsm_ivalue);
-    BSM_TRY_ALLOC(asked);
-    *asked = *container;
-    s->escape = asked;
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "a list or dict made outside of a block that depends on "
-                    "data is changed inside");
-  }
-  bsm_value *value = NULL;
-  const bsm_type *type = container_type(s, container);
-  BSM_TRY_ALLOC(type);
-  BSM_TRY_NOTE(bsm_spec_residual(s, container, type, &value),
-               "a %s is changed in a way that depends on data",
-               list ? "list" : "dict");
-  const size_t n = list ? container->u.list->len : container->u.dict->len;
-  const bsm_ivalue *items =
-      list ? container->u.list->items : container->u.dict->values;
-  for (size_t i = 0; i < n; i++) {
-    bsm_spec_note_shared(s, &items[i]);
-  }
-  return new_box(s, container, type, value);
-}
-
-bool bsm_spec_box_retry(bsm_spec *s, bsm_status *status) {
-  if (!*status || !s->escape || bsm_spec_is_older(s, s->escape)) {
-    return false;
-  }
-  const bsm_ivalue *container = s->escape;
-  s->escape = NULL;
-  bsm_status_free(*status);
-  *status = bsm_spec_box_up(s, container);
-  return !*status;
-}
-
-bsm_status bsm_spec_box_set(bsm_spec *s, bsm_spec_box *box, bsm_value *value) {
-  if (bsm_spec_is_older(s, &box->container)) {
-    const bsm_spec_place place = {BSM_PLACE_BOX, {.box = box}};
-    BSM_TRY(bsm_spec_log(s, place));
-  }
-  box->value = value;
   return BSM_OK;
+}
+
+bsm_status bsm_spec_note_shared(bsm_spec *s, const bsm_ivalue *item) {
+  return note_value(s, item, 0);
+}
+
+bsm_status bsm_spec_note_items(bsm_spec *s, const bsm_ivalue *container) {
+  if (bsm_spec_box_find(s, container)) {
+    return BSM_OK; /* they are noted */
+  }
+  return container->tag == BSM_IVALUE_LIST
+             ? note_items(s, container->u.list->items, container->u.list->len,
+                          0)
+         : container->tag == BSM_IVALUE_DICT
+             ? note_items(s, container->u.dict->values, container->u.dict->len,
+                          0)
+             : BSM_OK;
 }
 
 /* A copy of a container, to be written to. */
@@ -168,6 +161,62 @@ static bsm_status copy_container(bsm_spec *s, bsm_value *from,
   return BSM_OK;
 }
 
+bsm_status bsm_spec_box_up(bsm_spec *s, const bsm_ivalue *container) {
+  if (bsm_spec_box_find(s, container)) {
+    return BSM_OK;
+  }
+  const bool list = container->tag == BSM_IVALUE_LIST;
+  if (!list && container->tag != BSM_IVALUE_DICT) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a %s is changed in a way that depends on data",
+                    bsm_iv_tag_name(container->tag));
+  }
+  /* A closed block makes only what is its own. */
+  if (bsm_spec_is_older(s, container) ||
+      (s->literal && s->reading &&
+       bsm_spec_was_there(s, container, s->reading->birth))) {
+    bsm_ivalue *asked = BSM_NEW(s->scratch, bsm_ivalue);
+    BSM_TRY_ALLOC(asked);
+    *asked = *container;
+    s->escape = asked;
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a list or dict made outside of a block that depends on "
+                    "data is changed inside");
+  }
+  bsm_value *value = NULL;
+  const bsm_type *type = container_type(s, container);
+  BSM_TRY_ALLOC(type);
+  BSM_TRY_NOTE(bsm_spec_residual_items(s, container, type, &value),
+               "a %s is changed in a way that depends on data",
+               list ? "list" : "dict");
+  if (s->literal) { /* the one that the run changes */
+    BSM_TRY(copy_container(s, value, type, &value));
+  }
+  BSM_TRY(bsm_spec_note_items(s, container));
+  return new_box(s, container, type, value);
+}
+
+bool bsm_spec_box_retry(bsm_spec *s, bsm_status *status) {
+  if (!*status || !s->escape || bsm_spec_is_older(s, s->escape)) {
+    return false;
+  }
+  const bsm_ivalue *container = s->escape;
+  s->escape = NULL;
+  s->sharing = false;
+  bsm_status_free(*status);
+  *status = bsm_spec_box_up(s, container);
+  return !*status;
+}
+
+bsm_status bsm_spec_box_set(bsm_spec *s, bsm_spec_box *box, bsm_value *value) {
+  if (bsm_spec_is_older(s, &box->container)) {
+    const bsm_spec_place place = {BSM_PLACE_BOX, {.box = box}};
+    BSM_TRY(bsm_spec_log(s, place));
+  }
+  box->value = value;
+  return BSM_OK;
+}
+
 bsm_status bsm_spec_box_write(bsm_spec *s, const bsm_schema *schema,
                               const bsm_ivalue *args, size_t n, size_t which,
                               bsm_ivalue *outs, size_t n_outs) {
@@ -177,6 +226,7 @@ bsm_status bsm_spec_box_write(bsm_spec *s, const bsm_schema *schema,
                                 ? bsm_spec_symbol_of(&args[which])
                                 : NULL;
   if (!box && (!symbol || symbol->aliased || s->branch_depth > 0)) {
+    s->sharing = true;
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a list or dict that was read from another one is changed "
                     "in a way that depends on data");
@@ -191,7 +241,7 @@ bsm_status bsm_spec_box_write(bsm_spec *s, const bsm_schema *schema,
   for (size_t i = 0; i < n; i++) {
     inner[i] = i == which ? own : args[i];
     if (i != which) {
-      bsm_spec_note_shared(s, &args[i]);
+      BSM_TRY(bsm_spec_note_shared(s, &args[i]));
     }
   }
   for (size_t i = 0; i < n_outs; i++) {

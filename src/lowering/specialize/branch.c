@@ -12,6 +12,9 @@ typedef struct branches {
   bsm_spec_region regions[2];
   bsm_ivalue *results[2]; /* one for each output of `from` */
   const bsm_ivalue *condition;
+  bsm_spec_held held[2]; /* by the results */
+  size_t depth;          /* of s, where results are merged */
+  bool in_slot;          /* what is merged is an attribute */
 } branches;
 
 static bsm_status fill_side(bsm_spec *s, branches *b, size_t which) {
@@ -86,6 +89,22 @@ static bool same_shape(const bsm_ivalue *x, const bsm_ivalue *y) {
          bsm_dims_equal(x->u.tensor->sizes, y->u.tensor->sizes);
 }
 
+/* What is merged is another value from now on. *twice: others have a list or
+ * dict in it, which may be the merged one when the engine runs. */
+static bsm_status note_merged(bsm_spec *s, const branches *b,
+                              const bsm_ivalue *x, const bsm_ivalue *y,
+                              bool *twice) {
+  const bsm_ivalue *sides[2] = {x, y};
+  for (size_t i = 0; i < 2 && !s->literal && !*twice; i++) {
+    /* How a result of its own may be got at else, note_shared() tells. */
+    const bool nested = b->in_slot || s->depth > b->depth;
+    const uint64_t stamp = nested ? b->regions[i].birth : 0;
+    BSM_TRY(bsm_spec_is_held_twice(s, &b->held[i], sides[i], stamp, twice));
+  }
+  BSM_TRY(bsm_spec_note_shared(s, x));
+  return bsm_spec_note_shared(s, y);
+}
+
 /* Values that a graph can hold: one output of the If. */
 static bsm_status merge_leaf(bsm_spec *s, branches *b, const bsm_ivalue *x,
                              const bsm_ivalue *y, bsm_ivalue *out) {
@@ -93,11 +112,11 @@ static bsm_status merge_leaf(bsm_spec *s, branches *b, const bsm_ivalue *x,
   const bsm_ivalue *known = bsm_spec_is_undefined(x) ? y : x;
   const bool one = known == y || bsm_spec_is_undefined(y);
   const bsm_type *type = NULL;
+  bool twice = false;
   BSM_TRY(common_type(s, x, y, &type));
   BSM_TRY(side_value(s, b, 0, x, y, type, &vx));
   BSM_TRY(side_value(s, b, 1, y, x, type, &vy));
-  bsm_spec_note_shared(s, x);
-  bsm_spec_note_shared(s, y);
+  BSM_TRY(note_merged(s, b, x, y, &twice));
   if (same_shape(x, y) || (one && known->tag == BSM_IVALUE_TENSOR)) {
     const bsm_tensor *like = known->u.tensor;
     bsm_tensor *t = NULL;
@@ -110,7 +129,8 @@ static bsm_status merge_leaf(bsm_spec *s, branches *b, const bsm_ivalue *x,
   }
   BSM_TRY(add_output(b, vx, vy, type, &value));
   if (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT) {
-    return bsm_spec_box_new(s, type, value, out);
+    BSM_TRY(bsm_spec_box_new(s, type, value, out));
+    return twice ? bsm_spec_box_share(s, out) : BSM_OK;
   }
   BSM_TRY(bsm_spec_new_symbol(s, value, type, out));
   bsm_spec_symbol_of(out)->aliased = true;
@@ -165,14 +185,21 @@ static bool same_keys(const bsm_dict *x, const bsm_dict *y) {
 static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
                                   const bsm_ivalue *y, bool *done,
                                   bsm_ivalue *out) {
+  bool twice = false;
   *done =
       x->tag == y->tag && !bsm_spec_box_find(s, x) && !bsm_spec_box_find(s, y);
+  if (s->literal && x->tag != BSM_IVALUE_TUPLE) { /* they have identity */
+    *done = false;
+    return BSM_OK;
+  }
   if (*done && x->tag == BSM_IVALUE_LIST && x->u.list->len == y->u.list->len) {
     const bsm_list *a = x->u.list;
     bsm_list *list = NULL;
+    BSM_TRY(note_merged(s, b, x, y, &twice));
     BSM_TRY(bsm_list_new(s->cx->arena, a->elem_type, a->len, &list));
     *out = bsm_iv_list(list);
     BSM_TRY(bsm_spec_note_birth(s, out));
+    if (twice) BSM_TRY(bsm_spec_box_share(s, out));
     return merge_items(s, b, a->items, y->u.list->items, a->len, list->items);
   }
   if (*done && x->tag == BSM_IVALUE_TUPLE &&
@@ -187,12 +214,14 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
   if (*done && x->tag == BSM_IVALUE_DICT && same_keys(x->u.dict, y->u.dict)) {
     const bsm_dict *a = x->u.dict;
     bsm_dict *dict = NULL;
+    BSM_TRY(note_merged(s, b, x, y, &twice));
     BSM_TRY(bsm_dict_new(s->cx->arena, a->key_type, a->value_type, &dict));
     for (size_t i = 0; i < a->len; i++) {
       BSM_TRY(bsm_dict_set(dict, a->keys[i], a->values[i]));
     }
     *out = bsm_iv_dict(dict);
     BSM_TRY(bsm_spec_note_birth(s, out));
+    if (twice) BSM_TRY(bsm_spec_box_share(s, out));
     return merge_items(s, b, a->values, y->u.dict->values, a->len,
                        dict->values);
   }
@@ -247,7 +276,9 @@ static bsm_status merge_place(bsm_spec *s, branches *b, bsm_spec_place place) {
   if (place.kind == BSM_PLACE_SLOT) {
     bsm_ivalue merged;
     /* The side that did not write has not captured it either. */
+    b->in_slot = true;
     BSM_TRY(merge_values(s, b, &sides[0].slot, &sides[1].slot, &merged));
+    b->in_slot = false;
     BSM_TRY(bsm_spec_log(s, place));
     *place.u.slot = merged;
     return BSM_OK;
@@ -304,7 +335,7 @@ static bsm_status only_check(bsm_spec *s, branches *b, size_t raising) {
  * when others can still get at it, writes to one would not reach the other. */
 static bsm_status note_shared(bsm_spec *s, const branches *b, size_t i,
                               const bsm_ivalue *out) {
-  for (size_t k = 0; k < 2 && !b->regions[k].raised; k++) {
+  for (size_t k = 0; k < 2 && !b->regions[k].raised && !s->literal; k++) {
     const bsm_ivalue *v = &b->results[k][i];
     const bsm_value *value = bsm_node_in(b->from->blocks.items[k]->returns, i);
     if ((v->tag != BSM_IVALUE_LIST && v->tag != BSM_IVALUE_DICT) ||
@@ -318,6 +349,36 @@ static bsm_status note_shared(bsm_spec *s, const branches *b, size_t i,
     }
     BSM_TRY(bsm_spec_box_share(s, v));
     BSM_TRY(bsm_spec_box_share(s, out));
+  }
+  return BSM_OK;
+}
+
+/* What both sides give. */
+static bsm_status hold_results(bsm_spec *s, branches *b) {
+  for (size_t k = 0; k < 2; k++) {
+    bsm_spec_held held = {0};
+    for (size_t i = 0; i < b->from->outputs.len; i++) {
+      BSM_TRY(bsm_spec_hold(s, &held, &b->results[k][i]));
+    }
+    for (size_t i = 0; i < b->regions[k].write_count; i++) {
+      if (b->regions[k].writes[i].place.kind == BSM_PLACE_SLOT) {
+        BSM_TRY(bsm_spec_hold(s, &held, &b->regions[k].writes[i].slot));
+      }
+    }
+    b->held[k] = held;
+  }
+  return BSM_OK;
+}
+
+static bsm_status merge_all(bsm_spec *s, branches *b) {
+  b->depth = s->depth;
+  BSM_TRY(hold_results(s, b));
+  BSM_TRY(merge_places(s, b));
+  for (size_t i = 0; i < b->from->outputs.len; i++) {
+    bsm_ivalue out;
+    BSM_TRY(merge_values(s, b, &b->results[0][i], &b->results[1][i], &out));
+    BSM_TRY(note_shared(s, b, i, &out));
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(b->from, i), out));
   }
   return BSM_OK;
 }
@@ -339,12 +400,10 @@ static bsm_status branch_once(bsm_spec *s, branches *b,
       return only_check(s, b, i);
     }
   }
-  BSM_TRY(merge_places(s, b));
-  for (size_t i = 0; i < b->from->outputs.len; i++) {
-    bsm_ivalue out;
-    BSM_TRY(merge_values(s, b, &b->results[0][i], &b->results[1][i], &out));
-    BSM_TRY(note_shared(s, b, i, &out));
-    BSM_TRY(bsm_spec_set(s, bsm_node_out(b->from, i), out));
+  bsm_status st = merge_all(s, b);
+  if (st) {
+    bsm_node_destroy(b->node);
+    return st;
   }
   bsm_ir_link(&e, b->node);
   return BSM_OK;

@@ -50,6 +50,13 @@ static bool looks_inside(const bsm_schema *schema) {
   return name_in(schema->name, names);
 }
 
+/* What depends on how the elements of a tensor lie in memory. */
+static bool tells_strides(const bsm_schema *schema) {
+  static const char *const names[] = {"aten::stride", "aten::is_contiguous",
+                                      "aten::storage_offset", NULL};
+  return name_in(schema->name, names);
+}
+
 /* x is None, x is not None. */
 static bool tests_none(const bsm_schema *schema) {
   static const char *const names[] = {"aten::__is__", "aten::__isnot__", NULL};
@@ -286,14 +293,32 @@ static bsm_status emit_unknown(bsm_spec *s, const bsm_schema *schema,
   return BSM_OK;
 }
 
+bool bsm_spec_is_new_container(const bsm_schema *schema, size_t i,
+                               const bsm_ivalue *args, size_t n,
+                               const bsm_ivalue *out) {
+  if ((out->tag != BSM_IVALUE_LIST && out->tag != BSM_IVALUE_DICT) ||
+      i >= schema->return_count || is_open(schema->returns[i].type)) {
+    return false;
+  }
+  for (size_t k = 0; k < n; k++) {
+    if (args[k].tag == out->tag && args[k].u.container == out->u.container) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* Results of a run for shapes: known ones stand, the rest is written down. */
 static bsm_status finish(bsm_spec *s, const bsm_schema *schema,
                          const bsm_ivalue *args, size_t n, bsm_ivalue *outs,
                          size_t n_outs) {
   bool fresh = false, done = false;
+  if (s->literal) {
+    return bsm_spec_literal_emit(s, schema, args, n, outs, n_outs);
+  }
   for (size_t i = 0; i < n_outs; i++) {
     BSM_TRY(note_result(s, schema, args, n, &outs[i], 0, &fresh));
-    if (outs[i].tag == BSM_IVALUE_LIST || outs[i].tag == BSM_IVALUE_DICT) {
+    if (bsm_spec_is_new_container(schema, i, args, n, &outs[i])) {
       BSM_TRY(bsm_spec_note_birth(s, &outs[i]));
     }
   }
@@ -319,6 +344,9 @@ static bsm_status note_aliases(bsm_spec *s, const bsm_schema *schema,
                                const bsm_ivalue *args, size_t n,
                                const bsm_ivalue *outs, size_t n_outs) {
   bool any = false;
+  if (s->literal) { /* they do, when it runs */
+    return BSM_OK;
+  }
   for (size_t i = 0; i < n_outs && i < schema->return_count; i++) {
     any = any || schema->returns[i].has_alias;
   }
@@ -330,8 +358,9 @@ static bsm_status note_aliases(bsm_spec *s, const bsm_schema *schema,
   }
   for (size_t i = 0; any && i < n && i < schema->arg_count; i++) {
     if (schema->args[i].has_alias && bsm_spec_is_symbol(&args[i])) {
-      bsm_spec_symbol_of(&args[i])->aliased = true;
+      bsm_spec_alias_symbol(s, &args[i]);
     }
+    BSM_TRY(bsm_spec_note_items(s, &args[i]));
   }
   for (size_t i = 0; any && i < n_outs; i++) {
     if (bsm_spec_is_symbol(&outs[i])) {
@@ -426,8 +455,7 @@ static bool stand_in(const bsm_type *formal, const bsm_spec_symbol *symbol,
   }
 }
 
-/* A meta tensor of the same shape, or the value itself. */
-static bsm_status without_data(bsm_spec *s, bsm_ivalue *value) {
+bsm_status bsm_spec_without_data(bsm_spec *s, bsm_ivalue *value) {
   if (value->tag == BSM_IVALUE_TENSOR) {
     const bsm_tensor *t = value->u.tensor;
     bsm_tensor *meta = NULL;
@@ -441,7 +469,7 @@ static bsm_status without_data(bsm_spec *s, bsm_ivalue *value) {
     for (size_t i = 0; i < from->len; i++) {
       list->items[i] = from->items[i];
       if (from->items[i].tag == BSM_IVALUE_TENSOR) {
-        BSM_TRY(without_data(s, &list->items[i]));
+        BSM_TRY(bsm_spec_without_data(s, &list->items[i]));
       }
     }
     *value = bsm_iv_list(list);
@@ -517,7 +545,7 @@ static bsm_status shapes_without_data(bsm_spec *s, const bsm_schema *schema,
       return BSM_OK;
     }
     tensors = tensors || args[i].tag == BSM_IVALUE_TENSOR || leaves.meta;
-    BSM_TRY(without_data(s, &meta[i]));
+    BSM_TRY(bsm_spec_without_data(s, &meta[i]));
   }
   if (!tensors) {
     return BSM_OK;
@@ -534,7 +562,7 @@ static bsm_status shapes_without_data(bsm_spec *s, const bsm_schema *schema,
       *known = false;
       return BSM_OK;
     }
-    BSM_TRY(without_data(s, &outs[i])); /* a storage of its own */
+    BSM_TRY(bsm_spec_without_data(s, &outs[i])); /* a storage of its own */
   }
   return BSM_OK;
 }
@@ -592,6 +620,10 @@ bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema, bsm_ivalue *args,
       BSM_TRY(kinds.symbol ? bsm_spec_box_up(s, &args[which])
                            : bsm_spec_check_write(s, &args[which]));
     }
+    if (s->literal && (symbol || bsm_spec_box_find(s, &args[which]))) {
+      return bsm_spec_literal_box_write(s, schema, args, n, which, outs,
+                                        n_outs);
+    }
     if (symbol || bsm_spec_box_find(s, &args[which])) {
       return bsm_spec_box_write(s, schema, args, n, which, outs, n_outs);
     }
@@ -599,6 +631,9 @@ bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema, bsm_ivalue *args,
   if (bsm_spec_writes_tensor(schema, &which) && which < n &&
       args[which].tag != BSM_IVALUE_NONE) {
     bool done = false;
+    if (s->literal) {
+      return bsm_spec_literal_write(s, schema, args, n, which, outs, n_outs);
+    }
     BSM_TRY(bsm_spec_reshape_in_place(s, schema, args, n, outs, &done));
     if (done) {
       return BSM_OK;
@@ -608,6 +643,9 @@ bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema, bsm_ivalue *args,
                        args[which].tag == BSM_IVALUE_TENSOR;
     return known ? write_known(s, op, args, n, which, outs, n_outs)
                  : bsm_spec_mutate(s, schema, args, n, outs, n_outs);
+  }
+  if (s->literal && kinds.meta && tells_strides(schema)) {
+    return opaque(s, schema, args, n, outs, n_outs);
   }
   if (kinds.symbol || !op) {
     return unknown_operands(s, schema, op, args, n, outs, n_outs);

@@ -38,6 +38,7 @@ typedef struct carried {
   bsm_ivalue initial; /* values, and attributes */
   bsm_ivalue inside;  /* what the body began with */
   bsm_ivalue result;  /* what the body ended with */
+  bool shared;        /* others have its lists or dicts, too */
 } carried;
 
 typedef struct loop {
@@ -230,7 +231,7 @@ static bsm_status feed(bsm_spec *s, loop *l, const form *f,
     }
     return BSM_OK;
   }
-  bsm_spec_note_shared(s, value);
+  BSM_TRY(bsm_spec_note_shared(s, value));
   if (bsm_spec_is_undefined(value)) {
     bsm_ivalue like = bsm_iv_none();
     if (f->kind == FORM_META) {
@@ -268,10 +269,12 @@ static bsm_status enter(bsm_spec *s, loop *l, carried *c, bsm_block *body,
                         bsm_ivalue *out) {
   bsm_value *value = NULL;
   if (!c->is_place) {
-    return bind(s, l, &c->form, &c->initial, body, out);
+    BSM_TRY(bind(s, l, &c->form, &c->initial, body, out));
+    return c->shared ? bsm_spec_share_all(s, out) : BSM_OK;
   }
   if (c->place.kind == BSM_PLACE_SLOT) {
     BSM_TRY(bind(s, l, &c->form, &c->initial, body, out));
+    if (c->shared) BSM_TRY(bsm_spec_share_all(s, out));
     BSM_TRY(bsm_spec_log(s, c->place));
     *c->place.u.slot = *out;
     return BSM_OK;
@@ -290,7 +293,7 @@ static bsm_status enter(bsm_spec *s, loop *l, carried *c, bsm_block *body,
 static bsm_status note_shared(bsm_spec *s, const loop *l, size_t i,
                               const bsm_ivalue *variable) {
   const carried *c = l->items.items[i];
-  if (c->is_place || c->form.kind != FORM_BOX ||
+  if (s->literal || c->is_place || c->form.kind != FORM_BOX ||
       (c->initial.tag != BSM_IVALUE_LIST &&
        c->initial.tag != BSM_IVALUE_DICT) ||
       !bsm_spec_is_reachable(bsm_node_in(l->from, i + 2), l->from)) {
@@ -374,6 +377,46 @@ static bsm_status run_turn(bsm_spec *s, loop *l) {
              : bsm_spec_get(s, bsm_node_in(body->returns, 0), &l->go_on);
 }
 
+static bool holds_values(const carried *c) {
+  return !c->is_place || c->place.kind == BSM_PLACE_SLOT;
+}
+
+/* Whether a list or dict that the item carries is what the item began with, or
+ * another did: they only change places. */
+static bool is_inside(const loop *l, const bsm_ivalue *v) {
+  for (size_t i = 0; i < l->items.len; i++) {
+    if (is_identical(&l->items.items[i]->inside, v)) return true;
+  }
+  return false;
+}
+
+/* Lists and dicts that change from turn to turn while others have them. */
+static bsm_status widen_shared(bsm_spec *s, loop *l, bool *changed) {
+  bsm_spec_held before = {0}, after = {0};
+  for (size_t i = 0; i < l->items.len; i++) {
+    const carried *c = l->items.items[i];
+    if (!holds_values(c)) continue;
+    BSM_TRY(bsm_spec_hold(s, &before, &c->initial));
+    BSM_TRY(bsm_spec_hold(s, &after, &c->result));
+  }
+  for (size_t i = 0; i < l->items.len && !s->literal; i++) {
+    carried *c = l->items.items[i];
+    bool twice = false, again = false;
+    if (!holds_values(c) || c->shared || c->form.kind == FORM_SAME ||
+        c->form.kind == FORM_META || c->form.kind == FORM_SYMBOL) {
+      continue;
+    }
+    BSM_TRY(bsm_spec_is_held_twice(
+        s, &after, &c->result, is_inside(l, &c->result) ? 0 : l->region.birth,
+        &twice));
+    /* What it began with is kept by the loop itself. */
+    BSM_TRY(bsm_spec_is_held_twice(s, &before, &c->initial,
+                                   c->form.kind == FORM_TUPLE, &again));
+    if (twice || again) c->shared = *changed = true;
+  }
+  return BSM_OK;
+}
+
 /* What the turn changed that is not carried yet. */
 static bsm_status widen(bsm_spec *s, loop *l, bool *changed) {
   const size_t known = l->items.len;
@@ -387,6 +430,7 @@ static bsm_status widen(bsm_spec *s, loop *l, bool *changed) {
       BSM_TRY(join(s, &c->initial, &c->result, &c->form, changed));
     }
   }
+  BSM_TRY(widen_shared(s, l, changed));
   for (size_t i = 0; i < l->region.write_count; i++) {
     bool found = false;
     const bsm_spec_place place = l->region.writes[i].place;

@@ -110,8 +110,8 @@ static bsm_status find_twin(bsm_spec *s, const bsm_schema *schema,
   return BSM_OK;
 }
 
-static bsm_status call_twin(bsm_spec *s, const bsm_schema *schema,
-                            const bsm_ivalue *args, bsm_ivalue *out) {
+bsm_status bsm_spec_twin(bsm_spec *s, const bsm_schema *schema,
+                         const bsm_ivalue *args, bsm_ivalue *out) {
   const bsm_schema *twin = NULL;
   BSM_TRY(find_twin(s, schema, &twin));
   if (twin->return_count != 1) {
@@ -232,10 +232,10 @@ static bsm_status new_content(bsm_spec *s, const bsm_schema *schema,
     return filled(s, self, args[1], out);
   }
   return is_fill_diagonal(schema) ? filled_diagonal(s, schema, args, out)
-                                  : call_twin(s, schema, args, out);
+                                  : bsm_spec_twin(s, schema, args, out);
 }
 
-static bsm_status check_content(const bsm_tensor *self, const bsm_tensor *t) {
+bsm_status bsm_spec_check_content(const bsm_tensor *self, const bsm_tensor *t) {
   if (!bsm_dims_equal(t->sizes, self->sizes)) {
     return BSM_FAIL(BSM_RAISED,
                     "output with shape %s doesn't match the broadcast shape %s",
@@ -252,7 +252,7 @@ static bsm_status check_content(const bsm_tensor *self, const bsm_tensor *t) {
   return BSM_OK;
 }
 
-static bool overlaps_itself(const bsm_tensor *t) {
+bool bsm_spec_overlaps_itself(const bsm_tensor *t) {
   for (int32_t i = 0; i < t->sizes.rank; i++) {
     if (t->strides[i] == 0 && t->sizes.d[i] > 1) {
       return true;
@@ -262,7 +262,7 @@ static bool overlaps_itself(const bsm_tensor *t) {
 }
 
 /* Dropout of an evaluated model: self, p, train. */
-static bool changes_nothing(const bsm_schema *schema, const bsm_ivalue *args) {
+bool bsm_spec_writes_nothing(const bsm_schema *schema, const bsm_ivalue *args) {
   const size_t length = strlen(schema->name), end = strlen("dropout_");
   return length >= end &&
          strcmp(schema->name + length - end, "dropout_") == 0 &&
@@ -275,9 +275,9 @@ static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
                                 const bsm_ivalue *args, size_t which) {
   bsm_ivalue cast[2] = {bsm_iv_none(), args[which]}, out = bsm_iv_none();
   bsm_value *value = NULL;
-  if (changes_nothing(schema, args)) return BSM_OK;
+  if (bsm_spec_writes_nothing(schema, args)) return BSM_OK;
   BSM_TRY(is_fill_diagonal(schema) ? filled_diagonal(s, schema, args, &cast[0])
-                                   : call_twin(s, schema, args, &cast[0]));
+                                   : bsm_spec_twin(s, schema, args, &cast[0]));
   BSM_TRY(bsm_spec_op_named(s, "aten::type_as", cast, 2, &out));
   BSM_TRY(bsm_spec_residual(s, &out, NULL, &value));
   return bsm_spec_symbol_write(s, &args[which], value);
@@ -302,7 +302,7 @@ bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
                     bsm_iv_tag_name(args[which].tag));
   }
   bsm_tensor *self = args[which].u.tensor;
-  if (overlaps_itself(self)) {
+  if (bsm_spec_overlaps_itself(self)) {
     return BSM_FAIL(BSM_RAISED,
                     "unsupported operation: more than one element of the "
                     "written-to tensor refers to a single memory location. "
@@ -317,7 +317,7 @@ bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
     if (content.u.tensor == self) {
       return BSM_OK; /* dropout_ of an evaluated model */
     }
-    BSM_TRY(check_content(self, content.u.tensor));
+    BSM_TRY(bsm_spec_check_content(self, content.u.tensor));
     BSM_TRY(fit(s, self, &content));
   }
   BSM_TRY(bsm_spec_residual(s, &content, NULL, &value));
@@ -330,7 +330,7 @@ bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
 
 /* ---- ops that change a tensor's own geometry ---- */
 
-static bool is_geometric(const char *name) {
+bool bsm_spec_is_geometric(const bsm_schema *schema) {
   static const char *const names[] = {"aten::unsqueeze_",
                                       "aten::squeeze_",
                                       "aten::t_",
@@ -342,7 +342,7 @@ static bool is_geometric(const char *name) {
                                       "aten::requires_grad_",
                                       NULL};
   for (const char *const *n = names; *n; n++) {
-    if (strcmp(*n, name) == 0) {
+    if (strcmp(*n, schema->name) == 0) {
       return true;
     }
   }
@@ -353,7 +353,7 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
                                      bsm_ivalue *args, size_t n,
                                      bsm_ivalue *outs, bool *done) {
   (void)n;
-  *done = is_geometric(schema->name) && args[0].tag == BSM_IVALUE_TENSOR;
+  *done = bsm_spec_is_geometric(schema) && args[0].tag == BSM_IVALUE_TENSOR;
   if (!*done) {
     return BSM_OK;
   }
@@ -362,15 +362,17 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
       strcmp(schema->name, "aten::requires_grad_") == 0) {
     return BSM_OK;
   }
-  if (s->branch_depth > 0) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "%s inside an if whose condition depends on data",
-                    schema->name);
-  }
   /* The tensor as it was lives on under a new address, as the parent. */
   bsm_tensor *t = args[0].u.tensor;
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
+  if (s->branch_depth > 0 || record->storage->joined) {
+    s->sharing = true;
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "%s inside an if whose condition depends on data, or of a "
+                    "tensor that other values may be",
+                    schema->name);
+  }
   bsm_tensor *old = BSM_NEW(s->cx->arena, bsm_tensor);
   bsm_spec_tensor *own = BSM_NEW(s->scratch, bsm_spec_tensor);
   BSM_TRY_ALLOC(old && own);
@@ -379,7 +381,7 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->tensors, old, record));
   args[0] = bsm_iv_tensor(old);
   bsm_ivalue view = {0};
-  BSM_TRY(call_twin(s, schema, args, &view));
+  BSM_TRY(bsm_spec_twin(s, schema, args, &view));
   args[0] = bsm_iv_tensor(t);
   if (view.tag != BSM_IVALUE_TENSOR || view.u.tensor->storage != old->storage) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->name);

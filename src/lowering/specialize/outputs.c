@@ -337,6 +337,7 @@ static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
   }
   *out = (bsm_lowered){
       .graph = s->graph,
+      .literal = s->literal,
       .leaves = list.leaves.items,
       .leaf_count = list.leaves.len,
       .nodes = list.nodes.items,
@@ -353,7 +354,7 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
                                   const bsm_aten_library *aten,
                                   bsm_spec_unroller *unroller,
                                   const bsm_world_samples *samples,
-                                  bsm_lowered *out) {
+                                  bool literal, bsm_lowered *out) {
   bsm_arena scratch, stack;
   bsm_spec s;
   bsm_arena_init(&scratch, method->cx->arena->allocator);
@@ -361,6 +362,7 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
   bsm_status st = bsm_spec_init(&s, method->cx, &scratch, &stack, aten);
   s.unroller = unroller;
   s.samples = samples;
+  s.literal = literal;
   if (!st) {
     st = run(&s, method, root, inputs, input_count, out);
   }
@@ -372,7 +374,8 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
 /* Again, as long as that lets loops or more shapes in. */
 bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
                           const bsm_lowering_input *inputs, size_t input_count,
-                          const bsm_aten_library *aten, bsm_lowered *out) {
+                          const bsm_aten_library *aten, bool literal,
+                          bsm_lowered *out) {
   bsm_arena arena;
   bsm_spec_unroller unroller = {.arena = &arena};
   bsm_world_samples samples = {.count = 0};
@@ -383,7 +386,7 @@ bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
     bsm_lowered found = {0};
     do {
       st = specialize_once(method, root, inputs, input_count, aten, &unroller,
-                           &samples, &found);
+                           &samples, literal, &found);
     } while (bsm_spec_unroll_again(&unroller, &st));
     if (st && !first && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
       bsm_log(method->cx->logger, BSM_LOG_LEVEL_INFO,

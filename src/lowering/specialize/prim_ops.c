@@ -46,6 +46,7 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
     value = bsm_iv_tensor(t);
   } else if (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT) {
     BSM_TRY(bsm_spec_box_new(s, type, inside, &value));
+    if (!s->literal) BSM_TRY(bsm_spec_box_share(s, &value));
   } else {
     BSM_TRY(bsm_spec_new_symbol(s, inside, type, &value));
     bsm_spec_symbol_of(&value)->aliased = true;

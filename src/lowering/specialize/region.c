@@ -126,7 +126,10 @@ static bool is_exception(const bsm_spec *s, const bsm_spec_region *region,
   if (!st || code == BSM_RAISED) {
     return st != BSM_OK;
   }
-  /* Another attempt may do without a limit. */
+  /* Another attempt may do without a limit, or literally. */
+  if (s->sharing && !s->literal) {
+    return false;
+  }
   return region->may_fail && !s->escape && code != BSM_OUT_OF_MEMORY &&
          code != BSM_LIMIT;
 }

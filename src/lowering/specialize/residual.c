@@ -86,7 +86,7 @@ static bsm_status residual_list(bsm_spec *s, const bsm_list *list,
 static bsm_status residual_dict(bsm_spec *s, const bsm_dict *dict,
                                 const bsm_type *type, bsm_value **out) {
   type = plain_type(s, type);
-  if (!type || type->kind != BSM_TYPE_DICT) {
+  if (!type || type->kind != BSM_TYPE_DICT || is_open_type(type->args[1])) {
     const bsm_ivalue value = {.tag = BSM_IVALUE_DICT,
                               .u = {.dict = (bsm_dict *)(uintptr_t)dict}};
     type = dict->key_type && dict->value_type
@@ -182,9 +182,29 @@ static bsm_value *left_by_region(const bsm_spec *s, const bsm_ivalue *value) {
                     : NULL;
 }
 
+bsm_status bsm_spec_residual_items(bsm_spec *s, const bsm_ivalue *container,
+                                   const bsm_type *type, bsm_value **out) {
+  bsm_spec_leaves leaves = {false, false};
+  if (container->tag == BSM_IVALUE_DICT) {
+    return residual_dict(s, container->u.dict, type, out);
+  }
+  BSM_TRY(bsm_spec_scan(s, container, 0, &leaves));
+  if (leaves.meta || leaves.symbol || holds_tensors(container) ||
+      holds_dicts(container, 0) ||
+      (type && type->kind == BSM_TYPE_LIST &&
+       type->args[0]->kind == BSM_TYPE_TENSOR)) {
+    return residual_list(s, container->u.list, type, out);
+  }
+  return residual_constant(s, container, type, out);
+}
+
 bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
                              const bsm_type *type, bsm_value **out) {
-  bsm_spec_leaves leaves = {false, false};
+  const bool container =
+      value->tag == BSM_IVALUE_LIST || value->tag == BSM_IVALUE_DICT;
+  if (s->literal && container) {
+    BSM_TRY(bsm_spec_box_up(s, value)); /* it has identity */
+  }
   const bsm_spec_box *box = bsm_spec_box_find(s, value);
   if (box || value->tag == BSM_IVALUE_TENSOR || bsm_spec_is_symbol(value)) {
     *out = left_by_region(s, value);
@@ -208,16 +228,8 @@ bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
                       "a value of kind %s would be needed when the engine runs",
                       bsm_iv_tag_name(value->tag));
     case BSM_IVALUE_LIST:
-      BSM_TRY(bsm_spec_scan(s, value, 0, &leaves));
-      if (leaves.meta || leaves.symbol || holds_tensors(value) ||
-          holds_dicts(value, 0) ||
-          (type && type->kind == BSM_TYPE_LIST &&
-           type->args[0]->kind == BSM_TYPE_TENSOR)) {
-        return residual_list(s, value->u.list, type, out);
-      }
-      return residual_constant(s, value, type, out);
     case BSM_IVALUE_DICT:
-      return residual_dict(s, value->u.dict, type, out);
+      return bsm_spec_residual_items(s, value, type, out);
     case BSM_IVALUE_TUPLE:
       return residual_tuple(s, value, out);
     default:
@@ -298,7 +310,9 @@ bsm_status bsm_spec_emit(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY_ALLOC(inputs);
   for (size_t i = 0; i < n; i++) {
     const bsm_type *type = i < schema->arg_count ? schema->args[i].type : NULL;
-    BSM_TRY(bsm_spec_residual(s, &args[i], type, &inputs[i]));
+    BSM_TRY(s->literal
+                ? bsm_spec_literal_argument(s, &args[i], type, &inputs[i])
+                : bsm_spec_residual(s, &args[i], type, &inputs[i]));
   }
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create_schema(s->graph, schema, &node));

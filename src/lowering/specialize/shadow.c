@@ -50,6 +50,9 @@ static bsm_status shadow_tensor(bsm_spec *s, bsm_tensor *from, const char *name,
   BSM_TRY_ALLOC(own);
   *own = *from;
   BSM_TRY(shadow_storage(s, from->storage, &own->storage));
+  if (s->literal) {
+    BSM_TRY(bsm_spec_literal_tensor(s, own, from));
+  }
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, own, &record));
   record->name = name;

@@ -30,6 +30,7 @@ typedef struct trial {
   const bsm_ir_ctx *cx;
   bsm_arena *arena; /* of this shape */
   bsm_ivalue *values;
+  bool literal; /* tensors are written to: only their shapes are known */
   size_t nodes;
   verdict verdict;
   const bsm_node *site; /* the check */
@@ -100,7 +101,8 @@ static bsm_status set(trial *t, const bsm_node *node, size_t i, bsm_ivalue v) {
       t->verdict = VERDICT_WRONG;
       t->site = node;
     }
-    if (!bsm_tensor_is_meta(x) && bsm_tensor_numel(x) > MAX_DATA) {
+    if (!bsm_tensor_is_meta(x) &&
+        (t->literal || bsm_tensor_numel(x) > MAX_DATA)) {
       bsm_tensor *meta = NULL;
       BSM_TRY(bsm_tensor_new(t->arena, x->dtype, x->sizes, true, &meta));
       v = bsm_iv_tensor(meta);
@@ -129,7 +131,8 @@ static void forget_written(trial *t, const bsm_node *node) {
   for (size_t i = 0;
        node->schema && i < node->schema->arg_count && i < node->inputs.len;
        i++) {
-    if (node->schema->args[i].is_write) {
+    if (node->schema->args[i].is_write &&
+        node->schema->args[i].type->kind != BSM_TYPE_TENSOR) {
       t->values[bsm_node_in(node, i)->id] = unknown;
     }
   }
@@ -143,7 +146,7 @@ static bsm_status run_op(trial *t, const bsm_node *node) {
   bsm_ivalue *args = NULL;
   bool known = false;
   BSM_TRY(inputs_of(t, node, &args, &known));
-  if (!known || !op || (op->flags & BSM_ATEN_RANDOM)) {
+  if (!known || !op || (op->flags & (BSM_ATEN_RANDOM | BSM_ATEN_INPLACE))) {
     forget_written(t, node);
     return types_of(t, node);
   }
@@ -344,12 +347,39 @@ static bsm_status set_inputs(trial *t, const bsm_lowered *lowered,
   return BSM_OK;
 }
 
-static bsm_status try_shape(const bsm_lowered *lowered,
-                            const bsm_aten_library *aten, uint32_t shape,
-                            bsm_arena *arena, verdict *out,
+/* What was told of the results' dims holds for this shape as well. */
+static void loosen_results(const trial *t, bsm_lowered *lowered) {
+  const bsm_node *returns = lowered->graph->block->returns;
+  for (size_t i = 0; i < lowered->leaf_count; i++) {
+    bsm_lowered_leaf *leaf = &lowered->leaves[i];
+    if (!leaf->is_output || leaf->dims.rank < 0) {
+      continue;
+    }
+    const bsm_ivalue v = get(t, bsm_node_in(returns, leaf->output));
+    if (v.tag != BSM_IVALUE_TENSOR) {
+      continue;
+    }
+    const bsm_dims own = v.u.tensor->sizes;
+    if (own.rank != leaf->dims.rank) {
+      leaf->dims = (bsm_dims){.rank = -1};
+      continue;
+    }
+    for (int32_t d = 0; d < own.rank; d++) {
+      if (leaf->dims.d[d] != own.d[d]) {
+        leaf->dims.d[d] = -1;
+      }
+    }
+  }
+}
+
+static bsm_status try_shape(bsm_lowered *lowered, const bsm_aten_library *aten,
+                            uint32_t shape, bsm_arena *arena, verdict *out,
                             const bsm_node **site) {
   const bsm_graph *graph = lowered->graph;
-  trial t = {.aten = aten, .cx = graph->cx, .arena = arena};
+  trial t = {.aten = aten,
+             .cx = graph->cx,
+             .arena = arena,
+             .literal = lowered->literal};
   t.values = BSM_NEW_ARRAY(arena, bsm_ivalue, graph->next_value_id + 1u);
   BSM_TRY_ALLOC(t.values);
   for (uint32_t i = 0; i < graph->next_value_id; i++) {
@@ -357,6 +387,9 @@ static bsm_status try_shape(const bsm_lowered *lowered,
   }
   BSM_TRY(set_inputs(&t, lowered, shape));
   BSM_TRY(run_block(&t, graph->block, 0));
+  if (t.verdict == VERDICT_FINE) {
+    loosen_results(&t, lowered);
+  }
   *out = t.verdict;
   *site = t.site;
   return BSM_OK;
@@ -399,8 +432,7 @@ static uint32_t sample_count(const bsm_graph *graph) {
                                : (uint32_t)count;
 }
 
-bsm_status bsm_find_worlds(const bsm_lowered *lowered,
-                           const bsm_aten_library *aten,
+bsm_status bsm_find_worlds(bsm_lowered *lowered, const bsm_aten_library *aten,
                            bsm_world_samples *samples, bool *found) {
   const size_t room = BSM_MAX_WORLDS - BSM_FIRST_WORLDS;
   const bsm_node *sites[PER_ROUND], *site = NULL;
@@ -417,15 +449,13 @@ bsm_status bsm_find_worlds(const bsm_lowered *lowered,
     const uint32_t shape = BSM_FIRST_WORLDS + k;
     const bsm_arena_mark mark = bsm_arena_get_mark(&arena);
     verdict v = VERDICT_FINE;
-    if (samples->count >= room || count >= PER_ROUND) {
-      break;
-    }
     if (is_sample(samples, shape)) {
       continue;
     }
     st = try_shape(lowered, aten, shape, &arena, &v, &site);
     bsm_arena_rewind(&arena, mark);
-    if (!st && v == VERDICT_WRONG && is_wanted(site, sites, count)) {
+    if (!st && v == VERDICT_WRONG && samples->count < room &&
+        count < PER_ROUND && is_wanted(site, sites, count)) {
       sites[count++] = site;
       samples->shapes[samples->count++] = shape;
       *found = true;

@@ -165,6 +165,8 @@ static bsm_status number_operand(bsm_spec *s, const bsm_node *node,
     is = is || strcmp(node->schema->qualified, canonical[i]) == 0;
   }
   const bsm_tensor *t = arg->u.tensor;
+  const bsm_spec_tensor *record = bsm_spec_tensor_find(s, t);
+  if (record && record->known) t = record->known;
   if (!is || t->sizes.rank != 0 || t->wrapped_number || bsm_tensor_is_meta(t)) {
     return BSM_OK;
   }

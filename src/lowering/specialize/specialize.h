@@ -22,6 +22,11 @@
  * Writing through a view computes a new value for the base; a read of any
  * alias replays its view chain when its own value is older than the storage.
  *
+ * Literally (literal.c): a method that shares memory in ways that the above
+ * does not follow is run a second time. Then nothing is resolved: the residual
+ * graph has the views, the in-place writes and the lists and dicts of the
+ * program, and its values have identity, as in PyTorch.
+ *
  * Files: spec_env.c (state, frames, nodes), shadow.c (values of the module),
  * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
  * boxes.c (containers whose items only the run will tell), reachable.c (who
@@ -31,7 +36,8 @@
  * tensors), branch.c (If on unknown conditions), loop.c (loops whose length is
  * unknown), fold.c (ops by schema), residual.c (values and nodes of the
  * residual graph), alias.c (storages and views), write_back.c (writing through
- * views), mutate.c (in-place ops), outputs.c (inputs and results), worlds.c
+ * views), mutate.c (in-place ops), literal.c (memory as the program shares it),
+ * twice.c (lists that others have), outputs.c (inputs and results), worlds.c
  * (shapes that range), world_shapes.c (which are looked at), world_checks.c
  * (that others are refused), world_strides.c (as_strided of them),
  * shape_trials.c (looking for more). */
@@ -124,6 +130,8 @@ struct bsm_spec_tensor {
   int64_t perm[BSM_MAX_RANK]; /* PERMUTE: dim i is the parent's dim perm[i] */
   bsm_value *value;           /* the residual value as of `version`, or NULL */
   uint64_t version;
+  /* Literally: a tensor of the module, which is `tensor` without its data. */
+  const bsm_tensor *known;
   const char *name; /* for the residual value; may be NULL */
   bsm_source source;
 };
@@ -207,6 +215,8 @@ typedef struct bsm_spec {
   bsm_spec_frame *frame;
   const bsm_node *node; /* of the original graph, being run */
   bool own_objects;     /* interpret: mutate objects in place, no shadows */
+  bool literal;         /* memory is shared as the program does: literal.c */
+  bool sharing;         /* the failure is one that this would not have */
   size_t depth;         /* of calls and blocks */
   uint64_t steps, trips;
   bsm_spec_unroller *unroller; /* NULL: loops can only be unrolled */
@@ -323,8 +333,9 @@ bsm_dims bsm_world_dims(const bsm_lowering_range *range, uint32_t shape);
 
 /* ---- shape_trials.c ---- */
 /* Shapes for which a check of the specialised graph fails, to be among the
- * worlds of the next time: adds them to `samples`. *found: there were any. */
-BSM_NODISCARD bsm_status bsm_find_worlds(const bsm_lowered *lowered,
+ * worlds of the next time: adds them to `samples`. *found: there were any. What
+ * is told of the results' dims is made to hold for all that were tried. */
+BSM_NODISCARD bsm_status bsm_find_worlds(bsm_lowered *lowered,
                                          const bsm_aten_library *aten,
                                          bsm_world_samples *samples,
                                          bool *found);
@@ -367,6 +378,9 @@ BSM_NODISCARD bsm_status bsm_spec_symbol_view(bsm_spec *s,
                                               const bsm_ivalue *view,
                                               const bsm_schema *schema,
                                               const bsm_ivalue *args, size_t n);
+/* Other values may be the symbol, or share its memory: neither it nor what it
+ * is a view of may be written to any more. */
+void bsm_spec_alias_symbol(bsm_spec *s, const bsm_ivalue *symbol);
 /* What the worlds know of a symbol's data is no longer so once its memory was
  * written to: its tensors become such without data, where that happened. */
 BSM_NODISCARD bsm_status bsm_spec_forget_data(bsm_spec *s,
@@ -439,6 +453,9 @@ bool bsm_spec_is_older(const bsm_spec *s, const bsm_ivalue *container);
 /* ---- boxes.c ---- */
 /* The box of a list or dict; NULL: its items are known. */
 bsm_spec_box *bsm_spec_box_find(const bsm_spec *s, const bsm_ivalue *value);
+/* Whether it was there before the block that began at that stamp. */
+bool bsm_spec_was_there(const bsm_spec *s, const bsm_ivalue *container,
+                        uint64_t stamp);
 /* A new, empty container of that type, whose items are in `value`. */
 BSM_NODISCARD bsm_status bsm_spec_box_new(bsm_spec *s, const bsm_type *type,
                                           bsm_value *value, bsm_ivalue *out);
@@ -452,9 +469,14 @@ BSM_NODISCARD bsm_status bsm_spec_box_write(bsm_spec *s,
                                             const bsm_ivalue *args, size_t n,
                                             size_t which, bsm_ivalue *outs,
                                             size_t n_outs);
-/* A tensor inside a box, or that another value may be from now on, is reached
- * in ways that are not followed: it must not be written to any more. */
-void bsm_spec_note_shared(bsm_spec *s, const bsm_ivalue *item);
+/* A value inside a box, or that another may be from now on, is reached in ways
+ * that are not followed: its tensors, lists and dicts must not be written to
+ * any more. */
+BSM_NODISCARD bsm_status bsm_spec_note_shared(bsm_spec *s,
+                                              const bsm_ivalue *item);
+/* The same of what a list or dict holds. */
+BSM_NODISCARD bsm_status bsm_spec_note_items(bsm_spec *s,
+                                             const bsm_ivalue *container);
 /* Before `box` gets a new value. */
 BSM_NODISCARD bsm_status bsm_spec_box_set(bsm_spec *s, bsm_spec_box *box,
                                           bsm_value *value);
@@ -471,13 +493,32 @@ bool bsm_spec_box_retry(bsm_spec *s, bsm_status *status);
  * be written to any more. */
 BSM_NODISCARD bsm_status bsm_spec_box_share(bsm_spec *s,
                                             const bsm_ivalue *container);
-BSM_NODISCARD bsm_status bsm_spec_check_shared(const bsm_spec *s,
+BSM_NODISCARD bsm_status bsm_spec_check_shared(bsm_spec *s,
                                                const bsm_ivalue *container);
+bool bsm_spec_is_shared(const bsm_spec *s, const bsm_ivalue *container);
 
 /* ---- reachable.c ---- */
 /* Whether the list or dict behind `value`, a result of one side of the If
  * `node`, can be got at after it in another way than by the If's result. */
 bool bsm_spec_is_reachable(const bsm_value *value, const bsm_node *node);
+
+/* ---- twice.c ---- */
+/* Which lists and dicts the results of a block hold, and how often: a block
+ * gives each of its results a new identity. */
+typedef struct bsm_spec_held {
+  bsm_ptrmap counts; /* container -> how often */
+} bsm_spec_held;
+BSM_NODISCARD bsm_status bsm_spec_hold(bsm_spec *s, bsm_spec_held *held,
+                                       const bsm_ivalue *value);
+/* Whether somebody else has a list or dict that is in `value`: another result,
+ * something that keeps it, or (`stamp` > 0) what was there before. */
+BSM_NODISCARD bsm_status bsm_spec_is_held_twice(bsm_spec *s,
+                                                const bsm_spec_held *held,
+                                                const bsm_ivalue *value,
+                                                uint64_t stamp, bool *out);
+/* No list or dict in `value` may be written to. */
+BSM_NODISCARD bsm_status bsm_spec_share_all(bsm_spec *s,
+                                            const bsm_ivalue *value);
 
 /* ---- region.c ---- */
 /* A block of a residual If or Loop while it is filled, and what it did. */
@@ -571,6 +612,13 @@ BSM_NODISCARD bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema,
 BSM_NODISCARD bsm_status bsm_spec_op_named(bsm_spec *s, const char *qualified,
                                            const bsm_ivalue *args, size_t n,
                                            bsm_ivalue *out);
+/* Whether result `i` is a container that the op has made: items that it passes
+ * on were there before. */
+bool bsm_spec_is_new_container(const bsm_schema *schema, size_t i,
+                               const bsm_ivalue *args, size_t n,
+                               const bsm_ivalue *out);
+/* A meta tensor of the same shape, or the value itself; also inside a list. */
+BSM_NODISCARD bsm_status bsm_spec_without_data(bsm_spec *s, bsm_ivalue *value);
 /* Calls the reference implementation alone. */
 BSM_NODISCARD bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,
                                        const bsm_ivalue *args, size_t n,
@@ -586,6 +634,12 @@ int64_t bsm_schema_find_arg(const bsm_schema *schema, const char *name);
 BSM_NODISCARD bsm_status bsm_spec_residual(bsm_spec *s, const bsm_ivalue *value,
                                            const bsm_type *type,
                                            bsm_value **out);
+/* A container as an argument of an op that does not keep it: made for this use
+ * alone. */
+BSM_NODISCARD bsm_status bsm_spec_residual_items(bsm_spec *s,
+                                                 const bsm_ivalue *container,
+                                                 const bsm_type *type,
+                                                 bsm_value **out);
 /* Emits a node of the schema for new tensors and symbols. `outs` holds tensors
  * with their shapes (they become bases of their storages), or None where the
  * result is not known: such are replaced by symbols. */
@@ -633,6 +687,17 @@ BSM_NODISCARD bsm_status bsm_spec_write(bsm_spec *s, bsm_tensor *t,
                                         bsm_value *value);
 
 /* ---- mutate.c ---- */
+/* The new content of what the op writes to: the op without its write. */
+BSM_NODISCARD bsm_status bsm_spec_twin(bsm_spec *s, const bsm_schema *schema,
+                                       const bsm_ivalue *args, bsm_ivalue *out);
+/* Dropout of an evaluated model. */
+bool bsm_spec_writes_nothing(const bsm_schema *schema, const bsm_ivalue *args);
+bool bsm_spec_overlaps_itself(const bsm_tensor *t);
+/* Whether the op may write a result of this dtype and shape to `self`. */
+BSM_NODISCARD bsm_status bsm_spec_check_content(const bsm_tensor *self,
+                                                const bsm_tensor *content);
+/* unsqueeze_, t_, ... */
+bool bsm_spec_is_geometric(const bsm_schema *schema);
 /* Whether the schema writes to a tensor or to a container argument. */
 bool bsm_spec_writes_tensor(const bsm_schema *schema, size_t *which);
 bool bsm_spec_writes_container(const bsm_schema *schema, size_t *which);
@@ -648,11 +713,39 @@ BSM_NODISCARD bsm_status bsm_spec_reshape_in_place(bsm_spec *s,
                                                    bsm_ivalue *outs,
                                                    bool *done);
 
+/* ---- literal.c: each only when s->literal ---- */
+/* The shadow of a tensor of the module: without its data, which the run may
+ * change. */
+BSM_NODISCARD bsm_status bsm_spec_literal_tensor(bsm_spec *s, bsm_tensor *own,
+                                                 const bsm_tensor *from);
+/* The residual value of a tensor. */
+BSM_NODISCARD bsm_status bsm_spec_literal_value(bsm_spec *s, bsm_tensor *t,
+                                                bsm_value **out);
+/* The residual value of an argument of an op: a container is made for this use,
+ * unless the op may keep it. */
+BSM_NODISCARD bsm_status bsm_spec_literal_argument(bsm_spec *s,
+                                                   const bsm_ivalue *value,
+                                                   const bsm_type *type,
+                                                   bsm_value **out);
+/* After a run for shapes: writes the op down if it makes tensors. */
+BSM_NODISCARD bsm_status bsm_spec_literal_emit(bsm_spec *s,
+                                               const bsm_schema *schema,
+                                               const bsm_ivalue *args, size_t n,
+                                               bsm_ivalue *outs, size_t n_outs);
+/* An op that writes to the tensor `which`. */
+BSM_NODISCARD bsm_status bsm_spec_literal_write(
+    bsm_spec *s, const bsm_schema *schema, const bsm_ivalue *args, size_t n,
+    size_t which, bsm_ivalue *outs, size_t n_outs);
+/* An op that writes to the container `which`, a box or a symbol. */
+BSM_NODISCARD bsm_status bsm_spec_literal_box_write(
+    bsm_spec *s, const bsm_schema *schema, const bsm_ivalue *args, size_t n,
+    size_t which, bsm_ivalue *outs, size_t n_outs);
+
 /* ---- outputs.c ---- */
 BSM_NODISCARD bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
                                         const bsm_lowering_input *inputs,
                                         size_t input_count,
                                         const bsm_aten_library *aten,
-                                        bsm_lowered *out);
+                                        bool literal, bsm_lowered *out);
 
 #endif /* BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_ */

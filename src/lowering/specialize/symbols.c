@@ -121,9 +121,14 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
   if (!symbol->value) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a value that was never computed is used");
   }
+  if (s->literal) {
+    *out = symbol->value;
+    return BSM_OK;
+  }
   const bool written =
       symbol->schema && symbol->version != version_of(s, &symbol->parent);
   if (written && !symbol->is_view && may_be_copied(symbol)) {
+    s->sharing = true;
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor is read that %s made of one that was written to "
                     "in place since, and whether they share memory depends on "
@@ -147,6 +152,22 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
   }
   *out = symbol->value;
   return BSM_OK;
+}
+
+void bsm_spec_alias_symbol(bsm_spec *s, const bsm_ivalue *value) {
+  bsm_spec_symbol *symbol = bsm_spec_symbol_of(value);
+  symbol->aliased = true;
+  while (symbol->schema && bsm_spec_is_symbol(&symbol->parent)) {
+    symbol = bsm_spec_symbol_of(&symbol->parent);
+    symbol->aliased = true;
+  }
+  if (symbol->schema) { /* of a tensor */
+    const bsm_spec_tensor *record =
+        bsm_spec_tensor_find(s, symbol->parent.u.tensor);
+    if (record) {
+      record->storage->joined = true;
+    }
+  }
 }
 
 /* Later reads of the view need the arguments as they are now. */
@@ -192,8 +213,7 @@ bsm_status bsm_spec_symbol_view(bsm_spec *s, const bsm_ivalue *view,
   }
   if (!is_repeatable(s, schema, args, n)) {
     symbol->aliased = true;
-    bsm_spec_note_shared(s, &args[0]);
-    return BSM_OK;
+    return bsm_spec_note_shared(s, &args[0]);
   }
   if (tensor) {
     BSM_TRY(bsm_spec_materialize(s, args[0].u.tensor));
@@ -265,6 +285,7 @@ bsm_status bsm_spec_symbol_write(bsm_spec *s, const bsm_ivalue *v,
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
   if (symbol->aliased ||
       (symbol->schema && (!symbol->is_view || !how(symbol->schema)))) {
+    s->sharing = true;
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor whose shape is not known (from %s) is written to "
                     "in place, and other tensors may share its memory",
@@ -305,6 +326,10 @@ bsm_status bsm_spec_select_symbol(bsm_spec *s, const bsm_schema *schema,
     return BSM_OK;
   }
   bsm_ivalue first[3] = {args[0], args[1], bsm_iv_int(0)};
+  if (s->literal) {
+    BSM_TRY(bsm_spec_call(s, bsm_spec_find_op(s, schema), first, 3, outs, 1));
+    return bsm_spec_literal_emit(s, schema, args, n, outs, 1);
+  }
   BSM_TRY(bsm_spec_materialize(s, args[0].u.tensor));
   BSM_TRY(bsm_spec_call(s, bsm_spec_find_op(s, schema), first, 3, outs, 1));
   bsm_tensor *t = outs[0].u.tensor;

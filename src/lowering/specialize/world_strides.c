@@ -171,7 +171,7 @@ bsm_status bsm_spec_as_strided(bsm_spec *s, const bsm_schema *schema,
                                const bsm_ivalue *args, size_t n,
                                bsm_ivalue *outs, bool *done) {
   *done = false;
-  if (!s->worlds || n != 4 ||
+  if (!s->worlds || s->literal || n != 4 ||
       strcmp(schema->qualified, "aten::as_strided") != 0 ||
       args[1].tag != BSM_IVALUE_LIST || args[2].tag != BSM_IVALUE_LIST ||
       bsm_spec_box_find(s, &args[1]) || bsm_spec_box_find(s, &args[2]) ||
@@ -192,8 +192,8 @@ bsm_status bsm_spec_as_strided(bsm_spec *s, const bsm_schema *schema,
   shaped[1] = args[1];
   BSM_TRY(bsm_spec_op_named(s, "aten::reshape", shaped, 2, &outs[0]));
   /* It is a copy of what PyTorch has a view of. */
-  bsm_spec_note_shared(s, &root);
-  bsm_spec_note_shared(s, &outs[0]);
+  BSM_TRY(bsm_spec_note_shared(s, &root));
+  BSM_TRY(bsm_spec_note_shared(s, &outs[0]));
   *done = true;
   return BSM_OK;
 }

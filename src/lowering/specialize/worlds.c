@@ -206,7 +206,7 @@ static agreement agreement_of(const bsm_spec *s, const world_results *r,
 /* A tensor without data when it is large. */
 static bsm_status light(bsm_spec *s, bsm_ivalue *v) {
   if (v->tag == BSM_IVALUE_TENSOR && !bsm_tensor_is_meta(v->u.tensor) &&
-      bsm_tensor_numel(v->u.tensor) > MAX_DATA) {
+      (s->literal || bsm_tensor_numel(v->u.tensor) > MAX_DATA)) {
     const bsm_tensor *t = v->u.tensor;
     bsm_tensor *meta = NULL;
     BSM_TRY(bsm_tensor_new(s->scratch, t->dtype, t->sizes, true, &meta));
@@ -371,12 +371,13 @@ static bsm_status bind_tensor_result(bsm_spec *s, const op_call *call, size_t i,
   bsm_spec_symbol *own = bsm_spec_symbol_of(symbol);
   bool dims_follow = false;
   bsm_spec_trust(schema, call->args, call->n, &own->rank_open, &dims_follow);
+  if (s->literal && how == AGREE_ALL) how = AGREE_DIMS; /* data may change */
   own->fixed = how == AGREE_DIMS;
   if (own->fixed && !dims_follow) {
     BSM_TRY(bsm_spec_check_dims(s, own->value, first->sizes));
   }
-  if (own->fixed && bsm_tensor_is_meta(first) && !shared) {
-    return bind_tensor(s, first, own->value, false, out);
+  if (own->fixed && (s->literal || (bsm_tensor_is_meta(first) && !shared))) {
+    return bind_tensor(s, first, own->value, shared, out);
   }
   /* A view stays a symbol, so that writes through it are followed. */
   own->type = own->fixed ? bsm_spec_tensor_type(s, first)
@@ -396,7 +397,10 @@ static bsm_status bind_result(bsm_spec *s, const op_call *call, size_t i,
     return bind_tensor_result(s, call, i, how, symbol, out);
   }
   if (first->tag == BSM_IVALUE_LIST && same_length(s, r, i)) {
-    return bind_list(s, call, i, symbol, out);
+    const bool shared =
+        i < call->schema->return_count && call->schema->returns[i].has_alias;
+    BSM_TRY(bind_list(s, call, i, symbol, out));
+    return shared && !s->literal ? bsm_spec_box_share(s, out) : BSM_OK;
   }
   if (first->tag == BSM_IVALUE_LIST) {
     const bsm_spec_symbol *list = bsm_spec_symbol_of(symbol);
@@ -410,6 +414,9 @@ static bsm_status bind_result(bsm_spec *s, const op_call *call, size_t i,
 
 /* Residual values have no strides that a view could ask for. */
 static bsm_status plain_schema(bsm_spec *s, const bsm_schema **schema) {
+  if (s->literal) {
+    return BSM_OK;
+  }
   if (strcmp((*schema)->qualified, "aten::view") != 0 &&
       strcmp((*schema)->qualified, "aten::_unsafe_view") != 0) {
     return BSM_OK;
@@ -423,6 +430,31 @@ static bsm_status plain_schema(bsm_spec *s, const bsm_schema **schema) {
   return BSM_OK;
 }
 
+/* Whether the results may be lists or dicts that the op was given. */
+static bool passes_containers(const bsm_schema *schema, const bsm_ivalue *args,
+                              size_t n) {
+  bool open = false;
+  for (size_t i = 0; i < schema->return_count; i++) {
+    open = open || schema->returns[i].type->kind == BSM_TYPE_VAR;
+  }
+  for (size_t i = 0; open && i < n; i++) {
+    const bsm_ivalue *items =
+        args[i].tag == BSM_IVALUE_LIST   ? args[i].u.list->items
+        : args[i].tag == BSM_IVALUE_DICT ? args[i].u.dict->values
+                                         : NULL;
+    const size_t len = args[i].tag == BSM_IVALUE_LIST   ? args[i].u.list->len
+                       : args[i].tag == BSM_IVALUE_DICT ? args[i].u.dict->len
+                                                        : 0;
+    for (size_t k = 0; k < len; k++) {
+      if (items[k].tag >= BSM_IVALUE_LIST &&
+          items[k].tag <= BSM_IVALUE_OBJECT) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 bsm_status bsm_spec_worlds_op(bsm_spec *s, const bsm_schema *schema,
                               const bsm_aten_op *op, const bsm_ivalue *args,
                               size_t n, bsm_ivalue *outs, size_t n_outs,
@@ -431,6 +463,9 @@ bsm_status bsm_spec_worlds_op(bsm_spec *s, const bsm_schema *schema,
   size_t which = 0;
   bool known = false;
   *done = false;
+  if (s->literal && passes_containers(schema, args, n)) {
+    return BSM_OK; /* they have identity */
+  }
   if (!s->worlds || !op || (op->flags & BSM_ATEN_RANDOM) ||
       bsm_spec_writes_container(schema, &which)) {
     return BSM_OK;

@@ -347,6 +347,7 @@ bsm_status bsm_spec_write(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
   if (record->storage->joined) {
+    s->sharing = true;
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor is written to in place that may be one of "
                     "several, depending on data (it comes out of an if, a loop "

@@ -339,27 +339,27 @@ def pack(path, to):
                            zipfile.ZIP_DEFLATED)
 
 
-def main():
+def main(kind=Program, name="programs.ts", count=520):
     folder = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 520
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else count
     rng = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
     sources = []
     with tempfile.TemporaryDirectory() as work:
         while len(sources) < count:
-            source = Program(rng).source(f"p{len(sources)}")
+            source = kind(rng).source(f"p{len(sources)}")
             if compiles(source, work):
                 sources.append(source)
         python = load(HEADER + "".join(sources), work)
         module = torch.jit.script(python)
         cases = struct.pack("<q", count)
         for i in range(count):
-            name = f"p{i}".encode()
-            cases += struct.pack("<q", len(name)) + name
+            method = f"p{i}".encode()
+            cases += struct.pack("<q", len(method)) + method
             cases += runs(getattr(python, f"p{i}"), getattr(module, f"p{i}"),
                           i)
         path = os.path.join(work, "programs.ts")
         torch.jit.save(module, path, _extra_files={"cases.bin": cases})
-        pack(path, os.path.join(folder, "programs.ts"))
+        pack(path, os.path.join(folder, name))
     print(count, "programs")
 
 

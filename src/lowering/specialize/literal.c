@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory as the program shares it.
+ *
+ * When a tensor may be one of several, or a list is in two places at once, the
+ * residual graph cannot say what a write changes. Such a method is specialised
+ * literally: every op that makes a tensor is written down, views too, and every
+ * write is one at that place of the residual graph. What is still resolved here
+ * is what no write can change: numbers, dims and dtypes, attributes and calls,
+ * conditions on them.
+ *
+ *   tensors     a meta tensor has one residual value for ever; tensors of the
+ *               module have no data, as the run may change them
+ *   writes      aten::copy_ of what the op would give (its functional twin),
+ *               aten::fill_ or aten::zero_
+ *   containers  known here until something keeps them that only the run knows;
+ *               from then on a box (boxes.c), whose value is the one list or
+ *               dict of the run, a prim::CopyContainer, and is written to
+ *
+ * A write that changes the dims of a tensor is followed where nothing else can
+ * have the tensor. */
+#include "lowering/specialize/specialize.h"
+
+static bool is_open(const bsm_type *type) {
+  return !type || type->kind == BSM_TYPE_VAR || type->kind == BSM_TYPE_ANY ||
+         type->kind == BSM_TYPE_UNION;
+}
+
+static bool is_container(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_LIST || v->tag == BSM_IVALUE_DICT;
+}
+
+/* ---- tensors ---- */
+
+/* Storages of the module are shared by their shadows, without memory. */
+bsm_status bsm_spec_literal_tensor(bsm_spec *s, bsm_tensor *own,
+                                   const bsm_tensor *from) {
+  bsm_spec_tensor *record = NULL;
+  own->storage->meta = true;
+  own->storage->data = NULL;
+  BSM_TRY(bsm_spec_tensor_of(s, own, &record));
+  record->known = from;
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_literal_value(bsm_spec *s, bsm_tensor *t, bsm_value **out) {
+  bsm_spec_tensor *record = NULL;
+  BSM_TRY(bsm_spec_tensor_of(s, t, &record));
+  if (!record->value && !record->known) {
+    return BSM_FAIL(BSM_INTERNAL, "a tensor without a value");
+  }
+  if (!record->value) {
+    bsm_emitter e = bsm_spec_emitter(s);
+    e.block = s->graph->block; /* in sight from everywhere */
+    const bsm_ivalue known =
+        bsm_iv_tensor((bsm_tensor *)(uintptr_t)record->known);
+    const bsm_type *type = bsm_spec_tensor_type(s, t);
+    BSM_TRY_ALLOC(type);
+    BSM_TRY(bsm_ir_constant(&e, known, type, &record->value));
+    if (record->name) {
+      BSM_TRY(bsm_value_set_name(s->graph, record->value, record->name));
+    }
+  }
+  *out = record->value;
+  return BSM_OK;
+}
+
+/* ---- arguments ---- */
+
+/* An op may keep what its schema leaves open; a list of tensors it reads. */
+bsm_status bsm_spec_literal_argument(bsm_spec *s, const bsm_ivalue *value,
+                                     const bsm_type *type, bsm_value **out) {
+  const bsm_type *formal = type;
+  while (formal && formal->kind == BSM_TYPE_OPTIONAL) {
+    formal = formal->args[0];
+  }
+  return is_container(value) && !is_open(formal) && !bsm_spec_box_find(s, value)
+             ? bsm_spec_residual_items(s, value, type, out)
+             : bsm_spec_residual(s, value, type, out);
+}
+
+/* ---- ops that make tensors ---- */
+
+/* Whether the schema says that tensors come out. Where it leaves that open, the
+ * op passes on what it was given. */
+static bool makes_tensors(const bsm_type *type) {
+  while (type->kind == BSM_TYPE_OPTIONAL || type->kind == BSM_TYPE_LIST) {
+    type = type->args[0];
+  }
+  return type->kind == BSM_TYPE_TENSOR;
+}
+
+/* A tensor that stands for a new result: no other value has it. */
+static bsm_status fresh_tensor(bsm_spec *s, bsm_ivalue *v) {
+  bsm_tensor *own = BSM_NEW(s->cx->arena, bsm_tensor);
+  BSM_TRY_ALLOC(own);
+  *own = *v->u.tensor;
+  if (!own->storage->meta) {
+    bsm_storage *storage = BSM_NEW(s->cx->arena, bsm_storage);
+    BSM_TRY_ALLOC(storage);
+    *storage = (bsm_storage){.size = own->storage->size, .meta = true};
+    own->storage = storage;
+  }
+  *v = bsm_iv_tensor(own);
+  return BSM_OK;
+}
+
+static bsm_status fresh_result(bsm_spec *s, bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_TENSOR) {
+    return fresh_tensor(s, v);
+  }
+  if (v->tag == BSM_IVALUE_LIST) {
+    const bsm_list *from = v->u.list;
+    bsm_list *list = NULL;
+    BSM_TRY(bsm_list_new(s->cx->arena, from->elem_type, from->len, &list));
+    for (size_t i = 0; i < from->len; i++) {
+      list->items[i] = from->items[i];
+      if (from->items[i].tag == BSM_IVALUE_TENSOR) {
+        BSM_TRY(fresh_tensor(s, &list->items[i]));
+      }
+    }
+    *v = bsm_iv_list(list);
+    return bsm_spec_note_birth(s, v);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_literal_emit(bsm_spec *s, const bsm_schema *schema,
+                                 const bsm_ivalue *args, size_t n,
+                                 bsm_ivalue *outs, size_t n_outs) {
+  bool tensors = false;
+  bsm_ivalue *written = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n_outs + 1);
+  BSM_TRY_ALLOC(written);
+  for (size_t i = 0; i < n_outs; i++) {
+    const bool made =
+        i < schema->return_count && makes_tensors(schema->returns[i].type) &&
+        (outs[i].tag == BSM_IVALUE_TENSOR || outs[i].tag == BSM_IVALUE_LIST);
+    if (bsm_spec_is_new_container(schema, i, args, n, &outs[i])) {
+      BSM_TRY(bsm_spec_note_birth(s, &outs[i]));
+    }
+    tensors = tensors || made;
+    written[i] = made ? outs[i] : bsm_iv_none();
+    if (made) {
+      BSM_TRY(fresh_result(s, &written[i]));
+      outs[i] = written[i];
+    }
+  }
+  return tensors ? bsm_spec_emit(s, schema, args, n, written, n_outs) : BSM_OK;
+}
+
+/* ---- writes to tensors ---- */
+
+/* A node of the schema at this place, its results unread. */
+static bsm_status emit_write(bsm_spec *s, const char *qualified,
+                             const bsm_ivalue *args, size_t n) {
+  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_schema *schema = NULL;
+  bsm_value *in[4] = {NULL, NULL, NULL, NULL};
+  bsm_node *node = NULL;
+  BSM_TRY(
+      bsm_schema_table_find(s->cx->schemas, bsm_str_of(qualified), &schema));
+  if (!schema || schema->arg_count != n || n > 4) {
+    return BSM_FAIL(BSM_INTERNAL, "lowering: no schema %s of %zu arguments",
+                    qualified, n);
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(
+        bsm_spec_literal_argument(s, &args[i], schema->args[i].type, &in[i]));
+  }
+  BSM_TRY(bsm_node_create_schema(s->graph, schema, &node));
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_node_add_input(node, in[i]));
+  }
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    bsm_node_out(node, i)->type = in[0]->type;
+  }
+  bsm_ir_link(&e, node);
+  return BSM_OK;
+}
+
+static bool is_op(const bsm_schema *schema, const char *qualified) {
+  return strcmp(schema->qualified, qualified) == 0;
+}
+
+/* t_(), unsqueeze_(): from now on the tensor is a view of what it was. */
+static bsm_status change_dims(bsm_spec *s, const bsm_schema *schema,
+                              const bsm_ivalue *args, size_t which) {
+  bsm_spec_tensor *record = NULL, *of_view = NULL;
+  bsm_ivalue view = {0};
+  if (strcmp(schema->name, "aten::detach_") == 0 ||
+      strcmp(schema->name, "aten::requires_grad_") == 0) {
+    return BSM_OK;
+  }
+  const bool tensor = args[which].tag == BSM_IVALUE_TENSOR;
+  if (tensor) {
+    BSM_TRY(bsm_spec_tensor_of(s, args[which].u.tensor, &record));
+  }
+  if (!tensor || record->storage->joined || s->branch_depth > 0) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "%s changes the shape of a tensor in a block that depends "
+                    "on data, or of one that other values may be",
+                    schema->qualified);
+  }
+  BSM_TRY(bsm_spec_twin(s, schema, args, &view));
+  if (view.tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->qualified);
+  }
+  BSM_TRY(bsm_spec_tensor_of(s, view.u.tensor, &of_view));
+  BSM_TRY(bsm_spec_literal_value(s, view.u.tensor, &record->value));
+  *args[which].u.tensor = *view.u.tensor;
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_literal_write(bsm_spec *s, const bsm_schema *schema,
+                                  const bsm_ivalue *args, size_t n,
+                                  size_t which, bsm_ivalue *outs,
+                                  size_t n_outs) {
+  const bsm_ivalue self = args[which];
+  const bsm_tensor *t = self.tag == BSM_IVALUE_TENSOR ? self.u.tensor : NULL;
+  if (n_outs > 1 || (!t && !bsm_spec_is_symbol(&self))) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s writes to several tensors",
+                    schema->qualified);
+  }
+  if (n_outs == 1) {
+    outs[0] = self;
+  }
+  if (bsm_spec_is_geometric(schema)) {
+    return change_dims(s, schema, args, which);
+  }
+  if (bsm_spec_writes_nothing(schema, args)) {
+    return BSM_OK;
+  }
+  if (t && bsm_spec_overlaps_itself(t)) {
+    return BSM_FAIL(BSM_RAISED,
+                    "unsupported operation: more than one element of the "
+                    "written-to tensor refers to a single memory location. "
+                    "Please clone() the tensor before performing the "
+                    "operation.");
+  }
+  if (n <= 3 && (is_op(schema, "aten::copy_") || is_op(schema, "aten::zero_") ||
+                 is_op(schema, "aten::fill_.Scalar") ||
+                 is_op(schema, "aten::fill_.Tensor"))) {
+    return emit_write(s, schema->qualified, args, n);
+  }
+  bsm_ivalue copy[3] = {self, bsm_iv_none(), bsm_iv_bool(false)};
+  BSM_TRY(bsm_spec_twin(s, schema, args, &copy[1]));
+  if (t && copy[1].tag == BSM_IVALUE_TENSOR) {
+    BSM_TRY(bsm_spec_check_content(t, copy[1].u.tensor));
+  }
+  if (copy[1].tag != BSM_IVALUE_TENSOR && !bsm_spec_is_symbol(&copy[1])) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->qualified);
+  }
+  return emit_write(s, "aten::copy_", copy, 3);
+}
+
+/* ---- writes to containers ---- */
+
+bsm_status bsm_spec_literal_box_write(bsm_spec *s, const bsm_schema *schema,
+                                      const bsm_ivalue *args, size_t n,
+                                      size_t which, bsm_ivalue *outs,
+                                      size_t n_outs) {
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(bsm_spec_note_shared(s, &args[i]));
+  }
+  for (size_t i = 0; i < n_outs; i++) {
+    outs[i] = bsm_iv_none();
+  }
+  BSM_TRY(bsm_spec_emit(s, schema, args, n, outs, n_outs));
+  for (size_t i = 0; i < n_outs; i++) {
+    const bsm_spec_symbol *symbol =
+        bsm_spec_is_symbol(&outs[i]) ? bsm_spec_symbol_of(&outs[i]) : NULL;
+    const bsm_type *type = symbol ? symbol->type : NULL;
+    if (i < schema->return_count && schema->returns[i].has_alias &&
+        schema->returns[i].type == schema->args[which].type) {
+      outs[i] = args[which]; /* append() and its like answer the list */
+    } else if (type &&
+               (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT)) {
+      BSM_TRY(bsm_spec_box_new(s, type, symbol->value, &outs[i]));
+    }
+  }
+  return BSM_OK;
+}
