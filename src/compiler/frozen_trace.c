@@ -274,9 +274,16 @@ static bool is_sliced(const bsm_value *value, const bsm_node *user,
          (user->inputs.len < 5 || constant_int(user, 4, &step)) && step == 1;
 }
 
-/* What a value is found by in the graph of another shape. */
+/* What a value is found by in the graph of another shape: its name, or the
+ * place in the model, unless ops that take parts were made there: those that
+ * take all are not in the graph. Empty: it cannot be found. */
 static bsm_str key_of(const bsm_value *value, char *buffer, size_t size) {
+  static const char *const parts[] = {"aten::slice", "aten::narrow",
+                                      "aten::select", "prim::ListUnpack"};
   if (value->debug_name) return bsm_str_of(value->debug_name);
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    if (bsm_node_is(value->node, parts[i])) return BSM_STR("");
+  }
   snprintf(buffer, size, "%s %u %u", value->node->kind,
            (unsigned)value->node->source.python_line,
            (unsigned)value->node->source.code_line);
@@ -289,8 +296,9 @@ static bool is_cut(bsm_shape_trials *trials, const bsm_value *value,
   char key[128];
   const bsm_value *like =
       bsm_strmap_get(&trials->values, key_of(value, key, sizeof(key)));
+  if (!like || !like->node) return false; /* or several */
   const int64_t size = value->type->dims.d[found->dim];
-  if (!like || like->type->dims.rank != value->type->dims.rank ||
+  if (like->type->dims.rank != value->type->dims.rank ||
       like->type->dims.d[found->dim] != found->count || size <= found->count) {
     return false;
   }
@@ -299,6 +307,9 @@ static bool is_cut(bsm_shape_trials *trials, const bsm_value *value,
   trials->cut.size = size;
   return true;
 }
+
+/* Stands for values of one place that cannot be told apart. */
+static const bsm_value several = {0};
 
 static bsm_status look_at(bsm_module *module, bsm_shape_trials *trials,
                           const bsm_value *value, bool optimal) {
@@ -309,9 +320,11 @@ static bsm_status look_at(bsm_module *module, bsm_shape_trials *trials,
     return BSM_OK;
   }
   if (optimal) {
-    BSM_TRY_ALLOC(bsm_strmap_set(&module->arena, &trials->values,
-                                 key_of(value, key, sizeof(key)),
-                                 (void *)(uintptr_t)value));
+    const bsm_str name = key_of(value, key, sizeof(key));
+    const bool known = bsm_strmap_get(&trials->values, name) != NULL;
+    BSM_TRY_ALLOC(bsm_strmap_set(
+        &module->arena, &trials->values, name,
+        (void *)(uintptr_t)(known || !name.len ? &several : value)));
     return BSM_OK;
   }
   if (is_unrolled(value, &found) && is_cut(trials, value, &found)) {
