@@ -179,14 +179,14 @@ static bsm_status make_container(trial *t, const bsm_node *node) {
   BSM_TRY(inputs_of(t, node, &args, &known));
   if (bsm_node_is(node, "prim::TupleConstruct")) {
     BSM_TRY(bsm_tuple_new(t->arena, n, &made.u.tuple));
-    memcpy(made.u.tuple->items, args, n * sizeof(*args));
+    if (n) memcpy(made.u.tuple->items, args, n * sizeof(*args));
     made = bsm_iv_tuple(made.u.tuple);
   } else if (bsm_node_is(node, "prim::ListConstruct")) {
     const bsm_type *type = bsm_node_out(node, 0)->type;
     BSM_TRY(bsm_list_new(t->arena,
                          type && type->arg_count ? type->args[0] : NULL, n,
                          &made.u.list));
-    memcpy(made.u.list->items, args, n * sizeof(*args));
+    if (n) memcpy(made.u.list->items, args, n * sizeof(*args));
     made = bsm_iv_list(made.u.list);
   } else {
     made = unknown; /* dicts, and copies of what is written to */
