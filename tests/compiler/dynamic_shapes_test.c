@@ -60,7 +60,7 @@ static const model shared = {"shared",
 
 /* Sides of branches that few shapes take. */
 static const model ways = {
-    "ways", 1, 3, {{2, {1, 1}, {4, 4}, {24, 9}}}, BSM_DTYPE_FLOAT, 43};
+    "ways", 1, 4, {{2, {1, 1}, {4, 4}, {24, 9}}}, BSM_DTYPE_FLOAT, 43};
 
 static const model strided = {
     "strided",       1, 3, {{3, {1, 2, 6}, {2, 5, 6}, {4, 9, 6}}},

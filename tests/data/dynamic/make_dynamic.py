@@ -117,7 +117,8 @@ class Ways(nn.Module):
         if z.size(0) == 2 and m % 3 == 1:
             z = z.flip(0) * z.size(0)
         s = y[: n // 12 + 1].sum(1).squeeze(0)
-        return y, z, s * s.dim()
+        few = torch.ones(8, m)[(5 * n + m) % 9:][:1] * n  # at times none
+        return y, z, s * s.dim(), few
 
 
 class Strided(nn.Module):
