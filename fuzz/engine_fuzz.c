@@ -115,6 +115,19 @@ static void run_shape(const bsm_engine *engine, bsm_context *context,
   for (size_t i = 0; i < MAX_BINDINGS; i++) free(in[i].data);
 }
 
+/* An engine may say anything of its outputs. */
+static void *bounded_alloc(void *user, size_t size, size_t alignment) {
+  (void)user;
+  if (size > 16 * (size_t)MAX_BYTES) return NULL;
+  return aligned_alloc(alignment,
+                       (size + alignment - 1) / alignment * alignment);
+}
+
+static void bounded_free(void *user, void *pointer) {
+  (void)user;
+  free(pointer);
+}
+
 static int is_small(const bsm_engine *engine) {
   bsm_engine_memory_info memory;
   bsm_status status = bsm_engine_memory(engine, 1, &memory);
@@ -136,7 +149,9 @@ static void run_shapes(const bsm_engine *engine) {
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
   bsm_context *context = NULL;
   if (!is_small(engine)) return;
+  const bsm_allocator bounded = {bounded_alloc, bounded_free, NULL};
   options.threads = 1;
+  options.allocator = &bounded;
   options.max_instructions = 2000;
   options.max_run_bytes = MAX_BYTES;
   options.max_plans = 2;

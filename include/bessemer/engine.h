@@ -302,6 +302,9 @@ typedef struct bsm_step_profile {
   double seconds;     /* summed over the runs */
   uint64_t runs;
 } bsm_step_profile;
+/* The steps of the engine's plans, then those of the plans that the context has
+ * made for shapes and still keeps: these and their names stay until the next
+ * run. Instructions that run one by one are not in it. */
 BSM_API size_t bsm_context_profile_count(const bsm_context *context);
 BSM_API BSM_NODISCARD bsm_status bsm_context_profile(const bsm_context *context,
                                                      size_t index,

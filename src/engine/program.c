@@ -320,6 +320,12 @@ static void print_block(bsm_text *text, const bsm_program *p, uint32_t id,
     print_registers(text, i->inputs, i->input_count);
     bsm_text_puts(text, ")");
     if (i->source[0]) bsm_text_printf(text, "  # %s", i->source);
+    if (i->kind == BSM_INSTRUCTION_REGION) {
+      bsm_text_puts(text, "  # planned when its shapes are known");
+      if (i->segment) {
+        bsm_text_printf(text, ", at best as segment %" PRIu32, i->segment - 1);
+      }
+    }
     bsm_text_puts(text, "\n");
     for (uint32_t w = 0; w < i->block_count; w++) {
       const bsm_program_block *inner = &p->blocks[i->blocks[w]];
@@ -334,6 +340,31 @@ static void print_block(bsm_text *text, const bsm_program *p, uint32_t id,
   }
 }
 
+/* What is there for inputs whose dims range. */
+static void print_shapes(bsm_text *text, const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  for (uint32_t i = 0; i < p->range_count; i++) {
+    const bsm_program_range *r = &p->ranges[i];
+    const char *name =
+        r->input < plan->input_count ? plan->inputs[r->input].name : "?";
+    bsm_text_printf(text, "  range of %s: %s", name, bsm_dims_str(r->min));
+    bsm_text_printf(text, " to %s", bsm_dims_str(r->max));
+    bsm_text_printf(text, ", best %s\n", bsm_dims_str(r->opt));
+  }
+  for (uint32_t i = 0; i < p->variant_count; i++) {
+    bsm_text_printf(
+        text,
+        i ? ", %" PRIu32 : "  run instead for their shapes: segments %" PRIu32,
+        p->variants[i]);
+  }
+  if (p->variant_count) bsm_text_puts(text, "\n");
+  if (p->derived_count) {
+    bsm_text_printf(text,
+                    "  packed weights for plans of other shapes: %" PRIu32 "\n",
+                    p->derived_count);
+  }
+}
+
 void bsm_program_print(bsm_text *text, const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   bsm_text_printf(text,
@@ -341,6 +372,7 @@ void bsm_program_print(bsm_text *text, const bsm_plan *plan) {
                   " constants, %" PRIu32 " blocks, %" PRIu32 " segments\n",
                   p->register_count, p->constant_count, p->block_count,
                   p->segment_count);
+  print_shapes(text, plan);
   const uint32_t tensors = p->constant_tensor_count;
   bsm_text_puts(text, "  constants ");
   print_registers(text, p->constant_registers, p->constant_count);

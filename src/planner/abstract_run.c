@@ -79,10 +79,10 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
   }
   BSM_TRY(bsm_program_check_nested(args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_effect(run, i, args));
-  bsm_op_ctx cx = {.arena = run->arena};
-  if (!holds_meta(args, i->input_count, 0)) {
-    cx.max_tensor_bytes = MAX_TENSOR_BYTES;
-  }
+  bsm_op_ctx cx = {.arena = run->arena,
+                   .max_tensor_bytes = holds_meta(args, i->input_count, 0)
+                                           ? run->max_tensor_bytes
+                                           : MAX_TENSOR_BYTES};
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(run->arena, bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);

@@ -19,10 +19,11 @@ typedef bsm_status bsm_abstract_call(void *user, const bsm_instruction *i,
 typedef struct bsm_abstract_run {
   const bsm_program *program;
   const bsm_aten_library *aten;
-  bsm_arena *arena;    /* of all values */
-  size_t max_bytes;    /* of `arena`: beyond it, BSM_LIMIT */
-  size_t instructions; /* left: none, BSM_LIMIT */
-  uint64_t *done;      /* counts them */
+  bsm_arena *arena;        /* of all values */
+  size_t max_bytes;        /* of `arena`: beyond it, BSM_LIMIT */
+  size_t max_tensor_bytes; /* of one without data; 0: any */
+  size_t instructions;     /* left: none, BSM_LIMIT */
+  uint64_t *done;          /* counts them */
   bsm_abstract_call *call;
   void *user;
   bsm_ivalue *registers;

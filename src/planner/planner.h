@@ -26,6 +26,7 @@ typedef struct bsm_planner_options {
   /* Of the run on shapes for one plan, beyond which it fails; 0 or more than
    * the defaults: these. */
   size_t max_bytes, max_instructions;
+  size_t max_tensor_bytes; /* of what the plan computes; 0: as programs do */
 } bsm_planner_options;
 
 /* BSM_OUT_OF_MEMORY alone. Not thread safe. */

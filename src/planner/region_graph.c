@@ -3,6 +3,11 @@
  * has been computed by the run on shapes and is constant. */
 #include "planner/region_graph.h"
 
+/* Bytes of one tensor: see largest_tensor(). */
+#define SMALL_TENSOR ((uint64_t)1 << 30)
+#define MAX_TENSOR ((uint64_t)16 << 30)
+#define TIMES_LARGER 64
+
 typedef struct graph_builder {
   bsm_ir_ctx *cx; /* the planner's, with memory and types for this graph */
   bsm_graph *graph;
@@ -242,6 +247,26 @@ static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
   return BSM_OK;
 }
 
+/* As large as a run of the instructions allows for: program_runner.c. */
+static size_t largest_tensor(const bsm_planner *planner,
+                             const bsm_instruction *region,
+                             const bsm_ivalue *inputs) {
+  const bsm_plan *plan = planner->options.plan;
+  const size_t wanted = planner->options.max_tensor_bytes;
+  uint64_t given = 0;
+  for (uint32_t i = 0; i < plan->weights_count && given < MAX_TENSOR; i++) {
+    given += plan->weights[i].size;
+  }
+  for (uint32_t i = 0; i < region->input_count && given < MAX_TENSOR; i++) {
+    if (inputs[i].tag != BSM_IVALUE_TENSOR) continue;
+    const bsm_tensor *t = inputs[i].u.tensor;
+    given += (uint64_t)bsm_tensor_numel(t) * bsm_dtype_size(t->dtype);
+  }
+  given = given < MAX_TENSOR / TIMES_LARGER ? given * TIMES_LARGER : MAX_TENSOR;
+  if (given < SMALL_TENSOR) given = SMALL_TENSOR;
+  return wanted && wanted < given ? wanted : (size_t)given;
+}
+
 static bsm_status make(graph_builder *g, bsm_planner *planner,
                        const bsm_instruction *region, const bsm_ivalue *inputs,
                        bsm_arena *arena, bsm_region_graph *out) {
@@ -249,6 +274,7 @@ static bsm_status make(graph_builder *g, bsm_planner *planner,
   BSM_TRY(bsm_type_table_create(g->scratch, &g->cx->types));
   BSM_TRY(bsm_graph_create(g->cx, &g->graph));
   BSM_TRY(bsm_planner_start(planner, g->scratch, &run));
+  run.max_tensor_bytes = largest_tensor(planner, region, inputs);
   run.call = add_call;
   run.user = g;
   for (uint32_t i = 0; i < region->input_count; i++) {

@@ -208,8 +208,9 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
 }
 
 size_t bsm_context_profile_count(const bsm_context *context) {
-  return context->runners[0].times ? bsm_plan_total_steps(context->engine->plan)
-                                   : 0;
+  if (!context->runners[0].times) return 0;
+  return bsm_plan_total_steps(context->engine->plan) +
+         (context->shapes ? bsm_shape_plans_step_count(context->shapes) : 0);
 }
 
 bsm_status bsm_context_profile(const bsm_context *context, size_t index,
@@ -217,6 +218,11 @@ bsm_status bsm_context_profile(const bsm_context *context, size_t index,
   BSM_NEED(context);
   if (index >= bsm_context_profile_count(context)) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "no profile of step %zu", index);
+  }
+  const size_t stored = bsm_plan_total_steps(context->engine->plan);
+  if (index >= stored) {
+    bsm_shape_plans_profile(context->shapes, index - stored, out);
+    return BSM_OK;
   }
   uint32_t part, step;
   (void)bsm_plan_find_step(context->engine->plan, (uint32_t)index, &part,

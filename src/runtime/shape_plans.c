@@ -76,7 +76,6 @@ bsm_status bsm_shape_plans_create(const bsm_engine *engine,
                         ? DEFAULT_CAPACITY * regions
                         : MAX_DEFAULT_CAPACITY;
   if (plans->capacity > MAX_CAPACITY) plans->capacity = MAX_CAPACITY;
-  plans->running.profile = false;
   bsm_arena_init(&plans->arena, allocator);
   bsm_arena_init(&plans->constants_arena, allocator);
   bsm_weights_store_init(&plans->store, allocator);
@@ -141,6 +140,7 @@ static bsm_status start_planner(bsm_shape_plans *plans) {
   if (running->max_run_bytes < SIZE_MAX - PLANNING_BYTES &&
       running->max_run_bytes) {
     options.max_bytes = running->max_run_bytes + PLANNING_BYTES;
+    options.max_tensor_bytes = running->max_run_bytes;
   }
   if (running->max_instructions < SIZE_MAX) {
     options.max_instructions = (size_t)running->max_instructions;
@@ -170,13 +170,26 @@ static const bsm_plan *best_plan(const bsm_plan *plan,
   return region->segment ? plan->program->segments[region->segment - 1] : plan;
 }
 
-static bsm_status check_memory(const bsm_shape_plans *plans, uint64_t bytes) {
+/* The workspace and the outputs. */
+static bsm_status check_memory(const bsm_shape_plans *plans,
+                               const bsm_plan *plan) {
+  uint64_t bytes = plan->workspace_size;
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    uint64_t extent;
+    if (!bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
+                                &extent) ||
+        bytes + extent < bytes) {
+      return BSM_FAIL(BSM_LIMIT, "outputs that no memory has");
+    }
+    bytes += extent;
+  }
   const uint64_t most = plans->running.max_run_bytes
                             ? plans->running.max_run_bytes
                             : MAX_RUN_BYTES;
   return bytes <= most
              ? BSM_OK
-             : BSM_FAIL(BSM_LIMIT, "a workspace of %" PRIu64 " bytes", bytes);
+             : BSM_FAIL(BSM_LIMIT,
+                        "a workspace and outputs of %" PRIu64 " bytes", bytes);
 }
 
 static bsm_status make_plan(bsm_shape_plans *plans,
@@ -188,7 +201,7 @@ static bsm_status make_plan(bsm_shape_plans *plans,
   BSM_TRY(make_planner(plans));
   BSM_TRY(bsm_planner_plan(plans->planner, region, inputs,
                            best_plan(engine->plan, region), &e->arena, made));
-  BSM_TRY(check_memory(plans, made->plan->workspace_size));
+  BSM_TRY(check_memory(plans, made->plan));
   BSM_TRY(bsm_plan_runner_init(engine, made->plan, &plans->running, &e->arena,
                                &scratch, &e->plan.runner));
   if (e->arena.total > plans->max_bytes) {
@@ -329,4 +342,25 @@ uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans) {
 
 uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans) {
   return plans->made;
+}
+
+/* 0 when the plan is not there, or was not profiled. */
+static size_t count_steps(const entry *e) {
+  const bsm_plan_runner *r = &e->plan.runner;
+  return e->used && !e->refused && r->times ? r->plan->step_count : 0;
+}
+
+size_t bsm_shape_plans_step_count(const bsm_shape_plans *plans) {
+  size_t count = 0;
+  for (size_t i = 0; i < plans->capacity; i++) {
+    count += count_steps(&plans->entries[i]);
+  }
+  return count;
+}
+
+void bsm_shape_plans_profile(const bsm_shape_plans *plans, size_t index,
+                             bsm_step_profile *out) {
+  const entry *e = plans->entries;
+  for (; index >= count_steps(e); e++) index -= count_steps(e);
+  bsm_plan_runner_profile(&e->plan.runner, (uint32_t)index, out);
 }

@@ -36,4 +36,11 @@ uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans);
 /* How many plans it has made, or found that it cannot make. */
 uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans);
 
+/* The steps of all plans that are kept, when the options ask for a profile;
+ * they and their names stay until the next call of bsm_shape_plans_find. */
+size_t bsm_shape_plans_step_count(const bsm_shape_plans *plans);
+/* What the profile knows of one of them; `index` is less than their count. */
+void bsm_shape_plans_profile(const bsm_shape_plans *plans, size_t index,
+                             bsm_step_profile *out);
+
 #endif /* BSM_RUNTIME_SHAPE_PLANS_H_ */
