@@ -7,9 +7,14 @@ set -eu
 bessemer=$(realpath "$1")
 cd "$(dirname "$0")/fuzz_engines"
 make() {
-  "$bessemer" compile "$1.ir" -o "../../../fuzz/corpus/engine/$1.engine" \
-    --no-timing "$2"
+  name=$1
+  shift
+  "$bessemer" compile "$name.ir" -o "../../../fuzz/corpus/engine/$name.engine" \
+    --no-timing "$@"
 }
 make branch '(1,4)'
 make range '[(1,4);(2,4);(8,4)]'
 make results '(1,4)'
+make region '[(1,4);(2,4);(8,4)]'
+make regions --fallback-op=aten::matmul '[(2,2);(3,3);(4,4)]'
+make convs '[(1,2,4,4);(1,2,6,6);(2,2,8,8)]'
