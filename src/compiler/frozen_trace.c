@@ -545,6 +545,13 @@ bsm_status bsm_report_shapes(bsm_module *module,
         trials->absorbed_dim, size);
   }
   if (trials->cut.value) BSM_TRY(report_cut(module, options, &trials->cut));
-  return trials->failure ? report_refused(module, options, lowered, trials)
-                         : BSM_OK;
+  if (trials->failure) {
+    return report_refused(module, options, lowered, trials);
+  }
+  if (lowered->refusal) {
+    bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
+            "the model does not take all shapes in range, such as %s",
+            lowered->refusal);
+  }
+  return BSM_OK;
 }

@@ -87,6 +87,9 @@ typedef struct bsm_lowered {
       *input_names; /* of the graph's inputs: "x", "x.0" in containers */
   /* Of the graph's inputs; NULL where the dims are fixed. */
   const bsm_lowering_range *const *input_ranges;
+  /* A shape of the range that the model does not take, and why; NULL: none of
+   * those that were tried. */
+  const char *refusal;
   const bsm_type *result_type;
 } bsm_lowered;
 

@@ -141,9 +141,22 @@ static void test_device(void **state) {
   assert_warned("names a GPU as the device of its tensors in 2 places, as at ");
 }
 
+/* The ends of the range fit, some shapes between do not. */
+static void test_refused_between(void **state) {
+  const int64_t odd[][3] = {{1, 3, 8}, {2, 4, 12}, {5, 5, 5}};
+  const bsm_input_spec spec = spec_of(3, odd);
+  (void)state;
+  assert_null(compile("compiler/frozen_fine", &spec, 1));
+  assert_warned("the model does not take all shapes in range, such as input ");
+  assert_warned("\"x\" of shape [");
+  assert_warned("is invalid for input of size");
+  assert_warned("in aten::reshape at ");
+  assert_warned("make_options.py:");
+}
+
 /* Models that take what they are given. */
 static void test_no_alarm(void **state) {
-  const int64_t fine[][3] = {{1, 3, 8}, {2, 4, 12}, {5, 5, 5}};
+  const int64_t fine[][3] = {{1, 3, 8}, {2, 4, 12}, {6, 6, 6}};
   const int64_t image[][3] = {{1, 1, 4}, {3, 3, 3}, {32, 32, 32}, {32, 32, 32}};
   const int64_t options[][3] = {{1, 2, 9}, {8, 8, 8}};
   const bsm_input_spec spec = spec_of(3, fine);
@@ -171,6 +184,7 @@ int main(void) {
       cmocka_unit_test(test_other_shape),
       cmocka_unit_test(test_unused_input),
       cmocka_unit_test(test_device),
+      cmocka_unit_test(test_refused_between),
       cmocka_unit_test(test_no_alarm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,8 @@ typedef struct trial {
   bool literal; /* tensors are written to: only their shapes are known */
   size_t nodes;
   verdict verdict;
-  const bsm_node *site; /* the check */
+  const bsm_node *site; /* the check, or what the model refuses */
+  const char *why;      /* it refuses */
 } trial;
 
 static const bsm_ivalue unknown = {.tag = BSM_IVALUE_CONTAINER};
@@ -161,6 +162,8 @@ static bsm_status run_op(trial *t, const bsm_node *node) {
   if (st) {
     if (bsm_status_code(st) != BSM_DATA_DEPENDENT) {
       t->verdict = VERDICT_REFUSED;
+      t->site = node;
+      t->why = bsm_arena_strdup(t->arena, bsm_status_message(st));
     }
     bsm_status_free(st);
     forget_written(t, node);
@@ -283,6 +286,11 @@ static void raise(trial *t, const bsm_node *node) {
                     bsm_str_starts_with(*text->u.s, BSM_STR(BSM_WORLD_CHECK));
   t->verdict = ours ? VERDICT_WRONG : VERDICT_REFUSED;
   t->site = node;
+  t->why = "the model raises an exception";
+  if (text && text->tag == BSM_IVALUE_STRING) {
+    t->why = bsm_arena_printf(t->arena, "%.*s", (int)text->u.s->len,
+                              text->u.s->data);
+  }
 }
 
 static bsm_status run_node(trial *t, const bsm_node *node, size_t depth) {
@@ -347,6 +355,33 @@ static bsm_status set_inputs(trial *t, const bsm_lowered *lowered,
   return BSM_OK;
 }
 
+/* Keeps what the model does not take: "x [2, 46]: why, at file:12". Dims that
+ * range alike are the same in such shapes, so that inputs fit together. */
+static bsm_status note_refusal(const trial *t, bsm_lowered *lowered,
+                               uint32_t shape) {
+  const size_t n = lowered->graph->block->params->outputs.len;
+  bsm_text text;
+  if (lowered->refusal || !bsm_is_even_shape(shape) || !t->why) {
+    return BSM_OK;
+  }
+  bsm_text_init(&text, t->cx->arena);
+  for (size_t i = 0; i < n; i++) {
+    if (lowered->input_ranges[i]) {
+      bsm_text_printf(
+          &text, "%sinput \"%s\" of shape %s", text.len ? ", " : "",
+          lowered->input_names[i],
+          bsm_dims_str(bsm_world_dims(lowered->input_ranges[i], shape)));
+    }
+  }
+  bsm_text_printf(&text, ": %s\nin %s at ", t->why, t->site->kind);
+  bsm_source_print(&text, &t->site->source);
+  if (text.failed) {
+    return BSM_FAIL_OOM();
+  }
+  lowered->refusal = text.data;
+  return BSM_OK;
+}
+
 /* What was told of the results' dims holds for this shape as well. */
 static void loosen_results(const trial *t, bsm_lowered *lowered) {
   const bsm_node *returns = lowered->graph->block->returns;
@@ -389,6 +424,8 @@ static bsm_status try_shape(bsm_lowered *lowered, const bsm_aten_library *aten,
   BSM_TRY(run_block(&t, graph->block, 0));
   if (t.verdict == VERDICT_FINE) {
     loosen_results(&t, lowered);
+  } else if (t.verdict == VERDICT_REFUSED) {
+    BSM_TRY(note_refusal(&t, lowered, shape));
   }
   *out = t.verdict;
   *site = t.site;

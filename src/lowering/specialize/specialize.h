@@ -330,6 +330,8 @@ BSM_NODISCARD bsm_status bsm_spec_worlds_merge(bsm_spec *s,
 int64_t bsm_world_size(const bsm_lowering_range *range, int32_t dim,
                        uint32_t shape);
 bsm_dims bsm_world_dims(const bsm_lowering_range *range, uint32_t shape);
+/* Whether dims that range alike have the same size in it. */
+bool bsm_is_even_shape(uint32_t shape);
 
 /* ---- shape_trials.c ---- */
 /* Shapes for which a check of the specialised graph fails, to be among the

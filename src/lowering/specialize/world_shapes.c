@@ -70,6 +70,11 @@ int64_t bsm_world_size(const bsm_lowering_range *r, int32_t dim,
   }
 }
 
+bool bsm_is_even_shape(uint32_t shape) {
+  return shape < BSM_FIRST_WORLDS ? shape < 3
+                                  : (shape - BSM_FIRST_WORLDS) % 2 == 0;
+}
+
 bsm_dims bsm_world_dims(const bsm_lowering_range *r, uint32_t shape) {
   bsm_dims dims = {.rank = r->opt.rank};
   for (int32_t i = 0; i < dims.rank; i++) {
