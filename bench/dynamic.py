@@ -261,6 +261,8 @@ def check_model(args, library, name, path, inputs, ranges):
             print(f"  {sizes} {tally}", flush=True)
     engine.close()
     ending = "".join(f"\n    {w[:400]}" for w in warned)
+    if tally.count["both refuse"] and not warned:
+        ending = "\n    without a warning when compiling"
     return (f"{'FAIL' if tally.failed() else 'PASS'} {tally}, compile "
             f"{compiled - start:.1f} s, runs {time.time() - compiled:.1f} s"
             f"{ending}", tally.failed())

@@ -177,6 +177,9 @@ def zoo_cases():
         *rows(("vgg16",), image, SMALL_SIZES),
         *rows(("unet", "unet-frozen"), unet,
               {"B": (1, 1, 2), "H": (16, 48, 64, 16), "W": (16, 32, 80, 16)}),
+        # Only multiples of 16 fit together.
+        ("zoo/unet any size", ("zoo", "unet"), unet,
+         {"B": (1, 1, 2), "H": (32, 32, 48), "W": (32, 48, 48)}),
         *rows(("vit_b_16",), [("float32", ("B", 3, 224, 224))],
               {"B": (1, 1, 3)}),
         *rows(("ssd300_vgg16",), [("image", ("B", 3, "H", "W"))],
