@@ -22,9 +22,10 @@ typedef struct former {
   const bool *alone;
   size_t least;
   bsm_program_block *top;
-  placed *placed;   /* by instruction */
-  uint32_t *stages; /* by register: the stage that sets it last, plus 1 */
-  uint32_t *makers; /* by register: the stage that makes it, plus 1 */
+  placed *placed;    /* by instruction */
+  uint32_t *stages;  /* by register: the stage that sets it last, plus 1 */
+  uint32_t *makers;  /* by register: the stage that makes it, plus 1 */
+  uint32_t *readers; /* by register: the last stage that reads it, plus 1 */
   uint32_t last;
   bool called; /* by the instruction that is being run */
   BSM_VEC(bsm_program_block) blocks;
@@ -103,7 +104,6 @@ static bsm_status wait_for(former *f, uint32_t *reg, void *user) {
   return BSM_OK;
 }
 
-/* An op that changes a container sets it anew for those that come later. */
 static bool changes_container(const former *f, const bsm_instruction *i) {
   const bsm_aten_op *op =
       i->kind == BSM_INSTRUCTION_CALL
@@ -112,20 +112,57 @@ static bool changes_container(const former *f, const bsm_instruction *i) {
   return op && (op->flags & BSM_ATEN_EFFECT) && i->input_count;
 }
 
+/* Visits the containers that an instruction changes, inside of it, too. */
+static bsm_status visit_changes(former *f, bsm_instruction *i, visit_fn *visit,
+                                void *user) {
+  if (changes_container(f, i)) BSM_TRY(visit(f, &i->inputs[0], user));
+  for (uint32_t b = 0; b < i->block_count; b++) {
+    bsm_program_block *inner = &f->program->blocks[i->blocks[b]];
+    for (uint32_t k = 0; k < inner->instruction_count; k++) {
+      BSM_TRY(visit_changes(f, &inner->instructions[k], visit, user));
+    }
+  }
+  return BSM_OK;
+}
+
+/* Who changes a container sets it anew for those that come later. */
+static bsm_status set_anew(former *f, uint32_t *reg, void *user) {
+  const uint32_t *stage = user;
+  if (f->stages[*reg]) f->stages[*reg] = *stage + 1;
+  return BSM_OK;
+}
+
+/* A container changes when all have read it that come before. */
+static bsm_status wait_for_readers(former *f, uint32_t *reg, void *user) {
+  uint32_t *stage = user;
+  const uint32_t read = f->readers[*reg];
+  if (read && read - 1 > *stage) *stage = read - 1;
+  return BSM_OK;
+}
+
+static bsm_status note_read(former *f, uint32_t *reg, void *user) {
+  const uint32_t *stage = user;
+  if (f->readers[*reg] < *stage + 1) f->readers[*reg] = *stage + 1;
+  return BSM_OK;
+}
+
 static bsm_status place_all(former *f) {
   memset(f->stages, 0, f->program->register_count * sizeof(*f->stages));
+  memset(f->readers, 0, f->program->register_count * sizeof(*f->readers));
   f->last = 0;
   for (uint32_t k = 0; k < f->top->instruction_count; k++) {
     bsm_instruction *i = &f->top->instructions[k];
     uint32_t stage = 0;
     BSM_TRY(visit_reads(f, i, wait_for, &stage));
+    BSM_TRY(visit_changes(f, i, wait_for_readers, &stage));
     if ((stage % 2 == 0) != f->placed[k].fits) stage++;
     f->placed[k].stage = stage;
     if (stage > f->last) f->last = stage;
     for (uint32_t n = 0; n < i->output_count; n++) {
       f->stages[i->outputs[n]] = f->makers[i->outputs[n]] = stage + 1;
     }
-    if (changes_container(f, i)) f->stages[i->inputs[0]] = stage + 1;
+    BSM_TRY(visit_reads(f, i, note_read, &stage));
+    BSM_TRY(visit_changes(f, i, set_anew, &stage));
   }
   return BSM_OK;
 }
@@ -152,6 +189,13 @@ static bsm_status check_crossing(former *f, uint32_t *reg, void *user) {
   return BSM_OK;
 }
 
+/* What changes a container stays with what makes it. */
+static bsm_status check_change(former *f, uint32_t *reg, void *user) {
+  crossing *c = user;
+  if (f->makers[*reg] && f->makers[*reg] != c->stage + 1) c->found = true;
+  return BSM_OK;
+}
+
 /* Takes those out of regions that make containers which go in or out. */
 static bsm_status refuse_containers(former *f, const bsm_abstract_run *run,
                                     bool *again) {
@@ -161,9 +205,8 @@ static bsm_status refuse_containers(former *f, const bsm_abstract_run *run,
   for (uint32_t k = 0; k < f->top->instruction_count; k++) {
     bsm_instruction *i = &f->top->instructions[k];
     c.stage = f->placed[k].stage;
-    /* What changes a container stays with what makes it. */
-    c.found = changes_container(f, i) &&
-              f->makers[i->inputs[0]] != f->placed[k].stage + 1;
+    c.found = false;
+    BSM_TRY(visit_changes(f, i, check_change, &c));
     BSM_TRY(visit_reads(f, i, check_crossing, &c));
     /* Such a container goes in: the reader stands alone, too. */
     if (c.found && f->placed[k].fits) {
@@ -409,7 +452,11 @@ static bsm_status form(former *f, const bsm_ivalue *inputs) {
       BSM_NEW_ARRAY(f->scratch, uint32_t, f->program->register_count + 1u);
   f->makers =
       BSM_NEW_ARRAY(f->scratch, uint32_t, f->program->register_count + 1u);
-  if (!f->placed || !f->stages || !f->makers) return BSM_FAIL_OOM();
+  f->readers =
+      BSM_NEW_ARRAY(f->scratch, uint32_t, f->program->register_count + 1u);
+  if (!f->placed || !f->stages || !f->makers || !f->readers) {
+    return BSM_FAIL_OOM();
+  }
   BSM_TRY(find_fitting(f, inputs, &run));
   /* Each turn takes at least one instruction out for good. */
   for (bool again = true; again;) {
