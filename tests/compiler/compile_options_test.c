@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "bessemer/bessemer.h"
-#include "engine/plan.h"
-#include "engine/program.h"
-#include "runtime/engine.h"
+#include "tests/compiler/report_check.h"
 
 typedef struct fixture {
   bsm_module *module;
@@ -103,148 +101,6 @@ static const char *metadata(const bsm_engine *engine, const char *key) {
   return "";
 }
 
-/* ---- what an engine runs ---- */
-
-/* aten_call steps of one plan; `op` NULL: all. */
-static size_t count_steps(const bsm_plan *plan, const char *op) {
-  size_t count = 0;
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    const bsm_plan_step *step = &plan->steps[i];
-    if (step->kind != BSM_STEP_ATEN_CALL) continue;
-    count += !op || strcmp(step->params->aten_call.op, op) == 0;
-  }
-  return count;
-}
-
-/* Whether an instruction runs it: the others are plans of regions for certain
- * shapes. */
-static bool is_run(const bsm_program *p, uint32_t segment) {
-  for (uint32_t b = 0; b < p->block_count; b++) {
-    for (uint32_t i = 0; i < p->blocks[b].instruction_count; i++) {
-      const bsm_instruction *it = &p->blocks[b].instructions[i];
-      if (it->kind == BSM_INSTRUCTION_SEGMENT && it->segment == segment) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-/* Of a plan, or of the segments of its program. */
-static size_t reference_steps(const bsm_engine *engine, const char *op) {
-  const bsm_program *p = engine->plan->program;
-  size_t count = count_steps(engine->plan, op);
-  for (uint32_t i = 0; p && i < p->segment_count; i++) {
-    if (is_run(p, i)) count += count_steps(p->segments[i], op);
-  }
-  return count;
-}
-
-static size_t other_steps(const bsm_engine *engine) {
-  const bsm_program *p = engine->plan->program;
-  size_t count = engine->plan->step_count;
-  for (uint32_t i = 0; p && i < p->segment_count; i++) {
-    if (is_run(p, i)) count += p->segments[i]->step_count;
-  }
-  return count - reference_steps(engine, NULL);
-}
-
-static size_t instructions(const bsm_engine *engine, bsm_instruction_kind kind,
-                           const char *name) {
-  const bsm_program *p = engine->plan->program;
-  size_t count = 0;
-  for (uint32_t b = 0; p && b < p->block_count; b++) {
-    for (uint32_t i = 0; i < p->blocks[b].instruction_count; i++) {
-      const bsm_instruction *it = &p->blocks[b].instructions[i];
-      count += it->kind == kind && (!name || strcmp(it->name, name) == 0);
-    }
-  }
-  return count;
-}
-
-/* The calls of a block, and of the blocks inside, that are in a region. */
-static size_t planned_in(const bsm_program *p, uint32_t id, const char *name,
-                         bool inside) {
-  size_t count = 0;
-  for (uint32_t i = 0; i < p->blocks[id].instruction_count; i++) {
-    const bsm_instruction *it = &p->blocks[id].instructions[i];
-    count += inside && it->kind == BSM_INSTRUCTION_CALL &&
-             strcmp(it->name, name) == 0;
-    for (uint32_t b = 0; b < it->block_count; b++) {
-      count += planned_in(p, it->blocks[b], name,
-                          inside || it->kind == BSM_INSTRUCTION_REGION);
-    }
-  }
-  return count;
-}
-
-static size_t planned(const bsm_engine *engine, const char *name) {
-  const bsm_program *p = engine->plan->program;
-  return p ? planned_in(p, 0, name, false) : 0;
-}
-
-/* ---- the report ---- */
-
-static const bsm_operator_info *find(const bsm_operator_list *list,
-                                     const char *name) {
-  for (size_t i = 0; i < list->count; i++) {
-    const char *schema = list->items[i].schema;
-    if (strlen(name) == strcspn(schema, "(") &&
-        strncmp(schema, name, strlen(name)) == 0) {
-      return &list->items[i];
-    }
-  }
-  return NULL;
-}
-
-/* Holds the report with these options against the engine with them. */
-static void check_report(fixture *f, const bsm_compile_options *options) {
-  bsm_operator_list *list = NULL;
-  bsm_engine *engine = compile(f, options);
-  const bsm_program *p = engine->plan->program;
-  size_t calls = 0, reference = 0, layers = 0, optimal = 0;
-  bsm_status status = bsm_module_operators(f->module, options, &list);
-  if (status) fail_msg("%s", bsm_status_message(status));
-  assert_null(list->failure);
-  assert_true(list->count > 0);
-  for (size_t i = 0; i < list->count; i++) {
-    const bsm_operator_info *op = &list->items[i];
-    char name[256];
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(op->schema, "("),
-             op->schema);
-    assert_int_equal(op->count, op->layer_nodes + op->evaluated_nodes +
-                                    op->reference_nodes + op->planned_nodes +
-                                    op->called_nodes + op->program_nodes);
-    assert_int_equal(op->reference_nodes, reference_steps(engine, name));
-    assert_int_equal(op->planned_nodes, planned(engine, name));
-    assert_int_equal(op->planned_nodes + op->called_nodes,
-                     instructions(engine, BSM_INSTRUCTION_CALL, name));
-    if (p && p->variant_count) {
-      assert_int_equal(op->optimal_reference_nodes,
-                       count_steps(p->segments[p->variants[0]], name));
-    }
-    assert_true((op->reference_nodes + op->called_nodes > 0) <=
-                (op->why[0] != '\0'));
-    assert_true(op->places[0] && op->source[0]);
-    reference += op->reference_nodes;
-    calls += op->called_nodes + op->planned_nodes;
-    layers += op->layer_nodes;
-    optimal += op->optimal_layer_nodes;
-  }
-  const bsm_operator_info *branch = find(list, "prim::If");
-  const bsm_operator_info *loop = find(list, "prim::Loop");
-  assert_int_equal(branch ? branch->program_nodes : 0,
-                   instructions(engine, BSM_INSTRUCTION_IF, NULL));
-  assert_int_equal(loop ? loop->program_nodes : 0,
-                   instructions(engine, BSM_INSTRUCTION_LOOP, NULL));
-  assert_int_equal(reference, reference_steps(engine, NULL));
-  assert_int_equal(calls, instructions(engine, BSM_INSTRUCTION_CALL, NULL));
-  assert_true((layers > 0) == (other_steps(engine) > 0));
-  assert_true((optimal > 0) == (p && p->variant_count > 0));
-  bsm_operator_list_free(list);
-  bsm_engine_destroy(engine);
-}
-
 static const char *const one_op[] = {"aten::relu"};
 static const char *const one_module[] = {"backbone.layer1"};
 
@@ -259,7 +115,7 @@ static void test_report(void **state) {
       options.fallback_op_count = i >> 1 & 1;
       options.fallback_modules = one_module;
       options.fallback_module_count = i >> 2 & 1;
-      check_report(*state, &options);
+      assert_true(report_check(((fixture *)*state)->module, &options));
     }
   }
 }
@@ -274,16 +130,16 @@ static void test_report_of_failure(void **state) {
   assert_refused(f, &options, BSM_UNSUPPORTED, "aten::bernoulli");
   assert_null(bsm_module_operators(f->module, &options, &list));
   assert_non_null(list->failure);
-  assert_int_equal(find(list, "aten::bernoulli")->unsupported_nodes, 1);
-  assert_string_equal(find(list, "aten::bernoulli")->runs, "refused");
-  assert_int_equal(find(list, "aten::linear")->unsupported_nodes, 0);
+  assert_int_equal(report_find(list, "aten::bernoulli")->unsupported_nodes, 1);
+  assert_string_equal(report_find(list, "aten::bernoulli")->runs, "refused");
+  assert_int_equal(report_find(list, "aten::linear")->unsupported_nodes, 0);
   bsm_operator_list_free(list);
   options.method = "steps";
   options.require_full_compilation = true;
   assert_refused(f, &options, BSM_UNSUPPORTED, "aten::nonzero");
   assert_null(bsm_module_operators(f->module, &options, &list));
   assert_non_null(strstr(list->failure, "aten::nonzero"));
-  assert_int_equal(find(list, "prim::Loop")->program_nodes, 1);
+  assert_int_equal(report_find(list, "prim::Loop")->program_nodes, 1);
   bsm_operator_list_free(list);
 }
 
@@ -294,7 +150,7 @@ static void test_fallback_op(void **state) {
   const bsm_input_spec fixed = rows(2, 2), range = rows(1, 9);
   bsm_compile_options options = defaults(&fixed);
   bsm_engine *engine = compile(f, &options);
-  assert_int_equal(reference_steps(engine, NULL), 0);
+  assert_int_equal(engine_reference_steps(engine, NULL), 0);
   assert_string_equal(metadata(engine, "options.fallback_ops"), "");
   bsm_engine_destroy(engine);
   static const char *const names[] = {"aten::relu_", "aten::add.Tensor"};
@@ -302,9 +158,9 @@ static void test_fallback_op(void **state) {
   options.fallback_op_count = 2;
   engine = compile(f, &options);
   assert_string_equal(f->log, "");
-  assert_int_equal(reference_steps(engine, "aten::relu"), 3);
-  assert_int_equal(reference_steps(engine, "aten::add.Tensor"), 2);
-  assert_int_equal(reference_steps(engine, NULL), 5);
+  assert_int_equal(engine_reference_steps(engine, "aten::relu"), 3);
+  assert_int_equal(engine_reference_steps(engine, "aten::add.Tensor"), 2);
+  assert_int_equal(engine_reference_steps(engine, NULL), 5);
   assert_string_equal(metadata(engine, "options.fallback_ops"),
                       "aten::relu_, aten::add.Tensor");
   bsm_engine_destroy(engine);
@@ -314,7 +170,8 @@ static void test_fallback_op(void **state) {
   const bsm_program *p = engine->plan->program;
   assert_true(p && p->variant_count > 0);
   for (uint32_t i = 0; i < p->variant_count; i++) {
-    assert_int_equal(count_steps(p->segments[p->variants[i]], NULL), 5);
+    assert_int_equal(plan_reference_steps(p->segments[p->variants[i]], NULL),
+                     5);
   }
   assert_string_equal(metadata(engine, "options.fallback_ops"),
                       "aten::relu_, aten::add.Tensor");
@@ -322,7 +179,8 @@ static void test_fallback_op(void **state) {
   options.inputs = &fixed;
   options.method = "steps";
   engine = compile(f, &options);
-  assert_int_equal(instructions(engine, BSM_INSTRUCTION_CALL, "aten::relu"), 3);
+  assert_int_equal(
+      engine_instructions(engine, BSM_INSTRUCTION_CALL, "aten::relu"), 3);
   bsm_engine_destroy(engine);
 }
 
@@ -367,7 +225,7 @@ static void test_fallback_module(void **state) {
   options.method = "steps";
   options.fallback_module_count = 0;
   bsm_engine *engine = compile(f, &options);
-  const size_t calls = instructions(engine, BSM_INSTRUCTION_CALL, NULL);
+  const size_t calls = engine_instructions(engine, BSM_INSTRUCTION_CALL, NULL);
   bsm_engine_destroy(engine);
   options.fallback_module_count = 1;
   for (size_t i = 0; i < sizeof(rows_) / sizeof(rows_[0]); i++) {
@@ -375,12 +233,12 @@ static void test_fallback_module(void **state) {
     options.method = NULL;
     engine = compile(f, &options);
     assert_string_equal(f->log, "");
-    assert_int_equal(reference_steps(engine, NULL), rows_[i].steps);
+    assert_int_equal(engine_reference_steps(engine, NULL), rows_[i].steps);
     assert_string_equal(metadata(engine, "options.fallback_modules"), name);
     bsm_engine_destroy(engine);
     options.method = "steps";
     engine = compile(f, &options);
-    assert_int_equal(instructions(engine, BSM_INSTRUCTION_CALL, NULL),
+    assert_int_equal(engine_instructions(engine, BSM_INSTRUCTION_CALL, NULL),
                      calls + rows_[i].calls);
     bsm_engine_destroy(engine);
   }
@@ -405,8 +263,10 @@ static void test_min_block_size(void **state) {
   for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
     options.min_block_size = expected[i].least;
     bsm_engine *engine = compile(f, &options);
-    const size_t calls = instructions(engine, BSM_INSTRUCTION_CALL, NULL);
-    const size_t segments = instructions(engine, BSM_INSTRUCTION_SEGMENT, NULL);
+    const size_t calls =
+        engine_instructions(engine, BSM_INSTRUCTION_CALL, NULL);
+    const size_t segments =
+        engine_instructions(engine, BSM_INSTRUCTION_SEGMENT, NULL);
     if (i == 0) before = calls;
     assert_int_equal(segments, expected[i].segments);
     assert_int_equal(calls, before + expected[i].calls);
@@ -414,7 +274,7 @@ static void test_min_block_size(void **state) {
                         expected[i].least == 3     ? "3"
                         : expected[i].least == 100 ? "100"
                                                    : "");
-    check_report(f, &options);
+    assert_true(report_check(f->module, &options));
     bsm_engine_destroy(engine);
   }
   /* A model that is one plan stays one. */
