@@ -51,8 +51,7 @@ static bool writes(const bsm_node *node) {
   return false;
 }
 
-static bool can_be_in_segment(const bsm_node *node,
-                              const bsm_partition_options *options) {
+static bool fits(const bsm_node *node, const bsm_partition_options *options) {
   const bool unpack = bsm_node_is(node, "prim::ListUnpack");
   if (node->blocks.len || writes(node)) return false;
   if (options->memory && bsm_memory_touches(options->memory, node)) {
@@ -64,7 +63,7 @@ static bool can_be_in_segment(const bsm_node *node,
   }
   if (unpack) {
     const bsm_node *from = bsm_node_in(node, 0)->node;
-    return from->schema && can_be_in_segment(from, options);
+    return from->schema && fits(from, options);
   }
   for (size_t i = 0; i < node->inputs.len; i++) {
     const bsm_value *in = bsm_node_in(node, i);
@@ -73,6 +72,40 @@ static bool can_be_in_segment(const bsm_node *node,
     }
   }
   return node->outputs.len && options->can_compile(options->user, node);
+}
+
+/* Whether all that reads the results can be in segments, and so on from what
+ * takes the layout of its argument. *budget: nodes to look at. */
+static bool stays_inside(const bsm_node *node,
+                         const bsm_partition_options *options, size_t depth,
+                         size_t *budget) {
+  for (size_t i = 0; i < node->outputs.len; i++) {
+    const bsm_value *out = bsm_node_out(node, i);
+    for (size_t k = 0; k < out->uses.len; k++) {
+      const bsm_node *user = out->uses.items[k].user;
+      if (depth > 32 || !*budget) return false;
+      --*budget;
+      const bool through = bsm_node_is(user, "prim::ListConstruct") ||
+                           bsm_node_attr_get(user, "strided");
+      if (user->block != node->block || !user->kind[0] ||
+          (!bsm_node_is_floating(user) && !fits(user, options)) ||
+          (through && !stays_inside(user, options, depth + 1, budget))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/* A segment gives contiguous tensors. Where memory is shared as in PyTorch, the
+ * layout decides what reshape() shares: a tensor that is not contiguous there
+ * does not leave a segment. */
+static bool can_be_in_segment(const bsm_node *node,
+                              const bsm_partition_options *options) {
+  size_t budget = 200;
+  if (!fits(node, options)) return false;
+  return !options->memory || !bsm_node_attr_get(node, "strided") ||
+         stays_inside(node, options, 0, &budget);
 }
 
 bool bsm_node_fits_segment(const bsm_node *node,

@@ -61,6 +61,19 @@ static bool same_shape(const bsm_value *x, const bsm_value *y) {
          keeps_shape(y->node, x);
 }
 
+/* Whether PyTorch's tensor is contiguous, for certain: what is made of it takes
+ * its layout, and whether reshape() gives a view depends on that. */
+static bool is_contiguous(const bsm_value *value) {
+  const bsm_node *node = value->node;
+  const bsm_ivalue *constant = bsm_value_constant(value);
+  if (constant) {
+    return constant->tag == BSM_IVALUE_TENSOR &&
+           bsm_tensor_is_contiguous(constant->u.tensor);
+  }
+  return node->schema ? !bsm_node_attr_get(node, "strided")
+                      : !node->kind[0] && !node->block->owner;
+}
+
 static bool runs_after(const resolver *r, const bsm_node *user,
                        const bsm_node *node) {
   while (user && user->block != node->block) {
@@ -86,7 +99,8 @@ static bsm_status resolve(resolver *r, bsm_node *node, bool *resolved) {
   bsm_value *x = bsm_node_in(node, 0), *y = bsm_node_in(node, 1);
   *resolved = false;
   if (bsm_node_out(node, 0)->uses.len || x->node->block != node->block ||
-      !is_alone(r, x) || !same_shape(x, y)) {
+      !is_alone(r, x) || !same_shape(x, y) || !is_contiguous(x) ||
+      !is_contiguous(y)) {
     return BSM_OK;
   }
   if (y->uses.len > 1 || y->node->block != node->block ||

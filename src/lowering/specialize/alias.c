@@ -68,6 +68,14 @@ bsm_status bsm_spec_bind_base(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
   return BSM_OK;
 }
 
+bsm_status bsm_spec_bind_joined(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
+  BSM_TRY(bsm_spec_bind_base(s, t, value));
+  bsm_spec_tensor *record = bsm_spec_tensor_find(s, t);
+  record->storage->joined = true;
+  record->loose = true;
+  return BSM_OK;
+}
+
 /* ---- what kind of view ---- */
 
 static bool same_geometry(const bsm_tensor *a, const bsm_tensor *b) {

@@ -122,8 +122,7 @@ static bsm_status merge_leaf(bsm_spec *s, branches *b, const bsm_ivalue *x,
     bsm_tensor *t = NULL;
     BSM_TRY(bsm_tensor_new(s->cx->arena, like->dtype, like->sizes, true, &t));
     BSM_TRY(add_output(b, vx, vy, bsm_spec_tensor_type(s, t), &value));
-    BSM_TRY(bsm_spec_bind_base(s, t, value));
-    bsm_spec_tensor_find(s, t)->storage->joined = true;
+    BSM_TRY(bsm_spec_bind_joined(s, t, value));
     *out = bsm_iv_tensor(t);
     return BSM_OK;
   }
@@ -229,6 +228,17 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
   return BSM_OK;
 }
 
+/* Whether a value that the other side leaves undefined, where it is never read,
+ * can be what this side gives: a known one, or a container from outside. */
+static bool can_stand(const bsm_spec *s, const branches *b,
+                      const bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_LIST || v->tag == BSM_IVALUE_DICT) {
+    const uint64_t *birth = bsm_ptrmap_get(&s->births, v->u.container);
+    return !birth || *birth < b->regions[0].birth;
+  }
+  return bsm_spec_is_plain(v);
+}
+
 static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
                                const bsm_ivalue *y, bsm_ivalue *out) {
   bool done = false;
@@ -238,12 +248,11 @@ static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
       (bsm_spec_is_undefined(x) && bsm_spec_is_undefined(y))) {
     return BSM_OK;
   }
-  /* What never is read may as well be the known value of the other side. */
-  if (bsm_spec_is_undefined(x) && bsm_spec_is_plain(y)) {
+  if (bsm_spec_is_undefined(x) && can_stand(s, b, y)) {
     *out = *y;
     return BSM_OK;
   }
-  if (bsm_spec_is_undefined(y) && bsm_spec_is_plain(x)) {
+  if (bsm_spec_is_undefined(y) && can_stand(s, b, x)) {
     return BSM_OK;
   }
   if (bsm_spec_is_undefined(x) && y->tag == BSM_IVALUE_TUPLE) {

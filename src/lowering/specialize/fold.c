@@ -459,6 +459,9 @@ bsm_status bsm_spec_without_data(bsm_spec *s, bsm_ivalue *value) {
   if (value->tag == BSM_IVALUE_TENSOR) {
     const bsm_tensor *t = value->u.tensor;
     bsm_tensor *meta = NULL;
+    if (s->literal && bsm_tensor_is_meta(t)) {
+      return BSM_OK; /* with the strides that it has */
+    }
     BSM_TRY(bsm_tensor_new(s->scratch, t->dtype, t->sizes, true, &meta));
     meta->wrapped_number = t->wrapped_number;
     *value = bsm_iv_tensor(meta);
@@ -588,6 +591,9 @@ static bsm_status unknown_operands(bsm_spec *s, const bsm_schema *schema,
   }
   if (op) {
     BSM_TRY(shapes_without_data(s, schema, op, args, n, outs, n_outs, &known));
+  }
+  if (known && s->literal) {
+    return bsm_spec_literal_emit(s, schema, args, n, outs, n_outs);
   }
   return known ? bsm_spec_emit(s, schema, args, n, outs, n_outs)
                : opaque(s, schema, args, n, outs, n_outs);

@@ -124,6 +124,58 @@ static bsm_status fresh_result(bsm_spec *s, bsm_ivalue *v) {
   return BSM_OK;
 }
 
+/* Whether the strides of a tensor inside are not known. */
+static bool is_loose(const bsm_spec *s, const bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_TENSOR) {
+    const bsm_spec_tensor *record = bsm_spec_tensor_find(s, v->u.tensor);
+    return record && record->loose;
+  }
+  if (bsm_spec_is_symbol(v)) {
+    const bsm_type *type = bsm_spec_symbol_of(v)->type;
+    return !type ||
+           (type->kind != BSM_TYPE_INT && type->kind != BSM_TYPE_FLOAT &&
+            type->kind != BSM_TYPE_BOOL);
+  }
+  for (size_t i = 0; v->tag == BSM_IVALUE_LIST && i < v->u.list->len; i++) {
+    const bsm_ivalue *item = &v->u.list->items[i];
+    if (item->tag == BSM_IVALUE_TENSOR && is_loose(s, item)) {
+      return true;
+    }
+  }
+  return bsm_spec_box_find(s, v) != NULL;
+}
+
+bsm_status bsm_spec_literal_strides(bsm_spec *s, bsm_tensor *t,
+                                    const bsm_ivalue *args, size_t n) {
+  bsm_spec_tensor *record = NULL;
+  BSM_TRY(bsm_spec_tensor_of(s, t, &record));
+  for (size_t i = 0; i < n; i++) {
+    record->loose = record->loose || is_loose(s, &args[i]);
+  }
+  bsm_node *node = record->value->node;
+  if (bsm_node_is(node, "prim::ListUnpack")) {
+    node = bsm_node_in(node, 0)->node;
+  }
+  record->loose = record->loose && t->sizes.rank > 0;
+  return record->loose || !bsm_tensor_is_contiguous(t)
+             ? bsm_node_set_attr(node, "strided", bsm_iv_bool(true))
+             : BSM_OK;
+}
+
+static bsm_status note_strides(bsm_spec *s, const bsm_ivalue *v,
+                               const bsm_ivalue *args, size_t n) {
+  if (v->tag == BSM_IVALUE_TENSOR) {
+    return bsm_spec_literal_strides(s, v->u.tensor, args, n);
+  }
+  for (size_t i = 0; v->tag == BSM_IVALUE_LIST && i < v->u.list->len; i++) {
+    if (v->u.list->items[i].tag == BSM_IVALUE_TENSOR) {
+      BSM_TRY(
+          bsm_spec_literal_strides(s, v->u.list->items[i].u.tensor, args, n));
+    }
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_spec_literal_emit(bsm_spec *s, const bsm_schema *schema,
                                  const bsm_ivalue *args, size_t n,
                                  bsm_ivalue *outs, size_t n_outs) {
@@ -144,7 +196,14 @@ bsm_status bsm_spec_literal_emit(bsm_spec *s, const bsm_schema *schema,
       outs[i] = written[i];
     }
   }
-  return tensors ? bsm_spec_emit(s, schema, args, n, written, n_outs) : BSM_OK;
+  if (!tensors) {
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_spec_emit(s, schema, args, n, written, n_outs));
+  for (size_t i = 0; i < n_outs; i++) {
+    BSM_TRY(note_strides(s, &outs[i], args, n));
+  }
+  return BSM_OK;
 }
 
 /* ---- writes to tensors ---- */
@@ -191,17 +250,23 @@ static bsm_status change_dims(bsm_spec *s, const bsm_schema *schema,
     return BSM_OK;
   }
   const bool tensor = args[which].tag == BSM_IVALUE_TENSOR;
+  bsm_spec_symbol *symbol = tensor ? NULL : bsm_spec_symbol_of(&args[which]);
   if (tensor) {
     BSM_TRY(bsm_spec_tensor_of(s, args[which].u.tensor, &record));
   }
-  if (!tensor || record->storage->joined || s->branch_depth > 0) {
+  if (s->branch_depth > 0 ||
+      (tensor ? record->storage->joined : symbol->aliased)) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s changes the shape of a tensor in a block that depends "
                     "on data, or of one that other values may be",
                     schema->qualified);
   }
   BSM_TRY(bsm_spec_twin(s, schema, args, &view));
-  if (view.tag != BSM_IVALUE_TENSOR) {
+  if (symbol && bsm_spec_is_symbol(&view)) {
+    *symbol = *bsm_spec_symbol_of(&view);
+    return BSM_OK;
+  }
+  if (view.tag != BSM_IVALUE_TENSOR || !tensor) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->qualified);
   }
   BSM_TRY(bsm_spec_tensor_of(s, view.u.tensor, &of_view));

@@ -211,8 +211,7 @@ static bsm_status bind(bsm_spec *s, loop *l, const form *f,
   }
   bsm_tensor *t = NULL;
   BSM_TRY(bsm_tensor_new(s->cx->arena, f->dtype, f->dims, true, &t));
-  BSM_TRY(bsm_spec_bind_base(s, t, value));
-  bsm_spec_tensor_find(s, t)->storage->joined = true;
+  BSM_TRY(bsm_spec_bind_joined(s, t, value));
   *out = bsm_iv_tensor(t);
   return BSM_OK;
 }

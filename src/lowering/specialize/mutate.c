@@ -276,6 +276,12 @@ static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
   bsm_ivalue cast[2] = {bsm_iv_none(), args[which]}, out = bsm_iv_none();
   bsm_value *value = NULL;
   if (bsm_spec_writes_nothing(schema, args)) return BSM_OK;
+  if (bsm_spec_is_geometric(schema)) {
+    s->sharing = true;
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "%s changes the shape of a tensor whose shape is not known",
+                    schema->name);
+  }
   BSM_TRY(is_fill_diagonal(schema) ? filled_diagonal(s, schema, args, &cast[0])
                                    : bsm_spec_twin(s, schema, args, &cast[0]));
   BSM_TRY(bsm_spec_op_named(s, "aten::type_as", cast, 2, &out));

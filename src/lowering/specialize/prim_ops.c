@@ -41,8 +41,7 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
   if (type->kind == BSM_TYPE_TENSOR && type->has_dims) {
     bsm_tensor *t = NULL;
     BSM_TRY(bsm_tensor_new(s->cx->arena, type->dtype, type->dims, true, &t));
-    BSM_TRY(bsm_spec_bind_base(s, t, inside));
-    bsm_spec_tensor_find(s, t)->storage->joined = true;
+    BSM_TRY(bsm_spec_bind_joined(s, t, inside));
     value = bsm_iv_tensor(t);
   } else if (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT) {
     BSM_TRY(bsm_spec_box_new(s, type, inside, &value));

@@ -132,6 +132,7 @@ struct bsm_spec_tensor {
   uint64_t version;
   /* Literally: a tensor of the module, which is `tensor` without its data. */
   const bsm_tensor *known;
+  bool loose;       /* literally: its strides are not those of `tensor` */
   const char *name; /* for the residual value; may be NULL */
   bsm_source source;
 };
@@ -669,6 +670,9 @@ BSM_NODISCARD bsm_status bsm_spec_note_view(bsm_spec *s, bsm_tensor *t,
 /* A new base whose value is `value`. */
 BSM_NODISCARD bsm_status bsm_spec_bind_base(bsm_spec *s, bsm_tensor *t,
                                             bsm_value *value);
+/* The same of one that may be any of several. */
+BSM_NODISCARD bsm_status bsm_spec_bind_joined(bsm_spec *s, bsm_tensor *t,
+                                              bsm_value *value);
 /* The residual value of a tensor now: a constant, or the replayed views. */
 BSM_NODISCARD bsm_status bsm_spec_tensor_value(bsm_spec *s, bsm_tensor *t,
                                                bsm_value **out);
@@ -734,6 +738,11 @@ BSM_NODISCARD bsm_status bsm_spec_literal_emit(bsm_spec *s,
                                                const bsm_schema *schema,
                                                const bsm_ivalue *args, size_t n,
                                                bsm_ivalue *outs, size_t n_outs);
+/* Notes for segments, which give contiguous tensors, that PyTorch's may not be:
+ * the output of a node, made from `args`, that `t` stands for. */
+BSM_NODISCARD bsm_status bsm_spec_literal_strides(bsm_spec *s, bsm_tensor *t,
+                                                  const bsm_ivalue *args,
+                                                  size_t n);
 /* An op that writes to the tensor `which`. */
 BSM_NODISCARD bsm_status bsm_spec_literal_write(
     bsm_spec *s, const bsm_schema *schema, const bsm_ivalue *args, size_t n,

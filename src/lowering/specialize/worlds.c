@@ -376,8 +376,12 @@ static bsm_status bind_tensor_result(bsm_spec *s, const op_call *call, size_t i,
   if (own->fixed && !dims_follow) {
     BSM_TRY(bsm_spec_check_dims(s, own->value, first->sizes));
   }
-  if (own->fixed && (s->literal || (bsm_tensor_is_meta(first) && !shared))) {
-    return bind_tensor(s, first, own->value, shared, out);
+  if (own->fixed && s->literal) {
+    BSM_TRY(bind_tensor(s, first, own->value, shared, out));
+    return bsm_spec_literal_strides(s, out->u.tensor, symbol, 1);
+  }
+  if (own->fixed && bsm_tensor_is_meta(first) && !shared) {
+    return bind_tensor(s, first, own->value, false, out);
   }
   /* A view stays a symbol, so that writes through it are followed. */
   own->type = own->fixed ? bsm_spec_tensor_type(s, first)
