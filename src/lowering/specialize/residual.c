@@ -160,18 +160,20 @@ static bool holds_tensors(const bsm_ivalue *v) {
   return false;
 }
 
-/* Constants of a graph hold no dicts: as they change, each place makes its own.
- */
-static bool holds_dicts(const bsm_ivalue *v, size_t depth) {
+/* Whether there is a container inside that the run makes: constants of a graph
+ * hold no dicts, and lists only where they have no identity. */
+static bool holds_containers(const bsm_spec *s, const bsm_ivalue *v,
+                             size_t depth) {
   const bsm_ivalue *items = v->tag == BSM_IVALUE_LIST    ? v->u.list->items
                             : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->items
                                                          : NULL;
   const size_t n = v->tag == BSM_IVALUE_LIST    ? v->u.list->len
                    : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->len
                                                 : 0;
-  bool found = v->tag == BSM_IVALUE_DICT;
+  bool found = v->tag == BSM_IVALUE_DICT ||
+               (v->tag == BSM_IVALUE_LIST && s->literal && depth > 0);
   for (size_t i = 0; i < n && !found && depth < BSM_TYPE_MAX_DEPTH; i++) {
-    found = holds_dicts(&items[i], depth + 1);
+    found = holds_containers(s, &items[i], depth + 1);
   }
   return found;
 }
@@ -190,7 +192,7 @@ bsm_status bsm_spec_residual_items(bsm_spec *s, const bsm_ivalue *container,
   }
   BSM_TRY(bsm_spec_scan(s, container, 0, &leaves));
   if (leaves.meta || leaves.symbol || holds_tensors(container) ||
-      holds_dicts(container, 0) ||
+      holds_containers(s, container, 0) ||
       (type && type->kind == BSM_TYPE_LIST &&
        type->args[0]->kind == BSM_TYPE_TENSOR)) {
     return residual_list(s, container->u.list, type, out);
