@@ -180,21 +180,6 @@ static bsm_status plan_reduction(bsm_op_ctx *cx, const bsm_tensor *t,
                          &plan->view);
 }
 
-static int64_t *load_i64(bsm_op_ctx *cx, const bsm_tensor *t) {
-  const size_t n = (size_t)bsm_tensor_numel(t);
-  int64_t *values = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
-  if (!values) return NULL;
-  const bsm_tensor *one[] = {t};
-  bsm_iter it;
-  bsm_iter_init(&it, t->sizes, one, 1);
-  int64_t *p = values;
-  while (bsm_iter_next(&it)) {
-    bsm_load_i64(t->dtype, it.ptr[0], it.step[0], (size_t)it.count, p);
-    p += it.count;
-  }
-  return values;
-}
-
 /* Reduces the dims of `mask`; integers with `i` when it is not NULL. */
 static bsm_status reduce(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
                          bool keepdim, bsm_dtype dtype, red_f64 f, red_i64 i,
@@ -208,7 +193,7 @@ static bsm_status reduce(bsm_op_ctx *cx, bsm_tensor *t, uint32_t mask,
   char *dst = bsm_tensor_data(*out);
   const size_t size = bsm_dtype_size(dtype);
   if (i && bsm_dtype_is_integral(t->dtype, true)) {
-    const int64_t *x = load_i64(cx, plan.view);
+    const int64_t *x = bsm_op_load_ints(cx, plan.view);
     BSM_TRY_ALLOC(x);
     for (size_t r = 0; r < plan.rows; r++) {
       bsm_store1_i64(dtype, dst + r * size,
@@ -553,7 +538,7 @@ static bsm_status extreme_index(bsm_op_ctx *cx, bool max, bsm_tensor *t,
   if (cx->meta) return BSM_OK;
   int64_t *dst = bsm_tensor_data(*out);
   if (bsm_dtype_is_integral(t->dtype, true)) {
-    const int64_t *x = load_i64(cx, plan.view);
+    const int64_t *x = bsm_op_load_ints(cx, plan.view);
     BSM_TRY_ALLOC(x);
     for (size_t r = 0; r < plan.rows; r++) {
       dst[r] = (int64_t)i_arg(x + r * plan.row, plan.row, max);
@@ -714,7 +699,7 @@ static bsm_status scan(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t, int dim,
   const size_t n = t->sizes.rank ? (size_t)t->sizes.d[last] : 1;
   const bool integral = bsm_dtype_is_integral(t->dtype, true);
   if (integral && variant <= SCAN_PROD) {
-    int64_t *x = load_i64(cx, t);
+    int64_t *x = bsm_op_load_ints(cx, t);
     BSM_TRY_ALLOC(x);
     for (size_t r = 0; r < total; r += n) scan_i64(variant, x + r, n, x + r);
     const bsm_tensor *one[] = {to};
