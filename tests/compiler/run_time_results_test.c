@@ -466,7 +466,7 @@ static void check_random(bsm_context *context, const char *method,
 }
 
 static void random_methods(const char *spec) {
-  enum { METHODS = 120, CALLS = 3 };
+  enum { METHODS = 160, CALLS = 3 };
   bsm_module *random = NULL;
   bsm_npy_file file;
   expected e = {0};

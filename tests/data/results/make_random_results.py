@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random methods whose results nest lists, dicts, tuples and optionals that the
-data decide, for run_time_results_test.c.
+"""Methods whose results nest lists, dicts, tuples and optionals that the data
+decide, those of result_patterns.py and random ones, for
+run_time_results_test.c.
 
 Writes beside this script:
   random.ts    one module with the methods r0, r1, ... of a tensor [3, 3]
@@ -18,8 +19,9 @@ import numpy as np
 import torch
 
 from make_results import HERE, walk, write
+from result_patterns import PATTERNS
 
-METHODS = 120
+METHODS = 160
 KEYS = {"str": '"k%d" % {}', "int": "{} * 3 - 1", "float": "float({}) * 0.5"}
 
 
@@ -127,6 +129,17 @@ def record(result, row):
     return len(leaves) <= 60
 
 
+def random_source(rng):
+    """A method `M`, or None when its result would be a leaf."""
+    t = random_type(rng, 3)
+    if isinstance(t, str):
+        return None
+    w = Writer(rng)
+    w.add(0, f"def M(self, x : Tensor) -> {type_text(t)}:")
+    w.add(1, f"return {w.make(t, 1)}")
+    return "\n".join(w.lines) + "\n"
+
+
 def main():
     rng = random.Random(5)
     torch.manual_seed(5)
@@ -135,19 +148,16 @@ def main():
     columns = {"text": [], "counts": [], "dims": [], "data": []}
     made = 0
     while made < METHODS:
-        t = random_type(rng, 3)
-        if isinstance(t, str):
+        source = PATTERNS[made] if made < len(PATTERNS) else random_source(rng)
+        if not source:
             continue
-        w = Writer(rng)
-        w.add(0, f"def r{made}(self, x : Tensor) -> {type_text(t)}:")
-        w.add(1, f"return {w.make(t, 1)}")
-        source = "\n".join(w.lines) + "\n"
+        source = source.replace("def M(", f"def r{made}(")
         trial = torch.jit.CompilationUnit(source.replace("self, ", ""))
         row = {name: [] for name in columns}
         small = all([record(getattr(trial, f"r{made}")(x), row) for x in inputs])
         # Nothing is left to run where the data decide nothing.
         fixed = len(set(row["text"])) == 1 and "->" not in row["text"][0]
-        if fixed or not small:
+        if made >= len(PATTERNS) and (fixed or not small):
             continue
         module.define(source)
         for name in columns:
