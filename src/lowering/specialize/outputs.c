@@ -181,9 +181,10 @@ static const bsm_type *type_of_value(const bsm_type *own,
   return open && own ? own : declared;
 }
 
+/* A Scalar too: mostly it becomes the tensor that it was read from. */
 static bool is_number(const bsm_type *type) {
   return type->kind == BSM_TYPE_INT || type->kind == BSM_TYPE_FLOAT ||
-         type->kind == BSM_TYPE_BOOL;
+         type->kind == BSM_TYPE_BOOL || type->kind == BSM_TYPE_NUMBER;
 }
 
 /* A value that the run computes. */
