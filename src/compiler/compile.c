@@ -142,6 +142,15 @@ static bsm_status constant_output(bsm_graph *graph, const bsm_ivalue *constant,
   return BSM_OK;
 }
 
+/* A Scalar that no pass has made a tensor of: only the run tells what it is. */
+static bool is_open_number(const bsm_lowered *lowered,
+                           const bsm_lowered_leaf *leaf) {
+  if (!leaf->is_output || leaf->is_value) return false;
+  const bsm_node *returns = lowered->graph->block->returns;
+  const bsm_type *type = bsm_node_in(returns, leaf->output)->type;
+  return type && type->kind == BSM_TYPE_NUMBER;
+}
+
 /* Replaces the graph's outputs by one for each leaf of the result, in order;
  * leaves that are constants become constants of the graph. Values that only the
  * run tells come after all tensors and numbers. */
@@ -152,6 +161,10 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
   bsm_value **values = BSM_NEW_ARRAY(graph->cx->arena, bsm_value *, n + 1);
   BSM_TRY_ALLOC(values);
   size_t count = 0;
+  for (size_t i = 0; i < n; i++) {
+    bsm_lowered_leaf *leaf = &lowered->leaves[i];
+    leaf->is_value = leaf->is_value || is_open_number(lowered, leaf);
+  }
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < n; i++) {
       bsm_lowered_leaf *leaf = &lowered->leaves[i];
@@ -566,6 +579,19 @@ static bsm_status check_calls(compilation *c, const program_nodes *p,
   return BSM_OK;
 }
 
+/* Why control flow is left to the run; NULL for what is none. */
+static const char *control_reason(const bsm_node *node) {
+  if (bsm_node_is(node, "prim::If")) {
+    return "its condition is known only when the engine runs";
+  }
+  if (!bsm_node_is(node, "prim::Loop")) return NULL;
+  const bsm_ivalue *limit = bsm_node_attr_get(node, "limit");
+  if (!limit) return "its length is known only when the engine runs";
+  return bsm_str_eq(*limit->u.s, BSM_STR("max_loop_trips"))
+             ? "unrolling it goes beyond the limit max_loop_trips"
+             : "unrolling it goes beyond the limit max_unrolled_nodes";
+}
+
 /* Tells of the nodes of a program that are in no segment. */
 static bsm_status tell_program(compilation *c, const bsm_graph *graph,
                                const program_nodes *p,
@@ -573,7 +599,7 @@ static bsm_status tell_program(compilation *c, const bsm_graph *graph,
   for (size_t i = 0; i < p->count; i++) {
     const bsm_node *node = p->nodes[i];
     if (!bsm_program_calls_node(node)) {
-      BSM_TRY(tell(c, node, BSM_RUN_CONTROL, NULL));
+      BSM_TRY(tell(c, node, BSM_RUN_CONTROL, control_reason(node)));
       continue;
     }
     const char *refusal = bsm_call_refusal(c->module->aten, node);

@@ -234,6 +234,7 @@ static void test_long_loop(void **state) {
     assert_null(bsm_module_operators(module, &options, &list));
     const bsm_operator_info *loop = report_find(list, "prim::Loop");
     assert_int_equal(loop ? loop->program_nodes : 0, trips == 100);
+    if (loop) assert_non_null(strstr(loop->why, "the limit max_loop_trips"));
     assert_int_equal(report_find(list, "aten::sin")->layer_nodes,
                      trips == 100 ? 1 : 200);
     bsm_operator_list_free(list);
