@@ -17,7 +17,6 @@ enum {
   PER_ROUND = 8,     /* and for all */
   MAX_NODES = 200000 /* run for one shape */
 };
-#define MAX_DATA 65536 /* as worlds.c */
 
 typedef enum verdict {
   VERDICT_FINE = 0,
@@ -103,7 +102,7 @@ static bsm_status set(trial *t, const bsm_node *node, size_t i, bsm_ivalue v) {
       t->site = node;
     }
     if (!bsm_tensor_is_meta(x) &&
-        (t->literal || bsm_tensor_numel(x) > MAX_DATA)) {
+        (t->literal || bsm_tensor_numel(x) > BSM_WORLD_DATA)) {
       bsm_tensor *meta = NULL;
       BSM_TRY(bsm_tensor_new(t->arena, x->dtype, x->sizes, true, &meta));
       v = bsm_iv_tensor(meta);
@@ -155,7 +154,7 @@ static bsm_status run_op(trial *t, const bsm_node *node) {
   BSM_TRY_ALLOC(outs);
   bsm_op_ctx cx = {.arena = t->arena,
                    .max_tensor_bytes = t->cx->limits.max_tensor_bytes};
-  bsm_status st = bsm_aten_call(&cx, op, args, node->inputs.len, outs, n);
+  bsm_status st = bsm_world_call(&cx, op, args, node->inputs.len, outs, n);
   if (bsm_status_code(st) == BSM_OUT_OF_MEMORY) {
     return st;
   }

@@ -334,6 +334,16 @@ bsm_dims bsm_world_dims(const bsm_lowering_range *range, uint32_t shape);
 /* Whether dims that range alike have the same size in it. */
 bool bsm_is_even_shape(uint32_t shape);
 
+/* ---- world_data.c ---- */
+/* Tensors of more elements are looked at without data. */
+#define BSM_WORLD_DATA 65536
+/* Takes the data from a value that has much of it. */
+BSM_NODISCARD bsm_status bsm_world_lighten(bsm_arena *arena, bsm_ivalue *v);
+/* Calls an op as bsm_aten_call does; large tensors come without data. */
+BSM_NODISCARD bsm_status bsm_world_call(bsm_op_ctx *cx, const bsm_aten_op *op,
+                                        const bsm_ivalue *args, size_t n,
+                                        bsm_ivalue *outs, size_t n_outs);
+
 /* ---- shape_trials.c ---- */
 /* Shapes for which a check of the specialised graph fails, to be among the
  * worlds of the next time: adds them to `samples`. *found: there were any. What

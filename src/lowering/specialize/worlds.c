@@ -9,10 +9,6 @@
  * the optimal shape's. */
 #include "lowering/specialize/specialize.h"
 
-/* Tensors of known data are kept up to this size; larger ones only have dims.
- */
-#define MAX_DATA 65536
-
 static bool is_possible(const bsm_spec *s, size_t world) {
   return (s->worlds >> world & 1u) != 0;
 }
@@ -117,7 +113,10 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op,
     if (!*known) {
       return BSM_OK;
     }
-    bsm_status st = bsm_spec_call(s, op, own, n, r->rows[w], n_outs);
+    bsm_op_ctx cx = {.arena = s->cx->arena,
+                     .logger = s->logger,
+                     .max_tensor_bytes = s->cx->limits.max_tensor_bytes};
+    bsm_status st = bsm_world_call(&cx, op, own, n, r->rows[w], n_outs);
     if (bsm_status_code(st) == BSM_DATA_DEPENDENT) {
       bsm_status_free(st);
       *known = false;
@@ -142,7 +141,7 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op,
 
 static bool same_data(const bsm_tensor *a, const bsm_tensor *b) {
   const int64_t n = bsm_tensor_numel(a);
-  if (bsm_tensor_is_meta(a) || bsm_tensor_is_meta(b) || n > MAX_DATA) {
+  if (bsm_tensor_is_meta(a) || bsm_tensor_is_meta(b) || n > BSM_WORLD_DATA) {
     return false;
   }
   for (int64_t i = 0; i < n; i++) {
@@ -203,18 +202,6 @@ static agreement agreement_of(const bsm_spec *s, const world_results *r,
 
 /* ---- what the results become ---- */
 
-/* A tensor without data when it is large. */
-static bsm_status light(bsm_spec *s, bsm_ivalue *v) {
-  if (v->tag == BSM_IVALUE_TENSOR && !bsm_tensor_is_meta(v->u.tensor) &&
-      (s->literal || bsm_tensor_numel(v->u.tensor) > MAX_DATA)) {
-    const bsm_tensor *t = v->u.tensor;
-    bsm_tensor *meta = NULL;
-    BSM_TRY(bsm_tensor_new(s->scratch, t->dtype, t->sizes, true, &meta));
-    v->u.tensor = meta;
-  }
-  return BSM_OK;
-}
-
 /* Gives a symbol its values in the worlds: item `item` of result `out` when it
  * is a list, else (item < 0) the result. */
 static bsm_status set_worlds(bsm_spec *s, const world_results *r, size_t out,
@@ -226,7 +213,7 @@ static bsm_status set_worlds(bsm_spec *s, const world_results *r, size_t out,
     const size_t row = r->rows[w] && is_possible(s, w) ? w : r->first;
     own->worlds[w] =
         item < 0 ? r->rows[row][out] : r->rows[row][out].u.list->items[item];
-    BSM_TRY(light(s, &own->worlds[w]));
+    BSM_TRY(bsm_world_lighten(s->scratch, &own->worlds[w]));
   }
   return BSM_OK;
 }
