@@ -181,7 +181,7 @@ int main(void) {
       METHOD(views_are_read_again), METHOD(copies_are_not),
       METHOD(list_of_sizes),        METHOD(dict_of_pairs),
       METHOD(fill_the_diagonal),    METHOD(modules_by_number),
-      METHOD(encode_padded),
+      METHOD(encode_padded),        METHOD(write_another_dtype),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,21 +235,25 @@ static bsm_status new_content(bsm_spec *s, const bsm_schema *schema,
                                   : bsm_spec_twin(s, schema, args, out);
 }
 
+/* Whether what has dtype `from` may be written into a tensor of `to`. */
+static bsm_status check_cast(bsm_dtype from, bsm_dtype to) {
+  if ((bsm_dtype_is_floating(from) && bsm_dtype_is_integral(to, true)) ||
+      (from != BSM_DTYPE_BOOL && to == BSM_DTYPE_BOOL)) {
+    return BSM_FAIL(
+        BSM_RAISED,
+        "result type %s can't be cast to the desired output type %s",
+        bsm_dtype_name(from), bsm_dtype_name(to));
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_spec_check_content(const bsm_tensor *self, const bsm_tensor *t) {
   if (!bsm_dims_equal(t->sizes, self->sizes)) {
     return BSM_FAIL(BSM_RAISED,
                     "output with shape %s doesn't match the broadcast shape %s",
                     bsm_dims_str(self->sizes), bsm_dims_str(t->sizes));
   }
-  if ((bsm_dtype_is_floating(t->dtype) &&
-       bsm_dtype_is_integral(self->dtype, true)) ||
-      (t->dtype != BSM_DTYPE_BOOL && self->dtype == BSM_DTYPE_BOOL)) {
-    return BSM_FAIL(
-        BSM_RAISED,
-        "result type %s can't be cast to the desired output type %s",
-        bsm_dtype_name(t->dtype), bsm_dtype_name(self->dtype));
-  }
-  return BSM_OK;
+  return check_cast(t->dtype, self->dtype);
 }
 
 bool bsm_spec_overlaps_itself(const bsm_tensor *t) {
@@ -289,6 +293,20 @@ static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
   return bsm_spec_symbol_write(s, &args[which], value);
 }
 
+/* A symbol with the dtype of `self`, whatever its own is. */
+static bsm_status keep_dtype(bsm_spec *s, const bsm_tensor *self,
+                             bsm_ivalue *content) {
+  const bsm_type *type = bsm_spec_symbol_of(content)->type;
+  if (type && type->kind == BSM_TYPE_TENSOR && type->has_dtype) {
+    if (type->dtype == self->dtype) return BSM_OK;
+    BSM_TRY(check_cast(type->dtype, self->dtype));
+  }
+  const bsm_ivalue cast[5] = {*content, bsm_iv_int((int64_t)self->dtype),
+                              bsm_iv_bool(false), bsm_iv_bool(false),
+                              bsm_iv_none()};
+  return bsm_spec_op_named(s, "aten::to.dtype", cast, 5, content);
+}
+
 bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
                            bsm_ivalue *args, size_t n, bsm_ivalue *outs,
                            size_t n_outs) {
@@ -326,9 +344,12 @@ bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
     BSM_TRY(bsm_spec_check_content(self, content.u.tensor));
     BSM_TRY(fit(s, self, &content));
   }
+  /* In-place ops keep dtype and dims. */
+  const bool open = bsm_spec_is_symbol(&content);
+  if (open) BSM_TRY(keep_dtype(s, self, &content));
   BSM_TRY(bsm_spec_residual(s, &content, NULL, &value));
-  if (bsm_spec_is_symbol(&content)) {
-    value->type = bsm_spec_tensor_type(s, self); /* in-place ops keep both */
+  if (open) {
+    value->type = bsm_spec_tensor_type(s, self);
     BSM_TRY_ALLOC(value->type);
   }
   return bsm_spec_write(s, self, value);

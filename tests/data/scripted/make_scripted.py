@@ -91,6 +91,18 @@ class Methods(nn.Module):
             n = sizes[1]
         return x * int(n), int(first)
 
+    @torch.jit.export
+    def write_another_dtype(self, x: Tensor, at: Tensor) -> List[Tensor]:
+        a = torch.zeros(3, dtype=torch.float64)
+        a += x[int(at):int(at) + 3]
+        b = torch.zeros(3, dtype=torch.int64)
+        b += (x[x > -9][:3] * 4).long()
+        c = torch.zeros((), dtype=torch.float32)
+        c += x[int(at)].double()
+        d = torch.ones(3, dtype=torch.bool)
+        d &= x[int(at):int(at) + 3] > 0
+        return [a, b, c, d]
+
     # ---- views of tensors whose shape ranges
 
     @torch.jit.export
@@ -171,6 +183,9 @@ RUNS = {
                           (rows(5), torch.tensor(True))],
     "write_in_a_loop": [(rows(3) + 1,), (rows(4) * 3,), (-rows(5).abs(),)],
     "write_on_one_side": [(rows(3),), (rows(5),), (rows(7),)],
+    "write_another_dtype": [(torch.randn(6), torch.tensor(2)),
+                            (torch.randn(8), torch.tensor(4)),
+                            (torch.randn(7), torch.tensor(0))],
     "views_are_read_again": [(rows(3),), (rows(5),), (rows(6),)],
     "copies_are_not": [(rows(3),), (rows(5),), (rows(6),)],
     "list_of_sizes": [(torch.randn(2, 5, 6),), (torch.randn(2, 7, 4),)],
