@@ -152,7 +152,7 @@ static void run_shapes(const bsm_engine *engine) {
   const bsm_allocator bounded = {bounded_alloc, bounded_free, NULL};
   options.threads = 1;
   options.allocator = &bounded;
-  options.max_instructions = 2000;
+  options.max_instructions = 500;
   options.max_run_bytes = MAX_BYTES;
   options.max_plans = 2;
   bsm_status status = bsm_context_create(engine, &options, &context);

@@ -124,6 +124,14 @@ static bsm_status verify_tensor(const bsm_plan *plan, uint32_t id) {
   return BSM_OK;
 }
 
+/* A tensor that is written has a place for each element: so the work of a step
+ * is bounded by the memory there is. */
+static bool has_places(const bsm_plan_tensor *t) {
+  uint64_t extent, count = bsm_dtype_size(t->dtype);
+  for (int32_t i = 0; i < t->dims.rank; i++) count *= (uint64_t)t->dims.d[i];
+  return bsm_plan_tensor_extent(t, &extent) && count <= extent;
+}
+
 static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
   if (!bsm_step_kind_name(step->kind)) {
     return BSM_FAIL(BSM_CORRUPT, "unknown kind %d", (int)step->kind);
@@ -147,6 +155,9 @@ static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
     const bsm_plan_tensor *t = &plan->tensors[step->outputs[i]];
     if (t->region == BSM_REGION_WEIGHTS || t->region == BSM_REGION_INPUT) {
       return BSM_FAIL(BSM_CORRUPT, "writes to a read-only tensor");
+    }
+    if (!has_places(t)) {
+      return BSM_FAIL(BSM_CORRUPT, "writes elements to one place");
     }
   }
   for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {

@@ -3,15 +3,22 @@
  * inner, tensordot, chains, kron, bilinear, cross. */
 #include "conversion/emit.h"
 
-/* Arguments 0 and 1 in their common dtype. */
-static bool two(bsm_conversion_ctx *ctx, const bsm_args *args, bsm_itensor **a,
-                bsm_itensor **b) {
+/* Arguments 0 and 1 in their common dtype; `alike`: one without dims counts for
+ * as much as one with them. */
+static bool two_of(bsm_conversion_ctx *ctx, const bsm_args *args, bool alike,
+                   bsm_itensor **a, bsm_itensor **b) {
   bsm_operand both[2] = {bsm_operand_of(ctx, args, 0),
                          bsm_operand_of(ctx, args, 1)};
+  if (alike) both[0].priority = both[1].priority = 0;
   bsm_dtype dtype = bsm_operands_dtype(both, 2);
   *a = bsm_operand_emit(ctx, &both[0], dtype);
   *b = bsm_operand_emit(ctx, &both[1], dtype);
   return *a && *b;
+}
+
+static bool two(bsm_conversion_ctx *ctx, const bsm_args *args, bsm_itensor **a,
+                bsm_itensor **b) {
+  return two_of(ctx, args, false, a, b);
 }
 
 static bsm_itensor *product(bsm_conversion_ctx *ctx, bsm_itensor *a,
@@ -114,7 +121,8 @@ static bsm_status convert_kron(bsm_conversion_ctx *ctx, const bsm_node *node,
                                const bsm_args *args) {
   bsm_itensor *a, *b;
   bsm_dims wide_a = {0}, wide_b = {0}, out = {0};
-  if (!two(ctx, args, &a, &b)) return bsm_ctx_take_error(ctx);
+  /* PyTorch multiplies views of as many dims. */
+  if (!two_of(ctx, args, true, &a, &b)) return bsm_ctx_take_error(ctx);
   int32_t rank = bsm_rank(a) > bsm_rank(b) ? bsm_rank(a) : bsm_rank(b);
   BSM_CHECK(2 * rank <= BSM_MAX_RANK, "kron of dims %s and %s",
             bsm_dims_str(a->dims), bsm_dims_str(b->dims));
