@@ -372,6 +372,9 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
   return st;
 }
 
+/* How often more shapes are looked for. */
+#define MAX_ROUNDS 16
+
 /* Again, as long as that lets loops or more shapes in. */
 bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
                           const bsm_lowering_input *inputs, size_t input_count,
@@ -383,13 +386,13 @@ bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
   bool again = true;
   bsm_status st = BSM_OK;
   bsm_arena_init(&arena, method->cx->arena->allocator);
-  for (bool first = true; again && !st; first = false) {
+  for (int round = 0; again && !st && round < MAX_ROUNDS; round++) {
     bsm_lowered found = {0};
     do {
       st = specialize_once(method, root, inputs, input_count, aten, &unroller,
                            &samples, literal, &found);
     } while (bsm_spec_unroll_again(&unroller, &st));
-    if (st && !first && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
+    if (st && round > 0 && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
       bsm_log(method->cx->logger, BSM_LOG_LEVEL_INFO,
               "some shapes in range are refused when running: %s",
               bsm_status_message(st));
