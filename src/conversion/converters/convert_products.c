@@ -9,7 +9,10 @@ static bool two_of(bsm_conversion_ctx *ctx, const bsm_args *args, bool alike,
                    bsm_itensor **a, bsm_itensor **b) {
   bsm_operand both[2] = {bsm_operand_of(ctx, args, 0),
                          bsm_operand_of(ctx, args, 1)};
-  if (alike) both[0].priority = both[1].priority = 0;
+  for (int i = 0; i < 2 && alike; i++) {
+    both[i].priority = 0;
+    if (both[i].tensor) both[i].dtype = both[i].tensor->dtype;
+  }
   bsm_dtype dtype = bsm_operands_dtype(both, 2);
   *a = bsm_operand_emit(ctx, &both[0], dtype);
   *b = bsm_operand_emit(ctx, &both[1], dtype);
