@@ -271,10 +271,22 @@ bool bsm_memory_any_written(const bsm_memory_sets *sets) {
   return sets->any;
 }
 
-size_t bsm_memory_set_size(const bsm_memory_sets *sets,
-                           const bsm_value *value) {
-  return value->id < sets->count ? sets->sizes[find(sets, value->id)]
-                                 : SIZE_MAX;
+bool bsm_memory_may_share(const bsm_memory_sets *sets, const bsm_value *a,
+                          const bsm_value *b) {
+  return holds_memory(a) && holds_memory(b) &&
+         (a->id >= sets->count || b->id >= sets->count ||
+          find(sets, a->id) == find(sets, b->id));
+}
+
+void bsm_memory_unite(bsm_memory_sets *sets, const bsm_value *a,
+                      const bsm_value *b) {
+  if (a->id < sets->count && b->id < sets->count) unite(sets, a, b);
+}
+
+bool bsm_memory_is_fresh(const bsm_memory_sets *sets, const bsm_node *node) {
+  size_t which;
+  return node->schema && !bsm_schema_writes(node->schema, &which) &&
+         !shares(sets, node);
 }
 
 /* A list that is made for one use is only what its items are. */

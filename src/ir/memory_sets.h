@@ -32,8 +32,14 @@ bool bsm_memory_any_written(const bsm_memory_sets *sets);
 bool bsm_memory_is_written(const bsm_memory_sets *sets, const bsm_value *value);
 /* Whether the node, or one inside of it, reads or writes what may change. */
 bool bsm_memory_touches(const bsm_memory_sets *sets, const bsm_node *node);
-/* How many values may share memory with this one, itself included. */
-size_t bsm_memory_set_size(const bsm_memory_sets *sets, const bsm_value *value);
+/* Whether they may share memory, or one hold the other. */
+bool bsm_memory_may_share(const bsm_memory_sets *sets, const bsm_value *a,
+                          const bsm_value *b);
+/* From now on they may. */
+void bsm_memory_unite(bsm_memory_sets *sets, const bsm_value *a,
+                      const bsm_value *b);
+/* Whether the results of the node are tensors of new memory. */
+bool bsm_memory_is_fresh(const bsm_memory_sets *sets, const bsm_node *node);
 
 /* Whether the schema writes to an argument; *which is the first. */
 bool bsm_schema_writes(const bsm_schema *schema, size_t *which);

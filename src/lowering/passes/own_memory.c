@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes of a literal graph.
  *
- * resolve_writes: a write to a tensor that no other value can share memory with
- * becomes a new value: what reads the tensor later reads that. Most in-place
+ * resolve_writes: a write to a tensor that nobody else has until then becomes a
+ * new value: what has the tensor later has that. Most in-place
  * ops of models are of this kind, and what is left of their graphs is
  * functional again. own_memory: what a run may write to becomes the run's own:
  * inputs and constants are copied when it begins.
@@ -25,16 +25,6 @@ typedef struct resolver {
 
 static bool is_copy(const bsm_node *node) {
   return node->schema && strcmp(node->schema->qualified, "aten::copy_") == 0;
-}
-
-/* The value and the results of the writes to it are all of its set. */
-static bool is_alone(const resolver *r, const bsm_value *value) {
-  size_t own = 1;
-  for (size_t i = 0; i < value->uses.len; i++) {
-    const bsm_use *use = &value->uses.items[i];
-    if (is_copy(use->user) && use->index == 0) own++;
-  }
-  return bsm_memory_set_size(r->sets, value) == own;
 }
 
 /* Whether the op gives the dtype and dims of its argument, whatever they are.
@@ -83,6 +73,24 @@ static bool runs_after(const resolver *r, const bsm_node *user,
   return !place || place > (uintptr_t)bsm_ptrmap_get(&r->places, node);
 }
 
+/* Whether nobody else has the tensor until `node`, of the same block: it is
+ * new, and nothing before has kept it. */
+static bool is_alone(const resolver *r, const bsm_value *x,
+                     const bsm_node *node) {
+  const bool input = !x->node->kind[0] && !x->node->block->owner;
+  if (!input && !bsm_memory_is_fresh(r->sets, x->node)) return false;
+  for (size_t i = 0; i < x->uses.len; i++) {
+    const bsm_node *user = x->uses.items[i].user;
+    size_t which;
+    if (user == node || is_copy(user) || runs_after(r, user, node)) continue;
+    if (!user->schema || bsm_schema_writes(user->schema, &which)) return false;
+    for (size_t k = 0; k < user->outputs.len; k++) {
+      if (bsm_memory_may_share(r->sets, x, bsm_node_out(user, k))) return false;
+    }
+  }
+  return true;
+}
+
 static bsm_status replace_later(const resolver *r, bsm_value *from,
                                 bsm_value *to, const bsm_node *node) {
   for (size_t i = from->uses.len; i-- > 0;) {
@@ -99,13 +107,12 @@ static bsm_status resolve(resolver *r, bsm_node *node, bool *resolved) {
   bsm_value *x = bsm_node_in(node, 0), *y = bsm_node_in(node, 1);
   *resolved = false;
   if (bsm_node_out(node, 0)->uses.len || x->node->block != node->block ||
-      !is_alone(r, x) || !same_shape(x, y) || !is_contiguous(x) ||
+      !is_alone(r, x, node) || !same_shape(x, y) || !is_contiguous(x) ||
       !is_contiguous(y)) {
     return BSM_OK;
   }
   if (y->uses.len > 1 || y->node->block != node->block ||
-      bsm_node_is(y->node, "prim::Constant") ||
-      bsm_memory_set_size(r->sets, y) > 1) {
+      !bsm_memory_is_fresh(r->sets, y->node)) {
     if (keeps_shape(y->node, x)) return BSM_OK;
     const bsm_emitter e = bsm_emitter_before(node, r->aten);
     bsm_value *in[2] = {y, NULL};
@@ -115,6 +122,7 @@ static bsm_status resolve(resolver *r, bsm_node *node, bool *resolved) {
     BSM_TRY_ALLOC(bsm_ptrmap_set(&r->scratch, &r->places, y->node,
                                  bsm_ptrmap_get(&r->places, node)));
   }
+  bsm_memory_unite(r->sets, x, y); /* what shares with one, does with both */
   BSM_TRY(replace_later(r, x, y, node));
   bsm_node_destroy(node);
   *resolved = true;
@@ -154,7 +162,7 @@ static bsm_status resolve_block(resolver *r, bsm_block *block, bool *any) {
 }
 
 /* Once more as long as that makes values alone which were not. */
-#define MAX_TURNS 4
+#define MAX_TURNS 16
 
 bsm_status bsm_lower_resolve_writes(bsm_graph *graph,
                                     const bsm_aten_library *aten) {
