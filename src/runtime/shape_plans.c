@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/block_cache.h"
 #include "base/hash.h"
 
 /* Plans for each region, when the options do not say; and for all of them. */
@@ -35,6 +36,7 @@ typedef struct entry {
 struct bsm_shape_plans {
   const bsm_engine *engine;
   const bsm_allocator *allocator;
+  bsm_block_cache blocks; /* memory of making plans, and of plans */
   bsm_runner_options running;
   bsm_arena arena, constants_arena;
   bsm_program_constants constants;
@@ -76,6 +78,7 @@ bsm_status bsm_shape_plans_create(const bsm_engine *engine,
                         ? DEFAULT_CAPACITY * regions
                         : MAX_DEFAULT_CAPACITY;
   if (plans->capacity > MAX_CAPACITY) plans->capacity = MAX_CAPACITY;
+  bsm_block_cache_init(&plans->blocks, allocator);
   bsm_arena_init(&plans->arena, allocator);
   bsm_arena_init(&plans->constants_arena, allocator);
   bsm_weights_store_init(&plans->store, allocator);
@@ -97,6 +100,7 @@ void bsm_shape_plans_destroy(bsm_shape_plans *plans) {
   bsm_weights_store_destroy(&plans->store);
   bsm_arena_destroy(&plans->constants_arena);
   bsm_arena_destroy(&plans->arena);
+  bsm_block_cache_destroy(&plans->blocks);
   bsm_deallocate(plans->allocator, plans);
 }
 
@@ -131,7 +135,7 @@ static bsm_status start_planner(bsm_shape_plans *plans) {
       .plan = engine->plan,
       .aten = engine->aten,
       .constants = &plans->constants,
-      .allocator = plans->allocator,
+      .allocator = &plans->blocks.allocator,
       .building = {.isa = plans->running.isa,
                    .threads = bsm_thread_pool_size(plans->running.pool),
                    .no_timing = true,
@@ -265,7 +269,7 @@ static entry *make_room(bsm_shape_plans *plans) {
   }
   bsm_arena_destroy(&oldest->arena);
   *oldest = (entry){0};
-  bsm_arena_init(&oldest->arena, plans->allocator);
+  bsm_arena_init(&oldest->arena, &plans->blocks.allocator);
   return oldest;
 }
 
