@@ -12,6 +12,7 @@ LIMIT("aten::_upsample_bilinear2d_aa.vec", "aten::_upsample_bilinear2d_aa of uin
 LIMIT("aten::addcdiv", "Integer division with addcdiv is no longer supported")
 LIMIT("aten::alpha_dropout", "aten::alpha_dropout in training mode draws random numbers; call model.eval() before exporting")
 LIMIT("aten::alpha_dropout_", "aten::alpha_dropout_ in training mode draws random numbers; call model.eval() before exporting")
+LIMIT("aten::binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits of two dtypes")
 LIMIT("aten::col2im", "convolution of bool")
 LIMIT("aten::dropout", "aten::dropout in training mode draws random numbers; call model.eval() before exporting")
 LIMIT("aten::dropout_", "aten::dropout_ in training mode draws random numbers; call model.eval() before exporting")

@@ -133,6 +133,15 @@ static bsm_status op_loss(OP_PARAMS) {
   }
   if (p.kind == LOSS_HUBER || p.kind == LOSS_SOFT_MARGIN) {
     BSM_TRY(bsm_op_cast(cx, out, in[0]->dtype, &out));
+  } else if (p.kind == LOSS_BCE_LOGITS) { /* computed in place of 1 - target */
+    if (bsm_dtype_is_integral(in[1]->dtype, true)) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "result type %s can't be cast to the desired output type "
+                      "%s",
+                      bsm_op_type_name(out->dtype),
+                      bsm_op_type_name(in[1]->dtype));
+    }
+    BSM_TRY(bsm_op_cast(cx, out, in[1]->dtype, &out));
   }
   BSM_TRY(reduce_loss(cx, out, op_int(&args[reduction]), &out));
   return op_return(outs, out);

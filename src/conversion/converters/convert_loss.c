@@ -145,6 +145,11 @@ static bsm_status convert_bce_with_logits(bsm_conversion_ctx *ctx,
   enum { SELF, TARGET, WEIGHT, POS_WEIGHT, REDUCTION };
   bsm_itensor *x, *t;
   if (!two(ctx, args, &x, &t)) return bsm_ctx_take_error(ctx);
+  const bsm_itensor *target = bsm_arg_itensor_or_freeze(ctx, args, TARGET);
+  if (!target || target->dtype != t->dtype) { /* the result has its dtype */
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "binary_cross_entropy_with_logits of two dtypes");
+  }
   bsm_itensor *one = number(ctx, x, 1);
   bsm_itensor *logs =
       bsm_emit_activation(ctx, x, BSM_ACTIVATION_LOG_SIGMOID, 0, 0);
