@@ -480,8 +480,10 @@ static bsm_status try_size(bsm_module *module,
 static bsm_status report_group(bsm_module *module,
                                const bsm_compile_options *options,
                                const dim_group *group, bool *told) {
-  const int64_t sizes[] = {group->min, group->max, group->opt - 1,
-                           group->opt + 1};
+  /* The last ones for models that take multiples of a number. */
+  const int64_t sizes[] = {group->min,     group->max,     group->opt - 1,
+                           group->opt + 1, group->opt + 2, group->opt * 2,
+                           group->opt / 2, group->opt + 32};
   size_t taken = 0, refused = 0;
   int64_t first = 0;
   const char *why = NULL;

@@ -117,6 +117,16 @@ static void test_fixed_turns(void **state) {
   assert_string_equal(warnings, "");
 }
 
+static void test_multiples(void **state) {
+  const int64_t image[][3] = {{1, 1, 1}, {2, 4, 11}, {6, 6, 6}};
+  const bsm_input_spec spec = spec_of(3, image);
+  (void)state;
+  assert_null(compile("compiler/frozen_even", &spec, 1));
+  assert_warned(
+      "the model does not take every size from 2 to 11 of dimension 1 of input "
+      "\"x\"");
+}
+
 static void test_other_shape(void **state) {
   const int64_t fixed[][3] = {{2, 2, 2}, {4, 4, 4}, {5, 5, 5}};
   const bsm_input_spec spec = spec_of(3, fixed);
@@ -181,6 +191,7 @@ int main(void) {
       cmocka_unit_test(test_absorbed_batch),
       cmocka_unit_test(test_fixed_length),
       cmocka_unit_test(test_fixed_turns),
+      cmocka_unit_test(test_multiples),
       cmocka_unit_test(test_other_shape),
       cmocka_unit_test(test_unused_input),
       cmocka_unit_test(test_device),

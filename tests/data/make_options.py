@@ -112,6 +112,13 @@ class Slice(nn.Module):
         return torch.relu(x)[:, :int(x.shape[1])] + x.shape[2]
 
 
+class Even(nn.Module):
+    """Takes images of even sizes."""
+
+    def forward(self, x):
+        return torch.pixel_unshuffle(x, 2)
+
+
 class Unused(nn.Module):
     """A branch that the example did not take had another input."""
 
@@ -145,7 +152,7 @@ def main():
     torch.jit.script(Options().eval()).save(os.path.join(folder, "options.ts"))
     x = torch.randn(3, 4, 5)
     save_as_from_gpu(Device(), torch.randn(3, 4), os.path.join(folder, "frozen_device.ts"))
-    for module, args in ((Raises(), x), (Absorbs(), x), (Fine(), x), (Length(), torch.randn(3, 6)), (Unused(), (x, x)), (Loop(), x), (Slice(), x)):
+    for module, args in ((Raises(), x), (Absorbs(), x), (Fine(), x), (Length(), torch.randn(3, 6)), (Unused(), (x, x)), (Loop(), x), (Slice(), x), (Even(), torch.randn(3, 4, 6))):
         name = "frozen_" + type(module).__name__.lower() + ".ts"
         torch.jit.trace(module, args, check_trace=False).save(os.path.join(folder, name))
 
