@@ -140,13 +140,17 @@ bsm_status bsm_spec_region_run(bsm_spec *s, bsm_spec_region *region,
   if (!is_exception(s, region, st)) {
     return st;
   }
+  const char *message = bsm_status_message(st);
   if (bsm_status_code(st) != BSM_RAISED) {
     bsm_log(s->logger, BSM_LOG_LEVEL_INFO,
-            "some shapes in range are refused when running: %s",
-            bsm_status_message(st));
+            "some shapes in range are refused when running: %s", message);
+    message = bsm_arena_printf(
+        s->scratch,
+        "the model does not take shapes that get here; for one of them: %s",
+        message);
   }
   region->raised = true;
-  bsm_status emitted = emit_raise(s, bsm_status_message(st));
+  bsm_status emitted = message ? emit_raise(s, message) : BSM_FAIL_OOM();
   bsm_status_free(st);
   return emitted;
 }
