@@ -15,6 +15,7 @@ make() {
 make branch '(1,4)'
 make range '[(1,4);(2,4);(8,4)]'
 make results '(1,4)'
+make writes '(2,4)'
 make region '[(1,4);(2,4);(8,4)]'
 make regions --fallback-op=aten::matmul '[(2,2);(3,3);(4,4)]'
 make convs '[(1,2,4,4);(1,2,6,6);(2,2,8,8)]'

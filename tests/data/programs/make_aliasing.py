@@ -69,7 +69,7 @@ class Aliasing(make_programs.Program):
         r = self.rng
         return r.choice([
             self.t(), f"{self.l()}[-1]", f"{self.l()}[0]", "pair[1]",
-            "box.head", f"box.items[-1]", "pair[0][0]",
+            "box.head", "box.items[-1]", "pair[0][0]",
             f'{self.d()}["p"]', "nested[0][-1]",
         ])
 
@@ -78,7 +78,7 @@ class Aliasing(make_programs.Program):
         return r.choice([
             f"bool({self.t()}.sum() > {r.choice(['0', '1', '-0.5'])})",
             f"bool({self.t()}.max() > {self.t()}.max())",
-            f"bool(row.sum() > 0)", f"bool({self.l()}[-1].mean() > 0)",
+            "bool(row.sum() > 0)", f"bool({self.l()}[-1].mean() > 0)",
             f"{self.i()} % 2 == 0", f"{self.i()} > {r.randint(0, 3)}",
             f"len({self.l()}) > {r.randint(1, 4)}", "x.size(0) > 2",
             f'"q" in {self.d()}', "len(nested) > 2",
@@ -297,4 +297,4 @@ if __name__ == "__main__":
     Reset()
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    make_programs.main(Aliasing, "aliasing.ts", 260)
+    make_programs.main(Aliasing, "aliasing.ts", 240)
