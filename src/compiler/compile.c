@@ -554,10 +554,14 @@ typedef struct program_nodes {
   const bool *in_region;      /* by register */
 } program_nodes;
 
+/* By its first result; what has none changes a container, and is where that is
+ * made. */
 static bool is_planned(const program_nodes *p, const bsm_node *node) {
-  if (!p->map || !node->outputs.len) return false;
-  const uintptr_t reg =
-      (uintptr_t)bsm_ptrmap_get(&p->map->registers, bsm_node_out(node, 0));
+  const bsm_value *value = node->outputs.len  ? bsm_node_out(node, 0)
+                           : node->inputs.len ? bsm_node_in(node, 0)
+                                              : NULL;
+  if (!p->map || !value) return false;
+  const uintptr_t reg = (uintptr_t)bsm_ptrmap_get(&p->map->registers, value);
   return reg && p->in_region[reg - 1];
 }
 
