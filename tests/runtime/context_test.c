@@ -369,6 +369,56 @@ static void test_null_arguments(void **state) {
   bsm_context_destroy(context);
 }
 
+/* Memory for outputs, told apart by its place. */
+typedef struct given {
+  _Alignas(64) unsigned char memory[2][256];
+  size_t asked;
+  bool refuse;
+} given;
+
+static void *give(void *user, size_t index, const char *name, bsm_dtype dtype,
+                  const bsm_dims *dims, size_t bytes) {
+  given *g = user;
+  assert_true(index < 2);
+  assert_string_equal(name, index ? "output_1" : "output_0");
+  assert_int_equal(dtype, index ? BSM_DTYPE_INT64 : BSM_DTYPE_FLOAT);
+  assert_int_equal(dims->d[0], 2);
+  assert_int_equal(bytes, index ? 16 : 2 * CLASSES * 4);
+  g->asked++;
+  return g->refuse ? NULL : g->memory[index];
+}
+
+/* Kept outputs lie where the caller says, or in the context. */
+static void test_kept_outputs(void **state) {
+  fixture *f = *state;
+  given g = {.asked = 0};
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *own = new_context(f, 1), *context = NULL;
+  options.threads = 1;
+  options.output_allocate = give;
+  options.output_user = &g;
+  check_status(bsm_context_create(f->engine, &options, &context));
+  check_status(bsm_context_run(own, f->inputs, 2, f->outputs, 2));
+  check_status(bsm_context_run_keep(own, f->inputs, 2));
+  check_status(bsm_context_run_keep(context, f->inputs, 2));
+  assert_int_equal(g.asked, 2);
+  for (size_t i = 0; i < 2; i++) {
+    bsm_array kept, there;
+    const size_t bytes = i ? 16 : 2 * CLASSES * 4;
+    check_status(bsm_context_output(own, i, &kept));
+    check_status(bsm_context_output(context, i, &there));
+    assert_ptr_equal(there.data, g.memory[i]);
+    assert_memory_equal(there.data, f->outputs[i].data, bytes);
+    assert_memory_equal(kept.data, f->outputs[i].data, bytes);
+  }
+  g.refuse = true;
+  bsm_status status = bsm_context_run_keep(context, f->inputs, 2);
+  assert_int_equal(bsm_status_code(status), BSM_OUT_OF_MEMORY);
+  bsm_status_free(status);
+  bsm_context_destroy(context);
+  bsm_context_destroy(own);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -381,6 +431,7 @@ int main(void) {
       TEST(test_running_allocates_nothing),
       TEST(test_own_workspace),
       TEST(test_profile),
+      TEST(test_kept_outputs),
       TEST(test_contexts_in_threads),
       cmocka_unit_test(test_missing_and_foreign_files),
   };
