@@ -525,6 +525,7 @@ static bsm_status read_dims(const bsm_ivalue *a, int32_t rank, bsm_dims *out) {
   for (int32_t i = 0; i < rank; i++) out->d[i] = i;
   if (op_none(a)) return BSM_OK;
   BSM_TRY(bsm_op_dim_mask(a, rank, true, &mask)); /* no dim twice */
+  if (rank == 0) return BSM_OK; /* 0 and -1 mean the number itself */
   if (a->tag != BSM_IVALUE_INT && op_list_len(a) == 0) return BSM_OK;
   BSM_TRY(bsm_op_dims(a, out));
   for (int32_t i = 0; i < out->rank; i++) {
@@ -583,7 +584,8 @@ static bsm_status op_norm(OP_PARAMS) {
   const bool any = op_none(&args[1]);
   BSM_TRY(read_order(&args[1], &r));
   BSM_TRY(read_dims(&args[2], t->sizes.rank, &r.dims));
-  const int32_t n = r.dims.rank;
+  const bool number = t->sizes.rank == 0 && !op_none(&args[2]);
+  const int32_t n = number ? 1 : r.dims.rank;
   const bool good = n == 1 || n == 2;
   if (!any && (!good || (n == 1 && r.kind != NORM_P))) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,

@@ -147,6 +147,9 @@ static bsm_status convert_prelu(bsm_conversion_ctx *ctx, const bsm_node *node,
   if (!x || !slope) return bsm_ctx_take_error(ctx);
   int64_t count = bsm_itensor_numel(slope);
   bsm_dims dims = {0};
+  /* The slope of a number may have a dim, which aten::_prelu_kernel keeps. */
+  BSM_CHECK(bsm_rank(slope) <= bsm_rank(x) || bsm_rank(x) > 0,
+            "prelu: slopes %s of a number", bsm_dims_str(slope->dims));
   if (count != 1) {
     BSM_CHECK(x->dims.rank >= 2 && x->dims.d[1] == count,
               "prelu: %lld slopes for an input with dims %s", (long long)count,
