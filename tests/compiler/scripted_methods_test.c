@@ -182,6 +182,7 @@ int main(void) {
       METHOD(list_of_sizes),        METHOD(dict_of_pairs),
       METHOD(fill_the_diagonal),    METHOD(modules_by_number),
       METHOD(encode_padded),        METHOD(write_another_dtype),
+      METHOD(view_of_no_dims),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

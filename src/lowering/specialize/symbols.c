@@ -182,7 +182,7 @@ static bsm_status keep_args(bsm_spec *s, bsm_spec_symbol *symbol,
       const bsm_list *from = args[i].u.list;
       bsm_list *list = NULL;
       BSM_TRY(bsm_list_new(s->cx->arena, from->elem_type, from->len, &list));
-      memcpy(list->items, from->items, from->len * sizeof(*from->items));
+      for (size_t k = 0; k < from->len; k++) list->items[k] = from->items[k];
       symbol->args[i] = bsm_iv_list(list);
     }
   }

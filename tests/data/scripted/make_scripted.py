@@ -126,6 +126,14 @@ class Methods(nn.Module):
         both[3] *= 2
         return both
 
+    @torch.jit.export
+    def view_of_no_dims(self, x: Tensor, at: Tensor) -> List[Tensor]:
+        y = x * 2
+        first = y[int(at)].view([]) if y.dim() == 1 else y[0, 0]
+        second = y[0].sum().view([])
+        y += 1
+        return [y, first, second]
+
     # ---- lists of numbers, and of tuples
 
     @torch.jit.export
@@ -188,6 +196,8 @@ RUNS = {
                             (torch.randn(7), torch.tensor(0))],
     "views_are_read_again": [(rows(3),), (rows(5),), (rows(6),)],
     "copies_are_not": [(rows(3),), (rows(5),), (rows(6),)],
+    "view_of_no_dims": [(torch.randn(6), torch.tensor(2)),
+                        (torch.randn(8), torch.tensor(4))],
     "list_of_sizes": [(torch.randn(2, 5, 6),), (torch.randn(2, 7, 4),)],
     "dict_of_pairs": [(rows(3),), (rows(5),)],
     "fill_the_diagonal": [(rows(3),), (rows(5),), (rows(2),)],
