@@ -316,6 +316,9 @@ static bsm_status op_block_diag(OP_PARAMS) {
   size_t n;
   int64_t rows_ = 0, columns = 0;
   BSM_TRY(bsm_op_tensors(cx, &args[0], &list, &n));
+  if (n > INT32_MAX) return BSM_FAIL(BSM_LIMIT, "%zu tensors", n);
+  const bsm_dtype dtype =
+      n > 0 ? bsm_op_result_type(list, (int)n) : BSM_DTYPE_FLOAT;
   for (size_t i = 0; i < n; i++) {
     if (list[i]->sizes.rank > 2) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -326,10 +329,6 @@ static bsm_status op_block_diag(OP_PARAMS) {
     BSM_TRY(at_least(cx, list[i], 2, &list[i]));
     rows_ += list[i]->sizes.d[0];
     columns += list[i]->sizes.d[1];
-  }
-  bsm_dtype dtype = n > 0 ? list[0]->dtype : BSM_DTYPE_FLOAT;
-  for (size_t i = 1; i < n; i++) {
-    dtype = bsm_promote_types(dtype, list[i]->dtype);
   }
   if (n == 0) rows_ = 1; /* PyTorch's */
   BSM_TRY(bsm_op_new(cx, dtype, op_dims2(rows_, columns), &out));
