@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 static void write_string(FILE *file, const char *text) {
   fputc('"', file);
@@ -63,7 +64,13 @@ void bsm_json_int(bsm_json *json, const char *key, int64_t value) {
 void bsm_json_double(bsm_json *json, const char *key, double value) {
   start_value(json, key);
   if (isfinite(value)) {
-    fprintf(json->file, "%.9g", value);
+    char text[40];
+    int digits = 9; /* as few as tell the number apart from all others */
+    do {
+      snprintf(text, sizeof(text), "%.*g", digits, value);
+    } while (digits++ < 17 &&
+             (strtod(text, NULL) < value || strtod(text, NULL) > value));
+    fputs(text, json->file);
   } else {
     fputs("null", json->file);
   }
