@@ -175,6 +175,11 @@ bsm_status bsm_op_try_view(bsm_op_ctx *cx, const bsm_tensor *t, bsm_dims dims,
                            bsm_tensor **out) {
   int64_t strides[BSM_MAX_RANK] = {0};
   *out = NULL;
+  int64_t wanted; /* the last line of defence: memory would be left */
+  if (!bsm_dims_numel(dims, &wanted) || wanted != bsm_tensor_numel(t)) {
+    return BSM_FAIL(BSM_INTERNAL, "a view of %s as %s", bsm_dims_str(t->sizes),
+                    bsm_dims_str(dims));
+  }
   if (!view_strides(t, dims, strides)) return BSM_OK;
   return bsm_tensor_view(cx->arena, t, dims, strides, t->offset, out);
 }

@@ -183,7 +183,8 @@ static bsm_status op_tensorsolve(OP_PARAMS) {
   }
   const bsm_dims tail = part_of(t->sizes, given, rank);
   const int64_t n = bsm_tensor_numel(b), total = bsm_tensor_numel(t);
-  if (total != n * n) {
+  int64_t unknowns; /* of empty tensors, no square tells */
+  if (total != n * n || !bsm_dims_numel(tail, &unknowns) || unknowns != n) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "Expected self to satisfy the requirement "
                     "prod(self.shape[other.ndim:]) == "
