@@ -16,6 +16,7 @@
 #include "compiler/frozen_trace.h"
 #include "compiler/module_internal.h"
 #include "compiler/plan_regions.h"
+#include "compiler/tell_nodes.h"
 #include "compiler/variant_shapes.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
@@ -44,20 +45,6 @@ const char *const *bsm_pass_names(void) {
 
 /* ---- dumps ---- */
 
-static bsm_status dump_graph(void *user, const char *pass,
-                             const bsm_graph *graph) {
-  const bsm_compile_options *options = user;
-  bsm_arena arena;
-  bsm_text text;
-  bsm_arena_init(&arena, options->allocator);
-  bsm_text_init(&text, &arena);
-  bsm_graph_print(&text, graph, NULL);
-  bsm_status status = text.failed ? BSM_FAIL_OOM() : BSM_OK;
-  if (!status) options->dump(options->dump_user, pass, text.data);
-  bsm_arena_destroy(&arena);
-  return status;
-}
-
 static void dump_network(const bsm_compile_options *options, const char *stage,
                          const bsm_network *net) {
   if (!options->dump) return;
@@ -72,167 +59,6 @@ static void dump_network(const bsm_compile_options *options, const char *stage,
 
 static void dump_optimized(void *user, const bsm_network *net) {
   dump_network(user, "optimized", net);
-}
-
-/* ---- lowering ---- */
-
-/* A number of the model's result as a 0-dim tensor. */
-static bsm_status number_tensor(bsm_arena *arena, const bsm_ivalue *value,
-                                bsm_tensor **out) {
-  switch (value->tag) {
-    case BSM_IVALUE_INT:
-      return bsm_tensor_from_int(arena, BSM_DTYPE_INT64, value->u.i, out);
-    case BSM_IVALUE_BOOL:
-      return bsm_tensor_from_int(arena, BSM_DTYPE_BOOL, value->u.b, out);
-    case BSM_IVALUE_DOUBLE:
-      return bsm_tensor_from_double(arena, BSM_DTYPE_DOUBLE, value->u.d, out);
-    case BSM_IVALUE_COMPLEX:
-      return bsm_tensor_from_complex(arena, BSM_DTYPE_COMPLEX_DOUBLE,
-                                     value->u.c.re, value->u.c.im, out);
-    case BSM_IVALUE_TENSOR:
-      *out = value->u.tensor;
-      return BSM_OK;
-    default:
-      *out = NULL; /* None and strings stand in the structure alone */
-      return BSM_OK;
-  }
-}
-
-/* A number that the run computes as a tensor of rank 0; other values stay. */
-static bsm_status as_tensor(bsm_graph *graph, bsm_value **value) {
-  const bsm_type_kind kind =
-      (*value)->type ? (*value)->type->kind : BSM_TYPE_ANY;
-  const bsm_dtype dtype = kind == BSM_TYPE_INT     ? BSM_DTYPE_INT64
-                          : kind == BSM_TYPE_FLOAT ? BSM_DTYPE_DOUBLE
-                          : kind == BSM_TYPE_BOOL  ? BSM_DTYPE_BOOL
-                                                   : BSM_DTYPE_UNDEFINED;
-  const bsm_dims scalar = {0};
-  const bsm_schema *schema;
-  bsm_node *node;
-  if (dtype == BSM_DTYPE_UNDEFINED) return BSM_OK;
-  BSM_TRY(bsm_schema_table_find(graph->cx->schemas,
-                                kind == BSM_TYPE_BOOL
-                                    ? BSM_STR("prim::NumToTensor.bool")
-                                    : BSM_STR("prim::NumToTensor.Scalar"),
-                                &schema));
-  if (!schema) return BSM_FAIL(BSM_INTERNAL, "no schema of prim::NumToTensor");
-  BSM_TRY(bsm_node_create_schema(graph, schema, &node));
-  BSM_TRY(bsm_node_add_input(node, *value));
-  bsm_node_append(graph->block, node);
-  *value = bsm_node_out(node, 0);
-  (*value)->type = bsm_type_tensor(graph->cx->types, dtype, scalar);
-  BSM_TRY_ALLOC((*value)->type);
-  return BSM_OK;
-}
-
-/* A constant of the result that is a tensor or a number becomes a constant of
- * the graph; *value stays NULL for others. */
-static bsm_status constant_output(bsm_graph *graph, const bsm_ivalue *constant,
-                                  bsm_value **value) {
-  bsm_tensor *tensor;
-  bsm_node *node;
-  BSM_TRY(number_tensor(graph->cx->arena, constant, &tensor));
-  if (!tensor) return BSM_OK;
-  const bsm_type *type =
-      bsm_type_tensor(graph->cx->types, tensor->dtype, tensor->sizes);
-  BSM_TRY_ALLOC(type);
-  BSM_TRY(bsm_node_create_constant(graph, bsm_iv_tensor(tensor), type, &node));
-  bsm_node_append(graph->block, node);
-  *value = bsm_node_out(node, 0);
-  return BSM_OK;
-}
-
-/* A Scalar that no pass has made a tensor of: only the run tells what it is. */
-static bool is_open_number(const bsm_lowered *lowered,
-                           const bsm_lowered_leaf *leaf) {
-  if (!leaf->is_output || leaf->is_value) return false;
-  const bsm_node *returns = lowered->graph->block->returns;
-  const bsm_type *type = bsm_node_in(returns, leaf->output)->type;
-  return type && type->kind == BSM_TYPE_NUMBER;
-}
-
-/* Replaces the graph's outputs by one for each leaf of the result, in order;
- * leaves that are constants become constants of the graph. Values that only the
- * run tells come after all tensors and numbers. */
-static bsm_status set_outputs(bsm_lowered *lowered) {
-  bsm_graph *graph = lowered->graph;
-  bsm_node *returns = graph->block->returns;
-  const size_t old_count = returns->inputs.len, n = lowered->leaf_count;
-  bsm_value **values = BSM_NEW_ARRAY(graph->cx->arena, bsm_value *, n + 1);
-  BSM_TRY_ALLOC(values);
-  size_t count = 0;
-  for (size_t i = 0; i < n; i++) {
-    bsm_lowered_leaf *leaf = &lowered->leaves[i];
-    leaf->is_value = leaf->is_value || is_open_number(lowered, leaf);
-  }
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t i = 0; i < n; i++) {
-      bsm_lowered_leaf *leaf = &lowered->leaves[i];
-      if (leaf->is_value != (pass == 1)) continue;
-      values[count] = NULL;
-      if (leaf->is_output) {
-        values[count] = bsm_node_in(returns, leaf->output);
-        if (!leaf->is_value) BSM_TRY(as_tensor(graph, &values[count]));
-      } else {
-        BSM_TRY(constant_output(graph, &leaf->constant, &values[count]));
-        if (!values[count]) continue;
-      }
-      leaf->is_output = true;
-      leaf->output = count++;
-    }
-  }
-  if (!count) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "the result holds no tensor and no number: there is "
-                    "nothing for an engine to compute");
-  }
-  for (size_t i = old_count; i-- > 0;) bsm_node_remove_input(returns, i);
-  for (size_t i = 0; i < count; i++) {
-    BSM_TRY(bsm_block_add_output(graph->block, values[i]));
-  }
-  return BSM_OK;
-}
-
-/* Whether a value holds a number that the run will tell. */
-static bool has_run_time_number(const bsm_structure *node) {
-  const bsm_structure_kind kind = node->info.kind;
-  if (node->info.binding != BSM_NO_BINDING && kind != BSM_STRUCTURE_TENSOR) {
-    return true;
-  }
-  for (size_t i = 0; i < node->info.child_count; i++) {
-    if (has_run_time_number(&node->children[i])) return true;
-  }
-  return false;
-}
-
-bsm_status bsm_lower_method(bsm_module *module,
-                            const bsm_compile_options *options,
-                            bsm_lowered *out, bsm_method_io *io) {
-  bsm_method method;
-  bsm_lowering_input *inputs;
-  bsm_method_io own;
-  if (!io) io = &own;
-  BSM_TRY(bsm_module_find_method(module, options->method, &method));
-  BSM_TRY(bsm_method_inputs(module, &method, options->inputs,
-                            options->input_count, &module->arena, &inputs));
-  BSM_TRY(bsm_describe_inputs(&module->arena, &method, inputs, io));
-  bsm_compile_options dump = *options;
-  const bsm_lowering_options lowering = {
-      .aten = module->aten,
-      .after_pass = options->dump ? dump_graph : NULL,
-      .user = &dump};
-  bsm_status status = bsm_lower(method.graph, method.root, inputs,
-                                method.parameter_count, &lowering, out);
-  if (status && has_run_time_number(io->inputs)) {
-    return bsm_status_note(status,
-                           "with a number that is given when running: it may "
-                           "have to be fixed when compiling");
-  }
-  BSM_TRY(status);
-  BSM_TRY(set_outputs(out));
-  BSM_TRY(bsm_describe_outputs(&module->arena, out, io));
-  out->input_names = io->input_names;
-  return bsm_graph_verify(out->graph);
 }
 
 /* ---- the whole ---- */
@@ -275,50 +101,12 @@ static bsm_status check_sizes(const bsm_network *net,
   return BSM_OK;
 }
 
-/* What the stages of one compilation share. */
-typedef struct compilation {
-  bsm_module *module;
-  const bsm_compile_options *options;
-  bsm_arena arena; /* until the engine is made */
-  bsm_converter_registry *registry;
-  bsm_fallback_rules *rules;
-  bsm_lowered lowered;
-  bsm_method_io io;
-  const bsm_compile_watch *watch; /* or NULL */
-  bool in_program, in_variant, is_first_variant;
-  bool has_plans;          /* for all shapes: variants are only looked at */
-  bsm_shape_trials trials; /* of inputs that range */
-  bsm_memory_sets *memory; /* of a literal graph */
-} compilation;
-
 static const char *must_fall_back(void *user, const bsm_node *node) {
-  const compilation *c = user;
+  const bsm_compilation *c = user;
   return bsm_fallback_rule_of(c->rules, node);
 }
 
-/* ---- telling what runs how ---- */
-
-static bsm_status tell(const compilation *c, const bsm_node *node,
-                       bsm_node_run how, const char *why) {
-  if (!c->watch || (c->in_variant && !c->is_first_variant)) return BSM_OK;
-  return c->watch->node(c->watch->user, node, how, c->in_variant, why);
-}
-
-static bsm_status saw_node(void *user, const bsm_node *node,
-                           bsm_node_handler handler, const char *why) {
-  static const bsm_node_run runs[] = {
-      [BSM_NODE_UNSUPPORTED] = BSM_RUN_UNSUPPORTED,
-      [BSM_NODE_EVALUATED] = BSM_RUN_EVALUATED,
-      [BSM_NODE_CONVERTED] = BSM_RUN_LAYERS,
-      [BSM_NODE_REFERENCE] = BSM_RUN_REFERENCE};
-  const compilation *c = user;
-  if (handler == BSM_NODE_CONSTANT) return BSM_OK;
-  /* The copies of lists in segments; the program has them once. */
-  if (c->in_program && bsm_node_is_floating(node)) return BSM_OK;
-  return tell(c, node, runs[handler], why);
-}
-
-static bsm_status make_registry(compilation *c) {
+static bsm_status make_registry(bsm_compilation *c) {
   const bsm_compile_options *options = c->options;
   BSM_TRY(bsm_converter_registry_create(&c->arena, c->module->cx->types,
                                         options->logger, &c->registry));
@@ -329,13 +117,13 @@ static bsm_status make_registry(compilation *c) {
              : BSM_OK;
 }
 
-static bsm_status convert(compilation *c, const bsm_graph *graph,
+static bsm_status convert(bsm_compilation *c, const bsm_graph *graph,
                           const char *const *input_names, bsm_network **out) {
   const bsm_compile_options *options = c->options;
   const bsm_convert_options converting = {
       .input_names = input_names,
       .require_full_compilation = options->require_full_compilation,
-      .visit = c->watch ? saw_node : NULL,
+      .visit = c->watch ? bsm_saw_node : NULL,
       .user = c,
       .must_fall_back = must_fall_back,
       .fallback_user = c};
@@ -387,7 +175,7 @@ static bsm_status build(const bsm_module *module,
 }
 
 /* A graph of fixed shapes: network, then plan. */
-static bsm_status compile_graph(compilation *c, const bsm_graph *graph,
+static bsm_status compile_graph(bsm_compilation *c, const bsm_graph *graph,
                                 const char *const *input_names,
                                 bsm_arena *arena, bsm_plan **out) {
   bsm_network *net;
@@ -403,7 +191,7 @@ static bsm_status compile_segment(void *user, const bsm_graph *graph,
 }
 
 static bool can_compile(void *user, const bsm_node *node) {
-  const compilation *c = user;
+  const bsm_compilation *c = user;
   return bsm_node_is_convertible(c->module->aten, c->registry, node);
 }
 
@@ -412,12 +200,12 @@ static bool must_call(void *user, const bsm_node *node) {
 }
 
 static bool can_call(void *user, const bsm_node *node) {
-  const compilation *c = user;
+  const bsm_compilation *c = user;
   return !bsm_program_calls_node(node) ||
          bsm_node_is_callable(c->module->aten, node);
 }
 
-static bsm_partition_options partition_options(compilation *c) {
+bsm_partition_options bsm_partition_options_of(bsm_compilation *c) {
   return (bsm_partition_options){
       .aten = c->module->aten,
       .can_compile = can_compile,
@@ -429,7 +217,7 @@ static bsm_partition_options partition_options(compilation *c) {
 }
 
 /* What a literal graph writes to. */
-static bsm_status find_memory(compilation *c) {
+static bsm_status find_memory(bsm_compilation *c) {
   return c->lowered.literal
              ? bsm_memory_sets_of(c->lowered.graph, c->module->aten, &c->arena,
                                   &c->memory)
@@ -445,8 +233,8 @@ static size_t count_values(const bsm_lowered *lowered) {
   return count;
 }
 
-static bool is_plan(const bsm_lowered *lowered,
-                    const bsm_partition_options *partition) {
+bool bsm_is_plan(const bsm_lowered *lowered,
+                 const bsm_partition_options *partition) {
   const size_t inputs = lowered->graph->block->params->outputs.len;
   for (size_t i = 0; lowered->input_ranges && i < inputs; i++) {
     if (lowered->input_ranges[i]) return false; /* though no node may care */
@@ -456,18 +244,18 @@ static bool is_plan(const bsm_lowered *lowered,
 }
 
 /* A plan for one shape, run instead of the program when the inputs have it. */
-static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
+static bsm_status add_variant(bsm_compilation *c, const bsm_input_spec *inputs,
                               bool optimal, bsm_arena *arena, bsm_plan *plan) {
   bsm_compile_options options = *c->options;
   options.inputs = inputs;
   options.dump = NULL;
   options.no_timing = options.no_timing || !optimal;
-  compilation own = *c;
+  bsm_compilation own = *c;
   own.options = &options;
   own.in_program = false;
   own.in_variant = true;
   own.is_first_variant = optimal;
-  const bsm_partition_options partition = partition_options(&own);
+  const bsm_partition_options partition = bsm_partition_options_of(&own);
   bsm_plan *variant;
   bsm_status status =
       bsm_lower_method(c->module, &options, &own.lowered, &own.io);
@@ -477,7 +265,7 @@ static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
   }
   BSM_TRY(bsm_shape_taken(c->module, &c->trials, own.lowered.graph, optimal));
   own.memory = NULL; /* a graph that writes is no segment */
-  if (count_values(&c->lowered) || !is_plan(&own.lowered, &partition)) {
+  if (count_values(&c->lowered) || !bsm_is_plan(&own.lowered, &partition)) {
     return BSM_OK;
   }
   if (c->has_plans) {
@@ -495,7 +283,7 @@ static bsm_status add_variant(compilation *c, const bsm_input_spec *inputs,
   return bsm_program_add_variant(plan, variant, arena);
 }
 
-static bsm_status add_variants(compilation *c, bsm_arena *arena,
+static bsm_status add_variants(bsm_compilation *c, bsm_arena *arena,
                                bsm_plan *plan) {
   bsm_input_spec *shapes[BSM_MAX_VARIANTS];
   size_t count;
@@ -518,60 +306,13 @@ static bsm_status add_variants(compilation *c, bsm_arena *arena,
 
 typedef BSM_VEC(const bsm_node *) node_vec;
 
-/* Why a program calls a node that it has not in a segment. */
-static const char *call_reason(const compilation *c, const bsm_node *node,
-                               const bsm_partition_options *partition) {
-  const char *rule = bsm_fallback_rule_of(c->rules, node);
-  if (rule) return rule;
-  if (partition->memory && bsm_memory_touches(partition->memory, node)) {
-    return "it reads or writes what several values may share, and one of them "
-           "changes";
-  }
-  return bsm_node_fits_segment(node, partition)
-             ? "its segment has fewer nodes than the least block size"
-             : "its shapes or arguments are known only when the engine runs";
-}
-
-/* Lists the program makes itself, where they are needed. */
-static bsm_status tell_lists(const compilation *c, const bsm_block *block,
-                             size_t depth) {
-  for (const bsm_node *n = block->first; n && depth < 256; n = n->next) {
-    if (bsm_node_is(n, "prim::ListConstruct")) {
-      BSM_TRY(tell(c, n, BSM_RUN_CONTROL, NULL));
-    }
-    for (size_t i = 0; i < n->blocks.len; i++) {
-      BSM_TRY(tell_lists(c, n->blocks.items[i], depth + 1));
-    }
-  }
-  return BSM_OK;
-}
-
-/* The nodes of a program that are in no segment, and how they run. */
-typedef struct program_nodes {
-  const bsm_node *const *nodes;
-  size_t count;
-  const bsm_program_map *map; /* NULL: nothing is in a region */
-  const bool *in_region;      /* by register */
-} program_nodes;
-
-/* By its first result; what has none changes a container, and is where that is
- * made. */
-static bool is_planned(const program_nodes *p, const bsm_node *node) {
-  const bsm_value *value = node->outputs.len  ? bsm_node_out(node, 0)
-                           : node->inputs.len ? bsm_node_in(node, 0)
-                                              : NULL;
-  if (!p->map || !value) return false;
-  const uintptr_t reg = (uintptr_t)bsm_ptrmap_get(&p->map->registers, value);
-  return reg && p->in_region[reg - 1];
-}
-
 /* That the nodes which are called one by one can be. */
-static bsm_status check_calls(compilation *c, const program_nodes *p,
-                              bool all) {
+static bsm_status check_calls(bsm_compilation *c,
+                              const bsm_program_node_list *p, bool all) {
   node_vec calls = {0};
   for (size_t i = 0; i < p->count; i++) {
     if (!bsm_program_calls_node(p->nodes[i])) continue;
-    if (all && is_planned(p, p->nodes[i])) continue;
+    if (all && bsm_is_planned(p, p->nodes[i])) continue;
     BSM_TRY_ALLOC(bsm_vec_push(&c->arena, &calls, p->nodes[i]));
   }
   BSM_TRY(bsm_check_calls(c->module->aten, calls.items, calls.len, all));
@@ -583,44 +324,8 @@ static bsm_status check_calls(compilation *c, const program_nodes *p,
   return BSM_OK;
 }
 
-/* Why control flow is left to the run; NULL for what is none. */
-static const char *control_reason(const bsm_node *node) {
-  if (bsm_node_is(node, "prim::If")) {
-    return "its condition is known only when the engine runs";
-  }
-  if (!bsm_node_is(node, "prim::Loop")) return NULL;
-  const bsm_ivalue *limit = bsm_node_attr_get(node, "limit");
-  if (!limit) return "its length is known only when the engine runs";
-  return bsm_str_eq(*limit->u.s, BSM_STR("max_loop_trips"))
-             ? "unrolling it goes beyond the limit max_loop_trips"
-             : "unrolling it goes beyond the limit max_unrolled_nodes";
-}
-
-/* Tells of the nodes of a program that are in no segment. */
-static bsm_status tell_program(compilation *c, const bsm_graph *graph,
-                               const program_nodes *p,
-                               const bsm_partition_options *partition) {
-  for (size_t i = 0; i < p->count; i++) {
-    const bsm_node *node = p->nodes[i];
-    if (!bsm_program_calls_node(node)) {
-      BSM_TRY(tell(c, node, BSM_RUN_CONTROL, control_reason(node)));
-      continue;
-    }
-    const char *refusal = bsm_call_refusal(c->module->aten, node);
-    const bool planned = !refusal && is_planned(p, node);
-    BSM_TRY(tell(c, node,
-                 refusal   ? BSM_RUN_UNSUPPORTED
-                 : planned ? BSM_RUN_PLANNED
-                           : BSM_RUN_CALL,
-                 refusal   ? refusal
-                 : planned ? NULL
-                           : call_reason(c, node, partition)));
-  }
-  return tell_lists(c, graph->block, 0);
-}
-
 /* What is known of the dims of each output that is a tensor. */
-static bsm_status known_dims(compilation *c, const bsm_dims **out) {
+static bsm_status known_dims(bsm_compilation *c, const bsm_dims **out) {
   const bsm_lowered *lowered = &c->lowered;
   const size_t n = lowered->graph->block->returns->inputs.len;
   bsm_dims *dims = BSM_NEW_ARRAY(&c->arena, bsm_dims, n + 1);
@@ -635,7 +340,7 @@ static bsm_status known_dims(compilation *c, const bsm_dims **out) {
 
 /* Regions are planned by the built-in converters alone, as they are; and what
  * they compute changes places with the rest of the program. */
-static bool can_have_regions(const compilation *c) {
+static bool can_have_regions(const bsm_compilation *c) {
   const bsm_compile_options *o = c->options;
   bool ranges = false;
   const size_t n = c->lowered.graph->block->params->outputs.len;
@@ -646,7 +351,7 @@ static bool can_have_regions(const compilation *c) {
          !c->module->plugins && !c->memory;
 }
 
-static bsm_status plan_regions(compilation *c, const bool *alone,
+static bsm_status plan_regions(bsm_compilation *c, const bool *alone,
                                bsm_arena *arena, bsm_plan *plan, bool *whole) {
   const bsm_compile_options *o = c->options;
   const bsm_region_options options = {
@@ -663,10 +368,10 @@ static bsm_status plan_regions(compilation *c, const bool *alone,
 }
 
 /* What is not of fixed shapes runs as a program. */
-static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
+static bsm_status compile_lowered(bsm_compilation *c, bsm_arena *arena,
                                   bsm_plan **out) {
   const bsm_graph *graph = c->lowered.graph;
-  bsm_partition_options partition = partition_options(c);
+  bsm_partition_options partition = bsm_partition_options_of(c);
   const bsm_dims *output_dims;
   BSM_TRY(known_dims(c, &output_dims));
   const bsm_program_source source = {.input_names = c->io.input_names,
@@ -676,11 +381,11 @@ static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
                                      .output_dims = output_dims,
                                      .compile_segment = compile_segment,
                                      .user = c};
-  if (is_plan(&c->lowered, &partition)) {
+  if (bsm_is_plan(&c->lowered, &partition)) {
     return compile_graph(c, graph, c->lowered.input_names, arena, out);
   }
   bsm_program_map map;
-  program_nodes nodes = {0};
+  bsm_program_node_list nodes = {0};
   bool *in_region;
   c->in_program = true;
   partition.only_inner = can_have_regions(c);
@@ -695,7 +400,7 @@ static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
     nodes.map = &map;
     nodes.in_region = in_region;
   }
-  BSM_TRY(tell_program(c, graph, &nodes, &partition));
+  BSM_TRY(bsm_tell_program(c, graph, &nodes, &partition));
   if (c->options->require_full_compilation) {
     BSM_TRY(check_calls(c, &nodes, true));
   }
@@ -704,51 +409,6 @@ static bsm_status compile_lowered(compilation *c, bsm_arena *arena,
     BSM_TRY(bsm_set_metadata(c->module, c->options, arena, *out));
   }
   return bsm_program_share_weights(*out, &c->arena);
-}
-
-/* ---- what does not compile ---- */
-
-static bsm_status tell_segment(void *user, const bsm_graph *graph,
-                               bsm_arena *arena, bsm_plan **out) {
-  const compilation *c = user;
-  (void)arena;
-  (void)out;
-  return bsm_classify_nodes(graph, c->module->aten, c->registry, saw_node,
-                            user);
-}
-
-static bsm_status tell_segments(compilation *c, const bsm_block *block,
-                                const bsm_partition_options *partition,
-                                size_t depth) {
-  bsm_schedule schedule;
-  if (depth > 256) return BSM_OK; /* the verifier allows no more */
-  BSM_TRY(bsm_partition_block(block, partition, &c->arena, &schedule));
-  for (size_t i = 0; i < schedule.count; i++) {
-    const bsm_schedule_item *item = &schedule.items[i];
-    if (item->segment) {
-      BSM_TRY(tell_segment(c, item->segment->graph, NULL, NULL));
-    }
-    for (size_t k = 0; item->node && k < item->node->blocks.len; k++) {
-      BSM_TRY(
-          tell_segments(c, item->node->blocks.items[k], partition, depth + 1));
-    }
-  }
-  return BSM_OK;
-}
-
-/* Without converting: who would take each node. */
-static bsm_status tell_again(compilation *c) {
-  const bsm_graph *graph = c->lowered.graph;
-  const bsm_partition_options partition = partition_options(c);
-  program_nodes nodes = {0};
-  c->in_variant = false;
-  c->in_program = !is_plan(&c->lowered, &partition);
-  c->watch->restart(c->watch->user);
-  if (!c->in_program) return tell_segment(c, graph, NULL, NULL);
-  BSM_TRY(bsm_program_nodes(graph, &partition, &c->arena, &nodes.nodes,
-                            &nodes.count));
-  BSM_TRY(tell_program(c, graph, &nodes, &partition));
-  return tell_segments(c, graph->block, &partition, 0);
 }
 
 /* Gives the plan the structures, and its outputs their names. */
@@ -763,8 +423,8 @@ static bsm_status describe(const bsm_method_io *io, bsm_arena *arena,
   return BSM_OK;
 }
 
-static bsm_status compile_plan(compilation *c, bsm_arena *arena, bool *lowered,
-                               bsm_plan **out) {
+static bsm_status compile_plan(bsm_compilation *c, bsm_arena *arena,
+                               bool *lowered, bsm_plan **out) {
   BSM_TRY(
       bsm_fallback_rules_create(c->module, c->options, &c->arena, &c->rules));
   BSM_TRY(bsm_note_trace(
@@ -783,13 +443,13 @@ bsm_status bsm_compile_plan(bsm_module *module,
                             const bsm_compile_options *options,
                             const bsm_compile_watch *watch, bsm_arena *arena,
                             bool *lowered, bsm_plan **out) {
-  compilation c = {.module = module, .options = options, .watch = watch};
+  bsm_compilation c = {.module = module, .options = options, .watch = watch};
   *lowered = false;
   bsm_arena_init(&c.arena, options->allocator);
   bsm_status status = compile_plan(&c, arena, lowered, out);
   if (status && *lowered && watch &&
       bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
-    bsm_status again = tell_again(&c);
+    bsm_status again = bsm_tell_again(&c);
     if (again) {
       bsm_status_free(status);
       status = again;
