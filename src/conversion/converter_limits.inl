@@ -4,7 +4,7 @@
 /* clang-format off */
 LIMIT("aten::_pack_padded_sequence", "the lengths of a packed sequence are known only when the model runs")
 LIMIT("aten::_pad_packed_sequence", "the lengths of a packed sequence are known only when the model runs")
-LIMIT("aten::_prelu_kernel", "prelu: N slopes for an input with dims []")
+LIMIT("aten::_prelu_kernel", "prelu: slopes [1, N] of a number")
 LIMIT("aten::_upsample_bicubic2d_aa", "aten::_upsample_bicubic2d_aa of uint8 with dims [1, N, N, N]")
 LIMIT("aten::_upsample_bicubic2d_aa.vec", "aten::_upsample_bicubic2d_aa of uint8 with dims [1, N, N, N]")
 LIMIT("aten::_upsample_bilinear2d_aa", "aten::_upsample_bilinear2d_aa of uint8 with dims [1, N, N, N]")
