@@ -8,12 +8,12 @@
  * outputs.
  *
  * Values have identity, as in PyTorch: registers may hold the same list, or
- * tensors that share memory, and a call that writes - to a list or dict, or to a
- * tensor with copy_, fill_ or zero_ - changes it for all of them. A run writes
- * only to what it has made itself: never to inputs and constants. The compiler
- * writes to tensors only where it cannot resolve the writes (a literal graph);
- * all other programs write to copies of lists and dicts, and their instructions
- * may be moved as far as their registers allow.
+ * tensors that share memory, and a call that writes - to a list or dict, or to
+ * a tensor with copy_, fill_ or zero_ - changes it for all of them. A run
+ * writes only to what it has made itself: never to inputs and constants. The
+ * compiler writes to tensors only where it cannot resolve the writes (a literal
+ * graph); all other programs write to copies of lists and dicts, and their
+ * instructions may be moved as far as their registers allow.
  *
  * The plan that a program belongs to has the bindings, whose dims may be -1,
  * and the weights of the program's constants, but no steps. */
