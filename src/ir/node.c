@@ -199,11 +199,22 @@ static void drop_inputs(bsm_node *node) {
   node->inputs.len = node->use_slots.len = 0;
 }
 
+/* Whether the graph has the node: it is linked, and so is all it is in. */
+static bool is_in_graph(const bsm_node *node) {
+  while (node->block && node->block->owner) node = node->block->owner;
+  return node->block != NULL;
+}
+
+/* Nodes that were given up half made may still use a value. */
 static void forget_outputs(bsm_node *node) {
   for (size_t i = 0; i < node->outputs.len; i++) {
-    assert(node->outputs.items[i]->uses.len == 0);
-    bsm_status_free(
-        bsm_value_set_name(node->graph, node->outputs.items[i], NULL));
+    bsm_value *value = node->outputs.items[i];
+    while (value->uses.len) {
+      const bsm_use use = value->uses.items[value->uses.len - 1];
+      assert(!is_in_graph(use.user));
+      bsm_node_remove_input(use.user, use.index);
+    }
+    bsm_status_free(bsm_value_set_name(node->graph, value, NULL));
   }
 }
 
