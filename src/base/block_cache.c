@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes are rounded up to classes: to pages up to 256 KiB, to quarters of a
- * power of two up to 16 MiB. What is larger is not kept. */
+/* Sizes are rounded up to classes: quarters of a power of two, from 4 KiB to
+ * 16 MiB. What is larger is not kept. A block serves sizes down to half of its
+ * own, so that few blocks do for sizes that vary. */
 #include "base/block_cache.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/allocate.h"
 #include "base/checked.h"
 
 #define ALIGNMENT 64
-#define PAGE ((size_t)4096)
-#define PAGE_CLASSES 64
+#define LEAST ((size_t)4096)
+#define MOST ((size_t)16 << 20)
+#define CLASSES_OF_TWICE 4
 #define NOT_KEPT BSM_BLOCK_CLASSES
 
 /* Stands before the memory. */
@@ -21,22 +24,28 @@ struct bsm_block {
 
 /* The class of a size, which is rounded up to that of the class. */
 static size_t class_of(size_t *size) {
-  if (*size <= PAGE * PAGE_CLASSES) {
-    const size_t pages = (*size + PAGE - 1) / PAGE;
-    *size = pages * PAGE;
-    return pages ? pages - 1 : 0;
-  }
-  size_t quarter = PAGE * PAGE_CLASSES / 4;
-  for (size_t id = PAGE_CLASSES; id + 4 <= BSM_BLOCK_CLASSES; id += 4) {
-    for (size_t k = 5; k <= 8; k++) {
-      if (*size > k * quarter) continue;
-      *size = k * quarter;
-      return id + k - 5;
-    }
-    if (quarter >= (size_t)2 << 20) break;
+  size_t id = 0, quarter = LEAST / 4, quarters = 4;
+  if (*size > MOST) return NOT_KEPT;
+  while (*size > quarters * quarter) {
+    id++;
+    if (++quarters <= 8) continue;
     quarter *= 2;
+    quarters = 5;
   }
-  return NOT_KEPT;
+  *size = quarters * quarter;
+  return id;
+}
+
+/* A block of the class, or of one that is not twice as large. */
+static bsm_block *take(bsm_block_cache *cache, size_t class) {
+  for (size_t i = 0; i < CLASSES_OF_TWICE; i++) {
+    const size_t id = class + i;
+    bsm_block *block = id < BSM_BLOCK_CLASSES ? cache->kept[id] : NULL;
+    if (!block) continue;
+    cache->kept[id] = block->next;
+    return block;
+  }
+  return NULL;
 }
 
 static void *cache_alloc(void *user, size_t size, size_t alignment) {
@@ -45,12 +54,13 @@ static void *cache_alloc(void *user, size_t size, size_t alignment) {
     return NULL;
   }
   const size_t class = class_of(&size);
-  bsm_block *block = class == NOT_KEPT ? NULL : cache->kept[class];
-  if (block) {
-    cache->kept[class] = block->next;
-  } else {
+  bsm_block *block = take(cache, class);
+  if (!block) {
     block = bsm_allocate(cache->base, size, ALIGNMENT);
     if (!block) return NULL;
+    /* All of its pages at once: else a process would go on growing while
+     * blocks serve sizes that reach further into them. */
+    if (class != NOT_KEPT) memset(block, 0, size);
     block->class = class;
   }
   return (uint8_t *)block + ALIGNMENT;

@@ -7,7 +7,7 @@
 
 #include "bessemer/allocator.h"
 
-#define BSM_BLOCK_CLASSES 128
+#define BSM_BLOCK_CLASSES 64
 
 typedef struct bsm_block bsm_block;
 

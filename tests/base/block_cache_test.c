@@ -75,6 +75,23 @@ static void what_is_in_use_is_not_given(void **state) {
   bsm_block_cache_destroy(&cache);
 }
 
+/* A block serves sizes down to half of its own, and no smaller ones. */
+static void larger_blocks_serve(void **state) {
+  (void)state;
+  bsm_block_cache cache;
+  bsm_block_cache_init(&cache, NULL);
+  void *a = cache.allocator.alloc(&cache, 100000, 64);
+  assert_non_null(a);
+  cache.allocator.free(&cache, a);
+  void *b = cache.allocator.alloc(&cache, 70000, 64);
+  assert_ptr_equal(a, b);
+  cache.allocator.free(&cache, b);
+  void *c = cache.allocator.alloc(&cache, 20000, 64);
+  assert_ptr_not_equal(a, c);
+  cache.allocator.free(&cache, c);
+  bsm_block_cache_destroy(&cache);
+}
+
 static void no_memory(void **state) {
   (void)state;
   counts c = {.limit = 1};
@@ -95,6 +112,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_sizes),
       cmocka_unit_test(what_is_in_use_is_not_given),
+      cmocka_unit_test(larger_blocks_serve),
       cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests_name("block_cache", tests, NULL, NULL);
