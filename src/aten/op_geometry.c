@@ -176,7 +176,10 @@ bsm_status bsm_op_try_view(bsm_op_ctx *cx, const bsm_tensor *t, bsm_dims dims,
   int64_t strides[BSM_MAX_RANK] = {0};
   *out = NULL;
   int64_t wanted; /* the last line of defence: memory would be left */
-  if (!bsm_dims_numel(dims, &wanted) || wanted != bsm_tensor_numel(t)) {
+  if (!bsm_dims_numel(dims, &wanted)) {
+    return BSM_FAIL(BSM_LIMIT, "the shape %s is too large", bsm_dims_str(dims));
+  }
+  if (wanted != bsm_tensor_numel(t)) {
     return BSM_FAIL(BSM_INTERNAL, "a view of %s as %s", bsm_dims_str(t->sizes),
                     bsm_dims_str(dims));
   }
