@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/block_cache.h"
+#include "tests/base/test_allocator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,47 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct counts {
-  size_t given, live;
-  size_t limit; /* of given */
-} counts;
-
-static void *count_alloc(void *user, size_t size, size_t alignment) {
-  counts *c = user;
-  void *pointer = NULL;
-  if (c->given >= c->limit) return NULL;
-  if (posix_memalign(&pointer, alignment, size)) return NULL;
-  c->given++;
-  c->live++;
-  return pointer;
-}
-
-static void count_free(void *user, void *pointer) {
-  counts *c = user;
-  if (pointer) c->live--;
-  free(pointer);
-}
-
 /* Every byte asked for can be written, at every size around the classes. */
 static void all_sizes(void **state) {
   (void)state;
-  counts c = {.limit = SIZE_MAX};
-  const bsm_allocator base = {count_alloc, count_free, &c};
+  test_allocator c;
+  test_allocator_init(&c, INT_MAX);
   bsm_block_cache cache;
-  bsm_block_cache_init(&cache, &base);
+  bsm_block_cache_init(&cache, &c.base);
   for (size_t size = 1; size < (size_t)40 << 20; size += size / 7 + 1) {
     unsigned char *p = cache.allocator.alloc(&cache, size, 64);
     assert_non_null(p);
     assert_int_equal((uintptr_t)p % 64, 0);
     memset(p, 1, size);
-    const size_t given = c.given;
+    const int calls = c.calls;
     cache.allocator.free(&cache, p);
     unsigned char *again = cache.allocator.alloc(&cache, size, 64);
     assert_non_null(again);
     memset(again, 2, size);
     if (size <= (size_t)16 << 20) {
       assert_ptr_equal(p, again);
-      assert_int_equal(c.given, given);
+      assert_int_equal(c.calls, calls);
     }
     cache.allocator.free(&cache, again);
   }
@@ -94,10 +74,10 @@ static void larger_blocks_serve(void **state) {
 
 static void no_memory(void **state) {
   (void)state;
-  counts c = {.limit = 1};
-  const bsm_allocator base = {count_alloc, count_free, &c};
+  test_allocator c;
+  test_allocator_init(&c, 1);
   bsm_block_cache cache;
-  bsm_block_cache_init(&cache, &base);
+  bsm_block_cache_init(&cache, &c.base);
   void *a = cache.allocator.alloc(&cache, 100, 8);
   assert_non_null(a);
   assert_null(cache.allocator.alloc(&cache, 100, 8));

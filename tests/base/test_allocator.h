@@ -13,12 +13,15 @@ typedef struct test_allocator {
   int live;       /* blocks not freed yet */
   int calls;      /* allocations asked for */
   int fail_after; /* calls that succeed before all others fail */
+  int fail_at;    /* the one call that fails, counted from 1; 0: none */
 } test_allocator;
 
 static inline void *test_allocator_alloc(void *user, size_t size,
                                          size_t alignment) {
   test_allocator *self = user;
-  if (self->calls++ >= self->fail_after) return NULL;
+  if (self->calls++ >= self->fail_after || self->calls == self->fail_at) {
+    return NULL;
+  }
   void *pointer = NULL;
   if (alignment < sizeof(void *)) alignment = sizeof(void *);
   if (posix_memalign(&pointer, alignment, size)) return NULL;

@@ -15,6 +15,7 @@
 #include "engine/plan_bytes.h"
 #include "planner/planner.h"
 #include "planner/program_kit.h"
+#include "tests/base/test_allocator.h"
 
 typedef struct fixture {
   program_kit k;
@@ -322,25 +323,6 @@ static void huge_tensors(void **state) {
 
 /* ---- want of memory ---- */
 
-typedef struct faulty {
-  bsm_allocator base;
-  size_t calls, fail_at, live;
-} faulty;
-
-static void *faulty_alloc(void *user, size_t size, size_t alignment) {
-  faulty *a = user;
-  if (++a->calls == a->fail_at) return NULL;
-  a->live++;
-  return aligned_alloc(alignment,
-                       (size + alignment - 1) / alignment * alignment);
-}
-
-static void faulty_free(void *user, void *pointer) {
-  faulty *a = user;
-  if (pointer) a->live--;
-  free(pointer);
-}
-
 static bsm_status plan_with(fixture *f, bsm_planner *planner,
                             const bsm_allocator *allocator,
                             const bsm_ivalue *in) {
@@ -352,7 +334,8 @@ static bsm_status plan_with(fixture *f, bsm_planner *planner,
   return status;
 }
 
-static bsm_status create_and_plan(fixture *f, faulty *a, const bsm_ivalue *in) {
+static bsm_status create_and_plan(fixture *f, test_allocator *a,
+                                  const bsm_ivalue *in) {
   const bsm_planner_options options = {
       .plan = &f->k.plan,
       .aten = f->k.aten,
@@ -386,13 +369,14 @@ static void memory_runs_out(void **state) {
   set_region(f, R(0, 6), R(17, 16));
   kit_verify(&f->k);
   const bsm_ivalue in[] = {matrix(f, 4, 4), matrix(f, 8, 3)};
-  faulty a = {.base = {faulty_alloc, faulty_free, &a}};
+  test_allocator a;
+  test_allocator_init(&a, INT_MAX);
   kit_check(create_and_plan(f, &a, in));
   assert_int_equal(a.live, 0);
-  const size_t calls = a.calls;
-  size_t failures = 0;
+  const int calls = a.calls;
+  int failures = 0;
   assert_true(calls > 20);
-  for (size_t n = 1; n <= calls; n++) {
+  for (int n = 1; n <= calls; n++) {
     a.calls = 0;
     a.fail_at = n;
     bsm_status status = create_and_plan(f, &a, in);

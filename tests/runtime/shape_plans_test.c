@@ -16,6 +16,7 @@
 #include "base/thread_pool.h"
 #include "engine/ivalue_bytes.h"
 #include "runtime/shape_plans.h"
+#include "tests/base/test_allocator.h"
 
 typedef struct fixture {
   bsm_arena arena;
@@ -326,26 +327,7 @@ static void plans_are_profiled(void **state) {
 
 /* ---- want of memory ---- */
 
-typedef struct faulty {
-  bsm_allocator base;
-  size_t calls, fail_at, live;
-} faulty;
-
-static void *faulty_alloc(void *user, size_t size, size_t alignment) {
-  faulty *a = user;
-  if (++a->calls == a->fail_at) return NULL;
-  a->live++;
-  return aligned_alloc(alignment,
-                       (size + alignment - 1) / alignment * alignment);
-}
-
-static void faulty_free(void *user, void *pointer) {
-  faulty *a = user;
-  if (pointer) a->live--;
-  free(pointer);
-}
-
-static bsm_status find_twice(fixture *f, faulty *a) {
+static bsm_status find_twice(fixture *f, test_allocator *a) {
   const bsm_runner_options options = options_of(f);
   const bsm_ivalue in[] = {tensor(f, BSM_DTYPE_FLOAT, (bsm_dims){1, {7}}),
                            bsm_iv_int(2)};
@@ -371,12 +353,13 @@ static void memory_runs_out(void **state) {
   f->derived[0] = (bsm_program_derived){{1, 2}, 0};
   f->program.derived = f->derived;
   f->program.derived_count = 1;
-  faulty a = {.base = {faulty_alloc, faulty_free, &a}};
+  test_allocator a;
+  test_allocator_init(&a, INT_MAX);
   check(find_twice(f, &a));
   assert_int_equal(a.live, 0);
-  const size_t calls = a.calls;
+  const int calls = a.calls;
   assert_true(calls > 10);
-  for (size_t n = 1; n <= calls; n++) {
+  for (int n = 1; n <= calls; n++) {
     a.calls = 0;
     a.fail_at = n;
     bsm_status status = find_twice(f, &a);

@@ -12,34 +12,17 @@
 
 #include "engine/plan.h"
 #include "runtime/workspace.h"
+#include "tests/base/test_allocator.h"
 
 static void expect(bsm_status status, bsm_code code) {
   assert_int_equal(bsm_status_code(status), code);
   bsm_status_free(status);
 }
 
-typedef struct counter {
-  bsm_allocator base;
-  size_t calls, fail_at, live;
-} counter;
-
-static void *count_alloc(void *user, size_t size, size_t alignment) {
-  counter *c = user;
-  if (++c->calls == c->fail_at) return NULL;
-  c->live++;
-  return aligned_alloc(alignment,
-                       (size + alignment - 1) / alignment * alignment);
-}
-
-static void count_free(void *user, void *pointer) {
-  counter *c = user;
-  if (pointer) c->live--;
-  free(pointer);
-}
-
 static void it_grows_and_never_shrinks(void **state) {
   (void)state;
-  counter c = {.base = {count_alloc, count_free, &c}};
+  test_allocator c;
+  test_allocator_init(&c, INT_MAX);
   bsm_workspace w;
   bsm_workspace_init(&w, &c.base, NULL, 0);
   expect(bsm_workspace_reserve(&w, 100, 10), BSM_CODE_OK);
@@ -109,7 +92,9 @@ static void sizes_that_are_not_there(void **state) {
 
 static void memory_runs_out(void **state) {
   (void)state;
-  counter c = {.base = {count_alloc, count_free, &c}, .fail_at = 2};
+  test_allocator c;
+  test_allocator_init(&c, INT_MAX);
+  c.fail_at = 2;
   bsm_workspace w;
   bsm_workspace_init(&w, &c.base, NULL, 0);
   expect(bsm_workspace_reserve(&w, 64, 64), BSM_CODE_OK);
