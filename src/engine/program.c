@@ -22,6 +22,16 @@ const char *bsm_instruction_kind_name(bsm_instruction_kind kind) {
   return NULL;
 }
 
+size_t bsm_program_region_count(const bsm_program *p) {
+  size_t count = 0;
+  for (uint32_t b = 0; b < p->block_count; b++) {
+    for (uint32_t k = 0; k < p->blocks[b].instruction_count; k++) {
+      count += p->blocks[b].instructions[k].kind == BSM_INSTRUCTION_REGION;
+    }
+  }
+  return count;
+}
+
 /* ---- verifying ---- */
 
 static bsm_status check_registers(const bsm_program *p, const uint32_t *r,

@@ -116,6 +116,9 @@ typedef struct bsm_program {
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind);
 
+/* The REGIONs of all blocks. */
+size_t bsm_program_region_count(const bsm_program *program);
+
 /* Checks every index, count and nesting; segments and constant tensors are
  * checked as plans are. Values are checked when they are used. */
 BSM_NODISCARD bsm_status bsm_program_verify(const struct bsm_plan *plan);

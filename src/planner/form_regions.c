@@ -43,12 +43,6 @@ static bsm_status note_call(void *user, const bsm_instruction *i,
   return BSM_OK;
 }
 
-static bool is_number_or_tensor(const bsm_ivalue *v) {
-  return v->tag == BSM_IVALUE_NONE || v->tag == BSM_IVALUE_INT ||
-         v->tag == BSM_IVALUE_DOUBLE || v->tag == BSM_IVALUE_BOOL ||
-         v->tag == BSM_IVALUE_TENSOR;
-}
-
 static bool is_alone(const former *f, const bsm_instruction *i) {
   return f->alone && i->output_count && f->alone[i->outputs[0]];
 }
@@ -181,7 +175,7 @@ static bsm_status check_crossing(former *f, uint32_t *reg, void *user) {
   crossing *c = user;
   const uint32_t set = f->stages[*reg];
   if (!set || set - 1 == c->stage || c->bad[*reg]) return BSM_OK;
-  if (c->run->known[*reg] && is_number_or_tensor(&c->run->registers[*reg])) {
+  if (c->run->known[*reg] && bsm_region_takes(&c->run->registers[*reg])) {
     return BSM_OK;
   }
   c->bad[*reg] = true;

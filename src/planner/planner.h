@@ -47,6 +47,10 @@ typedef struct bsm_region_plan {
   bsm_ivalue *values;
 } bsm_region_plan;
 
+/* Whether a value may go into a region or come out of it: tensors, numbers,
+ * bools and None. */
+bool bsm_region_takes(const bsm_ivalue *value);
+
 /* Plans a REGION of the program for inputs like these: of tensors, only dtypes
  * and dims count. Lives in `arena`, and refers to weights of the options' plan
  * and of the store.

@@ -176,9 +176,17 @@ static bsm_status add_call(void *user, const bsm_instruction *i,
 
 /* ---- the region ---- */
 
-static bool is_number(const bsm_ivalue *v) {
-  return v->tag == BSM_IVALUE_NONE || v->tag == BSM_IVALUE_INT ||
-         v->tag == BSM_IVALUE_DOUBLE || v->tag == BSM_IVALUE_BOOL;
+bool bsm_region_takes(const bsm_ivalue *value) {
+  switch (value->tag) {
+    case BSM_IVALUE_NONE:
+    case BSM_IVALUE_INT:
+    case BSM_IVALUE_DOUBLE:
+    case BSM_IVALUE_BOOL:
+    case BSM_IVALUE_TENSOR:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /* A tensor input becomes one of the graph, whatever it holds. */
@@ -188,7 +196,7 @@ static bsm_status add_input(graph_builder *g, const bsm_ivalue *given,
   bsm_value *value;
   *own = *given;
   if (given->tag != BSM_IVALUE_TENSOR) {
-    return is_number(given)
+    return bsm_region_takes(given)
                ? BSM_OK
                : BSM_FAIL(BSM_UNSUPPORTED, "a %s goes into a region",
                           bsm_iv_tag_name(given->tag));
@@ -237,7 +245,7 @@ static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
     out->outputs[i] = BSM_NO_OUTPUT;
     if (v->tag == BSM_IVALUE_TENSOR) {
       BSM_TRY(add_result(g, v, &out->outputs[i]));
-    } else if (is_number(v)) {
+    } else if (bsm_region_takes(v)) {
       out->values[i] = *v;
     } else {
       return BSM_FAIL(BSM_UNSUPPORTED, "a %s comes out of a region",

@@ -63,7 +63,7 @@ static bsm_status init_program(bsm_context *context,
                                const bsm_runner_options *running,
                                size_t max_plans) {
   const bsm_engine *engine = context->engine;
-  if (bsm_program_has_regions(engine->plan->program)) {
+  if (bsm_program_region_count(engine->plan->program)) {
     BSM_TRY(bsm_shape_plans_create(engine, running, context->allocator,
                                    max_plans, &context->shapes));
     BSM_TRY(

@@ -52,16 +52,6 @@ struct bsm_shape_plans {
 
 /* ---- making and destroying ---- */
 
-static size_t count_regions(const bsm_program *p) {
-  size_t count = 0;
-  for (uint32_t b = 0; b < p->block_count; b++) {
-    for (uint32_t k = 0; k < p->blocks[b].instruction_count; k++) {
-      count += p->blocks[b].instructions[k].kind == BSM_INSTRUCTION_REGION;
-    }
-  }
-  return count;
-}
-
 bsm_status bsm_shape_plans_create(const bsm_engine *engine,
                                   const bsm_runner_options *options,
                                   const bsm_allocator *allocator,
@@ -72,7 +62,7 @@ bsm_status bsm_shape_plans_create(const bsm_engine *engine,
   BSM_TRY_ALLOC(plans);
   *plans = (bsm_shape_plans){
       .engine = engine, .allocator = allocator, .running = *options};
-  const size_t regions = count_regions(engine->plan->program);
+  const size_t regions = bsm_program_region_count(engine->plan->program);
   plans->capacity = capacity ? capacity
                     : regions < MAX_DEFAULT_CAPACITY / DEFAULT_CAPACITY
                         ? DEFAULT_CAPACITY * regions
@@ -326,9 +316,7 @@ bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
   *out = NULL;
   if (plans->broken) return BSM_OK;
   for (uint32_t i = 0; i < region->input_count; i++) {
-    if (inputs[i].tag > BSM_IVALUE_BOOL && inputs[i].tag != BSM_IVALUE_TENSOR) {
-      return BSM_OK;
-    }
+    if (!bsm_region_takes(&inputs[i])) return BSM_OK;
   }
   BSM_TRY(describe(plans, region, inputs));
   const uint64_t hash =

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/whole_region.h"
 
-bool bsm_program_has_regions(const bsm_program *program) {
-  for (uint32_t b = 0; b < program->block_count; b++) {
-    const bsm_program_block *block = &program->blocks[b];
-    for (uint32_t k = 0; k < block->instruction_count; k++) {
-      if (block->instructions[k].kind == BSM_INSTRUCTION_REGION) return true;
-    }
-  }
-  return false;
-}
-
 /* For each of `ids` its last place in `among`, as what is set last counts;
  * *found is false when one is not there. */
 static bsm_status find_places(const bsm_program *p, const uint32_t *ids,

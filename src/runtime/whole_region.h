@@ -16,8 +16,6 @@ typedef struct bsm_whole_region {
   bsm_ivalue *inputs; /* stand for arrays: bsm_whole_region_inputs */
 } bsm_whole_region;
 
-/* Whether any block has one. */
-bool bsm_program_has_regions(const bsm_program *program);
 BSM_NODISCARD bsm_status bsm_whole_region_find(const bsm_plan *plan,
                                                bsm_arena *arena,
                                                bsm_whole_region *out);
