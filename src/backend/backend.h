@@ -50,11 +50,17 @@ typedef struct bsm_backend {
   size_t (*tactics)(const bsm_plan *plan, const bsm_plan_step *step,
                     uint32_t isa, const char **names);
 
+  /* Sets in `params`, those of a step that is being built, the form of weights
+   * that a tactic needs: before pack. The tactics of a step are listed for all
+   * forms; once packed, only those of its form can run. */
+  void (*adopt)(const bsm_plan_step *step, const char *tactic,
+                bsm_step_params *params);
+
   /* Packs the kernel or matrix of a step's weights[0]: CONVOLUTION: `values`
    * is [out, in/groups, spatial...]; DECONVOLUTION: [in, out/groups,
    * spatial...]; MATRIX_MULTIPLY: [K, N], or [N, K] with `transposed`; of the
    * step's dtype, `element` bytes each. With `packed` NULL only *size is set.
-   * Does not depend on the ISA or tactic. */
+   * Depends on the parameters alone, not on the ISA. */
   bsm_status (*pack)(const bsm_plan_step *step, int64_t in_maps,
                      const void *values, size_t element, bool transposed,
                      void *packed, uint64_t *size);

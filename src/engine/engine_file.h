@@ -22,7 +22,7 @@
 
 #include "engine/plan.h"
 
-#define BSM_ENGINE_FORMAT_VERSION 6u
+#define BSM_ENGINE_FORMAT_VERSION 7u
 
 /* Writes the plan as an engine file; it appears whole or not at all. */
 BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,

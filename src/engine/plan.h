@@ -91,6 +91,15 @@ typedef struct bsm_step_window {
   int64_t pre_padding[3], post_padding[3];
 } bsm_step_window;
 
+/* How the kernel of a convolution is packed: as it is, or transformed for
+ * Winograd's algorithm with tiles of so many outputs in a row and column. */
+typedef enum bsm_convolution_form {
+  BSM_CONVOLUTION_PLAIN = 0,
+  BSM_CONVOLUTION_WINOGRAD_2 = 1,
+  BSM_CONVOLUTION_WINOGRAD_4 = 2,
+  BSM_CONVOLUTION_WINOGRAD_6 = 3
+} bsm_convolution_form;
+
 /* Inputs: x [N, C, ...] with C stride 1 [, residual like the output].
  * Output: C stride 1. All float.
  * weights[0]: the kernel, packed by the backend (bsm_backend.pack);
@@ -99,6 +108,8 @@ typedef struct bsm_step_convolution {
   bsm_step_window window;
   int64_t groups, out_maps;
   bsm_step_epilogue epilogue;
+  int32_t form; /* bsm_convolution_form; of a deconvolution: plain */
+  int32_t reserved;
 } bsm_step_convolution;
 
 /* x [N, C, ...]: any strides; fast when C stride is 1. */

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 
 #include "aten/tensor.h"
+#include "backend/cpu/cpu_convolution.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_step.h"
 #include "backend/cpu/kernels/kernel_isa.h"
@@ -126,6 +127,14 @@ static size_t cpu_tactics(const bsm_plan *plan, const bsm_plan_step *step,
   return 1;
 }
 
+/* Only convolutions have weights of several forms. */
+static void cpu_adopt(const bsm_plan_step *step, const char *tactic,
+                      bsm_step_params *params) {
+  if (step->kind == BSM_STEP_CONVOLUTION) {
+    params->convolution.form = bsm_cpu_convolution_form_of(tactic);
+  }
+}
+
 static bsm_status cpu_prepare(const bsm_plan *plan, const bsm_plan_step *step,
                               uint32_t isa, int threads, bsm_arena *arena,
                               bsm_prepared_step *out) {
@@ -152,6 +161,7 @@ static const bsm_backend cpu_backend = {
     .name = "cpu",
     .check = check_noted,
     .tactics = cpu_tactics,
+    .adopt = cpu_adopt,
     .pack = bsm_cpu_pack,
     .prepare = cpu_prepare,
     .run = cpu_run,

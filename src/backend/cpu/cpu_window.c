@@ -66,6 +66,10 @@ bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
                     bsm_dims_str(x->dims), bsm_dims_str(y->dims),
                     (long long)p->out_maps);
   }
+  if (p->form != BSM_CONVOLUTION_PLAIN &&
+      (transposed || dtype != BSM_DTYPE_FLOAT)) {
+    return BSM_FAIL(BSM_CORRUPT, "weights of form %d", p->form);
+  }
   uint64_t size;
   BSM_TRY(bsm_cpu_packed_kernel_size(p, x->dims.d[1], transposed,
                                      bsm_dtype_size(dtype), &size));

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tactics of float convolutions share: one file for each family,
+ * cpu_convolution_<family>.c, one row for each tactic in cpu_convolution.c. */
+#ifndef BSM_BACKEND_CPU_CONVOLUTION_H_
+#define BSM_BACKEND_CPU_CONVOLUTION_H_
+
+#include "backend/cpu/cpu_window.h"
+
+/* A convolution as a tactic sees it when it is asked whether it fits. */
+typedef struct bsm_cpu_convolution_site {
+  const bsm_step_convolution *params;
+  bsm_cpu_image x, y;
+  uint32_t isa;
+} bsm_cpu_convolution_site;
+
+typedef struct bsm_cpu_convolution_tactic bsm_cpu_convolution_tactic;
+
+/* The first member of every tactic's prepared step. */
+typedef struct bsm_cpu_convolution {
+  bsm_cpu_impl base;
+  const bsm_cpu_convolution_tactic *tactic;
+  bsm_step_window w;
+  bsm_cpu_image x, y, residual;
+  bool has_residual;
+  bsm_cpu_rows x_rows, y_rows, residual_rows; /* pixels */
+  const float *kernel, *bias;
+  bsm_cpu_epilogue epilogue;
+} bsm_cpu_convolution;
+
+struct bsm_cpu_convolution_tactic {
+  const char *name;
+  int32_t form; /* of the weights: bsm_convolution_form */
+  /* How long it may take beside the other tactics, in any unit; below 0: the
+   * convolution is none for it. Decides what is tried first, or taken when
+   * nothing is timed. */
+  double (*cost)(const bsm_cpu_convolution_site *site);
+  bsm_status (*prepare)(const bsm_cpu_prepare *p, bsm_prepared_step *out);
+  bsm_status (*run)(const bsm_prepared_step *prepared, const bsm_run *run);
+};
+
+extern const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise,
+    bsm_cpu_convolution_gemm_1x1, bsm_cpu_convolution_rows,
+    bsm_cpu_convolution_indirect, bsm_cpu_convolution_im2col;
+
+/* Fills what all tactics have; the step is checked. */
+void bsm_cpu_convolution_init(const bsm_cpu_prepare *p, bsm_cpu_convolution *c);
+
+/* The tactic that a checked step uses: the one it names, or the cheapest, among
+ * those whose form its weights have. */
+const bsm_cpu_convolution_tactic *bsm_cpu_convolution_choose(
+    const bsm_plan *plan, const bsm_plan_step *step, uint32_t isa);
+
+/* The form of weights that a tactic needs, by name; plain when unknown. */
+int32_t bsm_cpu_convolution_form_of(const char *tactic);
+
+#endif /* BSM_BACKEND_CPU_CONVOLUTION_H_ */
