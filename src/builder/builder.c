@@ -182,15 +182,21 @@ static bsm_status copy_metadata(bsm_emitter *e, bsm_plan *plan) {
 
 static bsm_status finish_steps(bsm_emitter *e, bsm_plan *plan) {
   plan->step_count = (uint32_t)e->steps.len;
-  plan->weights_count = (uint32_t)e->weights.len;
   plan->steps = BSM_NEW_ARRAY(e->arena, bsm_plan_step, plan->step_count + 1u);
-  plan->weights =
-      BSM_NEW_ARRAY(e->arena, bsm_plan_weights, plan->weights_count + 1u);
-  if (!plan->steps || !plan->weights) return BSM_FAIL_OOM();
+  BSM_TRY_ALLOC(plan->steps);
   if (plan->step_count) {
     memcpy(plan->steps, e->steps.items,
            plan->step_count * sizeof(*plan->steps));
   }
+  return BSM_OK;
+}
+
+/* The weights so far, with room for the pending ones and one more. */
+static bsm_status finish_weights(bsm_emitter *e, bsm_plan *plan) {
+  const size_t room = e->weights.len + e->pending.len + 1;
+  plan->weights_count = (uint32_t)e->weights.len;
+  plan->weights = BSM_NEW_ARRAY(e->arena, bsm_plan_weights, room);
+  BSM_TRY_ALLOC(plan->weights);
   if (plan->weights_count) {
     memcpy(plan->weights, e->weights.items,
            plan->weights_count * sizeof(*plan->weights));
@@ -214,10 +220,23 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
   BSM_TRY(emit_outputs(e, outputs));
   BSM_TRY(bsm_plan_memory(e, &plan->workspace_size));
   BSM_TRY(finish_steps(e, plan));
+  BSM_TRY(finish_weights(e, plan));
   BSM_TRY(finish_tensors(e, plan));
   BSM_TRY(finish_bindings(e, inputs, outputs, plan));
   BSM_TRY(drop_unused_tensors(e, plan));
   return copy_metadata(e, plan);
+}
+
+/* Tactics, then the weights that they ask for. */
+static bsm_status settle(bsm_emitter *e, bsm_plan *plan) {
+  BSM_TRY(
+      bsm_choose_tactics(e->options, plan, e->pending.items, e->pending.len));
+  for (size_t i = 0; i < e->pending.len; i++) {
+    const bsm_pending_pack *pending = &e->pending.items[i];
+    BSM_TRY(bsm_build_pending(e, pending, &plan->steps[pending->step]));
+  }
+  BSM_TRY(finish_weights(e, plan));
+  return bsm_plan_verify(plan);
 }
 
 bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
@@ -236,9 +255,8 @@ bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
                    .scratch = &scratch};
   bsm_status status = init_emitter(&e);
   if (!status) status = emit_network(&e, plan);
+  if (!status) status = settle(&e, plan);
   bsm_arena_destroy(&scratch);
-  if (!status) status = bsm_plan_verify(plan);
-  if (!status) status = bsm_choose_tactics(options, plan);
   if (!status) *out = plan;
   return status;
 }

@@ -34,6 +34,14 @@ typedef struct bsm_build_tensor {
 
 #define BSM_NO_TENSOR UINT32_MAX
 
+/* Weights that a step waits for until its tactic is chosen, which may ask for
+ * another form of them. */
+typedef struct bsm_pending_pack {
+  uint32_t step;           /* index; its weights[0] */
+  bsm_step_params *params; /* of the step, for its form */
+  bsm_packing packing;     /* raw weights in the emitter's scratch */
+} bsm_pending_pack;
+
 typedef struct bsm_emitter {
   bsm_network *net;
   const bsm_build_options *options;
@@ -45,6 +53,7 @@ typedef struct bsm_emitter {
   BSM_VEC(bsm_build_tensor) tensors;
   BSM_VEC(bsm_plan_step) steps;
   BSM_VEC(bsm_plan_weights) weights;
+  BSM_VEC(bsm_pending_pack) pending; /* by step, ascending */
   bsm_strmap by_content; /* hash and size of own weights -> their ids */
   bsm_strmap by_place;   /* address and size of borrowed ones -> their ids */
   uint32_t *value;       /* by itensor id: its tensor, or BSM_NO_TENSOR */
@@ -116,10 +125,19 @@ BSM_NODISCARD bsm_status bsm_build_copy(bsm_emitter *e, const char *name,
  * they lie in a constant of the store, those themselves. */
 BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
                                            uint64_t size, uint32_t *out);
-/* Packs weights for a step just emitted, as its weights[0]; or takes them from
- * the store. */
+/* Asks for packed weights for the step just emitted, as its weights[0]. */
 BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
                                         const bsm_packing *packing);
+/* Packs what was asked for, for steps whose tactics are chosen; or takes it
+ * from the store. */
+BSM_NODISCARD bsm_status bsm_build_pending(bsm_emitter *e,
+                                           const bsm_pending_pack *pending,
+                                           bsm_plan_step *step);
+/* The values that such a packing starts from, as the backend's pack takes them;
+ * in `scratch`, or borrowed. */
+BSM_NODISCARD bsm_status bsm_packing_values(bsm_arena *scratch,
+                                            const bsm_packing *packing,
+                                            const void **values);
 
 /* The layout for a layer's output when any would do: if its only reader
  * transposes it, the layout that makes the transposed tensor contiguous (as
@@ -134,8 +152,11 @@ BSM_NODISCARD bsm_status bsm_build_layer(bsm_emitter *e,
  * gives every buffer of the workspace its offset. */
 BSM_NODISCARD bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *size);
 
-/* Chooses the tactic of every step of a finished plan. */
+/* Chooses the tactic of every step of a plan that is finished but for the
+ * weights that are pending, and sets their forms. */
 BSM_NODISCARD bsm_status bsm_choose_tactics(const bsm_build_options *options,
-                                            bsm_plan *plan);
+                                            bsm_plan *plan,
+                                            const bsm_pending_pack *pending,
+                                            size_t pending_count);
 
 #endif /* BSM_BUILDER_EMITTER_H_ */

@@ -11,7 +11,7 @@
 
 /* Raise when the backend packs, or a `make` makes, anything in another way:
  * keys in files then find nothing instead of weights of the old form. */
-#define VERSION 1
+#define VERSION 2
 
 #define SEED_0 UINT64_C(0x62736d2d77656967)
 #define SEED_1 UINT64_C(0x68747320746f7265)
@@ -43,6 +43,7 @@ static bsm_status put_params(description *d, const bsm_plan_step *step) {
     put(d, (uint64_t)p->groups);
     put(d, (uint64_t)p->out_maps);
     put(d, (uint64_t)p->window.spatial);
+    put(d, (uint64_t)p->form);
     for (int i = 0; i < 3; i++) {
       put(d, (uint64_t)p->window.kernel[i]);
       put(d, (uint64_t)p->window.stride[i]);

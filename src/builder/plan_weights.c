@@ -75,13 +75,19 @@ bsm_status bsm_build_weights(bsm_emitter *e, const void *data, uint64_t size,
   return BSM_OK;
 }
 
+bsm_status bsm_packing_values(bsm_arena *scratch, const bsm_packing *packing,
+                              const void **values) {
+  *values = packing->raw[0].values;
+  return packing->make ? packing->make(scratch, packing, values) : BSM_OK;
+}
+
 /* Packs into `packed`, which has the size that packing asks for. */
 static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
                        const bsm_packing *packing, void *packed) {
   const bsm_arena_mark mark = bsm_arena_get_mark(e->scratch);
-  const void *values = packing->raw[0].values;
+  const void *values;
   uint64_t size;
-  if (packing->make) BSM_TRY(packing->make(e->scratch, packing, &values));
+  BSM_TRY(bsm_packing_values(e->scratch, packing, &values));
   BSM_TRY(e->backend->pack(step, packing->in_maps, values,
                            bsm_dtype_size(packing->dtype), packing->transposed,
                            packed, &size));
@@ -124,6 +130,21 @@ static bsm_status find_packed(bsm_weights_store *store,
 
 bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
                           const bsm_packing *packing) {
+  bsm_raw_weights *raw =
+      BSM_NEW_ARRAY(e->scratch, bsm_raw_weights, packing->raw_count + 1);
+  BSM_TRY_ALLOC(raw);
+  for (size_t i = 0; i < packing->raw_count; i++) raw[i] = packing->raw[i];
+  bsm_pending_pack pending = {(uint32_t)(step - e->steps.items),
+                              (bsm_step_params *)(uintptr_t)step->params,
+                              *packing};
+  pending.packing.raw = raw;
+  BSM_TRY_ALLOC(bsm_vec_push(e->scratch, &e->pending, pending));
+  return BSM_OK;
+}
+
+bsm_status bsm_build_pending(bsm_emitter *e, const bsm_pending_pack *pending,
+                             bsm_plan_step *step) {
+  const bsm_packing *packing = &pending->packing;
   bsm_weights_store *store = e->options->store;
   uint32_t *out = &step->weights[0];
   bsm_weights_key key;

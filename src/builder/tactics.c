@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/clock.h"
 #include "builder/emitter.h"
 #include "builder/timing_cache.h"
+#include "builder/trial_run.h"
 
 /* Each candidate runs until it took this long, at least MIN_RUNS times. */
 #define MIN_RUNS 3
@@ -20,10 +20,9 @@ typedef struct bench {
   const bsm_build_options *options;
   const bsm_backend *backend;
   bsm_plan *plan;
+  const bsm_pending_pack **pending; /* by step; NULL: none */
   bsm_arena arena;
-  bsm_thread_pool *pool;
-  bsm_run run;
-  size_t scratch_size;
+  bsm_trial trial; /* open when something is timed */
   bsm_timing_cache cache;
   bsm_strmap like; /* kind and name of a step -> liked, what comes next */
   char cpu_model[128];
@@ -44,66 +43,45 @@ static void read_cpu_model(char *out, size_t size) {
   if (file) fclose(file);
 }
 
-/* Zeroed memory for a binding. */
-static bsm_status new_buffer(bench *b, const bsm_plan_binding *binding,
-                             void **out) {
-  const bsm_plan_tensor *t = &b->plan->tensors[binding->tensor];
-  uint64_t bytes;
-  if (!bsm_plan_tensor_extent(t, &bytes)) {
-    return BSM_FAIL(BSM_LIMIT, "binding %s is too large", binding->name);
-  }
-  *out = bsm_arena_alloc(&b->arena, (size_t)bytes + 1, BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(*out);
-  return BSM_OK;
-}
-
-static bsm_status make_memory(bench *b) {
-  const bsm_plan *plan = b->plan;
-  void **inputs = BSM_NEW_ARRAY(&b->arena, void *, plan->input_count + 1u);
-  void **outputs = BSM_NEW_ARRAY(&b->arena, void *, plan->output_count + 1u);
-  if (!inputs || !outputs) return BSM_FAIL_OOM();
-  for (uint32_t i = 0; i < plan->input_count; i++) {
-    BSM_TRY(new_buffer(b, &plan->inputs[i], &inputs[i]));
-  }
-  for (uint32_t i = 0; i < plan->output_count; i++) {
-    BSM_TRY(new_buffer(b, &plan->outputs[i], &outputs[i]));
-  }
-  b->run.inputs = inputs;
-  b->run.outputs = outputs;
-  b->run.workspace = bsm_arena_alloc(
-      &b->arena, (size_t)plan->workspace_size + 1, BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(b->run.workspace);
-  BSM_TRY(bsm_thread_pool_create(b->options->threads, NULL, &b->pool));
-  b->run.pool = b->pool;
-  return BSM_OK;
-}
-
-static bsm_status need_scratch(bench *b, size_t size) {
-  if (size <= b->scratch_size) return BSM_OK;
-  b->run.scratch = bsm_arena_alloc(&b->arena, size, BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(b->run.scratch);
-  b->scratch_size = size;
-  return BSM_OK;
-}
-
 /* The fastest of a few runs of the step with its present tactic. */
 static bsm_status time_step(bench *b, const bsm_plan_step *step,
                             double *seconds) {
   bsm_prepared_step prepared;
-  BSM_TRY(b->backend->prepare(b->plan, step, b->options->isa,
-                              b->options->threads, &b->arena, &prepared));
-  BSM_TRY(need_scratch(b, prepared.scratch_size));
-  BSM_TRY(b->backend->run(&prepared, &b->run)); /* warms caches and pages */
+  BSM_TRY(bsm_trial_prepare(&b->trial, step, &prepared));
+  BSM_TRY(
+      b->backend->run(&prepared, &b->trial.run)); /* warms caches and pages */
   double total = 0;
   *seconds = 1e30;
   for (int i = 0; i < MAX_RUNS && (i < MIN_RUNS || total < MAX_SECONDS); i++) {
     const double start = bsm_clock_seconds();
-    BSM_TRY(b->backend->run(&prepared, &b->run));
+    BSM_TRY(b->backend->run(&prepared, &b->trial.run));
     const double took = bsm_clock_seconds() - start;
     if (took < *seconds) *seconds = took;
     total += took;
   }
   return BSM_OK;
+}
+
+/* Takes a tactic, with the form of weights that it needs. */
+static void adopt(bench *b, uint32_t index, const char *tactic) {
+  bsm_plan_step *step = &b->plan->steps[index];
+  step->tactic = tactic;
+  if (b->pending[index]) {
+    b->backend->adopt(step, tactic, b->pending[index]->params);
+  }
+}
+
+/* Times one tactic of a step, whose weights need not be there yet. */
+static bsm_status time_tactic(bench *b, uint32_t index, const char *tactic,
+                              double *seconds) {
+  bsm_plan_step *step = &b->plan->steps[index];
+  const bsm_pending_pack *pending = b->pending[index];
+  adopt(b, index, tactic);
+  if (!pending) return time_step(b, step, seconds);
+  BSM_TRY(bsm_trial_stand_in(&b->trial, &pending->packing, step));
+  bsm_status status = time_step(b, step, seconds);
+  step->weights[0] = BSM_NO_WEIGHTS;
+  return status;
 }
 
 static bool is_candidate(const char *const *names, size_t count,
@@ -117,8 +95,9 @@ static bool is_candidate(const char *const *names, size_t count,
   return false;
 }
 
-static bsm_status choose(bench *b, bsm_plan_step *step, const char **names,
-                         size_t count) {
+static bsm_status choose(bench *b, uint32_t index, const char **names,
+                         size_t count, size_t *out) {
+  const bsm_plan_step *step = &b->plan->steps[index];
   const uint64_t key =
       bsm_timing_key(b->plan, step, b->options->isa, b->options->threads,
                      bsm_str_of(b->cpu_model));
@@ -128,8 +107,7 @@ static bsm_status choose(bench *b, bsm_plan_step *step, const char **names,
     double best_seconds = 1e30;
     for (size_t i = 0; i < count; i++) {
       double seconds;
-      step->tactic = names[i];
-      BSM_TRY(time_step(b, step, &seconds));
+      BSM_TRY(time_tactic(b, index, names[i], &seconds));
       bsm_log(b->options->logger, BSM_LOG_LEVEL_DEBUG, "%s: %s takes %.1f us",
               step->name, names[i], seconds * 1e6);
       if (seconds < best_seconds) {
@@ -139,7 +117,7 @@ static bsm_status choose(bench *b, bsm_plan_step *step, const char **names,
     }
     BSM_TRY(bsm_timing_cache_put(&b->cache, key, names[best]));
   }
-  step->tactic = names[best];
+  *out = best;
   return BSM_OK;
 }
 
@@ -201,7 +179,7 @@ static bsm_status choose_all(bench *b) {
     read_cpu_model(b->cpu_model, sizeof(b->cpu_model));
     b->cache.arena = &b->arena;
     if (path) BSM_TRY(bsm_timing_cache_load(&b->arena, path, &b->cache));
-    BSM_TRY(make_memory(b));
+    BSM_TRY(bsm_trial_open(b->options, b->plan, &b->trial));
   }
   if (like) BSM_TRY(read_like(b, like));
   for (uint32_t i = 0; i < b->plan->step_count; i++) {
@@ -210,24 +188,37 @@ static bsm_status choose_all(bench *b) {
     const char *names[BSM_MAX_TACTICS];
     const size_t count =
         b->backend->tactics(b->plan, step, b->options->isa, names);
+    size_t best = 0;
     if (count > 1 && timing) {
-      BSM_TRY_NOTE(choose(b, step, names, count), "while timing %s",
+      BSM_TRY_NOTE(choose(b, i, names, count, &best), "while timing %s",
                    step->name);
-    } else {
-      size_t best = 0;
-      if (like) BSM_TRY(choose_like(b, step, names, count, &best));
-      step->tactic = count ? names[best] : "";
+    } else if (like) {
+      BSM_TRY(choose_like(b, step, names, count, &best));
     }
+    adopt(b, i, count ? names[best] : "");
   }
   return timing && path ? bsm_timing_cache_save(&b->cache, path) : BSM_OK;
 }
 
-bsm_status bsm_choose_tactics(const bsm_build_options *options,
-                              bsm_plan *plan) {
+static bsm_status index_pending(bench *b, const bsm_pending_pack *pending,
+                                size_t count) {
+  b->pending = BSM_NEW_ARRAY(&b->arena, const bsm_pending_pack *,
+                             b->plan->step_count + 1u);
+  BSM_TRY_ALLOC(b->pending);
+  for (size_t i = 0; i < count; i++) {
+    b->pending[pending[i].step] = &pending[i];
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_choose_tactics(const bsm_build_options *options, bsm_plan *plan,
+                              const bsm_pending_pack *pending,
+                              size_t pending_count) {
   bench b = {.options = options, .backend = bsm_backend_cpu(), .plan = plan};
   bsm_arena_init(&b.arena, NULL);
-  bsm_status status = choose_all(&b);
-  bsm_thread_pool_destroy(b.pool);
+  bsm_status status = index_pending(&b, pending, pending_count);
+  if (!status) status = choose_all(&b);
+  bsm_trial_close(&b.trial);
   bsm_arena_destroy(&b.arena);
   return status;
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory and stand-ins of trial runs. */
+#include "builder/trial_run.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+/* The bytes of stand-in weights: floats and doubles of them are small and
+ * normal, so that arithmetic runs at its usual speed. */
+#define STAND_IN_BYTE 0x3c
+
+/* Zeroed memory for a binding. */
+static bsm_status new_buffer(bsm_trial *t, const bsm_plan_binding *binding,
+                             void **out) {
+  const bsm_plan_tensor *tensor = &t->plan->tensors[binding->tensor];
+  uint64_t bytes;
+  if (!bsm_plan_tensor_extent(tensor, &bytes)) {
+    return BSM_FAIL(BSM_LIMIT, "binding %s is too large", binding->name);
+  }
+  *out = bsm_arena_alloc(&t->arena, (size_t)bytes + 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(*out);
+  return BSM_OK;
+}
+
+/* Bytes of the greatest output of a convolution: what is put in the tail. */
+static bsm_status tail_size(const bsm_plan *plan, uint64_t *out) {
+  *out = 0;
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    const bsm_plan_step *step = &plan->steps[i];
+    uint64_t bytes;
+    if (step->kind != BSM_STEP_CONVOLUTION) continue;
+    if (!bsm_plan_tensor_extent(&plan->tensors[step->outputs[0]], &bytes)) {
+      return BSM_FAIL(BSM_LIMIT, "output of %s is too large", step->name);
+    }
+    if (bytes > *out) *out = bytes;
+  }
+  return BSM_OK;
+}
+
+static bsm_status make_memory(bsm_trial *t) {
+  const bsm_plan *plan = t->plan;
+  uint64_t tail;
+  size_t size;
+  void **inputs = BSM_NEW_ARRAY(&t->arena, void *, plan->input_count + 1u);
+  void **outputs = BSM_NEW_ARRAY(&t->arena, void *, plan->output_count + 1u);
+  if (!inputs || !outputs) return BSM_FAIL_OOM();
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    BSM_TRY(new_buffer(t, &plan->inputs[i], &inputs[i]));
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(new_buffer(t, &plan->outputs[i], &outputs[i]));
+  }
+  t->run.inputs = inputs;
+  t->run.outputs = outputs;
+  BSM_TRY(tail_size(plan, &tail));
+  if (!bsm_size_align((size_t)plan->workspace_size, BSM_ALIGNMENT, &size) ||
+      !bsm_size_add(size, (size_t)tail + 1, &size)) {
+    return BSM_FAIL(BSM_LIMIT, "the workspace is too large");
+  }
+  t->tail = size - tail - 1;
+  t->run.workspace = bsm_arena_alloc(&t->arena, size, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(t->run.workspace);
+  BSM_TRY(bsm_thread_pool_create(t->options->threads, NULL, &t->pool));
+  t->run.pool = t->pool;
+  return BSM_OK;
+}
+
+bsm_status bsm_trial_open(const bsm_build_options *options, bsm_plan *plan,
+                          bsm_trial *out) {
+  *out = (bsm_trial){
+      .options = options, .backend = bsm_backend_cpu(), .plan = plan};
+  bsm_arena_init(&out->arena, NULL);
+  return make_memory(out);
+}
+
+void bsm_trial_close(bsm_trial *t) {
+  bsm_thread_pool_destroy(t->pool);
+  bsm_arena_destroy(&t->arena);
+}
+
+bsm_status bsm_trial_prepare(bsm_trial *t, const bsm_plan_step *step,
+                             bsm_prepared_step *out) {
+  BSM_TRY(t->backend->prepare(t->plan, step, t->options->isa,
+                              t->options->threads, &t->arena, out));
+  if (out->scratch_size <= t->scratch_size) return BSM_OK;
+  t->run.scratch = bsm_arena_alloc(&t->arena, out->scratch_size, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(t->run.scratch);
+  t->scratch_size = out->scratch_size;
+  return BSM_OK;
+}
+
+bsm_status bsm_trial_stand_in(bsm_trial *t, const bsm_packing *packing,
+                              bsm_plan_step *step) {
+  uint64_t size;
+  BSM_TRY(t->backend->pack(step, packing->in_maps, NULL,
+                           bsm_dtype_size(packing->dtype), packing->transposed,
+                           NULL, &size));
+  if (size > t->stand_in_size) {
+    t->stand_in = bsm_arena_alloc(&t->arena, (size_t)size, BSM_ALIGNMENT);
+    BSM_TRY_ALLOC(t->stand_in);
+    memset(t->stand_in, STAND_IN_BYTE, (size_t)size);
+    t->stand_in_size = size;
+  }
+  t->plan->weights[t->plan->weights_count] =
+      (bsm_plan_weights){t->stand_in, size};
+  step->weights[0] = t->plan->weights_count;
+  return BSM_OK;
+}
