@@ -293,6 +293,7 @@ static bool wanted(const bench *b, const char *name) {
 typedef struct conv_case {
   const char *name;
   int n, ci, co, size, kernel, stride, groups;
+  int32_t activation; /* 0: ReLU */
 } conv_case;
 
 static const conv_case convs[] = {
@@ -321,9 +322,43 @@ static const conv_case convs[] = {
     {"vgg16 3x3 64-64 224", 1, 64, 64, 224, 3, 1, 1},
     {"vit patches 16x16/16 3-768 224", 1, 3, 768, 224, 16, 16, 1},
     {"resnext 3x3 g32 128-128 56", 1, 128, 128, 56, 3, 1, 32},
+    {"resnext 3x3 g32 1024-1024 7", 1, 1024, 1024, 7, 3, 1, 32},
+    {"lenet 5x5 1-6 28", 1, 1, 6, 28, 5, 1, 1},
+    {"lenet 5x5 6-16 14", 1, 6, 16, 14, 5, 1, 1},
     {"mobilenet conv1 3x3/2 3-32 224", 1, 3, 32, 224, 3, 2, 1},
+    {"mobilenet 1x1 32-16 112", 1, 32, 16, 112, 1, 1, 1},
+    {"mobilenet 1x1 16-96 112", 1, 16, 96, 112, 1, 1, 1},
     {"mobilenet 1x1 96-24 56", 1, 96, 24, 56, 1, 1, 1},
     {"mobilenet 1x1 24-144 56", 1, 24, 144, 56, 1, 1, 1},
+    {"mobilenet 1x1 144-24 56", 1, 144, 24, 56, 1, 1, 1},
+    {"mobilenet 1x1 144-32 28", 1, 144, 32, 28, 1, 1, 1},
+    {"mobilenet 1x1 32-192 28", 1, 32, 192, 28, 1, 1, 1},
+    {"mobilenet 1x1 192-32 28", 1, 192, 32, 28, 1, 1, 1},
+    {"mobilenet 1x1 192-64 14", 1, 192, 64, 14, 1, 1, 1},
+    {"mobilenet 1x1 64-384 14", 1, 64, 384, 14, 1, 1, 1},
+    {"mobilenet 1x1 384-64 14", 1, 384, 64, 14, 1, 1, 1},
+    {"mobilenet 1x1 384-96 14", 1, 384, 96, 14, 1, 1, 1},
+    {"mobilenet 1x1 96-576 14", 1, 96, 576, 14, 1, 1, 1},
+    {"mobilenet 1x1 576-96 14", 1, 576, 96, 14, 1, 1, 1},
+    {"mobilenet 1x1 576-160 7", 1, 576, 160, 7, 1, 1, 1},
+    {"mobilenet 1x1 160-960 7", 1, 160, 960, 7, 1, 1, 1},
+    {"mobilenet 1x1 960-160 7", 1, 960, 160, 7, 1, 1, 1},
+    {"mobilenet 1x1 960-320 7", 1, 960, 320, 7, 1, 1, 1},
+    {"mobilenet 1x1 320-1280 7", 1, 320, 1280, 7, 1, 1, 1},
+    {"efficientnet 1x1 silu 16-96 112", 1, 16, 96, 112, 1, 1, 1,
+     BSM_ACTIVATION_SILU},
+    {"efficientnet 1x1 silu 24-144 56", 1, 24, 144, 56, 1, 1, 1,
+     BSM_ACTIVATION_SILU},
+    {"efficientnet 1x1 silu 40-240 28", 1, 40, 240, 28, 1, 1, 1,
+     BSM_ACTIVATION_SILU},
+    {"efficientnet 1x1 silu 80-480 14", 1, 80, 480, 14, 1, 1, 1,
+     BSM_ACTIVATION_SILU},
+    {"efficientnet 1x1 silu 112-672 14", 1, 112, 672, 14, 1, 1, 1,
+     BSM_ACTIVATION_SILU},
+    {"efficientnet 1x1 silu 192-1152 7", 1, 192, 1152, 7, 1, 1, 1,
+     BSM_ACTIVATION_SILU},
+    {"efficientnet 1x1 silu 320-1280 7", 1, 320, 1280, 7, 1, 1, 1,
+     BSM_ACTIVATION_SILU},
     {"mobilenet dw 3x3 144 56", 1, 144, 144, 56, 3, 1, 144},
     {"mobilenet dw 3x3/2 96 112", 1, 96, 96, 112, 3, 2, 96},
     {"mobilenet dw 3x3 576 14", 1, 576, 576, 14, 3, 1, 576},
@@ -350,7 +385,7 @@ static void run_conv(bench *b, const conv_case *c) {
   set_window(&p->window, c->kernel, c->stride, pad);
   p->groups = c->groups;
   p->out_maps = c->co;
-  p->epilogue.activation = BSM_ACTIVATION_RELU;
+  p->epilogue.activation = c->activation ? c->activation : BSM_ACTIVATION_RELU;
   add_image(&s, false, c->n, c->ci, c->size, c->size);
   add_image(&s, true, c->n, c->co, out, out);
   const double per_output = (double)(c->ci / c->groups) * c->kernel * c->kernel;
@@ -362,15 +397,21 @@ static void run_conv(bench *b, const conv_case *c) {
 typedef struct product_case {
   const char *name;
   int batch, m, k, n, constant, transposed;
+  int32_t activation;
 } product_case;
 
 static const product_case products[] = {
     {"bert 128 x 768 x 768", 1, 128, 768, 768, 1, 0},
     {"bert 128 x 768 x 3072", 1, 128, 768, 3072, 1, 0},
     {"bert 128 x 3072 x 768", 1, 128, 3072, 768, 1, 0},
+    {"bert 128 x 768 x 3072 gelu", 1, 128, 768, 3072, 1, 0,
+     BSM_ACTIVATION_GELU_ERF},
     {"bert QK^T 12 x 128 x 64 x 128", 12, 128, 64, 128, 0, 1},
     {"bert PV 12 x 128 x 128 x 64", 12, 128, 128, 64, 0, 0},
     {"vit 197 x 768 x 2304", 1, 197, 768, 2304, 1, 0},
+    {"vit 197 x 768 x 768", 1, 197, 768, 768, 1, 0},
+    {"vit 197 x 3072 x 768", 1, 197, 3072, 768, 1, 0},
+    {"gpt2 64 x 768 x 50257", 1, 64, 768, 50257, 1, 0},
     {"square 512", 1, 512, 512, 512, 1, 0},
     {"square 1024", 1, 1024, 1024, 1024, 1, 0},
     {"square 1024 dynamic", 1, 1024, 1024, 1024, 0, 0},
@@ -386,6 +427,7 @@ static void run_product(bench *b, const product_case *c) {
   start(&s, BSM_STEP_MATRIX_MULTIPLY);
   s.params.matrix_multiply = (bsm_step_matrix_multiply){
       .constant_b = c->constant, .k = c->k, .n = c->n, .scale = 1.0};
+  s.params.matrix_multiply.epilogue.activation = c->activation;
   const bsm_dims a = {3, {c->batch, c->m, c->k}};
   const bsm_dims bd = {3, {c->batch, c->k, c->n}};
   const bsm_dims y = {3, {c->batch, c->m, c->n}};
