@@ -82,7 +82,15 @@ static bsm_status fill_program(const bsm_layer *layer,
   return BSM_OK;
 }
 
-/* The layout of the first input that has the output's dims and no gaps. */
+/* Every element has a place of its own: no broadcast. */
+static bool is_plain(const bsm_layout *layout) {
+  for (int32_t i = 0; i < layout->dims.rank; i++) {
+    if (layout->dims.d[i] > 1 && layout->strides[i] == 0) return false;
+  }
+  return true;
+}
+
+/* The order in memory of the first input that has the output's dims. */
 static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const bsm_layout preferred = bsm_build_preferred(e, y);
@@ -94,8 +102,8 @@ static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
     bsm_layout same = *in;
     same.dims = y->dims;
     if (in->dims.rank == y->dims.rank && bsm_layout_equal(in, &same) &&
-        bsm_layout_is_dense(in)) {
-      return *in;
+        is_plain(in)) {
+      return bsm_layout_is_dense(in) ? *in : bsm_layout_like(y->dims, in);
     }
   }
   return preferred;

@@ -45,8 +45,6 @@ BSM_NODISCARD bsm_status bsm_build_shuffle(bsm_emitter *e,
                                            const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_slice(bsm_emitter *e,
                                          const bsm_layer *layer);
-BSM_NODISCARD bsm_status bsm_build_concatenation(bsm_emitter *e,
-                                                 const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_expand(bsm_emitter *e,
                                           const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_identity(bsm_emitter *e,
@@ -55,6 +53,10 @@ BSM_NODISCARD bsm_status bsm_build_constant_layer(bsm_emitter *e,
                                                   const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_shape(bsm_emitter *e,
                                          const bsm_layer *layer);
+
+/* emit_concatenation.c */
+BSM_NODISCARD bsm_status bsm_build_concatenation(bsm_emitter *e,
+                                                 const bsm_layer *layer);
 
 /* emit_plugin.c */
 BSM_NODISCARD bsm_status bsm_build_plugin(bsm_emitter *e,

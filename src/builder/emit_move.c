@@ -126,37 +126,6 @@ bsm_status bsm_build_slice(bsm_emitter *e, const bsm_layer *layer) {
   return BSM_OK;
 }
 
-bsm_status bsm_build_concatenation(bsm_emitter *e, const bsm_layer *layer) {
-  const bsm_itensor *y = layer->outputs.items[0];
-  const int32_t axis = layer->p.concatenation.axis;
-  bool channels_last = y->dims.rank >= 3 && y->dims.rank <= 5;
-  bool any = false;
-  for (size_t i = 0; i < layer->inputs.len; i++) {
-    const bsm_layout *in =
-        &bsm_build_tensor_at(e, bsm_build_value(e, layer->inputs.items[i]))
-             ->layout;
-    channels_last = channels_last && bsm_layout_has_channels_inner(in);
-    any = any || !bsm_layout_is_contiguous(in);
-  }
-  const bsm_layout layout = channels_last && any
-                                ? bsm_layout_channels_last(y->dims)
-                                : bsm_layout_contiguous(y->dims);
-  BSM_TRY(bsm_build_new(e, y->name, y->dtype, layout, &e->value[y->id]));
-  int64_t at = 0;
-  for (size_t i = 0; i < layer->inputs.len; i++) {
-    const bsm_itensor *x = layer->inputs.items[i];
-    if (x->dims.rank != y->dims.rank) continue; /* torch's empty 1-D tensors */
-    bsm_layout piece = layout;
-    piece.dims = x->dims;
-    uint32_t target;
-    BSM_TRY(bsm_build_view(e, e->value[y->id], piece, at * layout.strides[axis],
-                           &target));
-    BSM_TRY(bsm_build_copy(e, layer->name, bsm_build_value(e, x), target));
-    at += x->dims.d[axis];
-  }
-  return BSM_OK;
-}
-
 bsm_status bsm_build_expand(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const uint32_t x = bsm_build_value(e, layer->inputs.items[0]);

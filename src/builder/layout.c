@@ -26,6 +26,18 @@ bsm_layout bsm_layout_channels_last(bsm_dims dims) {
   return bsm_layout_ordered(dims, order);
 }
 
+bsm_layout bsm_layout_like(bsm_dims dims, const bsm_layout *like) {
+  int32_t order[BSM_MAX_RANK];
+  for (int32_t i = 0; i < dims.rank; i++) { /* insertion sort: stable */
+    int32_t j = i;
+    for (; j > 0 && like->strides[order[j - 1]] < like->strides[i]; j--) {
+      order[j] = order[j - 1];
+    }
+    order[j] = i;
+  }
+  return bsm_layout_ordered(dims, order);
+}
+
 bool bsm_layout_is_contiguous(const bsm_layout *layout) {
   int64_t stride = 1;
   for (int32_t i = layout->dims.rank - 1; i >= 0; i--) {

@@ -21,6 +21,10 @@ bsm_layout bsm_layout_channels_last(bsm_dims dims);
  * without gaps. */
 bsm_layout bsm_layout_ordered(bsm_dims dims, const int32_t *order);
 
+/* Without gaps, dimensions in the order that their strides have in `like`, of
+ * the same rank: a slice of a channels-last image gives a channels-last one. */
+bsm_layout bsm_layout_like(bsm_dims dims, const bsm_layout *like);
+
 /* Dimensions of size 1 never matter. */
 bool bsm_layout_is_contiguous(const bsm_layout *layout);
 /* The C stride is 1: what convolutions ask for. */

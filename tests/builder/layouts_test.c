@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layouts of built plans: what is a view or written in place, what must be
+ * copied, and that the numbers are those of the network either way. */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <math.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "builder/builder.h"
+
+enum { MAX_VALUES = 1 << 16 };
+
+static bsm_arena arena;
+static bsm_network *net;
+static float in[MAX_VALUES], out[MAX_VALUES];
+
+static int set_up(void **state) {
+  (void)state;
+  bsm_arena_init(&arena, NULL);
+  assert_null(bsm_network_create(&arena, NULL, &net));
+  for (int i = 0; i < MAX_VALUES; i++) in[i] = (float)(i * 37 % 1009 - 500) / 8;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  bsm_network_release(net);
+  bsm_arena_destroy(&arena);
+  return 0;
+}
+
+static bsm_itensor *output_of(bsm_layer *layer) {
+  assert_non_null(layer);
+  return bsm_layer_output(layer, 0);
+}
+
+static bsm_itensor *negate(bsm_itensor *x) {
+  return output_of(bsm_network_add_unary(net, x, BSM_UNARY_NEG));
+}
+
+static bsm_itensor *largest(bsm_itensor *x) { /* of windows of 2 x 2 */
+  bsm_layer *layer = bsm_network_add_pooling_nd(net, x, BSM_POOLING_MAX,
+                                                (bsm_dims){2, {2, 2}});
+  bsm_layer_set_stride_nd(layer, (bsm_dims){2, {2, 2}});
+  return output_of(layer);
+}
+
+static bsm_itensor *permuted(bsm_itensor *x, bsm_dims perm) {
+  bsm_layer *layer = bsm_network_add_shuffle(net, x);
+  bsm_shuffle_set_first_transpose(layer, perm);
+  return output_of(layer);
+}
+
+static bsm_itensor *joined(bsm_itensor *a, bsm_itensor *b, int32_t axis) {
+  bsm_itensor *both[2] = {a, b};
+  return output_of(bsm_network_add_concatenation(net, both, 2, axis));
+}
+
+/* An image [n, c, h, w] whose memory has the channels inside. */
+static bsm_itensor *image(const char *name, int64_t n, int64_t h, int64_t w,
+                          int64_t c) {
+  bsm_itensor *x = bsm_network_add_input(net, name, BSM_DTYPE_FLOAT,
+                                         (bsm_dims){4, {n, h, w, c}});
+  assert_non_null(x);
+  return permuted(x, (bsm_dims){4, {0, 3, 1, 2}});
+}
+
+static uint32_t count_steps(const bsm_plan *plan, bsm_step_kind kind) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    count += plan->steps[i].kind == kind;
+  }
+  return count;
+}
+
+/* Builds the network for one output and runs it; every input binding reads
+ * `in`. */
+static const bsm_plan *run(bsm_itensor *y) {
+  bsm_plan *plan = NULL;
+  assert_null(bsm_network_mark_output(net, y, "y"));
+  const bsm_build_options options = {
+      .isa = bsm_isa_detect(), .threads = 1, .no_timing = true};
+  bsm_status status = bsm_build(net, &options, &arena, &plan);
+  if (status) fail_msg("%s", bsm_status_message(status));
+  void *inputs[4] = {in, in, in, in}, *outputs[1] = {out};
+  bsm_run r = {.inputs = inputs, .outputs = outputs};
+  r.workspace =
+      bsm_arena_alloc(&arena, (size_t)plan->workspace_size + 1, BSM_ALIGNMENT);
+  assert_non_null(r.workspace);
+  memset(out, 0x7f, sizeof(out));
+  const bsm_backend *backend = bsm_backend_cpu();
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    bsm_prepared_step step;
+    status = backend->check(plan, &plan->steps[i]);
+    if (status) fail_msg("%s", bsm_status_message(status));
+    assert_null(
+        backend->prepare(plan, &plan->steps[i], options.isa, 1, &arena, &step));
+    r.scratch = bsm_arena_alloc(&arena, step.scratch_size + 1, BSM_ALIGNMENT);
+    assert_non_null(r.scratch);
+    assert_null(backend->run(&step, &r));
+  }
+  return plan;
+}
+
+/* Element [n, c, h, w] of image(). */
+typedef struct sizes {
+  int64_t n, h, w, c;
+} sizes;
+static float at(sizes s, int64_t n, int64_t c, int64_t h, int64_t w) {
+  return in[((n * s.h + h) * s.w + w) * s.c + c];
+}
+static float at_window(sizes s, int64_t n, int64_t c, int64_t h, int64_t w) {
+  return fmaxf(
+      fmaxf(at(s, n, c, 2 * h, 2 * w), at(s, n, c, 2 * h, 2 * w + 1)),
+      fmaxf(at(s, n, c, 2 * h + 1, 2 * w), at(s, n, c, 2 * h + 1, 2 * w + 1)));
+}
+
+/* cat(max(x), -max(x)) along the channels, before a reader of channels-last
+ * memory: both producers write into the result. */
+static void test_channels_join_in_place(void **state) {
+  (void)state;
+  const sizes s = {2, 8, 12, 20};
+  bsm_itensor *x = largest(image("x", s.n, s.h, s.w, s.c));
+  const bsm_plan *plan = run(
+      permuted(negate(joined(x, negate(x), 1)), (bsm_dims){4, {0, 2, 3, 1}}));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  const float *y = out;
+  for (int64_t n = 0; n < 2; n++) {
+    for (int64_t h = 0; h < 4; h++) {
+      for (int64_t w = 0; w < 6; w++) {
+        for (int64_t c = 0; c < 40; c++) {
+          const float v = at_window(s, n, c % 20, h, w);
+          assert_true(*y++ == (c < 20 ? -v : v));
+        }
+      }
+    }
+  }
+}
+
+/* f0 = max(x), f1 = -cat(f0), f2 = -cat(f0, f1), ...: one buffer that grows. */
+static void test_a_dense_block_is_one_buffer(void **state) {
+  (void)state;
+  const sizes s = {2, 4, 6, 8};
+  bsm_itensor *all = largest(image("x", s.n, s.h, s.w, s.c));
+  for (int i = 0; i < 3; i++) all = joined(all, negate(all), 1);
+  const bsm_plan *plan =
+      run(permuted(largest(all), (bsm_dims){4, {0, 2, 3, 1}}));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  for (int64_t n = 0; n < s.n; n++) {
+    for (int64_t c = 0; c < 64; c++) {
+      /* Sign: the parity of the ones in the number of the block. */
+      const bool minus = __builtin_popcount((unsigned)(c / 8)) & 1;
+      float best = -INFINITY;
+      for (int64_t i = 0; i < 4; i++) {
+        const float v = at_window(s, n, c % 8, i / 2, i % 2);
+        best = fmaxf(best, minus ? -v : v);
+      }
+      assert_true(out[n * 64 + c] == best);
+    }
+  }
+}
+
+/* The same tensor twice: one place is its own, the other a copy. */
+static void test_a_tensor_joins_itself(void **state) {
+  (void)state;
+  bsm_itensor *x = negate(
+      bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT, (bsm_dims){2, {6, 8}}));
+  const bsm_plan *plan = run(joined(x, x, 1));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 1);
+  for (int i = 0; i < 6; i++) {
+    for (int j = 0; j < 16; j++) {
+      assert_true(out[i * 16 + j] == -in[i * 8 + j % 8]);
+    }
+  }
+}
+
+/* Inputs of the network, single columns and pieces are copied. */
+static void test_what_must_be_copied(void **state) {
+  (void)state;
+  bsm_itensor *x =
+      bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT, (bsm_dims){2, {6, 1}});
+  bsm_itensor *wide =
+      bsm_network_add_input(net, "w", BSM_DTYPE_FLOAT, (bsm_dims){2, {6, 8}});
+  bsm_itensor *piece = output_of(
+      bsm_network_add_slice(net, negate(wide), (bsm_dims){2, {0, 2}},
+                            (bsm_dims){2, {6, 5}}, (bsm_dims){2, {1, 1}}));
+  bsm_itensor *y = joined(joined(x, negate(x), 1), piece, 1);
+  const bsm_plan *plan = run(y);
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 4);
+  for (int i = 0; i < 6; i++) {
+    assert_true(out[i * 7] == in[i]);
+    assert_true(out[i * 7 + 1] == -in[i]);
+    for (int j = 0; j < 5; j++) {
+      assert_true(out[i * 7 + 2 + j] == -in[i * 8 + 2 + j]);
+    }
+  }
+}
+
+/* Splitting and joining in the same order is no work. */
+static void test_pieces_that_lie_in_order_are_a_view(void **state) {
+  (void)state;
+  bsm_itensor *x = negate(
+      bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT, (bsm_dims){2, {5, 12}}));
+  bsm_itensor *parts[2];
+  for (int i = 0; i < 2; i++) {
+    parts[i] = output_of(
+        bsm_network_add_slice(net, x, (bsm_dims){2, {0, 3 + 4 * i}},
+                              (bsm_dims){2, {5, 4}}, (bsm_dims){2, {1, 1}}));
+  }
+  const bsm_plan *plan = run(negate(joined(parts[0], parts[1], 1)));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  for (int i = 0; i < 5; i++) {
+    for (int j = 0; j < 8; j++) {
+      assert_true(out[i * 8 + j] == in[i * 12 + 3 + j]);
+    }
+  }
+}
+
+/* Along the outermost dimension, through reshapes on both sides. */
+static void test_rows_join_in_place(void **state) {
+  (void)state;
+  const sizes s = {1, 4, 4, 8};
+  bsm_itensor *x = largest(image("x", 1, 4, 4, 8));
+  bsm_itensor *parts[2];
+  for (int i = 0; i < 2; i++) {
+    bsm_layer *flat = bsm_network_add_shuffle(net, i ? negate(x) : x);
+    bsm_shuffle_set_first_transpose(flat, (bsm_dims){4, {0, 2, 3, 1}});
+    bsm_shuffle_set_reshape_dimensions(flat, (bsm_dims){3, {1, 8, 4}});
+    parts[i] = output_of(flat);
+  }
+  const bsm_plan *plan = run(joined(parts[0], parts[1], 1));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  for (int64_t i = 0; i < 32; i++) {
+    const float v = at_window(s, 0, i % 8, i / 16, i / 8 % 2);
+    assert_true(out[i] == v);
+    assert_true(out[32 + i] == -v);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_channels_join_in_place, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_a_dense_block_is_one_buffer, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_a_tensor_joins_itself, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_what_must_be_copied, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_pieces_that_lie_in_order_are_a_view,
+                                      set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_rows_join_in_place, set_up,
+                                      tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
