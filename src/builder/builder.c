@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "builder/emitter.h"
+#include "builder/fidelity.h"
 #include "builder/passes.h"
 
 static bsm_status init_emitter(bsm_emitter *e) {
@@ -227,15 +228,28 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
   return copy_metadata(e, plan);
 }
 
+/* Packs what waits for it: kernels in transformed forms, or all the others. */
+static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
+                               bool transformed) {
+  for (size_t i = 0; i < e->pending.len; i++) {
+    const bsm_pending_pack *pending = &e->pending.items[i];
+    bsm_plan_step *step = &plan->steps[pending->step];
+    if (step->weights[0] == BSM_NO_WEIGHTS &&
+        bsm_pending_is_transformed(plan, pending) == transformed) {
+      BSM_TRY(bsm_build_pending(e, pending, step));
+    }
+  }
+  return finish_weights(e, plan);
+}
+
 /* Tactics, then the weights that they ask for. */
 static bsm_status settle(bsm_emitter *e, bsm_plan *plan) {
   BSM_TRY(
       bsm_choose_tactics(e->options, plan, e->pending.items, e->pending.len));
-  for (size_t i = 0; i < e->pending.len; i++) {
-    const bsm_pending_pack *pending = &e->pending.items[i];
-    BSM_TRY(bsm_build_pending(e, pending, &plan->steps[pending->step]));
-  }
-  BSM_TRY(finish_weights(e, plan));
+  BSM_TRY(pack_pending(e, plan, false));
+  BSM_TRY(bsm_keep_fidelity(e, plan));
+  BSM_TRY(pack_pending(e, plan, false));
+  BSM_TRY(pack_pending(e, plan, true));
   return bsm_plan_verify(plan);
 }
 

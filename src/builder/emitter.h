@@ -125,6 +125,13 @@ BSM_NODISCARD bsm_status bsm_build_copy(bsm_emitter *e, const char *name,
  * they lie in a constant of the store, those themselves. */
 BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
                                            uint64_t size, uint32_t *out);
+/* Whether they are the kernel of a convolution in another form than plain. */
+static inline bool bsm_pending_is_transformed(const bsm_plan *plan,
+                                              const bsm_pending_pack *pending) {
+  return plan->steps[pending->step].kind == BSM_STEP_CONVOLUTION &&
+         pending->params->convolution.form != BSM_CONVOLUTION_PLAIN;
+}
+
 /* Asks for packed weights for the step just emitted, as its weights[0]. */
 BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
                                         const bsm_packing *packing);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring the error of transformed weights, and lowering forms. */
+#include "builder/fidelity.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "builder/trial_run.h"
+
+#define FORMS 4
+#define POSITIONS 32 /* of an output that are computed in double */
+
+/* A convolution that may use transformed weights. */
+typedef struct site {
+  const bsm_pending_pack *pending;
+  bsm_plan_step *step;
+  int32_t form; /* wanted, and then allowed */
+  const void *values;
+  const char *tactic[FORMS]; /* of each form; NULL: has none */
+  bsm_plan_weights packed[FORMS];
+  uint32_t slot; /* in the plan's weights */
+} site;
+
+typedef struct check {
+  bsm_emitter *e;
+  bsm_plan *plan;
+  bsm_trial trial;
+  site *sites;
+  size_t count;
+  site **by_step;
+  uint64_t random;
+} check;
+
+/* ---- made-up numbers ---- */
+
+/* Uniform in [0, 1): the linear congruential generator of Knuth's MMIX. */
+static double uniform(check *c) {
+  c->random =
+      c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(c->random >> 40) / (double)(1 << 24);
+}
+
+/* Nearly normal: mean 0, variance 1 (Irwin and Hall, of 12). */
+static float normal(check *c) {
+  double sum = -6;
+  for (int i = 0; i < 12; i++) sum += uniform(c);
+  return (float)sum;
+}
+
+static bsm_status fill(check *c, uint32_t tensor) {
+  const bsm_plan_tensor *t = &c->plan->tensors[tensor];
+  uint64_t bytes;
+  if (t->dtype != BSM_DTYPE_FLOAT || !bsm_plan_tensor_extent(t, &bytes)) {
+    return BSM_OK;
+  }
+  float *to = bsm_run_address(&c->trial.run, c->plan, tensor);
+  for (uint64_t i = 0; i < bytes / sizeof(float); i++) to[i] = normal(c);
+  return BSM_OK;
+}
+
+/* ---- sites ---- */
+
+static void set_form(const check *c, site *s, int32_t form) {
+  s->step->tactic = s->tactic[form];
+  c->trial.backend->adopt(s->step, s->tactic[form], s->pending->params);
+}
+
+static void list_forms(const check *c, site *s) {
+  const char *names[BSM_MAX_TACTICS];
+  const char *chosen = s->step->tactic;
+  const size_t count =
+      c->trial.backend->tactics(c->plan, s->step, c->e->options->isa, names);
+  for (size_t i = 0; i < count; i++) {
+    c->trial.backend->adopt(s->step, names[i], s->pending->params);
+    const int32_t form = s->pending->params->convolution.form;
+    if (form >= 0 && form < FORMS && !s->tactic[form]) {
+      s->tactic[form] = names[i];
+    }
+  }
+  s->tactic[s->form] = chosen;
+  set_form(c, s, s->form);
+}
+
+static bsm_status find_sites(check *c) {
+  const size_t room = c->e->pending.len + 1;
+  c->sites = BSM_NEW_ARRAY(c->e->scratch, site, room);
+  c->by_step = BSM_NEW_ARRAY(c->e->scratch, site *, c->plan->step_count + 1u);
+  if (!c->sites || !c->by_step) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < c->e->pending.len; i++) {
+    const bsm_pending_pack *pending = &c->e->pending.items[i];
+    if (!bsm_pending_is_transformed(c->plan, pending)) continue;
+    site *s = &c->sites[c->count++];
+    s->pending = pending;
+    s->step = &c->plan->steps[pending->step];
+    s->form = pending->params->convolution.form;
+    s->slot = c->plan->weights_count + (uint32_t)c->count;
+    c->by_step[pending->step] = s;
+  }
+  return BSM_OK;
+}
+
+/* Weights of the site's present form, packed once. */
+static bsm_status use_weights(check *c, site *s) {
+  const bsm_packing *p = &s->pending->packing;
+  const size_t element = bsm_dtype_size(p->dtype);
+  bsm_plan_weights *w = &s->packed[s->pending->params->convolution.form];
+  if (!w->data) {
+    void *to;
+    BSM_TRY(c->trial.backend->pack(s->step, p->in_maps, NULL, element,
+                                   p->transposed, NULL, &w->size));
+    to = bsm_arena_alloc(&c->trial.arena, (size_t)w->size + 1, BSM_ALIGNMENT);
+    BSM_TRY_ALLOC(to);
+    BSM_TRY(c->trial.backend->pack(s->step, p->in_maps, s->values, element,
+                                   p->transposed, to, &w->size));
+    w->data = to;
+  }
+  c->plan->weights[s->slot] = *w;
+  s->step->weights[0] = s->slot;
+  return BSM_OK;
+}
+
+/* ---- the error of a layer ---- */
+
+/* One output of every map at `at`, without the epilogue, in double. */
+static void exact_outputs(const check *c, const site *s, const int64_t *at,
+                          double *out) {
+  const bsm_step_convolution *p = &s->step->params->convolution;
+  const bsm_plan_tensor *x = &c->plan->tensors[s->step->inputs[0]];
+  const float *data =
+      bsm_run_address(&c->trial.run, c->plan, s->step->inputs[0]);
+  const float *kernel = s->values;
+  const float *bias = s->step->weights[1] == BSM_NO_WEIGHTS
+                          ? NULL
+                          : c->plan->weights[s->step->weights[1]].data;
+  const int64_t maps = x->dims.d[1];
+  data += at[0] * x->strides[0];
+  for (int64_t k = 0; k < p->out_maps; k++) {
+    double sum = bias ? (double)bias[k] : 0.0;
+    for (int64_t i = 0; i < 3; i++) {
+      const int64_t h = at[1] - p->window.pre_padding[1] + i;
+      if (h < 0 || h >= x->dims.d[2]) continue;
+      for (int64_t j = 0; j < 3; j++) {
+        const int64_t w = at[2] - p->window.pre_padding[2] + j;
+        if (w < 0 || w >= x->dims.d[3]) continue;
+        const float *pixel = data + h * x->strides[2] + w * x->strides[3];
+        const float *tap = kernel + k * maps * 9 + i * 3 + j;
+        for (int64_t m = 0; m < maps; m++) {
+          sum += (double)pixel[m] * (double)tap[m * 9];
+        }
+      }
+    }
+    out[k] = sum;
+  }
+}
+
+/* Runs the layer as it stands, without its epilogue, into the tail. */
+static bsm_status run_bare(check *c, const site *s) {
+  bsm_plan_step probe = *s->step;
+  bsm_step_params params = *s->step->params;
+  uint32_t output = c->plan->tensor_count;
+  bsm_prepared_step prepared;
+  bsm_plan_tensor *tail = &c->plan->tensors[output];
+  *tail = c->plan->tensors[s->step->outputs[0]];
+  tail->region = BSM_REGION_WORKSPACE;
+  tail->index = 0;
+  tail->offset = c->trial.tail;
+  params.convolution.epilogue = (bsm_step_epilogue){0};
+  probe.params = &params;
+  probe.input_count = 1;
+  probe.outputs = &output;
+  BSM_TRY(bsm_trial_prepare(&c->trial, &probe, &prepared));
+  return c->trial.backend->run(&prepared, &c->trial.run);
+}
+
+static bsm_status layer_error(check *c, site *s, double *error) {
+  const bsm_plan_tensor *y = &c->plan->tensors[s->step->outputs[0]];
+  const int64_t maps = y->dims.d[1];
+  double *exact = BSM_NEW_ARRAY(&c->trial.arena, double, (size_t)maps + 1);
+  BSM_TRY_ALLOC(exact);
+  BSM_TRY(use_weights(c, s));
+  BSM_TRY(run_bare(c, s));
+  const float *out =
+      (const float *)(const void *)(c->trial.run.workspace + c->trial.tail);
+  double most = 0, worst = 0;
+  for (int i = 0; i < POSITIONS; i++) {
+    const int64_t at[3] = {(int64_t)(uniform(c) * (double)y->dims.d[0]),
+                           (int64_t)(uniform(c) * (double)y->dims.d[2]),
+                           (int64_t)(uniform(c) * (double)y->dims.d[3])};
+    exact_outputs(c, s, at, exact);
+    for (int64_t k = 0; k < maps; k++) {
+      const float got = out[at[0] * y->strides[0] + k * y->strides[1] +
+                            at[1] * y->strides[2] + at[2] * y->strides[3]];
+      const double off = fabs((double)got - exact[k]);
+      most = fmax(most, fabs(exact[k]));
+      /* A NaN is as wrong as can be. */
+      if (!(off <= worst)) worst = isnan(off) ? INFINITY : off;
+    }
+  }
+  *error = most > 0 ? worst / most : worst > 0 ? INFINITY : 0;
+  return BSM_OK;
+}
+
+/* Lowers the form of one site until its error is within the bound. */
+static bsm_status bound_layer(check *c, site *s) {
+  for (; s->form > BSM_CONVOLUTION_PLAIN; s->form--) {
+    double error;
+    if (!s->tactic[s->form]) continue;
+    set_form(c, s, s->form);
+    BSM_TRY(layer_error(c, s, &error));
+    bsm_log(c->e->options->logger, BSM_LOG_LEVEL_DEBUG,
+            "%s: the error of %s is %.2g of the greatest output", s->step->name,
+            s->tactic[s->form], error);
+    if (error <= BSM_FIDELITY_LAYER) break;
+  }
+  set_form(c, s, BSM_CONVOLUTION_PLAIN);
+  return use_weights(c, s);
+}
+
+/* ---- the whole network ---- */
+
+static bool can_run(const bsm_plan *plan) {
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    if (plan->steps[i].kind == BSM_STEP_ATEN_CALL ||
+        plan->steps[i].kind == BSM_STEP_PLUGIN) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Runs all steps; with `measure`, the sites on plain weights, after their
+ * errors have been measured on the same activations. */
+static bsm_status run_all(check *c, bool measure) {
+  for (uint32_t i = 0; i < c->plan->step_count; i++) {
+    bsm_prepared_step prepared;
+    const bsm_plan_step *step = &c->plan->steps[i];
+    site *s = c->by_step[i];
+    if (s && measure) BSM_TRY(bound_layer(c, s));
+    BSM_TRY(bsm_trial_prepare(&c->trial, step, &prepared));
+    BSM_TRY(c->trial.backend->run(&prepared, &c->trial.run));
+  }
+  return BSM_OK;
+}
+
+static const float *output_of(const check *c, uint32_t index, uint64_t *count) {
+  const uint32_t tensor = c->plan->outputs[index].tensor;
+  const bsm_plan_tensor *t = &c->plan->tensors[tensor];
+  uint64_t bytes;
+  if (t->dtype != BSM_DTYPE_FLOAT || !bsm_plan_tensor_extent(t, &bytes)) {
+    return NULL;
+  }
+  *count = bytes / sizeof(float);
+  return bsm_run_address(&c->trial.run, c->plan, tensor);
+}
+
+static bsm_status keep_outputs(check *c, float **kept) {
+  for (uint32_t i = 0; i < c->plan->output_count; i++) {
+    uint64_t n;
+    const float *from = output_of(c, i, &n);
+    kept[i] = NULL;
+    if (!from) continue;
+    kept[i] = BSM_NEW_ARRAY(&c->trial.arena, float, (size_t)n + 1);
+    BSM_TRY_ALLOC(kept[i]);
+    memcpy(kept[i], from, (size_t)n * sizeof(float));
+  }
+  return BSM_OK;
+}
+
+/* The greatest difference of an output, as a part of its greatest value. Where
+ * the plain network gives no number, nothing is compared. */
+static double difference(const check *c, float *const *kept) {
+  double worst = 0;
+  for (uint32_t i = 0; i < c->plan->output_count; i++) {
+    uint64_t n;
+    const float *now = output_of(c, i, &n);
+    if (!now) continue;
+    double most = 0, off = 0;
+    for (uint64_t k = 0; k < n; k++) {
+      if (!isfinite(kept[i][k])) continue;
+      most = fmax(most, fabs((double)kept[i][k]));
+      const double d = fabs((double)now[k] - (double)kept[i][k]);
+      if (!(d <= off)) off = isnan(d) ? INFINITY : d;
+    }
+    if (off > 0) worst = fmax(worst, most > 0 ? off / most : INFINITY);
+  }
+  return worst;
+}
+
+/* The forms allowed, none above `cap`; false when all are plain. */
+static bsm_status apply(check *c, int32_t cap, bool *any) {
+  *any = false;
+  for (size_t i = 0; i < c->count; i++) {
+    site *s = &c->sites[i];
+    if (s->form > cap) s->form = cap;
+    while (s->form > BSM_CONVOLUTION_PLAIN && !s->tactic[s->form]) s->form--;
+    *any |= s->form != BSM_CONVOLUTION_PLAIN;
+    set_form(c, s, s->form);
+    BSM_TRY(use_weights(c, s));
+  }
+  return BSM_OK;
+}
+
+static bsm_status bound_network(check *c) {
+  float **kept =
+      BSM_NEW_ARRAY(&c->trial.arena, float *, c->plan->output_count + 1u);
+  BSM_TRY_ALLOC(kept);
+  for (uint32_t i = 0; i < c->plan->input_count; i++) {
+    BSM_TRY(fill(c, c->plan->inputs[i].tensor));
+  }
+  BSM_TRY(run_all(c, true));
+  BSM_TRY(keep_outputs(c, kept));
+  for (int32_t cap = FORMS - 1; cap > BSM_CONVOLUTION_PLAIN; cap--) {
+    bool any;
+    BSM_TRY(apply(c, cap, &any));
+    if (!any) return BSM_OK;
+    BSM_TRY(run_all(c, false));
+    const double off = difference(c, kept);
+    bsm_log(c->e->options->logger, BSM_LOG_LEVEL_DEBUG,
+            "transformed weights of form %d at most: outputs differ by %.2g "
+            "of the greatest",
+            cap, off);
+    if (off <= BSM_FIDELITY_NETWORK) return BSM_OK;
+  }
+  bool any;
+  return apply(c, BSM_CONVOLUTION_PLAIN, &any);
+}
+
+/* Each layer by itself, on random inputs: of a network that cannot be run here.
+ * What they do together is not known, so the greatest tiles are left out. */
+static bsm_status bound_layers(check *c) {
+  for (size_t i = 0; i < c->count; i++) {
+    site *s = &c->sites[i];
+    BSM_TRY(fill(c, s->step->inputs[0]));
+    BSM_TRY(bound_layer(c, s));
+  }
+  bool any;
+  return apply(c, BSM_CONVOLUTION_WINOGRAD_4, &any);
+}
+
+static bsm_status keep(check *c) {
+  BSM_TRY(bsm_trial_open(c->e->options, c->plan, &c->trial));
+  for (size_t i = 0; i < c->count; i++) {
+    site *s = &c->sites[i];
+    BSM_TRY(
+        bsm_packing_values(&c->trial.arena, &s->pending->packing, &s->values));
+    list_forms(c, s);
+  }
+  bsm_status status = BSM_OK;
+  bool whole = can_run(c->plan);
+  if (whole) {
+    status = bound_network(c);
+    /* Random inputs may be none that the network can be run on. */
+    if (status && bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
+      bsm_status_free(status);
+      status = BSM_OK;
+      whole = false;
+    }
+  }
+  if (!status && !whole) status = bound_layers(c);
+  for (size_t i = 0; i < c->count; i++) {
+    c->sites[i].step->weights[0] = BSM_NO_WEIGHTS;
+  }
+  return status;
+}
+
+bsm_status bsm_keep_fidelity(bsm_emitter *e, bsm_plan *plan) {
+  check c = {.e = e, .plan = plan, .random = 1};
+  BSM_TRY(find_sites(&c));
+  if (c.count == 0 || e->options->like) return BSM_OK;
+  bsm_status status = keep(&c);
+  bsm_trial_close(&c.trial);
+  return status;
+}
