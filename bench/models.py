@@ -34,8 +34,8 @@ import numpy as np
 TOLERANCE, FLOOR = 1e-4, 1e-6
 MODELS = ["lenet", "mlp", "alexnet", "vgg16", "resnet18", "resnet50",
           "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_large",
-          "efficientnet_b0", "unet", "vit_b_16", "bert_base",
-          "transformer_encoder"]
+          "efficientnet_b0", "unet", "vit_b_16", "bert_base", "gpt2",
+          "transformer_encoder", "lstm"]
 
 
 # ------------------------------------------------------------------ the models
@@ -147,6 +147,17 @@ def make_classes():
                 x = layer(x, bias)
             return x, torch.tanh(self.pooler(x[:, 0]))
 
+    class CharacterLstm(nn.Module):
+        def __init__(self, vocab=128, d=128, hidden=256):
+            super().__init__()
+            self.emb = nn.Embedding(vocab, d)
+            self.rnn = nn.LSTM(d, hidden, 2, batch_first=True)
+            self.out = nn.Linear(hidden, 20)
+
+        def forward(self, ids):
+            y, _ = self.rnn(self.emb(ids))
+            return self.out(y[:, -1]), y.mean(dim=1)
+
     class HuggingFace(nn.Module):
         def __init__(self, model):
             super().__init__()
@@ -163,13 +174,23 @@ def make_classes():
         except ImportError:
             return Bert()
 
+    class Gpt2(nn.Module):
+        def __init__(self):
+            super().__init__()
+            from transformers import GPT2Config, GPT2LMHeadModel
+            self.m = GPT2LMHeadModel(GPT2Config(attn_implementation="eager"))
+
+        def forward(self, ids):
+            return self.m(input_ids=ids, use_cache=False, return_dict=False)[0]
+
     def mlp():
         return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256),
                              nn.GELU(), nn.Dropout(0.1), nn.Linear(256, 10),
                              nn.LogSoftmax(-1))
 
     return {"lenet": LeNet, "mlp": mlp, "unet": UNet, "bert_base": bert,
-            "transformer_encoder": TextEncoder}
+            "transformer_encoder": TextEncoder, "lstm": CharacterLstm,
+            "gpt2": Gpt2}
 
 
 def make_inputs(name, batch):
@@ -182,6 +203,10 @@ def make_inputs(name, batch):
         return (torch.randn(batch, 3, 256, 256),)
     if name == "transformer_encoder":
         return (torch.randint(1, 1000, (batch, 64)),)
+    if name == "lstm":
+        return (torch.randint(0, 128, (batch, 64)),)
+    if name == "gpt2":
+        return (torch.randint(0, 50257, (batch, 64)),)
     if name == "bert_base":
         ids = torch.randint(5, 30522, (batch, 128))
         mask = torch.ones(batch, 128, dtype=torch.long)
@@ -192,20 +217,32 @@ def make_inputs(name, batch):
     return (torch.randn(batch, 3, 224, 224),)
 
 
-def make_model(name):
-    """The model with random weights from a seed of its name, in eval mode."""
+def torchvision_model(name):
+    """None where torchvision lacks it."""
+    import torchvision
+    segmentation = torchvision.models.segmentation
+    if hasattr(segmentation, name):
+        return getattr(segmentation, name)(weights=None, weights_backbone=None)
+    if not hasattr(torchvision.models, name):
+        return None
+    more = {"init_weights": False, "aux_logits": False} if name in (
+        "googlenet", "inception_v3") else {}
+    return getattr(torchvision.models, name)(weights=None, **more)
+
+
+def make_model(name, conditioned=True):
+    """The model with random weights from a seed of its name, in eval mode; None
+    where torchvision lacks it. Weights of an archive make up for conditions."""
     import torch
     from torch import nn
     torch.manual_seed(zlib.crc32(name.encode()) & 0x7FFFFFFF)
     own = make_classes()
-    if name in own:
-        model = own[name]()
-    else:
-        import torchvision
-        if not hasattr(torchvision.models, name):
-            return None
-        model = getattr(torchvision.models, name)(weights=None)
+    model = own[name]() if name in own else torchvision_model(name)
+    if model is None:
+        return None
     model.eval()
+    if not conditioned:
+        return model.requires_grad_(False)
     norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
     with torch.no_grad():
         for norm in norms:
@@ -234,6 +271,19 @@ def flatten(result):
     if isinstance(result, dict):
         return [leaf for item in result.values() for leaf in flatten(item)]
     return [result.numpy()] if hasattr(result, "numpy") else [np.asarray(result)]
+
+
+def load_arrays(path, prefix):
+    """prefix0, prefix1, ... of an .npz."""
+    arrays = np.load(path)
+    return [arrays[f"{prefix}{i}"] for i in range(len(arrays.files))]
+
+
+def save_each(path, folder):
+    """The arrays of an .npz, a file for each."""
+    arrays = np.load(path)
+    for name in arrays.files:
+        np.save(os.path.join(folder, name + ".npy"), arrays[name])
 
 
 def export(args):
@@ -313,6 +363,19 @@ def compare(expected_path, actual_path):
         if not error <= TOLERANCE * scale + FLOOR:
             raise RuntimeError(f"{name}: error {error:.3g} at scale {scale:.3g}")
         worst = max(worst, error / scale if scale else error)
+    return worst
+
+
+def error_of_files(expected_path, folder):
+    """As compare, of out_0.npy, ... in a folder; whatever the error is."""
+    worst = 0.0
+    for i, want in enumerate(load_arrays(expected_path, "out_")):
+        got = np.load(os.path.join(folder, f"out_{i}.npy"))
+        if want.shape != got.shape:
+            raise RuntimeError(f"out_{i}: {got.shape}, expected {want.shape}")
+        scale = np.abs(want).max() if want.size else 0.0
+        error = np.abs(got.astype("f8") - want.astype("f8")).max() if want.size else 0.0
+        worst = max(worst, float(error / scale if scale else error))
     return worst
 
 
