@@ -2,12 +2,15 @@
 /* Times the CPU backend's steps on shapes of real models.
  *
  *   bench_kernels [--isa NAME] [--threads N] [--filter TEXT] [--seconds S]
+ *                 [--cold 1]
  *
  * For convolutions and matrix products: GFLOP/s and the share of the peak that
  * a loop of independent fused multiply-adds reaches on this machine with the
  * same instructions and threads. For the rest: GB/s of inputs and outputs. The
  * time is the best of many runs, as other programs may run beside; with one
- * thread it is the thread's CPU time. */
+ * thread it is the thread's CPU time. --cold takes the weights out of the
+ * caches before each run, which is how a network larger than they are finds
+ * them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +31,7 @@ typedef struct bench {
   uint32_t isa;
   int threads;
   double seconds, peak;
+  bool cold;
   const char *filter;
   bsm_thread_pool *pool;
 } bench;
@@ -238,6 +242,18 @@ static void add_bias(setup *s, int n) {
   s->step.weights[1] = id;
 }
 
+/* Takes the weights out of all caches. */
+static void evict_weights(const setup *s) {
+#if defined(__x86_64__)
+  if (!s->weight_data[0]) return;
+  const char *p = s->weight_data[0];
+  for (uint64_t i = 0; i < s->weights[0].size; i += 64) _mm_clflush(p + i);
+  _mm_mfence();
+#else
+  (void)s;
+#endif
+}
+
 /* Runs every tactic of the step; flops 0: reports GB/s. */
 static void report(bench *b, setup *s, const char *name, double flops) {
   const bsm_backend *k = bsm_backend_cpu();
@@ -258,6 +274,7 @@ static void report(bench *b, setup *s, const char *name, double flops) {
                            .pool = b->pool};
       double best = 1e9, end = now() + b->seconds;
       do {
+        if (b->cold) evict_weights(s);
         const double t0 = now();
         st = k->run(&p, &run);
         const double t = now() - t0;
@@ -565,7 +582,7 @@ static void run_rest(bench *b) {
 static int usage(void) {
   fprintf(stderr,
           "usage: bench_kernels [--isa NAME] [--threads N] [--filter TEXT] "
-          "[--seconds S]\n");
+          "[--seconds S] [--cold 1]\n");
   return 2;
 }
 
@@ -581,6 +598,8 @@ int main(int argc, char **argv) {
       b.filter = argv[i + 1];
     } else if (strcmp(argv[i], "--seconds") == 0) {
       b.seconds = atof(argv[i + 1]);
+    } else if (strcmp(argv[i], "--cold") == 0) {
+      b.cold = atoi(argv[i + 1]) != 0;
     } else {
       return usage();
     }
