@@ -11,9 +11,10 @@
 #include "base/isa.h"
 
 static const bsm_cpu_convolution_tactic *const all[] = {
-    &bsm_cpu_convolution_depthwise, &bsm_cpu_convolution_gemm_1x1,
-    &bsm_cpu_convolution_rows,      &bsm_cpu_convolution_indirect,
-    &bsm_cpu_convolution_im2col,
+    &bsm_cpu_convolution_depthwise,  &bsm_cpu_convolution_gemm_1x1,
+    &bsm_cpu_convolution_rows,       &bsm_cpu_convolution_indirect,
+    &bsm_cpu_convolution_im2col,     &bsm_cpu_convolution_winograd_2,
+    &bsm_cpu_convolution_winograd_4, &bsm_cpu_convolution_winograd_6,
 };
 #define COUNT (sizeof(all) / sizeof(all[0]))
 

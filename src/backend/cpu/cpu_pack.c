@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_recurrent.h"
+#include "backend/cpu/cpu_winograd.h"
 #include "base/checked.h"
 
 #define LIMIT ((int64_t)1 << 46) /* elements */
@@ -40,6 +41,10 @@ bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
                                       int64_t in_maps, bool deconvolution,
                                       size_t element, uint64_t *size) {
   const int64_t *kernel = p->window.kernel;
+  if (p->form != BSM_CONVOLUTION_PLAIN && !deconvolution &&
+      element == sizeof(float)) {
+    return bsm_cpu_winograd_size(p, in_maps, p->form, size);
+  }
   if (p->groups < 1 || in_maps < 1 || p->out_maps < 1 || in_maps > LIMIT ||
       p->out_maps > LIMIT || in_maps % p->groups != 0 ||
       p->out_maps % p->groups != 0) {
@@ -167,6 +172,10 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   const bsm_step_convolution *p = &step->params->convolution;
   BSM_TRY(bsm_cpu_packed_kernel_size(p, in_maps, deconvolution, element, size));
   if (!packed) return BSM_OK;
+  if (p->form != BSM_CONVOLUTION_PLAIN) {
+    bsm_cpu_winograd_pack(p, in_maps, p->form, values, packed);
+    return BSM_OK;
+  }
   memset(packed, 0, *size);
   if (!deconvolution && bsm_cpu_is_depthwise(p, in_maps)) {
     pack_depthwise(p, &data);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transforms of Winograd's convolution, F(m x m, 3 x 3) for m = 2, 4 and 6.
+ *
+ * An output tile of m x m pixels follows from n x n pixels of input, n = m + 2:
+ *   V = B^T d B   for each channel of the input tile d,
+ *   M = sum over channels of V * U, for each of the n x n positions: products
+ *       of matrices, which are not these kernels' affair,
+ *   y = A^T M A   for each output channel.
+ * The points of interpolation are 0, infinity and
+ *   m = 2: +-1      m = 4: +-sqrt(1/2), +-sqrt(2)      m = 6: +-1, +-2, +-1/2
+ * in this order, 0 first and infinity last; B^T has the coefficients of the
+ * polynomials with the other points as roots, A^T the powers of the points.
+ * What divides them is in U = G g G^T (cpu_winograd.c).
+ *
+ * A kernel transforms one tile, vectors along the channels. Nothing but V is
+ * aligned or padded. */
+#ifndef BSM_KERNELS_WINOGRAD_F32_H_
+#define BSM_KERNELS_WINOGRAD_F32_H_
+
+#include <stdint.h>
+
+#include "backend/cpu/kernels/kernel_isa.h"
+
+/* The largest n. */
+#define BSM_K_WINOGRAD_MAX 8
+/* V is written in whole groups of so many channels. */
+#define BSM_K_WINOGRAD_PAD 16
+
+typedef struct bsm_k_winograd_input {
+  const float *const *pixels; /* [n * n], row by row, at the first channel */
+  int64_t channels;
+  float *v;           /* of position 0 */
+  int64_t v_position; /* floats from one position to the next */
+} bsm_k_winograd_input;
+
+typedef struct bsm_k_winograd_output {
+  const float *m;     /* of position 0 */
+  int64_t m_position; /* floats from one position to the next */
+  int64_t channels;
+  float *y;               /* the first pixel of the tile */
+  int64_t y_row, y_pixel; /* floats */
+  int64_t rows, pixels;   /* of the tile that exist: 1 .. m each */
+  const float *bias;      /* or NULL */
+  const float *residual;  /* or NULL; may be y */
+  int64_t residual_row, residual_pixel;
+  float lo, hi; /* the clamp after that, keeping NaN; -inf, inf: none */
+} bsm_k_winograd_output;
+
+typedef struct bsm_k_winograd {
+  const char *name;
+  /* [m / 2 - 1] */
+  void (*input[3])(const bsm_k_winograd_input *args);
+  void (*output[3])(const bsm_k_winograd_output *args);
+} bsm_k_winograd;
+
+#define X(suffix, bits) extern const bsm_k_winograd bsm_k_winograd_##suffix;
+BSM_K_ISAS(X)
+#undef X
+
+const bsm_k_winograd *bsm_k_winograd_select(uint32_t isa);
+
+#endif /* BSM_KERNELS_WINOGRAD_F32_H_ */

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bodies of the kernels of winograd_f32.h: the transform of one dimension,
+ * all in registers, first for the rows of a tile and then for its columns. */
+#include "backend/cpu/kernels/winograd/winograd_f32.h"
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
+#define CONCAT_(a, b) a##b
+#define CONCAT(a, b) CONCAT_(a, b)
+
+/* sqrt(1/2) and sqrt(2), and their cubes. */
+#define POINT_A 0.70710678118654752f
+#define POINT_B 1.41421356237309505f
+#define CUBE_A 0.35355339059327376f
+#define CUBE_B 2.82842712474619010f
+
+/* ---- B^T: n inputs to n outputs ---- */
+
+VF_INLINE void input_2(const vf *d, vf *o) {
+  o[0] = vf_sub(d[2], d[0]);
+  o[1] = vf_add(d[2], d[1]);
+  o[2] = vf_sub(d[2], d[1]);
+  o[3] = vf_sub(d[3], d[1]);
+}
+
+/* The outputs of points +p and -p from the even and the odd part. */
+VF_INLINE void both_signs(float p, vf even, vf odd, vf *o) {
+  o[0] = vf_fma(vf_set(p), odd, even);
+  o[1] = vf_fnma(vf_set(p), odd, even);
+}
+
+VF_INLINE void input_4(const vf *d, vf *o) {
+  const vf two = vf_set(2.0f), half = vf_set(0.5f), c = vf_set(2.5f);
+  o[0] = vf_fnma(c, d[2], vf_add(d[0], d[4]));
+  both_signs(POINT_A, vf_fnma(two, d[2], d[4]), vf_fnma(two, d[1], d[3]),
+             o + 1);
+  both_signs(POINT_B, vf_fnma(half, d[2], d[4]), vf_fnma(half, d[1], d[3]),
+             o + 3);
+  o[5] = vf_fnma(c, d[3], vf_add(d[1], d[5]));
+}
+
+/* x2 * q - x1 * p + x0 */
+VF_INLINE vf quadratic(vf x2, float q, vf x1, float p, vf x0) {
+  return vf_fma(vf_set(q), x2, vf_fnma(vf_set(p), x1, x0));
+}
+
+VF_INLINE void input_6(const vf *d, vf *o) {
+  const vf c = vf_set(5.25f);
+  o[0] = vf_fma(c, vf_sub(d[2], d[4]), vf_sub(d[6], d[0]));
+  const vf even = vf_fnma(vf_set(4.25f), d[4], vf_add(d[2], d[6]));
+  const vf odd = vf_fnma(vf_set(4.25f), d[3], vf_add(d[1], d[5]));
+  o[1] = vf_add(even, odd);
+  o[2] = vf_sub(even, odd);
+  both_signs(2.0f, quadratic(d[2], 0.25f, d[4], 1.25f, d[6]),
+             quadratic(d[1], 0.25f, d[3], 1.25f, d[5]), o + 3);
+  both_signs(0.5f, quadratic(d[2], 4.0f, d[4], 5.0f, d[6]),
+             quadratic(d[1], 4.0f, d[3], 5.0f, d[5]), o + 5);
+  o[7] = vf_fma(c, vf_sub(d[3], d[5]), vf_sub(d[7], d[1]));
+}
+
+VF_INLINE void input_line(const vf *d, vf *o, const int n) {
+  if (n == 4) {
+    input_2(d, o);
+  } else if (n == 6) {
+    input_4(d, o);
+  } else {
+    input_6(d, o);
+  }
+}
+
+/* ---- A^T: n inputs to m outputs ---- */
+
+VF_INLINE void output_2(const vf *m, vf *y) {
+  y[0] = vf_add(m[0], vf_add(m[1], m[2]));
+  y[1] = vf_add(m[3], vf_sub(m[1], m[2]));
+}
+
+VF_INLINE void output_4(const vf *m, vf *y) {
+  const vf sa = vf_add(m[1], m[2]), da = vf_sub(m[1], m[2]);
+  const vf sb = vf_add(m[3], m[4]), db = vf_sub(m[3], m[4]);
+  y[0] = vf_add(m[0], vf_add(sa, sb));
+  y[1] = vf_fma(vf_set(POINT_A), da, vf_mul(vf_set(POINT_B), db));
+  y[2] = vf_fma(vf_set(0.5f), sa, vf_add(sb, sb));
+  y[3] = vf_fma(vf_set(CUBE_A), da, vf_fma(vf_set(CUBE_B), db, m[5]));
+}
+
+VF_INLINE void output_6(const vf *m, vf *y) {
+  const vf sa = vf_add(m[1], m[2]), da = vf_sub(m[1], m[2]);
+  const vf sb = vf_add(m[3], m[4]), db = vf_sub(m[3], m[4]);
+  const vf sc = vf_add(m[5], m[6]), dc = vf_sub(m[5], m[6]);
+  y[0] = vf_add(vf_add(m[0], sa), vf_add(sb, sc));
+  y[1] = vf_fma(vf_set(2.0f), db, vf_fma(vf_set(0.5f), dc, da));
+  y[2] = vf_fma(vf_set(4.0f), sb, vf_fma(vf_set(0.25f), sc, sa));
+  y[3] = vf_fma(vf_set(8.0f), db, vf_fma(vf_set(0.125f), dc, da));
+  y[4] = vf_fma(vf_set(16.0f), sb, vf_fma(vf_set(0.0625f), sc, sa));
+  y[5] =
+      vf_fma(vf_set(32.0f), db, vf_fma(vf_set(0.03125f), dc, vf_add(da, m[7])));
+}
+
+VF_INLINE void output_line(const vf *m, vf *y, const int n) {
+  if (n == 4) {
+    output_2(m, y);
+  } else if (n == 6) {
+    output_4(m, y);
+  } else {
+    output_6(m, y);
+  }
+}
+
+/* ---- tiles ---- */
+
+/* Channels c on; `part` of a vector, or all when it is 0. */
+VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
+                            int64_t part, const int n) {
+  vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
+  for (int i = 0; i < n; i++) {
+    vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
+    UNROLL
+    for (int j = 0; j < n; j++) {
+      const float *p = t->pixels[i * n + j] + c;
+      d[j] = part ? vf_load_n(p, part) : vf_load(p);
+    }
+    input_line(d, o, n);
+    UNROLL
+    for (int j = 0; j < n; j++) rows[i][j] = o[j];
+  }
+  for (int j = 0; j < n; j++) {
+    vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
+    UNROLL
+    for (int i = 0; i < n; i++) d[i] = rows[i][j];
+    input_line(d, o, n);
+    float *v = t->v + j * t->v_position + c;
+    UNROLL
+    for (int i = 0; i < n; i++) vf_store(v + i * n * t->v_position, o[i]);
+  }
+}
+
+VF_INLINE void input_tile(const bsm_k_winograd_input *t, const int n) {
+  int64_t c = 0;
+  for (; c + VF_W <= t->channels; c += VF_W) input_vector(t, c, 0, n);
+  if (c < t->channels) input_vector(t, c, t->channels - c, n);
+}
+
+/* Writes y[i] to row i of a column of pixels. */
+VF_INLINE void output_column(const bsm_k_winograd_output *t, const vf *y,
+                             int64_t pixel, int64_t c, int64_t part,
+                             const int m) {
+  const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
+  vf bias = vf_zero();
+  if (t->bias)
+    bias = part ? vf_load_n(t->bias + c, part) : vf_load(t->bias + c);
+  float *to = t->y + pixel * t->y_pixel + c;
+  const float *r =
+      t->residual ? t->residual + pixel * t->residual_pixel + c : 0;
+  UNROLL
+  for (int i = 0; i < m; i++) {
+    if (i >= t->rows) break;
+    vf x = vf_add(y[i], bias);
+    if (r) {
+      const float *p = r + i * t->residual_row;
+      x = vf_add(x, part ? vf_load_n(p, part) : vf_load(p));
+    }
+    x = vf_min(hi, vf_max(lo, x));
+    if (part) {
+      vf_store_n(to + i * t->y_row, x, part);
+    } else {
+      vf_store(to + i * t->y_row, x);
+    }
+  }
+}
+
+VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
+                             int64_t part, const int n) {
+  const int m = n - 2;
+  vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
+  for (int i = 0; i < n; i++) {
+    vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
+    const float *p = t->m + i * n * t->m_position + c;
+    UNROLL
+    for (int j = 0; j < n; j++) {
+      const float *at = p + j * t->m_position;
+      d[j] = part ? vf_load_n(at, part) : vf_load(at);
+    }
+    output_line(d, o, n);
+    UNROLL
+    for (int j = 0; j < m; j++) rows[i][j] = o[j];
+  }
+  for (int64_t j = 0; j < t->pixels; j++) {
+    vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
+    UNROLL
+    for (int i = 0; i < n; i++) d[i] = rows[i][j];
+    output_line(d, o, n);
+    output_column(t, o, j, c, part, m);
+  }
+}
+
+VF_INLINE void output_tile(const bsm_k_winograd_output *t, const int n) {
+  int64_t c = 0;
+  for (; c + VF_W <= t->channels; c += VF_W) output_vector(t, c, 0, n);
+  if (c < t->channels) output_vector(t, c, t->channels - c, n);
+}
+
+#define TILE(m)                                                         \
+  static void CONCAT(tile_input_, m)(const bsm_k_winograd_input *t) {   \
+    input_tile(t, (m) + 2);                                             \
+  }                                                                     \
+  static void CONCAT(tile_output_, m)(const bsm_k_winograd_output *t) { \
+    output_tile(t, (m) + 2);                                            \
+  }
+TILE(2)
+TILE(4)
+TILE(6)
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+const bsm_k_winograd CONCAT(bsm_k_winograd_, BSM_K_SUFFIX) = {
+    .name = TEXT(BSM_K_SUFFIX),
+    .input = {tile_input_2, tile_input_4, tile_input_6},
+    .output = {tile_output_2, tile_output_4, tile_output_6}};
