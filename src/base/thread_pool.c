@@ -1,64 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thread pool: one job at a time, indices in one range per thread.
+/* Thread pool: one job at a time, in one range of units per thread.
  *
- * A job splits its indices into as many consecutive ranges as there are
- * threads. A thread first takes from its own range, so that the same thread
- * touches the same part of the data in job after job, and then helps the
- * others. Ranges are handed out by atomic counters.
+ * A job splits its units into as many consecutive ranges as threads take part,
+ * so that the same thread touches the same part of the data in job after job.
+ * Each thread has a seat, one cache line with all that it needs: what to run,
+ * its range, and a ticket that says who may look at it. The caller opens the
+ * tickets; a worker that waits for its own enters by compare-and-swap and
+ * leaves with a store; the caller takes back the tickets of those who have not
+ * entered when all units are handed out, and waits for the others. So a worker
+ * that wakes up late, or never, stops nobody.
  *
- * `state` decides who may look at the job: bits 0-15 count the workers inside,
- * bit 16 is set while the job is open, the upper half is its number. Workers
- * enter by compare-and-swap while it is open; the caller closes it when all
- * indices are handed out, waits until nobody is inside, and only then may the
- * fields of the job change. A worker that wakes up late finds it closed. */
+ * Units are handed out from `next` of the seats: a thread takes from its own,
+ * then from those of others. In a job of several phases `next` counts through
+ * all of them, and nobody takes beyond the phase at hand; how many units each
+ * thread has done says when a phase is over. */
 #include "base/thread_pool.h"
 
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/allocate.h"
 #include "base/checked.h"
+#include "base/clock.h"
 
 #define MAX_THREADS 4096
 #define CACHE_LINE 64
-#define SPIN_COUNT 2000 /* some ten microseconds of pause instructions */
 
-#define STATE_INSIDE UINT64_C(0xffff)
-#define STATE_OPEN (UINT64_C(1) << 16)
-#define STATE_JOB_SHIFT 32
+/* Seconds of waiting before sleeping: for the next job while a model runs and
+ * when none does, and for the workers that are inside a job. */
+#define RUN_SPIN 2e-3
+#define IDLE_SPIN 50e-6
+#define LEAVE_SPIN 200e-6
+/* After so long a thread lets others have its CPU, if any wait: they may be
+ * those it waits for. */
+#define YIELD_SPIN 5e-6
+/* Pauses between looks at the clock. */
+#define PAUSES 32
+/* Pauses at the end of a phase before helping a thread that is at work. */
+#define PATIENCE 64
 
-typedef struct index_range {
-  _Alignas(CACHE_LINE) atomic_size_t next;
-  size_t end;
-} index_range;
+/* Tickets: the number of the job, and what became of it. */
+enum { TICKET_CLOSED, TICKET_OPEN, TICKET_INSIDE, TICKET_STEP = 4 };
 
-typedef struct worker {
-  bsm_thread_pool *pool;
+typedef struct seat {
+  /* From the caller to the worker. */
+  _Alignas(CACHE_LINE) atomic_uint_fast64_t ticket;
+  bsm_unit_fn *fn;
+  void *arg;
+  int64_t start, count; /* the range, of each phase */
+  atomic_llong next;    /* units handed out of it, in all phases */
+
+  /* From the worker to the others, in jobs of several phases. */
+  _Alignas(CACHE_LINE) atomic_llong done;
+  atomic_bool entered;
+
+  _Alignas(CACHE_LINE) bsm_thread_pool *pool;
   int number; /* 1 .. size - 1; the caller is 0 */
+  bool sleeps;
+  pthread_cond_t wake;
   pthread_t thread;
-} worker;
+} seat;
 
 struct bsm_thread_pool {
   const bsm_allocator *allocator;
   int size;
   int started; /* workers whose threads exist */
-  worker *workers;
+  int cpus;    /* that the process may use */
+  seat *seats;
 
-  /* The open job. */
-  bsm_task_fn fn;
-  void *arg;
-  index_range *ranges; /* one for each thread */
+  /* The job; written by the caller between jobs. */
+  int threads;    /* that take part */
+  int64_t phases; /* of `total` units */
+  int64_t total;
+  uint64_t number;
 
-  _Alignas(CACHE_LINE) atomic_uint_fast64_t state;
-  atomic_bool stop;
-  atomic_int sleeping;      /* workers that wait for `wake` */
-  atomic_bool caller_waits; /* the caller waits for `left` */
+  _Alignas(CACHE_LINE) atomic_bool stop;
+  atomic_int runs; /* of models, at work */
+  _Alignas(CACHE_LINE) atomic_int sleepers;
+  atomic_bool caller_waits; /* for `left` */
   pthread_mutex_t sleep_lock;
-  pthread_cond_t wake;
   pthread_cond_t left;
   pthread_mutex_t turn; /* held by the caller whose job it is */
 };
@@ -74,64 +99,139 @@ static inline void pause_cpu(void) {
 #endif
 }
 
-static uint64_t job_number(uint64_t state) {
-  return state >> STATE_JOB_SHIFT;
+/* ---- inside a job ---- */
+
+/* Takes the next units of a range below `limit`: one, or all of them. */
+static int64_t take(seat *s, int64_t limit, bool all, int64_t *first) {
+  long long next = atomic_load_explicit(&s->next, memory_order_relaxed);
+  while (next < limit) {
+    const int64_t count = all ? limit - next : 1;
+    if (atomic_compare_exchange_weak_explicit(&s->next, &next, next + count,
+                                              memory_order_relaxed,
+                                              memory_order_relaxed)) {
+      *first = next;
+      return count;
+    }
+  }
+  return 0;
 }
 
-/* Runs indices of the open job until none is left to hand out. */
-static void work(bsm_thread_pool *pool, int number) {
-  const bsm_task_fn fn = pool->fn;
-  void *const arg = pool->arg;
-  inside_job = true;
-  for (int step = 0; step < pool->size; step++) {
-    index_range *range = &pool->ranges[(number + step) % pool->size];
-    /* Looking first keeps an exhausted counter from being incremented by
-     * everybody. */
-    while (atomic_load_explicit(&range->next, memory_order_relaxed) <
-           range->end) {
-      const size_t i =
-          atomic_fetch_add_explicit(&range->next, 1, memory_order_relaxed);
-      if (i >= range->end) break;
-      fn(arg, i);
+/* Runs units of one phase from the range of `from` until none is left. Of
+ * several phases a thread takes its own range at once. */
+static int64_t work_on(const bsm_thread_pool *pool, seat *from, seat *self,
+                       int64_t phase) {
+  const int64_t start = phase * pool->total + from->start - phase * from->count;
+  const int64_t limit = (phase + 1) * from->count;
+  int64_t first, count, done = 0;
+  while ((count = take(from, limit, pool->phases > 1 && from == self,
+                       &first)) != 0) {
+    for (int64_t i = 0; i < count; i++) {
+      self->fn(self->arg, start + first + i, self->number);
     }
+    done += count;
+  }
+  return done;
+}
+
+static int64_t help_others(const bsm_thread_pool *pool, seat *self,
+                           int64_t phase, bool only_absent) {
+  int64_t done = 0;
+  for (int step = 1; step < pool->threads; step++) {
+    seat *other = &pool->seats[(self->number + step) % pool->threads];
+    if (only_absent && atomic_load(&other->entered)) continue;
+    done += work_on(pool, other, self, phase);
+  }
+  return done;
+}
+
+static bool phase_is_over(const bsm_thread_pool *pool, int64_t phase) {
+  int64_t done = 0;
+  for (int i = 0; i < pool->threads; i++) {
+    done += atomic_load_explicit(&pool->seats[i].done, memory_order_acquire);
+  }
+  return done >= (phase + 1) * pool->total;
+}
+
+/* Looking at the ranges of others costs them time, so a thread waits a little
+ * before it helps, unless they are not there. */
+static void work_in_phases(const bsm_thread_pool *pool, seat *self) {
+  int64_t done = 0;
+  atomic_store(&self->entered, true);
+  for (int64_t phase = 0; phase < pool->phases; phase++) {
+    done += work_on(pool, self, self, phase);
+    done += help_others(pool, self, phase, true);
+    atomic_store_explicit(&self->done, done, memory_order_release);
+    for (int i = 1; !phase_is_over(pool, phase); i++) {
+      pause_cpu();
+      if (i % PATIENCE != 0) continue;
+      done += help_others(pool, self, phase, false);
+      atomic_store_explicit(&self->done, done, memory_order_release);
+      if (i / PATIENCE % PATIENCE == 0) sched_yield();
+    }
+  }
+}
+
+static void work(const bsm_thread_pool *pool, seat *self) {
+  inside_job = true;
+  if (pool->phases > 1) {
+    work_in_phases(pool, self);
+  } else {
+    (void)work_on(pool, self, self, 0);
+    (void)help_others(pool, self, 0, false);
   }
   inside_job = false;
 }
 
-/* Waits for a job other than `seen`, or the end: spins, then sleeps. */
-static void wait_for_job(bsm_thread_pool *pool, uint64_t seen) {
-  for (int i = 0; i < SPIN_COUNT; i++) {
-    if (job_number(atomic_load(&pool->state)) != seen ||
-        atomic_load(&pool->stop)) {
-      return;
+/* ---- workers ---- */
+
+static bool may_spin(const bsm_thread_pool *pool) {
+  return pool->size <= pool->cpus;
+}
+
+static bool has_news(const seat *self, uint64_t seen) {
+  return atomic_load(&self->ticket) / TICKET_STEP != seen ||
+         atomic_load_explicit(&self->pool->stop, memory_order_relaxed);
+}
+
+/* Spins until there is a job other than `seen`; false when it took too long. */
+static bool spin_for_job(const seat *self, uint64_t seen) {
+  const bsm_thread_pool *pool = self->pool;
+  double start = 0, idle_since = 0;
+  for (;;) {
+    for (int i = 0; i < PAUSES; i++) {
+      if (has_news(self, seen)) return true;
+      pause_cpu();
     }
-    pause_cpu();
+    const double now = bsm_clock_seconds();
+    const bool runs =
+        atomic_load_explicit(&pool->runs, memory_order_relaxed) > 0;
+    if (start == 0) start = now;
+    if (runs || idle_since == 0) idle_since = now;
+    if (now - start > RUN_SPIN || now - idle_since > IDLE_SPIN) return false;
+    if (now - start > YIELD_SPIN) sched_yield();
   }
+}
+
+static void wait_for_job(seat *self, uint64_t seen) {
+  bsm_thread_pool *pool = self->pool;
+  if (may_spin(pool) && spin_for_job(self, seen)) return;
   pthread_mutex_lock(&pool->sleep_lock);
-  /* The caller changes `state` and then reads `sleeping`; here it is the other
-   * way around. One of the two sees the other, so no wake-up is lost. */
-  atomic_fetch_add(&pool->sleeping, 1);
-  while (job_number(atomic_load(&pool->state)) == seen &&
-         !atomic_load(&pool->stop)) {
-    pthread_cond_wait(&pool->wake, &pool->sleep_lock);
+  /* The caller opens tickets and then changes `sleepers`; here it is the other
+   * way around. Whose change comes second sees what the first did before, so
+   * no wake-up is lost. */
+  atomic_fetch_add(&pool->sleepers, 1);
+  self->sleeps = true;
+  while (!has_news(self, seen)) {
+    pthread_cond_wait(&self->wake, &pool->sleep_lock);
   }
-  atomic_fetch_sub(&pool->sleeping, 1);
+  self->sleeps = false;
+  atomic_fetch_sub(&pool->sleepers, 1);
   pthread_mutex_unlock(&pool->sleep_lock);
 }
 
-/* Enters the job if it is open; its number goes to *seen either way. */
-static bool enter(bsm_thread_pool *pool, uint64_t *seen) {
-  uint_fast64_t state = atomic_load(&pool->state);
-  do {
-    *seen = job_number(state);
-    if (!(state & STATE_OPEN)) return false;
-  } while (!atomic_compare_exchange_weak(&pool->state, &state, state + 1));
-  return true;
-}
-
-static void leave(bsm_thread_pool *pool) {
-  const uint64_t before = atomic_fetch_sub(&pool->state, 1);
-  if ((before & STATE_INSIDE) != 1 || (before & STATE_OPEN)) return;
+static void leave(seat *self, uint64_t number) {
+  bsm_thread_pool *pool = self->pool;
+  atomic_store(&self->ticket, number * TICKET_STEP + TICKET_CLOSED);
   if (!atomic_load(&pool->caller_waits)) return;
   pthread_mutex_lock(&pool->sleep_lock);
   pthread_cond_signal(&pool->left);
@@ -139,75 +239,154 @@ static void leave(bsm_thread_pool *pool) {
 }
 
 static void *run_worker(void *arg) {
-  const worker *self = arg;
-  bsm_thread_pool *pool = self->pool;
+  seat *self = arg;
   uint64_t seen = 0;
-  while (!atomic_load(&pool->stop)) {
-    wait_for_job(pool, seen);
-    if (enter(pool, &seen)) {
-      work(pool, self->number);
-      leave(pool);
+  while (!atomic_load(&self->pool->stop)) {
+    wait_for_job(self, seen);
+    uint_fast64_t ticket = atomic_load(&self->ticket);
+    seen = ticket / TICKET_STEP;
+    if (ticket % TICKET_STEP == TICKET_OPEN &&
+        atomic_compare_exchange_strong(&self->ticket, &ticket,
+                                       seen * TICKET_STEP + TICKET_INSIDE)) {
+      work(self->pool, self);
+      leave(self, seen);
     }
   }
   return NULL;
 }
 
-static void open_job(bsm_thread_pool *pool, size_t count, bsm_task_fn fn,
-                     void *arg) {
-  const size_t size = (size_t)pool->size;
-  const size_t each = count / size, extra = count % size;
-  size_t start = 0;
-  for (size_t t = 0; t < size; t++) {
-    atomic_store_explicit(&pool->ranges[t].next, start, memory_order_relaxed);
-    start += each + (t < extra);
-    pool->ranges[t].end = start;
-  }
-  pool->fn = fn;
-  pool->arg = arg;
-  const uint64_t number = job_number(atomic_load(&pool->state)) + 1;
-  atomic_store(&pool->state, (number << STATE_JOB_SHIFT) | STATE_OPEN);
-  if (atomic_load(&pool->sleeping) == 0) return;
+/* ---- the caller ---- */
+
+static void wake_sleepers(bsm_thread_pool *pool) {
   pthread_mutex_lock(&pool->sleep_lock);
-  if (count >= size) {
-    pthread_cond_broadcast(&pool->wake);
-  } else {
-    for (size_t i = 1; i < count; i++) pthread_cond_signal(&pool->wake);
+  for (int i = 1; i < pool->threads; i++) {
+    if (pool->seats[i].sleeps) pthread_cond_signal(&pool->seats[i].wake);
   }
   pthread_mutex_unlock(&pool->sleep_lock);
 }
 
-static void close_job(bsm_thread_pool *pool) {
-  uint64_t state = atomic_fetch_and(&pool->state, ~STATE_OPEN);
-  for (int i = 0; (state & STATE_INSIDE) && i < SPIN_COUNT; i++) {
-    pause_cpu();
-    state = atomic_load(&pool->state);
+static void open_job(bsm_thread_pool *pool, bsm_unit_fn *fn, void *arg) {
+  const int64_t each = pool->total / pool->threads;
+  const int64_t extra = pool->total % pool->threads;
+  int64_t start = 0;
+  for (int i = 0; i < pool->threads; i++) {
+    seat *s = &pool->seats[i];
+    s->fn = fn;
+    s->arg = arg;
+    s->start = start;
+    s->count = each + (i < extra);
+    start += s->count;
+    atomic_store_explicit(&s->next, 0, memory_order_relaxed);
+    if (pool->phases == 1) continue;
+    atomic_store_explicit(&s->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->entered, false, memory_order_relaxed);
   }
-  if (!(state & STATE_INSIDE)) return;
+  pool->number++;
+  for (int i = 1; i < pool->threads; i++) {
+    atomic_store_explicit(&pool->seats[i].ticket,
+                          pool->number * TICKET_STEP + TICKET_OPEN,
+                          memory_order_release);
+  }
+  if (atomic_fetch_add(&pool->sleepers, 0) > 0) wake_sleepers(pool);
+}
+
+/* Whether a worker is inside; if it has not entered, it no longer can. */
+static bool is_inside(bsm_thread_pool *pool, seat *s) {
+  uint_fast64_t ticket = atomic_load(&s->ticket);
+  if (ticket % TICKET_STEP == TICKET_OPEN &&
+      atomic_compare_exchange_strong(
+          &s->ticket, &ticket, pool->number * TICKET_STEP + TICKET_CLOSED)) {
+    return false;
+  }
+  return ticket % TICKET_STEP == TICKET_INSIDE;
+}
+
+static void wait_until_left(bsm_thread_pool *pool, seat *s) {
+  if (!is_inside(pool, s)) return;
+  const double start = bsm_clock_seconds();
+  double now = start;
+  while (may_spin(pool) && now - start < LEAVE_SPIN) {
+    for (int i = 0; i < PAUSES; i++) {
+      if (!is_inside(pool, s)) return;
+      pause_cpu();
+    }
+    now = bsm_clock_seconds();
+    if (now - start > YIELD_SPIN) sched_yield();
+  }
   pthread_mutex_lock(&pool->sleep_lock);
   atomic_store(&pool->caller_waits, true);
-  while (atomic_load(&pool->state) & STATE_INSIDE) {
+  while (is_inside(pool, s)) {
     pthread_cond_wait(&pool->left, &pool->sleep_lock);
   }
   atomic_store(&pool->caller_waits, false);
   pthread_mutex_unlock(&pool->sleep_lock);
 }
 
-void bsm_parallel_for(bsm_thread_pool *pool, size_t count, bsm_task_fn fn,
-                      void *arg) {
-  if (!pool || pool->size == 1 || count <= 1 || inside_job) {
-    for (size_t i = 0; i < count; i++) fn(arg, i);
+static void run_alone(int64_t count, bsm_unit_fn *fn, void *arg) {
+  for (int64_t i = 0; i < count; i++) fn(arg, i, 0);
+}
+
+void bsm_parallel_phases(bsm_thread_pool *pool, int threads, int64_t phases,
+                         int64_t count, bsm_unit_fn *fn, void *arg) {
+  if (phases <= 0 || count <= 0) return;
+  const int64_t size = bsm_thread_pool_size(pool);
+  int64_t most = threads < size ? threads : size;
+  if (most > count) most = count;
+  /* Threads that take turns on a CPU meet slowly. */
+  if (phases > 1 && pool && most > pool->cpus) most = pool->cpus;
+  if (most <= 1 || inside_job) {
+    run_alone(phases * count, fn, arg);
     return;
   }
   pthread_mutex_lock(&pool->turn);
-  open_job(pool, count, fn, arg);
-  work(pool, 0);
-  close_job(pool);
+  pool->threads = (int)most;
+  pool->phases = phases;
+  pool->total = count;
+  open_job(pool, fn, arg);
+  work(pool, &pool->seats[0]);
+  for (int i = 1; i < pool->threads; i++) {
+    wait_until_left(pool, &pool->seats[i]);
+  }
   pthread_mutex_unlock(&pool->turn);
+}
+
+void bsm_parallel_units(bsm_thread_pool *pool, int threads, int64_t count,
+                        bsm_unit_fn *fn, void *arg) {
+  bsm_parallel_phases(pool, threads, 1, count, fn, arg);
+}
+
+typedef struct task {
+  bsm_task_fn fn;
+  void *arg;
+} task;
+
+static void run_task(void *arg, int64_t unit, int slot) {
+  const task *t = arg;
+  (void)slot;
+  t->fn(t->arg, (size_t)unit);
+}
+
+void bsm_parallel_for(bsm_thread_pool *pool, size_t count, bsm_task_fn fn,
+                      void *arg) {
+  task t = {fn, arg};
+  bsm_parallel_units(pool, INT_MAX, (int64_t)count, run_task, &t);
+}
+
+void bsm_thread_pool_begin(bsm_thread_pool *pool) {
+  if (!pool || pool->size == 1) return;
+  atomic_fetch_add_explicit(&pool->runs, 1, memory_order_relaxed);
+}
+
+void bsm_thread_pool_end(bsm_thread_pool *pool) {
+  if (!pool || pool->size == 1) return;
+  atomic_fetch_sub_explicit(&pool->runs, 1, memory_order_relaxed);
 }
 
 int bsm_thread_pool_size(const bsm_thread_pool *pool) {
   return pool ? pool->size : 1;
 }
+
+/* ---- life ---- */
 
 static bsm_status start_workers(bsm_thread_pool *pool) {
   /* Signals belong to the threads of the program, not to ours. */
@@ -216,8 +395,7 @@ static bsm_status start_workers(bsm_thread_pool *pool) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
   for (int i = 1; i < pool->size && !error; i++) {
-    worker *self = &pool->workers[i - 1];
-    *self = (worker){.pool = pool, .number = i};
+    seat *self = &pool->seats[i];
     error = pthread_create(&self->thread, NULL, run_worker, self);
     if (!error) pool->started++;
   }
@@ -227,36 +405,39 @@ static bsm_status start_workers(bsm_thread_pool *pool) {
                   pool->started + 2, pool->size, error);
 }
 
+static bsm_status make_seats(bsm_thread_pool *pool) {
+  const size_t bytes = (size_t)pool->size * sizeof(seat);
+  pool->seats = bsm_allocate(pool->allocator, bytes, CACHE_LINE);
+  BSM_TRY_ALLOC(pool->seats);
+  memset(pool->seats, 0, bytes);
+  for (int i = 0; i < pool->size; i++) {
+    pool->seats[i].pool = pool;
+    pool->seats[i].number = i;
+    pthread_cond_init(&pool->seats[i].wake, NULL);
+  }
+  return start_workers(pool);
+}
+
 bsm_status bsm_thread_pool_create(int threads, const bsm_allocator *allocator,
                                   bsm_thread_pool **out) {
   *out = NULL;
-  if (threads == 0) threads = bsm_available_cpus();
+  const int cpus = bsm_available_cpus();
+  if (threads == 0) threads = cpus;
   if (threads > MAX_THREADS || threads < 0) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "%d threads asked for; must be from 0 (all) to %d", threads,
                     MAX_THREADS);
   }
-  const size_t size = (size_t)threads;
   bsm_thread_pool *pool = bsm_allocate(allocator, sizeof(*pool), CACHE_LINE);
   BSM_TRY_ALLOC(pool);
   memset(pool, 0, sizeof(*pool));
   pool->allocator = allocator;
   pool->size = threads;
-  pool->workers =
-      bsm_allocate(allocator, size * sizeof(worker), _Alignof(worker));
-  pool->ranges = bsm_allocate(allocator, size * sizeof(index_range),
-                              _Alignof(index_range));
+  pool->cpus = cpus;
   pthread_mutex_init(&pool->sleep_lock, NULL);
   pthread_mutex_init(&pool->turn, NULL);
-  pthread_cond_init(&pool->wake, NULL);
   pthread_cond_init(&pool->left, NULL);
-  bsm_status status;
-  if (pool->workers && pool->ranges) {
-    memset(pool->ranges, 0, size * sizeof(index_range));
-    status = start_workers(pool);
-  } else {
-    status = BSM_FAIL_OOM();
-  }
+  bsm_status status = make_seats(pool);
   if (status) {
     bsm_thread_pool_destroy(pool);
     return status;
@@ -269,17 +450,20 @@ void bsm_thread_pool_destroy(bsm_thread_pool *pool) {
   if (!pool) return;
   pthread_mutex_lock(&pool->sleep_lock);
   atomic_store(&pool->stop, true);
-  pthread_cond_broadcast(&pool->wake);
+  for (int i = 1; i <= pool->started; i++) {
+    pthread_cond_signal(&pool->seats[i].wake);
+  }
   pthread_mutex_unlock(&pool->sleep_lock);
-  for (int i = 0; i < pool->started; i++) {
-    pthread_join(pool->workers[i].thread, NULL);
+  for (int i = 1; i <= pool->started; i++) {
+    pthread_join(pool->seats[i].thread, NULL);
+  }
+  for (int i = 0; pool->seats && i < pool->size; i++) {
+    pthread_cond_destroy(&pool->seats[i].wake);
   }
   pthread_cond_destroy(&pool->left);
-  pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->turn);
   pthread_mutex_destroy(&pool->sleep_lock);
   const bsm_allocator *allocator = pool->allocator;
-  bsm_deallocate(allocator, pool->ranges);
-  bsm_deallocate(allocator, pool->workers);
+  bsm_deallocate(allocator, pool->seats);
   bsm_deallocate(allocator, pool);
 }

@@ -5,6 +5,7 @@
 
 #include "base/allocate.h"
 #include "base/options.h"
+#include "base/thread_pool.h"
 #include "runtime/check_arrays.h"
 #include "runtime/context_internal.h"
 
@@ -158,6 +159,18 @@ static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
   return BSM_OK;
 }
 
+/* The plan of `runner`, or the program when it is NULL; the pool's workers stay
+ * awake for it. */
+static bsm_status run_parts(bsm_context *context, bsm_plan_runner *runner,
+                            const bsm_array *inputs) {
+  bsm_thread_pool *pool = context->runners[0].run.pool;
+  bsm_thread_pool_begin(pool);
+  bsm_status status = runner ? bsm_plan_runner_run(runner)
+                             : bsm_program_runner_run(context->program, inputs);
+  bsm_thread_pool_end(pool);
+  return status;
+}
+
 bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
                            size_t input_count, const bsm_array *outputs,
                            size_t output_count) {
@@ -175,9 +188,9 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
   BSM_TRY(bsm_check_count("output", output_count, plan->output_count));
   if (runner) {
     BSM_TRY(bind_outputs(context, runner, outputs));
-    return bsm_plan_runner_run(runner);
+    return run_parts(context, runner, inputs);
   }
-  BSM_TRY(bsm_program_runner_run(context->program, inputs));
+  BSM_TRY(run_parts(context, NULL, inputs));
   for (uint32_t i = 0; i < plan->output_count; i++) {
     BSM_TRY(copy_output(context, i, &outputs[i]));
   }
@@ -192,9 +205,9 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
   if (runner) {
     BSM_TRY(keep_outputs(context, runner));
-    BSM_TRY(bsm_plan_runner_run(runner));
+    BSM_TRY(run_parts(context, runner, inputs));
   } else {
-    BSM_TRY(bsm_program_runner_run(context->program, inputs));
+    BSM_TRY(run_parts(context, NULL, inputs));
     BSM_TRY(keep_results(context));
   }
   context->has_outputs = true;

@@ -3,7 +3,6 @@
 #include "backend/cpu/cpu_step.h"
 
 #include <math.h>
-#include <stdatomic.h>
 
 #include "base/checked.h"
 
@@ -102,33 +101,9 @@ bsm_status bsm_cpu_set_scratch(bsm_prepared_step *out, uint64_t shared,
 
 /* ---- threads ---- */
 
-typedef struct parallel_state {
-  atomic_llong next;
-  int64_t units;
-  bsm_cpu_unit_fn *fn;
-  void *arg;
-} parallel_state;
-
-static void parallel_task(void *arg, size_t index) {
-  parallel_state *s = arg;
-  for (;;) {
-    const int64_t unit = atomic_fetch_add(&s->next, 1);
-    if (unit >= s->units) return;
-    s->fn(s->arg, unit, (int)index);
-  }
-}
-
 void bsm_cpu_parallel(const bsm_run *run, int slots, int64_t units,
                       bsm_cpu_unit_fn *fn, void *arg) {
-  const int64_t tasks =
-      bsm_cpu_min(bsm_cpu_min(slots, bsm_thread_pool_size(run->pool)), units);
-  if (tasks <= 1) {
-    for (int64_t unit = 0; unit < units; unit++) fn(arg, unit, 0);
-    return;
-  }
-  parallel_state s = {.units = units, .fn = fn, .arg = arg};
-  atomic_init(&s.next, 0);
-  bsm_parallel_for(run->pool, (size_t)tasks, parallel_task, &s);
+  bsm_parallel_units(run->pool, slots, units, fn, arg);
 }
 
 /* ---- epilogues ---- */

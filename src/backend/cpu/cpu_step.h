@@ -107,11 +107,11 @@ static inline uint64_t bsm_cpu_align(uint64_t bytes) {
   return (bytes + BSM_ALIGNMENT - 1) / BSM_ALIGNMENT * BSM_ALIGNMENT;
 }
 
-typedef void bsm_cpu_unit_fn(void *arg, int64_t unit, int slot);
+typedef bsm_unit_fn bsm_cpu_unit_fn;
 
 /* Runs fn(arg, unit, slot) for every unit below `units`, on at most `slots`
- * tasks. Units are handed out as tasks get free; a slot is used by one task at
- * a time. */
+ * threads, each with a slot of its own and a range of units; who is done helps
+ * the others. */
 void bsm_cpu_parallel(const bsm_run *run, int slots, int64_t units,
                       bsm_cpu_unit_fn *fn, void *arg);
 
