@@ -253,6 +253,32 @@ static void test_depthwise(void **state) {
   }
 }
 
+/* Square windows, which have kernels of their own: narrow and wide images,
+ * several bands of rows, paddings that are not alike and wider than images. */
+static void test_square_depthwise(void **state) {
+  harness_rng r = {6};
+  (void)state;
+  for (int i = 0; i < 60; i++) {
+    shape s = random_shape(&r, false);
+    s.spatial = 2;
+    s.groups = s.ci = s.co = rng_range(&r, 2, 70);
+    s.kernel[0] = s.stride[0] = s.dilation[0] = s.size[0] = 1;
+    s.pre[0] = s.post[0] = 0;
+    for (int d = 1; d < 3; d++) {
+      s.kernel[d] = 3 + 2 * (i % 4);
+      s.stride[d] = 1 + i / 4 % 2;
+      s.dilation[d] = 1;
+      s.pre[d] = rng_range(&r, 0, s.kernel[d]);
+      s.post[d] = rng_range(&r, 0, s.kernel[d]);
+      s.size[d] = rng_range(&r, 1, 30);
+      if (s.size[d] + s.pre[d] + s.post[d] < s.kernel[d]) {
+        s.size[d] = s.kernel[d];
+      }
+    }
+    run_shape(&s, false, &r);
+  }
+}
+
 /* Shapes whose K is cut into blocks: inside a tap, and by taps. */
 static void test_deep(void **state) {
   harness_rng r = {4};
@@ -308,6 +334,7 @@ int main(void) {
       cmocka_unit_test(test_random_convolutions),
       cmocka_unit_test(test_random_deconvolutions),
       cmocka_unit_test(test_depthwise),
+      cmocka_unit_test(test_square_depthwise),
       cmocka_unit_test(test_deep),
       cmocka_unit_test(test_empty),
   };

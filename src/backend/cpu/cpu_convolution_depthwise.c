@@ -1,38 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution: one channel in, one out, vectors of channels. */
+/* Depthwise convolution: one channel in, one out, vectors of channels.
+ *
+ * Square windows of usual sizes take output rows in bands: the pixels of the
+ * input rows of a band are pointed at, those in the padding at zeros, and the
+ * kernels compute two rows at a time. Other windows take a few outputs of a row
+ * at a time, with a pointer for each tap. */
 #include "backend/cpu/cpu_convolution.h"
+#include "backend/cpu/cpu_depthwise.h"
 #include "backend/cpu/cpu_pack.h"
-#include "backend/cpu/kernels/depthwise/depthwise_f32.h"
+
+/* Output rows of a band: few input rows are loaded by two bands. */
+#define BAND 16
+/* Outputs of a row that are pointed at together, for any window. */
+#define ANY_PIXELS 8
 
 typedef struct convolution {
   bsm_cpu_convolution common;
-  const bsm_k_depthwise *depthwise;
+  bsm_cpu_depthwise depthwise;
+  int64_t band, bands; /* of output rows of a square window, or one */
+  int64_t input_rows;  /* of a band */
   int64_t channel_block, channel_blocks;
+  uint64_t rows_bytes; /* of the pointers to rows of pointers */
 } convolution;
 
 static double cost(const bsm_cpu_convolution_site *s) {
   return bsm_cpu_is_depthwise(s->params, s->x.c) ? 1 : -1;
 }
 
+/* Bands and blocks of channels: several for each thread, if the image is not
+ * done before another thread has woken up. */
+static void choose_blocks(convolution *c, int threads) {
+  const bsm_cpu_image *y = &c->common.y;
+  const bool square = c->depthwise.square != NULL;
+  const double work = (double)(y->n * y->size[0] * y->size[1]) *
+                      (double)(y->size[2] * y->c) *
+                      (double)(c->common.w.kernel[0] * c->common.w.kernel[1] *
+                               c->common.w.kernel[2]);
+  const int64_t want = threads > 1 && work > 1e5 ? 4 * (int64_t)threads : 1;
+  const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(y->c, 512));
+  c->channel_block =
+      bsm_cpu_max(1, bsm_cpu_round_up(bsm_cpu_div_up(y->c, blocks), BSM_PANEL));
+  c->channel_blocks = bsm_cpu_div_up(y->c, c->channel_block);
+  c->band = square ? bsm_cpu_max(1, bsm_cpu_min(BAND, y->size[1])) : 1;
+  while (c->band > 2 &&
+         y->n * bsm_cpu_div_up(y->size[1], c->band) * c->channel_blocks <
+             want) {
+    c->band = bsm_cpu_round_up(c->band / 2, BSM_K_DEPTHWISE_MAX_ROWS);
+  }
+  c->bands = bsm_cpu_div_up(y->size[1], c->band);
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   convolution *c = BSM_NEW(p->arena, convolution);
   BSM_TRY_ALLOC(c);
   bsm_cpu_convolution_init(p, &c->common);
-
-  c->depthwise = bsm_k_depthwise_select(p->isa);
-  const int64_t blocks = bsm_cpu_div_up(c->common.x.c, 512);
-  c->channel_block =
-      bsm_cpu_round_up(bsm_cpu_div_up(c->common.x.c, blocks), BSM_PANEL);
-  c->channel_blocks = bsm_cpu_div_up(c->common.x.c, c->channel_block);
+  bsm_cpu_depthwise *d = &c->depthwise;
+  bsm_cpu_depthwise_init(&p->step->params->convolution, &c->common.x,
+                         &c->common.y, p->isa, d);
+  d->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->common.x.c + 1);
+  BSM_TRY_ALLOC(d->zeros);
+  d->kernel = c->common.kernel;
+  d->bias = c->common.bias;
+  choose_blocks(c, p->threads);
   c->common.base.description =
-      bsm_arena_printf(p->arena, "depthwise %s", c->depthwise->name);
+      bsm_arena_printf(p->arena, "depthwise %s", d->kernels->name);
   BSM_TRY_ALLOC(c->common.base.description);
   out->impl = c;
-  /* Pointers to the rows of a window, in the input and in the kernel. */
+  const int64_t *k = c->common.w.kernel;
+  int64_t rows = k[0] * k[1] * k[2], columns = ANY_PIXELS;
+  if (d->square) {
+    rows = c->input_rows = (c->band - 1) * d->stride + d->window;
+    columns = d->columns;
+  }
+  c->rows_bytes = bsm_cpu_align((uint64_t)rows * sizeof(float **));
   return bsm_cpu_set_scratch(
       out, 0,
-      2 * (uint64_t)(c->common.w.kernel[0] * c->common.w.kernel[1]) *
-          sizeof(float *),
+      c->rows_bytes + (uint64_t)rows * (uint64_t)columns * sizeof(float *),
       c->common.base.slots);
 }
 
@@ -46,124 +89,131 @@ typedef struct work {
   size_t slot_size;
 } work;
 
-/* One line of outputs: the window rows inside the image. */
-typedef struct line {
-  const float **x, **w;
-  int64_t rows;
-  int64_t d, h, n;
-} line;
+/* The block of channels of a row of outputs. */
+static bsm_cpu_depthwise_target target_of(const work *k,
+                                          const bsm_cpu_position *p,
+                                          int64_t channel) {
+  const bsm_cpu_image *y = &k->c->common.y, *r = &k->c->common.residual;
+  bsm_cpu_depthwise_target t = {.y = k->y + p->n * y->n_stride +
+                                     p->at[0] * y->stride[0] +
+                                     p->at[1] * y->stride[1] + channel,
+                                .y_row = y->stride[1],
+                                .y_pixel = y->stride[2]};
+  if (k->residual) {
+    t.residual = k->residual + p->n * r->n_stride + p->at[0] * r->stride[0] +
+                 p->at[1] * r->stride[1] + channel;
+    t.residual_row = r->stride[1];
+    t.residual_pixel = r->stride[2];
+  }
+  return t;
+}
 
-static void find_line(const work *k, const bsm_cpu_position *p, int64_t channel,
-                      line *l) {
+/* A band of rows of a square window. */
+static void square_unit(const work *k, bsm_cpu_position p, int64_t channel,
+                        int64_t channels, const float ***rows,
+                        const float **pointers) {
+  const convolution *c = k->c;
+  const bsm_cpu_depthwise *d = &c->depthwise;
+  const bsm_cpu_image *x = &c->common.x;
+  const int64_t first = p.at[1] * c->band;
+  const int64_t count = bsm_cpu_min(c->band, c->common.y.size[1] - first);
+  const int64_t top = first * d->stride - c->common.w.pre_padding[1];
+  const float *image = k->x + p.n * x->n_stride + channel;
+  for (int64_t i = 0; i < (count - 1) * d->stride + d->window; i++) {
+    const int64_t h = top + i;
+    const bool inside = h >= 0 && h < x->size[1];
+    rows[i] = pointers + i * d->columns;
+    bsm_cpu_depthwise_point(d, inside ? image + h * x->stride[1] : NULL,
+                            x->stride[2], pointers + i * d->columns);
+  }
+  const int most = bsm_cpu_depthwise_max_rows(d);
+  for (int64_t i = 0; i < count;) {
+    const int n = (int)bsm_cpu_min(most, count - i);
+    p.at[1] = first + i;
+    const bsm_cpu_depthwise_target t = target_of(k, &p, channel);
+    bsm_cpu_depthwise_rows(d,
+                           (const float *const *const *)(rows + i * d->stride),
+                           n, channel, channels, &t);
+    i += n;
+  }
+}
+
+/* The pixels of all taps of outputs at[2] .. at[2] + n - 1 of a row. */
+static void point_taps(const work *k, const bsm_cpu_position *p,
+                       int64_t channel, int64_t n, const float ***rows,
+                       const float **pointers) {
   const convolution *c = k->c;
   const bsm_step_window *w = &c->common.w;
-  const int64_t width = bsm_cpu_round_up(c->common.x.c, BSM_PANEL);
-  l->rows = 0;
+  const bsm_cpu_image *x = &c->common.x;
+  const float *image = k->x + p->n * x->n_stride + channel;
+  int64_t tap = 0;
   for (int64_t kd = 0; kd < w->kernel[0]; kd++) {
-    const int64_t d =
+    const int64_t depth =
         p->at[0] * w->stride[0] - w->pre_padding[0] + kd * w->dilation[0];
-    if (d < 0 || d >= c->common.x.size[0]) continue;
     for (int64_t kh = 0; kh < w->kernel[1]; kh++) {
       const int64_t h =
           p->at[1] * w->stride[1] - w->pre_padding[1] + kh * w->dilation[1];
-      if (h < 0 || h >= c->common.x.size[1]) continue;
-      l->x[l->rows] = k->x + p->n * c->common.x.n_stride +
-                      d * c->common.x.stride[0] + h * c->common.x.stride[1] +
-                      channel;
-      l->w[l->rows] = c->common.kernel +
-                      (kd * w->kernel[1] + kh) * w->kernel[2] * width + channel;
-      l->rows++;
+      const bool inside =
+          depth >= 0 && depth < x->size[0] && h >= 0 && h < x->size[1];
+      const float *line =
+          image + (inside ? depth * x->stride[0] + h * x->stride[1] : 0);
+      for (int64_t kw = 0; kw < w->kernel[2]; kw++, tap++) {
+        const float **to = pointers + tap * ANY_PIXELS;
+        int64_t at =
+            p->at[2] * w->stride[2] - w->pre_padding[2] + kw * w->dilation[2];
+        for (int64_t i = 0; i < n; i++, at += w->stride[2]) {
+          to[i] = inside && at >= 0 && at < x->size[2]
+                      ? line + at * x->stride[2]
+                      : c->depthwise.zeros;
+        }
+        rows[tap] = to;
+      }
     }
   }
 }
 
-/* Outputs ow .. ow + pixels - 1 of a line, which share their taps. */
-static void depthwise_pixels(const work *k, const line *l,
-                             const bsm_k_depthwise_args *base, int64_t ow,
-                             int64_t pixels, int64_t first, int64_t taps) {
+/* A row of any window. */
+static void any_unit(const work *k, bsm_cpu_position p, int64_t channel,
+                     int64_t channels, const float ***rows,
+                     const float **pointers) {
   const convolution *c = k->c;
-  const bsm_step_window *w = &c->common.w;
-  bsm_k_depthwise_args t = *base;
-  const int64_t x =
-      ow * w->stride[2] - w->pre_padding[2] + first * w->dilation[2];
-  /* Moves the pointers of the line; moved back below. */
-  for (int64_t r = 0; r < l->rows; r++) {
-    l->x[r] += x * c->common.x.stride[2];
-    l->w[r] += first * t.w_tap;
-  }
-  t.taps = taps;
-  t.y += ow * t.y_pixel;
-  if (t.residual) t.residual += ow * t.residual_pixel;
-  const bool near = t.x_pixel == t.x_tap;
-  bsm_k_depthwise_fn *const *kernels = near && taps == 3   ? c->depthwise->taps3
-                                       : near && taps == 5 ? c->depthwise->taps5
-                                                           : c->depthwise->any;
-  kernels[pixels - 1](&t);
-  for (int64_t r = 0; r < l->rows; r++) {
-    l->x[r] -= x * c->common.x.stride[2];
-    l->w[r] -= first * t.w_tap;
+  const bsm_cpu_depthwise *d = &c->depthwise;
+  const int64_t *kernel = c->common.w.kernel;
+  const bsm_cpu_depthwise_target target = target_of(k, &p, channel);
+  bsm_k_depthwise_args t =
+      bsm_cpu_depthwise_args(d, channel, channels, &target);
+  t.x = (const float *const *const *)rows;
+  t.taps = kernel[0] * kernel[1] * kernel[2];
+  for (int64_t i = 0; i < d->out_width; i += ANY_PIXELS) {
+    t.pixels = bsm_cpu_min(ANY_PIXELS, d->out_width - i);
+    p.at[2] = i;
+    point_taps(k, &p, channel, t.pixels, rows, pointers);
+    d->kernels->any(&t);
+    if (d->epilogue.activation) {
+      bsm_cpu_depthwise_activate(d, t.y, t.y_pixel, t.pixels, channels);
+    }
+    t.y += t.pixels * t.y_pixel;
+    if (t.residual) t.residual += t.pixels * t.residual_pixel;
   }
 }
 
-static void depthwise_activate(const convolution *c, float *y,
-                               int64_t channels) {
-  const bsm_cpu_epilogue *e = &c->common.epilogue;
-  for (int64_t i = 0; i < c->common.y.size[2]; i++) {
-    float *row = y + i * c->common.y.stride[2];
-    e->activation(row, row, channels, e->alpha, e->beta);
-  }
-}
-
-static void depthwise_unit(void *arg, int64_t unit, int slot) {
+static void unit(void *arg, int64_t index, int slot) {
   const work *k = arg;
   const convolution *c = k->c;
-  const bsm_step_window *w = &c->common.w;
-  const int64_t block = unit % c->channel_blocks;
-  const int64_t channel = block * c->channel_block;
-  const int64_t lines[3] = {c->common.y.size[0], c->common.y.size[1], 1};
+  uint8_t *scratch = k->scratch + (size_t)slot * k->slot_size;
+  const float ***rows = (const float ***)(void *)scratch;
+  const float **pointers = (const float **)(void *)(scratch + c->rows_bytes);
+  const int64_t channel = index % c->channel_blocks * c->channel_block;
+  const int64_t channels =
+      bsm_cpu_min(c->channel_block, c->common.x.c - channel);
+  const int64_t lines[3] = {c->common.y.size[0], c->bands, 1};
   const bsm_cpu_position p =
-      bsm_cpu_position_of(unit / c->channel_blocks, lines);
-  void *scratch = k->scratch + (size_t)slot * k->slot_size;
-  line l = {.x = scratch};
-  l.w = l.x + w->kernel[0] * w->kernel[1];
-  find_line(k, &p, channel, &l);
-  const int64_t place =
-      p.at[0] * c->common.y.stride[0] + p.at[1] * c->common.y.stride[1];
-  bsm_k_depthwise_args t = {
-      .x = l.x,
-      .w = l.w,
-      .rows = l.rows,
-      .channels = bsm_cpu_min(c->channel_block, c->common.x.c - channel),
-      .x_pixel = w->stride[2] * c->common.x.stride[2],
-      .x_tap = w->dilation[2] * c->common.x.stride[2],
-      .w_tap = bsm_cpu_round_up(c->common.x.c, BSM_PANEL),
-      .y = k->y + p.n * c->common.y.n_stride + place + channel,
-      .y_pixel = c->common.y.stride[2],
-      .bias = c->common.bias ? c->common.bias + channel : NULL,
-      .lo = c->common.epilogue.lo,
-      .hi = c->common.epilogue.hi};
-  if (k->residual) {
-    t.residual = k->residual + p.n * c->common.residual.n_stride +
-                 p.at[0] * c->common.residual.stride[0] +
-                 p.at[1] * c->common.residual.stride[1] + channel;
-    t.residual_pixel = c->common.residual.stride[2];
+      bsm_cpu_position_of(index / c->channel_blocks, lines);
+  if (c->depthwise.square) {
+    square_unit(k, p, channel, channels, rows, pointers);
+  } else {
+    any_unit(k, p, channel, channels, rows, pointers);
   }
-  for (int64_t ow = 0; ow < c->common.y.size[2];) {
-    int64_t first, taps, next_first, next_taps, pixels = 0;
-    bsm_cpu_clip_taps(ow * w->stride[2] - w->pre_padding[2], w->dilation[2],
-                      w->kernel[2], c->common.x.size[2], &first, &taps);
-    do {
-      pixels++;
-      bsm_cpu_clip_taps((ow + pixels) * w->stride[2] - w->pre_padding[2],
-                        w->dilation[2], w->kernel[2], c->common.x.size[2],
-                        &next_first, &next_taps);
-    } while (pixels < BSM_K_DEPTHWISE_MAX_PIXELS &&
-             ow + pixels < c->common.y.size[2] && next_first == first &&
-             next_taps == taps);
-    depthwise_pixels(k, &l, &t, ow, pixels, first, taps);
-    ow += pixels;
-  }
-  if (c->common.epilogue.activation) depthwise_activate(c, t.y, t.channels);
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
@@ -178,8 +228,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   if (c->common.has_residual) {
     w.residual = bsm_cpu_input_address(prepared, r, 1);
   }
-  bsm_cpu_parallel(r, slots, y->n * y->size[0] * y->size[1] * c->channel_blocks,
-                   depthwise_unit, &w);
+  bsm_cpu_parallel(r, slots, y->n * y->size[0] * c->bands * c->channel_blocks,
+                   unit, &w);
   return BSM_OK;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution of several neighbouring output pixels in a row.
+/* Depthwise convolution of output rows.
  *
- * y[p][c] = clamp(sum over window rows r and taps t of
- *                 w[r][t][c] * x[r][p * x_pixel + t * x_tap + c]
- *                 + bias[c] + residual[p][c])
+ * y[r][p][c] = clamp(sum over the taps t of w[t][c] * (the input pixel of t)[c]
+ *                    + bias[c] + residual[r][p][c])
  *
- * The caller leaves out window rows and taps that lie in the padding. Touches
- * exactly `channels` floats at each position; nothing is aligned. y may be the
- * residual. */
+ * Inputs are told by pointers to pixels, so that a pixel in the padding is a
+ * pointer to zeros and rows may lie anywhere. The sum is taken in the order of
+ * the taps, whichever kernel computes it. Touches exactly `channels` floats at
+ * each pointer; nothing is aligned. y may be the residual. */
 #ifndef BSM_KERNELS_DEPTHWISE_F32_H_
 #define BSM_KERNELS_DEPTHWISE_F32_H_
 
@@ -15,18 +15,26 @@
 
 #include "backend/cpu/kernels/kernel_isa.h"
 
-#define BSM_K_DEPTHWISE_MAX_PIXELS 8
+/* Output rows of one call, window sizes and strides of the square kernels. */
+#define BSM_K_DEPTHWISE_MAX_ROWS 2
+#define BSM_K_DEPTHWISE_WINDOWS 3 /* 3, 5, 7 */
+#define BSM_K_DEPTHWISE_MAX_WINDOW 7
+#define BSM_K_DEPTHWISE_MAX_STRIDE 2
 
 typedef struct bsm_k_depthwise_args {
-  const float *const *x; /* [rows]: pixel 0, first tap, first channel */
-  const float *const *w; /* [rows] */
-  int64_t rows, taps, channels;
-  int64_t x_pixel, x_tap, w_tap; /* floats */
+  /* Square windows: x[i][j], input row i and column j of the block: output
+   * (r, p) reads rows r * stride .. and columns p * stride .. of it.
+   * Any window: x[t][p], tap t of output p of one row. */
+  const float *const *const *x;
+  const float *w; /* [taps][w_tap] */
+  int64_t w_tap;
+  int64_t taps; /* any window */
+  int64_t pixels, channels;
   float *y;
-  int64_t y_pixel;
+  int64_t y_row, y_pixel;
   const float *bias;     /* or NULL */
   const float *residual; /* or NULL */
-  int64_t residual_pixel;
+  int64_t residual_row, residual_pixel;
   float lo, hi; /* -inf, inf: no clamp */
 } bsm_k_depthwise_args;
 
@@ -34,11 +42,11 @@ typedef void bsm_k_depthwise_fn(const bsm_k_depthwise_args *args);
 
 typedef struct bsm_k_depthwise {
   const char *name;
-  /* [pixels - 1]: any taps. */
-  bsm_k_depthwise_fn *any[BSM_K_DEPTHWISE_MAX_PIXELS];
-  /* [pixels - 1]: taps = 3 or 5 and x_pixel = x_tap: inputs loaded once. */
-  bsm_k_depthwise_fn *taps3[BSM_K_DEPTHWISE_MAX_PIXELS];
-  bsm_k_depthwise_fn *taps5[BSM_K_DEPTHWISE_MAX_PIXELS];
+  bsm_k_depthwise_fn *any; /* one row */
+  /* [(window - 3) / 2][stride - 1][rows - 1]; NULL: fewer rows at once. */
+  bsm_k_depthwise_fn
+      *square[BSM_K_DEPTHWISE_WINDOWS][BSM_K_DEPTHWISE_MAX_STRIDE]
+             [BSM_K_DEPTHWISE_MAX_ROWS];
 } bsm_k_depthwise;
 
 #define X(suffix, bits) extern const bsm_k_depthwise bsm_k_depthwise_##suffix;

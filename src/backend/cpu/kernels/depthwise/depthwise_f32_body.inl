@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bodies of depthwise_f32.h. The number of pixels is a constant of each
- * instance; channels go by vectors, the last one masked. */
+/* The bodies of depthwise_f32.h. Window, stride and the block of outputs are
+ * constants of each instance; channels go by vectors, the last one masked. */
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 
 #if defined(__clang__)
@@ -9,123 +9,188 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* Outputs of a row that are summed at once. */
+#define BLOCK 4
+
 VF_INLINE vf load(const float *p, int64_t n) {
   return n >= VF_W ? vf_load(p) : vf_load_n(p, n);
 }
 
-VF_INLINE void finish(const bsm_k_depthwise_args *t, const vf *acc,
-                      const int pixels, int64_t c, int64_t n) {
-  const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
-  const vf bias = t->bias ? load(t->bias + c, n) : vf_zero();
+/* The constants of a vector of channels. */
+typedef struct channels {
+  int64_t c, n;
+  vf bias, lo, hi;
+} channels;
+
+VF_INLINE channels channels_at(const bsm_k_depthwise_args *t, int64_t c,
+                               int64_t n) {
+  return (channels){c, n, t->bias ? load(t->bias + c, n) : vf_zero(),
+                    vf_set(t->lo), vf_set(t->hi)};
+}
+
+VF_INLINE void finish(const bsm_k_depthwise_args *t, const channels *k,
+                      const vf *acc, int row, int64_t p, const int pixels) {
+  float *y = t->y + row * t->y_row + p * t->y_pixel + k->c;
+  const float *residual = t->residual ? t->residual + row * t->residual_row +
+                                            p * t->residual_pixel + k->c
+                                      : NULL;
   UNROLL
-  for (int p = 0; p < pixels; p++) {
-    vf x = vf_add(acc[p], bias);
-    if (t->residual) {
-      x = vf_add(x, load(t->residual + p * t->residual_pixel + c, n));
-    }
-    x = vf_min(hi, vf_max(lo, x));
-    float *y = t->y + p * t->y_pixel + c;
-    if (n >= VF_W) {
-      vf_store(y, x);
+  for (int i = 0; i < pixels; i++) {
+    vf x = vf_add(acc[i], k->bias);
+    if (residual) x = vf_add(x, load(residual + i * t->residual_pixel, k->n));
+    x = vf_min(k->hi, vf_max(k->lo, x));
+    if (k->n >= VF_W) {
+      vf_store(y + i * t->y_pixel, x);
     } else {
-      vf_store_n(y, x, n);
+      vf_store_n(y + i * t->y_pixel, x, k->n);
     }
   }
 }
 
-/* Several vectors of channels of few pixels: enough sums to hide the latency of
- * the multiply-add. */
-VF_INLINE void any_vectors(const bsm_k_depthwise_args *t, const int pixels,
-                           const int vectors, int64_t c, int64_t n) {
-  vf acc[4][BSM_K_DEPTHWISE_MAX_PIXELS];
+/* ---- square windows ---- */
+
+/* The products of input row `i` of a block: every pixel is loaded once for all
+ * the outputs that it serves. */
+VF_INLINE void input_row(const bsm_k_depthwise_args *t, const channels *k,
+                         const vf *held, const int window, const int stride,
+                         const int rows, const int pixels, const int i,
+                         int64_t p, vf acc[][BLOCK]) {
+  const float *const *x = t->x[i] + p * stride;
+  vf w[BSM_K_DEPTHWISE_MAX_ROWS][BSM_K_DEPTHWISE_MAX_WINDOW];
   UNROLL
-  for (int v = 0; v < vectors; v++) {
+  for (int r = 0; r < rows; r++) {
+    const int line = i - r * stride;
+    if (line < 0 || line >= window) continue;
     UNROLL
-    for (int p = 0; p < pixels; p++) acc[v][p] = vf_zero();
-  }
-  for (int64_t r = 0; r < t->rows; r++) {
-    const float *x = t->x[r] + c, *w = t->w[r] + c;
-    for (int64_t k = 0; k < t->taps; k++) {
-      UNROLL
-      for (int v = 0; v < vectors; v++) {
-        const vf y = load(w + v * VF_W, n);
-        UNROLL
-        for (int p = 0; p < pixels; p++) {
-          const vf z = load(x + p * t->x_pixel + v * VF_W, n);
-          acc[v][p] = vf_fma(y, z, acc[v][p]);
-        }
-      }
-      x += t->x_tap;
-      w += t->w_tap;
+    for (int j = 0; j < window; j++) {
+      w[r][j] = held ? held[line * window + j]
+                     : load(t->w + (line * window + j) * t->w_tap + k->c, k->n);
     }
   }
   UNROLL
-  for (int v = 0; v < vectors; v++) {
-    finish(t, acc[v], pixels, c + v * VF_W, n);
-  }
-}
-
-/* Window rows of `taps` taps, one input pixel apart as the outputs are: every
- * input is loaded once for all the pixels that it serves. */
-VF_INLINE void row_vector(const bsm_k_depthwise_args *t, const int pixels,
-                          const int taps, int64_t c, int64_t n) {
-  vf acc[BSM_K_DEPTHWISE_MAX_PIXELS];
-  UNROLL
-  for (int p = 0; p < pixels; p++) acc[p] = vf_zero();
-  for (int64_t r = 0; r < t->rows; r++) {
-    const float *x = t->x[r] + c, *w = t->w[r] + c;
-    vf y[5];
+  for (int j = 0; j < (pixels - 1) * stride + window; j++) {
+    const vf v = vf_keep(load(x[j] + k->c, k->n));
     UNROLL
-    for (int k = 0; k < taps; k++) y[k] = load(w + k * t->w_tap, n);
-    UNROLL
-    for (int j = 0; j < pixels + taps - 1; j++) {
-      const vf v = vf_keep(load(x + j * t->x_tap, n));
+    for (int r = 0; r < rows; r++) {
+      const int line = i - r * stride;
+      if (line < 0 || line >= window) continue;
       UNROLL
-      for (int k = 0; k < taps; k++) {
-        if (j - k >= 0 && j - k < pixels)
-          acc[j - k] = vf_fma(y[k], v, acc[j - k]);
+      for (int q = 0; q < pixels; q++) {
+        const int tap = j - q * stride;
+        if (tap < 0 || tap >= window) continue;
+        acc[r][q] = vf_fma(w[r][tap], v, acc[r][q]);
       }
     }
   }
-  finish(t, acc, pixels, c, n);
 }
 
-#define ANY(pixels, vectors)                                         \
-  static void any_##pixels(const bsm_k_depthwise_args *t) {          \
-    int64_t c = 0;                                                   \
-    for (; c + vectors * VF_W <= t->channels; c += vectors * VF_W) { \
-      any_vectors(t, pixels, vectors, c, VF_W);                      \
-    }                                                                \
-    for (; c + VF_W <= t->channels; c += VF_W) {                     \
-      any_vectors(t, pixels, 1, c, VF_W);                            \
-    }                                                                \
-    if (c < t->channels) {                                           \
-      any_vectors(t, pixels, 1, c, t->channels - c);                 \
-    }                                                                \
+VF_INLINE void block(const bsm_k_depthwise_args *t, const channels *k,
+                     const vf *held, const int window, const int stride,
+                     const int rows, const int pixels, int64_t p) {
+  vf acc[BSM_K_DEPTHWISE_MAX_ROWS][BLOCK];
+  UNROLL
+  for (int r = 0; r < rows; r++) {
+    UNROLL
+    for (int q = 0; q < pixels; q++) acc[r][q] = vf_zero();
   }
-#define ROW(count, pixels)                                                 \
-  static void taps##count##_##pixels(const bsm_k_depthwise_args *t) {      \
-    int64_t c = 0;                                                         \
-    for (; c + VF_W <= t->channels; c += VF_W) {                           \
-      row_vector(t, pixels, count, c, VF_W);                               \
-    }                                                                      \
-    if (c < t->channels) row_vector(t, pixels, count, c, t->channels - c); \
+  UNROLL
+  for (int i = 0; i < (rows - 1) * stride + window; i++) {
+    input_row(t, k, held, window, stride, rows, pixels, i, p, acc);
+  }
+  UNROLL
+  for (int r = 0; r < rows; r++) finish(t, k, acc[r], r, p, pixels);
+}
+
+VF_INLINE void square_vector(const bsm_k_depthwise_args *t, const int window,
+                             const int stride, const int rows, int64_t c,
+                             int64_t n) {
+  const channels k = channels_at(t, c, n);
+  vf all[9];
+  if (window == 3) { /* few enough for registers, or nearly */
+    UNROLL
+    for (int j = 0; j < 9; j++) all[j] = load(t->w + j * t->w_tap + c, n);
+  }
+  const vf *held = window == 3 ? all : NULL;
+  int64_t p = 0;
+  for (; p + BLOCK <= t->pixels; p += BLOCK) {
+    block(t, &k, held, window, stride, rows, BLOCK, p);
+  }
+  switch (t->pixels - p) {
+    case 1:
+      block(t, &k, held, window, stride, rows, 1, p);
+      break;
+    case 2:
+      block(t, &k, held, window, stride, rows, 2, p);
+      break;
+    case 3:
+      block(t, &k, held, window, stride, rows, 3, p);
+      break;
+    default:
+      break;
+  }
+}
+
+/* ---- any window ---- */
+
+VF_INLINE void any_block(const bsm_k_depthwise_args *t, const channels *k,
+                         const int pixels, int64_t p) {
+  vf acc[BLOCK];
+  UNROLL
+  for (int q = 0; q < pixels; q++) acc[q] = vf_zero();
+  for (int64_t j = 0; j < t->taps; j++) {
+    const float *const *x = t->x[j] + p;
+    const vf w = load(t->w + j * t->w_tap + k->c, k->n);
+    UNROLL
+    for (int q = 0; q < pixels; q++) {
+      acc[q] = vf_fma(w, load(x[q] + k->c, k->n), acc[q]);
+    }
+  }
+  finish(t, k, acc, 0, p, pixels);
+}
+
+VF_INLINE void any_vector(const bsm_k_depthwise_args *t, int64_t c, int64_t n) {
+  const channels k = channels_at(t, c, n);
+  int64_t p = 0;
+  for (; p + BLOCK <= t->pixels; p += BLOCK) any_block(t, &k, BLOCK, p);
+  for (; p < t->pixels; p++) any_block(t, &k, 1, p);
+}
+
+static void any(const bsm_k_depthwise_args *t) {
+  int64_t c = 0;
+  for (; c + VF_W <= t->channels; c += VF_W) any_vector(t, c, VF_W);
+  if (c < t->channels) any_vector(t, c, t->channels - c);
+}
+
+#define SQUARE(window, stride, rows)                              \
+  static void square_##window##_##stride##_##rows(                \
+      const bsm_k_depthwise_args *t) {                            \
+    int64_t c = 0;                                                \
+    for (; c + VF_W <= t->channels; c += VF_W) {                  \
+      square_vector(t, window, stride, rows, c, VF_W);            \
+    }                                                             \
+    if (c < t->channels) {                                        \
+      square_vector(t, window, stride, rows, c, t->channels - c); \
+    }                                                             \
   }
 
-/* clang-format off */
-ANY(1, 4) ANY(2, 4) ANY(3, 2) ANY(4, 2) ANY(5, 1) ANY(6, 1) ANY(7, 1) ANY(8, 1)
-ROW(3, 4) ROW(3, 5) ROW(3, 6) ROW(3, 7) ROW(3, 8)
-ROW(5, 4) ROW(5, 5) ROW(5, 6) ROW(5, 7) ROW(5, 8)
-/* clang-format on */
+SQUARE(3, 1, 1)
+SQUARE(3, 1, 2)
+SQUARE(3, 2, 1)
+SQUARE(3, 2, 2)
+SQUARE(5, 1, 1)
+SQUARE(5, 1, 2)
+SQUARE(5, 2, 1)
+SQUARE(5, 2, 2)
+SQUARE(7, 1, 1)
+SQUARE(7, 2, 1)
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
 #define TEXT2(a) #a
 #define TEXT(a) TEXT2(a)
-            const bsm_k_depthwise JOIN(bsm_k_depthwise_, BSM_K_SUFFIX) = {
-                .name = TEXT(BSM_K_SUFFIX),
-                .any = {any_1, any_2, any_3, any_4, any_5, any_6, any_7, any_8},
-                .taps3 = {any_1, any_2, any_3, taps3_4, taps3_5, taps3_6,
-                          taps3_7, taps3_8},
-                .taps5 = {any_1, any_2, any_3, taps5_4, taps5_5, taps5_6,
-                          taps5_7, taps5_8}};
+const bsm_k_depthwise JOIN(bsm_k_depthwise_, BSM_K_SUFFIX) = {
+    .name = TEXT(BSM_K_SUFFIX),
+    .any = any,
+    .square = {{{square_3_1_1, square_3_1_2}, {square_3_2_1, square_3_2_2}},
+               {{square_5_1_1, square_5_1_2}, {square_5_2_1, square_5_2_2}},
+               {{square_7_1_1, NULL}, {square_7_2_1, NULL}}}};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a depthwise convolution. */
+#include "backend/cpu/cpu_depthwise.h"
+
+/* Windows that the unrolled kernels know. */
+static bool is_square(const bsm_step_window *w, const bsm_cpu_image *x) {
+  return w->kernel[0] == 1 && x->size[0] == 1 && w->stride[0] == 1 &&
+         w->pre_padding[0] == 0 && w->post_padding[0] == 0 &&
+         w->kernel[1] == w->kernel[2] && w->stride[1] == w->stride[2] &&
+         w->dilation[1] == 1 && w->dilation[2] == 1 && w->kernel[1] >= 3 &&
+         w->kernel[1] <= BSM_K_DEPTHWISE_MAX_WINDOW && w->kernel[1] % 2 == 1 &&
+         w->stride[1] <= BSM_K_DEPTHWISE_MAX_STRIDE;
+}
+
+void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
+                            const bsm_cpu_image *x, const bsm_cpu_image *y,
+                            uint32_t isa, bsm_cpu_depthwise *out) {
+  const bsm_step_window *w = &params->window;
+  *out = (bsm_cpu_depthwise){.kernels = bsm_k_depthwise_select(isa),
+                             .window = w->kernel[1],
+                             .stride = w->stride[1],
+                             .pre_padding = w->pre_padding[2],
+                             .in_width = x->size[2],
+                             .out_width = y->size[2],
+                             .channels = x->c,
+                             .epilogue = bsm_cpu_make_epilogue(
+                                 &params->epilogue, bsm_k_math_select(isa))};
+  if (is_square(w, x)) {
+    out->square = out->kernels->square[(out->window - 3) / 2][out->stride - 1];
+    out->columns = bsm_cpu_max(0, y->size[2] - 1) * out->stride + out->window;
+  }
+}
+
+void bsm_cpu_depthwise_point(const bsm_cpu_depthwise *d, const float *row,
+                             int64_t pixel_stride, const float **to) {
+  const int64_t first = bsm_cpu_min(d->pre_padding, d->columns);
+  const int64_t end =
+      row ? bsm_cpu_min(d->pre_padding + d->in_width, d->columns) : first;
+  int64_t j = 0;
+  for (; j < first; j++) to[j] = d->zeros;
+  for (; j < end; j++) to[j] = row + (j - d->pre_padding) * pixel_stride;
+  for (; j < d->columns; j++) to[j] = d->zeros;
+}
+
+int bsm_cpu_depthwise_max_rows(const bsm_cpu_depthwise *d) {
+  int rows = 1;
+  while (rows < BSM_K_DEPTHWISE_MAX_ROWS && d->square[rows]) rows++;
+  return rows;
+}
+
+bsm_k_depthwise_args bsm_cpu_depthwise_args(
+    const bsm_cpu_depthwise *d, int64_t channel, int64_t channels,
+    const bsm_cpu_depthwise_target *target) {
+  return (bsm_k_depthwise_args){
+      .w = d->kernel + channel,
+      .w_tap = bsm_cpu_round_up(d->channels, BSM_PANEL),
+      .channels = channels,
+      .y = target->y,
+      .y_row = target->y_row,
+      .y_pixel = target->y_pixel,
+      .bias = d->bias ? d->bias + channel : NULL,
+      .residual = target->residual,
+      .residual_row = target->residual_row,
+      .residual_pixel = target->residual_pixel,
+      .lo = d->epilogue.lo,
+      .hi = d->epilogue.hi};
+}
+
+void bsm_cpu_depthwise_activate(const bsm_cpu_depthwise *d, float *y,
+                                int64_t y_pixel, int64_t pixels,
+                                int64_t channels) {
+  const bsm_cpu_epilogue *e = &d->epilogue;
+  if (y_pixel == channels) {
+    e->activation(y, y, pixels * channels, e->alpha, e->beta);
+    return;
+  }
+  for (int64_t i = 0; i < pixels; i++) {
+    float *at = y + i * y_pixel;
+    e->activation(at, at, channels, e->alpha, e->beta);
+  }
+}
+
+void bsm_cpu_depthwise_rows(const bsm_cpu_depthwise *d,
+                            const float *const *const *x, int rows,
+                            int64_t channel, int64_t channels,
+                            const bsm_cpu_depthwise_target *target) {
+  bsm_k_depthwise_args t = bsm_cpu_depthwise_args(d, channel, channels, target);
+  t.x = x;
+  t.pixels = d->out_width;
+  d->square[rows - 1](&t);
+  if (!d->epilogue.activation) return;
+  for (int r = 0; r < rows; r++) {
+    bsm_cpu_depthwise_activate(d, t.y + r * t.y_row, t.y_pixel, t.pixels,
+                               channels);
+  }
+}
