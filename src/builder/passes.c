@@ -11,9 +11,11 @@ typedef struct pass {
 
 static const pass passes[] = {
     {"widen_products", bsm_pass_widen_products},
+    {"lift_reshapes", bsm_pass_lift_reshapes},
     {"remove_identities", bsm_pass_remove_identities},
     {"recognize_activations", bsm_pass_recognize_activations},
     {"fold_scale", bsm_pass_fold_scale},
+    {"fuse_attention", bsm_pass_fuse_attention},
     {"fuse_epilogues", bsm_pass_fuse_epilogues},
     {"fuse_element_wise", bsm_pass_fuse_element_wise},
 };

@@ -10,15 +10,23 @@
  * in. First: what fuses later must see the roundings. */
 BSM_NODISCARD bsm_status bsm_pass_widen_products(bsm_network *net,
                                                  bsm_arena *scratch);
+/* Reshapes of the rows of products go before these, and reshapes of reshapes
+ * become one. */
+BSM_NODISCARD bsm_status bsm_pass_lift_reshapes(bsm_network *net,
+                                                bsm_arena *scratch);
 /* Identities, and layers that change nothing, disappear. */
 BSM_NODISCARD bsm_status bsm_pass_remove_identities(bsm_network *net,
                                                     bsm_arena *scratch);
-/* x * sigmoid(x) -> silu, x * hard_sigmoid(x) -> hard swish. */
+/* Activations that models spell out become one layer: x * sigmoid(x) -> silu,
+ * and so on. */
 BSM_NODISCARD bsm_status bsm_pass_recognize_activations(bsm_network *net,
                                                         bsm_arena *scratch);
 /* A scale layer (batch norm) goes into the convolution before it. */
 BSM_NODISCARD bsm_status bsm_pass_fold_scale(bsm_network *net,
                                              bsm_arena *scratch);
+/* Products around a softmax become attention layers. */
+BSM_NODISCARD bsm_status bsm_pass_fuse_attention(bsm_network *net,
+                                                 bsm_arena *scratch);
 /* Bias, scalar factors, residual adds and activations go into convolutions and
  * matrix multiplies. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_epilogues(bsm_network *net,

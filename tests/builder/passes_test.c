@@ -231,6 +231,127 @@ static void test_silu_is_recognized(void **state) {
   assert_int_equal(f->inputs.len, 1);
 }
 
+static bsm_itensor *scalar(const float *value) {
+  return constant(value, (bsm_dims){0});
+}
+
+static bsm_itensor *binary(bsm_itensor *a, bsm_itensor *b,
+                           bsm_element_wise_operation operation) {
+  return out_of(bsm_network_add_element_wise(fx.net, a, b, operation));
+}
+
+/* The activation that a network of one program has become, or NONE. */
+static int32_t only_activation(void) {
+  run_all();
+  const bsm_layer *f = only_layer(BSM_LAYER_FUSED_ELEMENT_WISE);
+  const bsm_ew_instruction *op = &f->p.fused_element_wise.program.items[0];
+  return f->p.fused_element_wise.program.len == 1 &&
+                 op->kind == BSM_EW_ACTIVATION
+             ? op->code
+             : BSM_ACTIVATION_NONE;
+}
+
+/* 0.5 x (1 + tanh(a (x + b x^3))), the cube as x^2 x or as a power. */
+static bsm_itensor *spelled_gelu(bsm_itensor *x, const float *a, bool power) {
+  static const float half = 0.5f, one = 1, three = 3, b = 0.044715f;
+  bsm_itensor *cube =
+      power ? binary(x, scalar(&three), BSM_ELEMENT_WISE_POW)
+            : binary(out_of(bsm_network_add_unary(fx.net, x, BSM_UNARY_SQUARE)),
+                     x, BSM_ELEMENT_WISE_PROD);
+  bsm_itensor *t = binary(cube, scalar(&b), BSM_ELEMENT_WISE_PROD);
+  t = binary(x, t, BSM_ELEMENT_WISE_SUM);
+  t = binary(t, scalar(a), BSM_ELEMENT_WISE_PROD);
+  t = out_of(bsm_network_add_activation(fx.net, t, BSM_ACTIVATION_TANH));
+  t = binary(t, scalar(&one), BSM_ELEMENT_WISE_SUM);
+  return binary(binary(x, scalar(&half), BSM_ELEMENT_WISE_PROD), t,
+                BSM_ELEMENT_WISE_PROD);
+}
+
+static void test_gelu_is_recognized(void **state) {
+  (void)state;
+  static const float a = 0.7978845608f;
+  mark(spelled_gelu(input("x", image), &a, false));
+  assert_int_equal(only_activation(), BSM_ACTIVATION_GELU_TANH);
+}
+
+static void test_gelu_with_a_power_is_recognized(void **state) {
+  (void)state;
+  static const float a = 0.7978845608f;
+  mark(spelled_gelu(input("x", image), &a, true));
+  assert_int_equal(only_activation(), BSM_ACTIVATION_GELU_TANH);
+}
+
+/* A constant that is off by a thousandth makes another function. */
+static void test_almost_gelu_is_not(void **state) {
+  (void)state;
+  static const float a = 0.7986824f;
+  mark(spelled_gelu(input("x", image), &a, false));
+  assert_int_equal(only_activation(), BSM_ACTIVATION_NONE);
+}
+
+/* x clip(x + 3, 0, 6) / 6 */
+static void test_hard_swish_is_recognized(void **state) {
+  (void)state;
+  static const float three = 3, six = 6;
+  bsm_itensor *x = input("x", image);
+  bsm_itensor *t = binary(x, scalar(&three), BSM_ELEMENT_WISE_SUM);
+  bsm_layer *clip = bsm_network_add_activation(fx.net, t, BSM_ACTIVATION_CLIP);
+  bsm_activation_set_alpha(clip, 0);
+  bsm_activation_set_beta(clip, 6);
+  t = binary(out_of(clip), x, BSM_ELEMENT_WISE_PROD);
+  mark(binary(t, scalar(&six), BSM_ELEMENT_WISE_DIV));
+  assert_int_equal(only_activation(), BSM_ACTIVATION_HARD_SWISH);
+}
+
+/* A gate of another tensor is a product of two. */
+static void test_a_gate_of_another_tensor_stays(void **state) {
+  (void)state;
+  bsm_itensor *gate = out_of(bsm_network_add_activation(
+      fx.net, input("y", image), BSM_ACTIVATION_SIGMOID));
+  mark(binary(input("x", image), gate, BSM_ELEMENT_WISE_PROD));
+  assert_int_equal(only_activation(), BSM_ACTIVATION_NONE);
+}
+
+/* Rows flattened before a product and given back behind it: no reshape is
+ * left, and what follows goes into the product. */
+static void test_reshapes_of_rows_go(void **state) {
+  (void)state;
+  static float w[6 * 5];
+  bsm_itensor *x = input("x", (bsm_dims){3, {2, 3, 6}});
+  bsm_itensor *residual = input("r", (bsm_dims){3, {2, 3, 5}});
+  bsm_layer *flat = bsm_network_add_shuffle(fx.net, x);
+  bsm_shuffle_set_reshape_dimensions(flat, (bsm_dims){2, {6, 6}});
+  bsm_itensor *y = out_of(bsm_network_add_matrix_multiply(
+      fx.net, out_of(flat), BSM_MATRIX_NONE, constant(w, (bsm_dims){2, {6, 5}}),
+      BSM_MATRIX_NONE));
+  bsm_layer *back = bsm_network_add_shuffle(fx.net, y);
+  bsm_shuffle_set_reshape_dimensions(back, (bsm_dims){3, {2, 3, 5}});
+  mark(binary(out_of(back), residual, BSM_ELEMENT_WISE_SUM));
+  run_all();
+  assert_int_equal(count_kind(BSM_LAYER_SHUFFLE), 0);
+  const bsm_layer *product = only_layer(BSM_LAYER_MATRIX_MULTIPLY);
+  assert_true(product->p.matrix_multiply.epilogue.has_residual);
+  assert_ptr_equal(product->inputs.items[0], x);
+  assert_int_equal(product->outputs.items[0]->dims.rank, 3);
+}
+
+/* One that splits columns stays. */
+static void test_a_reshape_of_columns_stays(void **state) {
+  (void)state;
+  static float w[6 * 6];
+  bsm_itensor *x = input("x", (bsm_dims){2, {4, 6}});
+  bsm_itensor *y = out_of(bsm_network_add_matrix_multiply(
+      fx.net, x, BSM_MATRIX_NONE, constant(w, (bsm_dims){2, {6, 6}}),
+      BSM_MATRIX_NONE));
+  bsm_layer *back = bsm_network_add_shuffle(fx.net, y);
+  bsm_shuffle_set_reshape_dimensions(back, (bsm_dims){3, {4, 2, 3}});
+  mark(out_of(back));
+  run_all();
+  assert_int_equal(count_kind(BSM_LAYER_SHUFFLE), 1);
+  assert_int_equal(
+      only_layer(BSM_LAYER_MATRIX_MULTIPLY)->outputs.items[0]->dims.rank, 2);
+}
+
 /* sqrt(|a - b| * 2) with a diamond: one program, two inputs. */
 static void test_chain_becomes_one_program(void **state) {
   (void)state;
@@ -293,6 +414,13 @@ int main(void) {
       TEST(test_matrix_multiply_epilogue),
       TEST(test_scale_after_bias_stays),
       TEST(test_silu_is_recognized),
+      TEST(test_gelu_is_recognized),
+      TEST(test_gelu_with_a_power_is_recognized),
+      TEST(test_almost_gelu_is_not),
+      TEST(test_hard_swish_is_recognized),
+      TEST(test_a_gate_of_another_tensor_stays),
+      TEST(test_reshapes_of_rows_go),
+      TEST(test_a_reshape_of_columns_stays),
       TEST(test_chain_becomes_one_program),
       TEST(test_smaller_program_stays_apart),
       TEST(test_identities_and_dead_layers_go),
