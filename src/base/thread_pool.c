@@ -36,9 +36,6 @@
 #define RUN_SPIN 2e-3
 #define IDLE_SPIN 50e-6
 #define LEAVE_SPIN 200e-6
-/* After so long a thread lets others have its CPU, if any wait: they may be
- * those it waits for. */
-#define YIELD_SPIN 5e-6
 /* Pauses between looks at the clock. */
 #define PAUSES 32
 /* Pauses at the end of a phase before helping a thread that is at work. */
@@ -60,7 +57,8 @@ typedef struct seat {
   atomic_bool entered;
 
   _Alignas(CACHE_LINE) bsm_thread_pool *pool;
-  int number; /* 1 .. size - 1; the caller is 0 */
+  int number;     /* 1 .. size - 1; the caller is 0 */
+  atomic_int cpu; /* where the thread was seen last */
   bool sleeps;
   pthread_cond_t wake;
   pthread_t thread;
@@ -97,6 +95,29 @@ static inline void pause_cpu(void) {
 #else
   atomic_signal_fence(memory_order_seq_cst);
 #endif
+}
+
+static int note_cpu(seat *self) {
+  const int cpu = sched_getcpu();
+  if (atomic_load_explicit(&self->cpu, memory_order_relaxed) != cpu) {
+    atomic_store_explicit(&self->cpu, cpu, memory_order_relaxed);
+  }
+  return cpu;
+}
+
+/* Of two threads on one CPU, the one that waits lets the other run: it may be
+ * what it waits for, and the system can take long to part them. */
+static void give_way(seat *self) {
+  const bsm_thread_pool *pool = self->pool;
+  const int cpu = note_cpu(self);
+  for (int i = 0; i < pool->size; i++) {
+    if (i != self->number &&
+        atomic_load_explicit(&pool->seats[i].cpu, memory_order_relaxed) ==
+            cpu) {
+      sched_yield();
+      return;
+    }
+  }
 }
 
 /* ---- inside a job ---- */
@@ -166,7 +187,7 @@ static void work_in_phases(const bsm_thread_pool *pool, seat *self) {
       if (i % PATIENCE != 0) continue;
       done += help_others(pool, self, phase, false);
       atomic_store_explicit(&self->done, done, memory_order_release);
-      if (i / PATIENCE % PATIENCE == 0) sched_yield();
+      give_way(self);
     }
   }
 }
@@ -194,7 +215,7 @@ static bool has_news(const seat *self, uint64_t seen) {
 }
 
 /* Spins until there is a job other than `seen`; false when it took too long. */
-static bool spin_for_job(const seat *self, uint64_t seen) {
+static bool spin_for_job(seat *self, uint64_t seen) {
   const bsm_thread_pool *pool = self->pool;
   double start = 0, idle_since = 0;
   for (;;) {
@@ -208,7 +229,7 @@ static bool spin_for_job(const seat *self, uint64_t seen) {
     if (start == 0) start = now;
     if (runs || idle_since == 0) idle_since = now;
     if (now - start > RUN_SPIN || now - idle_since > IDLE_SPIN) return false;
-    if (now - start > YIELD_SPIN) sched_yield();
+    give_way(self);
   }
 }
 
@@ -221,6 +242,7 @@ static void wait_for_job(seat *self, uint64_t seen) {
    * no wake-up is lost. */
   atomic_fetch_add(&pool->sleepers, 1);
   self->sleeps = true;
+  atomic_store_explicit(&self->cpu, -1, memory_order_relaxed);
   while (!has_news(self, seen)) {
     pthread_cond_wait(&self->wake, &pool->sleep_lock);
   }
@@ -282,6 +304,7 @@ static void open_job(bsm_thread_pool *pool, bsm_unit_fn *fn, void *arg) {
     atomic_store_explicit(&s->entered, false, memory_order_relaxed);
   }
   pool->number++;
+  (void)note_cpu(&pool->seats[0]);
   for (int i = 1; i < pool->threads; i++) {
     atomic_store_explicit(&pool->seats[i].ticket,
                           pool->number * TICKET_STEP + TICKET_OPEN,
@@ -304,14 +327,12 @@ static bool is_inside(bsm_thread_pool *pool, seat *s) {
 static void wait_until_left(bsm_thread_pool *pool, seat *s) {
   if (!is_inside(pool, s)) return;
   const double start = bsm_clock_seconds();
-  double now = start;
-  while (may_spin(pool) && now - start < LEAVE_SPIN) {
+  while (may_spin(pool) && bsm_clock_seconds() - start < LEAVE_SPIN) {
     for (int i = 0; i < PAUSES; i++) {
       if (!is_inside(pool, s)) return;
       pause_cpu();
     }
-    now = bsm_clock_seconds();
-    if (now - start > YIELD_SPIN) sched_yield();
+    give_way(&pool->seats[0]);
   }
   pthread_mutex_lock(&pool->sleep_lock);
   atomic_store(&pool->caller_waits, true);
@@ -413,6 +434,7 @@ static bsm_status make_seats(bsm_thread_pool *pool) {
   for (int i = 0; i < pool->size; i++) {
     pool->seats[i].pool = pool;
     pool->seats[i].number = i;
+    atomic_init(&pool->seats[i].cpu, -1);
     pthread_cond_init(&pool->seats[i].wake, NULL);
   }
   return start_workers(pool);
