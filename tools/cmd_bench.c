@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "tools/json.h"
 #include "tools/session.h"
+#include "tools/step_table.h"
 
 static const struct argp_option options[] = {
     {"iterations", BSM_KEY_ITERATIONS, "N", 0, "Timed runs (100)", 1},
@@ -17,7 +18,8 @@ static const struct argp_option options[] = {
      "Take DIR/in_0.npy, DIR/in_1.npy, ...", 1},
     {"output-dir", BSM_KEY_OUTPUT_DIR, "DIR", 0,
      "Write the outputs of the last run to DIR/out_0.npy, ...", 1},
-    {"profile", BSM_KEY_PROFILE, 0, 0, "Print the time of every step", 1},
+    {"profile", BSM_KEY_PROFILE, 0, 0,
+     "Print the mean time of every step, what it computes and moves", 1},
     {"times", BSM_KEY_TIMES, 0, 0, "Print the time of every run", 1},
     {"json", BSM_KEY_JSON, 0, 0, "Print JSON", 1},
     BSM_OPTIONS_MACHINE,
@@ -98,36 +100,67 @@ static int compare_profiles(const void *a, const void *b) {
 }
 
 static bsm_status sorted_profile(bsm_cli *cli, const bsm_context *context,
-                                 bsm_step_profile **out, double *total) {
+                                 bsm_step_profile **out) {
   const size_t count = bsm_context_profile_count(context);
   bsm_step_profile *steps = BSM_NEW_ARRAY(&cli->arena, bsm_step_profile, count);
   BSM_TRY_ALLOC(steps);
-  *total = 0;
   for (size_t i = 0; i < count; i++) {
     BSM_TRY(bsm_context_profile(context, i, &steps[i]));
-    *total += steps[i].seconds;
   }
   qsort(steps, count, sizeof(*steps), compare_profiles);
   *out = steps;
   return BSM_OK;
 }
 
-static double step_milliseconds(const bsm_step_profile *step) {
-  return step->runs ? step->seconds * 1e3 / (double)step->runs : 0;
+/* The mean of the runs. */
+static bsm_step_row row_of(const bsm_step_profile *step) {
+  return (bsm_step_row){
+      .name = step->name,
+      .kind = step->kind,
+      .tactic = step->tactic,
+      .seconds = step->runs ? step->seconds / (double)step->runs : 0,
+      .flops = step->flops,
+      .bytes = step->bytes};
 }
 
 static bsm_status print_profile(bsm_cli *cli, const bsm_context *context) {
   bsm_step_profile *steps;
-  double total;
-  BSM_TRY(sorted_profile(cli, context, &steps, &total));
-  puts(
-      "      ms  share  kind                  tactic                    "
-      "layers");
+  double peak;
+  bsm_step_row sum = {"", "all", "", 0, 0, 0};
+  BSM_TRY(sorted_profile(cli, context, &steps));
+  BSM_TRY(bsm_measure_peak(cli->isa, cli->threads, &peak));
+  bsm_step_row_heading();
   for (size_t i = 0; i < bsm_context_profile_count(context); i++) {
-    printf("%8.4f %5.1f%%  %-20s  %-24s  %s\n", step_milliseconds(&steps[i]),
-           total > 0 ? 100 * steps[i].seconds / total : 0.0, steps[i].kind,
-           steps[i].tactic, steps[i].name);
+    const bsm_step_row row = row_of(&steps[i]);
+    sum.seconds += row.seconds;
+    sum.flops += row.flops;
+    sum.bytes += row.bytes;
   }
+  for (size_t i = 0; i < bsm_context_profile_count(context); i++) {
+    const bsm_step_row row = row_of(&steps[i]);
+    bsm_step_row_print(&row, sum.seconds, peak);
+  }
+  bsm_step_row_print(&sum, sum.seconds, peak);
+  printf("peak: %.1f GFLOP/s\n", peak);
+  return BSM_OK;
+}
+
+static bsm_status json_profile(bsm_cli *cli, const bsm_context *context,
+                               bsm_json *json) {
+  bsm_step_profile *steps;
+  double peak;
+  BSM_TRY(sorted_profile(cli, context, &steps));
+  BSM_TRY(bsm_measure_peak(cli->isa, cli->threads, &peak));
+  bsm_json_double(json, "peak_gflops_per_s", peak);
+  bsm_json_open(json, "steps", '[');
+  for (size_t i = 0; i < bsm_context_profile_count(context); i++) {
+    const bsm_step_row row = row_of(&steps[i]);
+    bsm_json_open(json, NULL, '{');
+    bsm_step_row_json(json, &row, peak);
+    bsm_json_double(json, "min_ms", steps[i].least * 1e3);
+    bsm_json_close(json, '}');
+  }
+  bsm_json_close(json, ']');
   return BSM_OK;
 }
 
@@ -170,21 +203,7 @@ static bsm_status print_json(bsm_cli *cli, const bsm_session *session,
     }
     bsm_json_close(&json, ']');
   }
-  if (cli->profile) {
-    bsm_step_profile *steps;
-    double total;
-    BSM_TRY(sorted_profile(cli, session->context, &steps, &total));
-    bsm_json_open(&json, "steps", '[');
-    for (size_t i = 0; i < bsm_context_profile_count(session->context); i++) {
-      bsm_json_open(&json, NULL, '{');
-      bsm_json_string(&json, "name", steps[i].name);
-      bsm_json_string(&json, "kind", steps[i].kind);
-      bsm_json_string(&json, "tactic", steps[i].tactic);
-      bsm_json_double(&json, "ms", step_milliseconds(&steps[i]));
-      bsm_json_close(&json, '}');
-    }
-    bsm_json_close(&json, ']');
-  }
+  if (cli->profile) BSM_TRY(json_profile(cli, session->context, &json));
   bsm_json_close(&json, '}');
   return BSM_OK;
 }

@@ -5,10 +5,13 @@
 
 #include "tools/json.h"
 #include "tools/session.h"
+#include "tools/step_table.h"
 #include "tools/structure_print.h"
 
 static const struct argp_option options[] = {
-    {"plan", BSM_KEY_PLAN, 0, 0, "Print the whole plan: tensors, steps, memory",
+    {"plan", BSM_KEY_PLAN, 0, 0,
+     "Print each step with its time when built, and the whole plan: tensors, "
+     "steps, memory",
      1},
     {"json", BSM_KEY_JSON, 0, 0, "Print JSON", 1},
     BSM_OPTIONS_MACHINE,
@@ -247,21 +250,6 @@ static void show_metadata(const bsm_cli *cli, const bsm_engine *engine,
   if (cli->json) bsm_json_close(json, '}');
 }
 
-static bsm_status json_steps(const bsm_engine *engine, bsm_json *json) {
-  bsm_json_open(json, "steps", '[');
-  for (size_t i = 0; i < bsm_engine_step_count(engine); i++) {
-    bsm_step_info step;
-    BSM_TRY(bsm_engine_step(engine, i, &step));
-    bsm_json_open(json, NULL, '{');
-    bsm_json_string(json, "name", step.name);
-    bsm_json_string(json, "kind", step.kind);
-    bsm_json_string(json, "tactic", step.tactic);
-    bsm_json_close(json, '}');
-  }
-  bsm_json_close(json, ']');
-  return BSM_OK;
-}
-
 /* How many steps there are of each kind, in order of first appearance. */
 static bsm_status print_steps(bsm_cli *cli, const bsm_engine *engine) {
   typedef struct kind_count {
@@ -303,11 +291,12 @@ static bsm_status show_engine(bsm_cli *cli, const bsm_engine *engine,
   /* What a layer needs is for its plug-in to say. */
   if (!missing) BSM_TRY(show_memory(cli, engine, json));
   if (cli->json) {
-    BSM_TRY(json_steps(engine, json));
+    BSM_TRY(bsm_json_built_steps(cli, engine, json));
   } else {
     BSM_TRY(print_steps(cli, engine));
   }
   if (!cli->plan) return BSM_OK;
+  if (!cli->json) BSM_TRY(bsm_print_built_steps(cli, engine));
   char *text = NULL;
   BSM_TRY(bsm_engine_dump(engine, &text));
   if (cli->json) {

@@ -145,11 +145,25 @@ typedef struct bsm_step_info {
   const char *name;   /* of the layers it runs */
   const char *kind;   /* "convolution" */
   const char *tactic; /* chosen when the engine was built; "" when open */
+  /* What it computes and moves: multiply-adds count twice, other operations on
+   * an element once, whatever the tactic; each tensor and weight once. */
+  double flops, bytes;
+  size_t trial_count; /* tactics timed when the engine was built; 0: none */
 } bsm_step_info;
 BSM_API size_t bsm_engine_step_count(const bsm_engine *engine);
 BSM_API BSM_NODISCARD bsm_status bsm_engine_step(const bsm_engine *engine,
                                                  size_t index,
                                                  bsm_step_info *out);
+
+/* One of the tactics that were timed for a step. */
+typedef struct bsm_step_trial {
+  const char *tactic;
+  double seconds; /* as the engine says: of the machine that built it */
+} bsm_step_trial;
+BSM_API BSM_NODISCARD bsm_status bsm_engine_step_trial(const bsm_engine *engine,
+                                                       size_t step,
+                                                       size_t index,
+                                                       bsm_step_trial *out);
 
 /* A custom layer that the engine was built with: what a plug-in must bring. */
 typedef struct bsm_engine_layer {
@@ -301,6 +315,8 @@ typedef struct bsm_step_profile {
   const char *tactic; /* with its kernel */
   double seconds;     /* summed over the runs */
   uint64_t runs;
+  double least;        /* seconds of the quickest run */
+  double flops, bytes; /* of one run, as in bsm_step_info */
 } bsm_step_profile;
 /* The steps of the engine's plans, then those of the plans that the context has
  * made for shapes and still keeps: these and their names stay until the next

@@ -293,6 +293,13 @@ typedef union bsm_step_params {
 #define BSM_STEP_MAX_WEIGHTS 2
 #define BSM_NO_WEIGHTS UINT32_MAX
 
+/* How long a tactic of a step took when the engine was built. */
+typedef struct bsm_plan_trial {
+  const char *tactic;
+  uint64_t nanoseconds;
+} bsm_plan_trial;
+#define BSM_STEP_MAX_TRIALS 32
+
 typedef struct bsm_plan_step {
   bsm_step_kind kind;
   const char *name;   /* of the layer(s) */
@@ -301,6 +308,8 @@ typedef struct bsm_plan_step {
   uint32_t *inputs, *outputs;             /* tensors of the plan */
   uint32_t weights[BSM_STEP_MAX_WEIGHTS]; /* BSM_NO_WEIGHTS: absent */
   const bsm_step_params *params;          /* the member for `kind` */
+  const bsm_plan_trial *trials; /* of `tactic` and others; for tools alone */
+  uint32_t trial_count;         /* 0: not timed */
 } bsm_plan_step;
 
 typedef struct bsm_plan_weights {

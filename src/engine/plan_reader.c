@@ -90,6 +90,23 @@ static bsm_status get_params(bsm_byte_reader *r, bsm_plan_step *step) {
   return BSM_OK;
 }
 
+static bsm_status get_trials(bsm_byte_reader *r, bsm_plan_step *step) {
+  BSM_TRY(bsm_read_count(r, &step->trial_count, 12, "trials"));
+  if (step->trial_count > BSM_STEP_MAX_TRIALS) {
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " trials", step->trial_count);
+  }
+  if (!step->trial_count) return BSM_OK;
+  bsm_plan_trial *trials =
+      BSM_NEW_ARRAY(r->arena, bsm_plan_trial, step->trial_count);
+  BSM_TRY_ALLOC(trials);
+  step->trials = trials;
+  for (uint32_t i = 0; i < step->trial_count; i++) {
+    BSM_TRY(bsm_read_string(r, &trials[i].tactic, "a trial"));
+    BSM_TRY(bsm_read_u64(r, &trials[i].nanoseconds, "a trial"));
+  }
+  return BSM_OK;
+}
+
 static bsm_status get_step(bsm_byte_reader *r, bsm_plan_step *step) {
   uint32_t kind;
   BSM_TRY(bsm_read_u32(r, &kind, "a step"));
@@ -104,6 +121,7 @@ static bsm_status get_step(bsm_byte_reader *r, bsm_plan_step *step) {
   BSM_TRY(bsm_read_ids(r, &step->outputs, &step->output_count,
                        BSM_STEP_MAX_TENSORS, "outputs"));
   BSM_TRY(bsm_read(r, step->weights, sizeof(step->weights), "a step"));
+  BSM_TRY(get_trials(r, step));
   return get_params(r, step);
 }
 
@@ -153,7 +171,7 @@ static bsm_status get_tensors(bsm_byte_reader *r, bsm_plan *plan) {
 }
 
 static bsm_status get_steps(bsm_byte_reader *r, bsm_plan *plan) {
-  BSM_TRY(bsm_read_count(r, &plan->step_count, 32, "steps"));
+  BSM_TRY(bsm_read_count(r, &plan->step_count, 36, "steps"));
   plan->steps = BSM_NEW_ARRAY(r->arena, bsm_plan_step, plan->step_count);
   BSM_TRY_ALLOC(plan->steps);
   for (uint32_t i = 0; i < plan->step_count; i++) {

@@ -45,6 +45,14 @@ static void put_aten_call(bsm_text *out, const bsm_step_aten_call *call) {
   bsm_put(out, call->args, call->args_size);
 }
 
+static void put_trials(bsm_text *out, const bsm_plan_step *step) {
+  bsm_put_u32(out, step->trial_count);
+  for (uint32_t i = 0; i < step->trial_count; i++) {
+    bsm_put_string(out, step->trials[i].tactic);
+    bsm_put_u64(out, step->trials[i].nanoseconds);
+  }
+}
+
 static void put_step(bsm_text *out, const bsm_plan_step *step) {
   bsm_put_u32(out, (uint32_t)step->kind);
   bsm_put_string(out, step->name);
@@ -54,6 +62,7 @@ static void put_step(bsm_text *out, const bsm_plan_step *step) {
   bsm_put_u32(out, step->output_count);
   bsm_put(out, step->outputs, step->output_count * sizeof(uint32_t));
   bsm_put(out, step->weights, sizeof(step->weights));
+  put_trials(out, step);
   if (step->kind == BSM_STEP_ATEN_CALL) {
     put_aten_call(out, &step->params->aten_call);
     return;

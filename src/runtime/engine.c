@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/options.h"
 #include "engine/engine_file.h"
+#include "engine/plan_work.h"
 #include "engine/program.h"
 #include "plugin/plugin_registry.h"
 #include "runtime/aten_step.h"
@@ -330,20 +331,44 @@ size_t bsm_engine_step_count(const bsm_engine *engine) {
   return bsm_plan_total_steps(engine->plan);
 }
 
-bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
-                           bsm_step_info *out) {
-  BSM_NEED(engine);
+static bsm_status find_step(const bsm_engine *engine, size_t index,
+                            const bsm_plan **plan, const bsm_plan_step **step) {
   const uint32_t count = bsm_plan_total_steps(engine->plan);
   if (index >= count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "step %zu of an engine with %" PRIu32,
                     index, count);
   }
   uint32_t part, at;
-  const bsm_plan *plan =
-      bsm_plan_find_step(engine->plan, (uint32_t)index, &part, &at);
-  const bsm_plan_step *step = &plan->steps[at];
-  *out =
-      (bsm_step_info){step->name, bsm_step_kind_name(step->kind), step->tactic};
+  *plan = bsm_plan_find_step(engine->plan, (uint32_t)index, &part, &at);
+  *step = &(*plan)->steps[at];
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
+                           bsm_step_info *out) {
+  BSM_NEED(engine);
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  BSM_TRY(find_step(engine, index, &plan, &step));
+  const bsm_work work = bsm_step_work(plan, step);
+  *out = (bsm_step_info){step->name,   bsm_step_kind_name(step->kind),
+                         step->tactic, work.flops,
+                         work.bytes,   step->trial_count};
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_step_trial(const bsm_engine *engine, size_t step_index,
+                                 size_t index, bsm_step_trial *out) {
+  BSM_NEED(engine);
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  BSM_TRY(find_step(engine, step_index, &plan, &step));
+  if (index >= step->trial_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "trial %zu of a step with %" PRIu32,
+                    index, step->trial_count);
+  }
+  const bsm_plan_trial *trial = &step->trials[index];
+  *out = (bsm_step_trial){trial->tactic, 1e-9 * (double)trial->nanoseconds};
   return BSM_OK;
 }
 

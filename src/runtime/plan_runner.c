@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "engine/plan_work.h"
 #include "runtime/aten_step.h"
 #include "runtime/plugin_step.h"
 
@@ -79,8 +80,11 @@ static bsm_status run_step(bsm_plan_runner *r, uint32_t i) {
   if (!r->times) return dispatch_step(r, i);
   const double start = bsm_clock_seconds();
   bsm_status status = dispatch_step(r, i);
-  r->times[i].seconds += bsm_clock_seconds() - start;
-  r->times[i].runs++;
+  const double took = bsm_clock_seconds() - start;
+  bsm_step_times *times = &r->times[i];
+  if (!times->runs || took < times->least) times->least = took;
+  times->seconds += took;
+  times->runs++;
   return status;
 }
 
@@ -94,14 +98,26 @@ bsm_status bsm_plan_runner_run(bsm_plan_runner *r) {
   return BSM_OK;
 }
 
+/* What computes a step. */
+static const char *describe(const bsm_plan_runner *r, uint32_t step) {
+  const bsm_plan_step *s = &r->plan->steps[step];
+  if (s->kind == BSM_STEP_ATEN_CALL) return s->params->aten_call.op;
+  if (s->kind == BSM_STEP_PLUGIN) {
+    return bsm_plugin_step_describe(&r->steps[step]);
+  }
+  return r->engine->backend->describe(&r->steps[step]);
+}
+
 void bsm_plan_runner_profile(const bsm_plan_runner *r, uint32_t step,
                              bsm_step_profile *out) {
   const bsm_plan_step *s = &r->plan->steps[step];
-  *out =
-      (bsm_step_profile){s->name, bsm_step_kind_name(s->kind),
-                         s->kind == BSM_STEP_ATEN_CALL ? s->params->aten_call.op
-                         : s->kind == BSM_STEP_PLUGIN
-                             ? bsm_plugin_step_describe(&r->steps[step])
-                             : r->engine->backend->describe(&r->steps[step]),
-                         r->times[step].seconds, r->times[step].runs};
+  const bsm_work work = bsm_step_work(r->plan, s);
+  *out = (bsm_step_profile){.name = s->name,
+                            .kind = bsm_step_kind_name(s->kind),
+                            .tactic = describe(r, step),
+                            .seconds = r->times[step].seconds,
+                            .runs = r->times[step].runs,
+                            .least = r->times[step].least,
+                            .flops = work.flops,
+                            .bytes = work.bytes};
 }

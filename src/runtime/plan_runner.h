@@ -9,7 +9,7 @@
 #include "runtime/workspace.h"
 
 typedef struct bsm_step_times {
-  double seconds;
+  double seconds, least;
   uint64_t runs;
 } bsm_step_times;
 

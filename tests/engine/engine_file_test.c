@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/engine_file.h"
+#include "engine/plan_bytes.h"
 
 #define DESCRIPTION_HASH_AT 48
 
@@ -28,6 +29,9 @@ typedef struct sample {
   bsm_step_params params[2];
   uint32_t ids[2][3];
 } sample;
+
+static const bsm_plan_trial trials[2] = {{"plain", 1500},
+                                         {"other", UINT64_MAX}};
 
 static _Alignas(64) const float weight_values[5] = {1, 2, 3, 4, 5};
 
@@ -65,7 +69,7 @@ static void make_sample(sample *s) {
                                 .output_count = 1,
                                 .inputs = s->ids[0],
                                 .outputs = s->ids[0] + 2,
-                                .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
+                                .weights = BSM_STEP_NO_WEIGHTS,
                                 .params = &s->params[0]};
   s->steps[1] = (bsm_plan_step){.kind = BSM_STEP_COPY,
                                 .name = "copy",
@@ -74,8 +78,10 @@ static void make_sample(sample *s) {
                                 .output_count = 1,
                                 .inputs = s->ids[1],
                                 .outputs = s->ids[1] + 2,
-                                .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
-                                .params = &s->params[1]};
+                                .weights = BSM_STEP_NO_WEIGHTS,
+                                .params = &s->params[1],
+                                .trials = trials,
+                                .trial_count = 2};
   s->weights[0] = (bsm_plan_weights){weight_values, sizeof(weight_values)};
   s->inputs[0] = (bsm_plan_binding){"x", 0};
   s->outputs[0] = (bsm_plan_binding){"out", 2};
@@ -156,8 +162,41 @@ static void test_round_trip(void **state) {
   assert_memory_equal(&plan->steps[0].params->element_wise.program[0],
                       &s.params[0].element_wise.program[0],
                       sizeof(bsm_step_ew_instruction));
+  assert_int_equal(plan->steps[0].trial_count, 0);
+  assert_int_equal(plan->steps[1].trial_count, 2);
+  for (int i = 0; i < 2; i++) {
+    const bsm_plan_trial *trial = &plan->steps[1].trials[i];
+    assert_string_equal(trial->tactic, trials[i].tactic);
+    assert_int_equal(trial->nanoseconds, trials[i].nanoseconds);
+  }
   bsm_arena_destroy(&arena);
   free(file.data);
+}
+
+/* More trials than a step may have are refused. */
+static void test_too_many_trials(void **state) {
+  (void)state;
+  bsm_plan_trial many[BSM_STEP_MAX_TRIALS + 1];
+  const uint64_t offsets[1] = {0};
+  bsm_arena arena;
+  bsm_plan *plan;
+  bsm_str text;
+  sample s;
+  make_sample(&s);
+  bsm_arena_init(&arena, NULL);
+  for (size_t i = 0; i <= BSM_STEP_MAX_TRIALS; i++) many[i] = trials[0];
+  s.steps[1].trials = many;
+  for (uint32_t extra = 0; extra < 2; extra++) {
+    s.steps[1].trial_count = BSM_STEP_MAX_TRIALS + extra;
+    assert_null(bsm_plan_to_bytes(&s.plan, offsets, &arena, &text));
+    bsm_status status =
+        bsm_plan_from_bytes(text, (const uint8_t *)weight_values,
+                            sizeof(weight_values), false, &arena, &plan);
+    assert_int_equal(bsm_status_code(status),
+                     extra ? BSM_CORRUPT : BSM_CODE_OK);
+    bsm_status_free(status);
+  }
+  bsm_arena_destroy(&arena);
 }
 
 static void test_truncated_everywhere(void **state) {
@@ -272,6 +311,7 @@ static void test_lying_plans(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_too_many_trials),
       cmocka_unit_test(test_truncated_everywhere),
       cmocka_unit_test(test_every_bit_flipped),
       cmocka_unit_test(test_flipped_with_right_checksum),

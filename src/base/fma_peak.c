@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains of multiply-adds: enough of them to hide their latency, in as many
+ * registers as every x86 with these instructions has. */
+#include "base/fma_peak.h"
+
+#include "base/clock.h"
+#include "base/isa.h"
+
+#define STEPS 20000
+#define CHAIN_COUNT 12
+
+static float scalar_chains(void) {
+  float a[CHAIN_COUNT] = {0};
+  for (int i = 0; i < STEPS; i++) {
+    for (int j = 0; j < CHAIN_COUNT; j++) a[j] = a[j] * 0.5f + 1.0f;
+  }
+  return a[0] + a[5] + a[11];
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* Named variables: an array would live in memory. */
+#define CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define FMA_LOOP(type, set, constraint)                             \
+  const type x = set(0.5f), y = set(1.0f);                          \
+  type s = x;                                                       \
+  CHAINS(FMA_DECLARE)                                               \
+  for (int i = 0; i < STEPS; i++) {                                 \
+    CHAINS(FMA_STEP)                                                \
+    __asm__ volatile("" : "+" constraint(a0), "+" constraint(a11)); \
+  }                                                                 \
+  CHAINS(FMA_ADD)
+
+__attribute__((target("avx2,fma"))) static float avx2_chains(void) {
+#define FMA_DECLARE(j) __m256 a##j = _mm256_set1_ps(j);
+#define FMA_STEP(j) a##j = _mm256_fmadd_ps(a##j, x, y);
+#define FMA_ADD(j) s = _mm256_add_ps(s, a##j);
+  FMA_LOOP(__m256, _mm256_set1_ps, "x")
+#undef FMA_DECLARE
+#undef FMA_STEP
+#undef FMA_ADD
+  return _mm256_cvtss_f32(s);
+}
+
+__attribute__((target("avx512f"))) static float avx512_chains(void) {
+#define FMA_DECLARE(j) __m512 a##j = _mm512_set1_ps(j);
+#define FMA_STEP(j) a##j = _mm512_fmadd_ps(a##j, x, y);
+#define FMA_ADD(j) s = _mm512_add_ps(s, a##j);
+  FMA_LOOP(__m512, _mm512_set1_ps, "v")
+#undef FMA_DECLARE
+#undef FMA_STEP
+#undef FMA_ADD
+  return _mm512_cvtss_f32(s);
+}
+#endif
+
+typedef struct peak_work {
+  uint32_t isa;
+  float sink[256];
+} peak_work;
+
+static void run_chains(void *arg, size_t index) {
+  peak_work *w = arg;
+  float v;
+#if defined(__x86_64__)
+  v = w->isa & BSM_ISA_AVX512 ? avx512_chains()
+      : w->isa & BSM_ISA_AVX2 ? avx2_chains()
+                              : scalar_chains();
+#else
+  v = scalar_chains();
+#endif
+  w->sink[index % 256] = v;
+}
+
+double bsm_measure_fma_peak(uint32_t isa, bsm_thread_pool *pool,
+                            double seconds) {
+  if (isa == BSM_ISA_DETECT) isa = bsm_isa_detect();
+  const int threads = pool ? bsm_thread_pool_size(pool) : 1;
+  const double lanes = isa & BSM_ISA_AVX512 ? 16 : isa & BSM_ISA_AVX2 ? 8 : 1;
+  peak_work w = {.isa = isa};
+  double best = 1e9;
+  const double end = bsm_clock_seconds() + seconds;
+  do {
+    const double start = bsm_clock_seconds();
+    bsm_parallel_for(pool, (size_t)threads, run_chains, &w);
+    const double took = bsm_clock_seconds() - start;
+    if (took < best) best = took;
+  } while (bsm_clock_seconds() < end);
+  return 2e-9 * lanes * CHAIN_COUNT * STEPS * threads / best;
+}

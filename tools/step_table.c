@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of steps, for inspect and bench. */
+#include "tools/step_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fma_peak.h"
+#include "base/isa.h"
+
+#define PEAK_SECONDS 0.02
+
+bsm_status bsm_measure_peak(uint32_t isa, int threads, double *gflops) {
+  bsm_thread_pool *pool = NULL;
+  if (threads != 1) BSM_TRY(bsm_thread_pool_create(threads, NULL, &pool));
+  *gflops =
+      bsm_measure_fma_peak(isa ? isa : BSM_ISA_DETECT, pool, PEAK_SECONDS);
+  bsm_thread_pool_destroy(pool);
+  return BSM_OK;
+}
+
+/* Per second, in units of 1e9. */
+static double rate(double amount, double seconds) {
+  return seconds > 0 ? 1e-9 * amount / seconds : 0;
+}
+
+void bsm_step_row_json(bsm_json *json, const bsm_step_row *row, double peak) {
+  bsm_json_string(json, "name", row->name);
+  bsm_json_string(json, "kind", row->kind);
+  bsm_json_string(json, "tactic", row->tactic);
+  bsm_json_double(json, "flops", row->flops);
+  bsm_json_double(json, "bytes", row->bytes);
+  if (row->seconds <= 0) return;
+  const double gflops = rate(row->flops, row->seconds);
+  bsm_json_double(json, "ms", row->seconds * 1e3);
+  bsm_json_double(json, "gflops_per_s", gflops);
+  if (peak > 0) bsm_json_double(json, "peak_share", gflops / peak);
+  bsm_json_double(json, "gb_per_s", rate(row->bytes, row->seconds));
+}
+
+void bsm_step_row_heading(void) {
+  puts(
+      "      ms  share  GFLOP/s  peak        MB   GB/s  kind              "
+      "tactic                    layers");
+}
+
+void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
+  const double gflops = rate(row->flops, row->seconds);
+  if (row->seconds > 0) {
+    printf("%8.4f %5.1f%% ", row->seconds * 1e3,
+           total > 0 ? 100 * row->seconds / total : 0.0);
+  } else {
+    printf("%8s %6s ", "-", "-");
+  }
+  if (gflops > 0) {
+    printf("%8.1f ", gflops);
+  } else {
+    printf("%8s ", "-");
+  }
+  if (gflops > 0 && peak > 0) {
+    printf("%4.0f%% ", 100 * gflops / peak);
+  } else {
+    printf("%5s ", "-");
+  }
+  printf("%9.3f ", 1e-6 * row->bytes);
+  if (row->seconds > 0) {
+    printf("%6.1f", rate(row->bytes, row->seconds));
+  } else {
+    printf("%6s", "-");
+  }
+  printf("  %-16s  %-24s  %s\n", row->kind, row->tactic, row->name);
+}
+
+/* ---- as an engine was built ---- */
+
+/* The row of a step, and how many other tactics were timed. */
+static bsm_status built_row(const bsm_engine *engine, size_t index,
+                            bsm_step_row *row, size_t *trials) {
+  bsm_step_info step;
+  BSM_TRY(bsm_engine_step(engine, index, &step));
+  *row = (bsm_step_row){.name = step.name,
+                        .kind = step.kind,
+                        .tactic = step.tactic,
+                        .flops = step.flops,
+                        .bytes = step.bytes};
+  *trials = step.trial_count;
+  for (size_t i = 0; i < step.trial_count; i++) {
+    bsm_step_trial trial;
+    BSM_TRY(bsm_engine_step_trial(engine, index, i, &trial));
+    if (strcmp(trial.tactic, step.tactic) == 0) row->seconds = trial.seconds;
+  }
+  return BSM_OK;
+}
+
+static const char *metadata(const bsm_engine *engine, const char *wanted) {
+  const char *key, *value;
+  for (size_t i = 0; bsm_engine_metadata_at(engine, i, &key, &value); i++) {
+    if (strcmp(key, wanted) == 0) return value;
+  }
+  return NULL;
+}
+
+/* The peak of this machine with the instruction set and threads that the engine
+ * was built for; 0 when it lacks them. */
+static bsm_status built_peak(const bsm_engine *engine, double *peak) {
+  const char *isa = metadata(engine, "builder.isa");
+  const char *threads = metadata(engine, "builder.threads");
+  uint32_t mask;
+  *peak = 0;
+  if (!isa || !threads || !bsm_isa_parse(isa, &mask)) return BSM_OK;
+  const long count = strtol(threads, NULL, 10);
+  if ((mask & ~bsm_isa_detect()) || count < 1 || count > bsm_available_cpus()) {
+    return BSM_OK;
+  }
+  return bsm_measure_peak(mask ? mask : BSM_CONTEXT_ISA_SCALAR, (int)count,
+                          peak);
+}
+
+/* The time of all steps, and whether any is known. */
+static bsm_status built_total(const bsm_engine *engine, double *total) {
+  *total = 0;
+  for (size_t i = 0; i < bsm_engine_step_count(engine); i++) {
+    bsm_step_row row;
+    size_t trials;
+    BSM_TRY(built_row(engine, i, &row, &trials));
+    *total += row.seconds;
+  }
+  return BSM_OK;
+}
+
+static bsm_status print_others(const bsm_engine *engine, size_t step,
+                               const char *tactic) {
+  printf("%52stried:", "");
+  for (size_t i = 0;; i++) {
+    bsm_step_info info;
+    bsm_step_trial trial;
+    BSM_TRY(bsm_engine_step(engine, step, &info));
+    if (i == info.trial_count) break;
+    BSM_TRY(bsm_engine_step_trial(engine, step, i, &trial));
+    if (strcmp(trial.tactic, tactic) == 0) continue;
+    printf(" %s %.4f", trial.tactic, trial.seconds * 1e3);
+  }
+  putchar('\n');
+  return BSM_OK;
+}
+
+bsm_status bsm_print_built_steps(bsm_cli *cli, const bsm_engine *engine) {
+  double total, peak = 0;
+  (void)cli;
+  BSM_TRY(built_total(engine, &total));
+  if (total > 0) BSM_TRY(built_peak(engine, &peak));
+  puts(total > 0 ? "steps as timed when the engine was built:"
+                 : "steps (not timed when the engine was built):");
+  if (peak > 0) printf("(shares of this machine's peak, %.1f GFLOP/s)\n", peak);
+  bsm_step_row_heading();
+  for (size_t i = 0; i < bsm_engine_step_count(engine); i++) {
+    bsm_step_row row;
+    size_t trials;
+    BSM_TRY(built_row(engine, i, &row, &trials));
+    bsm_step_row_print(&row, total, peak);
+    if (trials > 1) BSM_TRY(print_others(engine, i, row.tactic));
+  }
+  return BSM_OK;
+}
+
+static bsm_status json_trials(const bsm_engine *engine, size_t step,
+                              size_t count, bsm_json *json) {
+  bsm_json_open(json, "tried", '[');
+  for (size_t i = 0; i < count; i++) {
+    bsm_step_trial trial;
+    BSM_TRY(bsm_engine_step_trial(engine, step, i, &trial));
+    bsm_json_open(json, NULL, '{');
+    bsm_json_string(json, "tactic", trial.tactic);
+    bsm_json_double(json, "ms", trial.seconds * 1e3);
+    bsm_json_close(json, '}');
+  }
+  bsm_json_close(json, ']');
+  return BSM_OK;
+}
+
+bsm_status bsm_json_built_steps(bsm_cli *cli, const bsm_engine *engine,
+                                bsm_json *json) {
+  double total, peak = 0;
+  BSM_TRY(built_total(engine, &total));
+  if (cli->plan && total > 0) BSM_TRY(built_peak(engine, &peak));
+  if (peak > 0) bsm_json_double(json, "peak_gflops_per_s", peak);
+  bsm_json_open(json, "steps", '[');
+  for (size_t i = 0; i < bsm_engine_step_count(engine); i++) {
+    bsm_step_row row;
+    size_t trials;
+    BSM_TRY(built_row(engine, i, &row, &trials));
+    bsm_json_open(json, NULL, '{');
+    bsm_step_row_json(json, &row, peak);
+    if (trials) BSM_TRY(json_trials(engine, i, trials, json));
+    bsm_json_close(json, '}');
+  }
+  bsm_json_close(json, ']');
+  return BSM_OK;
+}
