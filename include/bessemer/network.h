@@ -65,7 +65,8 @@ typedef struct bsm_weights {
   X(ATEN_CALL, 27, "aten_call")                   \
   X(RECURRENT, 26, "recurrent")                   \
   X(SCATTER, 28, "scatter")                       \
-  X(PLUGIN, 29, "plugin")
+  X(PLUGIN, 29, "plugin")                         \
+  X(ATTENTION, 30, "attention")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,

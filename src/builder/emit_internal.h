@@ -18,6 +18,10 @@ BSM_NODISCARD bsm_status bsm_build_resize(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_matrix_multiply(bsm_emitter *e,
                                                    const bsm_layer *layer);
 
+/* emit_attention.c */
+BSM_NODISCARD bsm_status bsm_build_attention(bsm_emitter *e,
+                                             const bsm_layer *layer);
+
 /* emit_recurrent.c */
 BSM_NODISCARD bsm_status bsm_build_recurrent(bsm_emitter *e,
                                              const bsm_layer *layer);

@@ -43,6 +43,8 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_identity;
     case BSM_LAYER_PLUGIN:
       return bsm_build_plugin;
+    case BSM_LAYER_ATTENTION:
+      return bsm_build_attention;
     case BSM_LAYER_RECURRENT:
       return bsm_build_recurrent;
     case BSM_LAYER_CONSTANT:

@@ -43,7 +43,8 @@
   X(PAD, 13, "pad", pad)                                    \
   X(RESIZE, 14, "resize", resize)                           \
   X(RECURRENT, 16, "recurrent", recurrent)                  \
-  X(SCATTER, 17, "scatter", scatter)
+  X(SCATTER, 17, "scatter", scatter)                        \
+  X(ATTENTION, 19, "attention", attention)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
   X(PLUGIN, 18, "plugin", plugin)
@@ -261,6 +262,28 @@ typedef struct bsm_step_recurrent {
   int64_t projection; /* P when it is not H; 0: none */
 } bsm_step_recurrent;
 
+/* out = softmax(mask(scale * Q K^T)) V, batched over leading dimensions.
+ * Q [.., L, E], K [.., S, E], V [.., S, W], output [.., L, W], all float and of
+ * the output's rank, with its leading dimensions (stride 0 broadcasts); any
+ * strides but for the output's last, which is 1. Elements of a matrix of K or V
+ * have places of their own. `biases` inputs follow that are added to the scores
+ * [.., L, S], float, and with `mask` not 0 one of bool: where it is true
+ * (BSM_ATTENTION_HIDE) or false (BSM_ATTENTION_KEEP) the score becomes `fill`;
+ * all broadcast with stride 0. `causal`: only the keys j <= i + diagonal are
+ * seen by query i. A query that sees no key, all its scores being -inf, gives
+ * NaN, or zeros with `clears_hidden`. */
+enum {
+  BSM_ATTENTION_NO_MASK = 0,
+  BSM_ATTENTION_KEEP = 1,
+  BSM_ATTENTION_HIDE = 2
+};
+typedef struct bsm_step_attention {
+  int32_t biases, mask;
+  int32_t causal, clears_hidden;
+  int64_t diagonal;
+  double scale, fill;
+} bsm_step_attention;
+
 /* A layer of a plug-in. All tensors contiguous. weights[0]: the arguments or
  * parameters as bytes (plugin/call.h), absent when there are none. */
 typedef struct bsm_step_plugin {
@@ -286,6 +309,7 @@ typedef union bsm_step_params {
   bsm_step_recurrent recurrent;
   bsm_step_aten_call aten_call;
   bsm_step_plugin plugin;
+  bsm_step_attention attention;
 } bsm_step_params;
 
 /* Of the inputs, and of the outputs, of one step. */

@@ -219,6 +219,19 @@ struct bsm_layer {
       size_t size;
     } plugin;
     bsm_aten_call_params aten_call;
+    /* softmax(mask(scale * q k^T)) v: what the builder makes of products around
+     * a softmax. Inputs: q [.., L, E], k [.., S, E], v [.., S, W], `biases`
+     * tensors that are added to the scores, and with has_mask one of bool that
+     * says which become `fill`: all broadcast to [.., L, S]. With `split` n the
+     * masks have one dimension more: the first one as [d / n, n]. */
+    struct {
+      int32_t biases;
+      bool has_mask, hides; /* hides: where the mask is true, else false */
+      bool causal;          /* query i sees the keys j <= i + diagonal only */
+      bool clears_hidden;   /* a query without any key gives 0, not NaN */
+      int64_t diagonal, split;
+      double scale, fill;
+    } attention;
     struct {
       BSM_VEC(bsm_ew_instruction) program;
       int32_t registers;

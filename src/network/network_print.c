@@ -201,6 +201,25 @@ static void put_normalization(bsm_text *text, const bsm_layer *layer) {
   put_double(text, "epsilon", layer->p.normalization.epsilon);
 }
 
+static void put_attention(bsm_text *text, const bsm_layer *layer) {
+  put_double(text, "scale", layer->p.attention.scale);
+  if (layer->p.attention.biases) {
+    bsm_text_printf(text, " biases=%d", (int)layer->p.attention.biases);
+  }
+  if (layer->p.attention.has_mask) {
+    bsm_text_puts(text, layer->p.attention.hides ? " hide" : " keep");
+    put_double(text, "fill", layer->p.attention.fill);
+  }
+  if (layer->p.attention.causal) {
+    bsm_text_printf(text, " diagonal=%lld",
+                    (long long)layer->p.attention.diagonal);
+  }
+  if (layer->p.attention.split) {
+    bsm_text_printf(text, " split=%lld", (long long)layer->p.attention.split);
+  }
+  put_flag(text, "clears_hidden", layer->p.attention.clears_hidden);
+}
+
 static void put_matrix_multiply(bsm_text *text, const bsm_layer *layer) {
   put_flag(text, "transpose_a",
            layer->p.matrix_multiply.op_a == BSM_MATRIX_TRANSPOSE);
@@ -393,6 +412,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       break;
     case BSM_LAYER_NORMALIZATION:
       put_normalization(text, layer);
+      break;
+    case BSM_LAYER_ATTENTION:
+      put_attention(text, layer);
       break;
     case BSM_LAYER_FUSED_ELEMENT_WISE:
       put_program(text, layer);

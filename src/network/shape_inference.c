@@ -45,6 +45,7 @@ static const struct {
     [BSM_LAYER_RECURRENT] = {bsm_infer_recurrent, 2, 3, 0},
     [BSM_LAYER_ATEN_CALL] = {bsm_infer_aten_call, 0, SIZE_MAX, 0},
     [BSM_LAYER_PLUGIN] = {bsm_infer_plugin, 0, SIZE_MAX, 0},
+    [BSM_LAYER_ATTENTION] = {bsm_infer_attention, 3, 6, 1},
 };
 
 /* Kinds that take elements of any dtype: they move them as they are, or look
