@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Maximum and average pooling, adaptive or not.
  *
- * Channels-last floats go by rows of channels; anything else element by
- * element in double. Units are lines of the output. */
+ * Paths: `channels`, channels-last floats, in runs of outputs whose windows
+ * have the same size; `planes`, floats with any strides; `any`, other dtypes,
+ * in double. Units are lines of the output. */
 #include <math.h>
-#include <string.h>
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_window.h"
-#include "backend/cpu/kernels/rows/rows.h"
+#include "backend/cpu/kernels/pooling/pooling_f32.h"
 
 #define CHANNEL_BLOCK 256
 
 typedef struct pooling {
   bsm_cpu_impl base;
   bsm_step_pooling p;
-  bool channels_last;
+  bool channels_last, floats;
   bsm_dtype from, to;
   bsm_cpu_image x, y;
-  const bsm_k_rows *rows;
+  const bsm_k_pooling *kernels;
   int64_t channel_block, channel_blocks;
+  /* Outputs of a line whose windows touch no padding. */
+  int64_t inside_first, inside_end;
 } pooling;
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
@@ -51,6 +53,16 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   return BSM_OK;
 }
 
+/* Adaptive windows differ in size: none counts as inside. */
+static void find_inside(pooling *k) {
+  const bsm_step_window *w = &k->p.window;
+  const int64_t span = (w->kernel[2] - 1) * w->dilation[2] + 1;
+  const int64_t room = k->x.size[2] + w->pre_padding[2] - span;
+  if (k->p.adaptive || room < 0) return;
+  k->inside_first = bsm_cpu_div_up(w->pre_padding[2], w->stride[2]);
+  k->inside_end = bsm_cpu_min(room / w->stride[2] + 1, k->y.size[2]);
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
   const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
@@ -62,10 +74,14 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   k->to = y->dtype;
   k->x = bsm_cpu_image_of(x, k->p.window.spatial);
   k->y = bsm_cpu_image_of(y, k->p.window.spatial);
-  k->rows = bsm_k_rows_select(p->isa);
-  k->channels_last = k->from == BSM_DTYPE_FLOAT && k->to == BSM_DTYPE_FLOAT &&
-                     k->x.c_stride == 1 && k->y.c_stride == 1;
-  k->base.description = k->channels_last ? k->rows->name : "strided";
+  k->kernels = bsm_k_pooling_select(p->isa);
+  k->floats = k->from == BSM_DTYPE_FLOAT && k->to == BSM_DTYPE_FLOAT;
+  k->channels_last =
+      k->floats && ((k->x.c_stride == 1 && k->y.c_stride == 1) || k->x.c == 1);
+  k->base.description = k->channels_last ? k->kernels->name
+                        : k->floats      ? "planes"
+                                         : "strided";
+  find_inside(k);
   const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(k->x.c, CHANNEL_BLOCK));
   k->channel_block = bsm_cpu_max(
       1, bsm_cpu_round_up(bsm_cpu_div_up(k->x.c, blocks), BSM_PANEL));
@@ -118,32 +134,67 @@ typedef struct work {
   char *y;
 } work;
 
-static void channels_pixel(const pooling *k, const float *x, float *y,
-                           const extent *e, int64_t n) {
+/* A line of outputs of `n` channels: those whose windows lie inside at once,
+ * the others one by one. */
+static void channels_line(const pooling *k, const float *x, float *y, extent *e,
+                          int64_t n) {
+  bsm_k_pooling_args args = {.channels = n,
+                             .x_pixel = k->p.window.stride[2] * k->x.stride[2],
+                             .y_pixel = k->y.stride[2]};
+  for (int d = 0; d < 2; d++) args.step[d] = e[d].step * k->x.stride[d];
+  x += e[0].first * k->x.stride[0] + e[1].first * k->x.stride[1];
+  for (int64_t i = 0; i < k->y.size[2];) {
+    e[2] = extent_of(k, 2, i);
+    const int64_t first = e[2].first;
+    const bool inside = i >= k->inside_first && i < k->inside_end;
+    const int64_t run = inside ? k->inside_end - i : 1;
+    args.step[2] = e[2].step * k->x.stride[2];
+    args.x = x + first * k->x.stride[2];
+    args.y = y + i * k->y.stride[2];
+    args.pixels = run;
+    for (int d = 0; d < 3; d++) args.taps[d] = e[d].count;
+    if (k->p.type == BSM_POOLING_MAX) {
+      k->kernels->max(&args);
+    } else {
+      const bool some = e[0].count > 0 && e[1].count > 0 && e[2].count > 0;
+      args.factor = some ? (float)factor_of(k, e) : 0.0f;
+      k->kernels->average(&args);
+    }
+    i += run;
+  }
+}
+
+/* One output of floats that lie anyhow. */
+static float plane_value(const pooling *k, const float *x, const extent *e) {
   const bool max = k->p.type == BSM_POOLING_MAX;
-  bool first = true;
+  float most = -INFINITY;
+  double sum = 0.0;
+  const int64_t step = e[2].step * k->x.stride[2];
+  x += e[2].first * k->x.stride[2];
   for (int64_t a = 0; a < e[0].count; a++) {
     for (int64_t b = 0; b < e[1].count; b++) {
-      const float *line = x + (e[0].first + a * e[0].step) * k->x.stride[0] +
-                          (e[1].first + b * e[1].step) * k->x.stride[1] +
-                          e[2].first * k->x.stride[2];
-      for (int64_t c = 0; c < e[2].count; c++) {
-        const float *pixel = line + c * e[2].step * k->x.stride[2];
-        if (first) {
-          memcpy(y, pixel, (size_t)n * sizeof(float));
-        } else if (max) {
-          k->rows->maximum(y, pixel, n);
-        } else {
-          k->rows->accumulate(y, pixel, n);
+      const float *at = x + (e[0].first + a * e[0].step) * k->x.stride[0] +
+                        (e[1].first + b * e[1].step) * k->x.stride[1];
+      for (int64_t c = 0; c < e[2].count; c++, at += step) {
+        if (!max) {
+          sum += (double)*at;
+        } else if (most == most && !(most >= *at)) {
+          most = *at;
         }
-        first = false;
       }
     }
   }
-  if (first) {
-    for (int64_t i = 0; i < n; i++) y[i] = max ? -INFINITY : 0.0f;
-  } else if (!max) {
-    k->rows->multiply(y, y, n, (float)factor_of(k, e));
+  return max ? most : (float)(sum * factor_of(k, e));
+}
+
+static void planes_line(const pooling *k, const float *x, float *y, extent *e,
+                        int64_t n) {
+  for (int64_t i = 0; i < k->y.size[2]; i++) {
+    e[2] = extent_of(k, 2, i);
+    for (int64_t c = 0; c < n; c++) {
+      y[i * k->y.stride[2] + c * k->y.c_stride] =
+          plane_value(k, x + c * k->x.c_stride, e);
+    }
   }
 }
 
@@ -205,14 +256,15 @@ static void unit(void *arg, int64_t index, int slot) {
   const int64_t y = p.n * k->y.n_stride + channel * k->y.c_stride +
                     p.at[0] * k->y.stride[0] + p.at[1] * k->y.stride[1];
   (void)slot;
+  if (k->floats) {
+    (k->channels_last ? channels_line : planes_line)(
+        k, (const float *)(const void *)w->x + x, (float *)(void *)w->y + y, e,
+        n);
+    return;
+  }
   for (int64_t i = 0; i < k->y.size[2]; i++) {
     e[2] = extent_of(k, 2, i);
-    if (k->channels_last) {
-      channels_pixel(k, (const float *)(const void *)w->x + x,
-                     (float *)(void *)w->y + y + i * k->y.stride[2], e, n);
-    } else {
-      strided_pixel(w, x, y + i * k->y.stride[2], e, n);
-    }
+    strided_pixel(w, x, y + i * k->y.stride[2], e, n);
   }
 }
 
