@@ -167,7 +167,9 @@ static void start(setup *s, bsm_step_kind kind) {
   s->step.params = &s->params;
   s->step.inputs = s->input_ids;
   s->step.outputs = s->output_ids;
-  s->step.weights[0] = s->step.weights[1] = BSM_NO_WEIGHTS;
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
+    s->step.weights[i] = BSM_NO_WEIGHTS;
+  }
 }
 
 /* `strides` NULL: row-major. */

@@ -121,7 +121,7 @@ bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
                         .tactic = "",
                         .input_count = spec->input_count,
                         .output_count = spec->output_count,
-                        .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
+                        .weights = BSM_STEP_NO_WEIGHTS,
                         .params = params};
   step.name = bsm_arena_strdup(e->arena, spec->name ? spec->name : "");
   step.inputs = BSM_NEW_ARRAY(e->arena, uint32_t, spec->input_count + 1u);

@@ -44,7 +44,8 @@
   X(RESIZE, 14, "resize", resize)                           \
   X(RECURRENT, 16, "recurrent", recurrent)                  \
   X(SCATTER, 17, "scatter", scatter)                        \
-  X(ATTENTION, 19, "attention", attention)
+  X(ATTENTION, 19, "attention", attention)                  \
+  X(CONVOLUTION_CHAIN, 20, "convolution_chain", convolution_chain)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
   X(PLUGIN, 18, "plugin", plugin)
@@ -112,6 +113,27 @@ typedef struct bsm_step_convolution {
   int32_t form; /* bsm_convolution_form; of a deconvolution: plain */
   int32_t reserved;
 } bsm_step_convolution;
+
+/* Convolutions in one step, each the only reader of the one before: a pointwise
+ * one (1x1, stride 1, no padding, one group), a depthwise one, a pointwise one;
+ * at least two of them, the middle one among them; or the last one alone with
+ * `has_scale`. What lies between them never is in memory as a whole. All have
+ * two spatial dimensions and plain weights, and only the last may have a
+ * residual.
+ * Inputs: x [N, C, H, W] [, scale [N, C, 1, 1], which multiplies x] [, residual
+ * like the output]; output; all as a convolution's.
+ * weights[2 i], weights[2 i + 1]: kernel and bias of part i. */
+enum {
+  BSM_CHAIN_EXPAND = 0,
+  BSM_CHAIN_DEPTHWISE = 1,
+  BSM_CHAIN_PROJECT = 2,
+  BSM_CHAIN_PARTS = 3
+};
+typedef struct bsm_step_convolution_chain {
+  int32_t has[BSM_CHAIN_PARTS];
+  int32_t has_scale;
+  bsm_step_convolution part[BSM_CHAIN_PARTS]; /* absent ones are zero */
+} bsm_step_convolution_chain;
 
 /* x [N, C, ...]: any strides; fast when C stride is 1. */
 typedef struct bsm_step_pooling {
@@ -293,6 +315,7 @@ typedef struct bsm_step_plugin {
 
 typedef union bsm_step_params {
   bsm_step_convolution convolution;
+  bsm_step_convolution_chain convolution_chain;
   bsm_step_pooling pooling;
   bsm_step_matrix_multiply matrix_multiply;
   bsm_step_element_wise element_wise;
@@ -314,8 +337,14 @@ typedef union bsm_step_params {
 
 /* Of the inputs, and of the outputs, of one step. */
 #define BSM_STEP_MAX_TENSORS 4096
-#define BSM_STEP_MAX_WEIGHTS 2
+#define BSM_STEP_MAX_WEIGHTS 6
 #define BSM_NO_WEIGHTS UINT32_MAX
+/* The weights of a step that has none. */
+#define BSM_STEP_NO_WEIGHTS                                         \
+  {                                                                 \
+    BSM_NO_WEIGHTS, BSM_NO_WEIGHTS, BSM_NO_WEIGHTS, BSM_NO_WEIGHTS, \
+        BSM_NO_WEIGHTS, BSM_NO_WEIGHTS                              \
+  }
 
 /* How long a tactic of a step took when the engine was built. */
 typedef struct bsm_plan_trial {

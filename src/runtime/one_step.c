@@ -15,7 +15,7 @@ bsm_one_step *bsm_one_step_new(bsm_fast_calls *calls, bsm_arena *arena,
                             .tactic = "",
                             .inputs = s->ids,
                             .outputs = &s->out_id,
-                            .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
+                            .weights = BSM_STEP_NO_WEIGHTS,
                             .params = &s->params};
   s->plan = (bsm_plan){.tensors = s->tensors,
                        .steps = &s->step,

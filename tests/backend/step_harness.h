@@ -41,8 +41,8 @@ typedef struct harness {
   bsm_plan_tensor tensors[HARNESS_TENSORS];
   bsm_plan_step step;
   bsm_step_params params;
-  bsm_plan_weights weights[4];
-  guarded weight_data[4], data[HARNESS_TENSORS];
+  bsm_plan_weights weights[BSM_STEP_MAX_WEIGHTS];
+  guarded weight_data[BSM_STEP_MAX_WEIGHTS], data[HARNESS_TENSORS];
   uint32_t input_ids[HARNESS_TENSORS], output_ids[HARNESS_TENSORS];
   void *inputs[HARNESS_TENSORS], *outputs[HARNESS_TENSORS];
 } harness;
@@ -78,7 +78,9 @@ static HARNESS_UNUSED void harness_init(harness *h, bsm_step_kind kind) {
   h->step.params = &h->params;
   h->step.inputs = h->input_ids;
   h->step.outputs = h->output_ids;
-  h->step.weights[0] = h->step.weights[1] = BSM_NO_WEIGHTS;
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
+    h->step.weights[i] = BSM_NO_WEIGHTS;
+  }
 }
 
 static HARNESS_UNUSED bsm_dims dims_of(int rank, ...) {
@@ -136,7 +138,7 @@ static HARNESS_UNUSED void *add_output(harness *h, bsm_dtype dtype,
 
 static HARNESS_UNUSED void *add_weights(harness *h, int slot, size_t size) {
   const uint32_t id = h->plan.weights_count++;
-  h->weight_data[id] = guard_alloc(size, slot == 0 ? BSM_ALIGNMENT : 4);
+  h->weight_data[id] = guard_alloc(size, slot % 2 == 0 ? BSM_ALIGNMENT : 4);
   h->weights[id] = (bsm_plan_weights){h->weight_data[id].data, size};
   h->step.weights[slot] = id;
   return h->weight_data[id].data;
@@ -155,7 +157,7 @@ static HARNESS_UNUSED void add_packed(harness *h, int64_t in_maps,
 
 static HARNESS_UNUSED void harness_free(harness *h) {
   for (int i = 0; i < HARNESS_TENSORS; i++) guard_free(&h->data[i]);
-  for (int i = 0; i < 4; i++) guard_free(&h->weight_data[i]);
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) guard_free(&h->weight_data[i]);
 }
 
 /* ---- running ---- */

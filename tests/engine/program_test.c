@@ -56,7 +56,7 @@ static void make_copy(sample *s, int which, bsm_plan *plan,
                       .output_count = 1,
                       .inputs = &s->step_ids[0],
                       .outputs = &s->step_ids[1],
-                      .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS},
+                      .weights = BSM_STEP_NO_WEIGHTS,
                       .params = &s->params};
   *plan = (bsm_plan){.tensors = tensors,
                      .tensor_count = 2,

@@ -281,7 +281,7 @@ static void make_plan(hand_made *h, const char *op) {
                           .tactic = "",
                           .input_count = 1,
                           .output_count = 1,
-                          .weights = {BSM_NO_WEIGHTS, BSM_NO_WEIGHTS}};
+                          .weights = BSM_STEP_NO_WEIGHTS};
   step->inputs = BSM_NEW_ARRAY(&h->arena, uint32_t, 4);
   step->outputs = BSM_NEW_ARRAY(&h->arena, uint32_t, 4);
   step->outputs[0] = 1;
