@@ -1,62 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd's convolutions, F(m x m, 3 x 3) for m = 2, 4 and 6 outputs in a row
- * and column of a tile; the transforms are in kernels/winograd.
+ * and column of a tile; the arithmetic is in kernels/winograd.
  *
  * Tiles are taken in blocks. A block's inputs are transformed to
  * V [positions][tiles][C], multiplied for each position with the transformed
  * kernel U [positions][C][K] to M [positions][tiles][K], and transformed to
- * outputs, where bias, residual and activation are added. Where there are
- * enough blocks, each is the work of one thread, in memory of its own. Else the
- * threads share the blocks, one after the other: first the tiles, then the
- * positions, then the tiles again. No element depends on how the work is cut.
- */
+ * outputs, where bias, residual and activation are added. Either each block is
+ * the work of one thread, in memory of its own; or, where U is much and tiles
+ * are few, the threads share the blocks, one after the other: first the tiles,
+ * then the products, then the tiles again. No element depends on how the work
+ * is cut. */
 #include "backend/cpu/cpu_convolution.h"
 #include "backend/cpu/cpu_winograd.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
+#include "base/caches.h"
 
-/* Tiles that a thread takes at once in the transforms of a shared block. */
-#define SHARED_TILES 4
+/* Tiles of a block: at least what hides the time in which U comes from the
+ * last-level cache, or from memory, behind the products; and at most. */
+#define MIN_TILES 24
+#define MIN_TILES_MEMORY 60
+#define MAX_TILES 96
+/* Slices of a phase for each thread, so that threads can help each other. */
+#define SLICES 4
 
 typedef struct winograd {
   bsm_cpu_convolution common;
-  const bsm_k_winograd *transforms;
-  const bsm_k_gemm *gemm;
+  const bsm_k_winograd *kernels;
   const float *zeros; /* of one pixel */
   int which;          /* of the transforms: m / 2 - 1 */
   int64_t m, n;       /* sizes of a tile of output and of input */
   int64_t c, k;       /* channels of input and output */
   int64_t tiles[2], tile_count;
-  int64_t block;   /* tiles */
-  int64_t columns; /* of K, that a unit multiplies in a shared block */
-  bool shared;     /* by the threads: blocks one after the other */
+  int64_t panels, products; /* of K; of a block: positions times parts of K */
+  int64_t block, blocks;    /* tiles of a block, and how many there are */
+  int64_t slices;           /* of a phase, when blocks are shared; else 0 */
   int64_t v_row, v_position, m_row, m_position; /* floats */
 } winograd;
 
 /* ---- which fit ---- */
 
+/* Times, measured in products: of an element's part of a transform, and of an
+ * element of the weights, which come from memory. */
+#define TRANSFORM_COST 14
+#define WEIGHT_COST 8
+/* The time of the plain tactic that is best for such kernels. */
+#define PLAIN_COST 2
+
+/* Relative to the plain tactic, whose cost is PLAIN_COST. */
 static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
   if (!bsm_cpu_winograd_fits(s->params, s->x.c)) return -1;
-  return form == 2 ? 0.5 : form == 3 ? 0.6 : 0.8;
+  const double c = (double)s->x.c, k = (double)s->y.c, n = (double)s->y.n;
+  const int64_t m = bsm_cpu_winograd_outputs(form);
+  const double positions = (double)((m + 2) * (m + 2));
+  const double tiles = n * (double)bsm_cpu_div_up(s->y.size[1], m) *
+                       (double)bsm_cpu_div_up(s->y.size[2], m);
+  const double outputs = n * (double)(s->y.size[1] * s->y.size[2]);
+  const double padded = (double)bsm_cpu_round_up(s->y.c, BSM_K_PANEL) * c;
+  const double plain = 9 * c * k * (outputs + WEIGHT_COST);
+  const double took = positions * (padded * (tiles + WEIGHT_COST) +
+                                   TRANSFORM_COST * tiles * (c + k));
+  /* When they are about equal, the more exact form comes first. */
+  return PLAIN_COST * (1 + 0.02 * (double)form) * took / plain;
 }
 
 /* ---- prepare ---- */
 
-/* An odd number of cache lines, so that rows that far apart spread over the
- * sets of a cache. */
+/* An odd number of cache lines: rows that far apart spread over the sets of a
+ * cache. */
 static int64_t spread(int64_t floats) {
-  return bsm_cpu_round_up(floats, 16) / 16 % 2
-             ? bsm_cpu_round_up(floats, 16)
-             : bsm_cpu_round_up(floats, 16) + 16;
+  const int64_t lines = bsm_cpu_div_up(floats, BSM_K_WINOGRAD_PAD);
+  return (lines + (lines % 2 == 0)) * BSM_K_WINOGRAD_PAD;
+}
+
+/* V and M of a block stay in the second-level cache, if that gives tiles enough
+ * to make use of U. */
+static int64_t best_block(const winograd *w) {
+  const bsm_caches caches = bsm_detect_caches();
+  const int64_t positions = w->n * w->n;
+  const int64_t tile =
+      positions * (w->v_row + w->m_row) * (int64_t)sizeof(float);
+  const int64_t u = positions * w->c * w->k * (int64_t)sizeof(float);
+  const int64_t least =
+      u > (int64_t)(caches.l3 / 2) ? MIN_TILES_MEMORY : MIN_TILES;
+  const int64_t most = (int64_t)(caches.l2 / 4 * 3) / tile;
+  return bsm_cpu_min(bsm_cpu_max(least, most), MAX_TILES);
 }
 
 static void plan_blocks(winograd *w, int threads) {
-  const int64_t block = bsm_cpu_min(2 * w->gemm->max_rows, w->tile_count);
-  w->block = bsm_cpu_max(1, block);
-  w->shared = threads > 1;
-  w->columns = threads > 1 ? w->gemm->columns : w->k;
-  w->v_row = spread(w->c);
-  w->m_row = spread(w->k);
+  const bsm_caches caches = bsm_detect_caches();
+  const int64_t tiles = bsm_cpu_max(w->tile_count, 1);
+  const int64_t u = w->n * w->n * w->c * w->k * (int64_t)sizeof(float);
+  int64_t block = best_block(w);
+  const int64_t share = bsm_cpu_div_up(tiles, threads);
+  w->slices = 0;
+  if (threads > 1 &&
+      (tiles < threads || (share < MIN_TILES && u > (int64_t)caches.l2))) {
+    w->slices = SLICES * (int64_t)threads;
+    block = bsm_cpu_min(block * threads, MAX_TILES);
+  }
+  w->blocks = bsm_cpu_div_up(tiles, block);
+  if (w->slices == 0 && w->blocks < 16 * (int64_t)threads) {
+    w->blocks = bsm_cpu_min(bsm_cpu_round_up(w->blocks, threads), tiles);
+  }
+  w->block = bsm_cpu_div_up(tiles, w->blocks);
+  w->blocks = bsm_cpu_div_up(w->tile_count, w->block);
   w->v_position = spread(w->block * w->v_row);
   w->m_position = spread(w->block * w->m_row);
 }
@@ -66,27 +114,30 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   winograd *w = BSM_NEW(p->arena, winograd);
   BSM_TRY_ALLOC(w);
   bsm_cpu_convolution_init(p, &w->common);
-  w->transforms = bsm_k_winograd_select(p->isa);
-  w->gemm = bsm_k_gemm_select(p->isa);
+  w->kernels = bsm_k_winograd_select(p->isa);
   w->m = bsm_cpu_winograd_outputs(params->form);
   w->n = w->m + 2;
   w->which = (int)(w->m / 2 - 1);
   w->c = w->common.x.c;
   w->k = w->common.y.c;
+  w->panels = bsm_cpu_div_up(w->k, BSM_K_PANEL);
+  w->products = w->n * w->n * bsm_cpu_div_up(w->panels, w->kernels->panels);
   for (int d = 0; d < 2; d++) {
     w->tiles[d] = bsm_cpu_div_up(w->common.y.size[d + 1], w->m);
   }
   w->tile_count = w->common.y.n * w->tiles[0] * w->tiles[1];
   w->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)w->c);
   BSM_TRY_ALLOC(w->zeros);
+  w->v_row = spread(w->c);
+  w->m_row = spread(w->k);
   plan_blocks(w, p->threads);
   w->common.base.description = bsm_arena_printf(
-      p->arena, "%s %s", w->common.tactic->name, w->gemm->name);
+      p->arena, "%s %s", w->common.tactic->name, w->kernels->name);
   BSM_TRY_ALLOC(w->common.base.description);
   out->impl = w;
   const uint64_t bytes =
       (uint64_t)(w->n * w->n * (w->v_position + w->m_position)) * sizeof(float);
-  return bsm_cpu_set_scratch(out, w->shared ? bytes : 0, w->shared ? 0 : bytes,
+  return bsm_cpu_set_scratch(out, w->slices ? bytes : 0, w->slices ? 0 : bytes,
                              w->common.base.slots);
 }
 
@@ -125,60 +176,65 @@ static tile_place place_of(const winograd *w, int64_t tile) {
                       {line % w->tiles[0] * w->m, tile % w->tiles[1] * w->m}};
 }
 
-/* Transforms the inputs of tile `i` of a block. */
-static void transform_input(const block *b, int64_t i) {
+typedef struct tile_pixels {
+  const float *at[BSM_K_WINOGRAD_MAX * BSM_K_WINOGRAD_MAX];
+} tile_pixels;
+
+/* The input pixels of tile `i` of a block. */
+static void find_pixels(const block *b, int64_t i, tile_pixels *out) {
   const winograd *w = b->work->w;
   const bsm_cpu_image *x = &w->common.x;
   const tile_place p = place_of(w, b->tile + i);
   const float *sample = b->work->x + p.sample * x->n_stride;
-  const float *pixels[BSM_K_WINOGRAD_MAX * BSM_K_WINOGRAD_MAX];
   const int64_t top = p.at[0] - w->common.w.pre_padding[1];
   const int64_t left = p.at[1] - w->common.w.pre_padding[2];
   for (int64_t r = 0; r < w->n; r++) {
     const bool inside = top + r >= 0 && top + r < x->size[1];
+    const float *line = sample + (top + r) * x->stride[1];
     for (int64_t s = 0; s < w->n; s++) {
-      pixels[r * w->n + s] =
-          inside && left + s >= 0 && left + s < x->size[2]
-              ? sample + (top + r) * x->stride[1] + (left + s) * x->stride[2]
-              : w->zeros;
+      out->at[r * w->n + s] = inside && left + s >= 0 && left + s < x->size[2]
+                                  ? line + (left + s) * x->stride[2]
+                                  : w->zeros;
     }
   }
-  const bsm_k_winograd_input t = {pixels, w->c, b->v + i * w->v_row,
-                                  w->v_position};
-  w->transforms->input[w->which](&t);
 }
 
-/* Multiplies columns [column, end) of position `p`. */
-static void multiply(const block *b, int64_t p, int64_t column, int64_t end) {
+/* Transforms the inputs of tiles [i, end) of a block. */
+static void transform_inputs(const block *b, int64_t i, int64_t end) {
   const winograd *w = b->work->w;
+  tile_pixels pixels[2];
+  find_pixels(b, i, &pixels[0]);
+  for (; i < end; i++) {
+    if (i + 1 < end) find_pixels(b, i + 1, &pixels[1]);
+    const bsm_k_winograd_input t = {pixels[0].at, pixels[1].at, w->c,
+                                    b->v + i * w->v_row, w->v_position};
+    w->kernels->input[w->which](&t);
+    pixels[0] = pixels[1];
+  }
+}
+
+/* Products [i, end) of a block: a position and one or two panels of K each. */
+static void multiply(const block *b, int64_t i, int64_t end) {
+  const winograd *w = b->work->w;
+  const float *u = w->common.kernel;
+  const int64_t parts = w->products / (w->n * w->n);
   const int64_t panel = w->c * BSM_K_PANEL;
-  const float *u =
-      w->common.kernel + p * bsm_cpu_div_up(w->k, BSM_K_PANEL) * panel;
-  const int64_t tiles = bsm_cpu_div_up(b->count, w->gemm->max_rows);
-  while (column < end) {
-    const bool wide = end - column > BSM_K_PANEL;
-    const int64_t width = wide ? w->gemm->columns : BSM_K_PANEL;
-    int64_t row = 0;
-    for (int64_t i = 0; i < tiles; i++) {
-      const float *a[BSM_K_GEMM_MAX_ROWS];
-      float *c[BSM_K_GEMM_MAX_ROWS];
-      const int64_t count = bsm_cpu_div_up(b->count - row, tiles - i);
-      for (int64_t j = 0; j < count; j++) {
-        a[j] = b->v + p * w->v_position + (row + j) * w->v_row;
-        c[j] = b->m + p * w->m_position + (row + j) * w->m_row;
-      }
-      const bsm_k_gemm_args t = {.a = a,
-                                 .taps = 1,
-                                 .kc = w->c,
-                                 .b = u + column / BSM_K_PANEL * panel,
-                                 .b_panel = panel,
-                                 .c = c,
-                                 .c_offset = column,
-                                 .n = bsm_cpu_min(width, end - column)};
-      (wide ? w->gemm->full : w->gemm->single)[count - 1](&t);
-      row += count;
-    }
-    column += width;
+  const float *last = u + w->n * w->n * w->panels * panel;
+  for (; i < end; i++) {
+    const int64_t p = i / parts, first = i % parts * w->kernels->panels;
+    const int64_t count = bsm_cpu_min(w->kernels->panels, w->panels - first);
+    const float *at = u + (p * w->panels + first) * panel;
+    const float *next = at + count * panel;
+    const bsm_k_winograd_product t = {
+        .v = b->v + p * w->v_position,
+        .v_row = w->v_row,
+        .tiles = b->count,
+        .channels = w->c,
+        .u = at,
+        .m = b->m + p * w->m_position + first * BSM_K_PANEL,
+        .m_row = w->m_row,
+        .next = last - next >= count * panel ? next : u};
+    w->kernels->product[count - 1](&t);
   }
 }
 
@@ -216,45 +272,40 @@ static void transform_output(const block *b, int64_t i) {
     t.residual_row = r->stride[1];
     t.residual_pixel = r->stride[2];
   }
-  w->transforms->output[w->which](&t);
+  w->kernels->output[w->which](&t);
   if (w->common.epilogue.activation) activate(w, &t);
+}
+
+static void transform_outputs(const block *b, int64_t i, int64_t end) {
+  for (; i < end; i++) transform_output(b, i);
 }
 
 /* A block of one thread. */
 static void block_unit(void *arg, int64_t unit, int slot) {
   const work *k = arg;
-  const winograd *w = k->w;
   const block b = block_of(k, unit, k->scratch + (size_t)slot * k->slot_size);
-  for (int64_t i = 0; i < b.count; i++) transform_input(&b, i);
-  for (int64_t p = 0; p < w->n * w->n; p++) multiply(&b, p, 0, w->k);
-  for (int64_t i = 0; i < b.count; i++) transform_output(&b, i);
+  transform_inputs(&b, 0, b.count);
+  multiply(&b, 0, k->w->products);
+  transform_outputs(&b, 0, b.count);
 }
 
-/* The parts of a shared block. */
-static void input_unit(void *arg, int64_t unit, int slot) {
-  const block *b = arg;
-  const int64_t from = unit * SHARED_TILES;
+/* A slice of one of the three phases of a shared block. */
+static void slice_unit(void *arg, int64_t unit, int slot) {
+  const work *k = arg;
+  const winograd *w = k->w;
+  const int64_t phase = unit / w->slices, slice = unit % w->slices;
+  const block b = block_of(k, phase / 3, k->scratch);
+  const int64_t items = phase % 3 == 1 ? w->products : b.count;
+  const int64_t from = slice * items / w->slices;
+  const int64_t to = (slice + 1) * items / w->slices;
   (void)slot;
-  for (int64_t i = from; i < bsm_cpu_min(from + SHARED_TILES, b->count); i++) {
-    transform_input(b, i);
-  }
-}
-
-static void multiply_unit(void *arg, int64_t unit, int slot) {
-  const block *b = arg;
-  const winograd *w = b->work->w;
-  const int64_t parts = bsm_cpu_div_up(w->k, w->columns);
-  const int64_t column = unit % parts * w->columns;
-  (void)slot;
-  multiply(b, unit / parts, column, bsm_cpu_min(column + w->columns, w->k));
-}
-
-static void output_unit(void *arg, int64_t unit, int slot) {
-  const block *b = arg;
-  const int64_t from = unit * SHARED_TILES;
-  (void)slot;
-  for (int64_t i = from; i < bsm_cpu_min(from + SHARED_TILES, b->count); i++) {
-    transform_output(b, i);
+  if (from == to) return;
+  if (phase % 3 == 0) {
+    transform_inputs(&b, from, to);
+  } else if (phase % 3 == 1) {
+    multiply(&b, from, to);
+  } else {
+    transform_outputs(&b, from, to);
   }
 }
 
@@ -269,18 +320,11 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   if (w->common.has_residual) {
     k.residual = bsm_cpu_input_address(prepared, r, 1);
   }
-  const int64_t blocks = bsm_cpu_div_up(w->tile_count, w->block);
-  if (!w->shared) {
-    bsm_cpu_parallel(r, slots, blocks, block_unit, &k);
-    return BSM_OK;
-  }
-  const int64_t products = w->n * w->n * bsm_cpu_div_up(w->k, w->columns);
-  for (int64_t i = 0; i < blocks; i++) {
-    block b = block_of(&k, i, r->scratch);
-    const int64_t parts = bsm_cpu_div_up(b.count, SHARED_TILES);
-    bsm_cpu_parallel(r, slots, parts, input_unit, &b);
-    bsm_cpu_parallel(r, slots, products, multiply_unit, &b);
-    bsm_cpu_parallel(r, slots, parts, output_unit, &b);
+  if (w->slices) {
+    bsm_parallel_phases(r->pool, slots, 3 * w->blocks, w->slices, slice_unit,
+                        &k);
+  } else {
+    bsm_cpu_parallel(r, slots, w->blocks, block_unit, &k);
   }
   return BSM_OK;
 }

@@ -4,7 +4,7 @@
  * An output tile of m x m pixels follows from n x n pixels of input, n = m + 2:
  *   V = B^T d B   for each channel of the input tile d,
  *   M = sum over channels of V * U, for each of the n x n positions: products
- *       of matrices, which are not these kernels' affair,
+ *       of matrices, added in the order of the channels,
  *   y = A^T M A   for each output channel.
  * The points of interpolation are 0, infinity and
  *   m = 2: +-1      m = 4: +-sqrt(1/2), +-sqrt(2)      m = 6: +-1, +-2, +-1/2
@@ -12,8 +12,8 @@
  * polynomials with the other points as roots, A^T the powers of the points.
  * What divides them is in U = G g G^T (cpu_winograd.c).
  *
- * A kernel transforms one tile, vectors along the channels. Nothing but V is
- * aligned or padded. */
+ * A transform is of one tile, vectors along the channels. V and M are padded
+ * to whole groups of 16 channels; nothing is aligned. */
 #ifndef BSM_KERNELS_WINOGRAD_F32_H_
 #define BSM_KERNELS_WINOGRAD_F32_H_
 
@@ -28,6 +28,7 @@
 
 typedef struct bsm_k_winograd_input {
   const float *const *pixels; /* [n * n], row by row, at the first channel */
+  const float *const *next;   /* those of the tile after this one: fetched */
   int64_t channels;
   float *v;           /* of position 0 */
   int64_t v_position; /* floats from one position to the next */
@@ -46,8 +47,22 @@ typedef struct bsm_k_winograd_output {
   float lo, hi; /* the clamp after that, keeping NaN; -inf, inf: none */
 } bsm_k_winograd_output;
 
+/* The product of one position with one or two panels of U. Whole panels of M
+ * are written. */
+typedef struct bsm_k_winograd_product {
+  const float *v; /* [tiles][channels] */
+  int64_t v_row, tiles, channels;
+  const float *u; /* [panels][channels][16] */
+  float *m;       /* [tiles][16 panels] */
+  int64_t m_row;
+  const float *next; /* as much of U as this, that is used next */
+} bsm_k_winograd_product;
+
 typedef struct bsm_k_winograd {
   const char *name;
+  int64_t rows;   /* tiles that a product has in registers: best a multiple */
+  int64_t panels; /* that a product takes at most: 1 or 2 */
+  void (*product[2])(const bsm_k_winograd_product *args); /* [panels - 1] */
   /* [m / 2 - 1] */
   void (*input[3])(const bsm_k_winograd_input *args);
   void (*output[3])(const bsm_k_winograd_output *args);

@@ -6,7 +6,7 @@
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL _Pragma("GCC unroll 16")
 #endif
 
 #define CONCAT_(a, b) a##b
@@ -123,6 +123,7 @@ VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
     for (int j = 0; j < n; j++) {
       const float *p = t->pixels[i * n + j] + c;
       d[j] = part ? vf_load_n(p, part) : vf_load(p);
+      if (c % 16 == 0) __builtin_prefetch(t->next[i * n + j] + c);
     }
     input_line(d, o, n);
     UNROLL
@@ -204,6 +205,98 @@ VF_INLINE void output_tile(const bsm_k_winograd_output *t, const int n) {
   if (c < t->channels) output_vector(t, c, t->channels - c, n);
 }
 
+/* ---- products ---- */
+
+/* Vectors in a panel. */
+#define PV (BSM_K_WINOGRAD_PAD / VF_W)
+
+/* `rows` tiles by `panels` panels. The same loop asks for what comes next:
+ * `ahead` and `step` bytes further for each channel. */
+VF_INLINE void product_tile(const bsm_k_winograd_product *t, int64_t row,
+                            const char *ahead, int64_t step, const int rows,
+                            const int panels) {
+  const int vectors = panels * PV;
+  const int64_t channels = t->channels, panel = channels * BSM_K_WINOGRAD_PAD;
+  /* A pointer for every three rows: as many as there are registers. */
+  const float *a[(BSM_K_WINOGRAD_ROWS + 2) / 3];
+  const int64_t v_row = t->v_row;
+  const float *u = t->u;
+  vf acc[BSM_K_WINOGRAD_ROWS][2 * PV];
+  UNROLL
+  for (int i = 0; i < rows; i++) {
+    if (i % 3 == 0) a[i / 3] = t->v + (row + i) * v_row;
+    UNROLL
+    for (int j = 0; j < vectors; j++) acc[i][j] = vf_zero();
+  }
+  for (int64_t k = 0; k < channels; k++) {
+    vf y[2 * PV];
+    UNROLL
+    for (int j = 0; j < vectors; j++) {
+      y[j] = vf_load(u + (j / PV) * panel + (j % PV) * VF_W);
+    }
+    __builtin_prefetch(ahead, 0, 2);
+    if (step > 64) __builtin_prefetch(ahead + 64, 0, 2);
+    ahead += step;
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+      const vf x = vf_set(a[i / 3][i % 3 * v_row]);
+      UNROLL
+      for (int j = 0; j < vectors; j++) acc[i][j] = vf_fma(x, y[j], acc[i][j]);
+    }
+    u += BSM_K_WINOGRAD_PAD;
+    UNROLL
+    for (int i = 0; i < rows; i += 3) a[i / 3]++;
+  }
+  UNROLL
+  for (int i = 0; i < rows; i++) {
+    float *m = t->m + (row + i) * t->m_row;
+    UNROLL
+    for (int j = 0; j < vectors; j++) vf_store(m + j * VF_W, acc[i][j]);
+  }
+}
+typedef void rows_fn(const bsm_k_winograd_product *t, int64_t row,
+                     const char *ahead, int64_t step);
+
+#define ROWS(rows, panels)                                            \
+  static void rows_##rows##x##panels(const bsm_k_winograd_product *t, \
+                                     int64_t row, const char *ahead,  \
+                                     int64_t step) {                  \
+    product_tile(t, row, ahead, step, rows, panels);                  \
+  }
+#define NAME(rows, panels) rows_##rows##x##panels,
+BSM_K_WINOGRAD_EACH(ROWS, 1)
+static rows_fn *const narrow[] = {BSM_K_WINOGRAD_EACH(NAME, 1)};
+#if BSM_K_WINOGRAD_PANELS == 2
+BSM_K_WINOGRAD_EACH(ROWS, 2)
+static rows_fn *const wide[] = {BSM_K_WINOGRAD_EACH(NAME, 2)};
+#else
+#define wide narrow
+#endif
+
+/* The tiles in parts of nearly equal size; each part asks for its share of what
+ * comes next. */
+VF_INLINE void product(const bsm_k_winograd_product *t, rows_fn *const *each,
+                       int64_t panels) {
+  const int64_t parts =
+      (t->tiles + BSM_K_WINOGRAD_ROWS - 1) / BSM_K_WINOGRAD_ROWS;
+  const int64_t line = panels * BSM_K_WINOGRAD_PAD * (int64_t)sizeof(float);
+  const int64_t step = line / parts;
+  const char *ahead = (const char *)t->next;
+  int64_t row = 0;
+  for (int64_t i = parts; i > 0; i--) {
+    const int64_t rows = (t->tiles - row + i - 1) / i;
+    each[rows - 1](t, row, ahead, step);
+    ahead += step * t->channels;
+    row += rows;
+  }
+}
+static void product_1(const bsm_k_winograd_product *t) {
+  product(t, narrow, 1);
+}
+static void product_2(const bsm_k_winograd_product *t) {
+  product(t, wide, BSM_K_WINOGRAD_PANELS);
+}
+
 #define TILE(m)                                                         \
   static void CONCAT(tile_input_, m)(const bsm_k_winograd_input *t) {   \
     input_tile(t, (m) + 2);                                             \
@@ -219,5 +312,8 @@ TILE(6)
 #define TEXT(x) TEXT_(x)
 const bsm_k_winograd CONCAT(bsm_k_winograd_, BSM_K_SUFFIX) = {
     .name = TEXT(BSM_K_SUFFIX),
+    .rows = BSM_K_WINOGRAD_ROWS,
+    .panels = BSM_K_WINOGRAD_PANELS,
+    .product = {product_1, product_2},
     .input = {tile_input_2, tile_input_4, tile_input_6},
     .output = {tile_output_2, tile_output_4, tile_output_6}};
