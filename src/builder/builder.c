@@ -244,8 +244,8 @@ static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
 
 /* Tactics, then the weights that they ask for. */
 static bsm_status settle(bsm_emitter *e, bsm_plan *plan) {
-  BSM_TRY(
-      bsm_choose_tactics(e->options, plan, e->pending.items, e->pending.len));
+  BSM_TRY(bsm_choose_tactics(e->options, e->arena, plan, e->pending.items,
+                             e->pending.len));
   BSM_TRY(pack_pending(e, plan, false));
   BSM_TRY(bsm_keep_fidelity(e, plan));
   BSM_TRY(pack_pending(e, plan, false));

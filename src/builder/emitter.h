@@ -160,9 +160,10 @@ BSM_NODISCARD bsm_status bsm_build_layer(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *size);
 
 /* Chooses the tactic of every step of a plan that is finished but for the
- * weights that are pending, and sets their forms. */
+ * weights that are pending, and sets their forms. What was timed is noted in
+ * the steps, in `arena`, the plan's. */
 BSM_NODISCARD bsm_status bsm_choose_tactics(const bsm_build_options *options,
-                                            bsm_plan *plan,
+                                            bsm_arena *arena, bsm_plan *plan,
                                             const bsm_pending_pack *pending,
                                             size_t pending_count);
 

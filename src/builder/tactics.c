@@ -6,23 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "builder/emitter.h"
+#include "builder/tactic_timer.h"
 #include "builder/timing_cache.h"
-#include "builder/trial_run.h"
 
-/* Each candidate runs until it took this long, at least MIN_RUNS times. */
-#define MIN_RUNS 3
-#define MAX_RUNS 20
-#define MAX_SECONDS 0.03
+/* Times that are closer than this are the same. */
+#define SURELY_FASTER 0.98
+
+_Static_assert(BSM_MAX_TACTICS <= BSM_STEP_MAX_TRIALS, "all can be noted");
 
 typedef struct bench {
   const bsm_build_options *options;
   const bsm_backend *backend;
   bsm_plan *plan;
+  const bsm_pending_pack *all_pending;
+  size_t pending_count;
   const bsm_pending_pack **pending; /* by step; NULL: none */
   bsm_arena arena;
-  bsm_trial trial; /* open when something is timed */
+  bsm_arena *plan_arena;
+  bsm_trial trial; /* open when something is timed, and so is ... */
+  bsm_tactic_timer timer;
   bsm_timing_cache cache;
   bsm_strmap like; /* kind and name of a step -> liked, what comes next */
   char cpu_model[128];
@@ -43,25 +46,6 @@ static void read_cpu_model(char *out, size_t size) {
   if (file) fclose(file);
 }
 
-/* The fastest of a few runs of the step with its present tactic. */
-static bsm_status time_step(bench *b, const bsm_plan_step *step,
-                            double *seconds) {
-  bsm_prepared_step prepared;
-  BSM_TRY(bsm_trial_prepare(&b->trial, step, &prepared));
-  BSM_TRY(
-      b->backend->run(&prepared, &b->trial.run)); /* warms caches and pages */
-  double total = 0;
-  *seconds = 1e30;
-  for (int i = 0; i < MAX_RUNS && (i < MIN_RUNS || total < MAX_SECONDS); i++) {
-    const double start = bsm_clock_seconds();
-    BSM_TRY(b->backend->run(&prepared, &b->trial.run));
-    const double took = bsm_clock_seconds() - start;
-    if (took < *seconds) *seconds = took;
-    total += took;
-  }
-  return BSM_OK;
-}
-
 /* Takes a tactic, with the form of weights that it needs. */
 static void adopt(bench *b, uint32_t index, const char *tactic) {
   bsm_plan_step *step = &b->plan->steps[index];
@@ -69,19 +53,6 @@ static void adopt(bench *b, uint32_t index, const char *tactic) {
   if (b->pending[index]) {
     b->backend->adopt(step, tactic, b->pending[index]->params);
   }
-}
-
-/* Times one tactic of a step, whose weights need not be there yet. */
-static bsm_status time_tactic(bench *b, uint32_t index, const char *tactic,
-                              double *seconds) {
-  bsm_plan_step *step = &b->plan->steps[index];
-  const bsm_pending_pack *pending = b->pending[index];
-  adopt(b, index, tactic);
-  if (!pending) return time_step(b, step, seconds);
-  BSM_TRY(bsm_trial_stand_in(&b->trial, &pending->packing, step));
-  bsm_status status = time_step(b, step, seconds);
-  step->weights[0] = BSM_NO_WEIGHTS;
-  return status;
 }
 
 static bool is_candidate(const char *const *names, size_t count,
@@ -95,30 +66,68 @@ static bool is_candidate(const char *const *names, size_t count,
   return false;
 }
 
+/* ---- timing ---- */
+
+/* Times the tactics; the best one becomes the first of the entry. What is not
+ * better by more than chance does not replace the backend's guess. */
+static bsm_status time_tactics(bench *b, uint32_t index, const char **names,
+                               size_t count, bsm_plan_trial *trials,
+                               uint32_t *timed) {
+  const bsm_plan_step *step = &b->plan->steps[index];
+  double seconds[BSM_MAX_TACTICS];
+  size_t best = 0;
+  *timed = 0;
+  BSM_TRY(bsm_tactic_timer_run(&b->timer, &b->plan->steps[index],
+                               b->pending[index], names, count, seconds));
+  for (size_t i = 0; i < count; i++) {
+    bsm_log(b->options->logger, BSM_LOG_LEVEL_DEBUG, "%s: %s takes %.1f us",
+            step->name, names[i], seconds[i] * 1e6);
+    if (seconds[i] < seconds[best] * SURELY_FASTER) best = i;
+  }
+  for (size_t i = 0; i < count; i++) {
+    const size_t from = i == 0 ? best : i <= best ? i - 1 : i;
+    const uint64_t time = (uint64_t)(seconds[from] * 1e9 + 0.5);
+    if (time == 0) continue;
+    trials[(*timed)++] = (bsm_plan_trial){names[from], time};
+  }
+  return BSM_OK;
+}
+
+/* Notes in the step what was timed; *which: the tactic that won. */
+static bsm_status take_entry(bench *b, bsm_plan_step *step, const char **names,
+                             size_t count, bsm_timing_entry entry,
+                             size_t *which) {
+  bsm_plan_trial *trials =
+      BSM_NEW_ARRAY(b->plan_arena, bsm_plan_trial, entry.count);
+  BSM_TRY_ALLOC(trials);
+  for (uint32_t i = 0; i < entry.count; i++) {
+    size_t known;
+    if (!is_candidate(names, count, entry.trials[i].tactic, &known)) continue;
+    trials[step->trial_count++] =
+        (bsm_plan_trial){names[known], entry.trials[i].nanoseconds};
+  }
+  step->trials = trials;
+  is_candidate(names, count, entry.trials[0].tactic, which);
+  return BSM_OK;
+}
+
 static bsm_status choose(bench *b, uint32_t index, const char **names,
                          size_t count, size_t *out) {
-  const bsm_plan_step *step = &b->plan->steps[index];
-  const uint64_t key =
-      bsm_timing_key(b->plan, step, b->options->isa, b->options->threads,
-                     bsm_str_of(b->cpu_model));
-  size_t best = 0;
-  if (!is_candidate(names, count, bsm_timing_cache_get(&b->cache, key),
-                    &best)) {
-    double best_seconds = 1e30;
-    for (size_t i = 0; i < count; i++) {
-      double seconds;
-      BSM_TRY(time_tactic(b, index, names[i], &seconds));
-      bsm_log(b->options->logger, BSM_LOG_LEVEL_DEBUG, "%s: %s takes %.1f us",
-              step->name, names[i], seconds * 1e6);
-      if (seconds < best_seconds) {
-        best_seconds = seconds;
-        best = i;
-      }
-    }
-    BSM_TRY(bsm_timing_cache_put(&b->cache, key, names[best]));
+  bsm_plan_step *step = &b->plan->steps[index];
+  const bsm_timing_conditions conditions = {b->options->isa,
+                                            b->options->threads, b->timer.place,
+                                            bsm_str_of(b->cpu_model)};
+  const uint64_t key = bsm_timing_key(b->plan, step, &conditions);
+  const bsm_timing_entry *known = bsm_timing_cache_get(&b->cache, key);
+  if (known && is_candidate(names, count, known->trials[0].tactic, out)) {
+    return take_entry(b, step, names, count, *known, out);
   }
-  *out = best;
-  return BSM_OK;
+  bsm_plan_trial trials[BSM_MAX_TACTICS];
+  bsm_timing_entry entry = {trials, 0};
+  BSM_TRY(time_tactics(b, index, names, count, trials, &entry.count));
+  if (!entry.count) return BSM_OK; /* it cannot run on zeros */
+  BSM_TRY(bsm_timing_cache_put(&b->cache, key, entry));
+  return take_entry(b, step, names, count, entry, out);
 }
 
 /* ---- as another plan does ---- */
@@ -171,16 +180,23 @@ static bsm_status choose_like(bench *b, const bsm_plan_step *step,
   return BSM_OK;
 }
 
+/* ---- all steps ---- */
+
+static bsm_status open_timing(bench *b) {
+  const char *path = b->options->timing_cache;
+  read_cpu_model(b->cpu_model, sizeof(b->cpu_model));
+  b->cache.arena = &b->arena;
+  if (path) BSM_TRY(bsm_timing_cache_load(&b->arena, path, &b->cache));
+  BSM_TRY(bsm_trial_open(b->options, b->plan, &b->trial));
+  return bsm_tactic_timer_open(&b->trial, b->all_pending, b->pending_count,
+                               &b->timer);
+}
+
 static bsm_status choose_all(bench *b) {
   const bsm_plan *like = b->options->like;
   const bool timing = !b->options->no_timing && !like;
   const char *path = b->options->timing_cache;
-  if (timing) {
-    read_cpu_model(b->cpu_model, sizeof(b->cpu_model));
-    b->cache.arena = &b->arena;
-    if (path) BSM_TRY(bsm_timing_cache_load(&b->arena, path, &b->cache));
-    BSM_TRY(bsm_trial_open(b->options, b->plan, &b->trial));
-  }
+  if (timing) BSM_TRY(open_timing(b));
   if (like) BSM_TRY(read_like(b, like));
   for (uint32_t i = 0; i < b->plan->step_count; i++) {
     bsm_plan_step *step = &b->plan->steps[i];
@@ -189,7 +205,7 @@ static bsm_status choose_all(bench *b) {
     const size_t count =
         b->backend->tactics(b->plan, step, b->options->isa, names);
     size_t best = 0;
-    if (count > 1 && timing) {
+    if (count && timing && step->kind != BSM_STEP_PLUGIN) {
       BSM_TRY_NOTE(choose(b, i, names, count, &best), "while timing %s",
                    step->name);
     } else if (like) {
@@ -200,24 +216,31 @@ static bsm_status choose_all(bench *b) {
   return timing && path ? bsm_timing_cache_save(&b->cache, path) : BSM_OK;
 }
 
-static bsm_status index_pending(bench *b, const bsm_pending_pack *pending,
-                                size_t count) {
+static bsm_status index_pending(bench *b) {
   b->pending = BSM_NEW_ARRAY(&b->arena, const bsm_pending_pack *,
                              b->plan->step_count + 1u);
   BSM_TRY_ALLOC(b->pending);
-  for (size_t i = 0; i < count; i++) {
-    b->pending[pending[i].step] = &pending[i];
+  for (size_t i = 0; i < b->pending_count; i++) {
+    b->pending[b->all_pending[i].step] = &b->all_pending[i];
   }
   return BSM_OK;
 }
 
-bsm_status bsm_choose_tactics(const bsm_build_options *options, bsm_plan *plan,
+bsm_status bsm_choose_tactics(const bsm_build_options *options,
+                              bsm_arena *arena, bsm_plan *plan,
                               const bsm_pending_pack *pending,
                               size_t pending_count) {
-  bench b = {.options = options, .backend = bsm_backend_cpu(), .plan = plan};
+  bench b = {.options = options,
+             .backend = bsm_backend_cpu(),
+             .plan = plan,
+             .plan_arena = arena,
+             .all_pending = pending,
+             .pending_count = pending_count};
   bsm_arena_init(&b.arena, NULL);
-  bsm_status status = index_pending(&b, pending, pending_count);
+  bsm_arena_init(&b.timer.arena, NULL);
+  bsm_status status = index_pending(&b);
   if (!status) status = choose_all(&b);
+  bsm_tactic_timer_close(&b.timer);
   bsm_trial_close(&b.trial);
   bsm_arena_destroy(&b.arena);
   return status;

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "engine/engine_file.h"
 
-#define HEADING "bessemer timing cache 1"
+#define HEADING "bessemer timing cache "
+#define VERSION "2"
 #define KEY_DIGITS 16
 #define MAX_CACHE_BYTES (64u << 20)
 
@@ -34,49 +37,89 @@ static bool is_tactic(bsm_str text) {
   return true;
 }
 
-static bsm_status put_text(bsm_timing_cache *cache, bsm_str key,
-                           bsm_str tactic) {
-  const bool known = bsm_strmap_get(&cache->tactics, key) != NULL;
-  char *value = bsm_arena_strndup(cache->arena, tactic.data, tactic.len);
-  BSM_TRY_ALLOC(value);
-  BSM_TRY_ALLOC(bsm_strmap_set(cache->arena, &cache->tactics, key, value));
-  if (known) return BSM_OK;
+static bsm_status put_entry(bsm_timing_cache *cache, bsm_str key,
+                            bsm_timing_entry entry) {
+  bsm_timing_entry *known = bsm_strmap_get(&cache->entries, key);
+  if (known) {
+    *known = entry;
+    return BSM_OK;
+  }
+  bsm_timing_entry *fresh = BSM_NEW(cache->arena, bsm_timing_entry);
+  BSM_TRY_ALLOC(fresh);
+  *fresh = entry;
+  BSM_TRY_ALLOC(bsm_strmap_set(cache->arena, &cache->entries, key, fresh));
   const char *name = bsm_arena_strndup(cache->arena, key.data, key.len);
   BSM_TRY_ALLOC(name);
   BSM_TRY_ALLOC(bsm_vec_push(cache->arena, &cache->keys, name));
   return BSM_OK;
 }
 
+/* Takes what stands before the next `end`, or all there is. */
+static bsm_str take_until(bsm_str *text, char end) {
+  const char *at = memchr(text->data, end, text->len);
+  const size_t length = at ? (size_t)(at - text->data) : text->len;
+  const bsm_str taken = {text->data, length};
+  text->data += length + (at ? 1 : 0);
+  text->len -= length + (at ? 1 : 0);
+  return taken;
+}
+
+/* The tactics and times of a line; false when malformed. */
+static bool parse_trials(bsm_str text, bsm_plan_trial *trials, bsm_str *names,
+                         uint32_t *count) {
+  *count = 0;
+  do {
+    int64_t time;
+    const bsm_str name = take_until(&text, ' '),
+                  number = take_until(&text, ' ');
+    if (*count == BSM_STEP_MAX_TRIALS || !is_tactic(name) ||
+        !bsm_parse_i64(number, &time) || time < 0) {
+      return false;
+    }
+    names[*count] = name;
+    trials[(*count)++].nanoseconds = (uint64_t)time;
+  } while (text.len > 0);
+  return true;
+}
+
+static bsm_status parse_line(bsm_timing_cache *cache, bsm_str line,
+                             size_t number) {
+  bsm_plan_trial trials[BSM_STEP_MAX_TRIALS];
+  bsm_str names[BSM_STEP_MAX_TRIALS];
+  bsm_timing_entry entry = {0};
+  const bsm_str key = take_until(&line, ' ');
+  if (key.len != KEY_DIGITS || !is_key(key) ||
+      !parse_trials(line, trials, names, &entry.count)) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "line %zu of the timing cache is malformed: delete the "
+                    "file and build again",
+                    number);
+  }
+  entry.trials = BSM_NEW_ARRAY(cache->arena, bsm_plan_trial, entry.count);
+  BSM_TRY_ALLOC(entry.trials);
+  for (uint32_t i = 0; i < entry.count; i++) {
+    entry.trials[i].nanoseconds = trials[i].nanoseconds;
+    entry.trials[i].tactic =
+        bsm_arena_strndup(cache->arena, names[i].data, names[i].len);
+    BSM_TRY_ALLOC(entry.trials[i].tactic);
+  }
+  return put_entry(cache, key, entry);
+}
+
 bsm_status bsm_timing_cache_parse(bsm_arena *arena, bsm_str text,
                                   bsm_timing_cache *out) {
   *out = (bsm_timing_cache){.arena = arena};
-  size_t number = 0;
-  while (text.len > 0) {
-    const char *end = memchr(text.data, '\n', text.len);
-    const size_t length = end ? (size_t)(end - text.data) : text.len;
-    const bsm_str line = {text.data, length};
-    text.data += length + (end ? 1 : 0);
-    text.len -= length + (end ? 1 : 0);
-    number++;
-    if (number == 1) {
-      if (!bsm_str_eq(line, BSM_STR(HEADING))) {
-        return BSM_FAIL(BSM_CORRUPT,
-                        "not a timing cache: the first line is not \"%s\"",
-                        HEADING);
-      }
-      continue;
-    }
-    const bsm_str tactic = {
-        line.data + KEY_DIGITS + 1,
-        line.len > KEY_DIGITS ? line.len - KEY_DIGITS - 1 : 0};
-    if (!is_key(line) || line.len <= KEY_DIGITS ||
-        line.data[KEY_DIGITS] != ' ' || !is_tactic(tactic)) {
-      return BSM_FAIL(BSM_CORRUPT,
-                      "line %zu of the timing cache is malformed: delete the "
-                      "file and build again",
-                      number);
-    }
-    BSM_TRY(put_text(out, (bsm_str){line.data, KEY_DIGITS}, tactic));
+  if (text.len == 0) return BSM_OK;
+  const bsm_str heading = take_until(&text, '\n'), any = BSM_STR(HEADING);
+  if (heading.len < any.len || memcmp(heading.data, any.data, any.len) != 0) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "not a timing cache: the first line does not begin with "
+                    "\"%s\"",
+                    HEADING);
+  }
+  if (!bsm_str_eq(heading, BSM_STR(HEADING VERSION))) return BSM_OK;
+  for (size_t number = 2; text.len > 0; number++) {
+    BSM_TRY(parse_line(out, take_until(&text, '\n'), number));
   }
   return BSM_OK;
 }
@@ -98,11 +141,17 @@ bsm_status bsm_timing_cache_save(const bsm_timing_cache *cache,
   if (!cache->changed) return BSM_OK;
   bsm_text text;
   bsm_text_init(&text, cache->arena);
-  bsm_text_puts(&text, HEADING "\n");
+  bsm_text_puts(&text, HEADING VERSION "\n");
   for (size_t i = 0; i < cache->keys.len; i++) {
     const char *key = cache->keys.items[i];
-    const char *tactic = bsm_strmap_get(&cache->tactics, bsm_str_of(key));
-    bsm_text_printf(&text, "%s %s\n", key, tactic);
+    const bsm_timing_entry *entry =
+        bsm_strmap_get(&cache->entries, bsm_str_of(key));
+    bsm_text_puts(&text, key);
+    for (uint32_t k = 0; k < entry->count; k++) {
+      bsm_text_printf(&text, " %s %" PRIu64, entry->trials[k].tactic,
+                      entry->trials[k].nanoseconds);
+    }
+    bsm_text_puts(&text, "\n");
   }
   if (text.failed) return BSM_FAIL_OOM();
   const bsm_file_piece piece = {text.data, text.len};
@@ -114,16 +163,21 @@ static bsm_str key_text(uint64_t key, char *buffer) {
   return (bsm_str){buffer, KEY_DIGITS};
 }
 
-const char *bsm_timing_cache_get(const bsm_timing_cache *cache, uint64_t key) {
+const bsm_timing_entry *bsm_timing_cache_get(const bsm_timing_cache *cache,
+                                             uint64_t key) {
   char buffer[KEY_DIGITS + 1];
-  return bsm_strmap_get(&cache->tactics, key_text(key, buffer));
+  return bsm_strmap_get(&cache->entries, key_text(key, buffer));
 }
 
 bsm_status bsm_timing_cache_put(bsm_timing_cache *cache, uint64_t key,
-                                const char *tactic) {
+                                bsm_timing_entry entry) {
   char buffer[KEY_DIGITS + 1];
+  bsm_timing_entry copy = {.count = entry.count};
   cache->changed = true;
-  return put_text(cache, key_text(key, buffer), bsm_str_of(tactic));
+  copy.trials = BSM_NEW_ARRAY(cache->arena, bsm_plan_trial, entry.count);
+  BSM_TRY_ALLOC(copy.trials);
+  memcpy(copy.trials, entry.trials, entry.count * sizeof(*entry.trials));
+  return put_entry(cache, key_text(key, buffer), copy);
 }
 
 static uint64_t hash_tensor(const bsm_plan_tensor *t, uint64_t seed) {
@@ -135,9 +189,12 @@ static uint64_t hash_tensor(const bsm_plan_tensor *t, uint64_t seed) {
 }
 
 uint64_t bsm_timing_key(const bsm_plan *plan, const bsm_plan_step *step,
-                        uint32_t isa, int threads, bsm_str cpu_model) {
-  const int32_t head[4] = {(int32_t)step->kind, (int32_t)isa, threads,
-                           (int32_t)step->input_count};
+                        const bsm_timing_conditions *conditions) {
+  const bsm_str model = conditions->cpu_model;
+  const int32_t head[6] = {
+      BSM_ENGINE_FORMAT_VERSION, (int32_t)step->kind,
+      (int32_t)conditions->isa,  conditions->threads,
+      conditions->weights_place, (int32_t)step->input_count};
   uint64_t key = bsm_hash64(head, sizeof(head), 0);
   key = bsm_hash64(step->params, bsm_step_params_size(step->kind), key);
   for (uint32_t i = 0; i < step->input_count; i++) {
@@ -146,5 +203,5 @@ uint64_t bsm_timing_key(const bsm_plan *plan, const bsm_plan_step *step,
   for (uint32_t i = 0; i < step->output_count; i++) {
     key = hash_tensor(&plan->tensors[step->outputs[i]], key);
   }
-  return bsm_hash64(cpu_model.data, cpu_model.len, key);
+  return bsm_hash64(model.data, model.len, key);
 }

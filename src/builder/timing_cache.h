@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timing cache: which tactic won for a step, kept between builds.
+/* The timing cache: how long the tactics of a step took, kept between builds.
  *
- * A text file: the line "bessemer timing cache 1", then "<key> <tactic>" lines
- * with a key of 16 hexadecimal digits. A key covers the step, the shapes and
- * layouts of its tensors, the ISA, the number of threads and the CPU's model,
- * so one file serves several machines. Malformed lines are an error. */
+ * A text file: the line "bessemer timing cache 2", then for each step a key of
+ * 16 hexadecimal digits and, each behind a space, tactics and their times in
+ * nanoseconds: "<key> <tactic> <time> <tactic> <time>", the one that won first.
+ * A key covers the step, the shapes and layouts of its tensors, where it finds
+ * its weights, the ISA, the number of threads, the CPU's model and the format
+ * of engines, so one file serves several machines. A cache of another
+ * version is as good as none; malformed lines are an error. */
 #ifndef BSM_BUILDER_TIMING_CACHE_H_
 #define BSM_BUILDER_TIMING_CACHE_H_
 
 #include "base/strings.h"
 #include "engine/plan.h"
 
+typedef struct bsm_timing_entry {
+  bsm_plan_trial *trials; /* the best one first */
+  uint32_t count;         /* at least 1, at most BSM_STEP_MAX_TRIALS */
+} bsm_timing_entry;
+
 typedef struct bsm_timing_cache {
   bsm_arena *arena;
-  bsm_strmap tactics; /* key text -> tactic */
+  bsm_strmap entries; /* key text -> bsm_timing_entry */
   BSM_VEC(const char *) keys;
   bool changed;
 } bsm_timing_cache;
@@ -30,12 +38,22 @@ BSM_NODISCARD bsm_status bsm_timing_cache_save(const bsm_timing_cache *cache,
                                                const char *path);
 
 /* NULL when the step is not known. */
-const char *bsm_timing_cache_get(const bsm_timing_cache *cache, uint64_t key);
+const bsm_timing_entry *bsm_timing_cache_get(const bsm_timing_cache *cache,
+                                             uint64_t key);
+/* Copies the trials. */
 BSM_NODISCARD bsm_status bsm_timing_cache_put(bsm_timing_cache *cache,
-                                              uint64_t key, const char *tactic);
+                                              uint64_t key,
+                                              bsm_timing_entry entry);
 
-/* The key of a step on this machine. */
+/* What a timing depends on besides the step. */
+typedef struct bsm_timing_conditions {
+  uint32_t isa;
+  int32_t threads;
+  int32_t weights_place; /* bsm_weights_place */
+  bsm_str cpu_model;
+} bsm_timing_conditions;
+
 uint64_t bsm_timing_key(const bsm_plan *plan, const bsm_plan_step *step,
-                        uint32_t isa, int threads, bsm_str cpu_model);
+                        const bsm_timing_conditions *conditions);
 
 #endif /* BSM_BUILDER_TIMING_CACHE_H_ */

@@ -81,8 +81,14 @@ void bsm_trial_close(bsm_trial *t) {
 
 bsm_status bsm_trial_prepare(bsm_trial *t, const bsm_plan_step *step,
                              bsm_prepared_step *out) {
+  return bsm_trial_prepare_in(t, &t->arena, step, out);
+}
+
+bsm_status bsm_trial_prepare_in(bsm_trial *t, bsm_arena *arena,
+                                const bsm_plan_step *step,
+                                bsm_prepared_step *out) {
   BSM_TRY(t->backend->prepare(t->plan, step, t->options->isa,
-                              t->options->threads, &t->arena, out));
+                              t->options->threads, arena, out));
   if (out->scratch_size <= t->scratch_size) return BSM_OK;
   t->run.scratch = bsm_arena_alloc(&t->arena, out->scratch_size, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(t->run.scratch);

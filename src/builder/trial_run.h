@@ -30,6 +30,11 @@ void bsm_trial_close(bsm_trial *trial);
 BSM_NODISCARD bsm_status bsm_trial_prepare(bsm_trial *trial,
                                            const bsm_plan_step *step,
                                            bsm_prepared_step *out);
+/* The same until `arena` is rewound. */
+BSM_NODISCARD bsm_status bsm_trial_prepare_in(bsm_trial *trial,
+                                              bsm_arena *arena,
+                                              const bsm_plan_step *step,
+                                              bsm_prepared_step *out);
 
 /* Gives a step weights[0] of the size that it asks for and of any values, until
  * the next call. */

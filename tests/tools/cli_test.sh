@@ -95,6 +95,18 @@ expect 0 "median_ms=" bench "$digits/digits.ts" --input-dir in --output-dir . \
 [ -s out_0.npy ] || fail "bench wrote no output"
 expect 0 '"median_ms":' bench digits.bsm --iterations 3 --json --profile
 expect 0 "convolution" bench digits.bsm --iterations 3 --profile
+expect 0 "peak: " bench digits.bsm --iterations 3 --profile
+expect 0 '"gflops_per_s":' bench digits.bsm --iterations 3 --json --profile
+
+# What each step does: untimed, and timed when built.
+expect 0 "not timed when the engine was built" inspect --plan digits.bsm
+expect 0 '"flops":' inspect --json digits.bsm
+if "$bessemer" inspect --json digits.bsm | grep -q '"tried":'; then
+  fail "an engine built without timing has trials"
+fi
+expect 0 "steps as timed when the engine was built" inspect --plan timed.bsm
+expect 0 "tried: " inspect --plan timed.bsm
+expect 0 '"tried":' inspect --json timed.bsm
 
 # IR text: weights by name, a number from a 0-d array.
 ir=$data/tools
