@@ -21,6 +21,8 @@
 #define MIN_TILES 24
 #define MIN_TILES_MEMORY 60
 #define MAX_TILES 96
+/* Threads with fewer tiles each share U from the last-level cache. */
+#define MIN_SHARE 6
 /* Slices of a phase for each thread, so that threads can help each other. */
 #define SLICES 4
 
@@ -93,9 +95,11 @@ static void plan_blocks(winograd *w, int threads) {
   const int64_t u = w->n * w->n * w->c * w->k * (int64_t)sizeof(float);
   int64_t block = best_block(w);
   const int64_t share = bsm_cpu_div_up(tiles, threads);
+  const int64_t least = u > (int64_t)(caches.l3 / 2) ? MIN_TILES
+                        : u > (int64_t)caches.l2     ? MIN_SHARE
+                                                     : 0;
   w->slices = 0;
-  if (threads > 1 &&
-      (tiles < threads || (share < MIN_TILES && u > (int64_t)caches.l2))) {
+  if (threads > 1 && (tiles < threads || share < least)) {
     w->slices = SLICES * (int64_t)threads;
     block = bsm_cpu_min(block * threads, MAX_TILES);
   }
