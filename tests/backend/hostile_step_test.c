@@ -294,6 +294,23 @@ static bool fit_buffers(harness *h, harness_rng *r) {
   return true;
 }
 
+static void base_attention(harness *h, int queries) {
+  h->params.attention = (bsm_step_attention){.biases = 1,
+                                             .mask = BSM_ATTENTION_HIDE,
+                                             .causal = 1,
+                                             .diagonal = 2,
+                                             .scale = 0.5,
+                                             .fill = -INFINITY};
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 2, queries, 5), NULL);
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 2, 20, 5), NULL);
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 2, 20, 18), NULL);
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 2, queries, 20),
+            (int64_t[]){0, 20, 1});
+  add_input(h, BSM_DTYPE_BOOL, dims_of(3, 2, queries, 20),
+            (int64_t[]){20, 0, 1});
+  add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 2, queries, 18), NULL);
+}
+
 static void build(harness *h, int which) {
   static const bsm_step_kind kinds[] = {BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION,
@@ -316,7 +333,9 @@ static void build(harness *h, int which) {
                                         BSM_STEP_COPY,
                                         BSM_STEP_FILL,
                                         BSM_STEP_SCATTER,
-                                        BSM_STEP_SCATTER};
+                                        BSM_STEP_SCATTER,
+                                        BSM_STEP_ATTENTION,
+                                        BSM_STEP_ATTENTION};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -355,6 +374,10 @@ static void build(harness *h, int which) {
     case 21:
       base_scatter(h, which - 20);
       break;
+    case 22:
+    case 23:
+      base_attention(h, which == 22 ? 9 : 2);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -369,7 +392,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 22; which++) {
+  for (int which = 0; which < 24; which++) {
     int refused = 0, ran = 0;
     for (int i = 0; i < 1500; i++) {
       harness h;

@@ -18,14 +18,13 @@
 #include "backend/cpu/kernels/attention/attention_f32.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/rows/rows.h"
+#include "base/caches.h"
 #include "base/checked.h"
 
 /* Queries that are multiplied without packing. */
 #define FEW_QUERIES 4
-/* Keys of a block; up to twice as many are one block. */
+/* Keys of a block at most. */
 #define KEY_BLOCK 512
-/* Floats of scores of a block of queries: part of a second-level cache. */
-#define SCORES (24 * 1024)
 /* Rows of a block of queries at most. */
 #define MOST_ROWS 96
 /* Rows that a unit has at least, to be worth packing K and V. */
@@ -175,9 +174,15 @@ static void set_shapes(attention *a, const bsm_plan *plan,
 
 static void set_blocks(attention *a, int threads) {
   const int64_t most = a->gemm->max_rows;
-  a->key_block = a->keys <= 2 * KEY_BLOCK ? bsm_cpu_max(a->keys, 1) : KEY_BLOCK;
+  const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(a->keys, KEY_BLOCK));
+  a->key_block = bsm_cpu_div_up(a->keys, blocks);
+  if (blocks > 1) a->key_block = bsm_cpu_round_up(a->key_block, 2 * BSM_PANEL);
+  a->key_block = bsm_cpu_max(a->key_block, 1);
   a->tiles = bsm_cpu_div_up(a->queries, most);
-  int64_t rows = bsm_cpu_min(SCORES / a->key_block, MOST_ROWS);
+  /* The scores of a block of queries fill most of a first-level cache. */
+  const int64_t scores =
+      (int64_t)(bsm_detect_caches().l1 * 3 / 4) / (int64_t)sizeof(float);
+  const int64_t rows = bsm_cpu_min(scores / a->key_block, MOST_ROWS);
   a->block_tiles = bsm_cpu_max(1, bsm_cpu_min(rows / most, a->tiles));
   a->block_rows = a->block_tiles * most;
   /* As many units as the threads share evenly. */
