@@ -263,6 +263,11 @@ static void test_threads(void **state) {
       {BSM_RECURRENT_GRU, 2, 5, 13, 30, 500, 0, true, false, false, true},
       {BSM_RECURRENT_LSTM, 1, 4, 11, 30, 150, 60, false, false, false, false},
       {BSM_RECURRENT_TANH, 1, 70, 5, 9, 33, 0, false, false, false, false},
+      {BSM_RECURRENT_LSTM, 1, 5, 2, 24, 400, 205, false, false, true, true},
+      {BSM_RECURRENT_LSTM, 2, 4, 7, 24, 300, 130, false, false, false, true},
+      {BSM_RECURRENT_GRU, 1, 6, 3, 24, 410, 0, true, false, false, true},
+      {BSM_RECURRENT_RELU, 1, 7, 4, 24, 900, 0, false, false, false, true},
+      {BSM_RECURRENT_LSTM, 1, 5, 24, 40, 410, 0, false, false, false, true},
   };
   harness_rng r = {26};
   (void)state;

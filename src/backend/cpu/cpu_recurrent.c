@@ -3,30 +3,28 @@
  *
  * The sequence is taken in chunks of steps. The products of a chunk's inputs
  * are one matrix product over all its steps and samples. Then the steps follow
- * each other: the product of the state with a block of columns, and at once
- * the gates of the hidden units that these columns belong to (see
- * cpu_recurrent.h for their order), while the block is in the cache. States
- * are double buffered: a step reads one and writes the other.
+ * each other: the product of the state with some columns, and at once the
+ * gates of the hidden units that these columns belong to (see cpu_recurrent.h
+ * for their order). With few samples one kernel does both, panel by panel, at
+ * the speed at which the matrix is read; with more, blocks of columns are
+ * matrix products whose gates follow while they are in the cache. States are
+ * double buffered: a step reads one and writes the other.
  *
  * Directions and samples do not depend on each other, so threads take
- * (direction, samples) and meet once a chunk. Where that leaves threads
- * without work and a step is long enough to pay for meeting after it, they
- * take blocks of columns instead.
+ * (direction, samples) and meet once a chunk. Where that leaves threads without
+ * work, or has each of them read the whole matrix, they take columns instead:
+ * each keeps its part of the matrix in its own cache, and they meet after each
+ * step, which costs little as they do not leave the job.
  *
  * A matrix that exceeds the cache would be read anew by every step. Steps pass
- * over the blocks of columns in turns from both ends, so that each finds what
- * the one before it read last.
+ * over the columns in turns from both ends, so that each finds what the one
+ * before it read last.
  *
  * Samples of different lengths are padded: behind its end a sample's products
  * are computed and dropped.
  *
  * None of this changes the order in which one element is summed. */
-#include "backend/cpu/cpu_recurrent.h"
-
-#include <string.h>
-
-#include "backend/cpu/cpu_gemm.h"
-#include "backend/cpu/kernels/recurrent/recurrent_f32.h"
+#include "backend/cpu/cpu_recurrent_steps.h"
 #include "base/checked.h"
 
 /* Floats of input products in a chunk; at least so many rows. */
@@ -35,36 +33,10 @@
 /* Between rows of states and products: no two rows start in one cache set. */
 #define ROW_PAD 16
 /* Multiply-adds in a nanosecond, with few rows (B from the cache) and many; and
- * what meeting after each step costs, in nanoseconds. For choosing only. */
-#define THIN_RATE 10.0
-#define FULL_RATE 30.0
-#define MEETING 8000.0
-
-/* Columns of a block are a multiple of two panels of gates. */
-#define BLOCK_PANELS 2
-
-typedef struct recurrent {
-  bsm_cpu_impl base;
-  bsm_cpu_recurrent_shape shape;
-  bsm_k_cell_fn *cell;
-  bool has_cell, is_gru, projects;
-  int64_t length, batch, input, hidden, directions;
-  int64_t chunk; /* steps */
-  bsm_cpu_gemm from_x, from_h, project;
-  bsm_cpu_rows x_rows; /* (step, sample) */
-  int64_t x_k;
-  int64_t row_block;      /* samples of a task */
-  bool splits_columns;    /* tasks are blocks of columns; else of samples */
-  int64_t column_tasks;   /* of a direction, when it splits them */
-  const int64_t *lengths; /* of the samples; NULL: all steps */
-  int64_t y_step, y_row;  /* strides of the output */
-  int64_t state_stride;   /* floats of a row of the state */
-  int64_t unit_stride;    /* of a row of cells, and of states to project */
-  int64_t product_stride; /* of a row of state products */
-  /* Floats into the shared scratch memory. */
-  int64_t states, cells, unprojected, products; /* products: of the inputs */
-  uint64_t shared_size, gemm_size;
-} recurrent;
+ * what meeting another thread costs, in nanoseconds. For choosing only. */
+#define THIN_RATE 20.0
+#define FULL_RATE 45.0
+#define MEETING 200.0
 
 /* ---- check ---- */
 
@@ -115,21 +87,22 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
 
 /* ---- prepare ---- */
 
-static bsm_k_cell_fn *cell_of(const bsm_k_recurrent *k, int32_t operation) {
+static const bsm_k_recurrent_cell *cell_of(const bsm_k_recurrent *k,
+                                           int32_t operation) {
   switch ((bsm_recurrent_operation)operation) {
     case BSM_RECURRENT_LSTM:
-      return k->lstm;
+      return &k->lstm;
     case BSM_RECURRENT_GRU:
-      return k->gru;
+      return &k->gru;
     case BSM_RECURRENT_TANH:
-      return k->tanh;
+      return &k->tanh;
     case BSM_RECURRENT_RELU:
       break;
   }
-  return k->relu;
+  return &k->relu;
 }
 
-static void set_tensors(const bsm_cpu_prepare *p, recurrent *r) {
+static void set_tensors(const bsm_cpu_prepare *p, bsm_cpu_recurrent *r) {
   const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
   const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
   r->length = x->dims.d[0];
@@ -142,7 +115,7 @@ static void set_tensors(const bsm_cpu_prepare *p, recurrent *r) {
 
 /* Does not look at the threads: where chunks end may change which kernels
  * run, and with them the bits. */
-static void choose_chunk(recurrent *r) {
+static void choose_chunk(bsm_cpu_recurrent *r) {
   const int64_t batch = bsm_cpu_max(1, r->batch);
   const int64_t step = r->directions * batch * r->shape.columns;
   r->chunk =
@@ -150,7 +123,7 @@ static void choose_chunk(recurrent *r) {
   r->chunk = bsm_cpu_max(1, bsm_cpu_min(r->chunk, r->length));
 }
 
-static void plan_gemms(const bsm_cpu_prepare *p, recurrent *r) {
+static void plan_gemms(const bsm_cpu_prepare *p, bsm_cpu_recurrent *r) {
   const bsm_cpu_gemm base = {
       .kernels = bsm_k_gemm_select(p->isa),
       .epilogue = bsm_cpu_make_epilogue(&(bsm_step_epilogue){0}, NULL),
@@ -174,43 +147,55 @@ static void plan_gemms(const bsm_cpu_prepare *p, recurrent *r) {
   bsm_cpu_gemm_plan(&r->project, 1, 1);
 }
 
-/* How the steps are cut for the threads (see above). */
-static void choose_tasks(const bsm_cpu_prepare *p, recurrent *r) {
-  const double threads = p->threads;
-  const bool thin = r->from_h.thin;
+/* Columns of whole panels of units that a full tile of the kernels divides. */
+static int64_t column_grain(const bsm_cpu_recurrent *r) {
+  const int64_t columns = r->shape.gates * BSM_PANEL;
+  return columns % r->from_h.kernels->columns == 0 ? columns : 2 * columns;
+}
+
+/* Whether threads take columns (see above). */
+static bool splits_columns(const bsm_cpu_recurrent *r, int threads,
+                           int64_t sample_blocks) {
+  if (threads == 1) return false;
+  const double n = threads, few = r->from_h.thin;
   const double work = (double)(r->directions * r->batch) *
                       (double)r->shape.columns * (double)r->shape.state;
-  const double time = work / (thin ? THIN_RATE : FULL_RATE);
-  const int64_t most = bsm_cpu_div_up(p->threads, r->directions);
-  const int64_t blocks = thin ? 1 : bsm_cpu_min(most, r->batch);
-  r->row_block =
-      bsm_cpu_max(1, bsm_cpu_div_up(r->batch, bsm_cpu_max(1, blocks)));
-  const double tasks = (double)(r->directions * blocks);
+  const double time = work / (few != 0 ? THIN_RATE : FULL_RATE);
+  const double tasks = (double)(r->directions * sample_blocks);
+  const double rows = (double)bsm_cpu_div_up(r->batch, sample_blocks);
   /* Few rows make less of what they read of the weights. */
-  const double waste =
-      thin ? 1.0 : 1.0 + 4.0 / (double)r->row_block - 4.0 / (double)r->batch;
-  const double by_samples = time * waste / (tasks < threads ? tasks : threads);
-  const double by_columns = time / threads + MEETING;
-  r->splits_columns =
-      p->threads > 1 && !r->projects && by_columns < 0.9 * by_samples;
-  const int64_t block = BLOCK_PANELS * r->shape.gates * BSM_PANEL;
-  const int64_t all = bsm_cpu_round_up(r->shape.columns, block);
-  int64_t columns = bsm_cpu_max(r->from_h.column_block / block, 1) * block;
+  const double waste = 1.0 + 4.0 / rows - 4.0 / (double)r->batch;
+  const double by_samples = time * waste / (tasks < n ? tasks : n);
+  const double by_columns = time / n + MEETING * n * (r->projects ? 2.0 : 1.0);
+  return by_columns < 0.9 * by_samples;
+}
+
+/* How the steps are cut for the threads. */
+static void choose_tasks(const bsm_cpu_prepare *p, bsm_cpu_recurrent *r) {
+  const int64_t most = bsm_cpu_div_up(p->threads, r->directions);
+  const int64_t batch = bsm_cpu_max(1, r->batch);
+  const int64_t blocks = r->fused ? 1 : bsm_cpu_min(most, batch);
+  const int64_t grain = column_grain(r);
+  const int64_t all = bsm_cpu_round_up(r->shape.columns, grain);
+  int64_t columns = bsm_cpu_max(r->from_h.column_block / grain, 1) * grain;
+  r->splits_columns = r->batch > 0 && splits_columns(r, p->threads, blocks);
+  r->row_block = r->splits_columns ? batch : bsm_cpu_div_up(batch, blocks);
+  r->column_tasks = 1;
   if (r->splits_columns) {
-    r->row_block = bsm_cpu_max(1, r->batch);
-    r->column_tasks = bsm_cpu_min(most, all / block);
-    columns = bsm_cpu_min(
-        columns, bsm_cpu_round_up(bsm_cpu_div_up(all, r->column_tasks), block));
+    columns = grain;
+    r->column_tasks =
+        bsm_cpu_min(most, r->fused ? r->shape.panels : all / grain);
+    r->project.column_block = bsm_cpu_round_up(
+        bsm_cpu_div_up(r->shape.state, r->column_tasks), BSM_PANEL);
   }
   r->from_h.column_block = bsm_cpu_min(columns, all);
-  r->from_h.row_block = r->row_block;
-  r->project.row_block = r->row_block;
-  r->base.slots = (int)bsm_cpu_max(
-      p->threads, r->splits_columns ? r->column_tasks * r->directions : 1);
+  r->from_h.row_block = r->project.row_block = r->row_block;
+  r->project_blocks = bsm_cpu_div_up(r->shape.state, r->project.column_block);
+  r->base.slots = p->threads;
 }
 
 /* Places the arrays in the shared scratch memory. */
-static bsm_status place_arrays(recurrent *r) {
+static bsm_status place_arrays(bsm_cpu_recurrent *r) {
   const int64_t units = r->shape.panels * BSM_PANEL;
   const int64_t d = r->directions, b = r->batch;
   r->unit_stride = units + ROW_PAD;
@@ -240,10 +225,11 @@ static bsm_status place_arrays(recurrent *r) {
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_recurrent *params = &p->step->params->recurrent;
   const bsm_k_recurrent *kernels = bsm_k_recurrent_select(p->isa);
-  recurrent *r = BSM_NEW(p->arena, recurrent);
+  bsm_cpu_recurrent *r = BSM_NEW(p->arena, bsm_cpu_recurrent);
   BSM_TRY_ALLOC(r);
   BSM_TRY(bsm_cpu_recurrent_shape_of(params, &r->shape));
-  r->cell = cell_of(kernels, params->operation);
+  const bsm_k_recurrent_cell *cell = cell_of(kernels, params->operation);
+  r->cell = cell->cell;
   r->has_cell = params->operation == BSM_RECURRENT_LSTM;
   r->is_gru = params->operation == BSM_RECURRENT_GRU;
   r->projects = params->projection != 0;
@@ -254,6 +240,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   set_tensors(p, r);
   choose_chunk(r);
   plan_gemms(p, r);
+  if (r->batch > 0 && r->batch <= BSM_K_RECURRENT_ROWS) {
+    r->fused = cell->step[r->batch - 1];
+  }
   choose_tasks(p, r);
   BSM_TRY(place_arrays(r));
   const uint64_t sizes[] = {bsm_cpu_gemm_scratch(&r->from_x),
@@ -264,13 +253,14 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
       r->gemm_size = bsm_cpu_align(sizes[i]);
     }
   }
-  int64_t products;
-  if (!bsm_i64_mul(r->row_block, r->product_stride, &products) ||
-      products > INT64_MAX / 64) {
+  /* Where samples that are over put their cells and states, or products. */
+  int64_t products = 2 * r->unit_stride;
+  if (!r->fused && (!bsm_i64_mul(r->row_block, r->product_stride, &products) ||
+                    products > INT64_MAX / 64)) {
     return BSM_FAIL(BSM_LIMIT, "the scratch memory overflows");
   }
   r->base.description = bsm_arena_printf(
-      p->arena, "%s %s, %lld steps at once%s", r->from_h.thin ? "gemv" : "gemm",
+      p->arena, "%s %s, %lld steps at once%s", r->fused ? "fused" : "gemm",
       kernels->name, (long long)r->chunk,
       r->splits_columns ? ", columns split" : "");
   BSM_TRY_ALLOC(r->base.description);
@@ -283,33 +273,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 /* ---- run ---- */
 
-typedef struct work {
-  const recurrent *r;
-  const float *x, *weights;
-  float *y, *shared;
-  uint8_t *scratch;
-  size_t slot_size;
-  int64_t first, count; /* the chunk: steps, in the order of each direction */
-  int64_t step;         /* when columns are split: the step at work */
-} work;
-
-/* A in a matrix with rows `stride` apart. */
-typedef struct rows_of_a {
-  const float *at;
-  int64_t stride;
-} rows_of_a;
-
-static void plain_pointers(const void *self, int64_t row, int count,
-                           int64_t tap, int64_t taps, const float **a) {
-  const rows_of_a *s = self;
-  (void)tap;
-  (void)taps;
-  for (int i = 0; i < count; i++) a[i] = s->at + (row + i) * s->stride;
-}
-
 /* A in the sequence: row 0 is (step, sample) number `first`. */
 typedef struct rows_of_x {
-  const recurrent *r;
+  const bsm_cpu_recurrent *r;
   const float *x;
   int64_t first;
 } rows_of_x;
@@ -336,205 +302,31 @@ static void x_pack(const void *self, int64_t row, int count, int64_t k,
   }
 }
 
-/* The step of the sequence that comes first in the chunk, in memory. */
-static int64_t chunk_start(const work *w, int64_t direction) {
-  return direction ? w->r->length - w->first - w->count : w->first;
-}
-
-static float *products_of(const work *w, int64_t direction) {
-  const recurrent *r = w->r;
-  return w->shared + r->products +
-         direction * r->chunk * r->batch * r->shape.columns;
-}
-
-static const float *weights_of(const work *w, int64_t direction) {
-  return w->weights + direction * w->r->shape.size;
-}
-
-static float *state_of(const work *w, int64_t direction, int64_t step) {
-  const recurrent *r = w->r;
-  return w->shared + r->states +
-         (direction * 2 + (step & 1)) * r->batch * r->state_stride;
-}
-
 /* The products of the chunk's inputs: one unit of the matrix product. */
 static void input_unit(void *arg, int64_t unit, int slot) {
-  const work *w = arg;
-  const recurrent *r = w->r;
+  const bsm_cpu_recurrent_work *w = arg;
+  const bsm_cpu_recurrent *r = w->r;
   bsm_cpu_gemm gemm = r->from_x;
   gemm.rows = w->count * r->batch;
   const int64_t units = bsm_cpu_gemm_units(&gemm), d = unit / units;
-  const rows_of_x source = {r, w->x, chunk_start(w, d) * r->batch};
+  const rows_of_x source = {r, w->x,
+                            bsm_cpu_recurrent_chunk_start(w, d) * r->batch};
   const bsm_cpu_rows c_rows = {1, {gemm.rows}, {r->shape.columns}};
-  const bsm_cpu_gemm_operands o = {.source = &source,
-                                   .pointers = x_pointers,
-                                   .pack = x_pack,
-                                   .b = weights_of(w, d),
-                                   .b_panel = r->input * BSM_PANEL,
-                                   .bias = weights_of(w, d) + r->shape.bias,
-                                   .c = products_of(w, d),
-                                   .c_rows = &c_rows};
+  const bsm_cpu_gemm_operands o = {
+      .source = &source,
+      .pointers = x_pointers,
+      .pack = x_pack,
+      .b = bsm_cpu_recurrent_weights(w, d),
+      .b_panel = r->input * BSM_PANEL,
+      .bias = bsm_cpu_recurrent_weights(w, d) + r->shape.bias,
+      .c = bsm_cpu_recurrent_products(w, d),
+      .c_rows = &c_rows};
   bsm_cpu_gemm_run(&gemm, &o, unit % units,
                    w->scratch + (size_t)slot * w->slot_size);
 }
 
-/* Some samples of one step in one direction. */
-typedef struct part {
-  int64_t direction, step, row, rows;
-  uint8_t *scratch;
-} part;
-
-/* The step of the sequence that a part is at. */
-static int64_t time_of(const work *w, const part *p) {
-  return p->direction ? w->r->length - 1 - p->step : p->step;
-}
-
-/* Where the states of the step go in the output. */
-static float *output_row(const work *w, const part *p, int64_t row) {
-  const recurrent *r = w->r;
-  return w->y + time_of(w, p) * r->y_step + row * r->y_row +
-         p->direction * r->shape.state;
-}
-
-/* Whether a sample is over, or not yet begun, at the part's step. */
-static bool is_padding(const work *w, const part *p, int64_t row) {
-  return w->r->lengths && time_of(w, p) >= w->r->lengths[row];
-}
-
-static void copy_floats(float *to, const float *from, int64_t n) {
-  memcpy(to, from, (size_t)n * sizeof(float));
-}
-
-/* Block `block` of columns: the product with the state, and the gates. */
-static void run_block(const work *w, const part *p, int64_t block) {
-  const recurrent *r = w->r;
-  const bsm_cpu_recurrent_shape *s = &r->shape;
-  const float *weights = weights_of(w, p->direction);
-  const float *before = state_of(w, p->direction, p->step);
-  bsm_cpu_gemm gemm = r->from_h;
-  gemm.rows = p->rows;
-  float *c = (float *)(void *)(p->scratch + r->gemm_size);
-  const rows_of_a source = {before + p->row * r->state_stride, r->state_stride};
-  const bsm_cpu_rows c_rows = {1, {p->rows}, {r->product_stride}};
-  const bsm_cpu_gemm_operands o = {
-      .source = &source,
-      .pointers = plain_pointers,
-      .b = weights + s->recurrent,
-      .b_panel = s->state * BSM_PANEL,
-      .bias = r->is_gru ? weights + s->state_bias : NULL,
-      .c = c,
-      .c_rows = &c_rows};
-  bsm_cpu_gemm_run(&gemm, &o, block, p->scratch);
-
-  const int64_t column = block * gemm.column_block;
-  const int64_t columns = bsm_cpu_min(gemm.column_block, s->columns - column);
-  const int64_t unit = column / s->gates,
-                panels = columns / s->gates / BSM_PANEL;
-  const float *x =
-      products_of(w, p->direction) +
-      (time_of(w, p) - chunk_start(w, p->direction)) * r->batch * s->columns;
-  float *after = r->projects ? w->shared + r->unprojected +
-                                   p->direction * r->batch * r->unit_stride
-                             : state_of(w, p->direction, p->step + 1);
-  float *cells =
-      w->shared + r->cells + p->direction * r->batch * r->unit_stride;
-  for (int64_t i = 0; i < p->rows; i++) {
-    const int64_t row = p->row + i;
-    float *to = after + row * r->unit_stride + unit;
-    const int64_t units = bsm_cpu_min(panels * BSM_PANEL, r->hidden - unit);
-    if (is_padding(w, p, row)) {
-      if (r->projects) continue;
-      copy_floats(to, before + row * r->state_stride + unit,
-                  panels * BSM_PANEL);
-      memset(output_row(w, p, row) + unit, 0, (size_t)units * sizeof(float));
-      continue;
-    }
-    r->cell(x + row * s->columns + column, c + i * r->product_stride + column,
-            before + row * r->state_stride + unit,
-            cells + row * r->unit_stride + unit, to, panels);
-    if (r->projects) continue;
-    copy_floats(output_row(w, p, row) + unit, to, units);
-  }
-}
-
-/* The projections of the states just computed. */
-static void run_projection(const work *w, const part *p) {
-  const recurrent *r = w->r;
-  bsm_cpu_gemm gemm = r->project;
-  gemm.rows = p->rows;
-  float *c = state_of(w, p->direction, p->step + 1) + p->row * r->state_stride;
-  const rows_of_a source = {
-      w->shared + r->unprojected +
-          (p->direction * r->batch + p->row) * r->unit_stride,
-      r->unit_stride};
-  const bsm_cpu_rows c_rows = {1, {p->rows}, {r->state_stride}};
-  const bsm_cpu_gemm_operands o = {
-      .source = &source,
-      .pointers = plain_pointers,
-      .b = weights_of(w, p->direction) + r->shape.projection,
-      .b_panel = r->hidden * BSM_PANEL,
-      .c = c,
-      .c_rows = &c_rows};
-  const int64_t units = bsm_cpu_gemm_units(&gemm);
-  for (int64_t i = 0; i < units; i++) {
-    bsm_cpu_gemm_run(&gemm, &o, i, p->scratch);
-  }
-  const float *before =
-      state_of(w, p->direction, p->step) + p->row * r->state_stride;
-  for (int64_t i = 0; i < p->rows; i++) {
-    float *state = c + i * r->state_stride;
-    float *y = output_row(w, p, p->row + i);
-    if (is_padding(w, p, p->row + i)) {
-      copy_floats(state, before + i * r->state_stride, r->shape.state);
-      memset(y, 0, (size_t)r->shape.state * sizeof(float));
-    } else {
-      copy_floats(y, state, r->shape.state);
-    }
-  }
-}
-
-static int64_t column_blocks(const recurrent *r) {
-  return bsm_cpu_div_up(r->shape.columns, r->from_h.column_block);
-}
-
-/* All steps of the chunk for some samples in one direction. */
-static void samples_unit(void *arg, int64_t unit, int slot) {
-  const work *w = arg;
-  const recurrent *r = w->r;
-  const int64_t row_blocks = bsm_cpu_div_up(r->batch, r->row_block);
-  const int64_t blocks = column_blocks(r);
-  part p = {.direction = unit / row_blocks,
-            .row = unit % row_blocks * r->row_block,
-            .scratch = w->scratch + (size_t)slot * w->slot_size};
-  p.rows = bsm_cpu_min(r->row_block, r->batch - p.row);
-  for (p.step = w->first; p.step < w->first + w->count; p.step++) {
-    for (int64_t i = 0; i < blocks; i++) {
-      run_block(w, &p, p.step & 1 ? blocks - 1 - i : i);
-    }
-    if (r->projects) run_projection(w, &p);
-  }
-}
-
-/* One step for some blocks of columns; the same task takes the same ones every
- * time, so that they stay in its thread's cache. */
-static void columns_task(void *arg, size_t task) {
-  const work *w = arg;
-  const recurrent *r = w->r;
-  const int64_t blocks = column_blocks(r);
-  const int64_t each = bsm_cpu_div_up(blocks, r->column_tasks);
-  const int64_t first = (int64_t)task % r->column_tasks * each;
-  const int64_t count = bsm_cpu_min(each, blocks - first);
-  const part p = {.direction = (int64_t)task / r->column_tasks,
-                  .step = w->step,
-                  .rows = r->batch,
-                  .scratch = w->scratch + task * w->slot_size};
-  for (int64_t i = 0; i < count; i++) {
-    run_block(w, &p, first + (w->step & 1 ? count - 1 - i : i));
-  }
-}
-
 /* Copies [D, B, n] between a tensor and rows of scratch memory. */
-static void copy_states(const recurrent *r, const bsm_plan_tensor *t,
+static void copy_states(const bsm_cpu_recurrent *r, const bsm_plan_tensor *t,
                         float *tensor, float *rows, int64_t direction_stride,
                         int64_t row_stride, bool in) {
   const int64_t n = t->dims.d[2], k = t->strides[2];
@@ -554,8 +346,9 @@ static void copy_states(const recurrent *r, const bsm_plan_tensor *t,
 
 /* The states before the sequence, or those after it. */
 static void exchange_states(const bsm_prepared_step *prepared,
-                            const bsm_run *run, const work *w, bool in) {
-  const recurrent *r = w->r;
+                            const bsm_run *run, const bsm_cpu_recurrent_work *w,
+                            bool in) {
+  const bsm_cpu_recurrent *r = w->r;
   const bsm_plan *plan = prepared->plan;
   const bsm_plan_step *step = prepared->step;
   for (uint32_t i = 1; i < step->input_count; i++) {
@@ -564,22 +357,24 @@ static void exchange_states(const bsm_prepared_step *prepared,
         r, in ? bsm_cpu_input(plan, step, i) : bsm_cpu_output(plan, step, i),
         in ? bsm_cpu_input_address(prepared, run, i)
            : bsm_cpu_output_address(prepared, run, i),
-        cell ? w->shared + r->cells : state_of(w, 0, in ? 0 : r->length),
+        cell ? w->shared + r->cells
+             : bsm_cpu_recurrent_state(w, 0, in ? 0 : r->length),
         cell ? r->batch * r->unit_stride : 2 * r->batch * r->state_stride,
         cell ? r->unit_stride : r->state_stride, in);
   }
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
-  const recurrent *r = prepared->impl;
-  work w = {.r = r,
-            .x = bsm_cpu_input_address(prepared, run, 0),
-            .weights = bsm_cpu_weights(prepared->plan, prepared->step, 0),
-            .y = bsm_cpu_output_address(prepared, run, 0),
-            .shared = (float *)(void *)run->scratch,
-            .scratch = run->scratch + r->shared_size,
-            .slot_size = (prepared->scratch_size - r->shared_size) /
-                         (size_t)r->base.slots};
+  const bsm_cpu_recurrent *r = prepared->impl;
+  bsm_cpu_recurrent_work w = {
+      .r = r,
+      .x = bsm_cpu_input_address(prepared, run, 0),
+      .weights = bsm_cpu_weights(prepared->plan, prepared->step, 0),
+      .y = bsm_cpu_output_address(prepared, run, 0),
+      .shared = (float *)(void *)run->scratch,
+      .scratch = run->scratch + r->shared_size,
+      .slot_size =
+          (prepared->scratch_size - r->shared_size) / (size_t)r->base.slots};
   if (r->batch == 0) return BSM_OK;
   exchange_states(prepared, run, &w, true);
   for (w.first = 0; w.first < r->length; w.first += r->chunk) {
@@ -588,15 +383,14 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
     gemm.rows = w.count * r->batch;
     bsm_cpu_parallel(run, r->base.slots,
                      bsm_cpu_gemm_units(&gemm) * r->directions, input_unit, &w);
-    if (!r->splits_columns) {
+    if (r->splits_columns) {
+      bsm_parallel_phases(
+          run->pool, r->base.slots, w.count * (r->projects ? 2 : 1),
+          r->directions * r->column_tasks, bsm_cpu_recurrent_columns, &w);
+    } else {
       bsm_cpu_parallel(run, r->base.slots,
                        r->directions * bsm_cpu_div_up(r->batch, r->row_block),
-                       samples_unit, &w);
-      continue;
-    }
-    for (w.step = w.first; w.step < w.first + w.count; w.step++) {
-      bsm_parallel_for(run->pool, (size_t)(r->directions * r->column_tasks),
-                       columns_task, &w);
+                       bsm_cpu_recurrent_samples, &w);
     }
   }
   exchange_states(prepared, run, &w, false);

@@ -3,4 +3,6 @@
 #include "backend/cpu/kernels/simd/simd_avx2.h"
 
 #define BSM_K_SUFFIX avx2
+#define TILE(rows) ((rows) == 1 ? 4 : (rows) <= 3 ? 2 : 1)
+#define SPLIT 1
 #include "backend/cpu/kernels/recurrent/recurrent_f32_body.inl"

@@ -3,4 +3,6 @@
 #include "backend/cpu/kernels/simd/simd_avx512.h"
 
 #define BSM_K_SUFFIX avx512
+#define TILE(rows) 4
+#define SPLIT 2
 #include "backend/cpu/kernels/recurrent/recurrent_f32_body.inl"

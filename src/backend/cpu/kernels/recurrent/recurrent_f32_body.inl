@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bodies of recurrent_f32.h, for the simd_*.h included before. */
+/* The bodies of recurrent_f32.h, for the simd_*.h included before. TILE(rows):
+ * panels of columns whose sums fit the registers for so many samples; SPLIT:
+ * sums of each column when there is one sample, which hide the latency of the
+ * multiply-add. */
+#include <stddef.h>
+
 #include "backend/cpu/kernels/math/vector_functions.inl"
 #include "backend/cpu/kernels/recurrent/recurrent_f32.h"
 
@@ -64,15 +69,165 @@ static void cell_relu(const float *x, const float *p, const float *before,
   }
 }
 
+/* Vectors in a panel. */
+#define PV (PANEL / VF_W)
+#define MAX_ROWS BSM_K_RECURRENT_ROWS
+#define MAX_TILE 4 /* panels of columns */
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+typedef struct tile {
+  vf sum[MAX_ROWS][MAX_TILE][2][PV];
+} tile;
+
+/* Row `k` of the matrix, in `panels` panels of columns, for all samples. The
+ * panels are streams of their own, which the hardware reads ahead by itself;
+ * asking for more costs time. */
+VF_INLINE void add_row(tile *t, const float *const *a, const float *b,
+                       int64_t b_panel, int64_t k, const int s, const int rows,
+                       const int panels) {
+  vf x[MAX_ROWS];
+  UNROLL
+  for (int r = 0; r < rows; r++) x[r] = vf_set(a[r][k]);
+  UNROLL
+  for (int p = 0; p < panels; p++) {
+    const float *row = b + p * b_panel + k * PANEL;
+    UNROLL
+    for (int v = 0; v < PV; v++) {
+      const vf y = vf_load(row + v * VF_W);
+      UNROLL
+      for (int r = 0; r < rows; r++) {
+        t->sum[r][p][s][v] = vf_fma(x[r], y, t->sum[r][p][s][v]);
+      }
+    }
+  }
+}
+
+/* The products of the states with `panels` panels of columns at `b`, to rows
+ * of `width` floats at `c`. */
+VF_INLINE void products(const bsm_k_recurrent_step *u, const float *b,
+                        const float *bias, float *c, const int width,
+                        const int rows, const int panels) {
+  const int split = rows == 1 ? SPLIT : 1;
+  const int64_t n = u->state, b_panel = n * PANEL;
+  const float *a[MAX_ROWS];
+  tile t;
+  UNROLL
+  for (int r = 0; r < rows; r++) {
+    a[r] = u->all[r];
+    UNROLL
+    for (int p = 0; p < panels; p++) {
+      UNROLL
+      for (int v = 0; v < split * PV; v++) {
+        t.sum[r][p][v / PV][v % PV] = vf_zero();
+      }
+    }
+  }
+  int64_t k = 0;
+  for (; k + split <= n; k += split) {
+    UNROLL
+    for (int s = 0; s < split; s++) {
+      add_row(&t, a, b, b_panel, k + s, s, rows, panels);
+    }
+  }
+  for (; k < n; k++) add_row(&t, a, b, b_panel, k, 0, rows, panels);
+  UNROLL
+  for (int r = 0; r < rows; r++) {
+    UNROLL
+    for (int v = 0; v < panels * PV; v++) {
+      vf sum = t.sum[r][v / PV][0][v % PV];
+      if (split > 1) sum = vf_add(sum, t.sum[r][v / PV][1][v % PV]);
+      if (bias) sum = vf_add(sum, vf_load(bias + v * VF_W));
+      vf_store(c + r * width + v * VF_W, sum);
+    }
+  }
+}
+
+/* The same for all gates of `units` panels of units, in tiles that leave the
+ * sums in registers. */
+VF_INLINE void all_products(const bsm_k_recurrent_step *u, int64_t panel,
+                            float *c, const int rows, const int gates,
+                            const int units) {
+  const int all = gates * units, step = all < TILE(rows) ? all : TILE(rows);
+  const int64_t size = u->state * PANEL;
+  const float *b = u->matrix + panel * gates * size;
+  const float *bias = u->bias ? u->bias + panel * gates * PANEL : NULL;
+  int p = 0;
+  for (; p + step <= all; p += step) {
+    products(u, b + p * size, bias ? bias + p * PANEL : NULL, c + p * PANEL,
+             all * PANEL, rows, step);
+  }
+  if (all % step) {
+    products(u, b + p * size, bias ? bias + p * PANEL : NULL, c + p * PANEL,
+             all * PANEL, rows, all % step);
+  }
+}
+
+VF_INLINE void run_panels(const bsm_k_recurrent_step *u, bsm_k_cell_fn *cell,
+                          int64_t panel, const int rows, const int gates,
+                          const int units) {
+  float c[MAX_ROWS * MAX_TILE * PANEL];
+  const int64_t at = panel * PANEL;
+  all_products(u, panel, c, rows, gates, units);
+  UNROLL
+  for (int r = 0; r < rows; r++) {
+    cell(u->x[r] + at * gates, c + r * units * gates * PANEL, u->before[r] + at,
+         u->cell[r] + at, u->after[r] + at, units);
+  }
+}
+
+VF_INLINE void run_step(const bsm_k_recurrent_step *u, bsm_k_cell_fn *cell,
+                        const int rows, const int gates) {
+  const int units = gates == 1 ? TILE(rows) : 1;
+  const int64_t whole = u->panels / units * units;
+  if (!u->backwards) {
+    for (int64_t i = 0; i < whole; i += units) {
+      run_panels(u, cell, i, rows, gates, units);
+    }
+  }
+  for (int64_t i = whole; i < u->panels; i++) {
+    run_panels(u, cell, i, rows, gates, 1);
+  }
+  if (u->backwards) {
+    for (int64_t i = whole; i > 0; i -= units) {
+      run_panels(u, cell, i - units, rows, gates, units);
+    }
+  }
+}
+
+#define STEP(name, gates, rows)                                        \
+  static void step_##name##_##rows(const bsm_k_recurrent_step *step) { \
+    run_step(step, cell_##name, rows, gates);                          \
+  }
+#define STEPS(name, gates) \
+  STEP(name, gates, 1)     \
+  STEP(name, gates, 2)     \
+  STEP(name, gates, 3)     \
+  STEP(name, gates, 4)
+STEPS(lstm, 4)
+STEPS(gru, 3)
+STEPS(tanh, 1)
+STEPS(relu, 1)
+
 #define TABLE_NAME_(suffix) bsm_k_recurrent_##suffix
 #define TABLE_NAME(suffix) TABLE_NAME_(suffix)
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
+#define CELL(name)                                                       \
+  {                                                                      \
+    cell_##name, {                                                       \
+      step_##name##_1, step_##name##_2, step_##name##_3, step_##name##_4 \
+    }                                                                    \
+  }
 
 const bsm_k_recurrent TABLE_NAME(BSM_K_SUFFIX) = {
     .name = STRING(BSM_K_SUFFIX),
-    .lstm = cell_lstm,
-    .gru = cell_gru,
-    .tanh = cell_tanh,
-    .relu = cell_relu,
+    .lstm = CELL(lstm),
+    .gru = CELL(gru),
+    .tanh = CELL(tanh),
+    .relu = CELL(relu),
 };
