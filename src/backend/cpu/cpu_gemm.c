@@ -2,10 +2,17 @@
 /* Blocked matrix products over the micro-kernels. */
 #include "backend/cpu/cpu_gemm.h"
 
-/* Floats of K in a block: a tile of A then fits the first-level cache. */
-#define K_BLOCK 768
-/* Floats of B in a block: half of a small second-level cache. */
-#define B_BLOCK (80 * 1024)
+#include "base/caches.h"
+
+/* Floats of K in a block, for each KiB of the first-level cache: a tile of the
+ * largest kernel, 12 rows, then is about as large as the cache, and all of it
+ * that is pushed out comes back in streams. */
+#define K_PER_L1_KIB 24
+/* Eighths of the second-level cache for a block of B; the next one is on its
+ * way meanwhile. */
+#define B_L2_EIGHTHS 3
+/* Rows of a block at most: partial sums stay in the second-level cache. */
+#define MAX_ROW_BLOCK 240
 /* Between rows of copied A: no two rows start in the same cache set. */
 #define PACK_PAD 16
 
@@ -17,54 +24,78 @@ static bool has_k_blocks(const bsm_cpu_gemm *g) {
   return g->tap_block < g->taps || g->k_block < g->kc;
 }
 
-static void choose_k_blocks(bsm_cpu_gemm *g) {
+/* Blocks of K are of nearly equal length, and none is much shorter than
+ * `most`. */
+static void choose_k_blocks(bsm_cpu_gemm *g, int64_t most) {
   g->tap_block = g->taps;
   g->k_block = g->kc;
-  if (g->thin || g->taps * g->kc <= K_BLOCK * 3 / 2) return;
-  if (g->kc > K_BLOCK * 3 / 2) {
-    const int64_t parts = bsm_cpu_div_up(g->kc, K_BLOCK);
+  if (g->thin || g->taps * g->kc <= most * 3 / 2) return;
+  if (g->kc > most) {
+    const int64_t parts = bsm_cpu_div_up(g->kc, most);
     g->tap_block = 1;
     g->k_block = bsm_cpu_round_up(bsm_cpu_div_up(g->kc, parts), 16);
     return;
   }
-  const int64_t most = bsm_cpu_max(1, K_BLOCK / bsm_cpu_max(1, g->kc));
-  const int64_t parts = bsm_cpu_div_up(g->taps, most);
+  const int64_t taps = bsm_cpu_max(1, most / bsm_cpu_max(1, g->kc));
+  const int64_t parts = bsm_cpu_div_up(g->taps, taps);
   g->tap_block = bsm_cpu_div_up(g->taps, parts);
+}
+
+/* The length of blocks of at most `most` that cut `total` into nearly equal
+ * ones, in whole `step`s. */
+static int64_t equal_block(int64_t total, int64_t most, int64_t step) {
+  const int64_t blocks =
+      bsm_cpu_div_up(bsm_cpu_max(total, 1), bsm_cpu_max(most, step));
+  return bsm_cpu_round_up(bsm_cpu_div_up(bsm_cpu_max(total, 1), blocks), step);
+}
+
+/* Smaller blocks when there are too few for the threads, unless the whole is
+ * over before another thread has woken up. Columns are cut first: threads then
+ * read different parts of B. */
+static void cut_for_threads(const bsm_cpu_gemm *g, int threads,
+                            int64_t products, int64_t *rows, int64_t *columns) {
+  const int64_t max_rows = g->kernels->max_rows;
+  const int64_t width = g->kernels->columns;
+  const double work = (double)g->rows * (double)g->columns *
+                      (double)(g->taps * g->kc) * (double)products;
+  const int64_t want = threads > 1 && work > 1e5 ? 4 * (int64_t)threads : 1;
+  while (products * bsm_cpu_div_up(g->rows, *rows) *
+             bsm_cpu_div_up(g->columns, *columns) <
+         want) {
+    if (*columns > 2 * width) {
+      *columns = bsm_cpu_round_up(*columns / 2, width);
+    } else if (*rows > 4 * max_rows) {
+      *rows = bsm_cpu_round_up(*rows / 2, max_rows);
+    } else if (*columns > width) {
+      *columns = width;
+    } else if (*rows > max_rows) {
+      *rows = bsm_cpu_round_up(*rows / 2, max_rows);
+    } else {
+      break;
+    }
+  }
 }
 
 void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
   const int64_t max_rows = g->kernels->max_rows;
   const int64_t width = g->kernels->columns;
+  const bsm_caches caches = bsm_detect_caches();
   g->thin = g->rows <= BSM_K_GEMM_MAX_THIN;
-  choose_k_blocks(g);
-  const int64_t depth = g->k_block < g->kc ? g->k_block : g->tap_block * g->kc;
-  int64_t columns = B_BLOCK / bsm_cpu_max(1, depth);
-  columns = bsm_cpu_max(columns / width * width, width);
-  int64_t rows = has_k_blocks(g) ? 8 * max_rows : 20 * max_rows;
+  choose_k_blocks(g, (int64_t)(caches.l1 / 1024) * K_PER_L1_KIB);
+  const int64_t depth =
+      bsm_cpu_max(1, g->k_block < g->kc ? g->k_block : g->tap_block * g->kc);
+  /* A block of B, and the next one on its way, fit the second-level cache
+   * beside the rest. */
+  const int64_t b_floats =
+      (int64_t)(caches.l2 / sizeof(float)) * B_L2_EIGHTHS / 8;
+  int64_t columns = b_floats / depth / width * width;
   if (g->thin) columns = bsm_cpu_max(64, columns);
-  columns = bsm_cpu_min(columns, bsm_cpu_round_up(g->columns, BSM_K_PANEL));
-  columns = bsm_cpu_max(columns, 1); /* of an empty product */
-  rows = bsm_cpu_max(bsm_cpu_min(rows, g->rows), 1);
-  /* Smaller blocks when there are too few for the threads, unless the whole is
-   * over before another thread has woken up. */
-  const double work = (double)g->rows * (double)g->columns *
-                      (double)(g->taps * g->kc) * (double)products;
-  const int64_t want = threads > 1 && work > 1e5 ? 4 * (int64_t)threads : 1;
-  while (products * bsm_cpu_div_up(g->rows, rows) *
-             bsm_cpu_div_up(g->columns, columns) <
-         want) {
-    if (rows > 2 * max_rows) {
-      rows = bsm_cpu_round_up(rows / 2, max_rows);
-    } else if (columns > width) {
-      columns = bsm_cpu_round_up(columns / 2, width);
-    } else if (rows > max_rows) {
-      rows = max_rows;
-    } else {
-      break;
-    }
-  }
-  g->row_block = rows;
-  g->column_block = columns;
+  columns = equal_block(g->columns, columns, width);
+  int64_t rows = equal_block(g->rows, MAX_ROW_BLOCK, max_rows);
+  cut_for_threads(g, threads, products, &rows, &columns);
+  g->row_block = bsm_cpu_max(bsm_cpu_min(rows, g->rows), 1);
+  g->column_block = bsm_cpu_max(
+      bsm_cpu_min(columns, bsm_cpu_round_up(g->columns, BSM_K_PANEL)), 1);
 }
 
 int64_t bsm_cpu_gemm_units(const bsm_cpu_gemm *g) {
@@ -99,6 +130,7 @@ typedef struct unit_state {
   const float **pointers;
   float *packed, *partial;
   int64_t row, rows, column, columns;
+  int64_t ahead; /* floats from this block of B to the next; 0: none */
 } unit_state;
 
 /* A block of K. */
@@ -139,29 +171,51 @@ static void find_rows(const unit_state *u, const k_range *k, int64_t row,
   }
 }
 
+/* The rows that lie side by side are one. */
 static void activate(const unit_state *u, float *const *c, int count) {
   const bsm_cpu_epilogue *e = &u->g->epilogue;
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count;) {
     float *row = c[i] + u->column;
-    e->activation(row, row, u->columns, e->alpha, e->beta);
+    int64_t n = u->columns;
+    while (++i < count && c[i] + u->column == row + n) n += u->columns;
+    e->activation(row, row, n, e->alpha, e->beta);
   }
 }
 
-static void run_panels(const unit_state *u, const k_range *k, int count,
-                       bsm_k_gemm_args *t, float **partial) {
-  const bsm_cpu_gemm *g = u->g;
+/* The part of the next block of B that tile `index` of the unit asks for while
+ * it computes panels of `width`: the block is asked for once, a line for every
+ * few steps of K. */
+static const float *fetched_part(const unit_state *u, const k_range *k,
+                                 int64_t index, int64_t width, const float *b) {
+  const int64_t steps = u->g->kernels->fetch_steps;
+  if (u->ahead == 0 || index >= width / BSM_K_PANEL * steps) return NULL;
+  const int64_t lines = k->taps * (k->length / steps);
+  return b + u->ahead + index / steps * u->o->b_panel +
+         index % steps * lines * BSM_K_PANEL;
+}
+
+/* The kernels for the next columns, of `rest` that are left. */
+static bsm_k_gemm_fn *const *choose_kernels(const bsm_cpu_gemm *g, int64_t rest,
+                                            int64_t *width) {
+  const bsm_k_gemm *k = g->kernels;
+  *width = BSM_K_PANEL;
+  if (g->thin) return k->thin;
+  if (rest <= BSM_K_HALF_PANEL) return k->half;
+  if (rest <= BSM_K_PANEL + BSM_K_HALF_PANEL) return k->single;
+  *width = k->columns;
+  return k->full;
+}
+
+static void run_panels(const unit_state *u, const k_range *k, int64_t index,
+                       int count, bsm_k_gemm_args *t, float **partial) {
   const bsm_cpu_gemm_operands *o = u->o;
   const int64_t end = u->column + u->columns;
-  const int64_t full = g->kernels->columns;
-  int64_t j = u->column;
-  while (j < end) {
-    const bool wide = !g->thin && end - j > BSM_K_PANEL;
-    const int64_t width = wide ? full : BSM_K_PANEL;
-    bsm_k_gemm_fn *const *kernels = g->thin ? g->kernels->thin
-                                    : wide  ? g->kernels->full
-                                            : g->kernels->single;
+  int64_t width;
+  for (int64_t j = u->column; j < end; j += width) {
+    bsm_k_gemm_fn *const *kernels = choose_kernels(u->g, end - j, &width);
     t->b = o->b + j / BSM_K_PANEL * o->b_panel +
            (o->tap_list ? 0 : k->tap * o->b_tap) + k->k * BSM_K_PANEL;
+    t->fetch = fetched_part(u, k, index, width, t->b);
     t->n = bsm_cpu_min(width, end - j);
     t->bias = o->bias ? o->bias + j : NULL;
     t->residual_offset = j;
@@ -177,12 +231,11 @@ static void run_panels(const unit_state *u, const k_range *k, int count,
       t->c_offset = j;
     }
     kernels[count - 1](t);
-    j += width;
   }
 }
 
-static void run_tile(const unit_state *u, const k_range *k, int64_t row,
-                     int count) {
+static void run_tile(const unit_state *u, const k_range *k, int64_t index,
+                     int64_t row, int count) {
   const bsm_cpu_gemm_operands *o = u->o;
   bsm_k_gemm_args t = {.b_tap = o->b_tap,
                        .b_panel = o->b_panel,
@@ -205,7 +258,7 @@ static void run_tile(const unit_state *u, const k_range *k, int64_t row,
       partial[i] = u->partial + (row - u->row + i) * u->g->column_block;
     }
   }
-  run_panels(u, k, count, &t, u->partial ? partial : NULL);
+  run_panels(u, k, index, count, &t, u->partial ? partial : NULL);
   if (k->last && u->g->epilogue.activation) activate(u, c, count);
 }
 
@@ -216,10 +269,24 @@ static void run_rows(const unit_state *u, const k_range *k) {
   int64_t row = u->row, rest = u->rows;
   for (int64_t i = 0; i < tiles; i++) {
     const int64_t count = bsm_cpu_div_up(rest, tiles - i);
-    run_tile(u, k, row, (int)count);
+    run_tile(u, k, i, row, (int)count);
     row += count;
     rest -= count;
   }
+}
+
+/* How far ahead the block of B is that comes after `k` in this unit, or first
+ * in the next. */
+static int64_t find_ahead(const unit_state *u, const k_range *k, int64_t unit) {
+  const bsm_cpu_gemm *g = u->g;
+  const bsm_cpu_gemm_operands *o = u->o;
+  if (g->thin || o->tap_list || g->kernels->fetch_steps == 0) return 0;
+  if (!k->last) return (k->taps * k->length) * BSM_K_PANEL;
+  const int64_t back = (k->tap * g->kc + k->k) * BSM_K_PANEL;
+  const int64_t row_blocks = bsm_cpu_div_up(g->rows, g->row_block);
+  if ((unit + 1) % row_blocks != 0) return -back;
+  if (u->column + u->columns >= g->columns) return 0;
+  return g->column_block / BSM_K_PANEL * o->b_panel - back;
 }
 
 void bsm_cpu_gemm_run(const bsm_cpu_gemm *g, const bsm_cpu_gemm_operands *o,
@@ -245,6 +312,7 @@ void bsm_cpu_gemm_run(const bsm_cpu_gemm *g, const bsm_cpu_gemm_operands *o,
           .length = bsm_cpu_min(g->k_block, g->kc - k),
           .first = tap == 0 && k == 0,
           .last = tap + g->tap_block >= g->taps && k + g->k_block >= g->kc};
+      u.ahead = find_ahead(&u, &range, unit);
       run_rows(&u, &range);
       if (g->k_block == 0) break;
     }

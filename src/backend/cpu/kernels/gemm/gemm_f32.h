@@ -24,6 +24,7 @@
 #include "backend/cpu/kernels/kernel_isa.h"
 
 #define BSM_K_PANEL 16
+#define BSM_K_HALF_PANEL 8
 #define BSM_K_GEMM_MAX_ROWS 16
 #define BSM_K_GEMM_MAX_THIN 4
 
@@ -52,17 +53,22 @@ typedef struct bsm_k_gemm_args {
   int64_t residual_offset;
   uint32_t flags;
   float scale, lo, hi;
+  /* What will be read next, or NULL: taps * (kc / fetch_steps of the kernels)
+   * lines of 16 floats from here on are asked for on the way. */
+  const float *fetch;
 } bsm_k_gemm_args;
 
 typedef void bsm_k_gemm_fn(const bsm_k_gemm_args *args);
 
 typedef struct bsm_k_gemm {
   const char *name;
-  int32_t max_rows; /* of a tile */
-  int32_t columns;  /* of a full tile: 16 or 32 */
-  /* [rows - 1]: tiles of `columns`, and of one panel. */
+  int32_t max_rows;    /* of a tile */
+  int32_t columns;     /* of a full tile: 16 or 32 */
+  int32_t fetch_steps; /* of K for each line that is fetched; 0: never */
+  /* [rows - 1]: tiles of `columns`, of one panel, and of its first half. */
   bsm_k_gemm_fn *full[BSM_K_GEMM_MAX_ROWS];
   bsm_k_gemm_fn *single[BSM_K_GEMM_MAX_ROWS];
+  bsm_k_gemm_fn *half[BSM_K_GEMM_MAX_ROWS];
   /* [rows - 1]: one panel, K split over several accumulators: for few rows,
    * where B is read once. */
   bsm_k_gemm_fn *thin[BSM_K_GEMM_MAX_THIN];

@@ -5,6 +5,7 @@
 #include "backend/cpu/kernels/simd/simd_avx512.h"
 
 #include "backend/cpu/kernels/gemm/gemm_f32_body.inl"
+#include "backend/cpu/kernels/gemm/gemm_f32_half_avx512.h"
 
 /* clang-format off */
 #define ROWS(X, panels)                                           \
@@ -15,12 +16,15 @@ ROWS(TILE, 2)
 ROWS(TILE, 1)
 THIN(1, 8) THIN(2, 8) THIN(3, 4) THIN(4, 4)
 #define NAME(rows, panels) tile_##rows##x##panels,
+#define HALF_NAME(rows) bsm_k_gemm_half_avx512_##rows,
 
 const bsm_k_gemm bsm_k_gemm_avx512 = {
     .name = "avx512_12x32",
     .max_rows = 12,
     .columns = 32,
+    .fetch_steps = K_STEPS,
     .full = {ROWS(NAME, 2)},
     .single = {ROWS(NAME, 1)},
+    .half = {BSM_K_GEMM_HALF_AVX512(HALF_NAME)},
     .thin = {thin_1, thin_2, thin_3, thin_4}};
 /* clang-format on */

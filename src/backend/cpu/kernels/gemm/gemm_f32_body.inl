@@ -2,6 +2,8 @@
 /* The bodies of the kernels of gemm_f32.h. The tile is a constant of each
  * instance, so that the accumulators stay in registers: the loops over rows and
  * vectors are unrolled completely. */
+#include <stdbool.h>
+
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 
 #if defined(__clang__)
@@ -13,101 +15,155 @@
 /* Floats of B that the thin kernels ask for ahead; they live from memory. */
 #define PREFETCH 1024
 
+/* Steps of K for which one line ahead is asked for. */
+#define K_STEPS (32 / VF_W)
+
 /* Vectors in a panel. */
 #define PV (BSM_K_PANEL / VF_W)
 
-/* Writes `rows` x `vectors` accumulators through the epilogue. */
-VF_INLINE vf finish_vector(const bsm_k_gemm_args *t, vf x, int row,
-                           int64_t column, int64_t n) {
+/* The floats of vector `v` of a row of n; zeros behind its end. */
+VF_INLINE vf load_vector(const float *row, int v, int64_t n) {
+  const int64_t rest = n - v * VF_W;
+  if (rest >= VF_W) return vf_load(row + v * VF_W);
+  return rest > 0 ? vf_load_n(row + v * VF_W, rest) : vf_zero();
+}
+
+VF_INLINE void store_vector(float *row, int v, int64_t n, vf x) {
+  const int64_t rest = n - v * VF_W;
+  if (rest >= VF_W) {
+    vf_store(row + v * VF_W, x);
+  } else if (rest > 0) {
+    vf_store_n(row + v * VF_W, x, rest);
+  }
+}
+
+#define FOR_TILE                        \
+  UNROLL                                \
+  for (int i = 0; i < rows; i++) UNROLL \
+  for (int v = 0; v < vectors; v++)
+
+/* Writes the sums of a tile through the epilogue: one pass over the registers
+ * for each part of it, so that what is asked for is asked once. */
+VF_INLINE void finish_tile(const bsm_k_gemm_args *t,
+                           vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV], const int rows,
+                           const int vectors) {
   const uint32_t flags = t->flags;
-  if (flags & BSM_K_GEMM_SCALE) x = vf_mul(x, vf_set(t->scale));
+  const int64_t n = t->n;
+  const bool whole = n >= vectors * VF_W;
+  if (flags & BSM_K_GEMM_SCALE) {
+    const vf scale = vf_set(t->scale);
+    FOR_TILE acc[i][v] = vf_mul(acc[i][v], scale);
+  }
   if (flags & BSM_K_GEMM_BIAS) {
-    const float *b = t->bias + column;
-    x = vf_add(x, n >= VF_W ? vf_load(b) : vf_load_n(b, n));
+    vf bias[2 * PV];
+    UNROLL
+    for (int v = 0; v < vectors; v++) bias[v] = load_vector(t->bias, v, n);
+    FOR_TILE acc[i][v] = vf_add(acc[i][v], bias[v]);
   }
   if (flags & BSM_K_GEMM_RESIDUAL) {
-    const float *r = t->residual[row] + t->residual_offset + column;
-    x = vf_add(x, n >= VF_W ? vf_load(r) : vf_load_n(r, n));
-  }
-  if (flags & BSM_K_GEMM_CLAMP) {
-    x = vf_min(vf_set(t->hi), vf_max(vf_set(t->lo), x));
-  }
-  return x;
-}
-
-VF_INLINE void finish_row(const bsm_k_gemm_args *t, const vf *acc, int row,
-                          const int vectors) {
-  float *c = t->c[row] + t->c_offset;
-  UNROLL
-  for (int v = 0; v < vectors; v++) {
-    const int64_t column = v * VF_W, n = t->n - column;
-    if (n >= VF_W) {
-      vf_store(c + column, finish_vector(t, acc[v], row, column, n));
-    } else if (n > 0) {
-      vf_store_n(c + column, finish_vector(t, acc[v], row, column, n), n);
-    }
-  }
-}
-
-VF_INLINE void start_row(const bsm_k_gemm_args *t, vf *acc, int row,
-                         const int vectors) {
-  UNROLL
-  for (int v = 0; v < vectors; v++) acc[v] = vf_zero();
-  if (t->flags & BSM_K_GEMM_ACCUMULATE) {
-    const float *c = t->from[row];
     UNROLL
-    for (int v = 0; v < vectors; v++) {
-      const int64_t n = t->n - v * VF_W;
-      if (n >= VF_W) {
-        acc[v] = vf_load(c + v * VF_W);
-      } else if (n > 0) {
-        acc[v] = vf_load_n(c + v * VF_W, n);
+    for (int i = 0; i < rows; i++) {
+      const float *r = t->residual[i] + t->residual_offset;
+      if (whole) {
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+          acc[i][v] = vf_add(acc[i][v], vf_load(r + v * VF_W));
+        }
+      } else {
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+          acc[i][v] = vf_add(acc[i][v], load_vector(r, v, n));
+        }
       }
     }
   }
+  if (flags & BSM_K_GEMM_CLAMP) {
+    const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
+    FOR_TILE acc[i][v] = vf_min(hi, vf_max(lo, acc[i][v]));
+  }
+  const int64_t offset = t->c_offset;
+  if (whole) {
+    FOR_TILE vf_store(t->c[i] + offset + v * VF_W, acc[i][v]);
+  } else {
+    FOR_TILE store_vector(t->c[i] + offset, v, n, acc[i][v]);
+  }
 }
 
-/* A tile of `rows` rows and `panels` panels. */
-VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
-                         const int panels) {
-  const int vectors = panels * PV;
-  vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV];
+/* Zeros, or the partial sums of the K before. */
+VF_INLINE void start_tile(const bsm_k_gemm_args *t,
+                          vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV], const int rows,
+                          const int vectors) {
+  FOR_TILE acc[i][v] = vf_zero();
+  if (t->flags & BSM_K_GEMM_ACCUMULATE) {
+    const int64_t n = t->n;
+    if (n >= vectors * VF_W) {
+      FOR_TILE acc[i][v] = vf_load(t->from[i] + v * VF_W);
+    } else {
+      FOR_TILE acc[i][v] = load_vector(t->from[i], v, n);
+    }
+  }
+}
+
+/* One step of K: row k of B times the columns k of A. */
+VF_INLINE void gemm_step(const float *const *a, const float *b, int64_t panel,
+                         int64_t k, vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV],
+                         const int rows, const int vectors) {
+  vf y[2 * PV];
   UNROLL
-  for (int i = 0; i < rows; i++) start_row(t, acc[i], i, vectors);
+  for (int v = 0; v < vectors; v++) {
+    y[v] = vf_load(b + (v / PV) * panel + (v % PV) * VF_W);
+  }
+  UNROLL
+  for (int i = 0; i < rows; i++) {
+    const vf x = vf_set(a[i][k]);
+    UNROLL
+    for (int v = 0; v < vectors; v++) acc[i][v] = vf_fma(x, y[v], acc[i][v]);
+  }
+}
+
+/* A tile of `rows` rows and `vectors` vectors of columns. */
+VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
+                         const int vectors) {
+  vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV];
+  start_tile(t, acc, rows, vectors);
   const int64_t kc = t->kc, panel = t->b_panel;
+  const float *fetch = t->fetch;
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const float *a[BSM_K_GEMM_MAX_ROWS];
     const float *b = t->b + (t->tap_list ? t->tap_list[tap] : tap) * t->b_tap;
     UNROLL
     for (int i = 0; i < rows; i++) a[i] = t->a[tap * rows + i] + t->a_offset;
-    for (int64_t k = 0; k < kc; k++) {
-      vf y[2 * PV];
-      UNROLL
-      for (int v = 0; v < vectors; v++) {
-        y[v] = vf_load(b + (v / PV) * panel + (v % PV) * VF_W);
+    int64_t k = 0;
+    for (; k + K_STEPS <= kc; k += K_STEPS) {
+      if (fetch) {
+        __builtin_prefetch(fetch, 0, 2);
+        fetch += BSM_K_PANEL;
       }
       UNROLL
-      for (int i = 0; i < rows; i++) {
-        const vf x = vf_set(a[i][k]);
-        UNROLL
-        for (int v = 0; v < vectors; v++)
-          acc[i][v] = vf_fma(x, y[v], acc[i][v]);
+      for (int s = 0; s < K_STEPS; s++) {
+        gemm_step(a, b + s * BSM_K_PANEL, panel, k + s, acc, rows, vectors);
       }
+      b += K_STEPS * BSM_K_PANEL;
+    }
+    for (; k < kc; k++) {
+      gemm_step(a, b, panel, k, acc, rows, vectors);
       b += BSM_K_PANEL;
     }
   }
-  UNROLL
-  for (int i = 0; i < rows; i++) finish_row(t, acc[i], i, vectors);
+  finish_tile(t, acc, rows, vectors);
 }
 
 /* A tile of one panel and few rows: `split` partial sums over K hide the
  * latency of the multiply-add, and B is one stream. */
 VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
                          const int split) {
+  vf sum[BSM_K_GEMM_MAX_ROWS][2 * PV];
   vf acc[BSM_K_GEMM_MAX_THIN][8][PV];
+  start_tile(t, sum, rows, PV);
   UNROLL
   for (int i = 0; i < rows; i++) {
-    start_row(t, acc[i][0], i, PV);
+    UNROLL
+    for (int v = 0; v < PV; v++) acc[i][0][v] = sum[i][v];
     UNROLL
     for (int s = 1; s < split; s++) {
       UNROLL
@@ -160,13 +216,20 @@ VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
         acc[i][0][v] = vf_add(acc[i][0][v], acc[i][s][v]);
       }
     }
-    finish_row(t, acc[i][0], i, PV);
+    UNROLL
+    for (int v = 0; v < PV; v++) sum[i][v] = acc[i][0][v];
   }
+  finish_tile(t, sum, rows, PV);
 }
 
+/* Tiles of one or two panels, and of the first half of one. */
 #define TILE(rows, panels)                                       \
   static void tile_##rows##x##panels(const bsm_k_gemm_args *t) { \
-    gemm_tile(t, rows, panels);                                  \
+    gemm_tile(t, rows, (panels)*PV);                             \
+  }
+#define HALF(rows)                                    \
+  static void half_##rows(const bsm_k_gemm_args *t) { \
+    gemm_tile(t, rows, BSM_K_HALF_PANEL / VF_W);      \
   }
 #define THIN(rows, split)                             \
   static void thin_##rows(const bsm_k_gemm_args *t) { \

@@ -62,4 +62,5 @@ const bsm_k_gemm bsm_k_gemm_scalar = {
     .columns = 16,
     .full = {tile_1, tile_2, tile_3, tile_4},
     .single = {tile_1, tile_2, tile_3, tile_4},
+    .half = {tile_1, tile_2, tile_3, tile_4},
     .thin = {tile_1, tile_2, tile_3, tile_4}};
