@@ -27,6 +27,9 @@ typedef struct bsm_cpu_convolution {
   bsm_cpu_epilogue epilogue;
 } bsm_cpu_convolution;
 
+/* The cost of a convolution that is done as a product, as it is defined. */
+#define BSM_CPU_PLAIN_COST 2
+
 struct bsm_cpu_convolution_tactic {
   const char *name;
   int32_t form; /* of the weights: bsm_convolution_form */

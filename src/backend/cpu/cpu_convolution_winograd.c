@@ -18,7 +18,8 @@
 
 /* Tiles of a block: at least what hides the time in which U comes from the
  * last-level cache, or from memory, behind the products; and at most. */
-#define MIN_TILES 24
+#define MIN_TILES 12
+#define MIN_TILES_L3 24
 #define MIN_TILES_MEMORY 60
 #define MAX_TILES 96
 /* Threads with fewer tiles each share U from the last-level cache. */
@@ -46,10 +47,7 @@ typedef struct winograd {
  * element of the weights, which come from memory. */
 #define TRANSFORM_COST 14
 #define WEIGHT_COST 8
-/* The time of the plain tactic that is best for such kernels. */
-#define PLAIN_COST 2
 
-/* Relative to the plain tactic, whose cost is PLAIN_COST. */
 static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
   if (!bsm_cpu_winograd_fits(s->params, s->x.c)) return -1;
   const double c = (double)s->x.c, k = (double)s->y.c, n = (double)s->y.n;
@@ -63,7 +61,7 @@ static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
   const double took = positions * (padded * (tiles + WEIGHT_COST) +
                                    TRANSFORM_COST * tiles * (c + k));
   /* When they are about equal, the more exact form comes first. */
-  return PLAIN_COST * (1 + 0.02 * (double)form) * took / plain;
+  return BSM_CPU_PLAIN_COST * (1 + 0.02 * (double)form) * took / plain;
 }
 
 /* ---- prepare ---- */
@@ -75,31 +73,33 @@ static int64_t spread(int64_t floats) {
   return (lines + (lines % 2 == 0)) * BSM_K_WINOGRAD_PAD;
 }
 
-/* V and M of a block stay in the second-level cache, if that gives tiles enough
- * to make use of U. */
-static int64_t best_block(const winograd *w) {
+/* Where U comes from when a block needs it again. */
+typedef enum origin { FROM_L2, FROM_L3, FROM_MEMORY } origin;
+
+static origin origin_of_u(const winograd *w) {
   const bsm_caches caches = bsm_detect_caches();
-  const int64_t positions = w->n * w->n;
+  const uint64_t u =
+      (uint64_t)(w->n * w->n * w->c * w->k) * (uint64_t)sizeof(float);
+  return u > caches.l3 / 2 ? FROM_MEMORY : u > caches.l2 ? FROM_L3 : FROM_L2;
+}
+
+/* V and M of a block take half of the second-level cache, if that gives tiles
+ * enough to make use of U. */
+static int64_t best_block(const winograd *w) {
+  static const int64_t least[] = {MIN_TILES, MIN_TILES_L3, MIN_TILES_MEMORY};
   const int64_t tile =
-      positions * (w->v_row + w->m_row) * (int64_t)sizeof(float);
-  const int64_t u = positions * w->c * w->k * (int64_t)sizeof(float);
-  const int64_t least =
-      u > (int64_t)(caches.l3 / 2) ? MIN_TILES_MEMORY : MIN_TILES;
-  const int64_t most = (int64_t)(caches.l2 / 4 * 3) / tile;
-  return bsm_cpu_min(bsm_cpu_max(least, most), MAX_TILES);
+      w->n * w->n * (w->v_row + w->m_row) * (int64_t)sizeof(float);
+  const int64_t fit = (int64_t)(bsm_detect_caches().l2 / 2) / tile;
+  return bsm_cpu_min(bsm_cpu_max(least[origin_of_u(w)], fit), MAX_TILES);
 }
 
 static void plan_blocks(winograd *w, int threads) {
-  const bsm_caches caches = bsm_detect_caches();
+  static const int64_t least_share[] = {0, MIN_SHARE, MIN_TILES_L3};
   const int64_t tiles = bsm_cpu_max(w->tile_count, 1);
-  const int64_t u = w->n * w->n * w->c * w->k * (int64_t)sizeof(float);
-  int64_t block = best_block(w);
   const int64_t share = bsm_cpu_div_up(tiles, threads);
-  const int64_t least = u > (int64_t)(caches.l3 / 2) ? MIN_TILES
-                        : u > (int64_t)caches.l2     ? MIN_SHARE
-                                                     : 0;
+  int64_t block = best_block(w);
   w->slices = 0;
-  if (threads > 1 && (tiles < threads || share < least)) {
+  if (threads > 1 && (tiles < threads || share < least_share[origin_of_u(w)])) {
     w->slices = SLICES * (int64_t)threads;
     block = bsm_cpu_min(block * threads, MAX_TILES);
   }

@@ -117,6 +117,7 @@ VF_INLINE void output_line(const vf *m, vf *y, const int n) {
 VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
                             int64_t part, const int n) {
   vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
+  UNROLL
   for (int i = 0; i < n; i++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     UNROLL
@@ -129,6 +130,7 @@ VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
     UNROLL
     for (int j = 0; j < n; j++) rows[i][j] = o[j];
   }
+  UNROLL
   for (int j = 0; j < n; j++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     UNROLL
@@ -178,6 +180,7 @@ VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
                              int64_t part, const int n) {
   const int m = n - 2;
   vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
+  UNROLL
   for (int i = 0; i < n; i++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     const float *p = t->m + i * n * t->m_position + c;
