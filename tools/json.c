@@ -83,5 +83,5 @@ void bsm_json_bool(bsm_json *json, const char *key, bool value) {
 
 void bsm_json_dims(bsm_json *json, const char *key, bsm_dims dims) {
   start_value(json, key);
-  fputs(bsm_dims_str(dims), json->file);
+  fputs(dims.rank < 0 ? "null" : bsm_dims_str(dims), json->file);
 }
