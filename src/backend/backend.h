@@ -65,6 +65,11 @@ typedef struct bsm_backend {
                      const void *values, size_t element, bool transposed,
                      void *packed, uint64_t *size);
 
+  /* How many of `threads` a step is worth, at least 1: what to prepare it for,
+   * so that small steps wake nobody. */
+  int (*useful_threads)(const bsm_plan *plan, const bsm_plan_step *step,
+                        int threads);
+
   /* Resolves kernels for `isa`. An unknown or unavailable tactic name falls
    * back to the best one. `threads`: of the pool that will run it. */
   bsm_status (*prepare)(const bsm_plan *plan, const bsm_plan_step *step,

@@ -87,8 +87,10 @@ bsm_status bsm_trial_prepare(bsm_trial *t, const bsm_plan_step *step,
 bsm_status bsm_trial_prepare_in(bsm_trial *t, bsm_arena *arena,
                                 const bsm_plan_step *step,
                                 bsm_prepared_step *out) {
-  BSM_TRY(t->backend->prepare(t->plan, step, t->options->isa,
-                              t->options->threads, arena, out));
+  const int threads =
+      t->backend->useful_threads(t->plan, step, t->options->threads);
+  BSM_TRY(
+      t->backend->prepare(t->plan, step, t->options->isa, threads, arena, out));
   if (out->scratch_size <= t->scratch_size) return BSM_OK;
   t->run.scratch = bsm_arena_alloc(&t->arena, out->scratch_size, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(t->run.scratch);

@@ -70,8 +70,9 @@ bsm_status bsm_one_step_run(bsm_one_step *s, bool *done) {
     return BSM_OK;
   }
   bsm_prepared_step prepared = {.plan = &s->plan, .step = &s->step};
-  BSM_TRY(c->backend->prepare(&s->plan, &s->step, c->isa,
-                              bsm_thread_pool_size(c->pool), s->arena,
+  const int threads = c->backend->useful_threads(&s->plan, &s->step,
+                                                 bsm_thread_pool_size(c->pool));
+  BSM_TRY(c->backend->prepare(&s->plan, &s->step, c->isa, threads, s->arena,
                               &prepared));
   bsm_run run = {.inputs = s->in_data, .outputs = s->out_data, .pool = c->pool};
   run.scratch =

@@ -18,6 +18,7 @@ static bsm_status prepare_step(const bsm_plan_runner *r,
     return bsm_plugin_step_prepare(engine->plugins, r->plan, step, arena, out);
   }
   if (step->kind != BSM_STEP_ATEN_CALL) {
+    threads = engine->backend->useful_threads(r->plan, step, threads);
     return engine->backend->prepare(r->plan, step, isa, threads, arena, out);
   }
   bsm_aten_step *call;

@@ -163,6 +163,7 @@ static const bsm_backend cpu_backend = {
     .tactics = cpu_tactics,
     .adopt = cpu_adopt,
     .pack = bsm_cpu_pack,
+    .useful_threads = bsm_cpu_useful_threads,
     .prepare = cpu_prepare,
     .run = cpu_run,
     .describe = cpu_describe,

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "engine/plan_work.h"
 
 const void *bsm_cpu_weights(const bsm_plan *plan, const bsm_plan_step *step,
                             uint32_t index) {
@@ -100,6 +101,35 @@ bsm_status bsm_cpu_set_scratch(bsm_prepared_step *out, uint64_t shared,
 }
 
 /* ---- threads ---- */
+
+/* Bytes from the second-level cache and operations in a nanosecond: sums of
+ * products, and what elements need one by one. */
+#define BYTES_RATE 32.0
+#define SUMS_RATE 40.0
+#define ELEMENTS_RATE 4.0
+#define WORTH 1500.0 /* nanoseconds */
+
+int bsm_cpu_useful_threads(const bsm_plan *plan, const bsm_plan_step *step,
+                           int threads) {
+  const bsm_work work = bsm_step_work(plan, step);
+  double time = work.bytes / BYTES_RATE;
+  switch (step->kind) {
+    case BSM_STEP_CONVOLUTION:
+    case BSM_STEP_CONVOLUTION_CHAIN:
+    case BSM_STEP_DECONVOLUTION:
+    case BSM_STEP_MATRIX_MULTIPLY:
+      time += work.flops / SUMS_RATE;
+      break;
+    case BSM_STEP_RECURRENT: /* has a choice of its own */
+    case BSM_STEP_ATTENTION:
+    case BSM_STEP_TOP_K:
+      return threads;
+    default:
+      time += work.flops / ELEMENTS_RATE;
+      break;
+  }
+  return time / WORTH < (double)threads ? 1 + (int)(time / WORTH) : threads;
+}
 
 void bsm_cpu_parallel(const bsm_run *run, int slots, int64_t units,
                       bsm_cpu_unit_fn *fn, void *arg) {

@@ -107,6 +107,11 @@ static inline uint64_t bsm_cpu_align(uint64_t bytes) {
   return (bytes + BSM_ALIGNMENT - 1) / BSM_ALIGNMENT * BSM_ALIGNMENT;
 }
 
+/* How many of the threads a step is worth: one for each microsecond and a half
+ * that it takes. Waking one, and handing it data, costs a fraction of that. */
+int bsm_cpu_useful_threads(const bsm_plan *plan, const bsm_plan_step *step,
+                           int threads);
+
 typedef bsm_unit_fn bsm_cpu_unit_fn;
 
 /* Runs fn(arg, unit, slot) for every unit below `units`, on at most `slots`
