@@ -9,6 +9,15 @@
 /* emit_window.c: windows that slide over channels-last tensors */
 BSM_NODISCARD bsm_status bsm_build_convolution(bsm_emitter *e,
                                                const bsm_layer *layer);
+/* The parameters of its step; and where its packed kernel comes from: `raw` is
+ * for the packing to point to. */
+bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer);
+bsm_packing bsm_build_kernel_packing(const bsm_layer *layer,
+                                     bsm_raw_weights *raw);
+/* emit_chain.c: whether a convolution is the end of a chain, and its step. */
+bool bsm_build_is_chain(const bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_build_chain(bsm_emitter *e,
+                                         const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_pooling(bsm_emitter *e,
                                            const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_resize(bsm_emitter *e,

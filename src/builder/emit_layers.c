@@ -59,6 +59,9 @@ static emit_fn function_for(bsm_layer_kind kind) {
 }
 
 bsm_status bsm_build_layer(bsm_emitter *e, const bsm_layer *layer) {
+  if (layer->kind == BSM_LAYER_CONVOLUTION && layer->p.convolution.joins_next) {
+    return BSM_OK; /* a part of a later step */
+  }
   const emit_fn emit = function_for(layer->kind);
   if (!emit) {
     return BSM_FAIL(BSM_INTERNAL, "no steps for a layer of kind %s",

@@ -66,19 +66,19 @@ static bsm_status make_kernel(bsm_arena *scratch, const bsm_packing *p,
   return BSM_OK;
 }
 
-static bsm_status pack_kernel(bsm_emitter *e, const bsm_layer *layer,
-                              bsm_plan_step *step) {
+bsm_packing bsm_build_kernel_packing(const bsm_layer *layer,
+                                     bsm_raw_weights *raw) {
   const bsm_convolution_params *p = &layer->p.convolution;
   const bsm_deferred *deferred = &p->deferred;
   const bsm_dtype held = deferred->cast ? deferred->held : p->kernel.dtype;
   const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
   const int64_t in_maps = layer->inputs.items[0]->dims.d[1];
-  const bsm_raw_weights raw = {
+  *raw = (bsm_raw_weights){
       p->kernel.values, (uint64_t)p->kernel.count * bsm_dtype_size(held), held};
-  bsm_packing packing = {
+  return (bsm_packing){
       .in_maps = in_maps,
       .dtype = p->kernel.dtype,
-      .raw = &raw,
+      .raw = raw,
       .raw_count = 1,
       .factor = deferred->factor,
       .factor_count = deferred->factor ? (size_t)p->out_maps : 0,
@@ -87,7 +87,14 @@ static bsm_status pack_kernel(bsm_emitter *e, const bsm_layer *layer,
               [OUT_MAPS] = p->out_maps,
               [OUTER] = deconvolution ? in_maps : p->out_maps},
       .make = deferred->cast || deferred->factor ? make_kernel : NULL};
-  return bsm_build_pack(e, step, &packing);
+}
+
+bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer) {
+  const bsm_convolution_params *p = &layer->p.convolution;
+  return (bsm_step_convolution){.window = step_window(&p->window),
+                                .groups = p->groups,
+                                .out_maps = p->out_maps,
+                                .epilogue = bsm_build_epilogue(&p->epilogue)};
 }
 
 bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
@@ -96,11 +103,10 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *x = layer->inputs.items[0];
   const bsm_itensor *y = layer->outputs.items[0];
   const size_t element = bsm_dtype_size(y->dtype);
-  bsm_step_convolution params = {.window = step_window(&p->window),
-                                 .groups = p->groups,
-                                 .out_maps = p->out_maps,
-                                 .epilogue = bsm_build_epilogue(&p->epilogue)};
+  const bsm_step_convolution params = bsm_build_convolution_params(layer);
+  bsm_raw_weights raw;
   uint32_t inputs[2];
+  if (bsm_build_is_chain(layer)) return bsm_build_chain(e, layer);
   BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[0]));
   if (p->epilogue.has_residual) {
     const bsm_itensor *residual = layer->inputs.items[layer->inputs.len - 1];
@@ -121,7 +127,8 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
                               (uint64_t)p->bias.count * element,
                               &step->weights[1]));
   }
-  return pack_kernel(e, layer, step);
+  const bsm_packing packing = bsm_build_kernel_packing(layer, &raw);
+  return bsm_build_pack(e, step, &packing);
 }
 
 /* An output laid out as the input is: channels last when that is. */

@@ -31,6 +31,11 @@ BSM_NODISCARD bsm_status bsm_pass_fuse_attention(bsm_network *net,
  * matrix multiplies. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_epilogues(bsm_network *net,
                                                  bsm_arena *scratch);
+/* Pointwise and depthwise convolutions in a row become one step, where what
+ * lies between would not stay in the cache; channel-wise factors go into
+ * pointwise convolutions. */
+BSM_NODISCARD bsm_status bsm_pass_fuse_chains(bsm_network *net,
+                                              bsm_arena *scratch);
 /* Element-wise layers become programs, and chains of them one program. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(bsm_network *net,
                                                     bsm_arena *scratch);

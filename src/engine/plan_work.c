@@ -79,6 +79,23 @@ static double recurrent_flops(const bsm_plan *plan, const bsm_plan_step *step) {
   return 2 * n * samples * (double)p->directions;
 }
 
+static double chain_flops(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_convolution_chain *p = &step->params->convolution_chain;
+  const bsm_plan_tensor *x = input(plan, step, 0), *y = output(plan, step);
+  const bsm_step_convolution *part = p->part;
+  double maps = channels(x), flops = p->has_scale ? elements(x) : 0;
+  if (p->has[BSM_CHAIN_EXPAND]) {
+    maps = (double)part[BSM_CHAIN_EXPAND].out_maps;
+    flops += 2 * elements(x) * maps;
+  }
+  if (p->has[BSM_CHAIN_DEPTHWISE] && channels(y) > 0) {
+    flops += 2 * elements(y) / channels(y) * maps *
+             window_size(&part[BSM_CHAIN_DEPTHWISE].window);
+  }
+  if (p->has[BSM_CHAIN_PROJECT]) flops += 2 * elements(y) * maps;
+  return flops;
+}
+
 static double flops_of(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_plan_tensor *x = input(plan, step, 0), *y = output(plan, step);
   const bsm_step_params *p = step->params;
@@ -86,6 +103,8 @@ static double flops_of(const bsm_plan *plan, const bsm_plan_step *step) {
     case BSM_STEP_CONVOLUTION:
       return 2 * elements(y) * window_size(&p->convolution.window) *
              per_group(channels(x), p->convolution.groups);
+    case BSM_STEP_CONVOLUTION_CHAIN:
+      return chain_flops(plan, step);
     case BSM_STEP_DECONVOLUTION:
       return 2 * elements(x) * window_size(&p->convolution.window) *
              per_group((double)p->convolution.out_maps, p->convolution.groups);

@@ -56,6 +56,10 @@ typedef struct bsm_convolution_params {
   bsm_weights kernel, bias; /* bias.count 0: none */
   bsm_deferred deferred;    /* of the kernel */
   bsm_epilogue epilogue;
+  /* The second input, [N, C, 1...], multiplies the first. Of the builder, as is
+   * the next. */
+  bool has_scale;
+  bool joins_next; /* computed in the step of the only reader of the output */
 } bsm_convolution_params;
 
 typedef struct bsm_pooling_params {

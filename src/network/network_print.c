@@ -322,7 +322,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       put_weights(text, "weights", &layer->p.convolution.kernel,
                   &layer->p.convolution.deferred);
       put_weights(text, "bias", &layer->p.convolution.bias, NULL);
+      put_flag(text, "scale", layer->p.convolution.has_scale);
       put_epilogue(text, &layer->p.convolution.epilogue);
+      put_flag(text, "joins_next", layer->p.convolution.joins_next);
       break;
     case BSM_LAYER_ACTIVATION:
       put_activation(text, layer->p.activation.type, layer->p.activation.alpha,

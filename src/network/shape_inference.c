@@ -14,7 +14,7 @@ static const struct {
   infer_fn infer;
   size_t min_inputs, max_inputs, outputs;
 } rules[] = {
-    [BSM_LAYER_CONVOLUTION] = {bsm_infer_convolution, 1, 2, 1},
+    [BSM_LAYER_CONVOLUTION] = {bsm_infer_convolution, 1, 3, 1},
     [BSM_LAYER_DECONVOLUTION] = {bsm_infer_deconvolution, 1, 2, 1},
     [BSM_LAYER_ACTIVATION] = {bsm_infer_activation, 1, 1, 1},
     [BSM_LAYER_POOLING] = {bsm_infer_pooling, 1, 1, 1},

@@ -96,17 +96,27 @@ static bsm_status check_groups(int64_t maps, int64_t groups, const char *what) {
 
 static bsm_status finish(bsm_layer *layer, bsm_dims dims) {
   const bsm_epilogue *epilogue = &layer->p.convolution.epilogue;
-  size_t wanted = epilogue->has_residual ? 2 : 1;
+  const bool has_scale = layer->p.convolution.has_scale;
+  size_t wanted = (epilogue->has_residual ? 2u : 1u) + (has_scale ? 1u : 0u);
   if (layer->inputs.len != wanted) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "%zu inputs, %zu are needed",
                     layer->inputs.len, wanted);
   }
+  const bsm_itensor *x = layer->inputs.items[0];
+  const bsm_itensor *last = layer->inputs.items[wanted - 1];
   if (epilogue->has_residual &&
-      (!bsm_same_dims(layer->inputs.items[1]->dims, dims) ||
-       layer->inputs.items[1]->dtype != layer->inputs.items[0]->dtype)) {
-    return BSM_FAIL(
-        BSM_INVALID_ARGUMENT, "the residual has dims %s, the output %s",
-        bsm_dims_str(layer->inputs.items[1]->dims), bsm_dims_str(dims));
+      (!bsm_same_dims(last->dims, dims) || last->dtype != x->dtype)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the residual has dims %s, the output %s",
+                    bsm_dims_str(last->dims), bsm_dims_str(dims));
+  }
+  bsm_dims factors = x->dims;
+  for (int32_t i = 2; i < factors.rank; i++) factors.d[i] = 1;
+  if (has_scale && (!bsm_same_dims(layer->inputs.items[1]->dims, factors) ||
+                    layer->inputs.items[1]->dtype != x->dtype)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "the scale has dims %s, the input %s",
+                    bsm_dims_str(layer->inputs.items[1]->dims),
+                    bsm_dims_str(x->dims));
   }
   return bsm_layer_set_output(layer, 0, layer->inputs.items[0]->dtype, dims);
 }
