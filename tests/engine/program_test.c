@@ -48,16 +48,15 @@ static void make_copy(sample *s, int which, bsm_plan *plan,
                       bsm_plan_tensor *tensors, int64_t rows) {
   tensors[0] = matrix(BSM_REGION_INPUT, rows);
   tensors[1] = matrix(BSM_REGION_OUTPUT, rows);
-  s->copies[which] =
-      (bsm_plan_step){.kind = BSM_STEP_COPY,
-                      .name = "copy",
-                      .tactic = "",
-                      .input_count = 1,
-                      .output_count = 1,
-                      .inputs = &s->step_ids[0],
-                      .outputs = &s->step_ids[1],
-                      .weights = BSM_STEP_NO_WEIGHTS,
-                      .params = &s->params};
+  s->copies[which] = (bsm_plan_step){.kind = BSM_STEP_COPY,
+                                     .name = "copy",
+                                     .tactic = "",
+                                     .input_count = 1,
+                                     .output_count = 1,
+                                     .inputs = &s->step_ids[0],
+                                     .outputs = &s->step_ids[1],
+                                     .weights = BSM_STEP_NO_WEIGHTS,
+                                     .params = &s->params};
   *plan = (bsm_plan){.tensors = tensors,
                      .tensor_count = 2,
                      .steps = &s->copies[which],
