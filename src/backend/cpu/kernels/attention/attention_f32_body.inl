@@ -75,17 +75,15 @@ static float mask(float *x, int64_t n, const bsm_k_attention_mask *m) {
   return most;
 }
 
-/* e^x for x <= 0, 0 where that is denormal. Adding 1.5 * 2^23 rounds to an
- * integer, which is then in the low bits. */
+/* e^x for x <= 0, 0 where that is denormal. */
 VF_INLINE vf exp_below(vf x) {
-  const vf least = vf_set(-87.3365402f), magic = vf_set(12582912.0f);
+  const vf least = vf_set(-87.3365402f);
   const vf y = vf_max(least, x);
-  const vf shifted = vf_fma(y, vf_set(LOG2_E), magic);
-  const vf n = vf_sub(shifted, magic);
+  const vf shifted = vf_fma(y, vf_set(LOG2_E), vf_set(ROUND_MAGIC));
+  const vf n = vf_sub(shifted, vf_set(ROUND_MAGIC));
   vf r = vf_fnma(n, vf_set(LN2_HI), y);
   r = vf_fnma(n, vf_set(LN2_LO), r);
-  const vi bits = vi_add(vi_shl(vf_bits(shifted), 23), vi_set(127 << 23));
-  const vf e = vf_mul(vf_exp_reduced(r), vi_as_float(bits));
+  const vf e = vf_scale_near(vf_exp_reduced(r), n, shifted);
   return vf_select(vf_lt(x, least), vf_zero(), e);
 }
 

@@ -21,6 +21,44 @@ VF_INLINE vf vf_scale_pow2(vf a, vi n) {
   return vf_mul(vf_mul(a, vf_pow2i(half)), vf_pow2i(vi_sub(n, half)));
 }
 
+/* Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits; below
+ * 2^22. */
+#define ROUND_MAGIC 12582912.0f
+#define ROUND_MAGIC_BITS 0x4b400000
+
+/* a * 2^n, where `shifted` is n + ROUND_MAGIC: as vf_scale_pow2. */
+VF_INLINE vf vf_scale_shifted(vf a, vf n, vf shifted) {
+#if VF_W == 16
+  (void)shifted;
+  return _mm512_scalef_ps(a, n);
+#else
+  (void)n;
+  return vf_scale_pow2(a, vi_sub(vf_bits(shifted), vi_set(ROUND_MAGIC_BITS)));
+#endif
+}
+
+/* The same for n in [-126, 127] and a normal result. */
+VF_INLINE vf vf_scale_near(vf a, vf n, vf shifted) {
+#if VF_W == 16
+  (void)shifted;
+  return _mm512_scalef_ps(a, n);
+#else
+  (void)n;
+  const vi bits = vi_add(vi_shl(vf_bits(shifted), 23), vi_set(127 << 23));
+  return vf_mul(a, vi_as_float(bits));
+#endif
+}
+
+/* 1 / d for 1 <= d < 2^126, 1.5 ulp. */
+VF_INLINE vf vf_recip_near(vf d) {
+#if VF_W == 16
+  const vf r = _mm512_rcp14_ps(d);
+  return vf_fma(r, vf_fnma(d, r, vf_set(1.0f)), r);
+#else
+  return vf_div(vf_set(1.0f), d);
+#endif
+}
+
 /* e^r for |r| <= ln(2) / 2. */
 VF_INLINE vf vf_exp_reduced(vf r) {
   vf p = vf_set(1.381456852e-03f);
@@ -28,15 +66,28 @@ VF_INLINE vf vf_exp_reduced(vf r) {
   p = vf_fma(p, r, vf_set(4.166838899e-02f));
   p = vf_fma(p, r, vf_set(1.666652113e-01f));
   p = vf_fma(p, r, vf_set(4.999999404e-01f));
-  return vf_add(vf_fma(vf_mul(r, r), p, r), vf_set(1.0f));
+  p = vf_fma(p, r, vf_set(1.0f));
+  return vf_fma(p, r, vf_set(1.0f));
 }
 
 VF_INLINE vf vf_exp(vf x) {
   x = vf_min(vf_set(89.0f), vf_max(vf_set(-104.0f), x));
-  const vf n = vf_round(vf_mul(x, vf_set(LOG2_E)));
+  const vf shifted = vf_fma(x, vf_set(LOG2_E), vf_set(ROUND_MAGIC));
+  const vf n = vf_sub(shifted, vf_set(ROUND_MAGIC));
   vf r = vf_fnma(n, vf_set(LN2_HI), x);
   r = vf_fnma(n, vf_set(LN2_LO), r);
-  return vf_scale_pow2(vf_exp_reduced(r), vf_to_int(n));
+  return vf_scale_shifted(vf_exp_reduced(r), n, shifted);
+}
+
+/* e^x with x moved into [-87, 87], for what adds it to 1. */
+#define NEAR_END 87.0f
+VF_INLINE vf vf_exp_near(vf x) {
+  x = vf_min(vf_set(NEAR_END), vf_max(vf_set(-NEAR_END), x));
+  const vf shifted = vf_fma(x, vf_set(LOG2_E), vf_set(ROUND_MAGIC));
+  const vf n = vf_sub(shifted, vf_set(ROUND_MAGIC));
+  vf r = vf_fnma(n, vf_set(LN2_HI), x);
+  r = vf_fnma(n, vf_set(LN2_LO), r);
+  return vf_scale_near(vf_exp_reduced(r), n, shifted);
 }
 
 VF_INLINE vf vf_exp2(vf x) {
@@ -148,15 +199,60 @@ VF_INLINE vf vf_tanh(vf x) {
   p = vf_fma(p, s, vf_set(1.333144158e-01f));
   p = vf_fma(p, s, vf_set(-3.333328068e-01f));
   const vf small = vf_fma(vf_mul(s, x), p, x);
-  const vf e = vf_exp(vf_add(z, z));
   const vf one = vf_set(1.0f);
-  const vf big = vf_sub(one, vf_div(vf_set(2.0f), vf_add(e, one)));
+  const vf e = vf_add(vf_exp_near(vf_add(z, z)), one);
+  const vf big = vf_fnma(vf_set(2.0f), vf_recip_near(e), one);
   return vf_select(vf_lt(z, vf_set(0.625f)), small, vf_copysign(big, x));
 }
 
 VF_INLINE vf vf_sigmoid(vf x) {
-  const vf one = vf_set(1.0f);
-  return vf_div(one, vf_add(one, vf_exp(vf_neg(x))));
+  return vf_recip_near(vf_add(vf_set(1.0f), vf_exp_near(vf_neg(x))));
+}
+
+/* x / (1 + e^a), 0 times x where a is large. */
+VF_INLINE vf vf_gate(vf x, vf a) {
+  const vf f = vf_recip_near(vf_add(vf_set(1.0f), vf_exp_near(a)));
+  return vf_mul(x, vf_select(vf_gt(a, vf_set(NEAR_END)), vf_zero(), f));
+}
+
+VF_INLINE vf vf_silu(vf x) {
+  return vf_gate(x, vf_neg(x));
+}
+
+/* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), where (1 + tanh(u)) / 2 is
+ * 1 / (1 + e^-2u). */
+VF_INLINE vf vf_gelu_tanh(vf x) {
+  const vf s = vf_mul(x, x);
+  const vf a = vf_fma(s, vf_set(-7.13548163e-02f), vf_set(-1.59576912f));
+  return vf_gate(x, vf_mul(a, x));
+}
+
+/* 0.5 x (1 + erf(x / sqrt(2))): 0.5 x erfc(t) for x < 0 and 0.5 x (2 - erfc(t))
+ * otherwise, with t = |x| / sqrt(2). The polynomial is -log2(erfc(t)) / |x|;
+ * the result is within 1e-7 besides 4 ulp. Beyond 6 erfc is taken for 0. */
+VF_INLINE vf vf_gelu_erf(vf x) {
+  const vf t = vf_abs(x);
+  vf q = vf_set(1.730022859e-06f);
+  q = vf_fma(q, t, vf_set(-2.587579911e-05f));
+  q = vf_fma(q, t, vf_set(1.205545414e-04f));
+  q = vf_fma(q, t, vf_set(2.996188123e-04f));
+  q = vf_fma(q, t, vf_set(-7.282380015e-03f));
+  q = vf_fma(q, t, vf_set(5.265304819e-02f));
+  q = vf_fma(q, t, vf_set(4.591543674e-01f));
+  q = vf_fma(q, t, vf_set(1.151111722f));
+  const vf shifted = vf_fnma(q, t, vf_set(ROUND_MAGIC));
+  const vf n = vf_sub(shifted, vf_set(ROUND_MAGIC));
+  const vf r = vf_neg(vf_fma(q, t, n)); /* 2^r for |r| <= 1/2 */
+  vf p = vf_set(1.326472498e-03f);
+  p = vf_fma(p, r, vf_set(9.671512991e-03f));
+  p = vf_fma(p, r, vf_set(5.550733581e-02f));
+  p = vf_fma(p, r, vf_set(2.402224243e-01f));
+  p = vf_fma(p, r, vf_set(6.931470037e-01f));
+  p = vf_fma(p, r, vf_set(1.0f));
+  vf e = vf_scale_near(p, n, shifted);
+  e = vf_select(vf_gt(t, vf_set(6.0f)), vf_zero(), e);
+  const vf f = vf_select(vf_lt(x, vf_zero()), e, vf_sub(vf_set(2.0f), e));
+  return vf_mul(vf_mul(x, vf_set(0.5f)), f);
 }
 
 VF_INLINE vf vf_erf(vf x) {
@@ -177,7 +273,7 @@ VF_INLINE vf vf_erf(vf x) {
   q = vf_fma(q, t, vf_set(1.052627042e-01f));
   q = vf_fma(q, t, vf_set(6.356252432e-01f));
   q = vf_fma(q, t, vf_set(1.285517514e-01f));
-  const vf e = vf_exp(vf_neg(vf_fma(q, t, t)));
+  const vf e = vf_exp_near(vf_neg(vf_fma(q, t, t)));
   const vf big = vf_copysign(vf_sub(vf_set(1.0f), e), x);
   return vf_select(vf_is_nan(x), x,
                    vf_select(vf_lt(t, vf_set(0.925f)), small, big));

@@ -47,9 +47,9 @@ DEFINE(softsign, vf_div(x, vf_add(ONE, vf_abs(x))))
 DEFINE(clip, vf_clamp(x, p->alpha, p->beta))
 DEFINE(hard_sigmoid, vf_clamp(vf_add(vf_mul(x, p->alpha), p->beta), ZERO, ONE))
 DEFINE(thresholded_relu, vf_select(vf_le(x, p->alpha), ZERO, x))
-DEFINE(gelu_erf, vf_mul(vf_mul(x, vf_set(0.5f)),
-                        vf_add(ONE, vf_erf(vf_mul(x, vf_set(0.707106781f))))))
-DEFINE(silu, vf_div(x, vf_add(ONE, vf_exp(vf_neg(x)))))
+DEFINE(gelu_erf, vf_gelu_erf(x))
+DEFINE(gelu_tanh, vf_gelu_tanh(x))
+DEFINE(silu, vf_silu(x))
 DEFINE(hard_swish,
        vf_div(vf_mul(x, vf_clamp(vf_add(x, vf_set(3.0f)), ZERO, vf_set(6.0f))),
               vf_set(6.0f)))
@@ -59,14 +59,6 @@ DEFINE(threshold, vf_select(vf_le(x, p->alpha), p->beta, x))
 VF_INLINE vf f_softplus(vf x, const parameters *p) {
   const vf bx = vf_mul(x, p->beta);
   return vf_select(vf_gt(bx, p->alpha), x, vf_div(vf_softplus(bx), p->beta));
-}
-
-VF_INLINE vf f_gelu_tanh(vf x, const parameters *p) {
-  (void)p;
-  const vf cube = vf_mul(vf_mul(x, x), x);
-  const vf inner =
-      vf_mul(vf_set(0.797884561f), vf_fma(cube, vf_set(0.044715f), x));
-  return vf_mul(vf_mul(x, vf_set(0.5f)), vf_add(ONE, vf_tanh(inner)));
 }
 
 /* x tanh(log(1 + e^x)) = x (e^2x + 2 e^x) / (e^2x + 2 e^x + 2) */
