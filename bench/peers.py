@@ -206,10 +206,11 @@ def entry_of(args, model):
     """The folder of a model, which is exported when it is missing: scripted
     where PyTorch can, else traced."""
     name, _, batch = model.partition(":")
-    for how in ("script", "trace"):
-        entry = os.path.join(args.dir, f"{name}-{how}-b{batch or 1}")
+    entries = {how: os.path.join(args.dir, f"{name}-{how}-b{batch or 1}") for how in ("script", "trace")}
+    for entry in entries.values():
         if os.path.exists(os.path.join(entry, "expected.npz")):
             return entry
+    for how, entry in entries.items():
         subprocess.run([sys.executable, os.path.join(HERE, "models.py"), "export", args.dir, "--only", name,
                         "--how", how, "--batch", batch or "1"], check=True, stdout=sys.stderr)
         if os.path.exists(os.path.join(entry, "expected.npz")):
