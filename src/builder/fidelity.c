@@ -132,20 +132,24 @@ static void exact_outputs(const check *c, const site *s, const int64_t *at,
   const float *bias = s->step->weights[1] == BSM_NO_WEIGHTS
                           ? NULL
                           : c->plan->weights[s->step->weights[1]].data;
+  const bsm_step_window *window = &p->window;
   const int64_t maps = x->dims.d[1];
+  const int64_t taps = window->kernel[1] * window->kernel[2];
   data += at[0] * x->strides[0];
   for (int64_t k = 0; k < p->out_maps; k++) {
     double sum = bias ? (double)bias[k] : 0.0;
-    for (int64_t i = 0; i < 3; i++) {
-      const int64_t h = at[1] - p->window.pre_padding[1] + i;
+    for (int64_t i = 0; i < window->kernel[1]; i++) {
+      const int64_t h =
+          at[1] - window->pre_padding[1] + i * window->dilation[1];
       if (h < 0 || h >= x->dims.d[2]) continue;
-      for (int64_t j = 0; j < 3; j++) {
-        const int64_t w = at[2] - p->window.pre_padding[2] + j;
+      for (int64_t j = 0; j < window->kernel[2]; j++) {
+        const int64_t w =
+            at[2] - window->pre_padding[2] + j * window->dilation[2];
         if (w < 0 || w >= x->dims.d[3]) continue;
         const float *pixel = data + h * x->strides[2] + w * x->strides[3];
-        const float *tap = kernel + k * maps * 9 + i * 3 + j;
+        const float *tap = kernel + k * maps * taps + i * window->kernel[2] + j;
         for (int64_t m = 0; m < maps; m++) {
-          sum += (double)pixel[m] * (double)tap[m * 9];
+          sum += (double)pixel[m] * (double)tap[m * taps];
         }
       }
     }

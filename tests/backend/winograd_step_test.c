@@ -5,7 +5,7 @@
 #include "backend/step_harness.h"
 
 typedef struct shape {
-  int n, ci, co, size[2], pre[2], post[2];
+  int n, ci, co, kernel, dilation[2], size[2], pre[2], post[2];
   bsm_activation_type activation;
   bool bias, residual;
   int extra; /* floats between pixels */
@@ -54,8 +54,9 @@ static void set_params(bsm_step_convolution *p, const shape *s, int32_t form) {
   p->epilogue.alpha = -0.5;
   p->epilogue.beta = 0.75;
   for (int d = 0; d < 3; d++) {
-    p->window.kernel[d] = d ? 3 : 1;
-    p->window.stride[d] = p->window.dilation[d] = 1;
+    p->window.kernel[d] = d ? s->kernel : 1;
+    p->window.stride[d] = 1;
+    p->window.dilation[d] = d ? s->dilation[d - 1] : 1;
     p->window.pre_padding[d] = d ? s->pre[d - 1] : 0;
     p->window.post_padding[d] = d ? s->post[d - 1] : 0;
   }
@@ -65,15 +66,21 @@ static void set_params(bsm_step_convolution *p, const shape *s, int32_t form) {
 static double product(const shape *s, const float *x, const bsm_plan_tensor *xt,
                       const float *w, const int64_t *at) {
   double sum = 0;
-  for (int k = 0; k < 9; k++) {
-    const int64_t h = at[2] + k / 3 - s->pre[0], v = at[3] + k % 3 - s->pre[1];
+  const int taps = s->kernel * s->kernel;
+  for (int k = 0; k < taps; k++) {
+    const int64_t h = at[2] + k / s->kernel * s->dilation[0] - s->pre[0];
+    const int64_t v = at[3] + k % s->kernel * s->dilation[1] - s->pre[1];
     if (h < 0 || h >= s->size[0] || v < 0 || v >= s->size[1]) continue;
     for (int c = 0; c < s->ci; c++) {
       sum += (double)x[offset_of(xt, (int64_t[]){at[0], c, h, v})] *
-             (double)w[(at[1] * s->ci + c) * 9 + k];
+             (double)w[(at[1] * s->ci + c) * taps + k];
     }
   }
   return sum;
+}
+
+static int out_size(const shape *s, int d) {
+  return s->size[d] + s->pre[d] + s->post[d] - (s->kernel - 1) * s->dilation[d];
 }
 
 static void run_shape(const shape *s, int32_t form, harness_rng *rng) {
@@ -82,15 +89,14 @@ static void run_shape(const shape *s, int32_t form, harness_rng *rng) {
   harness_init(&h, BSM_STEP_CONVOLUTION);
   set_params(&h.params.convolution, s, form);
   const bsm_dims xd = dims_of(4, s->n, s->ci, s->size[0], s->size[1]);
-  const bsm_dims yd =
-      dims_of(4, s->n, s->co, s->size[0] + s->pre[0] + s->post[0] - 2,
-              s->size[1] + s->pre[1] + s->post[1] - 2);
+  const bsm_dims yd = dims_of(4, s->n, s->co, out_size(s, 0), out_size(s, 1));
   channels_last(xd, s->extra, strides);
   const float *x = add_input(&h, BSM_DTYPE_FLOAT, xd, strides);
   channels_last(yd, s->extra, strides);
   add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
   fill_input(&h, rng, 0);
-  const size_t count = (size_t)s->ci * (size_t)s->co * 9;
+  const size_t count =
+      (size_t)s->ci * (size_t)s->co * (size_t)(s->kernel * s->kernel);
   float *w = malloc(count * sizeof(float));
   assert_non_null(w);
   fill_floats(rng, w, count * sizeof(float));
@@ -121,7 +127,8 @@ static void run_shape(const shape *s, int32_t form, harness_rng *rng) {
   /* Rounding grows with the points: measured 1.5, 5 and 30 times that of the
    * plain sum. */
   static const double growth[] = {1, 2, 6, 40};
-  expected e = {y, 1e-6 * growth[form] * (4 + sqrt(9.0 * s->ci))};
+  expected e = {y, 1e-6 * growth[form] *
+                       (4 + sqrt((double)(s->kernel * s->kernel * s->ci)))};
   harness_run_all(&h, compare, &e);
   free(y);
   free(w);
@@ -139,6 +146,8 @@ static void test_random(void **state) {
   (void)state;
   for (int i = 0; i < 150; i++) {
     shape s = {.n = rng_range(&r, 1, 3),
+               .kernel = i % 6 == 4 || i % 6 == 5 ? 5 : 3,
+               .dilation = {1, 1},
                .ci = rng_range(&r, 8, 40),
                .co = rng_range(&r, 8, 70),
                .activation = activations[rng_range(&r, 0, 3)],
@@ -149,7 +158,8 @@ static void test_random(void **state) {
       s.pre[d] = rng_range(&r, 0, 3);
       s.post[d] = rng_range(&r, 0, 3);
       s.size[d] = rng_range(&r, 1, 20);
-      if (s.size[d] + s.pre[d] + s.post[d] < 3) s.size[d] = 3;
+      if (i % 4 == 0) s.dilation[d] = rng_range(&r, 1, 3);
+      if (out_size(&s, d) < 1) s.size[d] += 1 - out_size(&s, d);
     }
     run_shape(&s, 1 + i % 3, &r);
   }
@@ -159,6 +169,8 @@ static void test_random(void **state) {
 static void test_many_tiles(void **state) {
   harness_rng r = {12};
   const shape s = {.n = 2,
+                   .kernel = 3,
+                   .dilation = {1, 1},
                    .ci = 16,
                    .co = 17,
                    .size = {61, 67},
@@ -173,6 +185,8 @@ static void test_many_tiles(void **state) {
 static void test_deep(void **state) {
   harness_rng r = {13};
   const shape s = {.n = 1,
+                   .kernel = 3,
+                   .dilation = {1, 1},
                    .ci = 530,
                    .co = 100,
                    .size = {7, 9},
@@ -186,7 +200,7 @@ static void test_deep(void **state) {
 /* What the kernel becomes: with one tap in the middle, the products of the
  * middle column of G. */
 static void test_packed(void **state) {
-  const shape s = {.co = 17};
+  const shape s = {.co = 17, .kernel = 3, .dilation = {1, 1}};
   bsm_step_convolution p = {0};
   uint64_t size;
   (void)state;
@@ -217,7 +231,7 @@ static void test_refused(void **state) {
   } cases[] = {
       {16, 16, 3, 1, 1, 1, 2, 4},  {16, 16, 3, 1, 1, 1, 2, -1},
       {16, 16, 5, 1, 1, 1, 2, 1},  {16, 16, 3, 2, 1, 1, 2, 2},
-      {16, 16, 3, 1, 2, 1, 2, 3},  {16, 16, 3, 1, 1, 2, 2, 1},
+      {16, 16, 7, 1, 1, 1, 2, 3},  {16, 16, 3, 1, 1, 2, 2, 1},
       {16, 16, 3, 1, 1, 16, 2, 2}, {3, 16, 3, 1, 1, 1, 2, 3},
       {16, 4, 3, 1, 1, 1, 2, 1},   {16, 16, 3, 1, 1, 1, 1, 2},
   };
@@ -259,7 +273,8 @@ static void test_refused(void **state) {
 static void test_wrong_size(void **state) {
   harness h;
   int64_t strides[4];
-  const shape s = {.co = 16, .pre = {1, 1}, .post = {1, 1}};
+  const shape s = {
+      .co = 16, .kernel = 3, .dilation = {1, 1}, .pre = {1, 1}, .post = {1, 1}};
   const bsm_dims d = dims_of(4, 1, 16, 8, 8);
   (void)state;
   harness_init(&h, BSM_STEP_CONVOLUTION);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's convolutions, F(m x m, 3 x 3) for m = 2, 4 and 6 outputs in a row
- * and column of a tile; the arithmetic is in kernels/winograd.
+/* Winograd's convolutions, F(m x m, r x r) for kernels of r = 3 and 5, with
+ * tiles of m + r - 1 = 4, 6 or 8 inputs in a row and column; the arithmetic is
+ * in kernels/winograd. A dilated convolution is several plain ones, each of the
+ * pixels that are `dilation` apart: their tiles lie interleaved.
  *
  * Tiles are taken in blocks. A block's inputs are transformed to
  * V [positions][tiles][C], multiplied for each position with the transformed
@@ -30,16 +32,24 @@
 typedef struct winograd {
   bsm_cpu_convolution common;
   const bsm_k_winograd *kernels;
+  void (*input)(const bsm_k_winograd_input *args);
+  void (*output)(const bsm_k_winograd_output *args);
   const float *zeros; /* of one pixel */
-  int which;          /* of the transforms: m / 2 - 1 */
   int64_t m, n;       /* sizes of a tile of output and of input */
   int64_t c, k;       /* channels of input and output */
-  int64_t tiles[2], tile_count;
+  int64_t apart[2];   /* pixels of a tile: the dilation */
+  int64_t tiles[2];   /* of one of the apart[0] * apart[1] interleaved images */
+  int64_t tile_count; /* of all */
   int64_t panels, products; /* of K; of a block: positions times parts of K */
   int64_t block, blocks;    /* tiles of a block, and how many there are */
   int64_t slices;           /* of a phase, when blocks are shared; else 0 */
   int64_t v_row, v_position, m_row, m_position; /* floats */
 } winograd;
+
+/* Tiles along one side of one of the images that are `apart` interleaved. */
+static int64_t tiles_of(int64_t size, int64_t apart, int64_t m) {
+  return bsm_cpu_div_up(bsm_cpu_div_up(size, apart), m);
+}
 
 /* ---- which fit ---- */
 
@@ -49,17 +59,21 @@ typedef struct winograd {
 #define WEIGHT_COST 8
 
 static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
-  if (!bsm_cpu_winograd_fits(s->params, s->x.c)) return -1;
-  const double c = (double)s->x.c, k = (double)s->y.c, n = (double)s->y.n;
-  const int64_t m = bsm_cpu_winograd_outputs(form);
-  const double positions = (double)((m + 2) * (m + 2));
-  const double tiles = n * (double)bsm_cpu_div_up(s->y.size[1], m) *
-                       (double)bsm_cpu_div_up(s->y.size[2], m);
-  const double outputs = n * (double)(s->y.size[1] * s->y.size[2]);
+  if (!bsm_cpu_winograd_fits(s->params, s->x.c, form)) return -1;
+  const bsm_step_window *w = &s->params->window;
+  const double c = (double)s->x.c, k = (double)s->y.c, images = (double)s->y.n;
+  const int64_t n = bsm_cpu_winograd_tile(form), m = n - w->kernel[1] + 1;
+  double tiles = images;
+  for (int d = 1; d < 3; d++) {
+    tiles *= (double)w->dilation[d] *
+             (double)tiles_of(s->y.size[d], w->dilation[d], m);
+  }
+  const double outputs = images * (double)(s->y.size[1] * s->y.size[2]);
   const double padded = (double)bsm_cpu_round_up(s->y.c, BSM_K_PANEL) * c;
-  const double plain = 9 * c * k * (outputs + WEIGHT_COST);
-  const double took = positions * (padded * (tiles + WEIGHT_COST) +
-                                   TRANSFORM_COST * tiles * (c + k));
+  const double plain =
+      (double)(w->kernel[1] * w->kernel[2]) * c * k * (outputs + WEIGHT_COST);
+  const double took = (double)(n * n) * (padded * (tiles + WEIGHT_COST) +
+                                         TRANSFORM_COST * tiles * (c + k));
   /* When they are about equal, the more exact form comes first. */
   return BSM_CPU_PLAIN_COST * (1 + 0.02 * (double)form) * took / plain;
 }
@@ -119,17 +133,20 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   BSM_TRY_ALLOC(w);
   bsm_cpu_convolution_init(p, &w->common);
   w->kernels = bsm_k_winograd_select(p->isa);
-  w->m = bsm_cpu_winograd_outputs(params->form);
-  w->n = w->m + 2;
-  w->which = (int)(w->m / 2 - 1);
+  w->n = bsm_cpu_winograd_tile(params->form);
+  w->m = w->n - params->window.kernel[1] + 1;
+  w->input = w->kernels->input[w->n / 2 - 2];
+  w->output = w->kernels->output[params->window.kernel[1] == 5][w->n / 2 - 2];
   w->c = w->common.x.c;
   w->k = w->common.y.c;
   w->panels = bsm_cpu_div_up(w->k, BSM_K_PANEL);
   w->products = w->n * w->n * bsm_cpu_div_up(w->panels, w->kernels->panels);
+  w->tile_count = w->common.y.n;
   for (int d = 0; d < 2; d++) {
-    w->tiles[d] = bsm_cpu_div_up(w->common.y.size[d + 1], w->m);
+    w->apart[d] = params->window.dilation[d + 1];
+    w->tiles[d] = tiles_of(w->common.y.size[d + 1], w->apart[d], w->m);
+    w->tile_count *= w->tiles[d] * w->apart[d];
   }
-  w->tile_count = w->common.y.n * w->tiles[0] * w->tiles[1];
   w->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)w->c);
   BSM_TRY_ALLOC(w->zeros);
   w->v_row = spread(w->c);
@@ -175,29 +192,38 @@ typedef struct tile_place {
 } tile_place;
 
 static tile_place place_of(const winograd *w, int64_t tile) {
-  const int64_t line = tile / w->tiles[1];
-  return (tile_place){line / w->tiles[0],
-                      {line % w->tiles[0] * w->m, tile % w->tiles[1] * w->m}};
+  tile_place p;
+  for (int d = 1; d >= 0; d--) {
+    p.at[d] = tile % w->tiles[d] * w->m * w->apart[d];
+    tile /= w->tiles[d];
+  }
+  for (int d = 1; d >= 0; d--) {
+    p.at[d] += tile % w->apart[d];
+    tile /= w->apart[d];
+  }
+  p.sample = tile;
+  return p;
 }
 
 typedef struct tile_pixels {
   const float *at[BSM_K_WINOGRAD_MAX * BSM_K_WINOGRAD_MAX];
 } tile_pixels;
 
-/* The input pixels of tile `i` of a block. */
-static void find_pixels(const block *b, int64_t i, tile_pixels *out) {
+/* The input pixels of a tile of a block. */
+static void find_pixels(const block *b, int64_t tile, tile_pixels *out) {
   const winograd *w = b->work->w;
   const bsm_cpu_image *x = &w->common.x;
-  const tile_place p = place_of(w, b->tile + i);
+  const tile_place p = place_of(w, b->tile + tile);
   const float *sample = b->work->x + p.sample * x->n_stride;
   const int64_t top = p.at[0] - w->common.w.pre_padding[1];
   const int64_t left = p.at[1] - w->common.w.pre_padding[2];
   for (int64_t r = 0; r < w->n; r++) {
-    const bool inside = top + r >= 0 && top + r < x->size[1];
-    const float *line = sample + (top + r) * x->stride[1];
+    const int64_t i = top + r * w->apart[0];
+    const bool inside = i >= 0 && i < x->size[1];
     for (int64_t s = 0; s < w->n; s++) {
-      out->at[r * w->n + s] = inside && left + s >= 0 && left + s < x->size[2]
-                                  ? line + (left + s) * x->stride[2]
+      const int64_t j = left + s * w->apart[1];
+      out->at[r * w->n + s] = inside && j >= 0 && j < x->size[2]
+                                  ? sample + i * x->stride[1] + j * x->stride[2]
                                   : w->zeros;
     }
   }
@@ -208,11 +234,12 @@ static void transform_inputs(const block *b, int64_t i, int64_t end) {
   const winograd *w = b->work->w;
   tile_pixels pixels[2];
   find_pixels(b, i, &pixels[0]);
+  pixels[1] = pixels[0];
   for (; i < end; i++) {
     if (i + 1 < end) find_pixels(b, i + 1, &pixels[1]);
     const bsm_k_winograd_input t = {pixels[0].at, pixels[1].at, w->c,
                                     b->v + i * w->v_row, w->v_position};
-    w->kernels->input[w->which](&t);
+    w->input(&t);
     pixels[0] = pixels[1];
   }
 }
@@ -257,26 +284,31 @@ static void transform_output(const block *b, int64_t i) {
   const winograd *w = b->work->w;
   const bsm_cpu_image *y = &w->common.y, *r = &w->common.residual;
   const tile_place p = place_of(w, b->tile + i);
+  const int64_t rows =
+      bsm_cpu_div_up(bsm_cpu_max(y->size[1] - p.at[0], 0), w->apart[0]);
+  const int64_t pixels =
+      bsm_cpu_div_up(bsm_cpu_max(y->size[2] - p.at[1], 0), w->apart[1]);
+  if (rows == 0 || pixels == 0) return; /* of a smaller interleaved image */
   bsm_k_winograd_output t = {.m = b->m + i * w->m_row,
                              .m_position = w->m_position,
                              .channels = w->k,
                              .y = b->work->y + p.sample * y->n_stride +
                                   p.at[0] * y->stride[1] +
                                   p.at[1] * y->stride[2],
-                             .y_row = y->stride[1],
-                             .y_pixel = y->stride[2],
-                             .rows = bsm_cpu_min(w->m, y->size[1] - p.at[0]),
-                             .pixels = bsm_cpu_min(w->m, y->size[2] - p.at[1]),
+                             .y_row = y->stride[1] * w->apart[0],
+                             .y_pixel = y->stride[2] * w->apart[1],
+                             .rows = bsm_cpu_min(w->m, rows),
+                             .pixels = bsm_cpu_min(w->m, pixels),
                              .bias = w->common.bias,
                              .lo = w->common.epilogue.lo,
                              .hi = w->common.epilogue.hi};
   if (b->work->residual) {
     t.residual = b->work->residual + p.sample * r->n_stride +
                  p.at[0] * r->stride[1] + p.at[1] * r->stride[2];
-    t.residual_row = r->stride[1];
-    t.residual_pixel = r->stride[2];
+    t.residual_row = r->stride[1] * w->apart[0];
+    t.residual_pixel = r->stride[2] * w->apart[1];
   }
-  w->kernels->output[w->which](&t);
+  w->output(&t);
   if (w->common.epilogue.activation) activate(w, &t);
 }
 

@@ -10,41 +10,40 @@
 #include "base/checked.h"
 
 #define MAX_N BSM_K_WINOGRAD_MAX
+#define MAX_R 5
 #define LIMIT ((int64_t)1 << 46) /* elements */
 /* Fewer channels than this do not pay for the transforms. */
 #define MIN_MAPS 8
 
-int32_t bsm_cpu_winograd_outputs(int32_t form) {
+int32_t bsm_cpu_winograd_tile(int32_t form) {
   switch (form) {
     case BSM_CONVOLUTION_WINOGRAD_2:
-      return 2;
-    case BSM_CONVOLUTION_WINOGRAD_4:
       return 4;
-    case BSM_CONVOLUTION_WINOGRAD_6:
+    case BSM_CONVOLUTION_WINOGRAD_4:
       return 6;
+    case BSM_CONVOLUTION_WINOGRAD_6:
+      return 8;
     default:
       return 0;
   }
 }
 
-bool bsm_cpu_winograd_fits(const bsm_step_convolution *p, int64_t in_maps) {
-  if (p->window.spatial != 2 || p->groups != 1 || in_maps < MIN_MAPS ||
-      p->out_maps < MIN_MAPS) {
+bool bsm_cpu_winograd_fits(const bsm_step_convolution *p, int64_t in_maps,
+                           int32_t form) {
+  const bsm_step_window *w = &p->window;
+  if (w->spatial != 2 || p->groups != 1 || in_maps < MIN_MAPS ||
+      p->out_maps < MIN_MAPS || w->kernel[1] != w->kernel[2] ||
+      (w->kernel[1] != 3 && w->kernel[1] != 5) || w->stride[1] != 1 ||
+      w->stride[2] != 1) {
     return false;
   }
-  for (int d = 1; d < 3; d++) {
-    if (p->window.kernel[d] != 3 || p->window.stride[d] != 1 ||
-        p->window.dilation[d] != 1) {
-      return false;
-    }
-  }
-  return true;
+  return bsm_cpu_winograd_tile(form) > w->kernel[1]; /* two outputs at least */
 }
 
 bsm_status bsm_cpu_winograd_size(const bsm_step_convolution *p, int64_t in_maps,
                                  int32_t form, uint64_t *size) {
-  const int64_t n = bsm_cpu_winograd_outputs(form) + 2;
-  if (n == 2 || !bsm_cpu_winograd_fits(p, in_maps)) {
+  const int64_t n = bsm_cpu_winograd_tile(form);
+  if (!bsm_cpu_winograd_fits(p, in_maps, form)) {
     return BSM_FAIL(BSM_CORRUPT, "weights of form %d for this convolution",
                     form);
   }
@@ -65,60 +64,68 @@ static int points_of(int n, double *points) {
   const double a = sqrt(0.5), b = sqrt(2.0);
   const double four[] = {0, a, -a, b, -b};
   const double *from = n == 4 ? two : n == 6 ? four : six;
-  memcpy(points, from, (size_t)(n - 1) * sizeof(*points));
+  for (int i = 0; i < n - 1; i++) points[i] = from[i];
   return n - 1;
 }
 
 /* Row i of G: the powers of point i over the product of its distances from the
- * others; of infinity the coefficient of x^2 alone. */
-static void make_g(int n, double g[MAX_N][3]) {
+ * others; of infinity the highest coefficient alone. */
+static void make_g(int n, int r, double g[MAX_N][MAX_R]) {
   double points[MAX_N];
   const int count = points_of(n, points);
   for (int i = 0; i < count; i++) {
-    double distance = 1;
+    double x = 1;
     for (int j = 0; j < count; j++) {
-      if (j != i) distance *= points[i] - points[j];
+      if (j != i) x /= points[i] - points[j];
     }
-    g[i][0] = 1 / distance;
-    g[i][1] = points[i] / distance;
-    g[i][2] = points[i] * points[i] / distance;
+    for (int j = 0; j < r; j++) {
+      g[i][j] = x;
+      x *= points[i];
+    }
   }
-  g[n - 1][0] = g[n - 1][1] = 0;
-  g[n - 1][2] = 1;
+  for (int j = 0; j < r; j++) g[n - 1][j] = j == r - 1;
 }
 
-/* Column `column` of u [n * n][16]: G k G^T of the 3 x 3 kernel k. */
-static void transform(int n, double g[MAX_N][3], const float *k, int column,
-                      float (*u)[BSM_K_PANEL]) {
-  double rows[MAX_N][3];
+/* Column `column` of u [n * n][16]: G k G^T of the r x r kernel k. */
+static inline void transform(const int n, const int r, double g[MAX_N][MAX_R],
+                             const float *k, int column,
+                             float (*u)[BSM_K_PANEL]) {
+  double rows[MAX_N][MAX_R];
   for (int i = 0; i < n; i++) {
-    for (int j = 0; j < 3; j++) {
-      rows[i][j] = g[i][0] * (double)k[j] + g[i][1] * (double)k[3 + j] +
-                   g[i][2] * (double)k[6 + j];
+    for (int j = 0; j < r; j++) {
+      rows[i][j] = 0;
+      for (int l = 0; l < r; l++) {
+        rows[i][j] += g[i][l] * (double)k[l * r + j];
+      }
     }
   }
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
-      u[i * n + j][column] =
-          (float)(rows[i][0] * g[j][0] + rows[i][1] * g[j][1] +
-                  rows[i][2] * g[j][2]);
+      double sum = 0;
+      for (int l = 0; l < r; l++) sum += rows[i][l] * g[j][l];
+      u[i * n + j][column] = (float)sum;
     }
   }
 }
 
 void bsm_cpu_winograd_pack(const bsm_step_convolution *p, int64_t in_maps,
                            int32_t form, const float *values, float *packed) {
-  const int n = bsm_cpu_winograd_outputs(form) + 2;
+  const int n = bsm_cpu_winograd_tile(form), r = (int)p->window.kernel[1];
   const int64_t panel = in_maps * BSM_K_PANEL;
   const int64_t position =
       (p->out_maps + BSM_K_PANEL - 1) / BSM_K_PANEL * panel;
-  double g[MAX_N][3];
-  make_g(n, g);
+  double g[MAX_N][MAX_R];
+  make_g(n, r, g);
   for (int64_t k = 0; k < p->out_maps; k += BSM_K_PANEL) {
     for (int64_t c = 0; c < in_maps; c++) {
       float u[MAX_N * MAX_N][BSM_K_PANEL] = {{0}};
       for (int i = 0; i < BSM_K_PANEL && k + i < p->out_maps; i++) {
-        transform(n, g, values + ((k + i) * in_maps + c) * 9, i, u);
+        const float *from = values + ((k + i) * in_maps + c) * r * r;
+        if (r == 3) { /* constants let the loops unroll */
+          transform(n, 3, g, from, i, u);
+        } else {
+          transform(n, 5, g, from, i, u);
+        }
       }
       float *to = packed + k / BSM_K_PANEL * panel + c * BSM_K_PANEL;
       for (int i = 0; i < n * n; i++) {

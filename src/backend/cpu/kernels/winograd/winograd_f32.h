@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms of Winograd's convolution, F(m x m, 3 x 3) for m = 2, 4 and 6.
+/* Winograd's convolution with kernels of r x r, r = 3 or 5.
  *
- * An output tile of m x m pixels follows from n x n pixels of input, n = m + 2:
+ * An output tile of m x m pixels follows from n x n pixels of input, n = 4, 6
+ * or 8 and m = n - r + 1:
  *   V = B^T d B   for each channel of the input tile d,
  *   M = sum over channels of V * U, for each of the n x n positions: products
  *       of matrices, added in the order of the channels,
  *   y = A^T M A   for each output channel.
  * The points of interpolation are 0, infinity and
- *   m = 2: +-1      m = 4: +-sqrt(1/2), +-sqrt(2)      m = 6: +-1, +-2, +-1/2
+ *   n = 4: +-1      n = 6: +-sqrt(1/2), +-sqrt(2)      n = 8: +-1, +-2, +-1/2
  * in this order, 0 first and infinity last; B^T has the coefficients of the
  * polynomials with the other points as roots, A^T the powers of the points.
  * What divides them is in U = G g G^T (cpu_winograd.c).
@@ -63,9 +64,10 @@ typedef struct bsm_k_winograd {
   int64_t rows;   /* tiles that a product has in registers: best a multiple */
   int64_t panels; /* that a product takes at most: 1 or 2 */
   void (*product[2])(const bsm_k_winograd_product *args); /* [panels - 1] */
-  /* [m / 2 - 1] */
+  /* [n / 2 - 2] */
   void (*input[3])(const bsm_k_winograd_input *args);
-  void (*output[3])(const bsm_k_winograd_output *args);
+  /* r = 3 and 5; the second has no n = 4. */
+  void (*output[2][3])(const bsm_k_winograd_output *args);
 } bsm_k_winograd;
 
 #define X(suffix, bits) extern const bsm_k_winograd bsm_k_winograd_##suffix;

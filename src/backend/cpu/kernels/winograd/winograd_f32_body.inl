@@ -20,7 +20,7 @@
 
 /* ---- B^T: n inputs to n outputs ---- */
 
-VF_INLINE void input_2(const vf *d, vf *o) {
+VF_INLINE void input_to_4(const vf *d, vf *o) {
   o[0] = vf_sub(d[2], d[0]);
   o[1] = vf_add(d[2], d[1]);
   o[2] = vf_sub(d[2], d[1]);
@@ -33,7 +33,7 @@ VF_INLINE void both_signs(float p, vf even, vf odd, vf *o) {
   o[1] = vf_fnma(vf_set(p), odd, even);
 }
 
-VF_INLINE void input_4(const vf *d, vf *o) {
+VF_INLINE void input_to_6(const vf *d, vf *o) {
   const vf two = vf_set(2.0f), half = vf_set(0.5f), c = vf_set(2.5f);
   o[0] = vf_fnma(c, d[2], vf_add(d[0], d[4]));
   both_signs(POINT_A, vf_fnma(two, d[2], d[4]), vf_fnma(two, d[1], d[3]),
@@ -48,7 +48,7 @@ VF_INLINE vf quadratic(vf x2, float q, vf x1, float p, vf x0) {
   return vf_fma(vf_set(q), x2, vf_fnma(vf_set(p), x1, x0));
 }
 
-VF_INLINE void input_6(const vf *d, vf *o) {
+VF_INLINE void input_to_8(const vf *d, vf *o) {
   const vf c = vf_set(5.25f);
   o[0] = vf_fma(c, vf_sub(d[2], d[4]), vf_sub(d[6], d[0]));
   const vf even = vf_fnma(vf_set(4.25f), d[4], vf_add(d[2], d[6]));
@@ -64,31 +64,35 @@ VF_INLINE void input_6(const vf *d, vf *o) {
 
 VF_INLINE void input_line(const vf *d, vf *o, const int n) {
   if (n == 4) {
-    input_2(d, o);
+    input_to_4(d, o);
   } else if (n == 6) {
-    input_4(d, o);
+    input_to_6(d, o);
   } else {
-    input_6(d, o);
+    input_to_8(d, o);
   }
 }
 
 /* ---- A^T: n inputs to m outputs ---- */
 
-VF_INLINE void output_2(const vf *m, vf *y) {
+VF_INLINE void output_from_4(const vf *m, vf *y) {
   y[0] = vf_add(m[0], vf_add(m[1], m[2]));
   y[1] = vf_add(m[3], vf_sub(m[1], m[2]));
 }
 
-VF_INLINE void output_4(const vf *m, vf *y) {
+VF_INLINE void output_from_6(const vf *m, vf *y, const int outputs) {
   const vf sa = vf_add(m[1], m[2]), da = vf_sub(m[1], m[2]);
   const vf sb = vf_add(m[3], m[4]), db = vf_sub(m[3], m[4]);
   y[0] = vf_add(m[0], vf_add(sa, sb));
+  if (outputs == 2) {
+    y[1] = vf_fma(vf_set(POINT_A), da, vf_fma(vf_set(POINT_B), db, m[5]));
+    return;
+  }
   y[1] = vf_fma(vf_set(POINT_A), da, vf_mul(vf_set(POINT_B), db));
   y[2] = vf_fma(vf_set(0.5f), sa, vf_add(sb, sb));
   y[3] = vf_fma(vf_set(CUBE_A), da, vf_fma(vf_set(CUBE_B), db, m[5]));
 }
 
-VF_INLINE void output_6(const vf *m, vf *y) {
+VF_INLINE void output_from_8(const vf *m, vf *y, const int outputs) {
   const vf sa = vf_add(m[1], m[2]), da = vf_sub(m[1], m[2]);
   const vf sb = vf_add(m[3], m[4]), db = vf_sub(m[3], m[4]);
   const vf sc = vf_add(m[5], m[6]), dc = vf_sub(m[5], m[6]);
@@ -96,18 +100,22 @@ VF_INLINE void output_6(const vf *m, vf *y) {
   y[1] = vf_fma(vf_set(2.0f), db, vf_fma(vf_set(0.5f), dc, da));
   y[2] = vf_fma(vf_set(4.0f), sb, vf_fma(vf_set(0.25f), sc, sa));
   y[3] = vf_fma(vf_set(8.0f), db, vf_fma(vf_set(0.125f), dc, da));
+  if (outputs == 4) {
+    y[3] = vf_add(y[3], m[7]);
+    return;
+  }
   y[4] = vf_fma(vf_set(16.0f), sb, vf_fma(vf_set(0.0625f), sc, sa));
   y[5] =
       vf_fma(vf_set(32.0f), db, vf_fma(vf_set(0.03125f), dc, vf_add(da, m[7])));
 }
 
-VF_INLINE void output_line(const vf *m, vf *y, const int n) {
+VF_INLINE void output_line(const vf *d, vf *y, const int n, const int m) {
   if (n == 4) {
-    output_2(m, y);
+    output_from_4(d, y);
   } else if (n == 6) {
-    output_4(m, y);
+    output_from_6(d, y, m);
   } else {
-    output_6(m, y);
+    output_from_8(d, y, m);
   }
 }
 
@@ -177,8 +185,7 @@ VF_INLINE void output_column(const bsm_k_winograd_output *t, const vf *y,
 }
 
 VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
-                             int64_t part, const int n) {
-  const int m = n - 2;
+                             int64_t part, const int n, const int m) {
   vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
   UNROLL
   for (int i = 0; i < n; i++) {
@@ -189,7 +196,7 @@ VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
       const float *at = p + j * t->m_position;
       d[j] = part ? vf_load_n(at, part) : vf_load(at);
     }
-    output_line(d, o, n);
+    output_line(d, o, n, m);
     UNROLL
     for (int j = 0; j < m; j++) rows[i][j] = o[j];
   }
@@ -197,15 +204,16 @@ VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     UNROLL
     for (int i = 0; i < n; i++) d[i] = rows[i][j];
-    output_line(d, o, n);
+    output_line(d, o, n, m);
     output_column(t, o, j, c, part, m);
   }
 }
 
-VF_INLINE void output_tile(const bsm_k_winograd_output *t, const int n) {
+VF_INLINE void output_tile(const bsm_k_winograd_output *t, const int n,
+                           const int m) {
   int64_t c = 0;
-  for (; c + VF_W <= t->channels; c += VF_W) output_vector(t, c, 0, n);
-  if (c < t->channels) output_vector(t, c, t->channels - c, n);
+  for (; c + VF_W <= t->channels; c += VF_W) output_vector(t, c, 0, n, m);
+  if (c < t->channels) output_vector(t, c, t->channels - c, n, m);
 }
 
 /* ---- products ---- */
@@ -300,16 +308,22 @@ static void product_2(const bsm_k_winograd_product *t) {
   product(t, wide, BSM_K_WINOGRAD_PANELS);
 }
 
-#define TILE(m)                                                         \
-  static void CONCAT(tile_input_, m)(const bsm_k_winograd_input *t) {   \
-    input_tile(t, (m) + 2);                                             \
-  }                                                                     \
-  static void CONCAT(tile_output_, m)(const bsm_k_winograd_output *t) { \
-    output_tile(t, (m) + 2);                                            \
+#define INPUT(n)                                                      \
+  static void CONCAT(input_tile_, n)(const bsm_k_winograd_input *t) { \
+    input_tile(t, n);                                                 \
   }
-TILE(2)
-TILE(4)
-TILE(6)
+#define OUTPUT(n, m)                                                \
+  static void output_##n##_to_##m(const bsm_k_winograd_output *t) { \
+    output_tile(t, n, m);                                           \
+  }
+INPUT(4)
+INPUT(6)
+INPUT(8)
+OUTPUT(4, 2)
+OUTPUT(6, 4)
+OUTPUT(8, 6)
+OUTPUT(6, 2)
+OUTPUT(8, 4)
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -318,5 +332,6 @@ const bsm_k_winograd CONCAT(bsm_k_winograd_, BSM_K_SUFFIX) = {
     .rows = BSM_K_WINOGRAD_ROWS,
     .panels = BSM_K_WINOGRAD_PANELS,
     .product = {product_1, product_2},
-    .input = {tile_input_2, tile_input_4, tile_input_6},
-    .output = {tile_output_2, tile_output_4, tile_output_6}};
+    .input = {input_tile_4, input_tile_6, input_tile_8},
+    .output = {{output_4_to_2, output_6_to_4, output_8_to_6},
+               {0, output_6_to_2, output_8_to_4}}};
