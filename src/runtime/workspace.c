@@ -50,7 +50,8 @@ bsm_status bsm_workspace_reserve(bsm_workspace *w, uint64_t workspace,
   if (w->given) {
     BSM_TRY(use_given(w, total));
   } else {
-    void *memory = bsm_allocate(w->allocator, total ? total : 1, BSM_ALIGNMENT);
+    void *memory =
+        bsm_allocate_large(w->allocator, total ? total : 1, BSM_ALIGNMENT);
     BSM_TRY_ALLOC(memory);
     /* A plan that reads what it never wrote sees zeros, not old memory. */
     memset(memory, 0, total);
