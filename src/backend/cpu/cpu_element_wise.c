@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise programs: blocks of a few hundred elements go through all
+/* Element-wise programs: blocks of some hundred elements go through all
  * instructions while they are in the first-level cache.
  *
- * Inputs that lie contiguous in memory are read in place, scalars are filled
- * once, others are gathered into a block. The last instruction writes to the
- * output in place where it can. */
+ * A block is a piece of a row, or several whole rows where these are short.
+ * Inputs that lie in memory as the block does are read in place, scalars and
+ * rows that repeat (a factor for each channel) are laid out once for many
+ * blocks, others are gathered. The last instruction writes to the output in
+ * place where it can. */
+#include <string.h>
+
 #include "aten/tensor.h"
+#include "backend/cpu/cpu_affine.h"
 #include "backend/cpu/cpu_scalar_ops.h"
 #include "backend/cpu/cpu_space.h"
 
-#define BLOCK 512
-#define UNIT_BLOCKS 32
-/* Rows shorter than this are gathered, several to a block. */
-#define SHORT_ROW 128
+#define BLOCK 1024
+#define UNIT_BLOCKS 16
+/* Blocks of longer rows are pieces of one row. */
+#define SHORT_ROW (BLOCK / 2)
 
 typedef struct instruction {
   bsm_step_ew_instruction op;
@@ -33,7 +38,11 @@ typedef struct element_wise {
   bsm_dtype result_dtype, out_dtype;
   int32_t result, count, registers;
   bool last_writes_result;
+  int64_t block_rows; /* whole rows of a block; 0: pieces of rows */
+  bool in_place;      /* the last instruction may write to the output */
   int64_t unit;
+  bool is_affine;
+  bsm_cpu_affine affine;
   instruction program[BSM_EW_MAX_INSTRUCTIONS];
 } element_wise;
 
@@ -173,6 +182,28 @@ static void hoist_constants(element_wise *e) {
   }
 }
 
+/* Rows are in place when they follow each other without gaps. */
+static bool rows_touch(const element_wise *e, uint32_t k) {
+  const int32_t last = e->space.rank - 1;
+  return e->space.strides[k][last] == 1 &&
+         (e->block_rows == 0 ||
+          e->space.strides[k][last - 1] == e->space.dims[last]);
+}
+
+/* What a block and a unit of work are. */
+static void choose_blocks(element_wise *e, int threads) {
+  const bsm_cpu_space *s = &e->space;
+  const int64_t row = s->dims[s->rank - 1];
+  e->block_rows = s->rank > 1 && row > 0 && row < SHORT_ROW ? BLOCK / row : 0;
+  const int64_t block = e->block_rows ? e->block_rows * row : BLOCK;
+  e->unit = s->count < 4 * BLOCK * UNIT_BLOCKS * (int64_t)threads
+                ? block * 4
+                : block * UNIT_BLOCKS;
+  e->in_place = e->last_writes_result && rows_touch(e, 0) &&
+                e->result_dtype == e->out_dtype &&
+                bsm_cpu_is_native(e->out_dtype);
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_element_wise *params = &p->step->params->element_wise;
   element_wise *e = BSM_NEW(p->arena, element_wise);
@@ -206,10 +237,10 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   e->last_writes_result = e->count > 0 &&
                           e->program[e->count - 1].op.dst == e->result &&
                           !e->program[e->count - 1].hoisted;
-  e->unit = e->space.count < 4 * BLOCK * UNIT_BLOCKS * (int64_t)p->threads
-                ? BLOCK * 8
-                : BLOCK * UNIT_BLOCKS;
-  e->base.description = bsm_arena_printf(p->arena, "blocks %s", e->math->name);
+  choose_blocks(e, p->threads);
+  e->is_affine = bsm_cpu_affine_find(p, &e->space, &e->affine);
+  e->base.description = bsm_arena_printf(
+      p->arena, "%s %s", e->is_affine ? "affine" : "blocks", e->math->name);
   BSM_TRY_ALLOC(e->base.description);
   out->impl = e;
   /* Registers, a spare one and three converted operands. */
@@ -236,7 +267,9 @@ typedef struct machine {
   block *own[BSM_EW_MAX_REGISTERS]; /* the buffer of each register */
   block *spare, *operand;           /* operand: 3 of them */
   const void *value[BSM_EW_MAX_REGISTERS];
-  const char *filled[BSM_EW_MAX_INPUTS]; /* scalar the buffer is full of */
+  /* The scalar or row that the buffer is full of, and how full. */
+  const char *filled[BSM_EW_MAX_INPUTS];
+  int64_t filled_count[BSM_EW_MAX_INPUTS];
 } machine;
 
 static const void *converted(const machine *m, int32_t reg, bsm_cpu_class has,
@@ -375,23 +408,48 @@ static void bring_row(machine *m, const bsm_cpu_cursor *c, int64_t n) {
   }
 }
 
-/* Brings n elements that may span rows. */
-static void bring_rows(machine *m, bsm_cpu_cursor c, int64_t n) {
+/* Fills n elements of the buffer of input i with the row at `at`. */
+static void repeat_row(machine *m, uint32_t i, const char *at, int64_t stride,
+                       int64_t row, int64_t n) {
+  const bsm_cpu_class c = bsm_cpu_class_of(m->e->dtypes[i]);
+  char *to = (char *)m->own[i];
+  if (m->filled[i] == at && m->filled_count[i] >= n) return;
+  gather_row(m, i, at, stride, 0, row);
+  for (int64_t done = row; done < n;) { /* twice as much each time */
+    const int64_t more = bsm_cpu_min(done, n - done);
+    memcpy(to + (size_t)done * bsm_cpu_class_size(c), to,
+           (size_t)more * bsm_cpu_class_size(c));
+    done += more;
+  }
+  m->filled[i] = at;
+  m->filled_count[i] = n;
+}
+
+/* Brings the inputs of a block of `rows` whole rows. */
+static void bring_rows(machine *m, const bsm_cpu_cursor *c, int64_t rows) {
   const element_wise *e = m->e;
   const int32_t last = e->space.rank - 1;
-  for (int64_t done = 0; done < n;) {
-    const int64_t run = bsm_cpu_min(n - done, bsm_cpu_row_left(&e->space, &c));
-    for (uint32_t i = 0; i < e->inputs; i++) {
-      const int64_t size = (int64_t)bsm_dtype_size(e->dtypes[i]);
-      gather_row(m, i, m->w->inputs[i] + c.offset[1 + i] * size,
-                 e->space.strides[1 + i][last], done, run);
-    }
-    bsm_cpu_advance(&e->space, &c, run);
-    done += run;
-  }
+  const int64_t row = e->space.dims[last], n = rows * row;
   for (uint32_t i = 0; i < e->inputs; i++) {
+    const bsm_dtype d = e->dtypes[i];
+    const int64_t size = (int64_t)bsm_dtype_size(d);
+    const int64_t stride = e->space.strides[1 + i][last];
+    const int64_t next = e->space.strides[1 + i][last - 1];
+    const char *at = m->w->inputs[i] + c->offset[1 + i] * size;
+    if (bsm_cpu_is_native(d) && rows_touch(e, 1 + i)) {
+      m->value[i] = at;
+      continue;
+    }
+    if (m->value[i] != m->own[i]) m->filled[i] = NULL;
+    if (next == 0) {
+      repeat_row(m, i, at, stride, row, n);
+    } else {
+      m->filled[i] = NULL;
+      for (int64_t r = 0; r < rows; r++) {
+        gather_row(m, i, at + r * next * size, stride, r * row, row);
+      }
+    }
     m->value[i] = m->own[i];
-    m->filled[i] = NULL;
   }
 }
 
@@ -443,31 +501,49 @@ static void unit(void *arg, int64_t index, int slot) {
   bsm_cpu_cursor c;
   const int64_t first = index * e->unit;
   const int64_t end = bsm_cpu_min(first + e->unit, e->space.count);
-  const int32_t last = e->space.rank - 1;
-  const bool rows = e->space.dims[last] >= SHORT_ROW || e->space.rank == 1;
-  const bool in_place =
-      rows && e->last_writes_result && e->space.strides[0][last] == 1 &&
-      e->result_dtype == e->out_dtype && bsm_cpu_is_native(e->out_dtype);
   start(&m, w, slot);
   bsm_cpu_seek(&e->space, first, &c);
   for (int64_t i = first; i < end;) {
-    int64_t n = bsm_cpu_min(BLOCK, end - i);
-    if (rows) {
-      n = bsm_cpu_min(n, bsm_cpu_row_left(&e->space, &c));
+    int64_t n;
+    if (e->block_rows) {
+      const int64_t rows = bsm_cpu_min(
+          bsm_cpu_min(e->block_rows, bsm_cpu_rows_left(&e->space, &c)),
+          (end - i) / e->space.dims[e->space.rank - 1]);
+      n = rows * e->space.dims[e->space.rank - 1];
+      bring_rows(&m, &c, rows);
+    } else {
+      n = bsm_cpu_min(bsm_cpu_min(BLOCK, end - i),
+                      bsm_cpu_row_left(&e->space, &c));
       bring_row(&m, &c, n);
-    } else {
-      bring_rows(&m, c, n);
     }
-    if (in_place) {
-      execute(&m, n,
-              w->output + c.offset[0] * (int64_t)bsm_dtype_size(e->out_dtype));
-      bsm_cpu_advance(&e->space, &c, n);
-    } else {
+    if (!e->in_place) {
       execute(&m, n, NULL);
       store_rows(&m, &c, n);
+    } else {
+      execute(&m, n,
+              w->output + c.offset[0] * (int64_t)bsm_dtype_size(e->out_dtype));
+      if (e->block_rows) {
+        bsm_cpu_advance_rows(&e->space, &c,
+                             n / e->space.dims[e->space.rank - 1]);
+      } else {
+        bsm_cpu_advance(&e->space, &c, n);
+      }
     }
     i += n;
   }
+}
+
+static void affine_unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  const element_wise *e = w->e;
+  char *addresses[1 + BSM_EW_MAX_INPUTS] = {w->output};
+  (void)slot;
+  for (uint32_t i = 0; i < e->inputs; i++) {
+    addresses[1 + i] = (char *)(uintptr_t)w->inputs[i];
+  }
+  const int64_t first = index * e->unit;
+  bsm_cpu_affine_run(&e->affine, &e->space, addresses, first,
+                     bsm_cpu_min(first + e->unit, e->space.count));
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
@@ -480,7 +556,7 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
     w.inputs[i] = bsm_cpu_input_address(prepared, r, i);
   }
   bsm_cpu_parallel(r, e->base.slots, bsm_cpu_div_up(e->space.count, e->unit),
-                   unit, &w);
+                   e->is_affine ? affine_unit : unit, &w);
   return BSM_OK;
 }
 

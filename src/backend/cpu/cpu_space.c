@@ -82,8 +82,9 @@ void bsm_cpu_seek(const bsm_cpu_space *s, int64_t linear, bsm_cpu_cursor *c) {
   }
 }
 
-void bsm_cpu_advance(const bsm_cpu_space *s, bsm_cpu_cursor *c, int64_t n) {
-  int32_t i = s->rank - 1;
+/* Moves by n along dimension i, and on in the outer ones at its end. */
+static void move(const bsm_cpu_space *s, bsm_cpu_cursor *c, int32_t i,
+                 int64_t n) {
   c->index[i] += n;
   for (int k = 0; k < s->operands; k++) c->offset[k] += n * s->strides[k][i];
   while (c->index[i] == s->dims[i] && i > 0) {
@@ -93,4 +94,13 @@ void bsm_cpu_advance(const bsm_cpu_space *s, bsm_cpu_cursor *c, int64_t n) {
     c->index[i] = 0;
     c->index[--i]++;
   }
+}
+
+void bsm_cpu_advance(const bsm_cpu_space *s, bsm_cpu_cursor *c, int64_t n) {
+  move(s, c, s->rank - 1, n);
+}
+
+void bsm_cpu_advance_rows(const bsm_cpu_space *s, bsm_cpu_cursor *c,
+                          int64_t n) {
+  move(s, c, s->rank - 2, n);
 }

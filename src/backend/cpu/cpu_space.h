@@ -41,5 +41,13 @@ static inline int64_t bsm_cpu_row_left(const bsm_cpu_space *s,
 /* Moves by n <= row_left elements. */
 void bsm_cpu_advance(const bsm_cpu_space *space, bsm_cpu_cursor *cursor,
                      int64_t n);
+/* Whole rows left in the dimension outside the innermost; rank >= 2. */
+static inline int64_t bsm_cpu_rows_left(const bsm_cpu_space *s,
+                                        const bsm_cpu_cursor *c) {
+  return s->dims[s->rank - 2] - c->index[s->rank - 2];
+}
+/* Moves by n <= rows_left rows, from the start of one to that of another. */
+void bsm_cpu_advance_rows(const bsm_cpu_space *space, bsm_cpu_cursor *cursor,
+                          int64_t n);
 
 #endif /* BSM_BACKEND_CPU_SPACE_H_ */

@@ -8,6 +8,17 @@
 
 #include "backend/cpu/kernels/kernel_isa.h"
 
+/* y[r][i] = clamp(x[r][i] * scale + shift) for r < rows, i < n, rows being
+ * x_row, y_row, .. elements apart. scale and shift are [r][i] with `along`,
+ * else [r]; NULL: none. y may be x, or a scale or shift of the same place. */
+typedef struct bsm_k_affine {
+  const float *x, *scale, *shift;
+  float *y;
+  int64_t rows, n, x_row, y_row, scale_row, shift_row;
+  int along, clamps;
+  float lo, hi;
+} bsm_k_affine;
+
 typedef struct bsm_k_rows {
   const char *name;
 
@@ -36,6 +47,7 @@ typedef struct bsm_k_rows {
   /* y[i] = x[i] * scale[i] + shift[i]; y may be x. */
   void (*affine)(const float *x, float *y, int64_t n, const float *scale,
                  const float *shift);
+  void (*affine_rows)(const bsm_k_affine *args);
   /* a[i] += x[i]; a[i] += (x[i] - m[i])^2; a[i] = max(a[i], x[i]), keeping
    * NaN; a[i] = x[i] * f. */
   void (*accumulate)(float *a, const float *x, int64_t n);

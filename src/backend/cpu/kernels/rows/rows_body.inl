@@ -251,6 +251,58 @@ static void affine(const float *x, float *y, int64_t n, const float *scale,
   FOR_ALL(AFFINE)
 }
 
+/* A row of affine_rows; `s` and `b` are used when the operand is not along the
+ * row. */
+VF_INLINE vf affine_of(const bsm_k_affine *a, vf x, vf s, vf b, const int scale,
+                       const int shift) {
+  if (scale && shift) {
+    x = vf_fma(x, s, b);
+  } else if (scale) {
+    x = vf_mul(x, s);
+  } else {
+    x = vf_add(x, b);
+  }
+  return a->clamps ? vf_clamp(x, vf_set(a->lo), vf_set(a->hi)) : x;
+}
+
+VF_INLINE void affine_row(const bsm_k_affine *a, int64_t r, const int scale,
+                          const int shift, const int along) {
+  const float *x = a->x + r * a->x_row;
+  const float *s = scale ? a->scale + r * a->scale_row : x;
+  const float *b = shift ? a->shift + r * a->shift_row : x;
+  float *y = a->y + r * a->y_row;
+  const int64_t n = a->n;
+  const vf s1 = vf_set(*s), b1 = vf_set(*b);
+#define AFFINE_ROW(L, S)                                                 \
+  S(y, affine_of(a, L(x), along && scale ? L(s) : s1,                    \
+                 along && shift ? L(b) : b1, scale, shift))
+  FOR_ALL(AFFINE_ROW)
+}
+
+VF_INLINE void affine_all(const bsm_k_affine *a, const int scale,
+                          const int shift, const int along) {
+  for (int64_t r = 0; r < a->rows; r++) affine_row(a, r, scale, shift, along);
+}
+
+static void affine_rows(const bsm_k_affine *a) {
+  if (a->n <= 0) return;
+  if (a->along) {
+    if (a->scale && a->shift) {
+      affine_all(a, 1, 1, 1);
+    } else if (a->scale) {
+      affine_all(a, 1, 0, 1);
+    } else {
+      affine_all(a, 0, 1, 1);
+    }
+  } else if (a->scale && a->shift) {
+    affine_all(a, 1, 1, 0);
+  } else if (a->scale) {
+    affine_all(a, 1, 0, 0);
+  } else {
+    affine_all(a, 0, 1, 0);
+  }
+}
+
 static void accumulate(float *a, const float *x, int64_t n) {
 #define ACCUMULATE(L, S) S(a, vf_add(L(a), L(x)))
   FOR_ALL(ACCUMULATE)
@@ -296,6 +348,7 @@ const bsm_k_rows JOIN(bsm_k_rows_, BSM_K_SUFFIX) = {
     .log_softmax = log_softmax,
     .normalize = normalize,
     .affine = affine,
+    .affine_rows = affine_rows,
     .accumulate = accumulate,
     .accumulate_squares = accumulate_squares,
     .maximum = maximum,
