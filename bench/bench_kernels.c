@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times the CPU backend's steps on shapes of real models.
  *
- *   bench_kernels [--isa NAME] [--threads N] [--filter TEXT] [--seconds S]
+ *   bench_kernels [--isa NAME] [--threads N] [--filter TEXT|TEXT...] [--seconds
+ * S]
  *                 [--cold 1]
  *
  * For convolutions and matrix products: GFLOP/s and the share of the peak that
@@ -316,8 +317,17 @@ static void report(bench *b, setup *s, const char *name, double flops) {
   free(s->values);
 }
 
+/* Whether the name holds one of the texts that `|` separates. */
 static bool wanted(const bench *b, const char *name) {
-  return !b->filter || strstr(name, b->filter);
+  if (!b->filter) return true;
+  for (const char *f = b->filter;; f++) {
+    const size_t length = strcspn(f, "|");
+    for (const char *at = name; *at; at++) {
+      if (strncmp(at, f, length) == 0) return true;
+    }
+    f += length;
+    if (!*f) return false;
+  }
 }
 
 /* ---- convolutions and products ---- */

@@ -130,7 +130,8 @@ typedef struct unit_state {
   const float **pointers;
   float *packed, *partial;
   int64_t row, rows, column, columns;
-  int64_t ahead; /* floats from this block of B to the next; 0: none */
+  int64_t ahead;        /* floats from this block of B to the next; 0: none */
+  bsm_k_gemm_args args; /* what tiles have in common, and the tile at work */
 } unit_state;
 
 /* A block of K. */
@@ -139,9 +140,16 @@ typedef struct k_range {
   bool first, last;
 } k_range;
 
-static void set_flags(const unit_state *u, const k_range *k,
-                      bsm_k_gemm_args *t) {
+/* What the tiles of a block of K have in common. */
+static void start_block(unit_state *u, const k_range *k) {
   const bsm_cpu_gemm *g = u->g;
+  bsm_k_gemm_args *t = &u->args;
+  t->taps = k->taps;
+  t->kc = k->length;
+  t->a_offset = g->packs ? 0 : k->k;
+  t->b_tap = u->o->b_tap;
+  t->b_panel = u->o->b_panel;
+  t->tap_list = u->o->tap_list ? u->o->tap_list + k->tap : NULL;
   t->flags = k->first ? 0 : BSM_K_GEMM_ACCUMULATE;
   if (!k->last) return;
   if (g->scale != 1.0f) t->flags |= BSM_K_GEMM_SCALE;
@@ -155,20 +163,15 @@ static void set_flags(const unit_state *u, const k_range *k,
 
 /* The rows of A of a tile, as pointers. */
 static void find_rows(const unit_state *u, const k_range *k, int64_t row,
-                      int count, bsm_k_gemm_args *t) {
+                      int count) {
   const bsm_cpu_gemm_operands *o = u->o;
-  t->a = u->pointers;
-  t->taps = k->taps;
-  t->kc = k->length;
-  if (u->g->packs) {
-    const int64_t stride = pack_stride(u->g);
-    o->pack(o->source, row, count, k->k, k->length, u->packed, stride);
-    for (int i = 0; i < count; i++) u->pointers[i] = u->packed + i * stride;
-    t->a_offset = 0;
-  } else {
+  if (!u->g->packs) {
     o->pointers(o->source, row, count, k->tap, k->taps, u->pointers);
-    t->a_offset = k->k;
+    return;
   }
+  const int64_t stride = pack_stride(u->g);
+  o->pack(o->source, row, count, k->k, k->length, u->packed, stride);
+  for (int i = 0; i < count; i++) u->pointers[i] = u->packed + i * stride;
 }
 
 /* The rows that lie side by side are one. */
@@ -206,64 +209,77 @@ static bsm_k_gemm_fn *const *choose_kernels(const bsm_cpu_gemm *g, int64_t rest,
   return k->full;
 }
 
-static void run_panels(const unit_state *u, const k_range *k, int64_t index,
-                       int count, bsm_k_gemm_args *t, float **partial) {
+static void run_panels(unit_state *u, const k_range *k, int64_t index,
+                       int count, float *const *partial) {
   const bsm_cpu_gemm_operands *o = u->o;
+  bsm_k_gemm_args *t = &u->args;
+  float *from[BSM_K_GEMM_MAX_ROWS];
   const int64_t end = u->column + u->columns;
   int64_t width;
+  const float *b =
+      o->b + (o->tap_list ? 0 : k->tap * o->b_tap) + k->k * BSM_K_PANEL;
   for (int64_t j = u->column; j < end; j += width) {
     bsm_k_gemm_fn *const *kernels = choose_kernels(u->g, end - j, &width);
-    t->b = o->b + j / BSM_K_PANEL * o->b_panel +
-           (o->tap_list ? 0 : k->tap * o->b_tap) + k->k * BSM_K_PANEL;
+    t->b = b + j / BSM_K_PANEL * o->b_panel;
     t->fetch = fetched_part(u, k, index, width, t->b);
     t->n = bsm_cpu_min(width, end - j);
     t->bias = o->bias ? o->bias + j : NULL;
-    t->residual_offset = j;
-    float *from[BSM_K_GEMM_MAX_ROWS];
+    t->residual_offset = t->c_offset = j;
     if (partial) {
       for (int i = 0; i < count; i++) from[i] = partial[i] + (j - u->column);
       t->from = from;
-    }
-    if (partial && !k->last) {
-      t->c = from;
-      t->c_offset = 0;
-    } else {
-      t->c_offset = j;
+      if (!k->last) {
+        t->c = from;
+        t->c_offset = 0;
+      }
     }
     kernels[count - 1](t);
   }
 }
 
-static void run_tile(const unit_state *u, const k_range *k, int64_t index,
+/* The addresses of rows; most often they are evenly apart. */
+static void find_addresses(const bsm_cpu_rows *rows, float *base, int64_t first,
+                           int count, float **to) {
+  if (rows->rank == 1) {
+    const int64_t stride = rows->strides[0];
+    float *p = base + first * stride;
+    for (int i = 0; i < count; i++) to[i] = p + i * stride;
+    return;
+  }
+  int64_t offsets[BSM_K_GEMM_MAX_ROWS];
+  bsm_cpu_rows_offsets(rows, first, count, offsets);
+  for (int i = 0; i < count; i++) to[i] = base + offsets[i];
+}
+
+static void run_tile(unit_state *u, const k_range *k, int64_t index,
                      int64_t row, int count) {
   const bsm_cpu_gemm_operands *o = u->o;
-  bsm_k_gemm_args t = {.b_tap = o->b_tap,
-                       .b_panel = o->b_panel,
-                       .tap_list = o->tap_list ? o->tap_list + k->tap : NULL};
-  int64_t offsets[BSM_K_GEMM_MAX_ROWS];
   float *c[BSM_K_GEMM_MAX_ROWS], *partial[BSM_K_GEMM_MAX_ROWS];
-  const float *residual[BSM_K_GEMM_MAX_ROWS];
-  bsm_cpu_rows_offsets(o->c_rows, row, count, offsets);
-  for (int i = 0; i < count; i++) c[i] = o->c + offsets[i];
-  if (o->residual) {
-    bsm_cpu_rows_offsets(o->residual_rows, row, count, offsets);
-    for (int i = 0; i < count; i++) residual[i] = o->residual + offsets[i];
+  float *residual[BSM_K_GEMM_MAX_ROWS];
+  find_rows(u, k, row, count);
+  u->args.a = u->pointers;
+  if (k->last) {
+    find_addresses(o->c_rows, o->c, row, count, c);
+    u->args.c = c;
+    if (o->residual) {
+      /* Read only: the cast lets one function serve both. */
+      find_addresses(o->residual_rows, (float *)(uintptr_t)o->residual, row,
+                     count, residual);
+      u->args.residual = (const float *const *)residual;
+    }
   }
-  t.c = c;
-  t.residual = residual;
-  set_flags(u, k, &t);
-  find_rows(u, k, row, count, &t);
   if (u->partial) {
     for (int i = 0; i < count; i++) {
       partial[i] = u->partial + (row - u->row + i) * u->g->column_block;
     }
   }
-  run_panels(u, k, index, count, &t, u->partial ? partial : NULL);
+  run_panels(u, k, index, count, u->partial ? partial : NULL);
   if (k->last && u->g->epilogue.activation) activate(u, c, count);
 }
 
 /* All rows of the unit for one block of K, in tiles of nearly equal size. */
-static void run_rows(const unit_state *u, const k_range *k) {
+static void run_rows(unit_state *u, const k_range *k) {
+  start_block(u, k);
   const int64_t tiles = bsm_cpu_div_up(
       u->rows, u->g->thin ? BSM_K_GEMM_MAX_THIN : u->g->kernels->max_rows);
   int64_t row = u->row, rest = u->rows;
