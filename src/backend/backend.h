@@ -50,6 +50,11 @@ typedef struct bsm_backend {
   size_t (*tactics)(const bsm_plan *plan, const bsm_plan_step *step,
                     uint32_t isa, const char **names);
 
+  /* How long a tactic may take beside the others of the step, an estimate in
+   * any unit; 0 when there is none. */
+  double (*cost)(const bsm_plan *plan, const bsm_plan_step *step, uint32_t isa,
+                 const char *tactic);
+
   /* Sets in `params`, those of a step that is being built, the form of weights
    * that a tactic needs: before pack. The tactics of a step are listed for all
    * forms; once packed, only those of its form can run. */

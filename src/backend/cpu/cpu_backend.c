@@ -127,6 +127,14 @@ static size_t cpu_tactics(const bsm_plan *plan, const bsm_plan_step *step,
   return 1;
 }
 
+/* Tactics of other kinds are few, or not told apart by their cost. */
+static double cpu_cost(const bsm_plan *plan, const bsm_plan_step *step,
+                       uint32_t isa, const char *tactic) {
+  return step->kind == BSM_STEP_CONVOLUTION
+             ? bsm_cpu_convolution_cost(plan, step, isa, tactic)
+             : 0;
+}
+
 /* Only convolutions have weights of several forms. */
 static void cpu_adopt(const bsm_plan_step *step, const char *tactic,
                       bsm_step_params *params) {
@@ -161,6 +169,7 @@ static const bsm_backend cpu_backend = {
     .name = "cpu",
     .check = check_noted,
     .tactics = cpu_tactics,
+    .cost = cpu_cost,
     .adopt = cpu_adopt,
     .pack = bsm_cpu_pack,
     .useful_threads = bsm_cpu_useful_threads,

@@ -91,6 +91,16 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step,
   return n;
 }
 
+double bsm_cpu_convolution_cost(const bsm_plan *plan, const bsm_plan_step *step,
+                                uint32_t isa, const char *tactic) {
+  if (bsm_cpu_is_typed(plan, step)) return 0;
+  const bsm_cpu_convolution_site site = site_of(plan, step, isa);
+  for (size_t i = 0; i < COUNT; i++) {
+    if (strcmp(all[i]->name, tactic) == 0) return all[i]->cost(&site);
+  }
+  return 0;
+}
+
 int32_t bsm_cpu_convolution_form_of(const char *tactic) {
   for (size_t i = 0; i < COUNT; i++) {
     if (strcmp(all[i]->name, tactic) == 0) return all[i]->form;

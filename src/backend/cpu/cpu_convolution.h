@@ -55,6 +55,10 @@ void bsm_cpu_convolution_init(const bsm_cpu_prepare *p, bsm_cpu_convolution *c);
 const bsm_cpu_convolution_tactic *bsm_cpu_convolution_choose(
     const bsm_plan *plan, const bsm_plan_step *step, uint32_t isa);
 
+/* What a tactic, by name, would cost the step in any form; 0: not known. */
+double bsm_cpu_convolution_cost(const bsm_plan *plan, const bsm_plan_step *step,
+                                uint32_t isa, const char *tactic);
+
 /* The form of weights that a tactic needs, by name; plain when unknown. */
 int32_t bsm_cpu_convolution_form_of(const char *tactic);
 
