@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax, normalization, reduce, top-k, gather, scatter: contiguous in and
- * out, except where the backend reads any layout. */
+ * out, except where the backend is as good with the layout at hand. */
 #include "builder/emit_internal.h"
 
 enum { MAX_OUTPUTS = 2 };
@@ -23,11 +23,64 @@ static bsm_status emit_simple(bsm_emitter *e, const bsm_layer *layer,
                         NULL);
 }
 
+/* Shorter rows and fewer columns are not worth a layout of their own. */
+#define MIN_LENGTH 16
+
+/* Softmax runs along memory, or across columns that lie side by side. */
+static bool softmax_takes(const bsm_layout *in) {
+  bool side_by_side = false;
+  for (int32_t i = 0; i < in->dims.rank; i++) {
+    if (in->dims.d[i] > 1 && in->strides[i] == 0) return false;
+    side_by_side =
+        side_by_side || (in->strides[i] == 1 && in->dims.d[i] >= MIN_LENGTH);
+  }
+  return side_by_side || bsm_layout_is_contiguous(in);
+}
+
+/* A step of one output, as `x` lies when it may lie so, else contiguous. */
+static bsm_status emit_like(bsm_emitter *e, const bsm_layer *layer,
+                            bsm_step_kind kind, const uint32_t *inputs,
+                            uint32_t input_count, const void *params) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  const bsm_layout in = bsm_build_tensor_at(e, inputs[0])->layout;
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_like(y->dims, &in),
+                        &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){kind, layer->name, inputs, input_count,
+                                         &e->value[y->id], 1, params},
+                        NULL);
+}
+
 bsm_status bsm_build_softmax(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_softmax params = {layer->p.softmax.axis, layer->p.softmax.log};
-  uint32_t x;
-  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &x));
-  return emit_simple(e, layer, BSM_STEP_SOFTMAX, &x, 1, &params);
+  uint32_t x = bsm_build_value(e, layer->inputs.items[0]);
+  if (!softmax_takes(&bsm_build_tensor_at(e, x)->layout)) {
+    BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &x));
+  }
+  return emit_like(e, layer, BSM_STEP_SOFTMAX, &x, 1, &params);
+}
+
+/* Normalisation runs over rows that lie in one piece, or over the pixels of
+ * channels-last images. */
+static bool normalization_takes(const bsm_layer *layer, const bsm_layout *in) {
+  const uint32_t axes = layer->p.normalization.axes;
+  const int32_t rank = in->dims.rank;
+  int64_t expected = 1;
+  bool row = layer->p.normalization.groups <= 1;
+  for (int32_t i = rank - 1; i >= 0; i--) {
+    if (in->dims.d[i] <= 1) continue;
+    if (in->strides[i] == 0) return false;
+    if (!(axes >> i & 1u)) continue;
+    row = row && in->strides[i] == expected;
+    expected *= in->dims.d[i];
+  }
+  if (row) return true;
+  const uint32_t pixels = ((1u << rank) - 1u) & ~3u;
+  const bool of_channels =
+      axes == pixels ||
+      (layer->p.normalization.groups > 1 && (axes & ~2u) == pixels);
+  return rank >= 3 && of_channels && !layer->p.normalization.rms &&
+         in->strides[1] == 1 && bsm_layout_is_dense(in);
 }
 
 bsm_status bsm_build_normalization(bsm_emitter *e, const bsm_layer *layer) {
@@ -39,16 +92,19 @@ bsm_status bsm_build_normalization(bsm_emitter *e, const bsm_layer *layer) {
       .groups = layer->p.normalization.groups,
       .epsilon = layer->p.normalization.epsilon};
   uint32_t inputs[3];
-  for (size_t i = 0; i < layer->inputs.len && i < 3; i++) {
+  inputs[0] = bsm_build_value(e, layer->inputs.items[0]);
+  if (!normalization_takes(layer, &bsm_build_tensor_at(e, inputs[0])->layout)) {
+    BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &inputs[0]));
+  }
+  for (size_t i = 1; i < layer->inputs.len && i < 3; i++) {
     BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[i], &inputs[i]));
-    if (i == 0) continue;
     const bsm_layout wide =
         bsm_layout_broadcast(&bsm_build_tensor_at(e, inputs[i])->layout,
                              layer->inputs.items[0]->dims);
     BSM_TRY(bsm_build_view(e, inputs[i], wide, 0, &inputs[i]));
   }
-  return emit_simple(e, layer, BSM_STEP_NORMALIZATION, inputs,
-                     (uint32_t)layer->inputs.len, &params);
+  return emit_like(e, layer, BSM_STEP_NORMALIZATION, inputs,
+                   (uint32_t)layer->inputs.len, &params);
 }
 
 bsm_status bsm_build_reduce(bsm_emitter *e, const bsm_layer *layer) {

@@ -244,6 +244,42 @@ static void test_rows_join_in_place(void **state) {
   }
 }
 
+/* Softmax over the channels, and a norm of each image, as the image lies. */
+static void test_rows_run_as_they_lie(void **state) {
+  (void)state;
+  const sizes s = {2, 4, 6, 20};
+  bsm_itensor *x = largest(image("x", s.n, s.h, s.w, s.c));
+  bsm_itensor *norm = output_of(
+      bsm_network_add_normalization(net, x, NULL, NULL, 1u << 2 | 1u << 3));
+  bsm_itensor *soft = output_of(bsm_network_add_softmax(net, norm, 1, false));
+  const bsm_plan *plan = run(permuted(soft, (bsm_dims){4, {0, 2, 3, 1}}));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  for (int64_t n = 0; n < 2; n++) {
+    double e[6][20], total[6] = {0};
+    for (int64_t c = 0; c < 20; c++) {
+      double mean = 0, square = 0;
+      for (int64_t i = 0; i < 6; i++) {
+        mean += (double)at_window(s, n, c, i / 3, i % 3) / 6;
+      }
+      for (int64_t i = 0; i < 6; i++) {
+        const double d = (double)at_window(s, n, c, i / 3, i % 3) - mean;
+        square += d * d / 6;
+      }
+      for (int64_t i = 0; i < 6; i++) {
+        const double d = (double)at_window(s, n, c, i / 3, i % 3) - mean;
+        e[i][c] = exp(d / sqrt(square + 1e-5));
+        total[i] += e[i][c];
+      }
+    }
+    for (int64_t i = 0; i < 6; i++) {
+      for (int64_t c = 0; c < 20; c++) {
+        const double got = (double)out[(n * 6 + i) * 20 + c];
+        assert_true(fabs(got - e[i][c] / total[i]) < 1e-6);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_channels_join_in_place, set_up,
@@ -257,6 +293,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_pieces_that_lie_in_order_are_a_view,
                                       set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_rows_join_in_place, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_rows_run_as_they_lie, set_up,
                                       tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax and log-softmax.
  *
- * Rows along the axis. A row of adjacent floats runs in place; others are
- * brought to scratch memory first, several at a time when they lie side by
- * side (an axis that is not the innermost in memory). double has a path of its
- * own; half and bfloat16 compute in float. */
+ * Rows along the axis. Rows of adjacent floats, and columns of floats that lie
+ * side by side (an axis that is not the innermost in memory), run in place;
+ * others are brought to scratch memory first. double has a path of its own;
+ * half and bfloat16 compute in float. */
 #include <math.h>
 
 #include "backend/cpu/cpu_element.h"
@@ -16,7 +16,7 @@
 
 typedef struct softmax {
   bsm_cpu_impl base;
-  bool log, direct, is_double;
+  bool log, direct, columns, is_double;
   bsm_dtype from, to;
   const bsm_k_rows *rows;
   bsm_cpu_space space; /* of the rows; 0: output, 1: input */
@@ -62,10 +62,17 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   s->unit_rows =
       bsm_cpu_round_up(bsm_cpu_max(1, UNIT / bsm_cpu_max(1, s->n)), SIDE);
   if (s->direct) s->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, s->n));
-  s->base.description = s->direct ? s->rows->name : "gathered rows";
+  const int32_t last = s->space.rank - 1;
+  s->columns = !s->direct && s->from == BSM_DTYPE_FLOAT &&
+               s->to == BSM_DTYPE_FLOAT && s->space.strides[0][last] == 1 &&
+               s->space.strides[1][last] == 1;
+  s->base.description = s->direct    ? s->rows->name
+                        : s->columns ? "columns"
+                                     : "gathered rows";
   out->impl = s;
   return bsm_cpu_set_scratch(
-      out, 0, s->direct ? 0 : (uint64_t)s->n * SIDE * sizeof(double) * 2,
+      out, 0,
+      s->direct || s->columns ? 0 : (uint64_t)s->n * SIDE * sizeof(double) * 2,
       s->base.slots);
 }
 
@@ -175,6 +182,25 @@ static void gathered_unit(void *arg, int64_t unit, int slot) {
   }
 }
 
+static void columns_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const softmax *s = w->s;
+  const int64_t first = unit * s->unit_rows;
+  const int64_t end = bsm_cpu_min(first + s->unit_rows, s->space.count);
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(&s->space, first, &c);
+  for (int64_t i = first; i < end;) {
+    const int64_t n = bsm_cpu_min(end - i, bsm_cpu_row_left(&s->space, &c));
+    const float *x = (const float *)(const void *)w->x + c.offset[1];
+    float *y = (float *)(void *)w->y + c.offset[0];
+    (s->log ? s->rows->log_softmax_columns : s->rows->softmax_columns)(
+        x, s->x_stride, y, s->y_stride, s->n, n);
+    bsm_cpu_advance(&s->space, &c, n);
+    i += n;
+  }
+}
+
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const softmax *s = prepared->impl;
   work w = {s, bsm_cpu_input_address(prepared, r, 0),
@@ -183,7 +209,10 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   if (s->n == 0) return BSM_OK;
   bsm_cpu_parallel(r, s->base.slots,
                    bsm_cpu_div_up(s->space.count, s->unit_rows),
-                   s->direct ? direct_unit : gathered_unit, &w);
+                   s->direct    ? direct_unit
+                   : s->columns ? columns_unit
+                                : gathered_unit,
+                   &w);
   return BSM_OK;
 }
 

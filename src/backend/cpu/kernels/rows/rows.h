@@ -41,6 +41,11 @@ typedef struct bsm_k_rows {
   /* y = exp(x - max(x)) / sum, or its logarithm; n >= 1; y may be x. */
   void (*softmax)(const float *x, float *y, int64_t n);
   void (*log_softmax)(const float *x, float *y, int64_t n);
+  /* The same for each of `columns` columns x[i * x_stride + c], i < n. */
+  void (*softmax_columns)(const float *x, int64_t x_stride, float *y,
+                          int64_t y_stride, int64_t n, int64_t columns);
+  void (*log_softmax_columns)(const float *x, int64_t x_stride, float *y,
+                              int64_t y_stride, int64_t n, int64_t columns);
   /* y = (x - mean) * factor [* scale] [+ bias]; y may be x. */
   void (*normalize)(const float *x, float *y, int64_t n, float mean,
                     float factor, const float *scale, const float *bias);

@@ -215,6 +215,50 @@ static void log_softmax(const float *x, float *y, int64_t n) {
   }
 }
 
+/* A vector of columns, all of it or the first `rest`. */
+VF_INLINE void softmax_column(const float *x, int64_t x_stride, float *y,
+                              int64_t y_stride, int64_t n, int64_t rest,
+                              const int part, const int log_too) {
+#define COLUMN(p) (part ? vf_load_n(p, rest) : vf_load(p))
+#define PUT(p, v) (part ? vf_store_n(p, v, rest) : vf_store(p, v))
+  vf m = COLUMN(x), s = vf_zero();
+  for (int64_t i = 1; i < n; i++) m = keep_nan_max(m, COLUMN(x + i * x_stride));
+  for (int64_t i = 0; i < n; i++) {
+    const vf e = vf_exp(vf_sub(COLUMN(x + i * x_stride), m));
+    if (!log_too) PUT(y + i * y_stride, e);
+    s = vf_add(s, e);
+  }
+  const vf f = log_too ? vf_log(s) : vf_div(vf_set(1.0f), s);
+  for (int64_t i = 0; i < n; i++) {
+    float *to = y + i * y_stride;
+    const vf v = log_too ? vf_sub(vf_sub(COLUMN(x + i * x_stride), m), f)
+                         : vf_mul(COLUMN(to), f);
+    PUT(to, v);
+  }
+}
+
+VF_INLINE void all_columns(const float *x, int64_t x_stride, float *y,
+                           int64_t y_stride, int64_t n, int64_t columns,
+                           const int log_too) {
+  int64_t c = 0;
+  for (; c + VF_W <= columns; c += VF_W) {
+    softmax_column(x + c, x_stride, y + c, y_stride, n, 0, 0, log_too);
+  }
+  if (c < columns) {
+    softmax_column(x + c, x_stride, y + c, y_stride, n, columns - c, 1,
+                   log_too);
+  }
+}
+
+static void softmax_columns(const float *x, int64_t x_stride, float *y,
+                            int64_t y_stride, int64_t n, int64_t columns) {
+  all_columns(x, x_stride, y, y_stride, n, columns, 0);
+}
+static void log_softmax_columns(const float *x, int64_t x_stride, float *y,
+                                int64_t y_stride, int64_t n, int64_t columns) {
+  all_columns(x, x_stride, y, y_stride, n, columns, 1);
+}
+
 /* ---- element by element ---- */
 
 /* Runs `BODY(load, store)` over full vectors, then on the masked rest. */
@@ -346,6 +390,8 @@ const bsm_k_rows JOIN(bsm_k_rows_, BSM_K_SUFFIX) = {
     .min = row_min,
     .softmax = softmax,
     .log_softmax = log_softmax,
+    .softmax_columns = softmax_columns,
+    .log_softmax_columns = log_softmax_columns,
     .normalize = normalize,
     .affine = affine,
     .affine_rows = affine_rows,
