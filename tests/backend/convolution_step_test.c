@@ -224,6 +224,31 @@ static void test_random_convolutions(void **state) {
   }
 }
 
+/* Lines of windows in place: few maps, strides beyond the kernel, paddings of
+ * several pixels, tiles that cross the ends of lines. */
+static void test_lines(void **state) {
+  harness_rng r = {8};
+  (void)state;
+  for (int i = 0; i < 80; i++) {
+    shape s = random_shape(&r, false);
+    s.spatial = rng_range(&r, 1, 2);
+    s.groups = 1;
+    s.ci = rng_range(&r, 1, 4);
+    s.extra = 0;
+    s.tactic = "rows";
+    for (int d = 0; d < 3; d++) {
+      const bool used = d >= 3 - s.spatial;
+      s.kernel[d] = used ? rng_range(&r, 2, 7) : 1;
+      s.stride[d] = used ? rng_range(&r, 1, 9) : 1;
+      s.dilation[d] = 1;
+      s.pre[d] = used ? rng_range(&r, 0, 2 * s.kernel[d]) : 0;
+      s.post[d] = used ? rng_range(&r, 0, 2 * s.kernel[d]) : 0;
+      s.size[d] = used ? rng_range(&r, 7, 40) : 1;
+    }
+    run_shape(&s, false, &r);
+  }
+}
+
 static void test_random_deconvolutions(void **state) {
   harness_rng r = {2};
   (void)state;
@@ -332,6 +357,7 @@ static void test_empty(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_convolutions),
+      cmocka_unit_test(test_lines),
       cmocka_unit_test(test_random_deconvolutions),
       cmocka_unit_test(test_depthwise),
       cmocka_unit_test(test_square_depthwise),

@@ -144,11 +144,15 @@ static bsm_status prepare(const bsm_cpu_prepare *p, gemm_way way,
   bsm_cpu_gemm_plan(g, p->threads, c->groups);
   c->common.base.description = bsm_arena_printf(
       p->arena, "%s %s", c->common.tactic->name, g->kernels->name);
-  /* The windows of a tile that cross a border. */
-  c->border_size = c->way == ROWS
-                       ? bsm_cpu_align((uint64_t)(g->taps * g->kc) *
-                                       BSM_K_GEMM_MAX_ROWS * sizeof(float))
-                       : 0;
+  /* What a tile's windows read of lines whose ends they cross: an output reads
+   * the kernel's width, and is a stride behind the one before it. */
+  c->border_size =
+      c->way == ROWS
+          ? bsm_cpu_align((uint64_t)(g->taps * c->ci *
+                                     bsm_cpu_max(c->common.w.kernel[2],
+                                                 c->common.w.stride[2])) *
+                          BSM_K_GEMM_MAX_ROWS * sizeof(float))
+          : 0;
   BSM_TRY_ALLOC(c->common.base.description);
   out->impl = c;
   return bsm_cpu_set_scratch(out, 0, c->border_size + bsm_cpu_gemm_scratch(g),
@@ -206,6 +210,23 @@ static const float *window_line(const source *s, const bsm_cpu_position *p,
          h * c->common.x.stride[1];
 }
 
+/* The lines of a window in order, without a division for each. */
+typedef struct line_counter {
+  int64_t kd, kh;
+} line_counter;
+
+static line_counter first_line(const convolution *c, int64_t line) {
+  const int64_t height = c->common.w.kernel[1];
+  return (line_counter){line / height, line % height};
+}
+
+static void next_line(const convolution *c, line_counter *at) {
+  if (++at->kh == c->common.w.kernel[1]) {
+    at->kh = 0;
+    at->kd++;
+  }
+}
+
 /* Outputs from p on that lie in one line, at most `most`. */
 static int outputs_in_line(const convolution *c, const bsm_cpu_position *p,
                            int most) {
@@ -244,15 +265,15 @@ static void indirect_pointers(const void *self, int64_t row, int count,
   for (int i = 0; i < count;) {
     const int n = outputs_in_line(c, &p, count - i);
     const int64_t x = p.at[2] * w->stride[2] - w->pre_padding[2];
-    int64_t k = tap % w->kernel[2], above = tap / w->kernel[2];
-    const float *line =
-        window_line(s, &p, above / w->kernel[1], above % w->kernel[1]);
+    int64_t k = tap % w->kernel[2];
+    line_counter at = first_line(c, tap / w->kernel[2]);
+    const float *line = window_line(s, &p, at.kd, at.kh);
     for (int64_t t = 0; t < taps; t++) {
       tap_pointers(c, line, x + k * w->dilation[2], n, a + t * count + i);
       if (++k == w->kernel[2] && t + 1 < taps) {
         k = 0;
-        above++;
-        line = window_line(s, &p, above / w->kernel[1], above % w->kernel[1]);
+        next_line(c, &at);
+        line = window_line(s, &p, at.kd, at.kh);
       }
     }
     skip_outputs(c, &p, n);
@@ -304,34 +325,57 @@ static void im2col_pack(const void *self, int64_t row, int count, int64_t k,
   }
 }
 
-/* Pointers to whole lines of the windows; `tap` counts lines. */
+/* Copies the pixels [x, x + count) of a line, with zeros where it has none. */
+static void copy_pixels(const convolution *c, const float *line, int64_t x,
+                        int64_t count, float *to) {
+  const int64_t first = bsm_cpu_min(bsm_cpu_max(-x, 0), count);
+  const int64_t end =
+      bsm_cpu_max(bsm_cpu_min(c->common.x.size[2] - x, count), first);
+  memset(to, 0, (size_t)(first * c->ci) * sizeof(float));
+  if (end > first) {
+    memcpy(to + first * c->ci, line + (x + first) * c->ci,
+           (size_t)((end - first) * c->ci) * sizeof(float));
+  }
+  memset(to + end * c->ci, 0, (size_t)((count - end) * c->ci) * sizeof(float));
+}
+
+/* Pixels of a line that `n` outputs side by side read. */
+static int64_t pixels_of(const convolution *c, int64_t n) {
+  const bsm_step_window *w = &c->common.w;
+  return (n - 1) * w->stride[2] + w->kernel[2];
+}
+
+/* Pointers to whole lines of the windows; `tap` counts lines. What windows read
+ * of a line that they cross the ends of is copied. */
 static void line_pointers(const void *self, int64_t row, int count, int64_t tap,
                           int64_t taps, const float **a) {
   const source *s = self;
   const convolution *c = s->c;
   const bsm_step_window *w = &c->common.w;
-  const int64_t length = w->kernel[2] * c->ci;
+  const int64_t step = w->stride[2] * c->ci;
+  float *border = s->border;
   bsm_cpu_position p = bsm_cpu_position_of(row, c->common.y.size);
   for (int i = 0; i < count;) {
     const int n = outputs_in_line(c, &p, count - i);
-    for (int64_t t = 0; t < taps; t++) {
-      const float *line = window_line(s, &p, (tap + t) / w->kernel[1],
-                                      (tap + t) % w->kernel[1]);
+    const int64_t x = p.at[2] * w->stride[2] - w->pre_padding[2];
+    const int64_t pixels = pixels_of(c, n);
+    const bool inside = x >= 0 && x + pixels <= c->common.x.size[2];
+    line_counter at = first_line(c, tap);
+    for (int64_t t = 0; t < taps; t++, next_line(c, &at)) {
+      const float *line = window_line(s, &p, at.kd, at.kh);
       const float **to = a + t * count + i;
-      int64_t x = p.at[2] * w->stride[2] - w->pre_padding[2];
-      for (int j = 0; j < n; j++, x += w->stride[2]) {
-        if (!line) {
-          to[j] = c->zeros;
-        } else if (x >= 0 && x + w->kernel[2] <= c->common.x.size[2]) {
-          to[j] = line + x * c->ci;
-        } else {
-          bsm_cpu_position at = p;
-          float *copy = s->border + (t * count + i + j) * length;
-          at.at[2] += j;
-          window_copy(s, &at, (tap + t) * length, (tap + t + 1) * length, copy);
-          to[j] = copy;
-        }
+      if (!line) {
+        for (int j = 0; j < n; j++) to[j] = c->zeros;
+        continue;
       }
+      const float *from = border;
+      if (inside) {
+        from = line + x * c->ci;
+      } else {
+        copy_pixels(c, line, x, pixels, border);
+        border += pixels * c->ci;
+      }
+      for (int j = 0; j < n; j++) to[j] = from + j * step;
     }
     skip_outputs(c, &p, n);
     i += n;
