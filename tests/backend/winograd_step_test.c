@@ -148,7 +148,7 @@ static void test_random(void **state) {
     shape s = {.n = rng_range(&r, 1, 3),
                .kernel = i % 6 == 4 || i % 6 == 5 ? 5 : 3,
                .dilation = {1, 1},
-               .ci = rng_range(&r, 8, 40),
+               .ci = rng_range(&r, 3, 40),
                .co = rng_range(&r, 8, 70),
                .activation = activations[rng_range(&r, 0, 3)],
                .bias = rng_range(&r, 0, 1),
@@ -232,7 +232,7 @@ static void test_refused(void **state) {
       {16, 16, 3, 1, 1, 1, 2, 4},  {16, 16, 3, 1, 1, 1, 2, -1},
       {16, 16, 5, 1, 1, 1, 2, 1},  {16, 16, 3, 2, 1, 1, 2, 2},
       {16, 16, 7, 1, 1, 1, 2, 3},  {16, 16, 3, 1, 1, 2, 2, 1},
-      {16, 16, 3, 1, 1, 16, 2, 2}, {3, 16, 3, 1, 1, 1, 2, 3},
+      {16, 16, 3, 1, 1, 16, 2, 2}, {2, 16, 3, 1, 1, 1, 2, 3},
       {16, 4, 3, 1, 1, 1, 2, 1},   {16, 16, 3, 1, 1, 1, 1, 2},
   };
   (void)state;

@@ -13,7 +13,8 @@
 #define MAX_R 5
 #define LIMIT ((int64_t)1 << 46) /* elements */
 /* Fewer channels than this do not pay for the transforms. */
-#define MIN_MAPS 8
+#define MIN_IN_MAPS 3
+#define MIN_OUT_MAPS 8
 
 int32_t bsm_cpu_winograd_tile(int32_t form) {
   switch (form) {
@@ -31,8 +32,8 @@ int32_t bsm_cpu_winograd_tile(int32_t form) {
 bool bsm_cpu_winograd_fits(const bsm_step_convolution *p, int64_t in_maps,
                            int32_t form) {
   const bsm_step_window *w = &p->window;
-  if (w->spatial != 2 || p->groups != 1 || in_maps < MIN_MAPS ||
-      p->out_maps < MIN_MAPS || w->kernel[1] != w->kernel[2] ||
+  if (w->spatial != 2 || p->groups != 1 || in_maps < MIN_IN_MAPS ||
+      p->out_maps < MIN_OUT_MAPS || w->kernel[1] != w->kernel[2] ||
       (w->kernel[1] != 3 && w->kernel[1] != 5) || w->stride[1] != 1 ||
       w->stride[2] != 1) {
     return false;
