@@ -77,6 +77,26 @@ static void files_are_written_and_mapped(void **state) {
   assert_int_equal(entries(self->folder), 1);
 }
 
+/* More pieces than one call of the system takes, some of them empty. */
+static void many_pieces_follow_each_other(void **state) {
+  const fixture *self = *state;
+  enum { COUNT = 2500 };
+  static uint8_t bytes[7 * COUNT];
+  static bsm_file_piece pieces[COUNT];
+  size_t size = 0;
+  for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (uint8_t)(i * 31 / 7);
+  for (size_t i = 0; i < COUNT; i++) {
+    pieces[i] = (bsm_file_piece){bytes + size, i * 5 % 8};
+    size += pieces[i].size;
+  }
+  assert_null(bsm_file_write(self->path, pieces, COUNT));
+  bsm_file_map map;
+  assert_null(bsm_file_map_open(self->path, 0, &map));
+  assert_int_equal(map.size, size);
+  assert_memory_equal(map.data, bytes, size);
+  bsm_file_map_close(&map);
+}
+
 static void new_files_follow_the_umask(void **state) {
   const fixture *self = *state;
   const mode_t before = umask(027);
@@ -178,6 +198,7 @@ static void links_are_replaced_not_followed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(files_are_written_and_mapped),
+      TEST(many_pieces_follow_each_other),
       TEST(new_files_follow_the_umask),
       TEST(an_empty_file_maps_to_nothing),
       TEST(what_is_not_a_file_is_refused),
