@@ -3,6 +3,7 @@
 #include "builder/fidelity.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "builder/trial_run.h"
@@ -15,6 +16,7 @@ typedef struct site {
   const bsm_pending_pack *pending;
   bsm_plan_step *step;
   int32_t form; /* wanted, and then allowed */
+  double error; /* measured for it, or for the one before it was lowered */
   const void *values;
   const char *tactic[FORMS]; /* of each form; NULL: has none */
   bsm_plan_weights packed[FORMS];
@@ -207,14 +209,13 @@ static bsm_status layer_error(check *c, site *s, double *error) {
 /* Lowers the form of one site until its error is within the bound. */
 static bsm_status bound_layer(check *c, site *s) {
   for (; s->form > BSM_CONVOLUTION_PLAIN; s->form--) {
-    double error;
     if (!s->tactic[s->form]) continue;
     set_form(c, s, s->form);
-    BSM_TRY(layer_error(c, s, &error));
+    BSM_TRY(layer_error(c, s, &s->error));
     bsm_log(c->e->options->logger, BSM_LOG_LEVEL_DEBUG,
             "%s: the error of %s is %.2g of the greatest output", s->step->name,
-            s->tactic[s->form], error);
-    if (error <= BSM_FIDELITY_LAYER) break;
+            s->tactic[s->form], s->error);
+    if (s->error <= BSM_FIDELITY_LAYER) break;
   }
   set_form(c, s, BSM_CONVOLUTION_PLAIN);
   return use_weights(c, s);
@@ -290,16 +291,75 @@ static double difference(const check *c, float *const *kept) {
   return worst;
 }
 
-/* The forms allowed, none above `cap`; false when all are plain. */
-static bsm_status apply(check *c, int32_t cap, bool *any) {
-  *any = false;
+/* The next lower form that the site has. */
+static int32_t lower(const site *s, int32_t form) {
+  do form--;
+  while (form > BSM_CONVOLUTION_PLAIN && !s->tactic[form]);
+  return form;
+}
+
+static bsm_status use_form(check *c, site *s, int32_t form) {
+  set_form(c, s, form);
+  return use_weights(c, s);
+}
+
+static int by_error(const void *pa, const void *pb) {
+  const site *a = *(const site *const *)pa, *b = *(const site *const *)pb;
+  if (a->error != b->error) return a->error > b->error ? -1 : 1;
+  return a->pending->step < b->pending->step ? -1 : 1;
+}
+
+/* The sites of one form, the least exact ones first. */
+static size_t of_form(const check *c, int32_t form, site **out) {
+  size_t n = 0;
   for (size_t i = 0; i < c->count; i++) {
-    site *s = &c->sites[i];
-    if (s->form > cap) s->form = cap;
-    while (s->form > BSM_CONVOLUTION_PLAIN && !s->tactic[s->form]) s->form--;
-    *any |= s->form != BSM_CONVOLUTION_PLAIN;
-    set_form(c, s, s->form);
-    BSM_TRY(use_weights(c, s));
+    if (c->sites[i].form == form) out[n++] = &c->sites[i];
+  }
+  if (n) qsort(out, n, sizeof(*out), by_error);
+  return n;
+}
+
+/* Whether the network is exact enough when the first `lowered` of these sites
+ * have a lower form. */
+static bsm_status try_lowered(check *c, site **sites, size_t count,
+                              size_t lowered, float *const *kept, bool *ok) {
+  for (size_t i = 0; i < count; i++) {
+    site *s = sites[i];
+    BSM_TRY(use_form(c, s, i < lowered ? lower(s, s->form) : s->form));
+  }
+  BSM_TRY(run_all(c, false));
+  const double off = difference(c, kept);
+  bsm_log(c->e->options->logger, BSM_LOG_LEVEL_DEBUG,
+          "%zu of %zu kernels of form %d lowered: outputs differ by %.2g of "
+          "the greatest",
+          lowered, count, sites[0]->form, off);
+  *ok = off <= BSM_FIDELITY_NETWORK;
+  return BSM_OK;
+}
+
+/* Lowers as few sites of a form as the bound asks for, by bisection; *ok tells
+ * whether it holds then. */
+static bsm_status lower_some(check *c, site **sites, size_t count,
+                             float *const *kept, bool *ok) {
+  size_t enough = count, few = 0; /* few is not enough */
+  BSM_TRY(try_lowered(c, sites, count, 0, kept, ok));
+  if (*ok) return BSM_OK;
+  BSM_TRY(try_lowered(c, sites, count, count, kept, ok));
+  while (*ok && enough - few > 1) {
+    const size_t middle = few + (enough - few) / 2;
+    bool held;
+    BSM_TRY(try_lowered(c, sites, count, middle, kept, &held));
+    if (held) {
+      enough = middle;
+    } else {
+      few = middle;
+    }
+  }
+  for (size_t i = 0; i < enough; i++) {
+    sites[i]->form = lower(sites[i], sites[i]->form);
+  }
+  for (size_t i = 0; i < count; i++) {
+    BSM_TRY(use_form(c, sites[i], sites[i]->form));
   }
   return BSM_OK;
 }
@@ -307,26 +367,22 @@ static bsm_status apply(check *c, int32_t cap, bool *any) {
 static bsm_status bound_network(check *c) {
   float **kept =
       BSM_NEW_ARRAY(&c->trial.arena, float *, c->plan->output_count + 1u);
-  BSM_TRY_ALLOC(kept);
+  site **sites = BSM_NEW_ARRAY(&c->trial.arena, site *, c->count + 1);
+  if (!kept || !sites) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < c->plan->input_count; i++) {
     BSM_TRY(fill(c, c->plan->inputs[i].tensor));
   }
   BSM_TRY(run_all(c, true));
   BSM_TRY(keep_outputs(c, kept));
-  for (int32_t cap = FORMS - 1; cap > BSM_CONVOLUTION_PLAIN; cap--) {
-    bool any;
-    BSM_TRY(apply(c, cap, &any));
-    if (!any) return BSM_OK;
-    BSM_TRY(run_all(c, false));
-    const double off = difference(c, kept);
-    bsm_log(c->e->options->logger, BSM_LOG_LEVEL_DEBUG,
-            "transformed weights of form %d at most: outputs differ by %.2g "
-            "of the greatest",
-            cap, off);
-    if (off <= BSM_FIDELITY_NETWORK) return BSM_OK;
+  for (size_t i = 0; i < c->count; i++) {
+    BSM_TRY(use_form(c, &c->sites[i], c->sites[i].form));
   }
-  bool any;
-  return apply(c, BSM_CONVOLUTION_PLAIN, &any);
+  bool ok = false;
+  for (int32_t form = FORMS - 1; form > BSM_CONVOLUTION_PLAIN && !ok; form--) {
+    const size_t count = of_form(c, form, sites);
+    if (count) BSM_TRY(lower_some(c, sites, count, kept, &ok));
+  }
+  return BSM_OK;
 }
 
 /* Each layer by itself, on random inputs: of a network that cannot be run here.
@@ -336,9 +392,10 @@ static bsm_status bound_layers(check *c) {
     site *s = &c->sites[i];
     BSM_TRY(fill(c, s->step->inputs[0]));
     BSM_TRY(bound_layer(c, s));
+    if (s->form == BSM_CONVOLUTION_WINOGRAD_6) s->form = lower(s, s->form);
+    BSM_TRY(use_form(c, s, s->form));
   }
-  bool any;
-  return apply(c, BSM_CONVOLUTION_WINOGRAD_4, &any);
+  return BSM_OK;
 }
 
 static bsm_status keep(check *c) {
