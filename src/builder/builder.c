@@ -257,6 +257,7 @@ bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
                      bsm_arena *arena, bsm_plan **out) {
   *out = NULL;
   BSM_TRY(bsm_run_passes(net, options->logger));
+  BSM_TRY(bsm_fuse_chains(net, options->threads));
   if (options->optimized) options->optimized(options->user, net);
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);
   BSM_TRY_ALLOC(plan);

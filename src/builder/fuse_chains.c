@@ -129,8 +129,7 @@ static bsm_status take_scale(bsm_network *net, const bsm_uses *uses,
   return BSM_OK;
 }
 
-bsm_status bsm_pass_fuse_chains(bsm_network *net, bsm_arena *scratch) {
-  const double share = (double)bsm_detect_caches().l2 / 2;
+bsm_status bsm_pass_fold_channel_scales(bsm_network *net, bsm_arena *scratch) {
   bsm_uses uses;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
   for (size_t i = 0; i < net->layers.len; i++) {
@@ -138,11 +137,25 @@ bsm_status bsm_pass_fuse_chains(bsm_network *net, bsm_arena *scratch) {
       BSM_TRY(take_scale(net, &uses, net->layers.items[i]));
     }
   }
-  for (size_t i = 0; i < net->layers.len; i++) {
-    bsm_layer *layer = net->layers.items[i];
-    if (layer->kind == BSM_LAYER_CONVOLUTION && is_filter(layer)) {
-      join(&uses, layer, share);
-    }
-  }
   return BSM_OK;
+}
+
+/* The second-level caches of all threads have room for twice this. */
+static double share_of(int threads) {
+  const double half = (double)bsm_detect_caches().l2 / 2;
+  return half * (threads > 1 ? threads : 1);
+}
+
+bsm_status bsm_fuse_chains(bsm_network *net, int threads) {
+  const double share = share_of(threads);
+  bsm_arena scratch;
+  bsm_uses uses;
+  bsm_arena_init(&scratch, net->arena->allocator);
+  bsm_status status = bsm_uses_compute(net, &scratch, &uses);
+  for (size_t i = 0; !status && i < net->layers.len; i++) {
+    bsm_layer *layer = net->layers.items[i];
+    if (is_filter(layer)) join(&uses, layer, share);
+  }
+  bsm_arena_destroy(&scratch);
+  return status;
 }

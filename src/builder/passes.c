@@ -17,7 +17,7 @@ static const pass passes[] = {
     {"fold_scale", bsm_pass_fold_scale},
     {"fuse_attention", bsm_pass_fuse_attention},
     {"fuse_epilogues", bsm_pass_fuse_epilogues},
-    {"fuse_chains", bsm_pass_fuse_chains},
+    {"fold_channel_scales", bsm_pass_fold_channel_scales},
     {"fuse_element_wise", bsm_pass_fuse_element_wise},
 };
 

@@ -31,14 +31,18 @@ BSM_NODISCARD bsm_status bsm_pass_fuse_attention(bsm_network *net,
  * matrix multiplies. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_epilogues(bsm_network *net,
                                                  bsm_arena *scratch);
-/* Pointwise and depthwise convolutions in a row become one step, where what
- * lies between would not stay in the cache; channel-wise factors go into
- * pointwise convolutions. */
-BSM_NODISCARD bsm_status bsm_pass_fuse_chains(bsm_network *net,
-                                              bsm_arena *scratch);
+/* A factor of each channel goes into the pointwise convolution that reads the
+ * product. */
+BSM_NODISCARD bsm_status bsm_pass_fold_channel_scales(bsm_network *net,
+                                                      bsm_arena *scratch);
 /* Element-wise layers become programs, and chains of them one program. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(bsm_network *net,
                                                     bsm_arena *scratch);
+
+/* After the passes: pointwise and depthwise convolutions in a row become one
+ * step, where what lies between would not stay in the caches of so many
+ * threads. */
+BSM_NODISCARD bsm_status bsm_fuse_chains(bsm_network *net, int threads);
 
 /* All of them in order. */
 BSM_NODISCARD bsm_status bsm_run_passes(bsm_network *net,

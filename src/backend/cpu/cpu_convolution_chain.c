@@ -20,6 +20,8 @@
 /* Bytes of a strip's rows that leave room for weights in a small second-level
  * cache. */
 #define STRIP_BYTES (256 * 1024)
+/* Rows of a band that are worth computing some rows twice. */
+#define MIN_BAND 4
 
 /* A pointwise part. */
 typedef struct pointwise {
@@ -38,6 +40,7 @@ typedef struct chain {
   const bsm_k_math *math;
   int64_t pre_padding;             /* of rows */
   int64_t strip, band, bands;      /* output rows */
+  int64_t parts, part_columns;     /* output maps */
   int64_t ring, phase;             /* input rows of the window */
   int64_t ring_pitch, strip_pitch; /* floats of a pixel */
   const float **padding;           /* pointers of a row of the padding */
@@ -230,9 +233,33 @@ static void init_pointwise(const bsm_cpu_prepare *p, int index, int64_t in_maps,
   bsm_cpu_gemm_plan(&out->gemm, 1, 1);
 }
 
+/* How threads share the work: bands of rows of all images; a scaled product of
+ * few pixels also columns. */
+static void choose_bands(chain *c, int threads) {
+  const int64_t height = bsm_cpu_max(1, c->y.size[1]);
+  const int64_t images = bsm_cpu_max(1, c->y.n);
+  const bool even = images % threads == 0 || images >= 4 * (int64_t)threads;
+  int64_t bands = even ? 1 : threads, least = MIN_BAND;
+  c->parts = 1;
+  if (!c->filters) {
+    const int64_t want = threads > 1 ? 2 * (int64_t)threads : 1;
+    bands = bsm_cpu_div_up(want, images);
+    least = bsm_cpu_div_up(STRIP_PIXELS / 2, bsm_cpu_max(1, c->y.size[2]));
+    bands = bsm_cpu_max(1, bsm_cpu_min(bands, height / least));
+    c->parts = bsm_cpu_min(bsm_cpu_div_up(want, images * bands),
+                           bsm_cpu_div_up(c->y.c, 2 * BSM_PANEL));
+    c->parts = bsm_cpu_max(1, c->parts);
+  }
+  c->part_columns = bsm_cpu_max(
+      1, bsm_cpu_round_up(bsm_cpu_div_up(c->y.c, c->parts), BSM_PANEL));
+  c->parts = bsm_cpu_div_up(c->y.c, c->part_columns);
+  c->band =
+      bsm_cpu_min(height, bsm_cpu_max(least, bsm_cpu_div_up(height, bands)));
+  c->bands = bsm_cpu_div_up(c->y.size[1], c->band);
+}
+
 /* Output rows of a strip, and with them the ring. */
 static void choose_strip(chain *c) {
-  const int64_t height = bsm_cpu_max(1, c->y.size[1]);
   const int64_t stride = c->filters ? c->depthwise.stride : 1;
   const int64_t window = c->filters ? c->depthwise.window : 1;
   const int64_t input_row =
@@ -241,7 +268,7 @@ static void choose_strip(chain *c) {
       c->projects ? c->y.size[2] * c->strip_pitch * (int64_t)sizeof(float) : 0;
   int64_t strip = bsm_cpu_div_up(STRIP_PIXELS, bsm_cpu_max(1, c->y.size[2]));
   strip = bsm_cpu_round_up(strip, BSM_K_DEPTHWISE_MAX_ROWS);
-  strip = bsm_cpu_min(strip, height);
+  strip = bsm_cpu_min(strip, c->band);
   while (strip > 2 &&
          strip * output_row + (strip * stride + window) * input_row >
              STRIP_BYTES) {
@@ -253,16 +280,6 @@ static void choose_strip(chain *c) {
   const int64_t alive = (strip - 1) * stride + window;
   c->ring = bsm_cpu_round_up(alive, strip * stride);
   c->phase = c->ring - alive % c->ring;
-}
-
-/* A band for each thread; images come first. */
-static void choose_bands(chain *c, int threads) {
-  const int64_t height = bsm_cpu_max(1, c->y.size[1]);
-  const int64_t images = bsm_cpu_max(1, c->y.n);
-  int64_t bands = images >= threads ? 1 : bsm_cpu_div_up(threads, images);
-  if (!c->filters) bands = bsm_cpu_div_up(4 * (int64_t)threads, images);
-  c->band = bsm_cpu_round_up(bsm_cpu_div_up(height, bands), c->strip);
-  c->bands = bsm_cpu_div_up(c->y.size[1], c->band);
 }
 
 static bsm_status set_scratch(chain *c, bsm_prepared_step *out) {
@@ -341,8 +358,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
       c->filters ? params->part[BSM_CHAIN_DEPTHWISE].out_maps : c->x.c;
   c->ring_pitch = c->strip_pitch = pitch_of(maps);
   if (c->filters) BSM_TRY(init_depthwise(p, c));
-  choose_strip(c);
   choose_bands(c, p->threads);
+  choose_strip(c);
   if (c->expands) {
     init_pointwise(p, BSM_CHAIN_EXPAND, c->x.c, c->ring * c->x.size[2],
                    &c->expand);
@@ -379,7 +396,9 @@ typedef struct band {
   const float **pointers; /* [ring][columns] */
   float *ring, *strip;
   void *gemm;
-  int64_t next; /* input row that comes into the ring next */
+  int64_t origin;          /* first input row of the window, maybe of padding */
+  int64_t next;            /* input row that comes into the ring next */
+  int64_t column, columns; /* of the product */
 } band;
 
 /* Where a product finds its pixels. */
@@ -399,21 +418,25 @@ static void pixel_pointers(const void *self, int64_t row, int count,
   for (int i = 0; i < count; i++) a[i] = s->x + offsets[i];
 }
 
-static void multiply(const pointwise *p, int64_t pixels,
-                     bsm_cpu_gemm_operands *o, void *scratch) {
+/* The columns from `column` on, a multiple of a panel. */
+static void multiply(const pointwise *p, int64_t pixels, int64_t column,
+                     int64_t columns, bsm_cpu_gemm_operands *o, void *scratch) {
   bsm_cpu_gemm g = p->gemm;
   g.rows = pixels;
+  g.columns = columns;
   o->pointers = pixel_pointers;
-  o->b = p->kernel;
+  o->b = p->kernel + column / BSM_PANEL * p->b_panel;
   o->b_tap = o->b_panel = p->b_panel;
-  o->bias = p->bias;
+  o->bias = p->bias ? p->bias + column : NULL;
+  o->c += column;
+  if (o->residual) o->residual += column;
   const int64_t units = bsm_cpu_gemm_units(&g);
   for (int64_t u = 0; u < units; u++) bsm_cpu_gemm_run(&g, o, u, scratch);
 }
 
 /* The place of an input row in the ring. */
-static int64_t slot_of(const chain *c, int64_t row) {
-  return (row + c->pre_padding + c->phase) % c->ring;
+static int64_t slot_of(const band *b, int64_t row) {
+  return (row - b->origin + b->c->phase) % b->c->ring;
 }
 
 /* Brings the input rows up to `end` into the ring. */
@@ -426,18 +449,18 @@ static void fill_ring(band *b, int64_t end) {
     for (; b->next < end; b->next++) {
       bsm_cpu_depthwise_point(d, b->x + b->next * c->x.stride[1],
                               c->x.stride[2],
-                              b->pointers + slot_of(c, b->next) * d->columns);
+                              b->pointers + slot_of(b, b->next) * d->columns);
     }
     return;
   }
   while (b->next < end) {
-    const int64_t slot = slot_of(c, b->next);
+    const int64_t slot = slot_of(b, b->next);
     const int64_t n = bsm_cpu_min(end - b->next, c->ring - slot);
     const source s = {&c->x_rows, b->x, b->next * width};
     bsm_cpu_gemm_operands o = {.source = &s,
                                .c = b->ring + slot * width * c->ring_pitch,
                                .c_rows = &to};
-    multiply(&c->expand, n * width, &o, b->gemm);
+    multiply(&c->expand, n * width, 0, c->expand.gemm.columns, &o, b->gemm);
     b->next += n;
   }
 }
@@ -452,7 +475,7 @@ static void filter(band *b, int64_t first, int64_t count) {
   for (int64_t i = 0; i < input_rows; i++) {
     const int64_t row = top + i;
     b->rows[i] = row >= 0 && row < c->x.size[1]
-                     ? b->pointers + slot_of(c, row) * d->columns
+                     ? b->pointers + slot_of(b, row) * d->columns
                      : c->padding;
   }
   const int most = bsm_cpu_depthwise_max_rows(d);
@@ -506,17 +529,22 @@ static void project(const band *b, int64_t first, int64_t count) {
       .residual =
           b->residual ? b->residual + first * c->residual.stride[1] : NULL,
       .residual_rows = &c->residual_rows};
-  multiply(&c->project, count * c->y.size[2], &o, b->gemm);
+  multiply(&c->project, count * c->y.size[2], b->column, b->columns, &o,
+           b->gemm);
 }
 
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
   const chain *c = w->c;
-  const int64_t n = index / c->bands, first = index % c->bands * c->band;
+  const int64_t part = index % c->parts, line = index / c->parts;
+  const int64_t n = line / c->bands, first = line % c->bands * c->band;
   const int64_t end = bsm_cpu_min(first + c->band, c->y.size[1]);
   uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
-  band b = {
-      .c = c, .x = w->x + n * c->x.n_stride, .y = w->y + n * c->y.n_stride};
+  band b = {.c = c,
+            .x = w->x + n * c->x.n_stride,
+            .y = w->y + n * c->y.n_stride,
+            .column = part * c->part_columns};
+  b.columns = bsm_cpu_min(c->part_columns, c->y.c - b.column);
   if (w->scale) b.scale = w->scale + n * c->scale.n_stride;
   if (w->residual) b.residual = w->residual + n * c->residual.n_stride;
   b.rows = (const float ***)(void *)scratch;
@@ -528,7 +556,8 @@ static void unit(void *arg, int64_t index, int slot) {
   b.gemm = scratch + c->ring_bytes + c->strip_bytes;
   if (c->filters) {
     const bsm_cpu_depthwise *d = &c->depthwise;
-    b.next = bsm_cpu_max(0, first * d->stride - c->pre_padding);
+    b.origin = first * d->stride - c->pre_padding;
+    b.next = bsm_cpu_max(0, b.origin);
     for (int64_t i = 0; c->expands && i < c->ring; i++) {
       bsm_cpu_depthwise_point(d, b.ring + i * c->x.size[2] * c->ring_pitch,
                               c->ring_pitch, b.pointers + i * d->columns);
@@ -558,7 +587,7 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
     w.residual = bsm_cpu_input_address(prepared, r, c->scales ? 2 : 1);
   }
   if (c->y.size[1] == 0 || c->y.size[2] == 0 || c->y.c == 0) return BSM_OK;
-  bsm_cpu_parallel(r, slots, c->y.n * c->bands, unit, &w);
+  bsm_cpu_parallel(r, slots, c->y.n * c->bands * c->parts, unit, &w);
   return BSM_OK;
 }
 
