@@ -116,7 +116,19 @@ static bsm_dims image_dims(const shape *s, int channels, const int *size) {
   return d;
 }
 
-static void run_shape(const shape *s, bool transposed, harness_rng *rng) {
+/* Whether the step has the tactic that it names. */
+static bool has_tactic(const harness *h) {
+  const char *names[BSM_MAX_TACTICS];
+  const size_t count =
+      bsm_backend_cpu()->tactics(&h->plan, &h->step, BSM_ISA_SCALAR, names);
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(names[i], h->step.tactic) == 0) return true;
+  }
+  return false;
+}
+
+/* Returns whether the tactic of the shape was run, or another one. */
+static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   harness h;
   int out[3];
   int64_t strides[5];
@@ -176,9 +188,11 @@ static void run_shape(const shape *s, bool transposed, harness_rng *rng) {
   const double k = (double)taps * s->ci / s->groups;
   expected e = {y, 4e-6 * (4 + sqrt(k))};
   harness_run_all(&h, compare, &e);
+  const bool named = has_tactic(&h);
   free(y);
   free(w);
   harness_free(&h);
+  return named;
 }
 
 static const bsm_activation_type activations[] = {
@@ -222,6 +236,36 @@ static void test_random_convolutions(void **state) {
     s.tactic = tactics[i % 4];
     run_shape(&s, false, &r);
   }
+}
+
+/* Windows that are larger than the image, so that most taps are padding: one
+ * axis at least has a dilation of its size or so, and outputs of no tap at all
+ * occur. */
+static void test_regions(void **state) {
+  harness_rng r = {11};
+  int fitting = 0;
+  (void)state;
+  for (int i = 0; i < 80; i++) {
+    shape s = random_shape(&r, false);
+    s.spatial = rng_range(&r, 1, 2);
+    s.tactic = "regions";
+    for (int d = 0; d < 3; d++) {
+      const bool used = d >= 3 - s.spatial;
+      s.kernel[d] = used ? rng_range(&r, 2, 4) : 1;
+      s.stride[d] = used ? rng_range(&r, 1, 3) : 1;
+      s.size[d] = used ? rng_range(&r, 1, 14) : 1;
+      s.dilation[d] =
+          !used ? 1 : rng_range(&r, d == 2 ? s.size[d] / 2 + 1 : 1, 16);
+      const int span = s.dilation[d] * (s.kernel[d] - 1);
+      s.pre[d] = used ? rng_range(&r, span / 2, span + 2) : 0;
+      s.post[d] = used ? rng_range(&r, span / 2, span + 2) : 0;
+      if (used && s.pre[d] + s.post[d] + s.size[d] <= span) {
+        s.post[d] = span + 1;
+      }
+    }
+    fitting += run_shape(&s, false, &r);
+  }
+  assert_true(fitting > 40);
 }
 
 /* Lines of windows in place: few maps, strides beyond the kernel, paddings of
@@ -357,6 +401,7 @@ static void test_empty(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_convolutions),
+      cmocka_unit_test(test_regions),
       cmocka_unit_test(test_lines),
       cmocka_unit_test(test_random_deconvolutions),
       cmocka_unit_test(test_depthwise),
