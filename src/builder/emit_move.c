@@ -22,6 +22,74 @@ static bsm_dims reshape_dims(const bsm_layer *layer) {
   return dims;
 }
 
+/* Layers that pass on the layout of their input. */
+static bool passes_on(const bsm_layer *layer) {
+  return layer->kind == BSM_LAYER_SLICE ||
+         layer->kind == BSM_LAYER_CONCATENATION ||
+         layer->kind == BSM_LAYER_FUSED_ELEMENT_WISE;
+}
+
+/* Whether readers of `t`, at most `depth` layers on, want its channels inside.
+ */
+static bool wants_channels_last(const bsm_emitter *e, const bsm_itensor *t,
+                                int depth) {
+  for (uint32_t i = 0; i < e->uses.reader_count[t->id]; i++) {
+    const bsm_layer *reader = e->uses.readers[t->id][i];
+    if (reader->kind == BSM_LAYER_CONVOLUTION ||
+        reader->kind == BSM_LAYER_DECONVOLUTION ||
+        reader->kind == BSM_LAYER_POOLING || reader->kind == BSM_LAYER_RESIZE ||
+        (depth > 0 && passes_on(reader) &&
+         wants_channels_last(e, reader->outputs.items[0], depth - 1))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The layout of a copy of `from` that a reshape to `dims` makes a channels-last
+ * image: what becomes the channels lies inside. False when a new dimension is
+ * not made of whole old ones. */
+static bool channels_inside(bsm_dims from, bsm_dims dims, bsm_layout *out) {
+  int32_t order[BSM_MAX_RANK], first[BSM_MAX_RANK + 1];
+  int32_t at = 0, n = 0;
+  for (int32_t i = 0; i < dims.rank; i++) {
+    int64_t product = 1;
+    first[i] = at;
+    while (at < from.rank && product < dims.d[i]) product *= from.d[at++];
+    while (at < from.rank && from.d[at] == 1) at++;
+    if (product != dims.d[i]) return false;
+  }
+  first[dims.rank] = at;
+  if (at != from.rank || dims.rank < 3) return false;
+  for (int32_t i = 0; i <= dims.rank; i++) {
+    if (i == 1) continue;
+    const int32_t piece = i == dims.rank ? 1 : i; /* the channels last */
+    for (int32_t k = first[piece]; k < first[piece + 1]; k++) order[n++] = k;
+  }
+  *out = bsm_layout_ordered(from, order);
+  return true;
+}
+
+/* A copy of the tensor that can be seen with other dims: row-major, or such
+ * that an image has its channels inside when that is how it is read. */
+static bsm_status copy_for_reshape(bsm_emitter *e, const bsm_layer *layer,
+                                   bsm_dims dims, uint32_t *id,
+                                   bsm_layout *view) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  const bsm_build_tensor t = *bsm_build_tensor_at(e, *id);
+  bsm_layout layout;
+  if (!layer->p.shuffle.has_second && !e->uses.is_output[y->id] &&
+      wants_channels_last(e, y, 3) &&
+      channels_inside(t.layout.dims, dims, &layout) &&
+      bsm_layout_reshape(&layout, dims, view)) {
+    const uint32_t from = *id;
+    BSM_TRY(bsm_build_new(e, t.name, t.dtype, layout, id));
+    return bsm_build_copy(e, layer->name, from, *id);
+  }
+  *view = bsm_layout_contiguous(dims);
+  return bsm_build_contiguous_copy(e, *id, layer->name, id);
+}
+
 bsm_status bsm_build_shuffle(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   uint32_t id = bsm_build_value(e, layer->inputs.items[0]);
@@ -32,8 +100,7 @@ bsm_status bsm_build_shuffle(bsm_emitter *e, const bsm_layer *layer) {
     const bsm_dims dims = reshape_dims(layer);
     bsm_layout view;
     if (!bsm_layout_reshape(&bsm_build_tensor_at(e, id)->layout, dims, &view)) {
-      BSM_TRY(bsm_build_contiguous_copy(e, id, layer->name, &id));
-      view = bsm_layout_contiguous(dims);
+      BSM_TRY(copy_for_reshape(e, layer, dims, &id, &view));
     }
     BSM_TRY(bsm_build_view(e, id, view, 0, &id));
   }

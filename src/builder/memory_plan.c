@@ -3,9 +3,10 @@
  *
  * A buffer lives from the first step that touches it to the last. Buffers
  * whose lives overlap get disjoint places: largest first, each at the lowest
- * offset that fits. An element-wise step may write over one of its inputs when
- * nothing reads that input later and both have the same layout; so may a
- * scatter over its data, when no other input shares that memory. */
+ * offset that fits. An element-wise step, a softmax or a normalisation may
+ * write over one of its inputs when nothing reads that input later and both
+ * have the same layout; so may a scatter over its data, when no other input
+ * shares that memory. */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -60,10 +61,19 @@ static bool try_in_place(bsm_emitter *e, uint32_t index, uint32_t in) {
 static void merge_in_place(bsm_emitter *e) {
   for (uint32_t i = 0; i < e->steps.len; i++) {
     const bsm_plan_step *step = &e->steps.items[i];
-    if (step->kind == BSM_STEP_SCATTER) try_in_place(e, i, 0);
-    if (step->kind != BSM_STEP_ELEMENT_WISE) continue;
-    for (uint32_t k = 0; k < step->input_count; k++) {
-      if (try_in_place(e, i, k)) break;
+    switch (step->kind) {
+      case BSM_STEP_SCATTER:
+      case BSM_STEP_SOFTMAX:
+      case BSM_STEP_NORMALIZATION:
+        try_in_place(e, i, 0);
+        break;
+      case BSM_STEP_ELEMENT_WISE:
+        for (uint32_t k = 0; k < step->input_count; k++) {
+          if (try_in_place(e, i, k)) break;
+        }
+        break;
+      default:
+        break;
     }
   }
 }

@@ -280,6 +280,34 @@ static void test_rows_run_as_they_lie(void **state) {
   }
 }
 
+/* A shuffle of channels between two poolings: one copy, which keeps them
+ * inside. */
+static void test_channel_shuffle_is_one_copy(void **state) {
+  (void)state;
+  const sizes s = {2, 4, 8, 24};
+  bsm_itensor *x = largest(image("x", s.n, s.h, s.w, s.c));
+  bsm_layer *apart = bsm_network_add_shuffle(net, x);
+  bsm_shuffle_set_reshape_dimensions(apart, (bsm_dims){5, {2, 2, 12, 2, 4}});
+  bsm_itensor *y = permuted(output_of(apart), (bsm_dims){5, {0, 2, 1, 3, 4}});
+  bsm_layer *back = bsm_network_add_shuffle(net, y);
+  bsm_shuffle_set_reshape_dimensions(back, (bsm_dims){4, {2, 24, 2, 4}});
+  y = largest(output_of(back));
+  const bsm_plan *plan = run(permuted(y, (bsm_dims){4, {0, 2, 3, 1}}));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 1);
+  for (int64_t n = 0; n < 2; n++) {
+    for (int64_t w = 0; w < 2; w++) {
+      for (int64_t c = 0; c < 24; c++) {
+        const int64_t from = c % 2 * 12 + c / 2;
+        float best = -INFINITY;
+        for (int64_t i = 0; i < 4; i++) {
+          best = fmaxf(best, at_window(s, n, from, i / 2, 2 * w + i % 2));
+        }
+        assert_true(out[(n * 2 + w) * 24 + c] == best);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_channels_join_in_place, set_up,
@@ -295,6 +323,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_rows_join_in_place, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_rows_run_as_they_lie, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_channel_shuffle_is_one_copy, set_up,
                                       tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

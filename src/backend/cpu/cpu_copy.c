@@ -23,7 +23,9 @@ typedef struct copy {
   const bsm_k_rows *rows;
   /* Transposition of dimensions `row` (of x: stride 1) and the last one. */
   bsm_cpu_space outer;
-  int64_t t_rows, t_columns, x_stride, y_stride, row_blocks;
+  int64_t t_rows, t_columns, x_stride, y_stride;
+  /* A unit is a block of rows of one square, or several small squares. */
+  int64_t row_blocks, squares;
 } copy;
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
@@ -36,7 +38,8 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
 static bool find_transposition(copy *c) {
   const bsm_cpu_space *s = &c->space;
   const int32_t last = s->rank - 1;
-  if (c->element != 4 || s->strides[0][last] != 1 || s->strides[1][last] == 1) {
+  if (c->element != 4 || s->count == 0 || s->strides[0][last] != 1 ||
+      s->strides[1][last] == 1) {
     return false;
   }
   for (int32_t i = 0; i < last; i++) {
@@ -49,6 +52,9 @@ static bool find_transposition(copy *c) {
     c->outer.dims[i] = c->outer.dims[last] = 1;
     bsm_cpu_space_reduce(&c->outer, false);
     c->row_blocks = bsm_cpu_div_up(c->t_rows, TRANSPOSE_ROWS);
+    c->squares = c->row_blocks > 1
+                     ? 1
+                     : bsm_cpu_max(1, UNIT / 4 / (c->t_rows * c->t_columns));
     return true;
   }
   return false;
@@ -123,13 +129,18 @@ static void transpose_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const copy *c = w->c;
   const int64_t row = unit % c->row_blocks * TRANSPOSE_ROWS;
+  const int64_t first = unit / c->row_blocks * c->squares;
+  const int64_t end = bsm_cpu_min(first + c->squares, c->outer.count);
   bsm_cpu_cursor at;
   (void)slot;
-  bsm_cpu_seek(&c->outer, unit / c->row_blocks, &at);
-  c->rows->transpose(
-      (const float *)(const void *)w->x + at.offset[1] + row, c->x_stride,
-      (float *)(void *)w->y + at.offset[0] + row * c->y_stride, c->y_stride,
-      bsm_cpu_min(TRANSPOSE_ROWS, c->t_rows - row), c->t_columns);
+  bsm_cpu_seek(&c->outer, first, &at);
+  for (int64_t i = first; i < end; i++) {
+    c->rows->transpose(
+        (const float *)(const void *)w->x + at.offset[1] + row, c->x_stride,
+        (float *)(void *)w->y + at.offset[0] + row * c->y_stride, c->y_stride,
+        bsm_cpu_min(TRANSPOSE_ROWS, c->t_rows - row), c->t_columns);
+    bsm_cpu_advance(&c->outer, &at, 1);
+  }
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
@@ -138,7 +149,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
             bsm_cpu_output_address(prepared, r, 0)};
   if (c->space.count == 0) return BSM_OK;
   if (c->mode == TRANSPOSE) {
-    bsm_cpu_parallel(r, c->base.slots, c->outer.count * c->row_blocks,
+    bsm_cpu_parallel(r, c->base.slots,
+                     bsm_cpu_div_up(c->outer.count, c->squares) * c->row_blocks,
                      transpose_unit, &w);
   } else {
     bsm_cpu_parallel(r, c->base.slots, bsm_cpu_div_up(c->space.count, UNIT),

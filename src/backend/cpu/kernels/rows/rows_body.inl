@@ -39,9 +39,30 @@ VF_INLINE void transpose_tile(const float *x, int64_t x_stride, float *y,
 #endif
 }
 
+/* Two rows that become pairs: y[2 i] = a[i], y[2 i + 1] = b[i]. */
+static void interleave(const float *a, const float *b, float *y, int64_t n) {
+  int64_t i = 0;
+#if VF_W >= 8
+  for (; i + 8 <= n; i += 8) {
+    const __m256 p = _mm256_loadu_ps(a + i), q = _mm256_loadu_ps(b + i);
+    const __m256 lo = _mm256_unpacklo_ps(p, q), hi = _mm256_unpackhi_ps(p, q);
+    _mm256_storeu_ps(y + 2 * i, _mm256_permute2f128_ps(lo, hi, 0x20));
+    _mm256_storeu_ps(y + 2 * i + 8, _mm256_permute2f128_ps(lo, hi, 0x31));
+  }
+#endif
+  for (; i < n; i++) {
+    y[2 * i] = a[i];
+    y[2 * i + 1] = b[i];
+  }
+}
+
 static void transpose(const float *x, int64_t x_stride, float *y,
                       int64_t y_stride, int64_t rows, int64_t columns) {
   int64_t i = 0;
+  if (columns == 2 && y_stride == 2) {
+    interleave(x, x + x_stride, y, rows);
+    return;
+  }
   for (; i + TILE <= rows; i += TILE) {
     int64_t j = 0;
     for (; j + TILE <= columns; j += TILE) {
