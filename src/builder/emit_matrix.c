@@ -86,6 +86,59 @@ static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, bsm_plan_step *step) {
   return bsm_build_pack(e, step, &packing);
 }
 
+/* The raw weights one after the other: parts of B side by side where they are
+ * [N, K], else row by row. */
+static bsm_status make_joined(bsm_arena *scratch, const bsm_packing *p,
+                              const void **values) {
+  const size_t element = bsm_dtype_size(p->dtype);
+  const size_t k = (size_t)p->how[K], n = (size_t)p->how[N];
+  uint8_t *joined =
+      bsm_arena_alloc_array(scratch, k * n + 1, element, _Alignof(double));
+  BSM_TRY_ALLOC(joined);
+  *values = joined;
+  size_t before = 0; /* columns */
+  for (size_t i = 0; i < p->raw_count; i++) {
+    const bsm_raw_weights *raw = &p->raw[i];
+    const size_t columns =
+        k ? (size_t)raw->size / bsm_dtype_size(raw->dtype) / k : 0;
+    const void *from;
+    BSM_TRY(bsm_packing_cast(scratch, p, i, &from));
+    const size_t run = p->transposed ? columns * k : columns;
+    for (size_t row = 0; row < (p->transposed ? 1 : k) && run; row++) {
+      const size_t to = p->transposed ? before * k : row * n + before;
+      memcpy(joined + to * element,
+             (const uint8_t *)from + row * columns * element, run * element);
+    }
+    before += columns;
+  }
+  return BSM_OK;
+}
+
+/* Packs a B of several constants. */
+static bsm_status pack_parts(bsm_emitter *e, const bsm_layer *layer, int64_t k,
+                             int64_t n, bsm_plan_step *step) {
+  const size_t parts = (size_t)layer->p.matrix_multiply.parts;
+  bsm_raw_weights raw[BSM_PACKING_MAX_RAW];
+  if (parts > BSM_PACKING_MAX_RAW) {
+    return BSM_FAIL(BSM_INTERNAL, "a matrix of %zu parts", parts);
+  }
+  for (size_t i = 0; i < parts; i++) {
+    if (!bsm_build_constant_raw(
+            e, bsm_build_value(e, layer->inputs.items[1 + i]), &raw[i])) {
+      return BSM_FAIL(BSM_INTERNAL, "a part of a matrix is no constant");
+    }
+  }
+  const bsm_packing packing = {
+      .in_maps = k,
+      .dtype = layer->outputs.items[0]->dtype,
+      .transposed = layer->p.matrix_multiply.op_b == BSM_MATRIX_TRANSPOSE,
+      .raw = raw,
+      .raw_count = parts,
+      .how = {[K] = k, [N] = n},
+      .make = make_joined};
+  return bsm_build_pack(e, step, &packing);
+}
+
 /* A view of `id` with its leading dimensions in the row dimension, when its
  * strides allow; *out is left alone otherwise. */
 static bsm_status collapse_rows(bsm_emitter *e, uint32_t id, bool *done,
@@ -132,13 +185,14 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
   BSM_TRY(
       operand(e, layer->inputs.items[1], layer->p.matrix_multiply.op_b, &b));
   const bsm_dims b_dims = bsm_build_tensor_at(e, b)->layout.dims;
+  const bool joined = layer->p.matrix_multiply.parts > 1;
   bsm_raw_weights raw;
-  const bool constant =
-      bsm_build_constant_raw(e, b, &raw) && leading_count(b_dims) == 1;
+  const bool constant = joined || (bsm_build_constant_raw(e, b, &raw) &&
+                                   leading_count(b_dims) == 1);
   bsm_step_matrix_multiply params = {
       .constant_b = constant,
       .k = b_dims.d[b_dims.rank - 2],
-      .n = b_dims.d[b_dims.rank - 1],
+      .n = joined ? y->dims.d[y->dims.rank - 1] : b_dims.d[b_dims.rank - 1],
       .scale = layer->p.matrix_multiply.scale,
       .epilogue = bsm_build_epilogue(&layer->p.matrix_multiply.epilogue)};
   BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_build_preferred(e, y),
@@ -165,5 +219,6 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
     BSM_TRY(bsm_build_weights(e, bias->values, (uint64_t)bias->count * element,
                               &step->weights[1]));
   }
+  if (joined) return pack_parts(e, layer, params.k, params.n, step);
   return constant ? pack_matrix(e, b, step) : BSM_OK;
 }

@@ -17,6 +17,7 @@ static const pass passes[] = {
     {"fold_scale", bsm_pass_fold_scale},
     {"fuse_attention", bsm_pass_fuse_attention},
     {"fuse_epilogues", bsm_pass_fuse_epilogues},
+    {"merge_products", bsm_pass_merge_products},
     {"fold_channel_scales", bsm_pass_fold_channel_scales},
     {"fuse_element_wise", bsm_pass_fuse_element_wise},
 };

@@ -35,6 +35,10 @@ BSM_NODISCARD bsm_status bsm_pass_fuse_epilogues(bsm_network *net,
  * product. */
 BSM_NODISCARD bsm_status bsm_pass_fold_channel_scales(bsm_network *net,
                                                       bsm_arena *scratch);
+/* Matrix multiplies of one tensor with constants become one, when all that
+ * reads them reads views. */
+BSM_NODISCARD bsm_status bsm_pass_merge_products(bsm_network *net,
+                                                 bsm_arena *scratch);
 /* Element-wise layers become programs, and chains of them one program. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(bsm_network *net,
                                                     bsm_arena *scratch);

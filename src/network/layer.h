@@ -177,6 +177,9 @@ struct bsm_layer {
       bsm_weights bias; /* of the last output dimension; count 0: none */
       double scale;     /* multiplies the product; 1 */
       bsm_epilogue epilogue;
+      /* More than 1: so many constant matrices of rank 2 follow the first
+       * input, and B is their columns side by side (builder). */
+      int32_t parts;
     } matrix_multiply;
     struct {
       bsm_weights weights;

@@ -276,6 +276,27 @@ static bsm_status matrix_dims(const bsm_itensor *x, bsm_matrix_operation op,
   return BSM_OK;
 }
 
+/* Adds the columns of the other matrices that are parts of B. */
+static bsm_status add_parts(const bsm_layer *layer, size_t parts, int64_t k,
+                            int64_t *n) {
+  for (size_t i = 2; i <= parts; i++) {
+    const bsm_itensor *b = layer->inputs.items[i];
+    bsm_dims batch;
+    int64_t rows, columns;
+    BSM_TRY(
+        matrix_dims(b, layer->p.matrix_multiply.op_b, &batch, &rows, &columns));
+    if (b->dtype != layer->inputs.items[0]->dtype || batch.rank != 0 ||
+        rows != k || !bsm_i64_add(*n, columns, n)) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "matrix multiply: %s%s cannot be a part of a matrix of "
+                      "%lld rows",
+                      bsm_dtype_name(b->dtype), bsm_dims_str(b->dims),
+                      (long long)k);
+    }
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_infer_matrix_multiply(bsm_layer *layer) {
   const bsm_itensor *a = layer->inputs.items[0], *b = layer->inputs.items[1];
   const bsm_epilogue *epilogue = &layer->p.matrix_multiply.epilogue;
@@ -294,6 +315,15 @@ bsm_status bsm_infer_matrix_multiply(bsm_layer *layer) {
                     bsm_dims_str(a->dims), bsm_dims_str(b->dims), (long long)k,
                     (long long)k2);
   }
+  const size_t parts = layer->p.matrix_multiply.parts > 1
+                           ? (size_t)layer->p.matrix_multiply.parts
+                           : 1;
+  const size_t inputs = 1 + parts + (epilogue->has_residual ? 1u : 0u);
+  if (layer->inputs.len != inputs) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "matrix multiply of %zu inputs",
+                    layer->inputs.len);
+  }
+  BSM_TRY(add_parts(layer, parts, k, &n));
   BSM_TRY(bsm_broadcast_dims(batch_a, batch_b, &out));
   if (out.rank + 2 > BSM_MAX_RANK) {
     return BSM_FAIL(BSM_LIMIT, "matrix multiply of rank %d",
@@ -307,15 +337,11 @@ bsm_status bsm_infer_matrix_multiply(bsm_layer *layer) {
                     "a bias of %lld elements for %lld columns",
                     (long long)bias->count, (long long)n);
   }
-  if (layer->inputs.len != (epilogue->has_residual ? 3u : 2u)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "matrix multiply of %zu inputs",
-                    layer->inputs.len);
-  }
   if (epilogue->has_residual &&
-      !bsm_same_dims(layer->inputs.items[2]->dims, out)) {
+      !bsm_same_dims(layer->inputs.items[inputs - 1]->dims, out)) {
     return BSM_FAIL(
         BSM_INVALID_ARGUMENT, "the residual has dims %s, the output %s",
-        bsm_dims_str(layer->inputs.items[2]->dims), bsm_dims_str(out));
+        bsm_dims_str(layer->inputs.items[inputs - 1]->dims), bsm_dims_str(out));
   }
   return bsm_layer_set_output(layer, 0, a->dtype, out);
 }

@@ -28,7 +28,7 @@ static const struct {
     [BSM_LAYER_TOP_K] = {bsm_infer_top_k, 1, 1, 2},
     [BSM_LAYER_GATHER] = {bsm_infer_gather, 2, 2, 1},
     [BSM_LAYER_SCATTER] = {bsm_infer_scatter, 3, 3, 1},
-    [BSM_LAYER_MATRIX_MULTIPLY] = {bsm_infer_matrix_multiply, 2, 3, 1},
+    [BSM_LAYER_MATRIX_MULTIPLY] = {bsm_infer_matrix_multiply, 2, SIZE_MAX, 1},
     [BSM_LAYER_CONSTANT] = {bsm_infer_constant, 0, 0, 1},
     [BSM_LAYER_IDENTITY] = {bsm_infer_identity, 1, 1, 1},
     [BSM_LAYER_SLICE] = {bsm_infer_slice, 1, 1, 1},

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several products of one tensor become one:
+ *   matrix multiply(x, a), matrix multiply(x, b), ..
+ *     -> slices of matrix multiply(x, [a b ..])
+ * for constants a, b, .. of rank 2: the projections to queries, keys and values
+ * of attention. x is then read once, and threads share one larger product.
+ *
+ * The results become views with the columns of all of them between two rows. So
+ * everything that reads them must read such views as well as rows of their own:
+ * attention and other products, through shuffles that stay views. Whatever
+ * would have to copy them forbids it, and so does anything that is part of a
+ * product already but a bias and a scale. Runs after fusion into products. */
+#include <string.h>
+
+#include "builder/layout.h"
+#include "builder/packing.h"
+#include "builder/passes.h"
+#include "builder/uses.h"
+
+typedef struct merging {
+  bsm_network *net;
+  bsm_arena *scratch;
+  bsm_uses uses;
+  bool *placed; /* by layer id: in the new order, or before it was begun */
+  BSM_VEC(bsm_layer *) layers; /* the new order */
+} merging;
+
+/* Readers of readers that are looked at. */
+#define MAX_DEPTH 8
+
+static bool is_candidate(const bsm_layer *layer) {
+  if (layer->removed || layer->kind != BSM_LAYER_MATRIX_MULTIPLY) return false;
+  const bsm_itensor *b = layer->inputs.items[1];
+  return layer->p.matrix_multiply.op_a == BSM_MATRIX_NONE &&
+         layer->p.matrix_multiply.parts <= 1 &&
+         !layer->p.matrix_multiply.epilogue.has_residual &&
+         layer->p.matrix_multiply.epilogue.activation == BSM_ACTIVATION_NONE &&
+         layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT &&
+         b->dims.rank == 2 && b->producer &&
+         b->producer->kind == BSM_LAYER_CONSTANT &&
+         layer->outputs.items[0]->dims.rank >= 2;
+}
+
+static bool may_join(const bsm_layer *a, const bsm_layer *b) {
+  return a->inputs.items[0] == b->inputs.items[0] &&
+         a->p.matrix_multiply.op_b == b->p.matrix_multiply.op_b &&
+         a->p.matrix_multiply.scale == b->p.matrix_multiply.scale;
+}
+
+/* ---- who reads a view ---- */
+
+static bool reads_views(const merging *m, const bsm_itensor *t,
+                        const bsm_layout *layout, int depth);
+
+/* The layout of a shuffle's result when it is a view. */
+static bool shuffled(const bsm_layer *layer, const bsm_layout *from,
+                     bsm_layout *out) {
+  const bsm_dims dims = layer->outputs.items[0]->dims;
+  *out = *from;
+  if (layer->p.shuffle.has_first) {
+    *out = bsm_layout_permute(out, layer->p.shuffle.first_transpose);
+  }
+  if (layer->p.shuffle.has_reshape) {
+    bsm_dims shape = dims;
+    const bsm_layout in = *out;
+    for (int32_t i = 0; layer->p.shuffle.has_second && i < dims.rank; i++) {
+      shape.d[layer->p.shuffle.second_transpose.d[i]] = dims.d[i];
+    }
+    if (!bsm_layout_reshape(&in, shape, out)) return false;
+  }
+  if (layer->p.shuffle.has_second) {
+    *out = bsm_layout_permute(out, layer->p.shuffle.second_transpose);
+  }
+  return true;
+}
+
+static bool reader_takes(const merging *m, const bsm_layer *reader,
+                         const bsm_itensor *t, const bsm_layout *layout,
+                         int depth) {
+  bsm_layout view;
+  switch (reader->kind) {
+    case BSM_LAYER_ATTENTION: /* as query, key or value */
+      for (size_t i = 3; i < reader->inputs.len; i++) {
+        if (reader->inputs.items[i] == t) return false;
+      }
+      return true;
+    case BSM_LAYER_MATRIX_MULTIPLY:
+      return reader->inputs.items[0] == t &&
+             reader->inputs.items[reader->inputs.len - 1] != t &&
+             reader->p.matrix_multiply.op_a == BSM_MATRIX_NONE &&
+             layout->strides[layout->dims.rank - 1] == 1;
+    case BSM_LAYER_SHUFFLE:
+      return shuffled(reader, layout, &view) &&
+             reads_views(m, reader->outputs.items[0], &view, depth + 1);
+    default:
+      return false;
+  }
+}
+
+static bool reads_views(const merging *m, const bsm_itensor *t,
+                        const bsm_layout *layout, int depth) {
+  const uint32_t count = m->uses.reader_count[t->id];
+  if (depth > MAX_DEPTH || m->uses.is_output[t->id] || count == 0) {
+    return false;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (!reader_takes(m, m->uses.readers[t->id][i], t, layout, depth)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Whether the readers of a result take rows that are `columns` apart. */
+static bool can_be_view(const merging *m, const bsm_layer *layer,
+                        int64_t columns) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  bsm_layout wide = {.dims = y->dims};
+  wide.dims.d[y->dims.rank - 1] = columns;
+  wide = bsm_layout_contiguous(wide.dims);
+  wide.dims = y->dims;
+  return reads_views(m, y, &wide, 0);
+}
+
+/* ---- the edit ---- */
+
+/* Puts a layer of the old order into the new one, once. */
+static bsm_status place(merging *m, bsm_layer *layer) {
+  if (m->placed[layer->id]) return BSM_OK;
+  m->placed[layer->id] = true;
+  BSM_TRY_ALLOC(bsm_vec_push(m->scratch, &m->layers, layer));
+  return BSM_OK;
+}
+
+/* Takes the layer that was just appended to the network into the new order. */
+static bsm_status place_last(merging *m) {
+  bsm_layer *layer = m->net->layers.items[--m->net->layers.len];
+  BSM_TRY_ALLOC(bsm_vec_push(m->scratch, &m->layers, layer));
+  return BSM_OK;
+}
+
+/* The biases one after the other; zeros where a product has none. */
+static bsm_status join_biases(merging *m, bsm_layer *const *group, size_t count,
+                              int64_t columns, bsm_weights *out) {
+  bool any = false;
+  *out = (bsm_weights){0};
+  for (size_t i = 0; i < count; i++) {
+    any = any || group[i]->p.matrix_multiply.bias.count;
+  }
+  if (!any) return BSM_OK;
+  float *values = BSM_NEW_ARRAY(m->net->arena, float, (size_t)columns);
+  BSM_TRY_ALLOC(values);
+  *out = (bsm_weights){.dtype = BSM_DTYPE_FLOAT,
+                       .values = values,
+                       .count = columns,
+                       .shape = {1, {columns}},
+                       .num_input_maps = 1,
+                       .num_output_maps = columns};
+  for (size_t i = 0; i < count; i++) {
+    const bsm_itensor *y = group[i]->outputs.items[0];
+    const bsm_weights *bias = &group[i]->p.matrix_multiply.bias;
+    const size_t n = (size_t)y->dims.d[y->dims.rank - 1];
+    if (bias->count) memcpy(values, bias->values, n * sizeof(float));
+    values += n;
+  }
+  return BSM_OK;
+}
+
+/* A slice of the product takes the place of one of the results. */
+static bsm_status add_slice(merging *m, bsm_itensor *all, bsm_layer *old,
+                            int64_t column) {
+  bsm_itensor *y = old->outputs.items[0];
+  bsm_dims start = {.rank = y->dims.rank}, step = start;
+  for (int32_t i = 0; i < y->dims.rank; i++) step.d[i] = 1;
+  start.d[y->dims.rank - 1] = column;
+  bsm_layer *slice = bsm_network_add_slice(m->net, all, start, y->dims, step);
+  BSM_TRY(bsm_network_take_error(m->net));
+  if (!slice) return BSM_FAIL_OOM();
+  slice->name = old->name;
+  slice->source = old->source;
+  slice->outputs.items[0] = y;
+  y->producer = slice;
+  old->removed = true;
+  return place_last(m);
+}
+
+static bsm_status merge(merging *m, bsm_layer *const *group, size_t count,
+                        int64_t columns) {
+  bsm_itensor *inputs[1 + BSM_PACKING_MAX_RAW];
+  bsm_layer *layer;
+  bsm_weights bias;
+  inputs[0] = group[0]->inputs.items[0];
+  for (size_t i = 0; i < count; i++) {
+    inputs[1 + i] = group[i]->inputs.items[1];
+    BSM_TRY(place(m, inputs[1 + i]->producer));
+  }
+  BSM_TRY(join_biases(m, group, count, columns, &bias));
+  BSM_TRY(bsm_network_new_layer(m->net, BSM_LAYER_MATRIX_MULTIPLY, inputs,
+                                1 + count, 1, &layer));
+  layer->name = group[0]->name;
+  layer->source = group[0]->source;
+  layer->outputs.items[0]->name = group[0]->outputs.items[0]->name;
+  layer->p.matrix_multiply.op_b = group[0]->p.matrix_multiply.op_b;
+  layer->p.matrix_multiply.scale = group[0]->p.matrix_multiply.scale;
+  layer->p.matrix_multiply.bias = bias;
+  layer->p.matrix_multiply.parts = (int32_t)count;
+  BSM_TRY(bsm_layer_infer(layer));
+  BSM_TRY(place_last(m));
+  int64_t column = 0;
+  for (size_t i = 0; i < count; i++) {
+    const bsm_itensor *y = group[i]->outputs.items[0];
+    BSM_TRY(add_slice(m, layer->outputs.items[0], group[i], column));
+    column += y->dims.d[y->dims.rank - 1];
+  }
+  return BSM_OK;
+}
+
+/* The products that go with `first`, which is one of them. All have the columns
+ * of all others between their rows, so one that cannot leaves the group, and
+ * the others are asked again. */
+static size_t find_group(const merging *m, bsm_layer *first, bsm_layer **group,
+                         int64_t *columns) {
+  const bsm_itensor *x = first->inputs.items[0];
+  size_t count = 0;
+  for (uint32_t i = 0; i < m->uses.reader_count[x->id]; i++) {
+    bsm_layer *layer = m->uses.readers[x->id][i];
+    bool seen = false;
+    for (size_t k = 0; k < count; k++) seen = seen || group[k] == layer;
+    if (!seen && count < BSM_PACKING_MAX_RAW && !m->placed[layer->id] &&
+        is_candidate(layer) && may_join(first, layer)) {
+      group[count++] = layer;
+    }
+  }
+  for (bool changed = true; changed && count > 1;) {
+    changed = false;
+    *columns = 0;
+    for (size_t i = 0; i < count; i++) {
+      const bsm_itensor *y = group[i]->outputs.items[0];
+      *columns += y->dims.d[y->dims.rank - 1];
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+      if (can_be_view(m, group[i], *columns)) {
+        group[kept++] = group[i];
+      } else {
+        changed = true;
+      }
+    }
+    count = kept;
+  }
+  return count > 1 ? count : 0;
+}
+
+bsm_status bsm_pass_merge_products(bsm_network *net, bsm_arena *scratch) {
+  merging m = {.net = net, .scratch = scratch};
+  const size_t layers = net->layers.len;
+  bool found = false;
+  BSM_TRY(bsm_uses_compute(net, scratch, &m.uses));
+  m.placed = BSM_NEW_ARRAY(scratch, bool, net->next_layer_id + (size_t)1);
+  BSM_TRY_ALLOC(m.placed);
+  for (size_t i = 0; i < layers; i++) {
+    bsm_layer *layer = net->layers.items[i], *group[BSM_PACKING_MAX_RAW];
+    int64_t columns = 0;
+    if (layer->removed) continue;
+    if (is_candidate(layer)) {
+      const size_t count = find_group(&m, layer, group, &columns);
+      if (count) {
+        found = true;
+        BSM_TRY_NOTE(merge(&m, group, count, columns), "in layer %s",
+                     layer->name ? layer->name : "?");
+      }
+    }
+    if (!layer->removed) BSM_TRY(place(&m, layer));
+  }
+  if (!found) return BSM_OK;
+  net->layers.len = 0;
+  for (size_t i = 0; i < m.layers.len; i++) {
+    BSM_TRY_ALLOC(bsm_vec_push(net->arena, &net->layers, m.layers.items[i]));
+  }
+  return BSM_OK;
+}
