@@ -53,8 +53,8 @@ typedef struct bsm_k_gemm_args {
   int64_t residual_offset;
   uint32_t flags;
   float scale, lo, hi;
-  /* What will be read next, or NULL: taps * (kc / fetch_steps of the kernels)
-   * lines of 16 floats from here on are asked for on the way. */
+  /* What will be read next, or NULL: a line of 16 floats after the other is
+   * asked for on the way, for each tap kc / `fetch_steps` of the kernels. */
   const float *fetch;
 } bsm_k_gemm_args;
 

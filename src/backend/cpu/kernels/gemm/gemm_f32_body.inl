@@ -8,15 +8,26 @@
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
+#define ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#define ROLLED _Pragma("GCC unroll 1")
 #endif
 
 /* Floats of B that the thin kernels ask for ahead; they live from memory. */
 #define PREFETCH 1024
 
-/* Steps of K for which one line ahead is asked for. */
-#define K_STEPS (32 / VF_W)
+/* Steps of K for which one line ahead is asked for. With 32 registers they are
+ * unrolled; with 16, compilers mix the steps and run out of them. */
+#if VF_W == 16
+#define FETCH_STEPS 2
+#define FETCH_UNROLLED 1
+#define STEPS UNROLL
+#else
+#define FETCH_STEPS 8
+#define FETCH_UNROLLED 0
+#define STEPS ROLLED
+#endif
 
 /* Vectors in a panel. */
 #define PV (BSM_K_PANEL / VF_W)
@@ -134,17 +145,19 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
     UNROLL
     for (int i = 0; i < rows; i++) a[i] = t->a[tap * rows + i] + t->a_offset;
     int64_t k = 0;
-    for (; k + K_STEPS <= kc; k += K_STEPS) {
+    while (k + FETCH_STEPS <= kc && (fetch || FETCH_UNROLLED)) {
       if (fetch) {
         __builtin_prefetch(fetch, 0, 2);
         fetch += BSM_K_PANEL;
       }
-      UNROLL
-      for (int s = 0; s < K_STEPS; s++) {
+      STEPS
+      for (int s = 0; s < FETCH_STEPS; s++) {
         gemm_step(a, b + s * BSM_K_PANEL, panel, k + s, acc, rows, vectors);
       }
-      b += K_STEPS * BSM_K_PANEL;
+      b += FETCH_STEPS * BSM_K_PANEL;
+      k += FETCH_STEPS;
     }
+    ROLLED
     for (; k < kc; k++) {
       gemm_step(a, b, panel, k, acc, rows, vectors);
       b += BSM_K_PANEL;
