@@ -182,6 +182,22 @@ static void test_many_tiles(void **state) {
   for (int32_t form = 1; form <= 3; form++) run_shape(&s, form, &r);
 }
 
+/* Fewer outputs than the dilation has interleaved images: they take no time
+ * that grows with the dilation. */
+static void test_far_apart(void **state) {
+  harness_rng r = {14};
+  const shape s = {.n = 1,
+                   .ci = 8,
+                   .co = 8,
+                   .kernel = 3,
+                   .dilation = {400000, 300000},
+                   .size = {3, 2},
+                   .pre = {400000, 300000},
+                   .post = {400000, 300000}};
+  (void)state;
+  for (int32_t form = 1; form <= 3; form++) run_shape(&s, form, &r);
+}
+
 static void test_deep(void **state) {
   harness_rng r = {13};
   const shape s = {.n = 1,
@@ -292,9 +308,10 @@ static void test_wrong_size(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),  cmocka_unit_test(test_many_tiles),
-      cmocka_unit_test(test_deep),    cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_refused), cmocka_unit_test(test_wrong_size),
+      cmocka_unit_test(test_random),     cmocka_unit_test(test_many_tiles),
+      cmocka_unit_test(test_deep),       cmocka_unit_test(test_far_apart),
+      cmocka_unit_test(test_packed),     cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_wrong_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,19 +34,25 @@ typedef struct winograd {
   const bsm_k_winograd *kernels;
   void (*input)(const bsm_k_winograd_input *args);
   void (*output)(const bsm_k_winograd_output *args);
-  const float *zeros; /* of one pixel */
-  int64_t m, n;       /* sizes of a tile of output and of input */
-  int64_t c, k;       /* channels of input and output */
-  int64_t apart[2];   /* pixels of a tile: the dilation */
-  int64_t tiles[2];   /* of one of the apart[0] * apart[1] interleaved images */
-  int64_t tile_count; /* of all */
+  const float *zeros;       /* of one pixel */
+  int64_t m, n;             /* sizes of a tile of output and of input */
+  int64_t c, k;             /* channels of input and output */
+  int64_t apart[2];         /* pixels of a tile: the dilation */
+  int64_t images[2];        /* interleaved: in each direction */
+  int64_t tiles[2];         /* of one of them */
+  int64_t tile_count;       /* of all */
   int64_t panels, products; /* of K; of a block: positions times parts of K */
   int64_t block, blocks;    /* tiles of a block, and how many there are */
   int64_t slices;           /* of a phase, when blocks are shared; else 0 */
   int64_t v_row, v_position, m_row, m_position; /* floats */
 } winograd;
 
-/* Tiles along one side of one of the images that are `apart` interleaved. */
+/* Interleaved images along one side, and tiles of one of them: no more than
+ * there are outputs. */
+static int64_t images_of(int64_t size, int64_t apart) {
+  return bsm_cpu_min(apart, size);
+}
+
 static int64_t tiles_of(int64_t size, int64_t apart, int64_t m) {
   return bsm_cpu_div_up(bsm_cpu_div_up(size, apart), m);
 }
@@ -65,7 +71,7 @@ static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
   const int64_t n = bsm_cpu_winograd_tile(form), m = n - w->kernel[1] + 1;
   double tiles = images;
   for (int d = 1; d < 3; d++) {
-    tiles *= (double)w->dilation[d] *
+    tiles *= (double)images_of(s->y.size[d], w->dilation[d]) *
              (double)tiles_of(s->y.size[d], w->dilation[d], m);
   }
   const double outputs = images * (double)(s->y.size[1] * s->y.size[2]);
@@ -145,7 +151,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   for (int d = 0; d < 2; d++) {
     w->apart[d] = params->window.dilation[d + 1];
     w->tiles[d] = tiles_of(w->common.y.size[d + 1], w->apart[d], w->m);
-    w->tile_count *= w->tiles[d] * w->apart[d];
+    w->images[d] = images_of(w->common.y.size[d + 1], w->apart[d]);
+    w->tile_count *= w->tiles[d] * w->images[d];
   }
   w->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)w->c);
   BSM_TRY_ALLOC(w->zeros);
@@ -198,8 +205,8 @@ static tile_place place_of(const winograd *w, int64_t tile) {
     tile /= w->tiles[d];
   }
   for (int d = 1; d >= 0; d--) {
-    p.at[d] += tile % w->apart[d];
-    tile /= w->apart[d];
+    p.at[d] += tile % w->images[d];
+    tile /= w->images[d];
   }
   p.sample = tile;
   return p;
