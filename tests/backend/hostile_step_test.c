@@ -230,7 +230,7 @@ static void damage_tensor(harness *h, harness_rng *r) {
 
 static void damage_params(harness *h, harness_rng *r) {
   const int size = (int)bsm_step_params_size(h->step.kind);
-  const int limit = size < 400 ? size : 400; /* the rest is unused */
+  const int limit = size < 600 ? size : 600; /* the rest is unused */
   const int64_t v = odd_value(r);
   uint8_t *p = (uint8_t *)&h->params;
   if (rng_range(r, 0, 1)) {
@@ -311,6 +311,59 @@ static void base_attention(harness *h, int queries) {
   add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 2, queries, 18), NULL);
 }
 
+/* The packed kernel and the bias of one part of a chain. */
+static void add_part(harness *h, int part, int64_t in_maps,
+                     bsm_step_convolution convolution) {
+  static const float w[24 * 24] = {0.5f};
+  const bsm_backend *b = bsm_backend_cpu();
+  bsm_step_params params = {.convolution = convolution};
+  const bsm_plan_step step = {.kind = BSM_STEP_CONVOLUTION, .params = &params};
+  uint64_t size;
+  h->params.convolution_chain.has[part] = 1;
+  h->params.convolution_chain.part[part] = convolution;
+  assert_null(b->pack(&step, in_maps, w, sizeof(float), false, NULL, &size));
+  void *packed = add_weights(h, 2 * part, (size_t)size);
+  assert_null(b->pack(&step, in_maps, w, sizeof(float), false, packed, &size));
+  add_weights(h, 2 * part + 1, (size_t)convolution.out_maps * sizeof(float));
+}
+
+static void base_chain(harness *h, bool scales) {
+  int64_t s[4];
+  const bsm_step_window one = {.spatial = 2,
+                               .kernel = {1, 1, 1},
+                               .stride = {1, 1, 1},
+                               .dilation = {1, 1, 1}};
+  const bsm_step_window window = {.spatial = 2,
+                                  .kernel = {1, 3, 3},
+                                  .stride = {1, 1, 1},
+                                  .dilation = {1, 1, 1},
+                                  .pre_padding = {0, 1, 1},
+                                  .post_padding = {0, 1, 1}};
+  const int64_t wide = scales ? 8 : 20;
+  const bsm_dims x = dims_of(4, 2, 8, 6, 7);
+  channels_last(x, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, x, s);
+  if (scales) {
+    h->params.convolution_chain.has_scale = 1;
+    add_input(h, BSM_DTYPE_FLOAT, dims_of(4, 2, 8, 1, 1), NULL);
+  } else {
+    add_part(
+        h, BSM_CHAIN_EXPAND, 8,
+        (bsm_step_convolution){.window = one, .groups = 1, .out_maps = wide});
+    add_part(h, BSM_CHAIN_DEPTHWISE, wide,
+             (bsm_step_convolution){
+                 .window = window, .groups = wide, .out_maps = wide});
+  }
+  add_part(h, BSM_CHAIN_PROJECT, wide,
+           (bsm_step_convolution){.window = one,
+                                  .groups = 1,
+                                  .out_maps = 8,
+                                  .epilogue = {.has_residual = 1}});
+  add_input(h, BSM_DTYPE_FLOAT, x, s);
+  add_output(h, BSM_DTYPE_FLOAT, x, s);
+  if (scales) h->tensors[h->step.inputs[1]].strides[1] = 1;
+}
+
 static void build(harness *h, int which) {
   static const bsm_step_kind kinds[] = {BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION,
@@ -335,7 +388,9 @@ static void build(harness *h, int which) {
                                         BSM_STEP_SCATTER,
                                         BSM_STEP_SCATTER,
                                         BSM_STEP_ATTENTION,
-                                        BSM_STEP_ATTENTION};
+                                        BSM_STEP_ATTENTION,
+                                        BSM_STEP_CONVOLUTION_CHAIN,
+                                        BSM_STEP_CONVOLUTION_CHAIN};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -378,6 +433,10 @@ static void build(harness *h, int which) {
     case 23:
       base_attention(h, which == 22 ? 9 : 2);
       break;
+    case 24:
+    case 25:
+      base_chain(h, which == 25);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -392,7 +451,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 24; which++) {
+  for (int which = 0; which < 26; which++) {
     int refused = 0, ran = 0;
     for (int i = 0; i < 1500; i++) {
       harness h;
