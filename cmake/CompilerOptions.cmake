@@ -28,6 +28,7 @@ if(BSM_SANITIZE)
   add_compile_options(-fsanitize=${BSM_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${BSM_SANITIZE})
+  add_compile_definitions(BSM_SANITIZED)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # The checks that are added hide from gcc what is set where.
     target_compile_options(bsm_options INTERFACE -Wno-maybe-uninitialized)

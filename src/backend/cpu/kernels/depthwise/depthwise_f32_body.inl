@@ -2,12 +2,7 @@
 /* The bodies of depthwise_f32.h. Window, stride and the block of outputs are
  * constants of each instance; channels go by vectors, the last one masked. */
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "backend/cpu/kernels/simd/unroll.h"
 
 /* Outputs of a row that are summed at once. */
 #define BLOCK 4

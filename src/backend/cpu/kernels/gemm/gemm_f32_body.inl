@@ -5,14 +5,7 @@
 #include <stdbool.h>
 
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#define ROLLED _Pragma("clang loop unroll(disable)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#define ROLLED _Pragma("GCC unroll 1")
-#endif
+#include "backend/cpu/kernels/simd/unroll.h"
 
 /* Floats of B that the thin kernels ask for ahead; they live from memory. */
 #define PREFETCH 1024

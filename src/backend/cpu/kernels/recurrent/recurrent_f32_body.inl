@@ -7,6 +7,7 @@
 
 #include "backend/cpu/kernels/math/vector_functions.inl"
 #include "backend/cpu/kernels/recurrent/recurrent_f32.h"
+#include "backend/cpu/kernels/simd/unroll.h"
 
 #define PANEL 16
 
@@ -73,12 +74,6 @@ static void cell_relu(const float *x, const float *p, const float *before,
 #define PV (PANEL / VF_W)
 #define MAX_ROWS BSM_K_RECURRENT_ROWS
 #define MAX_TILE 4 /* panels of columns */
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 typedef struct tile {
   vf sum[MAX_ROWS][MAX_TILE][2][PV];

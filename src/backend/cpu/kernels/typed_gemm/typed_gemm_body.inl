@@ -8,12 +8,7 @@
  * madd(a, b, c) is a * b + c. Tiles are constants of each instance, so that
  * the sums stay in registers. */
 #include "backend/cpu/kernels/typed_gemm/typed_gemm.h"
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "backend/cpu/kernels/simd/unroll.h"
 
 #define PLAIN_MADD(a, b, c) ((a) * (b) + (c))
 

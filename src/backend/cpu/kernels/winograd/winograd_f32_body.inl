@@ -2,12 +2,7 @@
 /* The bodies of the kernels of winograd_f32.h: the transform of one dimension,
  * all in registers, first for the rows of a tile and then for its columns. */
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "backend/cpu/kernels/simd/unroll.h"
 
 #define CONCAT_(a, b) a##b
 #define CONCAT(a, b) CONCAT_(a, b)
