@@ -322,6 +322,34 @@ static void test_depthwise(void **state) {
   }
 }
 
+/* Many groups of few maps, which share panels of the kernel. */
+static void test_grouped(void **state) {
+  harness_rng r = {12};
+  static const int maps[] = {2, 4, 8, 8, 4, 3, 16};
+  int fitting = 0;
+  (void)state;
+  for (int i = 0; i < 60; i++) {
+    shape s = random_shape(&r, false);
+    const int of_group = maps[i % 7];
+    s.spatial = rng_range(&r, 1, 2);
+    s.groups = (i % 3 ? 16 / of_group : 1) * rng_range(&r, 1, 3);
+    s.ci = s.groups * (i % 2 ? of_group : rng_range(&r, 2, 9));
+    s.co = s.groups * of_group;
+    s.tactic = i % 5 ? "grouped" : "";
+    for (int d = 0; d < 3; d++) {
+      const bool used = d >= 3 - s.spatial;
+      if (!used) s.size[d] = s.kernel[d] = s.stride[d] = s.dilation[d] = 1;
+      if (!used) s.pre[d] = s.post[d] = 0;
+      if (used && i % 4 == 0) {
+        s.kernel[d] = s.stride[d] = 1;
+        s.pre[d] = s.post[d] = 0;
+      }
+    }
+    fitting += run_shape(&s, false, &r);
+  }
+  assert_true(fitting > 30);
+}
+
 /* Square windows, which have kernels of their own: narrow and wide images,
  * several bands of rows, paddings that are not alike and wider than images. */
 static void test_square_depthwise(void **state) {
@@ -405,6 +433,7 @@ int main(void) {
       cmocka_unit_test(test_lines),
       cmocka_unit_test(test_random_deconvolutions),
       cmocka_unit_test(test_depthwise),
+      cmocka_unit_test(test_grouped),
       cmocka_unit_test(test_square_depthwise),
       cmocka_unit_test(test_deep),
       cmocka_unit_test(test_empty),

@@ -15,7 +15,7 @@ static const bsm_cpu_convolution_tactic *const all[] = {
     &bsm_cpu_convolution_rows,       &bsm_cpu_convolution_indirect,
     &bsm_cpu_convolution_im2col,     &bsm_cpu_convolution_winograd_2,
     &bsm_cpu_convolution_winograd_4, &bsm_cpu_convolution_winograd_6,
-    &bsm_cpu_convolution_regions,
+    &bsm_cpu_convolution_regions,    &bsm_cpu_convolution_grouped,
 };
 #define COUNT (sizeof(all) / sizeof(all[0]))
 
