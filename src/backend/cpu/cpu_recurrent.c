@@ -37,6 +37,7 @@
 #define THIN_RATE 20.0
 #define FULL_RATE 45.0
 #define MEETING 200.0
+#define EXCHANGE_RATE 5.0 /* bytes in a nanosecond, from another core */
 
 /* ---- check ---- */
 
@@ -166,8 +167,25 @@ static bool splits_columns(const bsm_cpu_recurrent *r, int threads,
   /* Few rows make less of what they read of the weights. */
   const double waste = 1.0 + 4.0 / rows - 4.0 / (double)r->batch;
   const double by_samples = time * waste / (tasks < n ? tasks : n);
-  const double by_columns = time / n + MEETING * n * (r->projects ? 2.0 : 1.0);
+  /* Each reads what the others have written of the states. */
+  const double states = (double)(r->directions * r->batch * r->shape.state) *
+                        sizeof(float) * (n - 1.0) / n / EXCHANGE_RATE;
+  const double by_columns =
+      time / n + states + MEETING * n * (r->projects ? 2.0 : 1.0);
   return by_columns < 0.9 * by_samples;
+}
+
+/* Columns of a block: about `most`, in as many blocks for each of the tasks. */
+static int64_t even_block(int64_t all, int64_t tasks, int64_t most,
+                          int64_t grain) {
+  const int64_t share = bsm_cpu_round_up(bsm_cpu_div_up(all, tasks), grain);
+  int64_t block = grain;
+  for (int64_t n = bsm_cpu_div_up(share, most); n <= share / grain; n++) {
+    block = bsm_cpu_round_up(bsm_cpu_div_up(share, n), grain);
+    const int64_t blocks = bsm_cpu_div_up(all, block);
+    if (bsm_cpu_div_up(blocks, tasks) * block <= share) return block;
+  }
+  return block;
 }
 
 /* How the steps are cut for the threads. */
@@ -182,9 +200,9 @@ static void choose_tasks(const bsm_cpu_prepare *p, bsm_cpu_recurrent *r) {
   r->row_block = r->splits_columns ? batch : bsm_cpu_div_up(batch, blocks);
   r->column_tasks = 1;
   if (r->splits_columns) {
-    columns = grain;
     r->column_tasks =
         bsm_cpu_min(most, r->fused ? r->shape.panels : all / grain);
+    columns = even_block(all, r->column_tasks, columns, grain);
     r->project.column_block = bsm_cpu_round_up(
         bsm_cpu_div_up(r->shape.state, r->column_tasks), BSM_PANEL);
   }
