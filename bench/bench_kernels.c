@@ -20,11 +20,9 @@
 
 #include "aten/tensor.h"
 #include "backend/backend.h"
+#include "base/caches.h"
+#include "base/fma_peak.h"
 #include "base/isa.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #define MAX_TENSORS 6
 
@@ -45,94 +43,6 @@ static double now(void) {
   struct timespec t;
   clock_gettime(bench_clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- the peak ---- */
-
-#define PEAK_STEPS 200000
-#define PEAK_CHAINS 12
-
-static float scalar_peak(void) {
-  float a[PEAK_CHAINS] = {0};
-  for (int i = 0; i < PEAK_STEPS; i++) {
-    for (int j = 0; j < PEAK_CHAINS; j++) a[j] = a[j] * 0.5f + 1.0f;
-  }
-  return a[0] + a[5] + a[11];
-}
-
-#if defined(__x86_64__)
-/* Named variables: an array would live in memory. */
-#define CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
-#define FMA_LOOP(type, set, fma, constraint)                        \
-  const type x = set(0.5f), y = set(1.0f);                          \
-  type s = x;                                                       \
-  CHAINS(FMA_DECLARE)                                               \
-  for (int i = 0; i < PEAK_STEPS; i++) {                            \
-    CHAINS(FMA_STEP)                                                \
-    __asm__ volatile("" : "+" constraint(a0), "+" constraint(a11)); \
-  }                                                                 \
-  CHAINS(FMA_ADD)
-
-__attribute__((target("avx2,fma"))) static float avx2_peak(void) {
-#define FMA_DECLARE(j) __m256 a##j = _mm256_set1_ps(j);
-#define FMA_STEP(j) a##j = _mm256_fmadd_ps(a##j, x, y);
-#define FMA_ADD(j) s = _mm256_add_ps(s, a##j);
-  FMA_LOOP(__m256, _mm256_set1_ps, _mm256_fmadd_ps, "x")
-#undef FMA_DECLARE
-#undef FMA_STEP
-#undef FMA_ADD
-  return _mm256_cvtss_f32(s);
-}
-__attribute__((target("avx512f"))) static float avx512_peak(void) {
-#define FMA_DECLARE(j) __m512 a##j = _mm512_set1_ps(j);
-#define FMA_STEP(j) a##j = _mm512_fmadd_ps(a##j, x, y);
-#define FMA_ADD(j) s = _mm512_add_ps(s, a##j);
-  FMA_LOOP(__m512, _mm512_set1_ps, _mm512_fmadd_ps, "v")
-#undef FMA_DECLARE
-#undef FMA_STEP
-#undef FMA_ADD
-  return _mm512_cvtss_f32(s);
-}
-#endif
-
-typedef struct peak_work {
-  uint32_t isa;
-  float sink[256];
-} peak_work;
-
-static void peak_task(void *arg, size_t index) {
-  peak_work *w = arg;
-  float v = 0;
-#if defined(__x86_64__)
-  if (w->isa & BSM_ISA_AVX512) {
-    v = avx512_peak();
-  } else if (w->isa & BSM_ISA_AVX2) {
-    v = avx2_peak();
-  } else {
-    v = scalar_peak();
-  }
-#else
-  v = scalar_peak();
-#endif
-  w->sink[index % 256] = v;
-}
-
-static double measure_peak(const bench *b) {
-  static peak_work w;
-  w.isa = b->isa;
-  const double lanes = b->isa & BSM_ISA_AVX512 ? 16
-                       : b->isa & BSM_ISA_AVX2 ? 8
-                                               : 1;
-  const double flops =
-      2.0 * lanes * PEAK_CHAINS * PEAK_STEPS * (double)b->threads;
-  double best = 1e9;
-  for (double end = now() + 0.5; now() < end;) {
-    const double start = now();
-    bsm_parallel_for(b->pool, (size_t)b->threads, peak_task, &w);
-    const double t = now() - start;
-    if (t < best) best = t;
-  }
-  return flops / best * 1e-9;
 }
 
 /* ---- one step ---- */
@@ -255,14 +165,8 @@ static void add_bias(setup *s, int n) {
 
 /* Takes the weights out of all caches. */
 static void evict_weights(const setup *s) {
-#if defined(__x86_64__)
   if (!s->weight_data[0]) return;
-  const char *p = s->weight_data[0];
-  for (uint64_t i = 0; i < s->weights[0].size; i += 64) _mm_clflush(p + i);
-  _mm_mfence();
-#else
-  (void)s;
-#endif
+  bsm_evict_from_caches(s->weight_data[0], (size_t)s->weights[0].size);
 }
 
 /* Runs every tactic of the step; flops 0: reports GB/s. */
@@ -641,7 +545,7 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (b.threads == 1) bench_clock = CLOCK_THREAD_CPUTIME_ID;
-  b.peak = measure_peak(&b);
+  b.peak = bsm_measure_fma_peak(b.isa, b.pool, 0.3);
   printf("%s, %d threads, peak %.1f GFLOP/s\n", bsm_isa_name(b.isa), b.threads,
          b.peak);
   for (size_t i = 0; i < sizeof(convs) / sizeof(convs[0]); i++) {

@@ -96,6 +96,16 @@ static double chain_flops(const bsm_plan *plan, const bsm_plan_step *step) {
   return flops;
 }
 
+/* Two products, and between them the maximum, its difference, exp, the sum and
+ * the quotient. */
+static double attention_flops(const bsm_plan *plan, const bsm_plan_step *step) {
+  const double keys = last_size(input(plan, step, 1), 2);
+  const double width = last_size(output(plan, step), 1);
+  const double queries = width > 0 ? elements(output(plan, step)) / width : 0;
+  return queries * keys *
+         (2 * last_size(input(plan, step, 0), 1) + 2 * width + 5);
+}
+
 static double flops_of(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_plan_tensor *x = input(plan, step, 0), *y = output(plan, step);
   const bsm_step_params *p = step->params;
@@ -110,6 +120,8 @@ static double flops_of(const bsm_plan *plan, const bsm_plan_step *step) {
              per_group((double)p->convolution.out_maps, p->convolution.groups);
     case BSM_STEP_MATRIX_MULTIPLY:
       return 2 * elements(y) * last_size(x, 1);
+    case BSM_STEP_ATTENTION:
+      return attention_flops(plan, step);
     case BSM_STEP_RECURRENT:
       return recurrent_flops(plan, step);
     case BSM_STEP_POOLING:

@@ -108,6 +108,18 @@ static void test_recurrent(void **state) {
   expect(&s, 12 * 2 * 2 * (16 * 5 + 8), 4 * (36 + 96));
 }
 
+static void test_attention(void **state) {
+  (void)state;
+  sample s;
+  start(&s, BSM_STEP_ATTENTION);
+  add(&s, (bsm_dims){3, {2, 5, 3}});
+  add(&s, (bsm_dims){3, {2, 7, 3}});
+  add(&s, (bsm_dims){3, {2, 7, 4}});
+  add(&s, (bsm_dims){3, {2, 5, 4}});
+  /* 70 scores: sums over 3, a softmax, and their part of 4 sums. */
+  expect(&s, 70 * (2 * 3 + 5 + 2 * 4), 4 * (30 + 42 + 56 + 40));
+}
+
 static void test_others(void **state) {
   (void)state;
   sample s;
@@ -156,6 +168,7 @@ int main(void) {
       cmocka_unit_test(test_convolution),
       cmocka_unit_test(test_matrix_multiply),
       cmocka_unit_test(test_recurrent),
+      cmocka_unit_test(test_attention),
       cmocka_unit_test(test_others),
       cmocka_unit_test(test_hostile),
   };
