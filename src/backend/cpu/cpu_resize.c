@@ -209,9 +209,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
       r->outer.count / bsm_cpu_max(1, r->channels) * r->size[0] * r->size[1];
   r->base.description = r->channels_last ? r->rows->name : "strided";
   out->impl = r;
-  /* A row of channels, to blend more than two taps. */
-  return bsm_cpu_set_scratch(out, 0, (uint64_t)r->channels * sizeof(float),
-                             r->base.slots);
+  return BSM_OK;
 }
 
 /* ---- run ---- */
@@ -220,57 +218,90 @@ typedef struct work {
   const resize *r;
   const char *x;
   char *y;
-  uint8_t *scratch;
-  size_t slot_size;
 } work;
 
 static int taps_of(const resize *r, int d) {
   return d < 3 - r->spatial ? 1 : r->taps;
 }
 
-/* All taps of an output, each a place and a weight; zero weights left out. */
-static int combine(const resize *r, const tap *const *t, tap *all) {
-  int n = 0;
+#define MAX_LINES (MAX_TAPS * MAX_TAPS)
+#define MAX_ALL (MAX_LINES * MAX_TAPS)
+
+/* Places in the input and their weights; those of weight 0 are left out. */
+typedef struct places {
+  int count;
+  int64_t offsets[MAX_ALL];
+  double weights[MAX_ALL];
+} places;
+
+static void add_place(places *p, int64_t offset, double weight) {
+  if (weight == 0.0 && p->count > 0) return;
+  p->offsets[p->count] = offset;
+  p->weights[p->count++] = weight;
+}
+
+/* The input lines that a line of the output reads. */
+static void find_lines(const resize *r, int64_t at0, int64_t at1, places *p) {
+  p->count = 0;
   for (int a = 0; a < taps_of(r, 0); a++) {
+    const tap *t = &r->tables[0][at0 * taps_of(r, 0) + a];
     for (int b = 0; b < taps_of(r, 1); b++) {
-      for (int c = 0; c < taps_of(r, 2); c++) {
-        const double w = t[0][a].weight * t[1][b].weight * t[2][c].weight;
-        if (w == 0.0 && n > 0) continue;
-        all[n++] = (tap){t[0][a].offset + t[1][b].offset + t[2][c].offset, w};
-      }
+      const tap *u = &r->tables[1][at1 * taps_of(r, 1) + b];
+      add_place(p, t->offset + u->offset, t->weight * u->weight);
     }
   }
-  return n;
+}
+
+/* All places that output i of the line reads. */
+static void find_places(const resize *r, const places *lines, int64_t i,
+                        places *p) {
+  const int taps = taps_of(r, 2);
+  const tap *t = r->tables[2] + i * taps;
+  p->count = 0;
+  for (int k = 0; k < lines->count; k++) {
+    for (int c = 0; c < taps; c++) {
+      add_place(p, lines->offsets[k] + t[c].offset,
+                lines->weights[k] * t[c].weight);
+    }
+  }
 }
 
 static void channels_pixel(const resize *r, const float *x, float *y,
-                           const tap *all, int n, float *scratch) {
-  if (n == 1) {
-    memcpy(y, x + all[0].offset, (size_t)r->channels * sizeof(float));
+                           const places *p) {
+  float weights[MAX_ALL];
+  if (p->count == 1) {
+    memcpy(y, x + p->offsets[0], (size_t)r->channels * sizeof(float));
     return;
   }
-  r->rows->blend(y, x + all[0].offset, x + all[1].offset, r->channels,
-                 (float)all[0].weight, (float)all[1].weight);
-  for (int i = 2; i < n; i++) {
-    r->rows->multiply(scratch, x + all[i].offset, r->channels,
-                      (float)all[i].weight);
-    r->rows->accumulate(y, scratch, r->channels);
+  for (int i = 0; i < p->count; i++) weights[i] = (float)p->weights[i];
+  r->rows->weighted(y, x, r->channels, p->offsets, weights, p->count);
+}
+
+static void float_pixel(const float *x, float *y, const places *p) {
+  double total = 0.0;
+  if (p->count == 1) {
+    *y = x[p->offsets[0]];
+    return;
   }
+  for (int i = 0; i < p->count; i++) {
+    total += p->weights[i] * (double)x[p->offsets[i]];
+  }
+  *y = (float)total;
 }
 
 static void strided_pixel(const resize *r, const char *x, char *y,
-                          const tap *all, int n) {
+                          const places *p) {
   const int64_t size = (int64_t)bsm_dtype_size(r->dtype);
   const bsm_cpu_class c = bsm_cpu_class_of(r->dtype);
-  if (n == 1) {
-    memcpy(y, x + all[0].offset * size, (size_t)size);
+  if (p->count == 1) {
+    memcpy(y, x + p->offsets[0] * size, (size_t)size);
     return;
   }
   double total = 0.0, one, value;
-  for (int i = 0; i < n; i++) {
-    bsm_cpu_load(r->dtype, x + all[i].offset * size, 1, 1, &one);
+  for (int i = 0; i < p->count; i++) {
+    bsm_cpu_load(r->dtype, x + p->offsets[i] * size, 1, 1, &one);
     bsm_cpu_convert(c, &one, BSM_CPU_F64, &value, 1);
-    total += all[i].weight * value;
+    total += p->weights[i] * value;
   }
   if (c == BSM_CPU_I64) { /* uint8 images: rounded and clamped */
     total = nearbyint(total);
@@ -290,22 +321,22 @@ static void unit(void *arg, int64_t index, int slot) {
   const int64_t at0 = index / r->size[1] % r->size[0];
   const int64_t outer = index / (r->size[1] * r->size[0]);
   bsm_cpu_cursor c;
-  tap all[MAX_TAPS * MAX_TAPS * MAX_TAPS];
+  places lines, all;
+  (void)slot;
   bsm_cpu_seek(&r->outer, outer * r->channels, &c);
   const char *x = w->x + c.offset[1] * size;
   char *y =
       w->y + (c.offset[0] + at0 * r->y_stride[0] + at1 * r->y_stride[1]) * size;
-  float *scratch = (float *)(void *)(w->scratch + (size_t)slot * w->slot_size);
+  find_lines(r, at0, at1, &lines);
   for (int64_t i = 0; i < r->size[2]; i++, y += r->y_stride[2] * size) {
-    const tap *const t[3] = {r->tables[0] + at0 * taps_of(r, 0),
-                             r->tables[1] + at1 * taps_of(r, 1),
-                             r->tables[2] + i * taps_of(r, 2)};
-    const int n = combine(r, t, all);
+    find_places(r, &lines, i, &all);
     if (r->channels_last) {
-      channels_pixel(r, (const float *)(const void *)x, (float *)(void *)y, all,
-                     n, scratch);
+      channels_pixel(r, (const float *)(const void *)x, (float *)(void *)y,
+                     &all);
+    } else if (r->dtype == BSM_DTYPE_FLOAT) {
+      float_pixel((const float *)(const void *)x, (float *)(void *)y, &all);
     } else {
-      strided_pixel(r, x, y, all, n);
+      strided_pixel(r, x, y, &all);
     }
   }
 }
@@ -313,8 +344,7 @@ static void unit(void *arg, int64_t index, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   const resize *r = prepared->impl;
   work w = {r, bsm_cpu_input_address(prepared, run, 0),
-            bsm_cpu_output_address(prepared, run, 0), run->scratch,
-            prepared->scratch_size / (size_t)r->base.slots};
+            bsm_cpu_output_address(prepared, run, 0)};
   bsm_cpu_parallel(run, r->base.slots, r->lines, unit, &w);
   return BSM_OK;
 }

@@ -54,15 +54,14 @@ typedef struct bsm_k_rows {
                  const float *shift);
   void (*affine_rows)(const bsm_k_affine *args);
   /* a[i] += x[i]; a[i] += (x[i] - m[i])^2; a[i] = max(a[i], x[i]), keeping
-   * NaN; a[i] = x[i] * f. */
+   * NaN. */
   void (*accumulate)(float *a, const float *x, int64_t n);
   void (*accumulate_squares)(float *a, const float *x, const float *m,
                              int64_t n);
   void (*maximum)(float *a, const float *x, int64_t n);
-  void (*multiply)(float *y, const float *x, int64_t n, float f);
-  /* y[i] = x0[i] * w0 + x1[i] * w1 */
-  void (*blend)(float *y, const float *x0, const float *x1, int64_t n, float w0,
-                float w1);
+  /* y[i] = sum of x[offsets[k] + i] * weights[k] over k < count, count > 0 */
+  void (*weighted)(float *y, const float *x, int64_t n, const int64_t *offsets,
+                   const float *weights, int count);
 } bsm_k_rows;
 
 #define X(suffix, bits) extern const bsm_k_rows bsm_k_rows_##suffix;

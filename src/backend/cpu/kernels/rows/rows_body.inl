@@ -384,17 +384,28 @@ static void maximum(float *a, const float *x, int64_t n) {
   FOR_ALL(MAXIMUM)
 }
 
-static void multiply(float *y, const float *x, int64_t n, float f) {
-  const vf v = vf_set(f);
-#define MULTIPLY(L, S) S(y, vf_mul(L(x), v))
-  FOR_ALL(MULTIPLY)
-}
-
-static void blend(float *y, const float *x0, const float *x1, int64_t n,
-                  float w0, float w1) {
-  const vf a = vf_set(w0), b = vf_set(w1);
-#define BLEND(L, S) S(y, vf_fma(L(x1), b, vf_mul(L(x0), a)))
-  FOR_ALL(BLEND)
+static void weighted(float *y, const float *x, int64_t n,
+                     const int64_t *offsets, const float *weights, int count) {
+  int64_t i = 0;
+  for (; i + 4 * VF_W <= n; i += 4 * VF_W) {
+    vf s[4] = {vf_zero(), vf_zero(), vf_zero(), vf_zero()};
+    for (int k = 0; k < count; k++) {
+      const float *from = x + offsets[k] + i;
+      const vf w = vf_set(weights[k]);
+      for (int j = 0; j < 4; j++) {
+        s[j] = vf_fma(vf_load(from + j * VF_W), w, s[j]);
+      }
+    }
+    for (int j = 0; j < 4; j++) vf_store(y + i + j * VF_W, s[j]);
+  }
+  for (; i < n; i += VF_W) {
+    const int64_t rest = n - i < VF_W ? n - i : VF_W;
+    vf s = vf_zero();
+    for (int k = 0; k < count; k++) {
+      s = vf_fma(vf_load_n(x + offsets[k] + i, rest), vf_set(weights[k]), s);
+    }
+    vf_store_n(y + i, s, rest);
+  }
 }
 
 #define JOIN2(a, b) a##b
@@ -419,5 +430,4 @@ const bsm_k_rows JOIN(bsm_k_rows_, BSM_K_SUFFIX) = {
     .accumulate = accumulate,
     .accumulate_squares = accumulate_squares,
     .maximum = maximum,
-    .multiply = multiply,
-    .blend = blend};
+    .weighted = weighted};
