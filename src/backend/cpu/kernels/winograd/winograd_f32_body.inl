@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of the kernels of winograd_f32.h: the transform of one dimension,
  * all in registers, first for the rows of a tile and then for its columns. */
-#include "backend/cpu/kernels/winograd/winograd_f32.h"
 #include "backend/cpu/kernels/simd/unroll.h"
+#include "backend/cpu/kernels/winograd/winograd_f32.h"
+
+/* The second dimension of a transform: unrolling it keeps part of a tile in
+ * registers. Under a sanitizer it takes compilers minutes. */
+#if defined(__SANITIZE_ADDRESS__)
+#define UNROLL_TILE
+#else
+#define UNROLL_TILE UNROLL
+#endif
 
 #define CONCAT_(a, b) a##b
 #define CONCAT(a, b) CONCAT_(a, b)
@@ -120,7 +128,7 @@ VF_INLINE void output_line(const vf *d, vf *y, const int n, const int m) {
 VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
                             int64_t part, const int n) {
   vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
-  UNROLL
+  UNROLL_TILE
   for (int i = 0; i < n; i++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     UNROLL
@@ -133,7 +141,7 @@ VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
     UNROLL
     for (int j = 0; j < n; j++) rows[i][j] = o[j];
   }
-  UNROLL
+  UNROLL_TILE
   for (int j = 0; j < n; j++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     UNROLL
@@ -182,7 +190,7 @@ VF_INLINE void output_column(const bsm_k_winograd_output *t, const vf *y,
 VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
                              int64_t part, const int n, const int m) {
   vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
-  UNROLL
+  UNROLL_TILE
   for (int i = 0; i < n; i++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     const float *p = t->m + i * n * t->m_position + c;
