@@ -67,24 +67,11 @@ static double gemm_1x1_cost(const bsm_cpu_convolution_site *s) {
              : -1;
 }
 
-/* The part of the windows that cross the left or right border. */
-static double border_part(const bsm_cpu_convolution_site *s) {
-  const bsm_step_window *w = &s->params->window;
-  const double crossing =
-      (double)(w->pre_padding[2] + w->post_padding[2]) / (double)w->stride[2];
-  const double width = (double)bsm_cpu_max(1, s->y.size[2]);
-  return crossing < width ? crossing / width : 1;
-}
-
 /* Costs are BSM_CPU_PLAIN_COST for an ideal product. Measured on Zen 4: the
- * three ways differ by a few percent. A window that is copied costs as much as
- * COPIED_COLUMNS columns of the product. */
-#define COPIED_COLUMNS 10
-
+ * three ways differ by a few percent, but where taps are short. */
 static double rows_cost(const bsm_cpu_convolution_site *s) {
-  if (is_taken(s) || !lines_are_rows(s->params, &s->x)) return -1;
-  return BSM_CPU_PLAIN_COST *
-         (1 + COPIED_COLUMNS * border_part(s) / (double)bsm_cpu_max(1, s->y.c));
+  return !is_taken(s) && lines_are_rows(s->params, &s->x) ? BSM_CPU_PLAIN_COST
+                                                          : -1;
 }
 
 static double indirect_cost(const bsm_cpu_convolution_site *s) {
