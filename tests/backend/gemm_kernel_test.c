@@ -73,7 +73,8 @@ static void run(problem *p, const tile *t, int tap, int taps, int k, int kc,
                                 .scale = 0.75f,
                                 .lo = -0.25f,
                                 .hi = 0.5f,
-                                .fetch = k % 2 ? p->b[0] : NULL};
+                                .fetch = k % 2 || t->n % 3 ? p->b[0] : NULL,
+                                .fetch_lines = t->n % 3};
   t->run(&args);
 }
 

@@ -84,15 +84,16 @@ void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
   const int64_t max_rows = g->kernels->max_rows;
   const int64_t width = g->kernels->columns;
   const bsm_caches caches = bsm_detect_caches();
+  const bool copies = g->packs && g->rows > max_rows;
   g->thin = g->rows <= BSM_K_GEMM_MAX_THIN;
   choose_k_blocks(g, (int64_t)(caches.l1 / 1024) *
-                         (g->packs ? COPIED_K_PER_L1_KIB : K_PER_L1_KIB));
+                         (copies ? COPIED_K_PER_L1_KIB : K_PER_L1_KIB));
   const int64_t depth =
       bsm_cpu_max(1, g->k_block < g->kc ? g->k_block : g->tap_block * g->kc);
   /* A block of B, and the next one on its way, fit the second-level cache
    * beside the rest. */
   const int64_t b_floats = (int64_t)(caches.l2 / sizeof(float)) *
-                           (g->packs ? COPIED_B_L2_EIGHTHS : B_L2_EIGHTHS) / 8;
+                           (copies ? COPIED_B_L2_EIGHTHS : B_L2_EIGHTHS) / 8;
   int64_t columns = b_floats / depth / width * width;
   if (g->thin) columns = bsm_cpu_max(64, columns);
   columns = equal_block(g->columns, columns, width);
@@ -134,7 +135,7 @@ typedef struct unit_state {
   const bsm_cpu_gemm_operands *o;
   const float **pointers;
   float *packed, *partial;
-  int64_t row, rows, column, columns;
+  int64_t row, rows, column, columns, tiles;
   int64_t ahead;        /* floats from this block of B to the next; 0: none */
   bsm_k_gemm_args args; /* what tiles have in common, and the tile at work */
 } unit_state;
@@ -190,16 +191,23 @@ static void activate(const unit_state *u, float *const *c, int count) {
   }
 }
 
-/* The part of the next block of B that tile `index` of the unit asks for while
- * it computes panels of `width`: the block is asked for once, a line for every
- * few steps of K. */
-static const float *fetched_part(const unit_state *u, const k_range *k,
-                                 int64_t index, int64_t width, const float *b) {
+/* Which part of the next block of B tile `index` of the unit asks for while it
+ * computes panels of `width`: a panel is cut into as many parts as there are
+ * tiles for it, at most one for each step between lines. */
+static void choose_fetch(const unit_state *u, int64_t index, int64_t width,
+                         bsm_k_gemm_args *t) {
   const int64_t steps = u->g->kernels->fetch_steps;
-  if (u->ahead == 0 || index >= width / BSM_K_PANEL * steps) return NULL;
-  const int64_t lines = k->taps * (k->length / steps);
-  return b + u->ahead + index / steps * u->o->b_panel +
-         index % steps * lines * BSM_K_PANEL;
+  const int64_t panels = width / BSM_K_PANEL;
+  t->fetch = NULL;
+  /* With one tile B is read once, as fast as it comes. */
+  if (u->ahead == 0 || u->tiles == 1) return;
+  int64_t parts = steps;
+  while (parts > 1 && parts * panels > u->tiles) parts /= 2;
+  if (index >= parts * panels) return;
+  t->fetch_lines = steps / parts;
+  const int64_t lines = t->taps * (t->kc / steps) * t->fetch_lines;
+  t->fetch = t->b + u->ahead + index / parts * u->o->b_panel +
+             index % parts * lines * BSM_K_PANEL;
 }
 
 /* The kernels for the next columns, of `rest` that are left. */
@@ -226,7 +234,7 @@ static void run_panels(unit_state *u, const k_range *k, int64_t index,
   for (int64_t j = u->column; j < end; j += width) {
     bsm_k_gemm_fn *const *kernels = choose_kernels(u->g, end - j, &width);
     t->b = b + j / BSM_K_PANEL * o->b_panel;
-    t->fetch = fetched_part(u, k, index, width, t->b);
+    choose_fetch(u, index, width, t);
     t->n = bsm_cpu_min(width, end - j);
     t->bias = o->bias ? o->bias + j : NULL;
     t->residual_offset = t->c_offset = j;
@@ -285,11 +293,9 @@ static void run_tile(unit_state *u, const k_range *k, int64_t index,
 /* All rows of the unit for one block of K, in tiles of nearly equal size. */
 static void run_rows(unit_state *u, const k_range *k) {
   start_block(u, k);
-  const int64_t tiles = bsm_cpu_div_up(
-      u->rows, u->g->thin ? BSM_K_GEMM_MAX_THIN : u->g->kernels->max_rows);
   int64_t row = u->row, rest = u->rows;
-  for (int64_t i = 0; i < tiles; i++) {
-    const int64_t count = bsm_cpu_div_up(rest, tiles - i);
+  for (int64_t i = 0; i < u->tiles; i++) {
+    const int64_t count = bsm_cpu_div_up(rest, u->tiles - i);
     run_tile(u, k, i, row, (int)count);
     row += count;
     rest -= count;
@@ -319,6 +325,8 @@ void bsm_cpu_gemm_run(const bsm_cpu_gemm *g, const bsm_cpu_gemm_operands *o,
   u.rows = bsm_cpu_min(g->row_block, g->rows - u.row);
   u.column = unit / row_blocks * g->column_block;
   u.columns = bsm_cpu_min(g->column_block, g->columns - u.column);
+  u.tiles = bsm_cpu_div_up(
+      u.rows, g->thin ? BSM_K_GEMM_MAX_THIN : g->kernels->max_rows);
   u.pointers = (const float **)(void *)bytes;
   bytes += pointers_bytes(g);
   if (g->packs) u.packed = (float *)(void *)bytes;

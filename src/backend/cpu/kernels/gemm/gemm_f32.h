@@ -53,9 +53,10 @@ typedef struct bsm_k_gemm_args {
   int64_t residual_offset;
   uint32_t flags;
   float scale, lo, hi;
-  /* What will be read next, or NULL: a line of 16 floats after the other is
-   * asked for on the way, for each tap kc / `fetch_steps` of the kernels. */
+  /* What will be read next, or NULL: from here on, `fetch_lines` lines of 16
+   * floats are asked for in each `fetch_steps` (of the kernels) of each tap. */
   const float *fetch;
+  int64_t fetch_lines;
 } bsm_k_gemm_args;
 
 typedef void bsm_k_gemm_fn(const bsm_k_gemm_args *args);

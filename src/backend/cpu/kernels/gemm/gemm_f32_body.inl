@@ -132,6 +132,7 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
   start_tile(t, acc, rows, vectors);
   const int64_t kc = t->kc, panel = t->b_panel;
   const float *fetch = t->fetch;
+  const int64_t fetch_lines = t->fetch_lines;
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const float *a[BSM_K_GEMM_MAX_ROWS];
     const float *b = t->b + (t->tap_list ? t->tap_list[tap] : tap) * t->b_tap;
@@ -140,8 +141,10 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
     int64_t k = 0;
     while (k + FETCH_STEPS <= kc && (fetch || FETCH_UNROLLED)) {
       if (fetch) {
-        __builtin_prefetch(fetch, 0, 2);
-        fetch += BSM_K_PANEL;
+        for (int64_t i = 0; i < fetch_lines; i++) {
+          __builtin_prefetch(fetch, 0, 2);
+          fetch += BSM_K_PANEL;
+        }
       }
       STEPS
       for (int s = 0; s < FETCH_STEPS; s++) {
