@@ -183,6 +183,12 @@ def make_classes():
         def forward(self, ids):
             return self.m(input_ids=ids, use_cache=False, return_dict=False)[0]
 
+    def gpt2():
+        try:
+            return Gpt2()
+        except ImportError:
+            return None
+
     def mlp():
         return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256),
                              nn.GELU(), nn.Dropout(0.1), nn.Linear(256, 10),
@@ -190,7 +196,7 @@ def make_classes():
 
     return {"lenet": LeNet, "mlp": mlp, "unet": UNet, "bert_base": bert,
             "transformer_encoder": TextEncoder, "lstm": CharacterLstm,
-            "gpt2": Gpt2}
+            "gpt2": gpt2}
 
 
 def make_inputs(name, batch):
@@ -232,7 +238,7 @@ def torchvision_model(name):
 
 def make_model(name, conditioned=True):
     """The model with random weights from a seed of its name, in eval mode; None
-    where torchvision lacks it. Weights of an archive make up for conditions."""
+    where torchvision (gpt2: transformers) lacks it. Weights of an archive make up for conditions."""
     import torch
     from torch import nn
     torch.manual_seed(zlib.crc32(name.encode()) & 0x7FFFFFFF)
@@ -292,7 +298,7 @@ def export(args):
     for name in args.only:
         model = make_model(name)
         if model is None:
-            print(f"{name}: this torchvision does not have it", flush=True)
+            print(f"{name}: the packages installed here do not have it", flush=True)
             continue
         for batch in args.batch:
             torch.manual_seed(batch)
