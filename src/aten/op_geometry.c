@@ -264,6 +264,12 @@ bsm_status bsm_op_select(bsm_op_ctx *cx, const bsm_tensor *t, int dim,
                          t->offset + index * t->strides[dim], out);
 }
 
+/* The product as a stride. Where it does not fit, the dimension has one element
+ * or none, and its stride says nothing. */
+static int64_t times(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
 bsm_status bsm_op_unsqueeze(bsm_op_ctx *cx, const bsm_tensor *t, int dim,
                             bsm_tensor **out) {
   if (t->sizes.rank == BSM_MAX_RANK) {
@@ -275,7 +281,7 @@ bsm_status bsm_op_unsqueeze(bsm_op_ctx *cx, const bsm_tensor *t, int dim,
   for (int32_t i = 0, k = 0; i < dims.rank; i++) {
     if (i == dim) {
       dims.d[i] = 1;
-      strides[i] = k < t->sizes.rank ? t->sizes.d[k] * t->strides[k] : 1;
+      strides[i] = k < t->sizes.rank ? times(t->sizes.d[k], t->strides[k]) : 1;
     } else {
       dims.d[i] = t->sizes.d[k];
       strides[i] = t->strides[k++];
@@ -296,10 +302,12 @@ bsm_status bsm_op_view_as_real(bsm_op_ctx *cx, const bsm_tensor *t,
     return BSM_FAIL(BSM_LIMIT, "a tensor of more than %d dimensions",
                     BSM_MAX_RANK);
   }
-  for (int32_t i = 0; i < dims.rank; i++) strides[i] = t->strides[i] * 2;
+  for (int32_t i = 0; i < dims.rank; i++) {
+    strides[i] = times(t->strides[i], 2);
+  }
   strides[dims.rank] = 1;
   dims.d[dims.rank++] = 2;
-  BSM_TRY(bsm_tensor_view(cx->arena, t, dims, strides, t->offset * 2, out));
+  BSM_TRY(bsm_tensor_view(cx->arena, t, dims, strides, times(t->offset, 2), out));
   (*out)->dtype = bsm_dtype_value_type(t->dtype);
   return BSM_OK;
 }

@@ -162,7 +162,7 @@ static void exact_outputs(const check *c, const site *s, const int64_t *at,
 /* Runs the layer as it stands, without its epilogue, into the tail. */
 static bsm_status run_bare(check *c, const site *s) {
   bsm_plan_step probe = *s->step;
-  bsm_step_params params = *s->step->params;
+  bsm_step_params params = {.convolution = s->step->params->convolution};
   uint32_t output = c->plan->tensor_count;
   bsm_prepared_step prepared;
   bsm_plan_tensor *tail = &c->plan->tensors[output];

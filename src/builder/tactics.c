@@ -131,9 +131,9 @@ static size_t hopeful(const bench *b, const bsm_plan_step *step,
 static bsm_status choose(bench *b, uint32_t index, const char **names,
                          size_t count, size_t *out) {
   bsm_plan_step *step = &b->plan->steps[index];
-  const bsm_timing_conditions conditions = {b->options->isa,
-                                            b->options->threads, b->timer.place,
-                                            bsm_str_of(b->cpu_model)};
+  const bsm_timing_conditions conditions = {
+      b->options->isa, b->options->threads, (int32_t)b->timer.place,
+      bsm_str_of(b->cpu_model)};
   const uint64_t key = bsm_timing_key(b->plan, step, &conditions);
   const bsm_timing_entry *known = bsm_timing_cache_get(&b->cache, key);
   if (known && is_candidate(names, count, known->trials[0].tactic, out)) {

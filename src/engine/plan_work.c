@@ -131,7 +131,8 @@ static double flops_of(const bsm_plan *plan, const bsm_plan_step *step) {
     case BSM_STEP_SOFTMAX:
       return 5 * elements(x);
     case BSM_STEP_NORMALIZATION:
-      return (5 + p->normalization.has_scale + p->normalization.has_bias) *
+      return (5 + (p->normalization.has_scale != 0) +
+              (p->normalization.has_bias != 0)) *
              elements(x);
     case BSM_STEP_REDUCE:
       return elements(x);
