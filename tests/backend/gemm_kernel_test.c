@@ -155,7 +155,7 @@ static void check_family(bsm_k_gemm_fn *const *kernels, int max_rows,
   for (int rows = 1; rows <= max_rows; rows++) {
     for (int n = 1; n <= columns; n++) {
       for (size_t d = 0; d < sizeof(depths) / sizeof(depths[0]); d++) {
-        for (uint32_t flags = 0; flags < 32; flags += 2) {
+        for (uint32_t flags = 0; flags < 64; flags += 2) {
           const tile t = {kernels[rows - 1], rows,         n,
                           depths[d][0],      depths[d][1], flags};
           check_tile(&p, &t, thin, name);

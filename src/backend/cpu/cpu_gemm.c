@@ -86,6 +86,8 @@ void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
   const bsm_caches caches = bsm_detect_caches();
   const bool copies = g->packs && g->rows > max_rows;
   g->thin = g->rows <= BSM_K_GEMM_MAX_THIN;
+  g->fetches_c = (double)g->rows * (double)g->columns * (double)products >
+                 (double)(caches.l3 / sizeof(float)) / 4;
   choose_k_blocks(g, (int64_t)(caches.l1 / 1024) *
                          (copies ? COPIED_K_PER_L1_KIB : K_PER_L1_KIB));
   const int64_t depth =
@@ -158,6 +160,7 @@ static void start_block(unit_state *u, const k_range *k) {
   t->tap_list = u->o->tap_list ? u->o->tap_list + k->tap : NULL;
   t->flags = k->first ? 0 : BSM_K_GEMM_ACCUMULATE;
   if (!k->last) return;
+  if (g->fetches_c) t->flags |= BSM_K_GEMM_FETCH;
   if (g->scale != 1.0f) t->flags |= BSM_K_GEMM_SCALE;
   if (u->o->bias) t->flags |= BSM_K_GEMM_BIAS;
   if (u->o->residual) t->flags |= BSM_K_GEMM_RESIDUAL;

@@ -20,7 +20,8 @@ typedef struct bsm_cpu_gemm {
   int64_t rows, columns, taps, kc;
   bool packs; /* A is copied to scratch: then taps is 1 */
   /* Chosen by bsm_cpu_gemm_plan: */
-  bool thin; /* few rows: kernels that read B once */
+  bool fetches_c; /* C is too much for the last-level cache */
+  bool thin;      /* few rows: kernels that read B once */
   int64_t row_block, column_block;
   int64_t tap_block, k_block; /* whole taps at once, or parts of one */
 } bsm_cpu_gemm;

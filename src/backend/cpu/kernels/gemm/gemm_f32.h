@@ -33,7 +33,8 @@ enum {
   BSM_K_GEMM_SCALE = 2,      /* then * scale */
   BSM_K_GEMM_BIAS = 4,       /* then + bias[column] */
   BSM_K_GEMM_RESIDUAL = 8,   /* then + residual */
-  BSM_K_GEMM_CLAMP = 16      /* then min(max(x, lo), hi), keeping NaN */
+  BSM_K_GEMM_CLAMP = 16,     /* then min(max(x, lo), hi), keeping NaN */
+  BSM_K_GEMM_FETCH = 32 /* C and the residual come from memory: ask early */
 };
 
 typedef struct bsm_k_gemm_args {

@@ -125,10 +125,28 @@ VF_INLINE void gemm_step(const float *const *a, const float *b, int64_t panel,
   }
 }
 
+/* Asks for what the tile is written to and added to, which comes from memory
+ * while the tile is computed: its rows are too far apart for the processor to
+ * see them coming. */
+VF_INLINE void fetch_ends(const bsm_k_gemm_args *t, const int rows,
+                          const int vectors) {
+  const int64_t offset = t->residual_offset;
+  const bool residual = t->flags & BSM_K_GEMM_RESIDUAL;
+  for (int i = 0; i < rows; i++) {
+    for (int line = 0; line < (vectors * VF_W + 15) / 16; line++) {
+      if (residual) {
+        __builtin_prefetch(t->residual[i] + offset + line * 16, 0, 3);
+      }
+      __builtin_prefetch(t->c[i] + t->c_offset + line * 16, 1, 3);
+    }
+  }
+}
+
 /* A tile of `rows` rows and `vectors` vectors of columns. */
 VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
                          const int vectors) {
   vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV];
+  if (t->flags & BSM_K_GEMM_FETCH) fetch_ends(t, rows, vectors);
   start_tile(t, acc, rows, vectors);
   const int64_t kc = t->kc, panel = t->b_panel;
   const float *fetch = t->fetch;
