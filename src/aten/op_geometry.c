@@ -307,7 +307,8 @@ bsm_status bsm_op_view_as_real(bsm_op_ctx *cx, const bsm_tensor *t,
   }
   strides[dims.rank] = 1;
   dims.d[dims.rank++] = 2;
-  BSM_TRY(bsm_tensor_view(cx->arena, t, dims, strides, times(t->offset, 2), out));
+  BSM_TRY(
+      bsm_tensor_view(cx->arena, t, dims, strides, times(t->offset, 2), out));
   (*out)->dtype = bsm_dtype_value_type(t->dtype);
   return BSM_OK;
 }
