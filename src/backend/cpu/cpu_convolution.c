@@ -137,6 +137,27 @@ void bsm_cpu_convolution_init(const bsm_cpu_prepare *p,
       bsm_cpu_make_epilogue(&params->epilogue, bsm_k_math_select(p->isa));
 }
 
+bsm_cpu_convolution_work bsm_cpu_convolution_work_of(
+    const bsm_prepared_step *prepared, const bsm_run *run) {
+  const bsm_cpu_convolution *c = prepared->impl;
+  return (bsm_cpu_convolution_work){
+      .impl = c,
+      .x = bsm_cpu_input_address(prepared, run, 0),
+      .residual =
+          c->has_residual ? bsm_cpu_input_address(prepared, run, 1) : NULL,
+      .y = bsm_cpu_output_address(prepared, run, 0),
+      .scratch = run->scratch,
+      .slot_size = prepared->scratch_size / (size_t)c->base.slots};
+}
+
+void bsm_cpu_convolution_run(const bsm_prepared_step *prepared,
+                             const bsm_run *run, int64_t units,
+                             bsm_cpu_unit_fn *fn) {
+  const bsm_cpu_convolution *c = prepared->impl;
+  bsm_cpu_convolution_work w = bsm_cpu_convolution_work_of(prepared, run);
+  bsm_cpu_parallel(run, c->base.slots, units, fn, &w);
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   if (bsm_cpu_is_typed(p->plan, p->step)) {
     return bsm_cpu_typed_convolution.prepare(p, out);

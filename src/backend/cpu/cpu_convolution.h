@@ -51,6 +51,22 @@ extern const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise,
 /* Fills what all tactics have; the step is checked. */
 void bsm_cpu_convolution_init(const bsm_cpu_prepare *p, bsm_cpu_convolution *c);
 
+/* A run, as the units of a tactic see it. */
+typedef struct bsm_cpu_convolution_work {
+  const void *impl;          /* the tactic's prepared step */
+  const float *x, *residual; /* residual: NULL when there is none */
+  float *y;
+  uint8_t *scratch;
+  size_t slot_size; /* bytes of scratch of one slot */
+} bsm_cpu_convolution_work;
+
+bsm_cpu_convolution_work bsm_cpu_convolution_work_of(
+    const bsm_prepared_step *prepared, const bsm_run *run);
+/* Runs fn(work, unit, slot) for every unit below `units`. */
+void bsm_cpu_convolution_run(const bsm_prepared_step *prepared,
+                             const bsm_run *run, int64_t units,
+                             bsm_cpu_unit_fn *fn);
+
 /* The tactic that a checked step uses: the one it names, or the cheapest, among
  * those whose form its weights have. */
 const bsm_cpu_convolution_tactic *bsm_cpu_convolution_choose(

@@ -81,19 +81,14 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 /* ---- run ---- */
 
-typedef struct work {
-  const convolution *c;
-  const float *x, *residual;
-  float *y;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_convolution_work work;
 
 /* The block of channels of a row of outputs. */
 static bsm_cpu_depthwise_target target_of(const work *k,
                                           const bsm_cpu_position *p,
                                           int64_t channel) {
-  const bsm_cpu_image *y = &k->c->common.y, *r = &k->c->common.residual;
+  const convolution *c = k->impl;
+  const bsm_cpu_image *y = &c->common.y, *r = &c->common.residual;
   bsm_cpu_depthwise_target t = {.y = k->y + p->n * y->n_stride +
                                      p->at[0] * y->stride[0] +
                                      p->at[1] * y->stride[1] + channel,
@@ -112,7 +107,7 @@ static bsm_cpu_depthwise_target target_of(const work *k,
 static void square_unit(const work *k, bsm_cpu_position p, int64_t channel,
                         int64_t channels, const float ***rows,
                         const float **pointers) {
-  const convolution *c = k->c;
+  const convolution *c = k->impl;
   const bsm_cpu_depthwise *d = &c->depthwise;
   const bsm_cpu_image *x = &c->common.x;
   const int64_t first = p.at[1] * c->band;
@@ -142,7 +137,7 @@ static void square_unit(const work *k, bsm_cpu_position p, int64_t channel,
 static void point_taps(const work *k, const bsm_cpu_position *p,
                        int64_t channel, int64_t n, const float ***rows,
                        const float **pointers) {
-  const convolution *c = k->c;
+  const convolution *c = k->impl;
   const bsm_step_window *w = &c->common.w;
   const bsm_cpu_image *x = &c->common.x;
   const float *image = k->x + p->n * x->n_stride + channel;
@@ -176,7 +171,7 @@ static void point_taps(const work *k, const bsm_cpu_position *p,
 static void any_unit(const work *k, bsm_cpu_position p, int64_t channel,
                      int64_t channels, const float ***rows,
                      const float **pointers) {
-  const convolution *c = k->c;
+  const convolution *c = k->impl;
   const bsm_cpu_depthwise *d = &c->depthwise;
   const int64_t *kernel = c->common.w.kernel;
   const bsm_cpu_depthwise_target target = target_of(k, &p, channel);
@@ -199,7 +194,7 @@ static void any_unit(const work *k, bsm_cpu_position p, int64_t channel,
 
 static void unit(void *arg, int64_t index, int slot) {
   const work *k = arg;
-  const convolution *c = k->c;
+  const convolution *c = k->impl;
   uint8_t *scratch = k->scratch + (size_t)slot * k->slot_size;
   const float ***rows = (const float ***)(void *)scratch;
   const float **pointers = (const float **)(void *)(scratch + c->rows_bytes);
@@ -218,18 +213,9 @@ static void unit(void *arg, int64_t index, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
-  const int slots = c->common.base.slots;
   const bsm_cpu_image *y = &c->common.y;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)slots};
-  if (c->common.has_residual) {
-    w.residual = bsm_cpu_input_address(prepared, r, 1);
-  }
-  bsm_cpu_parallel(r, slots, y->n * y->size[0] * c->bands * c->channel_blocks,
-                   unit, &w);
+  bsm_cpu_convolution_run(
+      prepared, r, y->n * y->size[0] * c->bands * c->channel_blocks, unit);
   return BSM_OK;
 }
 

@@ -148,13 +148,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, gemm_way way,
 
 /* ---- run ---- */
 
-typedef struct work {
-  const convolution *c;
-  const float *x, *residual;
-  float *y;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_convolution_work work;
 
 typedef struct source {
   const convolution *c;
@@ -371,7 +365,7 @@ static void line_pointers(const void *self, int64_t row, int count, int64_t tap,
 
 static void gemm_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
-  const convolution *c = w->c;
+  const convolution *c = w->impl;
   const int64_t units = bsm_cpu_gemm_units(&c->gemm);
   const int64_t group = unit / units;
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
@@ -396,17 +390,8 @@ static void gemm_unit(void *arg, int64_t unit, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
-  const int slots = c->common.base.slots;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)slots};
-  if (c->common.has_residual) {
-    w.residual = bsm_cpu_input_address(prepared, r, 1);
-  }
-  bsm_cpu_parallel(r, slots, c->groups * bsm_cpu_gemm_units(&c->gemm),
-                   gemm_unit, &w);
+  bsm_cpu_convolution_run(prepared, r, c->groups * bsm_cpu_gemm_units(&c->gemm),
+                          gemm_unit);
   return BSM_OK;
 }
 

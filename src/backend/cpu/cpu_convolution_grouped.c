@@ -86,18 +86,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 /* ---- run ---- */
 
-typedef struct work {
-  const convolution *c;
-  const float *x, *residual;
-  float *y;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_convolution_work work;
 
 /* The places of a window's taps, or zeros; `a` of the first tap. */
 static void find_window(const work *w, const bsm_cpu_position *p, int count,
                         const float **a) {
-  const convolution *c = w->c;
+  const convolution *c = w->impl;
   const bsm_step_window *win = &c->common.w;
   const bsm_cpu_image *x = &c->common.x;
   int64_t start[3];
@@ -122,15 +116,16 @@ static void find_window(const work *w, const bsm_cpu_position *p, int count,
 }
 
 static void find_tile(const work *w, int64_t row, int count, const float **a) {
-  bsm_cpu_position p = bsm_cpu_position_of(row, w->c->common.y.size);
+  const convolution *c = w->impl;
+  bsm_cpu_position p = bsm_cpu_position_of(row, c->common.y.size);
   for (int i = 0; i < count; i++) {
     find_window(w, &p, count, a + i);
-    bsm_cpu_position_next(&p, w->c->common.y.size);
+    bsm_cpu_position_next(&p, c->common.y.size);
   }
 }
 
 static void start_args(const work *w, bsm_k_gemm_args *t) {
-  const convolution *c = w->c;
+  const convolution *c = w->impl;
   const bsm_cpu_epilogue *e = &c->common.epilogue;
   t->taps = c->taps;
   t->kc = c->ci;
@@ -145,7 +140,7 @@ static void start_args(const work *w, bsm_k_gemm_args *t) {
 
 static void run_parts(const work *w, int64_t part, int64_t end, int count,
                       bsm_k_gemm_args *t) {
-  const convolution *c = w->c;
+  const convolution *c = w->impl;
   bsm_k_gemm_fn *kernel = c->halves == 2 ? c->kernels->half[count - 1]
                                          : c->kernels->single[count - 1];
   for (; part < end; part++) {
@@ -161,7 +156,7 @@ static void run_parts(const work *w, int64_t part, int64_t end, int count,
 
 static void run_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
-  const convolution *c = w->c;
+  const convolution *c = w->impl;
   const bsm_cpu_epilogue *e = &c->common.epilogue;
   const int64_t row = unit / c->part_blocks * c->kernels->max_rows;
   const int64_t part = unit % c->part_blocks * c->part_block;
@@ -190,16 +185,7 @@ static void run_unit(void *arg, int64_t unit, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
-  const int slots = c->common.base.slots;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)slots};
-  if (c->common.has_residual) {
-    w.residual = bsm_cpu_input_address(prepared, r, 1);
-  }
-  bsm_cpu_parallel(r, slots, c->tiles * c->part_blocks, run_unit, &w);
+  bsm_cpu_convolution_run(prepared, r, c->tiles * c->part_blocks, run_unit);
   return BSM_OK;
 }
 

@@ -180,13 +180,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 /* ---- run ---- */
 
-typedef struct work {
-  const convolution *c;
-  const float *x, *residual;
-  float *y;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_convolution_work work;
 
 typedef struct source {
   const convolution *c;
@@ -213,7 +207,7 @@ static void tap_pointers(const void *self, int64_t row, int count, int64_t tap,
 
 static void run_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
-  const convolution *c = w->c;
+  const convolution *c = w->impl;
   const int64_t n = unit / c->units / c->groups,
                 group = unit / c->units % c->groups;
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
@@ -243,17 +237,8 @@ static void run_unit(void *arg, int64_t unit, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
-  const int slots = c->common.base.slots;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)slots};
-  if (c->common.has_residual) {
-    w.residual = bsm_cpu_input_address(prepared, r, 1);
-  }
-  bsm_cpu_parallel(r, slots, c->common.y.n * c->groups * c->units, run_unit,
-                   &w);
+  bsm_cpu_convolution_run(prepared, r, c->common.y.n * c->groups * c->units,
+                          run_unit);
   return BSM_OK;
 }
 

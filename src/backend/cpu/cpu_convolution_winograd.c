@@ -171,13 +171,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 /* ---- run ---- */
 
-typedef struct work {
-  const winograd *w;
-  const float *x, *residual;
-  float *y;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_convolution_work work;
 
 /* A block of tiles at work. */
 typedef struct block {
@@ -187,7 +181,7 @@ typedef struct block {
 } block;
 
 static block block_of(const work *of, int64_t index, void *scratch) {
-  const winograd *w = of->w;
+  const winograd *w = of->impl;
   block b = {.work = of, .tile = index * w->block, .v = scratch};
   b.count = bsm_cpu_min(w->block, w->tile_count - b.tile);
   b.m = b.v + w->n * w->n * w->v_position;
@@ -218,7 +212,7 @@ typedef struct tile_pixels {
 
 /* The input pixels of a tile of a block. */
 static void find_pixels(const block *b, int64_t tile, tile_pixels *out) {
-  const winograd *w = b->work->w;
+  const winograd *w = b->work->impl;
   const bsm_cpu_image *x = &w->common.x;
   const tile_place p = place_of(w, b->tile + tile);
   const float *sample = b->work->x + p.sample * x->n_stride;
@@ -238,7 +232,7 @@ static void find_pixels(const block *b, int64_t tile, tile_pixels *out) {
 
 /* Transforms the inputs of tiles [i, end) of a block. */
 static void transform_inputs(const block *b, int64_t i, int64_t end) {
-  const winograd *w = b->work->w;
+  const winograd *w = b->work->impl;
   tile_pixels pixels[2];
   find_pixels(b, i, &pixels[0]);
   pixels[1] = pixels[0];
@@ -253,7 +247,7 @@ static void transform_inputs(const block *b, int64_t i, int64_t end) {
 
 /* Products [i, end) of a block: a position and one or two panels of K each. */
 static void multiply(const block *b, int64_t i, int64_t end) {
-  const winograd *w = b->work->w;
+  const winograd *w = b->work->impl;
   const float *u = w->common.kernel;
   const int64_t parts = w->products / (w->n * w->n);
   const int64_t panel = w->c * BSM_K_PANEL;
@@ -288,7 +282,7 @@ static void activate(const winograd *w, const bsm_k_winograd_output *t) {
 
 /* Transforms the products of tile `i` of a block to outputs. */
 static void transform_output(const block *b, int64_t i) {
-  const winograd *w = b->work->w;
+  const winograd *w = b->work->impl;
   const bsm_cpu_image *y = &w->common.y, *r = &w->common.residual;
   const tile_place p = place_of(w, b->tile + i);
   const int64_t rows =
@@ -326,16 +320,17 @@ static void transform_outputs(const block *b, int64_t i, int64_t end) {
 /* A block of one thread. */
 static void block_unit(void *arg, int64_t unit, int slot) {
   const work *k = arg;
+  const winograd *w = k->impl;
   const block b = block_of(k, unit, k->scratch + (size_t)slot * k->slot_size);
   transform_inputs(&b, 0, b.count);
-  multiply(&b, 0, k->w->products);
+  multiply(&b, 0, w->products);
   transform_outputs(&b, 0, b.count);
 }
 
 /* A slice of one of the three phases of a shared block. */
 static void slice_unit(void *arg, int64_t unit, int slot) {
   const work *k = arg;
-  const winograd *w = k->w;
+  const winograd *w = k->impl;
   const int64_t phase = unit / w->slices, slice = unit % w->slices;
   const block b = block_of(k, phase / 3, k->scratch);
   const int64_t items = phase % 3 == 1 ? w->products : b.count;
@@ -354,20 +349,12 @@ static void slice_unit(void *arg, int64_t unit, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const winograd *w = prepared->impl;
-  const int slots = w->common.base.slots;
-  work k = {.w = w,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)slots};
-  if (w->common.has_residual) {
-    k.residual = bsm_cpu_input_address(prepared, r, 1);
-  }
   if (w->slices) {
-    bsm_parallel_phases(r->pool, slots, 3 * w->blocks, w->slices, slice_unit,
-                        &k);
+    work k = bsm_cpu_convolution_work_of(prepared, r);
+    bsm_parallel_phases(r->pool, w->common.base.slots, 3 * w->blocks, w->slices,
+                        slice_unit, &k);
   } else {
-    bsm_cpu_parallel(r, slots, w->blocks, block_unit, &k);
+    bsm_cpu_convolution_run(prepared, r, w->blocks, block_unit);
   }
   return BSM_OK;
 }
