@@ -16,7 +16,7 @@ set(BSM_RUNTIME_LAYERS
     builder
     planner
     runtime)
-set(BSM_COMPILER_LAYERS torchscript lowering partitioning compiler)
+set(BSM_COMPILER_LAYERS torchscript exported lowering partitioning compiler)
 set(BSM_LAYERS ${BSM_RUNTIME_LAYERS} ${BSM_COMPILER_LAYERS})
 
 set(BSM_NEEDS_base)
@@ -27,6 +27,7 @@ set(BSM_NEEDS_backend_cpu base aten engine)
 set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS})
 set(BSM_NEEDS_ir base aten)
 set(BSM_NEEDS_torchscript base aten ir)
+set(BSM_NEEDS_exported base aten ir torchscript)
 set(BSM_NEEDS_lowering base aten ir)
 set(BSM_NEEDS_network base aten plugin)
 set(BSM_NEEDS_conversion base aten plugin ir network)

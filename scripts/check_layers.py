@@ -16,7 +16,9 @@ RUNTIME = {
 }
 # In the runtime library as well: plans are made for new shapes.
 PLANNING = {"ir", "network", "conversion", "builder"}
-COMPILER = {"torchscript", "lowering", "partitioning", "compiler"}
+COMPILER = {
+    "torchscript", "exported", "lowering", "partitioning", "compiler"
+}
 ALLOWED = {
     "base": {"base"},
     "aten": {"base", "aten"},
@@ -30,6 +32,8 @@ ALLOWED = {
     "runtime": RUNTIME | {"builder"},
     "ir": {"base", "aten", "ir"},
     "torchscript": {"base", "aten", "ir", "torchscript"},
+    # Both kinds of archive are zip files with pickles in them.
+    "exported": {"base", "aten", "ir", "torchscript", "exported"},
     "lowering": {"base", "aten", "ir", "lowering"},
     "network": {"base", "aten", "plugin", "network"},
     "conversion": {
