@@ -7,8 +7,8 @@
  * file. All strings are NUL-terminated and interned there (cx->names), so
  * equal names have equal addresses. What the file may leave out is NULL, 0 or
  * "" as the fields say. */
-#ifndef BSM_EXPORTED_PROGRAM_H_
-#define BSM_EXPORTED_PROGRAM_H_
+#ifndef BSM_EXPORTED_EXPORTED_PROGRAM_H_
+#define BSM_EXPORTED_EXPORTED_PROGRAM_H_
 
 #include "exported/symbolic.h"
 #include "ir/graph.h"
@@ -301,4 +301,4 @@ BSM_NODISCARD bsm_status bsm_exported_program_read(
     bsm_ir_ctx *cx, const void *data, size_t size,
     const bsm_exported_read_options *options, bsm_exported_program **out);
 
-#endif /* BSM_EXPORTED_PROGRAM_H_ */
+#endif /* BSM_EXPORTED_EXPORTED_PROGRAM_H_ */
