@@ -15,7 +15,7 @@
 /* ---- unused inputs ---- */
 
 static bool has_traces(const bsm_module *module) {
-  return module->archive && module->archive->example_value_count;
+  return module->model.traced;
 }
 
 static bool is_traced(const bsm_module *module, const bsm_method *method) {

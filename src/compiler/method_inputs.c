@@ -181,11 +181,10 @@ bsm_status bsm_method_example(const bsm_module *module,
                               const bsm_method *method, size_t index,
                               bsm_arena *arena, bool *found, bsm_ivalue *out) {
   const bsm_input_maker maker = {module->cx, arena};
-  const bsm_ts_module *archive = module->archive;
   const bsm_ivalue *example = NULL;
-  if (archive && strcmp(method->name, "forward") == 0 &&
-      index < archive->example_value_count) {
-    example = &archive->example_values[index];
+  if (strcmp(method->name, "forward") == 0 &&
+      index < module->model.example_count) {
+    example = &module->model.examples[index];
   }
   return example_value(&maker, bsm_method_parameter_type(method, index),
                        example, 0, found, out);

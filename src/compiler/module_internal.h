@@ -7,9 +7,8 @@
 #include "base/file.h"
 #include "bessemer/compiler.h"
 #include "engine/structure.h"
-#include "ir/graph.h"
+#include "ir/model.h"
 #include "lowering/lowering.h"
-#include "torchscript/module.h"
 
 struct bsm_module {
   const bsm_allocator *allocator;
@@ -20,8 +19,7 @@ struct bsm_module {
   bsm_ir_ctx *cx;
   const bsm_aten_library *aten; /* with the operators of plug-ins */
   const bsm_plugin_registry *plugins;
-  bsm_ts_module *archive; /* NULL for IR text */
-  bsm_graph *graph;       /* IR text; NULL for an archive */
+  bsm_model model;
 };
 
 /* A method, or the graph of IR text, ready to lower. */

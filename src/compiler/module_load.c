@@ -9,6 +9,7 @@
 #include "conversion/plugin_layers.h"
 #include "lowering/interpret.h"
 #include "plugin/plugin_op.h"
+#include "torchscript/module.h"
 
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
 
@@ -77,12 +78,16 @@ static bsm_status read_module(bsm_module *module, const void *data,
                               size_t size) {
   const bsm_str text = {data, size};
   if (is_ir_text(text)) {
-    return bsm_graph_parse(module->cx, text, module->name, &module->graph);
+    return bsm_graph_parse(module->cx, text, module->name,
+                           &module->model.graph);
   }
   const bsm_ts_read_options options = {module, set_state};
-  return bsm_status_note(bsm_ts_module_read_with(module->cx, data, size,
-                                                 &options, &module->archive),
-                         "in %s", module->name);
+  bsm_ts_module *archive;
+  BSM_TRY_NOTE(
+      bsm_ts_module_read_with(module->cx, data, size, &options, &archive),
+      "in %s", module->name);
+  module->model = bsm_ts_module_as_model(archive);
+  return BSM_OK;
 }
 
 bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
@@ -130,7 +135,7 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
 /* The submodule that `path` names, from the root. */
 static bsm_status find_submodule(const bsm_module *module, bsm_str path,
                                  bsm_object **out) {
-  bsm_object *object = module->archive->root;
+  bsm_object *object = module->model.root;
   for (size_t at = 0; at <= path.len;) {
     char name[256];
     const char *start = path.data + at;
@@ -160,21 +165,21 @@ static bsm_status find_submodule(const bsm_module *module, bsm_str path,
 bsm_status bsm_module_find_method(bsm_module *module, const char *name,
                                   bsm_method *out) {
   *out = (bsm_method){.name = name ? name : "forward"};
-  if (module->graph) {
+  if (module->model.graph) {
     if (name && strcmp(name, "forward") != 0) {
       return BSM_FAIL(BSM_NOT_FOUND, "IR text has no method \"%s\"", name);
     }
-    out->graph = module->graph;
-    out->parameter_count = module->graph->block->params->outputs.len;
+    out->graph = module->model.graph;
+    out->parameter_count = module->model.graph->block->params->outputs.len;
     return BSM_OK;
   }
   bsm_function *function;
   const char *dot = strrchr(out->name, '.');
   const bsm_str path = {out->name, dot ? (size_t)(dot - out->name) : 0};
-  out->root = module->archive->root;
+  out->root = module->model.root;
   if (dot) BSM_TRY(find_submodule(module, path, &out->root));
-  BSM_TRY(bsm_ts_object_method(module->archive, out->root,
-                               dot ? dot + 1 : out->name, &function));
+  BSM_TRY(module->model.find_method(module->model.front_end, out->root,
+                                    dot ? dot + 1 : out->name, &function));
   BSM_TRY(bsm_function_graph(function, &out->graph));
   out->schema = function->schema;
   out->first = 1;
@@ -188,8 +193,8 @@ bsm_status bsm_module_find_method(bsm_module *module, const char *name,
 
 const char *bsm_module_method_name(const bsm_module *module, size_t index) {
   if (!module) return NULL;
-  if (module->graph) return index == 0 ? "forward" : NULL;
-  const bsm_class *cls = module->archive->root->type->cls;
+  if (module->model.graph) return index == 0 ? "forward" : NULL;
+  const bsm_class *cls = module->model.root->type->cls;
   return index < cls->methods.len ? cls->methods.items[index]->name : NULL;
 }
 

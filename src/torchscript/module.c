@@ -407,16 +407,20 @@ bsm_status bsm_ts_object_method(bsm_ts_module *module, const bsm_object *object,
   if (*out) {
     return bsm_script_find_entry(module->script, object->type, name, out);
   }
-  bsm_text names;
-  bsm_arena scratch;
-  bsm_arena_init(&scratch, module->cx->arena->allocator);
-  bsm_text_init(&names, &scratch);
-  for (size_t i = 0; i < cls->methods.len && names.len < 1000; i++) {
-    bsm_text_printf(&names, "%s%s", i ? ", " : "", cls->methods.items[i]->name);
-  }
-  const bsm_status status =
-      BSM_FAIL(BSM_NOT_FOUND, "class %s has no method \"%s\"; it has: %s",
-               cls->name, name, names.len ? names.data : "none");
-  bsm_arena_destroy(&scratch);
-  return status;
+  return bsm_model_no_method(cls, name);
+}
+
+static bsm_status find_method(void *front_end, const bsm_object *object,
+                              const char *name, bsm_function **out) {
+  return bsm_ts_object_method(front_end, object, name, out);
+}
+
+bsm_model bsm_ts_module_as_model(bsm_ts_module *module) {
+  return (bsm_model){.cx = module->cx,
+                     .root = module->root,
+                     .examples = module->example_values,
+                     .example_count = module->example_value_count,
+                     .traced = module->example_value_count > 0,
+                     .find_method = find_method,
+                     .front_end = module};
 }

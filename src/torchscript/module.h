@@ -5,6 +5,7 @@
 #define BSM_TORCHSCRIPT_MODULE_H_
 
 #include "ir/graph.h"
+#include "ir/model.h"
 
 typedef struct bsm_example_input {
   bool is_tensor;
@@ -56,5 +57,8 @@ BSM_NODISCARD bsm_status bsm_ts_object_method(bsm_ts_module *module,
                                               const bsm_object *object,
                                               const char *name,
                                               bsm_function **out);
+
+/* The module as the rest of the compiler sees it; `module` stays behind it. */
+bsm_model bsm_ts_module_as_model(bsm_ts_module *module);
 
 #endif /* BSM_TORCHSCRIPT_MODULE_H_ */
