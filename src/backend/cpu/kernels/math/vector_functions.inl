@@ -44,8 +44,7 @@ VF_INLINE vf vf_scale_near(vf a, vf n, vf shifted) {
   return _mm512_scalef_ps(a, n);
 #else
   (void)n;
-  const vi bits = vi_add(vi_shl(vf_bits(shifted), 23), vi_set(127 << 23));
-  return vf_mul(a, vi_as_float(bits));
+  return vi_as_float(vi_add(vf_bits(a), vi_shl(vf_bits(shifted), 23)));
 #endif
 }
 
@@ -209,19 +208,37 @@ VF_INLINE vf vf_sigmoid(vf x) {
   return vf_recip_near(vf_add(vf_set(1.0f), vf_exp_near(vf_neg(x))));
 }
 
-/* x / (1 + e^a), 0 times x where a is large. */
+/* x / (1 + e^a) for a < 87, with fewer steps than by vf_sigmoid: the error of
+ * e^a is 1.4e-8 |a| besides 2 ulp. */
 VF_INLINE vf vf_gate(vf x, vf a) {
-  const vf f = vf_recip_near(vf_add(vf_set(1.0f), vf_exp_near(a)));
-  return vf_mul(x, vf_select(vf_gt(a, vf_set(NEAR_END)), vf_zero(), f));
+  a = vf_max(vf_set(-NEAR_END), a);
+  const vf shifted = vf_fma(a, vf_set(LOG2_E), vf_set(ROUND_MAGIC));
+  const vf n = vf_sub(shifted, vf_set(ROUND_MAGIC));
+  const vf r = vf_fnma(a, vf_set(LOG2_E), n); /* 2^-r for |r| <= 1/2 */
+  vf p = vf_set(-1.326472498e-03f);
+  p = vf_fma(p, r, vf_set(9.671512991e-03f));
+  p = vf_fma(p, r, vf_set(-5.550733581e-02f));
+  p = vf_fma(p, r, vf_set(2.402224243e-01f));
+  p = vf_fma(p, r, vf_set(-6.931470037e-01f));
+  p = vf_fma(p, r, vf_set(1.0f));
+  const vf d = vf_add(vf_scale_near(p, n, shifted), vf_set(1.0f));
+#if VF_W == 16
+  return vf_mul(x, vf_recip_near(d));
+#else
+  return vf_div(x, d);
+#endif
 }
 
+/* Below -86 it is 0 within 1e-35, which is what it stays at. */
 VF_INLINE vf vf_silu(vf x) {
+  x = vf_max(vf_set(-86.0f), x);
   return vf_gate(x, vf_neg(x));
 }
 
 /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), where (1 + tanh(u)) / 2 is
- * 1 / (1 + e^-2u). */
+ * 1 / (1 + e^-2u). Below -9.9 it is 0 within 1e-35. */
 VF_INLINE vf vf_gelu_tanh(vf x) {
+  x = vf_max(vf_set(-9.9f), x);
   const vf s = vf_mul(x, x);
   const vf a = vf_fma(s, vf_set(-7.13548163e-02f), vf_set(-1.59576912f));
   return vf_gate(x, vf_mul(a, x));

@@ -51,8 +51,8 @@ DEFINE(gelu_erf, vf_gelu_erf(x))
 DEFINE(gelu_tanh, vf_gelu_tanh(x))
 DEFINE(silu, vf_silu(x))
 DEFINE(hard_swish,
-       vf_div(vf_mul(x, vf_clamp(vf_add(x, vf_set(3.0f)), ZERO, vf_set(6.0f))),
-              vf_set(6.0f)))
+       vf_mul(vf_mul(x, vf_set(1.0f / 6.0f)),
+              vf_clamp(vf_add(x, vf_set(3.0f)), ZERO, vf_set(6.0f))))
 DEFINE(log_sigmoid, vf_neg(vf_softplus(vf_neg(x))))
 DEFINE(threshold, vf_select(vf_le(x, p->alpha), p->beta, x))
 
