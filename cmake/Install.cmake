@@ -29,6 +29,7 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/bessemer-config.cmake
               ${PROJECT_BINARY_DIR}/bessemer-config-version.cmake
+              cmake/FindJansson.cmake
         DESTINATION ${package_dir})
 
 foreach(name IN ITEMS bessemer bessemer-runtime)

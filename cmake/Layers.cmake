@@ -107,6 +107,9 @@ set_property(
 if(TARGET bsm_torchscript)
   target_link_libraries(bsm_torchscript PUBLIC ZLIB::ZLIB)
 endif()
+if(TARGET bsm_exported)
+  target_link_libraries(bsm_exported PUBLIC Jansson::Jansson)
+endif()
 
 # bsm_link_layers(TARGET SOURCE [LAYERS...]): links the named layers, those
 # whose headers SOURCE includes, and what they need. A test of one layer thus

@@ -51,5 +51,6 @@ endfunction()
 bsm_add_libraries(bessemer-runtime ${BSM_RUNTIME_OBJECTS})
 bsm_add_libraries(bessemer ${BSM_RUNTIME_OBJECTS} ${BSM_COMPILER_OBJECTS})
 foreach(target IN ITEMS bessemer bessemer-static)
-  target_link_libraries(${target} PRIVATE ZLIB::ZLIB ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PRIVATE ZLIB::ZLIB Jansson::Jansson
+                                          ${CMAKE_DL_LIBS})
 endforeach()

@@ -30,10 +30,11 @@ typedef struct bsm_limits {
    * (max_unrolled_nodes then does not count), compiling fails. */
   uint64_t max_loop_trips;
   uint64_t max_unrolled_nodes;
+  uint64_t max_json_values; /* values and keys of one JSON text (20,000,000) */
 } bsm_limits;
 
 #define BSM_LIMITS_INIT \
-  { sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 BSM_EXTERN_C_END
 

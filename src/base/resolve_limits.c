@@ -22,6 +22,7 @@ bsm_limits bsm_resolve_limits(const bsm_limits *limits) {
   DEFAULT(max_tensor_bytes, (uint64_t)16 << 30);
   DEFAULT(max_loop_trips, 100000);
   DEFAULT(max_unrolled_nodes, 100000);
+  DEFAULT(max_json_values, 20000000);
 #undef DEFAULT
   return out;
 }

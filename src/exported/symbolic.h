@@ -36,8 +36,8 @@ BSM_NODISCARD bsm_status bsm_symbol_add(bsm_arena *arena,
                                         size_t *out);
 
 typedef enum bsm_sym_op {
-  BSM_SYM_INTEGER = 1, /* i */
-  BSM_SYM_FLOAT = 2,   /* d; rationals and infinities as well */
+  BSM_SYM_INTEGER = 1, /* i; 1/2 is POW(2, -1) */
+  BSM_SYM_FLOAT = 2,   /* d; infinities as well */
   BSM_SYM_BOOL = 3,    /* i: 0 or 1 */
   BSM_SYM_SYMBOL = 4,  /* i: index in the table */
   BSM_SYM_ADD = 5,     /* any number of operands, as MUL, MAX, MIN, AND, OR */
@@ -85,15 +85,20 @@ typedef enum bsm_sym_op {
   BSM_SYM_BIT_AND = 46,
   BSM_SYM_BIT_OR = 47,
   BSM_SYM_BIT_XOR = 48,
-  BSM_SYM_IS_NON_OVERLAPPING = 49 /* sizes, then as many strides */
+  BSM_SYM_IS_NON_OVERLAPPING = 49, /* sizes, then as many strides */
+  BSM_SYM_ASINH = 50,
+  /* A function of later versions: the rest of the program may do without. */
+  BSM_SYM_UNKNOWN = 51 /* name */
 } bsm_sym_op;
 
 typedef struct bsm_sym_expr {
   bsm_sym_op op;
   int64_t i;
   double d;
+  const char *name;
   const struct bsm_sym_expr *const *args;
   size_t arg_count;
+  uint32_t height; /* 1: no operands; the limit max_depth bounds it */
 } bsm_sym_expr;
 
 /* A number of an expression's kind. */
@@ -109,9 +114,9 @@ typedef struct bsm_sym_number {
   double d;  /* FLOAT */
 } bsm_sym_number;
 
-/* Parses sympy's srepr; new symbols are added to `symbols`. BSM_CORRUPT with
- * the position when malformed, BSM_UNSUPPORTED with its name for a function
- * that is not known. */
+/* Parses sympy's srepr, and what Python writes ("2*s0 + 1"), as older versions
+ * have it; new symbols are added to `symbols`. BSM_CORRUPT with the position
+ * when malformed. */
 BSM_NODISCARD bsm_status bsm_sym_parse(bsm_arena *arena, bsm_str text,
                                        const bsm_limits *limits,
                                        bsm_symbol_table *symbols,
@@ -119,7 +124,7 @@ BSM_NODISCARD bsm_status bsm_sym_parse(bsm_arena *arena, bsm_str text,
 
 /* The value of `expr` where symbol k is values[k]. BSM_INVALID_ARGUMENT when
  * one has no value (k >= count, or known && !known[k]), at overflow of ints,
- * and at division by zero. */
+ * and at division by zero; BSM_UNSUPPORTED for an unknown function. */
 BSM_NODISCARD bsm_status bsm_sym_evaluate(const bsm_sym_expr *expr,
                                           const bsm_symbol_table *symbols,
                                           const int64_t *values,

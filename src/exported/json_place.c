@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON over Jansson. What a text may ask for is settled before it is parsed:
+ * each value takes some forty bytes of the C library's memory, and each level
+ * of nesting a frame of the stack. */
+#include "exported/json_place.h"
+
+#include <jansson.h>
+#include <math.h>
+
+/* A graph inside a graph is eight levels of JSON deeper. */
+enum { LEVELS_PER_DEPTH = 4, PLACE_SIZE = 400 };
+
+/* ---- documents ---- */
+
+/* Counts what may become a value, and how deep brackets nest; whether they
+ * match is the parser's to say. */
+static void measure(bsm_str text, uint64_t *values, uint64_t *depth) {
+  uint64_t level = 0;
+  bool in_string = false;
+  *values = 1;
+  *depth = 0;
+  for (size_t i = 0; i < text.len; i++) {
+    const char c = text.data[i];
+    if (in_string) {
+      if (c == '\\') i++;
+      if (c == '"') in_string = false;
+      continue;
+    }
+    if (c == '"') in_string = true;
+    if (c == '[' || c == '{') {
+      level++;
+      if (level > *depth) *depth = level;
+    }
+    if ((c == ']' || c == '}') && level) level--;
+    if (c == '[' || c == '{' || c == ',' || c == ':') ++*values;
+  }
+}
+
+static bsm_status check_size(bsm_str text, const char *member,
+                             const bsm_limits *limits) {
+  if (text.len > limits->max_source_bytes) {
+    return BSM_FAIL(BSM_LIMIT, "%s has %zu bytes; the limit is %llu", member,
+                    text.len, (unsigned long long)limits->max_source_bytes);
+  }
+  uint64_t values, depth;
+  measure(text, &values, &depth);
+  if (values > limits->max_json_values) {
+    return BSM_FAIL(BSM_LIMIT, "%s has %llu values; the limit is %llu", member,
+                    (unsigned long long)values,
+                    (unsigned long long)limits->max_json_values);
+  }
+  if (depth / LEVELS_PER_DEPTH > limits->max_depth) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "%s nests %llu levels of JSON; the limit max_depth allows "
+                    "%llu",
+                    member, (unsigned long long)depth,
+                    (unsigned long long)(limits->max_depth * LEVELS_PER_DEPTH));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_json_parse(bsm_str text, const char *member,
+                          const bsm_limits *limits, bsm_json_document *out) {
+  *out = (bsm_json_document){NULL, member};
+  BSM_TRY(check_size(text, member, limits));
+  json_error_t error;
+  out->root = json_loadb(text.data ? text.data : "", text.len,
+                         JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+  if (out->root) return BSM_OK;
+  switch (json_error_code(&error)) {
+    case json_error_out_of_memory:
+      return BSM_FAIL_OOM();
+    case json_error_stack_overflow:
+      return BSM_FAIL(BSM_LIMIT, "%s nests too deep", member);
+    default:
+      return BSM_FAIL(BSM_CORRUPT, "%s: line %d, column %d: %s", member,
+                      error.line, error.column, error.text);
+  }
+}
+
+void bsm_json_free(bsm_json_document *document) {
+  json_decref(document->root);
+  document->root = NULL;
+}
+
+bsm_json_place bsm_json_root(const bsm_json_document *document) {
+  return (bsm_json_place){.json = document->root, .member = document->member};
+}
+
+/* ---- places in messages ---- */
+
+typedef struct place_text {
+  char bytes[PLACE_SIZE];
+  size_t start;
+} place_text;
+
+static bool prepend(place_text *text, const char *piece) {
+  size_t len = strlen(piece);
+  if (len > 80) len = 80; /* a key of the file */
+  if (len > text->start) return false;
+  text->start -= len;
+  for (size_t i = 0; i < len; i++) {
+    const char c = piece[i];
+    text->bytes[text->start + i] = (unsigned char)c < ' ' ? '?' : c;
+  }
+  return true;
+}
+
+/* "graph.nodes[12].arg", or its end when that is long. */
+static const char *print_place(const bsm_json_place *at, place_text *text) {
+  text->start = PLACE_SIZE - 1;
+  text->bytes[text->start] = '\0';
+  bool fits = true;
+  for (; at && at->up && fits; at = at->up) {
+    char index[32];
+    if (at->key) {
+      fits = prepend(text, at->key) && (!at->up->up || prepend(text, "."));
+    } else {
+      snprintf(index, sizeof(index), "[%zu]", at->index);
+      fits = prepend(text, index);
+    }
+  }
+  if (!fits)
+    memcpy(text->bytes + text->start, "...",
+           text->start < PLACE_SIZE - 4 ? 3 : 0);
+  return text->bytes + text->start;
+}
+
+bsm_status bsm_json_fail(const bsm_json_place *at, bsm_code code,
+                         const char *format, ...) {
+  char message[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof(message), format, args);
+  va_end(args);
+  place_text text;
+  const char *place = print_place(at, &text);
+  return BSM_FAIL(code, "%s: %s%s%s", at->member, place, *place ? ": " : "",
+                  message);
+}
+
+bsm_status bsm_json_note(const bsm_json_place *at, bsm_status status) {
+  if (!status) return status;
+  place_text text;
+  return bsm_status_note(status, "in %s: %s", at->member,
+                         print_place(at, &text));
+}
+
+/* ---- kinds ---- */
+
+bsm_json_kind bsm_json_kind_of(const bsm_json_place *at) {
+  if (!at->json) return BSM_JSON_NULL;
+  switch (json_typeof(at->json)) {
+    case JSON_OBJECT:
+      return BSM_JSON_OBJECT;
+    case JSON_ARRAY:
+      return BSM_JSON_ARRAY;
+    case JSON_STRING:
+      return BSM_JSON_STRING;
+    case JSON_INTEGER:
+      return BSM_JSON_INT;
+    case JSON_REAL:
+      return BSM_JSON_REAL;
+    case JSON_TRUE:
+    case JSON_FALSE:
+      return BSM_JSON_BOOL;
+    case JSON_NULL:
+      break;
+  }
+  return BSM_JSON_NULL;
+}
+
+static const char *kind_name(const bsm_json_place *at) {
+  static const char *const names[] = {
+      [BSM_JSON_NULL] = "null",       [BSM_JSON_BOOL] = "a bool",
+      [BSM_JSON_INT] = "an integer",  [BSM_JSON_REAL] = "a number",
+      [BSM_JSON_STRING] = "a string", [BSM_JSON_ARRAY] = "an array",
+      [BSM_JSON_OBJECT] = "an object"};
+  return names[bsm_json_kind_of(at)];
+}
+
+static bsm_status expect(const bsm_json_place *at, bsm_json_kind kind,
+                         const char *what) {
+  if (bsm_json_kind_of(at) == kind) return BSM_OK;
+  return bsm_json_fail(at, BSM_CORRUPT, "is %s, not %s", kind_name(at), what);
+}
+
+bool bsm_json_is_null(const bsm_json_place *at) {
+  return bsm_json_kind_of(at) == BSM_JSON_NULL;
+}
+
+/* ---- objects ---- */
+
+bsm_status bsm_json_optional(const bsm_json_place *at, const char *key,
+                             bsm_json_place *out) {
+  *out = (bsm_json_place){.up = at, .key = key, .member = at->member};
+  BSM_TRY(expect(at, BSM_JSON_OBJECT, "an object"));
+  const json_t *value = json_object_get(at->json, key);
+  if (value && !json_is_null(value)) out->json = value;
+  return BSM_OK;
+}
+
+bsm_status bsm_json_field(const bsm_json_place *at, const char *key,
+                          bsm_json_place *out) {
+  BSM_TRY(bsm_json_optional(at, key, out));
+  out->json = json_object_get(at->json, key);
+  if (out->json) return BSM_OK;
+  return bsm_json_fail(at, BSM_CORRUPT, "has no key \"%s\"", key);
+}
+
+bool bsm_json_has(const bsm_json_place *at, const char *key) {
+  return at->json && json_object_get(at->json, key);
+}
+
+bsm_status bsm_json_check_object(const bsm_json_place *at, size_t *count) {
+  *count = 0;
+  BSM_TRY(expect(at, BSM_JSON_OBJECT, "an object"));
+  *count = json_object_size(at->json);
+  return BSM_OK;
+}
+
+bool bsm_json_next(const bsm_json_place *object, bsm_json_iterator *iterator,
+                   bsm_json_place *out) {
+  /* Iterating changes nothing: the library asks for no const. */
+  json_t *json = (json_t *)(uintptr_t)object->json;
+  iterator->state = iterator->started
+                        ? json_object_iter_next(json, iterator->state)
+                        : json_object_iter(json);
+  iterator->started = true;
+  if (!iterator->state) return false;
+  *out = (bsm_json_place){.up = object,
+                          .key = json_object_iter_key(iterator->state),
+                          .json = json_object_iter_value(iterator->state),
+                          .member = object->member};
+  return true;
+}
+
+/* ---- arrays ---- */
+
+bsm_status bsm_json_array(const bsm_json_place *at, size_t *len) {
+  *len = 0;
+  BSM_TRY(expect(at, BSM_JSON_ARRAY, "an array"));
+  *len = json_array_size(at->json);
+  return BSM_OK;
+}
+
+bsm_json_place bsm_json_item(const bsm_json_place *at, size_t index) {
+  return (bsm_json_place){.up = at,
+                          .index = index,
+                          .json = json_array_get(at->json, index),
+                          .member = at->member};
+}
+
+/* ---- values ---- */
+
+bsm_status bsm_json_string(const bsm_json_place *at, const char **out) {
+  *out = "";
+  BSM_TRY(expect(at, BSM_JSON_STRING, "a string"));
+  *out = json_string_value(at->json);
+  return BSM_OK;
+}
+
+bsm_status bsm_json_int(const bsm_json_place *at, int64_t *out) {
+  _Static_assert(sizeof(json_int_t) == sizeof(int64_t), "exact integers");
+  *out = 0;
+  BSM_TRY(expect(at, BSM_JSON_INT, "an integer"));
+  *out = json_integer_value(at->json);
+  return BSM_OK;
+}
+
+bsm_status bsm_json_bool(const bsm_json_place *at, bool *out) {
+  *out = false;
+  BSM_TRY(expect(at, BSM_JSON_BOOL, "a bool"));
+  *out = json_is_true(at->json);
+  return BSM_OK;
+}
+
+bsm_status bsm_json_double(const bsm_json_place *at, double *out) {
+  *out = 0;
+  if (bsm_json_kind_of(at) == BSM_JSON_STRING) {
+    const bsm_str text = bsm_str_of(json_string_value(at->json));
+    if (bsm_str_eq(text, BSM_STR("Infinity"))) {
+      *out = INFINITY;
+    } else if (bsm_str_eq(text, BSM_STR("-Infinity"))) {
+      *out = -INFINITY;
+    } else if (bsm_str_eq(text, BSM_STR("NaN"))) {
+      *out = NAN;
+    } else {
+      return bsm_json_fail(at, BSM_CORRUPT,
+                           "is a string that is neither Infinity, -Infinity "
+                           "nor NaN");
+    }
+    return BSM_OK;
+  }
+  if (bsm_json_kind_of(at) == BSM_JSON_INT) {
+    *out = (double)json_integer_value(at->json);
+    return BSM_OK;
+  }
+  BSM_TRY(expect(at, BSM_JSON_REAL, "a number"));
+  *out = json_real_value(at->json);
+  return BSM_OK;
+}
