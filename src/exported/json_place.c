@@ -59,8 +59,9 @@ static bsm_status check_size(bsm_str text, const char *member,
   return BSM_OK;
 }
 
-bsm_status bsm_json_parse(bsm_str text, const char *member,
-                          const bsm_limits *limits, bsm_json_document *out) {
+bsm_status bsm_json_document_parse(bsm_str text, const char *member,
+                                   const bsm_limits *limits,
+                                   bsm_json_document *out) {
   *out = (bsm_json_document){NULL, member};
   BSM_TRY(check_size(text, member, limits));
   json_error_t error;
@@ -78,13 +79,13 @@ bsm_status bsm_json_parse(bsm_str text, const char *member,
   }
 }
 
-void bsm_json_free(bsm_json_document *document) {
+void bsm_json_document_free(bsm_json_document *document) {
   json_decref(document->root);
   document->root = NULL;
 }
 
-bsm_json_place bsm_json_root(const bsm_json_document *document) {
-  return (bsm_json_place){.json = document->root, .member = document->member};
+bsm_place bsm_json_document_root(const bsm_json_document *document) {
+  return (bsm_place){.json = document->root, .member = document->member};
 }
 
 /* ---- places in messages ---- */
@@ -107,7 +108,7 @@ static bool prepend(place_text *text, const char *piece) {
 }
 
 /* "graph.nodes[12].arg", or its end when that is long. */
-static const char *print_place(const bsm_json_place *at, place_text *text) {
+static const char *print_place(const bsm_place *at, place_text *text) {
   text->start = PLACE_SIZE - 1;
   text->bytes[text->start] = '\0';
   bool fits = true;
@@ -126,8 +127,8 @@ static const char *print_place(const bsm_json_place *at, place_text *text) {
   return text->bytes + text->start;
 }
 
-bsm_status bsm_json_fail(const bsm_json_place *at, bsm_code code,
-                         const char *format, ...) {
+bsm_status bsm_place_fail(const bsm_place *at, bsm_code code,
+                          const char *format, ...) {
   char message[512];
   va_list args;
   va_start(args, format);
@@ -139,7 +140,7 @@ bsm_status bsm_json_fail(const bsm_json_place *at, bsm_code code,
                   message);
 }
 
-bsm_status bsm_json_note(const bsm_json_place *at, bsm_status status) {
+bsm_status bsm_place_note(const bsm_place *at, bsm_status status) {
   if (!status) return status;
   place_text text;
   return bsm_status_note(status, "in %s: %s", at->member,
@@ -148,79 +149,79 @@ bsm_status bsm_json_note(const bsm_json_place *at, bsm_status status) {
 
 /* ---- kinds ---- */
 
-bsm_json_kind bsm_json_kind_of(const bsm_json_place *at) {
-  if (!at->json) return BSM_JSON_NULL;
+bsm_place_kind bsm_place_kind_of(const bsm_place *at) {
+  if (!at->json) return BSM_PLACE_NULL;
   switch (json_typeof(at->json)) {
     case JSON_OBJECT:
-      return BSM_JSON_OBJECT;
+      return BSM_PLACE_OBJECT;
     case JSON_ARRAY:
-      return BSM_JSON_ARRAY;
+      return BSM_PLACE_ARRAY;
     case JSON_STRING:
-      return BSM_JSON_STRING;
+      return BSM_PLACE_STRING;
     case JSON_INTEGER:
-      return BSM_JSON_INT;
+      return BSM_PLACE_INT;
     case JSON_REAL:
-      return BSM_JSON_REAL;
+      return BSM_PLACE_REAL;
     case JSON_TRUE:
     case JSON_FALSE:
-      return BSM_JSON_BOOL;
+      return BSM_PLACE_BOOL;
     case JSON_NULL:
       break;
   }
-  return BSM_JSON_NULL;
+  return BSM_PLACE_NULL;
 }
 
-static const char *kind_name(const bsm_json_place *at) {
+static const char *kind_name(const bsm_place *at) {
   static const char *const names[] = {
-      [BSM_JSON_NULL] = "null",       [BSM_JSON_BOOL] = "a bool",
-      [BSM_JSON_INT] = "an integer",  [BSM_JSON_REAL] = "a number",
-      [BSM_JSON_STRING] = "a string", [BSM_JSON_ARRAY] = "an array",
-      [BSM_JSON_OBJECT] = "an object"};
-  return names[bsm_json_kind_of(at)];
+      [BSM_PLACE_NULL] = "null",       [BSM_PLACE_BOOL] = "a bool",
+      [BSM_PLACE_INT] = "an integer",  [BSM_PLACE_REAL] = "a number",
+      [BSM_PLACE_STRING] = "a string", [BSM_PLACE_ARRAY] = "an array",
+      [BSM_PLACE_OBJECT] = "an object"};
+  return names[bsm_place_kind_of(at)];
 }
 
-static bsm_status expect(const bsm_json_place *at, bsm_json_kind kind,
+static bsm_status expect(const bsm_place *at, bsm_place_kind kind,
                          const char *what) {
-  if (bsm_json_kind_of(at) == kind) return BSM_OK;
-  return bsm_json_fail(at, BSM_CORRUPT, "is %s, not %s", kind_name(at), what);
+  if (bsm_place_kind_of(at) == kind) return BSM_OK;
+  return bsm_place_fail(at, BSM_CORRUPT, "is %s, not %s", kind_name(at), what);
 }
 
-bool bsm_json_is_null(const bsm_json_place *at) {
-  return bsm_json_kind_of(at) == BSM_JSON_NULL;
+bool bsm_place_is_null(const bsm_place *at) {
+  return bsm_place_kind_of(at) == BSM_PLACE_NULL;
 }
 
 /* ---- objects ---- */
 
-bsm_status bsm_json_optional(const bsm_json_place *at, const char *key,
-                             bsm_json_place *out) {
-  *out = (bsm_json_place){.up = at, .key = key, .member = at->member};
-  BSM_TRY(expect(at, BSM_JSON_OBJECT, "an object"));
+bsm_status bsm_place_optional(const bsm_place *at, const char *key,
+                              bsm_place *out) {
+  *out = (bsm_place){.up = at, .key = key, .member = at->member};
+  BSM_TRY(expect(at, BSM_PLACE_OBJECT, "an object"));
   const json_t *value = json_object_get(at->json, key);
   if (value && !json_is_null(value)) out->json = value;
   return BSM_OK;
 }
 
-bsm_status bsm_json_field(const bsm_json_place *at, const char *key,
-                          bsm_json_place *out) {
-  BSM_TRY(bsm_json_optional(at, key, out));
+bsm_status bsm_place_field(const bsm_place *at, const char *key,
+                           bsm_place *out) {
+  BSM_TRY(bsm_place_optional(at, key, out));
   out->json = json_object_get(at->json, key);
   if (out->json) return BSM_OK;
-  return bsm_json_fail(at, BSM_CORRUPT, "has no key \"%s\"", key);
+  return bsm_place_fail(at, BSM_CORRUPT, "has no key \"%s\"", key);
 }
 
-bool bsm_json_has(const bsm_json_place *at, const char *key) {
+bool bsm_place_has(const bsm_place *at, const char *key) {
   return at->json && json_object_get(at->json, key);
 }
 
-bsm_status bsm_json_check_object(const bsm_json_place *at, size_t *count) {
+bsm_status bsm_place_check_object(const bsm_place *at, size_t *count) {
   *count = 0;
-  BSM_TRY(expect(at, BSM_JSON_OBJECT, "an object"));
+  BSM_TRY(expect(at, BSM_PLACE_OBJECT, "an object"));
   *count = json_object_size(at->json);
   return BSM_OK;
 }
 
-bool bsm_json_next(const bsm_json_place *object, bsm_json_iterator *iterator,
-                   bsm_json_place *out) {
+bool bsm_place_next(const bsm_place *object, bsm_place_iterator *iterator,
+                    bsm_place *out) {
   /* Iterating changes nothing: the library asks for no const. */
   json_t *json = (json_t *)(uintptr_t)object->json;
   iterator->state = iterator->started
@@ -228,56 +229,56 @@ bool bsm_json_next(const bsm_json_place *object, bsm_json_iterator *iterator,
                         : json_object_iter(json);
   iterator->started = true;
   if (!iterator->state) return false;
-  *out = (bsm_json_place){.up = object,
-                          .key = json_object_iter_key(iterator->state),
-                          .json = json_object_iter_value(iterator->state),
-                          .member = object->member};
+  *out = (bsm_place){.up = object,
+                     .key = json_object_iter_key(iterator->state),
+                     .json = json_object_iter_value(iterator->state),
+                     .member = object->member};
   return true;
 }
 
 /* ---- arrays ---- */
 
-bsm_status bsm_json_array(const bsm_json_place *at, size_t *len) {
+bsm_status bsm_place_array(const bsm_place *at, size_t *len) {
   *len = 0;
-  BSM_TRY(expect(at, BSM_JSON_ARRAY, "an array"));
+  BSM_TRY(expect(at, BSM_PLACE_ARRAY, "an array"));
   *len = json_array_size(at->json);
   return BSM_OK;
 }
 
-bsm_json_place bsm_json_item(const bsm_json_place *at, size_t index) {
-  return (bsm_json_place){.up = at,
-                          .index = index,
-                          .json = json_array_get(at->json, index),
-                          .member = at->member};
+bsm_place bsm_place_item(const bsm_place *at, size_t index) {
+  return (bsm_place){.up = at,
+                     .index = index,
+                     .json = json_array_get(at->json, index),
+                     .member = at->member};
 }
 
 /* ---- values ---- */
 
-bsm_status bsm_json_string(const bsm_json_place *at, const char **out) {
+bsm_status bsm_place_string(const bsm_place *at, const char **out) {
   *out = "";
-  BSM_TRY(expect(at, BSM_JSON_STRING, "a string"));
+  BSM_TRY(expect(at, BSM_PLACE_STRING, "a string"));
   *out = json_string_value(at->json);
   return BSM_OK;
 }
 
-bsm_status bsm_json_int(const bsm_json_place *at, int64_t *out) {
+bsm_status bsm_place_int(const bsm_place *at, int64_t *out) {
   _Static_assert(sizeof(json_int_t) == sizeof(int64_t), "exact integers");
   *out = 0;
-  BSM_TRY(expect(at, BSM_JSON_INT, "an integer"));
+  BSM_TRY(expect(at, BSM_PLACE_INT, "an integer"));
   *out = json_integer_value(at->json);
   return BSM_OK;
 }
 
-bsm_status bsm_json_bool(const bsm_json_place *at, bool *out) {
+bsm_status bsm_place_bool(const bsm_place *at, bool *out) {
   *out = false;
-  BSM_TRY(expect(at, BSM_JSON_BOOL, "a bool"));
+  BSM_TRY(expect(at, BSM_PLACE_BOOL, "a bool"));
   *out = json_is_true(at->json);
   return BSM_OK;
 }
 
-bsm_status bsm_json_double(const bsm_json_place *at, double *out) {
+bsm_status bsm_place_double(const bsm_place *at, double *out) {
   *out = 0;
-  if (bsm_json_kind_of(at) == BSM_JSON_STRING) {
+  if (bsm_place_kind_of(at) == BSM_PLACE_STRING) {
     const bsm_str text = bsm_str_of(json_string_value(at->json));
     if (bsm_str_eq(text, BSM_STR("Infinity"))) {
       *out = INFINITY;
@@ -286,17 +287,17 @@ bsm_status bsm_json_double(const bsm_json_place *at, double *out) {
     } else if (bsm_str_eq(text, BSM_STR("NaN"))) {
       *out = NAN;
     } else {
-      return bsm_json_fail(at, BSM_CORRUPT,
-                           "is a string that is neither Infinity, -Infinity "
-                           "nor NaN");
+      return bsm_place_fail(at, BSM_CORRUPT,
+                            "is a string that is neither Infinity, -Infinity "
+                            "nor NaN");
     }
     return BSM_OK;
   }
-  if (bsm_json_kind_of(at) == BSM_JSON_INT) {
+  if (bsm_place_kind_of(at) == BSM_PLACE_INT) {
     *out = (double)json_integer_value(at->json);
     return BSM_OK;
   }
-  BSM_TRY(expect(at, BSM_JSON_REAL, "a number"));
+  BSM_TRY(expect(at, BSM_PLACE_REAL, "a number"));
   *out = json_real_value(at->json);
   return BSM_OK;
 }

@@ -22,78 +22,77 @@ typedef struct bsm_json_document {
 
 /* A value and the way to it. Places live on the stack of those who descend:
  * `up` is theirs. */
-typedef struct bsm_json_place {
-  const struct bsm_json_place *up; /* NULL: the root */
-  const char *key;                 /* in an object, else NULL */
-  size_t index;                    /* in an array */
+typedef struct bsm_place {
+  const struct bsm_place *up; /* NULL: the root */
+  const char *key;            /* in an object, else NULL */
+  size_t index;               /* in an array */
   const struct json_t *json;
   const char *member;
-} bsm_json_place;
+} bsm_place;
 
 /* Parses `text`. BSM_CORRUPT with the line when malformed, also for keys that
  * occur twice; BSM_LIMIT. `out` is to be freed even after a failure. */
-BSM_NODISCARD bsm_status bsm_json_parse(bsm_str text, const char *member,
-                                        const bsm_limits *limits,
-                                        bsm_json_document *out);
-void bsm_json_free(bsm_json_document *document);
+BSM_NODISCARD bsm_status bsm_json_document_parse(bsm_str text,
+                                                 const char *member,
+                                                 const bsm_limits *limits,
+                                                 bsm_json_document *out);
+void bsm_json_document_free(bsm_json_document *document);
 
-bsm_json_place bsm_json_root(const bsm_json_document *document);
+bsm_place bsm_json_document_root(const bsm_json_document *document);
 
 /* BSM_CORRUPT, or another code, with the place before the message. */
-BSM_NODISCARD bsm_status bsm_json_fail(const bsm_json_place *at, bsm_code code,
-                                       const char *format, ...)
+BSM_NODISCARD bsm_status bsm_place_fail(const bsm_place *at, bsm_code code,
+                                        const char *format, ...)
     BSM_PRINTF(3, 4);
 /* Notes the place. NULL passes. */
-BSM_NODISCARD bsm_status bsm_json_note(const bsm_json_place *at,
-                                       bsm_status status);
+BSM_NODISCARD bsm_status bsm_place_note(const bsm_place *at, bsm_status status);
 
-bool bsm_json_is_null(const bsm_json_place *at);
+bool bsm_place_is_null(const bsm_place *at);
 
 /* ---- objects; all fail when `at` is none ---- */
 
 /* The value at a key that must be there. */
-BSM_NODISCARD bsm_status bsm_json_field(const bsm_json_place *at,
-                                        const char *key, bsm_json_place *out);
+BSM_NODISCARD bsm_status bsm_place_field(const bsm_place *at, const char *key,
+                                         bsm_place *out);
 /* One that may be absent or null: then out->json is NULL. */
-BSM_NODISCARD bsm_status bsm_json_optional(const bsm_json_place *at,
-                                           const char *key,
-                                           bsm_json_place *out);
+BSM_NODISCARD bsm_status bsm_place_optional(const bsm_place *at,
+                                            const char *key, bsm_place *out);
 /* Whether there is a value at that key, null too. */
-bool bsm_json_has(const bsm_json_place *at, const char *key);
+bool bsm_place_has(const bsm_place *at, const char *key);
 /* An iterator over the keys in the order of the file: start with zero. */
-typedef struct bsm_json_iterator {
+typedef struct bsm_place_iterator {
   void *state;
   bool started;
-} bsm_json_iterator;
-BSM_NODISCARD bsm_status bsm_json_check_object(const bsm_json_place *at,
-                                               size_t *count);
-bool bsm_json_next(const bsm_json_place *object, bsm_json_iterator *iterator,
-                   bsm_json_place *out);
+} bsm_place_iterator;
+BSM_NODISCARD bsm_status bsm_place_check_object(const bsm_place *at,
+                                                size_t *count);
+bool bsm_place_next(const bsm_place *object, bsm_place_iterator *iterator,
+                    bsm_place *out);
 
 /* ---- arrays ---- */
-BSM_NODISCARD bsm_status bsm_json_array(const bsm_json_place *at, size_t *len);
+BSM_NODISCARD bsm_status bsm_place_array(const bsm_place *at, size_t *len);
 /* The caller keeps below the length. */
-bsm_json_place bsm_json_item(const bsm_json_place *at, size_t index);
+bsm_place bsm_place_item(const bsm_place *at, size_t index);
 
 /* ---- values ---- */
 /* Views into the document. */
-BSM_NODISCARD bsm_status bsm_json_string(const bsm_json_place *at,
-                                         const char **out);
-BSM_NODISCARD bsm_status bsm_json_int(const bsm_json_place *at, int64_t *out);
-BSM_NODISCARD bsm_status bsm_json_bool(const bsm_json_place *at, bool *out);
+BSM_NODISCARD bsm_status bsm_place_string(const bsm_place *at,
+                                          const char **out);
+BSM_NODISCARD bsm_status bsm_place_int(const bsm_place *at, int64_t *out);
+BSM_NODISCARD bsm_status bsm_place_bool(const bsm_place *at, bool *out);
 /* Numbers, and "Infinity", "-Infinity", "NaN". */
-BSM_NODISCARD bsm_status bsm_json_double(const bsm_json_place *at, double *out);
+BSM_NODISCARD bsm_status bsm_place_double(const bsm_place *at, double *out);
 
 /* What a value is, for those that may be one of several. */
-typedef enum bsm_json_kind {
-  BSM_JSON_NULL,
-  BSM_JSON_BOOL,
-  BSM_JSON_INT,
-  BSM_JSON_REAL,
-  BSM_JSON_STRING,
-  BSM_JSON_ARRAY,
-  BSM_JSON_OBJECT
-} bsm_json_kind;
-bsm_json_kind bsm_json_kind_of(const bsm_json_place *at);
+typedef enum bsm_place_kind {
+  BSM_PLACE_NULL,
+  BSM_PLACE_BOOL,
+  BSM_PLACE_INT,
+  BSM_PLACE_REAL,
+  BSM_PLACE_STRING,
+  BSM_PLACE_ARRAY,
+  BSM_PLACE_OBJECT
+} bsm_place_kind;
+bsm_place_kind bsm_place_kind_of(const bsm_place *at);
 
 #endif /* BSM_EXPORTED_JSON_PLACE_H_ */
