@@ -177,40 +177,54 @@ static void rows_unit(void *arg, int64_t unit, int slot) {
 
 /* ---- run: float columns ---- */
 
+/* Sums of n columns: of up to SUM_ROWS rows in float, of these in double. */
+static void sum_columns(const reduce *r, const float *x, int64_t n, float *y) {
+  const bsm_cpu_space *d = &r->reduced;
+  const int64_t stride = d->strides[1][d->rank - 1];
+  float part[COLUMNS];
+  double total[COLUMNS] = {0};
+  bsm_cpu_cursor c;
+  bsm_cpu_seek(d, 0, &c);
+  for (int64_t i = 0; i < d->count;) {
+    const int64_t rows = bsm_cpu_min(SUM_ROWS, bsm_cpu_row_left(d, &c));
+    r->rows->sum_columns(x + c.offset[1], stride, rows, part, n);
+    for (int64_t j = 0; j < n; j++) total[j] += (double)part[j];
+    bsm_cpu_advance(d, &c, rows);
+    i += rows;
+  }
+  const double size = r->operation == BSM_REDUCE_AVG ? (double)d->count : 1.0;
+  for (int64_t j = 0; j < n; j++) y[j] = (float)(total[j] / size);
+}
+
+static void max_columns(const reduce *r, const float *x, int64_t n, float *y) {
+  const bsm_cpu_space *d = &r->reduced;
+  bsm_cpu_cursor c;
+  bsm_cpu_seek(d, 0, &c);
+  memcpy(y, x, (size_t)n * sizeof(float));
+  for (int64_t i = 1; i < d->count; i++) {
+    bsm_cpu_advance(d, &c, 1);
+    r->rows->maximum(y, x + c.offset[1], n);
+  }
+}
+
 /* COLUMNS neighbours of the kept space's last dimension. */
 static void columns_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const reduce *r = w->r;
-  const bsm_cpu_space *k = &r->kept, *d = &r->reduced;
+  const bsm_cpu_space *k = &r->kept;
   const int64_t length = k->dims[k->rank - 1];
   const int64_t blocks = bsm_cpu_div_up(length, COLUMNS);
   const int64_t column = unit % blocks * COLUMNS;
   const int64_t n = bsm_cpu_min(COLUMNS, length - column);
-  bsm_cpu_cursor at, c;
+  bsm_cpu_cursor at;
   (void)slot;
   bsm_cpu_seek(k, unit / blocks * length + column, &at);
   const float *x = (const float *)(const void *)w->x + at.offset[1];
   float *y = (float *)(void *)w->y + at.offset[0];
-  float part[COLUMNS];
-  double total[COLUMNS] = {0};
-  bsm_cpu_seek(d, 0, &c);
-  memcpy(part, x, (size_t)n * sizeof(float));
-  for (int64_t i = 1; i < d->count; i++) {
-    bsm_cpu_advance(d, &c, 1);
-    if (r->operation == BSM_REDUCE_MAX) {
-      r->rows->maximum(part, x + c.offset[1], n);
-    } else if (i % SUM_ROWS) {
-      r->rows->accumulate(part, x + c.offset[1], n);
-    } else {
-      for (int64_t j = 0; j < n; j++) total[j] += (double)part[j];
-      memcpy(part, x + c.offset[1], (size_t)n * sizeof(float));
-    }
-  }
-  const double size = r->operation == BSM_REDUCE_AVG ? (double)d->count : 1.0;
-  for (int64_t j = 0; j < n; j++) {
-    y[j] = r->operation == BSM_REDUCE_MAX
-               ? part[j]
-               : (float)((total[j] + (double)part[j]) / size);
+  if (r->operation == BSM_REDUCE_MAX) {
+    max_columns(r, x, n, y);
+  } else {
+    sum_columns(r, x, n, y);
   }
 }
 

@@ -59,6 +59,9 @@ typedef struct bsm_k_rows {
   void (*accumulate_squares)(float *a, const float *x, const float *m,
                              int64_t n);
   void (*maximum)(float *a, const float *x, int64_t n);
+  /* y[i] = sum of x[r * stride + i] over r < rows, in their order; rows > 0 */
+  void (*sum_columns)(const float *x, int64_t stride, int64_t rows, float *y,
+                      int64_t n);
   /* y[i] = sum of x[offsets[k] + i] * weights[k] over k < count, count > 0 */
   void (*weighted)(float *y, const float *x, int64_t n, const int64_t *offsets,
                    const float *weights, int count);

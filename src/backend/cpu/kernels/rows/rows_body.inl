@@ -311,10 +311,9 @@ static void normalize(const float *x, float *y, int64_t n, float mean,
 }
 
 static void affine(const float *x, float *y, int64_t n, const float *scale,
-                   const float *shift) {
+                   const float *shift){
 #define AFFINE(L, S) S(y, vf_fma(L(x), L(scale), L(shift)))
-  FOR_ALL(AFFINE)
-}
+    FOR_ALL(AFFINE)}
 
 /* A row of affine_rows; `s` and `b` are used when the operand is not along the
  * row. */
@@ -338,9 +337,9 @@ VF_INLINE void affine_row(const bsm_k_affine *a, int64_t r, const int scale,
   float *y = a->y + r * a->y_row;
   const int64_t n = a->n;
   const vf s1 = vf_set(*s), b1 = vf_set(*b);
-#define AFFINE_ROW(L, S)                                                 \
-  S(y, affine_of(a, L(x), along && scale ? L(s) : s1,                    \
-                 along && shift ? L(b) : b1, scale, shift))
+#define AFFINE_ROW(L, S)                             \
+  S(y, affine_of(a, L(x), along &&scale ? L(s) : s1, \
+                 along &&shift ? L(b) : b1, scale, shift))
   FOR_ALL(AFFINE_ROW)
 }
 
@@ -379,9 +378,43 @@ static void accumulate_squares(float *a, const float *x, const float *m,
   FOR_ALL(SQUARES)
 }
 
-static void maximum(float *a, const float *x, int64_t n) {
+static void maximum(float *a, const float *x, int64_t n){
 #define MAXIMUM(L, S) S(a, keep_nan_max(L(a), L(x)))
-  FOR_ALL(MAXIMUM)
+    FOR_ALL(MAXIMUM)}
+
+/* `vectors` vectors of columns; of the last one only `rest` elements when that
+ * is not 0. */
+VF_INLINE void sum_vectors(const float *x, int64_t stride, int64_t rows,
+                           float *y, const int vectors, int64_t rest) {
+  vf s[4];
+  for (int j = 0; j < vectors; j++) {
+    s[j] = rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W);
+  }
+  for (int64_t r = 1; r < rows; r++) {
+    x += stride;
+    for (int j = 0; j < vectors; j++) {
+      s[j] = vf_add(s[j], rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W));
+    }
+  }
+  for (int j = 0; j < vectors; j++) {
+    if (rest) {
+      vf_store_n(y, s[j], rest);
+    } else {
+      vf_store(y + j * VF_W, s[j]);
+    }
+  }
+}
+
+static void sum_columns(const float *x, int64_t stride, int64_t rows, float *y,
+                        int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 * VF_W <= n; i += 4 * VF_W) {
+    sum_vectors(x + i, stride, rows, y + i, 4, 0);
+  }
+  for (; i + VF_W <= n; i += VF_W) {
+    sum_vectors(x + i, stride, rows, y + i, 1, 0);
+  }
+  if (i < n) sum_vectors(x + i, stride, rows, y + i, 1, n - i);
 }
 
 static void weighted(float *y, const float *x, int64_t n,
@@ -430,4 +463,5 @@ const bsm_k_rows JOIN(bsm_k_rows_, BSM_K_SUFFIX) = {
     .accumulate = accumulate,
     .accumulate_squares = accumulate_squares,
     .maximum = maximum,
+    .sum_columns = sum_columns,
     .weighted = weighted};
