@@ -120,6 +120,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, gemm_way way,
     g->kc *= c->common.w.kernel[2];
     g->taps /= c->common.w.kernel[2];
   } else if (c->way == GEMM_1X1) {
+    g->streams = true;
     g->packs =
         strides_collide(c->common.x_rows.strides[c->common.x_rows.rank - 1],
                         c->ci) &&

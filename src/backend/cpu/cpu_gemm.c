@@ -17,6 +17,9 @@
 #define COPIED_B_L2_EIGHTHS 5
 /* Rows of a block at most: partial sums stay in the second-level cache. */
 #define MAX_ROW_BLOCK 240
+/* Products of an element from which on C is asked for also when it is in the
+ * last-level cache. */
+#define FETCH_C_DEPTH 64
 /* Between rows of copied A: no two rows start in the same cache set. */
 #define PACK_PAD 16
 
@@ -80,14 +83,23 @@ static void cut_for_threads(const bsm_cpu_gemm *g, int threads,
   }
 }
 
+/* Asking costs a tile of few products more than what is near. */
+static bool fetches_c(const bsm_cpu_gemm *g, const bsm_caches *caches,
+                      int64_t products) {
+  const double floats = (double)g->rows * (double)g->columns * (double)products;
+  const double cache = g->taps * g->kc < FETCH_C_DEPTH ? (double)caches->l3 / 4
+                                                       : (double)caches->l2 / 2;
+  return floats * sizeof(float) > cache;
+}
+
 void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
   const int64_t max_rows = g->kernels->max_rows;
   const int64_t width = g->kernels->columns;
   const bsm_caches caches = bsm_detect_caches();
   const bool copies = g->packs && g->rows > max_rows;
   g->thin = g->rows <= BSM_K_GEMM_MAX_THIN;
-  g->fetches_c = (double)g->rows * (double)g->columns * (double)products >
-                 (double)(caches.l3 / sizeof(float)) / 4;
+  g->fetches_c = fetches_c(g, &caches, products);
+  g->fetches_a = g->streams && g->taps == 1 && !g->thin;
   choose_k_blocks(g, (int64_t)(caches.l1 / 1024) *
                          (copies ? COPIED_K_PER_L1_KIB : K_PER_L1_KIB));
   const int64_t depth =
@@ -111,9 +123,10 @@ int64_t bsm_cpu_gemm_units(const bsm_cpu_gemm *g) {
          bsm_cpu_div_up(g->columns, g->column_block);
 }
 
+/* Pointers of a tile, and of the next one. */
 static uint64_t pointers_bytes(const bsm_cpu_gemm *g) {
   return bsm_cpu_align((uint64_t)g->tap_block * BSM_K_GEMM_MAX_ROWS *
-                       sizeof(float *));
+                       sizeof(float *) * (g->fetches_a ? 2 : 1));
 }
 
 static uint64_t packed_bytes(const bsm_cpu_gemm *g) {
@@ -136,6 +149,8 @@ typedef struct unit_state {
   const bsm_cpu_gemm *g;
   const bsm_cpu_gemm_operands *o;
   const float **pointers;
+  const float **ahead_pointers; /* of the next tile; NULL: not asked for */
+  int64_t ahead_count, ahead_k; /* its rows, and where their K starts */
   float *packed, *partial;
   int64_t row, rows, column, columns, tiles;
   int64_t ahead;        /* floats from this block of B to the next; 0: none */
@@ -225,6 +240,18 @@ static bsm_k_gemm_fn *const *choose_kernels(const bsm_cpu_gemm *g, int64_t rest,
   return k->full;
 }
 
+/* Which rows of the next tile a product of columns from `column` on asks for:
+ * an equal share of them. */
+static void choose_ahead(const unit_state *u, int64_t column, int64_t width,
+                         bsm_k_gemm_args *t) {
+  const int64_t count = u->ahead_count;
+  const int64_t first = count * (column - u->column) / u->columns;
+  const int64_t end = count * (column - u->column + width) / u->columns;
+  t->ahead = u->ahead_pointers + first;
+  t->ahead_offset = u->ahead_k;
+  t->ahead_rows = bsm_cpu_min(end, count) - first;
+}
+
 static void run_panels(unit_state *u, const k_range *k, int64_t index,
                        int count, float *const *partial) {
   const bsm_cpu_gemm_operands *o = u->o;
@@ -238,6 +265,7 @@ static void run_panels(unit_state *u, const k_range *k, int64_t index,
     bsm_k_gemm_fn *const *kernels = choose_kernels(u->g, end - j, &width);
     t->b = b + j / BSM_K_PANEL * o->b_panel;
     choose_fetch(u, index, width, t);
+    if (u->ahead_pointers) choose_ahead(u, j, width, t);
     t->n = bsm_cpu_min(width, end - j);
     t->bias = o->bias ? o->bias + j : NULL;
     t->residual_offset = t->c_offset = j;
@@ -267,13 +295,39 @@ static void find_addresses(const bsm_cpu_rows *rows, float *base, int64_t first,
   for (int i = 0; i < count; i++) to[i] = base + offsets[i];
 }
 
+/* The rows that are read next: of the next tile of the unit, of the first one
+ * of its next block of K, or of the unit after it in the same columns. */
+static void find_ahead_rows(unit_state *u, const k_range *k, int64_t index,
+                            int64_t row) {
+  const bsm_cpu_gemm *g = u->g;
+  int64_t tiles = u->tiles - index - 1, end = u->row + u->rows;
+  u->ahead_k = k->k;
+  if (tiles == 0) {
+    u->ahead_k = k->last ? 0 : k->k + k->length;
+    tiles = u->tiles;
+    if (k->last) {
+      end = bsm_cpu_min(end + u->rows, g->rows);
+    } else {
+      row = u->row;
+    }
+  }
+  u->ahead_count = bsm_cpu_div_up(end - row, tiles);
+  if (u->ahead_count == 0) return;
+  u->o->pointers(u->o->source, row, (int)u->ahead_count, 0, 1,
+                 u->ahead_pointers);
+}
+
 static void run_tile(unit_state *u, const k_range *k, int64_t index,
                      int64_t row, int count) {
   const bsm_cpu_gemm_operands *o = u->o;
   float *c[BSM_K_GEMM_MAX_ROWS], *partial[BSM_K_GEMM_MAX_ROWS];
   float *residual[BSM_K_GEMM_MAX_ROWS];
-  find_rows(u, k, row, count);
+  /* Those of another tile than the first were found for the one before. */
+  if (index == 0 || u->g->packs || !u->ahead_pointers) {
+    find_rows(u, k, row, count);
+  }
   u->args.a = u->pointers;
+  if (u->ahead_pointers) find_ahead_rows(u, k, index, row + count);
   if (k->last) {
     find_addresses(o->c_rows, o->c, row, count, c);
     u->args.c = c;
@@ -290,6 +344,11 @@ static void run_tile(unit_state *u, const k_range *k, int64_t index,
     }
   }
   run_panels(u, k, index, count, u->partial ? partial : NULL);
+  if (u->ahead_pointers && !u->g->packs) {
+    const float **next = u->ahead_pointers;
+    u->ahead_pointers = u->pointers;
+    u->pointers = next;
+  }
   if (k->last && u->g->epilogue.activation) activate(u, c, count);
 }
 
@@ -331,6 +390,9 @@ void bsm_cpu_gemm_run(const bsm_cpu_gemm *g, const bsm_cpu_gemm_operands *o,
   u.tiles = bsm_cpu_div_up(
       u.rows, g->thin ? BSM_K_GEMM_MAX_THIN : g->kernels->max_rows);
   u.pointers = (const float **)(void *)bytes;
+  if (g->fetches_a) {
+    u.ahead_pointers = u.pointers + g->tap_block * BSM_K_GEMM_MAX_ROWS;
+  }
   bytes += pointers_bytes(g);
   if (g->packs) u.packed = (float *)(void *)bytes;
   bytes += packed_bytes(g);

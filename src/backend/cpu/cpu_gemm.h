@@ -19,8 +19,13 @@ typedef struct bsm_cpu_gemm {
   float scale;
   int64_t rows, columns, taps, kc;
   bool packs; /* A is copied to scratch: then taps is 1 */
+  /* A row of A is read by one tile of a block, its K side by side, and
+   * `pointers` may be called for any tile at any time: the rows of the next
+   * tile may be asked for early. */
+  bool streams;
   /* Chosen by bsm_cpu_gemm_plan: */
-  bool fetches_c; /* C is too much for the last-level cache */
+  bool fetches_a; /* the rows of the next tile are asked for */
+  bool fetches_c; /* C does not stay in the second-level cache */
   bool thin;      /* few rows: kernels that read B once */
   int64_t row_block, column_block;
   int64_t tap_block, k_block; /* whole taps at once, or parts of one */

@@ -75,6 +75,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   g->columns = m->s.n;
   g->taps = 1;
   g->kc = m->s.k;
+  g->streams = m->s.a_k == 1;
   g->packs = (m->s.a_k != 1 && m->s.k > 1) ||
              (g->rows > BSM_K_GEMM_MAX_THIN && m->s.n >= 64 &&
               rows_collide(&m->s.a_rows, m->s.k));

@@ -58,6 +58,10 @@ typedef struct bsm_k_gemm_args {
    * floats are asked for in each `fetch_steps` (of the kernels) of each tap. */
   const float *fetch;
   int64_t fetch_lines;
+  /* Rows of A that will be read next: `kc` floats of each, from ahead_offset
+   * on, are asked for in each tap. */
+  const float *const *ahead;
+  int64_t ahead_rows, ahead_offset;
 } bsm_k_gemm_args;
 
 typedef void bsm_k_gemm_fn(const bsm_k_gemm_args *args);

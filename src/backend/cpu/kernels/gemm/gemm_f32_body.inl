@@ -22,6 +22,8 @@
 #define STEPS ROLLED
 #endif
 
+/* Floats in a line of the caches. */
+#define LINE 16
 /* Vectors in a panel. */
 #define PV (BSM_K_PANEL / VF_W)
 
@@ -142,6 +144,14 @@ VF_INLINE void fetch_ends(const bsm_k_gemm_args *t, const int rows,
   }
 }
 
+/* Asks for a line of each row of A that the next tile reads: its rows, too, are
+ * streams that the processor does not follow. */
+VF_INLINE void fetch_rows(const bsm_k_gemm_args *t, int64_t k) {
+  for (int64_t i = 0; i < t->ahead_rows; i++) {
+    __builtin_prefetch(t->ahead[i] + t->ahead_offset + k, 0, 2);
+  }
+}
+
 /* A tile of `rows` rows and `vectors` vectors of columns. */
 VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
                          const int vectors) {
@@ -151,19 +161,21 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
   const int64_t kc = t->kc, panel = t->b_panel;
   const float *fetch = t->fetch;
   const int64_t fetch_lines = t->fetch_lines;
+  const bool fetches = fetch || t->ahead_rows > 0;
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const float *a[BSM_K_GEMM_MAX_ROWS];
     const float *b = t->b + (t->tap_list ? t->tap_list[tap] : tap) * t->b_tap;
     UNROLL
     for (int i = 0; i < rows; i++) a[i] = t->a[tap * rows + i] + t->a_offset;
     int64_t k = 0;
-    while (k + FETCH_STEPS <= kc && (fetch || FETCH_UNROLLED)) {
+    while (k + FETCH_STEPS <= kc && (fetches || FETCH_UNROLLED)) {
       if (fetch) {
         for (int64_t i = 0; i < fetch_lines; i++) {
           __builtin_prefetch(fetch, 0, 2);
           fetch += BSM_K_PANEL;
         }
       }
+      if (k % LINE == 0) fetch_rows(t, k);
       STEPS
       for (int s = 0; s < FETCH_STEPS; s++) {
         gemm_step(a, b + s * BSM_K_PANEL, panel, k + s, acc, rows, vectors);
