@@ -42,6 +42,11 @@ typedef struct tile {
   uint32_t flags;
 } tile;
 
+/* Of clamping; a tile may have none. */
+static float ceiling(int n) {
+  return n % 2 ? INFINITY : 0.5f;
+}
+
 /* Runs `t` over the K from tap `tap` on, `kc` of each from `k` on. */
 static void run(problem *p, const tile *t, int tap, int taps, int k, int kc,
                 uint32_t flags, bool to_partial) {
@@ -72,15 +77,18 @@ static void run(problem *p, const tile *t, int tap, int taps, int k, int kc,
                                 .flags = flags,
                                 .scale = 0.75f,
                                 .lo = -0.25f,
-                                .hi = 0.5f,
+                                .hi = ceiling(t->n),
                                 .fetch = k % 2 || t->n % 3 ? p->b[0] : NULL,
-                                .fetch_lines = t->n % 3};
+                                .fetch_lines = t->n % 3,
+                                .ahead = a,
+                                .ahead_rows = t->n % 4 < t->rows ? t->n % 4 : 0,
+                                .ahead_offset = 1};
   t->run(&args);
 }
 
 static double expected(const problem *p, const tile *t, int i, int j,
                        double *size) {
-  double sum = 0;
+  double sum = t->flags & BSM_K_GEMM_BIAS_FIRST ? (double)p->bias[j] : 0;
   *size = 1;
   for (int k = 0; k < t->taps * t->kc; k++) {
     const double x =
@@ -92,7 +100,9 @@ static double expected(const problem *p, const tile *t, int i, int j,
   if (t->flags & BSM_K_GEMM_SCALE) sum *= 0.75;
   if (t->flags & BSM_K_GEMM_BIAS) sum += (double)p->bias[j];
   if (t->flags & BSM_K_GEMM_RESIDUAL) sum += (double)p->residual[i][j];
-  if (t->flags & BSM_K_GEMM_CLAMP) sum = fmin(fmax(sum, -0.25), 0.5);
+  if (t->flags & BSM_K_GEMM_CLAMP) {
+    sum = fmin(fmax(sum, -0.25), (double)ceiling(t->n));
+  }
   return sum;
 }
 
@@ -131,13 +141,14 @@ static void check_tile(problem *p, const tile *t, bool thin, const char *name) {
   if (t->taps * t->kc < 2) return;
   memcpy(whole, p->c, sizeof(whole));
   clear(p);
+  const uint32_t first = t->flags & BSM_K_GEMM_BIAS_FIRST;
+  const uint32_t rest = (t->flags & ~first) | BSM_K_GEMM_ACCUMULATE;
   if (t->taps > 1) {
-    run(p, t, 0, 1, 0, t->kc, 0, true);
-    run(p, t, 1, t->taps - 1, 0, t->kc, t->flags | BSM_K_GEMM_ACCUMULATE,
-        false);
+    run(p, t, 0, 1, 0, t->kc, first, true);
+    run(p, t, 1, t->taps - 1, 0, t->kc, rest, false);
   } else {
-    run(p, t, 0, 1, 0, 1, 0, true);
-    run(p, t, 0, 1, 1, t->kc - 1, t->flags | BSM_K_GEMM_ACCUMULATE, false);
+    run(p, t, 0, 1, 0, 1, first, true);
+    run(p, t, 0, 1, 1, t->kc - 1, rest, false);
   }
   check(p, t, name);
   if (!thin && memcmp(whole, p->c, sizeof(whole)) != 0) {
@@ -155,7 +166,9 @@ static void check_family(bsm_k_gemm_fn *const *kernels, int max_rows,
   for (int rows = 1; rows <= max_rows; rows++) {
     for (int n = 1; n <= columns; n++) {
       for (size_t d = 0; d < sizeof(depths) / sizeof(depths[0]); d++) {
-        for (uint32_t flags = 0; flags < 64; flags += 2) {
+        for (uint32_t flags = 0; flags < 128; flags += 2) {
+          if (flags & BSM_K_GEMM_BIAS && flags & BSM_K_GEMM_BIAS_FIRST)
+            continue;
           const tile t = {kernels[rows - 1], rows,         n,
                           depths[d][0],      depths[d][1], flags};
           check_tile(&p, &t, thin, name);

@@ -173,11 +173,13 @@ static void start_block(unit_state *u, const k_range *k) {
   t->b_tap = u->o->b_tap;
   t->b_panel = u->o->b_panel;
   t->tap_list = u->o->tap_list ? u->o->tap_list + k->tap : NULL;
+  const bool scaled = g->scale != 1.0f;
   t->flags = k->first ? 0 : BSM_K_GEMM_ACCUMULATE;
+  if (k->first && u->o->bias && !scaled) t->flags |= BSM_K_GEMM_BIAS_FIRST;
   if (!k->last) return;
   if (g->fetches_c) t->flags |= BSM_K_GEMM_FETCH;
-  if (g->scale != 1.0f) t->flags |= BSM_K_GEMM_SCALE;
-  if (u->o->bias) t->flags |= BSM_K_GEMM_BIAS;
+  if (scaled) t->flags |= BSM_K_GEMM_SCALE;
+  if (u->o->bias && scaled) t->flags |= BSM_K_GEMM_BIAS;
   if (u->o->residual) t->flags |= BSM_K_GEMM_RESIDUAL;
   if (g->epilogue.clamps) t->flags |= BSM_K_GEMM_CLAMP;
   t->scale = g->scale;

@@ -13,7 +13,8 @@
  * bias and residual up to column n.
  *
  * For each element of C the products are added in the order of K, starting
- * from a partial sum with BSM_K_GEMM_ACCUMULATE; so neither the size of a tile
+ * from zero, the bias with BSM_K_GEMM_BIAS_FIRST, or a partial sum with
+ * BSM_K_GEMM_ACCUMULATE (not both); so neither the size of a tile
  * nor cutting K into several calls changes the bits. (The `thin` kernels have
  * an order of their own.) C may be the residual, element by element. */
 #ifndef BSM_KERNELS_GEMM_F32_H_
@@ -34,7 +35,8 @@ enum {
   BSM_K_GEMM_BIAS = 4,       /* then + bias[column] */
   BSM_K_GEMM_RESIDUAL = 8,   /* then + residual */
   BSM_K_GEMM_CLAMP = 16,     /* then min(max(x, lo), hi), keeping NaN */
-  BSM_K_GEMM_FETCH = 32 /* C and the residual come from memory: ask early */
+  BSM_K_GEMM_FETCH = 32, /* C and the residual come from memory: ask early */
+  BSM_K_GEMM_BIAS_FIRST = 64 /* start from bias[column]: costs less than BIAS */
 };
 
 typedef struct bsm_k_gemm_args {

@@ -85,7 +85,8 @@ VF_INLINE void finish_tile(const bsm_k_gemm_args *t,
   }
   if (flags & BSM_K_GEMM_CLAMP) {
     const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
-    FOR_TILE acc[i][v] = vf_min(hi, vf_max(lo, acc[i][v]));
+    FOR_TILE acc[i][v] = vf_max(lo, acc[i][v]);
+    if (t->hi < __builtin_inff()) FOR_TILE acc[i][v] = vf_min(hi, acc[i][v]);
   }
   const int64_t offset = t->c_offset;
   if (whole) {
@@ -95,13 +96,19 @@ VF_INLINE void finish_tile(const bsm_k_gemm_args *t,
   }
 }
 
-/* Zeros, or the partial sums of the K before. */
+/* Zeros, the bias, or the partial sums of the K before. */
 VF_INLINE void start_tile(const bsm_k_gemm_args *t,
                           vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV], const int rows,
                           const int vectors) {
+  const int64_t n = t->n;
   FOR_TILE acc[i][v] = vf_zero();
+  if (t->flags & BSM_K_GEMM_BIAS_FIRST) {
+    vf bias[2 * PV];
+    UNROLL
+    for (int v = 0; v < vectors; v++) bias[v] = load_vector(t->bias, v, n);
+    FOR_TILE acc[i][v] = bias[v];
+  }
   if (t->flags & BSM_K_GEMM_ACCUMULATE) {
-    const int64_t n = t->n;
     if (n >= vectors * VF_W) {
       FOR_TILE acc[i][v] = vf_load(t->from[i] + v * VF_W);
     } else {

@@ -9,6 +9,9 @@ static inline __attribute__((always_inline)) void tile(const bsm_k_gemm_args *t,
   const int n = (int)t->n;
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < BSM_K_PANEL; j++) acc[i][j] = 0.0f;
+    if (t->flags & BSM_K_GEMM_BIAS_FIRST) {
+      for (int j = 0; j < n; j++) acc[i][j] = t->bias[j];
+    }
     if (t->flags & BSM_K_GEMM_ACCUMULATE) {
       for (int j = 0; j < n; j++) acc[i][j] = t->from[i][j];
     }
