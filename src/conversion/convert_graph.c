@@ -150,12 +150,14 @@ static bsm_status convert_node(bsm_conversion_ctx *ctx, const bsm_node *node,
   return fall_back(ctx, node, BSM_FAIL(BSM_UNSUPPORTED, "%s", forced));
 }
 
-/* Every output must stand for something; using one that does not is an
- * error, so here it is only a warning. */
+/* Every output that is used must stand for something; using one that does not
+ * is an error, so here it is only a warning. */
 static void check_outputs(bsm_conversion_ctx *ctx, const bsm_node *node) {
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_var var = bsm_ctx_var(ctx, bsm_node_out(node, i));
-    if (var.itensor || var.ivalue) continue;
+    if (var.itensor || var.ivalue || bsm_node_out(node, i)->uses.len == 0) {
+      continue;
+    }
     BSM_LOG_WARNING(
         "output %zu of node %s has neither a tensor nor a static value: its "
         "converter or evaluator is defective",

@@ -15,6 +15,10 @@ bsm_itensor *bsm_emit(bsm_conversion_ctx *ctx, bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_emit_output(bsm_conversion_ctx *ctx,
                                          const bsm_node *node, size_t index,
                                          bsm_itensor *tensor);
+/* Whether anything takes output `index`; others need no tensor. */
+static inline bool bsm_output_is_used(const bsm_node *node, size_t index) {
+  return index < node->outputs.len && node->outputs.items[index]->uses.len > 0;
+}
 /* Records a failure with a message; gives NULL. */
 bsm_itensor *bsm_emit_fail(bsm_conversion_ctx *ctx, bsm_code code,
                            const char *format, ...) BSM_PRINTF(3, 4);

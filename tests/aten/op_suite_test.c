@@ -468,7 +468,8 @@ static bool tested_elsewhere(const bsm_aten_op *op) {
                                       "aten::pow.int_to_int(",
                                       "aten::eq.enum(",
                                       "aten::ne.enum(",
-                                      "aten::warn("};
+                                      "aten::warn(",
+                                      "aten::_make_dep_token("};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     if (strncmp(op->schema, names[i], strlen(names[i])) == 0) return true;
   }

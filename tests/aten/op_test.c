@@ -286,6 +286,15 @@ static void test_the_rest(void **state) {
   assert_int_equal(f->warnings, 1);
 }
 
+static void test_token(void **state) {
+  fixture *f = *state;
+  const bsm_ivalue none = bsm_iv_none();
+  const bsm_ivalue args[] = {none, none, none, none, none};
+  bsm_ivalue out;
+  ok(call(f, "aten::_make_dep_token", args, 5, &out, 1));
+  assert_int_equal(bsm_tensor_numel(out.u.tensor), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_index, set_up, tear_down),
@@ -302,6 +311,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_tensor_keys, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_enums, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_the_rest, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_token, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

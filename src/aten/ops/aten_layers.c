@@ -286,55 +286,6 @@ static bsm_status op_masked_softmax(OP_PARAMS) {
   return op_return(outs, out);
 }
 
-/* _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p,
- * is_causal, *, attn_mask, scale): also the log of the sums */
-static bsm_status op_flash_attention(OP_PARAMS) {
-  (void)self;
-  bsm_tensor *q = op_tensor(&args[0]), *k = op_tensor(&args[1]), *out, *scores,
-             *turned;
-  if (q->sizes.rank != 4 || k->sizes.rank != 4 || op_double(&args[3]) != 0.0) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "scaled_dot_product_attention_flash_attention: Accept only "
-                    "4 dims inputs shape of {B, H, T, K} and no dropout");
-  }
-  OP_CALL1(cx, &out, "aten::scaled_dot_product_attention", args[0], args[1],
-           args[2], args[5], D(0.0), args[4], args[6], B(false));
-  const double scale = op_none(&args[6]) ? 1.0 / sqrt((double)q->sizes.d[3])
-                                         : op_double(&args[6]);
-  const bsm_dtype dtype =
-      q->dtype == BSM_DTYPE_DOUBLE ? BSM_DTYPE_DOUBLE : BSM_DTYPE_FLOAT;
-  BSM_TRY(bsm_op_cast(cx, q, dtype, &q));
-  BSM_TRY(bsm_op_cast(cx, k, dtype, &k));
-  BSM_TRY(bsm_op_transpose(cx, k, 2, 3, &turned));
-  BSM_TRY(bsm_op_matmul(cx, q, turned, &scores));
-  OP_CALL1(cx, &scores, "aten::mul.Scalar", T(scores), D(scale));
-  if (op_bool(&args[4])) {
-    bsm_tensor *hidden;
-    BSM_TRY(bsm_op_new(cx, BSM_DTYPE_BOOL,
-                       op_dims2(q->sizes.d[2], k->sizes.d[2]), &hidden));
-    OP_CALL1(cx, &hidden, "aten::logical_not", T(hidden));
-    OP_CALL1(cx, &hidden, "aten::triu", T(hidden), I(1));
-    OP_CALL1(cx, &scores, "aten::masked_fill.Scalar", T(scores), T(hidden),
-             D(-INFINITY));
-  } else if (op_tensor(&args[5])) {
-    bsm_tensor *mask = op_tensor(&args[5]);
-    if (mask->dtype == BSM_DTYPE_BOOL) {
-      OP_CALL1(cx, &mask, "aten::logical_not", T(mask));
-      OP_CALL1(cx, &scores, "aten::masked_fill.Scalar", T(scores), T(mask),
-               D(-INFINITY));
-    } else {
-      BSM_TRY(bsm_op_cast(cx, mask, dtype, &mask));
-      BSM_TRY(bsm_op_add(cx, scores, mask, 1.0, &scores));
-    }
-  }
-  bsm_ivalue last;
-  BSM_TRY(list1(cx, -1, &last));
-  OP_CALL1(cx, &scores, "aten::logsumexp", T(scores), last, B(false));
-  outs[0] = bsm_iv_tensor(out);
-  outs[1] = bsm_iv_tensor(scores);
-  return BSM_OK;
-}
-
 /* _transform_bias_rescale_qkv(qkv, qkv_bias, num_heads) */
 static bsm_status op_rescale_qkv(OP_PARAMS) {
   (void)self;
@@ -567,11 +518,6 @@ static const bsm_aten_op rows[] = {
     {"aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? "
      "mask_type=None) -> Tensor",
      op_masked_softmax, 0, 0},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, "
-     "Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, "
-     "*, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, "
-     "Tensor logsumexp)",
-     op_flash_attention, 0, 0},
     {"aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int "
      "num_heads) -> (Tensor, Tensor, Tensor)",
      op_rescale_qkv, 0, 0},
