@@ -20,7 +20,9 @@ typedef enum opcode {
   OP_TUPLE1 = 0x85,
   OP_TUPLE2 = 0x86,
   OP_TUPLE3 = 0x87,
+  OP_APPEND = 'a', /* by Python alone, as SETITEM */
   OP_APPENDS = 'e',
+  OP_SETITEM = 's',
   OP_SETITEMS = 'u',
   OP_LIST = 'l',
   OP_DICT = 'd',
@@ -59,7 +61,9 @@ static const char *opcode_name(uint8_t op) {
       {OP_TUPLE1, "TUPLE1"},
       {OP_TUPLE2, "TUPLE2"},
       {OP_TUPLE3, "TUPLE3"},
+      {OP_APPEND, "APPEND"},
       {OP_APPENDS, "APPENDS"},
+      {OP_SETITEM, "SETITEM"},
       {OP_SETITEMS, "SETITEMS"},
       {OP_LIST, "LIST"},
       {OP_DICT, "DICT"},
@@ -417,16 +421,35 @@ static bsm_status op_list(pickle_machine *m) {
   return push(m, bsm_iv_list(&body->list));
 }
 
-static bsm_status op_appends(pickle_machine *m) {
-  bsm_ivalue *items = NULL;
-  size_t n = 0;
-  BSM_TRY(pop_to_mark(m, &items, &n));
+/* The top `n` items go into the list or dict below; they stay readable. */
+static bsm_status pop_items(pickle_machine *m, size_t n, bsm_ivalue **items) {
+  BSM_TRY(need(m, n + 1));
+  m->stack.len -= n;
+  *items = m->stack.items + m->stack.len;
+  return BSM_OK;
+}
+
+static bsm_status append_items(pickle_machine *m, const bsm_ivalue *items,
+                               size_t n) {
   BSM_TRY(need(m, 1));
   const bsm_ivalue *top = peek(m, 0);
   if (top->tag != BSM_IVALUE_LIST) {
     return BSM_FAIL(BSM_CORRUPT, "appends to %s", bsm_pickle_kind(top));
   }
   return list_extend(m, (pickle_list *)top->u.list, items, n);
+}
+
+static bsm_status op_append(pickle_machine *m) {
+  bsm_ivalue *items = NULL;
+  BSM_TRY(pop_items(m, 1, &items));
+  return append_items(m, items, 1);
+}
+
+static bsm_status op_appends(pickle_machine *m) {
+  bsm_ivalue *items = NULL;
+  size_t n = 0;
+  BSM_TRY(pop_to_mark(m, &items, &n));
+  return append_items(m, items, n);
 }
 
 static bsm_status set_items(pickle_machine *m, pickle_dict *d,
@@ -459,16 +482,27 @@ static bsm_status op_dict(pickle_machine *m) {
   return push(m, value);
 }
 
-static bsm_status op_setitems(pickle_machine *m) {
-  bsm_ivalue *items = NULL;
-  size_t n = 0;
-  BSM_TRY(pop_to_mark(m, &items, &n));
+static bsm_status put_items(pickle_machine *m, const bsm_ivalue *items,
+                            size_t n) {
   BSM_TRY(need(m, 1));
   const bsm_ivalue *top = peek(m, 0);
   if (top->tag != BSM_IVALUE_DICT) {
     return BSM_FAIL(BSM_CORRUPT, "sets items of %s", bsm_pickle_kind(top));
   }
   return set_items(m, (pickle_dict *)top->u.dict, items, n);
+}
+
+static bsm_status op_setitem(pickle_machine *m) {
+  bsm_ivalue *items = NULL;
+  BSM_TRY(pop_items(m, 2, &items));
+  return put_items(m, items, 2);
+}
+
+static bsm_status op_setitems(pickle_machine *m) {
+  bsm_ivalue *items = NULL;
+  size_t n = 0;
+  BSM_TRY(pop_to_mark(m, &items, &n));
+  return put_items(m, items, n);
 }
 
 /* ---- reading ---- */
@@ -525,14 +559,17 @@ static bsm_status op_binint(pickle_machine *m) {
   return push(m, bsm_iv_int((int32_t)(uint32_t)v));
 }
 
+/* TorchScript writes 8 bytes, Python as many as it takes. */
 static bsm_status op_long1(pickle_machine *m) {
   uint64_t n = 0, v = 0;
   BSM_TRY(take_unsigned(m, 1, &n));
-  if (n != 8) {
-    return BSM_FAIL(BSM_CORRUPT, "an integer of %u bytes instead of 8",
+  if (n > 8) {
+    return BSM_FAIL(BSM_CORRUPT, "an integer of %u bytes; at most 8 fit",
                     (unsigned)n);
   }
-  BSM_TRY(take_unsigned(m, 8, &v));
+  BSM_TRY(take_unsigned(m, (size_t)n, &v));
+  const bool is_negative = n > 0 && n < 8 && v >> (8 * n - 1);
+  if (is_negative) v |= ~(uint64_t)0 << (8 * n);
   return push(m, bsm_iv_int((int64_t)v));
 }
 
@@ -682,8 +719,12 @@ static bsm_status step(pickle_machine *m, uint8_t op) {
       return op_small_tuple(m, 2);
     case OP_TUPLE3:
       return op_small_tuple(m, 3);
+    case OP_APPEND:
+      return op_append(m);
     case OP_APPENDS:
       return op_appends(m);
+    case OP_SETITEM:
+      return op_setitem(m);
     case OP_SETITEMS:
       return op_setitems(m);
     case OP_LIST:

@@ -239,6 +239,36 @@ static void builds_tuples_lists_and_dicts(void **state) {
   end(&w);
 }
 
+/* What Python's own pickler writes for one item, and for integers. */
+static void builds_what_python_writes(void **state) {
+  (void)state;
+  world w;
+  begin(&w);
+  bsm_ivalue v;
+  OK(&w,
+     P
+     "(]K\1aK\2a}K\3K\4sK\5K\6s"
+     "\x8a\0\x8a\1\xff\x8a\2\0\x80\x8a\5\0\0\0\0\1t.",
+     &v);
+  const bsm_ivalue *item = v.u.tuple->items;
+  assert_int_equal(v.u.tuple->len, 6);
+  assert_int_equal(item[0].u.list->len, 2);
+  assert_int_equal(item[0].u.list->items[1].u.i, 2);
+  assert_int_equal(item[1].u.dict->len, 2);
+  assert_int_equal(item[1].u.dict->keys[1].u.i, 5);
+  assert_int_equal(item[1].u.dict->values[0].u.i, 4);
+  assert_int_equal(item[2].u.i, 0);
+  assert_int_equal(item[3].u.i, -1);
+  assert_int_equal(item[4].u.i, -32768);
+  assert_true(item[5].u.i == (int64_t)1 << 32);
+  FAILS(&w, P "]a.", BSM_CORRUPT, "needs 2");
+  FAILS(&w, P "}K\1s.", BSM_CORRUPT, "needs 3");
+  FAILS(&w, P "K\1K\1a.", BSM_CORRUPT, "appends to");
+  FAILS(&w, P "]K\1K\1s.", BSM_CORRUPT, "sets items of");
+  FAILS(&w, P "]q\0h\0a.", BSM_CORRUPT, "");
+  end(&w);
+}
+
 static void builds_devices_complex_numbers_and_enums(void **state) {
   (void)state;
   world w;
@@ -636,7 +666,7 @@ static void every_opcode_meets_every_value(void **state) {
 #undef PIECE
   static const char ops[] =
       ".()]}t\x85\x86\x87"
-      "eudlN\x88\x89KMJ\x8aGXcqrhjR"
+      "aseudlN\x88\x89KMJ\x8aGXcqrhjR"
       "\x81"
       "bQ";
   const size_t n = sizeof values / sizeof *values;
@@ -742,7 +772,7 @@ static void counts_that_lie_cost_nothing(void **state) {
   FAILS(&w, P "X\xff\xff\xff\xffmore.", BSM_LIMIT, "string of 4294967295");
   FAILS(&w, P "X\xff\xff\xff\3more.", BSM_CORRUPT, "ends after");
   FAILS(&w, P "\x8a\xff", BSM_CORRUPT, "255 bytes");
-  FAILS(&w, P "\x8a\4\0\0\0\0.", BSM_CORRUPT, "4 bytes");
+  FAILS(&w, P "\x8a\x09\0\0\0\0\0\0\0\0\0.", BSM_CORRUPT, "9 bytes");
   FAILS(&w, P "J\0\0\0", BSM_CORRUPT, "ends after");
   assert_in_range(w.arena.total - before, 0, 1 << 20);
   w.limits.max_pickle_ops = 3;
@@ -885,6 +915,8 @@ static void random_programs_are_survived(void **state) {
       PIECE("t"),
       PIECE("]"),
       PIECE("}"),
+      PIECE("a"),
+      PIECE("s"),
       PIECE("e"),
       PIECE("u"),
       PIECE("l"),
@@ -990,6 +1022,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(builds_scalars),
       cmocka_unit_test(builds_tuples_lists_and_dicts),
+      cmocka_unit_test(builds_what_python_writes),
       cmocka_unit_test(builds_devices_complex_numbers_and_enums),
       cmocka_unit_test(gives_lists_and_dicts_their_types),
       cmocka_unit_test(named_tuples_get_their_name),
