@@ -7,7 +7,8 @@ typedef struct shape {
   int size[3], kernel[3], stride[3], dilation[3], pre[3], post[3];
   bsm_activation_type activation;
   bool bias, residual;
-  int extra; /* floats between pixels */
+  int extra;   /* floats between pixels */
+  bool planes; /* of the input, with `extra` floats behind each row */
   const char *tactic;
 } shape;
 
@@ -127,6 +128,16 @@ static bool has_tactic(const harness *h) {
   return false;
 }
 
+/* Strides of planes [N, C, ...], with `extra` floats behind each row. */
+static void planes(bsm_dims d, int64_t extra, int64_t *strides) {
+  int64_t step = 1;
+  for (int32_t i = d.rank - 1; i >= 0; i--) {
+    strides[i] = step;
+    step *= d.d[i];
+    if (i == d.rank - 1) step += extra;
+  }
+}
+
 /* Returns whether the tactic of the shape was run, or another one. */
 static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   harness h;
@@ -152,7 +163,11 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   h.step.tactic = s->tactic ? s->tactic : "";
   const bsm_dims xd = image_dims(s, s->ci, s->size);
   const bsm_dims yd = image_dims(s, s->co, out);
-  channels_last(xd, s->extra, strides);
+  if (s->planes) {
+    planes(xd, s->extra, strides);
+  } else {
+    channels_last(xd, s->extra, strides);
+  }
   const float *x = add_input(&h, BSM_DTYPE_FLOAT, xd, strides);
   channels_last(yd, s->extra, strides);
   add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
@@ -290,6 +305,36 @@ static void test_lines(void **state) {
       s.size[d] = used ? rng_range(&r, 7, 40) : 1;
     }
     run_shape(&s, false, &r);
+  }
+}
+
+/* Few maps, in planes and channels last: widths around those of tiles, padding
+ * that is wider than what is read, strides that have kernels. */
+static void test_planar(void **state) {
+  harness_rng r = {13};
+  static const int strides[] = {1, 2, 4, 2};
+  (void)state;
+  for (int i = 0; i < 120; i++) {
+    shape s = random_shape(&r, false);
+    s.spatial = i % 5 ? 2 : 1;
+    s.groups = 1;
+    s.ci = rng_range(&r, 1, 4);
+    s.co = rng_range(&r, 1, 70);
+    s.planes = i % 3 != 0;
+    s.residual = false;
+    s.tactic = "planar";
+    for (int d = 0; d < 3; d++) {
+      const bool used = d >= 3 - s.spatial;
+      s.kernel[d] = used ? rng_range(&r, 1, 7) : 1;
+      s.stride[d] = used ? d == 2 ? strides[i % 4] : rng_range(&r, 1, 4) : 1;
+      s.dilation[d] = used ? rng_range(&r, 1, 2) : 1;
+      const int span = s.dilation[d] * (s.kernel[d] - 1) + 1;
+      s.pre[d] = used ? rng_range(&r, 0, span) : 0;
+      s.post[d] = used ? rng_range(&r, 0, span) : 0;
+      s.size[d] = used ? rng_range(&r, 1, d == 2 ? 70 : 30) : 1;
+      if (used && s.size[d] + s.pre[d] + s.post[d] < span) s.size[d] = span;
+    }
+    assert_true(run_shape(&s, false, &r));
   }
 }
 
@@ -431,6 +476,7 @@ int main(void) {
       cmocka_unit_test(test_random_convolutions),
       cmocka_unit_test(test_regions),
       cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_planar),
       cmocka_unit_test(test_random_deconvolutions),
       cmocka_unit_test(test_depthwise),
       cmocka_unit_test(test_grouped),

@@ -62,6 +62,27 @@ static void base_convolution(harness *h, bool transposed, int groups) {
   add_weights(h, 1, 8 * sizeof(float));
 }
 
+/* Three planes, which one tactic reads. */
+static void base_planes(harness *h) {
+  int64_t s[5];
+  float w[8 * 3 * 9] = {0.5f};
+  const bsm_dims y = dims_of(4, 2, 8, 5, 4);
+  h->params.convolution =
+      (bsm_step_convolution){.window = {.spatial = 2,
+                                        .kernel = {1, 3, 3},
+                                        .stride = {1, 2, 2},
+                                        .dilation = {1, 1, 1},
+                                        .pre_padding = {0, 1, 1},
+                                        .post_padding = {0, 1, 1}},
+                             .groups = 1,
+                             .out_maps = 8};
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(4, 2, 3, 9, 8), NULL);
+  channels_last(y, 0, s);
+  add_output(h, BSM_DTYPE_FLOAT, y, s);
+  add_packed(h, 3, w, false);
+  add_weights(h, 1, 8 * sizeof(float));
+}
+
 static void base_matrix(harness *h, bool constant) {
   float w[6 * 20] = {1.0f};
   h->params.matrix_multiply =
@@ -390,7 +411,8 @@ static void build(harness *h, int which) {
                                         BSM_STEP_ATTENTION,
                                         BSM_STEP_ATTENTION,
                                         BSM_STEP_CONVOLUTION_CHAIN,
-                                        BSM_STEP_CONVOLUTION_CHAIN};
+                                        BSM_STEP_CONVOLUTION_CHAIN,
+                                        BSM_STEP_CONVOLUTION};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -437,6 +459,9 @@ static void build(harness *h, int which) {
     case 25:
       base_chain(h, which == 25);
       break;
+    case 26:
+      base_planes(h);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -451,7 +476,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 26; which++) {
+  for (int which = 0; which < 27; which++) {
     int refused = 0, ran = 0;
     for (int i = 0; i < 1500; i++) {
       harness h;

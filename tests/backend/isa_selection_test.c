@@ -15,6 +15,7 @@
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/kernel_isa.h"
 #include "backend/cpu/kernels/math/vector_math.h"
+#include "backend/cpu/kernels/planar/planar_f32.h"
 #include "backend/cpu/kernels/pooling/pooling_f32.h"
 #include "backend/cpu/kernels/recurrent/recurrent_f32.h"
 #include "backend/cpu/kernels/rows/rows.h"
@@ -28,6 +29,7 @@
   FAMILY(depthwise)      \
   FAMILY(gemm)           \
   FAMILY(math)           \
+  FAMILY(planar)         \
   FAMILY(pooling)        \
   FAMILY(recurrent)      \
   FAMILY(rows)           \
@@ -90,7 +92,7 @@ static void test_every_mask(void **state) {
   (void)state;
   family families[16];
   const size_t count = list_families(families);
-  assert_int_equal(count, 9);
+  assert_int_equal(count, 10);
   for (size_t i = 0; i < count; i++) {
     const family *f = &families[i];
     for (uint32_t isa = 0; isa < 64; isa++) {

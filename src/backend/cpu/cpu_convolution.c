@@ -16,6 +16,7 @@ static const bsm_cpu_convolution_tactic *const all[] = {
     &bsm_cpu_convolution_im2col,     &bsm_cpu_convolution_winograd_2,
     &bsm_cpu_convolution_winograd_4, &bsm_cpu_convolution_winograd_6,
     &bsm_cpu_convolution_regions,    &bsm_cpu_convolution_grouped,
+    &bsm_cpu_convolution_planar,
 };
 #define COUNT (sizeof(all) / sizeof(all[0]))
 
@@ -31,6 +32,13 @@ static bsm_cpu_convolution_site site_of(const bsm_plan *plan,
       bsm_cpu_image_of(bsm_cpu_output(plan, step, 0), spatial), isa};
 }
 
+/* A tactic's cost; below 0 when it is none for the convolution. */
+static double cost_of(const bsm_cpu_convolution_tactic *tactic,
+                      const bsm_cpu_convolution_site *site) {
+  const bool planes = site->x.c > 1 && site->x.c_stride != 1;
+  return planes && !tactic->reads_planes ? -1 : tactic->cost(site);
+}
+
 typedef struct candidate {
   const bsm_cpu_convolution_tactic *tactic;
   double cost;
@@ -40,7 +48,7 @@ typedef struct candidate {
 static size_t list(const bsm_cpu_convolution_site *site, candidate *out) {
   size_t n = 0;
   for (size_t i = 0; i < COUNT; i++) {
-    const double cost = all[i]->cost(site);
+    const double cost = cost_of(all[i], site);
     if (cost < 0) continue;
     size_t at = n++;
     for (; at > 0 && out[at - 1].cost > cost; at--) out[at] = out[at - 1];
@@ -68,13 +76,15 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   if (bsm_cpu_is_typed(plan, step)) {
     return bsm_cpu_typed_convolution.check(plan, step);
   }
-  BSM_TRY(bsm_cpu_check_convolution(plan, step, BSM_DTYPE_FLOAT, false));
+  BSM_TRY(bsm_cpu_check_convolution_of(plan, step, BSM_DTYPE_FLOAT, false));
   BSM_TRY(bsm_cpu_check_window_output(&step->params->convolution.window,
                                       bsm_cpu_input(plan, step, 0),
                                       bsm_cpu_output(plan, step, 0)));
   if (!bsm_cpu_convolution_choose(plan, step, BSM_ISA_SCALAR)) {
-    return BSM_FAIL(BSM_CORRUPT, "weights of form %d for this convolution",
-                    step->params->convolution.form);
+    return BSM_FAIL(BSM_CORRUPT,
+                    "no tactic for weights of form %d and channels %lld apart",
+                    step->params->convolution.form,
+                    (long long)bsm_cpu_input(plan, step, 0)->strides[1]);
   }
   return BSM_OK;
 }
@@ -97,7 +107,7 @@ double bsm_cpu_convolution_cost(const bsm_plan *plan, const bsm_plan_step *step,
   if (bsm_cpu_is_typed(plan, step)) return 0;
   const bsm_cpu_convolution_site site = site_of(plan, step, isa);
   for (size_t i = 0; i < COUNT; i++) {
-    if (strcmp(all[i]->name, tactic) == 0) return all[i]->cost(&site);
+    if (strcmp(all[i]->name, tactic) == 0) return cost_of(all[i], &site);
   }
   return 0;
 }

@@ -39,6 +39,7 @@ struct bsm_cpu_convolution_tactic {
   double (*cost)(const bsm_cpu_convolution_site *site);
   bsm_status (*prepare)(const bsm_cpu_prepare *p, bsm_prepared_step *out);
   bsm_status (*run)(const bsm_prepared_step *prepared, const bsm_run *run);
+  bool reads_planes; /* the input's channels need not be innermost */
 };
 
 extern const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise,
@@ -46,7 +47,7 @@ extern const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise,
     bsm_cpu_convolution_indirect, bsm_cpu_convolution_im2col,
     bsm_cpu_convolution_winograd_2, bsm_cpu_convolution_winograd_4,
     bsm_cpu_convolution_winograd_6, bsm_cpu_convolution_regions,
-    bsm_cpu_convolution_grouped;
+    bsm_cpu_convolution_grouped, bsm_cpu_convolution_planar;
 
 /* Fills what all tactics have; the step is checked. */
 void bsm_cpu_convolution_init(const bsm_cpu_prepare *p, bsm_cpu_convolution *c);

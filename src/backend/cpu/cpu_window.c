@@ -52,13 +52,20 @@ static bsm_status check_image(const bsm_plan_tensor *t, bsm_dtype dtype,
 bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
                                      const bsm_plan_step *step, bsm_dtype dtype,
                                      bool transposed) {
+  BSM_TRY(bsm_cpu_check_convolution_of(plan, step, dtype, transposed));
+  return check_image(bsm_cpu_input(plan, step, 0), dtype, "input");
+}
+
+bsm_status bsm_cpu_check_convolution_of(const bsm_plan *plan,
+                                        const bsm_plan_step *step,
+                                        bsm_dtype dtype, bool transposed) {
   const bsm_step_convolution *p = &step->params->convolution;
   const bool has_residual = p->epilogue.has_residual != 0;
   BSM_TRY(bsm_cpu_check_counts(step, has_residual ? 2 : 1, 1));
   const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
   BSM_TRY(bsm_cpu_check_window(&p->window, x, y));
-  BSM_TRY(check_image(x, dtype, "input"));
+  BSM_TRY(bsm_cpu_check_dtype(x, dtype, "input"));
   BSM_TRY(check_image(y, dtype, "output"));
   BSM_TRY(bsm_cpu_check_epilogue(&p->epilogue));
   if (x->dims.d[0] != y->dims.d[0] || y->dims.d[1] != p->out_maps) {

@@ -27,6 +27,11 @@ BSM_NODISCARD bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
                                                    const bsm_plan_step *step,
                                                    bsm_dtype dtype,
                                                    bool transposed);
+/* The same, of an input whose channels may lie anywhere. */
+BSM_NODISCARD bsm_status bsm_cpu_check_convolution_of(const bsm_plan *plan,
+                                                      const bsm_plan_step *step,
+                                                      bsm_dtype dtype,
+                                                      bool transposed);
 /* The output size of a convolution along dimension d of the window. */
 int64_t bsm_cpu_window_output(const bsm_step_window *window, int d,
                               int64_t input);

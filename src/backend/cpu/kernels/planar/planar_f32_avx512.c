@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution of planes: the avx512 instances of planar_f32_body.inl. */
+#include "backend/cpu/kernels/simd/simd_avx512.h"
+
+#define BSM_K_SUFFIX avx512
+#include "backend/cpu/kernels/planar/planar_f32_body.inl"
