@@ -22,6 +22,10 @@ def from_torch():
         import torchvision  # noqa: F401  registers torchvision::*
     except ImportError:
         pass
+    try:  # registers quantized_decomposed::*
+        import torch.ao.quantization.fx._decomposed  # noqa: F401
+    except ImportError:
+        pass
     return [str(s) for s in torch._C._jit_get_all_schemas()], torch.__version__
 
 

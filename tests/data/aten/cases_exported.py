@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ops that programs of torch.export call and TorchScript does not."""
 import torch
+import torch.ao.quantization.fx._decomposed  # noqa: F401  registers its ops
 
 MOST, BYTES = 40, 6000
 
@@ -154,7 +155,69 @@ def attention(m):
                              [out, sums] + rest)
 
 
+def quantization(m):
+    case, rand = m.case, m.rand
+    q = "quantized_decomposed::"
+    one = lambda v, dtype: torch.tensor([v], dtype=dtype)
+    for dtype, low, high in ((m.i1, -128, 127), (m.u1, 0, 255), (m.i1, -7, 7),
+                             (m.i2, -500, 500), (m.i4, -9, 9), (m.f4, 0, 1),
+                             (m.i1, -128, 200)):
+        for kind in (m.f4, m.bf, m.f2, m.f8):
+            x = rand((2, 3, 4)).mul(3).to(kind)
+            case(q + "quantize_per_tensor", x, 0.037, 3, low, high, dtype)
+            case(q + "quantize_per_tensor.tensor", x, one(0.05, m.f4),
+                 one(-2, m.i8), low, high, dtype)
+            case(q + "quantize_per_tensor.tensor2", x, one(0.05, m.f8),
+                 one(-2, m.i8), one(low, m.i8), one(high, m.i8), dtype)
+            for axis in (0, 1, 2, 3):
+                n = x.shape[axis % 3]
+                case(q + "quantize_per_channel", x, rand((n,)).abs() + 0.05,
+                     torch.arange(n), axis, low, high, dtype)
+            case(q + "quantize_per_token", x, rand((2, 3, 1)).abs() + 0.05,
+                 rand((2, 3, 1)).mul(4).round(), low, high, dtype)
+            case(q + "quantize_per_channel_group", x.reshape(3, 8),
+                 rand((3, 2)).abs() + 0.05, torch.ones((3, 2), dtype=m.i4), low,
+                 high, dtype, 4)
+        if dtype == m.f4:
+            continue
+        x = torch.randint(max(low, -7), min(high, 7), (2, 3, 4), dtype=dtype)
+        for out in (None, m.f4, m.bf):
+            case(q + "dequantize_per_tensor", x, 0.037, 3, low, high, dtype,
+                 out_dtype=out)
+            case(q + "dequantize_per_tensor.tensor", x, one(0.05, m.f4),
+                 one(-2, m.i8), low, high, dtype, out_dtype=out)
+            case(q + "dequantize_per_tensor.tensor2", x, one(0.05, m.f4),
+                 one(-2, m.i8), one(low, m.i8), one(high, m.i8), dtype,
+                 out_dtype=out)
+            for axis in (0, 1, 2, 3):
+                n = x.shape[axis % 3]
+                for zero in (None, torch.arange(n)):
+                    case(q + "dequantize_per_channel", x, rand((n,)), zero,
+                         axis, low, high, dtype, out_dtype=out)
+            case(q + "dequantize_per_token", x, rand((2, 3, 1)),
+                 rand((2, 3, 1)).mul(4).round(), low, high, dtype,
+                 out or m.f4)
+            for zero in (None, torch.ones((3, 2), dtype=m.i4)):
+                case(q + "dequantize_per_channel_group", x.reshape(3, 8),
+                     rand((3, 2)), zero, low, high, dtype, 4, out or m.f4)
+        case(q + "dequantize_per_tensor", x, 0.1, 0, low, high,
+             m.i4 if dtype == m.i1 else m.i1)
+    for x in (rand((3, 4)), rand((3, 4)).abs() + 1, -rand((5,)).abs(),
+              torch.zeros(2, 2), rand((2, 3, 4)).to(m.bf)):
+        for dtype, low, high in ((m.i1, -128, 127), (m.u1, 0, 255),
+                                 (m.i1, 5, 5)):
+            if x.dtype == m.f4:
+                case(q + "choose_qparams.tensor", x, low, high, 1e-7, dtype)
+                case(q + "choose_qparams_symmetric.tensor", x, low, high, 1e-7,
+                     dtype)
+            case(q + "choose_qparams_per_token", x, dtype)
+            case(q + "choose_qparams_per_token_asymmetric", x, dtype)
+            case(q + "_choose_qparams_per_token_asymmetric_impl", x, dtype)
+            case(q + "convert_element_type.no_fuse", x, dtype)
+
+
 def add(make):
+    quantization(make)
     attention(make)
     checks(make)
     copies(make)

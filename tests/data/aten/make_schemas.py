@@ -9,6 +9,7 @@ import os
 import re
 
 import torch
+import torch.ao.quantization.fx._decomposed  # noqa: F401  registers its ops
 import torchvision  # noqa: F401  registers its ops
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,7 +21,8 @@ def main():
     for path in glob.glob(ROWS):
         with open(path) as f:
             text = re.sub(r'"\s*\n\s*"', "", f.read())
-        names |= set(re.findall(r'"((?:aten|prim|torchvision)::[^("]+)\(', text))
+            text = re.sub(r'\bQ "', '"quantized_decomposed::', text)
+        names |= set(re.findall(r'"((?:aten|prim|torchvision|quantized_decomposed)::[^("]+)\(', text))
     known = {}
     for s in torch._C._jit_get_all_schemas():
         name = s.name + ("." + s.overload_name if s.overload_name else "")
