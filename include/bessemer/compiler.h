@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling: a TorchScript archive or IR text becomes an engine.
+/* Compiling: a TorchScript archive, a program of torch.export or IR text
+ * becomes an engine.
  *
  *   bsm_module *module = NULL;
  *   bsm_engine *engine = NULL;
@@ -33,14 +34,19 @@ typedef struct bsm_module_options {
   /* Operators, converters and layers of plug-ins; must outlive the module and
    * the engines compiled from it. NULL: none. */
   const bsm_plugin_registry *plugins;
+  /* Of a program of torch.export that writes to buffers or to its inputs: the
+   * result becomes (result, state), with the new values in a dict, by name.
+   * Without this they are dropped, with a warning. Either way each run begins
+   * with the values in the file. */
+  bool state_as_output;
 } bsm_module_options;
 #define BSM_MODULE_OPTIONS_INIT \
-  { sizeof(bsm_module_options), NULL, NULL, NULL, NULL }
+  { sizeof(bsm_module_options), NULL, NULL, NULL, NULL, false }
 
-/* Loads a TorchScript archive (.ts, .pt) or IR text (a file that starts with
- * "graph("). The file stays mapped until bsm_module_destroy.
- * BSM_CORRUPT, BSM_LIMIT: with the member and offset. BSM_UNSUPPORTED: a file
- * of another kind, by name, with what to do. */
+/* Loads a TorchScript archive (.ts, .pt), a program of torch.export (.pt2), or
+ * IR text (a file that starts with "graph("): by its content. The file stays
+ * mapped until bsm_module_destroy. BSM_CORRUPT, BSM_LIMIT: with the member and
+ * offset. BSM_UNSUPPORTED: a file of another kind, by name, with what to do. */
 BSM_API BSM_NODISCARD bsm_status bsm_module_load(
     const char *path, const bsm_module_options *options, bsm_module **out);
 /* The same for bytes, which are borrowed until bsm_module_destroy. `name` is
@@ -63,6 +69,9 @@ typedef struct bsm_parameter {
    * its type or its example tell; -1: any number, in lists or dicts. */
   int32_t array_count;
   bool is_number_list; /* a list or tuple of numbers: one 1-d array will do */
+  /* Between which the dims of a tensor range unless specs say otherwise; as
+   * example_dims where they do not. */
+  bsm_dims min_dims, max_dims;
 } bsm_parameter;
 /* The parameters of `method` (NULL: "forward"). A submodule's method is named
  * by its path: "encoder.forward", "layers.0.forward". */

@@ -14,6 +14,7 @@
 #include "compiler/engine_metadata.h"
 #include "compiler/fallback_rules.h"
 #include "compiler/frozen_trace.h"
+#include "compiler/model_shapes.h"
 #include "compiler/module_internal.h"
 #include "compiler/plan_regions.h"
 #include "compiler/tell_nodes.h"
@@ -443,10 +444,12 @@ bsm_status bsm_compile_plan(bsm_module *module,
                             const bsm_compile_options *options,
                             const bsm_compile_watch *watch, bsm_arena *arena,
                             bool *lowered, bsm_plan **out) {
-  bsm_compilation c = {.module = module, .options = options, .watch = watch};
+  bsm_compile_options complete = *options;
+  bsm_compilation c = {.module = module, .options = &complete, .watch = watch};
   *lowered = false;
   bsm_arena_init(&c.arena, options->allocator);
-  bsm_status status = compile_plan(&c, arena, lowered, out);
+  bsm_status status = bsm_complete_specs(module, &c.arena, &complete);
+  if (!status) status = compile_plan(&c, arena, lowered, out);
   if (status && *lowered && watch &&
       bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
     bsm_status again = bsm_tell_again(&c);

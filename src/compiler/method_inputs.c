@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "compiler/input_value.h"
+#include "compiler/model_shapes.h"
 #include "compiler/module_internal.h"
 
 /* The parameter a spec is for: by name, else the next one without a spec. */
@@ -74,9 +75,14 @@ static bsm_status value_of_spec(const bsm_input_maker *maker,
 
 /* ---- examples ---- */
 
+typedef struct example_maker {
+  const bsm_input_maker *maker;
+  const bsm_model *model; /* that the examples are of; NULL: of a trace */
+} example_maker;
+
 /* A value after an example, or (example NULL) after a type that tells all of
  * it; *found is false when it does not. */
-static bsm_status example_value(const bsm_input_maker *maker,
+static bsm_status example_value(const example_maker *maker,
                                 const bsm_type *type, const bsm_ivalue *example,
                                 size_t depth, bool *found, bsm_ivalue *out);
 
@@ -100,7 +106,34 @@ static bsm_status example_tensor(const bsm_input_maker *maker,
   return BSM_OK;
 }
 
-static bsm_status example_tuple(const bsm_input_maker *maker,
+/* What the model itself says of an argument. */
+static bsm_status example_leaf(const example_maker *maker, const bsm_type *type,
+                               const bsm_ivalue *example, bool *found,
+                               bsm_ivalue *out) {
+  if (!maker->model || !example) {
+    return example_tensor(maker->maker, type, example, found, out);
+  }
+  if (example->tag != BSM_IVALUE_TENSOR) {
+    *out = *example;
+    *found = maker->model->values_are_fixed;
+    return BSM_OK;
+  }
+  if (!bsm_type_is_number(type)) {
+    *found = true;
+    return bsm_shape_of_example(maker->model, maker->maker->arena,
+                                example->u.tensor, out);
+  }
+  /* A number that is given when running. */
+  bsm_lowering_number *number =
+      BSM_NEW(maker->maker->arena, bsm_lowering_number);
+  BSM_TRY_ALLOC(number);
+  *number = (bsm_lowering_number){type->kind, example->u.tensor->dtype};
+  *out = (bsm_ivalue){BSM_IVALUE_CONTAINER, {.container = number}};
+  *found = true;
+  return BSM_OK;
+}
+
+static bsm_status example_tuple(const example_maker *maker,
                                 const bsm_type *type, const bsm_ivalue *example,
                                 size_t depth, bool *found, bsm_ivalue *out) {
   const bsm_tuple *from = NULL;
@@ -109,7 +142,7 @@ static bsm_status example_tuple(const bsm_input_maker *maker,
       example->u.tuple->len == type->arg_count) {
     from = example->u.tuple;
   }
-  BSM_TRY(bsm_tuple_new(maker->arena, type->arg_count, &tuple));
+  BSM_TRY(bsm_tuple_new(maker->maker->arena, type->arg_count, &tuple));
   tuple->type = type->field_names ? type : NULL;
   *out = bsm_iv_tuple(tuple);
   *found = true;
@@ -120,11 +153,11 @@ static bsm_status example_tuple(const bsm_input_maker *maker,
   return BSM_OK;
 }
 
-static bsm_status example_list(const bsm_input_maker *maker,
-                               const bsm_type *type, const bsm_list *from,
-                               size_t depth, bool *found, bsm_ivalue *out) {
+static bsm_status example_list(const example_maker *maker, const bsm_type *type,
+                               const bsm_list *from, size_t depth, bool *found,
+                               bsm_ivalue *out) {
   bsm_list *list;
-  BSM_TRY(bsm_list_new(maker->arena, type->args[0], from->len, &list));
+  BSM_TRY(bsm_list_new(maker->maker->arena, type->args[0], from->len, &list));
   *out = bsm_iv_list(list);
   *found = true;
   for (size_t i = 0; i < from->len && *found; i++) {
@@ -134,11 +167,12 @@ static bsm_status example_list(const bsm_input_maker *maker,
   return BSM_OK;
 }
 
-static bsm_status example_dict(const bsm_input_maker *maker,
-                               const bsm_type *type, const bsm_dict *from,
-                               size_t depth, bool *found, bsm_ivalue *out) {
+static bsm_status example_dict(const example_maker *maker, const bsm_type *type,
+                               const bsm_dict *from, size_t depth, bool *found,
+                               bsm_ivalue *out) {
   bsm_dict *dict;
-  BSM_TRY(bsm_dict_new(maker->arena, type->args[0], type->args[1], &dict));
+  BSM_TRY(
+      bsm_dict_new(maker->maker->arena, type->args[0], type->args[1], &dict));
   *out = bsm_iv_dict(dict);
   *found = true;
   for (size_t i = 0; i < from->len && *found; i++) {
@@ -154,11 +188,11 @@ static bsm_status example_dict(const bsm_input_maker *maker,
   return BSM_OK;
 }
 
-static bsm_status example_value(const bsm_input_maker *maker,
+static bsm_status example_value(const example_maker *maker,
                                 const bsm_type *type, const bsm_ivalue *example,
                                 size_t depth, bool *found, bsm_ivalue *out) {
   *found = false;
-  if (depth > maker->cx->limits.max_depth) return BSM_OK;
+  if (depth > maker->maker->cx->limits.max_depth) return BSM_OK;
   switch (type->kind) {
     case BSM_TYPE_OPTIONAL:
       return example ? example_value(maker, type->args[0], example, depth + 1,
@@ -173,7 +207,7 @@ static bsm_status example_value(const bsm_input_maker *maker,
       if (!example || example->tag != BSM_IVALUE_DICT) return BSM_OK;
       return example_dict(maker, type, example->u.dict, depth, found, out);
     default:
-      return example_tensor(maker, type, example, found, out);
+      return example_leaf(maker, type, example, found, out);
   }
 }
 
@@ -186,8 +220,10 @@ bsm_status bsm_method_example(const bsm_module *module,
       index < module->model.example_count) {
     example = &module->model.examples[index];
   }
-  return example_value(&maker, bsm_method_parameter_type(method, index),
-                       example, 0, found, out);
+  const example_maker own = {
+      &maker, module->model.values_are_fixed ? &module->model : NULL};
+  return example_value(&own, bsm_method_parameter_type(method, index), example,
+                       0, found, out);
 }
 
 /* For a parameter without a spec: the archive's example, or the default. */
@@ -237,5 +273,5 @@ bsm_status bsm_method_inputs(bsm_module *module, const bsm_method *method,
       BSM_TRY(value_without_spec(module, method, i, arena, &input->value));
     }
   }
-  return BSM_OK;
+  return bsm_fit_shapes(module, method, arena, *out);
 }

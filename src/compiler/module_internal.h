@@ -19,6 +19,7 @@ struct bsm_module {
   bsm_ir_ctx *cx;
   const bsm_aten_library *aten; /* with the operators of plug-ins */
   const bsm_plugin_registry *plugins;
+  bool state_as_output; /* see bsm_module_options */
   bsm_model model;
 };
 

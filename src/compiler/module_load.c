@@ -7,6 +7,7 @@
 #include "compiler/input_value.h"
 #include "compiler/module_internal.h"
 #include "conversion/plugin_layers.h"
+#include "exported/import.h"
 #include "lowering/interpret.h"
 #include "plugin/plugin_op.h"
 #include "torchscript/module.h"
@@ -34,6 +35,7 @@ static bsm_status new_module(const bsm_module_options *options,
   BSM_TRY(bsm_aten_library_create(&module->arena, &aten));
   module->aten = aten;
   module->plugins = options->plugins;
+  module->state_as_output = options->state_as_output;
   BSM_TRY(bsm_plugin_add_ops(&module->arena, aten, options->plugins));
   BSM_TRY(bsm_ir_ctx_create(&module->arena, options->limits, options->logger,
                             &module->cx));
@@ -74,12 +76,27 @@ static bsm_status set_state(void *user, bsm_function *method,
   return bsm_interpret(method, module->aten, args, 2, &nothing);
 }
 
+static bsm_status read_exported(bsm_module *module, const void *data,
+                                size_t size) {
+  bsm_exported_program *program;
+  BSM_TRY_NOTE(
+      bsm_exported_program_read(module->cx, data, size, NULL, &program),
+      "in %s", module->name);
+  const bsm_exported_import_options options = {.state_as_output =
+                                                   module->state_as_output};
+  return bsm_status_note(bsm_exported_import(program, &options, &module->model),
+                         "in %s", module->name);
+}
+
 static bsm_status read_module(bsm_module *module, const void *data,
                               size_t size) {
   const bsm_str text = {data, size};
   if (is_ir_text(text)) {
     return bsm_graph_parse(module->cx, text, module->name,
                            &module->model.graph);
+  }
+  if (bsm_exported_is_archive(data, size)) {
+    return read_exported(module, data, size);
   }
   const bsm_ts_read_options options = {module, set_state};
   bsm_ts_module *archive;
@@ -237,6 +254,7 @@ static int32_t count_tensors(const bsm_ivalue *value) {
   int32_t count = 0;
   switch (value->tag) {
     case BSM_IVALUE_TENSOR:
+    case BSM_IVALUE_CONTAINER:
       return 1;
     case BSM_IVALUE_LIST:
       items = value->u.list->items;
@@ -257,6 +275,23 @@ static int32_t count_tensors(const bsm_ivalue *value) {
   return count;
 }
 
+/* The dims of a tensor, and those that they range between. */
+static void tell_shape(const bsm_ivalue *value, bsm_parameter *out) {
+  if (value->tag == BSM_IVALUE_TENSOR) {
+    out->example_dtype = value->u.tensor->dtype;
+    out->example_dims = value->u.tensor->sizes;
+    out->min_dims = out->max_dims = out->example_dims;
+  } else if (value->tag == BSM_IVALUE_CONTAINER) {
+    const bsm_lowering_number *number = value->u.container;
+    out->example_dtype = number->dtype;
+    if (number->kind != BSM_TYPE_TENSOR) return;
+    const bsm_lowering_range *range = value->u.container;
+    out->example_dims = range->opt;
+    out->min_dims = range->min;
+    out->max_dims = range->max;
+  }
+}
+
 /* Fills in what the archive or the IR's types say of a parameter. */
 static bsm_status find_example(const bsm_module *module,
                                const bsm_method *method, size_t index,
@@ -266,10 +301,7 @@ static bsm_status find_example(const bsm_module *module,
   bsm_arena_init(&scratch, module->allocator);
   bsm_status status = bsm_method_example(module, method, index, &scratch,
                                          &out->has_example, &value);
-  if (!status && out->has_example && value.tag == BSM_IVALUE_TENSOR) {
-    out->example_dtype = value.u.tensor->dtype;
-    out->example_dims = value.u.tensor->sizes;
-  }
+  if (!status && out->has_example) tell_shape(&value, out);
   if (!status && out->has_example && out->array_count < 0) {
     out->array_count = count_tensors(&value);
   }

@@ -22,12 +22,25 @@ typedef struct bsm_lowering_number {
   bsm_dtype dtype;    /* of the input */
 } bsm_lowering_number;
 
+/* A size that dims of several inputs follow, and one of them: scale * symbol +
+ * offset. Of no symbol (NULL) it ranges by itself. */
+typedef struct bsm_lowering_symbol {
+  uint32_t id; /* unique among the inputs of a method */
+  int64_t min, opt, max;
+} bsm_lowering_symbol;
+typedef struct bsm_lowering_dim {
+  const bsm_lowering_symbol *symbol;
+  int64_t scale, offset;
+} bsm_lowering_dim;
+
 /* A tensor whose dims range: likewise a BSM_IVALUE_CONTAINER; `kind` is
- * BSM_TYPE_TENSOR. Every shape between `min` and `max` is possible. */
+ * BSM_TYPE_TENSOR. Every shape between `min` and `max` is possible, as far as
+ * the dims that follow the same symbol agree. */
 typedef struct bsm_lowering_range {
   bsm_type_kind kind;
   bsm_dtype dtype;
   bsm_dims min, opt, max;
+  const bsm_lowering_dim *dims; /* NULL: all range by themselves */
 } bsm_lowering_range;
 
 /* One argument of the method, after self. Tensors of the ivalue (also inside

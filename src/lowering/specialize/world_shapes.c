@@ -22,16 +22,23 @@ static uint64_t mix(uint64_t x) {
   return x ^ x >> 32;
 }
 
+/* A size that ranges, at its place among others. */
+typedef struct size_range {
+  int64_t low, opt, high;
+  uint32_t place;
+  int64_t common; /* what as many of them as possible can be */
+} size_range;
+
 /* Any shape: by turns every size of the dim after the other and one at random;
  * by turns dims are apart from each other, or the same where they range alike,
  * such as the batch at different places of several inputs. */
-static int64_t sampled_size(const bsm_lowering_range *r, int32_t dim,
-                            uint32_t sample) {
-  const uint64_t low = (uint64_t)r->min.d[dim];
-  const uint64_t sizes = (uint64_t)r->max.d[dim] - low + 1;
-  const uint64_t turn = sample / 4, place = sample % 2 ? (uint64_t)dim + 1 : 0;
+static int64_t sampled_size(const size_range *r, uint32_t sample) {
+  const uint64_t low = (uint64_t)r->low;
+  const uint64_t sizes = (uint64_t)r->high - low + 1;
+  const uint64_t turn = sample / 4;
+  const uint64_t place = sample % 2 ? (uint64_t)r->place + 1 : 0;
   if (!sizes) { /* all of them */
-    return r->opt.d[dim];
+    return r->opt;
   }
   if (sample % 4 < 2) {
     return (int64_t)(low + mix(turn * 8191 + place * 31 + low + sizes) % sizes);
@@ -40,34 +47,45 @@ static int64_t sampled_size(const bsm_lowering_range *r, int32_t dim,
   return (int64_t)(low + (turn * step + place * (sizes / 3 + 1)) % sizes);
 }
 
-int64_t bsm_world_size(const bsm_lowering_range *r, int32_t dim,
-                       uint32_t shape) {
-  const int64_t low = r->min.d[dim], high = r->max.d[dim];
-  const int64_t span = high - low;
+static int64_t size_in(const size_range *r, uint32_t shape) {
+  const int64_t low = r->low, high = r->high, span = high - low;
   switch (shape) {
     case 0:
-      return r->opt.d[dim];
+      return r->opt;
     case 1:
       return low;
     case 2:
       return high;
     case 3:
-      return dim % 2 ? high : low;
+      return r->place % 2 ? high : low;
     case 4:
-      return dim % 2 ? low : high;
+      return r->place % 2 ? low : high;
     case 5:
-      return common_size(r, dim);
+      return r->common;
     case 6:
     case 7: {
       /* Apart from each other, and for each dim; one of them odd. */
-      const int64_t step = 13 * (dim % 7);
+      const int64_t step = 13 * (int64_t)(r->place % 7);
       const int64_t part = shape == 6 ? 7 + step : 94 - step;
       const int64_t size = low + span / 100 * part + span % 100 * part / 100;
       return shape == 6 && size < high ? size | 1 : size;
     }
     default:
-      return sampled_size(r, dim, shape - BSM_FIRST_WORLDS);
+      return sampled_size(r, shape - BSM_FIRST_WORLDS);
   }
+}
+
+int64_t bsm_world_size(const bsm_lowering_range *r, int32_t dim,
+                       uint32_t shape) {
+  const bsm_lowering_dim *follows = r->dims ? &r->dims[dim] : NULL;
+  if (follows && follows->symbol) {
+    const bsm_lowering_symbol *s = follows->symbol;
+    const size_range of_symbol = {s->min, s->opt, s->max, s->id, s->min};
+    return follows->scale * size_in(&of_symbol, shape) + follows->offset;
+  }
+  const size_range own = {r->min.d[dim], r->opt.d[dim], r->max.d[dim],
+                          (uint32_t)dim, common_size(r, dim)};
+  return size_in(&own, shape);
 }
 
 bool bsm_is_even_shape(uint32_t shape) {
