@@ -112,6 +112,8 @@ static const char *other_name(const char *qualified) {
       {"aten::sym_stride", "aten::stride"},
       {"aten::sym_storage_offset", "aten::storage_offset"},
       {"aten::_local_scalar_dense", "aten::item"},
+      /* Strides may be others than the exported program's. */
+      {"aten::view", "aten::reshape"},
   };
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     if (strcmp(qualified, names[i][0]) == 0) return names[i][1];
