@@ -123,9 +123,19 @@ static bool has_number_for_tensor(const bsm_schema *schema,
   return false;
 }
 
-/* Numbers become tensors of rank 0. */
+/* Whether the call reads a tensor as a number: another operator than meant. */
+static bool reads_tensors(const bsm_schema_match *found) {
+  for (size_t i = 0; i < found->input_count; i++) {
+    const bsm_match_value *in = &found->inputs[i];
+    if (in->op == BSM_MATCH_CALL && strstr(in->call, "Implicit")) return true;
+  }
+  return false;
+}
+
+/* Numbers become tensors of rank 0; those that make the result `dtype`, of it:
+ * PyTorch's default for numbers is not that of its tensors. */
 static bsm_status wrap_numbers(bsm_importer *im, const bsm_schema *schema,
-                               call_args *given) {
+                               call_args *given, bsm_dtype dtype) {
   for (size_t i = 0; i < given->count; i++) {
     const call_args one = {&given->args[i], &given->values[i], 1};
     const char *name = given->args[i].name;
@@ -137,21 +147,29 @@ static bsm_status wrap_numbers(bsm_importer *im, const bsm_schema *schema,
     BSM_TRY(bsm_xi_op(
         im, truth ? "prim::NumToTensor.bool" : "prim::NumToTensor.Scalar",
         &given->values[i], 1, &given->values[i]));
+    if (given->args[i].type->kind == BSM_TYPE_FLOAT &&
+        dtype == BSM_DTYPE_FLOAT) {
+      bsm_value *cast[2] = {given->values[i], NULL};
+      BSM_TRY(bsm_xi_int(im, dtype, &cast[1]));
+      BSM_TRY(bsm_xi_op(im, "aten::to.dtype", cast, 2, &given->values[i]));
+    }
     given->args[i].type = given->values[i]->type;
   }
   return BSM_OK;
 }
 
 static bsm_status match(bsm_importer *im, const bsm_schema *schema,
-                        call_args *given, bsm_schema_match *out) {
+                        call_args *given, bsm_dtype dtype,
+                        bsm_schema_match *out) {
   const bsm_match_call call = {im->cx->types, im->arena, given->args,
                                given->count};
   if (has_number_for_tensor(schema, given)) {
     bsm_status status = bsm_schema_match_name(&call, im->cx->schemas,
                                               bsm_str_of(schema->name), out);
-    if (!status || bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
+    if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
+    if (!status && !reads_tensors(out)) return BSM_OK;
     bsm_status_free(status);
-    BSM_TRY(wrap_numbers(im, schema, given));
+    BSM_TRY(wrap_numbers(im, schema, given, dtype));
   }
   return bsm_schema_match_overloads(&call, &schema, 1, out);
 }
@@ -197,6 +215,15 @@ static bsm_status declare(bsm_importer *im, const char *qualified,
   return bsm_schema_table_find(im->cx->schemas, bsm_str_of(qualified), out);
 }
 
+static bsm_dtype dtype_of_result(const bsm_import_scope *scope,
+                                 const bsm_exported_node *node) {
+  const bsm_exported_meta *meta =
+      node && node->output_count && node->outputs[0].tag == BSM_EXPORTED_TENSOR
+          ? bsm_exported_tensor(scope->graph, node->outputs[0].u.s)
+          : NULL;
+  return meta ? meta->dtype : BSM_DTYPE_UNDEFINED;
+}
+
 static bsm_status call_operator(bsm_importer *im, const bsm_import_scope *scope,
                                 const char *qualified,
                                 const bsm_exported_named_arg *args,
@@ -214,7 +241,7 @@ static bsm_status call_operator(bsm_importer *im, const bsm_import_scope *scope,
     return BSM_FAIL(BSM_UNSUPPORTED, "there is no operator %s", qualified);
   }
   BSM_TRY(gather(im, scope, schema, args, count, &given));
-  BSM_TRY(match(im, schema, &given, &found));
+  BSM_TRY(match(im, schema, &given, dtype_of_result(scope, node), &found));
   return bsm_schema_match_build(im->graph, &found, given.values, im->block,
                                 NULL, &im->source, out);
 }
