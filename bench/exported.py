@@ -26,6 +26,7 @@ and dtypes, and values within 1e-5 * max; "same bits" is said where they are.
 """
 import argparse
 import collections
+import copy
 import fnmatch
 import inspect
 import json
@@ -43,6 +44,7 @@ import numpy as np
 
 WAYS = ["script", "static", "static_core", "dynamic", "dynamic_core"]
 BETWEEN = 1e-5  # how far results of the two front ends may be apart
+FLOOR = 1e-2  # of the scale of results
 
 
 # ------------------------------------------------------------------ exporting
@@ -72,13 +74,28 @@ def batch_dims(module, inputs, torch):
     return (dims,) if starred else dims
 
 
-def save_program(torch, module, inputs, shapes, path, core_path):
-    """An empty text, or why PyTorch cannot."""
+def save_program(torch, module, inputs, shapes, path, core_path, example):
+    """An empty text, or why PyTorch cannot: programs whose results in PyTorch
+    are not those of the module (`example`: inputs and outputs) do not count."""
+    from breadth import compare, flatten
+
+    def keep(program, where):
+        reason = compare(flatten(copy.deepcopy(program).module()(*example[0])),
+                         example[1])[0]
+        if reason:
+            raise ValueError("PyTorch's program gives other results: " + reason)
+        try:
+            torch.export.save(program, where)
+        except Exception:
+            os.remove(where)  # half a file
+            raise
+
     try:
         with torch.no_grad():
-            program = torch.export.export(module, inputs, dynamic_shapes=shapes)
-            torch.export.save(program, path)
-            torch.export.save(program.run_decompositions(), core_path)
+            program = torch.export.export(copy.deepcopy(module), inputs,
+                                          dynamic_shapes=shapes)
+            keep(program, path)
+            keep(program.run_decompositions(), core_path)
     except Exception as error:
         return "%s: %s" % (type(error).__name__,
                            (str(error).strip().splitlines() or [""])[0][:160])
@@ -106,7 +123,7 @@ def export_case(case, folder, max_bytes):
     notes = {}
     with torch.no_grad():
         randomize(module)
-        expected = flatten(module(*inputs))
+        expected = flatten(copy.deepcopy(module)(*inputs))
     os.makedirs(folder, exist_ok=True)
     save_arrays(os.path.join(folder, "in.npz"), "in", inputs)
     save_arrays(os.path.join(folder, "out.npz"), "out", expected)
@@ -114,8 +131,8 @@ def export_case(case, folder, max_bytes):
     try:
         with torch.no_grad():
             if "trace" in case.hows:
-                saved = torch.jit.trace(module, inputs, check_trace=False,
-                                        strict=False)
+                saved = torch.jit.trace(copy.deepcopy(module), inputs,
+                                        check_trace=False, strict=False)
             else:
                 saved = torch.jit.script(module)
         torch.jit.save(saved, path("script.ts"))
@@ -123,16 +140,18 @@ def export_case(case, folder, max_bytes):
         notes["script"] = str(error).strip().splitlines()[:1]
     large = sum(p.numel() * 4 for p in module.parameters()) > max_bytes
     notes["static"] = save_program(torch, module, inputs, None,
-                                   path("static.pt2"), path("static_core.pt2"))
+                                   path("static.pt2"), path("static_core.pt2"),
+                                   (inputs, expected))
     pair, more = wider(inputs, 2, torch), wider(inputs, 3, torch)
     if pair is not None and not large:
         notes["dynamic"] = save_program(
             torch, module, pair, batch_dims(module, pair, torch), path("dynamic.pt2"),
-            path("dynamic_core.pt2"))
+            path("dynamic_core.pt2"), (inputs, expected))
         if not notes["dynamic"]:
             with torch.no_grad():
                 save_arrays(path("in1.npz"), "in", more)
-                save_arrays(path("out1.npz"), "out", flatten(module(*more)))
+                save_arrays(path("out1.npz"), "out",
+                            flatten(copy.deepcopy(module)(*more)))
     if large and os.path.exists(path("static_core.pt2")):
         os.remove(path("script.ts"))
     return {k: v for k, v in notes.items() if v}
@@ -246,9 +265,9 @@ def apart(a, b):
             continue
         if x.dtype.kind not in "fc":
             return "other integers"
-        scale = np.abs(np.nan_to_num(y.astype("c16"))).max()
+        scale = np.abs(np.nan_to_num(y.astype("c16"))).max() + FLOOR
         gap = np.abs(np.nan_to_num(x.astype("c16") - y.astype("c16"))).max()
-        worst = max(worst, float(gap / scale) if scale else float(gap))
+        worst = max(worst, float(gap / scale))
     return "%.1e" % worst if worst else ""
 
 
@@ -302,9 +321,12 @@ def plan_of(options, model, inputs):
 
 def step_counts(text):
     """Of the text of `inspect --plan`: kind and how often."""
-    kinds = re.findall(r"^\s*(?:step\s+)?\d+[:.]?\s+([a-z][a-z_]+)", text,
-                       re.MULTILINE)
-    return collections.Counter(kinds)
+    line = re.search(r"^steps: \d+ \(([^)]*)\)", text, re.MULTILINE)
+    counts = collections.Counter()
+    for part in line.group(1).split(", ") if line else []:
+        count, kind = part.split(" ", 1)
+        counts[kind] = int(count)
+    return counts
 
 
 def check(options):

@@ -5,7 +5,7 @@
  *   scores = scores + bias                           (at most two)
  *   scores = mask ? scores : fill, mask ? fill : scores
  *   p = softmax(scores)
- *   p = every score is -inf ? 0 : p
+ *   p = every score is -inf ? 0 : p, or no score is not -inf ? 0 : p
  *   y = matrix multiply(p, v)
  * where nobody else reads what is in between. Between the additions the first
  * dimension may be split in two and joined again, as windowed attention does.
@@ -324,28 +324,65 @@ static bool walk(fusion *f, bsm_itensor *scores) {
   return false;
 }
 
+/* Whether all elements are 0. */
+static bool is_zero(const bsm_itensor *t) {
+  const bsm_weights *w = constant_of(t, BSM_DTYPE_FLOAT);
+  const bsm_layer *layer = t->producer;
+  if (layer && layer->kind == BSM_LAYER_FILL) {
+    return t->dtype == BSM_DTYPE_FLOAT && layer->p.fill.value == 0;
+  }
+  for (int64_t i = 0; w && i < w->count; i++) {
+    if (((const float *)w->values)[i] != 0.0f) return false;
+  }
+  return w && w->count > 0;
+}
+
+/* What `t`, that nobody else reads, is the negation of; NULL: of nothing. */
+static const bsm_itensor *negated(const fusion *f, const bsm_itensor *t) {
+  const bsm_layer *layer = only_for_one(f, t);
+  return layer && layer->kind == BSM_LAYER_UNARY &&
+                 layer->p.unary.operation == BSM_UNARY_NOT
+             ? layer->inputs.items[0]
+             : NULL;
+}
+
+/* The comparison of all scores of a row with -inf: all(x == -inf), or
+ * not(any(not(x == -inf))); NULL: `t` is something else. */
+static const bsm_layer *comparison_behind(const fusion *f,
+                                          const bsm_itensor *t) {
+  const bsm_itensor *inner = negated(f, t);
+  const bsm_layer *reduce = only_for_one(f, inner ? inner : t);
+  const bsm_reduce_operation operation =
+      inner ? BSM_REDUCE_ANY : BSM_REDUCE_ALL;
+  if (!reduce || reduce->kind != BSM_LAYER_REDUCE ||
+      reduce->p.reduce.operation != operation || !reduce->p.reduce.keep_dims) {
+    return NULL;
+  }
+  const bsm_itensor *row = reduce->inputs.items[0];
+  if (reduce->p.reduce.axes != 1u << (unsigned)(row->dims.rank - 1)) {
+    return NULL;
+  }
+  if (inner) row = negated(f, row);
+  const bsm_layer *equal = row ? only_for_one(f, row) : NULL;
+  return equal && equal->kind == BSM_LAYER_ELEMENT_WISE &&
+                 equal->p.element_wise.operation == BSM_ELEMENT_WISE_EQUAL
+             ? equal
+             : NULL;
+}
+
 /* The softmax behind `t`, over the last axis; with `clears_hidden` through
  *   select(all(scores == -inf), 0, softmax(scores)). */
 static bsm_layer *softmax_behind(fusion *f, const bsm_itensor *t) {
   bsm_layer *layer = only_for_one(f, t);
   double value;
   if (layer && layer->kind == BSM_LAYER_SELECT) {
-    const bsm_layer *all = layer->inputs.items[0]->producer;
-    if (!scalar_of(layer->inputs.items[1], &value) || value != 0 || !all ||
-        all->kind != BSM_LAYER_REDUCE ||
-        all->p.reduce.operation != BSM_REDUCE_ALL || !all->p.reduce.keep_dims) {
-      return NULL;
-    }
-    const bsm_layer *equal = all->inputs.items[0]->producer;
+    const bsm_layer *equal = comparison_behind(f, layer->inputs.items[0]);
     bsm_layer *softmax = only_for_one(f, layer->inputs.items[2]);
     if (!softmax || softmax->kind != BSM_LAYER_SOFTMAX || !equal ||
-        equal->kind != BSM_LAYER_ELEMENT_WISE ||
-        equal->p.element_wise.operation != BSM_ELEMENT_WISE_EQUAL ||
+        !is_zero(layer->inputs.items[1]) ||
         equal->inputs.items[0] != softmax->inputs.items[0] ||
         !scalar_of(equal->inputs.items[1], &value) || value != -INFINITY ||
-        !bsm_uses_single_reader(f->uses, layer->inputs.items[0]) ||
-        !bsm_uses_single_reader(f->uses, equal->outputs.items[0]) ||
-        all->p.reduce.axes != 1u << (unsigned)(t->dims.rank - 1)) {
+        !bsm_dims_equal(softmax->outputs.items[0]->dims, t->dims)) {
       return NULL;
     }
     f->p.clears_hidden = true;

@@ -6,6 +6,9 @@
  * matrix. Models that flatten their rows for each product (GPT-2's Conv1D) have
  * flattened x before, and the two reshapes together are none:
  *   reshape(reshape(x)) -> reshape(x)
+ * Decomposed programs do the same with batches (bmm):
+ *   reshape(matrix multiply(reshape(a), reshape(b))) -> matrix multiply(a, b)
+ * where the reshapes join the leading dimensions and split them again.
  * Requires nothing. The pass remove_identities takes what keeps its shape. */
 #include "aten/tensor.h"
 #include "builder/passes.h"
@@ -43,26 +46,78 @@ static bsm_layer *reshape_behind(const lifting *l, const bsm_layer *product) {
              : NULL;
 }
 
-/* The product reads its left operand through a reshape, and makes what the
- * reshape behind it made. */
-static bsm_status lift(lifting *l, bsm_layer *product, bsm_layer *behind) {
-  bsm_itensor *x = product->inputs.items[0];
-  bsm_itensor *y = behind->outputs.items[0];
-  bsm_dims dims = y->dims;
-  dims.d[dims.rank - 1] = x->dims.d[x->dims.rank - 1];
-  bsm_layer *shuffle = bsm_network_add_shuffle(l->net, x);
+/* The product reads operand `side` as `dims`. */
+static bsm_status read_as(lifting *l, bsm_layer *product, size_t side,
+                          bsm_dims dims) {
+  bsm_layer *shuffle =
+      bsm_network_add_shuffle(l->net, product->inputs.items[side]);
   if (shuffle) bsm_shuffle_set_reshape_dimensions(shuffle, dims);
   BSM_TRY(bsm_network_take_error(l->net));
   if (!shuffle) return BSM_FAIL_OOM();
   l->net->layers.len--; /* placed by the new order */
   shuffle->name = product->name;
   shuffle->source = product->source;
-  product->inputs.items[0] = shuffle->outputs.items[0];
+  product->inputs.items[side] = shuffle->outputs.items[0];
+  BSM_TRY_ALLOC(bsm_vec_push(l->scratch, &l->layers, shuffle));
+  return BSM_OK;
+}
+
+/* The product makes what the reshape behind it made. */
+static bsm_status replace(bsm_layer *product, bsm_layer *behind) {
+  bsm_itensor *y = behind->outputs.items[0];
   product->outputs.items[0] = y;
   y->producer = product;
   behind->removed = true;
-  BSM_TRY_ALLOC(bsm_vec_push(l->scratch, &l->layers, shuffle));
   return bsm_layer_infer(product);
+}
+
+/* The product reads its left operand through a reshape. */
+static bsm_status lift(lifting *l, bsm_layer *product, bsm_layer *behind) {
+  const bsm_itensor *x = product->inputs.items[0];
+  bsm_dims dims = behind->outputs.items[0]->dims;
+  dims.d[dims.rank - 1] = x->dims.d[x->dims.rank - 1];
+  BSM_TRY(read_as(l, product, 0, dims));
+  return replace(product, behind);
+}
+
+/* The leading dimensions of `to`, the last two of `x`. */
+static bsm_dims with_batches(bsm_dims to, const bsm_itensor *x) {
+  to.d[to.rank - 2] = x->dims.d[x->dims.rank - 2];
+  to.d[to.rank - 1] = x->dims.d[x->dims.rank - 1];
+  return to;
+}
+
+/* The reshape that splits the batches of a product, its only reader, where an
+ * operand was split the same way before it was joined; or NULL. */
+static bsm_layer *batches_behind(const lifting *l, const bsm_layer *product) {
+  if (product->kind != BSM_LAYER_MATRIX_MULTIPLY ||
+      product->p.matrix_multiply.epilogue.has_residual) {
+    return NULL;
+  }
+  const bsm_itensor *y = product->outputs.items[0];
+  bsm_layer *reader = bsm_uses_single_reader(&l->uses, y);
+  if (!is_reshape(reader) || y->dims.rank != 3) return NULL;
+  const bsm_dims to = reader->outputs.items[0]->dims;
+  bool split = false;
+  for (size_t side = 0; side < 2; side++) {
+    const bsm_itensor *x = product->inputs.items[side];
+    /* One that is broadcast stays as it is. */
+    if (x->dims.rank != 3 || x->dims.d[0] != y->dims.d[0]) return NULL;
+    split = split || (is_reshape(x->producer) && to.rank > 3 &&
+                      bsm_dims_equal(x->producer->inputs.items[0]->dims,
+                                     with_batches(to, x)));
+  }
+  return split && bsm_dims_equal(to, with_batches(to, y)) ? reader : NULL;
+}
+
+static bsm_status lift_batches(lifting *l, bsm_layer *product,
+                               bsm_layer *behind) {
+  const bsm_dims to = behind->outputs.items[0]->dims;
+  for (size_t side = 0; side < 2; side++) {
+    const bsm_itensor *x = product->inputs.items[side];
+    BSM_TRY(read_as(l, product, side, with_batches(to, x)));
+  }
+  return replace(product, behind);
 }
 
 /* A reshape of a reshape is one. */
@@ -84,6 +139,11 @@ bsm_status bsm_pass_lift_reshapes(bsm_network *net, bsm_arena *scratch) {
     bsm_layer *behind = reshape_behind(&l, layer);
     if (behind) {
       BSM_TRY_NOTE(lift(&l, layer, behind), "in layer %s",
+                   layer->name ? layer->name : "?");
+    }
+    behind = behind ? NULL : batches_behind(&l, layer);
+    if (behind) {
+      BSM_TRY_NOTE(lift_batches(&l, layer, behind), "in layer %s",
                    layer->name ? layer->name : "?");
     }
     BSM_TRY_ALLOC(bsm_vec_push(scratch, &l.layers, layer));

@@ -206,6 +206,42 @@ static void test_cleared_rows(void **state) {
   assert_true(a->p.attention.fill == -INFINITY);
 }
 
+/* As a decomposed program has it: no score is not -inf; zeros of every dim. */
+static bsm_itensor *decomposed(float cleared, bool negate) {
+  bsm_itensor *m = input("m", BSM_DTYPE_FLOAT, (bsm_dims){2, {L, S}});
+  bsm_itensor *s = binary(scores(), m, BSM_ELEMENT_WISE_SUM);
+  bsm_itensor *p = softmax(s), *t;
+  t = binary(s, scalar(-INFINITY), BSM_ELEMENT_WISE_EQUAL);
+  if (negate) t = out_of(bsm_network_add_unary(fx.net, t, BSM_UNARY_NOT));
+  t = out_of(bsm_network_add_reduce(fx.net, t, BSM_REDUCE_ANY, 1u << 3, true));
+  t = out_of(bsm_network_add_unary(fx.net, t, BSM_UNARY_NOT));
+  float zeros[B * H * L * S] = {0};
+  zeros[B * H * L * S - 1] = cleared;
+  return select_of(
+      t, constant(BSM_DTYPE_FLOAT, zeros, (bsm_dims){4, {B, H, L, S}}), p);
+}
+
+static void test_decomposed_cleared_rows(void **state) {
+  (void)state;
+  mark(product(decomposed(0, true), fx.v, false));
+  run_pass();
+  assert_true(attention()->p.attention.clears_hidden);
+  assert_int_equal(attention()->inputs.len, 4);
+}
+
+static void test_other_than_zeros_stay(void **state) {
+  (void)state;
+  mark(product(decomposed(1, true), fx.v, false));
+  expect_none();
+}
+
+/* not(any(x == -inf)) is another question. */
+static void test_another_comparison_stays(void **state) {
+  (void)state;
+  mark(product(decomposed(0, false), fx.v, false));
+  expect_none();
+}
+
 static void fill_causal(float *values, int64_t diagonal, float hidden) {
   for (int64_t i = 0; i < L; i++) {
     for (int64_t j = 0; j < S; j++) {
@@ -349,6 +385,9 @@ int main(void) {
       TEST(test_scales),
       TEST(test_masks),
       TEST(test_cleared_rows),
+      TEST(test_decomposed_cleared_rows),
+      TEST(test_other_than_zeros_stay),
+      TEST(test_another_comparison_stays),
       TEST(test_causal_constants),
       TEST(test_constants_that_stay),
       TEST(test_split),

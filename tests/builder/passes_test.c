@@ -352,6 +352,45 @@ static void test_a_reshape_of_columns_stays(void **state) {
       only_layer(BSM_LAYER_MATRIX_MULTIPLY)->outputs.items[0]->dims.rank, 2);
 }
 
+static bsm_itensor *reshaped(bsm_itensor *x, bsm_dims dims) {
+  bsm_layer *layer = bsm_network_add_shuffle(fx.net, x);
+  bsm_shuffle_set_reshape_dimensions(layer, dims);
+  return out_of(layer);
+}
+
+/* Batches joined before a product and split behind it, as bmm has them. */
+static void batched_product(bsm_dims behind) {
+  bsm_itensor *a = input("x", (bsm_dims){4, {2, 3, 4, 5}});
+  bsm_itensor *b = input("y", (bsm_dims){4, {2, 3, 5, 7}});
+  bsm_itensor *y = out_of(bsm_network_add_matrix_multiply(
+      fx.net, reshaped(a, (bsm_dims){3, {6, 4, 5}}), BSM_MATRIX_NONE,
+      reshaped(b, (bsm_dims){3, {6, 5, 7}}), BSM_MATRIX_NONE));
+  mark(reshaped(y, behind));
+  run_all();
+}
+
+static void test_reshapes_of_batches_go(void **state) {
+  (void)state;
+  batched_product((bsm_dims){4, {2, 3, 4, 7}});
+  assert_int_equal(count_kind(BSM_LAYER_SHUFFLE), 0);
+  const bsm_layer *product = only_layer(BSM_LAYER_MATRIX_MULTIPLY);
+  assert_int_equal(product->outputs.items[0]->dims.rank, 4);
+  assert_int_equal(product->inputs.items[1]->dims.rank, 4);
+}
+
+/* Split in another way, or in the rows. */
+static void test_other_batches_stay(void **state) {
+  (void)state;
+  batched_product((bsm_dims){4, {3, 2, 4, 7}});
+  assert_int_equal(count_kind(BSM_LAYER_SHUFFLE), 3);
+}
+
+static void test_split_rows_of_batches_stay(void **state) {
+  (void)state;
+  batched_product((bsm_dims){4, {6, 2, 2, 7}});
+  assert_int_equal(count_kind(BSM_LAYER_SHUFFLE), 3);
+}
+
 /* sqrt(|a - b| * 2) with a diamond: one program, two inputs. */
 static void test_chain_becomes_one_program(void **state) {
   (void)state;
@@ -421,6 +460,9 @@ int main(void) {
       TEST(test_a_gate_of_another_tensor_stays),
       TEST(test_reshapes_of_rows_go),
       TEST(test_a_reshape_of_columns_stays),
+      TEST(test_reshapes_of_batches_go),
+      TEST(test_other_batches_stay),
+      TEST(test_split_rows_of_batches_stay),
       TEST(test_chain_becomes_one_program),
       TEST(test_smaller_program_stays_apart),
       TEST(test_identities_and_dead_layers_go),
