@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Users try the file they have: a checkpoint, an old archive, an ONNX model, a
- * failed download. Each is told apart here by its first bytes or members. */
+ * failed download. Each is told apart here by its first bytes or members.
+ * Programs of torch.export have a reader of their own, in src/exported. */
 #include "torchscript/archive_kind.h"
 
-#define SAVE_AGAIN                             \
-  "load the model in Python and save it with " \
-  "torch.jit.save(torch.jit.script(model), path) or torch.jit.trace"
+#define SAVE_AGAIN                                              \
+  "load the model in Python and save it with "                  \
+  "torch.export.save(torch.export.export(model, args), path), " \
+  "or torch.jit.save(torch.jit.script(model), path)"
+#define NEITHER "neither a TorchScript archive nor a program of torch.export"
+#define ONLY_THESE "only TorchScript and programs of torch.export are read"
 
 typedef struct magic {
   bsm_str bytes;
@@ -35,13 +39,13 @@ static const magic magics[] = {
     {{"\x93NUMPY", 6}, 0, "a NumPy array", "it holds data, not a model"},
     {{"ustar", 5}, 257, "a tar archive", SAVE_AGAIN},
     {{"\x1f\x8b", 2}, 0, "gzip data", "decompress it first"},
-    {{"\x89HDF\r\n\x1a\n", 8}, 0, "an HDF5 file", "only TorchScript is read"},
-    {{"TFL3", 4}, 4, "a TensorFlow Lite model", "only TorchScript is read"},
+    {{"\x89HDF\r\n\x1a\n", 8}, 0, "an HDF5 file", ONLY_THESE},
+    {{"TFL3", 4}, 4, "a TensorFlow Lite model", ONLY_THESE},
     {{"PTMF", 4},
      4,
      "a mobile model in FlatBuffer format",
      "save it with torch.jit.save instead"},
-    {{"\x08", 1}, 0, "perhaps an ONNX model", "only TorchScript is read"},
+    {{"\x08", 1}, 0, "perhaps an ONNX model", ONLY_THESE},
     {{"graph(", 6},
      0,
      "TorchScript IR text",
@@ -72,12 +76,10 @@ bsm_status bsm_archive_check_magic(const void *data, size_t size) {
         memcmp(file.data + m->offset, m->bytes.data, m->bytes.len) != 0) {
       continue;
     }
-    return BSM_FAIL(BSM_UNSUPPORTED, "not a TorchScript archive but %s: %s",
-                    m->what, m->advice);
+    return BSM_FAIL(BSM_UNSUPPORTED, NEITHER " but %s: %s", m->what, m->advice);
   }
   return BSM_FAIL(BSM_CORRUPT,
-                  "not a TorchScript archive: the file does not start as a zip "
-                  "archive does");
+                  NEITHER ": the file does not start as a zip archive does");
 }
 
 static bool has(const bsm_zip *zip, bsm_arena *arena, bsm_str prefix,
@@ -94,10 +96,10 @@ static const struct {
   bool top; /* without the prefix */
   const char *what, *advice;
 } kinds[] = {
-    {"archive_format", false, "a torch.export package (.pt2)",
-     "export the model with torch.jit.trace or torch.jit.script instead"},
-    {"serialized_exported_program.json", true, "a torch.export package (.pt2)",
-     "export the model with torch.jit.trace or torch.jit.script instead"},
+    {"archive_format", false, "a package of torch.export (.pt2)",
+     "it is to be loaded as one"},
+    {"serialized_exported_program.json", true,
+     "a program of torch.export (.pt2)", "it is to be loaded as one"},
     {"model.json", false, "TorchScript of PyTorch 1.1 or older",
      "load it with torch 1.4 to 1.13 and save it again"},
     {"attributes.pkl", false, "TorchScript of PyTorch 1.2 or older",
@@ -113,8 +115,7 @@ bsm_status bsm_archive_check_members(bsm_arena *arena, const bsm_zip *zip,
                                      bsm_str *prefix) {
   *prefix = (bsm_str){"", 0};
   if (zip->count == 0) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "not a TorchScript archive but an empty zip archive");
+    return BSM_FAIL(BSM_UNSUPPORTED, NEITHER " but an empty zip archive");
   }
   const bsm_str first = zip->entries[0].name;
   const char *slash = memchr(first.data, '/', first.len);
@@ -131,15 +132,13 @@ bsm_status bsm_archive_check_members(bsm_arena *arena, const bsm_zip *zip,
     const bool found = has(zip, arena, where, kinds[i].member, &oom);
     if (oom) return BSM_FAIL_OOM();
     if (!found) continue;
-    return BSM_FAIL(BSM_UNSUPPORTED, "not a TorchScript archive but %s: %s",
-                    kinds[i].what, kinds[i].advice);
+    return BSM_FAIL(BSM_UNSUPPORTED, NEITHER " but %s: %s", kinds[i].what,
+                    kinds[i].advice);
   }
   if (bsm_str_ends_with(first, BSM_STR(".npy"))) {
     return BSM_FAIL(BSM_UNSUPPORTED,
-                    "not a TorchScript archive but a NumPy .npz: it holds "
-                    "data, not a model");
+                    NEITHER " but a NumPy .npz: it holds data, not a model");
   }
-  return BSM_FAIL(BSM_UNSUPPORTED,
-                  "not a TorchScript archive: the zip archive has no %s",
+  return BSM_FAIL(BSM_UNSUPPORTED, NEITHER ": the zip archive has no %s",
                   constants ? "data.pkl" : "constants.pkl");
 }
