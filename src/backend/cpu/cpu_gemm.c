@@ -11,10 +11,8 @@
 /* Eighths of the second-level cache for a block of B; the next one is on its
  * way meanwhile. */
 #define B_L2_EIGHTHS 3
-/* Where A is copied, which is done again for each block of columns, blocks are
- * wider: less of K, and more of the cache. */
+/* Where A is copied, the copy of a tile stays in the first-level cache. */
 #define COPIED_K_PER_L1_KIB 12
-#define COPIED_B_L2_EIGHTHS 5
 /* Rows of a block at most: partial sums stay in the second-level cache. */
 #define MAX_ROW_BLOCK 240
 /* Products of an element from which on C is asked for also when it is in the
@@ -106,8 +104,8 @@ void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
       bsm_cpu_max(1, g->k_block < g->kc ? g->k_block : g->tap_block * g->kc);
   /* A block of B, and the next one on its way, fit the second-level cache
    * beside the rest. */
-  const int64_t b_floats = (int64_t)(caches.l2 / sizeof(float)) *
-                           (copies ? COPIED_B_L2_EIGHTHS : B_L2_EIGHTHS) / 8;
+  const int64_t b_floats =
+      (int64_t)(caches.l2 / sizeof(float)) * B_L2_EIGHTHS / 8;
   int64_t columns = b_floats / depth / width * width;
   if (g->thin) columns = bsm_cpu_max(64, columns);
   columns = equal_block(g->columns, columns, width);

@@ -168,7 +168,7 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
   const int64_t kc = t->kc, panel = t->b_panel;
   const float *fetch = t->fetch;
   const int64_t fetch_lines = t->fetch_lines;
-  const bool fetches = fetch || t->ahead_rows > 0;
+  const bool ahead = t->ahead_rows > 0, fetches = fetch || ahead;
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const float *a[BSM_K_GEMM_MAX_ROWS];
     const float *b = t->b + (t->tap_list ? t->tap_list[tap] : tap) * t->b_tap;
@@ -182,7 +182,7 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
           fetch += BSM_K_PANEL;
         }
       }
-      if (k % LINE == 0) fetch_rows(t, k);
+      if (ahead && k % LINE == 0) fetch_rows(t, k);
       STEPS
       for (int s = 0; s < FETCH_STEPS; s++) {
         gemm_step(a, b + s * BSM_K_PANEL, panel, k + s, acc, rows, vectors);
