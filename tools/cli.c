@@ -163,6 +163,12 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_METHOD:
       cli->method = arg;
       return 0;
+    case BSM_KEY_MODEL:
+      cli->model_name = arg;
+      return 0;
+    case BSM_KEY_STATE_AS_OUTPUT:
+      cli->state_as_output = true;
+      return 0;
     case BSM_KEY_TIMING_CACHE:
       cli->timing_cache = arg;
       return 0;

@@ -31,6 +31,8 @@ typedef struct bsm_cli {
   bool named; /* outputs by path */
   const char *weights;
   const char *method;
+  const char *model_name; /* of a package with several */
+  bool state_as_output;
   const char *timing_cache;
   bool no_timing;
   bool truncate;
@@ -64,6 +66,8 @@ enum {
   BSM_KEY_INPUTS_FROM = 0x100,
   BSM_KEY_WEIGHTS,
   BSM_KEY_METHOD,
+  BSM_KEY_MODEL,
+  BSM_KEY_STATE_AS_OUTPUT,
   BSM_KEY_TIMING_CACHE,
   BSM_KEY_NO_TIMING,
   BSM_KEY_TRUNCATE,
@@ -148,6 +152,20 @@ enum {
        "NAME",                                                                 \
        0,                                                                      \
        "The method to compile (forward); encoder.forward for a submodule's",   \
+       0},                                                                     \
+      {"model",                                                                \
+       BSM_KEY_MODEL,                                                          \
+       "NAME",                                                                 \
+       0,                                                                      \
+       "The model of a .pt2 package that holds several (model)",               \
+       0},                                                                     \
+      {"state-as-output",                                                      \
+       BSM_KEY_STATE_AS_OUTPUT,                                                \
+       0,                                                                      \
+       0,                                                                      \
+       "For a .pt2 program that writes to buffers or to its inputs: their "    \
+       "new "                                                                  \
+       "values are outputs as well",                                           \
        0},                                                                     \
       {"plugin",                                                               \
        BSM_KEY_PLUGIN,                                                         \

@@ -22,7 +22,9 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "MODEL [SPEC...]",
     .doc =
-        "Compiles a TorchScript archive, or IR text, into an engine file."
+        "Compiles a TorchScript archive, a program of torch.export (.pt2), or "
+        "IR "
+        "text into an engine file."
         "\v"
         "SPEC gives the inputs in order, in TRTorch's grammar: "
         "\"(1,3,224,224)\", "

@@ -19,6 +19,8 @@ bsm_status bsm_session_load_module(bsm_cli *cli, bsm_session *session) {
   options.limits = &cli->limits;
   BSM_TRY(bsm_session_open_plugins(cli, session));
   options.plugins = session->plugins;
+  options.model_name = cli->model_name;
+  options.state_as_output = cli->state_as_output;
   return bsm_module_load(cli->path, &options, &session->module);
 }
 
@@ -88,6 +90,8 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->inputs_from           ? "--inputs-from"
                      : cli->weights               ? "--weights"
                      : cli->method                ? "--method"
+                     : cli->model_name            ? "--model"
+                     : cli->state_as_output       ? "--state-as-output"
                      : cli->timing_cache          ? "--timing-cache"
                      : cli->no_timing             ? "--no-timing"
                      : cli->full                  ? "--require-full-compilation"

@@ -39,9 +39,12 @@ typedef struct bsm_module_options {
    * Without this they are dropped, with a warning. Either way each run begins
    * with the values in the file. */
   bool state_as_output;
+  /* Of a package of torch.export that holds several; NULL: the one called
+   * "model", or the only one. Need not outlive the call. */
+  const char *model_name;
 } bsm_module_options;
 #define BSM_MODULE_OPTIONS_INIT \
-  { sizeof(bsm_module_options), NULL, NULL, NULL, NULL, false }
+  { sizeof(bsm_module_options), NULL, NULL, NULL, NULL, false, NULL }
 
 /* Loads a TorchScript archive (.ts, .pt), a program of torch.export (.pt2), or
  * IR text (a file that starts with "graph("): by its content. The file stays

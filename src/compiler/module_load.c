@@ -76,11 +76,13 @@ static bsm_status set_state(void *user, bsm_function *method,
   return bsm_interpret(method, module->aten, args, 2, &nothing);
 }
 
-static bsm_status read_exported(bsm_module *module, const void *data,
-                                size_t size) {
+static bsm_status read_exported(bsm_module *module,
+                                const bsm_module_options *given,
+                                const void *data, size_t size) {
   bsm_exported_program *program;
+  const bsm_exported_read_options which = {.model_name = given->model_name};
   BSM_TRY_NOTE(
-      bsm_exported_program_read(module->cx, data, size, NULL, &program),
+      bsm_exported_program_read(module->cx, data, size, &which, &program),
       "in %s", module->name);
   const bsm_exported_import_options options = {.state_as_output =
                                                    module->state_as_output};
@@ -88,7 +90,8 @@ static bsm_status read_exported(bsm_module *module, const void *data,
                          "in %s", module->name);
 }
 
-static bsm_status read_module(bsm_module *module, const void *data,
+static bsm_status read_module(bsm_module *module,
+                              const bsm_module_options *given, const void *data,
                               size_t size) {
   const bsm_str text = {data, size};
   if (is_ir_text(text)) {
@@ -96,7 +99,7 @@ static bsm_status read_module(bsm_module *module, const void *data,
                            &module->model.graph);
   }
   if (bsm_exported_is_archive(data, size)) {
-    return read_exported(module, data, size);
+    return read_exported(module, given, data, size);
   }
   const bsm_ts_read_options options = {module, set_state};
   bsm_ts_module *archive;
@@ -119,7 +122,8 @@ bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, path, &module);
   if (!status) status = bsm_file_map_open(path, max_bytes, &module->map);
-  if (!status) status = read_module(module, module->map.data, module->map.size);
+  if (!status)
+    status = read_module(module, &options, module->map.data, module->map.size);
   if (status) {
     bsm_module_destroy(module);
     return status;
@@ -138,7 +142,7 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
   const bsm_module_options options = resolve(given);
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, name ? name : "memory", &module);
-  if (!status) status = read_module(module, data, size);
+  if (!status) status = read_module(module, &options, data, size);
   if (status) {
     bsm_module_destroy(module);
     return status;

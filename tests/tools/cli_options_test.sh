@@ -49,6 +49,17 @@ shows "graph(" compile "$digits/digits.ts" -o x.bsm --no-timing \
 lacks "graph(" compile "$digits/digits.ts" -o x.bsm --no-timing
 shows "scalar" bench digits.bsm --iterations 1 --isa scalar --profile
 
+# Packages of torch.export with several models, and programs with state.
+exported=$2/tests/data/exported
+lacks "float32" inspect "$exported/two.pt2"
+grep -qF '"first", "second"' out ||
+  { echo "FAILED: the models are not named"; failures=$((failures + 1)); }
+shows "float32 [2]" inspect "$exported/two.pt2" --model second
+shows "float32 [2]" inspect "$exported/default.pt2"
+lacks "state.count" inspect "$exported/functional.pt2"
+shows "state.count" inspect "$exported/functional.pt2" --state-as-output
+shows "no use for --model" inspect digits.bsm --model first
+
 # What is left to the reference library, and what is too small.
 model=$2/tests/data/compiler/options.ts
 shows "5 aten_call" inspect "$model" "(2,8)" --fallback-op aten::relu \
