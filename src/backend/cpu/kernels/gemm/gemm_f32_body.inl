@@ -7,9 +7,6 @@
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/simd/unroll.h"
 
-/* Floats of B that the thin kernels ask for ahead; they live from memory. */
-#define PREFETCH 1024
-
 /* Steps of K for which one line ahead is asked for. With 32 registers they are
  * unrolled; with 16, compilers mix the steps and run out of them. */
 #if VF_W == 16
@@ -200,7 +197,10 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
 }
 
 /* A tile of one panel and few rows: `split` partial sums over K hide the
- * latency of the multiply-add, and B is one stream. */
+ * latency of the multiply-add, and B is one stream, which the processor follows
+ * by itself: asking for it ahead takes a third longer from the last-level
+ * cache.
+ */
 VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
                          const int split) {
   vf sum[BSM_K_GEMM_MAX_ROWS][2 * PV];
@@ -224,10 +224,6 @@ VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
     for (int i = 0; i < rows; i++) a[i] = t->a[tap * rows + i] + t->a_offset;
     int64_t k = 0;
     for (; k + split <= kc; k += split) {
-      UNROLL
-      for (int s = 0; s < split; s++) {
-        __builtin_prefetch(b + PREFETCH + s * BSM_K_PANEL);
-      }
       UNROLL
       for (int s = 0; s < split; s++) {
         UNROLL
