@@ -7,9 +7,9 @@
  * no input of more than OPEN_ELEMENTS elements on that account. */
 enum {
   OPEN_TIMES = 4,
-  OPEN_LEAST = 64,
-  OPEN_LEAST_OF_MANY = 32,
-  OPEN_ELEMENTS = 1 << 25
+  OPEN_LEAST = 256,
+  OPEN_LEAST_OF_MANY = 64,
+  OPEN_ELEMENTS = 1 << 24
 };
 
 typedef struct shape_reader {

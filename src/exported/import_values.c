@@ -215,13 +215,17 @@ static bsm_status value_list(bsm_importer *im, const bsm_import_scope *scope,
 
 /* Names, of which NULL is None. */
 static bsm_status tensor_list(bsm_importer *im, const bsm_import_scope *scope,
-                              const bsm_exported_arg *arg, bsm_value **out) {
+                              const bsm_exported_arg *arg,
+                              const bsm_type *formal, bsm_value **out) {
   const bsm_type *tensor = bsm_xi_type(im, BSM_TYPE_TENSOR);
   const size_t n = arg->u.strings.len;
   bsm_value **items = BSM_NEW_ARRAY(im->arena, bsm_value *, n + 1);
-  const bsm_type *elem = arg->tag == BSM_EXPORTED_TENSORS
-                             ? tensor
-                             : bsm_type_optional(im->cx->types, tensor);
+  formal = without_optional(formal);
+  const bool optional = arg->tag != BSM_EXPORTED_TENSORS ||
+                        (formal && formal->kind == BSM_TYPE_LIST &&
+                         formal->args[0]->kind == BSM_TYPE_OPTIONAL);
+  const bsm_type *elem =
+      optional ? bsm_type_optional(im->cx->types, tensor) : tensor;
   BSM_TRY_ALLOC(items && elem);
   for (size_t i = 0; i < n; i++) {
     const char *name = arg->u.strings.items[i];
@@ -299,7 +303,7 @@ bsm_status bsm_xi_argument(bsm_importer *im, const bsm_import_scope *scope,
                       : bsm_xi_none(im, out);
     case BSM_EXPORTED_TENSORS:
     case BSM_EXPORTED_OPTIONAL_TENSORS:
-      return tensor_list(im, scope, arg, out);
+      return tensor_list(im, scope, arg, formal, out);
     case BSM_EXPORTED_SYM_INT:
     case BSM_EXPORTED_SYM_FLOAT:
     case BSM_EXPORTED_SYM_BOOL:

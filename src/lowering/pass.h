@@ -59,6 +59,8 @@ bsm_status bsm_lower_decompose_transformer(bsm_graph *graph,
                                            const bsm_aten_library *aten);
 bsm_status bsm_lower_decompose_einsum(bsm_graph *graph,
                                       const bsm_aten_library *aten);
+bsm_status bsm_lower_share_matrices(bsm_graph *graph,
+                                    const bsm_aten_library *aten);
 bsm_status bsm_lower_tensorize_scalars(bsm_graph *graph,
                                        const bsm_aten_library *aten);
 bsm_status bsm_lower_resolve_writes(bsm_graph *graph,

@@ -25,12 +25,19 @@
 #include "lowering/specialize/specialize.h"
 
 static const char *const files[] = {
-    "specialize",          "specialize_literally",
-    "resolve_writes",      "own_memory",
-    "eliminate_dead_code", "eliminate_common_subexpressions",
-    "fold_constants",      "peephole",
-    "branch_to_where",     "decompose_transformer",
-    "decompose_einsum",    "tensorize_scalars",
+    "specialize",
+    "specialize_literally",
+    "resolve_writes",
+    "own_memory",
+    "eliminate_dead_code",
+    "eliminate_common_subexpressions",
+    "fold_constants",
+    "peephole",
+    "share_matrices",
+    "branch_to_where",
+    "decompose_transformer",
+    "decompose_einsum",
+    "tensorize_scalars",
 };
 
 static bool update;
