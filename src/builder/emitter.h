@@ -129,7 +129,8 @@ BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
 static inline bool bsm_pending_is_transformed(const bsm_plan *plan,
                                               const bsm_pending_pack *pending) {
   return plan->steps[pending->step].kind == BSM_STEP_CONVOLUTION &&
-         pending->params->convolution.form != BSM_CONVOLUTION_PLAIN;
+         pending->params->convolution.form >= BSM_CONVOLUTION_WINOGRAD_2 &&
+         pending->params->convolution.form <= BSM_CONVOLUTION_WINOGRAD_6;
 }
 
 /* Asks for packed weights for the step just emitted, as its weights[0]. */

@@ -93,13 +93,15 @@ typedef struct bsm_step_window {
   int64_t pre_padding[3], post_padding[3];
 } bsm_step_window;
 
-/* How the kernel of a convolution is packed: as it is, or transformed for
- * Winograd's algorithm with tiles of so many outputs in a row and column. */
+/* How the kernel of a convolution is packed: as it is; transformed for
+ * Winograd's algorithm with tiles of so many outputs in a row and column; or
+ * for kernels that compute several groups side by side. */
 typedef enum bsm_convolution_form {
   BSM_CONVOLUTION_PLAIN = 0,
   BSM_CONVOLUTION_WINOGRAD_2 = 1,
   BSM_CONVOLUTION_WINOGRAD_4 = 2,
-  BSM_CONVOLUTION_WINOGRAD_6 = 3
+  BSM_CONVOLUTION_WINOGRAD_6 = 3,
+  BSM_CONVOLUTION_GROUPED = 4
 } bsm_convolution_form;
 
 /* Inputs: x [N, C, ...] with C stride 1 [, residual like the output].

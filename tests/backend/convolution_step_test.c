@@ -10,6 +10,7 @@ typedef struct shape {
   int extra;   /* floats between pixels */
   bool planes; /* of the input, with `extra` floats behind each row */
   const char *tactic;
+  int32_t form; /* of the weights */
 } shape;
 
 typedef struct expected {
@@ -147,6 +148,7 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   bsm_step_convolution *p = &h.params.convolution;
   p->groups = s->groups;
   p->out_maps = s->co;
+  p->form = s->form;
   p->window.spatial = s->spatial;
   p->epilogue.activation = (int32_t)s->activation;
   p->epilogue.has_residual = s->residual;
@@ -367,6 +369,36 @@ static void test_depthwise(void **state) {
   }
 }
 
+/* Groups of few maps side by side: in lanes of vectors and as whole vectors,
+ * maps that fill no vector, windows that have kernels of their own and others,
+ * widths around those of tiles. */
+static void test_lanes(void **state) {
+  harness_rng r = {14};
+  static const int maps[] = {2, 4, 8};
+  (void)state;
+  for (int i = 0; i < 90; i++) {
+    shape s = random_shape(&r, false);
+    s.groups = rng_range(&r, 2, 20);
+    s.ci = s.co = s.groups * maps[i % 3];
+    s.tactic = "lanes";
+    s.form = BSM_CONVOLUTION_GROUPED;
+    if (i % 4) {
+      s.spatial = 2;
+      s.kernel[0] = s.stride[0] = s.dilation[0] = s.size[0] = 1;
+      s.pre[0] = s.post[0] = 0;
+      for (int d = 1; d < 3; d++) {
+        s.kernel[d] = 3;
+        s.stride[d] = 1 + i / 4 % 2;
+        s.dilation[d] = 1;
+        s.pre[d] = rng_range(&r, 0, 3);
+        s.post[d] = rng_range(&r, 0, 3);
+        s.size[d] = rng_range(&r, 3, 24);
+      }
+    }
+    assert_true(run_shape(&s, false, &r));
+  }
+}
+
 /* Many groups of few maps, which share panels of the kernel. */
 static void test_grouped(void **state) {
   harness_rng r = {12};
@@ -480,6 +512,7 @@ int main(void) {
       cmocka_unit_test(test_random_deconvolutions),
       cmocka_unit_test(test_depthwise),
       cmocka_unit_test(test_grouped),
+      cmocka_unit_test(test_lanes),
       cmocka_unit_test(test_square_depthwise),
       cmocka_unit_test(test_deep),
       cmocka_unit_test(test_empty),

@@ -83,6 +83,28 @@ static void base_planes(harness *h) {
   add_weights(h, 1, 8 * sizeof(float));
 }
 
+/* Groups of two maps, side by side; the window has a kernel of its own. */
+static void base_groups(harness *h) {
+  int64_t s[5];
+  float w[12 * 2 * 9] = {0.5f};
+  const bsm_dims x = dims_of(4, 2, 12, 5, 9);
+  h->params.convolution =
+      (bsm_step_convolution){.window = {.spatial = 2,
+                                        .kernel = {1, 3, 3},
+                                        .stride = {1, 1, 1},
+                                        .dilation = {1, 1, 1},
+                                        .pre_padding = {0, 1, 1},
+                                        .post_padding = {0, 1, 1}},
+                             .groups = 6,
+                             .out_maps = 12,
+                             .form = BSM_CONVOLUTION_GROUPED};
+  channels_last(x, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, x, s);
+  add_output(h, BSM_DTYPE_FLOAT, x, s);
+  add_packed(h, 12, w, false);
+  add_weights(h, 1, 12 * sizeof(float));
+}
+
 static void base_matrix(harness *h, bool constant) {
   float w[6 * 20] = {1.0f};
   h->params.matrix_multiply =
@@ -412,6 +434,7 @@ static void build(harness *h, int which) {
                                         BSM_STEP_ATTENTION,
                                         BSM_STEP_CONVOLUTION_CHAIN,
                                         BSM_STEP_CONVOLUTION_CHAIN,
+                                        BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION};
   harness_init(h, kinds[which]);
   switch (which) {
@@ -462,6 +485,9 @@ static void build(harness *h, int which) {
     case 26:
       base_planes(h);
       break;
+    case 27:
+      base_groups(h);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -476,7 +502,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 27; which++) {
+  for (int which = 0; which < 28; which++) {
     int refused = 0, ran = 0;
     for (int i = 0; i < 1500; i++) {
       harness h;

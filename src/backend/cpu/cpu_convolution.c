@@ -16,7 +16,7 @@ static const bsm_cpu_convolution_tactic *const all[] = {
     &bsm_cpu_convolution_im2col,     &bsm_cpu_convolution_winograd_2,
     &bsm_cpu_convolution_winograd_4, &bsm_cpu_convolution_winograd_6,
     &bsm_cpu_convolution_regions,    &bsm_cpu_convolution_grouped,
-    &bsm_cpu_convolution_planar,
+    &bsm_cpu_convolution_planar,     &bsm_cpu_convolution_lanes,
 };
 #define COUNT (sizeof(all) / sizeof(all[0]))
 

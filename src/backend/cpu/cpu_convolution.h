@@ -47,7 +47,8 @@ extern const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise,
     bsm_cpu_convolution_indirect, bsm_cpu_convolution_im2col,
     bsm_cpu_convolution_winograd_2, bsm_cpu_convolution_winograd_4,
     bsm_cpu_convolution_winograd_6, bsm_cpu_convolution_regions,
-    bsm_cpu_convolution_grouped, bsm_cpu_convolution_planar;
+    bsm_cpu_convolution_grouped, bsm_cpu_convolution_planar,
+    bsm_cpu_convolution_lanes;
 
 /* Fills what all tactics have; the step is checked. */
 void bsm_cpu_convolution_init(const bsm_cpu_prepare *p, bsm_cpu_convolution *c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution: one channel in, one out, vectors of channels.
+/* Depthwise convolution: one channel in, one out, vectors of channels; and
+ * convolution of groups of few maps, of which a vector holds several.
  *
  * Square windows of usual sizes take output rows in bands: the pixels of the
  * input rows of a band are pointed at, those in the padding at zeros, and the
@@ -25,6 +26,12 @@ typedef struct convolution {
 
 static double cost(const bsm_cpu_convolution_site *s) {
   return bsm_cpu_is_depthwise(s->params, s->x.c) ? 1 : -1;
+}
+
+/* Beside the plain product, which multiplies zeros or fills half vectors. */
+static double lanes_cost(const bsm_cpu_convolution_site *s) {
+  return bsm_cpu_has_grouped_form(s->params, s->x.c) ? BSM_CPU_PLAIN_COST / 2.0
+                                                     : -1;
 }
 
 /* Bands and blocks of channels: several for each thread, if the image is not
@@ -62,8 +69,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   d->kernel = c->common.kernel;
   d->bias = c->common.bias;
   choose_blocks(c, p->threads);
-  c->common.base.description =
-      bsm_arena_printf(p->arena, "depthwise %s", d->kernels->name);
+  c->common.base.description = bsm_arena_printf(
+      p->arena, "%s %s", c->common.tactic->name, d->kernels->name);
   BSM_TRY_ALLOC(c->common.base.description);
   out->impl = c;
   const int64_t *k = c->common.w.kernel;
@@ -183,7 +190,7 @@ static void any_unit(const work *k, bsm_cpu_position p, int64_t channel,
     t.pixels = bsm_cpu_min(ANY_PIXELS, d->out_width - i);
     p.at[2] = i;
     point_taps(k, &p, channel, t.pixels, rows, pointers);
-    d->kernels->any(&t);
+    (d->maps > 1 ? d->kernels->any_groups : d->kernels->any)(&t);
     if (d->epilogue.activation) {
       bsm_cpu_depthwise_activate(d, t.y, t.y_pixel, t.pixels, channels);
     }
@@ -220,4 +227,6 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
 }
 
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise = {
-    "depthwise", BSM_CONVOLUTION_PLAIN, cost, prepare, run};
+    "depthwise", BSM_CONVOLUTION_PLAIN, cost, prepare, run, false};
+const bsm_cpu_convolution_tactic bsm_cpu_convolution_lanes = {
+    "lanes", BSM_CONVOLUTION_GROUPED, lanes_cost, prepare, run, false};

@@ -23,10 +23,15 @@ void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
                              .in_width = x->size[2],
                              .out_width = y->size[2],
                              .channels = x->c,
+                             .maps = x->c / params->groups,
+                             .taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
                              .epilogue = bsm_cpu_make_epilogue(
                                  &params->epilogue, bsm_k_math_select(isa))};
-  if (is_square(w, x)) {
-    out->square = out->kernels->square[(out->window - 3) / 2][out->stride - 1];
+  if (is_square(w, x) && (out->maps == 1 || out->window == 3)) {
+    out->square =
+        out->maps > 1
+            ? &out->kernels->square_groups[out->stride - 1]
+            : out->kernels->square[(out->window - 3) / 2][out->stride - 1];
     out->columns = bsm_cpu_max(0, y->size[2] - 1) * out->stride + out->window;
   }
 }
@@ -44,6 +49,7 @@ void bsm_cpu_depthwise_point(const bsm_cpu_depthwise *d, const float *row,
 
 int bsm_cpu_depthwise_max_rows(const bsm_cpu_depthwise *d) {
   int rows = 1;
+  if (d->maps > 1) return rows;
   while (rows < BSM_K_DEPTHWISE_MAX_ROWS && d->square[rows]) rows++;
   return rows;
 }
@@ -51,9 +57,12 @@ int bsm_cpu_depthwise_max_rows(const bsm_cpu_depthwise *d) {
 bsm_k_depthwise_args bsm_cpu_depthwise_args(
     const bsm_cpu_depthwise *d, int64_t channel, int64_t channels,
     const bsm_cpu_depthwise_target *target) {
+  const int64_t panel = d->taps * d->maps * BSM_PANEL;
   return (bsm_k_depthwise_args){
-      .w = d->kernel + channel,
+      .w = d->kernel + (d->maps > 1 ? channel / BSM_PANEL * panel : channel),
       .w_tap = bsm_cpu_round_up(d->channels, BSM_PANEL),
+      .w_panel = panel,
+      .maps = d->maps,
       .channels = channels,
       .y = target->y,
       .y_row = target->y_row,

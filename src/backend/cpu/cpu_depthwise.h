@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a depthwise convolution, computed from pointers to input pixels: what
- * the convolution and the chains of convolutions have in common. */
+/* Rows of a depthwise convolution, or of one of groups of few maps, computed
+ * from pointers to input pixels: what the convolution and the chains of
+ * convolutions have in common. */
 #ifndef BSM_BACKEND_CPU_DEPTHWISE_H_
 #define BSM_BACKEND_CPU_DEPTHWISE_H_
 
@@ -12,6 +13,7 @@ typedef struct bsm_cpu_depthwise {
   bsm_k_depthwise_fn *const *square;   /* [rows - 1]; NULL: no square window */
   int64_t window, stride, pre_padding; /* square: of rows and columns */
   int64_t in_width, out_width, channels;
+  int64_t maps, taps; /* of a group; of the window */
   int64_t columns;    /* square: pointers of an input row */
   const float *zeros; /* [channels] */
   const float *kernel, *bias;
@@ -26,7 +28,8 @@ typedef struct bsm_cpu_depthwise_target {
   int64_t residual_row, residual_pixel;
 } bsm_cpu_depthwise_target;
 
-/* For a checked depthwise convolution of images x to y. zeros, kernel and bias
+/* For a checked convolution of images x to y: depthwise, or with weights of
+ * form GROUPED. zeros, kernel and bias
  * stay to be set. */
 void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
                             const bsm_cpu_image *x, const bsm_cpu_image *y,

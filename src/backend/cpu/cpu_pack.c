@@ -37,13 +37,30 @@ bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
   return BSM_OK;
 }
 
+static bsm_status grouped_size(const bsm_step_convolution *p, int64_t in_maps,
+                               uint64_t *size) {
+  const int64_t *kernel = p->window.kernel;
+  int64_t count;
+  if (in_maps > LIMIT || !bsm_cpu_has_grouped_form(p, in_maps) ||
+      !product((int64_t[]){kernel[0], kernel[1], kernel[2], in_maps / p->groups,
+                           panels(p->out_maps), BSM_PANEL},
+               6, &count)) {
+    return BSM_FAIL(BSM_CORRUPT, "%lld maps in %lld groups, side by side",
+                    (long long)in_maps, (long long)p->groups);
+  }
+  *size = (uint64_t)count * sizeof(float);
+  return BSM_OK;
+}
+
 bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
                                       int64_t in_maps, bool deconvolution,
                                       size_t element, uint64_t *size) {
   const int64_t *kernel = p->window.kernel;
   if (p->form != BSM_CONVOLUTION_PLAIN && !deconvolution &&
       element == sizeof(float)) {
-    return bsm_cpu_winograd_size(p, in_maps, p->form, size);
+    return p->form == BSM_CONVOLUTION_GROUPED
+               ? grouped_size(p, in_maps, size)
+               : bsm_cpu_winograd_size(p, in_maps, p->form, size);
   }
   if (p->groups < 1 || in_maps < 1 || p->out_maps < 1 || in_maps > LIMIT ||
       p->out_maps > LIMIT || in_maps % p->groups != 0 ||
@@ -143,6 +160,22 @@ static void pack_depthwise(const bsm_step_convolution *p, const packing *data) {
   }
 }
 
+/* `values`: [out, in / groups, taps]. */
+static void pack_grouped(const bsm_step_convolution *p, int64_t in_maps,
+                         const float *values, float *packed) {
+  const int64_t *kernel = p->window.kernel;
+  const int64_t taps = kernel[0] * kernel[1] * kernel[2];
+  const int64_t ci = in_maps / p->groups;
+  for (int64_t o = 0; o < p->out_maps; o++) {
+    float *to = packed + o / BSM_PANEL * taps * ci * BSM_PANEL + o % BSM_PANEL;
+    for (int64_t i = 0; i < ci; i++) {
+      for (int64_t t = 0; t < taps; t++) {
+        to[(t * ci + i) * BSM_PANEL] = *values++;
+      }
+    }
+  }
+}
+
 bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
                         const void *values, size_t element, bool transposed,
                         void *packed, uint64_t *size) {
@@ -172,6 +205,11 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   const bsm_step_convolution *p = &step->params->convolution;
   BSM_TRY(bsm_cpu_packed_kernel_size(p, in_maps, deconvolution, element, size));
   if (!packed) return BSM_OK;
+  if (p->form == BSM_CONVOLUTION_GROUPED) {
+    memset(packed, 0, *size);
+    pack_grouped(p, in_maps, values, packed);
+    return BSM_OK;
+  }
   if (p->form != BSM_CONVOLUTION_PLAIN) {
     bsm_cpu_winograd_pack(p, in_maps, p->form, values, packed);
     return BSM_OK;

@@ -14,6 +14,9 @@
  * another group. That costs nothing, as the panel would hold zeros anyway, and
  * the kernels see fewer, deeper groups.
  *
+ * of form GROUPED: [panels of all output maps][taps][C / groups][16]: the
+ * column of a map holds what belongs to its own group's input maps
+ *
  * A panel is 16 columns; the last one of a group is filled with zeros. */
 #ifndef BSM_BACKEND_CPU_PACK_H_
 #define BSM_BACKEND_CPU_PACK_H_
@@ -41,6 +44,15 @@ static inline bool bsm_cpu_is_depthwise(const bsm_step_convolution *params,
                                         int64_t in_maps) {
   return params->groups > 1 && params->groups == in_maps &&
          params->groups == params->out_maps;
+}
+
+/* Whether the form GROUPED is for a convolution: groups of as many output maps
+ * as input maps, several in a panel. */
+static inline bool bsm_cpu_has_grouped_form(const bsm_step_convolution *p,
+                                            int64_t in_maps) {
+  return p->groups > 1 && in_maps == p->out_maps && in_maps % p->groups == 0 &&
+         (in_maps / p->groups == 2 || in_maps / p->groups == 4 ||
+          in_maps / p->groups == 8);
 }
 
 /* How many groups are merged into one (see above). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution of output rows.
+/* Depthwise convolution of output rows, and convolution of groups of few maps.
  *
  * y[r][p][c] = clamp(sum over the taps t of w[t][c] * (the input pixel of t)[c]
  *                    + bias[c] + residual[r][p][c])
@@ -7,7 +7,11 @@
  * Inputs are told by pointers to pixels, so that a pixel in the padding is a
  * pointer to zeros and rows may lie anywhere. The sum is taken in the order of
  * the taps, whichever kernel computes it. Touches exactly `channels` floats at
- * each pointer; nothing is aligned. y may be the residual. */
+ * each pointer; nothing is aligned. y may be the residual.
+ *
+ * With groups of g = 2, 4 or 8 maps the product of a tap is a sum over the g
+ * inputs of c's group: w[t][i][c] * (the input pixel of t)[c - c % g + i], in
+ * the order of the taps and then of the maps. `channels` is in whole groups. */
 #ifndef BSM_KERNELS_DEPTHWISE_F32_H_
 #define BSM_KERNELS_DEPTHWISE_F32_H_
 
@@ -26,8 +30,11 @@ typedef struct bsm_k_depthwise_args {
    * (r, p) reads rows r * stride .. and columns p * stride .. of it.
    * Any window: x[t][p], tap t of output p of one row. */
   const float *const *const *x;
-  const float *w; /* [taps][w_tap] */
-  int64_t w_tap;
+  /* [taps][w_tap]; groups: [panels of 16 channels][taps][maps][16], panels
+   * being w_panel apart */
+  const float *w;
+  int64_t w_tap, w_panel;
+  int64_t maps; /* of a group */
   int64_t taps; /* any window */
   int64_t pixels, channels;
   float *y;
@@ -43,6 +50,9 @@ typedef void bsm_k_depthwise_fn(const bsm_k_depthwise_args *args);
 typedef struct bsm_k_depthwise {
   const char *name;
   bsm_k_depthwise_fn *any; /* one row */
+  /* Groups: one row of any window; a square window of 3, [stride - 1]. */
+  bsm_k_depthwise_fn *any_groups;
+  bsm_k_depthwise_fn *square_groups[BSM_K_DEPTHWISE_MAX_STRIDE];
   /* [(window - 3) / 2][stride - 1][rows - 1]; NULL: fewer rows at once. */
   bsm_k_depthwise_fn
       *square[BSM_K_DEPTHWISE_WINDOWS][BSM_K_DEPTHWISE_MAX_STRIDE]

@@ -156,6 +156,159 @@ static void any(const bsm_k_depthwise_args *t) {
   if (c < t->channels) any_vector(t, c, t->channels - c);
 }
 
+/* ---- groups of few maps ---- */
+
+/* Outputs of a row that are summed at once: images are most often of multiples
+ * of 7 pixels. */
+#define GROUPS_BLOCK 7
+
+/* Where input map `i` of its group is for each channel of a vector: an element
+ * of the vector of input channels; or where groups fill whole vectors, one map
+ * for all. */
+typedef struct group {
+  vi lanes;     /* the first map of each channel's group */
+  int64_t base; /* the first map of the only group */
+} group;
+
+VF_INLINE group group_of(const bsm_k_depthwise_args *t) {
+  float first[VF_W];
+  for (int64_t i = 0; i < VF_W; i++) first[i] = (float)(i - i % t->maps);
+  return (group){vf_to_int(vf_load(first)), 0};
+}
+
+VF_INLINE vf spread(const float *x, const channels *k, const group *g,
+                    int64_t i, vi lanes, const int whole) {
+  return whole ? vf_set(x[g->base + i])
+               : vf_permute(load(x + k->c, k->n), lanes);
+}
+
+/* The weights of vector c, at the first tap and map. */
+VF_INLINE const float *group_weights(const bsm_k_depthwise_args *t, int64_t c) {
+  return t->w + c / 16 * t->w_panel + c % 16;
+}
+
+VF_INLINE void groups_block(const bsm_k_depthwise_args *t, const channels *k,
+                            const group *g, const int stride, const int whole,
+                            const int pixels, int64_t p) {
+  const int64_t maps = t->maps, tap = maps * 16;
+  const float *w = group_weights(t, k->c);
+  vf acc[GROUPS_BLOCK];
+  UNROLL
+  for (int q = 0; q < pixels; q++) acc[q] = vf_zero();
+  for (int row = 0; row < 3; row++, w += 3 * tap) {
+    const float *const *x = t->x[row] + p * stride;
+    vi lanes = g->lanes;
+    ROLLED
+    for (int64_t i = 0; i < maps; i++) {
+      const float *at = w + i * 16;
+      const vf taps[3] = {vf_load(at), vf_load(at + tap),
+                          vf_load(at + 2 * tap)};
+      UNROLL
+      for (int j = 0; j < (pixels - 1) * stride + 3; j++) {
+        const vf v = spread(x[j], k, g, i, lanes, whole);
+        UNROLL
+        for (int q = 0; q < pixels; q++) {
+          const int at_tap = j - q * stride;
+          if (at_tap < 0 || at_tap > 2) continue;
+          acc[q] = vf_fma(taps[at_tap], v, acc[q]);
+        }
+      }
+      lanes = vi_add(lanes, vi_set(1));
+    }
+  }
+  finish(t, k, acc, 0, p, pixels);
+}
+
+VF_INLINE void groups_vector(const bsm_k_depthwise_args *t, group g,
+                             const int stride, const int whole, int64_t c,
+                             int64_t n) {
+  const channels k = channels_at(t, c, n);
+  g.base = c - c % t->maps;
+  int64_t p = 0;
+  for (; p + GROUPS_BLOCK <= t->pixels; p += GROUPS_BLOCK) {
+    groups_block(t, &k, &g, stride, whole, GROUPS_BLOCK, p);
+  }
+  for (; p + 3 <= t->pixels; p += 3) {
+    groups_block(t, &k, &g, stride, whole, 3, p);
+  }
+  for (; p < t->pixels; p++) groups_block(t, &k, &g, stride, whole, 1, p);
+}
+
+VF_INLINE void any_groups_block(const bsm_k_depthwise_args *t,
+                                const channels *k, const group *g,
+                                const int whole, const int pixels, int64_t p) {
+  const float *w = group_weights(t, k->c);
+  vf acc[GROUPS_BLOCK];
+  UNROLL
+  for (int q = 0; q < pixels; q++) acc[q] = vf_zero();
+  for (int64_t j = 0; j < t->taps; j++) {
+    const float *const *x = t->x[j] + p;
+    vi lanes = g->lanes;
+    ROLLED
+    for (int64_t i = 0; i < t->maps; i++, w += 16) {
+      const vf a = vf_load(w);
+      UNROLL
+      for (int q = 0; q < pixels; q++) {
+        acc[q] = vf_fma(a, spread(x[q], k, g, i, lanes, whole), acc[q]);
+      }
+      lanes = vi_add(lanes, vi_set(1));
+    }
+  }
+  finish(t, k, acc, 0, p, pixels);
+}
+
+VF_INLINE void any_groups_vector(const bsm_k_depthwise_args *t, group g,
+                                 const int whole, int64_t c, int64_t n) {
+  const channels k = channels_at(t, c, n);
+  g.base = c - c % t->maps;
+  int64_t p = 0;
+  for (; p + GROUPS_BLOCK <= t->pixels; p += GROUPS_BLOCK) {
+    any_groups_block(t, &k, &g, whole, GROUPS_BLOCK, p);
+  }
+  for (; p < t->pixels; p++) any_groups_block(t, &k, &g, whole, 1, p);
+}
+
+VF_INLINE void groups_row(const bsm_k_depthwise_args *t, const int stride,
+                          const int whole) {
+  const group g = group_of(t);
+  int64_t c = 0;
+  for (; c + VF_W <= t->channels; c += VF_W) {
+    groups_vector(t, g, stride, whole, c, VF_W);
+  }
+  if (c < t->channels) {
+    groups_vector(t, g, stride, whole, c, t->channels - c);
+  }
+}
+
+/* Groups of 8 fill vectors of 8. */
+#define SQUARE_GROUPS(stride)                                         \
+  static void square_groups_##stride(const bsm_k_depthwise_args *t) { \
+    if (VF_W <= 8 && t->maps >= VF_W) {                               \
+      groups_row(t, stride, 1);                                       \
+    } else {                                                          \
+      groups_row(t, stride, 0);                                       \
+    }                                                                 \
+  }
+SQUARE_GROUPS(1)
+SQUARE_GROUPS(2)
+
+VF_INLINE void any_groups_row(const bsm_k_depthwise_args *t, const int whole) {
+  const group g = group_of(t);
+  int64_t c = 0;
+  for (; c + VF_W <= t->channels; c += VF_W) {
+    any_groups_vector(t, g, whole, c, VF_W);
+  }
+  if (c < t->channels) any_groups_vector(t, g, whole, c, t->channels - c);
+}
+
+static void any_groups(const bsm_k_depthwise_args *t) {
+  if (VF_W <= 8 && t->maps >= VF_W) {
+    any_groups_row(t, 1);
+  } else {
+    any_groups_row(t, 0);
+  }
+}
+
 #define SQUARE(window, stride, rows)                              \
   static void square_##window##_##stride##_##rows(                \
       const bsm_k_depthwise_args *t) {                            \
@@ -186,6 +339,8 @@ SQUARE(7, 2, 1)
 const bsm_k_depthwise JOIN(bsm_k_depthwise_, BSM_K_SUFFIX) = {
     .name = TEXT(BSM_K_SUFFIX),
     .any = any,
+    .any_groups = any_groups,
+    .square_groups = {square_groups_1, square_groups_2},
     .square = {{{square_3_1_1, square_3_1_2}, {square_3_2_1, square_3_2_2}},
                {{square_5_1_1, square_5_1_2}, {square_5_2_1, square_5_2_2}},
                {{square_7_1_1, NULL}, {square_7_2_1, NULL}}}};

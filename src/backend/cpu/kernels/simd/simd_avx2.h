@@ -155,6 +155,9 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n));
 }
+VF_INLINE vf vf_permute(vf a, vi lanes) {
+  return _mm256_permutevar8x32_ps(a, lanes);
+}
 VF_INLINE float vf_sum(vf a) {
   __m128 q = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
   q = _mm_add_ps(q, _mm_movehl_ps(q, q));

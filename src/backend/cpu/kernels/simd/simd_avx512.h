@@ -158,6 +158,10 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n));
 }
+/* a[lanes[i]] for each i. */
+VF_INLINE vf vf_permute(vf a, vi lanes) {
+  return _mm512_permutexvar_ps(lanes, a);
+}
 /* The sum and the maximum of the elements, in an order of their own. */
 VF_INLINE float vf_sum(vf a) {
   const __m256 lo = _mm512_castps512_ps256(a);

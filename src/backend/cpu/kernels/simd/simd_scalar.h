@@ -159,6 +159,10 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return a >> n;
 }
+VF_INLINE vf vf_permute(vf a, vi lanes) {
+  (void)lanes;
+  return a;
+}
 VF_INLINE float vf_sum(vf a) {
   return a;
 }
