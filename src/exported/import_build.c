@@ -179,6 +179,13 @@ bsm_status bsm_xi_check(bsm_importer *im, bsm_value *condition,
   bsm_block *const outer = im->block, *fine, *wrong;
   bsm_node *check, *raise;
   bsm_value *args[2];
+  bsm_ivalue text;
+  /* Lowering may find that it holds for all shapes but some. */
+  if (condition->node->schema &&
+      !bsm_node_attr_get(condition->node, "message")) {
+    BSM_TRY(bsm_iv_string(im->arena, bsm_str_of(message), &text));
+    BSM_TRY(bsm_node_set_attr(condition->node, "message", text));
+  }
   BSM_TRY(bsm_xi_node(im, "prim::If", &condition, 1, NULL, &check));
   BSM_TRY(bsm_node_add_block(check, &fine));
   BSM_TRY(bsm_node_add_block(check, &wrong));

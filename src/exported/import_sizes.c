@@ -53,6 +53,27 @@ static bsm_status define_symbols(sizes *s) {
   return BSM_OK;
 }
 
+static bool uses(const bsm_sym_expr *expr, int64_t symbol) {
+  if (expr->op == BSM_SYM_SYMBOL) return expr->i == symbol;
+  for (size_t i = 0; i < expr->arg_count; i++) {
+    if (uses(expr->args[i], symbol)) return true;
+  }
+  return false;
+}
+
+/* ", where s77 is dimension 0 of input "x"", for each symbol in it. */
+static void tell_symbols(const sizes *s, const bsm_sym_expr *expr,
+                         bsm_text *text) {
+  for (size_t i = 0; i < s->dims.len; i++) {
+    const open_dim *dim = &s->dims.items[i];
+    if (!dim->defines || !uses(expr, dim->expr->i)) continue;
+    bsm_text_puts(text, ", where ");
+    bsm_sym_print(text, dim->expr, &s->im->program->symbols);
+    bsm_text_printf(text, " is dimension %zu of input \"%s\"", dim->dim,
+                    dim->input);
+  }
+}
+
 static bsm_status check_dim(sizes *s, const open_dim *dim) {
   const bsm_exported_program *p = s->im->program;
   bsm_value *args[2], *same;
@@ -64,7 +85,7 @@ static bsm_status check_dim(sizes *s, const open_dim *dim) {
   bsm_text_printf(&text, "dimension %zu of input \"%s\" must be ", dim->dim,
                   dim->input);
   bsm_sym_print(&text, dim->expr, &p->symbols);
-  bsm_text_puts(&text, ", as sizes of other inputs are");
+  tell_symbols(s, dim->expr, &text);
   if (text.failed) return BSM_FAIL_OOM();
   BSM_TRY(bsm_xi_call(s->im, "aten::eq", args, 2, &same));
   return bsm_xi_check(s->im, same, text.data);

@@ -12,11 +12,18 @@ static bsm_status emit_raise_unless(bsm_spec *s, bsm_value *same) {
   bsm_node *check = NULL, *raise = NULL;
   bsm_block *fine = NULL, *wrong = NULL;
   bsm_ivalue message;
-  const char *words = bsm_arena_printf(
-      s->scratch,
-      BSM_WORLD_CHECK
-      ": at %s the model goes another way than for the shapes that were tried",
-      bsm_spec_where(s));
+  /* A front end may know what a condition on shapes is about. */
+  const bsm_ivalue *told =
+      s->node ? bsm_node_attr_get(s->node, "message") : NULL;
+  const char *words =
+      told && told->tag == BSM_IVALUE_STRING
+          ? bsm_arena_printf(s->scratch, BSM_WORLD_CHECK ": %s",
+                             told->u.s->data)
+          : bsm_arena_printf(s->scratch,
+                             BSM_WORLD_CHECK
+                             ": at %s the model goes another way than for the "
+                             "shapes that were tried",
+                             bsm_spec_where(s));
   BSM_TRY_ALLOC(words);
   BSM_TRY(bsm_iv_string(s->cx->arena, bsm_str_of(words), &message));
   BSM_TRY(bsm_node_create(s->graph, "prim::If", &check));
