@@ -74,12 +74,25 @@ static bsm_status read_user_input(bsm_xr *r, const bsm_place *at,
   return BSM_OK;
 }
 
+/* Before schema 8, bools were written as_int. */
+static bsm_status read_constant(bsm_xr *r, const bsm_place *at,
+                                bsm_exported_arg *out) {
+  bsm_place item;
+  BSM_TRY(bsm_xr_union(at, &item));
+  if (strcmp(item.key, "as_int") != 0 ||
+      bsm_place_kind_of(&item) != BSM_PLACE_BOOL) {
+    return bsm_xr_arg(r, at, out);
+  }
+  out->tag = BSM_EXPORTED_BOOL;
+  return bsm_place_bool(&item, &out->u.b);
+}
+
 static bsm_status read_constant_input(bsm_xr *r, const bsm_place *at,
                                       bsm_exported_input_spec *out) {
   bsm_place value;
   BSM_TRY(bsm_xr_field_name(r, at, "name", &out->name));
   BSM_TRY(bsm_place_field(at, "value", &value));
-  BSM_TRY(bsm_xr_arg(r, &value, &out->arg));
+  BSM_TRY(read_constant(r, &value, &out->arg));
   switch (out->arg.tag) {
     case BSM_EXPORTED_NONE:
     case BSM_EXPORTED_INT:

@@ -12,13 +12,29 @@ enum { LEVELS_PER_DEPTH = 4, PLACE_SIZE = 400 };
 
 /* ---- documents ---- */
 
-/* Counts what may become a value, and how deep brackets nest; whether they
- * match is the parser's to say. */
-static void measure(bsm_str text, uint64_t *values, uint64_t *depth) {
+/* Numbers that JSON lacks. Python writes them all the same, and torch did so
+ * before 2.6; now they are strings. */
+static const bsm_str odd_numbers[] = {
+    {"-Infinity", 9}, {"Infinity", 8}, {"NaN", 3}};
+
+/* The odd number that `text` starts with; NULL: none. */
+static const bsm_str *odd_number(bsm_str text) {
+  for (size_t i = 0; i < sizeof(odd_numbers) / sizeof(*odd_numbers); i++) {
+    if (bsm_str_starts_with(text, odd_numbers[i])) return &odd_numbers[i];
+  }
+  return NULL;
+}
+
+typedef struct measures {
+  uint64_t values; /* what may become one */
+  uint64_t depth;  /* of brackets; whether they match is the parser's to say */
+  size_t odd_numbers;
+} measures;
+
+static measures measure(bsm_str text) {
   uint64_t level = 0;
   bool in_string = false;
-  *values = 1;
-  *depth = 0;
+  measures out = {.values = 1};
   for (size_t i = 0; i < text.len; i++) {
     const char c = text.data[i];
     if (in_string) {
@@ -29,41 +45,70 @@ static void measure(bsm_str text, uint64_t *values, uint64_t *depth) {
     if (c == '"') in_string = true;
     if (c == '[' || c == '{') {
       level++;
-      if (level > *depth) *depth = level;
+      if (level > out.depth) out.depth = level;
     }
     if ((c == ']' || c == '}') && level) level--;
-    if (c == '[' || c == '{' || c == ',' || c == ':') ++*values;
+    if (c == '[' || c == '{' || c == ',' || c == ':') out.values++;
+    const bool may_be_odd = c == '-' || c == 'I' || c == 'N';
+    if (may_be_odd && odd_number((bsm_str){text.data + i, text.len - i})) {
+      out.odd_numbers++;
+      i += (size_t)(c == '-'); /* not counted again behind its sign */
+    }
   }
+  return out;
+}
+
+/* A copy in which odd numbers are strings, as they are today. */
+static bsm_status quote_odd_numbers(bsm_arena *arena, bsm_str text,
+                                    size_t count, bsm_str *out) {
+  char *copy = bsm_arena_alloc(arena, text.len + 2 * count, 1);
+  BSM_TRY_ALLOC(copy);
+  *out = (bsm_str){copy, text.len + 2 * count};
+  bool in_string = false;
+  for (size_t i = 0; i < text.len; i++) {
+    const char c = text.data[i];
+    const bsm_str *odd =
+        in_string ? NULL : odd_number((bsm_str){text.data + i, text.len - i});
+    if (odd) {
+      *copy++ = '"';
+      memcpy(copy, odd->data, odd->len);
+      copy += odd->len;
+      *copy++ = '"';
+      i += odd->len - 1;
+      continue;
+    }
+    *copy++ = c;
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\' && i + 1 < text.len) *copy++ = text.data[++i];
+  }
+  return BSM_OK;
 }
 
 static bsm_status check_size(bsm_str text, const char *member,
-                             const bsm_limits *limits) {
+                             const bsm_limits *limits, measures *out) {
+  *out = (measures){0};
   if (text.len > limits->max_source_bytes) {
     return BSM_FAIL(BSM_LIMIT, "%s has %zu bytes; the limit is %llu", member,
                     text.len, (unsigned long long)limits->max_source_bytes);
   }
-  uint64_t values, depth;
-  measure(text, &values, &depth);
-  if (values > limits->max_json_values) {
+  *out = measure(text);
+  if (out->values > limits->max_json_values) {
     return BSM_FAIL(BSM_LIMIT, "%s has %llu values; the limit is %llu", member,
-                    (unsigned long long)values,
+                    (unsigned long long)out->values,
                     (unsigned long long)limits->max_json_values);
   }
-  if (depth / LEVELS_PER_DEPTH > limits->max_depth) {
+  if (out->depth / LEVELS_PER_DEPTH > limits->max_depth) {
     return BSM_FAIL(BSM_LIMIT,
                     "%s nests %llu levels of JSON; the limit max_depth allows "
                     "%llu",
-                    member, (unsigned long long)depth,
+                    member, (unsigned long long)out->depth,
                     (unsigned long long)(limits->max_depth * LEVELS_PER_DEPTH));
   }
   return BSM_OK;
 }
 
-bsm_status bsm_json_document_parse(bsm_str text, const char *member,
-                                   const bsm_limits *limits,
-                                   bsm_json_document *out) {
-  *out = (bsm_json_document){NULL, member};
-  BSM_TRY(check_size(text, member, limits));
+static bsm_status parse(bsm_str text, const char *member,
+                        bsm_json_document *out) {
   json_error_t error;
   out->root = json_loadb(text.data ? text.data : "", text.len,
                          JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
@@ -77,6 +122,23 @@ bsm_status bsm_json_document_parse(bsm_str text, const char *member,
       return BSM_FAIL(BSM_CORRUPT, "%s: line %d, column %d: %s", member,
                       error.line, error.column, error.text);
   }
+}
+
+bsm_status bsm_json_document_parse(bsm_str text, const char *member,
+                                   const bsm_limits *limits,
+                                   bsm_json_document *out) {
+  measures found;
+  *out = (bsm_json_document){NULL, member};
+  BSM_TRY(check_size(text, member, limits, &found));
+  if (!found.odd_numbers) return parse(text, member, out);
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, NULL);
+  bsm_str quoted = {0};
+  bsm_status status =
+      quote_odd_numbers(&scratch, text, found.odd_numbers, &quoted);
+  if (!status) status = parse(quoted, member, out);
+  bsm_arena_destroy(&scratch);
+  return status;
 }
 
 void bsm_json_document_free(bsm_json_document *document) {

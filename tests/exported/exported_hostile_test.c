@@ -139,6 +139,18 @@ static void plain_arguments_are_read(void **state) {
   assert_true(isnan(a->u.floats.items[1]));
   assert_true(a->u.floats.items[2] == 1e-300 && a->u.floats.items[3] == 3);
   drop_small(&s);
+  /* Bare, as before torch 2.6; in strings they are text. */
+  a = ARG("\"as_floats\":[-Infinity,NaN,Infinity,-1]");
+  assert_true(a->u.floats.items[0] == -INFINITY);
+  assert_true(isnan(a->u.floats.items[1]));
+  assert_true(a->u.floats.items[2] == INFINITY && a->u.floats.items[3] == -1);
+  drop_small(&s);
+  a = ARG("\"as_strings\":[\"NaN\",\"a\\\"-Infinity\",\"\\\\\"],\"x\":null");
+  assert_string_equal(a->u.strings.items[1], "a\"-Infinity");
+  drop_small(&s);
+  a = ARG("\"as_float\":NaN,\"y\":null,\"as_none\":null");
+  assert_true(a->tag == BSM_EXPORTED_FLOAT && isnan(a->u.d));
+  drop_small(&s);
   a = ARG("\"as_string\":\"mean\"");
   assert_int_equal(a->tag, BSM_EXPORTED_STRING);
   assert_string_equal(a->u.s, "mean");
@@ -358,7 +370,8 @@ static void malformed_json_is_refused(void **state) {
                                       "\"\\u0000\"",
                                       "{} x",
                                       "\"\xff\"",
-                                      "Infinity",
+                                      "-Infinit",
+                                      "[NaNNaN]",
                                       "1e999",
                                       "99999999999999999999"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
