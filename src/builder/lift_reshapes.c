@@ -8,7 +8,8 @@
  *   reshape(reshape(x)) -> reshape(x)
  * Decomposed programs do the same with batches (bmm):
  *   reshape(matrix multiply(reshape(a), reshape(b))) -> matrix multiply(a, b)
- * where the reshapes join the leading dimensions and split them again.
+ * where the reshapes join the leading dimensions and split them again. A
+ * permutation that moves dimensions of size 1 alone counts as a reshape.
  * Requires nothing. The pass remove_identities takes what keeps its shape. */
 #include "aten/tensor.h"
 #include "builder/passes.h"
@@ -20,6 +21,37 @@ typedef struct lifting {
   bsm_uses uses;
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } lifting;
+
+/* Whether the dimensions of `dims` that are not 1 stay in their order. */
+static bool keeps_order(bsm_dims perm, bsm_dims dims) {
+  int64_t last = -1;
+  for (int32_t i = 0; i < perm.rank; i++) {
+    if (dims.d[perm.d[i]] == 1) continue;
+    if (perm.d[i] < last) return false;
+    last = perm.d[i];
+  }
+  return true;
+}
+
+/* Shuffles that move nothing become reshapes. */
+static void simplify(bsm_layer *layer) {
+  if (layer->kind != BSM_LAYER_SHUFFLE || layer->removed) return;
+  const bsm_dims in = layer->inputs.items[0]->dims;
+  const bool first = layer->p.shuffle.has_first;
+  if (first && !keeps_order(layer->p.shuffle.first_transpose, in)) return;
+  if (layer->p.shuffle.has_second) {
+    bsm_dims middle = in;
+    const bsm_dims perm = layer->p.shuffle.first_transpose;
+    for (int32_t i = 0; first && i < perm.rank; i++) {
+      middle.d[i] = in.d[perm.d[i]];
+    }
+    if (layer->p.shuffle.has_reshape) middle = layer->p.shuffle.reshape;
+    if (!keeps_order(layer->p.shuffle.second_transpose, middle)) return;
+  }
+  layer->p.shuffle.has_first = layer->p.shuffle.has_second = false;
+  layer->p.shuffle.has_reshape = true;
+  layer->p.shuffle.reshape = layer->outputs.items[0]->dims;
+}
 
 /* A shuffle that only gives other dims. */
 static bool is_reshape(const bsm_layer *layer) {
@@ -120,6 +152,15 @@ static bsm_status lift_batches(lifting *l, bsm_layer *product,
   return replace(product, behind);
 }
 
+/* Every reshape in a row behind the product. */
+static bsm_status lift_all(lifting *l, bsm_layer *product) {
+  for (bsm_layer *behind; (behind = reshape_behind(l, product));) {
+    BSM_TRY(lift(l, product, behind));
+  }
+  bsm_layer *behind = batches_behind(l, product);
+  return behind ? lift_batches(l, product, behind) : BSM_OK;
+}
+
 /* A reshape of a reshape is one. */
 static void merge(bsm_layer *layer) {
   while (is_reshape(layer) && is_reshape(layer->inputs.items[0]->producer)) {
@@ -133,19 +174,12 @@ bsm_status bsm_pass_lift_reshapes(bsm_network *net, bsm_arena *scratch) {
   lifting l = {.net = net, .scratch = scratch};
   const size_t count = net->layers.len;
   BSM_TRY(bsm_uses_compute(net, scratch, &l.uses));
+  for (size_t i = 0; i < count; i++) simplify(net->layers.items[i]);
   for (size_t i = 0; i < count; i++) {
     bsm_layer *layer = net->layers.items[i];
     if (layer->removed) continue;
-    bsm_layer *behind = reshape_behind(&l, layer);
-    if (behind) {
-      BSM_TRY_NOTE(lift(&l, layer, behind), "in layer %s",
-                   layer->name ? layer->name : "?");
-    }
-    behind = behind ? NULL : batches_behind(&l, layer);
-    if (behind) {
-      BSM_TRY_NOTE(lift_batches(&l, layer, behind), "in layer %s",
-                   layer->name ? layer->name : "?");
-    }
+    BSM_TRY_NOTE(lift_all(&l, layer), "in layer %s",
+                 layer->name ? layer->name : "?");
     BSM_TRY_ALLOC(bsm_vec_push(scratch, &l.layers, layer));
   }
   net->layers.len = 0;

@@ -2,6 +2,7 @@
 /* Recognises activations that models spell out, such as
  *   x * sigmoid(x)                                              -> silu
  *   x * clamp(x + 3, 0, 6) / 6                                  -> hard swish
+ *   clamp(x + 3, 0, 6) / 6                                      -> hard sigmoid
  *   0.5 x (1 + tanh(0.79788 (x + 0.044715 x^3)))                -> gelu tanh
  * by what they compute, as there are many ways to write each: the layers
  * between a product and one tensor x, all others of their operands being scalar
@@ -246,25 +247,35 @@ static bool evaluate(cone *c, const bsm_itensor *x, const double *points,
   return c->count > 0;
 }
 
-/* The activation that gives these values, or NONE. */
-static bsm_activation_type match(const double *points, const double *values,
-                                 size_t count, double tolerance) {
-  static const bsm_activation_type types[] = {
-      BSM_ACTIVATION_SILU,     BSM_ACTIVATION_GELU_TANH,
-      BSM_ACTIVATION_GELU_ERF, BSM_ACTIVATION_HARD_SWISH,
-      BSM_ACTIVATION_MISH,     BSM_ACTIVATION_SIGMOID,
-      BSM_ACTIVATION_TANH,     BSM_ACTIVATION_SOFTSIGN};
-  for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+typedef struct activation {
+  bsm_activation_type type; /* NONE: none */
+  double alpha, beta;
+} activation;
+
+/* The activation that gives these values. */
+static activation match(const double *points, const double *values,
+                        size_t count, double tolerance) {
+  static const activation known[] = {
+      {BSM_ACTIVATION_SILU, 0, 0},
+      {BSM_ACTIVATION_GELU_TANH, 0, 0},
+      {BSM_ACTIVATION_GELU_ERF, 0, 0},
+      {BSM_ACTIVATION_HARD_SWISH, 0, 0},
+      {BSM_ACTIVATION_HARD_SIGMOID, 1.0 / 6, 0.5},
+      {BSM_ACTIVATION_MISH, 0, 0},
+      {BSM_ACTIVATION_SIGMOID, 0, 0},
+      {BSM_ACTIVATION_TANH, 0, 0},
+      {BSM_ACTIVATION_SOFTSIGN, 0, 0}};
+  for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
     bool same = true;
     for (size_t p = 0; same && p < count; p++) {
       double y = 0.0;
-      activate(types[i], 0.0, 0.0, points[p], &y);
+      activate(known[i].type, known[i].alpha, known[i].beta, points[p], &y);
       same =
           fabs(values[p] - y) <= tolerance * (fabs(y) + 0.1 * fabs(points[p]));
     }
-    if (same) return types[i];
+    if (same) return known[i];
   }
-  return BSM_ACTIVATION_NONE;
+  return (activation){BSM_ACTIVATION_NONE, 0, 0};
 }
 
 /* ---- the pass ---- */
@@ -291,17 +302,18 @@ static size_t candidates(const bsm_layer *layer, bsm_itensor **found) {
 
 /* The activation of `x` that the cone computes. Float constants are rounded.
  */
-static bsm_activation_type recognized(cone *c, const bsm_itensor *x,
-                                      const double *points) {
+static activation recognized(cone *c, const bsm_itensor *x,
+                             const double *points) {
   const double tolerance = x->dtype == BSM_DTYPE_DOUBLE ? 1e-13 : 1e-6;
-  bsm_activation_type type = BSM_ACTIVATION_NONE;
+  const activation none = {BSM_ACTIVATION_NONE, 0, 0};
+  activation found = none;
   for (int all = 0; all < 2; all++) {
     const size_t count = all ? POINTS : FEW;
-    if (!evaluate(c, x, points, count)) return BSM_ACTIVATION_NONE;
-    type = match(points, c->values[c->count - 1], count, tolerance);
-    if (type == BSM_ACTIVATION_NONE) break;
+    if (!evaluate(c, x, points, count)) return none;
+    found = match(points, c->values[c->count - 1], count, tolerance);
+    if (found.type == BSM_ACTIVATION_NONE) break;
   }
-  return type;
+  return found;
 }
 
 /* Turns the layer into an activation if it computes one. */
@@ -315,14 +327,14 @@ static void recognize(bsm_layer *layer, const double *points, cone *c) {
         !collect(c, y, x)) {
       continue;
     }
-    const bsm_activation_type type = recognized(c, x, points);
-    if (type == BSM_ACTIVATION_NONE) continue;
+    const activation as = recognized(c, x, points);
+    if (as.type == BSM_ACTIVATION_NONE) continue;
     layer->kind = BSM_LAYER_ACTIVATION;
     layer->inputs.items[0] = x;
     layer->inputs.len = 1;
-    layer->p.activation.type = type;
-    layer->p.activation.alpha = 0;
-    layer->p.activation.beta = 0;
+    layer->p.activation.type = as.type;
+    layer->p.activation.alpha = as.alpha;
+    layer->p.activation.beta = as.beta;
     return;
   }
 }

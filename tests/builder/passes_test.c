@@ -303,6 +303,19 @@ static void test_hard_swish_is_recognized(void **state) {
   assert_int_equal(only_activation(), BSM_ACTIVATION_HARD_SWISH);
 }
 
+static void test_hard_sigmoid(void **state) {
+  (void)state;
+  static const float three = 3, six = 6;
+  bsm_itensor *x = input("x", image);
+  bsm_itensor *t = binary(x, scalar(&three), BSM_ELEMENT_WISE_SUM);
+  bsm_layer *clip = bsm_network_add_activation(fx.net, t, BSM_ACTIVATION_CLIP);
+  bsm_activation_set_alpha(clip, 0);
+  bsm_activation_set_beta(clip, 6);
+  mark(binary(out_of(clip), scalar(&six), BSM_ELEMENT_WISE_DIV));
+  assert_int_equal(only_activation(), BSM_ACTIVATION_HARD_SIGMOID);
+  assert_true(only_layer(BSM_LAYER_ACTIVATION)->p.activation.beta == 0.5);
+}
+
 /* A gate of another tensor is a product of two. */
 static void test_a_gate_of_another_tensor_stays(void **state) {
   (void)state;
@@ -391,6 +404,26 @@ static void test_split_rows_of_batches_stay(void **state) {
   assert_int_equal(count_kind(BSM_LAYER_SHUFFLE), 3);
 }
 
+/* Rows joined and dimensions of size 1 exchanged, one after the other, as
+ * multi-head attention of one image does. */
+static void test_moved_ones_are_reshapes(void **state) {
+  (void)state;
+  static float w[6 * 6];
+  bsm_itensor *x = input("x", (bsm_dims){3, {1, 4, 6}});
+  bsm_layer *turn = bsm_network_add_shuffle(fx.net, x);
+  bsm_shuffle_set_first_transpose(turn, (bsm_dims){3, {1, 0, 2}});
+  bsm_itensor *y = out_of(bsm_network_add_matrix_multiply(
+      fx.net, reshaped(out_of(turn), (bsm_dims){2, {4, 6}}), BSM_MATRIX_NONE,
+      constant(w, (bsm_dims){2, {6, 6}}), BSM_MATRIX_NONE));
+  turn = bsm_network_add_shuffle(fx.net, reshaped(y, (bsm_dims){3, {4, 1, 6}}));
+  bsm_shuffle_set_first_transpose(turn, (bsm_dims){3, {1, 0, 2}});
+  mark(binary(out_of(turn), x, BSM_ELEMENT_WISE_SUM));
+  run_all();
+  assert_int_equal(count_kind(BSM_LAYER_SHUFFLE), 0);
+  assert_true(only_layer(BSM_LAYER_MATRIX_MULTIPLY)
+                  ->p.matrix_multiply.epilogue.has_residual);
+}
+
 /* sqrt(|a - b| * 2) with a diamond: one program, two inputs. */
 static void test_chain_becomes_one_program(void **state) {
   (void)state;
@@ -457,9 +490,11 @@ int main(void) {
       TEST(test_gelu_with_a_power_is_recognized),
       TEST(test_almost_gelu_is_not),
       TEST(test_hard_swish_is_recognized),
+      TEST(test_hard_sigmoid),
       TEST(test_a_gate_of_another_tensor_stays),
       TEST(test_reshapes_of_rows_go),
       TEST(test_a_reshape_of_columns_stays),
+      TEST(test_moved_ones_are_reshapes),
       TEST(test_reshapes_of_batches_go),
       TEST(test_other_batches_stay),
       TEST(test_split_rows_of_batches_stay),

@@ -340,6 +340,23 @@ static bsm_status op_batch_norm_no_update(OP_PARAMS) {
   return BSM_OK;
 }
 
+/* rrelu_with_noise_functional(self, noise, lower, upper, training, generator):
+ * also the noise, which only training changes */
+static bsm_status op_rrelu_functional(OP_PARAMS) {
+  (void)self;
+  bsm_tensor *out, *noise;
+  if (op_bool(&args[4])) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "rrelu in training mode is not supported: call .eval() on "
+                    "the model before saving it");
+  }
+  OP_CALL1(cx, &out, "aten::rrelu", args[0], args[2], args[3], B(false), NONE);
+  BSM_TRY(bsm_tensor_clone(cx->arena, op_tensor(&args[1]), &noise));
+  outs[0] = T(out);
+  outs[1] = T(noise);
+  return BSM_OK;
+}
+
 static const bsm_aten_op rows[] = {
     {"aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
      op_assert_scalar, 0, BSM_ATEN_EFFECT},
@@ -412,5 +429,9 @@ static const bsm_aten_op rows[] = {
      "Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> "
      "(Tensor, Tensor, Tensor, Tensor)",
      op_batch_norm_no_update, 0, 0},
+    {"aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar "
+     "lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
+     "Generator? generator=None) -> (Tensor, Tensor noise_out)",
+     op_rrelu_functional, 0, 0},
 };
 BSM_ATEN_TABLE(exported, rows);

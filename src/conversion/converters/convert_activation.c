@@ -168,11 +168,17 @@ static bsm_status convert_prelu(bsm_conversion_ctx *ctx, const bsm_node *node,
 static bsm_status convert_rrelu(bsm_conversion_ctx *ctx, const bsm_node *node,
                                 const bsm_args *args) {
   enum { SELF, LOWER, UPPER, TRAINING };
-  BSM_CHECK(!bsm_arg_unwrap_to_bool(args, TRAINING),
+  /* rrelu_with_noise_functional: the noise comes second, and is returned */
+  const size_t noise = bsm_args_variant(args) ? 1 : 0;
+  BSM_CHECK(!bsm_arg_unwrap_to_bool(args, TRAINING + noise),
             "rrelu in training mode draws random numbers");
-  double slope = (bsm_arg_unwrap_to_double(args, LOWER) +
-                  bsm_arg_unwrap_to_double(args, UPPER)) /
+  double slope = (bsm_arg_unwrap_to_double(args, LOWER + noise) +
+                  bsm_arg_unwrap_to_double(args, UPPER + noise)) /
                  2;
+  if (noise) {
+    BSM_TRY(bsm_emit_output(ctx, node, 1,
+                            bsm_arg_itensor_or_freeze(ctx, args, noise)));
+  }
   return bsm_emit_output(
       ctx, node, 0,
       bsm_emit_activation(ctx, bsm_arg_itensor_or_freeze(ctx, args, SELF),
@@ -282,6 +288,10 @@ static const bsm_conversion_pattern patterns[] = {
          "Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
          "training=False, Generator? generator=None",
          convert_rrelu, 0),
+    {"aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar "
+     "lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
+     "Generator? generator=None) -> (Tensor, Tensor noise_out)",
+     convert_rrelu, 1},
     {"aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> "
      "Tensor",
      convert_softplus, 0},

@@ -410,5 +410,9 @@ static const bsm_conversion_pattern patterns[] = {
     ADAPTIVE(1),
     ADAPTIVE(2),
     ADAPTIVE(3),
+    {"aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+     convert_adaptive, 2},
+    {"aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+     convert_adaptive, 3},
 };
 BSM_CONVERTER_TABLE(pooling, patterns);

@@ -116,6 +116,10 @@ def products(m):
 def norms(m):
     case, rand = m.case, m.rand
     for dtype in (m.f4, m.f8, m.bf):
+        for low, high in ((0.125, 1 / 3), (0.1, 0.1)):
+            case("aten::rrelu_with_noise_functional", rand((3, 4), dtype),
+                 rand((3, 4), dtype), low, high, False)
+    for dtype in (m.f4, m.f8, m.bf):
         x = rand((2, 3, 4), dtype)
         case("aten::_fused_rms_norm", x, [4], rand((4,), dtype), 1e-5)
         case("aten::_fused_rms_norm", x, [4], None, None)
