@@ -8,6 +8,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <math.h>
+
 #include "tests/base/test_allocator.h"
 #include "tests/exported/exported_world.h"
 
@@ -464,6 +466,60 @@ static void versions_are_told(void **state) {
   drop(&w, &b);
 }
 
+/* Schema 7.3: sizes as Python writes them, bare infinities, no names of nodes,
+ * constants under other tags. */
+static void older_schemas_are_read(void **state) {
+  (void)state;
+  exported_blob b = exported_file("net_25.pt2", 0);
+  exported_world w;
+  load_ok(&w, &b, NULL);
+  const bsm_exported_program *p = w.program;
+  assert_int_equal(p->schema_major, 7);
+  assert_int_equal(p->schema_minor, 3);
+  bsm_text text;
+  bsm_text_init(&text, w.cx->arena);
+  show_tree(&text, p->in_tree);
+  bsm_text_puts(&text, "\n");
+  show_tree(&text, p->out_tree);
+  assert_string_equal(
+      text.data,
+      "tuple(tuple(*, list(*, *), *), dict(options: dict(scale: *)))\n"
+      "dict(parts: list(*, *), z: tuple(*, *), rest: tuple(*, *, *))");
+  text.len = 0;
+  show_value(&text, p, "full", bsm_exported_tensor(p->graph, "full"));
+  assert_string_equal(text.data, "value full float64 [2*s1]");
+  const bsm_symbol *batch = &p->symbols.symbols.items[0];
+  assert_true(batch->has_range && batch->min == 2 && batch->max == 64);
+  const bsm_tensor *turned = find_input(p, "turned")->tensor;
+  const bsm_tensor *part = find_input(p, "part")->tensor;
+  for (int64_t i = 0; i < 20; i++) { /* arange(20).view(4, 5).t() */
+    assert_true(bsm_tensor_get_double(turned, i) ==
+                (double)(i % 4 * 5 + i / 4));
+  }
+  for (int64_t i = 0; i < 9; i++) {
+    assert_true(bsm_tensor_get_double(part, i) ==
+                (double)(5 + i / 3 * 5 + 2 + i % 3));
+  }
+  assert_false(find_input(p, "hidden")->persistent);
+  for (size_t i = 0; i < p->input_count; i++) {
+    if (strcmp(p->inputs[i].name, "flag") != 0) continue;
+    assert_int_equal(p->inputs[i].kind, BSM_EXPORTED_CONSTANT_INPUT);
+    assert_true(p->inputs[i].arg.tag == BSM_EXPORTED_BOOL);
+    assert_true(p->inputs[i].arg.u.b);
+  }
+  size_t infinities = 0;
+  for (size_t i = 0; i < p->graph->node_count; i++) {
+    const bsm_exported_node *node = &p->graph->nodes[i];
+    for (size_t k = 0; k < node->input_count; k++) {
+      const bsm_exported_arg *arg = &node->inputs[k].arg;
+      infinities += arg->tag == BSM_EXPORTED_FLOAT && arg->u.d == -INFINITY;
+    }
+  }
+  assert_int_equal(infinities, 1);
+  assert_int_equal(p->example_args->len, 3);
+  drop(&w, &b);
+}
+
 static void names_are_interned(void **state) {
   (void)state;
   exported_blob b = exported_file("arguments.pt2", 0);
@@ -507,6 +563,7 @@ int main(void) {
       cmocka_unit_test(weights_are_used_in_place),
       cmocka_unit_test(models_are_chosen_by_name),
       cmocka_unit_test(versions_are_told),
+      cmocka_unit_test(older_schemas_are_read),
       cmocka_unit_test(names_are_interned),
       cmocka_unit_test(running_out_of_memory_is_a_status),
   };
