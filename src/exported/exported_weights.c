@@ -124,7 +124,13 @@ static bsm_status read_pickled(collection *c, const bsm_place *at,
     return bsm_place_fail(at, BSM_CORRUPT,
                           "the archive has no member \"%.200s\"", path);
   }
-  BSM_TRY(bsm_xr_unpickle(c->r, bytes, path, &value));
+  const bsm_status status = bsm_xr_unpickle(c->r, bytes, path, &value);
+  if (status) {
+    return bsm_status_note(
+        bsm_place_note(at, status),
+        "a weight that is pickled is a tensor of a class of its own: unwrap it "
+        "to plain tensors before exporting");
+  }
   if (value.tag != BSM_IVALUE_TENSOR) {
     return bsm_place_fail(at, BSM_CORRUPT, "member \"%.200s\" holds no tensor",
                           path);

@@ -11,6 +11,8 @@ net_25.pt2, whose schema torch no longer reads, by torch 2.5. Made here:
   functional.pt2 the same without mutation, as run_decompositions() makes it
   dtypes.pt2     a buffer of every dtype that can be read
   old.pt2        arguments.pt2 in the layout of torch before 2.8
+  saved.pt2      arguments.pt2 with all weights in one archive of torch.save, as
+                 the first packages had them
   pickled.pt2    arguments.pt2 with weights that torch.save wrote
   rezipped.pt2   arguments.pt2 deflated and unaligned, as zip tools do
   two.pt2        two models, called first and second
@@ -144,6 +146,21 @@ def write_old(program, path):
         archive.writestr("serialized_constants.pt", artifact.constants)
         archive.writestr("serialized_example_inputs.pt",
                          artifact.example_inputs)
+
+
+def write_saved(program, source, path):
+    artifact = torch._export.serde.serialize.serialize(program)
+    writer = torch._C.PyTorchFileWriter(path)
+    saved = {"data/weights/model.pt": artifact.state_dict,
+             "data/constants/model.pt": artifact.constants}
+    for name, data in members(source).items():
+        name = name.split("/", 1)[1]
+        if not name.startswith((".data/", "byteorder", "data/weights/",
+                                "data/constants/")):
+            saved[name] = data
+    for name, data in saved.items():
+        writer.write_record(name, data, len(data))
+    writer.write_end_of_file()
 
 
 def write_pickled(source, path):
@@ -319,6 +336,7 @@ def main():
     torch.export.save(net, path("arguments.pt2"))
     torch.export.save(net.run_decompositions({}), path("functional.pt2"))
     write_old(net, path("old.pt2"))
+    write_saved(net, path("arguments.pt2"), path("saved.pt2"))
     write_pickled(path("arguments.pt2"), path("pickled.pt2"))
     write_rezipped(path("arguments.pt2"), path("rezipped.pt2"))
     dtypes = torch.export.export(models.Dtypes(), (torch.ones(2, 3),))

@@ -345,6 +345,7 @@ static const struct {
     /* Of another version; and one program in other wrappings. */
     {"cnn_215.pt2", "cnn_215.txt"},
     {"old.pt2", "arguments.txt"},
+    {"saved.pt2", "arguments.txt"},
     {"rezipped.pt2", "arguments.txt"},
 };
 
