@@ -7,12 +7,16 @@
  * expanded rows that the window needs wait in a ring, the depthwise rows of the
  * strip in a buffer; both stay in the second-level cache and never see memory.
  * Bands of several threads compute the rows of the ring at their borders twice.
- * Every output is summed in the same order as by the separate convolutions. */
+ * Every output is summed in the same order as by the separate convolutions.
+ *
+ * A scale alone is multiplied with the weights of the product instead of the
+ * input where there are fewer of them. */
 #include <string.h>
 
 #include "backend/cpu/cpu_depthwise.h"
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/kernels/rows/rows.h"
 #include "base/checked.h"
 
 /* Pixels of a strip: enough tiles for a product to pay. */
@@ -33,11 +37,13 @@ typedef struct pointwise {
 typedef struct chain {
   bsm_cpu_impl base;
   bool expands, filters, projects, scales, has_residual;
+  bool scales_weights; /* not the input */
   bsm_cpu_image x, y, residual, scale;
   bsm_cpu_rows x_rows, y_rows, residual_rows; /* pixels of one image */
   pointwise expand, project;
   bsm_cpu_depthwise depthwise;
   const bsm_k_math *math;
+  const bsm_k_rows *row_kernels;
   int64_t pre_padding;             /* of rows */
   int64_t strip, band, bands;      /* output rows */
   int64_t parts, part_columns;     /* output maps */
@@ -46,6 +52,7 @@ typedef struct chain {
   const float **padding;           /* pointers of a row of the padding */
   /* Bytes of scratch, one behind the other. */
   uint64_t rows_bytes, pointers_bytes, ring_bytes, strip_bytes;
+  uint64_t weights_bytes;
 } chain;
 
 /* ---- check ---- */
@@ -301,10 +308,14 @@ static bsm_status set_scratch(chain *c, bsm_prepared_step *out) {
         bsm_cpu_align((uint64_t)(c->strip * c->y.size[2] * c->strip_pitch) * f);
     if (more > gemm) gemm = more;
   }
-  return bsm_cpu_set_scratch(
-      out, 0,
-      c->rows_bytes + c->pointers_bytes + c->ring_bytes + c->strip_bytes + gemm,
-      c->base.slots);
+  if (c->scales_weights) {
+    c->strip_bytes = 0;
+    c->weights_bytes = bsm_cpu_align((uint64_t)(c->part_columns * c->x.c) * f);
+  }
+  return bsm_cpu_set_scratch(out, 0,
+                             c->rows_bytes + c->pointers_bytes + c->ring_bytes +
+                                 c->strip_bytes + c->weights_bytes + gemm,
+                             c->base.slots);
 }
 
 static bsm_status init_depthwise(const bsm_cpu_prepare *p, chain *c) {
@@ -346,6 +357,14 @@ static void init_images(const bsm_cpu_prepare *p, chain *c) {
   }
 }
 
+/* Whether to scale the weights: fewer than the inputs of an image, whose rows
+ * do not start in few sets of a cache. Follows from the sizes alone, as the
+ * results are rounded differently. */
+static bool scales_weights(const chain *c) {
+  return c->scales && c->x.size[1] * c->x.size[2] > c->y.c &&
+         c->x.stride[2] % 256 != 0;
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_convolution_chain *params =
       &p->step->params->convolution_chain;
@@ -353,7 +372,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   BSM_TRY_ALLOC(c);
   c->base.slots = p->threads;
   c->math = bsm_k_math_select(p->isa);
+  c->row_kernels = bsm_k_rows_select(p->isa);
   init_images(p, c);
+  c->scales_weights = scales_weights(c);
   const int64_t maps =
       c->filters ? params->part[BSM_CHAIN_DEPTHWISE].out_maps : c->x.c;
   c->ring_pitch = c->strip_pitch = pitch_of(maps);
@@ -365,7 +386,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
                    &c->expand);
   }
   if (c->projects) {
-    init_pointwise(p, BSM_CHAIN_PROJECT, maps, c->strip * c->y.size[2],
+    const int64_t rows = c->scales_weights ? c->band : c->strip;
+    init_pointwise(p, BSM_CHAIN_PROJECT, maps, rows * c->y.size[2],
                    &c->project);
   }
   c->base.description = bsm_arena_printf(
@@ -394,7 +416,7 @@ typedef struct band {
   float *y;
   const float ***rows;    /* of the window of a strip */
   const float **pointers; /* [ring][columns] */
-  float *ring, *strip;
+  float *ring, *strip, *weights;
   void *gemm;
   int64_t origin;          /* first input row of the window, maybe of padding */
   int64_t next;            /* input row that comes into the ring next */
@@ -414,18 +436,24 @@ static void pixel_pointers(const void *self, int64_t row, int count,
   int64_t offsets[BSM_K_GEMM_MAX_ROWS];
   (void)tap;
   (void)taps;
+  if (s->rows->rank == 1) {
+    const float *x = s->x + (s->first + row) * s->rows->strides[0];
+    for (int i = 0; i < count; i++) a[i] = x + i * s->rows->strides[0];
+    return;
+  }
   bsm_cpu_rows_offsets(s->rows, s->first + row, count, offsets);
   for (int i = 0; i < count; i++) a[i] = s->x + offsets[i];
 }
 
-/* The columns from `column` on, a multiple of a panel. */
+/* The columns from `column` on, a multiple of a panel. o->b: weights of these
+ * columns, or NULL. */
 static void multiply(const pointwise *p, int64_t pixels, int64_t column,
                      int64_t columns, bsm_cpu_gemm_operands *o, void *scratch) {
   bsm_cpu_gemm g = p->gemm;
   g.rows = pixels;
   g.columns = columns;
   o->pointers = pixel_pointers;
-  o->b = p->kernel + column / BSM_PANEL * p->b_panel;
+  if (!o->b) o->b = p->kernel + column / BSM_PANEL * p->b_panel;
   o->b_tap = o->b_panel = p->b_panel;
   o->bias = p->bias ? p->bias + column : NULL;
   o->c += column;
@@ -533,6 +561,29 @@ static void project(const band *b, int64_t first, int64_t count) {
            b->gemm);
 }
 
+/* The weights of the columns times the scale; their sums are those of the
+ * input's pixels. */
+static void project_scaled(const band *b, int64_t first, int64_t count) {
+  const chain *c = b->c;
+  const pointwise *p = &c->project;
+  const int64_t panels = bsm_cpu_div_up(b->columns, BSM_PANEL);
+  const source s = {&c->x_rows, b->x, first * c->x.size[2]};
+  for (int64_t i = 0; i < panels; i++) {
+    c->row_kernels->scale_panel(
+        p->kernel + (b->column / BSM_PANEL + i) * p->b_panel, b->scale, c->x.c,
+        b->weights + i * p->b_panel);
+  }
+  bsm_cpu_gemm_operands o = {
+      .source = &s,
+      .b = b->weights,
+      .c = b->y + first * c->y.stride[1],
+      .c_rows = &c->y_rows,
+      .residual =
+          b->residual ? b->residual + first * c->residual.stride[1] : NULL,
+      .residual_rows = &c->residual_rows};
+  multiply(p, count * c->y.size[2], b->column, b->columns, &o, b->gemm);
+}
+
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
   const chain *c = w->c;
@@ -553,7 +604,12 @@ static void unit(void *arg, int64_t index, int slot) {
   scratch += c->pointers_bytes;
   b.ring = (float *)(void *)scratch;
   b.strip = (float *)(void *)(scratch + c->ring_bytes);
-  b.gemm = scratch + c->ring_bytes + c->strip_bytes;
+  b.weights = (float *)(void *)(scratch + c->ring_bytes + c->strip_bytes);
+  b.gemm = scratch + c->ring_bytes + c->strip_bytes + c->weights_bytes;
+  if (c->scales_weights) {
+    project_scaled(&b, first, end - first);
+    return;
+  }
   if (c->filters) {
     const bsm_cpu_depthwise *d = &c->depthwise;
     b.origin = first * d->stride - c->pre_padding;

@@ -26,6 +26,8 @@ typedef struct bsm_k_rows {
    * from n on, for i < k: a panel of a packed matrix. */
   void (*pack_panel)(const float *from, int64_t k, int64_t n, int64_t k_stride,
                      int64_t n_stride, float *to);
+  /* y[i][0..15] = x[i][0..15] * scale[i] for i < k: a panel. */
+  void (*scale_panel)(const float *x, const float *scale, int64_t k, float *y);
   /* y[i][j] = x[j][i] for i < rows, j < columns; strides between rows. */
   void (*transpose)(const float *x, int64_t x_stride, float *y,
                     int64_t y_stride, int64_t rows, int64_t columns);

@@ -311,9 +311,10 @@ static void normalize(const float *x, float *y, int64_t n, float mean,
 }
 
 static void affine(const float *x, float *y, int64_t n, const float *scale,
-                   const float *shift){
+                   const float *shift) {
 #define AFFINE(L, S) S(y, vf_fma(L(x), L(scale), L(shift)))
-    FOR_ALL(AFFINE)}
+  FOR_ALL(AFFINE)
+}
 
 /* A row of affine_rows; `s` and `b` are used when the operand is not along the
  * row. */
@@ -337,9 +338,9 @@ VF_INLINE void affine_row(const bsm_k_affine *a, int64_t r, const int scale,
   float *y = a->y + r * a->y_row;
   const int64_t n = a->n;
   const vf s1 = vf_set(*s), b1 = vf_set(*b);
-#define AFFINE_ROW(L, S)                             \
-  S(y, affine_of(a, L(x), along &&scale ? L(s) : s1, \
-                 along &&shift ? L(b) : b1, scale, shift))
+#define AFFINE_ROW(L, S)                                                 \
+  S(y, affine_of(a, L(x), along && scale ? L(s) : s1,                    \
+                 along && shift ? L(b) : b1, scale, shift))
   FOR_ALL(AFFINE_ROW)
 }
 
@@ -367,6 +368,16 @@ static void affine_rows(const bsm_k_affine *a) {
   }
 }
 
+static void scale_panel(const float *x, const float *scale, int64_t k,
+                        float *y) {
+  for (int64_t i = 0; i < k; i++, x += 16, y += 16) {
+    const vf s = vf_set(scale[i]);
+    for (int j = 0; j < 16; j += VF_W) {
+      vf_store(y + j, vf_mul(vf_load(x + j), s));
+    }
+  }
+}
+
 static void accumulate(float *a, const float *x, int64_t n) {
 #define ACCUMULATE(L, S) S(a, vf_add(L(a), L(x)))
   FOR_ALL(ACCUMULATE)
@@ -378,9 +389,10 @@ static void accumulate_squares(float *a, const float *x, const float *m,
   FOR_ALL(SQUARES)
 }
 
-static void maximum(float *a, const float *x, int64_t n){
+static void maximum(float *a, const float *x, int64_t n) {
 #define MAXIMUM(L, S) S(a, keep_nan_max(L(a), L(x)))
-    FOR_ALL(MAXIMUM)}
+  FOR_ALL(MAXIMUM)
+}
 
 /* `vectors` vectors of columns; of the last one only `rest` elements when that
  * is not 0. */
@@ -464,4 +476,5 @@ const bsm_k_rows JOIN(bsm_k_rows_, BSM_K_SUFFIX) = {
     .accumulate_squares = accumulate_squares,
     .maximum = maximum,
     .sum_columns = sum_columns,
+    .scale_panel = scale_panel,
     .weighted = weighted};
