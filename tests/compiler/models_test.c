@@ -4,7 +4,8 @@
  * have PyTorch's shapes and dtypes, agree within 1e-4 of the largest value (or
  * what the model's row says),
  * and be bit-identical between thread counts. An engine that was saved and
- * loaded must give the same bits. */
+ * loaded must give the same bits. Programs of torch.export, as they are and
+ * decomposed, must agree with the scripted model within a tenth of that. */
 /* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,6 +73,46 @@ static const model models[] = {
     {"integer_net", "script"},
     {"spectral", "script"},
     {"spectral", "trace"},
+    {"resnet", "exported"},
+    {"resnet", "core"},
+    {"mobilenet", "exported"},
+    {"mobilenet", "core"},
+    {"squeezenet", "exported"},
+    {"squeezenet", "core"},
+    {"unet", "exported"},
+    {"unet", "core"},
+    {"vit", "exported"},
+    {"vit", "core"},
+    {"bert", "exported"},
+    {"bert", "core"},
+    {"encoder", "exported"},
+    {"encoder", "core"},
+    {"mixed", "exported"},
+    {"mixed", "core"},
+    {"dense", "exported"},
+    {"dense", "core"},
+    {"state", "exported"},
+    {"state", "core"},
+    {"choices", "exported"},
+    {"choices", "core"},
+    {"tagger", "exported"},
+    {"translator", "exported"},
+    {"translator", "core"},
+    {"double_net", "exported", 1e-12},
+    {"double_net", "core", 1e-12},
+    {"half_block", "exported", 2e-3},
+    {"half_block", "core", 2e-3},
+    {"bfloat_mlp", "exported", 8e-3},
+    {"bfloat_mlp", "core", 8e-3},
+    {"integer_net", "exported"},
+    {"integer_net", "core"},
+    {"resnet", "v215"},
+    {"bert", "v215"},
+    {"encoder", "v215"},
+    {"choices", "v215"},
+    {"translator", "v215"},
+    {"spectral", "exported"},
+    {"spectral", "core"},
 };
 
 static void check_status(bsm_status status, const char *what) {
@@ -197,7 +238,7 @@ static void run_everywhere(run_case *c) {
   }
 }
 
-static void make_specs(run_case *c, bsm_input_spec *specs) {
+static void make_specs(const run_case *c, bsm_input_spec *specs) {
   for (size_t i = 0; i < c->input_count; i++) {
     specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
     specs[i].dtype = c->inputs[i]->dtype;
@@ -229,14 +270,60 @@ static void check_saved(const run_case *c) {
   unlink(path);
 }
 
+static bool is_exported(const char *how) {
+  return strcmp(how, "exported") == 0 || strcmp(how, "core") == 0 ||
+         how[0] == 'v'; /* by another version of PyTorch */
+}
+
+static bsm_engine *compile(const char *name, const char *how,
+                           const run_case *c) {
+  char path[512];
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  bsm_input_spec specs[MAX_ARRAYS];
+  snprintf(path, sizeof(path), "%s/models/%s-%s.%s", BSM_TEST_DATA_DIR, name,
+           how, is_exported(how) ? "pt2" : "ts");
+  check_status(bsm_module_load(path, NULL, &module), path);
+  make_specs(c, specs);
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  options.inputs = specs;
+  options.input_count = c->input_count;
+  options.no_timing = true;
+  options.threads = 1;
+  check_status(bsm_compile(module, &options, &engine), path);
+  bsm_module_destroy(module);
+  return engine;
+}
+
+/* TorchScript and torch.export: the same results. */
+static void check_front_ends(const model *m, const run_case *c) {
+  bsm_array ours[MAX_ARRAYS] = {{0}}, theirs[MAX_ARRAYS] = {{0}};
+  /* Some are traced only. */
+  const bool traced =
+      strcmp(m->name, "half_block") == 0 || strcmp(m->name, "bfloat_mlp") == 0;
+  run_case other = *c;
+  bsm_engine *engine = compile(m->name, traced ? "trace" : "script", c);
+  other.engine = engine;
+  allocate_like(c->engine, ours);
+  allocate_like(engine, theirs);
+  run_once(c, 0, 1, ours);
+  run_once(&other, 0, 1, theirs);
+  for (size_t i = 0; i < c->output_count; i++) {
+    /* Of half, the last bit may be another. */
+    compare(&ours[i], &theirs[i], i,
+            (c->tolerance > 1e-4 ? 1 : 0.1) * c->tolerance);
+  }
+  free_arrays(ours, c->output_count);
+  free_arrays(theirs, c->output_count);
+  bsm_engine_destroy(engine);
+}
+
 static void test_model(void **state) {
   const model *m = *state;
   char path[512];
   bsm_npy_file file;
-  bsm_module *module = NULL;
-  bsm_engine *engine = NULL;
+  bsm_engine *engine;
   const bsm_array *inputs[MAX_ARRAYS], *expected[MAX_ARRAYS];
-  bsm_input_spec specs[MAX_ARRAYS];
   snprintf(path, sizeof(path), "%s/models/%s.npz", BSM_TEST_DATA_DIR, m->name);
   check_status(bsm_npy_open(path, NULL, &file), path);
   run_case c = {.tolerance = m->tolerance > 0 ? m->tolerance : 1e-4,
@@ -245,21 +332,12 @@ static void test_model(void **state) {
   c.input_count = collect(&file, "in", inputs);
   c.output_count = collect(&file, "out", expected);
   assert_true(c.input_count > 0 && c.output_count > 0);
-  snprintf(path, sizeof(path), "%s/models/%s-%s.ts", BSM_TEST_DATA_DIR, m->name,
-           m->how);
-  check_status(bsm_module_load(path, NULL, &module), path);
-  make_specs(&c, specs);
-  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
-  options.inputs = specs;
-  options.input_count = c.input_count;
-  options.no_timing = true;
-  options.threads = 1;
-  check_status(bsm_compile(module, &options, &engine), path);
-  bsm_module_destroy(module);
+  engine = compile(m->name, m->how, &c);
   assert_int_equal(bsm_engine_output_count(engine), c.output_count);
   c.engine = engine;
   run_everywhere(&c);
   check_saved(&c);
+  if (is_exported(m->how)) check_front_ends(m, &c);
   bsm_engine_destroy(engine);
   bsm_npy_close(&file);
 }

@@ -3,13 +3,19 @@
 
 Writes beside this script, for each model NAME and each way to save it:
   NAME-script.ts, NAME-trace.ts, NAME-frozen.ts   where PyTorch can
+  NAME-exported.pt2, NAME-core.pt2                by torch.export (2.11), and decomposed; without places in
+                                                  the source, and packed
+  NAME-vDIGITS.pt2                                with --version alone: exported by this version of PyTorch
   NAME.npz                                        in_0.., out_0.. by PyTorch
 
 Names as arguments make only those. Needs torch and numpy; the tests need neither. Every file is small.
 """
 import enum
+import io
+import json
 import os
 import sys
+import zipfile
 import zlib
 from typing import Tuple
 
@@ -468,6 +474,44 @@ ONLY = {"spectral": "script trace", "double_net": "script",
         "half_block": "trace", "bfloat_mlp": "trace", "integer_net": "script"}
 
 
+def slim(data, path):
+    """The archive in `data` without the text that only people read; JSON packed, the rest aligned for mapping."""
+    with zipfile.ZipFile(data) as archive, zipfile.ZipFile(path, "w") as out:
+        for item in archive.infolist():
+            body = archive.read(item)
+            if item.filename.endswith("/models/model.json"):
+                program = json.loads(body)
+                for node in program["graph_module"]["graph"]["nodes"]:
+                    node["metadata"] = {}
+                body = json.dumps(program).encode()
+            entry = zipfile.ZipInfo(item.filename)
+            if item.filename.endswith(".json"):
+                entry.compress_type = zipfile.ZIP_DEFLATED
+            else:
+                pad = -(out.fp.tell() + 30 + len(item.filename) + 4) % 64
+                entry.extra = b"FB" + pad.to_bytes(2, "little") + b"Z" * pad
+            out.writestr(entry, body)
+
+
+def export(model, inputs, name, version):
+    """The programs; those that PyTorch does not export, or whose results are others, are told and skipped."""
+    try:
+        with torch.no_grad():
+            program = torch.export.export(model, inputs)
+            programs = {"exported": program, "core": program.run_decompositions()}
+            if version:
+                programs = {"v" + "".join(torch.__version__.split(".")[:2]): program}
+            for how, each in programs.items():
+                wanted, given = flatten(model(*inputs)), flatten(each.module()(*inputs))
+                if [x.shape for x in wanted] != [x.shape for x in given]:
+                    raise ValueError(f"{how}: other results")
+                data = io.BytesIO()
+                torch.export.save(each, data)
+                slim(data, os.path.join(HERE, f"{name}-{how}.pt2"))
+    except Exception as error:
+        print(name, "is not exported:", str(error).splitlines()[0][:100])
+
+
 def flatten(result):
     if isinstance(result, (tuple, list)):
         return [leaf for item in result for leaf in flatten(item)]
@@ -475,8 +519,10 @@ def flatten(result):
 
 
 def main():
+    version = "--version" in sys.argv[1:]
+    names = [a for a in sys.argv[1:] if a != "--version"]
     for name, (make, make_inputs) in MODELS.items():
-        if sys.argv[1:] and name not in sys.argv[1:]:
+        if names and name not in names:
             continue
         torch.manual_seed(zlib.crc32(name.encode()))
         model = make().eval().requires_grad_(False)
@@ -487,6 +533,9 @@ def main():
                 m.weight.uniform_(0.7, 1.3)
                 m.bias.normal_(0, 0.2)
         inputs = make_inputs()
+        if version:
+            export(model, inputs, name, version)
+            continue
         with torch.no_grad():
             expected = flatten(model(*inputs))
             scripted = torch.jit.script(model)
@@ -501,6 +550,8 @@ def main():
         arrays = {f"in_{i}": x.numpy() for i, x in enumerate(inputs)}
         arrays.update({f"out_{i}": x for i, x in enumerate(expected)})
         np.savez(os.path.join(HERE, f"{name}.npz"), **arrays)
+        if hasattr(torch, "export"):
+            export(model, inputs, name, False)
         print(name, [x.shape for x in expected])
 
 
