@@ -188,44 +188,76 @@ static block block_of(const work *of, int64_t index, void *scratch) {
   return b;
 }
 
+/* Where a tile is: of a sample, of the image of those that dilation
+ * interleaves, and there; the innermost counter is the last one. */
 typedef struct tile_place {
-  int64_t sample, at[2]; /* the first output */
+  int64_t sample, image[2], tile[2];
 } tile_place;
 
 static tile_place place_of(const winograd *w, int64_t tile) {
   tile_place p;
   for (int d = 1; d >= 0; d--) {
-    p.at[d] = tile % w->tiles[d] * w->m * w->apart[d];
+    p.tile[d] = tile % w->tiles[d];
     tile /= w->tiles[d];
   }
   for (int d = 1; d >= 0; d--) {
-    p.at[d] += tile % w->images[d];
+    p.image[d] = tile % w->images[d];
     tile /= w->images[d];
   }
   p.sample = tile;
   return p;
 }
 
+/* The tile after `p`, without a division. */
+static void next_place(const winograd *w, tile_place *p) {
+  for (int d = 1; d >= 0; d--) {
+    if (++p->tile[d] < w->tiles[d]) return;
+    p->tile[d] = 0;
+  }
+  for (int d = 1; d >= 0; d--) {
+    if (++p->image[d] < w->images[d]) return;
+    p->image[d] = 0;
+  }
+  p->sample++;
+}
+
+/* Along dimension d, the first output of a tile. */
+static int64_t output_at(const winograd *w, const tile_place *p, int d) {
+  return p->tile[d] * w->m * w->apart[d] + p->image[d];
+}
+
 typedef struct tile_pixels {
   const float *at[BSM_K_WINOGRAD_MAX * BSM_K_WINOGRAD_MAX];
 } tile_pixels;
 
-/* The input pixels of a tile of a block. */
-static void find_pixels(const block *b, int64_t tile, tile_pixels *out) {
-  const winograd *w = b->work->impl;
+/* The input pixels of a tile. */
+static void find_pixels(const work *of, const tile_place *p, tile_pixels *out) {
+  const winograd *w = of->impl;
   const bsm_cpu_image *x = &w->common.x;
-  const tile_place p = place_of(w, b->tile + tile);
-  const float *sample = b->work->x + p.sample * x->n_stride;
-  const int64_t top = p.at[0] - w->common.w.pre_padding[1];
-  const int64_t left = p.at[1] - w->common.w.pre_padding[2];
-  for (int64_t r = 0; r < w->n; r++) {
+  const int64_t n = w->n, last = n - 1;
+  const int64_t top = output_at(w, p, 0) - w->common.w.pre_padding[1];
+  const int64_t left = output_at(w, p, 1) - w->common.w.pre_padding[2];
+  const int64_t row = w->apart[0] * x->stride[1];
+  const int64_t pixel = w->apart[1] * x->stride[2];
+  const float *sample = of->x + p->sample * x->n_stride;
+  if (top >= 0 && top + last * w->apart[0] < x->size[1] && left >= 0 &&
+      left + last * w->apart[1] < x->size[2]) {
+    const float *first = sample + top * x->stride[1] + left * x->stride[2];
+    for (int64_t r = 0; r < n; r++) {
+      for (int64_t s = 0; s < n; s++) {
+        out->at[r * n + s] = first + r * row + s * pixel;
+      }
+    }
+    return;
+  }
+  for (int64_t r = 0; r < n; r++) {
     const int64_t i = top + r * w->apart[0];
     const bool inside = i >= 0 && i < x->size[1];
-    for (int64_t s = 0; s < w->n; s++) {
+    for (int64_t s = 0; s < n; s++) {
       const int64_t j = left + s * w->apart[1];
-      out->at[r * w->n + s] = inside && j >= 0 && j < x->size[2]
-                                  ? sample + i * x->stride[1] + j * x->stride[2]
-                                  : w->zeros;
+      out->at[r * n + s] = inside && j >= 0 && j < x->size[2]
+                               ? sample + i * x->stride[1] + j * x->stride[2]
+                               : w->zeros;
     }
   }
 }
@@ -233,15 +265,18 @@ static void find_pixels(const block *b, int64_t tile, tile_pixels *out) {
 /* Transforms the inputs of tiles [i, end) of a block. */
 static void transform_inputs(const block *b, int64_t i, int64_t end) {
   const winograd *w = b->work->impl;
+  tile_place place = place_of(w, b->tile + i);
   tile_pixels pixels[2];
-  find_pixels(b, i, &pixels[0]);
+  find_pixels(b->work, &place, &pixels[0]);
   pixels[1] = pixels[0];
-  for (; i < end; i++) {
-    if (i + 1 < end) find_pixels(b, i + 1, &pixels[1]);
-    const bsm_k_winograd_input t = {pixels[0].at, pixels[1].at, w->c,
+  for (int now = 0; i < end; i++, now = !now) {
+    if (i + 1 < end) {
+      next_place(w, &place);
+      find_pixels(b->work, &place, &pixels[!now]);
+    }
+    const bsm_k_winograd_input t = {pixels[now].at, pixels[!now].at, w->c,
                                     b->v + i * w->v_row, w->v_position};
     w->input(&t);
-    pixels[0] = pixels[1];
   }
 }
 
@@ -280,32 +315,36 @@ static void activate(const winograd *w, const bsm_k_winograd_output *t) {
   }
 }
 
-/* Transforms the products of tile `i` of a block to outputs. */
-static void transform_output(const block *b, int64_t i) {
+/* The outputs of a tile along dimension d that exist. */
+static int64_t outputs_of(const winograd *w, int64_t at, int d) {
+  const int64_t rest = w->common.y.size[d + 1] - at;
+  if (rest >= w->m * w->apart[d]) return w->m;
+  return rest > 0 ? bsm_cpu_div_up(rest, w->apart[d]) : 0;
+}
+
+/* Transforms the products of tile `i` of a block, which is at `p`, to outputs.
+ */
+static void transform_output(const block *b, int64_t i, const tile_place *p) {
   const winograd *w = b->work->impl;
   const bsm_cpu_image *y = &w->common.y, *r = &w->common.residual;
-  const tile_place p = place_of(w, b->tile + i);
-  const int64_t rows =
-      bsm_cpu_div_up(bsm_cpu_max(y->size[1] - p.at[0], 0), w->apart[0]);
-  const int64_t pixels =
-      bsm_cpu_div_up(bsm_cpu_max(y->size[2] - p.at[1], 0), w->apart[1]);
+  const int64_t top = output_at(w, p, 0), left = output_at(w, p, 1);
+  const int64_t rows = outputs_of(w, top, 0), pixels = outputs_of(w, left, 1);
   if (rows == 0 || pixels == 0) return; /* of a smaller interleaved image */
   bsm_k_winograd_output t = {.m = b->m + i * w->m_row,
                              .m_position = w->m_position,
                              .channels = w->k,
-                             .y = b->work->y + p.sample * y->n_stride +
-                                  p.at[0] * y->stride[1] +
-                                  p.at[1] * y->stride[2],
+                             .y = b->work->y + p->sample * y->n_stride +
+                                  top * y->stride[1] + left * y->stride[2],
                              .y_row = y->stride[1] * w->apart[0],
                              .y_pixel = y->stride[2] * w->apart[1],
-                             .rows = bsm_cpu_min(w->m, rows),
-                             .pixels = bsm_cpu_min(w->m, pixels),
+                             .rows = rows,
+                             .pixels = pixels,
                              .bias = w->common.bias,
                              .lo = w->common.epilogue.lo,
                              .hi = w->common.epilogue.hi};
   if (b->work->residual) {
-    t.residual = b->work->residual + p.sample * r->n_stride +
-                 p.at[0] * r->stride[1] + p.at[1] * r->stride[2];
+    t.residual = b->work->residual + p->sample * r->n_stride +
+                 top * r->stride[1] + left * r->stride[2];
     t.residual_row = r->stride[1] * w->apart[0];
     t.residual_pixel = r->stride[2] * w->apart[1];
   }
@@ -314,7 +353,10 @@ static void transform_output(const block *b, int64_t i) {
 }
 
 static void transform_outputs(const block *b, int64_t i, int64_t end) {
-  for (; i < end; i++) transform_output(b, i);
+  tile_place place = place_of(b->work->impl, b->tile + i);
+  for (; i < end; i++, next_place(b->work->impl, &place)) {
+    transform_output(b, i, &place);
+  }
 }
 
 /* A block of one thread. */
