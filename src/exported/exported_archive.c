@@ -35,11 +35,6 @@ static bsm_str trim(bsm_str text) {
   return text;
 }
 
-const char *bsm_xr_member_path(const bsm_xr *r, const char *name) {
-  return bsm_arena_printf(r->arena, "%.*s%s", (int)r->prefix.len,
-                          r->prefix.data, name);
-}
-
 const bsm_zip_entry *bsm_xr_find_member(const bsm_xr *r, const char *name) {
   const bsm_str wanted = bsm_str_of(name);
   if (!r->prefix.len) return bsm_zip_find(&r->zip, wanted);

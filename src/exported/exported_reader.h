@@ -41,14 +41,11 @@ typedef struct bsm_xr_names {
 /* Opens the archive, checks what it is, and chooses the model. */
 BSM_NODISCARD bsm_status bsm_xr_open(bsm_xr *r, const void *data, size_t size,
                                      const char *model_name);
-/* The bytes of a member by its name without the prefix; data NULL: absent.
- * `name` is the text for messages. */
+/* The bytes of a member by its name without the prefix; data NULL: absent. */
 BSM_NODISCARD bsm_status bsm_xr_read_member(bsm_xr *r, const char *name,
                                             bsm_str *out);
 /* The entry; NULL: absent. */
 const bsm_zip_entry *bsm_xr_find_member(const bsm_xr *r, const char *name);
-/* The name with the prefix; NULL when out of memory. */
-const char *bsm_xr_member_path(const bsm_xr *r, const char *name);
 
 /* ---- exported_args.c ---- */
 /* Interned. */

@@ -49,11 +49,11 @@ static measures measure(bsm_str text) {
     }
     if ((c == ']' || c == '}') && level) level--;
     if (c == '[' || c == '{' || c == ',' || c == ':') out.values++;
-    const bool may_be_odd = c == '-' || c == 'I' || c == 'N';
-    if (may_be_odd && odd_number((bsm_str){text.data + i, text.len - i})) {
-      out.odd_numbers++;
-      i += (size_t)(c == '-'); /* not counted again behind its sign */
-    }
+    if (c != '-' && c != 'I' && c != 'N') continue;
+    const bsm_str *odd = odd_number((bsm_str){text.data + i, text.len - i});
+    if (!odd) continue;
+    out.odd_numbers++;
+    i += odd->len - 1;
   }
   return out;
 }

@@ -6,6 +6,9 @@
 
 #include "exported/symbolic.h"
 
+/* Whatever max_depth allows: the parser recurses. */
+enum { MOST_DEPTH = 1000 };
+
 typedef const bsm_sym_expr *operand;
 
 typedef struct parser {
@@ -567,7 +570,8 @@ bsm_status bsm_sym_parse(bsm_arena *arena, bsm_str text,
                          const bsm_sym_expr **out) {
   parser p = {.arena = arena,
               .text = text,
-              .max_depth = limits->max_depth,
+              .max_depth = limits->max_depth < MOST_DEPTH ? limits->max_depth
+                                                          : MOST_DEPTH,
               .symbols = symbols};
   BSM_TRY(parse_expression(&p, 0, out));
   skip_spaces(&p);
