@@ -669,6 +669,13 @@ static bsm_status op_newobj(pickle_machine *m) {
 
 static bsm_status op_build(pickle_machine *m) {
   BSM_TRY(need(m, 2));
+  /* An OrderedDict may have attributes: those that Module.state_dict() makes
+   * have _metadata, the versions of its modules. */
+  if (peek(m, 1)->tag == BSM_IVALUE_DICT &&
+      peek(m, 0)->tag == BSM_IVALUE_DICT) {
+    m->stack.len--;
+    return BSM_OK;
+  }
   const pickle_private *body = bsm_pickle_as(peek(m, 1), PICKLE_NEW);
   if (!body) {
     return BSM_FAIL(BSM_CORRUPT, "sets the state of %s",

@@ -261,6 +261,13 @@ static void builds_what_python_writes(void **state) {
   assert_int_equal(item[3].u.i, -1);
   assert_int_equal(item[4].u.i, -32768);
   assert_true(item[5].u.i == (int64_t)1 << 32);
+  /* The attributes of an OrderedDict do not count. */
+  OK(&w,
+     P "ccollections\nOrderedDict\n)R" KEY("a") "K\1s}" "X\11\0\0\0_metadata" "}sb.",
+     &v);
+  assert_int_equal(v.tag, BSM_IVALUE_DICT);
+  assert_int_equal(v.u.dict->len, 1);
+  FAILS(&w, P "}K\1b.", BSM_CORRUPT, "sets the state of Dict");
   FAILS(&w, P "]a.", BSM_CORRUPT, "needs 2");
   FAILS(&w, P "}K\1s.", BSM_CORRUPT, "needs 3");
   FAILS(&w, P "K\1K\1a.", BSM_CORRUPT, "appends to");
