@@ -3,7 +3,8 @@
 """Makes archives of torch.export, and what must be read from them.
 
 cnn_211.pt2, ops_211.pt2 and cnn_215.pt2 were written by torch 2.11 and 2.15,
-net_25.pt2, whose schema torch no longer reads, by torch 2.5. Made here:
+net_24.pt2 and net_25.pt2, whose schemas torch no longer reads, by torch 2.4
+and 2.5. Made here:
 
   arguments.pt2  nested inputs and results, keyword and constant inputs, a
                  dynamic dim, a condition, views of one storage, a mutated
