@@ -13,7 +13,7 @@ enum { LEVELS_PER_DEPTH = 4, PLACE_SIZE = 400 };
 /* ---- documents ---- */
 
 /* Numbers that JSON lacks. Python writes them all the same, and torch did so
- * before 2.6; now they are strings. */
+ * up to 2.5; now they are strings. */
 static const bsm_str odd_numbers[] = {
     {"-Infinity", 9}, {"Infinity", 8}, {"NaN", 3}};
 
