@@ -66,8 +66,14 @@ bsm_status bsm_build_chain(bsm_emitter *e, const bsm_layer *layer) {
     BSM_TRY(add_weights(e, parts[i], weights + (size_t)2 * (size_t)i));
   }
   uint32_t inputs[3], count = 0;
-  BSM_TRY(
-      bsm_build_as_channels_last(e, first->inputs.items[0], &inputs[count++]));
+  const bsm_itensor *x = first->inputs.items[0];
+  inputs[count] = bsm_build_value(e, x);
+  if (!parts[BSM_CHAIN_EXPAND] ||
+      !bsm_build_reads_planes(&parts[BSM_CHAIN_EXPAND]->p.convolution,
+                              x->dims)) {
+    BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[count]));
+  }
+  count++;
   if (last->has_scale) {
     BSM_TRY(bsm_build_as_channels_last(e, layer->inputs.items[1],
                                        &inputs[count++]));

@@ -97,17 +97,11 @@ bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer) {
                                 .epilogue = bsm_build_epilogue(&p->epilogue)};
 }
 
-/* A convolution that the backend computes from planes as well as it could from
- * channels last: few maps, and a stride, so that Winograd is none for it. */
-static bool reads_planes(const bsm_layer *layer, const bsm_layout *x) {
-  const bsm_convolution_params *p = &layer->p.convolution;
+bool bsm_build_reads_planes(const bsm_convolution_params *p, bsm_dims x) {
   const bsm_window_params *w = &p->window;
   const int32_t last = w->spatial - 1;
-  if (layer->kind != BSM_LAYER_CONVOLUTION ||
-      layer->outputs.items[0]->dtype != BSM_DTYPE_FLOAT || w->spatial > 2 ||
-      p->groups != 1 || p->epilogue.has_residual || x->dims.d[1] > 4 ||
-      (w->stride[last] != 2 && w->stride[last] != 4) ||
-      x->strides[x->dims.rank - 1] != 1) {
+  if (w->spatial > 2 || p->groups != 1 || p->epilogue.has_residual ||
+      x.d[1] > 4 || (w->stride[last] != 2 && w->stride[last] != 4)) {
     return false;
   }
   for (int32_t i = 0; i < w->spatial; i++) {
@@ -129,7 +123,8 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   uint32_t inputs[2];
   if (bsm_build_is_chain(layer)) return bsm_build_chain(e, layer);
   inputs[0] = bsm_build_value(e, x);
-  if (!reads_planes(layer, &bsm_build_tensor_at(e, inputs[0])->layout)) {
+  if (deconvolution || y->dtype != BSM_DTYPE_FLOAT ||
+      !bsm_build_reads_planes(p, x->dims)) {
     BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[0]));
   }
   if (p->epilogue.has_residual) {

@@ -5,11 +5,13 @@
  *   pointwise -> depthwise -> pointwise
  *   pointwise -> depthwise
  *   depthwise -> pointwise
+ * where the first may also be a network's first convolution, of few maps;
  * and takes a factor of each channel (squeeze and excite) into the pointwise
  * convolution that alone reads the product:
  *   x * scale [N, C, 1, 1] -> pointwise
  * Requires: what lies between has one reader and is float. */
 #include "base/caches.h"
+#include "builder/emit_internal.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
 
@@ -36,6 +38,14 @@ static bool is_pointwise(const bsm_layer *layer) {
     }
   }
   return true;
+}
+
+/* What may stand before depthwise. */
+static bool is_expansion(const bsm_layer *layer) {
+  return is_pointwise(layer) ||
+         (is_free(layer) &&
+          bsm_build_reads_planes(&layer->p.convolution,
+                                 layer->inputs.items[0]->dims));
 }
 
 /* Depthwise with a window that the backend's chains take. */
@@ -80,7 +90,7 @@ static void join(const bsm_uses *uses, bsm_layer *filter, double share) {
   bsm_layer *expand = before(uses, filter);
   bsm_itensor *y = filter->outputs.items[0];
   bsm_layer *project = bsm_uses_single_reader(uses, y);
-  if (expand && (!is_pointwise(expand) || ends_chain(expand))) expand = NULL;
+  if (expand && (!is_expansion(expand) || ends_chain(expand))) expand = NULL;
   if (project && (!is_pointwise(project) || before(uses, project) != filter)) {
     project = NULL;
   }

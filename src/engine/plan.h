@@ -117,14 +117,15 @@ typedef struct bsm_step_convolution {
 } bsm_step_convolution;
 
 /* Convolutions in one step, each the only reader of the one before: a pointwise
- * one (1x1, stride 1, no padding, one group), a depthwise one, a pointwise one;
+ * one (1x1, stride 1, no padding, one group), or one of at most four input maps
+ * that the backend computes by rows; a depthwise one; a pointwise one;
  * at least two of them, the middle one among them; or the last one alone with
  * `has_scale`. What lies between them never is in memory as a whole. All have
  * two spatial dimensions and plain weights, and only the last may have a
  * residual.
- * Inputs: x [N, C, H, W] [, scale [N, C, 1, 1], which multiplies x] [, residual
- * like the output]; output; all as a convolution's.
- * weights[2 i], weights[2 i + 1]: kernel and bias of part i. */
+ * Inputs: x [N, C, H, W] (of few maps: of any strides) [, scale [N, C, 1, 1],
+ * which multiplies x] [, residual like the output]; output; all as a
+ * convolution's. weights[2 i], weights[2 i + 1]: kernel and bias of part i. */
 enum {
   BSM_CHAIN_EXPAND = 0,
   BSM_CHAIN_DEPTHWISE = 1,

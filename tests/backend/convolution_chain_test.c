@@ -8,7 +8,10 @@ typedef struct shape {
   int maps[4]; /* of the input, after each part */
   bool has[3], scales, residual;
   int window, stride, pre[2], post[2];
-  int extra; /* floats between pixels of the input and the output */
+  bool starts; /* the first part has a window of its own */
+  int first_window, first_stride, first_padding;
+  bool planes; /* of the input */
+  int extra;   /* floats between pixels of the input and the output */
   bsm_activation_type activation;
 } shape;
 
@@ -42,8 +45,15 @@ static double *pixel(const image *i, int n, int h, int w) {
          ((size_t)(n * i->h + h) * (size_t)i->w + (size_t)w) * (size_t)i->c;
 }
 
-static int out_size(const shape *s, int d) {
+/* Of the first part's output. */
+static int first_size(const shape *s, int d) {
   const int size = d ? s->width : s->height;
+  if (!s->starts) return size;
+  return (size + 2 * s->first_padding - s->first_window) / s->first_stride + 1;
+}
+
+static int out_size(const shape *s, int d) {
+  const int size = first_size(s, d);
   if (!s->has[1]) return size;
   return (size + s->pre[d] + s->post[d] - s->window) / s->stride + 1;
 }
@@ -51,10 +61,19 @@ static int out_size(const shape *s, int d) {
 /* One part by definition; frees x. The bias follows the kernel. */
 static image convolve(const shape *s, int part, image x, const float *w,
                       const float *bias, bsm_activation_type activation) {
-  const bool filters = part == 1;
-  image y = new_image(x.n, filters ? out_size(s, 0) : x.h,
-                      filters ? out_size(s, 1) : x.w, s->maps[part + 1]);
-  const int taps = filters ? s->window : 1;
+  const bool filters = part == 1, starts = part == 0 && s->starts;
+  image y = new_image(x.n,
+                      filters  ? out_size(s, 0)
+                      : starts ? first_size(s, 0)
+                               : x.h,
+                      filters  ? out_size(s, 1)
+                      : starts ? first_size(s, 1)
+                               : x.w,
+                      s->maps[part + 1]);
+  const int taps = filters ? s->window : starts ? s->first_window : 1;
+  const int stride = filters ? s->stride : starts ? s->first_stride : 1;
+  const int top = filters ? s->pre[0] : starts ? s->first_padding : 0;
+  const int left = filters ? s->pre[1] : starts ? s->first_padding : 0;
   for (int n = 0; n < y.n; n++) {
     for (int h = 0; h < y.h; h++) {
       for (int v = 0; v < y.w; v++) {
@@ -62,15 +81,16 @@ static image convolve(const shape *s, int part, image x, const float *w,
           double sum = (double)bias[o];
           for (int kh = 0; kh < taps; kh++) {
             for (int kw = 0; kw < taps; kw++) {
-              const int row = filters ? h * s->stride - s->pre[0] + kh : h;
-              const int col = filters ? v * s->stride - s->pre[1] + kw : v;
+              const int row = h * stride - top + kh;
+              const int col = v * stride - left + kw;
               if (row < 0 || row >= x.h || col < 0 || col >= x.w) continue;
               const double *at = pixel(&x, n, row, col);
               if (filters) {
                 sum += at[o] * (double)w[(o * taps + kh) * taps + kw];
               } else {
                 for (int i = 0; i < x.c; i++) {
-                  sum += at[i] * (double)w[o * x.c + i];
+                  sum += at[i] *
+                         (double)w[((o * x.c + i) * taps + kh) * taps + kw];
                 }
               }
             }
@@ -100,6 +120,11 @@ static void set_part(const shape *s, int part, bsm_step_convolution *p) {
     p->window.stride[d] = s->stride;
     p->window.pre_padding[d] = s->pre[d - 1];
     p->window.post_padding[d] = s->post[d - 1];
+  }
+  for (int d = 1; part == 0 && s->starts && d < 3; d++) {
+    p->window.kernel[d] = s->first_window;
+    p->window.stride[d] = s->first_stride;
+    p->window.pre_padding[d] = p->window.post_padding[d] = s->first_padding;
   }
 }
 
@@ -155,7 +180,7 @@ static void add_image(harness *h, harness_rng *r, int n, int c, int height,
   const bsm_dims d = dims_of(4, n, c, height, width);
   int64_t strides[BSM_MAX_RANK];
   channels_last(d, extra, strides);
-  add_input(h, BSM_DTYPE_FLOAT, d, strides);
+  add_input(h, BSM_DTYPE_FLOAT, d, extra < 0 ? NULL : strides);
   fill_input(h, r, h->step.input_count - 1);
 }
 
@@ -163,7 +188,8 @@ static void build(harness *h, const shape *s, harness_rng *r, float **kernels,
                   float **biases) {
   bsm_step_convolution_chain *p = &h->params.convolution_chain;
   harness_init(h, BSM_STEP_CONVOLUTION_CHAIN);
-  add_image(h, r, s->n, s->maps[0], s->height, s->width, s->extra);
+  add_image(h, r, s->n, s->maps[0], s->height, s->width,
+            s->planes ? -1 : s->extra);
   if (s->scales) add_image(h, r, s->n, s->maps[0], 1, 1, 0);
   p->has_scale = s->scales;
   int last = 2;
@@ -173,8 +199,10 @@ static void build(harness *h, const shape *s, harness_rng *r, float **kernels,
     if (!s->has[i]) continue;
     set_part(s, i, &p->part[i]);
     p->part[i].epilogue.has_residual = i == last && s->residual;
-    const size_t taps =
-        i == 1 ? (size_t)(s->window * s->window) : (size_t)s->maps[i];
+    size_t taps = i == 1 ? (size_t)(s->window * s->window) : (size_t)s->maps[i];
+    if (i == 0 && s->starts) {
+      taps *= (size_t)(s->first_window * s->first_window);
+    }
     const size_t count = (size_t)s->maps[i + 1] * taps;
     kernels[i] = malloc(count * sizeof(float));
     assert_non_null(kernels[i]);
@@ -276,6 +304,24 @@ static void test_random_chains(void **state) {
   }
 }
 
+/* A network's first convolution in front, of planes and channels last. */
+static void test_starts(void **state) {
+  harness_rng r = {4};
+  (void)state;
+  for (int i = 0; i < 60; i++) {
+    shape s = random_shape(&r, i % 2);
+    s.starts = true;
+    s.maps[0] = rng_range(&r, 1, 4);
+    s.planes = i % 3 != 0;
+    s.first_window = rng_range(&r, 2, 5);
+    s.first_stride = 1 << rng_range(&r, 0, 2);
+    s.first_padding = rng_range(&r, 0, s.first_window);
+    s.height = s.window * s.first_stride + rng_range(&r, 4, 30);
+    s.width = s.window * s.first_stride + rng_range(&r, 4, 60);
+    run_shape(&s, &r);
+  }
+}
+
 /* One part of a chain by itself, from the output of the part before. */
 static float *run_part(const harness *chain, const shape *s, int part,
                        const float *x, int height, int width, uint32_t isa) {
@@ -346,6 +392,8 @@ static void test_refuses(void **state) {
   for (int which = 0; which < 4; which++) {
     shape s = random_shape(&r, which);
     s.residual = true;
+    /* With fewer maps the first part might have a window. */
+    if (s.has[0] && s.maps[0] < 5) s.maps[0] = 5;
     harness h;
     float *kernels[3] = {NULL}, *biases[3] = {NULL};
     build(&h, &s, &r, kernels, biases);
@@ -415,6 +463,7 @@ static void test_refuses(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_chains),
+      cmocka_unit_test(test_starts),
       cmocka_unit_test(test_same_bits_as_separate),
       cmocka_unit_test(test_refuses),
   };

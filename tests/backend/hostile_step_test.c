@@ -407,6 +407,38 @@ static void base_chain(harness *h, bool scales) {
   if (scales) h->tensors[h->step.inputs[1]].strides[1] = 1;
 }
 
+/* A network's first convolution, depthwise, pointwise. */
+static void base_start(harness *h) {
+  int64_t s[4];
+  const bsm_step_window one = {.spatial = 2,
+                               .kernel = {1, 1, 1},
+                               .stride = {1, 1, 1},
+                               .dilation = {1, 1, 1}};
+  bsm_step_window window = {.spatial = 2,
+                            .kernel = {1, 3, 3},
+                            .stride = {1, 2, 2},
+                            .dilation = {1, 1, 1},
+                            .pre_padding = {0, 1, 1},
+                            .post_padding = {0, 1, 1}};
+  const bsm_dims y = dims_of(4, 2, 8, 7, 8);
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(4, 2, 3, 13, 15), NULL);
+  add_part(
+      h, BSM_CHAIN_EXPAND, 3,
+      (bsm_step_convolution){.window = window, .groups = 1, .out_maps = 20});
+  window.stride[1] = window.stride[2] = 1;
+  add_part(
+      h, BSM_CHAIN_DEPTHWISE, 20,
+      (bsm_step_convolution){.window = window, .groups = 20, .out_maps = 20});
+  add_part(h, BSM_CHAIN_PROJECT, 20,
+           (bsm_step_convolution){.window = one,
+                                  .groups = 1,
+                                  .out_maps = 8,
+                                  .epilogue = {.has_residual = 1}});
+  channels_last(y, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, y, s);
+  add_output(h, BSM_DTYPE_FLOAT, y, s);
+}
+
 static void build(harness *h, int which) {
   static const bsm_step_kind kinds[] = {BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION,
@@ -435,7 +467,8 @@ static void build(harness *h, int which) {
                                         BSM_STEP_CONVOLUTION_CHAIN,
                                         BSM_STEP_CONVOLUTION_CHAIN,
                                         BSM_STEP_CONVOLUTION,
-                                        BSM_STEP_CONVOLUTION};
+                                        BSM_STEP_CONVOLUTION,
+                                        BSM_STEP_CONVOLUTION_CHAIN};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -488,6 +521,9 @@ static void build(harness *h, int which) {
     case 27:
       base_groups(h);
       break;
+    case 28:
+      base_start(h);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -502,7 +538,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 28; which++) {
+  for (int which = 0; which < 29; which++) {
     int refused = 0, ran = 0;
     for (int i = 0; i < 1500; i++) {
       harness h;

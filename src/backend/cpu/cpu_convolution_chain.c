@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of convolutions over bands of rows: expand 1x1, depthwise, project
  * 1x1, any of the outer two absent; or project alone, of an input scaled by
- * channels (squeeze and excite).
+ * channels (squeeze and excite). In place of expand there may be a network's
+ * first convolution, of few maps and any window.
  *
  * A thread walks down a band of output rows, a few at a time (a strip). The
  * expanded rows that the window needs wait in a ring, the depthwise rows of the
@@ -16,7 +17,7 @@
 #include "backend/cpu/cpu_depthwise.h"
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_pack.h"
-#include "backend/cpu/kernels/rows/rows.h"
+#include "backend/cpu/cpu_planar.h"
 #include "base/checked.h"
 
 /* Pixels of a strip: enough tiles for a product to pay. */
@@ -38,9 +39,12 @@ typedef struct chain {
   bsm_cpu_impl base;
   bool expands, filters, projects, scales, has_residual;
   bool scales_weights; /* not the input */
+  bool starts;         /* expand is a convolution of few maps */
   bsm_cpu_image x, y, residual, scale;
+  bsm_cpu_image wide; /* the input of depthwise; expanded: sizes only */
   bsm_cpu_rows x_rows, y_rows, residual_rows; /* pixels of one image */
   pointwise expand, project;
+  bsm_cpu_planar start;
   bsm_cpu_depthwise depthwise;
   const bsm_k_math *math;
   const bsm_k_rows *row_kernels;
@@ -83,8 +87,13 @@ static bool is_filter(const bsm_step_convolution *p, int64_t maps) {
          w->stride[1] <= BSM_K_DEPTHWISE_MAX_STRIDE;
 }
 
+/* What may come first. */
+static bool is_expansion(const bsm_step_convolution *p, int64_t in_maps) {
+  return is_pointwise(p) || bsm_cpu_planar_fits(p, in_maps);
+}
+
 static bsm_status check_parameters(const bsm_step_convolution_chain *p,
-                                   uint32_t inputs) {
+                                   int64_t in_maps, uint32_t inputs) {
   const bool one = !p->has[BSM_CHAIN_DEPTHWISE];
   int last = BSM_CHAIN_PARTS - 1;
   while (last > 0 && !p->has[last]) last--;
@@ -101,7 +110,8 @@ static bsm_status check_parameters(const bsm_step_convolution_chain *p,
     if (!p->has[i]) continue;
     if (c->window.spatial != 2 || c->form != BSM_CONVOLUTION_PLAIN ||
         (i < last && c->epilogue.has_residual) ||
-        (i != BSM_CHAIN_DEPTHWISE && !is_pointwise(c)) ||
+        (i == BSM_CHAIN_EXPAND && !is_expansion(c, in_maps)) ||
+        (i == BSM_CHAIN_PROJECT && !is_pointwise(c)) ||
         (i == BSM_CHAIN_DEPTHWISE && !is_filter(c, c->out_maps))) {
       return BSM_FAIL(BSM_CORRUPT, "convolution %d of a chain cannot be there",
                       i);
@@ -172,7 +182,12 @@ static bsm_status check_part(const bsm_plan *plan, const bsm_plan_step *step,
                         .params = &params};
   part.weights[0] = step->weights[2 * index];
   part.weights[1] = step->weights[2 * index + 1];
-  BSM_TRY(bsm_cpu_check_convolution(&local, &part, BSM_DTYPE_FLOAT, false));
+  if (index == BSM_CHAIN_EXPAND && !is_pointwise(c)) {
+    BSM_TRY(
+        bsm_cpu_check_convolution_of(&local, &part, BSM_DTYPE_FLOAT, false));
+  } else {
+    BSM_TRY(bsm_cpu_check_convolution(&local, &part, BSM_DTYPE_FLOAT, false));
+  }
   return bsm_cpu_check_window_output(&c->window, &tensors[0], &tensors[1]);
 }
 
@@ -182,11 +197,11 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
     return BSM_FAIL(BSM_CORRUPT, "%u inputs, %u outputs", step->input_count,
                     step->output_count);
   }
-  BSM_TRY(check_parameters(p, step->input_count));
   bsm_plan_tensor at[3] = {*bsm_cpu_input(plan, step, 0)};
   if (at[0].dims.rank != 4) {
     return BSM_FAIL(BSM_CORRUPT, "an input of %s", bsm_dims_str(at[0].dims));
   }
+  BSM_TRY(check_parameters(p, at[0].dims.d[1], step->input_count));
   if (p->has_scale) BSM_TRY(check_scale(&at[0], bsm_cpu_input(plan, step, 1)));
   at[2] = *bsm_cpu_input(plan, step, step->input_count - 1);
   int last = BSM_CHAIN_PARTS - 1;
@@ -270,7 +285,7 @@ static void choose_strip(chain *c) {
   const int64_t stride = c->filters ? c->depthwise.stride : 1;
   const int64_t window = c->filters ? c->depthwise.window : 1;
   const int64_t input_row =
-      c->expands ? c->x.size[2] * c->ring_pitch * (int64_t)sizeof(float) : 0;
+      c->expands ? c->wide.size[2] * c->ring_pitch * (int64_t)sizeof(float) : 0;
   const int64_t output_row =
       c->projects ? c->y.size[2] * c->strip_pitch * (int64_t)sizeof(float) : 0;
   int64_t strip = bsm_cpu_div_up(STRIP_PIXELS, bsm_cpu_max(1, c->y.size[2]));
@@ -298,9 +313,10 @@ static bsm_status set_scratch(chain *c, bsm_prepared_step *out) {
         (uint64_t)(c->ring * c->depthwise.columns) * sizeof(float *));
   }
   if (c->expands) {
-    c->ring_bytes =
-        bsm_cpu_align((uint64_t)(c->ring * c->x.size[2] * c->ring_pitch) * f);
-    gemm = bsm_cpu_gemm_scratch(&c->expand.gemm);
+    c->ring_bytes = bsm_cpu_align(
+        (uint64_t)(c->ring * c->wide.size[2] * c->ring_pitch) * f);
+    gemm = c->starts ? bsm_cpu_planar_floats(&c->start, c->ring) * f
+                     : bsm_cpu_gemm_scratch(&c->expand.gemm);
   }
   if (c->projects) {
     const uint64_t more = bsm_cpu_gemm_scratch(&c->project.gemm);
@@ -322,12 +338,10 @@ static bsm_status init_depthwise(const bsm_cpu_prepare *p, chain *c) {
   const bsm_step_convolution *params =
       &p->step->params->convolution_chain.part[BSM_CHAIN_DEPTHWISE];
   bsm_cpu_depthwise *d = &c->depthwise;
-  bsm_cpu_image in = c->x;
-  in.c = params->out_maps;
-  bsm_cpu_depthwise_init(params, &in, &c->y, p->isa, d);
+  bsm_cpu_depthwise_init(params, &c->wide, &c->y, p->isa, d);
   d->kernel = bsm_cpu_weights(p->plan, p->step, 2 * BSM_CHAIN_DEPTHWISE);
   d->bias = bsm_cpu_weights(p->plan, p->step, 2 * BSM_CHAIN_DEPTHWISE + 1);
-  d->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)in.c);
+  d->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->wide.c);
   c->padding = BSM_NEW_ARRAY(p->arena, const float *, (size_t)d->columns);
   if (!d->zeros || !c->padding) return BSM_FAIL_OOM();
   bsm_cpu_depthwise_point(d, NULL, 0, c->padding);
@@ -345,6 +359,15 @@ static void init_images(const bsm_cpu_prepare *p, chain *c) {
   c->has_residual = step->input_count == (c->scales ? 3u : 2u);
   c->x = bsm_cpu_image_of(bsm_cpu_input(p->plan, step, 0), 2);
   c->y = bsm_cpu_image_of(bsm_cpu_output(p->plan, step, 0), 2);
+  c->wide = c->x;
+  if (c->expands) {
+    const bsm_step_convolution *e = &params->part[BSM_CHAIN_EXPAND];
+    c->starts = !is_pointwise(e);
+    c->wide.c = e->out_maps;
+    for (int d = 1; d < 3; d++) {
+      c->wide.size[d] = bsm_cpu_window_output(&e->window, d, c->x.size[d]);
+    }
+  }
   image_rows(&c->x_rows, &c->x);
   image_rows(&c->y_rows, &c->y);
   if (c->scales) {
@@ -381,7 +404,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   if (c->filters) BSM_TRY(init_depthwise(p, c));
   choose_bands(c, p->threads);
   choose_strip(c);
-  if (c->expands) {
+  if (c->starts) {
+    bsm_cpu_planar_init(&params->part[BSM_CHAIN_EXPAND], &c->x, c->wide.size[2],
+                        p->isa, &c->start);
+    c->start.kernel = bsm_cpu_weights(p->plan, p->step, 0);
+    c->start.bias = bsm_cpu_weights(p->plan, p->step, 1);
+  } else if (c->expands) {
     init_pointwise(p, BSM_CHAIN_EXPAND, c->x.c, c->ring * c->x.size[2],
                    &c->expand);
   }
@@ -390,10 +418,13 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
     init_pointwise(p, BSM_CHAIN_PROJECT, maps, rows * c->y.size[2],
                    &c->project);
   }
-  c->base.description = bsm_arena_printf(
-      p->arena, "%s%s%s %s", c->expands ? "expand_" : "",
-      c->filters ? "depthwise" : "scale", c->projects ? "_project" : "",
-      bsm_k_gemm_select(p->isa)->name);
+  c->base.description = bsm_arena_printf(p->arena, "%s%s%s %s",
+                                         c->starts    ? "planar_"
+                                         : c->expands ? "expand_"
+                                                      : "",
+                                         c->filters ? "depthwise" : "scale",
+                                         c->projects ? "_project" : "",
+                                         bsm_k_gemm_select(p->isa)->name);
   BSM_TRY_ALLOC(c->base.description);
   out->impl = c;
   return set_scratch(c, out);
@@ -471,7 +502,7 @@ static int64_t slot_of(const band *b, int64_t row) {
 static void fill_ring(band *b, int64_t end) {
   const chain *c = b->c;
   const bsm_cpu_depthwise *d = &c->depthwise;
-  const int64_t width = c->x.size[2];
+  const int64_t width = c->wide.size[2];
   const bsm_cpu_rows to = {1, {1}, {c->ring_pitch}};
   if (!c->expands) {
     for (; b->next < end; b->next++) {
@@ -484,6 +515,13 @@ static void fill_ring(band *b, int64_t end) {
   while (b->next < end) {
     const int64_t slot = slot_of(b, b->next);
     const int64_t n = bsm_cpu_min(end - b->next, c->ring - slot);
+    if (c->starts) {
+      bsm_cpu_planar_rows(&c->start, b->x, b->next, n, b->gemm,
+                          b->ring + slot * width * c->ring_pitch,
+                          width * c->ring_pitch, c->ring_pitch);
+      b->next += n;
+      continue;
+    }
     const source s = {&c->x_rows, b->x, b->next * width};
     bsm_cpu_gemm_operands o = {.source = &s,
                                .c = b->ring + slot * width * c->ring_pitch,
@@ -499,10 +537,10 @@ static void filter(band *b, int64_t first, int64_t count) {
   const bsm_cpu_depthwise *d = &c->depthwise;
   const int64_t top = first * d->stride - c->pre_padding;
   const int64_t input_rows = (count - 1) * d->stride + d->window;
-  fill_ring(b, bsm_cpu_min(top + input_rows, c->x.size[1]));
+  fill_ring(b, bsm_cpu_min(top + input_rows, c->wide.size[1]));
   for (int64_t i = 0; i < input_rows; i++) {
     const int64_t row = top + i;
-    b->rows[i] = row >= 0 && row < c->x.size[1]
+    b->rows[i] = row >= 0 && row < c->wide.size[1]
                      ? b->pointers + slot_of(b, row) * d->columns
                      : c->padding;
   }
@@ -615,7 +653,7 @@ static void unit(void *arg, int64_t index, int slot) {
     b.origin = first * d->stride - c->pre_padding;
     b.next = bsm_cpu_max(0, b.origin);
     for (int64_t i = 0; c->expands && i < c->ring; i++) {
-      bsm_cpu_depthwise_point(d, b.ring + i * c->x.size[2] * c->ring_pitch,
+      bsm_cpu_depthwise_point(d, b.ring + i * c->wide.size[2] * c->ring_pitch,
                               c->ring_pitch, b.pointers + i * d->columns);
     }
   }
