@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as an archive of torch.export, read and looked at: every value of
- * every tensor, every expression.
+ * every tensor, every expression; then imported.
  *
  * What starts with "PK" is taken as the archive. Anything else is a list of
  * members, because a mutated archive hardly gets past its CRCs:
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "exported/exported_program.h"
+#include "exported/import.h"
 #include "tests/torchscript/zip_builder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -95,6 +96,17 @@ static void use(bsm_arena *arena, const bsm_exported_program *p) {
   }
 }
 
+/* The graph of forward. */
+static bsm_status import(const bsm_exported_program *program) {
+  bsm_model model;
+  bsm_function *forward;
+  bsm_graph *graph;
+  BSM_TRY(bsm_exported_import(program, NULL, &model));
+  BSM_TRY(model.find_method(model.front_end, model.root, "forward", &forward));
+  BSM_TRY(bsm_function_graph(forward, &graph));
+  return bsm_graph_verify(graph);
+}
+
 static void load(const uint8_t *data, size_t size) {
   bsm_limits limits = BSM_LIMITS_INIT;
   limits.max_inflated = 4 << 20;
@@ -109,6 +121,7 @@ static void load(const uint8_t *data, size_t size) {
   if (!status)
     status = bsm_exported_program_read(cx, data, size, NULL, &program);
   if (!status) use(&arena, program);
+  if (!status) status = import(program);
   bsm_status_free(status);
   bsm_arena_destroy(&arena);
 }

@@ -34,12 +34,25 @@ static const struct argp argp = {
 
 /* ---- a model's parameters ---- */
 
+/* Whether the file says that they do. */
+static bool dims_range(const bsm_parameter *p) {
+  bool ranges = false;
+  for (int32_t i = 0; p->has_example && i < p->min_dims.rank; i++) {
+    ranges = ranges || p->min_dims.d[i] != p->max_dims.d[i];
+  }
+  return ranges;
+}
+
 static void print_parameter(const bsm_parameter *p) {
   printf("  %s: %s%s", p->name, p->type,
          p->has_default ? " (has a default)" : "");
   if (p->has_example && p->is_tensor) {
     printf("  example %s %s", bsm_dtype_name(p->example_dtype),
            bsm_dims_str(p->example_dims));
+  }
+  if (dims_range(p)) {
+    printf(" from %s", bsm_dims_str(p->min_dims));
+    printf(" to %s", bsm_dims_str(p->max_dims));
   }
   putchar('\n');
 }
@@ -52,6 +65,10 @@ static void json_parameter(bsm_json *json, const bsm_parameter *p) {
   if (p->has_example && p->is_tensor) {
     bsm_json_string(json, "example_dtype", bsm_dtype_name(p->example_dtype));
     bsm_json_dims(json, "example_dims", p->example_dims);
+  }
+  if (dims_range(p)) {
+    bsm_json_dims(json, "min_dims", p->min_dims);
+    bsm_json_dims(json, "max_dims", p->max_dims);
   }
   bsm_json_close(json, '}');
 }

@@ -17,6 +17,7 @@ typedef struct shape_reader {
   bsm_ir_ctx *cx;
   bsm_model_symbol *symbols; /* by the program's numbers */
   bool *has_opt;
+  int64_t *values; /* for evaluating */
   size_t count;
 } shape_reader;
 
@@ -125,19 +126,17 @@ static bool is_in_inputs(const shape_reader *r, size_t symbol) {
 /* A size between those that the symbols may have, at one end of each. */
 static bool size_at(const shape_reader *r, const bsm_exported_sym *size,
                     int end, int64_t *out) {
-  int64_t values[64];
   bsm_sym_number number;
   if (!size->expr) {
     *out = size->number.i;
     return true;
   }
-  const size_t n = r->count < 64 ? r->count : 64;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < r->count; i++) {
     const bsm_model_symbol *s = &r->symbols[i];
-    values[i] = end < 0 ? s->min : end > 0 ? s->max : s->opt;
+    r->values[i] = end < 0 ? s->min : end > 0 ? s->max : s->opt;
   }
-  bsm_status status = bsm_sym_evaluate(size->expr, &r->program->symbols, values,
-                                       NULL, n, &number);
+  bsm_status status = bsm_sym_evaluate(size->expr, &r->program->symbols,
+                                       r->values, NULL, r->count, &number);
   const bool fine = !status && number.kind == BSM_SYM_KIND_INT;
   bsm_status_free(status);
   if (fine) *out = number.i;
@@ -207,7 +206,8 @@ static bsm_status read_symbols(shape_reader *r) {
   r->count = p->symbols.symbols.len;
   r->symbols = BSM_NEW_ARRAY(r->cx->arena, bsm_model_symbol, r->count + 1);
   r->has_opt = BSM_NEW_ARRAY(r->cx->arena, bool, r->count + 1);
-  BSM_TRY_ALLOC(r->symbols && r->has_opt);
+  r->values = BSM_NEW_ARRAY(r->cx->arena, int64_t, r->count + 1);
+  BSM_TRY_ALLOC(r->symbols && r->has_opt && r->values);
   for (size_t i = 0; i < p->input_count; i++) {
     const bsm_exported_meta *meta = meta_of(r, i);
     for (size_t d = 0; meta && d < meta->rank; d++) {

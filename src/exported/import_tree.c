@@ -49,9 +49,10 @@ static bool has_fields(const bsm_exported_tree *tree) {
          tree->field_names;
 }
 
-/* The type of a container whose children have the types `args`. */
+/* The type of a container whose children have the types `args`. Of arguments,
+ * whose values are looked up by their keys, each has to have its own. */
 static bsm_status container_type(bsm_ir_ctx *cx, const bsm_exported_tree *tree,
-                                 const bsm_type *const *args,
+                                 const bsm_type *const *args, bool is_argument,
                                  const bsm_type **out) {
   bsm_type_table *t = cx->types;
   const size_t n = tree->child_count;
@@ -61,15 +62,18 @@ static bsm_status container_type(bsm_ir_ctx *cx, const bsm_exported_tree *tree,
   const bool dict = tree->kind == BSM_EXPORTED_TREE_DICT;
   if (tree->kind == BSM_EXPORTED_TREE_LIST && alike) {
     *out = bsm_type_list(t, n ? args[0] : tensor);
-  } else if (dict && alike && same_keys(tree)) {
+  } else if (dict && (alike || !is_argument) && same_keys(tree)) {
     const bsm_type *key = n ? bsm_type_of_value(t, &tree->keys[0])
                             : bsm_type_simple(t, BSM_TYPE_STRING);
     BSM_TRY_ALLOC(key);
-    *out = bsm_type_dict(t, key, n ? args[0] : tensor);
+    *out = bsm_type_dict(t, key,
+                         !n      ? tensor
+                         : alike ? args[0]
+                                 : bsm_type_simple(t, BSM_TYPE_ANY));
   } else if (dict || has_fields(tree)) {
     BSM_TRY(names_of(cx, tree, &names));
-    *out = bsm_type_named_tuple(t, tree->type_name ? tree->type_name : "dict",
-                                names, args, n);
+    *out = bsm_type_named_tuple(
+        t, dict || !tree->type_name ? "dict" : tree->type_name, names, args, n);
   } else {
     *out = bsm_type_tuple(t, args, n);
   }
@@ -91,7 +95,7 @@ bsm_status bsm_xi_tree_type(bsm_ir_ctx *cx, const bsm_exported_tree *tree,
     BSM_TRY(bsm_xi_tree_type(cx, &tree->children[i], leaves, &args[i]));
     leaves += tree->children[i].leaf_count;
   }
-  return container_type(cx, tree, args, out);
+  return container_type(cx, tree, args, true, out);
 }
 
 /* ---- known values ---- */
@@ -201,7 +205,7 @@ bsm_status bsm_xi_put_together(bsm_importer *im, const bsm_exported_tree *tree,
     args[i] = items[i]->type;
     leaves += tree->children[i].leaf_count;
   }
-  BSM_TRY(container_type(im->cx, tree, args, &type));
+  BSM_TRY(container_type(im->cx, tree, args, false, &type));
   if (type->kind == BSM_TYPE_DICT) return put_dict(im, tree, items, type, out);
   BSM_TRY(bsm_xi_node(im,
                       type->kind == BSM_TYPE_LIST ? "prim::ListConstruct"

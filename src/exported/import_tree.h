@@ -7,7 +7,8 @@
 #include "exported/import_build.h"
 
 /* The type of what has this structure, where `leaves` are the types of its
- * leaves in order. Lists whose items differ in type are tuples, dicts whose
+ * leaves in order. Lists whose items differ in type are tuples, dicts of
+ * arguments whose
  * values do NamedTuples of their keys; classes that the model's author has
  * registered are NamedTuples of their fields. */
 BSM_NODISCARD bsm_status bsm_xi_tree_type(bsm_ir_ctx *cx,
