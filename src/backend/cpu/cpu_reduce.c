@@ -3,7 +3,7 @@
  *
  * Paths: `rows`, floats whose reduced elements are one contiguous row;
  * `columns`, floats with a contiguous kept dimension inside the reduced ones (a
- * spatial mean of a channels-last image), which sums rows of columns in chunks;
+ * spatial mean of a channels-last image), which adds rows of columns in chunks;
  * `truth`, any and all of contiguous rows of bool;
  * `any`, blocks of any dtype, accumulated in double or int64. */
 #include <math.h>
@@ -106,14 +106,16 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_cpu_space *k = &r->kept, *d = &r->reduced;
   const bool extreme =
       r->operation == BSM_REDUCE_MAX || r->operation == BSM_REDUCE_MIN;
+  const bool squares =
+      r->operation == BSM_REDUCE_VARIANCE || r->operation == BSM_REDUCE_L2;
   if (floats && d->rank == 1 && d->strides[1][0] == 1 && d->count > 0 &&
-      (is_summed(r->operation) || extreme ||
-       r->operation == BSM_REDUCE_VARIANCE)) {
+      (is_summed(r->operation) || extreme || squares)) {
     r->mode = ROWS;
   } else if (floats && k->strides[1][k->rank - 1] == 1 &&
              k->strides[0][k->rank - 1] == 1 && k->dims[k->rank - 1] >= 8 &&
              d->count > 0 &&
-             (is_summed(r->operation) || r->operation == BSM_REDUCE_MAX)) {
+             (is_summed(r->operation) || squares ||
+              r->operation == BSM_REDUCE_MAX)) {
     r->mode = COLUMNS_MODE;
   } else if (x->dtype == BSM_DTYPE_BOOL && y->dtype == BSM_DTYPE_BOOL &&
              d->rank == 1 && (d->strides[1][0] == 1 || d->count == 1) &&
@@ -151,6 +153,8 @@ static float reduce_row(const reduce *r, const float *x, int64_t n) {
       return r->rows->max(x, n);
     case BSM_REDUCE_MIN:
       return r->rows->min(x, n);
+    case BSM_REDUCE_L2:
+      return sqrtf(r->rows->sum_squares(x, n, 0.0f));
     default: {
       const float mean = (float)((double)r->rows->sum(x, n) / size);
       const double divisor = size - r->correction;
@@ -177,23 +181,50 @@ static void rows_unit(void *arg, int64_t unit, int slot) {
 
 /* ---- run: float columns ---- */
 
-/* Sums of n columns: of up to SUM_ROWS rows in float, of these in double. */
-static void sum_columns(const reduce *r, const float *x, int64_t n, float *y) {
+/* Adds up n columns, or with `mean` the squares of their distances from it: of
+ * up to SUM_ROWS rows in float, of these in double. */
+static void add_columns(const reduce *r, const float *x, int64_t n,
+                        const float *mean, double *total) {
   const bsm_cpu_space *d = &r->reduced;
   const int64_t stride = d->strides[1][d->rank - 1];
   float part[COLUMNS];
-  double total[COLUMNS] = {0};
   bsm_cpu_cursor c;
+  memset(total, 0, (size_t)n * sizeof(double));
   bsm_cpu_seek(d, 0, &c);
   for (int64_t i = 0; i < d->count;) {
     const int64_t rows = bsm_cpu_min(SUM_ROWS, bsm_cpu_row_left(d, &c));
-    r->rows->sum_columns(x + c.offset[1], stride, rows, part, n);
+    const float *from = x + c.offset[1];
+    if (mean) {
+      memset(part, 0, sizeof(part));
+      for (int64_t j = 0; j < rows; j++) {
+        r->rows->accumulate_squares(part, from + j * stride, mean, n);
+      }
+    } else {
+      r->rows->sum_columns(from, stride, rows, part, n);
+    }
     for (int64_t j = 0; j < n; j++) total[j] += (double)part[j];
     bsm_cpu_advance(d, &c, rows);
     i += rows;
   }
-  const double size = r->operation == BSM_REDUCE_AVG ? (double)d->count : 1.0;
-  for (int64_t j = 0; j < n; j++) y[j] = (float)(total[j] / size);
+}
+
+static void reduce_columns(const reduce *r, const float *x, int64_t n,
+                           float *y) {
+  const double size = (double)r->reduced.count;
+  double total[COLUMNS], divisor = 1.0;
+  float mean[COLUMNS] = {0};
+  if (r->operation == BSM_REDUCE_VARIANCE) {
+    add_columns(r, x, n, NULL, total);
+    for (int64_t j = 0; j < n; j++) mean[j] = (float)(total[j] / size);
+    divisor = fmax(size - r->correction, 0.0);
+  } else if (r->operation == BSM_REDUCE_AVG) {
+    divisor = size;
+  }
+  add_columns(r, x, n, is_summed(r->operation) ? NULL : mean, total);
+  for (int64_t j = 0; j < n; j++) {
+    const double value = total[j] / divisor;
+    y[j] = (float)(r->operation == BSM_REDUCE_L2 ? sqrt(value) : value);
+  }
 }
 
 static void max_columns(const reduce *r, const float *x, int64_t n, float *y) {
@@ -224,7 +255,7 @@ static void columns_unit(void *arg, int64_t unit, int slot) {
   if (r->operation == BSM_REDUCE_MAX) {
     max_columns(r, x, n, y);
   } else {
-    sum_columns(r, x, n, y);
+    reduce_columns(r, x, n, y);
   }
 }
 
