@@ -24,7 +24,7 @@
 #include "bessemer/bessemer.h"
 #include "tools/npy.h"
 
-#define MAX_ARRAYS 16
+#define MAX_ARRAYS 512
 
 typedef struct model {
   const char *name, *how;
@@ -106,6 +106,11 @@ static const model models[] = {
     {"bfloat_mlp", "core", 8e-3},
     {"integer_net", "exported"},
     {"integer_net", "core"},
+    {"operators", "trace"},
+    {"operators", "exported"},
+    {"operators", "core"},
+    {"operators", "v26"},
+    {"operators", "v215"},
     {"resnet", "v26"},
     {"bert", "v26"},
     {"encoder", "v26"},
@@ -304,8 +309,9 @@ static bsm_engine *compile(const char *name, const char *how,
 static void check_front_ends(const model *m, const run_case *c) {
   bsm_array ours[MAX_ARRAYS] = {{0}}, theirs[MAX_ARRAYS] = {{0}};
   /* Some are traced only. */
-  const bool traced =
-      strcmp(m->name, "half_block") == 0 || strcmp(m->name, "bfloat_mlp") == 0;
+  const bool traced = strcmp(m->name, "half_block") == 0 ||
+                      strcmp(m->name, "bfloat_mlp") == 0 ||
+                      strcmp(m->name, "operators") == 0;
   run_case other = *c;
   bsm_engine *engine = compile(m->name, traced ? "trace" : "script", c);
   other.engine = engine;

@@ -443,7 +443,123 @@ class Spectral(nn.Module):
         return mel, back, y, mixed, torch.polar(y.abs(), y).imag
 
 
+class Operators(nn.Module):
+    """A call of each family of operators, for the front ends to agree on: x, y [2, 3, 4, 6], y > 0, i [2, 3]."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(6, 3, 3, 3))
+        self.t = nn.Parameter(torch.randn(3, 2, 3, 3))
+        self.m = nn.Parameter(torch.randn(6, 5))
+        self.e = nn.Parameter(torch.randn(7, 4))
+        self.g = nn.Parameter(torch.rand(1, 4, 4, 2) * 2 - 1)
+        self.bilinear = nn.Bilinear(6, 6, 3)
+        self.prelu = nn.PReLU(3)
+        self.fold = nn.Fold((4, 5), 2)
+
+    def forward(self, x, y, i):
+        return [*self.element_wise(x, y), *self.numbers(x, y, i), *self.shapes(x, y, i), *self.reductions(x, y),
+                *self.layers(x, y), *self.indices(x, y, i), *self.products(x, y)]
+
+    def element_wise(self, x, y):
+        one = [torch.abs, torch.atan, torch.ceil, torch.cos, torch.erf, torch.exp, torch.expm1, torch.floor, torch.frac,
+               torch.neg, torch.round, torch.sigmoid, torch.sign, torch.sin, torch.sinh, torch.square, torch.tan,
+               torch.tanh, torch.trunc, F.relu, F.relu6, F.elu, F.celu, F.selu, F.gelu, F.silu, F.mish, F.softplus,
+               F.hardswish, F.hardsigmoid, F.hardtanh, F.leaky_relu, F.logsigmoid, F.softsign, F.tanhshrink,
+               F.hardshrink, F.softshrink, self.prelu, torch.special.i0, torch.digamma, torch.nan_to_num]
+        positive = [torch.log, torch.log10, torch.log1p, torch.log2, torch.rsqrt, torch.sqrt, torch.reciprocal,
+                    torch.lgamma]
+        return ([f(x) for f in one] + [f(y) for f in positive] +
+                [torch.asin(x.clamp(-0.9, 0.9)), torch.logit(y / 9), F.gelu(x, approximate="tanh"), F.glu(x),
+                 torch.add(x, y, alpha=2), x - y, 1 - x, x * y, x / y, 2 / y, x // y, x % y, torch.fmod(x, y), y ** x,
+                 y ** 0.5, 2 ** x, torch.atan2(x, y), torch.hypot(x, y), torch.maximum(x, y), torch.minimum(x, y),
+                 torch.fmax(x, y), torch.lerp(x, y, 0.3), torch.addcmul(x, y, y, value=0.5),
+                 torch.addcdiv(x, x, y), torch.where(x > 0, x, y), torch.where(x > 0, x, 0.0), x.clamp(-0.5, 0.5),
+                 x.clamp(max=y), torch.threshold(x, 0.1, -1.0), torch.copysign(x, y), torch.xlogy(x, y),
+                 torch.logaddexp(x, y), torch.heaviside(x, y), torch.div(x, y, rounding_mode="trunc"),
+                 torch.ldexp(x, torch.tensor(3)), torch.rsub(x, y), torch.rsub(x, 0.5)])
+
+    def numbers(self, x, y, i):
+        b, c = x > 0, y > 1
+        return [x > y, x >= 0, x < y, x <= 0.5, x == y, x != 0, b & c, b | c, b ^ c, ~b, torch.logical_and(x, b),
+                torch.logical_not(x), torch.isnan(x), torch.isinf(x / 0), torch.isfinite(x), torch.signbit(x), i + 1,
+                i * 2.5, i // 2, i % 3, i / 4, i << 1, i >> 1, i & 3, i ^ 5, -i, i.float() + 0.5, x.to(torch.int32),
+                b.to(torch.float32), i.double() * 1.5, x.half().float(), 0.5 + i, torch.bucketize(x, y[0, 0, 0].sort()[0]),
+                torch.gcd(i, i + 6)]
+
+    def shapes(self, x, y, i):
+        return [x.permute(0, 2, 3, 1).contiguous(), x.transpose(1, 3), x.reshape(6, -1), x.view(2, -1), x.flatten(1),
+                x.unsqueeze(2), x[:, :1].squeeze(1), x.expand(2, 2, 3, 4, 6), x.repeat(1, 2, 1, 1), x.tile(2),
+                torch.cat([x, y], 1), torch.stack([x, y], -1), *x.split(2, 3), *x.chunk(2, 2), *x.unbind(1),
+                *torch.split(x, [1, 3], 2), x[:, 1], x[..., ::2], x[:, :, 1:3, -2:], x.select(2, 1),
+                x.narrow(3, 1, 4), x.flip([2, 3]), x.roll(1, 2), x.rot90(1, (2, 3)), x.unfold(3, 2, 2),
+                F.pad(x, (1, 2, 0, 1)), F.pad(x, (1, 1, 1, 1), mode="reflect"), F.pad(x, (2, 1), value=3.0),
+                F.pad(x, (1, 1, 1, 1), mode="replicate"), F.pad(x, (1, 1, 1, 1), mode="circular"),
+                torch.diagonal(x, 0, 2, 3), torch.diag_embed(x[0, 0]), torch.tril(x), torch.triu(x, 1),
+                x.movedim(1, 3), x.swapaxes(0, 1), x.as_strided((2, 3), (3, 2), 1), torch.meshgrid(i[0], i[1], indexing="ij")[0],
+                F.pixel_shuffle(x.repeat(1, 4, 1, 1), 2), F.pixel_unshuffle(x, 2), F.channel_shuffle(x.repeat(1, 2, 1, 1), 2),
+                F.unfold(x, 2), self.fold(F.unfold(x[..., :5], 2)), x.repeat_interleave(2, 1), torch.zeros_like(x) + 1,
+                torch.full_like(x, 2.0), x.new_ones(2, 3), torch.arange(5) + i[0, 0], torch.linspace(0, 1, 5) + x[0, 0, 0, 0],
+                torch.eye(3) + x[0, 0, 0, 0], torch.atleast_3d(i), torch.broadcast_to(x[:1], (2, 3, 4, 6)), x.ravel(),
+                x.unflatten(3, (2, 3)), torch.block_diag(x[0, 0], x[0, 1]), torch.cartesian_prod(i[0], i[1])]
+
+    def reductions(self, x, y):
+        return [x.sum(), x.sum((1, 3)), x.sum(2, keepdim=True), x.mean(), x.mean((2, 3)), x.mean(-1, keepdim=True),
+                x.prod(3), x.amax((1, 2)), x.amin(-1), *x.max(2), *x.min(3), x.argmax(3), x.argmin(1), x.var(3),
+                x.var((2, 3), unbiased=False), x.std(1), *torch.var_mean(x, 2), x.norm(), x.norm(dim=3),
+                torch.linalg.vector_norm(x, 1, 2), (x > 0).any(), (x > 0).all(3), x.logsumexp(3), x.cumsum(2),
+                y.cumprod(3), *x.cummax(3), torch.logcumsumexp(x, 2), x.softmax(1), x.log_softmax(-1), F.softmin(x, 2),
+                F.normalize(x, dim=1), *x.sort(3), x.argsort(2, descending=True), *x.topk(2, 3), *x.kthvalue(2, 3),
+                *x.median(2), x.count_nonzero(3), torch.aminmax(x, dim=3)[0], x.diff(dim=3), torch.trapezoid(x, dim=3),
+                *x.mode(3), torch.cdist(x, y), F.cosine_similarity(x, y, 1),
+                F.pairwise_distance(x, y), F.mse_loss(x, y), F.smooth_l1_loss(x, y), F.kl_div(x, y)]
+
+    def layers(self, x, y):
+        c = x.shape[1]
+        wide = F.interpolate
+        return [F.conv2d(x, self.w, padding=1), F.conv2d(x, self.w, stride=2, padding=(1, 0), dilation=2 - 1),
+                F.conv2d(x, self.w[:3, :1], groups=3, padding="same"), F.conv1d(x[:, :, 0], self.w[:, :, 0]),
+                F.conv3d(x.unsqueeze(2), self.w.unsqueeze(2), padding=(0, 1, 1)),
+                F.conv_transpose2d(x, self.t, stride=2, output_padding=1), F.conv_transpose1d(x[:, :, 0], self.t[:, :, 0]),
+                F.max_pool2d(x, 2), *F.max_pool2d(x, 2, 1, 1, return_indices=True), F.max_pool1d(x[:, 0], 3, 2),
+                F.avg_pool2d(x, 2, ceil_mode=True), F.avg_pool2d(x, 3, 1, 1, count_include_pad=False),
+                F.avg_pool1d(x[:, 0], 2), F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (3, 4)),
+                F.adaptive_max_pool2d(x, 2), F.lp_pool2d(y, 2, 2), F.batch_norm(x, y[0, :, 0, 0], y[1, :, 0, 0]),
+                F.layer_norm(x, (6,)), F.layer_norm(x, (4, 6), y[0, 0], x[0, 0]), F.group_norm(x, c), F.rms_norm(x, (6,)),
+                F.instance_norm(x), F.local_response_norm(x, 2), F.dropout(x, 0.5, False), wide(x, scale_factor=2.0),
+                wide(x, size=(7, 5), mode="bilinear"), wide(x, size=(7, 9), mode="bilinear", align_corners=True),
+                wide(x, size=(3, 9), mode="bicubic"), wide(x, size=(2, 4), mode="bilinear", antialias=True),
+                wide(x, size=(5, 5), mode="nearest-exact"), wide(x, size=(3, 2), mode="area"),
+                F.grid_sample(x, self.g.expand(2, 4, 4, 2), align_corners=False),
+                F.grid_sample(x, self.g.expand(2, 4, 4, 2), mode="nearest", padding_mode="border", align_corners=True),
+                F.affine_grid(y[:, 0, :2, :3], [2, 3, 4, 5], align_corners=False)]
+
+    def indices(self, x, y, i):
+        at = i.clamp(0, 2)
+        wide = at.view(2, 3, 1, 1).expand(2, 3, 4, 6)
+        return [F.embedding(i, self.e), F.one_hot(i, 7), x.gather(1, wide), x.index_select(1, at[0]),
+                torch.take_along_dim(x, wide, 1), x[:, at[0], :, at[1]], x[at[0] % 2], x[:, :, at[0, :2]],
+                x.scatter(1, wide, y), x.scatter_add(1, wide, y), x.scatter(1, wide, 1.5),
+                x.scatter_reduce(1, wide, y, "amax"), x.index_add(1, at[0], y), x.index_copy(1, torch.tensor([2, 0, 1]), y),
+                x.index_fill(1, at[0], 0.5), x.index_put((at[0] % 2, at[1]), y[0, :, :]), x.masked_fill(x > 0, -1.0),
+                x.slice_scatter(y[:, :, 1:3], 2, 1, 3), x.select_scatter(y[:, 0], 1, 2),
+                torch.diagonal_scatter(x[0, 0], y[0, 0, :, 0]), x.take(i), torch.isin(i, at), torch.searchsorted(y[0, 0].sort()[0], x[0, 0]),
+                F.embedding_bag(i, self.e), torch.histc(y, 4, 0.0, 4.0)]
+
+    def products(self, x, y):
+        return [x @ self.m, F.linear(x, self.m.t()), torch.bmm(x[:, 0], y[:, 1].transpose(1, 2)),
+                torch.addmm(y[0, 0, :, :5], x[0, 0], self.m, beta=0.5, alpha=2), torch.baddbmm(y[:, 0, :, :4], x[:, 0], y[:, 1].mT),
+                torch.mv(x[0, 0], y[0, 0, 0]), torch.dot(x[0, 0, 0], y[0, 0, 0]), torch.outer(x[0, 0, 0], y[0, 0, 0]),
+                torch.einsum("bchw,bcvw->bhv", x, y), torch.tensordot(x, y, ([1, 3], [1, 3])), self.bilinear(x, y),
+                torch.kron(x[0, 0], y[0, 0]), torch.cross(x, y, 1), F.scaled_dot_product_attention(x, y, x),
+                F.scaled_dot_product_attention(x, y, x, is_causal=True), torch.linalg.inv(x[..., :4] + 5 * torch.eye(4)),
+                torch.linalg.det(x[..., :4]), torch.fft.rfft(x).abs(), torch.fft.irfft(torch.fft.rfft(x)), torch.fft.fft2(x).real,
+                torch.view_as_complex(x.reshape(2, 3, 4, 3, 2)).abs(), torch.polar(y, x).imag]
+
+
 MODELS = {
+    "operators": (Operators, lambda: (torch.randn(2, 3, 4, 6), torch.rand(2, 3, 4, 6) * 2 + 0.1,
+                                      torch.randint(0, 7, (2, 3)))),
     "spectral": (Spectral, lambda: (torch.randn(2, 2, 60),)),
     "double_net": (DoubleNet, lambda: (torch.randn(2, 3, 16, 16).double(),)),
     "half_block": (HalfBlock, lambda: (torch.randn(2, 7, 32).half(),)),
@@ -470,7 +586,7 @@ MODELS = {
 
 
 # Where one way to save it will do.
-ONLY = {"spectral": "script trace", "double_net": "script",
+ONLY = {"operators": "trace", "spectral": "script trace", "double_net": "script",
         "half_block": "trace", "bfloat_mlp": "trace", "integer_net": "script"}
 
 
@@ -538,11 +654,11 @@ def main():
             continue
         with torch.no_grad():
             expected = flatten(model(*inputs))
-            scripted = torch.jit.script(model)
+            scripted = torch.jit.script(model) if name != "operators" else None
             traced = frozen = None
             if name not in ("mixed", "state", "choices"):
                 traced = torch.jit.trace(model, inputs, check_trace=False)
-            if name not in ("state", "tagger", "translator", "packed"):
+            if name not in ("state", "tagger", "translator", "packed", "operators"):
                 frozen = torch.jit.freeze(torch.jit.script(model))
         for how, module in (("script", scripted), ("trace", traced), ("frozen", frozen)):
             if module is not None and how in ONLY.get(name, how):
