@@ -8,6 +8,7 @@
  * pointers. */
 #include "backend/cpu/cpu_convolution.h"
 #include "backend/cpu/cpu_planar.h"
+#include "base/caches.h"
 
 /* Beside a plain product: it neither looks up windows nor copies borders. */
 #define COST 0.8
@@ -40,6 +41,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
                       p->isa, &c->planar);
   c->planar.kernel = c->common.kernel;
   c->planar.bias = c->common.bias;
+  c->planar.fetches = (double)(y->n * y->size[1] * y->size[2]) * (double)y->c >
+                      (double)bsm_detect_caches().l2 / sizeof(float);
   const int64_t want = p->threads > 1 ? UNITS * (int64_t)p->threads : 1;
   c->band = bsm_cpu_max(1, bsm_cpu_min(BAND, y->size[1]));
   while (c->band > 1 && y->n * bsm_cpu_div_up(y->size[1], c->band) < want) {

@@ -120,7 +120,8 @@ void bsm_cpu_planar_rows(const bsm_cpu_planar *p, const float *image,
       .columns = p->maps,
       .bias = p->bias,
       .lo = p->epilogue.lo,
-      .hi = p->epilogue.hi};
+      .hi = p->epilogue.hi,
+      .fetches = p->fetches};
   for (int64_t i = 0; i < count; i++) {
     t.x = lines + i * w->stride[1] * line_row;
     t.y = y + i * y_row;

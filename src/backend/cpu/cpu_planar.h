@@ -17,6 +17,7 @@ typedef struct bsm_cpu_planar {
   bsm_cpu_image x;
   int64_t width, maps;    /* of the output */
   int64_t columns, pitch; /* of a line: that are read; apart */
+  bool fetches;           /* outputs are in no near cache */
   const float *kernel, *bias;
   bsm_cpu_epilogue epilogue;
 } bsm_cpu_planar;
@@ -25,8 +26,8 @@ typedef struct bsm_cpu_planar {
  * channels last, with a stride and a window that they know, and no residual. */
 bool bsm_cpu_planar_fits(const bsm_step_convolution *params, int64_t in_maps);
 
-/* For a checked convolution of images x to y that fits. kernel and bias stay to
- * be set. */
+/* For a checked convolution of an image x that fits. kernel, bias and fetches
+ * stay to be set. */
 void bsm_cpu_planar_init(const bsm_step_convolution *params,
                          const bsm_cpu_image *x, int64_t out_width,
                          uint32_t isa, bsm_cpu_planar *out);

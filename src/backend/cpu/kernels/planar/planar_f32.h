@@ -30,6 +30,7 @@ typedef struct bsm_k_planar_args {
   int64_t pixels, columns;
   const float *bias; /* or NULL */
   float lo, hi;      /* -inf, inf: no clamp */
+  int fetches;       /* y is in no near cache: ask for it early */
 } bsm_k_planar_args;
 
 typedef struct bsm_k_planar {

@@ -56,12 +56,25 @@ VF_INLINE void finish(const bsm_k_planar_args *t, vf acc[PIXELS][PANELS * PV],
   }
 }
 
+/* Asks for what the tile is written to, which comes from far while the tile is
+ * computed. */
+VF_INLINE void fetch(const bsm_k_planar_args *t, const int pixels,
+                     const int vectors, int64_t p, int64_t c) {
+  const float *y = t->y + p * t->y_pixel + c;
+  for (int i = 0; i < pixels; i++, y += t->y_pixel) {
+    for (int line = 0; line < vectors * VF_W; line += 16) {
+      __builtin_prefetch(y + line, 1, 3);
+    }
+  }
+}
+
 /* `pixels` outputs from p on, `vectors` vectors of columns from c on. */
 VF_INLINE void tile(const bsm_k_planar_args *t, const int stride,
                     const int pixels, const int vectors, int64_t p, int64_t c) {
   const float *panel = t->w + c / PANEL * t->w_panel;
   const int64_t step = t->maps * PANEL, x_tap = t->x_tap, taps = t->taps;
   vf acc[PIXELS][PANELS * PV];
+  if (t->fetches) fetch(t, pixels, vectors, p, c);
   UNROLL
   for (int i = 0; i < pixels; i++) {
     UNROLL
