@@ -229,6 +229,21 @@ static bsm_status op_dequantize_channel(OP_PARAMS) {
 
 /* ---- per token, and per group of a row ---- */
 
+/* The result in the shape of the input, where it was cut into groups; else it
+ * has the shape that input and scales broadcast to. */
+static bsm_status join_groups(bsm_op_ctx *cx, const bsm_aten_op *self,
+                              bsm_dims dims, bsm_tensor **out) {
+  int64_t n = 1;
+  if (!self->variant) return BSM_OK;
+  /* The input has this many. */
+  for (int32_t i = 0; i < dims.rank; i++) n *= dims.d[i];
+  if (bsm_tensor_numel(*out) != n) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "more scales than the groups of %s",
+                    bsm_dims_str(dims));
+  }
+  return bsm_op_reshape(cx, *out, dims, out);
+}
+
 /* quantize_per_token(input, scales, zero_points, quant_min, quant_max, dtype);
  * per_channel_group: also group_size, and each group has its own */
 static bsm_status op_quantize_token(OP_PARAMS) {
@@ -254,7 +269,7 @@ static bsm_status op_quantize_token(OP_PARAMS) {
   OP_CALL1(cx, &inverse, "aten::reciprocal", a.scale);
   a.inverse = T(inverse);
   BSM_TRY(quantize(cx, x, &a, &args[3], &args[4], dtype, true, &out));
-  BSM_TRY(bsm_op_reshape(cx, out, dims, &out));
+  BSM_TRY(join_groups(cx, self, dims, &out));
   return op_return(outs, out);
 }
 
@@ -281,7 +296,7 @@ static bsm_status op_dequantize_token(OP_PARAMS) {
     }
   }
   BSM_TRY(dequantize(cx, q, &a, &out));
-  BSM_TRY(bsm_op_reshape(cx, out, dims, &out));
+  BSM_TRY(join_groups(cx, self, dims, &out));
   BSM_TRY(bsm_op_cast(cx, out, op_dtype_or(dtype, BSM_DTYPE_FLOAT), &out));
   return op_return(outs, out);
 }
