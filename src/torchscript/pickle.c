@@ -117,6 +117,7 @@ const char *bsm_pickle_kind(const bsm_ivalue *v) {
       [PICKLE_DTYPE] = "a storage type",
       [PICKLE_STORAGE] = "a storage",
       [PICKLE_QSCHEME] = "a quantization scheme",
+      [PICKLE_TENSOR_TYPE] = "a class of tensors",
       [PICKLE_ARGS] = "an argument tuple",
   };
   if (v->tag != BSM_IVALUE_CONTAINER) return bsm_iv_tag_name(v->tag);

@@ -198,7 +198,22 @@ static bsm_status make_complex(const bsm_ivalue *args, bsm_ivalue *out) {
   return BSM_OK;
 }
 
-/* (tensor, requires_grad, hooks) */
+/* (function, class, arguments, attributes): a tensor with attributes of
+ * Python's, which mean nothing here. */
+static bsm_status rebuild_from_type(pickle_machine *m, const bsm_ivalue *args,
+                                    bsm_ivalue *out) {
+  const pickle_private *function = bsm_pickle_as(&args[0], PICKLE_FUNCTION);
+  if (!function || function->u.function == PICKLE_REBUILD_FROM_TYPE ||
+      !bsm_pickle_as(&args[1], PICKLE_TENSOR_TYPE)) {
+    return BSM_FAIL(BSM_CORRUPT, "a tensor made from %s and %s",
+                    bsm_pickle_kind(&args[0]), bsm_pickle_kind(&args[1]));
+  }
+  BSM_TRY(bsm_pickle_reduce(m, &args[0], &args[2], out));
+  if (out->tag == BSM_IVALUE_TENSOR) return BSM_OK;
+  return BSM_FAIL(BSM_CORRUPT, "a tensor that is %s", bsm_pickle_kind(out));
+}
+
+/* (tensor, requires_grad, hooks[, attributes]) */
 static bsm_status rebuild_parameter(const bsm_ivalue *args, bsm_ivalue *out) {
   if (args[0].tag != BSM_IVALUE_TENSOR || args[1].tag != BSM_IVALUE_BOOL) {
     return BSM_FAIL(BSM_CORRUPT, "a parameter made from %s and %s",
@@ -219,7 +234,10 @@ static bsm_status call(pickle_machine *m, pickle_function function,
     case PICKLE_REBUILD_SPARSE:
       return BSM_FAIL(BSM_UNSUPPORTED, "sparse tensors are not supported");
     case PICKLE_REBUILD_PARAMETER:
+    case PICKLE_REBUILD_PARAMETER_WITH_STATE:
       return rebuild_parameter(arg, out);
+    case PICKLE_REBUILD_FROM_TYPE:
+      return rebuild_from_type(m, arg, out);
     case PICKLE_INT_LIST:
       return typed_list(m, arg, BSM_TYPE_INT, out);
     case PICKLE_DOUBLE_LIST:

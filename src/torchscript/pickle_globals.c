@@ -14,6 +14,9 @@ static const function_row functions[] = {
     {"torch._utils", "_rebuild_qtensor", PICKLE_REBUILD_QTENSOR, 7, 7},
     {"torch._utils", "_rebuild_sparse_tensor", PICKLE_REBUILD_SPARSE, 2, 8},
     {"torch._utils", "_rebuild_parameter", PICKLE_REBUILD_PARAMETER, 3, 3},
+    {"torch._utils", "_rebuild_parameter_with_state",
+     PICKLE_REBUILD_PARAMETER_WITH_STATE, 4, 4},
+    {"torch._tensor", "_rebuild_from_type_v2", PICKLE_REBUILD_FROM_TYPE, 4, 4},
     {"torch.jit._pickle", "build_intlist", PICKLE_INT_LIST, 1, 1},
     {"torch.jit._pickle", "build_doublelist", PICKLE_DOUBLE_LIST, 1, 1},
     {"torch.jit._pickle", "build_boollist", PICKLE_BOOL_LIST, 1, 1},
@@ -61,6 +64,16 @@ static const struct {
     {"per_tensor_affine", PICKLE_PER_TENSOR},
     {"per_channel_affine", PICKLE_PER_CHANNEL},
     {"per_channel_affine_float_qparams", PICKLE_PER_CHANNEL},
+};
+
+/* Classes of plain tensors, which torch.save names when a tensor has attributes
+ * of Python's. */
+static const struct {
+  const char *module, *name;
+} tensor_types[] = {
+    {"torch", "Tensor"},
+    {"torch.nn.parameter", "Parameter"},
+    {"torch.nn.parameter", "Buffer"},
 };
 
 /* Names of known files that are not read, and why. */
@@ -175,6 +188,11 @@ bsm_status bsm_pickle_global(pickle_machine *m, bsm_str module, bsm_str name,
     BSM_TRY(bsm_pickle_private(m, PICKLE_FUNCTION, out, &body));
     body->u.function = functions[i].function;
     return BSM_OK;
+  }
+  for (size_t i = 0; i < COUNT(tensor_types); i++) {
+    if (is(module, tensor_types[i].module) && is(name, tensor_types[i].name)) {
+      return bsm_pickle_private(m, PICKLE_TENSOR_TYPE, out, &body);
+    }
   }
   if (is(module, "torch")) {
     bool found;

@@ -45,6 +45,8 @@ typedef enum pickle_function {
   PICKLE_REBUILD_QTENSOR,
   PICKLE_REBUILD_SPARSE,
   PICKLE_REBUILD_PARAMETER,
+  PICKLE_REBUILD_PARAMETER_WITH_STATE,
+  PICKLE_REBUILD_FROM_TYPE,
   PICKLE_INT_LIST,
   PICKLE_DOUBLE_LIST,
   PICKLE_BOOL_LIST,
@@ -56,13 +58,14 @@ typedef enum pickle_function {
 } pickle_function;
 
 typedef enum pickle_private_kind {
-  PICKLE_FUNCTION, /* a global that REDUCE may apply */
-  PICKLE_CLASS,    /* a class of the archive */
-  PICKLE_NEW,      /* NEWOBJ of a class, before BUILD */
-  PICKLE_DTYPE,    /* torch FloatStorage */
-  PICKLE_STORAGE,  /* what BINPERSID gives */
-  PICKLE_QSCHEME,  /* torch per_tensor_affine, ... */
-  PICKLE_ARGS      /* a tuple with one of these in it */
+  PICKLE_FUNCTION,    /* a global that REDUCE may apply */
+  PICKLE_CLASS,       /* a class of the archive */
+  PICKLE_NEW,         /* NEWOBJ of a class, before BUILD */
+  PICKLE_DTYPE,       /* torch FloatStorage */
+  PICKLE_STORAGE,     /* what BINPERSID gives */
+  PICKLE_QSCHEME,     /* torch per_tensor_affine, ... */
+  PICKLE_TENSOR_TYPE, /* torch Tensor, Parameter */
+  PICKLE_ARGS         /* a tuple with one of these in it */
 } pickle_private_kind;
 
 typedef struct pickle_storage {

@@ -276,6 +276,43 @@ static void builds_what_python_writes(void **state) {
   end(&w);
 }
 
+/* Tensors with attributes of Python's, as torch.save writes them. */
+static void builds_tensors_with_attributes(void **state) {
+  (void)state;
+#define ARGS "(" STORAGE "K\1(K\2t(K\1t\x89" HOOKS "t"
+#define FROM_TYPE "ctorch._tensor\n_rebuild_from_type_v2\n"
+#define WITH_STATE "ctorch._utils\n_rebuild_parameter_with_state\n"
+  world w;
+  begin(&w);
+  bsm_ivalue v;
+  OK(&w, P FROM_TYPE "(" TENSOR_FN "ctorch\nTensor\n" ARGS "}" KEY("a") "]stR.",
+     &v);
+  assert_int_equal(v.tag, BSM_IVALUE_TENSOR);
+  assert_true(bsm_tensor_get_double(v.u.tensor, 1) == 2);
+  OK(&w, P WITH_STATE "(" TENSOR_FN ARGS "R\x88" HOOKS "}tR.", &v);
+  assert_int_equal(v.tag, BSM_IVALUE_TENSOR);
+  OK(&w,
+     P FROM_TYPE "(" TENSOR_FN "ctorch.nn.parameter\nParameter\n" ARGS "NtR.",
+     &v);
+  assert_int_equal(v.tag, BSM_IVALUE_TENSOR);
+  FAILS(&w, P FROM_TYPE "(" TENSOR_FN "ctorch\nMyTensor\n" ARGS "}tR.",
+        BSM_CORRUPT, "torch.MyTensor");
+  FAILS(&w, P FROM_TYPE "(" TENSOR_FN TENSOR_FN ARGS "}tR.", BSM_CORRUPT,
+        "a tensor made from");
+  FAILS(&w, P FROM_TYPE "(" FROM_TYPE "ctorch\nTensor\n" ARGS "}tR.",
+        BSM_CORRUPT, "a tensor made from");
+  FAILS(&w, P FROM_TYPE "(ccollections\nOrderedDict\nctorch\nTensor\n)}tR.",
+        BSM_CORRUPT, "a tensor that is");
+  FAILS(&w, P FROM_TYPE "(" TENSOR_FN "ctorch\nTensor\n]}tR.", BSM_CORRUPT,
+        "with");
+  FAILS(&w, P "ctorch\nTensor\n.", BSM_CORRUPT, "a class of tensors");
+  FAILS(&w, P "ctorch\nTensor\n)R.", BSM_CORRUPT, "calls a class of tensors");
+#undef ARGS
+#undef FROM_TYPE
+#undef WITH_STATE
+  end(&w);
+}
+
 static void builds_devices_complex_numbers_and_enums(void **state) {
   (void)state;
   world w;
@@ -1030,6 +1067,7 @@ int main(void) {
       cmocka_unit_test(builds_scalars),
       cmocka_unit_test(builds_tuples_lists_and_dicts),
       cmocka_unit_test(builds_what_python_writes),
+      cmocka_unit_test(builds_tensors_with_attributes),
       cmocka_unit_test(builds_devices_complex_numbers_and_enums),
       cmocka_unit_test(gives_lists_and_dicts_their_types),
       cmocka_unit_test(named_tuples_get_their_name),
