@@ -16,6 +16,9 @@ typedef struct bsm_importer {
   bsm_source source; /* they get this */
   size_t depth;      /* of graphs in graphs */
   size_t node_count; /* imported so far; graphs that are inlined count again */
+  /* Operators that nobody has declared, and calls of them. */
+  bsm_strmap undeclared;
+  BSM_VEC(bsm_node *) undeclared_calls;
 } bsm_importer;
 
 typedef BSM_VEC(bsm_value *) bsm_xi_values;

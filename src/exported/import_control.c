@@ -119,9 +119,10 @@ static bsm_status import_autocast(bsm_importer *im, bsm_import_scope *scope,
   /* Of another device's autocast nothing is seen on the CPU. */
   const bool here = !device || strcmp(device->u.s, "cpu") == 0;
   if (enabled && enabled->u.b && here) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "torch.autocast(\"cpu\") that is enabled: export the model "
-                    "without it, or convert it with to(dtype)");
+    return BSM_FAIL(
+        BSM_UNSUPPORTED,
+        "torch.autocast(\"cpu\") that is enabled: export without it, "
+        "or call run_decompositions(), which writes its casts out");
   }
   return import_wrap(im, scope, node);
 }
@@ -144,32 +145,13 @@ static bsm_status import_invoke(bsm_importer *im, bsm_import_scope *scope,
 
 /* ---- calls of an operator ---- */
 
-static bsm_status operator_argument(bsm_importer *im,
-                                    const bsm_exported_node *node, size_t index,
-                                    const char **out) {
-  *out = NULL;
-  if (index < node->input_count &&
-      (node->inputs[index].arg.tag == BSM_EXPORTED_OPERATOR ||
-       node->inputs[index].arg.tag == BSM_EXPORTED_STRING)) {
-    const char *target = node->inputs[index].arg.u.s;
-    if (strncmp(target, "torch.ops.", 10) != 0) {
-      target = bsm_arena_printf(im->arena, "torch.ops.%s", target);
-      BSM_TRY_ALLOC(target);
-    }
-    BSM_TRY(bsm_xi_operator_name(im, target, out));
-  }
-  return *out ? BSM_OK
-              : BSM_FAIL(BSM_CORRUPT, "argument %zu of %s is no operator",
-                         index, node->target);
-}
-
 /* out_dtype(op, dtype, args...): computes in the output's dtype. */
 static bsm_status import_out_dtype(bsm_importer *im, bsm_import_scope *scope,
                                    const bsm_exported_node *node) {
   const char *name;
   bsm_xi_values args = {0};
   bsm_value *dtype, *out;
-  BSM_TRY(operator_argument(im, node, 0, &name));
+  BSM_TRY(bsm_xi_operator_argument(im, node, 0, &name));
   if (node->input_count < 3 || node->output_count != 1) {
     return BSM_FAIL(BSM_CORRUPT, "out_dtype of %zu arguments",
                     node->input_count);
@@ -185,76 +167,6 @@ static bsm_status import_out_dtype(bsm_importer *im, bsm_import_scope *scope,
   return bsm_xi_bind_output(im, scope, &node->outputs[0], out);
 }
 
-/* auto_functionalized(op, **kwargs): what the operator gives, then the new
- * value of each argument that it writes to. The arguments are copied, and the
- * operator called as it is. */
-static bsm_status import_functionalized(bsm_importer *im,
-                                        bsm_import_scope *scope,
-                                        const bsm_exported_node *node) {
-  const char *name;
-  const bsm_schema *schema;
-  bsm_node *made;
-  bsm_xi_values results = {0};
-  BSM_TRY(operator_argument(im, node, 0, &name));
-  BSM_TRY(bsm_schema_table_find(im->cx->schemas, bsm_str_of(name), &schema));
-  if (!schema) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "operator %s, which writes to its arguments, is not known: "
-                    "a plug-in has to declare it",
-                    name);
-  }
-  const size_t count = node->input_count - 1;
-  const bsm_exported_named_arg *given = node->inputs + 1;
-  bsm_exported_named_arg *args =
-      BSM_NEW_ARRAY(im->arena, bsm_exported_named_arg, count + 1);
-  bsm_import_scope own = {.graph = scope->graph};
-  BSM_TRY_ALLOC(args);
-  for (size_t i = 0; i < count; i++) {
-    bsm_value *value;
-    args[i] = given[i];
-    if (given[i].arg.tag != BSM_EXPORTED_TENSOR) continue;
-    BSM_TRY(bsm_xi_find(im, scope, given[i].arg.u.s, &value));
-    /* A name of its own, as one tensor may be two arguments. */
-    args[i].arg.u.s = bsm_arena_printf(im->arena, "%s:%zu", name, i);
-    BSM_TRY_ALLOC(args[i].arg.u.s);
-    for (size_t k = 0; k < schema->arg_count; k++) {
-      if (strcmp(schema->args[k].name, given[i].name) == 0 &&
-          schema->args[k].is_write) {
-        BSM_TRY(bsm_xi_call(im, "aten::clone", &value, 1, &value));
-      }
-    }
-    BSM_TRY_ALLOC(bsm_strmap_set(im->arena, &own.values,
-                                 bsm_str_of(args[i].arg.u.s), value));
-  }
-  for (size_t i = 0; i < count; i++) { /* names of other kinds */
-    if (args[i].arg.tag == BSM_EXPORTED_TENSOR) continue;
-    bsm_value *value;
-    if (args[i].arg.tag == BSM_EXPORTED_SYM_INT && args[i].arg.u.sym.name) {
-      BSM_TRY(bsm_xi_find(im, scope, args[i].arg.u.sym.name, &value));
-      BSM_TRY_ALLOC(bsm_strmap_set(im->arena, &own.values,
-                                   bsm_str_of(args[i].arg.u.sym.name), value));
-    }
-  }
-  BSM_TRY(bsm_xi_call_operator(im, &own, name, args, count, &made));
-  for (size_t i = 0; i < made->outputs.len; i++) {
-    BSM_TRY_ALLOC(bsm_vec_push(im->arena, &results, bsm_node_out(made, i)));
-  }
-  if (!results.len) { /* None stands for no result */
-    bsm_value *none;
-    BSM_TRY(bsm_xi_none(im, &none));
-    BSM_TRY_ALLOC(bsm_vec_push(im->arena, &results, none));
-  }
-  for (size_t k = 0; k < schema->arg_count; k++) {
-    for (size_t i = 0; i < count && schema->args[k].is_write; i++) {
-      bsm_value *value;
-      if (strcmp(schema->args[k].name, args[i].name) != 0) continue;
-      BSM_TRY(bsm_xi_argument(im, &own, &args[i].arg, NULL, &value));
-      BSM_TRY_ALLOC(bsm_vec_push(im->arena, &results, value));
-    }
-  }
-  return bsm_xi_bind_outputs(im, scope, node, results.items, results.len);
-}
-
 /* with_effects(token, op, args...): the token, then what the operator gives. */
 static bsm_status import_effects(bsm_importer *im, bsm_import_scope *scope,
                                  const bsm_exported_node *node) {
@@ -262,7 +174,7 @@ static bsm_status import_effects(bsm_importer *im, bsm_import_scope *scope,
   bsm_node *made;
   bsm_xi_values results = {0};
   bsm_value *token;
-  BSM_TRY(operator_argument(im, node, 1, &name));
+  BSM_TRY(bsm_xi_operator_argument(im, node, 1, &name));
   BSM_TRY(bsm_xi_argument(im, scope, &node->inputs[0].arg, NULL, &token));
   BSM_TRY_ALLOC(bsm_vec_push(im->arena, &results, token));
   BSM_TRY(bsm_xi_call_operator(im, scope, name, node->inputs + 2,
@@ -301,7 +213,8 @@ static const struct {
     {"run_with_rng_state", import_wrap},
     {"invoke_subgraph", import_invoke},
     {"out_dtype", import_out_dtype},
-    {"auto_functionalized", import_functionalized},
+    {"auto_functionalized", bsm_xi_functionalized},
+    {"auto_functionalized_v2", bsm_xi_functionalized},
     {"with_effects", import_effects},
 };
 

@@ -294,6 +294,7 @@ static bsm_status compile_forward(bsm_function *fn) {
   BSM_TRY(make_result(m, &im, &scope, &result));
   BSM_TRY(bsm_xi_state(&im, &scope, m->options.state_as_output, &result));
   BSM_TRY(bsm_block_add_output(im.block, result));
+  BSM_TRY(bsm_xi_check_undeclared(&im));
   BSM_TRY(bsm_graph_verify(im.graph));
   fn->graph = im.graph;
   return BSM_OK;

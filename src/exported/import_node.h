@@ -3,8 +3,9 @@
  *
  * import_values.c: arguments; import_operator.c: calls of operators;
  * import_python.c: Python's functions on symbolic numbers; import_checks.c:
- * assertions; import_control.c, import_loops.c: higher-order operators;
- * import_node.c: which of them a node is, and whole graphs. */
+ * assertions; import_control.c, import_loops.c, import_functionalized.c:
+ * higher-order operators; import_node.c: which of them a node is, and whole
+ * graphs. */
 #ifndef BSM_EXPORTED_IMPORT_NODE_H_
 #define BSM_EXPORTED_IMPORT_NODE_H_
 
@@ -59,6 +60,9 @@ BSM_NODISCARD bsm_status bsm_xi_operator_name(bsm_importer *im,
 BSM_NODISCARD bsm_status bsm_xi_call_operator(
     bsm_importer *im, const bsm_import_scope *scope, const char *qualified,
     const bsm_exported_named_arg *args, size_t count, bsm_node **out);
+/* That each call of an operator nobody has declared is needed for a result:
+ * else lowering would leave it out, though it may write to its arguments. */
+BSM_NODISCARD bsm_status bsm_xi_check_undeclared(const bsm_importer *im);
 BSM_NODISCARD bsm_status bsm_xi_operator(bsm_importer *im,
                                          bsm_import_scope *scope,
                                          const bsm_exported_node *node,
@@ -79,7 +83,7 @@ BSM_NODISCARD bsm_status bsm_xi_special(bsm_importer *im,
                                         const bsm_exported_node *node,
                                         const char *qualified, bool *done);
 
-/* ---- import_control.c, import_loops.c ---- */
+/* ---- import_control.c, import_loops.c, import_functionalized.c ---- */
 BSM_NODISCARD bsm_status bsm_xi_higher_order(bsm_importer *im,
                                              bsm_import_scope *scope,
                                              const bsm_exported_node *node,
@@ -94,6 +98,14 @@ BSM_NODISCARD bsm_status bsm_xi_scan(bsm_importer *im, bsm_import_scope *scope,
 BSM_NODISCARD bsm_status bsm_xi_associative_scan(bsm_importer *im,
                                                  bsm_import_scope *scope,
                                                  const bsm_exported_node *node);
+BSM_NODISCARD bsm_status bsm_xi_functionalized(bsm_importer *im,
+                                               bsm_import_scope *scope,
+                                               const bsm_exported_node *node);
+/* Argument `index` of a node as an operator, "aten::add.Tensor". */
+BSM_NODISCARD bsm_status bsm_xi_operator_argument(bsm_importer *im,
+                                                  const bsm_exported_node *node,
+                                                  size_t index,
+                                                  const char **out);
 /* Argument `index` of a node as a graph, or as the items of a list. */
 BSM_NODISCARD bsm_status bsm_xi_graph_argument(const bsm_exported_node *node,
                                                size_t index,

@@ -201,6 +201,7 @@ static bsm_status declare(bsm_importer *im, const char *qualified,
   bsm_text_puts(&text, ") -> (");
   for (size_t i = 0; node && i < node->output_count; i++) {
     const bsm_exported_tag tag = node->outputs[i].tag;
+    if (tag == BSM_EXPORTED_NONE) continue;
     bsm_text_puts(&text, i ? ", " : "");
     bsm_text_puts(&text, tag == BSM_EXPORTED_TENSORS     ? "Tensor[]"
                          : tag == BSM_EXPORTED_SYM_INT   ? "int"
@@ -210,6 +211,8 @@ static bsm_status declare(bsm_importer *im, const char *qualified,
   }
   bsm_text_puts(&text, ")");
   if (text.failed) return BSM_FAIL_OOM();
+  BSM_TRY_ALLOC(
+      bsm_strmap_set(im->arena, &im->undeclared, bsm_str_of(qualified), im));
   BSM_TRY(
       bsm_schema_table_add(im->cx->schemas, (bsm_str){text.data, text.len}));
   return bsm_schema_table_find(im->cx->schemas, bsm_str_of(qualified), out);
@@ -242,8 +245,32 @@ static bsm_status call_operator(bsm_importer *im, const bsm_import_scope *scope,
   }
   BSM_TRY(gather(im, scope, schema, args, count, &given));
   BSM_TRY(match(im, schema, &given, dtype_of_result(scope, node), &found));
-  return bsm_schema_match_build(im->graph, &found, given.values, im->block,
-                                NULL, &im->source, out);
+  BSM_TRY(bsm_schema_match_build(im->graph, &found, given.values, im->block,
+                                 NULL, &im->source, out));
+  if (!bsm_strmap_get(&im->undeclared, bsm_str_of(qualified))) return BSM_OK;
+  BSM_TRY_ALLOC(bsm_vec_push(im->arena, &im->undeclared_calls, *out));
+  return BSM_OK;
+}
+
+bsm_status bsm_xi_check_undeclared(const bsm_importer *im) {
+  for (size_t i = 0; i < im->undeclared_calls.len; i++) {
+    const bsm_node *node = im->undeclared_calls.items[i];
+    bool used = false;
+    for (size_t k = 0; k < node->outputs.len; k++) {
+      used = used || bsm_node_out(node, k)->uses.len;
+    }
+    if (used) continue; /* refused where it is reached, with all its like */
+    bsm_text place;
+    bsm_text_init(&place, im->arena);
+    bsm_source_print(&place, &node->source);
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "operator %s is not known, and nothing uses what it gives: "
+                    "it may write to its arguments; a plug-in has to declare "
+                    "it, at %s",
+                    node->schema->qualified,
+                    place.len ? place.data : "an unknown place");
+  }
+  return BSM_OK;
 }
 
 bsm_status bsm_xi_call_operator(bsm_importer *im, const bsm_import_scope *scope,
