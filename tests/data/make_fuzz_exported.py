@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds fuzz/corpus/{exported,symbolic} from the archives in
-tests/data/exported. Usage: make_fuzz_exported.py"""
+"""Makes the seeds fuzz/corpus/{exported,symbolic}, and some of pickle, from
+the archives in tests/data/exported. Usage: make_fuzz_exported.py"""
+import io
 import json
 import os
 import struct
@@ -65,7 +66,8 @@ def small(name, data):
 
 def members(path):
     with zipfile.ZipFile(path) as archive:
-        prefix = archive.namelist()[0].split("/")[0] + "/"
+        first = archive.namelist()[0]
+        prefix = first.split("/")[0] + "/" if "/" in first else ""
         return {name[len(prefix):]: archive.read(name)
                 for name in archive.namelist()}
 
@@ -82,6 +84,10 @@ def main():
     for name in ("rezipped.pt2", "default.pt2"):
         with open(os.path.join(ARCHIVES, name), "rb") as file:
             write("exported", name, file.read())
+    for name, member in (("net_24", "serialized_state_dict.pt"),
+                         ("arguments", "data/sample_inputs/model.pt")):
+        saved = members(os.path.join(ARCHIVES, name + ".pt2"))[member]
+        write("pickle", name + ".data.pkl", members(io.BytesIO(saved))["data.pkl"])
     for i, text in enumerate(EXPRESSIONS):
         write("symbolic", f"expression_{i:02}", text.encode())
 
