@@ -138,10 +138,37 @@ static bsm_status read_stack_trace(bsm_xr *r, const char *text,
   return BSM_OK;
 }
 
+/* The class of each module in a stack, by its path: "layer1.0". */
+static bsm_status note_module_classes(bsm_xr *r, const char *text) {
+  bsm_strmap *classes = &r->program->module_classes;
+  while (*text) {
+    const size_t length = strcspn(text, ";");
+    const char *path = memchr(text, ',', length);
+    const char *cls =
+        path ? memchr(path + 1, ',', length - (size_t)(path + 1 - text)) : NULL;
+    if (cls) {
+      const bsm_str key = {path + 1, strcspn(path + 1, ",@;")};
+      const bsm_str name = {cls + 1, length - (size_t)(cls + 1 - text)};
+      if (key.len && name.len && !bsm_strmap_get(classes, key)) {
+        const char *kept = bsm_intern(&r->cx->names, name);
+        const char *kept_path = bsm_intern(&r->cx->names, key);
+        BSM_TRY_ALLOC(kept && kept_path);
+        BSM_TRY_ALLOC(bsm_strmap_set(r->cx->arena, classes, key,
+                                     (void *)(uintptr_t)kept));
+        BSM_TRY_ALLOC(
+            bsm_vec_push(r->cx->arena, &r->program->module_paths, kept_path));
+      }
+    }
+    text += length + (text[length] == ';');
+  }
+  return BSM_OK;
+}
+
 /* Entries "key,path,class" joined by semicolons, outermost first; the path of
  * the last one. A second call of a module has "@1" after its path. */
 static bsm_status read_module_stack(bsm_xr *r, const char *text,
                                     bsm_source *out) {
+  BSM_TRY(note_module_classes(r, text));
   const char *last = strrchr(text, ';');
   const char *path = strchr(last ? last : text, ',');
   if (!path) return BSM_OK;

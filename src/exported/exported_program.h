@@ -278,6 +278,9 @@ typedef struct bsm_exported_program {
   size_t forward_arg_count;
   const char *const *guards; /* Python expressions */
   size_t guard_count;
+  /* The submodules that nodes come from, and the class of each, by path. */
+  BSM_VEC(const char *) module_paths;
+  bsm_strmap module_classes;
   /* What the model was exported with, when it could be read. */
   bool has_examples;
   bsm_tuple *example_args;

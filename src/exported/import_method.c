@@ -328,6 +328,21 @@ static bsm_status make_schema(method *m, bsm_function *fn) {
   return BSM_OK;
 }
 
+/* What is left of a submodule: its path and its class, which the caller may
+ * name. */
+static bsm_status make_submodule(const method *m, const char *path,
+                                 bsm_ivalue *out) {
+  const char *name =
+      bsm_strmap_get(&m->program->module_classes, bsm_str_of(path));
+  const bsm_type *type = bsm_type_class(m->cx->types, name);
+  bsm_object *object;
+  BSM_TRY_ALLOC(type);
+  type->cls->is_module = true;
+  BSM_TRY(bsm_object_new(m->cx->arena, type, 0, &object));
+  *out = bsm_iv_object(object);
+  return BSM_OK;
+}
+
 /* Parameters, buffers and constants; tied ones share their memory. */
 static bsm_status make_root(method *m, bsm_object **out) {
   bsm_ir_ctx *cx = m->cx;
@@ -342,6 +357,15 @@ static bsm_status make_root(method *m, bsm_object **out) {
     const bsm_attribute attribute = {spec->target, tensor};
     BSM_TRY_ALLOC(bsm_vec_push(cx->arena, &cls->attributes, attribute));
     BSM_TRY_ALLOC(bsm_vec_push(cx->arena, &slots, bsm_iv_tensor(spec->tensor)));
+  }
+  for (size_t i = 0; i < p->module_paths.len; i++) {
+    const char *path = p->module_paths.items[i];
+    bsm_ivalue module;
+    if (bsm_class_find_attribute(cls, path) >= 0) continue;
+    BSM_TRY(make_submodule(m, path, &module));
+    const bsm_attribute attribute = {path, module.u.object->type};
+    BSM_TRY_ALLOC(bsm_vec_push(cx->arena, &cls->attributes, attribute));
+    BSM_TRY_ALLOC(bsm_vec_push(cx->arena, &slots, module));
   }
   BSM_TRY(bsm_object_new(cx->arena, m->self, slots.len, out));
   for (size_t i = 0; i < slots.len; i++) (*out)->slots[i] = slots.items[i];

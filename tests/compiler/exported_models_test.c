@@ -388,9 +388,34 @@ static void test_structure(void **state) {
   bsm_engine_destroy(engine);
 }
 
+/* Submodules are known by their paths and classes, as in TorchScript. */
+static void test_fallback_modules(void **state) {
+  static const char *const names[] = {
+      "Conv2d", "torch.nn.modules.linear.Linear", "stem.1", "stem"};
+  bsm_module *module = load("cnn", false);
+  (void)state;
+  for (size_t i = 0; i < 4; i++) {
+    bsm_compile_options options = plain_options();
+    bsm_engine *engine = NULL;
+    options.fallback_modules = &names[i];
+    options.fallback_module_count = 1;
+    check(bsm_compile(module, &options, &engine), names[i]);
+    bsm_engine_destroy(engine);
+  }
+  const char *const none = "Conv3d";
+  bsm_compile_options options = plain_options();
+  bsm_engine *engine = NULL;
+  options.fallback_modules = &none;
+  options.fallback_module_count = 1;
+  bsm_status status = bsm_compile(module, &options, &engine);
+  assert_int_equal(bsm_status_code(status), BSM_INVALID_ARGUMENT);
+  bsm_status_free(status);
+  bsm_module_destroy(module);
+}
+
 int main(void) {
   enum { COUNT = sizeof(models) / sizeof(models[0]) };
-  struct CMUnitTest tests[COUNT + 6];
+  struct CMUnitTest tests[COUNT + 7];
   for (size_t i = 0; i < COUNT; i++) {
     tests[i] = (struct CMUnitTest){models[i], test_model, NULL, NULL,
                                    (void *)(uintptr_t)models[i]};
@@ -401,5 +426,6 @@ int main(void) {
   tests[COUNT + 3] = (struct CMUnitTest)cmocka_unit_test(test_refused_run);
   tests[COUNT + 4] = (struct CMUnitTest)cmocka_unit_test(test_fixed_number);
   tests[COUNT + 5] = (struct CMUnitTest)cmocka_unit_test(test_structure);
+  tests[COUNT + 6] = (struct CMUnitTest)cmocka_unit_test(test_fallback_modules);
   return cmocka_run_group_tests_name("exported_models", tests, NULL, NULL);
 }
