@@ -150,8 +150,8 @@ bsm_status bsm_xr_examples(bsm_xr *r) {
     if (!status) status = take_examples(r->program, &value);
   }
   if (!status || bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
-  bsm_log(r->cx->logger, BSM_LOG_LEVEL_INFO,
-          "example inputs are ignored: %s", bsm_status_message(status));
+  bsm_log(r->cx->logger, BSM_LOG_LEVEL_INFO, "example inputs are ignored: %s",
+          bsm_status_message(status));
   bsm_status_free(status);
   return BSM_OK;
 }
