@@ -6,6 +6,7 @@ Writes beside this script, for each model NAME and each way to save it:
   NAME-exported.pt2, NAME-core.pt2                by torch.export (2.11), and decomposed; without places in
                                                   the source, and packed
   NAME-vDIGITS.pt2                                with --version alone: exported by this version of PyTorch
+  quantized-v26.pt2, quantized_dynamic-v26.pt2    with --quantized alone, and .npz: quantized by export (2.6)
   NAME.npz                                        in_0.., out_0.. by PyTorch
 
 Names as arguments make only those. Needs torch and numpy; the tests need neither. Every file is small.
@@ -628,6 +629,36 @@ def export(model, inputs, name, version):
         print(name, "is not exported:", str(error).splitlines()[0][:100])
 
 
+class ToQuantize(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.c2 = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.fc = nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.c1(x))
+        x = F.max_pool2d(torch.relu(self.c2(x) + x), 2)
+        return self.fc(x.flatten(1))
+
+
+def quantize():
+    """Weights per channel, activations per tensor; of the second, by what they are when the model runs."""
+    from torch.ao.quantization.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torch.ao.quantization.quantizer import xnnpack_quantizer as kit
+    for name, dynamic in (("quantized", False), ("quantized_dynamic", True)):
+        torch.manual_seed(zlib.crc32(name.encode()))
+        model, x = ToQuantize().eval(), torch.randn(2, 3, 8, 8)
+        settings = kit.get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
+        plain = torch.export.export(model, (x,), strict=False).module()
+        prepared = prepare_pt2e(plain, kit.XNNPACKQuantizer().set_global(settings))
+        prepared(x)
+        program = torch.export.export(convert_pt2e(prepared), (x,), strict=False)
+        data = io.BytesIO()
+        torch.export.save(program, data)
+        slim(data, os.path.join(HERE, f"{name}-v26.pt2"))
+        np.savez(os.path.join(HERE, f"{name}.npz"), in_0=x.numpy(), out_0=program.module()(x).detach().numpy())
+
+
 def flatten(result):
     if isinstance(result, (tuple, list)):
         return [leaf for item in result for leaf in flatten(item)]
@@ -635,6 +666,8 @@ def flatten(result):
 
 
 def main():
+    if sys.argv[1:] == ["--quantized"]:
+        return quantize()
     version = "--version" in sys.argv[1:]
     names = [a for a in sys.argv[1:] if a != "--version"]
     for name, (make, make_inputs) in MODELS.items():
