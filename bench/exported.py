@@ -9,6 +9,9 @@ the results with PyTorch and with each other.
   exported.py targets DIR [PATTERN ...]  what the programs call, and how
                                          `bessemer ops` says that it runs
 
+Needs PyTorch with torch.export (2.6 or later), torchvision, timm and
+transformers, in any of which a case may be missing.
+
 Options: --bessemer PATH  --ways static,dynamic,...  --plans  --again
          --json FILE  --shard I/N  --max-mb N (cases with more weights: static)
 

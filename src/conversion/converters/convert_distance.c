@@ -101,5 +101,8 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> "
      "Tensor",
      convert_cdist, 0},
+    {"aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) "
+     "-> Tensor",
+     convert_cdist, 0},
 };
 BSM_CONVERTER_TABLE(distance, patterns);
