@@ -50,12 +50,19 @@ static bool may_share(const bsm_node *node, size_t in) {
          node->schema->args[in].has_alias;
 }
 
+static bool changes_data(const bsm_node *node) {
+  return !bsm_node_is(node, "aten::detach_") &&
+         !bsm_node_is(node, "aten::requires_grad_");
+}
+
 static bool is_written(const bsm_value *value, size_t depth);
 
 static bool use_writes(const bsm_use *use, size_t depth) {
   const bsm_node *node = use->user;
   if (!may_share(node, use->index)) return false;
-  if (node->schema->args[use->index].is_write) return true;
+  if (node->schema->args[use->index].is_write && changes_data(node)) {
+    return true;
+  }
   for (size_t i = 0; i < node->outputs.len; i++) {
     const bsm_value *out = bsm_node_out(node, i);
     if (out->type->kind == BSM_TYPE_TENSOR && is_written(out, depth + 1)) {
