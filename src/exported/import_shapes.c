@@ -2,6 +2,8 @@
 /* Shapes of user inputs, and the symbols in them. */
 #include "exported/import_shapes.h"
 
+#include <stdio.h>
+
 /* Where the file has no maximum, one that leaves room: OPEN_TIMES the example,
  * at least OPEN_LEAST (OPEN_LEAST_OF_MANY where several symbols are open), but
  * no input of more than OPEN_ELEMENTS elements on that account. */
@@ -180,11 +182,41 @@ static void bound_open(const shape_reader *r) {
   }
 }
 
+/* Whether a guard says of dimension `dim` of an input that it is not 1. */
+static bool guard_refuses_one(const char *guard, size_t dim) {
+  static const char *const texts[] = {"!= 1", ">= 2", "> 1", "2 <=", "1 <"};
+  char size[32];
+  snprintf(size, sizeof(size), ".size()[%zu]", dim);
+  if (!strstr(guard, size)) return false;
+  for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
+    if (strstr(guard, texts[k])) return true;
+  }
+  return false;
+}
+
+/* A minimum of 2 is what PyTorch writes for every size that it has not looked
+ * at for 0 and 1; it runs the program for 1 as well, unless a guard says no. */
+static bool takes_one(const shape_reader *r, size_t symbol) {
+  const bsm_exported_program *p = r->program;
+  for (size_t i = 0; i < p->input_count; i++) {
+    const bsm_exported_meta *meta = meta_of(r, i);
+    for (size_t d = 0; meta && d < meta->rank; d++) {
+      const bsm_sym_expr *expr = meta->sizes[d].expr;
+      if (!expr || !is_used(expr, symbol)) continue;
+      for (size_t k = 0; k < p->guard_count; k++) {
+        if (guard_refuses_one(p->guards[k], d)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 static void set_range(shape_reader *r, size_t i, bool many) {
   const bsm_symbol *from = &r->program->symbols.symbols.items[i];
   bsm_model_symbol *s = &r->symbols[i];
   s->name = from->name;
   s->min = from->has_range && from->min > 1 ? from->min : 1;
+  if (s->min == 2 && takes_one(r, i)) s->min = 1;
   s->max = from->has_range ? from->max : INT64_MAX;
   s->max_is_open = s->max > MAX_COEFFICIENT;
   if (!r->has_opt[i]) s->opt = s->min;
