@@ -19,12 +19,17 @@ static int64_t span_of(const bsm_step_window *w, int d) {
   return w->dilation[d] * (w->kernel[d] - 1) + 1;
 }
 
+/* Asked of windows that nobody has looked at before. */
+static bool is_short(const bsm_step_window *w, int d) {
+  return w->kernel[d] >= 1 && w->kernel[d] <= MAX_SPAN && w->dilation[d] >= 1 &&
+         w->dilation[d] <= MAX_SPAN && span_of(w, d) <= MAX_SPAN;
+}
+
 bool bsm_cpu_planar_fits(const bsm_step_convolution *p, int64_t in_maps) {
   const bsm_step_window *w = &p->window;
   return p->groups == 1 && !p->epilogue.has_residual && in_maps <= MAX_MAPS &&
          w->spatial <= 2 && w->stride[1] <= MAX_STRIDE &&
-         stride_index(w->stride[2]) >= 0 && span_of(w, 1) <= MAX_SPAN &&
-         span_of(w, 2) <= MAX_SPAN;
+         stride_index(w->stride[2]) >= 0 && is_short(w, 1) && is_short(w, 2);
 }
 
 void bsm_cpu_planar_init(const bsm_step_convolution *params,
