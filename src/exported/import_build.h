@@ -15,6 +15,7 @@ typedef struct bsm_importer {
   bsm_block *block;  /* nodes go to its end */
   bsm_source source; /* they get this */
   size_t depth;      /* of graphs in graphs */
+  bool autocast;     /* in a region of torch.autocast("cpu") */
   size_t node_count; /* imported so far; graphs that are inlined count again */
   /* Operators that nobody has declared, and calls of them. */
   bsm_strmap undeclared;

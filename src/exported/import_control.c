@@ -118,13 +118,11 @@ static bsm_status import_autocast(bsm_importer *im, bsm_import_scope *scope,
   }
   /* Of another device's autocast nothing is seen on the CPU. */
   const bool here = !device || strcmp(device->u.s, "cpu") == 0;
-  if (enabled && enabled->u.b && here) {
-    return BSM_FAIL(
-        BSM_UNSUPPORTED,
-        "torch.autocast(\"cpu\") that is enabled: export without it, "
-        "or call run_decompositions(), which writes its casts out");
-  }
-  return import_wrap(im, scope, node);
+  const bool outer = im->autocast;
+  if (here && enabled) im->autocast = enabled->u.b;
+  BSM_TRY(import_wrap(im, scope, node));
+  im->autocast = outer;
+  return BSM_OK;
 }
 
 /* invoke_subgraph(graph, identifier, operands...) */

@@ -2,6 +2,7 @@
 /* From the graph of an exported program to blocks of the IR.
  *
  * import_values.c: arguments; import_operator.c: calls of operators;
+ * import_autocast.c: the dtypes they compute in;
  * import_python.c: Python's functions on symbolic numbers; import_checks.c:
  * assertions; import_control.c, import_loops.c, import_functionalized.c:
  * higher-order operators; import_node.c: which of them a node is, and whole
@@ -67,6 +68,19 @@ BSM_NODISCARD bsm_status bsm_xi_operator(bsm_importer *im,
                                          bsm_import_scope *scope,
                                          const bsm_exported_node *node,
                                          const char *qualified);
+
+/* ---- import_autocast.c ---- */
+/* The dtype that PyTorch casts the arguments of a call in a region of autocast
+ * to, whose result the file says is `result`; UNDEFINED: it does not. */
+bsm_dtype bsm_xi_autocast_dtype(const bsm_import_scope *scope,
+                                const char *qualified,
+                                const bsm_exported_named_arg *args,
+                                size_t count, bsm_dtype result);
+/* Casts the floating-point tensors of an argument, which is `*value`. */
+BSM_NODISCARD bsm_status bsm_xi_autocast(bsm_importer *im,
+                                         const bsm_import_scope *scope,
+                                         const bsm_exported_arg *arg,
+                                         bsm_dtype dtype, bsm_value **value);
 
 /* ---- import_python.c ---- */
 /* *done false: not a function that is known. */

@@ -67,11 +67,12 @@ static bool is_empty_list(const bsm_exported_arg *arg) {
 }
 
 /* Values for what the file gives. Positional arguments stay so only up to one
- * that is left to its default: from there on they go by name. */
+ * that is left to its default: from there on they go by name. `autocast`: what
+ * tensors are cast to; UNDEFINED: they are not. */
 static bsm_status gather(bsm_importer *im, const bsm_import_scope *scope,
                          const bsm_schema *schema,
                          const bsm_exported_named_arg *args, size_t count,
-                         call_args *out) {
+                         bsm_dtype autocast, call_args *out) {
   bool positional = true;
   out->args = BSM_NEW_ARRAY(im->arena, bsm_match_arg, count + 1);
   out->values = BSM_NEW_ARRAY(im->arena, bsm_value *, count + 1);
@@ -94,6 +95,9 @@ static bsm_status gather(bsm_importer *im, const bsm_import_scope *scope,
     bsm_value *value;
     BSM_TRY_NOTE(bsm_xi_argument(im, scope, &arg->arg, formal->type, &value),
                  "in argument \"%s\"", formal->name);
+    if (autocast != BSM_DTYPE_UNDEFINED) {
+      BSM_TRY(bsm_xi_autocast(im, scope, &arg->arg, autocast, &value));
+    }
     out->args[out->count] =
         (bsm_match_arg){.name = positional ? NULL : formal->name,
                         .type = value->type,
@@ -243,8 +247,13 @@ static bsm_status call_operator(bsm_importer *im, const bsm_import_scope *scope,
   if (!schema) {
     return BSM_FAIL(BSM_UNSUPPORTED, "there is no operator %s", qualified);
   }
-  BSM_TRY(gather(im, scope, schema, args, count, &given));
-  BSM_TRY(match(im, schema, &given, dtype_of_result(scope, node), &found));
+  const bsm_dtype result = dtype_of_result(scope, node);
+  const bsm_dtype autocast =
+      im->autocast
+          ? bsm_xi_autocast_dtype(scope, qualified, args, count, result)
+          : BSM_DTYPE_UNDEFINED;
+  BSM_TRY(gather(im, scope, schema, args, count, autocast, &given));
+  BSM_TRY(match(im, schema, &given, result, &found));
   BSM_TRY(bsm_schema_match_build(im->graph, &found, given.values, im->block,
                                  NULL, &im->source, out));
   if (!bsm_strmap_get(&im->undeclared, bsm_str_of(qualified))) return BSM_OK;

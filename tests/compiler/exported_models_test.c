@@ -25,7 +25,7 @@ static const char *const models[] = {
     "cnn",       "cnn_core", "attention", "attention_core", "nested",
     "sizes",     "branches", "loops",     "sizes_core",     "data",
     "ops",       "ops_core", "state",     "state_core",     "marks",
-    "recurrent", "numbers"};
+    "recurrent", "numbers",  "autocast",  "autocast_core"};
 
 static void check(bsm_status status, const char *what) {
   if (!status) return;

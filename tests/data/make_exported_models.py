@@ -181,6 +181,31 @@ class Marks(nn.Module):
         return y, torch.full((2,), 3)
 
 
+class Autocast(nn.Module):
+    """Regions of autocast. Whole numbers: sums are exact, so that only the
+    rounding to bfloat16 is left, the same on every machine."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.conv = nn.Conv2d(1, 2, 3)
+        for p in self.parameters():
+            p.data = torch.randint(-9, 10, p.shape).float()
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.linear(x)
+            image = self.conv(x[None, None])
+            wide = torch.cat([y, x]) + 1
+            again = self.linear(y)
+            low = x @ x.t()
+            with torch.autocast("cpu", enabled=False):
+                full = x @ x.t()
+            total = F.l1_loss(low, low - 1, reduction="sum")
+        return (y.float(), image.float(), wide, again.float(), low.float(),
+                full, total, self.linear(x))
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()
@@ -241,6 +266,8 @@ MODELS = {
                             for i in ([0, 2], [3, 1])], True),
     "state": (State, None, {}, [(rand(3, 4),)], True),
     "marks": (Marks, None, {}, [(rand(3, 4),)], False),
+    "autocast": (Autocast, None, {},
+                 [(torch.randint(-40, 41, (6, 6)).float(),)], True),
     # Decomposed, PyTorch's own LSTM has states of another rank.
     "recurrent": (Recurrent, None, {}, [(rand(2, 6, 4),)], False),
     "numbers": (Numbers, (None, Dim.DYNAMIC), {},
