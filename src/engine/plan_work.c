@@ -87,7 +87,7 @@ static double chain_flops(const bsm_plan *plan, const bsm_plan_step *step) {
   if (p->has[BSM_CHAIN_EXPAND]) {
     const bsm_step_window *w = &part[BSM_CHAIN_EXPAND].window;
     maps = (double)part[BSM_CHAIN_EXPAND].out_maps;
-    flops += 2 * elements(x) / (double)(w->stride[1] * w->stride[2]) *
+    flops += 2 * elements(x) / (double)w->stride[1] / (double)w->stride[2] *
              window_size(w) * maps;
   }
   if (p->has[BSM_CHAIN_DEPTHWISE] && channels(y) > 0) {
