@@ -229,6 +229,27 @@ static bsm_status op_dequantize_channel(OP_PARAMS) {
 
 /* ---- per token, and per group of a row ---- */
 
+/* Where each group of a row has its own scale: the input as rows of groups, and
+ * the scales and zero points (NULL: none) as one for each. */
+static bsm_status cut_groups(bsm_op_ctx *cx, const bsm_ivalue *args,
+                             const bsm_aten_op *self, bsm_tensor **x,
+                             affine *a) {
+  if (!self->variant) return BSM_OK;
+  const int64_t group = op_int(&args[6]), n = bsm_tensor_numel(*x);
+  if (group < 1 || n % group != 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "group_size %lld of %s",
+                    (long long)group, bsm_dims_str((*x)->sizes));
+  }
+  BSM_TRY(bsm_op_reshape(cx, *x, op_dims2(n / group, group), x));
+  for (int i = 0; i < 2; i++) {
+    bsm_tensor *t = op_tensor(&args[1 + i]);
+    if (!t) continue;
+    BSM_TRY(bsm_op_reshape(cx, t, op_dims2(bsm_tensor_numel(t), 1), &t));
+    *(i ? &a->zero : &a->scale) = T(t);
+  }
+  return BSM_OK;
+}
+
 /* The result in the shape of the input, where it was cut into groups; else it
  * has the shape that input and scales broadcast to. */
 static bsm_status join_groups(bsm_op_ctx *cx, const bsm_aten_op *self,
@@ -252,20 +273,7 @@ static bsm_status op_quantize_token(OP_PARAMS) {
   const bsm_dtype dtype = op_dtype_or(&args[5], BSM_DTYPE_FLOAT);
   const bsm_dims dims = x->sizes;
   if (!self->variant) BSM_TRY(check_bounds(&args[3], &args[4], dtype));
-  if (self->variant) {
-    const int64_t group = op_int(&args[6]);
-    const int64_t n = bsm_tensor_numel(x);
-    if (group < 1 || n % group != 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "group_size %lld of %s",
-                      (long long)group, bsm_dims_str(dims));
-    }
-    BSM_TRY(bsm_op_reshape(cx, x, op_dims2(n / group, group), &x));
-    for (int i = 0; i < 2; i++) {
-      bsm_tensor *t = op_tensor(&args[1 + i]);
-      BSM_TRY(bsm_op_reshape(cx, t, op_dims2(bsm_tensor_numel(t), 1), &t));
-      *(i ? &a.zero : &a.scale) = T(t);
-    }
-  }
+  BSM_TRY(cut_groups(cx, args, self, &x, &a));
   OP_CALL1(cx, &inverse, "aten::reciprocal", a.scale);
   a.inverse = T(inverse);
   BSM_TRY(quantize(cx, x, &a, &args[3], &args[4], dtype, true, &out));
@@ -280,21 +288,7 @@ static bsm_status op_dequantize_token(OP_PARAMS) {
   affine a = {args[1], NONE, args[2]};
   const bsm_dims dims = q->sizes;
   const bsm_ivalue *dtype = &args[self->variant ? 7 : 6];
-  if (self->variant) {
-    const int64_t group = op_int(&args[6]);
-    const int64_t n = bsm_tensor_numel(q);
-    if (group < 1 || n % group != 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "group_size %lld of %s",
-                      (long long)group, bsm_dims_str(dims));
-    }
-    BSM_TRY(bsm_op_reshape(cx, q, op_dims2(n / group, group), &q));
-    for (int i = 0; i < 2; i++) {
-      bsm_tensor *t = op_tensor(&args[1 + i]);
-      if (!t) continue;
-      BSM_TRY(bsm_op_reshape(cx, t, op_dims2(bsm_tensor_numel(t), 1), &t));
-      *(i ? &a.zero : &a.scale) = T(t);
-    }
-  }
+  BSM_TRY(cut_groups(cx, args, self, &q, &a));
   BSM_TRY(dequantize(cx, q, &a, &out));
   BSM_TRY(join_groups(cx, self, dims, &out));
   BSM_TRY(bsm_op_cast(cx, out, op_dtype_or(dtype, BSM_DTYPE_FLOAT), &out));
