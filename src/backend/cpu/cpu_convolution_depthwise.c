@@ -191,9 +191,7 @@ static void any_unit(const work *k, bsm_cpu_position p, int64_t channel,
     p.at[2] = i;
     point_taps(k, &p, channel, t.pixels, rows, pointers);
     (d->maps > 1 ? d->kernels->any_groups : d->kernels->any)(&t);
-    if (d->epilogue.activation) {
-      bsm_cpu_depthwise_activate(d, t.y, t.y_pixel, t.pixels, channels);
-    }
+    bsm_cpu_activate_pixels(&d->epilogue, t.y, t.y_pixel, t.pixels, channels);
     t.y += t.pixels * t.y_pixel;
     if (t.residual) t.residual += t.pixels * t.residual_pixel;
   }

@@ -305,16 +305,6 @@ static void multiply(const block *b, int64_t i, int64_t end) {
   }
 }
 
-static void activate(const winograd *w, const bsm_k_winograd_output *t) {
-  const bsm_cpu_epilogue *e = &w->common.epilogue;
-  for (int64_t r = 0; r < t->rows; r++) {
-    for (int64_t s = 0; s < t->pixels; s++) {
-      float *y = t->y + r * t->y_row + s * t->y_pixel;
-      e->activation(y, y, t->channels, e->alpha, e->beta);
-    }
-  }
-}
-
 /* The outputs of a tile along dimension d that exist. */
 static int64_t outputs_of(const winograd *w, int64_t at, int d) {
   const int64_t rest = w->common.y.size[d + 1] - at;
@@ -349,7 +339,10 @@ static void transform_output(const block *b, int64_t i, const tile_place *p) {
     t.residual_pixel = r->stride[2] * w->apart[1];
   }
   w->output(&t);
-  if (w->common.epilogue.activation) activate(w, &t);
+  for (int64_t row = 0; row < t.rows; row++) {
+    bsm_cpu_activate_pixels(&w->common.epilogue, t.y + row * t.y_row, t.y_pixel,
+                            t.pixels, t.channels);
+  }
 }
 
 static void transform_outputs(const block *b, int64_t i, int64_t end) {

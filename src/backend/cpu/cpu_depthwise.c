@@ -75,20 +75,6 @@ bsm_k_depthwise_args bsm_cpu_depthwise_args(
       .hi = d->epilogue.hi};
 }
 
-void bsm_cpu_depthwise_activate(const bsm_cpu_depthwise *d, float *y,
-                                int64_t y_pixel, int64_t pixels,
-                                int64_t channels) {
-  const bsm_cpu_epilogue *e = &d->epilogue;
-  if (y_pixel == channels) {
-    e->activation(y, y, pixels * channels, e->alpha, e->beta);
-    return;
-  }
-  for (int64_t i = 0; i < pixels; i++) {
-    float *at = y + i * y_pixel;
-    e->activation(at, at, channels, e->alpha, e->beta);
-  }
-}
-
 void bsm_cpu_depthwise_rows(const bsm_cpu_depthwise *d,
                             const float *const *const *x, int rows,
                             int64_t channel, int64_t channels,
@@ -97,9 +83,8 @@ void bsm_cpu_depthwise_rows(const bsm_cpu_depthwise *d,
   t.x = x;
   t.pixels = d->out_width;
   d->square[rows - 1](&t);
-  if (!d->epilogue.activation) return;
   for (int r = 0; r < rows; r++) {
-    bsm_cpu_depthwise_activate(d, t.y + r * t.y_row, t.y_pixel, t.pixels,
-                               channels);
+    bsm_cpu_activate_pixels(&d->epilogue, t.y + r * t.y_row, t.y_pixel,
+                            t.pixels, channels);
   }
 }

@@ -55,9 +55,4 @@ bsm_k_depthwise_args bsm_cpu_depthwise_args(
     const bsm_cpu_depthwise *d, int64_t channel, int64_t channels,
     const bsm_cpu_depthwise_target *target);
 
-/* The activation that is no clamp, on pixels that were just written. */
-void bsm_cpu_depthwise_activate(const bsm_cpu_depthwise *d, float *y,
-                                int64_t y_pixel, int64_t pixels,
-                                int64_t channels);
-
 #endif /* BSM_BACKEND_CPU_DEPTHWISE_H_ */

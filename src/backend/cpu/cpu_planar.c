@@ -88,17 +88,6 @@ static void copy_row(const bsm_cpu_planar *p, const float *row, float *to) {
   }
 }
 
-static void activate(const bsm_cpu_planar *p, float *y, int64_t y_pixel) {
-  const bsm_cpu_epilogue *e = &p->epilogue;
-  if (y_pixel == p->maps) {
-    e->activation(y, y, p->width * p->maps, e->alpha, e->beta);
-    return;
-  }
-  for (int64_t i = 0; i < p->width; i++, y += y_pixel) {
-    e->activation(y, y, p->maps, e->alpha, e->beta);
-  }
-}
-
 void bsm_cpu_planar_rows(const bsm_cpu_planar *p, const float *image,
                          int64_t first, int64_t count, float *lines, float *y,
                          int64_t y_row, int64_t y_pixel) {
@@ -131,6 +120,6 @@ void bsm_cpu_planar_rows(const bsm_cpu_planar *p, const float *image,
     t.x = lines + i * w->stride[1] * line_row;
     t.y = y + i * y_row;
     p->kernels->row[p->stride](&t);
-    if (p->epilogue.activation) activate(p, t.y, y_pixel);
+    bsm_cpu_activate_pixels(&p->epilogue, t.y, y_pixel, p->width, p->maps);
   }
 }

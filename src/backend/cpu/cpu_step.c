@@ -213,6 +213,19 @@ bsm_cpu_epilogue bsm_cpu_make_epilogue(const bsm_step_epilogue *epilogue,
   return e;
 }
 
+void bsm_cpu_activate_pixels(const bsm_cpu_epilogue *epilogue, float *y,
+                             int64_t pixel, int64_t pixels, int64_t channels) {
+  const bsm_cpu_epilogue *e = epilogue;
+  if (!e->activation) return;
+  if (pixel == channels) {
+    e->activation(y, y, pixels * channels, e->alpha, e->beta);
+    return;
+  }
+  for (int64_t i = 0; i < pixels; i++, y += pixel) {
+    e->activation(y, y, channels, e->alpha, e->beta);
+  }
+}
+
 /* ---- rows ---- */
 
 void bsm_cpu_rows_init(bsm_cpu_rows *rows, int32_t rank, const int64_t *dims,

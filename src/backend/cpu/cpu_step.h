@@ -132,6 +132,10 @@ typedef struct bsm_cpu_epilogue {
 bsm_status bsm_cpu_check_epilogue(const bsm_step_epilogue *epilogue);
 bsm_cpu_epilogue bsm_cpu_make_epilogue(const bsm_step_epilogue *epilogue,
                                        const bsm_k_math *math);
+/* The activation, when it is none of the clamps, on `pixels` of `channels`
+ * floats that were just written, `pixel` floats apart. */
+void bsm_cpu_activate_pixels(const bsm_cpu_epilogue *epilogue, float *y,
+                             int64_t pixel, int64_t pixels, int64_t channels);
 /* The array function of an activation; NULL when unknown or NONE. */
 bsm_k_unary_f32 *bsm_cpu_activation(const bsm_k_math *math, int32_t type);
 
