@@ -326,7 +326,7 @@ static void print_dict(bsm_text *text, const bsm_dict *dict, int depth) {
   bsm_text_puts(text, "}");
 }
 
-static void print_device(bsm_text *text, bsm_device device) {
+static void print_device(bsm_text *text, bsm_torch_device device) {
   static const char *const names[] = {"cpu", "cuda", "other"};
   const int type = device.type;
   bsm_text_puts(text, type >= 0 && type < 3 ? names[type] : "other");

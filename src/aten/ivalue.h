@@ -40,10 +40,11 @@ typedef struct bsm_tuple bsm_tuple;
 typedef struct bsm_dict bsm_dict;
 typedef struct bsm_object bsm_object;
 
-typedef struct bsm_device {
+/* What programs call a device; all of it is one place to us. */
+typedef struct bsm_torch_device {
   int8_t type;  /* 0 cpu, 1 cuda, 2 other */
   int8_t index; /* -1: none */
-} bsm_device;
+} bsm_torch_device;
 
 typedef struct bsm_ivalue {
   bsm_ivalue_tag tag;
@@ -55,7 +56,7 @@ typedef struct bsm_ivalue {
       double re, im;
     } c;
     const bsm_str *s;
-    bsm_device device;
+    bsm_torch_device device;
     bsm_tensor *tensor;
     bsm_list *list;
     bsm_tuple *tuple;

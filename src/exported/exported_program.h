@@ -45,7 +45,7 @@ typedef struct bsm_exported_meta {
   size_t rank;            /* at most BSM_MAX_RANK */
   bsm_exported_sym sizes[BSM_MAX_RANK], strides[BSM_MAX_RANK];
   bsm_exported_sym storage_offset;
-  bsm_device device;
+  bsm_torch_device device;
   bsm_exported_layout layout;
   bool requires_grad;
 } bsm_exported_meta;
@@ -108,7 +108,7 @@ struct bsm_exported_arg {
       bsm_dtype dtype; /* BSM_DTYPE_UNDEFINED: one we lack */
       const char *name;
     } dtype;
-    bsm_device device;
+    bsm_torch_device device;
     bsm_exported_sym_arg sym;
     const bsm_exported_graph *graph;
     struct {

@@ -76,7 +76,8 @@ BSM_NODISCARD bsm_status bsm_xr_layout(const bsm_place *at,
                                        bsm_exported_layout *out);
 BSM_NODISCARD bsm_status bsm_xr_memory_format(const bsm_place *at,
                                               int64_t *out);
-BSM_NODISCARD bsm_status bsm_xr_device(const bsm_place *at, bsm_device *out);
+BSM_NODISCARD bsm_status bsm_xr_device(const bsm_place *at,
+                                       bsm_torch_device *out);
 
 /* ---- exported_graph.c ---- */
 BSM_NODISCARD bsm_status bsm_xr_graph(bsm_xr *r, const bsm_place *at,

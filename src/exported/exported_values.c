@@ -82,11 +82,11 @@ bsm_status bsm_xr_memory_format(const bsm_place *at, int64_t *out) {
   return BSM_OK;
 }
 
-bsm_status bsm_xr_device(const bsm_place *at, bsm_device *out) {
+bsm_status bsm_xr_device(const bsm_place *at, bsm_torch_device *out) {
   bsm_place type, index;
   const char *name = "";
   int64_t number = -1;
-  *out = (bsm_device){0, -1};
+  *out = (bsm_torch_device){0, -1};
   BSM_TRY(bsm_place_field(at, "type", &type));
   BSM_TRY(bsm_place_string(&type, &name));
   BSM_TRY(bsm_place_optional(at, "index", &index));

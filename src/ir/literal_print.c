@@ -119,7 +119,7 @@ static void print_complex(printer *p, double re, double im) {
   bsm_text_puts(p->text, ")");
 }
 
-static void print_device(printer *p, bsm_device device) {
+static void print_device(printer *p, bsm_torch_device device) {
   static const char *const names[] = {"cpu", "cuda", "other"};
   const char *name =
       device.type >= 0 && device.type <= 2 ? names[device.type] : "other";

@@ -72,7 +72,7 @@ typedef struct pickle_storage {
   bsm_storage *storage;
   bsm_dtype dtype;
   int64_t numel;
-  bsm_device device;
+  bsm_torch_device device;
 } pickle_storage;
 
 typedef enum pickle_qscheme {
@@ -147,7 +147,7 @@ bsm_status bsm_pickle_rebuild_tensor(pickle_machine *m, const bsm_tuple *args,
 bsm_status bsm_pickle_rebuild_qtensor(pickle_machine *m, const bsm_tuple *args,
                                       bsm_ivalue *out);
 /* "cpu", "cuda:1". */
-bsm_status bsm_pickle_parse_device(bsm_str text, bsm_device *out);
+bsm_status bsm_pickle_parse_device(bsm_str text, bsm_torch_device *out);
 
 /* ---- pickle_build.c ---- */
 /* Applies a function, or an enum class, to REDUCE's argument. */

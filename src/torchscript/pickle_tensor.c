@@ -5,7 +5,7 @@
 
 /* ---- devices ---- */
 
-bsm_status bsm_pickle_parse_device(bsm_str text, bsm_device *out) {
+bsm_status bsm_pickle_parse_device(bsm_str text, bsm_torch_device *out) {
   bsm_str type = text;
   int64_t index = -1;
   const char *colon = text.len ? memchr(text.data, ':', text.len) : NULL;
@@ -21,7 +21,7 @@ bsm_status bsm_pickle_parse_device(bsm_str text, bsm_device *out) {
   int8_t kind = 2;
   if (bsm_str_eq(type, BSM_STR("cpu"))) kind = 0;
   if (bsm_str_eq(type, BSM_STR("cuda"))) kind = 1;
-  *out = (bsm_device){kind, (int8_t)index};
+  *out = (bsm_torch_device){kind, (int8_t)index};
   return BSM_OK;
 }
 

@@ -74,7 +74,7 @@ static bsm_status convert(bsm_op_ctx *cx, bsm_tensor *t, to_options o,
                           bsm_ivalue *outs) {
   const int64_t format =
       o.format ? op_int_or(o.format, FORMAT_PRESERVE) : FORMAT_PRESERVE;
-  bsm_device device = {t->device_type, t->device_index};
+  bsm_torch_device device = {t->device_type, t->device_index};
   if (o.device && o.device->tag == BSM_IVALUE_DEVICE) {
     device = o.device->u.device;
   }

@@ -80,7 +80,7 @@ static bsm_status of_tensor(bsm_conversion_ctx *ctx, const bsm_node *node,
       break;
     case DEVICE:
       out.tag = BSM_IVALUE_DEVICE;
-      out.u.device = (bsm_device){0, -1};
+      out.u.device = (bsm_torch_device){0, -1};
       break;
     case LAYOUT:
       out = bsm_iv_int(0);
