@@ -33,6 +33,7 @@ typedef struct bench {
   bool cold;
   const char *filter;
   bsm_thread_pool *pool;
+  bsm_stream *stream;
 } bench;
 
 /* The time of the calling thread with one thread: other programs do not count;
@@ -173,7 +174,8 @@ static void evict_weights(const setup *s) {
 static void report(bench *b, setup *s, const char *name, double flops) {
   const bsm_backend *k = bsm_backend_cpu();
   const char *names[BSM_MAX_TACTICS];
-  bsm_status st = k->check(&s->plan, &s->step);
+  const bsm_device_ops *ops = b->stream->device->ops;
+  bsm_status st = ops->check(&s->plan, &s->step);
   const size_t count = st ? 1 : k->tactics(&s->plan, &s->step, b->isa, names);
   for (size_t i = 0; !st && i < count; i++) {
     bsm_arena arena;
@@ -184,27 +186,27 @@ static void report(bench *b, setup *s, const char *name, double flops) {
       k->adopt(&s->step, names[i], &s->params);
       pack(s);
     }
-    st = k->prepare(&s->plan, &s->step, b->isa, b->threads, &arena, &p);
+    st = ops->prepare(b->stream, &s->plan, &s->step, NULL, &arena, &p);
     if (!st) {
       uint8_t *scratch = allocate(p.scratch_size);
-      const bsm_run run = {.inputs = s->inputs,
+      const bsm_run run = {.stream = b->stream,
+                           .inputs = s->inputs,
                            .outputs = s->outputs,
-                           .scratch = scratch,
-                           .pool = b->pool};
+                           .scratch = scratch};
       double best = 1e9, end = now() + b->seconds;
       do {
         if (b->cold) evict_weights(s);
         const double t0 = now();
-        st = k->run(&p, &run);
+        st = p.enqueue(&p, &run);
         const double t = now() - t0;
         if (t < best) best = t;
       } while (!st && now() < end);
       if (flops > 0) {
         printf("%-34s %-28s %9.3f ms %8.1f GFLOP/s %5.1f %%\n", name,
-               k->describe(&p), best * 1e3, flops / best * 1e-9,
+               ops->describe(&p), best * 1e3, flops / best * 1e-9,
                100 * flops / best * 1e-9 / b->peak);
       } else {
-        printf("%-34s %-28s %9.3f ms %8.1f GB/s\n", name, k->describe(&p),
+        printf("%-34s %-28s %9.3f ms %8.1f GB/s\n", name, ops->describe(&p),
                best * 1e3, s->bytes / best * 1e-9);
       }
       free(scratch);
@@ -521,6 +523,19 @@ static int usage(void) {
   return 2;
 }
 
+static bsm_status open_stream(bench *b) {
+  const bsm_device_options device_options = {0};
+  const bsm_stream_options options = {
+      .pool = b->pool, .isa = b->isa, .every_thread = true};
+  const bsm_device_ops *ops;
+  bsm_device *device;
+  BSM_TRY(bsm_device_find(bsm_str_of("cpu"), &ops));
+  BSM_TRY(ops->open(&device_options, &device));
+  bsm_status status = ops->stream_create(device, &options, &b->stream);
+  if (status) ops->close(device);
+  return status;
+}
+
 int main(int argc, char **argv) {
   bench b = {.isa = bsm_isa_detect(), .threads = 1, .seconds = 0.3};
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -541,6 +556,7 @@ int main(int argc, char **argv) {
   }
   if (argc % 2 == 0 || b.threads < 1 || b.threads > 256) return usage();
   bsm_status st = bsm_thread_pool_create(b.threads, NULL, &b.pool);
+  if (!st) st = open_stream(&b);
   if (st) {
     fprintf(stderr, "%s\n", bsm_status_message(st));
     bsm_status_free(st);
@@ -567,6 +583,9 @@ int main(int argc, char **argv) {
                      BSM_ACTIVATION_GELU_ERF, true);
   }
   run_rest(&b);
+  bsm_device *device = b.stream->device;
+  device->ops->stream_destroy(b.stream);
+  device->ops->close(device);
   bsm_thread_pool_destroy(b.pool);
   return 0;
 }

@@ -272,17 +272,25 @@ static void add_call(maker *m) {
 /* ---- planning and running ---- */
 
 static void run_plan(maker *m, const bsm_plan *plan) {
-  const bsm_engine engine = {.backend = bsm_backend_cpu(), .aten = m->aten};
+  const bsm_device_ops *ops;
+  bsm_engine engine = {.aten = m->aten};
+  bsm_stream *stream = NULL;
   bsm_arena step_arena;
   bsm_workspace workspace;
   bsm_thread_pool *pool = NULL;
   bsm_plan_runner runner;
   size_t scratch = 0;
   check(m, bsm_thread_pool_create(1, NULL, &pool));
+  const bsm_device_options device = {0};
+  const bsm_stream_options streaming = {.pool = pool, .isa = BSM_ISA_DETECT};
+  check(m, bsm_device_find(bsm_str_of("cpu"), &ops));
+  if (!m->failed) check(m, ops->open(&device, &engine.device));
+  if (!m->failed)
+    check(m, ops->stream_create(engine.device, &streaming, &stream));
   if (m->failed) return;
   bsm_arena_init(&step_arena, NULL);
   bsm_workspace_init(&workspace, NULL, NULL, 0);
-  const bsm_runner_options options = {.isa = bsm_isa_detect(),
+  const bsm_runner_options options = {.stream = stream,
                                       .pool = pool,
                                       .step_arena = &step_arena,
                                       .workspace = &workspace};
@@ -317,6 +325,8 @@ static void run_plan(maker *m, const bsm_plan *plan) {
   bsm_status_free(status);
   bsm_workspace_destroy(&workspace);
   bsm_arena_destroy(&step_arena);
+  ops->stream_destroy(stream);
+  ops->close(engine.device);
   bsm_thread_pool_destroy(pool);
 }
 

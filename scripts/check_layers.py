@@ -47,8 +47,8 @@ ALLOWED = {
     },
     "compiler": RUNTIME | PLANNING | COMPILER,
 }
-# Of the backends, other layers know the interface alone.
-BACKEND_INTERFACE = "backend/backend.h"
+# Of the backends, other layers know the interfaces alone.
+BACKEND_INTERFACES = {"backend/backend.h", "backend/device.h"}
 
 # Public headers of the compiler; the runtime may not include them. The
 # engine shares the enumerations of network.h (layer kinds and parameters).
@@ -115,9 +115,9 @@ def check_source(path):
         if target not in ALLOWED[layer]:
             problem(path, line, f"{layer} may not include {header}")
         elif (target == "backend" and layer not in ("backend", "compiler") and
-              header != BACKEND_INTERFACE):
+              header not in BACKEND_INTERFACES):
             problem(path, line,
-                    f"{layer} may only include {BACKEND_INTERFACE}")
+                    f"{layer} may only include {sorted(BACKEND_INTERFACES)}")
 
 
 def check_public(path):

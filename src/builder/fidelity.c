@@ -175,7 +175,7 @@ static bsm_status run_bare(check *c, const site *s) {
   probe.input_count = 1;
   probe.outputs = &output;
   BSM_TRY(bsm_trial_prepare(&c->trial, &probe, &prepared));
-  return c->trial.backend->run(&prepared, &c->trial.run);
+  return prepared.enqueue(&prepared, &c->trial.run);
 }
 
 static bsm_status layer_error(check *c, site *s, double *error) {
@@ -242,7 +242,7 @@ static bsm_status run_all(check *c, bool measure) {
     site *s = c->by_step[i];
     if (s && measure) BSM_TRY(bound_layer(c, s));
     BSM_TRY(bsm_trial_prepare(&c->trial, step, &prepared));
-    BSM_TRY(c->trial.backend->run(&prepared, &c->trial.run));
+    BSM_TRY(prepared.enqueue(&prepared, &c->trial.run));
   }
   return BSM_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/caches.h"
 #include "base/clock.h"
+#include "base/thread_pool.h"
 
 #define LINE 64
 /* All runs of a step together take no longer, but that each has MIN_RUNS. */
@@ -165,7 +166,7 @@ static bsm_status run_once(bsm_tactic_timer *timer, bsm_plan_step *step,
   }
   set_caches(timer, step);
   const double used = bsm_thread_seconds(), start = bsm_clock_seconds();
-  BSM_TRY(timer->trial->backend->run(&c->prepared, &timer->trial->run));
+  BSM_TRY(c->prepared.enqueue(&c->prepared, &timer->trial->run));
   *seconds = bsm_clock_seconds() - start;
   if (timer->trial->options->threads == 1 && *seconds > CLOCK_SECONDS) {
     *seconds = bsm_thread_seconds() - used;

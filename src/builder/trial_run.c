@@ -38,6 +38,16 @@ static bsm_status tail_size(const bsm_plan *plan, uint64_t *out) {
   return BSM_OK;
 }
 
+static bsm_status open_stream(bsm_trial *t) {
+  const bsm_device_options device = {0};
+  const bsm_stream_options stream = {.pool = t->pool, .isa = t->options->isa};
+  BSM_TRY(bsm_device_find(bsm_str_of("cpu"), &t->ops));
+  BSM_TRY(t->ops->open(&device, &t->device));
+  BSM_TRY(t->ops->stream_create(t->device, &stream, &t->stream));
+  t->run.stream = t->stream;
+  return BSM_OK;
+}
+
 static bsm_status make_memory(bsm_trial *t) {
   const bsm_plan *plan = t->plan;
   uint64_t tail;
@@ -62,8 +72,7 @@ static bsm_status make_memory(bsm_trial *t) {
   t->run.workspace = bsm_arena_alloc(&t->arena, size, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(t->run.workspace);
   BSM_TRY(bsm_thread_pool_create(t->options->threads, NULL, &t->pool));
-  t->run.pool = t->pool;
-  return BSM_OK;
+  return open_stream(t);
 }
 
 bsm_status bsm_trial_open(const bsm_build_options *options, bsm_plan *plan,
@@ -75,6 +84,8 @@ bsm_status bsm_trial_open(const bsm_build_options *options, bsm_plan *plan,
 }
 
 void bsm_trial_close(bsm_trial *t) {
+  if (t->stream) t->ops->stream_destroy(t->stream);
+  if (t->device) t->ops->close(t->device);
   bsm_thread_pool_destroy(t->pool);
   bsm_arena_destroy(&t->arena);
 }
@@ -87,10 +98,7 @@ bsm_status bsm_trial_prepare(bsm_trial *t, const bsm_plan_step *step,
 bsm_status bsm_trial_prepare_in(bsm_trial *t, bsm_arena *arena,
                                 const bsm_plan_step *step,
                                 bsm_prepared_step *out) {
-  const int threads =
-      t->backend->useful_threads(t->plan, step, t->options->threads);
-  BSM_TRY(
-      t->backend->prepare(t->plan, step, t->options->isa, threads, arena, out));
+  BSM_TRY(t->ops->prepare(t->stream, t->plan, step, NULL, arena, out));
   if (out->scratch_size <= t->scratch_size) return BSM_OK;
   t->run.scratch = bsm_arena_alloc(&t->arena, out->scratch_size, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(t->run.scratch);

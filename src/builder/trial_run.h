@@ -12,6 +12,9 @@ typedef struct bsm_trial {
   bsm_plan *plan;
   bsm_arena arena;
   bsm_thread_pool *pool;
+  const bsm_device_ops *ops; /* of the device that runs steps */
+  bsm_device *device;
+  bsm_stream *stream;
   bsm_run run; /* memory of the plan, zeroed, and behind it ... */
   uint64_t
       tail; /* ... room for any one output of a step, from this offset on */

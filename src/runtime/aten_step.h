@@ -10,7 +10,7 @@
 #define BSM_RUNTIME_ATEN_STEP_H_
 
 #include "aten/op.h"
-#include "backend/backend.h"
+#include "backend/device.h"
 
 typedef struct bsm_aten_step bsm_aten_step;
 

@@ -86,8 +86,17 @@ static bsm_status init_context(bsm_context *context,
                                    &context->own_pool));
     pool = context->own_pool;
   }
+  context->pool = pool;
+  const bsm_stream_options streaming = {.allocator = context->allocator,
+                                        .logger = options->logger,
+                                        .pool = pool,
+                                        .isa = resolve_isa(options->isa),
+                                        .profile = options->profile};
+  bsm_device *device = context->engine->device;
+  BSM_TRY(device->ops->stream_create(device, &streaming, &context->stream));
   const bsm_runner_options running = {
-      .isa = resolve_isa(options->isa),
+      .stream = context->stream,
+      .isa = streaming.isa,
       .pool = pool,
       .profile = options->profile,
       .logger = options->logger,
@@ -101,7 +110,7 @@ static bsm_status init_context(bsm_context *context,
   uint64_t workspace;
   bsm_workspace_init(&context->workspace, context->allocator,
                      options->workspace, options->workspace_size);
-  report_isa(context->engine, running.isa, options->logger);
+  report_isa(context->engine, streaming.isa, options->logger);
   BSM_TRY(prepare_parts(context->engine, &running, &context->arena,
                         &context->runners, &scratch, &workspace));
   context->kept =
@@ -161,6 +170,7 @@ void bsm_context_destroy(bsm_context *context) {
     bsm_deallocate(context->allocator, context->kept[i].data);
   }
   bsm_workspace_destroy(&context->workspace);
+  context->engine->device->ops->stream_destroy(context->stream);
   bsm_thread_pool_destroy(context->own_pool);
   bsm_arena_destroy(&context->step_arena);
   bsm_arena_destroy(&context->result_arena);
@@ -195,13 +205,19 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
   bsm_arena_init(&arena, engine->allocator);
   bsm_plan_runner *runners;
   size_t scratch = 0;
-  const bsm_runner_options options = {.isa = bsm_isa_detect(), .pool = pool};
-  bsm_status status = count_weights(engine->plan, &arena, &out->weights);
+  bsm_stream *stream = NULL;
+  const bsm_stream_options streaming = {
+      .allocator = engine->allocator, .pool = pool, .isa = BSM_ISA_DETECT};
+  const bsm_device_ops *ops = engine->device->ops;
+  bsm_status status = ops->stream_create(engine->device, &streaming, &stream);
+  const bsm_runner_options options = {.stream = stream, .pool = pool};
+  if (!status) status = count_weights(engine->plan, &arena, &out->weights);
   if (!status) {
     status = prepare_parts(engine, &options, &arena, &runners, &scratch,
                            &out->workspace);
   }
   bsm_arena_destroy(&arena);
+  ops->stream_destroy(stream);
   bsm_thread_pool_destroy(pool);
   out->scratch = scratch;
   return status;

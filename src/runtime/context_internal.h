@@ -20,7 +20,9 @@ struct bsm_context {
   const bsm_engine *engine;
   const bsm_allocator *allocator;
   const bsm_logger *logger;
+  bsm_thread_pool *pool;
   bsm_thread_pool *own_pool; /* to destroy; NULL when the caller's is used */
+  bsm_stream *stream;
   bsm_arena arena;
   bsm_arena step_arena; /* of what an op allocates, emptied after each step */
   bsm_plan_runner *runners;    /* one for each part of the plan */

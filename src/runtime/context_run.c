@@ -163,7 +163,7 @@ static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
  * awake for it. */
 static bsm_status run_parts(bsm_context *context, bsm_plan_runner *runner,
                             const bsm_array *inputs) {
-  bsm_thread_pool *pool = context->runners[0].run.pool;
+  bsm_thread_pool *pool = context->pool;
   bsm_thread_pool_begin(pool);
   bsm_status status = runner ? bsm_plan_runner_run(runner)
                              : bsm_program_runner_run(context->program, inputs);

@@ -32,7 +32,7 @@ static bsm_status check_step(bsm_engine *engine, const bsm_plan *plan,
     return bsm_plugin_step_check(engine->plugins, plan, step);
   }
   if (step->kind != BSM_STEP_ATEN_CALL) {
-    return engine->backend->check(plan, step);
+    return engine->device->ops->check(plan, step);
   }
   bsm_arena scratch;
   bsm_arena_init(&scratch, engine->allocator);
@@ -68,19 +68,33 @@ static bsm_status check_steps(bsm_engine *engine, const bsm_plan *plan) {
   return BSM_OK;
 }
 
+static bsm_status open_device(const bsm_allocator *allocator,
+                              bsm_device **out) {
+  const bsm_device_options options = {.allocator = allocator};
+  const bsm_device_ops *ops;
+  *out = NULL;
+  BSM_TRY(bsm_device_find(bsm_str_of("cpu"), &ops));
+  return ops->open(&options, out);
+}
+
 static bsm_status new_engine(const bsm_allocator *allocator, bsm_engine **out) {
   bsm_engine *engine = bsm_allocate(allocator, sizeof(*engine), 64);
   BSM_TRY_ALLOC(engine);
   memset(engine, 0, sizeof(*engine));
   engine->allocator = allocator;
-  engine->backend = bsm_backend_cpu();
   bsm_arena_init(&engine->arena, allocator);
+  bsm_status status = open_device(allocator, &engine->device);
+  if (status) {
+    bsm_deallocate(allocator, engine);
+    return status;
+  }
   *out = engine;
   return BSM_OK;
 }
 
 void bsm_engine_destroy(bsm_engine *engine) {
   if (!engine) return;
+  engine->device->ops->close(engine->device);
   bsm_arena_destroy(&engine->arena);
   bsm_file_map_close(&engine->map);
   bsm_deallocate(engine->allocator, engine);

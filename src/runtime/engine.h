@@ -5,14 +5,14 @@
 #define BSM_RUNTIME_ENGINE_H_
 
 #include "aten/op.h"
-#include "backend/backend.h"
+#include "backend/device.h"
 #include "base/file.h"
 #include "bessemer/engine.h"
 #include "engine/plan.h"
 
 struct bsm_engine {
   const bsm_allocator *allocator; /* NULL: malloc */
-  const bsm_backend *backend;
+  bsm_device *device;             /* that runs the plan's steps */
   bsm_arena arena; /* the plan, and weights that are not in `map` */
   bsm_file_map map;
   const bsm_plan *plan;

@@ -6,12 +6,12 @@
 #ifndef BSM_RUNTIME_FAST_CALL_H_
 #define BSM_RUNTIME_FAST_CALL_H_
 
+#include "backend/backend.h"
 #include "runtime/engine.h"
 
 typedef struct bsm_fast_calls {
   const bsm_backend *backend;
-  uint32_t isa;
-  bsm_thread_pool *pool;
+  bsm_stream *stream;
   bsm_arena *own;          /* lives as long as the context: packed weights */
   bsm_ptrmap packed;       /* data of a constant -> what is packed of it */
   bsm_ptrmap constants;    /* data of the program's constants */

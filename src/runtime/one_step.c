@@ -63,20 +63,20 @@ void bsm_one_step_weights(bsm_one_step *s, int slot, const void *data,
 
 bsm_status bsm_one_step_run(bsm_one_step *s, bool *done) {
   const bsm_fast_calls *c = s->calls;
-  bsm_status status = c->backend->check(&s->plan, &s->step);
+  const bsm_device_ops *ops = c->stream->device->ops;
+  bsm_status status = ops->check(&s->plan, &s->step);
   *done = !status;
   if (status) {
     bsm_status_free(status);
     return BSM_OK;
   }
-  bsm_prepared_step prepared = {.plan = &s->plan, .step = &s->step};
-  const int threads = c->backend->useful_threads(&s->plan, &s->step,
-                                                 bsm_thread_pool_size(c->pool));
-  BSM_TRY(c->backend->prepare(&s->plan, &s->step, c->isa, threads, s->arena,
-                              &prepared));
-  bsm_run run = {.inputs = s->in_data, .outputs = s->out_data, .pool = c->pool};
+  bsm_prepared_step prepared;
+  BSM_TRY(
+      ops->prepare(c->stream, &s->plan, &s->step, NULL, s->arena, &prepared));
+  bsm_run run = {
+      .stream = c->stream, .inputs = s->in_data, .outputs = s->out_data};
   run.scratch =
       bsm_arena_alloc(s->arena, prepared.scratch_size + 1, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(run.scratch);
-  return c->backend->run(&prepared, &run);
+  return prepared.enqueue(&prepared, &run);
 }

@@ -10,16 +10,15 @@
 #include "runtime/plugin_step.h"
 
 static bsm_status prepare_step(const bsm_plan_runner *r,
-                               const bsm_plan_step *step, uint32_t isa,
-                               int threads, bsm_arena *arena,
+                               const bsm_plan_step *step, bsm_arena *arena,
                                bsm_prepared_step *out) {
   const bsm_engine *engine = r->engine;
   if (step->kind == BSM_STEP_PLUGIN) {
     return bsm_plugin_step_prepare(engine->plugins, r->plan, step, arena, out);
   }
   if (step->kind != BSM_STEP_ATEN_CALL) {
-    threads = engine->backend->useful_threads(r->plan, step, threads);
-    return engine->backend->prepare(r->plan, step, isa, threads, arena, out);
+    return engine->device->ops->prepare(r->run.stream, r->plan, step, NULL,
+                                        arena, out);
   }
   bsm_aten_step *call;
   BSM_TRY(bsm_aten_step_prepare(engine->aten, r->plan, step, arena, &call));
@@ -33,6 +32,7 @@ bsm_status bsm_plan_runner_init(const bsm_engine *engine, const bsm_plan *plan,
                                 bsm_plan_runner *out) {
   *out = (bsm_plan_runner){.engine = engine,
                            .plan = plan,
+                           .pool = options->pool,
                            .logger = options->logger,
                            .step_arena = options->step_arena,
                            .workspace = options->workspace};
@@ -46,12 +46,10 @@ bsm_status bsm_plan_runner_init(const bsm_engine *engine, const bsm_plan *plan,
   }
   out->run.inputs = out->inputs;
   out->run.outputs = out->outputs;
-  out->run.pool = options->pool;
+  out->run.stream = options->stream;
   *scratch = 0;
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    BSM_TRY_NOTE(prepare_step(out, &plan->steps[i], options->isa,
-                              bsm_thread_pool_size(options->pool), arena,
-                              &out->steps[i]),
+    BSM_TRY_NOTE(prepare_step(out, &plan->steps[i], arena, &out->steps[i]),
                  "while preparing step %" PRIu32 ": %s", i,
                  plan->steps[i].name);
     if (out->steps[i].scratch_size > *scratch) {
@@ -64,10 +62,10 @@ bsm_status bsm_plan_runner_init(const bsm_engine *engine, const bsm_plan *plan,
 static bsm_status dispatch_step(bsm_plan_runner *r, uint32_t i) {
   const bsm_prepared_step *prepared = &r->steps[i];
   if (prepared->step->kind == BSM_STEP_PLUGIN) {
-    return bsm_plugin_step_run(prepared, &r->run);
+    return bsm_plugin_step_run(prepared, &r->run, r->pool);
   }
   if (prepared->step->kind != BSM_STEP_ATEN_CALL) {
-    return r->engine->backend->run(prepared, &r->run);
+    return prepared->enqueue(prepared, &r->run);
   }
   const bsm_arena_mark mark = bsm_arena_get_mark(r->step_arena);
   bsm_status status =
@@ -106,7 +104,7 @@ static const char *describe(const bsm_plan_runner *r, uint32_t step) {
   if (s->kind == BSM_STEP_PLUGIN) {
     return bsm_plugin_step_describe(&r->steps[step]);
   }
-  return r->engine->backend->describe(&r->steps[step]);
+  return r->engine->device->ops->describe(&r->steps[step]);
 }
 
 void bsm_plan_runner_profile(const bsm_plan_runner *r, uint32_t step,

@@ -16,6 +16,7 @@ typedef struct bsm_step_times {
 typedef struct bsm_plan_runner {
   const bsm_engine *engine;
   const bsm_plan *plan;
+  bsm_thread_pool *pool; /* for plug-ins */
   const bsm_logger *logger;
   bsm_arena *step_arena; /* of what an op allocates, emptied after each step */
   const bsm_workspace *workspace;
@@ -26,8 +27,9 @@ typedef struct bsm_plan_runner {
 } bsm_plan_runner;
 
 typedef struct bsm_runner_options {
+  bsm_stream *stream;
   uint32_t isa;
-  bsm_thread_pool *pool;
+  bsm_thread_pool *pool; /* of the stream, and for plug-ins */
   bool profile;
   const bsm_logger *logger;
   bsm_arena *step_arena;

@@ -166,7 +166,7 @@ bsm_status bsm_plugin_step_prepare(const bsm_plugin_registry *registry,
 }
 
 bsm_status bsm_plugin_step_run(const bsm_prepared_step *prepared,
-                               const bsm_run *run) {
+                               const bsm_run *run, bsm_thread_pool *pool) {
   prepared_plugin *p = (prepared_plugin *)(uintptr_t)prepared->impl;
   const bsm_plan_step *step = prepared->step;
   for (uint32_t i = 0; i < step->input_count; i++) {
@@ -178,7 +178,7 @@ bsm_status bsm_plugin_step_run(const bsm_prepared_step *prepared,
         bsm_run_address(run, prepared->plan, step->outputs[i]);
   }
   p->call.workspace = prepared->scratch_size ? run->scratch : NULL;
-  p->call.pool = run->pool;
+  p->call.pool = pool;
   return bsm_call_do(&p->call, p->layer->run);
 }
 

@@ -9,7 +9,7 @@
 #ifndef BSM_RUNTIME_PLUGIN_STEP_H_
 #define BSM_RUNTIME_PLUGIN_STEP_H_
 
-#include "backend/backend.h"
+#include "backend/device.h"
 #include "bessemer/engine.h"
 #include "bessemer/plugin.h"
 
@@ -23,7 +23,8 @@ BSM_NODISCARD bsm_status bsm_plugin_step_prepare(
     const bsm_plugin_registry *registry, const bsm_plan *plan,
     const bsm_plan_step *step, bsm_arena *arena, bsm_prepared_step *out);
 BSM_NODISCARD bsm_status bsm_plugin_step_run(const bsm_prepared_step *prepared,
-                                             const bsm_run *run);
+                                             const bsm_run *run,
+                                             bsm_thread_pool *pool);
 /* "demo::swish_clamp version 1" */
 const char *bsm_plugin_step_describe(const bsm_prepared_step *prepared);
 

@@ -446,9 +446,8 @@ bsm_status bsm_program_runner_create(const bsm_engine *engine,
                             .max_instructions = options->max_instructions
                                                     ? options->max_instructions
                                                     : MAX_INSTRUCTIONS,
-                            .fast = {.backend = engine->backend,
-                                     .isa = options->isa,
-                                     .pool = options->pool,
+                            .fast = {.backend = bsm_backend_cpu(),
+                                     .stream = options->stream,
                                      .own = arena}};
   r->guard = (bsm_allocator){guarded_alloc, guarded_free, r};
   bsm_arena_init(&r->arenas[0], &r->guard);

@@ -23,6 +23,7 @@
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
 #include "base/arena.h"
 #include "base/isa.h"
+#include "tests/backend/device_fixture.h"
 
 #define FAMILIES(FAMILY) \
   FAMILY(attention)      \
@@ -156,24 +157,26 @@ static void test_steps(void **state) {
                          .steps = &step,
                          .step_count = 1,
                          .workspace_size = 3 * 64 * 64 * 4};
-  const bsm_backend *backend = bsm_backend_cpu();
+  const bsm_device_ops *ops = fixture_ops();
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
-  assert_null(backend->check(&plan, &step));
+  assert_null(ops->check(&plan, &step));
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     bsm_prepared_step prepared;
     uint32_t isa;
     assert_true(bsm_isa_parse(names[i], &isa));
-    assert_null(backend->prepare(&plan, &step, isa, 1, &arena, &prepared));
+    bsm_stream *stream = fixture_stream(&(bsm_stream_options){.isa = isa});
+    assert_null(ops->prepare(stream, &plan, &step, NULL, &arena, &prepared));
     const char *kernel = bsm_k_gemm_select(isa)->name;
-    if (!strstr(backend->describe(&prepared), kernel)) {
-      fail_msg("%s: '%s' is not of '%s'", names[i],
-               backend->describe(&prepared), kernel);
+    if (!strstr(ops->describe(&prepared), kernel)) {
+      fail_msg("%s: '%s' is not of '%s'", names[i], ops->describe(&prepared),
+               kernel);
     }
 #if defined(__x86_64__)
     const char *level = i < 3 ? names[i] : "avx512";
     assert_int_equal(strncmp(kernel, level, strlen(level)), 0);
 #endif
+    fixture_stream_close(stream);
   }
   bsm_arena_destroy(&arena);
 }

@@ -25,6 +25,7 @@
 #include "aten/tensor.h"
 #include "backend/backend.h"
 #include "base/isa.h"
+#include "tests/backend/device_fixture.h"
 
 #define HARNESS_TENSORS 20
 #define HARNESS_UNUSED __attribute__((unused))
@@ -162,30 +163,39 @@ static HARNESS_UNUSED void harness_free(harness *h) {
 
 /* ---- running ---- */
 
+static HARNESS_UNUSED bsm_status harness_check(const harness *h) {
+  return fixture_ops()->check(&h->plan, &h->step);
+}
+
 /* Runs once. The caller frees the status. */
 static HARNESS_UNUSED bsm_status harness_run(harness *h, uint32_t isa,
                                              int threads) {
-  const bsm_backend *b = bsm_backend_cpu();
+  const bsm_device_ops *ops = fixture_ops();
   bsm_prepared_step prepared;
-  bsm_thread_pool *pool = NULL;
+  bsm_stream_options options = {.isa = isa, .every_thread = true};
   bsm_arena arena;
-  bsm_status st = b->check(&h->plan, &h->step);
+  bsm_status st = harness_check(h);
   if (st) return st;
   bsm_arena_init(&arena, NULL);
-  st = b->prepare(&h->plan, &h->step, isa, threads, &arena, &prepared);
-  if (!st && threads > 1) st = bsm_thread_pool_create(threads, NULL, &pool);
+  if (threads > 1) {
+    assert_null(bsm_thread_pool_create(threads, NULL, &options.pool));
+  }
+  bsm_stream *stream = fixture_stream(&options);
+  st = ops->prepare(stream, &h->plan, &h->step, NULL, &arena, &prepared);
   if (!st) {
     guarded scratch = guard_alloc(prepared.scratch_size, BSM_ALIGNMENT);
     memset(scratch.data, 0xa5, scratch.size); /* nothing may rely on it */
-    const bsm_run run = {.inputs = h->inputs,
+    const bsm_run run = {.stream = stream,
+                         .inputs = h->inputs,
                          .outputs = h->outputs,
-                         .scratch = scratch.data,
-                         .pool = pool};
-    assert_non_null(b->describe(&prepared));
-    st = b->run(&prepared, &run);
+                         .scratch = scratch.data};
+    assert_non_null(ops->describe(&prepared));
+    st = prepared.enqueue(&prepared, &run);
+    if (!st) st = ops->synchronize(stream);
     guard_free(&scratch);
   }
-  bsm_thread_pool_destroy(pool);
+  fixture_stream_close(stream);
+  bsm_thread_pool_destroy(options.pool);
   bsm_arena_destroy(&arena);
   return st;
 }

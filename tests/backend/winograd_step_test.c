@@ -277,7 +277,7 @@ static void test_refused(void **state) {
     channels_last(yd, 0, strides);
     add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
     add_weights(&h, 0, 64 * 16 * 16 * sizeof(float));
-    bsm_status st = bsm_backend_cpu()->check(&h.plan, &h.step);
+    bsm_status st = harness_check(&h);
     if (!st) fail_msg("case %zu was not refused", i);
     assert_int_equal(bsm_status_code(st), BSM_CORRUPT);
     bsm_status_free(st);
@@ -299,7 +299,7 @@ static void test_wrong_size(void **state) {
   add_input(&h, BSM_DTYPE_FLOAT, d, strides);
   add_output(&h, BSM_DTYPE_FLOAT, d, strides);
   add_weights(&h, 0, 36 * 16 * 16 * sizeof(float) - 4);
-  bsm_status st = bsm_backend_cpu()->check(&h.plan, &h.step);
+  bsm_status st = harness_check(&h);
   assert_non_null(st);
   assert_non_null(strstr(bsm_status_message(st), "bytes"));
   bsm_status_free(st);

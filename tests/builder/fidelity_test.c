@@ -12,6 +12,7 @@
 
 #include "base/isa.h"
 #include "builder/builder.h"
+#include "tests/backend/device_fixture.h"
 
 enum { MAPS = 64, SIZE = 48 };
 
@@ -101,7 +102,7 @@ static int32_t form_of(const bsm_plan *plan, const char *name) {
   for (uint32_t i = 0; i < plan->step_count; i++) {
     const bsm_plan_step *step = &plan->steps[i];
     if (strcmp(step->name, name) != 0) continue;
-    bsm_status status = bsm_backend_cpu()->check(plan, step);
+    bsm_status status = fixture_ops()->check(plan, step);
     if (status) fail_msg("%s", bsm_status_message(status));
     const int32_t form = step->params->convolution.form;
     assert_int_equal(form != BSM_CONVOLUTION_PLAIN,

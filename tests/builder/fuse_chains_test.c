@@ -14,6 +14,7 @@
 
 #include "base/isa.h"
 #include "builder/builder.h"
+#include "tests/backend/device_fixture.h"
 
 #define IN 4
 #define WIDE 32
@@ -139,15 +140,17 @@ static uint32_t count(const bsm_plan *plan, bsm_step_kind kind) {
 
 /* Runs a plan on inputs of fixed values; the caller frees the output. */
 static float *run(const bsm_plan *plan, size_t *size) {
-  const bsm_backend *b = bsm_backend_cpu();
+  bsm_stream *stream =
+      fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
+  const bsm_device_ops *ops = stream->device->ops;
   void *inputs[2], *outputs[4];
   size_t scratch = 0;
   bsm_prepared_step prepared[16];
   assert_true(plan->step_count <= 16 && plan->input_count <= 2);
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    assert_null(b->check(plan, &plan->steps[i]));
-    assert_null(b->prepare(plan, &plan->steps[i], bsm_isa_detect(), 1, &arena,
-                           &prepared[i]));
+    assert_null(ops->check(plan, &plan->steps[i]));
+    assert_null(ops->prepare(stream, plan, &plan->steps[i], NULL, &arena,
+                             &prepared[i]));
     if (prepared[i].scratch_size > scratch) scratch = prepared[i].scratch_size;
   }
   uint64_t bytes;
@@ -165,16 +168,18 @@ static float *run(const bsm_plan *plan, size_t *size) {
     outputs[i] = bsm_arena_alloc(&arena, bytes, BSM_ALIGNMENT);
   }
   const bsm_run r = {
+      .stream = stream,
       .inputs = inputs,
       .outputs = outputs,
       .workspace =
           bsm_arena_alloc(&arena, plan->workspace_size + 1, BSM_ALIGNMENT),
       .scratch = bsm_arena_alloc(&arena, scratch + 1, BSM_ALIGNMENT)};
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    assert_null(b->run(&prepared[i], &r));
+    assert_null(prepared[i].enqueue(&prepared[i], &r));
   }
   assert_true(
       bsm_plan_tensor_extent(&plan->tensors[plan->outputs[0].tensor], &bytes));
+  fixture_stream_close(stream);
   float *y = malloc(bytes);
   assert_non_null(y);
   memcpy(y, outputs[0], bytes);

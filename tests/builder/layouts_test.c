@@ -14,6 +14,7 @@
 
 #include "base/isa.h"
 #include "builder/builder.h"
+#include "tests/backend/device_fixture.h"
 
 enum { MAX_VALUES = 1 << 16 };
 
@@ -95,17 +96,19 @@ static const bsm_plan *run(bsm_itensor *y) {
       bsm_arena_alloc(&arena, (size_t)plan->workspace_size + 1, BSM_ALIGNMENT);
   assert_non_null(r.workspace);
   memset(out, 0x7f, sizeof(out));
-  const bsm_backend *backend = bsm_backend_cpu();
+  r.stream = fixture_stream(&(bsm_stream_options){.isa = options.isa});
+  const bsm_device_ops *ops = r.stream->device->ops;
   for (uint32_t i = 0; i < plan->step_count; i++) {
     bsm_prepared_step step;
-    status = backend->check(plan, &plan->steps[i]);
+    status = ops->check(plan, &plan->steps[i]);
     if (status) fail_msg("%s", bsm_status_message(status));
     assert_null(
-        backend->prepare(plan, &plan->steps[i], options.isa, 1, &arena, &step));
+        ops->prepare(r.stream, plan, &plan->steps[i], NULL, &arena, &step));
     r.scratch = bsm_arena_alloc(&arena, step.scratch_size + 1, BSM_ALIGNMENT);
     assert_non_null(r.scratch);
-    assert_null(backend->run(&step, &r));
+    assert_null(step.enqueue(&step, &r));
   }
+  fixture_stream_close(r.stream);
   return plan;
 }
 

@@ -21,6 +21,8 @@ typedef struct fixture {
   bsm_arena own, arena;
   bsm_aten_library *library;
   bsm_thread_pool *pool;
+  bsm_device *device;
+  bsm_stream *stream;
   bsm_fast_calls calls;
 } fixture;
 
@@ -38,9 +40,14 @@ static int set_up(void **state) {
   bsm_arena_init(&f.arena, NULL);
   check_status(bsm_aten_library_create(&f.own, &f.library));
   check_status(bsm_thread_pool_create(2, NULL, &f.pool));
+  const bsm_device_ops *ops;
+  check_status(bsm_device_find(bsm_str_of("cpu"), &ops));
+  check_status(ops->open(&(bsm_device_options){0}, &f.device));
+  check_status(ops->stream_create(
+      f.device, &(bsm_stream_options){.pool = f.pool, .isa = BSM_ISA_DETECT},
+      &f.stream));
   f.calls = (bsm_fast_calls){.backend = bsm_backend_cpu(),
-                             .isa = bsm_isa_detect(),
-                             .pool = f.pool,
+                             .stream = f.stream,
                              .own = &f.own,
                              .max_tensor_bytes = 1u << 28};
   *state = &f;
@@ -49,6 +56,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   fixture *f = *state;
+  f->device->ops->stream_destroy(f->stream);
+  f->device->ops->close(f->device);
   bsm_thread_pool_destroy(f->pool);
   bsm_arena_destroy(&f->arena);
   bsm_arena_destroy(&f->own);
@@ -137,11 +146,13 @@ static int compare(fixture *f, const char *name, const bsm_ivalue *args,
 /* On every instruction set. */
 static int compare_all(fixture *f, const char *name, const bsm_ivalue *args,
                        size_t n) {
-  const uint32_t all = f->calls.isa;
+  const bsm_device_ops *ops = f->device->ops;
   const int result = compare(f, name, args, n);
-  f->calls.isa = BSM_ISA_SCALAR;
+  const bsm_stream_options plain = {.pool = f->pool, .isa = BSM_ISA_SCALAR};
+  check_status(ops->stream_create(f->device, &plain, &f->calls.stream));
   assert_int_equal(compare(f, name, args, n), result);
-  f->calls.isa = all;
+  ops->stream_destroy(f->calls.stream);
+  f->calls.stream = f->stream;
   return result;
 }
 

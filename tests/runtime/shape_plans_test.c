@@ -27,6 +27,7 @@ typedef struct fixture {
   bsm_instruction top[1], inner[4];
   bsm_engine engine;
   bsm_thread_pool *pool;
+  bsm_stream *stream;
   bsm_workspace workspace;
   bsm_arena step_arena;
   bsm_shape_plans *plans;
@@ -82,9 +83,14 @@ static int set_up_with(void **state, const char *second) {
                             .constant_tensors = f.ids};
   f.plan.program = &f.program;
   check(bsm_aten_library_create(&f.arena, &f.aten));
-  f.engine = (bsm_engine){
-      .backend = bsm_backend_cpu(), .plan = &f.plan, .aten = f.aten};
+  f.engine = (bsm_engine){.plan = &f.plan, .aten = f.aten};
   check(bsm_thread_pool_create(1, NULL, &f.pool));
+  const bsm_device_ops *ops;
+  check(bsm_device_find(bsm_str_of("cpu"), &ops));
+  check(ops->open(&(bsm_device_options){0}, &f.engine.device));
+  check(ops->stream_create(
+      f.engine.device,
+      &(bsm_stream_options){.pool = f.pool, .isa = BSM_ISA_DETECT}, &f.stream));
   bsm_workspace_init(&f.workspace, NULL, NULL, 0);
   *state = &f;
   return 0;
@@ -102,6 +108,8 @@ static int tear_down(void **state) {
   fixture *f = *state;
   bsm_shape_plans_destroy(f->plans);
   bsm_workspace_destroy(&f->workspace);
+  f->engine.device->ops->stream_destroy(f->stream);
+  f->engine.device->ops->close(f->engine.device);
   bsm_thread_pool_destroy(f->pool);
   bsm_arena_destroy(&f->step_arena);
   bsm_arena_destroy(&f->arena);
@@ -109,7 +117,8 @@ static int tear_down(void **state) {
 }
 
 static bsm_runner_options options_of(fixture *f) {
-  return (bsm_runner_options){.isa = bsm_isa_detect(),
+  return (bsm_runner_options){.stream = f->stream,
+                              .isa = bsm_isa_detect(),
                               .pool = f->pool,
                               .step_arena = &f->step_arena,
                               .workspace = &f->workspace};

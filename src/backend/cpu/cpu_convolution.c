@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "backend/backend.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_typed_gemm.h"
 #include "base/isa.h"
@@ -141,8 +142,8 @@ void bsm_cpu_convolution_init(const bsm_cpu_prepare *p,
   }
   pixel_rows(&c->x_rows, &c->x);
   pixel_rows(&c->y_rows, &c->y);
-  c->kernel = bsm_cpu_weights(p->plan, p->step, 0);
-  c->bias = bsm_cpu_weights(p->plan, p->step, 1);
+  c->kernel = bsm_cpu_weights(p, 0);
+  c->bias = bsm_cpu_weights(p, 1);
   c->epilogue =
       bsm_cpu_make_epilogue(&params->epilogue, bsm_k_math_select(p->isa));
 }

@@ -239,8 +239,8 @@ static void init_pointwise(const bsm_cpu_prepare *p, int index, int64_t in_maps,
                            int64_t rows, pointwise *out) {
   const bsm_step_convolution *c =
       &p->step->params->convolution_chain.part[index];
-  out->kernel = bsm_cpu_weights(p->plan, p->step, (uint32_t)(2 * index));
-  out->bias = bsm_cpu_weights(p->plan, p->step, (uint32_t)(2 * index + 1));
+  out->kernel = bsm_cpu_weights(p, (uint32_t)(2 * index));
+  out->bias = bsm_cpu_weights(p, (uint32_t)(2 * index + 1));
   out->b_panel = in_maps * BSM_PANEL;
   out->gemm = (bsm_cpu_gemm){
       .kernels = bsm_k_gemm_select(p->isa),
@@ -339,8 +339,8 @@ static bsm_status init_depthwise(const bsm_cpu_prepare *p, chain *c) {
       &p->step->params->convolution_chain.part[BSM_CHAIN_DEPTHWISE];
   bsm_cpu_depthwise *d = &c->depthwise;
   bsm_cpu_depthwise_init(params, &c->wide, &c->y, p->isa, d);
-  d->kernel = bsm_cpu_weights(p->plan, p->step, 2 * BSM_CHAIN_DEPTHWISE);
-  d->bias = bsm_cpu_weights(p->plan, p->step, 2 * BSM_CHAIN_DEPTHWISE + 1);
+  d->kernel = bsm_cpu_weights(p, 2 * BSM_CHAIN_DEPTHWISE);
+  d->bias = bsm_cpu_weights(p, 2 * BSM_CHAIN_DEPTHWISE + 1);
   d->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->wide.c);
   c->padding = BSM_NEW_ARRAY(p->arena, const float *, (size_t)d->columns);
   if (!d->zeros || !c->padding) return BSM_FAIL_OOM();
@@ -407,8 +407,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   if (c->starts) {
     bsm_cpu_planar_init(&params->part[BSM_CHAIN_EXPAND], &c->x, c->wide.size[2],
                         p->isa, &c->start);
-    c->start.kernel = bsm_cpu_weights(p->plan, p->step, 0);
-    c->start.bias = bsm_cpu_weights(p->plan, p->step, 1);
+    c->start.kernel = bsm_cpu_weights(p, 0);
+    c->start.bias = bsm_cpu_weights(p, 1);
   } else if (c->expands) {
     init_pointwise(p, BSM_CHAIN_EXPAND, c->x.c, c->ring * c->x.size[2],
                    &c->expand);

@@ -386,8 +386,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const winograd *w = prepared->impl;
   if (w->slices) {
     work k = bsm_cpu_convolution_work_of(prepared, r);
-    bsm_parallel_phases(r->pool, w->common.base.slots, 3 * w->blocks, w->slices,
-                        slice_unit, &k);
+    bsm_parallel_phases(bsm_cpu_pool(r), w->common.base.slots, 3 * w->blocks,
+                        w->slices, slice_unit, &k);
   } else {
     bsm_cpu_convolution_run(prepared, r, w->blocks, block_unit);
   }

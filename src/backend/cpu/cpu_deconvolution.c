@@ -135,8 +135,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   c->groups = params->groups / bsm_cpu_merged_groups(params);
   c->ci = c->x.c / c->groups;
   c->co = c->y.c / c->groups;
-  c->kernel = bsm_cpu_weights(p->plan, p->step, 0);
-  c->bias = bsm_cpu_weights(p->plan, p->step, 1);
+  c->kernel = bsm_cpu_weights(p, 0);
+  c->bias = bsm_cpu_weights(p, 1);
   c->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->ci);
   BSM_TRY_ALLOC(c->zeros);
   c->phase_count = c->w.stride[0] * c->w.stride[1] * c->w.stride[2];

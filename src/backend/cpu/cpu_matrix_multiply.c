@@ -64,8 +64,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   m->base.slots = p->threads;
   m->rows = bsm_k_rows_select(p->isa);
   bsm_cpu_matrix_shapes_init(&m->s, p->plan, p->step);
-  if (m->s.constant_b) m->b = bsm_cpu_weights(p->plan, p->step, 0);
-  m->bias = bsm_cpu_weights(p->plan, p->step, 1);
+  if (m->s.constant_b) m->b = bsm_cpu_weights(p, 0);
+  m->bias = bsm_cpu_weights(p, 1);
   bsm_cpu_gemm *g = &m->gemm;
   g->rows = m->s.rows;
   g->kernels = bsm_k_gemm_select(p->isa);

@@ -254,7 +254,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   r->input = params->input;
   r->hidden = params->hidden;
   r->directions = params->directions;
-  r->lengths = bsm_cpu_weights(p->plan, p->step, 1);
+  r->weights = bsm_cpu_weights(p, 0);
+  r->lengths = bsm_cpu_weights(p, 1);
   set_tensors(p, r);
   choose_chunk(r);
   plan_gemms(p, r);
@@ -387,7 +388,7 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   bsm_cpu_recurrent_work w = {
       .r = r,
       .x = bsm_cpu_input_address(prepared, run, 0),
-      .weights = bsm_cpu_weights(prepared->plan, prepared->step, 0),
+      .weights = r->weights,
       .y = bsm_cpu_output_address(prepared, run, 0),
       .shared = (float *)(void *)run->scratch,
       .scratch = run->scratch + r->shared_size,
@@ -403,7 +404,7 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
                      bsm_cpu_gemm_units(&gemm) * r->directions, input_unit, &w);
     if (r->splits_columns) {
       bsm_parallel_phases(
-          run->pool, r->base.slots, w.count * (r->projects ? 2 : 1),
+          bsm_cpu_pool(run), r->base.slots, w.count * (r->projects ? 2 : 1),
           r->directions * r->column_tasks, bsm_cpu_recurrent_columns, &w);
     } else {
       bsm_cpu_parallel(run, r->base.slots,

@@ -24,6 +24,7 @@ typedef struct bsm_cpu_recurrent {
   int64_t row_block;      /* samples of a task */
   bool splits_columns;    /* tasks are columns; else samples */
   int64_t column_tasks;   /* of a direction, when it splits them */
+  const void *weights;
   const int64_t *lengths; /* of the samples; NULL: all steps */
   int64_t y_step, y_row;  /* strides of the output */
   int64_t state_stride;   /* floats of a row of the state */

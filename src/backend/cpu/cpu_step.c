@@ -7,10 +7,10 @@
 #include "base/checked.h"
 #include "engine/plan_work.h"
 
-const void *bsm_cpu_weights(const bsm_plan *plan, const bsm_plan_step *step,
-                            uint32_t index) {
-  const uint32_t id = step->weights[index];
-  return id == BSM_NO_WEIGHTS ? NULL : plan->weights[id].data;
+const void *bsm_cpu_weights(const bsm_cpu_prepare *p, uint32_t index) {
+  const uint32_t id = p->step->weights[index];
+  return id == BSM_NO_WEIGHTS ? NULL
+                              : bsm_weights_address(p->weights, p->plan, id);
 }
 
 int64_t bsm_cpu_numel(const bsm_plan_tensor *t) {
@@ -133,7 +133,7 @@ int bsm_cpu_useful_threads(const bsm_plan *plan, const bsm_plan_step *step,
 
 void bsm_cpu_parallel(const bsm_run *run, int slots, int64_t units,
                       bsm_cpu_unit_fn *fn, void *arg) {
-  bsm_parallel_units(run->pool, slots, units, fn, arg);
+  bsm_parallel_units(bsm_cpu_pool(run), slots, units, fn, arg);
 }
 
 /* ---- epilogues ---- */

@@ -8,8 +8,9 @@
 #ifndef BSM_BACKEND_CPU_STEP_H_
 #define BSM_BACKEND_CPU_STEP_H_
 
-#include "backend/backend.h"
+#include "backend/cpu/cpu_device.h"
 #include "backend/cpu/kernels/math/vector_math.h"
+#include "base/thread_pool.h"
 
 /* More elements than any tensor that fits a machine; below it, sizes in bytes
  * and products with a panel width cannot overflow. */
@@ -18,6 +19,7 @@
 typedef struct bsm_cpu_prepare {
   const bsm_plan *plan;
   const bsm_plan_step *step;
+  const void *const *weights; /* by weights of the plan; NULL: the plan's */
   uint32_t isa;
   int threads;
   bsm_arena *arena;
@@ -41,6 +43,8 @@ typedef struct bsm_cpu_kind {
 #define X(name, number, text, member) extern const bsm_cpu_kind bsm_cpu_##name;
 BSM_BACKEND_STEP_KINDS(X)
 #undef X
+/* NULL when the kind is not one of these. */
+const bsm_cpu_kind *bsm_cpu_kind_of(bsm_step_kind kind);
 
 /* ---- tensors ---- */
 
@@ -63,8 +67,7 @@ static inline void *bsm_cpu_output_address(const bsm_prepared_step *p,
   return bsm_run_address(run, p->plan, p->step->outputs[index]);
 }
 /* The data of weights[index] of the step, or NULL when absent. */
-const void *bsm_cpu_weights(const bsm_plan *plan, const bsm_plan_step *step,
-                            uint32_t index);
+const void *bsm_cpu_weights(const bsm_cpu_prepare *prepare, uint32_t index);
 /* Elements; after the checks common to all steps it cannot overflow. */
 int64_t bsm_cpu_numel(const bsm_plan_tensor *t);
 /* a in [0, b) rounded up: ceil(a / b) for a >= 0, b > 0. */

@@ -62,8 +62,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   c->ci = c->x.c / c->groups;
   c->co = c->y.c / c->groups;
   c->taps = c->w.kernel[0] * c->w.kernel[1] * c->w.kernel[2];
-  c->kernel = bsm_cpu_weights(p->plan, p->step, 0);
-  c->bias = bsm_cpu_weights(p->plan, p->step, 1);
+  c->kernel = bsm_cpu_weights(p, 0);
+  c->bias = bsm_cpu_weights(p, 1);
   bsm_cpu_typed_gemm *g = &c->gemm;
   bsm_k_typed type = BSM_K_TYPED_F64;
   bsm_cpu_typed_of(y->dtype, &type);

@@ -34,8 +34,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   m->base.slots = p->threads;
   bsm_cpu_matrix_shapes_init(&m->shapes, p->plan, p->step);
   const bsm_cpu_matrix_shapes *s = &m->shapes;
-  if (s->constant_b) m->b = bsm_cpu_weights(p->plan, p->step, 0);
-  m->bias = bsm_cpu_weights(p->plan, p->step, 1);
+  if (s->constant_b) m->b = bsm_cpu_weights(p, 0);
+  m->bias = bsm_cpu_weights(p, 1);
   bsm_cpu_typed_gemm *g = &m->gemm;
   g->dtype = bsm_cpu_output(p->plan, p->step, 0)->dtype;
   bsm_k_typed type = BSM_K_TYPED_F64;

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plans run on: a device has memory, streams of work, events in them, and
+ * runs the steps of a plan that are in its memory space.
+ *
+ * Everything given to a stream is done in order, and perhaps later: memory that
+ * a call names, on the host too, has to stay as it is until the stream was
+ * synchronised (or an event behind the call was waited for). Only what
+ * `host_accessible` says may be read and written through device addresses: to
+ * all others they are numbers.
+ *
+ * A step is checked once (hostile engines), prepared once for a stream, and
+ * enqueued any number of times. Preparing finds kernels and computes what does
+ * not depend on addresses; enqueueing allocates nothing.
+ *
+ * An implementation is one bsm_device_ops, listed in devices.c, whose structs
+ * begin with those below. A device may be used by several threads at a time; a
+ * stream and its events by one. */
+#ifndef BSM_BACKEND_DEVICE_H_
+#define BSM_BACKEND_DEVICE_H_
+
+#include "base/arena.h"
+#include "bessemer/allocator.h"
+#include "bessemer/log.h"
+#include "bessemer/thread_pool.h"
+#include "engine/plan.h"
+
+/* Of this interface: a table of another version is refused. */
+#define BSM_DEVICE_VERSION 1
+
+typedef struct bsm_device_ops bsm_device_ops;
+
+/* The first member of an implementation's own struct, as the next two. */
+typedef struct bsm_device {
+  const bsm_device_ops *ops;
+} bsm_device;
+
+typedef struct bsm_stream {
+  bsm_device *device;
+} bsm_stream;
+
+typedef struct bsm_event {
+  bsm_device *device;
+} bsm_event;
+
+/* The addresses of one execution, in the space of its stream: tensors of other
+ * spaces have entries here that a step does not look at. */
+typedef struct bsm_run {
+  bsm_stream *stream;
+  void *const *inputs;        /* by binding */
+  void *const *outputs;       /* by binding */
+  const void *const *weights; /* by weights of the plan; NULL: the plan's */
+  uint8_t *workspace;
+  uint8_t *scratch; /* of one step; aligned to BSM_ALIGNMENT */
+} bsm_run;
+
+/* A step that is ready to run on one stream. `impl` belongs to who prepared it
+ * and lies in the arena given to prepare. */
+typedef struct bsm_prepared_step bsm_prepared_step;
+struct bsm_prepared_step {
+  /* Puts the step behind what is in the stream of `run`, and may run it at
+   * once. The only failures are those of data, such as an index out of range;
+   * they come from here, or from synchronize. */
+  bsm_status (*enqueue)(const bsm_prepared_step *prepared, const bsm_run *run);
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  const void *impl;
+  size_t scratch_size; /* bytes of scratch that it needs while it runs */
+};
+
+typedef struct bsm_device_options {
+  int32_t index;                  /* which of the machine's devices */
+  const bsm_allocator *allocator; /* of its own structs; NULL: malloc */
+  const bsm_logger *logger;       /* NULL: silent; outlives the device */
+} bsm_device_options;
+
+typedef struct bsm_stream_options {
+  const bsm_allocator *allocator; /* of its own structs; NULL: malloc */
+  const bsm_logger *logger;       /* NULL: silent; outlives the stream */
+  /* For devices that compute with the host's threads: the pool (NULL: the
+   * calling thread alone; outlives the stream) and the instructions to use
+   * (base/isa.h; BSM_ISA_DETECT: all that there are). */
+  bsm_thread_pool *pool;
+  uint32_t isa;
+  bool every_thread; /* small steps too wake all threads: for tests */
+  bool profile;      /* events will be asked for times */
+} bsm_stream_options;
+
+struct bsm_device_ops {
+  uint32_t version;     /* BSM_DEVICE_VERSION */
+  const char *name;     /* as targets name it: "cpu" */
+  bool host_accessible; /* its addresses are those of the host's memory */
+
+  /* BSM_NOT_FOUND: there is no device of that index. */
+  bsm_status (*open)(const bsm_device_options *options, bsm_device **out);
+  void (*close)(bsm_device *device); /* after all of its streams and memory */
+
+  /* Memory of any contents. `host`: where a device whose memory is the host's
+   * takes it from (NULL: malloc); the others do not look at it. The same for
+   * release, where NULL memory is allowed. */
+  bsm_status (*allocate)(bsm_device *device, const bsm_allocator *host,
+                         size_t bytes, size_t alignment, void **out);
+  void (*release)(bsm_device *device, const bsm_allocator *host, void *memory);
+
+  bsm_status (*stream_create)(bsm_device *device,
+                              const bsm_stream_options *options,
+                              bsm_stream **out);
+  /* Waits for what is in it; NULL is allowed. */
+  void (*stream_destroy)(bsm_stream *stream);
+  /* Waits for all that was enqueued and returns its first failure, with the
+   * step's name (bsm_note_step). What stood behind the failure was skipped;
+   * afterwards the stream can be used again. */
+  bsm_status (*synchronize)(bsm_stream *stream);
+
+  /* Copies between the host's memory and the device's, or within it, and
+   * zeroes. `bytes` may be 0, addresses then NULL. */
+  bsm_status (*upload)(bsm_stream *stream, void *to, const void *host_from,
+                       size_t bytes);
+  bsm_status (*download)(bsm_stream *stream, void *host_to, const void *from,
+                         size_t bytes);
+  bsm_status (*copy)(bsm_stream *stream, void *to, const void *from,
+                     size_t bytes);
+  bsm_status (*fill_zero)(bsm_stream *stream, void *to, size_t bytes);
+
+  /* A place in a stream, of the stream that it was last recorded in. */
+  bsm_status (*event_create)(bsm_stream *stream, bsm_event **out);
+  void (*event_destroy)(bsm_event *event); /* NULL is allowed */
+  bsm_status (*event_record)(bsm_stream *stream, bsm_event *event);
+  /* The host waits until the stream has come there; failures as synchronize,
+   * which then does not return them again. */
+  bsm_status (*event_wait)(bsm_event *event);
+  /* From one to the other, both recorded in a stream with `profile`, and
+   * reached. */
+  double (*event_seconds)(const bsm_event *from, const bsm_event *to);
+
+  /* Checks parameters, shapes and strides of a step against what the kernels
+   * rely on: after it, running cannot leave its buffers. Also checks the sizes
+   * of the step's weights. On the host, without a device. */
+  bsm_status (*check)(const bsm_plan *plan, const bsm_plan_step *step);
+  /* Makes a checked step ready. `weights`: by weights of the plan, device
+   * addresses, whose contents have arrived; NULL for a host accessible device:
+   * those of the plan itself. An unknown or unavailable tactic
+   * falls back to the best one. Fills *out, `enqueue` too. */
+  bsm_status (*prepare)(bsm_stream *stream, const bsm_plan *plan,
+                        const bsm_plan_step *step, const void *const *weights,
+                        bsm_arena *arena, bsm_prepared_step *out);
+  /* Releases what prepare took beyond the arena; NULL: nothing ever. */
+  void (*discard)(bsm_prepared_step *prepared);
+  /* The tactic that a prepared step uses, with its kernel: for profiles. */
+  const char *(*describe)(const bsm_prepared_step *prepared);
+};
+
+/* ---- what all devices share ---- */
+
+/* The devices that are linked in: devices.c, which a program may replace. */
+const bsm_device_ops *const *bsm_device_table(size_t *count);
+
+/* The device of a name. BSM_UNSUPPORTED: this build has none, with those there
+ * are; BSM_INTERNAL: it has another version of this interface. */
+BSM_NODISCARD bsm_status bsm_device_find(bsm_str name,
+                                         const bsm_device_ops **out);
+
+/* Where weights of a plan are. */
+static inline const void *bsm_weights_address(const void *const *weights,
+                                              const bsm_plan *plan,
+                                              uint32_t id) {
+  return weights ? weights[id] : plan->weights[id].data;
+}
+
+/* The address of a tensor in one execution. */
+void *bsm_run_address(const bsm_run *run, const bsm_plan *plan,
+                      uint32_t tensor);
+
+/* Adds which step it was to a failure of running it; OK stays OK. */
+bsm_status bsm_note_step(bsm_status status, const bsm_prepared_step *prepared);
+
+#endif /* BSM_BACKEND_DEVICE_H_ */

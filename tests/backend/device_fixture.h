@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream of a device that is opened for it alone. */
+#ifndef TESTS_BACKEND_DEVICE_FIXTURE_H_
+#define TESTS_BACKEND_DEVICE_FIXTURE_H_
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "backend/device.h"
+#include "base/isa.h"
+
+#define FIXTURE_UNUSED __attribute__((unused))
+
+/* What tests run steps on. */
+static FIXTURE_UNUSED const bsm_device_ops *fixture_ops(void) {
+  const bsm_device_ops *ops;
+  assert_null(bsm_device_find(bsm_str_of("cpu"), &ops));
+  return ops;
+}
+
+static FIXTURE_UNUSED bsm_stream *fixture_stream(
+    const bsm_stream_options *options) {
+  const bsm_device_ops *ops = fixture_ops();
+  bsm_device *device;
+  bsm_stream *stream;
+  assert_null(ops->open(&(bsm_device_options){0}, &device));
+  assert_null(ops->stream_create(device, options, &stream));
+  return stream;
+}
+
+static FIXTURE_UNUSED void fixture_stream_close(bsm_stream *stream) {
+  bsm_device *device = stream->device;
+  device->ops->stream_destroy(stream);
+  device->ops->close(device);
+}
+
+#endif /* TESTS_BACKEND_DEVICE_FIXTURE_H_ */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of devices, and what a device does besides steps: memory, streams,
+ * transfers, events. */
+#include <string.h>
+
+#include "base/thread_pool.h"
+#include "tests/backend/device_fixture.h"
+#include "tests/base/test_allocator.h"
+
+static void test_names(void **state) {
+  (void)state;
+  size_t count;
+  const bsm_device_ops *const *table = bsm_device_table(&count);
+  assert_true(count >= 1);
+  for (size_t i = 0; i < count; i++) {
+    const bsm_device_ops *ops;
+    assert_null(bsm_device_find(bsm_str_of(table[i]->name), &ops));
+    assert_ptr_equal(ops, table[i]);
+  }
+  const bsm_device_ops *none;
+  bsm_status status = bsm_device_find(bsm_str_of("abacus"), &none);
+  assert_int_equal(bsm_status_code(status), BSM_UNSUPPORTED);
+  assert_non_null(strstr(bsm_status_message(status), "\"abacus\""));
+  assert_non_null(strstr(bsm_status_message(status), table[0]->name));
+  assert_null(none);
+  bsm_status_free(status);
+}
+
+static void test_no_such_device(void **state) {
+  (void)state;
+  bsm_device *device;
+  bsm_status status =
+      fixture_ops()->open(&(bsm_device_options){.index = 1000}, &device);
+  assert_int_equal(bsm_status_code(status), BSM_NOT_FOUND);
+  assert_non_null(strstr(bsm_status_message(status), "1000"));
+  assert_null(device);
+  bsm_status_free(status);
+}
+
+/* Up, within the device, zeroed in part, down again. */
+static void test_transfers(void **state) {
+  (void)state;
+  bsm_stream *s = fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
+  bsm_device *device = s->device;
+  const bsm_device_ops *ops = device->ops;
+  uint8_t given[300], got[300];
+  void *a, *b;
+  for (int i = 0; i < 300; i++) given[i] = (uint8_t)(i * 7 + 1);
+  memset(got, 0xee, sizeof(got));
+  assert_null(ops->allocate(device, NULL, 300, BSM_ALIGNMENT, &a));
+  assert_null(ops->allocate(device, NULL, 300, BSM_ALIGNMENT, &b));
+  assert_int_equal((uintptr_t)a % BSM_ALIGNMENT, 0);
+  assert_null(ops->upload(s, a, given, 300));
+  assert_null(ops->copy(s, b, a, 300));
+  assert_null(ops->fill_zero(s, (uint8_t *)b + 100, 50));
+  assert_null(ops->fill_zero(s, a, 300)); /* after it was read */
+  assert_null(ops->download(s, got, b, 300));
+  assert_null(ops->upload(s, NULL, NULL, 0));
+  assert_null(ops->download(s, NULL, NULL, 0));
+  assert_null(ops->copy(s, NULL, NULL, 0));
+  assert_null(ops->fill_zero(s, NULL, 0));
+  assert_null(ops->synchronize(s));
+  memset(given + 100, 0, 50);
+  assert_memory_equal(got, given, 300);
+  ops->release(device, NULL, a);
+  ops->release(device, NULL, b);
+  ops->release(device, NULL, NULL);
+  fixture_stream_close(s);
+}
+
+static void test_events(void **state) {
+  (void)state;
+  const bsm_stream_options options = {.isa = BSM_ISA_DETECT, .profile = true};
+  bsm_stream *s = fixture_stream(&options);
+  const bsm_device_ops *ops = s->device->ops;
+  static uint8_t data[1 << 20];
+  bsm_event *from, *to;
+  void *memory;
+  assert_null(ops->allocate(s->device, NULL, sizeof(data), 64, &memory));
+  assert_null(ops->event_create(s, &from));
+  assert_null(ops->event_create(s, &to));
+  assert_null(ops->event_record(s, from));
+  for (int i = 0; i < 8; i++) {
+    assert_null(ops->upload(s, memory, data, sizeof(data)));
+  }
+  assert_null(ops->event_record(s, to));
+  assert_null(ops->event_wait(to));
+  const double seconds = ops->event_seconds(from, to);
+  assert_true(seconds > 0 && seconds < 60);
+  assert_true(ops->event_seconds(to, from) < 0);
+  ops->event_destroy(from);
+  ops->event_destroy(to);
+  ops->event_destroy(NULL);
+  ops->release(s->device, NULL, memory);
+  fixture_stream_close(s);
+}
+
+/* Opens all that there is; each allocation of it may fail. */
+static bsm_status open_all(const bsm_allocator *allocator) {
+  const bsm_device_ops *ops = fixture_ops();
+  const bsm_device_options options = {.allocator = allocator};
+  const bsm_stream_options streaming = {.allocator = allocator};
+  bsm_device *device;
+  bsm_stream *stream = NULL;
+  bsm_event *event = NULL;
+  void *memory = NULL;
+  BSM_TRY(ops->open(&options, &device));
+  bsm_status status = ops->stream_create(device, &streaming, &stream);
+  if (!status) status = ops->event_create(stream, &event);
+  if (!status) status = ops->allocate(device, allocator, 100, 64, &memory);
+  ops->release(device, allocator, memory);
+  ops->event_destroy(event);
+  ops->stream_destroy(stream);
+  ops->close(device);
+  return status;
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  int failures = 0;
+  for (;; failures++) {
+    test_allocator a;
+    test_allocator_init(&a, failures);
+    bsm_status status = open_all(&a.base);
+    assert_int_equal(a.live, 0);
+    if (!status) break;
+    assert_int_equal(bsm_status_code(status), BSM_OUT_OF_MEMORY);
+    bsm_status_free(status);
+  }
+  assert_true(failures > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_names),     cmocka_unit_test(test_no_such_device),
+      cmocka_unit_test(test_transfers), cmocka_unit_test(test_events),
+      cmocka_unit_test(test_no_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
