@@ -13,7 +13,7 @@
 #include "base/thread_pool.h"
 #include "ir/schema.h"
 #include "planner/planner.h"
-#include "runtime/plan_runner.h"
+#include "runtime/plan/plan_runner.h"
 
 enum { MAX_REGISTERS = 512, MAX_CALLS = 6, INPUTS = 4, MAX_ARGS = 40 };
 #define MAX_BYTES ((size_t)1 << 22)

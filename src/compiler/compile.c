@@ -22,7 +22,7 @@
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 bsm_compile_options bsm_compile_options_resolve(
     const bsm_module *module, const bsm_compile_options *given) {

@@ -9,7 +9,7 @@
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
 #include "plugin/plugin_op.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 /* The list, its items and their texts lie in one arena. */
 typedef struct list_owner {

@@ -6,7 +6,7 @@
 #include "base/isa.h"
 #include "bessemer/engine.h"
 #include "builder/builder.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 #include "tests/conversion/op_call.h"
 
 enum { MAX_OUTPUTS = 64 };

@@ -6,7 +6,7 @@
 #include "base/isa.h"
 #include "bessemer/engine.h"
 #include "builder/builder.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 #include "tests/conversion/case_reader.h"
 
 static bsm_status build_engine(bsm_network *net, bsm_engine **out) {

@@ -7,7 +7,7 @@
 #include "bessemer/bessemer.h"
 #include "engine/plan.h"
 #include "engine/program.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 /* aten_call steps of one plan; `op` NULL: all. */
 size_t plan_reference_steps(const bsm_plan *plan, const char *op);

@@ -19,7 +19,7 @@
 #include "bessemer/bessemer.h"
 #include "engine/ivalue_bytes.h"
 #include "engine/plan.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 /* y = x squared as complex numbers, cut in two lists; no layer can do it. */
 static const char ir_text[] =

@@ -15,7 +15,7 @@
 
 #include "base/isa.h"
 #include "base/thread_pool.h"
-#include "runtime/fast_call.h"
+#include "runtime/program/fast_call.h"
 
 typedef struct fixture {
   bsm_arena own, arena;

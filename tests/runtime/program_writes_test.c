@@ -17,7 +17,7 @@
 #include "engine/ivalue_bytes.h"
 #include "engine/plan.h"
 #include "engine/program.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 static void check(bsm_status status) {
   if (status) fail_msg("%s", bsm_status_message(status));

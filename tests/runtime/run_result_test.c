@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "engine/program.h"
-#include "runtime/run_result.h"
+#include "runtime/program/run_result.h"
 
 static bsm_arena arena;
 

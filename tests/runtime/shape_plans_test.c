@@ -15,7 +15,7 @@
 #include "base/isa.h"
 #include "base/thread_pool.h"
 #include "engine/ivalue_bytes.h"
-#include "runtime/shape_plans.h"
+#include "runtime/shapes/shape_plans.h"
 #include "tests/base/test_allocator.h"
 
 typedef struct fixture {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "runtime/whole_region.h"
+#include "runtime/shapes/whole_region.h"
 
 typedef struct fixture {
   bsm_arena arena;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/plan.h"
-#include "runtime/workspace.h"
+#include "runtime/plan/workspace.h"
 #include "tests/base/test_allocator.h"
 
 static void expect(bsm_status status, bsm_code code) {

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/context/check_arrays.h"
+
+#include <inttypes.h>
+
+#include "aten/tensor.h"
+#include "engine/program.h"
+
+bsm_status bsm_check_array(const char *what, size_t index,
+                           const bsm_plan_binding *binding,
+                           const bsm_plan_tensor *t, const bsm_array *array) {
+  if (array->dtype != t->dtype) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s %zu (%s) has dtype %s, not %s",
+                    what, index, binding->name, bsm_dtype_name(array->dtype),
+                    bsm_dtype_name(t->dtype));
+  }
+  bool same = array->dims.rank == t->dims.rank;
+  bool empty = false;
+  for (int32_t i = 0; same && i < t->dims.rank; i++) {
+    same = t->dims.d[i] < 0 ? array->dims.d[i] >= 0
+                            : array->dims.d[i] == t->dims.d[i];
+    empty = empty || array->dims.d[i] == 0;
+  }
+  if (!same) {
+    const bool printable =
+        array->dims.rank >= 0 && array->dims.rank <= BSM_MAX_RANK;
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "%s %zu (%s) has shape %s, the engine was built for %s",
+                    what, index, binding->name,
+                    printable ? bsm_dims_str(array->dims) : "of a wrong rank",
+                    bsm_dims_str(t->dims));
+  }
+  int64_t strides[BSM_MAX_RANK];
+  bsm_contiguous_strides(array->dims, strides);
+  if (array->strides && !empty) {
+    for (int32_t i = 0; i < t->dims.rank; i++) {
+      if (array->dims.d[i] > 1 && array->strides[i] != strides[i]) {
+        return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "%s %zu (%s) is not contiguous: stride %" PRId64
+                        " of dimension %" PRId32 " must be %" PRId64,
+                        what, index, binding->name, array->strides[i], i,
+                        strides[i]);
+      }
+    }
+  }
+  if (!empty && !array->data) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s %zu (%s) has no data", what,
+                    index, binding->name);
+  }
+  if ((uintptr_t)array->data % bsm_dtype_size(t->dtype) != 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s %zu (%s) is misaligned", what,
+                    index, binding->name);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_check_count(const char *what, size_t given, uint32_t wanted) {
+  return given == wanted
+             ? BSM_OK
+             : BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "%zu %ss were given, the engine has %" PRIu32, given,
+                        what, wanted);
+}
+
+size_t bsm_array_bytes(const bsm_array *array) {
+  size_t n = bsm_dtype_size(array->dtype);
+  for (int32_t i = 0; i < array->dims.rank; i++) n *= (size_t)array->dims.d[i];
+  return n;
+}
+
+bsm_status bsm_check_range(const bsm_plan *plan, uint32_t input,
+                           const bsm_dims *dims) {
+  const bsm_program *p = plan->program;
+  for (uint32_t k = 0; p && k < p->range_count; k++) {
+    const bsm_program_range *r = &p->ranges[k];
+    for (int32_t i = 0; r->input == input && i < r->min.rank; i++) {
+      const int64_t size = dims->d[i];
+      if (size < r->min.d[i] || size > r->max.d[i]) {
+        return BSM_FAIL(
+            BSM_INVALID_ARGUMENT,
+            "input %" PRIu32 " (%s) has size %" PRId64 " in dimension %" PRId32
+            ", the engine was built for %" PRId64 " to %" PRId64,
+            input, plan->inputs[input].name, size, i, r->min.d[i], r->max.d[i]);
+      }
+    }
+  }
+  return BSM_OK;
+}

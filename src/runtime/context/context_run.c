@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running contexts: the caller's arrays are bound to a plan, or given to the
+ * program; outputs. */
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/options.h"
+#include "base/thread_pool.h"
+#include "runtime/context/check_arrays.h"
+#include "runtime/context/context_internal.h"
+
+/* ---- memory of outputs ---- */
+
+/* What output i takes at most, as far as the engine's plans tell. */
+static size_t largest_output(const bsm_context *context, uint32_t i) {
+  const bsm_program *p = context->engine->plan->program;
+  uint64_t most = 0, bytes;
+  for (uint32_t k = 0; p && k < p->variant_count; k++) {
+    const bsm_plan *plan = p->segments[p->variants[k]];
+    if (bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
+                               &bytes) &&
+        bytes > most) {
+      most = bytes;
+    }
+  }
+  return (size_t)most;
+}
+
+/* Memory of the context for an output: for the largest shapes at once, so that
+ * it need not grow. */
+static bsm_status own_memory(bsm_context *context, uint32_t i,
+                             bsm_array *array) {
+  bsm_kept_output *kept = &context->kept[i];
+  size_t bytes = bsm_array_bytes(array);
+  if (!kept->data || bytes > kept->size) {
+    const size_t largest = largest_output(context, i);
+    if (bytes < largest) bytes = largest;
+    bsm_deallocate(context->allocator, kept->data);
+    kept->data =
+        bsm_allocate(context->allocator, bytes ? bytes : 1, BSM_ALIGNMENT);
+    kept->size = kept->data ? bytes : 0;
+    BSM_TRY_ALLOC(kept->data);
+  }
+  array->data = kept->data;
+  return BSM_OK;
+}
+
+/* The caller's memory for an output of these dims. */
+static bsm_status ask_memory(const bsm_context *context, size_t i,
+                             const char *name, bsm_array *array) {
+  const size_t bytes = bsm_array_bytes(array);
+  array->data = context->output_allocate(context->output_user, i, name,
+                                         array->dtype, &array->dims, bytes);
+  if (!array->data && bytes) {
+    return BSM_FAIL(BSM_OUT_OF_MEMORY,
+                    "no memory was given for output %zu (%s) of %zu bytes", i,
+                    name, bytes);
+  }
+  if ((uintptr_t)array->data % bsm_dtype_size(array->dtype) != 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the memory given for output %zu (%s) is misaligned", i,
+                    name);
+  }
+  return BSM_OK;
+}
+
+/* Copies an output to the caller's memory, if that is wanted. */
+static bsm_status hand_over(const bsm_context *context, size_t i,
+                            const char *name, bsm_array *array) {
+  if (!context->output_allocate) return BSM_OK;
+  const void *from = array->data;
+  BSM_TRY(ask_memory(context, i, name, array));
+  const size_t bytes = bsm_array_bytes(array);
+  if (bytes) memcpy(array->data, from, bytes);
+  return BSM_OK;
+}
+
+/* Gives the outputs of a plan memory. */
+static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
+  const bsm_plan *plan = runner->plan;
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    const bsm_plan_tensor *t = &plan->tensors[plan->outputs[i].tensor];
+    bsm_array *array = &context->outputs[i];
+    *array = (bsm_array){NULL, t->dtype, t->dims, NULL};
+    const char *name = context->engine->plan->outputs[i].name;
+    BSM_TRY(context->output_allocate ? ask_memory(context, i, name, array)
+                                     : own_memory(context, i, array));
+    runner->outputs[i] = array->data;
+  }
+  return BSM_OK;
+}
+
+/* The results of a program. */
+static bsm_status keep_results(bsm_context *context) {
+  const bsm_plan *plan = context->engine->plan;
+  bsm_run_result *result = &context->result;
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(
+        bsm_program_runner_output(context->program, i, &context->outputs[i]));
+  }
+  if (bsm_plan_value_count(plan)) {
+    BSM_TRY(
+        bsm_program_runner_result(context->program, context->outputs, result));
+    for (size_t i = 0; i < result->output_count; i++) {
+      BSM_TRY(hand_over(context, i, result->names[i], &result->outputs[i]));
+    }
+    return BSM_OK;
+  }
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(hand_over(context, i, plan->outputs[i].name, &context->outputs[i]));
+  }
+  return BSM_OK;
+}
+
+/* ---- runs ---- */
+
+/* Copies a result of the program to the caller's array. */
+static bsm_status copy_output(bsm_context *context, uint32_t i,
+                              const bsm_array *to) {
+  bsm_array from;
+  BSM_TRY(bsm_program_runner_output(context->program, i, &from));
+  bsm_plan_tensor exact = {.dtype = from.dtype, .dims = from.dims};
+  bsm_contiguous_strides(from.dims, exact.strides);
+  BSM_TRY(bsm_check_array("output", i, &context->engine->plan->outputs[i],
+                          &exact, to));
+  const size_t bytes = bsm_array_bytes(&from);
+  if (bytes) memcpy(to->data, from.data, bytes);
+  return BSM_OK;
+}
+
+/* Checks the inputs and finds what runs them: *runner is NULL for the program.
+ */
+static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
+                              size_t count, bsm_plan_runner **runner) {
+  const bsm_plan *plan = context->engine->plan;
+  context->has_outputs = false;
+  context->result = (bsm_run_result){0};
+  bsm_arena_destroy(&context->result_arena);
+  BSM_TRY(bsm_check_count("input", count, plan->input_count));
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    const bsm_plan_binding *binding = &plan->inputs[i];
+    BSM_TRY(bsm_check_array("input", i, binding,
+                            &plan->tensors[binding->tensor], &inputs[i]));
+    BSM_TRY(bsm_check_range(plan, i, &inputs[i].dims));
+  }
+  return bsm_context_find_runner(context, inputs, runner);
+}
+
+/* The caller's arrays for the outputs of a plan. */
+static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
+                               const bsm_array *outputs) {
+  const bsm_plan *plan = runner->plan;
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(bsm_check_array("output", i, &context->engine->plan->outputs[i],
+                            &plan->tensors[plan->outputs[i].tensor],
+                            &outputs[i]));
+    runner->outputs[i] = outputs[i].data;
+  }
+  return BSM_OK;
+}
+
+/* The plan of `runner`, or the program when it is NULL; the pool's workers stay
+ * awake for it. */
+static bsm_status run_parts(bsm_context *context, bsm_plan_runner *runner,
+                            const bsm_array *inputs) {
+  bsm_thread_pool *pool = context->pool;
+  bsm_thread_pool_begin(pool);
+  bsm_status status = runner ? bsm_plan_runner_run(runner)
+                             : bsm_program_runner_run(context->program, inputs);
+  bsm_thread_pool_end(pool);
+  return status;
+}
+
+bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
+                           size_t input_count, const bsm_array *outputs,
+                           size_t output_count) {
+  BSM_NEED(context);
+  BSM_NEED_ARRAY(inputs, input_count);
+  BSM_NEED_ARRAY(outputs, output_count);
+  const bsm_plan *plan = context->engine->plan;
+  bsm_plan_runner *runner;
+  if (bsm_plan_value_count(plan)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "only a run tells how many outputs this engine has: use "
+                    "bsm_context_run_keep and bsm_context_output_structure");
+  }
+  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
+  BSM_TRY(bsm_check_count("output", output_count, plan->output_count));
+  if (runner) {
+    BSM_TRY(bind_outputs(context, runner, outputs));
+    return run_parts(context, runner, inputs);
+  }
+  BSM_TRY(run_parts(context, NULL, inputs));
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    BSM_TRY(copy_output(context, i, &outputs[i]));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
+                                size_t input_count) {
+  BSM_NEED(context);
+  BSM_NEED_ARRAY(inputs, input_count);
+  bsm_plan_runner *runner;
+  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
+  if (runner) {
+    BSM_TRY(keep_outputs(context, runner));
+    BSM_TRY(run_parts(context, runner, inputs));
+  } else {
+    BSM_TRY(run_parts(context, NULL, inputs));
+    BSM_TRY(keep_results(context));
+  }
+  context->has_outputs = true;
+  return BSM_OK;
+}
+
+/* Whether only the run told how many outputs there are. */
+static bool is_counted(const bsm_context *context) {
+  return bsm_plan_value_count(context->engine->plan) > 0;
+}
+
+size_t bsm_context_output_count(const bsm_context *context) {
+  if (!context || !context->has_outputs) return 0;
+  return is_counted(context) ? context->result.output_count
+                             : context->engine->plan->output_count;
+}
+
+static bsm_status need_outputs(const bsm_context *context) {
+  return context->has_outputs
+             ? BSM_OK
+             : BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "there are no outputs to read: bsm_context_run_keep "
+                        "has not run, or has failed");
+}
+
+bsm_status bsm_context_output(bsm_context *context, size_t index,
+                              bsm_array *out) {
+  BSM_NEED(context);
+  BSM_NEED(out);
+  const bool counted = is_counted(context);
+  const size_t count = counted ? context->result.output_count
+                               : context->engine->plan->output_count;
+  if (!counted && index >= count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %zu", index,
+                    count);
+  }
+  BSM_TRY(need_outputs(context));
+  if (index >= count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of a run that gave %zu",
+                    index, count);
+  }
+  *out = counted ? context->result.outputs[index] : context->outputs[index];
+  return BSM_OK;
+}
+
+bsm_status bsm_context_output_binding(bsm_context *context, size_t index,
+                                      bsm_binding *out) {
+  bsm_array array;
+  BSM_NEED(out);
+  BSM_TRY(bsm_context_output(context, index, &array));
+  const char *name = is_counted(context)
+                         ? context->result.names[index]
+                         : context->engine->plan->outputs[index].name;
+  *out = (bsm_binding){name, array.dtype, array.dims};
+  return BSM_OK;
+}
+
+bsm_status bsm_context_output_structure(bsm_context *context,
+                                        const bsm_structure **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(context);
+  BSM_TRY(need_outputs(context));
+  if (!context->result.structure) {
+    bsm_status status =
+        bsm_run_result_make(context->engine->plan, context->outputs, NULL,
+                            &context->result_arena, &context->result);
+    if (status) context->result = (bsm_run_result){0};
+    BSM_TRY(status);
+  }
+  *out = context->result.structure;
+  return BSM_OK;
+}

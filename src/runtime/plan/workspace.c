@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/plan/workspace.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/checked.h"
+#include "engine/plan.h"
+
+void bsm_workspace_init(bsm_workspace *w, const bsm_allocator *allocator,
+                        void *given, size_t given_size) {
+  *w = (bsm_workspace){
+      .allocator = allocator, .given = given, .given_size = given_size};
+}
+
+void bsm_workspace_destroy(bsm_workspace *w) {
+  if (!w->given) bsm_deallocate(w->allocator, w->memory);
+  w->memory = NULL;
+}
+
+static bsm_status use_given(bsm_workspace *w, size_t total) {
+  if (w->given_size < total || (uintptr_t)w->given % BSM_ALIGNMENT != 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the given workspace has %zu bytes; %zu are needed, at a "
+                    "multiple of %d",
+                    w->given_size, total, BSM_ALIGNMENT);
+  }
+  w->memory = w->given;
+  return BSM_OK;
+}
+
+bsm_status bsm_workspace_reserve(bsm_workspace *w, uint64_t workspace,
+                                 size_t scratch) {
+  size_t size, total;
+  if (w->memory && workspace <= w->size && scratch <= w->scratch_size) {
+    return BSM_OK;
+  }
+  if (workspace > SIZE_MAX ||
+      !bsm_size_align((size_t)workspace, BSM_ALIGNMENT, &size)) {
+    return BSM_FAIL(BSM_LIMIT, "the workspace of %" PRIu64 " bytes is too big",
+                    workspace);
+  }
+  if (size < w->size) size = w->size;
+  if (scratch < w->scratch_size) scratch = w->scratch_size;
+  if (!bsm_size_add(size, scratch, &total)) {
+    return BSM_FAIL(BSM_LIMIT, "the workspace of %" PRIu64 " bytes is too big",
+                    workspace);
+  }
+  if (w->given) {
+    BSM_TRY(use_given(w, total));
+  } else {
+    void *memory =
+        bsm_allocate_large(w->allocator, total ? total : 1, BSM_ALIGNMENT);
+    BSM_TRY_ALLOC(memory);
+    /* A plan that reads what it never wrote sees zeros, not old memory. */
+    memset(memory, 0, total);
+    bsm_deallocate(w->allocator, w->memory);
+    w->memory = memory;
+  }
+  w->size = size;
+  w->scratch_size = scratch;
+  return BSM_OK;
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interpreter of programs. */
+#include "runtime/program/program_runner.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/checked.h"
+#include "engine/program_constants.h"
+#include "engine/program_values.h"
+#include "runtime/program/collector.h"
+#include "runtime/program/fast_call.h"
+#include "runtime/program/liveness.h"
+
+/* A file of few bytes can ask for anything. As in aten_step.c: no tensor is
+ * larger than so many times the inputs and weights, or than the first limit if
+ * that is more, and never larger than the last. */
+#define SMALL_TENSOR_BYTES ((size_t)1 << 30)
+#define TIMES_LARGER 64
+#define MAX_TENSOR_BYTES ((size_t)16 << 30)
+/* The defaults of the options. */
+#define MAX_RUN_BYTES ((size_t)16 << 30)
+#define MAX_INSTRUCTIONS UINT64_C(1000000000)
+/* Memory of a run before garbage is collected, and by how much it may grow. */
+#define COLLECT_BYTES ((size_t)64 << 20)
+
+struct bsm_program_runner {
+  const bsm_engine *engine;
+  const bsm_program *program;
+  bsm_plan_runner *segments;
+  bsm_shape_plans *shapes; /* NULL: regions are run one by one */
+  const bsm_logger *logger;
+  bsm_arena *own;      /* of constants */
+  bsm_allocator guard; /* of the two below: keeps the limit */
+  bool refused;        /* it has said no in this run */
+  bsm_arena arenas[2]; /* of the run, and to collect into */
+  int arena;           /* which of them the run uses */
+  size_t collect_at;   /* bytes */
+  size_t weights_bytes;
+  size_t wanted_bytes, max_bytes, max_tensor_bytes; /* of a run */
+  uint64_t max_instructions, instructions; /* of a run; done in this one */
+  bsm_ivalue *registers;
+  bsm_ivalue *constants;
+  bsm_tensor *constant_tensors;
+  const bsm_aten_op ***ops;  /* by block and instruction; NULL: no call */
+  bsm_dead_registers **dead; /* after it */
+  bsm_fast_calls fast;
+  bool ran;
+};
+
+static bsm_arena *heap(bsm_program_runner *r) {
+  return &r->arenas[r->arena];
+}
+
+static size_t most(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+
+static void get_registers(const bsm_program_runner *r, const uint32_t *from,
+                          size_t n, bsm_ivalue *out) {
+  for (size_t i = 0; i < n; i++) out[i] = r->registers[from[i]];
+}
+
+static void set_registers(bsm_program_runner *r, const uint32_t *to, size_t n,
+                          const bsm_ivalue *values) {
+  for (size_t i = 0; i < n; i++) r->registers[to[i]] = values[i];
+}
+
+/* ---- memory ---- */
+
+/* What is alive, up to the limit, is there twice while garbage is collected;
+ * one op may ask for anything. */
+static void *guarded_alloc(void *user, size_t size, size_t alignment) {
+  bsm_program_runner *r = user;
+  const size_t used = r->arenas[0].total + r->arenas[1].total;
+  size_t room;
+  if (!bsm_size_mul(r->max_bytes, 2, &room) ||
+      !bsm_size_add(room, COLLECT_BYTES, &room)) {
+    room = SIZE_MAX;
+  }
+  if (used > room || size > room - used) {
+    r->refused = true;
+    return NULL;
+  }
+  return bsm_allocate(r->own->allocator, size, alignment);
+}
+
+static void guarded_free(void *user, void *pointer) {
+  bsm_program_runner *r = user;
+  bsm_deallocate(r->own->allocator, pointer);
+}
+
+static bsm_status too_much_memory(const bsm_program_runner *r) {
+  return BSM_FAIL(BSM_LIMIT,
+                  "the run needs more than %zu bytes: raise max_run_bytes in "
+                  "the options of the context",
+                  r->max_bytes);
+}
+
+/* ---- constants ---- */
+
+static bsm_status read_constants(bsm_program_runner *r) {
+  bsm_program_constants constants;
+  BSM_TRY(bsm_program_read_constants(r->engine->plan, r->own, &constants));
+  r->constants = constants.values;
+  r->constant_tensors = constants.tensors;
+  for (size_t i = 0; i < r->program->constant_tensor_count; i++) {
+    void *data = constants.tensors[i].storage->data;
+    BSM_TRY_ALLOC(bsm_ptrmap_set(r->own, &r->fast.constants, data, data));
+  }
+  return BSM_OK;
+}
+
+/* ---- calls ---- */
+
+static bsm_status find_ops(bsm_program_runner *r) {
+  const bsm_program *p = r->program;
+  r->ops = BSM_NEW_ARRAY(r->own, const bsm_aten_op **, p->block_count);
+  BSM_TRY_ALLOC(r->ops);
+  for (uint32_t b = 0; b < p->block_count; b++) {
+    const bsm_program_block *block = &p->blocks[b];
+    r->ops[b] = BSM_NEW_ARRAY(r->own, const bsm_aten_op *,
+                              block->instruction_count + (size_t)1);
+    BSM_TRY_ALLOC(r->ops[b]);
+    for (uint32_t k = 0; k < block->instruction_count; k++) {
+      const bsm_instruction *i = &block->instructions[k];
+      if (i->kind != BSM_INSTRUCTION_CALL) continue;
+      const bsm_aten_op *op =
+          bsm_aten_find(r->engine->aten, bsm_str_of(i->name));
+      if (!op) {
+        return BSM_FAIL(BSM_UNSUPPORTED,
+                        "this version has no op %s: compile the model again",
+                        i->name);
+      }
+      if ((op->flags & BSM_ATEN_RANDOM) ||
+          ((op->flags & BSM_ATEN_INPLACE) && !bsm_aten_only_writes(op))) {
+        return BSM_FAIL(BSM_CORRUPT, "%s in a program", i->name);
+      }
+      r->ops[b][k] = op;
+    }
+  }
+  return BSM_OK;
+}
+
+/* An op that writes to a tensor gets one of memory that this run has made. */
+static bsm_status check_target(const bsm_instruction *i,
+                               const bsm_ivalue *args) {
+  return i->input_count && args->tag == BSM_IVALUE_TENSOR &&
+                 !args->u.tensor->storage->read_only
+             ? BSM_OK
+             : BSM_FAIL(BSM_CORRUPT, "%s of an input or a constant", i->name);
+}
+
+/* An op that changes a container gets one that this run has made. */
+static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
+                                const bsm_ivalue *args) {
+  if (!i->input_count) return BSM_OK;
+  const bsm_arena *arena = args->tag == BSM_IVALUE_LIST ? args->u.list->arena
+                           : args->tag == BSM_IVALUE_DICT
+                               ? args->u.dict->arena
+                               : heap(r); /* changes nothing */
+  return arena == heap(r) ? BSM_OK
+                          : BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
+}
+
+static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
+                           const bsm_aten_op *op, const bsm_ivalue *args) {
+  bsm_ivalue *outs =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outs);
+  BSM_TRY(bsm_program_check_nested(args, i->input_count));
+  if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
+  if (op->flags & BSM_ATEN_INPLACE) BSM_TRY(check_target(i, args));
+  if (i->output_count == 1 && bsm_fast_call_knows(i->name)) {
+    bool done;
+    BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
+    BSM_TRY(bsm_fast_call(&r->fast, i->name, args, i->input_count, heap(r),
+                          &r->registers[i->outputs[0]], &done));
+    if (done) return BSM_OK;
+  }
+  bsm_op_ctx cx = {.arena = heap(r),
+                   .logger = r->logger,
+                   .max_tensor_bytes = r->max_tensor_bytes};
+  BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    r->registers[i->outputs[k]] = outs[k];
+  }
+  return BSM_OK;
+}
+
+/* ---- segments ---- */
+
+static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
+                                uint32_t index, const bsm_ivalue *value,
+                                void **out) {
+  const bsm_plan_binding *binding = &plan->inputs[index];
+  const bsm_plan_tensor *t = &plan->tensors[binding->tensor];
+  if (value->tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_CORRUPT, "input %s is a %s", binding->name,
+                    bsm_iv_tag_name(value->tag));
+  }
+  bsm_tensor *x = value->u.tensor;
+  if (x->dtype != t->dtype || !bsm_dims_equal(x->sizes, t->dims)) {
+    return BSM_FAIL(
+        BSM_DATA_DEPENDENT, "%s is %s%s where the engine was built for %s%s",
+        binding->name, bsm_dtype_name(x->dtype), bsm_dims_str(x->sizes),
+        bsm_dtype_name(t->dtype), bsm_dims_str(t->dims));
+  }
+  BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
+  *out = bsm_tensor_data(x);
+  return BSM_OK;
+}
+
+/* Runs a plan whose inputs are set; the outputs get memory of the run. */
+static bsm_status run_plan(bsm_program_runner *r, bsm_plan_runner *runner,
+                           bsm_ivalue *outputs) {
+  const bsm_plan *plan = runner->plan;
+  for (uint32_t k = 0; k < plan->output_count; k++) {
+    const bsm_plan_tensor *t = &plan->tensors[plan->outputs[k].tensor];
+    bsm_tensor *y;
+    BSM_TRY(bsm_tensor_new(heap(r), t->dtype, t->dims, false, &y));
+    runner->outputs[k] = bsm_tensor_data(y);
+    outputs[k] = bsm_iv_tensor(y);
+  }
+  return bsm_plan_runner_run(runner);
+}
+
+static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
+                              const bsm_ivalue *args) {
+  bsm_plan_runner *segment = &r->segments[i->segment];
+  const bsm_plan *plan = segment->plan;
+  bsm_ivalue *outputs =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, plan->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outputs);
+  for (uint32_t k = 0; k < plan->input_count; k++) {
+    BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
+  }
+  BSM_TRY(run_plan(r, segment, outputs));
+  set_registers(r, i->outputs, plan->output_count, outputs);
+  return BSM_OK;
+}
+
+/* ---- collecting garbage ---- */
+
+/* Between two instructions, wherever: all that is alive is in registers. */
+static bsm_status collect(bsm_program_runner *r) {
+  const bsm_program *p = r->program;
+  bsm_collector c = {.from = heap(r),
+                     .to = &r->arenas[1 - r->arena],
+                     .constants = r->constant_tensors,
+                     .constant_count = p->constant_tensor_count};
+  for (uint32_t i = 0; i < p->constant_count; i++) {
+    r->registers[p->constant_registers[i]] = bsm_iv_none();
+  }
+  BSM_TRY(bsm_collector_move(&c, r->registers, p->register_count));
+  for (uint32_t i = 0; i < p->constant_count; i++) {
+    r->registers[p->constant_registers[i]] = r->constants[i];
+  }
+  bsm_arena_destroy(heap(r));
+  r->arena = 1 - r->arena;
+  const size_t live = heap(r)->total;
+  r->collect_at = 2 * live + COLLECT_BYTES;
+  if (r->collect_at > r->max_bytes) r->collect_at = r->max_bytes;
+  r->collect_at = most(r->collect_at, live + live / 4);
+  return heap(r)->total > r->max_bytes ? too_much_memory(r) : BSM_OK;
+}
+
+static bsm_status count_instruction(bsm_program_runner *r) {
+  if (r->instructions++ < r->max_instructions) return BSM_OK;
+  return BSM_FAIL(BSM_LIMIT,
+                  "the run takes more than %" PRIu64
+                  " instructions: raise max_instructions in the options of the "
+                  "context",
+                  r->max_instructions);
+}
+
+/* ---- control ---- */
+
+static bsm_status run_block(bsm_program_runner *r, uint32_t id);
+
+/* Runs an inner block that has no parameters; its results become outputs. */
+static bsm_status run_inner(bsm_program_runner *r, const bsm_instruction *i,
+                            uint32_t id) {
+  const bsm_program_block *block = &r->program->blocks[id];
+  BSM_TRY(run_block(r, id));
+  bsm_ivalue *results =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
+  BSM_TRY_ALLOC(results);
+  get_registers(r, block->results, i->output_count, results);
+  set_registers(r, i->outputs, i->output_count, results);
+  return BSM_OK;
+}
+
+static bsm_status run_if(bsm_program_runner *r, const bsm_instruction *i,
+                         bsm_ivalue *args) {
+  if (args[0].tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
+                    bsm_iv_tag_name(args[0].tag));
+  }
+  return run_inner(r, i, i->blocks[args[0].u.b ? 0 : 1]);
+}
+
+/* Making a plan counts as instructions: a loop may ask for one each turn. */
+static bsm_status find_plan(bsm_program_runner *r, const bsm_instruction *i,
+                            const bsm_ivalue *args, bsm_shape_plan **out) {
+  const uint64_t before = bsm_shape_plans_cost(r->shapes);
+  BSM_TRY(bsm_shape_plans_find(r->shapes, i, args, out));
+  r->instructions += bsm_shape_plans_cost(r->shapes) - before;
+  return BSM_OK;
+}
+
+/* By the plan for these shapes, when there can be one. */
+static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
+                             const bsm_ivalue *args) {
+  bsm_shape_plan *found = NULL;
+  if (r->shapes) BSM_TRY(find_plan(r, i, args, &found));
+  if (!found) return run_inner(r, i, i->blocks[0]);
+  const bsm_region_plan *planned = &found->planned;
+  const bsm_plan *plan = planned->plan;
+  bsm_ivalue *outputs =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, plan->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outputs);
+  for (uint32_t k = 0, at = 0; k < i->input_count; k++) {
+    if (args[k].tag != BSM_IVALUE_TENSOR) continue;
+    BSM_TRY(segment_input(r, plan, at, &args[k], &found->runner.inputs[at]));
+    at++;
+  }
+  BSM_TRY(run_plan(r, &found->runner, outputs));
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    r->registers[i->outputs[k]] = planned->outputs[k] == BSM_NO_OUTPUT
+                                      ? planned->values[k]
+                                      : outputs[planned->outputs[k]];
+  }
+  return BSM_OK;
+}
+
+/* `values`: the condition and the carried values, in memory of their own, as
+ * the arena may go away. While the body runs, nothing reads them. */
+static bsm_status run_turns(bsm_program_runner *r, const bsm_instruction *i,
+                            int64_t turns, bsm_ivalue *values) {
+  const uint32_t id = i->blocks[0], n = i->output_count;
+  const bsm_program_block *body = &r->program->blocks[id];
+  for (int64_t turn = 0; turn < turns && values[0].u.b; turn++) {
+    BSM_TRY(count_instruction(r));
+    r->registers[body->params[0]] = bsm_iv_int(turn);
+    set_registers(r, body->params + 1, n, values + 1);
+    BSM_TRY(run_block(r, id));
+    get_registers(r, body->results, n + (size_t)1, values);
+    if (values[0].tag != BSM_IVALUE_BOOL) {
+      return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
+                      bsm_iv_tag_name(values[0].tag));
+    }
+  }
+  set_registers(r, i->outputs, n, values + 1);
+  return BSM_OK;
+}
+
+static bsm_status run_loop(bsm_program_runner *r, const bsm_instruction *i,
+                           const bsm_ivalue *args) {
+  if (args[0].tag != BSM_IVALUE_INT || args[1].tag != BSM_IVALUE_BOOL) {
+    return BSM_FAIL(BSM_CORRUPT, "a loop of %s turns while %s",
+                    bsm_iv_tag_name(args[0].tag), bsm_iv_tag_name(args[1].tag));
+  }
+  bsm_arena own;
+  bsm_arena_init(&own, heap(r)->allocator);
+  bsm_ivalue *values = BSM_NEW_ARRAY(&own, bsm_ivalue, i->input_count);
+  bsm_status status = BSM_OK;
+  if (values) {
+    memcpy(values, args + 1, (i->input_count - 1u) * sizeof(*values));
+    status = run_turns(r, i, args[0].u.i, values);
+  } else {
+    status = BSM_FAIL_OOM();
+  }
+  bsm_arena_destroy(&own);
+  return status;
+}
+
+static bsm_status run_instruction(bsm_program_runner *r,
+                                  const bsm_instruction *i,
+                                  const bsm_aten_op *op) {
+  bsm_ivalue *args =
+      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->input_count + (size_t)1);
+  BSM_TRY_ALLOC(args);
+  get_registers(r, i->inputs, i->input_count, args);
+  switch (i->kind) {
+    case BSM_INSTRUCTION_CALL:
+      return run_call(r, i, op, args);
+    case BSM_INSTRUCTION_SEGMENT:
+      return run_segment(r, i, args);
+    case BSM_INSTRUCTION_REGION:
+      return run_region(r, i, args);
+    case BSM_INSTRUCTION_IF:
+      return run_if(r, i, args);
+    case BSM_INSTRUCTION_LOOP:
+      return run_loop(r, i, args);
+    default:
+      return bsm_program_move_values(i, args, heap(r), r->registers);
+  }
+}
+
+/* What nothing reads any more becomes garbage. */
+static bsm_status let_go(bsm_program_runner *r,
+                         const bsm_dead_registers *dead) {
+  for (size_t i = 0; i < dead->count; i++) {
+    r->registers[dead->ids[i]] = bsm_iv_none();
+  }
+  return heap(r)->total > r->collect_at ? collect(r) : BSM_OK;
+}
+
+static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
+  const bsm_program_block *block = &r->program->blocks[id];
+  for (uint32_t k = 0; k < block->instruction_count; k++) {
+    const bsm_instruction *i = &block->instructions[k];
+    bsm_status status = count_instruction(r);
+    if (!status) status = run_instruction(r, i, r->ops[id][k]);
+    if (!status) status = let_go(r, &r->dead[id][k]);
+    if (status && !i->block_count) {
+      status = bsm_status_note(
+          status, "while running %s%s%s",
+          i->name[0] ? i->name : bsm_instruction_kind_name(i->kind),
+          i->source[0] ? " at " : "", i->source);
+    }
+    BSM_TRY(status);
+  }
+  return BSM_OK;
+}
+
+/* ---- the whole ---- */
+
+bsm_status bsm_program_runner_create(const bsm_engine *engine,
+                                     bsm_plan_runner *segments,
+                                     bsm_shape_plans *shapes,
+                                     const bsm_runner_options *options,
+                                     bsm_arena *arena,
+                                     bsm_program_runner **out) {
+  bsm_program_runner *r = BSM_NEW(arena, bsm_program_runner);
+  BSM_TRY_ALLOC(r);
+  *r = (bsm_program_runner){.engine = engine,
+                            .program = engine->plan->program,
+                            .segments = segments,
+                            .shapes = shapes,
+                            .logger = options->logger,
+                            .own = arena,
+                            .wanted_bytes = options->max_run_bytes,
+                            .max_instructions = options->max_instructions
+                                                    ? options->max_instructions
+                                                    : MAX_INSTRUCTIONS,
+                            .fast = {.backend = bsm_backend_cpu(),
+                                     .stream = options->stream,
+                                     .own = arena}};
+  r->guard = (bsm_allocator){guarded_alloc, guarded_free, r};
+  bsm_arena_init(&r->arenas[0], &r->guard);
+  bsm_arena_init(&r->arenas[1], &r->guard);
+  *out = r;
+  r->registers =
+      BSM_NEW_ARRAY(arena, bsm_ivalue, r->program->register_count + (size_t)1);
+  BSM_TRY_ALLOC(r->registers);
+  for (uint32_t k = 0; bsm_plan_part(engine->plan, k); k++) {
+    const bsm_plan *part = bsm_plan_part(engine->plan, k);
+    for (uint32_t i = 0; i < part->weights_count; i++) {
+      r->weights_bytes += (size_t)part->weights[i].size;
+    }
+  }
+  BSM_TRY(read_constants(r));
+  BSM_TRY(bsm_program_liveness(r->program, arena, &r->dead));
+  return find_ops(r);
+}
+
+void bsm_program_runner_destroy(bsm_program_runner *r) {
+  if (!r) return;
+  bsm_arena_destroy(&r->arenas[0]);
+  bsm_arena_destroy(&r->arenas[1]);
+}
+
+static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
+  size_t given = r->weights_bytes; /* in memory, so sums do not overflow */
+  for (uint32_t i = 0; i < r->engine->plan->input_count; i++) {
+    int64_t n;
+    if (!bsm_dims_numel(inputs[i].dims, &n)) continue;
+    given += (size_t)n * bsm_dtype_size(inputs[i].dtype);
+  }
+  size_t times;
+  if (!bsm_size_mul(given, TIMES_LARGER, &times)) times = SIZE_MAX;
+  r->max_bytes = r->wanted_bytes ? r->wanted_bytes : most(MAX_RUN_BYTES, times);
+  r->max_tensor_bytes = most(SMALL_TENSOR_BYTES, times);
+  if (r->max_tensor_bytes > MAX_TENSOR_BYTES) {
+    r->max_tensor_bytes = MAX_TENSOR_BYTES;
+  }
+  if (r->max_tensor_bytes > r->max_bytes) r->max_tensor_bytes = r->max_bytes;
+  r->fast.max_tensor_bytes = r->max_tensor_bytes;
+  r->instructions = 0;
+  r->collect_at = r->max_bytes < COLLECT_BYTES ? r->max_bytes : COLLECT_BYTES;
+}
+
+/* The memory of the last run is given back. */
+static void reset(bsm_program_runner *r) {
+  const bsm_program *p = r->program;
+  bsm_arena_destroy(&r->arenas[1 - r->arena]);
+  bsm_arena_destroy(heap(r));
+  for (uint32_t i = 0; i < p->register_count; i++) {
+    r->registers[i] = bsm_iv_none();
+  }
+  set_registers(r, p->constant_registers, p->constant_count, r->constants);
+}
+
+static bsm_status run(bsm_program_runner *r, const bsm_array *inputs) {
+  const bsm_program_block *main = &r->program->blocks[0];
+  for (uint32_t i = 0; i < main->param_count; i++) {
+    bsm_tensor *t;
+    const bsm_array dense = {inputs[i].data, inputs[i].dtype, inputs[i].dims,
+                             NULL};
+    BSM_TRY(bsm_tensor_from_array(heap(r), &dense, true, &t));
+    r->registers[main->params[i]] = bsm_iv_tensor(t);
+  }
+  return run_block(r, 0);
+}
+
+bsm_status bsm_program_runner_run(bsm_program_runner *r,
+                                  const bsm_array *inputs) {
+  reset(r);
+  set_limits(r, inputs);
+  r->refused = false;
+  bsm_status status = run(r, inputs);
+  r->ran = !status;
+  if (r->refused && bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+    bsm_status_free(status);
+    return too_much_memory(r);
+  }
+  return status;
+}
+
+bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
+                                     bsm_array *out) {
+  const bsm_plan *plan = r->engine->plan;
+  const bsm_plan_binding *binding = &plan->outputs[index];
+  const bsm_plan_tensor *t = &plan->tensors[binding->tensor];
+  if (!r->ran) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "there are no outputs: the last run failed, or there was "
+                    "none");
+  }
+  bsm_ivalue *v = &r->registers[r->program->blocks[0].results[index]];
+  if (v->tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_DATA_DEPENDENT, "output %s is a %s", binding->name,
+                    bsm_iv_tag_name(v->tag));
+  }
+  bsm_tensor *x = v->u.tensor;
+  bool fits = (x->dtype == t->dtype || t->dtype == BSM_DTYPE_UNDEFINED) &&
+              (x->sizes.rank == t->dims.rank || t->dims.rank == -1);
+  for (int32_t i = 0; fits && i < t->dims.rank; i++) {
+    fits = t->dims.d[i] < 0 || t->dims.d[i] == x->sizes.d[i];
+  }
+  if (!fits) {
+    return BSM_FAIL(BSM_DATA_DEPENDENT,
+                    "output %s is %s%s where the engine was built for %s%s",
+                    binding->name, bsm_dtype_name(x->dtype),
+                    bsm_dims_str(x->sizes), bsm_dtype_name(t->dtype),
+                    bsm_dims_str(t->dims));
+  }
+  /* Inputs and weights may not be there until the next run. */
+  if (x->storage->read_only) BSM_TRY(bsm_tensor_clone(heap(r), x, &x));
+  BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
+  *v = bsm_iv_tensor(x); /* copied once, however often it is asked for */
+  *out = (bsm_array){bsm_tensor_data(x), x->dtype, x->sizes, NULL};
+  return BSM_OK;
+}
+
+bsm_status bsm_program_runner_result(bsm_program_runner *r,
+                                     const bsm_array *outputs,
+                                     bsm_run_result *out) {
+  const bsm_plan *plan = r->engine->plan;
+  const uint32_t count = bsm_plan_value_count(plan);
+  bsm_ivalue *values = BSM_NEW_ARRAY(heap(r), bsm_ivalue, count + (size_t)1);
+  bsm_status status = values ? BSM_OK : BSM_FAIL_OOM();
+  if (!status) {
+    get_registers(r, r->program->blocks[0].results + plan->output_count, count,
+                  values);
+    status = bsm_run_result_make(plan, outputs, values, heap(r), out);
+  }
+  if (r->refused && bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+    bsm_status_free(status);
+    return too_much_memory(r);
+  }
+  return status;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/shapes/shape_plans.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/block_cache.h"
+#include "base/hash.h"
+
+/* Plans for each region, when the options do not say; and for all of them. */
+#define DEFAULT_CAPACITY 16
+#define MAX_DEFAULT_CAPACITY 512
+#define MAX_CAPACITY ((size_t)1 << 16)
+/* What all plans together may take, on top of twice the engine's weights. */
+#define MAX_PLAN_BYTES ((size_t)1 << 30)
+/* A workspace beyond it is refused, when the options do not say. */
+#define MAX_RUN_BYTES ((uint64_t)16 << 30)
+/* Weights that a region packs because the engine has them not: no more than the
+ * engine's weights, and so much. */
+#define EXTRA_PACKED_BYTES ((uint64_t)64 << 20)
+/* Planning may take what a run may, and so much for its own tables. */
+#define PLANNING_BYTES ((size_t)64 << 20)
+
+/* What tells shapes apart: words, see describe(). */
+typedef struct entry {
+  uint64_t *words;
+  size_t word_count;
+  uint64_t hash;
+  uint64_t used; /* the time of the last use; 0: empty */
+  bool refused;
+  bsm_arena arena;
+  bsm_shape_plan plan;
+} entry;
+
+struct bsm_shape_plans {
+  const bsm_engine *engine;
+  const bsm_allocator *allocator;
+  bsm_block_cache blocks; /* memory of making plans, and of plans */
+  bsm_runner_options running;
+  bsm_arena arena, constants_arena;
+  bsm_program_constants constants;
+  bsm_weights_store store;
+  bsm_planner *planner; /* NULL until a plan is made */
+  bool broken;          /* the engine does not allow for one */
+  entry *entries;
+  size_t capacity;
+  size_t max_bytes; /* of all entries' plans */
+  uint64_t clock, made;
+  BSM_VEC(uint64_t) words; /* of the shapes asked for */
+};
+
+/* ---- making and destroying ---- */
+
+bsm_status bsm_shape_plans_create(const bsm_engine *engine,
+                                  const bsm_runner_options *options,
+                                  const bsm_allocator *allocator,
+                                  size_t capacity, bsm_shape_plans **out) {
+  *out = NULL;
+  bsm_shape_plans *plans =
+      bsm_allocate(allocator, sizeof(*plans), _Alignof(bsm_shape_plans));
+  BSM_TRY_ALLOC(plans);
+  *plans = (bsm_shape_plans){
+      .engine = engine, .allocator = allocator, .running = *options};
+  const size_t regions = bsm_program_region_count(engine->plan->program);
+  plans->capacity = capacity ? capacity
+                    : regions < MAX_DEFAULT_CAPACITY / DEFAULT_CAPACITY
+                        ? DEFAULT_CAPACITY * regions
+                        : MAX_DEFAULT_CAPACITY;
+  if (plans->capacity > MAX_CAPACITY) plans->capacity = MAX_CAPACITY;
+  bsm_block_cache_init(&plans->blocks, allocator);
+  bsm_arena_init(&plans->arena, allocator);
+  bsm_arena_init(&plans->constants_arena, allocator);
+  bsm_weights_store_init(&plans->store, allocator);
+  plans->entries = BSM_NEW_ARRAY(&plans->arena, entry, plans->capacity + 1);
+  if (!plans->entries) {
+    bsm_shape_plans_destroy(plans);
+    return BSM_FAIL_OOM();
+  }
+  *out = plans;
+  return BSM_OK;
+}
+
+void bsm_shape_plans_destroy(bsm_shape_plans *plans) {
+  if (!plans) return;
+  for (size_t i = 0; plans->entries && i < plans->capacity; i++) {
+    bsm_arena_destroy(&plans->entries[i].arena);
+  }
+  bsm_planner_destroy(plans->planner);
+  bsm_weights_store_destroy(&plans->store);
+  bsm_arena_destroy(&plans->constants_arena);
+  bsm_arena_destroy(&plans->arena);
+  bsm_block_cache_destroy(&plans->blocks);
+  bsm_deallocate(plans->allocator, plans);
+}
+
+/* ---- the planner ---- */
+
+/* The weights that the engine has: constants, and packed ones. */
+static bsm_status fill_store(bsm_shape_plans *plans) {
+  const bsm_plan *plan = plans->engine->plan;
+  const bsm_program *p = plan->program;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    const bsm_plan_weights *w = &plan->weights[i];
+    bytes += w->size;
+    BSM_TRY(bsm_weights_store_add_constant(&plans->store, i, w->data, w->size));
+  }
+  for (uint32_t i = 0; i < p->derived_count; i++) {
+    const bsm_program_derived *d = &p->derived[i];
+    const bsm_plan_weights *w = &plan->weights[d->weights];
+    BSM_TRY(bsm_weights_store_put(&plans->store,
+                                  (bsm_weights_key){{d->key[0], d->key[1]}},
+                                  w->data, w->size));
+  }
+  plans->store.room = bytes + EXTRA_PACKED_BYTES;
+  plans->max_bytes =
+      bytes < SIZE_MAX / 4 ? 2 * (size_t)bytes + MAX_PLAN_BYTES : SIZE_MAX;
+  return BSM_OK;
+}
+
+static bsm_status start_planner(bsm_shape_plans *plans) {
+  const bsm_engine *engine = plans->engine;
+  bsm_planner_options options = {
+      .plan = engine->plan,
+      .aten = engine->aten,
+      .constants = &plans->constants,
+      .allocator = &plans->blocks.allocator,
+      .building = {.isa = plans->running.isa,
+                   .threads = bsm_thread_pool_size(plans->running.pool),
+                   .no_timing = true,
+                   .store = &plans->store}};
+  const bsm_runner_options *running = &plans->running;
+  if (running->max_run_bytes < SIZE_MAX - PLANNING_BYTES &&
+      running->max_run_bytes) {
+    options.max_bytes = running->max_run_bytes + PLANNING_BYTES;
+    options.max_tensor_bytes = running->max_run_bytes;
+  }
+  if (running->max_instructions < SIZE_MAX) {
+    options.max_instructions = (size_t)running->max_instructions;
+  }
+  BSM_TRY(bsm_program_read_constants(engine->plan, &plans->constants_arena,
+                                     &plans->constants));
+  BSM_TRY(fill_store(plans));
+  return bsm_planner_create(&options, &plans->planner);
+}
+
+/* What went wrong once goes wrong again, but for want of memory; no half of it
+ * stays. */
+static bsm_status make_planner(bsm_shape_plans *plans) {
+  if (plans->planner) return BSM_OK;
+  bsm_status status = start_planner(plans);
+  if (!status) return BSM_OK;
+  plans->broken = bsm_status_code(status) != BSM_OUT_OF_MEMORY;
+  bsm_weights_store_destroy(&plans->store);
+  bsm_weights_store_init(&plans->store, plans->allocator);
+  bsm_arena_destroy(&plans->constants_arena);
+  return status;
+}
+
+/* The plan that has the tactics for the best shapes. */
+static const bsm_plan *best_plan(const bsm_plan *plan,
+                                 const bsm_instruction *region) {
+  return region->segment ? plan->program->segments[region->segment - 1] : plan;
+}
+
+/* The workspace and the outputs. */
+static bsm_status check_memory(const bsm_shape_plans *plans,
+                               const bsm_plan *plan) {
+  uint64_t bytes = plan->workspace_size;
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    uint64_t extent;
+    if (!bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
+                                &extent) ||
+        bytes + extent < bytes) {
+      return BSM_FAIL(BSM_LIMIT, "outputs that no memory has");
+    }
+    bytes += extent;
+  }
+  const uint64_t most = plans->running.max_run_bytes
+                            ? plans->running.max_run_bytes
+                            : MAX_RUN_BYTES;
+  return bytes <= most
+             ? BSM_OK
+             : BSM_FAIL(BSM_LIMIT,
+                        "a workspace and outputs of %" PRIu64 " bytes", bytes);
+}
+
+static bsm_status make_plan(bsm_shape_plans *plans,
+                            const bsm_instruction *region,
+                            const bsm_ivalue *inputs, entry *e) {
+  const bsm_engine *engine = plans->engine;
+  bsm_region_plan *made = &e->plan.planned;
+  size_t scratch;
+  BSM_TRY(make_planner(plans));
+  BSM_TRY(bsm_planner_plan(plans->planner, region, inputs,
+                           best_plan(engine->plan, region), &e->arena, made));
+  BSM_TRY(check_memory(plans, made->plan));
+  BSM_TRY(bsm_plan_runner_init(engine, made->plan, &plans->running, &e->arena,
+                               &scratch, &e->plan.runner));
+  if (e->arena.total > plans->max_bytes) {
+    return BSM_FAIL(BSM_LIMIT, "a plan of %zu bytes", e->arena.total);
+  }
+  return bsm_workspace_reserve(plans->running.workspace,
+                               made->plan->workspace_size, scratch);
+}
+
+/* ---- the cache ---- */
+
+static bsm_status put_word(bsm_shape_plans *plans, uint64_t word) {
+  BSM_TRY_ALLOC(bsm_vec_push(&plans->arena, &plans->words, word));
+  return BSM_OK;
+}
+
+/* The region, and of each input all that a plan depends on. */
+static bsm_status describe(bsm_shape_plans *plans,
+                           const bsm_instruction *region,
+                           const bsm_ivalue *inputs) {
+  plans->words.len = 0;
+  BSM_TRY(put_word(plans, region->blocks[0]));
+  for (uint32_t i = 0; i < region->input_count; i++) {
+    const bsm_ivalue *v = &inputs[i];
+    uint64_t word = 0;
+    BSM_TRY(put_word(plans, (uint64_t)v->tag));
+    if (v->tag == BSM_IVALUE_TENSOR) {
+      const bsm_tensor *t = v->u.tensor;
+      BSM_TRY(put_word(plans, (uint64_t)t->dtype << 8 | t->wrapped_number));
+      BSM_TRY(put_word(plans, (uint64_t)t->sizes.rank));
+      for (int32_t d = 0; d < t->sizes.rank; d++) {
+        BSM_TRY(put_word(plans, (uint64_t)t->sizes.d[d]));
+      }
+      continue;
+    }
+    if (v->tag == BSM_IVALUE_INT) word = (uint64_t)v->u.i;
+    if (v->tag == BSM_IVALUE_BOOL) word = v->u.b;
+    if (v->tag == BSM_IVALUE_DOUBLE) memcpy(&word, &v->u.d, sizeof(word));
+    BSM_TRY(put_word(plans, word));
+  }
+  return BSM_OK;
+}
+
+static entry *look_up(bsm_shape_plans *plans, uint64_t hash) {
+  const size_t bytes = plans->words.len * sizeof(uint64_t);
+  for (size_t i = 0; i < plans->capacity; i++) {
+    entry *e = &plans->entries[i];
+    if (e->used && e->hash == hash && e->word_count == plans->words.len &&
+        memcmp(e->words, plans->words.items, bytes) == 0) {
+      return e;
+    }
+  }
+  return NULL;
+}
+
+/* Frees the entry that was used longest ago, or finds an empty one. */
+static entry *make_room(bsm_shape_plans *plans) {
+  entry *oldest = &plans->entries[0];
+  for (size_t i = 1; i < plans->capacity && oldest->used; i++) {
+    if (plans->entries[i].used < oldest->used) oldest = &plans->entries[i];
+  }
+  bsm_arena_destroy(&oldest->arena);
+  *oldest = (entry){0};
+  bsm_arena_init(&oldest->arena, &plans->blocks.allocator);
+  return oldest;
+}
+
+/* Plans with weights of their own are large: those used longest ago go until
+ * the rest is within the bound. */
+static void bound_bytes(bsm_shape_plans *plans, const entry *keep) {
+  for (;;) {
+    size_t bytes = 0;
+    entry *oldest = NULL;
+    for (size_t i = 0; i < plans->capacity; i++) {
+      entry *e = &plans->entries[i];
+      bytes += e->arena.total;
+      if (e == keep || !e->used) continue;
+      if (!oldest || e->used < oldest->used) oldest = e;
+    }
+    if (bytes <= plans->max_bytes || !oldest) return;
+    bsm_arena_destroy(&oldest->arena);
+    *oldest = (entry){0};
+  }
+}
+
+static bsm_status add(bsm_shape_plans *plans, const bsm_instruction *region,
+                      const bsm_ivalue *inputs, uint64_t hash, entry **out) {
+  entry *e = make_room(plans);
+  plans->made++;
+  bsm_status status = make_plan(plans, region, inputs, e);
+  if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+    bsm_arena_destroy(&e->arena);
+    return status;
+  }
+  if (!status) bound_bytes(plans, e);
+  if (status) {
+    bsm_log(plans->running.logger, BSM_LOG_LEVEL_INFO,
+            "these shapes run without a plan: %s", bsm_status_message(status));
+    bsm_status_free(status);
+    bsm_arena_destroy(&e->arena);
+    e->plan = (bsm_shape_plan){0};
+    e->refused = true;
+  }
+  e->words = BSM_NEW_ARRAY(&e->arena, uint64_t, plans->words.len + 1);
+  BSM_TRY_ALLOC(e->words);
+  memcpy(e->words, plans->words.items, plans->words.len * sizeof(uint64_t));
+  e->word_count = plans->words.len;
+  e->hash = hash;
+  e->used = ++plans->clock;
+  *out = e;
+  return BSM_OK;
+}
+
+bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
+                                const bsm_instruction *region,
+                                const bsm_ivalue *inputs,
+                                bsm_shape_plan **out) {
+  *out = NULL;
+  if (plans->broken) return BSM_OK;
+  for (uint32_t i = 0; i < region->input_count; i++) {
+    if (!bsm_region_takes(&inputs[i])) return BSM_OK;
+  }
+  BSM_TRY(describe(plans, region, inputs));
+  const uint64_t hash =
+      bsm_hash64(plans->words.items, plans->words.len * sizeof(uint64_t), 0);
+  entry *e = look_up(plans, hash);
+  if (!e) BSM_TRY(add(plans, region, inputs, hash, &e));
+  e->used = ++plans->clock;
+  if (!e->refused) *out = &e->plan;
+  return BSM_OK;
+}
+
+uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans) {
+  return plans->planner ? bsm_planner_instructions(plans->planner) : 0;
+}
+
+uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans) {
+  return plans->made;
+}
+
+/* 0 when the plan is not there, or was not profiled. */
+static size_t count_steps(const entry *e) {
+  const bsm_plan_runner *r = &e->plan.runner;
+  return e->used && !e->refused && r->times ? r->plan->step_count : 0;
+}
+
+size_t bsm_shape_plans_step_count(const bsm_shape_plans *plans) {
+  size_t count = 0;
+  for (size_t i = 0; i < plans->capacity; i++) {
+    count += count_steps(&plans->entries[i]);
+  }
+  return count;
+}
+
+void bsm_shape_plans_profile(const bsm_shape_plans *plans, size_t index,
+                             bsm_step_profile *out) {
+  const entry *e = plans->entries;
+  for (; index >= count_steps(e); e++) index -= count_steps(e);
+  bsm_plan_runner_profile(&e->plan.runner, (uint32_t)index, out);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plans that a context has made for shapes it has seen: a bounded cache.
+ * When it is full, the plan that was used longest ago goes. */
+#ifndef BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
+#define BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
+
+#include "planner/planner.h"
+#include "runtime/plan/plan_runner.h"
+
+typedef struct bsm_shape_plans bsm_shape_plans;
+
+/* One plan, ready to run. */
+typedef struct bsm_shape_plan {
+  bsm_region_plan planned;
+  bsm_plan_runner runner; /* of planned.plan */
+} bsm_shape_plan;
+
+/* For an engine with a program; `capacity` 0: the default. BSM_OUT_OF_MEMORY
+ * alone: plans are made when they are asked for. */
+BSM_NODISCARD bsm_status bsm_shape_plans_create(
+    const bsm_engine *engine, const bsm_runner_options *options,
+    const bsm_allocator *allocator, size_t capacity, bsm_shape_plans **out);
+void bsm_shape_plans_destroy(bsm_shape_plans *plans);
+
+/* The plan of a REGION for inputs of these shapes and numbers (of tensors, only
+ * dtypes and dims are looked at), made when it is not there; it stays until the
+ * next call. *out is NULL when it cannot be planned: its instructions have to
+ * be run one by one. */
+BSM_NODISCARD bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
+                                              const bsm_instruction *region,
+                                              const bsm_ivalue *inputs,
+                                              bsm_shape_plan **out);
+
+/* How many instructions it has run on shapes until now, to make plans. */
+uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans);
+/* How many plans it has made, or found that it cannot make. */
+uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans);
+
+/* The steps of all plans that are kept, when the options ask for a profile;
+ * they and their names stay until the next call of bsm_shape_plans_find. */
+size_t bsm_shape_plans_step_count(const bsm_shape_plans *plans);
+/* What the profile knows of one of them; `index` is less than their count. */
+void bsm_shape_plans_profile(const bsm_shape_plans *plans, size_t index,
+                             bsm_step_profile *out);
+
+#endif /* BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_ */

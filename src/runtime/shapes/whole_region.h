@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs that are one region and nothing else: a plan for the shapes of the
+ * inputs then reads the caller's arrays and writes the outputs itself. */
+#ifndef BSM_RUNTIME_SHAPES_WHOLE_REGION_H_
+#define BSM_RUNTIME_SHAPES_WHOLE_REGION_H_
+
+#include "engine/plan.h"
+#include "planner/planner.h"
+
+typedef struct bsm_whole_region {
+  const bsm_plan *plan;          /* with the program */
+  const bsm_instruction *region; /* NULL: the program is something else */
+  uint32_t *params;  /* for each input of the region: of the engine */
+  uint32_t *results; /* for each output of the engine: of the region */
+  uint32_t output_count;
+  bsm_ivalue *inputs; /* stand for arrays: bsm_whole_region_inputs */
+} bsm_whole_region;
+
+BSM_NODISCARD bsm_status bsm_whole_region_find(const bsm_plan *plan,
+                                               bsm_arena *arena,
+                                               bsm_whole_region *out);
+/* Tensors without data of the arrays' dtypes and dims, as inputs of the region;
+ * until the next call. */
+const bsm_ivalue *bsm_whole_region_inputs(const bsm_whole_region *whole,
+                                          const bsm_array *inputs);
+/* Whether output i of the plan is output i of the engine, for all of them, and
+ * has the dtype and dims that the engine says. */
+bool bsm_whole_region_fits(const bsm_whole_region *whole,
+                           const bsm_region_plan *planned);
+
+#endif /* BSM_RUNTIME_SHAPES_WHOLE_REGION_H_ */
