@@ -89,11 +89,10 @@ static void add_tensor(setup *s, bool output, bsm_dims dims,
                        const int64_t *strides) {
   const uint32_t id = s->plan.tensor_count++;
   bsm_plan_tensor *t = &s->tensors[id];
-  *t = (bsm_plan_tensor){
-      .name = "",
-      .dtype = BSM_DTYPE_FLOAT,
-      .dims = dims,
-      .region = output ? BSM_REGION_OUTPUT : BSM_REGION_INPUT};
+  *t = (bsm_plan_tensor){.name = "",
+                         .dtype = BSM_DTYPE_FLOAT,
+                         .dims = dims,
+                         .place = output ? BSM_PLACE_OUTPUT : BSM_PLACE_INPUT};
   if (strides) {
     memcpy(t->strides, strides, (size_t)dims.rank * sizeof(*strides));
   } else {

@@ -44,17 +44,17 @@ void *bsm_run_address(const bsm_run *run, const bsm_plan *plan,
                       uint32_t tensor) {
   const bsm_plan_tensor *t = &plan->tensors[tensor];
   uint8_t *base = NULL;
-  switch (t->region) {
-    case BSM_REGION_INPUT:
+  switch (t->place) {
+    case BSM_PLACE_INPUT:
       base = run->inputs[t->index];
       break;
-    case BSM_REGION_OUTPUT:
+    case BSM_PLACE_OUTPUT:
       base = run->outputs[t->index];
       break;
-    case BSM_REGION_WORKSPACE:
+    case BSM_PLACE_WORKSPACE:
       base = run->workspace;
       break;
-    case BSM_REGION_WEIGHTS:
+    case BSM_PLACE_WEIGHTS:
       /* Steps never write here: bsm_plan_verify refuses such outputs. */
       base = (uint8_t *)(uintptr_t)bsm_weights_address(run->weights, plan,
                                                        t->index);

@@ -22,13 +22,13 @@ static bsm_status init_emitter(bsm_emitter *e) {
 }
 
 /* A contiguous tensor over a new buffer of a binding. */
-static bsm_status new_binding(bsm_emitter *e, bsm_region region,
+static bsm_status new_binding(bsm_emitter *e, bsm_memory_place place,
                               uint32_t binding, const bsm_itensor *t,
                               uint32_t *out) {
   BSM_TRY(
       bsm_build_new(e, t->name, t->dtype, bsm_layout_contiguous(t->dims), out));
   bsm_buffer *buffer = &e->buffers.items[bsm_build_tensor_at(e, *out)->buffer];
-  buffer->region = region;
+  buffer->place = place;
   buffer->index = binding;
   return BSM_OK;
 }
@@ -41,7 +41,7 @@ static bool can_be_output(const bsm_emitter *e, const bsm_build_tensor *t) {
   for (int32_t i = 0; i < t->layout.dims.rank; i++) {
     bytes *= (uint64_t)t->layout.dims.d[i];
   }
-  return buffer->region == BSM_REGION_WORKSPACE && t->offset == 0 &&
+  return buffer->place == BSM_PLACE_WORKSPACE && t->offset == 0 &&
          bytes == buffer->size && bsm_layout_is_contiguous(&t->layout);
 }
 
@@ -56,7 +56,7 @@ static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
     bsm_build_tensor *tensor = &e->tensors.items[id];
     if (can_be_output(e, tensor)) {
       bsm_buffer *buffer = &e->buffers.items[tensor->buffer];
-      buffer->region = BSM_REGION_OUTPUT;
+      buffer->place = BSM_PLACE_OUTPUT;
       buffer->index = i;
       outputs[i] = id;
       const bsm_layout plain = bsm_layout_contiguous(t->dims);
@@ -65,7 +65,7 @@ static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
         BSM_TRY(bsm_build_view(e, id, plain, 0, &outputs[i]));
       }
     } else {
-      BSM_TRY(new_binding(e, BSM_REGION_OUTPUT, i, t, &outputs[i]));
+      BSM_TRY(new_binding(e, BSM_PLACE_OUTPUT, i, t, &outputs[i]));
       BSM_TRY(bsm_build_copy(e, t->name, id, outputs[i]));
     }
   }
@@ -86,11 +86,11 @@ static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
     out->dtype = t->dtype;
     out->dims = t->layout.dims;
     memcpy(out->strides, t->layout.strides, sizeof(out->strides));
-    out->region = buffer->region;
+    out->place = buffer->place;
     out->index =
-        buffer->region == BSM_REGION_WEIGHTS ? buffer->weights : buffer->index;
+        buffer->place == BSM_PLACE_WEIGHTS ? buffer->weights : buffer->index;
     out->offset = (uint64_t)t->offset * bsm_dtype_size(t->dtype) +
-                  (buffer->region == BSM_REGION_WORKSPACE ? buffer->offset : 0);
+                  (buffer->place == BSM_PLACE_WORKSPACE ? buffer->offset : 0);
     for (int32_t d = 0; d < out->dims.rank; d++) {
       if (out->dims.d[d] == 0) out->offset = 0; /* no element to reach */
     }
@@ -212,7 +212,7 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
   if (!inputs || !outputs) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < net->inputs.len; i++) {
     const bsm_itensor *t = net->inputs.items[i];
-    BSM_TRY(new_binding(e, BSM_REGION_INPUT, i, t, &inputs[i]));
+    BSM_TRY(new_binding(e, BSM_PLACE_INPUT, i, t, &inputs[i]));
     e->value[t->id] = inputs[i];
   }
   for (size_t i = 0; i < net->layers.len; i++) {

@@ -173,7 +173,7 @@ static bool find_spread(const bsm_emitter *e, const group *g,
   const bsm_build_tensor *t = &g->tensor;
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   const int64_t count = elements(t->layout.dims);
-  if (buffer->region != BSM_REGION_WORKSPACE || t->offset != 0 || count == 0 ||
+  if (buffer->place != BSM_PLACE_WORKSPACE || t->offset != 0 || count == 0 ||
       (uint64_t)count * bsm_dtype_size(t->dtype) != buffer->size ||
       !bsm_layout_is_dense(&t->layout)) {
     return false;
@@ -269,7 +269,7 @@ static bool is_view(const bsm_emitter *e, const bsm_layer *layer,
   const bsm_itensor *y = layer->outputs.items[0];
   return g->count == layer->inputs.len &&
          bsm_dims_equal(g->tensor.layout.dims, y->dims) &&
-         e->buffers.items[g->tensor.buffer].region == BSM_REGION_WORKSPACE;
+         e->buffers.items[g->tensor.buffer].place == BSM_PLACE_WORKSPACE;
 }
 
 bsm_status bsm_build_concatenation(bsm_emitter *e, const bsm_layer *layer) {

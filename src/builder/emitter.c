@@ -40,7 +40,7 @@ static bsm_status new_tensor(bsm_emitter *e, bsm_build_tensor tensor,
 
 bsm_status bsm_build_new(bsm_emitter *e, const char *name, bsm_dtype dtype,
                          bsm_layout layout, uint32_t *out) {
-  bsm_buffer buffer = {.region = BSM_REGION_WORKSPACE};
+  bsm_buffer buffer = {.place = BSM_PLACE_WORKSPACE};
   uint32_t id;
   BSM_TRY(layout_bytes(&layout, dtype, &buffer.size));
   BSM_TRY(new_buffer(e, buffer, &id));
@@ -59,7 +59,7 @@ bsm_status bsm_build_constant(bsm_emitter *e, const char *name, bsm_dtype dtype,
                               bsm_dims dims, bsm_dtype held, const void *data,
                               uint32_t *out) {
   const bsm_layout layout = bsm_layout_contiguous(dims);
-  bsm_buffer buffer = {.region = BSM_REGION_WEIGHTS,
+  bsm_buffer buffer = {.place = BSM_PLACE_WEIGHTS,
                        .dtype = dtype,
                        .constant = {.values = data, .dtype = held}};
   uint32_t id;
@@ -74,7 +74,7 @@ bool bsm_build_constant_raw(const bsm_emitter *e, uint32_t tensor,
                             bsm_raw_weights *out) {
   const bsm_build_tensor *t = &e->tensors.items[tensor];
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
-  if (buffer->region != BSM_REGION_WEIGHTS || !buffer->constant.values) {
+  if (buffer->place != BSM_PLACE_WEIGHTS || !buffer->constant.values) {
     return false;
   }
   *out = buffer->constant;
@@ -90,8 +90,7 @@ static bsm_status touch(bsm_emitter *e, uint32_t tensor, uint32_t step) {
   bsm_buffer *buffer = &e->buffers.items[e->tensors.items[tensor].buffer];
   if (step < buffer->first) buffer->first = step;
   if (step > buffer->last) buffer->last = step;
-  if (buffer->region != BSM_REGION_WEIGHTS ||
-      buffer->weights != BSM_NO_WEIGHTS) {
+  if (buffer->place != BSM_PLACE_WEIGHTS || buffer->weights != BSM_NO_WEIGHTS) {
     return BSM_OK;
   }
   const bsm_packing cast = {

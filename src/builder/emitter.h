@@ -13,7 +13,7 @@
 #include "builder/uses.h"
 
 typedef struct bsm_buffer {
-  bsm_region region;
+  bsm_memory_place place;
   uint32_t index;           /* INPUT, OUTPUT: the binding */
   uint64_t size;            /* bytes */
   bsm_dtype dtype;          /* WEIGHTS: what a step reads ... */

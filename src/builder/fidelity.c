@@ -167,7 +167,7 @@ static bsm_status run_bare(check *c, const site *s) {
   bsm_prepared_step prepared;
   bsm_plan_tensor *tail = &c->plan->tensors[output];
   *tail = c->plan->tensors[s->step->outputs[0]];
-  tail->region = BSM_REGION_WORKSPACE;
+  tail->place = BSM_PLACE_WORKSPACE;
   tail->index = 0;
   tail->offset = c->trial.tail;
   params.convolution.epilogue = (bsm_step_epilogue){0};

@@ -26,7 +26,7 @@ static bool covers_buffer(const bsm_emitter *e, const bsm_build_tensor *t) {
   for (int32_t i = 0; i < t->layout.dims.rank; i++) {
     bytes *= (uint64_t)t->layout.dims.d[i];
   }
-  return buffer->region == BSM_REGION_WORKSPACE && t->offset == 0 &&
+  return buffer->place == BSM_PLACE_WORKSPACE && t->offset == 0 &&
          bytes == buffer->size && bsm_layout_is_dense(&t->layout);
 }
 
@@ -126,7 +126,7 @@ bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *workspace) {
   size_t count = 0, placed_count = 0;
   for (uint32_t i = 0; i < n; i++) {
     bsm_buffer *b = &e->buffers.items[i];
-    if (b->region == BSM_REGION_WORKSPACE && b->merged_into == i &&
+    if (b->place == BSM_PLACE_WORKSPACE && b->merged_into == i &&
         b->first <= b->last) {
       sorted[count++] = b;
     }
@@ -148,7 +148,7 @@ bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *workspace) {
   }
   for (uint32_t i = 0; i < n; i++) {
     bsm_buffer *b = &e->buffers.items[i];
-    if (b->region == BSM_REGION_WORKSPACE) {
+    if (b->place == BSM_PLACE_WORKSPACE) {
       b->offset = e->buffers.items[root_of(e, i)].offset;
     }
   }

@@ -68,7 +68,7 @@ static bsm_status store_tensor(program_builder *b, bsm_tensor *tensor,
   bsm_plan_tensor view = {.name = "",
                           .dtype = t->dtype,
                           .dims = t->sizes,
-                          .region = BSM_REGION_WEIGHTS,
+                          .place = BSM_PLACE_WEIGHTS,
                           .index = index - 1};
   bsm_contiguous_strides(t->sizes, view.strides);
   *id = (uint32_t)b->tensors.len;
@@ -309,14 +309,14 @@ static bsm_status build_block(program_builder *b, const bsm_block *block,
 /* ---- the plan around the program ---- */
 
 static bsm_status add_binding(program_builder *b, const bsm_value *value,
-                              const char *name, bsm_region region,
+                              const char *name, bsm_memory_place place,
                               uint32_t index, bsm_plan_binding *out) {
   const bsm_type *type = value->type;
   const bool tensor = type && type->kind == BSM_TYPE_TENSOR;
   bsm_plan_tensor t = {.name = "",
                        .dtype = BSM_DTYPE_UNDEFINED,
                        .dims = {.rank = -1},
-                       .region = region,
+                       .place = place,
                        .index = index};
   if (!tensor) {
     return BSM_FAIL(BSM_UNSUPPORTED,
@@ -372,7 +372,7 @@ static bsm_status add_bindings(program_builder *b, const bsm_block *block) {
   BSM_TRY_ALLOC(plan->inputs && plan->outputs && b->program->ranges);
   for (uint32_t i = 0; i < plan->input_count; i++) {
     BSM_TRY(add_binding(b, bsm_node_out(block->params, i),
-                        b->source->input_names[i], BSM_REGION_INPUT, i,
+                        b->source->input_names[i], BSM_PLACE_INPUT, i,
                         &plan->inputs[i]));
     if (b->source->input_ranges && b->source->input_ranges[i]) {
       BSM_TRY(add_range(b, i, b->source->input_ranges[i]));
@@ -380,7 +380,7 @@ static bsm_status add_bindings(program_builder *b, const bsm_block *block) {
   }
   for (uint32_t i = 0; i < plan->output_count; i++) {
     BSM_TRY(add_binding(b, bsm_node_in(block->returns, i),
-                        b->source->output_names[i], BSM_REGION_OUTPUT, i,
+                        b->source->output_names[i], BSM_PLACE_OUTPUT, i,
                         &plan->outputs[i]));
     bsm_plan_tensor *t = &b->tensors.items[plan->outputs[i].tensor];
     if (t->dims.rank < 0) {

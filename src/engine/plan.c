@@ -56,15 +56,15 @@ bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out) {
   return true;
 }
 
-static const char *region_name(bsm_region region) {
-  switch (region) {
-    case BSM_REGION_INPUT:
+static const char *place_name(bsm_memory_place place) {
+  switch (place) {
+    case BSM_PLACE_INPUT:
       return "input";
-    case BSM_REGION_OUTPUT:
+    case BSM_PLACE_OUTPUT:
       return "output";
-    case BSM_REGION_WORKSPACE:
+    case BSM_PLACE_WORKSPACE:
       return "workspace";
-    case BSM_REGION_WEIGHTS:
+    case BSM_PLACE_WEIGHTS:
       return "weights";
   }
   return "?";
@@ -77,8 +77,8 @@ static void print_tensor(bsm_text *text, const bsm_plan *plan, uint32_t id) {
   for (int32_t i = 0; i < t->dims.rank; i++) {
     bsm_text_printf(text, "%s%" PRId64, i ? ", " : "", t->strides[i]);
   }
-  bsm_text_printf(text, "] %s", region_name(t->region));
-  if (t->region == BSM_REGION_INPUT || t->region == BSM_REGION_OUTPUT) {
+  bsm_text_printf(text, "] %s", place_name(t->place));
+  if (t->place == BSM_PLACE_INPUT || t->place == BSM_PLACE_OUTPUT) {
     bsm_text_printf(text, " %" PRIu32, t->index);
   }
   bsm_text_printf(text, " +%" PRIu64, t->offset);

@@ -59,21 +59,21 @@ typedef enum bsm_step_kind {
 #undef X
 } bsm_step_kind;
 
-typedef enum bsm_region {
-  BSM_REGION_INPUT = 0,     /* binding `index`, the caller's buffer */
-  BSM_REGION_OUTPUT = 1,    /* binding `index`, the caller's buffer */
-  BSM_REGION_WORKSPACE = 2, /* the context's workspace */
-  BSM_REGION_WEIGHTS = 3    /* the engine's weights, read only */
-} bsm_region;
+typedef enum bsm_memory_place {
+  BSM_PLACE_INPUT = 0,     /* binding `index`, the caller's buffer */
+  BSM_PLACE_OUTPUT = 1,    /* binding `index`, the caller's buffer */
+  BSM_PLACE_WORKSPACE = 2, /* the context's workspace */
+  BSM_PLACE_WEIGHTS = 3    /* the engine's weights, read only */
+} bsm_memory_place;
 
 typedef struct bsm_plan_tensor {
   const char *name; /* of the network tensor; "" when internal */
   bsm_dtype dtype;
   bsm_dims dims;
   int64_t strides[BSM_MAX_RANK]; /* elements, >= 0 */
-  bsm_region region;
+  bsm_memory_place place;
   uint32_t index;  /* INPUT, OUTPUT: which binding; else 0 */
-  uint64_t offset; /* bytes from the start of the region's buffer */
+  uint64_t offset; /* bytes from the start of the place's buffer */
 } bsm_plan_tensor;
 
 /* out = act(scale * op(...) + bias + residual) */
@@ -375,7 +375,7 @@ typedef struct bsm_plan_weights {
 
 typedef struct bsm_plan_binding {
   const char *name;
-  uint32_t tensor; /* contiguous, region INPUT or OUTPUT, its index */
+  uint32_t tensor; /* contiguous, place INPUT or OUTPUT, its index */
 } bsm_plan_binding;
 
 typedef struct bsm_plan_metadata {
@@ -422,7 +422,7 @@ size_t bsm_step_params_size(bsm_step_kind kind);
 bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out);
 
 /* Checks every index, count, size and place: ids in range, tensors inside
- * their regions and weights inside theirs, bindings contiguous, counts of
+ * their places and weights inside theirs, bindings contiguous, counts of
  * inputs and outputs per kind. Parameters are the backend's to check. */
 BSM_NODISCARD bsm_status bsm_plan_verify(const bsm_plan *plan);
 

@@ -20,7 +20,7 @@ static bsm_status get_bindings(bsm_byte_reader *r, bsm_plan_binding **out,
 }
 
 static bsm_status get_tensor(bsm_byte_reader *r, bsm_plan_tensor *t) {
-  uint32_t dtype, rank, region;
+  uint32_t dtype, rank, place;
   BSM_TRY(bsm_read_string(r, &t->name, "a tensor"));
   BSM_TRY(bsm_read_u32(r, &dtype, "a tensor"));
   BSM_TRY(bsm_read_u32(r, &rank, "a tensor"));
@@ -35,11 +35,11 @@ static bsm_status get_tensor(bsm_byte_reader *r, bsm_plan_tensor *t) {
     BSM_TRY(bsm_read(r, &t->dims.d[i], sizeof(int64_t), "a tensor"));
     BSM_TRY(bsm_read(r, &t->strides[i], sizeof(int64_t), "a tensor"));
   }
-  BSM_TRY(bsm_read_u32(r, &region, "a tensor"));
-  if (region > BSM_REGION_WEIGHTS) {
-    return BSM_FAIL(BSM_CORRUPT, "region %" PRIu32, region);
+  BSM_TRY(bsm_read_u32(r, &place, "a tensor"));
+  if (place > BSM_PLACE_WEIGHTS) {
+    return BSM_FAIL(BSM_CORRUPT, "place %" PRIu32, place);
   }
-  t->region = (bsm_region)region;
+  t->place = (bsm_memory_place)place;
   BSM_TRY(bsm_read_u32(r, &t->index, "a tensor"));
   return bsm_read_u64(r, &t->offset, "a tensor");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks a plan whose bytes may be hostile: after it, every index is in range
- * and every tensor lies inside its region. What the parameters mean is for the
+ * and every tensor lies inside its place. What the parameters mean is for the
  * backend to check. */
 #include <inttypes.h>
 
@@ -15,15 +15,15 @@ static bool dtype_known(bsm_dtype dtype) {
 /* The size in bytes of the contiguous buffer of a binding's tensor. */
 static bsm_status verify_binding(const bsm_plan *plan,
                                  const bsm_plan_binding *binding,
-                                 bsm_region region, uint32_t index) {
-  const char *what = region == BSM_REGION_INPUT ? "input" : "output";
+                                 bsm_memory_place place, uint32_t index) {
+  const char *what = place == BSM_PLACE_INPUT ? "input" : "output";
   if (binding->tensor >= plan->tensor_count) {
     return BSM_FAIL(BSM_CORRUPT,
                     "%s %" PRIu32 " names tensor %" PRIu32 " of %" PRIu32, what,
                     index, binding->tensor, plan->tensor_count);
   }
   const bsm_plan_tensor *t = &plan->tensors[binding->tensor];
-  if (t->region != region || t->index != index || t->offset != 0) {
+  if (t->place != place || t->index != index || t->offset != 0) {
     return BSM_FAIL(BSM_CORRUPT, "%s %" PRIu32 " is not its tensor's place",
                     what, index);
   }
@@ -45,20 +45,20 @@ static bsm_status verify_binding(const bsm_plan *plan,
   return BSM_OK;
 }
 
-/* The bytes of the region's buffer that tensor `t` lies in. */
-static bsm_status region_size(const bsm_plan *plan, const bsm_plan_tensor *t,
-                              uint64_t *out) {
-  switch (t->region) {
-    case BSM_REGION_WORKSPACE:
+/* The bytes of the place's buffer that tensor `t` lies in. */
+static bsm_status place_size(const bsm_plan *plan, const bsm_plan_tensor *t,
+                             uint64_t *out) {
+  switch (t->place) {
+    case BSM_PLACE_WORKSPACE:
       *out = plan->workspace_size;
       return BSM_OK;
-    case BSM_REGION_WEIGHTS:
+    case BSM_PLACE_WEIGHTS:
       if (t->index >= plan->weights_count) break;
       *out = plan->weights[t->index].size;
       return BSM_OK;
-    case BSM_REGION_INPUT:
-    case BSM_REGION_OUTPUT: {
-      const bool input = t->region == BSM_REGION_INPUT;
+    case BSM_PLACE_INPUT:
+    case BSM_PLACE_OUTPUT: {
+      const bool input = t->place == BSM_PLACE_INPUT;
       const uint32_t count = input ? plan->input_count : plan->output_count;
       if (t->index >= count) break;
       const bsm_plan_binding *b =
@@ -70,8 +70,8 @@ static bsm_status region_size(const bsm_plan *plan, const bsm_plan_tensor *t,
       return BSM_OK;
     }
   }
-  return BSM_FAIL(BSM_CORRUPT, "region %d has no buffer %" PRIu32,
-                  (int)t->region, t->index);
+  return BSM_FAIL(BSM_CORRUPT, "place %d has no buffer %" PRIu32, (int)t->place,
+                  t->index);
 }
 
 /* A binding of a program whose dims the run tells: it has no extent. */
@@ -81,8 +81,8 @@ static bool is_open_binding(const bsm_plan *plan, const bsm_plan_tensor *t) {
     open = open || t->dims.d[i] == -1;
   }
   return open && plan->program && t->dims.rank <= BSM_MAX_RANK &&
-         (t->region == BSM_REGION_OUTPUT ||
-          (t->region == BSM_REGION_INPUT && dtype_known(t->dtype)));
+         (t->place == BSM_PLACE_OUTPUT ||
+          (t->place == BSM_PLACE_INPUT && dtype_known(t->dtype)));
 }
 
 static bsm_status verify_tensor(const bsm_plan *plan, uint32_t id) {
@@ -111,7 +111,7 @@ static bsm_status verify_tensor(const bsm_plan *plan, uint32_t id) {
   if (!bsm_plan_tensor_extent(t, &extent)) {
     return BSM_FAIL(BSM_CORRUPT, "sizes or strides are negative or overflow");
   }
-  BSM_TRY(region_size(plan, t, &size));
+  BSM_TRY(place_size(plan, t, &size));
   if (t->offset % bsm_dtype_size(t->dtype) != 0) {
     return BSM_FAIL(BSM_CORRUPT, "offset %" PRIu64 " is misaligned", t->offset);
   }
@@ -153,7 +153,7 @@ static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
                       step->outputs[i], plan->tensor_count);
     }
     const bsm_plan_tensor *t = &plan->tensors[step->outputs[i]];
-    if (t->region == BSM_REGION_WEIGHTS || t->region == BSM_REGION_INPUT) {
+    if (t->place == BSM_PLACE_WEIGHTS || t->place == BSM_PLACE_INPUT) {
       return BSM_FAIL(BSM_CORRUPT, "writes to a read-only tensor");
     }
     if (!has_places(t)) {
@@ -198,10 +198,10 @@ static bsm_status verify_structure(const bsm_plan *plan,
 
 bsm_status bsm_plan_verify(const bsm_plan *plan) {
   for (uint32_t i = 0; i < plan->input_count; i++) {
-    BSM_TRY(verify_binding(plan, &plan->inputs[i], BSM_REGION_INPUT, i));
+    BSM_TRY(verify_binding(plan, &plan->inputs[i], BSM_PLACE_INPUT, i));
   }
   for (uint32_t i = 0; i < plan->output_count; i++) {
-    BSM_TRY(verify_binding(plan, &plan->outputs[i], BSM_REGION_OUTPUT, i));
+    BSM_TRY(verify_binding(plan, &plan->outputs[i], BSM_PLACE_OUTPUT, i));
   }
   for (uint32_t i = 0; i < plan->tensor_count; i++) {
     BSM_TRY_NOTE(verify_tensor(plan, i), "in tensor %" PRIu32 " of the plan",

@@ -22,7 +22,7 @@ static void put_tensor(bsm_text *out, const bsm_plan_tensor *t) {
     bsm_put_u64(out, (uint64_t)t->dims.d[i]);
     bsm_put_u64(out, (uint64_t)t->strides[i]);
   }
-  bsm_put_u32(out, (uint32_t)t->region);
+  bsm_put_u32(out, (uint32_t)t->place);
   bsm_put_u32(out, t->index);
   bsm_put_u64(out, t->offset);
 }

@@ -253,7 +253,7 @@ static bsm_status check_constants(const bsm_plan *plan) {
   for (uint32_t i = 0; i < p->constant_tensor_count; i++) {
     const uint32_t id = p->constant_tensors[i];
     if (id >= plan->tensor_count ||
-        plan->tensors[id].region != BSM_REGION_WEIGHTS) {
+        plan->tensors[id].place != BSM_PLACE_WEIGHTS) {
       return BSM_FAIL(BSM_CORRUPT,
                       "constant tensor %" PRIu32 " is not among the weights",
                       i);

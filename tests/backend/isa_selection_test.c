@@ -139,7 +139,7 @@ static void test_steps(void **state) {
                                    .dtype = BSM_DTYPE_FLOAT,
                                    .dims = {2, {64, 64}},
                                    .strides = {64, 1},
-                                   .region = BSM_REGION_WORKSPACE,
+                                   .place = BSM_PLACE_WORKSPACE,
                                    .offset = (uint64_t)i * 64 * 64 * 4};
   }
   bsm_step_params params = {.matrix_multiply = {.k = 64, .n = 64, .scale = 1}};

@@ -358,7 +358,7 @@ static void test_gather_overwritten_indices(void **state) {
     int64_t *y = add_output(&h, BSM_DTYPE_INT64, dims_of(1, 4), NULL);
     for (int i = 0; i < 4; i++) x[i] = (int64_t)1 << 50;
     /* All read one index, which the first result replaces. */
-    h.tensors[h.step.inputs[1]].region = BSM_REGION_OUTPUT;
+    h.tensors[h.step.inputs[1]].place = BSM_PLACE_OUTPUT;
     h.tensors[h.step.inputs[1]].index = 0;
     h.tensors[h.step.inputs[1]].strides[0] = 0;
     y[0] = 1;

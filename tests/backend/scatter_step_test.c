@@ -287,7 +287,7 @@ static void test_in_place(void **state) {
     build(&h, &r, dtypes[i % DTYPES], false);
     bsm_plan_tensor *x = &h.tensors[h.step.inputs[0]];
     const bsm_plan_tensor *y = &h.tensors[h.step.outputs[0]];
-    x->region = BSM_REGION_OUTPUT;
+    x->place = BSM_PLACE_OUTPUT;
     memcpy(x->strides, y->strides, sizeof(x->strides));
     guard_free(&h.data[h.step.inputs[0]]);
     h.data[h.step.inputs[0]] = h.data[h.step.outputs[0]];
@@ -376,7 +376,7 @@ static void test_overwritten_indices(void **state) {
     int64_t *u = add_input(&h, BSM_DTYPE_INT64, dims_of(1, 4), NULL);
     add_output(&h, BSM_DTYPE_INT64, dims_of(1, 4), NULL);
     for (int i = 0; i < 4; i++) x[i] = u[i] = (int64_t)1 << 40;
-    h.tensors[h.step.inputs[1]].region = BSM_REGION_OUTPUT;
+    h.tensors[h.step.inputs[1]].place = BSM_PLACE_OUTPUT;
     h.tensors[h.step.inputs[1]].index = 0;
     assert_null(harness_run(&h, bsm_isa_detect(), 1));
     harness_free(&h);

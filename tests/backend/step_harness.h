@@ -96,14 +96,15 @@ static HARNESS_UNUSED bsm_dims dims_of(int rank, ...) {
 /* The last of `strides` may be NULL: row-major. */
 static HARNESS_UNUSED uint32_t add_tensor(harness *h, bsm_dtype dtype,
                                           bsm_dims dims, const int64_t *strides,
-                                          bsm_region region, uint32_t index) {
+                                          bsm_memory_place place,
+                                          uint32_t index) {
   const uint32_t id = h->plan.tensor_count++;
   assert_true(id < HARNESS_TENSORS);
   bsm_plan_tensor *t = &h->tensors[id];
   *t = (bsm_plan_tensor){.name = "t",
                          .dtype = dtype,
                          .dims = dims,
-                         .region = region,
+                         .place = place,
                          .index = index};
   if (strides) {
     memcpy(t->strides, strides, (size_t)dims.rank * sizeof(*strides));
@@ -121,7 +122,7 @@ static HARNESS_UNUSED void *add_input(harness *h, bsm_dtype dtype,
                                       bsm_dims dims, const int64_t *strides) {
   const uint32_t index = h->step.input_count++;
   const uint32_t id =
-      add_tensor(h, dtype, dims, strides, BSM_REGION_INPUT, index);
+      add_tensor(h, dtype, dims, strides, BSM_PLACE_INPUT, index);
   h->step.inputs[index] = id;
   h->inputs[index] = h->data[id].data;
   return h->data[id].data;
@@ -131,7 +132,7 @@ static HARNESS_UNUSED void *add_output(harness *h, bsm_dtype dtype,
                                        bsm_dims dims, const int64_t *strides) {
   const uint32_t index = h->step.output_count++;
   const uint32_t id =
-      add_tensor(h, dtype, dims, strides, BSM_REGION_OUTPUT, index);
+      add_tensor(h, dtype, dims, strides, BSM_PLACE_OUTPUT, index);
   h->step.outputs[index] = id;
   h->outputs[index] = h->data[id].data;
   return h->data[id].data;

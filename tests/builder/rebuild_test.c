@@ -301,7 +301,7 @@ static void test_constants_are_borrowed(void **state) {
   const bsm_plan *plan = build_everything(8, &store);
   const bsm_plan_step *gather = step_named(plan, "rows");
   const bsm_plan_tensor *table = &plan->tensors[gather->inputs[0]];
-  assert_int_equal(table->region, BSM_REGION_WEIGHTS);
+  assert_int_equal(table->place, BSM_PLACE_WEIGHTS);
   assert_ptr_equal(plan->weights[table->index].data, constants + 2048);
   plan = build_everything(8, NULL);
   table = &plan->tensors[step_named(plan, "rows")->inputs[0]];
@@ -514,7 +514,7 @@ static void test_narrow_operands_widen(void **state) {
   assert_int_equal(step->input_count, 2);
   const bsm_plan_tensor *b = &plan->tensors[step->inputs[1]];
   assert_int_equal(b->dtype, BSM_DTYPE_FLOAT);
-  assert_int_equal(b->region, BSM_REGION_WEIGHTS);
+  assert_int_equal(b->place, BSM_PLACE_WEIGHTS);
   const bsm_plan_weights *w = &plan->weights[b->index];
   assert_int_equal(w->size, 3 * 32 * 40 * sizeof(float));
   assert_memory_equal(w->data, as_floats(3 * 32 * 40), w->size);

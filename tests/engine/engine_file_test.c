@@ -35,23 +35,23 @@ static const bsm_plan_trial trials[2] = {{"plain", 1500},
 
 static _Alignas(64) const float weight_values[5] = {1, 2, 3, 4, 5};
 
-static bsm_plan_tensor vector(bsm_region region, uint32_t index,
+static bsm_plan_tensor vector(bsm_memory_place place, uint32_t index,
                               uint64_t offset) {
   return (bsm_plan_tensor){.name = "v",
                            .dtype = BSM_DTYPE_FLOAT,
                            .dims = {1, {5}},
                            .strides = {1},
-                           .region = region,
+                           .place = place,
                            .index = index,
                            .offset = offset};
 }
 
 static void make_sample(sample *s) {
   memset(s, 0, sizeof(*s));
-  s->tensors[0] = vector(BSM_REGION_INPUT, 0, 0);
-  s->tensors[1] = vector(BSM_REGION_WORKSPACE, 0, 64);
-  s->tensors[2] = vector(BSM_REGION_OUTPUT, 0, 0);
-  s->tensors[3] = vector(BSM_REGION_WEIGHTS, 0, 0);
+  s->tensors[0] = vector(BSM_PLACE_INPUT, 0, 0);
+  s->tensors[1] = vector(BSM_PLACE_WORKSPACE, 0, 64);
+  s->tensors[2] = vector(BSM_PLACE_OUTPUT, 0, 0);
+  s->tensors[3] = vector(BSM_PLACE_WEIGHTS, 0, 0);
   memcpy(s->ids, (uint32_t[2][3]){{0, 3, 1}, {1, 0, 2}}, sizeof(s->ids));
   s->params[0].element_wise.instruction_count = 1;
   s->params[0].element_wise.result = 2;

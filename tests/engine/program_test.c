@@ -35,19 +35,19 @@ typedef struct sample {
 
 static _Alignas(64) const float weight_values[2] = {1, 2};
 
-static bsm_plan_tensor matrix(bsm_region region, int64_t rows) {
+static bsm_plan_tensor matrix(bsm_memory_place place, int64_t rows) {
   return (bsm_plan_tensor){.name = "",
                            .dtype = BSM_DTYPE_FLOAT,
                            .dims = {2, {rows, 2}},
                            .strides = {2, 1},
-                           .region = region};
+                           .place = place};
 }
 
 /* A plan that copies [rows, 2]. */
 static void make_copy(sample *s, int which, bsm_plan *plan,
                       bsm_plan_tensor *tensors, int64_t rows) {
-  tensors[0] = matrix(BSM_REGION_INPUT, rows);
-  tensors[1] = matrix(BSM_REGION_OUTPUT, rows);
+  tensors[0] = matrix(BSM_PLACE_INPUT, rows);
+  tensors[1] = matrix(BSM_PLACE_OUTPUT, rows);
   s->copies[which] = (bsm_plan_step){.kind = BSM_STEP_COPY,
                                      .name = "copy",
                                      .tactic = "",
@@ -131,12 +131,12 @@ static void make_sample(sample *s) {
   make_copy(s, 0, &s->segment, s->segment_tensors, 3);
   make_copy(s, 1, &s->variant, s->variant_tensors, 4);
   make_blocks(s);
-  s->tensors[0] = matrix(BSM_REGION_INPUT, -1);
+  s->tensors[0] = matrix(BSM_PLACE_INPUT, -1);
   s->tensors[1] = (bsm_plan_tensor){.name = "",
                                     .dtype = BSM_DTYPE_UNDEFINED,
                                     .dims = {.rank = -1},
-                                    .region = BSM_REGION_OUTPUT};
-  s->tensors[2] = matrix(BSM_REGION_WEIGHTS, 1);
+                                    .place = BSM_PLACE_OUTPUT};
+  s->tensors[2] = matrix(BSM_PLACE_WEIGHTS, 1);
   s->weights = (bsm_plan_weights){weight_values, sizeof(weight_values)};
   s->segments[0] = &s->segment;
   s->segments[1] = &s->variant;

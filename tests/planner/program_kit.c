@@ -62,7 +62,7 @@ void kit_destroy(program_kit *k) {
 
 static void add_tensor(program_kit *k, bsm_plan_tensor tensor,
                        bsm_plan_binding *binding) {
-  binding->name = tensor.region == BSM_REGION_INPUT ? "in" : "out";
+  binding->name = tensor.place == BSM_PLACE_INPUT ? "in" : "out";
   binding->tensor = k->plan.tensor_count++;
   assert_true(k->plan.tensor_count <= 16);
   k->tensors[binding->tensor] = tensor;
@@ -73,7 +73,7 @@ void kit_input(program_kit *k, uint32_t reg, bsm_dtype dtype, int32_t rank) {
   bsm_plan_tensor t = {.name = "",
                        .dtype = dtype,
                        .dims.rank = rank,
-                       .region = BSM_REGION_INPUT,
+                       .place = BSM_PLACE_INPUT,
                        .index = index};
   bsm_program_range range = {.input = index};
   range.min.rank = range.opt.rank = range.max.rank = rank;
@@ -98,7 +98,7 @@ void kit_output(program_kit *k, uint32_t reg) {
              (bsm_plan_tensor){.name = "",
                                .dtype = BSM_DTYPE_UNDEFINED,
                                .dims.rank = -1,
-                               .region = BSM_REGION_OUTPUT,
+                               .place = BSM_PLACE_OUTPUT,
                                .index = index},
              &k->outputs[index]);
   bsm_program_block *top = &k->program.blocks[0];

@@ -247,10 +247,10 @@ typedef struct hand_made {
   bsm_tensor tensor;
 } hand_made;
 
-static bsm_plan_tensor tensor_of(bsm_dtype dtype, bsm_region region,
+static bsm_plan_tensor tensor_of(bsm_dtype dtype, bsm_memory_place place,
                                  bsm_dims dims) {
   bsm_plan_tensor t = {
-      .name = "t", .dtype = dtype, .dims = dims, .region = region};
+      .name = "t", .dtype = dtype, .dims = dims, .place = place};
   bsm_contiguous_strides(dims, t.strides);
   return t;
 }
@@ -261,11 +261,11 @@ static void make_plan(hand_made *h, const char *op) {
   bsm_plan *plan = h->plan = BSM_NEW(&h->arena, bsm_plan);
   plan->tensors = BSM_NEW_ARRAY(&h->arena, bsm_plan_tensor, 3);
   plan->tensors[0] =
-      tensor_of(BSM_DTYPE_FLOAT, BSM_REGION_INPUT, (bsm_dims){1, {4}});
+      tensor_of(BSM_DTYPE_FLOAT, BSM_PLACE_INPUT, (bsm_dims){1, {4}});
   plan->tensors[1] =
-      tensor_of(BSM_DTYPE_INT64, BSM_REGION_OUTPUT, (bsm_dims){2, {2, 1}});
+      tensor_of(BSM_DTYPE_INT64, BSM_PLACE_OUTPUT, (bsm_dims){2, {2, 1}});
   plan->tensors[2] =
-      tensor_of(BSM_DTYPE_FLOAT, BSM_REGION_WORKSPACE, (bsm_dims){1, {4}});
+      tensor_of(BSM_DTYPE_FLOAT, BSM_PLACE_WORKSPACE, (bsm_dims){1, {4}});
   plan->tensor_count = 3;
   plan->workspace_size = 64;
   plan->inputs = BSM_NEW(&h->arena, bsm_plan_binding);

@@ -158,10 +158,10 @@ static void make_tiny(tiny *t, const char *op, uint32_t target) {
                                     .dtype = BSM_DTYPE_FLOAT,
                                     .dims = two,
                                     .strides = {1},
-                                    .region = BSM_REGION_INPUT};
+                                    .place = BSM_PLACE_INPUT};
   t->tensors[1] = t->tensors[2] = t->tensors[0];
-  t->tensors[1].region = BSM_REGION_OUTPUT;
-  t->tensors[2].region = BSM_REGION_WEIGHTS;
+  t->tensors[1].place = BSM_PLACE_OUTPUT;
+  t->tensors[2].place = BSM_PLACE_WEIGHTS;
   t->in = (bsm_plan_binding){"in", 0};
   t->out = (bsm_plan_binding){"out", 1};
   t->weights = (bsm_plan_weights){t->data, sizeof(t->data)};

@@ -186,7 +186,7 @@ static bsm_status check_tensor(const bsm_plan_tensor *t, bool any_dtype) {
  * write to the same one: taken by growing stride, each dimension steps over all
  * that the smaller ones reach. check_tensor has bounded the products. */
 static bsm_status check_output(const bsm_plan_tensor *t) {
-  if (t->region != BSM_REGION_OUTPUT && t->region != BSM_REGION_WORKSPACE) {
+  if (t->place != BSM_PLACE_OUTPUT && t->place != BSM_PLACE_WORKSPACE) {
     return BSM_FAIL(BSM_CORRUPT, "output '%s' lies in read-only memory",
                     t->name ? t->name : "");
   }

@@ -26,12 +26,12 @@ bsm_one_step *bsm_one_step_new(bsm_fast_calls *calls, bsm_arena *arena,
   return s;
 }
 
-static bsm_plan_tensor tensor_of(const bsm_tensor *t, bsm_region region,
+static bsm_plan_tensor tensor_of(const bsm_tensor *t, bsm_memory_place place,
                                  uint32_t index) {
   bsm_plan_tensor p = {.name = "",
                        .dtype = t->dtype,
                        .dims = t->sizes,
-                       .region = region,
+                       .place = place,
                        .index = index};
   memcpy(p.strides, t->strides, sizeof(p.strides));
   return p;
@@ -39,7 +39,7 @@ static bsm_plan_tensor tensor_of(const bsm_tensor *t, bsm_region region,
 
 void bsm_one_step_input(bsm_one_step *s, const bsm_tensor *t) {
   const uint32_t i = s->plan.input_count++;
-  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_REGION_INPUT, i);
+  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_PLACE_INPUT, i);
   s->inputs[i] = (bsm_plan_binding){"", s->plan.tensor_count};
   s->ids[i] = s->plan.tensor_count++;
   s->in_data[i] = bsm_tensor_data(t);
@@ -47,7 +47,7 @@ void bsm_one_step_input(bsm_one_step *s, const bsm_tensor *t) {
 }
 
 void bsm_one_step_output(bsm_one_step *s, const bsm_tensor *t) {
-  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_REGION_OUTPUT, 0);
+  s->tensors[s->plan.tensor_count] = tensor_of(t, BSM_PLACE_OUTPUT, 0);
   s->outputs[0] = (bsm_plan_binding){"", s->plan.tensor_count};
   s->out_id = s->plan.tensor_count++;
   s->plan.output_count = 1;

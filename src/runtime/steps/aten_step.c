@@ -50,12 +50,12 @@ static bsm_status check_results(const bsm_plan_step *step) {
   return BSM_OK;
 }
 
-/* A tensor's first byte and one past its last, in its region. */
+/* A tensor's first byte and one past its last, in its place. */
 static bool range_of(const bsm_plan_tensor *t, uint64_t *from, uint64_t *to) {
   uint64_t extent;
   if (!bsm_plan_tensor_extent(t, &extent)) return false;
   *from = t->offset;
-  *to = t->offset + extent; /* inside the region: bsm_plan_verify */
+  *to = t->offset + extent; /* inside the place: bsm_plan_verify */
   return true;
 }
 
@@ -63,7 +63,7 @@ static bool range_of(const bsm_plan_tensor *t, uint64_t *from, uint64_t *to) {
 static bsm_status check_apart(const bsm_plan_tensor *out,
                               const bsm_plan_tensor *in) {
   uint64_t out_from, out_to, in_from, in_to;
-  if (out->region != in->region || out->index != in->index) return BSM_OK;
+  if (out->place != in->place || out->index != in->index) return BSM_OK;
   if (!range_of(out, &out_from, &out_to) || !range_of(in, &in_from, &in_to) ||
       (out_from < in_to && in_from < out_to)) {
     return BSM_FAIL(BSM_CORRUPT, "an output lies where an input does");
