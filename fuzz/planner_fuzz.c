@@ -302,7 +302,9 @@ static void run_plan(maker *m, const bsm_plan *plan) {
     abort();
   }
   size_t bytes =
-      plan->workspace_size < MAX_BYTES && scratch < MAX_BYTES ? 0 : MAX_BYTES;
+      plan->workspace_size[BSM_SPACE_HOST] < MAX_BYTES && scratch < MAX_BYTES
+          ? 0
+          : MAX_BYTES;
   for (uint32_t i = 0; !status && i < plan->input_count; i++) {
     const bsm_plan_tensor *t = &plan->tensors[plan->inputs[i].tensor];
     bsm_tensor *x = NULL;
@@ -319,7 +321,8 @@ static void run_plan(maker *m, const bsm_plan *plan) {
     if (!runner.outputs[i]) status = BSM_FAIL_OOM();
   }
   if (!status && bytes < MAX_BYTES) {
-    status = bsm_workspace_reserve(&workspace, plan->workspace_size, scratch);
+    status = bsm_workspace_reserve(
+        &workspace, plan->workspace_size[BSM_SPACE_HOST], scratch);
     if (!status) status = bsm_plan_runner_run(&runner);
   }
   bsm_status_free(status);

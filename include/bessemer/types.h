@@ -56,6 +56,14 @@ BSM_API const char *bsm_dims_format(char *buffer, bsm_dims dims);
 /* The text of `dims`, living until the end of the enclosing block. */
 #define bsm_dims_str(dims) bsm_dims_format((char[BSM_DIMS_STR_SIZE]){0}, (dims))
 
+/* Which memory: the host's, or that of the device that an engine runs on. Where
+ * that is the CPU, all memory is the host's. */
+typedef enum bsm_memory_space {
+  BSM_SPACE_HOST = 0,
+  BSM_SPACE_DEVICE = 1
+} bsm_memory_space;
+#define BSM_MEMORY_SPACES 2
+
 /* An array in the caller's memory. `strides` are in elements; NULL means
  * contiguous (row-major). */
 typedef struct bsm_array {

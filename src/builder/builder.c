@@ -219,7 +219,7 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
     BSM_TRY(bsm_build_layer(e, net->layers.items[i]));
   }
   BSM_TRY(emit_outputs(e, outputs));
-  BSM_TRY(bsm_plan_memory(e, &plan->workspace_size));
+  BSM_TRY(bsm_plan_memory(e, &plan->workspace_size[BSM_SPACE_HOST]));
   BSM_TRY(finish_steps(e, plan));
   BSM_TRY(finish_weights(e, plan));
   BSM_TRY(finish_tensors(e, plan));

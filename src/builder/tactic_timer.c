@@ -61,7 +61,8 @@ bsm_status bsm_tactic_timer_open(bsm_trial *trial,
   *out = (bsm_tactic_timer){.trial = trial};
   bsm_arena_init(&out->arena, NULL);
   BSM_TRY(weights_of(trial, pending, pending_count, &weights));
-  out->place = bsm_weights_place_of(weights, trial->plan->workspace_size);
+  out->place = bsm_weights_place_of(
+      weights, trial->plan->workspace_size[BSM_SPACE_HOST]);
   if (out->place != BSM_WEIGHTS_IN_L3) return BSM_OK;
   out->sweep_size = 2 * bsm_detect_caches().l2;
   out->sweep = bsm_arena_alloc(&trial->arena, out->sweep_size, BSM_ALIGNMENT);

@@ -64,7 +64,8 @@ static bsm_status make_memory(bsm_trial *t) {
   t->run.inputs = inputs;
   t->run.outputs = outputs;
   BSM_TRY(tail_size(plan, &tail));
-  if (!bsm_size_align((size_t)plan->workspace_size, BSM_ALIGNMENT, &size) ||
+  if (!bsm_size_align((size_t)plan->workspace_size[BSM_SPACE_HOST],
+                      BSM_ALIGNMENT, &size) ||
       !bsm_size_add(size, (size_t)tail + 1, &size)) {
     return BSM_FAIL(BSM_LIMIT, "the workspace is too large");
   }

@@ -31,6 +31,17 @@ size_t bsm_step_params_size(bsm_step_kind kind) {
   return 0;
 }
 
+bool bsm_step_kind_is_of_devices(bsm_step_kind kind) {
+  switch (kind) {
+#define X(name, number, text, member) case BSM_STEP_##name:
+    BSM_BACKEND_STEP_KINDS(X)
+#undef X
+    return true;
+    default:
+      return false;
+  }
+}
+
 bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out) {
   const size_t item = bsm_dtype_size(tensor->dtype);
   int64_t last = 0;
@@ -77,7 +88,8 @@ static void print_tensor(bsm_text *text, const bsm_plan *plan, uint32_t id) {
   for (int32_t i = 0; i < t->dims.rank; i++) {
     bsm_text_printf(text, "%s%" PRId64, i ? ", " : "", t->strides[i]);
   }
-  bsm_text_printf(text, "] %s", place_name(t->place));
+  bsm_text_printf(text, "] %s%s", t->space ? "device " : "",
+                  place_name(t->place));
   if (t->place == BSM_PLACE_INPUT || t->place == BSM_PLACE_OUTPUT) {
     bsm_text_printf(text, " %" PRIu32, t->index);
   }
@@ -109,6 +121,7 @@ static void print_step(bsm_text *text, const bsm_plan *plan, uint32_t index) {
   bsm_text_printf(text, " = %s(", kind ? kind : "?");
   print_ids(text, step->inputs, step->input_count);
   bsm_text_puts(text, ")");
+  if (step->space == BSM_SPACE_DEVICE) bsm_text_puts(text, " on the device");
   if (step->kind == BSM_STEP_ATEN_CALL) print_call(text, step);
   for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
     if (step->weights[i] != BSM_NO_WEIGHTS) {
@@ -169,7 +182,12 @@ void bsm_plan_print(bsm_text *text, const bsm_plan *plan) {
                   "plan: %" PRIu32 " steps, %" PRIu32 " tensors, %" PRIu64
                   " bytes of weights, %" PRIu64 " bytes of workspace\n",
                   plan->step_count, plan->tensor_count, weights,
-                  plan->workspace_size);
+                  plan->workspace_size[BSM_SPACE_HOST]);
+  if (plan->target) bsm_text_printf(text, "  target: %s\n", plan->target);
+  if (plan->workspace_size[BSM_SPACE_DEVICE]) {
+    bsm_text_printf(text, "  %" PRIu64 " bytes of workspace on the device\n",
+                    plan->workspace_size[BSM_SPACE_DEVICE]);
+  }
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
     bsm_text_printf(text, "  %s: %s\n", plan->metadata[i].key,
                     plan->metadata[i].value);

@@ -25,8 +25,8 @@
 /* Bytes: alignment of every buffer and weight. */
 #define BSM_ALIGNMENT 64
 
-/* Step kinds in one list: X(ENUM, number, "text", params member). A backend has
- * a driver for each of the first list; the others are run by the runtime. */
+/* Step kinds in one list: X(ENUM, number, "text", params member). Devices run
+ * those of the first list; the others are run by the runtime. */
 #define BSM_BACKEND_STEP_KINDS(X)                           \
   X(CONVOLUTION, 1, "convolution", convolution)             \
   X(DECONVOLUTION, 2, "deconvolution", convolution)         \
@@ -48,7 +48,8 @@
   X(CONVOLUTION_CHAIN, 20, "convolution_chain", convolution_chain)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
-  X(PLUGIN, 18, "plugin", plugin)
+  X(PLUGIN, 18, "plugin", plugin)          \
+  X(TRANSFER, 21, "transfer", transfer)
 #define BSM_STEP_KINDS(X)   \
   BSM_BACKEND_STEP_KINDS(X) \
   BSM_RUNTIME_STEP_KINDS(X)
@@ -71,6 +72,7 @@ typedef struct bsm_plan_tensor {
   bsm_dtype dtype;
   bsm_dims dims;
   int64_t strides[BSM_MAX_RANK]; /* elements, >= 0 */
+  bsm_memory_space space;
   bsm_memory_place place;
   uint32_t index;  /* INPUT, OUTPUT: which binding; else 0 */
   uint64_t offset; /* bytes from the start of the place's buffer */
@@ -316,6 +318,12 @@ typedef struct bsm_step_plugin {
   uint32_t version, reserved;
 } bsm_step_plugin;
 
+/* Copies a tensor from one memory space to the other, all bytes that it
+ * reaches: input and output have the same dtype, dims and strides. */
+typedef struct bsm_step_transfer {
+  int32_t reserved[2];
+} bsm_step_transfer;
+
 typedef union bsm_step_params {
   bsm_step_convolution convolution;
   bsm_step_convolution_chain convolution_chain;
@@ -336,6 +344,7 @@ typedef union bsm_step_params {
   bsm_step_aten_call aten_call;
   bsm_step_plugin plugin;
   bsm_step_attention attention;
+  bsm_step_transfer transfer;
 } bsm_step_params;
 
 /* Of the inputs, and of the outputs, of one step. */
@@ -358,6 +367,9 @@ typedef struct bsm_plan_trial {
 
 typedef struct bsm_plan_step {
   bsm_step_kind kind;
+  /* Where it runs: all of its tensors and weights are there. Of a transfer: the
+   * space of its output. Calls and layers of plug-ins run on the host. */
+  bsm_memory_space space;
   const char *name;   /* of the layer(s) */
   const char *tactic; /* name chosen by the builder; "" : the backend's best */
   uint32_t input_count, output_count;
@@ -371,6 +383,9 @@ typedef struct bsm_plan_step {
 typedef struct bsm_plan_weights {
   const void *data; /* aligned to BSM_ALIGNMENT */
   uint64_t size;
+  /* Where steps read them; what is read in both spaces is there twice. `data`
+   * is the host's all the same, which an engine uploads. */
+  bsm_memory_space space;
 } bsm_plan_weights;
 
 typedef struct bsm_plan_binding {
@@ -391,7 +406,11 @@ typedef struct bsm_plan {
   uint32_t weights_count;
   bsm_plan_binding *inputs, *outputs;
   uint32_t input_count, output_count;
-  uint64_t workspace_size; /* bytes */
+  uint64_t workspace_size[BSM_MEMORY_SPACES]; /* bytes */
+  /* What it was built for: the name of a target, and behind a colon its
+   * parameters. NULL: the CPU. Steps of BSM_SPACE_DEVICE run on the device of
+   * that name; for the CPU there are none. */
+  const char *target;
   bsm_plan_metadata *metadata;
   uint32_t metadata_count;
   /* How the bindings make up the arguments and the result; NULL: not told. */
@@ -414,6 +433,8 @@ const bsm_plan *bsm_plan_find_step(const bsm_plan *plan, uint32_t index,
                                    uint32_t *part, uint32_t *step);
 
 const char *bsm_step_kind_name(bsm_step_kind kind); /* NULL when unknown */
+/* Whether devices run it, not the runtime. */
+bool bsm_step_kind_is_of_devices(bsm_step_kind kind);
 /* Size of the params of a kind; 0 when unknown. */
 size_t bsm_step_params_size(bsm_step_kind kind);
 
@@ -421,9 +442,10 @@ size_t bsm_step_params_size(bsm_step_kind kind);
  * reach; 0 for empty tensors. false on overflow. */
 bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out);
 
-/* Checks every index, count, size and place: ids in range, tensors inside
- * their places and weights inside theirs, bindings contiguous, counts of
- * inputs and outputs per kind. Parameters are the backend's to check. */
+/* Checks every index, count, size, place and space: ids in range, tensors
+ * inside their places and weights inside theirs, bindings contiguous, counts of
+ * inputs and outputs per kind, steps in the space of their tensors. Parameters
+ * are the backend's to check. */
 BSM_NODISCARD bsm_status bsm_plan_verify(const bsm_plan *plan);
 
 /* A text dump: tensors, steps, memory. */

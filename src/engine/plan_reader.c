@@ -200,7 +200,8 @@ bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
   *out = NULL;
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);
   BSM_TRY_ALLOC(plan);
-  BSM_TRY(bsm_read_u64(&r, &plan->workspace_size, "the workspace size"));
+  BSM_TRY(bsm_read_u64(&r, &plan->workspace_size[BSM_SPACE_HOST],
+                       "the workspace size"));
   BSM_TRY(get_metadata(&r, plan));
   BSM_TRY(get_weights(&r, weights, weights_size, plan));
   BSM_TRY(get_tensors(&r, plan));

@@ -4,6 +4,7 @@
  * backend to check. */
 #include <inttypes.h>
 
+#include "aten/tensor.h"
 #include "base/checked.h"
 #include "engine/plan.h"
 #include "engine/program.h"
@@ -50,10 +51,13 @@ static bsm_status place_size(const bsm_plan *plan, const bsm_plan_tensor *t,
                              uint64_t *out) {
   switch (t->place) {
     case BSM_PLACE_WORKSPACE:
-      *out = plan->workspace_size;
+      *out = plan->workspace_size[t->space];
       return BSM_OK;
     case BSM_PLACE_WEIGHTS:
-      if (t->index >= plan->weights_count) break;
+      if (t->index >= plan->weights_count ||
+          plan->weights[t->index].space != t->space) {
+        break;
+      }
       *out = plan->weights[t->index].size;
       return BSM_OK;
     case BSM_PLACE_INPUT:
@@ -132,6 +136,61 @@ static bool has_places(const bsm_plan_tensor *t) {
   return bsm_plan_tensor_extent(t, &extent) && count <= extent;
 }
 
+/* Same dtype, dims and strides, in the two spaces. */
+static bsm_status verify_transfer(const bsm_plan *plan,
+                                  const bsm_plan_step *step) {
+  if (step->input_count != 1 || step->output_count != 1) {
+    return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " inputs and %" PRIu32 " outputs",
+                    step->input_count, step->output_count);
+  }
+  const bsm_plan_tensor *from = &plan->tensors[step->inputs[0]];
+  const bsm_plan_tensor *to = &plan->tensors[step->outputs[0]];
+  bool same = from->dtype == to->dtype && bsm_dims_equal(from->dims, to->dims);
+  for (int32_t i = 0; same && i < to->dims.rank; i++) {
+    same = from->strides[i] == to->strides[i];
+  }
+  if (!same) return BSM_FAIL(BSM_CORRUPT, "a transfer changes the layout");
+  if (from->space == to->space || step->space != to->space) {
+    return BSM_FAIL(BSM_CORRUPT, "a transfer from space %d to %d in space %d",
+                    (int)from->space, (int)to->space, (int)step->space);
+  }
+  return BSM_OK;
+}
+
+/* A step runs where its tensors and weights are. Ids are in range. */
+static bsm_status verify_spaces(const bsm_plan *plan,
+                                const bsm_plan_step *step) {
+  if (step->kind == BSM_STEP_TRANSFER) return verify_transfer(plan, step);
+  if (step->space != BSM_SPACE_HOST &&
+      !bsm_step_kind_is_of_devices(step->kind)) {
+    return BSM_FAIL(BSM_CORRUPT, "runs in space %d, not on the host",
+                    (int)step->space);
+  }
+  for (uint32_t i = 0; i < step->input_count + step->output_count; i++) {
+    const uint32_t id = i < step->input_count
+                            ? step->inputs[i]
+                            : step->outputs[i - step->input_count];
+    if (plan->tensors[id].space != step->space) {
+      return BSM_FAIL(BSM_CORRUPT,
+                      "tensor %" PRIu32 " is in space %d, the step in %d", id,
+                      (int)plan->tensors[id].space, (int)step->space);
+    }
+  }
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
+    const uint32_t id = step->weights[i];
+    if (id != BSM_NO_WEIGHTS && plan->weights[id].space != step->space) {
+      return BSM_FAIL(BSM_CORRUPT,
+                      "weights %" PRIu32 " are in space %d, the step in %d", id,
+                      (int)plan->weights[id].space, (int)step->space);
+    }
+  }
+  return BSM_OK;
+}
+
+static bool space_known(bsm_memory_space space) {
+  return space == BSM_SPACE_HOST || space == BSM_SPACE_DEVICE;
+}
+
 static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
   if (!bsm_step_kind_name(step->kind)) {
     return BSM_FAIL(BSM_CORRUPT, "unknown kind %d", (int)step->kind);
@@ -167,7 +226,18 @@ static bsm_status verify_step(const bsm_plan *plan, const bsm_plan_step *step) {
                       step->weights[i], plan->weights_count);
     }
   }
-  return BSM_OK;
+  return verify_spaces(plan, step);
+}
+
+static bsm_status verify_all_known(const bsm_plan *plan) {
+  bool known = true;
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    known = known && space_known(plan->tensors[i].space);
+  }
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    known = known && space_known(plan->weights[i].space);
+  }
+  return known ? BSM_OK : BSM_FAIL(BSM_CORRUPT, "an unknown memory space");
 }
 
 /* The structure's leaves are the bindings, each once, and what the run adds.
@@ -197,6 +267,7 @@ static bsm_status verify_structure(const bsm_plan *plan,
 }
 
 bsm_status bsm_plan_verify(const bsm_plan *plan) {
+  BSM_TRY(verify_all_known(plan));
   for (uint32_t i = 0; i < plan->input_count; i++) {
     BSM_TRY(verify_binding(plan, &plan->inputs[i], BSM_PLACE_INPUT, i));
   }

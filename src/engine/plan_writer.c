@@ -84,11 +84,27 @@ static bsm_status put_structure(bsm_text *out, const bsm_structure *root) {
   return BSM_OK;
 }
 
+/* The format has no fields for what another device than the CPU runs. */
+static bsm_status check_spaces(const bsm_plan *plan) {
+  bool host = true;
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    host = host && plan->tensors[i].space == BSM_SPACE_HOST;
+  }
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    host = host && plan->steps[i].space == BSM_SPACE_HOST;
+  }
+  return host ? BSM_OK
+              : BSM_FAIL(BSM_UNSUPPORTED,
+                         "engines for other devices than the CPU cannot be "
+                         "written to a file");
+}
+
 bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
                              bsm_arena *arena, bsm_str *out) {
   bsm_text text;
   bsm_text_init(&text, arena);
-  bsm_put_u64(&text, plan->workspace_size);
+  BSM_TRY(check_spaces(plan));
+  bsm_put_u64(&text, plan->workspace_size[BSM_SPACE_HOST]);
   bsm_put_u32(&text, plan->metadata_count);
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
     bsm_put_string(&text, plan->metadata[i].key);

@@ -156,7 +156,7 @@ static void test_steps(void **state) {
                          .tensor_count = 3,
                          .steps = &step,
                          .step_count = 1,
-                         .workspace_size = 3 * 64 * 64 * 4};
+                         .workspace_size = {3 * 64 * 64 * 4}};
   const bsm_device_ops *ops = fixture_ops();
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);

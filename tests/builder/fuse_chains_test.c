@@ -171,8 +171,8 @@ static float *run(const bsm_plan *plan, size_t *size) {
       .stream = stream,
       .inputs = inputs,
       .outputs = outputs,
-      .workspace =
-          bsm_arena_alloc(&arena, plan->workspace_size + 1, BSM_ALIGNMENT),
+      .workspace = bsm_arena_alloc(
+          &arena, plan->workspace_size[BSM_SPACE_HOST] + 1, BSM_ALIGNMENT),
       .scratch = bsm_arena_alloc(&arena, scratch + 1, BSM_ALIGNMENT)};
   for (uint32_t i = 0; i < plan->step_count; i++) {
     assert_null(prepared[i].enqueue(&prepared[i], &r));

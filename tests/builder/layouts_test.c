@@ -92,8 +92,8 @@ static const bsm_plan *run(bsm_itensor *y) {
   if (status) fail_msg("%s", bsm_status_message(status));
   void *inputs[4] = {in, in, in, in}, *outputs[1] = {out};
   bsm_run r = {.inputs = inputs, .outputs = outputs};
-  r.workspace =
-      bsm_arena_alloc(&arena, (size_t)plan->workspace_size + 1, BSM_ALIGNMENT);
+  r.workspace = bsm_arena_alloc(
+      &arena, (size_t)plan->workspace_size[BSM_SPACE_HOST] + 1, BSM_ALIGNMENT);
   assert_non_null(r.workspace);
   memset(out, 0x7f, sizeof(out));
   r.stream = fixture_stream(&(bsm_stream_options){.isa = options.isa});

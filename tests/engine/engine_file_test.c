@@ -96,7 +96,7 @@ static void make_sample(sample *s) {
                        .outputs = s->outputs,
                        .input_count = 1,
                        .output_count = 1,
-                       .workspace_size = 128,
+                       .workspace_size = {128},
                        .metadata = s->metadata,
                        .metadata_count = 1};
 }
@@ -304,7 +304,7 @@ static void test_lying_plans(void **state) {
   LIE(s.inputs[0].tensor = 1);
   LIE(s.outputs[0].tensor = 0);
   LIE(s.tensors[2].strides[0] = 2);
-  LIE(s.plan.workspace_size = 80);
+  LIE(s.plan.workspace_size[BSM_SPACE_HOST] = 80);
 #undef LIE
 }
 

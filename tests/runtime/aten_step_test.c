@@ -267,7 +267,7 @@ static void make_plan(hand_made *h, const char *op) {
   plan->tensors[2] =
       tensor_of(BSM_DTYPE_FLOAT, BSM_PLACE_WORKSPACE, (bsm_dims){1, {4}});
   plan->tensor_count = 3;
-  plan->workspace_size = 64;
+  plan->workspace_size[BSM_SPACE_HOST] = 64;
   plan->inputs = BSM_NEW(&h->arena, bsm_plan_binding);
   plan->outputs = BSM_NEW(&h->arena, bsm_plan_binding);
   *plan->inputs = (bsm_plan_binding){"x", 0};

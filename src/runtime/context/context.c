@@ -40,7 +40,8 @@ static bsm_status prepare_parts(const bsm_engine *engine,
     BSM_TRY(
         bsm_plan_runner_init(engine, part, options, arena, &need, &runners[i]));
     if (need > *scratch) *scratch = need;
-    if (part->workspace_size > *workspace) *workspace = part->workspace_size;
+    if (part->workspace_size[BSM_SPACE_HOST] > *workspace)
+      *workspace = part->workspace_size[BSM_SPACE_HOST];
   }
   *out = runners;
   return BSM_OK;

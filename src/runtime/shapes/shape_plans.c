@@ -167,7 +167,7 @@ static const bsm_plan *best_plan(const bsm_plan *plan,
 /* The workspace and the outputs. */
 static bsm_status check_memory(const bsm_shape_plans *plans,
                                const bsm_plan *plan) {
-  uint64_t bytes = plan->workspace_size;
+  uint64_t bytes = plan->workspace_size[BSM_SPACE_HOST];
   for (uint32_t i = 0; i < plan->output_count; i++) {
     uint64_t extent;
     if (!bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
@@ -202,7 +202,8 @@ static bsm_status make_plan(bsm_shape_plans *plans,
     return BSM_FAIL(BSM_LIMIT, "a plan of %zu bytes", e->arena.total);
   }
   return bsm_workspace_reserve(plans->running.workspace,
-                               made->plan->workspace_size, scratch);
+                               made->plan->workspace_size[BSM_SPACE_HOST],
+                               scratch);
 }
 
 /* ---- the cache ---- */
