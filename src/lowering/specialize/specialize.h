@@ -27,20 +27,20 @@
  * graph has the views, the in-place writes and the lists and dicts of the
  * program, and its values have identity, as in PyTorch.
  *
- * Files: spec_env.c (state, frames, nodes), shadow.c (values of the module),
- * calls.c (calls, attributes, objects), containers.c (prim:: container ops),
- * boxes.c (containers whose items only the run will tell), reachable.c (who
- * else has a container), prim_ops.c (other
- * prim:: ops), control_flow.c (If, Loop), unroll.c (how far), region.c (blocks
- * of the residual graph), symbols.c (views of symbols), nested.c (nested
- * tensors), branch.c (If on unknown conditions), loop.c (loops whose length is
- * unknown), fold.c (ops by schema), residual.c (values and nodes of the
- * residual graph), alias.c (storages and views), write_back.c (writing through
- * views), mutate.c (in-place ops), literal.c (memory as the program shares it),
- * twice.c (lists that others have), outputs.c (inputs and results), worlds.c
- * (shapes that range), world_shapes.c (which are looked at), world_checks.c
- * (that others are refused), world_strides.c (as_strided of them),
- * shape_trials.c (looking for more). */
+ * Files: run_nodes.c (state, frames, nodes), shadow.c (values of the module),
+ * calls.c (calls, attributes, objects), container_nodes.c (prim:: container
+ * ops), dynamic_containers.c (containers whose items only the run will tell),
+ * reachable.c (who else has a container), prim_nodes.c (other prim:: ops),
+ * control_flow.c (If, Loop), unroll.c (how far), residual_block.c (blocks of
+ * the residual graph), symbol_views.c (views of symbols), nested_tensors.c
+ * (nested tensors), branch.c (If on unknown conditions), loop.c (loops whose
+ * length is unknown), apply_op.c (ops by schema), residual.c (values and nodes
+ * of the residual graph), alias.c (storages and views), write_back.c (writing
+ * through views), mutate.c (in-place ops), literal.c (memory as the program
+ * shares it), container_aliases.c (lists that others have), residual_outputs.c
+ * (inputs and results), world_ops.c (shapes that range), world_shapes.c (which
+ * are looked at), world_checks.c (that others are refused), world_strides.c
+ * (as_strided of them), counterexamples.c (looking for more). */
 #ifndef BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 #define BSM_LOWERING_SPECIALIZE_SPECIALIZE_H_
 
@@ -230,7 +230,8 @@ typedef struct bsm_spec {
   bsm_ptrmap shadows;  /* of the module -> ours: tensors, lists, objects ... */
   bsm_ptrmap loaded;   /* shadow bsm_object -> bool[]: slots that are ours */
   bsm_ptrmap paths;    /* bsm_object -> "layer1.0" */
-  bsm_ptrmap nested;   /* tensors, symbols -> bsm_spec_nested (nested.c) */
+  bsm_ptrmap
+      nested; /* tensors, symbols -> bsm_spec_nested (nested_tensors.c) */
   struct bsm_spec_nested *aligned; /* the last that was asked for; NULL: none */
   bsm_ptrmap births; /* containers made inside a branch -> stamp */
 
@@ -253,7 +254,7 @@ typedef struct bsm_spec {
   const struct bsm_spec_region *reading;
 } bsm_spec;
 
-/* ---- spec_env.c ---- */
+/* ---- run_nodes.c ---- */
 BSM_NODISCARD bsm_status bsm_spec_init(bsm_spec *s, bsm_ir_ctx *cx,
                                        bsm_arena *scratch, bsm_arena *stack,
                                        const bsm_aten_library *aten);
@@ -298,7 +299,7 @@ BSM_NODISCARD bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
 /* The op that made a symbol, for messages: "aten::item". */
 const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v);
 
-/* ---- worlds.c ---- */
+/* ---- world_ops.c ---- */
 /* An input of dims that range. */
 BSM_NODISCARD bsm_status bsm_spec_range_input(bsm_spec *s,
                                               const bsm_lowering_range *range,
@@ -344,7 +345,7 @@ BSM_NODISCARD bsm_status bsm_world_call(bsm_op_ctx *cx, const bsm_aten_op *op,
                                         const bsm_ivalue *args, size_t n,
                                         bsm_ivalue *outs, size_t n_outs);
 
-/* ---- shape_trials.c ---- */
+/* ---- counterexamples.c ---- */
 /* Shapes for which a check of the specialised graph fails, to be among the
  * worlds of the next time: adds them to `samples`. *found: there were any. What
  * is told of the results' dims is made to hold for all that were tried. */
@@ -379,7 +380,7 @@ BSM_NODISCARD bsm_status bsm_spec_as_strided(bsm_spec *s,
                                              const bsm_ivalue *args, size_t n,
                                              bsm_ivalue *outs, bool *done);
 
-/* ---- symbols.c ---- */
+/* ---- symbol_views.c ---- */
 /* The residual value of a symbol now: that of a view may have to be read from
  * its parent again. */
 BSM_NODISCARD bsm_status bsm_spec_symbol_value(bsm_spec *s,
@@ -412,7 +413,7 @@ BSM_NODISCARD bsm_status bsm_spec_select_symbol(bsm_spec *s,
                                                 size_t n, bsm_ivalue *outs,
                                                 bool *done);
 
-/* ---- nested.c ---- */
+/* ---- nested_tensors.c ---- */
 /* An op that makes or takes a nested tensor; *done is false when it does not.
  */
 BSM_NODISCARD bsm_status bsm_spec_nested_op(bsm_spec *s,
@@ -426,7 +427,7 @@ BSM_NODISCARD bsm_status bsm_spec_nested_op(bsm_spec *s,
 BSM_NODISCARD bsm_status bsm_spec_shadow(bsm_spec *s, bsm_ivalue value,
                                          const char *name, bsm_ivalue *out);
 
-/* ---- calls.c, containers.c, prim_ops.c, control_flow.c ---- */
+/* ---- calls.c, container_nodes.c, prim_nodes.c, control_flow.c ---- */
 /* Each runs a prim:: node when it is one of its own; else *done is false. */
 BSM_NODISCARD bsm_status bsm_spec_call_node(bsm_spec *s, const bsm_node *node,
                                             bool *done);
@@ -463,7 +464,7 @@ BSM_NODISCARD bsm_status bsm_spec_note_birth(bsm_spec *s,
 /* Whether it is older than the innermost residual block. */
 bool bsm_spec_is_older(const bsm_spec *s, const bsm_ivalue *container);
 
-/* ---- boxes.c ---- */
+/* ---- dynamic_containers.c ---- */
 /* The box of a list or dict; NULL: its items are known. */
 bsm_spec_box *bsm_spec_box_find(const bsm_spec *s, const bsm_ivalue *value);
 /* Whether it was there before the block that began at that stamp. */
@@ -515,7 +516,7 @@ bool bsm_spec_is_shared(const bsm_spec *s, const bsm_ivalue *container);
  * `node`, can be got at after it in another way than by the If's result. */
 bool bsm_spec_is_reachable(const bsm_value *value, const bsm_node *node);
 
-/* ---- twice.c ---- */
+/* ---- container_aliases.c ---- */
 /* Which lists and dicts the results of a block hold, and how often: a block
  * gives each of its results a new identity. */
 typedef struct bsm_spec_held {
@@ -533,7 +534,7 @@ BSM_NODISCARD bsm_status bsm_spec_is_held_twice(bsm_spec *s,
 BSM_NODISCARD bsm_status bsm_spec_share_all(bsm_spec *s,
                                             const bsm_ivalue *value);
 
-/* ---- region.c ---- */
+/* ---- residual_block.c ---- */
 /* A block of a residual If or Loop while it is filled, and what it did. */
 typedef struct bsm_spec_region {
   bsm_block *block;
@@ -616,7 +617,7 @@ BSM_NODISCARD bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node,
 bool bsm_spec_value_is(const bsm_spec *s, const bsm_ivalue *value,
                        const bsm_type *type);
 
-/* ---- fold.c ---- */
+/* ---- apply_op.c ---- */
 /* Runs an op of the schema on abstract values. */
 BSM_NODISCARD bsm_status bsm_spec_op(bsm_spec *s, const bsm_schema *schema,
                                      bsm_ivalue *args, size_t n,
@@ -762,7 +763,7 @@ BSM_NODISCARD bsm_status bsm_spec_literal_box_write(
     bsm_spec *s, const bsm_schema *schema, const bsm_ivalue *args, size_t n,
     size_t which, bsm_ivalue *outs, size_t n_outs);
 
-/* ---- outputs.c ---- */
+/* ---- residual_outputs.c ---- */
 BSM_NODISCARD bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
                                         const bsm_lowering_input *inputs,
                                         size_t input_count,

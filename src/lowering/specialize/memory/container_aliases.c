@@ -3,7 +3,7 @@
  *
  * What comes out of an If or a loop is a new list here, though it is an old one
  * when the engine runs. As long as nobody else has that, nobody can tell. When
- * somebody has, neither may be written to (boxes.c). */
+ * somebody has, neither may be written to (dynamic_containers.c). */
 #include "lowering/specialize/specialize.h"
 
 typedef bsm_status visit_fn(bsm_spec *s, void *user, const bsm_ivalue *value);

@@ -13,8 +13,9 @@
  *   writes      aten::copy_ of what the op would give (its functional twin),
  *               aten::fill_ or aten::zero_
  *   containers  known here until something keeps them that only the run knows;
- *               from then on a box (boxes.c), whose value is the one list or
- *               dict of the run, a prim::CopyContainer, and is written to
+ *               from then on a box (dynamic_containers.c), whose value is the
+ *               one list or dict of the run, a prim::CopyContainer, and is
+ *               written to
  *
  * A write that changes the dims of a tensor is followed where nothing else can
  * have the tensor. */
