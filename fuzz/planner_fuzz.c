@@ -272,39 +272,29 @@ static void add_call(maker *m) {
 /* ---- planning and running ---- */
 
 static void run_plan(maker *m, const bsm_plan *plan) {
-  const bsm_device_ops *ops;
   bsm_engine engine = {.aten = m->aten};
-  bsm_stream *stream = NULL;
-  bsm_arena step_arena;
-  bsm_workspace workspace;
-  bsm_thread_pool *pool = NULL;
+  bsm_execution execution;
   bsm_plan_runner runner;
-  size_t scratch = 0;
-  check(m, bsm_thread_pool_create(1, NULL, &pool));
-  const bsm_device_options device = {0};
-  const bsm_stream_options streaming = {.pool = pool, .isa = BSM_ISA_DETECT};
-  check(m, bsm_device_find(bsm_str_of("cpu"), &ops));
-  if (!m->failed) check(m, ops->open(&device, &engine.device));
-  if (!m->failed)
-    check(m, ops->stream_create(engine.device, &streaming, &stream));
+  bsm_memory_need need = {{0}, {0}};
+  const bsm_device_ops **ops = &engine.ops[BSM_SPACE_HOST];
+  bsm_device **device = &engine.devices[BSM_SPACE_HOST];
+  check(m, bsm_device_find(bsm_str_of("cpu"), ops));
+  if (!m->failed) check(m, (*ops)->open(&(bsm_device_options){0}, device));
   if (m->failed) return;
-  bsm_arena_init(&step_arena, NULL);
-  bsm_workspace_init(&workspace, NULL, NULL, 0);
-  const bsm_runner_options options = {.stream = stream,
-                                      .pool = pool,
-                                      .step_arena = &step_arena,
-                                      .workspace = &workspace};
-  bsm_status status = bsm_plan_runner_init(&engine, plan, &options, &m->arena,
-                                           &scratch, &runner);
+  const bsm_execution_options options = {.threads = 1, .isa = BSM_ISA_DETECT};
+  check(m, bsm_execution_open(&engine, &options, &execution));
+  if (m->failed) return;
+  bsm_status status =
+      bsm_plan_runner_init(plan, &execution, &m->arena, &need, &runner);
   if (bsm_status_code(status) == BSM_INTERNAL ||
       bsm_status_code(status) == BSM_CORRUPT) {
     fprintf(stderr, "%s\n", bsm_status_message(status));
     abort();
   }
-  size_t bytes =
-      plan->workspace_size[BSM_SPACE_HOST] < MAX_BYTES && scratch < MAX_BYTES
-          ? 0
-          : MAX_BYTES;
+  size_t bytes = need.workspace[BSM_SPACE_HOST] < MAX_BYTES &&
+                         need.scratch[BSM_SPACE_HOST] < MAX_BYTES
+                     ? 0
+                     : MAX_BYTES;
   for (uint32_t i = 0; !status && i < plan->input_count; i++) {
     const bsm_plan_tensor *t = &plan->tensors[plan->inputs[i].tensor];
     bsm_tensor *x = NULL;
@@ -321,16 +311,13 @@ static void run_plan(maker *m, const bsm_plan *plan) {
     if (!runner.outputs[i]) status = BSM_FAIL_OOM();
   }
   if (!status && bytes < MAX_BYTES) {
-    status = bsm_workspace_reserve(
-        &workspace, plan->workspace_size[BSM_SPACE_HOST], scratch);
+    status = bsm_execution_reserve(&execution, &need);
     if (!status) status = bsm_plan_runner_run(&runner);
   }
   bsm_status_free(status);
-  bsm_workspace_destroy(&workspace);
-  bsm_arena_destroy(&step_arena);
-  ops->stream_destroy(stream);
-  ops->close(engine.device);
-  bsm_thread_pool_destroy(pool);
+  bsm_plan_runner_destroy(&runner);
+  bsm_execution_close(&execution);
+  (*ops)->close(*device);
 }
 
 /* One planner for all inputs, as a context has one for all shapes: it sees

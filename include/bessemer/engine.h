@@ -38,9 +38,13 @@ typedef struct bsm_engine_load_options {
   /* The custom layers that contexts may run; must outlive the engine. Loading
    * succeeds without those that the engine has; bsm_context_create does not. */
   const bsm_plugin_registry *plugins;
+  /* Which of the machine's devices the engine runs on, of those that it was
+   * built for, counted from 0. The CPU is one device. Loading fails with
+   * BSM_NOT_FOUND when it is not there. */
+  int32_t device;
 } bsm_engine_load_options;
 #define BSM_ENGINE_LOAD_OPTIONS_INIT \
-  { sizeof(bsm_engine_load_options), NULL, NULL, 0, false, NULL }
+  { sizeof(bsm_engine_load_options), NULL, NULL, 0, false, NULL, 0 }
 
 /* Maps the engine file and checks it. Weights stay in the map.
  * BSM_IO: cannot be read. BSM_CORRUPT: not an engine, or damaged (with the

@@ -65,12 +65,16 @@ typedef enum bsm_memory_space {
 #define BSM_MEMORY_SPACES 2
 
 /* An array in the caller's memory. `strides` are in elements; NULL means
- * contiguous (row-major). */
+ * contiguous (row-major). `space` tells where `data` is an address: left zero,
+ * in the host's memory; on a device, `device` is its index, as in the options
+ * that the engine was loaded with. */
 typedef struct bsm_array {
   void *data;
   bsm_dtype dtype;
   bsm_dims dims;
   const int64_t *strides;
+  bsm_memory_space space;
+  int32_t device;
 } bsm_array;
 
 BSM_EXTERN_C_END

@@ -26,10 +26,7 @@ typedef struct fixture {
   bsm_program_block blocks[2];
   bsm_instruction top[1], inner[4];
   bsm_engine engine;
-  bsm_thread_pool *pool;
-  bsm_stream *stream;
-  bsm_workspace workspace;
-  bsm_arena step_arena;
+  bsm_execution execution;
   bsm_shape_plans *plans;
   bsm_plan_weights weights[2];
   bsm_program_derived derived[2];
@@ -56,7 +53,6 @@ static int set_up_with(void **state, const char *second) {
   static fixture f;
   memset(&f, 0, sizeof(f));
   bsm_arena_init(&f.arena, NULL);
-  bsm_arena_init(&f.step_arena, NULL);
   for (uint32_t i = 0; i < 40; i++) f.ids[i] = i;
   f.inner[0] = call(&f, "aten::mul.Scalar", 0, 2, 2);
   f.inner[1] = call(&f, second, 2, 1, 3);
@@ -84,14 +80,13 @@ static int set_up_with(void **state, const char *second) {
   f.plan.program = &f.program;
   check(bsm_aten_library_create(&f.arena, &f.aten));
   f.engine = (bsm_engine){.plan = &f.plan, .aten = f.aten};
-  check(bsm_thread_pool_create(1, NULL, &f.pool));
-  const bsm_device_ops *ops;
-  check(bsm_device_find(bsm_str_of("cpu"), &ops));
-  check(ops->open(&(bsm_device_options){0}, &f.engine.device));
-  check(ops->stream_create(
-      f.engine.device,
-      &(bsm_stream_options){.pool = f.pool, .isa = BSM_ISA_DETECT}, &f.stream));
-  bsm_workspace_init(&f.workspace, NULL, NULL, 0);
+  const bsm_device_ops **ops = &f.engine.ops[BSM_SPACE_HOST];
+  check(bsm_device_find(bsm_str_of("cpu"), ops));
+  check((*ops)->open(&(bsm_device_options){0},
+                     &f.engine.devices[BSM_SPACE_HOST]));
+  check(bsm_execution_open(
+      &f.engine, &(bsm_execution_options){.threads = 1, .isa = BSM_ISA_DETECT},
+      &f.execution));
   *state = &f;
   return 0;
 }
@@ -107,28 +102,22 @@ static int set_up_unplannable(void **state) {
 static int tear_down(void **state) {
   fixture *f = *state;
   bsm_shape_plans_destroy(f->plans);
-  bsm_workspace_destroy(&f->workspace);
-  f->engine.device->ops->stream_destroy(f->stream);
-  f->engine.device->ops->close(f->engine.device);
-  bsm_thread_pool_destroy(f->pool);
-  bsm_arena_destroy(&f->step_arena);
+  bsm_execution_close(&f->execution);
+  bsm_device *device = f->engine.devices[BSM_SPACE_HOST];
+  device->ops->close(device);
   bsm_arena_destroy(&f->arena);
   return 0;
 }
 
-static bsm_runner_options options_of(fixture *f) {
-  return (bsm_runner_options){.stream = f->stream,
-                              .isa = bsm_isa_detect(),
-                              .pool = f->pool,
-                              .step_arena = &f->step_arena,
-                              .workspace = &f->workspace};
-}
+static const bsm_run_limits no_limits = {0, 0};
 
 static void create(fixture *f, size_t capacity, bool profile) {
-  bsm_runner_options options = options_of(f);
-  options.profile = profile;
-  check(
-      bsm_shape_plans_create(&f->engine, &options, NULL, capacity, &f->plans));
+  f->execution.profile = profile;
+  check(bsm_shape_plans_create(&f->execution, &no_limits, capacity, &f->plans));
+}
+
+static bsm_workspace *workspace(fixture *f) {
+  return &f->execution.workspaces[BSM_SPACE_HOST];
 }
 
 static bsm_ivalue tensor(fixture *f, bsm_dtype dtype, bsm_dims dims) {
@@ -273,7 +262,8 @@ static void refusals_are_remembered(void **state) {
 static void little_workspace(void **state) {
   fixture *f = *state;
   static _Alignas(64) uint8_t given[64];
-  bsm_workspace_init(&f->workspace, NULL, given, sizeof(given));
+  workspace(f)->given = given;
+  workspace(f)->given_size = sizeof(given);
   f->inner[1].name = "aten::cumsum"; /* not fused: it needs memory */
   f->inner[1].input_count = 3;
   f->program.register_count = 40;
@@ -289,10 +279,10 @@ static void little_workspace(void **state) {
   f->program.constant_count = 2;
   create(f, 4, false);
   assert_true(is_refused(f, 1000));
-  bsm_workspace_init(&f->workspace, NULL, NULL, 0);
+  workspace(f)->given = NULL;
   assert_true(is_refused(f, 1000)); /* remembered */
   assert_false(is_refused(f, 1001));
-  assert_true(f->workspace.size + f->workspace.scratch_size > 64);
+  assert_true(workspace(f)->size + workspace(f)->scratch_size > 64);
 }
 
 /* Weights that are not what a plan would pack, twice under one name: the
@@ -337,12 +327,15 @@ static void plans_are_profiled(void **state) {
 /* ---- want of memory ---- */
 
 static bsm_status find_twice(fixture *f, test_allocator *a) {
-  const bsm_runner_options options = options_of(f);
   const bsm_ivalue in[] = {tensor(f, BSM_DTYPE_FLOAT, (bsm_dims){1, {7}}),
                            bsm_iv_int(2)};
   bsm_shape_plan *found;
-  BSM_TRY(bsm_shape_plans_create(&f->engine, &options, &a->base, 2, &f->plans));
-  bsm_status status = bsm_shape_plans_find(f->plans, f->top, in, &found);
+  f->execution.allocator = &a->base;
+  bsm_status status =
+      bsm_shape_plans_create(&f->execution, &no_limits, 2, &f->plans);
+  f->execution.allocator = NULL;
+  BSM_TRY(status);
+  status = bsm_shape_plans_find(f->plans, f->top, in, &found);
   if (status) { /* the cache has taken no harm */
     a->fail_at = 0;
     check(bsm_shape_plans_find(f->plans, f->top, in, &found));

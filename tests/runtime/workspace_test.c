@@ -12,7 +12,22 @@
 
 #include "engine/plan.h"
 #include "runtime/plan/workspace.h"
+#include "tests/backend/device_fixture.h"
 #include "tests/base/test_allocator.h"
+
+static bsm_stream *stream;
+
+static int set_up(void **state) {
+  (void)state;
+  stream = fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  fixture_stream_close(stream);
+  return 0;
+}
 
 static void expect(bsm_status status, bsm_code code) {
   assert_int_equal(bsm_status_code(status), code);
@@ -24,7 +39,7 @@ static void it_grows_and_never_shrinks(void **state) {
   test_allocator c;
   test_allocator_init(&c, INT_MAX);
   bsm_workspace w;
-  bsm_workspace_init(&w, &c.base, NULL, 0);
+  bsm_workspace_init(&w, stream, &c.base, NULL, 0);
   expect(bsm_workspace_reserve(&w, 100, 10), BSM_CODE_OK);
   assert_int_equal((uintptr_t)w.memory % BSM_ALIGNMENT, 0);
   assert_int_equal((uintptr_t)bsm_workspace_scratch(&w) % BSM_ALIGNMENT, 0);
@@ -53,7 +68,7 @@ static void it_grows_and_never_shrinks(void **state) {
 static void nothing_is_needed(void **state) {
   (void)state;
   bsm_workspace w;
-  bsm_workspace_init(&w, NULL, NULL, 0);
+  bsm_workspace_init(&w, stream, NULL, NULL, 0);
   expect(bsm_workspace_reserve(&w, 0, 0), BSM_CODE_OK);
   assert_non_null(w.memory);
   bsm_workspace_destroy(&w);
@@ -63,7 +78,7 @@ static void the_callers_cannot_grow(void **state) {
   (void)state;
   static _Alignas(BSM_ALIGNMENT) uint8_t given[256];
   bsm_workspace w;
-  bsm_workspace_init(&w, NULL, given, sizeof(given));
+  bsm_workspace_init(&w, stream, NULL, given, sizeof(given));
   expect(bsm_workspace_reserve(&w, 128, 64), BSM_CODE_OK);
   assert_ptr_equal(w.memory, given);
   expect(bsm_workspace_reserve(&w, 129, 65), BSM_INVALID_ARGUMENT);
@@ -74,7 +89,7 @@ static void the_callers_cannot_grow(void **state) {
   expect(bsm_workspace_reserve(&w, 192, 64), BSM_CODE_OK);
   assert_ptr_equal(bsm_workspace_scratch(&w), given + 192);
   bsm_workspace_destroy(&w);
-  bsm_workspace_init(&w, NULL, given + 1, sizeof(given) - 1);
+  bsm_workspace_init(&w, stream, NULL, given + 1, sizeof(given) - 1);
   expect(bsm_workspace_reserve(&w, 1, 1), BSM_INVALID_ARGUMENT);
   bsm_workspace_destroy(&w);
 }
@@ -82,7 +97,7 @@ static void the_callers_cannot_grow(void **state) {
 static void sizes_that_are_not_there(void **state) {
   (void)state;
   bsm_workspace w;
-  bsm_workspace_init(&w, NULL, NULL, 0);
+  bsm_workspace_init(&w, stream, NULL, NULL, 0);
   expect(bsm_workspace_reserve(&w, UINT64_MAX, 0), BSM_LIMIT);
   expect(bsm_workspace_reserve(&w, UINT64_MAX - 62, 0), BSM_LIMIT);
   expect(bsm_workspace_reserve(&w, UINT64_MAX - 127, 128), BSM_LIMIT);
@@ -96,7 +111,7 @@ static void memory_runs_out(void **state) {
   test_allocator_init(&c, INT_MAX);
   c.fail_at = 2;
   bsm_workspace w;
-  bsm_workspace_init(&w, &c.base, NULL, 0);
+  bsm_workspace_init(&w, stream, &c.base, NULL, 0);
   expect(bsm_workspace_reserve(&w, 64, 64), BSM_CODE_OK);
   const uint8_t *first = w.memory;
   expect(bsm_workspace_reserve(&w, 128, 64), BSM_OUT_OF_MEMORY);
@@ -115,5 +130,5 @@ int main(void) {
       cmocka_unit_test(sizes_that_are_not_there),
       cmocka_unit_test(memory_runs_out),
   };
-  return cmocka_run_group_tests_name("workspace", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("workspace", tests, set_up, tear_down);
 }

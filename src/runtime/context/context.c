@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/allocate.h"
-#include "base/checked.h"
 #include "base/isa.h"
 #include "base/options.h"
-#include "base/thread_pool.h"
 #include "runtime/context/context_internal.h"
 
 static uint32_t resolve_isa(uint32_t wanted) {
@@ -23,28 +21,25 @@ static uint32_t count_parts(const bsm_plan *plan) {
   return count;
 }
 
-/* Prepares every part; *scratch and *workspace are the largest needs of one:
- * no two parts run at a time, and nothing stays in the workspace. */
+/* Prepares every part. Their needs do not add up: no two parts run at a time,
+ * and nothing stays in the workspace. */
 static bsm_status prepare_parts(const bsm_engine *engine,
-                                const bsm_runner_options *options,
-                                bsm_arena *arena, bsm_plan_runner **out,
-                                size_t *scratch, uint64_t *workspace) {
+                                bsm_execution *execution, bsm_arena *arena,
+                                bsm_plan_runner **out, bsm_memory_need *need) {
   const uint32_t count = count_parts(engine->plan);
-  bsm_plan_runner *runners = BSM_NEW_ARRAY(arena, bsm_plan_runner, count);
-  BSM_TRY_ALLOC(runners);
-  *scratch = 0;
-  *workspace = 0;
+  *out = BSM_NEW_ARRAY(arena, bsm_plan_runner, count);
+  BSM_TRY_ALLOC(*out);
   for (uint32_t i = 0; i < count; i++) {
-    const bsm_plan *part = bsm_plan_part(engine->plan, i);
-    size_t need;
-    BSM_TRY(
-        bsm_plan_runner_init(engine, part, options, arena, &need, &runners[i]));
-    if (need > *scratch) *scratch = need;
-    if (part->workspace_size[BSM_SPACE_HOST] > *workspace)
-      *workspace = part->workspace_size[BSM_SPACE_HOST];
+    BSM_TRY(bsm_plan_runner_init(bsm_plan_part(engine->plan, i), execution,
+                                 arena, need, &(*out)[i]));
   }
-  *out = runners;
   return BSM_OK;
+}
+
+static void destroy_parts(const bsm_engine *engine, bsm_plan_runner *runners) {
+  for (uint32_t i = 0; runners && i < count_parts(engine->plan); i++) {
+    bsm_plan_runner_destroy(&runners[i]);
+  }
 }
 
 /* Says once when the engine was built for instructions this CPU lacks. */
@@ -61,72 +56,60 @@ static void report_isa(const bsm_engine *engine, uint32_t isa,
 }
 
 static bsm_status init_program(bsm_context *context,
-                               const bsm_runner_options *running,
-                               size_t max_plans) {
+                               const bsm_context_options *options) {
   const bsm_engine *engine = context->engine;
+  const bsm_run_limits limits = {
+      .max_bytes = options->max_run_bytes < SIZE_MAX
+                       ? (size_t)options->max_run_bytes
+                       : SIZE_MAX,
+      .max_instructions = options->max_instructions};
   if (bsm_program_region_count(engine->plan->program)) {
-    BSM_TRY(bsm_shape_plans_create(engine, running, context->allocator,
-                                   max_plans, &context->shapes));
+    BSM_TRY(bsm_shape_plans_create(&context->execution, &limits,
+                                   options->max_plans, &context->shapes));
     BSM_TRY(
         bsm_whole_region_find(engine->plan, &context->arena, &context->whole));
   }
-  return bsm_program_runner_create(engine, context->runners + 1,
-                                   context->shapes, running, &context->arena,
+  return bsm_program_runner_create(&context->execution, context->runners + 1,
+                                   context->shapes, &limits, &context->arena,
                                    &context->program);
+}
+
+static bsm_status make_tables(bsm_context *context) {
+  const bsm_plan *plan = context->engine->plan;
+  const size_t inputs = plan->input_count + (size_t)1;
+  const size_t outputs = plan->output_count + (size_t)1;
+  context->inputs_staged = BSM_NEW_ARRAY(&context->arena, bsm_staged, inputs);
+  context->outputs_staged = BSM_NEW_ARRAY(&context->arena, bsm_staged, outputs);
+  context->kept = BSM_NEW_ARRAY(&context->arena, bsm_staged, outputs);
+  context->outputs = BSM_NEW_ARRAY(&context->arena, bsm_array, outputs);
+  return context->inputs_staged && context->outputs_staged && context->kept &&
+                 context->outputs
+             ? BSM_OK
+             : BSM_FAIL_OOM();
 }
 
 static bsm_status init_context(bsm_context *context,
                                const bsm_context_options *options) {
-  bsm_thread_pool *pool = options->pool;
-  if (context->engine->aten) {
-    /* A first piece stays, so that calls with small results find memory. */
-    BSM_TRY_ALLOC(bsm_arena_alloc(&context->step_arena, 1, 1));
-  }
-  if (!pool) {
-    BSM_TRY(bsm_thread_pool_create(options->threads, context->allocator,
-                                   &context->own_pool));
-    pool = context->own_pool;
-  }
-  context->pool = pool;
-  const bsm_stream_options streaming = {.allocator = context->allocator,
-                                        .logger = options->logger,
-                                        .pool = pool,
-                                        .isa = resolve_isa(options->isa),
-                                        .profile = options->profile};
-  bsm_device *device = context->engine->device;
-  BSM_TRY(device->ops->stream_create(device, &streaming, &context->stream));
-  const bsm_runner_options running = {
-      .stream = context->stream,
-      .isa = streaming.isa,
-      .pool = pool,
-      .profile = options->profile,
+  const bsm_execution_options running = {
+      .allocator = context->allocator,
       .logger = options->logger,
-      .step_arena = &context->step_arena,
-      .workspace = &context->workspace,
-      .max_run_bytes = options->max_run_bytes < SIZE_MAX
-                           ? (size_t)options->max_run_bytes
-                           : SIZE_MAX,
-      .max_instructions = options->max_instructions};
-  size_t scratch;
-  uint64_t workspace;
-  bsm_workspace_init(&context->workspace, context->allocator,
-                     options->workspace, options->workspace_size);
-  report_isa(context->engine, streaming.isa, options->logger);
-  BSM_TRY(prepare_parts(context->engine, &running, &context->arena,
-                        &context->runners, &scratch, &workspace));
-  context->kept =
-      BSM_NEW_ARRAY(&context->arena, bsm_kept_output,
-                    context->engine->plan->output_count + (size_t)1);
-  context->outputs =
-      BSM_NEW_ARRAY(&context->arena, bsm_array,
-                    context->engine->plan->output_count + (size_t)1);
-  if (!context->kept || !context->outputs) return BSM_FAIL_OOM();
+      .pool = options->pool,
+      .threads = options->threads,
+      .isa = resolve_isa(options->isa),
+      .profile = options->profile,
+      .workspace = options->workspace,
+      .workspace_size = options->workspace_size};
+  bsm_memory_need need = {{0}, {0}};
+  BSM_TRY(bsm_execution_open(context->engine, &running, &context->execution));
+  report_isa(context->engine, running.isa, options->logger);
+  BSM_TRY(prepare_parts(context->engine, &context->execution, &context->arena,
+                        &context->runners, &need));
+  BSM_TRY(make_tables(context));
   context->output_allocate = options->output_allocate;
   context->output_user = options->output_user;
-  if (context->engine->plan->program) {
-    BSM_TRY(init_program(context, &running, options->max_plans));
-  }
-  return bsm_workspace_reserve(&context->workspace, workspace, scratch);
+  if (context->engine->plan->program) BSM_TRY(init_program(context, options));
+  BSM_TRY(bsm_execution_reserve(&context->execution, &need));
+  return bsm_execution_wait(&context->execution);
 }
 
 static bsm_context_options resolve(const bsm_context_options *given) {
@@ -150,7 +133,6 @@ bsm_status bsm_context_create(const bsm_engine *engine,
   context->engine = engine;
   context->allocator = allocator;
   bsm_arena_init(&context->arena, allocator);
-  bsm_arena_init(&context->step_arena, allocator);
   bsm_arena_init(&context->result_arena, allocator);
   context->logger = options.logger;
   bsm_status status = init_context(context, &options);
@@ -162,18 +144,23 @@ bsm_status bsm_context_create(const bsm_engine *engine,
   return BSM_OK;
 }
 
+static void release_staged(bsm_context *context, bsm_staged *staged,
+                           uint32_t count) {
+  for (uint32_t i = 0; staged && i < count; i++) {
+    bsm_staged_release(&staged[i], &context->execution);
+  }
+}
+
 void bsm_context_destroy(bsm_context *context) {
   if (!context) return;
+  const bsm_plan *plan = context->engine->plan;
   bsm_program_runner_destroy(context->program);
   bsm_shape_plans_destroy(context->shapes);
-  for (uint32_t i = 0; context->kept && i < context->engine->plan->output_count;
-       i++) {
-    bsm_deallocate(context->allocator, context->kept[i].data);
-  }
-  bsm_workspace_destroy(&context->workspace);
-  context->engine->device->ops->stream_destroy(context->stream);
-  bsm_thread_pool_destroy(context->own_pool);
-  bsm_arena_destroy(&context->step_arena);
+  destroy_parts(context->engine, context->runners);
+  release_staged(context, context->inputs_staged, plan->input_count);
+  release_staged(context, context->outputs_staged, plan->output_count);
+  release_staged(context, context->kept, plan->output_count);
+  bsm_execution_close(&context->execution);
   bsm_arena_destroy(&context->result_arena);
   bsm_arena_destroy(&context->arena);
   bsm_deallocate(context->allocator, context);
@@ -200,27 +187,30 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
   BSM_NEED(engine);
   BSM_NEED(out);
   *out = (bsm_engine_memory_info){0};
-  bsm_thread_pool *pool;
-  BSM_TRY(bsm_thread_pool_create(threads, engine->allocator, &pool));
+  const bsm_execution_options options = {.allocator = engine->allocator,
+                                         .threads = threads,
+                                         .isa = BSM_ISA_DETECT};
+  const bsm_memory_space space = bsm_engine_space(engine);
+  bsm_memory_need need = {{0}, {0}};
+  bsm_execution execution;
+  bsm_plan_runner *runners = NULL;
   bsm_arena arena;
   bsm_arena_init(&arena, engine->allocator);
-  bsm_plan_runner *runners;
-  size_t scratch = 0;
-  bsm_stream *stream = NULL;
-  const bsm_stream_options streaming = {
-      .allocator = engine->allocator, .pool = pool, .isa = BSM_ISA_DETECT};
-  const bsm_device_ops *ops = engine->device->ops;
-  bsm_status status = ops->stream_create(engine->device, &streaming, &stream);
-  const bsm_runner_options options = {.stream = stream, .pool = pool};
-  if (!status) status = count_weights(engine->plan, &arena, &out->weights);
+  bsm_status status = count_weights(engine->plan, &arena, &out->weights);
+  bsm_status opened = bsm_execution_open(engine, &options, &execution);
   if (!status) {
-    status = prepare_parts(engine, &options, &arena, &runners, &scratch,
-                           &out->workspace);
+    status = opened;
+  } else {
+    bsm_status_free(opened);
   }
+  if (!status) {
+    status = prepare_parts(engine, &execution, &arena, &runners, &need);
+  }
+  destroy_parts(engine, runners);
+  bsm_execution_close(&execution);
   bsm_arena_destroy(&arena);
-  ops->stream_destroy(stream);
-  bsm_thread_pool_destroy(pool);
-  out->scratch = scratch;
+  out->workspace = need.workspace[space];
+  out->scratch = need.scratch[space];
   return status;
 }
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running contexts: the caller's arrays are bound to a plan, or given to the
  * program; outputs. */
-#include <string.h>
-
-#include "base/allocate.h"
 #include "base/options.h"
 #include "base/thread_pool.h"
 #include "runtime/context/check_arrays.h"
@@ -30,19 +27,14 @@ static size_t largest_output(const bsm_context *context, uint32_t i) {
  * it need not grow. */
 static bsm_status own_memory(bsm_context *context, uint32_t i,
                              bsm_array *array) {
-  bsm_kept_output *kept = &context->kept[i];
+  bsm_staged *kept = &context->kept[i];
   size_t bytes = bsm_array_bytes(array);
-  if (!kept->data || bytes > kept->size) {
+  if (!kept->memory[BSM_SPACE_HOST] || bytes > kept->size[BSM_SPACE_HOST]) {
     const size_t largest = largest_output(context, i);
     if (bytes < largest) bytes = largest;
-    bsm_deallocate(context->allocator, kept->data);
-    kept->data =
-        bsm_allocate(context->allocator, bytes ? bytes : 1, BSM_ALIGNMENT);
-    kept->size = kept->data ? bytes : 0;
-    BSM_TRY_ALLOC(kept->data);
   }
-  array->data = kept->data;
-  return BSM_OK;
+  return bsm_staged_reserve(kept, &context->execution, BSM_SPACE_HOST, bytes,
+                            &array->data);
 }
 
 /* The caller's memory for an output of these dims. */
@@ -65,14 +57,26 @@ static bsm_status ask_memory(const bsm_context *context, size_t i,
 }
 
 /* Copies an output to the caller's memory, if that is wanted. */
-static bsm_status hand_over(const bsm_context *context, size_t i,
-                            const char *name, bsm_array *array) {
+static bsm_status hand_over(bsm_context *context, size_t i, const char *name,
+                            bsm_array *array) {
   if (!context->output_allocate) return BSM_OK;
   const void *from = array->data;
   BSM_TRY(ask_memory(context, i, name, array));
-  const size_t bytes = bsm_array_bytes(array);
-  if (bytes) memcpy(array->data, from, bytes);
-  return BSM_OK;
+  return bsm_execution_copy(&context->execution, array->data, array->space,
+                            from, BSM_SPACE_HOST, bsm_array_bytes(array));
+}
+
+/* Where a plan has an output. */
+static bsm_memory_space output_space(const bsm_plan *plan, uint32_t i) {
+  return plan->tensors[plan->outputs[i].tensor].space;
+}
+
+/* The address that a plan writes output i of the caller's array to. */
+static bsm_status bind_output(bsm_context *context, bsm_plan_runner *runner,
+                              uint32_t i, const bsm_array *array) {
+  return bsm_stage_output(&context->outputs_staged[i], &context->execution,
+                          array, output_space(runner->plan, i),
+                          &runner->outputs[i]);
 }
 
 /* Gives the outputs of a plan memory. */
@@ -85,7 +89,7 @@ static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
     const char *name = context->engine->plan->outputs[i].name;
     BSM_TRY(context->output_allocate ? ask_memory(context, i, name, array)
                                      : own_memory(context, i, array));
-    runner->outputs[i] = array->data;
+    BSM_TRY(bind_output(context, runner, i, array));
   }
   return BSM_OK;
 }
@@ -121,10 +125,24 @@ static bsm_status copy_output(bsm_context *context, uint32_t i,
   BSM_TRY(bsm_program_runner_output(context->program, i, &from));
   bsm_plan_tensor exact = {.dtype = from.dtype, .dims = from.dims};
   bsm_contiguous_strides(from.dims, exact.strides);
-  BSM_TRY(bsm_check_array("output", i, &context->engine->plan->outputs[i],
-                          &exact, to));
-  const size_t bytes = bsm_array_bytes(&from);
-  if (bytes) memcpy(to->data, from.data, bytes);
+  const bsm_plan_binding *binding = &context->engine->plan->outputs[i];
+  BSM_TRY(bsm_check_array("output", i, binding, &exact, to));
+  BSM_TRY(bsm_staging_check(context->engine, "output", i, binding->name, to));
+  return bsm_execution_copy(&context->execution, to->data, to->space, from.data,
+                            BSM_SPACE_HOST, bsm_array_bytes(&from));
+}
+
+/* The caller's arrays for the inputs of a plan. */
+static bsm_status stage_inputs(bsm_context *context, const bsm_array *inputs,
+                               const bsm_context_choice *choice) {
+  const bsm_plan *plan = choice->runner->plan;
+  for (uint32_t i = 0; i < plan->input_count; i++) {
+    const uint32_t k = choice->params ? choice->params[i] : i;
+    BSM_TRY(bsm_stage_input(&context->inputs_staged[k], &context->execution,
+                            &inputs[k],
+                            plan->tensors[plan->inputs[i].tensor].space,
+                            &choice->runner->inputs[i]));
+  }
   return BSM_OK;
 }
 
@@ -133,6 +151,7 @@ static bsm_status copy_output(bsm_context *context, uint32_t i,
 static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
                               size_t count, bsm_plan_runner **runner) {
   const bsm_plan *plan = context->engine->plan;
+  bsm_context_choice choice;
   context->has_outputs = false;
   context->result = (bsm_run_result){0};
   bsm_arena_destroy(&context->result_arena);
@@ -141,9 +160,13 @@ static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
     const bsm_plan_binding *binding = &plan->inputs[i];
     BSM_TRY(bsm_check_array("input", i, binding,
                             &plan->tensors[binding->tensor], &inputs[i]));
+    BSM_TRY(bsm_staging_check(context->engine, "input", i, binding->name,
+                              &inputs[i]));
     BSM_TRY(bsm_check_range(plan, i, &inputs[i].dims));
   }
-  return bsm_context_find_runner(context, inputs, runner);
+  BSM_TRY(bsm_context_choose(context, inputs, &choice));
+  *runner = choice.runner;
+  return choice.runner ? stage_inputs(context, inputs, &choice) : BSM_OK;
 }
 
 /* The caller's arrays for the outputs of a plan. */
@@ -151,21 +174,36 @@ static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
                                const bsm_array *outputs) {
   const bsm_plan *plan = runner->plan;
   for (uint32_t i = 0; i < plan->output_count; i++) {
-    BSM_TRY(bsm_check_array("output", i, &context->engine->plan->outputs[i],
+    const bsm_plan_binding *binding = &context->engine->plan->outputs[i];
+    BSM_TRY(bsm_check_array("output", i, binding,
                             &plan->tensors[plan->outputs[i].tensor],
                             &outputs[i]));
-    runner->outputs[i] = outputs[i].data;
+    BSM_TRY(bsm_staging_check(context->engine, "output", i, binding->name,
+                              &outputs[i]));
+    BSM_TRY(bind_output(context, runner, i, &outputs[i]));
   }
   return BSM_OK;
+}
+
+/* Runs a plan; its outputs arrive in `outputs`. */
+static bsm_status run_plan(bsm_context *context, bsm_plan_runner *runner,
+                           const bsm_array *outputs) {
+  bsm_execution *e = &context->execution;
+  bsm_status status = bsm_plan_runner_enqueue(runner);
+  for (uint32_t i = 0; !status && i < runner->plan->output_count; i++) {
+    status = bsm_unstage_output(e, runner->outputs[i],
+                                output_space(runner->plan, i), &outputs[i]);
+  }
+  return status ? bsm_execution_fail(e, status) : bsm_execution_wait(e);
 }
 
 /* The plan of `runner`, or the program when it is NULL; the pool's workers stay
  * awake for it. */
 static bsm_status run_parts(bsm_context *context, bsm_plan_runner *runner,
-                            const bsm_array *inputs) {
-  bsm_thread_pool *pool = context->pool;
+                            const bsm_array *inputs, const bsm_array *outputs) {
+  bsm_thread_pool *pool = context->execution.env.pool;
   bsm_thread_pool_begin(pool);
-  bsm_status status = runner ? bsm_plan_runner_run(runner)
+  bsm_status status = runner ? run_plan(context, runner, outputs)
                              : bsm_program_runner_run(context->program, inputs);
   bsm_thread_pool_end(pool);
   return status;
@@ -188,13 +226,13 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
   BSM_TRY(bsm_check_count("output", output_count, plan->output_count));
   if (runner) {
     BSM_TRY(bind_outputs(context, runner, outputs));
-    return run_parts(context, runner, inputs);
+    return run_parts(context, runner, inputs, outputs);
   }
-  BSM_TRY(run_parts(context, NULL, inputs));
+  BSM_TRY(run_parts(context, NULL, inputs, NULL));
   for (uint32_t i = 0; i < plan->output_count; i++) {
     BSM_TRY(copy_output(context, i, &outputs[i]));
   }
-  return BSM_OK;
+  return bsm_execution_wait(&context->execution);
 }
 
 bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
@@ -205,9 +243,9 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
   if (runner) {
     BSM_TRY(keep_outputs(context, runner));
-    BSM_TRY(run_parts(context, runner, inputs));
+    BSM_TRY(run_parts(context, runner, inputs, context->outputs));
   } else {
-    BSM_TRY(run_parts(context, NULL, inputs));
+    BSM_TRY(run_parts(context, NULL, inputs, NULL));
     BSM_TRY(keep_results(context));
   }
   context->has_outputs = true;

@@ -26,7 +26,7 @@ static bsm_plan_runner *find_variant(const bsm_context *context,
 
 /* The same, made for these shapes when the whole program is one region. */
 static bsm_status find_shape_plan(bsm_context *context, const bsm_array *inputs,
-                                  bsm_plan_runner **runner) {
+                                  bsm_context_choice *out) {
   const bsm_whole_region *whole = &context->whole;
   bsm_shape_plan *found;
   if (!whole->region || bsm_plan_value_count(context->engine->plan)) {
@@ -35,22 +35,17 @@ static bsm_status find_shape_plan(bsm_context *context, const bsm_array *inputs,
   BSM_TRY(bsm_shape_plans_find(context->shapes, whole->region,
                                bsm_whole_region_inputs(whole, inputs), &found));
   if (!found || !bsm_whole_region_fits(whole, &found->planned)) return BSM_OK;
-  for (uint32_t i = 0; i < whole->region->input_count; i++) {
-    found->runner.inputs[i] = inputs[whole->params[i]].data;
-  }
-  *runner = &found->runner;
+  out->runner = &found->runner;
+  out->params = whole->params;
   return BSM_OK;
 }
 
-bsm_status bsm_context_find_runner(bsm_context *context,
-                                   const bsm_array *inputs,
-                                   bsm_plan_runner **runner) {
-  const uint32_t count = context->engine->plan->input_count;
-  *runner =
+bsm_status bsm_context_choose(bsm_context *context, const bsm_array *inputs,
+                              bsm_context_choice *out) {
+  *out = (bsm_context_choice){0};
+  out->runner =
       context->program ? find_variant(context, inputs) : &context->runners[0];
-  if (!*runner) return find_shape_plan(context, inputs, runner);
-  for (uint32_t i = 0; i < count; i++) (*runner)->inputs[i] = inputs[i].data;
-  return BSM_OK;
+  return out->runner ? BSM_OK : find_shape_plan(context, inputs, out);
 }
 
 /* ---- ahead of a run ---- */
@@ -112,9 +107,9 @@ bsm_status bsm_context_input_shape(bsm_context *context, size_t index,
 bsm_status bsm_context_prepare(bsm_context *context) {
   BSM_NEED(context);
   bsm_array *shapes;
-  bsm_plan_runner *runner;
+  bsm_context_choice choice;
   BSM_TRY(shapes_of(context, &shapes));
-  return bsm_context_find_runner(context, shapes, &runner);
+  return bsm_context_choose(context, shapes, &choice);
 }
 
 bsm_status bsm_context_output_shape(bsm_context *context, size_t index,
@@ -123,11 +118,11 @@ bsm_status bsm_context_output_shape(bsm_context *context, size_t index,
   BSM_NEED(out);
   const bsm_plan *plan = context->engine->plan;
   bsm_array *shapes;
-  bsm_plan_runner *runner;
+  bsm_context_choice choice;
   BSM_TRY(check_index("output", index, plan->output_count));
   BSM_TRY(shapes_of(context, &shapes));
-  BSM_TRY(bsm_context_find_runner(context, shapes, &runner));
-  if (runner) plan = runner->plan;
+  BSM_TRY(bsm_context_choose(context, shapes, &choice));
+  if (choice.runner) plan = choice.runner->plan;
   *out = plan->tensors[plan->outputs[index].tensor].dims;
   return BSM_OK;
 }

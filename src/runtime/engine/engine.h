@@ -9,11 +9,19 @@
 #include "base/file.h"
 #include "bessemer/engine.h"
 #include "engine/plan.h"
+#include "runtime/engine/device_weights.h"
+#include "runtime/steps/step_driver.h"
 
 struct bsm_engine {
   const bsm_allocator *allocator; /* NULL: malloc */
-  bsm_device *device;             /* that runs the plan's steps */
-  bsm_arena arena; /* the plan, and weights that are not in `map` */
+  /* Of the memory spaces: the CPU, and what the plan's target names. `ops` of
+   * the second is NULL for engines for the CPU; the device alone is NULL when
+   * the engine was built where there is none. */
+  const bsm_device_ops *ops[BSM_MEMORY_SPACES];
+  bsm_device *devices[BSM_MEMORY_SPACES];
+  int32_t device_index;        /* of the second one */
+  bsm_device_weights *weights; /* in its memory; NULL: it reads the host's */
+  bsm_arena arena;             /* the plan, and weights that are not in `map` */
   bsm_file_map map;
   const bsm_plan *plan;
   const bsm_aten_library *aten;       /* NULL unless a step calls an op */
@@ -22,10 +30,17 @@ struct bsm_engine {
   size_t layer_count;
 };
 
+/* What the drivers of steps get to know of the engine. */
+bsm_step_env bsm_engine_step_env(const bsm_engine *engine);
+/* The space of the device that its plan's target names. */
+static inline bsm_memory_space bsm_engine_space(const bsm_engine *engine) {
+  return engine->ops[BSM_SPACE_DEVICE] ? BSM_SPACE_DEVICE : BSM_SPACE_HOST;
+}
+
 /* An engine around a plan that the builder made. On success the engine owns
  * the memory of `arena` (which is left empty); on failure the caller keeps
- * it. The plan is verified and checked by the backend, or with `plugins` (may
- * be NULL). */
+ * it. The plan is verified and its steps checked, with `plugins` (may be NULL).
+ * Without the device that it was built for the engine can be saved, not run. */
 BSM_NODISCARD bsm_status bsm_engine_adopt(bsm_arena *arena,
                                           const bsm_plan *plan,
                                           const bsm_allocator *allocator,

@@ -1,122 +1,263 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preparing and running the steps of one plan. */
+/* Preparing and running the steps of one plan.
+ *
+ * Steps are enqueued in order. Those of the host run at once, those of a device
+ * later; where one of the host stands behind a transfer it waits until that is
+ * done, as it reads what came down, or writes where something is still on its
+ * way up, of this plan or of one before. The device waits for the host nowhere:
+ * what stands before was run. */
 #include "runtime/plan/plan_runner.h"
 
-#include <inttypes.h>
-
-#include "base/clock.h"
 #include "engine/plan_work.h"
-#include "runtime/steps/aten_step.h"
-#include "runtime/steps/plugin_step.h"
 
-static bsm_status prepare_step(const bsm_plan_runner *r,
-                               const bsm_plan_step *step, bsm_arena *arena,
-                               bsm_prepared_step *out) {
-  const bsm_engine *engine = r->engine;
-  if (step->kind == BSM_STEP_PLUGIN) {
-    return bsm_plugin_step_prepare(engine->plugins, r->plan, step, arena, out);
+struct bsm_step_times {
+  bsm_event *from, *to;
+  double seconds, least;
+  uint64_t runs;
+};
+
+/* What a step does about transfers. */
+enum { MEETS_NOTHING = 0, MEETS_WAIT = 1, MEETS_RECORD = 2 };
+
+/* ---- weights ---- */
+
+/* Weights that the engine does not have. */
+static bsm_status upload(bsm_plan_runner *r, const bsm_plan_weights *w,
+                         const void **out) {
+  bsm_execution *e = r->execution;
+  bsm_stream *stream = e->env.streams[BSM_SPACE_DEVICE];
+  const bsm_device_ops *ops = stream->device->ops;
+  void **copy = &r->uploaded[r->uploaded_count];
+  BSM_TRY(ops->allocate(stream->device, e->allocator, (size_t)w->size,
+                        BSM_ALIGNMENT, copy));
+  r->uploaded_count++;
+  *out = *copy;
+  BSM_TRY(ops->upload(stream, *copy, w->data, (size_t)w->size));
+  return ops->synchronize(stream);
+}
+
+/* The table of device addresses; those of the host are the plan's. */
+static bsm_status place_weights(bsm_plan_runner *r, bsm_arena *arena) {
+  const bsm_engine *engine = r->execution->engine;
+  const bsm_plan *plan = r->plan;
+  if (!engine->weights) return BSM_OK;
+  const void **table =
+      BSM_NEW_ARRAY(arena, const void *, plan->weights_count + (size_t)1);
+  r->uploaded = BSM_NEW_ARRAY(arena, void *, plan->weights_count + (size_t)1);
+  if (!table || !r->uploaded) return BSM_FAIL_OOM();
+  r->runs[BSM_SPACE_DEVICE].weights = table;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    const bsm_plan_weights *w = &plan->weights[i];
+    if (w->space != BSM_SPACE_DEVICE || !w->size) continue;
+    BSM_TRY(bsm_device_weights_find(engine->weights,
+                                    r->execution->env.streams[BSM_SPACE_DEVICE],
+                                    w->data, w->size, &table[i]));
+    if (!table[i]) BSM_TRY(upload(r, w, &table[i]));
   }
-  if (step->kind != BSM_STEP_ATEN_CALL) {
-    return engine->device->ops->prepare(r->run.stream, r->plan, step, NULL,
-                                        arena, out);
-  }
-  bsm_aten_step *call;
-  BSM_TRY(bsm_aten_step_prepare(engine->aten, r->plan, step, arena, &call));
-  *out = (bsm_prepared_step){.plan = r->plan, .step = step, .impl = call};
   return BSM_OK;
 }
 
-bsm_status bsm_plan_runner_init(const bsm_engine *engine, const bsm_plan *plan,
-                                const bsm_runner_options *options,
-                                bsm_arena *arena, size_t *scratch,
-                                bsm_plan_runner *out) {
-  *out = (bsm_plan_runner){.engine = engine,
-                           .plan = plan,
-                           .pool = options->pool,
-                           .logger = options->logger,
-                           .step_arena = options->step_arena,
-                           .workspace = options->workspace};
-  out->steps = BSM_NEW_ARRAY(arena, bsm_prepared_step, plan->step_count + 1u);
-  out->inputs = BSM_NEW_ARRAY(arena, void *, plan->input_count + 1u);
-  out->outputs = BSM_NEW_ARRAY(arena, void *, plan->output_count + 1u);
-  if (!out->steps || !out->inputs || !out->outputs) return BSM_FAIL_OOM();
-  if (options->profile) {
-    out->times = BSM_NEW_ARRAY(arena, bsm_step_times, plan->step_count + 1u);
-    BSM_TRY_ALLOC(out->times);
+/* ---- preparing ---- */
+
+static bsm_status make_tables(bsm_plan_runner *r, bsm_arena *arena) {
+  const bsm_plan *plan = r->plan;
+  r->inputs = BSM_NEW_ARRAY(arena, void *, plan->input_count + 1u);
+  r->outputs = BSM_NEW_ARRAY(arena, void *, plan->output_count + 1u);
+  r->runs = BSM_NEW_ARRAY(arena, bsm_run, BSM_MEMORY_SPACES);
+  r->steps = BSM_NEW_ARRAY(arena, bsm_prepared_step, plan->step_count + 1u);
+  if (!r->inputs || !r->outputs || !r->runs || !r->steps) return BSM_FAIL_OOM();
+  for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
+    r->runs[i].stream = r->execution->env.streams[i];
+    r->runs[i].inputs = r->inputs;
+    r->runs[i].outputs = r->outputs;
   }
-  out->run.inputs = out->inputs;
-  out->run.outputs = out->outputs;
-  out->run.stream = options->stream;
-  *scratch = 0;
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    BSM_TRY_NOTE(prepare_step(out, &plan->steps[i], arena, &out->steps[i]),
-                 "while preparing step %" PRIu32 ": %s", i,
-                 plan->steps[i].name);
-    if (out->steps[i].scratch_size > *scratch) {
-      *scratch = out->steps[i].scratch_size;
+  return BSM_OK;
+}
+
+/* Where steps of the host have to wait, and after what. */
+static bsm_status find_meetings(bsm_plan_runner *r, bsm_arena *arena) {
+  bsm_stream *stream = r->execution->env.streams[BSM_SPACE_DEVICE];
+  bool pending = true; /* of the plan before */
+  if (!stream) return BSM_OK;
+  r->meets = BSM_NEW_ARRAY(arena, uint8_t, r->plan->step_count + 1u);
+  BSM_TRY_ALLOC(r->meets);
+  for (uint32_t i = 0; i < r->plan->step_count; i++) {
+    const bsm_plan_step *step = &r->plan->steps[i];
+    if (step->kind == BSM_STEP_TRANSFER) {
+      r->meets[i] = MEETS_RECORD;
+      pending = true;
+    } else if (step->space == BSM_SPACE_HOST && pending) {
+      r->meets[i] = MEETS_WAIT;
+      pending = false;
     }
   }
   return BSM_OK;
 }
 
-static bsm_status dispatch_step(bsm_plan_runner *r, uint32_t i) {
-  const bsm_prepared_step *prepared = &r->steps[i];
-  if (prepared->step->kind == BSM_STEP_PLUGIN) {
-    return bsm_plugin_step_run(prepared, &r->run, r->pool);
+static bsm_status prepare_steps(bsm_plan_runner *r, bsm_arena *arena,
+                                bsm_memory_need *need) {
+  const bsm_plan *plan = r->plan;
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    const bsm_plan_step *step = &plan->steps[i];
+    bsm_prepared_step *prepared = &r->steps[i];
+    BSM_TRY_NOTE(
+        bsm_step_driver_of(step->kind)
+            ->prepare(&r->execution->env, r->runs, plan, step, arena, prepared),
+        "while preparing step %u: %s", i, step->name);
+    if (prepared->scratch_size > need->scratch[step->space]) {
+      need->scratch[step->space] = prepared->scratch_size;
+    }
   }
-  if (prepared->step->kind != BSM_STEP_ATEN_CALL) {
-    return prepared->enqueue(prepared, &r->run);
-  }
-  const bsm_arena_mark mark = bsm_arena_get_mark(r->step_arena);
-  bsm_status status =
-      bsm_aten_step_run((bsm_aten_step *)(uintptr_t)prepared->impl, &r->run,
-                        r->step_arena, r->logger);
-  bsm_arena_rewind(r->step_arena, mark);
-  return status;
-}
-
-static bsm_status run_step(bsm_plan_runner *r, uint32_t i) {
-  if (!r->times) return dispatch_step(r, i);
-  const double start = bsm_clock_seconds();
-  bsm_status status = dispatch_step(r, i);
-  const double took = bsm_clock_seconds() - start;
-  bsm_step_times *times = &r->times[i];
-  if (!times->runs || took < times->least) times->least = took;
-  times->seconds += took;
-  times->runs++;
-  return status;
-}
-
-bsm_status bsm_plan_runner_run(bsm_plan_runner *r) {
-  r->run.workspace = r->workspace->memory;
-  r->run.scratch = bsm_workspace_scratch(r->workspace);
-  for (uint32_t i = 0; i < r->plan->step_count; i++) {
-    BSM_TRY_NOTE(run_step(r, i), "while running step %" PRIu32 ": %s", i,
-                 r->plan->steps[i].name);
+  for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
+    if (plan->workspace_size[i] > need->workspace[i]) {
+      need->workspace[i] = plan->workspace_size[i];
+    }
   }
   return BSM_OK;
 }
 
-/* What computes a step. */
-static const char *describe(const bsm_plan_runner *r, uint32_t step) {
-  const bsm_plan_step *s = &r->plan->steps[step];
-  if (s->kind == BSM_STEP_ATEN_CALL) return s->params->aten_call.op;
-  if (s->kind == BSM_STEP_PLUGIN) {
-    return bsm_plugin_step_describe(&r->steps[step]);
+static bsm_status make_times(bsm_plan_runner *r, bsm_arena *arena) {
+  const bsm_plan *plan = r->plan;
+  if (!r->execution->profile) return BSM_OK;
+  r->times = BSM_NEW_ARRAY(arena, bsm_step_times, plan->step_count + 1u);
+  BSM_TRY_ALLOC(r->times);
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    bsm_stream *stream = r->runs[plan->steps[i].space].stream;
+    const bsm_device_ops *ops = stream->device->ops;
+    BSM_TRY(ops->event_create(stream, &r->times[i].from));
+    BSM_TRY(ops->event_create(stream, &r->times[i].to));
   }
-  return r->engine->device->ops->describe(&r->steps[step]);
+  return BSM_OK;
+}
+
+bsm_status bsm_plan_runner_init(const bsm_plan *plan, bsm_execution *execution,
+                                bsm_arena *arena, bsm_memory_need *need,
+                                bsm_plan_runner *out) {
+  *out = (bsm_plan_runner){
+      .execution = execution, .plan = plan, .flight = UINT64_MAX};
+  BSM_TRY(make_tables(out, arena));
+  BSM_TRY(place_weights(out, arena));
+  BSM_TRY(find_meetings(out, arena));
+  BSM_TRY(make_times(out, arena));
+  return prepare_steps(out, arena, need);
+}
+
+/* Enqueued, and perhaps still running. */
+static bool is_in_flight(const bsm_plan_runner *r) {
+  return r->meets && r->flight == r->execution->waits;
+}
+
+static void destroy_event(bsm_event *event) {
+  if (event) event->device->ops->event_destroy(event);
+}
+
+void bsm_plan_runner_destroy(bsm_plan_runner *r) {
+  if (!r->execution) return;
+  const bsm_step_env *env = &r->execution->env;
+  bsm_device *device = r->execution->engine->devices[BSM_SPACE_DEVICE];
+  if (is_in_flight(r)) bsm_status_free(bsm_execution_wait(r->execution));
+  for (uint32_t i = 0; i < r->plan->step_count; i++) {
+    bsm_prepared_step *prepared = r->steps ? &r->steps[i] : NULL;
+    const bsm_step_driver *driver = bsm_step_driver_of(r->plan->steps[i].kind);
+    if (prepared && prepared->step && driver->discard) {
+      driver->discard(env, prepared);
+    }
+    if (!r->times) continue;
+    destroy_event(r->times[i].from);
+    destroy_event(r->times[i].to);
+  }
+  for (uint32_t i = 0; i < r->uploaded_count; i++) {
+    device->ops->release(device, r->execution->allocator, r->uploaded[i]);
+  }
+  *r = (bsm_plan_runner){0};
+}
+
+/* ---- running ---- */
+
+static bsm_status enqueue_step(const bsm_plan_runner *r, uint32_t i) {
+  const bsm_prepared_step *prepared = &r->steps[i];
+  bsm_status status =
+      prepared->enqueue(prepared, &r->runs[prepared->step->space]);
+  return status ? bsm_note_step(status, prepared) : BSM_OK;
+}
+
+static bsm_status enqueue_timed(const bsm_plan_runner *r, uint32_t i) {
+  bsm_stream *stream = r->runs[r->plan->steps[i].space].stream;
+  const bsm_device_ops *ops = stream->device->ops;
+  BSM_TRY(ops->event_record(stream, r->times[i].from));
+  BSM_TRY(enqueue_step(r, i));
+  return ops->event_record(stream, r->times[i].to);
+}
+
+/* A plan with steps on a device. */
+static bsm_status enqueue_meeting(const bsm_plan_runner *r, uint32_t i) {
+  bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
+  const bsm_device_ops *ops = stream->device->ops;
+  bsm_event *transferred = r->execution->transferred;
+  if (r->meets[i] == MEETS_WAIT) BSM_TRY(ops->event_wait(transferred));
+  BSM_TRY(r->times ? enqueue_timed(r, i) : enqueue_step(r, i));
+  return r->meets[i] == MEETS_RECORD ? ops->event_record(stream, transferred)
+                                     : BSM_OK;
+}
+
+static bsm_status enqueue_all(bsm_plan_runner *r) {
+  const uint32_t count = r->plan->step_count;
+  if (r->meets) {
+    for (uint32_t i = 0; i < count; i++) BSM_TRY(enqueue_meeting(r, i));
+  } else if (r->times) {
+    for (uint32_t i = 0; i < count; i++) BSM_TRY(enqueue_timed(r, i));
+  } else {
+    for (uint32_t i = 0; i < count; i++) BSM_TRY(enqueue_step(r, i));
+  }
+  return BSM_OK;
+}
+
+/* The times of a run that is over. */
+static void take_times(bsm_plan_runner *r) {
+  for (uint32_t i = 0; i < r->plan->step_count; i++) {
+    bsm_step_times *t = &r->times[i];
+    const double took = t->from->device->ops->event_seconds(t->from, t->to);
+    if (!t->runs || took < t->least) t->least = took;
+    t->seconds += took;
+    t->runs++;
+  }
+}
+
+bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *r) {
+  bsm_execution *e = r->execution;
+  if (is_in_flight(r)) BSM_TRY(bsm_execution_wait(e));
+  for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
+    const bsm_workspace *w = &e->workspaces[i];
+    if (!w->memory) continue;
+    r->runs[i].workspace = w->memory;
+    r->runs[i].scratch = bsm_workspace_scratch(w);
+  }
+  r->flight = e->waits;
+  bsm_status status = enqueue_all(r);
+  if (status) return bsm_execution_fail(e, status);
+  if (!r->times) return BSM_OK;
+  BSM_TRY(bsm_execution_wait(e));
+  take_times(r);
+  return BSM_OK;
+}
+
+bsm_status bsm_plan_runner_run(bsm_plan_runner *r) {
+  BSM_TRY(bsm_plan_runner_enqueue(r));
+  return is_in_flight(r) ? bsm_execution_wait(r->execution) : BSM_OK;
 }
 
 void bsm_plan_runner_profile(const bsm_plan_runner *r, uint32_t step,
                              bsm_step_profile *out) {
   const bsm_plan_step *s = &r->plan->steps[step];
   const bsm_work work = bsm_step_work(r->plan, s);
-  *out = (bsm_step_profile){.name = s->name,
-                            .kind = bsm_step_kind_name(s->kind),
-                            .tactic = describe(r, step),
-                            .seconds = r->times[step].seconds,
-                            .runs = r->times[step].runs,
-                            .least = r->times[step].least,
-                            .flops = work.flops,
-                            .bytes = work.bytes};
+  const bsm_step_driver *driver = bsm_step_driver_of(s->kind);
+  *out = (bsm_step_profile){
+      .name = s->name,
+      .kind = bsm_step_kind_name(s->kind),
+      .tactic = driver->describe(&r->execution->env, &r->steps[step]),
+      .seconds = r->times[step].seconds,
+      .runs = r->times[step].runs,
+      .least = r->times[step].least,
+      .flops = work.flops,
+      .bytes = work.bytes};
 }

@@ -5,47 +5,40 @@
 #ifndef BSM_RUNTIME_PLAN_PLAN_RUNNER_H_
 #define BSM_RUNTIME_PLAN_PLAN_RUNNER_H_
 
-#include "runtime/engine/engine.h"
-#include "runtime/plan/workspace.h"
+#include "bessemer/engine.h"
+#include "runtime/plan/execution.h"
 
-typedef struct bsm_step_times {
-  double seconds, least;
-  uint64_t runs;
-} bsm_step_times;
+typedef struct bsm_step_times bsm_step_times;
 
 typedef struct bsm_plan_runner {
-  const bsm_engine *engine;
+  bsm_execution *execution;
   const bsm_plan *plan;
-  bsm_thread_pool *pool; /* for plug-ins */
-  const bsm_logger *logger;
-  bsm_arena *step_arena; /* of what an op allocates, emptied after each step */
-  const bsm_workspace *workspace;
   bsm_prepared_step *steps;
-  bsm_step_times *times;    /* NULL unless profiling */
-  void **inputs, **outputs; /* the caller sets them before each run */
-  bsm_run run;
+  bsm_step_times *times; /* NULL unless profiling */
+  /* The caller sets them before each run, in the spaces of their tensors, and
+   * leaves them until the execution was waited for. */
+  void **inputs, **outputs;
+  bsm_run *runs;   /* by space */
+  uint8_t *meets;  /* by step; NULL: nothing is on a device */
+  uint64_t flight; /* after how many waits it was last enqueued */
+  void **uploaded; /* weights that are this plan's alone */
+  uint32_t uploaded_count;
 } bsm_plan_runner;
 
-typedef struct bsm_runner_options {
-  bsm_stream *stream;
-  uint32_t isa;
-  bsm_thread_pool *pool; /* of the stream, and for plug-ins */
-  bool profile;
-  const bsm_logger *logger;
-  bsm_arena *step_arena;
-  bsm_workspace *workspace;  /* large enough before a plan is run */
-  size_t max_run_bytes;      /* of programs; 0: the default */
-  uint64_t max_instructions; /* of programs; 0: the default */
-} bsm_runner_options;
-
-/* Prepares the steps in `arena`; *scratch is the most that one of them needs.
- */
-BSM_NODISCARD bsm_status bsm_plan_runner_init(const bsm_engine *engine,
-                                              const bsm_plan *plan,
-                                              const bsm_runner_options *options,
-                                              bsm_arena *arena, size_t *scratch,
+/* Prepares the steps in `arena`, and adds to *need what they take. Destroy it
+ * in any case. */
+BSM_NODISCARD bsm_status bsm_plan_runner_init(const bsm_plan *plan,
+                                              bsm_execution *execution,
+                                              bsm_arena *arena,
+                                              bsm_memory_need *need,
                                               bsm_plan_runner *out);
-/* Runs all steps, in the workspace of the options. */
+/* What lies beyond the arena; the execution is waited for. */
+void bsm_plan_runner_destroy(bsm_plan_runner *runner);
+
+/* Enqueues all steps, in the workspaces of the execution; what came before of
+ * this runner is waited for. A failure means that nothing is in flight. */
+BSM_NODISCARD bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *runner);
+/* Runs all steps and waits for them. */
 BSM_NODISCARD bsm_status bsm_plan_runner_run(bsm_plan_runner *runner);
 /* What the profile knows of a step. */
 void bsm_plan_runner_profile(const bsm_plan_runner *runner, uint32_t step,

@@ -2,21 +2,43 @@
 #include "runtime/plan/workspace.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#include "base/allocate.h"
 #include "base/checked.h"
-#include "engine/plan.h"
 
-void bsm_workspace_init(bsm_workspace *w, const bsm_allocator *allocator,
-                        void *given, size_t given_size) {
-  *w = (bsm_workspace){
-      .allocator = allocator, .given = given, .given_size = given_size};
+void bsm_workspace_init(bsm_workspace *w, bsm_stream *stream,
+                        const bsm_allocator *allocator, void *given,
+                        size_t given_size) {
+  *w = (bsm_workspace){.stream = stream,
+                       .allocator = allocator,
+                       .given = given,
+                       .given_size = given_size};
+}
+
+static void release(bsm_workspace *w, void *memory) {
+  if (!memory) return;
+  w->stream->device->ops->release(w->stream->device, w->allocator, memory);
 }
 
 void bsm_workspace_destroy(bsm_workspace *w) {
-  if (!w->given) bsm_deallocate(w->allocator, w->memory);
+  if (!w->given) release(w, w->memory);
   w->memory = NULL;
+}
+
+/* A plan that reads what it never wrote sees zeros, not old memory. */
+static bsm_status replace(bsm_workspace *w, size_t bytes) {
+  const bsm_device_ops *ops = w->stream->device->ops;
+  void *memory;
+  if (w->memory) BSM_TRY(ops->synchronize(w->stream));
+  BSM_TRY(ops->allocate(w->stream->device, w->allocator, bytes ? bytes : 1,
+                        BSM_ALIGNMENT, &memory));
+  bsm_status status = ops->fill_zero(w->stream, memory, bytes);
+  if (status) {
+    release(w, memory);
+    return status;
+  }
+  release(w, w->memory);
+  w->memory = memory;
+  return BSM_OK;
 }
 
 static bsm_status use_given(bsm_workspace *w, size_t total) {
@@ -50,13 +72,7 @@ bsm_status bsm_workspace_reserve(bsm_workspace *w, uint64_t workspace,
   if (w->given) {
     BSM_TRY(use_given(w, total));
   } else {
-    void *memory =
-        bsm_allocate_large(w->allocator, total ? total : 1, BSM_ALIGNMENT);
-    BSM_TRY_ALLOC(memory);
-    /* A plan that reads what it never wrote sees zeros, not old memory. */
-    memset(memory, 0, total);
-    bsm_deallocate(w->allocator, w->memory);
-    w->memory = memory;
+    BSM_TRY(replace(w, total));
   }
   w->size = size;
   w->scratch_size = scratch;

@@ -428,27 +428,28 @@ static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
 
 /* ---- the whole ---- */
 
-bsm_status bsm_program_runner_create(const bsm_engine *engine,
+bsm_status bsm_program_runner_create(bsm_execution *execution,
                                      bsm_plan_runner *segments,
                                      bsm_shape_plans *shapes,
-                                     const bsm_runner_options *options,
+                                     const bsm_run_limits *limits,
                                      bsm_arena *arena,
                                      bsm_program_runner **out) {
   bsm_program_runner *r = BSM_NEW(arena, bsm_program_runner);
   BSM_TRY_ALLOC(r);
-  *r = (bsm_program_runner){.engine = engine,
-                            .program = engine->plan->program,
-                            .segments = segments,
-                            .shapes = shapes,
-                            .logger = options->logger,
-                            .own = arena,
-                            .wanted_bytes = options->max_run_bytes,
-                            .max_instructions = options->max_instructions
-                                                    ? options->max_instructions
-                                                    : MAX_INSTRUCTIONS,
-                            .fast = {.backend = bsm_backend_cpu(),
-                                     .stream = options->stream,
-                                     .own = arena}};
+  const bsm_engine *engine = execution->engine;
+  *r = (bsm_program_runner){
+      .engine = engine,
+      .program = engine->plan->program,
+      .segments = segments,
+      .shapes = shapes,
+      .logger = execution->env.logger,
+      .own = arena,
+      .wanted_bytes = limits->max_bytes,
+      .max_instructions = limits->max_instructions ? limits->max_instructions
+                                                   : MAX_INSTRUCTIONS,
+      .fast = {.backend = bsm_backend_cpu(),
+               .stream = execution->env.streams[BSM_SPACE_HOST],
+               .own = arena}};
   r->guard = (bsm_allocator){guarded_alloc, guarded_free, r};
   bsm_arena_init(&r->arenas[0], &r->guard);
   bsm_arena_init(&r->arenas[1], &r->guard);

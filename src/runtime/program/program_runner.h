@@ -19,10 +19,12 @@ typedef struct bsm_program_runner bsm_program_runner;
 /* `segments`: a runner for each segment of the program, ready to run. `shapes`:
  * plans for its regions, or NULL. `arena` holds what lives as long as the
  * context. Checks the constants. */
-BSM_NODISCARD bsm_status bsm_program_runner_create(
-    const bsm_engine *engine, bsm_plan_runner *segments,
-    bsm_shape_plans *shapes, const bsm_runner_options *options,
-    bsm_arena *arena, bsm_program_runner **out);
+BSM_NODISCARD bsm_status bsm_program_runner_create(bsm_execution *execution,
+                                                   bsm_plan_runner *segments,
+                                                   bsm_shape_plans *shapes,
+                                                   const bsm_run_limits *limits,
+                                                   bsm_arena *arena,
+                                                   bsm_program_runner **out);
 /* Releases the memory of the last run; NULL is allowed. */
 void bsm_program_runner_destroy(bsm_program_runner *runner);
 

@@ -37,7 +37,8 @@ struct bsm_shape_plans {
   const bsm_engine *engine;
   const bsm_allocator *allocator;
   bsm_block_cache blocks; /* memory of making plans, and of plans */
-  bsm_runner_options running;
+  bsm_execution *execution;
+  bsm_run_limits limits;
   bsm_arena arena, constants_arena;
   bsm_program_constants constants;
   bsm_weights_store store;
@@ -52,16 +53,19 @@ struct bsm_shape_plans {
 
 /* ---- making and destroying ---- */
 
-bsm_status bsm_shape_plans_create(const bsm_engine *engine,
-                                  const bsm_runner_options *options,
-                                  const bsm_allocator *allocator,
-                                  size_t capacity, bsm_shape_plans **out) {
+bsm_status bsm_shape_plans_create(bsm_execution *execution,
+                                  const bsm_run_limits *limits, size_t capacity,
+                                  bsm_shape_plans **out) {
+  const bsm_engine *engine = execution->engine;
+  const bsm_allocator *allocator = execution->allocator;
   *out = NULL;
   bsm_shape_plans *plans =
       bsm_allocate(allocator, sizeof(*plans), _Alignof(bsm_shape_plans));
   BSM_TRY_ALLOC(plans);
-  *plans = (bsm_shape_plans){
-      .engine = engine, .allocator = allocator, .running = *options};
+  *plans = (bsm_shape_plans){.engine = engine,
+                             .allocator = allocator,
+                             .execution = execution,
+                             .limits = *limits};
   const size_t regions = bsm_program_region_count(engine->plan->program);
   plans->capacity = capacity ? capacity
                     : regions < MAX_DEFAULT_CAPACITY / DEFAULT_CAPACITY
@@ -81,10 +85,17 @@ bsm_status bsm_shape_plans_create(const bsm_engine *engine,
   return BSM_OK;
 }
 
+/* Forgets a plan. */
+static void clear(entry *e) {
+  bsm_plan_runner_destroy(&e->plan.runner);
+  bsm_arena_destroy(&e->arena);
+  *e = (entry){.arena = e->arena};
+}
+
 void bsm_shape_plans_destroy(bsm_shape_plans *plans) {
   if (!plans) return;
   for (size_t i = 0; plans->entries && i < plans->capacity; i++) {
-    bsm_arena_destroy(&plans->entries[i].arena);
+    clear(&plans->entries[i]);
   }
   bsm_planner_destroy(plans->planner);
   bsm_weights_store_destroy(&plans->store);
@@ -126,18 +137,17 @@ static bsm_status start_planner(bsm_shape_plans *plans) {
       .aten = engine->aten,
       .constants = &plans->constants,
       .allocator = &plans->blocks.allocator,
-      .building = {.isa = plans->running.isa,
-                   .threads = bsm_thread_pool_size(plans->running.pool),
+      .building = {.isa = plans->execution->isa,
+                   .threads = bsm_thread_pool_size(plans->execution->env.pool),
                    .no_timing = true,
                    .store = &plans->store}};
-  const bsm_runner_options *running = &plans->running;
-  if (running->max_run_bytes < SIZE_MAX - PLANNING_BYTES &&
-      running->max_run_bytes) {
-    options.max_bytes = running->max_run_bytes + PLANNING_BYTES;
-    options.max_tensor_bytes = running->max_run_bytes;
+  const bsm_run_limits *limits = &plans->limits;
+  if (limits->max_bytes < SIZE_MAX - PLANNING_BYTES && limits->max_bytes) {
+    options.max_bytes = limits->max_bytes + PLANNING_BYTES;
+    options.max_tensor_bytes = limits->max_bytes;
   }
-  if (running->max_instructions < SIZE_MAX) {
-    options.max_instructions = (size_t)running->max_instructions;
+  if (limits->max_instructions < SIZE_MAX) {
+    options.max_instructions = (size_t)limits->max_instructions;
   }
   BSM_TRY(bsm_program_read_constants(engine->plan, &plans->constants_arena,
                                      &plans->constants));
@@ -164,10 +174,16 @@ static const bsm_plan *best_plan(const bsm_plan *plan,
   return region->segment ? plan->program->segments[region->segment - 1] : plan;
 }
 
-/* The workspace and the outputs. */
+/* The workspaces and the outputs. */
 static bsm_status check_memory(const bsm_shape_plans *plans,
                                const bsm_plan *plan) {
-  uint64_t bytes = plan->workspace_size[BSM_SPACE_HOST];
+  uint64_t bytes = 0;
+  for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
+    if (bytes + plan->workspace_size[i] < bytes) {
+      return BSM_FAIL(BSM_LIMIT, "workspaces that no memory has");
+    }
+    bytes += plan->workspace_size[i];
+  }
   for (uint32_t i = 0; i < plan->output_count; i++) {
     uint64_t extent;
     if (!bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
@@ -177,9 +193,8 @@ static bsm_status check_memory(const bsm_shape_plans *plans,
     }
     bytes += extent;
   }
-  const uint64_t most = plans->running.max_run_bytes
-                            ? plans->running.max_run_bytes
-                            : MAX_RUN_BYTES;
+  const uint64_t most =
+      plans->limits.max_bytes ? plans->limits.max_bytes : MAX_RUN_BYTES;
   return bytes <= most
              ? BSM_OK
              : BSM_FAIL(BSM_LIMIT,
@@ -191,19 +206,17 @@ static bsm_status make_plan(bsm_shape_plans *plans,
                             const bsm_ivalue *inputs, entry *e) {
   const bsm_engine *engine = plans->engine;
   bsm_region_plan *made = &e->plan.planned;
-  size_t scratch;
+  bsm_memory_need need = {{0}, {0}};
   BSM_TRY(make_planner(plans));
   BSM_TRY(bsm_planner_plan(plans->planner, region, inputs,
                            best_plan(engine->plan, region), &e->arena, made));
   BSM_TRY(check_memory(plans, made->plan));
-  BSM_TRY(bsm_plan_runner_init(engine, made->plan, &plans->running, &e->arena,
-                               &scratch, &e->plan.runner));
+  BSM_TRY(bsm_plan_runner_init(made->plan, plans->execution, &e->arena, &need,
+                               &e->plan.runner));
   if (e->arena.total > plans->max_bytes) {
     return BSM_FAIL(BSM_LIMIT, "a plan of %zu bytes", e->arena.total);
   }
-  return bsm_workspace_reserve(plans->running.workspace,
-                               made->plan->workspace_size[BSM_SPACE_HOST],
-                               scratch);
+  return bsm_execution_reserve(plans->execution, &need);
 }
 
 /* ---- the cache ---- */
@@ -258,8 +271,7 @@ static entry *make_room(bsm_shape_plans *plans) {
   for (size_t i = 1; i < plans->capacity && oldest->used; i++) {
     if (plans->entries[i].used < oldest->used) oldest = &plans->entries[i];
   }
-  bsm_arena_destroy(&oldest->arena);
-  *oldest = (entry){0};
+  clear(oldest);
   bsm_arena_init(&oldest->arena, &plans->blocks.allocator);
   return oldest;
 }
@@ -277,8 +289,7 @@ static void bound_bytes(bsm_shape_plans *plans, const entry *keep) {
       if (!oldest || e->used < oldest->used) oldest = e;
     }
     if (bytes <= plans->max_bytes || !oldest) return;
-    bsm_arena_destroy(&oldest->arena);
-    *oldest = (entry){0};
+    clear(oldest);
   }
 }
 
@@ -288,16 +299,15 @@ static bsm_status add(bsm_shape_plans *plans, const bsm_instruction *region,
   plans->made++;
   bsm_status status = make_plan(plans, region, inputs, e);
   if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
-    bsm_arena_destroy(&e->arena);
+    clear(e);
     return status;
   }
   if (!status) bound_bytes(plans, e);
   if (status) {
-    bsm_log(plans->running.logger, BSM_LOG_LEVEL_INFO,
+    bsm_log(plans->execution->env.logger, BSM_LOG_LEVEL_INFO,
             "these shapes run without a plan: %s", bsm_status_message(status));
     bsm_status_free(status);
-    bsm_arena_destroy(&e->arena);
-    e->plan = (bsm_shape_plan){0};
+    clear(e);
     e->refused = true;
   }
   e->words = BSM_NEW_ARRAY(&e->arena, uint64_t, plans->words.len + 1);

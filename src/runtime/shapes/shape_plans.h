@@ -15,11 +15,18 @@ typedef struct bsm_shape_plan {
   bsm_plan_runner runner; /* of planned.plan */
 } bsm_shape_plan;
 
+/* What the runs of a program may take; 0: the defaults. */
+typedef struct bsm_run_limits {
+  size_t max_bytes;
+  uint64_t max_instructions;
+} bsm_run_limits;
+
 /* For an engine with a program; `capacity` 0: the default. BSM_OUT_OF_MEMORY
  * alone: plans are made when they are asked for. */
-BSM_NODISCARD bsm_status bsm_shape_plans_create(
-    const bsm_engine *engine, const bsm_runner_options *options,
-    const bsm_allocator *allocator, size_t capacity, bsm_shape_plans **out);
+BSM_NODISCARD bsm_status bsm_shape_plans_create(bsm_execution *execution,
+                                                const bsm_run_limits *limits,
+                                                size_t capacity,
+                                                bsm_shape_plans **out);
 void bsm_shape_plans_destroy(bsm_shape_plans *plans);
 
 /* The plan of a REGION for inputs of these shapes and numbers (of tensors, only

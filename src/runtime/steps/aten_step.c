@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the reference library as steps of a plan. */
-#include "runtime/steps/aten_step.h"
-
+/* Steps that call an op of the reference library.
+ *
+ * The arguments are read from their bytes once, when a context is made: lists,
+ * numbers and strings as they are, tensors as views of the step's inputs. A run
+ * sets the addresses, calls the op, checks that the results are what the plan
+ * says, and copies them. What the op allocates lies in an arena that is emptied
+ * after each step. */
 #include <inttypes.h>
 
 #include "base/checked.h"
 #include "engine/ivalue_bytes.h"
+#include "runtime/steps/step_driver.h"
 
 /* A file of few bytes can ask an op for anything: no tensor that it makes may
  * be larger than so many times its inputs and outputs, or than the first limit
@@ -17,7 +22,7 @@
 /* As the backend's: more than any tensor that fits a machine. */
 #define MAX_ELEMENTS ((int64_t)1 << 46)
 
-struct bsm_aten_step {
+typedef struct aten_step {
   const bsm_plan *plan;
   const bsm_plan_step *step;
   const bsm_aten_op *op;
@@ -26,7 +31,9 @@ struct bsm_aten_step {
   size_t max_tensor_bytes;
   bsm_tensor *inputs;    /* one for each input of the step */
   bsm_storage *storages; /* of them */
-};
+  bsm_arena *scratch;    /* for what the op allocates */
+  const bsm_logger *logger;
+} aten_step;
 
 /* ---- checking ---- */
 
@@ -122,17 +129,6 @@ static bsm_status find_op(const bsm_aten_library *library,
   return BSM_OK;
 }
 
-bsm_status bsm_aten_step_check(const bsm_aten_library *library,
-                               const bsm_plan *plan, const bsm_plan_step *step,
-                               bsm_arena *scratch) {
-  bsm_aten_step *call;
-  BSM_TRY(check_results(step));
-  BSM_TRY(check_places(plan, step));
-  BSM_TRY(bsm_aten_step_prepare(library, plan, step, scratch, &call));
-  return bsm_aten_check_call(call->op, call->args, call->arg_count,
-                             step->params->aten_call.result_count);
-}
-
 /* ---- preparing ---- */
 
 /* A tensor without an address yet. */
@@ -165,13 +161,12 @@ static size_t limit_of(const bsm_plan *plan, const bsm_plan_step *step) {
   return total > SMALL_TENSOR_BYTES ? total : SMALL_TENSOR_BYTES;
 }
 
-bsm_status bsm_aten_step_prepare(const bsm_aten_library *library,
-                                 const bsm_plan *plan,
-                                 const bsm_plan_step *step, bsm_arena *arena,
-                                 bsm_aten_step **out) {
+static bsm_status read_call(const bsm_aten_library *library,
+                            const bsm_plan *plan, const bsm_plan_step *step,
+                            bsm_arena *arena, aten_step **out) {
   const bsm_step_aten_call *call = &step->params->aten_call;
   const size_t n = step->input_count;
-  bsm_aten_step *s = BSM_NEW(arena, bsm_aten_step);
+  aten_step *s = BSM_NEW(arena, aten_step);
   BSM_TRY_ALLOC(s);
   s->plan = plan;
   s->step = step;
@@ -192,10 +187,32 @@ bsm_status bsm_aten_step_prepare(const bsm_aten_library *library,
   return BSM_OK;
 }
 
+/* The op exists and computes results from arguments alone; the arguments have
+ * the types of its schema; the outputs are as many as `results` says, and none
+ * lies where an input does. */
+static bsm_status check_call(const bsm_step_env *env, const bsm_plan *plan,
+                             const bsm_plan_step *step, bsm_arena *scratch) {
+  aten_step *call;
+  BSM_TRY(check_results(step));
+  BSM_TRY(check_places(plan, step));
+  BSM_TRY(read_call(env->aten, plan, step, scratch, &call));
+  return bsm_aten_check_call(call->op, call->args, call->arg_count,
+                             step->params->aten_call.result_count);
+}
+
+static bsm_status check(const bsm_step_env *env, const bsm_plan *plan,
+                        const bsm_plan_step *step) {
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, env->allocator);
+  bsm_status status = check_call(env, plan, step, &scratch);
+  bsm_arena_destroy(&scratch);
+  return status;
+}
+
 /* ---- running ---- */
 
-static bsm_status store(const bsm_aten_step *s, const bsm_run *run,
-                        uint32_t index, const bsm_ivalue *value) {
+static bsm_status store(const aten_step *s, const bsm_run *run, uint32_t index,
+                        const bsm_ivalue *value) {
   const uint32_t id = s->step->outputs[index];
   const bsm_plan_tensor *t = &s->plan->tensors[id];
   const char *op = s->step->params->aten_call.op;
@@ -220,7 +237,7 @@ static bsm_status store(const bsm_aten_step *s, const bsm_run *run,
   return bsm_tensor_copy(&target, result);
 }
 
-static bsm_status store_all(const bsm_aten_step *s, const bsm_run *run,
+static bsm_status store_all(const aten_step *s, const bsm_run *run,
                             const bsm_ivalue *values) {
   const bsm_step_aten_call *call = &s->step->params->aten_call;
   uint32_t at = 0;
@@ -245,10 +262,9 @@ static bsm_status store_all(const bsm_aten_step *s, const bsm_run *run,
   return BSM_OK;
 }
 
-bsm_status bsm_aten_step_run(bsm_aten_step *s, const bsm_run *run,
-                             bsm_arena *scratch, const bsm_logger *logger) {
+static bsm_status run_call(aten_step *s, const bsm_run *run) {
   const size_t n_outs = s->step->params->aten_call.result_count;
-  bsm_ivalue *outs = BSM_NEW_ARRAY(scratch, bsm_ivalue, n_outs + 1);
+  bsm_ivalue *outs = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, n_outs + 1);
   BSM_TRY_ALLOC(outs);
   /* An op that writes to an argument has made its own copy of it. */
   for (uint32_t i = 0; i < s->step->input_count; i++) {
@@ -258,9 +274,41 @@ bsm_status bsm_aten_step_run(bsm_aten_step *s, const bsm_run *run,
     s->inputs[i].wrapped_number = wrapped;
     s->storages[i].data = bsm_run_address(run, s->plan, id);
   }
-  bsm_op_ctx cx = {.arena = scratch,
-                   .logger = logger,
+  bsm_op_ctx cx = {.arena = s->scratch,
+                   .logger = s->logger,
                    .max_tensor_bytes = s->max_tensor_bytes};
   BSM_TRY(bsm_aten_call(&cx, s->op, s->args, s->arg_count, outs, n_outs));
   return store_all(s, run, outs);
 }
+
+/* A result of another dtype or other dims than the plan's, which depends on
+ * data, fails. */
+static bsm_status enqueue(const bsm_prepared_step *prepared,
+                          const bsm_run *run) {
+  aten_step *s = (aten_step *)(uintptr_t)prepared->impl;
+  const bsm_arena_mark mark = bsm_arena_get_mark(s->scratch);
+  bsm_status status = run_call(s, run);
+  bsm_arena_rewind(s->scratch, mark);
+  return status;
+}
+
+static bsm_status prepare(const bsm_step_env *env, const bsm_run *runs,
+                          const bsm_plan *plan, const bsm_plan_step *step,
+                          bsm_arena *arena, bsm_prepared_step *out) {
+  aten_step *s;
+  (void)runs;
+  BSM_TRY(read_call(env->aten, plan, step, arena, &s));
+  s->scratch = env->step_arena;
+  s->logger = env->logger;
+  *out = (bsm_prepared_step){
+      .enqueue = enqueue, .plan = plan, .step = step, .impl = s};
+  return BSM_OK;
+}
+
+static const char *describe(const bsm_step_env *env,
+                            const bsm_prepared_step *prepared) {
+  (void)env;
+  return prepared->step->params->aten_call.op;
+}
+
+const bsm_step_driver bsm_aten_step_driver = {check, prepare, NULL, describe};

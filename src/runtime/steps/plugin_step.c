@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of plug-ins: checking, preparing, running. */
+/* Steps that call a layer of a plug-in. Devices do not know them.
+ *
+ * What an engine file says of such a step is checked in three stages: its
+ * tensors and sizes when it is loaded; then, as soon as the layer is
+ * registered, its arguments against the layer's schema (or its parameters by
+ * the layer's `check`), and its outputs against the layer's shape function.
+ * Nothing runs before all three passed: preparing fails without the layer. */
 #include "runtime/steps/plugin_step.h"
 
 #include <inttypes.h>
@@ -7,6 +13,7 @@
 
 #include "plugin/call.h"
 #include "plugin/plugin_registry.h"
+#include "runtime/steps/step_driver.h"
 
 /* Of one context, which one thread uses at a time: the call is filled in place,
  * so that running allocates nothing. */
@@ -129,44 +136,22 @@ static bsm_status check_layer(const bsm_plan *plan, const bsm_plan_step *step,
   return BSM_OK;
 }
 
-bsm_status bsm_plugin_step_check(const bsm_plugin_registry *registry,
-                                 const bsm_plan *plan,
-                                 const bsm_plan_step *step) {
+static bsm_status check(const bsm_step_env *env, const bsm_plan *plan,
+                        const bsm_plan_step *step) {
   BSM_TRY(check_plan(plan, step));
   const bsm_layer_plugin *layer = bsm_plugin_find_layer(
-      registry, step->params->plugin.name, step->params->plugin.version);
+      env->plugins, step->params->plugin.name, step->params->plugin.version);
   if (!layer) return BSM_OK;
   bsm_arena scratch;
   bsm_call call;
-  bsm_arena_init(&scratch, NULL);
+  bsm_arena_init(&scratch, env->allocator);
   bsm_status status = check_layer(plan, step, layer, &scratch, &call);
   bsm_arena_destroy(&scratch);
   return status;
 }
 
-bsm_status bsm_plugin_step_prepare(const bsm_plugin_registry *registry,
-                                   const bsm_plan *plan,
-                                   const bsm_plan_step *step, bsm_arena *arena,
-                                   bsm_prepared_step *out) {
-  const bsm_step_plugin *params = &step->params->plugin;
-  const bsm_layer_plugin *layer;
-  BSM_TRY(
-      bsm_plugin_need_layer(registry, params->name, params->version, &layer));
-  prepared_plugin *p = BSM_NEW(arena, prepared_plugin);
-  BSM_TRY_ALLOC(p);
-  p->layer = layer;
-  p->description = bsm_arena_printf(arena, "%s version %" PRIu32, layer->name,
-                                    layer->version);
-  BSM_TRY_ALLOC(p->description);
-  BSM_TRY(check_layer(plan, step, layer, arena, &p->call));
-  *out = (bsm_prepared_step){.plan = plan, .step = step, .impl = p};
-  BSM_TRY(bsm_call_workspace_size(&p->call, layer, &out->scratch_size));
-  p->call.phase = BSM_CALL_RUN;
-  return BSM_OK;
-}
-
-bsm_status bsm_plugin_step_run(const bsm_prepared_step *prepared,
-                               const bsm_run *run, bsm_thread_pool *pool) {
+static bsm_status enqueue(const bsm_prepared_step *prepared,
+                          const bsm_run *run) {
   prepared_plugin *p = (prepared_plugin *)(uintptr_t)prepared->impl;
   const bsm_plan_step *step = prepared->step;
   for (uint32_t i = 0; i < step->input_count; i++) {
@@ -178,13 +163,40 @@ bsm_status bsm_plugin_step_run(const bsm_prepared_step *prepared,
         bsm_run_address(run, prepared->plan, step->outputs[i]);
   }
   p->call.workspace = prepared->scratch_size ? run->scratch : NULL;
-  p->call.pool = pool;
   return bsm_call_do(&p->call, p->layer->run);
 }
 
-const char *bsm_plugin_step_describe(const bsm_prepared_step *prepared) {
+static bsm_status prepare(const bsm_step_env *env, const bsm_run *runs,
+                          const bsm_plan *plan, const bsm_plan_step *step,
+                          bsm_arena *arena, bsm_prepared_step *out) {
+  const bsm_step_plugin *params = &step->params->plugin;
+  const bsm_layer_plugin *layer;
+  (void)runs;
+  BSM_TRY(bsm_plugin_need_layer(env->plugins, params->name, params->version,
+                                &layer));
+  prepared_plugin *p = BSM_NEW(arena, prepared_plugin);
+  BSM_TRY_ALLOC(p);
+  p->layer = layer;
+  p->description = bsm_arena_printf(arena, "%s version %" PRIu32, layer->name,
+                                    layer->version);
+  BSM_TRY_ALLOC(p->description);
+  BSM_TRY(check_layer(plan, step, layer, arena, &p->call));
+  *out = (bsm_prepared_step){
+      .enqueue = enqueue, .plan = plan, .step = step, .impl = p};
+  BSM_TRY(bsm_call_workspace_size(&p->call, layer, &out->scratch_size));
+  p->call.phase = BSM_CALL_RUN;
+  p->call.pool = env->pool;
+  return BSM_OK;
+}
+
+/* "demo::swish_clamp version 1" */
+static const char *describe(const bsm_step_env *env,
+                            const bsm_prepared_step *prepared) {
+  (void)env;
   return ((const prepared_plugin *)prepared->impl)->description;
 }
+
+const bsm_step_driver bsm_plugin_step_driver = {check, prepare, NULL, describe};
 
 /* ---- what an engine needs ---- */
 

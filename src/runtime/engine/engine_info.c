@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine tells of itself: bindings, structures, metadata, steps. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "base/strings.h"
+#include "engine/plan_work.h"
+#include "engine/program.h"
+#include "plugin/plugin_registry.h"
+#include "runtime/engine/engine.h"
+
+size_t bsm_engine_input_count(const bsm_engine *engine) {
+  return engine->plan->input_count;
+}
+
+size_t bsm_engine_output_count(const bsm_engine *engine) {
+  return engine->plan->output_count;
+}
+
+static bsm_binding binding_of(const bsm_plan *plan, const bsm_plan_binding *b) {
+  const bsm_plan_tensor *t = &plan->tensors[b->tensor];
+  return (bsm_binding){b->name, t->dtype, t->dims};
+}
+
+bsm_status bsm_engine_input(const bsm_engine *engine, size_t index,
+                            bsm_binding *out) {
+  BSM_NEED(engine);
+  if (index >= engine->plan->input_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "input %zu of an engine with %" PRIu32,
+                    index, engine->plan->input_count);
+  }
+  *out = binding_of(engine->plan, &engine->plan->inputs[index]);
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
+                             bsm_binding *out) {
+  BSM_NEED(engine);
+  if (index >= engine->plan->output_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
+                    index, engine->plan->output_count);
+  }
+  *out = binding_of(engine->plan, &engine->plan->outputs[index]);
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_input_range(const bsm_engine *engine, size_t index,
+                                  bsm_dims *min, bsm_dims *opt, bsm_dims *max) {
+  bsm_binding binding;
+  BSM_TRY(bsm_engine_input(engine, index, &binding));
+  const bsm_program *p = engine->plan->program;
+  bsm_program_range range = {0, binding.dims, binding.dims, binding.dims};
+  for (uint32_t i = 0; p && i < p->range_count; i++) {
+    if (p->ranges[i].input == index) range = p->ranges[i];
+  }
+  if (min) *min = range.min;
+  if (opt) *opt = range.opt;
+  if (max) *max = range.max;
+  return BSM_OK;
+}
+
+static bsm_status find_binding(const bsm_plan_binding *bindings, uint32_t count,
+                               const char *what, const char *name,
+                               size_t *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(bindings[i].name, name) != 0) continue;
+    *out = i;
+    return BSM_OK;
+  }
+  bsm_arena arena;
+  bsm_text names;
+  bsm_arena_init(&arena, NULL);
+  bsm_text_init(&names, &arena);
+  for (uint32_t i = 0; i < count && names.len < 1000; i++) {
+    bsm_text_printf(&names, "%s%s", i ? ", " : "", bindings[i].name);
+  }
+  bsm_status status =
+      BSM_FAIL(BSM_NOT_FOUND, "the engine has no %s \"%s\"; there are: %s",
+               what, name, names.len ? names.data : "none");
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
+bsm_status bsm_engine_find_input(const bsm_engine *engine, const char *name,
+                                 size_t *out) {
+  BSM_NEED(engine);
+  BSM_NEED(name);
+  BSM_NEED(out);
+  return find_binding(engine->plan->inputs, engine->plan->input_count, "input",
+                      name, out);
+}
+
+bsm_status bsm_engine_find_output(const bsm_engine *engine, const char *name,
+                                  size_t *out) {
+  BSM_NEED(engine);
+  BSM_NEED(name);
+  BSM_NEED(out);
+  return find_binding(engine->plan->outputs, engine->plan->output_count,
+                      "output", name, out);
+}
+
+const bsm_structure *bsm_engine_input_structure(const bsm_engine *engine) {
+  return engine->plan->input_structure;
+}
+
+const bsm_structure *bsm_engine_output_structure(const bsm_engine *engine) {
+  return engine->plan->output_structure;
+}
+
+bsm_status bsm_structure_text(const bsm_structure *node, char **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(node);
+  bsm_arena arena;
+  bsm_text text;
+  bsm_arena_init(&arena, NULL);
+  bsm_text_init(&text, &arena);
+  bsm_structure_print(&text, node);
+  if (!text.failed) *out = strdup(text.data);
+  bsm_arena_destroy(&arena);
+  return *out ? BSM_OK : BSM_FAIL_OOM();
+}
+
+const char *bsm_engine_metadata(const bsm_engine *engine, const char *key) {
+  for (uint32_t i = 0; i < engine->plan->metadata_count; i++) {
+    if (strcmp(engine->plan->metadata[i].key, key) == 0) {
+      return engine->plan->metadata[i].value;
+    }
+  }
+  return NULL;
+}
+
+bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
+                            const char **key, const char **value) {
+  if (index >= engine->plan->metadata_count) return false;
+  *key = engine->plan->metadata[index].key;
+  *value = engine->plan->metadata[index].value;
+  return true;
+}
+
+size_t bsm_engine_step_count(const bsm_engine *engine) {
+  return bsm_plan_total_steps(engine->plan);
+}
+
+static bsm_status find_step(const bsm_engine *engine, size_t index,
+                            const bsm_plan **plan, const bsm_plan_step **step) {
+  const uint32_t count = bsm_plan_total_steps(engine->plan);
+  if (index >= count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "step %zu of an engine with %" PRIu32,
+                    index, count);
+  }
+  uint32_t part, at;
+  *plan = bsm_plan_find_step(engine->plan, (uint32_t)index, &part, &at);
+  *step = &(*plan)->steps[at];
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
+                           bsm_step_info *out) {
+  BSM_NEED(engine);
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  BSM_TRY(find_step(engine, index, &plan, &step));
+  const bsm_work work = bsm_step_work(plan, step);
+  *out = (bsm_step_info){step->name,   bsm_step_kind_name(step->kind),
+                         step->tactic, work.flops,
+                         work.bytes,   step->trial_count};
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_step_trial(const bsm_engine *engine, size_t step_index,
+                                 size_t index, bsm_step_trial *out) {
+  BSM_NEED(engine);
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  BSM_TRY(find_step(engine, step_index, &plan, &step));
+  if (index >= step->trial_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "trial %zu of a step with %" PRIu32,
+                    index, step->trial_count);
+  }
+  const bsm_plan_trial *trial = &step->trials[index];
+  *out = (bsm_step_trial){trial->tactic, 1e-9 * (double)trial->nanoseconds};
+  return BSM_OK;
+}
+
+size_t bsm_engine_layer_count(const bsm_engine *engine) {
+  return engine->layer_count;
+}
+
+bsm_status bsm_engine_get_layer(const bsm_engine *engine, size_t index,
+                                bsm_engine_layer *out) {
+  BSM_NEED(engine);
+  if (index >= engine->layer_count) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "custom layer %zu of an engine with %zu",
+                    index, engine->layer_count);
+  }
+  *out = engine->layers[index];
+  out->registered =
+      bsm_plugin_find_layer(engine->plugins, out->name, out->version) != NULL;
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_dump(const bsm_engine *engine, char **out) {
+  *out = NULL;
+  BSM_NEED(engine);
+  bsm_arena arena;
+  bsm_text text;
+  bsm_arena_init(&arena, engine->allocator);
+  bsm_text_init(&text, &arena);
+  bsm_plan_print(&text, engine->plan);
+  if (!text.failed) *out = strdup(text.data);
+  bsm_arena_destroy(&arena);
+  return *out ? BSM_OK : BSM_FAIL_OOM();
+}
+
+void bsm_string_free(char *text) {
+  free(text);
+}

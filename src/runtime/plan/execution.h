@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all plans of a context run with: a stream and a workspace in each memory
+ * space that the engine uses, threads, and the arena of calls. */
+#ifndef BSM_RUNTIME_PLAN_EXECUTION_H_
+#define BSM_RUNTIME_PLAN_EXECUTION_H_
+
+#include "runtime/engine/engine.h"
+#include "runtime/plan/workspace.h"
+
+typedef struct bsm_execution_options {
+  const bsm_allocator *allocator;
+  const bsm_logger *logger;
+  bsm_thread_pool *pool; /* NULL: its own, of so many threads: */
+  int threads;
+  uint32_t isa; /* BSM_ISA_DETECT: all that this CPU has */
+  bool profile; /* steps are timed */
+  /* The caller's workspace in the space of the engine's target, or NULL. */
+  void *workspace;
+  size_t workspace_size;
+} bsm_execution_options;
+
+typedef struct bsm_execution {
+  const bsm_engine *engine;
+  const bsm_allocator *allocator;
+  bsm_step_env env; /* with the streams, and the pool */
+  bsm_workspace workspaces[BSM_MEMORY_SPACES];
+  bsm_thread_pool *own_pool; /* NULL when the pool is the caller's */
+  bsm_arena step_arena;
+  bsm_event *transferred; /* behind the last transfer; NULL: no device */
+  uint64_t waits;         /* how often it was waited for */
+  uint32_t isa;
+  bool profile;
+} bsm_execution;
+
+/* BSM_NOT_FOUND: the device of the engine's target is not there. Close it in
+ * any case; it stays where it is meanwhile. */
+BSM_NODISCARD bsm_status
+bsm_execution_open(const bsm_engine *engine,
+                   const bsm_execution_options *options, bsm_execution *out);
+void bsm_execution_close(bsm_execution *execution);
+
+/* Waits for all that was enqueued. The first failure of it, as synchronize of
+ * the device says. */
+BSM_NODISCARD bsm_status bsm_execution_wait(bsm_execution *execution);
+/* The same after a failure of enqueueing, which one of earlier work precedes:
+ * returns that which came first. */
+BSM_NODISCARD bsm_status bsm_execution_fail(bsm_execution *execution,
+                                            bsm_status status);
+
+/* Copies `bytes` between or within spaces, behind what is enqueued; what is
+ * enqueued later finds them there. Memory of the host stays until the execution
+ * was waited for, or until the copy is done where both are the host's. */
+BSM_NODISCARD bsm_status bsm_execution_copy(bsm_execution *e, void *to,
+                                            bsm_memory_space to_space,
+                                            const void *from,
+                                            bsm_memory_space from_space,
+                                            size_t bytes);
+
+/* What plans need of the spaces; the largest of each counts. */
+typedef struct bsm_memory_need {
+  uint64_t workspace[BSM_MEMORY_SPACES];
+  size_t scratch[BSM_MEMORY_SPACES];
+} bsm_memory_need;
+
+/* Makes room in all workspaces. */
+BSM_NODISCARD bsm_status bsm_execution_reserve(bsm_execution *execution,
+                                               const bsm_memory_need *need);
+
+#endif /* BSM_RUNTIME_PLAN_EXECUTION_H_ */
