@@ -50,8 +50,11 @@ ALLOWED = {
 # Of the backends, other layers know the interfaces alone.
 BACKEND_INTERFACES = {"backend/backend.h", "backend/device.h"}
 
-# The folders of src/runtime, each above those before it.
-RUNTIME_FOLDERS = ["steps", "engine", "plan", "shapes", "program", "context"]
+# The folders of layers that have some, each above those before it.
+FOLDERS = {
+    "runtime": ["steps", "engine", "plan", "shapes", "program", "context"],
+    "compiler": ["modules", "inputs", "pipeline", "report"],
+}
 
 # Public headers of the compiler; the runtime may not include them. The
 # engine shares the enumerations of network.h (layer kinds and parameters).
@@ -98,15 +101,15 @@ def check_kernel(path, line, system, header):
         problem(path, line, f"a kernel may not include {header}")
 
 
-def check_runtime(path, line, inside, header):
-    parts = inside.split(os.sep)
-    if len(parts) < 3 or parts[1] not in RUNTIME_FOLDERS:
-        problem(path, line, "src/runtime has no such folder")
+def check_folder(path, line, inside, header):
+    layer, *parts = inside.split(os.sep)
+    folders = FOLDERS[layer]
+    if len(parts) < 2 or parts[0] not in folders:
+        problem(path, line, f"src/{layer} has no such folder")
         return
-    target = header.split("/")[1]
-    below = RUNTIME_FOLDERS[:RUNTIME_FOLDERS.index(parts[1]) + 1]
-    if target not in below:
-        problem(path, line, f"runtime/{parts[1]} may not include {header}")
+    below = folders[:folders.index(parts[0]) + 1]
+    if header.split("/")[1] not in below:
+        problem(path, line, f"{layer}/{parts[0]} may not include {header}")
 
 
 def check_source(path):
@@ -126,8 +129,8 @@ def check_source(path):
                 problem(path, line, f"the runtime may not include {header}")
             continue
         target = header.split("/")[0] if "/" in header else layer
-        if layer == "runtime" and target == "runtime":
-            check_runtime(path, line, inside, header)
+        if layer in FOLDERS and target == layer:
+            check_folder(path, line, inside, header)
         if target not in ALLOWED[layer]:
             problem(path, line, f"{layer} may not include {header}")
         elif (target == "backend" and layer not in ("backend", "compiler") and

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "compiler/near_names.h"
+#include "compiler/modules/near_names.h"
 
 static void expect(const char *given, const char *const *names, size_t count,
                    const char *text) {

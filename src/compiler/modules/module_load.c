@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: loading archives and IR text, and their methods. */
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/options.h"
+#include "compiler/modules/module_internal.h"
+#include "conversion/plugin_layers.h"
+#include "exported/import.h"
+#include "lowering/interpret.h"
+#include "plugin/plugin_op.h"
+#include "torchscript/module.h"
+
+#define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
+
+static bsm_module_options resolve(const bsm_module_options *given) {
+  bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
+  bsm_options_copy(&options, sizeof(options), given);
+  return options;
+}
+
+static bsm_status new_module(const bsm_module_options *options,
+                             const char *name, bsm_module **out) {
+  bsm_module *module = bsm_allocate(options->allocator, sizeof(*module), 64);
+  BSM_TRY_ALLOC(module);
+  memset(module, 0, sizeof(*module));
+  module->allocator = options->allocator;
+  module->logger = options->logger;
+  bsm_arena_init(&module->arena, options->allocator);
+  *out = module;
+  module->name = bsm_arena_strdup(&module->arena, name);
+  BSM_TRY_ALLOC(module->name);
+  bsm_aten_library *aten;
+  BSM_TRY(bsm_aten_library_create(&module->arena, &aten));
+  module->aten = aten;
+  module->plugins = options->plugins;
+  module->state_as_output = options->state_as_output;
+  BSM_TRY(bsm_plugin_add_ops(&module->arena, aten, options->plugins));
+  BSM_TRY(bsm_ir_ctx_create(&module->arena, options->limits, options->logger,
+                            &module->cx));
+  return bsm_plugin_declare(module->cx, options->plugins);
+}
+
+void bsm_module_destroy(bsm_module *module) {
+  if (!module) return;
+  bsm_arena_destroy(&module->arena);
+  bsm_file_map_close(&module->map);
+  bsm_deallocate(module->allocator, module);
+}
+
+/* IR text begins with "graph(", after blanks and comment lines. */
+static bool is_ir_text(bsm_str text) {
+  while (text.len > 0) {
+    const char c = text.data[0];
+    if (c == '#') {
+      const char *end = memchr(text.data, '\n', text.len);
+      if (!end) return false;
+      text.len -= (size_t)(end - text.data);
+      text.data = end;
+    } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r') {
+      break;
+    }
+    text.data++;
+    text.len--;
+  }
+  return bsm_str_starts_with(text, BSM_STR("graph("));
+}
+
+/* Runs a __setstate__ of the archive with the reference library. */
+static bsm_status set_state(void *user, bsm_function *method,
+                            bsm_object *object, bsm_ivalue state) {
+  const bsm_module *module = user;
+  const bsm_ivalue args[2] = {bsm_iv_object(object), state};
+  bsm_ivalue nothing;
+  return bsm_interpret(method, module->aten, args, 2, &nothing);
+}
+
+static bsm_status read_exported(bsm_module *module,
+                                const bsm_module_options *given,
+                                const void *data, size_t size) {
+  bsm_exported_program *program;
+  const bsm_exported_read_options which = {.model_name = given->model_name};
+  BSM_TRY_NOTE(
+      bsm_exported_program_read(module->cx, data, size, &which, &program),
+      "in %s", module->name);
+  const bsm_exported_import_options options = {.state_as_output =
+                                                   module->state_as_output};
+  return bsm_status_note(bsm_exported_import(program, &options, &module->model),
+                         "in %s", module->name);
+}
+
+static bsm_status read_module(bsm_module *module,
+                              const bsm_module_options *given, const void *data,
+                              size_t size) {
+  const bsm_str text = {data, size};
+  if (is_ir_text(text)) {
+    return bsm_graph_parse(module->cx, text, module->name,
+                           &module->model.graph);
+  }
+  if (bsm_exported_is_archive(data, size)) {
+    return read_exported(module, given, data, size);
+  }
+  const bsm_ts_read_options options = {module, set_state};
+  bsm_ts_module *archive;
+  BSM_TRY_NOTE(
+      bsm_ts_module_read_with(module->cx, data, size, &options, &archive),
+      "in %s", module->name);
+  module->model = bsm_ts_module_as_model(archive);
+  return BSM_OK;
+}
+
+bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
+                           bsm_module **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(path);
+  const bsm_module_options options = resolve(given);
+  const uint64_t max_bytes = options.limits && options.limits->max_file_bytes
+                                 ? options.limits->max_file_bytes
+                                 : DEFAULT_MAX_FILE_BYTES;
+  bsm_module *module = NULL;
+  bsm_status status = new_module(&options, path, &module);
+  if (!status) status = bsm_file_map_open(path, max_bytes, &module->map);
+  if (!status)
+    status = read_module(module, &options, module->map.data, module->map.size);
+  if (status) {
+    bsm_module_destroy(module);
+    return status;
+  }
+  *out = module;
+  return BSM_OK;
+}
+
+bsm_status bsm_module_load_memory(const void *data, size_t size,
+                                  const char *name,
+                                  const bsm_module_options *given,
+                                  bsm_module **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED_ARRAY(data, size);
+  const bsm_module_options options = resolve(given);
+  bsm_module *module = NULL;
+  bsm_status status = new_module(&options, name ? name : "memory", &module);
+  if (!status) status = read_module(module, &options, data, size);
+  if (status) {
+    bsm_module_destroy(module);
+    return status;
+  }
+  *out = module;
+  return BSM_OK;
+}
+
+/* ---- methods ---- */
+
+/* The submodule that `path` names, from the root. */
+static bsm_status find_submodule(const bsm_module *module, bsm_str path,
+                                 bsm_object **out) {
+  bsm_object *object = module->model.root;
+  for (size_t at = 0; at <= path.len;) {
+    char name[256];
+    const char *start = path.data + at;
+    const char *dot = memchr(start, '.', path.len - at);
+    const size_t length = dot ? (size_t)(dot - start) : path.len - at;
+    const bsm_class *cls = object->type->cls;
+    int64_t slot = -1;
+    if (length < sizeof(name)) {
+      memcpy(name, start, length);
+      name[length] = '\0';
+      slot = bsm_class_find_attribute(cls, name);
+    }
+    if (slot < 0 || (size_t)slot >= object->len ||
+        object->slots[slot].tag != BSM_IVALUE_OBJECT ||
+        !object->slots[slot].u.object->type ||
+        !object->slots[slot].u.object->type->cls) {
+      return BSM_FAIL(BSM_NOT_FOUND, "class %s has no submodule \"%.*s\"",
+                      cls->name, (int)length, start);
+    }
+    object = object->slots[slot].u.object;
+    at += length + 1;
+  }
+  *out = object;
+  return BSM_OK;
+}
+
+bsm_status bsm_module_find_method(bsm_module *module, const char *name,
+                                  bsm_method *out) {
+  *out = (bsm_method){.name = name ? name : "forward"};
+  if (module->model.graph) {
+    if (name && strcmp(name, "forward") != 0) {
+      return BSM_FAIL(BSM_NOT_FOUND, "IR text has no method \"%s\"", name);
+    }
+    out->graph = module->model.graph;
+    out->parameter_count = module->model.graph->block->params->outputs.len;
+    return BSM_OK;
+  }
+  bsm_function *function;
+  const char *dot = strrchr(out->name, '.');
+  const bsm_str path = {out->name, dot ? (size_t)(dot - out->name) : 0};
+  out->root = module->model.root;
+  if (dot) BSM_TRY(find_submodule(module, path, &out->root));
+  BSM_TRY(module->model.find_method(module->model.front_end, out->root,
+                                    dot ? dot + 1 : out->name, &function));
+  BSM_TRY(bsm_function_graph(function, &out->graph));
+  out->schema = function->schema;
+  out->first = 1;
+  const size_t count = out->graph->block->params->outputs.len;
+  if (count == 0) {
+    return BSM_FAIL(BSM_CORRUPT, "method %s has no self", out->name);
+  }
+  out->parameter_count = count - 1;
+  return BSM_OK;
+}
+
+const char *bsm_module_method_name(const bsm_module *module, size_t index) {
+  if (!module) return NULL;
+  if (module->model.graph) return index == 0 ? "forward" : NULL;
+  const bsm_class *cls = module->model.root->type->cls;
+  return index < cls->methods.len ? cls->methods.items[index]->name : NULL;
+}
+
+const bsm_schema_arg *bsm_method_schema_arg(const bsm_method *method,
+                                            size_t index) {
+  const size_t at = method->first + index;
+  return method->schema && at < method->schema->arg_count
+             ? &method->schema->args[at]
+             : NULL;
+}
+
+const char *bsm_method_parameter_name(const bsm_method *method, size_t index) {
+  const bsm_schema_arg *arg = bsm_method_schema_arg(method, index);
+  if (arg && arg->name && arg->name[0]) return arg->name;
+  const bsm_value *value =
+      bsm_node_out(method->graph->block->params, method->first + index);
+  return value->debug_name ? value->debug_name : "";
+}
+
+const bsm_type *bsm_method_parameter_type(const bsm_method *method,
+                                          size_t index) {
+  return bsm_node_out(method->graph->block->params, method->first + index)
+      ->type;
+}

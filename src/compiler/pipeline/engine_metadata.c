@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metadata of engines. */
+#include "compiler/pipeline/engine_metadata.h"
+
+#include <string.h>
+
+#include "base/isa.h"
+#include "base/resolve_limits.h"
+
+static bsm_status add(bsm_arena *arena, bsm_metadata_vec *out, const char *key,
+                      const char *value) {
+  const bsm_plan_metadata row = {key, bsm_arena_strdup(arena, value)};
+  BSM_TRY_ALLOC(row.value);
+  BSM_TRY_ALLOC(bsm_vec_push(arena, out, row));
+  return BSM_OK;
+}
+
+static bsm_status add_number(bsm_arena *arena, bsm_metadata_vec *out,
+                             const char *key, size_t value) {
+  const char *text = bsm_arena_printf(arena, "%zu", value);
+  BSM_TRY_ALLOC(text);
+  return add(arena, out, key, text);
+}
+
+static bsm_status add_list(bsm_arena *arena, bsm_metadata_vec *out,
+                           const char *key, const char *const *items,
+                           size_t count) {
+  bsm_text text;
+  if (!count) return BSM_OK;
+  bsm_text_init(&text, arena);
+  for (size_t i = 0; i < count; i++) {
+    bsm_text_printf(&text, "%s%s", i ? ", " : "", items[i]);
+  }
+  if (text.failed) return BSM_FAIL_OOM();
+  return add(arena, out, key, text.data);
+}
+
+/* Limits that steer what the engine becomes, where they are not the usual. */
+static bsm_status add_limits(bsm_arena *arena, bsm_metadata_vec *out,
+                             const bsm_limits *given) {
+  const bsm_limits usual = bsm_resolve_limits(NULL);
+  const struct {
+    const char *key;
+    uint64_t value, usual;
+  } rows[] = {
+      {"options.max_loop_trips", given->max_loop_trips, usual.max_loop_trips},
+      {"options.max_unrolled_nodes", given->max_unrolled_nodes,
+       usual.max_unrolled_nodes}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (rows[i].value == rows[i].usual) continue;
+    BSM_TRY(add_number(arena, out, rows[i].key, (size_t)rows[i].value));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_engine_metadata_of(const bsm_module *module,
+                                  const bsm_compile_options *options,
+                                  const char *truncated, bsm_arena *arena,
+                                  bsm_metadata_vec *out) {
+  const char *slash = strrchr(module->name, '/');
+  *out = (bsm_metadata_vec){0};
+  BSM_TRY(add(arena, out, "builder.version", bsm_version()));
+  BSM_TRY(add(arena, out, "builder.isa", bsm_isa_name(options->isa)));
+  BSM_TRY(add_number(arena, out, "builder.threads", (size_t)options->threads));
+  BSM_TRY(add(arena, out, "builder.timing", options->no_timing ? "no" : "yes"));
+  BSM_TRY(add(arena, out, "source.file", slash ? slash + 1 : module->name));
+  BSM_TRY(add(arena, out, "source.method",
+              options->method ? options->method : "forward"));
+  if (truncated[0]) BSM_TRY(add(arena, out, "truncated", truncated));
+  if (options->require_full_compilation) {
+    BSM_TRY(add(arena, out, "options.require_full_compilation", "yes"));
+  }
+  BSM_TRY(add_list(arena, out, "options.fallback_ops", options->fallback_ops,
+                   options->fallback_op_count));
+  BSM_TRY(add_list(arena, out, "options.fallback_modules",
+                   options->fallback_modules, options->fallback_module_count));
+  if (options->min_block_size > 1) {
+    BSM_TRY(add_number(arena, out, "options.min_block_size",
+                       options->min_block_size));
+  }
+  if (options->truncate_long_and_double) {
+    BSM_TRY(add(arena, out, "options.truncate_long_and_double", "yes"));
+  }
+  return add_limits(arena, out, &module->cx->limits);
+}
+
+bsm_status bsm_set_metadata(const bsm_module *module,
+                            const bsm_compile_options *options,
+                            bsm_arena *arena, bsm_plan *plan) {
+  bsm_metadata_vec rows;
+  BSM_TRY(bsm_engine_metadata_of(module, options, "", arena, &rows));
+  plan->metadata = rows.items;
+  plan->metadata_count = (uint32_t)rows.len;
+  return BSM_OK;
+}

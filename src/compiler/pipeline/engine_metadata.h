@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine tells of how it was made. */
+#ifndef BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
+#define BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
+
+#include "compiler/modules/module_internal.h"
+#include "engine/plan.h"
+
+typedef BSM_VEC(bsm_plan_metadata) bsm_metadata_vec;
+
+/* Builder, source, and the options that are not as they are by themselves.
+ * `truncated`: what was narrowed, or "". */
+BSM_NODISCARD bsm_status bsm_engine_metadata_of(
+    const bsm_module *module, const bsm_compile_options *options,
+    const char *truncated, bsm_arena *arena, bsm_metadata_vec *out);
+
+/* The same for a plan that no builder made; in the plan's arena. */
+BSM_NODISCARD bsm_status bsm_set_metadata(const bsm_module *module,
+                                          const bsm_compile_options *options,
+                                          bsm_arena *arena, bsm_plan *plan);
+
+#endif /* BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_ */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which nodes the caller leaves to the reference library: fallback_ops and
+ * fallback_modules of bsm_compile_options. */
+#ifndef BSM_COMPILER_PIPELINE_FALLBACK_RULES_H_
+#define BSM_COMPILER_PIPELINE_FALLBACK_RULES_H_
+
+#include "compiler/modules/module_internal.h"
+
+typedef struct bsm_fallback_rules bsm_fallback_rules;
+
+/* The rules of the options, in `arena`. BSM_INVALID_ARGUMENT: an operator that
+ * is not known. BSM_UNSUPPORTED: one that the reference library cannot run. */
+BSM_NODISCARD bsm_status bsm_fallback_rules_create(
+    bsm_module *module, const bsm_compile_options *options, bsm_arena *arena,
+    bsm_fallback_rules **out);
+
+/* Why the node falls back, for messages; NULL: no rule is about it, or the
+ * reference library has not its operator. */
+const char *bsm_fallback_rule_of(const bsm_fallback_rules *rules,
+                                 const bsm_node *node);
+
+/* Warns of names that no node of the lowered graph has. BSM_INVALID_ARGUMENT: a
+ * module that the model has not at all. */
+BSM_NODISCARD bsm_status bsm_fallback_rules_check(
+    const bsm_fallback_rules *rules, const bsm_graph *graph);
+
+#endif /* BSM_COMPILER_PIPELINE_FALLBACK_RULES_H_ */

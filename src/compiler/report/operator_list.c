@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What converts, and who runs the operators of a model. */
+#include <string.h>
+
+#include "base/allocate.h"
+#include "base/options.h"
+#include "compiler/pipeline/compile_internal.h"
+#include "conversion/convert.h"
+#include "conversion/plugin_layers.h"
+#include "network/layer.h"
+#include "plugin/plugin_op.h"
+#include "runtime/engine/engine.h"
+
+/* The list, its items and their texts lie in one arena. */
+typedef struct list_owner {
+  bsm_operator_list list;
+  bsm_arena arena;
+  BSM_VEC(bsm_operator_info) items;
+  bsm_strmap index; /* qualified name -> item number + 1 */
+  /* Of a model: the places of each item, and which ones it has. */
+  BSM_VEC(bsm_text) places;
+  bsm_strmap has_place; /* "item place" -> itself */
+} list_owner;
+
+static bsm_status new_list(list_owner **out) {
+  list_owner *owner = bsm_allocate(NULL, sizeof(*owner), 64);
+  BSM_TRY_ALLOC(owner);
+  memset(owner, 0, sizeof(*owner));
+  bsm_arena_init(&owner->arena, NULL);
+  *out = owner;
+  return BSM_OK;
+}
+
+void bsm_operator_list_free(bsm_operator_list *list) {
+  if (!list) return;
+  list_owner *owner = (list_owner *)list; /* its first member */
+  bsm_arena_destroy(&owner->arena);
+  bsm_deallocate(NULL, owner);
+}
+
+/* The item of `key`, new when there is none. */
+static bsm_status find_item(list_owner *owner, bsm_str key, const char *schema,
+                            bsm_operator_info **out) {
+  uintptr_t at = (uintptr_t)bsm_strmap_get(&owner->index, key);
+  if (!at) {
+    bsm_operator_info info = {
+        .source = "", .runs = "", .limits = "", .places = "", .why = ""};
+    info.schema = bsm_arena_strdup(&owner->arena, schema);
+    BSM_TRY_ALLOC(info.schema);
+    BSM_TRY_ALLOC(bsm_vec_push(&owner->arena, &owner->items, info));
+    at = owner->items.len;
+    BSM_TRY_ALLOC(
+        bsm_strmap_set(&owner->arena, &owner->index, key, (void *)at));
+  }
+  *out = &owner->items.items[at - 1];
+  return BSM_OK;
+}
+
+static bsm_str name_of_schema(const char *schema) {
+  return (bsm_str){schema, strcspn(schema, "(")};
+}
+
+static bsm_status finish(list_owner *owner, bsm_status status,
+                         bsm_operator_list **out) {
+  if (status) {
+    bsm_operator_list_free(&owner->list);
+    return status;
+  }
+  owner->list.items = owner->items.items;
+  owner->list.count = owner->items.len;
+  *out = &owner->list;
+  return BSM_OK;
+}
+
+/* ---- how operators run ---- */
+
+static bool has_tensor(const bsm_type *type) {
+  if (type->kind == BSM_TYPE_TENSOR) return true;
+  for (size_t i = 0; i < type->arg_count; i++) {
+    if (has_tensor(type->args[i])) return true;
+  }
+  return false;
+}
+
+/* Whether a result is a tensor, or may be one. */
+static bsm_status gives_tensors(bsm_ir_ctx *cx, bsm_str name, bool *out) {
+  const bsm_schema *schema;
+  *out = false;
+  BSM_TRY(bsm_schema_table_find(cx->schemas, name, &schema));
+  for (size_t i = 0; schema && i < schema->return_count; i++) {
+    *out = *out || has_tensor(schema->returns[i].type);
+  }
+  return BSM_OK;
+}
+
+static bsm_status add_limit(list_owner *owner, bsm_operator_info *item,
+                            const char *text) {
+  item->limits = item->limits[0] ? bsm_arena_printf(&owner->arena, "%s\n%s",
+                                                    item->limits, text)
+                                 : bsm_arena_strdup(&owner->arena, text);
+  BSM_TRY_ALLOC(item->limits);
+  return BSM_OK;
+}
+
+/* Fills in `runs` and `limits` of an operator whose `has_` fields are set. */
+static bsm_status tell_how(list_owner *owner, bsm_ir_ctx *cx,
+                           const bsm_aten_library *aten,
+                           const bsm_plugin_registry *plugins,
+                           bsm_operator_info *item) {
+  const bsm_str name = name_of_schema(item->schema);
+  const char *qualified = bsm_arena_strndup(&owner->arena, name.data, name.len);
+  const bsm_aten_op *op = bsm_aten_find(aten, name);
+  const char *refusal = op ? bsm_op_refusal(op) : NULL;
+  bool tensors;
+  BSM_TRY_ALLOC(qualified);
+  BSM_TRY(gives_tensors(cx, name, &tensors));
+  const bsm_layer_plugin *layer = bsm_plugin_find_operator(plugins, name);
+  if (layer && layer->run) {
+    item->runs = "plugin";
+    item->has_reference = false; /* but while compiling */
+  } else if (item->has_converter) {
+    const char *limit;
+    item->runs = "layers";
+    for (size_t i = 0; (limit = bsm_converter_limit(qualified, i)); i++) {
+      BSM_TRY(add_limit(owner, item, limit));
+    }
+  } else if (item->has_evaluator) {
+    item->runs = "evaluator";
+  } else if (op && (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_EFFECT))) {
+    item->runs = "lowering";
+  } else if (refusal) {
+    item->runs = "refused";
+    BSM_TRY(add_limit(owner, item, refusal));
+  } else {
+    item->runs = tensors ? "reference" : "evaluator";
+  }
+  return BSM_OK;
+}
+
+/* ---- the built-in tables ---- */
+
+static bsm_status list_built_in(list_owner *owner,
+                                const bsm_plugin_registry *plugins,
+                                bsm_arena *scratch) {
+  bsm_ir_ctx *cx;
+  bsm_aten_library *aten;
+  bsm_converter_registry *registry;
+  bsm_operator_info *item;
+  BSM_TRY(bsm_ir_ctx_create(scratch, NULL, NULL, &cx));
+  BSM_TRY(bsm_aten_library_create(scratch, &aten));
+  BSM_TRY(bsm_plugin_add_ops(scratch, aten, plugins));
+  BSM_TRY(bsm_plugin_declare(cx, plugins));
+  BSM_TRY(bsm_converter_registry_create(scratch, cx->types, NULL, &registry));
+  BSM_TRY(bsm_plugin_register(registry, scratch, plugins));
+  for (size_t i = 0; i < bsm_registry_converter_count(registry); i++) {
+    const char *schema = bsm_registry_converter_schema(registry, i);
+    BSM_TRY(find_item(owner, name_of_schema(schema), schema, &item));
+    item->has_converter = true;
+  }
+  for (size_t i = 0; i < bsm_registry_evaluator_count(registry); i++) {
+    const char *name = bsm_registry_evaluator_name(registry, i);
+    const bsm_schema *schema = NULL;
+    BSM_TRY(bsm_schema_table_find(cx->schemas, bsm_str_of(name), &schema));
+    BSM_TRY(find_item(owner, bsm_str_of(name), schema ? schema->text : name,
+                      &item));
+    item->has_evaluator = true;
+  }
+  for (size_t i = 0; i < bsm_aten_library_count(aten); i++) {
+    const char *schema = bsm_aten_library_at(aten, i)->schema;
+    BSM_TRY(find_item(owner, name_of_schema(schema), schema, &item));
+    item->has_reference = true;
+  }
+  for (size_t i = 0; i < owner->items.len; i++) {
+    BSM_TRY(tell_how(owner, cx, aten, plugins, &owner->items.items[i]));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_operators(bsm_operator_list **out) {
+  return bsm_operators_with(NULL, out);
+}
+
+bsm_status bsm_operators_with(const bsm_plugin_registry *plugins,
+                              bsm_operator_list **out) {
+  *out = NULL;
+  list_owner *owner;
+  bsm_arena scratch;
+  BSM_TRY(new_list(&owner));
+  bsm_arena_init(&scratch, NULL);
+  bsm_status status = list_built_in(owner, plugins, &scratch);
+  bsm_arena_destroy(&scratch);
+  return finish(owner, status, out);
+}
+
+/* ---- a model ---- */
+
+/* Notes where an item occurs; *first is that text, whether new or not. */
+static bsm_status add_place(list_owner *owner, size_t item,
+                            const bsm_node *node, const char **out) {
+  bsm_text text;
+  while (owner->places.len <= item) {
+    bsm_text_init(&text, &owner->arena);
+    BSM_TRY_ALLOC(bsm_vec_push(&owner->arena, &owner->places, text));
+  }
+  bsm_text_init(&text, &owner->arena);
+  bsm_text_printf(&text, "%zu ", item);
+  const size_t start = text.len;
+  bsm_source_print(&text, &node->source);
+  if (text.failed) return BSM_FAIL_OOM();
+  *out = text.data + start;
+  const bsm_str key = {text.data, text.len};
+  if (text.len == start || bsm_strmap_get(&owner->has_place, key)) {
+    return BSM_OK;
+  }
+  bsm_text *places = &owner->places.items[item];
+  bsm_text_printf(places, "%s%s", places->len ? "\n" : "", *out);
+  if (places->failed ||
+      !bsm_strmap_set(&owner->arena, &owner->has_place, key, owner)) {
+    return BSM_FAIL_OOM();
+  }
+  return BSM_OK;
+}
+
+typedef struct model_lister {
+  list_owner *owner;
+  const bsm_aten_library *aten;
+} model_lister;
+
+static void count_run(bsm_operator_info *item, bsm_node_run how,
+                      bool in_variant) {
+  if (in_variant) {
+    item->optimal_layer_nodes += how == BSM_RUN_LAYERS;
+    item->optimal_reference_nodes += how == BSM_RUN_REFERENCE;
+    return;
+  }
+  item->count++;
+  item->layer_nodes += how == BSM_RUN_LAYERS;
+  item->evaluated_nodes += how == BSM_RUN_EVALUATED;
+  item->reference_nodes += how == BSM_RUN_REFERENCE;
+  item->unsupported_nodes += how == BSM_RUN_UNSUPPORTED;
+  item->planned_nodes += how == BSM_RUN_PLANNED;
+  item->called_nodes += how == BSM_RUN_CALL;
+  item->program_nodes += how == BSM_RUN_CONTROL;
+}
+
+static bsm_status add_node(void *user, const bsm_node *node, bsm_node_run how,
+                           bool in_variant, const char *why) {
+  const model_lister *lister = user;
+  list_owner *owner = lister->owner;
+  const char *name = node->schema ? node->schema->qualified : node->kind;
+  const char *schema = node->schema ? node->schema->text : node->kind;
+  bsm_operator_info *item;
+  /* What is evaluated for one shape is of no interest beside the program. */
+  if (in_variant && how == BSM_RUN_EVALUATED) return BSM_OK;
+  BSM_TRY(find_item(owner, bsm_str_of(name), schema, &item));
+  const size_t index = (size_t)(item - owner->items.items);
+  const char *place;
+  BSM_TRY(add_place(owner, index, node, &place));
+  if (!item->source[0]) item->source = place;
+  item->places = owner->places.items[index].data;
+  count_run(item, how, in_variant);
+  item->has_converter = item->has_converter || how == BSM_RUN_LAYERS;
+  item->has_evaluator = item->has_evaluator || how == BSM_RUN_EVALUATED;
+  item->has_reference = bsm_aten_find(lister->aten, bsm_str_of(name)) != NULL;
+  if (why && !item->why[0]) {
+    item->why = bsm_arena_strndup(&owner->arena, why, strcspn(why, "\n"));
+    BSM_TRY_ALLOC(item->why);
+  }
+  return BSM_OK;
+}
+
+static void forget(void *user) {
+  list_owner *owner = ((model_lister *)user)->owner;
+  owner->items.len = 0;
+  owner->index = (bsm_strmap){0};
+  owner->places.len = 0;
+  owner->has_place = (bsm_strmap){0};
+}
+
+/* In this model; of several ways the slowest names the operator. */
+static bsm_status tell_how_of_model(list_owner *owner, const bsm_module *module,
+                                    bsm_operator_info *item) {
+  BSM_TRY(tell_how(owner, module->cx, module->aten, module->plugins, item));
+  const bool plugin = strcmp(item->runs, "plugin") == 0;
+  const bool layers = item->layer_nodes || item->optimal_layer_nodes;
+  if (item->unsupported_nodes) {
+    item->runs = "refused";
+  } else if (item->reference_nodes) {
+    item->runs = "reference";
+  } else if (item->called_nodes) {
+    item->runs = "call";
+  } else if (item->program_nodes) {
+    item->runs = "program";
+  } else if (item->planned_nodes) {
+    item->runs = "planned";
+  } else if (layers) {
+    item->runs = plugin ? "plugin" : "layers";
+  } else {
+    item->runs = item->optimal_reference_nodes ? "reference" : "evaluator";
+  }
+  return BSM_OK;
+}
+
+/* As bsm_compile: an engine that is thrown away. */
+static bsm_status make_engine(bsm_module *module,
+                              const bsm_compile_options *options,
+                              const bsm_compile_watch *watch, bool *lowered) {
+  bsm_arena arena;
+  bsm_plan *plan = NULL;
+  bsm_engine *engine = NULL;
+  bsm_arena_init(&arena, options->allocator);
+  bsm_status status =
+      bsm_compile_plan(module, options, watch, &arena, lowered, &plan);
+  if (!status) {
+    status = bsm_engine_adopt(&arena, plan, options->allocator, module->plugins,
+                              &engine);
+  }
+  bsm_engine_destroy(engine);
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
+/* What is told is what the compiler did. */
+static bsm_status list_model(bsm_module *module,
+                             const bsm_compile_options *options,
+                             list_owner *owner) {
+  model_lister lister = {owner, module->aten};
+  const bsm_compile_watch watch = {
+      .user = &lister, .node = add_node, .restart = forget};
+  bool lowered;
+  bsm_status status = make_engine(module, options, &watch, &lowered);
+  if (status && (!lowered || bsm_status_code(status) == BSM_OUT_OF_MEMORY)) {
+    return status;
+  }
+  if (status) {
+    owner->list.failure =
+        bsm_arena_strdup(&owner->arena, bsm_status_message(status));
+    bsm_status_free(status);
+    BSM_TRY_ALLOC(owner->list.failure);
+  }
+  for (size_t i = 0; i < owner->items.len; i++) {
+    BSM_TRY(tell_how_of_model(owner, module, &owner->items.items[i]));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_module_operators(bsm_module *module,
+                                const bsm_compile_options *given,
+                                bsm_operator_list **out) {
+  *out = NULL;
+  BSM_NEED(module);
+  bsm_compile_options options = bsm_compile_options_resolve(module, given);
+  options.no_timing = true;
+  options.timing_cache = NULL;
+  list_owner *owner;
+  BSM_TRY(new_list(&owner));
+  bsm_status status = list_model(module, &options, owner);
+  return bsm_status_note(finish(owner, status, out), "while reading %s",
+                         module->name);
+}
