@@ -19,10 +19,10 @@
 #include <time.h>
 
 #include "aten/tensor.h"
-#include "backend/backend.h"
 #include "base/caches.h"
 #include "base/fma_peak.h"
 #include "base/isa.h"
+#include "builder/target.h"
 
 #define MAX_TENSORS 6
 
@@ -47,6 +47,9 @@ static double now(void) {
 }
 
 /* ---- one step ---- */
+
+/* What packs the weights and lists the tactics. */
+static const bsm_target *bench_target;
 
 typedef struct setup {
   bsm_plan plan;
@@ -134,14 +137,14 @@ static void add_image(setup *s, bool output, int n, int c, int h, int w) {
 /* Packs the weights as the parameters say: in another form again. */
 static void pack(setup *s) {
   uint64_t size;
-  const bsm_backend *b = bsm_backend_cpu();
-  bsm_status st = b->pack(&s->step, s->in_maps, s->values, sizeof(*s->values),
-                          false, NULL, &size);
+  const bsm_target *t = bench_target;
+  bsm_status st = t->ops->pack(t, &s->step, s->in_maps, s->values,
+                               sizeof(*s->values), false, NULL, &size);
   if (st) abort();
   free(s->weight_data[0]);
   s->weight_data[0] = allocate(size);
-  st = b->pack(&s->step, s->in_maps, s->values, sizeof(*s->values), false,
-               s->weight_data[0], &size);
+  st = t->ops->pack(t, &s->step, s->in_maps, s->values, sizeof(*s->values),
+                    false, s->weight_data[0], &size);
   if (st) abort();
   s->weights[0] = (bsm_plan_weights){s->weight_data[0], size};
 }
@@ -171,18 +174,18 @@ static void evict_weights(const setup *s) {
 
 /* Runs every tactic of the step; flops 0: reports GB/s. */
 static void report(bench *b, setup *s, const char *name, double flops) {
-  const bsm_backend *k = bsm_backend_cpu();
+  const bsm_target *t = bench_target;
   const char *names[BSM_MAX_TACTICS];
   const bsm_device_ops *ops = b->stream->device->ops;
   bsm_status st = ops->check(&s->plan, &s->step);
-  const size_t count = st ? 1 : k->tactics(&s->plan, &s->step, b->isa, names);
+  const size_t count = st ? 1 : t->ops->tactics(t, &s->plan, &s->step, names);
   for (size_t i = 0; !st && i < count; i++) {
     bsm_arena arena;
     bsm_prepared_step p;
     bsm_arena_init(&arena, NULL);
     s->step.tactic = names[i];
     if (s->step.kind == BSM_STEP_CONVOLUTION) {
-      k->adopt(&s->step, names[i], &s->params);
+      t->ops->adopt(t, &s->step, names[i], &s->params);
       pack(s);
     }
     st = ops->prepare(b->stream, &s->plan, &s->step, NULL, &arena, &p);
@@ -554,7 +557,11 @@ int main(int argc, char **argv) {
     }
   }
   if (argc % 2 == 0 || b.threads < 1 || b.threads > 256) return usage();
-  bsm_status st = bsm_thread_pool_create(b.threads, NULL, &b.pool);
+  bsm_arena arena;
+  const bsm_target_request request = {.threads = b.threads, .isa = b.isa};
+  bsm_arena_init(&arena, NULL);
+  bsm_status st = bsm_target_parse(&request, &arena, &bench_target);
+  if (!st) st = bsm_thread_pool_create(b.threads, NULL, &b.pool);
   if (!st) st = open_stream(&b);
   if (st) {
     fprintf(stderr, "%s\n", bsm_status_message(st));
@@ -586,5 +593,6 @@ int main(int argc, char **argv) {
   device->ops->stream_destroy(b.stream);
   device->ops->close(device);
   bsm_thread_pool_destroy(b.pool);
+  bsm_arena_destroy(&arena);
   return 0;
 }

@@ -14,6 +14,7 @@ set(BSM_RUNTIME_LAYERS
     network
     conversion
     builder
+    targets
     planner
     runtime)
 set(BSM_COMPILER_LAYERS torchscript exported lowering partitioning compiler)
@@ -32,8 +33,9 @@ set(BSM_NEEDS_lowering base aten ir)
 set(BSM_NEEDS_network base aten plugin)
 set(BSM_NEEDS_conversion base aten plugin ir network)
 set(BSM_NEEDS_partitioning base aten plugin ir network conversion)
-set(BSM_NEEDS_builder base aten plugin engine backend_cpu network)
-set(BSM_NEEDS_planner ${BSM_NEEDS_builder} ir conversion builder)
+set(BSM_NEEDS_builder base aten plugin engine network)
+set(BSM_NEEDS_targets ${BSM_NEEDS_builder} backend_cpu builder)
+set(BSM_NEEDS_planner ${BSM_NEEDS_targets} ir conversion targets)
 set(BSM_NEEDS_compiler ${BSM_LAYERS})
 
 set(BSM_X86 FALSE)
@@ -83,8 +85,17 @@ function(bsm_add_layer layer)
   if(layer STREQUAL "backend_cpu")
     set(folder backend) # the interface and the one backend there is
   endif()
+  if(layer STREQUAL "targets")
+    set(folder backend) # what builds for the backends
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
+  # Of a backend, what plans run on and what they are built for are two layers.
+  if(layer STREQUAL "targets")
+    list(FILTER sources INCLUDE REGEX "src/backend/([a-z]+/target/|targets\\.c$)")
+  elseif(folder STREQUAL "backend")
+    list(FILTER sources EXCLUDE REGEX "src/backend/([a-z]+/target/|targets\\.c$)")
+  endif()
   if(NOT BSM_X86)
     list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512_vnni)\\.c$")
   endif()
@@ -132,6 +143,8 @@ function(bsm_link_layers target source)
       list(APPEND wanted base tools torchscript)
     elseif(header MATCHES "^tools/")
       list(APPEND wanted tools ${BSM_LAYERS})
+    elseif(header MATCHES "^backend/[a-z]+/target/|^builder/target\\.h$|step_harness\\.h$|target_kit\\.h$")
+      list(APPEND wanted targets)
     elseif(header MATCHES "^backend/")
       list(APPEND wanted backend_cpu)
     elseif(header MATCHES "^([a-z_]+)/" AND CMAKE_MATCH_1 IN_LIST BSM_LAYERS)

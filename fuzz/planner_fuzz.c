@@ -14,6 +14,7 @@
 #include "ir/schema.h"
 #include "planner/planner.h"
 #include "runtime/plan/plan_runner.h"
+#include "tests/target_kit.h"
 
 enum { MAX_REGISTERS = 512, MAX_CALLS = 6, INPUTS = 4, MAX_ARGS = 40 };
 #define MAX_BYTES ((size_t)1 << 22)
@@ -332,7 +333,7 @@ static bsm_planner *the_planner(maker *m) {
       .plan = &whole,
       .aten = m->aten,
       .constants = &constants,
-      .building = {.no_timing = true, .threads = 1},
+      .building = {.target = test_target(1), .no_timing = true},
       .max_bytes = 16 * MAX_BYTES,
       .max_tensor_bytes = 4 * MAX_BYTES};
   if (!planner && bsm_planner_create(&options, &planner)) abort();

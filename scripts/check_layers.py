@@ -42,13 +42,24 @@ ALLOWED = {
     "partitioning": {
         "base", "aten", "ir", "network", "conversion", "partitioning"
     },
-    "builder": {
-        "base", "aten", "plugin", "engine", "backend", "network", "builder"
+    "builder": {"base", "aten", "plugin", "engine", "network", "builder"},
+    # What plans are built for: src/backend/<name>/target and targets.c.
+    "targets": {
+        "base", "aten", "plugin", "engine", "backend", "network", "builder",
+        "targets"
     },
     "compiler": RUNTIME | PLANNING | COMPILER,
 }
 # Of the backends, other layers know the interfaces alone.
-BACKEND_INTERFACES = {"backend/backend.h", "backend/device.h"}
+BACKEND_INTERFACES = {"backend/device.h"}
+
+# Who knows the CPU backend's own names: itself, and the lists of what is linked.
+CPU_WORDS = re.compile(r"\b(?:bsm_cpu_|BSM_CPU_|BSM_PANEL\b)")
+CPU_FILES = ("backend/cpu/", "backend/devices.c", "backend/targets.c")
+
+# What plans are made of depends on the target, never on the machine that builds.
+NEUTRAL = {"engine", "network", "builder", "planner"}
+HOST_ONLY = {"base/isa.h", "base/caches.h", "base/fma_peak.h"}
 
 # The folders of layers that have some, each above those before it.
 FOLDERS = {
@@ -93,6 +104,16 @@ def includes_of(path):
         yield line, match.group(1) == "<", match.group(2)
 
 
+def layer_of(inside):
+    """The layer of a file or header below src. Of a backend, what plans run on
+    and what they are built for are two layers."""
+    parts = inside.split("/")
+    if parts[0] == "backend" and (parts[1:2] == ["targets.c"] or
+                                  parts[2:3] == ["target"]):
+        return "targets"
+    return parts[0]
+
+
 def check_kernel(path, line, system, header):
     if system:
         if header not in KERNEL_SYSTEM:
@@ -102,7 +123,7 @@ def check_kernel(path, line, system, header):
 
 
 def check_folder(path, line, inside, header):
-    layer, *parts = inside.split(os.sep)
+    layer, *parts = inside.split("/")
     folders = FOLDERS[layer]
     if len(parts) < 2 or parts[0] not in folders:
         problem(path, line, f"src/{layer} has no such folder")
@@ -112,9 +133,20 @@ def check_folder(path, line, inside, header):
         problem(path, line, f"{layer}/{parts[0]} may not include {header}")
 
 
+def check_words(path, inside):
+    if inside.startswith(CPU_FILES):
+        return
+    with open(path, encoding="utf-8") as file:
+        for line, text in enumerate(file, 1):
+            if CPU_WORDS.search(text):
+                problem(path, line, "a name of the CPU backend")
+
+
 def check_source(path):
     inside = os.path.relpath(path, os.path.join(ROOT, "src"))
-    layer = inside.split(os.sep)[0]
+    inside = inside.replace(os.sep, "/")
+    layer = layer_of(inside)
+    check_words(path, inside)
     if layer not in ALLOWED:
         problem(path, 1, f"{layer} is not a layer")
         return
@@ -128,12 +160,14 @@ def check_source(path):
             if layer in RUNTIME and header in COMPILER_HEADERS:
                 problem(path, line, f"the runtime may not include {header}")
             continue
-        target = header.split("/")[0] if "/" in header else layer
+        if header in HOST_ONLY and layer in NEUTRAL:
+            problem(path, line, f"{layer} may not ask the host: {header}")
+        target = layer_of(header) if "/" in header else layer
         if layer in FOLDERS and target == layer:
             check_folder(path, line, inside, header)
         if target not in ALLOWED[layer]:
             problem(path, line, f"{layer} may not include {header}")
-        elif (target == "backend" and layer not in ("backend", "compiler") and
+        elif (target == "backend" and layer not in ("backend", "targets") and
               header not in BACKEND_INTERFACES):
             problem(path, line,
                     f"{layer} may only include {sorted(BACKEND_INTERFACES)}")

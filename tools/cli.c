@@ -76,10 +76,8 @@ static uint64_t parse_limit(const struct argp_state *state, const char *option,
 static uint32_t parse_isa(const struct argp_state *state, const char *name) {
   if (strcmp(name, "native") == 0) return 0;
   uint32_t mask = 0;
-  if (!bsm_isa_parse(name, &mask)) {
-    argp_error(state,
-               "--isa: '%s' is none of native, scalar, avx2, avx512, "
-               "avx512_vnni, avx512_bf16",
+  if (!bsm_isa_parse(name, &mask) || mask > (BSM_ISA_AVX2 | BSM_ISA_AVX512)) {
+    argp_error(state, "--isa: '%s' is none of native, scalar, avx2, avx512",
                name);
   }
   const uint32_t present = bsm_isa_detect();
@@ -174,6 +172,9 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_INPUTS:
       add_specs(state, cli, arg);
+      return 0;
+    case BSM_KEY_TARGET:
+      cli->target = arg;
       return 0;
     case BSM_KEY_NO_TIMING:
       cli->no_timing = true;

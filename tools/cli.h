@@ -34,6 +34,7 @@ typedef struct bsm_cli {
   const char *model_name; /* of a package with several */
   bool state_as_output;
   const char *timing_cache;
+  const char *target;
   bool no_timing;
   bool truncate;
   bool full;
@@ -70,6 +71,7 @@ enum {
   BSM_KEY_STATE_AS_OUTPUT,
   BSM_KEY_TIMING_CACHE,
   BSM_KEY_NO_TIMING,
+  BSM_KEY_TARGET,
   BSM_KEY_TRUNCATE,
   BSM_KEY_FULL,
   BSM_KEY_FALLBACK_OP,
@@ -102,13 +104,11 @@ enum {
       {"info", 'i', 0, 0, "What is done, too", 0}, {                 \
     "warnings", 'w', 0, 0, "No warnings, errors only", 0             \
   }
-#define BSM_OPTIONS_MACHINE                                                    \
-  {0, 0, 0, 0, "The machine:", 2},                                             \
-      {"threads", 't', "N", 0, "Threads to use (all CPUs)", 0}, {              \
-    "isa", BSM_KEY_ISA, "NAME", 0,                                             \
-        "Instructions to use: scalar, avx2, avx512, avx512_vnni, avx512_bf16 " \
-        "(native)",                                                            \
-        0                                                                      \
+#define BSM_OPTIONS_MACHINE                                       \
+  {0, 0, 0, 0, "The machine:", 2},                                \
+      {"threads", 't', "N", 0, "Threads to use (all CPUs)", 0}, { \
+    "isa", BSM_KEY_ISA, "NAME", 0,                                \
+        "Instructions to use: scalar, avx2, avx512 (native)", 0   \
   }
 /* Of commands that run an engine. */
 #define BSM_OPTIONS_RUN                                                      \
@@ -173,6 +173,14 @@ enum {
        0,                                                                      \
        "Open a plug-in, which has operators of your own; also for running; "   \
        "repeatable",                                                           \
+       0},                                                                     \
+      {"target",                                                               \
+       BSM_KEY_TARGET,                                                         \
+       "TEXT",                                                                 \
+       0,                                                                      \
+       "What to build for: cpu, this machine's, or for any machine "           \
+       "cpu:ISA,threads=N,l2=BYTES; bessemer targets tells this machine's "    \
+       "(cpu)",                                                                \
        0},                                                                     \
       {"no-timing",                                                            \
        BSM_KEY_NO_TIMING,                                                      \
@@ -288,5 +296,6 @@ int bsm_cmd_run(int argc, char **argv);
 int bsm_cmd_bench(int argc, char **argv);
 int bsm_cmd_inspect(int argc, char **argv);
 int bsm_cmd_ops(int argc, char **argv);
+int bsm_cmd_targets(int argc, char **argv);
 
 #endif /* BSM_TOOLS_CLI_H_ */

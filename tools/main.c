@@ -14,6 +14,7 @@ static const struct {
     {"bench", bsm_cmd_bench, "measure how long running takes"},
     {"inspect", bsm_cmd_inspect, "show what is in a model or an engine"},
     {"ops", bsm_cmd_ops, "list the operators that convert, or a model's"},
+    {"targets", bsm_cmd_targets, "tell what this machine is as a target"},
 };
 
 static void print_help(FILE *file) {

@@ -44,6 +44,7 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
                                bsm_compile_options *out) {
   *out = (bsm_compile_options)BSM_COMPILE_OPTIONS_INIT;
   out->method = cli->method;
+  out->target = cli->target;
   out->isa = cli->isa;
   out->threads = cli->threads;
   out->no_timing = cli->no_timing;
@@ -93,6 +94,7 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->model_name            ? "--model"
                      : cli->state_as_output       ? "--state-as-output"
                      : cli->timing_cache          ? "--timing-cache"
+                     : cli->target                ? "--target"
                      : cli->no_timing             ? "--no-timing"
                      : cli->full                  ? "--require-full-compilation"
                      : cli->fallback_ops.len      ? "--fallback-op"

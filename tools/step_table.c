@@ -100,15 +100,26 @@ static const char *metadata(const bsm_engine *engine, const char *wanted) {
   return NULL;
 }
 
+/* "cpu:ISA,threads=N,..." */
+static bool parse_cpu(const char *target, uint32_t *isa, long *threads) {
+  char name[16] = {0};
+  const char *count = strstr(target, ",threads=");
+  if (strncmp(target, "cpu:", 4) != 0 || !count) return false;
+  const size_t length = strcspn(target + 4, ",");
+  if (length >= sizeof(name)) return false;
+  memcpy(name, target + 4, length);
+  *threads = strtol(count + strlen(",threads="), NULL, 10);
+  return bsm_isa_parse(name, isa);
+}
+
 /* The peak of this machine with the instruction set and threads that the engine
  * was built for; 0 when it lacks them. */
 static bsm_status built_peak(const bsm_engine *engine, double *peak) {
-  const char *isa = metadata(engine, "builder.isa");
-  const char *threads = metadata(engine, "builder.threads");
+  const char *target = metadata(engine, "builder.target");
   uint32_t mask;
+  long count;
   *peak = 0;
-  if (!isa || !threads || !bsm_isa_parse(isa, &mask)) return BSM_OK;
-  const long count = strtol(threads, NULL, 10);
+  if (!target || !parse_cpu(target, &mask, &count)) return BSM_OK;
   if ((mask & ~bsm_isa_detect()) || count < 1 || count > bsm_available_cpus()) {
     return BSM_OK;
   }

@@ -162,8 +162,11 @@ typedef struct bsm_compile_options {
    * `pattern_count` rows. */
   const bsm_conversion_pattern *patterns;
   size_t pattern_count;
-  uint32_t isa;   /* as in bsm_context_options: what to time and choose for */
-  int threads;    /* to time with; 0: as many as CPUs */
+  /* Parameters of the target (below) that were there before it: instructions
+   * of the CPU, as in bsm_context_options, and threads; 0: not said. They may
+   * not contradict it. */
+  uint32_t isa;
+  int threads;
   bool no_timing; /* choose tactics by cost model: builds are reproducible */
   const char *timing_cache;       /* path, read and updated; NULL: none */
   const bsm_logger *logger;       /* NULL: the module's */
@@ -199,6 +202,14 @@ typedef struct bsm_compile_options {
    * 0 and 1: all are. A model that is one plan is compiled whole, and so are
    * the plans for single shapes of a range. */
   size_t min_block_size;
+  /* What to build for: "cpu", this machine's, or the whole text of a target,
+   * such as "cpu:avx2,threads=4,l2=512K", for any machine of that kind; see
+   * bsm_target_text. An engine depends on the model, the target and the options
+   * alone when nothing is timed, wherever it is built; timing needs a machine
+   * that can run what is built (BSM_UNSUPPORTED without no_timing). NULL:
+   * "cpu". BSM_INVALID_ARGUMENT: an unknown target or parameter, with those
+   * there are. */
+  const char *target;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT \
   { .struct_size = sizeof(bsm_compile_options) }
@@ -210,6 +221,13 @@ typedef struct bsm_compile_options {
 BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
                                              const bsm_compile_options *options,
                                              bsm_engine **out);
+
+/* The whole text of a target, with all of its parameters: what an engine built
+ * for it tells as "builder.target" (bsm_engine_metadata). "cpu" or NULL gives
+ * this machine's. The caller frees it with bsm_string_free.
+ * BSM_INVALID_ARGUMENT: as in bsm_compile_options. */
+BSM_API BSM_NODISCARD bsm_status bsm_target_text(const char *target,
+                                                 char **out);
 
 /* "input", for the graph as it is given, and the names of the lowering passes
  * in order; NULL-terminated. */

@@ -145,6 +145,10 @@ struct bsm_device_ops {
                         bsm_arena *arena, bsm_prepared_step *out);
   /* Releases what prepare took beyond the arena; NULL: nothing ever. */
   void (*discard)(bsm_prepared_step *prepared);
+  /* What the stream lacks of what the plans of a target were built with: the
+   * steps that need it run with other kernels, and not as fast. NULL: nothing.
+   * `target` is its text, or any. */
+  const char *(*lacks)(const bsm_stream *stream, const char *target);
   /* The tactic that a prepared step uses, with its kernel: for profiles. */
   const char *(*describe)(const bsm_prepared_step *prepared);
 };

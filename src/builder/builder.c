@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "builder/emitter.h"
-#include "builder/fidelity.h"
 #include "builder/passes.h"
 
 static bsm_status init_emitter(bsm_emitter *e) {
@@ -225,17 +224,20 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
   BSM_TRY(finish_tensors(e, plan));
   BSM_TRY(finish_bindings(e, inputs, outputs, plan));
   BSM_TRY(drop_unused_tensors(e, plan));
+  plan->target = bsm_arena_strdup(e->arena, e->target->text);
+  BSM_TRY_ALLOC(plan->target);
   return copy_metadata(e, plan);
 }
 
-/* Packs what waits for it: kernels in transformed forms, or all the others. */
+/* Packs what waits for it: weights in forms that are not exact, or all the
+ * others. */
 static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
-                               bool transformed) {
+                               bool approximate) {
   for (size_t i = 0; i < e->pending.len; i++) {
     const bsm_pending_pack *pending = &e->pending.items[i];
     bsm_plan_step *step = &plan->steps[pending->step];
     if (step->weights[0] == BSM_NO_WEIGHTS &&
-        bsm_pending_is_transformed(plan, pending) == transformed) {
+        e->target->ops->is_approximate(e->target, step) == approximate) {
       BSM_TRY(bsm_build_pending(e, pending, step));
     }
   }
@@ -243,11 +245,19 @@ static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
 }
 
 /* Tactics, then the weights that they ask for. */
-static bsm_status settle(bsm_emitter *e, bsm_plan *plan) {
-  BSM_TRY(bsm_choose_tactics(e->options, e->arena, plan, e->pending.items,
-                             e->pending.len));
+static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
+  const bsm_plan_draft draft = {.plan = plan,
+                                .pending = e->pending.items,
+                                .pending_count = e->pending.len,
+                                .arena = e->arena,
+                                .scratch = e->scratch,
+                                .logger = e->options->logger};
+  BSM_TRY(bsm_choose_tactics(e->options, &draft));
   BSM_TRY(pack_pending(e, plan, false));
-  BSM_TRY(bsm_keep_fidelity(e, plan));
+  /* What another plan has was checked when that one was built. */
+  if (e->target->ops->check_accuracy && !e->options->like) {
+    BSM_TRY(e->target->ops->check_accuracy(e->target, &draft));
+  }
   BSM_TRY(pack_pending(e, plan, false));
   BSM_TRY(pack_pending(e, plan, true));
   return bsm_plan_verify(plan);
@@ -256,8 +266,7 @@ static bsm_status settle(bsm_emitter *e, bsm_plan *plan) {
 bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
                      bsm_arena *arena, bsm_plan **out) {
   *out = NULL;
-  BSM_TRY(bsm_run_passes(net, options->logger));
-  BSM_TRY(bsm_fuse_chains(net, options->threads));
+  BSM_TRY(bsm_run_passes(net, options->target, options->logger));
   if (options->optimized) options->optimized(options->user, net);
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);
   BSM_TRY_ALLOC(plan);
@@ -265,12 +274,12 @@ bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
   bsm_arena_init(&scratch, arena->allocator);
   bsm_emitter e = {.net = net,
                    .options = options,
-                   .backend = bsm_backend_cpu(),
+                   .target = options->target,
                    .arena = arena,
                    .scratch = &scratch};
   bsm_status status = init_emitter(&e);
   if (!status) status = emit_network(&e, plan);
-  if (!status) status = settle(&e, plan);
+  if (!status) status = choose_and_pack(&e, plan);
   bsm_arena_destroy(&scratch);
   if (!status) *out = plan;
   return status;

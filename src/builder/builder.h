@@ -4,18 +4,17 @@
  *   passes    network -> network: fold, fuse (passes.h lists them in order)
  *   emit      layers -> steps; layouts are chosen here, as strides
  *   memory    every buffer gets a place in the workspace
- *   tactics   chosen by timing, with a cache, or by the backend's cost model */
+ *   tactics   chosen by timing, with a cache, or by the target's cost model */
 #ifndef BSM_BUILDER_BUILDER_H_
 #define BSM_BUILDER_BUILDER_H_
 
-#include "backend/backend.h"
+#include "builder/target.h"
 #include "builder/weights_store.h"
 #include "network/layer.h"
 
 typedef struct bsm_build_options {
-  uint32_t isa;             /* to choose and time for */
-  int threads;              /* to time with; at least 1 */
-  bool no_timing;           /* take the backend's first tactic: reproducible */
+  const bsm_target *target; /* lives as long as the build */
+  bool no_timing;           /* take the target's first tactic: reproducible */
   const char *timing_cache; /* path or NULL */
   const bsm_logger *logger;
   /* Told of the network after the passes. May be NULL. */
@@ -27,7 +26,7 @@ typedef struct bsm_build_options {
    * builds. The plan borrows from it. NULL: none, the plan owns its weights. */
   bsm_weights_store *store;
   /* A plan of the same network for other shapes: steps take the tactic of its
-   * step of the same name and kind, when they can, else the backend's first;
+   * step of the same name and kind, when they can, else the target's first;
    * nothing is timed. NULL: none. */
   const bsm_plan *like;
 } bsm_build_options;

@@ -69,8 +69,7 @@ bsm_status bsm_build_chain(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *x = first->inputs.items[0];
   inputs[count] = bsm_build_value(e, x);
   if (!parts[BSM_CHAIN_EXPAND] ||
-      !bsm_build_reads_planes(&parts[BSM_CHAIN_EXPAND]->p.convolution,
-                              x->dims)) {
+      !e->target->ops->reads_any_layout(e->target, parts[BSM_CHAIN_EXPAND])) {
     BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[count]));
   }
   count++;

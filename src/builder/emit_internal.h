@@ -14,10 +14,6 @@ BSM_NODISCARD bsm_status bsm_build_convolution(bsm_emitter *e,
 bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer);
 bsm_packing bsm_build_kernel_packing(const bsm_layer *layer,
                                      bsm_raw_weights *raw);
-/* Whether a convolution with an input of these dims is one of few maps that is
- * computed from planes as well as from channels last, and has a stride, so that
- * Winograd is none for it. */
-bool bsm_build_reads_planes(const bsm_convolution_params *p, bsm_dims x);
 /* emit_chain.c: whether a convolution is the end of a chain, and its step. */
 bool bsm_build_is_chain(const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_chain(bsm_emitter *e,

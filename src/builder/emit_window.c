@@ -97,21 +97,6 @@ bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer) {
                                 .epilogue = bsm_build_epilogue(&p->epilogue)};
 }
 
-bool bsm_build_reads_planes(const bsm_convolution_params *p, bsm_dims x) {
-  const bsm_window_params *w = &p->window;
-  const int32_t last = w->spatial - 1;
-  if (w->spatial > 2 || p->groups != 1 || p->epilogue.has_residual ||
-      x.d[1] > 4 || (w->stride[last] != 2 && w->stride[last] != 4)) {
-    return false;
-  }
-  for (int32_t i = 0; i < w->spatial; i++) {
-    if (w->stride[i] > 4 || w->dilation[i] * (w->kernel[i] - 1) >= 64) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_convolution_params *p = &layer->p.convolution;
   const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
@@ -123,8 +108,7 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   uint32_t inputs[2];
   if (bsm_build_is_chain(layer)) return bsm_build_chain(e, layer);
   inputs[0] = bsm_build_value(e, x);
-  if (deconvolution || y->dtype != BSM_DTYPE_FLOAT ||
-      !bsm_build_reads_planes(p, x->dims)) {
+  if (!e->target->ops->reads_any_layout(e->target, layer)) {
     BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[0]));
   }
   if (p->epilogue.has_residual) {

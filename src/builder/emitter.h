@@ -34,18 +34,10 @@ typedef struct bsm_build_tensor {
 
 #define BSM_NO_TENSOR UINT32_MAX
 
-/* Weights that a step waits for until its tactic is chosen, which may ask for
- * another form of them. */
-typedef struct bsm_pending_pack {
-  uint32_t step;           /* index; its weights[0] */
-  bsm_step_params *params; /* of the step, for its form */
-  bsm_packing packing;     /* raw weights in the emitter's scratch */
-} bsm_pending_pack;
-
 typedef struct bsm_emitter {
   bsm_network *net;
   const bsm_build_options *options;
-  const bsm_backend *backend;
+  const bsm_target *target;
   bsm_arena *arena;   /* of the plan */
   bsm_arena *scratch; /* until the plan is done */
   bsm_uses uses;
@@ -125,14 +117,6 @@ BSM_NODISCARD bsm_status bsm_build_copy(bsm_emitter *e, const char *name,
  * they lie in a constant of the store, those themselves. */
 BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
                                            uint64_t size, uint32_t *out);
-/* Whether they are the kernel of a convolution in another form than plain. */
-static inline bool bsm_pending_is_transformed(const bsm_plan *plan,
-                                              const bsm_pending_pack *pending) {
-  return plan->steps[pending->step].kind == BSM_STEP_CONVOLUTION &&
-         pending->params->convolution.form >= BSM_CONVOLUTION_WINOGRAD_2 &&
-         pending->params->convolution.form <= BSM_CONVOLUTION_WINOGRAD_6;
-}
-
 /* Asks for packed weights for the step just emitted, as its weights[0]. */
 BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
                                         const bsm_packing *packing);
@@ -141,12 +125,6 @@ BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
 BSM_NODISCARD bsm_status bsm_build_pending(bsm_emitter *e,
                                            const bsm_pending_pack *pending,
                                            bsm_plan_step *step);
-/* The values that such a packing starts from, as the backend's pack takes them;
- * in `scratch`, or borrowed. */
-BSM_NODISCARD bsm_status bsm_packing_values(bsm_arena *scratch,
-                                            const bsm_packing *packing,
-                                            const void **values);
-
 /* The layout for a layer's output when any would do: if its only reader
  * transposes it, the layout that makes the transposed tensor contiguous (as
  * long as the last dimension stays last); else contiguous. */
@@ -160,12 +138,9 @@ BSM_NODISCARD bsm_status bsm_build_layer(bsm_emitter *e,
  * gives every buffer of the workspace its offset. */
 BSM_NODISCARD bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *size);
 
-/* Chooses the tactic of every step of a plan that is finished but for the
- * weights that are pending, and sets their forms. What was timed is noted in
- * the steps, in `arena`, the plan's. */
+/* Chooses the tactic of every step of a draft, and sets the forms of what is
+ * pending. What was timed is noted in the steps. */
 BSM_NODISCARD bsm_status bsm_choose_tactics(const bsm_build_options *options,
-                                            bsm_arena *arena, bsm_plan *plan,
-                                            const bsm_pending_pack *pending,
-                                            size_t pending_count);
+                                            const bsm_plan_draft *draft);
 
 #endif /* BSM_BUILDER_EMITTER_H_ */

@@ -2,8 +2,9 @@
 /* Folds scale layers (batch norm, as converters make it) into the convolution
  * or deconvolution before them: w' = w * scale, b' = b * scale + shift, in
  * double, rounded once (w' when it is packed: bsm_deferred).
- * Requires: the convolution's output is read by the scale alone, float, and
- * the convolution has no epilogue yet. */
+ * Requires: the convolution's output is read by the scale alone, its kernel
+ * is float, and it has no epilogue yet. */
+#include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
 
@@ -11,23 +12,31 @@
 static double per_channel(const bsm_weights *w, int64_t channel,
                           double fallback) {
   if (w->count == 0) return fallback;
-  return ((const float *)w->values)[w->count == 1 ? 0 : channel];
+  return bsm_constant_number(w, w->count == 1 ? 0 : channel);
 }
 
-static bool float_or_empty(const bsm_weights *w) {
+/* The factor is multiplied, and the bias is kept, in float. */
+static bool is_float_or_empty(const bsm_weights *w) {
   return w->count == 0 || w->dtype == BSM_DTYPE_FLOAT;
 }
 
-static bool can_fold(const bsm_layer *conv, const bsm_layer *scale) {
+static bool is_number_or_empty(const bsm_weights *w) {
+  return w->count == 0 || bsm_dtype_is_floating(w->dtype);
+}
+
+static bool can_fold(const bsm_target *target, const bsm_layer *conv,
+                     const bsm_layer *scale) {
   return (conv->kind == BSM_LAYER_CONVOLUTION ||
           conv->kind == BSM_LAYER_DECONVOLUTION) &&
-         conv->p.convolution.kernel.dtype == BSM_DTYPE_FLOAT &&
-         float_or_empty(&conv->p.convolution.bias) &&
+         target->ops->fuses(target, BSM_FUSION_SCALE,
+                            conv->p.convolution.kernel.dtype) &&
+         is_float_or_empty(&conv->p.convolution.kernel) &&
+         is_float_or_empty(&conv->p.convolution.bias) &&
          conv->p.convolution.epilogue.activation == BSM_ACTIVATION_NONE &&
          !conv->p.convolution.epilogue.has_residual &&
          scale->p.scale.power.count == 0 &&
-         float_or_empty(&scale->p.scale.scale) &&
-         float_or_empty(&scale->p.scale.shift);
+         is_number_or_empty(&scale->p.scale.scale) &&
+         is_number_or_empty(&scale->p.scale.shift);
 }
 
 /* The kernel's factor is only noted: it is multiplied when it is packed, which
@@ -59,7 +68,8 @@ static bsm_status fold(bsm_network *net, bsm_layer *conv,
   return BSM_OK;
 }
 
-bsm_status bsm_pass_fold_scale(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_pass_fold_scale(const bsm_target *target, bsm_network *net,
+                               bsm_arena *scratch) {
   bsm_uses uses;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
   for (size_t i = 0; i < net->layers.len; i++) {
@@ -68,7 +78,7 @@ bsm_status bsm_pass_fold_scale(bsm_network *net, bsm_arena *scratch) {
     bsm_itensor *in = scale->inputs.items[0];
     bsm_layer *conv = in->producer;
     if (!conv || bsm_uses_single_reader(&uses, in) != scale ||
-        !can_fold(conv, scale)) {
+        !can_fold(target, conv, scale)) {
       continue;
     }
     BSM_TRY(fold(net, conv, scale));

@@ -17,7 +17,7 @@
  * the sweep. */
 #include <math.h>
 
-#include "aten/tensor.h"
+#include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
 
@@ -41,6 +41,7 @@ typedef struct pattern {
 } pattern;
 
 typedef struct fusion {
+  const bsm_target *target;
   bsm_network *net;
   const bsm_uses *uses;
   pattern p;
@@ -50,41 +51,37 @@ typedef struct fusion {
 
 /* ---- constants ---- */
 
-static const bsm_weights *constant_of(const bsm_itensor *t, bsm_dtype dtype) {
-  const bsm_layer *layer = t->producer;
-  if (!layer || layer->kind != BSM_LAYER_CONSTANT ||
-      layer->p.constant.deferred.cast || t->dtype != dtype) {
-    return NULL;
-  }
-  return &layer->p.constant.weights;
+/* The constant behind a tensor of numbers. */
+static const bsm_weights *numbers_of(const bsm_itensor *t) {
+  return bsm_dtype_is_floating(t->dtype) ? bsm_constant_of(t, t->dtype) : NULL;
 }
 
 static bool scalar_of(const bsm_itensor *t, double *value) {
-  const bsm_weights *w = constant_of(t, BSM_DTYPE_FLOAT);
+  const bsm_weights *w = numbers_of(t);
   if (!w || w->count != 1) return false;
-  *value = (double)*(const float *)w->values;
+  *value = bsm_constant_number(w, 0);
   return true;
 }
 
 /* How many keys each row of a constant mask sees when these are the first ones;
  * -1: others too. `hidden` tells what element i is. */
-typedef bool hidden_fn(const void *values, int64_t i, bool hides);
+typedef bool hidden_fn(const bsm_weights *mask, int64_t i, bool hides);
 
-static bool hidden_by_bool(const void *values, int64_t i, bool hides) {
-  return (((const uint8_t *)values)[i] != 0) == hides;
+static bool hidden_by_bool(const bsm_weights *mask, int64_t i, bool hides) {
+  return (((const uint8_t *)mask->values)[i] != 0) == hides;
 }
 
-static bool hidden_by_sum(const void *values, int64_t i, bool hides) {
+static bool hidden_by_sum(const bsm_weights *mask, int64_t i, bool hides) {
   (void)hides;
-  return ((const float *)values)[i] <= HIDDEN;
+  return bsm_constant_number(mask, i) <= HIDDEN;
 }
 
-static int64_t first_keys(const void *values, int64_t row, int64_t keys,
+static int64_t first_keys(const bsm_weights *mask, int64_t row, int64_t keys,
                           hidden_fn *hidden, bool hides) {
   int64_t n = 0;
-  while (n < keys && !hidden(values, row * keys + n, hides)) n++;
+  while (n < keys && !hidden(mask, row * keys + n, hides)) n++;
   for (int64_t j = n; j < keys; j++) {
-    if (!hidden(values, row * keys + j, hides)) return -1;
+    if (!hidden(mask, row * keys + j, hides)) return -1;
   }
   return n;
 }
@@ -97,12 +94,12 @@ static bool is_causal(const bsm_itensor *t, const bsm_weights *w,
   if (r < 2 || w->count < 1) return false;
   const int64_t rows = t->dims.d[r - 2], keys = t->dims.d[r - 1];
   if (w->count != rows * keys) return false;
-  *diagonal = first_keys(w->values, 0, keys, hidden, hides) - 1;
+  *diagonal = first_keys(w, 0, keys, hidden, hides) - 1;
   if (*diagonal < 0) return false;
   for (int64_t i = 0; i < rows; i++) {
     const int64_t expected =
         i + *diagonal + 1 < keys ? i + *diagonal + 1 : keys;
-    if (first_keys(w->values, i, keys, hidden, hides) != expected) {
+    if (first_keys(w, i, keys, hidden, hides) != expected) {
       return false;
     }
   }
@@ -111,11 +108,11 @@ static bool is_causal(const bsm_itensor *t, const bsm_weights *w,
 
 /* Seen scores are left as they are; *infinite: the others become -inf. */
 static bool adds_nothing(const bsm_weights *w, bool *infinite) {
-  const float *values = w->values;
   *infinite = true;
   for (int64_t i = 0; i < w->count; i++) {
-    if (values[i] != 0.0f && !(values[i] <= HIDDEN)) return false;
-    *infinite = *infinite && (values[i] == 0.0f || isinf(values[i]));
+    const double value = bsm_constant_number(w, i);
+    if (value != 0.0 && !(value <= HIDDEN)) return false;
+    *infinite = *infinite && (value == 0.0 || isinf(value));
   }
   return true;
 }
@@ -151,9 +148,9 @@ static bool fits_split(const fusion *f, const bsm_itensor *mask,
 }
 
 static bool take_bias(fusion *f, bsm_itensor *bias, const bsm_itensor *scores) {
-  const bsm_weights *w = constant_of(bias, BSM_DTYPE_FLOAT);
+  const bsm_weights *w = numbers_of(bias);
   bool infinite;
-  if (f->scaled || bias->dtype != BSM_DTYPE_FLOAT ||
+  if (f->scaled || bias->dtype != scores->dtype ||
       f->p.bias_count == MAX_BIASES ||
       (f->p.split && !fits_split(f, bias, scores))) {
     return false;
@@ -169,7 +166,7 @@ static bool take_bias(fusion *f, bsm_itensor *bias, const bsm_itensor *scores) {
 
 static bool take_mask(fusion *f, bsm_itensor *mask, const bsm_itensor *scores,
                       bool hides, double fill) {
-  const bsm_weights *w = constant_of(mask, BSM_DTYPE_BOOL);
+  const bsm_weights *w = bsm_constant_of(mask, BSM_DTYPE_BOOL);
   if (f->scaled || (f->p.split && !fits_split(f, mask, scores))) return false;
   if (w && fill <= (double)HIDDEN &&
       take_causal(f, mask, w, hidden_by_bool, hides)) {
@@ -219,7 +216,7 @@ static bool scaled_by(const bsm_layer *layer, bsm_itensor **x, double *factor) {
  * scores have the dims of the result and come, in the end, from a product. */
 static bool may_be_scores(const fusion *f, const bsm_itensor *t,
                           const bsm_layer *layer) {
-  return t->dtype == BSM_DTYPE_FLOAT &&
+  return t->dtype == layer->outputs.items[0]->dtype &&
          bsm_dims_equal(t->dims, layer->outputs.items[0]->dims) &&
          only_for_one(f, t) && t->producer->kind != BSM_LAYER_CONSTANT;
 }
@@ -299,20 +296,21 @@ static bool take_step(fusion *f, const bsm_layer *layer, bsm_itensor **next) {
   return false;
 }
 
-/* A product of floats without anything fused into it. */
-static bool is_plain_product(const bsm_layer *layer) {
+/* A product without anything fused into it. */
+static bool is_plain_product(const fusion *f, const bsm_layer *layer) {
   return layer && layer->kind == BSM_LAYER_MATRIX_MULTIPLY && !layer->removed &&
          layer->p.matrix_multiply.bias.count == 0 &&
          !layer->p.matrix_multiply.epilogue.has_residual &&
          layer->p.matrix_multiply.epilogue.activation == BSM_ACTIVATION_NONE &&
-         layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT;
+         f->target->ops->fuses(f->target, BSM_FUSION_ATTENTION,
+                               layer->outputs.items[0]->dtype);
 }
 
 /* From the scores that the softmax reads to the first product. */
 static bool walk(fusion *f, bsm_itensor *scores) {
   bsm_layer *layer = scores->producer;
   for (int steps = 0; layer && steps < 16; steps++) {
-    if (is_plain_product(layer)) {
+    if (is_plain_product(f, layer)) {
       f->p.first = layer;
       f->p.scale *= layer->p.matrix_multiply.scale;
       return !f->in_split;
@@ -326,13 +324,13 @@ static bool walk(fusion *f, bsm_itensor *scores) {
 
 /* Whether all elements are 0. */
 static bool is_zero(const bsm_itensor *t) {
-  const bsm_weights *w = constant_of(t, BSM_DTYPE_FLOAT);
+  const bsm_weights *w = numbers_of(t);
   const bsm_layer *layer = t->producer;
   if (layer && layer->kind == BSM_LAYER_FILL) {
-    return t->dtype == BSM_DTYPE_FLOAT && layer->p.fill.value == 0;
+    return bsm_dtype_is_floating(t->dtype) && layer->p.fill.value == 0;
   }
   for (int64_t i = 0; w && i < w->count; i++) {
-    if (((const float *)w->values)[i] != 0.0f) return false;
+    if (bsm_constant_number(w, i) != 0.0) return false;
   }
   return w && w->count > 0;
 }
@@ -416,7 +414,7 @@ static bool match(fusion *f, bsm_layer *last) {
   const bsm_itensor *y = last->outputs.items[0];
   f->p = (pattern){.last = last, .scale = 1};
   f->scaled = f->in_split = false;
-  if (!is_plain_product(last) || last->p.matrix_multiply.scale != 1 ||
+  if (!is_plain_product(f, last) || last->p.matrix_multiply.scale != 1 ||
       last->p.matrix_multiply.op_a != BSM_MATRIX_NONE) {
     return false;
   }
@@ -500,10 +498,11 @@ static bsm_status fuse(fusion *f) {
   return bsm_layer_infer(layer);
 }
 
-bsm_status bsm_pass_fuse_attention(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_pass_fuse_attention(const bsm_target *target, bsm_network *net,
+                                   bsm_arena *scratch) {
   bsm_uses uses;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
-  fusion f = {.net = net, .uses = &uses};
+  fusion f = {.target = target, .net = net, .uses = &uses};
   for (size_t i = 0; i < net->layers.len; i++) {
     bsm_layer *layer = net->layers.items[i];
     if (layer->kind != BSM_LAYER_MATRIX_MULTIPLY || layer->removed) continue;

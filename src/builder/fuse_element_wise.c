@@ -391,7 +391,9 @@ static bsm_status merge_once(state *s, bsm_layer *layer, bsm_uses *uses,
   return BSM_OK;
 }
 
-bsm_status bsm_pass_fuse_element_wise(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_pass_fuse_element_wise(const bsm_target *target,
+                                      bsm_network *net, bsm_arena *scratch) {
+  (void)target;
   state s = {.net = net};
   const size_t count = net->layers.len;
   for (size_t i = 0; i < count; i++) {

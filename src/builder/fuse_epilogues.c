@@ -5,17 +5,14 @@
  *   (convolution | matrix multiply) + tensor -> residual
  *   activation                               -> epilogue
  * in this order, as out = act(scale * op + bias + residual) allows.
- * Requires: the fused tensor has one reader and is float. A layer with a
- * residual moves to the place of the add, where both operands exist. */
+ * Requires: the fused tensor has one reader, the target fuses its dtype. A
+ * layer with a residual moves to the place of the add, where both operands
+ * exist. */
 #include <math.h>
 
-#include "aten/tensor.h"
+#include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
-
-static bool is_float_layer(const bsm_layer *layer) {
-  return layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT;
-}
 
 static bsm_epilogue *epilogue_of(bsm_layer *layer) {
   switch (layer->kind) {
@@ -27,14 +24,6 @@ static bsm_epilogue *epilogue_of(bsm_layer *layer) {
     default:
       return NULL;
   }
-}
-
-/* The float constant behind a tensor, or NULL. */
-static const bsm_weights *constant_of(const bsm_itensor *t) {
-  if (!t->producer || t->producer->kind != BSM_LAYER_CONSTANT) return NULL;
-  const bsm_weights *w = &t->producer->p.constant.weights;
-  const bool here = !t->producer->p.constant.deferred.cast;
-  return here && w->dtype == BSM_DTYPE_FLOAT ? w : NULL;
 }
 
 /* What an element-wise layer does to `x`: its other operand. */
@@ -52,12 +41,12 @@ static bool fuse_scale(bsm_layer *op, const bsm_layer *next) {
   }
   bsm_itensor *out = op->outputs.items[0];
   const bsm_element_wise_operation operation = next->p.element_wise.operation;
-  const bsm_weights *w = constant_of(other_operand(next, out));
+  const bsm_weights *w = bsm_constant_of(other_operand(next, out), out->dtype);
   if (!w || w->count != 1 ||
       !bsm_dims_equal(next->outputs.items[0]->dims, out->dims)) {
     return false;
   }
-  const double value = (double)*(const float *)w->values;
+  const double value = bsm_constant_number(w, 0);
   if (operation == BSM_ELEMENT_WISE_PROD) {
     op->p.matrix_multiply.scale *= value;
     return true;
@@ -82,7 +71,7 @@ static bool fuse_bias(bsm_layer *op, const bsm_layer *next) {
   }
   const bsm_itensor *out = op->outputs.items[0];
   const bsm_itensor *row = other_operand(next, out);
-  const bsm_weights *w = constant_of(row);
+  const bsm_weights *w = bsm_constant_of(row, out->dtype);
   const int64_t n = out->dims.d[out->dims.rank - 1];
   if (!w || w->count != n || row->dims.rank == 0 ||
       row->dims.d[row->dims.rank - 1] != n ||
@@ -114,7 +103,7 @@ static bsm_status fuse_residual(bsm_network *net, bsm_uses *uses, bsm_layer *op,
     return BSM_OK;
   }
   bsm_itensor *residual = other_operand(next, out);
-  if (residual == out || residual->dtype != BSM_DTYPE_FLOAT ||
+  if (residual == out || residual->dtype != out->dtype ||
       !bsm_dims_equal(residual->dims, out->dims)) {
     return BSM_OK;
   }
@@ -144,7 +133,7 @@ static bsm_status fuse_next(bsm_network *net, bsm_arena *scratch, bsm_layer *op,
   *done = false;
   bsm_itensor *out = op->outputs.items[0];
   bsm_layer *next = bsm_uses_single_reader(uses, out);
-  if (!next || next->removed || !is_float_layer(next) ||
+  if (!next || next->removed || next->outputs.items[0]->dtype != out->dtype ||
       epilogue_of(op)->activation != BSM_ACTIVATION_NONE) {
     return BSM_OK;
   }
@@ -160,14 +149,17 @@ static bsm_status fuse_next(bsm_network *net, bsm_arena *scratch, bsm_layer *op,
   return BSM_OK;
 }
 
-bsm_status bsm_pass_fuse_epilogues(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_pass_fuse_epilogues(const bsm_target *target, bsm_network *net,
+                                   bsm_arena *scratch) {
   bsm_uses uses;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
   /* A layer that moves later leaves its place to another: stay there. */
   for (size_t i = 0; i < net->layers.len;) {
     bsm_layer *op = net->layers.items[i];
     bool done = false;
-    if (!op->removed && epilogue_of(op) && is_float_layer(op)) {
+    if (!op->removed && epilogue_of(op) &&
+        target->ops->fuses(target, BSM_FUSION_EPILOGUE,
+                           op->outputs.items[0]->dtype)) {
       BSM_TRY(fuse_next(net, scratch, op, &uses, &done));
     }
     if (!done) i++;

@@ -170,7 +170,9 @@ static void merge(bsm_layer *layer) {
   }
 }
 
-bsm_status bsm_pass_lift_reshapes(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_pass_lift_reshapes(const bsm_target *target, bsm_network *net,
+                                  bsm_arena *scratch) {
+  (void)target;
   lifting l = {.net = net, .scratch = scratch};
   const size_t count = net->layers.len;
   BSM_TRY(bsm_uses_compute(net, scratch, &l.uses));

@@ -18,6 +18,7 @@
 #include "builder/uses.h"
 
 typedef struct merging {
+  const bsm_target *target;
   bsm_network *net;
   bsm_arena *scratch;
   bsm_uses uses;
@@ -28,14 +29,15 @@ typedef struct merging {
 /* Readers of readers that are looked at. */
 #define MAX_DEPTH 8
 
-static bool is_candidate(const bsm_layer *layer) {
+static bool is_candidate(const bsm_target *target, const bsm_layer *layer) {
   if (layer->removed || layer->kind != BSM_LAYER_MATRIX_MULTIPLY) return false;
   const bsm_itensor *b = layer->inputs.items[1];
   return layer->p.matrix_multiply.op_a == BSM_MATRIX_NONE &&
          layer->p.matrix_multiply.parts <= 1 &&
          !layer->p.matrix_multiply.epilogue.has_residual &&
          layer->p.matrix_multiply.epilogue.activation == BSM_ACTIVATION_NONE &&
-         layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT &&
+         target->ops->fuses(target, BSM_FUSION_MERGE,
+                            layer->outputs.items[0]->dtype) &&
          b->dims.rank == 2 && b->producer &&
          b->producer->kind == BSM_LAYER_CONSTANT &&
          layer->outputs.items[0]->dims.rank >= 2;
@@ -148,9 +150,12 @@ static bsm_status join_biases(merging *m, bsm_layer *const *group, size_t count,
     any = any || group[i]->p.matrix_multiply.bias.count;
   }
   if (!any) return BSM_OK;
-  float *values = BSM_NEW_ARRAY(m->net->arena, float, (size_t)columns);
+  const bsm_dtype dtype = group[0]->outputs.items[0]->dtype;
+  const size_t element = bsm_dtype_size(dtype);
+  uint8_t *values = bsm_arena_alloc_array(m->net->arena, (size_t)columns,
+                                          element, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(values);
-  *out = (bsm_weights){.dtype = BSM_DTYPE_FLOAT,
+  *out = (bsm_weights){.dtype = dtype,
                        .values = values,
                        .count = columns,
                        .shape = {1, {columns}},
@@ -160,8 +165,8 @@ static bsm_status join_biases(merging *m, bsm_layer *const *group, size_t count,
     const bsm_itensor *y = group[i]->outputs.items[0];
     const bsm_weights *bias = &group[i]->p.matrix_multiply.bias;
     const size_t n = (size_t)y->dims.d[y->dims.rank - 1];
-    if (bias->count) memcpy(values, bias->values, n * sizeof(float));
-    values += n;
+    if (bias->count) memcpy(values, bias->values, n * element);
+    values += n * element;
   }
   return BSM_OK;
 }
@@ -227,7 +232,7 @@ static size_t find_group(const merging *m, bsm_layer *first, bsm_layer **group,
     bool seen = false;
     for (size_t k = 0; k < count; k++) seen = seen || group[k] == layer;
     if (!seen && count < BSM_PACKING_MAX_RAW && !m->placed[layer->id] &&
-        is_candidate(layer) && may_join(first, layer)) {
+        is_candidate(m->target, layer) && may_join(first, layer)) {
       group[count++] = layer;
     }
   }
@@ -251,8 +256,9 @@ static size_t find_group(const merging *m, bsm_layer *first, bsm_layer **group,
   return count > 1 ? count : 0;
 }
 
-bsm_status bsm_pass_merge_products(bsm_network *net, bsm_arena *scratch) {
-  merging m = {.net = net, .scratch = scratch};
+bsm_status bsm_pass_merge_products(const bsm_target *target, bsm_network *net,
+                                   bsm_arena *scratch) {
+  merging m = {.target = target, .net = net, .scratch = scratch};
   const size_t layers = net->layers.len;
   bool found = false;
   BSM_TRY(bsm_uses_compute(net, scratch, &m.uses));
@@ -262,7 +268,7 @@ bsm_status bsm_pass_merge_products(bsm_network *net, bsm_arena *scratch) {
     bsm_layer *layer = net->layers.items[i], *group[BSM_PACKING_MAX_RAW];
     int64_t columns = 0;
     if (layer->removed) continue;
-    if (is_candidate(layer)) {
+    if (is_candidate(target, layer)) {
       const size_t count = find_group(&m, layer, group, &columns);
       if (count) {
         found = true;

@@ -9,9 +9,9 @@
 #include "aten/tensor.h"
 #include "base/hash.h"
 
-/* Raise when the backend packs, or a `make` makes, anything in another way:
- * keys in files then find nothing instead of weights of the old form. */
-#define VERSION 2
+/* Raise when a `make` makes anything in another way: keys in files then find
+ * nothing instead of weights of the old form. */
+#define VERSION 3
 
 #define SEED_0 UINT64_C(0x62736d2d77656967)
 #define SEED_1 UINT64_C(0x68747320746f7265)
@@ -34,7 +34,7 @@ static void put_content(description *d, const void *data, uint64_t size) {
   put(d, size ? bsm_hash64(data, (size_t)size, SEED_1) : 0);
 }
 
-/* What the backend's pack looks at, and the rest of what the weights mean. */
+/* What the target's pack looks at, and the rest of what the weights mean. */
 static bsm_status put_params(description *d, const bsm_plan_step *step) {
   put(d, (uint64_t)step->kind);
   if (step->kind == BSM_STEP_CONVOLUTION ||
@@ -91,7 +91,8 @@ static void put_raw(description *d, bsm_weights_store *store,
   }
 }
 
-bsm_status bsm_packing_key(bsm_weights_store *store, const bsm_plan_step *step,
+bsm_status bsm_packing_key(bsm_weights_store *store, bsm_packer packer,
+                           const bsm_plan_step *step,
                            const bsm_packing *packing, uint64_t size,
                            bsm_weights_key *out) {
   description d = {.placed = true};
@@ -99,6 +100,8 @@ bsm_status bsm_packing_key(bsm_weights_store *store, const bsm_plan_step *step,
     return BSM_FAIL(BSM_INTERNAL, "%zu pieces of weights", packing->raw_count);
   }
   put(&d, VERSION);
+  put(&d, packer.version);
+  put_content(&d, packer.name, strlen(packer.name));
   BSM_TRY(put_params(&d, step));
   put(&d, size);
   put(&d, (uint64_t)packing->in_maps);

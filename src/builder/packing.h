@@ -22,22 +22,44 @@ typedef struct bsm_raw_weights {
  * from the kind of the step and the other members. */
 typedef struct bsm_packing {
   int64_t in_maps;
-  bsm_dtype dtype; /* of the values that the backend is given */
+  bsm_dtype dtype; /* of the values that the target is given */
   bool transposed;
   const bsm_raw_weights *raw;
   size_t raw_count;
   const double *factor; /* a factor for each output map, or NULL */
   size_t factor_count;
   int64_t how[BSM_PACKING_MAX_HOW]; /* whatever else `make` depends on */
-  /* The values for the backend, in `scratch`. NULL: they are raw[0]. */
+  /* The values for the target, in `scratch`. NULL: they are raw[0]. */
   bsm_status (*make)(bsm_arena *scratch, const struct bsm_packing *packing,
                      const void **values);
 } bsm_packing;
+
+/* Weights that a step waits for until its tactic is chosen, which may ask for
+ * another form of them. */
+typedef struct bsm_pending_pack {
+  uint32_t step;           /* index; its weights[0] */
+  bsm_step_params *params; /* of the step, for its form */
+  bsm_packing packing;     /* raw weights in memory that the build keeps */
+} bsm_pending_pack;
+
+/* The values that such a packing starts from, as the target's pack takes them;
+ * in `scratch`, or borrowed. */
+BSM_NODISCARD bsm_status bsm_packing_values(bsm_arena *scratch,
+                                            const bsm_packing *packing,
+                                            const void **values);
+
+/* What else keys of packed weights tell apart: the target by its name, and how
+ * it packs. */
+typedef struct bsm_packer {
+  const char *name;
+  uint32_t version;
+} bsm_packer;
 
 /* The key of these weights packed for `step`, `size` bytes. Raw weights in
  * constants of the store are told by their place; `store` NULL: all are told by
  * what they hold. */
 BSM_NODISCARD bsm_status bsm_packing_key(bsm_weights_store *store,
+                                         bsm_packer packer,
                                          const bsm_plan_step *step,
                                          const bsm_packing *packing,
                                          uint64_t size, bsm_weights_key *out);

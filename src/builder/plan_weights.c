@@ -88,9 +88,9 @@ static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
   const void *values;
   uint64_t size;
   BSM_TRY(bsm_packing_values(e->scratch, packing, &values));
-  BSM_TRY(e->backend->pack(step, packing->in_maps, values,
-                           bsm_dtype_size(packing->dtype), packing->transposed,
-                           packed, &size));
+  BSM_TRY(e->target->ops->pack(e->target, step, packing->in_maps, values,
+                               bsm_dtype_size(packing->dtype),
+                               packing->transposed, packed, &size));
   bsm_arena_rewind(e->scratch, mark);
   return BSM_OK;
 }
@@ -114,16 +114,16 @@ static bsm_status pack_into_plan(bsm_emitter *e, const bsm_plan_step *step,
  * in a constant now may have been somewhere else when it was packed (a constant
  * that was a view of another is stored by itself), so what it holds counts too:
  * the entry is then put under its place as well. */
-static bsm_status find_packed(bsm_weights_store *store,
+static bsm_status find_packed(bsm_weights_store *store, bsm_packer packer,
                               const bsm_plan_step *step,
                               const bsm_packing *packing, uint64_t size,
                               bsm_weights_key *key,
                               const bsm_weights_entry **out) {
   bsm_weights_key content;
-  BSM_TRY(bsm_packing_key(store, step, packing, size, key));
+  BSM_TRY(bsm_packing_key(store, packer, step, packing, size, key));
   *out = bsm_weights_store_find(store, *key, size);
   if (*out || !(key->hash[0] & 1) || !store->without_place) return BSM_OK;
-  BSM_TRY(bsm_packing_key(NULL, step, packing, size, &content));
+  BSM_TRY(bsm_packing_key(NULL, packer, step, packing, size, &content));
   *out = bsm_weights_store_find(store, content, size);
   return *out ? bsm_weights_store_put(store, *key, (*out)->data, size) : BSM_OK;
 }
@@ -149,12 +149,14 @@ bsm_status bsm_build_pending(bsm_emitter *e, const bsm_pending_pack *pending,
   uint32_t *out = &step->weights[0];
   bsm_weights_key key;
   uint64_t size;
-  BSM_TRY(e->backend->pack(step, packing->in_maps, NULL,
-                           bsm_dtype_size(packing->dtype), packing->transposed,
-                           NULL, &size));
+  BSM_TRY(e->target->ops->pack(e->target, step, packing->in_maps, NULL,
+                               bsm_dtype_size(packing->dtype),
+                               packing->transposed, NULL, &size));
   if (!store) return pack_into_plan(e, step, packing, size, out);
   const bsm_weights_entry *entry;
-  BSM_TRY(find_packed(store, step, packing, size, &key, &entry));
+  const bsm_packer packer = {e->target->ops->name,
+                             e->target->ops->pack_version};
+  BSM_TRY(find_packed(store, packer, step, packing, size, &key, &entry));
   if (entry) {
     store->hits++;
     return borrow(e, entry->data, size, out);

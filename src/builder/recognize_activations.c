@@ -339,8 +339,10 @@ static void recognize(bsm_layer *layer, const double *points, cone *c) {
   }
 }
 
-bsm_status bsm_pass_recognize_activations(bsm_network *net,
+bsm_status bsm_pass_recognize_activations(const bsm_target *target,
+                                          bsm_network *net,
                                           bsm_arena *scratch) {
+  (void)target;
   double *points = BSM_NEW_ARRAY(scratch, double, POINTS);
   cone *c = BSM_NEW(scratch, cone);
   if (!points || !c) return BSM_FAIL_OOM();

@@ -52,7 +52,9 @@ static bool changes_nothing(const bsm_layer *layer) {
   }
 }
 
-bsm_status bsm_pass_remove_identities(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_pass_remove_identities(const bsm_target *target,
+                                      bsm_network *net, bsm_arena *scratch) {
+  (void)target;
   bsm_uses uses;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
   for (size_t i = 0; i < net->layers.len; i++) {

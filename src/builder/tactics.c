@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing tactics: each candidate of a step runs on the real shapes and
  * memory of the plan, the fastest wins, and the answer goes into the timing
- * cache. Without timing the backend's first tactic is taken, which depends on
- * nothing but the step and the ISA; or the one of a plan for other shapes. */
-#include <stdio.h>
+ * cache. Without timing the target's first tactic is taken, which depends on
+ * nothing but the step and the target; or the one of a plan for other shapes.
+ */
 #include <string.h>
 
 #include "builder/emitter.h"
-#include "builder/tactic_timer.h"
 #include "builder/timing_cache.h"
 
 /* A tactic that should take so many times as long as another is not tried:
  * estimates were wrong by 1.4 at most where that mattered. */
-#define HOPELESS 2.0
+#define MOST_TIMES_THE_COST 2.0
 /* Times that are closer than this are the same. */
 #define SURELY_FASTER 0.98
 
@@ -20,41 +19,23 @@ _Static_assert(BSM_MAX_TACTICS <= BSM_STEP_MAX_TRIALS, "all can be noted");
 
 typedef struct bench {
   const bsm_build_options *options;
-  const bsm_backend *backend;
+  const bsm_target *target;
+  const bsm_plan_draft *draft;
   bsm_plan *plan;
-  const bsm_pending_pack *all_pending;
-  size_t pending_count;
   const bsm_pending_pack **pending; /* by step; NULL: none */
   bsm_arena arena;
-  bsm_arena *plan_arena;
-  bsm_trial trial; /* open when something is timed, and so is ... */
-  bsm_tactic_timer timer;
+  bsm_tactic_timer *timer; /* open when something is timed, and so is ... */
   bsm_timing_cache cache;
+  bsm_timing_conditions conditions;
   bsm_strmap like; /* kind and name of a step -> liked, what comes next */
-  char cpu_model[128];
 } bench;
-
-/* The CPU's name, so that a cache can serve several machines. */
-static void read_cpu_model(char *out, size_t size) {
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  char line[256];
-  out[0] = 0;
-  while (file && fgets(line, sizeof(line), file)) {
-    const char *colon = strchr(line, ':');
-    if (strncmp(line, "model name", 10) == 0 && colon) {
-      snprintf(out, size, "%s", colon + 1);
-      break;
-    }
-  }
-  if (file) fclose(file);
-}
 
 /* Takes a tactic, with the form of weights that it needs. */
 static void adopt(bench *b, uint32_t index, const char *tactic) {
   bsm_plan_step *step = &b->plan->steps[index];
   step->tactic = tactic;
   if (b->pending[index]) {
-    b->backend->adopt(step, tactic, b->pending[index]->params);
+    b->target->ops->adopt(b->target, step, tactic, b->pending[index]->params);
   }
 }
 
@@ -72,7 +53,7 @@ static bool is_candidate(const char *const *names, size_t count,
 /* ---- timing ---- */
 
 /* Times the tactics; the best one becomes the first of the entry. What is not
- * better by more than chance does not replace the backend's guess. */
+ * better by more than chance does not replace the target's guess. */
 static bsm_status time_tactics(bench *b, uint32_t index, const char **names,
                                size_t count, bsm_plan_trial *trials,
                                uint32_t *timed) {
@@ -80,7 +61,7 @@ static bsm_status time_tactics(bench *b, uint32_t index, const char **names,
   double seconds[BSM_MAX_TACTICS];
   size_t best = 0;
   *timed = 0;
-  BSM_TRY(bsm_tactic_timer_run(&b->timer, &b->plan->steps[index],
+  BSM_TRY(b->target->ops->time(b->timer, &b->plan->steps[index],
                                b->pending[index], names, count, seconds));
   for (size_t i = 0; i < count; i++) {
     bsm_log(b->options->logger, BSM_LOG_LEVEL_DEBUG, "%s: %s takes %.1f us",
@@ -101,7 +82,7 @@ static bsm_status take_entry(bench *b, bsm_plan_step *step, const char **names,
                              size_t count, bsm_timing_entry entry,
                              size_t *which) {
   bsm_plan_trial *trials =
-      BSM_NEW_ARRAY(b->plan_arena, bsm_plan_trial, entry.count);
+      BSM_NEW_ARRAY(b->draft->arena, bsm_plan_trial, entry.count);
   BSM_TRY_ALLOC(trials);
   for (uint32_t i = 0; i < entry.count; i++) {
     size_t known;
@@ -114,15 +95,15 @@ static bsm_status take_entry(bench *b, bsm_plan_step *step, const char **names,
   return BSM_OK;
 }
 
-/* Of tactics in the order of their cost, how many may win. */
-static size_t hopeful(const bench *b, const bsm_plan_step *step,
-                      const char **names, size_t count) {
-  const uint32_t isa = b->options->isa;
-  const double least = b->backend->cost(b->plan, step, isa, names[0]);
+/* Of tactics in the order of their cost, how many are worth timing. */
+static size_t count_competitive(const bench *b, const bsm_plan_step *step,
+                                const char **names, size_t count) {
+  const bsm_target *t = b->target;
+  const double least = t->ops->cost(t, b->plan, step, names[0]);
   if (least <= 0) return count;
   size_t n = 1;
-  while (n < count &&
-         b->backend->cost(b->plan, step, isa, names[n]) < HOPELESS * least) {
+  while (n < count && t->ops->cost(t, b->plan, step, names[n]) <
+                          MOST_TIMES_THE_COST * least) {
     n++;
   }
   return n;
@@ -131,17 +112,14 @@ static size_t hopeful(const bench *b, const bsm_plan_step *step,
 static bsm_status choose(bench *b, uint32_t index, const char **names,
                          size_t count, size_t *out) {
   bsm_plan_step *step = &b->plan->steps[index];
-  const bsm_timing_conditions conditions = {
-      b->options->isa, b->options->threads, (int32_t)b->timer.place,
-      bsm_str_of(b->cpu_model)};
-  const uint64_t key = bsm_timing_key(b->plan, step, &conditions);
+  const uint64_t key = bsm_timing_key(b->plan, step, &b->conditions);
   const bsm_timing_entry *known = bsm_timing_cache_get(&b->cache, key);
   if (known && is_candidate(names, count, known->trials[0].tactic, out)) {
     return take_entry(b, step, names, count, *known, out);
   }
   bsm_plan_trial trials[BSM_MAX_TACTICS];
   bsm_timing_entry entry = {trials, 0};
-  const size_t tried = hopeful(b, step, names, count);
+  const size_t tried = count_competitive(b, step, names, count);
   BSM_TRY(time_tactics(b, index, names, tried, trials, &entry.count));
   if (!entry.count) return BSM_OK; /* it cannot run on zeros */
   BSM_TRY(bsm_timing_cache_put(&b->cache, key, entry));
@@ -201,13 +179,19 @@ static bsm_status choose_like(bench *b, const bsm_plan_step *step,
 /* ---- all steps ---- */
 
 static bsm_status open_timing(bench *b) {
+  const bsm_target *t = b->target;
   const char *path = b->options->timing_cache;
-  read_cpu_model(b->cpu_model, sizeof(b->cpu_model));
+  bsm_text machine;
+  bsm_text_init(&machine, &b->arena);
+  BSM_TRY(t->ops->check_here(t));
+  t->ops->machine_key(t, &machine);
+  if (machine.failed) return BSM_FAIL_OOM();
   b->cache.arena = &b->arena;
   if (path) BSM_TRY(bsm_timing_cache_load(&b->arena, path, &b->cache));
-  BSM_TRY(bsm_trial_open(b->options, b->plan, &b->trial));
-  return bsm_tactic_timer_open(&b->trial, b->all_pending, b->pending_count,
-                               &b->timer);
+  BSM_TRY(t->ops->open_timer(t, b->draft, &b->timer));
+  b->conditions = (bsm_timing_conditions){{machine.data, machine.len},
+                                          t->ops->timer_conditions(b->timer)};
+  return BSM_OK;
 }
 
 static bsm_status choose_all(bench *b) {
@@ -221,7 +205,7 @@ static bsm_status choose_all(bench *b) {
     if (step->kind == BSM_STEP_ATEN_CALL) continue; /* of the runtime */
     const char *names[BSM_MAX_TACTICS];
     const size_t count =
-        b->backend->tactics(b->plan, step, b->options->isa, names);
+        b->target->ops->tactics(b->target, b->plan, step, names);
     size_t best = 0;
     if (count && timing && step->kind != BSM_STEP_PLUGIN) {
       BSM_TRY_NOTE(choose(b, i, names, count, &best), "while timing %s",
@@ -235,31 +219,26 @@ static bsm_status choose_all(bench *b) {
 }
 
 static bsm_status index_pending(bench *b) {
+  const bsm_plan_draft *draft = b->draft;
   b->pending = BSM_NEW_ARRAY(&b->arena, const bsm_pending_pack *,
                              b->plan->step_count + 1u);
   BSM_TRY_ALLOC(b->pending);
-  for (size_t i = 0; i < b->pending_count; i++) {
-    b->pending[b->all_pending[i].step] = &b->all_pending[i];
+  for (size_t i = 0; i < draft->pending_count; i++) {
+    b->pending[draft->pending[i].step] = &draft->pending[i];
   }
   return BSM_OK;
 }
 
 bsm_status bsm_choose_tactics(const bsm_build_options *options,
-                              bsm_arena *arena, bsm_plan *plan,
-                              const bsm_pending_pack *pending,
-                              size_t pending_count) {
+                              const bsm_plan_draft *draft) {
   bench b = {.options = options,
-             .backend = bsm_backend_cpu(),
-             .plan = plan,
-             .plan_arena = arena,
-             .all_pending = pending,
-             .pending_count = pending_count};
+             .target = options->target,
+             .draft = draft,
+             .plan = draft->plan};
   bsm_arena_init(&b.arena, NULL);
-  bsm_arena_init(&b.timer.arena, NULL);
   bsm_status status = index_pending(&b);
   if (!status) status = choose_all(&b);
-  bsm_tactic_timer_close(&b.timer);
-  bsm_trial_close(&b.trial);
+  if (b.timer) b.target->ops->close_timer(b.timer);
   bsm_arena_destroy(&b.arena);
   return status;
 }

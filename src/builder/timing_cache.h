@@ -47,10 +47,8 @@ BSM_NODISCARD bsm_status bsm_timing_cache_put(bsm_timing_cache *cache,
 
 /* What a timing depends on besides the step. */
 typedef struct bsm_timing_conditions {
-  uint32_t isa;
-  int32_t threads;
-  int32_t weights_place; /* bsm_weights_place */
-  bsm_str cpu_model;
+  bsm_str machine; /* the target's machine_key */
+  int32_t timer;   /* the timer's conditions */
 } bsm_timing_conditions;
 
 uint64_t bsm_timing_key(const bsm_plan *plan, const bsm_plan_step *step,

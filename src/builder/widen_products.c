@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives convolutions and matrix multiplies a dtype that the backend multiplies
- * in: half and bfloat16 are computed in float and rounded once at the end, as
- * PyTorch does; uint8, int8 and int16 in int32, which wraps to the same bits.
+/* Gives convolutions and matrix multiplies a dtype that the target multiplies
+ * in, where it multiplies in none of theirs. For half in float:
  *
  *   y: half = op(x: half, w: half)
  * becomes
@@ -21,20 +20,6 @@ typedef struct widening {
   size_t wide_count;
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } widening;
-
-static bsm_dtype compute_dtype(bsm_dtype dtype) {
-  switch (dtype) {
-    case BSM_DTYPE_HALF:
-    case BSM_DTYPE_BFLOAT16:
-      return BSM_DTYPE_FLOAT;
-    case BSM_DTYPE_UINT8:
-    case BSM_DTYPE_INT8:
-    case BSM_DTYPE_INT16:
-      return BSM_DTYPE_INT32;
-    default:
-      return dtype;
-  }
-}
 
 static bool is_product(const bsm_layer *layer) {
   return layer->kind == BSM_LAYER_CONVOLUTION ||
@@ -131,7 +116,8 @@ static bsm_status widen_layer(widening *w, bsm_layer *layer, bsm_dtype wide) {
   return take_last(w);
 }
 
-bsm_status bsm_pass_widen_products(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_pass_widen_products(const bsm_target *target, bsm_network *net,
+                                   bsm_arena *scratch) {
   const size_t tensors = net->tensors.len, layers = net->layers.len;
   widening w = {.net = net, .scratch = scratch, .wide_count = tensors};
   w.wide = BSM_NEW_ARRAY(scratch, bsm_itensor *, tensors + 1);
@@ -140,8 +126,10 @@ bsm_status bsm_pass_widen_products(bsm_network *net, bsm_arena *scratch) {
   for (size_t i = 0; i < layers; i++) {
     bsm_layer *layer = net->layers.items[i];
     const bsm_dtype dtype = layer->outputs.items[0]->dtype;
-    const bsm_dtype wide = compute_dtype(dtype);
-    if (!layer->removed && is_product(layer) && wide != dtype) {
+    const bool widens = !layer->removed && is_product(layer);
+    const bsm_dtype wide =
+        widens ? target->ops->compute_dtype(target, layer, dtype) : dtype;
+    if (wide != dtype) {
       found = true;
       BSM_TRY_NOTE(widen_layer(&w, layer, wide), "in layer %s",
                    layer->name ? layer->name : "?");

@@ -6,8 +6,8 @@
  * slice, an expand or a piece of a concatenation is a tensor that shares its
  * place with another one. Each step kind says which strides it accepts.
  *
- * Weights are stored in one packed form per use, the same for every ISA, so an
- * engine runs on any CPU; only the kernels and tactics differ.
+ * Weights are stored in the packed form that the target of the plan gave them,
+ * which its device alone understands.
  *
  * Everything in a plan is plain data with indices, checked by bsm_plan_verify
  * (structure) and by the backend (parameters) before anything runs. */
@@ -20,8 +20,6 @@
 #include "bessemer/types.h"
 #include "engine/structure.h"
 
-/* Panels of packed matrices are this many columns wide. */
-#define BSM_PANEL 16
 /* Bytes: alignment of every buffer and weight. */
 #define BSM_ALIGNMENT 64
 
@@ -95,17 +93,6 @@ typedef struct bsm_step_window {
   int64_t pre_padding[3], post_padding[3];
 } bsm_step_window;
 
-/* How the kernel of a convolution is packed: as it is; transformed for
- * Winograd's algorithm with tiles of so many outputs in a row and column; or
- * for kernels that compute several groups side by side. */
-typedef enum bsm_convolution_form {
-  BSM_CONVOLUTION_PLAIN = 0,
-  BSM_CONVOLUTION_WINOGRAD_2 = 1,
-  BSM_CONVOLUTION_WINOGRAD_4 = 2,
-  BSM_CONVOLUTION_WINOGRAD_6 = 3,
-  BSM_CONVOLUTION_GROUPED = 4
-} bsm_convolution_form;
-
 /* Inputs: x [N, C, ...] with C stride 1 [, residual like the output].
  * Output: C stride 1. All float.
  * weights[0]: the kernel, packed by the backend (bsm_backend.pack);
@@ -114,7 +101,7 @@ typedef struct bsm_step_convolution {
   bsm_step_window window;
   int64_t groups, out_maps;
   bsm_step_epilogue epilogue;
-  int32_t form; /* bsm_convolution_form; of a deconvolution: plain */
+  int32_t form; /* of the packed kernel: the target's own number, 0: plain */
   int32_t reserved;
 } bsm_step_convolution;
 
@@ -420,6 +407,8 @@ typedef struct bsm_plan {
   struct bsm_program *program;
 } bsm_plan;
 
+/* The metadata that says the target of a plan: how a file keeps it. */
+#define BSM_PLAN_TARGET "builder.target"
 /* Part 0 is the plan itself, the others are the segments of its program; NULL
  * after the last. */
 const bsm_plan *bsm_plan_part(const bsm_plan *plan, uint32_t index);

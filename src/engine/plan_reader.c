@@ -156,6 +156,9 @@ static bsm_status get_metadata(bsm_byte_reader *r, bsm_plan *plan) {
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
     BSM_TRY(bsm_read_string(r, &plan->metadata[i].key, "metadata"));
     BSM_TRY(bsm_read_string(r, &plan->metadata[i].value, "metadata"));
+    if (strcmp(plan->metadata[i].key, BSM_PLAN_TARGET) == 0) {
+      plan->target = plan->metadata[i].value;
+    }
   }
   return BSM_OK;
 }

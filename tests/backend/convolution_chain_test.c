@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of convolutions against plain loops in double, and against the same
  * convolutions one by one, bit for bit. */
+#include "backend/cpu/cpu_forms.h"
 #include "backend/step_harness.h"
+#include "tests/target_kit.h"
 
 typedef struct shape {
   int n, height, width;
@@ -130,16 +132,16 @@ static void set_part(const shape *s, int part, bsm_step_convolution *p) {
 
 /* Packs the kernel of a part as its convolution would. */
 static void pack_part(harness *h, const shape *s, int part, const float *w) {
-  const bsm_backend *b = bsm_backend_cpu();
+  const bsm_target *t = test_target(1);
   bsm_step_params params = {.convolution =
                                 h->params.convolution_chain.part[part]};
   const bsm_plan_step step = {.kind = BSM_STEP_CONVOLUTION, .params = &params};
   uint64_t size;
-  assert_null(
-      b->pack(&step, s->maps[part], w, sizeof(float), false, NULL, &size));
+  assert_null(t->ops->pack(t, &step, s->maps[part], w, sizeof(float), false,
+                           NULL, &size));
   void *packed = add_weights(h, 2 * part, (size_t)size);
-  assert_null(
-      b->pack(&step, s->maps[part], w, sizeof(float), false, packed, &size));
+  assert_null(t->ops->pack(t, &step, s->maps[part], w, sizeof(float), false,
+                           packed, &size));
 }
 
 typedef struct expected {
@@ -422,7 +424,7 @@ static void test_refuses(void **state) {
       BAD(p->part[i].window.pre_padding[1] += 1000);
       BAD(p->part[i].window.post_padding[2] = -1);
       BAD(p->part[i].window.spatial = 3);
-      BAD(p->part[i].form = BSM_CONVOLUTION_WINOGRAD_2);
+      BAD(p->part[i].form = BSM_CPU_FORM_WINOGRAD_2);
       BAD(p->part[i].epilogue.activation = 1000);
       BAD(p->part[i].epilogue.has_residual = !p->part[i].epilogue.has_residual);
       *p = good;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and transposed convolution against plain loops in double. */
+#include "backend/cpu/cpu_step.h"
 #include "backend/step_harness.h"
 
 typedef struct shape {
@@ -122,7 +123,7 @@ static bsm_dims image_dims(const shape *s, int channels, const int *size) {
 static bool has_tactic(const harness *h) {
   const char *names[BSM_MAX_TACTICS];
   const size_t count =
-      bsm_backend_cpu()->tactics(&h->plan, &h->step, BSM_ISA_SCALAR, names);
+      bsm_cpu_CONVOLUTION.tactics(&h->plan, &h->step, BSM_ISA_SCALAR, names);
   for (size_t i = 0; i < count; i++) {
     if (strcmp(names[i], h->step.tactic) == 0) return true;
   }
@@ -381,7 +382,7 @@ static void test_lanes(void **state) {
     s.groups = rng_range(&r, 2, 20);
     s.ci = s.co = s.groups * maps[i % 3];
     s.tactic = "lanes";
-    s.form = BSM_CONVOLUTION_GROUPED;
+    s.form = BSM_CPU_FORM_GROUPED;
     if (i % 4) {
       s.spatial = 2;
       s.kernel[0] = s.stride[0] = s.dilation[0] = s.size[0] = 1;

@@ -2,7 +2,9 @@
 /* Damaged steps: parameters, sizes, strides and dtypes changed at random. The
  * check refuses a step, or running it stays inside its tensors: each of them
  * ends at a page without access. */
+#include "backend/cpu/cpu_forms.h"
 #include "backend/step_harness.h"
+#include "tests/target_kit.h"
 
 static const int64_t odd_values[] = {0,
                                      1,
@@ -97,7 +99,7 @@ static void base_groups(harness *h) {
                                         .post_padding = {0, 1, 1}},
                              .groups = 6,
                              .out_maps = 12,
-                             .form = BSM_CONVOLUTION_GROUPED};
+                             .form = BSM_CPU_FORM_GROUPED};
   channels_last(x, 0, s);
   add_input(h, BSM_DTYPE_FLOAT, x, s);
   add_output(h, BSM_DTYPE_FLOAT, x, s);
@@ -358,15 +360,17 @@ static void base_attention(harness *h, int queries) {
 static void add_part(harness *h, int part, int64_t in_maps,
                      bsm_step_convolution convolution) {
   static const float w[24 * 24] = {0.5f};
-  const bsm_backend *b = bsm_backend_cpu();
+  const bsm_target *t = test_target(1);
   bsm_step_params params = {.convolution = convolution};
   const bsm_plan_step step = {.kind = BSM_STEP_CONVOLUTION, .params = &params};
   uint64_t size;
   h->params.convolution_chain.has[part] = 1;
   h->params.convolution_chain.part[part] = convolution;
-  assert_null(b->pack(&step, in_maps, w, sizeof(float), false, NULL, &size));
+  assert_null(
+      t->ops->pack(t, &step, in_maps, w, sizeof(float), false, NULL, &size));
   void *packed = add_weights(h, 2 * part, (size_t)size);
-  assert_null(b->pack(&step, in_maps, w, sizeof(float), false, packed, &size));
+  assert_null(
+      t->ops->pack(t, &step, in_maps, w, sizeof(float), false, packed, &size));
   add_weights(h, 2 * part + 1, (size_t)convolution.out_maps * sizeof(float));
 }
 

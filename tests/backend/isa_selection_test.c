@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "backend/backend.h"
 #include "backend/cpu/kernels/attention/attention_f32.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
@@ -23,6 +22,7 @@
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
 #include "base/arena.h"
 #include "base/isa.h"
+#include "builder/target.h"
 #include "tests/backend/device_fixture.h"
 
 #define FAMILIES(FAMILY) \

@@ -23,9 +23,10 @@
 #include <cmocka.h>
 
 #include "aten/tensor.h"
-#include "backend/backend.h"
 #include "base/isa.h"
+#include "builder/target.h"
 #include "tests/backend/device_fixture.h"
+#include "tests/target_kit.h"
 
 #define HARNESS_TENSORS 20
 #define HARNESS_UNUSED __attribute__((unused))
@@ -149,12 +150,12 @@ static HARNESS_UNUSED void *add_weights(harness *h, int slot, size_t size) {
 static HARNESS_UNUSED void add_packed(harness *h, int64_t in_maps,
                                       const float *values, bool transposed) {
   uint64_t size;
-  const bsm_backend *b = bsm_backend_cpu();
-  assert_null(b->pack(&h->step, in_maps, values, sizeof(*values), transposed,
-                      NULL, &size));
+  const bsm_target *t = test_target(1);
+  assert_null(t->ops->pack(t, &h->step, in_maps, values, sizeof(*values),
+                           transposed, NULL, &size));
   void *packed = add_weights(h, 0, (size_t)size);
-  assert_null(b->pack(&h->step, in_maps, values, sizeof(*values), transposed,
-                      packed, &size));
+  assert_null(t->ops->pack(t, &h->step, in_maps, values, sizeof(*values),
+                           transposed, packed, &size));
 }
 
 static HARNESS_UNUSED void harness_free(harness *h) {

@@ -2,6 +2,7 @@
 /* Matrix multiplies and convolutions of double, int32 and int64 against plain
  * loops: integers must agree in every bit, however often they wrap around. */
 #include "backend/step_harness.h"
+#include "tests/target_kit.h"
 
 static const bsm_dtype dtypes[] = {BSM_DTYPE_DOUBLE, BSM_DTYPE_INT32,
                                    BSM_DTYPE_INT64};
@@ -53,13 +54,13 @@ static void *input_of(harness *h, harness_rng *r, bsm_dtype dtype, bsm_dims d,
 static void pack(harness *h, bsm_dtype dtype, int64_t in_maps,
                  const void *values, bool transposed) {
   uint64_t size;
-  const bsm_backend *b = bsm_backend_cpu();
+  const bsm_target *t = test_target(1);
   const size_t element = bsm_dtype_size(dtype);
-  assert_null(
-      b->pack(&h->step, in_maps, values, element, transposed, NULL, &size));
+  assert_null(t->ops->pack(t, &h->step, in_maps, values, element, transposed,
+                           NULL, &size));
   void *packed = add_weights(h, 0, (size_t)size);
-  assert_null(
-      b->pack(&h->step, in_maps, values, element, transposed, packed, &size));
+  assert_null(t->ops->pack(t, &h->step, in_maps, values, element, transposed,
+                           packed, &size));
 }
 
 /* The bias, aligned as an engine's weights are. */

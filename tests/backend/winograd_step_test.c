@@ -220,7 +220,7 @@ static void test_packed(void **state) {
   bsm_step_convolution p = {0};
   uint64_t size;
   (void)state;
-  set_params(&p, &s, BSM_CONVOLUTION_WINOGRAD_2);
+  set_params(&p, &s, BSM_CPU_FORM_WINOGRAD_2);
   assert_null(bsm_cpu_winograd_size(&p, 8, p.form, &size));
   assert_int_equal(size, 16 * 2 * 8 * 16 * sizeof(float));
   float *values = calloc(17 * 8 * 9, sizeof(float)), *packed = malloc(size);
@@ -294,7 +294,7 @@ static void test_wrong_size(void **state) {
   const bsm_dims d = dims_of(4, 1, 16, 8, 8);
   (void)state;
   harness_init(&h, BSM_STEP_CONVOLUTION);
-  set_params(&h.params.convolution, &s, BSM_CONVOLUTION_WINOGRAD_4);
+  set_params(&h.params.convolution, &s, BSM_CPU_FORM_WINOGRAD_4);
   channels_last(d, 0, strides);
   add_input(&h, BSM_DTYPE_FLOAT, d, strides);
   add_output(&h, BSM_DTYPE_FLOAT, d, strides);

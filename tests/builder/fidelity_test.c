@@ -10,9 +10,11 @@
 
 #include <string.h>
 
+#include "backend/cpu/cpu_forms.h"
 #include "base/isa.h"
 #include "builder/builder.h"
 #include "tests/backend/device_fixture.h"
+#include "tests/target_kit.h"
 
 enum { MAPS = 64, SIZE = 48 };
 
@@ -89,8 +91,8 @@ static bsm_itensor *convolve(bsm_itensor *x, const char *name, int64_t size,
 
 static bsm_plan *build(bsm_itensor *y) {
   bsm_plan *plan = NULL;
-  const bsm_build_options options = {
-      .isa = bsm_isa_detect(), .threads = 1, .no_timing = true};
+  const bsm_build_options options = {.target = test_target(1),
+                                     .no_timing = true};
   assert_null(bsm_network_mark_output(net, y, "y"));
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));
@@ -105,7 +107,7 @@ static int32_t form_of(const bsm_plan *plan, const char *name) {
     bsm_status status = fixture_ops()->check(plan, step);
     if (status) fail_msg("%s", bsm_status_message(status));
     const int32_t form = step->params->convolution.form;
-    assert_int_equal(form != BSM_CONVOLUTION_PLAIN,
+    assert_int_equal(form != BSM_CPU_FORM_PLAIN,
                      strncmp(step->tactic, "winograd", 8) == 0);
     return form;
   }
@@ -117,8 +119,8 @@ static void test_exact_enough(void **state) {
   (void)state;
   bsm_itensor *y = convolve(input(), "a", 3, 1, kernel_3x3, NULL);
   const bsm_plan *plan = build(convolve(y, "b", 3, 1, kernel_3x3, large));
-  assert_int_not_equal(form_of(plan, "a"), BSM_CONVOLUTION_PLAIN);
-  assert_int_not_equal(form_of(plan, "b"), BSM_CONVOLUTION_PLAIN);
+  assert_int_not_equal(form_of(plan, "a"), BSM_CPU_FORM_PLAIN);
+  assert_int_not_equal(form_of(plan, "b"), BSM_CPU_FORM_PLAIN);
 }
 
 /* Inputs of a thousand whose differences are of the order of one: what the
@@ -128,7 +130,7 @@ static void test_cancelling_layer(void **state) {
   (void)state;
   bsm_itensor *y = convolve(input(), "raise", 1, 0, identity, large);
   const bsm_plan *plan = build(convolve(y, "edges", 3, 0, high_pass, NULL));
-  assert_int_equal(form_of(plan, "edges"), BSM_CONVOLUTION_PLAIN);
+  assert_int_equal(form_of(plan, "edges"), BSM_CPU_FORM_PLAIN);
 }
 
 /* Each layer is exact, but nothing is left of its result except roundings. */
@@ -141,7 +143,7 @@ static void test_cancelling_network(void **state) {
       bsm_network_add_element_wise(net, a, b, BSM_ELEMENT_WISE_SUB);
   assert_non_null(sub);
   const bsm_plan *plan = build(bsm_layer_output(sub, 0));
-  assert_int_equal(form_of(plan, "a"), BSM_CONVOLUTION_PLAIN);
+  assert_int_equal(form_of(plan, "a"), BSM_CPU_FORM_PLAIN);
 }
 
 int main(void) {

@@ -13,6 +13,7 @@
 
 #include "builder/passes.h"
 #include "builder/uses.h"
+#include "tests/target_kit.h"
 
 enum { B = 2, H = 3, L = 4, S = 5, E = 8, W = 6 };
 
@@ -106,7 +107,7 @@ static void finish(bsm_itensor *s) {
 static void run_pass(void) {
   bsm_arena scratch;
   bsm_arena_init(&scratch, NULL);
-  bsm_status status = bsm_pass_fuse_attention(fx.net, &scratch);
+  bsm_status status = bsm_pass_fuse_attention(test_target(1), fx.net, &scratch);
   if (!status) status = bsm_network_sweep(fx.net, &scratch);
   if (!status) status = bsm_network_verify(fx.net);
   bsm_arena_destroy(&scratch);

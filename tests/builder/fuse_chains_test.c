@@ -15,6 +15,7 @@
 #include "base/isa.h"
 #include "builder/builder.h"
 #include "tests/backend/device_fixture.h"
+#include "tests/target_kit.h"
 
 #define IN 4
 #define WIDE 32
@@ -110,10 +111,8 @@ static void mark(bsm_itensor *t, const char *name) {
 }
 
 static bsm_plan *build(void) {
-  const bsm_build_options options = {.isa = bsm_isa_detect(),
-                                     .threads = 1,
-                                     .no_timing = true,
-                                     .store = &store};
+  const bsm_build_options options = {
+      .target = test_target(1), .no_timing = true, .store = &store};
   bsm_plan *plan;
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));

@@ -15,6 +15,7 @@
 #include "base/isa.h"
 #include "builder/builder.h"
 #include "tests/backend/device_fixture.h"
+#include "tests/target_kit.h"
 
 enum { MAX_VALUES = 1 << 16 };
 
@@ -86,8 +87,8 @@ static uint32_t count_steps(const bsm_plan *plan, bsm_step_kind kind) {
 static const bsm_plan *run(bsm_itensor *y) {
   bsm_plan *plan = NULL;
   assert_null(bsm_network_mark_output(net, y, "y"));
-  const bsm_build_options options = {
-      .isa = bsm_isa_detect(), .threads = 1, .no_timing = true};
+  const bsm_build_options options = {.target = test_target(1),
+                                     .no_timing = true};
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));
   void *inputs[4] = {in, in, in, in}, *outputs[1] = {out};
@@ -96,7 +97,7 @@ static const bsm_plan *run(bsm_itensor *y) {
       &arena, (size_t)plan->workspace_size[BSM_SPACE_HOST] + 1, BSM_ALIGNMENT);
   assert_non_null(r.workspace);
   memset(out, 0x7f, sizeof(out));
-  r.stream = fixture_stream(&(bsm_stream_options){.isa = options.isa});
+  r.stream = fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
   const bsm_device_ops *ops = r.stream->device->ops;
   for (uint32_t i = 0; i < plan->step_count; i++) {
     bsm_prepared_step step;

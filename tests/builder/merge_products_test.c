@@ -10,6 +10,7 @@
 
 #include "base/isa.h"
 #include "builder/builder.h"
+#include "tests/target_kit.h"
 
 enum { ROWS = 5, K = 6, HEADS = 2, DEPTH = 10, N = HEADS * DEPTH };
 
@@ -97,7 +98,7 @@ static void attend(bsm_itensor *q, bsm_itensor *k, bsm_itensor *v) {
 static bsm_plan *build(bsm_weights_store *with) {
   bsm_plan *plan = NULL;
   const bsm_build_options options = {
-      .isa = bsm_isa_detect(), .threads = 1, .no_timing = true, .store = with};
+      .target = test_target(1), .no_timing = true, .store = with};
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));
   return plan;

@@ -13,6 +13,7 @@
 
 #include "builder/passes.h"
 #include "builder/uses.h"
+#include "tests/target_kit.h"
 
 typedef struct fixture {
   bsm_arena arena;
@@ -82,7 +83,7 @@ static bsm_layer *add_conv(bsm_itensor *x) {
 static const bsm_dims image = {4, {1, 2, 4, 4}};
 
 static void run_all(void) {
-  bsm_status status = bsm_run_passes(fx.net, NULL);
+  bsm_status status = bsm_run_passes(fx.net, test_target(1), NULL);
   if (status) fail_msg("%s", bsm_status_message(status));
 }
 

@@ -14,6 +14,7 @@
 #include "aten/tensor.h"
 #include "base/isa.h"
 #include "builder/builder.h"
+#include "tests/target_kit.h"
 
 enum { COUNT = 16384, HALVES = 4096 };
 
@@ -87,11 +88,8 @@ static bsm_itensor *named(bsm_layer *layer, const char *name) {
 
 static bsm_plan *build(bsm_weights_store *with, const bsm_plan *like) {
   bsm_plan *plan = NULL;
-  const bsm_build_options options = {.isa = bsm_isa_detect(),
-                                     .threads = 1,
-                                     .no_timing = true,
-                                     .store = with,
-                                     .like = like};
+  const bsm_build_options options = {
+      .target = test_target(1), .no_timing = true, .store = with, .like = like};
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));
   return plan;
@@ -344,7 +342,7 @@ static void add_convolutions(int64_t size) {
 
 static size_t tactics_of(const bsm_plan *plan, const bsm_plan_step *step,
                          const char **names) {
-  return bsm_backend_cpu()->tactics(plan, step, bsm_isa_detect(), names);
+  return test_target(1)->ops->tactics(test_target(1), plan, step, names);
 }
 
 static void test_like_is_honoured(void **state) {

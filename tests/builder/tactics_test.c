@@ -13,11 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/cpu/target/cpu_timer.h"
 #include "base/caches.h"
 #include "base/isa.h"
 #include "builder/builder.h"
-#include "builder/tactic_timer.h"
 #include "builder/timing_cache.h"
+#include "tests/target_kit.h"
 
 enum { MAPS = 16, SIZE = 12, LAYERS = 3 };
 
@@ -43,10 +44,8 @@ static int tear_down(void **state) {
 static bsm_plan *build(bool no_timing, const char *cache) {
   static const int64_t sizes[LAYERS] = {5, 3, 5};
   static const char *const names[LAYERS] = {"a", "b", "c"};
-  const bsm_build_options options = {.isa = bsm_isa_detect(),
-                                     .threads = 1,
-                                     .no_timing = no_timing,
-                                     .timing_cache = cache};
+  const bsm_build_options options = {
+      .target = test_target(1), .no_timing = no_timing, .timing_cache = cache};
   bsm_network *net;
   bsm_plan *plan = NULL;
   assert_null(bsm_network_create(&arena, NULL, &net));
@@ -97,14 +96,14 @@ static void test_untimed(void **state) {
     const bsm_plan_step *step = &plan->steps[i];
     assert_int_equal(step->trial_count, 0);
     const size_t count =
-        bsm_backend_cpu()->tactics(plan, step, bsm_isa_detect(), names);
+        test_target(1)->ops->tactics(test_target(1), plan, step, names);
     assert_true(count > 0);
     if (step->kind != BSM_STEP_CONVOLUTION) continue;
     /* Listed by what they cost. */
     for (size_t k = 1; k < count; k++) {
-      const bsm_backend *cpu = bsm_backend_cpu();
-      assert_true(cpu->cost(plan, step, bsm_isa_detect(), names[k - 1]) <=
-                  cpu->cost(plan, step, bsm_isa_detect(), names[k]));
+      const bsm_target *cpu = test_target(1);
+      assert_true(cpu->ops->cost(cpu, plan, step, names[k - 1]) <=
+                  cpu->ops->cost(cpu, plan, step, names[k]));
     }
   }
 }
@@ -118,16 +117,15 @@ static void test_timed(void **state) {
     const bsm_plan_step *step = &plan->steps[i];
     const char *names[BSM_MAX_TACTICS];
     bool own = false;
-    const bsm_backend *cpu = bsm_backend_cpu();
-    const uint32_t isa = bsm_isa_detect();
-    const size_t count = cpu->tactics(plan, step, isa, names);
+    const bsm_target *cpu = test_target(1);
+    const size_t count = cpu->ops->tactics(cpu, plan, step, names);
     assert_true(step->trial_count >= 1 && step->trial_count <= count);
     for (uint32_t k = 0; k < step->trial_count; k++) {
       const char *tactic = step->trials[k].tactic;
       assert_true(step->trials[k].nanoseconds > 0);
       own = own || strcmp(tactic, step->tactic) == 0;
-      assert_true(cpu->cost(plan, step, isa, tactic) <=
-                  2 * cpu->cost(plan, step, isa, names[0]));
+      assert_true(cpu->ops->cost(cpu, plan, step, tactic) <=
+                  2 * cpu->ops->cost(cpu, plan, step, names[0]));
       for (uint32_t j = 0; j < k; j++) {
         assert_string_not_equal(tactic, step->trials[j].tactic);
       }

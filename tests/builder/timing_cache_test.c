@@ -133,11 +133,9 @@ static void test_keys(void **state) {
                         .outputs = (uint32_t[]){1},
                         .params = &params};
   bsm_plan plan = {.tensors = tensors, .tensor_count = 2};
-  const bsm_timing_conditions usual = {1, 1, 0, BSM_STR("cpu")};
-  const bsm_timing_conditions others[] = {{3, 1, 0, BSM_STR("cpu")},
-                                          {1, 2, 0, BSM_STR("cpu")},
-                                          {1, 1, 1, BSM_STR("cpu")},
-                                          {1, 1, 0, BSM_STR("other")}};
+  const bsm_timing_conditions usual = {BSM_STR("cpu:avx2"), 0};
+  const bsm_timing_conditions others[] = {{BSM_STR("cpu:avx2,threads=2"), 0},
+                                          {BSM_STR("cpu:avx2"), 1}};
   const uint64_t key = bsm_timing_key(&plan, &step, &usual);
   assert_true(key == bsm_timing_key(&plan, &step, &usual));
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {

@@ -210,7 +210,8 @@ static bsm_weights_key key_of(recipe *r) {
   r->step.params = &r->params;
   r->packing.raw = r->raw;
   if (r->packing.factor) r->packing.factor = r->factor;
-  assert_null(bsm_packing_key(&store, &r->step, &r->packing, r->size, &key));
+  assert_null(bsm_packing_key(&store, (bsm_packer){"cpu", 1}, &r->step,
+                              &r->packing, r->size, &key));
   return key;
 }
 
@@ -302,7 +303,8 @@ static void test_keys_of_products_and_recurrences(void **state) {
   r = base_recipe(BSM_STEP_SOFTMAX);
   bsm_weights_key key;
   r.step.params = &r.params;
-  assert_code(bsm_packing_key(&store, &r.step, &r.packing, 64, &key),
+  assert_code(bsm_packing_key(&store, (bsm_packer){"cpu", 1}, &r.step,
+                              &r.packing, 64, &key),
               BSM_INTERNAL);
 }
 

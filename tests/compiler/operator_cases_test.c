@@ -8,12 +8,13 @@
 #include "builder/builder.h"
 #include "runtime/engine/engine.h"
 #include "tests/conversion/case_reader.h"
+#include "tests/target_kit.h"
 
 static bsm_status build_engine(bsm_network *net, bsm_engine **out) {
   bsm_plan *plan;
   bsm_arena arena;
-  const bsm_build_options options = {
-      .isa = bsm_isa_detect(), .threads = 1, .no_timing = true};
+  const bsm_build_options options = {.target = test_target(1),
+                                     .no_timing = true};
   bsm_arena_init(&arena, NULL);
   bsm_status status = bsm_status_note(bsm_build(net, &options, &arena, &plan),
                                       "while building");

@@ -12,6 +12,7 @@
 
 #include "planner/planner.h"
 #include "planner/program_kit.h"
+#include "tests/target_kit.h"
 
 typedef struct fixture {
   program_kit k;
@@ -41,10 +42,11 @@ static int tear_down(void **state) {
 /* For x of [3, 4]; the program is right before and after. */
 static void form(fixture *f) {
   bsm_planner *planner;
-  const bsm_planner_options options = {.plan = &f->k.plan,
-                                       .aten = f->k.aten,
-                                       .constants = &f->k.constants,
-                                       .building = {.no_timing = true}};
+  const bsm_planner_options options = {
+      .plan = &f->k.plan,
+      .aten = f->k.aten,
+      .constants = &f->k.constants,
+      .building = {.target = test_target(1), .no_timing = true}};
   const bsm_ivalue x = kit_meta(&f->k, BSM_DTYPE_FLOAT, (bsm_dims){2, {3, 4}});
   kit_verify(&f->k);
   kit_check(bsm_planner_create(&options, &planner));

@@ -16,6 +16,7 @@
 #include "planner/planner.h"
 #include "planner/program_kit.h"
 #include "tests/base/test_allocator.h"
+#include "tests/target_kit.h"
 
 typedef struct fixture {
   program_kit k;
@@ -61,7 +62,7 @@ static void start(fixture *f, size_t max_instructions) {
       .plan = &f->k.plan,
       .aten = f->k.aten,
       .constants = &f->k.constants,
-      .building = {.no_timing = true, .threads = 1},
+      .building = {.target = test_target(1), .no_timing = true},
       .max_instructions = max_instructions};
   kit_verify(&f->k);
   kit_check(bsm_planner_create(&options, &f->planner));
@@ -341,7 +342,7 @@ static bsm_status create_and_plan(fixture *f, test_allocator *a,
       .aten = f->k.aten,
       .constants = &f->k.constants,
       .allocator = &a->base,
-      .building = {.no_timing = true, .threads = 1}};
+      .building = {.target = test_target(1), .no_timing = true}};
   bsm_planner *planner;
   BSM_TRY(bsm_planner_create(&options, &planner));
   bsm_status status = plan_with(f, planner, &a->base, in);

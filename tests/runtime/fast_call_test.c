@@ -16,6 +16,7 @@
 #include "base/isa.h"
 #include "base/thread_pool.h"
 #include "runtime/program/fast_call.h"
+#include "tests/target_kit.h"
 
 typedef struct fixture {
   bsm_arena own, arena;
@@ -46,7 +47,7 @@ static int set_up(void **state) {
   check_status(ops->stream_create(
       f.device, &(bsm_stream_options){.pool = f.pool, .isa = BSM_ISA_DETECT},
       &f.stream));
-  f.calls = (bsm_fast_calls){.backend = bsm_backend_cpu(),
+  f.calls = (bsm_fast_calls){.target = test_target(1),
                              .stream = f.stream,
                              .own = &f.own,
                              .max_tensor_bytes = 1u << 28};

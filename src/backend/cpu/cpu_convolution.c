@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "backend/backend.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_typed_gemm.h"
 #include "base/isa.h"
@@ -21,7 +20,7 @@ static const bsm_cpu_convolution_tactic *const all[] = {
 };
 #define COUNT (sizeof(all) / sizeof(all[0]))
 
-_Static_assert(COUNT <= BSM_MAX_TACTICS, "a list holds all tactics");
+_Static_assert(COUNT <= BSM_CPU_MAX_TACTICS, "a list holds all tactics");
 
 static bsm_cpu_convolution_site site_of(const bsm_plan *plan,
                                         const bsm_plan_step *step,
@@ -117,7 +116,7 @@ int32_t bsm_cpu_convolution_form_of(const char *tactic) {
   for (size_t i = 0; i < COUNT; i++) {
     if (strcmp(all[i]->name, tactic) == 0) return all[i]->form;
   }
-  return BSM_CONVOLUTION_PLAIN;
+  return BSM_CPU_FORM_PLAIN;
 }
 
 static void pixel_rows(bsm_cpu_rows *rows, const bsm_cpu_image *i) {

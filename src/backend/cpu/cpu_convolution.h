@@ -32,7 +32,7 @@ typedef struct bsm_cpu_convolution {
 
 struct bsm_cpu_convolution_tactic {
   const char *name;
-  int32_t form; /* of the weights: bsm_convolution_form */
+  int32_t form; /* of the weights: bsm_cpu_form */
   /* How long it may take beside the other tactics, in any unit; below 0: the
    * convolution is none for it. Decides what is tried first, or taken when
    * nothing is timed. */

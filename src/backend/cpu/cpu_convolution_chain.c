@@ -108,7 +108,7 @@ static bsm_status check_parameters(const bsm_step_convolution_chain *p,
   for (int i = 0; i < BSM_CHAIN_PARTS; i++) {
     const bsm_step_convolution *c = &p->part[i];
     if (!p->has[i]) continue;
-    if (c->window.spatial != 2 || c->form != BSM_CONVOLUTION_PLAIN ||
+    if (c->window.spatial != 2 || c->form != BSM_CPU_FORM_PLAIN ||
         (i < last && c->epilogue.has_residual) ||
         (i == BSM_CHAIN_EXPAND && !is_expansion(c, in_maps)) ||
         (i == BSM_CHAIN_PROJECT && !is_pointwise(c)) ||

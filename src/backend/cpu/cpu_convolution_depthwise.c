@@ -225,6 +225,6 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
 }
 
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise = {
-    "depthwise", BSM_CONVOLUTION_PLAIN, cost, prepare, run, false};
+    "depthwise", BSM_CPU_FORM_PLAIN, cost, prepare, run, false};
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_lanes = {
-    "lanes", BSM_CONVOLUTION_GROUPED, lanes_cost, prepare, run, false};
+    "lanes", BSM_CPU_FORM_GROUPED, lanes_cost, prepare, run, false};

@@ -417,10 +417,10 @@ static bsm_status prepare_im2col(const bsm_cpu_prepare *p,
 }
 
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_gemm_1x1 = {
-    "gemm_1x1", BSM_CONVOLUTION_PLAIN, gemm_1x1_cost, prepare_gemm_1x1, run};
+    "gemm_1x1", BSM_CPU_FORM_PLAIN, gemm_1x1_cost, prepare_gemm_1x1, run};
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_rows = {
-    "rows", BSM_CONVOLUTION_PLAIN, rows_cost, prepare_rows, run};
+    "rows", BSM_CPU_FORM_PLAIN, rows_cost, prepare_rows, run};
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_indirect = {
-    "indirect", BSM_CONVOLUTION_PLAIN, indirect_cost, prepare_indirect, run};
+    "indirect", BSM_CPU_FORM_PLAIN, indirect_cost, prepare_indirect, run};
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_im2col = {
-    "im2col", BSM_CONVOLUTION_PLAIN, im2col_cost, prepare_im2col, run};
+    "im2col", BSM_CPU_FORM_PLAIN, im2col_cost, prepare_im2col, run};

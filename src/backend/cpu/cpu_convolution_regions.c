@@ -243,4 +243,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
 }
 
 const bsm_cpu_convolution_tactic bsm_cpu_convolution_regions = {
-    "regions", BSM_CONVOLUTION_PLAIN, cost, prepare, run};
+    "regions", BSM_CPU_FORM_PLAIN, cost, prepare, run};

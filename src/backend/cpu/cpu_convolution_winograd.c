@@ -396,10 +396,10 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
 
 #define TACTIC(m)                                                       \
   static double cost_##m(const bsm_cpu_convolution_site *site) {        \
-    return cost(site, BSM_CONVOLUTION_WINOGRAD_##m);                    \
+    return cost(site, BSM_CPU_FORM_WINOGRAD_##m);                       \
   }                                                                     \
   const bsm_cpu_convolution_tactic bsm_cpu_convolution_winograd_##m = { \
-      "winograd_" #m, BSM_CONVOLUTION_WINOGRAD_##m, cost_##m, prepare, run};
+      "winograd_" #m, BSM_CPU_FORM_WINOGRAD_##m, cost_##m, prepare, run};
 TACTIC(2)
 TACTIC(4)
 TACTIC(6)

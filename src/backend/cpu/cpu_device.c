@@ -263,6 +263,20 @@ static bsm_status cpu_prepare(bsm_stream *stream, const bsm_plan *plan,
   return kind->prepare(&prepare, out);
 }
 
+/* The instruction set of "cpu:ISA,..." when the stream does not have it. */
+static const char *cpu_lacks(const bsm_stream *stream, const char *target) {
+  const char *colon = strchr(target, ':');
+  char name[16] = {0};
+  uint32_t isa;
+  if (!colon) return NULL;
+  const size_t length = strcspn(colon + 1, ",");
+  if (length >= sizeof(name)) return NULL;
+  memcpy(name, colon + 1, length);
+  if (!bsm_isa_parse(name, &isa)) return NULL;
+  const bool has = (isa & ~((const bsm_cpu_stream *)stream)->isa) == 0;
+  return has ? NULL : bsm_isa_name(isa);
+}
+
 static const char *cpu_describe(const bsm_prepared_step *prepared) {
   return ((const bsm_cpu_impl *)prepared->impl)->description;
 }
@@ -289,5 +303,6 @@ const bsm_device_ops bsm_cpu_device_ops = {
     .event_seconds = cpu_event_seconds,
     .check = check_noted,
     .prepare = cpu_prepare,
+    .lacks = cpu_lacks,
     .describe = cpu_describe,
 };

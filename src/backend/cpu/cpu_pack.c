@@ -56,9 +56,9 @@ bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
                                       int64_t in_maps, bool deconvolution,
                                       size_t element, uint64_t *size) {
   const int64_t *kernel = p->window.kernel;
-  if (p->form != BSM_CONVOLUTION_PLAIN && !deconvolution &&
+  if (p->form != BSM_CPU_FORM_PLAIN && !deconvolution &&
       element == sizeof(float)) {
-    return p->form == BSM_CONVOLUTION_GROUPED
+    return p->form == BSM_CPU_FORM_GROUPED
                ? grouped_size(p, in_maps, size)
                : bsm_cpu_winograd_size(p, in_maps, p->form, size);
   }
@@ -205,12 +205,12 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   const bsm_step_convolution *p = &step->params->convolution;
   BSM_TRY(bsm_cpu_packed_kernel_size(p, in_maps, deconvolution, element, size));
   if (!packed) return BSM_OK;
-  if (p->form == BSM_CONVOLUTION_GROUPED) {
+  if (p->form == BSM_CPU_FORM_GROUPED) {
     memset(packed, 0, *size);
     pack_grouped(p, in_maps, values, packed);
     return BSM_OK;
   }
-  if (p->form != BSM_CONVOLUTION_PLAIN) {
+  if (p->form != BSM_CPU_FORM_PLAIN) {
     bsm_cpu_winograd_pack(p, in_maps, p->form, values, packed);
     return BSM_OK;
   }

@@ -21,6 +21,8 @@
 #ifndef BSM_BACKEND_CPU_PACK_H_
 #define BSM_BACKEND_CPU_PACK_H_
 
+#include "backend/cpu/cpu_forms.h"
+
 #include "engine/plan.h"
 
 bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,

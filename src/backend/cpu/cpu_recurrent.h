@@ -16,6 +16,7 @@
 #ifndef BSM_BACKEND_CPU_RECURRENT_H_
 #define BSM_BACKEND_CPU_RECURRENT_H_
 
+#include "backend/cpu/cpu_forms.h"
 #include "engine/plan.h"
 
 typedef struct bsm_cpu_recurrent_shape {

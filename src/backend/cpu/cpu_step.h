@@ -9,12 +9,15 @@
 #define BSM_BACKEND_CPU_STEP_H_
 
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/cpu_forms.h"
 #include "backend/cpu/kernels/math/vector_math.h"
 #include "base/thread_pool.h"
 
 /* More elements than any tensor that fits a machine; below it, sizes in bytes
  * and products with a panel width cannot overflow. */
 #define BSM_CPU_MAX_ELEMENTS ((int64_t)1 << 46)
+/* Tactics of one step. */
+#define BSM_CPU_MAX_TACTICS 16
 
 typedef struct bsm_cpu_prepare {
   const bsm_plan *plan;

@@ -73,7 +73,7 @@ bsm_status bsm_cpu_check_convolution_of(const bsm_plan *plan,
                     bsm_dims_str(x->dims), bsm_dims_str(y->dims),
                     (long long)p->out_maps);
   }
-  if (p->form != BSM_CONVOLUTION_PLAIN &&
+  if (p->form != BSM_CPU_FORM_PLAIN &&
       (transposed || dtype != BSM_DTYPE_FLOAT)) {
     return BSM_FAIL(BSM_CORRUPT, "weights of form %d", p->form);
   }

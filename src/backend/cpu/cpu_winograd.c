@@ -18,11 +18,11 @@
 
 int32_t bsm_cpu_winograd_tile(int32_t form) {
   switch (form) {
-    case BSM_CONVOLUTION_WINOGRAD_2:
+    case BSM_CPU_FORM_WINOGRAD_2:
       return 4;
-    case BSM_CONVOLUTION_WINOGRAD_4:
+    case BSM_CPU_FORM_WINOGRAD_4:
       return 6;
-    case BSM_CONVOLUTION_WINOGRAD_6:
+    case BSM_CPU_FORM_WINOGRAD_6:
       return 8;
     default:
       return 0;

@@ -11,6 +11,7 @@
 #ifndef BSM_BACKEND_CPU_WINOGRAD_H_
 #define BSM_BACKEND_CPU_WINOGRAD_H_
 
+#include "backend/cpu/cpu_forms.h"
 #include "engine/plan.h"
 
 /* The size n of a tile of input; 0 when `form` is none of Winograd's. */

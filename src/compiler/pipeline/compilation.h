@@ -3,6 +3,7 @@
 #ifndef BSM_COMPILER_PIPELINE_COMPILATION_H_
 #define BSM_COMPILER_PIPELINE_COMPILATION_H_
 
+#include "builder/target.h"
 #include "compiler/pipeline/compile_internal.h"
 #include "compiler/pipeline/fallback_rules.h"
 #include "compiler/pipeline/frozen_trace.h"
@@ -14,6 +15,7 @@
 typedef struct bsm_compilation {
   bsm_module *module;
   const bsm_compile_options *options;
+  const bsm_target *target;
   bsm_arena arena; /* until the engine is made */
   bsm_converter_registry *registry;
   bsm_fallback_rules *rules;

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/isa.h"
 #include "base/options.h"
-#include "base/thread_pool.h"
 #include "builder/builder.h"
 #include "builder/truncate_dtypes.h"
 #include "compiler/inputs/model_shapes.h"
@@ -29,13 +27,6 @@ bsm_compile_options bsm_compile_options_resolve(
   bsm_options_copy(&options, sizeof(options), given);
   if (!options.logger) options.logger = module->logger;
   if (!options.allocator) options.allocator = module->allocator;
-  if (options.threads <= 0) options.threads = bsm_available_cpus();
-  const uint32_t have = bsm_isa_detect();
-  if (options.isa & BSM_CONTEXT_ISA_SCALAR) {
-    options.isa = BSM_ISA_SCALAR;
-  } else {
-    options.isa = options.isa ? options.isa & have : have;
-  }
   return options;
 }
 
@@ -154,16 +145,16 @@ static bsm_status narrow_network(const bsm_compile_options *options,
 }
 
 static bsm_status build(const bsm_module *module,
-                        const bsm_compile_options *options, bsm_network *net,
+                        const bsm_compile_options *options,
+                        const bsm_target *target, bsm_network *net,
                         bsm_arena *arena, bsm_plan **out) {
   const char *truncated;
   bsm_metadata_vec metadata;
   BSM_TRY(narrow_network(options, net, &truncated));
-  BSM_TRY(bsm_engine_metadata_of(module, options, truncated, net->arena,
+  BSM_TRY(bsm_engine_metadata_of(module, options, target, truncated, net->arena,
                                  &metadata));
   const bsm_build_options building = {
-      .isa = options->isa,
-      .threads = options->threads,
+      .target = target,
       .no_timing = options->no_timing,
       .timing_cache = options->timing_cache,
       .logger = options->logger,
@@ -180,7 +171,7 @@ static bsm_status compile_graph(bsm_compilation *c, const bsm_graph *graph,
                                 bsm_arena *arena, bsm_plan **out) {
   bsm_network *net;
   BSM_TRY(convert(c, graph, input_names, &net));
-  bsm_status status = build(c->module, c->options, net, arena, out);
+  bsm_status status = build(c->module, c->options, c->target, net, arena, out);
   bsm_network_release(net);
   return status;
 }
@@ -356,8 +347,7 @@ static bsm_status plan_regions(bsm_compilation *c, const bool *alone,
   const bsm_compile_options *o = c->options;
   const bsm_region_options options = {
       .aten = c->module->aten,
-      .building = {.isa = o->isa,
-                   .threads = o->threads,
+      .building = {.target = c->target,
                    .no_timing = o->no_timing,
                    .timing_cache = o->timing_cache,
                    .logger = o->logger},
@@ -406,7 +396,7 @@ static bsm_status compile_lowered(bsm_compilation *c, bsm_arena *arena,
   }
   BSM_TRY(add_variants(c, arena, *out));
   if (!(*out)->metadata_count) {
-    BSM_TRY(bsm_set_metadata(c->module, c->options, arena, *out));
+    BSM_TRY(bsm_set_metadata(c->module, c->options, c->target, arena, *out));
   }
   return bsm_program_share_weights(*out, &c->arena);
 }
@@ -439,6 +429,37 @@ static bsm_status compile_plan(bsm_compilation *c, bsm_arena *arena,
   return describe(&c->io, arena, *out);
 }
 
+/* ---- targets ---- */
+
+static bsm_status find_target(const bsm_compile_options *options,
+                              bsm_arena *arena, const bsm_target **out) {
+  const bool scalar = options->isa & BSM_CONTEXT_ISA_SCALAR;
+  const bsm_target_request request = {.text = options->target,
+                                      .threads = options->threads,
+                                      .isa = scalar ? 0
+                                             : options->isa
+                                                 ? options->isa
+                                                 : BSM_TARGET_ANY_ISA};
+  return bsm_target_parse(&request, arena, out);
+}
+
+bsm_status bsm_target_text(const char *target, char **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  const bsm_target_request request = {.text = target,
+                                      .isa = BSM_TARGET_ANY_ISA};
+  const bsm_target *found;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  bsm_status status = bsm_target_parse(&request, &arena, &found);
+  if (!status) {
+    *out = strdup(found->text);
+    if (!*out) status = BSM_FAIL_OOM();
+  }
+  bsm_arena_destroy(&arena);
+  return status;
+}
+
 bsm_status bsm_compile_plan(bsm_module *module,
                             const bsm_compile_options *options,
                             const bsm_compile_watch *watch, bsm_arena *arena,
@@ -447,7 +468,8 @@ bsm_status bsm_compile_plan(bsm_module *module,
   bsm_compilation c = {.module = module, .options = &complete, .watch = watch};
   *lowered = false;
   bsm_arena_init(&c.arena, options->allocator);
-  bsm_status status = bsm_complete_specs(module, &c.arena, &complete);
+  bsm_status status = find_target(options, &c.arena, &c.target);
+  if (!status) status = bsm_complete_specs(module, &c.arena, &complete);
   if (!status) status = compile_plan(&c, arena, lowered, out);
   if (status && *lowered && watch &&
       bsm_status_code(status) != BSM_OUT_OF_MEMORY) {

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/isa.h"
 #include "base/resolve_limits.h"
 
 static bsm_status add(bsm_arena *arena, bsm_metadata_vec *out, const char *key,
@@ -55,13 +54,13 @@ static bsm_status add_limits(bsm_arena *arena, bsm_metadata_vec *out,
 
 bsm_status bsm_engine_metadata_of(const bsm_module *module,
                                   const bsm_compile_options *options,
+                                  const bsm_target *target,
                                   const char *truncated, bsm_arena *arena,
                                   bsm_metadata_vec *out) {
   const char *slash = strrchr(module->name, '/');
   *out = (bsm_metadata_vec){0};
   BSM_TRY(add(arena, out, "builder.version", bsm_version()));
-  BSM_TRY(add(arena, out, "builder.isa", bsm_isa_name(options->isa)));
-  BSM_TRY(add_number(arena, out, "builder.threads", (size_t)options->threads));
+  BSM_TRY(add(arena, out, BSM_PLAN_TARGET, target->text));
   BSM_TRY(add(arena, out, "builder.timing", options->no_timing ? "no" : "yes"));
   BSM_TRY(add(arena, out, "source.file", slash ? slash + 1 : module->name));
   BSM_TRY(add(arena, out, "source.method",
@@ -86,10 +85,13 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
 
 bsm_status bsm_set_metadata(const bsm_module *module,
                             const bsm_compile_options *options,
-                            bsm_arena *arena, bsm_plan *plan) {
+                            const bsm_target *target, bsm_arena *arena,
+                            bsm_plan *plan) {
   bsm_metadata_vec rows;
-  BSM_TRY(bsm_engine_metadata_of(module, options, "", arena, &rows));
+  BSM_TRY(bsm_engine_metadata_of(module, options, target, "", arena, &rows));
   plan->metadata = rows.items;
   plan->metadata_count = (uint32_t)rows.len;
+  plan->target = bsm_arena_strdup(arena, target->text);
+  BSM_TRY_ALLOC(plan->target);
   return BSM_OK;
 }

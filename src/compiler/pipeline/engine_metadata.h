@@ -3,6 +3,7 @@
 #ifndef BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
 #define BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
 
+#include "builder/target.h"
 #include "compiler/modules/module_internal.h"
 #include "engine/plan.h"
 
@@ -12,11 +13,13 @@ typedef BSM_VEC(bsm_plan_metadata) bsm_metadata_vec;
  * `truncated`: what was narrowed, or "". */
 BSM_NODISCARD bsm_status bsm_engine_metadata_of(
     const bsm_module *module, const bsm_compile_options *options,
-    const char *truncated, bsm_arena *arena, bsm_metadata_vec *out);
+    const bsm_target *target, const char *truncated, bsm_arena *arena,
+    bsm_metadata_vec *out);
 
 /* The same for a plan that no builder made; in the plan's arena. */
 BSM_NODISCARD bsm_status bsm_set_metadata(const bsm_module *module,
                                           const bsm_compile_options *options,
+                                          const bsm_target *target,
                                           bsm_arena *arena, bsm_plan *plan);
 
 #endif /* BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_ */

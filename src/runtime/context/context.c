@@ -42,17 +42,21 @@ static void destroy_parts(const bsm_engine *engine, bsm_plan_runner *runners) {
   }
 }
 
-/* Says once when the engine was built for instructions this CPU lacks. */
-static void report_isa(const bsm_engine *engine, uint32_t isa,
-                       const bsm_logger *logger) {
-  const char *built = bsm_engine_metadata(engine, "builder.isa");
-  uint32_t wanted = 0;
-  if (built && bsm_isa_parse(built, &wanted) && (wanted & ~isa)) {
-    bsm_log(logger, BSM_LOG_LEVEL_WARNING,
-            "the engine was built for %s and runs with %s: kernels were "
-            "chosen again; compile on this machine for the best speed",
-            built, bsm_isa_name(isa));
-  }
+/* Says once when the engine was built for more than there is. */
+static void report_target(const bsm_context *context,
+                          const bsm_logger *logger) {
+  const bsm_stream *stream =
+      context->execution.env.streams[bsm_engine_space(context->engine)];
+  const char *target = context->engine->plan->target;
+  const bsm_device_ops *ops = stream->device->ops;
+  const char *missing =
+      target && ops->lacks ? ops->lacks(stream, target) : NULL;
+  if (!missing) return;
+  bsm_log(logger, BSM_LOG_LEVEL_WARNING,
+          "the engine was built for %s, and this context has no %s: steps that "
+          "need it run with other kernels; compile on this machine for the "
+          "best speed",
+          target, missing);
 }
 
 static bsm_status init_program(bsm_context *context,
@@ -101,7 +105,7 @@ static bsm_status init_context(bsm_context *context,
       .workspace_size = options->workspace_size};
   bsm_memory_need need = {{0}, {0}};
   BSM_TRY(bsm_execution_open(context->engine, &running, &context->execution));
-  report_isa(context->engine, running.isa, options->logger);
+  report_target(context, options->logger);
   BSM_TRY(prepare_parts(context->engine, &context->execution, &context->arena,
                         &context->runners, &need));
   BSM_TRY(make_tables(context));

@@ -46,8 +46,8 @@ static bsm_status pack(bsm_one_step *s, int64_t in_maps,
   const void *data = bsm_tensor_data(values);
   const bool constant = bsm_ptrmap_get(&c->constants, data) != NULL;
   uint64_t size;
-  BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
-                           NULL, &size));
+  BSM_TRY(c->target->ops->pack(c->target, &s->step, in_maps, data,
+                               sizeof(float), transposed, NULL, &size));
   packed_weights *first = constant ? bsm_ptrmap_get(&c->packed, data) : NULL;
   size_t forms = 0;
   for (const packed_weights *p = first; p; p = p->next, forms++) {
@@ -59,8 +59,8 @@ static bsm_status pack(bsm_one_step *s, int64_t in_maps,
   bsm_arena *arena = keep ? c->own : s->arena;
   void *packed = bsm_arena_alloc(arena, (size_t)size + 1, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(packed);
-  BSM_TRY(c->backend->pack(&s->step, in_maps, data, sizeof(float), transposed,
-                           packed, &size));
+  BSM_TRY(c->target->ops->pack(c->target, &s->step, in_maps, data,
+                               sizeof(float), transposed, packed, &size));
   bsm_one_step_weights(s, 0, packed, size);
   if (!keep) return BSM_OK;
   packed_weights *p = BSM_NEW(arena, packed_weights);

@@ -6,11 +6,11 @@
 #ifndef BSM_RUNTIME_PROGRAM_FAST_CALL_H_
 #define BSM_RUNTIME_PROGRAM_FAST_CALL_H_
 
-#include "backend/backend.h"
+#include "builder/target.h"
 #include "runtime/engine/engine.h"
 
 typedef struct bsm_fast_calls {
-  const bsm_backend *backend;
+  const bsm_target *target; /* that packs for the device of the stream */
   bsm_stream *stream;
   bsm_arena *own;          /* lives as long as the context: packed weights */
   bsm_ptrmap packed;       /* data of a constant -> what is packed of it */

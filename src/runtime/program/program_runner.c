@@ -447,13 +447,12 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
       .wanted_bytes = limits->max_bytes,
       .max_instructions = limits->max_instructions ? limits->max_instructions
                                                    : MAX_INSTRUCTIONS,
-      .fast = {.backend = bsm_backend_cpu(),
-               .stream = execution->env.streams[BSM_SPACE_HOST],
-               .own = arena}};
+      .fast = {.stream = execution->env.streams[BSM_SPACE_HOST], .own = arena}};
   r->guard = (bsm_allocator){guarded_alloc, guarded_free, r};
   bsm_arena_init(&r->arenas[0], &r->guard);
   bsm_arena_init(&r->arenas[1], &r->guard);
   *out = r;
+  BSM_TRY(bsm_target_parse(NULL, arena, &r->fast.target));
   r->registers =
       BSM_NEW_ARRAY(arena, bsm_ivalue, r->program->register_count + (size_t)1);
   BSM_TRY_ALLOC(r->registers);

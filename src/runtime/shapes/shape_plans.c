@@ -132,15 +132,17 @@ static bsm_status fill_store(bsm_shape_plans *plans) {
 
 static bsm_status start_planner(bsm_shape_plans *plans) {
   const bsm_engine *engine = plans->engine;
+  const bsm_target_request request = {.text = engine->plan->target,
+                                      .isa = BSM_TARGET_ANY_ISA};
+  const bsm_target *target;
+  BSM_TRY(bsm_target_parse(&request, &plans->arena, &target));
   bsm_planner_options options = {
       .plan = engine->plan,
       .aten = engine->aten,
       .constants = &plans->constants,
       .allocator = &plans->blocks.allocator,
-      .building = {.isa = plans->execution->isa,
-                   .threads = bsm_thread_pool_size(plans->execution->env.pool),
-                   .no_timing = true,
-                   .store = &plans->store}};
+      .building = {
+          .target = target, .no_timing = true, .store = &plans->store}};
   const bsm_run_limits *limits = &plans->limits;
   if (limits->max_bytes < SIZE_MAX - PLANNING_BYTES && limits->max_bytes) {
     options.max_bytes = limits->max_bytes + PLANNING_BYTES;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and stand-ins of trial runs. */
-#include "builder/trial_run.h"
+/* Memory and stand-ins of dry runs. */
+#include "backend/cpu/target/cpu_dry_run.h"
 
 #include <string.h>
 
+#include "backend/cpu/cpu_pack.h"
 #include "base/checked.h"
+#include "base/thread_pool.h"
 
 /* The bytes of stand-in weights: floats and doubles of them are small and
  * normal, so that arithmetic runs at its usual speed. */
 #define STAND_IN_BYTE 0x3c
 
 /* Zeroed memory for a binding. */
-static bsm_status new_buffer(bsm_trial *t, const bsm_plan_binding *binding,
-                             void **out) {
+static bsm_status new_buffer(bsm_cpu_dry_run *t,
+                             const bsm_plan_binding *binding, void **out) {
   const bsm_plan_tensor *tensor = &t->plan->tensors[binding->tensor];
   uint64_t bytes;
   if (!bsm_plan_tensor_extent(tensor, &bytes)) {
@@ -38,9 +40,9 @@ static bsm_status tail_size(const bsm_plan *plan, uint64_t *out) {
   return BSM_OK;
 }
 
-static bsm_status open_stream(bsm_trial *t) {
+static bsm_status open_stream(bsm_cpu_dry_run *t) {
   const bsm_device_options device = {0};
-  const bsm_stream_options stream = {.pool = t->pool, .isa = t->options->isa};
+  const bsm_stream_options stream = {.pool = t->pool, .isa = t->isa};
   BSM_TRY(bsm_device_find(bsm_str_of("cpu"), &t->ops));
   BSM_TRY(t->ops->open(&device, &t->device));
   BSM_TRY(t->ops->stream_create(t->device, &stream, &t->stream));
@@ -48,7 +50,7 @@ static bsm_status open_stream(bsm_trial *t) {
   return BSM_OK;
 }
 
-static bsm_status make_memory(bsm_trial *t) {
+static bsm_status make_memory(bsm_cpu_dry_run *t) {
   const bsm_plan *plan = t->plan;
   uint64_t tail;
   size_t size;
@@ -72,33 +74,35 @@ static bsm_status make_memory(bsm_trial *t) {
   t->tail = size - tail - 1;
   t->run.workspace = bsm_arena_alloc(&t->arena, size, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(t->run.workspace);
-  BSM_TRY(bsm_thread_pool_create(t->options->threads, NULL, &t->pool));
+  BSM_TRY(bsm_thread_pool_create(t->threads, NULL, &t->pool));
   return open_stream(t);
 }
 
-bsm_status bsm_trial_open(const bsm_build_options *options, bsm_plan *plan,
-                          bsm_trial *out) {
-  *out = (bsm_trial){
-      .options = options, .backend = bsm_backend_cpu(), .plan = plan};
+bsm_status bsm_cpu_dry_run_open(const bsm_cpu_target *target, uint32_t isa,
+                                int threads, bsm_plan *plan,
+                                bsm_cpu_dry_run *out) {
+  *out = (bsm_cpu_dry_run){
+      .target = target, .isa = isa, .threads = threads, .plan = plan};
   bsm_arena_init(&out->arena, NULL);
   return make_memory(out);
 }
 
-void bsm_trial_close(bsm_trial *t) {
+void bsm_cpu_dry_run_close(bsm_cpu_dry_run *t) {
   if (t->stream) t->ops->stream_destroy(t->stream);
   if (t->device) t->ops->close(t->device);
   bsm_thread_pool_destroy(t->pool);
   bsm_arena_destroy(&t->arena);
 }
 
-bsm_status bsm_trial_prepare(bsm_trial *t, const bsm_plan_step *step,
-                             bsm_prepared_step *out) {
-  return bsm_trial_prepare_in(t, &t->arena, step, out);
+bsm_status bsm_cpu_dry_run_prepare(bsm_cpu_dry_run *t,
+                                   const bsm_plan_step *step,
+                                   bsm_prepared_step *out) {
+  return bsm_cpu_dry_run_prepare_in(t, &t->arena, step, out);
 }
 
-bsm_status bsm_trial_prepare_in(bsm_trial *t, bsm_arena *arena,
-                                const bsm_plan_step *step,
-                                bsm_prepared_step *out) {
+bsm_status bsm_cpu_dry_run_prepare_in(bsm_cpu_dry_run *t, bsm_arena *arena,
+                                      const bsm_plan_step *step,
+                                      bsm_prepared_step *out) {
   BSM_TRY(t->ops->prepare(t->stream, t->plan, step, NULL, arena, out));
   if (out->scratch_size <= t->scratch_size) return BSM_OK;
   t->run.scratch = bsm_arena_alloc(&t->arena, out->scratch_size, BSM_ALIGNMENT);
@@ -107,12 +111,13 @@ bsm_status bsm_trial_prepare_in(bsm_trial *t, bsm_arena *arena,
   return BSM_OK;
 }
 
-bsm_status bsm_trial_stand_in(bsm_trial *t, const bsm_packing *packing,
-                              bsm_plan_step *step) {
+bsm_status bsm_cpu_dry_run_stand_in(bsm_cpu_dry_run *t,
+                                    const bsm_packing *packing,
+                                    bsm_plan_step *step) {
   uint64_t size;
-  BSM_TRY(t->backend->pack(step, packing->in_maps, NULL,
-                           bsm_dtype_size(packing->dtype), packing->transposed,
-                           NULL, &size));
+  BSM_TRY(bsm_cpu_pack(step, packing->in_maps, NULL,
+                       bsm_dtype_size(packing->dtype), packing->transposed,
+                       NULL, &size));
   if (size > t->stand_in_size) {
     t->stand_in = bsm_arena_alloc(&t->arena, (size_t)size, BSM_ALIGNMENT);
     BSM_TRY_ALLOC(t->stand_in);

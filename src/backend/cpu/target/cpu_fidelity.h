@@ -7,10 +7,10 @@
  * of its greatest output; and the difference that all of them together make to
  * the outputs of the whole network. Both are measured, on activations that the
  * network itself makes of random inputs. */
-#ifndef BSM_BUILDER_FIDELITY_H_
-#define BSM_BUILDER_FIDELITY_H_
+#ifndef BSM_BACKEND_CPU_FIDELITY_H_
+#define BSM_BACKEND_CPU_FIDELITY_H_
 
-#include "builder/emitter.h"
+#include "builder/target.h"
 
 /* Of a layer, and of the network's outputs, relative to the greatest of them.
  * The project promises 1e-4 of PyTorch's results for whole networks: the rest
@@ -18,9 +18,9 @@
 #define BSM_FIDELITY_LAYER 1e-5
 #define BSM_FIDELITY_NETWORK 4e-5
 
-/* Lowers the forms of convolutions whose weights are still pending, until the
- * bounds hold. Everything else in the plan is finished, and there is room for
- * the weights of what is pending behind those of the plan. */
-BSM_NODISCARD bsm_status bsm_keep_fidelity(bsm_emitter *e, bsm_plan *plan);
+/* check_accuracy of the target: lowers the forms of convolutions whose weights
+ * are still pending, until the bounds hold. */
+BSM_NODISCARD bsm_status bsm_cpu_check_accuracy(const bsm_target *target,
+                                                const bsm_plan_draft *draft);
 
-#endif /* BSM_BUILDER_FIDELITY_H_ */
+#endif /* BSM_BACKEND_CPU_FIDELITY_H_ */

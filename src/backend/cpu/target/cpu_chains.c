@@ -10,9 +10,7 @@
  * convolution that alone reads the product:
  *   x * scale [N, C, 1, 1] -> pointwise
  * Requires: what lies between has one reader and is float. */
-#include "base/caches.h"
-#include "builder/emit_internal.h"
-#include "builder/passes.h"
+#include "backend/cpu/target/cpu_target.h"
 #include "builder/uses.h"
 
 static bool is_float_image(const bsm_itensor *t) {
@@ -40,12 +38,34 @@ static bool is_pointwise(const bsm_layer *layer) {
   return true;
 }
 
+/* What the kernels of first layers read as planes. */
+#define MAX_PLANE_MAPS 4
+#define MAX_PLANE_STRIDE 4
+#define MAX_PLANE_REACH 64
+
+bool bsm_cpu_reads_planes(const bsm_layer *layer) {
+  const bsm_convolution_params *p = &layer->p.convolution;
+  const bsm_dims x = layer->inputs.items[0]->dims;
+  const bsm_window_params *w = &p->window;
+  const int32_t last = w->spatial - 1;
+  if (layer->kind != BSM_LAYER_CONVOLUTION ||
+      layer->outputs.items[0]->dtype != BSM_DTYPE_FLOAT || w->spatial > 2 ||
+      p->groups != 1 || p->epilogue.has_residual || x.d[1] > MAX_PLANE_MAPS ||
+      (w->stride[last] != 2 && w->stride[last] != 4)) {
+    return false;
+  }
+  for (int32_t i = 0; i < w->spatial; i++) {
+    if (w->stride[i] > MAX_PLANE_STRIDE ||
+        w->dilation[i] * (w->kernel[i] - 1) >= MAX_PLANE_REACH) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* What may stand before depthwise. */
 static bool is_expansion(const bsm_layer *layer) {
-  return is_pointwise(layer) ||
-         (is_free(layer) &&
-          bsm_build_reads_planes(&layer->p.convolution,
-                                 layer->inputs.items[0]->dims));
+  return is_pointwise(layer) || (is_free(layer) && bsm_cpu_reads_planes(layer));
 }
 
 /* Depthwise with a window that the backend's chains take. */
@@ -139,8 +159,10 @@ static bsm_status take_scale(bsm_network *net, const bsm_uses *uses,
   return BSM_OK;
 }
 
-bsm_status bsm_pass_fold_channel_scales(bsm_network *net, bsm_arena *scratch) {
+bsm_status bsm_cpu_fold_channel_scales(const bsm_target *target,
+                                       bsm_network *net, bsm_arena *scratch) {
   bsm_uses uses;
+  (void)target;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
   for (size_t i = 0; i < net->layers.len; i++) {
     if (is_pointwise(net->layers.items[i])) {
@@ -150,22 +172,17 @@ bsm_status bsm_pass_fold_channel_scales(bsm_network *net, bsm_arena *scratch) {
   return BSM_OK;
 }
 
-/* The second-level caches of all threads have room for twice this. */
-static double share_of(int threads) {
-  const double half = (double)bsm_detect_caches().l2 / 2;
-  return half * (threads > 1 ? threads : 1);
-}
-
-bsm_status bsm_fuse_chains(bsm_network *net, int threads) {
-  const double share = share_of(threads);
-  bsm_arena scratch;
+bsm_status bsm_cpu_fuse_chains(const bsm_target *target, bsm_network *net,
+                               bsm_arena *scratch) {
+  const bsm_cpu_target *cpu = bsm_cpu_target_of(target);
   bsm_uses uses;
-  bsm_arena_init(&scratch, net->arena->allocator);
-  bsm_status status = bsm_uses_compute(net, &scratch, &uses);
-  for (size_t i = 0; !status && i < net->layers.len; i++) {
-    bsm_layer *layer = net->layers.items[i];
-    if (is_filter(layer)) join(&uses, layer, share);
+  BSM_TRY(bsm_uses_compute(net, scratch, &uses));
+  /* The second-level caches of all threads have room for twice this. */
+  const double share = (double)cpu->l2 / 2 * cpu->threads;
+  for (size_t i = 0; i < net->layers.len; i++) {
+    if (is_filter(net->layers.items[i])) {
+      join(&uses, net->layers.items[i], share);
+    }
   }
-  bsm_arena_destroy(&scratch);
-  return status;
+  return BSM_OK;
 }

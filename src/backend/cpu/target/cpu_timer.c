@@ -2,8 +2,10 @@
 /* Timing the tactics of one step. A machine that does other things makes runs
  * longer, never shorter, so the shortest counts; candidates take turns, so that
  * a slow moment is nobody's alone. */
-#include "builder/tactic_timer.h"
+#include "backend/cpu/target/cpu_timer.h"
 
+#include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/target/cpu_dry_run.h"
 #include "base/caches.h"
 #include "base/clock.h"
 #include "base/thread_pool.h"
@@ -19,6 +21,14 @@
 /* One thread is timed by what it used of the CPU, from here on, where reading
  * that clock does not count. */
 #define CLOCK_SECONDS 2e-5
+
+struct bsm_tactic_timer {
+  bsm_cpu_dry_run run;
+  bsm_weights_place place;
+  uint8_t *sweep; /* read to push other data out of L2 */
+  size_t sweep_size;
+  bsm_arena arena; /* of prepared steps */
+};
 
 typedef struct candidate {
   const char *tactic;
@@ -36,42 +46,57 @@ bsm_weights_place bsm_weights_place_of(uint64_t weights, uint64_t workspace) {
   return weights > caches.l2 / 2 ? BSM_WEIGHTS_IN_L3 : BSM_WEIGHTS_IN_L2;
 }
 
-static bsm_status weights_of(const bsm_trial *trial,
-                             const bsm_pending_pack *pending, size_t count,
-                             uint64_t *out) {
+static bsm_status packed_size(const bsm_plan_step *step, const bsm_packing *p,
+                              uint64_t *size) {
+  return bsm_cpu_pack(step, p->in_maps, NULL, bsm_dtype_size(p->dtype),
+                      p->transposed, NULL, size);
+}
+
+static bsm_status weights_of(const bsm_plan_draft *draft, uint64_t *out) {
+  const bsm_plan *plan = draft->plan;
   *out = 0;
-  for (uint32_t i = 0; i < trial->plan->weights_count; i++) {
-    *out += trial->plan->weights[i].size;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    *out += plan->weights[i].size;
   }
-  for (size_t i = 0; i < count; i++) {
-    const bsm_packing *p = &pending[i].packing;
+  for (size_t i = 0; i < draft->pending_count; i++) {
+    const bsm_pending_pack *pending = &draft->pending[i];
     uint64_t size;
-    BSM_TRY(trial->backend->pack(&trial->plan->steps[pending[i].step],
-                                 p->in_maps, NULL, bsm_dtype_size(p->dtype),
-                                 p->transposed, NULL, &size));
+    BSM_TRY(packed_size(&plan->steps[pending->step], &pending->packing, &size));
     *out += size;
   }
   return BSM_OK;
 }
 
-bsm_status bsm_tactic_timer_open(bsm_trial *trial,
-                                 const bsm_pending_pack *pending,
-                                 size_t pending_count, bsm_tactic_timer *out) {
+bsm_status bsm_cpu_timer_open(const bsm_target *target,
+                              const bsm_plan_draft *draft,
+                              bsm_tactic_timer **out) {
   uint64_t weights;
-  *out = (bsm_tactic_timer){.trial = trial};
-  bsm_arena_init(&out->arena, NULL);
-  BSM_TRY(weights_of(trial, pending, pending_count, &weights));
-  out->place = bsm_weights_place_of(
-      weights, trial->plan->workspace_size[BSM_SPACE_HOST]);
-  if (out->place != BSM_WEIGHTS_IN_L3) return BSM_OK;
-  out->sweep_size = 2 * bsm_detect_caches().l2;
-  out->sweep = bsm_arena_alloc(&trial->arena, out->sweep_size, BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(out->sweep);
+  bsm_tactic_timer *timer = BSM_NEW(draft->scratch, bsm_tactic_timer);
+  *out = timer;
+  BSM_TRY_ALLOC(timer);
+  bsm_arena_init(&timer->arena, NULL);
+  const bsm_cpu_target *cpu = bsm_cpu_target_of(target);
+  BSM_TRY(bsm_cpu_dry_run_open(cpu, cpu->isa, cpu->threads, draft->plan,
+                               &timer->run));
+  BSM_TRY(weights_of(draft, &weights));
+  timer->place = bsm_weights_place_of(
+      weights, draft->plan->workspace_size[BSM_SPACE_HOST]);
+  if (timer->place != BSM_WEIGHTS_IN_L3) return BSM_OK;
+  timer->sweep_size = 2 * bsm_detect_caches().l2;
+  timer->sweep =
+      bsm_arena_alloc(&timer->run.arena, timer->sweep_size, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(timer->sweep);
   return BSM_OK;
 }
 
-void bsm_tactic_timer_close(bsm_tactic_timer *timer) {
+void bsm_cpu_timer_close(bsm_tactic_timer *timer) {
+  if (!timer) return;
   bsm_arena_destroy(&timer->arena);
+  bsm_cpu_dry_run_close(&timer->run);
+}
+
+int32_t bsm_cpu_timer_conditions(const bsm_tactic_timer *timer) {
+  return (int32_t)timer->place;
 }
 
 /* Reads a line of each 64 bytes; the sum keeps the reads. */
@@ -91,8 +116,8 @@ static void sweep_task(void *arg, size_t index) {
 /* Puts the weights where they will be, and the inputs where a step before would
  * just have written them. */
 static void set_caches(bsm_tactic_timer *timer, const bsm_plan_step *step) {
-  const bsm_trial *trial = timer->trial;
-  const bsm_plan *plan = trial->plan;
+  const bsm_cpu_dry_run *run = &timer->run;
+  const bsm_plan *plan = run->plan;
   if (timer->place == BSM_WEIGHTS_IN_L2 || step->weights[0] == BSM_NO_WEIGHTS) {
     return;
   }
@@ -101,14 +126,13 @@ static void set_caches(bsm_tactic_timer *timer, const bsm_plan_step *step) {
     bsm_evict_from_caches(w->data, (size_t)w->size);
     return;
   }
-  bsm_parallel_for(trial->pool, (size_t)trial->options->threads, sweep_task,
-                   timer);
+  bsm_parallel_for(run->pool, (size_t)run->threads, sweep_task, timer);
   for (uint32_t i = 0; i < step->input_count; i++) {
     const bsm_plan_tensor *t = &plan->tensors[step->inputs[i]];
     uint64_t bytes;
     if (!bsm_plan_tensor_extent(t, &bytes)) continue;
     volatile uint8_t sink = read_lines(
-        bsm_run_address(&trial->run, plan, step->inputs[i]), (size_t)bytes);
+        bsm_run_address(&run->run, plan, step->inputs[i]), (size_t)bytes);
     (void)sink;
   }
 }
@@ -118,7 +142,8 @@ static void set_caches(bsm_tactic_timer *timer, const bsm_plan_step *step) {
 static void adopt(const bsm_tactic_timer *timer, bsm_plan_step *step,
                   const bsm_pending_pack *pending, const char *tactic) {
   step->tactic = tactic;
-  if (pending) timer->trial->backend->adopt(step, tactic, pending->params);
+  const bsm_target *target = &timer->run.target->base;
+  if (pending) target->ops->adopt(target, step, tactic, pending->params);
 }
 
 /* Room for the weights of whatever form is the largest. */
@@ -131,16 +156,14 @@ static bsm_status make_room(bsm_tactic_timer *timer, bsm_plan_step *step,
   for (size_t i = 0; i < count; i++) {
     uint64_t size;
     adopt(timer, step, pending, c[i].tactic);
-    BSM_TRY(timer->trial->backend->pack(step, p->in_maps, NULL,
-                                        bsm_dtype_size(p->dtype), p->transposed,
-                                        NULL, &size));
+    BSM_TRY(packed_size(step, p, &size));
     if (size > most) {
       most = size;
       largest = i;
     }
   }
   adopt(timer, step, pending, c[largest].tactic);
-  return bsm_trial_stand_in(timer->trial, p, step);
+  return bsm_cpu_dry_run_stand_in(&timer->run, p, step);
 }
 
 static bsm_status prepare(bsm_tactic_timer *timer, bsm_plan_step *step,
@@ -150,10 +173,10 @@ static bsm_status prepare(bsm_tactic_timer *timer, bsm_plan_step *step,
   for (size_t i = 0; i < count; i++) {
     adopt(timer, step, pending, c[i].tactic);
     if (pending) {
-      BSM_TRY(bsm_trial_stand_in(timer->trial, &pending->packing, step));
+      BSM_TRY(bsm_cpu_dry_run_stand_in(&timer->run, &pending->packing, step));
     }
-    BSM_TRY(bsm_trial_prepare_in(timer->trial, &timer->arena, step,
-                                 &c[i].prepared));
+    BSM_TRY(bsm_cpu_dry_run_prepare_in(&timer->run, &timer->arena, step,
+                                       &c[i].prepared));
   }
   return BSM_OK;
 }
@@ -163,13 +186,13 @@ static bsm_status run_once(bsm_tactic_timer *timer, bsm_plan_step *step,
                            double *seconds) {
   adopt(timer, step, pending, c->tactic);
   if (pending) {
-    BSM_TRY(bsm_trial_stand_in(timer->trial, &pending->packing, step));
+    BSM_TRY(bsm_cpu_dry_run_stand_in(&timer->run, &pending->packing, step));
   }
   set_caches(timer, step);
   const double used = bsm_thread_seconds(), start = bsm_clock_seconds();
-  BSM_TRY(c->prepared.enqueue(&c->prepared, &timer->trial->run));
+  BSM_TRY(c->prepared.enqueue(&c->prepared, &timer->run.run));
   *seconds = bsm_clock_seconds() - start;
-  if (timer->trial->options->threads == 1 && *seconds > CLOCK_SECONDS) {
+  if (timer->run.threads == 1 && *seconds > CLOCK_SECONDS) {
     *seconds = bsm_thread_seconds() - used;
   }
   return BSM_OK;
@@ -234,10 +257,10 @@ static bsm_status run_rounds(bsm_tactic_timer *timer, bsm_plan_step *step,
   return BSM_OK;
 }
 
-bsm_status bsm_tactic_timer_run(bsm_tactic_timer *timer, bsm_plan_step *step,
-                                const bsm_pending_pack *pending,
-                                const char *const *tactics, size_t count,
-                                double *seconds) {
+bsm_status bsm_cpu_timer_run(bsm_tactic_timer *timer, bsm_plan_step *step,
+                             const bsm_pending_pack *pending,
+                             const char *const *tactics, size_t count,
+                             double *seconds) {
   candidate c[BSM_MAX_TACTICS] = {0};
   for (size_t i = 0; i < count; i++) c[i].tactic = tactics[i];
   const bsm_arena_mark mark = bsm_arena_get_mark(&timer->arena);

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measuring the error of transformed weights, and lowering forms. */
-#include "builder/fidelity.h"
+#include "backend/cpu/target/cpu_fidelity.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "builder/trial_run.h"
+#include "backend/cpu/cpu_forms.h"
+#include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/target/cpu_dry_run.h"
+#include "base/isa.h"
+#include "base/thread_pool.h"
 
+/* What is measured must not depend on the machine that builds: kernels of the
+ * instruction set that all machines in use have, whatever the target adds to
+ * it. Roundings differ between sets, not between numbers of threads. */
+#define COMMON_ISA BSM_ISA_AVX2
 #define FORMS 4
 #define POSITIONS 32 /* of an output that are computed in double */
 
@@ -24,9 +32,10 @@ typedef struct site {
 } site;
 
 typedef struct check {
-  bsm_emitter *e;
+  const bsm_target *target;
+  const bsm_plan_draft *draft;
   bsm_plan *plan;
-  bsm_trial trial;
+  bsm_cpu_dry_run dry;
   site *sites;
   size_t count;
   site **by_step;
@@ -55,7 +64,7 @@ static bsm_status fill(check *c, uint32_t tensor) {
   if (t->dtype != BSM_DTYPE_FLOAT || !bsm_plan_tensor_extent(t, &bytes)) {
     return BSM_OK;
   }
-  float *to = bsm_run_address(&c->trial.run, c->plan, tensor);
+  float *to = bsm_run_address(&c->dry.run, c->plan, tensor);
   for (uint64_t i = 0; i < bytes / sizeof(float); i++) to[i] = normal(c);
   return BSM_OK;
 }
@@ -64,16 +73,17 @@ static bsm_status fill(check *c, uint32_t tensor) {
 
 static void set_form(const check *c, site *s, int32_t form) {
   s->step->tactic = s->tactic[form];
-  c->trial.backend->adopt(s->step, s->tactic[form], s->pending->params);
+  c->target->ops->adopt(c->target, s->step, s->tactic[form],
+                        s->pending->params);
 }
 
 static void list_forms(const check *c, site *s) {
   const char *names[BSM_MAX_TACTICS];
   const char *chosen = s->step->tactic;
   const size_t count =
-      c->trial.backend->tactics(c->plan, s->step, c->e->options->isa, names);
+      c->target->ops->tactics(c->target, c->plan, s->step, names);
   for (size_t i = 0; i < count; i++) {
-    c->trial.backend->adopt(s->step, names[i], s->pending->params);
+    c->target->ops->adopt(c->target, s->step, names[i], s->pending->params);
     const int32_t form = s->pending->params->convolution.form;
     if (form >= 0 && form < FORMS && !s->tactic[form]) {
       s->tactic[form] = names[i];
@@ -84,16 +94,18 @@ static void list_forms(const check *c, site *s) {
 }
 
 static bsm_status find_sites(check *c) {
-  const size_t room = c->e->pending.len + 1;
-  c->sites = BSM_NEW_ARRAY(c->e->scratch, site, room);
-  c->by_step = BSM_NEW_ARRAY(c->e->scratch, site *, c->plan->step_count + 1u);
+  const size_t room = c->draft->pending_count + 1;
+  c->sites = BSM_NEW_ARRAY(c->draft->scratch, site, room);
+  c->by_step =
+      BSM_NEW_ARRAY(c->draft->scratch, site *, c->plan->step_count + 1u);
   if (!c->sites || !c->by_step) return BSM_FAIL_OOM();
-  for (size_t i = 0; i < c->e->pending.len; i++) {
-    const bsm_pending_pack *pending = &c->e->pending.items[i];
-    if (!bsm_pending_is_transformed(c->plan, pending)) continue;
+  for (size_t i = 0; i < c->draft->pending_count; i++) {
+    const bsm_pending_pack *pending = &c->draft->pending[i];
+    bsm_plan_step *step = &c->plan->steps[pending->step];
+    if (!c->target->ops->is_approximate(c->target, step)) continue;
     site *s = &c->sites[c->count++];
     s->pending = pending;
-    s->step = &c->plan->steps[pending->step];
+    s->step = step;
     s->form = pending->params->convolution.form;
     s->slot = c->plan->weights_count + (uint32_t)c->count;
     c->by_step[pending->step] = s;
@@ -108,12 +120,12 @@ static bsm_status use_weights(check *c, site *s) {
   bsm_plan_weights *w = &s->packed[s->pending->params->convolution.form];
   if (!w->data) {
     void *to;
-    BSM_TRY(c->trial.backend->pack(s->step, p->in_maps, NULL, element,
-                                   p->transposed, NULL, &w->size));
-    to = bsm_arena_alloc(&c->trial.arena, (size_t)w->size + 1, BSM_ALIGNMENT);
+    BSM_TRY(bsm_cpu_pack(s->step, p->in_maps, NULL, element, p->transposed,
+                         NULL, &w->size));
+    to = bsm_arena_alloc(&c->dry.arena, (size_t)w->size + 1, BSM_ALIGNMENT);
     BSM_TRY_ALLOC(to);
-    BSM_TRY(c->trial.backend->pack(s->step, p->in_maps, s->values, element,
-                                   p->transposed, to, &w->size));
+    BSM_TRY(bsm_cpu_pack(s->step, p->in_maps, s->values, element, p->transposed,
+                         to, &w->size));
     w->data = to;
   }
   c->plan->weights[s->slot] = *w;
@@ -128,8 +140,7 @@ static void exact_outputs(const check *c, const site *s, const int64_t *at,
                           double *out) {
   const bsm_step_convolution *p = &s->step->params->convolution;
   const bsm_plan_tensor *x = &c->plan->tensors[s->step->inputs[0]];
-  const float *data =
-      bsm_run_address(&c->trial.run, c->plan, s->step->inputs[0]);
+  const float *data = bsm_run_address(&c->dry.run, c->plan, s->step->inputs[0]);
   const float *kernel = s->values;
   const float *bias = s->step->weights[1] == BSM_NO_WEIGHTS
                           ? NULL
@@ -169,24 +180,24 @@ static bsm_status run_bare(check *c, const site *s) {
   *tail = c->plan->tensors[s->step->outputs[0]];
   tail->place = BSM_PLACE_WORKSPACE;
   tail->index = 0;
-  tail->offset = c->trial.tail;
+  tail->offset = c->dry.tail;
   params.convolution.epilogue = (bsm_step_epilogue){0};
   probe.params = &params;
   probe.input_count = 1;
   probe.outputs = &output;
-  BSM_TRY(bsm_trial_prepare(&c->trial, &probe, &prepared));
-  return prepared.enqueue(&prepared, &c->trial.run);
+  BSM_TRY(bsm_cpu_dry_run_prepare(&c->dry, &probe, &prepared));
+  return prepared.enqueue(&prepared, &c->dry.run);
 }
 
 static bsm_status layer_error(check *c, site *s, double *error) {
   const bsm_plan_tensor *y = &c->plan->tensors[s->step->outputs[0]];
   const int64_t maps = y->dims.d[1];
-  double *exact = BSM_NEW_ARRAY(&c->trial.arena, double, (size_t)maps + 1);
+  double *exact = BSM_NEW_ARRAY(&c->dry.arena, double, (size_t)maps + 1);
   BSM_TRY_ALLOC(exact);
   BSM_TRY(use_weights(c, s));
   BSM_TRY(run_bare(c, s));
   const float *out =
-      (const float *)(const void *)(c->trial.run.workspace + c->trial.tail);
+      (const float *)(const void *)(c->dry.run.workspace + c->dry.tail);
   double most = 0, worst = 0;
   for (int i = 0; i < POSITIONS; i++) {
     const int64_t at[3] = {(int64_t)(uniform(c) * (double)y->dims.d[0]),
@@ -208,16 +219,16 @@ static bsm_status layer_error(check *c, site *s, double *error) {
 
 /* Lowers the form of one site until its error is within the bound. */
 static bsm_status bound_layer(check *c, site *s) {
-  for (; s->form > BSM_CONVOLUTION_PLAIN; s->form--) {
+  for (; s->form > BSM_CPU_FORM_PLAIN; s->form--) {
     if (!s->tactic[s->form]) continue;
     set_form(c, s, s->form);
     BSM_TRY(layer_error(c, s, &s->error));
-    bsm_log(c->e->options->logger, BSM_LOG_LEVEL_DEBUG,
+    bsm_log(c->draft->logger, BSM_LOG_LEVEL_DEBUG,
             "%s: the error of %s is %.2g of the greatest output", s->step->name,
             s->tactic[s->form], s->error);
     if (s->error <= BSM_FIDELITY_LAYER) break;
   }
-  set_form(c, s, BSM_CONVOLUTION_PLAIN);
+  set_form(c, s, BSM_CPU_FORM_PLAIN);
   return use_weights(c, s);
 }
 
@@ -241,8 +252,8 @@ static bsm_status run_all(check *c, bool measure) {
     const bsm_plan_step *step = &c->plan->steps[i];
     site *s = c->by_step[i];
     if (s && measure) BSM_TRY(bound_layer(c, s));
-    BSM_TRY(bsm_trial_prepare(&c->trial, step, &prepared));
-    BSM_TRY(prepared.enqueue(&prepared, &c->trial.run));
+    BSM_TRY(bsm_cpu_dry_run_prepare(&c->dry, step, &prepared));
+    BSM_TRY(prepared.enqueue(&prepared, &c->dry.run));
   }
   return BSM_OK;
 }
@@ -255,7 +266,7 @@ static const float *output_of(const check *c, uint32_t index, uint64_t *count) {
     return NULL;
   }
   *count = bytes / sizeof(float);
-  return bsm_run_address(&c->trial.run, c->plan, tensor);
+  return bsm_run_address(&c->dry.run, c->plan, tensor);
 }
 
 static bsm_status keep_outputs(check *c, float **kept) {
@@ -264,7 +275,7 @@ static bsm_status keep_outputs(check *c, float **kept) {
     const float *from = output_of(c, i, &n);
     kept[i] = NULL;
     if (!from) continue;
-    kept[i] = BSM_NEW_ARRAY(&c->trial.arena, float, (size_t)n + 1);
+    kept[i] = BSM_NEW_ARRAY(&c->dry.arena, float, (size_t)n + 1);
     BSM_TRY_ALLOC(kept[i]);
     memcpy(kept[i], from, (size_t)n * sizeof(float));
   }
@@ -294,7 +305,7 @@ static double difference(const check *c, float *const *kept) {
 /* The next lower form that the site has. */
 static int32_t lower(const site *s, int32_t form) {
   do form--;
-  while (form > BSM_CONVOLUTION_PLAIN && !s->tactic[form]);
+  while (form > BSM_CPU_FORM_PLAIN && !s->tactic[form]);
   return form;
 }
 
@@ -329,7 +340,7 @@ static bsm_status try_lowered(check *c, site **sites, size_t count,
   }
   BSM_TRY(run_all(c, false));
   const double off = difference(c, kept);
-  bsm_log(c->e->options->logger, BSM_LOG_LEVEL_DEBUG,
+  bsm_log(c->draft->logger, BSM_LOG_LEVEL_DEBUG,
           "%zu of %zu kernels of form %d lowered: outputs differ by %.2g of "
           "the greatest",
           lowered, count, sites[0]->form, off);
@@ -366,8 +377,8 @@ static bsm_status lower_some(check *c, site **sites, size_t count,
 
 static bsm_status bound_network(check *c) {
   float **kept =
-      BSM_NEW_ARRAY(&c->trial.arena, float *, c->plan->output_count + 1u);
-  site **sites = BSM_NEW_ARRAY(&c->trial.arena, site *, c->count + 1);
+      BSM_NEW_ARRAY(&c->dry.arena, float *, c->plan->output_count + 1u);
+  site **sites = BSM_NEW_ARRAY(&c->dry.arena, site *, c->count + 1);
   if (!kept || !sites) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < c->plan->input_count; i++) {
     BSM_TRY(fill(c, c->plan->inputs[i].tensor));
@@ -378,7 +389,7 @@ static bsm_status bound_network(check *c) {
     BSM_TRY(use_form(c, &c->sites[i], c->sites[i].form));
   }
   bool ok = false;
-  for (int32_t form = FORMS - 1; form > BSM_CONVOLUTION_PLAIN && !ok; form--) {
+  for (int32_t form = FORMS - 1; form > BSM_CPU_FORM_PLAIN && !ok; form--) {
     const size_t count = of_form(c, form, sites);
     if (count) BSM_TRY(lower_some(c, sites, count, kept, &ok));
   }
@@ -392,18 +403,22 @@ static bsm_status bound_layers(check *c) {
     site *s = &c->sites[i];
     BSM_TRY(fill(c, s->step->inputs[0]));
     BSM_TRY(bound_layer(c, s));
-    if (s->form == BSM_CONVOLUTION_WINOGRAD_6) s->form = lower(s, s->form);
+    if (s->form == BSM_CPU_FORM_WINOGRAD_6) s->form = lower(s, s->form);
     BSM_TRY(use_form(c, s, s->form));
   }
   return BSM_OK;
 }
 
 static bsm_status keep(check *c) {
-  BSM_TRY(bsm_trial_open(c->e->options, c->plan, &c->trial));
+  const bsm_cpu_target *cpu = bsm_cpu_target_of(c->target);
+  const uint32_t isa = cpu->isa & COMMON_ISA & bsm_isa_detect();
+  const int most = bsm_available_cpus();
+  const int threads = cpu->threads < most ? cpu->threads : most;
+  BSM_TRY(bsm_cpu_dry_run_open(cpu, isa, threads, c->plan, &c->dry));
   for (size_t i = 0; i < c->count; i++) {
     site *s = &c->sites[i];
     BSM_TRY(
-        bsm_packing_values(&c->trial.arena, &s->pending->packing, &s->values));
+        bsm_packing_values(&c->dry.arena, &s->pending->packing, &s->values));
     list_forms(c, s);
   }
   bsm_status status = BSM_OK;
@@ -424,11 +439,13 @@ static bsm_status keep(check *c) {
   return status;
 }
 
-bsm_status bsm_keep_fidelity(bsm_emitter *e, bsm_plan *plan) {
-  check c = {.e = e, .plan = plan, .random = 1};
+bsm_status bsm_cpu_check_accuracy(const bsm_target *target,
+                                  const bsm_plan_draft *draft) {
+  check c = {
+      .target = target, .draft = draft, .plan = draft->plan, .random = 1};
   BSM_TRY(find_sites(&c));
-  if (c.count == 0 || e->options->like) return BSM_OK;
+  if (c.count == 0) return BSM_OK;
   bsm_status status = keep(&c);
-  bsm_trial_close(&c.trial);
+  bsm_cpu_dry_run_close(&c.dry);
   return status;
 }

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU as a target: its text, what it takes, and the table of its functions.
+ *
+ *   cpu                                this machine
+ *   cpu:ISA[,threads=N][,l2=BYTES]     any machine; BYTES may end with K or M
+ *
+ * What the text of another machine leaves out has a default of its own, never
+ * this machine's: one thread, a second-level cache of one MiB. */
+#include "backend/cpu/target/cpu_target.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/cpu/cpu_convolution.h"
+#include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/cpu_step.h"
+#include "backend/cpu/target/cpu_fidelity.h"
+#include "backend/cpu/target/cpu_timer.h"
+#include "base/caches.h"
+#include "base/checked.h"
+#include "base/isa.h"
+#include "base/thread_pool.h"
+
+#define DEFAULT_THREADS 1
+#define DEFAULT_L2 ((size_t)1 << 20)
+#define MAX_THREADS 4096
+#define MAX_L2 ((int64_t)1 << 32)
+
+/* The instructions that select kernels. */
+#define SELECTING (BSM_ISA_AVX2 | BSM_ISA_AVX512)
+
+static const char *const instruction_sets = "scalar, avx2, avx512";
+
+_Static_assert(BSM_CPU_MAX_TACTICS <= BSM_MAX_TACTICS, "a list holds all");
+
+/* ---- the text ---- */
+
+typedef struct description {
+  bool has_isa, has_threads, has_l2;
+  uint32_t isa;
+  int64_t threads, l2;
+} description;
+
+static bool parse_isa(bsm_str text, uint32_t *out) {
+  char name[16];
+  if (text.len >= sizeof(name)) return false;
+  memcpy(name, text.data, text.len);
+  name[text.len] = 0;
+  return bsm_isa_parse(name, out) && (*out & ~(uint32_t)SELECTING) == 0;
+}
+
+/* A number from 1 to `most`, which may end with K or M. */
+static bool parse_number(bsm_str text, int64_t most, int64_t *out) {
+  int64_t unit = 1;
+  if (text.len > 1 && text.data[text.len - 1] == 'K') unit = 1024;
+  if (text.len > 1 && text.data[text.len - 1] == 'M') unit = 1024 * 1024;
+  if (unit > 1) text.len--;
+  return bsm_parse_i64(text, out) && bsm_i64_mul(*out, unit, out) &&
+         *out >= 1 && *out <= most;
+}
+
+static bsm_status parse_parameter(bsm_str text, description *d) {
+  const bsm_str threads = BSM_STR("threads="), l2 = BSM_STR("l2=");
+  if (bsm_str_starts_with(text, threads)) {
+    const bsm_str value = {text.data + threads.len, text.len - threads.len};
+    d->has_threads = true;
+    if (parse_number(value, MAX_THREADS, &d->threads)) return BSM_OK;
+  } else if (bsm_str_starts_with(text, l2)) {
+    const bsm_str value = {text.data + l2.len, text.len - l2.len};
+    d->has_l2 = true;
+    if (parse_number(value, MAX_L2, &d->l2)) return BSM_OK;
+  } else {
+    d->has_isa = true;
+    if (parse_isa(text, &d->isa)) return BSM_OK;
+  }
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "\"%.*s\" is no parameter of the target cpu: it has an "
+                  "instruction set (%s), threads=1 to %d and l2=BYTES, such "
+                  "as cpu:avx2,threads=4,l2=512K",
+                  (int)text.len, text.data, instruction_sets, MAX_THREADS);
+}
+
+static bsm_status parse_parameters(const char *text, description *d) {
+  while (text) {
+    const char *comma = strchr(text, ',');
+    const size_t length = comma ? (size_t)(comma - text) : strlen(text);
+    BSM_TRY(parse_parameter((bsm_str){text, length}, d));
+    text = comma ? comma + 1 : NULL;
+  }
+  return d->has_isa ? BSM_OK
+                    : BSM_FAIL(BSM_INVALID_ARGUMENT,
+                               "the target cpu of another machine needs its "
+                               "instruction set: %s",
+                               instruction_sets);
+}
+
+/* What the request says beside the text. */
+static bsm_status add_request(const bsm_target_request *request, bool here,
+                              description *d) {
+  if (request->threads > 0) {
+    if (d->has_threads && d->threads != request->threads) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "the target is for %" PRId64
+                      " threads, the options ask for %d: say one of the two",
+                      d->threads, request->threads);
+    }
+    d->has_threads = true;
+    d->threads = request->threads;
+  }
+  if (request->isa == BSM_TARGET_ANY_ISA) return BSM_OK;
+  const uint32_t isa =
+      request->isa & SELECTING & (here ? bsm_isa_detect() : UINT32_MAX);
+  if (d->has_isa && d->isa != isa) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the target is for %s, the options ask for %s: say one of "
+                    "the two",
+                    bsm_isa_name(d->isa), bsm_isa_name(isa));
+  }
+  d->has_isa = true;
+  d->isa = isa;
+  return BSM_OK;
+}
+
+static void complete(bool here, description *d) {
+  if (!d->has_isa) d->isa = bsm_isa_detect() & SELECTING;
+  if (!d->has_threads)
+    d->threads = here ? bsm_available_cpus() : DEFAULT_THREADS;
+  if (!d->has_l2) {
+    d->l2 = here ? (int64_t)bsm_detect_caches().l2 : (int64_t)DEFAULT_L2;
+  }
+}
+
+static bsm_status parse(const bsm_target_request *request,
+                        const char *parameters, bsm_arena *arena,
+                        const bsm_target **out) {
+  description d = {0};
+  if (parameters) BSM_TRY(parse_parameters(parameters, &d));
+  BSM_TRY(add_request(request, !parameters, &d));
+  complete(!parameters, &d);
+  bsm_cpu_target *t = BSM_NEW(arena, bsm_cpu_target);
+  BSM_TRY_ALLOC(t);
+  *t = (bsm_cpu_target){.base = {.ops = &bsm_cpu_target_ops, .host = &t->base},
+                        .isa = d.isa,
+                        .threads = (int)d.threads,
+                        .l2 = (size_t)d.l2};
+  t->base.text = bsm_arena_printf(arena, "cpu:%s,threads=%d,l2=%zu",
+                                  bsm_isa_name(t->isa), t->threads, t->l2);
+  BSM_TRY_ALLOC(t->base.text);
+  *out = &t->base;
+  return BSM_OK;
+}
+
+/* ---- this machine ---- */
+
+static bsm_status check_here(const bsm_target *target) {
+  const uint32_t missing = bsm_cpu_target_of(target)->isa & ~bsm_isa_detect();
+  return missing ? BSM_FAIL(BSM_UNSUPPORTED,
+                            "this machine has no %s: it cannot time what is "
+                            "built for %s; build without timing",
+                            bsm_isa_name(missing | BSM_ISA_AVX2), target->text)
+                 : BSM_OK;
+}
+
+static void machine_key(const bsm_target *target, bsm_text *text) {
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  char line[256];
+  bsm_text_puts(text, target->text);
+  while (file && fgets(line, sizeof(line), file)) {
+    const char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) == 0 && colon) {
+      bsm_text_puts(text, colon + 1);
+      break;
+    }
+  }
+  if (file) fclose(file);
+}
+
+/* ---- layers ---- */
+
+static bool is_product(const bsm_layer *layer) {
+  return layer->kind == BSM_LAYER_CONVOLUTION ||
+         layer->kind == BSM_LAYER_DECONVOLUTION ||
+         layer->kind == BSM_LAYER_MATRIX_MULTIPLY;
+}
+
+/* Half and bfloat16 are summed in float, as PyTorch does; small integers in
+ * int32, which wraps to the same bits. */
+static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
+                               bsm_dtype dtype) {
+  (void)target;
+  (void)layer;
+  switch (dtype) {
+    case BSM_DTYPE_HALF:
+    case BSM_DTYPE_BFLOAT16:
+      return BSM_DTYPE_FLOAT;
+    case BSM_DTYPE_UINT8:
+    case BSM_DTYPE_INT8:
+    case BSM_DTYPE_INT16:
+      return BSM_DTYPE_INT32;
+    default:
+      return dtype;
+  }
+}
+
+/* Every layer has a kernel: products for what compute_dtype gives, attention
+ * and recurrent layers for float. */
+static bool supports(const bsm_target *target, const bsm_layer *layer) {
+  const bsm_dtype dtype = layer->outputs.items[0]->dtype;
+  if (is_product(layer)) return compute_dtype(target, layer, dtype) == dtype;
+  if (layer->kind == BSM_LAYER_ATTENTION ||
+      layer->kind == BSM_LAYER_RECURRENT) {
+    return dtype == BSM_DTYPE_FLOAT;
+  }
+  return true;
+}
+
+/* The epilogues of products, and what reads their kernels, are for float. */
+static bool fuses(const bsm_target *target, bsm_fusion fusion,
+                  bsm_dtype dtype) {
+  (void)target;
+  (void)fusion;
+  return dtype == BSM_DTYPE_FLOAT;
+}
+
+static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
+  (void)target;
+  return bsm_cpu_reads_planes(layer);
+}
+
+static const bsm_target_pass passes[] = {
+    {"fold_channel_scales", false, bsm_cpu_fold_channel_scales},
+    {"fuse_chains", true, bsm_cpu_fuse_chains},
+};
+
+/* ---- tactics and weights ---- */
+
+static size_t list_tactics(const bsm_target *target, const bsm_plan *plan,
+                           const bsm_plan_step *step, const char **names) {
+  const bsm_cpu_kind *kind = bsm_cpu_kind_of(step->kind);
+  if (kind && kind->tactics) {
+    return kind->tactics(plan, step, bsm_cpu_target_of(target)->isa, names);
+  }
+  names[0] = "default";
+  return 1;
+}
+
+/* Tactics of other kinds are few, or not told apart by their cost. */
+static double cost(const bsm_target *target, const bsm_plan *plan,
+                   const bsm_plan_step *step, const char *tactic) {
+  return step->kind == BSM_STEP_CONVOLUTION
+             ? bsm_cpu_convolution_cost(plan, step,
+                                        bsm_cpu_target_of(target)->isa, tactic)
+             : 0;
+}
+
+/* Only convolutions have weights of several forms. */
+static void adopt(const bsm_target *target, const bsm_plan_step *step,
+                  const char *tactic, bsm_step_params *params) {
+  (void)target;
+  if (step->kind == BSM_STEP_CONVOLUTION) {
+    params->convolution.form = bsm_cpu_convolution_form_of(tactic);
+  }
+}
+
+static bsm_status pack(const bsm_target *target, const bsm_plan_step *step,
+                       int64_t in_maps, const void *values, size_t element,
+                       bool transposed, void *packed, uint64_t *size) {
+  (void)target;
+  return bsm_cpu_pack(step, in_maps, values, element, transposed, packed, size);
+}
+
+static bool is_approximate(const bsm_target *target,
+                           const bsm_plan_step *step) {
+  (void)target;
+  return step->kind == BSM_STEP_CONVOLUTION &&
+         step->params->convolution.form >= BSM_CPU_FORM_WINOGRAD_2 &&
+         step->params->convolution.form <= BSM_CPU_FORM_WINOGRAD_6;
+}
+
+const bsm_target_ops bsm_cpu_target_ops = {
+    .version = BSM_TARGET_VERSION,
+    .name = "cpu",
+    .parse = parse,
+    .check_here = check_here,
+    .machine_key = machine_key,
+    .supports = supports,
+    .compute_dtype = compute_dtype,
+    .fuses = fuses,
+    .reads_any_layout = reads_any_layout,
+    .passes = passes,
+    .pass_count = sizeof(passes) / sizeof(passes[0]),
+    .tactics = list_tactics,
+    .cost = cost,
+    .adopt = adopt,
+    .pack_version = 2,
+    .pack = pack,
+    .is_approximate = is_approximate,
+    .check_accuracy = bsm_cpu_check_accuracy,
+    .open_timer = bsm_cpu_timer_open,
+    .close_timer = bsm_cpu_timer_close,
+    .timer_conditions = bsm_cpu_timer_conditions,
+    .time = bsm_cpu_timer_run,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constants as passes read them: numbers of any floating dtype. */
+#ifndef BSM_BUILDER_CONSTANTS_H_
+#define BSM_BUILDER_CONSTANTS_H_
+
+#include <math.h>
+
+#include "aten/tensor.h"
+#include "network/layer.h"
+
+/* The constant behind a tensor of that dtype, in memory as it is said; NULL
+ * when there is none. */
+static inline const bsm_weights *bsm_constant_of(const bsm_itensor *t,
+                                                 bsm_dtype dtype) {
+  const bsm_layer *layer = t->producer;
+  const bool here = layer && layer->kind == BSM_LAYER_CONSTANT &&
+                    !layer->p.constant.deferred.cast;
+  return here && layer->p.constant.weights.dtype == dtype
+             ? &layer->p.constant.weights
+             : NULL;
+}
+
+/* values[index] of weights of a floating dtype; NaN for any other. */
+static inline double bsm_constant_number(const bsm_weights *w, int64_t index) {
+  switch (w->dtype) {
+    case BSM_DTYPE_FLOAT:
+      return (double)((const float *)w->values)[index];
+    case BSM_DTYPE_DOUBLE:
+      return ((const double *)w->values)[index];
+    case BSM_DTYPE_HALF:
+      return (double)bsm_half_to_float(((const uint16_t *)w->values)[index]);
+    case BSM_DTYPE_BFLOAT16:
+      return (double)bsm_bfloat16_to_float(
+          ((const uint16_t *)w->values)[index]);
+    default:
+      return (double)NAN;
+  }
+}
+
+#endif /* BSM_BUILDER_CONSTANTS_H_ */
