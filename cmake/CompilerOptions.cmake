@@ -7,7 +7,33 @@ set(CMAKE_C_EXTENSIONS ON) # -std=gnu11
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "" FORCE)
+# What is installed is small: functions and data that nothing refers to are left
+# out of programs and shared libraries, and C functions need no tables to unwind
+# them (the debugger's are in builds with -g).
+set(CMAKE_C_FLAGS_RELEASE
+    "-O2 -DNDEBUG -ffunction-sections -fdata-sections \
+-fno-asynchronous-unwind-tables"
+    CACHE STRING "" FORCE)
+set(CMAKE_SHARED_LINKER_FLAGS_RELEASE "-Wl,--gc-sections" CACHE STRING "" FORCE)
+set(CMAKE_EXE_LINKER_FLAGS_RELEASE "-Wl,--gc-sections" CACHE STRING "" FORCE)
+
+# Tables of pointers take 24 bytes for each, or 1 bit where linker and C library
+# know relative relocations in that form.
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_LINK_OPTIONS -shared -Wl,-z,pack-relative-relocs
+                                -Wl,--fatal-warnings)
+set(CMAKE_REQUIRED_FLAGS -fPIC)
+check_c_source_compiles(
+  "#include <stdio.h>
+   static const char *const words[] = {\"a\", \"b\"};
+   int f(int i); int f(int i) { return puts(words[i]); }
+   int main(void) { return f(0); }"
+  BSM_HAS_PACKED_RELOCATIONS)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+unset(CMAKE_REQUIRED_FLAGS)
+if(BSM_HAS_PACKED_RELOCATIONS AND NOT BSM_SANITIZE AND NOT BSM_FUZZ)
+  set(BSM_LINK_SMALL -Wl,-z,pack-relative-relocs)
+endif()
 
 add_library(bsm_options INTERFACE)
 target_compile_options(

@@ -35,7 +35,7 @@ function(bsm_add_libraries name)
   if(NOT BSM_SANITIZE AND NOT BSM_FUZZ)
     target_link_options(${name} PRIVATE -Wl,--no-undefined)
   endif()
-  target_link_options(${name} PRIVATE -Wl,--as-needed)
+  target_link_options(${name} PRIVATE -Wl,--as-needed ${BSM_LINK_SMALL})
   add_library(${name}-static STATIC ${ARGN})
   set_target_properties(
     ${name}-static PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${export}-static)

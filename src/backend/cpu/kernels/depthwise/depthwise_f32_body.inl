@@ -96,9 +96,31 @@ VF_INLINE void block(const bsm_k_depthwise_args *t, const channels *k,
   for (int r = 0; r < rows; r++) finish(t, k, acc[r], r, p, pixels);
 }
 
+/* What is left of a row of whole vectors: one block. */
+VF_INLINE void last_pixels(const bsm_k_depthwise_args *t, const channels *k,
+                           const vf *held, const int window, const int stride,
+                           const int rows, int64_t p) {
+  switch (t->pixels - p) {
+    case 1:
+      block(t, k, held, window, stride, rows, 1, p);
+      break;
+    case 2:
+      block(t, k, held, window, stride, rows, 2, p);
+      break;
+    case 3:
+      block(t, k, held, window, stride, rows, 3, p);
+      break;
+    default:
+      break;
+  }
+}
+
+/* `whole`: n is VF_W. The vector that is masked, at most one among all, goes
+ * pixel by pixel where blocks end, and with windows of 7 everywhere, as vectors
+ * of one element do: its code would be as large as all the rest otherwise. */
 VF_INLINE void square_vector(const bsm_k_depthwise_args *t, const int window,
                              const int stride, const int rows, int64_t c,
-                             int64_t n) {
+                             int64_t n, const int whole) {
   const channels k = channels_at(t, c, n);
   vf all[9];
   if (window == 3) { /* few enough for registers, or nearly */
@@ -107,21 +129,18 @@ VF_INLINE void square_vector(const bsm_k_depthwise_args *t, const int window,
   }
   const vf *held = window == 3 ? all : NULL;
   int64_t p = 0;
-  for (; p + BLOCK <= t->pixels; p += BLOCK) {
-    block(t, &k, held, window, stride, rows, BLOCK, p);
+  if (whole || window < 7) {
+    for (; p + BLOCK <= t->pixels; p += BLOCK) {
+      block(t, &k, held, window, stride, rows, BLOCK, p);
+    }
   }
-  switch (t->pixels - p) {
-    case 1:
-      block(t, &k, held, window, stride, rows, 1, p);
-      break;
-    case 2:
-      block(t, &k, held, window, stride, rows, 2, p);
-      break;
-    case 3:
-      block(t, &k, held, window, stride, rows, 3, p);
-      break;
-    default:
-      break;
+  if (whole && VF_W > 1) {
+    last_pixels(t, &k, held, window, stride, rows, p);
+    return;
+  }
+  ROLLED
+  for (; p < t->pixels; p++) {
+    block(t, &k, held, window, stride, rows, 1, p);
   }
 }
 
@@ -309,16 +328,16 @@ static void any_groups(const bsm_k_depthwise_args *t) {
   }
 }
 
-#define SQUARE(window, stride, rows)                              \
-  static void square_##window##_##stride##_##rows(                \
-      const bsm_k_depthwise_args *t) {                            \
-    int64_t c = 0;                                                \
-    for (; c + VF_W <= t->channels; c += VF_W) {                  \
-      square_vector(t, window, stride, rows, c, VF_W);            \
-    }                                                             \
-    if (c < t->channels) {                                        \
-      square_vector(t, window, stride, rows, c, t->channels - c); \
-    }                                                             \
+#define SQUARE(window, stride, rows)                                 \
+  static void square_##window##_##stride##_##rows(                   \
+      const bsm_k_depthwise_args *t) {                               \
+    int64_t c = 0;                                                   \
+    for (; c + VF_W <= t->channels; c += VF_W) {                     \
+      square_vector(t, window, stride, rows, c, VF_W, 1);            \
+    }                                                                \
+    if (VF_W > 1 && c < t->channels) {                               \
+      square_vector(t, window, stride, rows, c, t->channels - c, 0); \
+    }                                                                \
   }
 
 SQUARE(3, 1, 1)

@@ -3,11 +3,12 @@
  * the arrays it indexes are registers. ROLLED: it is not.
  *
  * With sanitizers, loops stay loops: their checks make unrolled bodies so large
- * that compiling them takes many minutes. */
+ * that compiling them takes many minutes. BSM_K_ROLLED: so do those of kernels
+ * that are to be small. */
 #ifndef BSM_KERNELS_SIMD_UNROLL_H_
 #define BSM_KERNELS_SIMD_UNROLL_H_
 
-#if defined(BSM_SANITIZED)
+#if defined(BSM_SANITIZED) || defined(BSM_K_ROLLED)
 #define UNROLL
 #define ROLLED
 #elif defined(__clang__)
