@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the direction of includes and the names of files.
 
-A layer may include itself and the layers listed for it; kernels include only
-kernel headers, fixed-width types and intrinsics; file names are unique.
+A layer may include itself and the layers listed for it; folders inside a layer
+those before them; kernels include only kernel headers, fixed-width types and
+intrinsics; file names are unique. Files of the specialiser do not call each
+other in circles.
+
+--arrows FOLDER prints which file of it calls which for what, and the circles.
 """
 import os
 import re
@@ -61,11 +65,18 @@ CPU_FILES = ("backend/cpu/", "backend/devices.c", "backend/targets.c")
 NEUTRAL = {"engine", "network", "builder", "planner"}
 HOST_ONLY = {"base/isa.h", "base/caches.h", "base/fma_peak.h"}
 
-# The folders of layers that have some, each above those before it.
+# Folders inside of layers, each above those before it. A header beside them is
+# the face to the rest of the tree: its files may not include it.
 FOLDERS = {
     "runtime": ["steps", "engine", "plan", "shapes", "program", "context"],
     "compiler": ["modules", "inputs", "pipeline", "report"],
+    "lowering/specialize": [
+        "values", "memory", "worlds", "ops", "control", "methods"
+    ],
 }
+FACES = {"lowering/specialize/specialize.h": "methods"}
+# Folders whose files may not call each other in circles.
+ACYCLIC = ["src/lowering/specialize"]
 
 # Public headers of the compiler; the runtime may not include them. The
 # engine shares the enumerations of network.h (layer kinds and parameters).
@@ -122,17 +133,6 @@ def check_kernel(path, line, system, header):
         problem(path, line, f"a kernel may not include {header}")
 
 
-def check_folder(path, line, inside, header):
-    layer, *parts = inside.split("/")
-    folders = FOLDERS[layer]
-    if len(parts) < 2 or parts[0] not in folders:
-        problem(path, line, f"src/{layer} has no such folder")
-        return
-    below = folders[:folders.index(parts[0]) + 1]
-    if header.split("/")[1] not in below:
-        problem(path, line, f"{layer}/{parts[0]} may not include {header}")
-
-
 def check_words(path, inside):
     if inside.startswith(CPU_FILES):
         return
@@ -140,6 +140,19 @@ def check_words(path, inside):
         for line, text in enumerate(file, 1):
             if CPU_WORDS.search(text):
                 problem(path, line, "a name of the CPU backend")
+
+
+def check_folder(path, line, outer, inside, header):
+    """An include of a file in `outer`, of a header in `outer`."""
+    order = FOLDERS[outer]
+    own = inside[len(outer) + 1:].split("/")
+    if len(own) < 2 or own[0] not in order:
+        if inside not in FACES:
+            problem(path, line, f"src/{outer} has no such folder")
+        return
+    target = FACES.get(header, header[len(outer) + 1:].split("/")[0])
+    if target not in order[:order.index(own[0]) + 1]:
+        problem(path, line, f"{outer}/{own[0]} may not include {header}")
 
 
 def check_source(path):
@@ -163,8 +176,10 @@ def check_source(path):
         if header in HOST_ONLY and layer in NEUTRAL:
             problem(path, line, f"{layer} may not ask the host: {header}")
         target = layer_of(header) if "/" in header else layer
-        if layer in FOLDERS and target == layer:
-            check_folder(path, line, inside, header)
+        for outer in FOLDERS:
+            if (inside.startswith(outer + "/") and
+                    header.startswith(outer + "/")):
+                check_folder(path, line, outer, inside, header)
         if target not in ALLOWED[layer]:
             problem(path, line, f"{layer} may not include {header}")
         elif (target == "backend" and layer not in ("backend", "targets") and
@@ -207,7 +222,67 @@ def check_names():
     return len(seen)
 
 
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+FUNCTION = re.compile(r"^(?!static)[a-z_][\w \*]*?\b(bsm_\w+)\([^;{]*\) \{", re.M)
+
+
+def calls_in(folder):
+    """{(caller, callee): names}: the files of the folder, by their functions
+    with linkage."""
+    texts = {}
+    for path in files_under(folder):
+        if path.endswith(".c"):
+            with open(path, encoding="utf-8") as file:
+                texts[path] = COMMENT.sub("", file.read())
+    home = {
+        name: path
+        for path, text in texts.items() for name in FUNCTION.findall(text)
+    }
+    calls = {}
+    for path, text in texts.items():
+        for name in re.findall(r"\bbsm_\w+", text):
+            if home.get(name, path) != path:
+                calls.setdefault((path, home[name]), set()).add(name)
+    return calls
+
+
+def without_leaves(calls):
+    """The calls that are left when files that call none of the others, or are
+    called by none, are taken away: those of circles and between them."""
+    calls = dict(calls)
+    while True:
+        callers = {caller for caller, _ in calls}
+        callees = {callee for _, callee in calls}
+        left = {
+            (a, b): names
+            for (a, b), names in calls.items() if b in callers and a in callees
+        }
+        if len(left) == len(calls):
+            return calls
+        calls = left
+
+
+def check_circles():
+    for folder in ACYCLIC:
+        for (a, b), names in sorted(without_leaves(calls_in(folder)).items()):
+            problem(a, 1, f"calls {os.path.relpath(b, ROOT)} in a circle: " +
+                    ", ".join(sorted(names)))
+
+
+def print_arrows(folder):
+    calls = calls_in(folder)
+    circles = without_leaves(calls)
+    for (a, b), names in sorted(calls.items()):
+        print(os.path.relpath(a, ROOT), "->", os.path.relpath(b, ROOT),
+              "(circle)" if (a, b) in circles else "",
+              ", ".join(sorted(names)))
+    print(f"{len(calls)} arrows, {len(circles)} of circles")
+    return 0
+
+
 def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--arrows":
+        return print_arrows(os.path.abspath(sys.argv[2]))
     for path in files_under("src"):
         check_source(path)
     for path in files_under("include"):
@@ -217,6 +292,7 @@ def main():
     for path in files_under("examples"):
         check_example(path)
     count = check_names()
+    check_circles()
     for text in problems:
         print(text)
     print(f"check_layers: {count} files, {len(problems)} problems")

@@ -3,7 +3,19 @@
  * specialised into blocks of a residual prim::If, from the same state. Their
  * results, and the places that either wrote to, become outputs of the If where
  * they differ. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/control/branch.h"
+
+#include "lowering/specialize/control/reachable.h"
+#include "lowering/specialize/control/residual_block.h"
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/allocation.h"
+#include "lowering/specialize/memory/container_aliases.h"
+#include "lowering/specialize/memory/dynamic_containers.h"
+#include "lowering/specialize/memory/locations.h"
+#include "lowering/specialize/memory/memory.h"
+#include "lowering/specialize/values/interpreter.h"
+#include "lowering/specialize/values/literal_policy.h"
+#include "lowering/specialize/worlds/world_ops.h"
 
 /* Both blocks of one If. */
 typedef struct branches {
@@ -38,16 +50,16 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
       BSM_NEW_ARRAY(s->scratch, bsm_ivalue, b->from->outputs.len + 1);
   BSM_TRY_ALLOC(b->results[which]);
   /* What the shapes can be where this side is taken. */
-  const uint64_t worlds = s->worlds;
-  s->worlds = bsm_spec_worlds_where(s, b->condition, which == 0);
+  const uint64_t worlds = s->worlds.possible;
+  s->worlds.possible = bsm_spec_worlds_where(s, b->condition, which == 0);
   bsm_status st = bsm_spec_region_open(s, b->node, &b->regions[which]);
   /* The optimal shape is one that the model takes. */
   b->regions[which].may_fail =
-      bsm_spec_symbol_of(b->condition)->worlds && !(s->worlds & 1u);
+      bsm_spec_symbol_of(b->condition)->worlds && !(s->worlds.possible & 1u);
   if (!st) {
     st = fill_side(s, b, which);
   }
-  s->worlds = worlds;
+  s->worlds.possible = worlds;
   return bsm_spec_region_close(s, &b->regions[which], st);
 }
 
@@ -95,10 +107,10 @@ static bsm_status note_merged(bsm_spec *s, const branches *b,
                               const bsm_ivalue *x, const bsm_ivalue *y,
                               bool *twice) {
   const bsm_ivalue *sides[2] = {x, y};
-  for (size_t i = 0; i < 2 && !s->literal && !*twice; i++) {
+  for (size_t i = 0; i < 2 && bsm_spec_tracks_sharing(s) && !*twice; i++) {
     /* How a result of its own may be got at else, note_shared() tells. */
-    const bool nested = b->in_slot || s->depth > b->depth;
-    const uint64_t stamp = nested ? b->regions[i].birth : 0;
+    const bool nested = b->in_slot || s->at.depth > b->depth;
+    const uint64_t stamp = nested ? b->regions[i].left.birth : 0;
     BSM_TRY(bsm_spec_is_held_twice(s, &b->held[i], sides[i], stamp, twice));
   }
   BSM_TRY(bsm_spec_note_shared(s, x));
@@ -141,15 +153,15 @@ static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
 
 static bsm_status merge_items(bsm_spec *s, branches *b, const bsm_ivalue *x,
                               const bsm_ivalue *y, size_t n, bsm_ivalue *out) {
-  if (++s->depth > s->cx->limits.max_depth) {
-    s->depth--;
+  if (++s->at.depth > s->cx->limits.max_depth) {
+    s->at.depth--;
     return BSM_FAIL(BSM_LIMIT, "a result of an if is nested too deep");
   }
   bsm_status st = BSM_OK;
   for (size_t i = 0; i < n && !st; i++) {
     st = merge_values(s, b, &x[i], &y[i], &out[i]);
   }
-  s->depth--;
+  s->at.depth--;
   return st;
 }
 
@@ -187,7 +199,8 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
   bool twice = false;
   *done =
       x->tag == y->tag && !bsm_spec_box_find(s, x) && !bsm_spec_box_find(s, y);
-  if (s->literal && x->tag != BSM_IVALUE_TUPLE) { /* they have identity */
+  if (bsm_spec_containers_have_identity(s) &&
+      x->tag != BSM_IVALUE_TUPLE) { /* they have identity */
     *done = false;
     return BSM_OK;
   }
@@ -233,8 +246,7 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
 static bool can_stand(const bsm_spec *s, const branches *b,
                       const bsm_ivalue *v) {
   if (v->tag == BSM_IVALUE_LIST || v->tag == BSM_IVALUE_DICT) {
-    const uint64_t *birth = bsm_ptrmap_get(&s->births, v->u.container);
-    return !birth || *birth < b->regions[0].birth;
+    return bsm_spec_was_there(s, v, b->regions[0].left.birth);
   }
   return bsm_spec_is_plain(v);
 }
@@ -322,7 +334,7 @@ static bsm_status only_check(bsm_spec *s, branches *b, size_t raising) {
   if (raising == 1) { /* without what the first side did */
     bsm_value *condition = bsm_node_in(b->node, 0);
     bsm_node_destroy(b->node);
-    BSM_TRY(bsm_node_create(s->graph, "prim::If", &b->node));
+    BSM_TRY(bsm_node_create(s->residual.graph, "prim::If", &b->node));
     BSM_TRY(bsm_node_add_input(b->node, condition));
     BSM_TRY(bsm_node_add_block(b->node, &empty));
     BSM_TRY(run_side(s, b, 1));
@@ -344,15 +356,15 @@ static bsm_status only_check(bsm_spec *s, branches *b, size_t raising) {
  * when others can still get at it, writes to one would not reach the other. */
 static bsm_status note_shared(bsm_spec *s, const branches *b, size_t i,
                               const bsm_ivalue *out) {
-  for (size_t k = 0; k < 2 && !b->regions[k].raised && !s->literal; k++) {
+  for (size_t k = 0;
+       k < 2 && !b->regions[k].raised && bsm_spec_tracks_sharing(s); k++) {
     const bsm_ivalue *v = &b->results[k][i];
     const bsm_value *value = bsm_node_in(b->from->blocks.items[k]->returns, i);
     if ((v->tag != BSM_IVALUE_LIST && v->tag != BSM_IVALUE_DICT) ||
         v->u.container == out->u.container) {
       continue;
     }
-    const uint64_t *stamp = bsm_ptrmap_get(&s->births, v->u.container);
-    if ((stamp && *stamp > b->regions[k].birth) ||
+    if (bsm_spec_was_made_after(s, v, b->regions[k].left.birth) ||
         !bsm_spec_is_reachable(value, b->from)) {
       continue;
     }
@@ -380,7 +392,7 @@ static bsm_status hold_results(bsm_spec *s, branches *b) {
 }
 
 static bsm_status merge_all(bsm_spec *s, branches *b) {
-  b->depth = s->depth;
+  b->depth = s->at.depth;
   BSM_TRY(hold_results(s, b));
   BSM_TRY(merge_places(s, b));
   for (size_t i = 0; i < b->from->outputs.len; i++) {
@@ -397,7 +409,7 @@ static bsm_status branch_once(bsm_spec *s, branches *b,
   const bsm_emitter e = bsm_spec_emitter(s);
   bsm_value *value = NULL;
   BSM_TRY(bsm_spec_residual(s, condition, NULL, &value));
-  BSM_TRY(bsm_node_create(s->graph, "prim::If", &b->node));
+  BSM_TRY(bsm_node_create(s->residual.graph, "prim::If", &b->node));
   BSM_TRY(bsm_node_add_input(b->node, value));
   for (size_t i = 0; i < 2; i++) {
     bsm_status st = run_side(s, b, i);

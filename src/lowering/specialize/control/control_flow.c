@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* If and Loop. A known condition leaves one branch, a known trip count
- * unrolls (how far, says unroll.c); others are in branch.c and loop.c. */
-#include "lowering/specialize/specialize.h"
+ * unrolls (how far, says unrolling.c); others are in branch.c and loop.c. */
+#include "lowering/specialize/control/control.h"
+
+#include "lowering/specialize/control/branch.h"
+#include "lowering/specialize/control/loop.h"
+#include "lowering/specialize/control/unrolling.h"
+#include "lowering/specialize/values/interpreter.h"
 
 /* Runs a block and binds its outputs to `values` of the same frame. */
 static bsm_status run_into(bsm_spec *s, const bsm_block *block,

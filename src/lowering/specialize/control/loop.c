@@ -7,34 +7,28 @@
  * older places that the body writes to, becomes a carried value of the residual
  * loop, in the most precise form that holds both, and the body is tried again
  * until nothing new changes. Forms only get wider, so this ends. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/control/loop.h"
+
+#include "lowering/specialize/control/loop_forms.h"
+#include "lowering/specialize/control/reachable.h"
+#include "lowering/specialize/control/residual_block.h"
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/container_aliases.h"
+#include "lowering/specialize/memory/dynamic_containers.h"
+#include "lowering/specialize/memory/locations.h"
+#include "lowering/specialize/memory/memory.h"
+#include "lowering/specialize/memory/tensor_values.h"
+#include "lowering/specialize/values/interpreter.h"
+#include "lowering/specialize/values/literal_policy.h"
 
 /* Each attempt widens a form or adds a place, so far fewer do. */
 #define MAX_TRIES 1000
-
-/* What is known of a carried value in every turn. */
-typedef enum form_kind {
-  FORM_SAME = 0, /* the value that it had before the loop */
-  FORM_META,     /* a tensor of these dims and dtype */
-  FORM_SYMBOL,   /* a value of this type */
-  FORM_BOX,      /* a list or dict of this type */
-  FORM_TUPLE     /* a tuple of items */
-} form_kind;
-
-typedef struct form {
-  form_kind kind;
-  bsm_dtype dtype;
-  bsm_dims dims;
-  const bsm_type *type;
-  struct form *items;
-  size_t count;
-} form;
 
 /* A value that is carried: an output of the loop, or an older place. */
 typedef struct carried {
   bool is_place;
   bsm_spec_place place;
-  form form;
+  bsm_loop_form form;
   bsm_ivalue initial; /* values, and attributes */
   bsm_ivalue inside;  /* what the body began with */
   bsm_ivalue result;  /* what the body ended with */
@@ -52,139 +46,18 @@ typedef struct loop {
   const char *limit;
 } loop;
 
-/* ---- forms ---- */
-
-static bool is_identical(const bsm_ivalue *x, const bsm_ivalue *y) {
-  if (x->tag != y->tag) {
-    return false;
-  }
-  switch (x->tag) {
-    case BSM_IVALUE_TENSOR:
-    case BSM_IVALUE_LIST:
-    case BSM_IVALUE_DICT:
-    case BSM_IVALUE_OBJECT:
-    case BSM_IVALUE_CONTAINER:
-      return x->u.container == y->u.container;
-    case BSM_IVALUE_TUPLE:
-      if (x->u.tuple->len != y->u.tuple->len) {
-        return false;
-      }
-      for (size_t i = 0; i < x->u.tuple->len; i++) {
-        if (!is_identical(&x->u.tuple->items[i], &y->u.tuple->items[i])) {
-          return false;
-        }
-      }
-      return true;
-    default:
-      return bsm_iv_equal(x, y);
-  }
-}
-
-static bsm_status widen_type(bsm_spec *s, form *f, const bsm_type *a,
-                             const bsm_type *b) {
-  const bsm_type *type = a == b ? a : bsm_type_unify(s->cx->types, a, b);
-  if (!type) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "a value has another type after a turn of the loop");
-  }
-  f->kind = type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT
-                ? FORM_BOX
-                : FORM_SYMBOL;
-  f->type = type;
-  return BSM_OK;
-}
-
-static bsm_status join(bsm_spec *s, bsm_ivalue *initial,
-                       const bsm_ivalue *result, form *f, bool *changed);
-
-static bsm_status join_tuple(bsm_spec *s, bsm_tuple *initial,
-                             const bsm_tuple *result, form *f, bool *changed) {
-  if (++s->depth > s->cx->limits.max_depth) {
-    s->depth--;
-    return BSM_FAIL(BSM_LIMIT, "a value of a loop is nested too deep");
-  }
-  bsm_status st = BSM_OK;
-  if (f->kind != FORM_TUPLE) {
-    f->kind = FORM_TUPLE;
-    f->count = initial->len;
-    f->items = BSM_NEW_ARRAY(s->scratch, form, initial->len + 1);
-    st = f->items ? BSM_OK : BSM_FAIL_OOM();
-  }
-  for (size_t i = 0; i < f->count && !st; i++) {
-    st = join(s, &initial->items[i], &result->items[i], &f->items[i], changed);
-  }
-  s->depth--;
-  return st;
-}
-
-/* Makes the form wide enough for `result`; sets *changed when it was not. */
-static bsm_status join(bsm_spec *s, bsm_ivalue *initial,
-                       const bsm_ivalue *result, form *f, bool *changed) {
-  if (bsm_spec_is_undefined(initial) && result->tag == BSM_IVALUE_TUPLE) {
-    BSM_TRY(bsm_spec_spread_undefined(s, result, initial));
-  }
-  if (bsm_spec_is_undefined(initial) && bsm_spec_is_plain(result)) {
-    *initial = *result; /* what never is read */
-  }
-  if (bsm_spec_is_undefined(result) ||
-      (f->kind == FORM_SAME && is_identical(initial, result))) {
-    return BSM_OK;
-  }
-  if (initial->tag == BSM_IVALUE_OBJECT || result->tag == BSM_IVALUE_OBJECT) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "a variable holds different objects in the turns of a loop "
-                    "whose length depends on data");
-  }
-  if ((f->kind == FORM_SAME || f->kind == FORM_TUPLE) &&
-      initial->tag == BSM_IVALUE_TUPLE && result->tag == BSM_IVALUE_TUPLE &&
-      initial->u.tuple->len == result->u.tuple->len) {
-    return join_tuple(s, initial->u.tuple, result->u.tuple, f, changed);
-  }
-  const bsm_tensor *t =
-      result->tag == BSM_IVALUE_TENSOR ? result->u.tensor : NULL;
-  if (f->kind == FORM_META && t && t->dtype == f->dtype &&
-      bsm_dims_equal(t->sizes, f->dims)) {
-    return BSM_OK;
-  }
-  const bsm_type *type = bsm_spec_type_of(s, result);
-  if ((f->kind == FORM_SYMBOL || f->kind == FORM_BOX) &&
-      (f->type == type || bsm_type_is_subtype(type, f->type))) {
-    return BSM_OK;
-  }
-  *changed = true;
-  const bool fits = t && (bsm_spec_is_undefined(initial) ||
-                          (initial->tag == BSM_IVALUE_TENSOR &&
-                           initial->u.tensor->dtype == t->dtype &&
-                           bsm_dims_equal(initial->u.tensor->sizes, t->sizes)));
-  if (f->kind == FORM_SAME && fits) {
-    f->kind = FORM_META;
-    f->dtype = t->dtype;
-    f->dims = t->sizes;
-    return BSM_OK;
-  }
-  const bool tensors =
-      t && (f->kind == FORM_META || initial->tag == BSM_IVALUE_TENSOR);
-  const bsm_type *plain = bsm_type_simple(s->cx->types, BSM_TYPE_TENSOR);
-  return tensors ? widen_type(s, f, plain, plain)
-                 : widen_type(s, f,
-                              bsm_spec_is_undefined(initial) ? type
-                              : f->type                      ? f->type
-                                        : bsm_spec_type_of(s, initial),
-                              type);
-}
-
 /* The abstract value of a form: leaves become new inputs of the body, or new
  * outputs of the node when `body` is NULL. */
-static bsm_status bind(bsm_spec *s, loop *l, const form *f,
+static bsm_status bind(bsm_spec *s, loop *l, const bsm_loop_form *f,
                        const bsm_ivalue *initial, bsm_block *body,
                        bsm_ivalue *out) {
   bsm_value *value = NULL;
   const bsm_type *type = f->type;
   *out = *initial;
-  if (f->kind == FORM_SAME) {
+  if (f->kind == BSM_FORM_SAME) {
     return BSM_OK;
   }
-  if (f->kind == FORM_TUPLE) {
+  if (f->kind == BSM_FORM_TUPLE) {
     bsm_tuple *tuple = NULL;
     BSM_TRY(bsm_tuple_new(s->cx->arena, f->count, &tuple));
     tuple->type = initial->u.tuple->type;
@@ -195,16 +68,16 @@ static bsm_status bind(bsm_spec *s, loop *l, const form *f,
     *out = bsm_iv_tuple(tuple);
     return BSM_OK;
   }
-  if (f->kind == FORM_META) {
+  if (f->kind == BSM_FORM_META) {
     type = bsm_type_tensor(s->cx->types, f->dtype, f->dims);
     BSM_TRY_ALLOC(type);
   }
   BSM_TRY(body ? bsm_block_add_input(body, type, &value)
                : bsm_node_add_output(l->node, type, &value));
-  if (f->kind == FORM_BOX) {
+  if (f->kind == BSM_FORM_BOX) {
     return bsm_spec_box_new(s, type, value, out);
   }
-  if (f->kind == FORM_SYMBOL) {
+  if (f->kind == BSM_FORM_SYMBOL) {
     BSM_TRY(bsm_spec_new_symbol(s, value, type, out));
     bsm_spec_symbol_of(out)->aliased = true;
     return BSM_OK;
@@ -218,13 +91,13 @@ static bsm_status bind(bsm_spec *s, loop *l, const form *f,
 
 /* The residual values of the leaves of a value, in the order of bind(): inputs
  * of the node when `region` is NULL, outputs of the body otherwise. */
-static bsm_status feed(bsm_spec *s, loop *l, const form *f,
+static bsm_status feed(bsm_spec *s, loop *l, const bsm_loop_form *f,
                        const bsm_ivalue *value, const bsm_spec_region *region) {
   bsm_value *residual = NULL;
-  if (f->kind == FORM_SAME) {
+  if (f->kind == BSM_FORM_SAME) {
     return BSM_OK;
   }
-  if (f->kind == FORM_TUPLE) {
+  if (f->kind == BSM_FORM_TUPLE) {
     for (size_t i = 0; i < f->count; i++) {
       BSM_TRY(feed(s, l, &f->items[i], &value->u.tuple->items[i], region));
     }
@@ -233,13 +106,13 @@ static bsm_status feed(bsm_spec *s, loop *l, const form *f,
   BSM_TRY(bsm_spec_note_shared(s, value));
   if (bsm_spec_is_undefined(value)) {
     bsm_ivalue like = bsm_iv_none();
-    if (f->kind == FORM_META) {
+    if (f->kind == BSM_FORM_META) {
       bsm_tensor *t = NULL;
       BSM_TRY(bsm_tensor_new(s->scratch, f->dtype, f->dims, true, &t));
       like = bsm_iv_tensor(t);
     }
-    BSM_TRY(bsm_spec_filler(s, region ? region->block : s->block, &like,
-                            f->type, &residual));
+    BSM_TRY(bsm_spec_filler(s, region ? region->block : s->residual.block,
+                            &like, f->type, &residual));
   } else {
     BSM_TRY(region ? bsm_spec_region_value(s, region, value, f->type, &residual)
                    : bsm_spec_residual(s, value, f->type, &residual));
@@ -292,7 +165,8 @@ static bsm_status enter(bsm_spec *s, loop *l, carried *c, bsm_block *body,
 static bsm_status note_shared(bsm_spec *s, const loop *l, size_t i,
                               const bsm_ivalue *variable) {
   const carried *c = l->items.items[i];
-  if (s->literal || c->is_place || c->form.kind != FORM_BOX ||
+  if (!bsm_spec_tracks_sharing(s) || c->is_place ||
+      c->form.kind != BSM_FORM_BOX ||
       (c->initial.tag != BSM_IVALUE_LIST &&
        c->initial.tag != BSM_IVALUE_DICT) ||
       !bsm_spec_is_reachable(bsm_node_in(l->from, i + 2), l->from)) {
@@ -310,7 +184,7 @@ static bsm_status begin_node(bsm_spec *s, loop *l) {
   BSM_TRY(bsm_spec_residual(
       s, l->trips->tag == BSM_IVALUE_INT ? &rest : l->trips, NULL, &trips));
   BSM_TRY(bsm_spec_residual(s, l->condition, NULL, &condition));
-  BSM_TRY(bsm_node_create(s->graph, "prim::Loop", &l->node));
+  BSM_TRY(bsm_node_create(s->residual.graph, "prim::Loop", &l->node));
   if (l->limit) {
     bsm_ivalue name;
     BSM_TRY(bsm_iv_string(s->cx->arena, bsm_str_of(l->limit), &name));
@@ -384,7 +258,7 @@ static bool holds_values(const carried *c) {
  * another did: they only change places. */
 static bool is_inside(const loop *l, const bsm_ivalue *v) {
   for (size_t i = 0; i < l->items.len; i++) {
-    if (is_identical(&l->items.items[i]->inside, v)) return true;
+    if (bsm_spec_is_identical(&l->items.items[i]->inside, v)) return true;
   }
   return false;
 }
@@ -398,19 +272,19 @@ static bsm_status widen_shared(bsm_spec *s, loop *l, bool *changed) {
     BSM_TRY(bsm_spec_hold(s, &before, &c->initial));
     BSM_TRY(bsm_spec_hold(s, &after, &c->result));
   }
-  for (size_t i = 0; i < l->items.len && !s->literal; i++) {
+  for (size_t i = 0; i < l->items.len && bsm_spec_tracks_sharing(s); i++) {
     carried *c = l->items.items[i];
     bool twice = false, again = false;
-    if (!holds_values(c) || c->shared || c->form.kind == FORM_SAME ||
-        c->form.kind == FORM_META || c->form.kind == FORM_SYMBOL) {
+    if (!holds_values(c) || c->shared || c->form.kind == BSM_FORM_SAME ||
+        c->form.kind == BSM_FORM_META || c->form.kind == BSM_FORM_SYMBOL) {
       continue;
     }
     BSM_TRY(bsm_spec_is_held_twice(
-        s, &after, &c->result, is_inside(l, &c->result) ? 0 : l->region.birth,
-        &twice));
+        s, &after, &c->result,
+        is_inside(l, &c->result) ? 0 : l->region.left.birth, &twice));
     /* What it began with is kept by the loop itself. */
     BSM_TRY(bsm_spec_is_held_twice(s, &before, &c->initial,
-                                   c->form.kind == FORM_TUPLE, &again));
+                                   c->form.kind == BSM_FORM_TUPLE, &again));
     if (twice || again) c->shared = *changed = true;
   }
   return BSM_OK;
@@ -426,7 +300,8 @@ static bsm_status widen(bsm_spec *s, loop *l, bool *changed) {
       c->result = now ? now->slot : c->initial;
     }
     if (!c->is_place || c->place.kind == BSM_PLACE_SLOT) {
-      BSM_TRY(join(s, &c->initial, &c->result, &c->form, changed));
+      BSM_TRY(
+          bsm_loop_form_join(s, &c->initial, &c->result, &c->form, changed));
     }
   }
   BSM_TRY(widen_shared(s, l, changed));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who can still get at a list or dict: other uses of its value in the program,
  * and other places that hold it. In doubt, somebody can. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/control/reachable.h"
+
+#include "lowering/specialize/values/schema_query.h"
 
 /* The node of `block` that `node` is, or is inside of; NULL: none. */
 static const bsm_node *ancestor_in(const bsm_node *node,

@@ -4,13 +4,13 @@
  * What comes out of an If or a loop is a new list here, though it is an old one
  * when the engine runs. As long as nobody else has that, nobody can tell. When
  * somebody has, neither may be written to (dynamic_containers.c). */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/memory/container_aliases.h"
+
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/allocation.h"
+#include "lowering/specialize/values/literal_policy.h"
 
 typedef bsm_status visit_fn(bsm_spec *s, void *user, const bsm_ivalue *value);
-
-static bool is_container(const bsm_ivalue *v) {
-  return v->tag == BSM_IVALUE_LIST || v->tag == BSM_IVALUE_DICT;
-}
 
 /* Calls `visit` for every list and dict inside. */
 static bsm_status each(bsm_spec *s, const bsm_ivalue *v, size_t depth,
@@ -20,7 +20,7 @@ static bsm_status each(bsm_spec *s, const bsm_ivalue *v, size_t depth,
   if (depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "a value is nested too deep");
   }
-  if (is_container(v)) {
+  if (bsm_spec_is_container(v)) {
     BSM_TRY(visit(s, user, v));
   }
   if (bsm_spec_box_find(s, v)) {
@@ -85,4 +85,98 @@ static bsm_status share(bsm_spec *s, void *user, const bsm_ivalue *v) {
 
 bsm_status bsm_spec_share_all(bsm_spec *s, const bsm_ivalue *value) {
   return each(s, value, 0, share, NULL);
+}
+
+void bsm_spec_alias_symbol(bsm_spec *s, const bsm_ivalue *value) {
+  bsm_spec_symbol *symbol = bsm_spec_symbol_of(value);
+  symbol->aliased = true;
+  while (symbol->schema && bsm_spec_is_symbol(&symbol->parent)) {
+    symbol = bsm_spec_symbol_of(&symbol->parent);
+    symbol->aliased = true;
+  }
+  if (symbol->schema) { /* of a tensor */
+    const bsm_spec_tensor *record =
+        bsm_spec_tensor_find(s, symbol->parent.u.tensor);
+    if (record) {
+      record->storage->joined = true;
+    }
+  }
+}
+
+bsm_status bsm_spec_box_share(bsm_spec *s, const bsm_ivalue *container) {
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->shared,
+                               container->u.container, container->u.container));
+  return BSM_OK;
+}
+
+bool bsm_spec_is_shared(const bsm_spec *s, const bsm_ivalue *container) {
+  return (container->tag == BSM_IVALUE_LIST ||
+          container->tag == BSM_IVALUE_DICT) &&
+         s->memory->shared.len &&
+         bsm_ptrmap_get(&s->memory->shared, container->u.container) != NULL;
+}
+
+bsm_status bsm_spec_check_shared(bsm_spec *s, const bsm_ivalue *container) {
+  if (!bsm_spec_is_shared(s, container)) {
+    return BSM_OK;
+  }
+  bsm_spec_needs_literal(s);
+  return BSM_FAIL(BSM_UNSUPPORTED,
+                  "a list or dict is changed that may be one of several, "
+                  "depending on data (it comes out of an if, a loop or "
+                  "another list)");
+}
+
+static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item, size_t depth);
+
+static bsm_status note_items(bsm_spec *s, const bsm_ivalue *items, size_t n,
+                             size_t depth) {
+  if (depth > s->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "a value is nested too deep");
+  }
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(note_value(s, &items[i], depth + 1));
+  }
+  return BSM_OK;
+}
+
+static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item,
+                             size_t depth) {
+  if (item->tag == BSM_IVALUE_TENSOR) {
+    const bsm_spec_tensor *record = bsm_spec_tensor_find(s, item->u.tensor);
+    if (record) {
+      record->storage->joined = true;
+    }
+  } else if (bsm_spec_is_symbol(item)) {
+    bsm_spec_alias_symbol(s, item);
+  } else if (item->tag == BSM_IVALUE_TUPLE) {
+    return note_items(s, item->u.tuple->items, item->u.tuple->len, depth);
+  } else if (item->tag == BSM_IVALUE_LIST || item->tag == BSM_IVALUE_DICT) {
+    const bool list = item->tag == BSM_IVALUE_LIST;
+    if (bsm_spec_tracks_sharing(s)) {
+      BSM_TRY(bsm_spec_box_share(s, item));
+    }
+    return bsm_spec_box_find(s, item) ? BSM_OK
+           : list
+               ? note_items(s, item->u.list->items, item->u.list->len, depth)
+               : note_items(s, item->u.dict->values, item->u.dict->len, depth);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_spec_note_shared(bsm_spec *s, const bsm_ivalue *item) {
+  return note_value(s, item, 0);
+}
+
+bsm_status bsm_spec_note_items(bsm_spec *s, const bsm_ivalue *container) {
+  if (bsm_spec_box_find(s, container)) {
+    return BSM_OK; /* they are noted */
+  }
+  return container->tag == BSM_IVALUE_LIST
+             ? note_items(s, container->u.list->items, container->u.list->len,
+                          0)
+         : container->tag == BSM_IVALUE_DICT
+             ? note_items(s, container->u.dict->values, container->u.dict->len,
+                          0)
+             : BSM_OK;
 }

@@ -1,34 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In-place ops on tensors without data: the functional twin computes the new
  * value, write_back.c puts it into the storage. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/memory/mutate.h"
 
-static const bsm_type *strip_optional(const bsm_type *type) {
-  return type->kind == BSM_TYPE_OPTIONAL ? type->args[0] : type;
-}
-
-bool bsm_spec_writes_tensor(const bsm_schema *schema, size_t *which) {
-  for (size_t i = 0; i < schema->arg_count; i++) {
-    if (schema->args[i].is_write &&
-        strip_optional(schema->args[i].type)->kind == BSM_TYPE_TENSOR) {
-      *which = i;
-      return true;
-    }
-  }
-  return false;
-}
-
-bool bsm_spec_writes_container(const bsm_schema *schema, size_t *which) {
-  for (size_t i = 0; i < schema->arg_count; i++) {
-    const bsm_type *type = schema->args[i].type;
-    if (schema->args[i].is_write &&
-        (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT)) {
-      *which = i;
-      return true;
-    }
-  }
-  return false;
-}
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/symbol_views.h"
+#include "lowering/specialize/memory/tensor_values.h"
+#include "lowering/specialize/memory/write_back.h"
+#include "lowering/specialize/values/interpreter.h"
+#include "lowering/specialize/values/literal_policy.h"
+#include "lowering/specialize/values/reference_op.h"
+#include "lowering/specialize/values/schema_query.h"
+#include "lowering/specialize/values/world_set.h"
 
 /* ---- the functional twin ---- */
 
@@ -190,7 +173,7 @@ static bsm_status open_diagonal_mask(bsm_spec *s, const bsm_ivalue *args,
   bsm_ivalue ones[6] = {args[0], bsm_iv_int(BSM_DTYPE_BOOL), none, none, none,
                         none};
   bsm_ivalue part[2] = {none, bsm_iv_int(0)};
-  if (bsm_spec_worlds_dims(s, &args[0]).rank != 2 ||
+  if (bsm_world_set_dims(&s->worlds, &args[0]).rank != 2 ||
       args[2].tag != BSM_IVALUE_BOOL || args[2].u.b) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "fill_diagonal_ of a tensor whose shape is not known, and "
@@ -265,15 +248,6 @@ bool bsm_spec_overlaps_itself(const bsm_tensor *t) {
   return false;
 }
 
-/* Dropout of an evaluated model: self, p, train. */
-bool bsm_spec_writes_nothing(const bsm_schema *schema, const bsm_ivalue *args) {
-  const size_t length = strlen(schema->name), end = strlen("dropout_");
-  return length >= end &&
-         strcmp(schema->name + length - end, "dropout_") == 0 &&
-         schema->arg_count == 3 && args[2].tag == BSM_IVALUE_BOOL &&
-         !args[2].u.b && !bsm_spec_is_symbol(&args[2]);
-}
-
 /* The dtype of a symbol is not known, and an in-place op keeps it. */
 static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
                                 const bsm_ivalue *args, size_t which) {
@@ -281,7 +255,7 @@ static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
   bsm_value *value = NULL;
   if (bsm_spec_writes_nothing(schema, args)) return BSM_OK;
   if (bsm_spec_is_geometric(schema)) {
-    s->sharing = true;
+    bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s changes the shape of a tensor whose shape is not known",
                     schema->name);
@@ -357,25 +331,6 @@ bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
 
 /* ---- ops that change a tensor's own geometry ---- */
 
-bool bsm_spec_is_geometric(const bsm_schema *schema) {
-  static const char *const names[] = {"aten::unsqueeze_",
-                                      "aten::squeeze_",
-                                      "aten::t_",
-                                      "aten::transpose_",
-                                      "aten::swapaxes_",
-                                      "aten::swapdims_",
-                                      "aten::as_strided_",
-                                      "aten::detach_",
-                                      "aten::requires_grad_",
-                                      NULL};
-  for (const char *const *n = names; *n; n++) {
-    if (strcmp(*n, schema->name) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
                                      bsm_ivalue *args, size_t n,
                                      bsm_ivalue *outs, bool *done) {
@@ -393,8 +348,8 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
   bsm_tensor *t = args[0].u.tensor;
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
-  if (s->branch_depth > 0 || record->storage->joined) {
-    s->sharing = true;
+  if (s->residual.block_depth > 0 || record->storage->joined) {
+    bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s inside an if whose condition depends on data, or of a "
                     "tensor that other values may be",
@@ -405,7 +360,7 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY_ALLOC(old && own);
   *old = *t;
   record->tensor = old;
-  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->tensors, old, record));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->tensors, old, record));
   args[0] = bsm_iv_tensor(old);
   bsm_ivalue view = {0};
   BSM_TRY(bsm_spec_twin(s, schema, args, &view));
@@ -424,6 +379,6 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
   }
   *t = *view.u.tensor;
   own->tensor = t;
-  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->tensors, t, own));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->tensors, t, own));
   return BSM_OK;
 }

@@ -2,12 +2,15 @@
 /* Values of the module as the specialiser sees them: lists, dicts, objects and
  * tensors are copied on first sight, once each, so identity is kept and the
  * module never changes. A tensor's memory is shared until it is written to. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/memory/shadow.h"
+
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/values/literal_policy.h"
 
 static bsm_status shadow_items(bsm_spec *s, bsm_ivalue *items, size_t n,
                                const char *name) {
-  if (++s->depth > s->cx->limits.max_depth) {
-    s->depth--;
+  if (++s->at.depth > s->cx->limits.max_depth) {
+    s->at.depth--;
     return BSM_FAIL(BSM_LIMIT, "a value is nested more than %llu deep",
                     (unsigned long long)s->cx->limits.max_depth);
   }
@@ -15,7 +18,7 @@ static bsm_status shadow_items(bsm_spec *s, bsm_ivalue *items, size_t n,
   for (size_t i = 0; i < n && !st; i++) {
     st = bsm_spec_shadow(s, items[i], name, &items[i]);
   }
-  s->depth--;
+  s->at.depth--;
   return st;
 }
 
@@ -31,7 +34,7 @@ static bsm_status copy_items(bsm_spec *s, const bsm_ivalue *from, size_t n,
 
 static bsm_status shadow_storage(bsm_spec *s, bsm_storage *from,
                                  bsm_storage **out) {
-  *out = bsm_ptrmap_get(&s->shadows, from);
+  *out = bsm_ptrmap_get(&s->memory->shadows, from);
   if (*out) {
     return BSM_OK;
   }
@@ -39,8 +42,19 @@ static bsm_status shadow_storage(bsm_spec *s, bsm_storage *from,
   BSM_TRY_ALLOC(own);
   *own = *from;
   own->read_only = true; /* copy on write */
-  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->shadows, from, own));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->shadows, from, own));
   *out = own;
+  return BSM_OK;
+}
+
+/* Storages of the module are shared by their shadows, without memory. */
+static bsm_status without_data(bsm_spec *s, bsm_tensor *own,
+                               const bsm_tensor *from) {
+  bsm_spec_tensor *record = NULL;
+  own->storage->meta = true;
+  own->storage->data = NULL;
+  BSM_TRY(bsm_spec_tensor_of(s, own, &record));
+  record->known = from;
   return BSM_OK;
 }
 
@@ -50,8 +64,8 @@ static bsm_status shadow_tensor(bsm_spec *s, bsm_tensor *from, const char *name,
   BSM_TRY_ALLOC(own);
   *own = *from;
   BSM_TRY(shadow_storage(s, from->storage, &own->storage));
-  if (s->literal) {
-    BSM_TRY(bsm_spec_literal_tensor(s, own, from));
+  if (!bsm_spec_data_is_known(s)) {
+    BSM_TRY(without_data(s, own, from));
   }
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, own, &record));
@@ -108,7 +122,7 @@ static bsm_status shadow_object(bsm_spec *s, const bsm_object *from,
   BSM_TRY(copy_items(s, from->slots, from->len, &own->slots));
   bool *loaded = BSM_NEW_ARRAY(s->scratch, bool, from->len + 1);
   BSM_TRY_ALLOC(loaded);
-  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->loaded, own, loaded));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->loaded, own, loaded));
   *out = own;
   return BSM_OK;
 }
@@ -116,7 +130,7 @@ static bsm_status shadow_object(bsm_spec *s, const bsm_object *from,
 bsm_status bsm_spec_shadow(bsm_spec *s, bsm_ivalue value, const char *name,
                            bsm_ivalue *out) {
   *out = value;
-  if (s->own_objects) {
+  if (s->policy.own_objects) {
     return BSM_OK;
   }
   const void *key;
@@ -132,7 +146,7 @@ bsm_status bsm_spec_shadow(bsm_spec *s, bsm_ivalue value, const char *name,
     default:
       return BSM_OK;
   }
-  void *own = bsm_ptrmap_get(&s->shadows, key);
+  void *own = bsm_ptrmap_get(&s->memory->shadows, key);
   if (!own) {
     switch (value.tag) {
       case BSM_IVALUE_TENSOR:
@@ -151,7 +165,7 @@ bsm_status bsm_spec_shadow(bsm_spec *s, bsm_ivalue value, const char *name,
         BSM_TRY(shadow_object(s, value.u.object, &own));
         break;
     }
-    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->shadows, key, own));
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->shadows, key, own));
   }
   out->u.container = own;
   return BSM_OK;

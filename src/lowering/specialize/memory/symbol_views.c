@@ -2,7 +2,16 @@
 /* Tensors of unknown shape that share memory: views are read from their parents
  * again when those were written to, and writing to a view writes to its
  * parent. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/memory/symbol_views.h"
+
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/container_aliases.h"
+#include "lowering/specialize/memory/locations.h"
+#include "lowering/specialize/memory/tensor_values.h"
+#include "lowering/specialize/memory/write_back.h"
+#include "lowering/specialize/values/interpreter.h"
+#include "lowering/specialize/values/literal_policy.h"
+#include "lowering/specialize/values/world_set.h"
 
 /* How a view is put back into its parent. */
 typedef enum put_back {
@@ -62,14 +71,6 @@ static bool may_copy(const bsm_schema *schema) {
 /* Whether a symbol that an op made of `parent` is a view of it. */
 typedef enum sharing { SHARE_UNKNOWN = 0, SHARE_NEVER, SHARE_ALWAYS } sharing;
 
-static const bsm_tensor *tensor_in(const bsm_ivalue *v, size_t world) {
-  if (bsm_spec_is_symbol(v)) {
-    const bsm_ivalue *worlds = bsm_spec_symbol_of(v)->worlds;
-    v = worlds ? &worlds[world] : NULL;
-  }
-  return v && v->tag == BSM_IVALUE_TENSOR ? v->u.tensor : NULL;
-}
-
 static bool has_dtype(const bsm_type *type) {
   return type && type->kind == BSM_TYPE_TENSOR && type->has_dtype;
 }
@@ -79,9 +80,10 @@ static sharing shares(const bsm_spec *s, const bsm_ivalue *view,
                       const bsm_schema *schema, const bsm_ivalue *parent) {
   if (!may_copy(schema)) return SHARE_ALWAYS;
   size_t views = 0, copies = 0, unknown = 0;
-  for (size_t w = 0; w < s->world_count; w++) {
-    const bsm_tensor *t = tensor_in(view, w), *of = tensor_in(parent, w);
-    if (!(s->worlds >> w & 1u)) continue;
+  for (size_t w = 0; w < s->worlds.count; w++) {
+    const bsm_tensor *t = bsm_world_tensor(view, w),
+                     *of = bsm_world_tensor(parent, w);
+    if (!(s->worlds.possible >> w & 1u)) continue;
     unknown += !t || !of;
     views += t && of && t->storage == of->storage;
     copies += t && of && t->storage != of->storage;
@@ -121,14 +123,14 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
   if (!symbol->value) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a value that was never computed is used");
   }
-  if (s->literal) {
+  if (bsm_spec_tensors_have_identity(s)) {
     *out = symbol->value;
     return BSM_OK;
   }
   const bool written =
       symbol->schema && symbol->version != version_of(s, &symbol->parent);
   if (written && !symbol->is_view && may_be_copied(symbol)) {
-    s->sharing = true;
+    bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor is read that %s made of one that was written to "
                     "in place since, and whether they share memory depends on "
@@ -138,7 +140,7 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
   if (written || (symbol->schema && !bsm_spec_visible(s, symbol->value))) {
     const bsm_emitter e = bsm_spec_emitter(s);
     bsm_node *node = NULL;
-    BSM_TRY(bsm_node_create_schema(s->graph, symbol->schema, &node));
+    BSM_TRY(bsm_node_create_schema(s->residual.graph, symbol->schema, &node));
     for (size_t i = 0; i < symbol->arg_count; i++) {
       bsm_value *in = NULL;
       BSM_TRY(bsm_spec_residual(s, i ? &symbol->args[i] : &symbol->parent,
@@ -152,22 +154,6 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
   }
   *out = symbol->value;
   return BSM_OK;
-}
-
-void bsm_spec_alias_symbol(bsm_spec *s, const bsm_ivalue *value) {
-  bsm_spec_symbol *symbol = bsm_spec_symbol_of(value);
-  symbol->aliased = true;
-  while (symbol->schema && bsm_spec_is_symbol(&symbol->parent)) {
-    symbol = bsm_spec_symbol_of(&symbol->parent);
-    symbol->aliased = true;
-  }
-  if (symbol->schema) { /* of a tensor */
-    const bsm_spec_tensor *record =
-        bsm_spec_tensor_find(s, symbol->parent.u.tensor);
-    if (record) {
-      record->storage->joined = true;
-    }
-  }
 }
 
 /* Later reads of the view need the arguments as they are now. */
@@ -232,23 +218,9 @@ bsm_status bsm_spec_forget_data(bsm_spec *s, const bsm_ivalue *v) {
   if (!symbol->worlds || version_of(s, v) <= symbol->birth) {
     return BSM_OK;
   }
-  for (size_t w = 0; w < s->world_count; w++) {
+  for (size_t w = 0; w < s->worlds.count; w++) {
     BSM_TRY(bsm_spec_drop_data(s, &symbol->worlds[w]));
   }
-  return BSM_OK;
-}
-
-bsm_status bsm_spec_drop_data(bsm_spec *s, bsm_ivalue *v) {
-  if (v->tag != BSM_IVALUE_TENSOR || bsm_tensor_is_meta(v->u.tensor)) {
-    return BSM_OK;
-  }
-  bsm_tensor *t = BSM_NEW(s->scratch, bsm_tensor);
-  bsm_storage *storage = BSM_NEW(s->scratch, bsm_storage);
-  BSM_TRY_ALLOC(t && storage);
-  *storage = (bsm_storage){.size = v->u.tensor->storage->size, .meta = true};
-  *t = *v->u.tensor;
-  t->storage = storage;
-  v->u.tensor = t;
   return BSM_OK;
 }
 
@@ -285,7 +257,7 @@ bsm_status bsm_spec_symbol_write(bsm_spec *s, const bsm_ivalue *v,
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
   if (symbol->aliased ||
       (symbol->schema && (!symbol->is_view || !how(symbol->schema)))) {
-    s->sharing = true;
+    bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor whose shape is not known (from %s) is written to "
                     "in place, and other tensors may share its memory",
@@ -310,34 +282,5 @@ bsm_status bsm_spec_symbol_write(bsm_spec *s, const bsm_ivalue *v,
   }
   symbol->value = value;
   symbol->version = version_of(s, &symbol->parent);
-  return BSM_OK;
-}
-
-bsm_status bsm_spec_select_symbol(bsm_spec *s, const bsm_schema *schema,
-                                  const bsm_ivalue *args, size_t n,
-                                  bsm_ivalue *outs, bool *done) {
-  *done = strcmp(schema->qualified, "aten::select.int") == 0 && n == 3 &&
-          args[0].tag == BSM_IVALUE_TENSOR && args[1].tag == BSM_IVALUE_INT &&
-          bsm_spec_is_symbol(&args[2]);
-  int64_t dim = *done ? args[1].u.i : 0;
-  if (!*done || !bsm_ir_wrap_dim(&dim, args[0].u.tensor->sizes.rank) ||
-      args[0].u.tensor->sizes.d[dim] == 0) {
-    *done = false;
-    return BSM_OK;
-  }
-  bsm_ivalue first[3] = {args[0], args[1], bsm_iv_int(0)};
-  if (s->literal) {
-    BSM_TRY(bsm_spec_call(s, bsm_spec_find_op(s, schema), first, 3, outs, 1));
-    return bsm_spec_literal_emit(s, schema, args, n, outs, 1);
-  }
-  BSM_TRY(bsm_spec_materialize(s, args[0].u.tensor));
-  BSM_TRY(bsm_spec_call(s, bsm_spec_find_op(s, schema), first, 3, outs, 1));
-  bsm_tensor *t = outs[0].u.tensor;
-  BSM_TRY(bsm_spec_note_view(s, t, args[0].u.tensor, schema, args, n));
-  bsm_spec_tensor *view = bsm_spec_tensor_find(s, t);
-  view->kind = BSM_VIEW_SELECT;
-  view->dim = dim;
-  view->index = args[2];
-  view->moving = true;
   return BSM_OK;
 }

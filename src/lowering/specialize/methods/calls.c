@@ -2,7 +2,13 @@
 /* Calls, attributes and objects. A call runs the callee at once with the
  * concrete receiver, so interfaces and hooks need no other handling, and a
  * method is only compiled when a live path reaches it. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/methods/node_handlers.h"
+
+#include "lowering/specialize/memory/allocation.h"
+#include "lowering/specialize/memory/locations.h"
+#include "lowering/specialize/memory/memory.h"
+#include "lowering/specialize/memory/shadow.h"
+#include "lowering/specialize/methods/methods.h"
 
 /* "layer1" + "0" -> "layer1.0" */
 static bsm_status join_path(bsm_spec *s, const char *parent, const char *name,
@@ -48,9 +54,9 @@ static bsm_status find_slot(bsm_spec *s, const bsm_node *node,
 static bsm_status note_path(bsm_spec *s, const bsm_ivalue *value,
                             const char *path) {
   if (value->tag == BSM_IVALUE_OBJECT &&
-      !bsm_ptrmap_get(&s->paths, value->u.object)) {
-    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->paths, value->u.object,
-                                 (void *)(uintptr_t)path));
+      !bsm_ptrmap_get(&s->methods->paths, value->u.object)) {
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->methods->paths,
+                                 value->u.object, (void *)(uintptr_t)path));
   }
   return BSM_OK;
 }
@@ -58,10 +64,11 @@ static bsm_status note_path(bsm_spec *s, const bsm_ivalue *value,
 /* The slot gets a shadow of the module's value, unless it has one. */
 static bsm_status load_slot(bsm_spec *s, bsm_object *object, size_t slot,
                             const char *name) {
-  bool *loaded = bsm_ptrmap_get(&s->loaded, object);
+  bool *loaded = bsm_ptrmap_get(&s->memory->loaded, object);
   if (loaded && !loaded[slot]) {
     const char *path = NULL;
-    BSM_TRY(join_path(s, bsm_ptrmap_get(&s->paths, object), name, &path));
+    BSM_TRY(
+        join_path(s, bsm_ptrmap_get(&s->methods->paths, object), name, &path));
     BSM_TRY(
         bsm_spec_shadow(s, object->slots[slot], path, &object->slots[slot]));
     BSM_TRY(note_path(s, &object->slots[slot], path));
@@ -134,7 +141,7 @@ static bsm_status set_attr(bsm_spec *s, const bsm_node *node) {
     BSM_TRY(bsm_spec_log(s, place));
   }
   object->slots[slot] = value;
-  bool *loaded = bsm_ptrmap_get(&s->loaded, object);
+  bool *loaded = bsm_ptrmap_get(&s->memory->loaded, object);
   if (loaded) {
     loaded[slot] = true;
     bsm_log(s->logger, BSM_LOG_LEVEL_DEBUG,
@@ -207,9 +214,9 @@ static bsm_status call_method(bsm_spec *s, const bsm_node *node) {
     return BSM_FAIL(BSM_UNSUPPORTED, "class %s has no method %s here",
                     self->type->cls->name, name);
   }
-  const char *scope = bsm_ptrmap_get(&s->paths, self);
+  const char *scope = bsm_ptrmap_get(&s->methods->paths, self);
   if (!scope) {
-    scope = s->frame->scope;
+    scope = s->at.frame->scope;
   }
   return invoke(s, node, fn, scope, args, n);
 }
@@ -232,7 +239,7 @@ static bsm_status call_function(bsm_spec *s, const bsm_node *node) {
   /* A graph holds functions as values, hence as const; running one may have
    * to compile it first. */
   bsm_function *fn = (bsm_function *)(uintptr_t)callee.u.function;
-  return invoke(s, node, fn, s->frame->scope, args, n);
+  return invoke(s, node, fn, s->at.frame->scope, args, n);
 }
 
 bsm_status bsm_spec_call_node(bsm_spec *s, const bsm_node *node, bool *done) {

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists, tuples and dicts: they exist only while specialising. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/methods/node_handlers.h"
 
-bsm_status bsm_spec_note_birth(bsm_spec *s, const bsm_ivalue *container) {
-  if (s->branch_depth == 0) {
-    return BSM_OK;
-  }
-  uint64_t *stamp = BSM_NEW(s->scratch, uint64_t);
-  BSM_TRY_ALLOC(stamp);
-  *stamp = bsm_spec_tick(s);
-  BSM_TRY_ALLOC(
-      bsm_ptrmap_set(s->scratch, &s->births, container->u.container, stamp));
-  return BSM_OK;
-}
-
-bsm_status bsm_spec_check_write(bsm_spec *s, const bsm_ivalue *container) {
-  BSM_TRY(bsm_spec_check_shared(s, container));
-  return bsm_spec_is_older(s, container) ? bsm_spec_box_up(s, container)
-                                         : BSM_OK;
-}
+#include "lowering/specialize/memory/allocation.h"
+#include "lowering/specialize/memory/symbol_views.h"
+#include "lowering/specialize/values/interpreter.h"
 
 static bsm_status bind(bsm_spec *s, const bsm_node *node, bsm_ivalue value) {
   BSM_TRY(bsm_spec_note_birth(s, &value));
@@ -74,7 +60,7 @@ static bsm_status unpack_symbol(bsm_spec *s, const bsm_node *node,
                                 bsm_value *from) {
   const bsm_emitter e = bsm_spec_emitter(s);
   bsm_node *copy = NULL;
-  BSM_TRY(bsm_node_create(s->graph, node->kind, &copy));
+  BSM_TRY(bsm_node_create(s->residual.graph, node->kind, &copy));
   BSM_TRY(bsm_node_add_input(copy, from));
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_value *value = NULL;
@@ -134,7 +120,7 @@ static bsm_status spread_symbol(bsm_spec *s, bsm_ivalue *tuple) {
   }
   BSM_TRY(bsm_spec_symbol_value(s, tuple, &whole));
   BSM_TRY(bsm_tuple_new(s->cx->arena, type->arg_count, &parts));
-  BSM_TRY(bsm_node_create(s->graph, "prim::TupleUnpack", &unpack));
+  BSM_TRY(bsm_node_create(s->residual.graph, "prim::TupleUnpack", &unpack));
   BSM_TRY(bsm_node_add_input(unpack, whole));
   for (size_t i = 0; i < parts->len; i++) {
     bsm_value *part = NULL;

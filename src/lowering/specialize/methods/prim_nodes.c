@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The other prim:: nodes: constants, casts, type tests, exceptions, text. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/methods/node_handlers.h"
+
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/allocation.h"
+#include "lowering/specialize/memory/container_aliases.h"
+#include "lowering/specialize/memory/dynamic_containers.h"
+#include "lowering/specialize/memory/shadow.h"
+#include "lowering/specialize/memory/symbol_views.h"
+#include "lowering/specialize/values/interpreter.h"
+#include "lowering/specialize/values/literal_policy.h"
 
 static bsm_status constant(bsm_spec *s, const bsm_node *node) {
   const bsm_ivalue *value = bsm_node_attr_get(node, "value");
@@ -33,7 +42,8 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
   const bsm_emitter e = bsm_spec_emitter(s);
   bsm_node *copy = NULL;
   bsm_value *inside = NULL;
-  BSM_TRY(bsm_node_create(s->graph, "prim::unchecked_unwrap_optional", &copy));
+  BSM_TRY(bsm_node_create(s->residual.graph, "prim::unchecked_unwrap_optional",
+                          &copy));
   BSM_TRY(bsm_spec_symbol_value(s, &value, &inside));
   BSM_TRY(bsm_node_add_input(copy, inside));
   BSM_TRY(bsm_node_add_output(copy, type, &inside));
@@ -45,7 +55,7 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
     value = bsm_iv_tensor(t);
   } else if (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT) {
     BSM_TRY(bsm_spec_box_new(s, type, inside, &value));
-    if (!s->literal) BSM_TRY(bsm_spec_box_share(s, &value));
+    if (bsm_spec_tracks_sharing(s)) BSM_TRY(bsm_spec_box_share(s, &value));
   } else {
     BSM_TRY(bsm_spec_new_symbol(s, inside, type, &value));
     bsm_spec_symbol_of(&value)->aliased = true;
@@ -62,10 +72,13 @@ static bsm_status uninitialized(bsm_spec *s, const bsm_node *node) {
 
 /* ---- isinstance ---- */
 
+static bool value_is(const bsm_spec *s, const bsm_ivalue *value,
+                     const bsm_type *type);
+
 static bool all_are(const bsm_spec *s, const bsm_ivalue *items, size_t n,
                     const bsm_type *type) {
   for (size_t i = 0; i < n; i++) {
-    if (!bsm_spec_value_is(s, &items[i], type)) {
+    if (!value_is(s, &items[i], type)) {
       return false;
     }
   }
@@ -80,7 +93,7 @@ static bool tuple_is(const bsm_spec *s, const bsm_tuple *tuple,
     return false;
   }
   for (size_t i = 0; i < tuple->len; i++) {
-    if (!bsm_spec_value_is(s, &tuple->items[i], type->args[i])) {
+    if (!value_is(s, &tuple->items[i], type->args[i])) {
       return false;
     }
   }
@@ -110,17 +123,16 @@ static bool dict_is(const bsm_spec *s, const bsm_dict *dict,
          all_are(s, dict->values, dict->len, type->args[1]);
 }
 
-bool bsm_spec_value_is(const bsm_spec *s, const bsm_ivalue *value,
-                       const bsm_type *type) {
+static bool value_is(const bsm_spec *s, const bsm_ivalue *value,
+                     const bsm_type *type) {
   switch (type->kind) {
     case BSM_TYPE_ANY:
       return true;
     case BSM_TYPE_OPTIONAL:
-      return value->tag == BSM_IVALUE_NONE ||
-             bsm_spec_value_is(s, value, type->args[0]);
+      return value->tag == BSM_IVALUE_NONE || value_is(s, value, type->args[0]);
     case BSM_TYPE_UNION:
       for (size_t i = 0; i < type->arg_count; i++) {
-        if (bsm_spec_value_is(s, value, type->args[i])) {
+        if (value_is(s, value, type->args[i])) {
           return true;
         }
       }
@@ -191,7 +203,7 @@ static bsm_status isinstance(bsm_spec *s, const bsm_node *node) {
   const bsm_type *list = types->u.tuple->type;
   bool is = false;
   for (size_t i = 0; i < list->arg_count && !is; i++) {
-    is = bsm_spec_value_is(s, &value, list->args[i]);
+    is = value_is(s, &value, list->args[i]);
     if (!is && bsm_spec_is_symbol(&value) &&
         can_be(bsm_spec_symbol_of(&value)->type, list->args[i])) {
       return BSM_FAIL(BSM_UNSUPPORTED,
@@ -340,7 +352,7 @@ static bsm_status tolist_when_run(bsm_spec *s, const bsm_node *node,
   bsm_node *call = NULL;
   bsm_value *in = NULL, *out = NULL;
   bsm_ivalue result;
-  BSM_TRY(bsm_node_create(s->graph, "prim::tolist", &call));
+  BSM_TRY(bsm_node_create(s->residual.graph, "prim::tolist", &call));
   for (size_t i = 0; i < node->inputs.len; i++) {
     bsm_ivalue given = *tensor;
     if (i > 0) {

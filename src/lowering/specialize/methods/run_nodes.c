@@ -1,151 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specialiser's state, and running nodes in order. */
-#include "lowering/specialize/specialize.h"
+/* Nodes in program order: prim:: nodes by their handlers, all others by schema.
+ */
+#include "lowering/specialize/methods/run_nodes.h"
+
+#include "lowering/specialize/control/control.h"
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/memory.h"
+#include "lowering/specialize/memory/shadow.h"
+#include "lowering/specialize/methods/node_handlers.h"
+#include "lowering/specialize/values/interpreter.h"
 
 /* Nodes run before giving up: unrolled loops and calls count again each time,
  * so a small file cannot keep the compiler busy for ever. */
 #define STEPS_PER_NODE 16u
-
-bsm_status bsm_spec_init(bsm_spec *s, bsm_ir_ctx *cx, bsm_arena *scratch,
-                         bsm_arena *stack, const bsm_aten_library *aten) {
-  *s = (bsm_spec){.cx = cx,
-                  .scratch = scratch,
-                  .stack = stack,
-                  .aten = aten,
-                  .logger = cx->logger,
-                  .clock = 1};
-  BSM_TRY(bsm_graph_create(cx, &s->graph));
-  s->block = s->graph->block;
-  BSM_TRY_ALLOC(bsm_vec_push(scratch, &s->open_blocks, s->block));
-  return BSM_OK;
-}
-
-uint64_t bsm_spec_tick(bsm_spec *s) {
-  return ++s->clock;
-}
-
-bsm_source bsm_spec_source(const bsm_spec *s) {
-  bsm_source source = {0};
-  if (s->node) {
-    source = s->node->source;
-  }
-  if (s->frame && s->frame->scope && s->frame->scope[0]) {
-    source.scope = s->frame->scope;
-  }
-  return source;
-}
-
-const char *bsm_spec_where(bsm_spec *s) {
-  bsm_text text;
-  bsm_text_init(&text, s->scratch);
-  const bsm_source source = bsm_spec_source(s);
-  bsm_source_print(&text, &source);
-  return text.failed || text.len == 0 ? "an unknown place" : text.data;
-}
-
-bsm_emitter bsm_spec_emitter(const bsm_spec *s) {
-  return (bsm_emitter){.graph = s->graph,
-                       .block = s->block,
-                       .aten = s->aten,
-                       .source = bsm_spec_source(s)};
-}
-
-bsm_status bsm_spec_get(bsm_spec *s, const bsm_value *value, bsm_ivalue *out) {
-  const bsm_spec_frame *f = s->frame;
-  if (value->id >= f->count || !f->bound[value->id]) {
-    char label[128];
-    return BSM_FAIL(BSM_INTERNAL, "%s is used before it is computed",
-                    bsm_value_label(value, label));
-  }
-  *out = f->values[value->id];
-  return BSM_OK;
-}
-
-bsm_status bsm_spec_set(bsm_spec *s, const bsm_value *value, bsm_ivalue what) {
-  bsm_spec_frame *f = s->frame;
-  if (value->id >= f->count) {
-    return BSM_FAIL(BSM_INTERNAL, "value %u is not of this graph", value->id);
-  }
-  f->values[value->id] = what;
-  f->bound[value->id] = true;
-  return BSM_OK;
-}
-
-bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
-                               const bsm_type *type, bsm_ivalue *out) {
-  bsm_spec_symbol *symbol = BSM_NEW(s->scratch, bsm_spec_symbol);
-  BSM_TRY_ALLOC(symbol);
-  *symbol = (bsm_spec_symbol){
-      .value = value, .type = type, .birth = bsm_spec_tick(s)};
-  *out = (bsm_ivalue){.tag = BSM_IVALUE_CONTAINER, .u = {.container = symbol}};
-  return BSM_OK;
-}
-
-/* Where a residual value stops being known: follows it back to an op without
- * a reference implementation, or to the first op that needs data. */
-const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v) {
-  const bsm_value *value = bsm_spec_symbol_of(v)->value;
-  const char *kind = "a value never computed";
-  for (int steps = 0; value && value->node && steps < 1000; steps++) {
-    const bsm_node *node = value->node;
-    if (!node->kind[0]) {
-      break;
-    }
-    kind = node->kind;
-    if (node->schema && !bsm_spec_find_op(s, node->schema)) {
-      return bsm_arena_printf(s->scratch,
-                              "%s, which has no reference implementation",
-                              node->schema->qualified);
-    }
-    value = NULL;
-    for (size_t i = 0; i < node->inputs.len && !value; i++) {
-      bsm_value *in = bsm_node_in(node, i);
-      if (!bsm_value_constant(in) && !(in->type && in->type->has_dims)) {
-        value = in;
-      }
-    }
-  }
-  return kind;
-}
-
-static bsm_status scan_items(const bsm_spec *s, const bsm_ivalue *items,
-                             size_t n, size_t depth, bsm_spec_leaves *out) {
-  for (size_t i = 0; i < n && !(out->meta && out->symbol); i++) {
-    BSM_TRY(bsm_spec_scan(s, &items[i], depth + 1, out));
-  }
-  return BSM_OK;
-}
-
-bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
-                         size_t depth, bsm_spec_leaves *out) {
-  if (depth > s->cx->limits.max_depth) {
-    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %llu deep",
-                    (unsigned long long)s->cx->limits.max_depth);
-  }
-  if (bsm_spec_box_find(s, value)) {
-    out->symbol = true;
-    return BSM_OK;
-  }
-  switch (value->tag) {
-    case BSM_IVALUE_TENSOR:
-      out->meta = out->meta || bsm_tensor_is_meta(value->u.tensor);
-      return BSM_OK;
-    case BSM_IVALUE_CONTAINER:
-      out->symbol = true;
-      return BSM_OK;
-    case BSM_IVALUE_LIST:
-      return scan_items(s, value->u.list->items, value->u.list->len, depth,
-                        out);
-    case BSM_IVALUE_TUPLE:
-      return scan_items(s, value->u.tuple->items, value->u.tuple->len, depth,
-                        out);
-    case BSM_IVALUE_DICT:
-      return scan_items(s, value->u.dict->values, value->u.dict->len, depth,
-                        out);
-    default:
-      return BSM_OK;
-  }
-}
 
 /* A trace keeps `x + 1.5` as an addition of a constant tensor without
  * dimensions. PyTorch makes a number of it again before it runs the graph
@@ -242,7 +109,7 @@ static bsm_status run_node_inner(bsm_spec *s, const bsm_node *node) {
 }
 
 static bsm_status run_node(bsm_spec *s, const bsm_node *node) {
-  if (++s->steps > s->cx->limits.max_nodes * STEPS_PER_NODE) {
+  if (++s->at.steps > s->cx->limits.max_nodes * STEPS_PER_NODE) {
     return BSM_FAIL(
         BSM_LIMIT,
         "the method runs more than %llu operations while compiling (at %s): %u "
@@ -250,9 +117,9 @@ static bsm_status run_node(bsm_spec *s, const bsm_node *node) {
         (unsigned long long)s->cx->limits.max_nodes * STEPS_PER_NODE,
         bsm_spec_where(s), STEPS_PER_NODE);
   }
-  const bsm_node *outer = s->node;
+  const bsm_node *outer = s->at.node;
   const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
-  s->node = node;
+  s->at.node = node;
   bsm_status st = run_node_inner(s, node);
   bsm_arena_rewind(s->stack, mark);
   /* The innermost failing node names its place; a call adds its own line. */
@@ -261,13 +128,13 @@ static bsm_status run_node(bsm_spec *s, const bsm_node *node) {
     st = bsm_status_note(st, call ? "called as %s at %s" : "in %s at %s",
                          node->kind, bsm_spec_where(s));
   }
-  s->node = outer;
+  s->at.node = outer;
   return st;
 }
 
-bsm_status bsm_spec_run_block(bsm_spec *s, const bsm_block *block) {
-  if (++s->depth > s->cx->limits.max_depth) {
-    s->depth--;
+bsm_status bsm_spec_execute_block(bsm_spec *s, const bsm_block *block) {
+  if (++s->at.depth > s->cx->limits.max_depth) {
+    s->at.depth--;
     return BSM_FAIL(BSM_LIMIT, "calls and blocks nest more than %llu deep",
                     (unsigned long long)s->cx->limits.max_depth);
   }
@@ -275,43 +142,6 @@ bsm_status bsm_spec_run_block(bsm_spec *s, const bsm_block *block) {
   for (const bsm_node *n = block->first; n && !st; n = n->next) {
     st = run_node(s, n);
   }
-  s->depth--;
-  return st;
-}
-
-bsm_status bsm_spec_run_graph(bsm_spec *s, const bsm_graph *graph,
-                              const bsm_function *function, const char *scope,
-                              const bsm_ivalue *args, size_t n,
-                              bsm_ivalue *outs, size_t n_outs) {
-  const bsm_block *block = graph->block;
-  const char *name = function ? function->qualified : "the graph";
-  if (block->params->outputs.len != n) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s takes %zu inputs, %zu given",
-                    name, block->params->outputs.len, n);
-  }
-  if (block->returns->inputs.len != n_outs) {
-    return BSM_FAIL(BSM_INTERNAL, "%s returns %zu values, %zu expected", name,
-                    block->returns->inputs.len, n_outs);
-  }
-  bsm_spec_frame frame = {.caller = s->frame,
-                          .function = function,
-                          .call = s->node,
-                          .count = graph->next_value_id,
-                          .scope = scope};
-  frame.values = BSM_NEW_ARRAY(s->stack, bsm_ivalue, frame.count + 1);
-  frame.bound = BSM_NEW_ARRAY(s->stack, bool, frame.count + 1);
-  BSM_TRY_ALLOC(frame.values && frame.bound);
-  s->frame = &frame;
-  bsm_status st = BSM_OK;
-  for (size_t i = 0; i < n && !st; i++) {
-    st = bsm_spec_set(s, bsm_node_out(block->params, i), args[i]);
-  }
-  if (!st) {
-    st = bsm_spec_run_block(s, block);
-  }
-  for (size_t i = 0; i < n_outs && !st; i++) {
-    st = bsm_spec_get(s, bsm_node_in(block->returns, i), &outs[i]);
-  }
-  s->frame = frame.caller;
+  s->at.depth--;
   return st;
 }

@@ -4,7 +4,11 @@
  * fills the padding with zeros in the end. Here the batch stays as it is, with
  * a note of which elements there are; layers get a mask for it, and the padding
  * of the result is filled. Nothing else is done with nested tensors. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/ops/nested_tensors.h"
+
+#include "lowering/specialize/ops/ops.h"
+#include "lowering/specialize/values/interpreter.h"
+#include "lowering/specialize/values/schema_query.h"
 
 /* What a tensor that is taken for a nested one leaves out. */
 typedef struct bsm_spec_nested {
@@ -23,7 +27,7 @@ static bsm_status op(bsm_spec *s, const char *name, bsm_ivalue a,
 
 static nested *find(const bsm_spec *s, const bsm_ivalue *v) {
   return v->tag == BSM_IVALUE_TENSOR || bsm_spec_is_symbol(v)
-             ? bsm_ptrmap_get(&s->nested, v->u.container)
+             ? bsm_ptrmap_get(&s->ops->nested, v->u.container)
              : NULL;
 }
 
@@ -31,7 +35,8 @@ static bsm_status note(bsm_spec *s, const bsm_ivalue *v, const nested *of) {
   nested *own = BSM_NEW(s->scratch, nested);
   BSM_TRY_ALLOC(own);
   *own = *of;
-  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->nested, v->u.container, own));
+  BSM_TRY_ALLOC(
+      bsm_ptrmap_set(s->scratch, &s->ops->nested, v->u.container, own));
   return BSM_OK;
 }
 
@@ -67,9 +72,9 @@ static bsm_status ask_aligned(bsm_spec *s, const bsm_ivalue *args,
   BSM_TRY(op(s, "aten::logical_and", of.hidden, &same, 1, &of.filled));
   BSM_TRY(op(s, "aten::logical_not", args[1], NULL, 0, &of.hidden));
   of.asked = args[0].u.container;
-  s->aligned = BSM_NEW(s->scratch, nested);
-  BSM_TRY_ALLOC(s->aligned);
-  *s->aligned = of;
+  s->ops->aligned = BSM_NEW(s->scratch, nested);
+  BSM_TRY_ALLOC(s->ops->aligned);
+  *s->ops->aligned = of;
   *out = bsm_iv_bool(true);
   return BSM_OK;
 }
@@ -78,8 +83,8 @@ static bsm_status ask_aligned(bsm_spec *s, const bsm_ivalue *args,
 static bsm_status make(bsm_spec *s, const bsm_ivalue *args, bsm_ivalue *out) {
   const bsm_ivalue none = bsm_iv_none();
   nested of;
-  if (s->aligned && s->aligned->asked == args[0].u.container) {
-    of = *s->aligned;
+  if (s->ops->aligned && s->ops->aligned->asked == args[0].u.container) {
+    of = *s->ops->aligned;
   } else {
     BSM_TRY(describe(s, &args[1], &of));
   }
@@ -90,10 +95,10 @@ static bsm_status make(bsm_spec *s, const bsm_ivalue *args, bsm_ivalue *out) {
 /* An op on the padded tensor that stands for a nested one. */
 static bsm_status on_padded(bsm_spec *s, const bsm_schema *schema,
                             bsm_ivalue *args, size_t n, bsm_ivalue *out) {
-  const bsm_ptrmap known = s->nested;
-  s->nested = (bsm_ptrmap){0};
+  const bsm_ptrmap known = s->ops->nested;
+  s->ops->nested = (bsm_ptrmap){0};
   const bsm_status st = bsm_spec_op(s, schema, args, n, out, 1);
-  s->nested = known;
+  s->ops->nested = known;
   return st;
 }
 
@@ -164,7 +169,7 @@ bsm_status bsm_spec_nested_op(bsm_spec *s, const bsm_schema *schema,
     return make(s, args, outs);
   }
   const nested *of = NULL;
-  for (size_t i = 0; s->nested.len && i < n && !of; i++) {
+  for (size_t i = 0; s->ops->nested.len && i < n && !of; i++) {
     of = find(s, &args[i]);
   }
   if (!of || is_harmless(schema)) {

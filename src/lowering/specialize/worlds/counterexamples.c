@@ -7,7 +7,10 @@
  *
  * Values that depend on data are unknown, and so is what is computed of them;
  * of an If on such a condition both sides are looked at, of a loop one turn. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/worlds/counterexamples.h"
+
+#include "lowering/specialize/worlds/world_data.h"
+#include "lowering/specialize/worlds/world_shapes.h"
 
 enum {
   MIN_SAMPLES = 64, /* shapes that are tried, by the size of the graph */

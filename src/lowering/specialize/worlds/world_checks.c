@@ -3,7 +3,9 @@
  * the engine runs: a shape for which it is not is refused with a message. The
  * checks stand where the value is computed, before anything that was built on
  * it. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/worlds/world_checks.h"
+
+#include "lowering/specialize/values/schema_query.h"
 
 /* Raises unless `same` holds. */
 static bsm_status emit_raise_unless(bsm_spec *s, bsm_value *same) {
@@ -14,7 +16,7 @@ static bsm_status emit_raise_unless(bsm_spec *s, bsm_value *same) {
   bsm_ivalue message;
   /* A front end may know what a condition on shapes is about. */
   const bsm_ivalue *told =
-      s->node ? bsm_node_attr_get(s->node, "message") : NULL;
+      s->at.node ? bsm_node_attr_get(s->at.node, "message") : NULL;
   const char *words =
       told && told->tag == BSM_IVALUE_STRING
           ? bsm_arena_printf(s->scratch, BSM_WORLD_CHECK ": %s",
@@ -26,14 +28,14 @@ static bsm_status emit_raise_unless(bsm_spec *s, bsm_value *same) {
                              bsm_spec_where(s));
   BSM_TRY_ALLOC(words);
   BSM_TRY(bsm_iv_string(s->cx->arena, bsm_str_of(words), &message));
-  BSM_TRY(bsm_node_create(s->graph, "prim::If", &check));
+  BSM_TRY(bsm_node_create(s->residual.graph, "prim::If", &check));
   BSM_TRY(bsm_node_add_input(check, same));
   BSM_TRY(bsm_node_add_block(check, &fine));
   BSM_TRY(bsm_node_add_block(check, &wrong));
   bsm_emitter inside = e;
   inside.block = wrong;
   BSM_TRY(bsm_ir_constant(&inside, message, NULL, &text));
-  BSM_TRY(bsm_node_create(s->graph, "prim::RaiseException", &raise));
+  BSM_TRY(bsm_node_create(s->residual.graph, "prim::RaiseException", &raise));
   BSM_TRY(bsm_node_add_input(raise, text));
   bsm_ir_link(&inside, raise);
   bsm_ir_link(&e, check);
@@ -82,15 +84,6 @@ bsm_status bsm_spec_check_dims(bsm_spec *s, bsm_value *value, bsm_dims dims) {
 
 /* ---- what needs no check ---- */
 
-static bool name_in(const char *name, const char *const *list) {
-  for (; *list; list++) {
-    if (strcmp(name, *list) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* Ranks, dtypes, and whether a value is None do not depend on dims, where no
  * branch does that was taken before. */
 static bool asks_for_structure(const bsm_schema *schema) {
@@ -100,24 +93,14 @@ static bool asks_for_structure(const bsm_schema *schema) {
       "prim::device",     "prim::is_cuda",
       "aten::__is__",     "aten::__isnot__",
       "prim::layout",     NULL};
-  return name_in(schema->name, names);
+  return bsm_name_in(schema->name, names);
 }
 
 static bool asks_for_size(const bsm_schema *schema) {
   static const char *const names[] = {"aten::size", "aten::size.int",
                                       "aten::sym_size.int", "aten::len.Tensor",
                                       NULL};
-  return name_in(schema->qualified, names);
-}
-
-/* Whether what was said of the symbol's dims was said here, or around. */
-static bool is_open_block(const bsm_spec *s, const bsm_block *block) {
-  for (size_t i = s->open_blocks.len; i-- > 0;) {
-    if (s->open_blocks.items[i] == block) {
-      return true;
-    }
-  }
-  return false;
+  return bsm_name_in(schema->qualified, names);
 }
 
 bool bsm_spec_is_sure(bsm_spec *s, const bsm_schema *schema,
@@ -142,16 +125,16 @@ bool bsm_spec_is_sure(bsm_spec *s, const bsm_schema *schema,
   if (symbol->fixed) {
     return true;
   }
-  if (!is_open_block(s, symbol->sure_block)) {
+  if (!bsm_spec_is_open_block(s, symbol->sure_block)) {
     symbol->sure_dims = 0;
-    symbol->sure_block = s->block;
+    symbol->sure_block = s->residual.block;
   }
   const uint32_t bit = 1u << dim;
   const bsm_lowering_range *r = symbol->range;
   const bool sure =
       (r && r->min.d[dim] == r->max.d[dim]) || (symbol->sure_dims & bit);
   /* The caller checks it now. A block around stays the one that is noted. */
-  if (!sure && symbol->sure_block == s->block) {
+  if (!sure && symbol->sure_block == s->residual.block) {
     symbol->sure_dims |= bit;
   }
   return sure;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of ops for the worlds, which know data where it is small - positions,
  * lengths, masks of short sequences - and only dims where it is not. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/worlds/world_data.h"
 
 static bool has_data(const bsm_ivalue *args, size_t n) {
   bool any = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shapes that inputs have in the worlds. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/worlds/world_shapes.h"
 
 /* A size that as many dims of the input as possible can have. */
 static int64_t common_size(const bsm_lowering_range *r, int32_t dim) {

@@ -2,25 +2,20 @@
 /* as_strided of tensors whose dims range. Values of the residual graph have no
  * strides: what PyTorch's strides reach is computed from those that the tensors
  * have in the worlds, and read by its place in the storage's order. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/worlds/world_strides.h"
 
-static const bsm_tensor *tensor_in(const bsm_ivalue *v, size_t world) {
-  if (bsm_spec_is_symbol(v)) {
-    const bsm_ivalue *worlds = bsm_spec_symbol_of(v)->worlds;
-    v = worlds ? &worlds[world] : NULL;
-  }
-  return v && v->tag == BSM_IVALUE_TENSOR ? v->u.tensor : NULL;
-}
-
-static bool is_possible(const bsm_spec *s, size_t world) {
-  return (s->worlds >> world & 1u) != 0;
-}
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/container_aliases.h"
+#include "lowering/specialize/memory/memory.h"
+#include "lowering/specialize/values/interpreter.h"
+#include "lowering/specialize/values/literal_policy.h"
 
 static bool share_storage(const bsm_spec *s, const bsm_ivalue *a,
                           const bsm_ivalue *b) {
-  for (size_t w = 0; w < s->world_count; w++) {
-    const bsm_tensor *x = tensor_in(a, w), *y = tensor_in(b, w);
-    if (is_possible(s, w) && (!x || !y || x->storage != y->storage)) {
+  for (size_t w = 0; w < s->worlds.count; w++) {
+    const bsm_tensor *x = bsm_world_tensor(a, w), *y = bsm_world_tensor(b, w);
+    if (bsm_world_is_possible(&s->worlds, w) &&
+        (!x || !y || x->storage != y->storage)) {
       return false;
     }
   }
@@ -69,8 +64,9 @@ static bool is_dense(const bsm_tensor *t, const int64_t *order) {
 
 static bool is_dense_everywhere(const bsm_spec *s, const bsm_ivalue *v,
                                 const int64_t *order) {
-  for (size_t w = 0; w < s->world_count; w++) {
-    if (is_possible(s, w) && !is_dense(tensor_in(v, w), order)) {
+  for (size_t w = 0; w < s->worlds.count; w++) {
+    if (bsm_world_is_possible(&s->worlds, w) &&
+        !is_dense(bsm_world_tensor(v, w), order)) {
       return false;
     }
   }
@@ -83,9 +79,9 @@ static bsm_status row_of(bsm_spec *s, const bsm_ivalue *root, bsm_ivalue *out) {
   const int64_t all = -1;
   bool found = false;
   int32_t rank = 0;
-  for (size_t w = 0; w < s->world_count && !found; w++) {
-    const bsm_tensor *t = tensor_in(root, w);
-    if (is_possible(s, w)) {
+  for (size_t w = 0; w < s->worlds.count && !found; w++) {
+    const bsm_tensor *t = bsm_world_tensor(root, w);
+    if (bsm_world_is_possible(&s->worlds, w)) {
       rank = t->sizes.rank;
       order_of(t, order);
       found = is_dense_everywhere(s, root, order);
@@ -151,11 +147,11 @@ static bsm_status offset_of(const bsm_spec *s, const bsm_ivalue *args,
   if (args[3].tag != BSM_IVALUE_NONE) {
     return BSM_OK;
   }
-  for (size_t w = 0; w < s->world_count; w++) {
-    if (!is_possible(s, w)) {
+  for (size_t w = 0; w < s->worlds.count; w++) {
+    if (!bsm_world_is_possible(&s->worlds, w)) {
       continue;
     }
-    const bsm_ivalue own = bsm_iv_int(tensor_in(&args[0], w)->offset);
+    const bsm_ivalue own = bsm_iv_int(bsm_world_tensor(&args[0], w)->offset);
     if (!first && own.u.i != out->u.i) {
       return BSM_FAIL(BSM_UNSUPPORTED,
                       "as_strided of a part of a tensor that begins elsewhere "
@@ -171,15 +167,16 @@ bsm_status bsm_spec_as_strided(bsm_spec *s, const bsm_schema *schema,
                                const bsm_ivalue *args, size_t n,
                                bsm_ivalue *outs, bool *done) {
   *done = false;
-  if (!s->worlds || s->literal || n != 4 ||
+  if (!s->worlds.possible || bsm_spec_strides_matter(s) || n != 4 ||
       strcmp(schema->qualified, "aten::as_strided") != 0 ||
       args[1].tag != BSM_IVALUE_LIST || args[2].tag != BSM_IVALUE_LIST ||
       bsm_spec_box_find(s, &args[1]) || bsm_spec_box_find(s, &args[2]) ||
       args[1].u.list->len != args[2].u.list->len) {
     return BSM_OK;
   }
-  for (size_t w = 0; w < s->world_count; w++) {
-    if (is_possible(s, w) && !tensor_in(&args[0], w)) {
+  for (size_t w = 0; w < s->worlds.count; w++) {
+    if (bsm_world_is_possible(&s->worlds, w) &&
+        !bsm_world_tensor(&args[0], w)) {
       return BSM_OK;
     }
   }

@@ -10,9 +10,11 @@
  * Not every loop can be one of the engine's: one whose turns use different
  * objects cannot. When specialising fails for what is not supported, all loops
  * are unrolled after all, up to max_loop_trips and max_nodes. */
+#include "lowering/specialize/control/unrolling.h"
+
 #include <inttypes.h>
 
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/control/control.h"
 
 /* Each adds a loop; a method of more long loops than this is refused. */
 #define MAX_ATTEMPTS 16
@@ -29,7 +31,7 @@ static bool is_counted(const bsm_node *node) {
 /* Whether unrolling as many nodes as in the first turn goes too far. A loop
  * around others is left alone: it may be one of these that is too long. */
 static bool will_exceed(const bsm_spec *s, const bsm_spec_turns *loop) {
-  const uint64_t each = s->graph->node_count - loop->first_node;
+  const uint64_t each = s->residual.graph->node_count - loop->first_node;
   return loop->turns == 2 && loop->trips && !loop->has_inner &&
          each > s->cx->limits.max_unrolled_nodes / loop->trips;
 }
@@ -37,17 +39,18 @@ static bool will_exceed(const bsm_spec *s, const bsm_spec_turns *loop) {
 /* The limit that `loop` has gone beyond; NULL: none. */
 static const char *exceeded(const bsm_spec *s, const bsm_spec_turns *loop) {
   const bsm_limits *limits = &s->cx->limits;
-  if (s->trips > limits->max_loop_trips) return trips_limit;
-  if (!s->unroller || s->unroller->reason) return NULL;
-  const uint64_t nodes =
-      s->unrolled_nodes + s->graph->node_count - loop->outermost->first_node;
+  if (s->control->trips > limits->max_loop_trips) return trips_limit;
+  if (!s->control->unroller || s->control->unroller->reason) return NULL;
+  const uint64_t nodes = s->control->unrolled_nodes +
+                         s->residual.graph->node_count -
+                         loop->outermost->first_node;
   return nodes > limits->max_unrolled_nodes || will_exceed(s, loop)
              ? nodes_limit
              : NULL;
 }
 
 static bsm_status note(bsm_spec *s, const bsm_node *node, const char *limit) {
-  bsm_spec_unroller *u = s->unroller;
+  bsm_spec_unroller *u = s->control->unroller;
   bsm_text place;
   bsm_text_init(&place, s->scratch);
   bsm_source_print(&place, &node->source);
@@ -62,26 +65,28 @@ static bsm_status note(bsm_spec *s, const bsm_node *node, const char *limit) {
 
 void bsm_spec_turns_begin(bsm_spec *s, const bsm_node *node,
                           const bsm_ivalue *trips, bsm_spec_turns *loop) {
-  *loop = (bsm_spec_turns){
-      .outer = s->turns, .node = node, .first_node = s->graph->node_count};
+  *loop = (bsm_spec_turns){.outer = s->control->turns,
+                           .node = node,
+                           .first_node = s->residual.graph->node_count};
   if (trips->tag == BSM_IVALUE_INT && trips->u.i > 0 && is_counted(node)) {
     loop->trips = (uint64_t)trips->u.i;
   }
-  loop->outermost = s->turns ? s->turns->outermost : loop;
-  if (s->turns) s->turns->has_inner = true;
-  s->turns = loop;
+  loop->outermost = s->control->turns ? s->control->turns->outermost : loop;
+  if (s->control->turns) s->control->turns->has_inner = true;
+  s->control->turns = loop;
 }
 
 void bsm_spec_turns_end(bsm_spec *s, const bsm_spec_turns *loop) {
-  s->turns = loop->outer;
+  s->control->turns = loop->outer;
   if (!loop->outer) {
-    s->unrolled_nodes += s->graph->node_count - loop->first_node;
+    s->control->unrolled_nodes +=
+        s->residual.graph->node_count - loop->first_node;
   }
 }
 
 bsm_status bsm_spec_count_turn(bsm_spec *s, bsm_spec_turns *loop) {
-  bsm_spec_unroller *u = s->unroller;
-  s->trips++;
+  bsm_spec_unroller *u = s->control->unroller;
+  s->control->trips++;
   loop->turns++;
   const char *limit = exceeded(s, loop);
   if (!limit) return BSM_OK;
@@ -109,7 +114,7 @@ bsm_status bsm_spec_count_turn(bsm_spec *s, bsm_spec_turns *loop) {
 
 bsm_status bsm_spec_is_rolled(bsm_spec *s, const bsm_node *node,
                               const bsm_ivalue *trips, const char **limit) {
-  bsm_spec_unroller *u = s->unroller;
+  bsm_spec_unroller *u = s->control->unroller;
   *limit = NULL;
   if (!u || u->reason) return BSM_OK;
   *limit = bsm_ptrmap_get(&u->loops, node);

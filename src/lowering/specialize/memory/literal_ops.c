@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory as the program shares it.
  *
- * When a tensor may be one of several, or a list is in two places at once, the
- * residual graph cannot say what a write changes. Such a method is specialised
- * literally: every op that makes a tensor is written down, views too, and every
- * write is one at that place of the residual graph. What is still resolved here
- * is what no write can change: numbers, dims and dtypes, attributes and calls,
- * conditions on them.
+ * Where tensors have identity (values/literal_policy.h), every op that makes
+ * one is written down, views too, and every write is one at that place of the
+ * residual graph.
  *
  *   tensors     a meta tensor has one residual value for ever; tensors of the
  *               module have no data, as the run may change them
@@ -19,65 +16,14 @@
  *
  * A write that changes the dims of a tensor is followed where nothing else can
  * have the tensor. */
-#include "lowering/specialize/specialize.h"
+#include "lowering/specialize/memory/literal_ops.h"
 
-static bool is_open(const bsm_type *type) {
-  return !type || type->kind == BSM_TYPE_VAR || type->kind == BSM_TYPE_ANY ||
-         type->kind == BSM_TYPE_UNION;
-}
-
-static bool is_container(const bsm_ivalue *v) {
-  return v->tag == BSM_IVALUE_LIST || v->tag == BSM_IVALUE_DICT;
-}
-
-/* ---- tensors ---- */
-
-/* Storages of the module are shared by their shadows, without memory. */
-bsm_status bsm_spec_literal_tensor(bsm_spec *s, bsm_tensor *own,
-                                   const bsm_tensor *from) {
-  bsm_spec_tensor *record = NULL;
-  own->storage->meta = true;
-  own->storage->data = NULL;
-  BSM_TRY(bsm_spec_tensor_of(s, own, &record));
-  record->known = from;
-  return BSM_OK;
-}
-
-bsm_status bsm_spec_literal_value(bsm_spec *s, bsm_tensor *t, bsm_value **out) {
-  bsm_spec_tensor *record = NULL;
-  BSM_TRY(bsm_spec_tensor_of(s, t, &record));
-  if (!record->value && !record->known) {
-    return BSM_FAIL(BSM_INTERNAL, "a tensor without a value");
-  }
-  if (!record->value) {
-    bsm_emitter e = bsm_spec_emitter(s);
-    e.block = s->graph->block; /* in sight from everywhere */
-    const bsm_ivalue known =
-        bsm_iv_tensor((bsm_tensor *)(uintptr_t)record->known);
-    const bsm_type *type = bsm_spec_tensor_type(s, t);
-    BSM_TRY_ALLOC(type);
-    BSM_TRY(bsm_ir_constant(&e, known, type, &record->value));
-    if (record->name) {
-      BSM_TRY(bsm_value_set_name(s->graph, record->value, record->name));
-    }
-  }
-  *out = record->value;
-  return BSM_OK;
-}
-
-/* ---- arguments ---- */
-
-/* An op may keep what its schema leaves open; a list of tensors it reads. */
-bsm_status bsm_spec_literal_argument(bsm_spec *s, const bsm_ivalue *value,
-                                     const bsm_type *type, bsm_value **out) {
-  const bsm_type *formal = type;
-  while (formal && formal->kind == BSM_TYPE_OPTIONAL) {
-    formal = formal->args[0];
-  }
-  return is_container(value) && !is_open(formal) && !bsm_spec_box_find(s, value)
-             ? bsm_spec_residual_items(s, value, type, out)
-             : bsm_spec_residual(s, value, type, out);
-}
+#include "lowering/specialize/memory/alias.h"
+#include "lowering/specialize/memory/allocation.h"
+#include "lowering/specialize/memory/emit_op.h"
+#include "lowering/specialize/memory/mutate.h"
+#include "lowering/specialize/memory/tensor_values.h"
+#include "lowering/specialize/values/schema_query.h"
 
 /* ---- ops that make tensors ---- */
 
@@ -223,10 +169,9 @@ static bsm_status emit_write(bsm_spec *s, const char *qualified,
                     qualified, n);
   }
   for (size_t i = 0; i < n; i++) {
-    BSM_TRY(
-        bsm_spec_literal_argument(s, &args[i], schema->args[i].type, &in[i]));
+    BSM_TRY(bsm_spec_argument(s, &args[i], schema->args[i].type, &in[i]));
   }
-  BSM_TRY(bsm_node_create_schema(s->graph, schema, &node));
+  BSM_TRY(bsm_node_create_schema(s->residual.graph, schema, &node));
   for (size_t i = 0; i < n; i++) {
     BSM_TRY(bsm_node_add_input(node, in[i]));
   }
@@ -255,7 +200,7 @@ static bsm_status change_dims(bsm_spec *s, const bsm_schema *schema,
   if (tensor) {
     BSM_TRY(bsm_spec_tensor_of(s, args[which].u.tensor, &record));
   }
-  if (s->branch_depth > 0 ||
+  if (s->residual.block_depth > 0 ||
       (tensor ? record->storage->joined : symbol->aliased)) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s changes the shape of a tensor in a block that depends "
@@ -271,7 +216,7 @@ static bsm_status change_dims(bsm_spec *s, const bsm_schema *schema,
     return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->qualified);
   }
   BSM_TRY(bsm_spec_tensor_of(s, view.u.tensor, &of_view));
-  BSM_TRY(bsm_spec_literal_value(s, view.u.tensor, &record->value));
+  BSM_TRY(bsm_spec_tensor_value(s, view.u.tensor, &record->value));
   *args[which].u.tensor = *view.u.tensor;
   return BSM_OK;
 }
@@ -316,32 +261,4 @@ bsm_status bsm_spec_literal_write(bsm_spec *s, const bsm_schema *schema,
     return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->qualified);
   }
   return emit_write(s, "aten::copy_", copy, 3);
-}
-
-/* ---- writes to containers ---- */
-
-bsm_status bsm_spec_literal_box_write(bsm_spec *s, const bsm_schema *schema,
-                                      const bsm_ivalue *args, size_t n,
-                                      size_t which, bsm_ivalue *outs,
-                                      size_t n_outs) {
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(bsm_spec_note_shared(s, &args[i]));
-  }
-  for (size_t i = 0; i < n_outs; i++) {
-    outs[i] = bsm_iv_none();
-  }
-  BSM_TRY(bsm_spec_emit(s, schema, args, n, outs, n_outs));
-  for (size_t i = 0; i < n_outs; i++) {
-    const bsm_spec_symbol *symbol =
-        bsm_spec_is_symbol(&outs[i]) ? bsm_spec_symbol_of(&outs[i]) : NULL;
-    const bsm_type *type = symbol ? symbol->type : NULL;
-    if (i < schema->return_count && schema->returns[i].has_alias &&
-        schema->returns[i].type == schema->args[which].type) {
-      outs[i] = args[which]; /* append() and its like answer the list */
-    } else if (type &&
-               (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT)) {
-      BSM_TRY(bsm_spec_box_new(s, type, symbol->value, &outs[i]));
-    }
-  }
-  return BSM_OK;
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of the reference library. */
+#include "lowering/specialize/values/reference_op.h"
+
+const bsm_aten_op *bsm_spec_find_op(const bsm_spec *s,
+                                    const bsm_schema *schema) {
+  return bsm_aten_find(s->aten, bsm_str_of(schema->qualified));
+}
+
+bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,
+                         const bsm_ivalue *args, size_t n, bsm_ivalue *outs,
+                         size_t n_outs) {
+  bsm_op_ctx cx = {.arena = s->cx->arena,
+                   .logger = s->logger,
+                   .max_tensor_bytes = s->cx->limits.max_tensor_bytes};
+  return bsm_aten_call(&cx, op, args, n, outs, n_outs);
+}
