@@ -24,6 +24,9 @@ typedef struct bsm_storage {
   size_t size;    /* bytes that `data` has, or would have */
   bool meta;      /* no memory behind it */
   bool read_only; /* borrowed from a file: in-place ops must copy first */
+  /* A copy in other memory, of who runs a program (program/residency.h), which
+   * may be the only one: `data` is NULL then until ops shall see it. */
+  struct bsm_resident *resident;
 } bsm_storage;
 
 /* What the integers of a quantized tensor mean: (q - zero_point) * scale, with

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "engine/program.h"
+
 /* Every tensor is there twice: tensor i of the plan is 2 i on the host and
  * 2 i + 1 on the device. A binding is in one space; its twin has a place behind
  * the workspace of the other. */
@@ -141,8 +143,28 @@ static void place_step(placer *p, const bsm_plan_step *step) {
   }
 }
 
+/* The program stays; its segments are placed. */
+static bsm_plan *placed_program(const bsm_plan *plan,
+                                bool (*choose)(void *user), void *user,
+                                bsm_arena *arena) {
+  bsm_plan *out = BSM_NEW(arena, bsm_plan);
+  bsm_program *program = BSM_NEW(arena, bsm_program);
+  *out = *plan;
+  *program = *plan->program;
+  out->target = "lazy:test";
+  out->program = program;
+  program->segments =
+      BSM_NEW_ARRAY(arena, bsm_plan *, program->segment_count + 1u);
+  for (uint32_t i = 0; i < program->segment_count; i++) {
+    program->segments[i] =
+        placed_plan(plan->program->segments[i], choose, user, arena);
+  }
+  return out;
+}
+
 bsm_plan *placed_plan(const bsm_plan *plan, bool (*choose)(void *user),
                       void *user, bsm_arena *arena) {
+  if (plan->program) return placed_program(plan, choose, user, arena);
   bsm_plan *out = BSM_NEW(arena, bsm_plan);
   placer p = {plan, out, arena, choose, user, NULL, NULL, NULL, NULL};
   size_t room = plan->input_count + 1u;

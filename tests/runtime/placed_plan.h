@@ -6,9 +6,10 @@
 #include "engine/plan.h"
 
 /* A plan that computes what `plan` does, for the target "lazy": each step, and
- * each binding, is where `choose` says, 0 on the host, and what a step leaves
- * is copied to the other space at once. Calls of the library and plug-ins stay
- * on the host. Refers to the memory of `plan`; `arena` has the rest. */
+ * each binding, is where `choose` says, false for the host, and what a step
+ * leaves is copied to the other space at once. Calls of the library and layers
+ * of plug-ins stay on the host. Of a program the segments are placed. Refers to
+ * the memory of `plan`; `arena` has the rest. */
 bsm_plan *placed_plan(const bsm_plan *plan, bool (*choose)(void *user),
                       void *user, bsm_arena *arena);
 

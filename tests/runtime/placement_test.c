@@ -118,12 +118,13 @@ static void load(const char *name, const char *how, model *m) {
   assert_true(m->output_count <= MAX_ARRAYS);
   for (size_t i = 0; i < m->output_count; i++) {
     bsm_binding b;
+    if (m->cpu->plan->program) break;
     check(bsm_engine_output(m->cpu, i, &b));
     m->want[i] = m->got[i] = (bsm_array){.dtype = b.dtype, .dims = b.dims};
     m->want[i].data = calloc(bytes_of(b.dtype, b.dims) + 1, 1);
     m->got[i].data = calloc(bytes_of(b.dtype, b.dims) + 1, 1);
   }
-  run(m->cpu, 1, m, m->want);
+  if (!m->cpu->plan->program) run(m->cpu, 1, m, m->want);
 }
 
 static void place(model *m, uint64_t seed, int of_four) {
@@ -188,7 +189,7 @@ static void test_models(void **state) {
   assert_true(mixed > 40);
 }
 
-/* ---- arrays ---- */
+/* ---- arrays on the device ---- */
 
 /* A copy of an array in the memory of the engine's device. */
 static bsm_array on_device(const bsm_engine *engine, const bsm_array *from,
@@ -207,6 +208,253 @@ static bsm_array on_device(const bsm_engine *engine, const bsm_array *from,
   ops->stream_destroy(stream);
   return to;
 }
+
+static void release_on_device(const bsm_engine *engine, bsm_array *array) {
+  engine->ops[BSM_SPACE_DEVICE]->release(engine->devices[BSM_SPACE_DEVICE],
+                                         NULL, array->data);
+}
+
+/* ---- programs ---- */
+
+/* An engine of IR text, for inputs of these dims. */
+static bsm_engine *compile_text(const char *text, const bsm_array *inputs,
+                                size_t count) {
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  bsm_input_spec specs[MAX_ARRAYS];
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  for (size_t i = 0; i < count; i++) {
+    specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
+    specs[i].dtype = inputs[i].dtype;
+    specs[i].rank = inputs[i].dims.rank;
+    memcpy(specs[i].min, inputs[i].dims.d, sizeof(specs[i].min));
+  }
+  options.inputs = specs;
+  options.input_count = count;
+  options.no_timing = true;
+  options.threads = 1;
+  check(bsm_module_load_memory(text, strlen(text), "test.ir", NULL, &module));
+  check(bsm_compile(module, &options, &engine));
+  bsm_module_destroy(module);
+  return engine;
+}
+
+/* Two contexts run the same; outputs have the same bits. */
+static void compare_runs(bsm_context *a, bsm_context *b,
+                         const bsm_array *inputs, const bsm_array *other,
+                         size_t count) {
+  check(bsm_context_run_keep(a, inputs, count));
+  check(bsm_context_run_keep(b, other, count));
+  const size_t outputs = bsm_context_output_count(a);
+  assert_true(outputs > 0);
+  assert_int_equal(bsm_context_output_count(b), outputs);
+  for (size_t i = 0; i < outputs; i++) {
+    bsm_array x, y;
+    check(bsm_context_output(a, i, &x));
+    check(bsm_context_output(b, i, &y));
+    assert_int_equal(x.dtype, y.dtype);
+    assert_int_equal(y.space, BSM_SPACE_HOST);
+    assert_memory_equal(&x.dims, &y.dims, sizeof(x.dims));
+    assert_memory_equal(x.data, y.data, bytes_of(x.dtype, x.dims));
+  }
+}
+
+/* Segments in a loop whose end depends on data, and of whose values the host
+ * sees some: a sum that decides, a list of all, indices. */
+static const char loop_text[] =
+    "graph(%x : Tensor, %w : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %zero : int = prim::Constant[value=0]()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %two : int = prim::Constant[value=2]()\n"
+    "  %limit : float = prim::Constant[value=40.]()\n"
+    "  %turns : int = prim::Constant[value=9]()\n"
+    "  %true : bool = prim::Constant[value=1]()\n"
+    "  %list : Tensor[] = prim::ListConstruct()\n"
+    "  %r : Tensor = prim::Loop(%turns, %true, %x)\n"
+    "    block0(%i : int, %h : Tensor):\n"
+    "      %p : Tensor = aten::matmul(%h, %w)\n"
+    "      %q : Tensor = aten::relu(%p)\n"
+    "      %v : Tensor = aten::softmax(%q, %one, %none)\n"
+    "      %c : Tensor = aten::add(%v, %h, %one)\n"
+    "      %d : Tensor[] = aten::append(%list, %c)\n"
+    "      %s : Tensor = aten::sum(%c, %none)\n"
+    "      %n : Scalar = aten::item(%s)\n"
+    "      %go : bool = aten::lt(%n, %limit)\n"
+    "      -> (%go, %c)\n"
+    "  %all : Tensor = aten::stack(%list, %zero)\n"
+    "  %nz : Tensor = aten::nonzero(%r)\n"
+    "  %m : Tensor = aten::mul(%r, %two)\n"
+    "  return (%r, %all, %nz, %m)\n";
+
+static float loop_x[4 * 8], loop_w[8 * 8];
+static const bsm_array loop_inputs[2] = {
+    {loop_x, BSM_DTYPE_FLOAT, {2, {4, 8}}, NULL},
+    {loop_w, BSM_DTYPE_FLOAT, {2, {8, 8}}, NULL},
+};
+
+static void fill(float *data, size_t n) {
+  for (size_t i = 0; i < n; i++) data[i] = (float)(i * 37 % 23) / 23.0f - 0.3f;
+}
+
+static bsm_engine *compile_loop(void) {
+  fill(loop_x, 32);
+  fill(loop_w, 64);
+  bsm_engine *engine = compile_text(loop_text, loop_inputs, 2);
+  assert_non_null(engine->plan->program);
+  return engine;
+}
+
+static void test_loop(void **state) {
+  (void)state;
+  model m = {.cpu = compile_loop()};
+  for (int of_four = 0; of_four <= 4; of_four++) {
+    bsm_context *a, *b;
+    bsm_array up[2];
+    lazy_log = (lazy_device_log){0};
+    place(&m, 20 + (uint64_t)of_four, of_four);
+    check(bsm_context_create(m.cpu, NULL, &a));
+    check(bsm_context_create(m.placed, NULL, &b));
+    for (int i = 0; i < 2; i++) {
+      up[i] = on_device(m.placed, &loop_inputs[i], true);
+    }
+    compare_runs(a, b, loop_inputs, loop_inputs, 2);
+    compare_runs(a, b, loop_inputs, up, 2);
+    compare_runs(a, b, loop_inputs, loop_inputs, 2);
+    if (of_four) assert_true(lazy_log.steps > 0);
+    for (int i = 0; i < 2; i++) release_on_device(m.placed, &up[i]);
+    bsm_context_destroy(a);
+    bsm_context_destroy(b);
+    bsm_engine_destroy(m.placed);
+    assert_nothing_left();
+  }
+  bsm_engine_destroy(m.cpu);
+}
+
+/* Each step fails once in some turn; the next run is as if nothing had been. */
+static void test_loop_fails(void **state) {
+  (void)state;
+  model m = {.cpu = compile_loop()};
+  lazy_log = (lazy_device_log){0};
+  place(&m, 3, 4);
+  bsm_context *a, *b;
+  check(bsm_context_create(m.cpu, NULL, &a));
+  check(bsm_context_create(m.placed, NULL, &b));
+  lazy_log.steps = 0;
+  compare_runs(a, b, loop_inputs, loop_inputs, 2);
+  const int steps = lazy_log.steps;
+  assert_true(steps > 5);
+  for (int i = 1; i <= steps; i++) {
+    lazy_log.steps = 0;
+    lazy_log.fail_step = i;
+    bsm_status status = bsm_context_run_keep(b, loop_inputs, 2);
+    assert_non_null(status);
+    assert_non_null(strstr(bsm_status_message(status), "while running step"));
+    expect(status, BSM_DATA_DEPENDENT, "out of sorts");
+    assert_int_equal(bsm_context_output_count(b), 0);
+    lazy_log.fail_step = 0;
+    compare_runs(a, b, loop_inputs, loop_inputs, 2);
+  }
+  bsm_context_destroy(a);
+  bsm_context_destroy(b);
+  bsm_engine_destroy(m.placed);
+  bsm_engine_destroy(m.cpu);
+  assert_nothing_left();
+}
+
+/* Rows of three, and a number: what the methods take. */
+static float method_x[6] = {0.5f, -1.25f, 2, -0.5f, 1.5f, 0.25f};
+static float method_y[6] = {-1, 0.75f, 0.5f, 2.5f, -2, 1};
+static int64_t method_n[1] = {2};
+static const bsm_array method_inputs[3] = {
+    {method_x, BSM_DTYPE_FLOAT, {2, {2, 3}}, NULL},
+    {method_y, BSM_DTYPE_FLOAT, {2, {2, 3}}, NULL},
+    {method_n, BSM_DTYPE_INT64, {0}, NULL},
+};
+
+static bool compile_method(bsm_module *module, const char *name,
+                           bsm_engine **out) {
+  bsm_input_spec specs[3];
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  for (size_t i = 0; i < 3; i++) {
+    specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
+    specs[i].dtype = method_inputs[i].dtype;
+    specs[i].rank = method_inputs[i].dims.rank;
+    memcpy(specs[i].min, method_inputs[i].dims.d, sizeof(specs[i].min));
+  }
+  options.method = name;
+  options.inputs = specs;
+  options.input_count = 3;
+  options.no_timing = true;
+  options.threads = 1;
+  bsm_status status = bsm_compile(module, &options, out);
+  bsm_status_free(status);
+  return !status;
+}
+
+/* The same outputs, or failures of the same kind. */
+static void compare_methods(bsm_context *a, bsm_context *b) {
+  bsm_status x = bsm_context_run_keep(a, method_inputs, 3);
+  bsm_status y = bsm_context_run_keep(b, method_inputs, 3);
+  assert_int_equal(bsm_status_code(x), bsm_status_code(y));
+  if (x) assert_string_equal(bsm_status_message(x), bsm_status_message(y));
+  for (size_t i = 0; i < bsm_context_output_count(a); i++) {
+    bsm_array p, q;
+    check(bsm_context_output(a, i, &p));
+    check(bsm_context_output(b, i, &q));
+    assert_int_equal(p.dtype, q.dtype);
+    assert_memory_equal(&p.dims, &q.dims, sizeof(p.dims));
+    assert_memory_equal(p.data, q.data, bytes_of(p.dtype, p.dims));
+  }
+  bsm_status_free(x);
+  bsm_status_free(y);
+}
+
+/* Returns how many steps the device ran. */
+static int compare_placed(bsm_engine *engine, uint64_t seed) {
+  bsm_context *a, *b;
+  model m = {.cpu = engine};
+  lazy_log = (lazy_device_log){0};
+  place(&m, seed, 3);
+  check(bsm_context_create(m.cpu, NULL, &a));
+  check(bsm_context_create(m.placed, NULL, &b));
+  compare_methods(a, b);
+  compare_methods(a, b);
+  bsm_context_destroy(a);
+  bsm_context_destroy(b);
+  bsm_engine_destroy(m.placed);
+  const int steps = lazy_log.steps;
+  assert_nothing_left();
+  return steps;
+}
+
+/* Programs of random methods (tests/compiler/programs_test.c), in which the
+ * segments are small and what is around them is not: conditions and loops on
+ * data, lists, dicts, views, writes in place. */
+static void test_methods(void **state) {
+  (void)state;
+  static const char *const files[] = {"programs", "aliasing"};
+  int programs = 0, steps = 0;
+  for (size_t f = 0; f < 2; f++) {
+    char path[512];
+    bsm_module *module;
+    const char *name;
+    snprintf(path, sizeof(path), "%s/programs/%s.ts", BSM_TEST_DATA_DIR,
+             files[f]);
+    check(bsm_module_load(path, NULL, &module));
+    for (size_t i = 0; (name = bsm_module_method_name(module, i)); i += 5) {
+      bsm_engine *engine;
+      if (!compile_method(module, name, &engine)) continue;
+      programs += engine->plan->program != NULL;
+      steps += compare_placed(engine, i);
+      bsm_engine_destroy(engine);
+    }
+    bsm_module_destroy(module);
+  }
+  assert_true(programs > 20 && steps > 100);
+}
+
+/* ---- arrays ---- */
 
 static void from_device(const bsm_engine *engine, bsm_array *from,
                         const bsm_array *to) {
@@ -261,9 +509,7 @@ static void test_arrays_on_the_device(void **state) {
     assert_same(&m);
     bsm_context_destroy(context);
     for (size_t i = 0; i < m.input_count; i++) {
-      device.placed->ops[BSM_SPACE_DEVICE]->release(
-          device.placed->devices[BSM_SPACE_DEVICE], NULL,
-          device.inputs[i].data);
+      release_on_device(device.placed, &device.inputs[i]);
     }
     bsm_engine_destroy(device.placed);
     assert_nothing_left();
@@ -549,6 +795,9 @@ static void test_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_models),
+      cmocka_unit_test(test_loop),
+      cmocka_unit_test(test_loop_fails),
+      cmocka_unit_test(test_methods),
       cmocka_unit_test(test_arrays_on_the_device),
       cmocka_unit_test(test_wrong_arrays),
       cmocka_unit_test(test_kept_outputs),

@@ -142,8 +142,7 @@ bsm_status bsm_plan_runner_init(const bsm_plan *plan, bsm_execution *execution,
   return prepare_steps(out, arena, need);
 }
 
-/* Enqueued, and perhaps still running. */
-static bool is_in_flight(const bsm_plan_runner *r) {
+bool bsm_plan_runner_is_in_flight(const bsm_plan_runner *r) {
   return r->meets && r->flight == r->execution->waits;
 }
 
@@ -155,7 +154,8 @@ void bsm_plan_runner_destroy(bsm_plan_runner *r) {
   if (!r->execution) return;
   const bsm_step_env *env = &r->execution->env;
   bsm_device *device = r->execution->engine->devices[BSM_SPACE_DEVICE];
-  if (is_in_flight(r)) bsm_status_free(bsm_execution_wait(r->execution));
+  if (bsm_plan_runner_is_in_flight(r))
+    bsm_status_free(bsm_execution_wait(r->execution));
   for (uint32_t i = 0; i < r->plan->step_count; i++) {
     bsm_prepared_step *prepared = r->steps ? &r->steps[i] : NULL;
     const bsm_step_driver *driver = bsm_step_driver_of(r->plan->steps[i].kind);
@@ -225,7 +225,6 @@ static void take_times(bsm_plan_runner *r) {
 
 bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *r) {
   bsm_execution *e = r->execution;
-  if (is_in_flight(r)) BSM_TRY(bsm_execution_wait(e));
   for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
     const bsm_workspace *w = &e->workspaces[i];
     if (!w->memory) continue;
@@ -243,7 +242,8 @@ bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *r) {
 
 bsm_status bsm_plan_runner_run(bsm_plan_runner *r) {
   BSM_TRY(bsm_plan_runner_enqueue(r));
-  return is_in_flight(r) ? bsm_execution_wait(r->execution) : BSM_OK;
+  return bsm_plan_runner_is_in_flight(r) ? bsm_execution_wait(r->execution)
+                                         : BSM_OK;
 }
 
 void bsm_plan_runner_profile(const bsm_plan_runner *r, uint32_t step,

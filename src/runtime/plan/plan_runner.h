@@ -35,8 +35,12 @@ BSM_NODISCARD bsm_status bsm_plan_runner_init(const bsm_plan *plan,
 /* What lies beyond the arena; the execution is waited for. */
 void bsm_plan_runner_destroy(bsm_plan_runner *runner);
 
-/* Enqueues all steps, in the workspaces of the execution; what came before of
- * this runner is waited for. A failure means that nothing is in flight. */
+/* Whether it is enqueued and perhaps still running: its tables are in use until
+ * the execution was waited for. */
+bool bsm_plan_runner_is_in_flight(const bsm_plan_runner *runner);
+
+/* Enqueues all steps, in the workspaces of the execution, of a runner that is
+ * not in flight. A failure means that nothing is. */
 BSM_NODISCARD bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *runner);
 /* Runs all steps and waits for them. */
 BSM_NODISCARD bsm_status bsm_plan_runner_run(bsm_plan_runner *runner);

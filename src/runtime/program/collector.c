@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/plan.h"
+#include "runtime/program/residency.h"
 
 /* Moving recurses. */
 #define MAX_DEPTH 200
@@ -24,7 +25,8 @@ static bsm_status remember(bsm_collector *c, const void *old, void *new) {
   return BSM_OK;
 }
 
-/* Memory that the run did not make - inputs, constants - is not copied. */
+/* Memory that the run did not make - inputs, constants - is not copied, nor is
+ * what only the copy on a device still holds. */
 static bsm_status move_storage(bsm_collector *c, bsm_storage **storage) {
   bsm_storage *old = *storage;
   bsm_storage *new = bsm_ptrmap_get(&c->moved, old);
@@ -32,7 +34,11 @@ static bsm_status move_storage(bsm_collector *c, bsm_storage **storage) {
     new = BSM_NEW(c->to, bsm_storage);
     BSM_TRY_ALLOC(new);
     *new = *old;
-    if (old->data && !old->read_only) {
+    bsm_resident *copy = old->resident;
+    const bool stale = copy && !copy->host_valid;
+    if (copy) copy->alive = true;
+    if (stale && !(old->read_only && !copy->host_own)) new->data = NULL;
+    if (new->data && (!old->read_only || (copy && copy->host_own))) {
       new->data = bsm_arena_alloc(c->to, old->size + 1, BSM_ALIGNMENT);
       BSM_TRY_ALLOC(new->data);
       memcpy(new->data, old->data, old->size);

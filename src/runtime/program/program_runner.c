@@ -12,6 +12,7 @@
 #include "runtime/program/collector.h"
 #include "runtime/program/fast_call.h"
 #include "runtime/program/liveness.h"
+#include "runtime/program/residency.h"
 
 /* A file of few bytes can ask for anything. As in aten_step.c: no tensor is
  * larger than so many times the inputs and weights, or than the first limit if
@@ -46,6 +47,8 @@ struct bsm_program_runner {
   const bsm_aten_op ***ops;  /* by block and instruction; NULL: no call */
   bsm_dead_registers **dead; /* after it */
   bsm_fast_calls fast;
+  bsm_residency residency; /* used when the engine has a device */
+  bool has_device;
   bool ran;
 };
 
@@ -164,12 +167,22 @@ static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
                           : BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
 }
 
+/* Ops see the host's memory alone; what they write is not that of a device. */
+static bsm_status bring_home(bsm_program_runner *r, const bsm_aten_op *op,
+                             const bsm_ivalue *args, size_t n) {
+  BSM_TRY(bsm_residency_fetch(&r->residency, heap(r), args, n));
+  return (op->flags & BSM_ATEN_INPLACE) && n && args->tag == BSM_IVALUE_TENSOR
+             ? bsm_residency_write(&r->residency, args->u.tensor)
+             : BSM_OK;
+}
+
 static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
                            const bsm_aten_op *op, const bsm_ivalue *args) {
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
   BSM_TRY(bsm_program_check_nested(args, i->input_count));
+  if (r->has_device) BSM_TRY(bring_home(r, op, args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
   if (op->flags & BSM_ATEN_INPLACE) BSM_TRY(check_target(i, args));
   if (i->output_count == 1 && bsm_fast_call_knows(i->name)) {
@@ -191,6 +204,13 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
 
 /* ---- segments ---- */
 
+/* A plan's tables are in use until its last run is over. */
+static bsm_status claim(bsm_program_runner *r, const bsm_plan_runner *runner) {
+  return bsm_plan_runner_is_in_flight(runner)
+             ? bsm_residency_wait(&r->residency)
+             : BSM_OK;
+}
+
 static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
                                 uint32_t index, const bsm_ivalue *value,
                                 void **out) {
@@ -207,23 +227,45 @@ static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
         binding->name, bsm_dtype_name(x->dtype), bsm_dims_str(x->sizes),
         bsm_dtype_name(t->dtype), bsm_dims_str(t->dims));
   }
+  if (t->space == BSM_SPACE_DEVICE) {
+    return bsm_residency_to_device(&r->residency, heap(r), x, out);
+  }
+  if (r->has_device) {
+    BSM_TRY(bsm_residency_fetch(&r->residency, heap(r), value, 1));
+  }
   BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
   *out = bsm_tensor_data(x);
   return BSM_OK;
 }
 
-/* Runs a plan whose inputs are set; the outputs get memory of the run. */
+/* A tensor for an output of a plan, in memory of the run. */
+static bsm_status new_output(bsm_program_runner *r, const bsm_plan_tensor *t,
+                             bsm_tensor **out, void **address) {
+  if (t->space == BSM_SPACE_DEVICE) {
+    return bsm_residency_new(&r->residency, heap(r), t->dtype, t->dims, out,
+                             address);
+  }
+  BSM_TRY(bsm_tensor_new(heap(r), t->dtype, t->dims, false, out));
+  *address = bsm_tensor_data(*out);
+  return BSM_OK;
+}
+
+/* Runs a plan whose inputs are set; the outputs get memory of the run. Those of
+ * the host may come last from a device. */
 static bsm_status run_plan(bsm_program_runner *r, bsm_plan_runner *runner,
                            bsm_ivalue *outputs) {
   const bsm_plan *plan = runner->plan;
+  bool home = false;
   for (uint32_t k = 0; k < plan->output_count; k++) {
     const bsm_plan_tensor *t = &plan->tensors[plan->outputs[k].tensor];
     bsm_tensor *y;
-    BSM_TRY(bsm_tensor_new(heap(r), t->dtype, t->dims, false, &y));
-    runner->outputs[k] = bsm_tensor_data(y);
+    BSM_TRY(new_output(r, t, &y, &runner->outputs[k]));
     outputs[k] = bsm_iv_tensor(y);
+    home = home || t->space == BSM_SPACE_HOST;
   }
-  return bsm_plan_runner_run(runner);
+  BSM_TRY(bsm_plan_runner_enqueue(runner));
+  r->residency.pending = r->has_device;
+  return home ? bsm_residency_wait(&r->residency) : BSM_OK;
 }
 
 static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
@@ -233,6 +275,7 @@ static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
   bsm_ivalue *outputs =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, plan->output_count + (size_t)1);
   BSM_TRY_ALLOC(outputs);
+  BSM_TRY(claim(r, segment));
   for (uint32_t k = 0; k < plan->input_count; k++) {
     BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
   }
@@ -246,6 +289,8 @@ static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
 /* Between two instructions, wherever: all that is alive is in registers. */
 static bsm_status collect(bsm_program_runner *r) {
   const bsm_program *p = r->program;
+  BSM_TRY(bsm_residency_wait(&r->residency)); /* values are about to move */
+  bsm_residency_forget_all(&r->residency);
   bsm_collector c = {.from = heap(r),
                      .to = &r->arenas[1 - r->arena],
                      .constants = r->constant_tensors,
@@ -259,11 +304,12 @@ static bsm_status collect(bsm_program_runner *r) {
   }
   bsm_arena_destroy(heap(r));
   r->arena = 1 - r->arena;
-  const size_t live = heap(r)->total;
+  bsm_residency_sweep(&r->residency);
+  const size_t live = heap(r)->total + r->residency.bytes;
   r->collect_at = 2 * live + COLLECT_BYTES;
   if (r->collect_at > r->max_bytes) r->collect_at = r->max_bytes;
   r->collect_at = most(r->collect_at, live + live / 4);
-  return heap(r)->total > r->max_bytes ? too_much_memory(r) : BSM_OK;
+  return live > r->max_bytes ? too_much_memory(r) : BSM_OK;
 }
 
 static bsm_status count_instruction(bsm_program_runner *r) {
@@ -321,6 +367,7 @@ static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
   bsm_ivalue *outputs =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, plan->output_count + (size_t)1);
   BSM_TRY_ALLOC(outputs);
+  BSM_TRY(claim(r, &found->runner));
   for (uint32_t k = 0, at = 0; k < i->input_count; k++) {
     if (args[k].tag != BSM_IVALUE_TENSOR) continue;
     BSM_TRY(segment_input(r, plan, at, &args[k], &found->runner.inputs[at]));
@@ -405,7 +452,8 @@ static bsm_status let_go(bsm_program_runner *r,
   for (size_t i = 0; i < dead->count; i++) {
     r->registers[dead->ids[i]] = bsm_iv_none();
   }
-  return heap(r)->total > r->collect_at ? collect(r) : BSM_OK;
+  return heap(r)->total + r->residency.bytes > r->collect_at ? collect(r)
+                                                             : BSM_OK;
 }
 
 static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
@@ -415,7 +463,8 @@ static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
     bsm_status status = count_instruction(r);
     if (!status) status = run_instruction(r, i, r->ops[id][k]);
     if (!status) status = let_go(r, &r->dead[id][k]);
-    if (status && !i->block_count) {
+    /* What fails late is not this instruction. */
+    if (status && !i->block_count && !r->residency.failed) {
       status = bsm_status_note(
           status, "while running %s%s%s",
           i->name[0] ? i->name : bsm_instruction_kind_name(i->kind),
@@ -451,6 +500,8 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
   r->guard = (bsm_allocator){guarded_alloc, guarded_free, r};
   bsm_arena_init(&r->arenas[0], &r->guard);
   bsm_arena_init(&r->arenas[1], &r->guard);
+  bsm_residency_init(&r->residency, execution, arena->allocator);
+  r->has_device = engine->ops[BSM_SPACE_DEVICE] != NULL;
   *out = r;
   BSM_TRY(bsm_target_parse(NULL, arena, &r->fast.target));
   r->registers =
@@ -469,6 +520,7 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
 
 void bsm_program_runner_destroy(bsm_program_runner *r) {
   if (!r) return;
+  bsm_residency_destroy(&r->residency);
   bsm_arena_destroy(&r->arenas[0]);
   bsm_arena_destroy(&r->arenas[1]);
 }
@@ -489,6 +541,8 @@ static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
   }
   if (r->max_tensor_bytes > r->max_bytes) r->max_tensor_bytes = r->max_bytes;
   r->fast.max_tensor_bytes = r->max_tensor_bytes;
+  r->residency.max_bytes = r->max_bytes;
+  r->residency.refused = r->residency.failed = false;
   r->instructions = 0;
   r->collect_at = r->max_bytes < COLLECT_BYTES ? r->max_bytes : COLLECT_BYTES;
 }
@@ -496,6 +550,8 @@ static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
 /* The memory of the last run is given back. */
 static void reset(bsm_program_runner *r) {
   const bsm_program *p = r->program;
+  bsm_residency_forget_all(&r->residency);
+  bsm_residency_sweep(&r->residency);
   bsm_arena_destroy(&r->arenas[1 - r->arena]);
   bsm_arena_destroy(heap(r));
   for (uint32_t i = 0; i < p->register_count; i++) {
@@ -508,12 +564,27 @@ static bsm_status run(bsm_program_runner *r, const bsm_array *inputs) {
   const bsm_program_block *main = &r->program->blocks[0];
   for (uint32_t i = 0; i < main->param_count; i++) {
     bsm_tensor *t;
-    const bsm_array dense = {inputs[i].data, inputs[i].dtype, inputs[i].dims,
-                             NULL};
-    BSM_TRY(bsm_tensor_from_array(heap(r), &dense, true, &t));
+    bsm_array dense = inputs[i];
+    dense.strides = NULL;
+    BSM_TRY(dense.space == BSM_SPACE_DEVICE
+                ? bsm_residency_borrow(&r->residency, heap(r), &dense, &t)
+                : bsm_tensor_from_array(heap(r), &dense, true, &t));
     r->registers[main->params[i]] = bsm_iv_tensor(t);
   }
   return run_block(r, 0);
+}
+
+/* Nothing is in flight when a run has ended; results are on the host. */
+static bsm_status end_run(bsm_program_runner *r, bsm_status status) {
+  const bsm_program_block *main = &r->program->blocks[0];
+  if (!r->has_device) return status;
+  for (uint32_t i = 0; !status && i < main->result_count; i++) {
+    status = bsm_residency_fetch(&r->residency, heap(r),
+                                 &r->registers[main->results[i]], 1);
+  }
+  r->residency.pending = false;
+  return status ? bsm_execution_fail(r->residency.execution, status)
+                : bsm_execution_wait(r->residency.execution);
 }
 
 bsm_status bsm_program_runner_run(bsm_program_runner *r,
@@ -522,8 +593,10 @@ bsm_status bsm_program_runner_run(bsm_program_runner *r,
   set_limits(r, inputs);
   r->refused = false;
   bsm_status status = run(r, inputs);
+  status = end_run(r, status);
   r->ran = !status;
-  if (r->refused && bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+  if ((r->refused || r->residency.refused) &&
+      bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
     bsm_status_free(status);
     return too_much_memory(r);
   }

@@ -297,6 +297,8 @@ static void bound_bytes(bsm_shape_plans *plans, const entry *keep) {
 
 static bsm_status add(bsm_shape_plans *plans, const bsm_instruction *region,
                       const bsm_ivalue *inputs, uint64_t hash, entry **out) {
+  /* A failure of what runs meanwhile is not one of planning. */
+  BSM_TRY(bsm_execution_wait(plans->execution));
   entry *e = make_room(plans);
   plans->made++;
   bsm_status status = make_plan(plans, region, inputs, e);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/program/residency.h"
+
+#include "base/allocate.h"
+
+/* Values nest no deeper (collector.c). */
+#define MAX_DEPTH 200
+
+void bsm_residency_init(bsm_residency *r, bsm_execution *execution,
+                        const bsm_allocator *allocator) {
+  *r = (bsm_residency){.execution = execution, .allocator = allocator};
+}
+
+static bsm_device *device_of(const bsm_residency *r) {
+  return r->execution->engine->devices[BSM_SPACE_DEVICE];
+}
+
+static void release_list(bsm_residency *r, bsm_resident *list) {
+  while (list) {
+    bsm_resident *next = list->next;
+    if (!list->borrowed) {
+      device_of(r)->ops->release(device_of(r), r->allocator, list->memory);
+    }
+    bsm_deallocate(r->allocator, list);
+    list = next;
+  }
+}
+
+void bsm_residency_destroy(bsm_residency *r) {
+  if (!r->execution) return;
+  if (r->all || r->free) bsm_status_free(bsm_execution_wait(r->execution));
+  release_list(r, r->all);
+  release_list(r, r->free);
+  r->all = r->free = NULL;
+}
+
+bsm_status bsm_residency_wait(bsm_residency *r) {
+  if (!r->pending) return BSM_OK;
+  r->pending = false;
+  bsm_status status = bsm_execution_wait(r->execution);
+  if (status) r->failed = true;
+  return status;
+}
+
+/* ---- memory ---- */
+
+/* Memory that was given up, of about the size. */
+static bsm_resident *take_free(bsm_residency *r, size_t bytes) {
+  for (bsm_resident **at = &r->free; *at; at = &(*at)->next) {
+    bsm_resident *it = *at;
+    if (it->size < bytes || it->size / 2 > bytes) continue;
+    *at = it->next;
+    return it;
+  }
+  return NULL;
+}
+
+static bsm_status new_memory(bsm_residency *r, size_t bytes,
+                             bsm_resident **out) {
+  bsm_device *device = device_of(r);
+  if (bytes > r->max_bytes || r->bytes > r->max_bytes - bytes) {
+    r->refused = true;
+    return BSM_FAIL_OOM();
+  }
+  bsm_resident *it = take_free(r, bytes);
+  if (!it) {
+    it = bsm_allocate(r->allocator, sizeof(*it), _Alignof(bsm_resident));
+    BSM_TRY_ALLOC(it);
+    *it = (bsm_resident){.size = bytes};
+    bsm_status status = device->ops->allocate(device, r->allocator, bytes,
+                                              BSM_ALIGNMENT, &it->memory);
+    if (status) {
+      bsm_deallocate(r->allocator, it);
+      return status;
+    }
+  }
+  *it = (bsm_resident){
+      .next = r->all, .memory = it->memory, .size = it->size, .alive = true};
+  r->all = it;
+  r->bytes += it->size;
+  *out = it;
+  return BSM_OK;
+}
+
+void bsm_residency_forget_all(bsm_residency *r) {
+  for (bsm_resident *it = r->all; it; it = it->next) it->alive = false;
+}
+
+/* The stream is in order: memory may be used again before it is waited for. */
+void bsm_residency_sweep(bsm_residency *r) {
+  bsm_resident **at = &r->all;
+  while (*at) {
+    bsm_resident *it = *at;
+    if (it->alive) {
+      at = &it->next;
+      continue;
+    }
+    *at = it->next;
+    if (it->borrowed) {
+      bsm_deallocate(r->allocator, it);
+      continue;
+    }
+    r->bytes -= it->size;
+    it->next = r->free;
+    r->free = it;
+  }
+}
+
+/* ---- tensors ---- */
+
+/* A contiguous tensor whose storage has no memory on the host. */
+static bsm_status new_tensor(bsm_arena *arena, bsm_dtype dtype, bsm_dims dims,
+                             bsm_tensor **out) {
+  int64_t n;
+  BSM_TRY(bsm_tensor_new(arena, dtype, dims, true, out));
+  (*out)->storage->meta = false;
+  if (bsm_dims_numel(dims, &n)) {
+    (*out)->storage->size = (size_t)n * bsm_dtype_size(dtype);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_residency_new(bsm_residency *r, bsm_arena *arena,
+                             bsm_dtype dtype, bsm_dims dims, bsm_tensor **out,
+                             void **address) {
+  bsm_resident *resident;
+  BSM_TRY(new_tensor(arena, dtype, dims, out));
+  BSM_TRY(new_memory(r, (*out)->storage->size, &resident));
+  resident->valid = true;
+  (*out)->storage->resident = resident;
+  *address = resident->memory;
+  return BSM_OK;
+}
+
+bsm_status bsm_residency_borrow(bsm_residency *r, bsm_arena *arena,
+                                const bsm_array *array, bsm_tensor **out) {
+  BSM_TRY(new_tensor(arena, array->dtype, array->dims, out));
+  bsm_resident *it =
+      bsm_allocate(r->allocator, sizeof(*it), _Alignof(bsm_resident));
+  BSM_TRY_ALLOC(it);
+  *it = (bsm_resident){.next = r->all,
+                       .memory = array->data,
+                       .size = (*out)->storage->size,
+                       .valid = true,
+                       .borrowed = true,
+                       .alive = true};
+  r->all = it;
+  (*out)->storage->resident = it;
+  (*out)->storage->read_only = true;
+  return BSM_OK;
+}
+
+/* ---- to the device ---- */
+
+/* Constants are weights of the engine. */
+static bsm_status find_constant(bsm_residency *r, const bsm_tensor *t,
+                                void **address) {
+  const bsm_engine *engine = r->execution->engine;
+  const void *found = NULL;
+  const uint64_t bytes =
+      (uint64_t)bsm_tensor_numel(t) * bsm_dtype_size(t->dtype);
+  if (t->storage->read_only && engine->weights) {
+    BSM_TRY(bsm_device_weights_find(engine->weights,
+                                    r->execution->env.streams[BSM_SPACE_DEVICE],
+                                    bsm_tensor_data(t), bytes, &found));
+  }
+  *address = (void *)(uintptr_t)found;
+  return BSM_OK;
+}
+
+static bsm_status upload(bsm_residency *r, bsm_storage *s) {
+  if (!s->resident) {
+    BSM_TRY(new_memory(r, s->size, &s->resident));
+    s->resident->host_valid = true;
+  }
+  BSM_TRY(bsm_execution_copy(r->execution, s->resident->memory,
+                             BSM_SPACE_DEVICE, s->data, BSM_SPACE_HOST,
+                             s->size));
+  r->pending = true;
+  s->resident->valid = true;
+  return BSM_OK;
+}
+
+bsm_status bsm_residency_to_device(bsm_residency *r, bsm_arena *arena,
+                                   const bsm_tensor *t, void **address) {
+  bsm_tensor *x = (bsm_tensor *)(uintptr_t)t;
+  *address = NULL;
+  if (bsm_tensor_numel(t) == 0) return BSM_OK;
+  if (!bsm_tensor_is_contiguous(t)) {
+    const bsm_ivalue value = bsm_iv_tensor(x);
+    BSM_TRY(bsm_residency_fetch(r, arena, &value, 1));
+    BSM_TRY(bsm_tensor_contiguous(arena, t, &x));
+  }
+  bsm_storage *s = x->storage;
+  if (!s->resident) BSM_TRY(find_constant(r, x, address));
+  if (*address) return BSM_OK;
+  if (!s->resident || !s->resident->valid) BSM_TRY(upload(r, s));
+  *address = (uint8_t *)s->resident->memory +
+             (size_t)x->offset * bsm_dtype_size(x->dtype);
+  return BSM_OK;
+}
+
+/* ---- to the host ---- */
+
+static bsm_status fetch_storage(bsm_residency *r, bsm_arena *arena,
+                                bsm_storage *s) {
+  if (!s->resident || s->resident->host_valid) return BSM_OK;
+  if (!s->data) {
+    s->data = bsm_arena_alloc(arena, s->size + 1, BSM_ALIGNMENT);
+    BSM_TRY_ALLOC(s->data);
+    s->resident->host_own = true;
+  }
+  BSM_TRY(bsm_execution_copy(r->execution, s->data, BSM_SPACE_HOST,
+                             s->resident->memory, BSM_SPACE_DEVICE, s->size));
+  r->pending = true;
+  s->resident->host_valid = true;
+  return BSM_OK;
+}
+
+static bsm_status fetch_value(bsm_residency *r, bsm_arena *arena,
+                              const bsm_ivalue *v, int depth);
+
+static bsm_status fetch_values(bsm_residency *r, bsm_arena *arena,
+                               const bsm_ivalue *values, size_t n, int depth) {
+  for (size_t i = 0; i < n; i++) {
+    BSM_TRY(fetch_value(r, arena, &values[i], depth));
+  }
+  return BSM_OK;
+}
+
+static bsm_status fetch_value(bsm_residency *r, bsm_arena *arena,
+                              const bsm_ivalue *v, int depth) {
+  if (depth > MAX_DEPTH) {
+    return BSM_FAIL(BSM_LIMIT, "a value is nested more than %d deep",
+                    MAX_DEPTH);
+  }
+  switch (v->tag) {
+    case BSM_IVALUE_TENSOR:
+      return fetch_storage(r, arena, v->u.tensor->storage);
+    case BSM_IVALUE_LIST:
+      return fetch_values(r, arena, v->u.list->items, v->u.list->len,
+                          depth + 1);
+    case BSM_IVALUE_TUPLE:
+      return fetch_values(r, arena, v->u.tuple->items, v->u.tuple->len,
+                          depth + 1);
+    case BSM_IVALUE_DICT:
+      return fetch_values(r, arena, v->u.dict->values, v->u.dict->len,
+                          depth + 1);
+    default:
+      return BSM_OK;
+  }
+}
+
+bsm_status bsm_residency_fetch(bsm_residency *r, bsm_arena *arena,
+                               const bsm_ivalue *values, size_t n) {
+  const bool waiting = r->pending;
+  r->pending = false;
+  bsm_status status = fetch_values(r, arena, values, n, 0);
+  const bool fetched = r->pending;
+  r->pending = waiting || fetched;
+  return status || !fetched ? status : bsm_residency_wait(r);
+}
+
+bsm_status bsm_residency_write(bsm_residency *r, const bsm_tensor *t) {
+  BSM_TRY(bsm_residency_wait(r)); /* an upload may be reading it */
+  if (t->storage->resident) t->storage->resident->valid = false;
+  return BSM_OK;
+}
