@@ -16,9 +16,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Makes the header agree with the size, the description and this version. */
+/* Makes the header agree with the size and the description. A version that is
+ * not read becomes the oldest that is. */
 static void repair(uint8_t *file, size_t size) {
-  const uint32_t version = BSM_ENGINE_FORMAT_VERSION;
+  uint32_t version;
   uint64_t description, offset, weights, hash;
   memcpy(&description, file + 24, 8);
   if (description > size - HEADER_SIZE) description = size - HEADER_SIZE;
@@ -30,6 +31,11 @@ static void repair(uint8_t *file, size_t size) {
   weights = size - offset;
   const uint64_t total = size;
   hash = bsm_hash64(file + HEADER_SIZE, (size_t)description, 0);
+  memcpy(&version, file + 8, 4);
+  if (version >> 16 != BSM_ENGINE_FORMAT_MAJOR ||
+      (version & 0xffff) > BSM_ENGINE_FORMAT_MINOR) {
+    version = BSM_ENGINE_FORMAT_MAJOR << 16;
+  }
   memcpy(file + 8, &version, 4);
   memcpy(file + 16, &total, 8);
   memcpy(file + 24, &description, 8);

@@ -13,6 +13,7 @@ typedef struct bsm_byte_reader {
   const uint8_t *data;
   size_t size, at;
   bsm_arena *arena; /* of what is read */
+  uint32_t minor; /* version of the format: what later ones add is not there */
 } bsm_byte_reader;
 
 BSM_NODISCARD bsm_status bsm_read(bsm_byte_reader *r, void *out, size_t size,

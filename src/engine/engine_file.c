@@ -119,6 +119,23 @@ bsm_status bsm_engine_file_write(const bsm_plan *plan, const char *path) {
   return status;
 }
 
+static bsm_status check_version(uint32_t version) {
+  const uint32_t major = version >> 16, minor = version & 0xffff;
+  if (major == BSM_ENGINE_FORMAT_MAJOR && minor <= BSM_ENGINE_FORMAT_MINOR) {
+    return BSM_OK;
+  }
+  const bool newer =
+      major > BSM_ENGINE_FORMAT_MAJOR || major == BSM_ENGINE_FORMAT_MAJOR;
+  return BSM_FAIL(BSM_VERSION,
+                  "the engine has format %" PRIu32 ".%" PRIu32
+                  ", this runtime reads %u.0 to %u.%u: %s",
+                  major, minor, BSM_ENGINE_FORMAT_MAJOR,
+                  BSM_ENGINE_FORMAT_MAJOR, BSM_ENGINE_FORMAT_MINOR,
+                  newer ? "use a newer runtime, or compile the model with the "
+                          "version that is to run it"
+                        : "compile the model again");
+}
+
 static bsm_status check_header(const file_header *h, size_t size) {
   if (memcmp(h->magic, magic, sizeof(magic)) != 0) {
     return BSM_FAIL(BSM_CORRUPT,
@@ -127,12 +144,7 @@ static bsm_status check_header(const file_header *h, size_t size) {
   if (h->byte_order != BYTE_ORDER_MARK) {
     return BSM_FAIL(BSM_CORRUPT, "an engine of another byte order");
   }
-  if (h->version != BSM_ENGINE_FORMAT_VERSION) {
-    return BSM_FAIL(BSM_VERSION,
-                    "the engine has format version %" PRIu32
-                    ", this runtime reads version %u: compile the model again",
-                    h->version, BSM_ENGINE_FORMAT_VERSION);
-  }
+  BSM_TRY(check_version(h->version));
   if (h->file_size != size) {
     return BSM_FAIL(BSM_CORRUPT,
                     "the engine is %" PRIu64
@@ -171,8 +183,10 @@ bsm_status bsm_engine_file_read(bsm_arena *arena, const void *data, size_t size,
                     sizeof(header), sizeof(header) + description.len);
   }
   bsm_plan *plan;
-  BSM_TRY_NOTE(bsm_plan_from_bytes(description, bytes + header.weights_offset,
-                                   header.weights_size, false, arena, &plan),
+  const bsm_weights_section weights = {bytes + header.weights_offset,
+                                       header.weights_size};
+  BSM_TRY_NOTE(bsm_plan_from_bytes(description, header.version & 0xffff,
+                                   &weights, false, arena, &plan),
                "in the engine's description");
   if (check_weights && hash_weights(plan) != header.weights_hash) {
     return BSM_FAIL(BSM_CORRUPT,

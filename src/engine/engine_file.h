@@ -3,7 +3,7 @@
  *
  *   offset  size  field (little-endian)
  *        0     8  magic "BSMENGIN"
- *        8     4  format version
+ *        8     4  format: major version in the upper half, minor in the lower
  *       12     4  byte-order mark 0x01020304
  *       16     8  size of the whole file
  *       24     8  size of the description that follows the header
@@ -14,6 +14,14 @@
  *       64        description: tensors, bindings, steps, structures
  *        …        weights, each at a multiple of 64
  *
+ * A runtime reads the files of its own major version whose minor version is not
+ * above its own; all others are refused with both versions named. What a minor
+ * version adds is read when the file has it, and has a default that means what
+ * older files mean: bytes are never moved or taken away within a major version.
+ *   8.0  as plan_writer.c has it without what is said to be of a later one
+ *   8.1  the target; memory spaces of tensors, steps and weights; the device's
+ *        workspace
+ *
  * The header itself is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and
  * counted strings; nothing in it is an address or code. */
@@ -22,7 +30,10 @@
 
 #include "engine/plan.h"
 
-#define BSM_ENGINE_FORMAT_VERSION 7u
+#define BSM_ENGINE_FORMAT_MAJOR 8u
+#define BSM_ENGINE_FORMAT_MINOR 1u
+#define BSM_ENGINE_FORMAT_VERSION \
+  (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
 
 /* Writes the plan as an engine file; it appears whole or not at all. */
 BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,

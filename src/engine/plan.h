@@ -407,8 +407,6 @@ typedef struct bsm_plan {
   struct bsm_program *program;
 } bsm_plan;
 
-/* The metadata that says the target of a plan: how a file keeps it. */
-#define BSM_PLAN_TARGET "builder.target"
 /* Part 0 is the plan itself, the others are the segments of its program; NULL
  * after the last. */
 const bsm_plan *bsm_plan_part(const bsm_plan *plan, uint32_t index);

@@ -14,11 +14,17 @@ BSM_NODISCARD bsm_status bsm_plan_to_bytes(const bsm_plan *plan,
                                            const uint64_t *offsets,
                                            bsm_arena *arena, bsm_str *out);
 
-/* Weights point into `weights`, which holds `weights_size` bytes. `segment`: of
- * a program, so it must not have one itself. */
-BSM_NODISCARD bsm_status bsm_plan_from_bytes(bsm_str bytes,
-                                             const uint8_t *weights,
-                                             uint64_t weights_size,
+/* The file's weights. */
+typedef struct bsm_weights_section {
+  const uint8_t *data;
+  uint64_t size;
+} bsm_weights_section;
+
+/* Weights point into `weights`. `minor`: the minor version of the format that
+ * the bytes have (engine_file.h). `segment`: of a program, so it must not have
+ * one itself. */
+BSM_NODISCARD bsm_status bsm_plan_from_bytes(bsm_str bytes, uint32_t minor,
+                                             const bsm_weights_section *weights,
                                              bool segment, bsm_arena *arena,
                                              bsm_plan **out);
 
@@ -26,9 +32,7 @@ BSM_NODISCARD bsm_status bsm_plan_from_bytes(bsm_str bytes,
 BSM_NODISCARD bsm_status bsm_program_to_bytes(const bsm_plan *plan,
                                               const uint64_t *offsets,
                                               bsm_text *out);
-BSM_NODISCARD bsm_status bsm_program_from_bytes(bsm_byte_reader *r,
-                                                const uint8_t *weights,
-                                                uint64_t weights_size,
-                                                bsm_plan *plan);
+BSM_NODISCARD bsm_status bsm_program_from_bytes(
+    bsm_byte_reader *r, const bsm_weights_section *weights, bsm_plan *plan);
 
 #endif /* BSM_ENGINE_PLAN_BYTES_H_ */

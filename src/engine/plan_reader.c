@@ -5,7 +5,20 @@
 
 #include "base/checked.h"
 #include "engine/byte_reader.h"
+#include "engine/engine_file.h"
 #include "engine/plan_bytes.h"
+
+/* A memory space, which files have from 8.1 on: before, all was the host's. */
+static bsm_status get_space(bsm_byte_reader *r, bsm_memory_space *out,
+                            const char *what) {
+  uint32_t space = BSM_SPACE_HOST;
+  if (r->minor >= 1) BSM_TRY(bsm_read_u32(r, &space, what));
+  if (space >= BSM_MEMORY_SPACES) {
+    return BSM_FAIL(BSM_CORRUPT, "%s: memory space %" PRIu32, what, space);
+  }
+  *out = (bsm_memory_space)space;
+  return BSM_OK;
+}
 
 static bsm_status get_bindings(bsm_byte_reader *r, bsm_plan_binding **out,
                                uint32_t *count, const char *what) {
@@ -41,7 +54,8 @@ static bsm_status get_tensor(bsm_byte_reader *r, bsm_plan_tensor *t) {
   }
   t->place = (bsm_memory_place)place;
   BSM_TRY(bsm_read_u32(r, &t->index, "a tensor"));
-  return bsm_read_u64(r, &t->offset, "a tensor");
+  BSM_TRY(bsm_read_u64(r, &t->offset, "a tensor"));
+  return get_space(r, &t->space, "a tensor");
 }
 
 static bsm_status get_aten_call(bsm_byte_reader *r, bsm_plan_step *step) {
@@ -68,7 +82,9 @@ static bsm_status get_params(bsm_byte_reader *r, bsm_plan_step *step) {
   const size_t fixed = step->kind == BSM_STEP_ELEMENT_WISE
                            ? offsetof(bsm_step_element_wise, program)
                            : full;
-  if (stored < fixed || stored > full) {
+  /* Parameters grow at their end, and what an older file has not is zero. */
+  const bool older = r->minor < BSM_ENGINE_FORMAT_MINOR;
+  if ((stored < fixed && !older) || stored > full) {
     return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " bytes of parameters", stored);
   }
   bsm_step_params *params =
@@ -122,11 +138,14 @@ static bsm_status get_step(bsm_byte_reader *r, bsm_plan_step *step) {
                        BSM_STEP_MAX_TENSORS, "outputs"));
   BSM_TRY(bsm_read(r, step->weights, sizeof(step->weights), "a step"));
   BSM_TRY(get_trials(r, step));
+  BSM_TRY(get_space(r, &step->space, "a step"));
   return get_params(r, step);
 }
 
-static bsm_status get_weights(bsm_byte_reader *r, const uint8_t *weights,
-                              uint64_t size, bsm_plan *plan) {
+static bsm_status get_weights(bsm_byte_reader *r,
+                              const bsm_weights_section *weights,
+                              bsm_plan *plan) {
+  const uint64_t size = weights->size;
   BSM_TRY(bsm_read_count(r, &plan->weights_count, 16, "weights"));
   plan->weights =
       BSM_NEW_ARRAY(r->arena, bsm_plan_weights, plan->weights_count);
@@ -143,7 +162,8 @@ static bsm_status get_weights(bsm_byte_reader *r, const uint8_t *weights,
                       " bytes at offset %" PRIu64 " of %" PRIu64,
                       i, w->size, offset, size);
     }
-    w->data = weights + offset;
+    w->data = weights->data + offset;
+    BSM_TRY(get_space(r, &w->space, "weights"));
   }
   return BSM_OK;
 }
@@ -156,9 +176,6 @@ static bsm_status get_metadata(bsm_byte_reader *r, bsm_plan *plan) {
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
     BSM_TRY(bsm_read_string(r, &plan->metadata[i].key, "metadata"));
     BSM_TRY(bsm_read_string(r, &plan->metadata[i].value, "metadata"));
-    if (strcmp(plan->metadata[i].key, BSM_PLAN_TARGET) == 0) {
-      plan->target = plan->metadata[i].value;
-    }
   }
   return BSM_OK;
 }
@@ -196,17 +213,23 @@ static bsm_status get_structure(bsm_byte_reader *r, bsm_structure **out,
                          "in %s", what);
 }
 
-bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
-                               uint64_t weights_size, bool segment,
+bsm_status bsm_plan_from_bytes(bsm_str bytes, uint32_t minor,
+                               const bsm_weights_section *weights, bool segment,
                                bsm_arena *arena, bsm_plan **out) {
-  bsm_byte_reader r = {(const uint8_t *)bytes.data, bytes.len, 0, arena};
+  bsm_byte_reader r = {(const uint8_t *)bytes.data, bytes.len, 0, arena, minor};
   *out = NULL;
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);
   BSM_TRY_ALLOC(plan);
   BSM_TRY(bsm_read_u64(&r, &plan->workspace_size[BSM_SPACE_HOST],
                        "the workspace size"));
+  if (minor >= 1) {
+    BSM_TRY(bsm_read_u64(&r, &plan->workspace_size[BSM_SPACE_DEVICE],
+                         "the workspace size"));
+    BSM_TRY(bsm_read_string(&r, &plan->target, "the target"));
+    if (!plan->target[0]) plan->target = NULL;
+  }
   BSM_TRY(get_metadata(&r, plan));
-  BSM_TRY(get_weights(&r, weights, weights_size, plan));
+  BSM_TRY(get_weights(&r, weights, plan));
   BSM_TRY(get_tensors(&r, plan));
   BSM_TRY(get_bindings(&r, &plan->inputs, &plan->input_count, "inputs"));
   BSM_TRY(get_bindings(&r, &plan->outputs, &plan->output_count, "outputs"));
@@ -218,7 +241,7 @@ bsm_status bsm_plan_from_bytes(bsm_str bytes, const uint8_t *weights,
     BSM_TRY(bsm_read_u32(&r, &blocks, "a segment"));
     if (blocks) return BSM_FAIL(BSM_CORRUPT, "a segment is a program");
   } else {
-    BSM_TRY(bsm_program_from_bytes(&r, weights, weights_size, plan));
+    BSM_TRY(bsm_program_from_bytes(&r, weights, plan));
   }
   if (r.at != r.size) {
     return BSM_FAIL(BSM_CORRUPT, "%zu bytes too many at the end",

@@ -25,6 +25,7 @@ static void put_tensor(bsm_text *out, const bsm_plan_tensor *t) {
   bsm_put_u32(out, (uint32_t)t->place);
   bsm_put_u32(out, t->index);
   bsm_put_u64(out, t->offset);
+  bsm_put_u32(out, (uint32_t)t->space); /* 8.1 */
 }
 
 /* Element-wise programs are cut to their length. */
@@ -63,6 +64,7 @@ static void put_step(bsm_text *out, const bsm_plan_step *step) {
   bsm_put(out, step->outputs, step->output_count * sizeof(uint32_t));
   bsm_put(out, step->weights, sizeof(step->weights));
   put_trials(out, step);
+  bsm_put_u32(out, (uint32_t)step->space); /* 8.1 */
   if (step->kind == BSM_STEP_ATEN_CALL) {
     put_aten_call(out, &step->params->aten_call);
     return;
@@ -84,27 +86,13 @@ static bsm_status put_structure(bsm_text *out, const bsm_structure *root) {
   return BSM_OK;
 }
 
-/* The format has no fields for what another device than the CPU runs. */
-static bsm_status check_spaces(const bsm_plan *plan) {
-  bool host = true;
-  for (uint32_t i = 0; i < plan->tensor_count; i++) {
-    host = host && plan->tensors[i].space == BSM_SPACE_HOST;
-  }
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    host = host && plan->steps[i].space == BSM_SPACE_HOST;
-  }
-  return host ? BSM_OK
-              : BSM_FAIL(BSM_UNSUPPORTED,
-                         "engines for other devices than the CPU cannot be "
-                         "written to a file");
-}
-
 bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
                              bsm_arena *arena, bsm_str *out) {
   bsm_text text;
   bsm_text_init(&text, arena);
-  BSM_TRY(check_spaces(plan));
   bsm_put_u64(&text, plan->workspace_size[BSM_SPACE_HOST]);
+  bsm_put_u64(&text, plan->workspace_size[BSM_SPACE_DEVICE]); /* 8.1 */
+  bsm_put_string(&text, plan->target ? plan->target : "");    /* 8.1 */
   bsm_put_u32(&text, plan->metadata_count);
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
     bsm_put_string(&text, plan->metadata[i].key);
@@ -114,6 +102,7 @@ bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
   for (uint32_t i = 0; i < plan->weights_count; i++) {
     bsm_put_u64(&text, offsets[i]);
     bsm_put_u64(&text, plan->weights[i].size);
+    bsm_put_u32(&text, (uint32_t)plan->weights[i].space); /* 8.1 */
   }
   bsm_put_u32(&text, plan->tensor_count);
   for (uint32_t i = 0; i < plan->tensor_count; i++) {

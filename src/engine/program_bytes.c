@@ -161,8 +161,9 @@ static bsm_status get_derived(bsm_byte_reader *r, bsm_program *p) {
   return BSM_OK;
 }
 
-static bsm_status get_segments(bsm_byte_reader *r, const uint8_t *weights,
-                               uint64_t weights_size, bsm_program *p) {
+static bsm_status get_segments(bsm_byte_reader *r,
+                               const bsm_weights_section *weights,
+                               bsm_program *p) {
   BSM_TRY(bsm_read_count(r, &p->segment_count, SEGMENT_MIN_BYTES, "segments"));
   p->segments =
       BSM_NEW_ARRAY(r->arena, bsm_plan *, p->segment_count + (size_t)1);
@@ -172,15 +173,16 @@ static bsm_status get_segments(bsm_byte_reader *r, const uint8_t *weights,
     BSM_TRY(bsm_read_count(r, &size, 1, "a segment"));
     const bsm_str bytes = {(const char *)r->data + r->at, size};
     r->at += size;
-    BSM_TRY_NOTE(bsm_plan_from_bytes(bytes, weights, weights_size, true,
-                                     r->arena, &p->segments[i]),
+    BSM_TRY_NOTE(bsm_plan_from_bytes(bytes, r->minor, weights, true, r->arena,
+                                     &p->segments[i]),
                  "in segment %" PRIu32, i);
   }
   return BSM_OK;
 }
 
-bsm_status bsm_program_from_bytes(bsm_byte_reader *r, const uint8_t *weights,
-                                  uint64_t weights_size, bsm_plan *plan) {
+bsm_status bsm_program_from_bytes(bsm_byte_reader *r,
+                                  const bsm_weights_section *weights,
+                                  bsm_plan *plan) {
   uint32_t blocks;
   BSM_TRY(bsm_read_count(r, &blocks, 12, "blocks"));
   if (!blocks) return BSM_OK;
@@ -202,5 +204,5 @@ bsm_status bsm_program_from_bytes(bsm_byte_reader *r, const uint8_t *weights,
       bsm_read_ids(r, &p->variants, &p->variant_count, UINT32_MAX, "variants"));
   BSM_TRY(get_ranges(r, p));
   BSM_TRY(get_derived(r, p));
-  return get_segments(r, weights, weights_size, p);
+  return get_segments(r, weights, p);
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # make_fuzz_engines.sh BESSEMER: makes those seeds of fuzz/corpus/engine that are
-# programs, again after a change of their layout. Engines without programs only
-# have another version then, which the fuzz target writes itself.
+# programs, again after a change of their layout. The others stay as format 8.0
+# had them, which the fuzz target writes into their headers.
 set -eu
 bessemer=$(realpath "$1")
 cd "$(dirname "$0")/fuzz_engines"
@@ -10,7 +10,7 @@ make() {
   name=$1
   shift
   "$bessemer" compile "$name.ir" -o "../../../fuzz/corpus/engine/$name.engine" \
-    --no-timing "$@"
+    --no-timing --target cpu:avx2 "$@"
 }
 make branch '(1,4)'
 make range '[(1,4);(2,4);(8,4)]'

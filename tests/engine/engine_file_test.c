@@ -178,6 +178,8 @@ static void test_too_many_trials(void **state) {
   (void)state;
   bsm_plan_trial many[BSM_STEP_MAX_TRIALS + 1];
   const uint64_t offsets[1] = {0};
+  const bsm_weights_section section = {(const uint8_t *)weight_values,
+                                       sizeof(weight_values)};
   bsm_arena arena;
   bsm_plan *plan;
   bsm_str text;
@@ -189,9 +191,8 @@ static void test_too_many_trials(void **state) {
   for (uint32_t extra = 0; extra < 2; extra++) {
     s.steps[1].trial_count = BSM_STEP_MAX_TRIALS + extra;
     assert_null(bsm_plan_to_bytes(&s.plan, offsets, &arena, &text));
-    bsm_status status =
-        bsm_plan_from_bytes(text, (const uint8_t *)weight_values,
-                            sizeof(weight_values), false, &arena, &plan);
+    bsm_status status = bsm_plan_from_bytes(text, BSM_ENGINE_FORMAT_MINOR,
+                                            &section, false, &arena, &plan);
     assert_int_equal(bsm_status_code(status),
                      extra ? BSM_CORRUPT : BSM_CODE_OK);
     bsm_status_free(status);
@@ -247,9 +248,13 @@ static void test_flipped_with_right_checksum(void **state) {
 static void test_other_version(void **state) {
   (void)state;
   bytes file = sample_file();
-  file.data[8] = 99;
+  file.data[8]++; /* of the minor version: a newer runtime's */
   assert_int_equal(read_code(file.data, file.size), BSM_VERSION);
-  file.data[8] = 1;
+  file.data[8]--;
+  file.data[10]++; /* of the major version */
+  assert_int_equal(read_code(file.data, file.size), BSM_VERSION);
+  file.data[10] = 0;
+  assert_int_equal(read_code(file.data, file.size), BSM_VERSION);
   memcpy(file.data, "PK\3\4", 4);
   assert_int_equal(read_code(file.data, file.size), BSM_CORRUPT);
   free(file.data);

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "engine/engine_file.h"
 #include "engine/plan.h"
+#include "engine/plan_bytes.h"
 #include "engine/plan_work.h"
 
 /* x (host) -> transfer -> t1 -> fill on the device -> t2 -> transfer -> y. */
@@ -146,11 +148,38 @@ static void test_text(void **state) {
   bsm_arena_destroy(&arena);
 }
 
+/* As bytes, and back. */
+static void test_bytes(void **state) {
+  (void)state;
+  static const float zeros[6] = {0};
+  const uint64_t offset = 0;
+  const bsm_weights_section section = {(const uint8_t *)zeros, sizeof(zeros)};
+  sample s;
+  bsm_arena arena;
+  bsm_str bytes;
+  bsm_plan *plan;
+  bsm_text before, after;
+  make(&s);
+  bsm_arena_init(&arena, NULL);
+  assert_null(bsm_plan_to_bytes(&s.plan, &offset, &arena, &bytes));
+  assert_null(bsm_plan_from_bytes(bytes, BSM_ENGINE_FORMAT_MINOR, &section,
+                                  false, &arena, &plan));
+  bsm_text_init(&before, &arena);
+  bsm_text_init(&after, &arena);
+  bsm_plan_print(&before, &s.plan);
+  bsm_plan_print(&after, plan);
+  assert_string_equal(before.data, after.data);
+  assert_int_equal(plan->weights[0].space, BSM_SPACE_DEVICE);
+  assert_string_equal(plan->target, "remote:fast");
+  bsm_arena_destroy(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_fits),
       cmocka_unit_test(test_lies),
       cmocka_unit_test(test_text),
+      cmocka_unit_test(test_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "engine/engine_file.h"
 #include "engine/ivalue_bytes.h"
 #include "engine/plan_bytes.h"
 #include "engine/program.h"
@@ -193,9 +194,11 @@ static void there_and_back(void **state) {
   make_sample(&s);
   assert_null(bsm_plan_verify(&s.plan));
   assert_null(bsm_plan_to_bytes(&s.plan, &offset, &s.arena, &bytes));
-  assert_null(bsm_plan_from_bytes(bytes, (const uint8_t *)weight_values,
-                                  sizeof(weight_values), false, &s.arena,
-                                  &plan));
+  const uint32_t minor = BSM_ENGINE_FORMAT_MINOR;
+  const bsm_weights_section section = {(const uint8_t *)weight_values,
+                                       sizeof(weight_values)};
+  assert_null(
+      bsm_plan_from_bytes(bytes, minor, &section, false, &s.arena, &plan));
   assert_null(bsm_plan_verify(plan));
   const char *text = print(&s, plan);
   assert_string_equal(text, print(&s, &s.plan));
@@ -208,14 +211,12 @@ static void there_and_back(void **state) {
   assert_true(bsm_str_eq(bytes, again));
   /* A program inside a segment is refused when it is read. */
   bsm_status status =
-      bsm_plan_from_bytes(bytes, (const uint8_t *)weight_values,
-                          sizeof(weight_values), true, &s.arena, &plan);
+      bsm_plan_from_bytes(bytes, minor, &section, true, &s.arena, &plan);
   assert_int_equal(bsm_status_code(status), BSM_CORRUPT);
   bsm_status_free(status);
   for (size_t n = 0; n < bytes.len; n++) {
-    status = bsm_plan_from_bytes((bsm_str){bytes.data, n},
-                                 (const uint8_t *)weight_values,
-                                 sizeof(weight_values), false, &s.arena, &plan);
+    status = bsm_plan_from_bytes((bsm_str){bytes.data, n}, minor, &section,
+                                 false, &s.arena, &plan);
     assert_int_equal(bsm_status_code(status), BSM_CORRUPT);
     bsm_status_free(status);
   }

@@ -262,9 +262,10 @@ static void header_fields(void **state) {
     const char *text;
   } cases[] = {
       {0, 1, 'X', BSM_CORRUPT, "not an engine"},
-      {8, 4, 0, BSM_VERSION, "version"},
-      {8, 4, 99, BSM_VERSION, "99"},
-      {8, 4, UINT32_MAX, BSM_VERSION, "4294967295"},
+      {8, 4, 0, BSM_VERSION, "format 0.0"},
+      {8, 4, 7, BSM_VERSION, "format 0.7"},
+      {8, 4, (8 << 16) + 999, BSM_VERSION, "use a newer runtime"},
+      {8, 4, UINT32_MAX, BSM_VERSION, "65535.65535"},
       {12, 4, 0x04030201, BSM_CORRUPT, "byte order"},
       {16, 8, 0, BSM_CORRUPT, "bytes"},
       {16, 8, UINT64_MAX, BSM_CORRUPT, "bytes"},

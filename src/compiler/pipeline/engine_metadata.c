@@ -60,7 +60,7 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
   const char *slash = strrchr(module->name, '/');
   *out = (bsm_metadata_vec){0};
   BSM_TRY(add(arena, out, "builder.version", bsm_version()));
-  BSM_TRY(add(arena, out, BSM_PLAN_TARGET, target->text));
+  BSM_TRY(add(arena, out, "builder.target", target->text));
   BSM_TRY(add(arena, out, "builder.timing", options->no_timing ? "no" : "yes"));
   BSM_TRY(add(arena, out, "source.file", slash ? slash + 1 : module->name));
   BSM_TRY(add(arena, out, "source.method",
