@@ -10,13 +10,15 @@
 
 static bsm_status init_emitter(bsm_emitter *e) {
   const size_t n = e->net->tensors.len + 1;
-  e->value = BSM_NEW_ARRAY(e->scratch, uint32_t, n);
-  e->relaid[0] = BSM_NEW_ARRAY(e->scratch, uint32_t, n);
-  e->relaid[1] = BSM_NEW_ARRAY(e->scratch, uint32_t, n);
-  if (!e->value || !e->relaid[0] || !e->relaid[1]) return BSM_FAIL_OOM();
-  for (size_t i = 0; i < n; i++) {
-    e->value[i] = e->relaid[0][i] = e->relaid[1][i] = BSM_NO_TENSOR;
+  for (int s = 0; s < BSM_MEMORY_SPACES; s++) {
+    uint32_t **tables[] = {&e->values[s], &e->relaids[s][0], &e->relaids[s][1]};
+    for (int k = 0; k < 3; k++) {
+      *tables[k] = BSM_NEW_ARRAY(e->scratch, uint32_t, n);
+      BSM_TRY_ALLOC(*tables[k]);
+      for (size_t i = 0; i < n; i++) (*tables[k])[i] = BSM_NO_TENSOR;
+    }
   }
+  bsm_build_enter(e, BSM_SPACE_HOST);
   return bsm_uses_compute(e->net, e->scratch, &e->uses);
 }
 
@@ -48,6 +50,7 @@ static bool can_be_output(const bsm_emitter *e, const bsm_build_tensor *t) {
 static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
   for (uint32_t i = 0; i < e->net->outputs.len; i++) {
     const bsm_itensor *t = e->net->outputs.items[i];
+    bsm_build_enter_value(e, t);
     const uint32_t id = bsm_build_value(e, t);
     if (id == BSM_NO_TENSOR) {
       return BSM_FAIL(BSM_INTERNAL, "output %" PRIu32 " has no value", i);
@@ -85,6 +88,7 @@ static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
     out->dtype = t->dtype;
     out->dims = t->layout.dims;
     memcpy(out->strides, t->layout.strides, sizeof(out->strides));
+    out->space = buffer->space;
     out->place = buffer->place;
     out->index =
         buffer->place == BSM_PLACE_WEIGHTS ? buffer->weights : buffer->index;
@@ -211,6 +215,7 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
   if (!inputs || !outputs) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < net->inputs.len; i++) {
     const bsm_itensor *t = net->inputs.items[i];
+    bsm_build_enter(e, bsm_build_input_space(e, t));
     BSM_TRY(new_binding(e, BSM_PLACE_INPUT, i, t, &inputs[i]));
     e->value[t->id] = inputs[i];
   }
@@ -218,13 +223,13 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
     BSM_TRY(bsm_build_layer(e, net->layers.items[i]));
   }
   BSM_TRY(emit_outputs(e, outputs));
-  BSM_TRY(bsm_plan_memory(e, &plan->workspace_size[BSM_SPACE_HOST]));
+  BSM_TRY(bsm_plan_memory(e, plan->workspace_size));
   BSM_TRY(finish_steps(e, plan));
   BSM_TRY(finish_weights(e, plan));
   BSM_TRY(finish_tensors(e, plan));
   BSM_TRY(finish_bindings(e, inputs, outputs, plan));
   BSM_TRY(drop_unused_tensors(e, plan));
-  plan->target = bsm_arena_strdup(e->arena, e->target->text);
+  plan->target = bsm_arena_strdup(e->arena, e->options->target->text);
   BSM_TRY_ALLOC(plan->target);
   return copy_metadata(e, plan);
 }
@@ -236,6 +241,7 @@ static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
   for (size_t i = 0; i < e->pending.len; i++) {
     const bsm_pending_pack *pending = &e->pending.items[i];
     bsm_plan_step *step = &plan->steps[pending->step];
+    bsm_build_enter(e, step->space);
     if (step->weights[0] == BSM_NO_WEIGHTS &&
         e->target->ops->is_approximate(e->target, step) == approximate) {
       BSM_TRY(bsm_build_pending(e, pending, step));
@@ -255,8 +261,9 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
   BSM_TRY(bsm_choose_tactics(e->options, &draft));
   BSM_TRY(pack_pending(e, plan, false));
   /* What another plan has was checked when that one was built. */
-  if (e->target->ops->check_accuracy && !e->options->like) {
-    BSM_TRY(e->target->ops->check_accuracy(e->target, &draft));
+  const bsm_target *target = e->options->target;
+  if (target->ops->check_accuracy && !e->options->like) {
+    BSM_TRY(target->ops->check_accuracy(target, &draft));
   }
   BSM_TRY(pack_pending(e, plan, false));
   BSM_TRY(pack_pending(e, plan, true));
@@ -272,11 +279,8 @@ bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
   BSM_TRY_ALLOC(plan);
   bsm_arena scratch;
   bsm_arena_init(&scratch, arena->allocator);
-  bsm_emitter e = {.net = net,
-                   .options = options,
-                   .target = options->target,
-                   .arena = arena,
-                   .scratch = &scratch};
+  bsm_emitter e = {
+      .net = net, .options = options, .arena = arena, .scratch = &scratch};
   bsm_status status = init_emitter(&e);
   if (!status) status = emit_network(&e, plan);
   if (!status) status = choose_and_pack(&e, plan);

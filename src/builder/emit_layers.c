@@ -62,6 +62,8 @@ bsm_status bsm_build_layer(bsm_emitter *e, const bsm_layer *layer) {
   if (layer->kind == BSM_LAYER_CONVOLUTION && layer->p.convolution.joins_next) {
     return BSM_OK; /* a part of a later step */
   }
+  BSM_TRY_NOTE(bsm_build_place(e, layer), "in layer %s",
+               layer->name ? layer->name : "?");
   const emit_fn emit = function_for(layer->kind);
   if (!emit) {
     return BSM_FAIL(BSM_INTERNAL, "no steps for a layer of kind %s",

@@ -23,6 +23,7 @@ static bsm_status layout_bytes(const bsm_layout *layout, bsm_dtype dtype,
 
 static bsm_status new_buffer(bsm_emitter *e, bsm_buffer buffer, uint32_t *out) {
   *out = (uint32_t)e->buffers.len;
+  buffer.space = e->space;
   buffer.merged_into = *out;
   buffer.weights = BSM_NO_WEIGHTS;
   buffer.first = UINT32_MAX;
@@ -45,6 +46,23 @@ bsm_status bsm_build_new(bsm_emitter *e, const char *name, bsm_dtype dtype,
   BSM_TRY(layout_bytes(&layout, dtype, &buffer.size));
   BSM_TRY(new_buffer(e, buffer, &id));
   return new_tensor(e, (bsm_build_tensor){name, id, dtype, layout, 0}, out);
+}
+
+bsm_status bsm_build_like(bsm_emitter *e, uint32_t other, uint32_t *out) {
+  bsm_build_tensor tensor = e->tensors.items[other];
+  bsm_buffer buffer = e->buffers.items[tensor.buffer];
+  if (buffer.place != BSM_PLACE_WEIGHTS) {
+    bsm_plan_tensor reach = {.dtype = tensor.dtype, .dims = tensor.layout.dims};
+    memcpy(reach.strides, tensor.layout.strides, sizeof(reach.strides));
+    buffer = (bsm_buffer){.place = BSM_PLACE_WORKSPACE};
+    tensor.offset = 0;
+    if (!bsm_plan_tensor_extent(&reach, &buffer.size)) {
+      return BSM_FAIL(BSM_LIMIT, "a tensor of shape %s is too large",
+                      bsm_dims_str(reach.dims));
+    }
+  }
+  BSM_TRY(new_buffer(e, buffer, &tensor.buffer));
+  return new_tensor(e, tensor, out);
 }
 
 bsm_status bsm_build_view(bsm_emitter *e, uint32_t base, bsm_layout layout,
@@ -117,6 +135,7 @@ bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
   BSM_TRY_ALLOC(params);
   memcpy(params, spec->params, size);
   bsm_plan_step step = {.kind = spec->kind,
+                        .space = e->space,
                         .tactic = "",
                         .input_count = spec->input_count,
                         .output_count = spec->output_count,

@@ -13,6 +13,7 @@
 #include "builder/uses.h"
 
 typedef struct bsm_buffer {
+  bsm_memory_space space;
   bsm_memory_place place;
   uint32_t index;           /* INPUT, OUTPUT: the binding */
   uint64_t size;            /* bytes */
@@ -37,6 +38,8 @@ typedef struct bsm_build_tensor {
 typedef struct bsm_emitter {
   bsm_network *net;
   const bsm_build_options *options;
+  /* Where steps are emitted (placement.c), and the target of that space. */
+  bsm_memory_space space;
   const bsm_target *target;
   bsm_arena *arena;   /* of the plan */
   bsm_arena *scratch; /* until the plan is done */
@@ -48,8 +51,12 @@ typedef struct bsm_emitter {
   BSM_VEC(bsm_pending_pack) pending; /* by step, ascending */
   bsm_strmap by_content; /* hash and size of own weights -> their ids */
   bsm_strmap by_place;   /* address and size of borrowed ones -> their ids */
-  uint32_t *value;       /* by itensor id: its tensor, or BSM_NO_TENSOR */
-  uint32_t *relaid[2];   /* by itensor id: contiguous, channels-last copy */
+  /* By itensor id, in `space`: its tensor, or BSM_NO_TENSOR; and contiguous,
+   * channels-last copies of it. */
+  uint32_t *value, **relaid;
+  /* The same of all spaces. */
+  uint32_t *values[BSM_MEMORY_SPACES];
+  uint32_t *relaids[BSM_MEMORY_SPACES][2];
 } bsm_emitter;
 
 enum { BSM_RELAID_CONTIGUOUS = 0, BSM_RELAID_CHANNELS_LAST = 1 };
@@ -58,6 +65,10 @@ enum { BSM_RELAID_CONTIGUOUS = 0, BSM_RELAID_CHANNELS_LAST = 1 };
 BSM_NODISCARD bsm_status bsm_build_new(bsm_emitter *e, const char *name,
                                        bsm_dtype dtype, bsm_layout layout,
                                        uint32_t *out);
+/* A tensor of the layout and dtype of `other`, which is in another space: over
+ * a buffer of the workspace, or over the same constant. */
+BSM_NODISCARD bsm_status bsm_build_like(bsm_emitter *e, uint32_t other,
+                                        uint32_t *out);
 /* Another layout over the buffer of `base`, `offset` elements further on. */
 BSM_NODISCARD bsm_status bsm_build_view(bsm_emitter *e, uint32_t base,
                                         bsm_layout layout, int64_t offset,
@@ -125,6 +136,20 @@ BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
 BSM_NODISCARD bsm_status bsm_build_pending(bsm_emitter *e,
                                            const bsm_pending_pack *pending,
                                            bsm_plan_step *step);
+/* placement.c: steps are emitted in `space` from now on. */
+void bsm_build_enter(bsm_emitter *e, bsm_memory_space space);
+/* ... where the value of `t` is, on the host when it is in both. */
+void bsm_build_enter_value(bsm_emitter *e, const bsm_itensor *t);
+/* ... where the layer shall be, whose inputs are brought there. */
+BSM_NODISCARD bsm_status bsm_build_place(bsm_emitter *e,
+                                         const bsm_layer *layer);
+/* Where an input of the network is best: with its first reader. */
+bsm_memory_space bsm_build_input_space(const bsm_emitter *e,
+                                       const bsm_itensor *t);
+/* The target that steps of a space are built for. */
+const bsm_target *bsm_build_target_of(const bsm_emitter *e,
+                                      bsm_memory_space space);
+
 /* The layout for a layer's output when any would do: if its only reader
  * transposes it, the layout that makes the transposed tensor contiguous (as
  * long as the last dimension stays last); else contiguous. */
@@ -135,8 +160,8 @@ BSM_NODISCARD bsm_status bsm_build_layer(bsm_emitter *e,
                                          const bsm_layer *layer);
 
 /* Lets element-wise steps write over an input that nothing reads later, and
- * gives every buffer of the workspace its offset. */
-BSM_NODISCARD bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *size);
+ * gives every buffer of the workspaces its offset; *sizes: by space. */
+BSM_NODISCARD bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *sizes);
 
 /* Chooses the tactic of every step of a draft, and sets the forms of what is
  * pending. What was timed is noted in the steps. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places of the workspace's buffers.
+/* Places of the workspaces' buffers, of each space by itself.
  *
  * A buffer lives from the first step that touches it to the last. Buffers
  * whose lives overlap get disjoint places: largest first, each at the lowest
@@ -116,9 +116,9 @@ static bsm_status place(const bsm_buffer *buffer, bsm_buffer *const *placed,
   return BSM_OK;
 }
 
-bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *workspace) {
-  *workspace = 0;
-  merge_in_place(e);
+/* The buffers of one space. */
+static bsm_status plan_space(bsm_emitter *e, bsm_memory_space space,
+                             uint64_t *workspace) {
   const size_t n = e->buffers.len;
   bsm_buffer **sorted = BSM_NEW_ARRAY(e->scratch, bsm_buffer *, n + 1);
   bsm_buffer **placed = BSM_NEW_ARRAY(e->scratch, bsm_buffer *, n + 1);
@@ -126,8 +126,8 @@ bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *workspace) {
   size_t count = 0, placed_count = 0;
   for (uint32_t i = 0; i < n; i++) {
     bsm_buffer *b = &e->buffers.items[i];
-    if (b->place == BSM_PLACE_WORKSPACE && b->merged_into == i &&
-        b->first <= b->last) {
+    if (b->space == space && b->place == BSM_PLACE_WORKSPACE &&
+        b->merged_into == i && b->first <= b->last) {
       sorted[count++] = b;
     }
   }
@@ -146,7 +146,16 @@ bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *workspace) {
     }
     placed[at] = b;
   }
-  for (uint32_t i = 0; i < n; i++) {
+  return BSM_OK;
+}
+
+bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *sizes) {
+  merge_in_place(e);
+  for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
+    sizes[i] = 0;
+    BSM_TRY(plan_space(e, (bsm_memory_space)i, &sizes[i]));
+  }
+  for (uint32_t i = 0; i < e->buffers.len; i++) {
     bsm_buffer *b = &e->buffers.items[i];
     if (b->place == BSM_PLACE_WORKSPACE) {
       b->offset = e->buffers.items[root_of(e, i)].offset;

@@ -6,7 +6,8 @@
 #include "base/hash.h"
 #include "builder/emitter.h"
 
-/* An id of the plan, in a list under one key of a map. */
+/* An id of the plan, in a list under one key of a map. What is added belongs to
+ * the space that is being emitted in. */
 typedef struct known {
   struct known *next;
   uint32_t id;
@@ -32,27 +33,30 @@ static bsm_status add_weights(bsm_emitter *e, const void *data, uint64_t size,
   for (const known *it = bsm_strmap_get(&e->by_content, name); it;
        it = it->next) {
     const bsm_plan_weights *w = &e->weights.items[it->id];
-    if (w->size == size && memcmp(w->data, data, (size_t)size) == 0) {
+    if (w->size == size && w->space == e->space &&
+        memcmp(w->data, data, (size_t)size) == 0) {
       *found = true;
       *out = it->id;
       return BSM_OK;
     }
   }
   *found = false;
-  return append(e, &e->by_content, name, (bsm_plan_weights){data, size}, out);
+  return append(e, &e->by_content, name,
+                (bsm_plan_weights){data, size, e->space}, out);
 }
 
 /* Weights of the plan that lie elsewhere: told apart by where. */
 static bsm_status borrow(bsm_emitter *e, const void *data, uint64_t size,
                          uint32_t *out) {
-  const uint64_t key[2] = {(uint64_t)(uintptr_t)data, size};
+  const uint64_t key[3] = {(uint64_t)(uintptr_t)data, size, e->space};
   const bsm_str name = {(const char *)key, sizeof(key)};
   const known *it = bsm_strmap_get(&e->by_place, name);
   if (it) {
     *out = it->id;
     return BSM_OK;
   }
-  return append(e, &e->by_place, name, (bsm_plan_weights){data, size}, out);
+  return append(e, &e->by_place, name, (bsm_plan_weights){data, size, e->space},
+                out);
 }
 
 bsm_status bsm_build_weights(bsm_emitter *e, const void *data, uint64_t size,

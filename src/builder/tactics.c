@@ -30,13 +30,34 @@ typedef struct bench {
   bsm_strmap like; /* kind and name of a step -> liked, what comes next */
 } bench;
 
+/* Steps beside a device are not timed: their target is another one. */
+static const bsm_target *target_of(const bench *b, const bsm_plan_step *step) {
+  return step->space == BSM_SPACE_HOST ? b->target->host : b->target;
+}
+
 /* Takes a tactic, with the form of weights that it needs. */
 static void adopt(bench *b, uint32_t index, const char *tactic) {
   bsm_plan_step *step = &b->plan->steps[index];
+  const bsm_target *t = target_of(b, step);
   step->tactic = tactic;
   if (b->pending[index]) {
-    b->target->ops->adopt(b->target, step, tactic, b->pending[index]->params);
+    t->ops->adopt(t, step, tactic, b->pending[index]->params);
   }
+}
+
+/* The tactics of a step, best guess first. Beside a device, exact ones alone:
+ * others are checked by running the whole plan, which the host cannot. */
+static size_t list_tactics(bench *b, uint32_t index, const char **names) {
+  const bsm_plan_step *step = &b->plan->steps[index];
+  const bsm_target *t = target_of(b, step);
+  const size_t count = t->ops->tactics(t, b->plan, step, names);
+  size_t kept = 0;
+  if (t == b->target || !b->pending[index]) return count;
+  for (size_t i = 0; i < count; i++) {
+    adopt(b, index, names[i]);
+    if (!t->ops->is_approximate(t, step)) names[kept++] = names[i];
+  }
+  return kept;
 }
 
 static bool is_candidate(const char *const *names, size_t count,
@@ -202,12 +223,11 @@ static bsm_status choose_all(bench *b) {
   if (like) BSM_TRY(read_like(b, like));
   for (uint32_t i = 0; i < b->plan->step_count; i++) {
     bsm_plan_step *step = &b->plan->steps[i];
-    if (step->kind == BSM_STEP_ATEN_CALL) continue; /* of the runtime */
+    if (!bsm_step_kind_is_of_devices(step->kind)) continue;
     const char *names[BSM_MAX_TACTICS];
-    const size_t count =
-        b->target->ops->tactics(b->target, b->plan, step, names);
+    const size_t count = list_tactics(b, i, names);
     size_t best = 0;
-    if (count && timing && step->kind != BSM_STEP_PLUGIN) {
+    if (count && timing && target_of(b, step) == b->target) {
       BSM_TRY_NOTE(choose(b, i, names, count, &best), "while timing %s",
                    step->name);
     } else if (like) {
