@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prim::If on a condition that only the run will tell: both blocks are
  * specialised into blocks of a residual prim::If, from the same state. Their
- * results, and the places that either wrote to, become outputs of the If where
- * they differ. */
+ * results, and the locations that either wrote to, become outputs of the If
+ * where they differ. */
 #include "lowering/specialize/control/branch.h"
 
 #include "lowering/specialize/control/reachable.h"
@@ -21,22 +21,22 @@
 typedef struct branches {
   const bsm_node *from;
   bsm_node *node; /* the residual prim::If */
-  bsm_spec_region regions[2];
+  bsm_residual_block filled[2];
   bsm_ivalue *results[2]; /* one for each output of `from` */
   const bsm_ivalue *condition;
-  bsm_spec_held held[2]; /* by the results */
-  size_t depth;          /* of s, where results are merged */
-  bool in_slot;          /* what is merged is an attribute */
+  bsm_spec_references references[2]; /* by the results */
+  size_t depth;                      /* of s, where results are merged */
+  bool in_slot;                      /* what is merged is an attribute */
 } branches;
 
 static bsm_status fill_side(bsm_spec *s, branches *b, size_t which) {
   const bsm_block *from = b->from->blocks.items[which];
-  bsm_spec_region *region = &b->regions[which];
-  BSM_TRY(bsm_spec_region_run(s, region, from));
-  for (size_t i = 0; i < b->from->outputs.len && !region->raised; i++) {
+  bsm_residual_block *filled = &b->filled[which];
+  BSM_TRY(bsm_residual_block_run(s, filled, from));
+  for (size_t i = 0; i < b->from->outputs.len && !filled->raised; i++) {
     BSM_TRY(
         bsm_spec_get(s, bsm_node_in(from->returns, i), &b->results[which][i]));
-    BSM_TRY(bsm_spec_region_capture(s, region, &b->results[which][i]));
+    BSM_TRY(bsm_residual_block_capture(s, filled, &b->results[which][i]));
   }
   return BSM_OK;
 }
@@ -52,15 +52,15 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
   /* What the shapes can be where this side is taken. */
   const uint64_t worlds = s->worlds.possible;
   s->worlds.possible = bsm_spec_worlds_where(s, b->condition, which == 0);
-  bsm_status st = bsm_spec_region_open(s, b->node, &b->regions[which]);
+  bsm_status st = bsm_residual_block_open(s, b->node, &b->filled[which]);
   /* The optimal shape is one that the model takes. */
-  b->regions[which].may_fail =
+  b->filled[which].may_fail =
       bsm_spec_symbol_of(b->condition)->worlds && !(s->worlds.possible & 1u);
   if (!st) {
     st = fill_side(s, b, which);
   }
   s->worlds.possible = worlds;
-  return bsm_spec_region_close(s, &b->regions[which], st);
+  return bsm_residual_block_close(s, &b->filled[which], st);
 }
 
 /* ---- putting the two sides together ---- */
@@ -68,17 +68,17 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
 static bsm_status side_value(bsm_spec *s, branches *b, size_t which,
                              const bsm_ivalue *v, const bsm_ivalue *other,
                              const bsm_type *type, bsm_value **out) {
-  const bsm_spec_region *region = &b->regions[which];
+  const bsm_residual_block *filled = &b->filled[which];
   return bsm_spec_is_undefined(v)
-             ? bsm_spec_filler(s, region->block, other, type, out)
-             : bsm_spec_region_value(s, region, v, type, out);
+             ? bsm_spec_placeholder(s, filled->block, other, type, out)
+             : bsm_residual_block_value(s, filled, v, type, out);
 }
 
 static bsm_status add_output(branches *b, bsm_value *x, bsm_value *y,
                              const bsm_type *type, bsm_value **out) {
   BSM_TRY_ALLOC(type);
-  BSM_TRY(bsm_block_add_output(b->regions[0].block, x));
-  BSM_TRY(bsm_block_add_output(b->regions[1].block, y));
+  BSM_TRY(bsm_block_add_output(b->filled[0].block, x));
+  BSM_TRY(bsm_block_add_output(b->filled[1].block, y));
   return bsm_node_add_output(b->node, type, out);
 }
 
@@ -101,17 +101,17 @@ static bool same_shape(const bsm_ivalue *x, const bsm_ivalue *y) {
          bsm_dims_equal(x->u.tensor->sizes, y->u.tensor->sizes);
 }
 
-/* What is merged is another value from now on. *twice: others have a list or
+/* What is merged is another value from now on. *aliased: others have a list or
  * dict in it, which may be the merged one when the engine runs. */
 static bsm_status note_merged(bsm_spec *s, const branches *b,
                               const bsm_ivalue *x, const bsm_ivalue *y,
-                              bool *twice) {
+                              bool *aliased) {
   const bsm_ivalue *sides[2] = {x, y};
-  for (size_t i = 0; i < 2 && bsm_spec_tracks_sharing(s) && !*twice; i++) {
+  for (size_t i = 0; i < 2 && bsm_spec_tracks_sharing(s) && !*aliased; i++) {
     /* How a result of its own may be got at else, note_shared() tells. */
     const bool nested = b->in_slot || s->at.depth > b->depth;
-    const uint64_t stamp = nested ? b->regions[i].left.birth : 0;
-    BSM_TRY(bsm_spec_is_held_twice(s, &b->held[i], sides[i], stamp, twice));
+    const uint64_t stamp = nested ? b->filled[i].left.created : 0;
+    BSM_TRY(bsm_spec_may_alias(s, &b->references[i], sides[i], stamp, aliased));
   }
   BSM_TRY(bsm_spec_note_shared(s, x));
   return bsm_spec_note_shared(s, y);
@@ -124,24 +124,24 @@ static bsm_status merge_leaf(bsm_spec *s, branches *b, const bsm_ivalue *x,
   const bsm_ivalue *known = bsm_spec_is_undefined(x) ? y : x;
   const bool one = known == y || bsm_spec_is_undefined(y);
   const bsm_type *type = NULL;
-  bool twice = false;
+  bool aliased = false;
   BSM_TRY(common_type(s, x, y, &type));
   BSM_TRY(side_value(s, b, 0, x, y, type, &vx));
   BSM_TRY(side_value(s, b, 1, y, x, type, &vy));
-  BSM_TRY(note_merged(s, b, x, y, &twice));
+  BSM_TRY(note_merged(s, b, x, y, &aliased));
   if (same_shape(x, y) || (one && known->tag == BSM_IVALUE_TENSOR)) {
     const bsm_tensor *like = known->u.tensor;
     bsm_tensor *t = NULL;
     BSM_TRY(bsm_tensor_new(s->cx->arena, like->dtype, like->sizes, true, &t));
     BSM_TRY(add_output(b, vx, vy, bsm_spec_tensor_type(s, t), &value));
-    BSM_TRY(bsm_spec_bind_joined(s, t, value));
+    BSM_TRY(bsm_spec_bind_aliased(s, t, value));
     *out = bsm_iv_tensor(t);
     return BSM_OK;
   }
   BSM_TRY(add_output(b, vx, vy, type, &value));
   if (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT) {
-    BSM_TRY(bsm_spec_box_new(s, type, value, out));
-    return twice ? bsm_spec_box_share(s, out) : BSM_OK;
+    BSM_TRY(bsm_spec_dynamic_new(s, type, value, out));
+    return aliased ? bsm_spec_share_container(s, out) : BSM_OK;
   }
   BSM_TRY(bsm_spec_new_symbol(s, value, type, out));
   bsm_spec_symbol_of(out)->aliased = true;
@@ -196,9 +196,9 @@ static bool same_keys(const bsm_dict *x, const bsm_dict *y) {
 static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
                                   const bsm_ivalue *y, bool *done,
                                   bsm_ivalue *out) {
-  bool twice = false;
-  *done =
-      x->tag == y->tag && !bsm_spec_box_find(s, x) && !bsm_spec_box_find(s, y);
+  bool aliased = false;
+  *done = x->tag == y->tag && !bsm_spec_dynamic_find(s, x) &&
+          !bsm_spec_dynamic_find(s, y);
   if (bsm_spec_containers_have_identity(s) &&
       x->tag != BSM_IVALUE_TUPLE) { /* they have identity */
     *done = false;
@@ -207,11 +207,11 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
   if (*done && x->tag == BSM_IVALUE_LIST && x->u.list->len == y->u.list->len) {
     const bsm_list *a = x->u.list;
     bsm_list *list = NULL;
-    BSM_TRY(note_merged(s, b, x, y, &twice));
+    BSM_TRY(note_merged(s, b, x, y, &aliased));
     BSM_TRY(bsm_list_new(s->cx->arena, a->elem_type, a->len, &list));
     *out = bsm_iv_list(list);
-    BSM_TRY(bsm_spec_note_birth(s, out));
-    if (twice) BSM_TRY(bsm_spec_box_share(s, out));
+    BSM_TRY(bsm_spec_note_allocation(s, out));
+    if (aliased) BSM_TRY(bsm_spec_share_container(s, out));
     return merge_items(s, b, a->items, y->u.list->items, a->len, list->items);
   }
   if (*done && x->tag == BSM_IVALUE_TUPLE &&
@@ -226,14 +226,14 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
   if (*done && x->tag == BSM_IVALUE_DICT && same_keys(x->u.dict, y->u.dict)) {
     const bsm_dict *a = x->u.dict;
     bsm_dict *dict = NULL;
-    BSM_TRY(note_merged(s, b, x, y, &twice));
+    BSM_TRY(note_merged(s, b, x, y, &aliased));
     BSM_TRY(bsm_dict_new(s->cx->arena, a->key_type, a->value_type, &dict));
     for (size_t i = 0; i < a->len; i++) {
       BSM_TRY(bsm_dict_set(dict, a->keys[i], a->values[i]));
     }
     *out = bsm_iv_dict(dict);
-    BSM_TRY(bsm_spec_note_birth(s, out));
-    if (twice) BSM_TRY(bsm_spec_box_share(s, out));
+    BSM_TRY(bsm_spec_note_allocation(s, out));
+    if (aliased) BSM_TRY(bsm_spec_share_container(s, out));
     return merge_items(s, b, a->values, y->u.dict->values, a->len,
                        dict->values);
   }
@@ -246,7 +246,7 @@ static bsm_status merge_structure(bsm_spec *s, branches *b, const bsm_ivalue *x,
 static bool can_stand(const bsm_spec *s, const branches *b,
                       const bsm_ivalue *v) {
   if (v->tag == BSM_IVALUE_LIST || v->tag == BSM_IVALUE_DICT) {
-    return bsm_spec_was_there(s, v, b->regions[0].left.birth);
+    return bsm_spec_was_there(s, v, b->filled[0].left.created);
   }
   return bsm_spec_is_plain(v);
 }
@@ -286,38 +286,40 @@ static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
   return merge_leaf(s, b, x, y, out);
 }
 
-/* A place that a side wrote to: its new content is an output of the If. */
-static bsm_status merge_place(bsm_spec *s, branches *b, bsm_spec_place place) {
-  const bsm_spec_content before = bsm_spec_content_of(place);
+/* A location that a side wrote to: its new content is an output of the If. */
+static bsm_status merge_location(bsm_spec *s, branches *b,
+                                 bsm_spec_location location) {
+  const bsm_spec_content before = bsm_spec_content_of(location);
   bsm_spec_content sides[2];
   for (size_t i = 0; i < 2; i++) {
-    const bsm_spec_content *c = bsm_spec_region_find(&b->regions[i], place);
+    const bsm_spec_content *c =
+        bsm_residual_block_find(&b->filled[i], location);
     sides[i] = c ? *c : before;
   }
-  if (place.kind == BSM_PLACE_SLOT) {
+  if (location.kind == BSM_LOCATION_SLOT) {
     bsm_ivalue merged;
     /* The side that did not write has not captured it either. */
     b->in_slot = true;
     BSM_TRY(merge_values(s, b, &sides[0].slot, &sides[1].slot, &merged));
     b->in_slot = false;
-    BSM_TRY(bsm_spec_log(s, place));
-    *place.u.slot = merged;
+    BSM_TRY(bsm_spec_log(s, location));
+    *location.u.slot = merged;
     return BSM_OK;
   }
   bsm_value *value = NULL;
   BSM_TRY(add_output(b, sides[0].value, sides[1].value,
-                     bsm_spec_place_type(s, place), &value));
-  BSM_TRY(bsm_spec_log(s, place));
-  bsm_spec_place_set(s, place, value);
+                     bsm_spec_location_type(s, location), &value));
+  BSM_TRY(bsm_spec_log(s, location));
+  bsm_spec_location_set(s, location, value);
   return BSM_OK;
 }
 
-static bsm_status merge_places(bsm_spec *s, branches *b) {
+static bsm_status merge_locations(bsm_spec *s, branches *b) {
   for (size_t k = 0; k < 2; k++) {
-    for (size_t i = 0; i < b->regions[k].write_count; i++) {
-      const bsm_spec_place place = b->regions[k].writes[i].place;
-      if (k == 0 || !bsm_spec_region_find(&b->regions[0], place)) {
-        BSM_TRY(merge_place(s, b, place));
+    for (size_t i = 0; i < b->filled[k].write_count; i++) {
+      const bsm_spec_location location = b->filled[k].writes[i].location;
+      if (k == 0 || !bsm_residual_block_find(&b->filled[0], location)) {
+        BSM_TRY(merge_location(s, b, location));
       }
     }
   }
@@ -357,44 +359,45 @@ static bsm_status only_check(bsm_spec *s, branches *b, size_t raising) {
 static bsm_status note_shared(bsm_spec *s, const branches *b, size_t i,
                               const bsm_ivalue *out) {
   for (size_t k = 0;
-       k < 2 && !b->regions[k].raised && bsm_spec_tracks_sharing(s); k++) {
+       k < 2 && !b->filled[k].raised && bsm_spec_tracks_sharing(s); k++) {
     const bsm_ivalue *v = &b->results[k][i];
     const bsm_value *value = bsm_node_in(b->from->blocks.items[k]->returns, i);
     if ((v->tag != BSM_IVALUE_LIST && v->tag != BSM_IVALUE_DICT) ||
         v->u.container == out->u.container) {
       continue;
     }
-    if (bsm_spec_was_made_after(s, v, b->regions[k].left.birth) ||
+    if (bsm_spec_was_made_after(s, v, b->filled[k].left.created) ||
         !bsm_spec_is_reachable(value, b->from)) {
       continue;
     }
-    BSM_TRY(bsm_spec_box_share(s, v));
-    BSM_TRY(bsm_spec_box_share(s, out));
+    BSM_TRY(bsm_spec_share_container(s, v));
+    BSM_TRY(bsm_spec_share_container(s, out));
   }
   return BSM_OK;
 }
 
 /* What both sides give. */
-static bsm_status hold_results(bsm_spec *s, branches *b) {
+static bsm_status count_references(bsm_spec *s, branches *b) {
   for (size_t k = 0; k < 2; k++) {
-    bsm_spec_held held = {0};
+    bsm_spec_references references = {0};
     for (size_t i = 0; i < b->from->outputs.len; i++) {
-      BSM_TRY(bsm_spec_hold(s, &held, &b->results[k][i]));
+      BSM_TRY(bsm_spec_count_references(s, &references, &b->results[k][i]));
     }
-    for (size_t i = 0; i < b->regions[k].write_count; i++) {
-      if (b->regions[k].writes[i].place.kind == BSM_PLACE_SLOT) {
-        BSM_TRY(bsm_spec_hold(s, &held, &b->regions[k].writes[i].slot));
+    for (size_t i = 0; i < b->filled[k].write_count; i++) {
+      if (b->filled[k].writes[i].location.kind == BSM_LOCATION_SLOT) {
+        BSM_TRY(bsm_spec_count_references(s, &references,
+                                          &b->filled[k].writes[i].slot));
       }
     }
-    b->held[k] = held;
+    b->references[k] = references;
   }
   return BSM_OK;
 }
 
 static bsm_status merge_all(bsm_spec *s, branches *b) {
   b->depth = s->at.depth;
-  BSM_TRY(hold_results(s, b));
-  BSM_TRY(merge_places(s, b));
+  BSM_TRY(count_references(s, b));
+  BSM_TRY(merge_locations(s, b));
   for (size_t i = 0; i < b->from->outputs.len; i++) {
     bsm_ivalue out;
     BSM_TRY(merge_values(s, b, &b->results[0][i], &b->results[1][i], &out));
@@ -417,7 +420,7 @@ static bsm_status branch_once(bsm_spec *s, branches *b,
       bsm_node_destroy(b->node);
       return st;
     }
-    if (b->regions[i].raised) {
+    if (b->filled[i].raised) {
       return only_check(s, b, i);
     }
   }
@@ -436,7 +439,7 @@ bsm_status bsm_spec_branch(bsm_spec *s, const bsm_node *node,
   do {
     branches b = {.from = node, .condition = condition};
     st = branch_once(s, &b, condition);
-  } while (bsm_spec_box_retry(s, &st));
+  } while (bsm_spec_retry_dynamic(s, &st));
   return bsm_status_note(
       st, "in the if at %s, whose condition depends on data (%s)",
       bsm_spec_where(s), bsm_spec_symbol_origin(s, condition));

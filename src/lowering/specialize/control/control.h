@@ -14,13 +14,13 @@ typedef struct bsm_spec_unroller {
   const char *reason;
 } bsm_spec_unroller;
 
-struct bsm_spec_turns;
+struct bsm_unrolled_loop;
 
 typedef struct bsm_spec_control {
-  bsm_spec_unroller *unroller;  /* NULL: loops can only be unrolled */
-  struct bsm_spec_turns *turns; /* the innermost loop that is unrolled */
-  uint64_t trips;               /* of all loops */
-  uint64_t unrolled_nodes;      /* of loops that have ended */
+  bsm_spec_unroller *unroller;         /* NULL: loops can only be unrolled */
+  struct bsm_unrolled_loop *innermost; /* loop that is unrolled */
+  uint64_t trips;                      /* of all loops */
+  uint64_t unrolled_nodes;             /* of loops that have ended */
 } bsm_spec_control;
 
 /* `unroller`: may be NULL; borrowed. */

@@ -74,17 +74,17 @@ static bsm_status check_loop(const bsm_node *node) {
   return BSM_OK;
 }
 
-/* Whether a loop of these turns goes on; *known is false when only the run will
- * tell. */
+/* Whether a loop of these iterations goes on; *known is false when only the run
+ * will tell. */
 static bsm_status goes_on(const bsm_node *node, const bsm_ivalue *trips,
-                          const bsm_ivalue *condition, int64_t turn,
+                          const bsm_ivalue *condition, int64_t iteration,
                           bool *known, bool *out) {
   *known = true;
   *out = false;
   if (condition->tag == BSM_IVALUE_BOOL && !condition->u.b) {
     return BSM_OK;
   }
-  if (trips->tag == BSM_IVALUE_INT && turn >= trips->u.i) {
+  if (trips->tag == BSM_IVALUE_INT && iteration >= trips->u.i) {
     return BSM_OK;
   }
   if (bsm_spec_is_symbol(trips) || bsm_spec_is_symbol(condition)) {
@@ -101,21 +101,22 @@ static bsm_status goes_on(const bsm_node *node, const bsm_ivalue *trips,
   return BSM_OK;
 }
 
-/* As many turns as are known; *known is false when there may be more. */
-static bsm_status unroll(bsm_spec *s, const bsm_node *node, bsm_spec_turns *own,
-                         const bsm_ivalue *trips, bsm_ivalue *condition,
-                         int64_t *turn, bool *known) {
+/* As many iterations as are known; *known is false when there may be more. */
+static bsm_status unroll(bsm_spec *s, const bsm_node *node,
+                         bsm_unrolled_loop *own, const bsm_ivalue *trips,
+                         bsm_ivalue *condition, int64_t *iteration,
+                         bool *known) {
   const bsm_value *number = bsm_node_out(node->blocks.items[0]->params, 0);
   bool more = false;
-  *turn = 0;
-  BSM_TRY(goes_on(node, trips, condition, *turn, known, &more));
+  *iteration = 0;
+  BSM_TRY(goes_on(node, trips, condition, *iteration, known, &more));
   while (*known && more) {
     const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
-    BSM_TRY(bsm_spec_count_turn(s, own));
-    BSM_TRY(bsm_spec_set(s, number, bsm_iv_int(*turn)));
+    BSM_TRY(bsm_unrolled_loop_count(s, own));
+    BSM_TRY(bsm_spec_set(s, number, bsm_iv_int(*iteration)));
     BSM_TRY(run_body(s, node, condition));
     bsm_arena_rewind(s->stack, mark);
-    BSM_TRY(goes_on(node, trips, condition, ++*turn, known, &more));
+    BSM_TRY(goes_on(node, trips, condition, ++*iteration, known, &more));
   }
   return BSM_OK;
 }
@@ -124,7 +125,7 @@ static bsm_status run_loop(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue trips, condition;
   const char *limit = NULL;
   bool known = false, more = false;
-  int64_t turn = 0;
+  int64_t iteration = 0;
   BSM_TRY(check_loop(node));
   const bsm_block *body = node->blocks.items[0];
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &trips));
@@ -134,21 +135,21 @@ static bsm_status run_loop(bsm_spec *s, const bsm_node *node) {
     BSM_TRY(bsm_spec_get(s, bsm_node_in(node, i), &value));
     BSM_TRY(bsm_spec_set(s, bsm_node_out(body->params, i - 1), value));
   }
-  BSM_TRY(goes_on(node, &trips, &condition, turn, &known, &more));
+  BSM_TRY(goes_on(node, &trips, &condition, iteration, &known, &more));
   if (known && more) {
     BSM_TRY(bsm_spec_is_rolled(s, node, &trips, &limit));
     known = !limit;
   }
   if (known) {
-    bsm_spec_turns own;
-    bsm_spec_turns_begin(s, node, &trips, &own);
+    bsm_unrolled_loop own;
+    bsm_unrolled_loop_begin(s, node, &trips, &own);
     const bsm_status st =
-        unroll(s, node, &own, &trips, &condition, &turn, &known);
-    bsm_spec_turns_end(s, &own);
+        unroll(s, node, &own, &trips, &condition, &iteration, &known);
+    bsm_unrolled_loop_end(s, &own);
     BSM_TRY(st);
   }
   if (!known) {
-    return bsm_spec_loop(s, node, turn, &trips, &condition, limit);
+    return bsm_spec_loop(s, node, iteration, &trips, &condition, limit);
   }
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_ivalue value;

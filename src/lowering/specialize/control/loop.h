@@ -5,10 +5,10 @@
 
 #include "lowering/specialize/control/control.h"
 
-/* prim::Loop from turn `first` on, when the number of turns or the condition is
- * a symbol, or unrolling it goes beyond `limit` (which the residual loop has as
- * its attribute; NULL: none). The carried values are those bound to the inputs
- * of its body; binds them to the outputs of `node`. */
+/* prim::Loop from iteration `first` on, when the number of iterations or the
+ * condition is a symbol, or unrolling it goes beyond `limit` (which the
+ * residual loop has as its attribute; NULL: none). The carried values are those
+ * bound to the inputs of its body; binds them to the outputs of `node`. */
 BSM_NODISCARD bsm_status bsm_spec_loop(bsm_spec *s, const bsm_node *node,
                                        int64_t first, const bsm_ivalue *trips,
                                        const bsm_ivalue *condition,

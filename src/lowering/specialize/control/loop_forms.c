@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a carried value in every turn of a loop: the join of an
+/* What is known of a carried value in every iteration of a loop: the join of an
  * abstract domain, from `the same value` up to `a value of this type`. */
 #include "lowering/specialize/control/loop_forms.h"
 
@@ -38,7 +38,7 @@ static bsm_status widen_type(bsm_spec *s, bsm_loop_form *f, const bsm_type *a,
                     "a value has another type after a turn of the loop");
   }
   f->kind = type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT
-                ? BSM_FORM_BOX
+                ? BSM_FORM_DYNAMIC
                 : BSM_FORM_SYMBOL;
   f->type = type;
   return BSM_OK;
@@ -96,7 +96,7 @@ bsm_status bsm_loop_form_join(bsm_spec *s, bsm_ivalue *initial,
     return BSM_OK;
   }
   const bsm_type *type = bsm_spec_type_of(s, result);
-  if ((f->kind == BSM_FORM_SYMBOL || f->kind == BSM_FORM_BOX) &&
+  if ((f->kind == BSM_FORM_SYMBOL || f->kind == BSM_FORM_DYNAMIC) &&
       (f->type == type || bsm_type_is_subtype(type, f->type))) {
     return BSM_OK;
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a carried value in every turn of a loop. */
+/* What is known of a carried value in every iteration of a loop. */
 #ifndef BSM_LOWERING_SPECIALIZE_CONTROL_LOOP_FORMS_H_
 #define BSM_LOWERING_SPECIALIZE_CONTROL_LOOP_FORMS_H_
 
@@ -9,7 +9,7 @@ typedef enum bsm_loop_form_kind {
   BSM_FORM_SAME = 0, /* the value that it had before the loop */
   BSM_FORM_META,     /* a tensor of these dims and dtype */
   BSM_FORM_SYMBOL,   /* a value of this type */
-  BSM_FORM_BOX,      /* a list or dict of this type */
+  BSM_FORM_DYNAMIC,  /* a list or dict of this type */
   BSM_FORM_TUPLE     /* a tuple of items */
 } bsm_loop_form_kind;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of a residual If or Loop. Each is filled from the same state: what it
- * writes to older places - storages, boxes, attributes - is taken back when it
- * ends, and kept as what the block did. */
+ * writes to older locations - storages, dynamic containers, attributes - is
+ * taken back when it ends, and kept as what the block did. */
 #include "lowering/specialize/control/residual_block.h"
 
 #include "lowering/specialize/memory/locations.h"
@@ -11,27 +11,27 @@
 #include "lowering/specialize/values/interpreter.h"
 #include "lowering/specialize/values/literal_policy.h"
 
-const bsm_spec_content *bsm_spec_region_find(const bsm_spec_region *region,
-                                             bsm_spec_place place) {
-  for (size_t i = 0; i < region->write_count; i++) {
-    if (region->writes[i].place.u.key == place.u.key) {
-      return &region->writes[i];
+const bsm_spec_content *bsm_residual_block_find(
+    const bsm_residual_block *filled, bsm_spec_location location) {
+  for (size_t i = 0; i < filled->write_count; i++) {
+    if (filled->writes[i].location.u.key == location.u.key) {
+      return &filled->writes[i];
     }
   }
   return NULL;
 }
 
-bsm_status bsm_spec_region_open(bsm_spec *s, bsm_node *node,
-                                bsm_spec_region *region) {
-  *region = (bsm_spec_region){.mark = s->memory->undo.len,
-                              .outer = s->residual.block,
-                              .outer_birth = s->residual.block_birth};
-  BSM_TRY(bsm_node_add_block(node, &region->block));
+bsm_status bsm_residual_block_open(bsm_spec *s, bsm_node *node,
+                                   bsm_residual_block *filled) {
+  *filled = (bsm_residual_block){.mark = s->memory->undo.len,
+                                 .outer = s->residual.block,
+                                 .outer_created = s->residual.block_created};
+  BSM_TRY(bsm_node_add_block(node, &filled->block));
   BSM_TRY_ALLOC(
-      bsm_vec_push(s->scratch, &s->residual.open_blocks, region->block));
-  s->residual.block = region->block;
+      bsm_vec_push(s->scratch, &s->residual.open_blocks, filled->block));
+  s->residual.block = filled->block;
   s->residual.block_depth++;
-  region->left.birth = s->residual.block_birth = bsm_spec_tick(s);
+  filled->left.created = s->residual.block_created = bsm_spec_tick(s);
   return BSM_OK;
 }
 
@@ -50,7 +50,7 @@ static bsm_status emit_raise(bsm_spec *s, const char *message) {
 }
 
 /* Whether a failure is one for the engine to report, when it gets there. */
-static bool is_exception(const bsm_spec *s, const bsm_spec_region *region,
+static bool is_exception(const bsm_spec *s, const bsm_residual_block *filled,
                          bsm_status st) {
   const bsm_code code = bsm_status_code(st);
   if (!st || code == BSM_RAISED) {
@@ -60,14 +60,14 @@ static bool is_exception(const bsm_spec *s, const bsm_spec_region *region,
   if (bsm_spec_may_succeed_literally(s)) {
     return false;
   }
-  return region->may_fail && !s->memory->escape && code != BSM_OUT_OF_MEMORY &&
-         code != BSM_LIMIT;
+  return filled->may_fail && !s->memory->must_be_dynamic &&
+         code != BSM_OUT_OF_MEMORY && code != BSM_LIMIT;
 }
 
-bsm_status bsm_spec_region_run(bsm_spec *s, bsm_spec_region *region,
-                               const bsm_block *from) {
+bsm_status bsm_residual_block_run(bsm_spec *s, bsm_residual_block *filled,
+                                  const bsm_block *from) {
   bsm_status st = bsm_spec_run_block(s, from);
-  if (!is_exception(s, region, st)) {
+  if (!is_exception(s, filled, st)) {
     return st;
   }
   const char *message = bsm_status_message(st);
@@ -79,13 +79,13 @@ bsm_status bsm_spec_region_run(bsm_spec *s, bsm_spec_region *region,
         "the model does not take shapes that get here; for one of them: %s",
         message);
   }
-  region->raised = true;
+  filled->raised = true;
   bsm_status emitted = message ? emit_raise(s, message) : BSM_FAIL_OOM();
   bsm_status_free(st);
   return emitted;
 }
 
-static bsm_status capture_items(bsm_spec *s, bsm_spec_region *region,
+static bsm_status capture_items(bsm_spec *s, bsm_residual_block *filled,
                                 const bsm_ivalue *items, size_t n) {
   if (++s->at.depth > s->cx->limits.max_depth) {
     s->at.depth--;
@@ -93,40 +93,40 @@ static bsm_status capture_items(bsm_spec *s, bsm_spec_region *region,
   }
   bsm_status st = BSM_OK;
   for (size_t i = 0; i < n && !st; i++) {
-    st = bsm_spec_region_capture(s, region, &items[i]);
+    st = bsm_residual_block_capture(s, filled, &items[i]);
   }
   s->at.depth--;
   return st;
 }
 
-bsm_status bsm_spec_region_capture(bsm_spec *s, bsm_spec_region *region,
-                                   const bsm_ivalue *value) {
-  const bsm_spec_box *box = bsm_spec_box_find(s, value);
+bsm_status bsm_residual_block_capture(bsm_spec *s, bsm_residual_block *filled,
+                                      const bsm_ivalue *value) {
+  const bsm_dynamic_container *dynamic = bsm_spec_dynamic_find(s, value);
   bsm_value *residual = NULL;
   if (bsm_spec_is_symbol(value) && !bsm_spec_is_undefined(value)) {
     BSM_TRY(bsm_spec_symbol_value(s, value, &residual));
-    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &region->left.values,
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &filled->left.values,
                                  value->u.container, residual));
     return BSM_OK;
   }
-  if (box) {
-    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &region->left.values,
-                                 value->u.container, box->value));
+  if (dynamic) {
+    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &filled->left.values,
+                                 value->u.container, dynamic->value));
     return BSM_OK;
   }
   switch (value->tag) {
     case BSM_IVALUE_TENSOR:
       BSM_TRY(bsm_spec_tensor_value(s, value->u.tensor, &residual));
-      BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &region->left.values,
+      BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &filled->left.values,
                                    value->u.tensor, residual));
       return BSM_OK;
     case BSM_IVALUE_LIST:
-      return capture_items(s, region, value->u.list->items, value->u.list->len);
+      return capture_items(s, filled, value->u.list->items, value->u.list->len);
     case BSM_IVALUE_TUPLE:
-      return capture_items(s, region, value->u.tuple->items,
+      return capture_items(s, filled, value->u.tuple->items,
                            value->u.tuple->len);
     case BSM_IVALUE_DICT:
-      return capture_items(s, region, value->u.dict->values,
+      return capture_items(s, filled, value->u.dict->values,
                            value->u.dict->len);
     default:
       return BSM_OK;
@@ -134,62 +134,64 @@ bsm_status bsm_spec_region_capture(bsm_spec *s, bsm_spec_region *region,
 }
 
 /* Attributes hold values, whose tensors have residual values only now. */
-static bsm_status capture_slots(bsm_spec *s, bsm_spec_region *region) {
-  for (size_t i = region->mark; i < s->memory->undo.len; i++) {
-    const bsm_spec_place place = s->memory->undo.items[i].place;
-    if (place.kind == BSM_PLACE_SLOT) {
-      BSM_TRY(bsm_spec_region_capture(s, region, place.u.slot));
+static bsm_status capture_slots(bsm_spec *s, bsm_residual_block *filled) {
+  for (size_t i = filled->mark; i < s->memory->undo.len; i++) {
+    const bsm_spec_location location = s->memory->undo.items[i].location;
+    if (location.kind == BSM_LOCATION_SLOT) {
+      BSM_TRY(bsm_residual_block_capture(s, filled, location.u.slot));
     }
   }
   return BSM_OK;
 }
 
-static bsm_status undo_writes(bsm_spec *s, bsm_spec_region *region) {
-  region->writes = BSM_NEW_ARRAY(s->scratch, bsm_spec_content,
-                                 s->memory->undo.len - region->mark + 1);
-  bsm_status st = region->writes ? BSM_OK : BSM_FAIL_OOM();
-  while (s->memory->undo.len > region->mark) {
+static bsm_status undo_writes(bsm_spec *s, bsm_residual_block *filled) {
+  filled->writes = BSM_NEW_ARRAY(s->scratch, bsm_spec_content,
+                                 s->memory->undo.len - filled->mark + 1);
+  bsm_status st = filled->writes ? BSM_OK : BSM_FAIL_OOM();
+  while (s->memory->undo.len > filled->mark) {
     const bsm_spec_content old = s->memory->undo.items[--s->memory->undo.len];
-    if (!st && !bsm_spec_place_is_newer(s, old.place, region->left.birth) &&
-        !bsm_spec_region_find(region, old.place)) {
-      region->writes[region->write_count++] = bsm_spec_content_of(old.place);
+    if (!st &&
+        !bsm_spec_location_is_newer(s, old.location, filled->left.created) &&
+        !bsm_residual_block_find(filled, old.location)) {
+      filled->writes[filled->write_count++] = bsm_spec_content_of(old.location);
     }
     bsm_spec_content_restore(&old);
   }
   return st;
 }
 
-bsm_status bsm_spec_region_close(bsm_spec *s, bsm_spec_region *region,
-                                 bsm_status status) {
-  if (!region->block) { /* it was never opened */
+bsm_status bsm_residual_block_close(bsm_spec *s, bsm_residual_block *filled,
+                                    bsm_status status) {
+  if (!filled->block) { /* it was never opened */
     return status;
   }
   if (!status) {
-    status = capture_slots(s, region);
+    status = capture_slots(s, filled);
   }
-  s->residual.block_birth = region->outer_birth;
+  s->residual.block_created = filled->outer_created;
   s->residual.block_depth--;
-  s->residual.block = region->outer;
+  s->residual.block = filled->outer;
   s->residual.open_blocks.len--;
-  return bsm_status_join(status, undo_writes(s, region));
+  return bsm_status_join(status, undo_writes(s, filled));
 }
 
-bsm_status bsm_spec_region_value(bsm_spec *s, const bsm_spec_region *region,
-                                 const bsm_ivalue *value, const bsm_type *type,
-                                 bsm_value **out) {
+bsm_status bsm_residual_block_value(bsm_spec *s,
+                                    const bsm_residual_block *filled,
+                                    const bsm_ivalue *value,
+                                    const bsm_type *type, bsm_value **out) {
   bsm_block *outer = s->residual.block;
   const bsm_spec_snapshot *reading = s->memory->reading;
-  s->residual.block = region->block;
-  s->memory->reading = &region->left;
+  s->residual.block = filled->block;
+  s->memory->reading = &filled->left;
   bsm_status st = bsm_spec_residual(s, value, type, out);
   s->memory->reading = reading;
   s->residual.block = outer;
   return st;
 }
 
-bsm_status bsm_spec_filler(bsm_spec *s, bsm_block *block,
-                           const bsm_ivalue *like, const bsm_type *type,
-                           bsm_value **out) {
+bsm_status bsm_spec_placeholder(bsm_spec *s, bsm_block *block,
+                                const bsm_ivalue *like, const bsm_type *type,
+                                bsm_value **out) {
   bsm_ivalue filler = bsm_iv_none();
   bsm_emitter e = bsm_spec_emitter(s);
   e.block = block;

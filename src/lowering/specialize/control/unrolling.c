@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far loops of known turns are unrolled.
+/* How far loops of known iterations are unrolled.
  *
- * All are, within two limits: the turns of all loops (max_loop_trips) and the
- * nodes that they leave in the graph (max_unrolled_nodes). A loop that goes
+ * All are, within two limits: the iterations of all loops (max_loop_trips) and
+ * the nodes that they leave in the graph (max_unrolled_nodes). A loop that goes
  * beyond is noted, and the method is specialised again from the start, where it
  * is written down as a loop of the engine (loop.c) as if its length depended on
- * data. Of loops inside of each other that is the one with the most turns.
+ * data. Of loops inside of each other that is the one with the most iterations.
  *
- * Not every loop can be one of the engine's: one whose turns use different
+ * Not every loop can be one of the engine's: one whose iterations use different
  * objects cannot. When specialising fails for what is not supported, all loops
  * are unrolled after all, up to max_loop_trips and max_nodes. */
 #include "lowering/specialize/control/unrolling.h"
@@ -22,22 +22,22 @@
 static const char trips_limit[] = "max_loop_trips";
 static const char nodes_limit[] = "max_unrolled_nodes";
 
-/* Whether nothing but the number of turns ends the loop. */
+/* Whether nothing but the number of iterations ends the loop. */
 static bool is_counted(const bsm_node *node) {
   const bsm_value *condition = bsm_node_in(node->blocks.items[0]->returns, 0);
   return bsm_node_is(condition->node, "prim::Constant");
 }
 
-/* Whether unrolling as many nodes as in the first turn goes too far. A loop
- * around others is left alone: it may be one of these that is too long. */
-static bool will_exceed(const bsm_spec *s, const bsm_spec_turns *loop) {
+/* Whether unrolling as many nodes as in the first iteration goes too far. A
+ * loop around others is left alone: it may be one of these that is too long. */
+static bool will_exceed(const bsm_spec *s, const bsm_unrolled_loop *loop) {
   const uint64_t each = s->residual.graph->node_count - loop->first_node;
-  return loop->turns == 2 && loop->trips && !loop->has_inner &&
+  return loop->iterations == 2 && loop->trips && !loop->has_inner &&
          each > s->cx->limits.max_unrolled_nodes / loop->trips;
 }
 
 /* The limit that `loop` has gone beyond; NULL: none. */
-static const char *exceeded(const bsm_spec *s, const bsm_spec_turns *loop) {
+static const char *exceeded(const bsm_spec *s, const bsm_unrolled_loop *loop) {
   const bsm_limits *limits = &s->cx->limits;
   if (s->control->trips > limits->max_loop_trips) return trips_limit;
   if (!s->control->unroller || s->control->unroller->reason) return NULL;
@@ -63,36 +63,37 @@ static bsm_status note(bsm_spec *s, const bsm_node *node, const char *limit) {
   return BSM_OK;
 }
 
-void bsm_spec_turns_begin(bsm_spec *s, const bsm_node *node,
-                          const bsm_ivalue *trips, bsm_spec_turns *loop) {
-  *loop = (bsm_spec_turns){.outer = s->control->turns,
-                           .node = node,
-                           .first_node = s->residual.graph->node_count};
+void bsm_unrolled_loop_begin(bsm_spec *s, const bsm_node *node,
+                             const bsm_ivalue *trips, bsm_unrolled_loop *loop) {
+  *loop = (bsm_unrolled_loop){.outer = s->control->innermost,
+                              .node = node,
+                              .first_node = s->residual.graph->node_count};
   if (trips->tag == BSM_IVALUE_INT && trips->u.i > 0 && is_counted(node)) {
     loop->trips = (uint64_t)trips->u.i;
   }
-  loop->outermost = s->control->turns ? s->control->turns->outermost : loop;
-  if (s->control->turns) s->control->turns->has_inner = true;
-  s->control->turns = loop;
+  loop->outermost =
+      s->control->innermost ? s->control->innermost->outermost : loop;
+  if (s->control->innermost) s->control->innermost->has_inner = true;
+  s->control->innermost = loop;
 }
 
-void bsm_spec_turns_end(bsm_spec *s, const bsm_spec_turns *loop) {
-  s->control->turns = loop->outer;
+void bsm_unrolled_loop_end(bsm_spec *s, const bsm_unrolled_loop *loop) {
+  s->control->innermost = loop->outer;
   if (!loop->outer) {
     s->control->unrolled_nodes +=
         s->residual.graph->node_count - loop->first_node;
   }
 }
 
-bsm_status bsm_spec_count_turn(bsm_spec *s, bsm_spec_turns *loop) {
+bsm_status bsm_unrolled_loop_count(bsm_spec *s, bsm_unrolled_loop *loop) {
   bsm_spec_unroller *u = s->control->unroller;
   s->control->trips++;
-  loop->turns++;
+  loop->iterations++;
   const char *limit = exceeded(s, loop);
   if (!limit) return BSM_OK;
-  const bsm_spec_turns *longest = loop;
-  for (const bsm_spec_turns *l = loop->outer; l; l = l->outer) {
-    if (l->turns > longest->turns) longest = l;
+  const bsm_unrolled_loop *longest = loop;
+  for (const bsm_unrolled_loop *l = loop->outer; l; l = l->outer) {
+    if (l->iterations > longest->iterations) longest = l;
   }
   const bool endless = longest->trips >= INT64_MAX; /* "while True" */
   if (u && !u->reason && !endless && u->loops.len < MAX_ATTEMPTS) {

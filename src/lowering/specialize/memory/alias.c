@@ -30,7 +30,7 @@ static bsm_status new_storage(bsm_spec *s, bsm_spec_tensor *base) {
   *storage = (bsm_spec_storage){.storage = base->tensor->storage,
                                 .base = base,
                                 .version = now,
-                                .birth = now};
+                                .created = now};
   base->storage = storage;
   BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->storages,
                                base->tensor->storage, storage));
@@ -71,11 +71,11 @@ bsm_status bsm_spec_bind_base(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
   return BSM_OK;
 }
 
-bsm_status bsm_spec_bind_joined(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
+bsm_status bsm_spec_bind_aliased(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
   BSM_TRY(bsm_spec_bind_base(s, t, value));
   bsm_spec_tensor *record = bsm_spec_tensor_find(s, t);
-  record->storage->joined = true;
-  record->loose = true;
+  record->storage->may_alias = true;
+  record->strides_unknown = true;
   return BSM_OK;
 }
 

@@ -25,8 +25,8 @@ BSM_NODISCARD bsm_status bsm_spec_note_view(bsm_spec *s, bsm_tensor *t,
 BSM_NODISCARD bsm_status bsm_spec_bind_base(bsm_spec *s, bsm_tensor *t,
                                             bsm_value *value);
 /* The same of one that may be any of several. */
-BSM_NODISCARD bsm_status bsm_spec_bind_joined(bsm_spec *s, bsm_tensor *t,
-                                              bsm_value *value);
+BSM_NODISCARD bsm_status bsm_spec_bind_aliased(bsm_spec *s, bsm_tensor *t,
+                                               bsm_value *value);
 /* Before a write with known data: the storage gets memory of its own. */
 BSM_NODISCARD bsm_status bsm_spec_make_writable(bsm_spec *s, bsm_tensor *t);
 /* After such a write. */

@@ -7,8 +7,8 @@
 #include "lowering/specialize/memory/memory.h"
 
 /* Notes a new container or object. */
-BSM_NODISCARD bsm_status bsm_spec_note_birth(bsm_spec *s,
-                                             const bsm_ivalue *container);
+BSM_NODISCARD bsm_status bsm_spec_note_allocation(bsm_spec *s,
+                                                  const bsm_ivalue *container);
 /* Whether it was there before the block that began at that stamp. */
 bool bsm_spec_was_there(const bsm_spec *s, const bsm_ivalue *container,
                         uint64_t stamp);

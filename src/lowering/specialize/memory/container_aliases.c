@@ -23,7 +23,7 @@ static bsm_status each(bsm_spec *s, const bsm_ivalue *v, size_t depth,
   if (bsm_spec_is_container(v)) {
     BSM_TRY(visit(s, user, v));
   }
-  if (bsm_spec_box_find(s, v)) {
+  if (bsm_spec_dynamic_find(s, v)) {
     return BSM_OK;
   }
   if (v->tag == BSM_IVALUE_LIST) {
@@ -43,36 +43,40 @@ static bsm_status each(bsm_spec *s, const bsm_ivalue *v, size_t depth,
 }
 
 static bsm_status count(bsm_spec *s, void *user, const bsm_ivalue *v) {
-  bsm_spec_held *held = user;
-  const uintptr_t n = (uintptr_t)bsm_ptrmap_get(&held->counts, v->u.container);
-  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &held->counts, v->u.container,
+  bsm_spec_references *references = user;
+  const uintptr_t n =
+      (uintptr_t)bsm_ptrmap_get(&references->counts, v->u.container);
+  BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &references->counts, v->u.container,
                                (void *)(n + 1)));
   return BSM_OK;
 }
 
-bsm_status bsm_spec_hold(bsm_spec *s, bsm_spec_held *held,
-                         const bsm_ivalue *value) {
-  return each(s, value, 0, count, held);
+bsm_status bsm_spec_count_references(bsm_spec *s,
+                                     bsm_spec_references *references,
+                                     const bsm_ivalue *value) {
+  return each(s, value, 0, count, references);
 }
 
 typedef struct question {
-  const bsm_spec_held *held;
+  const bsm_spec_references *references;
   uint64_t stamp;
   bool answer;
 } question;
 
 static bsm_status ask(bsm_spec *s, void *user, const bsm_ivalue *v) {
   question *q = user;
-  q->answer = q->answer || bsm_spec_is_shared(s, v) ||
-              (uintptr_t)bsm_ptrmap_get(&q->held->counts, v->u.container) > 1 ||
-              (q->stamp && bsm_spec_was_there(s, v, q->stamp));
+  q->answer =
+      q->answer || bsm_spec_is_shared(s, v) ||
+      (uintptr_t)bsm_ptrmap_get(&q->references->counts, v->u.container) > 1 ||
+      (q->stamp && bsm_spec_was_there(s, v, q->stamp));
   return BSM_OK;
 }
 
-bsm_status bsm_spec_is_held_twice(bsm_spec *s, const bsm_spec_held *held,
-                                  const bsm_ivalue *value, uint64_t stamp,
-                                  bool *out) {
-  question q = {held, stamp, false};
+bsm_status bsm_spec_may_alias(bsm_spec *s,
+                              const bsm_spec_references *references,
+                              const bsm_ivalue *value, uint64_t stamp,
+                              bool *out) {
+  question q = {references, stamp, false};
   BSM_TRY(each(s, value, 0, ask, &q));
   *out = q.answer;
   return BSM_OK;
@@ -80,7 +84,7 @@ bsm_status bsm_spec_is_held_twice(bsm_spec *s, const bsm_spec_held *held,
 
 static bsm_status share(bsm_spec *s, void *user, const bsm_ivalue *v) {
   (void)user;
-  return bsm_spec_box_share(s, v);
+  return bsm_spec_share_container(s, v);
 }
 
 bsm_status bsm_spec_share_all(bsm_spec *s, const bsm_ivalue *value) {
@@ -98,12 +102,12 @@ void bsm_spec_alias_symbol(bsm_spec *s, const bsm_ivalue *value) {
     const bsm_spec_tensor *record =
         bsm_spec_tensor_find(s, symbol->parent.u.tensor);
     if (record) {
-      record->storage->joined = true;
+      record->storage->may_alias = true;
     }
   }
 }
 
-bsm_status bsm_spec_box_share(bsm_spec *s, const bsm_ivalue *container) {
+bsm_status bsm_spec_share_container(bsm_spec *s, const bsm_ivalue *container) {
   BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->shared,
                                container->u.container, container->u.container));
   return BSM_OK;
@@ -145,7 +149,7 @@ static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item,
   if (item->tag == BSM_IVALUE_TENSOR) {
     const bsm_spec_tensor *record = bsm_spec_tensor_find(s, item->u.tensor);
     if (record) {
-      record->storage->joined = true;
+      record->storage->may_alias = true;
     }
   } else if (bsm_spec_is_symbol(item)) {
     bsm_spec_alias_symbol(s, item);
@@ -154,9 +158,9 @@ static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item,
   } else if (item->tag == BSM_IVALUE_LIST || item->tag == BSM_IVALUE_DICT) {
     const bool list = item->tag == BSM_IVALUE_LIST;
     if (bsm_spec_tracks_sharing(s)) {
-      BSM_TRY(bsm_spec_box_share(s, item));
+      BSM_TRY(bsm_spec_share_container(s, item));
     }
-    return bsm_spec_box_find(s, item) ? BSM_OK
+    return bsm_spec_dynamic_find(s, item) ? BSM_OK
            : list
                ? note_items(s, item->u.list->items, item->u.list->len, depth)
                : note_items(s, item->u.dict->values, item->u.dict->len, depth);
@@ -169,7 +173,7 @@ bsm_status bsm_spec_note_shared(bsm_spec *s, const bsm_ivalue *item) {
 }
 
 bsm_status bsm_spec_note_items(bsm_spec *s, const bsm_ivalue *container) {
-  if (bsm_spec_box_find(s, container)) {
+  if (bsm_spec_dynamic_find(s, container)) {
     return BSM_OK; /* they are noted */
   }
   return container->tag == BSM_IVALUE_LIST

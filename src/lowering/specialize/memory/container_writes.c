@@ -15,21 +15,21 @@ static bsm_status write_copy(bsm_spec *s, const bsm_schema *schema,
                              const bsm_ivalue *args, size_t n, size_t which,
                              bsm_ivalue *outs, size_t n_outs) {
   BSM_TRY(bsm_spec_check_shared(s, &args[which]));
-  bsm_spec_box *box = bsm_spec_box_find(s, &args[which]);
+  bsm_dynamic_container *dynamic = bsm_spec_dynamic_find(s, &args[which]);
   bsm_spec_symbol *symbol = bsm_spec_is_symbol(&args[which])
                                 ? bsm_spec_symbol_of(&args[which])
                                 : NULL;
-  if (!box && (!symbol || symbol->aliased || s->residual.block_depth > 0)) {
+  if (!dynamic && (!symbol || symbol->aliased || s->residual.block_depth > 0)) {
     bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a list or dict that was read from another one is changed "
                     "in a way that depends on data");
   }
-  const bsm_type *type = box ? box->type : symbol->type;
+  const bsm_type *type = dynamic ? dynamic->type : symbol->type;
   bsm_value *copy = NULL;
   bsm_ivalue own;
-  BSM_TRY(bsm_spec_copy_container(s, box ? box->value : symbol->value, type,
-                                  &copy));
+  BSM_TRY(bsm_spec_copy_container(s, dynamic ? dynamic->value : symbol->value,
+                                  type, &copy));
   BSM_TRY(bsm_spec_new_symbol(s, copy, type, &own));
   bsm_ivalue *inner = BSM_NEW_ARRAY(s->stack, bsm_ivalue, n + 1);
   BSM_TRY_ALLOC(inner);
@@ -51,8 +51,8 @@ static bsm_status write_copy(bsm_spec *s, const bsm_schema *schema,
       bsm_spec_symbol_of(&outs[i])->aliased = true;
     }
   }
-  if (box) {
-    return bsm_spec_box_set(s, box, copy);
+  if (dynamic) {
+    return bsm_spec_dynamic_set(s, dynamic, copy);
   }
   symbol->value = copy;
   return BSM_OK;
@@ -77,15 +77,16 @@ static bsm_status write_in_place(bsm_spec *s, const bsm_schema *schema,
       outs[i] = args[which]; /* append() and its like answer the list */
     } else if (type &&
                (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT)) {
-      BSM_TRY(bsm_spec_box_new(s, type, symbol->value, &outs[i]));
+      BSM_TRY(bsm_spec_dynamic_new(s, type, symbol->value, &outs[i]));
     }
   }
   return BSM_OK;
 }
 
-bsm_status bsm_spec_box_write(bsm_spec *s, const bsm_schema *schema,
-                              const bsm_ivalue *args, size_t n, size_t which,
-                              bsm_ivalue *outs, size_t n_outs) {
+bsm_status bsm_spec_dynamic_write(bsm_spec *s, const bsm_schema *schema,
+                                  const bsm_ivalue *args, size_t n,
+                                  size_t which, bsm_ivalue *outs,
+                                  size_t n_outs) {
   return bsm_spec_containers_have_identity(s)
              ? write_in_place(s, schema, args, n, which, outs, n_outs)
              : write_copy(s, schema, args, n, which, outs, n_outs);

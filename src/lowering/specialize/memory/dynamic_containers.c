@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes: lists and dicts whose items only the run will tell, because a block on
- * an unknown condition changes them, or an unknown index does.
+/* Dynamic containers: lists and dicts whose items only the run will tell,
+ * because a block on an unknown condition changes them, or an unknown index
+ * does.
  *
- * A box keeps the identity of its container here; its content is a value of
- * the residual graph, which, like all of them, never changes: writing to a box
- * copies the container, writes to the copy, and the copy is the new value.
+ * Such a container keeps its identity here. Its content is a value of the
+ * residual graph, which never changes: a write copies the container and writes
+ * to the copy, and the copy is the new value.
  *
- * A container becomes a box before the outermost block that changes it. When a
- * block finds out too late, it fails and leaves the container in
- * s->memory->escape; the block around it makes the box and runs it again. */
+ * A container becomes dynamic before the outermost block that changes it. When
+ * a block finds out too late, it fails and leaves the container in
+ * s->memory->must_be_dynamic; the block around it makes it dynamic and runs it
+ * again. */
 #include "lowering/specialize/memory/dynamic_containers.h"
 
 #include "lowering/specialize/memory/allocation.h"
@@ -17,18 +19,18 @@
 #include "lowering/specialize/memory/residual_containers.h"
 #include "lowering/specialize/values/literal_policy.h"
 
-static bsm_status new_box(bsm_spec *s, const bsm_ivalue *container,
-                          const bsm_type *type, bsm_value *value) {
-  bsm_spec_box *box = BSM_NEW(s->scratch, bsm_spec_box);
-  BSM_TRY_ALLOC(box);
-  *box = (bsm_spec_box){*container, type, value};
+static bsm_status new_dynamic(bsm_spec *s, const bsm_ivalue *container,
+                              const bsm_type *type, bsm_value *value) {
+  bsm_dynamic_container *dynamic = BSM_NEW(s->scratch, bsm_dynamic_container);
+  BSM_TRY_ALLOC(dynamic);
+  *dynamic = (bsm_dynamic_container){*container, type, value};
   BSM_TRY_ALLOC(
-      bsm_ptrmap_set(s->scratch, &s->dynamic, container->u.container, box));
+      bsm_ptrmap_set(s->scratch, &s->dynamic, container->u.container, dynamic));
   return BSM_OK;
 }
 
-bsm_status bsm_spec_box_new(bsm_spec *s, const bsm_type *type, bsm_value *value,
-                            bsm_ivalue *out) {
+bsm_status bsm_spec_dynamic_new(bsm_spec *s, const bsm_type *type,
+                                bsm_value *value, bsm_ivalue *out) {
   if (type->kind == BSM_TYPE_DICT) {
     bsm_dict *dict = NULL;
     BSM_TRY(bsm_dict_new(s->cx->arena, type->args[0], type->args[1], &dict));
@@ -40,8 +42,8 @@ bsm_status bsm_spec_box_new(bsm_spec *s, const bsm_type *type, bsm_value *value,
                          &list));
     *out = bsm_iv_list(list);
   }
-  BSM_TRY(bsm_spec_note_birth(s, out));
-  return new_box(s, out, type, value);
+  BSM_TRY(bsm_spec_note_allocation(s, out));
+  return new_dynamic(s, out, type, value);
 }
 
 static const bsm_type *container_type(bsm_spec *s, const bsm_ivalue *v) {
@@ -59,8 +61,8 @@ static const bsm_type *container_type(bsm_spec *s, const bsm_ivalue *v) {
              : bsm_type_of_value(s->cx->types, v);
 }
 
-bsm_status bsm_spec_box_up(bsm_spec *s, const bsm_ivalue *container) {
-  if (bsm_spec_box_find(s, container)) {
+bsm_status bsm_spec_make_dynamic(bsm_spec *s, const bsm_ivalue *container) {
+  if (bsm_spec_dynamic_find(s, container)) {
     return BSM_OK;
   }
   const bool list = container->tag == BSM_IVALUE_LIST;
@@ -72,11 +74,11 @@ bsm_status bsm_spec_box_up(bsm_spec *s, const bsm_ivalue *container) {
   /* A closed block makes only what is its own. */
   if (bsm_spec_is_older(s, container) ||
       (bsm_spec_containers_have_identity(s) && s->memory->reading &&
-       bsm_spec_was_there(s, container, s->memory->reading->birth))) {
+       bsm_spec_was_there(s, container, s->memory->reading->created))) {
     bsm_ivalue *asked = BSM_NEW(s->scratch, bsm_ivalue);
     BSM_TRY_ALLOC(asked);
     *asked = *container;
-    s->memory->escape = asked;
+    s->memory->must_be_dynamic = asked;
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a list or dict made outside of a block that depends on "
                     "data is changed inside");
@@ -91,28 +93,30 @@ bsm_status bsm_spec_box_up(bsm_spec *s, const bsm_ivalue *container) {
     BSM_TRY(bsm_spec_copy_container(s, value, type, &value));
   }
   BSM_TRY(bsm_spec_note_items(s, container));
-  return new_box(s, container, type, value);
+  return new_dynamic(s, container, type, value);
 }
 
-bool bsm_spec_box_retry(bsm_spec *s, bsm_status *status) {
-  if (!*status || !s->memory->escape ||
-      bsm_spec_is_older(s, s->memory->escape)) {
+bool bsm_spec_retry_dynamic(bsm_spec *s, bsm_status *status) {
+  if (!*status || !s->memory->must_be_dynamic ||
+      bsm_spec_is_older(s, s->memory->must_be_dynamic)) {
     return false;
   }
-  const bsm_ivalue *container = s->memory->escape;
-  s->memory->escape = NULL;
+  const bsm_ivalue *container = s->memory->must_be_dynamic;
+  s->memory->must_be_dynamic = NULL;
   s->policy.needs_literal = false;
   bsm_status_free(*status);
-  *status = bsm_spec_box_up(s, container);
+  *status = bsm_spec_make_dynamic(s, container);
   return !*status;
 }
 
-bsm_status bsm_spec_box_set(bsm_spec *s, bsm_spec_box *box, bsm_value *value) {
-  if (bsm_spec_is_older(s, &box->container)) {
-    const bsm_spec_place place = {BSM_PLACE_BOX, {.box = box}};
-    BSM_TRY(bsm_spec_log(s, place));
+bsm_status bsm_spec_dynamic_set(bsm_spec *s, bsm_dynamic_container *dynamic,
+                                bsm_value *value) {
+  if (bsm_spec_is_older(s, &dynamic->container)) {
+    const bsm_spec_location location = {BSM_LOCATION_CONTAINER,
+                                        {.dynamic = dynamic}};
+    BSM_TRY(bsm_spec_log(s, location));
   }
-  box->value = value;
+  dynamic->value = value;
   return BSM_OK;
 }
 
@@ -132,11 +136,11 @@ bsm_status bsm_spec_unpack(bsm_spec *s, bsm_value *value, const bsm_type *item,
   }
   bsm_ir_link(&e, unpack);
   *out = bsm_iv_list(list);
-  return bsm_spec_note_birth(s, out);
+  return bsm_spec_note_allocation(s, out);
 }
 
 bsm_status bsm_spec_check_write(bsm_spec *s, const bsm_ivalue *container) {
   BSM_TRY(bsm_spec_check_shared(s, container));
-  return bsm_spec_is_older(s, container) ? bsm_spec_box_up(s, container)
+  return bsm_spec_is_older(s, container) ? bsm_spec_make_dynamic(s, container)
                                          : BSM_OK;
 }

@@ -113,7 +113,7 @@ bsm_status bsm_spec_argument(bsm_spec *s, const bsm_ivalue *value,
     formal = formal->args[0];
   }
   return bsm_spec_containers_have_identity(s) && bsm_spec_is_container(value) &&
-                 !is_open(formal) && !bsm_spec_box_find(s, value)
+                 !is_open(formal) && !bsm_spec_dynamic_find(s, value)
              ? bsm_spec_residual_items(s, value, type, out)
              : bsm_spec_residual(s, value, type, out);
 }

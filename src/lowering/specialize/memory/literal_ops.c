@@ -7,10 +7,10 @@
  *
  *   tensors     a meta tensor has one residual value for ever; tensors of the
  *               module have no data, as the run may change them
- *   writes      aten::copy_ of what the op would give (its functional twin),
+ *   writes      aten::copy_ of what the op would give (its functional form),
  *               aten::fill_ or aten::zero_
  *   containers  known here until something keeps them that only the run knows;
- *               from then on a box (dynamic_containers.c), whose value is the
+ *               from then on dynamic (dynamic_containers.c): the value is the
  *               one list or dict of the run, a prim::CopyContainer, and is
  *               written to
  *
@@ -66,16 +66,16 @@ static bsm_status fresh_result(bsm_spec *s, bsm_ivalue *v) {
       }
     }
     *v = bsm_iv_list(list);
-    return bsm_spec_note_birth(s, v);
+    return bsm_spec_note_allocation(s, v);
   }
   return BSM_OK;
 }
 
 /* Whether the strides of a tensor inside are not known. */
-static bool is_loose(const bsm_spec *s, const bsm_ivalue *v) {
+static bool has_unknown_strides(const bsm_spec *s, const bsm_ivalue *v) {
   if (v->tag == BSM_IVALUE_TENSOR) {
     const bsm_spec_tensor *record = bsm_spec_tensor_find(s, v->u.tensor);
-    return record && record->loose;
+    return record && record->strides_unknown;
   }
   if (bsm_spec_is_symbol(v)) {
     const bsm_type *type = bsm_spec_symbol_of(v)->type;
@@ -85,11 +85,11 @@ static bool is_loose(const bsm_spec *s, const bsm_ivalue *v) {
   }
   for (size_t i = 0; v->tag == BSM_IVALUE_LIST && i < v->u.list->len; i++) {
     const bsm_ivalue *item = &v->u.list->items[i];
-    if (item->tag == BSM_IVALUE_TENSOR && is_loose(s, item)) {
+    if (item->tag == BSM_IVALUE_TENSOR && has_unknown_strides(s, item)) {
       return true;
     }
   }
-  return bsm_spec_box_find(s, v) != NULL;
+  return bsm_spec_dynamic_find(s, v) != NULL;
 }
 
 bsm_status bsm_spec_literal_strides(bsm_spec *s, bsm_tensor *t,
@@ -97,14 +97,15 @@ bsm_status bsm_spec_literal_strides(bsm_spec *s, bsm_tensor *t,
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
   for (size_t i = 0; i < n; i++) {
-    record->loose = record->loose || is_loose(s, &args[i]);
+    record->strides_unknown =
+        record->strides_unknown || has_unknown_strides(s, &args[i]);
   }
   bsm_node *node = record->value->node;
   if (bsm_node_is(node, "prim::ListUnpack")) {
     node = bsm_node_in(node, 0)->node;
   }
-  record->loose = record->loose && t->sizes.rank > 0;
-  return record->loose || !bsm_tensor_is_contiguous(t)
+  record->strides_unknown = record->strides_unknown && t->sizes.rank > 0;
+  return record->strides_unknown || !bsm_tensor_is_contiguous(t)
              ? bsm_node_set_attr(node, "strided", bsm_iv_bool(true))
              : BSM_OK;
 }
@@ -134,7 +135,7 @@ bsm_status bsm_spec_literal_emit(bsm_spec *s, const bsm_schema *schema,
         i < schema->return_count && makes_tensors(schema->returns[i].type) &&
         (outs[i].tag == BSM_IVALUE_TENSOR || outs[i].tag == BSM_IVALUE_LIST);
     if (bsm_spec_is_new_container(schema, i, args, n, &outs[i])) {
-      BSM_TRY(bsm_spec_note_birth(s, &outs[i]));
+      BSM_TRY(bsm_spec_note_allocation(s, &outs[i]));
     }
     tensors = tensors || made;
     written[i] = made ? outs[i] : bsm_iv_none();
@@ -201,13 +202,13 @@ static bsm_status change_dims(bsm_spec *s, const bsm_schema *schema,
     BSM_TRY(bsm_spec_tensor_of(s, args[which].u.tensor, &record));
   }
   if (s->residual.block_depth > 0 ||
-      (tensor ? record->storage->joined : symbol->aliased)) {
+      (tensor ? record->storage->may_alias : symbol->aliased)) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s changes the shape of a tensor in a block that depends "
                     "on data, or of one that other values may be",
                     schema->qualified);
   }
-  BSM_TRY(bsm_spec_twin(s, schema, args, &view));
+  BSM_TRY(bsm_spec_functional(s, schema, args, &view));
   if (symbol && bsm_spec_is_symbol(&view)) {
     *symbol = *bsm_spec_symbol_of(&view);
     return BSM_OK;
@@ -253,7 +254,7 @@ bsm_status bsm_spec_literal_write(bsm_spec *s, const bsm_schema *schema,
     return emit_write(s, schema->qualified, args, n);
   }
   bsm_ivalue copy[3] = {self, bsm_iv_none(), bsm_iv_bool(false)};
-  BSM_TRY(bsm_spec_twin(s, schema, args, &copy[1]));
+  BSM_TRY(bsm_spec_functional(s, schema, args, &copy[1]));
   if (t && copy[1].tag == BSM_IVALUE_TENSOR) {
     BSM_TRY(bsm_spec_check_content(t, copy[1].u.tensor));
   }

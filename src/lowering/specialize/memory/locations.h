@@ -6,18 +6,19 @@
 
 #include "lowering/specialize/memory/memory.h"
 
-/* The content of a place now. */
-bsm_spec_content bsm_spec_content_of(bsm_spec_place place);
+/* The content of a location now. */
+bsm_spec_content bsm_spec_content_of(bsm_spec_location location);
 /* Puts it back. */
 void bsm_spec_content_restore(const bsm_spec_content *content);
 /* The type of its values; NULL for a slot, which has any. */
-const bsm_type *bsm_spec_place_type(bsm_spec *s, bsm_spec_place place);
-/* Gives a place that is not a slot its new value. */
-void bsm_spec_place_set(bsm_spec *s, bsm_spec_place place, bsm_value *value);
-/* Before a write to a place: so that an enclosing block can take it back. */
-BSM_NODISCARD bsm_status bsm_spec_log(bsm_spec *s, bsm_spec_place place);
-/* Whether the place was made since that stamp. */
-bool bsm_spec_place_is_newer(const bsm_spec *s, bsm_spec_place place,
-                             uint64_t stamp);
+const bsm_type *bsm_spec_location_type(bsm_spec *s, bsm_spec_location location);
+/* Gives a location that is not a slot its new value. */
+void bsm_spec_location_set(bsm_spec *s, bsm_spec_location location,
+                           bsm_value *value);
+/* Before a write to a location: so that an enclosing block can take it back. */
+BSM_NODISCARD bsm_status bsm_spec_log(bsm_spec *s, bsm_spec_location location);
+/* Whether the location was made since that stamp. */
+bool bsm_spec_location_is_newer(const bsm_spec *s, bsm_spec_location location,
+                                uint64_t stamp);
 
 #endif /* BSM_LOWERING_SPECIALIZE_MEMORY_LOCATIONS_H_ */

@@ -35,8 +35,8 @@ struct bsm_spec_storage {
   bsm_spec_tensor *base;
   bsm_value *value; /* of the base now; NULL: known data, or not yet made */
   uint64_t version; /* of the last write */
-  uint64_t birth;   /* stamp when it was first seen */
-  bool joined;      /* came out of an If: may alias what the branches saw */
+  uint64_t created; /* stamp when it was first seen */
+  bool may_alias;   /* came out of an If: may alias what the branches saw */
 };
 
 struct bsm_spec_tensor {
@@ -58,43 +58,44 @@ struct bsm_spec_tensor {
   uint64_t version;
   /* Literally: a tensor of the module, which is `tensor` without its data. */
   const bsm_tensor *known;
-  bool loose;       /* literally: its strides are not those of `tensor` */
-  const char *name; /* for the residual value; may be NULL */
+  bool strides_unknown; /* literally: its strides are not those of `tensor` */
+  const char *name;     /* for the residual value; may be NULL */
   bsm_source source;
 };
 
 /* Something that a residual block may write to though it is older. */
-typedef enum bsm_spec_place_kind {
-  BSM_PLACE_STORAGE, /* of tensors: its value and version */
-  BSM_PLACE_BOX,     /* its value */
-  BSM_PLACE_SYMBOL,  /* its value and version */
-  BSM_PLACE_SLOT     /* an attribute of an object */
-} bsm_spec_place_kind;
+typedef enum bsm_spec_location_kind {
+  BSM_LOCATION_STORAGE,   /* of tensors: its value and version */
+  BSM_LOCATION_CONTAINER, /* its value */
+  BSM_LOCATION_SYMBOL,    /* its value and version */
+  BSM_LOCATION_SLOT       /* an attribute of an object */
+} bsm_spec_location_kind;
 
-typedef struct bsm_spec_place {
-  bsm_spec_place_kind kind;
+typedef struct bsm_spec_location {
+  bsm_spec_location_kind kind;
   union {
-    void *key; /* tells places apart */
+    void *key; /* tells locations apart */
     bsm_spec_storage *storage;
-    bsm_spec_box *box;
+    bsm_dynamic_container *dynamic;
     bsm_spec_symbol *symbol;
     bsm_ivalue *slot;
   } u;
-} bsm_spec_place;
+} bsm_spec_location;
 
-/* What a place holds. */
+/* What a location holds. */
 typedef struct bsm_spec_content {
-  bsm_spec_place place;
+  bsm_spec_location location;
   bsm_value *value;
   uint64_t version;
   bsm_ivalue slot;
 } bsm_spec_content;
 
-/* The residual values that tensors, symbols and boxes had when a block ended.
- */
+/* The residual values that tensors, symbols and dynamic containers had when a
+ * block ended. */
 typedef struct bsm_spec_snapshot {
-  bsm_ptrmap values; /* tensors, symbols, boxes -> residual value */
-  uint64_t birth;    /* stamp when the block began */
+  /* Tensors, symbols, dynamic containers -> residual value. */
+  bsm_ptrmap values;
+  uint64_t created; /* stamp when the block began */
 } bsm_spec_snapshot;
 
 typedef struct bsm_spec_memory {
@@ -102,12 +103,13 @@ typedef struct bsm_spec_memory {
   bsm_ptrmap storages; /* bsm_storage -> bsm_spec_storage */
   bsm_ptrmap shadows;  /* of the module -> ours: tensors, lists, objects ... */
   bsm_ptrmap loaded;   /* shadow bsm_object -> bool[]: slots that are ours */
-  bsm_ptrmap births;   /* containers made inside a branch -> stamp */
-  bsm_ptrmap shared;   /* bsm_list, bsm_dict that may be one of several */
-  BSM_VEC(bsm_spec_content) undo; /* what places held before each write */
-  /* A container that has to become a box before the block that failed for it
+  bsm_ptrmap allocations; /* containers made inside a branch -> stamp */
+  bsm_ptrmap shared;      /* bsm_list, bsm_dict that may be one of several */
+  /* What locations held before each write. */
+  BSM_VEC(bsm_spec_content) undo;
+  /* A container that has to become dynamic before the block that failed for it
    * is tried again; NULL: none. */
-  const bsm_ivalue *escape;
+  const bsm_ivalue *must_be_dynamic;
   /* Residual values are those of this closed block; NULL: the present ones. */
   const bsm_spec_snapshot *reading;
 } bsm_spec_memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In-place ops on tensors without data: the functional twin computes the new
+/* In-place ops on tensors without data: the functional form computes the new
  * value, write_back.c puts it into the storage. */
 #include "lowering/specialize/memory/mutate.h"
 
@@ -13,10 +13,11 @@
 #include "lowering/specialize/values/schema_query.h"
 #include "lowering/specialize/values/world_set.h"
 
-/* ---- the functional twin ---- */
+/* ---- the functional form ---- */
 
 /* "aten::add_" -> "aten::add", "aten::__ior__" -> "aten::__or__" */
-static bsm_status twin_name(bsm_spec *s, const char *name, const char **out) {
+static bsm_status functional_name(bsm_spec *s, const char *name,
+                                  const char **out) {
   const size_t n = strlen(name);
   if (strncmp(name, "aten::__i", 9) == 0 && n > 11) {
     *out = bsm_arena_printf(s->scratch, "aten::__%s", name + 9);
@@ -46,10 +47,11 @@ static int64_t find_same_arg(const bsm_schema *in, const bsm_schema *of,
   return k < 0 && i == 0 && in->arg_count > 0 ? 0 : k;
 }
 
-/* Whether `twin` takes what `schema` takes, its out arguments aside. */
-static bool is_twin(const bsm_schema *schema, const bsm_schema *twin) {
+/* Whether `functional` takes what `schema` takes, its out arguments aside. */
+static bool is_functional_form(const bsm_schema *schema,
+                               const bsm_schema *functional) {
   size_t matched = 0, wanted = 0;
-  if (writes_anything(twin)) {
+  if (writes_anything(functional)) {
     return false;
   }
   for (size_t i = 0; i < schema->arg_count; i++) {
@@ -58,29 +60,30 @@ static bool is_twin(const bsm_schema *schema, const bsm_schema *twin) {
       continue;
     }
     wanted++;
-    const int64_t k = find_same_arg(twin, schema, i);
-    matched += k >= 0 && twin->args[k].type == a->type;
+    const int64_t k = find_same_arg(functional, schema, i);
+    matched += k >= 0 && functional->args[k].type == a->type;
   }
-  for (size_t i = 0; i < twin->arg_count; i++) {
-    if (find_same_arg(schema, twin, i) < 0 && !twin->args[i].has_default &&
-        strcmp(twin->args[i].name, "generator") != 0) {
+  for (size_t i = 0; i < functional->arg_count; i++) {
+    if (find_same_arg(schema, functional, i) < 0 &&
+        !functional->args[i].has_default &&
+        strcmp(functional->args[i].name, "generator") != 0) {
       return false;
     }
   }
   return matched == wanted;
 }
 
-static bsm_status find_twin(bsm_spec *s, const bsm_schema *schema,
-                            const bsm_schema **out) {
+static bsm_status find_functional(bsm_spec *s, const bsm_schema *schema,
+                                  const bsm_schema **out) {
   const char *name = NULL;
   const bsm_schema *const *list = NULL;
   size_t count = 0;
   *out = NULL;
-  BSM_TRY(twin_name(s, schema->name, &name));
+  BSM_TRY(functional_name(s, schema->name, &name));
   BSM_TRY(bsm_schema_table_overloads(s->cx->schemas, bsm_str_of(name), &list,
                                      &count));
   for (size_t i = 0; i < count; i++) {
-    if (is_twin(schema, list[i]) &&
+    if (is_functional_form(schema, list[i]) &&
         (!*out || strcmp(list[i]->overload, schema->overload) == 0)) {
       *out = list[i];
     }
@@ -93,21 +96,22 @@ static bsm_status find_twin(bsm_spec *s, const bsm_schema *schema,
   return BSM_OK;
 }
 
-bsm_status bsm_spec_twin(bsm_spec *s, const bsm_schema *schema,
-                         const bsm_ivalue *args, bsm_ivalue *out) {
-  const bsm_schema *twin = NULL;
-  BSM_TRY(find_twin(s, schema, &twin));
-  if (twin->return_count != 1) {
+bsm_status bsm_spec_functional(bsm_spec *s, const bsm_schema *schema,
+                               const bsm_ivalue *args, bsm_ivalue *out) {
+  const bsm_schema *functional = NULL;
+  BSM_TRY(find_functional(s, schema, &functional));
+  if (functional->return_count != 1) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s returns several tensors",
-                    twin->qualified);
+                    functional->qualified);
   }
-  bsm_ivalue *own = BSM_NEW_ARRAY(s->stack, bsm_ivalue, twin->arg_count + 1);
+  bsm_ivalue *own =
+      BSM_NEW_ARRAY(s->stack, bsm_ivalue, functional->arg_count + 1);
   BSM_TRY_ALLOC(own);
-  for (size_t i = 0; i < twin->arg_count; i++) {
-    const int64_t k = find_same_arg(schema, twin, i);
-    own[i] = k >= 0 ? args[k] : twin->args[i].default_value;
+  for (size_t i = 0; i < functional->arg_count; i++) {
+    const int64_t k = find_same_arg(schema, functional, i);
+    own[i] = k >= 0 ? args[k] : functional->args[i].default_value;
   }
-  return bsm_spec_op(s, twin, own, twin->arg_count, out, 1);
+  return bsm_spec_op(s, functional, own, functional->arg_count, out, 1);
 }
 
 /* ---- special ones ---- */
@@ -215,7 +219,7 @@ static bsm_status new_content(bsm_spec *s, const bsm_schema *schema,
     return filled(s, self, args[1], out);
   }
   return is_fill_diagonal(schema) ? filled_diagonal(s, schema, args, out)
-                                  : bsm_spec_twin(s, schema, args, out);
+                                  : bsm_spec_functional(s, schema, args, out);
 }
 
 /* Whether what has dtype `from` may be written into a tensor of `to`. */
@@ -260,8 +264,9 @@ static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
                     "%s changes the shape of a tensor whose shape is not known",
                     schema->name);
   }
-  BSM_TRY(is_fill_diagonal(schema) ? filled_diagonal(s, schema, args, &cast[0])
-                                   : bsm_spec_twin(s, schema, args, &cast[0]));
+  BSM_TRY(is_fill_diagonal(schema)
+              ? filled_diagonal(s, schema, args, &cast[0])
+              : bsm_spec_functional(s, schema, args, &cast[0]));
   BSM_TRY(bsm_spec_op_named(s, "aten::type_as", cast, 2, &out));
   BSM_TRY(bsm_spec_residual(s, &out, NULL, &value));
   return bsm_spec_symbol_write(s, &args[which], value);
@@ -348,7 +353,7 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
   bsm_tensor *t = args[0].u.tensor;
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
-  if (s->residual.block_depth > 0 || record->storage->joined) {
+  if (s->residual.block_depth > 0 || record->storage->may_alias) {
     bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s inside an if whose condition depends on data, or of a "
@@ -363,7 +368,7 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &s->memory->tensors, old, record));
   args[0] = bsm_iv_tensor(old);
   bsm_ivalue view = {0};
-  BSM_TRY(bsm_spec_twin(s, schema, args, &view));
+  BSM_TRY(bsm_spec_functional(s, schema, args, &view));
   args[0] = bsm_iv_tensor(t);
   if (view.tag != BSM_IVALUE_TENSOR || view.u.tensor->storage != old->storage) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s of such a tensor", schema->name);

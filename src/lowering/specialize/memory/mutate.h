@@ -7,8 +7,10 @@
 
 /* The new content of what the op writes to: the op without its write.
  * BSM_UNSUPPORTED: there is no functional form. */
-BSM_NODISCARD bsm_status bsm_spec_twin(bsm_spec *s, const bsm_schema *schema,
-                                       const bsm_ivalue *args, bsm_ivalue *out);
+BSM_NODISCARD bsm_status bsm_spec_functional(bsm_spec *s,
+                                             const bsm_schema *schema,
+                                             const bsm_ivalue *args,
+                                             bsm_ivalue *out);
 bool bsm_spec_overlaps_itself(const bsm_tensor *t);
 /* Whether the op may write a result of this dtype and shape to `self`. */
 BSM_NODISCARD bsm_status bsm_spec_check_content(const bsm_tensor *self,

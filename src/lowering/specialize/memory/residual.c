@@ -8,8 +8,9 @@
 #include "lowering/specialize/memory/tensor_values.h"
 #include "lowering/specialize/values/literal_policy.h"
 
-/* What a closed region left of a tensor or box, or NULL. */
-static bsm_value *left_by_region(const bsm_spec *s, const bsm_ivalue *value) {
+/* What a closed block left of a tensor, symbol or dynamic container; NULL:
+ * nothing. */
+static bsm_value *left_by_block(const bsm_spec *s, const bsm_ivalue *value) {
   return s->memory->reading
              ? bsm_ptrmap_get(&s->memory->reading->values, value->u.container)
              : NULL;
@@ -20,17 +21,17 @@ bsm_status bsm_spec_make_residual(bsm_spec *s, const bsm_ivalue *value,
   const bool container =
       value->tag == BSM_IVALUE_LIST || value->tag == BSM_IVALUE_DICT;
   if (bsm_spec_containers_have_identity(s) && container) {
-    BSM_TRY(bsm_spec_box_up(s, value)); /* it has identity */
+    BSM_TRY(bsm_spec_make_dynamic(s, value)); /* it has identity */
   }
-  const bsm_spec_box *box = bsm_spec_box_find(s, value);
-  if (box || value->tag == BSM_IVALUE_TENSOR || bsm_spec_is_symbol(value)) {
-    *out = left_by_region(s, value);
+  const bsm_dynamic_container *dynamic = bsm_spec_dynamic_find(s, value);
+  if (dynamic || value->tag == BSM_IVALUE_TENSOR || bsm_spec_is_symbol(value)) {
+    *out = left_by_block(s, value);
     if (*out) {
       return BSM_OK;
     }
   }
-  if (box) {
-    *out = box->value;
+  if (dynamic) {
+    *out = dynamic->value;
     return BSM_OK;
   }
   switch (value->tag) {

@@ -70,7 +70,7 @@ static bsm_status shadow_tensor(bsm_spec *s, bsm_tensor *from, const char *name,
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, own, &record));
   record->name = name;
-  record->storage->birth = 0; /* older than any block, wherever it is seen */
+  record->storage->created = 0; /* older than any block, wherever it is seen */
   *out = own;
   return BSM_OK;
 }

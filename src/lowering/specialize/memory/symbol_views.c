@@ -183,7 +183,7 @@ static bool is_repeatable(const bsm_spec *s, const bsm_schema *schema,
     return false;
   }
   for (size_t i = 1; i < n; i++) {
-    if (bsm_spec_box_find(s, &args[i])) return false;
+    if (bsm_spec_dynamic_find(s, &args[i])) return false;
   }
   return true;
 }
@@ -215,7 +215,7 @@ bsm_status bsm_spec_symbol_view(bsm_spec *s, const bsm_ivalue *view,
 
 bsm_status bsm_spec_forget_data(bsm_spec *s, const bsm_ivalue *v) {
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
-  if (!symbol->worlds || version_of(s, v) <= symbol->birth) {
+  if (!symbol->worlds || version_of(s, v) <= symbol->created) {
     return BSM_OK;
   }
   for (size_t w = 0; w < s->worlds.count; w++) {
@@ -267,9 +267,10 @@ bsm_status bsm_spec_symbol_write(bsm_spec *s, const bsm_ivalue *v,
     value->type = symbol->type; /* writing in place keeps dtype and dims */
   }
   if (!symbol->schema) {
-    const bsm_spec_place place = {BSM_PLACE_SYMBOL, {.symbol = symbol}};
-    BSM_TRY(bsm_spec_log(s, place));
-    bsm_spec_place_set(s, place, value);
+    const bsm_spec_location location = {BSM_LOCATION_SYMBOL,
+                                        {.symbol = symbol}};
+    BSM_TRY(bsm_spec_log(s, location));
+    bsm_spec_location_set(s, location, value);
     return BSM_OK;
   }
   bsm_value *before = NULL, *after = NULL;

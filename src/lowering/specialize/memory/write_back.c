@@ -129,8 +129,9 @@ static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
     BSM_TRY_ALLOC(value->type);
   }
   if (storage->base == r) {
-    const bsm_spec_place place = {BSM_PLACE_STORAGE, {.storage = storage}};
-    BSM_TRY(bsm_spec_log(s, place));
+    const bsm_spec_location location = {BSM_LOCATION_STORAGE,
+                                        {.storage = storage}};
+    BSM_TRY(bsm_spec_log(s, location));
     storage->value = value;
     storage->version = bsm_spec_tick(s);
   } else {
@@ -149,7 +150,7 @@ static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
 bsm_status bsm_spec_write(bsm_spec *s, bsm_tensor *t, bsm_value *value) {
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
-  if (record->storage->joined) {
+  if (record->storage->may_alias) {
     bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "a tensor is written to in place that may be one of "

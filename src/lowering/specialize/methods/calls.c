@@ -135,10 +135,10 @@ static bsm_status set_attr(bsm_spec *s, const bsm_node *node) {
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 1), &value));
   const bsm_ivalue self = bsm_iv_object(object);
   if (bsm_spec_is_older(s, &self)) {
-    const bsm_spec_place place = {BSM_PLACE_SLOT,
-                                  {.slot = &object->slots[slot]}};
+    const bsm_spec_location location = {BSM_LOCATION_SLOT,
+                                        {.slot = &object->slots[slot]}};
     BSM_TRY(load_slot(s, object, slot, name)); /* what is taken back to */
-    BSM_TRY(bsm_spec_log(s, place));
+    BSM_TRY(bsm_spec_log(s, location));
   }
   object->slots[slot] = value;
   bool *loaded = bsm_ptrmap_get(&s->memory->loaded, object);
@@ -161,7 +161,7 @@ static bsm_status create_object(bsm_spec *s, const bsm_node *node) {
   BSM_TRY(
       bsm_object_new(s->cx->arena, type, type->cls->attributes.len, &object));
   const bsm_ivalue value = bsm_iv_object(object);
-  BSM_TRY(bsm_spec_note_birth(s, &value));
+  BSM_TRY(bsm_spec_note_allocation(s, &value));
   return bsm_spec_set(s, bsm_node_out(node, 0), value);
 }
 

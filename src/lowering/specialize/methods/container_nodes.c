@@ -7,7 +7,7 @@
 #include "lowering/specialize/values/interpreter.h"
 
 static bsm_status bind(bsm_spec *s, const bsm_node *node, bsm_ivalue value) {
-  BSM_TRY(bsm_spec_note_birth(s, &value));
+  BSM_TRY(bsm_spec_note_allocation(s, &value));
   return bsm_spec_set(s, bsm_node_out(node, 0), value);
 }
 
@@ -78,8 +78,8 @@ static bsm_status unpack_symbol(bsm_spec *s, const bsm_node *node,
 static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue from;
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &from));
-  const bsm_spec_box *box = bsm_spec_box_find(s, &from);
-  if (box || bsm_spec_is_symbol(&from)) {
+  const bsm_dynamic_container *dynamic = bsm_spec_dynamic_find(s, &from);
+  if (dynamic || bsm_spec_is_symbol(&from)) {
     bsm_value *value = NULL;
     BSM_TRY(bsm_spec_residual(s, &from, NULL, &value));
     return unpack_symbol(s, node, value);
@@ -106,8 +106,8 @@ static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
   return BSM_OK;
 }
 
-/* A tuple that only the run will tell, such as an item of a box, as a tuple of
- * symbols. */
+/* A tuple that only the run will tell, such as an item of a dynamic container,
+ * as a tuple of symbols. */
 static bsm_status spread_symbol(bsm_spec *s, bsm_ivalue *tuple) {
   const bsm_emitter e = bsm_spec_emitter(s);
   const bsm_type *type =

@@ -28,7 +28,7 @@ static bsm_status pass_through(bsm_spec *s, const bsm_node *node) {
 }
 
 /* An optional value that is not None: a tensor gets back what is known of its
- * shape, a list or dict its box. */
+ * shape, a list or dict is a dynamic container. */
 static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
   bsm_ivalue value;
   BSM_TRY(bsm_spec_get(s, bsm_node_in(node, 0), &value));
@@ -51,11 +51,12 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
   if (type->kind == BSM_TYPE_TENSOR && type->has_dims) {
     bsm_tensor *t = NULL;
     BSM_TRY(bsm_tensor_new(s->cx->arena, type->dtype, type->dims, true, &t));
-    BSM_TRY(bsm_spec_bind_joined(s, t, inside));
+    BSM_TRY(bsm_spec_bind_aliased(s, t, inside));
     value = bsm_iv_tensor(t);
   } else if (type->kind == BSM_TYPE_LIST || type->kind == BSM_TYPE_DICT) {
-    BSM_TRY(bsm_spec_box_new(s, type, inside, &value));
-    if (bsm_spec_tracks_sharing(s)) BSM_TRY(bsm_spec_box_share(s, &value));
+    BSM_TRY(bsm_spec_dynamic_new(s, type, inside, &value));
+    if (bsm_spec_tracks_sharing(s))
+      BSM_TRY(bsm_spec_share_container(s, &value));
   } else {
     BSM_TRY(bsm_spec_new_symbol(s, inside, type, &value));
     bsm_spec_symbol_of(&value)->aliased = true;
@@ -370,7 +371,7 @@ static bsm_status tolist_when_run(bsm_spec *s, const bsm_node *node,
     const size_t len = (size_t)tensor->u.tensor->sizes.d[0];
     BSM_TRY(bsm_spec_unpack(s, out, type->args[0], len, false, &result));
   } else {
-    BSM_TRY(bsm_spec_box_new(s, type, out, &result));
+    BSM_TRY(bsm_spec_dynamic_new(s, type, out, &result));
   }
   return bsm_spec_set(s, bsm_node_out(node, 0), result);
 }
@@ -383,7 +384,7 @@ static bsm_status tolist(bsm_spec *s, const bsm_node *node) {
   }
   BSM_TRY(tensor_to_list(s, value.u.tensor, 0, 0, bsm_node_out(node, 0)->type,
                          &result));
-  BSM_TRY(bsm_spec_note_birth(s, &result));
+  BSM_TRY(bsm_spec_note_allocation(s, &result));
   return bsm_spec_set(s, bsm_node_out(node, 0), result);
 }
 

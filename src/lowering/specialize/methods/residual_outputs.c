@@ -64,7 +64,7 @@ static bsm_status add_output(bsm_spec *s, const bsm_ivalue *value,
 
 /* Whether the run tells how many parts a value has, or what it is. */
 static bool is_open(const bsm_spec *s, const bsm_ivalue *value) {
-  return bsm_spec_box_find(s, value) || bsm_spec_is_symbol(value);
+  return bsm_spec_dynamic_find(s, value) || bsm_spec_is_symbol(value);
 }
 
 static bsm_status add_leaf(bsm_spec *s, const bsm_ivalue *value,

@@ -137,7 +137,7 @@ bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
     }
     *out = found;
     if (!st) {
-      st = bsm_find_worlds(out, aten, &samples, &again);
+      st = bsm_find_counterexamples(out, aten, &samples, &again);
     }
   }
   bsm_arena_destroy(&arena);

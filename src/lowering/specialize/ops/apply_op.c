@@ -80,8 +80,9 @@ static bsm_status scan_args(bsm_spec *s, const bsm_schema *schema,
         is_open(type->args[type->arg_count - 1])) {
       open = true;
     }
-    /* The items of a box are not here, so what reads them has to wait. */
-    open = open && (is_open(type) || !bsm_spec_box_find(s, &args[i]));
+    /* The items of a dynamic container are not here, so what reads them has to
+     * wait. */
+    open = open && (is_open(type) || !bsm_spec_dynamic_find(s, &args[i]));
     out->symbol = out->symbol || (leaves.symbol && !open) ||
                   (inside && leaves.meta) ||
                   (test && symbol && may_be_none(bsm_spec_symbol_of(&args[i])));
@@ -118,11 +119,11 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
   if (bsm_spec_writes_container(schema, &which) && which < n) {
     const bool symbol = bsm_spec_is_symbol(&args[which]);
     if (!symbol) {
-      BSM_TRY(kinds.symbol ? bsm_spec_box_up(s, &args[which])
+      BSM_TRY(kinds.symbol ? bsm_spec_make_dynamic(s, &args[which])
                            : bsm_spec_check_write(s, &args[which]));
     }
-    if (symbol || bsm_spec_box_find(s, &args[which])) {
-      return bsm_spec_box_write(s, schema, args, n, which, outs, n_outs);
+    if (symbol || bsm_spec_dynamic_find(s, &args[which])) {
+      return bsm_spec_dynamic_write(s, schema, args, n, which, outs, n_outs);
     }
   }
   if (bsm_spec_writes_tensor(schema, &which) && which < n &&

@@ -204,7 +204,7 @@ bsm_status bsm_spec_bind_shaped(bsm_spec *s, const bsm_schema *schema,
   for (size_t i = 0; i < n_outs; i++) {
     BSM_TRY(note_result(s, schema, args, n, &outs[i], 0, &fresh));
     if (bsm_spec_is_new_container(schema, i, args, n, &outs[i])) {
-      BSM_TRY(bsm_spec_note_birth(s, &outs[i]));
+      BSM_TRY(bsm_spec_note_allocation(s, &outs[i]));
     }
   }
   if (!fresh) {

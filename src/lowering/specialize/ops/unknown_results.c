@@ -73,7 +73,7 @@ static int64_t result_length(const bsm_spec *s, const bsm_schema *schema,
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     if (strcmp(schema->qualified, rows[i].op) == 0 && rows[i].list < n) {
       const bsm_ivalue *list = &args[rows[i].list];
-      return list->tag == BSM_IVALUE_LIST && !bsm_spec_box_find(s, list)
+      return list->tag == BSM_IVALUE_LIST && !bsm_spec_dynamic_find(s, list)
                  ? (int64_t)list->u.list->len + rows[i].more
                  : -1;
     }
@@ -101,7 +101,7 @@ bsm_status bsm_spec_apply_opaque(bsm_spec *s, const bsm_schema *schema,
     if (bsm_spec_is_symbol(&outs[i]) && !symbol->aliased && symbol->type &&
         (symbol->type->kind == BSM_TYPE_LIST ||
          symbol->type->kind == BSM_TYPE_DICT)) {
-      BSM_TRY(bsm_spec_box_new(s, symbol->type, symbol->value, &outs[i]));
+      BSM_TRY(bsm_spec_dynamic_new(s, symbol->type, symbol->value, &outs[i]));
     }
   }
   return BSM_OK;
@@ -146,7 +146,7 @@ static bsm_status stand_in_list(bsm_spec *s, bsm_ivalue *value, size_t depth,
   if (value->tag != BSM_IVALUE_LIST) {
     return BSM_OK;
   }
-  if (bsm_spec_box_find(s, value) || depth > BSM_MAX_RANK) {
+  if (bsm_spec_dynamic_find(s, value) || depth > BSM_MAX_RANK) {
     *done = false;
     return BSM_OK;
   }

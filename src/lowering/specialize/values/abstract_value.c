@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symbols, boxes, and the types and leaves of abstract values. */
+/* Symbols, dynamic containers, and the types and leaves of abstract values. */
 #include "lowering/specialize/values/abstract_value.h"
 
 #include "lowering/specialize/values/literal_policy.h"
@@ -10,7 +10,7 @@ bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
   bsm_spec_symbol *symbol = BSM_NEW(s->scratch, bsm_spec_symbol);
   BSM_TRY_ALLOC(symbol);
   *symbol = (bsm_spec_symbol){
-      .value = value, .type = type, .birth = bsm_spec_tick(s)};
+      .value = value, .type = type, .created = bsm_spec_tick(s)};
   *out = (bsm_ivalue){.tag = BSM_IVALUE_CONTAINER, .u = {.container = symbol}};
   return BSM_OK;
 }
@@ -56,7 +56,7 @@ bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
     return BSM_FAIL(BSM_LIMIT, "a value is nested more than %llu deep",
                     (unsigned long long)s->cx->limits.max_depth);
   }
-  if (bsm_spec_box_find(s, value)) {
+  if (bsm_spec_dynamic_find(s, value)) {
     out->symbol = true;
     return BSM_OK;
   }
@@ -124,7 +124,8 @@ bsm_status bsm_spec_drop_data(bsm_spec *s, bsm_ivalue *v) {
   return BSM_OK;
 }
 
-bsm_spec_box *bsm_spec_box_find(const bsm_spec *s, const bsm_ivalue *value) {
+bsm_dynamic_container *bsm_spec_dynamic_find(const bsm_spec *s,
+                                             const bsm_ivalue *value) {
   const bool container =
       value->tag == BSM_IVALUE_LIST || value->tag == BSM_IVALUE_DICT;
   return container && s->dynamic.len
@@ -169,9 +170,9 @@ static const bsm_type *tuple_type(bsm_spec *s, const bsm_tuple *tuple) {
 }
 
 const bsm_type *bsm_spec_type_of(bsm_spec *s, const bsm_ivalue *v) {
-  const bsm_spec_box *box = bsm_spec_box_find(s, v);
-  if (box) {
-    return box->type;
+  const bsm_dynamic_container *dynamic = bsm_spec_dynamic_find(s, v);
+  if (dynamic) {
+    return dynamic->type;
   }
   if (bsm_spec_is_symbol(v)) {
     return bsm_spec_symbol_of(v)->type;

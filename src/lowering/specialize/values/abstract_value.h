@@ -8,8 +8,9 @@
  *             tensor, a tensor whose shape depends on data, the result of an op
  *             without a reference implementation: a BSM_IVALUE_CONTAINER that
  *             points to a bsm_spec_symbol
- *   box       a list or dict with identity here, whose items only the run will
- *             tell (memory/dynamic_containers.h makes them)
+ *   dynamic   a list or dict with identity here, whose items only the run will
+ *             tell: a bsm_dynamic_container (memory/dynamic_containers.h makes
+ *             them)
  *
  * Lists, tuples, dicts and objects exist only here, with identity, and are
  * mutated for real. */
@@ -22,7 +23,7 @@ typedef struct bsm_spec_symbol {
   bsm_value *value; /* NULL: prim::Uninitialized */
   const bsm_type *type;
   bool aliased; /* shares memory in ways not followed: must not be written to */
-  uint64_t birth;
+  uint64_t created;
   uint64_t version; /* of the last write; of a view: as of which `value` is */
   /* A view: what it is a view of, a symbol or a tensor (NONE: it is not), and
    * the op that made it. */
@@ -34,21 +35,21 @@ typedef struct bsm_spec_symbol {
    * depends on more than the shapes of the inputs. */
   bsm_ivalue *worlds;
   /* Of a tensor: its range when it is an input; whether its dims, or those of
-   * sure_dims inside sure_block, are the same for all shapes that get there;
-   * whether its rank may depend on them. */
+   * invariant_dims inside invariant_block, are the same for all shapes that get
+   * there; whether its rank may depend on them. */
   const bsm_lowering_range *range;
-  const bsm_block *sure_block;
-  uint32_t sure_dims;
+  const bsm_block *invariant_block;
+  uint32_t invariant_dims;
   bool fixed, rank_open;
   bool is_view; /* of its parent; false: if it has one, it may be a copy */
 } bsm_spec_symbol;
 
 /* Reading its items is an op on `value`; writing to it gives it a new one. */
-typedef struct bsm_spec_box {
+typedef struct bsm_dynamic_container {
   bsm_ivalue container; /* its identity; what it holds is not looked at */
   const bsm_type *type;
   bsm_value *value;
-} bsm_spec_box;
+} bsm_dynamic_container;
 
 static inline bool bsm_spec_is_symbol(const bsm_ivalue *v) {
   return v->tag == BSM_IVALUE_CONTAINER;
@@ -68,8 +69,9 @@ static inline bool bsm_spec_is_container(const bsm_ivalue *v) {
   return v->tag == BSM_IVALUE_LIST || v->tag == BSM_IVALUE_DICT;
 }
 
-/* The box of a list or dict; NULL: its items are known. */
-bsm_spec_box *bsm_spec_box_find(const bsm_spec *s, const bsm_ivalue *value);
+/* The record of a dynamic list or dict; NULL: its items are known. */
+bsm_dynamic_container *bsm_spec_dynamic_find(const bsm_spec *s,
+                                             const bsm_ivalue *value);
 
 /* A symbol that stands for `value` (NULL: for nothing that is ever read). */
 BSM_NODISCARD bsm_status bsm_spec_new_symbol(bsm_spec *s, bsm_value *value,
@@ -84,7 +86,7 @@ const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v);
 
 /* What the leaves of a value are. */
 typedef struct bsm_spec_leaves {
-  bool meta, symbol; /* a box is a symbol */
+  bool meta, symbol; /* a dynamic container is a symbol */
 } bsm_spec_leaves;
 /* Adds to *out what is in `value`. BSM_LIMIT: it is nested too deep. */
 BSM_NODISCARD bsm_status bsm_spec_scan(const bsm_spec *s,

@@ -53,8 +53,8 @@ typedef struct bsm_spec_residual_graph {
   bsm_graph *graph;
   bsm_block *block;                 /* where nodes go */
   BSM_VEC(bsm_block *) open_blocks; /* around `block`, and itself */
-  size_t block_depth;   /* > 0 inside a block of a residual If or Loop */
-  uint64_t block_birth; /* stamp when the innermost such block began */
+  size_t block_depth;     /* > 0 inside a block of a residual If or Loop */
+  uint64_t block_created; /* stamp when the innermost such block began */
 } bsm_spec_residual_graph;
 
 /* How the method is specialised: values/literal_policy.h asks. */
@@ -84,7 +84,7 @@ struct bsm_spec {
   bsm_spec_position at;
   bsm_spec_residual_graph residual;
   bsm_world_set worlds;
-  bsm_ptrmap dynamic; /* bsm_list, bsm_dict -> bsm_spec_box */
+  bsm_ptrmap dynamic; /* bsm_list, bsm_dict -> bsm_dynamic_container */
   uint64_t clock;     /* versions and stamps: never repeats */
   struct bsm_spec_memory *memory;
   struct bsm_spec_ops *ops;

@@ -6,7 +6,8 @@
  * graph that takes them.
  *
  * Values that depend on data are unknown, and so is what is computed of them;
- * of an If on such a condition both sides are looked at, of a loop one turn. */
+ * of an If on such a condition both sides are looked at, of a loop one
+ * iteration. */
 #include "lowering/specialize/worlds/counterexamples.h"
 
 #include "lowering/specialize/worlds/world_data.h"
@@ -23,11 +24,11 @@ enum {
 
 typedef enum verdict {
   VERDICT_FINE = 0,
-  VERDICT_WRONG,  /* a check fails */
-  VERDICT_REFUSED /* the model itself does not take the shape */
+  VERDICT_COUNTEREXAMPLE, /* a check fails */
+  VERDICT_REFUSED         /* the model itself does not take the shape */
 } verdict;
 
-typedef struct trial {
+typedef struct shape_run {
   const bsm_aten_library *aten;
   const bsm_ir_ctx *cx;
   bsm_arena *arena; /* of this shape */
@@ -37,7 +38,7 @@ typedef struct trial {
   verdict verdict;
   const bsm_node *site; /* the check, or what the model refuses */
   const char *why;      /* it refuses */
-} trial;
+} shape_run;
 
 static const bsm_ivalue unknown = {.tag = BSM_IVALUE_CONTAINER};
 
@@ -67,13 +68,13 @@ static bool is_unknown(const bsm_ivalue *v, size_t depth) {
 
 /* ---- values ---- */
 
-static bsm_ivalue get(const trial *t, const bsm_value *value) {
+static bsm_ivalue get(const shape_run *t, const bsm_value *value) {
   const bsm_ivalue *constant = bsm_value_constant(value);
   return constant ? *constant : t->values[value->id];
 }
 
 /* What the type alone says of a value. */
-static bsm_status of_type(trial *t, const bsm_value *value) {
+static bsm_status of_type(shape_run *t, const bsm_value *value) {
   bsm_dims dims;
   bsm_dtype dtype;
   bsm_tensor *meta = NULL;
@@ -85,7 +86,7 @@ static bsm_status of_type(trial *t, const bsm_value *value) {
   return BSM_OK;
 }
 
-static bsm_status types_of(trial *t, const bsm_node *node) {
+static bsm_status types_of(shape_run *t, const bsm_node *node) {
   for (size_t i = 0; i < node->outputs.len; i++) {
     BSM_TRY(of_type(t, bsm_node_out(node, i)));
   }
@@ -93,7 +94,8 @@ static bsm_status types_of(trial *t, const bsm_node *node) {
 }
 
 /* Large tensors are looked at without their data. */
-static bsm_status set(trial *t, const bsm_node *node, size_t i, bsm_ivalue v) {
+static bsm_status set(shape_run *t, const bsm_node *node, size_t i,
+                      bsm_ivalue v) {
   const bsm_value *value = bsm_node_out(node, i);
   bsm_dims dims;
   bsm_dtype dtype;
@@ -101,7 +103,7 @@ static bsm_status set(trial *t, const bsm_node *node, size_t i, bsm_ivalue v) {
     const bsm_tensor *x = v.u.tensor;
     if (bsm_value_dims(value, &dims, &dtype) &&
         !bsm_dims_equal(dims, x->sizes)) {
-      t->verdict = VERDICT_WRONG;
+      t->verdict = VERDICT_COUNTEREXAMPLE;
       t->site = node;
     }
     if (!bsm_tensor_is_meta(x) &&
@@ -115,8 +117,8 @@ static bsm_status set(trial *t, const bsm_node *node, size_t i, bsm_ivalue v) {
   return BSM_OK;
 }
 
-static bsm_status inputs_of(trial *t, const bsm_node *node, bsm_ivalue **out,
-                            bool *known) {
+static bsm_status inputs_of(shape_run *t, const bsm_node *node,
+                            bsm_ivalue **out, bool *known) {
   *out = BSM_NEW_ARRAY(t->arena, bsm_ivalue, node->inputs.len + 1);
   BSM_TRY_ALLOC(*out);
   *known = true;
@@ -130,7 +132,7 @@ static bsm_status inputs_of(trial *t, const bsm_node *node, bsm_ivalue **out,
 /* ---- nodes ---- */
 
 /* A container that the node writes to is no longer known. */
-static void forget_written(trial *t, const bsm_node *node) {
+static void forget_written(shape_run *t, const bsm_node *node) {
   for (size_t i = 0;
        node->schema && i < node->schema->arg_count && i < node->inputs.len;
        i++) {
@@ -141,7 +143,7 @@ static void forget_written(trial *t, const bsm_node *node) {
   }
 }
 
-static bsm_status run_op(trial *t, const bsm_node *node) {
+static bsm_status run_op(shape_run *t, const bsm_node *node) {
   const bsm_aten_op *op =
       node->schema ? bsm_aten_find(t->aten, bsm_str_of(node->schema->qualified))
                    : NULL;
@@ -177,7 +179,7 @@ static bsm_status run_op(trial *t, const bsm_node *node) {
   return BSM_OK;
 }
 
-static bsm_status make_container(trial *t, const bsm_node *node) {
+static bsm_status make_container(shape_run *t, const bsm_node *node) {
   const size_t n = node->inputs.len;
   bsm_ivalue *args = NULL, made;
   bool known = false;
@@ -199,7 +201,7 @@ static bsm_status make_container(trial *t, const bsm_node *node) {
   return set(t, node, 0, made);
 }
 
-static bsm_status unpack(trial *t, const bsm_node *node) {
+static bsm_status unpack(shape_run *t, const bsm_node *node) {
   const bsm_ivalue from = get(t, bsm_node_in(node, 0));
   const size_t n = node->outputs.len;
   const bool list = from.tag == BSM_IVALUE_LIST;
@@ -207,7 +209,7 @@ static bsm_status unpack(trial *t, const bsm_node *node) {
     return types_of(t, node);
   }
   if (n != (list ? from.u.list->len : from.u.tuple->len)) {
-    t->verdict = VERDICT_WRONG;
+    t->verdict = VERDICT_COUNTEREXAMPLE;
     t->site = node;
     return types_of(t, node);
   }
@@ -218,11 +220,12 @@ static bsm_status unpack(trial *t, const bsm_node *node) {
   return BSM_OK;
 }
 
-static bsm_status run_block(trial *t, const bsm_block *block, size_t depth);
+static bsm_status run_block(shape_run *t, const bsm_block *block, size_t depth);
 
 /* A side that may not be taken: what the model itself refuses does not count.
  */
-static bsm_status run_maybe(trial *t, const bsm_block *block, size_t depth) {
+static bsm_status run_maybe(shape_run *t, const bsm_block *block,
+                            size_t depth) {
   BSM_TRY(run_block(t, block, depth));
   if (t->verdict == VERDICT_REFUSED) {
     t->verdict = VERDICT_FINE;
@@ -230,7 +233,7 @@ static bsm_status run_maybe(trial *t, const bsm_block *block, size_t depth) {
   return BSM_OK;
 }
 
-static bsm_status run_if(trial *t, const bsm_node *node, size_t depth) {
+static bsm_status run_if(shape_run *t, const bsm_node *node, size_t depth) {
   const bsm_ivalue condition = get(t, bsm_node_in(node, 0));
   if (condition.tag == BSM_IVALUE_BOOL) {
     const bsm_block *block = node->blocks.items[condition.u.b ? 0 : 1];
@@ -246,7 +249,7 @@ static bsm_status run_if(trial *t, const bsm_node *node, size_t depth) {
   return types_of(t, node);
 }
 
-static bsm_status run_loop(trial *t, const bsm_node *node, size_t depth) {
+static bsm_status run_loop(shape_run *t, const bsm_node *node, size_t depth) {
   const bsm_block *body = node->blocks.items[0];
   const bsm_ivalue trips = get(t, bsm_node_in(node, 0));
   bsm_ivalue more = get(t, bsm_node_in(node, 1));
@@ -255,8 +258,9 @@ static bsm_status run_loop(trial *t, const bsm_node *node, size_t depth) {
   bool known = trips.tag == BSM_IVALUE_INT && more.tag == BSM_IVALUE_BOOL;
   BSM_TRY(inputs_of(t, node, &carried, &(bool){false}));
   carried += 2;
-  for (int64_t turn = 0; known && more.u.b && turn < trips.u.i; turn++) {
-    t->values[bsm_node_out(body->params, 0)->id] = bsm_iv_int(turn);
+  for (int64_t iteration = 0; known && more.u.b && iteration < trips.u.i;
+       iteration++) {
+    t->values[bsm_node_out(body->params, 0)->id] = bsm_iv_int(iteration);
     for (size_t i = 0; i < n; i++) {
       BSM_TRY(set(t, body->params, i + 1, carried[i]));
     }
@@ -282,11 +286,11 @@ static bsm_status run_loop(trial *t, const bsm_node *node, size_t depth) {
 }
 
 /* An exception: ours, or the model's own. */
-static void raise(trial *t, const bsm_node *node) {
+static void raise(shape_run *t, const bsm_node *node) {
   const bsm_ivalue *text = bsm_value_constant(bsm_node_in(node, 0));
   const bool ours = text && text->tag == BSM_IVALUE_STRING &&
                     bsm_str_starts_with(*text->u.s, BSM_STR(BSM_WORLD_CHECK));
-  t->verdict = ours ? VERDICT_WRONG : VERDICT_REFUSED;
+  t->verdict = ours ? VERDICT_COUNTEREXAMPLE : VERDICT_REFUSED;
   t->site = node;
   t->why = "the model raises an exception";
   if (text && text->tag == BSM_IVALUE_STRING) {
@@ -295,7 +299,7 @@ static void raise(trial *t, const bsm_node *node) {
   }
 }
 
-static bsm_status run_node(trial *t, const bsm_node *node, size_t depth) {
+static bsm_status run_node(shape_run *t, const bsm_node *node, size_t depth) {
   if (bsm_node_is(node, "prim::Constant")) {
     return BSM_OK;
   }
@@ -326,7 +330,8 @@ static bsm_status run_node(trial *t, const bsm_node *node, size_t depth) {
   return run_op(t, node);
 }
 
-static bsm_status run_block(trial *t, const bsm_block *block, size_t depth) {
+static bsm_status run_block(shape_run *t, const bsm_block *block,
+                            size_t depth) {
   if (depth > t->cx->limits.max_depth) {
     return BSM_OK;
   }
@@ -341,7 +346,7 @@ static bsm_status run_block(trial *t, const bsm_block *block, size_t depth) {
 
 /* ---- shapes ---- */
 
-static bsm_status set_inputs(trial *t, const bsm_lowered *lowered,
+static bsm_status set_inputs(shape_run *t, const bsm_lowered *lowered,
                              uint32_t shape) {
   const bsm_node *params = lowered->graph->block->params;
   for (size_t i = 0; i < params->outputs.len; i++) {
@@ -359,7 +364,7 @@ static bsm_status set_inputs(trial *t, const bsm_lowered *lowered,
 
 /* Keeps what the model does not take: "x [2, 46]: why, at file:12". Dims that
  * range alike are the same in such shapes, so that inputs fit together. */
-static bsm_status note_refusal(const trial *t, bsm_lowered *lowered,
+static bsm_status note_refusal(const shape_run *t, bsm_lowered *lowered,
                                uint32_t shape) {
   const size_t n = lowered->graph->block->params->outputs.len;
   bsm_text text;
@@ -385,7 +390,7 @@ static bsm_status note_refusal(const trial *t, bsm_lowered *lowered,
 }
 
 /* What was told of the results' dims holds for this shape as well. */
-static void loosen_results(const trial *t, bsm_lowered *lowered) {
+static void widen_results(const shape_run *t, bsm_lowered *lowered) {
   const bsm_node *returns = lowered->graph->block->returns;
   for (size_t i = 0; i < lowered->leaf_count; i++) {
     bsm_lowered_leaf *leaf = &lowered->leaves[i];
@@ -413,10 +418,10 @@ static bsm_status try_shape(bsm_lowered *lowered, const bsm_aten_library *aten,
                             uint32_t shape, bsm_arena *arena, verdict *out,
                             const bsm_node **site) {
   const bsm_graph *graph = lowered->graph;
-  trial t = {.aten = aten,
-             .cx = graph->cx,
-             .arena = arena,
-             .literal = lowered->literal};
+  shape_run t = {.aten = aten,
+                 .cx = graph->cx,
+                 .arena = arena,
+                 .literal = lowered->literal};
   t.values = BSM_NEW_ARRAY(arena, bsm_ivalue, graph->next_value_id + 1u);
   BSM_TRY_ALLOC(t.values);
   for (uint32_t i = 0; i < graph->next_value_id; i++) {
@@ -425,7 +430,7 @@ static bsm_status try_shape(bsm_lowered *lowered, const bsm_aten_library *aten,
   BSM_TRY(set_inputs(&t, lowered, shape));
   BSM_TRY(run_block(&t, graph->block, 0));
   if (t.verdict == VERDICT_FINE) {
-    loosen_results(&t, lowered);
+    widen_results(&t, lowered);
   } else if (t.verdict == VERDICT_REFUSED) {
     BSM_TRY(note_refusal(&t, lowered, shape));
   }
@@ -471,8 +476,9 @@ static uint32_t sample_count(const bsm_graph *graph) {
                                : (uint32_t)count;
 }
 
-bsm_status bsm_find_worlds(bsm_lowered *lowered, const bsm_aten_library *aten,
-                           bsm_world_samples *samples, bool *found) {
+bsm_status bsm_find_counterexamples(bsm_lowered *lowered,
+                                    const bsm_aten_library *aten,
+                                    bsm_world_samples *samples, bool *found) {
   const size_t room = BSM_MAX_WORLDS - BSM_FIRST_WORLDS;
   const bsm_node *sites[PER_ROUND], *site = NULL;
   size_t count = 0;
@@ -493,7 +499,7 @@ bsm_status bsm_find_worlds(bsm_lowered *lowered, const bsm_aten_library *aten,
     }
     st = try_shape(lowered, aten, shape, &arena, &v, &site);
     bsm_arena_rewind(&arena, mark);
-    if (!st && v == VERDICT_WRONG && samples->count < room &&
+    if (!st && v == VERDICT_COUNTEREXAMPLE && samples->count < room &&
         count < PER_ROUND && is_wanted(site, sites, count)) {
       sites[count++] = site;
       samples->shapes[samples->count++] = shape;

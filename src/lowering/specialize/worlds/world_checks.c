@@ -103,8 +103,8 @@ static bool asks_for_size(const bsm_schema *schema) {
   return bsm_name_in(schema->qualified, names);
 }
 
-bool bsm_spec_is_sure(bsm_spec *s, const bsm_schema *schema,
-                      const bsm_ivalue *args, size_t n, size_t item) {
+bool bsm_spec_is_invariant(bsm_spec *s, const bsm_schema *schema,
+                           const bsm_ivalue *args, size_t n, size_t item) {
   if (!n || !bsm_spec_is_symbol(&args[0])) {
     return asks_for_structure(schema);
   }
@@ -125,19 +125,19 @@ bool bsm_spec_is_sure(bsm_spec *s, const bsm_schema *schema,
   if (symbol->fixed) {
     return true;
   }
-  if (!bsm_spec_is_open_block(s, symbol->sure_block)) {
-    symbol->sure_dims = 0;
-    symbol->sure_block = s->residual.block;
+  if (!bsm_spec_is_open_block(s, symbol->invariant_block)) {
+    symbol->invariant_dims = 0;
+    symbol->invariant_block = s->residual.block;
   }
   const uint32_t bit = 1u << dim;
   const bsm_lowering_range *r = symbol->range;
-  const bool sure =
-      (r && r->min.d[dim] == r->max.d[dim]) || (symbol->sure_dims & bit);
+  const bool invariant =
+      (r && r->min.d[dim] == r->max.d[dim]) || (symbol->invariant_dims & bit);
   /* The caller checks it now. A block around stays the one that is noted. */
-  if (!sure && symbol->sure_block == s->residual.block) {
-    symbol->sure_dims |= bit;
+  if (!invariant && symbol->invariant_block == s->residual.block) {
+    symbol->invariant_dims |= bit;
   }
-  return sure;
+  return invariant;
 }
 
 /* Ops whose rank depends on dims. */
@@ -168,8 +168,8 @@ static void look_at(const bsm_ivalue *v, bool *open, bool *free_dims,
   }
 }
 
-void bsm_spec_trust(const bsm_schema *schema, const bsm_ivalue *args, size_t n,
-                    bool *rank_open, bool *dims_follow) {
+void bsm_spec_infer_invariance(const bsm_schema *schema, const bsm_ivalue *args,
+                               size_t n, bool *rank_open, bool *dims_follow) {
   bool free_dims = false;
   *rank_open = squeezes(schema);
   for (size_t i = 0; i < n; i++) {

@@ -90,7 +90,7 @@ static bool given_dims(const bsm_aten_op *op, const bsm_ivalue *args, size_t n,
   return elements > BSM_WORLD_DATA;
 }
 
-bsm_status bsm_world_lighten(bsm_arena *arena, bsm_ivalue *v) {
+bsm_status bsm_world_drop_large_data(bsm_arena *arena, bsm_ivalue *v) {
   if (v->tag != BSM_IVALUE_TENSOR || bsm_tensor_is_meta(v->u.tensor) ||
       v->u.tensor->storage->size <= BSM_WORLD_DATA * sizeof(double)) {
     return BSM_OK; /* a view of few elements stays one */

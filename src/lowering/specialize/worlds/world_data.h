@@ -6,7 +6,8 @@
 #include "lowering/specialize/worlds/worlds.h"
 
 /* Takes the data from a value that has much of it. */
-BSM_NODISCARD bsm_status bsm_world_lighten(bsm_arena *arena, bsm_ivalue *v);
+BSM_NODISCARD bsm_status bsm_world_drop_large_data(bsm_arena *arena,
+                                                   bsm_ivalue *v);
 /* Calls an op as bsm_aten_call does; large tensors come without data. */
 BSM_NODISCARD bsm_status bsm_world_call(bsm_op_ctx *cx, const bsm_aten_op *op,
                                         const bsm_ivalue *args, size_t n,

@@ -62,7 +62,7 @@ static bsm_status items_in_world(bsm_spec *s, const bsm_ivalue *items, size_t n,
 static bsm_status in_world(bsm_spec *s, const bsm_ivalue *v, size_t world,
                            size_t depth, bsm_ivalue *out, bool *known) {
   *out = *v;
-  if (depth > s->cx->limits.max_depth || bsm_spec_box_find(s, v)) {
+  if (depth > s->cx->limits.max_depth || bsm_spec_dynamic_find(s, v)) {
     *known = false;
     return BSM_OK;
   }

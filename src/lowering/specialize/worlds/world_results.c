@@ -86,7 +86,7 @@ static bsm_status set_worlds(bsm_spec *s, const bsm_world_results *r,
         r->rows[w] && bsm_world_is_possible(&s->worlds, w) ? w : r->first;
     own->worlds[w] =
         item < 0 ? r->rows[row][out] : r->rows[row][out].u.list->items[item];
-    BSM_TRY(bsm_world_lighten(s->scratch, &own->worlds[w]));
+    BSM_TRY(bsm_world_drop_large_data(s->scratch, &own->worlds[w]));
   }
   return BSM_OK;
 }
@@ -113,7 +113,7 @@ static bsm_status bind_tensor(bsm_spec *s, const bsm_tensor *like,
   value->type = bsm_spec_tensor_type(s, t);
   BSM_TRY_ALLOC(value->type);
   BSM_TRY(bsm_spec_bind_base(s, t, value));
-  bsm_spec_tensor_find(s, t)->storage->joined = shared;
+  bsm_spec_tensor_find(s, t)->storage->may_alias = shared;
   *out = bsm_iv_tensor(t);
   return BSM_OK;
 }
@@ -178,12 +178,13 @@ static bsm_status bind_list(bsm_spec *s, const bsm_world_op_call *call,
     if (item->tag == BSM_IVALUE_TENSOR) {
       BSM_TRY(bsm_spec_check_dims(s, value, item->u.tensor->sizes));
     } else if (!bsm_spec_is_symbol(item) &&
-               !bsm_spec_is_sure(s, call->schema, call->args, call->n, i)) {
+               !bsm_spec_is_invariant(s, call->schema, call->args, call->n,
+                                      i)) {
       BSM_TRY(bsm_spec_check_value(s, value, item));
     }
   }
   *result = bsm_iv_list(list);
-  return bsm_spec_note_birth(s, result);
+  return bsm_spec_note_allocation(s, result);
 }
 
 static bool same_length(const bsm_spec *s, const bsm_world_results *r,
@@ -199,20 +200,21 @@ static bool same_length(const bsm_spec *s, const bsm_world_results *r,
   return true;
 }
 
-/* The same in all worlds: known, and checked unless it is sure. */
+/* The same in all worlds: known, and checked unless it is invariant. */
 static bsm_status bind_agreed(bsm_spec *s, const bsm_world_op_call *call,
                               size_t i, const bsm_ivalue *symbol,
                               bsm_ivalue *out) {
   const bsm_world_results *r = call->results;
   const bsm_ivalue *known = &r->rows[r->first][i];
-  const bool sure = bsm_spec_is_sure(s, call->schema, call->args, call->n, 0);
-  if (!sure && !bsm_spec_can_check(known)) {
+  const bool invariant =
+      bsm_spec_is_invariant(s, call->schema, call->args, call->n, 0);
+  if (!invariant && !bsm_spec_can_check(known)) {
     return set_worlds(s, r, i, -1, out);
   }
   *out = *known;
-  return sure ? BSM_OK
-              : bsm_spec_check_value(s, bsm_spec_symbol_of(symbol)->value,
-                                     known);
+  return invariant ? BSM_OK
+                   : bsm_spec_check_value(s, bsm_spec_symbol_of(symbol)->value,
+                                          known);
 }
 
 /* A tensor: its dims are known when they are the same in all worlds. */
@@ -226,7 +228,8 @@ static bsm_status bind_tensor_result(bsm_spec *s, const bsm_world_op_call *call,
   const bool shared = i < schema->return_count && schema->returns[i].has_alias;
   bsm_spec_symbol *own = bsm_spec_symbol_of(symbol);
   bool dims_follow = false;
-  bsm_spec_trust(schema, call->args, call->n, &own->rank_open, &dims_follow);
+  bsm_spec_infer_invariance(schema, call->args, call->n, &own->rank_open,
+                            &dims_follow);
   if (!bsm_spec_data_is_known(s) && how == AGREE_ALL)
     how = AGREE_DIMS; /* data may change */
   own->fixed = how == AGREE_DIMS;
@@ -262,13 +265,14 @@ bsm_status bsm_world_bind_result(bsm_spec *s, const bsm_world_op_call *call,
     const bool shared =
         i < call->schema->return_count && call->schema->returns[i].has_alias;
     BSM_TRY(bind_list(s, call, i, symbol, out));
-    return shared && bsm_spec_tracks_sharing(s) ? bsm_spec_box_share(s, out)
-                                                : BSM_OK;
+    return shared && bsm_spec_tracks_sharing(s)
+               ? bsm_spec_share_container(s, out)
+               : BSM_OK;
   }
   if (first->tag == BSM_IVALUE_LIST) {
     const bsm_spec_symbol *list = bsm_spec_symbol_of(symbol);
     return list->type && list->type->kind == BSM_TYPE_LIST
-               ? bsm_spec_box_new(s, list->type, list->value, out)
+               ? bsm_spec_dynamic_new(s, list->type, list->value, out)
                : BSM_OK;
   }
   return how == AGREE_ALL ? bind_agreed(s, call, i, symbol, out)

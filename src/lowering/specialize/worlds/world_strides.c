@@ -170,7 +170,8 @@ bsm_status bsm_spec_as_strided(bsm_spec *s, const bsm_schema *schema,
   if (!s->worlds.possible || bsm_spec_strides_matter(s) || n != 4 ||
       strcmp(schema->qualified, "aten::as_strided") != 0 ||
       args[1].tag != BSM_IVALUE_LIST || args[2].tag != BSM_IVALUE_LIST ||
-      bsm_spec_box_find(s, &args[1]) || bsm_spec_box_find(s, &args[2]) ||
+      bsm_spec_dynamic_find(s, &args[1]) ||
+      bsm_spec_dynamic_find(s, &args[2]) ||
       args[1].u.list->len != args[2].u.list->len) {
     return BSM_OK;
   }
