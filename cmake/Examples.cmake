@@ -2,10 +2,13 @@
 # The examples, which the tests run, and the demo, which ./demo runs. The first
 # two link the shared libraries, as a user's program would.
 
-add_executable(example_compile_and_run examples/compile_and_run.c)
-target_link_libraries(example_compile_and_run PRIVATE bsm_options bessemer)
 add_executable(example_run_engine examples/run_engine.c)
 target_link_libraries(example_run_engine PRIVATE bsm_options bessemer-runtime)
+if(NOT BSM_BUILD_TOOLS)
+  return()
+endif()
+add_executable(example_compile_and_run examples/compile_and_run.c)
+target_link_libraries(example_compile_and_run PRIVATE bsm_options bessemer)
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/examples/digits/digits.c)
   add_executable(digits examples/digits/digits.c)

@@ -3,18 +3,24 @@
 
 include(CMakePackageConfigHelpers)
 
-install(
-  TARGETS bessemer bessemer-static bessemer-runtime bessemer-runtime-static
-  EXPORT bessemer
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(libraries bessemer-runtime bessemer-runtime-shapes)
+if(BSM_BUILD_COMPILER)
+  list(APPEND libraries bessemer)
+endif()
+foreach(name IN LISTS libraries)
+  install(
+    TARGETS ${name} ${name}-static
+    EXPORT bessemer
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endforeach()
 if(TARGET bessemer-cli)
   install(TARGETS bessemer-cli DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY include/bessemer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# find_package(bessemer): bessemer::bessemer, bessemer::runtime and their
-# -static forms.
+# find_package(bessemer): bessemer::bessemer, bessemer::runtime,
+# bessemer::runtime-shapes and their -static forms.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bessemer)
 install(
   EXPORT bessemer
@@ -32,7 +38,7 @@ install(FILES ${PROJECT_BINARY_DIR}/bessemer-config.cmake
               cmake/FindJansson.cmake
         DESTINATION ${package_dir})
 
-foreach(name IN ITEMS bessemer bessemer-runtime)
+foreach(name IN LISTS libraries)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -4,7 +4,14 @@
 
 # In the order of the dependencies. scripts/check_layers.py enforces what a
 # layer may include; BSM_NEEDS_<layer> is what linking it takes.
-set(BSM_RUNTIME_LAYERS
+#
+# What runs plans; what makes plans for shapes while an engine runs; what
+# compiles models. The runtime calls the planner through a table that is empty
+# where the second is not linked.
+set(BSM_RUNTIME_LAYERS base aten plugin engine backend_cpu runtime)
+set(BSM_PLANNING_LAYERS ir network conversion builder targets planner)
+set(BSM_COMPILER_LAYERS torchscript exported lowering partitioning compiler)
+set(BSM_LAYERS
     base
     aten
     plugin
@@ -16,16 +23,15 @@ set(BSM_RUNTIME_LAYERS
     builder
     targets
     planner
-    runtime)
-set(BSM_COMPILER_LAYERS torchscript exported lowering partitioning compiler)
-set(BSM_LAYERS ${BSM_RUNTIME_LAYERS} ${BSM_COMPILER_LAYERS})
+    runtime
+    ${BSM_COMPILER_LAYERS})
 
 set(BSM_NEEDS_base)
 set(BSM_NEEDS_aten base)
 set(BSM_NEEDS_plugin base aten)
 set(BSM_NEEDS_engine base aten)
 set(BSM_NEEDS_backend_cpu base aten engine)
-set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS})
+set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS} ${BSM_PLANNING_LAYERS})
 set(BSM_NEEDS_ir base aten)
 set(BSM_NEEDS_torchscript base aten ir)
 set(BSM_NEEDS_exported base aten ir torchscript)
@@ -74,6 +80,14 @@ function(bsm_set_kernel_flags)
     elseif(source MATCHES "/recurrent_f32_scalar\\.c$")
       # Twelve times smaller than unrolled, and faster.
       set(flags -O2 -ffp-contract=off -DBSM_K_ROLLED)
+    elseif(BSM_X86 AND source MATCHES "/(rows|vector_math|planar_f32)_scalar\\.c$")
+      # For CPUs older than AVX2; not in what takes their time.
+      set(flags -O2 -ffp-contract=off)
+    endif()
+    if(BSM_X86 AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT BSM_SANITIZE
+       AND source MATCHES "/gemm_f32_scalar\\.c$")
+      # Loops over whole panels become vectors, edges do not: half the size.
+      list(APPEND flags -fvect-cost-model=very-cheap)
     endif()
     if(source MATCHES "_(avx2|avx512|avx512_vnni)\\.c$")
       list(APPEND flags ${BSM_FLAGS_${CMAKE_MATCH_1}})
@@ -82,14 +96,18 @@ function(bsm_set_kernel_flags)
   endforeach()
 endfunction()
 
-# Families of the reference library without loops over many elements, or that
-# models seldom leave to it: half of the library's code, compiled for size.
+# What has no loops over many elements, and families of the reference library
+# that models seldom leave to it, is compiled for size: half of the library that
+# is no kernel.
 set(BSM_SMALL_FAMILIES
+    attention
     attribute
     complex
     complex_number
     container
+    create
     distance
+    embedding_bag
     exported
     fake_quantize
     fft
@@ -101,12 +119,16 @@ set(BSM_SMALL_FAMILIES
     linalg_spectral
     loss
     loss_margin
+    norm
     number
     packed_sequence
+    pool
     products
     quantized
     quantized_decomposed
     random
+    rearrange
+    rnn
     segment
     shape
     special
@@ -114,17 +136,25 @@ set(BSM_SMALL_FAMILIES
     stft
     text
     unpool
+    upsample
     view
     vision)
 
-function(bsm_set_family_flags)
-  foreach(family IN LISTS BSM_SMALL_FAMILIES)
-    set_property(
-      SOURCE ${PROJECT_SOURCE_DIR}/src/aten/ops/aten_${family}.c APPEND
-      PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
-  endforeach()
-endfunction()
-bsm_set_family_flags()
+set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/file.c
+                    base/numbers.c base/status.c base/strings.c base/cpus.c)
+foreach(family IN LISTS BSM_SMALL_FAMILIES)
+  list(APPEND BSM_SMALL_FILES aten/ops/aten_${family}.c)
+endforeach()
+foreach(folder IN ITEMS engine plugin runtime/context runtime/engine)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+       ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
+  list(APPEND BSM_SMALL_FILES ${sources})
+endforeach()
+foreach(source IN LISTS BSM_SMALL_FILES)
+  set_property(
+    SOURCE ${PROJECT_SOURCE_DIR}/src/${source} APPEND
+    PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+endforeach()
 
 # A layer may still be empty: it then has no target and is not linked.
 function(bsm_add_layer layer)
@@ -154,9 +184,14 @@ function(bsm_add_layer layer)
   target_link_libraries(bsm_${layer} PUBLIC bsm_options)
 endfunction()
 
-foreach(layer IN LISTS BSM_LAYERS)
+foreach(layer IN LISTS BSM_RUNTIME_LAYERS BSM_PLANNING_LAYERS)
   bsm_add_layer(${layer})
 endforeach()
+if(BSM_BUILD_COMPILER)
+  foreach(layer IN LISTS BSM_COMPILER_LAYERS)
+    bsm_add_layer(${layer})
+  endforeach()
+endif()
 # What is beyond the C library and POSIX is wrapped by base.
 target_compile_definitions(bsm_base PRIVATE _GNU_SOURCE)
 set_property(
@@ -169,10 +204,10 @@ if(TARGET bsm_exported)
   target_link_libraries(bsm_exported PUBLIC Jansson::Jansson)
 endif()
 
-# bsm_link_layers(TARGET SOURCE [LAYERS...]): links the named layers, those
-# whose headers SOURCE includes, and what they need. A test of one layer thus
-# links without the layers above it. An include that tells nothing means all.
-function(bsm_link_layers target source)
+# bsm_needed_layers(OUT SOURCE [LAYERS...]): the named layers, those whose
+# headers SOURCE includes, and what they need. A test of one layer thus links
+# without the layers above it. An include that tells nothing means all.
+function(bsm_needed_layers out source)
   set(wanted ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(STRINGS ${source} includes REGEX "^#include \"")
@@ -204,16 +239,34 @@ function(bsm_link_layers target source)
   foreach(layer IN LISTS wanted)
     list(APPEND needed ${BSM_NEEDS_${layer}})
   endforeach()
+  list(REMOVE_DUPLICATES needed)
+  set(${out} ${needed} PARENT_SCOPE)
+endfunction()
+
+# Whether this build has all of the layers.
+function(bsm_has_layers out)
+  set(has TRUE)
+  foreach(layer IN LISTS ARGN)
+    if(NOT TARGET bsm_${layer})
+      set(has FALSE)
+    endif()
+  endforeach()
+  set(${out} ${has} PARENT_SCOPE)
+endfunction()
+
+# bsm_link_layers(TARGET SOURCE [LAYERS...]): links what SOURCE needs.
+function(bsm_link_layers target source)
+  bsm_needed_layers(needed ${source} ${ARGN})
   set(libraries)
   foreach(layer IN LISTS BSM_LAYERS)
     if(layer IN_LIST needed AND TARGET bsm_${layer})
       list(PREPEND libraries bsm_${layer}) # the users before the used
     endif()
   endforeach()
-  if(tools IN_LIST wanted)
+  if(tools IN_LIST needed)
     list(PREPEND libraries bsm_tools)
   endif()
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
-  target_link_libraries(${target} PRIVATE ${libraries} bsm_options ZLIB::ZLIB
+  target_link_libraries(${target} PRIVATE ${libraries} bsm_options
                                           ${CMAKE_DL_LIBS})
 endfunction()

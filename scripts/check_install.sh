@@ -16,7 +16,8 @@ PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name bessemer.pc)")
 export PKG_CONFIG_PATH
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
 export LD_LIBRARY_PATH
-for pair in compile_and_run:bessemer run_engine:bessemer-runtime; do
+for pair in compile_and_run:bessemer run_engine:bessemer-runtime \
+  run_engine:bessemer-runtime-shapes; do
   example=${pair%%:*} package=${pair##*:}
   # shellcheck disable=SC2046
   cc -o "$work/$example" "examples/$example.c" \
@@ -38,6 +39,10 @@ add_executable(runtime $PWD/examples/run_engine.c)
 target_link_libraries(runtime bessemer::runtime)
 add_executable(runtime_static $PWD/examples/run_engine.c)
 target_link_libraries(runtime_static bessemer::runtime-static)
+add_executable(shapes $PWD/examples/run_engine.c)
+target_link_libraries(shapes bessemer::runtime-shapes)
+add_executable(shapes_static $PWD/examples/run_engine.c)
+target_link_libraries(shapes_static bessemer::runtime-shapes-static)
 END
 cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/build" >/dev/null

@@ -11,6 +11,7 @@
 #include "engine/plan.h"
 #include "engine/program.h"
 #include "engine/program_constants.h"
+#include "engine/region_planner.h"
 
 typedef struct bsm_planner bsm_planner;
 
@@ -35,21 +36,6 @@ BSM_NODISCARD bsm_status bsm_planner_create(const bsm_planner_options *options,
 void bsm_planner_destroy(bsm_planner *planner);
 /* How many instructions it has run on shapes until now. */
 uint64_t bsm_planner_instructions(const bsm_planner *planner);
-
-/* A result of a region that is no tensor of the plan: `values`. */
-#define BSM_NO_OUTPUT UINT32_MAX
-
-typedef struct bsm_region_plan {
-  bsm_plan *plan; /* its inputs are the tensors among the region's, in order */
-  /* For each result: the output of the plan, or the value. Several results may
-   * be one output. */
-  uint32_t *outputs;
-  bsm_ivalue *values;
-} bsm_region_plan;
-
-/* Whether a value may go into a region or come out of it: tensors, numbers,
- * bools and None. */
-bool bsm_region_takes(const bsm_ivalue *value);
 
 /* Plans a REGION of the program for inputs like these: of tensors, only dtypes
  * and dims count. Lives in `arena`, and refers to weights of the options' plan

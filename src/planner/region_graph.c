@@ -176,19 +176,6 @@ static bsm_status add_call(void *user, const bsm_instruction *i,
 
 /* ---- the region ---- */
 
-bool bsm_region_takes(const bsm_ivalue *value) {
-  switch (value->tag) {
-    case BSM_IVALUE_NONE:
-    case BSM_IVALUE_INT:
-    case BSM_IVALUE_DOUBLE:
-    case BSM_IVALUE_BOOL:
-    case BSM_IVALUE_TENSOR:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /* A tensor input becomes one of the graph, whatever it holds. */
 static bsm_status add_input(graph_builder *g, const bsm_ivalue *given,
                             bsm_ivalue *own) {

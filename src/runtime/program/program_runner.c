@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "engine/program_constants.h"
 #include "engine/program_values.h"
+#include "engine/region_planner.h"
 #include "runtime/program/collector.h"
 #include "runtime/program/fast_call.h"
 #include "runtime/program/liveness.h"
@@ -185,7 +186,7 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
   if (r->has_device) BSM_TRY(bring_home(r, op, args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
   if (op->flags & BSM_ATEN_INPLACE) BSM_TRY(check_target(i, args));
-  if (i->output_count == 1 && bsm_fast_call_knows(i->name)) {
+  if (i->output_count == 1 && r->fast.target && bsm_fast_call_knows(i->name)) {
     bool done;
     BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
     BSM_TRY(bsm_fast_call(&r->fast, i->name, args, i->input_count, heap(r),
@@ -503,7 +504,9 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
   bsm_residency_init(&r->residency, execution, arena->allocator);
   r->has_device = engine->ops[BSM_SPACE_DEVICE] != NULL;
   *out = r;
-  BSM_TRY(bsm_target_parse(NULL, arena, &r->fast.target));
+  if (bsm_linked_region_planner) {
+    BSM_TRY(bsm_linked_region_planner->target(arena, &r->fast.target));
+  }
   r->registers =
       BSM_NEW_ARRAY(arena, bsm_ivalue, r->program->register_count + (size_t)1);
   BSM_TRY_ALLOC(r->registers);

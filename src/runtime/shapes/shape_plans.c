@@ -39,11 +39,9 @@ struct bsm_shape_plans {
   bsm_block_cache blocks; /* memory of making plans, and of plans */
   bsm_execution *execution;
   bsm_run_limits limits;
-  bsm_arena arena, constants_arena;
-  bsm_program_constants constants;
-  bsm_weights_store store;
-  bsm_planner *planner; /* NULL until a plan is made */
-  bool broken;          /* the engine does not allow for one */
+  bsm_arena arena;
+  bsm_region_planner *planner; /* NULL until a plan is made */
+  bool broken;                 /* the engine does not allow for one */
   entry *entries;
   size_t capacity;
   size_t max_bytes; /* of all entries' plans */
@@ -74,8 +72,6 @@ bsm_status bsm_shape_plans_create(bsm_execution *execution,
   if (plans->capacity > MAX_CAPACITY) plans->capacity = MAX_CAPACITY;
   bsm_block_cache_init(&plans->blocks, allocator);
   bsm_arena_init(&plans->arena, allocator);
-  bsm_arena_init(&plans->constants_arena, allocator);
-  bsm_weights_store_init(&plans->store, allocator);
   plans->entries = BSM_NEW_ARRAY(&plans->arena, entry, plans->capacity + 1);
   if (!plans->entries) {
     bsm_shape_plans_destroy(plans);
@@ -97,9 +93,7 @@ void bsm_shape_plans_destroy(bsm_shape_plans *plans) {
   for (size_t i = 0; plans->entries && i < plans->capacity; i++) {
     clear(&plans->entries[i]);
   }
-  bsm_planner_destroy(plans->planner);
-  bsm_weights_store_destroy(&plans->store);
-  bsm_arena_destroy(&plans->constants_arena);
+  if (plans->planner) bsm_linked_region_planner->destroy(plans->planner);
   bsm_arena_destroy(&plans->arena);
   bsm_block_cache_destroy(&plans->blocks);
   bsm_deallocate(plans->allocator, plans);
@@ -107,42 +101,41 @@ void bsm_shape_plans_destroy(bsm_shape_plans *plans) {
 
 /* ---- the planner ---- */
 
-/* The weights that the engine has: constants, and packed ones. */
-static bsm_status fill_store(bsm_shape_plans *plans) {
-  const bsm_plan *plan = plans->engine->plan;
-  const bsm_program *p = plan->program;
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < plan->weights_count; i++) {
-    const bsm_plan_weights *w = &plan->weights[i];
-    bytes += w->size;
-    BSM_TRY(bsm_weights_store_add_constant(&plans->store, i, w->data, w->size));
+static bsm_status find_planner(const bsm_region_planner_ops **out) {
+  *out = bsm_linked_region_planner;
+  if (!*out) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "the engine brings no plan for inputs of these shapes, and "
+                    "libbessemer-runtime makes none: link "
+                    "libbessemer-runtime-shapes instead, or compile the model "
+                    "for these shapes");
   }
-  for (uint32_t i = 0; i < p->derived_count; i++) {
-    const bsm_program_derived *d = &p->derived[i];
-    const bsm_plan_weights *w = &plan->weights[d->weights];
-    BSM_TRY(bsm_weights_store_put(&plans->store,
-                                  (bsm_weights_key){{d->key[0], d->key[1]}},
-                                  w->data, w->size));
-  }
-  plans->store.room = bytes + EXTRA_PACKED_BYTES;
-  plans->max_bytes =
-      bytes < SIZE_MAX / 4 ? 2 * (size_t)bytes + MAX_PLAN_BYTES : SIZE_MAX;
-  return BSM_OK;
+  if ((*out)->version == BSM_REGION_PLANNER_VERSION) return BSM_OK;
+  return BSM_FAIL(BSM_INTERNAL,
+                  "the planner has version %" PRIu32
+                  " of the interface, this runtime %d",
+                  (*out)->version, BSM_REGION_PLANNER_VERSION);
 }
 
-static bsm_status start_planner(bsm_shape_plans *plans) {
+static uint64_t weights_bytes(const bsm_plan *plan) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    bytes += plan->weights[i].size;
+  }
+  return bytes;
+}
+
+/* What went wrong once goes wrong again, but for want of memory. */
+static bsm_status make_planner(bsm_shape_plans *plans) {
+  if (plans->planner) return BSM_OK;
+  const bsm_region_planner_ops *ops;
   const bsm_engine *engine = plans->engine;
-  const bsm_target_request request = {.text = engine->plan->target,
-                                      .isa = BSM_TARGET_ANY_ISA};
-  const bsm_target *target;
-  BSM_TRY(bsm_target_parse(&request, &plans->arena, &target));
-  bsm_planner_options options = {
+  const uint64_t bytes = weights_bytes(engine->plan);
+  bsm_region_planner_options options = {
       .plan = engine->plan,
       .aten = engine->aten,
-      .constants = &plans->constants,
       .allocator = &plans->blocks.allocator,
-      .building = {
-          .target = target, .no_timing = true, .store = &plans->store}};
+      .max_packed_bytes = bytes + EXTRA_PACKED_BYTES};
   const bsm_run_limits *limits = &plans->limits;
   if (limits->max_bytes < SIZE_MAX - PLANNING_BYTES && limits->max_bytes) {
     options.max_bytes = limits->max_bytes + PLANNING_BYTES;
@@ -151,22 +144,11 @@ static bsm_status start_planner(bsm_shape_plans *plans) {
   if (limits->max_instructions < SIZE_MAX) {
     options.max_instructions = (size_t)limits->max_instructions;
   }
-  BSM_TRY(bsm_program_read_constants(engine->plan, &plans->constants_arena,
-                                     &plans->constants));
-  BSM_TRY(fill_store(plans));
-  return bsm_planner_create(&options, &plans->planner);
-}
-
-/* What went wrong once goes wrong again, but for want of memory; no half of it
- * stays. */
-static bsm_status make_planner(bsm_shape_plans *plans) {
-  if (plans->planner) return BSM_OK;
-  bsm_status status = start_planner(plans);
-  if (!status) return BSM_OK;
-  plans->broken = bsm_status_code(status) != BSM_OUT_OF_MEMORY;
-  bsm_weights_store_destroy(&plans->store);
-  bsm_weights_store_init(&plans->store, plans->allocator);
-  bsm_arena_destroy(&plans->constants_arena);
+  plans->max_bytes =
+      bytes < SIZE_MAX / 4 ? 2 * (size_t)bytes + MAX_PLAN_BYTES : SIZE_MAX;
+  BSM_TRY(find_planner(&ops));
+  bsm_status status = ops->create(&options, &plans->planner);
+  plans->broken = status && bsm_status_code(status) != BSM_OUT_OF_MEMORY;
   return status;
 }
 
@@ -210,8 +192,9 @@ static bsm_status make_plan(bsm_shape_plans *plans,
   bsm_region_plan *made = &e->plan.planned;
   bsm_memory_need need = {{0}, {0}};
   BSM_TRY(make_planner(plans));
-  BSM_TRY(bsm_planner_plan(plans->planner, region, inputs,
-                           best_plan(engine->plan, region), &e->arena, made));
+  BSM_TRY(bsm_linked_region_planner->plan(plans->planner, region, inputs,
+                                          best_plan(engine->plan, region),
+                                          &e->arena, made));
   BSM_TRY(check_memory(plans, made->plan));
   BSM_TRY(bsm_plan_runner_init(made->plan, plans->execution, &e->arena, &need,
                                &e->plan.runner));
@@ -328,7 +311,9 @@ bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                 const bsm_instruction *region,
                                 const bsm_ivalue *inputs,
                                 bsm_shape_plan **out) {
+  const bsm_region_planner_ops *ops;
   *out = NULL;
+  BSM_TRY(find_planner(&ops));
   if (plans->broken) return BSM_OK;
   for (uint32_t i = 0; i < region->input_count; i++) {
     if (!bsm_region_takes(&inputs[i])) return BSM_OK;
@@ -344,7 +329,9 @@ bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
 }
 
 uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans) {
-  return plans->planner ? bsm_planner_instructions(plans->planner) : 0;
+  return plans->planner
+             ? bsm_linked_region_planner->instructions(plans->planner)
+             : 0;
 }
 
 uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans) {

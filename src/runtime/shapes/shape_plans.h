@@ -4,7 +4,7 @@
 #ifndef BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
 #define BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
 
-#include "planner/planner.h"
+#include "engine/region_planner.h"
 #include "runtime/plan/plan_runner.h"
 
 typedef struct bsm_shape_plans bsm_shape_plans;
@@ -32,7 +32,8 @@ void bsm_shape_plans_destroy(bsm_shape_plans *plans);
 /* The plan of a REGION for inputs of these shapes and numbers (of tensors, only
  * dtypes and dims are looked at), made when it is not there; it stays until the
  * next call. *out is NULL when it cannot be planned: its instructions have to
- * be run one by one. */
+ * be run one by one.
+ * BSM_UNSUPPORTED: this library has no planner; with which one to link. */
 BSM_NODISCARD bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                               const bsm_instruction *region,
                                               const bsm_ivalue *inputs,

@@ -5,7 +5,7 @@
 #define BSM_RUNTIME_SHAPES_WHOLE_REGION_H_
 
 #include "engine/plan.h"
-#include "planner/planner.h"
+#include "engine/region_planner.h"
 
 typedef struct bsm_whole_region {
   const bsm_plan *plan;          /* with the program */

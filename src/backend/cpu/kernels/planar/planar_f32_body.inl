@@ -111,11 +111,9 @@ VF_INLINE void columns(const bsm_k_planar_args *t, const int stride,
                        const int vectors, int64_t c) {
   int64_t p = 0;
   if (t->pixels >= PIXELS) {
-    for (; p + PIXELS <= t->pixels; p += PIXELS) {
-      tile(t, stride, PIXELS, vectors, p, c);
-    }
-    if (p < t->pixels) {
-      tile(t, stride, PIXELS, vectors, t->pixels - PIXELS, c);
+    const int64_t last = t->pixels - PIXELS;
+    for (; p < t->pixels; p += PIXELS) {
+      tile(t, stride, PIXELS, vectors, p < last ? p : last, c);
     }
     return;
   }

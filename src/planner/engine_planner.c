@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A planner for an engine that runs: with the engine's constants and packed
+ * weights, for its target. */
+#include "planner/engine_planner.h"
+
+#include "base/allocate.h"
+#include "planner/planner.h"
+
+struct bsm_region_planner {
+  const bsm_allocator *allocator;
+  bsm_arena arena;
+  bsm_program_constants constants;
+  bsm_weights_store store;
+  bsm_planner *planner;
+};
+
+static void destroy(bsm_region_planner *p) {
+  if (!p) return;
+  bsm_planner_destroy(p->planner);
+  bsm_weights_store_destroy(&p->store);
+  bsm_arena_destroy(&p->arena);
+  bsm_deallocate(p->allocator, p);
+}
+
+/* The weights that the engine has: constants, and packed ones. */
+static bsm_status fill_store(bsm_region_planner *r, const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  for (uint32_t i = 0; i < plan->weights_count; i++) {
+    const bsm_plan_weights *w = &plan->weights[i];
+    BSM_TRY(bsm_weights_store_add_constant(&r->store, i, w->data, w->size));
+  }
+  for (uint32_t i = 0; i < p->derived_count; i++) {
+    const bsm_program_derived *d = &p->derived[i];
+    const bsm_plan_weights *w = &plan->weights[d->weights];
+    BSM_TRY(bsm_weights_store_put(&r->store,
+                                  (bsm_weights_key){{d->key[0], d->key[1]}},
+                                  w->data, w->size));
+  }
+  return BSM_OK;
+}
+
+static bsm_status init(bsm_region_planner *p,
+                       const bsm_region_planner_options *o) {
+  const bsm_target_request request = {.text = o->plan->target,
+                                      .isa = BSM_TARGET_ANY_ISA};
+  const bsm_target *target;
+  BSM_TRY(bsm_target_parse(&request, &p->arena, &target));
+  BSM_TRY(bsm_program_read_constants(o->plan, &p->arena, &p->constants));
+  BSM_TRY(fill_store(p, o->plan));
+  p->store.room = o->max_packed_bytes;
+  const bsm_planner_options options = {
+      .plan = o->plan,
+      .aten = o->aten,
+      .constants = &p->constants,
+      .allocator = o->allocator,
+      .building = {.target = target, .no_timing = true, .store = &p->store},
+      .max_bytes = o->max_bytes,
+      .max_instructions = o->max_instructions,
+      .max_tensor_bytes = o->max_tensor_bytes};
+  return bsm_planner_create(&options, &p->planner);
+}
+
+static bsm_status create(const bsm_region_planner_options *options,
+                         bsm_region_planner **out) {
+  *out = NULL;
+  bsm_region_planner *p = bsm_allocate(options->allocator, sizeof(*p),
+                                       _Alignof(bsm_region_planner));
+  BSM_TRY_ALLOC(p);
+  *p = (bsm_region_planner){.allocator = options->allocator};
+  bsm_arena_init(&p->arena, options->allocator);
+  bsm_weights_store_init(&p->store, options->allocator);
+  bsm_status status = init(p, options);
+  if (status) {
+    destroy(p);
+    return status;
+  }
+  *out = p;
+  return BSM_OK;
+}
+
+static uint64_t instructions(const bsm_region_planner *p) {
+  return bsm_planner_instructions(p->planner);
+}
+
+static bsm_status plan(bsm_region_planner *p, const bsm_instruction *region,
+                       const bsm_ivalue *inputs, const bsm_plan *like,
+                       bsm_arena *arena, bsm_region_plan *out) {
+  return bsm_planner_plan(p->planner, region, inputs, like, arena, out);
+}
+
+static bsm_status this_target(bsm_arena *arena, const bsm_target **out) {
+  return bsm_target_parse(NULL, arena, out);
+}
+
+const bsm_region_planner_ops bsm_engine_planner_ops = {
+    .version = BSM_REGION_PLANNER_VERSION,
+    .target = this_target,
+    .create = create,
+    .destroy = destroy,
+    .instructions = instructions,
+    .plan = plan,
+};
