@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # One executable and one ctest entry for each tests/<layer>/*_test.c, labelled
 # with its layer. Tests reach internal functions, so they link the layers, not
-# the libraries.
+# the libraries. Those of tests/conformance have an entry for each target that
+# they test, labelled with it too.
+
+set(BSM_CONFORMANCE_TARGETS cpu)
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
@@ -24,6 +27,14 @@ endif()
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+# bsm_add_c_test(NAME LABELS COMMAND...)
+function(bsm_add_c_test name labels)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(
+    ${name} PROPERTIES LABELS "${labels}" TIMEOUT 600 ENVIRONMENT
+                       "UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()
+
 # test_programs_<layer> builds the tests of one layer.
 foreach(source IN LISTS test_sources)
   get_filename_component(name ${source} NAME_WE)
@@ -49,11 +60,18 @@ foreach(source IN LISTS test_sources)
                                              ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(
     ${name} PRIVATE BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
-  add_test(NAME ${layer}/${name} COMMAND ${name})
-  set_tests_properties(
-    ${layer}/${name}
-    PROPERTIES LABELS ${layer} TIMEOUT 600 ENVIRONMENT
-               "UBSAN_OPTIONS=print_stacktrace=1")
+  if(layer STREQUAL "conformance")
+    foreach(target IN LISTS BSM_CONFORMANCE_TARGETS)
+      set(none)
+      if(name IN_LIST BSM_CONFORMANCE_NONE_${target})
+        set(none none)
+      endif()
+      bsm_add_c_test(${layer}/${target}/${name} "${layer};${target}"
+                     ${name} ${target} ${none})
+    endforeach()
+  else()
+    bsm_add_c_test(${layer}/${name} ${layer} ${name})
+  endif()
   if(NOT TARGET test_programs_${layer})
     add_custom_target(test_programs_${layer})
   endif()

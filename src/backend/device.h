@@ -134,7 +134,8 @@ struct bsm_device_ops {
 
   /* Checks parameters, shapes and strides of a step against what the kernels
    * rely on: after it, running cannot leave its buffers. Also checks the sizes
-   * of the step's weights. On the host, without a device. */
+   * of the step's weights. On the host, without a device. BSM_UNSUPPORTED,
+   * before all else: the device has no such steps, or not in these dtypes. */
   bsm_status (*check)(const bsm_plan *plan, const bsm_plan_step *step);
   /* Makes a checked step ready. `weights`: by weights of the plan, device
    * addresses, whose contents have arrived; NULL for a host accessible device:

@@ -3,7 +3,7 @@
  * every number of rows and columns and every part of the epilogue against sums
  * in double; that cutting K changes no bits; and what is not to be written. */
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 #define MAX_TAPS 3
 #define MAX_KC 9

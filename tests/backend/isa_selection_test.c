@@ -23,7 +23,7 @@
 #include "base/arena.h"
 #include "base/isa.h"
 #include "builder/target.h"
-#include "tests/backend/device_fixture.h"
+#include "tests/conformance/device_fixture.h"
 
 #define FAMILIES(FAMILY) \
   FAMILY(attention)      \

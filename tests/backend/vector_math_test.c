@@ -2,7 +2,7 @@
 /* Vector mathematics against the C library in double: error in units in the
  * last place over the whole range, special values, tails, and exact bounds of
  * what is read and written. */
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 #include "backend/cpu/kernels/math/vector_math.h"
 

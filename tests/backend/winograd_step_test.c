@@ -2,7 +2,7 @@
 /* Winograd's convolutions against plain loops in double. */
 #include "backend/cpu/cpu_winograd.h"
 
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 typedef struct shape {
   int n, ci, co, kernel, dilation[2], size[2], pre[2], post[2];

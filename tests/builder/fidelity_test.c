@@ -13,7 +13,7 @@
 #include "backend/cpu/cpu_forms.h"
 #include "base/isa.h"
 #include "builder/builder.h"
-#include "tests/backend/device_fixture.h"
+#include "tests/conformance/device_fixture.h"
 #include "tests/target_kit.h"
 
 enum { MAPS = 64, SIZE = 48 };

@@ -14,7 +14,7 @@
 
 #include "base/isa.h"
 #include "builder/builder.h"
-#include "tests/backend/device_fixture.h"
+#include "tests/conformance/device_fixture.h"
 #include "tests/target_kit.h"
 
 #define IN 4

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the expectations of tests/backend, with PyTorch as the oracle.
+"""Writes the expectations of tests/conformance, with PyTorch as the oracle.
 
 Usage: make_backend.py [folder of the fixtures, default: backend beside this]
 

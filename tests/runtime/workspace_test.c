@@ -12,8 +12,8 @@
 
 #include "engine/plan.h"
 #include "runtime/plan/workspace.h"
-#include "tests/backend/device_fixture.h"
 #include "tests/base/test_allocator.h"
+#include "tests/conformance/device_fixture.h"
 
 static bsm_stream *stream;
 

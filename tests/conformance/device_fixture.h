@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream of a device that is opened for it alone. */
-#ifndef TESTS_BACKEND_DEVICE_FIXTURE_H_
-#define TESTS_BACKEND_DEVICE_FIXTURE_H_
+#ifndef TESTS_CONFORMANCE_DEVICE_FIXTURE_H_
+#define TESTS_CONFORMANCE_DEVICE_FIXTURE_H_
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,10 +15,13 @@
 
 #define FIXTURE_UNUSED __attribute__((unused))
 
-/* What tests run steps on. */
+/* The device that is tested. */
+static const char *fixture_device = "cpu";
+
 static FIXTURE_UNUSED const bsm_device_ops *fixture_ops(void) {
   const bsm_device_ops *ops;
-  assert_null(bsm_device_find(bsm_str_of("cpu"), &ops));
+  bsm_status status = bsm_device_find(bsm_str_of(fixture_device), &ops);
+  if (status) fail_msg("%s", bsm_status_message(status));
   return ops;
 }
 
@@ -38,4 +41,4 @@ static FIXTURE_UNUSED void fixture_stream_close(bsm_stream *stream) {
   device->ops->close(device);
 }
 
-#endif /* TESTS_BACKEND_DEVICE_FIXTURE_H_ */
+#endif /* TESTS_CONFORMANCE_DEVICE_FIXTURE_H_ */

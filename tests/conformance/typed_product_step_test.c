@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix multiplies and convolutions of double, int32 and int64 against plain
  * loops: integers must agree in every bit, however often they wrap around. */
-#include "backend/step_harness.h"
-#include "tests/target_kit.h"
+#include "tests/conformance/step_harness.h"
 
 static const bsm_dtype dtypes[] = {BSM_DTYPE_DOUBLE, BSM_DTYPE_INT32,
                                    BSM_DTYPE_INT64};
@@ -53,14 +52,8 @@ static void *input_of(harness *h, harness_rng *r, bsm_dtype dtype, bsm_dims d,
 
 static void pack(harness *h, bsm_dtype dtype, int64_t in_maps,
                  const void *values, bool transposed) {
-  uint64_t size;
-  const bsm_target *t = test_target(1);
-  const size_t element = bsm_dtype_size(dtype);
-  assert_null(t->ops->pack(t, &h->step, in_maps, values, element, transposed,
-                           NULL, &size));
-  void *packed = add_weights(h, 0, (size_t)size);
-  assert_null(t->ops->pack(t, &h->step, in_maps, values, element, transposed,
-                           packed, &size));
+  add_packed_for(h, 0, &h->step, in_maps, values, bsm_dtype_size(dtype),
+                 transposed);
 }
 
 /* The bias, aligned as an engine's weights are. */
@@ -384,7 +377,7 @@ static void test_refusals(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_products),
       cmocka_unit_test(test_blocks),
@@ -393,5 +386,5 @@ int main(void) {
       cmocka_unit_test(test_depthwise),
       cmocka_unit_test(test_refusals),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

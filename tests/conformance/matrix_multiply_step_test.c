@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix multiplication against plain loops in double. */
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 typedef struct expected {
   const double *values;
@@ -135,6 +135,7 @@ static void random_product(product *p, harness_rng *r) {
 static void test_random(void **state) {
   harness_rng r = {11};
   (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
   for (int i = 0; i < 250; i++) {
     product p;
     random_product(&p, &r);
@@ -146,6 +147,7 @@ static void test_random(void **state) {
 static void test_large(void **state) {
   harness_rng r = {12};
   (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
   const int cases[][3] = {{130, 1024, 300}, {300, 700, 65}, {1, 3000, 700},
                           {37, 4096, 64},   {4, 1025, 129}, {50, 1, 50},
                           {260, 16, 16}};
@@ -169,6 +171,7 @@ static void test_large(void **state) {
 static void test_empty_k(void **state) {
   harness_rng r = {13};
   (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
   for (int m = 1; m < 20; m += 9) {
     for (int constant = 0; constant < 2; constant++) {
       const product p = {.batch = {1, 2},
@@ -188,6 +191,7 @@ static void test_in_place_residual(void **state) {
   harness_rng r = {14};
   enum { M = 30, K = 900, N = 70 };
   (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
   uint32_t isas[8];
   const int count = harness_isas(isas);
   for (int i = 0; i < count; i++) {
@@ -224,12 +228,12 @@ static void test_in_place_residual(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),
       cmocka_unit_test(test_large),
       cmocka_unit_test(test_empty_k),
       cmocka_unit_test(test_in_place_residual),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies, fills, padding and gathers against plain loops. */
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 static void permuted_strides(harness_rng *r, bsm_dims d, int64_t *s) {
   int32_t order[BSM_MAX_RANK];
@@ -58,6 +58,7 @@ static void test_copy(void **state) {
                                      BSM_DTYPE_UINT8, BSM_DTYPE_HALF};
   harness_rng r = {41};
   (void)state;
+  suite_needs(BSM_STEP_COPY);
   for (int i = 0; i < 300; i++) {
     harness h;
     int64_t s[BSM_MAX_RANK];
@@ -89,6 +90,7 @@ static void compare_cast(harness *h, uint32_t isa, void *arg) {
 static void test_casting_copy(void **state) {
   harness h;
   (void)state;
+  suite_needs(BSM_STEP_COPY);
   harness_init(&h, BSM_STEP_COPY);
   int64_t *x =
       add_input(&h, BSM_DTYPE_INT64, dims_of(2, 7, 600), (int64_t[]){1, 7});
@@ -125,6 +127,7 @@ static void test_fill(void **state) {
                {BSM_DTYPE_BFLOAT16, 1, 0, 0x3f80},
                {BSM_DTYPE_DOUBLE, 2, 0, 0x4000000000000000}};
   (void)state;
+  suite_needs(BSM_STEP_FILL);
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     harness h;
     harness_init(&h, BSM_STEP_FILL);
@@ -174,6 +177,7 @@ static void compare_pad(harness *h, uint32_t isa, void *arg) {
 static void test_pad(void **state) {
   harness_rng r = {42};
   (void)state;
+  suite_needs(BSM_STEP_PAD);
   for (int i = 0; i < 200; i++) {
     harness h;
     int64_t s[BSM_MAX_RANK];
@@ -272,6 +276,7 @@ static void fill_indices(harness *h, harness_rng *r, int64_t size) {
 static void test_gather(void **state) {
   harness_rng r = {43};
   (void)state;
+  suite_needs(BSM_STEP_GATHER);
   for (int i = 0; i < 300; i++) {
     harness h;
     int64_t s[BSM_MAX_RANK];
@@ -325,6 +330,7 @@ static void test_gather(void **state) {
 static void test_gather_out_of_range(void **state) {
   const int64_t bad[] = {3, -4, INT64_MAX, INT64_MIN};
   (void)state;
+  suite_needs(BSM_STEP_GATHER);
   for (int32_t mode = 0; mode < 3; mode++) {
     for (int i = 0; i < 4; i++) {
       harness h;
@@ -348,6 +354,7 @@ static void test_gather_out_of_range(void **state) {
  * becomes an index that is far away, and must not be followed. */
 static void test_gather_overwritten_indices(void **state) {
   (void)state;
+  suite_needs(BSM_STEP_GATHER);
   for (int32_t mode = 0; mode < 3; mode++) {
     harness h;
     harness_init(&h, BSM_STEP_GATHER);
@@ -368,7 +375,7 @@ static void test_gather_overwritten_indices(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_copy),
       cmocka_unit_test(test_casting_copy),
@@ -378,5 +385,5 @@ int main(void) {
       cmocka_unit_test(test_gather_out_of_range),
       cmocka_unit_test(test_gather_overwritten_indices),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax, normalisation, reductions and top-k against plain loops in double,
  * over shapes, axes and layouts. */
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 static void random_dims(harness_rng *r, int min_rank, int max_rank,
                         bsm_dims *d) {
@@ -64,6 +64,7 @@ static void compare_softmax(harness *h, uint32_t isa, void *arg) {
 static void test_softmax(void **state) {
   harness_rng r = {31};
   (void)state;
+  suite_needs(BSM_STEP_SOFTMAX);
   for (int i = 0; i < 120; i++) {
     harness h;
     bsm_dims d;
@@ -95,6 +96,7 @@ static void compare_half_softmax(harness *h, uint32_t isa, void *arg) {
 static void test_double_softmax(void **state) {
   harness h;
   (void)state;
+  suite_needs(BSM_STEP_SOFTMAX);
   harness_init(&h, BSM_STEP_SOFTMAX);
   double *x = add_input(&h, BSM_DTYPE_DOUBLE, dims_of(1, 3), NULL);
   add_output(&h, BSM_DTYPE_DOUBLE, dims_of(1, 3), NULL);
@@ -108,6 +110,7 @@ static void test_masked_softmax(void **state) {
   uint32_t isas[8];
   const int count = harness_isas(isas);
   (void)state;
+  suite_needs(BSM_STEP_SOFTMAX);
   for (int k = 0; k < count; k++) {
     harness h;
     harness_init(&h, BSM_STEP_SOFTMAX);
@@ -170,6 +173,7 @@ static void compare_normalization(harness *h, uint32_t isa, void *arg) {
 static void test_normalization(void **state) {
   harness_rng r = {32};
   (void)state;
+  suite_needs(BSM_STEP_NORMALIZATION);
   for (int i = 0; i < 100; i++) {
     harness h;
     bsm_dims d = {.rank = rng_range(&r, 2, 4)};
@@ -308,6 +312,7 @@ static void compare_reduce(harness *h, uint32_t isa, void *arg) {
 static void test_reduce(void **state) {
   harness_rng r = {33};
   (void)state;
+  suite_needs(BSM_STEP_REDUCE);
   for (int i = 0; i < 200; i++) {
     harness h;
     bsm_dims d, out = {0};
@@ -366,6 +371,7 @@ static void compare_truth(harness *h, uint32_t isa, void *arg) {
 static void test_truth(void **state) {
   harness_rng r = {35};
   (void)state;
+  suite_needs(BSM_STEP_REDUCE);
   for (int op = BSM_REDUCE_ANY; op <= BSM_REDUCE_ALL; op++) {
     harness h;
     harness_init(&h, BSM_STEP_REDUCE);
@@ -393,6 +399,7 @@ static void test_integer_reduce(void **state) {
                         (((int64_t)1 << 53) + 1) * -10, ((int64_t)1 << 53) + 1,
                         -5};
   (void)state;
+  suite_needs(BSM_STEP_REDUCE);
   for (int i = 0; i < 4; i++) {
     harness h;
     harness_init(&h, BSM_STEP_REDUCE);
@@ -412,6 +419,7 @@ static void test_nan_reduce(void **state) {
   uint32_t isas[8];
   const int count = harness_isas(isas);
   (void)state;
+  suite_needs(BSM_STEP_REDUCE);
   for (int k = 0; k < count * 2; k++) {
     for (int at = 0; at < 40; at++) {
       harness h;
@@ -433,6 +441,7 @@ static void test_long_sum(void **state) {
   uint32_t isas[8];
   const int count = harness_isas(isas);
   (void)state;
+  suite_needs(BSM_STEP_REDUCE);
   for (int k = 0; k < count; k++) {
     for (int columns = 1; columns <= 16; columns += 15) {
       harness h;
@@ -487,6 +496,7 @@ static void compare_top_k(harness *h, uint32_t isa, void *arg) {
 static void test_top_k(void **state) {
   harness_rng r = {34};
   (void)state;
+  suite_needs(BSM_STEP_TOP_K);
   for (int i = 0; i < 80; i++) {
     harness h;
     bsm_dims d;
@@ -510,7 +520,7 @@ static void test_top_k(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_softmax),
       cmocka_unit_test(test_double_softmax),
@@ -523,5 +533,5 @@ int main(void) {
       cmocka_unit_test(test_long_sum),
       cmocka_unit_test(test_top_k),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

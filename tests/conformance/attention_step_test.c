@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention steps against plain loops in double: sizes, strides, masks. */
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 typedef struct problem {
   int batch[2], queries, keys, depth, width;
@@ -225,6 +225,7 @@ static void random_problem(problem *p, harness_rng *r) {
 static void test_random(void **state) {
   harness_rng r = {71};
   (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
   for (int i = 0; i < 400; i++) {
     problem p;
     random_problem(&p, &r);
@@ -238,6 +239,7 @@ static void test_many_keys(void **state) {
   static const int keys[] = {513, 700, 1024, 1300};
   harness_rng r = {72};
   (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
   for (int i = 0; i < 24; i++) {
     const problem p = {.batch = {1, 2},
                        .queries = i % 4 == 3 ? 2 : 30 + 7 * i,
@@ -275,6 +277,7 @@ static void test_hidden_blocks(void **state) {
                      .biases = 1,
                      .scale = 0.5};
   (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
   build(&h, &p, &o, &r);
   float *bias = h.inputs[3];
   for (int i = 0; i < L; i++) {
@@ -293,6 +296,7 @@ static void test_hidden_blocks(void **state) {
 static void test_empty(void **state) {
   harness_rng r = {74};
   (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
   for (int queries = 2; queries < 30; queries += 20) {
     problem p = {.batch = {1, 2},
                  .queries = queries,
@@ -311,6 +315,7 @@ static void test_specials(void **state) {
   static const float values[] = {NAN, INFINITY, -INFINITY};
   harness_rng r = {75};
   (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
   for (int which = 0; which < 6; which++) {
     harness h;
     operands o = {0};
@@ -351,6 +356,7 @@ static void test_threads(void **state) {
   uint32_t isas[8];
   const int count = harness_isas(isas);
   (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
   build(&h, &p, &o, &r);
   guarded *g = &h.data[h.step.outputs[0]];
   uint8_t *first = malloc(g->size);
@@ -387,6 +393,7 @@ static void test_refused(void **state) {
                      .mask = BSM_ATTENTION_KEEP,
                      .scale = 1};
   (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
   build(&h, &p, &o, &r);
   bsm_plan_tensor *t = h.tensors;
   assert_null(harness_run(&h, bsm_isa_detect(), 1));
@@ -416,12 +423,12 @@ static void test_refused(void **state) {
   harness_free(&h);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),        cmocka_unit_test(test_many_keys),
       cmocka_unit_test(test_hidden_blocks), cmocka_unit_test(test_empty),
       cmocka_unit_test(test_specials),      cmocka_unit_test(test_threads),
       cmocka_unit_test(test_refused),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
-#include "tests/backend/device_fixture.h"
 #include "tests/base/test_allocator.h"
+#include "tests/conformance/conformance.h"
 
 static void test_names(void **state) {
   (void)state;
@@ -130,11 +130,12 @@ static void test_no_memory(void **state) {
   assert_true(failures > 0);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names),     cmocka_unit_test(test_no_such_device),
       cmocka_unit_test(test_transfers), cmocka_unit_test(test_events),
       cmocka_unit_test(test_no_memory),
   };
+  if (!suite_begin(argc, argv)) return 1;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

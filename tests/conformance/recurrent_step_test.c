@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent steps against plain loops in double, on every instruction set,
  * with one and two threads. */
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 typedef struct network {
   bsm_recurrent_operation operation;
@@ -216,6 +216,7 @@ static void run_network(const network *n, harness_rng *rng) {
 static void test_random(void **state) {
   harness_rng r = {21};
   (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
   for (int i = 0; i < 120; i++) {
     network n = {.operation = (bsm_recurrent_operation)rng_range(&r, 0, 3),
                  .directions = rng_range(&r, 1, 2),
@@ -247,6 +248,7 @@ static void test_large(void **state) {
   };
   harness_rng r = {22};
   (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     network n = cases[i];
     if (n.operation == BSM_RECURRENT_RELU) n.length = 2;
@@ -271,6 +273,7 @@ static void test_threads(void **state) {
   };
   harness_rng r = {26};
   (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     harness h;
     expected e = {.tolerance = 2e-5};
@@ -302,6 +305,7 @@ static void test_not_finite(void **state) {
   expected e = {.tolerance = 2e-5};
   uint32_t isas[8];
   (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
   float *weights = build(&n, &r, &h, &e);
   ((float *)h.inputs[0])[1 * 5 + 2] = NAN; /* step 0, sample 1 */
   const int count = harness_isas(isas);
@@ -334,6 +338,7 @@ static void test_hostile(void **state) {
   harness h;
   expected e;
   (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
   float *weights = build(&n, &r, &h, &e);
   assert_null(harness_check(&h));
   bsm_step_recurrent *p = &h.params.recurrent;
@@ -413,16 +418,17 @@ static void test_empty_batch(void **state) {
   harness h;
   expected e;
   (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
   float *weights = build(&n, &r, &h, &e);
   assert_null(harness_run(&h, BSM_ISA_DETECT, 2));
   release(&h, &e, weights);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),      cmocka_unit_test(test_large),
       cmocka_unit_test(test_not_finite),  cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_threads),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

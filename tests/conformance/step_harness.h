@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds a plan of one step by hand and runs it.
+/* Builds a plan of one step by hand and runs it on the device that is tested.
  *
  * Every tensor lives in a mapping of its own that ends at a page without
- * access, so that a read or write behind the last element stops the test. A
- * step is run on every instruction set of the machine, with one and with two
- * threads; the results of both must have the same bits. */
-#ifndef TESTS_BACKEND_STEP_HARNESS_H_
-#define TESTS_BACKEND_STEP_HARNESS_H_
+ * access, on the host and, where the device takes the host's memory, there too:
+ * a read or write behind the last element stops the test. On the CPU a step is
+ * run on every instruction set of the machine, with one and with two threads;
+ * elsewhere twice. The results of both must have the same bits. */
+#ifndef TESTS_CONFORMANCE_STEP_HARNESS_H_
+#define TESTS_CONFORMANCE_STEP_HARNESS_H_
 
 #include <float.h>
 #include <math.h>
@@ -25,8 +26,7 @@
 #include "aten/tensor.h"
 #include "base/isa.h"
 #include "builder/target.h"
-#include "tests/backend/device_fixture.h"
-#include "tests/target_kit.h"
+#include "tests/conformance/conformance.h"
 
 #define HARNESS_TENSORS 20
 #define HARNESS_UNUSED __attribute__((unused))
@@ -35,7 +35,7 @@ typedef struct guarded {
   uint8_t *map;
   size_t map_size;
   uint8_t *data; /* ends where the mapping's guard begins */
-  size_t size;
+  size_t size, alignment;
 } guarded;
 
 typedef struct harness {
@@ -52,7 +52,7 @@ typedef struct harness {
 static HARNESS_UNUSED guarded guard_alloc(size_t size, size_t alignment) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   const size_t body = (size + alignment + page - 1) / page * page;
-  guarded g = {.size = size, .map_size = body + page};
+  guarded g = {.size = size, .alignment = alignment, .map_size = body + page};
   g.map = mmap(NULL, g.map_size, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_true(g.map != MAP_FAILED);
@@ -147,20 +147,185 @@ static HARNESS_UNUSED void *add_weights(harness *h, int slot, size_t size) {
   return h->weight_data[id].data;
 }
 
+/* Weights in slot `slot`, as the target packs those of `step`. */
+static HARNESS_UNUSED void add_packed_for(harness *h, int slot,
+                                          const bsm_plan_step *step,
+                                          int64_t in_maps, const void *values,
+                                          size_t element, bool transposed) {
+  uint64_t size;
+  const bsm_target *t = suite_target();
+  assert_null(
+      t->ops->pack(t, step, in_maps, values, element, transposed, NULL, &size));
+  void *packed = add_weights(h, slot, (size_t)size);
+  assert_null(t->ops->pack(t, step, in_maps, values, element, transposed,
+                           packed, &size));
+}
+
 static HARNESS_UNUSED void add_packed(harness *h, int64_t in_maps,
                                       const float *values, bool transposed) {
-  uint64_t size;
-  const bsm_target *t = test_target(1);
-  assert_null(t->ops->pack(t, &h->step, in_maps, values, sizeof(*values),
-                           transposed, NULL, &size));
-  void *packed = add_weights(h, 0, (size_t)size);
-  assert_null(t->ops->pack(t, &h->step, in_maps, values, sizeof(*values),
-                           transposed, packed, &size));
+  add_packed_for(h, 0, &h->step, in_maps, values, sizeof(*values), transposed);
+}
+
+/* Sets the form of weights that the tactic of the step needs: before packing.
+ */
+static HARNESS_UNUSED void adopt_tactic(harness *h) {
+  const bsm_target *t = suite_target();
+  t->ops->adopt(t, &h->step, h->step.tactic, &h->params);
+}
+
+/* Whether the target has the tactic that the step names. */
+static HARNESS_UNUSED bool has_tactic(const harness *h) {
+  const bsm_target *t = suite_target();
+  const char *names[BSM_MAX_TACTICS];
+  const size_t count = t->ops->tactics(t, &h->plan, &h->step, names);
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(names[i], h->step.tactic) == 0) return true;
+  }
+  return false;
 }
 
 static HARNESS_UNUSED void harness_free(harness *h) {
   for (int i = 0; i < HARNESS_TENSORS; i++) guard_free(&h->data[i]);
   for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) guard_free(&h->weight_data[i]);
+}
+
+/* ---- memory of the device ---- */
+
+#define HARNESS_PIECES (HARNESS_TENSORS + BSM_STEP_MAX_WEIGHTS + 2)
+
+/* Gives guarded memory to devices that take the host's. */
+typedef struct guard_pool {
+  bsm_allocator base;
+  guarded pieces[HARNESS_PIECES];
+} guard_pool;
+
+static HARNESS_UNUSED void *guard_pool_alloc(void *user, size_t size,
+                                             size_t alignment) {
+  guard_pool *pool = user;
+  for (int i = 0; i < HARNESS_PIECES; i++) {
+    if (pool->pieces[i].map) continue;
+    pool->pieces[i] = guard_alloc(size, alignment);
+    return pool->pieces[i].data;
+  }
+  fail_msg("more memory than one step needs");
+  return NULL;
+}
+
+static HARNESS_UNUSED void guard_pool_free(void *user, void *memory) {
+  guard_pool *pool = user;
+  for (int i = 0; i < HARNESS_PIECES; i++) {
+    if (memory && pool->pieces[i].data == memory) {
+      guard_free(&pool->pieces[i]);
+      return;
+    }
+  }
+  assert_null(memory);
+}
+
+/* One run of a step: its device's memory, with a copy there of every tensor and
+ * of the weights. */
+typedef struct device_run {
+  const bsm_device_ops *ops;
+  bsm_stream *stream;
+  guard_pool pool;
+  struct {
+    const guarded *host;
+    uint8_t *device;
+  } tensors[HARNESS_TENSORS];
+  int tensor_count;
+  void *inputs[HARNESS_TENSORS], *outputs[HARNESS_TENSORS];
+  const void *weights[BSM_STEP_MAX_WEIGHTS];
+  uint8_t *scratch, *scratch_fill;
+} device_run;
+
+static HARNESS_UNUSED void *device_new(device_run *r, const void *from,
+                                       size_t size, size_t alignment) {
+  void *memory;
+  assert_null(r->ops->allocate(r->stream->device, &r->pool.base, size,
+                               alignment, &memory));
+  assert_null(r->ops->upload(r->stream, memory, from, size));
+  return memory;
+}
+
+/* Tensors that share memory on the host share it on the device. */
+static HARNESS_UNUSED void upload_tensors(device_run *r, const harness *h) {
+  for (uint32_t i = 0; i < h->plan.tensor_count; i++) {
+    const guarded *g = &h->data[i];
+    bool known = !g->map;
+    for (int k = 0; k < r->tensor_count; k++) {
+      known = known || r->tensors[k].host->data == g->data;
+    }
+    if (known) continue;
+    r->tensors[r->tensor_count].host = g;
+    r->tensors[r->tensor_count++].device =
+        device_new(r, g->data, g->size, g->alignment);
+  }
+  for (uint32_t i = 0; i < h->plan.weights_count; i++) {
+    const bsm_plan_weights *w = &h->weights[i];
+    if (!r->ops->host_accessible) {
+      r->weights[i] = device_new(r, w->data, (size_t)w->size, BSM_ALIGNMENT);
+    }
+  }
+}
+
+/* Where the device has what is at `host`. */
+static HARNESS_UNUSED void *address_on_device(const device_run *r,
+                                              const void *host) {
+  if (!host) return NULL;
+  for (int i = 0; i < r->tensor_count; i++) {
+    const guarded *g = r->tensors[i].host;
+    const size_t offset = (size_t)((const uint8_t *)host - g->data);
+    if ((const uint8_t *)host >= g->data && offset <= g->size) {
+      return r->tensors[i].device + offset;
+    }
+  }
+  fail_msg("a binding outside of the tensors");
+  return NULL;
+}
+
+static HARNESS_UNUSED void device_run_open(device_run *r, const harness *h,
+                                           const bsm_stream_options *options) {
+  *r = (device_run){.ops = fixture_ops(),
+                    .pool.base = {guard_pool_alloc, guard_pool_free, NULL}};
+  r->pool.base.user = &r->pool;
+  r->stream = fixture_stream(options);
+  upload_tensors(r, h);
+  for (int i = 0; i < HARNESS_TENSORS; i++) {
+    r->inputs[i] = address_on_device(r, h->inputs[i]);
+    r->outputs[i] = address_on_device(r, h->outputs[i]);
+  }
+}
+
+/* Scratch memory full of what no step may rely on. */
+static HARNESS_UNUSED void device_run_scratch(device_run *r, size_t size) {
+  r->scratch_fill = malloc(size + 1);
+  assert_non_null(r->scratch_fill);
+  memset(r->scratch_fill, 0xa5, size);
+  r->scratch = device_new(r, r->scratch_fill, size, BSM_ALIGNMENT);
+}
+
+/* Brings the outputs back, as they are. */
+static HARNESS_UNUSED void device_run_results(device_run *r, const harness *h) {
+  for (uint32_t k = 0; k < h->step.output_count; k++) {
+    const guarded *g = &h->data[h->step.outputs[k]];
+    assert_null(r->ops->download(r->stream, g->data,
+                                 address_on_device(r, g->data), g->size));
+  }
+  assert_null(r->ops->synchronize(r->stream));
+}
+
+static HARNESS_UNUSED void device_run_close(device_run *r) {
+  bsm_device *device = r->stream->device;
+  for (int i = 0; i < r->tensor_count; i++) {
+    r->ops->release(device, &r->pool.base, r->tensors[i].device);
+  }
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
+    void *weights = (void *)(uintptr_t)r->weights[i];
+    r->ops->release(device, &r->pool.base, weights);
+  }
+  r->ops->release(device, &r->pool.base, r->scratch);
+  fixture_stream_close(r->stream);
+  free(r->scratch_fill);
 }
 
 /* ---- running ---- */
@@ -169,44 +334,75 @@ static HARNESS_UNUSED bsm_status harness_check(const harness *h) {
   return fixture_ops()->check(&h->plan, &h->step);
 }
 
-/* Runs once. The caller frees the status. */
-static HARNESS_UNUSED bsm_status harness_run(harness *h, uint32_t isa,
-                                             int threads) {
-  const bsm_device_ops *ops = fixture_ops();
+/* Prepares and runs what was checked. */
+static HARNESS_UNUSED bsm_status
+harness_run_checked(harness *h, const bsm_stream_options *options) {
+  device_run r;
   bsm_prepared_step prepared;
-  bsm_stream_options options = {.isa = isa, .every_thread = true};
   bsm_arena arena;
-  bsm_status st = harness_check(h);
-  if (st) return st;
   bsm_arena_init(&arena, NULL);
-  if (threads > 1) {
-    assert_null(bsm_thread_pool_create(threads, NULL, &options.pool));
-  }
-  bsm_stream *stream = fixture_stream(&options);
-  st = ops->prepare(stream, &h->plan, &h->step, NULL, &arena, &prepared);
+  device_run_open(&r, h, options);
+  const void *const *weights = r.ops->host_accessible ? NULL : r.weights;
+  bsm_status st = r.ops->synchronize(r.stream);
   if (!st) {
-    guarded scratch = guard_alloc(prepared.scratch_size, BSM_ALIGNMENT);
-    memset(scratch.data, 0xa5, scratch.size); /* nothing may rely on it */
-    const bsm_run run = {.stream = stream,
-                         .inputs = h->inputs,
-                         .outputs = h->outputs,
-                         .scratch = scratch.data};
-    assert_non_null(ops->describe(&prepared));
-    st = prepared.enqueue(&prepared, &run);
-    if (!st) st = ops->synchronize(stream);
-    guard_free(&scratch);
+    st = r.ops->prepare(r.stream, &h->plan, &h->step, weights, &arena,
+                        &prepared);
   }
-  fixture_stream_close(stream);
-  bsm_thread_pool_destroy(options.pool);
+  if (!st) {
+    device_run_scratch(&r, prepared.scratch_size);
+    const bsm_run run = {.stream = r.stream,
+                         .inputs = r.inputs,
+                         .outputs = r.outputs,
+                         .weights = weights,
+                         .scratch = r.scratch};
+    assert_non_null(r.ops->describe(&prepared));
+    st = prepared.enqueue(&prepared, &run);
+    bsm_status late = r.ops->synchronize(r.stream);
+    if (st) bsm_status_free(late);
+    if (!st) st = late;
+    device_run_results(&r, h);
+    if (r.ops->discard) r.ops->discard(&prepared);
+  }
+  device_run_close(&r);
   bsm_arena_destroy(&arena);
   return st;
 }
 
-/* What this machine can run, worst first. */
+/* Runs once. The caller frees the status; BSM_UNSUPPORTED is counted. */
+static HARNESS_UNUSED bsm_status harness_run(harness *h, uint32_t isa,
+                                             int threads) {
+  bsm_stream_options options = {.isa = isa, .every_thread = true};
+  bsm_status st = harness_check(h);
+  if (bsm_status_code(st) == BSM_UNSUPPORTED) suite_skip(&h->step, st);
+  if (st) return st;
+  if (threads > 1) {
+    assert_null(bsm_thread_pool_create(threads, NULL, &options.pool));
+  }
+  st = harness_run_checked(h, &options);
+  suite.ran += !st;
+  bsm_thread_pool_destroy(options.pool);
+  return st;
+}
+
+/* Whether the device takes the step; runs it then, which must succeed. */
+static HARNESS_UNUSED bool harness_runs(harness *h, uint32_t isa, int threads) {
+  bsm_status st = harness_run(h, isa, threads);
+  const bool taken = bsm_status_code(st) != BSM_UNSUPPORTED;
+  if (st && taken) fail_msg("%s", bsm_status_message(st));
+  bsm_status_free(st);
+  return taken;
+}
+
+/* What this machine can run, worst first; one for devices that do not compute
+ * with the host's instructions. */
 static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
   const char *names[] = {"scalar", "avx2", "avx512"};
   const uint32_t has = bsm_isa_detect();
   int n = 0;
+  if (!fixture_ops()->host_accessible) {
+    isas[0] = has;
+    return 1;
+  }
   for (int i = 0; i < 3; i++) {
     uint32_t mask;
     if (bsm_isa_parse(names[i], &mask) && (mask & has) == mask) {
@@ -220,7 +416,8 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
 typedef void harness_compare(harness *h, uint32_t isa, void *arg);
 
 /* Runs on each instruction set with 1 and with 2 threads, starting from
- * outputs full of 0x5a, and compares. */
+ * outputs full of 0x5a, and compares; nothing when the device does not take the
+ * step. */
 static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
                                            void *arg) {
   uint32_t isas[8];
@@ -232,8 +429,7 @@ static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
         guarded *g = &h->data[h->step.outputs[k]];
         memset(g->data, 0x5a, g->size);
       }
-      bsm_status st = harness_run(h, isas[i], threads);
-      if (st) fail_msg("%s", bsm_status_message(st));
+      if (!harness_runs(h, isas[i], threads)) return;
       compare(h, isas[i], arg);
       for (uint32_t k = 0; k < h->step.output_count; k++) {
         guarded *g = &h->data[h->step.outputs[k]];
@@ -243,7 +439,7 @@ static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
           memcpy(first[k], g->data, g->size);
         } else {
           if (memcmp(first[k], g->data, g->size) != 0) {
-            fail_msg("output %u differs between 1 and 2 threads", k);
+            fail_msg("output %u of the second run differs", k);
           }
           free(first[k]);
         }
@@ -319,4 +515,4 @@ static HARNESS_UNUSED void assert_close(double got, double expected,
   }
 }
 
-#endif /* TESTS_BACKEND_STEP_HARNESS_H_ */
+#endif /* TESTS_CONFORMANCE_STEP_HARNESS_H_ */

@@ -2,9 +2,7 @@
 /* Damaged steps: parameters, sizes, strides and dtypes changed at random. The
  * check refuses a step, or running it stays inside its tensors: each of them
  * ends at a page without access. */
-#include "backend/cpu/cpu_forms.h"
-#include "backend/step_harness.h"
-#include "tests/target_kit.h"
+#include "tests/conformance/step_harness.h"
 
 static const int64_t odd_values[] = {0,
                                      1,
@@ -98,8 +96,9 @@ static void base_groups(harness *h) {
                                         .pre_padding = {0, 1, 1},
                                         .post_padding = {0, 1, 1}},
                              .groups = 6,
-                             .out_maps = 12,
-                             .form = BSM_CPU_FORM_GROUPED};
+                             .out_maps = 12};
+  h->step.tactic = "lanes"; /* with weights of its own form on the CPU */
+  adopt_tactic(h);
   channels_last(x, 0, s);
   add_input(h, BSM_DTYPE_FLOAT, x, s);
   add_output(h, BSM_DTYPE_FLOAT, x, s);
@@ -360,17 +359,11 @@ static void base_attention(harness *h, int queries) {
 static void add_part(harness *h, int part, int64_t in_maps,
                      bsm_step_convolution convolution) {
   static const float w[24 * 24] = {0.5f};
-  const bsm_target *t = test_target(1);
   bsm_step_params params = {.convolution = convolution};
   const bsm_plan_step step = {.kind = BSM_STEP_CONVOLUTION, .params = &params};
-  uint64_t size;
   h->params.convolution_chain.has[part] = 1;
   h->params.convolution_chain.part[part] = convolution;
-  assert_null(
-      t->ops->pack(t, &step, in_maps, w, sizeof(float), false, NULL, &size));
-  void *packed = add_weights(h, 2 * part, (size_t)size);
-  assert_null(
-      t->ops->pack(t, &step, in_maps, w, sizeof(float), false, packed, &size));
+  add_packed_for(h, 2 * part, &step, in_maps, w, sizeof(float), false);
   add_weights(h, 2 * part + 1, (size_t)convolution.out_maps * sizeof(float));
 }
 
@@ -544,14 +537,18 @@ static void test_damage(void **state) {
   (void)state;
   for (int which = 0; which < 29; which++) {
     int refused = 0, ran = 0;
-    for (int i = 0; i < 1500; i++) {
+    bool taken = true;
+    for (int i = 0; i < 1500 && taken; i++) {
       harness h;
       build(&h, which);
       const int times = i == 0 ? 0 : rng_range(&r, 1, 3);
       for (int k = 0; k < times; k++) damage(&h, &r);
       if (fit_buffers(&h, &r)) {
         bsm_status st = harness_run(&h, isas[i % isa_count], 1 + i % 2);
-        if (i == 0 && st) fail_msg("%d: %s", which, bsm_status_message(st));
+        if (i == 0 && bsm_status_code(st) == BSM_UNSUPPORTED) taken = false;
+        if (i == 0 && st && taken) {
+          fail_msg("%d: %s", which, bsm_status_message(st));
+        }
         if (st) {
           refused++;
         } else {
@@ -561,7 +558,7 @@ static void test_damage(void **state) {
       }
       harness_free(&h);
     }
-    assert_true(ran > 0 && (refused > 0 || which == 19));
+    assert_true(!taken || (ran > 0 && (refused > 0 || which == 19)));
   }
 }
 
@@ -590,10 +587,10 @@ static void test_extremes(void **state) {
   harness_free(&h);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_damage),
       cmocka_unit_test(test_extremes),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and transposed convolution against plain loops in double. */
-#include "backend/cpu/cpu_step.h"
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 typedef struct shape {
   int spatial, n, ci, co, groups; /* maps of all groups */
   int size[3], kernel[3], stride[3], dilation[3], pre[3], post[3];
   bsm_activation_type activation;
   bool bias, residual;
-  int extra;   /* floats between pixels */
-  bool planes; /* of the input, with `extra` floats behind each row */
-  const char *tactic;
-  int32_t form; /* of the weights */
+  int extra;          /* floats between pixels */
+  bool planes;        /* of the input, with `extra` floats behind each row */
+  const char *tactic; /* of the CPU; other targets may not know it */
 } shape;
 
 typedef struct expected {
@@ -119,17 +117,6 @@ static bsm_dims image_dims(const shape *s, int channels, const int *size) {
   return d;
 }
 
-/* Whether the step has the tactic that it names. */
-static bool has_tactic(const harness *h) {
-  const char *names[BSM_MAX_TACTICS];
-  const size_t count =
-      bsm_cpu_CONVOLUTION.tactics(&h->plan, &h->step, BSM_ISA_SCALAR, names);
-  for (size_t i = 0; i < count; i++) {
-    if (strcmp(names[i], h->step.tactic) == 0) return true;
-  }
-  return false;
-}
-
 /* Strides of planes [N, C, ...], with `extra` floats behind each row. */
 static void planes(bsm_dims d, int64_t extra, int64_t *strides) {
   int64_t step = 1;
@@ -140,7 +127,8 @@ static void planes(bsm_dims d, int64_t extra, int64_t *strides) {
   }
 }
 
-/* Returns whether the tactic of the shape was run, or another one. */
+/* Returns whether the tactic of the shape was run, or another one; true when
+ * the target does not know such tactics. */
 static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   harness h;
   int out[3];
@@ -149,7 +137,6 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   bsm_step_convolution *p = &h.params.convolution;
   p->groups = s->groups;
   p->out_maps = s->co;
-  p->form = s->form;
   p->window.spatial = s->spatial;
   p->epilogue.activation = (int32_t)s->activation;
   p->epilogue.has_residual = s->residual;
@@ -164,6 +151,7 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
     p->window.post_padding[d] = s->post[d];
   }
   h.step.tactic = s->tactic ? s->tactic : "";
+  adopt_tactic(&h);
   const bsm_dims xd = image_dims(s, s->ci, s->size);
   const bsm_dims yd = image_dims(s, s->co, out);
   if (s->planes) {
@@ -206,7 +194,7 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   const double k = (double)taps * s->ci / s->groups;
   expected e = {y, 4e-6 * (4 + sqrt(k))};
   harness_run_all(&h, compare, &e);
-  const bool named = has_tactic(&h);
+  const bool named = !suite_is_for("cpu") || has_tactic(&h);
   free(y);
   free(w);
   harness_free(&h);
@@ -249,6 +237,7 @@ static void test_random_convolutions(void **state) {
   harness_rng r = {1};
   static const char *const tactics[] = {"", "indirect", "im2col", "rows"};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 150; i++) {
     shape s = random_shape(&r, false);
     s.tactic = tactics[i % 4];
@@ -263,6 +252,7 @@ static void test_regions(void **state) {
   harness_rng r = {11};
   int fitting = 0;
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 80; i++) {
     shape s = random_shape(&r, false);
     s.spatial = rng_range(&r, 1, 2);
@@ -291,6 +281,7 @@ static void test_regions(void **state) {
 static void test_lines(void **state) {
   harness_rng r = {8};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 80; i++) {
     shape s = random_shape(&r, false);
     s.spatial = rng_range(&r, 1, 2);
@@ -317,6 +308,7 @@ static void test_planar(void **state) {
   harness_rng r = {13};
   static const int strides[] = {1, 2, 4, 2};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 120; i++) {
     shape s = random_shape(&r, false);
     s.spatial = i % 5 ? 2 : 1;
@@ -344,6 +336,7 @@ static void test_planar(void **state) {
 static void test_random_deconvolutions(void **state) {
   harness_rng r = {2};
   (void)state;
+  suite_needs(BSM_STEP_DECONVOLUTION);
   for (int i = 0; i < 100; i++) {
     shape s;
     do {
@@ -357,6 +350,7 @@ static void test_random_deconvolutions(void **state) {
 static void test_depthwise(void **state) {
   harness_rng r = {3};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 80; i++) {
     shape s = random_shape(&r, false);
     s.groups = s.ci = s.co = rng_range(&r, 2, 70);
@@ -377,12 +371,12 @@ static void test_lanes(void **state) {
   harness_rng r = {14};
   static const int maps[] = {2, 4, 8};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 90; i++) {
     shape s = random_shape(&r, false);
     s.groups = rng_range(&r, 2, 20);
     s.ci = s.co = s.groups * maps[i % 3];
     s.tactic = "lanes";
-    s.form = BSM_CPU_FORM_GROUPED;
     if (i % 4) {
       s.spatial = 2;
       s.kernel[0] = s.stride[0] = s.dilation[0] = s.size[0] = 1;
@@ -406,6 +400,7 @@ static void test_grouped(void **state) {
   static const int maps[] = {2, 4, 8, 8, 4, 3, 16};
   int fitting = 0;
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 60; i++) {
     shape s = random_shape(&r, false);
     const int of_group = maps[i % 7];
@@ -433,6 +428,7 @@ static void test_grouped(void **state) {
 static void test_square_depthwise(void **state) {
   harness_rng r = {6};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 60; i++) {
     shape s = random_shape(&r, false);
     s.spatial = 2;
@@ -467,6 +463,7 @@ static void test_deep(void **state) {
              .activation = BSM_ACTIVATION_SILU,
              .residual = true};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   const int cases[][4] = {/* ci, co, kernel, padding */
                           {1500, 33, 1, 0},
                           {300, 70, 3, 1},
@@ -487,6 +484,7 @@ static void test_empty(void **state) {
   harness h;
   harness_rng r = {5};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
   harness_init(&h, BSM_STEP_CONVOLUTION);
   h.params.convolution =
       (bsm_step_convolution){.window = {.spatial = 1,
@@ -504,7 +502,7 @@ static void test_empty(void **state) {
   harness_free(&h);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_convolutions),
       cmocka_unit_test(test_regions),
@@ -518,5 +516,5 @@ int main(void) {
       cmocka_unit_test(test_deep),
       cmocka_unit_test(test_empty),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of convolutions against plain loops in double, and against the same
  * convolutions one by one, bit for bit. */
-#include "backend/cpu/cpu_forms.h"
-#include "backend/step_harness.h"
-#include "tests/target_kit.h"
+#include "tests/conformance/step_harness.h"
 
 typedef struct shape {
   int n, height, width;
@@ -132,16 +130,10 @@ static void set_part(const shape *s, int part, bsm_step_convolution *p) {
 
 /* Packs the kernel of a part as its convolution would. */
 static void pack_part(harness *h, const shape *s, int part, const float *w) {
-  const bsm_target *t = test_target(1);
   bsm_step_params params = {.convolution =
                                 h->params.convolution_chain.part[part]};
   const bsm_plan_step step = {.kind = BSM_STEP_CONVOLUTION, .params = &params};
-  uint64_t size;
-  assert_null(t->ops->pack(t, &step, s->maps[part], w, sizeof(float), false,
-                           NULL, &size));
-  void *packed = add_weights(h, 2 * part, (size_t)size);
-  assert_null(t->ops->pack(t, &step, s->maps[part], w, sizeof(float), false,
-                           packed, &size));
+  add_packed_for(h, 2 * part, &step, s->maps[part], w, sizeof(float), false);
 }
 
 typedef struct expected {
@@ -300,6 +292,7 @@ static shape random_shape(harness_rng *r, int which) {
 static void test_random_chains(void **state) {
   harness_rng r = {1};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION_CHAIN);
   for (int i = 0; i < 120; i++) {
     const shape s = random_shape(&r, i % 4);
     run_shape(&s, &r);
@@ -310,6 +303,7 @@ static void test_random_chains(void **state) {
 static void test_starts(void **state) {
   harness_rng r = {4};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION_CHAIN);
   for (int i = 0; i < 60; i++) {
     shape s = random_shape(&r, i % 2);
     s.starts = true;
@@ -358,6 +352,7 @@ static void test_same_bits_as_separate(void **state) {
   uint32_t isas[8];
   const int count = harness_isas(isas);
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION_CHAIN);
   for (int i = 0; i < 12; i++) {
     shape s = random_shape(&r, 0);
     s.residual = false;
@@ -391,6 +386,7 @@ static void refused(harness *h) {
 static void test_refuses(void **state) {
   harness_rng r = {3};
   (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION_CHAIN);
   for (int which = 0; which < 4; which++) {
     shape s = random_shape(&r, which);
     s.residual = true;
@@ -424,7 +420,7 @@ static void test_refuses(void **state) {
       BAD(p->part[i].window.pre_padding[1] += 1000);
       BAD(p->part[i].window.post_padding[2] = -1);
       BAD(p->part[i].window.spatial = 3);
-      BAD(p->part[i].form = BSM_CPU_FORM_WINOGRAD_2);
+      for (int form = 1; form < 9; form++) BAD(p->part[i].form = form);
       BAD(p->part[i].epilogue.activation = 1000);
       BAD(p->part[i].epilogue.has_residual = !p->part[i].epilogue.has_residual);
       *p = good;
@@ -462,12 +458,12 @@ static void test_refuses(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_chains),
       cmocka_unit_test(test_starts),
       cmocka_unit_test(test_same_bits_as_separate),
       cmocka_unit_test(test_refuses),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }

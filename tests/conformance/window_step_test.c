@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling and resizing against PyTorch's results, in every layout and in all
  * three numbers of spatial dimensions. */
-#include "backend/step_harness.h"
+#include "tests/conformance/step_harness.h"
 
 /* The values of tests/data/make_backend.py. */
 static double ramp(int64_t i) {
@@ -113,6 +113,7 @@ static void run_resize(char *line, int layout, int copies, bsm_dtype dtype) {
 
 static void test_resize(void **state) {
   (void)state;
+  suite_needs(BSM_STEP_RESIZE);
   run_layouts(run_resize, BSM_TEST_DATA_DIR "/backend/resize.txt", 30);
 }
 
@@ -144,6 +145,7 @@ static void run_pooling(char *line, int layout, int copies, bsm_dtype dtype) {
 
 static void test_pooling(void **state) {
   (void)state;
+  suite_needs(BSM_STEP_POOLING);
   run_layouts(run_pooling, BSM_TEST_DATA_DIR "/backend/pooling.txt", 30);
 }
 
@@ -173,6 +175,7 @@ static void compare_cube(harness *h, uint32_t isa, void *arg) {
 static void test_pooling_1d_3d(void **state) {
   harness_rng r = {51};
   (void)state;
+  suite_needs(BSM_STEP_POOLING);
   for (int spatial = 1; spatial <= 3; spatial++) {
     for (int layout = 0; layout < 2; layout++) {
       harness h;
@@ -217,6 +220,7 @@ static void compare_linear(harness *h, uint32_t isa, void *arg) {
 
 static void test_linear_1d_3d(void **state) {
   (void)state;
+  suite_needs(BSM_STEP_RESIZE);
   for (int spatial = 1; spatial <= 3; spatial++) {
     harness h;
     bsm_dims in = {.rank = 1 + spatial, .d = {2, 3, 4, 5}}, out = in;
@@ -239,12 +243,12 @@ static void test_linear_1d_3d(void **state) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_resize),
       cmocka_unit_test(test_pooling),
       cmocka_unit_test(test_pooling_1d_3d),
       cmocka_unit_test(test_linear_1d_3d),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return suite_run(argc, argv, tests);
 }
