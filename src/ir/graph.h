@@ -37,8 +37,9 @@ struct bsm_value {
   const bsm_type *type;
   bsm_node *node; /* the producer: for graph and block inputs, its param node */
   size_t index;   /* which output */
-  const char *debug_name; /* unique in the graph, or NULL: printed by number */
-  uint32_t id;            /* unique in the graph */
+  const char *debug_name;  /* unique in the graph, or NULL: printed by number */
+  const char *number_name; /* of an input that text calls by a number, "0" */
+  uint32_t id;             /* unique in the graph */
   BSM_VEC(bsm_use) uses;
 };
 

@@ -9,8 +9,10 @@
  *
  * Lines and indentation mean nothing except that a scope and a '#' comment run
  * to the end of their line. Which overload a node is follows from the types of
- * its inputs. A constant whose data the text does not hold becomes an input of
- * the graph of the same name. */
+ * its inputs. A name that is defined again shadows the value that had it. A
+ * constant whose data the text does not hold becomes an input of the graph of
+ * the same name.
+ */
 #include "ir/literal.h"
 #include "ir/schema_match.h"
 
@@ -19,11 +21,17 @@
 
 typedef BSM_VEC(bsm_value *) value_vec;
 
+/* A value under its name in the text, and what the name meant before. */
+typedef struct definition {
+  bsm_value *value;
+  struct definition *before;
+} definition;
+
 typedef struct parser {
   bsm_cursor c;
   bsm_ir_ctx *cx;
   bsm_graph *graph;
-  bsm_strmap values; /* name without '%' -> bsm_value * last defined */
+  bsm_strmap values; /* name without '%' -> definition, the last one first */
   /* Lines are counted as the text is read, not from its start each time. */
   size_t counted, line_start;
   uint32_t line;
@@ -105,6 +113,14 @@ static bool is_visible(const bsm_value *value, const bsm_block *block) {
   return block != NULL;
 }
 
+/* The last value of that name that can be used in `block`, or NULL. */
+static bsm_value *find_visible(const parser *p, bsm_str name,
+                               const bsm_block *block) {
+  const definition *d = bsm_strmap_get(&p->values, name);
+  while (d && !is_visible(d->value, block)) d = d->before;
+  return d ? d->value : NULL;
+}
+
 /* "(%x, %y)": values that are defined. */
 static bsm_status read_uses(parser *p, bsm_block *block, value_vec *out) {
   BSM_TRY(bsm_cursor_expect(&p->c, "("));
@@ -114,8 +130,8 @@ static bsm_status read_uses(parser *p, bsm_block *block, value_vec *out) {
     (void)bsm_cursor_peek(&p->c);
     size_t pos = p->c.pos;
     BSM_TRY(read_name(p, &name));
-    bsm_value *value = bsm_strmap_get(&p->values, name);
-    if (!value || !is_visible(value, block)) {
+    bsm_value *value = find_visible(p, name, block);
+    if (!value) {
       p->c.pos = pos;
       return bsm_cursor_fail(&p->c, BSM_CORRUPT, "%%%.*s is not defined here",
                              (int)(name.len < 200 ? name.len : 200), name.data);
@@ -145,22 +161,16 @@ static uint32_t value_number(bsm_str name) {
 }
 
 /* Binds the name that the text gives to `value`, and the value to the name. */
-static bsm_status bind(parser *p, const typed_name *name, bsm_value *value,
-                       const bsm_block *block) {
-  bsm_value *before = bsm_strmap_get(&p->values, name->name);
-  if (before && is_visible(before, block)) {
-    p->c.pos = name->pos;
-    return bsm_cursor_fail(&p->c, BSM_CORRUPT, "%%%.*s is defined twice",
-                           (int)(name->name.len < 200 ? name->name.len : 200),
-                           name->name.data);
-  }
-  if (!bsm_strmap_set(p->cx->arena, &p->values, name->name, value)) {
-    return BSM_FAIL_OOM();
-  }
+static bsm_status bind(parser *p, const typed_name *name, bsm_value *value) {
+  definition *d = BSM_NEW(p->cx->arena, definition);
+  BSM_TRY_ALLOC(d);
+  d->value = value;
+  d->before = bsm_strmap_get(&p->values, name->name);
+  BSM_TRY_ALLOC(bsm_strmap_set(p->cx->arena, &p->values, name->name, d));
   uint32_t number = value_number(name->name);
   if (number < MAX_VALUE_NUMBER) {
-    /* A second block may use a number again: its value keeps a fresh one. */
-    if (!before) value->id = number;
+    /* Who uses a number again gets a fresh one. */
+    if (!d->before) value->id = number;
     return BSM_OK;
   }
   char *copy = bsm_arena_strndup(p->cx->arena, name->name.data, name->name.len);
@@ -181,6 +191,14 @@ static void reserve_numbers(parser *p) {
     i = end - 1;
   }
   p->graph->next_value_id = next;
+}
+
+/* Numbers are no names of values, but of inputs: arrays bind to them. */
+static bsm_status keep_number(parser *p, bsm_str name, bsm_value *input) {
+  if (input->debug_name) return BSM_OK;
+  input->number_name = bsm_arena_strndup(p->cx->arena, name.data, name.len);
+  BSM_TRY_ALLOC(input->number_name);
+  return BSM_OK;
 }
 
 /* ---- ends of lines ---- */
@@ -344,11 +362,24 @@ static bsm_status read_kind(parser *p, node_text *node) {
                          qualified.data);
 }
 
+/* A literal with a point or an exponent is a float, also where "int" is
+ * written, as PyTorch reads it. (It prints some floats without a point: there
+ * the type says what is meant.) */
+static bsm_status read_constant(parser *p, node_text *node, bsm_node_attr *attr,
+                                const bsm_type **placeholder) {
+  const bsm_type *type = node->outputs.items[0].type;
+  BSM_TRY(bsm_literal_read(&p->c, p->cx, type, &attr->value, placeholder));
+  if (type && type->kind == BSM_TYPE_INT &&
+      attr->value.tag == BSM_IVALUE_DOUBLE) {
+    node->outputs.items[0].type = bsm_type_simple(p->cx->types, BSM_TYPE_FLOAT);
+  }
+  return BSM_OK;
+}
+
 static bsm_status read_attrs(parser *p, node_text *node) {
   if (!bsm_cursor_accept(&p->c, "[")) return BSM_OK;
-  bool constant = strcmp(node->kind, "prim::Constant") == 0;
-  const bsm_type *type =
-      constant && node->outputs.len == 1 ? node->outputs.items[0].type : NULL;
+  const bool constant =
+      strcmp(node->kind, "prim::Constant") == 0 && node->outputs.len == 1;
   do {
     bsm_str name = bsm_cursor_name(&p->c, false);
     if (!name.len) {
@@ -360,8 +391,10 @@ static bsm_status read_attrs(parser *p, node_text *node) {
     BSM_TRY(bsm_cursor_expect(&p->c, "="));
     size_t pos = p->c.pos;
     const bsm_type *placeholder;
-    BSM_TRY(bsm_literal_read(&p->c, p->cx, type, &attr.value, &placeholder));
-    if (placeholder && (!constant || node->outputs.len != 1)) {
+    BSM_TRY(constant ? read_constant(p, node, &attr, &placeholder)
+                     : bsm_literal_read(&p->c, p->cx, NULL, &attr.value,
+                                        &placeholder));
+    if (placeholder && !constant) {
       p->c.pos = pos;
       return bsm_cursor_fail(&p->c, BSM_UNSUPPORTED,
                              "tensor whose data the text does not hold");
@@ -503,7 +536,8 @@ static bsm_status schema_node(parser *p, node_text *text, bsm_block *block,
 static bsm_status add_placeholder(parser *p, const node_text *text) {
   bsm_value *value;
   BSM_TRY(bsm_block_add_input(p->graph->block, text->placeholder, &value));
-  return bind(p, &text->outputs.items[0], value, p->graph->block);
+  BSM_TRY(bind(p, &text->outputs.items[0], value));
+  return keep_number(p, text->outputs.items[0].name, value);
 }
 
 static bsm_status read_blocks(parser *p, bsm_node *node);
@@ -535,7 +569,7 @@ static bsm_status read_node(parser *p, bsm_block *block) {
     BSM_TRY(add_outputs(p, &text, node, NULL, 0));
   }
   for (size_t i = 0; i < text.outputs.len; i++) {
-    BSM_TRY(bind(p, &text.outputs.items[i], node->outputs.items[i], block));
+    BSM_TRY(bind(p, &text.outputs.items[i], node->outputs.items[i]));
   }
   return BSM_OK;
 }
@@ -554,7 +588,10 @@ static bsm_status read_inputs(parser *p, bsm_block *block) {
     bsm_value *value;
     if (!type) type = bsm_type_simple(p->cx->types, BSM_TYPE_TENSOR);
     BSM_TRY(bsm_block_add_input(block, type, &value));
-    BSM_TRY(bind(p, &names.items[i], value, block));
+    BSM_TRY(bind(p, &names.items[i], value));
+    if (block == p->graph->block) {
+      BSM_TRY(keep_number(p, names.items[i].name, value));
+    }
   }
   return BSM_OK;
 }

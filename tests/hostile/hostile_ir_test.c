@@ -54,7 +54,6 @@ static void text_that_does_not_parse(void **state) {
       "graph(%x : Tensor):\n  return",
       "graph(%x : Tensor):\n  return (%y)\n",
       "graph(%x : Tensor, %x : Tensor):\n  return (%x)\n",
-      "graph(%x : Tensor):\n  %x : Tensor = aten::relu(%x)\n  return (%x)\n",
       "graph(%x : Tensor):\n  %y : Tensor = aten::relu(%y)\n  return (%y)\n",
       "graph(%x : Nothing):\n  return (%x)\n",
       "graph(%x : Tensor):\n  %y : Tensor = aten::no_such_op(%x)\n"

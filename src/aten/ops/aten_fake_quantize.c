@@ -58,8 +58,9 @@ static bsm_status check_channels(const bsm_ivalue *args, const bsm_tensor *x,
                     "Scale must be Float or BFloat16, found %s",
                     bsm_op_type_name(scale->dtype));
   }
-  if (zero->dtype != BSM_DTYPE_INT32 && zero->dtype != BSM_DTYPE_FLOAT &&
-      zero->dtype != BSM_DTYPE_HALF) {
+  /* PyTorch refuses Int64, which its quantizers' graphs hold all the same. */
+  if (zero->dtype != BSM_DTYPE_INT32 && zero->dtype != BSM_DTYPE_INT64 &&
+      zero->dtype != BSM_DTYPE_FLOAT && zero->dtype != BSM_DTYPE_HALF) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "Zero-point must be Int32, Float or Half, found %s",
                     bsm_op_type_name(zero->dtype));

@@ -231,7 +231,9 @@ const char *bsm_method_parameter_name(const bsm_method *method, size_t index) {
   if (arg && arg->name && arg->name[0]) return arg->name;
   const bsm_value *value =
       bsm_node_out(method->graph->block->params, method->first + index);
-  return value->debug_name ? value->debug_name : "";
+  return value->debug_name    ? value->debug_name
+         : value->number_name ? value->number_name
+                              : "";
 }
 
 const bsm_type *bsm_method_parameter_type(const bsm_method *method,
