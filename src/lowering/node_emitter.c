@@ -166,14 +166,6 @@ bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x, int64_t dim,
   return bsm_ir_op(e, "aten::select.int", in, 3, out);
 }
 
-bsm_status bsm_ir_cat(const bsm_emitter *e, bsm_value *const *items, size_t n,
-                      int64_t dim, bsm_value **out) {
-  bsm_value *in[2] = {NULL, NULL};
-  BSM_TRY(bsm_ir_list(e, items, n, NULL, &in[0]));
-  BSM_TRY(bsm_ir_int(e, dim, &in[1]));
-  return bsm_ir_op(e, "aten::cat", in, 2, out);
-}
-
 bool bsm_value_is_none(const bsm_value *value) {
   const bsm_ivalue *c = bsm_value_constant(value);
   return c && c->tag == BSM_IVALUE_NONE;

@@ -72,9 +72,6 @@ BSM_NODISCARD bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x,
 BSM_NODISCARD bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x,
                                        int64_t dim, int64_t index,
                                        bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_cat(const bsm_emitter *e,
-                                    bsm_value *const *items, size_t n,
-                                    int64_t dim, bsm_value **out);
 
 /* The value a typed IR value stands for in shape inference: its constant, or a
  * meta tensor of its type, or a list of such. *known is false when its type

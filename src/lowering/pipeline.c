@@ -10,27 +10,32 @@ typedef struct pass {
   bsm_pass_fn run;
 } pass;
 
-/* Runs after the specialiser. */
-static const pass passes[] = {
-    {"eliminate_dead_code", bsm_lower_eliminate_dead_code},
-    {"branch_to_where", bsm_lower_branch_to_where},
-    {"tensorize_scalars", bsm_lower_tensorize_scalars},
-    {"decompose_transformer", bsm_lower_decompose_transformer},
-    {"decompose_einsum", bsm_lower_decompose_einsum},
-    {"share_matrices", bsm_lower_share_matrices},
-    {"fold_constants", bsm_lower_fold_constants},
-    {"peephole", bsm_lower_peephole},
-    {"eliminate_common_subexpressions",
-     bsm_lower_eliminate_common_subexpressions},
-    {"remove_dead_code", bsm_lower_eliminate_dead_code},
-};
-#define PASS_COUNT (sizeof(passes) / sizeof(passes[0]))
+/* After the specialiser, in order: X(name, function). */
+#define PASSES(X)                                             \
+  X("eliminate_dead_code", bsm_lower_eliminate_dead_code)     \
+  X("branch_to_where", bsm_lower_branch_to_where)             \
+  X("tensorize_scalars", bsm_lower_tensorize_scalars)         \
+  X("decompose_transformer", bsm_lower_decompose_transformer) \
+  X("decompose_einsum", bsm_lower_decompose_einsum)           \
+  X("share_matrices", bsm_lower_share_matrices)               \
+  X("fold_constants", bsm_lower_fold_constants)               \
+  X("peephole", bsm_lower_peephole)                           \
+  X("eliminate_common_subexpressions",                        \
+    bsm_lower_eliminate_common_subexpressions)                \
+  X("remove_dead_code", bsm_lower_eliminate_dead_code)
 
 /* Before them, only when the graph is literal; if it stays so, instead. */
-static const pass literal_passes[] = {
-    {"resolve_writes", bsm_lower_resolve_writes},
-    {"own_memory", bsm_lower_own_memory},
-};
+#define LITERAL_PASSES(X)                       \
+  X("resolve_writes", bsm_lower_resolve_writes) \
+  X("own_memory", bsm_lower_own_memory)
+
+#define ROW(name, function) {name, function},
+#define NAME(name, function) name,
+
+static const pass passes[] = {PASSES(ROW)};
+#define PASS_COUNT (sizeof(passes) / sizeof(passes[0]))
+
+static const pass literal_passes[] = {LITERAL_PASSES(ROW)};
 #define LITERAL_COUNT (sizeof(literal_passes) / sizeof(literal_passes[0]))
 
 /* These may run on it nevertheless: they take single nodes apart. */
@@ -42,25 +47,7 @@ static const pass literal_rest[] = {
 #define REST_COUNT (sizeof(literal_rest) / sizeof(literal_rest[0]))
 
 static const char *const pass_names[] = {
-    "input",
-    "specialize",
-    "eliminate_dead_code",
-    "branch_to_where",
-    "tensorize_scalars",
-    "decompose_transformer",
-    "decompose_einsum",
-    "share_matrices",
-    "fold_constants",
-    "peephole",
-    "eliminate_common_subexpressions",
-    "remove_dead_code",
-    "resolve_writes",
-    "own_memory",
-    NULL,
-};
-_Static_assert(sizeof(pass_names) / sizeof(pass_names[0]) ==
-                   PASS_COUNT + LITERAL_COUNT + 3,
-               "pass_names lists input, specialize and every pass");
+    "input", "specialize", PASSES(NAME) LITERAL_PASSES(NAME) NULL};
 
 const char *const *bsm_lowering_pass_names(void) {
   return pass_names;
