@@ -49,7 +49,7 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
   b->results[which] =
       BSM_NEW_ARRAY(s->scratch, bsm_ivalue, b->from->outputs.len + 1);
   BSM_TRY_ALLOC(b->results[which]);
-  /* What the shapes can be where this side is taken. */
+  /* The worlds in which this side is taken. */
   const uint64_t worlds = s->worlds.possible;
   s->worlds.possible = bsm_spec_worlds_where(s, b->condition, which == 0);
   bsm_status st = bsm_residual_block_open(s, b->node, &b->filled[which]);
@@ -108,7 +108,7 @@ static bsm_status note_merged(bsm_spec *s, const branches *b,
                               bool *aliased) {
   const bsm_ivalue *sides[2] = {x, y};
   for (size_t i = 0; i < 2 && bsm_spec_tracks_sharing(s) && !*aliased; i++) {
-    /* How a result of its own may be got at else, note_shared() tells. */
+    /* note_shared() tells how else a result itself can be reached. */
     const bool nested = b->in_slot || s->at.depth > b->depth;
     const uint64_t stamp = nested ? b->filled[i].left.created : 0;
     BSM_TRY(bsm_spec_may_alias(s, &b->references[i], sides[i], stamp, aliased));
@@ -298,7 +298,7 @@ static bsm_status merge_location(bsm_spec *s, branches *b,
   }
   if (location.kind == BSM_LOCATION_SLOT) {
     bsm_ivalue merged;
-    /* The side that did not write has not captured it either. */
+    /* A side that did not write has not captured the attribute either. */
     b->in_slot = true;
     BSM_TRY(merge_values(s, b, &sides[0].slot, &sides[1].slot, &merged));
     b->in_slot = false;

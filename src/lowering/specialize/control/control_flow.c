@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* If and Loop. A known condition leaves one branch, a known trip count
- * unrolls (how far, says unrolling.c); others are in branch.c and loop.c. */
+/* If and Loop. A known condition leaves one branch, and a loop of a known trip
+ * count is unrolled (unrolling.c says how far). branch.c and loop.c have the
+ * others. */
 #include "lowering/specialize/control/control.h"
 
 #include "lowering/specialize/control/branch.h"

@@ -289,7 +289,7 @@ static bsm_status widen_shared(bsm_spec *s, loop *l, bool *changed) {
         s, &after, &c->result,
         is_inside(l, &c->result) ? 0 : l->filled.left.created,
         &result_aliased));
-    /* What it began with is kept by the loop itself. */
+    /* The loop itself keeps what the item began with. */
     BSM_TRY(bsm_spec_may_alias(s, &before, &c->initial,
                                c->form.kind == BSM_FORM_TUPLE,
                                &initial_aliased));

@@ -49,14 +49,14 @@ static bsm_status emit_raise(bsm_spec *s, const char *message) {
   return BSM_OK;
 }
 
-/* Whether a failure is one for the engine to report, when it gets there. */
+/* Whether the engine should report the failure, when it gets there. */
 static bool is_exception(const bsm_spec *s, const bsm_residual_block *filled,
                          bsm_status st) {
   const bsm_code code = bsm_status_code(st);
   if (!st || code == BSM_RAISED) {
     return st != BSM_OK;
   }
-  /* Another attempt may do without a limit, or literally. */
+  /* Another attempt, without a limit or literal, may succeed. */
   if (bsm_spec_may_succeed_literally(s)) {
     return false;
   }

@@ -5,11 +5,11 @@
  * the nodes that they leave in the graph (max_unrolled_nodes). A loop that goes
  * beyond is noted, and the method is specialised again from the start, where it
  * is written down as a loop of the engine (loop.c) as if its length depended on
- * data. Of loops inside of each other that is the one with the most iterations.
+ * data. Of nested loops, the one with the most iterations is noted.
  *
  * Not every loop can be one of the engine's: one whose iterations use different
- * objects cannot. When specialising fails for what is not supported, all loops
- * are unrolled after all, up to max_loop_trips and max_nodes. */
+ * objects cannot. When specialising fails because something is not supported,
+ * all loops are unrolled after all, up to max_loop_trips and max_nodes. */
 #include "lowering/specialize/control/unrolling.h"
 
 #include <inttypes.h>

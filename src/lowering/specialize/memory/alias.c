@@ -5,7 +5,7 @@
 #include "lowering/specialize/memory/view_kinds.h"
 #include "lowering/specialize/values/literal_policy.h"
 
-/* Longer chains of views read their elements from the base at once. */
+/* Longer chains of views read their elements directly from the base. */
 #define MAX_CHAIN 100u
 
 bsm_spec_tensor *bsm_spec_tensor_find(const bsm_spec *s, const bsm_tensor *t) {

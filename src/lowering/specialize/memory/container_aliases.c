@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists and dicts that others have, too.
+/* Values that may be one of several (may-alias analysis).
  *
- * What comes out of an If or a loop is a new list here, though it is an old one
- * when the engine runs. As long as nobody else has that, nobody can tell. When
- * somebody has, neither may be written to (dynamic_containers.c). */
+ * What comes out of an If or a loop is a new list here, but it is an old one
+ * when the engine runs. The difference shows only if something else refers to
+ * the old one. Then neither of the two may be written to. */
 #include "lowering/specialize/memory/container_aliases.h"
 
 #include "lowering/specialize/memory/alias.h"

@@ -71,7 +71,7 @@ bsm_status bsm_spec_make_dynamic(bsm_spec *s, const bsm_ivalue *container) {
                     "a %s is changed in a way that depends on data",
                     bsm_iv_tag_name(container->tag));
   }
-  /* A closed block makes only what is its own. */
+  /* A closed block makes only containers of its own dynamic. */
   if (bsm_spec_is_older(s, container) ||
       (bsm_spec_containers_have_identity(s) && s->memory->reading &&
        bsm_spec_was_there(s, container, s->memory->reading->created))) {

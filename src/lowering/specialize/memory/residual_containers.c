@@ -147,8 +147,8 @@ static bool holds_tensors(const bsm_ivalue *v) {
   return false;
 }
 
-/* Whether there is a container inside that the run makes: constants of a graph
- * hold no dicts, and lists only where they have no identity. */
+/* Whether the run has to make a container that is inside: constants of a graph
+ * hold no dicts, and hold lists only where these have no identity. */
 static bool holds_containers(const bsm_spec *s, const bsm_ivalue *v,
                              size_t depth) {
   const bsm_ivalue *items = v->tag == BSM_IVALUE_LIST    ? v->u.list->items

@@ -75,7 +75,7 @@ static bool has_dtype(const bsm_type *type) {
   return type && type->kind == BSM_TYPE_TENSOR && type->has_dtype;
 }
 
-/* Tensors without data have strides and storages, so that the worlds tell. */
+/* The worlds tell: tensors without data have strides and storages, too. */
 static sharing shares(const bsm_spec *s, const bsm_ivalue *view,
                       const bsm_schema *schema, const bsm_ivalue *parent) {
   if (!may_copy(schema)) return SHARE_ALWAYS;
@@ -109,8 +109,8 @@ static uint64_t version_of(bsm_spec *s, const bsm_ivalue *v) {
   return symbol->schema ? version_of(s, &symbol->parent) : symbol->version;
 }
 
-/* Of a symbol of which that is not known. What an op makes has its elements in
- * order, so that giving it another shape makes a view. */
+/* Whether the symbol may be a copy, where the worlds do not tell. What an op
+ * makes has its elements in order, so giving it another shape makes a view. */
 static bool may_be_copied(const bsm_spec_symbol *symbol) {
   return strncmp(symbol->schema->name, "aten::to", 8) == 0 ||
          (bsm_spec_is_symbol(&symbol->parent) &&

@@ -180,7 +180,7 @@ static bool value_is(const bsm_spec *s, const bsm_ivalue *value,
   return false;
 }
 
-/* Whether a value of type `own`, of which no more is known, can be a `type`. */
+/* Whether a value can be a `type` when only its type `own` is known. */
 static bool can_be(const bsm_type *own, const bsm_type *type) {
   switch (own ? own->kind : BSM_TYPE_ANY) {
     case BSM_TYPE_ANY:
@@ -344,8 +344,8 @@ static bsm_status tensor_to_list(bsm_spec *s, const bsm_tensor *t, int32_t dim,
   return BSM_OK;
 }
 
-/* Of a tensor that only the run will tell. When its length is known, so is that
- * of the list. */
+/* tolist() of a tensor that only the run will tell. When its length is known,
+ * so is the length of the list. */
 static bsm_status tolist_when_run(bsm_spec *s, const bsm_node *node,
                                   const bsm_ivalue *tensor) {
   const bsm_emitter e = bsm_spec_emitter(s);

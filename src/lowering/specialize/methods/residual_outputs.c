@@ -31,7 +31,7 @@ static const bsm_type *type_of_value(const bsm_type *own,
   return open && own ? own : declared;
 }
 
-/* A Scalar too: mostly it becomes the tensor that it was read from. */
+/* A Scalar counts too: mostly it becomes the tensor that it was read from. */
 static bool is_number(const bsm_type *type) {
   return type->kind == BSM_TYPE_INT || type->kind == BSM_TYPE_FLOAT ||
          type->kind == BSM_TYPE_BOOL || type->kind == BSM_TYPE_NUMBER;
@@ -62,7 +62,7 @@ static bsm_status add_output(bsm_spec *s, const bsm_ivalue *value,
   return BSM_OK;
 }
 
-/* Whether the run tells how many parts a value has, or what it is. */
+/* Whether only the run tells what the value is, or how many parts it has. */
 static bool is_open(const bsm_spec *s, const bsm_ivalue *value) {
   return bsm_spec_dynamic_find(s, value) || bsm_spec_is_symbol(value);
 }

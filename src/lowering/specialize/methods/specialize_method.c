@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A method from end to end: its arguments, its nodes, its result; again, as
- * long as that lets loops or more shapes in. */
+/* A method from end to end: its arguments, its nodes, its result. It is
+ * specialised again as long as that admits loops or more shapes. */
 #include "lowering/specialize/specialize.h"
 
 #include "lowering/specialize/control/control.h"
@@ -64,7 +64,7 @@ static bsm_status run(bsm_spec *s, bsm_graph *method, bsm_object *root,
     BSM_TRY(bsm_spec_bind_argument(s, &args[i + first], name, 0, &given));
   }
   BSM_TRY(bsm_spec_run_graph(s, method, NULL, "", args, n, outs, m));
-  /* The results of IR text, if not one, are a tuple. */
+  /* IR text may have several results, or none: they are a tuple. */
   const bsm_lowered_node tuple = {.tag = BSM_IVALUE_TUPLE, .child_count = m};
   if (m != 1) BSM_TRY(bsm_spec_add_result_node(s, &tuple, &list));
   for (size_t i = 0; i < m; i++) {
@@ -110,7 +110,7 @@ static bsm_status specialize_once(bsm_graph *method, bsm_object *root,
 /* How often more shapes are looked for. */
 #define MAX_ROUNDS 16
 
-/* Again, as long as that lets loops or more shapes in. */
+/* Specialises again as long as that admits loops or more shapes. */
 bsm_status bsm_specialize(bsm_graph *method, bsm_object *root,
                           const bsm_lowering_input *inputs, size_t input_count,
                           const bsm_aten_library *aten, bool literal,

@@ -10,7 +10,7 @@
 #include "lowering/specialize/values/interpreter.h"
 #include "lowering/specialize/values/schema_query.h"
 
-/* What a tensor that is taken for a nested one leaves out. */
+/* What is left out of a tensor that stands for a nested one. */
 typedef struct bsm_spec_nested {
   bsm_ivalue hidden; /* bool (batch, length): true where there is nothing */
   bsm_ivalue sizes;  /* int64 (batch, 1): elements of each row */
@@ -145,7 +145,7 @@ static bool is(const bsm_schema *schema, const char *name) {
   return strcmp(schema->qualified, name) == 0;
 }
 
-/* What is asked of nested tensors that is the same of the padded one. */
+/* Queries whose answer is the same for the padded tensor. */
 static bool is_harmless(const bsm_schema *schema) {
   static const char *const names[] = {
       "aten::dim",           "prim::device",           "prim::dtype",

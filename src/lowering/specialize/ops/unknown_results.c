@@ -48,9 +48,9 @@ static bsm_status note_aliases(bsm_spec *s, const bsm_schema *schema,
   return BSM_OK;
 }
 
-/* Ops that give as many tensors as an argument lists: the rest of their results
- * may depend on data, but not how many there are. -1: another op, or a list
- * whose length is not known either. */
+/* Ops that give as many tensors as an argument lists. The tensors may depend on
+ * data, but their number does not. -1: another op, or a list whose length is
+ * not known either. */
 static int64_t result_length(const bsm_spec *s, const bsm_schema *schema,
                              const bsm_ivalue *args, size_t n) {
   static const struct {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking for shapes that the specialiser has not thought of: runs a residual
- * graph without data for many shapes of the range, and finds those that a check
- * of world_checks.c would refuse, or for which a tensor has other dims than its
- * type says. Specialising once more with such shapes among the worlds gives a
- * graph that takes them.
+/* Counterexamples: shapes that the residual graph does not hold for. The graph
+ * is run without data for many shapes of the range. A counterexample is a shape
+ * that a check of world_checks.c would refuse, or for which a tensor has other
+ * dims than its type says. Specialising once more with such shapes among the
+ * worlds gives a graph that takes them.
  *
- * Values that depend on data are unknown, and so is what is computed of them;
- * of an If on such a condition both sides are looked at, of a loop one
- * iteration. */
+ * Values that depend on data are unknown, and so is what is computed from them.
+ * An If on such a condition is run on both sides, a loop for one iteration. */
 #include "lowering/specialize/worlds/counterexamples.h"
 
 #include "lowering/specialize/worlds/world_data.h"
@@ -389,7 +388,7 @@ static bsm_status note_refusal(const shape_run *t, bsm_lowered *lowered,
   return BSM_OK;
 }
 
-/* What was told of the results' dims holds for this shape as well. */
+/* Makes what is told of the results' dims hold for this shape as well. */
 static void widen_results(const shape_run *t, bsm_lowered *lowered) {
   const bsm_node *returns = lowered->graph->block->returns;
   for (size_t i = 0; i < lowered->leaf_count; i++) {
@@ -458,7 +457,7 @@ static bool has_ranges(const bsm_lowered *lowered) {
   return false;
 }
 
-/* As many new worlds of this site as are good for one round. */
+/* Whether the site may have one more world in this round. */
 static bool is_wanted(const bsm_node *site, const bsm_node **sites,
                       size_t count) {
   size_t same = 0;

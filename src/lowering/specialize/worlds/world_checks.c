@@ -84,8 +84,8 @@ bsm_status bsm_spec_check_dims(bsm_spec *s, bsm_value *value, bsm_dims dims) {
 
 /* ---- what needs no check ---- */
 
-/* Ranks, dtypes, and whether a value is None do not depend on dims, where no
- * branch does that was taken before. */
+/* Ranks, dtypes, and whether a value is None do not depend on dims unless a
+ * branch that was taken before does. */
 static bool asks_for_structure(const bsm_schema *schema) {
   static const char *const names[] = {
       "aten::dim",        "aten::is_floating_point",
@@ -133,7 +133,7 @@ bool bsm_spec_is_invariant(bsm_spec *s, const bsm_schema *schema,
   const bsm_lowering_range *r = symbol->range;
   const bool invariant =
       (r && r->min.d[dim] == r->max.d[dim]) || (symbol->invariant_dims & bit);
-  /* The caller checks it now. A block around stays the one that is noted. */
+  /* The caller checks it now. If a block around is noted, it stays. */
   if (!invariant && symbol->invariant_block == s->residual.block) {
     symbol->invariant_dims |= bit;
   }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* as_strided of tensors whose dims range. Values of the residual graph have no
- * strides: what PyTorch's strides reach is computed from those that the tensors
- * have in the worlds, and read by its place in the storage's order. */
+ * strides. The worlds' tensors have: from those follows which elements
+ * PyTorch's strides reach, and these are read by their place in the order of
+ * the storage. */
 #include "lowering/specialize/worlds/world_strides.h"
 
 #include "lowering/specialize/memory/alias.h"
@@ -189,7 +190,7 @@ bsm_status bsm_spec_as_strided(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY(bsm_spec_op_named(s, "aten::index_select", pick, 3, &shaped[0]));
   shaped[1] = args[1];
   BSM_TRY(bsm_spec_op_named(s, "aten::reshape", shaped, 2, &outs[0]));
-  /* It is a copy of what PyTorch has a view of. */
+  /* The result is a copy, where PyTorch's is a view. */
   BSM_TRY(bsm_spec_note_shared(s, &root));
   BSM_TRY(bsm_spec_note_shared(s, &outs[0]));
   *done = true;
