@@ -33,7 +33,8 @@ static bsm_status check_masks(const bsm_layer *layer, bsm_dims scores) {
   const size_t biases = (size_t)layer->p.attention.biases;
   for (size_t i = 3; i < layer->inputs.len; i++) {
     const bsm_itensor *t = layer->inputs.items[i];
-    const bsm_dtype dtype = i < 3 + biases ? BSM_DTYPE_FLOAT : BSM_DTYPE_BOOL;
+    const bsm_dtype dtype =
+        i < 3 + biases ? layer->inputs.items[0]->dtype : BSM_DTYPE_BOOL;
     if (t->dtype != dtype || !bsm_dims_broadcast_to(t->dims, scores)) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
                       "attention: a mask %s%s for scores %s",
@@ -50,8 +51,10 @@ bsm_status bsm_infer_attention(bsm_layer *layer) {
   const int32_t biases = layer->p.attention.biases;
   for (size_t i = 0; i < 3; i++) {
     const bsm_itensor *t = layer->inputs.items[i];
-    if (t->dtype != BSM_DTYPE_FLOAT || t->dims.rank < 2) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "attention of %s%s",
+    if (!bsm_network_is_floating(t->dtype) || t->dtype != q->dtype ||
+        t->dims.rank < 2) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT, "attention of %s%s and %s%s",
+                      bsm_dtype_name(q->dtype), bsm_dims_str(q->dims),
                       bsm_dtype_name(t->dtype), bsm_dims_str(t->dims));
     }
   }
@@ -77,5 +80,5 @@ bsm_status bsm_infer_attention(bsm_layer *layer) {
   BSM_TRY(check_masks(layer, scores));
   out.d[out.rank++] = qd.d[qd.rank - 2];
   out.d[out.rank++] = vd.d[vd.rank - 1];
-  return bsm_layer_set_output(layer, 0, BSM_DTYPE_FLOAT, out);
+  return bsm_layer_set_output(layer, 0, q->dtype, out);
 }

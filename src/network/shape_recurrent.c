@@ -15,27 +15,28 @@ static int64_t gates_of(bsm_recurrent_operation operation) {
   return 0;
 }
 
-static bsm_status check_matrix(const bsm_weights *w, int64_t rows,
-                               int64_t columns, const char *what) {
-  if (w->dtype != BSM_DTYPE_FLOAT || (w->count > 0 && !w->values) ||
-      w->shape.rank != 2 || w->shape.d[0] != rows || w->shape.d[1] != columns ||
+static bsm_status check_matrix(const bsm_weights *w, bsm_dtype dtype,
+                               int64_t rows, int64_t columns,
+                               const char *what) {
+  if (w->dtype != dtype || (w->count > 0 && !w->values) || w->shape.rank != 2 ||
+      w->shape.d[0] != rows || w->shape.d[1] != columns ||
       w->count != rows * columns) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "the %s weights are %s%s, not float32[%lld, %lld]", what,
+                    "the %s weights are %s%s, not %s[%lld, %lld]", what,
                     bsm_dtype_name(w->dtype), bsm_dims_str(w->shape),
-                    (long long)rows, (long long)columns);
+                    bsm_dtype_name(dtype), (long long)rows, (long long)columns);
   }
   return BSM_OK;
 }
 
-static bsm_status check_bias(const bsm_weights *w, int64_t count,
-                             const char *what) {
+static bsm_status check_bias(const bsm_weights *w, bsm_dtype dtype,
+                             int64_t count, const char *what) {
   if (w->count == 0) return BSM_OK;
-  if (w->dtype != BSM_DTYPE_FLOAT || !w->values || w->count != count) {
+  if (w->dtype != dtype || !w->values || w->count != count) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "the %s bias has %lld elements of %s, not %lld of float32",
-                    what, (long long)w->count, bsm_dtype_name(w->dtype),
-                    (long long)count);
+                    "the %s bias has %lld elements of %s, not %lld of %s", what,
+                    (long long)w->count, bsm_dtype_name(w->dtype),
+                    (long long)count, bsm_dtype_name(dtype));
   }
   return BSM_OK;
 }
@@ -66,28 +67,26 @@ static bsm_status check_direction(const bsm_layer *layer,
                                   int64_t hidden, int64_t state) {
   const int64_t rows = gates_of(layer->p.recurrent.operation) * hidden;
   const bool projects = layer->p.recurrent.weights->projection.count != 0;
-  BSM_TRY(check_matrix(&w->input, rows, layer->inputs.items[0]->dims.d[2],
-                       "input"));
-  BSM_TRY(check_matrix(&w->recurrent, rows, state, "recurrent"));
-  BSM_TRY(check_bias(&w->input_bias, rows, "input"));
-  BSM_TRY(check_bias(&w->recurrent_bias, rows, "recurrent"));
+  const bsm_itensor *x = layer->inputs.items[0];
+  BSM_TRY(check_matrix(&w->input, x->dtype, rows, x->dims.d[2], "input"));
+  BSM_TRY(check_matrix(&w->recurrent, x->dtype, rows, state, "recurrent"));
+  BSM_TRY(check_bias(&w->input_bias, x->dtype, rows, "input"));
+  BSM_TRY(check_bias(&w->recurrent_bias, x->dtype, rows, "recurrent"));
   if (projects != (w->projection.count != 0) ||
       (projects && layer->p.recurrent.operation != BSM_RECURRENT_LSTM)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "only LSTM has projections, in both directions");
   }
   if (!projects) return BSM_OK;
-  return check_matrix(&w->projection, state, hidden, "projection");
+  return check_matrix(&w->projection, x->dtype, state, hidden, "projection");
 }
 
-static bsm_status check_state(const bsm_itensor *t, bsm_dims want,
-                              const char *what) {
-  if (t->dtype == BSM_DTYPE_FLOAT && bsm_same_dims(t->dims, want)) {
-    return BSM_OK;
-  }
-  return BSM_FAIL(BSM_INVALID_ARGUMENT, "the %s state is %s%s, not float32%s",
-                  what, bsm_dtype_name(t->dtype), bsm_dims_str(t->dims),
-                  bsm_dims_str(want));
+static bsm_status check_state(const bsm_itensor *t, bsm_dtype dtype,
+                              bsm_dims want, const char *what) {
+  if (t->dtype == dtype && bsm_same_dims(t->dims, want)) return BSM_OK;
+  return BSM_FAIL(BSM_INVALID_ARGUMENT, "the %s state is %s%s, not %s%s", what,
+                  bsm_dtype_name(t->dtype), bsm_dims_str(t->dims),
+                  bsm_dtype_name(dtype), bsm_dims_str(want));
 }
 
 static bsm_status check_lengths(const bsm_weights *w, bsm_dims x) {
@@ -114,10 +113,11 @@ bsm_status bsm_infer_recurrent(bsm_layer *layer) {
   const int32_t directions = layer->p.recurrent.directions;
   int64_t hidden, state;
   BSM_TRY(sizes_of(layer, &hidden, &state));
-  if (x->dtype != BSM_DTYPE_FLOAT || x->dims.rank != 3 || x->dims.d[0] < 1) {
+  if (!bsm_network_is_floating(x->dtype) || x->dims.rank != 3 ||
+      x->dims.d[0] < 1) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "a recurrent layer over %s%s, not float32 of one or more "
-                    "steps: [T, B, I]",
+                    "a recurrent layer over %s%s, not floating point of one or "
+                    "more steps: [T, B, I]",
                     bsm_dtype_name(x->dtype), bsm_dims_str(x->dims));
   }
   if (layer->inputs.len != (lstm ? 3u : 2u) ||
@@ -133,8 +133,10 @@ bsm_status bsm_infer_recurrent(bsm_layer *layer) {
   BSM_TRY(check_lengths(&layer->p.recurrent.lengths, x->dims));
   const bsm_dims h = {3, {directions, x->dims.d[1], state}};
   const bsm_dims c = {3, {directions, x->dims.d[1], hidden}};
-  BSM_TRY(check_state(layer->inputs.items[1], h, "hidden"));
-  if (lstm) BSM_TRY(check_state(layer->inputs.items[2], c, "cell"));
+  BSM_TRY(check_state(layer->inputs.items[1], x->dtype, h, "hidden"));
+  if (lstm) {
+    BSM_TRY(check_state(layer->inputs.items[2], x->dtype, c, "cell"));
+  }
   const bsm_dims y = {3, {x->dims.d[0], x->dims.d[1], directions * state}};
   BSM_TRY(bsm_layer_set_output(layer, 0, x->dtype, y));
   BSM_TRY(bsm_layer_set_output(layer, 1, x->dtype, h));

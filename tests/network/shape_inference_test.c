@@ -395,6 +395,35 @@ static bsm_layer *add_lstm(fixture *f, bsm_itensor *const *in,
                                    BSM_RECURRENT_LSTM, w, directions);
 }
 
+/* Layers take any floating dtype; what a target computes is its own matter. */
+static void test_floating_dtypes(void **state) {
+  fixture *f = *state;
+  const bsm_dtype dtypes[] = {BSM_DTYPE_HALF, BSM_DTYPE_BFLOAT16, F32,
+                              BSM_DTYPE_DOUBLE};
+  for (size_t i = 0; i < 4; i++) {
+    bsm_itensor *x = input(f, dtypes[i], dims(4, 2, 3));
+    bsm_itensor *h = input(f, dtypes[i], dims(1, 2, 5));
+    bsm_recurrent_weights w = {.input = zeros(f, dims(5, 3)),
+                               .recurrent = zeros(f, dims(5, 5)),
+                               .input_bias = zeros(f, dims(5))};
+    w.input.dtype = w.recurrent.dtype = w.input_bias.dtype = dtypes[i];
+    assert_shape(bsm_network_add_recurrent(f->net, x, h, NULL,
+                                           BSM_RECURRENT_TANH, &w, 1),
+                 dtypes[i], dims(4, 2, 5));
+    w.input_bias.dtype = dtypes[(i + 1) % 4];
+    assert_null(bsm_network_add_recurrent(f->net, x, h, NULL,
+                                          BSM_RECURRENT_TANH, &w, 1));
+    assert_error(f->net, BSM_INVALID_ARGUMENT, "the input bias has 5");
+    bsm_itensor *qkv[3] = {x, x, x};
+    bsm_layer *attention;
+    assert_ok(bsm_network_new_layer(f->net, BSM_LAYER_ATTENTION, qkv, 3, 1,
+                                    &attention));
+    assert_ok(bsm_layer_infer(attention));
+    assert_shape(attention, dtypes[i], dims(4, 2, 3));
+  }
+  assert_ok(bsm_network_verify(f->net));
+}
+
 static void assert_output(const bsm_layer *layer, size_t i, bsm_dims want) {
   const bsm_dims have = bsm_itensor_dims(bsm_layer_output(layer, i));
   assert_string_equal(bsm_dims_str(have), bsm_dims_str(want));
@@ -491,6 +520,7 @@ int main(void) {
       TEST(test_scatter),          TEST(test_gather),
       TEST(test_reduce_and_top_k), TEST(test_dtypes),
       TEST(test_others),           TEST(test_recurrent),
+      TEST(test_floating_dtypes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
