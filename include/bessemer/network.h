@@ -66,7 +66,9 @@ typedef struct bsm_weights {
   X(RECURRENT, 26, "recurrent")                   \
   X(SCATTER, 28, "scatter")                       \
   X(PLUGIN, 29, "plugin")                         \
-  X(ATTENTION, 30, "attention")
+  X(ATTENTION, 30, "attention")                   \
+  X(QUANTIZE, 31, "quantize")                     \
+  X(DEQUANTIZE, 32, "dequantize")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,
@@ -224,6 +226,14 @@ typedef enum bsm_padding_mode {
   BSM_PADDING_CIRCULAR = 3
 } bsm_padding_mode;
 
+/* What quantizing makes of NaN. */
+typedef enum bsm_quantize_nan {
+  BSM_QUANTIZE_NAN_CAST = 0,  /* what a cast makes of it: 0 of integers */
+  BSM_QUANTIZE_NAN_LEAST = 1, /* the least of the range */
+  /* The same, also of values of 2^63 or more: of what int64 does not hold. */
+  BSM_QUANTIZE_NAN_OR_HUGE_LEAST = 2
+} bsm_quantize_nan;
+
 typedef enum bsm_recurrent_operation {
   BSM_RECURRENT_LSTM = 0, /* gates: input, forget, cell, output */
   BSM_RECURRENT_GRU = 1,  /* gates: reset, update, new (PyTorch's form) */
@@ -376,6 +386,28 @@ BSM_API bsm_layer *bsm_network_add_recurrent(
     bsm_itensor *cell, bsm_recurrent_operation operation,
     const bsm_recurrent_weights *weights, size_t directions);
 
+/* Rounds to a grid: q = clamp(round(x * (1 / scale)) + zero_point, least,
+ * greatest), half to even, in `dtype`: int8, uint8, int16, int32, or the dtype
+ * it computes in, which is float64 for float64 inputs, else float32.
+ * `scale` is floating, its reciprocal of its own dtype. `zero_point` has the
+ * dtype it computes in; NULL: 0. Both have one element; or `axis` (else -1)
+ * names the dimension of the input for each of whose places they have one:
+ * rank 1. The range is that of an integer dtype, and else unbounded, until
+ * bsm_quantize_set_range. */
+BSM_API bsm_layer *bsm_network_add_quantize(bsm_network *net,
+                                            bsm_itensor *input,
+                                            bsm_itensor *scale,
+                                            bsm_itensor *zero_point,
+                                            int32_t axis, bsm_dtype dtype);
+/* (q - zero_point) * scale in the floating `dtype`, computed in that of
+ * `scale`. `zero_point` has the dtype of `scale`, or is an integer: then the
+ * difference is of its dtype. NULL: 0. Elements and `axis` as above. */
+BSM_API bsm_layer *bsm_network_add_dequantize(bsm_network *net,
+                                              bsm_itensor *input,
+                                              bsm_itensor *scale,
+                                              bsm_itensor *zero_point,
+                                              int32_t axis, bsm_dtype dtype);
+
 /* ---- parameters ---- */
 BSM_API void bsm_activation_set_alpha(bsm_layer *layer, double alpha);
 BSM_API void bsm_activation_set_beta(bsm_layer *layer, double beta);
@@ -423,6 +455,12 @@ BSM_API void bsm_normalization_set_rms(bsm_layer *layer, bool rms);
 BSM_API void bsm_recurrent_set_lengths(bsm_layer *layer,
                                        const bsm_weights *lengths);
 BSM_API void bsm_reduce_set_correction(bsm_layer *layer, double correction);
+/* Whole numbers that an integer dtype of the layer holds. */
+BSM_API void bsm_quantize_set_range(bsm_layer *layer, double least,
+                                    double greatest);
+/* The zero point, which may have a fraction, is added before rounding. */
+BSM_API void bsm_quantize_set_rounds_last(bsm_layer *layer, bool rounds_last);
+BSM_API void bsm_quantize_set_nan(bsm_layer *layer, bsm_quantize_nan nan);
 
 BSM_API void bsm_layer_set_name(bsm_layer *layer, const char *name);
 BSM_API const char *bsm_layer_name(const bsm_layer *layer);

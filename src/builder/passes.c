@@ -6,6 +6,7 @@
 
 /* Before the passes that the target brings, and between its two kinds. */
 static const bsm_target_pass first[] = {
+    {"lower_quantization", false, bsm_pass_lower_quantization},
     {"widen_products", false, bsm_pass_widen_products},
     {"lift_reshapes", false, bsm_pass_lift_reshapes},
     {"remove_identities", false, bsm_pass_remove_identities},

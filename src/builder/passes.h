@@ -7,8 +7,13 @@
 
 #include "builder/target.h"
 
+/* Quantizing layers that the target does not run become element-wise ones.
+ * First: the other passes fuse these. */
+BSM_NODISCARD bsm_status bsm_pass_lower_quantization(const bsm_target *target,
+                                                     bsm_network *net,
+                                                     bsm_arena *scratch);
 /* Convolutions and matrix multiplies get a dtype that the target multiplies
- * in. First: what fuses later must see the roundings. */
+ * in. Before what fuses: it must see the roundings. */
 BSM_NODISCARD bsm_status bsm_pass_widen_products(const bsm_target *target,
                                                  bsm_network *net,
                                                  bsm_arena *scratch);

@@ -131,6 +131,12 @@ static bsm_status narrow_params(truncation *t, bsm_layer *layer) {
     case BSM_LAYER_CAST:
       layer->p.cast.dtype = narrow_dtype(layer->p.cast.dtype);
       return BSM_OK;
+    case BSM_LAYER_QUANTIZE:
+      layer->p.quantize.dtype = narrow_dtype(layer->p.quantize.dtype);
+      return BSM_OK;
+    case BSM_LAYER_DEQUANTIZE:
+      layer->p.dequantize.dtype = narrow_dtype(layer->p.dequantize.dtype);
+      return BSM_OK;
     default:
       return BSM_OK;
   }
@@ -168,6 +174,8 @@ static bool can_narrow(bsm_layer_kind kind) {
     case BSM_LAYER_PARAMETRIC_RELU:
     case BSM_LAYER_IDENTITY:
     case BSM_LAYER_SHAPE:
+    case BSM_LAYER_QUANTIZE:
+    case BSM_LAYER_DEQUANTIZE:
       return true;
     default:
       return false;

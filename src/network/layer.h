@@ -226,6 +226,17 @@ struct bsm_layer {
       size_t size;
     } plugin;
     bsm_aten_call_params aten_call;
+    struct {
+      int32_t axis; /* -1: per tensor */
+      bsm_dtype dtype;
+      double least, greatest;
+      bool rounds_last; /* after the zero point is added */
+      bsm_quantize_nan nan;
+    } quantize; /* inputs: x, scale [, zero point] */
+    struct {
+      int32_t axis;
+      bsm_dtype dtype;
+    } dequantize; /* as above */
     /* softmax(mask(scale * q k^T)) v: what the builder makes of products around
      * a softmax. Inputs: q [.., L, E], k [.., S, E], v [.., S, W], `biases`
      * tensors that are added to the scores, and with has_mask one of bool that
@@ -283,6 +294,10 @@ BSM_NODISCARD bsm_status bsm_network_new_layer(bsm_network *net,
                                                size_t outputs, bsm_layer **out);
 /* Every invariant: order, producers, dims as inferred, weights sizes. */
 BSM_NODISCARD bsm_status bsm_network_verify(const bsm_network *net);
+/* The range of an integer dtype that quantizing gives; false for others. */
+bool bsm_quantize_range(bsm_dtype dtype, double *least, double *greatest);
+/* The dtype that quantizing a tensor of `dtype` computes in. */
+bsm_dtype bsm_quantize_compute_dtype(bsm_dtype dtype);
 /* Text dump, one layer a line. */
 void bsm_network_print(bsm_text *text, const bsm_network *net);
 

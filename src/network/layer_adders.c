@@ -5,6 +5,8 @@
  * kinds whose setters may still make the parameters fit (padding, groups), a
  * shape that does not fit yet leaves the layer stale; for all others it is a
  * failure and the layer is taken back. */
+#include <math.h>
+
 #include "network/network_internal.h"
 
 /* Takes back the layer added last, with its tensors. */
@@ -355,6 +357,36 @@ bsm_layer *bsm_network_add_expand(bsm_network *net, bsm_itensor *input,
   bsm_layer *layer = start1(net, BSM_LAYER_EXPAND, input);
   if (!layer) return NULL;
   layer->p.expand.dims = dims;
+  return finish(layer);
+}
+
+bsm_layer *bsm_network_add_quantize(bsm_network *net, bsm_itensor *input,
+                                    bsm_itensor *scale, bsm_itensor *zero_point,
+                                    int32_t axis, bsm_dtype dtype) {
+  bsm_itensor *inputs[] = {input, scale, zero_point};
+  bsm_layer *layer =
+      start(net, BSM_LAYER_QUANTIZE, inputs, zero_point ? 3u : 2u, 1);
+  if (!layer) return NULL;
+  layer->p.quantize.axis = axis;
+  layer->p.quantize.dtype = dtype;
+  if (!bsm_quantize_range(dtype, &layer->p.quantize.least,
+                          &layer->p.quantize.greatest)) {
+    layer->p.quantize.least = -INFINITY;
+    layer->p.quantize.greatest = INFINITY;
+  }
+  return finish(layer);
+}
+
+bsm_layer *bsm_network_add_dequantize(bsm_network *net, bsm_itensor *input,
+                                      bsm_itensor *scale,
+                                      bsm_itensor *zero_point, int32_t axis,
+                                      bsm_dtype dtype) {
+  bsm_itensor *inputs[] = {input, scale, zero_point};
+  bsm_layer *layer =
+      start(net, BSM_LAYER_DEQUANTIZE, inputs, zero_point ? 3u : 2u, 1);
+  if (!layer) return NULL;
+  layer->p.dequantize.axis = axis;
+  layer->p.dequantize.dtype = dtype;
   return finish(layer);
 }
 

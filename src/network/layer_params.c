@@ -214,3 +214,21 @@ void bsm_recurrent_set_lengths(bsm_layer *layer, const bsm_weights *lengths) {
   layer->p.recurrent.lengths = lengths ? *lengths : (bsm_weights){0};
   bsm_layer_refresh(layer);
 }
+
+void bsm_quantize_set_range(bsm_layer *layer, double least, double greatest) {
+  if (!is_kind(layer, BSM_LAYER_QUANTIZE, "range")) return;
+  layer->p.quantize.least = least;
+  layer->p.quantize.greatest = greatest;
+  bsm_layer_refresh(layer);
+}
+
+void bsm_quantize_set_rounds_last(bsm_layer *layer, bool rounds_last) {
+  if (!is_kind(layer, BSM_LAYER_QUANTIZE, "order of rounding")) return;
+  layer->p.quantize.rounds_last = rounds_last;
+}
+
+void bsm_quantize_set_nan(bsm_layer *layer, bsm_quantize_nan nan) {
+  if (!is_kind(layer, BSM_LAYER_QUANTIZE, "treatment of NaN")) return;
+  layer->p.quantize.nan = nan;
+  bsm_layer_refresh(layer);
+}

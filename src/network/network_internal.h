@@ -50,6 +50,8 @@ bsm_status bsm_infer_normalization(bsm_layer *layer);
 bsm_status bsm_infer_fused_element_wise(bsm_layer *layer);
 bsm_status bsm_infer_recurrent(bsm_layer *layer);
 bsm_status bsm_infer_attention(bsm_layer *layer);
+bsm_status bsm_infer_quantize(bsm_layer *layer);
+bsm_status bsm_infer_dequantize(bsm_layer *layer);
 /* Of the kind that asks a plug-in. */
 bsm_status bsm_infer_plugin(bsm_layer *layer);
 

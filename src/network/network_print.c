@@ -310,6 +310,22 @@ static void put_recurrent(bsm_text *text, const bsm_layer *layer) {
   }
 }
 
+static void put_quantize(bsm_text *text, const bsm_layer *layer) {
+  static const char *const nans[] = {"", " nan=least", " nan,huge=least"};
+  double least, greatest;
+  if (layer->p.quantize.axis >= 0) {
+    bsm_text_printf(text, " axis=%d", (int)layer->p.quantize.axis);
+  }
+  if (!bsm_quantize_range(layer->p.quantize.dtype, &least, &greatest) ||
+      least < layer->p.quantize.least ||
+      greatest > layer->p.quantize.greatest) {
+    put_double(text, "least", layer->p.quantize.least);
+    put_double(text, "greatest", layer->p.quantize.greatest);
+  }
+  put_flag(text, "rounds_last", layer->p.quantize.rounds_last);
+  bsm_text_puts(text, nans[layer->p.quantize.nan]);
+}
+
 static void put_params(bsm_text *text, const bsm_layer *layer) {
   switch (layer->kind) {
     case BSM_LAYER_CONVOLUTION:
@@ -426,6 +442,14 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       break;
     case BSM_LAYER_RECURRENT:
       put_recurrent(text, layer);
+      break;
+    case BSM_LAYER_QUANTIZE:
+      put_quantize(text, layer);
+      break;
+    case BSM_LAYER_DEQUANTIZE:
+      if (layer->p.dequantize.axis >= 0) {
+        bsm_text_printf(text, " axis=%d", (int)layer->p.dequantize.axis);
+      }
       break;
     case BSM_LAYER_IDENTITY:
     case BSM_LAYER_SHAPE:

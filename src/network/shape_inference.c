@@ -46,6 +46,8 @@ static const struct {
     [BSM_LAYER_ATEN_CALL] = {bsm_infer_aten_call, 0, SIZE_MAX, 0},
     [BSM_LAYER_PLUGIN] = {bsm_infer_plugin, 0, SIZE_MAX, 0},
     [BSM_LAYER_ATTENTION] = {bsm_infer_attention, 3, 6, 1},
+    [BSM_LAYER_QUANTIZE] = {bsm_infer_quantize, 2, 3, 1},
+    [BSM_LAYER_DEQUANTIZE] = {bsm_infer_dequantize, 2, 3, 1},
 };
 
 /* Kinds that take elements of any dtype: they move them as they are, or look

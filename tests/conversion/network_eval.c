@@ -769,6 +769,68 @@ static bsm_status eval_recurrent(eval *e, const bsm_layer *layer) {
   return BSM_OK;
 }
 
+/* A scale or zero point that broadcasts along the axis. */
+static bsm_status along(eval *e, const bsm_layer *layer, size_t i, int32_t axis,
+                        bsm_tensor **out) {
+  const bsm_dims x = layer->inputs.items[0]->dims;
+  bsm_dims dims = {0};
+  if (axis >= 0) {
+    dims.rank = x.rank;
+    for (int32_t k = 0; k < x.rank; k++) dims.d[k] = k == axis ? x.d[k] : 1;
+  }
+  return CALL(e, "aten::reshape", out, T(input(e, layer, i)),
+              dims_list(e, dims));
+}
+
+static bsm_status eval_quantize(eval *e, const bsm_layer *layer,
+                                bsm_tensor **out) {
+  const int32_t axis = layer->p.quantize.axis;
+  const bsm_dtype wide =
+      bsm_quantize_compute_dtype(layer->inputs.items[0]->dtype);
+  bsm_tensor *x, *scale, *zero = NULL, *odd;
+  BSM_TRY(bsm_tensor_to_dtype(e->arena, input(e, layer, 0), wide, &x));
+  BSM_TRY(along(e, layer, 1, axis, &scale));
+  if (layer->inputs.len == 3) BSM_TRY(along(e, layer, 2, axis, &zero));
+  BSM_TRY(CALL(e, "aten::reciprocal", &scale, T(scale)));
+  BSM_TRY(bsm_tensor_to_dtype(e->arena, scale, wide, &scale));
+  BSM_TRY(CALL(e, "aten::mul.Tensor", &x, T(x), T(scale)));
+  if (!layer->p.quantize.rounds_last) {
+    BSM_TRY(CALL(e, "aten::round", &x, T(x)));
+  }
+  if (zero) BSM_TRY(CALL(e, "aten::add.Tensor", &x, T(x), T(zero), I(1)));
+  if (layer->p.quantize.rounds_last) {
+    BSM_TRY(CALL(e, "aten::round", &x, T(x)));
+  }
+  BSM_TRY(CALL(e, "aten::lt.Scalar", &odd, T(x), D(0x1p63)));
+  BSM_TRY(CALL(e, "aten::logical_not", &odd, T(odd)));
+  if (layer->p.quantize.nan == BSM_QUANTIZE_NAN_LEAST) {
+    BSM_TRY(CALL(e, "aten::isnan", &odd, T(x)));
+  }
+  BSM_TRY(CALL(e, "aten::clamp", &x, T(x), D(layer->p.quantize.least),
+               D(layer->p.quantize.greatest)));
+  if (layer->p.quantize.nan != BSM_QUANTIZE_NAN_CAST) {
+    BSM_TRY(CALL(e, "aten::masked_fill.Scalar", &x, T(x), T(odd),
+                 D(layer->p.quantize.least)));
+  }
+  return bsm_tensor_to_dtype(e->arena, x, layer->p.quantize.dtype, out);
+}
+
+static bsm_status eval_dequantize(eval *e, const bsm_layer *layer,
+                                  bsm_tensor **out) {
+  const int32_t axis = layer->p.dequantize.axis;
+  const bsm_dtype dtype = layer->inputs.items[1]->dtype;
+  bsm_tensor *q = input(e, layer, 0), *scale, *zero;
+  BSM_TRY(along(e, layer, 1, axis, &scale));
+  if (layer->inputs.len == 3) {
+    BSM_TRY(along(e, layer, 2, axis, &zero));
+    BSM_TRY(bsm_tensor_to_dtype(e->arena, q, zero->dtype, &q));
+    BSM_TRY(CALL(e, "aten::sub.Tensor", &q, T(q), T(zero), I(1)));
+  }
+  BSM_TRY(bsm_tensor_to_dtype(e->arena, q, dtype, &q));
+  BSM_TRY(CALL(e, "aten::mul.Tensor", &q, T(q), T(scale)));
+  return bsm_tensor_to_dtype(e->arena, q, layer->p.dequantize.dtype, out);
+}
+
 static bsm_status eval_prelu(eval *e, const bsm_layer *layer,
                              bsm_tensor **out) {
   bsm_tensor *x = input(e, layer, 0), *below, *positive;
@@ -851,6 +913,10 @@ static bsm_status eval_layer(eval *e, const bsm_layer *layer,
     case BSM_LAYER_EXPAND:
       return CALL(e, "aten::expand", out, x, dims_list(e, layer->p.expand.dims),
                   B(false));
+    case BSM_LAYER_QUANTIZE:
+      return eval_quantize(e, layer, out);
+    case BSM_LAYER_DEQUANTIZE:
+      return eval_dequantize(e, layer, out);
     default: /* those that the builder makes, and calls */
       break;
   }

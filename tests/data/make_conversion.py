@@ -966,6 +966,21 @@ def quantized():
     case("fake_quantize_computed", lambda a, s, z:
          torch.fake_quantize_per_tensor_affine(a, s, z, -8, 7), a,
          torch.tensor(0.3), torch.tensor(2, dtype=torch.int32))
+    # Inputs of other dtypes, ranges that no integer of 16 bits holds, zero
+    # points with a fraction.
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        name = str(dtype).split(".")[1]
+        case(f"fake_quantize_{name}", lambda a:
+             torch.fake_quantize_per_tensor_affine(a, 0.3, 1, -8, 7),
+             a.to(dtype))
+    for high in (65535, 2 ** 31 - 1):
+        case(f"fake_quantize_to_{high}", lambda a, h=high:
+             torch.fake_quantize_per_tensor_affine(a, 1e-4, 5, 0, h), a)
+    case("fake_quantize_fractions", lambda a, s, z:
+         torch.fake_quantize_per_channel_affine(a, s, z, 0, 0, 255),
+         torch.cat([a, torch.tensor([1e30, -1e30, 0.0])]).view(4, 3),
+         consts=(torch.tensor([0.25, 0.5, 0.1, 0.02]),
+                 torch.tensor([0.25, 100.5, 0.0, 7.0])))
     case("fake_quantize_channels", lambda a, s, z:
          torch.fake_quantize_per_channel_affine(a, s, z, 1, -8, 7),
          a.view(3, 3), consts=(torch.tensor([0.25, 0.5, 0.1]),

@@ -167,6 +167,29 @@ static void test_print(void **state) {
       "output out: %y\n");
 }
 
+static void test_print_quantization(void **state) {
+  fixture *f = *state;
+  bsm_itensor *x = input(f, F32, dims(2, 3)), *s = input(f, F32, dims(3));
+  bsm_layer *q = bsm_network_add_quantize(f->net, x, s, s, 1, BSM_DTYPE_INT8);
+  bsm_quantize_set_range(q, -8, 7);
+  bsm_quantize_set_nan(q, BSM_QUANTIZE_NAN_LEAST);
+  bsm_quantize_set_rounds_last(q, true);
+  bsm_itensor_set_name(bsm_layer_output(q, 0), "q");
+  bsm_layer *y = bsm_network_add_dequantize(f->net, bsm_layer_output(q, 0), s,
+                                            NULL, 1, F32);
+  bsm_itensor_set_name(bsm_layer_output(y, 0), "y");
+  bsm_text text;
+  bsm_text_init(&text, &f->arena);
+  bsm_network_print(&text, f->net);
+  assert_string_equal(
+      text.data,
+      "input %in0: float32[2, 3]\n"
+      "input %in1: float32[3]\n"
+      "%q: int8[2, 3] = quantize(%in0, %in1, %in1) axis=1 least=-8.0 "
+      "greatest=7.0 rounds_last nan=least\n"
+      "%y: float32[2, 3] = dequantize(%q, %in1) axis=1\n");
+}
+
 static void test_names(void **state) {
   fixture *f = *state;
   (void)f;
@@ -191,6 +214,7 @@ int main(void) {
       TEST(test_outputs),
       TEST(test_verify),
       TEST(test_print),
+      TEST(test_print_quantization),
       TEST(test_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -395,6 +395,62 @@ static bsm_layer *add_lstm(fixture *f, bsm_itensor *const *in,
                                    BSM_RECURRENT_LSTM, w, directions);
 }
 
+static void test_quantization(void **state) {
+  fixture *f = *state;
+  bsm_network *net = f->net;
+  bsm_itensor *x = input(f, F32, dims(2, 3, 4));
+  bsm_itensor *half = input(f, BSM_DTYPE_HALF, dims(2, 3, 4));
+  bsm_itensor *wide = input(f, BSM_DTYPE_DOUBLE, dims(2));
+  bsm_itensor *one = input(f, F32, dims(1)), *three = input(f, F32, dims(3));
+  bsm_itensor *whole = input(f, BSM_DTYPE_INT32, dims(3));
+  const bsm_dtype i8 = BSM_DTYPE_INT8, u8 = BSM_DTYPE_UINT8;
+  bsm_layer *q = bsm_network_add_quantize(net, x, one, NULL, -1, i8);
+  assert_shape(q, i8, dims(2, 3, 4));
+  bsm_itensor *y = bsm_layer_output(q, 0);
+  assert_shape(bsm_network_add_quantize(net, half, three, three, 1, u8), u8,
+               dims(2, 3, 4));
+  assert_shape(bsm_network_add_quantize(net, half, one, one, -1, F32), F32,
+               dims(2, 3, 4));
+  assert_shape(
+      bsm_network_add_dequantize(net, y, three, whole, 1, BSM_DTYPE_BFLOAT16),
+      BSM_DTYPE_BFLOAT16, dims(2, 3, 4));
+  assert_ok(bsm_network_verify(net));
+  assert_null(bsm_network_add_quantize(net, wide, one, one, -1, i8));
+  assert_error(net, BSM_INVALID_ARGUMENT, "float64 is needed");
+  assert_null(bsm_network_add_quantize(net, y, one, NULL, -1, i8));
+  assert_error(net, BSM_UNSUPPORTED, "quantize of int8 to int8");
+  assert_null(bsm_network_add_quantize(net, x, one, NULL, -1, BSM_DTYPE_HALF));
+  assert_error(net, BSM_UNSUPPORTED, "quantize of float32 to float16");
+  assert_null(bsm_network_add_quantize(net, x, three, NULL, 2, i8));
+  assert_error(net, BSM_INVALID_ARGUMENT, "a scale of dims [3]");
+  assert_null(bsm_network_add_quantize(net, x, one, three, -1, i8));
+  assert_error(net, BSM_INVALID_ARGUMENT, "a zero point of dims [3]");
+  assert_null(bsm_network_add_quantize(net, x, three, NULL, 3, i8));
+  assert_error(net, BSM_OUT_OF_RANGE, "axis 3 of dims [2, 3, 4]");
+  assert_null(bsm_network_add_quantize(net, x, whole, NULL, 1, i8));
+  assert_error(net, BSM_INVALID_ARGUMENT, "a scale of int32");
+  assert_null(bsm_network_add_dequantize(net, y, one, NULL, -1, i8));
+  assert_error(net, BSM_UNSUPPORTED, "dequantize of int8 to int8");
+  bsm_itensor *narrow = input(f, BSM_DTYPE_HALF, dims(1));
+  assert_null(bsm_network_add_dequantize(net, y, one, narrow, -1, F32));
+  assert_error(net, BSM_INVALID_ARGUMENT,
+               "a zero point of float16 for a scale of float32");
+  q = bsm_network_add_quantize(net, x, one, NULL, -1, i8); /* read by none */
+  bsm_quantize_set_range(q, -8, 128);
+  assert_error(net, BSM_INVALID_ARGUMENT, "the range -8 to 128 of int8");
+  bsm_quantize_set_range(q, -8, 6.5);
+  assert_error(net, BSM_INVALID_ARGUMENT, "the range -8 to 6.5 of int8");
+  bsm_quantize_set_range(q, -8, 7);
+  bsm_quantize_set_nan(q, (bsm_quantize_nan)9);
+  assert_error(net, BSM_INVALID_ARGUMENT, "treatment 9 of NaN");
+  bsm_quantize_set_nan(q, BSM_QUANTIZE_NAN_LEAST);
+  bsm_quantize_set_rounds_last(q, true);
+  bsm_quantize_set_nan(bsm_network_add_identity(net, x),
+                       BSM_QUANTIZE_NAN_LEAST);
+  assert_error(net, BSM_INVALID_ARGUMENT, "treatment of NaN of layer identity");
+  assert_ok(bsm_network_verify(net));
+}
+
 /* Layers take any floating dtype; what a target computes is its own matter. */
 static void test_floating_dtypes(void **state) {
   fixture *f = *state;
@@ -520,7 +576,7 @@ int main(void) {
       TEST(test_scatter),          TEST(test_gather),
       TEST(test_reduce_and_top_k), TEST(test_dtypes),
       TEST(test_others),           TEST(test_recurrent),
-      TEST(test_floating_dtypes),
+      TEST(test_quantization),     TEST(test_floating_dtypes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_quantize and quantized_decomposed as element-wise layers: any zero point
- * and range, scales and zero points of constants or computed, per tensor and
- * per channel. */
+/* fake_quantize and quantized_decomposed as layers that quantize and
+ * dequantize: any zero point and range, scales and zero points of constants or
+ * computed, per tensor and per channel. */
+#include <math.h>
+
 #include "conversion/emit.h"
 
 enum { PER_TENSOR, PER_CHANNEL };
 
-/* A scale or zero point in `dtype`, shaped to broadcast along `axis`. */
+/* A scale or zero point in `dtype`, as many elements as the axis has places. */
 static bsm_itensor *parameter(bsm_conversion_ctx *ctx, bsm_itensor *p,
                               bsm_dtype dtype, const bsm_itensor *x,
                               int32_t axis) {
   bsm_dims dims = {0};
   if (!p) return NULL;
-  if (axis >= 0) {
-    dims.rank = x->dims.rank;
-    for (int32_t i = 0; i < dims.rank; i++) dims.d[i] = 1;
-    dims.d[axis] = x->dims.d[axis];
-  }
+  if (axis >= 0) dims = (bsm_dims){1, {x->dims.d[axis]}};
   return bsm_emit_reshape(ctx, bsm_emit_cast(ctx, p, dtype), dims);
 }
 
-/* round(x / scale) + zero; a zero point that is not whole goes inside. */
-static bsm_itensor *quantized(bsm_conversion_ctx *ctx, bsm_itensor *x,
-                              bsm_itensor *inverse, bsm_itensor *zero,
-                              bool floating_zero) {
-  x = bsm_emit_binary(ctx, x, inverse, BSM_ELEMENT_WISE_PROD);
-  if (!floating_zero) x = bsm_emit_unary(ctx, x, BSM_UNARY_ROUND);
-  x = bsm_emit_binary(ctx, x, zero, BSM_ELEMENT_WISE_SUM);
-  return floating_zero ? bsm_emit_unary(ctx, x, BSM_UNARY_ROUND) : x;
+/* The smallest dtype that holds the whole numbers of a range; `computes`, that
+ * of the arithmetic, when it does not count so far itself. */
+static bsm_dtype grid_dtype(double low, double high, bsm_dtype computes) {
+  const double exact = 0x1p24;
+  if (low >= INT8_MIN && high <= INT8_MAX) return BSM_DTYPE_INT8;
+  if (low >= 0 && high <= UINT8_MAX) return BSM_DTYPE_UINT8;
+  if (low >= INT16_MIN && high <= INT16_MAX) return BSM_DTYPE_INT16;
+  if (low >= -exact && high <= exact) return BSM_DTYPE_INT32;
+  return computes;
 }
 
 static bsm_status convert_fake_quantize(bsm_conversion_ctx *ctx,
@@ -47,33 +46,22 @@ static bsm_status convert_fake_quantize(bsm_conversion_ctx *ctx,
             "`axis` must be between 0 and number of dimensions of input");
   BSM_CHECK(low <= high,
             "`quant_min` should be less than or equal to `quant_max`.");
-  const bsm_dtype dtype = x->dtype;
-  const bsm_dtype wide =
-      dtype == BSM_DTYPE_DOUBLE ? BSM_DTYPE_DOUBLE : BSM_DTYPE_FLOAT;
+  const bsm_dtype wide = bsm_quantize_compute_dtype(x->dtype);
   const bool floating_zero = bsm_dtype_is_floating(zero->dtype);
   /* The inverse is of float32, also for float64 inputs. */
   scale = parameter(ctx, scale, BSM_DTYPE_FLOAT, x, (int32_t)axis);
   zero = parameter(ctx, zero, wide, x, (int32_t)axis);
-  bsm_itensor *inverse =
-      bsm_emit_cast(ctx, bsm_emit_unary(ctx, scale, BSM_UNARY_RECIP), wide);
-  bsm_itensor *q =
-      quantized(ctx, bsm_emit_cast(ctx, x, wide), inverse, zero, floating_zero);
-  bsm_itensor *least = bsm_emit_scalar(ctx, wide, low);
-  /* NaN becomes quant_min; per channel so does what int64 does not hold. */
-  bsm_itensor *odd = bsm_emit_unary(ctx, q, BSM_UNARY_ISNAN);
-  if (channels) {
-    odd = bsm_emit_binary(ctx, q, bsm_emit_scalar(ctx, wide, 0x1p63),
-                          BSM_ELEMENT_WISE_LESS);
-    odd = bsm_emit_unary(ctx, odd, BSM_UNARY_NOT);
-  }
-  q = bsm_emit_binary(ctx, q, least, BSM_ELEMENT_WISE_MAX);
-  q = bsm_emit_binary(ctx, q, bsm_emit_scalar(ctx, wide, high),
-                      BSM_ELEMENT_WISE_MIN);
-  q = bsm_emit_select(ctx, odd, least, q);
-  q = bsm_emit_binary(ctx, q, zero, BSM_ELEMENT_WISE_SUB);
-  q = bsm_emit_binary(ctx, q, bsm_emit_cast(ctx, scale, wide),
-                      BSM_ELEMENT_WISE_PROD);
-  return bsm_emit_output(ctx, node, 0, bsm_emit_cast(ctx, q, dtype));
+  bsm_layer *quantize = bsm_network_add_quantize(
+      ctx->net, x, scale, zero, (int32_t)axis, grid_dtype(low, high, wide));
+  bsm_quantize_set_range(quantize, low, high);
+  bsm_quantize_set_rounds_last(quantize, floating_zero);
+  bsm_quantize_set_nan(quantize, channels ? BSM_QUANTIZE_NAN_OR_HUGE_LEAST
+                                          : BSM_QUANTIZE_NAN_LEAST);
+  bsm_itensor *q = bsm_emit(ctx, quantize);
+  bsm_layer *dequantize =
+      bsm_network_add_dequantize(ctx->net, q, bsm_emit_cast(ctx, scale, wide),
+                                 zero, (int32_t)axis, x->dtype);
+  return bsm_emit_output(ctx, node, 0, bsm_emit(ctx, dequantize));
 }
 
 /* ---- quantized_decomposed ---- */
@@ -99,6 +87,18 @@ static bsm_itensor *quantizer(bsm_conversion_ctx *ctx, const bsm_args *args,
                    axis);
 }
 
+/* Limits that are tensors clamp what is rounded without any. */
+static bsm_itensor *clamp_to(bsm_conversion_ctx *ctx, const bsm_args *args,
+                             size_t range, bsm_itensor *q) {
+  static const bsm_element_wise_operation limits[] = {BSM_ELEMENT_WISE_MAX,
+                                                      BSM_ELEMENT_WISE_MIN};
+  for (size_t i = 0; q && i < 2; i++) {
+    q = bsm_emit_binary(
+        ctx, q, quantizer(ctx, args, range + i, q->dtype, q, -1), limits[i]);
+  }
+  return q;
+}
+
 /* quantize_per_tensor(input, scale, zero_point, quant_min, quant_max, dtype),
  * also of tensors; quantize_per_channel has an axis before the range. */
 static bsm_status convert_quantize(bsm_conversion_ctx *ctx,
@@ -107,7 +107,7 @@ static bsm_status convert_quantize(bsm_conversion_ctx *ctx,
   const bool channels = bsm_args_variant(args) == PER_CHANNEL;
   const size_t range = channels ? RANGE + 1 : RANGE;
   const bsm_dtype f32 = BSM_DTYPE_FLOAT;
-  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT), *limits[2];
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
   int32_t axis;
   if (!x) return bsm_ctx_take_error(ctx);
   const bsm_dtype dtype = bsm_arg_dtype_or(args, range + 2, BSM_DTYPE_INT8);
@@ -115,19 +115,23 @@ static bsm_status convert_quantize(bsm_conversion_ctx *ctx,
   BSM_CHECK(
       !(x->dtype == BSM_DTYPE_DOUBLE || bsm_dtype_is_integral(x->dtype, true)),
       "quantization of %s", bsm_dtype_name(x->dtype));
+  const bool known = bsm_arg_is_int(args, range);
+  const double low = known ? bsm_arg_unwrap_to_double(args, range) : -INFINITY;
+  const double high =
+      known ? bsm_arg_unwrap_to_double(args, range + 1) : INFINITY;
+  /* A range that the dtype does not hold wraps: by a cast of its own. */
+  double least, greatest;
+  const bool fits = known && low <= high &&
+                    bsm_quantize_range(dtype, &least, &greatest) &&
+                    low >= least && high <= greatest;
   /* The inverse of one number is that of a Python float. */
-  bsm_itensor *inverse =
-      quantizer(ctx, args, SCALE, channels ? f32 : BSM_DTYPE_DOUBLE, x, axis);
-  inverse =
-      bsm_emit_cast(ctx, bsm_emit_unary(ctx, inverse, BSM_UNARY_RECIP), f32);
-  bsm_itensor *q =
-      quantized(ctx, bsm_emit_cast(ctx, x, f32), inverse,
-                quantizer(ctx, args, ZERO_POINT, f32, x, axis), false);
-  for (size_t i = 0; i < 2; i++) {
-    limits[i] = quantizer(ctx, args, range + i, f32, x, -1);
-  }
-  q = bsm_emit_binary(ctx, q, limits[0], BSM_ELEMENT_WISE_MAX);
-  q = bsm_emit_binary(ctx, q, limits[1], BSM_ELEMENT_WISE_MIN);
+  bsm_layer *quantize = bsm_network_add_quantize(
+      ctx->net, x,
+      quantizer(ctx, args, SCALE, channels ? f32 : BSM_DTYPE_DOUBLE, x, axis),
+      quantizer(ctx, args, ZERO_POINT, f32, x, axis), axis, fits ? dtype : f32);
+  bsm_quantize_set_range(quantize, low, high);
+  bsm_itensor *q = bsm_emit(ctx, quantize);
+  if (!known) q = clamp_to(ctx, args, range, q);
   return bsm_emit_output(ctx, node, 0, bsm_emit_cast(ctx, q, dtype));
 }
 
@@ -155,15 +159,12 @@ static bsm_status convert_dequantize(bsm_conversion_ctx *ctx,
   const bool exact = bsm_dtype_size(q->dtype) < 4 ||
                      (zero_point && bsm_dtype_is_floating(zero_point->dtype));
   const bsm_dtype whole = !channels ? out : exact ? dtype : BSM_DTYPE_INT64;
-  bsm_itensor *x = bsm_emit_cast(ctx, q, whole);
-  if (!bsm_arg_is_none(args, ZERO_POINT)) {
-    bsm_itensor *zero = quantizer(ctx, args, ZERO_POINT, whole, q, axis);
-    x = bsm_emit_binary(ctx, x, zero, BSM_ELEMENT_WISE_SUB);
-  }
-  x = bsm_emit_binary(ctx, bsm_emit_cast(ctx, x, dtype),
-                      quantizer(ctx, args, SCALE, dtype, q, axis),
-                      BSM_ELEMENT_WISE_PROD);
-  return bsm_emit_output(ctx, node, 0, bsm_emit_cast(ctx, x, out));
+  bsm_itensor *zero =
+      zero_point ? quantizer(ctx, args, ZERO_POINT, whole, q, axis) : NULL;
+  bsm_layer *dequantize = bsm_network_add_dequantize(
+      ctx->net, q, quantizer(ctx, args, SCALE, dtype, q, axis), zero, axis,
+      out);
+  return bsm_emit_output(ctx, node, 0, bsm_emit(ctx, dequantize));
 }
 
 #define Q "quantized_decomposed::"

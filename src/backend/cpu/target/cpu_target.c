@@ -203,8 +203,9 @@ static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
   }
 }
 
-/* Every layer has a kernel: products for what compute_dtype gives, attention
- * and recurrent layers for float. */
+/* Every layer has a kernel, but for those that quantize, which are fused as
+ * element-wise ones: products for what compute_dtype gives, attention and
+ * recurrent layers for float. */
 static bool supports(const bsm_target *target, const bsm_layer *layer) {
   const bsm_dtype dtype = layer->outputs.items[0]->dtype;
   if (is_product(layer)) return compute_dtype(target, layer, dtype) == dtype;
@@ -212,7 +213,8 @@ static bool supports(const bsm_target *target, const bsm_layer *layer) {
       layer->kind == BSM_LAYER_RECURRENT) {
     return dtype == BSM_DTYPE_FLOAT;
   }
-  return true;
+  return layer->kind != BSM_LAYER_QUANTIZE &&
+         layer->kind != BSM_LAYER_DEQUANTIZE;
 }
 
 /* The epilogues of products, and what reads their kernels, are for float. */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spells out, in element-wise layers, the quantizing layers that the target
+ * does not run as they are:
+ *
+ *   q: int8 = quantize(x, scale, zero)
+ *   y = dequantize(q, scale, zero)
+ * becomes
+ *   h = clamp(round(x * recip(scale)) + zero); q: int8 = cast(h)
+ *   y = (h - zero) * scale
+ *
+ * Where a dequantize computes in the dtype of `h`, it reads `h`: the cast to
+ * the integer and back changes nothing there, and goes when nobody else reads
+ * it. First of all passes, so that what they fuse is element-wise.
+ * Requires nothing. Establishes: the target runs the quantizing layers left. */
+#include <math.h>
+#include <string.h>
+
+#include "aten/tensor.h"
+#include "builder/passes.h"
+
+typedef struct spelling {
+  bsm_network *net;
+  bsm_arena *scratch;
+  const bsm_layer *layer;      /* the one that is spelled out */
+  bsm_itensor **held;          /* by tensor id: `h` of it, or NULL */
+  bsm_itensor **shaped;        /* by tensor id: reshaped for an axis, or NULL */
+  size_t tensor_count;         /* of the network as it was */
+  BSM_VEC(bsm_layer *) layers; /* the new order */
+} spelling;
+
+static bool is_quantizing(const bsm_layer *layer) {
+  return layer->kind == BSM_LAYER_QUANTIZE ||
+         layer->kind == BSM_LAYER_DEQUANTIZE;
+}
+
+/* ---- short forms: NULL goes in and comes out, the failure is kept ---- */
+
+static bsm_itensor *out_of(bsm_layer *layer) {
+  return layer ? bsm_layer_output(layer, 0) : NULL;
+}
+
+static bsm_itensor *cast(spelling *s, bsm_itensor *t, bsm_dtype dtype) {
+  if (!t || t->dtype == dtype) return t;
+  return out_of(bsm_network_add_cast(s->net, t, dtype));
+}
+
+static bsm_itensor *unary(spelling *s, bsm_itensor *t,
+                          bsm_unary_operation operation) {
+  return t ? out_of(bsm_network_add_unary(s->net, t, operation)) : NULL;
+}
+
+static bsm_itensor *binary(spelling *s, bsm_itensor *a, bsm_itensor *b,
+                           bsm_element_wise_operation operation) {
+  if (!a || !b) return NULL;
+  return out_of(bsm_network_add_element_wise(s->net, a, b, operation));
+}
+
+static bsm_itensor *number(spelling *s, bsm_dtype dtype, double value) {
+  const size_t size = bsm_dtype_size(dtype);
+  void *data = bsm_arena_alloc(s->net->arena, sizeof(double), sizeof(double));
+  if (!data) return NULL;
+  const float narrow = (float)value;
+  memcpy(data, size == sizeof(float) ? (const void *)&narrow : &value, size);
+  const bsm_weights w = {.dtype = dtype, .values = data, .count = 1};
+  return out_of(bsm_network_add_constant(s->net, (bsm_dims){0}, &w));
+}
+
+/* A scale or zero point with the dims that broadcast along the axis. */
+static bsm_itensor *parameter(spelling *s, size_t input, int32_t axis) {
+  bsm_itensor *t = s->layer->inputs.items[input];
+  const bsm_dims x = s->layer->inputs.items[0]->dims;
+  bsm_dims dims = {0};
+  if (axis >= 0) {
+    dims.rank = x.rank;
+    for (int32_t i = 0; i < x.rank; i++) dims.d[i] = 1;
+    dims.d[axis] = x.d[axis];
+  }
+  if (bsm_dims_equal(t->dims, dims)) return t;
+  bsm_itensor *known = t->id < s->tensor_count ? s->shaped[t->id] : NULL;
+  if (known && bsm_dims_equal(known->dims, dims)) return known;
+  bsm_layer *shuffle = bsm_network_add_shuffle(s->net, t);
+  bsm_shuffle_set_reshape_dimensions(shuffle, dims);
+  if (t->id < s->tensor_count) s->shaped[t->id] = out_of(shuffle);
+  return out_of(shuffle);
+}
+
+/* ---- the two kinds ---- */
+
+/* Where a value is not of the range and no clamp finds it. */
+static bsm_itensor *odd_values(spelling *s, bsm_itensor *q) {
+  if (s->layer->p.quantize.nan != BSM_QUANTIZE_NAN_OR_HUGE_LEAST) {
+    return unary(s, q, BSM_UNARY_ISNAN);
+  }
+  bsm_itensor *fits = binary(s, q, q ? number(s, q->dtype, 0x1p63) : NULL,
+                             BSM_ELEMENT_WISE_LESS);
+  return unary(s, fits, BSM_UNARY_NOT);
+}
+
+static bsm_itensor *clamp(spelling *s, bsm_itensor *q) {
+  const double low = s->layer->p.quantize.least;
+  const double high = s->layer->p.quantize.greatest;
+  const bool selects = s->layer->p.quantize.nan != BSM_QUANTIZE_NAN_CAST;
+  if (!q) return NULL;
+  bsm_itensor *least = number(s, q->dtype, low);
+  bsm_itensor *odd = selects ? odd_values(s, q) : NULL;
+  if (low > -INFINITY) q = binary(s, q, least, BSM_ELEMENT_WISE_MAX);
+  if (q && high < INFINITY) {
+    q = binary(s, q, number(s, q->dtype, high), BSM_ELEMENT_WISE_MIN);
+  }
+  if (!selects || !odd || !q) return selects ? NULL : q;
+  return out_of(bsm_network_add_select(s->net, odd, least, q));
+}
+
+static bsm_itensor *spell_quantize(spelling *s) {
+  const bsm_layer *layer = s->layer;
+  const int32_t axis = layer->p.quantize.axis;
+  const bsm_dtype wide =
+      bsm_quantize_compute_dtype(layer->inputs.items[0]->dtype);
+  const bool rounds_last = layer->p.quantize.rounds_last;
+  bsm_itensor *scale = parameter(s, 1, axis);
+  bsm_itensor *zero = layer->inputs.len == 3 ? parameter(s, 2, axis) : NULL;
+  bsm_itensor *inverse = cast(s, unary(s, scale, BSM_UNARY_RECIP), wide);
+  bsm_itensor *q = binary(s, cast(s, layer->inputs.items[0], wide), inverse,
+                          BSM_ELEMENT_WISE_PROD);
+  if (!rounds_last) q = unary(s, q, BSM_UNARY_ROUND);
+  if (layer->inputs.len == 3) q = binary(s, q, zero, BSM_ELEMENT_WISE_SUM);
+  if (rounds_last) q = unary(s, q, BSM_UNARY_ROUND);
+  q = clamp(s, q);
+  /* Of whole numbers in its range the integer holds each. */
+  if (layer->p.quantize.nan != BSM_QUANTIZE_NAN_CAST) {
+    s->held[layer->outputs.items[0]->id] = q;
+  }
+  return cast(s, q, layer->p.quantize.dtype);
+}
+
+static bsm_itensor *spell_dequantize(spelling *s) {
+  const bsm_layer *layer = s->layer;
+  const int32_t axis = layer->p.dequantize.axis;
+  bsm_itensor *q = layer->inputs.items[0];
+  bsm_itensor *held = s->held[q->id];
+  bsm_itensor *scale = parameter(s, 1, axis);
+  bsm_itensor *zero = layer->inputs.len == 3 ? parameter(s, 2, axis) : NULL;
+  if (!scale || (layer->inputs.len == 3 && !zero)) return NULL;
+  const bsm_dtype whole = zero ? zero->dtype : scale->dtype;
+  q = held && held->dtype == whole ? held : cast(s, q, whole);
+  if (zero) q = binary(s, q, zero, BSM_ELEMENT_WISE_SUB);
+  q = binary(s, cast(s, q, scale->dtype), scale, BSM_ELEMENT_WISE_PROD);
+  return cast(s, q, layer->p.dequantize.dtype);
+}
+
+/* Puts what spells out the layer, all that was appended to the network behind
+ * the first `count` layers, into the new order; the last of it gives the
+ * layer's own output tensor. */
+static bsm_status take(spelling *s, size_t count, bsm_layer *layer,
+                       bsm_itensor *result) {
+  for (size_t i = count; i < s->net->layers.len; i++) {
+    bsm_layer *made = s->net->layers.items[i];
+    made->name = layer->name;
+    made->source = layer->source;
+    BSM_TRY_ALLOC(bsm_vec_push(s->scratch, &s->layers, made));
+  }
+  s->net->layers.len = count;
+  result->producer->outputs.items[0] = layer->outputs.items[0];
+  layer->outputs.items[0]->producer = result->producer;
+  return BSM_OK;
+}
+
+static bsm_status spell_out(spelling *s, size_t count, bsm_layer *layer) {
+  s->layer = layer;
+  bsm_itensor *result = layer->kind == BSM_LAYER_QUANTIZE ? spell_quantize(s)
+                                                          : spell_dequantize(s);
+  BSM_TRY(bsm_network_take_error(s->net));
+  if (!result) return BSM_FAIL_OOM();
+  bsm_itensor *out = layer->outputs.items[0];
+  BSM_TRY(take(s, count, layer, result));
+  if (s->held[out->id] == result) s->held[out->id] = out;
+  return BSM_OK;
+}
+
+bsm_status bsm_pass_lower_quantization(const bsm_target *target,
+                                       bsm_network *net, bsm_arena *scratch) {
+  const size_t count = net->layers.len;
+  spelling s = {.net = net, .scratch = scratch};
+  bool found = false;
+  for (size_t i = 0; i < count && !found; i++) {
+    found = is_quantizing(net->layers.items[i]);
+  }
+  if (!found) return BSM_OK;
+  s.tensor_count = net->tensors.len;
+  s.held = BSM_NEW_ARRAY(scratch, bsm_itensor *, s.tensor_count + 1);
+  s.shaped = BSM_NEW_ARRAY(scratch, bsm_itensor *, s.tensor_count + 1);
+  if (!s.held || !s.shaped) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < count; i++) {
+    bsm_layer *layer = net->layers.items[i];
+    if (is_quantizing(layer) && !layer->removed &&
+        !target->ops->supports(target, layer)) {
+      BSM_TRY_NOTE(spell_out(&s, count, layer), "in layer %s",
+                   layer->name ? layer->name : "?");
+    } else {
+      BSM_TRY_ALLOC(bsm_vec_push(scratch, &s.layers, layer));
+    }
+  }
+  net->layers.len = 0;
+  for (size_t i = 0; i < s.layers.len; i++) {
+    BSM_TRY_ALLOC(bsm_vec_push(net->arena, &net->layers, s.layers.items[i]));
+  }
+  return BSM_OK;
+}
