@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of convolutions: one step for the layers that the pass fuse_chains
+/* Chains of convolutions: one step for the layers that a pass of the target
  * joined. Their weights are packed as if each had a step of its own, so plans
  * in which they have share them. */
 #include "builder/emit_internal.h"
@@ -47,7 +47,8 @@ static bsm_status add_weights(bsm_emitter *e, const bsm_layer *layer,
   weights[0] = alone.weights[0];
   if (!p->bias.count) return BSM_OK;
   return bsm_build_weights(
-      e, p->bias.values, (uint64_t)p->bias.count * sizeof(float), &weights[1]);
+      e, p->bias.values,
+      (uint64_t)p->bias.count * bsm_dtype_size(p->bias.dtype), &weights[1]);
 }
 
 bsm_status bsm_build_chain(bsm_emitter *e, const bsm_layer *layer) {
@@ -70,18 +71,20 @@ bsm_status bsm_build_chain(bsm_emitter *e, const bsm_layer *layer) {
   inputs[count] = bsm_build_value(e, x);
   if (!parts[BSM_CHAIN_EXPAND] ||
       !e->target->ops->reads_any_layout(e->target, parts[BSM_CHAIN_EXPAND])) {
-    BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[count]));
+    BSM_TRY(bsm_build_as_image(e, first, x, &inputs[count]));
   }
   count++;
   if (last->has_scale) {
-    BSM_TRY(bsm_build_as_channels_last(e, layer->inputs.items[1],
-                                       &inputs[count++]));
+    BSM_TRY(
+        bsm_build_as_image(e, layer, layer->inputs.items[1], &inputs[count++]));
   }
   if (last->epilogue.has_residual) {
-    BSM_TRY(bsm_build_as_channels_last(
-        e, layer->inputs.items[layer->inputs.len - 1], &inputs[count++]));
+    BSM_TRY(bsm_build_as_image(e, layer,
+                               layer->inputs.items[layer->inputs.len - 1],
+                               &inputs[count++]));
   }
-  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_channels_last(y->dims),
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype,
+                        bsm_build_image_layout(e, layer, y->dims),
                         &e->value[y->id]));
   bsm_plan_step *step;
   BSM_TRY(bsm_build_step(

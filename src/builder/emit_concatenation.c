@@ -206,13 +206,6 @@ static bool same_order(const bsm_layout *piece, const bsm_layout *layout) {
   return bsm_layout_equal(&dense, &own);
 }
 
-/* Readers that work on channels-last memory. */
-static bool wants_channels_last(const bsm_layer *reader) {
-  return reader->kind == BSM_LAYER_CONVOLUTION ||
-         reader->kind == BSM_LAYER_DECONVOLUTION ||
-         reader->kind == BSM_LAYER_POOLING || reader->kind == BSM_LAYER_RESIZE;
-}
-
 /* Elements that are not where their readers want them, or come from memory in
  * another order, when the result has this layout. */
 static int64_t cost_of(const bsm_emitter *e, const bsm_layer *layer,
@@ -228,7 +221,8 @@ static int64_t cost_of(const bsm_emitter *e, const bsm_layer *layer,
     }
   }
   for (uint32_t i = 0; i < e->uses.reader_count[y->id]; i++) {
-    needed = needed || wants_channels_last(e->uses.readers[y->id][i]);
+    needed =
+        needed || bsm_build_wants_channels_last(e, e->uses.readers[y->id][i]);
   }
   if (needed && !channels) cost += elements(y->dims);
   if (e->uses.is_output[y->id] && !bsm_layout_is_contiguous(layout)) {

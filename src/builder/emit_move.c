@@ -35,9 +35,7 @@ static bool wants_channels_last(const bsm_emitter *e, const bsm_itensor *t,
                                 int depth) {
   for (uint32_t i = 0; i < e->uses.reader_count[t->id]; i++) {
     const bsm_layer *reader = e->uses.readers[t->id][i];
-    if (reader->kind == BSM_LAYER_CONVOLUTION ||
-        reader->kind == BSM_LAYER_DECONVOLUTION ||
-        reader->kind == BSM_LAYER_POOLING || reader->kind == BSM_LAYER_RESIZE ||
+    if (bsm_build_wants_channels_last(e, reader) ||
         (depth > 0 && passes_on(reader) &&
          wants_channels_last(e, reader->outputs.items[0], depth - 1))) {
       return true;

@@ -15,10 +15,10 @@ enum { BIAS };
  * for absent biases. */
 static bsm_status gather_weights(bsm_arena *scratch, const bsm_packing *p,
                                  const void **values) {
-  const uint64_t bias = (uint64_t)p->how[BIAS] * sizeof(float);
+  const uint64_t bias = (uint64_t)p->how[BIAS] * bsm_dtype_size(p->dtype);
   uint64_t size = 0;
   for (size_t i = 0; i < p->raw_count; i++) size += p->raw[i].size + bias;
-  uint8_t *to = bsm_arena_alloc(scratch, (size_t)size + 1, _Alignof(float));
+  uint8_t *to = bsm_arena_alloc(scratch, (size_t)size + 1, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(to);
   *values = to; /* zeroed */
   for (size_t i = 0; i < p->raw_count; i++) {
@@ -30,8 +30,8 @@ static bsm_status gather_weights(bsm_arena *scratch, const bsm_packing *p,
 }
 
 static bsm_raw_weights raw_of(const bsm_weights *w) {
-  return (bsm_raw_weights){w->values, (uint64_t)w->count * sizeof(float),
-                           BSM_DTYPE_FLOAT};
+  return (bsm_raw_weights){
+      w->values, (uint64_t)w->count * bsm_dtype_size(w->dtype), w->dtype};
 }
 
 static bsm_status pack_weights(bsm_emitter *e, const bsm_layer *layer,
@@ -48,7 +48,7 @@ static bsm_status pack_weights(bsm_emitter *e, const bsm_layer *layer,
     raw[count++] = raw_of(&w[d].recurrent_bias);
   }
   const bsm_packing packing = {.in_maps = step->params->recurrent.input,
-                               .dtype = BSM_DTYPE_FLOAT,
+                               .dtype = w->input.dtype,
                                .raw = raw,
                                .raw_count = count,
                                .how = {[BIAS] = w->input.shape.d[0]},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, deconvolution, pooling and resize: channels last. */
+/* Convolution, deconvolution, pooling and resize: layers of windows, whose
+ * images lie as the target wants them. */
 #include <string.h>
 
 #include "builder/emit_internal.h"
@@ -109,13 +110,14 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   if (bsm_build_is_chain(layer)) return bsm_build_chain(e, layer);
   inputs[0] = bsm_build_value(e, x);
   if (!e->target->ops->reads_any_layout(e->target, layer)) {
-    BSM_TRY(bsm_build_as_channels_last(e, x, &inputs[0]));
+    BSM_TRY(bsm_build_as_image(e, layer, x, &inputs[0]));
   }
   if (p->epilogue.has_residual) {
     const bsm_itensor *residual = layer->inputs.items[layer->inputs.len - 1];
-    BSM_TRY(bsm_build_as_channels_last(e, residual, &inputs[1]));
+    BSM_TRY(bsm_build_as_image(e, layer, residual, &inputs[1]));
   }
-  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_channels_last(y->dims),
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype,
+                        bsm_build_image_layout(e, layer, y->dims),
                         &e->value[y->id]));
   bsm_plan_step *step;
   BSM_TRY(bsm_build_step(

@@ -199,8 +199,8 @@ bsm_status bsm_build_as_contiguous(bsm_emitter *e, const bsm_itensor *t,
                out);
 }
 
-bsm_status bsm_build_as_channels_last(bsm_emitter *e, const bsm_itensor *t,
-                                      uint32_t *out) {
+static bsm_status as_channels_last(bsm_emitter *e, const bsm_itensor *t,
+                                   uint32_t *out) {
   *out = bsm_build_value(e, t);
   bsm_layout layout = e->tensors.items[*out].layout;
   if (!bsm_layout_has_channels_inner(&layout)) {
@@ -210,6 +210,32 @@ bsm_status bsm_build_as_channels_last(bsm_emitter *e, const bsm_itensor *t,
   if (layout.strides[1] == 1) return BSM_OK;
   layout.strides[1] = 1; /* one channel: its stride is free */
   return bsm_build_view(e, *out, layout, 0, out);
+}
+
+static bool has_channels_last(const bsm_emitter *e, const bsm_layer *layer) {
+  return e->target->ops->image_layout(e->target, layer) ==
+         BSM_IMAGE_CHANNELS_LAST;
+}
+
+bsm_status bsm_build_as_image(bsm_emitter *e, const bsm_layer *layer,
+                              const bsm_itensor *t, uint32_t *out) {
+  return has_channels_last(e, layer) ? as_channels_last(e, t, out)
+                                     : bsm_build_as_contiguous(e, t, out);
+}
+
+bsm_layout bsm_build_image_layout(const bsm_emitter *e, const bsm_layer *layer,
+                                  bsm_dims dims) {
+  return has_channels_last(e, layer) ? bsm_layout_channels_last(dims)
+                                     : bsm_layout_contiguous(dims);
+}
+
+bool bsm_build_wants_channels_last(const bsm_emitter *e,
+                                   const bsm_layer *layer) {
+  return (layer->kind == BSM_LAYER_CONVOLUTION ||
+          layer->kind == BSM_LAYER_DECONVOLUTION ||
+          layer->kind == BSM_LAYER_POOLING ||
+          layer->kind == BSM_LAYER_RESIZE) &&
+         has_channels_last(e, layer);
 }
 
 /* The composition of a shuffle's first transpose with the dims of `t`. */

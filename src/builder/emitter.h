@@ -98,9 +98,17 @@ static inline uint32_t bsm_build_value(const bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_as_contiguous(bsm_emitter *e,
                                                  const bsm_itensor *t,
                                                  uint32_t *out);
-BSM_NODISCARD bsm_status bsm_build_as_channels_last(bsm_emitter *e,
-                                                    const bsm_itensor *t,
-                                                    uint32_t *out);
+/* As the target wants the images of `layer`, which has windows. */
+BSM_NODISCARD bsm_status bsm_build_as_image(bsm_emitter *e,
+                                            const bsm_layer *layer,
+                                            const bsm_itensor *t,
+                                            uint32_t *out);
+/* The layout that the target gives to an image of `layer`. */
+bsm_layout bsm_build_image_layout(const bsm_emitter *e, const bsm_layer *layer,
+                                  bsm_dims dims);
+/* Whether it is a layer of windows that works on channels-last memory. */
+bool bsm_build_wants_channels_last(const bsm_emitter *e,
+                                   const bsm_layer *layer);
 /* A contiguous copy of any tensor, or itself. */
 BSM_NODISCARD bsm_status bsm_build_contiguous_copy(bsm_emitter *e, uint32_t id,
                                                    const char *name,

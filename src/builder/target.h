@@ -58,6 +58,12 @@ typedef enum bsm_fusion {
   BSM_FUSION_ATTENTION /* products around a softmax */
 } bsm_fusion;
 
+/* Where images have their channels. */
+typedef enum bsm_image_layout {
+  BSM_IMAGE_CHANNELS_FIRST, /* row-major, as their dims are written */
+  BSM_IMAGE_CHANNELS_LAST   /* innermost */
+} bsm_image_layout;
+
 /* A pass over the network that the target brings: see builder/passes.h. */
 typedef struct bsm_target_pass {
   const char *name;
@@ -110,8 +116,12 @@ struct bsm_target_ops {
                              bsm_dtype dtype);
   /* Whether a fusion into a layer that computes in `dtype` holds. */
   bool (*fuses)(const bsm_target *target, bsm_fusion fusion, bsm_dtype dtype);
-  /* Whether a convolution reads its input in whatever layout it has; else it
-   * gets it with channels innermost. */
+  /* The images of a layer of windows: those that a convolution or
+   * deconvolution reads and writes have this layout; pooling and resizing take
+   * any, and are fastest with it. */
+  bsm_image_layout (*image_layout)(const bsm_target *target,
+                                   const bsm_layer *layer);
+  /* Whether a convolution reads its first input in whatever layout it has. */
   bool (*reads_any_layout)(const bsm_target *target, const bsm_layer *layer);
   const bsm_target_pass *passes;
   size_t pass_count;

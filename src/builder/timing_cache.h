@@ -5,8 +5,8 @@
  * 16 hexadecimal digits and, each behind a space, tactics and their times in
  * nanoseconds: "<key> <tactic> <time> <tactic> <time>", the one that won first.
  * A key covers the step, the shapes and layouts of its tensors, where it finds
- * its weights, the ISA, the number of threads, the CPU's model and the format
- * of engines, so one file serves several machines. A cache of another
+ * its weights, the target, the model of the machine and the format of engines,
+ * so one file serves several machines. A cache of another
  * version is as good as none; malformed lines are an error. */
 #ifndef BSM_BUILDER_TIMING_CACHE_H_
 #define BSM_BUILDER_TIMING_CACHE_H_

@@ -93,10 +93,10 @@ typedef struct bsm_step_window {
   int64_t pre_padding[3], post_padding[3];
 } bsm_step_window;
 
-/* Inputs: x [N, C, ...] with C stride 1 [, residual like the output].
- * Output: C stride 1. All float.
- * weights[0]: the kernel, packed by the backend (bsm_backend.pack);
- * weights[1]: bias, float[out_maps], or absent. */
+/* Inputs: x [N, C, ...] [, residual like the output]. Where the channels lie,
+ * and which dtypes there are, the target says.
+ * weights[0]: the kernel, packed by the target; weights[1]: bias[out_maps], or
+ * absent. */
 typedef struct bsm_step_convolution {
   bsm_step_window window;
   int64_t groups, out_maps;
@@ -105,14 +105,14 @@ typedef struct bsm_step_convolution {
   int32_t reserved;
 } bsm_step_convolution;
 
-/* Convolutions in one step, each the only reader of the one before: a pointwise
- * one (1x1, stride 1, no padding, one group), or one of at most four input maps
- * that the backend computes by rows; a depthwise one; a pointwise one;
- * at least two of them, the middle one among them; or the last one alone with
- * `has_scale`. What lies between them never is in memory as a whole. All have
- * two spatial dimensions and plain weights, and only the last may have a
- * residual.
- * Inputs: x [N, C, H, W] (of few maps: of any strides) [, scale [N, C, 1, 1],
+/* Convolutions in one step, each the only reader of the one before: one that
+ * widens, of one group; a depthwise one; a pointwise one (1x1, stride 1, no
+ * padding, one group); at least two of them, the middle one among them; or the
+ * last one alone with `has_scale`. What lies between them never is in memory as
+ * a whole. Which windows, sizes and dtypes may be joined the target says. All
+ * have two spatial dimensions and weights as if each had a step of its own, and
+ * only the last may have a residual.
+ * Inputs: x [N, C, H, W] [, scale [N, C, 1, 1],
  * which multiplies x] [, residual like the output]; output; all as a
  * convolution's. weights[2 i], weights[2 i + 1]: kernel and bias of part i. */
 enum {
@@ -266,7 +266,7 @@ typedef struct bsm_step_aten_call {
  * Inputs: x [T, B, I], hidden state [D, B, P], LSTM: cell state [D, B, H]: any
  * strides, fast when that of I is 1. Outputs: states [T, B, D P] with last
  * stride 1, last hidden state, LSTM: last cell state: any strides. All float.
- * weights[0]: of all directions, packed by the backend. weights[1]: int64[B],
+ * weights[0]: of all directions, packed by the target. weights[1]: int64[B],
  * how many steps of each sample are its own, or absent: all. Behind them the
  * output is 0 and the states do not change. */
 typedef struct bsm_step_recurrent {

@@ -225,6 +225,13 @@ static bool fuses(const bsm_target *target, bsm_fusion fusion,
   return dtype == BSM_DTYPE_FLOAT;
 }
 
+static bsm_image_layout image_layout(const bsm_target *target,
+                                     const bsm_layer *layer) {
+  (void)target;
+  (void)layer;
+  return BSM_IMAGE_CHANNELS_LAST;
+}
+
 static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
   (void)target;
   return bsm_cpu_reads_planes(layer);
@@ -289,6 +296,7 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .supports = supports,
     .compute_dtype = compute_dtype,
     .fuses = fuses,
+    .image_layout = image_layout,
     .reads_any_layout = reads_any_layout,
     .passes = passes,
     .pass_count = sizeof(passes) / sizeof(passes[0]),
