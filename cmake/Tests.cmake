@@ -78,6 +78,13 @@ foreach(source IN LISTS test_sources)
   add_dependencies(test_programs_${layer} ${name})
 endforeach()
 
+# What asks the machine is replaced: tests/compiler/targets_test.c.
+if(TARGET targets_test)
+  foreach(function IN ITEMS bsm_isa_detect bsm_detect_caches bsm_available_cpus)
+    target_link_options(targets_test PRIVATE LINKER:--wrap=${function})
+  endforeach()
+endif()
+
 # Scripts that use the command: SCRIPT BESSEMER FOLDER_OF_THE_SOURCES.
 file(GLOB_RECURSE test_scripts CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/*_test.sh)

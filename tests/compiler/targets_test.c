@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Engines for targets: what is built depends on the model, the target and the
- * options alone, not on the machine that builds. */
+ * options alone, not on the machine that builds. The linker puts functions of
+ * this file in the place of those that ask the machine (cmake/Tests.cmake). */
 /* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,10 +16,54 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/caches.h"
 #include "base/isa.h"
+#include "base/thread_pool.h"
 #include "bessemer/bessemer.h"
 
 #define MODELS BSM_TEST_DATA_DIR "/models/"
+
+/* ---- what the machine says of itself ---- */
+
+typedef struct machine {
+  const char *name;
+  uint32_t without; /* instructions that it does not have */
+  bsm_caches caches;
+  int cpus;
+} machine;
+
+static const machine *pretended; /* NULL: the true one */
+static int questions;
+
+uint32_t __real_bsm_isa_detect(void);
+uint32_t __wrap_bsm_isa_detect(void);
+uint32_t __wrap_bsm_isa_detect(void) {
+  questions++;
+  return __real_bsm_isa_detect() & ~(pretended ? pretended->without : 0);
+}
+
+bsm_caches __real_bsm_detect_caches(void);
+bsm_caches __wrap_bsm_detect_caches(void);
+bsm_caches __wrap_bsm_detect_caches(void) {
+  questions++;
+  return pretended ? pretended->caches : __real_bsm_detect_caches();
+}
+
+int __real_bsm_available_cpus(void);
+int __wrap_bsm_available_cpus(void);
+int __wrap_bsm_available_cpus(void) {
+  questions++;
+  return pretended ? pretended->cpus : __real_bsm_available_cpus();
+}
+
+static const machine machines[] = {
+    {"small", ~(uint32_t)BSM_ISA_AVX2, {8u << 10, 64u << 10, 1u << 20}, 1},
+    {"large", 0, {1u << 20, 64u << 20, 512u << 20}, 7},
+    {"old", ~(uint32_t)BSM_ISA_SCALAR, {32u << 10, 256u << 10, 4u << 20}, 2},
+};
+#define MACHINE_COUNT (sizeof(machines) / sizeof(machines[0]))
+
+/* ---- building ---- */
 
 static void check_status(bsm_status status, const char *what) {
   if (status) fail_msg("%s: %s", what, bsm_status_message(status));
@@ -73,8 +118,12 @@ static bytes file_of(const char *model, const char *target, int threads) {
   return b;
 }
 
+static bool is_same(bytes a, bytes b) {
+  return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
 static void assert_same(const char *model, bytes a, bytes b) {
-  if (a.size != b.size || memcmp(a.data, b.data, a.size) != 0) {
+  if (!is_same(a, b)) {
     fail_msg("%s: %zu and %zu bytes differ", model, a.size, b.size);
   }
   free(a.data);
@@ -129,6 +178,56 @@ static void test_other_machines(void **state) {
   assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+/* Whatever instructions, caches and CPUs the machine has. */
+static void test_pretended_machines(void **state) {
+  (void)state;
+  static const char *const targets[] = {
+      "cpu:scalar", "cpu:avx2,threads=4,l2=64K", "cpu:avx512,threads=2,l2=1M"};
+  for (size_t t = 0; t < 3; t++) {
+    for (size_t i = 0; i < MODEL_COUNT; i++) {
+      const bytes true_one = file_of(models[i], targets[t], 0);
+      for (size_t m = 0; m < MACHINE_COUNT; m++) {
+        pretended = &machines[m];
+        const bytes other = file_of(models[i], targets[t], 0);
+        pretended = NULL;
+        if (!is_same(true_one, other)) {
+          fail_msg("%s for %s differs on the %s machine", models[i], targets[t],
+                   machines[m].name);
+        }
+        free(other.data);
+      }
+      free(true_one.data);
+    }
+  }
+}
+
+/* The machine is not even asked, but to run what bounds roundings; for itself
+ * it is. */
+static void test_asks_nothing(void **state) {
+  (void)state;
+  questions = 0;
+  free(file_of("bert-exported.pt2", "cpu:avx2,threads=4,l2=64K", 0).data);
+  free(file_of("mobilenet-exported.pt2", "cpu:avx512,l2=64K", 0).data);
+  free(file_of("dense-exported.pt2", "cpu:scalar", 0).data);
+  assert_int_equal(questions, 0);
+  free(file_of("bert-exported.pt2", "cpu", 0).data);
+  assert_true(questions > 0);
+}
+
+/* Caches and threads make another plan, so what is the same above is not so
+ * because nothing depends on them. */
+static void test_parameters_count(void **state) {
+  (void)state;
+  static const char *const small = "cpu:avx2,threads=1,l2=1K";
+  static const char *const large = "cpu:avx2,threads=1,l2=16M";
+  bsm_engine *a, *b;
+  check_status(build("mobilenet-exported.pt2", small, 0, true, &a), small);
+  check_status(build("mobilenet-exported.pt2", large, 0, true, &b), large);
+  assert_true(bsm_engine_step_count(a) < bsm_engine_step_count(b));
+  bsm_engine_destroy(a);
+  bsm_engine_destroy(b);
+}
+
 /* The engine tells what it was built for, in full, and other parameters make
  * another engine. */
 static void test_stamp(void **state) {
@@ -169,6 +268,8 @@ static void test_refused(void **state) {
   assert_refused("cpu:avx2,l2=1G", 0, bad, "\"l2=1G\" is no parameter");
   assert_refused("cpu:avx2,l2=99999999999999999999K", 0, bad, "is no");
   assert_refused("cpu:threads=2", 0, bad, "needs its instruction set");
+  assert_refused("cpu:avx2,l2=1M,l2=1M", 0, bad, "\"l2=1M\" says again");
+  assert_refused("cpu:avx2,scalar", 0, bad, "\"scalar\" says again");
   assert_refused("cpu:avx2,threads=3", 2, bad,
                  "for 3 threads, the options ask for 2");
   char *text;
@@ -178,21 +279,33 @@ static void test_refused(void **state) {
   assert_null(text);
 }
 
-/* What this machine cannot run it cannot time. */
-static void test_timing_elsewhere(void **state) {
-  (void)state;
-  if (bsm_isa_detect() & BSM_ISA_AVX512) return;
+static void assert_not_timed(const char *target, const char *piece) {
   bsm_engine *engine;
-  bsm_status status = build(models[0], "cpu:avx512", 0, false, &engine);
+  bsm_status status = build(models[0], target, 0, false, &engine);
   assert_int_equal(bsm_status_code(status), BSM_UNSUPPORTED);
+  assert_non_null(strstr(bsm_status_message(status), piece));
   assert_non_null(strstr(bsm_status_message(status), "build without timing"));
   bsm_status_free(status);
+}
+
+/* What is another machine cannot be timed on this one. */
+static void test_timing_elsewhere(void **state) {
+  (void)state;
+  pretended = &machines[0];
+  assert_not_timed("cpu:avx512,l2=64K", "this machine has no avx512");
+  assert_not_timed("cpu:scalar,l2=1M", "cache of this machine has 65536 bytes");
+  pretended = &machines[2];
+  assert_not_timed("cpu:avx2,l2=256K", "this machine has no avx2");
+  pretended = NULL;
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_own_text),
       cmocka_unit_test(test_other_machines),
+      cmocka_unit_test(test_pretended_machines),
+      cmocka_unit_test(test_asks_nothing),
+      cmocka_unit_test(test_parameters_count),
       cmocka_unit_test(test_stamp),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_timing_elsewhere),

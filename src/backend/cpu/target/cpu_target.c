@@ -60,19 +60,31 @@ static bool parse_number(bsm_str text, int64_t most, int64_t *out) {
          *out >= 1 && *out <= most;
 }
 
+/* What follows `name` in `text`, which says it for the first time. */
+static bsm_status take_value(bsm_str text, bsm_str name, bool *has,
+                             bsm_str *value) {
+  *value = (bsm_str){text.data + name.len, text.len - name.len};
+  if (*has) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "\"%.*s\" says again what is said before it: say one of "
+                    "the two",
+                    (int)text.len, text.data);
+  }
+  *has = true;
+  return BSM_OK;
+}
+
 static bsm_status parse_parameter(bsm_str text, description *d) {
   const bsm_str threads = BSM_STR("threads="), l2 = BSM_STR("l2=");
+  bsm_str value;
   if (bsm_str_starts_with(text, threads)) {
-    const bsm_str value = {text.data + threads.len, text.len - threads.len};
-    d->has_threads = true;
+    BSM_TRY(take_value(text, threads, &d->has_threads, &value));
     if (parse_number(value, MAX_THREADS, &d->threads)) return BSM_OK;
   } else if (bsm_str_starts_with(text, l2)) {
-    const bsm_str value = {text.data + l2.len, text.len - l2.len};
-    d->has_l2 = true;
+    BSM_TRY(take_value(text, l2, &d->has_l2, &value));
     if (parse_number(value, MAX_L2, &d->l2)) return BSM_OK;
-  } else {
-    d->has_isa = true;
-    if (parse_isa(text, &d->isa)) return BSM_OK;
+  } else if (parse_isa(text, &d->isa)) {
+    return take_value(text, text, &d->has_isa, &value);
   }
   return BSM_FAIL(BSM_INVALID_ARGUMENT,
                   "\"%.*s\" is no parameter of the target cpu: it has an "
@@ -153,13 +165,25 @@ static bsm_status parse(const bsm_target_request *request,
 
 /* ---- this machine ---- */
 
+/* Any number of threads can be timed; more than there are CPUs take turns. */
 static bsm_status check_here(const bsm_target *target) {
-  const uint32_t missing = bsm_cpu_target_of(target)->isa & ~bsm_isa_detect();
-  return missing ? BSM_FAIL(BSM_UNSUPPORTED,
-                            "this machine has no %s: it cannot time what is "
-                            "built for %s; build without timing",
-                            bsm_isa_name(missing | BSM_ISA_AVX2), target->text)
-                 : BSM_OK;
+  const bsm_cpu_target *cpu = bsm_cpu_target_of(target);
+  const uint32_t missing = cpu->isa & ~bsm_isa_detect();
+  const size_t l2 = bsm_detect_caches().l2;
+  if (missing) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "this machine has no %s: it cannot time what is built for "
+                    "%s; build without timing",
+                    bsm_isa_name(missing | BSM_ISA_AVX2), target->text);
+  }
+  if (cpu->l2 != l2) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "the second-level cache of this machine has %zu bytes: it "
+                    "cannot time what is built for %s; build without timing, "
+                    "or for l2=%zu",
+                    l2, target->text, l2);
+  }
+  return BSM_OK;
 }
 
 static void machine_key(const bsm_target *target, bsm_text *text) {
