@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The targets that are linked in, one line each; and finding one by name. */
-#include <string.h>
-
+/* The targets that are linked in: one line each. */
 #include "backend/cpu/target/cpu_target.h"
 #include "builder/target.h"
 
@@ -12,47 +10,4 @@ static const bsm_target_ops *const targets[] = {
 const bsm_target_ops *const *bsm_target_table(size_t *count) {
   *count = sizeof(targets) / sizeof(targets[0]);
   return targets;
-}
-
-static bsm_status no_target(bsm_str name) {
-  bsm_arena arena;
-  bsm_text names;
-  size_t count;
-  const bsm_target_ops *const *table = bsm_target_table(&count);
-  bsm_arena_init(&arena, NULL);
-  bsm_text_init(&names, &arena);
-  for (size_t i = 0; i < count; i++) {
-    bsm_text_printf(&names, "%s%s", i ? ", " : "", table[i]->name);
-  }
-  bsm_status status = BSM_FAIL(
-      BSM_INVALID_ARGUMENT, "there is no target \"%.*s\"; there are: %s",
-      name.len < 64 ? (int)name.len : 64, name.data, names.data);
-  bsm_arena_destroy(&arena);
-  return status;
-}
-
-bsm_status bsm_target_parse(const bsm_target_request *request, bsm_arena *arena,
-                            const bsm_target **out) {
-  static const bsm_target_request this_machine = {.isa = BSM_TARGET_ANY_ISA};
-  *out = NULL;
-  if (!request) request = &this_machine;
-  const char *text = request->text ? request->text : "cpu";
-  const char *colon = strchr(text, ':');
-  const bsm_str name = {text, colon ? (size_t)(colon - text) : strlen(text)};
-  size_t count;
-  const bsm_target_ops *const *table = bsm_target_table(&count);
-  for (size_t i = 0; i < count; i++) {
-    if (!bsm_str_eq(bsm_str_of(table[i]->name), name)) continue;
-    if (table[i]->version != BSM_TARGET_VERSION) {
-      return BSM_FAIL(BSM_INTERNAL,
-                      "the target %s has version %u of the interface, this "
-                      "builder %u",
-                      table[i]->name, (unsigned)table[i]->version,
-                      (unsigned)BSM_TARGET_VERSION);
-    }
-    BSM_TRY_NOTE(table[i]->parse(request, colon ? colon + 1 : NULL, arena, out),
-                 "in the target %.200s", text);
-    return BSM_OK;
-  }
-  return no_target(name);
 }

@@ -4,7 +4,13 @@
  * move data stay where that is. Before a layer is emitted its inputs are
  * brought to its space: by a transfer, once for each tensor, or, constants, as
  * weights of both spaces. */
+#include <string.h>
+
+#include "aten/tensor.h"
 #include "builder/emitter.h"
+
+/* How many layers that only move data are looked through. */
+#define MAX_MOVES 16
 
 static bool has_two_spaces(const bsm_emitter *e) {
   return e->options->target->host != e->options->target;
@@ -43,31 +49,49 @@ static bool has_value(const bsm_emitter *e, const bsm_itensor *t,
   return e->values[space][t->id] != BSM_NO_TENSOR;
 }
 
-/* Whether a layer that only moves data has it all on the host; constants are
- * wherever they are needed. */
-static bool is_on_host(const bsm_emitter *e, const bsm_layer *layer) {
-  bool found = false;
+/* Constants are on the host at first, and wherever they are needed. */
+static bool is_constant(const bsm_itensor *t) {
+  return t->producer && (t->producer->kind == BSM_LAYER_CONSTANT ||
+                         t->producer->kind == BSM_LAYER_SHAPE);
+}
+
+static bool is_taken(const bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_target *target = e->options->target;
+  return layer->kind != BSM_LAYER_ATEN_CALL &&
+         layer->kind != BSM_LAYER_PLUGIN && layer->kind != BSM_LAYER_CONSTANT &&
+         layer->kind != BSM_LAYER_SHAPE && target->ops->supports(target, layer);
+}
+
+/* Where what is moved is wanted: by the first reader that computes. */
+static bsm_memory_space space_of_reader(const bsm_emitter *e,
+                                        const bsm_itensor *t) {
+  for (int i = 0; i < MAX_MOVES && e->uses.reader_count[t->id]; i++) {
+    const bsm_layer *reader = e->uses.readers[t->id][0];
+    if (!only_moves(reader)) {
+      return is_taken(e, reader) ? BSM_SPACE_DEVICE : BSM_SPACE_HOST;
+    }
+    t = reader->outputs.items[0];
+  }
+  return BSM_SPACE_DEVICE;
+}
+
+/* With the data, when that is in one space. */
+static bsm_memory_space space_of_move(const bsm_emitter *e,
+                                      const bsm_layer *layer) {
+  bool host = false;
   for (size_t i = 0; i < layer->inputs.len; i++) {
     const bsm_itensor *t = layer->inputs.items[i];
-    if (has_value(e, t, BSM_SPACE_DEVICE)) return false;
-    found = found || has_value(e, t, BSM_SPACE_HOST);
+    if (is_constant(t)) continue;
+    if (has_value(e, t, BSM_SPACE_DEVICE)) return BSM_SPACE_DEVICE;
+    host = host || has_value(e, t, BSM_SPACE_HOST);
   }
-  return found;
+  return host ? BSM_SPACE_HOST : space_of_reader(e, layer->outputs.items[0]);
 }
 
 static bsm_memory_space space_of(const bsm_emitter *e, const bsm_layer *layer) {
-  const bsm_target *target = e->options->target;
-  if (!has_two_spaces(e) || layer->kind == BSM_LAYER_ATEN_CALL ||
-      layer->kind == BSM_LAYER_PLUGIN) {
-    return BSM_SPACE_HOST;
-  }
-  if (only_moves(layer)) {
-    return is_on_host(e, layer) ? BSM_SPACE_HOST : BSM_SPACE_DEVICE;
-  }
-  return layer->kind == BSM_LAYER_CONSTANT || layer->kind == BSM_LAYER_SHAPE ||
-                 target->ops->supports(target, layer)
-             ? BSM_SPACE_DEVICE
-             : BSM_SPACE_HOST;
+  if (!has_two_spaces(e)) return BSM_SPACE_HOST;
+  if (only_moves(layer)) return space_of_move(e, layer);
+  return is_taken(e, layer) ? BSM_SPACE_DEVICE : BSM_SPACE_HOST;
 }
 
 bsm_memory_space bsm_build_input_space(const bsm_emitter *e,
@@ -76,13 +100,49 @@ bsm_memory_space bsm_build_input_space(const bsm_emitter *e,
                                      : BSM_SPACE_HOST;
 }
 
+/* What repeats elements is moved without the repetitions: `layout` with
+ * dimensions of 1 in their place. */
+static bsm_layout without_repeats(bsm_layout layout) {
+  for (int32_t i = 0; i < layout.dims.rank; i++) {
+    if (layout.strides[i] == 0) layout.dims.d[i] = layout.dims.d[i] != 0;
+  }
+  return layout;
+}
+
+/* Whether each element has a place of its own. */
+static bool has_places(const bsm_layout *layout, bsm_dtype dtype) {
+  bsm_plan_tensor reach = {.dtype = dtype, .dims = layout->dims};
+  uint64_t extent, bytes = bsm_dtype_size(dtype);
+  memcpy(reach.strides, layout->strides, sizeof(reach.strides));
+  for (int32_t i = 0; i < layout->dims.rank; i++) {
+    bytes *= (uint64_t)layout->dims.d[i];
+  }
+  return bsm_plan_tensor_extent(&reach, &extent) && bytes <= extent;
+}
+
 static bsm_status transfer(bsm_emitter *e, const bsm_itensor *t, uint32_t from,
                            uint32_t *out) {
+  const bsm_memory_space space = e->space;
   const bsm_step_transfer params = {{0, 0}};
+  const bsm_build_tensor source = *bsm_build_tensor_at(e, from);
+  bsm_layout whole = source.layout;
+  bsm_layout once = without_repeats(whole);
+  if (!has_places(&once, source.dtype)) { /* windows that overlap */
+    bsm_build_enter(e, e->buffers.items[source.buffer].space);
+    BSM_TRY(bsm_build_contiguous_copy(e, from, t->name, &from));
+    bsm_build_enter(e, space);
+    whole = once = bsm_build_tensor_at(e, from)->layout;
+  }
+  if (!bsm_dims_equal(once.dims, whole.dims)) {
+    BSM_TRY(bsm_build_view(e, from, once, 0, &from));
+  }
+  BSM_TRY(bsm_build_like(e, from, out));
   const bsm_step_spec spec = {
       BSM_STEP_TRANSFER, t->name, &from, 1, out, 1, &params};
-  BSM_TRY(bsm_build_like(e, from, out));
-  return bsm_build_step(e, &spec, NULL);
+  BSM_TRY(bsm_build_step(e, &spec, NULL));
+  return bsm_dims_equal(once.dims, whole.dims)
+             ? BSM_OK
+             : bsm_build_view(e, *out, whole, 0, out);
 }
 
 /* Gives a tensor a value in the space that is being emitted in. */
