@@ -52,7 +52,7 @@ ALLOWED = {
         "base", "aten", "ir", "network", "conversion", "partitioning"
     },
     "builder": {"base", "aten", "plugin", "engine", "network", "builder"},
-    # What plans are built for: src/backend/<name>/target and targets.c.
+    # What plans are built for: src/backend/<name>/target, target.c, targets.c.
     "targets": {
         "base", "aten", "plugin", "engine", "backend", "network", "builder",
         "targets"
@@ -124,7 +124,7 @@ def layer_of(inside):
     """The layer of a file or header below src. Of a backend, what plans run on
     and what they are built for are two layers."""
     parts = inside.split("/")
-    if parts[0] == "backend" and (parts[1:2] == ["targets.c"] or
+    if parts[0] == "backend" and (parts[1] in ("target.c", "targets.c") or
                                   parts[2:3] == ["target"]):
         return "targets"
     return parts[0]

@@ -104,7 +104,7 @@ static bsm_status lazy_allocate(bsm_device *device, const bsm_allocator *host,
   (void)device;
   (void)host;
   *out = NULL;
-  if (lazy_log.fail_allocation && --lazy_log.fail_allocation == 0) {
+  if (lazy_log.fail_allocation && count(&lazy_log.fail_allocation, -1) == 0) {
     return BSM_FAIL(BSM_OUT_OF_MEMORY, "the lazy device is full");
   }
   if (posix_memalign(&memory, alignment, bytes ? bytes : 1)) {

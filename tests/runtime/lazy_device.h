@@ -22,6 +22,6 @@ typedef struct lazy_device_log {
   int fail_step; /* the run of a step that fails, counted from 1; 0: none */
   int fail_allocation;
 } lazy_device_log;
-extern lazy_device_log lazy_log; /* reset by the test; one thread */
+extern lazy_device_log lazy_log; /* reset by the test */
 
 #endif /* TESTS_RUNTIME_LAZY_DEVICE_H_ */

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "bessemer/bessemer.h"
 #include "runtime/engine/engine.h"
@@ -162,6 +163,20 @@ static void run_and_compare(const bsm_engine *engine, const bsm_array *inputs,
   bsm_context_destroy(context);
 }
 
+/* The engine through a file. */
+static bsm_engine *reload(bsm_engine *engine) {
+  char path[] = "/tmp/bsm_lazy_XXXXXX";
+  bsm_engine *loaded;
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  check(bsm_engine_save(engine, path));
+  bsm_engine_destroy(engine);
+  check(bsm_engine_load(path, NULL, &loaded));
+  unlink(path);
+  return loaded;
+}
+
 static void run_model(const char *name, const char *how, uint64_t refuses,
                       int64_t low, counts *out) {
   char path[512];
@@ -175,6 +190,8 @@ static void run_model(const char *name, const char *how, uint64_t refuses,
   lazy_log = (lazy_device_log){0};
   bsm_engine *engine = compile(name, how, inputs, count, low);
   *out = count_steps(engine->plan);
+  run_and_compare(engine, inputs, count, want, want_count);
+  engine = reload(engine);
   run_and_compare(engine, inputs, count, want, want_count);
   bsm_engine_destroy(engine);
   assert_int_equal(lazy_log.live, 0);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "bessemer/bessemer.h"
 #include "runtime/engine/engine.h"
@@ -727,6 +728,59 @@ static bool never(void *user) {
   return false;
 }
 
+typedef struct worker {
+  const model *m;
+  bsm_array got[MAX_ARRAYS];
+  bsm_status status;
+} worker;
+
+static void *work(void *arg) {
+  worker *w = arg;
+  bsm_context *context = NULL;
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  options.threads = 2;
+  w->status = bsm_context_create(w->m->placed, &options, &context);
+  for (int i = 0; i < 5 && !w->status; i++) {
+    w->status = bsm_context_run(context, w->m->inputs, w->m->input_count,
+                                w->got, w->m->output_count);
+  }
+  bsm_context_destroy(context);
+  return NULL;
+}
+
+/* Contexts of one engine in threads of their own: they share its weights, which
+ * the first one that needs them uploads. */
+static void test_threads(void **state) {
+  (void)state;
+  enum { WORKERS = 4 };
+  model m;
+  load("mixed", "script", &m);
+  lazy_log = (lazy_device_log){0};
+  place(&m, 7, 2);
+  static worker workers[WORKERS];
+  pthread_t threads[WORKERS];
+  for (int i = 0; i < WORKERS; i++) {
+    workers[i] = (worker){.m = &m};
+    memcpy(workers[i].got, m.got, sizeof(m.got));
+    for (size_t k = 0; k < m.output_count; k++) {
+      workers[i].got[k].data =
+          calloc(bytes_of(m.got[k].dtype, m.got[k].dims) + 1, 1);
+    }
+    assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  }
+  for (int i = 0; i < WORKERS; i++) {
+    assert_int_equal(pthread_join(threads[i], NULL), 0);
+    check(workers[i].status);
+    for (size_t k = 0; k < m.output_count; k++) {
+      assert_memory_equal(workers[i].got[k].data, m.want[k].data,
+                          bytes_of(m.want[k].dtype, m.want[k].dims));
+      free(workers[i].got[k].data);
+    }
+  }
+  unload(&m);
+  assert_nothing_left();
+}
+
 /* An engine for a device that is not there can be saved, not run. */
 static void test_device_is_missing(void **state) {
   (void)state;
@@ -806,6 +860,7 @@ int main(void) {
       cmocka_unit_test(test_no_memory_on_the_device),
       cmocka_unit_test(test_no_memory_on_the_host),
       cmocka_unit_test(test_weights_are_uploaded_once),
+      cmocka_unit_test(test_threads),
       cmocka_unit_test(test_device_is_missing),
       cmocka_unit_test(test_no_target),
       cmocka_unit_test(test_memory),
