@@ -395,9 +395,9 @@ static bsm_status make_segment(const stager *s, uint32_t stage,
   return BSM_OK;
 }
 
-bsm_status bsm_partition_block(const bsm_block *block,
-                               const bsm_partition_options *options,
-                               bsm_arena *arena, bsm_schedule *out) {
+static bsm_status partition_block(const bsm_block *block,
+                                  const bsm_partition_options *options,
+                                  bsm_arena *arena, bsm_schedule *out) {
   stager s = {.block = block, .options = options, .arena = arena};
   BSM_VEC(bsm_schedule_item) items = {0};
   BSM_TRY(place_all(&s));
@@ -410,6 +410,8 @@ bsm_status bsm_partition_block(const bsm_block *block,
         BSM_TRY(make_segment(&s, stage, &item.segment));
       } else {
         item.node = s.nodes.items[i].node;
+        item.must_call =
+            options->must_call && options->must_call(options->user, item.node);
       }
       /* A segment whose results nobody reads is not run. */
       if (item.node || item.segment->output_count) {
@@ -420,4 +422,37 @@ bsm_status bsm_partition_block(const bsm_block *block,
   }
   *out = (bsm_schedule){items.items, items.len};
   return BSM_OK;
+}
+
+/* ---- whole graphs ---- */
+
+static bsm_status schedule_block(const bsm_block *block,
+                                 const bsm_partition_options *options,
+                                 bsm_arena *arena, size_t depth,
+                                 bsm_partition *out) {
+  bsm_schedule *schedule = BSM_NEW(arena, bsm_schedule);
+  BSM_TRY_ALLOC(schedule);
+  if (depth > 256) return BSM_OK; /* the verifier allows no more */
+  BSM_TRY(partition_block(block, options, arena, schedule));
+  BSM_TRY_ALLOC(bsm_ptrmap_set(arena, &out->schedules, block, schedule));
+  for (size_t i = 0; i < schedule->count; i++) {
+    const bsm_node *node = schedule->items[i].node;
+    for (size_t k = 0; node && k < node->blocks.len; k++) {
+      BSM_TRY(schedule_block(node->blocks.items[k], options, arena, depth + 1,
+                             out));
+    }
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_partition_graph(const bsm_graph *graph,
+                               const bsm_partition_options *options,
+                               bsm_arena *arena, bsm_partition *out) {
+  *out = (bsm_partition){0};
+  return schedule_block(graph->block, options, arena, 0, out);
+}
+
+const bsm_schedule *bsm_partition_schedule(const bsm_partition *partition,
+                                           const bsm_block *block) {
+  return bsm_ptrmap_get(&partition->schedules, block);
 }

@@ -45,6 +45,7 @@ typedef struct bsm_segment {
 typedef struct bsm_schedule_item {
   bsm_segment *segment;
   const bsm_node *node;
+  bool must_call; /* as the options say of the node */
 } bsm_schedule_item;
 
 typedef struct bsm_schedule {
@@ -57,12 +58,20 @@ typedef struct bsm_schedule {
 bool bsm_is_one_segment(const bsm_graph *graph,
                         const bsm_partition_options *options);
 
-/* Schedules one block; nested blocks are scheduled when their node is reached.
- * Constants, and lists of what segments can have, are in no schedule: whoever
- * needs one makes it. */
-BSM_NODISCARD bsm_status bsm_partition_block(
-    const bsm_block *block, const bsm_partition_options *options,
-    bsm_arena *arena, bsm_schedule *out);
+/* The schedules of a graph's blocks. */
+typedef struct bsm_partition {
+  bsm_ptrmap schedules; /* bsm_block -> its bsm_schedule */
+} bsm_partition;
+
+/* Schedules the top block, and the blocks of nodes that stand in schedules.
+ * Constants, and lists of what segments can have, are in none: whoever needs
+ * one makes it. */
+BSM_NODISCARD bsm_status bsm_partition_graph(
+    const bsm_graph *graph, const bsm_partition_options *options,
+    bsm_arena *arena, bsm_partition *out);
+/* NULL: the block is in no schedule. */
+const bsm_schedule *bsm_partition_schedule(const bsm_partition *partition,
+                                           const bsm_block *block);
 
 /* Whether a segment can have the node. */
 bool bsm_node_fits_segment(const bsm_node *node,

@@ -69,8 +69,10 @@ static bsm_status build(bsm_planner *planner, const bsm_graph *graph,
                         const bsm_plan *like, bsm_arena *scratch,
                         bsm_arena *arena, bsm_plan **out) {
   const bsm_planner_options *o = &planner->options;
-  const bsm_convert_options converting = {.require_full_compilation =
-                                              o->require_full_compilation};
+  const bsm_convert_options converting = {
+      .require_full_compilation = o->require_full_compilation,
+      .visit = o->visit,
+      .user = o->user};
   bsm_build_options building = o->building;
   building.like = like;
   bsm_network *net;

@@ -8,6 +8,7 @@
 
 #include "aten/op.h"
 #include "builder/builder.h"
+#include "conversion/convert.h"
 #include "engine/plan.h"
 #include "engine/program.h"
 #include "engine/program_constants.h"
@@ -24,6 +25,8 @@ typedef struct bsm_planner_options {
   bsm_build_options building;
   /* Makes plans fail that would leave ops to the reference library. */
   bool require_full_compilation;
+  bsm_node_visit *visit; /* told how each node of a plan runs; NULL: none */
+  void *user;
   /* Of the run on shapes for one plan, beyond which it fails; 0 or more than
    * the defaults: these. */
   size_t max_bytes, max_instructions;

@@ -16,7 +16,8 @@
 typedef struct fixture {
   bsm_arena arena;
   bsm_graph *graph;
-  bsm_schedule schedule;
+  bsm_partition partition;
+  bsm_schedule schedule; /* of the top block */
 } fixture;
 
 #define F "Float(2, 3, strides=[3, 1])"
@@ -50,7 +51,8 @@ static void partition(fixture *f, const char *text) {
   const bsm_partition_options options = options_of();
   set_up(f, text);
   check_status(
-      bsm_partition_block(f->graph->block, &options, &f->arena, &f->schedule));
+      bsm_partition_graph(f->graph, &options, &f->arena, &f->partition));
+  f->schedule = *bsm_partition_schedule(&f->partition, f->graph->block);
 }
 
 /* "[relu neg] tan [abs]" */
@@ -222,26 +224,49 @@ static void nested_blocks(void **state) {
                 "  %z : " F
                 " = aten::abs(%y)\n"
                 "  return (%z)\n");
-  const bsm_partition_options options = options_of();
   const bsm_node *node = f.schedule.items[1].node;
   assert_true(node && bsm_node_is(node, "prim::If"));
-  bsm_schedule inner;
-  check_status(
-      bsm_partition_block(node->blocks.items[0], &options, &f.arena, &inner));
-  assert_int_equal(inner.count, 2);
-  assert_true(bsm_node_is(inner.items[0].node, "aten::tan"));
-  assert_int_equal(inner.items[1].segment->input_count, 1);
-  check_status(
-      bsm_partition_block(node->blocks.items[1], &options, &f.arena, &inner));
-  assert_int_equal(inner.count, 0);
+  const bsm_schedule *inner =
+      bsm_partition_schedule(&f.partition, node->blocks.items[0]);
+  assert_int_equal(inner->count, 2);
+  assert_true(bsm_node_is(inner->items[0].node, "aten::tan"));
+  assert_false(inner->items[0].must_call);
+  assert_int_equal(inner->items[1].segment->input_count, 1);
+  inner = bsm_partition_schedule(&f.partition, node->blocks.items[1]);
+  assert_int_equal(inner->count, 0);
   expect(&f, "[relu]1:1 If [abs]1:1");
+}
+
+static bool must_call_neg(void *user, const bsm_node *node) {
+  (void)user;
+  return bsm_node_is(node, "aten::neg");
+}
+
+static void forced_calls(void **state) {
+  (void)state;
+  fixture f;
+  bsm_partition_options options = options_of();
+  options.must_call = must_call_neg;
+  set_up(&f, "graph(%x : " F
+             "):\n"
+             "  %a : " F
+             " = aten::neg(%x)\n"
+             "  %y : " F
+             " = aten::tan(%a)\n"
+             "  return (%y)\n");
+  check_status(bsm_partition_graph(f.graph, &options, &f.arena, &f.partition));
+  const bsm_schedule *all =
+      bsm_partition_schedule(&f.partition, f.graph->block);
+  assert_int_equal(all->count, 2);
+  assert_true(all->items[0].must_call && !all->items[1].must_call);
+  bsm_arena_destroy(&f.arena);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stages),        cmocka_unit_test(whole_graphs),
       cmocka_unit_test(lists),         cmocka_unit_test(writers),
-      cmocka_unit_test(nested_blocks),
+      cmocka_unit_test(nested_blocks), cmocka_unit_test(forced_calls),
   };
   return cmocka_run_group_tests_name("partition", tests, NULL, NULL);
 }

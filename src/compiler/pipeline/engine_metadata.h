@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine tells of how it was made. */
+/* What an engine says of how it was made. */
 #ifndef BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
 #define BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
 

@@ -40,7 +40,6 @@ typedef struct module_path {
 struct bsm_fallback_rules {
   bsm_arena *arena;
   const bsm_aten_library *aten;
-  const bsm_logger *logger;
   BSM_VEC(op_rule) ops;
   BSM_VEC(module_rule) modules;
   BSM_VEC(module_path) tree;
@@ -264,7 +263,6 @@ bsm_status bsm_fallback_rules_create(bsm_module *module,
   BSM_TRY_ALLOC(rules);
   rules->arena = arena;
   rules->aten = module->aten;
-  rules->logger = options->logger;
   if ((options->fallback_op_count && !options->fallback_ops) ||
       (options->fallback_module_count && !options->fallback_modules)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -374,26 +372,29 @@ static bsm_status unknown_module(const bsm_fallback_rules *rules,
 }
 
 bsm_status bsm_fallback_rules_check(const bsm_fallback_rules *rules,
-                                    const bsm_graph *graph) {
+                                    const bsm_graph *graph,
+                                    bsm_compilation_record *record) {
   size_t *ops = BSM_NEW_ARRAY(rules->arena, size_t, rules->ops.len + 1);
   size_t *modules = BSM_NEW_ARRAY(rules->arena, size_t, rules->modules.len + 1);
   BSM_TRY_ALLOC(ops && modules);
   count_nodes(rules, graph->block, ops, modules, 0);
   for (size_t i = 0; i < rules->ops.len; i++) {
     if (ops[i]) continue;
-    bsm_log(rules->logger, BSM_LOG_LEVEL_WARNING,
-            "fallback operator \"%s\": no node of the lowered model has it; "
-            "bessemer ops lists those that there are",
-            rules->ops.items[i].name);
+    BSM_TRY(bsm_record_warning(
+        record,
+        "fallback operator \"%s\": no node of the lowered model has it; "
+        "bessemer ops lists those that there are",
+        rules->ops.items[i].name));
   }
   for (size_t i = 0; i < rules->modules.len; i++) {
     const module_rule *rule = &rules->modules.items[i];
     if (modules[i]) continue;
     if (!is_in_tree(rules, rule)) return unknown_module(rules, rule);
-    bsm_log(rules->logger, BSM_LOG_LEVEL_WARNING,
-            "fallback module \"%s\": no node of the lowered model comes from "
-            "it",
-            rule->name);
+    BSM_TRY(bsm_record_warning(
+        record,
+        "fallback module \"%s\": no node of the lowered model comes from "
+        "it",
+        rule->name));
   }
   return BSM_OK;
 }

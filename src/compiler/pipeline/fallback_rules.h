@@ -5,6 +5,7 @@
 #define BSM_COMPILER_PIPELINE_FALLBACK_RULES_H_
 
 #include "compiler/modules/module_internal.h"
+#include "compiler/pipeline/compilation_record.h"
 
 typedef struct bsm_fallback_rules bsm_fallback_rules;
 
@@ -22,6 +23,7 @@ const char *bsm_fallback_rule_of(const bsm_fallback_rules *rules,
 /* Warns of names that no node of the lowered graph has. BSM_INVALID_ARGUMENT: a
  * module that the model has not at all. */
 BSM_NODISCARD bsm_status bsm_fallback_rules_check(
-    const bsm_fallback_rules *rules, const bsm_graph *graph);
+    const bsm_fallback_rules *rules, const bsm_graph *graph,
+    bsm_compilation_record *record);
 
 #endif /* BSM_COMPILER_PIPELINE_FALLBACK_RULES_H_ */

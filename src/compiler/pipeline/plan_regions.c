@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Regions are formed on the best shapes, planned for these and the largest,
+ * and the weights that this packs become the engine's. */
 #include "compiler/pipeline/plan_regions.h"
 
 #include <string.h>
 
-#include "compiler/pipeline/compile_program.h"
+#include "compiler/pipeline/place_nodes.h"
+#include "compiler/pipeline/program_plan.h"
 #include "planner/planner.h"
 
 typedef struct region_planner {
@@ -14,6 +17,8 @@ typedef struct region_planner {
   bsm_program_constants constants;
   bsm_weights_store store;
   bsm_planner *planner;
+  bsm_placement_list nodes; /* of the region that is planned */
+  bsm_conversion_record converted;
   bool whole;   /* the program is one region */
   bool planned; /* which has a plan for the shapes tried last */
 } region_planner;
@@ -26,7 +31,9 @@ static bsm_status start(region_planner *r) {
       .constants = &r->constants,
       .allocator = r->arena->allocator,
       .building = r->options->building,
-      .require_full_compilation = r->options->require_full_compilation};
+      .require_full_compilation = r->options->require_full_compilation,
+      .visit = bsm_place_converted,
+      .user = &r->converted};
   options.building.store = &r->store;
   BSM_TRY(bsm_program_read_constants(plan, &r->scratch, &r->constants));
   for (uint32_t i = 0; i < plan->weights_count; i++) {
@@ -105,6 +112,7 @@ static bool is_variant(const region_planner *r, const bsm_instruction *region,
 static bsm_status plan_region(region_planner *r, const bsm_instruction *region,
                               const bsm_ivalue *inputs, const bsm_plan *like,
                               bsm_region_plan *out) {
+  bsm_placement_list_init(&r->nodes, &r->scratch);
   bsm_status status =
       bsm_planner_plan(r->planner, region, inputs, like, r->arena, out);
   r->planned = !status;
@@ -130,6 +138,7 @@ static bsm_status plan_best(void *user, bsm_instruction *region,
   if (!r->planned) return BSM_OK;
   if (is_variant(r, region, &made)) {
     BSM_TRY(bsm_program_add_variant(r->plan, made.plan, r->arena));
+    BSM_TRY(bsm_placement_list_append(r->options->optimal, &r->nodes));
     index = r->plan->program->segment_count - 1;
   } else {
     BSM_TRY(add_segment(r, made.plan, &index));
@@ -206,6 +215,7 @@ bsm_status bsm_plan_regions(bsm_plan *plan, const bsm_region_options *options,
   region_planner r = {.options = options, .plan = plan, .arena = arena};
   bsm_arena_init(&r.scratch, arena->allocator);
   bsm_weights_store_init(&r.store, arena->allocator);
+  r.converted = (bsm_conversion_record){.nodes = &r.nodes};
   bsm_status status = plan_all(&r);
   bsm_planner_destroy(r.planner);
   bsm_weights_store_destroy(&r.store);
@@ -214,7 +224,7 @@ bsm_status bsm_plan_regions(bsm_plan *plan, const bsm_region_options *options,
   return status;
 }
 
-/* ---- telling ---- */
+/* ---- what is in regions ---- */
 
 static void mark_block(const bsm_program *p, uint32_t id, bool inside,
                        bool *set) {

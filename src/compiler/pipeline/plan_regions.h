@@ -6,6 +6,7 @@
 
 #include "aten/op.h"
 #include "builder/builder.h"
+#include "compiler/pipeline/compilation_record.h"
 #include "engine/plan.h"
 #include "engine/program.h"
 
@@ -15,6 +16,9 @@ typedef struct bsm_region_options {
   bool require_full_compilation;
   const bool *alone; /* by register: what sets it is in no region */
   size_t least;      /* calls in a region */
+  /* Told how the nodes of the plan for the best shapes run, when the whole
+   * program is one region. */
+  bsm_placement_list *optimal;
 } bsm_region_options;
 
 /* Forms regions of the program of `plan`, which has ranges, and makes their

@@ -18,7 +18,7 @@ BSM_NODISCARD bsm_status bsm_variant_shapes(bsm_arena *arena,
                                             bsm_input_spec **out,
                                             size_t *count);
 
-/* A copy of the specs with fixed shapes: dims that range as told have `size`,
+/* A copy of the specs with fixed shapes: dims that range so have `size`,
  * all others are optimal. */
 BSM_NODISCARD bsm_status bsm_one_shape(bsm_arena *arena,
                                        const bsm_input_spec *specs,

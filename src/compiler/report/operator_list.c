@@ -4,7 +4,8 @@
 
 #include "base/allocate.h"
 #include "base/options.h"
-#include "compiler/pipeline/compile_internal.h"
+#include "compiler/pipeline/compile.h"
+#include "compiler/pipeline/compile_options.h"
 #include "conversion/convert.h"
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
@@ -103,10 +104,10 @@ static bsm_status add_limit(list_owner *owner, bsm_operator_info *item,
 }
 
 /* Fills in `runs` and `limits` of an operator whose `has_` fields are set. */
-static bsm_status tell_how(list_owner *owner, bsm_ir_ctx *cx,
-                           const bsm_aten_library *aten,
-                           const bsm_plugin_registry *plugins,
-                           bsm_operator_info *item) {
+static bsm_status describe_run(list_owner *owner, bsm_ir_ctx *cx,
+                               const bsm_aten_library *aten,
+                               const bsm_plugin_registry *plugins,
+                               bsm_operator_info *item) {
   const bsm_str name = name_of_schema(item->schema);
   const char *qualified = bsm_arena_strndup(&owner->arena, name.data, name.len);
   const bsm_aten_op *op = bsm_aten_find(aten, name);
@@ -171,7 +172,7 @@ static bsm_status list_built_in(list_owner *owner,
     item->has_reference = true;
   }
   for (size_t i = 0; i < owner->items.len; i++) {
-    BSM_TRY(tell_how(owner, cx, aten, plugins, &owner->items.items[i]));
+    BSM_TRY(describe_run(owner, cx, aten, plugins, &owner->items.items[i]));
   }
   return BSM_OK;
 }
@@ -194,9 +195,18 @@ bsm_status bsm_operators_with(const bsm_plugin_registry *plugins,
 
 /* ---- a model ---- */
 
+/* The graph of a region has the text of a place for a file. */
+static void print_place(bsm_text *text, const bsm_source *source) {
+  if (source->python_file && !source->python_line) {
+    bsm_text_printf(text, "%s", source->python_file);
+  } else {
+    bsm_source_print(text, source);
+  }
+}
+
 /* Notes where an item occurs; *first is that text, whether new or not. */
 static bsm_status add_place(list_owner *owner, size_t item,
-                            const bsm_node *node, const char **out) {
+                            const bsm_source *source, const char **out) {
   bsm_text text;
   while (owner->places.len <= item) {
     bsm_text_init(&text, &owner->arena);
@@ -205,7 +215,7 @@ static bsm_status add_place(list_owner *owner, size_t item,
   bsm_text_init(&text, &owner->arena);
   bsm_text_printf(&text, "%zu ", item);
   const size_t start = text.len;
-  bsm_source_print(&text, &node->source);
+  print_place(&text, source);
   if (text.failed) return BSM_FAIL_OOM();
   *out = text.data + start;
   const bsm_str key = {text.data, text.len};
@@ -221,66 +231,64 @@ static bsm_status add_place(list_owner *owner, size_t item,
   return BSM_OK;
 }
 
-typedef struct model_lister {
-  list_owner *owner;
-  const bsm_aten_library *aten;
-} model_lister;
-
-static void count_run(bsm_operator_info *item, bsm_node_run how,
-                      bool in_variant) {
-  if (in_variant) {
-    item->optimal_layer_nodes += how == BSM_RUN_LAYERS;
-    item->optimal_reference_nodes += how == BSM_RUN_REFERENCE;
-    return;
-  }
+static void count_run(bsm_operator_info *item, bsm_node_run run) {
   item->count++;
-  item->layer_nodes += how == BSM_RUN_LAYERS;
-  item->evaluated_nodes += how == BSM_RUN_EVALUATED;
-  item->reference_nodes += how == BSM_RUN_REFERENCE;
-  item->unsupported_nodes += how == BSM_RUN_UNSUPPORTED;
-  item->planned_nodes += how == BSM_RUN_PLANNED;
-  item->called_nodes += how == BSM_RUN_CALL;
-  item->program_nodes += how == BSM_RUN_CONTROL;
+  item->layer_nodes += run == BSM_RUN_LAYERS;
+  item->evaluated_nodes += run == BSM_RUN_EVALUATED;
+  item->reference_nodes += run == BSM_RUN_REFERENCE;
+  item->unsupported_nodes += run == BSM_RUN_UNSUPPORTED;
+  item->planned_nodes += run == BSM_RUN_PLANNED;
+  item->called_nodes += run == BSM_RUN_CALL;
+  item->program_nodes += run == BSM_RUN_CONTROL;
 }
 
-static bsm_status add_node(void *user, const bsm_node *node, bsm_node_run how,
-                           bool in_variant, const char *why) {
-  const model_lister *lister = user;
-  list_owner *owner = lister->owner;
-  const char *name = node->schema ? node->schema->qualified : node->kind;
-  const char *schema = node->schema ? node->schema->text : node->kind;
+static bsm_status add_node(list_owner *owner, const bsm_aten_library *aten,
+                           const bsm_node_placement *node,
+                           bsm_operator_info **out) {
   bsm_operator_info *item;
-  /* What is evaluated for one shape is of no interest beside the program. */
-  if (in_variant && how == BSM_RUN_EVALUATED) return BSM_OK;
-  BSM_TRY(find_item(owner, bsm_str_of(name), schema, &item));
-  const size_t index = (size_t)(item - owner->items.items);
   const char *place;
-  BSM_TRY(add_place(owner, index, node, &place));
+  BSM_TRY(find_item(owner, bsm_str_of(node->name), node->schema, &item));
+  const size_t index = (size_t)(item - owner->items.items);
+  BSM_TRY(add_place(owner, index, &node->source, &place));
   if (!item->source[0]) item->source = place;
   item->places = owner->places.items[index].data;
-  count_run(item, how, in_variant);
-  item->has_converter = item->has_converter || how == BSM_RUN_LAYERS;
-  item->has_evaluator = item->has_evaluator || how == BSM_RUN_EVALUATED;
-  item->has_reference = bsm_aten_find(lister->aten, bsm_str_of(name)) != NULL;
-  if (why && !item->why[0]) {
-    item->why = bsm_arena_strndup(&owner->arena, why, strcspn(why, "\n"));
+  item->has_converter = item->has_converter || node->run == BSM_RUN_LAYERS;
+  item->has_evaluator = item->has_evaluator || node->run == BSM_RUN_EVALUATED;
+  item->has_reference = bsm_aten_find(aten, bsm_str_of(node->name)) != NULL;
+  if (node->why && !item->why[0]) {
+    item->why =
+        bsm_arena_strndup(&owner->arena, node->why, strcspn(node->why, "\n"));
     BSM_TRY_ALLOC(item->why);
+  }
+  *out = item;
+  return BSM_OK;
+}
+
+/* What the record says of all nodes. */
+static bsm_status add_record(list_owner *owner, const bsm_aten_library *aten,
+                             const bsm_compilation_record *record) {
+  bsm_operator_info *item;
+  for (size_t i = 0; i < record->nodes.items.len; i++) {
+    const bsm_node_placement *node = &record->nodes.items.items[i];
+    BSM_TRY(add_node(owner, aten, node, &item));
+    count_run(item, node->run);
+  }
+  for (size_t i = 0; i < record->optimal.items.len; i++) {
+    const bsm_node_placement *node = &record->optimal.items.items[i];
+    /* What is evaluated for one shape is of no interest beside the program. */
+    if (node->run == BSM_RUN_EVALUATED) continue;
+    BSM_TRY(add_node(owner, aten, node, &item));
+    item->optimal_layer_nodes += node->run == BSM_RUN_LAYERS;
+    item->optimal_reference_nodes += node->run == BSM_RUN_REFERENCE;
   }
   return BSM_OK;
 }
 
-static void forget(void *user) {
-  list_owner *owner = ((model_lister *)user)->owner;
-  owner->items.len = 0;
-  owner->index = (bsm_strmap){0};
-  owner->places.len = 0;
-  owner->has_place = (bsm_strmap){0};
-}
-
 /* In this model; of several ways the slowest names the operator. */
-static bsm_status tell_how_of_model(list_owner *owner, const bsm_module *module,
-                                    bsm_operator_info *item) {
-  BSM_TRY(tell_how(owner, module->cx, module->aten, module->plugins, item));
+static bsm_status describe_run_in_model(list_owner *owner,
+                                        const bsm_module *module,
+                                        bsm_operator_info *item) {
+  BSM_TRY(describe_run(owner, module->cx, module->aten, module->plugins, item));
   const bool plugin = strcmp(item->runs, "plugin") == 0;
   const bool layers = item->layer_nodes || item->optimal_layer_nodes;
   if (item->unsupported_nodes) {
@@ -304,13 +312,12 @@ static bsm_status tell_how_of_model(list_owner *owner, const bsm_module *module,
 /* As bsm_compile: an engine that is thrown away. */
 static bsm_status make_engine(bsm_module *module,
                               const bsm_compile_options *options,
-                              const bsm_compile_watch *watch, bool *lowered) {
+                              bsm_compilation_record *record) {
   bsm_arena arena;
-  bsm_plan *plan = NULL;
+  bsm_plan *plan;
   bsm_engine *engine = NULL;
   bsm_arena_init(&arena, options->allocator);
-  bsm_status status =
-      bsm_compile_plan(module, options, watch, &arena, lowered, &plan);
+  bsm_status status = bsm_compile_plan(module, options, &arena, record, &plan);
   if (!status) {
     status = bsm_engine_adopt(&arena, plan, options->allocator, module->plugins,
                               &engine);
@@ -320,16 +327,12 @@ static bsm_status make_engine(bsm_module *module,
   return status;
 }
 
-/* What is told is what the compiler did. */
-static bsm_status list_model(bsm_module *module,
-                             const bsm_compile_options *options,
-                             list_owner *owner) {
-  model_lister lister = {owner, module->aten};
-  const bsm_compile_watch watch = {
-      .user = &lister, .node = add_node, .restart = forget};
-  bool lowered;
-  bsm_status status = make_engine(module, options, &watch, &lowered);
-  if (status && (!lowered || bsm_status_code(status) == BSM_OUT_OF_MEMORY)) {
+/* The list says what the record of a compilation does, and why that failed. */
+static bsm_status list_record(const bsm_module *module,
+                              const bsm_compilation_record *record,
+                              bsm_status status, list_owner *owner) {
+  if (status &&
+      (!record->lowered || bsm_status_code(status) == BSM_OUT_OF_MEMORY)) {
     return status;
   }
   if (status) {
@@ -338,10 +341,22 @@ static bsm_status list_model(bsm_module *module,
     bsm_status_free(status);
     BSM_TRY_ALLOC(owner->list.failure);
   }
+  BSM_TRY(add_record(owner, module->aten, record));
   for (size_t i = 0; i < owner->items.len; i++) {
-    BSM_TRY(tell_how_of_model(owner, module, &owner->items.items[i]));
+    BSM_TRY(describe_run_in_model(owner, module, &owner->items.items[i]));
   }
   return BSM_OK;
+}
+
+static bsm_status list_model(bsm_module *module,
+                             const bsm_compile_options *options,
+                             list_owner *owner) {
+  bsm_compilation_record record;
+  bsm_compilation_record_init(&record, options->allocator, options->logger);
+  bsm_status status = list_record(module, &record,
+                                  make_engine(module, options, &record), owner);
+  bsm_compilation_record_destroy(&record);
+  return status;
 }
 
 bsm_status bsm_module_operators(bsm_module *module,

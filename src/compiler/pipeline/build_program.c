@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lowered graph that is more than one segment becomes a program: its segments
- * are compiled to plans, everything else to instructions. */
+/* Segments are compiled to plans, everything else becomes instructions. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "compiler/pipeline/compile_program.h"
+#include "compiler/pipeline/build_program.h"
 #include "engine/ivalue_bytes.h"
 #include "engine/program.h"
-#include "partitioning/partition.h"
 
 typedef BSM_VEC(uint32_t) id_vec;
 
 typedef struct program_builder {
   const bsm_program_source *source;
-  const bsm_partition_options *partition;
   bsm_arena *arena;   /* of the engine */
   bsm_arena *scratch; /* of the compilation */
   bsm_plan *plan;
@@ -235,8 +231,9 @@ static bsm_instruction_kind kind_of(const bsm_node *node, const char **name) {
   return BSM_INSTRUCTION_CALL;
 }
 
-static bsm_status add_node(block_builder *k, const bsm_node *node) {
+static bsm_status add_node(block_builder *k, const bsm_schedule_item *item) {
   program_builder *b = k->b;
+  const bsm_node *node = item->node;
   bsm_instruction i = {.input_count = (uint32_t)node->inputs.len,
                        .output_count = (uint32_t)node->outputs.len,
                        .block_count = (uint32_t)node->blocks.len};
@@ -250,8 +247,7 @@ static bsm_status add_node(block_builder *k, const bsm_node *node) {
     BSM_TRY(build_block(b, node->blocks.items[n], &i.blocks[n]));
   }
   BSM_TRY(new_registers(b, node->outputs.items, node->outputs.len, &i.outputs));
-  if (i.output_count && b->partition->must_call &&
-      b->partition->must_call(b->partition->user, node)) {
+  if (i.output_count && item->must_call) {
     BSM_TRY_ALLOC(bsm_vec_push(b->scratch, &b->alone, i.outputs[0]));
   }
   return push(k, i);
@@ -274,13 +270,12 @@ static bsm_status add_segment(block_builder *k, const bsm_segment *segment) {
 }
 
 static bsm_status fill_block(block_builder *k, const bsm_block *block) {
-  bsm_schedule schedule;
-  BSM_TRY(
-      bsm_partition_block(block, k->b->partition, k->b->scratch, &schedule));
-  for (size_t i = 0; i < schedule.count; i++) {
-    const bsm_schedule_item *item = &schedule.items[i];
-    BSM_TRY(item->segment ? add_segment(k, item->segment)
-                          : add_node(k, item->node));
+  const bsm_schedule *schedule =
+      bsm_partition_schedule(k->b->source->partition, block);
+  if (!schedule) return BSM_FAIL(BSM_INTERNAL, "a block without a schedule");
+  for (size_t i = 0; i < schedule->count; i++) {
+    const bsm_schedule_item *item = &schedule->items[i];
+    BSM_TRY(item->segment ? add_segment(k, item->segment) : add_node(k, item));
   }
   return BSM_OK;
 }
@@ -343,7 +338,7 @@ static void set_strides(bsm_plan_tensor *t) {
   }
 }
 
-/* The dims of an input that range are -1; between what is told beside. */
+/* The dims of an input that range are -1: the range says between what. */
 static bsm_status add_range(program_builder *b, uint32_t input,
                             const bsm_lowering_range *range) {
   bsm_plan_tensor *t = &b->tensors.items[b->plan->inputs[input].tensor];
@@ -418,7 +413,7 @@ static bsm_status finish(program_builder *b) {
   plan->weights = b->weights.items;
   plan->weights_count = (uint32_t)b->weights.len;
   plan->program = p;
-  /* All segments tell the same of the build. */
+  /* All segments say the same of the build. */
   if (p->segment_count) {
     plan->metadata = p->segments[0]->metadata;
     plan->metadata_count = p->segments[0]->metadata_count;
@@ -429,44 +424,13 @@ static bsm_status finish(program_builder *b) {
   return BSM_OK;
 }
 
-/* ---- what is in no segment ---- */
-
-typedef BSM_VEC(const bsm_node *) node_vec;
-
-static bsm_status collect_nodes(const bsm_block *block,
-                                const bsm_partition_options *partition,
-                                bsm_arena *arena, node_vec *out) {
-  bsm_schedule schedule;
-  BSM_TRY(bsm_partition_block(block, partition, arena, &schedule));
-  for (size_t i = 0; i < schedule.count; i++) {
-    const bsm_node *node = schedule.items[i].node;
-    if (!node) continue;
-    BSM_TRY_ALLOC(bsm_vec_push(arena, out, node));
-    for (size_t k = 0; k < node->blocks.len; k++) {
-      BSM_TRY(collect_nodes(node->blocks.items[k], partition, arena, out));
-    }
-  }
-  return BSM_OK;
-}
-
 bool bsm_program_calls_node(const bsm_node *node) {
   const char *name;
   return kind_of(node, &name) == BSM_INSTRUCTION_CALL;
 }
 
-bsm_status bsm_program_nodes(const bsm_graph *graph,
-                             const bsm_partition_options *partition,
-                             bsm_arena *arena, const bsm_node *const **out,
-                             size_t *count) {
-  node_vec nodes = {0};
-  BSM_TRY(collect_nodes(graph->block, partition, arena, &nodes));
-  *out = nodes.items;
-  *count = nodes.len;
-  return BSM_OK;
-}
-
 /* As a set of registers. */
-static bsm_status tell_alone(const program_builder *b, bool **out) {
+static bsm_status alone_registers(const program_builder *b, bool **out) {
   bool *alone =
       BSM_NEW_ARRAY(b->scratch, bool, b->program->register_count + (size_t)1);
   BSM_TRY_ALLOC(alone);
@@ -475,83 +439,23 @@ static bsm_status tell_alone(const program_builder *b, bool **out) {
   return BSM_OK;
 }
 
-bsm_status bsm_compile_program(const bsm_graph *graph,
-                               const bsm_partition_options *partition,
-                               const bsm_program_source *source,
-                               bsm_arena *scratch, bsm_arena *arena,
-                               bsm_plan **out, bsm_program_map *map) {
+bsm_status bsm_build_program(const bsm_program_source *source,
+                             bsm_arena *scratch, bsm_arena *arena,
+                             bsm_plan **out, bsm_program_map *map) {
+  const bsm_block *top = source->graph->block;
   uint32_t main;
   program_builder b = {.source = source,
-                       .partition = partition,
                        .arena = arena,
                        .scratch = scratch,
                        .plan = BSM_NEW(arena, bsm_plan),
                        .program = BSM_NEW(arena, bsm_program)};
   *out = NULL;
   if (!b.plan || !b.program) return BSM_FAIL_OOM();
-  BSM_TRY(add_bindings(&b, graph->block));
-  BSM_TRY(build_block(&b, graph->block, &main));
+  BSM_TRY(add_bindings(&b, top));
+  BSM_TRY(build_block(&b, top, &main));
   BSM_TRY(finish(&b));
-  BSM_TRY(tell_alone(&b, &map->alone));
+  BSM_TRY(alone_registers(&b, &map->alone));
   map->registers = b.registers;
   *out = b.plan;
-  return BSM_OK;
-}
-
-/* ---- variants ---- */
-
-bsm_status bsm_program_add_variant(bsm_plan *plan, bsm_plan *variant,
-                                   bsm_arena *arena) {
-  bsm_program *p = plan->program;
-  const uint32_t segments = p->segment_count, variants = p->variant_count;
-  bsm_plan **all = BSM_NEW_ARRAY(arena, bsm_plan *, segments + 1u);
-  uint32_t *ids = BSM_NEW_ARRAY(arena, uint32_t, variants + 1u);
-  BSM_TRY_ALLOC(all && ids);
-  if (segments) memcpy(all, p->segments, segments * sizeof(*all));
-  if (variants) memcpy(ids, p->variants, variants * sizeof(*ids));
-  if (!plan->metadata_count) {
-    plan->metadata = variant->metadata;
-    plan->metadata_count = variant->metadata_count;
-  }
-  variant->metadata_count = 0;
-  all[segments] = variant;
-  ids[variants] = segments;
-  p->segments = all;
-  p->segment_count++;
-  p->variants = ids;
-  p->variant_count++;
-  return BSM_OK;
-}
-
-typedef struct weights_entry {
-  const bsm_plan_weights *weights;
-  struct weights_entry *next; /* of the same hash */
-} weights_entry;
-
-bsm_status bsm_program_share_weights(bsm_plan *plan, bsm_arena *scratch) {
-  bsm_ptrmap by_hash = {0}, seen = {0};
-  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
-    const bsm_plan *part = bsm_plan_part(plan, k);
-    for (uint32_t i = 0; i < part->weights_count; i++) {
-      bsm_plan_weights *w = &part->weights[i];
-      if (!w->size || bsm_ptrmap_get(&seen, w->data)) continue;
-      BSM_TRY_ALLOC(bsm_ptrmap_set(scratch, &seen, w->data, w));
-      const void *key =
-          (void *)(uintptr_t)(bsm_hash64(w->data, w->size, w->size) | 1u);
-      weights_entry *first = bsm_ptrmap_get(&by_hash, key), *e = first;
-      while (e && (e->weights->size != w->size ||
-                   memcmp(e->weights->data, w->data, w->size) != 0)) {
-        e = e->next;
-      }
-      if (e) {
-        w->data = e->weights->data;
-        continue;
-      }
-      e = BSM_NEW(scratch, weights_entry);
-      BSM_TRY_ALLOC(e);
-      *e = (weights_entry){w, first};
-      BSM_TRY_ALLOC(bsm_ptrmap_set(scratch, &by_hash, key, e));
-    }
-  }
   return BSM_OK;
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A method of a module becomes a plan, and the record of how. */
+#ifndef BSM_COMPILER_PIPELINE_COMPILE_H_
+#define BSM_COMPILER_PIPELINE_COMPILE_H_
+
+#include "compiler/modules/module_internal.h"
+#include "compiler/pipeline/compilation_record.h"
+#include "engine/plan.h"
+
+/* Everything but making the engine: the plan lives in `arena`. `options` are
+ * resolved. Fills in `record`, which is initialised: also on failure. */
+BSM_NODISCARD bsm_status bsm_compile_plan(bsm_module *module,
+                                          const bsm_compile_options *options,
+                                          bsm_arena *arena,
+                                          bsm_compilation_record *record,
+                                          bsm_plan **out);
+
+#endif /* BSM_COMPILER_PIPELINE_COMPILE_H_ */

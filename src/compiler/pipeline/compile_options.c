@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Defaults of options, and targets by their text. */
+#include "compiler/pipeline/compile_options.h"
+
+#include <string.h>
+
+#include "base/options.h"
+#include "lowering/lowering.h"
+
+bsm_compile_options bsm_compile_options_resolve(
+    const bsm_module *module, const bsm_compile_options *given) {
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  bsm_options_copy(&options, sizeof(options), given);
+  if (!options.logger) options.logger = module->logger;
+  if (!options.allocator) options.allocator = module->allocator;
+  return options;
+}
+
+const char *const *bsm_pass_names(void) {
+  return bsm_lowering_pass_names();
+}
+
+/* ---- targets ---- */
+
+bsm_status bsm_find_target(const bsm_compile_options *options, bsm_arena *arena,
+                           const bsm_target **out) {
+  const bool scalar = options->isa & BSM_CONTEXT_ISA_SCALAR;
+  const bsm_target_request request = {.text = options->target,
+                                      .threads = options->threads,
+                                      .isa = scalar ? 0
+                                             : options->isa
+                                                 ? options->isa
+                                                 : BSM_TARGET_ANY_ISA};
+  return bsm_target_parse(&request, arena, out);
+}
+
+bsm_status bsm_target_text(const char *target, char **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  const bsm_target_request request = {.text = target,
+                                      .isa = BSM_TARGET_ANY_ISA};
+  const bsm_target *found;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  bsm_status status = bsm_target_parse(&request, &arena, &found);
+  if (!status) {
+    *out = strdup(found->text);
+    if (!*out) status = BSM_FAIL_OOM();
+  }
+  bsm_arena_destroy(&arena);
+  return status;
+}

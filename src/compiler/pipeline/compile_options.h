@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of a compilation as they are meant, and the target they name. */
+#ifndef BSM_COMPILER_PIPELINE_COMPILE_OPTIONS_H_
+#define BSM_COMPILER_PIPELINE_COMPILE_OPTIONS_H_
+
+#include "builder/target.h"
+#include "compiler/modules/module_internal.h"
+
+/* Options with every default filled in. */
+bsm_compile_options bsm_compile_options_resolve(
+    const bsm_module *module, const bsm_compile_options *given);
+
+/* The target that the options ask for; in `arena`. */
+BSM_NODISCARD bsm_status bsm_find_target(const bsm_compile_options *options,
+                                         bsm_arena *arena,
+                                         const bsm_target **out);
+
+#endif /* BSM_COMPILER_PIPELINE_COMPILE_OPTIONS_H_ */

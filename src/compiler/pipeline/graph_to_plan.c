@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conversion, the checks and the dumps between, and building. */
+#include "compiler/pipeline/graph_to_plan.h"
+
+#include <inttypes.h>
+
+#include "builder/truncate_dtypes.h"
+#include "compiler/pipeline/engine_metadata.h"
+#include "network/layer.h"
+
+/* ---- dumps ---- */
+
+static void dump_network(const bsm_compile_options *options, const char *stage,
+                         const bsm_network *net) {
+  if (!options->dump) return;
+  bsm_arena arena;
+  bsm_text text;
+  bsm_arena_init(&arena, options->allocator);
+  bsm_text_init(&text, &arena);
+  bsm_network_print(&text, net);
+  if (!text.failed) options->dump(options->dump_user, stage, text.data);
+  bsm_arena_destroy(&arena);
+}
+
+static void dump_optimized(void *user, const bsm_network *net) {
+  dump_network(user, "optimized", net);
+}
+
+/* ---- the network ---- */
+
+static bsm_status check_size(const bsm_itensor *t, const bsm_limits *limits) {
+  uint64_t bytes = bsm_dtype_size(t->dtype);
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    const int64_t size = t->dims.d[i];
+    if (size == 0) return BSM_OK;
+  }
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    const uint64_t size = (uint64_t)t->dims.d[i];
+    if (bytes > limits->max_tensor_bytes / size) {
+      return BSM_FAIL(BSM_LIMIT,
+                      "tensor \"%s\" of shape %s and dtype %s is larger than "
+                      "the limit max_tensor_bytes (%" PRIu64 ")",
+                      t->name ? t->name : "", bsm_dims_str(t->dims),
+                      bsm_dtype_name(t->dtype), limits->max_tensor_bytes);
+    }
+    bytes *= size;
+  }
+  return BSM_OK;
+}
+
+/* A model of few bytes may ask for tensors of any size: refused here, before
+ * anything is allocated or planned for them. */
+static bsm_status check_sizes(const bsm_network *net,
+                              const bsm_limits *limits) {
+  for (size_t i = 0; i < net->inputs.len; i++) {
+    BSM_TRY(check_size(net->inputs.items[i], limits));
+  }
+  for (size_t i = 0; i < net->layers.len; i++) {
+    const bsm_layer *layer = net->layers.items[i];
+    if (layer->removed) continue;
+    for (size_t k = 0; k < layer->outputs.len; k++) {
+      BSM_TRY_NOTE(check_size(layer->outputs.items[k], limits), "in layer %s",
+                   layer->name ? layer->name : "");
+    }
+  }
+  return BSM_OK;
+}
+
+static const char *must_fall_back(void *user, const bsm_node *node) {
+  const bsm_compilation *c = user;
+  return bsm_fallback_rule_of(c->rules, node);
+}
+
+static bsm_status convert(const bsm_compilation *c, const bsm_graph *graph,
+                          const char *const *input_names,
+                          bsm_conversion_record *record, bsm_network **out) {
+  const bsm_compile_options *options = c->options;
+  const bsm_convert_options converting = {
+      .input_names = input_names,
+      .require_full_compilation = options->require_full_compilation,
+      .visit = record ? bsm_place_converted : NULL,
+      .user = record,
+      .must_fall_back = must_fall_back,
+      .fallback_user = (void *)(uintptr_t)c};
+  BSM_TRY(bsm_convert_graph_with(graph, c->module->aten, c->registry, c->arena,
+                                 options->logger, &converting, out));
+  bsm_status status =
+      bsm_status_note(bsm_network_verify(*out), "in the network as converted");
+  if (!status) status = check_sizes(*out, &c->module->cx->limits);
+  if (status) {
+    bsm_network_release(*out);
+    *out = NULL;
+    return status;
+  }
+  dump_network(options, "network", *out);
+  return BSM_OK;
+}
+
+/* As the option asks; *list is "" when nothing was narrowed. */
+static bsm_status narrow_network(const bsm_compile_options *options,
+                                 bsm_network *net, const char **list) {
+  *list = "";
+  if (!options->truncate_long_and_double) return BSM_OK;
+  bsm_text text;
+  bsm_text_init(&text, net->arena);
+  BSM_TRY(bsm_truncate_long_and_double(net, options->logger, &text));
+  if (text.len) *list = text.data;
+  return BSM_OK;
+}
+
+/* ---- the plan ---- */
+
+bsm_build_options bsm_building_options(const bsm_compilation *c) {
+  const bsm_compile_options *options = c->options;
+  return (bsm_build_options){.target = c->target,
+                             .no_timing = options->no_timing,
+                             .timing_cache = options->timing_cache,
+                             .logger = options->logger};
+}
+
+static bsm_status build(const bsm_compilation *c, bsm_network *net,
+                        bsm_arena *arena, bsm_plan **out) {
+  const bsm_compile_options *options = c->options;
+  const char *truncated;
+  bsm_metadata_vec metadata;
+  BSM_TRY(narrow_network(options, net, &truncated));
+  BSM_TRY(bsm_engine_metadata_of(c->module, options, c->target, truncated,
+                                 net->arena, &metadata));
+  bsm_build_options building = bsm_building_options(c);
+  building.optimized = options->dump ? dump_optimized : NULL;
+  building.user = (void *)(uintptr_t)options;
+  building.metadata = metadata.items;
+  building.metadata_count = (uint32_t)metadata.len;
+  return bsm_build(net, &building, arena, out);
+}
+
+bsm_status bsm_graph_to_plan(const bsm_compilation *c, const bsm_graph *graph,
+                             const char *const *input_names,
+                             bsm_conversion_record *record, bsm_arena *arena,
+                             bsm_plan **out) {
+  bsm_network *net;
+  BSM_TRY(convert(c, graph, input_names, record, &net));
+  bsm_status status = build(c, net, arena, out);
+  bsm_network_release(net);
+  return status;
+}
