@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each piece of memory has its size in front, so that what is freed is known.
+ */
 #include "planner/memory_guard.h"
 
 #include <stdalign.h>

@@ -24,7 +24,7 @@ static bsm_status set_enum(describer *d, const bsm_ivalue *value,
                                 (bsm_str){text.data, text.len}, info);
 }
 
-/* A value that was settled when compiling. */
+/* A value that is known when compiling. */
 static bsm_status set_fixed(describer *d, const bsm_ivalue *value,
                             bsm_structure_info *info) {
   if (value->tag == BSM_IVALUE_ENUM && value->u.object->len > 0 &&

@@ -272,7 +272,7 @@ static int64_t size_of(const bsm_model_dim *dim, int64_t symbol) {
 }
 
 /* The tensor with the dims that the symbols leave. */
-static bsm_status settle(fitter *f, const given_tensor *t) {
+static bsm_status fix_dims(fitter *f, const given_tensor *t) {
   bsm_lowering_range given;
   bool ranges = false;
   if (!given_dims(t->value, &given)) return BSM_OK;
@@ -337,7 +337,7 @@ bsm_status bsm_fit_shapes(const bsm_module *module, const bsm_method *method,
     if (s->opt > s->max) s->opt = s->max;
   }
   for (size_t i = 0; i < f.tensors.len; i++) {
-    BSM_TRY(settle(&f, &f.tensors.items[i]));
+    BSM_TRY(fix_dims(&f, &f.tensors.items[i]));
   }
   return BSM_OK;
 }

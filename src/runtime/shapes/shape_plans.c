@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A table of entries that is searched from end to end: there are few. Shapes
+ * are told apart by a list of words: the region, dtypes and dims of tensors,
+ * values of numbers. Shapes that cannot be planned have an entry, too, so that
+ * planning is not tried again on every run. Plans are made with the weights
+ * that the engine has packed; what they and the making of them take is bounded.
+ */
 #include "runtime/shapes/shape_plans.h"
 
 #include <inttypes.h>

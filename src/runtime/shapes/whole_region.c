@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The only instruction of such a program is its region. Its inputs and outputs
+ * are matched with those of the engine once, when a context is made; each plan
+ * is then compared with what the engine promises of its outputs. */
 #include "runtime/shapes/whole_region.h"
 
 /* For each of `ids` its last place in `among`, as what is set last counts;
