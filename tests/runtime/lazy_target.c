@@ -49,6 +49,11 @@ static bool fuses(const bsm_target *t, bsm_fusion fusion, bsm_dtype dtype) {
   return t->host->ops->fuses(t->host, fusion, dtype);
 }
 
+static bsm_image_layout image_layout(const bsm_target *t,
+                                     const bsm_layer *layer) {
+  return t->host->ops->image_layout(t->host, layer);
+}
+
 static bool reads_any_layout(const bsm_target *t, const bsm_layer *layer) {
   return t->host->ops->reads_any_layout(t->host, layer);
 }
@@ -88,6 +93,7 @@ static const bsm_target_ops lazy_target_ops = {
     .supports = supports,
     .compute_dtype = compute_dtype,
     .fuses = fuses,
+    .image_layout = image_layout,
     .reads_any_layout = reads_any_layout,
     .tactics = tactics,
     .cost = cost,
