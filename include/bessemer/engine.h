@@ -201,7 +201,8 @@ typedef struct bsm_context_options {
   uint32_t isa;
   const bsm_logger *logger;       /* NULL: silent; must outlive the context */
   const bsm_allocator *allocator; /* NULL: the engine's */
-  /* The caller's workspace (64-byte aligned), or NULL to allocate. */
+  /* The caller's workspace (64-byte aligned), in the memory of the device that
+   * the engine was built for, or NULL to allocate. */
   void *workspace;
   size_t workspace_size;
   bool profile; /* time every step: bsm_context_profile */
@@ -240,7 +241,11 @@ BSM_API void bsm_context_destroy(bsm_context *context);
 
 /* Runs the engine on the caller's arrays: one for each input and output, in
  * order, with the dtype and dims of the bindings, contiguous. Outputs may not
- * overlap inputs. Where a binding has dims of -1, an array has those that this
+ * overlap inputs. Arrays may be on the engine's device (bsm_array.space), where
+ * it has one: those in the memory that their binding is in are used in place,
+ * the others are copied to and from memory of the context. When this returns,
+ * all work is done; a failure of work on the device is returned too, with the
+ * step, and the context can be used again. Where a binding has dims of -1, an array has those that this
  * run is for; outputs whose dims only the run tells are better left to
  * bsm_context_run_keep, as arrays of other dims are refused after it; engines
  * whose outputs only the run counts (BSM_UNSUPPORTED) have to be. Allocates
