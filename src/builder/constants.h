@@ -37,4 +37,24 @@ static inline double bsm_constant_number(const bsm_weights *w, int64_t index) {
   }
 }
 
+/* values[index] of a floating dtype becomes `number`, rounded (to half and
+ * bfloat16 by way of float). */
+static inline void bsm_constant_store(bsm_dtype dtype, void *values,
+                                      int64_t index, double number) {
+  switch (dtype) {
+    case BSM_DTYPE_DOUBLE:
+      ((double *)values)[index] = number;
+      break;
+    case BSM_DTYPE_HALF:
+      ((uint16_t *)values)[index] = bsm_float_to_half((float)number);
+      break;
+    case BSM_DTYPE_BFLOAT16:
+      ((uint16_t *)values)[index] = bsm_float_to_bfloat16((float)number);
+      break;
+    default:
+      ((float *)values)[index] = (float)number;
+      break;
+  }
+}
+
 #endif /* BSM_BUILDER_CONSTANTS_H_ */

@@ -3,6 +3,7 @@
  * images lie as the target wants them. */
 #include <string.h>
 
+#include "builder/constants.h"
 #include "builder/emit_internal.h"
 
 bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue) {
@@ -35,19 +36,22 @@ enum { DECONVOLUTION, GROUPS, OUT_MAPS, OUTER };
 /* Multiplies kernel[i] by the factor of its output map: in double, rounded
  * once. [out, ..], or [in, out / groups, ..] where the group follows from the
  * input map. */
-static void apply_factor(const bsm_packing *p, int64_t count, const float *from,
-                         float *to) {
+static void apply_factor(const bsm_packing *p, int64_t count, const void *from,
+                         void *to) {
   const int64_t out_maps = p->how[OUT_MAPS], groups = p->how[GROUPS];
   const bool deconvolution = p->how[DECONVOLUTION] != 0;
   const int64_t rows = p->how[OUTER];
   const int64_t columns = deconvolution ? out_maps / groups : 1;
   const int64_t run = count / (rows * columns);
+  const bsm_weights kernel = {.dtype = p->dtype, .values = from};
+  int64_t at = 0;
   for (int64_t row = 0; row < rows; row++) {
     const int64_t first = deconvolution ? row / (rows / groups) * columns : row;
     for (int64_t column = 0; column < columns; column++) {
       const double factor = p->factor[first + column];
-      for (int64_t i = 0; i < run; i++) {
-        *to++ = (float)((double)*from++ * factor);
+      for (int64_t i = 0; i < run; i++, at++) {
+        bsm_constant_store(p->dtype, to, at,
+                           bsm_constant_number(&kernel, at) * factor);
       }
     }
   }
@@ -60,7 +64,8 @@ static bsm_status make_kernel(bsm_arena *scratch, const bsm_packing *p,
   BSM_TRY(bsm_packing_cast(scratch, p, 0, values));
   if (!p->factor || size == 0) return BSM_OK;
   const size_t count = (size_t)size / bsm_dtype_size(p->raw[0].dtype);
-  float *scaled = BSM_NEW_ARRAY(scratch, float, count);
+  void *scaled = bsm_arena_alloc_array(scratch, count, bsm_dtype_size(p->dtype),
+                                       BSM_ALIGNMENT);
   BSM_TRY_ALLOC(scaled);
   apply_factor(p, (int64_t)count, *values, scaled);
   *values = scaled;

@@ -2,8 +2,8 @@
 /* Folds scale layers (batch norm, as converters make it) into the convolution
  * or deconvolution before them: w' = w * scale, b' = b * scale + shift, in
  * double, rounded once (w' when it is packed: bsm_deferred).
- * Requires: the convolution's output is read by the scale alone, its kernel
- * is float, and it has no epilogue yet. */
+ * Requires: the convolution's output is read by the scale alone, the target
+ * fuses in its dtype, and it has no epilogue yet. */
 #include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
@@ -15,23 +15,18 @@ static double per_channel(const bsm_weights *w, int64_t channel,
   return bsm_constant_number(w, w->count == 1 ? 0 : channel);
 }
 
-/* The factor is multiplied, and the bias is kept, in float. */
-static bool is_float_or_empty(const bsm_weights *w) {
-  return w->count == 0 || w->dtype == BSM_DTYPE_FLOAT;
-}
-
 static bool is_number_or_empty(const bsm_weights *w) {
   return w->count == 0 || bsm_dtype_is_floating(w->dtype);
 }
 
 static bool can_fold(const bsm_target *target, const bsm_layer *conv,
                      const bsm_layer *scale) {
+  const bsm_dtype dtype = conv->p.convolution.kernel.dtype;
   return (conv->kind == BSM_LAYER_CONVOLUTION ||
           conv->kind == BSM_LAYER_DECONVOLUTION) &&
-         target->ops->fuses(target, BSM_FUSION_SCALE,
-                            conv->p.convolution.kernel.dtype) &&
-         is_float_or_empty(&conv->p.convolution.kernel) &&
-         is_float_or_empty(&conv->p.convolution.bias) &&
+         bsm_dtype_is_floating(dtype) &&
+         target->ops->fuses(target, BSM_FUSION_SCALE, dtype) &&
+         is_number_or_empty(&conv->p.convolution.bias) &&
          conv->p.convolution.epilogue.activation == BSM_ACTIVATION_NONE &&
          !conv->p.convolution.epilogue.has_residual &&
          scale->p.scale.power.count == 0 &&
@@ -48,18 +43,19 @@ static bsm_status fold(bsm_network *net, bsm_layer *conv,
   const bsm_weights *shift = &scale->p.scale.shift;
   const double *before = p->deferred.factor;
   const size_t maps = (size_t)p->out_maps;
+  const bsm_dtype dtype = p->kernel.dtype;
   double *factor = BSM_NEW_ARRAY(net->arena, double, maps + 1);
-  float *bias = BSM_NEW_ARRAY(net->arena, float, maps + 1);
+  void *bias = bsm_arena_alloc_array(net->arena, maps + 1,
+                                     bsm_dtype_size(dtype), BSM_ALIGNMENT);
   if (!factor || !bias) return BSM_FAIL_OOM();
   for (int64_t c = 0; c < p->out_maps; c++) {
     const double f = per_channel(by, c, 1);
-    const double b =
-        p->bias.count ? (double)((const float *)p->bias.values)[c] : 0.0;
+    const double b = p->bias.count ? bsm_constant_number(&p->bias, c) : 0.0;
     factor[c] = before ? before[c] * f : f;
-    bias[c] = (float)(b * f + per_channel(shift, c, 0));
+    bsm_constant_store(dtype, bias, c, b * f + per_channel(shift, c, 0));
   }
   p->deferred.factor = factor;
-  p->bias = (bsm_weights){.dtype = BSM_DTYPE_FLOAT,
+  p->bias = (bsm_weights){.dtype = dtype,
                           .values = bias,
                           .count = p->out_maps,
                           .shape = {1, {p->out_maps}},

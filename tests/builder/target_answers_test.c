@@ -9,6 +9,9 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <string.h>
+
+#include "aten/tensor.h"
 #include "builder/builder.h"
 #include "tests/target_kit.h"
 
@@ -24,6 +27,25 @@ static bool fuses_nothing(const bsm_target *t, bsm_fusion fusion,
   (void)fusion;
   (void)dtype;
   return false;
+}
+
+static bool fuses_all(const bsm_target *t, bsm_fusion fusion, bsm_dtype dtype) {
+  (void)t;
+  (void)fusion;
+  (void)dtype;
+  return true;
+}
+
+static bsm_status packs_as_it_is(const bsm_target *t, const bsm_plan_step *step,
+                                 int64_t in_maps, const void *values,
+                                 size_t element, bool transposed, void *packed,
+                                 uint64_t *size) {
+  (void)t;
+  (void)transposed;
+  const int64_t maps = step->params->convolution.out_maps;
+  *size = (uint64_t)(maps * in_maps) * element;
+  if (packed) memcpy(packed, values, (size_t)*size);
+  return NULL;
 }
 
 static bsm_image_layout channels_first(const bsm_target *t,
@@ -212,6 +234,55 @@ static void test_compute_dtype(void **state) {
   assert_int_equal(plan->step_count, widens ? 4 : 1);
 }
 
+/* What a target is given to pack: the kernel times the factors, in the dtype of
+ * the convolution. */
+static void test_scaled_in_half(void **state) {
+  (void)state;
+  enum { IN = 8, OUT = 4 };
+  static uint16_t kernel[OUT * IN], bias[OUT], factors[OUT], shifts[OUT];
+  for (int i = 0; i < OUT * IN; i++) {
+    kernel[i] = bsm_float_to_half(1.0f + (float)i / 1024);
+  }
+  for (int i = 0; i < OUT; i++) {
+    bias[i] = bsm_float_to_half((float)i / 4);
+    factors[i] = bsm_float_to_half(1.0f / (float)(i + 3));
+    shifts[i] = bsm_float_to_half((float)i);
+  }
+  ops.fuses = fuses_all;
+  ops.compute_dtype = computes_as_it_is;
+  ops.pack = packs_as_it_is;
+  const bsm_weights k = {
+      .dtype = BSM_DTYPE_HALF, .values = kernel, .count = OUT * IN};
+  const bsm_weights b = {.dtype = BSM_DTYPE_HALF, .values = bias, .count = OUT};
+  const bsm_weights f = {
+      .dtype = BSM_DTYPE_HALF, .values = factors, .count = OUT};
+  const bsm_weights s = {
+      .dtype = BSM_DTYPE_HALF, .values = shifts, .count = OUT};
+  const bsm_weights none = {.dtype = BSM_DTYPE_HALF};
+  bsm_itensor *x = output_of(
+      bsm_network_add_convolution_nd(net, input("x", BSM_DTYPE_HALF, image),
+                                     OUT, (bsm_dims){2, {1, 1}}, &k, &b));
+  const bsm_plan *plan =
+      build(output_of(bsm_network_add_scale(net, x, &s, &f, &none)));
+  assert_int_equal(count_steps(plan, BSM_STEP_CONVOLUTION), 1);
+  assert_int_equal(count_steps(plan, BSM_STEP_ELEMENT_WISE), 0);
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    const bsm_plan_step *step = &plan->steps[i];
+    if (step->kind != BSM_STEP_CONVOLUTION) continue;
+    const uint16_t *w = plan->weights[step->weights[0]].data;
+    const uint16_t *c = plan->weights[step->weights[1]].data;
+    for (int m = 0; m < OUT; m++) {
+      const double by = (double)bsm_half_to_float(factors[m]);
+      for (int n = 0; n < IN; n++) {
+        const double exact = (double)bsm_half_to_float(kernel[m * IN + n]) * by;
+        assert_int_equal(w[m * IN + n], bsm_float_to_half((float)exact));
+      }
+      const double moved = (double)bsm_half_to_float(bias[m]) * by + m;
+      assert_int_equal(c[m], bsm_float_to_half((float)moved));
+    }
+  }
+}
+
 static char yes[] = "as the CPU answers";
 
 #define TEST(function) \
@@ -225,7 +296,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_channels_first), TEST(test_channels_last),
       BOTH(test_epilogues),      BOTH(test_merged_products),
-      BOTH(test_compute_dtype),
+      BOTH(test_compute_dtype),  TEST(test_scaled_in_half),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
