@@ -245,12 +245,12 @@ BSM_API void bsm_context_destroy(bsm_context *context);
  * it has one: those in the memory that their binding is in are used in place,
  * the others are copied to and from memory of the context. When this returns,
  * all work is done; a failure of work on the device is returned too, with the
- * step, and the context can be used again. Where a binding has dims of -1, an array has those that this
- * run is for; outputs whose dims only the run tells are better left to
- * bsm_context_run_keep, as arrays of other dims are refused after it; engines
- * whose outputs only the run counts (BSM_UNSUPPORTED) have to be. Allocates
- * nothing but what ops of the reference library need while they are called, and
- * what depends on data; takes no lock but the thread pool's.
+ * step, and the context can be used again. Where a binding has dims of -1, an
+ * array has those that this run is for; outputs whose dims only the run tells
+ * are better left to bsm_context_run_keep, as arrays of other dims are refused
+ * after it; engines whose outputs only the run counts (BSM_UNSUPPORTED) have to
+ * be. Allocates nothing but what ops of the reference library need while they
+ * are called, and what depends on data; takes no lock but the thread pool's.
  * BSM_INVALID_ARGUMENT: a count, dtype, rank, shape or stride is wrong; the
  * message names the binding and both values. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
