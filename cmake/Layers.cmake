@@ -112,8 +112,10 @@ set(BSM_SMALL_FAMILIES
     fake_quantize
     fft
     fused_attention
+    gather
     gradient
     grouped_mm
+    index
     layers
     linalg
     linalg_spectral
@@ -145,7 +147,13 @@ set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/file.c
 foreach(family IN LISTS BSM_SMALL_FAMILIES)
   list(APPEND BSM_SMALL_FILES aten/ops/aten_${family}.c)
 endforeach()
-foreach(folder IN ITEMS engine plugin runtime/context runtime/engine)
+list(APPEND BSM_SMALL_FILES runtime/program/fast_call.c
+     runtime/program/fast_elements.c runtime/program/one_step.c
+     runtime/program/run_result.c runtime/program/liveness.c
+     runtime/program/collector.c runtime/program/residency.c
+     aten/complex_math.c aten/linalg.c)
+foreach(folder IN ITEMS engine plugin runtime/context runtime/engine
+                        runtime/shapes runtime/steps)
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
        ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
   list(APPEND BSM_SMALL_FILES ${sources})

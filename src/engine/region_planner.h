@@ -20,7 +20,9 @@ struct bsm_target;
 #define BSM_NO_OUTPUT UINT32_MAX
 
 typedef struct bsm_region_plan {
-  bsm_plan *plan; /* its inputs are the tensors among the region's, in order */
+  /* Its inputs are the tensors among the region's, in order, those in lists
+   * too; see bsm_region_binds. */
+  bsm_plan *plan;
   /* For each result: the output of the plan, or the value. Several results may
    * be one output. */
   uint32_t *outputs;
@@ -55,8 +57,9 @@ typedef struct bsm_region_planner_ops {
   /* How many instructions it has run on shapes until now. */
   uint64_t (*instructions)(const bsm_region_planner *planner);
 
-  /* Plans a REGION of the program for inputs like these: of tensors, only
-   * dtypes and dims count. Lives in `arena`, and refers to weights of the
+  /* Plans a REGION of the program, or a CALL as if it was one, for inputs like
+   * these: of tensors, only dtypes and dims count. Of a CALL nothing is left to
+   * the reference library. Lives in `arena`, and refers to weights of the
    * engine and of the planner.
    * `like`: whose tactics to take; NULL: they are chosen.
    * Fails when the region cannot be planned so: it needs data, raises, or has
@@ -69,6 +72,19 @@ typedef struct bsm_region_planner_ops {
 /* The planner that is linked in; NULL: none. Alone in its object file, so that
  * a program which defines it leaves out the library's. */
 extern const bsm_region_planner_ops *const bsm_linked_region_planner;
+
+/* Whether input `k` gives tensors to the plan. Of a CALL, constants of the
+ * program are part of the plan, and what is given twice is one input.
+ * `constant`: by register. */
+static inline bool bsm_region_binds(const bsm_instruction *i, uint32_t k,
+                                    const bool *constant) {
+  if (i->kind != BSM_INSTRUCTION_CALL) return true;
+  bool binds = !constant[i->inputs[k]];
+  for (uint32_t n = 0; binds && n < k; n++) {
+    binds = i->inputs[n] != i->inputs[k];
+  }
+  return binds;
+}
 
 /* Whether a value may go into a region or come out of it: tensors, numbers,
  * bools and None. */

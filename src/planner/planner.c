@@ -66,13 +66,11 @@ bsm_status bsm_planner_start(bsm_planner *planner, bsm_arena *arena,
 }
 
 static bsm_status build(bsm_planner *planner, const bsm_graph *graph,
-                        const bsm_plan *like, bsm_arena *scratch,
+                        bool complete, const bsm_plan *like, bsm_arena *scratch,
                         bsm_arena *arena, bsm_plan **out) {
   const bsm_planner_options *o = &planner->options;
   const bsm_convert_options converting = {
-      .require_full_compilation = o->require_full_compilation,
-      .visit = o->visit,
-      .user = o->user};
+      .require_full_compilation = complete, .visit = o->visit, .user = o->user};
   bsm_build_options building = o->building;
   building.like = like;
   bsm_network *net;
@@ -124,7 +122,11 @@ static bsm_status make_plan(bsm_planner *planner, const bsm_instruction *region,
   out->outputs = made.outputs;
   out->values = made.values;
   guard->limit = building_limit(planner->options.plan);
-  BSM_TRY(build(planner, made.graph, like, scratch, arena, &out->plan));
+  /* A plan that calls the library for one call gains nothing. */
+  const bool complete = planner->options.require_full_compilation ||
+                        region->kind == BSM_INSTRUCTION_CALL;
+  BSM_TRY(
+      build(planner, made.graph, complete, like, scratch, arena, &out->plan));
   return check_outputs(made.graph, out->plan);
 }
 

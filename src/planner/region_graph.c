@@ -177,7 +177,7 @@ static bsm_status add_call(void *user, const bsm_instruction *i,
 /* ---- the region ---- */
 
 /* A tensor input becomes one of the graph, whatever it holds. */
-static bsm_status add_input(graph_builder *g, const bsm_ivalue *given,
+static bsm_status add_value(graph_builder *g, const bsm_ivalue *given,
                             bsm_ivalue *own) {
   bsm_tensor *t;
   bsm_value *value;
@@ -201,6 +201,27 @@ static bsm_status add_input(graph_builder *g, const bsm_ivalue *given,
   return bind(g, t, value);
 }
 
+/* So does each tensor in a list. */
+static bsm_status add_list(graph_builder *g, const bsm_list *given,
+                           bsm_ivalue *own) {
+  bsm_list *list;
+  BSM_TRY(bsm_list_new(g->scratch, given->elem_type, given->len, &list));
+  for (size_t i = 0; i < given->len; i++) {
+    BSM_TRY(add_value(g, &given->items[i], &list->items[i]));
+  }
+  *own = bsm_iv_list(list);
+  return BSM_OK;
+}
+
+/* Calls get lists and strings, too. */
+static bsm_status add_input(graph_builder *g, const bsm_instruction *i,
+                            const bsm_ivalue *given, bsm_ivalue *own) {
+  if (i->kind != BSM_INSTRUCTION_CALL) return add_value(g, given, own);
+  if (given->tag == BSM_IVALUE_LIST) return add_list(g, given->u.list, own);
+  *own = *given;
+  return given->tag == BSM_IVALUE_STRING ? BSM_OK : add_value(g, given, own);
+}
+
 /* Which output of the graph a result is; one is added when it is new. */
 static bsm_status add_result(graph_builder *g, const bsm_ivalue *v,
                              uint32_t *output) {
@@ -222,13 +243,13 @@ static bsm_status add_result(graph_builder *g, const bsm_ivalue *v,
 }
 
 static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
-                              const bsm_program_block *block, bsm_arena *arena,
-                              bsm_region_graph *out) {
-  out->outputs = BSM_NEW_ARRAY(arena, uint32_t, block->result_count + 1u);
-  out->values = BSM_NEW_ARRAY(arena, bsm_ivalue, block->result_count + 1u);
+                              const uint32_t *results, uint32_t count,
+                              bsm_arena *arena, bsm_region_graph *out) {
+  out->outputs = BSM_NEW_ARRAY(arena, uint32_t, count + (size_t)1);
+  out->values = BSM_NEW_ARRAY(arena, bsm_ivalue, count + (size_t)1);
   if (!out->outputs || !out->values) return BSM_FAIL_OOM();
-  for (uint32_t i = 0; i < block->result_count; i++) {
-    const bsm_ivalue *v = &run->registers[block->results[i]];
+  for (uint32_t i = 0; i < count; i++) {
+    const bsm_ivalue *v = &run->registers[results[i]];
     out->outputs[i] = BSM_NO_OUTPUT;
     if (v->tag == BSM_IVALUE_TENSOR) {
       BSM_TRY(add_result(g, v, &out->outputs[i]));
@@ -272,14 +293,24 @@ static bsm_status make(graph_builder *g, bsm_planner *planner,
   run.max_tensor_bytes = largest_tensor(planner, region, inputs);
   run.call = add_call;
   run.user = g;
+  bool *constant =
+      BSM_NEW_ARRAY(g->scratch, bool, run.program->register_count + (size_t)1);
+  BSM_TRY_ALLOC(constant);
+  memcpy(constant, run.known, run.program->register_count * sizeof(bool));
   for (uint32_t i = 0; i < region->input_count; i++) {
     bsm_ivalue own;
-    BSM_TRY(add_input(g, &inputs[i], &own));
+    if (!bsm_region_binds(region, i, constant)) continue;
+    BSM_TRY(add_input(g, region, &inputs[i], &own));
     bsm_abstract_set(&run, region->inputs[i], own);
   }
+  if (region->kind == BSM_INSTRUCTION_CALL) {
+    BSM_TRY(bsm_abstract_instruction(&run, region));
+    return add_results(g, &run, region->outputs, region->output_count, arena,
+                       out);
+  }
   BSM_TRY(bsm_abstract_block(&run, region->blocks[0]));
-  return add_results(g, &run, &run.program->blocks[region->blocks[0]], arena,
-                     out);
+  const bsm_program_block *block = &run.program->blocks[region->blocks[0]];
+  return add_results(g, &run, block->results, block->result_count, arena, out);
 }
 
 bsm_status bsm_region_graph_make(bsm_planner *planner,

@@ -67,9 +67,12 @@ static bsm_status init_program(bsm_context *context,
                        ? (size_t)options->max_run_bytes
                        : SIZE_MAX,
       .max_instructions = options->max_instructions};
-  if (bsm_program_region_count(engine->plan->program)) {
+  const bool regions = bsm_program_region_count(engine->plan->program) > 0;
+  if (regions || bsm_linked_region_planner) {
     BSM_TRY(bsm_shape_plans_create(&context->execution, &limits,
                                    options->max_plans, &context->shapes));
+  }
+  if (regions) {
     BSM_TRY(
         bsm_whole_region_find(engine->plan, &context->arena, &context->whole));
   }

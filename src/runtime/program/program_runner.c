@@ -24,6 +24,8 @@
 /* The defaults of the options. */
 #define MAX_RUN_BYTES ((size_t)16 << 30)
 #define MAX_INSTRUCTIONS UINT64_C(1000000000)
+/* Calls of fewer elements are not worth a plan. */
+#define MIN_ELEMENTS 1024
 /* Memory of a run before garbage is collected, and by how much it may grow. */
 #define COLLECT_BYTES ((size_t)64 << 20)
 
@@ -46,6 +48,7 @@ struct bsm_program_runner {
   bsm_ivalue *constants;
   bsm_tensor *constant_tensors;
   const bsm_aten_op ***ops;  /* by block and instruction; NULL: no call */
+  bool **plannable;          /* whether a plan may stand for the call */
   bsm_dead_registers **dead; /* after it */
   bsm_fast_calls fast;
   bsm_residency residency; /* used when the engine has a device */
@@ -118,15 +121,27 @@ static bsm_status read_constants(bsm_program_runner *r) {
 
 /* ---- calls ---- */
 
+/* Whether all results are new: what shares memory with an argument, at times,
+ * says so behind the arrow of its schema. */
+static bool makes_values(const bsm_aten_op *op) {
+  const uint32_t other =
+      BSM_ATEN_INPLACE | BSM_ATEN_VIEW | BSM_ATEN_RANDOM | BSM_ATEN_EFFECT;
+  const char *results = strstr(op->schema, "->");
+  return !(op->flags & other) && results && !strstr(results, "(a");
+}
+
 static bsm_status find_ops(bsm_program_runner *r) {
   const bsm_program *p = r->program;
   r->ops = BSM_NEW_ARRAY(r->own, const bsm_aten_op **, p->block_count);
-  BSM_TRY_ALLOC(r->ops);
+  r->plannable = BSM_NEW_ARRAY(r->own, bool *, p->block_count);
+  if (!r->ops || !r->plannable) return BSM_FAIL_OOM();
   for (uint32_t b = 0; b < p->block_count; b++) {
     const bsm_program_block *block = &p->blocks[b];
     r->ops[b] = BSM_NEW_ARRAY(r->own, const bsm_aten_op *,
                               block->instruction_count + (size_t)1);
-    BSM_TRY_ALLOC(r->ops[b]);
+    r->plannable[b] =
+        BSM_NEW_ARRAY(r->own, bool, block->instruction_count + (size_t)1);
+    if (!r->ops[b] || !r->plannable[b]) return BSM_FAIL_OOM();
     for (uint32_t k = 0; k < block->instruction_count; k++) {
       const bsm_instruction *i = &block->instructions[k];
       if (i->kind != BSM_INSTRUCTION_CALL) continue;
@@ -142,6 +157,7 @@ static bsm_status find_ops(bsm_program_runner *r) {
         return BSM_FAIL(BSM_CORRUPT, "%s in a program", i->name);
       }
       r->ops[b][k] = op;
+      r->plannable[b][k] = makes_values(op);
     }
   }
   return BSM_OK;
@@ -177,8 +193,43 @@ static bsm_status bring_home(bsm_program_runner *r, const bsm_aten_op *op,
              : BSM_OK;
 }
 
+static size_t count_elements(const bsm_ivalue *values, size_t n) {
+  size_t count = 0;
+  for (size_t i = 0; i < n && count < MIN_ELEMENTS; i++) {
+    if (values[i].tag == BSM_IVALUE_TENSOR) {
+      count += (size_t)bsm_tensor_numel(values[i].u.tensor);
+    } else if (values[i].tag == BSM_IVALUE_LIST) {
+      count += count_elements(values[i].u.list->items, values[i].u.list->len);
+    }
+  }
+  return count;
+}
+
+static bsm_status run_planned(bsm_program_runner *r, const bsm_instruction *i,
+                              const bsm_ivalue *args, bsm_shape_plan *found);
+
+/* A call that comes again with the same shapes, and is worth it, by a plan of
+ * its own; *done is false when there is none. */
+static bsm_status plan_call(bsm_program_runner *r, const bsm_instruction *i,
+                            const bsm_aten_op *op, const bsm_ivalue *args,
+                            bool *done) {
+  bsm_shape_plan *found;
+  *done = false;
+  if (!r->shapes || count_elements(args, i->input_count) < MIN_ELEMENTS) {
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
+  const uint64_t before = bsm_shape_plans_cost(r->shapes);
+  BSM_TRY(bsm_shape_plans_find_call(r->shapes, i, args, &found));
+  r->instructions += bsm_shape_plans_cost(r->shapes) - before;
+  if (!found) return BSM_OK;
+  *done = true;
+  return run_planned(r, i, args, found);
+}
+
 static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
-                           const bsm_aten_op *op, const bsm_ivalue *args) {
+                           const bsm_aten_op *op, bool plannable,
+                           const bsm_ivalue *args) {
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
@@ -191,6 +242,11 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
     BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
     BSM_TRY(bsm_fast_call(&r->fast, i->name, args, i->input_count, heap(r),
                           &r->registers[i->outputs[0]], &done));
+    if (done) return BSM_OK;
+  }
+  if (plannable) {
+    bool done;
+    BSM_TRY(plan_call(r, i, op, args, &done));
     if (done) return BSM_OK;
   }
   bsm_op_ctx cx = {.arena = heap(r),
@@ -357,12 +413,23 @@ static bsm_status find_plan(bsm_program_runner *r, const bsm_instruction *i,
   return BSM_OK;
 }
 
-/* By the plan for these shapes, when there can be one. */
-static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
-                             const bsm_ivalue *args) {
-  bsm_shape_plan *found = NULL;
-  if (r->shapes) BSM_TRY(find_plan(r, i, args, &found));
-  if (!found) return run_inner(r, i, i->blocks[0]);
+/* The tensors of an input of a plan, from input `at` of the plan on. */
+static bsm_status bind_tensors(bsm_program_runner *r, bsm_plan_runner *runner,
+                               const bsm_ivalue *value, uint32_t *at) {
+  if (value->tag == BSM_IVALUE_LIST) {
+    for (size_t k = 0; k < value->u.list->len; k++) {
+      BSM_TRY(bind_tensors(r, runner, &value->u.list->items[k], at));
+    }
+  }
+  if (value->tag != BSM_IVALUE_TENSOR) return BSM_OK;
+  const uint32_t index = (*at)++;
+  return segment_input(r, runner->plan, index, value, &runner->inputs[index]);
+}
+
+/* A region, or a call, by the plan for these shapes. */
+static bsm_status run_planned(bsm_program_runner *r, const bsm_instruction *i,
+                              const bsm_ivalue *args, bsm_shape_plan *found) {
+  const bool *constant = bsm_shape_plans_constants(r->shapes);
   const bsm_region_plan *planned = &found->planned;
   const bsm_plan *plan = planned->plan;
   bsm_ivalue *outputs =
@@ -370,9 +437,8 @@ static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
   BSM_TRY_ALLOC(outputs);
   BSM_TRY(claim(r, &found->runner));
   for (uint32_t k = 0, at = 0; k < i->input_count; k++) {
-    if (args[k].tag != BSM_IVALUE_TENSOR) continue;
-    BSM_TRY(segment_input(r, plan, at, &args[k], &found->runner.inputs[at]));
-    at++;
+    if (!bsm_region_binds(i, k, constant)) continue;
+    BSM_TRY(bind_tensors(r, &found->runner, &args[k], &at));
   }
   BSM_TRY(run_plan(r, &found->runner, outputs));
   for (uint32_t k = 0; k < i->output_count; k++) {
@@ -381,6 +447,14 @@ static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
                                       : outputs[planned->outputs[k]];
   }
   return BSM_OK;
+}
+
+/* By the plan for these shapes, when there can be one. */
+static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
+                             const bsm_ivalue *args) {
+  bsm_shape_plan *found = NULL;
+  if (r->shapes) BSM_TRY(find_plan(r, i, args, &found));
+  return found ? run_planned(r, i, args, found) : run_inner(r, i, i->blocks[0]);
 }
 
 /* `values`: the condition and the carried values, in memory of their own, as
@@ -426,14 +500,14 @@ static bsm_status run_loop(bsm_program_runner *r, const bsm_instruction *i,
 
 static bsm_status run_instruction(bsm_program_runner *r,
                                   const bsm_instruction *i,
-                                  const bsm_aten_op *op) {
+                                  const bsm_aten_op *op, bool plannable) {
   bsm_ivalue *args =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->input_count + (size_t)1);
   BSM_TRY_ALLOC(args);
   get_registers(r, i->inputs, i->input_count, args);
   switch (i->kind) {
     case BSM_INSTRUCTION_CALL:
-      return run_call(r, i, op, args);
+      return run_call(r, i, op, plannable, args);
     case BSM_INSTRUCTION_SEGMENT:
       return run_segment(r, i, args);
     case BSM_INSTRUCTION_REGION:
@@ -462,7 +536,9 @@ static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
   for (uint32_t k = 0; k < block->instruction_count; k++) {
     const bsm_instruction *i = &block->instructions[k];
     bsm_status status = count_instruction(r);
-    if (!status) status = run_instruction(r, i, r->ops[id][k]);
+    if (!status) {
+      status = run_instruction(r, i, r->ops[id][k], r->plannable[id][k]);
+    }
     if (!status) status = let_go(r, &r->dead[id][k]);
     /* What fails late is not this instruction. */
     if (status && !i->block_count && !r->residency.failed) {

@@ -18,6 +18,14 @@
 #define DEFAULT_CAPACITY 16
 #define MAX_DEFAULT_CAPACITY 512
 #define MAX_CAPACITY ((size_t)1 << 16)
+/* Plans for calls: two for each, within these. */
+#define MIN_CALL_CAPACITY 16
+#define MAX_CALL_CAPACITY 256
+/* Calls that are remembered, by their hash. */
+#define SEEN 1024
+/* Making a plan takes as long as many calls: once there is no room, one is made
+ * for so many calls that found theirs. */
+#define HITS_FOR_PLAN 256
 /* What all plans together may take, on top of twice the engine's weights. */
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
 /* A workspace beyond it is refused, when the options do not say. */
@@ -39,6 +47,11 @@ typedef struct entry {
   bsm_shape_plan plan;
 } entry;
 
+typedef struct seen_call {
+  uint64_t hash;
+  entry *entry; /* where its plan was; NULL: it had none */
+} seen_call;
+
 struct bsm_shape_plans {
   const bsm_engine *engine;
   const bsm_allocator *allocator;
@@ -48,14 +61,46 @@ struct bsm_shape_plans {
   bsm_arena arena;
   bsm_region_planner *planner; /* NULL until a plan is made */
   bool broken;                 /* the engine does not allow for one */
-  entry *entries;
-  size_t capacity;
-  size_t max_bytes; /* of all entries' plans */
+  entry *entries;              /* of regions, then of calls */
+  size_t regions;              /* how many are of regions */
+  size_t capacity;             /* of both */
+  seen_call *seen;             /* the last one of each hash modulo SEEN */
+  uint64_t hits;               /* calls that found their plan */
+  uint64_t replaced;           /* plans of calls that made room for another */
+  bool *constant;              /* by register */
+  size_t max_bytes;            /* of all entries' plans */
   uint64_t clock, made;
   BSM_VEC(uint64_t) words; /* of the shapes asked for */
 };
 
 /* ---- making and destroying ---- */
+
+static size_t call_capacity(const bsm_program *p) {
+  size_t calls = 0;
+  for (uint32_t b = 0; b < p->block_count; b++) {
+    const bsm_program_block *block = &p->blocks[b];
+    for (uint32_t k = 0; k < block->instruction_count; k++) {
+      calls += block->instructions[k].kind == BSM_INSTRUCTION_CALL;
+    }
+  }
+  if (calls < MIN_CALL_CAPACITY / 2) return MIN_CALL_CAPACITY;
+  return calls < MAX_CALL_CAPACITY / 2 ? 2 * calls : MAX_CALL_CAPACITY;
+}
+
+static bsm_status make_tables(bsm_shape_plans *plans) {
+  const bsm_program *p = plans->engine->plan->program;
+  plans->entries = BSM_NEW_ARRAY(&plans->arena, entry, plans->capacity + 1);
+  plans->seen = BSM_NEW_ARRAY(&plans->arena, seen_call, SEEN);
+  plans->constant =
+      BSM_NEW_ARRAY(&plans->arena, bool, p->register_count + (size_t)1);
+  if (!plans->entries || !plans->seen || !plans->constant) {
+    return BSM_FAIL_OOM();
+  }
+  for (uint32_t i = 0; i < p->constant_count; i++) {
+    plans->constant[p->constant_registers[i]] = true;
+  }
+  return BSM_OK;
+}
 
 bsm_status bsm_shape_plans_create(bsm_execution *execution,
                                   const bsm_run_limits *limits, size_t capacity,
@@ -71,17 +116,18 @@ bsm_status bsm_shape_plans_create(bsm_execution *execution,
                              .execution = execution,
                              .limits = *limits};
   const size_t regions = bsm_program_region_count(engine->plan->program);
-  plans->capacity = capacity ? capacity
-                    : regions < MAX_DEFAULT_CAPACITY / DEFAULT_CAPACITY
-                        ? DEFAULT_CAPACITY * regions
-                        : MAX_DEFAULT_CAPACITY;
-  if (plans->capacity > MAX_CAPACITY) plans->capacity = MAX_CAPACITY;
+  plans->regions = capacity ? capacity
+                   : regions < MAX_DEFAULT_CAPACITY / DEFAULT_CAPACITY
+                       ? DEFAULT_CAPACITY * regions
+                       : MAX_DEFAULT_CAPACITY;
+  if (plans->regions > MAX_CAPACITY) plans->regions = MAX_CAPACITY;
+  plans->capacity = plans->regions + call_capacity(engine->plan->program);
   bsm_block_cache_init(&plans->blocks, allocator);
   bsm_arena_init(&plans->arena, allocator);
-  plans->entries = BSM_NEW_ARRAY(&plans->arena, entry, plans->capacity + 1);
-  if (!plans->entries) {
+  bsm_status status = make_tables(plans);
+  if (status) {
     bsm_shape_plans_destroy(plans);
-    return BSM_FAIL_OOM();
+    return status;
   }
   *out = plans;
   return BSM_OK;
@@ -161,6 +207,7 @@ static bsm_status make_planner(bsm_shape_plans *plans) {
 /* The plan that has the tactics for the best shapes. */
 static const bsm_plan *best_plan(const bsm_plan *plan,
                                  const bsm_instruction *region) {
+  if (region->kind == BSM_INSTRUCTION_CALL) return NULL;
   return region->segment ? plan->program->segments[region->segment - 1] : plan;
 }
 
@@ -217,51 +264,86 @@ static bsm_status put_word(bsm_shape_plans *plans, uint64_t word) {
   return BSM_OK;
 }
 
-/* The region, and of each input all that a plan depends on. */
-static bsm_status describe(bsm_shape_plans *plans,
-                           const bsm_instruction *region,
-                           const bsm_ivalue *inputs) {
-  plans->words.len = 0;
-  BSM_TRY(put_word(plans, region->blocks[0]));
-  for (uint32_t i = 0; i < region->input_count; i++) {
-    const bsm_ivalue *v = &inputs[i];
-    uint64_t word = 0;
-    BSM_TRY(put_word(plans, (uint64_t)v->tag));
-    if (v->tag == BSM_IVALUE_TENSOR) {
-      const bsm_tensor *t = v->u.tensor;
-      BSM_TRY(put_word(plans, (uint64_t)t->dtype << 8 | t->wrapped_number));
-      BSM_TRY(put_word(plans, (uint64_t)t->sizes.rank));
-      for (int32_t d = 0; d < t->sizes.rank; d++) {
-        BSM_TRY(put_word(plans, (uint64_t)t->sizes.d[d]));
-      }
-      continue;
-    }
-    if (v->tag == BSM_IVALUE_INT) word = (uint64_t)v->u.i;
-    if (v->tag == BSM_IVALUE_BOOL) word = v->u.b;
-    if (v->tag == BSM_IVALUE_DOUBLE) memcpy(&word, &v->u.d, sizeof(word));
-    BSM_TRY(put_word(plans, word));
+static bsm_status put_tensor(bsm_shape_plans *plans, const bsm_tensor *t) {
+  BSM_TRY(put_word(plans, (uint64_t)t->dtype << 8 | t->wrapped_number));
+  BSM_TRY(put_word(plans, (uint64_t)t->sizes.rank));
+  for (int32_t d = 0; d < t->sizes.rank; d++) {
+    BSM_TRY(put_word(plans, (uint64_t)t->sizes.d[d]));
   }
   return BSM_OK;
 }
 
-static entry *look_up(bsm_shape_plans *plans, uint64_t hash) {
+/* All of a value that a plan depends on. Lists and strings are those of calls;
+ * nothing in a list is a list. */
+static bsm_status put_value(bsm_shape_plans *plans, const bsm_ivalue *v) {
+  uint64_t word = 0;
+  BSM_TRY(put_word(plans, (uint64_t)v->tag));
+  switch (v->tag) {
+    case BSM_IVALUE_TENSOR:
+      return put_tensor(plans, v->u.tensor);
+    case BSM_IVALUE_LIST:
+      BSM_TRY(put_word(plans, v->u.list->len));
+      for (size_t i = 0; i < v->u.list->len; i++) {
+        BSM_TRY(put_value(plans, &v->u.list->items[i]));
+      }
+      return BSM_OK;
+    case BSM_IVALUE_STRING:
+      BSM_TRY(put_word(plans, v->u.s->len));
+      word = bsm_hash64(v->u.s->data, v->u.s->len, 0);
+      break;
+    case BSM_IVALUE_INT:
+      word = (uint64_t)v->u.i;
+      break;
+    case BSM_IVALUE_BOOL:
+      word = v->u.b;
+      break;
+    case BSM_IVALUE_DOUBLE:
+      memcpy(&word, &v->u.d, sizeof(word));
+      break;
+    default:
+      break;
+  }
+  return put_word(plans, word);
+}
+
+static bsm_status describe(bsm_shape_plans *plans, const bsm_instruction *i,
+                           const bsm_ivalue *inputs, uint64_t *hash) {
+  plans->words.len = 0;
+  BSM_TRY(put_word(plans, (uint64_t)(uintptr_t)i));
+  for (uint32_t k = 0; k < i->input_count; k++) {
+    if (!bsm_region_binds(i, k, plans->constant)) continue;
+    BSM_TRY(put_value(plans, &inputs[k]));
+  }
+  *hash =
+      bsm_hash64(plans->words.items, plans->words.len * sizeof(uint64_t), 0);
+  return BSM_OK;
+}
+
+/* Whether it is for the words asked for. */
+static bool fits(const bsm_shape_plans *plans, const entry *e, uint64_t hash) {
   const size_t bytes = plans->words.len * sizeof(uint64_t);
+  return e->used && e->hash == hash && e->word_count == plans->words.len &&
+         memcmp(e->words, plans->words.items, bytes) == 0;
+}
+
+static entry *look_up(bsm_shape_plans *plans, uint64_t hash) {
   for (size_t i = 0; i < plans->capacity; i++) {
-    entry *e = &plans->entries[i];
-    if (e->used && e->hash == hash && e->word_count == plans->words.len &&
-        memcmp(e->words, plans->words.items, bytes) == 0) {
-      return e;
-    }
+    if (fits(plans, &plans->entries[i], hash)) return &plans->entries[i];
   }
   return NULL;
 }
 
-/* Frees the entry that was used longest ago, or finds an empty one. */
-static entry *make_room(bsm_shape_plans *plans) {
-  entry *oldest = &plans->entries[0];
-  for (size_t i = 1; i < plans->capacity && oldest->used; i++) {
+/* Frees the entry of its kind that was used longest ago, or finds an empty one.
+ */
+static entry *make_room(bsm_shape_plans *plans, const bsm_instruction *made) {
+  const bool call = made->kind == BSM_INSTRUCTION_CALL;
+  const size_t first = call ? plans->regions : 0;
+  const size_t end = call ? plans->capacity : plans->regions;
+  entry *oldest = &plans->entries[first];
+  for (size_t i = first + 1; i < end && oldest->used; i++) {
     if (plans->entries[i].used < oldest->used) oldest = &plans->entries[i];
   }
+  plans->replaced += call && oldest->used;
   clear(oldest);
   bsm_arena_init(&oldest->arena, &plans->blocks.allocator);
   return oldest;
@@ -288,7 +370,7 @@ static bsm_status add(bsm_shape_plans *plans, const bsm_instruction *region,
                       const bsm_ivalue *inputs, uint64_t hash, entry **out) {
   /* A failure of what runs meanwhile is not one of planning. */
   BSM_TRY(bsm_execution_wait(plans->execution));
-  entry *e = make_room(plans);
+  entry *e = make_room(plans, region);
   plans->made++;
   bsm_status status = make_plan(plans, region, inputs, e);
   if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
@@ -324,14 +406,65 @@ bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
   for (uint32_t i = 0; i < region->input_count; i++) {
     if (!bsm_region_takes(&inputs[i])) return BSM_OK;
   }
-  BSM_TRY(describe(plans, region, inputs));
-  const uint64_t hash =
-      bsm_hash64(plans->words.items, plans->words.len * sizeof(uint64_t), 0);
+  uint64_t hash;
+  BSM_TRY(describe(plans, region, inputs, &hash));
   entry *e = look_up(plans, hash);
   if (!e) BSM_TRY(add(plans, region, inputs, hash, &e));
   e->used = ++plans->clock;
   if (!e->refused) *out = &e->plan;
   return BSM_OK;
+}
+
+/* Whether an argument may be one of a planned call. */
+static bool takes(const bsm_ivalue *v, bool in_list) {
+  if (v->tag == BSM_IVALUE_STRING) return true;
+  if (v->tag != BSM_IVALUE_LIST) return bsm_region_takes(v);
+  bool all = !in_list;
+  for (size_t i = 0; all && i < v->u.list->len; i++) {
+    all = takes(&v->u.list->items[i], true);
+  }
+  return all;
+}
+
+/* Its plan, made when it was seen before and plans of calls serve often enough;
+ * NULL: none. */
+static bsm_status find_call(bsm_shape_plans *plans, const bsm_instruction *call,
+                            const bsm_ivalue *args, uint64_t hash,
+                            entry **out) {
+  seen_call *seen = &plans->seen[hash % SEEN];
+  const bool again = seen->hash == hash;
+  *out = seen->entry;
+  if (again && *out && fits(plans, *out, hash)) return BSM_OK;
+  *out = look_up(plans, hash);
+  if (!*out && again && plans->hits >= HITS_FOR_PLAN * plans->replaced) {
+    BSM_TRY(add(plans, call, args, hash, out));
+  }
+  *seen = (seen_call){hash, *out};
+  return BSM_OK;
+}
+
+bsm_status bsm_shape_plans_find_call(bsm_shape_plans *plans,
+                                     const bsm_instruction *call,
+                                     const bsm_ivalue *args,
+                                     bsm_shape_plan **out) {
+  uint64_t hash;
+  entry *e;
+  *out = NULL;
+  if (!bsm_linked_region_planner || plans->broken) return BSM_OK;
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (!takes(&args[i], false)) return BSM_OK;
+  }
+  BSM_TRY(describe(plans, call, args, &hash));
+  BSM_TRY(find_call(plans, call, args, hash, &e));
+  if (!e) return BSM_OK;
+  e->used = ++plans->clock;
+  plans->hits++;
+  if (!e->refused) *out = &e->plan;
+  return BSM_OK;
+}
+
+const bool *bsm_shape_plans_constants(const bsm_shape_plans *plans) {
+  return plans->constant;
 }
 
 uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans) {

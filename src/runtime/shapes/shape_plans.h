@@ -39,6 +39,17 @@ BSM_NODISCARD bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                               const bsm_ivalue *inputs,
                                               bsm_shape_plan **out);
 
+/* The same for a CALL that was asked for with these shapes, numbers, lists and
+ * strings before: the first time, *out is NULL, and so it is for all that
+ * converters do not take, and without a planner. Plans of calls have room of
+ * their own. */
+BSM_NODISCARD bsm_status bsm_shape_plans_find_call(bsm_shape_plans *plans,
+                                                   const bsm_instruction *call,
+                                                   const bsm_ivalue *args,
+                                                   bsm_shape_plan **out);
+/* By register, for bsm_region_binds. */
+const bool *bsm_shape_plans_constants(const bsm_shape_plans *plans);
+
 /* How many instructions it has run on shapes until now, to make plans. */
 uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans);
 /* How many plans it has made, or found that it cannot make. */
