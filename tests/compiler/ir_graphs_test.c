@@ -33,6 +33,7 @@ static const char *const graphs[] = {"numbers",
                                      "float_without_point",
                                      "bool_as_number",
                                      "two_outputs",
+                                     "data_dependent",
                                      "leading_zeros"};
 
 static void check_status(bsm_status status, const char *what) {

@@ -241,6 +241,17 @@ static void test_stamp(void **state) {
   assert_string_equal(bsm_engine_metadata(engine, "builder.target"),
                       "cpu:scalar,threads=5,l2=1048576");
   bsm_engine_destroy(engine);
+  /* The plan around a program, whose parts were built first. */
+  char *dump;
+  check_status(
+      build("../ir_graphs/data_dependent.ir", "cpu:avx2", 3, true, &engine),
+      "program");
+  check_status(bsm_engine_dump(engine, &dump), "dump");
+  const char *first = strstr(dump, "target: cpu:avx2,threads=3,l2=1048576\n");
+  assert_non_null(first);
+  assert_non_null(strstr(first, "segment 0"));
+  bsm_string_free(dump);
+  bsm_engine_destroy(engine);
 }
 
 static void assert_refused(const char *target, int threads, bsm_code code,

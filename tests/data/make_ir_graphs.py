@@ -96,6 +96,16 @@ GRAPHS = {
   %4 : (Tensor, Tensor) = prim::TupleConstruct(%2, %3)
   return (%4)
 """,
+    "data_dependent": """graph(%x : Float(3, 3)):
+  %0 : int = prim::Constant[value=0]()
+  %1 : Tensor = aten::gt(%x, %0)
+  %2 : Tensor = aten::masked_select(%x, %1)
+  %3 : Tensor = aten::relu(%x)
+  %4 : Tensor = aten::mm(%3, %x)
+  %5 : Tensor = aten::neg(%4)
+  %6 : (Tensor, Tensor) = prim::TupleConstruct(%2, %5)
+  return (%6)
+""",
     "leading_zeros": """graph(%00 : Tensor, %01 : Tensor):
   %002 : Tensor = aten::mul(%00, %01)
   return (%002)
@@ -110,8 +120,8 @@ def main():
     torch.manual_seed(0)
     arrays = {}
     for name, text in GRAPHS.items():
-        header = text[text.index("(") + 1:text.index(")")]
-        names = [part.split(":")[0].strip()[1:] for part in header.split(",")]
+        header = text[text.index("(") + 1:text.index("):\n")]
+        names = [word[1:] for word in header.split() if word[0] == "%"]
         inputs = [torch.randn(3, 3) for _ in names]
         graph = torch._C.parse_ir(text)
         function = torch._C._create_function_from_graph("forward", graph)

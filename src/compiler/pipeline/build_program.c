@@ -417,6 +417,7 @@ static bsm_status finish(program_builder *b) {
   if (p->segment_count) {
     plan->metadata = p->segments[0]->metadata;
     plan->metadata_count = p->segments[0]->metadata_count;
+    plan->target = p->segments[0]->target;
   }
   for (uint32_t i = 0; i < p->segment_count; i++) {
     p->segments[i]->metadata_count = 0;

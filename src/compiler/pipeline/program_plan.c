@@ -21,6 +21,7 @@ bsm_status bsm_program_add_variant(bsm_plan *plan, bsm_plan *variant,
   if (!plan->metadata_count) {
     plan->metadata = variant->metadata;
     plan->metadata_count = variant->metadata_count;
+    plan->target = variant->target;
   }
   variant->metadata_count = 0;
   all[segments] = variant;
