@@ -188,14 +188,6 @@ bsm_status bsm_op_cast(bsm_op_ctx *cx, bsm_tensor *t, bsm_dtype dtype,
   return bsm_tensor_to_dtype(cx->arena, t, dtype, out);
 }
 
-bsm_status bsm_op_dense(bsm_op_ctx *cx, bsm_tensor *t, bsm_dtype dtype,
-                        bsm_tensor **out) {
-  if (t->dtype != dtype) {
-    return bsm_tensor_to_dtype(cx->arena, t, dtype, out);
-  }
-  return bsm_tensor_contiguous(cx->arena, t, out);
-}
-
 /* ---- results ---- */
 
 /* Orders dims as TensorIterator: 1 when dim a must come outside of... returns

@@ -175,9 +175,6 @@ bool bsm_op_can_cast(bsm_dtype from, bsm_dtype to);
 /* `t` itself when it has that dtype, else a converted copy. */
 BSM_NODISCARD bsm_status bsm_op_cast(bsm_op_ctx *cx, bsm_tensor *t,
                                      bsm_dtype dtype, bsm_tensor **out);
-/* `t` as a contiguous tensor of `dtype`; itself when it already is. */
-BSM_NODISCARD bsm_status bsm_op_dense(bsm_op_ctx *cx, bsm_tensor *t,
-                                      bsm_dtype dtype, bsm_tensor **out);
 /* ---- elementwise driver ---- */
 typedef void (*bsm_pw_f64)(double *out, const double *const *in, size_t n,
                            const void *params);

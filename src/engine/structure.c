@@ -360,10 +360,6 @@ static void print_type(bsm_text *text, const bsm_structure *type,
   bsm_text_puts(text, "]");
 }
 
-void bsm_structure_print_type(bsm_text *text, const bsm_structure *type) {
-  print_type(text, type, 0);
-}
-
 static void print(bsm_text *text, const bsm_structure *node, size_t depth) {
   static const char *const brackets[] = {"[]", "()", "()", "{}", "()", "()"};
   const bsm_structure_info *info = &node->info;

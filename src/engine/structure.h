@@ -39,9 +39,6 @@ BSM_NODISCARD bsm_status bsm_structure_verify(const bsm_structure *root,
                                               size_t binding_count,
                                               size_t value_count,
                                               const char *what);
-/* List[Tensor], of a type below a node of kind RUN_TIME. */
-void bsm_structure_print_type(bsm_text *text, const bsm_structure *type);
-
 /* Python's way of writing it: {"a": float32 -> 0, "b": [1, None]}. */
 void bsm_structure_print(bsm_text *text, const bsm_structure *node);
 

@@ -46,18 +46,6 @@ bsm_status bsm_xi_string(bsm_importer *im, const char *text, bsm_value **out) {
   return bsm_xi_constant(im, value, NULL, out);
 }
 
-bsm_status bsm_xi_number(bsm_importer *im, bsm_sym_number number,
-                         bsm_value **out) {
-  switch (number.kind) {
-    case BSM_SYM_KIND_FLOAT:
-      return bsm_xi_constant(im, bsm_iv_double(number.d), NULL, out);
-    case BSM_SYM_KIND_BOOL:
-      return bsm_xi_bool(im, number.i != 0, out);
-    default:
-      return bsm_xi_int(im, number.i, out);
-  }
-}
-
 /* ---- nodes ---- */
 
 bsm_status bsm_xi_node(bsm_importer *im, const char *kind,

@@ -38,8 +38,6 @@ BSM_NODISCARD bsm_status bsm_xi_bool(bsm_importer *im, bool value,
                                      bsm_value **out);
 BSM_NODISCARD bsm_status bsm_xi_string(bsm_importer *im, const char *text,
                                        bsm_value **out);
-BSM_NODISCARD bsm_status bsm_xi_number(bsm_importer *im, bsm_sym_number number,
-                                       bsm_value **out);
 
 /* ---- nodes ---- */
 /* A node without schema, with one output of `type` (NULL: none), linked. */

@@ -271,10 +271,6 @@ bsm_status bsm_place_field(const bsm_place *at, const char *key,
   return bsm_place_fail(at, BSM_CORRUPT, "has no key \"%s\"", key);
 }
 
-bool bsm_place_has(const bsm_place *at, const char *key) {
-  return at->json && json_object_get(at->json, key);
-}
-
 bsm_status bsm_place_check_object(const bsm_place *at, size_t *count) {
   *count = 0;
   BSM_TRY(expect(at, BSM_PLACE_OBJECT, "an object"));

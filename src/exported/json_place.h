@@ -57,8 +57,6 @@ BSM_NODISCARD bsm_status bsm_place_field(const bsm_place *at, const char *key,
 /* One that may be absent or null: then out->json is NULL. */
 BSM_NODISCARD bsm_status bsm_place_optional(const bsm_place *at,
                                             const char *key, bsm_place *out);
-/* Whether there is a value at that key, null too. */
-bool bsm_place_has(const bsm_place *at, const char *key);
 /* An iterator over the keys in the order of the file: start with zero. */
 typedef struct bsm_place_iterator {
   void *state;

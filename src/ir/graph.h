@@ -157,13 +157,6 @@ BSM_NODISCARD bsm_status bsm_node_create_constant(bsm_graph *graph,
                                                   bsm_ivalue value,
                                                   const bsm_type *type,
                                                   bsm_node **out);
-/* A deep copy of the nodes of `src` before `position` (or at the end of
- * `block`): `args` stand for the inputs of `src`; the values standing for its
- * outputs are written to `outs`. */
-BSM_NODISCARD bsm_status bsm_block_inline(bsm_block *src, bsm_block *block,
-                                          bsm_node *position,
-                                          bsm_value *const *args,
-                                          bsm_value **outs);
 
 /* ---- reading ---- */
 bool bsm_node_is(const bsm_node *node, const char *kind); /* by text */

@@ -58,24 +58,6 @@ bsm_status bsm_ir_dims(const bsm_emitter *e, bsm_dims dims, bsm_value **out) {
   return bsm_ir_ints(e, dims.d, (size_t)dims.rank, out);
 }
 
-bsm_status bsm_ir_list(const bsm_emitter *e, bsm_value *const *items, size_t n,
-                       const bsm_type *elem_type, bsm_value **out) {
-  bsm_type_table *types = e->graph->cx->types;
-  if (!elem_type) {
-    elem_type = bsm_type_simple(types, BSM_TYPE_TENSOR);
-  }
-  const bsm_type *type = bsm_type_list(types, elem_type);
-  BSM_TRY_ALLOC(type);
-  bsm_node *node = NULL;
-  BSM_TRY(bsm_node_create(e->graph, "prim::ListConstruct", &node));
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(bsm_node_add_input(node, items[i]));
-  }
-  BSM_TRY(bsm_node_add_output(node, type, out));
-  bsm_ir_link(e, node);
-  return BSM_OK;
-}
-
 bsm_status bsm_ir_node(const bsm_emitter *e, const char *qualified,
                        bsm_value *const *inputs, size_t n, bsm_node **out) {
   const bsm_schema *schema = NULL;

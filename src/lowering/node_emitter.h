@@ -36,11 +36,6 @@ BSM_NODISCARD bsm_status bsm_ir_ints(const bsm_emitter *e, const int64_t *v,
                                      size_t n, bsm_value **out);
 BSM_NODISCARD bsm_status bsm_ir_dims(const bsm_emitter *e, bsm_dims dims,
                                      bsm_value **out);
-/* prim::ListConstruct of tensors (elem_type NULL: Tensor). */
-BSM_NODISCARD bsm_status bsm_ir_list(const bsm_emitter *e,
-                                     bsm_value *const *items, size_t n,
-                                     const bsm_type *elem_type,
-                                     bsm_value **out);
 
 /* A node of the schema "aten::reshape", all inputs given; its outputs have the
  * schema's types. BSM_INTERNAL when the schema table has no such schema. */

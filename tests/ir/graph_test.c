@@ -165,69 +165,6 @@ static void constants_are_seen(void **state) {
   assert_null(bsm_value_constant(graph->block->params->outputs.items[0]));
 }
 
-static void a_graph_is_inlined(void **state) {
-  fixture *f = *state;
-  bsm_graph *callee = graph_of(f,
-                               "graph(%a : Tensor, %n : int):\n"
-                               "  %t : bool = prim::Constant[value=1]()\n"
-                               "  %r : Tensor = prim::Loop(%n, %t, %a)\n"
-                               "    block0(%i : int, %x : Tensor):\n"
-                               "      %y : Tensor = aten::relu(%x)\n"
-                               "      -> (%t, %y)\n"
-                               "  return (%r, %a)\n");
-  bsm_graph *caller = graph_of(f,
-                               "graph(%x : Tensor, %k : int):\n"
-                               "  %y : Tensor = aten::tanh(%x)\n"
-                               "  return (%y)\n");
-  bsm_value *const *args = caller->block->params->outputs.items;
-  bsm_value *outs[2];
-  assert_ok(bsm_block_inline(callee->block, caller->block, caller->block->first,
-                             args, outs));
-  assert_ptr_equal(outs[1], args[0]);
-  assert_ok(bsm_node_set_input(caller->block->last, 0, outs[0]));
-  assert_ok(bsm_graph_verify(caller));
-  assert_ok(bsm_graph_verify(callee));
-  assert_string_equal(text_of(f, caller),
-                      "graph(%x : Tensor,\n"
-                      "      %k : int):\n"
-                      "  %t : bool = prim::Constant[value=1]()\n"
-                      "  %r : Tensor = prim::Loop(%k, %t, %x)\n"
-                      "    block0(%i : int, %x.1 : Tensor):\n"
-                      "      %y.1 : Tensor = aten::relu(%x.1)\n"
-                      "      -> (%t, %y.1)\n"
-                      "  %y : Tensor = aten::tanh(%r)\n"
-                      "  return (%y)\n");
-}
-
-/* A block of the same graph, into itself: unrolling does this. */
-static void a_block_is_inlined_beside_itself(void **state) {
-  fixture *f = *state;
-  bsm_graph *graph = graph_of(f,
-                              "graph(%x : Tensor, %c : bool):\n"
-                              "  %w : Tensor = aten::tanh(%x)\n"
-                              "  %z : Tensor = prim::If(%c)\n"
-                              "    block0():\n"
-                              "      %i : Tensor = aten::add(%w, %x)\n"
-                              "      -> (%i)\n"
-                              "    block1():\n"
-                              "      -> (%x)\n"
-                              "  return (%z)\n");
-  bsm_node *branch = graph->block->last;
-  bsm_value *out;
-  assert_ok(bsm_block_inline(branch->blocks.items[0], graph->block, branch,
-                             NULL, &out));
-  assert_ok(bsm_value_replace_all_uses(bsm_node_out(branch, 0), out));
-  bsm_node_destroy(branch);
-  assert_ok(bsm_graph_verify(graph));
-  bsm_value *copies[1];
-  assert_ok(bsm_block_inline(graph->block, graph->block, NULL,
-                             graph->block->params->outputs.items, copies));
-  assert_ok(bsm_graph_verify(graph));
-  size_t nodes = 0;
-  for (bsm_node *n = graph->block->first; n; n = n->next) nodes++;
-  assert_int_equal(nodes, 6); /* tanh, constant, add: twice */
-}
-
 static bsm_status compile_loop(bsm_function *fn) {
   bsm_graph *graph;
   return bsm_function_graph(fn, &graph);
@@ -336,8 +273,6 @@ int main(void) {
       fixture_test(uses_follow_changes),
       fixture_test(nodes_move_and_go),
       fixture_test(constants_are_seen),
-      fixture_test(a_graph_is_inlined),
-      fixture_test(a_block_is_inlined_beside_itself),
       fixture_test(recursion_is_refused),
       fixture_test(node_count_is_limited),
       fixture_test(sources_are_told),

@@ -33,10 +33,6 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
  * parameters make no sense. */
 bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
                                          uint64_t *size);
-static inline bsm_status bsm_cpu_packed_matrix_size(int64_t k, int64_t n,
-                                                    uint64_t *size) {
-  return bsm_cpu_packed_matrix_size_of(k, n, sizeof(float), size);
-}
 bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *params,
                                       int64_t in_maps, bool deconvolution,
                                       size_t element, uint64_t *size);
