@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passes over the lowered graph: flat, functional unless they say otherwise,
- * with refined types. One file each under passes/; the order is in pipeline.c.
- */
+ * with refined types. One file each under passes/; BSM_LOWERING_PASSES lists
+ * them. */
 #ifndef BSM_LOWERING_PASS_H_
 #define BSM_LOWERING_PASS_H_
 
@@ -48,25 +48,35 @@ bool bsm_node_is_pure(const bsm_node *node, const bsm_aten_library *aten);
 BSM_NODISCARD bsm_status bsm_lower_run_pass(const char *name, bsm_graph *graph,
                                             const bsm_aten_library *aten);
 
-bsm_status bsm_lower_eliminate_dead_code(bsm_graph *graph,
-                                         const bsm_aten_library *aten);
-bsm_status bsm_lower_eliminate_common_subexpressions(
-    bsm_graph *graph, const bsm_aten_library *aten);
-bsm_status bsm_lower_fold_constants(bsm_graph *graph,
-                                    const bsm_aten_library *aten);
-bsm_status bsm_lower_peephole(bsm_graph *graph, const bsm_aten_library *aten);
-bsm_status bsm_lower_decompose_transformer(bsm_graph *graph,
-                                           const bsm_aten_library *aten);
-bsm_status bsm_lower_decompose_einsum(bsm_graph *graph,
-                                      const bsm_aten_library *aten);
-bsm_status bsm_lower_share_matrices(bsm_graph *graph,
-                                    const bsm_aten_library *aten);
-bsm_status bsm_lower_tensorize_scalars(bsm_graph *graph,
-                                       const bsm_aten_library *aten);
-bsm_status bsm_lower_resolve_writes(bsm_graph *graph,
-                                    const bsm_aten_library *aten);
-bsm_status bsm_lower_own_memory(bsm_graph *graph, const bsm_aten_library *aten);
-bsm_status bsm_lower_branch_to_where(bsm_graph *graph,
-                                     const bsm_aten_library *aten);
+/* Which lowered graphs a pass is for; a set of bits. */
+typedef enum bsm_pass_graphs {
+  BSM_PASS_WRITING =
+      1,             /* those that write to memory: may take the writes out */
+  BSM_PASS_FLAT = 2, /* those whose values never change */
+  BSM_PASS_LITERAL = 4, /* those that go on writing: takes single nodes apart */
+  BSM_PASS_ALL = BSM_PASS_FLAT | BSM_PASS_LITERAL
+} bsm_pass_graphs;
+
+/* The passes in the order that they run in: name, function, graphs. This is the
+ * only list of them. */
+#define BSM_LOWERING_PASSES(PASS)                                              \
+  PASS(resolve_writes, resolve_writes, WRITING)                                \
+  PASS(own_memory, own_memory, WRITING)                                        \
+  PASS(eliminate_dead_code, eliminate_dead_code, FLAT)                         \
+  PASS(branch_to_where, branch_to_where, FLAT)                                 \
+  PASS(tensorize_scalars, tensorize_scalars, FLAT)                             \
+  PASS(decompose_transformer, decompose_transformer, ALL)                      \
+  PASS(decompose_einsum, decompose_einsum, ALL)                                \
+  PASS(share_matrices, share_matrices, FLAT)                                   \
+  PASS(fold_constants, fold_constants, FLAT)                                   \
+  PASS(peephole, peephole, FLAT)                                               \
+  PASS(eliminate_common_subexpressions, eliminate_common_subexpressions, FLAT) \
+  PASS(remove_dead_code, eliminate_dead_code, ALL)
+
+#define BSM_DECLARE_PASS(name, function, graphs)    \
+  bsm_status bsm_lower_##function(bsm_graph *graph, \
+                                  const bsm_aten_library *aten);
+BSM_LOWERING_PASSES(BSM_DECLARE_PASS)
+#undef BSM_DECLARE_PASS
 
 #endif /* BSM_LOWERING_PASS_H_ */

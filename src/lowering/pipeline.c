@@ -8,46 +8,19 @@
 typedef struct pass {
   const char *name;
   bsm_pass_fn run;
+  bsm_pass_graphs graphs;
 } pass;
 
-/* After the specialiser, in order: X(name, function). */
-#define PASSES(X)                                             \
-  X("eliminate_dead_code", bsm_lower_eliminate_dead_code)     \
-  X("branch_to_where", bsm_lower_branch_to_where)             \
-  X("tensorize_scalars", bsm_lower_tensorize_scalars)         \
-  X("decompose_transformer", bsm_lower_decompose_transformer) \
-  X("decompose_einsum", bsm_lower_decompose_einsum)           \
-  X("share_matrices", bsm_lower_share_matrices)               \
-  X("fold_constants", bsm_lower_fold_constants)               \
-  X("peephole", bsm_lower_peephole)                           \
-  X("eliminate_common_subexpressions",                        \
-    bsm_lower_eliminate_common_subexpressions)                \
-  X("remove_dead_code", bsm_lower_eliminate_dead_code)
-
-/* Before them, only when the graph is literal; if it stays so, instead. */
-#define LITERAL_PASSES(X)                       \
-  X("resolve_writes", bsm_lower_resolve_writes) \
-  X("own_memory", bsm_lower_own_memory)
-
-#define ROW(name, function) {name, function},
-#define NAME(name, function) name,
-
-static const pass passes[] = {PASSES(ROW)};
+#define ROW(name, function, graphs) \
+  {#name, bsm_lower_##function, BSM_PASS_##graphs},
+static const pass passes[] = {BSM_LOWERING_PASSES(ROW)};
+#undef ROW
 #define PASS_COUNT (sizeof(passes) / sizeof(passes[0]))
 
-static const pass literal_passes[] = {LITERAL_PASSES(ROW)};
-#define LITERAL_COUNT (sizeof(literal_passes) / sizeof(literal_passes[0]))
-
-/* These may run on it nevertheless: they take single nodes apart. */
-static const pass literal_rest[] = {
-    {"decompose_transformer", bsm_lower_decompose_transformer},
-    {"decompose_einsum", bsm_lower_decompose_einsum},
-    {"eliminate_dead_code", bsm_lower_eliminate_dead_code},
-};
-#define REST_COUNT (sizeof(literal_rest) / sizeof(literal_rest[0]))
-
-static const char *const pass_names[] = {
-    "input", "specialize", PASSES(NAME) LITERAL_PASSES(NAME) NULL};
+#define NAME(name, function, graphs) #name,
+static const char *const pass_names[] = {"input", "specialize",
+                                         BSM_LOWERING_PASSES(NAME) NULL};
+#undef NAME
 
 const char *const *bsm_lowering_pass_names(void) {
   return pass_names;
@@ -58,11 +31,6 @@ bsm_status bsm_lower_run_pass(const char *name, bsm_graph *graph,
   for (size_t i = 0; i < PASS_COUNT; i++) {
     if (strcmp(passes[i].name, name) == 0) {
       return passes[i].run(graph, aten);
-    }
-  }
-  for (size_t i = 0; i < LITERAL_COUNT; i++) {
-    if (strcmp(literal_passes[i].name, name) == 0) {
-      return literal_passes[i].run(graph, aten);
     }
   }
   return BSM_FAIL(BSM_NOT_FOUND, "there is no lowering pass %s", name);
@@ -77,13 +45,15 @@ static bsm_status after(const bsm_lowering_options *options, const char *name,
                              : BSM_OK;
 }
 
-static bsm_status run_passes(const pass *list, size_t count,
+/* Those that are for such a graph. */
+static bsm_status run_passes(bsm_pass_graphs graphs,
                              const bsm_lowering_options *options,
                              bsm_graph *graph) {
-  for (size_t i = 0; i < count; i++) {
-    BSM_TRY_NOTE(list[i].run(graph, options->aten), "in the lowering pass %s",
-                 list[i].name);
-    BSM_TRY(after(options, list[i].name, graph));
+  for (size_t i = 0; i < PASS_COUNT; i++) {
+    if (!(passes[i].graphs & graphs)) continue;
+    BSM_TRY_NOTE(passes[i].run(graph, options->aten), "in the lowering pass %s",
+                 passes[i].name);
+    BSM_TRY(after(options, passes[i].name, graph));
   }
   return BSM_OK;
 }
@@ -132,10 +102,9 @@ bsm_status bsm_lower(bsm_graph *method, bsm_object *root,
   BSM_TRY(specialize(method, root, inputs, input_count, options, out));
   BSM_TRY(after(options, "specialize", out->graph));
   if (out->literal) {
-    BSM_TRY(run_passes(literal_passes, LITERAL_COUNT, options, out->graph));
+    BSM_TRY(run_passes(BSM_PASS_WRITING, options, out->graph));
     BSM_TRY(still_literal(out->graph, options->aten, &out->literal));
   }
-  return out->literal
-             ? run_passes(literal_rest, REST_COUNT, options, out->graph)
-             : run_passes(passes, PASS_COUNT, options, out->graph);
+  return run_passes(out->literal ? BSM_PASS_LITERAL : BSM_PASS_FLAT, options,
+                    out->graph);
 }

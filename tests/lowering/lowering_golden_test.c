@@ -195,11 +195,16 @@ static void test_golden(void **state) {
   assert_int_equal(failed, 0);
 }
 
-/* --dump-after names passes: the list must be what is run. */
+/* --dump-after names passes: the list must be what is run, but for those of
+ * graphs that write. */
 static bsm_status note_pass(void *user, const char *pass,
                             const bsm_graph *graph) {
   const char *const **next = user;
   (void)graph;
+  while (strcmp(**next, "resolve_writes") == 0 ||
+         strcmp(**next, "own_memory") == 0) {
+    (*next)++;
+  }
   assert_string_equal(pass, **next);
   (*next)++;
   return BSM_OK;
@@ -224,7 +229,7 @@ static void test_pass_names(void **state) {
   const bsm_lowering_input input = {"x", bsm_iv_tensor(x)};
   const bsm_lowering_options options = {aten, note_pass, &next};
   assert_null(bsm_lower(graph, NULL, &input, 1, &options, &lowered));
-  assert_string_equal(*next, "resolve_writes"); /* it writes to nothing */
+  assert_null(*next);
   assert_int_equal(lowered.leaf_count, 1);
   assert_true(lowered.leaves[0].is_output);
   assert_string_equal(lowered.input_names[0], "x");
