@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/isa.h"
+#include "base/near_name.h"
 #include "tools/input_spec.h"
 
 /* ---- messages ---- */
@@ -88,20 +89,25 @@ static uint32_t parse_isa(const struct argp_state *state, const char *name) {
   return mask ? mask : BSM_CONTEXT_ISA_SCALAR;
 }
 
-static bool is_dump_name(const char *name) {
-  static const char *const others[] = {"network", "optimized"};
-  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-    if (strcmp(name, others[i]) == 0) return true;
-  }
-  for (const char *const *pass = bsm_pass_names(); *pass; pass++) {
-    if (strcmp(name, *pass) == 0) return true;
-  }
-  return false;
+static void list_passes(void) {
+  const char *pass;
+  for (size_t i = 0; (pass = bsm_pass_name(i)); i++) puts(pass);
 }
 
-static void list_passes(void) {
-  for (const char *const *pass = bsm_pass_names(); *pass; pass++) puts(*pass);
-  puts("network\noptimized");
+/* Ends the program, with the name that was meant, when there is no such pass.
+ */
+static void check_pass(const struct argp_state *state, const char *name) {
+  const char *pass;
+  bsm_near_name near = {.wanted = bsm_str_of(name)};
+  for (size_t i = 0; (pass = bsm_pass_name(i)); i++) {
+    if (strcmp(name, pass) == 0) return;
+    bsm_near_name_look(&near, pass);
+  }
+  argp_error(state,
+             "--dump-after: no pass is called '%s'%s%s%s; "
+             "--dump-after=list names them",
+             name, near.name ? ", perhaps '" : "", near.name ? near.name : "",
+             near.name ? "'" : "");
 }
 
 static void add_string(const struct argp_state *state, bsm_cli *cli,
@@ -117,12 +123,7 @@ static void add_dump(const struct argp_state *state, bsm_cli *cli,
     list_passes();
     exit(fflush(stdout) ? BSM_EXIT_FAILED : 0);
   }
-  if (!is_dump_name(name)) {
-    argp_error(state,
-               "--dump-after: no pass is called '%s'; "
-               "--dump-after=list names them",
-               name);
-  }
+  check_pass(state, name);
   add_string(state, cli, &cli->dump_after, name);
 }
 

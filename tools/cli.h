@@ -256,9 +256,9 @@ enum {
        0},                                                                     \
   {                                                                            \
     "dump-after", BSM_KEY_DUMP_AFTER, "PASS", 0,                               \
-        "Print the graph after a lowering pass, as given (input), or the "     \
-        "network as converted (network) or as built (optimized); repeatable; " \
-        "list shows the names",                                                \
+        "Print the graph or the network after a pass, the graph as given "     \
+        "(input), the network as converted (network) or as built "             \
+        "(optimized); repeatable; list shows the names",                       \
         0                                                                      \
   }
 

@@ -171,9 +171,8 @@ typedef struct bsm_compile_options {
   const char *timing_cache;       /* path, read and updated; NULL: none */
   const bsm_logger *logger;       /* NULL: the module's */
   const bsm_allocator *allocator; /* of the engine; must outlive it */
-  /* Called with the graph's text after each lowering pass named in
-   * bsm_pass_names, and with the network's text for "network"
-   * (as converted) and "optimized" (as built). NULL: none. */
+  /* Called with the text of the graph, and then of the network, after each of
+   * the passes that bsm_pass_name lists. NULL: none. */
   void (*dump)(void *user, const char *pass, const char *text);
   void *dump_user;
   /* Computes in int32 and float32 what the model has in int64 and float64. The
@@ -229,9 +228,11 @@ BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
 BSM_API BSM_NODISCARD bsm_status bsm_target_text(const char *target,
                                                  char **out);
 
-/* "input", for the graph as it is given, and the names of the lowering passes
- * in order; NULL-terminated. */
-BSM_API const char *const *bsm_pass_names(void);
+/* What options.dump is called for, in order: "input", the graph as it is given;
+ * the lowering passes; "network", the network as converted; the builder's
+ * passes and those of targets; "optimized", the network as built. NULL past the
+ * end. The string is static. */
+BSM_API const char *bsm_pass_name(size_t index);
 
 /* An operator of a compiled method, or of the built-in tables. */
 typedef struct bsm_operator_info {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "builder/emitter.h"
-#include "builder/passes.h"
 
 static bsm_status init_emitter(bsm_emitter *e) {
   const size_t n = e->net->tensors.len + 1;
@@ -273,8 +272,8 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
 bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
                      bsm_arena *arena, bsm_plan **out) {
   *out = NULL;
-  BSM_TRY(bsm_run_passes(net, options->target, options->logger));
-  if (options->optimized) options->optimized(options->user, net);
+  BSM_TRY(
+      bsm_run_passes(net, options->target, options->watch, options->logger));
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);
   BSM_TRY_ALLOC(plan);
   bsm_arena scratch;

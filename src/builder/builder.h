@@ -8,6 +8,7 @@
 #ifndef BSM_BUILDER_BUILDER_H_
 #define BSM_BUILDER_BUILDER_H_
 
+#include "builder/passes.h"
 #include "builder/target.h"
 #include "builder/weights_store.h"
 #include "network/layer.h"
@@ -17,9 +18,8 @@ typedef struct bsm_build_options {
   bool no_timing;           /* take the target's first tactic: reproducible */
   const char *timing_cache; /* path or NULL */
   const bsm_logger *logger;
-  /* Told of the network after the passes. May be NULL. */
-  void (*optimized)(void *user, const bsm_network *net);
-  void *user;
+  /* Told of the network after each pass. May be NULL. */
+  const bsm_pass_watch *watch;
   const bsm_plan_metadata *metadata; /* copied into the plan */
   uint32_t metadata_count;
   /* Weights that are already there, and where packed ones are left for later

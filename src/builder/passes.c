@@ -2,6 +2,8 @@
 /* The order of the passes. */
 #include "builder/passes.h"
 
+#include <string.h>
+
 #include "builder/uses.h"
 
 /* Before the passes that the target brings, and between its two kinds. */
@@ -19,41 +21,91 @@ static const bsm_target_pass first[] = {
 static const bsm_target_pass second[] = {
     {"fuse_element_wise", false, bsm_pass_fuse_element_wise},
 };
+static const char optimized[] = "optimized"; /* when all is done */
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static bsm_status run(bsm_network *net, const bsm_target *target,
-                      const bsm_logger *logger, const bsm_target_pass *pass) {
+typedef struct runner {
+  bsm_network *net;
+  const bsm_target *target;
+  const bsm_pass_watch *watch;
+  const bsm_logger *logger;
+} runner;
+
+static bsm_status run(const runner *r, const bsm_target_pass *pass) {
+  bsm_network *net = r->net;
   bsm_arena scratch;
   const size_t before = net->layers.len;
   bsm_arena_init(&scratch, net->arena->allocator);
-  bsm_status status = pass->run(target, net, &scratch);
+  bsm_status status = pass->run(r->target, net, &scratch);
   if (!status) status = bsm_network_sweep(net, &scratch);
   bsm_arena_destroy(&scratch);
   if (!status) status = bsm_network_take_error(net);
   if (status) {
     return bsm_status_note(status, "in the builder's pass %s", pass->name);
   }
-  bsm_log(logger, BSM_LOG_LEVEL_DEBUG, "%s: %zu layers, were %zu", pass->name,
-          net->layers.len, before);
+  bsm_log(r->logger, BSM_LOG_LEVEL_DEBUG, "%s: %zu layers, were %zu",
+          pass->name, net->layers.len, before);
+  if (r->watch) r->watch->after_pass(r->watch->user, pass->name, net);
   return BSM_OK;
 }
 
-static bsm_status run_list(bsm_network *net, const bsm_target *target,
-                           const bsm_logger *logger,
-                           const bsm_target_pass *passes, size_t count,
-                           bool last) {
+static bsm_status run_list(const runner *r, const bsm_target_pass *passes,
+                           size_t count, bool last) {
   for (size_t i = 0; i < count; i++) {
-    if (passes[i].last == last) BSM_TRY(run(net, target, logger, &passes[i]));
+    if (passes[i].last == last) BSM_TRY(run(r, &passes[i]));
   }
   return BSM_OK;
 }
 
 bsm_status bsm_run_passes(bsm_network *net, const bsm_target *target,
+                          const bsm_pass_watch *watch,
                           const bsm_logger *logger) {
+  const runner r = {net, target, watch, logger};
   const bsm_target_pass *own = target->ops->passes;
   const size_t own_count = target->ops->pass_count;
-  BSM_TRY(run_list(net, target, logger, first, COUNT(first), false));
-  BSM_TRY(run_list(net, target, logger, own, own_count, false));
-  BSM_TRY(run_list(net, target, logger, second, COUNT(second), false));
-  return run_list(net, target, logger, own, own_count, true);
+  BSM_TRY(run_list(&r, first, COUNT(first), false));
+  BSM_TRY(run_list(&r, own, own_count, false));
+  BSM_TRY(run_list(&r, second, COUNT(second), false));
+  BSM_TRY(run_list(&r, own, own_count, true));
+  if (watch) watch->after_pass(watch->user, optimized, net);
+  return BSM_OK;
+}
+
+/* ---- names ---- */
+
+/* Whether a target before the i-th one has a pass of that name. */
+static bool is_told(const bsm_target_ops *const *targets, size_t i,
+                    const char *name) {
+  for (size_t t = 0; t < i; t++) {
+    for (size_t k = 0; k < targets[t]->pass_count; k++) {
+      if (strcmp(targets[t]->passes[k].name, name) == 0) return true;
+    }
+  }
+  return false;
+}
+
+/* The one of the targets' passes of one kind that *index counts, else *index
+ * less their number. */
+static const char *target_pass_name(bool last, size_t *index) {
+  size_t count;
+  const bsm_target_ops *const *targets = bsm_target_table(&count);
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; k < targets[i]->pass_count; k++) {
+      const bsm_target_pass *pass = &targets[i]->passes[k];
+      if (pass->last != last || is_told(targets, i, pass->name)) continue;
+      if ((*index)-- == 0) return pass->name;
+    }
+  }
+  return NULL;
+}
+
+const char *bsm_builder_pass_name(size_t index) {
+  if (index < COUNT(first)) return first[index].name;
+  index -= COUNT(first);
+  const char *name = target_pass_name(false, &index);
+  if (name) return name;
+  if (index < COUNT(second)) return second[index].name;
+  index -= COUNT(second);
+  name = target_pass_name(true, &index);
+  return name ? name : index == 0 ? optimized : NULL;
 }

@@ -53,9 +53,20 @@ BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(const bsm_target *target,
                                                     bsm_network *net,
                                                     bsm_arena *scratch);
 
-/* All of them in order, with those of the target. */
+/* Told of the network after each pass, and after the last of them once more, as
+ * "optimized". */
+typedef struct bsm_pass_watch {
+  void (*after_pass)(void *user, const char *pass, const bsm_network *net);
+  void *user;
+} bsm_pass_watch;
+
+/* All of them in order, with those of the target. `watch` may be NULL. */
 BSM_NODISCARD bsm_status bsm_run_passes(bsm_network *net,
                                         const bsm_target *target,
+                                        const bsm_pass_watch *watch,
                                         const bsm_logger *logger);
+/* The names that a watch is told, in order, with the passes of every target
+ * that is linked in; NULL past the end. */
+const char *bsm_builder_pass_name(size_t index);
 
 #endif /* BSM_BUILDER_PASSES_H_ */

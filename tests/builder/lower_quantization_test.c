@@ -77,7 +77,7 @@ static void must(bsm_status status) {
 static void run(const bsm_target *target) {
   must(bsm_pass_lower_quantization(target, fx.net, &fx.arena));
   must(bsm_network_verify(fx.net));
-  must(bsm_run_passes(fx.net, target, NULL));
+  must(bsm_run_passes(fx.net, target, NULL, NULL));
 }
 
 /* Casts in the programs of the network. */

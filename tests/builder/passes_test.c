@@ -83,7 +83,7 @@ static bsm_layer *add_conv(bsm_itensor *x) {
 static const bsm_dims image = {4, {1, 2, 4, 4}};
 
 static void run_all(void) {
-  bsm_status status = bsm_run_passes(fx.net, test_target(1), NULL);
+  bsm_status status = bsm_run_passes(fx.net, test_target(1), NULL, NULL);
   if (status) fail_msg("%s", bsm_status_message(status));
 }
 
@@ -475,6 +475,37 @@ static void test_identities_and_dead_layers_go(void **state) {
   assert_ptr_equal(fx.net->layers.items[0]->inputs.items[0], x);
 }
 
+/* What a watch sees: the passes as they are listed, and what each left. */
+typedef struct seen_passes {
+  size_t count;
+  size_t layers_converted, layers_without_identities;
+} seen_passes;
+
+static void see_pass(void *user, const char *pass, const bsm_network *net) {
+  seen_passes *seen = user;
+  assert_string_equal(pass, bsm_builder_pass_name(seen->count));
+  if (seen->count++ == 0) seen->layers_converted = net->layers.len;
+  if (strcmp(pass, "remove_identities") == 0) {
+    seen->layers_without_identities = net->layers.len;
+  }
+}
+
+static void test_a_watch_sees_every_pass(void **state) {
+  (void)state;
+  bsm_itensor *x = input("x", image);
+  bsm_itensor *y = out_of(bsm_network_add_identity(fx.net, x));
+  mark(out_of(bsm_network_add_unary(fx.net, y, BSM_UNARY_NEG)));
+  seen_passes seen = {0};
+  const bsm_pass_watch watch = {see_pass, &seen};
+  assert_null(bsm_run_passes(fx.net, test_target(1), &watch, NULL));
+  assert_true(seen.count > 5);
+  assert_string_equal(bsm_builder_pass_name(seen.count - 1), "optimized");
+  assert_null(bsm_builder_pass_name(seen.count));
+  assert_null(bsm_builder_pass_name(SIZE_MAX));
+  assert_int_equal(seen.layers_converted, 2);
+  assert_int_equal(seen.layers_without_identities, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -501,6 +532,7 @@ int main(void) {
       TEST(test_chain_becomes_one_program),
       TEST(test_smaller_program_stays_apart),
       TEST(test_identities_and_dead_layers_go),
+      TEST(test_a_watch_sees_every_pass),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

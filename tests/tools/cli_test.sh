@@ -46,6 +46,8 @@ expect 2 "no pass is called 'frob'" compile x -o y --dump-after frob
 expect 2 "is not a number from 1" run x --threads 0
 expect 2 "is none of native" run x --isa sse9
 expect 2 "at column 4" compile x -o y --inputs '[1 2]'
+expect 2 "no pass is called 'fold_scales', perhaps 'fold_scale'" \
+  compile x -o y --dump-after fold_scales
 expect 0 "optimized" compile --dump-after=list
 [ -z "$(sort out | uniq -d)" ] || fail "--dump-after=list names a pass twice"
 
@@ -192,6 +194,17 @@ expect 0 "inputs:" inspect digits.bsm
 expect 0 '"metadata": {' inspect digits.bsm --json
 expect 0 "parameters:" inspect "$digits/digits.ts"
 expect 0 "graph(" inspect "$digits/digits.ts" --dump-after input
+
+# Each pass is listed, dumped when asked for, and in that order; a graph that
+# writes to nothing is not asked what it writes to.
+"$bessemer" compile --dump-after=list >names
+expect 0 "# fuse_epilogues" inspect "$digits/digits.ts" \
+  $(sed 's/^/--dump-after /' names)
+sed -n 's/^# //p' out >dumped
+grep -vx -e resolve_writes -e own_memory names | cmp - dumped ||
+  fail "not every pass was dumped, or not in the order of the list"
+expect 0 "output " inspect "$digits/digits.ts" --dump-after fuse_epilogues
+! grep -q "graph(" out || fail "a pass of the builder dumps a graph"
 expect 0 "aten::relu" ops
 expect 0 "aten::_convolution" ops "$digits/digits.ts"
 expect 0 '"schema":' ops --json

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "lowering/lowering.h"
 
 bsm_compile_options bsm_compile_options_resolve(
     const bsm_module *module, const bsm_compile_options *given) {
@@ -14,10 +13,6 @@ bsm_compile_options bsm_compile_options_resolve(
   if (!options.logger) options.logger = module->logger;
   if (!options.allocator) options.allocator = module->allocator;
   return options;
-}
-
-const char *const *bsm_pass_names(void) {
-  return bsm_lowering_pass_names();
 }
 
 /* ---- targets ---- */

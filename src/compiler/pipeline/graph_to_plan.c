@@ -22,8 +22,8 @@ static void dump_network(const bsm_compile_options *options, const char *stage,
   bsm_arena_destroy(&arena);
 }
 
-static void dump_optimized(void *user, const bsm_network *net) {
-  dump_network(user, "optimized", net);
+static void dump_pass(void *user, const char *pass, const bsm_network *net) {
+  dump_network(user, pass, net);
 }
 
 /* ---- the network ---- */
@@ -127,8 +127,8 @@ static bsm_status build(const bsm_compilation *c, bsm_network *net,
   BSM_TRY(bsm_engine_metadata_of(c->module, options, c->target, truncated,
                                  net->arena, &metadata));
   bsm_build_options building = bsm_building_options(c);
-  building.optimized = options->dump ? dump_optimized : NULL;
-  building.user = (void *)(uintptr_t)options;
+  const bsm_pass_watch watch = {dump_pass, (void *)(uintptr_t)options};
+  building.watch = options->dump ? &watch : NULL;
   building.metadata = metadata.items;
   building.metadata_count = (uint32_t)metadata.len;
   return bsm_build(net, &building, arena, out);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of all passes, of lowering and of the builder, in the order that
+ * they run in. */
+#include "bessemer/compiler.h"
+#include "builder/passes.h"
+#include "lowering/lowering.h"
+
+const char *bsm_pass_name(size_t index) {
+  for (const char *const *name = bsm_lowering_pass_names(); *name; name++) {
+    if (index-- == 0) return *name;
+  }
+  return index == 0 ? "network" : bsm_builder_pass_name(index - 1);
+}
