@@ -202,9 +202,6 @@ if(BSM_BUILD_COMPILER)
 endif()
 # What is beyond the C library and POSIX is wrapped by base.
 target_compile_definitions(bsm_base PRIVATE _GNU_SOURCE)
-set_property(
-  SOURCE ${PROJECT_SOURCE_DIR}/src/runtime/engine/engine.c APPEND
-  PROPERTY COMPILE_DEFINITIONS BSM_VERSION_STRING="${PROJECT_VERSION}")
 if(TARGET bsm_torchscript)
   target_link_libraries(bsm_torchscript PUBLIC ZLIB::ZLIB)
 endif()

@@ -9,5 +9,6 @@
 #include "bessemer/engine.h"
 #include "bessemer/network.h"
 #include "bessemer/plugin.h"
+#include "bessemer/version.h"
 
 #endif /* BESSEMER_BESSEMER_H_ */

@@ -20,14 +20,12 @@
 #include "bessemer/structure.h"
 #include "bessemer/thread_pool.h"
 #include "bessemer/types.h"
+#include "bessemer/version.h"
 
 BSM_EXTERN_C_BEGIN
 
 typedef struct bsm_engine bsm_engine;
 typedef struct bsm_context bsm_context;
-
-/* "0.1.0" */
-BSM_API const char *bsm_version(void);
 
 typedef struct bsm_engine_load_options {
   size_t struct_size;             /* set by BSM_ENGINE_LOAD_OPTIONS_INIT */

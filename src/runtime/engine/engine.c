@@ -11,16 +11,8 @@
 #include "engine/program.h"
 #include "runtime/steps/plugin_step.h"
 
-#ifndef BSM_VERSION_STRING
-#define BSM_VERSION_STRING "0.1.0"
-#endif
-
 #define CPU "cpu" /* the name of its device, and of its targets */
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
-
-const char *bsm_version(void) {
-  return BSM_VERSION_STRING;
-}
 
 /* Whether anything is left to the reference library. */
 static bool calls_ops(const bsm_plan *plan) {
