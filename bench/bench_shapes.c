@@ -88,6 +88,7 @@ int main(int argc, char **argv) {
   const size_t count = bsm_engine_input_count(engine);
   if (count > MAX_INPUTS) return 2;
   for (size_t i = 0; i < count; i++) {
+    inputs[i].binding = (bsm_binding)BSM_BINDING_INIT;
     check(bsm_engine_input(engine, i, &inputs[i].binding));
     check(bsm_engine_input_range(engine, i, &inputs[i].min, NULL,
                                  &inputs[i].max));

@@ -18,7 +18,8 @@ class Dims(ctypes.Structure):
 
 class Array(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int),
-                ("dims", Dims), ("strides", ctypes.c_void_p)]
+                ("dims", Dims), ("strides", ctypes.c_void_p),
+                ("space", ctypes.c_int), ("device", ctypes.c_int32)]
 
 
 class ContextOptions(ctypes.Structure):

@@ -14,7 +14,7 @@ enum { MAX_INPUTS = 16 };
  * is fastest with. */
 static bsm_status make_input(const bsm_engine *engine, size_t index,
                              bsm_array *out) {
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   bsm_dims dims;
   BSM_TRY(bsm_engine_input(engine, index, &binding));
   BSM_TRY(bsm_engine_input_range(engine, index, NULL, &dims, NULL));
@@ -30,7 +30,7 @@ static bsm_status print_outputs(bsm_context *context) {
   const bsm_structure *result;
   char *text = NULL;
   for (size_t i = 0; i < bsm_context_output_count(context); i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     BSM_TRY(bsm_context_output_binding(context, i, &binding));
     printf("output %zu: %s %s %s\n", i, binding.name,
            bsm_dtype_name(binding.dtype), bsm_dims_str(binding.dims));

@@ -48,7 +48,7 @@ static void run(const bsm_engine *engine) {
   const size_t outputs = bsm_engine_output_count(engine);
   bool fits = inputs <= MAX_ARRAYS && outputs <= MAX_ARRAYS;
   for (size_t i = 0; fits && i < inputs + outputs; i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     bsm_status status = i < inputs ? bsm_engine_input(engine, i, &b)
                                    : bsm_engine_output(engine, i - inputs, &b);
     fits = !status && make_array(&b, i < inputs ? &in[i] : &out[i - inputs]);

@@ -70,7 +70,7 @@ static bsm_dims pick(int which, bsm_dims min, bsm_dims opt, bsm_dims max) {
 static int make_inputs(const bsm_engine *engine, int which, bsm_array *arrays,
                        size_t count) {
   for (size_t i = 0; i < count; i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     bsm_dims min, opt, max;
     bsm_status status = bsm_engine_input(engine, i, &b);
     if (!status) status = bsm_engine_input_range(engine, i, &min, &opt, &max);
@@ -135,13 +135,13 @@ static void bounded_free(void *user, void *pointer) {
 }
 
 static int is_small(const bsm_engine *engine) {
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   bsm_status status = bsm_engine_memory(engine, 1, &memory);
   const int small = !status && memory.workspace + memory.scratch < MAX_BYTES;
   bsm_status_free(status);
   if (!small || bsm_engine_input_count(engine) > MAX_BINDINGS) return 0;
   for (size_t i = 0; i < bsm_engine_output_count(engine); i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     status = bsm_engine_output(engine, i, &b);
     const int large = status || !bytes_of(&b);
     bsm_status_free(status);

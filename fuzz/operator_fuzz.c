@@ -36,7 +36,7 @@ static void run(const bsm_engine *engine, const op_text *t) {
   bool fits = inputs <= MAX_ARRAYS && outputs <= MAX_ARRAYS;
   for (size_t i = 0; fits && i < inputs + outputs; i++) {
     const bool input = i < inputs;
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     bsm_status status = input ? bsm_engine_input(engine, i, &b)
                               : bsm_engine_output(engine, i - inputs, &b);
     fits = !status &&
@@ -92,9 +92,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bsm_status status = bsm_operators(&list);
     if (status) abort();
   }
-  const size_t which = (data[0] | (size_t)data[1] << 8) % list->count;
+  const size_t which =
+      (data[0] | (size_t)data[1] << 8) % bsm_operator_list_count(list);
+  bsm_operator_info info = BSM_OPERATOR_INFO_INIT;
+  if (bsm_operator_list_get(list, which, &info)) abort();
   op_choices choices = {.data = data, .size = size, .at = 2, .seed = 0};
-  if (op_text_make(&text, list->items[which].schema, &choices)) {
+  if (op_text_make(&text, info.schema, &choices)) {
     if (getenv("OPERATOR_PRINT")) fputs(text.text, stderr);
     compile(&text);
   }

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "tools/input_spec.h"
+#include "tools/structure_print.h"
 
 /* ---- sets ---- */
 
@@ -288,6 +289,7 @@ static bsm_status take_specs(spec_taker *t, bsm_module *module,
   const size_t given = out->len;
   for (size_t i = 0; i < t->count; i++) {
     bsm_parameter *p = &t->parameters[i];
+    *p = (bsm_parameter)BSM_PARAMETER_INIT;
     BSM_TRY(bsm_module_parameter(module, method, i, p));
   }
   for (size_t i = 0; i < given; i++) {
@@ -412,7 +414,7 @@ static const bsm_array *next_fitting(const bsm_array_set *set,
 /* An array that contradicts a number fixed when compiling. */
 static bsm_status check_fixed(const bsm_structure *node,
                               const bsm_array_set *set) {
-  const bsm_structure_info info = bsm_structure_describe(node);
+  const bsm_structure_info info = bsm_structure_info_of(node);
   for (size_t i = 0; i < info.child_count; i++) {
     BSM_TRY(check_fixed(bsm_structure_child(node, i), set));
   }
@@ -455,7 +457,7 @@ bsm_status bsm_bind_inputs(bsm_arena *arena, const bsm_engine *engine,
   BSM_TRY_ALLOC(arrays);
   size_t position = 0;
   for (size_t i = 0; i < count; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     BSM_TRY(bsm_engine_input(engine, i, &binding));
     const bsm_array *array = find(set, binding.name);
     if (!array) array = next_fitting(set, &binding, &position);
@@ -533,7 +535,7 @@ bsm_status bsm_make_inputs(bsm_arena *arena, const bsm_engine *engine,
   bsm_array *arrays = BSM_NEW_ARRAY(arena, bsm_array, count);
   BSM_TRY_ALLOC(arrays);
   for (size_t i = 0; i < count; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     size_t elements;
     BSM_TRY(bsm_engine_input(engine, i, &binding));
     BSM_TRY(allocate_array(arena, &binding, &arrays[i]));
@@ -559,7 +561,7 @@ bsm_status bsm_take_outputs(bsm_arena *arena, bsm_context *context,
   bsm_npy_array *items = BSM_NEW_ARRAY(arena, bsm_npy_array, *count + 1);
   BSM_TRY_ALLOC(items);
   for (size_t i = 0; i < *count; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     BSM_TRY(bsm_context_output_binding(context, i, &binding));
     BSM_TRY(bsm_context_output(context, i, &items[i].array));
     items[i].name = by_path ? file_name(arena, binding.name)

@@ -105,6 +105,7 @@ static bsm_status sorted_profile(bsm_cli *cli, const bsm_context *context,
   bsm_step_profile *steps = BSM_NEW_ARRAY(&cli->arena, bsm_step_profile, count);
   BSM_TRY_ALLOC(steps);
   for (size_t i = 0; i < count; i++) {
+    steps[i] = (bsm_step_profile)BSM_STEP_PROFILE_INIT;
     BSM_TRY(bsm_context_profile(context, i, &steps[i]));
   }
   qsort(steps, count, sizeof(*steps), compare_profiles);

@@ -45,7 +45,7 @@ static const struct argp argp = {
 
 static bsm_status print_summary(const bsm_cli *cli, const bsm_engine *engine,
                                 double milliseconds) {
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   BSM_TRY(bsm_engine_memory(engine, cli->threads, &memory));
   printf("%s: %zu steps, %s of weights, %s of workspace, compiled in %.2f s\n",
          cli->output, bsm_engine_step_count(engine),

@@ -109,7 +109,7 @@ static bsm_status show_parameters(bsm_cli *cli, bsm_module *module,
   }
   *ready = true;
   for (size_t i = 0; i < count; i++) {
-    bsm_parameter parameter;
+    bsm_parameter parameter = BSM_PARAMETER_INIT;
     BSM_TRY(bsm_module_parameter(module, cli->method, i, &parameter));
     *ready = *ready && (parameter.has_example || parameter.has_default);
     if (cli->json) {
@@ -158,7 +158,7 @@ static bsm_status show_bindings(const bsm_cli *cli, const bsm_engine *engine,
     printf("%s:\n", title);
   }
   for (size_t i = 0; i < count; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     BSM_TRY(get(engine, i, &binding));
     if (!cli->json) {
       printf("  %s: %s %s", binding.name, bsm_dtype_name(binding.dtype),
@@ -193,7 +193,7 @@ static bsm_status show_layers(const bsm_cli *cli, const bsm_engine *engine,
     puts("layers of plug-ins:");
   }
   for (size_t i = 0; i < count; i++) {
-    bsm_engine_layer layer;
+    bsm_engine_layer layer = BSM_ENGINE_LAYER_INIT;
     BSM_TRY(bsm_engine_get_layer(engine, i, &layer));
     *missing = *missing || !layer.registered;
     if (!cli->json) {
@@ -231,7 +231,7 @@ static bsm_status show_structures(const bsm_cli *cli, const bsm_engine *engine,
 
 static bsm_status show_memory(const bsm_cli *cli, const bsm_engine *engine,
                               bsm_json *json) {
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   BSM_TRY(bsm_engine_memory(engine, cli->threads, &memory));
   if (cli->json) {
     bsm_json_open(json, "memory", '{');
@@ -276,7 +276,7 @@ static bsm_status print_steps(bsm_cli *cli, const bsm_engine *engine) {
   BSM_VEC(kind_count) kinds = {0};
   const size_t count = bsm_engine_step_count(engine);
   for (size_t i = 0; i < count; i++) {
-    bsm_step_info step;
+    bsm_step_info step = BSM_STEP_INFO_INIT;
     BSM_TRY(bsm_engine_step(engine, i, &step));
     size_t k = 0;
     while (k < kinds.len && strcmp(kinds.items[k].kind, step.kind) != 0) k++;

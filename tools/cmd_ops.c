@@ -48,11 +48,12 @@ static void json_lines(bsm_json *json, const char *key, const char *text) {
   bsm_json_close(json, ']');
 }
 
-static void print_json(const bsm_operator_list *list, bool of_model) {
+static bsm_status print_json(const bsm_operator_list *list, bool of_model) {
   bsm_json json = {.file = stdout};
   bsm_json_open(&json, NULL, '[');
-  for (size_t i = 0; i < list->count; i++) {
-    const bsm_operator_info *op = &list->items[i];
+  for (size_t i = 0; i < bsm_operator_list_count(list); i++) {
+    bsm_operator_info info = BSM_OPERATOR_INFO_INIT, *op = &info;
+    BSM_TRY(bsm_operator_list_get(list, i, op));
     bsm_json_open(&json, NULL, '{');
     bsm_json_string(&json, "schema", op->schema);
     bsm_json_string(&json, "runs", op->runs);
@@ -79,6 +80,7 @@ static void print_json(const bsm_operator_list *list, bool of_model) {
     bsm_json_close(&json, '}');
   }
   bsm_json_close(&json, ']');
+  return BSM_OK;
 }
 
 static void print_of_model(const bsm_operator_info *op) {
@@ -91,10 +93,11 @@ static void print_of_model(const bsm_operator_info *op) {
   }
 }
 
-static void print_text(const bsm_operator_list *list, bool of_model) {
+static bsm_status print_text(const bsm_operator_list *list, bool of_model) {
   size_t none = 0, reference = 0, called = 0;
-  for (size_t i = 0; i < list->count; i++) {
-    const bsm_operator_info *op = &list->items[i];
+  for (size_t i = 0; i < bsm_operator_list_count(list); i++) {
+    bsm_operator_info info = BSM_OPERATOR_INFO_INIT, *op = &info;
+    BSM_TRY(bsm_operator_list_get(list, i, op));
     if (of_model) {
       none += op->unsupported_nodes > 0;
       reference += op->reference_nodes > 0;
@@ -108,8 +111,9 @@ static void print_text(const bsm_operator_list *list, bool of_model) {
     printf(
         "%zu operators: %zu call the reference library in a plan, %zu are "
         "called by a program, %zu cannot run\n",
-        list->count, reference, called, none);
+        bsm_operator_list_count(list), reference, called, none);
   }
+  return BSM_OK;
 }
 
 static bsm_status get_list(bsm_cli *cli, bsm_session *session,
@@ -125,13 +129,10 @@ static bsm_status get_list(bsm_cli *cli, bsm_session *session,
 static bsm_status list_operators(bsm_cli *cli, bsm_session *session) {
   bsm_operator_list *list = NULL;
   BSM_TRY(get_list(cli, session, &list));
-  if (cli->json) {
-    print_json(list, cli->path != NULL);
-  } else {
-    print_text(list, cli->path != NULL);
-  }
-  const bsm_status status =
-      list->failure ? BSM_FAIL(BSM_UNSUPPORTED, "%s", list->failure) : BSM_OK;
+  bsm_status status = cli->json ? print_json(list, cli->path != NULL)
+                                : print_text(list, cli->path != NULL);
+  const char *failure = bsm_operator_list_failure(list);
+  if (!status && failure) status = BSM_FAIL(BSM_UNSUPPORTED, "%s", failure);
   bsm_operator_list_free(list);
   return status;
 }

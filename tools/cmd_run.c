@@ -148,7 +148,7 @@ static bsm_status print_json(const run_outputs *o) {
   if (o->result) bsm_structure_json(&json, "result", o->result, o->arrays);
   bsm_json_open(&json, "outputs", '[');
   for (size_t i = 0; i < o->count; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     BSM_TRY(bsm_context_output_binding(o->context, i, &binding));
     bsm_json_open(&json, NULL, '{');
     bsm_json_string(&json, "array", o->items[i].name);
@@ -166,7 +166,7 @@ static bsm_status print_json(const run_outputs *o) {
 static bsm_status print_outputs(const run_outputs *o) {
   const bool plain = !o->result || bsm_structure_is_plain(o->result);
   for (size_t i = 0; i < o->count; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     BSM_TRY(bsm_context_output_binding(o->context, i, &binding));
     BSM_TRY(print_look(&o->items[i], plain ? NULL : binding.name));
   }

@@ -76,7 +76,7 @@ void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
 /* The row of a step, and how many other tactics were timed. */
 static bsm_status built_row(const bsm_engine *engine, size_t index,
                             bsm_step_row *row, size_t *trials) {
-  bsm_step_info step;
+  bsm_step_info step = BSM_STEP_INFO_INIT;
   BSM_TRY(bsm_engine_step(engine, index, &step));
   *row = (bsm_step_row){.name = step.name,
                         .kind = step.kind,
@@ -85,7 +85,7 @@ static bsm_status built_row(const bsm_engine *engine, size_t index,
                         .bytes = step.bytes};
   *trials = step.trial_count;
   for (size_t i = 0; i < step.trial_count; i++) {
-    bsm_step_trial trial;
+    bsm_step_trial trial = BSM_STEP_TRIAL_INIT;
     BSM_TRY(bsm_engine_step_trial(engine, index, i, &trial));
     if (strcmp(trial.tactic, step.tactic) == 0) row->seconds = trial.seconds;
   }
@@ -143,8 +143,8 @@ static bsm_status print_others(const bsm_engine *engine, size_t step,
                                const char *tactic) {
   printf("%52stried:", "");
   for (size_t i = 0;; i++) {
-    bsm_step_info info;
-    bsm_step_trial trial;
+    bsm_step_info info = BSM_STEP_INFO_INIT;
+    bsm_step_trial trial = BSM_STEP_TRIAL_INIT;
     BSM_TRY(bsm_engine_step(engine, step, &info));
     if (i == info.trial_count) break;
     BSM_TRY(bsm_engine_step_trial(engine, step, i, &trial));
@@ -178,7 +178,7 @@ static bsm_status json_trials(const bsm_engine *engine, size_t step,
                               size_t count, bsm_json *json) {
   bsm_json_open(json, "tried", '[');
   for (size_t i = 0; i < count; i++) {
-    bsm_step_trial trial;
+    bsm_step_trial trial = BSM_STEP_TRIAL_INIT;
     BSM_TRY(bsm_engine_step_trial(engine, step, i, &trial));
     bsm_json_open(json, NULL, '{');
     bsm_json_string(json, "tactic", trial.tactic);

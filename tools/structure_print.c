@@ -9,8 +9,14 @@ static const char *const kinds[] = {
     "other",     "list",     "tuple",    "named_tuple", "dict", "object",
     "arguments", "run_time", "optional", "any"};
 
+bsm_structure_info bsm_structure_info_of(const bsm_structure *node) {
+  bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+  bsm_status_free(bsm_structure_describe(node, &info)); /* its size is set */
+  return info;
+}
+
 bool bsm_structure_is_plain(const bsm_structure *root) {
-  const bsm_structure_info info = bsm_structure_describe(root);
+  const bsm_structure_info info = bsm_structure_info_of(root);
   if (info.kind == BSM_STRUCTURE_TENSOR) return !info.is_fixed;
   if (info.kind != BSM_STRUCTURE_TUPLE &&
       info.kind != BSM_STRUCTURE_ARGUMENTS) {
@@ -18,7 +24,7 @@ bool bsm_structure_is_plain(const bsm_structure *root) {
   }
   for (size_t i = 0; i < info.child_count; i++) {
     const bsm_structure_info child =
-        bsm_structure_describe(bsm_structure_child(root, i));
+        bsm_structure_info_of(bsm_structure_child(root, i));
     if (child.kind != BSM_STRUCTURE_TENSOR || child.is_fixed) return false;
   }
   return true;
@@ -100,7 +106,7 @@ static void json_type(bsm_json *json, const bsm_structure *run_time) {
 
 void bsm_structure_json(bsm_json *json, const char *key,
                         const bsm_structure *root, const bsm_array *values) {
-  const bsm_structure_info info = bsm_structure_describe(root);
+  const bsm_structure_info info = bsm_structure_info_of(root);
   const bool bound = info.binding != BSM_NO_BINDING;
   bsm_json_open(json, key, '{');
   json_key(json, &info);

@@ -6,6 +6,8 @@
 #include "bessemer/engine.h"
 #include "tools/json.h"
 
+/* What a node tells. */
+bsm_structure_info bsm_structure_info_of(const bsm_structure *node);
 /* Whether there is more to tell than a tensor, or a tuple of tensors. */
 bool bsm_structure_is_plain(const bsm_structure *root);
 /* "TITLE: {...}" on one line. */

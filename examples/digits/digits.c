@@ -167,7 +167,7 @@ static bsm_status measure_latency(const demo *d, double *median_us) {
 /* What was compiled: the steps of the plan. */
 static bsm_status list_steps(const demo *d) {
   for (size_t i = 0; i < bsm_engine_step_count(d->engine); i++) {
-    bsm_step_info step;
+    bsm_step_info step = BSM_STEP_INFO_INIT;
     BSM_TRY(bsm_engine_step(d->engine, i, &step));
     printf("  %-16s %-12s %.60s\n", step.kind, step.tactic, step.name);
   }

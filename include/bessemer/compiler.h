@@ -61,6 +61,7 @@ BSM_API void bsm_module_destroy(bsm_module *module);
 
 /* One parameter of a method, without self. */
 typedef struct bsm_parameter {
+  size_t struct_size; /* set by BSM_PARAMETER_INIT */
   const char *name;
   const char *type; /* "Tensor", "Optional[int]", ... */
   bool is_tensor;
@@ -76,6 +77,8 @@ typedef struct bsm_parameter {
    * example_dims where they do not. */
   bsm_dims min_dims, max_dims;
 } bsm_parameter;
+#define BSM_PARAMETER_INIT \
+  { .struct_size = sizeof(bsm_parameter) }
 /* The parameters of `method` (NULL: "forward"). A submodule's method is named
  * by its path: "encoder.forward", "layers.0.forward". */
 BSM_API BSM_NODISCARD bsm_status bsm_module_parameter_count(bsm_module *module,
@@ -236,6 +239,7 @@ BSM_API const char *bsm_pass_name(size_t index);
 
 /* An operator of a compiled method, or of the built-in tables. */
 typedef struct bsm_operator_info {
+  size_t struct_size; /* set by BSM_OPERATOR_INFO_INIT */
   const char *schema;
   size_t count;       /* nodes in the lowered graph; 0 in the built-in list */
   const char *source; /* the first place, "model.py:12", or "" */
@@ -272,12 +276,10 @@ typedef struct bsm_operator_info {
   /* Of a method: why it is not layers - of the first such node - or "". */
   const char *why;
 } bsm_operator_info;
-typedef struct bsm_operator_list {
-  bsm_operator_info *items;
-  size_t count;
-  /* Of a method: why it does not compile with these options; NULL: it does. */
-  const char *failure;
-} bsm_operator_list;
+#define BSM_OPERATOR_INFO_INIT \
+  { .struct_size = sizeof(bsm_operator_info) }
+
+typedef struct bsm_operator_list bsm_operator_list;
 
 /* All operators that are known: the converters' first, then what is evaluated,
  * then the rest of the reference library. */
@@ -292,6 +294,14 @@ BSM_API BSM_NODISCARD bsm_status
 bsm_module_operators(bsm_module *module, const bsm_compile_options *options,
                      bsm_operator_list **out);
 BSM_API void bsm_operator_list_free(bsm_operator_list *list);
+
+BSM_API size_t bsm_operator_list_count(const bsm_operator_list *list);
+/* One of them, whose strings live as long as the list. BSM_OUT_OF_RANGE: there
+ * is no such index. */
+BSM_API BSM_NODISCARD bsm_status bsm_operator_list_get(
+    const bsm_operator_list *list, size_t index, bsm_operator_info *out);
+/* Of a method: why it does not compile with these options; NULL: it does. */
+BSM_API const char *bsm_operator_list_failure(const bsm_operator_list *list);
 
 BSM_EXTERN_C_END
 

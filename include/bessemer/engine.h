@@ -70,10 +70,13 @@ BSM_API void bsm_engine_destroy(bsm_engine *engine);
  * BSM_DTYPE_UNDEFINED when that is unknown too: bsm_context_output tells all.
  */
 typedef struct bsm_binding {
+  size_t struct_size; /* set by BSM_BINDING_INIT */
   const char *name;
   bsm_dtype dtype;
   bsm_dims dims;
 } bsm_binding;
+#define BSM_BINDING_INIT \
+  { .struct_size = sizeof(bsm_binding) }
 
 BSM_API size_t bsm_engine_input_count(const bsm_engine *engine);
 BSM_API size_t bsm_engine_output_count(const bsm_engine *engine);
@@ -120,12 +123,15 @@ BSM_API bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
                                     const char **key, const char **value);
 
 typedef struct bsm_engine_memory_info {
+  size_t struct_size; /* set by BSM_ENGINE_MEMORY_INFO_INIT */
   /* Bytes, shared by all contexts: each once, however many parts of the engine
    * use it; with the constants of programs. */
   uint64_t weights;
   uint64_t workspace; /* bytes for each context */
   uint64_t scratch;   /* bytes for each context, for `threads` threads */
 } bsm_engine_memory_info;
+#define BSM_ENGINE_MEMORY_INFO_INIT \
+  { .struct_size = sizeof(bsm_engine_memory_info) }
 /* Memory that running needs; `threads` as in the context options; with shapes
  * that range, for the largest ones. A plan that a context makes for other
  * shapes takes about 2 KiB for each step, max_plans of them stay. What depends
@@ -144,6 +150,7 @@ BSM_API void bsm_string_free(char *text);
 
 /* One step of the plan, for tools. */
 typedef struct bsm_step_info {
+  size_t struct_size; /* set by BSM_STEP_INFO_INIT */
   const char *name;   /* of the layers it runs */
   const char *kind;   /* "convolution" */
   const char *tactic; /* chosen when the engine was built; "" when open */
@@ -152,6 +159,8 @@ typedef struct bsm_step_info {
   double flops, bytes;
   size_t trial_count; /* tactics timed when the engine was built; 0: none */
 } bsm_step_info;
+#define BSM_STEP_INFO_INIT \
+  { .struct_size = sizeof(bsm_step_info) }
 BSM_API size_t bsm_engine_step_count(const bsm_engine *engine);
 BSM_API BSM_NODISCARD bsm_status bsm_engine_step(const bsm_engine *engine,
                                                  size_t index,
@@ -159,9 +168,12 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_step(const bsm_engine *engine,
 
 /* One of the tactics that were timed for a step. */
 typedef struct bsm_step_trial {
+  size_t struct_size; /* set by BSM_STEP_TRIAL_INIT */
   const char *tactic;
   double seconds; /* as the engine says: of the machine that built it */
 } bsm_step_trial;
+#define BSM_STEP_TRIAL_INIT \
+  { .struct_size = sizeof(bsm_step_trial) }
 BSM_API BSM_NODISCARD bsm_status bsm_engine_step_trial(const bsm_engine *engine,
                                                        size_t step,
                                                        size_t index,
@@ -169,10 +181,13 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_step_trial(const bsm_engine *engine,
 
 /* A custom layer that the engine was built with: what a plug-in must bring. */
 typedef struct bsm_engine_layer {
+  size_t struct_size; /* set by BSM_ENGINE_LAYER_INIT */
   const char *name;
   uint32_t version;
   bool registered; /* in the registry of the load options */
 } bsm_engine_layer;
+#define BSM_ENGINE_LAYER_INIT \
+  { .struct_size = sizeof(bsm_engine_layer) }
 BSM_API size_t bsm_engine_layer_count(const bsm_engine *engine);
 BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
                                                       size_t index,
@@ -317,6 +332,7 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_output_shape(bsm_context *context,
                                                           bsm_dims *out);
 
 typedef struct bsm_step_profile {
+  size_t struct_size; /* set by BSM_STEP_PROFILE_INIT */
   const char *name;   /* of the layers */
   const char *kind;   /* "convolution" */
   const char *tactic; /* with its kernel */
@@ -325,6 +341,8 @@ typedef struct bsm_step_profile {
   double least;        /* seconds of the quickest run */
   double flops, bytes; /* of one run, as in bsm_step_info */
 } bsm_step_profile;
+#define BSM_STEP_PROFILE_INIT \
+  { .struct_size = sizeof(bsm_step_profile) }
 /* The steps of the engine's plans, then those of the plans that the context has
  * made for shapes and still keeps: these and their names stay until the next
  * run. Instructions that run one by one are not in it. */

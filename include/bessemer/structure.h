@@ -7,8 +7,9 @@
  *
  *   const bsm_structure *result = bsm_engine_output_structure(engine);
  *   const bsm_structure *boxes = bsm_structure_find(result, "0.boxes");
- *   bsm_structure_info info = bsm_structure_describe(boxes);
- *   use(outputs[info.binding]);
+ *   bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+ *   bsm_status st = bsm_structure_describe(boxes, &info);
+ *   if (!st) use(outputs[info.binding]);
  *
  * Structures belong to their engine. That of a result whose lists, dicts or
  * optional parts only a run tells belongs to the context that ran it: see
@@ -17,6 +18,7 @@
 #define BESSEMER_STRUCTURE_H_
 
 #include "bessemer/export.h"
+#include "bessemer/status.h"
 #include "bessemer/types.h"
 
 BSM_EXTERN_C_BEGIN
@@ -62,6 +64,7 @@ typedef enum bsm_structure_key {
 #define BSM_NO_BINDING SIZE_MAX
 
 typedef struct bsm_structure_info {
+  size_t struct_size; /* set by BSM_STRUCTURE_INFO_INIT */
   bsm_structure_kind kind;
   const char *type_name; /* of a NamedTuple or object; the method of ARGUMENTS;
                             else "" */
@@ -90,9 +93,12 @@ typedef struct bsm_structure_info {
   bsm_dtype dtype;
   bsm_dims dims;
 } bsm_structure_info;
+#define BSM_STRUCTURE_INFO_INIT \
+  { .struct_size = sizeof(bsm_structure_info) }
 
 /* All strings live as long as the structure. */
-BSM_API bsm_structure_info bsm_structure_describe(const bsm_structure *node);
+BSM_API BSM_NODISCARD bsm_status
+bsm_structure_describe(const bsm_structure *node, bsm_structure_info *out);
 /* NULL past the end. */
 BSM_API const bsm_structure *bsm_structure_child(const bsm_structure *node,
                                                  size_t index);

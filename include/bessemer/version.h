@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The version of Bessemer: of the headers that a program was built with, and of
  * the library that it runs with. This file is where it stands; the build reads
- * it from here. */
+ * it from here.
+ *
+ * Structs that programs and the library hand to each other can grow, at their
+ * end. Each begins with struct_size, which its INIT macro sets to the size that
+ * the program was built with; a size that was not set is BSM_INVALID_ARGUMENT.
+ *
+ * - Of options, which the program fills: what a program built with older
+ *   headers does not have takes its default, which zero stands for. What a
+ *   library does not know, as the program was built with newer headers, must be
+ *   zero, or the call fails with BSM_UNSUPPORTED.
+ * - Of results, which the library fills: it fills as far as the program's
+ * struct goes; fields that an older library does not know become zero.
+ *
+ * Values that are passed in numbers (bsm_dims, bsm_array, bsm_weights,
+ * bsm_scalar, bsm_input_spec) and rows of tables (bsm_conversion_pattern, those
+ * of plug-ins, which have a version of their own) have no size and stay as they
+ * are as long as the major version does. Enumerations only get new values. */
 #ifndef BESSEMER_VERSION_H_
 #define BESSEMER_VERSION_H_
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the functions of the public API do with their arguments. Option structs
- * grow at the end: their first field is the size that the caller was built
- * with. */
+/* What the functions of the public API do with their arguments: pointers that
+ * must be there, and structs that grow.
+ *
+ * Structs that cross the interface grow at the end, and begin with the size
+ * that the caller was built with: bessemer/version.h states the rule. A new
+ * field begins behind the padding at the struct's old end, as the size that an
+ * older caller states covers that: after a bool, put fields of 8 bytes first.
+ */
 #ifndef BSM_BASE_OPTIONS_H_
 #define BSM_BASE_OPTIONS_H_
 
 #include <stddef.h>
-#include <string.h>
 
 #include "bessemer/status.h"
 
@@ -27,17 +31,22 @@
     }                                                             \
   } while (0)
 
-/* Copies what the caller's struct has over `out`, which holds the defaults. A
- * caller built against an older header has fewer fields; one that left the
- * size zero is taken to have all. `given` may be NULL. */
-static inline void bsm_options_copy(void *out, size_t out_size,
-                                    const void *given) {
-  if (!given) return;
-  size_t size;
-  memcpy(&size, given, sizeof(size));
-  if (size == 0 || size > out_size) size = out_size;
-  memcpy(out, given, size);
-  memcpy(out, &out_size, sizeof(out_size));
-}
+/* Copies what the caller's struct has over `out`, which holds the defaults;
+ * `name` is the struct's. A caller built with an older header has fewer fields.
+ * One built with a newer header has more: they must be zero, which means their
+ * default. `given` may be NULL.
+ * BSM_INVALID_ARGUMENT: its size is not set. BSM_UNSUPPORTED: it sets a field
+ * that this library does not know. */
+BSM_NODISCARD bsm_status bsm_options_copy(void *out, size_t out_size,
+                                          const void *given, const char *name);
+
+/* Fills the caller's struct from `made`, ours, as far as the caller's goes;
+ * fields that we do not know become zero. The caller's size stays.
+ * BSM_INVALID_ARGUMENT: it is not set, and nothing is written. */
+BSM_NODISCARD bsm_status bsm_out_copy(void *out, const void *made,
+                                      size_t made_size, const char *name);
+/* bsm_out_copy for a value of type `type`. */
+#define BSM_OUT(type, out, made) \
+  bsm_out_copy((out), &(made), sizeof(type), #type)
 
 #endif /* BSM_BASE_OPTIONS_H_ */

@@ -2,11 +2,9 @@
 /* Defaults of bsm_limits, as include/bessemer/limits.h states them. */
 #include "base/resolve_limits.h"
 
-#include "base/options.h"
-
 bsm_limits bsm_resolve_limits(const bsm_limits *limits) {
   bsm_limits out = BSM_LIMITS_INIT;
-  bsm_options_copy(&out, sizeof(out), limits);
+  if (limits) out = *limits;
 #define DEFAULT(field, value) \
   if (out.field == 0) out.field = (value)
   DEFAULT(max_file_bytes, (uint64_t)64 << 30);

@@ -5,7 +5,8 @@
 
 #include "bessemer/limits.h"
 
-/* `limits` may be NULL: all defaults. */
+/* `limits` may be NULL: all defaults. It is ours: that of a caller goes through
+ * bsm_options_copy first. */
 bsm_limits bsm_resolve_limits(const bsm_limits *limits);
 
 #endif /* BSM_BASE_RESOLVE_LIMITS_H_ */

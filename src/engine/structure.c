@@ -5,11 +5,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-bsm_structure_info bsm_structure_describe(const bsm_structure *node) {
-  if (node) return node->info;
+#include "base/options.h"
+
+bsm_status bsm_structure_describe(const bsm_structure *node,
+                                  bsm_structure_info *out) {
+  if (node) return BSM_OUT(bsm_structure_info, out, node->info);
   bsm_structure none;
   bsm_structure_init(&none, BSM_STRUCTURE_NONE);
-  return none.info;
+  return BSM_OUT(bsm_structure_info, out, none.info);
 }
 
 const bsm_structure *bsm_structure_child(const bsm_structure *node,

@@ -57,7 +57,8 @@ static bsm_status compile(fixture *f, const char *text, int64_t least,
   options.input_count = 1;
   options.no_timing = true;
   options.logger = &logger;
-  options = bsm_compile_options_resolve(f->module, &options);
+  const bsm_compile_options given = options;
+  assert_null(bsm_compile_options_resolve(f->module, &given, &options));
   bsm_arena_init(&f->engine, NULL);
   bsm_compilation_record_init(&f->record, NULL, &logger);
   bsm_status status =

@@ -151,7 +151,7 @@ static void run(const fixture *f, const char *method, const bsm_engine *engine,
   options.isa = isa;
   for (size_t i = 0; i < input_count; i++) inputs[i] = *in[i];
   for (size_t i = 0; i < output_count; i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     check_status(bsm_engine_output(engine, i, &b), method);
     outputs[i] =
         (bsm_array){calloc(count_of(b.dims) + 1, bsm_dtype_size(b.dtype)),

@@ -214,7 +214,7 @@ static void outside_is_refused(void **state) {
   bsm_engine *engine = compile(&text);
   bsm_context *context = NULL;
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   char path[512];
   bsm_npy_file file;
   (void)state;

@@ -237,7 +237,7 @@ static void test_ranges(void **state) {
   bsm_module *module = load("sizes", false);
   bsm_compile_options options = plain_options();
   bsm_engine *engine = NULL;
-  bsm_parameter parameter;
+  bsm_parameter parameter = BSM_PARAMETER_INIT;
   (void)state;
   check(bsm_module_parameter(module, NULL, 0, &parameter), "parameter");
   assert_string_equal(parameter.name, "x");
@@ -262,7 +262,7 @@ static void test_ranges(void **state) {
   expect_range(engine, 2, 5, 7);
   bsm_engine_destroy(engine);
   /* And so is a size that is fixed. */
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   const bsm_input_spec fixed = spec(5, 5, 8);
   options.inputs = &fixed;
   check(bsm_compile(module, &options, &engine), "sizes");

@@ -195,7 +195,7 @@ typedef struct run_case {
 
 static void allocate_like(const bsm_engine *engine, bsm_array *out) {
   for (size_t i = 0; i < bsm_engine_output_count(engine); i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     check_status(bsm_engine_output(engine, i, &b), "binding");
     out[i] = (bsm_array){calloc(count_of(b.dims) + 1, bsm_dtype_size(b.dtype)),
                          b.dtype, b.dims, NULL};

@@ -40,15 +40,18 @@ static const char text[] =
     "%places)\n";
 
 static const bsm_binding wanted[] = {
-    {"same", BSM_DTYPE_FLOAT, {3, {-1, 3, -1}}},
-    {"flat", BSM_DTYPE_FLOAT, {2, {-1, -1}}},
-    {"sum", BSM_DTYPE_FLOAT, {2, {3, -1}}},
-    {"mean", BSM_DTYPE_FLOAT, {0, {0}}},
-    {"arg", BSM_DTYPE_INT64, {2, {-1, 3}}},
-    {"turned", BSM_DTYPE_FLOAT, {3, {-1, -1, 3}}},
-    {"column", BSM_DTYPE_FLOAT, {1, {3}}},
-    {"size", BSM_DTYPE_INT64, {0, {0}}},
-    {"places", BSM_DTYPE_UNDEFINED, {-1, {0}}}, /* only data tell */
+    {sizeof(bsm_binding), "same", BSM_DTYPE_FLOAT, {3, {-1, 3, -1}}},
+    {sizeof(bsm_binding), "flat", BSM_DTYPE_FLOAT, {2, {-1, -1}}},
+    {sizeof(bsm_binding), "sum", BSM_DTYPE_FLOAT, {2, {3, -1}}},
+    {sizeof(bsm_binding), "mean", BSM_DTYPE_FLOAT, {0, {0}}},
+    {sizeof(bsm_binding), "arg", BSM_DTYPE_INT64, {2, {-1, 3}}},
+    {sizeof(bsm_binding), "turned", BSM_DTYPE_FLOAT, {3, {-1, -1, 3}}},
+    {sizeof(bsm_binding), "column", BSM_DTYPE_FLOAT, {1, {3}}},
+    {sizeof(bsm_binding), "size", BSM_DTYPE_INT64, {0, {0}}},
+    {sizeof(bsm_binding),
+     "places",
+     BSM_DTYPE_UNDEFINED,
+     {-1, {0}}}, /* only data tell */
 };
 enum { OUTPUTS = sizeof(wanted) / sizeof(wanted[0]) };
 
@@ -98,7 +101,7 @@ static void told_and_given(void **state) {
   check(bsm_context_create(engine, &options, &context));
   assert_int_equal(bsm_engine_output_count(engine), OUTPUTS);
   for (size_t i = 0; i < OUTPUTS; i++) {
-    bsm_binding told;
+    bsm_binding told = BSM_BINDING_INIT;
     check(bsm_engine_output(engine, i, &told));
     if (wanted[i].dims.rank < 0) continue;
     assert_int_equal(told.dtype, wanted[i].dtype);

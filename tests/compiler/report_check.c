@@ -95,13 +95,23 @@ static size_t planned(const bsm_engine *engine, const char *name) {
 
 /* ---- the report ---- */
 
+static bsm_operator_info item_of(const bsm_operator_list *list, size_t i) {
+  bsm_operator_info info = BSM_OPERATOR_INFO_INIT;
+  assert_null(bsm_operator_list_get(list, i, &info));
+  return info;
+}
+
 const bsm_operator_info *report_find(const bsm_operator_list *list,
                                      const char *name) {
-  for (size_t i = 0; i < list->count; i++) {
-    const char *schema = list->items[i].schema;
-    if (strlen(name) == strcspn(schema, "(") &&
-        strncmp(schema, name, strlen(name)) == 0) {
-      return &list->items[i];
+  static bsm_operator_info found[4];
+  static size_t next;
+  for (size_t i = 0; i < bsm_operator_list_count(list); i++) {
+    const bsm_operator_info info = item_of(list, i);
+    if (strlen(name) == strcspn(info.schema, "(") &&
+        strncmp(info.schema, name, strlen(name)) == 0) {
+      bsm_operator_info *out = &found[next++ % 4];
+      *out = info;
+      return out;
     }
   }
   return NULL;
@@ -111,10 +121,10 @@ const bsm_operator_info *report_find(const bsm_operator_list *list,
 static void hold(const bsm_operator_list *list, const bsm_engine *engine) {
   const bsm_program *p = engine->plan->program;
   size_t calls = 0, reference = 0, layers = 0, optimal = 0;
-  assert_null(list->failure);
-  assert_true(list->count > 0);
-  for (size_t i = 0; i < list->count; i++) {
-    const bsm_operator_info *op = &list->items[i];
+  assert_null(bsm_operator_list_failure(list));
+  assert_true(bsm_operator_list_count(list) > 0);
+  for (size_t i = 0; i < bsm_operator_list_count(list); i++) {
+    const bsm_operator_info info = item_of(list, i), *op = &info;
     char name[256];
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(op->schema, "("),
              op->schema);
@@ -170,7 +180,7 @@ static size_t bytes_of(const bsm_binding *b) {
 static bsm_array *make_inputs(const bsm_engine *engine, size_t count) {
   bsm_array *arrays = calloc(count + 1, sizeof(*arrays));
   for (size_t i = 0; i < count; i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     assert_null(bsm_engine_input(engine, i, &b));
     assert_null(bsm_engine_input_range(engine, i, NULL, &b.dims, NULL));
     arrays[i] = (bsm_array){calloc(1, bytes_of(&b) + 1), b.dtype, b.dims, NULL};
@@ -195,14 +205,14 @@ static bool hold_profile(const bsm_operator_list *list,
   const bool ran = !status;
   bsm_status_free(status);
   for (size_t i = 0; i < bsm_context_profile_count(context); i++) {
-    bsm_step_profile step;
+    bsm_step_profile step = BSM_STEP_PROFILE_INIT;
     assert_null(bsm_context_profile(context, i, &step));
     if (!step.runs) continue;
     calls += strcmp(step.kind, "aten_call") == 0;
     steps++;
   }
-  for (size_t i = 0; i < list->count; i++) {
-    reference += list->items[i].reference_nodes;
+  for (size_t i = 0; i < bsm_operator_list_count(list); i++) {
+    reference += item_of(list, i).reference_nodes;
   }
   /* A plan runs all its steps; of a program, what is reached. */
   if (ran && !engine->plan->program) {
@@ -227,9 +237,10 @@ bool report_check(bsm_module *module, const bsm_compile_options *options) {
     assert_non_null(status);
     assert_null(list);
     bsm_status_free(told);
-  } else if ((list->failure == NULL) != compiles) {
+  } else if ((bsm_operator_list_failure(list) == NULL) != compiles) {
+    const char *failure = bsm_operator_list_failure(list);
     fail_msg("the report says \"%s\", the compiler \"%s\"",
-             list->failure ? list->failure : "",
+             failure ? failure : "",
              compiles ? "" : bsm_status_message(status));
   }
   bsm_status_free(status);

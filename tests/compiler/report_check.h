@@ -17,7 +17,7 @@ size_t engine_reference_steps(const bsm_engine *engine, const char *op);
 size_t engine_instructions(const bsm_engine *engine, bsm_instruction_kind kind,
                            const char *name);
 
-/* The item of that qualified name, or NULL. */
+/* The item of that qualified name, or NULL; until three more are found. */
 const bsm_operator_info *report_find(const bsm_operator_list *list,
                                      const char *name);
 

@@ -197,7 +197,8 @@ static void test_plugin(void **state) {
     assert_null(bsm_module_operators(module, &options, &list));
     const bsm_operator_info *op = report_find(list, "test::copy");
     assert_non_null(op);
-    assert_true((op->unsupported_nodes == 0) == (list->failure == NULL));
+    assert_true((op->unsupported_nodes == 0) ==
+                (bsm_operator_list_failure(list) == NULL));
     assert_string_equal(op->source, "text:3");
     assert_int_equal(op->count, 1);
     bsm_operator_list_free(list);

@@ -193,7 +193,8 @@ static void compare(const bsm_array *got, const bsm_array *want) {
 /* Every leaf that has an output tells the same as that; counts them. */
 static void check_leaves(bsm_context *context, const bsm_structure *node,
                          size_t *leaves) {
-  const bsm_structure_info info = bsm_structure_describe(node);
+  bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+  assert_null(bsm_structure_describe(node, &info));
   assert_true(info.kind < BSM_STRUCTURE_ARGUMENTS);
   for (size_t i = 0; i < info.child_count; i++) {
     check_leaves(context, bsm_structure_child(node, i), leaves);
@@ -203,7 +204,7 @@ static void check_leaves(bsm_context *context, const bsm_structure *node,
     return;
   }
   bsm_array array;
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   check_status(bsm_context_output(context, info.binding, &array), "output");
   check_status(bsm_context_output_binding(context, info.binding, &binding),
                "binding");
@@ -328,7 +329,7 @@ static void callers_memory(void **state) {
 static void refusals(void **state) {
   (void)state;
   const bsm_structure *result = NULL;
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   bsm_engine *engine = make("shared", "(3,3)");
   bsm_context *context = make_context(engine, NULL, NULL);
   const bsm_array *in = &find("shared", 0, "in")->array;
@@ -396,8 +397,9 @@ static void fixed_results(void **state) {
       bsm_context_run_keep(context, &find("detections", 3, "in")->array, 1),
       "run");
   check_status(bsm_context_output_structure(context, &result), "structure");
-  const bsm_structure_info info =
-      bsm_structure_describe(bsm_structure_find(result, "0.labels"));
+  bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+  assert_null(
+      bsm_structure_describe(bsm_structure_find(result, "0.labels"), &info));
   assert_int_equal(info.dtype, BSM_DTYPE_INT64);
   assert_int_equal(info.dims.rank, 1);
   assert_int_equal(info.dims.d[0], 2);
@@ -437,7 +439,8 @@ static void compare_tensor(const bsm_array *got, const char *method,
 /* Of the leaf that has output `index`. */
 static bsm_structure_kind kind_of_output(const bsm_structure *node,
                                          size_t index) {
-  const bsm_structure_info info = bsm_structure_describe(node);
+  bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+  assert_null(bsm_structure_describe(node, &info));
   bsm_structure_kind kind = BSM_STRUCTURE_NONE;
   if (info.binding == index) return info.kind;
   for (size_t i = 0; i < info.child_count && kind == BSM_STRUCTURE_NONE; i++) {

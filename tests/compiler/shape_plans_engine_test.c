@@ -347,7 +347,7 @@ static void check_runs(const bsm_context *context, size_t stored,
                        uint64_t least, uint64_t most) {
   uint64_t min = UINT64_MAX, max = 0;
   for (size_t i = stored; i < bsm_context_profile_count(context); i++) {
-    bsm_step_profile p;
+    bsm_step_profile p = BSM_STEP_PROFILE_INIT;
     check(bsm_context_profile(context, i, &p));
     if (p.runs < min) min = p.runs;
     if (p.runs > max) max = p.runs;
@@ -397,12 +397,12 @@ static void runs_are_profiled(void **state) {
   const size_t all = bsm_context_profile_count(context);
   assert_true(all > stored);
   for (size_t i = 0; i < all; i++) {
-    bsm_step_profile p;
+    bsm_step_profile p = BSM_STEP_PROFILE_INIT;
     check(bsm_context_profile(context, i, &p));
     assert_int_equal(p.runs, i < stored ? 0 : 2);
     assert_true(p.name && p.kind && p.tactic);
   }
-  bsm_step_profile p;
+  bsm_step_profile p = BSM_STEP_PROFILE_INIT;
   bsm_status status = bsm_context_profile(context, all, &p);
   assert_int_equal(bsm_status_code(status), BSM_OUT_OF_RANGE);
   bsm_status_free(status);
@@ -417,7 +417,7 @@ static void a_workspace_that_cannot_grow(void **state) {
   for (size_t i = 0; i < MODELS; i++) {
     const model *m = &models[i];
     bsm_engine *engine = compile(m, -1);
-    bsm_engine_memory_info memory;
+    bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
     check(bsm_engine_memory(engine, 1, &memory));
     const size_t size = (size_t)(memory.workspace + memory.scratch + 128);
     bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;

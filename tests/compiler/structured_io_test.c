@@ -198,7 +198,7 @@ static void run_and_compare(const bsm_engine *engine, const char *name) {
   const size_t m = bsm_engine_output_count(engine);
   bsm_array in[MAX_BINDINGS], out[MAX_BINDINGS];
   bsm_context *context = NULL;
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   assert_true(n <= MAX_BINDINGS && m <= MAX_BINDINGS);
   for (size_t i = 0; i < n; i++) {
     check_status(bsm_engine_input(engine, i, &binding), "input");
@@ -268,24 +268,27 @@ static void specs_and_structures_in_c(void **state) {
 
   const bsm_structure *arguments = bsm_engine_input_structure(engine);
   const bsm_structure *leaf = bsm_structure_find(arguments, "batch.b.c.0");
-  bsm_structure_info info = bsm_structure_describe(leaf);
+  bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+  assert_null(bsm_structure_describe(leaf, &info));
   assert_int_equal(info.kind, BSM_STRUCTURE_TENSOR);
   assert_int_equal(info.binding, 2);
   assert_string_equal(info.path, "batch.b.c.0");
   check_status(bsm_engine_find_input(engine, info.path, &index), "find");
   assert_int_equal(index, 2);
-  info = bsm_structure_describe(bsm_structure_find(arguments, "scale"));
+  assert_null(
+      bsm_structure_describe(bsm_structure_find(arguments, "scale"), &info));
   assert_int_equal(info.kind, BSM_STRUCTURE_FLOAT);
   assert_true(info.is_fixed && info.float_value == 2.0);
   assert_true(info.binding == BSM_NO_BINDING);
-  info = bsm_structure_describe(bsm_structure_find(arguments, "batch"));
+  assert_null(
+      bsm_structure_describe(bsm_structure_find(arguments, "batch"), &info));
   assert_int_equal(info.kind, BSM_STRUCTURE_DICT);
   assert_int_equal(info.child_count, 2);
   assert_null(bsm_structure_find(arguments, "batch.z"));
   assert_null(bsm_structure_find(arguments, "batch."));
   assert_ptr_equal(bsm_structure_find(arguments, ""), arguments);
   const bsm_structure *result = bsm_engine_output_structure(engine);
-  info = bsm_structure_describe(bsm_structure_child(result, 1));
+  assert_null(bsm_structure_describe(bsm_structure_child(result, 1), &info));
   assert_int_equal(info.key_kind, BSM_STRUCTURE_KEY_STRING);
   assert_string_equal(info.key, "b.c_scaled");
   assert_null(bsm_structure_child(result, 2));
@@ -344,7 +347,7 @@ static void examples(void **state) {
       strstr(bsm_status_message(status), "no array for input \"p.1\""));
   bsm_status_free(status);
 
-  bsm_parameter parameter;
+  bsm_parameter parameter = BSM_PARAMETER_INIT;
   check_status(bsm_module_parameter(module, "tuples", 0, &parameter), "p");
   assert_int_equal(parameter.array_count, 3);
   check_status(bsm_module_parameter(module, "sized", 2, &parameter), "shape");
@@ -455,7 +458,7 @@ static void awkward_keys(void **state) {
   check_status(compile(ir, NULL, NULL, 0, &engine), "keys");
   assert_int_equal(bsm_engine_output_count(engine), 8);
   for (size_t i = 0; i < 8; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     size_t index;
     check_status(bsm_engine_output(engine, i, &binding), "output");
     check_status(bsm_engine_find_output(engine, binding.name, &index), "find");

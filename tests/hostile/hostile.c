@@ -81,7 +81,7 @@ bool hostile_arrays(const bsm_engine *engine, int byte, bsm_array *in,
   memset(in, 0, HOSTILE_MAX_ARRAYS * sizeof(*in));
   memset(out, 0, HOSTILE_MAX_ARRAYS * sizeof(*out));
   if (inputs > HOSTILE_MAX_ARRAYS || outputs > HOSTILE_MAX_ARRAYS) return false;
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   for (size_t i = 0; i < inputs; i++) {
     bsm_status status = bsm_engine_input(engine, i, &binding);
     assert_null(status);

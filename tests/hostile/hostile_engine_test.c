@@ -156,7 +156,7 @@ static bsm_code load_and_run(const uint8_t *bytes, size_t size, bool checksum,
     status = bsm_engine_dump(engine, &text);
     bsm_string_free(text);
   }
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   if (!status) status = bsm_engine_memory(engine, 1, &memory);
   if (!status && memory.workspace + memory.scratch < (8u << 20) &&
       hostile_arrays(engine, 0, in, out)) {

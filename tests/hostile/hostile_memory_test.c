@@ -44,7 +44,7 @@ static bsm_status travel(const journey *j, const bsm_allocator *allocator,
   bsm_module *module = NULL;
   bsm_engine *engine = NULL;
   bsm_context *context = NULL;
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   bsm_status status =
       bsm_module_load_memory(j->data, j->size, "journey", &loading, &module);
   if (!status) status = bsm_compile(module, &compiling, &engine);
@@ -169,7 +169,7 @@ static void outputs_do_not_depend_on_old_memory(void **state) {
  * what the first left. */
 static void run_in_workspace(const bsm_engine *engine, uint32_t isa, int byte,
                              bsm_array *in, bsm_array *out) {
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   bsm_status status = bsm_engine_memory(engine, 1, &memory);
   if (status) fail_msg("%s", bsm_status_message(status));
   const size_t size =

@@ -27,12 +27,14 @@ static void every_operator(void **state) {
   bsm_operator_list *list = NULL;
   bsm_status status = bsm_operators(&list);
   assert_null(status);
-  assert_true(list->count > 300);
+  assert_true(bsm_operator_list_count(list) > 300);
   op_text *t = malloc(sizeof(*t));
   assert_non_null(t);
   size_t made = 0, compiled = 0;
-  for (size_t i = 0; i < list->count; i++) {
-    const char *schema = list->items[i].schema;
+  for (size_t i = 0; i < bsm_operator_list_count(list); i++) {
+    bsm_operator_info info = BSM_OPERATOR_INFO_INIT;
+    assert_null(bsm_operator_list_get(list, i, &info));
+    const char *schema = info.schema;
     if (only && strncmp(schema, only, strlen(only)) != 0) continue;
     for (uint64_t k = 0; k < trials; k++) {
       op_choices choices = {.seed = first_seed * 1000003 + i * 8191 + k + 1};
@@ -64,7 +66,7 @@ static void every_operator(void **state) {
   }
   printf("%zu calls, %zu of them compiled and ran\n", made, compiled);
   if (!only) {
-    assert_true(made > list->count);
+    assert_true(made > bsm_operator_list_count(list));
     assert_true(compiled > made / 50);
   }
   free(t);

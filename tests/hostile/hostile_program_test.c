@@ -168,7 +168,8 @@ static int free_engines(void **state) {
 
 /* Leaves have outputs that are there, or values. */
 static bsm_status check_leaves(const bsm_structure *node, size_t count) {
-  const bsm_structure_info info = bsm_structure_describe(node);
+  bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+  BSM_TRY(bsm_structure_describe(node, &info));
   const bool bound = info.binding != BSM_NO_BINDING;
   if ((bound && info.binding >= count) || info.kind > BSM_STRUCTURE_ARGUMENTS) {
     return BSM_FAIL(BSM_INTERNAL, "a wrong leaf");
@@ -187,7 +188,7 @@ static bsm_status run_once(bsm_context *context, const bsm_engine *engine,
   if (n > HOSTILE_MAX_ARRAYS) return BSM_OK;
   for (size_t i = 0; i < 64 * 16; i++) values[i] = (float)(i % 5) - 2.0f;
   for (size_t i = 0; i < n; i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     size_t total;
     BSM_TRY(bsm_engine_input(engine, i, &b));
     total = bsm_dtype_size(b.dtype);
@@ -230,7 +231,7 @@ static bsm_code load_and_run(const uint8_t *bytes, size_t size, char *message) {
   char *text = NULL;
   if (!status) status = bsm_engine_dump(engine, &text);
   bsm_string_free(text);
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   if (!status) status = bsm_engine_memory(engine, 1, &memory);
   if (!status && memory.workspace + memory.scratch < (8u << 20)) {
     bsm_context_options running = BSM_CONTEXT_OPTIONS_INIT;

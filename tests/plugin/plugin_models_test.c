@@ -260,14 +260,14 @@ static bsm_status run_engine(const bsm_engine *engine, float out[64],
   const size_t count = bsm_engine_output_count(engine);
   assert_true(in <= 2 && count <= 2);
   for (size_t i = 0; i < in; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     check(bsm_engine_input(engine, i, &binding));
     for (size_t k = 0; k < 64; k++) data[i][k] = (float)(k * (i + 1));
     inputs[i] = (bsm_array){data[i], binding.dtype, binding.dims, NULL};
     assert_true(numel(&inputs[i]) <= 64);
   }
   for (size_t i = 0; i < count; i++) {
-    bsm_binding binding;
+    bsm_binding binding = BSM_BINDING_INIT;
     check(bsm_engine_output(engine, i, &binding));
     void *memory = i ? (void *)number : (void *)out;
     outputs[i] = (bsm_array){memory, binding.dtype, binding.dims, NULL};
@@ -300,7 +300,7 @@ static void test_layer(void **state) {
   check(compile_text(MIX_IR, plugins, &engine));
   check_mix(engine);
   assert_int_equal(bsm_engine_layer_count(engine), 1);
-  bsm_engine_layer layer;
+  bsm_engine_layer layer = BSM_ENGINE_LAYER_INIT;
   check(bsm_engine_get_layer(engine, 0, &layer));
   assert_string_equal(layer.name, "test::mix");
   assert_int_equal(layer.version, 7);
@@ -374,7 +374,7 @@ static void test_evaluation(void **state) {
       "  return (%c)\n";
   bsm_plugin_registry *plugins = registry_of(&test_plugin);
   bsm_engine *engine;
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   float out[64];
   check(compile_text(text, plugins, &engine));
   check(bsm_engine_output(engine, 0, &binding));
@@ -447,8 +447,8 @@ static void test_registration(void **state) {
   char path[64];
   bsm_engine *engine;
   bsm_context *context;
-  bsm_engine_layer layer;
-  bsm_engine_memory_info memory;
+  bsm_engine_layer layer = BSM_ENGINE_LAYER_INIT;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   temporary(path);
   save_mix(path);
 
@@ -629,7 +629,7 @@ static void test_hostile(void **state) {
     repair(copy, size);
     bsm_status status = bsm_engine_load_memory(copy, size, &options, &engine);
     if (!status) {
-      bsm_binding binding;
+      bsm_binding binding = BSM_BINDING_INIT;
       bool same = bsm_engine_input_count(engine) == 2 &&
                   bsm_engine_output_count(engine) == 2;
       for (size_t k = 0; same && k < 2; k++) {
@@ -642,7 +642,7 @@ static void test_hostile(void **state) {
                numel(&(bsm_array){NULL, 0, binding.dims, NULL}) <= (k ? 1 : 64);
       }
       /* A context may ask for any workspace: a program looks before. */
-      bsm_engine_memory_info memory;
+      bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
       if (same) status = bsm_engine_memory(engine, 1, &memory);
       same = same && !status && memory.workspace < 1 << 24;
       if (same) status = run_engine(engine, out, &number);

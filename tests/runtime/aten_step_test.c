@@ -121,8 +121,8 @@ static bsm_context *new_context(const bsm_engine *engine,
 
 static void test_steps(void **state) {
   fixture *f = *state;
-  bsm_step_info step;
-  bsm_binding binding;
+  bsm_step_info step = BSM_STEP_INFO_INIT;
+  bsm_binding binding = BSM_BINDING_INIT;
   char *text;
   assert_int_equal(bsm_engine_step_count(f->engine), 3);
   check_status(bsm_engine_step(f->engine, 1, &step));

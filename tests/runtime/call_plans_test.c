@@ -214,7 +214,8 @@ static void shapes_in_turn_make_few_plans(void **state) {
   }
   const size_t full = planned_steps(f);
   assert_in_range(full, 8, 64);
-  bsm_step_profile before, after;
+  bsm_step_profile before = BSM_STEP_PROFILE_INIT;
+  bsm_step_profile after = BSM_STEP_PROFILE_INIT;
   const size_t first = bsm_engine_step_count(f->engine);
   check(bsm_context_profile(f->context, first, &before));
   for (int k = 0; k < 3; k++) {

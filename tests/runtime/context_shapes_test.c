@@ -164,7 +164,7 @@ static void fixed_engines_have_one_shape(void **state) {
   dims.d[1] = 9;
   refused(bsm_context_set_input_shape(context, 0, &dims), BSM_INVALID_ARGUMENT,
           "[2, 9]");
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   check(bsm_engine_output(engine, 0, &binding));
   check(bsm_context_output_shape(context, 0, &dims));
   assert_int_equal(dims.rank, binding.dims.rank);

@@ -118,7 +118,7 @@ static bsm_context *new_context(const fixture *f, int threads) {
 
 static void test_bindings(void **state) {
   const fixture *f = *state;
-  bsm_binding b;
+  bsm_binding b = BSM_BINDING_INIT;
   assert_int_equal(bsm_engine_input_count(f->engine), 2);
   assert_int_equal(bsm_engine_output_count(f->engine), 2);
   check_status(bsm_engine_input(f->engine, 0, &b));
@@ -235,7 +235,7 @@ static void test_running_allocates_nothing(void **state) {
 
 static void test_own_workspace(void **state) {
   fixture *f = *state;
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   check_status(bsm_engine_memory(f->engine, 1, &memory));
   assert_true(memory.weights > 0 && memory.workspace > 0);
   const size_t size = (size_t)(memory.workspace + memory.scratch) + 256;
@@ -269,7 +269,7 @@ static void test_profile(void **state) {
   assert_int_equal(bsm_context_profile_count(context),
                    bsm_engine_step_count(f->engine));
   for (size_t i = 0; i < bsm_context_profile_count(context); i++) {
-    bsm_step_profile p;
+    bsm_step_profile p = BSM_STEP_PROFILE_INIT;
     check_status(bsm_context_profile(context, i, &p));
     assert_int_equal(p.runs, 2);
     assert_true(strlen(p.kind) > 0 && strlen(p.tactic) > 0);
@@ -353,8 +353,8 @@ static void test_null_arguments(void **state) {
   fixture *f = *state;
   bsm_engine *engine = NULL;
   bsm_context *context = NULL;
-  bsm_binding binding;
-  bsm_engine_memory_info memory;
+  bsm_binding binding = BSM_BINDING_INIT;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   assert_null_refused(bsm_engine_load(NULL, NULL, &engine));
   assert_null_refused(bsm_engine_load_memory(NULL, 64, NULL, &engine));
   assert_null_refused(bsm_engine_save(NULL, "x"));

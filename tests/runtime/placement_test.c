@@ -118,7 +118,7 @@ static void load(const char *name, const char *how, model *m) {
   m->output_count = bsm_engine_output_count(m->cpu);
   assert_true(m->output_count <= MAX_ARRAYS);
   for (size_t i = 0; i < m->output_count; i++) {
-    bsm_binding b;
+    bsm_binding b = BSM_BINDING_INIT;
     if (m->cpu->plan->program) break;
     check(bsm_engine_output(m->cpu, i, &b));
     m->want[i] = m->got[i] = (bsm_array){.dtype = b.dtype, .dims = b.dims};
@@ -590,7 +590,7 @@ static void test_profile(void **state) {
   const size_t count = bsm_context_profile_count(context);
   assert_int_equal(count, m.placed->plan->step_count);
   for (size_t i = 0; i < count; i++) {
-    bsm_step_profile p;
+    bsm_step_profile p = BSM_STEP_PROFILE_INIT;
     check(bsm_context_profile(context, i, &p));
     assert_int_equal(p.runs, 3);
     assert_true(p.least > 0 && p.seconds >= 3 * p.least && p.seconds < 60);
@@ -824,7 +824,7 @@ static void test_memory(void **state) {
   model m;
   load("mixed", "script", &m);
   place(&m, 3, 2);
-  bsm_engine_memory_info info;
+  bsm_engine_memory_info info = BSM_ENGINE_MEMORY_INFO_INIT;
   check(bsm_engine_memory(m.placed, 1, &info));
   assert_int_equal(info.workspace,
                    m.placed->plan->workspace_size[BSM_SPACE_DEVICE]);

@@ -375,7 +375,7 @@ static void one_greedy_op(void **state) {
 static void weights_are_counted_once(void **state) {
   (void)state;
   bsm_engine *engine = compile(linear_text, 1, 40, 16);
-  bsm_engine_memory_info memory;
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   char *text = NULL;
   check_status(bsm_engine_memory(engine, 1, &memory));
   assert_true(memory.weights >= 1024 && memory.weights < 3 * 1024);
@@ -460,7 +460,7 @@ static void memory_of_the_caller(void **state) {
   g.memory = NULL;
   const bsm_array in = array_of(x, 2, 4);
   expect(bsm_context_run_keep(context, &in, 1), BSM_OUT_OF_MEMORY, "output 0");
-  bsm_step_profile profile;
+  bsm_step_profile profile = BSM_STEP_PROFILE_INIT;
   for (size_t i = 0; i < bsm_context_profile_count(context); i++) {
     check_status(bsm_context_profile(context, i, &profile));
   }

@@ -317,7 +317,7 @@ static void plans_are_profiled(void **state) {
   assert_true(made(f, 3));
   assert_int_equal(bsm_shape_plans_step_count(f->plans), 2 * steps);
   for (size_t i = 0; i < 2 * steps; i++) {
-    bsm_step_profile p;
+    bsm_step_profile p = BSM_STEP_PROFILE_INIT;
     bsm_shape_plans_profile(f->plans, i, &p);
     assert_non_null(p.name);
     assert_int_equal(p.runs, 0);

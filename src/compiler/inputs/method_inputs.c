@@ -232,7 +232,7 @@ static bsm_status value_without_spec(bsm_module *module,
                                      const bsm_method *method, size_t index,
                                      bsm_arena *arena, bsm_ivalue *out) {
   bool found;
-  bsm_parameter parameter;
+  bsm_parameter parameter = BSM_PARAMETER_INIT;
   BSM_TRY(bsm_method_example(module, method, index, arena, &found, out));
   if (found) return BSM_OK;
   bsm_status status = default_value(method, index, out);

@@ -76,11 +76,9 @@ static bsm_status find_example(const bsm_module *module,
   return status;
 }
 
-bsm_status bsm_module_parameter(bsm_module *module, const char *method,
-                                size_t index, bsm_parameter *out) {
-  BSM_NEED(module);
+static bsm_status tell_parameter(bsm_module *module, const char *method,
+                                 size_t index, bsm_parameter *out) {
   bsm_method found;
-  *out = (bsm_parameter){.name = ""};
   BSM_TRY(bsm_module_find_method(module, method, &found));
   if (index >= found.parameter_count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "parameter %zu of %s, which has %zu",
@@ -101,4 +99,12 @@ bsm_status bsm_module_parameter(bsm_module *module, const char *method,
   out->array_count = bsm_type_array_count(type);
   out->is_number_list = bsm_type_is_number_list(type);
   return find_example(module, &found, index, out);
+}
+
+bsm_status bsm_module_parameter(bsm_module *module, const char *method,
+                                size_t index, bsm_parameter *out) {
+  BSM_NEED(module);
+  bsm_parameter parameter = {.name = ""};
+  BSM_TRY(tell_parameter(module, method, index, &parameter));
+  return BSM_OUT(bsm_parameter, out, parameter);
 }

@@ -13,10 +13,15 @@
 
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
 
-static bsm_module_options resolve(const bsm_module_options *given) {
-  bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
-  bsm_options_copy(&options, sizeof(options), given);
-  return options;
+/* The caller's options, with its limits, which `limits` is room for. */
+static bsm_status resolve(const bsm_module_options *given,
+                          bsm_module_options *out, bsm_limits *limits) {
+  *out = (bsm_module_options)BSM_MODULE_OPTIONS_INIT;
+  *limits = (bsm_limits)BSM_LIMITS_INIT;
+  BSM_TRY(bsm_options_copy(out, sizeof(*out), given, "bsm_module_options"));
+  BSM_TRY(bsm_options_copy(limits, sizeof(*limits), out->limits, "bsm_limits"));
+  out->limits = limits;
+  return BSM_OK;
 }
 
 static bsm_status new_module(const bsm_module_options *options,
@@ -114,10 +119,11 @@ bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED(path);
-  const bsm_module_options options = resolve(given);
-  const uint64_t max_bytes = options.limits && options.limits->max_file_bytes
-                                 ? options.limits->max_file_bytes
-                                 : DEFAULT_MAX_FILE_BYTES;
+  bsm_limits limits;
+  bsm_module_options options;
+  BSM_TRY(resolve(given, &options, &limits));
+  const uint64_t max_bytes =
+      limits.max_file_bytes ? limits.max_file_bytes : DEFAULT_MAX_FILE_BYTES;
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, path, &module);
   if (!status) status = bsm_file_map_open(path, max_bytes, &module->map);
@@ -138,7 +144,9 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED_ARRAY(data, size);
-  const bsm_module_options options = resolve(given);
+  bsm_limits limits;
+  bsm_module_options options;
+  BSM_TRY(resolve(given, &options, &limits));
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, name ? name : "memory", &module);
   if (!status) status = read_module(module, &options, data, size);

@@ -232,8 +232,8 @@ bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED(module);
-  const bsm_compile_options options =
-      bsm_compile_options_resolve(module, given);
+  bsm_compile_options options;
+  BSM_TRY(bsm_compile_options_resolve(module, given, &options));
   bsm_compilation_record record;
   bsm_arena engine;
   bsm_plan *plan;

@@ -6,13 +6,14 @@
 
 #include "base/options.h"
 
-bsm_compile_options bsm_compile_options_resolve(
-    const bsm_module *module, const bsm_compile_options *given) {
-  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
-  bsm_options_copy(&options, sizeof(options), given);
-  if (!options.logger) options.logger = module->logger;
-  if (!options.allocator) options.allocator = module->allocator;
-  return options;
+bsm_status bsm_compile_options_resolve(const bsm_module *module,
+                                       const bsm_compile_options *given,
+                                       bsm_compile_options *out) {
+  *out = (bsm_compile_options)BSM_COMPILE_OPTIONS_INIT;
+  BSM_TRY(bsm_options_copy(out, sizeof(*out), given, "bsm_compile_options"));
+  if (!out->logger) out->logger = module->logger;
+  if (!out->allocator) out->allocator = module->allocator;
+  return BSM_OK;
 }
 
 /* ---- targets ---- */

@@ -6,9 +6,10 @@
 #include "builder/target.h"
 #include "compiler/modules/module_internal.h"
 
-/* Options with every default filled in. */
-bsm_compile_options bsm_compile_options_resolve(
-    const bsm_module *module, const bsm_compile_options *given);
+/* The caller's options with every default filled in. */
+BSM_NODISCARD bsm_status bsm_compile_options_resolve(
+    const bsm_module *module, const bsm_compile_options *given,
+    bsm_compile_options *out);
 
 /* The target that the options ask for; in `arena`. */
 BSM_NODISCARD bsm_status bsm_find_target(const bsm_compile_options *options,

@@ -12,19 +12,19 @@
 #include "plugin/plugin_op.h"
 #include "runtime/engine/engine.h"
 
-/* The list, its items and their texts lie in one arena. */
-typedef struct list_owner {
-  bsm_operator_list list;
+/* Its items and their texts lie in one arena. */
+struct bsm_operator_list {
+  const char *failure;
   bsm_arena arena;
   BSM_VEC(bsm_operator_info) items;
   bsm_strmap index; /* qualified name -> item number + 1 */
   /* Of a model: the places of each item, and which ones it has. */
   BSM_VEC(bsm_text) places;
   bsm_strmap has_place; /* "item place" -> itself */
-} list_owner;
+};
 
-static bsm_status new_list(list_owner **out) {
-  list_owner *owner = bsm_allocate(NULL, sizeof(*owner), 64);
+static bsm_status new_list(bsm_operator_list **out) {
+  bsm_operator_list *owner = bsm_allocate(NULL, sizeof(*owner), 64);
   BSM_TRY_ALLOC(owner);
   memset(owner, 0, sizeof(*owner));
   bsm_arena_init(&owner->arena, NULL);
@@ -34,14 +34,31 @@ static bsm_status new_list(list_owner **out) {
 
 void bsm_operator_list_free(bsm_operator_list *list) {
   if (!list) return;
-  list_owner *owner = (list_owner *)list; /* its first member */
-  bsm_arena_destroy(&owner->arena);
-  bsm_deallocate(NULL, owner);
+  bsm_arena_destroy(&list->arena);
+  bsm_deallocate(NULL, list);
+}
+
+size_t bsm_operator_list_count(const bsm_operator_list *list) {
+  return list->items.len;
+}
+
+bsm_status bsm_operator_list_get(const bsm_operator_list *list, size_t index,
+                                 bsm_operator_info *out) {
+  BSM_NEED(list);
+  if (index >= list->items.len) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "operator %zu of a list of %zu", index,
+                    list->items.len);
+  }
+  return BSM_OUT(bsm_operator_info, out, list->items.items[index]);
+}
+
+const char *bsm_operator_list_failure(const bsm_operator_list *list) {
+  return list->failure;
 }
 
 /* The item of `key`, new when there is none. */
-static bsm_status find_item(list_owner *owner, bsm_str key, const char *schema,
-                            bsm_operator_info **out) {
+static bsm_status find_item(bsm_operator_list *owner, bsm_str key,
+                            const char *schema, bsm_operator_info **out) {
   uintptr_t at = (uintptr_t)bsm_strmap_get(&owner->index, key);
   if (!at) {
     bsm_operator_info info = {
@@ -61,15 +78,13 @@ static bsm_str name_of_schema(const char *schema) {
   return (bsm_str){schema, strcspn(schema, "(")};
 }
 
-static bsm_status finish(list_owner *owner, bsm_status status,
+static bsm_status finish(bsm_operator_list *owner, bsm_status status,
                          bsm_operator_list **out) {
   if (status) {
-    bsm_operator_list_free(&owner->list);
+    bsm_operator_list_free(owner);
     return status;
   }
-  owner->list.items = owner->items.items;
-  owner->list.count = owner->items.len;
-  *out = &owner->list;
+  *out = owner;
   return BSM_OK;
 }
 
@@ -94,7 +109,7 @@ static bsm_status gives_tensors(bsm_ir_ctx *cx, bsm_str name, bool *out) {
   return BSM_OK;
 }
 
-static bsm_status add_limit(list_owner *owner, bsm_operator_info *item,
+static bsm_status add_limit(bsm_operator_list *owner, bsm_operator_info *item,
                             const char *text) {
   item->limits = item->limits[0] ? bsm_arena_printf(&owner->arena, "%s\n%s",
                                                     item->limits, text)
@@ -104,7 +119,7 @@ static bsm_status add_limit(list_owner *owner, bsm_operator_info *item,
 }
 
 /* Fills in `runs` and `limits` of an operator whose `has_` fields are set. */
-static bsm_status describe_run(list_owner *owner, bsm_ir_ctx *cx,
+static bsm_status describe_run(bsm_operator_list *owner, bsm_ir_ctx *cx,
                                const bsm_aten_library *aten,
                                const bsm_plugin_registry *plugins,
                                bsm_operator_info *item) {
@@ -140,7 +155,7 @@ static bsm_status describe_run(list_owner *owner, bsm_ir_ctx *cx,
 
 /* ---- the built-in tables ---- */
 
-static bsm_status list_built_in(list_owner *owner,
+static bsm_status list_built_in(bsm_operator_list *owner,
                                 const bsm_plugin_registry *plugins,
                                 bsm_arena *scratch) {
   bsm_ir_ctx *cx;
@@ -184,7 +199,7 @@ bsm_status bsm_operators(bsm_operator_list **out) {
 bsm_status bsm_operators_with(const bsm_plugin_registry *plugins,
                               bsm_operator_list **out) {
   *out = NULL;
-  list_owner *owner;
+  bsm_operator_list *owner;
   bsm_arena scratch;
   BSM_TRY(new_list(&owner));
   bsm_arena_init(&scratch, NULL);
@@ -205,7 +220,7 @@ static void print_place(bsm_text *text, const bsm_source *source) {
 }
 
 /* Notes where an item occurs; *first is that text, whether new or not. */
-static bsm_status add_place(list_owner *owner, size_t item,
+static bsm_status add_place(bsm_operator_list *owner, size_t item,
                             const bsm_source *source, const char **out) {
   bsm_text text;
   while (owner->places.len <= item) {
@@ -242,7 +257,8 @@ static void count_run(bsm_operator_info *item, bsm_node_run run) {
   item->program_nodes += run == BSM_RUN_CONTROL;
 }
 
-static bsm_status add_node(list_owner *owner, const bsm_aten_library *aten,
+static bsm_status add_node(bsm_operator_list *owner,
+                           const bsm_aten_library *aten,
                            const bsm_node_placement *node,
                            bsm_operator_info **out) {
   bsm_operator_info *item;
@@ -265,7 +281,8 @@ static bsm_status add_node(list_owner *owner, const bsm_aten_library *aten,
 }
 
 /* What the record says of all nodes. */
-static bsm_status add_record(list_owner *owner, const bsm_aten_library *aten,
+static bsm_status add_record(bsm_operator_list *owner,
+                             const bsm_aten_library *aten,
                              const bsm_compilation_record *record) {
   bsm_operator_info *item;
   for (size_t i = 0; i < record->nodes.items.len; i++) {
@@ -285,7 +302,7 @@ static bsm_status add_record(list_owner *owner, const bsm_aten_library *aten,
 }
 
 /* In this model; of several ways the slowest names the operator. */
-static bsm_status describe_run_in_model(list_owner *owner,
+static bsm_status describe_run_in_model(bsm_operator_list *owner,
                                         const bsm_module *module,
                                         bsm_operator_info *item) {
   BSM_TRY(describe_run(owner, module->cx, module->aten, module->plugins, item));
@@ -330,16 +347,16 @@ static bsm_status make_engine(bsm_module *module,
 /* The list says what the record of a compilation does, and why that failed. */
 static bsm_status list_record(const bsm_module *module,
                               const bsm_compilation_record *record,
-                              bsm_status status, list_owner *owner) {
+                              bsm_status status, bsm_operator_list *owner) {
   if (status &&
       (!record->lowered || bsm_status_code(status) == BSM_OUT_OF_MEMORY)) {
     return status;
   }
   if (status) {
-    owner->list.failure =
+    owner->failure =
         bsm_arena_strdup(&owner->arena, bsm_status_message(status));
     bsm_status_free(status);
-    BSM_TRY_ALLOC(owner->list.failure);
+    BSM_TRY_ALLOC(owner->failure);
   }
   BSM_TRY(add_record(owner, module->aten, record));
   for (size_t i = 0; i < owner->items.len; i++) {
@@ -350,7 +367,7 @@ static bsm_status list_record(const bsm_module *module,
 
 static bsm_status list_model(bsm_module *module,
                              const bsm_compile_options *options,
-                             list_owner *owner) {
+                             bsm_operator_list *owner) {
   bsm_compilation_record record;
   bsm_compilation_record_init(&record, options->allocator, options->logger);
   bsm_status status = list_record(module, &record,
@@ -364,10 +381,11 @@ bsm_status bsm_module_operators(bsm_module *module,
                                 bsm_operator_list **out) {
   *out = NULL;
   BSM_NEED(module);
-  bsm_compile_options options = bsm_compile_options_resolve(module, given);
+  bsm_compile_options options;
+  BSM_TRY(bsm_compile_options_resolve(module, given, &options));
   options.no_timing = true;
   options.timing_cache = NULL;
-  list_owner *owner;
+  bsm_operator_list *owner;
   BSM_TRY(new_list(&owner));
   bsm_status status = list_model(module, &options, owner);
   return bsm_status_note(finish(owner, status, out), "while reading %s",

@@ -119,19 +119,15 @@ static bsm_status init_context(bsm_context *context,
   return bsm_execution_wait(&context->execution);
 }
 
-static bsm_context_options resolve(const bsm_context_options *given) {
-  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
-  bsm_options_copy(&options, sizeof(options), given);
-  return options;
-}
-
 bsm_status bsm_context_create(const bsm_engine *engine,
                               const bsm_context_options *given,
                               bsm_context **out) {
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED(engine);
-  const bsm_context_options options = resolve(given);
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  BSM_TRY(bsm_options_copy(&options, sizeof(options), given,
+                           "bsm_context_options"));
   const bsm_allocator *allocator =
       options.allocator ? options.allocator : engine->allocator;
   bsm_context *context = bsm_allocate(allocator, sizeof(*context), 64);
@@ -193,7 +189,7 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
                              bsm_engine_memory_info *out) {
   BSM_NEED(engine);
   BSM_NEED(out);
-  *out = (bsm_engine_memory_info){0};
+  bsm_engine_memory_info info = {0};
   const bsm_execution_options options = {.allocator = engine->allocator,
                                          .threads = threads,
                                          .isa = BSM_ISA_DETECT};
@@ -203,7 +199,7 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
   bsm_plan_runner *runners = NULL;
   bsm_arena arena;
   bsm_arena_init(&arena, engine->allocator);
-  bsm_status status = count_weights(engine->plan, &arena, &out->weights);
+  bsm_status status = count_weights(engine->plan, &arena, &info.weights);
   bsm_status opened = bsm_execution_open(engine, &options, &execution);
   if (!status) {
     status = opened;
@@ -216,9 +212,10 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
   destroy_parts(engine, runners);
   bsm_execution_close(&execution);
   bsm_arena_destroy(&arena);
-  out->workspace = need.workspace[space];
-  out->scratch = need.scratch[space];
-  return status;
+  BSM_TRY(status);
+  info.workspace = need.workspace[space];
+  info.scratch = need.scratch[space];
+  return BSM_OUT(bsm_engine_memory_info, out, info);
 }
 
 size_t bsm_context_profile_count(const bsm_context *context) {
@@ -233,14 +230,15 @@ bsm_status bsm_context_profile(const bsm_context *context, size_t index,
   if (index >= bsm_context_profile_count(context)) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "no profile of step %zu", index);
   }
+  bsm_step_profile profile;
   const size_t stored = bsm_plan_total_steps(context->engine->plan);
   if (index >= stored) {
-    bsm_shape_plans_profile(context->shapes, index - stored, out);
-    return BSM_OK;
+    bsm_shape_plans_profile(context->shapes, index - stored, &profile);
+    return BSM_OUT(bsm_step_profile, out, profile);
   }
   uint32_t part, step;
   (void)bsm_plan_find_step(context->engine->plan, (uint32_t)index, &part,
                            &step);
-  bsm_plan_runner_profile(&context->runners[part], step, out);
-  return BSM_OK;
+  bsm_plan_runner_profile(&context->runners[part], step, &profile);
+  return BSM_OUT(bsm_step_profile, out, profile);
 }

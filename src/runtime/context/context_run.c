@@ -299,8 +299,9 @@ bsm_status bsm_context_output_binding(bsm_context *context, size_t index,
   const char *name = is_counted(context)
                          ? context->result.names[index]
                          : context->engine->plan->outputs[index].name;
-  *out = (bsm_binding){name, array.dtype, array.dims};
-  return BSM_OK;
+  const bsm_binding binding = {
+      .name = name, .dtype = array.dtype, .dims = array.dims};
+  return BSM_OUT(bsm_binding, out, binding);
 }
 
 bsm_status bsm_context_output_structure(bsm_context *context,

@@ -146,11 +146,13 @@ static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
 }
 
 /* The caller's options with every default filled in. */
-static bsm_engine_load_options resolve(const bsm_engine_load_options *given) {
-  bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
-  bsm_options_copy(&options, sizeof(options), given);
-  if (!options.max_file_bytes) options.max_file_bytes = DEFAULT_MAX_FILE_BYTES;
-  return options;
+static bsm_status resolve(const bsm_engine_load_options *given,
+                          bsm_engine_load_options *out) {
+  *out = (bsm_engine_load_options)BSM_ENGINE_LOAD_OPTIONS_INIT;
+  BSM_TRY(
+      bsm_options_copy(out, sizeof(*out), given, "bsm_engine_load_options"));
+  if (!out->max_file_bytes) out->max_file_bytes = DEFAULT_MAX_FILE_BYTES;
+  return BSM_OK;
 }
 
 bsm_status bsm_engine_load(const char *path,
@@ -159,7 +161,8 @@ bsm_status bsm_engine_load(const char *path,
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED(path);
-  const bsm_engine_load_options options = resolve(given);
+  bsm_engine_load_options options;
+  BSM_TRY(resolve(given, &options));
   bsm_engine *engine;
   BSM_TRY(new_engine(options.allocator, &engine));
   engine->plugins = options.plugins;
@@ -187,7 +190,8 @@ bsm_status bsm_engine_load_memory(const void *data, size_t size,
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED_ARRAY(data, size);
-  const bsm_engine_load_options options = resolve(given);
+  bsm_engine_load_options options;
+  BSM_TRY(resolve(given, &options));
   bsm_engine *engine;
   BSM_TRY(new_engine(options.allocator, &engine));
   engine->plugins = options.plugins;

@@ -19,9 +19,12 @@ size_t bsm_engine_output_count(const bsm_engine *engine) {
   return engine->plan->output_count;
 }
 
-static bsm_binding binding_of(const bsm_plan *plan, const bsm_plan_binding *b) {
+static bsm_status tell_binding(const bsm_plan *plan, const bsm_plan_binding *b,
+                               bsm_binding *out) {
   const bsm_plan_tensor *t = &plan->tensors[b->tensor];
-  return (bsm_binding){b->name, t->dtype, t->dims};
+  const bsm_binding binding = {
+      .name = b->name, .dtype = t->dtype, .dims = t->dims};
+  return BSM_OUT(bsm_binding, out, binding);
 }
 
 bsm_status bsm_engine_input(const bsm_engine *engine, size_t index,
@@ -31,8 +34,7 @@ bsm_status bsm_engine_input(const bsm_engine *engine, size_t index,
     return BSM_FAIL(BSM_OUT_OF_RANGE, "input %zu of an engine with %" PRIu32,
                     index, engine->plan->input_count);
   }
-  *out = binding_of(engine->plan, &engine->plan->inputs[index]);
-  return BSM_OK;
+  return tell_binding(engine->plan, &engine->plan->inputs[index], out);
 }
 
 bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
@@ -42,13 +44,12 @@ bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
     return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
                     index, engine->plan->output_count);
   }
-  *out = binding_of(engine->plan, &engine->plan->outputs[index]);
-  return BSM_OK;
+  return tell_binding(engine->plan, &engine->plan->outputs[index], out);
 }
 
 bsm_status bsm_engine_input_range(const bsm_engine *engine, size_t index,
                                   bsm_dims *min, bsm_dims *opt, bsm_dims *max) {
-  bsm_binding binding;
+  bsm_binding binding = BSM_BINDING_INIT;
   BSM_TRY(bsm_engine_input(engine, index, &binding));
   const bsm_program *p = engine->plan->program;
   bsm_program_range range = {0, binding.dims, binding.dims, binding.dims};
@@ -164,10 +165,13 @@ bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
   const bsm_plan_step *step;
   BSM_TRY(find_step(engine, index, &plan, &step));
   const bsm_work work = bsm_step_work(plan, step);
-  *out = (bsm_step_info){step->name,   bsm_step_kind_name(step->kind),
-                         step->tactic, work.flops,
-                         work.bytes,   step->trial_count};
-  return BSM_OK;
+  const bsm_step_info info = {.name = step->name,
+                              .kind = bsm_step_kind_name(step->kind),
+                              .tactic = step->tactic,
+                              .flops = work.flops,
+                              .bytes = work.bytes,
+                              .trial_count = step->trial_count};
+  return BSM_OUT(bsm_step_info, out, info);
 }
 
 bsm_status bsm_engine_step_trial(const bsm_engine *engine, size_t step_index,
@@ -181,8 +185,9 @@ bsm_status bsm_engine_step_trial(const bsm_engine *engine, size_t step_index,
                     index, step->trial_count);
   }
   const bsm_plan_trial *trial = &step->trials[index];
-  *out = (bsm_step_trial){trial->tactic, 1e-9 * (double)trial->nanoseconds};
-  return BSM_OK;
+  const bsm_step_trial made = {.tactic = trial->tactic,
+                               .seconds = 1e-9 * (double)trial->nanoseconds};
+  return BSM_OUT(bsm_step_trial, out, made);
 }
 
 size_t bsm_engine_layer_count(const bsm_engine *engine) {
@@ -196,10 +201,10 @@ bsm_status bsm_engine_get_layer(const bsm_engine *engine, size_t index,
     return BSM_FAIL(BSM_OUT_OF_RANGE, "custom layer %zu of an engine with %zu",
                     index, engine->layer_count);
   }
-  *out = engine->layers[index];
-  out->registered =
-      bsm_plugin_find_layer(engine->plugins, out->name, out->version) != NULL;
-  return BSM_OK;
+  bsm_engine_layer layer = engine->layers[index];
+  layer.registered =
+      bsm_plugin_find_layer(engine->plugins, layer.name, layer.version) != NULL;
+  return BSM_OUT(bsm_engine_layer, out, layer);
 }
 
 bsm_status bsm_engine_dump(const bsm_engine *engine, char **out) {

@@ -212,7 +212,7 @@ bsm_status bsm_plugin_list_layers(const bsm_plan *plan, bsm_arena *arena,
         snprintf(key, sizeof(key), "%s %" PRIu32, p->name, p->version);
     const bsm_str text = {key, n > 0 ? (size_t)n : 0};
     if (bsm_strmap_get(&seen, text)) continue;
-    const bsm_engine_layer layer = {p->name, p->version, false};
+    const bsm_engine_layer layer = {.name = p->name, .version = p->version};
     BSM_TRY_ALLOC(bsm_vec_push(arena, &list, layer));
     BSM_TRY_ALLOC(bsm_strmap_set(arena, &seen, text, arena));
   }
