@@ -89,7 +89,9 @@ static bsm_status plan(bsm_region_planner *p, const bsm_instruction *region,
 }
 
 static bsm_status this_target(bsm_arena *arena, const bsm_target **out) {
-  return bsm_target_parse(NULL, arena, out);
+  BSM_TRY(bsm_target_parse(NULL, arena, out));
+  *out = (*out)->host;
+  return BSM_OK;
 }
 
 const bsm_region_planner_ops bsm_engine_planner_ops = {

@@ -146,6 +146,9 @@ static bsm_status compile_program(const bsm_compilation *c,
   if (!(*out)->metadata_count) {
     BSM_TRY(bsm_set_metadata(c->module, c->options, c->target, arena, *out));
   }
+  /* The engine opens the device, and plans for shapes, by what this says. */
+  (*out)->target = bsm_arena_strdup(arena, c->target->text);
+  BSM_TRY_ALLOC((*out)->target);
   return bsm_program_share_weights(*out, c->arena);
 }
 

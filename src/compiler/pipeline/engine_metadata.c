@@ -91,7 +91,5 @@ bsm_status bsm_set_metadata(const bsm_module *module,
   BSM_TRY(bsm_engine_metadata_of(module, options, target, "", arena, &rows));
   plan->metadata = rows.items;
   plan->metadata_count = (uint32_t)rows.len;
-  plan->target = bsm_arena_strdup(arena, target->text);
-  BSM_TRY_ALLOC(plan->target);
   return BSM_OK;
 }
