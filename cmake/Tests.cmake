@@ -4,7 +4,10 @@
 # the libraries. Those of tests/conformance have an entry for each target that
 # they test, labelled with it too.
 
-set(BSM_CONFORMANCE_TARGETS cpu)
+set(BSM_CONFORMANCE_TARGETS cpu remote)
+# Programs in which a target takes no step at all.
+set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
+    recurrent_step_test scatter_step_test typed_product_step_test)
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
@@ -25,6 +28,11 @@ else()
   set(cmocka bsm_cmocka)
 endif()
 
+# The device and target "remote", which no library has.
+file(GLOB BSM_REMOTE_SOURCES CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/tests/remote/remote_*.c)
+list(FILTER BSM_REMOTE_SOURCES EXCLUDE REGEX "_test\\.c$")
+
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/*_test.c)
 # bsm_add_c_test(NAME LABELS COMMAND...)
@@ -35,7 +43,57 @@ function(bsm_add_c_test name labels)
                        "UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()
 
-# test_programs_<layer> builds the tests of one layer.
+# Whole models, programs and shapes, that are run on the remote device too: each
+# of these has a second program in which it is what is built for.
+set(BSM_REMOTE_TESTS
+    dynamic_shapes_test
+    exported_models_test
+    frozen_trace_test
+    models_test
+    op_suite_engine_test
+    output_dims_test
+    programs_test
+    run_time_results_test
+    scripted_methods_test
+    shape_plans_engine_test
+    structured_io_test
+    plugin_models_test
+    context_shapes_test)
+
+# bsm_add_test_program(NAME SOURCE LAYER [SOURCES...]): NAME of SOURCE, of all C
+# files of the layer's folder that are no tests, which its tests share, and of
+# SOURCES. A program with tables of targets of its own has no others.
+function(bsm_add_test_program name source layer)
+  file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${layer}/*.c)
+  list(FILTER support EXCLUDE REGEX "_test\\.c$")
+  if(ARGN)
+    list(FILTER support EXCLUDE REGEX "/lazy_[a-z]+\\.c$")
+    list(APPEND support ${ARGN})
+    list(REMOVE_DUPLICATES support)
+  endif()
+  add_executable(${name} ${source} ${support})
+  set(layers)
+  if(layer IN_LIST BSM_LAYERS)
+    set(layers ${layer})
+  endif()
+  if(ARGN)
+    list(APPEND layers targets)
+  endif()
+  bsm_link_layers(${name} ${source} ${layers})
+  target_link_libraries(${name} PRIVATE ${cmocka})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}
+                                             ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(
+    ${name} PRIVATE BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+  if(NOT TARGET test_programs_${layer})
+    add_custom_target(test_programs_${layer})
+  endif()
+  add_dependencies(test_programs_${layer} ${name})
+endfunction()
+
+# test_programs_<layer> builds the tests of one layer, test_programs_remote
+# those of the remote device.
+add_custom_target(test_programs_remote)
 foreach(source IN LISTS test_sources)
   get_filename_component(name ${source} NAME_WE)
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/tests ${source})
@@ -50,16 +108,12 @@ foreach(source IN LISTS test_sources)
   if(NOT has)
     continue()
   endif()
-  # Other C files of the folder are shared by its tests.
-  file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${layer}/*.c)
-  list(FILTER support EXCLUDE REGEX "_test\\.c$")
-  add_executable(${name} ${source} ${support})
-  bsm_link_layers(${name} ${source} ${own})
-  target_link_libraries(${name} PRIVATE ${cmocka})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}
-                                             ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(
-    ${name} PRIVATE BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+  if(layer MATCHES "^(conformance|remote)$")
+    bsm_add_test_program(${name} ${source} ${layer} ${BSM_REMOTE_SOURCES})
+    add_dependencies(test_programs_remote ${name})
+  else()
+    bsm_add_test_program(${name} ${source} ${layer})
+  endif()
   if(layer STREQUAL "conformance")
     foreach(target IN LISTS BSM_CONFORMANCE_TARGETS)
       set(none)
@@ -72,10 +126,13 @@ foreach(source IN LISTS test_sources)
   else()
     bsm_add_c_test(${layer}/${name} ${layer} ${name})
   endif()
-  if(NOT TARGET test_programs_${layer})
-    add_custom_target(test_programs_${layer})
+  if(name IN_LIST BSM_REMOTE_TESTS)
+    bsm_add_test_program(remote_${name} ${source} ${layer}
+                         ${BSM_REMOTE_SOURCES})
+    target_compile_definitions(remote_${name} PRIVATE REMOTE_FIRST)
+    add_dependencies(test_programs_remote remote_${name})
+    bsm_add_c_test(${layer}/remote/${name} "${layer};remote" remote_${name})
   endif()
-  add_dependencies(test_programs_${layer} ${name})
 endforeach()
 
 # What asks the machine is replaced: tests/compiler/targets_test.c.

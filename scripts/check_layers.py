@@ -216,6 +216,16 @@ def check_example(path):
             problem(path, line, f"an example may not include {header}")
 
 
+def check_remote(path):
+    """The remote device of the tests is written against the two interfaces
+    alone; one file of it lists what is linked in."""
+    for line, system, header in includes_of(path):
+        if system or header.startswith(("base/", "tests/", "bessemer/")):
+            continue
+        if header not in ("backend/device.h", "builder/target.h"):
+            problem(path, line, f"the remote device may not include {header}")
+
+
 def check_names():
     seen = {}
     for path in files_under("src", "tools", "tests", "fuzz"):
@@ -296,6 +306,8 @@ def main():
         check_tool(path)
     for path in files_under("examples"):
         check_example(path)
+    for path in files_under("tests/remote"):
+        check_remote(path)
     count = check_names()
     check_circles()
     for text in problems:

@@ -26,11 +26,11 @@ bsm_status bsm_target_parse(const bsm_target_request *request, bsm_arena *arena,
   static const bsm_target_request this_machine = {.isa = BSM_TARGET_ANY_ISA};
   *out = NULL;
   if (!request) request = &this_machine;
-  const char *text = request->text ? request->text : "cpu";
-  const char *colon = strchr(text, ':');
-  const bsm_str name = {text, colon ? (size_t)(colon - text) : strlen(text)};
   size_t count;
   const bsm_target_ops *const *table = bsm_target_table(&count);
+  const char *text = request->text ? request->text : table[0]->name;
+  const char *colon = strchr(text, ':');
+  const bsm_str name = {text, colon ? (size_t)(colon - text) : strlen(text)};
   for (size_t i = 0; i < count; i++) {
     if (!bsm_str_eq(bsm_str_of(table[i]->name), name)) continue;
     if (table[i]->version != BSM_TARGET_VERSION) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The targets that are linked in: one line each. */
+/* The targets that are linked in: one line each. The first one is what is built
+ * for when none is asked for. */
 #include "backend/cpu/target/cpu_target.h"
 #include "builder/target.h"
 

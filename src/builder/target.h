@@ -39,7 +39,8 @@ typedef struct bsm_target {
 
 /* How a target is asked for. */
 typedef struct bsm_target_request {
-  /* "NAME" for this machine, or "NAME:PARAMETER,..." for any; NULL: "cpu". */
+  /* "NAME" for this machine, or "NAME:PARAMETER,..." for any; NULL: the name
+   * of the first target that is linked in, "cpu". */
   const char *text;
   /* Older ways to say parameters, which may not contradict the text: how many
    * threads run a plan (0: not said), and with which instructions of the CPU
@@ -182,7 +183,8 @@ struct bsm_target_ops {
                      const char *const *tactics, size_t count, double *seconds);
 };
 
-/* The targets that are linked in: backend/targets.c. */
+/* The targets that are linked in: backend/targets.c, which a program may
+ * replace. There is one at least. */
 const bsm_target_ops *const *bsm_target_table(size_t *count);
 
 /* The target of a request, in `arena`. `request` NULL: this machine's CPU.
