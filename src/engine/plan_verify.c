@@ -68,6 +68,7 @@ static bsm_status place_size(const bsm_plan *plan, const bsm_plan_tensor *t,
       const bsm_plan_binding *b =
           input ? &plan->inputs[t->index] : &plan->outputs[t->index];
       if (b->tensor >= plan->tensor_count ||
+          plan->tensors[b->tensor].space != t->space ||
           !bsm_plan_tensor_extent(&plan->tensors[b->tensor], out)) {
         break;
       }

@@ -111,6 +111,8 @@ static void test_lies(void **state) {
   LIE(s.tensors[1].space = BSM_SPACE_HOST, "leave a buffer");
   LIE(s.plan.workspace_size[BSM_SPACE_DEVICE] = 80, "leave a buffer");
   LIE(s.weights[0].space = BSM_SPACE_HOST, "no buffer");
+  LIE(s.tensors[1].place = BSM_PLACE_INPUT, "place 0 has no buffer 0");
+  LIE(s.tensors[2].place = BSM_PLACE_OUTPUT, "place 1 has no buffer 0");
   LIE(s.steps[1].space = BSM_SPACE_HOST, "the step in 0");
   LIE(s.steps[1].space = (bsm_memory_space)2, "the step in 2");
   LIE(s.steps[1].inputs = &s.ids[0], "tensor 0 is in space 0");
