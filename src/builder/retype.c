@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Another dtype to compute in: see retype.h. */
+#include "builder/retype.h"
+
+#include "aten/tensor.h"
+
+/* Weights of so many elements are converted when they are packed. */
+#define MANY 1024
+
+static bsm_status retype_weights(bsm_retyping *w, bsm_weights *weights,
+                                 bsm_dtype dtype, bsm_deferred *deferred) {
+  if (weights->count == 0) return BSM_OK;
+  if (deferred && weights->count >= MANY) {
+    *deferred = (bsm_deferred){.cast = true, .held = weights->dtype};
+    weights->dtype = dtype;
+    return BSM_OK;
+  }
+  bsm_tensor *from, *to;
+  const bsm_array values = {.data = (void *)(uintptr_t)weights->values,
+                            .dtype = weights->dtype,
+                            .dims = {1, {weights->count}}};
+  BSM_TRY(bsm_tensor_from_array(w->net->arena, &values, true, &from));
+  BSM_TRY(bsm_tensor_to_dtype(w->net->arena, from, dtype, &to));
+  weights->dtype = dtype;
+  weights->values = bsm_tensor_data(to);
+  return BSM_OK;
+}
+
+/* Moves the layer that was just appended to the network to the new order. */
+static bsm_status take_last(bsm_retyping *w) {
+  bsm_layer *layer = w->net->layers.items[--w->net->layers.len];
+  BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
+  return BSM_OK;
+}
+
+/* Whether a cast there and back gives the same. */
+static bool loses_nothing(bsm_dtype from, bsm_dtype to) {
+  return to == BSM_DTYPE_FLOAT &&
+         (from == BSM_DTYPE_HALF || from == BSM_DTYPE_BFLOAT16);
+}
+
+/* `t` in `dtype`: a cast, what it was cast from, or a constant converted here.
+ */
+static bsm_status retype_input(bsm_retyping *w, bsm_itensor *t, bsm_dtype dtype,
+                               bsm_itensor **out) {
+  bsm_itensor *known = t->id < w->count ? w->cast[t->id] : NULL;
+  if (known && known->dtype == dtype) {
+    *out = known;
+    return BSM_OK;
+  }
+  const bsm_layer *from = t->producer;
+  if (from && from->kind == BSM_LAYER_CAST &&
+      from->inputs.items[0]->dtype == dtype && loses_nothing(dtype, t->dtype)) {
+    *out = from->inputs.items[0];
+    return BSM_OK;
+  }
+  bsm_layer *layer;
+  if (t->producer && t->producer->kind == BSM_LAYER_CONSTANT) {
+    bsm_weights weights = t->producer->p.constant.weights;
+    bsm_deferred deferred = {0};
+    BSM_TRY(retype_weights(w, &weights, dtype, &deferred));
+    layer = bsm_network_add_constant(w->net, t->dims, &weights);
+    if (layer) layer->p.constant.deferred = deferred;
+  } else {
+    layer = bsm_network_add_cast(w->net, t, dtype);
+  }
+  BSM_TRY(bsm_network_take_error(w->net));
+  if (!layer) return BSM_FAIL_OOM();
+  layer->name = t->producer ? t->producer->name : t->name;
+  *out = layer->outputs.items[0];
+  if (t->id < w->count) w->cast[t->id] = *out;
+  return take_last(w);
+}
+
+bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
+                            bsm_dtype dtype) {
+  bsm_itensor *old = layer->outputs.items[0];
+  const bsm_dtype stored = old->dtype;
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    bsm_itensor **input = &layer->inputs.items[i];
+    if ((*input)->dtype != stored) continue;
+    BSM_TRY(retype_input(w, *input, dtype, input));
+  }
+  if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
+    BSM_TRY(retype_weights(w, &layer->p.matrix_multiply.bias, dtype, NULL));
+  } else if (layer->kind == BSM_LAYER_CONVOLUTION ||
+             layer->kind == BSM_LAYER_DECONVOLUTION) {
+    BSM_TRY(retype_weights(w, &layer->p.convolution.kernel, dtype,
+                           &layer->p.convolution.deferred));
+    BSM_TRY(retype_weights(w, &layer->p.convolution.bias, dtype, NULL));
+  }
+  BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
+  /* A cast of the layer's result; then the two exchange their outputs, so that
+   * every reader goes on with the tensor it knows. */
+  bsm_layer *cast = bsm_network_add_cast(w->net, old, stored);
+  BSM_TRY(bsm_network_take_error(w->net));
+  if (!cast) return BSM_FAIL_OOM();
+  bsm_itensor *sum = cast->outputs.items[0];
+  cast->name = layer->name;
+  cast->source = layer->source;
+  layer->outputs.items[0] = sum;
+  sum->producer = layer;
+  sum->dtype = dtype;
+  sum->dims = old->dims;
+  cast->outputs.items[0] = old;
+  old->producer = cast;
+  cast->inputs.items[0] = sum;
+  BSM_TRY(bsm_layer_infer(layer));
+  return take_last(w);
+}
+
+bsm_status bsm_retyping_start(bsm_retyping *w, bsm_network *net,
+                              bsm_arena *scratch) {
+  *w =
+      (bsm_retyping){.net = net, .scratch = scratch, .count = net->tensors.len};
+  w->cast = BSM_NEW_ARRAY(scratch, bsm_itensor *, w->count + 1);
+  BSM_TRY_ALLOC(w->cast);
+  return BSM_OK;
+}
+
+bsm_status bsm_retyping_keep(bsm_retyping *w, bsm_layer *layer) {
+  BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
+  return BSM_OK;
+}
+
+bsm_status bsm_retyping_finish(bsm_retyping *w) {
+  bsm_network *net = w->net;
+  net->layers.len = 0;
+  for (size_t i = 0; i < w->layers.len; i++) {
+    BSM_TRY_ALLOC(bsm_vec_push(net->arena, &net->layers, w->layers.items[i]));
+  }
+  return BSM_OK;
+}

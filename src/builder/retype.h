@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers that compute in another dtype than they are stored in: their inputs
+ * are cast before, weights converted - big ones when they are packed - and the
+ * result is cast back. A tensor is cast once however many layers read it.
+ *
+ * One walk over the network in order gives each layer to bsm_retype_layer or to
+ * bsm_retyping_keep; bsm_retyping_finish then puts the new order in place. */
+#ifndef BSM_BUILDER_RETYPE_H_
+#define BSM_BUILDER_RETYPE_H_
+
+#include "network/layer.h"
+
+typedef struct bsm_retyping {
+  bsm_network *net;
+  bsm_arena *scratch;
+  bsm_itensor **cast;          /* by tensor id: its last cast, or NULL */
+  size_t count;                /* of tensors when it started */
+  BSM_VEC(bsm_layer *) layers; /* the new order */
+} bsm_retyping;
+
+BSM_NODISCARD bsm_status bsm_retyping_start(bsm_retyping *w, bsm_network *net,
+                                            bsm_arena *scratch);
+BSM_NODISCARD bsm_status bsm_retyping_keep(bsm_retyping *w, bsm_layer *layer);
+/* The layer computes in `dtype`; a cast makes its old output of the result. It
+ * has one output; inputs of other dtypes than that stay. */
+BSM_NODISCARD bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
+                                          bsm_dtype dtype);
+BSM_NODISCARD bsm_status bsm_retyping_finish(bsm_retyping *w);
+
+#endif /* BSM_BUILDER_RETYPE_H_ */
