@@ -117,6 +117,50 @@ static void add_string(const struct argp_state *state, bsm_cli *cli,
   }
 }
 
+/* One precision by its name. */
+static bsm_precision parse_precision(const struct argp_state *state,
+                                     const char *option, bsm_str name) {
+  for (uint32_t bit = 1; bit <= BSM_PRECISION_FP8; bit <<= 1) {
+    if (bsm_str_eq(name, bsm_str_of(bsm_precision_name((bsm_precision)bit)))) {
+      return (bsm_precision)bit;
+    }
+  }
+  argp_error(state, "--%s: '%.*s' is not fp32, tf32, fp16, bf16, int8 or fp8",
+             option, (int)name.len, name.data);
+  return BSM_PRECISION_NONE;
+}
+
+/* "fp16,bf16" */
+static void add_precisions(const struct argp_state *state, bsm_cli *cli,
+                           const char *list) {
+  for (const char *at = list;;) {
+    const size_t length = strcspn(at, ",");
+    cli->precisions |=
+        parse_precision(state, "precision", (bsm_str){at, length});
+    if (!at[length]) return;
+    at += length + 1;
+  }
+}
+
+/* "NAME=fp16"; the name of a layer may have signs of equality itself. */
+static void add_override(const struct argp_state *state, bsm_cli *cli,
+                         const char *option, const char *text, bool layer) {
+  const char *sign = strrchr(text, '=');
+  bsm_precision_override override = {0};
+  if (!sign || sign == text) {
+    argp_error(state, "--%s: '%s' is not NAME=PRECISION", option, text);
+    return;
+  }
+  override.precision = parse_precision(state, option, bsm_str_of(sign + 1));
+  const char *name =
+      bsm_arena_printf(&cli->arena, "%.*s", (int)(sign - text), text);
+  *(layer ? &override.layer : &override.module) = name;
+  if (!name ||
+      !bsm_vec_push(&cli->arena, &cli->precision_overrides, override)) {
+    argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
+  }
+}
+
 static void add_dump(const struct argp_state *state, bsm_cli *cli,
                      const char *name) {
   if (strcmp(name, "list") == 0) {
@@ -188,6 +232,18 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_FALLBACK_MODULE:
       add_string(state, cli, &cli->fallback_modules, arg);
+      return 0;
+    case BSM_KEY_PRECISION:
+      add_precisions(state, cli, arg);
+      return 0;
+    case BSM_KEY_LAYER_PRECISION:
+      add_override(state, cli, "layer-precision", arg, true);
+      return 0;
+    case BSM_KEY_MODULE_PRECISION:
+      add_override(state, cli, "module-precision", arg, false);
+      return 0;
+    case BSM_KEY_OBEY_PRECISION:
+      cli->obey_precision = true;
       return 0;
     case BSM_KEY_MIN_BLOCK_SIZE:
       cli->min_block_size =

@@ -39,6 +39,9 @@ typedef struct bsm_cli {
   bool truncate;
   bool full;
   bsm_string_vec fallback_ops, fallback_modules;
+  uint32_t precisions; /* bits of bsm_precision */
+  BSM_VEC(bsm_precision_override) precision_overrides;
+  bool obey_precision;
   int min_block_size;
   bsm_limits limits; /* of loading and compiling; zero: defaults */
   bsm_string_vec dump_after;
@@ -76,6 +79,10 @@ enum {
   BSM_KEY_FULL,
   BSM_KEY_FALLBACK_OP,
   BSM_KEY_FALLBACK_MODULE,
+  BSM_KEY_PRECISION,
+  BSM_KEY_LAYER_PRECISION,
+  BSM_KEY_MODULE_PRECISION,
+  BSM_KEY_OBEY_PRECISION,
   BSM_KEY_MIN_BLOCK_SIZE,
   BSM_KEY_MAX_LOOP_TRIPS,
   BSM_KEY_MAX_UNROLLED_NODES,
@@ -211,6 +218,33 @@ enum {
        "repeatable",                                                           \
        0},                                                                     \
       {"torch-executed-mod", BSM_KEY_FALLBACK_MODULE, 0, OPTION_ALIAS, 0, 0},  \
+      {"precision",                                                            \
+       BSM_KEY_PRECISION,                                                      \
+       "LIST",                                                                 \
+       0,                                                                      \
+       "Let layers of float32 compute in these too, where the target has "     \
+       "them: fp32,tf32,fp16,bf16,int8,fp8 (fp32)",                            \
+       0},                                                                     \
+      {"layer-precision",                                                      \
+       BSM_KEY_LAYER_PRECISION,                                                \
+       "PATTERN=NAME",                                                         \
+       0,                                                                      \
+       "Compute the layers whose names match, with * and ?, in one; "          \
+       "repeatable",                                                           \
+       0},                                                                     \
+      {"module-precision",                                                     \
+       BSM_KEY_MODULE_PRECISION,                                               \
+       "MODULE=NAME",                                                          \
+       0,                                                                      \
+       "The same for a submodule, by path or class; repeatable",               \
+       0},                                                                     \
+      {"obey-precision",                                                       \
+       BSM_KEY_OBEY_PRECISION,                                                 \
+       0,                                                                      \
+       0,                                                                      \
+       "Fail where the target cannot do what --layer-precision and "           \
+       "--module-precision ask for, instead of a warning",                     \
+       0},                                                                     \
       {"min-block-size",                                                       \
        BSM_KEY_MIN_BLOCK_SIZE,                                                 \
        "N",                                                                    \

@@ -53,6 +53,10 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->fallback_op_count = cli->fallback_ops.len;
   out->fallback_modules = cli->fallback_modules.items;
   out->fallback_module_count = cli->fallback_modules.len;
+  out->precisions = cli->precisions;
+  out->precision_overrides = cli->precision_overrides.items;
+  out->precision_override_count = cli->precision_overrides.len;
+  out->obey_precisions = cli->obey_precision;
   out->min_block_size = (size_t)cli->min_block_size;
   out->truncate_long_and_double = cli->truncate;
   out->timing_cache = cli->timing_cache;
@@ -87,20 +91,23 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
 
 /* What an engine is was settled when it was compiled. */
 static void warn_of_options(const bsm_cli *cli) {
-  const char *what = cli->specs.len               ? "input specs"
-                     : cli->inputs_from           ? "--inputs-from"
-                     : cli->weights               ? "--weights"
-                     : cli->method                ? "--method"
-                     : cli->model_name            ? "--model"
-                     : cli->state_as_output       ? "--state-as-output"
-                     : cli->timing_cache          ? "--timing-cache"
-                     : cli->target                ? "--target"
-                     : cli->no_timing             ? "--no-timing"
-                     : cli->full                  ? "--require-full-compilation"
-                     : cli->fallback_ops.len      ? "--fallback-op"
-                     : cli->fallback_modules.len  ? "--fallback-module"
-                     : cli->min_block_size        ? "--min-block-size"
-                     : cli->limits.max_loop_trips ? "--max-loop-trips"
+  const char *what = cli->specs.len              ? "input specs"
+                     : cli->inputs_from          ? "--inputs-from"
+                     : cli->weights              ? "--weights"
+                     : cli->method               ? "--method"
+                     : cli->model_name           ? "--model"
+                     : cli->state_as_output      ? "--state-as-output"
+                     : cli->timing_cache         ? "--timing-cache"
+                     : cli->target               ? "--target"
+                     : cli->no_timing            ? "--no-timing"
+                     : cli->full                 ? "--require-full-compilation"
+                     : cli->fallback_ops.len     ? "--fallback-op"
+                     : cli->fallback_modules.len ? "--fallback-module"
+                     : cli->precisions           ? "--precision"
+                     : cli->precision_overrides.len
+                         ? "--layer-precision and --module-precision"
+                     : cli->min_block_size            ? "--min-block-size"
+                     : cli->limits.max_loop_trips     ? "--max-loop-trips"
                      : cli->limits.max_unrolled_nodes ? "--max-unrolled-nodes"
                      : cli->limits.max_nodes          ? "--max-nodes"
                      : cli->truncate       ? "--truncate-long-and-double"

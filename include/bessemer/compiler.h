@@ -155,6 +155,16 @@ typedef struct bsm_input_spec {
 #define BSM_INPUT_SPEC_INIT \
   { .dtype = BSM_DTYPE_FLOAT }
 
+/* What some layers compute in: those whose name matches `layer`, with * and ?,
+ * as bsm_engine_dump tells names; or those that come from the submodule
+ * `module`, by path ("layer1.0", also what is inside) or by class. One of the
+ * two is NULL. */
+typedef struct bsm_precision_override {
+  const char *layer;
+  const char *module;
+  bsm_precision precision;
+} bsm_precision_override;
+
 typedef struct bsm_compile_options {
   size_t struct_size; /* set by BSM_COMPILE_OPTIONS_INIT */
   const char *method; /* NULL: "forward"; "encoder.forward" of a submodule */
@@ -212,6 +222,18 @@ typedef struct bsm_compile_options {
    * "cpu". BSM_INVALID_ARGUMENT: an unknown target or parameter, with those
    * there are. */
   const char *target;
+  /* Precisions, as bits, that layers of float32 may compute in, where the
+   * target has them: the fastest is taken. FP32 always may; 0: only that. What
+   * the target has for no layer is a warning. Layers of other dtypes compute as
+   * they are. Plans that are made for the shapes of a run take no notice. */
+  uint32_t precisions;
+  /* What single layers compute in, before what is allowed to all: the last one
+   * that is about a layer. BSM_INVALID_ARGUMENT: one that is about no layer. */
+  const bsm_precision_override *precision_overrides;
+  size_t precision_override_count;
+  /* An override that the target cannot follow is BSM_UNSUPPORTED; without this
+   * it is a warning, and the layer computes in what the target has. */
+  bool obey_precisions;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT \
   { .struct_size = sizeof(bsm_compile_options) }

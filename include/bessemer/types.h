@@ -41,6 +41,22 @@ BSM_API size_t bsm_dtype_size(bsm_dtype dtype);
 /* PyTorch's name, such as "float32"; "undefined" for an unknown dtype. */
 BSM_API const char *bsm_dtype_name(bsm_dtype dtype);
 
+/* What a layer computes in, as bits: of what is allowed, of what a target has.
+ * Its tensors are stored in dtypes of their own. */
+typedef enum bsm_precision {
+  BSM_PRECISION_NONE = 0, /* integers, float64, or nothing is computed */
+  BSM_PRECISION_FP32 = 1,
+  BSM_PRECISION_TF32 = 2, /* products of 10 bits, sums of float32 */
+  BSM_PRECISION_FP16 = 4,
+  BSM_PRECISION_BF16 = 8,
+  BSM_PRECISION_INT8 = 16, /* between QUANTIZE and DEQUANTIZE */
+  BSM_PRECISION_FP8 = 32
+} bsm_precision;
+#define BSM_PRECISION_ALL 63u
+
+/* "fp32", "tf32", ...; "" for NONE; NULL for what is no single precision. */
+BSM_API const char *bsm_precision_name(bsm_precision precision);
+
 /* Dimensions of a tensor. -1 stands for a dynamic dimension where the function
  * says so. */
 typedef struct bsm_dims {

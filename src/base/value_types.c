@@ -40,6 +40,26 @@ size_t bsm_dtype_size(bsm_dtype dtype) {
   return info ? info->size : 0;
 }
 
+const char *bsm_precision_name(bsm_precision precision) {
+  switch (precision) {
+    case BSM_PRECISION_NONE:
+      return "";
+    case BSM_PRECISION_FP32:
+      return "fp32";
+    case BSM_PRECISION_TF32:
+      return "tf32";
+    case BSM_PRECISION_FP16:
+      return "fp16";
+    case BSM_PRECISION_BF16:
+      return "bf16";
+    case BSM_PRECISION_INT8:
+      return "int8";
+    case BSM_PRECISION_FP8:
+      return "fp8";
+  }
+  return NULL;
+}
+
 const char *bsm_dtype_name(bsm_dtype dtype) {
   const dtype_info *info = find(dtype);
   return info ? info->name : "undefined";

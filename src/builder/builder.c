@@ -272,6 +272,8 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
 bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
                      bsm_arena *arena, bsm_plan **out) {
   *out = NULL;
+  BSM_TRY(bsm_decide_precision(options->precision, options->target, net,
+                               options->logger));
   BSM_TRY(
       bsm_run_passes(net, options->target, options->watch, options->logger));
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);

@@ -9,6 +9,7 @@
 #define BSM_BUILDER_BUILDER_H_
 
 #include "builder/passes.h"
+#include "builder/precision.h"
 #include "builder/target.h"
 #include "builder/weights_store.h"
 #include "network/layer.h"
@@ -22,6 +23,9 @@ typedef struct bsm_build_options {
   const bsm_pass_watch *watch;
   const bsm_plan_metadata *metadata; /* copied into the plan */
   uint32_t metadata_count;
+  /* What layers may compute in; counts what its rules matched. NULL: in the
+   * precision of their dtypes. */
+  bsm_precision_policy *precision;
   /* Weights that are already there, and where packed ones are left for later
    * builds. The plan borrows from it. NULL: none, the plan owns its weights. */
   bsm_weights_store *store;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which function emits which kind of layer. */
 #include "builder/emit_internal.h"
+#include "builder/precision.h"
 
 typedef bsm_status (*emit_fn)(bsm_emitter *e, const bsm_layer *layer);
 
@@ -69,7 +70,9 @@ bsm_status bsm_build_layer(bsm_emitter *e, const bsm_layer *layer) {
     return BSM_FAIL(BSM_INTERNAL, "no steps for a layer of kind %s",
                     bsm_layer_kind_name(layer->kind));
   }
+  e->precision = bsm_layer_precision(e->target, layer);
   BSM_TRY_NOTE(emit(e, layer), "in layer %s", layer->name ? layer->name : "?");
+  e->precision = BSM_PRECISION_NONE;
   for (size_t i = 0; i < layer->outputs.len; i++) {
     if (e->value[layer->outputs.items[i]->id] == BSM_NO_TENSOR) {
       return BSM_FAIL(BSM_INTERNAL, "layer %s left an output without a tensor",

@@ -136,6 +136,7 @@ bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
   memcpy(params, spec->params, size);
   bsm_plan_step step = {.kind = spec->kind,
                         .space = e->space,
+                        .precision = e->precision,
                         .tactic = "",
                         .input_count = spec->input_count,
                         .output_count = spec->output_count,

@@ -40,6 +40,7 @@ typedef struct bsm_emitter {
   const bsm_build_options *options;
   /* Where steps are emitted (placement.c), and the target of that space. */
   bsm_memory_space space;
+  bsm_precision precision; /* of the layer that is emitted */
   const bsm_target *target;
   bsm_arena *arena;   /* of the plan */
   bsm_arena *scratch; /* until the plan is done */

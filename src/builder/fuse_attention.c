@@ -425,6 +425,7 @@ static bool match(fusion *f, bsm_layer *last) {
   }
   if (!settle_causal(f)) return false;
   const bsm_dims scores = f->p.first->outputs.items[0]->dims;
+  if (f->p.first->precision != last->precision) return false;
   if (scores.rank != y->dims.rank || (f->p.split && scores.rank < 3) ||
       scores.rank + (f->p.split != 0) > BSM_MAX_RANK) {
     return false;

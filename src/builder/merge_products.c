@@ -45,6 +45,7 @@ static bool is_candidate(const bsm_target *target, const bsm_layer *layer) {
 
 static bool may_join(const bsm_layer *a, const bsm_layer *b) {
   return a->inputs.items[0] == b->inputs.items[0] &&
+         a->precision == b->precision &&
          a->p.matrix_multiply.op_b == b->p.matrix_multiply.op_b &&
          a->p.matrix_multiply.scale == b->p.matrix_multiply.scale;
 }

@@ -22,7 +22,7 @@
 #include "network/layer.h"
 
 /* Of this interface: a table of another version is refused. */
-#define BSM_TARGET_VERSION 1
+#define BSM_TARGET_VERSION 2
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -115,6 +115,11 @@ struct bsm_target_ops {
    * result is rounded once, after all of the sum. */
   bsm_dtype (*compute_dtype)(const bsm_target *target, const bsm_layer *layer,
                              bsm_dtype dtype);
+  /* The precisions, as bits, that it computes the layer in: as its dtypes are,
+   * or, of a layer of float32, once its tensors are cast to float16 or bfloat16
+   * around it. NONE: it computes in integers or float64, or moves data. NULL:
+   * it says so of no layer. */
+  uint32_t (*precisions)(const bsm_target *target, const bsm_layer *layer);
   /* Whether a fusion into a layer that computes in `dtype` holds. */
   bool (*fuses)(const bsm_target *target, bsm_fusion fusion, bsm_dtype dtype);
   /* The images of a layer of windows: those that a convolution or

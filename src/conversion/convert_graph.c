@@ -186,6 +186,7 @@ static bsm_status convert_nodes(bsm_conversion_ctx *ctx,
       bsm_layer *layer = ctx->net->layers.items[i];
       if (!layer->name) layer->name = bsm_node_info(ctx, node);
       layer->source = bsm_node_info(ctx, node);
+      layer->scope = node->source.scope;
     }
     check_outputs(ctx, node);
     const bsm_convert_options *options = ctx->impl->options;

@@ -19,8 +19,8 @@
  * version adds is read when the file has it, and has a default that means what
  * older files mean: bytes are never moved or taken away within a major version.
  *   8.0  as plan_writer.c has it without what is said to be of a later one
- *   8.1  the target; memory spaces of tensors, steps and weights; the device's
- *        workspace
+ *   8.1  the target; memory spaces of tensors, steps and weights; precisions of
+ *        steps; the device's workspace
  *
  * The header itself is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and

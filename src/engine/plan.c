@@ -121,6 +121,9 @@ static void print_step(bsm_text *text, const bsm_plan *plan, uint32_t index) {
   bsm_text_printf(text, " = %s(", kind ? kind : "?");
   print_ids(text, step->inputs, step->input_count);
   bsm_text_puts(text, ")");
+  if (step->precision) {
+    bsm_text_printf(text, " in %s", bsm_precision_name(step->precision));
+  }
   if (step->space == BSM_SPACE_DEVICE) bsm_text_puts(text, " on the device");
   if (step->kind == BSM_STEP_ATEN_CALL) print_call(text, step);
   for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {

@@ -363,6 +363,7 @@ typedef struct bsm_plan_step {
   uint32_t *inputs, *outputs;             /* tensors of the plan */
   uint32_t weights[BSM_STEP_MAX_WEIGHTS]; /* BSM_NO_WEIGHTS: absent */
   const bsm_step_params *params;          /* the member for `kind` */
+  bsm_precision precision;                /* that it computes in */
   const bsm_plan_trial *trials; /* of `tactic` and others; for tools alone */
   uint32_t trial_count;         /* 0: not timed */
 } bsm_plan_step;

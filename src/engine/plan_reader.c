@@ -106,6 +106,18 @@ static bsm_status get_params(bsm_byte_reader *r, bsm_plan_step *step) {
   return BSM_OK;
 }
 
+/* Files have it from 8.1 on. */
+static bsm_status get_precision(bsm_byte_reader *r, bsm_plan_step *step) {
+  uint32_t precision = BSM_PRECISION_NONE;
+  if (r->minor >= 1) BSM_TRY(bsm_read_u32(r, &precision, "a step"));
+  if (precision > BSM_PRECISION_ALL ||
+      !bsm_precision_name((bsm_precision)precision)) {
+    return BSM_FAIL(BSM_CORRUPT, "a step: precision %" PRIu32, precision);
+  }
+  step->precision = (bsm_precision)precision;
+  return BSM_OK;
+}
+
 static bsm_status get_trials(bsm_byte_reader *r, bsm_plan_step *step) {
   BSM_TRY(bsm_read_count(r, &step->trial_count, 12, "trials"));
   if (step->trial_count > BSM_STEP_MAX_TRIALS) {
@@ -139,6 +151,7 @@ static bsm_status get_step(bsm_byte_reader *r, bsm_plan_step *step) {
   BSM_TRY(bsm_read(r, step->weights, sizeof(step->weights), "a step"));
   BSM_TRY(get_trials(r, step));
   BSM_TRY(get_space(r, &step->space, "a step"));
+  BSM_TRY(get_precision(r, step));
   return get_params(r, step);
 }
 

@@ -64,7 +64,8 @@ static void put_step(bsm_text *out, const bsm_plan_step *step) {
   bsm_put(out, step->outputs, step->output_count * sizeof(uint32_t));
   bsm_put(out, step->weights, sizeof(step->weights));
   put_trials(out, step);
-  bsm_put_u32(out, (uint32_t)step->space); /* 8.1 */
+  bsm_put_u32(out, (uint32_t)step->space);     /* 8.1 */
+  bsm_put_u32(out, (uint32_t)step->precision); /* 8.1 */
   if (step->kind == BSM_STEP_ATEN_CALL) {
     put_aten_call(out, &step->params->aten_call);
     return;

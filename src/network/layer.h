@@ -116,7 +116,9 @@ struct bsm_layer {
   bsm_layer_kind kind;
   uint32_t id;
   const char *name;
-  const char *source; /* where in the model it comes from, or NULL */
+  const char *source;      /* where in the model it comes from, or NULL */
+  const char *scope;       /* the path of its submodule, "layer1.0", or NULL */
+  bsm_precision precision; /* as the builder decided; NONE: not yet */
   BSM_VEC(bsm_itensor *) inputs;
   BSM_VEC(bsm_itensor *) outputs;
   bool removed; /* by a builder pass */

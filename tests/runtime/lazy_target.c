@@ -45,6 +45,10 @@ static bsm_dtype compute_dtype(const bsm_target *t, const bsm_layer *layer,
   return t->host->ops->compute_dtype(t->host, layer, dtype);
 }
 
+static uint32_t precisions(const bsm_target *t, const bsm_layer *layer) {
+  return t->host->ops->precisions(t->host, layer);
+}
+
 static bool fuses(const bsm_target *t, bsm_fusion fusion, bsm_dtype dtype) {
   return t->host->ops->fuses(t->host, fusion, dtype);
 }
@@ -91,6 +95,7 @@ static const bsm_target_ops lazy_target_ops = {
     .check_here = check_here,
     .machine_key = machine_key,
     .supports = supports,
+    .precisions = precisions,
     .compute_dtype = compute_dtype,
     .fuses = fuses,
     .image_layout = image_layout,

@@ -103,6 +103,28 @@ for command in ops inspect; do
   refuses "near are Linear and" $command "$model" "(2,8)" --torch-executed-mod nn.Linear
 done
 
+# What layers compute in: recorded, shown, and refused by name.
+shows "in fp32" inspect "$model" "(2,8)" --plan
+shows "options.precisions: fp16,bf16" inspect "$model" "(2,8)" \
+  --precision bf16,fp16
+shows "precision bf16 is allowed, but the target cpu:" inspect "$model" "(2,8)" \
+  --precision bf16
+lacks "warning" inspect "$model" "(2,8)" --precision fp32
+shows "options.module_precisions: backbone.layer1=fp32" inspect "$model" "(2,8)" \
+  --module-precision backbone.layer1=fp32 --obey-precision
+shows "it is computed in fp32" inspect "$model" "(2,8)" \
+  --layer-precision "*aten::linear*=fp16"
+refuses "aten::linear*=fp16\": the target cpu:" inspect "$model" "(2,8)" \
+  --layer-precision "*aten::linear*=fp16" --obey-precision
+refuses "precision \"nothing*=fp32\": no layer" inspect "$model" "(2,8)" \
+  --layer-precision "nothing*=fp32"
+refuses "near are backbone.layer1 and backbone.layer2" inspect "$model" "(2,8)" \
+  --module-precision backbone.layr1=fp32
+for wrong in --precision=fp12 --layer-precision=x --module-precision==fp16; do
+  "$bessemer" inspect "$model" "(2,8)" $wrong >out 2>&1 &&
+    { echo "FAILED: $wrong is taken"; failures=$((failures + 1)); }
+done
+
 # Limits: of unrolling, of a graph, of a run.
 cat >turns.ir <<'END'
 graph(%x : Tensor):

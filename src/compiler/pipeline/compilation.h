@@ -7,6 +7,7 @@
 #include "builder/target.h"
 #include "compiler/modules/module_internal.h"
 #include "compiler/pipeline/fallback_rules.h"
+#include "compiler/pipeline/precision_options.h"
 #include "conversion/convert.h"
 
 typedef struct bsm_compilation {
@@ -16,6 +17,7 @@ typedef struct bsm_compilation {
   bsm_arena *arena; /* of what stages return; the record's */
   const bsm_fallback_rules *rules;
   bsm_converter_registry *registry;
+  bsm_precision_policy *precision; /* or NULL; counts what its rules matched */
 } bsm_compilation;
 
 #endif /* BSM_COMPILER_PIPELINE_COMPILATION_H_ */

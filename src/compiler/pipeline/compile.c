@@ -198,6 +198,7 @@ static bsm_status compile_stages(bsm_module *module,
   const bsm_target *target;
   bsm_fallback_rules *rules;
   bsm_converter_registry *registry;
+  bsm_precision_policy *precision;
   bsm_method_io io;
   bsm_divided_graph divided;
   bsm_lowered *lowered = BSM_NEW(arena, bsm_lowered);
@@ -205,18 +206,21 @@ static bsm_status compile_stages(bsm_module *module,
   BSM_TRY(bsm_find_target(&options, arena, &target));
   BSM_TRY(bsm_complete_specs(module, arena, &options));
   BSM_TRY(bsm_fallback_rules_create(module, &options, arena, &rules));
+  BSM_TRY(bsm_precision_policy_of(module, &options, arena, &precision));
   BSM_TRY(bsm_note_trace(module, &options,
                          bsm_lower_method(module, &options, lowered, &io)));
   BSM_TRY(bsm_warn_of_trace(module, &options, record));
   BSM_TRY(bsm_fallback_rules_check(rules, lowered->graph, record));
   BSM_TRY(make_registry(module, &options, arena, &registry));
-  const bsm_compilation c = {module, &options, target, arena, rules, registry};
+  const bsm_compilation c = {module, &options, target,   arena,
+                             rules,  registry, precision};
   BSM_TRY(bsm_divide_graph(&c, lowered, &divided));
   BSM_TRY(bsm_place_expected(&c, &divided, &record->nodes));
   record->lowered = lowered;
   BSM_TRY(divided.is_plan ? compile_plan(&c, lowered, record, engine, plan)
                           : compile_program(&c, lowered, &io, &divided, record,
                                             engine, plan));
+  BSM_TRY(bsm_precision_policy_check(precision, module, &options, arena));
   return describe(&io, engine, *plan);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/resolve_limits.h"
+#include "compiler/pipeline/precision_options.h"
 
 static bsm_status add(bsm_arena *arena, bsm_metadata_vec *out, const char *key,
                       const char *value) {
@@ -32,6 +33,30 @@ static bsm_status add_list(bsm_arena *arena, bsm_metadata_vec *out,
   }
   if (text.failed) return BSM_FAIL_OOM();
   return add(arena, out, key, text.data);
+}
+
+/* "NAME=fp16, ...", of layers and of modules. */
+static bsm_status add_overrides(bsm_arena *arena, bsm_metadata_vec *out,
+                                const bsm_compile_options *options) {
+  bsm_text texts[2];
+  for (int i = 0; i < 2; i++) bsm_text_init(&texts[i], arena);
+  for (size_t i = 0; i < options->precision_override_count; i++) {
+    const bsm_precision_override *o = &options->precision_overrides[i];
+    bsm_text *text = &texts[o->layer ? 0 : 1];
+    bsm_text_printf(text, "%s%s=%s", text->len ? ", " : "",
+                    o->layer ? o->layer : o->module,
+                    bsm_precision_name(o->precision));
+  }
+  if (texts[0].failed || texts[1].failed) return BSM_FAIL_OOM();
+  if (texts[0].len) {
+    BSM_TRY(add(arena, out, "options.layer_precisions", texts[0].data));
+  }
+  if (texts[1].len) {
+    BSM_TRY(add(arena, out, "options.module_precisions", texts[1].data));
+  }
+  return options->obey_precisions
+             ? add(arena, out, "options.obey_precisions", "yes")
+             : BSM_OK;
 }
 
 /* Limits that steer what the engine becomes, where they are not the usual. */
@@ -80,6 +105,12 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
   if (options->truncate_long_and_double) {
     BSM_TRY(add(arena, out, "options.truncate_long_and_double", "yes"));
   }
+  if (options->precisions) {
+    const char *text = bsm_precisions_text(arena, options->precisions);
+    BSM_TRY_ALLOC(text);
+    BSM_TRY(add(arena, out, "options.precisions", text));
+  }
+  BSM_TRY(add_overrides(arena, out, options));
   return add_limits(arena, out, &module->cx->limits);
 }
 

@@ -43,6 +43,7 @@ struct bsm_fallback_rules {
   BSM_VEC(op_rule) ops;
   BSM_VEC(module_rule) modules;
   BSM_VEC(module_path) tree;
+  const char *what; /* the names are of, for messages */
 };
 
 /* ---- operators ---- */
@@ -263,6 +264,7 @@ bsm_status bsm_fallback_rules_create(bsm_module *module,
   BSM_TRY_ALLOC(rules);
   rules->arena = arena;
   rules->aten = module->aten;
+  rules->what = "fallback module";
   if ((options->fallback_op_count && !options->fallback_ops) ||
       (options->fallback_module_count && !options->fallback_modules)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -362,9 +364,9 @@ static bsm_status unknown_module(const bsm_fallback_rules *rules,
   BSM_TRY_ALLOC(text);
   return BSM_FAIL(
       BSM_INVALID_ARGUMENT,
-      "fallback module \"%s\": no submodule of the model has that path, and "
-      "none is of that class%s%s",
-      rule->name,
+      "%s \"%s\": no submodule of the model has that path, and none is of that "
+      "class%s%s",
+      rules->what, rule->name,
       rules->tree.len > 1
           ? ""
           : "; this model has no submodules, as one that was frozen",
@@ -397,4 +399,41 @@ bsm_status bsm_fallback_rules_check(const bsm_fallback_rules *rules,
         rule->name));
   }
   return BSM_OK;
+}
+
+/* ---- modules of other options ---- */
+
+/* Rules that are about one module alone. */
+static bsm_status rules_of_module(bsm_module *module,
+                                  const bsm_compile_options *options,
+                                  const char *what, const char *name,
+                                  bsm_arena *arena, bsm_fallback_rules *out) {
+  bsm_method method;
+  *out = (bsm_fallback_rules){.arena = arena, .what = what};
+  BSM_TRY(bsm_module_find_method(module, options->method, &method));
+  if (method.root) BSM_TRY(collect_modules(out, method.root, "", 0));
+  return add_module(out, name, options->method);
+}
+
+bsm_status bsm_module_paths_of(bsm_module *module,
+                               const bsm_compile_options *options,
+                               const char *name, bsm_arena *arena,
+                               const char *const **paths, size_t *count,
+                               bool *known) {
+  bsm_fallback_rules rules;
+  BSM_TRY(rules_of_module(module, options, "", name, arena, &rules));
+  const module_rule *rule = &rules.modules.items[0];
+  *paths = rule->paths.items;
+  *count = rule->paths.len;
+  *known = is_in_tree(&rules, rule);
+  return BSM_OK;
+}
+
+bsm_status bsm_unknown_module(bsm_module *module,
+                              const bsm_compile_options *options,
+                              const char *what, const char *name,
+                              bsm_arena *arena) {
+  bsm_fallback_rules rules;
+  BSM_TRY(rules_of_module(module, options, what, name, arena, &rules));
+  return unknown_module(&rules, &rules.modules.items[0]);
 }

@@ -26,4 +26,17 @@ BSM_NODISCARD bsm_status bsm_fallback_rules_check(
     const bsm_fallback_rules *rules, const bsm_graph *graph,
     bsm_compilation_record *record);
 
+/* The paths that the name of a submodule stands for, its own or those of a
+ * class, in `arena`; *known: whether the model has it. */
+BSM_NODISCARD bsm_status bsm_module_paths_of(bsm_module *module,
+                                             const bsm_compile_options *options,
+                                             const char *name, bsm_arena *arena,
+                                             const char *const **paths,
+                                             size_t *count, bool *known);
+/* That the model has no such submodule; `what` names the option. */
+BSM_NODISCARD bsm_status bsm_unknown_module(bsm_module *module,
+                                            const bsm_compile_options *options,
+                                            const char *what, const char *name,
+                                            bsm_arena *arena);
+
 #endif /* BSM_COMPILER_PIPELINE_FALLBACK_RULES_H_ */

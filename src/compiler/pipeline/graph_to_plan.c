@@ -131,6 +131,7 @@ static bsm_status build(const bsm_compilation *c, bsm_network *net,
   building.watch = options->dump ? &watch : NULL;
   building.metadata = metadata.items;
   building.metadata_count = (uint32_t)metadata.len;
+  building.precision = c->precision;
   return bsm_build(net, &building, arena, out);
 }
 

@@ -80,7 +80,8 @@ static bsm_status compile_variant(const bsm_compilation *c,
                                .target = c->target,
                                .arena = c->arena,
                                .rules = c->rules,
-                               .registry = c->registry};
+                               .registry = c->registry,
+                               .precision = c->precision};
   bsm_conversion_record record = {.nodes = optimal};
   bsm_plan *made;
   BSM_TRY(bsm_graph_to_plan(&own, variant->lowered.graph, NULL,

@@ -227,6 +227,42 @@ static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
   }
 }
 
+/* Layers that look at the values of floats and make new ones. */
+static bool computes(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_CONCATENATION:
+    case BSM_LAYER_SHUFFLE:
+    case BSM_LAYER_GATHER:
+    case BSM_LAYER_CONSTANT:
+    case BSM_LAYER_IDENTITY:
+    case BSM_LAYER_SLICE:
+    case BSM_LAYER_SHAPE:
+    case BSM_LAYER_EXPAND:
+    case BSM_LAYER_FILL:
+    case BSM_LAYER_CAST:
+    case BSM_LAYER_SELECT:
+    case BSM_LAYER_ATEN_CALL:
+    case BSM_LAYER_PLUGIN:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/* Float, half and bfloat16 are computed in float; the latter two are widened
+ * before and rounded after. */
+static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
+  (void)target;
+  if (!computes(layer)) return BSM_PRECISION_NONE;
+  bool narrow = false;
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    const bsm_dtype dtype = layer->inputs.items[i]->dtype;
+    if (dtype == BSM_DTYPE_DOUBLE) return BSM_PRECISION_NONE;
+    narrow |= bsm_dtype_is_floating(dtype);
+  }
+  return narrow ? BSM_PRECISION_FP32 : BSM_PRECISION_NONE;
+}
+
 /* Every layer has a kernel, but for those that quantize, which are fused as
  * element-wise ones: products for what compute_dtype gives, attention and
  * recurrent layers for float. */
@@ -318,6 +354,7 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .check_here = check_here,
     .machine_key = machine_key,
     .supports = supports,
+    .precisions = precisions,
     .compute_dtype = compute_dtype,
     .fuses = fuses,
     .image_layout = image_layout,
