@@ -136,7 +136,9 @@ bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
   memcpy(params, spec->params, size);
   bsm_plan_step step = {.kind = spec->kind,
                         .space = e->space,
-                        .precision = e->precision,
+                        .precision = spec->kind == BSM_STEP_COPY
+                                         ? BSM_PRECISION_NONE /* moves */
+                                         : e->precision,
                         .tactic = "",
                         .input_count = spec->input_count,
                         .output_count = spec->output_count,

@@ -104,7 +104,10 @@ for command in ops inspect; do
 done
 
 # What layers compute in: recorded, shown, and refused by name.
-shows "in fp32" inspect "$model" "(2,8)" --plan
+shows ") in fp32" inspect "$model" "(2,8)" --plan
+shows "copy(" inspect "$digits/digits.ts" --plan # which only moves
+grep -q "copy(t[0-9]*) in" out &&
+  { echo "FAILED: a copy computes"; failures=$((failures + 1)); }
 shows "options.precisions: fp16,bf16" inspect "$model" "(2,8)" \
   --precision bf16,fp16
 shows "precision bf16 is allowed, but the target cpu:" inspect "$model" "(2,8)" \
