@@ -105,7 +105,7 @@ done
 
 # What layers compute in: recorded, shown, and refused by name.
 shows ") in fp32" inspect "$model" "(2,8)" --plan
-shows "copy(" inspect "$digits/digits.ts" --plan # which only moves
+shows "copy(" inspect "$2/tests/data/models/dense-trace.ts" --plan # which only moves
 grep -q "copy(t[0-9]*) in" out &&
   { echo "FAILED: a copy computes"; failures=$((failures + 1)); }
 shows "options.precisions: fp16,bf16" inspect "$model" "(2,8)" \
