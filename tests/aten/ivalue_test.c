@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "aten/ivalue.h"
+#include "aten/ivalue_parts.h"
 
 static void ok(bsm_status st) {
   assert_null(st);
@@ -34,6 +35,25 @@ static void test_list_grows(void **state) {
   for (int64_t i = 0; i < 100; i++) {
     assert_int_equal(list->items[i].u.i, i);
   }
+}
+
+static void test_parts_of_containers(void **state) {
+  bsm_list *list;
+  bsm_tuple *tuple;
+  bsm_dict *dict;
+  ok(bsm_list_new(*state, NULL, 2, &list));
+  ok(bsm_tuple_new(*state, 3, &tuple));
+  ok(bsm_dict_new(*state, NULL, NULL, &dict));
+  ok(bsm_dict_set(dict, bsm_iv_int(1), bsm_iv_int(7)));
+  const bsm_ivalue of_list = bsm_iv_list(list), of_dict = bsm_iv_dict(dict);
+  const bsm_ivalue of_tuple = bsm_iv_tuple(tuple), number = bsm_iv_int(4);
+  assert_ptr_equal(bsm_iv_parts_of(&of_list).items, list->items);
+  assert_int_equal(bsm_iv_parts_of(&of_list).len, 2);
+  assert_ptr_equal(bsm_iv_parts_of(&of_tuple).items, tuple->items);
+  assert_int_equal(bsm_iv_parts_of(&of_tuple).len, 3);
+  assert_int_equal(bsm_iv_parts_of(&of_dict).items[0].u.i, 7);
+  assert_int_equal(bsm_iv_parts_of(&of_dict).len, 1);
+  assert_int_equal(bsm_iv_parts_of(&number).len, 0);
 }
 
 static void test_dict_keeps_order(void **state) {
@@ -125,6 +145,8 @@ static void test_text(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_list_grows, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_parts_of_containers, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(test_dict_keeps_order, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_equality, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_enum_equality, set_up, tear_down),

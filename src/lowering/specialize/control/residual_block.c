@@ -4,6 +4,7 @@
  * taken back when it ends, and kept as what the block did. */
 #include "lowering/specialize/control/residual_block.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/locations.h"
 #include "lowering/specialize/memory/memory.h"
 #include "lowering/specialize/memory/symbol_views.h"
@@ -86,14 +87,15 @@ bsm_status bsm_residual_block_run(bsm_spec *s, bsm_residual_block *filled,
 }
 
 static bsm_status capture_items(bsm_spec *s, bsm_residual_block *filled,
-                                const bsm_ivalue *items, size_t n) {
+                                const bsm_ivalue *container) {
+  const bsm_iv_parts parts = bsm_iv_parts_of(container);
   if (++s->at.depth > s->cx->limits.max_depth) {
     s->at.depth--;
     return BSM_FAIL(BSM_LIMIT, "a result of a block is nested too deep");
   }
   bsm_status st = BSM_OK;
-  for (size_t i = 0; i < n && !st; i++) {
-    st = bsm_residual_block_capture(s, filled, &items[i]);
+  for (size_t i = 0; i < parts.len && !st; i++) {
+    st = bsm_residual_block_capture(s, filled, &parts.items[i]);
   }
   s->at.depth--;
   return st;
@@ -121,13 +123,9 @@ bsm_status bsm_residual_block_capture(bsm_spec *s, bsm_residual_block *filled,
                                    value->u.tensor, residual));
       return BSM_OK;
     case BSM_IVALUE_LIST:
-      return capture_items(s, filled, value->u.list->items, value->u.list->len);
     case BSM_IVALUE_TUPLE:
-      return capture_items(s, filled, value->u.tuple->items,
-                           value->u.tuple->len);
     case BSM_IVALUE_DICT:
-      return capture_items(s, filled, value->u.dict->values,
-                           value->u.dict->len);
+      return capture_items(s, filled, value);
     default:
       return BSM_OK;
   }

@@ -6,6 +6,7 @@
  * the old one. Then neither of the two may be written to. */
 #include "lowering/specialize/memory/container_aliases.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/alias.h"
 #include "lowering/specialize/memory/allocation.h"
 #include "lowering/specialize/values/literal_policy.h"
@@ -15,8 +16,7 @@ typedef bsm_status visit_fn(bsm_spec *s, void *user, const bsm_ivalue *value);
 /* Calls `visit` for every list and dict inside. */
 static bsm_status each(bsm_spec *s, const bsm_ivalue *v, size_t depth,
                        visit_fn *visit, void *user) {
-  const bsm_ivalue *items = NULL;
-  size_t n = 0;
+  const bsm_iv_parts parts = bsm_iv_parts_of(v);
   if (depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "a value is nested too deep");
   }
@@ -26,18 +26,8 @@ static bsm_status each(bsm_spec *s, const bsm_ivalue *v, size_t depth,
   if (bsm_spec_dynamic_find(s, v)) {
     return BSM_OK;
   }
-  if (v->tag == BSM_IVALUE_LIST) {
-    items = v->u.list->items;
-    n = v->u.list->len;
-  } else if (v->tag == BSM_IVALUE_DICT) {
-    items = v->u.dict->values;
-    n = v->u.dict->len;
-  } else if (v->tag == BSM_IVALUE_TUPLE) {
-    items = v->u.tuple->items;
-    n = v->u.tuple->len;
-  }
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(each(s, &items[i], depth + 1, visit, user));
+  for (size_t i = 0; i < parts.len; i++) {
+    BSM_TRY(each(s, &parts.items[i], depth + 1, visit, user));
   }
   return BSM_OK;
 }
@@ -133,13 +123,14 @@ bsm_status bsm_spec_check_shared(bsm_spec *s, const bsm_ivalue *container) {
 
 static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item, size_t depth);
 
-static bsm_status note_items(bsm_spec *s, const bsm_ivalue *items, size_t n,
+static bsm_status note_items(bsm_spec *s, const bsm_ivalue *container,
                              size_t depth) {
+  const bsm_iv_parts parts = bsm_iv_parts_of(container);
   if (depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "a value is nested too deep");
   }
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(note_value(s, &items[i], depth + 1));
+  for (size_t i = 0; i < parts.len; i++) {
+    BSM_TRY(note_value(s, &parts.items[i], depth + 1));
   }
   return BSM_OK;
 }
@@ -154,16 +145,12 @@ static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item,
   } else if (bsm_spec_is_symbol(item)) {
     bsm_spec_alias_symbol(s, item);
   } else if (item->tag == BSM_IVALUE_TUPLE) {
-    return note_items(s, item->u.tuple->items, item->u.tuple->len, depth);
-  } else if (item->tag == BSM_IVALUE_LIST || item->tag == BSM_IVALUE_DICT) {
-    const bool list = item->tag == BSM_IVALUE_LIST;
+    return note_items(s, item, depth);
+  } else if (bsm_spec_is_container(item)) {
     if (bsm_spec_tracks_sharing(s)) {
       BSM_TRY(bsm_spec_share_container(s, item));
     }
-    return bsm_spec_dynamic_find(s, item) ? BSM_OK
-           : list
-               ? note_items(s, item->u.list->items, item->u.list->len, depth)
-               : note_items(s, item->u.dict->values, item->u.dict->len, depth);
+    return bsm_spec_dynamic_find(s, item) ? BSM_OK : note_items(s, item, depth);
   }
   return BSM_OK;
 }
@@ -176,11 +163,6 @@ bsm_status bsm_spec_note_items(bsm_spec *s, const bsm_ivalue *container) {
   if (bsm_spec_dynamic_find(s, container)) {
     return BSM_OK; /* they are noted */
   }
-  return container->tag == BSM_IVALUE_LIST
-             ? note_items(s, container->u.list->items, container->u.list->len,
-                          0)
-         : container->tag == BSM_IVALUE_DICT
-             ? note_items(s, container->u.dict->values, container->u.dict->len,
-                          0)
-             : BSM_OK;
+  return bsm_spec_is_container(container) ? note_items(s, container, 0)
+                                          : BSM_OK;
 }

@@ -2,6 +2,7 @@
 /* Containers and constants as values of the residual graph. */
 #include "lowering/specialize/memory/residual_containers.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/values/interpreter.h"
 #include "lowering/specialize/values/literal_policy.h"
 
@@ -151,17 +152,13 @@ static bool holds_tensors(const bsm_ivalue *v) {
  * hold no dicts, and hold lists only where these have no identity. */
 static bool holds_containers(const bsm_spec *s, const bsm_ivalue *v,
                              size_t depth) {
-  const bsm_ivalue *items = v->tag == BSM_IVALUE_LIST    ? v->u.list->items
-                            : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->items
-                                                         : NULL;
-  const size_t n = v->tag == BSM_IVALUE_LIST    ? v->u.list->len
-                   : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->len
-                                                : 0;
+  const bsm_iv_parts parts = bsm_iv_parts_of(v);
   bool found = v->tag == BSM_IVALUE_DICT ||
                (v->tag == BSM_IVALUE_LIST &&
                 bsm_spec_containers_have_identity(s) && depth > 0);
-  for (size_t i = 0; i < n && !found && depth < BSM_TYPE_MAX_DEPTH; i++) {
-    found = holds_containers(s, &items[i], depth + 1);
+  for (size_t i = 0; i < parts.len && !found && depth < BSM_TYPE_MAX_DEPTH;
+       i++) {
+    found = holds_containers(s, &parts.items[i], depth + 1);
   }
   return found;
 }

@@ -2,6 +2,7 @@
 /* Symbols, dynamic containers, and the types and leaves of abstract values. */
 #include "lowering/specialize/values/abstract_value.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/values/literal_policy.h"
 #include "lowering/specialize/values/reference_op.h"
 
@@ -42,14 +43,6 @@ const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v) {
   return kind;
 }
 
-static bsm_status scan_items(const bsm_spec *s, const bsm_ivalue *items,
-                             size_t n, size_t depth, bsm_spec_leaves *out) {
-  for (size_t i = 0; i < n && !(out->meta && out->symbol); i++) {
-    BSM_TRY(bsm_spec_scan(s, &items[i], depth + 1, out));
-  }
-  return BSM_OK;
-}
-
 bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
                          size_t depth, bsm_spec_leaves *out) {
   if (depth > s->cx->limits.max_depth) {
@@ -60,25 +53,15 @@ bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
     out->symbol = true;
     return BSM_OK;
   }
-  switch (value->tag) {
-    case BSM_IVALUE_TENSOR:
-      out->meta = out->meta || bsm_tensor_is_meta(value->u.tensor);
-      return BSM_OK;
-    case BSM_IVALUE_CONTAINER:
-      out->symbol = true;
-      return BSM_OK;
-    case BSM_IVALUE_LIST:
-      return scan_items(s, value->u.list->items, value->u.list->len, depth,
-                        out);
-    case BSM_IVALUE_TUPLE:
-      return scan_items(s, value->u.tuple->items, value->u.tuple->len, depth,
-                        out);
-    case BSM_IVALUE_DICT:
-      return scan_items(s, value->u.dict->values, value->u.dict->len, depth,
-                        out);
-    default:
-      return BSM_OK;
+  if (value->tag == BSM_IVALUE_TENSOR) {
+    out->meta = out->meta || bsm_tensor_is_meta(value->u.tensor);
   }
+  out->symbol = out->symbol || bsm_spec_is_symbol(value);
+  const bsm_iv_parts parts = bsm_iv_parts_of(value);
+  for (size_t i = 0; i < parts.len && !(out->meta && out->symbol); i++) {
+    BSM_TRY(bsm_spec_scan(s, &parts.items[i], depth + 1, out));
+  }
+  return BSM_OK;
 }
 
 const bsm_type *bsm_spec_tensor_type(bsm_spec *s, const bsm_tensor *t) {

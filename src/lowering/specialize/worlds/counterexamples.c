@@ -9,6 +9,7 @@
  * An If on such a condition is run on both sides, a loop for one iteration. */
 #include "lowering/specialize/worlds/counterexamples.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/worlds/world_data.h"
 #include "lowering/specialize/worlds/world_shapes.h"
 
@@ -42,23 +43,12 @@ typedef struct shape_run {
 static const bsm_ivalue unknown = {.tag = BSM_IVALUE_CONTAINER};
 
 static bool is_unknown(const bsm_ivalue *v, size_t depth) {
-  const bsm_ivalue *items = NULL;
-  size_t n = 0;
+  const bsm_iv_parts parts = bsm_iv_parts_of(v);
   if (v->tag == BSM_IVALUE_CONTAINER) {
     return true;
   }
-  if (v->tag == BSM_IVALUE_LIST) {
-    items = v->u.list->items;
-    n = v->u.list->len;
-  } else if (v->tag == BSM_IVALUE_TUPLE) {
-    items = v->u.tuple->items;
-    n = v->u.tuple->len;
-  } else if (v->tag == BSM_IVALUE_DICT) {
-    items = v->u.dict->values;
-    n = v->u.dict->len;
-  }
-  for (size_t i = 0; i < n; i++) {
-    if (depth > 64 || is_unknown(&items[i], depth + 1)) {
+  for (size_t i = 0; i < parts.len; i++) {
+    if (depth > 64 || is_unknown(&parts.items[i], depth + 1)) {
       return true;
     }
   }
