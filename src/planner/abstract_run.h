@@ -7,8 +7,8 @@
 #define BSM_PLANNER_ABSTRACT_RUN_H_
 
 #include "aten/op.h"
-#include "engine/program.h"
 #include "engine/program_constants.h"
+#include "engine/program_walker.h"
 
 /* Told of a call some of whose results are tensors without data: after it ran,
  * `outs` are its results. */
@@ -17,20 +17,17 @@ typedef bsm_status bsm_abstract_call(void *user, const bsm_instruction *i,
                                      const bsm_ivalue *outs);
 
 typedef struct bsm_abstract_run {
-  const bsm_program *program;
+  bsm_program_walker walker; /* the arena has all values */
   const bsm_aten_library *aten;
-  bsm_arena *arena;        /* of all values */
-  size_t max_bytes;        /* of `arena`: beyond it, BSM_LIMIT */
+  size_t max_bytes;        /* of the arena: beyond it, BSM_LIMIT */
   size_t max_tensor_bytes; /* of one without data; 0: any */
-  size_t instructions;     /* left: none, BSM_LIMIT */
-  uint64_t *done;          /* counts them */
-  bsm_abstract_call *call;
+  bsm_abstract_call *call; /* or NULL */
   void *user;
-  bsm_ivalue *registers;
   bool *known; /* by register */
 } bsm_abstract_run;
 
-/* All registers become unknown but the constants'. The other fields are set. */
+/* All registers become unknown but the constants'. The other fields, and the
+ * walker's program, arena and budget, have been set. */
 BSM_NODISCARD bsm_status bsm_abstract_start(
     bsm_abstract_run *run, const bsm_program_constants *constants);
 void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value);
@@ -38,6 +35,10 @@ void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value);
  * unknown. */
 BSM_NODISCARD bsm_status bsm_abstract_instruction(bsm_abstract_run *run,
                                                   const bsm_instruction *i);
+/* The same where nobody minds a failure: *fits tells of it. Only memory that
+ * runs out is returned. */
+BSM_NODISCARD bsm_status bsm_abstract_try(bsm_abstract_run *run,
+                                          const bsm_instruction *i, bool *fits);
 BSM_NODISCARD bsm_status bsm_abstract_block(bsm_abstract_run *run, uint32_t id);
 
 /* Whether a tensor without data is in the value. */

@@ -59,11 +59,10 @@ static bsm_status find_fitting(former *f, const bsm_ivalue *inputs,
   for (uint32_t k = 0; k < f->top->instruction_count; k++) {
     const bsm_instruction *i = &f->top->instructions[k];
     f->called = false;
-    bsm_status status = bsm_abstract_instruction(run, i);
-    if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
-    f->placed[k].fits = !status && !is_alone(f, i);
+    bool fits;
+    BSM_TRY(bsm_abstract_try(run, i, &fits));
+    f->placed[k].fits = fits && !is_alone(f, i);
     f->placed[k].calls = f->called;
-    bsm_status_free(status);
   }
   return BSM_OK;
 }
@@ -175,7 +174,8 @@ static bsm_status check_crossing(former *f, uint32_t *reg, void *user) {
   crossing *c = user;
   const uint32_t set = f->stages[*reg];
   if (!set || set - 1 == c->stage || c->bad[*reg]) return BSM_OK;
-  if (c->run->known[*reg] && bsm_region_takes(&c->run->registers[*reg])) {
+  if (c->run->known[*reg] &&
+      bsm_region_takes(&c->run->walker.registers[*reg])) {
     return BSM_OK;
   }
   c->bad[*reg] = true;

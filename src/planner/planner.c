@@ -56,12 +56,12 @@ bsm_status bsm_planner_start(bsm_planner *planner, bsm_arena *arena,
                              bsm_abstract_run *out) {
   const bsm_planner_options *o = &planner->options;
   *out = (bsm_abstract_run){
-      .program = planner->options.plan->program,
-      .aten = planner->options.aten,
-      .arena = arena,
-      .max_bytes = limit_of(o->max_bytes, MAX_BYTES),
-      .instructions = limit_of(o->max_instructions, MAX_INSTRUCTIONS),
-      .done = &planner->instructions};
+      .walker = {.program = o->plan->program,
+                 .arena = arena,
+                 .budget = limit_of(o->max_instructions, MAX_INSTRUCTIONS),
+                 .done = &planner->instructions},
+      .aten = o->aten,
+      .max_bytes = limit_of(o->max_bytes, MAX_BYTES)};
   return bsm_abstract_start(out, planner->options.constants);
 }
 

@@ -249,7 +249,7 @@ static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
   out->values = BSM_NEW_ARRAY(arena, bsm_ivalue, count + (size_t)1);
   if (!out->outputs || !out->values) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < count; i++) {
-    const bsm_ivalue *v = &run->registers[results[i]];
+    const bsm_ivalue *v = &run->walker.registers[results[i]];
     out->outputs[i] = BSM_NO_OUTPUT;
     if (v->tag == BSM_IVALUE_TENSOR) {
       BSM_TRY(add_result(g, v, &out->outputs[i]));
@@ -293,10 +293,11 @@ static bsm_status make(graph_builder *g, bsm_planner *planner,
   run.max_tensor_bytes = largest_tensor(planner, region, inputs);
   run.call = add_call;
   run.user = g;
-  bool *constant =
-      BSM_NEW_ARRAY(g->scratch, bool, run.program->register_count + (size_t)1);
+  bool *constant = BSM_NEW_ARRAY(
+      g->scratch, bool, run.walker.program->register_count + (size_t)1);
   BSM_TRY_ALLOC(constant);
-  memcpy(constant, run.known, run.program->register_count * sizeof(bool));
+  memcpy(constant, run.known,
+         run.walker.program->register_count * sizeof(bool));
   for (uint32_t i = 0; i < region->input_count; i++) {
     bsm_ivalue own;
     if (!bsm_region_binds(region, i, constant)) continue;
@@ -309,7 +310,8 @@ static bsm_status make(graph_builder *g, bsm_planner *planner,
                        out);
   }
   BSM_TRY(bsm_abstract_block(&run, region->blocks[0]));
-  const bsm_program_block *block = &run.program->blocks[region->blocks[0]];
+  const bsm_program_block *block =
+      &run.walker.program->blocks[region->blocks[0]];
   return add_results(g, &run, block->results, block->result_count, arena, out);
 }
 

@@ -2,26 +2,25 @@
 /* What the regions of a program get, for certain shapes of its inputs. */
 #include "planner/planner_internal.h"
 
+/* Shows a region to the visitor when its inputs are known, and runs it. */
 static bsm_status visit_region(bsm_abstract_run *run, bsm_instruction *i,
                                bsm_visit_region *visit, void *user) {
-  const bsm_program_block *block = &run->program->blocks[i->blocks[0]];
+  bsm_program_walker *w = &run->walker;
   bsm_ivalue *inputs =
-      BSM_NEW_ARRAY(run->arena, bsm_ivalue, i->input_count + (size_t)1);
-  bool known = true;
+      BSM_NEW_ARRAY(w->arena, bsm_ivalue, i->input_count + (size_t)1);
   BSM_TRY_ALLOC(inputs);
   for (uint32_t k = 0; k < i->input_count; k++) {
-    known = known && run->known[i->inputs[k]];
-    inputs[k] = run->registers[i->inputs[k]];
+    if (!run->known[i->inputs[k]]) return BSM_OK;
+    inputs[k] = w->registers[i->inputs[k]];
   }
-  if (!known) return BSM_OK;
   BSM_TRY(visit(user, i, inputs));
-  bsm_status status = bsm_abstract_block(run, i->blocks[0]);
+  bsm_status status = bsm_walk_inner(w, i, i->blocks[0]);
   for (uint32_t k = 0; k < i->output_count && !status; k++) {
-    bsm_abstract_set(run, i->outputs[k], run->registers[block->results[k]]);
+    run->known[i->outputs[k]] = true;
   }
-  const bool failed = bsm_status_code(status) == BSM_OUT_OF_MEMORY;
-  if (!failed) bsm_status_free(status);
-  return failed ? status : BSM_OK;
+  if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
+  bsm_status_free(status);
+  return BSM_OK;
 }
 
 static bsm_status visit_all(bsm_planner *planner, const bsm_ivalue *inputs,
@@ -39,9 +38,7 @@ static bsm_status visit_all(bsm_planner *planner, const bsm_ivalue *inputs,
       BSM_TRY(visit_region(&run, i, visit, user));
       continue;
     }
-    bsm_status status = bsm_abstract_instruction(&run, i);
-    if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
-    bsm_status_free(status);
+    BSM_TRY(bsm_abstract_try(&run, i, &(bool){false}));
   }
   return BSM_OK;
 }

@@ -48,12 +48,12 @@ static int tear_down(void **state) {
 
 /* With x, float [3, 4], in register 0. */
 static void start(fixture *f) {
-  f->run = (bsm_abstract_run){.program = &f->k.program,
+  f->run = (bsm_abstract_run){.walker = {.program = &f->k.program,
+                                         .arena = &f->arena,
+                                         .budget = 1000,
+                                         .done = &f->done},
                               .aten = f->k.aten,
-                              .arena = &f->arena,
                               .max_bytes = (size_t)64 << 20,
-                              .instructions = 1000,
-                              .done = &f->done,
                               .call = note_call,
                               .user = f};
   kit_check(bsm_abstract_start(&f->run, &f->k.constants));
@@ -68,7 +68,7 @@ static bsm_status run(fixture *f) {
 
 static const bsm_ivalue *value(const fixture *f, uint32_t reg) {
   assert_true(f->run.known[reg]);
-  return &f->run.registers[reg];
+  return &f->run.walker.registers[reg];
 }
 
 static void check_int(const fixture *f, uint32_t reg, int64_t want) {

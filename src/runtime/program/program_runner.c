@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "engine/program_constants.h"
 #include "engine/program_values.h"
+#include "engine/program_walker.h"
 #include "engine/region_planner.h"
 #include "runtime/program/collector.h"
 #include "runtime/program/fast_call.h"
@@ -30,8 +31,8 @@
 #define COLLECT_BYTES ((size_t)64 << 20)
 
 struct bsm_program_runner {
+  bsm_program_walker walker; /* its arena is that of the run */
   const bsm_engine *engine;
-  const bsm_program *program;
   bsm_plan_runner *segments;
   bsm_shape_plans *shapes; /* NULL: regions are run one by one */
   const bsm_logger *logger;
@@ -39,12 +40,10 @@ struct bsm_program_runner {
   bsm_allocator guard; /* of the two below: keeps the limit */
   bool refused;        /* it has said no in this run */
   bsm_arena arenas[2]; /* of the run, and to collect into */
-  int arena;           /* which of them the run uses */
   size_t collect_at;   /* bytes */
   size_t weights_bytes;
   size_t wanted_bytes, max_bytes, max_tensor_bytes; /* of a run */
-  uint64_t max_instructions, instructions; /* of a run; done in this one */
-  bsm_ivalue *registers;
+  uint64_t max_instructions;                        /* of a run */
   bsm_ivalue *constants;
   bsm_tensor *constant_tensors;
   const bsm_aten_op ***ops;  /* by block and instruction; NULL: no call */
@@ -57,7 +56,11 @@ struct bsm_program_runner {
 };
 
 static bsm_arena *heap(bsm_program_runner *r) {
-  return &r->arenas[r->arena];
+  return r->walker.arena;
+}
+
+static bsm_arena *other_heap(bsm_program_runner *r) {
+  return &r->arenas[r->walker.arena == &r->arenas[0]];
 }
 
 static size_t most(size_t a, size_t b) {
@@ -66,12 +69,12 @@ static size_t most(size_t a, size_t b) {
 
 static void get_registers(const bsm_program_runner *r, const uint32_t *from,
                           size_t n, bsm_ivalue *out) {
-  for (size_t i = 0; i < n; i++) out[i] = r->registers[from[i]];
+  for (size_t i = 0; i < n; i++) out[i] = r->walker.registers[from[i]];
 }
 
 static void set_registers(bsm_program_runner *r, const uint32_t *to, size_t n,
                           const bsm_ivalue *values) {
-  for (size_t i = 0; i < n; i++) r->registers[to[i]] = values[i];
+  for (size_t i = 0; i < n; i++) r->walker.registers[to[i]] = values[i];
 }
 
 /* ---- memory ---- */
@@ -112,7 +115,7 @@ static bsm_status read_constants(bsm_program_runner *r) {
   BSM_TRY(bsm_program_read_constants(r->engine->plan, r->own, &constants));
   r->constants = constants.values;
   r->constant_tensors = constants.tensors;
-  for (size_t i = 0; i < r->program->constant_tensor_count; i++) {
+  for (size_t i = 0; i < r->walker.program->constant_tensor_count; i++) {
     void *data = constants.tensors[i].storage->data;
     BSM_TRY_ALLOC(bsm_ptrmap_set(r->own, &r->fast.constants, data, data));
   }
@@ -131,7 +134,7 @@ static bool makes_values(const bsm_aten_op *op) {
 }
 
 static bsm_status find_ops(bsm_program_runner *r) {
-  const bsm_program *p = r->program;
+  const bsm_program *p = r->walker.program;
   r->ops = BSM_NEW_ARRAY(r->own, const bsm_aten_op **, p->block_count);
   r->plannable = BSM_NEW_ARRAY(r->own, bool *, p->block_count);
   if (!r->ops || !r->plannable) return BSM_FAIL_OOM();
@@ -205,6 +208,12 @@ static size_t count_elements(const bsm_ivalue *values, size_t n) {
   return count;
 }
 
+/* Making a plan counts as instructions: a loop may ask for one each turn. */
+static void charge(bsm_program_runner *r, uint64_t instructions) {
+  r->walker.budget -=
+      instructions < r->walker.budget ? instructions : r->walker.budget;
+}
+
 static bsm_status run_planned(bsm_program_runner *r, const bsm_instruction *i,
                               const bsm_ivalue *args, bsm_shape_plan *found);
 
@@ -221,15 +230,21 @@ static bsm_status plan_call(bsm_program_runner *r, const bsm_instruction *i,
   BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
   const uint64_t before = bsm_shape_plans_cost(r->shapes);
   BSM_TRY(bsm_shape_plans_find_call(r->shapes, i, args, &found));
-  r->instructions += bsm_shape_plans_cost(r->shapes) - before;
+  charge(r, bsm_shape_plans_cost(r->shapes) - before);
   if (!found) return BSM_OK;
   *done = true;
   return run_planned(r, i, args, found);
 }
 
+static size_t index_in_block(const bsm_program_walker *w,
+                             const bsm_instruction *i) {
+  return (size_t)(i - w->program->blocks[w->block].instructions);
+}
+
 static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
-                           const bsm_aten_op *op, bool plannable,
                            const bsm_ivalue *args) {
+  const size_t index = index_in_block(&r->walker, i);
+  const bsm_aten_op *op = r->ops[r->walker.block][index];
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
@@ -241,10 +256,10 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
     bool done;
     BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
     BSM_TRY(bsm_fast_call(&r->fast, i->name, args, i->input_count, heap(r),
-                          &r->registers[i->outputs[0]], &done));
+                          &r->walker.registers[i->outputs[0]], &done));
     if (done) return BSM_OK;
   }
-  if (plannable) {
+  if (r->plannable[r->walker.block][index]) {
     bool done;
     BSM_TRY(plan_call(r, i, op, args, &done));
     if (done) return BSM_OK;
@@ -254,7 +269,7 @@ static bsm_status run_call(bsm_program_runner *r, const bsm_instruction *i,
                    .max_tensor_bytes = r->max_tensor_bytes};
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
   for (uint32_t k = 0; k < i->output_count; k++) {
-    r->registers[i->outputs[k]] = outs[k];
+    r->walker.registers[i->outputs[k]] = outs[k];
   }
   return BSM_OK;
 }
@@ -345,22 +360,22 @@ static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
 
 /* Between two instructions, wherever: all that is alive is in registers. */
 static bsm_status collect(bsm_program_runner *r) {
-  const bsm_program *p = r->program;
+  const bsm_program *p = r->walker.program;
   BSM_TRY(bsm_residency_wait(&r->residency)); /* values are about to move */
   bsm_residency_forget_all(&r->residency);
   bsm_collector c = {.from = heap(r),
-                     .to = &r->arenas[1 - r->arena],
+                     .to = other_heap(r),
                      .constants = r->constant_tensors,
                      .constant_count = p->constant_tensor_count};
   for (uint32_t i = 0; i < p->constant_count; i++) {
-    r->registers[p->constant_registers[i]] = bsm_iv_none();
+    r->walker.registers[p->constant_registers[i]] = bsm_iv_none();
   }
-  BSM_TRY(bsm_collector_move(&c, r->registers, p->register_count));
+  BSM_TRY(bsm_collector_move(&c, r->walker.registers, p->register_count));
   for (uint32_t i = 0; i < p->constant_count; i++) {
-    r->registers[p->constant_registers[i]] = r->constants[i];
+    r->walker.registers[p->constant_registers[i]] = r->constants[i];
   }
   bsm_arena_destroy(heap(r));
-  r->arena = 1 - r->arena;
+  r->walker.arena = other_heap(r);
   bsm_residency_sweep(&r->residency);
   const size_t live = heap(r)->total + r->residency.bytes;
   r->collect_at = 2 * live + COLLECT_BYTES;
@@ -369,8 +384,10 @@ static bsm_status collect(bsm_program_runner *r) {
   return live > r->max_bytes ? too_much_memory(r) : BSM_OK;
 }
 
-static bsm_status count_instruction(bsm_program_runner *r) {
-  if (r->instructions++ < r->max_instructions) return BSM_OK;
+/* ---- control ---- */
+
+static bsm_status too_many_instructions(const bsm_program_walker *w) {
+  const bsm_program_runner *r = (const bsm_program_runner *)w;
   return BSM_FAIL(BSM_LIMIT,
                   "the run takes more than %" PRIu64
                   " instructions: raise max_instructions in the options of the "
@@ -378,38 +395,11 @@ static bsm_status count_instruction(bsm_program_runner *r) {
                   r->max_instructions);
 }
 
-/* ---- control ---- */
-
-static bsm_status run_block(bsm_program_runner *r, uint32_t id);
-
-/* Runs an inner block that has no parameters; its results become outputs. */
-static bsm_status run_inner(bsm_program_runner *r, const bsm_instruction *i,
-                            uint32_t id) {
-  const bsm_program_block *block = &r->program->blocks[id];
-  BSM_TRY(run_block(r, id));
-  bsm_ivalue *results =
-      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->output_count + (size_t)1);
-  BSM_TRY_ALLOC(results);
-  get_registers(r, block->results, i->output_count, results);
-  set_registers(r, i->outputs, i->output_count, results);
-  return BSM_OK;
-}
-
-static bsm_status run_if(bsm_program_runner *r, const bsm_instruction *i,
-                         bsm_ivalue *args) {
-  if (args[0].tag != BSM_IVALUE_BOOL) {
-    return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
-                    bsm_iv_tag_name(args[0].tag));
-  }
-  return run_inner(r, i, i->blocks[args[0].u.b ? 0 : 1]);
-}
-
-/* Making a plan counts as instructions: a loop may ask for one each turn. */
 static bsm_status find_plan(bsm_program_runner *r, const bsm_instruction *i,
                             const bsm_ivalue *args, bsm_shape_plan **out) {
   const uint64_t before = bsm_shape_plans_cost(r->shapes);
   BSM_TRY(bsm_shape_plans_find(r->shapes, i, args, out));
-  r->instructions += bsm_shape_plans_cost(r->shapes) - before;
+  charge(r, bsm_shape_plans_cost(r->shapes) - before);
   return BSM_OK;
 }
 
@@ -442,9 +432,9 @@ static bsm_status run_planned(bsm_program_runner *r, const bsm_instruction *i,
   }
   BSM_TRY(run_plan(r, &found->runner, outputs));
   for (uint32_t k = 0; k < i->output_count; k++) {
-    r->registers[i->outputs[k]] = planned->outputs[k] == BSM_NO_OUTPUT
-                                      ? planned->values[k]
-                                      : outputs[planned->outputs[k]];
+    r->walker.registers[i->outputs[k]] = planned->outputs[k] == BSM_NO_OUTPUT
+                                             ? planned->values[k]
+                                             : outputs[planned->outputs[k]];
   }
   return BSM_OK;
 }
@@ -454,70 +444,20 @@ static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
                              const bsm_ivalue *args) {
   bsm_shape_plan *found = NULL;
   if (r->shapes) BSM_TRY(find_plan(r, i, args, &found));
-  return found ? run_planned(r, i, args, found) : run_inner(r, i, i->blocks[0]);
+  return found ? run_planned(r, i, args, found)
+               : bsm_walk_inner(&r->walker, i, i->blocks[0]);
 }
 
-/* `values`: the condition and the carried values, in memory of their own, as
- * the arena may go away. While the body runs, nothing reads them. */
-static bsm_status run_turns(bsm_program_runner *r, const bsm_instruction *i,
-                            int64_t turns, bsm_ivalue *values) {
-  const uint32_t id = i->blocks[0], n = i->output_count;
-  const bsm_program_block *body = &r->program->blocks[id];
-  for (int64_t turn = 0; turn < turns && values[0].u.b; turn++) {
-    BSM_TRY(count_instruction(r));
-    r->registers[body->params[0]] = bsm_iv_int(turn);
-    set_registers(r, body->params + 1, n, values + 1);
-    BSM_TRY(run_block(r, id));
-    get_registers(r, body->results, n + (size_t)1, values);
-    if (values[0].tag != BSM_IVALUE_BOOL) {
-      return BSM_FAIL(BSM_CORRUPT, "a condition is a %s",
-                      bsm_iv_tag_name(values[0].tag));
-    }
-  }
-  set_registers(r, i->outputs, n, values + 1);
-  return BSM_OK;
-}
-
-static bsm_status run_loop(bsm_program_runner *r, const bsm_instruction *i,
-                           const bsm_ivalue *args) {
-  if (args[0].tag != BSM_IVALUE_INT || args[1].tag != BSM_IVALUE_BOOL) {
-    return BSM_FAIL(BSM_CORRUPT, "a loop of %s turns while %s",
-                    bsm_iv_tag_name(args[0].tag), bsm_iv_tag_name(args[1].tag));
-  }
-  bsm_arena own;
-  bsm_arena_init(&own, heap(r)->allocator);
-  bsm_ivalue *values = BSM_NEW_ARRAY(&own, bsm_ivalue, i->input_count);
-  bsm_status status = BSM_OK;
-  if (values) {
-    memcpy(values, args + 1, (i->input_count - 1u) * sizeof(*values));
-    status = run_turns(r, i, args[0].u.i, values);
-  } else {
-    status = BSM_FAIL_OOM();
-  }
-  bsm_arena_destroy(&own);
-  return status;
-}
-
-static bsm_status run_instruction(bsm_program_runner *r,
-                                  const bsm_instruction *i,
-                                  const bsm_aten_op *op, bool plannable) {
-  bsm_ivalue *args =
-      BSM_NEW_ARRAY(heap(r), bsm_ivalue, i->input_count + (size_t)1);
-  BSM_TRY_ALLOC(args);
-  get_registers(r, i->inputs, i->input_count, args);
+static bsm_status compute(bsm_program_walker *w, const bsm_instruction *i,
+                          const bsm_ivalue *args) {
+  bsm_program_runner *r = (bsm_program_runner *)w;
   switch (i->kind) {
     case BSM_INSTRUCTION_CALL:
-      return run_call(r, i, op, plannable, args);
+      return run_call(r, i, args);
     case BSM_INSTRUCTION_SEGMENT:
       return run_segment(r, i, args);
-    case BSM_INSTRUCTION_REGION:
-      return run_region(r, i, args);
-    case BSM_INSTRUCTION_IF:
-      return run_if(r, i, args);
-    case BSM_INSTRUCTION_LOOP:
-      return run_loop(r, i, args);
     default:
-      return bsm_program_move_values(i, args, heap(r), r->registers);
+      return run_region(r, i, args);
   }
 }
 
@@ -525,32 +465,30 @@ static bsm_status run_instruction(bsm_program_runner *r,
 static bsm_status let_go(bsm_program_runner *r,
                          const bsm_dead_registers *dead) {
   for (size_t i = 0; i < dead->count; i++) {
-    r->registers[dead->ids[i]] = bsm_iv_none();
+    r->walker.registers[dead->ids[i]] = bsm_iv_none();
   }
   return heap(r)->total + r->residency.bytes > r->collect_at ? collect(r)
                                                              : BSM_OK;
 }
 
-static bsm_status run_block(bsm_program_runner *r, uint32_t id) {
-  const bsm_program_block *block = &r->program->blocks[id];
-  for (uint32_t k = 0; k < block->instruction_count; k++) {
-    const bsm_instruction *i = &block->instructions[k];
-    bsm_status status = count_instruction(r);
-    if (!status) {
-      status = run_instruction(r, i, r->ops[id][k], r->plannable[id][k]);
-    }
-    if (!status) status = let_go(r, &r->dead[id][k]);
-    /* What fails late is not this instruction. */
-    if (status && !i->block_count && !r->residency.failed) {
-      status = bsm_status_note(
-          status, "while running %s%s%s",
-          i->name[0] ? i->name : bsm_instruction_kind_name(i->kind),
-          i->source[0] ? " at " : "", i->source);
-    }
-    BSM_TRY(status);
+static bsm_status finish(bsm_program_walker *w, const bsm_instruction *i,
+                         bsm_status status) {
+  bsm_program_runner *r = (bsm_program_runner *)w;
+  if (!status) {
+    status = let_go(r, &r->dead[w->block][index_in_block(w, i)]);
   }
-  return BSM_OK;
+  /* What fails late is not this instruction. */
+  if (status && !i->block_count && !r->residency.failed) {
+    status = bsm_status_note(
+        status, "while running %s%s%s",
+        i->name[0] ? i->name : bsm_instruction_kind_name(i->kind),
+        i->source[0] ? " at " : "", i->source);
+  }
+  return status;
 }
+
+static const bsm_program_policy policy = {
+    .compute = compute, .finish = finish, .refuse = too_many_instructions};
 
 /* ---- the whole ---- */
 
@@ -564,8 +502,10 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
   BSM_TRY_ALLOC(r);
   const bsm_engine *engine = execution->engine;
   *r = (bsm_program_runner){
+      .walker = {.program = engine->plan->program,
+                 .policy = &policy,
+                 .arena = &r->arenas[0]},
       .engine = engine,
-      .program = engine->plan->program,
       .segments = segments,
       .shapes = shapes,
       .logger = execution->env.logger,
@@ -583,9 +523,9 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
   if (bsm_linked_region_planner) {
     BSM_TRY(bsm_linked_region_planner->target(arena, &r->fast.target));
   }
-  r->registers =
-      BSM_NEW_ARRAY(arena, bsm_ivalue, r->program->register_count + (size_t)1);
-  BSM_TRY_ALLOC(r->registers);
+  r->walker.registers = BSM_NEW_ARRAY(
+      arena, bsm_ivalue, r->walker.program->register_count + (size_t)1);
+  BSM_TRY_ALLOC(r->walker.registers);
   for (uint32_t k = 0; bsm_plan_part(engine->plan, k); k++) {
     const bsm_plan *part = bsm_plan_part(engine->plan, k);
     for (uint32_t i = 0; i < part->weights_count; i++) {
@@ -593,7 +533,7 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
     }
   }
   BSM_TRY(read_constants(r));
-  BSM_TRY(bsm_program_liveness(r->program, arena, &r->dead));
+  BSM_TRY(bsm_program_liveness(r->walker.program, arena, &r->dead));
   return find_ops(r);
 }
 
@@ -622,25 +562,25 @@ static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
   r->fast.max_tensor_bytes = r->max_tensor_bytes;
   r->residency.max_bytes = r->max_bytes;
   r->residency.refused = r->residency.failed = false;
-  r->instructions = 0;
+  r->walker.budget = r->max_instructions;
   r->collect_at = r->max_bytes < COLLECT_BYTES ? r->max_bytes : COLLECT_BYTES;
 }
 
 /* The memory of the last run is given back. */
 static void reset(bsm_program_runner *r) {
-  const bsm_program *p = r->program;
+  const bsm_program *p = r->walker.program;
   bsm_residency_forget_all(&r->residency);
   bsm_residency_sweep(&r->residency);
-  bsm_arena_destroy(&r->arenas[1 - r->arena]);
+  bsm_arena_destroy(other_heap(r));
   bsm_arena_destroy(heap(r));
   for (uint32_t i = 0; i < p->register_count; i++) {
-    r->registers[i] = bsm_iv_none();
+    r->walker.registers[i] = bsm_iv_none();
   }
   set_registers(r, p->constant_registers, p->constant_count, r->constants);
 }
 
 static bsm_status run(bsm_program_runner *r, const bsm_array *inputs) {
-  const bsm_program_block *main = &r->program->blocks[0];
+  const bsm_program_block *main = &r->walker.program->blocks[0];
   for (uint32_t i = 0; i < main->param_count; i++) {
     bsm_tensor *t;
     bsm_array dense = inputs[i];
@@ -648,18 +588,18 @@ static bsm_status run(bsm_program_runner *r, const bsm_array *inputs) {
     BSM_TRY(dense.space == BSM_SPACE_DEVICE
                 ? bsm_residency_borrow(&r->residency, heap(r), &dense, &t)
                 : bsm_tensor_from_array(heap(r), &dense, true, &t));
-    r->registers[main->params[i]] = bsm_iv_tensor(t);
+    r->walker.registers[main->params[i]] = bsm_iv_tensor(t);
   }
-  return run_block(r, 0);
+  return bsm_walk_block(&r->walker, 0);
 }
 
 /* Nothing is in flight when a run has ended; results are on the host. */
 static bsm_status end_run(bsm_program_runner *r, bsm_status status) {
-  const bsm_program_block *main = &r->program->blocks[0];
+  const bsm_program_block *main = &r->walker.program->blocks[0];
   if (!r->has_device) return status;
   for (uint32_t i = 0; !status && i < main->result_count; i++) {
     status = bsm_residency_fetch(&r->residency, heap(r),
-                                 &r->registers[main->results[i]], 1);
+                                 &r->walker.registers[main->results[i]], 1);
   }
   r->residency.pending = false;
   return status ? bsm_execution_fail(r->residency.execution, status)
@@ -692,7 +632,8 @@ bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
                     "there are no outputs: the last run failed, or there was "
                     "none");
   }
-  bsm_ivalue *v = &r->registers[r->program->blocks[0].results[index]];
+  bsm_ivalue *v =
+      &r->walker.registers[r->walker.program->blocks[0].results[index]];
   if (v->tag != BSM_IVALUE_TENSOR) {
     return BSM_FAIL(BSM_DATA_DEPENDENT, "output %s is a %s", binding->name,
                     bsm_iv_tag_name(v->tag));
@@ -726,8 +667,8 @@ bsm_status bsm_program_runner_result(bsm_program_runner *r,
   bsm_ivalue *values = BSM_NEW_ARRAY(heap(r), bsm_ivalue, count + (size_t)1);
   bsm_status status = values ? BSM_OK : BSM_FAIL_OOM();
   if (!status) {
-    get_registers(r, r->program->blocks[0].results + plan->output_count, count,
-                  values);
+    get_registers(r, r->walker.program->blocks[0].results + plan->output_count,
+                  count, values);
     status = bsm_run_result_make(plan, outputs, values, heap(r), out);
   }
   if (r->refused && bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
