@@ -241,6 +241,18 @@ bool bsm_iv_equal(const bsm_ivalue *a, const bsm_ivalue *b) {
   return equal_at(a, b, 0);
 }
 
+bool bsm_iv_is(const bsm_ivalue *a, const bsm_ivalue *b) {
+  if (a->tag != b->tag) return false;
+  switch (a->tag) {
+    case BSM_IVALUE_LIST:
+    case BSM_IVALUE_TUPLE:
+    case BSM_IVALUE_DICT:
+      return a->u.container == b->u.container;
+    default:
+      return bsm_iv_equal(a, b);
+  }
+}
+
 /* ---- text ---- */
 
 const char *bsm_iv_tag_name(bsm_ivalue_tag tag) {

@@ -156,6 +156,9 @@ BSM_NODISCARD bsm_status bsm_iv_tensor_list(bsm_arena *arena,
 
 /* Python's == on values without tensors; identity for objects and tensors. */
 bool bsm_iv_equal(const bsm_ivalue *a, const bsm_ivalue *b);
+/* Python's `is`: containers, objects and tensors by address, plain values and
+ * enum items by value. */
+bool bsm_iv_is(const bsm_ivalue *a, const bsm_ivalue *b);
 /* "int", "Tensor", "List", ...: for messages. */
 const char *bsm_iv_tag_name(bsm_ivalue_tag tag);
 /* Appends Python's str() of the value (print, format, error messages). */

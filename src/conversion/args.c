@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aten/ivalue_parts.h"
 #include "conversion/conversion_internal.h"
 
 bsm_status bsm_args_init(bsm_conversion_ctx *ctx, const bsm_node *node,
@@ -260,13 +261,10 @@ static const bsm_ivalue *elements(const bsm_args *args, size_t i,
   const bsm_ivalue *v = peek(args, i);
   static const bsm_ivalue nothing = {0};
   *count = 0;
-  if (v && v->tag == BSM_IVALUE_LIST) {
-    *count = v->u.list->len;
-    return *count ? v->u.list->items : &nothing;
-  }
-  if (v && v->tag == BSM_IVALUE_TUPLE) {
-    *count = v->u.tuple->len;
-    return *count ? v->u.tuple->items : &nothing;
+  if (v && bsm_iv_is_sequence(v)) {
+    const bsm_iv_parts parts = bsm_iv_items_of(v);
+    *count = parts.len;
+    return *count ? parts.items : &nothing;
   }
   if (v && (v->tag == BSM_IVALUE_INT || v->tag == BSM_IVALUE_DOUBLE ||
             v->tag == BSM_IVALUE_BOOL)) {

@@ -3,6 +3,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "aten/ivalue_parts.h"
 #include "conversion/conversion_internal.h"
 
 void bsm_ctx_fail(bsm_conversion_ctx *ctx, bsm_status status) {
@@ -111,33 +112,13 @@ bsm_itensor *bsm_container_tensor(const bsm_ivalue *ivalue) {
   return ((const bsm_tensor_container *)ivalue->u.container)->tensor;
 }
 
-/* `depth` bounds the recursion: lists of lists of ... of tensors. */
-static bool is_static(const bsm_ivalue *ivalue, int depth) {
-  const bsm_ivalue *items = NULL;
-  size_t count = 0;
-  if (ivalue->tag == BSM_IVALUE_CONTAINER) return false;
-  if (ivalue->tag == BSM_IVALUE_TENSOR) {
-    return !bsm_tensor_is_meta(ivalue->u.tensor);
-  }
-  if (ivalue->tag == BSM_IVALUE_LIST) {
-    items = ivalue->u.list->items;
-    count = ivalue->u.list->len;
-  } else if (ivalue->tag == BSM_IVALUE_TUPLE) {
-    items = ivalue->u.tuple->items;
-    count = ivalue->u.tuple->len;
-  } else if (ivalue->tag == BSM_IVALUE_DICT) {
-    items = ivalue->u.dict->values;
-    count = ivalue->u.dict->len;
-  }
-  if (count > 0 && depth == 0) return false;
-  for (size_t i = 0; i < count; i++) {
-    if (!is_static(&items[i], depth - 1)) return false;
-  }
-  return true;
+static bool is_of_the_run(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_CONTAINER ||
+         (v->tag == BSM_IVALUE_TENSOR && bsm_tensor_is_meta(v->u.tensor));
 }
 
 bool bsm_ivalue_is_static(const bsm_ivalue *ivalue) {
-  return is_static(ivalue, 64);
+  return !bsm_iv_any(ivalue, 1, is_of_the_run);
 }
 
 bsm_status bsm_associate_value_and_itensor_list(bsm_conversion_ctx *ctx,

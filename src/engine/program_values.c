@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/program_values.h"
 
+#include "aten/ivalue_parts.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,17 +23,12 @@ static bsm_status check_nested(const bsm_ivalue *items, size_t n, int depth,
   if (depth > 1) *budget -= n;
   for (size_t i = 0; i < n; i++) {
     const bsm_ivalue *v = &items[i];
-    if (v->tag == BSM_IVALUE_LIST) {
-      BSM_TRY(
-          check_nested(v->u.list->items, v->u.list->len, depth + 1, budget));
-    } else if (v->tag == BSM_IVALUE_TUPLE) {
-      BSM_TRY(
-          check_nested(v->u.tuple->items, v->u.tuple->len, depth + 1, budget));
-    } else if (v->tag == BSM_IVALUE_DICT) {
-      const bsm_dict *d = v->u.dict;
-      BSM_TRY(check_nested(d->keys, d->len, depth + 1, budget));
-      BSM_TRY(check_nested(d->values, d->len, depth + 1, budget));
+    if (!bsm_iv_is_container(v)) continue;
+    const bsm_iv_parts parts = bsm_iv_parts_of(v);
+    if (v->tag == BSM_IVALUE_DICT) {
+      BSM_TRY(check_nested(v->u.dict->keys, parts.len, depth + 1, budget));
     }
+    BSM_TRY(check_nested(parts.items, parts.len, depth + 1, budget));
   }
   return BSM_OK;
 }
@@ -41,45 +38,26 @@ bsm_status bsm_program_check_nested(const bsm_ivalue *args, size_t count) {
   return check_nested(args, count, 0, &budget);
 }
 
-static bsm_status make_list(bsm_arena *arena, const bsm_ivalue *args, size_t n,
-                            bsm_ivalue *out) {
-  bsm_list *list;
-  BSM_TRY(bsm_list_new(arena, NULL, n, &list));
-  if (n) memcpy(list->items, args, n * sizeof(*args));
-  *out = bsm_iv_list(list);
-  return BSM_OK;
-}
-
 static bsm_status make_dict(bsm_arena *arena, const bsm_ivalue *keys,
                             const bsm_ivalue *values, size_t n, size_t stride,
                             bsm_ivalue *out) {
   bsm_dict *dict;
   BSM_TRY(bsm_dict_new(arena, NULL, NULL, &dict));
   for (size_t i = 0; i < n; i++) {
-    const bsm_ivalue_tag tag = keys[i * stride].tag;
-    if (tag == BSM_IVALUE_LIST || tag == BSM_IVALUE_TUPLE ||
-        tag == BSM_IVALUE_DICT) {
-      return BSM_FAIL(BSM_CORRUPT, "a %s as a key", bsm_iv_tag_name(tag));
+    const bsm_ivalue *key = &keys[i * stride];
+    if (bsm_iv_is_container(key)) {
+      return BSM_FAIL(BSM_CORRUPT, "a %s as a key", bsm_iv_tag_name(key->tag));
     }
-    BSM_TRY(bsm_dict_set(dict, keys[i * stride], values[i * stride]));
+    BSM_TRY(bsm_dict_set(dict, *key, values[i * stride]));
   }
   *out = bsm_iv_dict(dict);
-  return BSM_OK;
-}
-
-static bsm_status make_tuple(bsm_arena *arena, const bsm_ivalue *args, size_t n,
-                             bsm_ivalue *out) {
-  bsm_tuple *tuple;
-  BSM_TRY(bsm_tuple_new(arena, n, &tuple));
-  if (n) memcpy(tuple->items, args, n * sizeof(*args));
-  *out = bsm_iv_tuple(tuple);
   return BSM_OK;
 }
 
 static bsm_status copy_container(bsm_arena *arena, const bsm_ivalue *v,
                                  bsm_ivalue *out) {
   if (v->tag == BSM_IVALUE_LIST) {
-    return make_list(arena, v->u.list->items, v->u.list->len, out);
+    return bsm_iv_list_of(arena, NULL, v->u.list->items, v->u.list->len, out);
   }
   if (v->tag == BSM_IVALUE_DICT) {
     return make_dict(arena, v->u.dict->keys, v->u.dict->values, v->u.dict->len,
@@ -90,23 +68,18 @@ static bsm_status copy_container(bsm_arena *arena, const bsm_ivalue *v,
 
 static bsm_status unpack(const bsm_instruction *i, const bsm_ivalue *v,
                          bsm_ivalue *registers) {
-  const bsm_ivalue *items;
-  size_t n;
-  if (v->tag == BSM_IVALUE_LIST) {
-    items = v->u.list->items;
-    n = v->u.list->len;
-  } else if (v->tag == BSM_IVALUE_TUPLE) {
-    items = v->u.tuple->items;
-    n = v->u.tuple->len;
-  } else {
+  const bsm_iv_parts parts = bsm_iv_items_of(v);
+  if (!bsm_iv_is_sequence(v)) {
     return BSM_FAIL(BSM_CORRUPT, "a %s is unpacked", bsm_iv_tag_name(v->tag));
   }
-  if (n != i->output_count) {
+  if (parts.len != i->output_count) {
     return BSM_FAIL(BSM_RAISED,
                     "Expected %" PRIu32 " elements in a list but found %zu",
-                    i->output_count, n);
+                    i->output_count, parts.len);
   }
-  for (size_t k = 0; k < n; k++) registers[i->outputs[k]] = items[k];
+  for (size_t k = 0; k < parts.len; k++) {
+    registers[i->outputs[k]] = parts.items[k];
+  }
   return BSM_OK;
 }
 
@@ -125,9 +98,9 @@ bsm_status bsm_program_move_values(const bsm_instruction *i,
   bsm_ivalue *out = i->output_count ? &registers[i->outputs[0]] : NULL;
   switch (i->kind) {
     case BSM_INSTRUCTION_LIST:
-      return make_list(arena, args, i->input_count, out);
+      return bsm_iv_list_of(arena, NULL, args, i->input_count, out);
     case BSM_INSTRUCTION_TUPLE:
-      return make_tuple(arena, args, i->input_count, out);
+      return bsm_iv_tuple_of(arena, NULL, args, i->input_count, out);
     case BSM_INSTRUCTION_DICT:
       return make_dict(arena, args, args + 1, i->input_count / 2, 2, out);
     case BSM_INSTRUCTION_UNPACK:

@@ -7,27 +7,13 @@
 
 /* No tensor that is computed here, because it depends on nothing, is larger. */
 #define MAX_TENSOR_BYTES ((size_t)64 << 20)
-/* Values nest no deeper; blocks neither, the verifier sees to that. */
-#define MAX_DEPTH 60
 
-static bool is_meta(const bsm_ivalue *v, int depth);
-
-static bool holds_meta(const bsm_ivalue *items, size_t n, int depth) {
-  for (size_t i = 0; i < n && depth < MAX_DEPTH; i++) {
-    if (is_meta(&items[i], depth)) return true;
-  }
-  return false;
-}
-
-static bool is_meta(const bsm_ivalue *v, int depth) {
-  const bsm_iv_parts parts = bsm_iv_parts_of(v);
-  return v->tag == BSM_IVALUE_TENSOR
-             ? bsm_tensor_is_meta(v->u.tensor)
-             : holds_meta(parts.items, parts.len, depth + 1);
+static bool is_meta(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_TENSOR && bsm_tensor_is_meta(v->u.tensor);
 }
 
 bool bsm_abstract_is_meta(const bsm_ivalue *value) {
-  return is_meta(value, 0);
+  return bsm_iv_any(value, 1, is_meta);
 }
 
 void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value) {
@@ -41,13 +27,7 @@ void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value) {
 static bsm_status check_effect(const bsm_abstract_run *run,
                                const bsm_instruction *i,
                                const bsm_ivalue *args) {
-  const bsm_arena *arena = NULL;
-  if (i->input_count && args->tag == BSM_IVALUE_LIST) {
-    arena = args->u.list->arena;
-  } else if (i->input_count && args->tag == BSM_IVALUE_DICT) {
-    arena = args->u.dict->arena;
-  }
-  return arena == run->walker.arena
+  return i->input_count && bsm_iv_arena_of(args) == run->walker.arena
              ? BSM_OK
              : BSM_FAIL(BSM_UNSUPPORTED, "%s has effects", i->name);
 }
@@ -61,7 +41,7 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
   BSM_TRY(bsm_program_check_nested(args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_effect(run, i, args));
   bsm_op_ctx cx = {.arena = run->walker.arena,
-                   .max_tensor_bytes = holds_meta(args, i->input_count, 0)
+                   .max_tensor_bytes = bsm_iv_any(args, i->input_count, is_meta)
                                            ? run->max_tensor_bytes
                                            : MAX_TENSOR_BYTES};
   bsm_ivalue *outs =
@@ -70,7 +50,7 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
   /* What changes a list may have put it into itself. */
   BSM_TRY(bsm_program_check_nested(outs, i->output_count));
-  if (run->call && holds_meta(outs, i->output_count, 0)) {
+  if (run->call && bsm_iv_any(outs, i->output_count, is_meta)) {
     BSM_TRY(run->call(run->user, i, args, outs));
   }
   for (uint32_t k = 0; k < i->output_count; k++) {

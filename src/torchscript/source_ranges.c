@@ -9,6 +9,7 @@
  * `text` is the source of a function, or of a traced call its Python stack;
  * the line is that of `start` in it. */
 #include "torchscript/source_ranges.h"
+#include "aten/ivalue_parts.h"
 
 /* Characters looked at to count lines, over all records of a file. */
 #define SCAN_BUDGET ((uint64_t)256 << 20)
@@ -55,15 +56,10 @@ static bool lines_before(reader *r, const bsm_ivalue *text, uint64_t start,
   if (start == 0) return true;
   if (start > r->budget) return false;
   r->budget -= start;
-  const bsm_ivalue *pieces = text;
-  size_t count = 1;
-  if (text->tag == BSM_IVALUE_TUPLE) {
-    pieces = text->u.tuple->items;
-    count = text->u.tuple->len;
-  } else if (text->tag == BSM_IVALUE_LIST) {
-    pieces = text->u.list->items;
-    count = text->u.list->len;
-  }
+  const bsm_iv_parts parts = bsm_iv_items_of(text);
+  const bool cut = bsm_iv_is_sequence(text);
+  const bsm_ivalue *pieces = cut ? parts.items : text;
+  const size_t count = cut ? parts.len : 1;
   for (size_t i = 0; i < count && start > 0; i++) {
     const bsm_str *piece = as_string(r, &pieces[i]);
     /* Each piece costs, empty ones too. */

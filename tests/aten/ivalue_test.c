@@ -54,6 +54,72 @@ static void test_parts_of_containers(void **state) {
   assert_int_equal(bsm_iv_parts_of(&of_dict).items[0].u.i, 7);
   assert_int_equal(bsm_iv_parts_of(&of_dict).len, 1);
   assert_int_equal(bsm_iv_parts_of(&number).len, 0);
+  assert_int_equal(bsm_iv_items_of(&of_tuple).len, 3);
+  assert_int_equal(bsm_iv_items_of(&of_dict).len, 0);
+  assert_true(bsm_iv_is_sequence(&of_list) && bsm_iv_is_sequence(&of_tuple));
+  assert_false(bsm_iv_is_sequence(&of_dict) || bsm_iv_is_sequence(&number));
+  assert_true(bsm_iv_is_container(&of_dict));
+  assert_false(bsm_iv_is_container(&number));
+  assert_ptr_equal(bsm_iv_arena_of(&of_list), *state);
+  assert_ptr_equal(bsm_iv_arena_of(&of_dict), *state);
+  assert_null(bsm_iv_arena_of(&of_tuple));
+}
+
+static void test_containers_of_values(void **state) {
+  const bsm_ivalue values[] = {bsm_iv_int(5), bsm_iv_bool(true)};
+  bsm_ivalue list, tuple, empty;
+  ok(bsm_iv_list_of(*state, NULL, values, 2, &list));
+  ok(bsm_iv_tuple_of(*state, NULL, values, 2, &tuple));
+  ok(bsm_iv_list_of(*state, NULL, NULL, 0, &empty));
+  assert_int_equal(list.tag, BSM_IVALUE_LIST);
+  assert_int_equal(tuple.tag, BSM_IVALUE_TUPLE);
+  assert_int_equal(bsm_iv_items_of(&list).items[0].u.i, 5);
+  assert_true(bsm_iv_items_of(&tuple).items[1].u.b);
+  assert_int_equal(bsm_iv_items_of(&empty).len, 0);
+  ok(bsm_list_append(list.u.list, values[0])); /* its array is its own */
+  assert_int_equal(bsm_iv_items_of(&tuple).len, 2);
+}
+
+static bool is_bool(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_BOOL;
+}
+
+/* A value is found at any depth; what nests deeper than all that counts as
+ * found, a list in itself for one. */
+static void test_any_inside(void **state) {
+  bsm_ivalue v[] = {bsm_iv_int(5), bsm_iv_none()};
+  bsm_list *list;
+  bsm_dict *dict;
+  ok(bsm_list_new(*state, NULL, 1, &list));
+  ok(bsm_dict_new(*state, NULL, NULL, &dict));
+  ok(bsm_dict_set(dict, bsm_iv_bool(true), bsm_iv_list(list)));
+  ok(bsm_iv_tuple_of(*state, NULL,
+                     &(bsm_ivalue){BSM_IVALUE_DICT, {.dict = dict}}, 1, &v[1]));
+  assert_false(bsm_iv_any(v, 2, is_bool)); /* keys are not looked at */
+  list->items[0] = bsm_iv_bool(false);
+  assert_true(bsm_iv_any(v, 2, is_bool));
+  assert_false(bsm_iv_any(v, 1, is_bool));
+  list->items[0] = bsm_iv_list(list);
+  assert_true(bsm_iv_any(v, 2, is_bool));
+  v[1] = bsm_iv_int(0);
+  for (int depth = 0; depth < BSM_IV_MAX_DEPTH; depth++) {
+    ok(bsm_iv_list_of(*state, NULL, &v[1], 1, &v[1]));
+  }
+  assert_false(bsm_iv_any(v, 2, is_bool));
+  ok(bsm_iv_list_of(*state, NULL, &v[1], 1, &v[1]));
+  assert_true(bsm_iv_any(v, 2, is_bool));
+}
+
+static void test_identity(void **state) {
+  bsm_ivalue a, b;
+  const bsm_ivalue one = bsm_iv_int(1), same = bsm_iv_int(1);
+  ok(bsm_iv_list_of(*state, NULL, &one, 1, &a));
+  ok(bsm_iv_list_of(*state, NULL, &one, 1, &b));
+  assert_true(bsm_iv_equal(&a, &b));
+  assert_false(bsm_iv_is(&a, &b));
+  assert_true(bsm_iv_is(&a, &a));
+  assert_true(bsm_iv_is(&one, &same));
+  assert_false(bsm_iv_is(&one, &a));
 }
 
 static void test_dict_keeps_order(void **state) {
@@ -145,6 +211,10 @@ static void test_text(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_list_grows, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_containers_of_values, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_any_inside, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_identity, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_parts_of_containers, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_dict_keeps_order, set_up, tear_down),

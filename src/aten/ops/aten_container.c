@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops on lists and dicts. Those that mutate do so in place: every holder of
  * the container sees it. */
+#include "aten/ivalue_parts.h"
 #include "aten/op_kit.h"
 
 /* What one op may make: a list of a hundred million values is a mistake or an
@@ -37,20 +38,12 @@ static bsm_status list_index(const bsm_list *list, int64_t index, size_t *out) {
 static bsm_status op_len(OP_PARAMS) {
   (void)cx;
   (void)self;
-  switch (args[0].tag) {
-    case BSM_IVALUE_LIST:
-      outs[0] = bsm_iv_int((int64_t)args[0].u.list->len);
-      return BSM_OK;
-    case BSM_IVALUE_TUPLE:
-      outs[0] = bsm_iv_int((int64_t)args[0].u.tuple->len);
-      return BSM_OK;
-    case BSM_IVALUE_DICT:
-      outs[0] = bsm_iv_int((int64_t)args[0].u.dict->len);
-      return BSM_OK;
-    default:
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "object of type %s has no len()",
-                      bsm_iv_tag_name(args[0].tag));
+  if (!bsm_iv_is_container(&args[0])) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "object of type %s has no len()",
+                    bsm_iv_tag_name(args[0].tag));
   }
+  outs[0] = bsm_iv_int((int64_t)bsm_iv_parts_of(&args[0]).len);
+  return BSM_OK;
 }
 
 static bsm_status op_getitem(OP_PARAMS) {

@@ -269,29 +269,11 @@ static bsm_status op_equal_values(OP_PARAMS) {
   return BSM_OK;
 }
 
-/* Identity: containers and tensors by address, plain values and enum items by
- * value. */
-static bool same_identity(const bsm_ivalue *a, const bsm_ivalue *b) {
-  if (a->tag != b->tag) return false;
-  switch (a->tag) {
-    case BSM_IVALUE_LIST:
-    case BSM_IVALUE_TUPLE:
-    case BSM_IVALUE_DICT:
-    case BSM_IVALUE_TENSOR:
-    case BSM_IVALUE_OBJECT:
-    case BSM_IVALUE_FUNCTION:
-    case BSM_IVALUE_CONTAINER:
-      return a->u.container == b->u.container;
-    default:
-      return bsm_iv_equal(a, b);
-  }
-}
-
 enum { IS_IS, IS_NOT };
 
 static bsm_status op_is(OP_PARAMS) {
   (void)cx;
-  const bool same = same_identity(&args[0], &args[1]);
+  const bool same = bsm_iv_is(&args[0], &args[1]);
   outs[0] = bsm_iv_bool(self->variant == IS_IS ? same : !same);
   return BSM_OK;
 }

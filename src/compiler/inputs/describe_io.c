@@ -2,6 +2,7 @@
 /* Structures of arguments and results. */
 #include <string.h>
 
+#include "aten/ivalue_parts.h"
 #include "compiler/inputs/method_inputs.h"
 #include "engine/structure_builder.h"
 
@@ -102,54 +103,35 @@ static bsm_structure_kind kind_of_type(const bsm_type *type) {
 
 static bsm_status describe_value(describer *d, const bsm_ivalue *value,
                                  size_t depth, bsm_structure *node) {
-  const bsm_ivalue *items = NULL;
-  const bsm_type *type = NULL;
-  size_t n = 0;
+  const bsm_iv_parts parts = bsm_iv_parts_of(value);
+  const bsm_type *type =
+      value->tag == BSM_IVALUE_TUPLE ? value->u.tuple->type : NULL;
   if (depth > BSM_STRUCTURE_MAX_DEPTH) {
     return BSM_FAIL(BSM_LIMIT, "input \"%s\" is nested too deep",
                     node->info.path);
   }
-  switch (value->tag) {
-    case BSM_IVALUE_LIST:
-      items = value->u.list->items;
-      n = value->u.list->len;
-      break;
-    case BSM_IVALUE_TUPLE:
-      items = value->u.tuple->items;
-      n = value->u.tuple->len;
-      type = value->u.tuple->type;
-      break;
-    case BSM_IVALUE_DICT:
-      items = value->u.dict->values;
-      n = value->u.dict->len;
-      break;
-    case BSM_IVALUE_TENSOR:
-      if (!bsm_tensor_is_meta(value->u.tensor)) break;
-      node->info.kind = BSM_STRUCTURE_TENSOR;
-      return bsm_structure_bind(d, &node->info);
-    case BSM_IVALUE_CONTAINER: {
-      const bsm_lowering_number *number = value->u.container;
-      node->info.kind = number->kind == BSM_TYPE_TENSOR ? BSM_STRUCTURE_TENSOR
-                        : number->kind == BSM_TYPE_INT  ? BSM_STRUCTURE_INT
-                        : number->kind == BSM_TYPE_BOOL ? BSM_STRUCTURE_BOOL
-                                                        : BSM_STRUCTURE_FLOAT;
-      return bsm_structure_bind(d, &node->info);
-    }
-    default:
-      break;
+  if (value->tag == BSM_IVALUE_CONTAINER) {
+    const bsm_lowering_number *number = value->u.container;
+    node->info.kind = number->kind == BSM_TYPE_TENSOR ? BSM_STRUCTURE_TENSOR
+                      : number->kind == BSM_TYPE_INT  ? BSM_STRUCTURE_INT
+                      : number->kind == BSM_TYPE_BOOL ? BSM_STRUCTURE_BOOL
+                                                      : BSM_STRUCTURE_FLOAT;
+    return bsm_structure_bind(d, &node->info);
   }
-  if (!is_container(value->tag) || value->tag == BSM_IVALUE_OBJECT) {
-    return set_fixed(d, value, &node->info);
+  if (value->tag == BSM_IVALUE_TENSOR && bsm_tensor_is_meta(value->u.tensor)) {
+    node->info.kind = BSM_STRUCTURE_TENSOR;
+    return bsm_structure_bind(d, &node->info);
   }
-  BSM_TRY(open_container(d, node, value->tag, type, n));
-  for (size_t i = 0; i < n; i++) {
+  if (!bsm_iv_is_container(value)) return set_fixed(d, value, &node->info);
+  BSM_TRY(open_container(d, node, value->tag, type, parts.len));
+  for (size_t i = 0; i < parts.len; i++) {
     bsm_structure *child = &node->children[i];
     BSM_TRY(
         value->tag == BSM_IVALUE_DICT
             ? bsm_structure_set_dict_key(d, &node->info,
                                          &value->u.dict->keys[i], &child->info)
             : set_item_key(d, &node->info, value->tag, type, i, &child->info));
-    BSM_TRY(describe_value(d, &items[i], depth + 1, child));
+    BSM_TRY(describe_value(d, &parts.items[i], depth + 1, child));
   }
   return BSM_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a module says of the parameters of its methods. */
+#include "aten/ivalue_parts.h"
 #include "base/options.h"
 #include "compiler/inputs/input_value.h"
 #include "compiler/inputs/method_inputs.h"
@@ -16,29 +17,11 @@ bsm_status bsm_module_parameter_count(bsm_module *module, const char *method,
 
 /* Tensors of a value, however nested. */
 static int32_t count_tensors(const bsm_ivalue *value) {
-  const bsm_ivalue *items = NULL;
-  size_t n = 0;
-  int32_t count = 0;
-  switch (value->tag) {
-    case BSM_IVALUE_TENSOR:
-    case BSM_IVALUE_CONTAINER:
-      return 1;
-    case BSM_IVALUE_LIST:
-      items = value->u.list->items;
-      n = value->u.list->len;
-      break;
-    case BSM_IVALUE_TUPLE:
-      items = value->u.tuple->items;
-      n = value->u.tuple->len;
-      break;
-    case BSM_IVALUE_DICT:
-      items = value->u.dict->values;
-      n = value->u.dict->len;
-      break;
-    default:
-      break;
-  }
-  for (size_t i = 0; i < n; i++) count += count_tensors(&items[i]);
+  const bsm_iv_parts parts = bsm_iv_parts_of(value);
+  int32_t count =
+      value->tag == BSM_IVALUE_TENSOR || value->tag == BSM_IVALUE_CONTAINER;
+  for (size_t i = 0; i < parts.len; i++)
+    count += count_tensors(&parts.items[i]);
   return count;
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "aten/ivalue_parts.h"
 #include "compiler/pipeline/build_program.h"
 #include "engine/ivalue_bytes.h"
 #include "engine/program.h"
@@ -74,8 +75,7 @@ static bsm_status store_tensor(program_builder *b, bsm_tensor *tensor,
 
 static bsm_status store_tensors(program_builder *b, const bsm_ivalue *v,
                                 int depth) {
-  const bsm_ivalue *items = NULL;
-  size_t n = 0;
+  const bsm_iv_parts parts = bsm_iv_items_of(v);
   uint32_t id;
   if (v->tag == BSM_IVALUE_TENSOR) {
     for (size_t i = 0; i < b->constant_tensors.len; i++) {
@@ -86,18 +86,12 @@ static bsm_status store_tensors(program_builder *b, const bsm_ivalue *v,
         !bsm_vec_push(b->scratch, &b->constant_tensors, v->u.tensor)) {
       return BSM_FAIL_OOM();
     }
-  } else if (v->tag == BSM_IVALUE_LIST) {
-    items = v->u.list->items;
-    n = v->u.list->len;
-  } else if (v->tag == BSM_IVALUE_TUPLE) {
-    items = v->u.tuple->items;
-    n = v->u.tuple->len;
   }
-  if (n && depth > BSM_IVALUE_BYTES_MAX_DEPTH) {
+  if (parts.len && depth > BSM_IVALUE_BYTES_MAX_DEPTH) {
     return BSM_FAIL(BSM_LIMIT, "a constant is nested too deep");
   }
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(store_tensors(b, &items[i], depth + 1));
+  for (size_t i = 0; i < parts.len; i++) {
+    BSM_TRY(store_tensors(b, &parts.items[i], depth + 1));
   }
   return BSM_OK;
 }

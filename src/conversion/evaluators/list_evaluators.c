@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists and tuples whose elements may be tensors of the network, each in a
  * TensorContainer. Plain ones take the same way. */
+#include "aten/ivalue_parts.h"
 #include "conversion/emit.h"
 
 /* What a value stands for, as an ivalue. */
@@ -49,14 +50,10 @@ static bsm_status construct_tuple(bsm_conversion_ctx *ctx, const bsm_node *node,
 static bsm_status elements(bsm_conversion_ctx *ctx, const bsm_node *node,
                            const bsm_ivalue **items, size_t *count) {
   bsm_var var = bsm_ctx_var(ctx, bsm_node_in(node, 0));
-  if (var.ivalue && var.ivalue->tag == BSM_IVALUE_LIST) {
-    *items = var.ivalue->u.list->items;
-    *count = var.ivalue->u.list->len;
-    return BSM_OK;
-  }
-  if (var.ivalue && var.ivalue->tag == BSM_IVALUE_TUPLE) {
-    *items = var.ivalue->u.tuple->items;
-    *count = var.ivalue->u.tuple->len;
+  if (var.ivalue && bsm_iv_is_sequence(var.ivalue)) {
+    const bsm_iv_parts parts = bsm_iv_items_of(var.ivalue);
+    *items = parts.items;
+    *count = parts.len;
     return BSM_OK;
   }
   return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s is not a list or tuple known now",

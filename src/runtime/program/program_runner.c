@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "aten/ivalue_parts.h"
 #include "base/allocate.h"
 #include "base/checked.h"
 #include "engine/program_constants.h"
@@ -178,13 +179,10 @@ static bsm_status check_target(const bsm_instruction *i,
 /* An op that changes a container gets one that this run has made. */
 static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
                                 const bsm_ivalue *args) {
-  if (!i->input_count) return BSM_OK;
-  const bsm_arena *arena = args->tag == BSM_IVALUE_LIST ? args->u.list->arena
-                           : args->tag == BSM_IVALUE_DICT
-                               ? args->u.dict->arena
-                               : heap(r); /* changes nothing */
-  return arena == heap(r) ? BSM_OK
-                          : BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
+  const bsm_arena *arena = i->input_count ? bsm_iv_arena_of(args) : NULL;
+  return !arena || arena == heap(r)
+             ? BSM_OK
+             : BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
 }
 
 /* Ops see the host's memory alone; what they write is not that of a device. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/program/residency.h"
 
+#include "aten/ivalue_parts.h"
 #include "base/allocate.h"
 
 /* Values nest no deeper (collector.c). */
@@ -234,21 +235,10 @@ static bsm_status fetch_value(bsm_residency *r, bsm_arena *arena,
     return BSM_FAIL(BSM_LIMIT, "a value is nested more than %d deep",
                     MAX_DEPTH);
   }
-  switch (v->tag) {
-    case BSM_IVALUE_TENSOR:
-      return fetch_storage(r, arena, v->u.tensor->storage);
-    case BSM_IVALUE_LIST:
-      return fetch_values(r, arena, v->u.list->items, v->u.list->len,
-                          depth + 1);
-    case BSM_IVALUE_TUPLE:
-      return fetch_values(r, arena, v->u.tuple->items, v->u.tuple->len,
-                          depth + 1);
-    case BSM_IVALUE_DICT:
-      return fetch_values(r, arena, v->u.dict->values, v->u.dict->len,
-                          depth + 1);
-    default:
-      return BSM_OK;
-  }
+  const bsm_iv_parts parts = bsm_iv_parts_of(v);
+  return v->tag == BSM_IVALUE_TENSOR
+             ? fetch_storage(r, arena, v->u.tensor->storage)
+             : fetch_values(r, arena, parts.items, parts.len, depth + 1);
 }
 
 bsm_status bsm_residency_fetch(bsm_residency *r, bsm_arena *arena,

@@ -165,25 +165,6 @@ static bsm_status merge_items(bsm_spec *s, branches *b, const bsm_ivalue *x,
   return st;
 }
 
-/* The same value on both sides. For a tensor or a container from outside, what
- * was written to it is an output of its own. */
-static bool same_value(const bsm_ivalue *x, const bsm_ivalue *y) {
-  if (x->tag != y->tag) {
-    return false;
-  }
-  switch (x->tag) {
-    case BSM_IVALUE_TENSOR:
-    case BSM_IVALUE_LIST:
-    case BSM_IVALUE_TUPLE:
-    case BSM_IVALUE_DICT:
-    case BSM_IVALUE_OBJECT:
-    case BSM_IVALUE_CONTAINER:
-      return x->u.container == y->u.container;
-    default:
-      return bsm_iv_equal(x, y);
-  }
-}
-
 static bool same_keys(const bsm_dict *x, const bsm_dict *y) {
   bool same = x->len == y->len;
   for (size_t i = 0; same && i < x->len; i++) {
@@ -256,7 +237,9 @@ static bsm_status merge_values(bsm_spec *s, branches *b, const bsm_ivalue *x,
   bool done = false;
   bsm_ivalue spread;
   *out = *x;
-  if (same_value(x, y) ||
+  /* Of a tensor or container from outside, what was written to it is an output
+   * of its own. */
+  if (bsm_iv_is(x, y) ||
       (bsm_spec_is_undefined(x) && bsm_spec_is_undefined(y))) {
     return BSM_OK;
   }

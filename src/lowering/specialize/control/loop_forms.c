@@ -4,30 +4,18 @@
 #include "lowering/specialize/control/loop_forms.h"
 
 bool bsm_spec_is_identical(const bsm_ivalue *x, const bsm_ivalue *y) {
-  if (x->tag != y->tag) {
+  if (x->tag != y->tag || x->tag != BSM_IVALUE_TUPLE) {
+    return bsm_iv_is(x, y);
+  }
+  if (x->u.tuple->len != y->u.tuple->len) {
     return false;
   }
-  switch (x->tag) {
-    case BSM_IVALUE_TENSOR:
-    case BSM_IVALUE_LIST:
-    case BSM_IVALUE_DICT:
-    case BSM_IVALUE_OBJECT:
-    case BSM_IVALUE_CONTAINER:
-      return x->u.container == y->u.container;
-    case BSM_IVALUE_TUPLE:
-      if (x->u.tuple->len != y->u.tuple->len) {
-        return false;
-      }
-      for (size_t i = 0; i < x->u.tuple->len; i++) {
-        if (!bsm_spec_is_identical(&x->u.tuple->items[i],
-                                   &y->u.tuple->items[i])) {
-          return false;
-        }
-      }
-      return true;
-    default:
-      return bsm_iv_equal(x, y);
+  for (size_t i = 0; i < x->u.tuple->len; i++) {
+    if (!bsm_spec_is_identical(&x->u.tuple->items[i], &y->u.tuple->items[i])) {
+      return false;
+    }
   }
+  return true;
 }
 
 static bsm_status widen_type(bsm_spec *s, bsm_loop_form *f, const bsm_type *a,

@@ -117,15 +117,11 @@ bsm_status bsm_spec_residual_constant(bsm_spec *s, const bsm_ivalue *value,
   if (value->tag == BSM_IVALUE_LIST) {
     /* A snapshot: the list may be appended to later. */
     const bsm_list *from = value->u.list;
-    bsm_list *list = NULL;
-    BSM_TRY(bsm_list_new(s->cx->arena, from->elem_type, from->len, &list));
-    if (from->len) {
-      memcpy(list->items, from->items, from->len * sizeof(*from->items));
-    }
-    if (typed) {
-      list->elem_type = type->args[0];
-    }
-    return bsm_ir_constant(&e, bsm_iv_list(list), typed ? type : NULL, out);
+    bsm_ivalue list;
+    BSM_TRY(bsm_iv_list_of(s->cx->arena,
+                           typed ? type->args[0] : from->elem_type, from->items,
+                           from->len, &list));
+    return bsm_ir_constant(&e, list, typed ? type : NULL, out);
   }
   return bsm_ir_constant(&e, *value, NULL, out);
 }

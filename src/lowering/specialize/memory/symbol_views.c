@@ -4,6 +4,7 @@
  * parent. */
 #include "lowering/specialize/memory/symbol_views.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/alias.h"
 #include "lowering/specialize/memory/container_aliases.h"
 #include "lowering/specialize/memory/locations.h"
@@ -166,10 +167,8 @@ static bsm_status keep_args(bsm_spec *s, bsm_spec_symbol *symbol,
     symbol->args[i] = args[i];
     if (i && args[i].tag == BSM_IVALUE_LIST) {
       const bsm_list *from = args[i].u.list;
-      bsm_list *list = NULL;
-      BSM_TRY(bsm_list_new(s->cx->arena, from->elem_type, from->len, &list));
-      for (size_t k = 0; k < from->len; k++) list->items[k] = from->items[k];
-      symbol->args[i] = bsm_iv_list(list);
+      BSM_TRY(bsm_iv_list_of(s->cx->arena, from->elem_type, from->items,
+                             from->len, &symbol->args[i]));
     }
   }
   return BSM_OK;

@@ -2,6 +2,7 @@
 /* Lists, tuples and dicts: they exist only while specialising. */
 #include "lowering/specialize/methods/node_handlers.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/allocation.h"
 #include "lowering/specialize/memory/symbol_views.h"
 #include "lowering/specialize/values/interpreter.h"
@@ -84,24 +85,17 @@ static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
     BSM_TRY(bsm_spec_residual(s, &from, NULL, &value));
     return unpack_symbol(s, node, value);
   }
-  const bsm_ivalue *items;
-  size_t n;
-  if (from.tag == BSM_IVALUE_TUPLE) {
-    items = from.u.tuple->items;
-    n = from.u.tuple->len;
-  } else if (from.tag == BSM_IVALUE_LIST) {
-    items = from.u.list->items;
-    n = from.u.list->len;
-  } else {
+  const bsm_iv_parts parts = bsm_iv_items_of(&from);
+  if (!bsm_iv_is_sequence(&from)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a %s cannot be unpacked",
                     bsm_iv_tag_name(from.tag));
   }
-  if (n != node->outputs.len) {
+  if (parts.len != node->outputs.len) {
     return BSM_FAIL(BSM_RAISED, "Expected %zu elements in a list but found %zu",
-                    node->outputs.len, n);
+                    node->outputs.len, parts.len);
   }
-  for (size_t i = 0; i < n; i++) {
-    BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), items[i]));
+  for (size_t i = 0; i < parts.len; i++) {
+    BSM_TRY(bsm_spec_set(s, bsm_node_out(node, i), parts.items[i]));
   }
   return BSM_OK;
 }

@@ -2,6 +2,7 @@
 /* Arguments of the method as inputs of the residual graph. */
 #include "lowering/specialize/methods/residual_inputs.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/alias.h"
 #include "lowering/specialize/memory/shadow.h"
 #include "lowering/specialize/values/interpreter.h"
@@ -107,25 +108,17 @@ bsm_status bsm_spec_bind_argument(bsm_spec *s, bsm_ivalue *value,
       }
     case BSM_IVALUE_LIST: {
       const bsm_list *from = value->u.list;
-      bsm_list *list = NULL;
-      BSM_TRY(bsm_list_new(s->cx->arena, from->elem_type, from->len, &list));
-      for (size_t i = 0; i < from->len; i++) {
-        list->items[i] = from->items[i];
-      }
-      *value = bsm_iv_list(list);
-      return bind_items(s, list->items, list->len, NULL, name, depth, inputs);
+      BSM_TRY(bsm_iv_list_of(s->cx->arena, from->elem_type, from->items,
+                             from->len, value));
+      return bind_items(s, value->u.list->items, from->len, NULL, name, depth,
+                        inputs);
     }
     case BSM_IVALUE_TUPLE: {
       const bsm_tuple *from = value->u.tuple;
-      bsm_tuple *tuple = NULL;
-      BSM_TRY(bsm_tuple_new(s->cx->arena, from->len, &tuple));
-      tuple->type = from->type;
-      for (size_t i = 0; i < from->len; i++) {
-        tuple->items[i] = from->items[i];
-      }
-      *value = bsm_iv_tuple(tuple);
-      return bind_items(s, tuple->items, tuple->len, tuple->type, name, depth,
-                        inputs);
+      BSM_TRY(bsm_iv_tuple_of(s->cx->arena, from->type, from->items, from->len,
+                              value));
+      return bind_items(s, value->u.tuple->items, from->len, from->type, name,
+                        depth, inputs);
     }
     case BSM_IVALUE_DICT: {
       const bsm_dict *from = value->u.dict;

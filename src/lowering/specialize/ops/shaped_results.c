@@ -4,6 +4,7 @@
  * without data need no op. */
 #include "lowering/specialize/ops/shaped_results.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/alias.h"
 #include "lowering/specialize/memory/allocation.h"
 #include "lowering/specialize/memory/emit_op.h"
@@ -38,15 +39,8 @@ static bsm_status note_result(bsm_spec *s, const bsm_schema *schema,
                               const bsm_ivalue *args, size_t n,
                               const bsm_ivalue *out, size_t depth,
                               bool *fresh) {
-  const bsm_ivalue *items = NULL;
-  size_t len = 0;
-  if (out->tag == BSM_IVALUE_LIST) {
-    items = out->u.list->items;
-    len = out->u.list->len;
-  } else if (out->tag == BSM_IVALUE_TUPLE) {
-    items = out->u.tuple->items;
-    len = out->u.tuple->len;
-  } else if (out->tag == BSM_IVALUE_TENSOR) {
+  const bsm_iv_parts parts = bsm_iv_items_of(out);
+  if (out->tag == BSM_IVALUE_TENSOR) {
     bsm_tensor *t = out->u.tensor;
     if (bsm_spec_tensor_find(s, t)) {
       return BSM_OK;
@@ -61,11 +55,12 @@ static bsm_status note_result(bsm_spec *s, const bsm_schema *schema,
     bsm_spec_tensor *record = NULL;
     return bsm_spec_tensor_of(s, t, &record);
   }
-  if (len && depth > s->cx->limits.max_depth) {
+  if (parts.len && depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "a result is nested too deep");
   }
-  for (size_t i = 0; i < len; i++) {
-    BSM_TRY(note_result(s, schema, args, n, &items[i], depth + 1, fresh));
+  for (size_t i = 0; i < parts.len; i++) {
+    BSM_TRY(
+        note_result(s, schema, args, n, &parts.items[i], depth + 1, fresh));
   }
   return BSM_OK;
 }

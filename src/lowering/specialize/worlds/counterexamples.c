@@ -42,17 +42,8 @@ typedef struct shape_run {
 
 static const bsm_ivalue unknown = {.tag = BSM_IVALUE_CONTAINER};
 
-static bool is_unknown(const bsm_ivalue *v, size_t depth) {
-  const bsm_iv_parts parts = bsm_iv_parts_of(v);
-  if (v->tag == BSM_IVALUE_CONTAINER) {
-    return true;
-  }
-  for (size_t i = 0; i < parts.len; i++) {
-    if (depth > 64 || is_unknown(&parts.items[i], depth + 1)) {
-      return true;
-    }
-  }
-  return false;
+static bool is_unknown(const bsm_ivalue *v) {
+  return v->tag == BSM_IVALUE_CONTAINER;
 }
 
 /* ---- values ---- */
@@ -110,11 +101,10 @@ static bsm_status inputs_of(shape_run *t, const bsm_node *node,
                             bsm_ivalue **out, bool *known) {
   *out = BSM_NEW_ARRAY(t->arena, bsm_ivalue, node->inputs.len + 1);
   BSM_TRY_ALLOC(*out);
-  *known = true;
   for (size_t i = 0; i < node->inputs.len; i++) {
     (*out)[i] = get(t, bsm_node_in(node, i));
-    *known = *known && !is_unknown(&(*out)[i], 0);
   }
+  *known = !bsm_iv_any(*out, node->inputs.len, is_unknown);
   return BSM_OK;
 }
 
@@ -174,16 +164,12 @@ static bsm_status make_container(shape_run *t, const bsm_node *node) {
   bool known = false;
   BSM_TRY(inputs_of(t, node, &args, &known));
   if (bsm_node_is(node, "prim::TupleConstruct")) {
-    BSM_TRY(bsm_tuple_new(t->arena, n, &made.u.tuple));
-    if (n) memcpy(made.u.tuple->items, args, n * sizeof(*args));
-    made = bsm_iv_tuple(made.u.tuple);
+    BSM_TRY(bsm_iv_tuple_of(t->arena, NULL, args, n, &made));
   } else if (bsm_node_is(node, "prim::ListConstruct")) {
     const bsm_type *type = bsm_node_out(node, 0)->type;
-    BSM_TRY(bsm_list_new(t->arena,
-                         type && type->arg_count ? type->args[0] : NULL, n,
-                         &made.u.list));
-    if (n) memcpy(made.u.list->items, args, n * sizeof(*args));
-    made = bsm_iv_list(made.u.list);
+    BSM_TRY(bsm_iv_list_of(t->arena,
+                           type && type->arg_count ? type->args[0] : NULL, args,
+                           n, &made));
   } else {
     made = unknown; /* dicts, and copies of what is written to */
   }
@@ -193,18 +179,17 @@ static bsm_status make_container(shape_run *t, const bsm_node *node) {
 static bsm_status unpack(shape_run *t, const bsm_node *node) {
   const bsm_ivalue from = get(t, bsm_node_in(node, 0));
   const size_t n = node->outputs.len;
-  const bool list = from.tag == BSM_IVALUE_LIST;
-  if (!list && from.tag != BSM_IVALUE_TUPLE) {
+  const bsm_iv_parts parts = bsm_iv_items_of(&from);
+  if (!bsm_iv_is_sequence(&from)) {
     return types_of(t, node);
   }
-  if (n != (list ? from.u.list->len : from.u.tuple->len)) {
+  if (n != parts.len) {
     t->verdict = VERDICT_COUNTEREXAMPLE;
     t->site = node;
     return types_of(t, node);
   }
   for (size_t i = 0; i < n; i++) {
-    BSM_TRY(
-        set(t, node, i, list ? from.u.list->items[i] : from.u.tuple->items[i]));
+    BSM_TRY(set(t, node, i, parts.items[i]));
   }
   return BSM_OK;
 }

@@ -5,6 +5,7 @@
  * it. */
 #include "lowering/specialize/worlds/world_checks.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/values/schema_query.h"
 
 /* Raises unless `same` holds. */
@@ -153,18 +154,13 @@ static void look_at(const bsm_ivalue *v, bool *open, bool *free_dims,
     *free_dims = *free_dims || !symbol->fixed;
     return;
   }
-  const bsm_ivalue *items = v->tag == BSM_IVALUE_LIST    ? v->u.list->items
-                            : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->items
-                                                         : NULL;
-  const size_t n = v->tag == BSM_IVALUE_LIST    ? v->u.list->len
-                   : v->tag == BSM_IVALUE_TUPLE ? v->u.tuple->len
-                                                : 0;
-  if (n && depth > 8) { /* not followed */
+  const bsm_iv_parts parts = bsm_iv_items_of(v);
+  if (parts.len && depth > 8) { /* not followed */
     *open = *free_dims = true;
     return;
   }
-  for (size_t i = 0; i < n; i++) {
-    look_at(&items[i], open, free_dims, depth + 1);
+  for (size_t i = 0; i < parts.len; i++) {
+    look_at(&parts.items[i], open, free_dims, depth + 1);
   }
 }
 

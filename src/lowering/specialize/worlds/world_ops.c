@@ -9,6 +9,7 @@
  * the optimal shape's. */
 #include "lowering/specialize/worlds/world_ops.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/emit_op.h"
 #include "lowering/specialize/memory/symbol_views.h"
 #include "lowering/specialize/values/literal_policy.h"
@@ -164,16 +165,11 @@ static bool passes_containers(const bsm_schema *schema, const bsm_ivalue *args,
     open = open || schema->returns[i].type->kind == BSM_TYPE_VAR;
   }
   for (size_t i = 0; open && i < n; i++) {
-    const bsm_ivalue *items =
-        args[i].tag == BSM_IVALUE_LIST   ? args[i].u.list->items
-        : args[i].tag == BSM_IVALUE_DICT ? args[i].u.dict->values
-                                         : NULL;
-    const size_t len = args[i].tag == BSM_IVALUE_LIST   ? args[i].u.list->len
-                       : args[i].tag == BSM_IVALUE_DICT ? args[i].u.dict->len
-                                                        : 0;
-    for (size_t k = 0; k < len; k++) {
-      if (items[k].tag >= BSM_IVALUE_LIST &&
-          items[k].tag <= BSM_IVALUE_OBJECT) {
+    if (!bsm_spec_is_container(&args[i])) continue;
+    const bsm_iv_parts parts = bsm_iv_parts_of(&args[i]);
+    for (size_t k = 0; k < parts.len; k++) {
+      if (parts.items[k].tag >= BSM_IVALUE_LIST &&
+          parts.items[k].tag <= BSM_IVALUE_OBJECT) {
         return true;
       }
     }
