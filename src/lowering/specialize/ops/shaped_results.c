@@ -59,8 +59,7 @@ static bsm_status note_result(bsm_spec *s, const bsm_schema *schema,
     return BSM_FAIL(BSM_LIMIT, "a result is nested too deep");
   }
   for (size_t i = 0; i < parts.len; i++) {
-    BSM_TRY(
-        note_result(s, schema, args, n, &parts.items[i], depth + 1, fresh));
+    BSM_TRY(note_result(s, schema, args, n, &parts.items[i], depth + 1, fresh));
   }
   return BSM_OK;
 }
