@@ -238,6 +238,9 @@ static bsm_status show_memory(const bsm_cli *cli, const bsm_engine *engine,
     bsm_json_int(json, "weights", (int64_t)memory.weights);
     bsm_json_int(json, "workspace", (int64_t)memory.workspace);
     bsm_json_int(json, "scratch", (int64_t)memory.scratch);
+    bsm_json_int(json, "host_workspace", (int64_t)memory.host_workspace);
+    bsm_json_int(json, "host_scratch", (int64_t)memory.host_scratch);
+    bsm_json_int(json, "device_weights", (int64_t)memory.device_weights);
     bsm_json_close(json, '}');
   } else {
     printf(
@@ -245,6 +248,14 @@ static bsm_status show_memory(const bsm_cli *cli, const bsm_engine *engine,
         "for each context\n",
         bsm_cli_size(memory.weights).text, bsm_cli_size(memory.workspace).text,
         bsm_cli_size(memory.scratch).text);
+    if (memory.host_workspace || memory.host_scratch || memory.device_weights) {
+      printf(
+          "memory of the host beside it: %s of workspace and %s of scratch for "
+          "each context; %s of the weights are on the device\n",
+          bsm_cli_size(memory.host_workspace).text,
+          bsm_cli_size(memory.host_scratch).text,
+          bsm_cli_size(memory.device_weights).text);
+    }
   }
   return BSM_OK;
 }

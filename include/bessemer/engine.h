@@ -68,12 +68,14 @@ BSM_API void bsm_engine_destroy(bsm_engine *engine);
  * that the run tells: of an input between what bsm_engine_input_range says, of
  * an output any. Outputs may also have rank -1, and then dtype
  * BSM_DTYPE_UNDEFINED when that is unknown too: bsm_context_output tells all.
- */
+ * `space` is where the engine reads or writes it: an array there needs no
+ * copy, one in the other memory is copied. */
 typedef struct bsm_binding {
   size_t struct_size; /* set by BSM_BINDING_INIT */
   const char *name;
   bsm_dtype dtype;
   bsm_dims dims;
+  bsm_memory_space space;
 } bsm_binding;
 #define BSM_BINDING_INIT \
   { .struct_size = sizeof(bsm_binding) }
@@ -127,8 +129,15 @@ typedef struct bsm_engine_memory_info {
   /* Bytes, shared by all contexts: each once, however many parts of the engine
    * use it; with the constants of programs. */
   uint64_t weights;
-  uint64_t workspace; /* bytes for each context */
-  uint64_t scratch;   /* bytes for each context, for `threads` threads */
+  /* Bytes for each context in the memory of the target: what a workspace that
+   * the caller gives needs is their sum, each rounded up to 64 bytes. */
+  uint64_t workspace;
+  uint64_t scratch; /* for `threads` threads */
+  /* Where the target's memory is not the host's: bytes of the host's memory for
+   * each context, for the steps that run there, and those of the weights that
+   * are in the target's memory. Else 0. */
+  uint64_t host_workspace, host_scratch;
+  uint64_t device_weights;
 } bsm_engine_memory_info;
 #define BSM_ENGINE_MEMORY_INFO_INIT \
   { .struct_size = sizeof(bsm_engine_memory_info) }

@@ -107,10 +107,10 @@ typedef struct filler {
   }
 static const filler fillers[] = {
     ROW(bsm_parameter, parameter, name, example_dims, max_dims),
-    ROW(bsm_binding, input, name, dtype, dims),
-    ROW(bsm_binding, output, name, dtype, dims),
-    ROW(bsm_binding, run_output, name, dtype, dims),
-    ROW(bsm_engine_memory_info, memory, weights, workspace, scratch),
+    ROW(bsm_binding, input, name, dims, space),
+    ROW(bsm_binding, output, name, dims, space),
+    ROW(bsm_binding, run_output, name, dims, space),
+    ROW(bsm_engine_memory_info, memory, weights, scratch, device_weights),
     ROW(bsm_step_info, step, name, flops, trial_count),
     ROW(bsm_step_profile, profile, name, runs, bytes),
     ROW(bsm_operator_info, operator_info, schema, runs, why),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "aten/tensor.h"
 #include "bessemer/bessemer.h"
 #include "runtime/engine/engine.h"
 #include "tests/base/test_allocator.h"
@@ -255,7 +256,7 @@ static void compare_runs(bsm_context *a, bsm_context *b,
     check(bsm_context_output(b, i, &y));
     assert_int_equal(x.dtype, y.dtype);
     assert_int_equal(y.space, BSM_SPACE_HOST);
-    assert_memory_equal(&x.dims, &y.dims, sizeof(x.dims));
+    assert_true(bsm_dims_equal(x.dims, y.dims));
     assert_memory_equal(x.data, y.data, bytes_of(x.dtype, x.dims));
   }
 }
@@ -404,7 +405,7 @@ static void compare_methods(bsm_context *a, bsm_context *b) {
     check(bsm_context_output(a, i, &p));
     check(bsm_context_output(b, i, &q));
     assert_int_equal(p.dtype, q.dtype);
-    assert_memory_equal(&p.dims, &q.dims, sizeof(p.dims));
+    assert_true(bsm_dims_equal(p.dims, q.dims));
     assert_memory_equal(p.data, q.data, bytes_of(p.dtype, p.dims));
   }
   bsm_status_free(x);
@@ -828,6 +829,15 @@ static void test_memory(void **state) {
   check(bsm_engine_memory(m.placed, 1, &info));
   assert_int_equal(info.workspace,
                    m.placed->plan->workspace_size[BSM_SPACE_DEVICE]);
+  assert_int_equal(info.host_workspace,
+                   m.placed->plan->workspace_size[BSM_SPACE_HOST]);
+  assert_true(info.device_weights > 0 && info.device_weights <= info.weights);
+  bsm_binding binding = BSM_BINDING_INIT;
+  for (size_t i = 0; i < m.input_count; i++) {
+    const bsm_plan *p = m.placed->plan;
+    check(bsm_engine_input(m.placed, i, &binding));
+    assert_int_equal(binding.space, p->tensors[p->inputs[i].tensor].space);
+  }
   /* The caller's workspace is the device's. */
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
   bsm_device *device = m.placed->devices[BSM_SPACE_DEVICE];

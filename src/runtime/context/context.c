@@ -209,12 +209,19 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
   if (!status) {
     status = prepare_parts(engine, &execution, &arena, &runners, &need);
   }
+  if (!status && engine->weights) {
+    info.device_weights = bsm_device_weights_bytes(engine->weights);
+  }
   destroy_parts(engine, runners);
   bsm_execution_close(&execution);
   bsm_arena_destroy(&arena);
   BSM_TRY(status);
   info.workspace = need.workspace[space];
   info.scratch = need.scratch[space];
+  if (space != BSM_SPACE_HOST) {
+    info.host_workspace = need.workspace[BSM_SPACE_HOST];
+    info.host_scratch = need.scratch[BSM_SPACE_HOST];
+  }
   return BSM_OUT(bsm_engine_memory_info, out, info);
 }
 

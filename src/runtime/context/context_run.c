@@ -299,8 +299,10 @@ bsm_status bsm_context_output_binding(bsm_context *context, size_t index,
   const char *name = is_counted(context)
                          ? context->result.names[index]
                          : context->engine->plan->outputs[index].name;
-  const bsm_binding binding = {
-      .name = name, .dtype = array.dtype, .dims = array.dims};
+  const bsm_binding binding = {.name = name,
+                               .dtype = array.dtype,
+                               .dims = array.dims,
+                               .space = array.space};
   return BSM_OUT(bsm_binding, out, binding);
 }
 

@@ -144,3 +144,13 @@ bsm_status bsm_device_weights_find(bsm_device_weights *w, bsm_stream *stream,
   if (!status) *out = (const uint8_t *)p->copy + offset;
   return status;
 }
+
+uint64_t bsm_device_weights_bytes(bsm_device_weights *w) {
+  uint64_t bytes = 0;
+  pthread_mutex_lock(&w->lock);
+  for (size_t i = 0; i < w->count; i++) {
+    if (w->pieces[i].copy) bytes += w->pieces[i].size;
+  }
+  pthread_mutex_unlock(&w->lock);
+  return bytes;
+}

@@ -25,4 +25,7 @@ BSM_NODISCARD bsm_status bsm_device_weights_find(bsm_device_weights *weights,
                                                  uint64_t size,
                                                  const void **out);
 
+/* Bytes that were uploaded so far. By any thread. */
+uint64_t bsm_device_weights_bytes(bsm_device_weights *weights);
+
 #endif /* BSM_RUNTIME_ENGINE_DEVICE_WEIGHTS_H_ */

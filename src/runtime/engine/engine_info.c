@@ -23,7 +23,7 @@ static bsm_status tell_binding(const bsm_plan *plan, const bsm_plan_binding *b,
                                bsm_binding *out) {
   const bsm_plan_tensor *t = &plan->tensors[b->tensor];
   const bsm_binding binding = {
-      .name = b->name, .dtype = t->dtype, .dims = t->dims};
+      .name = b->name, .dtype = t->dtype, .dims = t->dims, .space = t->space};
   return BSM_OUT(bsm_binding, out, binding);
 }
 
