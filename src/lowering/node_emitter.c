@@ -4,11 +4,12 @@
 
 #include "base/strings.h"
 
-bsm_emitter bsm_emitter_before(bsm_node *node, const bsm_aten_library *aten) {
-  return (bsm_emitter){node->graph, node->block, node, aten, node->source};
+bsm_node_emitter bsm_node_emitter_before(bsm_node *node,
+                                         const bsm_aten_library *aten) {
+  return (bsm_node_emitter){node->graph, node->block, node, aten, node->source};
 }
 
-void bsm_ir_link(const bsm_emitter *e, bsm_node *node) {
+void bsm_ir_link(const bsm_node_emitter *e, bsm_node *node) {
   node->source = e->source;
   if (e->before) {
     bsm_node_insert_before(node, e->before);
@@ -17,7 +18,7 @@ void bsm_ir_link(const bsm_emitter *e, bsm_node *node) {
   }
 }
 
-bsm_status bsm_ir_constant(const bsm_emitter *e, bsm_ivalue value,
+bsm_status bsm_ir_constant(const bsm_node_emitter *e, bsm_ivalue value,
                            const bsm_type *type, bsm_value **out) {
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create_constant(e->graph, value, type, &node));
@@ -26,23 +27,23 @@ bsm_status bsm_ir_constant(const bsm_emitter *e, bsm_ivalue value,
   return BSM_OK;
 }
 
-bsm_status bsm_ir_none(const bsm_emitter *e, bsm_value **out) {
+bsm_status bsm_ir_none(const bsm_node_emitter *e, bsm_value **out) {
   return bsm_ir_constant(e, bsm_iv_none(), NULL, out);
 }
 
-bsm_status bsm_ir_int(const bsm_emitter *e, int64_t v, bsm_value **out) {
+bsm_status bsm_ir_int(const bsm_node_emitter *e, int64_t v, bsm_value **out) {
   return bsm_ir_constant(e, bsm_iv_int(v), NULL, out);
 }
 
-bsm_status bsm_ir_double(const bsm_emitter *e, double v, bsm_value **out) {
+bsm_status bsm_ir_double(const bsm_node_emitter *e, double v, bsm_value **out) {
   return bsm_ir_constant(e, bsm_iv_double(v), NULL, out);
 }
 
-bsm_status bsm_ir_bool(const bsm_emitter *e, bool v, bsm_value **out) {
+bsm_status bsm_ir_bool(const bsm_node_emitter *e, bool v, bsm_value **out) {
   return bsm_ir_constant(e, bsm_iv_bool(v), NULL, out);
 }
 
-bsm_status bsm_ir_ints(const bsm_emitter *e, const int64_t *v, size_t n,
+bsm_status bsm_ir_ints(const bsm_node_emitter *e, const int64_t *v, size_t n,
                        bsm_value **out) {
   bsm_type_table *types = e->graph->cx->types;
   const bsm_type *type =
@@ -54,11 +55,12 @@ bsm_status bsm_ir_ints(const bsm_emitter *e, const int64_t *v, size_t n,
   return bsm_ir_constant(e, list, type, out);
 }
 
-bsm_status bsm_ir_dims(const bsm_emitter *e, bsm_dims dims, bsm_value **out) {
+bsm_status bsm_ir_dims(const bsm_node_emitter *e, bsm_dims dims,
+                       bsm_value **out) {
   return bsm_ir_ints(e, dims.d, (size_t)dims.rank, out);
 }
 
-bsm_status bsm_ir_node(const bsm_emitter *e, const char *qualified,
+bsm_status bsm_ir_node(const bsm_node_emitter *e, const char *qualified,
                        bsm_value *const *inputs, size_t n, bsm_node **out) {
   const bsm_schema *schema = NULL;
   BSM_TRY(bsm_schema_table_find(e->graph->cx->schemas, bsm_str_of(qualified),
@@ -80,7 +82,7 @@ bsm_status bsm_ir_node(const bsm_emitter *e, const char *qualified,
   return BSM_OK;
 }
 
-bsm_status bsm_ir_op(const bsm_emitter *e, const char *qualified,
+bsm_status bsm_ir_op(const bsm_node_emitter *e, const char *qualified,
                      bsm_value *const *inputs, size_t n, bsm_value **out) {
   bsm_node *node = NULL;
   BSM_TRY(bsm_ir_node(e, qualified, inputs, n, &node));
@@ -89,21 +91,21 @@ bsm_status bsm_ir_op(const bsm_emitter *e, const char *qualified,
   return BSM_OK;
 }
 
-bsm_status bsm_ir_reshape(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
-                          bsm_value **out) {
+bsm_status bsm_ir_reshape(const bsm_node_emitter *e, bsm_value *x,
+                          bsm_dims sizes, bsm_value **out) {
   bsm_value *in[2] = {x, NULL};
   BSM_TRY(bsm_ir_dims(e, sizes, &in[1]));
   return bsm_ir_op(e, "aten::reshape", in, 2, out);
 }
 
-bsm_status bsm_ir_permute(const bsm_emitter *e, bsm_value *x,
+bsm_status bsm_ir_permute(const bsm_node_emitter *e, bsm_value *x,
                           const int64_t *perm, size_t n, bsm_value **out) {
   bsm_value *in[2] = {x, NULL};
   BSM_TRY(bsm_ir_ints(e, perm, n, &in[1]));
   return bsm_ir_op(e, "aten::permute", in, 2, out);
 }
 
-bsm_status bsm_ir_transpose(const bsm_emitter *e, bsm_value *x, int64_t a,
+bsm_status bsm_ir_transpose(const bsm_node_emitter *e, bsm_value *x, int64_t a,
                             int64_t b, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, a, &in[1]));
@@ -111,15 +113,15 @@ bsm_status bsm_ir_transpose(const bsm_emitter *e, bsm_value *x, int64_t a,
   return bsm_ir_op(e, "aten::transpose.int", in, 3, out);
 }
 
-bsm_status bsm_ir_expand(const bsm_emitter *e, bsm_value *x, bsm_dims sizes,
-                         bsm_value **out) {
+bsm_status bsm_ir_expand(const bsm_node_emitter *e, bsm_value *x,
+                         bsm_dims sizes, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
   BSM_TRY(bsm_ir_dims(e, sizes, &in[1]));
   BSM_TRY(bsm_ir_bool(e, false, &in[2]));
   return bsm_ir_op(e, "aten::expand", in, 3, out);
 }
 
-bsm_status bsm_ir_cast(const bsm_emitter *e, bsm_value *x, bsm_dtype dtype,
+bsm_status bsm_ir_cast(const bsm_node_emitter *e, bsm_value *x, bsm_dtype dtype,
                        bsm_value **out) {
   bsm_value *in[5] = {x, NULL, NULL, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, (int64_t)dtype, &in[1]));
@@ -129,7 +131,7 @@ bsm_status bsm_ir_cast(const bsm_emitter *e, bsm_value *x, bsm_dtype dtype,
   return bsm_ir_op(e, "aten::to.dtype", in, 5, out);
 }
 
-bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x, int64_t dim,
+bsm_status bsm_ir_slice(const bsm_node_emitter *e, bsm_value *x, int64_t dim,
                         int64_t start, int64_t end, int64_t step,
                         bsm_value **out) {
   bsm_value *in[5] = {x, NULL, NULL, NULL, NULL};
@@ -140,7 +142,7 @@ bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x, int64_t dim,
   return bsm_ir_op(e, "aten::slice.Tensor", in, 5, out);
 }
 
-bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x, int64_t dim,
+bsm_status bsm_ir_select(const bsm_node_emitter *e, bsm_value *x, int64_t dim,
                          int64_t index, bsm_value **out) {
   bsm_value *in[3] = {x, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, dim, &in[1]));

@@ -9,62 +9,67 @@
 #include "ir/graph.h"
 
 /* Where nodes go: before `before`, or at the end of `block` when it is NULL. */
-typedef struct bsm_emitter {
+typedef struct bsm_node_emitter {
   bsm_graph *graph;
   bsm_block *block;
   bsm_node *before;
   const bsm_aten_library *aten;
   bsm_source source; /* given to every node */
-} bsm_emitter;
+} bsm_node_emitter;
 
 /* Emits in front of `node`, with its source. */
-bsm_emitter bsm_emitter_before(bsm_node *node, const bsm_aten_library *aten);
+bsm_node_emitter bsm_node_emitter_before(bsm_node *node,
+                                         const bsm_aten_library *aten);
 
 /* Links an unlinked node at the place of the emitter, with its source. */
-void bsm_ir_link(const bsm_emitter *e, bsm_node *node);
+void bsm_ir_link(const bsm_node_emitter *e, bsm_node *node);
 
-BSM_NODISCARD bsm_status bsm_ir_constant(const bsm_emitter *e, bsm_ivalue value,
-                                         const bsm_type *type, bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_none(const bsm_emitter *e, bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_int(const bsm_emitter *e, int64_t v,
-                                    bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_double(const bsm_emitter *e, double v,
-                                       bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_bool(const bsm_emitter *e, bool v,
+BSM_NODISCARD bsm_status bsm_ir_constant(const bsm_node_emitter *e,
+                                         bsm_ivalue value, const bsm_type *type,
+                                         bsm_value **out);
+BSM_NODISCARD bsm_status bsm_ir_none(const bsm_node_emitter *e,
                                      bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_ints(const bsm_emitter *e, const int64_t *v,
-                                     size_t n, bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_dims(const bsm_emitter *e, bsm_dims dims,
+BSM_NODISCARD bsm_status bsm_ir_int(const bsm_node_emitter *e, int64_t v,
+                                    bsm_value **out);
+BSM_NODISCARD bsm_status bsm_ir_double(const bsm_node_emitter *e, double v,
+                                       bsm_value **out);
+BSM_NODISCARD bsm_status bsm_ir_bool(const bsm_node_emitter *e, bool v,
+                                     bsm_value **out);
+BSM_NODISCARD bsm_status bsm_ir_ints(const bsm_node_emitter *e,
+                                     const int64_t *v, size_t n,
+                                     bsm_value **out);
+BSM_NODISCARD bsm_status bsm_ir_dims(const bsm_node_emitter *e, bsm_dims dims,
                                      bsm_value **out);
 
 /* A node of the schema "aten::reshape", all inputs given; its outputs have the
  * schema's types. BSM_INTERNAL when the schema table has no such schema. */
-BSM_NODISCARD bsm_status bsm_ir_node(const bsm_emitter *e,
+BSM_NODISCARD bsm_status bsm_ir_node(const bsm_node_emitter *e,
                                      const char *qualified,
                                      bsm_value *const *inputs, size_t n,
                                      bsm_node **out);
 /* The same, then infers the type of the outputs; gives output 0. */
-BSM_NODISCARD bsm_status bsm_ir_op(const bsm_emitter *e, const char *qualified,
+BSM_NODISCARD bsm_status bsm_ir_op(const bsm_node_emitter *e,
+                                   const char *qualified,
                                    bsm_value *const *inputs, size_t n,
                                    bsm_value **out);
 
 /* Common ops. */
-BSM_NODISCARD bsm_status bsm_ir_reshape(const bsm_emitter *e, bsm_value *x,
+BSM_NODISCARD bsm_status bsm_ir_reshape(const bsm_node_emitter *e, bsm_value *x,
                                         bsm_dims sizes, bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_permute(const bsm_emitter *e, bsm_value *x,
+BSM_NODISCARD bsm_status bsm_ir_permute(const bsm_node_emitter *e, bsm_value *x,
                                         const int64_t *perm, size_t n,
                                         bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_transpose(const bsm_emitter *e, bsm_value *x,
-                                          int64_t a, int64_t b,
+BSM_NODISCARD bsm_status bsm_ir_transpose(const bsm_node_emitter *e,
+                                          bsm_value *x, int64_t a, int64_t b,
                                           bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_expand(const bsm_emitter *e, bsm_value *x,
+BSM_NODISCARD bsm_status bsm_ir_expand(const bsm_node_emitter *e, bsm_value *x,
                                        bsm_dims sizes, bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_cast(const bsm_emitter *e, bsm_value *x,
+BSM_NODISCARD bsm_status bsm_ir_cast(const bsm_node_emitter *e, bsm_value *x,
                                      bsm_dtype dtype, bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_slice(const bsm_emitter *e, bsm_value *x,
+BSM_NODISCARD bsm_status bsm_ir_slice(const bsm_node_emitter *e, bsm_value *x,
                                       int64_t dim, int64_t start, int64_t end,
                                       int64_t step, bsm_value **out);
-BSM_NODISCARD bsm_status bsm_ir_select(const bsm_emitter *e, bsm_value *x,
+BSM_NODISCARD bsm_status bsm_ir_select(const bsm_node_emitter *e, bsm_value *x,
                                        int64_t dim, int64_t index,
                                        bsm_value **out);
 

@@ -21,7 +21,7 @@ BSM_NODISCARD bsm_status bsm_visit_nodes(bsm_graph *graph,
 
 /* Replaces one node. `e` emits in front of it. Sets outs[i] to what stands for
  * output i; leaves outs[0] NULL to leave the node alone. */
-typedef bsm_status (*bsm_rewrite_fn)(const bsm_emitter *e, bsm_node *node,
+typedef bsm_status (*bsm_rewrite_fn)(const bsm_node_emitter *e, bsm_node *node,
                                      bsm_value **outs);
 
 #define BSM_REWRITE_MAX_OUTPUTS 4

@@ -37,7 +37,7 @@ bsm_status bsm_rewrite_value(bsm_graph *graph, bsm_value *from, bsm_value *to) {
 static bsm_status rewrite_node(bsm_node *node, const bsm_aten_library *aten,
                                bsm_rewrite_fn rewrite) {
   bsm_value *outs[BSM_REWRITE_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
-  const bsm_emitter e = bsm_emitter_before(node, aten);
+  const bsm_node_emitter e = bsm_node_emitter_before(node, aten);
   BSM_TRY_NOTE(rewrite(&e, node, outs), "while rewriting %s",
                node->schema->qualified);
   if (!outs[0]) {

@@ -4,8 +4,8 @@
 
 #define MAX_DEPTH 64
 
-static bsm_status convert(const bsm_emitter *e, bsm_value *scalar, size_t depth,
-                          bsm_value **out);
+static bsm_status convert(const bsm_node_emitter *e, bsm_value *scalar,
+                          size_t depth, bsm_value **out);
 
 static bsm_dtype dtype_of(const bsm_value *value) {
   bsm_dims dims;
@@ -14,14 +14,14 @@ static bsm_dtype dtype_of(const bsm_value *value) {
   return dtype;
 }
 
-static bsm_status cast(const bsm_emitter *e, bsm_value *x, bsm_dtype dtype,
+static bsm_status cast(const bsm_node_emitter *e, bsm_value *x, bsm_dtype dtype,
                        bsm_value **out) {
   *out = x;
   return dtype_of(x) == dtype ? BSM_OK : bsm_ir_cast(e, x, dtype, out);
 }
 
 /* A number that is known, of rank 0, in a dtype that goes with `other`. */
-static bsm_status number(const bsm_emitter *e, const bsm_value *constant,
+static bsm_status number(const bsm_node_emitter *e, const bsm_value *constant,
                          bsm_dtype other, bsm_value **out) {
   const bsm_ivalue *c = bsm_value_constant(constant);
   bsm_tensor *t = NULL;
@@ -43,7 +43,7 @@ static bsm_status number(const bsm_emitter *e, const bsm_value *constant,
 }
 
 /* The tensor that a number was read from. */
-static bsm_status from_tensor(const bsm_emitter *e, bsm_value *x,
+static bsm_status from_tensor(const bsm_node_emitter *e, bsm_value *x,
                               bsm_value **out) {
   bsm_dims dims, scalar = {0, {0}};
   bsm_dtype dtype;
@@ -56,7 +56,7 @@ static bsm_status from_tensor(const bsm_emitter *e, bsm_value *x,
 }
 
 /* int(), float(), bool() of a tensor or of a scalar. */
-static bsm_status conversion(const bsm_emitter *e, const bsm_node *node,
+static bsm_status conversion(const bsm_node_emitter *e, const bsm_node *node,
                              size_t depth, bsm_value **out) {
   static const struct {
     const char *name;
@@ -95,7 +95,7 @@ static bsm_status conversion(const bsm_emitter *e, const bsm_node *node,
 }
 
 /* Comparisons, logic and arithmetic of numbers. */
-static bsm_status arithmetic(const bsm_emitter *e, const bsm_node *node,
+static bsm_status arithmetic(const bsm_node_emitter *e, const bsm_node *node,
                              size_t depth, bsm_value **out) {
   static const struct {
     const char *name, *tensor;
@@ -151,8 +151,8 @@ static bsm_status arithmetic(const bsm_emitter *e, const bsm_node *node,
   return BSM_OK;
 }
 
-static bsm_status convert(const bsm_emitter *e, bsm_value *scalar, size_t depth,
-                          bsm_value **out) {
+static bsm_status convert(const bsm_node_emitter *e, bsm_value *scalar,
+                          size_t depth, bsm_value **out) {
   const bsm_node *node = scalar->node;
   *out = NULL;
   if (depth > MAX_DEPTH || !node || !node->schema || node->inputs.len == 0 ||
@@ -167,7 +167,7 @@ static bsm_status convert(const bsm_emitter *e, bsm_value *scalar, size_t depth,
   return arithmetic(e, node, depth, out);
 }
 
-bsm_status bsm_scalar_tensor(const bsm_emitter *e, bsm_value *scalar,
+bsm_status bsm_scalar_tensor(const bsm_node_emitter *e, bsm_value *scalar,
                              bsm_value **out) {
   return convert(e, scalar, 0, out);
 }

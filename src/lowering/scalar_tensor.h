@@ -10,7 +10,7 @@
  * conversions become casts, comparisons and arithmetic become those of tensors.
  * A float read from a float32 tensor stays float32, where PyTorch goes on in
  * double. *out is NULL when the scalar is made by anything else. */
-BSM_NODISCARD bsm_status bsm_scalar_tensor(const bsm_emitter *e,
+BSM_NODISCARD bsm_status bsm_scalar_tensor(const bsm_node_emitter *e,
                                            bsm_value *scalar, bsm_value **out);
 
 #endif /* BSM_LOWERING_SCALAR_TENSOR_H_ */

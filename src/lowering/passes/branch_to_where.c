@@ -54,7 +54,7 @@ static bool is_small(const bsm_block *block, const bsm_aten_library *aten) {
 }
 
 static bsm_status flatten(bsm_node *node, const bsm_aten_library *aten) {
-  const bsm_emitter e = bsm_emitter_before(node, aten);
+  const bsm_node_emitter e = bsm_node_emitter_before(node, aten);
   bsm_value *condition = NULL;
   if (!sides_agree(node) || !is_small(node->blocks.items[0], aten) ||
       !is_small(node->blocks.items[1], aten)) {

@@ -198,7 +198,7 @@ static bool read_equation(bsm_str text, bsm_node *operands, equation *q) {
 /* ---- rewriting terms ---- */
 
 /* "ii" -> its diagonal, labelled once, at the end. */
-static bsm_status take_diagonals(const bsm_emitter *e, term *t) {
+static bsm_status take_diagonals(const bsm_node_emitter *e, term *t) {
   for (size_t i = 0; i < t->rank; i++) {
     for (size_t k = i + 1; k < t->rank; k++) {
       if (t->labels[i] != t->labels[k]) {
@@ -229,7 +229,8 @@ static bsm_status take_diagonals(const bsm_emitter *e, term *t) {
 }
 
 /* Sums away the dims whose label `keep` says no to. */
-static bsm_status sum_labels(const bsm_emitter *e, term *t, const bool *keep) {
+static bsm_status sum_labels(const bsm_node_emitter *e, term *t,
+                             const bool *keep) {
   int64_t dims[BSM_MAX_RANK];
   size_t n = 0, left = 0;
   for (size_t i = 0; i < t->rank; i++) {
@@ -252,8 +253,8 @@ static bsm_status sum_labels(const bsm_emitter *e, term *t, const bool *keep) {
 }
 
 /* The dims in the order of `order`. */
-static bsm_status order_labels(const bsm_emitter *e, term *t, const int *order,
-                               size_t n) {
+static bsm_status order_labels(const bsm_node_emitter *e, term *t,
+                               const int *order, size_t n) {
   int64_t perm[BSM_MAX_RANK];
   term old = *t;
   for (size_t i = 0; i < n; i++) {
@@ -269,7 +270,8 @@ static bsm_status order_labels(const bsm_emitter *e, term *t, const int *order,
 }
 
 /* Dims of 1 that stand for more are repeated. */
-static bsm_status broadcast(const bsm_emitter *e, term *t, const equation *q) {
+static bsm_status broadcast(const bsm_node_emitter *e, term *t,
+                            const equation *q) {
   bsm_dims dims = {(int32_t)t->rank, {0}};
   bool any = false;
   for (size_t i = 0; i < t->rank; i++) {
@@ -289,8 +291,8 @@ static int64_t product(const equation *q, const int *labels, size_t n) {
 }
 
 /* a := a * b summed over the labels of both that `needed` says no to. */
-static bsm_status contract(const bsm_emitter *e, const equation *q, term *a,
-                           term *b, const bool *needed) {
+static bsm_status contract(const bsm_node_emitter *e, const equation *q,
+                           term *a, term *b, const bool *needed) {
   int batch[BSM_MAX_RANK], left[BSM_MAX_RANK], right[BSM_MAX_RANK],
       summed[BSM_MAX_RANK], order[2 * BSM_MAX_RANK];
   size_t nb = 0, nl = 0, nr = 0, ns = 0;
@@ -340,7 +342,7 @@ static bsm_status contract(const bsm_emitter *e, const equation *q, term *a,
   return bsm_ir_reshape(e, a->value, out, &a->value);
 }
 
-static bsm_status einsum(const bsm_emitter *e, bsm_node *node,
+static bsm_status einsum(const bsm_node_emitter *e, bsm_node *node,
                          bsm_value **outs) {
   const bsm_ivalue *text = bsm_value_constant(bsm_node_in(node, 0));
   bsm_node *operands = bsm_value_list_node(bsm_node_in(node, 1));

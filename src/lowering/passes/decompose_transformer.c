@@ -27,13 +27,13 @@ static bool is_batched(const bsm_value *x, const bsm_value *mask) {
                                           : bsm_value_is_none(mask);
 }
 
-static bsm_status linear(const bsm_emitter *e, bsm_value *x, bsm_value *weight,
-                         bsm_value *bias, bsm_value **out) {
+static bsm_status linear(const bsm_node_emitter *e, bsm_value *x,
+                         bsm_value *weight, bsm_value *bias, bsm_value **out) {
   bsm_value *in[3] = {x, weight, bias};
   return bsm_ir_op(e, "aten::linear", in, 3, out);
 }
 
-static bsm_status add(const bsm_emitter *e, bsm_value *a, bsm_value *b,
+static bsm_status add(const bsm_node_emitter *e, bsm_value *a, bsm_value *b,
                       bsm_value **out) {
   bsm_value *in[3] = {a, b, NULL};
   BSM_TRY(bsm_ir_int(e, 1, &in[2]));
@@ -41,8 +41,8 @@ static bsm_status add(const bsm_emitter *e, bsm_value *a, bsm_value *b,
 }
 
 /* The same of dims that only the run tells. */
-static bsm_status split_any(const bsm_emitter *e, bsm_value *x, int64_t embed,
-                            int64_t heads, bsm_value **out) {
+static bsm_status split_any(const bsm_node_emitter *e, bsm_value *x,
+                            int64_t embed, int64_t heads, bsm_value **out) {
   const int64_t perm[4] = {0, 2, 1, 3}, sizes[2] = {heads, embed / heads};
   bsm_value *in[3] = {x, NULL, NULL};
   BSM_TRY(bsm_ir_int(e, -1, &in[1]));
@@ -51,7 +51,7 @@ static bsm_status split_any(const bsm_emitter *e, bsm_value *x, int64_t embed,
   return bsm_ir_permute(e, *out, perm, 4, out);
 }
 
-static bsm_status merge_any(const bsm_emitter *e, bsm_value *x,
+static bsm_status merge_any(const bsm_node_emitter *e, bsm_value *x,
                             bsm_value **out) {
   const int64_t perm[4] = {0, 2, 1, 3};
   bsm_value *in[3] = {NULL, NULL, NULL};
@@ -62,8 +62,8 @@ static bsm_status merge_any(const bsm_emitter *e, bsm_value *x,
 }
 
 /* [B, T, D] -> [B, heads, T, D / heads] */
-static bsm_status split_heads(const bsm_emitter *e, bsm_value *x, int64_t embed,
-                              int64_t heads, bsm_value **out) {
+static bsm_status split_heads(const bsm_node_emitter *e, bsm_value *x,
+                              int64_t embed, int64_t heads, bsm_value **out) {
   bsm_dims d = {0};
   bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
   const int64_t perm[4] = {0, 2, 1, 3};
@@ -79,7 +79,7 @@ static bsm_status split_heads(const bsm_emitter *e, bsm_value *x, int64_t embed,
   return bsm_ir_permute(e, *out, perm, 4, out);
 }
 
-static bsm_status merge_heads(const bsm_emitter *e, bsm_value *x,
+static bsm_status merge_heads(const bsm_node_emitter *e, bsm_value *x,
                               bsm_value **out) {
   bsm_dims d = {0};
   bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
@@ -95,7 +95,7 @@ static bsm_status merge_heads(const bsm_emitter *e, bsm_value *x,
 
 /* The projections of query, key and value: one product when they are the same.
  */
-static bsm_status project(const bsm_emitter *e, const attention *a,
+static bsm_status project(const bsm_node_emitter *e, const attention *a,
                           bsm_value *out[3]) {
   bsm_value *in[3] = {a->query, a->key, a->value};
   if (a->query == a->key && a->query == a->value) {
@@ -121,7 +121,7 @@ static bsm_status project(const bsm_emitter *e, const attention *a,
 /* The fast path's masks say what is hidden, and are bool or count as bool. As a
  * bool tensor that broadcasts to the scores; NULL: none.
  * Type 0: [T, T]; 1: [B, T], of keys; 2: any that broadcasts. */
-static bsm_status hidden_mask(const bsm_emitter *e, const attention *a,
+static bsm_status hidden_mask(const bsm_node_emitter *e, const attention *a,
                               bsm_value **out) {
   bsm_dims d = {0};
   bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
@@ -149,8 +149,9 @@ static bsm_status hidden_mask(const bsm_emitter *e, const attention *a,
 }
 
 /* Heads of query, key and value into heads of the result. */
-static bsm_status attend_heads(const bsm_emitter *e, bsm_value *const qkv[3],
-                               bsm_value *hidden, bsm_value **out) {
+static bsm_status attend_heads(const bsm_node_emitter *e,
+                               bsm_value *const qkv[3], bsm_value *hidden,
+                               bsm_value **out) {
   bsm_value *in[8] = {qkv[0], qkv[1], qkv[2], NULL, NULL, NULL, NULL, NULL};
   if (hidden) {
     BSM_TRY(bsm_ir_op(e, "aten::logical_not", &hidden, 1, &in[3]));
@@ -165,7 +166,8 @@ static bsm_status attend_heads(const bsm_emitter *e, bsm_value *const qkv[3],
 }
 
 /* The same in steps, for those who want the weights. */
-static bsm_status attend_with_weights(const bsm_emitter *e, const attention *a,
+static bsm_status attend_with_weights(const bsm_node_emitter *e,
+                                      const attention *a,
                                       bsm_value *const qkv[3],
                                       bsm_value *hidden, bsm_value **out,
                                       bsm_value **weights) {
@@ -191,7 +193,7 @@ static bsm_status attend_with_weights(const bsm_emitter *e, const attention *a,
 }
 
 /* `weights` NULL: they are not wanted. */
-static bsm_status attend(const bsm_emitter *e, const attention *a,
+static bsm_status attend(const bsm_node_emitter *e, const attention *a,
                          bsm_value **out, bsm_value **weights) {
   bsm_value *qkv[3] = {NULL, NULL, NULL}, *hidden = NULL;
   BSM_TRY(project(e, a, qkv));
@@ -207,8 +209,8 @@ static bsm_status attend(const bsm_emitter *e, const attention *a,
 
 /* ---- aten::_native_multi_head_attention ---- */
 
-static bsm_status multi_head_attention(const bsm_emitter *e, bsm_node *node,
-                                       bsm_value **outs) {
+static bsm_status multi_head_attention(const bsm_node_emitter *e,
+                                       bsm_node *node, bsm_value **outs) {
   enum {
     Q,
     K,
@@ -281,7 +283,7 @@ enum {
   MASK_TYPE
 };
 
-static bsm_status norm(const bsm_emitter *e, bsm_node *node, int64_t embed,
+static bsm_status norm(const bsm_node_emitter *e, bsm_node *node, int64_t embed,
                        size_t weight, bsm_value *x, bsm_value **out) {
   bsm_value *in[6] = {x,
                       NULL,
@@ -294,8 +296,8 @@ static bsm_status norm(const bsm_emitter *e, bsm_node *node, int64_t embed,
   return bsm_ir_op(e, "aten::layer_norm", in, 6, out);
 }
 
-static bsm_status feed_forward(const bsm_emitter *e, bsm_node *node, bool gelu,
-                               bsm_value *x, bsm_value **out) {
+static bsm_status feed_forward(const bsm_node_emitter *e, bsm_node *node,
+                               bool gelu, bsm_value *x, bsm_value **out) {
   bsm_value *h = NULL;
   BSM_TRY(
       linear(e, x, bsm_node_in(node, FFN_W1), bsm_node_in(node, FFN_B1), &h));
@@ -312,7 +314,7 @@ static bsm_status feed_forward(const bsm_emitter *e, bsm_node *node, bool gelu,
                 out);
 }
 
-static bsm_status encoder_layer(const bsm_emitter *e, bsm_node *node,
+static bsm_status encoder_layer(const bsm_node_emitter *e, bsm_node *node,
                                 bsm_value **outs) {
   attention a = {.qkv_weight = bsm_node_in(node, QKV_W),
                  .qkv_bias = bsm_node_in(node, QKV_B),

@@ -33,7 +33,7 @@ static bsm_status constant_input(const bsm_value *value, bsm_arena *arena,
 
 static bsm_status replace(bsm_node *node, const bsm_aten_library *aten,
                           const bsm_ivalue *outs) {
-  const bsm_emitter e = bsm_emitter_before(node, aten);
+  const bsm_node_emitter e = bsm_node_emitter_before(node, aten);
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_value *old = bsm_node_out(node, i), *value = NULL;
     const bsm_type *type =

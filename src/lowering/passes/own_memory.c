@@ -114,7 +114,7 @@ static bsm_status resolve(resolver *r, bsm_node *node, bool *resolved) {
   if (y->uses.len > 1 || y->node->block != node->block ||
       !bsm_memory_is_fresh(r->sets, y->node)) {
     if (keeps_shape(y->node, x)) return BSM_OK;
-    const bsm_emitter e = bsm_emitter_before(node, r->aten);
+    const bsm_node_emitter e = bsm_node_emitter_before(node, r->aten);
     bsm_value *in[2] = {y, NULL};
     BSM_TRY(bsm_ir_none(&e, &in[1]));
     BSM_TRY(bsm_ir_op(&e, "aten::clone", in, 2, &y));
@@ -186,7 +186,7 @@ typedef struct owner {
   bsm_graph *graph;
   bsm_arena scratch;
   bsm_memory_sets *sets;
-  bsm_emitter e;
+  bsm_node_emitter e;
   bsm_ptrmap bases; /* memory of constants -> the run's copy of it */
   BSM_VEC(bsm_value *) constants; /* that may be written to */
 } owner;
@@ -280,7 +280,7 @@ static bsm_status own_all(owner *o, const bsm_aten_library *aten) {
   BSM_TRY(bsm_memory_sets_of(o->graph, aten, &o->scratch, &o->sets));
   if (!bsm_memory_any_written(o->sets)) return BSM_OK;
   BSM_TRY(find_constants(o, block, 0));
-  o->e = (bsm_emitter){
+  o->e = (bsm_node_emitter){
       .graph = o->graph, .block = block, .before = block->first, .aten = aten};
   for (size_t i = 0; i < block->params->outputs.len; i++) {
     BSM_TRY(own_input(o, bsm_node_out(block->params, i)));

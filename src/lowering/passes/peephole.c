@@ -28,7 +28,7 @@ static bsm_node *producer(const bsm_value *x, const char *schema) {
 }
 
 /* The node does nothing when its output has the type of its input. */
-static bsm_status same_shape(const bsm_emitter *e, bsm_node *node,
+static bsm_status same_shape(const bsm_node_emitter *e, bsm_node *node,
                              bsm_value **outs) {
   (void)e;
   if (same_type(node, bsm_node_in(node, 0))) {
@@ -56,7 +56,7 @@ static bool only_reshapes(const bsm_node *node) {
   return false;
 }
 
-static bsm_status reshape(const bsm_emitter *e, bsm_node *node,
+static bsm_status reshape(const bsm_node_emitter *e, bsm_node *node,
                           bsm_value **outs) {
   bsm_value *x = bsm_node_in(node, 0);
   bsm_dims dims;
@@ -132,7 +132,7 @@ static bool is_identity(const int64_t *perm, size_t n) {
   return true;
 }
 
-static bsm_status permute(const bsm_emitter *e, bsm_node *node,
+static bsm_status permute(const bsm_node_emitter *e, bsm_node *node,
                           bsm_value **outs) {
   int64_t outer[BSM_MAX_RANK], inner[BSM_MAX_RANK];
   size_t n = 0, m = 0;
@@ -160,7 +160,7 @@ static bsm_status permute(const bsm_emitter *e, bsm_node *node,
 
 /* ---- arithmetic ---- */
 
-static bsm_status times_one(const bsm_emitter *e, bsm_node *node,
+static bsm_status times_one(const bsm_node_emitter *e, bsm_node *node,
                             bsm_value **outs) {
   double v = 0;
   const bsm_tensor *t = bsm_value_tensor(bsm_node_in(node, 1));
@@ -175,7 +175,7 @@ static bsm_status times_one(const bsm_emitter *e, bsm_node *node,
 }
 
 /* Adding zero keeps integers; subtracting 0.0 keeps every float too. */
-static bsm_status plus_zero(const bsm_emitter *e, bsm_node *node,
+static bsm_status plus_zero(const bsm_node_emitter *e, bsm_node *node,
                             bsm_value **outs) {
   double v = 1;
   bsm_dims dims;
@@ -192,7 +192,7 @@ static bsm_status plus_zero(const bsm_emitter *e, bsm_node *node,
 
 /* ---- others ---- */
 
-static bsm_status single_cat(const bsm_emitter *e, bsm_node *node,
+static bsm_status single_cat(const bsm_node_emitter *e, bsm_node *node,
                              bsm_value **outs) {
   const bsm_node *list = bsm_value_list_node(bsm_node_in(node, 0));
   (void)e;
@@ -203,7 +203,8 @@ static bsm_status single_cat(const bsm_emitter *e, bsm_node *node,
 }
 
 /* A cast of a cast: the first may be dropped when it loses nothing. */
-static bsm_status cast(const bsm_emitter *e, bsm_node *node, bsm_value **outs) {
+static bsm_status cast(const bsm_node_emitter *e, bsm_node *node,
+                       bsm_value **outs) {
   bsm_value *x = bsm_node_in(node, 0);
   if (same_type(node, x)) {
     outs[0] = x;
@@ -230,7 +231,7 @@ static bsm_status cast(const bsm_emitter *e, bsm_node *node, bsm_value **outs) {
   return bsm_ir_cast(e, bsm_node_in(first, 0), to, &outs[0]);
 }
 
-static bsm_status no_dropout(const bsm_emitter *e, bsm_node *node,
+static bsm_status no_dropout(const bsm_node_emitter *e, bsm_node *node,
                              bsm_value **outs) {
   bool train = true;
   (void)e;

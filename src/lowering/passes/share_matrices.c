@@ -12,7 +12,7 @@
 #include "lowering/pass.h"
 
 /* The matrix that a tensor of rank 3 has all along dimension 0; NULL: none. */
-static bsm_status first_matrix(const bsm_emitter *e, const bsm_tensor *t,
+static bsm_status first_matrix(const bsm_node_emitter *e, const bsm_tensor *t,
                                bsm_tensor **out) {
   *out = NULL;
   if (t->sizes.rank != 3 || t->sizes.d[0] < 1 ||
@@ -72,7 +72,8 @@ static bsm_status expanded_matrix(const bsm_value *value, bsm_value **out) {
   return BSM_OK;
 }
 
-static bsm_status bmm(const bsm_emitter *e, bsm_node *node, bsm_value **outs) {
+static bsm_status bmm(const bsm_node_emitter *e, bsm_node *node,
+                      bsm_value **outs) {
   const bsm_tensor *t = bsm_value_tensor(bsm_node_in(node, 1));
   bsm_value *in[2] = {bsm_node_in(node, 0), NULL};
   bsm_node *product;

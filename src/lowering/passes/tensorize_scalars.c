@@ -25,8 +25,8 @@ static bool is_number(const bsm_value *value) {
 
 /* A Python number does not take part in promotion, a tensor of rank 0 does: it
  * gets a dtype that changes nothing. */
-static bsm_status harmless(const bsm_emitter *e, bsm_dtype self, bsm_value *x,
-                           bsm_value **out) {
+static bsm_status harmless(const bsm_node_emitter *e, bsm_dtype self,
+                           bsm_value *x, bsm_value **out) {
   bsm_dims dims;
   bsm_dtype dtype;
   *out = x;
@@ -38,7 +38,7 @@ static bsm_status harmless(const bsm_emitter *e, bsm_dtype self, bsm_value *x,
 }
 
 /* op.Scalar(self, number, ...) -> op.Tensor(self, tensor, ...) */
-static bsm_status by_tensor(const bsm_emitter *e, bsm_node *node,
+static bsm_status by_tensor(const bsm_node_emitter *e, bsm_node *node,
                             bsm_value **outs) {
   bsm_value *in[3] = {NULL, NULL, NULL}, *number = bsm_node_in(node, 1);
   bsm_dims dims;
@@ -89,7 +89,8 @@ static bsm_dtype dtype_of_number(const bsm_type *type, bsm_dtype of_tensor) {
 }
 
 static bsm_status outputs(bsm_graph *graph, const bsm_aten_library *aten) {
-  const bsm_emitter e = {.graph = graph, .block = graph->block, .aten = aten};
+  const bsm_node_emitter e = {
+      .graph = graph, .block = graph->block, .aten = aten};
   bsm_node *returns = graph->block->returns;
   for (size_t i = 0; i < returns->inputs.len; i++) {
     bsm_value *number = bsm_node_in(returns, i), *x = NULL;

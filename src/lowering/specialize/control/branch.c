@@ -314,7 +314,7 @@ static bsm_status merge_locations(bsm_spec *s, branches *b) {
 /* The If has no results then: it only raises. What the other side does is done
  * after it. */
 static bsm_status only_check(bsm_spec *s, branches *b, size_t raising) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_block *empty = NULL;
   if (raising == 1) { /* without what the first side did */
     bsm_value *condition = bsm_node_in(b->node, 0);
@@ -392,7 +392,7 @@ static bsm_status merge_all(bsm_spec *s, branches *b) {
 
 static bsm_status branch_once(bsm_spec *s, branches *b,
                               const bsm_ivalue *condition) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_value *value = NULL;
   BSM_TRY(bsm_spec_residual(s, condition, NULL, &value));
   BSM_TRY(bsm_node_create(s->residual.graph, "prim::If", &b->node));

@@ -359,7 +359,7 @@ static bsm_status finish(bsm_spec *s, loop *l) {
 }
 
 static bsm_status attempt(bsm_spec *s, loop *l, bool *changed) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   *changed = false;
   BSM_TRY(begin_node(s, l));
   bsm_status st = bsm_residual_block_open(s, l->node, &l->filled);

@@ -38,7 +38,7 @@ bsm_status bsm_residual_block_open(bsm_spec *s, bsm_node *node,
 
 /* The exception, when the block gets there. */
 static bsm_status emit_raise(bsm_spec *s, const char *message) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_ivalue text;
   bsm_value *value = NULL;
   bsm_node *node = NULL;
@@ -191,7 +191,7 @@ bsm_status bsm_spec_placeholder(bsm_spec *s, bsm_block *block,
                                 const bsm_ivalue *like, const bsm_type *type,
                                 bsm_value **out) {
   bsm_ivalue filler = bsm_iv_none();
-  bsm_emitter e = bsm_spec_emitter(s);
+  bsm_node_emitter e = bsm_spec_emitter(s);
   e.block = block;
   if (like->tag == BSM_IVALUE_TENSOR) {
     const bsm_tensor *t = like->u.tensor;

@@ -122,7 +122,7 @@ bsm_status bsm_spec_dynamic_set(bsm_spec *s, bsm_dynamic_container *dynamic,
 
 bsm_status bsm_spec_unpack(bsm_spec *s, bsm_value *value, const bsm_type *item,
                            size_t len, bool aliased, bsm_ivalue *out) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_node *unpack = NULL;
   bsm_list *list = NULL;
   BSM_TRY(bsm_list_new(s->cx->arena, item, len, &list));

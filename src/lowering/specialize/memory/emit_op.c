@@ -18,7 +18,7 @@ static const char *output_name(const bsm_spec *s, size_t i, size_t n) {
 
 /* The outputs of a Tensor[] node, unpacked. */
 static bsm_status bind_list(bsm_spec *s, bsm_value *value, bsm_list *list) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_node *unpack = NULL;
   BSM_TRY(bsm_node_create(s->residual.graph, "prim::ListUnpack", &unpack));
   BSM_TRY(bsm_node_add_input(unpack, value));
@@ -77,7 +77,7 @@ static bsm_status bind_output(bsm_spec *s, const bsm_schema *schema, size_t i,
 bsm_status bsm_spec_emit(bsm_spec *s, const bsm_schema *schema,
                          const bsm_ivalue *args, size_t n, bsm_ivalue *outs,
                          size_t n_outs) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_value **inputs = BSM_NEW_ARRAY(s->stack, bsm_value *, n + 1);
   BSM_TRY_ALLOC(inputs);
   for (size_t i = 0; i < n; i++) {

@@ -159,7 +159,7 @@ bsm_status bsm_spec_literal_emit(bsm_spec *s, const bsm_schema *schema,
 /* A node of the schema at this place, its results unread. */
 static bsm_status emit_write(bsm_spec *s, const char *qualified,
                              const bsm_ivalue *args, size_t n) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   const bsm_schema *schema = NULL;
   bsm_value *in[4] = {NULL, NULL, NULL, NULL};
   bsm_node *node = NULL;

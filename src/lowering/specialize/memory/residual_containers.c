@@ -27,7 +27,7 @@ static bsm_status construct(bsm_spec *s, const char *kind,
                             const bsm_ivalue *items, size_t n,
                             const bsm_type *item_type, const bsm_type *type,
                             bsm_value **out) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create(s->residual.graph, kind, &node));
   for (size_t i = 0; i < n; i++) {
@@ -82,7 +82,7 @@ static bsm_status residual_dict(bsm_spec *s, const bsm_dict *dict,
                : bsm_type_of_value(s->cx->types, &value);
   }
   BSM_TRY_ALLOC(type);
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create(s->residual.graph, "prim::DictConstruct", &node));
   for (size_t i = 0; i < dict->len; i++) {
@@ -109,7 +109,7 @@ bsm_status bsm_spec_residual_tuple(bsm_spec *s, const bsm_ivalue *value,
 
 bsm_status bsm_spec_residual_constant(bsm_spec *s, const bsm_ivalue *value,
                                       const bsm_type *type, bsm_value **out) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   type = plain_type(s, type);
   const bool typed = value->tag == BSM_IVALUE_LIST && type &&
                      type->kind == BSM_TYPE_LIST &&
@@ -178,7 +178,7 @@ bsm_status bsm_spec_residual_items(bsm_spec *s, const bsm_ivalue *container,
 /* A copy of a container, to be written to. */
 bsm_status bsm_spec_copy_container(bsm_spec *s, bsm_value *from,
                                    const bsm_type *type, bsm_value **out) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create(s->residual.graph, "prim::CopyContainer", &node));
   BSM_TRY(bsm_node_add_input(node, from));

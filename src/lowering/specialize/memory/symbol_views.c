@@ -139,7 +139,7 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
                     symbol->schema->qualified);
   }
   if (written || (symbol->schema && !bsm_spec_visible(s, symbol->value))) {
-    const bsm_emitter e = bsm_spec_emitter(s);
+    const bsm_node_emitter e = bsm_spec_emitter(s);
     bsm_node *node = NULL;
     BSM_TRY(bsm_node_create_schema(s->residual.graph, symbol->schema, &node));
     for (size_t i = 0; i < symbol->arg_count; i++) {
@@ -226,7 +226,7 @@ bsm_status bsm_spec_forget_data(bsm_spec *s, const bsm_ivalue *v) {
 /* The parent's new value when its view is `value`. */
 static bsm_status put(bsm_spec *s, const bsm_spec_symbol *view,
                       bsm_value *parent, bsm_value *value, bsm_value **out) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   const bsm_schema *schema = view->schema;
   const put_back kind = how(schema);
   bsm_value *in[8] = {parent, value};

@@ -18,7 +18,7 @@ static bsm_status snapshot(bsm_spec *s, bsm_tensor *t, const char *name,
   *storage = *t->storage;
   *copy = *t;
   copy->storage = storage;
-  bsm_emitter e = bsm_spec_emitter(s);
+  bsm_node_emitter e = bsm_spec_emitter(s);
   e.block = s->residual.graph->block; /* in sight from everywhere */
   const bsm_type *type = bsm_spec_tensor_type(s, t);
   BSM_TRY_ALLOC(type);
@@ -59,7 +59,7 @@ static bsm_status fixed_value(bsm_spec *s, bsm_tensor *t, bsm_value **out) {
     return BSM_FAIL(BSM_INTERNAL, "a tensor without a value");
   }
   if (!record->value) {
-    bsm_emitter e = bsm_spec_emitter(s);
+    bsm_node_emitter e = bsm_spec_emitter(s);
     e.block = s->residual.graph->block; /* in sight from everywhere */
     const bsm_ivalue known =
         bsm_iv_tensor((bsm_tensor *)(uintptr_t)record->known);

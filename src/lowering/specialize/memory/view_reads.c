@@ -5,9 +5,9 @@
 
 #include "lowering/specialize/values/interpreter.h"
 
-bsm_emitter bsm_spec_view_emitter(const bsm_spec *s,
-                                  const bsm_spec_tensor *view) {
-  bsm_emitter e = bsm_spec_emitter(s);
+bsm_node_emitter bsm_spec_view_emitter(const bsm_spec *s,
+                                       const bsm_spec_tensor *view) {
+  bsm_node_emitter e = bsm_spec_emitter(s);
   e.source = view->source;
   return e;
 }
@@ -81,7 +81,7 @@ bsm_status bsm_spec_view_indices(bsm_spec *s, const bsm_spec_tensor *view,
       }
     }
   }
-  bsm_emitter e = bsm_spec_view_emitter(s, view);
+  bsm_node_emitter e = bsm_spec_view_emitter(s, view);
   e.block = s->residual.graph->block;
   return bsm_ir_constant(&e, bsm_iv_tensor(index),
                          bsm_spec_tensor_type(s, index), out);
@@ -89,7 +89,7 @@ bsm_status bsm_spec_view_indices(bsm_spec *s, const bsm_spec_tensor *view,
 
 static bsm_status gather(bsm_spec *s, const bsm_spec_tensor *view,
                          bsm_value *base, bsm_value **out) {
-  const bsm_emitter e = bsm_spec_view_emitter(s, view);
+  const bsm_node_emitter e = bsm_spec_view_emitter(s, view);
   const bsm_dims flat = {1, {dense_numel(view->storage->base->tensor->sizes)}};
   bsm_value *in[3] = {NULL, NULL, NULL}, *picked = NULL;
   BSM_TRY(bsm_ir_reshape(&e, base, flat, &in[0]));
@@ -100,8 +100,9 @@ static bsm_status gather(bsm_spec *s, const bsm_spec_tensor *view,
 }
 
 /* Sizes with 1 where the view repeats, to be expanded. */
-static bsm_status read_expand(const bsm_emitter *e, const bsm_spec_tensor *view,
-                              bsm_value *parent, bsm_value **out) {
+static bsm_status read_expand(const bsm_node_emitter *e,
+                              const bsm_spec_tensor *view, bsm_value *parent,
+                              bsm_value **out) {
   const bsm_tensor *t = view->tensor;
   bsm_dims sizes = t->sizes;
   for (int32_t i = 0; i < sizes.rank; i++) {
@@ -118,7 +119,7 @@ static bsm_status read_expand(const bsm_emitter *e, const bsm_spec_tensor *view,
 
 static bsm_status read_by_geometry(bsm_spec *s, const bsm_spec_tensor *view,
                                    bsm_value *parent, bsm_value **out) {
-  const bsm_emitter e = bsm_spec_view_emitter(s, view);
+  const bsm_node_emitter e = bsm_spec_view_emitter(s, view);
   switch (view->kind) {
     case BSM_VIEW_RESHAPE:
       return bsm_ir_reshape(&e, parent, view->tensor->sizes, out);
@@ -142,7 +143,7 @@ static bsm_status read_by_geometry(bsm_spec *s, const bsm_spec_tensor *view,
 /* Replays the op that made the view, on the parent's value. */
 static bsm_status replay(bsm_spec *s, const bsm_spec_tensor *view,
                          bsm_value *parent, bsm_value **out) {
-  const bsm_emitter e = bsm_spec_view_emitter(s, view);
+  const bsm_node_emitter e = bsm_spec_view_emitter(s, view);
   const bsm_schema *schema = view->schema;
   bsm_value **inputs =
       BSM_NEW_ARRAY(s->scratch, bsm_value *, schema->arg_count + 1);

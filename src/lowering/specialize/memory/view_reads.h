@@ -15,7 +15,7 @@ BSM_NODISCARD bsm_status bsm_spec_view_indices(bsm_spec *s,
                                                const bsm_spec_tensor *view,
                                                bsm_value **out);
 /* Emits at the current place, with the source of the view. */
-bsm_emitter bsm_spec_view_emitter(const bsm_spec *s,
-                                  const bsm_spec_tensor *view);
+bsm_node_emitter bsm_spec_view_emitter(const bsm_spec *s,
+                                       const bsm_spec_tensor *view);
 
 #endif /* BSM_LOWERING_SPECIALIZE_MEMORY_VIEW_READS_H_ */

@@ -17,7 +17,7 @@ static int64_t dense_numel(bsm_dims dims) {
 
 static bsm_status scatter(bsm_spec *s, const bsm_spec_tensor *view,
                           bsm_value *base, bsm_value *value, bsm_value **out) {
-  const bsm_emitter e = bsm_spec_view_emitter(s, view);
+  const bsm_node_emitter e = bsm_spec_view_emitter(s, view);
   const bsm_dims sizes = view->storage->base->tensor->sizes;
   const bsm_dims flat = {1, {dense_numel(sizes)}};
   const bsm_dims part = {1, {dense_numel(view->tensor->sizes)}};
@@ -30,7 +30,7 @@ static bsm_status scatter(bsm_spec *s, const bsm_spec_tensor *view,
   return bsm_ir_reshape(&e, written, sizes, out);
 }
 
-static bsm_status write_select(bsm_spec *s, const bsm_emitter *e,
+static bsm_status write_select(bsm_spec *s, const bsm_node_emitter *e,
                                const bsm_spec_tensor *view, bsm_value *parent,
                                bsm_value *value, bsm_value **out) {
   bsm_value *in[4] = {parent, value, NULL, NULL};
@@ -41,9 +41,9 @@ static bsm_status write_select(bsm_spec *s, const bsm_emitter *e,
   return bsm_ir_op(e, "aten::select_scatter", in, 4, out);
 }
 
-static bsm_status write_slice(const bsm_emitter *e, const bsm_spec_tensor *view,
-                              bsm_value *parent, bsm_value *value,
-                              bsm_value **out) {
+static bsm_status write_slice(const bsm_node_emitter *e,
+                              const bsm_spec_tensor *view, bsm_value *parent,
+                              bsm_value *value, bsm_value **out) {
   const int64_t ints[4] = {view->dim, view->start, view->end, view->step};
   bsm_value *in[6] = {parent, value, NULL, NULL, NULL, NULL};
   if (bsm_dims_equal(view->tensor->sizes, view->parent->tensor->sizes)) {
@@ -57,9 +57,9 @@ static bsm_status write_slice(const bsm_emitter *e, const bsm_spec_tensor *view,
 }
 
 /* Complex numbers seen as real ones, or one of their parts, or the reverse. */
-static bsm_status write_parts(const bsm_emitter *e, const bsm_spec_tensor *view,
-                              bsm_value *parent, bsm_value *value,
-                              bsm_value **out) {
+static bsm_status write_parts(const bsm_node_emitter *e,
+                              const bsm_spec_tensor *view, bsm_value *parent,
+                              bsm_value *value, bsm_value **out) {
   const char *name = view->schema ? view->schema->name : "";
   const bool real = strcmp(name, "aten::real") == 0;
   bsm_value *parts[2] = {value, value};
@@ -87,7 +87,7 @@ static bsm_status write_parts(const bsm_emitter *e, const bsm_spec_tensor *view,
 static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
                              bsm_value *parent, bsm_value *value,
                              bsm_value **out) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   int64_t inverse[BSM_MAX_RANK];
   switch (view->kind) {
     case BSM_VIEW_IDENTITY:

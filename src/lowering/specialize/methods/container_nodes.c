@@ -59,7 +59,7 @@ static bsm_status dict_construct(bsm_spec *s, const bsm_node *node) {
 /* A copy of a prim:: node with symbols as inputs, in the residual graph. */
 static bsm_status unpack_symbol(bsm_spec *s, const bsm_node *node,
                                 bsm_value *from) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_node *copy = NULL;
   BSM_TRY(bsm_node_create(s->residual.graph, node->kind, &copy));
   BSM_TRY(bsm_node_add_input(copy, from));
@@ -103,7 +103,7 @@ static bsm_status unpack(bsm_spec *s, const bsm_node *node) {
 /* A tuple that only the run will tell, such as an item of a dynamic container,
  * as a tuple of symbols. */
 static bsm_status spread_symbol(bsm_spec *s, bsm_ivalue *tuple) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   const bsm_type *type =
       bsm_spec_is_symbol(tuple) ? bsm_spec_symbol_of(tuple)->type : NULL;
   bsm_value *whole = NULL;

@@ -39,7 +39,7 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
     return bsm_spec_set(s, bsm_node_out(node, 0), value);
   }
   type = type->args[0];
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_node *copy = NULL;
   bsm_value *inside = NULL;
   BSM_TRY(bsm_node_create(s->residual.graph, "prim::unchecked_unwrap_optional",
@@ -348,7 +348,7 @@ static bsm_status tensor_to_list(bsm_spec *s, const bsm_tensor *t, int32_t dim,
  * so is the length of the list. */
 static bsm_status tolist_when_run(bsm_spec *s, const bsm_node *node,
                                   const bsm_ivalue *tensor) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   const bsm_type *type = bsm_node_out(node, 0)->type;
   bsm_node *call = NULL;
   bsm_value *in = NULL, *out = NULL;

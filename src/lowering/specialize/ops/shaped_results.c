@@ -104,7 +104,7 @@ static bsm_status bind_copy(bsm_spec *s, const bsm_schema *schema,
       !(reshape && from->dtype == to->dtype)) {
     return BSM_OK;
   }
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_value *value = NULL;
   BSM_TRY(bsm_spec_tensor_value(s, args[0].u.tensor, &value));
   if (reshape && !bsm_dims_equal(from->sizes, to->sizes)) {

@@ -42,11 +42,11 @@ const char *bsm_spec_where(bsm_spec *s) {
   return text.failed || text.len == 0 ? "an unknown place" : text.data;
 }
 
-bsm_emitter bsm_spec_emitter(const bsm_spec *s) {
-  return (bsm_emitter){.graph = s->residual.graph,
-                       .block = s->residual.block,
-                       .aten = s->aten,
-                       .source = bsm_spec_source(s)};
+bsm_node_emitter bsm_spec_emitter(const bsm_spec *s) {
+  return (bsm_node_emitter){.graph = s->residual.graph,
+                            .block = s->residual.block,
+                            .aten = s->aten,
+                            .source = bsm_spec_source(s)};
 }
 
 bsm_status bsm_spec_get(bsm_spec *s, const bsm_value *value, bsm_ivalue *out) {

@@ -106,7 +106,7 @@ bsm_source bsm_spec_source(const bsm_spec *s);
 /* "models/x.py:12", for messages; lives in the scratch arena. */
 const char *bsm_spec_where(bsm_spec *s);
 /* Emits at the current place of the residual graph. */
-bsm_emitter bsm_spec_emitter(const bsm_spec *s);
+bsm_node_emitter bsm_spec_emitter(const bsm_spec *s);
 /* Whether `value` may be used at the current place of the residual graph. */
 bool bsm_spec_visible(const bsm_spec *s, const bsm_value *value);
 /* Whether nodes go into the block, or into one inside of it. */

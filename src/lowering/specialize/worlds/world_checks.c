@@ -10,7 +10,7 @@
 
 /* Raises unless `same` holds. */
 static bsm_status emit_raise_unless(bsm_spec *s, bsm_value *same) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_value *text = NULL;
   bsm_node *check = NULL, *raise = NULL;
   bsm_block *fine = NULL, *wrong = NULL;
@@ -33,7 +33,7 @@ static bsm_status emit_raise_unless(bsm_spec *s, bsm_value *same) {
   BSM_TRY(bsm_node_add_input(check, same));
   BSM_TRY(bsm_node_add_block(check, &fine));
   BSM_TRY(bsm_node_add_block(check, &wrong));
-  bsm_emitter inside = e;
+  bsm_node_emitter inside = e;
   inside.block = wrong;
   BSM_TRY(bsm_ir_constant(&inside, message, NULL, &text));
   BSM_TRY(bsm_node_create(s->residual.graph, "prim::RaiseException", &raise));
@@ -64,7 +64,7 @@ bool bsm_spec_can_check(const bsm_ivalue *known) {
 
 bsm_status bsm_spec_check_value(bsm_spec *s, bsm_value *value,
                                 const bsm_ivalue *known) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_value *in[2] = {value, NULL};
   bsm_node *node = NULL;
   BSM_TRY(bsm_ir_constant(&e, *known, NULL, &in[1]));
@@ -73,7 +73,7 @@ bsm_status bsm_spec_check_value(bsm_spec *s, bsm_value *value,
 }
 
 bsm_status bsm_spec_check_dims(bsm_spec *s, bsm_value *value, bsm_dims dims) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   bsm_value *in[2] = {NULL, NULL};
   bsm_node *size = NULL, *same = NULL;
   BSM_TRY(bsm_ir_node(&e, "aten::size", &value, 1, &size));

@@ -152,7 +152,7 @@ static bsm_status bind_item(bsm_spec *s, const bsm_world_op_call *call,
 static bsm_status bind_list(bsm_spec *s, const bsm_world_op_call *call,
                             size_t out, const bsm_ivalue *list_symbol,
                             bsm_ivalue *result) {
-  const bsm_emitter e = bsm_spec_emitter(s);
+  const bsm_node_emitter e = bsm_spec_emitter(s);
   const bsm_world_results *r = call->results;
   const bsm_list *first = r->rows[r->first][out].u.list;
   bsm_node *unpack = NULL;
