@@ -72,7 +72,8 @@ static bsm_status infer_in(bsm_node *node, const bsm_aten_op *op,
     if (!known) {
       return BSM_OK;
     }
-    /* Constants take part by shape alone: a fold is another pass's work. */
+    /* Of constants only the shape is used: folding is the work of another pass.
+     */
     if (args[i].tag == BSM_IVALUE_TENSOR) {
       any_meta = any_meta || bsm_tensor_is_meta(args[i].u.tensor);
     }

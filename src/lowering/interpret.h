@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a function on known values: __setstate__ of an archive, and tests
- * that compare a graph with PyTorch. It is specialisation with nothing left
- * over; the reference library computes. */
+ * that compare a graph with PyTorch. This is specialisation that leaves no
+ * nodes behind: everything is known, and the reference library computes it. */
 #ifndef BSM_LOWERING_INTERPRET_H_
 #define BSM_LOWERING_INTERPRET_H_
 

@@ -6,24 +6,26 @@
  *         each argument: a meta tensor (dtype, dims), or a concrete value.
  * Output: a graph without self, whose inputs are the tensor leaves of the
  *         arguments; weights are prim::Constant; no calls, objects, in-place
- *         ops; control flow and containers only where the data decide. Only a
- *         method that shares memory in ways that cannot be resolved keeps its
- *         writes: bsm_lowered.literal. */
+ *         ops. Control flow and containers stay only where they depend on data.
+ *         A method that shares memory in ways that cannot be resolved keeps its
+ *         writes: see bsm_lowered.literal. */
 #ifndef BSM_LOWERING_LOWERING_H_
 #define BSM_LOWERING_LOWERING_H_
 
 #include "aten/op.h"
 #include "ir/graph.h"
 
-/* A number that the run will tell: an argument, or a part of one, that is a
- * BSM_IVALUE_CONTAINER pointing to this. It becomes a graph input of rank 0. */
+/* A number that is known only when the engine runs. An argument, or a part of
+ * one, stands for such a number when it is a BSM_IVALUE_CONTAINER that points
+ * to this struct. It becomes a graph input of rank 0. */
 typedef struct bsm_lowering_number {
   bsm_type_kind kind; /* BSM_TYPE_INT, FLOAT or BOOL */
   bsm_dtype dtype;    /* of the input */
 } bsm_lowering_number;
 
-/* A size that dims of several inputs follow, and one of them: scale * symbol +
- * offset. Of no symbol (NULL) it ranges by itself. */
+/* A symbol is a size that dims of several inputs may follow. A dim that follows
+ * one is scale * symbol + offset; without a symbol (NULL) it ranges by itself.
+ */
 typedef struct bsm_lowering_symbol {
   uint32_t id; /* unique among the inputs of a method */
   int64_t min, opt, max;
@@ -33,9 +35,9 @@ typedef struct bsm_lowering_dim {
   int64_t scale, offset;
 } bsm_lowering_dim;
 
-/* A tensor whose dims range: likewise a BSM_IVALUE_CONTAINER; `kind` is
- * BSM_TYPE_TENSOR. Every shape between `min` and `max` is possible, as far as
- * the dims that follow the same symbol agree. */
+/* A tensor whose dims range, also given as a BSM_IVALUE_CONTAINER; `kind` is
+ * BSM_TYPE_TENSOR. Every shape between `min` and `max` is possible in which the
+ * dims that follow the same symbol agree. */
 typedef struct bsm_lowering_range {
   bsm_type_kind kind;
   bsm_dtype dtype;
@@ -44,8 +46,8 @@ typedef struct bsm_lowering_range {
 } bsm_lowering_range;
 
 /* One argument of the method, after self. Tensors of the ivalue (also inside
- * tuples, lists, dicts) that are meta, and those above, become graph
- * inputs in depth-first order; all else is concrete and folds. */
+ * tuples, lists, dicts) that are meta, and the two structs above, become graph
+ * inputs in depth-first order. Everything else is known and folds. */
 typedef struct bsm_lowering_input {
   const char *name; /* parameter name */
   bsm_ivalue value;
@@ -64,13 +66,14 @@ typedef struct bsm_lowering_options {
 typedef struct bsm_lowered_leaf {
   bool is_output; /* else: a constant of the model */
   size_t output;  /* index into the graph's outputs */
-  /* An output that is no tensor and no number, but what only the run will tell:
-   * a list of some length, a dict, None or not, a string. */
+  /* The output is neither a tensor nor a number, and its value is known only
+   * when the engine runs: a list of any length, a dict, a string, an optional.
+   */
   bool is_value;
-  /* Of an output: Tensor, or the type of a number or value that the run will
-   * tell. */
+  /* Of an output: Tensor, or the type of a number or value that is known only
+   * when the engine runs. */
   const bsm_type *type;
-  /* Of a tensor: what is known of its dims where its IR type does not say. A
+  /* Of a tensor whose IR type does not say the dims: what is known of them. A
    * size of -1 depends on the inputs' shapes; a rank of -1 is unknown. */
   bsm_dims dims;
   bsm_ivalue constant;
@@ -78,8 +81,8 @@ typedef struct bsm_lowered_leaf {
 
 /* A value of the result's structure; its children follow it, depth first. */
 typedef struct bsm_lowered_node {
-  /* LIST, TUPLE, DICT or OBJECT; any other (CONTAINER: the run tells): the next
-   * leaf. */
+  /* LIST, TUPLE, DICT or OBJECT. Any other tag: the value is the next leaf
+   * (CONTAINER: it is known only when the engine runs). */
   bsm_ivalue_tag tag;
   const bsm_type *type; /* of a NamedTuple or object */
   size_t child_count;
@@ -88,9 +91,9 @@ typedef struct bsm_lowered_node {
 
 typedef struct bsm_lowered {
   bsm_graph *graph;
-  /* The graph is the program as it is, with writes to tensors, lists and dicts
-   * (ir/memory_sets.h): its nodes may not be moved past each other. Else its
-   * values never change. */
+  /* The graph still writes to tensors, lists and dicts, as the program does
+   * (ir/memory_sets.h), so its nodes may not be moved past each other. In all
+   * other graphs values never change. */
   bool literal;
   bsm_lowered_leaf *leaves; /* the flattened result, in order */
   size_t leaf_count;
@@ -100,8 +103,8 @@ typedef struct bsm_lowered {
       *input_names; /* of the graph's inputs: "x", "x.0" in containers */
   /* Of the graph's inputs; NULL where the dims are fixed. */
   const bsm_lowering_range *const *input_ranges;
-  /* A shape of the range that the model does not take, and why; NULL: none of
-   * those that were tried. */
+  /* A shape of the range that the model does not take, and why. NULL: the model
+   * takes all shapes that were tried. */
   const char *refusal;
   const bsm_type *result_type;
 } bsm_lowered;

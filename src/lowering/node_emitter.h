@@ -41,13 +41,14 @@ BSM_NODISCARD bsm_status bsm_ir_ints(const bsm_node_emitter *e,
 BSM_NODISCARD bsm_status bsm_ir_dims(const bsm_node_emitter *e, bsm_dims dims,
                                      bsm_value **out);
 
-/* A node of the schema "aten::reshape", all inputs given; its outputs have the
- * schema's types. BSM_INTERNAL when the schema table has no such schema. */
+/* Makes a node of a schema such as "aten::reshape"; all inputs must be given,
+ * and the outputs get the schema's types. BSM_INTERNAL when the schema table
+ * has no such schema. */
 BSM_NODISCARD bsm_status bsm_ir_node(const bsm_node_emitter *e,
                                      const char *qualified,
                                      bsm_value *const *inputs, size_t n,
                                      bsm_node **out);
-/* The same, then infers the type of the outputs; gives output 0. */
+/* The same, and infers the types of the outputs; returns output 0. */
 BSM_NODISCARD bsm_status bsm_ir_op(const bsm_node_emitter *e,
                                    const char *qualified,
                                    bsm_value *const *inputs, size_t n,
@@ -73,14 +74,14 @@ BSM_NODISCARD bsm_status bsm_ir_select(const bsm_node_emitter *e, bsm_value *x,
                                        int64_t dim, int64_t index,
                                        bsm_value **out);
 
-/* The value a typed IR value stands for in shape inference: its constant, or a
- * meta tensor of its type, or a list of such. *known is false when its type
- * does not say enough. */
+/* What stands for a typed IR value in shape inference: its constant, a meta
+ * tensor of its type, or a list of these. *known is false when the type does
+ * not say enough. */
 BSM_NODISCARD bsm_status bsm_infer_argument(const bsm_value *value,
                                             bsm_arena *arena, bsm_ivalue *out,
                                             bool *known);
-/* Refines the types of the outputs of `node` where shapes can be computed;
- * leaves them alone where not. An error of the op itself is returned. */
+/* Refines the types of the outputs of `node` where shapes can be computed, and
+ * leaves the others alone. Returns an error of the op itself. */
 BSM_NODISCARD bsm_status bsm_infer_types(bsm_node *node,
                                          const bsm_aten_library *aten);
 
@@ -95,7 +96,8 @@ const bsm_tensor *bsm_value_tensor(const bsm_value *value);
 bool bsm_value_ints(const bsm_value *value, int64_t *out, size_t *count);
 /* The dims and dtype of a tensor value; false when not fully known. */
 bool bsm_value_dims(const bsm_value *value, bsm_dims *dims, bsm_dtype *dtype);
-/* The items of a Tensor[] made by prim::ListConstruct; NULL when it is not. */
+/* The items of a Tensor[] made by prim::ListConstruct; NULL when another node
+ * made it. */
 bsm_node *bsm_value_list_node(const bsm_value *value);
 /* `dim` counted from the front; false when out of range. */
 bool bsm_ir_wrap_dim(int64_t *dim, int32_t rank);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes over the lowered graph: flat, functional unless they say otherwise,
- * with refined types. One file each under passes/; BSM_LOWERING_PASSES lists
- * them. */
+/* Passes over the lowered graph. The graph is flat and has refined types; it is
+ * functional unless a pass says otherwise. Each pass is one file under passes/,
+ * and BSM_LOWERING_PASSES lists them. */
 #ifndef BSM_LOWERING_PASS_H_
 #define BSM_LOWERING_PASS_H_
 
@@ -12,15 +12,15 @@ typedef bsm_status (*bsm_pass_fn)(bsm_graph *graph,
 
 typedef bsm_status (*bsm_visit_fn)(bsm_node *node, const bsm_aten_library *aten,
                                    const void *user);
-/* Calls `visit` for every node in order, those of a node's blocks before the
- * node. It may destroy the node and add others around it, which are not
- * visited. */
+/* Calls `visit` for every node in order; the nodes of a block come before the
+ * node that has the block. `visit` may destroy the node and add others around
+ * it, which are not visited. */
 BSM_NODISCARD bsm_status bsm_visit_nodes(bsm_graph *graph,
                                          const bsm_aten_library *aten,
                                          bsm_visit_fn visit, const void *user);
 
-/* Replaces one node. `e` emits in front of it. Sets outs[i] to what stands for
- * output i; leaves outs[0] NULL to leave the node alone. */
+/* Replaces one node; `e` emits in front of it. Sets outs[i] to the value that
+ * replaces output i. Leaves outs[0] NULL to leave the node alone. */
 typedef bsm_status (*bsm_rewrite_fn)(const bsm_node_emitter *e, bsm_node *node,
                                      bsm_value **outs);
 
@@ -37,23 +37,25 @@ BSM_NODISCARD bsm_status bsm_rewrite_graph(bsm_graph *graph,
                                            const bsm_aten_library *aten,
                                            const bsm_rewrite *rules,
                                            size_t count);
-/* Puts `to` in the place of `from`: uses, name, and type where it says more. */
+/* Replaces `from` by `to` in all uses. `to` also gets its name, and its type
+ * where that says more. */
 BSM_NODISCARD bsm_status bsm_rewrite_value(bsm_graph *graph, bsm_value *from,
                                            bsm_value *to);
 
 /* Whether the node computes the same from the same inputs, without effects. */
 bool bsm_node_is_pure(const bsm_node *node, const bsm_aten_library *aten);
 
-/* One pass by its name, for tests; BSM_NOT_FOUND when there is none. */
+/* Runs one pass by its name, for tests; BSM_NOT_FOUND when there is none. */
 BSM_NODISCARD bsm_status bsm_lower_run_pass(const char *name, bsm_graph *graph,
                                             const bsm_aten_library *aten);
 
-/* Which lowered graphs a pass is for; a set of bits. */
+/* Which lowered graphs a pass works on; a set of bits. */
 typedef enum bsm_pass_graphs {
   BSM_PASS_WRITING =
-      1,             /* those that write to memory: may take the writes out */
-  BSM_PASS_FLAT = 2, /* those whose values never change */
-  BSM_PASS_LITERAL = 4, /* those that go on writing: takes single nodes apart */
+      1, /* graphs that write to memory: the pass may remove writes */
+  BSM_PASS_FLAT = 2, /* functional graphs: values never change */
+  BSM_PASS_LITERAL =
+      4, /* graphs that keep their writes: the pass works on single nodes */
   BSM_PASS_ALL = BSM_PASS_FLAT | BSM_PASS_LITERAL
 } bsm_pass_graphs;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lowering pipeline, in order. docs/lowering.md tells why this order. */
+/* The lowering pipeline: runs the passes in order. docs/lowering.md says why
+ * this order. */
 #include "ir/memory_sets.h"
 #include "lowering/lowering.h"
 #include "lowering/pass.h"
@@ -45,7 +46,7 @@ static bsm_status after(const bsm_lowering_options *options, const char *name,
                              : BSM_OK;
 }
 
-/* Those that are for such a graph. */
+/* Runs the passes for graphs of this kind. */
 static bsm_status run_passes(bsm_pass_graphs graphs,
                              const bsm_lowering_options *options,
                              bsm_graph *graph) {
@@ -70,8 +71,8 @@ static bsm_status still_literal(const bsm_graph *graph,
   return st;
 }
 
-/* A method that shares memory in ways that cannot be resolved is run again, to
- * keep its writes. */
+/* A method that shares memory in ways that cannot be resolved is specialised
+ * again, literally, so that it keeps its writes. */
 static bsm_status specialize(bsm_graph *method, bsm_object *root,
                              const bsm_lowering_input *inputs,
                              size_t input_count,

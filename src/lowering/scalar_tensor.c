@@ -20,7 +20,7 @@ static bsm_status cast(const bsm_node_emitter *e, bsm_value *x, bsm_dtype dtype,
   return dtype_of(x) == dtype ? BSM_OK : bsm_ir_cast(e, x, dtype, out);
 }
 
-/* A number that is known, of rank 0, in a dtype that goes with `other`. */
+/* A known number as a tensor of rank 0, in a dtype that fits `other`. */
 static bsm_status number(const bsm_node_emitter *e, const bsm_value *constant,
                          bsm_dtype other, bsm_value **out) {
   const bsm_ivalue *c = bsm_value_constant(constant);

@@ -6,10 +6,11 @@
 
 #include "lowering/node_emitter.h"
 
-/* A tensor of rank 0 with the value of a scalar: item() gives back its tensor,
- * conversions become casts, comparisons and arithmetic become those of tensors.
- * A float read from a float32 tensor stays float32, where PyTorch goes on in
- * double. *out is NULL when the scalar is made by anything else. */
+/* Makes a tensor of rank 0 with the value of a scalar. For item() it is the
+ * tensor that was read; conversions become casts; comparisons and arithmetic
+ * become those of tensors. A float read from a float32 tensor stays float32,
+ * while PyTorch continues in double. *out is NULL when the scalar is made by
+ * anything else. */
 BSM_NODISCARD bsm_status bsm_scalar_tensor(const bsm_node_emitter *e,
                                            bsm_value *scalar, bsm_value **out);
 

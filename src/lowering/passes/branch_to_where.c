@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small branches on data become selections: both sides are computed, and
- * where() picks. It costs the side not taken, so only sides of a few cheap pure
- * ops qualify; the others stay branches.
+ * where() picks one. The side that is not taken is computed in vain, so only
+ * sides of a few cheap pure ops qualify; the others stay branches.
  *
  * Requires:    every output of the If a tensor of the same dims and dtype on
  *              both sides; a condition made by aten::Bool of a tensor of one
- *              element, or by and, or, not of such.
- * Establishes: no such prim::If; others stay.
+ *              element, or from such conditions by and, or, not. Establishes:
+ *              there is no such prim::If; others stay.
  * Breaks:      leaves the ops of the condition dead. */
 #include "lowering/pass.h"
 #include "lowering/scalar_tensor.h"
@@ -28,7 +28,7 @@ static bool sides_agree(const bsm_node *node) {
 
 #define MAX_NODES 24 /* of a side */
 
-/* Ops whose cost is more than a pass over their tensors. */
+/* Ops that cost more than one pass over their tensors. */
 static bool is_heavy(const bsm_node *node) {
   static const char *const parts[] = {
       "conv", "linear",    "matmul", "mm",        "lstm",        "gru",

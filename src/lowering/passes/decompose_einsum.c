@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* aten::einsum into permute, reshape, bmm and sum.
  *
- * Operands are contracted from left to right. In each step a label is of the
- * batch (in both, needed later), summed (in both, not needed later), or of one
- * side; the two become matrices [batch, own, summed] and [batch, summed, own].
+ * Operands are contracted from left to right, two at a time. A label is a batch
+ * label when both have it and it is needed later; it is summed when both have
+ * it and it is not needed later; otherwise it belongs to one side. The two
+ * operands become matrices [batch, own, summed] and [batch, summed, own].
  *
  * Requires:    a constant equation and known dims.
  * Establishes: no einsum with such operands.
@@ -228,7 +229,7 @@ static bsm_status take_diagonals(const bsm_node_emitter *e, term *t) {
   return BSM_OK;
 }
 
-/* Sums away the dims whose label `keep` says no to. */
+/* Sums over the dims whose label is not in `keep`. */
 static bsm_status sum_labels(const bsm_node_emitter *e, term *t,
                              const bool *keep) {
   int64_t dims[BSM_MAX_RANK];
@@ -269,7 +270,7 @@ static bsm_status order_labels(const bsm_node_emitter *e, term *t,
   return bsm_ir_permute(e, old.value, perm, n, &t->value);
 }
 
-/* Dims of 1 that stand for more are repeated. */
+/* Dims of 1 that broadcast are repeated. */
 static bsm_status broadcast(const bsm_node_emitter *e, term *t,
                             const equation *q) {
   bsm_dims dims = {(int32_t)t->rank, {0}};
@@ -290,7 +291,7 @@ static int64_t product(const equation *q, const int *labels, size_t n) {
   return p;
 }
 
-/* a := a * b summed over the labels of both that `needed` says no to. */
+/* a := a * b, summed over the labels of both that are not in `needed`. */
 static bsm_status contract(const bsm_node_emitter *e, const equation *q,
                            term *a, term *b, const bool *needed) {
   int batch[BSM_MAX_RANK], left[BSM_MAX_RANK], right[BSM_MAX_RANK],
@@ -366,7 +367,8 @@ static bsm_status einsum(const bsm_node_emitter *e, bsm_node *node,
       }
     }
     if (i > 0) {
-      /* What only the new operand has and nobody needs goes first. */
+      /* Labels that only the new operand has, and that nobody needs, are summed
+       * first. */
       for (int l = 0; l < MAX_LABELS; l++) {
         in_next[l] = needed[l] || find_label(all, l) >= 0;
       }

@@ -19,7 +19,8 @@ typedef struct attention {
   bsm_value *mask_type;
 } attention;
 
-/* Both ops take three dims alone; masks are reshaped by what is known. */
+/* Both ops take only tensors of three dims, and masks are reshaped by the known
+ * dims. */
 static bool is_batched(const bsm_value *x, const bsm_value *mask) {
   bsm_dims dims;
   bsm_dtype dtype;
@@ -40,7 +41,7 @@ static bsm_status add(const bsm_node_emitter *e, bsm_value *a, bsm_value *b,
   return bsm_ir_op(e, "aten::add.Tensor", in, 3, out);
 }
 
-/* The same of dims that only the run tells. */
+/* The same where dims are known only when the engine runs. */
 static bsm_status split_any(const bsm_node_emitter *e, bsm_value *x,
                             int64_t embed, int64_t heads, bsm_value **out) {
   const int64_t perm[4] = {0, 2, 1, 3}, sizes[2] = {heads, embed / heads};
@@ -118,9 +119,9 @@ static bsm_status project(const bsm_node_emitter *e, const attention *a,
   return BSM_OK;
 }
 
-/* The fast path's masks say what is hidden, and are bool or count as bool. As a
- * bool tensor that broadcasts to the scores; NULL: none.
- * Type 0: [T, T]; 1: [B, T], of keys; 2: any that broadcasts. */
+/* The mask as a bool tensor that broadcasts to the scores; NULL: there is none.
+ * Masks of the fast path say what is hidden, and are bool or converted to bool.
+ * Type 0: [T, T]; 1: [B, T], of keys; 2: any shape that broadcasts. */
 static bsm_status hidden_mask(const bsm_node_emitter *e, const attention *a,
                               bsm_value **out) {
   bsm_dims d = {0};
@@ -165,7 +166,7 @@ static bsm_status attend_heads(const bsm_node_emitter *e,
   return bsm_ir_op(e, "aten::scaled_dot_product_attention", in, 8, out);
 }
 
-/* The same in steps, for those who want the weights. */
+/* The same in single steps, where the attention weights are wanted. */
 static bsm_status attend_with_weights(const bsm_node_emitter *e,
                                       const attention *a,
                                       bsm_value *const qkv[3],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common subexpressions: of two pure nodes that do the same to the same values
- * the first stays. Equal constants are one, so equal ops on them are too;
- * constants of the same memory are shared however they are reached.
+/* Common subexpressions: of two pure nodes that compute the same from the same
+ * values only the first stays. Equal constants are merged first, so that equal
+ * ops on them are merged too. Constants that share memory are merged whatever
+ * path leads to them.
  *
  * Requires:    a functional graph.
  * Establishes: no two pure nodes in scope of each other are equal.

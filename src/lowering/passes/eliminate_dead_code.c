@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dead code.
  *
- * Requires:    a graph in which a node without used outputs does nothing, but
- *              for exceptions and writes.
+ * Requires:    a graph in which a node whose outputs are unused does nothing
+ *              except raise and write.
  * Establishes: every node is needed for an output of the graph, may raise, or
  *              writes to what others may see.
  * Breaks:      nothing. */
@@ -24,7 +24,7 @@ static void trim_outputs(bsm_node *node) {
   }
 }
 
-/* What the node writes to, if it does. */
+/* The value that the node writes to; NULL: it writes to none. */
 static const bsm_value *written(const bsm_node *node) {
   size_t which;
   return bsm_schema_writes(node->schema, &which) && which < node->inputs.len
@@ -39,8 +39,8 @@ static bool is_inside(const bsm_node *node, const bsm_node *outer) {
   return node != NULL;
 }
 
-/* Whether others than `whole`, or what is inside of it, may see the write. A
- * new container is seen by its uses alone. */
+/* Whether a write can be seen outside of `whole` and the nodes inside of it.
+ * Only the uses of a new container see what is written to it. */
 static bool writes_for_others(const bsm_node *node, const bsm_node *whole) {
   const bsm_value *value = written(node);
   return value && (!bsm_node_is(value->node, "prim::CopyContainer") ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants that other passes made computable: a transposed weight, a scale.
+/* Computes what other passes have made constant: a transposed weight, a scale.
  *
  * Requires:    a functional graph.
  * Establishes: no pure op with a reference implementation has only constants
@@ -68,7 +68,8 @@ static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten,
   bsm_arena *arena = node->graph->cx->arena;
   const size_t n = node->inputs.len, m = node->outputs.len;
   bool constant = true;
-  /* Cheap test first: most nodes have an input that is not constant. */
+  /* The cheap test comes first: most nodes have an input that is not constant.
+   */
   for (size_t i = 0; i < n && constant; i++) {
     const bsm_value *v = bsm_node_in(node, i);
     constant = bsm_value_constant(v) || bsm_value_list_node(v);
@@ -93,7 +94,7 @@ static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten,
                    .max_tensor_bytes = (size_t)limits->max_tensor_bytes};
   bsm_status st = bsm_aten_call(&cx, op, args, n, outs, m);
   if (st && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
-    bsm_status_free(st); /* raises when it is run, if it is run */
+    bsm_status_free(st); /* it fails: so it raises when the engine runs it */
     return BSM_OK;
   }
   BSM_TRY(st);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes of a literal graph.
  *
- * resolve_writes: a write to a tensor that nobody else has until then becomes a
- * new value: what has the tensor later has that. Most in-place
- * ops of models are of this kind, and what is left of their graphs is
- * functional again. own_memory: what a run may write to becomes the run's own:
- * inputs and constants are copied when it begins.
+ * resolve_writes: a write to a tensor that no other value shares at that point
+ * becomes a new value, which later uses of the tensor read. Most in-place ops
+ * of models are of this kind, and their graphs become functional again.
+ * own_memory: inputs and constants that a run may write to are copied when it
+ * begins.
  *
  * Requires:    a graph as bsm_specialize leaves it when literal.
  * Establishes: no write reaches the memory of an input or a constant.
@@ -51,8 +51,8 @@ static bool same_shape(const bsm_value *x, const bsm_value *y) {
          keeps_shape(y->node, x);
 }
 
-/* Whether PyTorch's tensor is contiguous, for certain: what is made of it takes
- * its layout, and whether reshape() gives a view depends on that. */
+/* Whether PyTorch's tensor is contiguous for certain. Tensors made from it take
+ * over its layout, and reshape() returns a view only of a contiguous one. */
 static bool is_contiguous(const bsm_value *value) {
   const bsm_node *node = value->node;
   const bsm_ivalue *constant = bsm_value_constant(value);
@@ -73,8 +73,8 @@ static bool runs_after(const resolver *r, const bsm_node *user,
   return !place || place > (uintptr_t)bsm_ptrmap_get(&r->places, node);
 }
 
-/* Whether nobody else has the tensor until `node`, of the same block: it is
- * new, and nothing before has kept it. */
+/* Whether no other value shares the tensor before `node`, a node of the same
+ * block: the tensor is new, and no earlier node has kept it. */
 static bool is_alone(const resolver *r, const bsm_value *x,
                      const bsm_node *node) {
   const bool input = !x->node->kind[0] && !x->node->block->owner;
@@ -118,11 +118,13 @@ static bsm_status resolve(resolver *r, bsm_node *node, bool *resolved) {
     bsm_value *in[2] = {y, NULL};
     BSM_TRY(bsm_ir_none(&e, &in[1]));
     BSM_TRY(bsm_ir_op(&e, "aten::clone", in, 2, &y));
-    /* It stands where the write stood. */
+    /* The new value takes the place of the write. */
     BSM_TRY_ALLOC(bsm_ptrmap_set(&r->scratch, &r->places, y->node,
                                  bsm_ptrmap_get(&r->places, node)));
   }
-  bsm_memory_unite(r->sets, x, y); /* what shares with one, does with both */
+  bsm_memory_unite(
+      r->sets, x,
+      y); /* a value that shares memory with one shares it with both */
   BSM_TRY(replace_later(r, x, y, node));
   bsm_node_destroy(node);
   *resolved = true;
@@ -135,7 +137,7 @@ static bsm_status note_places(resolver *r, const bsm_block *block,
   if (depth > (size_t)r->graph->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "blocks are nested too deep");
   }
-  /* The parameters are before all; what has no place is after all. */
+  /* Parameters come before all nodes; what has no place comes after them. */
   BSM_TRY_ALLOC(
       bsm_ptrmap_set(&r->scratch, &r->places, block->params, (void *)++place));
   for (const bsm_node *n = block->first; n; n = n->next) {
@@ -161,7 +163,7 @@ static bsm_status resolve_block(resolver *r, bsm_block *block, bool *any) {
   return BSM_OK;
 }
 
-/* Once more as long as that makes values alone which were not. */
+/* Repeated while a round leaves tensors unshared that were shared before. */
 #define MAX_TURNS 16
 
 bsm_status bsm_lower_resolve_writes(bsm_graph *graph,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* No-ops and pairs of ops that undo each other.
  *
- * Only what is exact stays: x + 0.0 changes -0.0, so it is not removed from
- * floating tensors; x * 1 is, when it leaves the dtype alone.
+ * Only exact rewrites are done. x + 0.0 changes -0.0, so it is not removed from
+ * floating tensors; x * 1 is removed when it does not change the dtype.
  *
  * Requires:    refined types on the values concerned; others are left alone.
  * Establishes: no reshape, permute, expand, cast or slice that does nothing; no
@@ -79,7 +79,8 @@ static bsm_status reshape(const bsm_node_emitter *e, bsm_node *node,
 
 /* ---- permutations ---- */
 
-/* The permutation that a node is: out dim i is in dim perm[i]. */
+/* The permutation that a node does: dim i of its output is dim perm[i] of its
+ * input. */
 static bool permutation(const bsm_node *node, int64_t *perm, size_t *n) {
   bsm_dims dims;
   bsm_dtype dtype;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batched products whose matrices are all the same constant.
  *
- * PyTorch takes matmul(x, w) of a batch of matrices and one matrix apart into
- * bmm(x, expand(w)). Such a constant would be laid out in memory once for each
- * of the batch, and could be no weight of a linear layer: so the product
- * becomes matmul(x, w) again.
+ * PyTorch decomposes matmul(x, w), where x is a batch of matrices and w is one
+ * matrix, into bmm(x, expand(w)). Left as that, the constant would be stored
+ * once for each matrix of the batch and could not be the weight of a linear
+ * layer. So the product becomes matmul(x, w) again.
  *
  * Requires:    nothing; without refined types less is found.
  * Establishes: no bmm by a constant that is the same in its first dimension.
  * Breaks:      may leave dead nodes. */
 #include "lowering/pass.h"
 
-/* The matrix that a tensor of rank 3 has all along dimension 0; NULL: none. */
+/* The matrix that a tensor of rank 3 repeats along dimension 0; NULL: there is
+ * none. */
 static bsm_status first_matrix(const bsm_node_emitter *e, const bsm_tensor *t,
                                bsm_tensor **out) {
   *out = NULL;
@@ -29,8 +30,8 @@ static bsm_status first_matrix(const bsm_node_emitter *e, const bsm_tensor *t,
   return BSM_OK;
 }
 
-/* Whether the last two of the sizes that a reshape or expand is given are
- * these: the others may be anything. */
+/* Whether the last two sizes given to a reshape or expand are these; the others
+ * may be anything. */
 static bool ends_in(const bsm_value *sizes, const int64_t last[2]) {
   int64_t known[BSM_MAX_RANK];
   size_t count = 0;

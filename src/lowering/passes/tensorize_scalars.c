@@ -23,8 +23,8 @@ static bool is_number(const bsm_value *value) {
   }
 }
 
-/* A Python number does not take part in promotion, a tensor of rank 0 does: it
- * gets a dtype that changes nothing. */
+/* A Python number does not take part in type promotion, but a tensor of rank 0
+ * does. So the tensor gets a dtype that does not change the result's. */
 static bsm_status harmless(const bsm_node_emitter *e, bsm_dtype self,
                            bsm_value *x, bsm_value **out) {
   bsm_dims dims;
@@ -81,7 +81,7 @@ static bsm_dtype dtype_of_number(const bsm_type *type, bsm_dtype of_tensor) {
       return BSM_DTYPE_DOUBLE;
     case BSM_TYPE_BOOL:
       return BSM_DTYPE_BOOL;
-    default: /* a Scalar: what item() of that tensor is */
+    default: /* a Scalar: the tensor that item() was called on */
       return bsm_dtype_is_floating(of_tensor) ? BSM_DTYPE_DOUBLE
              : of_tensor == BSM_DTYPE_BOOL    ? BSM_DTYPE_BOOL
                                               : BSM_DTYPE_INT64;
