@@ -5,7 +5,8 @@
 #include "aten/ivalue_parts.h"
 #include "engine/program_values.h"
 
-/* No tensor that is computed here, because it depends on nothing, is larger. */
+/* Tensors that do not depend on inputs are computed here; none may be larger.
+ */
 #define MAX_TENSOR_BYTES ((size_t)64 << 20)
 
 static bool is_meta(const bsm_ivalue *v) {
@@ -23,7 +24,7 @@ void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value) {
 
 /* ---- calls ---- */
 
-/* Of the ops with effects, those that change a container of this run. */
+/* An op with effects may change only containers that this run has made. */
 static bsm_status check_effect(const bsm_abstract_run *run,
                                const bsm_instruction *i,
                                const bsm_ivalue *args) {
@@ -48,7 +49,7 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
       BSM_NEW_ARRAY(run->walker.arena, bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
-  /* What changes a list may have put it into itself. */
+  /* An op that changes a list may have put the list into itself. */
   BSM_TRY(bsm_program_check_nested(outs, i->output_count));
   if (run->call && bsm_iv_any(outs, i->output_count, is_meta)) {
     BSM_TRY(run->call(run->user, i, args, outs));

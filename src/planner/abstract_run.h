@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running instructions of a program without the data of its tensors: shapes,
- * numbers and containers are computed, tensors that depend on data are meta.
- * What needs data fails with BSM_DATA_DEPENDENT, and its outputs are unknown
- * from then on. */
+/* The abstract interpreter of programs: it runs instructions without the data
+ * of the inputs. Shapes, numbers and containers are computed; tensors that
+ * depend on data are meta. An instruction that needs data fails with
+ * BSM_DATA_DEPENDENT, and its outputs are unknown from then on. */
 #ifndef BSM_PLANNER_ABSTRACT_RUN_H_
 #define BSM_PLANNER_ABSTRACT_RUN_H_
 
@@ -10,8 +10,8 @@
 #include "engine/program_constants.h"
 #include "engine/program_walker.h"
 
-/* Told of a call some of whose results are tensors without data: after it ran,
- * `outs` are its results. */
+/* Called after a call some of whose results are tensors without data; `outs`
+ * are its results. */
 typedef bsm_status bsm_abstract_call(void *user, const bsm_instruction *i,
                                      const bsm_ivalue *args,
                                      const bsm_ivalue *outs);
@@ -26,8 +26,8 @@ typedef struct bsm_abstract_run {
   bool *known; /* by register */
 } bsm_abstract_run;
 
-/* All registers become unknown but the constants'. The other fields, and the
- * walker's program, arena and budget, have been set. */
+/* Makes the registers of constants known and all others unknown. The caller has
+ * set the other fields, and the walker's program, arena and budget. */
 BSM_NODISCARD bsm_status bsm_abstract_start(
     bsm_abstract_run *run, const bsm_program_constants *constants);
 void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value);
@@ -35,13 +35,13 @@ void bsm_abstract_set(bsm_abstract_run *run, uint32_t reg, bsm_ivalue value);
  * unknown. */
 BSM_NODISCARD bsm_status bsm_abstract_instruction(bsm_abstract_run *run,
                                                   const bsm_instruction *i);
-/* The same where nobody minds a failure: *fits tells of it. Only memory that
- * runs out is returned. */
+/* The same, but a failure is only told in *fits. Running out of memory is still
+ * returned. */
 BSM_NODISCARD bsm_status bsm_abstract_try(bsm_abstract_run *run,
                                           const bsm_instruction *i, bool *fits);
 BSM_NODISCARD bsm_status bsm_abstract_block(bsm_abstract_run *run, uint32_t id);
 
-/* Whether a tensor without data is in the value. */
+/* Whether the value is, or contains, a tensor without data. */
 bool bsm_abstract_is_meta(const bsm_ivalue *value);
 
 #endif /* BSM_PLANNER_ABSTRACT_RUN_H_ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A planner for an engine that runs: with the engine's constants and packed
- * weights, for its target. */
+/* The planner of a loaded engine: it builds for the engine's target, with the
+ * engine's constants and packed weights. */
 #include "planner/engine_planner.h"
 
 #include "base/allocate.h"
@@ -22,7 +22,7 @@ static void destroy(bsm_region_planner *p) {
   bsm_deallocate(p->allocator, p);
 }
 
-/* The weights that the engine has: constants, and packed ones. */
+/* Puts the engine's weights into the store: constants, and packed ones. */
 static bsm_status fill_store(bsm_region_planner *r, const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   for (uint32_t i = 0; i < plan->weights_count; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of a program's top block. Its instructions are run on the best
- * shapes; those that this computes are put into stages as partitioning does it
- * with the nodes of a graph: even stages are regions, odd ones run one by one,
- * and each needs only those before it. */
+/* Forms regions in the top block of a program. The block is run on the best
+ * shapes. Instructions whose results this computes may go into regions. All are
+ * put into stages, as partitioning does with the nodes of a graph: even stages
+ * become regions, instructions of odd stages run one by one, and each stage
+ * needs only stages before it. */
 #include <string.h>
 
 #include "planner/planner_internal.h"
@@ -71,8 +72,8 @@ static bsm_status find_fitting(former *f, const bsm_ivalue *inputs,
 
 typedef bsm_status visit_fn(former *f, uint32_t *reg, void *user);
 
-/* Visits the registers that an instruction reads, and those that blocks inside
- * of it read. */
+/* Visits the registers that an instruction reads, including those read by
+ * blocks inside of it. */
 static bsm_status visit_reads(former *f, bsm_instruction *i, visit_fn *visit,
                               void *user) {
   for (uint32_t k = 0; k < i->input_count; k++) {
@@ -105,7 +106,8 @@ static bool changes_container(const former *f, const bsm_instruction *i) {
   return op && (op->flags & BSM_ATEN_EFFECT) && i->input_count;
 }
 
-/* Visits the containers that an instruction changes, inside of it, too. */
+/* Visits the containers that an instruction changes, including changes by
+ * blocks inside of it. */
 static bsm_status visit_changes(former *f, bsm_instruction *i, visit_fn *visit,
                                 void *user) {
   if (changes_container(f, i)) BSM_TRY(visit(f, &i->inputs[0], user));
@@ -118,14 +120,15 @@ static bsm_status visit_changes(former *f, bsm_instruction *i, visit_fn *visit,
   return BSM_OK;
 }
 
-/* Who changes a container sets it anew for those that come later. */
+/* An instruction that changes a container counts as setting it, for later
+ * readers. */
 static bsm_status set_anew(former *f, uint32_t *reg, void *user) {
   const uint32_t *stage = user;
   if (f->stages[*reg]) f->stages[*reg] = *stage + 1;
   return BSM_OK;
 }
 
-/* A container changes when all have read it that come before. */
+/* A change of a container waits for all earlier readers. */
 static bsm_status wait_for_readers(former *f, uint32_t *reg, void *user) {
   uint32_t *stage = user;
   const uint32_t read = f->readers[*reg];
@@ -169,7 +172,7 @@ typedef struct crossing {
   bool found;
 } crossing;
 
-/* A container that another stage reads. */
+/* Finds a container that another stage reads. */
 static bsm_status check_crossing(former *f, uint32_t *reg, void *user) {
   crossing *c = user;
   const uint32_t set = f->stages[*reg];
@@ -183,14 +186,15 @@ static bsm_status check_crossing(former *f, uint32_t *reg, void *user) {
   return BSM_OK;
 }
 
-/* What changes a container stays with what makes it. */
+/* A container is changed in the stage that makes it. */
 static bsm_status check_change(former *f, uint32_t *reg, void *user) {
   crossing *c = user;
   if (f->makers[*reg] && f->makers[*reg] != c->stage + 1) c->found = true;
   return BSM_OK;
 }
 
-/* Takes those out of regions that make containers which go in or out. */
+/* Takes instructions out of regions whose containers would enter or leave a
+ * region. */
 static bsm_status refuse_containers(former *f, const bsm_abstract_run *run,
                                     bool *again) {
   crossing c = {.run = run};
@@ -202,7 +206,8 @@ static bsm_status refuse_containers(former *f, const bsm_abstract_run *run,
     c.found = false;
     BSM_TRY(visit_changes(f, i, check_change, &c));
     BSM_TRY(visit_reads(f, i, check_crossing, &c));
-    /* Such a container goes in: the reader stands alone, too. */
+    /* Such a container would enter the region, so its reader is taken out too.
+     */
     if (c.found && f->placed[k].fits) {
       f->placed[k].fits = false;
       *again = true;
@@ -255,8 +260,8 @@ static bool is_constant(const former *f, uint32_t reg) {
   return false;
 }
 
-/* What is set before, by a parameter or another stage of the top block, goes
- * in; constants are there, and the rest is set inside. */
+/* Parameters and registers that another stage of the top block sets become
+ * inputs. Constants need not be passed, and all others are set inside. */
 static bsm_status add_input(former *f, uint32_t *reg, void *user) {
   region *r = user;
   bool param = false;
@@ -302,7 +307,7 @@ static bsm_status rename_read(former *f, uint32_t *reg, void *user) {
   return BSM_OK;
 }
 
-/* The results have other names inside than outside. */
+/* Gives results other registers inside the region than outside. */
 static bsm_status rename_results(former *f, region *r,
                                  bsm_program_block *block) {
   uint32_t *names =
@@ -349,7 +354,7 @@ static bsm_status make_region(former *f, uint32_t stage, uint32_t count,
     }
   }
   BSM_TRY(list_params(f, r));
-  /* The whole's results first, in their order. */
+  /* The results of the top block come first, in their order. */
   for (uint32_t k = 0; k < f->top->result_count; k++) {
     BSM_TRY(add_output(f, &f->top->results[k], r));
   }
@@ -412,8 +417,8 @@ static bsm_status make_regions(former *f) {
 
 /* ---- the order of blocks ---- */
 
-/* Gives a block and those inside of it the next numbers: inner ones come
- * later. */
+/* Numbers a block and the blocks inside of it; inner blocks get higher numbers.
+ */
 static uint32_t renumber(former *f, uint32_t id, uint32_t next,
                          bsm_program_block *to) {
   const bsm_program_block *from = &f->blocks.items[id];
@@ -452,7 +457,7 @@ static bsm_status form(former *f, const bsm_ivalue *inputs) {
     return BSM_FAIL_OOM();
   }
   BSM_TRY(find_fitting(f, inputs, &run));
-  /* Each turn takes at least one instruction out for good. */
+  /* Each round takes at least one instruction out for good. */
   for (bool again = true; again;) {
     again = false;
     BSM_TRY(place_all(f));

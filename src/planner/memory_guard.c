@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each piece of memory has its size in front, so that what is freed is known.
+/* Each block of memory has its size in front, so that freeing knows the size.
  */
 #include "planner/memory_guard.h"
 
@@ -9,7 +9,8 @@
 #include "base/allocate.h"
 #include "base/checked.h"
 
-/* In front of each piece: what was asked of the base, and where it begins. */
+/* In front of each block: the size asked of the base allocator, and its
+ * address. */
 typedef struct head {
   void *base;
   size_t size;

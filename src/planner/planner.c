@@ -7,8 +7,8 @@
 #include "planner/memory_guard.h"
 #include "planner/region_graph.h"
 
-/* One plan: loops are unrolled within these. Building, which may pack weights,
- * gets so many times the weights of the engine on top. */
+/* Limits for one plan; loops are unrolled within them. Building may pack
+ * weights, so it may use this many times the engine's weights in addition. */
 #define MAX_INSTRUCTIONS ((size_t)100000)
 #define MAX_BYTES ((size_t)512 << 20)
 #define TIMES_WEIGHTS 8
@@ -81,8 +81,8 @@ static bsm_status build(bsm_planner *planner, const bsm_graph *graph,
   return status;
 }
 
-/* A converter and the op that ran on shapes have to agree: whoever reads the
- * result has been told what the op says. */
+/* A converter has to agree with the op that ran on shapes: readers of the
+ * result rely on what the op said. */
 static bsm_status check_outputs(const bsm_graph *graph, const bsm_plan *plan) {
   const bsm_node *returns = graph->block->returns;
   for (uint32_t i = 0; i < plan->output_count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each call with a result that depends on data becomes a node; everything else
- * has been computed by the run on shapes and is constant. */
+/* Makes the graph of a region. A call whose results depend on data becomes a
+ * node; everything else is computed by the run on shapes and becomes constant.
+ */
 #include "planner/region_graph.h"
 
 /* Bytes of one tensor: see largest_tensor(). */
@@ -115,7 +116,7 @@ static bsm_status add_output(graph_builder *g, bsm_node *node,
   BSM_TRY_ALLOC(type);
   BSM_TRY(bsm_node_add_output(node, type, &value));
   if (out->tag == BSM_IVALUE_TENSOR) {
-    /* An op may give back its argument, which has a value. */
+    /* An op may return its argument, which has a value already. */
     return bsm_ptrmap_get(&g->values, out->u.tensor)
                ? BSM_OK
                : bind(g, out->u.tensor, value);
@@ -176,7 +177,7 @@ static bsm_status add_call(void *user, const bsm_instruction *i,
 
 /* ---- the region ---- */
 
-/* A tensor input becomes one of the graph, whatever it holds. */
+/* A tensor input becomes an input of the graph, even when it has data. */
 static bsm_status add_value(graph_builder *g, const bsm_ivalue *given,
                             bsm_ivalue *own) {
   bsm_tensor *t;
@@ -201,7 +202,7 @@ static bsm_status add_value(graph_builder *g, const bsm_ivalue *given,
   return bind(g, t, value);
 }
 
-/* So does each tensor in a list. */
+/* So does each tensor of a list. */
 static bsm_status add_list(graph_builder *g, const bsm_list *given,
                            bsm_ivalue *own) {
   bsm_list *list;
@@ -213,7 +214,7 @@ static bsm_status add_list(graph_builder *g, const bsm_list *given,
   return BSM_OK;
 }
 
-/* Calls get lists and strings, too. */
+/* Single calls take lists and strings as well. */
 static bsm_status add_input(graph_builder *g, const bsm_instruction *i,
                             const bsm_ivalue *given, bsm_ivalue *own) {
   if (i->kind != BSM_INSTRUCTION_CALL) return add_value(g, given, own);
@@ -222,7 +223,8 @@ static bsm_status add_input(graph_builder *g, const bsm_instruction *i,
   return given->tag == BSM_IVALUE_STRING ? BSM_OK : add_value(g, given, own);
 }
 
-/* Which output of the graph a result is; one is added when it is new. */
+/* Finds which output of the graph a result is, and adds one for a new result.
+ */
 static bsm_status add_result(graph_builder *g, const bsm_ivalue *v,
                              uint32_t *output) {
   bsm_block *block = g->graph->block;
@@ -263,7 +265,7 @@ static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
   return BSM_OK;
 }
 
-/* As large as a run of the instructions allows for: program_runner.c. */
+/* As large as running the instructions would allow: see program_runner.c. */
 static size_t largest_tensor(const bsm_planner *planner,
                              const bsm_instruction *region,
                              const bsm_ivalue *inputs) {
@@ -324,7 +326,7 @@ bsm_status bsm_region_graph_make(bsm_planner *planner,
   *g.cx = *planner->cx;
   g.cx->arena = scratch;
   bsm_status status = make(&g, planner, region, inputs, arena, out);
-  /* Names that are new stay with the planner, whose memory they have. */
+  /* New names are in the planner's memory, so the planner keeps them. */
   planner->cx->names = g.cx->names;
   out->graph = g.graph;
   return status;

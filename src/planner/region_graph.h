@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph of what a region calls, for shapes that are known. */
+/* The graph of a region's calls, for known shapes. */
 #ifndef BSM_PLANNER_REGION_GRAPH_H_
 #define BSM_PLANNER_REGION_GRAPH_H_
 

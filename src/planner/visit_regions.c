@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the regions of a program get, for certain shapes of its inputs. */
+/* Finds the inputs of a program's regions for given shapes of the program's
+ * inputs. */
 #include "planner/planner_internal.h"
 
 /* Shows a region to the visitor when its inputs are known, and runs it. */
