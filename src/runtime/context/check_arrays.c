@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compares dtype, dims, strides and addresses of the caller's arrays with the
+ * bindings of an engine. */
 #include "runtime/context/check_arrays.h"
 
 #include <inttypes.h>

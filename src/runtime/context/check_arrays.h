@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The caller's arrays against the bindings of an engine. */
+/* Checks the caller's arrays against the bindings of an engine. */
 #ifndef BSM_RUNTIME_CONTEXT_CHECK_ARRAYS_H_
 #define BSM_RUNTIME_CONTEXT_CHECK_ARRAYS_H_
 
 #include "bessemer/types.h"
 #include "engine/plan.h"
 
-/* `what`: "input" or "output", for messages. BSM_INVALID_ARGUMENT: dtype, rank,
- * a size, a stride, the address; the message names the binding and both values.
- */
+/* `what`: "input" or "output", for messages. BSM_INVALID_ARGUMENT when the
+ * dtype, rank, a size, a stride or the address does not fit; the message names
+ * the binding and both values. */
 BSM_NODISCARD bsm_status bsm_check_array(const char *what, size_t index,
                                          const bsm_plan_binding *binding,
                                          const bsm_plan_tensor *t,
                                          const bsm_array *array);
 BSM_NODISCARD bsm_status bsm_check_count(const char *what, size_t given,
                                          uint32_t wanted);
-/* That dims of the binding's rank are in the range of the input, when it has
- * one. */
+/* Checks that dims, of the binding's rank, are in the range of the input; an
+ * input without a range takes all. */
 BSM_NODISCARD bsm_status bsm_check_range(const bsm_plan *plan, uint32_t input,
                                          const bsm_dims *dims);
-/* Of an array whose dims have been checked. */
+/* The bytes of an array whose dims have been checked. */
 size_t bsm_array_bytes(const bsm_array *array);
 
 #endif /* BSM_RUNTIME_CONTEXT_CHECK_ARRAYS_H_ */

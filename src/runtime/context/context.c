@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Execution contexts: everything that running needs is made here once;
+/* Execution contexts. Everything that a run needs is made here once, so that
  * bsm_context_run only binds addresses and calls kernels. */
 #include <inttypes.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static uint32_t count_parts(const bsm_plan *plan) {
   return count;
 }
 
-/* Prepares every part. Their needs do not add up: no two parts run at a time,
- * and nothing stays in the workspace. */
+/* Prepares every part. The parts share the workspace, so the largest need
+ * counts: no two parts run at a time, and nothing stays in it. */
 static bsm_status prepare_parts(const bsm_engine *engine,
                                 bsm_execution *execution, bsm_arena *arena,
                                 bsm_plan_runner **out, bsm_memory_need *need) {
@@ -42,7 +42,7 @@ static void destroy_parts(const bsm_engine *engine, bsm_plan_runner *runners) {
   }
 }
 
-/* Says once when the engine was built for more than there is. */
+/* Warns when the engine was built for more than the machine has. */
 static void report_target(const bsm_context *context,
                           const bsm_logger *logger) {
   const bsm_stream *stream =

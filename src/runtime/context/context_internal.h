@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of contexts share: context.c makes them, context_run.c runs
- * them, context_shapes.c looks ahead. */
+ * them, context_shapes.c finds the plan for a shape, also before a run. */
 #ifndef BSM_RUNTIME_CONTEXT_CONTEXT_INTERNAL_H_
 #define BSM_RUNTIME_CONTEXT_CONTEXT_INTERNAL_H_
 
@@ -25,22 +25,23 @@ struct bsm_context {
   bsm_staged *kept;      /* outputs of bsm_context_run_keep, by binding */
   bsm_array *outputs;    /* of the last bsm_context_run_keep */
   bool has_outputs;      /* false: there are none */
-  bsm_run_result result; /* of that run, around them; as far as it was needed */
+  bsm_run_result result; /* the structured result of that run, made when it was
+                            asked for */
   bsm_arena result_arena;
   bsm_output_allocate output_allocate;
   void *output_user;
   bsm_array *shapes_set; /* of the inputs: bsm_context_set_input_shape */
 };
 
-/* What runs inputs of some dims. */
+/* The plan that runs inputs of some dims. */
 typedef struct bsm_context_choice {
   bsm_plan_runner *runner; /* NULL: the program */
-  /* For each input of its plan: of the engine. NULL: the same. */
+  /* For each input of the plan, the engine's input; NULL: the same order. */
   const uint32_t *params;
 } bsm_context_choice;
 
-/* The plan for inputs of these dims, made when there is none yet. The arrays
- * fit the bindings and are in range; only their dtypes and dims count. */
+/* Finds the plan for inputs of these dims, and makes it when there is none yet.
+ * The arrays have been checked; only their dtypes and dims matter. */
 BSM_NODISCARD bsm_status bsm_context_choose(bsm_context *context,
                                             const bsm_array *inputs,
                                             bsm_context_choice *out);

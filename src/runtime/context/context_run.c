@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running contexts: the caller's arrays are bound to a plan, or given to the
- * program; outputs. */
+/* Running contexts: the caller's arrays are bound to a plan or given to the
+ * program, and outputs are brought to the caller's memory. */
 #include "base/options.h"
 #include "base/thread_pool.h"
 #include "runtime/context/check_arrays.h"
@@ -8,7 +8,7 @@
 
 /* ---- memory of outputs ---- */
 
-/* What output i takes at most, as far as the engine's plans tell. */
+/* The most bytes that output i takes in any variant of the engine. */
 static size_t largest_output(const bsm_context *context, uint32_t i) {
   const bsm_program *p = context->engine->plan->program;
   uint64_t most = 0, bytes;
@@ -23,8 +23,8 @@ static size_t largest_output(const bsm_context *context, uint32_t i) {
   return (size_t)most;
 }
 
-/* Memory of the context for an output: for the largest shapes at once, so that
- * it need not grow. */
+/* Memory of the context for an output. It is made for the largest shapes at
+ * once, so that it need not grow. */
 static bsm_status own_memory(bsm_context *context, uint32_t i,
                              bsm_array *array) {
   bsm_staged *kept = &context->kept[i];
@@ -37,7 +37,7 @@ static bsm_status own_memory(bsm_context *context, uint32_t i,
                             &array->data);
 }
 
-/* The caller's memory for an output of these dims. */
+/* Asks the caller for memory for an output of these dims. */
 static bsm_status ask_memory(const bsm_context *context, size_t i,
                              const char *name, bsm_array *array) {
   const size_t bytes = bsm_array_bytes(array);
@@ -66,12 +66,13 @@ static bsm_status hand_over(bsm_context *context, size_t i, const char *name,
                             from, BSM_SPACE_HOST, bsm_array_bytes(array));
 }
 
-/* Where a plan has an output. */
+/* The memory space of a plan's output. */
 static bsm_memory_space output_space(const bsm_plan *plan, uint32_t i) {
   return plan->tensors[plan->outputs[i].tensor].space;
 }
 
-/* The address that a plan writes output i of the caller's array to. */
+/* Binds output i of a plan to the caller's array, or to memory from which it is
+ * copied there. */
 static bsm_status bind_output(bsm_context *context, bsm_plan_runner *runner,
                               uint32_t i, const bsm_array *array) {
   return bsm_stage_output(&context->outputs_staged[i], &context->execution,
@@ -79,7 +80,7 @@ static bsm_status bind_output(bsm_context *context, bsm_plan_runner *runner,
                           &runner->outputs[i]);
 }
 
-/* Gives the outputs of a plan memory. */
+/* Gives the outputs of a plan memory of the context, or the caller's. */
 static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
   const bsm_plan *plan = runner->plan;
   for (uint32_t i = 0; i < plan->output_count; i++) {
@@ -94,7 +95,7 @@ static bsm_status keep_outputs(bsm_context *context, bsm_plan_runner *runner) {
   return BSM_OK;
 }
 
-/* The results of a program. */
+/* Keeps the results of a program. */
 static bsm_status keep_results(bsm_context *context) {
   const bsm_plan *plan = context->engine->plan;
   bsm_run_result *result = &context->result;
@@ -132,7 +133,7 @@ static bsm_status copy_output(bsm_context *context, uint32_t i,
                             BSM_SPACE_HOST, bsm_array_bytes(&from));
 }
 
-/* The caller's arrays for the inputs of a plan. */
+/* Binds the caller's arrays to the inputs of a plan. */
 static bsm_status stage_inputs(bsm_context *context, const bsm_array *inputs,
                                const bsm_context_choice *choice) {
   const bsm_plan *plan = choice->runner->plan;
@@ -169,7 +170,7 @@ static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
   return choice.runner ? stage_inputs(context, inputs, &choice) : BSM_OK;
 }
 
-/* The caller's arrays for the outputs of a plan. */
+/* Binds the caller's arrays to the outputs of a plan. */
 static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
                                const bsm_array *outputs) {
   const bsm_plan *plan = runner->plan;
@@ -185,7 +186,7 @@ static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
   return BSM_OK;
 }
 
-/* Runs a plan; its outputs arrive in `outputs`. */
+/* Runs a plan; the outputs are in `outputs` afterwards. */
 static bsm_status run_plan(bsm_context *context, bsm_plan_runner *runner,
                            const bsm_array *outputs) {
   bsm_execution *e = &context->execution;
@@ -197,8 +198,8 @@ static bsm_status run_plan(bsm_context *context, bsm_plan_runner *runner,
   return status ? bsm_execution_fail(e, status) : bsm_execution_wait(e);
 }
 
-/* The plan of `runner`, or the program when it is NULL; the pool's workers stay
- * awake for it. */
+/* Runs the plan of `runner`, or the program when it is NULL. The workers of the
+ * pool stay awake meanwhile. */
 static bsm_status run_parts(bsm_context *context, bsm_plan_runner *runner,
                             const bsm_array *inputs, const bsm_array *outputs) {
   bsm_thread_pool *pool = context->execution.env.pool;
@@ -252,7 +253,7 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   return BSM_OK;
 }
 
-/* Whether only the run told how many outputs there are. */
+/* Whether the number of outputs is known only after a run. */
 static bool is_counted(const bsm_context *context) {
   return bsm_plan_value_count(context->engine->plan) > 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which plan runs the inputs; and the same ahead of a run, for shapes that the
- * caller says. */
+/* Finds the plan that runs the inputs, in a run and before one, for shapes that
+ * the caller gives. */
 #include <inttypes.h>
 
 #include "base/options.h"
 #include "runtime/context/check_arrays.h"
 #include "runtime/context/context_internal.h"
 
-/* The runner of the plan for just these shapes, or NULL. */
+/* The runner of the plan for exactly these shapes, or NULL. */
 static bsm_plan_runner *find_variant(const bsm_context *context,
                                      const bsm_array *inputs) {
   const bsm_program *p = context->engine->plan->program;
@@ -24,7 +24,8 @@ static bsm_plan_runner *find_variant(const bsm_context *context,
   return NULL;
 }
 
-/* The same, made for these shapes when the whole program is one region. */
+/* The same when the whole program is one region: the plan is made if need be.
+ */
 static bsm_status find_shape_plan(bsm_context *context, const bsm_array *inputs,
                                   bsm_context_choice *out) {
   const bsm_whole_region *whole = &context->whole;
@@ -50,7 +51,7 @@ bsm_status bsm_context_choose(bsm_context *context, const bsm_array *inputs,
 
 /* ---- ahead of a run ---- */
 
-/* At first the dims that the engine is best with. */
+/* The dims that were set; before any are, the best shapes of the engine. */
 static bsm_status shapes_of(bsm_context *context, bsm_array **out) {
   const bsm_engine *engine = context->engine;
   const uint32_t count = engine->plan->input_count;

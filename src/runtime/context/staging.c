@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of a context for arrays in another memory space, and the copies to and
+ * from it. */
 #include "runtime/context/staging.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Uploads each weight of an engine once. A table of the blocks of the host's
+ * memory that hold weights, sorted by address, has their copies. */
 #include "runtime/engine/device_weights.h"
 
 #include <pthread.h>
@@ -6,7 +8,7 @@
 
 #include "base/allocate.h"
 
-/* A piece of the host's memory, and its copy. */
+/* A block of the host's memory, and its copy on the device. */
 typedef struct piece {
   const uint8_t *from;
   uint64_t size;
@@ -18,7 +20,7 @@ struct bsm_device_weights {
   const bsm_allocator *allocator;
   bsm_arena arena;
   pthread_mutex_t lock; /* of the copies */
-  piece *pieces;        /* by address, apart */
+  piece *pieces;        /* sorted by address; they do not overlap */
   size_t count;
 };
 
@@ -28,7 +30,8 @@ static int by_address(const void *pa, const void *pb) {
   return a->size < b->size ? 1 : a->size > b->size ? -1 : 0;
 }
 
-/* Parts share weights, and a changed file has some that overlap. */
+/* Parts share weights, and a file that was tampered with may have overlapping
+ * ones. */
 static void merge(bsm_device_weights *w) {
   size_t kept = 0;
   qsort(w->pieces, w->count, sizeof(*w->pieces), by_address);
@@ -93,7 +96,7 @@ void bsm_device_weights_destroy(bsm_device_weights *w) {
   bsm_deallocate(w->allocator, w);
 }
 
-/* The last piece that begins at or before `data`. */
+/* The last block that begins at or before `data`. */
 static piece *find_piece(const bsm_device_weights *w, const uint8_t *data) {
   size_t from = 0, to = w->count;
   while (from < to) {
@@ -107,7 +110,7 @@ static piece *find_piece(const bsm_device_weights *w, const uint8_t *data) {
   return from ? &w->pieces[from - 1] : NULL;
 }
 
-/* Waits, so that other streams find the copy whole. */
+/* Waits for the copy, so that other streams find it complete. */
 static bsm_status upload(const bsm_device_weights *w, bsm_stream *stream,
                          piece *p) {
   const bsm_device_ops *ops = w->device->ops;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engines: loading, saving; the devices that they run on. */
+/* Engines: loading and saving them, and the devices that they run on. */
 #include "runtime/engine/engine.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #define CPU "cpu" /* the name of its device, and of its targets */
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
 
-/* Whether anything is left to the reference library. */
+/* Whether any step or instruction calls the reference library. */
 static bool calls_ops(const bsm_plan *plan) {
   bool calls = plan->program != NULL;
   for (uint32_t i = 0; i < plan->step_count && !calls; i++) {

@@ -14,14 +14,15 @@
 
 struct bsm_engine {
   const bsm_allocator *allocator; /* NULL: malloc */
-  /* Of the memory spaces: the CPU, and what the plan's target names. `ops` of
-   * the second is NULL for engines for the CPU; the device alone is NULL when
-   * the engine was built where there is none. */
+  /* The devices of the memory spaces: the CPU, and the device of the plan's
+   * target. For an engine for the CPU, `ops` of the second is NULL. Where the
+   * machine lacks the device, only the device itself is NULL. */
   const bsm_device_ops *ops[BSM_MEMORY_SPACES];
   bsm_device *devices[BSM_MEMORY_SPACES];
-  int32_t device_index;        /* of the second one */
-  bsm_device_weights *weights; /* in its memory; NULL: it reads the host's */
-  bsm_arena arena;             /* the plan, and weights that are not in `map` */
+  int32_t device_index; /* of the second one */
+  bsm_device_weights
+      *weights; /* in the device's memory; NULL: the device reads the host's */
+  bsm_arena arena; /* the plan, and weights that are not in `map` */
   bsm_file_map map;
   const bsm_plan *plan;
   const bsm_aten_library *aten;       /* NULL unless a step calls an op */
@@ -30,17 +31,18 @@ struct bsm_engine {
   size_t layer_count;
 };
 
-/* What the drivers of steps get to know of the engine. */
+/* What the drivers of steps need of the engine. */
 bsm_step_env bsm_engine_step_env(const bsm_engine *engine);
-/* The space of the device that its plan's target names. */
+/* The memory space of the plan's target. */
 static inline bsm_memory_space bsm_engine_space(const bsm_engine *engine) {
   return engine->ops[BSM_SPACE_DEVICE] ? BSM_SPACE_DEVICE : BSM_SPACE_HOST;
 }
 
-/* An engine around a plan that the builder made. On success the engine owns
- * the memory of `arena` (which is left empty); on failure the caller keeps
- * it. The plan is verified and its steps checked, with `plugins` (may be NULL).
- * Without the device that it was built for the engine can be saved, not run. */
+/* An engine around a plan that the builder made. On success the engine owns the
+ * memory of `arena` (which is left empty); on failure the caller keeps it. The
+ * plan is verified and its steps checked, with `plugins` (may be NULL). Where
+ * the machine lacks the engine's device, the engine can be saved but not run.
+ */
 BSM_NODISCARD bsm_status bsm_engine_adopt(bsm_arena *arena,
                                           const bsm_plan *plan,
                                           const bsm_allocator *allocator,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing what plans run with, copies between memory spaces, and
+ * waiting for a device. */
 #include "runtime/plan/execution.h"
 
 #include "base/isa.h"
@@ -50,7 +52,8 @@ bsm_status bsm_execution_open(const bsm_engine *engine,
       .profile = options->profile};
   bsm_arena_init(&out->step_arena, options->allocator);
   BSM_TRY(check_device(engine));
-  /* A first piece stays, so that calls with small results find memory. */
+  /* A first block is kept, so that calls with small results need not allocate.
+   */
   if (engine->aten) BSM_TRY_ALLOC(bsm_arena_alloc(&out->step_arena, 1, 1));
   if (!options->pool) {
     BSM_TRY(bsm_thread_pool_create(options->threads, options->allocator,
@@ -81,7 +84,7 @@ void bsm_execution_close(bsm_execution *e) {
 bsm_status bsm_execution_wait(bsm_execution *e) {
   bsm_stream *stream = e->env.streams[BSM_SPACE_DEVICE];
   e->waits++;
-  /* What the host runs has run. */
+  /* Steps of the host have already run. */
   return stream ? e->env.ops[BSM_SPACE_DEVICE]->synchronize(stream) : BSM_OK;
 }
 

@@ -10,7 +10,7 @@
 typedef struct bsm_execution_options {
   const bsm_allocator *allocator;
   const bsm_logger *logger;
-  bsm_thread_pool *pool; /* NULL: its own, of so many threads: */
+  bsm_thread_pool *pool; /* NULL: the execution makes one of so many threads: */
   int threads;
   uint32_t isa; /* BSM_ISA_DETECT: all that this CPU has */
   bool profile; /* steps are timed */
@@ -26,37 +26,37 @@ typedef struct bsm_execution {
   bsm_workspace workspaces[BSM_MEMORY_SPACES];
   bsm_thread_pool *own_pool; /* NULL when the pool is the caller's */
   bsm_arena step_arena;
-  bsm_event *transferred; /* behind the last transfer; NULL: no device */
-  uint64_t waits;         /* how often it was waited for */
+  bsm_event *transferred; /* after the last transfer; NULL: no device */
+  uint64_t waits;         /* how often the execution was waited for */
   uint32_t isa;
   bool profile;
 } bsm_execution;
 
-/* BSM_NOT_FOUND: the device of the engine's target is not there. Close it in
- * any case; it stays where it is meanwhile. */
+/* BSM_NOT_FOUND: the machine lacks the device of the engine's target. The
+ * execution has to be closed in any case, and may not move before that. */
 BSM_NODISCARD bsm_status
 bsm_execution_open(const bsm_engine *engine,
                    const bsm_execution_options *options, bsm_execution *out);
 void bsm_execution_close(bsm_execution *execution);
 
-/* Waits for all that was enqueued. The first failure of it, as synchronize of
- * the device says. */
+/* Waits for everything that was enqueued, and returns its first failure as the
+ * device's synchronize does. */
 BSM_NODISCARD bsm_status bsm_execution_wait(bsm_execution *execution);
-/* The same after a failure of enqueueing, which one of earlier work precedes:
- * returns that which came first. */
+/* The same after enqueueing has failed. Earlier work may have failed before
+ * that, so the first of the two failures is returned. */
 BSM_NODISCARD bsm_status bsm_execution_fail(bsm_execution *execution,
                                             bsm_status status);
 
-/* Copies `bytes` between or within spaces, behind what is enqueued; what is
- * enqueued later finds them there. Memory of the host stays until the execution
- * was waited for, or until the copy is done where both are the host's. */
+/* Enqueues a copy of `bytes` between or within spaces. What is enqueued later
+ * sees the copy. Memory of the host has to stay until the execution was waited
+ * for; when both sides are the host's, the copy is done on return. */
 BSM_NODISCARD bsm_status bsm_execution_copy(bsm_execution *e, void *to,
                                             bsm_memory_space to_space,
                                             const void *from,
                                             bsm_memory_space from_space,
                                             size_t bytes);
 
-/* What plans need of the spaces; the largest of each counts. */
+/* What plans need in the spaces; the largest need of each counts. */
 typedef struct bsm_memory_need {
   uint64_t workspace[BSM_MEMORY_SPACES];
   size_t scratch[BSM_MEMORY_SPACES];

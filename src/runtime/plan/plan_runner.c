@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preparing and running the steps of one plan.
  *
- * Steps are enqueued in order. Those of the host run at once, those of a device
- * later; where one of the host stands behind a transfer it waits until that is
- * done, as it reads what came down, or writes where something is still on its
- * way up, of this plan or of one before. The device waits for the host nowhere:
- * what stands before was run. */
+ * Steps are enqueued in order. Steps of the host run at once, steps of a device
+ * later. A step of the host that follows a transfer waits for it: the step may
+ * read what is being downloaded, or overwrite what is being uploaded, by this
+ * plan or an earlier one. The device never waits for the host, whose earlier
+ * steps have run. */
 #include "runtime/plan/plan_runner.h"
 
 #include "engine/plan_work.h"
@@ -16,12 +16,12 @@ struct bsm_step_times {
   uint64_t runs;
 };
 
-/* What a step does about transfers. */
+/* What a step means for transfers. */
 enum { MEETS_NOTHING = 0, MEETS_WAIT = 1, MEETS_RECORD = 2 };
 
 /* ---- weights ---- */
 
-/* Weights that the engine does not have. */
+/* Weights of this plan that the engine does not have. */
 static bsm_status upload(bsm_plan_runner *r, const bsm_plan_weights *w,
                          const void **out) {
   bsm_execution *e = r->execution;
@@ -36,7 +36,7 @@ static bsm_status upload(bsm_plan_runner *r, const bsm_plan_weights *w,
   return ops->synchronize(stream);
 }
 
-/* The table of device addresses; those of the host are the plan's. */
+/* Makes the table of device addresses; addresses on the host are the plan's. */
 static bsm_status place_weights(bsm_plan_runner *r, bsm_arena *arena) {
   const bsm_engine *engine = r->execution->engine;
   const bsm_plan *plan = r->plan;
@@ -74,10 +74,10 @@ static bsm_status make_tables(bsm_plan_runner *r, bsm_arena *arena) {
   return BSM_OK;
 }
 
-/* Where steps of the host have to wait, and after what. */
+/* Finds the steps of the host that have to wait for transfers. */
 static bsm_status find_meetings(bsm_plan_runner *r, bsm_arena *arena) {
   bsm_stream *stream = r->execution->env.streams[BSM_SPACE_DEVICE];
-  bool pending = true; /* of the plan before */
+  bool pending = true; /* of an earlier plan */
   if (!stream) return BSM_OK;
   r->meets = BSM_NEW_ARRAY(arena, uint8_t, r->plan->step_count + 1u);
   BSM_TRY_ALLOC(r->meets);
@@ -189,7 +189,7 @@ static bsm_status enqueue_timed(const bsm_plan_runner *r, uint32_t i) {
   return ops->event_record(stream, r->times[i].to);
 }
 
-/* A plan with steps on a device. */
+/* Enqueues a step of a plan that has steps on a device. */
 static bsm_status enqueue_meeting(const bsm_plan_runner *r, uint32_t i) {
   bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
   const bsm_device_ops *ops = stream->device->ops;
@@ -212,7 +212,7 @@ static bsm_status enqueue_all(bsm_plan_runner *r) {
   return BSM_OK;
 }
 
-/* The times of a run that is over. */
+/* Adds the times of a finished run. */
 static void take_times(bsm_plan_runner *r) {
   for (uint32_t i = 0; i < r->plan->step_count; i++) {
     bsm_step_times *t = &r->times[i];

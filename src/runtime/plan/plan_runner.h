@@ -15,32 +15,33 @@ typedef struct bsm_plan_runner {
   const bsm_plan *plan;
   bsm_prepared_step *steps;
   bsm_step_times *times; /* NULL unless profiling */
-  /* The caller sets them before each run, in the spaces of their tensors, and
-   * leaves them until the execution was waited for. */
+  /* The caller sets these addresses before each run, in the spaces of the
+   * tensors, and does not change them until the execution was waited for. */
   void **inputs, **outputs;
-  bsm_run *runs;   /* by space */
-  uint8_t *meets;  /* by step; NULL: nothing is on a device */
-  uint64_t flight; /* after how many waits it was last enqueued */
+  bsm_run *runs;  /* by space */
+  uint8_t *meets; /* by step; NULL: nothing is on a device */
+  uint64_t
+      flight; /* the execution's count of waits when it was last enqueued */
   void **uploaded; /* weights that are this plan's alone */
   uint32_t uploaded_count;
 } bsm_plan_runner;
 
-/* Prepares the steps in `arena`, and adds to *need what they take. Destroy it
- * in any case. */
+/* Prepares the steps in `arena`, and adds their memory to *need. The runner has
+ * to be destroyed in any case. */
 BSM_NODISCARD bsm_status bsm_plan_runner_init(const bsm_plan *plan,
                                               bsm_execution *execution,
                                               bsm_arena *arena,
                                               bsm_memory_need *need,
                                               bsm_plan_runner *out);
-/* What lies beyond the arena; the execution is waited for. */
+/* Releases what is not in the arena. The execution has been waited for. */
 void bsm_plan_runner_destroy(bsm_plan_runner *runner);
 
-/* Whether it is enqueued and perhaps still running: its tables are in use until
- * the execution was waited for. */
+/* Whether the plan is enqueued and may still be running. Its tables are in use
+ * until the execution was waited for. */
 bool bsm_plan_runner_is_in_flight(const bsm_plan_runner *runner);
 
-/* Enqueues all steps, in the workspaces of the execution, of a runner that is
- * not in flight. A failure means that nothing is. */
+/* Enqueues all steps in the workspaces of the execution. The runner is not in
+ * flight; nor is it after a failure. */
 BSM_NODISCARD bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *runner);
 /* Runs all steps and waits for them. */
 BSM_NODISCARD bsm_status bsm_plan_runner_run(bsm_plan_runner *runner);

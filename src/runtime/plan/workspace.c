@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that plans compute in: it grows to the largest need. */
 #include "runtime/plan/workspace.h"
 
 #include <inttypes.h>
@@ -24,7 +25,8 @@ void bsm_workspace_destroy(bsm_workspace *w) {
   w->memory = NULL;
 }
 
-/* A plan that reads what it never wrote sees zeros, not old memory. */
+/* Zeros, so that a plan that reads what it never wrote does not see old memory.
+ */
 static bsm_status replace(bsm_workspace *w, size_t bytes) {
   const bsm_device_ops *ops = w->stream->device->ops;
   void *memory;

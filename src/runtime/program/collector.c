@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving values between arenas. */
+/* The garbage collector of programs: it moves live values between arenas. */
 #include "runtime/program/collector.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static bsm_status remember(bsm_collector *c, const void *old, void *new) {
   return BSM_OK;
 }
 
-/* Memory that the run did not make - inputs, constants - is not copied, nor is
- * what only the copy on a device still holds. */
+/* Memory that the run did not make (inputs, constants) is not copied, nor is a
+ * tensor that is valid only on the device. */
 static bsm_status move_storage(bsm_collector *c, bsm_storage **storage) {
   bsm_storage *old = *storage;
   bsm_storage *new = bsm_ptrmap_get(&c->moved, old);
@@ -51,7 +51,7 @@ static bsm_status move_storage(bsm_collector *c, bsm_storage **storage) {
 
 static bsm_status move_tensor(bsm_collector *c, bsm_tensor **tensor);
 
-/* A scale for each channel is a tensor too. */
+/* The scales of channels are tensors as well. */
 static bsm_status move_quantizer(bsm_collector *c,
                                  const bsm_quantizer **quantizer) {
   const bsm_quantizer *old = *quantizer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying live values from one arena to another, so that the first can be
- * emptied: what programs do with their garbage. Identity and sharing are kept:
- * two values that were one list, or views of one storage, still are. */
+/* Collects the garbage of programs: live values are copied from one arena to
+ * another, and the first can be emptied. Identity and sharing are kept: two
+ * values that were one list, or views of one storage, still are. */
 #ifndef BSM_RUNTIME_PROGRAM_COLLECTOR_H_
 #define BSM_RUNTIME_PROGRAM_COLLECTOR_H_
 
@@ -9,9 +9,9 @@
 #include "base/strings.h"
 
 typedef struct bsm_collector {
-  const bsm_arena *from; /* lists and dicts of other arenas stay */
+  const bsm_arena *from; /* lists and dicts of other arenas are not moved */
   bsm_arena *to;
-  const bsm_tensor *constants; /* tensors that stay */
+  const bsm_tensor *constants; /* tensors that are not moved */
   size_t constant_count;
   bsm_ptrmap moved; /* old address -> new */
 } bsm_collector;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each block is walked backwards. */
+/* Liveness of registers: each block is walked backwards. */
 #include "runtime/program/liveness.h"
 
 #define NO_BLOCK 0u /* else a block's id, plus 1 */
@@ -46,7 +46,8 @@ static bsm_status meet(walker *w, uint32_t block, const uint32_t *ids,
   return BSM_OK;
 }
 
-/* What an instruction reads and writes, and all that is inside it. */
+/* Meets the registers that an instruction reads or writes, including those of
+ * blocks inside of it. */
 static bsm_status meet_all(walker *w, uint32_t block, const bsm_instruction *i,
                            id_vec *dead) {
   BSM_TRY(meet(w, block, i->inputs, i->input_count, dead));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the registers of a program are read for the last time. */
+/* Liveness: where each register of a program is read for the last time. */
 #ifndef BSM_RUNTIME_PROGRAM_LIVENESS_H_
 #define BSM_RUNTIME_PROGRAM_LIVENESS_H_
 
@@ -11,9 +11,10 @@ typedef struct bsm_dead_registers {
   size_t count;
 } bsm_dead_registers;
 
-/* For block b and its instruction k, (*out)[b][k]: the registers that b itself
- * has set before, and that neither its later instructions, with all inside
- * them, nor its results read. Constants never die. */
+/* (*out)[b][k] belongs to instruction k of block b. It has the registers that
+ * block b has set up to there and that nothing reads later: no later
+ * instruction of b, no block inside of one, and no result of b. Constants never
+ * die. */
 BSM_NODISCARD bsm_status bsm_program_liveness(const bsm_program *program,
                                               bsm_arena *arena,
                                               bsm_dead_registers ***out);

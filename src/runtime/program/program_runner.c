@@ -17,9 +17,10 @@
 #include "runtime/program/liveness.h"
 #include "runtime/program/residency.h"
 
-/* A file of few bytes can ask for anything. As in aten_step.c: no tensor is
- * larger than so many times the inputs and weights, or than the first limit if
- * that is more, and never larger than the last. */
+/* A file of few bytes can ask for tensors of any size. As in aten_step.c, a
+ * tensor may be TIMES_LARGER times as large as the inputs and weights together,
+ * or SMALL_TENSOR_BYTES if that is more, but never larger than
+ * MAX_TENSOR_BYTES. */
 #define SMALL_TENSOR_BYTES ((size_t)1 << 30)
 #define TIMES_LARGER 64
 #define MAX_TENSOR_BYTES ((size_t)16 << 30)
@@ -39,7 +40,7 @@ struct bsm_program_runner {
   const bsm_logger *logger;
   bsm_arena *own;      /* of constants */
   bsm_allocator guard; /* of the two below: keeps the limit */
-  bool refused;        /* it has said no in this run */
+  bool refused;        /* it has refused memory in this run */
   bsm_arena arenas[2]; /* of the run, and to collect into */
   size_t collect_at;   /* bytes */
   size_t weights_bytes;
@@ -80,8 +81,8 @@ static void set_registers(bsm_program_runner *r, const uint32_t *to, size_t n,
 
 /* ---- memory ---- */
 
-/* What is alive, up to the limit, is there twice while garbage is collected;
- * one op may ask for anything. */
+/* While garbage is collected there are two copies of live values, each up to
+ * the limit. A single op may ask for any size. */
 static void *guarded_alloc(void *user, size_t size, size_t alignment) {
   bsm_program_runner *r = user;
   const size_t used = r->arenas[0].total + r->arenas[1].total;
@@ -125,8 +126,8 @@ static bsm_status read_constants(bsm_program_runner *r) {
 
 /* ---- calls ---- */
 
-/* Whether all results are new: what shares memory with an argument, at times,
- * says so behind the arrow of its schema. */
+/* Whether all results are new. The schema of an op whose result may share
+ * memory with an argument says so after the arrow. */
 static bool makes_values(const bsm_aten_op *op) {
   const uint32_t other =
       BSM_ATEN_INPLACE | BSM_ATEN_VIEW | BSM_ATEN_RANDOM | BSM_ATEN_EFFECT;
@@ -167,7 +168,7 @@ static bsm_status find_ops(bsm_program_runner *r) {
   return BSM_OK;
 }
 
-/* An op that writes to a tensor gets one of memory that this run has made. */
+/* An op may write only to a tensor whose memory this run has made. */
 static bsm_status check_target(const bsm_instruction *i,
                                const bsm_ivalue *args) {
   return i->input_count && args->tag == BSM_IVALUE_TENSOR &&
@@ -176,7 +177,7 @@ static bsm_status check_target(const bsm_instruction *i,
              : BSM_FAIL(BSM_CORRUPT, "%s of an input or a constant", i->name);
 }
 
-/* An op that changes a container gets one that this run has made. */
+/* An op may change only a container that this run has made. */
 static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
                                 const bsm_ivalue *args) {
   const bsm_arena *arena = i->input_count ? bsm_iv_arena_of(args) : NULL;
@@ -185,7 +186,8 @@ static bsm_status check_written(bsm_program_runner *r, const bsm_instruction *i,
              : BSM_FAIL(BSM_CORRUPT, "%s of a constant", i->name);
 }
 
-/* Ops see the host's memory alone; what they write is not that of a device. */
+/* Ops read and write the host's memory only. A device's copy is stale after a
+ * write. */
 static bsm_status bring_home(bsm_program_runner *r, const bsm_aten_op *op,
                              const bsm_ivalue *args, size_t n) {
   BSM_TRY(bsm_residency_fetch(&r->residency, heap(r), args, n));
@@ -206,7 +208,8 @@ static size_t count_elements(const bsm_ivalue *values, size_t n) {
   return count;
 }
 
-/* Making a plan counts as instructions: a loop may ask for one each turn. */
+/* Making a plan counts as instructions, because a loop may ask for one each
+ * turn. */
 static void charge(bsm_program_runner *r, uint64_t instructions) {
   r->walker.budget -=
       instructions < r->walker.budget ? instructions : r->walker.budget;
@@ -215,8 +218,8 @@ static void charge(bsm_program_runner *r, uint64_t instructions) {
 static bsm_status run_planned(bsm_program_runner *r, const bsm_instruction *i,
                               const bsm_ivalue *args, bsm_shape_plan *found);
 
-/* A call that comes again with the same shapes, and is worth it, by a plan of
- * its own; *done is false when there is none. */
+/* Runs a call by a plan of its own, when it has been seen with the same shapes
+ * before and is large enough; otherwise *done is false. */
 static bsm_status plan_call(bsm_program_runner *r, const bsm_instruction *i,
                             const bsm_aten_op *op, const bsm_ivalue *args,
                             bool *done) {
@@ -320,8 +323,8 @@ static bsm_status new_output(bsm_program_runner *r, const bsm_plan_tensor *t,
   return BSM_OK;
 }
 
-/* Runs a plan whose inputs are set; the outputs get memory of the run. Those of
- * the host may come last from a device. */
+/* Runs a plan whose inputs are set; the outputs get memory of the run. Outputs
+ * on the host may come from a device, so they are waited for. */
 static bsm_status run_plan(bsm_program_runner *r, bsm_plan_runner *runner,
                            bsm_ivalue *outputs) {
   const bsm_plan *plan = runner->plan;
@@ -356,7 +359,8 @@ static bsm_status run_segment(bsm_program_runner *r, const bsm_instruction *i,
 
 /* ---- collecting garbage ---- */
 
-/* Between two instructions, wherever: all that is alive is in registers. */
+/* May be called between any two instructions: all live values are in registers.
+ */
 static bsm_status collect(bsm_program_runner *r) {
   const bsm_program *p = r->walker.program;
   BSM_TRY(bsm_residency_wait(&r->residency)); /* values are about to move */
@@ -401,7 +405,8 @@ static bsm_status find_plan(bsm_program_runner *r, const bsm_instruction *i,
   return BSM_OK;
 }
 
-/* The tensors of an input of a plan, from input `at` of the plan on. */
+/* Binds the tensors of one input, a tensor or a list, to the plan's inputs from
+ * number `at` on. */
 static bsm_status bind_tensors(bsm_program_runner *r, bsm_plan_runner *runner,
                                const bsm_ivalue *value, uint32_t *at) {
   if (value->tag == BSM_IVALUE_LIST) {
@@ -414,7 +419,7 @@ static bsm_status bind_tensors(bsm_program_runner *r, bsm_plan_runner *runner,
   return segment_input(r, runner->plan, index, value, &runner->inputs[index]);
 }
 
-/* A region, or a call, by the plan for these shapes. */
+/* Runs a region or a call by the plan for its shapes. */
 static bsm_status run_planned(bsm_program_runner *r, const bsm_instruction *i,
                               const bsm_ivalue *args, bsm_shape_plan *found) {
   const bool *constant = bsm_shape_plans_constants(r->shapes);
@@ -437,7 +442,8 @@ static bsm_status run_planned(bsm_program_runner *r, const bsm_instruction *i,
   return BSM_OK;
 }
 
-/* By the plan for these shapes, when there can be one. */
+/* Runs a region by the plan for these shapes, or instruction by instruction
+ * when there is none. */
 static bsm_status run_region(bsm_program_runner *r, const bsm_instruction *i,
                              const bsm_ivalue *args) {
   bsm_shape_plan *found = NULL;
@@ -459,7 +465,7 @@ static bsm_status compute(bsm_program_walker *w, const bsm_instruction *i,
   }
 }
 
-/* What nothing reads any more becomes garbage. */
+/* Drops values that nothing reads later. */
 static bsm_status let_go(bsm_program_runner *r,
                          const bsm_dead_registers *dead) {
   for (size_t i = 0; i < dead->count; i++) {
@@ -475,7 +481,7 @@ static bsm_status finish(bsm_program_walker *w, const bsm_instruction *i,
   if (!status) {
     status = let_go(r, &r->dead[w->block][index_in_block(w, i)]);
   }
-  /* What fails late is not this instruction. */
+  /* A failure of earlier work on a device is not this instruction's. */
   if (status && !i->block_count && !r->residency.failed) {
     status = bsm_status_note(
         status, "while running %s%s%s",
@@ -543,7 +549,8 @@ void bsm_program_runner_destroy(bsm_program_runner *r) {
 }
 
 static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
-  size_t given = r->weights_bytes; /* in memory, so sums do not overflow */
+  size_t given = r->weights_bytes; /* all of it is in memory, so the sum does
+                                      not overflow */
   for (uint32_t i = 0; i < r->engine->plan->input_count; i++) {
     int64_t n;
     if (!bsm_dims_numel(inputs[i].dims, &n)) continue;
@@ -564,7 +571,7 @@ static void set_limits(bsm_program_runner *r, const bsm_array *inputs) {
   r->collect_at = r->max_bytes < COLLECT_BYTES ? r->max_bytes : COLLECT_BYTES;
 }
 
-/* The memory of the last run is given back. */
+/* Releases the memory of the last run. */
 static void reset(bsm_program_runner *r) {
   const bsm_program *p = r->walker.program;
   bsm_residency_forget_all(&r->residency);
@@ -591,7 +598,7 @@ static bsm_status run(bsm_program_runner *r, const bsm_array *inputs) {
   return bsm_walk_block(&r->walker, 0);
 }
 
-/* Nothing is in flight when a run has ended; results are on the host. */
+/* After a run nothing is in flight, and results are on the host. */
 static bsm_status end_run(bsm_program_runner *r, bsm_status status) {
   const bsm_program_block *main = &r->walker.program->blocks[0];
   if (!r->has_device) return status;
@@ -649,10 +656,10 @@ bsm_status bsm_program_runner_output(bsm_program_runner *r, uint32_t index,
                     bsm_dims_str(x->sizes), bsm_dtype_name(t->dtype),
                     bsm_dims_str(t->dims));
   }
-  /* Inputs and weights may not be there until the next run. */
+  /* Inputs and weights may be gone before the next run. */
   if (x->storage->read_only) BSM_TRY(bsm_tensor_clone(heap(r), x, &x));
   BSM_TRY(bsm_tensor_contiguous(heap(r), x, &x));
-  *v = bsm_iv_tensor(x); /* copied once, however often it is asked for */
+  *v = bsm_iv_tensor(x); /* the output may be asked for again */
   *out = (bsm_array){bsm_tensor_data(x), x->dtype, x->sizes, NULL};
   return BSM_OK;
 }

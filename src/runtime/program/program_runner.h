@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a program (engine/program.h).
  *
- * Values live in registers and in an arena that the next run empties. When the
- * arena has grown much, garbage is collected between two instructions: what
- * registers still hold, and something reads, is copied to a second arena.
- * Constants and inputs are never written to and never copied. A run is bounded:
- * by max_run_bytes and max_instructions of the context's options. */
+ * Values are in registers and in an arena that the next run empties. When the
+ * arena has grown much, garbage is collected between two instructions: values
+ * that are still read are copied to a second arena. Constants and inputs are
+ * never written to and never copied. max_run_bytes and max_instructions of the
+ * context's options bound a run. */
 #ifndef BSM_RUNTIME_PROGRAM_PROGRAM_RUNNER_H_
 #define BSM_RUNTIME_PROGRAM_PROGRAM_RUNNER_H_
 
@@ -36,7 +36,7 @@ BSM_NODISCARD bsm_status bsm_program_runner_run(bsm_program_runner *runner,
 BSM_NODISCARD bsm_status bsm_program_runner_output(bsm_program_runner *runner,
                                                    uint32_t index,
                                                    bsm_array *out);
-/* The result of the last run, around its outputs, and what it has beyond them,
+/* The structured result of the last run, with its outputs and further values,
  * in memory that counts as the run's. */
 BSM_NODISCARD bsm_status bsm_program_runner_result(bsm_program_runner *runner,
                                                    const bsm_array *outputs,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Uploads and downloads of a program's tensors, and the memory of their copies
+ * on the device. */
 #include "runtime/program/residency.h"
 
 #include "aten/ivalue_parts.h"
 #include "base/allocate.h"
 
-/* Values nest no deeper (collector.c). */
+/* Values do not nest deeper; see collector.c. */
 #define MAX_DEPTH 200
 
 void bsm_residency_init(bsm_residency *r, bsm_execution *execution,
@@ -45,7 +47,7 @@ bsm_status bsm_residency_wait(bsm_residency *r) {
 
 /* ---- memory ---- */
 
-/* Memory that was given up, of about the size. */
+/* Takes released memory of about this size. */
 static bsm_resident *take_free(bsm_residency *r, size_t bytes) {
   for (bsm_resident **at = &r->free; *at; at = &(*at)->next) {
     bsm_resident *it = *at;
@@ -87,7 +89,8 @@ void bsm_residency_forget_all(bsm_residency *r) {
   for (bsm_resident *it = r->all; it; it = it->next) it->alive = false;
 }
 
-/* The stream is in order: memory may be used again before it is waited for. */
+/* Released memory may be used again at once, because the stream works in order.
+ */
 void bsm_residency_sweep(bsm_residency *r) {
   bsm_resident **at = &r->all;
   while (*at) {
@@ -153,7 +156,8 @@ bsm_status bsm_residency_borrow(bsm_residency *r, bsm_arena *arena,
 
 /* ---- to the device ---- */
 
-/* Constants are weights of the engine. */
+/* A constant is one of the engine's weights, which are on the device for all
+ * contexts; *address is NULL for other tensors. */
 static bsm_status find_constant(bsm_residency *r, const bsm_tensor *t,
                                 void **address) {
   const bsm_engine *engine = r->execution->engine;

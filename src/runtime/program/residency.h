@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the values of a program are: tensors that plans compute on a device
- * stay there until the host reads them, and those of the host go there when a
- * plan needs them. Both copies hold until one is written. The reference library
- * sees memory of the host alone: what it gets is fetched before. */
+/* Where the tensors of a program are. A tensor that a plan computes on a device
+ * stays there until the host reads it; a tensor of the host is uploaded when a
+ * plan needs it. Both copies are valid until one is written. The reference
+ * library reads the host's memory only, so its arguments are fetched first. */
 #ifndef BSM_RUNTIME_PROGRAM_RESIDENCY_H_
 #define BSM_RUNTIME_PROGRAM_RESIDENCY_H_
 
@@ -14,9 +14,10 @@ typedef struct bsm_resident {
   struct bsm_resident *next;
   void *memory;
   size_t size;     /* of the memory, at least the storage's */
-  bool valid;      /* holds the values */
-  bool host_valid; /* so does the storage's own memory */
-  bool host_own;   /* which is of the run's arena, though read only */
+  bool valid;      /* the device's memory holds the values */
+  bool host_valid; /* the storage's own memory holds the values */
+  bool host_own;   /* the storage's memory is in the run's arena, though it is
+                      read only */
   bool borrowed;   /* the memory is the caller's */
   bool alive;      /* seen since bsm_residency_forget_all */
 } bsm_resident;
@@ -25,49 +26,49 @@ typedef struct bsm_residency {
   bsm_execution *execution;
   const bsm_allocator *allocator;
   bsm_resident *all;
-  bsm_resident *free; /* with memory for what comes next */
-  size_t bytes;       /* of `all`, without what is borrowed */
-  size_t max_bytes;   /* the most of them; set for each run */
-  bool refused;       /* that was too little */
+  bsm_resident *free; /* released memory that can be used again */
+  size_t bytes;       /* of `all`, without borrowed memory */
+  size_t max_bytes;   /* limit of `bytes`; set for each run */
+  bool refused;       /* the limit was reached */
   bool pending; /* something enqueued still reads or writes the host's memory */
-  bool failed;  /* waiting gave a failure of what was enqueued before */
+  bool failed;  /* waiting returned a failure of earlier work */
 } bsm_residency;
 
 void bsm_residency_init(bsm_residency *r, bsm_execution *execution,
                         const bsm_allocator *allocator);
-/* Waits, and releases everything. */
+/* Waits for the device, and releases everything. */
 void bsm_residency_destroy(bsm_residency *r);
 
-/* Waits for what is enqueued, if anything of the host depends on it. */
+/* Waits for enqueued work if the host depends on any of it. */
 BSM_NODISCARD bsm_status bsm_residency_wait(bsm_residency *r);
 
-/* A tensor for an output that a plan computes on the device. */
+/* Makes a tensor for an output that a plan computes on the device. */
 BSM_NODISCARD bsm_status bsm_residency_new(bsm_residency *r, bsm_arena *arena,
                                            bsm_dtype dtype, bsm_dims dims,
                                            bsm_tensor **out, void **address);
-/* A tensor over an array of the caller's on the device. */
+/* Makes a tensor over the caller's array on the device. */
 BSM_NODISCARD bsm_status bsm_residency_borrow(bsm_residency *r,
                                               bsm_arena *arena,
                                               const bsm_array *array,
                                               bsm_tensor **out);
 
-/* The device address of a tensor's values, contiguous, uploaded if need be.
- * `arena`: for a contiguous copy on the host. */
+/* The device address of a tensor's values, which are contiguous there and are
+ * uploaded if need be. `arena`: for a contiguous copy on the host. */
 BSM_NODISCARD bsm_status bsm_residency_to_device(bsm_residency *r,
                                                  bsm_arena *arena,
                                                  const bsm_tensor *t,
                                                  void **address);
-/* Brings the tensors in values, also those in lists, tuples and dicts, to the
- * host; waits once for all. */
+/* Brings tensors to the host, including those in lists, tuples and dicts, and
+ * waits once for all of them. */
 BSM_NODISCARD bsm_status bsm_residency_fetch(bsm_residency *r, bsm_arena *arena,
                                              const bsm_ivalue *values,
                                              size_t n);
-/* The host is about to write to a tensor that was fetched. */
+/* Called before the host writes to a tensor that was fetched. */
 BSM_NODISCARD bsm_status bsm_residency_write(bsm_residency *r,
                                              const bsm_tensor *t);
 
-/* Collecting garbage: forget all, mark what is found (collector.c), release the
- * others. */
+/* Collecting garbage: forget_all unmarks all copies, the collector marks those
+ * that it meets (collector.c), sweep releases the others. */
 void bsm_residency_forget_all(bsm_residency *r);
 void bsm_residency_sweep(bsm_residency *r);
 

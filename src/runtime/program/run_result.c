@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Builds the structure of a run's results from outputs and values. */
 #include "runtime/program/run_result.h"
 
 #include <inttypes.h>
@@ -6,14 +7,15 @@
 
 #include "engine/structure_builder.h"
 
-/* A list of a list twice, and so on, grows without end. */
+/* A list that holds one list several times, and so on, would unfold without
+ * end. */
 #define MAX_NODES ((size_t)1 << 22)
 
 typedef struct maker {
   bsm_structure_builder b;  /* its names: of `all` */
   const bsm_array *outputs; /* of the engine */
   const bsm_ivalue *values; /* the next ones */
-  bool counts;              /* outputs get numbers and names of their own */
+  bool counts;              /* outputs are numbered and named in the result */
   BSM_VEC(bsm_array) all;
   size_t nodes;
 } maker;
@@ -41,8 +43,8 @@ static bsm_status add_output(maker *m, const bsm_array *array,
   return BSM_OK;
 }
 
-/* The engine's weights and the caller's inputs may not be there, or not be the
- * same, until the next run. */
+/* Tensors in the engine's weights or the caller's inputs are copied, as these
+ * may change or go before the next run. */
 static bsm_status add_tensor(maker *m, bsm_tensor *t,
                              bsm_structure_info *info) {
   if (!bsm_dtype_size(t->dtype) || bsm_dtype_is_quantized(t->dtype)) {
@@ -60,7 +62,8 @@ static bsm_status add_tensor(maker *m, bsm_tensor *t,
   return add_output(m, &array, info);
 }
 
-/* A number has a tensor of rank 0 too. A complex one is nothing else. */
+/* A number is a value of the structure, and an output of rank 0. A complex
+ * number is an output only. */
 static bsm_status add_number(maker *m, const bsm_ivalue *value,
                              bsm_structure_info *info) {
   bsm_tensor *t;
@@ -132,8 +135,8 @@ static bsm_structure_kind kind_of(const bsm_ivalue *value) {
   }
 }
 
-/* Replaces the type by the one that the value has of it: without Optional, NULL
- * for Any. */
+/* Replaces the type by the one that fits the value: Optional is removed, and
+ * Any becomes NULL. */
 static bsm_status match(const bsm_structure **type, const bsm_ivalue *value,
                         const bsm_structure_info *info) {
   const bsm_structure *t = *type;
@@ -236,7 +239,7 @@ static bsm_status make_value(maker *m, const bsm_structure *type,
 
 /* ---- the engine's structure ---- */
 
-/* A number that the run has put into an output. */
+/* Reads a number that the run has written to an output. */
 static void read_number(const bsm_array *array, bsm_structure_info *info) {
   if (info->is_fixed || !array->data || array->dims.rank != 0) return;
   info->is_fixed = true;
@@ -254,11 +257,11 @@ static void read_number(const bsm_array *array, bsm_structure_info *info) {
              array->dtype == BSM_DTYPE_BOOL) {
     info->bool_value = *(const uint8_t *)array->data != 0;
   } else {
-    info->is_fixed = false; /* in its output alone */
+    info->is_fixed = false; /* it is in the output only */
   }
 }
 
-/* What the run gave a leaf that has an output of the engine. */
+/* Fills in a leaf that is an output of the engine. */
 static bsm_status fill_leaf(maker *m, bsm_structure_info *info) {
   const bsm_array *array = &m->outputs[info->binding];
   if (info->kind == BSM_STRUCTURE_TENSOR) {
@@ -282,7 +285,7 @@ static bsm_status fill(maker *m, const bsm_structure *from, size_t depth,
     const bsm_ivalue *value = m->values++;
     to->info.child_count = 0;
     BSM_TRY(make_value(m, &from->children[0], value, depth, to));
-    /* The root has a name only where it is an output itself. */
+    /* The root has a name only when it is an output itself. */
     if (!depth && to->info.binding == BSM_NO_BINDING) to->info.path = "";
     return BSM_OK;
   }

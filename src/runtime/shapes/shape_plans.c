@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of entries that is searched from end to end: there are few. Shapes
- * are told apart by a list of words: the region, dtypes and dims of tensors,
- * values of numbers. Shapes that cannot be planned have an entry, too, so that
- * planning is not tried again on every run. Plans are made with the weights
- * that the engine has packed; what they and the making of them take is bounded.
- */
+/* The cache of plans is a table that is searched linearly, as it has few
+ * entries. The key of an entry is a list of words: the region, dtypes and dims
+ * of tensors, values of numbers. Shapes that cannot be planned have an entry as
+ * well, so that planning is not tried again in every run. Plans use the weights
+ * that the engine has packed. The memory of plans, and of making them, is
+ * bounded. */
 #include "runtime/shapes/shape_plans.h"
 
 #include <inttypes.h>
@@ -14,29 +14,31 @@
 #include "base/block_cache.h"
 #include "base/hash.h"
 
-/* Plans for each region, when the options do not say; and for all of them. */
+/* The default number of plans for each region, and limits for all regions. */
 #define DEFAULT_CAPACITY 16
 #define MAX_DEFAULT_CAPACITY 512
 #define MAX_CAPACITY ((size_t)1 << 16)
-/* Plans for calls: two for each, within these. */
+/* Limits of the plans for calls; between them, two for each call. */
 #define MIN_CALL_CAPACITY 16
 #define MAX_CALL_CAPACITY 256
-/* Calls that are remembered, by their hash. */
+/* The number of calls that are remembered, by their hash. */
 #define SEEN 1024
-/* Making a plan takes as long as many calls: once there is no room, one is made
- * for so many calls that found theirs. */
+/* Making a plan takes as long as many calls. When the table is full, a new plan
+ * is made only after this many calls have found theirs. */
 #define HITS_FOR_PLAN 256
-/* What all plans together may take, on top of twice the engine's weights. */
+/* The memory of all plans together, in addition to twice the engine's weights.
+ */
 #define MAX_PLAN_BYTES ((size_t)1 << 30)
-/* A workspace beyond it is refused, when the options do not say. */
+/* The default limit of a workspace. */
 #define MAX_RUN_BYTES ((uint64_t)16 << 30)
-/* Weights that a region packs because the engine has them not: no more than the
- * engine's weights, and so much. */
+/* A region packs weights that the engine has not packed. They may take as much
+ * as the engine's weights, and this much more. */
 #define EXTRA_PACKED_BYTES ((uint64_t)64 << 20)
-/* Planning may take what a run may, and so much for its own tables. */
+/* Planning may take as much memory as a run, and this much for its own tables.
+ */
 #define PLANNING_BYTES ((size_t)64 << 20)
 
-/* What tells shapes apart: words, see describe(). */
+/* One plan; `words` is its key, see describe(). */
 typedef struct entry {
   uint64_t *words;
   size_t word_count;
@@ -49,26 +51,26 @@ typedef struct entry {
 
 typedef struct seen_call {
   uint64_t hash;
-  entry *entry; /* where its plan was; NULL: it had none */
+  entry *entry; /* where its plan was found; NULL: there was none */
 } seen_call;
 
 struct bsm_shape_plans {
   const bsm_engine *engine;
   const bsm_allocator *allocator;
-  bsm_block_cache blocks; /* memory of making plans, and of plans */
+  bsm_block_cache blocks; /* memory of plans, and of making them */
   bsm_execution *execution;
   bsm_run_limits limits;
   bsm_arena arena;
   bsm_region_planner *planner; /* NULL until a plan is made */
-  bool broken;                 /* the engine does not allow for one */
+  bool broken;                 /* no planner can be made for this engine */
   entry *entries;              /* of regions, then of calls */
-  size_t regions;              /* how many are of regions */
-  size_t capacity;             /* of both */
+  size_t regions;              /* number of entries of regions */
+  size_t capacity;             /* number of all entries */
   seen_call *seen;             /* the last one of each hash modulo SEEN */
   uint64_t hits;               /* calls that found their plan */
-  uint64_t replaced;           /* plans of calls that made room for another */
-  bool *constant;              /* by register */
-  size_t max_bytes;            /* of all entries' plans */
+  uint64_t replaced; /* plans of calls that were replaced by another */
+  bool *constant;    /* by register */
+  size_t max_bytes;  /* of all entries' plans */
   uint64_t clock, made;
   BSM_VEC(uint64_t) words; /* of the shapes asked for */
 };
@@ -177,7 +179,7 @@ static uint64_t weights_bytes(const bsm_plan *plan) {
   return bytes;
 }
 
-/* What went wrong once goes wrong again, but for want of memory. */
+/* A failure is not tried again, unless memory ran out. */
 static bsm_status make_planner(bsm_shape_plans *plans) {
   if (plans->planner) return BSM_OK;
   const bsm_region_planner_ops *ops;
@@ -211,7 +213,7 @@ static const bsm_plan *best_plan(const bsm_plan *plan,
   return region->segment ? plan->program->segments[region->segment - 1] : plan;
 }
 
-/* The workspaces and the outputs. */
+/* Counts the workspaces and the outputs. */
 static bsm_status check_memory(const bsm_shape_plans *plans,
                                const bsm_plan *plan) {
   uint64_t bytes = 0;
@@ -273,8 +275,8 @@ static bsm_status put_tensor(bsm_shape_plans *plans, const bsm_tensor *t) {
   return BSM_OK;
 }
 
-/* All of a value that a plan depends on. Lists and strings are those of calls;
- * nothing in a list is a list. */
+/* Adds to the key everything of a value that a plan depends on. Only calls have
+ * lists and strings; lists do not nest. */
 static bsm_status put_value(bsm_shape_plans *plans, const bsm_ivalue *v) {
   uint64_t word = 0;
   BSM_TRY(put_word(plans, (uint64_t)v->tag));
@@ -319,7 +321,7 @@ static bsm_status describe(bsm_shape_plans *plans, const bsm_instruction *i,
   return BSM_OK;
 }
 
-/* Whether it is for the words asked for. */
+/* Whether the entry has the key that is looked for. */
 static bool fits(const bsm_shape_plans *plans, const entry *e, uint64_t hash) {
   const size_t bytes = plans->words.len * sizeof(uint64_t);
   return e->used && e->hash == hash && e->word_count == plans->words.len &&
@@ -333,8 +335,8 @@ static entry *look_up(bsm_shape_plans *plans, uint64_t hash) {
   return NULL;
 }
 
-/* Frees the entry of its kind that was used longest ago, or finds an empty one.
- */
+/* Finds an empty entry for a region or call, or empties the least recently used
+ * one. */
 static entry *make_room(bsm_shape_plans *plans, const bsm_instruction *made) {
   const bool call = made->kind == BSM_INSTRUCTION_CALL;
   const size_t first = call ? plans->regions : 0;
@@ -349,8 +351,8 @@ static entry *make_room(bsm_shape_plans *plans, const bsm_instruction *made) {
   return oldest;
 }
 
-/* Plans with weights of their own are large: those used longest ago go until
- * the rest is within the bound. */
+/* Plans with weights of their own are large. The least recently used ones are
+ * dropped until the rest is within the limit. */
 static void bound_bytes(bsm_shape_plans *plans, const entry *keep) {
   for (;;) {
     size_t bytes = 0;
@@ -368,7 +370,8 @@ static void bound_bytes(bsm_shape_plans *plans, const entry *keep) {
 
 static bsm_status add(bsm_shape_plans *plans, const bsm_instruction *region,
                       const bsm_ivalue *inputs, uint64_t hash, entry **out) {
-  /* A failure of what runs meanwhile is not one of planning. */
+  /* Waits first, so that a failure of running work is not taken for one of
+   * planning. */
   BSM_TRY(bsm_execution_wait(plans->execution));
   entry *e = make_room(plans, region);
   plans->made++;
@@ -415,7 +418,7 @@ bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
   return BSM_OK;
 }
 
-/* Whether an argument may be one of a planned call. */
+/* Whether calls with such an argument can be planned. */
 static bool takes(const bsm_ivalue *v, bool in_list) {
   if (v->tag == BSM_IVALUE_STRING) return true;
   if (v->tag != BSM_IVALUE_LIST) return bsm_region_takes(v);
@@ -426,8 +429,8 @@ static bool takes(const bsm_ivalue *v, bool in_list) {
   return all;
 }
 
-/* Its plan, made when it was seen before and plans of calls serve often enough;
- * NULL: none. */
+/* Finds the plan of a call; *out is NULL when there is none. A plan is made
+ * when the call was seen before and plans of calls are hit often enough. */
 static bsm_status find_call(bsm_shape_plans *plans, const bsm_instruction *call,
                             const bsm_ivalue *args, uint64_t hash,
                             entry **out) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plans that a context has made for shapes it has seen: a bounded cache.
- * When it is full, the plan that was used longest ago goes. */
+ * When it is full, the least recently used plan is dropped. */
 #ifndef BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
 #define BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
 
@@ -15,34 +15,33 @@ typedef struct bsm_shape_plan {
   bsm_plan_runner runner; /* of planned.plan */
 } bsm_shape_plan;
 
-/* What the runs of a program may take; 0: the defaults. */
+/* Limits of a run of a program; 0: the defaults. */
 typedef struct bsm_run_limits {
   size_t max_bytes;
   uint64_t max_instructions;
 } bsm_run_limits;
 
-/* For an engine with a program; `capacity` 0: the default. BSM_OUT_OF_MEMORY
- * alone: plans are made when they are asked for. */
+/* The engine has a program. `capacity` 0: the default. Plans are made when they
+ * are asked for, so this fails only with BSM_OUT_OF_MEMORY. */
 BSM_NODISCARD bsm_status bsm_shape_plans_create(bsm_execution *execution,
                                                 const bsm_run_limits *limits,
                                                 size_t capacity,
                                                 bsm_shape_plans **out);
 void bsm_shape_plans_destroy(bsm_shape_plans *plans);
 
-/* The plan of a REGION for inputs of these shapes and numbers (of tensors, only
- * dtypes and dims are looked at), made when it is not there; it stays until the
- * next call. *out is NULL when it cannot be planned: its instructions have to
- * be run one by one.
- * BSM_UNSUPPORTED: this library has no planner; with which one to link. */
+/* Finds or makes the plan of a REGION for inputs of these shapes and numbers;
+ * of tensors only dtypes and dims matter. The plan stays until the next call.
+ * *out is NULL when there can be none, and the instructions have to be run one
+ * by one. BSM_UNSUPPORTED: this library has no planner; the message says which
+ * one has. */
 BSM_NODISCARD bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                               const bsm_instruction *region,
                                               const bsm_ivalue *inputs,
                                               bsm_shape_plan **out);
 
-/* The same for a CALL that was asked for with these shapes, numbers, lists and
- * strings before: the first time, *out is NULL, and so it is for all that
- * converters do not take, and without a planner. Plans of calls have room of
- * their own. */
+/* The same for a CALL, whose arguments may also be lists and strings. *out is
+ * NULL when the call is asked for the first time, when converters do not take
+ * it, and without a planner. Plans of calls have entries of their own. */
 BSM_NODISCARD bsm_status bsm_shape_plans_find_call(bsm_shape_plans *plans,
                                                    const bsm_instruction *call,
                                                    const bsm_ivalue *args,
@@ -50,15 +49,15 @@ BSM_NODISCARD bsm_status bsm_shape_plans_find_call(bsm_shape_plans *plans,
 /* By register, for bsm_region_binds. */
 const bool *bsm_shape_plans_constants(const bsm_shape_plans *plans);
 
-/* How many instructions it has run on shapes until now, to make plans. */
+/* How many instructions were run on shapes so far to make plans. */
 uint64_t bsm_shape_plans_cost(const bsm_shape_plans *plans);
-/* How many plans it has made, or found that it cannot make. */
+/* How many times a plan was made or refused. */
 uint64_t bsm_shape_plans_made(const bsm_shape_plans *plans);
 
 /* The steps of all plans that are kept, when the options ask for a profile;
  * they and their names stay until the next call of bsm_shape_plans_find. */
 size_t bsm_shape_plans_step_count(const bsm_shape_plans *plans);
-/* What the profile knows of one of them; `index` is less than their count. */
+/* The profile of one of these steps; `index` is less than their count. */
 void bsm_shape_plans_profile(const bsm_shape_plans *plans, size_t index,
                              bsm_step_profile *out);
 

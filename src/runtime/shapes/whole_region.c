@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only instruction of such a program is its region. Its inputs and outputs
- * are matched with those of the engine once, when a context is made; each plan
- * is then compared with what the engine promises of its outputs. */
+/* Programs whose only instruction is a region. The region's inputs and outputs
+ * are matched with the engine's once, when a context is made. Each plan is then
+ * compared with what the engine promises of its outputs. */
 #include "runtime/shapes/whole_region.h"
 
-/* For each of `ids` its last place in `among`, as what is set last counts;
- * *found is false when one is not there. */
+/* Finds for each of `ids` its last place in `among`, because the value set last
+ * counts; *found is false when one is missing. */
 static bsm_status find_places(const bsm_program *p, const uint32_t *ids,
                               uint32_t count, const uint32_t *among,
                               uint32_t among_count, uint32_t *out,
@@ -71,8 +71,8 @@ const bsm_ivalue *bsm_whole_region_inputs(const bsm_whole_region *whole,
   return whole->inputs;
 }
 
-/* Whether the output is what the engine says of it; the program tells of one
- * that is not. */
+/* Whether the output has the dtype and dims that the engine says. Otherwise the
+ * program is run, which reports the difference. */
 static bool fits_binding(const bsm_plan *engine, const bsm_plan *planned,
                          uint32_t output) {
   const bsm_plan_tensor *want =

@@ -12,14 +12,14 @@
 #include "engine/ivalue_bytes.h"
 #include "runtime/steps/step_driver.h"
 
-/* A file of few bytes can ask an op for anything: no tensor that it makes may
- * be larger than so many times its inputs and outputs, or than the first limit
- * if that is more, and never larger than the last, which is that of compiling.
- */
+/* A file of few bytes can ask an op for tensors of any size. A tensor may be
+ * TIMES_LARGER times as large as the step's inputs and outputs together, or
+ * SMALL_TENSOR_BYTES if that is more, but never larger than the last limit,
+ * which is that of compiling. */
 #define SMALL_TENSOR_BYTES ((size_t)1 << 30)
 #define TIMES_LARGER 64
 #define MAX_TENSOR_BYTES ((size_t)16 << 30)
-/* As the backend's: more than any tensor that fits a machine. */
+/* As in the backend: more than any tensor that fits a machine. */
 #define MAX_ELEMENTS ((int64_t)1 << 46)
 
 typedef struct aten_step {
@@ -37,7 +37,7 @@ typedef struct aten_step {
 
 /* ---- checking ---- */
 
-/* Results that the step wants are as many as its outputs. */
+/* The results that are used have as many tensors as the step has outputs. */
 static bsm_status check_results(const bsm_plan_step *step) {
   const bsm_step_aten_call *call = &step->params->aten_call;
   uint64_t count = 0;
@@ -66,7 +66,8 @@ static bool range_of(const bsm_plan_tensor *t, uint64_t *from, uint64_t *to) {
   return true;
 }
 
-/* Results may be views of inputs, and are copied as blocks of memory. */
+/* Results may be views of inputs, and they are copied as blocks of memory, so
+ * outputs may not overlap inputs. */
 static bsm_status check_apart(const bsm_plan_tensor *out,
                               const bsm_plan_tensor *in) {
   uint64_t out_from, out_to, in_from, in_to;
@@ -187,9 +188,9 @@ static bsm_status read_call(const bsm_aten_library *library,
   return BSM_OK;
 }
 
-/* The op exists and computes results from arguments alone; the arguments have
- * the types of its schema; the outputs are as many as `results` says, and none
- * lies where an input does. */
+/* Checks that the op exists and computes results from its arguments alone, that
+ * the arguments have the types of its schema, that there are as many outputs as
+ * `results` says, and that none overlaps an input. */
 static bsm_status check_call(const bsm_step_env *env, const bsm_plan *plan,
                              const bsm_plan_step *step, bsm_arena *scratch) {
   aten_step *call;
@@ -266,7 +267,8 @@ static bsm_status run_call(aten_step *s, const bsm_run *run) {
   const size_t n_outs = s->step->params->aten_call.result_count;
   bsm_ivalue *outs = BSM_NEW_ARRAY(s->scratch, bsm_ivalue, n_outs + 1);
   BSM_TRY_ALLOC(outs);
-  /* An op that writes to an argument has made its own copy of it. */
+  /* Views are made anew for each run: an op that writes to an argument has
+   * given it a storage of its own. */
   for (uint32_t i = 0; i < s->step->input_count; i++) {
     const uint32_t id = s->step->inputs[i];
     const bool wrapped = s->inputs[i].wrapped_number;
@@ -281,8 +283,8 @@ static bsm_status run_call(aten_step *s, const bsm_run *run) {
   return store_all(s, run, outs);
 }
 
-/* A result of another dtype or other dims than the plan's, which depends on
- * data, fails. */
+/* Fails when a result, which may depend on data, has another dtype or other
+ * dims than the plan says. */
 static bsm_status enqueue(const bsm_prepared_step *prepared,
                           const bsm_run *run) {
   aten_step *s = (aten_step *)(uintptr_t)prepared->impl;

@@ -15,8 +15,8 @@
 #include "plugin/plugin_registry.h"
 #include "runtime/steps/step_driver.h"
 
-/* Of one context, which one thread uses at a time: the call is filled in place,
- * so that running allocates nothing. */
+/* Belongs to one context, which one thread uses at a time. So the call is
+ * filled in place, and running allocates nothing. */
 typedef struct prepared_plugin {
   const bsm_layer_plugin *layer;
   const char *description;
@@ -41,7 +41,7 @@ static bsm_status check_contiguous(const bsm_plan_tensor *t) {
   return BSM_OK;
 }
 
-/* The plan's side. */
+/* Checks of what the plan says. */
 static bsm_status check_plan(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_plugin *p = &step->params->plugin;
   if (!p->name[0] || !memchr(p->name, 0, sizeof(p->name))) {
@@ -65,7 +65,8 @@ static bsm_status check_plan(const bsm_plan *plan, const bsm_plan_step *step) {
   return BSM_OK;
 }
 
-/* The parameters, in memory that is aligned for reading them in place. */
+/* The parameters, copied to memory that is aligned for reading them in place.
+ */
 static bsm_status find_params(const bsm_plan *plan, const bsm_plan_step *step,
                               bsm_arena *arena, const void **out,
                               size_t *size) {
@@ -102,7 +103,7 @@ static bsm_status read_params(const bsm_plan *plan, const bsm_plan_step *step,
                          layer->name);
 }
 
-/* The layer's side: fills *call, whose arrays have no data yet. */
+/* Checks by the layer. Fills *call, whose arrays have no data yet. */
 static bsm_status check_layer(const bsm_plan *plan, const bsm_plan_step *step,
                               const bsm_layer_plugin *layer, bsm_arena *arena,
                               bsm_call *call) {

@@ -9,7 +9,7 @@
 #include "backend/device.h"
 #include "bessemer/plugin.h"
 
-/* What steps have around them. To check them, the first part is enough. */
+/* The surroundings of steps. For checking them the first part is enough. */
 typedef struct bsm_step_env {
   const bsm_allocator *allocator;
   const bsm_device_ops *ops[BSM_MEMORY_SPACES]; /* NULL: nothing is there */
@@ -18,24 +18,24 @@ typedef struct bsm_step_env {
   /* Of a context. */
   bsm_stream *streams[BSM_MEMORY_SPACES]; /* NULL where `ops` is */
   bsm_thread_pool *pool;                  /* for plug-ins */
-  bsm_arena *step_arena; /* of what an op allocates, emptied after each step */
+  bsm_arena *step_arena; /* for what an op allocates; emptied after each step */
   const bsm_logger *logger;
 } bsm_step_env;
 
 typedef struct bsm_step_driver {
-  /* Checks a step of a verified plan, which may be hostile, against all that
-   * running it relies on. */
+  /* Checks everything of a step that running it relies on. The plan has been
+   * verified, but may come from a hostile file. */
   bsm_status (*check)(const bsm_step_env *env, const bsm_plan *plan,
                       const bsm_plan_step *step);
-  /* Makes a checked step ready: fills *out, with memory of `arena`. `runs`: by
-   * space, what the step will be enqueued with; they stay where they are, but
-   * only their weights are set yet. */
+  /* Makes a checked step ready to run: fills *out, with memory of `arena`.
+   * `runs`: by memory space, what the step will be enqueued with. They do not
+   * move, but only their weights have been set. */
   bsm_status (*prepare)(const bsm_step_env *env, const bsm_run *runs,
                         const bsm_plan *plan, const bsm_plan_step *step,
                         bsm_arena *arena, bsm_prepared_step *out);
-  /* Releases what prepare took beyond the arena; NULL: nothing. */
+  /* Releases what prepare took outside of the arena; NULL: nothing. */
   void (*discard)(const bsm_step_env *env, bsm_prepared_step *prepared);
-  /* What computes it: for profiles. */
+  /* Names what computes the step, for profiles. */
   const char *(*describe)(const bsm_step_env *env,
                           const bsm_prepared_step *prepared);
 } bsm_step_driver;

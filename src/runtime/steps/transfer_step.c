@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of tensors between the host's memory and the device's, by the device's
- * stream: they happen between what was enqueued there before and after. What
- * runs on the host has to wait for them (plan_runner.c). */
+/* Copies of tensors between the host's memory and the device's. The device's
+ * stream does them, in order with its other work. Steps on the host have to
+ * wait for them (plan_runner.c). */
 #include "runtime/steps/step_driver.h"
 
 typedef struct transfer {
   bsm_stream *stream;      /* of the device */
-  const bsm_run *from_run; /* of the space that is read */
+  const bsm_run *from_run; /* the memory space that is read */
   bool up;                 /* to the device */
   size_t bytes;
 } transfer;
