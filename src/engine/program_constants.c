@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the constants of a program: values, and tensors over the weights. */
 #include "engine/program_constants.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Instructions that make containers, take them apart, pass values on, or raise.
+ */
 #include "engine/program_values.h"
 
 #include "aten/ivalue_parts.h"

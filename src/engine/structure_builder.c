@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Fills in the nodes of a structure: kinds, keys, paths, bindings. */
 #include "engine/structure_builder.h"
 
 #include <stdio.h>

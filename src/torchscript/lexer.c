@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The lexer: indentation, numbers, strings, names and punctuation. */
 #include "torchscript/lexer.h"
 
 #include <stdio.h>

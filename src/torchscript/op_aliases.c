@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of operators that are other names of one. */
 #include "torchscript/op_aliases.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Scopes: finding and binding names. */
 #include "torchscript/scope.h"
 
 bsm_binding *bsm_scope_find_own(const bsm_scope *scope, const char *name) {

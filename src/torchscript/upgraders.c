@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of upgraders, written in the serialized language. */
 #include "torchscript/upgraders.h"
 
 typedef struct upgrader {
