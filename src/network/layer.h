@@ -32,22 +32,23 @@ typedef struct bsm_window_params { /* convolution, deconvolution, pooling */
   int64_t output_padding[BSM_MAX_SPATIAL];
 } bsm_window_params;
 
-/* An activation applied at the end of another layer, and a tensor added before
- * it: what the builder fuses. out = act(layer(...) + residual). */
+/* An activation that the builder has fused into the end of another layer, and a
+ * tensor that is added before it: out = act(layer(...) + residual). */
 typedef struct bsm_epilogue {
   bsm_activation_type activation; /* NONE: nothing */
   double alpha, beta;
   bool has_residual; /* the residual is the layer's last input */
 } bsm_epilogue;
 
-/* What is to be done to weights before anyone uses them, put off by the
- * builder's passes until they are packed, so that plans of other shapes can
- * share packed weights without touching these again. Who reads values
- * otherwise does it himself, or leaves such weights alone. */
+/* Changes to weights that the builder's passes put off until the weights are
+ * packed. So plans of other shapes can share packed weights without reading the
+ * originals again. Code that reads the values earlier has to apply these
+ * changes itself, or to leave such weights alone. */
 typedef struct bsm_deferred {
-  bool cast;      /* to the dtype of the weights, which are in memory as ... */
+  bool cast; /* convert to the dtype of the weights; in memory they are ... */
   bsm_dtype held; /* ... this */
-  const double *factor; /* then times this, of the output map; NULL: not */
+  const double
+      *factor; /* then multiply by this, for each output map; NULL: do not */
 } bsm_deferred;
 
 typedef struct bsm_convolution_params {
@@ -56,8 +57,8 @@ typedef struct bsm_convolution_params {
   bsm_weights kernel, bias; /* bias.count 0: none */
   bsm_deferred deferred;    /* of the kernel */
   bsm_epilogue epilogue;
-  /* The second input, [N, C, 1...], multiplies the first. Of the builder, as is
-   * the next. */
+  /* The second input, [N, C, 1...], multiplies the first. Only the builder sets
+   * this and the next field. */
   bool has_scale;
   bool joins_next; /* computed in the step of the only reader of the output */
 } bsm_convolution_params;
@@ -87,7 +88,7 @@ typedef struct bsm_ew_instruction {
   double alpha, beta;
 } bsm_ew_instruction;
 
-/* A call of an op of the reference library. */
+/* The parameters of a call of an op of the reference library. */
 typedef struct bsm_aten_output {
   bsm_dtype dtype;
   bsm_dims dims;
@@ -95,15 +96,15 @@ typedef struct bsm_aten_output {
 
 typedef struct bsm_aten_call_params {
   const char *op; /* qualified: "aten::add.Tensor" */
-  /* The arguments of its schema. Where one is, or holds, tensors[i], input i of
-   * the layer is meant; there are no other tensors. */
+  /* The arguments of its schema. tensors[i], as an argument or inside of one,
+   * stands for input i of the layer; there are no other tensors. */
   const bsm_ivalue *args;
   size_t arg_count;
   bsm_tensor *const *tensors; /* dtype and sizes are those of the inputs */
   size_t tensor_count;
-  /* For each result of the op: a tensor (BSM_ATEN_TENSOR), a list of so many
-   * tensors, or nothing that is used; and the outputs, which are the tensors
-   * among them in order. */
+  /* For each result of the op: a tensor (BSM_ATEN_TENSOR), the length of a list
+   * of tensors, or unused. The outputs are the tensors among the results, in
+   * order. */
   const int32_t *results;
   size_t result_count;
   const bsm_aten_output *outputs;
@@ -118,14 +119,14 @@ struct bsm_layer {
   const char *name;
   const char *source;      /* where in the model it comes from, or NULL */
   const char *scope;       /* the path of its submodule, "layer1.0", or NULL */
-  bsm_precision precision; /* as the builder decided; NONE: not yet */
+  bsm_precision precision; /* decided by the builder; NONE: not yet */
   BSM_VEC(bsm_itensor *) inputs;
   BSM_VEC(bsm_itensor *) outputs;
   bool removed; /* by a builder pass */
-  /* The parameters do not fit the inputs (yet): the outputs' dims are not
-   * known, and using them reports why. */
+  /* The parameters do not fit the inputs (yet). The outputs' dims are unknown,
+   * and using an output reports the reason. */
   bool stale;
-  bool stale_told; /* the reason has been given once */
+  bool stale_told; /* the reason has been reported */
   union {
     bsm_convolution_params convolution; /* and deconvolution */
     bsm_pooling_params pooling;
@@ -179,8 +180,9 @@ struct bsm_layer {
       bsm_weights bias; /* of the last output dimension; count 0: none */
       double scale;     /* multiplies the product; 1 */
       bsm_epilogue epilogue;
-      /* More than 1: so many constant matrices of rank 2 follow the first
-       * input, and B is their columns side by side (builder). */
+      /* More than 1: this many constant matrices of rank 2 follow the first
+       * input, and B has their columns side by side. Only the builder sets it.
+       */
       int32_t parts;
     } matrix_multiply;
     struct {
@@ -239,15 +241,17 @@ struct bsm_layer {
       int32_t axis;
       bsm_dtype dtype;
     } dequantize; /* as above */
-    /* softmax(mask(scale * q k^T)) v: what the builder makes of products around
-     * a softmax. Inputs: q [.., L, E], k [.., S, E], v [.., S, W], `biases`
-     * tensors that are added to the scores, and with has_mask one of bool that
-     * says which become `fill`: all broadcast to [.., L, S]. With `split` n the
-     * masks have one dimension more: the first one as [d / n, n]. */
+    /* softmax(mask(scale * q k^T)) v, which the builder makes of products
+     * around a softmax. Inputs: q [.., L, E], k [.., S, E], v [.., S, W]; then
+     * `biases` tensors that are added to the scores; with has_mask also one of
+     * bool that says which scores become `fill`. They broadcast to [.., L, S].
+     * With `split` n the masks have one dimension more: the first dimension d
+     * of the batch is [d / n, n] in them. */
     struct {
       int32_t biases;
-      bool has_mask, hides; /* hides: where the mask is true, else false */
-      bool causal;          /* query i sees the keys j <= i + diagonal only */
+      bool has_mask, hides; /* scores are hidden where the mask is true;
+                               otherwise where it is false */
+      bool causal;          /* query i sees only the keys j <= i + diagonal */
       bool clears_hidden;   /* a query without any key gives 0, not NaN */
       int64_t diagonal, split;
       double scale, fill;
@@ -269,8 +273,8 @@ struct bsm_network {
   BSM_VEC(bsm_itensor *) outputs;
   BSM_VEC(const char *) output_names;
   bsm_strmap input_index, output_index; /* name -> itself */
-  bsm_status error;                     /* the first failure, until taken */
-  size_t stale_count;                   /* layers that are stale */
+  bsm_status error;   /* the first failure, until it is taken */
+  size_t stale_count; /* layers that are stale */
   uint32_t next_layer_id, next_tensor_id;
 };
 
@@ -280,8 +284,8 @@ BSM_NODISCARD bsm_status bsm_network_create(bsm_arena *arena,
 /* Frees what a network holds outside its arena (a pending error). */
 void bsm_network_release(bsm_network *net);
 
-/* A layer that calls an op; what `call` points at is borrowed. Nothing is left
- * behind on failure. */
+/* Adds a layer that calls an op; what `call` points at is borrowed. A failure
+ * leaves the network as it was. */
 BSM_NODISCARD bsm_status bsm_network_add_aten_call(
     bsm_network *net, bsm_itensor *const *inputs, size_t input_count,
     const bsm_aten_call_params *call, bsm_layer **out);
@@ -294,9 +298,10 @@ BSM_NODISCARD bsm_status bsm_network_new_layer(bsm_network *net,
                                                bsm_itensor *const *inputs,
                                                size_t input_count,
                                                size_t outputs, bsm_layer **out);
-/* Every invariant: order, producers, dims as inferred, weights sizes. */
+/* Checks every invariant: order, producers, inferred dims, sizes of weights. */
 BSM_NODISCARD bsm_status bsm_network_verify(const bsm_network *net);
-/* The range of an integer dtype that quantizing gives; false for others. */
+/* The range of an integer dtype that values are quantized to; false for other
+ * dtypes. */
 bool bsm_quantize_range(bsm_dtype dtype, double *least, double *greatest);
 /* The dtype that quantizing a tensor of `dtype` computes in. */
 bsm_dtype bsm_quantize_compute_dtype(bsm_dtype dtype);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The adders: one for each kind of layer.
  *
- * An adder makes the layer, fills its parameters, and infers its shape. For
- * kinds whose setters may still make the parameters fit (padding, groups), a
- * shape that does not fit yet leaves the layer stale; for all others it is a
- * failure and the layer is taken back. */
+ * An adder makes the layer, fills in its parameters, and infers its shape. The
+ * parameters of some kinds (padding, groups) may still be changed by setters:
+ * there a shape that does not fit leaves the layer stale. For all other kinds
+ * it is a failure, and the layer is removed again. */
 #include <math.h>
 
 #include "network/network_internal.h"
 
-/* Takes back the layer added last, with its tensors. */
+/* Removes the layer that was added last, with its tensors. */
 static void drop_last(bsm_network *net, size_t layers, size_t tensors) {
   net->layers.len = layers;
   net->tensors.len = tensors;
   net->next_tensor_id = (uint32_t)tensors;
 }
 
-/* Makes a layer; NULL with the failure kept. Inputs may contain NULL: that is
- * the failure, unless an earlier one is pending, which then explains it. */
+/* Makes a layer. On failure it returns NULL, and the network keeps the failure.
+ * A NULL among the inputs is a failure, unless an earlier one is pending that
+ * explains it. */
 static bsm_layer *start(bsm_network *net, bsm_layer_kind kind,
                         bsm_itensor *const *inputs, size_t count,
                         size_t outputs) {
@@ -38,7 +39,7 @@ static bsm_layer *start1(bsm_network *net, bsm_layer_kind kind,
   return start(net, kind, &input, 1, 1);
 }
 
-/* Infers the shape of a finished layer; NULL when it cannot be. */
+/* Infers the shape of a finished layer; returns NULL when it cannot. */
 static bsm_layer *finish(bsm_layer *layer) {
   bsm_network *net = layer->net;
   bsm_status status = bsm_layer_infer(layer);
@@ -48,7 +49,7 @@ static bsm_layer *finish(bsm_layer *layer) {
   return NULL;
 }
 
-/* As finish, for kinds that setters may still make fit. */
+/* The same for kinds whose parameters setters may still change. */
 static bsm_layer *finish_later(bsm_layer *layer) {
   layer->outputs.items[0]->dtype = layer->inputs.items[0]->dtype;
   bsm_layer_refresh(layer);

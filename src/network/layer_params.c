@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The setters. Each changes one parameter and infers the shape again. A setter
- * given a layer of another kind, or dims of a wrong rank, keeps a failure in
- * the network. A NULL layer is ignored: its adder has failed already. */
+/* The setters. Each changes one parameter and infers the shape again. When the
+ * layer is of another kind, or dims have a wrong rank, the network keeps a
+ * failure. A NULL layer is ignored, because its adder has failed already. */
 #include "network/network_internal.h"
 
-/* False, with the failure kept, when `layer` is not of `kind`. */
+/* Whether `layer` is of `kind`; if not, the network keeps a failure. */
 static bool is_kind(bsm_layer *layer, bsm_layer_kind kind, const char *what) {
   char label[BSM_LAYER_LABEL_SIZE];
   if (!layer) return false;
@@ -15,7 +15,7 @@ static bool is_kind(bsm_layer *layer, bsm_layer_kind kind, const char *what) {
   return false;
 }
 
-/* The window of a layer that has one, checked against the rank of `dims`. */
+/* The window of a layer, if it has one of the rank of `dims`. */
 static bsm_window_params *window_of(bsm_layer *layer, bsm_dims dims,
                                     const char *what) {
   char label[BSM_LAYER_LABEL_SIZE];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network itself: creation, layers and tensors, names, the kept error.
  *
- * Failures of adders and setters are kept in the network, first one wins, so
- * that code which builds layers in a chain needs one check at the end. */
+ * The network keeps the first failure of its adders and setters, so that code
+ * that builds a chain of layers needs only one check at the end. */
 #include "network/network_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A network larger than this was not meant; it also keeps ids in 32 bits. */
+/* A larger network is a mistake. The limit also keeps ids in 32 bits. */
 #define MAX_LAYERS 16000000u
 
 bsm_status bsm_network_create(bsm_arena *arena, const bsm_logger *logger,
@@ -63,7 +63,7 @@ static bsm_itensor *new_tensor(bsm_network *net, bsm_dtype dtype,
   return tensor;
 }
 
-/* A tensor of a stale layer has no dims: says why its layer is stale. */
+/* A tensor of a stale layer has no dims: reports why the layer is stale. */
 static bsm_status check_usable(const bsm_itensor *tensor) {
   bsm_layer *layer = tensor->producer;
   if (!layer || !layer->stale) return BSM_OK;
@@ -122,7 +122,8 @@ bsm_status bsm_network_new_layer(bsm_network *net, bsm_layer_kind kind,
   return BSM_OK;
 }
 
-/* Infers and keeps the stale flag and count right; the failure is returned. */
+/* Infers the shapes of a layer, and updates its stale flag and the count of
+ * stale layers. Returns the failure. */
 static bsm_status infer_and_mark(bsm_layer *layer) {
   bsm_status status = BSM_OK;
   for (size_t i = 0; !status && i < layer->inputs.len; i++) {

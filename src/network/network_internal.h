@@ -8,12 +8,12 @@
 /* Keeps the first failure for bsm_network_take_error; frees later ones. */
 void bsm_network_fail(bsm_network *net, bsm_status status);
 
-/* Infers the shapes of a layer whose parameters are new or changed, and of the
- * layers after it when its outputs changed. A layer whose parameters do not
- * fit becomes stale instead of failing. */
+/* Infers the shapes of a layer whose parameters are new or changed, and, when
+ * its outputs change, of the layers after it. A layer whose parameters do not
+ * fit becomes stale; this is not a failure. */
 void bsm_layer_refresh(bsm_layer *layer);
 
-/* The name for messages: the layer's own, else its kind and number. */
+/* The name for messages: the layer's own, or its kind and number. */
 const char *bsm_layer_label(const bsm_layer *layer, char *buffer, size_t size);
 #define BSM_LAYER_LABEL_SIZE 160
 
@@ -21,7 +21,7 @@ const char *bsm_layer_label(const bsm_layer *layer, char *buffer, size_t size);
 bsm_status bsm_infer_convolution(bsm_layer *layer);
 bsm_status bsm_infer_deconvolution(bsm_layer *layer);
 bsm_status bsm_infer_pooling(bsm_layer *layer);
-/* Of the kinds that move elements. */
+/* Shape rules of the kinds that move elements. */
 bsm_status bsm_infer_shuffle(bsm_layer *layer);
 bsm_status bsm_infer_slice(bsm_layer *layer);
 bsm_status bsm_infer_gather(bsm_layer *layer);
@@ -35,7 +35,7 @@ bsm_status bsm_infer_constant(bsm_layer *layer);
 bsm_status bsm_infer_fill(bsm_layer *layer);
 bsm_status bsm_infer_cast(bsm_layer *layer);
 bsm_status bsm_infer_aten_call(bsm_layer *layer);
-/* Of the kinds that compute. */
+/* Shape rules of the kinds that compute. */
 bsm_status bsm_infer_activation(bsm_layer *layer);
 bsm_status bsm_infer_scale(bsm_layer *layer);
 bsm_status bsm_infer_softmax(bsm_layer *layer);
@@ -52,11 +52,11 @@ bsm_status bsm_infer_recurrent(bsm_layer *layer);
 bsm_status bsm_infer_attention(bsm_layer *layer);
 bsm_status bsm_infer_quantize(bsm_layer *layer);
 bsm_status bsm_infer_dequantize(bsm_layer *layer);
-/* Of the kind that asks a plug-in. */
+/* The shape rule that asks a plug-in. */
 bsm_status bsm_infer_plugin(bsm_layer *layer);
 
-/* Sets output `index`; fails when the number of elements overflows or a size
- * is negative. */
+/* Sets the dtype and dims of output `index`; fails when the number of elements
+ * overflows or a size is negative. */
 bsm_status bsm_layer_set_output(bsm_layer *layer, size_t index, bsm_dtype dtype,
                                 bsm_dims dims);
 /* NumPy's broadcast of two shapes; `what` names the layer's inputs. */
@@ -71,10 +71,10 @@ bool bsm_count_elements(bsm_dims dims, int64_t *out);
 bsm_dims bsm_dims_fill(int32_t rank, int64_t value);
 /* Floating dtypes a network computes with. */
 bool bsm_network_is_floating(bsm_dtype dtype);
-/* Any dtype that a network tensor may have: every one that is known. */
+/* Dtypes that a network tensor may have: all known ones. */
 bool bsm_network_dtype_ok(bsm_dtype dtype);
-/* Dtypes that layers compute with. Others (complex, quantized) only move:
- * through layers that move elements, and through calls. */
+/* Dtypes that layers compute with. Tensors of other dtypes (complex, quantized)
+ * pass only through layers that move elements, and through calls. */
 bool bsm_network_computes(bsm_dtype dtype);
 
 /* Names of enum values, for the printer and messages; "?" when unknown. */

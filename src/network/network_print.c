@@ -33,8 +33,9 @@ static void put_flag(bsm_text *text, const char *key, bool value) {
   if (value) bsm_text_printf(text, " %s", key);
 }
 
-/* A few values are written out, so that goldens show folded numbers. */
-/* What is still to be done to weights. */
+/* Weights of few values are printed, so that golden tests show folded numbers.
+ */
+/* Prints the changes to weights that are still to be made. */
 static void put_deferred(bsm_text *text, const bsm_deferred *deferred) {
   if (deferred->cast) {
     bsm_text_printf(text, " held=%s", bsm_dtype_name(deferred->held));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verifier: every invariant of a network. Passes of the builder run it
- * between them in debug builds and tests. */
+/* The verifier: checks every invariant of a network. Debug builds and tests run
+ * it after each pass of the builder. */
 #include "network/network_internal.h"
 
 static bsm_status verify_tensor(const bsm_network *net, const bsm_itensor *t,
@@ -14,7 +14,8 @@ static bsm_status verify_tensor(const bsm_network *net, const bsm_itensor *t,
   return BSM_OK;
 }
 
-/* Shapes as they are must be shapes as inferred: infers a copy. */
+/* Compares the shapes of a layer with those that are inferred for a copy of it.
+ */
 static bsm_status verify_shapes(const bsm_layer *layer, bsm_arena *scratch) {
   char label[BSM_LAYER_LABEL_SIZE];
   bsm_layer copy = *layer;

@@ -7,7 +7,7 @@ static bsm_dims leading(bsm_dims dims) {
   return dims;
 }
 
-/* Dims of the scores as the masks see them. */
+/* The dims that the masks broadcast to. */
 static bsm_status scores_dims(const bsm_layer *layer, bsm_dims batch,
                               bsm_dims *out) {
   const bsm_itensor *q = layer->inputs.items[0], *k = layer->inputs.items[1];

@@ -259,8 +259,8 @@ bsm_status bsm_infer_top_k(bsm_layer *layer) {
   return bsm_layer_set_output(layer, 1, BSM_DTYPE_INT64, out);
 }
 
-/* The last two dims of an operand after its transposition; the rest in
- * `batch`. */
+/* The last two dims of an operand after its transposition; `batch` gets the
+ * others. */
 static bsm_status matrix_dims(const bsm_itensor *x, bsm_matrix_operation op,
                               bsm_dims *batch, int64_t *rows, int64_t *cols) {
   if (x->dims.rank < 2) {
@@ -276,7 +276,7 @@ static bsm_status matrix_dims(const bsm_itensor *x, bsm_matrix_operation op,
   return BSM_OK;
 }
 
-/* Adds the columns of the other matrices that are parts of B. */
+/* Adds the columns of the other matrices that B consists of. */
 static bsm_status add_parts(const bsm_layer *layer, size_t parts, int64_t k,
                             int64_t *n) {
   for (size_t i = 2; i <= parts; i++) {

@@ -9,7 +9,7 @@
 
 typedef bsm_status (*infer_fn)(bsm_layer *layer);
 
-/* `outputs` 0: the rule checks how many there are. */
+/* `outputs` 0: the rule checks the number of outputs. */
 static const struct {
   infer_fn infer;
   size_t min_inputs, max_inputs, outputs;
@@ -50,11 +50,11 @@ static const struct {
     [BSM_LAYER_DEQUANTIZE] = {bsm_infer_dequantize, 2, 3, 1},
 };
 
-/* Kinds that take elements of any dtype: they move them as they are, or look
- * into them elsewhere. */
+/* Kinds that take elements of any dtype: they move elements unchanged, or check
+ * the dtype themselves. */
 static bool takes_any_dtype(const bsm_layer *layer) {
   switch (layer->kind) {
-    case BSM_LAYER_SLICE: /* not where it pads or reads backwards */
+    case BSM_LAYER_SLICE: /* except where it pads or reads backwards */
       for (int32_t i = 0; i < layer->p.slice.stride.rank; i++) {
         if (layer->p.slice.stride.d[i] < 0) return false;
       }

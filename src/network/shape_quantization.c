@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape and dtype rules of quantizing layers, and of what undoes them. */
+/* The shape and dtype rules of QUANTIZE and DEQUANTIZE layers. */
 #include <math.h>
 
 #include "network/network_internal.h"
@@ -67,7 +67,7 @@ static bsm_status check_parameters(const bsm_layer *layer, int32_t axis) {
   return BSM_OK;
 }
 
-/* Limits are whole numbers of the dtype where that is an integer. */
+/* For an integer dtype the limits are whole numbers in its range. */
 static bsm_status check_range(const bsm_layer *layer) {
   const double low = layer->p.quantize.least;
   const double high = layer->p.quantize.greatest;

@@ -3,7 +3,8 @@
 #include "base/checked.h"
 #include "network/network_internal.h"
 
-/* Sizes and strides above this are nonsense; below it sums cannot overflow. */
+/* Larger sizes and strides are mistakes; below this limit sums cannot overflow.
+ */
 #define MAX_WINDOW ((int64_t)1 << 40)
 
 static bsm_status check_window(const bsm_window_params *w) {
