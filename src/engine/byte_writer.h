@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing the bytes of an engine's description: what engine/byte_reader.h
- * reads. Running out of memory shows in the text's `failed`. */
+ * reads. When memory runs out, the text's `failed` is set. */
 #ifndef BSM_ENGINE_BYTE_WRITER_H_
 #define BSM_ENGINE_BYTE_WRITER_H_
 
@@ -26,7 +26,7 @@ static inline void bsm_put_string(bsm_text *out, const char *text) {
   bsm_put(out, text, length);
 }
 
-/* A count, and as many u32. */
+/* Writes a count, and as many u32. */
 static inline void bsm_put_ids(bsm_text *out, const uint32_t *ids,
                                uint32_t count) {
   bsm_put_u32(out, count);

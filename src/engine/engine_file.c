@@ -47,7 +47,7 @@ static size_t padding_after(uint64_t size) {
   return (size_t)((BSM_ALIGNMENT - size % BSM_ALIGNMENT) % BSM_ALIGNMENT);
 }
 
-/* Where each of the weights begins in the weights section. */
+/* Finds the offset of each of the weights in the weights section. */
 static bsm_status place_weights(const bsm_plan *plan, bsm_arena *arena,
                                 uint64_t **offsets, uint64_t *total) {
   *offsets = BSM_NEW_ARRAY(arena, uint64_t, count_weights(plan) + 1u);

@@ -14,11 +14,11 @@
  *       64        description: tensors, bindings, steps, structures
  *        …        weights, each at a multiple of 64
  *
- * A runtime reads the files of its own major version whose minor version is not
- * above its own; all others are refused with both versions named. What a minor
- * version adds is read when the file has it, and has a default that means what
- * older files mean: bytes are never moved or taken away within a major version.
- *   8.0  as plan_writer.c has it without what is said to be of a later one
+ * A runtime reads files of its own major version whose minor version is not
+ * above its own. It refuses all others, and names both versions. What a minor
+ * version adds is read when the file has it; its default means what older files
+ * mean. Within a major version fields are never moved or removed.
+ *   8.0  what plan_writer.c writes, without the fields marked with a later one
  *   8.1  the target; memory spaces of tensors, steps and weights; precisions of
  *        steps; the device's workspace
  *
@@ -35,7 +35,8 @@
 #define BSM_ENGINE_FORMAT_VERSION \
   (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
 
-/* Writes the plan as an engine file; it appears whole or not at all. */
+/* Writes the plan as an engine file. The file appears complete or not at all.
+ */
 BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,
                                                const char *path);
 

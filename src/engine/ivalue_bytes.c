@@ -140,7 +140,8 @@ static bsm_status get(reader *r, void *out, size_t size) {
   return BSM_OK;
 }
 
-/* The length of something that takes at least a byte for each element. */
+/* Reads the length of something that takes at least one byte for each element.
+ */
 static bsm_status get_length(reader *r, size_t *out) {
   uint32_t length;
   BSM_TRY(get(r, &length, sizeof(length)));

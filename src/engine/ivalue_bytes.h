@@ -2,7 +2,7 @@
 /* Values as bytes: the arguments of a call that an engine stores.
  *
  * A list of values is its length (u32) and the values; a value is a tag (u8)
- * and what the tag says, little-endian:
+ * and its content, little-endian:
  *
  *   0 None     -
  *   1 int      i64
@@ -15,9 +15,9 @@
  *   8 list     u32 length, values
  *   9 tuple    u32 length, values
  *
- * Tensors are not stored but referred to by number: whoever reads gives an
- * array of them. Dicts, objects and functions cannot be stored. Reading
- * believes nothing: lengths are compared with the bytes that are left, and
+ * Tensors are not stored; they are referred to by number, and the reader gives
+ * an array of them. Dicts, objects and functions cannot be stored. Nothing is
+ * trusted when reading: lengths are compared with the number of bytes left, and
  * values nest at most BSM_IVALUE_BYTES_MAX_DEPTH deep. */
 #ifndef BSM_ENGINE_IVALUE_BYTES_H_
 #define BSM_ENGINE_IVALUE_BYTES_H_
@@ -36,8 +36,8 @@ BSM_NODISCARD bsm_status bsm_ivalues_to_bytes(bsm_text *out,
                                               size_t tensor_count);
 
 /* Reads a list of values that fills all of `bytes`. Tensor i becomes
- * &tensors[i], whose `wrapped_number` is set as stored. BSM_CORRUPT: anything
- * but what the function above writes. */
+ * &tensors[i], whose `wrapped_number` is set as stored. BSM_CORRUPT: the
+ * function above does not write such bytes. */
 BSM_NODISCARD bsm_status bsm_ivalues_from_bytes(bsm_str bytes, bsm_arena *arena,
                                                 bsm_tensor *tensors,
                                                 size_t tensor_count,

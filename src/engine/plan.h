@@ -6,8 +6,8 @@
  * slice, an expand or a piece of a concatenation is a tensor that shares its
  * place with another one. Each step kind says which strides it accepts.
  *
- * Weights are stored in the packed form that the target of the plan gave them,
- * which its device alone understands.
+ * Weights are stored in the form that the plan's target has packed them in.
+ * Only its device understands that form.
  *
  * Everything in a plan is plain data with indices, checked by bsm_plan_verify
  * (structure) and by the backend (parameters) before anything runs. */
@@ -23,8 +23,8 @@
 /* Bytes: alignment of every buffer and weight. */
 #define BSM_ALIGNMENT 64
 
-/* Step kinds in one list: X(ENUM, number, "text", params member). Devices run
- * those of the first list; the others are run by the runtime. */
+/* The step kinds in two lists: X(ENUM, number, "text", params member). Devices
+ * run the kinds of the first list; the runtime runs the others. */
 #define BSM_BACKEND_STEP_KINDS(X)                           \
   X(CONVOLUTION, 1, "convolution", convolution)             \
   X(DECONVOLUTION, 2, "deconvolution", convolution)         \
@@ -93,28 +93,28 @@ typedef struct bsm_step_window {
   int64_t pre_padding[3], post_padding[3];
 } bsm_step_window;
 
-/* Inputs: x [N, C, ...] [, residual like the output]. Where the channels lie,
- * and which dtypes there are, the target says.
- * weights[0]: the kernel, packed by the target; weights[1]: bias[out_maps], or
- * absent. */
+/* Inputs: x [N, C, ...] [, residual like the output]. The target says where
+ * channels lie in memory, and which dtypes it takes. weights[0]: the kernel,
+ * packed by the target; weights[1]: bias[out_maps], or absent. */
 typedef struct bsm_step_convolution {
   bsm_step_window window;
   int64_t groups, out_maps;
   bsm_step_epilogue epilogue;
-  int32_t form; /* of the packed kernel: the target's own number, 0: plain */
+  int32_t
+      form; /* form of the packed kernel: a number of the target's; 0: plain */
   int32_t reserved;
 } bsm_step_convolution;
 
-/* Convolutions in one step, each the only reader of the one before: one that
- * widens, of one group; a depthwise one; a pointwise one (1x1, stride 1, no
- * padding, one group); at least two of them, the middle one among them; or the
- * last one alone with `has_scale`. What lies between them never is in memory as
- * a whole. Which windows, sizes and dtypes may be joined the target says. All
- * have two spatial dimensions and weights as if each had a step of its own, and
- * only the last may have a residual.
- * Inputs: x [N, C, H, W] [, scale [N, C, 1, 1],
- * which multiplies x] [, residual like the output]; output; all as a
- * convolution's. weights[2 i], weights[2 i + 1]: kernel and bias of part i. */
+/* A chain of convolutions in one step; each is the only reader of the one
+ * before. In order: one of one group that widens, a depthwise one, and a
+ * pointwise one (1x1, stride 1, no padding, one group). With `has_scale` there
+ * is only the last one; otherwise the depthwise one and at least one of the
+ * others are there. The tensors between them are never in memory as a whole.
+ * The target says which windows, sizes and dtypes may be joined. All have two
+ * spatial dimensions, and weights as in steps of their own; only the last may
+ * have a residual. Inputs: x [N, C, H, W] [, scale [N, C, 1, 1], which
+ * multiplies x] [, residual like the output]; output; all as a convolution's.
+ * weights[2 i], weights[2 i + 1]: kernel and bias of part i. */
 enum {
   BSM_CHAIN_EXPAND = 0,
   BSM_CHAIN_DEPTHWISE = 1,
@@ -152,9 +152,9 @@ typedef struct bsm_step_matrix_multiply {
 } bsm_step_matrix_multiply;
 
 /* One instruction: r[dst] = op(r[a], r[b], r[c]); kinds and codes are those of
- * the network's fused element-wise layer (network/layer.h). Registers
- * 0 .. inputs-1 are the inputs, broadcast against the output. Each register
- * has a dtype. At most BSM_EW_MAX_INPUTS inputs and BSM_EW_MAX_REGISTERS
+ * the network's fused element-wise layer (network/layer.h). Registers 0 ..
+ * inputs-1 are the inputs, broadcast against the output. Each register has a
+ * dtype. There are at most BSM_EW_MAX_INPUTS inputs and BSM_EW_MAX_REGISTERS
  * registers. */
 #define BSM_EW_MAX_INPUTS 16
 #define BSM_EW_MAX_REGISTERS 32
@@ -212,9 +212,9 @@ typedef struct bsm_step_gather {
   int32_t mode, axis; /* bsm_gather_mode */
 } bsm_step_gather;
 
-/* inputs: data, indices (int32 or int64), updates, any strides; the output may
- * lie where the data does. Dims as in bsm_network_add_scatter. An index out of
- * range is a run-time error. */
+/* inputs: data, indices (int32 or int64), updates, of any strides; the output
+ * may share the data's memory. Dims as in bsm_network_add_scatter. An index out
+ * of range is a run-time error. */
 typedef struct bsm_step_scatter {
   int32_t mode, axis;         /* bsm_scatter_mode; ND: first dimension named */
   int32_t reduction;          /* bsm_scatter_reduction */
@@ -233,7 +233,7 @@ typedef struct bsm_step_fill {
   int64_t integer;
 } bsm_step_fill;
 
-/* out[i] = in[start + i], outside the input: by mode. */
+/* out[i] = in[start + i]; the mode says what is outside of the input. */
 typedef struct bsm_step_pad {
   int32_t mode, reserved; /* bsm_padding_mode */
   double fill_value;
@@ -262,13 +262,13 @@ typedef struct bsm_step_aten_call {
   const uint8_t *args; /* the list of arguments, as bytes */
 } bsm_step_aten_call;
 
-/* One level of a recurrent network in D directions, the second one backwards.
+/* One level of a recurrent network in D directions; the second runs backwards.
  * Inputs: x [T, B, I], hidden state [D, B, P], LSTM: cell state [D, B, H]: any
  * strides, fast when that of I is 1. Outputs: states [T, B, D P] with last
  * stride 1, last hidden state, LSTM: last cell state: any strides. All float.
  * weights[0]: of all directions, packed by the target. weights[1]: int64[B],
- * how many steps of each sample are its own, or absent: all. Behind them the
- * output is 0 and the states do not change. */
+ * the length of each sample; absent: T for all. After the end of a sample its
+ * output is 0 and its states do not change. */
 typedef struct bsm_step_recurrent {
   int32_t operation;  /* bsm_recurrent_operation */
   int32_t directions; /* 1 or 2 */
@@ -276,15 +276,15 @@ typedef struct bsm_step_recurrent {
   int64_t projection; /* P when it is not H; 0: none */
 } bsm_step_recurrent;
 
-/* out = softmax(mask(scale * Q K^T)) V, batched over leading dimensions.
- * Q [.., L, E], K [.., S, E], V [.., S, W], output [.., L, W], all float and of
- * the output's rank, with its leading dimensions (stride 0 broadcasts); any
- * strides but for the output's last, which is 1. Elements of a matrix of K or V
- * have places of their own. `biases` inputs follow that are added to the scores
- * [.., L, S], float, and with `mask` not 0 one of bool: where it is true
+/* out = softmax(mask(scale * Q K^T)) V, batched over leading dimensions. Q [..,
+ * L, E], K [.., S, E], V [.., S, W], output [.., L, W], all float and of the
+ * output's rank, with its leading dimensions (stride 0 broadcasts); any strides
+ * except the output's last, which is 1. Elements of a matrix of K or V do not
+ * overlap. `biases` inputs follow that are added to the scores [.., L, S],
+ * float, and with `mask` not 0 one of bool: where it is true
  * (BSM_ATTENTION_HIDE) or false (BSM_ATTENTION_KEEP) the score becomes `fill`;
- * all broadcast with stride 0. `causal`: only the keys j <= i + diagonal are
- * seen by query i. A query that sees no key, all its scores being -inf, gives
+ * all broadcast with stride 0. `causal`: query i sees only the keys j <= i +
+ * diagonal. A query that sees no key, because all its scores are -inf, gives
  * NaN, or zeros with `clears_hidden`. */
 enum {
   BSM_ATTENTION_NO_MASK = 0,
@@ -305,8 +305,9 @@ typedef struct bsm_step_plugin {
   uint32_t version, reserved;
 } bsm_step_plugin;
 
-/* Copies a tensor from one memory space to the other, all bytes that it
- * reaches: input and output have the same dtype, dims and strides. */
+/* Copies a tensor from one memory space to the other: all bytes from its first
+ * element to its last. Input and output have the same dtype, dims and strides.
+ */
 typedef struct bsm_step_transfer {
   int32_t reserved[2];
 } bsm_step_transfer;
@@ -338,7 +339,7 @@ typedef union bsm_step_params {
 #define BSM_STEP_MAX_TENSORS 4096
 #define BSM_STEP_MAX_WEIGHTS 6
 #define BSM_NO_WEIGHTS UINT32_MAX
-/* The weights of a step that has none. */
+/* Stands for weights that a step does not have. */
 #define BSM_STEP_NO_WEIGHTS                                         \
   {                                                                 \
     BSM_NO_WEIGHTS, BSM_NO_WEIGHTS, BSM_NO_WEIGHTS, BSM_NO_WEIGHTS, \
@@ -354,8 +355,9 @@ typedef struct bsm_plan_trial {
 
 typedef struct bsm_plan_step {
   bsm_step_kind kind;
-  /* Where it runs: all of its tensors and weights are there. Of a transfer: the
-   * space of its output. Calls and layers of plug-ins run on the host. */
+  /* The memory space that the step runs in; all of its tensors and weights are
+   * there. For a transfer it is the space of the output. Calls and layers of
+   * plug-ins run on the host. */
   bsm_memory_space space;
   const char *name;   /* of the layer(s) */
   const char *tactic; /* name chosen by the builder; "" : the backend's best */
@@ -371,8 +373,9 @@ typedef struct bsm_plan_step {
 typedef struct bsm_plan_weights {
   const void *data; /* aligned to BSM_ALIGNMENT */
   uint64_t size;
-  /* Where steps read them; what is read in both spaces is there twice. `data`
-   * is the host's all the same, which an engine uploads. */
+  /* The space in which steps read them; weights that are read in both spaces
+   * are listed for each. `data` is in the host's memory in any case, and an
+   * engine uploads it. */
   bsm_memory_space space;
 } bsm_plan_weights;
 
@@ -395,33 +398,35 @@ typedef struct bsm_plan {
   bsm_plan_binding *inputs, *outputs;
   uint32_t input_count, output_count;
   uint64_t workspace_size[BSM_MEMORY_SPACES]; /* bytes */
-  /* What it was built for: the name of a target, and behind a colon its
+  /* What the plan was built for: the name of a target, and after a colon its
    * parameters. NULL: the CPU. Steps of BSM_SPACE_DEVICE run on the device of
-   * that name; for the CPU there are none. */
+   * that name; a plan for the CPU has none. */
   const char *target;
   bsm_plan_metadata *metadata;
   uint32_t metadata_count;
-  /* How the bindings make up the arguments and the result; NULL: not told. */
+  /* How the bindings make up the arguments and the result; NULL: unknown. */
   bsm_structure *input_structure, *output_structure;
-  /* NULL: the steps are run. Otherwise there are none, and dims of bindings
-   * may be -1, unknown before the run. */
+  /* NULL: the plan consists of its steps. Otherwise it has none, and dims of
+   * bindings may be -1: unknown before the run. */
   struct bsm_program *program;
 } bsm_plan;
 
 /* Part 0 is the plan itself, the others are the segments of its program; NULL
  * after the last. */
 const bsm_plan *bsm_plan_part(const bsm_plan *plan, uint32_t index);
-/* The results of its program that are no outputs, but values of any kind whose
- * types are in the structure of the outputs; 0 without a program. */
+/* The number of results of its program that are not outputs, but values of any
+ * kind, whose types are in the structure of the outputs; 0 without a program.
+ */
 uint32_t bsm_plan_value_count(const bsm_plan *plan);
-/* The steps of all parts, counted through. */
+/* The number of steps of all parts together. */
 uint32_t bsm_plan_total_steps(const bsm_plan *plan);
-/* The part that has step `index` of these, and which it is there. */
+/* Finds the part that has step `index` of these, and the step's number in it.
+ */
 const bsm_plan *bsm_plan_find_step(const bsm_plan *plan, uint32_t index,
                                    uint32_t *part, uint32_t *step);
 
 const char *bsm_step_kind_name(bsm_step_kind kind); /* NULL when unknown */
-/* Whether devices run it, not the runtime. */
+/* Whether devices run such steps; otherwise the runtime does. */
 bool bsm_step_kind_is_of_devices(bsm_step_kind kind);
 /* Size of the params of a kind; 0 when unknown. */
 size_t bsm_step_params_size(bsm_step_kind kind);
@@ -432,8 +437,8 @@ bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out);
 
 /* Checks every index, count, size, place and space: ids in range, tensors
  * inside their places and weights inside theirs, bindings contiguous, counts of
- * inputs and outputs per kind, steps in the space of their tensors. Parameters
- * are the backend's to check. */
+ * inputs and outputs per kind, steps in the space of their tensors. The backend
+ * checks parameters. */
 BSM_NODISCARD bsm_status bsm_plan_verify(const bsm_plan *plan);
 
 /* A text dump: tensors, steps, memory. */

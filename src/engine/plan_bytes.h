@@ -8,8 +8,8 @@
 #include "engine/byte_reader.h"
 #include "engine/plan.h"
 
-/* `offsets[i]`: where weights i begin in the weights section; after the plan's
- * own come those of its program's segments, in order. */
+/* `offsets[i]`: the offset of weights i in the weights section. The plan's own
+ * weights come first, then those of its program's segments, in order. */
 BSM_NODISCARD bsm_status bsm_plan_to_bytes(const bsm_plan *plan,
                                            const uint64_t *offsets,
                                            bsm_arena *arena, bsm_str *out);
@@ -20,15 +20,16 @@ typedef struct bsm_weights_section {
   uint64_t size;
 } bsm_weights_section;
 
-/* Weights point into `weights`. `minor`: the minor version of the format that
- * the bytes have (engine_file.h). `segment`: of a program, so it must not have
- * one itself. */
+/* Weights point into `weights`. `minor`: the minor version of the bytes' format
+ * (engine_file.h). `segment`: the plan is a segment of a program, so it must
+ * not have a program itself. */
 BSM_NODISCARD bsm_status bsm_plan_from_bytes(bsm_str bytes, uint32_t minor,
                                              const bsm_weights_section *weights,
                                              bool segment, bsm_arena *arena,
                                              bsm_plan **out);
 
-/* The program of a plan, if it has one: called by the two above. */
+/* The same for the program of a plan, which may have none; the two functions
+ * above call these. */
 BSM_NODISCARD bsm_status bsm_program_to_bytes(const bsm_plan *plan,
                                               const uint64_t *offsets,
                                               bsm_text *out);

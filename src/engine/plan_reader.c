@@ -8,7 +8,8 @@
 #include "engine/engine_file.h"
 #include "engine/plan_bytes.h"
 
-/* A memory space, which files have from 8.1 on: before, all was the host's. */
+/* Reads a memory space. Files have it from 8.1 on; in older ones everything is
+ * in the host's. */
 static bsm_status get_space(bsm_byte_reader *r, bsm_memory_space *out,
                             const char *what) {
   uint32_t space = BSM_SPACE_HOST;
@@ -82,7 +83,7 @@ static bsm_status get_params(bsm_byte_reader *r, bsm_plan_step *step) {
   const size_t fixed = step->kind == BSM_STEP_ELEMENT_WISE
                            ? offsetof(bsm_step_element_wise, program)
                            : full;
-  /* Parameters grow at their end, and what an older file has not is zero. */
+  /* Parameters grow at their end. What an older file does not have is zero. */
   const bool older = r->minor < BSM_ENGINE_FORMAT_MINOR;
   if ((stored < fixed && !older) || stored > full) {
     return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " bytes of parameters", stored);
@@ -213,7 +214,7 @@ static bsm_status get_steps(bsm_byte_reader *r, bsm_plan *plan) {
   return BSM_OK;
 }
 
-/* A counted piece; empty when there is no structure. */
+/* A counted block of bytes; it is empty when there is no structure. */
 static bsm_status get_structure(bsm_byte_reader *r, bsm_structure **out,
                                 const char *what) {
   uint32_t length;

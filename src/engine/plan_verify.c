@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks a plan whose bytes may be hostile: after it, every index is in range
- * and every tensor lies inside its place. What the parameters mean is for the
- * backend to check. */
+/* Checks a plan whose bytes may be hostile. Afterwards every index is in range
+ * and every tensor lies inside its place. The backend checks what the
+ * parameters mean. */
 #include <inttypes.h>
 
 #include "aten/tensor.h"
@@ -13,7 +13,8 @@ static bool dtype_known(bsm_dtype dtype) {
   return bsm_dtype_size(dtype) != 0;
 }
 
-/* The size in bytes of the contiguous buffer of a binding's tensor. */
+/* Checks that the tensor of a binding is contiguous and fills the caller's
+ * buffer. */
 static bsm_status verify_binding(const bsm_plan *plan,
                                  const bsm_plan_binding *binding,
                                  bsm_memory_place place, uint32_t index) {
@@ -46,7 +47,7 @@ static bsm_status verify_binding(const bsm_plan *plan,
   return BSM_OK;
 }
 
-/* The bytes of the place's buffer that tensor `t` lies in. */
+/* The size in bytes of the buffer that tensor `t` lies in. */
 static bsm_status place_size(const bsm_plan *plan, const bsm_plan_tensor *t,
                              uint64_t *out) {
   switch (t->place) {
@@ -79,7 +80,7 @@ static bsm_status place_size(const bsm_plan *plan, const bsm_plan_tensor *t,
                   t->index);
 }
 
-/* A binding of a program whose dims the run tells: it has no extent. */
+/* A binding of a program whose dims are known only in a run has no extent. */
 static bool is_open_binding(const bsm_plan *plan, const bsm_plan_tensor *t) {
   bool open = t->dims.rank == -1; /* and the dtype may be unknown */
   for (int32_t i = 0; i < t->dims.rank && i < BSM_MAX_RANK; i++) {
@@ -129,8 +130,8 @@ static bsm_status verify_tensor(const bsm_plan *plan, uint32_t id) {
   return BSM_OK;
 }
 
-/* A tensor that is written has a place for each element: so the work of a step
- * is bounded by the memory there is. */
+/* Whether a tensor that is written has memory for each of its elements, so that
+ * the work of a step is bounded by the memory that there is. */
 static bool has_places(const bsm_plan_tensor *t) {
   uint64_t extent, count = bsm_dtype_size(t->dtype);
   for (int32_t i = 0; i < t->dims.rank; i++) count *= (uint64_t)t->dims.d[i];
@@ -158,7 +159,8 @@ static bsm_status verify_transfer(const bsm_plan *plan,
   return BSM_OK;
 }
 
-/* A step runs where its tensors and weights are. Ids are in range. */
+/* Checks that a step runs where its tensors and weights are. Ids are in range.
+ */
 static bsm_status verify_spaces(const bsm_plan *plan,
                                 const bsm_plan_step *step) {
   if (step->kind == BSM_STEP_TRANSFER) return verify_transfer(plan, step);
@@ -241,8 +243,8 @@ static bsm_status verify_all_known(const bsm_plan *plan) {
   return known ? BSM_OK : BSM_FAIL(BSM_CORRUPT, "an unknown memory space");
 }
 
-/* The structure's leaves are the bindings, each once, and what the run adds.
- */
+/* Checks that the structure's leaves are the bindings, each once, and values
+ * that a run adds. */
 static bsm_status verify_structure(const bsm_plan *plan,
                                    const bsm_structure *root, bool input) {
   const uint32_t count = input ? plan->input_count : plan->output_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work of each kind of step. */
+/* Counts the work of each kind of step. */
 #include "engine/plan_work.h"
 
 static const bsm_plan_tensor *input(const bsm_plan *plan,
@@ -11,7 +11,7 @@ static const bsm_plan_tensor *output(const bsm_plan *plan,
   return step->output_count ? &plan->tensors[step->outputs[0]] : NULL;
 }
 
-/* A size counted from the last dimension; 1 when there is none. */
+/* The size of a dimension counted from the last; 1 when there is none. */
 static double last_size(const bsm_plan_tensor *t, int32_t back) {
   if (!t || t->dims.rank < back) return 1;
   const int64_t size = t->dims.d[t->dims.rank - back];
@@ -24,7 +24,8 @@ static double elements(const bsm_plan_tensor *t) {
   return n;
 }
 
-/* Bytes that are there: dimensions with stride 0 repeat them. */
+/* The bytes that a tensor has in memory; dimensions with stride 0 repeat them.
+ */
 static double stored_bytes(const bsm_plan_tensor *t) {
   double n = t ? (double)bsm_dtype_size(t->dtype) : 0;
   for (int32_t i = 0; t && i < t->dims.rank; i++) {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much a step computes and moves: what profiles divide by its time, and
- * what cost estimates start from. */
+/* How much a step computes and moves. Profiles divide it by the step's time,
+ * and cost estimates start from it. */
 #ifndef BSM_ENGINE_PLAN_WORK_H_
 #define BSM_ENGINE_PLAN_WORK_H_
 
 #include "engine/plan.h"
 
-/* `flops`: a multiply-add counts twice, another operation on an element once, a
- * function such as exp once; of convolutions and products the sums alone, as
- * their definition has them, whatever the tactic makes of it. `bytes`: each
- * tensor and weight once, repeated elements (stride 0) not; of a table that is
- * looked up no more than what is taken from it. Doubles: nothing overflows. */
+/* `flops`: a multiply-add counts twice; any other operation on an element, also
+ * a function such as exp, counts once. For convolutions and products only the
+ * sums of their definition count, whatever the tactic computes. `bytes`: each
+ * tensor and weight counts once, without repeated elements (stride 0). Of a
+ * table that is looked up, only what is read counts. These are doubles, so
+ * nothing overflows. */
 typedef struct bsm_work {
   double flops, bytes;
 } bsm_work;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plan -> bytes. The order of the fields is plan_reader.c's. */
+/* Plan -> bytes. plan_reader.c reads the fields in the same order. */
 #include <string.h>
 
 #include "engine/byte_writer.h"
@@ -28,7 +28,7 @@ static void put_tensor(bsm_text *out, const bsm_plan_tensor *t) {
   bsm_put_u32(out, (uint32_t)t->space); /* 8.1 */
 }
 
-/* Element-wise programs are cut to their length. */
+/* Only the used instructions of an element-wise program are written. */
 static size_t stored_params_size(const bsm_plan_step *step) {
   if (step->kind != BSM_STEP_ELEMENT_WISE) {
     return bsm_step_params_size(step->kind);

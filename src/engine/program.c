@@ -8,7 +8,7 @@
 #include "engine/ivalue_bytes.h"
 #include "engine/plan.h"
 
-/* Blocks nest no deeper: running them recurses. */
+/* The depth to which blocks may nest: running them recurses. */
 #define MAX_DEPTH 100
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind) {
@@ -119,7 +119,8 @@ static bsm_status check_segment_of(const bsm_program *p,
   return BSM_OK;
 }
 
-/* A block belongs to one instruction, of a block before it: so they nest. */
+/* Each block belongs to one instruction of an earlier block, so blocks form a
+ * tree. */
 static bsm_status check_block(const bsm_program *p, uint32_t id,
                               uint32_t *depths) {
   const bsm_program_block *b = &p->blocks[id];
@@ -148,7 +149,7 @@ static bsm_status check_block(const bsm_program *p, uint32_t id,
   return BSM_OK;
 }
 
-/* Each input whose dims are open has one range, which says between what. */
+/* Each input whose dims are open has one range with their limits. */
 static bsm_status check_ranges(const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   uint32_t open = 0;
@@ -215,8 +216,8 @@ static bsm_status check_variants(const bsm_plan *plan) {
   return BSM_OK;
 }
 
-/* Programs give tensors to ops, which rely on the scale of quantized ones: a
- * plan does not have it. */
+/* Programs may not have quantized tensors: ops rely on their scale, which a
+ * plan does not have. */
 static bsm_status check_dtype(const bsm_plan *plan, uint32_t tensor,
                               const char *what, uint32_t index) {
   const bsm_dtype dtype = plan->tensors[tensor].dtype;
@@ -350,7 +351,7 @@ static void print_block(bsm_text *text, const bsm_program *p, uint32_t id,
   }
 }
 
-/* What is there for inputs whose dims range. */
+/* Prints ranges and variants. */
 static void print_shapes(bsm_text *text, const bsm_plan *plan) {
   const bsm_program *p = plan->program;
   for (uint32_t i = 0; i < p->range_count; i++) {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs: what an engine runs when a plan of fixed steps is not enough.
  *
- * A program computes with values of any kind - tensors of shapes that only the
- * run tells, numbers, lists - in registers. Its instructions call ops of the
- * reference library, run segments (plans of fixed shapes), branch and loop.
- * Block 0 is the whole: its parameters are the engine's inputs, its results the
- * outputs.
+ * A program computes with values of any kind in registers: numbers, lists,
+ * tensors whose shapes are known only in the run. Its instructions call ops of
+ * the reference library, run segments (plans of fixed shapes), branch and loop.
+ * Block 0 is the top block: its parameters are the engine's inputs, its results
+ * the outputs.
  *
- * Values have identity, as in PyTorch: registers may hold the same list, or
- * tensors that share memory, and a call that writes - to a list or dict, or to
- * a tensor with copy_, fill_ or zero_ - changes it for all of them. A run
- * writes only to what it has made itself: never to inputs and constants. The
- * compiler writes to tensors only where it cannot resolve the writes (a literal
- * graph); all other programs write to copies of lists and dicts, and their
- * instructions may be moved as far as their registers allow.
+ * Values have identity, as in PyTorch. Two registers may hold the same list, or
+ * tensors that share memory. A call that writes to a list or dict, or to a
+ * tensor with copy_, fill_ or zero_, changes it for both. A run writes only to
+ * what it has made itself, never to inputs and constants. The compiler makes
+ * programs that write to tensors only where it cannot resolve the writes (a
+ * literal graph). All other programs write to copies of lists and dicts, and
+ * their instructions may be moved as far as their registers allow.
  *
  * The plan that a program belongs to has the bindings, whose dims may be -1,
  * and the weights of the program's constants, but no steps. */
@@ -27,11 +27,11 @@
 
 struct bsm_plan;
 
-/* A region is a block whose results' shapes and numbers follow from the shapes
- * and numbers that go in. For each new set of those a plan can be made of it
- * (planner/planner.h); its instructions can be run one by one as well. `inputs`
- * are the registers that the block reads and others set, constants left out.
- */
+/* A region is a block in which the shapes and numbers of the results follow
+ * from the shapes and numbers of the inputs. For each new set of those a plan
+ * can be made of it (planner/planner.h); its instructions can also be run one
+ * by one. `inputs` are the registers that the block reads and that are set
+ * outside of it, without constants. */
 
 /* Kinds in one list: X(ENUM, number, "text"). */
 #define BSM_INSTRUCTION_KINDS(X)                                         \
@@ -59,9 +59,11 @@ typedef enum bsm_instruction_kind {
 
 typedef struct bsm_instruction {
   bsm_instruction_kind kind;
-  const char *name;   /* CALL: the op, "aten::nonzero"; else for people */
+  const char
+      *name; /* CALL: the op, "aten::nonzero"; otherwise for reading only */
   const char *source; /* the place in the model, or "" */
-  /* SEGMENT: which. REGION: the plan for the best shapes, plus 1; 0: none. */
+  /* SEGMENT: its number. REGION: the number of the segment that is its plan for
+   * the best shapes, plus 1; 0: none. */
   uint32_t segment;
   uint32_t input_count, output_count; /* registers */
   uint32_t *inputs, *outputs;
@@ -82,8 +84,8 @@ typedef struct bsm_program_range {
   bsm_dims min, opt, max;
 } bsm_program_range;
 
-/* Weights in the form that the backend packs, under the key that building finds
- * them by (builder/weights_store.h): plans for other shapes use them. */
+/* Weights in the form that the target packs, and the key under which building
+ * finds them (builder/weights_store.h). Plans for other shapes use them. */
 typedef struct bsm_program_derived {
   uint64_t key[2];
   uint32_t weights; /* of the plan */
@@ -106,8 +108,8 @@ typedef struct bsm_program {
   uint32_t constant_tensor_count;
   bsm_program_range *ranges; /* for each input with a dim of -1 */
   uint32_t range_count;
-  /* Segments with the bindings of the whole, for one shape each: run instead of
-   * block 0 when the inputs have it. */
+  /* Segments with the bindings of the engine, for one shape each. Such a
+   * segment is run instead of block 0 when the inputs have its shape. */
   uint32_t *variants;
   uint32_t variant_count;
   bsm_program_derived *derived;
@@ -116,7 +118,7 @@ typedef struct bsm_program {
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind);
 
-/* The REGIONs of all blocks. */
+/* The number of REGIONs in all blocks. */
 size_t bsm_program_region_count(const bsm_program *program);
 
 /* Checks every index, count and nesting; segments and constant tensors are

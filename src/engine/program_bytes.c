@@ -191,7 +191,7 @@ bsm_status bsm_program_from_bytes(bsm_byte_reader *r,
   plan->program = p;
   p->block_count = blocks;
   BSM_TRY(bsm_read_u32(r, &p->register_count, "registers"));
-  if (p->register_count > r->size / 4) { /* each is named somewhere */
+  if (p->register_count > r->size / 4) { /* each register is named somewhere */
     return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " registers", p->register_count);
   }
   p->blocks = BSM_NEW_ARRAY(r->arena, bsm_program_block, blocks);

@@ -12,7 +12,8 @@ typedef struct bsm_program_constants {
 } bsm_program_constants;
 
 /* Reads the constants of plan->program, which has been verified. They live in
- * `arena` and refer to the plan's weights. BSM_CORRUPT: they do not read. */
+ * `arena` and refer to the plan's weights. BSM_CORRUPT: the bytes are not
+ * values. */
 BSM_NODISCARD bsm_status bsm_program_read_constants(const bsm_plan *plan,
                                                     bsm_arena *arena,
                                                     bsm_program_constants *out);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The instructions of a program that compute nothing: they make containers,
- * take them apart, pass values on, or raise. The interpreter and the planner
- * run them alike. */
+ * take them apart, pass values on, or raise. */
 #ifndef BSM_ENGINE_PROGRAM_VALUES_H_
 #define BSM_ENGINE_PROGRAM_VALUES_H_
 
 #include "aten/ivalue.h"
 #include "engine/program.h"
 
-/* That arguments of an op nest no deeper than 60, and have no more than 2^24
- * values inside lists of lists, each counted as often as it is met: ops walk
- * them, and what an engine makes may be in itself. BSM_LIMIT: they do not. */
+/* Checks that arguments of an op nest at most 60 deep, and have at most 2^24
+ * values inside lists of lists, where a value that is met again counts again.
+ * Ops walk their arguments recursively, and a program may put a list into
+ * itself. BSM_LIMIT: one of the limits is exceeded. */
 BSM_NODISCARD bsm_status bsm_program_check_nested(const bsm_ivalue *args,
                                                   size_t count);
 
-/* Runs a LIST, TUPLE, DICT, UNPACK, COPY, RAISE or MOVE, verified: `args` are
- * its inputs, its outputs are set in `registers`; what it makes lives in
- * `arena`. BSM_RAISED: what the model would raise. */
+/* Runs a verified LIST, TUPLE, DICT, UNPACK, COPY, RAISE or MOVE. `args` are
+ * its inputs; sets its outputs in `registers`; new containers are made in
+ * `arena`. BSM_RAISED: the model raises. */
 BSM_NODISCARD bsm_status bsm_program_move_values(const bsm_instruction *i,
                                                  const bsm_ivalue *args,
                                                  bsm_arena *arena,

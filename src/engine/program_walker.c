@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which programs run. Whoever runs one brings a policy. */
+/* The control flow of programs, under the policy of who runs them. */
 #include "engine/program_walker.h"
 
 #include <inttypes.h>

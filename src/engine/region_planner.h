@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes plans while an engine runs, for shapes that are known only then.
+/* The interface to what makes plans while an engine runs, for shapes that are
+ * known only then.
  *
- * The runtime asks for such plans through one table of functions. Who makes
- * them - converters, network, builder - is a library of its own: programs that
- * run fixed shapes alone link an empty table and none of it. */
+ * The runtime asks for such plans through one table of functions. The
+ * converters, the network and the builder, which make them, are in another
+ * library. Programs that run only fixed shapes link an empty table instead. */
 #ifndef BSM_ENGINE_REGION_PLANNER_H_
 #define BSM_ENGINE_REGION_PLANNER_H_
 
@@ -13,18 +14,19 @@
 
 struct bsm_target;
 
-/* Of this interface: a table of another version is refused. */
+/* The version of this interface; a table of another version is refused. */
 #define BSM_REGION_PLANNER_VERSION 1
 
-/* A result of a region that is no tensor of the plan: `values`. */
+/* Marks a result of a region that is not an output of the plan; see `values`.
+ */
 #define BSM_NO_OUTPUT UINT32_MAX
 
 typedef struct bsm_region_plan {
-  /* Its inputs are the tensors among the region's, in order, those in lists
-   * too; see bsm_region_binds. */
+  /* The plan's inputs are the tensors among the region's inputs, in order,
+   * including those in lists; see bsm_region_binds. */
   bsm_plan *plan;
-  /* For each result: the output of the plan, or the value. Several results may
-   * be one output. */
+  /* For each result, the output of the plan or the value. Several results may
+   * be the same output. */
   uint32_t *outputs;
   bsm_ivalue *values;
 } bsm_region_plan;
@@ -35,47 +37,48 @@ typedef struct bsm_region_planner_options {
   const bsm_plan *plan; /* of the engine, with a program; outlives it */
   const bsm_aten_library *aten;
   const bsm_allocator *allocator;
-  /* Of the run on shapes for one plan, beyond which it fails; 0 or more than
-   * the defaults: these. */
+  /* Limits of the run on shapes for one plan. 0, or more than the defaults: the
+   * defaults. */
   size_t max_bytes, max_instructions;
-  size_t max_tensor_bytes; /* of what the plan computes; 0: as programs do */
-  /* Bytes of weights packed for plans that are kept for the next ones. */
+  size_t max_tensor_bytes; /* of a tensor in the plan; 0: as in programs */
+  /* Bytes of packed weights that are kept for later plans. */
   uint64_t max_packed_bytes;
 } bsm_region_planner_options;
 
 typedef struct bsm_region_planner_ops {
   uint32_t version; /* BSM_REGION_PLANNER_VERSION */
 
-  /* This machine as a target (builder/target.h): it packs what calls need. */
+  /* This machine as a target (builder/target.h). */
   bsm_status (*target)(bsm_arena *arena, const struct bsm_target **out);
 
-  /* Not thread safe: one for each context. Anything but BSM_OUT_OF_MEMORY: the
-   * engine does not allow for one. */
+  /* Makes a planner. It is not thread safe, so each context has its own. A
+   * failure other than BSM_OUT_OF_MEMORY means that the engine cannot have one.
+   */
   bsm_status (*create)(const bsm_region_planner_options *options,
                        bsm_region_planner **out);
   void (*destroy)(bsm_region_planner *planner); /* NULL is allowed */
-  /* How many instructions it has run on shapes until now. */
+  /* How many instructions the planner has run on shapes so far. */
   uint64_t (*instructions)(const bsm_region_planner *planner);
 
-  /* Plans a REGION of the program, or a CALL as if it was one, for inputs like
-   * these: of tensors, only dtypes and dims count. Of a CALL nothing is left to
-   * the reference library. Lives in `arena`, and refers to weights of the
-   * engine and of the planner.
-   * `like`: whose tactics to take; NULL: they are chosen.
-   * Fails when the region cannot be planned so: it needs data, raises, or has
-   * something that a plan cannot do. Running its instructions tells. */
+  /* Plans a REGION of the program, or a CALL like a region of one call, for
+   * inputs like these; of tensors only dtypes and dims matter. The plan of a
+   * CALL does not call the reference library. The plan is in `arena`, and
+   * refers to weights of the engine and of the planner. `like`: the plan whose
+   * tactics are taken over; NULL: tactics are chosen. Fails when the region has
+   * no plan for these inputs: it needs data, raises, or has something that a
+   * plan cannot do. Its instructions can still be run one by one. */
   bsm_status (*plan)(bsm_region_planner *planner, const bsm_instruction *region,
                      const bsm_ivalue *inputs, const bsm_plan *like,
                      bsm_arena *arena, bsm_region_plan *out);
 } bsm_region_planner_ops;
 
-/* The planner that is linked in; NULL: none. Alone in its object file, so that
- * a program which defines it leaves out the library's. */
+/* The planner that is linked in; NULL: there is none. It is alone in its object
+ * file, so that a program that defines it does not link the library's. */
 extern const bsm_region_planner_ops *const bsm_linked_region_planner;
 
-/* Whether input `k` gives tensors to the plan. Of a CALL, constants of the
- * program are part of the plan, and what is given twice is one input.
- * `constant`: by register. */
+/* Whether input `k` is passed to the plan. In the plan of a CALL, the program's
+ * constants are constants, and an argument that is given several times is one
+ * input. `constant`: by register. */
 static inline bool bsm_region_binds(const bsm_instruction *i, uint32_t k,
                                     const bool *constant) {
   if (i->kind != BSM_INSTRUCTION_CALL) return true;

@@ -20,8 +20,8 @@ const bsm_structure *bsm_structure_child(const bsm_structure *node,
   return node && index < node->info.child_count ? &node->children[index] : NULL;
 }
 
-/* The child whose key begins `keys`, up to a dot or the end. A key may hold
- * dots itself: the longest that fits. */
+/* Finds the child whose key `keys` begins with, up to a dot or the end. A key
+ * may itself have dots, so the longest match is taken. */
 static const bsm_structure *step(const bsm_structure *node, const char **keys) {
   const bsm_structure *best = NULL;
   size_t best_length = 0;
@@ -156,7 +156,7 @@ static bsm_status check_leaf(const checker *c, const bsm_structure_info *info) {
   return BSM_OK;
 }
 
-/* How many children a type has; SIZE_MAX: any number, 0: it is a leaf. */
+/* How many children a type has; SIZE_MAX: any number; 0: it is a leaf. */
 static size_t type_arity(bsm_structure_kind kind) {
   switch (kind) {
     case BSM_STRUCTURE_LIST:
@@ -327,7 +327,7 @@ static void print_key(bsm_text *text, const bsm_structure_info *info) {
   }
 }
 
-/* A class without its module. */
+/* Prints the name of a class without its module. */
 static const char *short_name(const char *name) {
   const char *dot = strrchr(name, '.');
   return dot ? dot + 1 : name;

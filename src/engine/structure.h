@@ -13,7 +13,7 @@ struct bsm_structure {
   bsm_structure *children; /* info.child_count */
 };
 
-/* Trees nest no deeper: checked wherever one is read. */
+/* The depth to which trees may nest; checked wherever one is read. */
 #define BSM_STRUCTURE_MAX_DEPTH 256
 
 /* A node without children, value or binding. */
@@ -30,16 +30,17 @@ BSM_NODISCARD bsm_status bsm_structure_from_bytes(bsm_str bytes,
                                                   bsm_arena *arena,
                                                   bsm_structure **out);
 
-/* What a tree must fulfil: kinds and keys that exist, keys that go with the
- * parent, each of `ranks[0 .. binding_count)` named by exactly one leaf, a
- * number's of rank 0 or unknown (-1), and `value_count` nodes of kind RUN_TIME,
- * in depth-first order, each with a type. `what` ("input") is for messages. */
+/* Checks a tree: kinds and keys exist, and keys go with their parents. Exactly
+ * one leaf names each binding in [0, binding_count), whose rank is in `ranks`;
+ * the rank of a number is 0 or unknown (-1). There are `value_count` nodes of
+ * kind RUN_TIME, in depth-first order, each with a type. `what` ("input") is
+ * for messages. */
 BSM_NODISCARD bsm_status bsm_structure_verify(const bsm_structure *root,
                                               const int32_t *ranks,
                                               size_t binding_count,
                                               size_t value_count,
                                               const char *what);
-/* Python's way of writing it: {"a": float32 -> 0, "b": [1, None]}. */
+/* Prints the tree as Python would: {"a": float32 -> 0, "b": [1, None]}. */
 void bsm_structure_print(bsm_text *text, const bsm_structure *node);
 
 #endif /* BSM_ENGINE_STRUCTURE_H_ */

@@ -7,8 +7,8 @@
 
 /* ---- names ---- */
 
-/* Keys come from the model: paths take so much of them, and paths that are so
- * long no more. */
+/* Keys come from the model. A path takes at most MAX_KEY_IN_PATH bytes of each,
+ * and no more keys once it is longer than MAX_PATH_LENGTH. */
 enum { MAX_KEY_IN_PATH = 128, MAX_PATH_LENGTH = 2048 };
 
 /* The child's path: keys without control characters, never empty. */
@@ -94,7 +94,7 @@ bsm_status bsm_structure_set_position(bsm_structure_builder *b,
                                (bsm_str){number, (size_t)length}, info);
 }
 
-/* The text of a value that has no form of its own here. */
+/* The text of a value that has no kind of its own in structures. */
 static bsm_status text_of(bsm_structure_builder *b, const bsm_ivalue *value,
                           bsm_str *out) {
   bsm_text text;

@@ -2,9 +2,10 @@
 /* Building structures: keys, the names that follow from them, values.
  *
  * An input is named by its parameter and the keys below it: "x", "batch.image",
- * "xs.0". An output is named by its keys in the result: "logits", "boxes.0";
- * where the result is a list or a tuple, "output_0", "output_1", and what lies
- * in such an item "output_1.0". A result that is one tensor is "output_0". */
+ * "xs.0". An output is named by its keys in the result: "logits", "boxes.0".
+ * Items of a result that is a list or tuple are "output_0", "output_1", and
+ * values inside of such an item "output_1.0". A result that is one tensor is
+ * "output_0". */
 #ifndef BSM_ENGINE_STRUCTURE_BUILDER_H_
 #define BSM_ENGINE_STRUCTURE_BUILDER_H_
 
@@ -14,15 +15,15 @@
 
 typedef struct bsm_structure_builder {
   bsm_arena *arena;
-  bsm_strmap taken; /* path -> the number to try next when it comes again */
+  bsm_strmap taken; /* path -> the number to try next when the path is taken */
   BSM_VEC(const char *) names; /* of the bound leaves */
   bool outputs;
 } bsm_structure_builder;
 
-/* The path of a result before its kind is known, as if it were a leaf. */
+/* The path of a result whose kind is not known yet: as if it were a leaf. */
 #define BSM_STRUCTURE_ROOT_LEAF "output_0"
 
-/* Nobody else gets that name. */
+/* Reserves a name: no leaf gets it. */
 BSM_NODISCARD bsm_status bsm_structure_reserve(bsm_structure_builder *b,
                                                const char *name);
 /* Gives the leaf the next binding, under the path that it has. */
@@ -33,7 +34,7 @@ BSM_NODISCARD bsm_status bsm_structure_add(bsm_structure_builder *b,
 BSM_NODISCARD bsm_status bsm_structure_bind(bsm_structure_builder *b,
                                             bsm_structure_info *info);
 
-/* What the child is called in its parent, and its path. */
+/* Sets the key of a child in its parent, and its path. */
 BSM_NODISCARD bsm_status bsm_structure_set_key(bsm_structure_builder *b,
                                                const bsm_structure_info *parent,
                                                bsm_structure_key kind,
@@ -46,16 +47,17 @@ BSM_NODISCARD bsm_status bsm_structure_set_dict_key(
     bsm_structure_builder *b, const bsm_structure_info *parent,
     const bsm_ivalue *key, bsm_structure_info *info);
 
-/* Turns a node that has its key into one of `count` empty children. */
+/* Turns a node that has its key into a container with `count` empty children.
+ */
 BSM_NODISCARD bsm_status bsm_structure_open(bsm_structure_builder *b,
                                             bsm_structure *node,
                                             bsm_structure_kind kind,
                                             size_t count);
-/* A leaf of a known value. */
+/* Sets a leaf with a known value. */
 BSM_NODISCARD bsm_status bsm_structure_set_value(bsm_structure_builder *b,
                                                  const bsm_ivalue *value,
                                                  bsm_structure_info *info);
-/* One of kind OTHER, which has text alone. */
+/* Sets a leaf of kind OTHER, which has only a text. */
 BSM_NODISCARD bsm_status bsm_structure_set_text(bsm_structure_builder *b,
                                                 bsm_structure_kind kind,
                                                 bsm_str text,

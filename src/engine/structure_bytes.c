@@ -7,7 +7,7 @@
  *   u32 binding                                     when bound
  *   the value: i64, f64, u8, text; u32 dtype, u32 rank, i64 dims   when fixed
  *
- * A text is a u32 length and its bytes. Nothing is believed when reading. */
+ * A text is a u32 length and its bytes. Nothing is trusted when reading. */
 #include <inttypes.h>
 #include <string.h>
 
