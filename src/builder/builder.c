@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder, top to bottom. */
+/* The builder: runs the passes, emits layers, plans memory, chooses tactics and
+ * packs weights. */
 #include "builder/builder.h"
 
 #include <inttypes.h>
@@ -33,8 +34,8 @@ static bsm_status new_binding(bsm_emitter *e, bsm_memory_place place,
   return BSM_OK;
 }
 
-/* A tensor that is a whole workspace buffer in row-major order, whose memory
- * can just as well be the caller's. */
+/* Whether a tensor is a whole workspace buffer in row-major order, so that the
+ * caller's memory can take the buffer's place. */
 static bool can_be_output(const bsm_emitter *e, const bsm_build_tensor *t) {
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   uint64_t bytes = bsm_dtype_size(t->dtype);
@@ -45,7 +46,8 @@ static bool can_be_output(const bsm_emitter *e, const bsm_build_tensor *t) {
          bytes == buffer->size && bsm_layout_is_contiguous(&t->layout);
 }
 
-/* Puts the network's outputs into their bindings: in place when possible. */
+/* Brings the network's outputs to their bindings. A step writes to the binding
+ * directly where possible. */
 static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
   for (uint32_t i = 0; i < e->net->outputs.len; i++) {
     const bsm_itensor *t = e->net->outputs.items[i];
@@ -94,14 +96,14 @@ static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
     out->offset = (uint64_t)t->offset * bsm_dtype_size(t->dtype) +
                   (buffer->place == BSM_PLACE_WORKSPACE ? buffer->offset : 0);
     for (int32_t d = 0; d < out->dims.rank; d++) {
-      if (out->dims.d[d] == 0) out->offset = 0; /* no element to reach */
+      if (out->dims.d[d] == 0) out->offset = 0; /* there is no element */
     }
   }
   return BSM_OK;
 }
 
-/* Tensors that no step and no binding names are dropped, so that the plan has
- * no places that were never planned. */
+/* Drops tensors that no step and no binding uses, because memory was not
+ * planned for them. */
 static bsm_status drop_unused_tensors(bsm_emitter *e, bsm_plan *plan) {
   uint32_t *map = BSM_NEW_ARRAY(e->scratch, uint32_t, plan->tensor_count + 1u);
   BSM_TRY_ALLOC(map);
@@ -194,7 +196,7 @@ static bsm_status finish_steps(bsm_emitter *e, bsm_plan *plan) {
   return BSM_OK;
 }
 
-/* The weights so far, with room for the pending ones and one more. */
+/* Copies the weights so far, with room for the pending ones and one more. */
 static bsm_status finish_weights(bsm_emitter *e, bsm_plan *plan) {
   const size_t room = e->weights.len + e->pending.len + 1;
   plan->weights_count = (uint32_t)e->weights.len;
@@ -233,8 +235,7 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
   return copy_metadata(e, plan);
 }
 
-/* Packs what waits for it: weights in forms that are not exact, or all the
- * others. */
+/* Packs pending weights: those in approximate forms, or all others. */
 static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
                                bool approximate) {
   for (size_t i = 0; i < e->pending.len; i++) {
@@ -249,7 +250,7 @@ static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
   return finish_weights(e, plan);
 }
 
-/* Tactics, then the weights that they ask for. */
+/* Chooses tactics, then packs weights in the forms that these need. */
 static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
   const bsm_plan_draft draft = {.plan = plan,
                                 .pending = e->pending.items,
@@ -259,7 +260,7 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
                                 .logger = e->options->logger};
   BSM_TRY(bsm_choose_tactics(e->options, &draft));
   BSM_TRY(pack_pending(e, plan, false));
-  /* What another plan has was checked when that one was built. */
+  /* Tactics taken from another plan were checked when that one was built. */
   const bsm_target *target = e->options->target;
   if (target->ops->check_accuracy && !e->options->like) {
     BSM_TRY(target->ops->check_accuracy(target, &draft));

@@ -16,27 +16,28 @@
 
 typedef struct bsm_build_options {
   const bsm_target *target; /* lives as long as the build */
-  bool no_timing;           /* take the target's first tactic: reproducible */
+  bool no_timing; /* take the target's first tactic, which is reproducible */
   const char *timing_cache; /* path or NULL */
   const bsm_logger *logger;
-  /* Told of the network after each pass. May be NULL. */
+  /* Called with the network after each pass; may be NULL. */
   const bsm_pass_watch *watch;
   const bsm_plan_metadata *metadata; /* copied into the plan */
   uint32_t metadata_count;
-  /* What layers may compute in; counts what its rules matched. NULL: in the
-   * precision of their dtypes. */
+  /* The precisions that layers may compute in; counts the layers that its rules
+   * match. NULL: layers compute in the precision of their dtypes. */
   bsm_precision_policy *precision;
-  /* Weights that are already there, and where packed ones are left for later
-   * builds. The plan borrows from it. NULL: none, the plan owns its weights. */
+  /* Weights that exist already; newly packed ones are left there for later
+   * builds. The plan borrows from it. NULL: the plan owns its weights. */
   bsm_weights_store *store;
-  /* A plan of the same network for other shapes: steps take the tactic of its
-   * step of the same name and kind, when they can, else the target's first;
-   * nothing is timed. NULL: none. */
+  /* A plan of the same network for other shapes, or NULL. A step takes the
+   * tactic of that plan's step of the same name and kind if it can, otherwise
+   * the target's first tactic; nothing is timed. */
   const bsm_plan *like;
 } bsm_build_options;
 
-/* Builds a plan into `arena`, which then owns all of its memory but for what a
- * store lends; the network's weights are copied. Changes the network. */
+/* Builds a plan into `arena`, which then owns all of its memory except weights
+ * borrowed from a store; the network's weights are copied. Changes the network.
+ */
 BSM_NODISCARD bsm_status bsm_build(bsm_network *net,
                                    const bsm_build_options *options,
                                    bsm_arena *arena, bsm_plan **out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants as passes read them: numbers of any floating dtype. */
+/* How passes read constants: as numbers, whatever the floating dtype. */
 #ifndef BSM_BUILDER_CONSTANTS_H_
 #define BSM_BUILDER_CONSTANTS_H_
 
@@ -8,8 +8,8 @@
 #include "aten/tensor.h"
 #include "network/layer.h"
 
-/* The constant behind a tensor of that dtype, in memory as it is said; NULL
- * when there is none. */
+/* The constant behind a tensor, if it has that dtype and no conversion of it is
+ * deferred; otherwise NULL. */
 static inline const bsm_weights *bsm_constant_of(const bsm_itensor *t,
                                                  bsm_dtype dtype) {
   const bsm_layer *layer = t->producer;
@@ -37,8 +37,8 @@ static inline double bsm_constant_number(const bsm_weights *w, int64_t index) {
   }
 }
 
-/* values[index] of a floating dtype becomes `number`, rounded (to half and
- * bfloat16 by way of float). */
+/* Sets values[index] of a floating dtype to `number`, rounded; for half and
+ * bfloat16 it is rounded to float first. */
 static inline void bsm_constant_store(bsm_dtype dtype, void *values,
                                       int64_t index, double number) {
   switch (dtype) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the reference library: row-major in and out, as some ops look at
- * strides (views). */
+/* Calls of the reference library. Inputs and outputs are row-major, because
+ * some ops (views) depend on strides. */
 #include "builder/emit_internal.h"
 #include "engine/ivalue_bytes.h"
 
 _Static_assert((int)BSM_ATEN_TENSOR == BSM_RESULT_TENSOR, "one numbering");
 _Static_assert((int)BSM_ATEN_UNUSED == BSM_RESULT_UNUSED, "one numbering");
 
-/* The op, its arguments as bytes and its results, in the arena of the plan. */
+/* Copies the op, its arguments as bytes and its results to the plan's arena. */
 static bsm_status fill_call(bsm_emitter *e, const bsm_layer *layer,
                             bsm_step_aten_call *out) {
   const bsm_aten_call_params *call = &layer->p.aten_call;

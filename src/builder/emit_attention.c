@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention: the step reads and writes any strides, so heads that lie beside
- * each other in a row are neither gathered nor put back. */
+/* Attention. The step reads and writes any strides, so heads that lie side by
+ * side in a row need not be copied. */
 #include "builder/emit_internal.h"
 
 /* The first dimension as [d / n, n]. */
@@ -18,7 +18,7 @@ static bsm_layout split_first(bsm_layout layout, int64_t n) {
   return out;
 }
 
-/* Dims with the leading ones of the output and the last two of `own`. */
+/* The leading dims of the output with the last two of `own`. */
 static bsm_dims batch_of(bsm_dims out, bsm_dims own) {
   bsm_dims dims = out;
   dims.d[out.rank - 2] = own.d[own.rank - 2];
@@ -26,8 +26,9 @@ static bsm_dims batch_of(bsm_dims out, bsm_dims own) {
   return dims;
 }
 
-/* q, k or v: broadcast to the leading dimensions of the output, and split. A
- * matrix whose elements share places is copied: the step packs k and v. */
+/* Prepares q, k or v: broadcasts it to the leading dimensions of the output,
+ * and splits the first. A matrix with overlapping elements is copied, because
+ * the step packs k and v. */
 static bsm_status operand(bsm_emitter *e, const bsm_layer *layer, size_t index,
                           uint32_t *out) {
   const bsm_itensor *t = layer->inputs.items[index];

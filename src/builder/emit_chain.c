@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of convolutions: one step for the layers that a pass of the target
- * joined. Their weights are packed as if each had a step of its own, so plans
- * in which they have share them. */
+/* Chains of convolutions: one step for the layers that a pass of the target has
+ * joined. Weights are packed as for single steps, so that they can be shared
+ * with plans that have single steps. */
 #include "builder/emit_internal.h"
 
 bool bsm_build_is_chain(const bsm_layer *layer) {
@@ -12,7 +12,7 @@ bool bsm_build_is_chain(const bsm_layer *layer) {
           before->p.convolution.joins_next);
 }
 
-/* The layers of the parts, from the last one back. */
+/* Finds the layers of the parts, beginning with the last. */
 static bsm_status find_parts(const bsm_layer *layer, const bsm_layer **parts) {
   int at = BSM_CHAIN_PROJECT;
   if (layer->p.convolution.groups != 1) at = BSM_CHAIN_DEPTHWISE;

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Concatenation, in place where it can be: the buffer of an input becomes part
- * of the buffer of the result, and the steps that were to write and read it do
+/* Concatenation, in place where possible: the buffer of an input becomes part
+ * of the buffer of the result, and the steps that write and read the input do
  * so there.
  *
- * Tensors are strides over buffers, so moving a buffer B into its place changes
- * no step: inside the concatenated dimension elements stay as they are, and
- * runs of such elements come to lie further apart. A tensor over B can follow
- * if each of its strides either stays within a run or counts whole runs.
- * Neighbours that already share a buffer move as one: a dense block, which
- * concatenates all that came before once more for each layer, grows a single
- * buffer. What cannot be moved is copied. */
+ * Tensors are strides over buffers, so no step changes when a buffer B is moved
+ * into its place. Runs of elements inside the concatenated dimension stay as
+ * they are, and only the distance between runs grows. A tensor over B can be
+ * moved along if each of its strides either stays within a run or counts whole
+ * runs. Neighbours that share a buffer already are moved together. So a dense
+ * block, which for each layer concatenates everything before it once more,
+ * grows a single buffer. Inputs that cannot be moved are copied. */
 #include "builder/emit_internal.h"
 
-/* Shorter runs are copied: steps would write single elements far apart. */
+/* Inputs with shorter runs are copied: steps would write single elements far
+ * apart. */
 #define MIN_RUN_BYTES 16
 
-/* How a buffer is spread: runs of `run` elements come to lie `step` apart. */
+/* How a buffer is spread: its runs of `run` elements are placed `step` apart.
+ */
 typedef struct spread {
   uint32_t buffer;
   int64_t run, step;
 } spread;
 
-/* Some inputs that lie one behind the other, as one tensor. */
+/* Inputs that are adjacent in memory, as one tensor. */
 typedef struct group {
   size_t count;
   bsm_build_tensor tensor;
@@ -45,8 +47,8 @@ static bool spread_layout(const spread *s, const bsm_layout *from,
   return inside < s->run;
 }
 
-/* Steps that take any strides, as long as those that the kind asks to be 1
- * stay so; spreading changes no stride within a run. */
+/* Whether a step takes any strides, except those that its kind requires to be
+ * 1. Spreading does not change strides within a run. */
 static bool takes_strides(const bsm_plan_step *step) {
   switch (step->kind) {
     case BSM_STEP_CONVOLUTION:
@@ -101,7 +103,7 @@ static bool can_spread(const bsm_emitter *e, const spread *s) {
   return true;
 }
 
-/* Moves all tensors over the buffer into `to`, from element `at` on. */
+/* Moves all tensors over the buffer to `to`, from element `at` on. */
 static void move_buffer(bsm_emitter *e, const spread *s, uint32_t to,
                         int64_t at) {
   for (size_t i = 0; i < e->tensors.len; i++) {
@@ -146,7 +148,7 @@ static bool continues(const bsm_build_tensor *a, const bsm_build_tensor *b,
   return true;
 }
 
-/* The inputs from `first` on that lie one behind the other. */
+/* Finds the inputs from `first` on that are adjacent in memory. */
 static group group_at(const bsm_emitter *e, const bsm_layer *layer,
                       size_t first) {
   const int32_t axis = layer->p.concatenation.axis;
@@ -166,8 +168,8 @@ static int64_t elements(bsm_dims dims) {
   return count;
 }
 
-/* Whether the group is all of a workspace buffer, and how that is spread to
- * lie in a result of `layout`. */
+/* Whether the group is a whole workspace buffer, and how that is spread in a
+ * result of `layout`. */
 static bool find_spread(const bsm_emitter *e, const group *g,
                         const bsm_layout *layout, int32_t axis, spread *s) {
   const bsm_build_tensor *t = &g->tensor;
@@ -197,7 +199,7 @@ static bool find_spread(const bsm_emitter *e, const group *g,
 
 /* ---- the layout of the result ---- */
 
-/* Whether walking both in the order of one walks the other in its order. */
+/* Whether both tensors have their elements in the same order in memory. */
 static bool same_order(const bsm_layout *piece, const bsm_layout *layout) {
   bsm_layout wide = *layout;
   wide.dims = piece->dims;
@@ -206,8 +208,8 @@ static bool same_order(const bsm_layout *piece, const bsm_layout *layout) {
   return bsm_layout_equal(&dense, &own);
 }
 
-/* Elements that are not where their readers want them, or come from memory in
- * another order, when the result has this layout. */
+/* The cost of a layout for the result: elements that readers want elsewhere, or
+ * that are read from memory in another order. */
 static int64_t cost_of(const bsm_emitter *e, const bsm_layer *layer,
                        const bsm_layout *layout) {
   const bsm_itensor *y = layer->outputs.items[0];
@@ -231,7 +233,8 @@ static int64_t cost_of(const bsm_emitter *e, const bsm_layer *layer,
   return cost;
 }
 
-/* The cheapest of: row-major, channels last, and the order of each input. */
+/* Chooses the cheapest layout: row-major, channels last, or the order of an
+ * input. */
 static bsm_layout choose_layout(const bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   bsm_layout best = bsm_layout_contiguous(y->dims);
@@ -257,7 +260,7 @@ static bsm_layout choose_layout(const bsm_emitter *e, const bsm_layer *layer) {
 
 /* ---- the layer ---- */
 
-/* All inputs lie where the result would have them: a view. */
+/* Makes a view when all inputs are where the result would have them. */
 static bool is_view(const bsm_emitter *e, const bsm_layer *layer,
                     const group *g) {
   const bsm_itensor *y = layer->outputs.items[0];
@@ -281,7 +284,8 @@ bsm_status bsm_build_concatenation(bsm_emitter *e, const bsm_layer *layer) {
   const uint32_t buffer = bsm_build_tensor_at(e, result)->buffer;
   int64_t at = 0;
   for (size_t i = 0; i < layer->inputs.len;) {
-    /* torch's empty 1-D tensors have no place. */
+    /* PyTorch lets empty 1-D tensors be concatenated with any others; they are
+     * dropped. */
     if (layer->inputs.items[i]->dims.rank != y->dims.rank) {
       i++;
       continue;

@@ -82,7 +82,7 @@ static bsm_status fill_program(const bsm_layer *layer,
   return BSM_OK;
 }
 
-/* Every element has a place of its own: no broadcast. */
+/* Whether no elements overlap: nothing is broadcast. */
 static bool is_plain(const bsm_layout *layout) {
   for (int32_t i = 0; i < layout->dims.rank; i++) {
     if (layout->dims.d[i] > 1 && layout->strides[i] == 0) return false;
@@ -90,7 +90,7 @@ static bool is_plain(const bsm_layout *layout) {
   return true;
 }
 
-/* The order in memory of the first input that has the output's dims. */
+/* Takes the order in memory of the first input that has the output's dims. */
 static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const bsm_layout preferred = bsm_build_preferred(e, y);
@@ -109,7 +109,7 @@ static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
   return preferred;
 }
 
-/* A program that is one constant. */
+/* A program that is a single constant becomes a fill. */
 static bsm_status emit_constant_fill(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const double value = layer->p.fused_element_wise.program.items[0].alpha;

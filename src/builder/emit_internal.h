@@ -9,12 +9,13 @@
 /* emit_window.c: windows that slide over channels-last tensors */
 BSM_NODISCARD bsm_status bsm_build_convolution(bsm_emitter *e,
                                                const bsm_layer *layer);
-/* The parameters of its step; and where its packed kernel comes from: `raw` is
- * for the packing to point to. */
+/* The parameters of a convolution's step, and the packing of its kernel, which
+ * points to `raw`. */
 bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer);
 bsm_packing bsm_build_kernel_packing(const bsm_layer *layer,
                                      bsm_raw_weights *raw);
-/* emit_chain.c: whether a convolution is the end of a chain, and its step. */
+/* emit_chain.c: whether a convolution ends a chain, and the step of such a
+ * chain. */
 bool bsm_build_is_chain(const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_chain(bsm_emitter *e,
                                          const bsm_layer *layer);
@@ -79,7 +80,7 @@ BSM_NODISCARD bsm_status bsm_build_plugin(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_aten_call(bsm_emitter *e,
                                              const bsm_layer *layer);
 
-/* The epilogue of a layer as a step has it. */
+/* Converts the epilogue of a layer to that of a step. */
 bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue);
 
 #endif /* BSM_BUILDER_EMIT_INTERNAL_H_ */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which function emits which kind of layer. */
+/* Calls the function that emits a kind of layer. */
 #include "builder/emit_internal.h"
 #include "builder/precision.h"
 
 typedef bsm_status (*emit_fn)(bsm_emitter *e, const bsm_layer *layer);
 
-/* The element-wise kinds are absent: the pass fuse_element_wise leaves only
- * fused ones. */
+/* The element-wise kinds are absent, because the pass fuse_element_wise leaves
+ * only fused ones. */
 static emit_fn function_for(bsm_layer_kind kind) {
   switch (kind) {
     case BSM_LAYER_CONVOLUTION:
@@ -61,7 +61,7 @@ static emit_fn function_for(bsm_layer_kind kind) {
 
 bsm_status bsm_build_layer(bsm_emitter *e, const bsm_layer *layer) {
   if (layer->kind == BSM_LAYER_CONVOLUTION && layer->p.convolution.joins_next) {
-    return BSM_OK; /* a part of a later step */
+    return BSM_OK; /* it is part of a later step */
   }
   BSM_TRY_NOTE(bsm_build_place(e, layer), "in layer %s",
                layer->name ? layer->name : "?");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix multiply: constant right operands are packed; leading dimensions of
- * the left one that share it become rows. */
+/* Matrix multiply. Constant right operands are packed. Leading dimensions of
+ * the left operand that share the right one become rows. */
 #include <string.h>
 
 #include "builder/emit_internal.h"
@@ -30,10 +30,11 @@ static int64_t leading_count(bsm_dims dims) {
   return count;
 }
 
-/* What make_matrix reads in how[]. */
+/* The members of how[] that make_matrix reads. */
 enum { K, N, STRIDED, ROW, COLUMN };
 
-/* A constant matrix [K, N] in row-major order, from one with any strides. */
+/* Makes a constant matrix [K, N] in row-major order from one with any strides.
+ */
 static bsm_status make_matrix(bsm_arena *scratch, const bsm_packing *p,
                               const void **values) {
   const size_t element = bsm_dtype_size(p->dtype);
@@ -86,8 +87,8 @@ static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, bsm_plan_step *step) {
   return bsm_build_pack(e, step, &packing);
 }
 
-/* The raw weights one after the other: parts of B side by side where they are
- * [N, K], else row by row. */
+/* Puts together a B of several raw weights. Parts that are [N, K] follow each
+ * other; otherwise their rows are put side by side. */
 static bsm_status make_joined(bsm_arena *scratch, const bsm_packing *p,
                               const void **values) {
   const size_t element = bsm_dtype_size(p->dtype);
@@ -139,8 +140,8 @@ static bsm_status pack_parts(bsm_emitter *e, const bsm_layer *layer, int64_t k,
   return bsm_build_pack(e, step, &packing);
 }
 
-/* A view of `id` with its leading dimensions in the row dimension, when its
- * strides allow; *out is left alone otherwise. */
+/* Makes a view of `id` whose leading dimensions are joined with the rows, when
+ * its strides allow that; otherwise *out does not change. */
 static bsm_status collapse_rows(bsm_emitter *e, uint32_t id, bool *done,
                                 uint32_t *out) {
   const bsm_layout *layout = &bsm_build_tensor_at(e, id)->layout;
@@ -153,7 +154,7 @@ static bsm_status collapse_rows(bsm_emitter *e, uint32_t id, bool *done,
   return *done ? bsm_build_view(e, id, flat, 0, out) : BSM_OK;
 }
 
-/* Makes [M, K] x [K, N] of a batch that shares a constant B, when A, the
+/* Turns a batch that shares a constant B into [M, K] x [K, N], when A, the
  * residual and the output all allow it. */
 static bsm_status collapse(bsm_emitter *e, uint32_t *tensors, uint32_t count) {
   uint32_t flat[3];
@@ -165,7 +166,7 @@ static bsm_status collapse(bsm_emitter *e, uint32_t *tensors, uint32_t count) {
   return BSM_OK;
 }
 
-/* The residual with N innermost, as the step asks. */
+/* The residual with N innermost, as the step requires. */
 static bsm_status residual_of(bsm_emitter *e, const bsm_layer *layer,
                               uint32_t *out) {
   const bsm_itensor *t = layer->inputs.items[layer->inputs.len - 1];
@@ -197,7 +198,8 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
       .epilogue = bsm_build_epilogue(&layer->p.matrix_multiply.epilogue)};
   BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_build_preferred(e, y),
                         &e->value[y->id]));
-  /* With a constant B: A, output [, residual]; they may become matrices. */
+  /* The tensors of a product with a constant B: A, output [, residual]. They
+   * may become matrices. */
   uint32_t tensors[3] = {a, e->value[y->id], 0};
   uint32_t count = 2;
   if (params.epilogue.has_residual) {

@@ -10,7 +10,7 @@ static bsm_status permute(bsm_emitter *e, bsm_dims perm, uint32_t *id) {
   return bsm_build_view(e, *id, layout, 0, id);
 }
 
-/* The reshape of a shuffle with its -1 filled in: the dims that its second
+/* The dims that a shuffle reshapes to, without -1: those that its second
  * transpose turns into the output's. */
 static bsm_dims reshape_dims(const bsm_layer *layer) {
   const bsm_dims out = layer->outputs.items[0]->dims;
@@ -22,14 +22,14 @@ static bsm_dims reshape_dims(const bsm_layer *layer) {
   return dims;
 }
 
-/* Layers that pass on the layout of their input. */
+/* Whether the layer passes on the layout of its input. */
 static bool passes_on(const bsm_layer *layer) {
   return layer->kind == BSM_LAYER_SLICE ||
          layer->kind == BSM_LAYER_CONCATENATION ||
          layer->kind == BSM_LAYER_FUSED_ELEMENT_WISE;
 }
 
-/* Whether readers of `t`, at most `depth` layers on, want its channels inside.
+/* Whether a reader of `t`, up to `depth` layers away, wants channels innermost.
  */
 static bool wants_channels_last(const bsm_emitter *e, const bsm_itensor *t,
                                 int depth) {
@@ -44,9 +44,9 @@ static bool wants_channels_last(const bsm_emitter *e, const bsm_itensor *t,
   return false;
 }
 
-/* The layout of a copy of `from` that a reshape to `dims` makes a channels-last
- * image: what becomes the channels lies inside. False when a new dimension is
- * not made of whole old ones. */
+/* The layout of a copy of `from` which, when reshaped to `dims`, is a
+ * channels-last image: the dimensions that become channels are innermost. False
+ * when a new dimension does not consist of whole old ones. */
 static bool channels_inside(bsm_dims from, bsm_dims dims, bsm_layout *out) {
   int32_t order[BSM_MAX_RANK], first[BSM_MAX_RANK + 1];
   int32_t at = 0, n = 0;
@@ -68,8 +68,8 @@ static bool channels_inside(bsm_dims from, bsm_dims dims, bsm_layout *out) {
   return true;
 }
 
-/* A copy of the tensor that can be seen with other dims: row-major, or such
- * that an image has its channels inside when that is how it is read. */
+/* Copies a tensor so that it can be viewed with other dims. The copy is
+ * row-major, or channels-last when its readers want an image in that layout. */
 static bsm_status copy_for_reshape(bsm_emitter *e, const bsm_layer *layer,
                                    bsm_dims dims, uint32_t *id,
                                    bsm_layout *view) {
@@ -109,7 +109,7 @@ bsm_status bsm_build_shuffle(bsm_emitter *e, const bsm_layer *layer) {
   return BSM_OK;
 }
 
-/* A dimension read backwards: a gather with descending indices. */
+/* Reads a dimension backwards by a gather with descending indices. */
 static bsm_status reversed(bsm_emitter *e, const bsm_layer *layer, int32_t axis,
                            int64_t start, int64_t size, int64_t stride,
                            uint32_t *id) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recurrent layers: a step for each, its weights packed together. Sequences
- * and states are read with any strides; batch-first output is a layout. */
+/* Recurrent layers: one step for each, with its weights packed together.
+ * Sequences and states are read with any strides, and batch-first output is
+ * only a layout. */
 #include <string.h>
 
 #include "builder/emit_internal.h"
@@ -8,11 +9,11 @@
 enum { PIECES = 5 }; /* of one direction */
 _Static_assert(2 * PIECES <= BSM_PACKING_MAX_RAW, "all pieces fit");
 
-/* What gather_weights reads in how[]. */
+/* The members of how[] that gather_weights reads. */
 enum { BIAS };
 
-/* The pieces one after the other, in the order that the backend packs; zeros
- * for absent biases. */
+/* Puts the pieces one after another, in the order that the target packs them,
+ * with zeros for absent biases. */
 static bsm_status gather_weights(bsm_arena *scratch, const bsm_packing *p,
                                  const void **values) {
   const uint64_t bias = (uint64_t)p->how[BIAS] * bsm_dtype_size(p->dtype);

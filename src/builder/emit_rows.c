@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax, normalization, reduce, top-k, gather, scatter: contiguous in and
- * out, except where the backend is as good with the layout at hand. */
+/* Softmax, normalization, reduce, top-k, gather, scatter. Tensors are
+ * contiguous, except where a step is as fast with the input's own layout. */
 #include "builder/emit_internal.h"
 
 enum { MAX_OUTPUTS = 2 };
 
-/* A step with contiguous outputs for each output of the layer. */
+/* Emits a step with a contiguous tensor for each output of the layer. */
 static bsm_status emit_simple(bsm_emitter *e, const bsm_layer *layer,
                               bsm_step_kind kind, const uint32_t *inputs,
                               uint32_t input_count, const void *params) {
@@ -26,7 +26,7 @@ static bsm_status emit_simple(bsm_emitter *e, const bsm_layer *layer,
 /* Shorter rows and fewer columns are not worth a layout of their own. */
 #define MIN_LENGTH 16
 
-/* Softmax runs along memory, or across columns that lie side by side. */
+/* Softmax works along contiguous rows, or across adjacent columns. */
 static bool softmax_takes(const bsm_layout *in) {
   bool side_by_side = false;
   for (int32_t i = 0; i < in->dims.rank; i++) {
@@ -37,7 +37,8 @@ static bool softmax_takes(const bsm_layout *in) {
   return side_by_side || bsm_layout_is_contiguous(in);
 }
 
-/* A step of one output, as `x` lies when it may lie so, else contiguous. */
+/* Emits a step of one output, which has the layout of `x` if that is allowed
+ * and is contiguous otherwise. */
 static bsm_status emit_like(bsm_emitter *e, const bsm_layer *layer,
                             bsm_step_kind kind, const uint32_t *inputs,
                             uint32_t input_count, const void *params) {
@@ -60,7 +61,7 @@ bsm_status bsm_build_softmax(bsm_emitter *e, const bsm_layer *layer) {
   return emit_like(e, layer, BSM_STEP_SOFTMAX, &x, 1, &params);
 }
 
-/* Normalisation runs over rows that lie in one piece, or over the pixels of
+/* Normalization works on rows that are contiguous, or on the pixels of
  * channels-last images. */
 static bool normalization_takes(const bsm_layer *layer, const bsm_layout *in) {
   const uint32_t axes = layer->p.normalization.axes;
@@ -135,8 +136,8 @@ bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   return emit_simple(e, layer, BSM_STEP_GATHER, inputs, 2, &params);
 }
 
-/* The output has the layout of the data where it can, so that it may take its
- * place. */
+/* The output has the layout of the data where possible, so that it can share
+ * its memory. */
 bsm_status bsm_build_scatter(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const bsm_step_scatter params = {

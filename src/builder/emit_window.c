@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, deconvolution, pooling and resize: layers of windows, whose
- * images lie as the target wants them. */
+/* Layers with windows: convolution, deconvolution, pooling and resize. Their
+ * images have the layout that the target wants. */
 #include <string.h>
 
 #include "builder/constants.h"
@@ -12,8 +12,8 @@ bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue) {
                              epilogue->beta};
 }
 
-/* A layer's window has its spatial dimensions first; a step's has three, the
- * layer's being the last ones. */
+/* Converts a layer's window to a step's. A step always has three spatial
+ * dimensions; those of the layer are the last of them. */
 static bsm_step_window step_window(const bsm_window_params *window) {
   bsm_step_window out = {.spatial = window->spatial};
   const int32_t shift = 3 - window->spatial;
@@ -30,7 +30,7 @@ static bsm_step_window step_window(const bsm_window_params *window) {
   return out;
 }
 
-/* What a kernel's `make` reads in how[]. */
+/* The members of how[] that the `make` of a kernel reads. */
 enum { DECONVOLUTION, GROUPS, OUT_MAPS, OUTER };
 
 /* Multiplies kernel[i] by the factor of its output map: in double, rounded
@@ -57,7 +57,7 @@ static void apply_factor(const bsm_packing *p, int64_t count, const void *from,
   }
 }
 
-/* The kernel with all that was deferred. */
+/* Makes the kernel with all deferred changes. */
 static bsm_status make_kernel(bsm_arena *scratch, const bsm_packing *p,
                               const void **values) {
   const uint64_t size = p->raw[0].size;
@@ -141,7 +141,7 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   return bsm_build_pack(e, step, &packing);
 }
 
-/* An output laid out as the input is: channels last when that is. */
+/* The layout of an output: channels last when the input's is. */
 static bsm_layout like_input(const bsm_layout *in, bsm_dims dims) {
   if (dims.rank >= 3 && bsm_layout_has_channels_inner(in) &&
       in->dims.d[1] > 1) {

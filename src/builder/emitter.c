@@ -181,7 +181,7 @@ bsm_status bsm_build_contiguous_copy(bsm_emitter *e, uint32_t id,
   return bsm_build_copy(e, name, id, *out);
 }
 
-/* The value itself, or a copy of it made once for each layout. */
+/* Returns the value itself, or a copy, which is made once for each layout. */
 static bsm_status relay(bsm_emitter *e, const bsm_itensor *t, int which,
                         bsm_layout layout, uint32_t *out) {
   uint32_t *known = &e->relaid[which][t->id];
@@ -211,7 +211,7 @@ static bsm_status as_channels_last(bsm_emitter *e, const bsm_itensor *t,
                  bsm_layout_channels_last(layout.dims), out);
   }
   if (layout.strides[1] == 1) return BSM_OK;
-  layout.strides[1] = 1; /* one channel: its stride is free */
+  layout.strides[1] = 1; /* one channel: its stride does not matter */
   return bsm_build_view(e, *out, layout, 0, out);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan under construction: buffers, tensors over them, steps.
  *
- * A buffer is a piece of memory with a life (first to last step) that gets its
- * place later (memory_plan.c). A tensor is a layout over a buffer; views share
- * one. Constants become weights of the plan only when a step reads them. */
+ * A buffer is memory with a lifetime (first to last step) that gets its offset
+ * later (memory_plan.c). A tensor is a layout over a buffer; views share one.
+ * Constants become weights of the plan only when a step reads them. */
 #ifndef BSM_BUILDER_EMITTER_H_
 #define BSM_BUILDER_EMITTER_H_
 
@@ -17,8 +17,8 @@ typedef struct bsm_buffer {
   bsm_memory_place place;
   uint32_t index;           /* INPUT, OUTPUT: the binding */
   uint64_t size;            /* bytes */
-  bsm_dtype dtype;          /* WEIGHTS: what a step reads ... */
-  bsm_raw_weights constant; /* ... and what it is made from */
+  bsm_dtype dtype;          /* WEIGHTS: the data that a step reads ... */
+  bsm_raw_weights constant; /* ... and the memory that it is made from */
   uint32_t weights;     /* WEIGHTS: id in the plan, BSM_NO_WEIGHTS: unused */
   uint32_t first, last; /* steps; first > last: never touched */
   uint64_t offset;      /* WORKSPACE: set by the memory plan */
@@ -38,9 +38,9 @@ typedef struct bsm_build_tensor {
 typedef struct bsm_emitter {
   bsm_network *net;
   const bsm_build_options *options;
-  /* Where steps are emitted (placement.c), and the target of that space. */
+  /* The space that steps are emitted in (placement.c), and its target. */
   bsm_memory_space space;
-  bsm_precision precision; /* of the layer that is emitted */
+  bsm_precision precision; /* of the layer that is being emitted */
   const bsm_target *target;
   bsm_arena *arena;   /* of the plan */
   bsm_arena *scratch; /* until the plan is done */
@@ -52,36 +52,37 @@ typedef struct bsm_emitter {
   BSM_VEC(bsm_pending_pack) pending; /* by step, ascending */
   bsm_strmap by_content; /* hash and size of own weights -> their ids */
   bsm_strmap by_place;   /* address and size of borrowed ones -> their ids */
-  /* By itensor id, in `space`: its tensor, or BSM_NO_TENSOR; and contiguous,
-   * channels-last copies of it. */
+  /* By itensor id, in `space`: its tensor, or BSM_NO_TENSOR; then its
+   * contiguous and its channels-last copy. */
   uint32_t *value, **relaid;
-  /* The same of all spaces. */
+  /* The same for all spaces. */
   uint32_t *values[BSM_MEMORY_SPACES];
   uint32_t *relaids[BSM_MEMORY_SPACES][2];
 } bsm_emitter;
 
 enum { BSM_RELAID_CONTIGUOUS = 0, BSM_RELAID_CHANNELS_LAST = 1 };
 
-/* A new buffer of the workspace with a tensor over all of it. */
+/* Makes a buffer of the workspace with a tensor over all of it. */
 BSM_NODISCARD bsm_status bsm_build_new(bsm_emitter *e, const char *name,
                                        bsm_dtype dtype, bsm_layout layout,
                                        uint32_t *out);
-/* A tensor of the layout and dtype of `other`, which is in another space: over
- * a buffer of the workspace, or over the same constant. */
+/* Makes a tensor of the layout and dtype of `other`, which is in another space:
+ * over a buffer of the workspace, or over the same constant. */
 BSM_NODISCARD bsm_status bsm_build_like(bsm_emitter *e, uint32_t other,
                                         uint32_t *out);
-/* Another layout over the buffer of `base`, `offset` elements further on. */
+/* Makes another layout over the buffer of `base`, beginning `offset` elements
+ * later. */
 BSM_NODISCARD bsm_status bsm_build_view(bsm_emitter *e, uint32_t base,
                                         bsm_layout layout, int64_t offset,
                                         uint32_t *out);
-/* A tensor over constant data, which is copied when a step reads it, and
- * converted when its dtype in memory, `held`, is another one. */
+/* Makes a tensor over constant data. The data is copied when a step reads it,
+ * and converted if `held`, its dtype in memory, is another one. */
 BSM_NODISCARD bsm_status bsm_build_constant(bsm_emitter *e, const char *name,
                                             bsm_dtype dtype, bsm_dims dims,
                                             bsm_dtype held, const void *data,
                                             uint32_t *out);
-/* The constant data behind a tensor, from its offset on, as it is in memory;
- * false when it is none. */
+/* The constant data of a tensor, from its offset on, as it is in memory; false
+ * when the tensor is not constant. */
 bool bsm_build_constant_raw(const bsm_emitter *e, uint32_t tensor,
                             bsm_raw_weights *out);
 
@@ -99,7 +100,8 @@ static inline uint32_t bsm_build_value(const bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_as_contiguous(bsm_emitter *e,
                                                  const bsm_itensor *t,
                                                  uint32_t *out);
-/* As the target wants the images of `layer`, which has windows. */
+/* Brings an image of `layer`, which has windows, to the layout that the target
+ * wants. */
 BSM_NODISCARD bsm_status bsm_build_as_image(bsm_emitter *e,
                                             const bsm_layer *layer,
                                             const bsm_itensor *t,
@@ -107,7 +109,7 @@ BSM_NODISCARD bsm_status bsm_build_as_image(bsm_emitter *e,
 /* The layout that the target gives to an image of `layer`. */
 bsm_layout bsm_build_image_layout(const bsm_emitter *e, const bsm_layer *layer,
                                   bsm_dims dims);
-/* Whether it is a layer of windows that works on channels-last memory. */
+/* Whether the layer has windows and works on channels-last memory. */
 bool bsm_build_wants_channels_last(const bsm_emitter *e,
                                    const bsm_layer *layer);
 /* A contiguous copy of any tensor, or itself. */
@@ -115,7 +117,7 @@ BSM_NODISCARD bsm_status bsm_build_contiguous_copy(bsm_emitter *e, uint32_t id,
                                                    const char *name,
                                                    uint32_t *out);
 
-/* What a step needs besides its tensors. */
+/* What a step consists of besides its tensors. */
 typedef struct bsm_step_spec {
   bsm_step_kind kind;
   const char *name;
@@ -133,47 +135,49 @@ BSM_NODISCARD bsm_status bsm_build_step(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_copy(bsm_emitter *e, const char *name,
                                         uint32_t src, uint32_t dst);
 
-/* Weights of the plan: a copy of `size` bytes, equal contents once; or, when
- * they lie in a constant of the store, those themselves. */
+/* Adds weights to the plan: a copy of `size` bytes, one for all equal contents,
+ * or, when they are in a constant of the store, the original. */
 BSM_NODISCARD bsm_status bsm_build_weights(bsm_emitter *e, const void *data,
                                            uint64_t size, uint32_t *out);
-/* Asks for packed weights for the step just emitted, as its weights[0]. */
+/* Requests packed weights for the last step, as its weights[0]. */
 BSM_NODISCARD bsm_status bsm_build_pack(bsm_emitter *e, bsm_plan_step *step,
                                         const bsm_packing *packing);
-/* Packs what was asked for, for steps whose tactics are chosen; or takes it
- * from the store. */
+/* Packs requested weights of steps whose tactics have been chosen, or takes
+ * them from the store. */
 BSM_NODISCARD bsm_status bsm_build_pending(bsm_emitter *e,
                                            const bsm_pending_pack *pending,
                                            bsm_plan_step *step);
 /* placement.c: steps are emitted in `space` from now on. */
 void bsm_build_enter(bsm_emitter *e, bsm_memory_space space);
-/* ... where the value of `t` is, on the host when it is in both. */
+/* The same for the space that has the value of `t`; the host when both have it.
+ */
 void bsm_build_enter_value(bsm_emitter *e, const bsm_itensor *t);
-/* ... where the layer shall be, whose inputs are brought there. */
+/* The same for the space that the layer belongs in; its inputs are brought
+ * there. */
 BSM_NODISCARD bsm_status bsm_build_place(bsm_emitter *e,
                                          const bsm_layer *layer);
-/* Where an input of the network is best: with its first reader. */
+/* The best space for an input of the network: that of its first reader. */
 bsm_memory_space bsm_build_input_space(const bsm_emitter *e,
                                        const bsm_itensor *t);
 /* The target that steps of a space are built for. */
 const bsm_target *bsm_build_target_of(const bsm_emitter *e,
                                       bsm_memory_space space);
 
-/* The layout for a layer's output when any would do: if its only reader
- * transposes it, the layout that makes the transposed tensor contiguous (as
- * long as the last dimension stays last); else contiguous. */
+/* The layout of an output when any layout will do. If its only reader
+ * transposes it and the last dimension stays last, the transposed tensor is
+ * contiguous; otherwise the output itself is. */
 bsm_layout bsm_build_preferred(const bsm_emitter *e, const bsm_itensor *t);
 
-/* Emits one layer (emit_layers.c: one function per kind). */
+/* emit_layers.c: emits one layer; there is one function for each kind. */
 BSM_NODISCARD bsm_status bsm_build_layer(bsm_emitter *e,
                                          const bsm_layer *layer);
 
-/* Lets element-wise steps write over an input that nothing reads later, and
- * gives every buffer of the workspaces its offset; *sizes: by space. */
+/* Lets element-wise steps overwrite inputs that nothing reads later, and gives
+ * every buffer of the workspaces its offset; *sizes: by space. */
 BSM_NODISCARD bsm_status bsm_plan_memory(bsm_emitter *e, uint64_t *sizes);
 
-/* Chooses the tactic of every step of a draft, and sets the forms of what is
- * pending. What was timed is noted in the steps. */
+/* Chooses the tactic of every step of a draft, and sets the forms of pending
+ * weights. Notes measured times in the steps. */
 BSM_NODISCARD bsm_status bsm_choose_tactics(const bsm_build_options *options,
                                             const bsm_plan_draft *draft);
 

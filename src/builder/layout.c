@@ -55,8 +55,8 @@ bool bsm_layout_has_channels_inner(const bsm_layout *layout) {
 }
 
 bool bsm_layout_is_dense(const bsm_layout *layout) {
-  /* Take dimensions by growing stride: each must continue where the last one
-   * ended. */
+  /* Go through dimensions by growing stride: each must continue where the last
+   * one ended. */
   bool taken[BSM_MAX_RANK] = {false};
   int64_t expected = 1;
   for (int32_t n = 0; n < layout->dims.rank; n++) {
@@ -95,8 +95,8 @@ bsm_layout bsm_layout_permute(const bsm_layout *layout, bsm_dims perm) {
   return out;
 }
 
-/* Walks the old dimensions from the innermost in runs that are contiguous in
- * memory, and lets the new dimensions divide each run exactly. */
+/* Goes through the old dimensions from the innermost, in groups that are
+ * contiguous in memory. The new dimensions must divide each group exactly. */
 bool bsm_layout_reshape(const bsm_layout *layout, bsm_dims dims,
                         bsm_layout *out) {
   *out = (bsm_layout){.dims = dims};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places of the workspaces' buffers, of each space by itself.
+/* Gives the buffers of the workspaces their offsets, for each space separately.
  *
- * A buffer lives from the first step that touches it to the last. Buffers
- * whose lives overlap get disjoint places: largest first, each at the lowest
- * offset that fits. An element-wise step, a softmax or a normalisation may
- * write over one of its inputs when nothing reads that input later and both
- * have the same layout; so may a scatter over its data, when no other input
- * shares that memory. */
+ * A buffer lives from the first step that uses it to the last. Buffers whose
+ * lifetimes overlap get disjoint memory: the largest is placed first, each at
+ * the lowest offset that fits. An element-wise step, a softmax or a
+ * normalization may overwrite an input when nothing reads that input later and
+ * both have the same layout. A scatter may overwrite its data when no other
+ * input shares that memory. */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -19,7 +19,7 @@ static uint32_t root_of(const bsm_emitter *e, uint32_t buffer) {
   return buffer;
 }
 
-/* A tensor that is all of its workspace buffer. */
+/* Whether a tensor is the whole of its workspace buffer. */
 static bool covers_buffer(const bsm_emitter *e, const bsm_build_tensor *t) {
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   uint64_t bytes = bsm_dtype_size(t->dtype);
@@ -43,8 +43,9 @@ static bool try_in_place(bsm_emitter *e, uint32_t index, uint32_t in) {
   bsm_buffer *source = &e->buffers.items[from];
   bsm_buffer *target = &e->buffers.items[to];
   if (source->last != index || target->first != index) return false;
-  /* Another input that views the same memory in another order forbids it; for
-   * a scatter any other view does: what it reads is not what it writes. */
+  /* Not when another input views the same memory in another order. A scatter
+   * allows no other view at all, because it reads and writes different
+   * elements. */
   for (uint32_t i = 0; i < step->input_count; i++) {
     const bsm_build_tensor *other = &e->tensors.items[step->inputs[i]];
     if (i != in && root_of(e, other->buffer) == from &&
@@ -78,7 +79,8 @@ static void merge_in_place(bsm_emitter *e) {
   }
 }
 
-/* Larger first; then earlier, so that the order is the same everywhere. */
+/* Orders buffers by falling size, then by first use, so that the order is the
+ * same on every machine. */
 static int by_size(const void *pa, const void *pb) {
   const bsm_buffer *a = *(const bsm_buffer *const *)pa;
   const bsm_buffer *b = *(const bsm_buffer *const *)pb;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which memory space a layer is emitted in, when the target has one of its own:
- * what its device runs is there, the rest is on the host, and layers that only
- * move data stay where that is. Before a layer is emitted its inputs are
- * brought to its space: by a transfer, once for each tensor, or, constants, as
- * weights of both spaces. */
+/* Chooses the memory space that a layer is emitted in, when the target has a
+ * space of its own. Layers that the device runs are emitted there and all
+ * others on the host; layers that only move data stay where the data is. Before
+ * a layer is emitted, its inputs are brought to its space: by one transfer for
+ * each tensor. Constants become weights of both spaces instead. */
 #include <string.h>
 
 #include "aten/tensor.h"
 #include "builder/emitter.h"
 
-/* How many layers that only move data are looked through. */
+/* How many layers that only move data are followed to a reader that computes.
+ */
 #define MAX_MOVES 16
 
 static bool has_two_spaces(const bsm_emitter *e) {
@@ -49,7 +50,7 @@ static bool has_value(const bsm_emitter *e, const bsm_itensor *t,
   return e->values[space][t->id] != BSM_NO_TENSOR;
 }
 
-/* Constants are on the host at first, and wherever they are needed. */
+/* Constants are on the host at first, and in every space that needs them. */
 static bool is_constant(const bsm_itensor *t) {
   return t->producer && (t->producer->kind == BSM_LAYER_CONSTANT ||
                          t->producer->kind == BSM_LAYER_SHAPE);
@@ -62,7 +63,8 @@ static bool is_taken(const bsm_emitter *e, const bsm_layer *layer) {
          layer->kind != BSM_LAYER_SHAPE && target->ops->supports(target, layer);
 }
 
-/* Where what is moved is wanted: by the first reader that computes. */
+/* The space in which moved data is needed: that of the first reader that
+ * computes. */
 static bsm_memory_space space_of_reader(const bsm_emitter *e,
                                         const bsm_itensor *t) {
   for (int i = 0; i < MAX_MOVES && e->uses.reader_count[t->id]; i++) {
@@ -75,7 +77,7 @@ static bsm_memory_space space_of_reader(const bsm_emitter *e,
   return BSM_SPACE_DEVICE;
 }
 
-/* With the data, when that is in one space. */
+/* The space of the data, when it is in one space only. */
 static bsm_memory_space space_of_move(const bsm_emitter *e,
                                       const bsm_layer *layer) {
   bool host = false;
@@ -100,8 +102,8 @@ bsm_memory_space bsm_build_input_space(const bsm_emitter *e,
                                      : BSM_SPACE_HOST;
 }
 
-/* What repeats elements is moved without the repetitions: `layout` with
- * dimensions of 1 in their place. */
+/* Repeated elements are transferred once: `layout` with dimensions of 1 where
+ * it repeats. */
 static bsm_layout without_repeats(bsm_layout layout) {
   for (int32_t i = 0; i < layout.dims.rank; i++) {
     if (layout.strides[i] == 0) layout.dims.d[i] = layout.dims.d[i] != 0;
@@ -109,7 +111,7 @@ static bsm_layout without_repeats(bsm_layout layout) {
   return layout;
 }
 
-/* Whether each element has a place of its own. */
+/* Whether no elements overlap. */
 static bool has_places(const bsm_layout *layout, bsm_dtype dtype) {
   bsm_plan_tensor reach = {.dtype = dtype, .dims = layout->dims};
   uint64_t extent, bytes = bsm_dtype_size(dtype);
@@ -145,7 +147,7 @@ static bsm_status transfer(bsm_emitter *e, const bsm_itensor *t, uint32_t from,
              : bsm_build_view(e, *out, whole, 0, out);
 }
 
-/* Gives a tensor a value in the space that is being emitted in. */
+/* Gives a tensor a value in the current space. */
 static bsm_status bring(bsm_emitter *e, const bsm_itensor *t) {
   const bsm_memory_space other =
       e->space == BSM_SPACE_HOST ? BSM_SPACE_DEVICE : BSM_SPACE_HOST;
@@ -158,7 +160,8 @@ static bsm_status bring(bsm_emitter *e, const bsm_itensor *t) {
                                             : transfer(e, t, from, out);
 }
 
-/* The inputs; those of a layer that is emitted as a part of this one too. */
+/* Brings the inputs of a layer, and of layers that are emitted as parts of it.
+ */
 static bsm_status bring_inputs(bsm_emitter *e, const bsm_layer *layer) {
   for (size_t i = 0; i < layer->inputs.len; i++) {
     const bsm_itensor *t = layer->inputs.items[i];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of a plan: copied or packed into its arena, equal contents once; or,
- * with a store, borrowed from where they already are. */
+/* Weights of a plan. They are copied or packed into its arena, one copy for all
+ * equal contents; with a store they are borrowed from where they are. */
 #include <string.h>
 
 #include "base/hash.h"
 #include "builder/emitter.h"
 
-/* An id of the plan, in a list under one key of a map. What is added belongs to
- * the space that is being emitted in. */
+/* The ids of weights under one key of a map. Added weights belong to the
+ * current space. */
 typedef struct known {
   struct known *next;
   uint32_t id;
@@ -25,7 +25,7 @@ static bsm_status append(bsm_emitter *e, bsm_strmap *map, bsm_str name,
   return BSM_OK;
 }
 
-/* Adds data that already lies in the plan's arena, or finds its equal. */
+/* Adds data that is in the plan's arena already, or finds equal data. */
 static bsm_status add_weights(bsm_emitter *e, const void *data, uint64_t size,
                               bool *found, uint32_t *out) {
   const uint64_t key[2] = {bsm_hash64(data, (size_t)size, 0), size};
@@ -45,7 +45,7 @@ static bsm_status add_weights(bsm_emitter *e, const void *data, uint64_t size,
                 (bsm_plan_weights){data, size, e->space}, out);
 }
 
-/* Weights of the plan that lie elsewhere: told apart by where. */
+/* Adds weights that are borrowed, identified by their address. */
 static bsm_status borrow(bsm_emitter *e, const void *data, uint64_t size,
                          uint32_t *out) {
   const uint64_t key[3] = {(uint64_t)(uintptr_t)data, size, e->space};
@@ -85,7 +85,7 @@ bsm_status bsm_packing_values(bsm_arena *scratch, const bsm_packing *packing,
   return packing->make ? packing->make(scratch, packing, values) : BSM_OK;
 }
 
-/* Packs into `packed`, which has the size that packing asks for. */
+/* Packs into `packed`, which has the required size. */
 static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
                        const bsm_packing *packing, void *packed) {
   const bsm_arena_mark mark = bsm_arena_get_mark(e->scratch);
@@ -114,10 +114,10 @@ static bsm_status pack_into_plan(bsm_emitter *e, const bsm_plan_step *step,
   return BSM_OK;
 }
 
-/* Finds packed weights in the store; *out is NULL when it has none. What lies
- * in a constant now may have been somewhere else when it was packed (a constant
- * that was a view of another is stored by itself), so what it holds counts too:
- * the entry is then put under its place as well. */
+/* Finds packed weights in the store; *out is NULL when it has none. Weights
+ * that are in a constant now may have been elsewhere when they were packed (a
+ * constant that was a view of another is stored by itself). So they are also
+ * looked for by content, and then entered under their place as well. */
 static bsm_status find_packed(bsm_weights_store *store, bsm_packer packer,
                               const bsm_plan_step *step,
                               const bsm_packing *packing, uint64_t size,
