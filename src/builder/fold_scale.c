@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folds scale layers (batch norm, as converters make it) into the convolution
  * or deconvolution before them: w' = w * scale, b' = b * scale + shift, in
- * double, rounded once (w' when it is packed: bsm_deferred).
- * Requires: the convolution's output is read by the scale alone, the target
- * fuses in its dtype, and it has no epilogue yet. */
+ * double, rounded once (w' when it is packed: bsm_deferred). Requires: only the
+ * scale reads the convolution's output, the target fuses in its dtype, and it
+ * has no epilogue yet. */
 #include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
@@ -34,8 +34,8 @@ static bool can_fold(const bsm_target *target, const bsm_layer *conv,
          is_number_or_empty(&scale->p.scale.shift);
 }
 
-/* The kernel's factor is only noted: it is multiplied when it is packed, which
- * plans of other shapes need not do again. */
+/* The factor of the kernel is only noted. The kernel is multiplied when it is
+ * packed, and plans of other shapes need not do that again. */
 static bsm_status fold(bsm_network *net, bsm_layer *conv,
                        const bsm_layer *scale) {
   bsm_convolution_params *p = &conv->p.convolution;

@@ -6,35 +6,35 @@
  *   scores = mask ? scores : fill, mask ? fill : scores
  *   p = softmax(scores)
  *   p = every score is -inf ? 0 : p, or no score is not -inf ? 0 : p
- *   y = matrix multiply(p, v)
- * where nobody else reads what is in between. Between the additions the first
- * dimension may be split in two and joined again, as windowed attention does.
- * A constant mask that hides the keys behind the query becomes `causal`, one
- * that does nothing disappears.
+ *   y = matrix multiply(p, v) where no other layer reads the tensors in
+ *   between. Between the additions the first dimension may be split in two and
+ *   joined again, as windowed attention does. A constant mask that hides the
+ *   keys after the query becomes `causal`; one that hides nothing is dropped.
  *
  * Requires: float; scores and y have the same leading dimensions. Runs before
- * scales and activations go into products. The layers in between are left for
- * the sweep. */
+ * scales and activations are fused into products. The layers in between are
+ * removed as unused. */
 #include <math.h>
 
 #include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
 
-/* Added to a score, this or less hides it: softmax gives it 0. */
+/* Adding this or less to a score hides it: its softmax is 0. */
 #define HIDDEN (-1e30f)
 
 #define MAX_BIASES 2
 
-/* What was found while walking from the last product to the first. */
+/* What was found on the walk from the last product to the first. */
 typedef struct pattern {
   bsm_layer *last, *first; /* the products */
   bsm_itensor *q, *k;
   bsm_itensor *biases[MAX_BIASES], *mask;
   int32_t bias_count;
   bool hides, causal, clears_hidden;
-  /* A causal mask that does not add or fill in -inf, or NULL: with another mask
-   * a query may see no key but hidden ones, which is then not nothing. */
+  /* A causal mask that adds or fills in a finite number, or NULL. Together with
+   * another mask, a query may see only hidden keys; with a finite number their
+   * scores still count. */
   bsm_itensor *finite_bias, *finite_mask;
   int64_t diagonal, split;
   double scale, fill;
@@ -45,13 +45,13 @@ typedef struct fusion {
   bsm_network *net;
   const bsm_uses *uses;
   pattern p;
-  bool scaled;   /* what comes before was multiplied: no masks any more */
-  bool in_split; /* the walk is where the first dimension is two */
+  bool scaled; /* the walk has passed a factor: masks may not come before it */
+  bool in_split; /* the walk is where the first dimension is split in two */
 } fusion;
 
 /* ---- constants ---- */
 
-/* The constant behind a tensor of numbers. */
+/* The constant behind a tensor of floats. */
 static const bsm_weights *numbers_of(const bsm_itensor *t) {
   return bsm_dtype_is_floating(t->dtype) ? bsm_constant_of(t, t->dtype) : NULL;
 }
@@ -63,8 +63,8 @@ static bool scalar_of(const bsm_itensor *t, double *value) {
   return true;
 }
 
-/* How many keys each row of a constant mask sees when these are the first ones;
- * -1: others too. `hidden` tells what element i is. */
+/* How many keys each row of a constant mask sees, when these are the first
+ * keys; otherwise -1. `hidden` says whether element i is hidden. */
 typedef bool hidden_fn(const bsm_weights *mask, int64_t i, bool hides);
 
 static bool hidden_by_bool(const bsm_weights *mask, int64_t i, bool hides) {
@@ -87,7 +87,7 @@ static int64_t first_keys(const bsm_weights *mask, int64_t row, int64_t keys,
 }
 
 /* Whether a constant [1.., rows, keys] lets row i see the keys up to i +
- * *diagonal: at least one, so that nobody asks what a blind row gives. */
+ * *diagonal. Each row has to see at least one key. */
 static bool is_causal(const bsm_itensor *t, const bsm_weights *w,
                       hidden_fn *hidden, bool hides, int64_t *diagonal) {
   const int32_t r = t->dims.rank;
@@ -106,7 +106,8 @@ static bool is_causal(const bsm_itensor *t, const bsm_weights *w,
   return true;
 }
 
-/* Seen scores are left as they are; *infinite: the others become -inf. */
+/* Whether the mask leaves the visible scores unchanged. *infinite: the others
+ * become -inf. */
 static bool adds_nothing(const bsm_weights *w, bool *infinite) {
   *infinite = true;
   for (int64_t i = 0; i < w->count; i++) {
@@ -134,13 +135,13 @@ static bool take_causal(fusion *f, const bsm_itensor *t, const bsm_weights *w,
 
 /* ---- the walk ---- */
 
-/* The layer that made `t`, which nobody but its reader reads. */
+/* The layer that makes `t`, when `t` has only one reader; otherwise NULL. */
 static bsm_layer *only_for_one(const fusion *f, const bsm_itensor *t) {
   return bsm_uses_single_reader(f->uses, t) ? t->producer : NULL;
 }
 
-/* A mask broadcasts to the scores where they are [.., d / n, n, ..] as well:
- * outside the split it must not tell the first dimensions apart. */
+/* Whether a mask broadcasts to scores that are [.., d / n, n, ..] too: outside
+ * of the split it has to be the same along the first dimension. */
 static bool fits_split(const fusion *f, const bsm_itensor *mask,
                        const bsm_itensor *scores) {
   if (f->in_split || mask->dims.rank < scores->dims.rank) return true;
@@ -173,7 +174,7 @@ static bool take_mask(fusion *f, bsm_itensor *mask, const bsm_itensor *scores,
     if (!isinf(fill)) f->p.finite_mask = mask;
     return true;
   }
-  /* The step adds its biases before it masks. */
+  /* The step adds biases before it masks, so no bias may follow the mask. */
   if (f->p.mask || f->p.bias_count) return false;
   f->p.mask = mask;
   f->p.hides = hides;
@@ -181,7 +182,7 @@ static bool take_mask(fusion *f, bsm_itensor *mask, const bsm_itensor *scores,
   return true;
 }
 
-/* A finite causal mask beside others is one of these. */
+/* A finite causal mask together with other masks becomes an ordinary one. */
 static bool settle_causal(fusion *f) {
   const bool alone = f->p.bias_count == 0 && !f->p.mask;
   if (alone || (!f->p.finite_bias && !f->p.finite_mask)) return true;
@@ -191,8 +192,8 @@ static bool settle_causal(fusion *f) {
   return true;
 }
 
-/* x * c, c * x or x / c with a constant c: *x and what it is multiplied with.
- */
+/* Whether a layer is x * c, c * x or x / c with a constant c; sets *x and the
+ * factor. */
 static bool scaled_by(const bsm_layer *layer, bsm_itensor **x, double *factor) {
   if (!layer || layer->kind != BSM_LAYER_ELEMENT_WISE) return false;
   const bsm_element_wise_operation operation = layer->p.element_wise.operation;
@@ -212,8 +213,8 @@ static bool scaled_by(const bsm_layer *layer, bsm_itensor **x, double *factor) {
          bsm_dims_equal((*x)->dims, layer->outputs.items[0]->dims);
 }
 
-/* One of the operands of a sum or select is the scores, the other a mask; the
- * scores have the dims of the result and come, in the end, from a product. */
+/* Of the operands of a sum or select, one is the scores and the other a mask.
+ * The scores have the dims of the result, and a product makes them. */
 static bool may_be_scores(const fusion *f, const bsm_itensor *t,
                           const bsm_layer *layer) {
   return t->dtype == layer->outputs.items[0]->dtype &&
@@ -221,8 +222,8 @@ static bool may_be_scores(const fusion *f, const bsm_itensor *t,
          only_for_one(f, t) && t->producer->kind != BSM_LAYER_CONSTANT;
 }
 
-/* A reshape of the scores: the first dimension d becomes [d / n, n] (seen from
- * the end of the walk), or is one again. */
+/* A reshape of the scores that splits the first dimension d into [d / n, n], or
+ * joins it again. (The walk goes backwards, so it meets the joining first.) */
 static bool take_reshape(fusion *f, const bsm_layer *layer) {
   if (!layer->p.shuffle.has_reshape || layer->p.shuffle.has_first ||
       layer->p.shuffle.has_second) {
@@ -239,7 +240,7 @@ static bool take_reshape(fusion *f, const bsm_layer *layer) {
   for (int32_t i = 1; i < narrow->rank; i++) {
     if (narrow->d[i] != wide->d[i + 1]) return false;
   }
-  if (from.rank > to.rank) { /* from here on two */
+  if (from.rank > to.rank) { /* before this reshape the dimension is split */
     if (f->p.split || f->in_split || f->p.bias_count || f->p.mask ||
         f->p.causal) {
       return false;
@@ -280,7 +281,7 @@ static bool take_step(fusion *f, const bsm_layer *layer, bsm_itensor **next) {
       layer->p.element_wise.operation != BSM_ELEMENT_WISE_SUM) {
     return false;
   }
-  /* The scores are the operand that leads to a product. */
+  /* The scores are the operand that a product makes. */
   for (size_t side = 0; side < 2; side++) {
     bsm_itensor *t = layer->inputs.items[side];
     if (!may_be_scores(f, t, layer)) continue;
@@ -306,7 +307,7 @@ static bool is_plain_product(const fusion *f, const bsm_layer *layer) {
                                layer->outputs.items[0]->dtype);
 }
 
-/* From the scores that the softmax reads to the first product. */
+/* Walks from the scores that the softmax reads to the first product. */
 static bool walk(fusion *f, bsm_itensor *scores) {
   bsm_layer *layer = scores->producer;
   for (int steps = 0; layer && steps < 16; steps++) {
@@ -335,7 +336,8 @@ static bool is_zero(const bsm_itensor *t) {
   return w && w->count > 0;
 }
 
-/* What `t`, that nobody else reads, is the negation of; NULL: of nothing. */
+/* The tensor whose negation `t` is, when `t` has only one reader; otherwise
+ * NULL. */
 static const bsm_itensor *negated(const fusion *f, const bsm_itensor *t) {
   const bsm_layer *layer = only_for_one(f, t);
   return layer && layer->kind == BSM_LAYER_UNARY &&
@@ -344,8 +346,8 @@ static const bsm_itensor *negated(const fusion *f, const bsm_itensor *t) {
              : NULL;
 }
 
-/* The comparison of all scores of a row with -inf: all(x == -inf), or
- * not(any(not(x == -inf))); NULL: `t` is something else. */
+/* The comparison behind `t`, when `t` says whether all scores of a row are
+ * -inf: all(x == -inf), or not(any(not(x == -inf))); otherwise NULL. */
 static const bsm_layer *comparison_behind(const fusion *f,
                                           const bsm_itensor *t) {
   const bsm_itensor *inner = negated(f, t);
@@ -393,14 +395,15 @@ static bsm_layer *softmax_behind(fusion *f, const bsm_itensor *t) {
   return layer;
 }
 
-/* Who may read the scores that the softmax reads: it, and the comparison. */
+/* Whether only the softmax and the comparison read the scores. */
 static bool scores_are_inner(const fusion *f, const bsm_itensor *scores) {
   const uint32_t readers = f->p.clears_hidden ? 2 : 1;
   return !f->uses->is_output[scores->id] &&
          f->uses->reader_count[scores->id] == readers;
 }
 
-/* A scale of q or k before the product goes into the scale of the scores. */
+/* A factor of q or k before the product becomes part of the scale of the
+ * scores. */
 static bsm_itensor *without_scale(fusion *f, bsm_itensor *t) {
   bsm_itensor *x;
   double factor;
@@ -440,7 +443,8 @@ static bool match(fusion *f, bsm_layer *last) {
 
 /* ---- the edit ---- */
 
-/* `t` with its last two dimensions exchanged, made before `at`. */
+/* Makes `t` with its last two dimensions exchanged; the new layer is before
+ * `at`. */
 static bsm_status transposed(bsm_network *net, const bsm_layer *at,
                              bsm_itensor *t, bsm_itensor **out) {
   bsm_layer *shuffle = bsm_network_add_shuffle(net, t);

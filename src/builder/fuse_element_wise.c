@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns element-wise layers into programs and merges chains of them, so that a
- * chain passes over memory once.
+ * chain reads and writes memory once.
  *
  * Every activation, unary, element-wise, select, cast, scale and parametric
  * ReLU layer becomes a fused element-wise layer of a few instructions; scalar
- * constants become instructions. Then a program whose result only one other
- * program reads, with the same dims, is prepended to its reader.
- * Establishes: no layer of these kinds is left; dims of fused layers are fixed
- * and no longer follow from their inputs. */
+ * constants become instructions. Then a program is prepended to its reader,
+ * when that is the only one and has the same dims. Establishes: no layer of
+ * these kinds is left; dims of fused layers are fixed and no longer follow from
+ * their inputs. */
 #include <string.h>
 
 #include "aten/tensor.h"
@@ -36,7 +36,7 @@ static bsm_status channel_constant(state *s, const bsm_weights *w, int32_t rank,
   bsm_layer *layer;
   BSM_TRY(
       bsm_network_new_layer(s->net, BSM_LAYER_CONSTANT, NULL, 0, 1, &layer));
-  s->net->layers.len--; /* placed by the new order */
+  s->net->layers.len--; /* placed in the new order */
   layer->p.constant.weights = *w;
   bsm_dims dims = {w->count == 1 ? 0 : rank - 1, {0}};
   for (int32_t i = 0; i < dims.rank; i++) dims.d[i] = i == 0 ? w->count : 1;
@@ -107,7 +107,7 @@ static bsm_status fill_to_program(state *s, bsm_layer *layer) {
           .kind = BSM_EW_CONSTANT, .code = (int32_t)dtype, .alpha = value});
 }
 
-/* The instruction of a layer that is one; false for other kinds. */
+/* The instruction for a layer of one instruction; false for other kinds. */
 static bool single_instruction(const bsm_layer *layer,
                                bsm_ew_instruction *out) {
   *out = (bsm_ew_instruction){.a = 0, .b = 1, .c = 2};
@@ -160,8 +160,8 @@ static bsm_status to_program(state *s, bsm_layer *layer) {
 
 /* ---- merging ---- */
 
-/* The program of a constant of one element, when an instruction can hold its
- * value exactly. */
+/* Makes the program of a constant of one element, when an instruction can hold
+ * its value exactly. */
 static bool scalar_constant(const bsm_itensor *t, bsm_ew_instruction *out) {
   const bsm_layer *layer = t->producer;
   if (!layer || layer->kind != BSM_LAYER_CONSTANT ||
@@ -201,15 +201,16 @@ static bool scalar_constant(const bsm_itensor *t, bsm_ew_instruction *out) {
   }
 }
 
-/* What stands for an input of a program when it is merged: another program, a
- * single instruction, or nothing (the input stays). */
+/* What replaces an input of a program when programs are merged: another
+ * program, a single instruction, or nothing (the input stays). */
 typedef struct source {
   const bsm_layer *program;
   bool is_constant;
   bsm_ew_instruction constant;
 } source;
 
-/* Whether the program behind input `t` of `reader` can go into it. */
+/* Whether the program that makes input `t` of `reader` can be merged into it.
+ */
 static source find_source(const bsm_uses *uses, const bsm_layer *reader,
                           const bsm_itensor *t) {
   source found = {0};
@@ -223,7 +224,7 @@ static source find_source(const bsm_uses *uses, const bsm_layer *reader,
     return found;
   }
   if (p->inputs.len == 0 && p->p.fused_element_wise.program.len == 1) {
-    found.is_constant = true; /* a fill: every reader may have its own */
+    found.is_constant = true; /* a fill: each reader gets its own */
     found.constant = p->p.fused_element_wise.program.items[0];
     return found;
   }
@@ -246,7 +247,7 @@ typedef struct merger {
   bool full;
 } merger;
 
-/* References below this are inputs, others instructions. */
+/* Smaller references are inputs, others are instructions. */
 #define INSTRUCTION_BASE 1000
 
 static int32_t merge_input(merger *m, bsm_itensor *t) {
@@ -335,7 +336,7 @@ static bsm_status install(state *s, bsm_layer *layer, const merger *m,
   return BSM_OK;
 }
 
-/* `reader` takes the place of a merged program in the index. */
+/* `reader` replaces a merged program in the index. */
 static void inherit(bsm_uses *uses, bsm_layer *program, bsm_layer *reader) {
   program->removed = true;
   for (size_t i = 0; i < program->inputs.len; i++) {
@@ -346,7 +347,8 @@ static void inherit(bsm_uses *uses, bsm_layer *program, bsm_layer *reader) {
   }
 }
 
-/* Merges what can be merged into `layer` once; *changed tells. */
+/* Merges into `layer` the programs that make its inputs; *changed says whether
+ * there were any. */
 static bsm_status merge_once(state *s, bsm_layer *layer, bsm_uses *uses,
                              bool *changed) {
   *changed = false;

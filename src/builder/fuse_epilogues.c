@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves what follows a convolution or matrix multiply into it:
+/* Fuses what follows a convolution or matrix multiply into it:
  *   matrix multiply * constant scalar        -> scale
  *   matrix multiply + constant row           -> bias
  *   (convolution | matrix multiply) + tensor -> residual
- *   activation                               -> epilogue
- * in this order, as out = act(scale * op + bias + residual) allows.
- * Requires: the fused tensor has one reader, the target fuses its dtype. A
- * layer with a residual moves to the place of the add, where both operands
- * exist. */
+ *   activation                               -> epilogue in this order, because
+ *   out = act(scale * op + bias + residual). Requires: the fused tensor has one
+ *   reader, and the target fuses its dtype. A layer with a residual moves to
+ *   the place of the add, where both operands exist. */
 #include <math.h>
 
 #include "builder/constants.h"
@@ -26,7 +25,7 @@ static bsm_epilogue *epilogue_of(bsm_layer *layer) {
   }
 }
 
-/* What an element-wise layer does to `x`: its other operand. */
+/* The other operand of an element-wise layer that reads `x`. */
 static bsm_itensor *other_operand(const bsm_layer *layer,
                                   const bsm_itensor *x) {
   return layer->inputs.items[layer->inputs.items[0] == x ? 1 : 0];
@@ -51,7 +50,7 @@ static bool fuse_scale(bsm_layer *op, const bsm_layer *next) {
     op->p.matrix_multiply.scale *= value;
     return true;
   }
-  /* Division by a power of two is exact as a product. */
+  /* Division by a power of two can be an exact multiplication. */
   int exponent;
   if (operation == BSM_ELEMENT_WISE_DIV && next->inputs.items[0] == out &&
       value != 0 && isfinite(value) && fabs(frexp(value, &exponent)) == 0.5) {
@@ -91,8 +90,8 @@ static bool fuse_activation(bsm_layer *op, const bsm_layer *next) {
   return true;
 }
 
-/* Adds the other operand of a sum as the residual, and moves `op` to the place
- * of the sum, where that operand is known. */
+/* Makes the other operand of a sum the residual of `op`, and moves `op` to the
+ * place of the sum, where that operand exists. */
 static bsm_status fuse_residual(bsm_network *net, bsm_uses *uses, bsm_layer *op,
                                 bsm_layer *next, bool *done) {
   *done = false;
@@ -127,7 +126,7 @@ static bsm_status fuse_residual(bsm_network *net, bsm_uses *uses, bsm_layer *op,
   return BSM_OK;
 }
 
-/* Fuses the reader of `op`, if it can be; *done tells. */
+/* Fuses the reader of `op` if possible; *done says whether it was. */
 static bsm_status fuse_next(bsm_network *net, bsm_arena *scratch, bsm_layer *op,
                             bsm_uses *uses, bool *done) {
   *done = false;
@@ -153,7 +152,8 @@ bsm_status bsm_pass_fuse_epilogues(const bsm_target *target, bsm_network *net,
                                    bsm_arena *scratch) {
   bsm_uses uses;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
-  /* A layer that moves later leaves its place to another: stay there. */
+  /* When a layer has moved to a later place, another layer is here: look again.
+   */
   for (size_t i = 0; i < net->layers.len;) {
     bsm_layer *op = net->layers.items[i];
     bool done = false;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes reshapes of rows from behind products, so that what follows them can
- * go into the product:
- *   reshape(matrix multiply(x, w)) -> matrix multiply(reshape(x), w)
- * where the reshape joins or splits rows and keeps the columns, and w is one
- * matrix. Models that flatten their rows for each product (GPT-2's Conv1D) have
- * flattened x before, and the two reshapes together are none:
- *   reshape(reshape(x)) -> reshape(x)
+/* Moves reshapes of rows from after products to before them, so that what
+ * follows can be fused into the product:
+ *   reshape(matrix multiply(x, w)) -> matrix multiply(reshape(x), w) where the
+ *   reshape joins or splits rows and keeps the columns, and w is one matrix.
+ *   Models that flatten their rows for each product (GPT-2's Conv1D) also
+ *   flatten x before it, and the two reshapes cancel: reshape(reshape(x)) ->
+ *   reshape(x)
  * Decomposed programs do the same with batches (bmm):
  *   reshape(matrix multiply(reshape(a), reshape(b))) -> matrix multiply(a, b)
- * where the reshapes join the leading dimensions and split them again. A
- * permutation that moves dimensions of size 1 alone counts as a reshape.
- * Requires nothing. The pass remove_identities takes what keeps its shape. */
+ *   where the reshapes join the leading dimensions and split them again. A
+ *   permutation that moves only dimensions of size 1 counts as a reshape.
+ *   Requires nothing. The pass remove_identities removes reshapes that keep the
+ *   shape. */
 #include "aten/tensor.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
@@ -53,14 +54,15 @@ static void simplify(bsm_layer *layer) {
   layer->p.shuffle.reshape = layer->outputs.items[0]->dims;
 }
 
-/* A shuffle that only gives other dims. */
+/* Whether a shuffle only changes dims. */
 static bool is_reshape(const bsm_layer *layer) {
   return layer && !layer->removed && layer->kind == BSM_LAYER_SHUFFLE &&
          layer->p.shuffle.has_reshape && !layer->p.shuffle.has_first &&
          !layer->p.shuffle.has_second;
 }
 
-/* The reshape of the product's rows that is its only reader, or NULL. */
+/* The reshape of the product's rows, if it is the only reader; otherwise NULL.
+ */
 static bsm_layer *reshape_behind(const lifting *l, const bsm_layer *product) {
   if (product->kind != BSM_LAYER_MATRIX_MULTIPLY ||
       product->p.matrix_multiply.op_a != BSM_MATRIX_NONE ||
@@ -78,7 +80,7 @@ static bsm_layer *reshape_behind(const lifting *l, const bsm_layer *product) {
              : NULL;
 }
 
-/* The product reads operand `side` as `dims`. */
+/* Lets the product read operand `side` reshaped to `dims`. */
 static bsm_status read_as(lifting *l, bsm_layer *product, size_t side,
                           bsm_dims dims) {
   bsm_layer *shuffle =
@@ -86,7 +88,7 @@ static bsm_status read_as(lifting *l, bsm_layer *product, size_t side,
   if (shuffle) bsm_shuffle_set_reshape_dimensions(shuffle, dims);
   BSM_TRY(bsm_network_take_error(l->net));
   if (!shuffle) return BSM_FAIL_OOM();
-  l->net->layers.len--; /* placed by the new order */
+  l->net->layers.len--; /* placed in the new order */
   shuffle->name = product->name;
   shuffle->source = product->source;
   product->inputs.items[side] = shuffle->outputs.items[0];
@@ -94,7 +96,7 @@ static bsm_status read_as(lifting *l, bsm_layer *product, size_t side,
   return BSM_OK;
 }
 
-/* The product makes what the reshape behind it made. */
+/* Lets the product make the tensor that the reshape after it made. */
 static bsm_status replace(bsm_layer *product, bsm_layer *behind) {
   bsm_itensor *y = behind->outputs.items[0];
   product->outputs.items[0] = y;
@@ -103,7 +105,7 @@ static bsm_status replace(bsm_layer *product, bsm_layer *behind) {
   return bsm_layer_infer(product);
 }
 
-/* The product reads its left operand through a reshape. */
+/* Lets the product read its left operand through a reshape. */
 static bsm_status lift(lifting *l, bsm_layer *product, bsm_layer *behind) {
   const bsm_itensor *x = product->inputs.items[0];
   bsm_dims dims = behind->outputs.items[0]->dims;
@@ -119,8 +121,9 @@ static bsm_dims with_batches(bsm_dims to, const bsm_itensor *x) {
   return to;
 }
 
-/* The reshape that splits the batches of a product, its only reader, where an
- * operand was split the same way before it was joined; or NULL. */
+/* The reshape that splits the batches of a product, if it is the only reader
+ * and an operand was split in the same way before it was joined; otherwise
+ * NULL. */
 static bsm_layer *batches_behind(const lifting *l, const bsm_layer *product) {
   if (product->kind != BSM_LAYER_MATRIX_MULTIPLY ||
       product->p.matrix_multiply.epilogue.has_residual) {
@@ -133,7 +136,7 @@ static bsm_layer *batches_behind(const lifting *l, const bsm_layer *product) {
   bool split = false;
   for (size_t side = 0; side < 2; side++) {
     const bsm_itensor *x = product->inputs.items[side];
-    /* One that is broadcast stays as it is. */
+    /* An operand that is broadcast does not change. */
     if (x->dims.rank != 3 || x->dims.d[0] != y->dims.d[0]) return NULL;
     split = split || (is_reshape(x->producer) && to.rank > 3 &&
                       bsm_dims_equal(x->producer->inputs.items[0]->dims,
@@ -152,7 +155,7 @@ static bsm_status lift_batches(lifting *l, bsm_layer *product,
   return replace(product, behind);
 }
 
-/* Every reshape in a row behind the product. */
+/* Moves each of the reshapes that follow the product. */
 static bsm_status lift_all(lifting *l, bsm_layer *product) {
   for (bsm_layer *behind; (behind = reshape_behind(l, product));) {
     BSM_TRY(lift(l, product, behind));
@@ -161,7 +164,7 @@ static bsm_status lift_all(lifting *l, bsm_layer *product) {
   return behind ? lift_batches(l, product, behind) : BSM_OK;
 }
 
-/* A reshape of a reshape is one. */
+/* Makes a reshape of a reshape one reshape. */
 static void merge(bsm_layer *layer) {
   while (is_reshape(layer) && is_reshape(layer->inputs.items[0]->producer)) {
     const bsm_layer *first = layer->inputs.items[0]->producer;

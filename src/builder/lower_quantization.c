@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spells out, in element-wise layers, the quantizing layers that the target
- * does not run as they are:
+/* Decomposes QUANTIZE and DEQUANTIZE layers that the target does not run into
+ * element-wise layers:
  *
  *   q: int8 = quantize(x, scale, zero)
  *   y = dequantize(q, scale, zero)
@@ -8,10 +8,11 @@
  *   h = clamp(round(x * recip(scale)) + zero); q: int8 = cast(h)
  *   y = (h - zero) * scale
  *
- * Where a dequantize computes in the dtype of `h`, it reads `h`: the cast to
- * the integer and back changes nothing there, and goes when nobody else reads
- * it. First of all passes, so that what they fuse is element-wise.
- * Requires nothing. Establishes: the target runs the quantizing layers left. */
+ * A dequantize that computes in the dtype of `h` reads `h`: the cast to the
+ * integer and back does not change it, and is removed when it has no other
+ * reader. This is the first pass, so that later ones fuse the element-wise
+ * layers. Requires nothing. Establishes: the target runs all QUANTIZE and
+ * DEQUANTIZE layers that are left. */
 #include <math.h>
 #include <string.h>
 
@@ -21,10 +22,10 @@
 typedef struct spelling {
   bsm_network *net;
   bsm_arena *scratch;
-  const bsm_layer *layer;      /* the one that is spelled out */
+  const bsm_layer *layer;      /* the one that is decomposed */
   bsm_itensor **held;          /* by tensor id: `h` of it, or NULL */
   bsm_itensor **shaped;        /* by tensor id: reshaped for an axis, or NULL */
-  size_t tensor_count;         /* of the network as it was */
+  size_t tensor_count;         /* of the network before the pass */
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } spelling;
 
@@ -65,7 +66,7 @@ static bsm_itensor *number(spelling *s, bsm_dtype dtype, double value) {
   return out_of(bsm_network_add_constant(s->net, (bsm_dims){0}, &w));
 }
 
-/* A scale or zero point with the dims that broadcast along the axis. */
+/* A scale or zero point, reshaped so that it broadcasts along the axis. */
 static bsm_itensor *parameter(spelling *s, size_t input, int32_t axis) {
   bsm_itensor *t = s->layer->inputs.items[input];
   const bsm_dims x = s->layer->inputs.items[0]->dims;
@@ -86,7 +87,8 @@ static bsm_itensor *parameter(spelling *s, size_t input, int32_t axis) {
 
 /* ---- the two kinds ---- */
 
-/* Where a value is not of the range and no clamp finds it. */
+/* Where values are out of range and a clamp does not correct them: NaN, or what
+ * is too large for any integer. */
 static bsm_itensor *odd_values(spelling *s, bsm_itensor *q) {
   if (s->layer->p.quantize.nan != BSM_QUANTIZE_NAN_OR_HUGE_LEAST) {
     return unary(s, q, BSM_UNARY_ISNAN);
@@ -126,7 +128,8 @@ static bsm_itensor *spell_quantize(spelling *s) {
   if (layer->inputs.len == 3) q = binary(s, q, zero, BSM_ELEMENT_WISE_SUM);
   if (rounds_last) q = unary(s, q, BSM_UNARY_ROUND);
   q = clamp(s, q);
-  /* Of whole numbers in its range the integer holds each. */
+  /* The integer dtype holds every whole number in its range, so a dequantize
+   * may read `q` itself. */
   if (layer->p.quantize.nan != BSM_QUANTIZE_NAN_CAST) {
     s->held[layer->outputs.items[0]->id] = q;
   }
@@ -148,8 +151,8 @@ static bsm_itensor *spell_dequantize(spelling *s) {
   return cast(s, q, layer->p.dequantize.dtype);
 }
 
-/* Puts what spells out the layer, all that was appended to the network behind
- * the first `count` layers, into the new order; the last of it gives the
+/* Puts the layers that replace a layer into the new order: those appended to
+ * the network after the first `count`. The last of them makes the replaced
  * layer's own output tensor. */
 static bsm_status take(spelling *s, size_t count, bsm_layer *layer,
                        bsm_itensor *result) {

@@ -5,11 +5,11 @@
  * for constants a, b, .. of rank 2: the projections to queries, keys and values
  * of attention. x is then read once, and threads share one larger product.
  *
- * The results become views with the columns of all of them between two rows. So
- * everything that reads them must read such views as well as rows of their own:
- * attention and other products, through shuffles that stay views. Whatever
- * would have to copy them forbids it, and so does anything that is part of a
- * product already but a bias and a scale. Runs after fusion into products. */
+ * The results become views whose rows are as far apart as all columns together.
+ * So their readers must be able to read such views: attention and other
+ * products do, through shuffles that stay views. The products are not merged
+ * when a reader would have to copy its view, or when something other than a
+ * bias and a scale has been fused into one. Runs after fusion into products. */
 #include <string.h>
 
 #include "builder/layout.h"
@@ -22,11 +22,12 @@ typedef struct merging {
   bsm_network *net;
   bsm_arena *scratch;
   bsm_uses uses;
-  bool *placed; /* by layer id: in the new order, or before it was begun */
+  bool *placed; /* by layer id: it is in the new order, or was before the pass
+                   began */
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } merging;
 
-/* Readers of readers that are looked at. */
+/* How many readers in a row are followed. */
 #define MAX_DEPTH 8
 
 static bool is_candidate(const bsm_target *target, const bsm_layer *layer) {
@@ -82,7 +83,7 @@ static bool reader_takes(const merging *m, const bsm_layer *reader,
                          int depth) {
   bsm_layout view;
   switch (reader->kind) {
-    case BSM_LAYER_ATTENTION: /* as query, key or value */
+    case BSM_LAYER_ATTENTION: /* reads it as query, key or value */
       for (size_t i = 3; i < reader->inputs.len; i++) {
         if (reader->inputs.items[i] == t) return false;
       }
@@ -127,7 +128,7 @@ static bool can_be_view(const merging *m, const bsm_layer *layer,
 
 /* ---- the edit ---- */
 
-/* Puts a layer of the old order into the new one, once. */
+/* Puts a layer of the old order into the new one, unless it is there. */
 static bsm_status place(merging *m, bsm_layer *layer) {
   if (m->placed[layer->id]) return BSM_OK;
   m->placed[layer->id] = true;
@@ -135,14 +136,14 @@ static bsm_status place(merging *m, bsm_layer *layer) {
   return BSM_OK;
 }
 
-/* Takes the layer that was just appended to the network into the new order. */
+/* Puts the layer that was appended last into the new order. */
 static bsm_status place_last(merging *m) {
   bsm_layer *layer = m->net->layers.items[--m->net->layers.len];
   BSM_TRY_ALLOC(bsm_vec_push(m->scratch, &m->layers, layer));
   return BSM_OK;
 }
 
-/* The biases one after the other; zeros where a product has none. */
+/* Joins the biases, with zeros for a product that has none. */
 static bsm_status join_biases(merging *m, bsm_layer *const *group, size_t count,
                               int64_t columns, bsm_weights *out) {
   bool any = false;
@@ -172,7 +173,7 @@ static bsm_status join_biases(merging *m, bsm_layer *const *group, size_t count,
   return BSM_OK;
 }
 
-/* A slice of the product takes the place of one of the results. */
+/* Replaces one of the results by a slice of the product. */
 static bsm_status add_slice(merging *m, bsm_itensor *all, bsm_layer *old,
                             int64_t column) {
   bsm_itensor *y = old->outputs.items[0];
@@ -221,9 +222,9 @@ static bsm_status merge(merging *m, bsm_layer *const *group, size_t count,
   return BSM_OK;
 }
 
-/* The products that go with `first`, which is one of them. All have the columns
- * of all others between their rows, so one that cannot leaves the group, and
- * the others are asked again. */
+/* Finds the products that can be merged with `first`, which is one of them. How
+ * far apart rows are depends on the whole group. So when a product cannot be in
+ * it, it is taken out, and the others are checked again. */
 static size_t find_group(const merging *m, bsm_layer *first, bsm_layer **group,
                          int64_t *columns) {
   const bsm_itensor *x = first->inputs.items[0];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of the passes. */
+/* Runs the passes in their order. */
 #include "builder/passes.h"
 
 #include <string.h>
 
 #include "builder/uses.h"
 
-/* Before the passes that the target brings, and between its two kinds. */
+/* The passes before those of the target, and between its two kinds. */
 static const bsm_target_pass first[] = {
     {"lower_quantization", false, bsm_pass_lower_quantization},
     {"widen_products", false, bsm_pass_widen_products},
@@ -21,7 +21,7 @@ static const bsm_target_pass first[] = {
 static const bsm_target_pass second[] = {
     {"fuse_element_wise", false, bsm_pass_fuse_element_wise},
 };
-static const char optimized[] = "optimized"; /* when all is done */
+static const char optimized[] = "optimized"; /* after the last pass */
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 typedef struct runner {
@@ -73,7 +73,7 @@ bsm_status bsm_run_passes(bsm_network *net, const bsm_target *target,
 
 /* ---- names ---- */
 
-/* Whether a target before the i-th one has a pass of that name. */
+/* Whether one of the first i targets has a pass of that name. */
 static bool is_told(const bsm_target_ops *const *targets, size_t i,
                     const char *name) {
   for (size_t t = 0; t < i; t++) {
@@ -84,8 +84,8 @@ static bool is_told(const bsm_target_ops *const *targets, size_t i,
   return false;
 }
 
-/* The one of the targets' passes of one kind that *index counts, else *index
- * less their number. */
+/* Finds pass number *index of one kind among those of all targets. When there
+ * are fewer, *index is reduced by their number. */
 static const char *target_pass_name(bool last, size_t *index) {
   size_t count;
   const bsm_target_ops *const *targets = bsm_target_table(&count);

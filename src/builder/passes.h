@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passes over the network, one file each. Each keeps the network valid:
- * topological order, dims, dtypes. They ask the target what holds for it;
- * `scratch` is for the pass alone. A target brings passes of its own. */
+ * topological order, dims, dtypes. They ask the target what it allows.
+ * `scratch` is the pass's own memory. A target may bring further passes. */
 #ifndef BSM_BUILDER_PASSES_H_
 #define BSM_BUILDER_PASSES_H_
 
 #include "builder/target.h"
 
-/* Quantizing layers that the target does not run become element-wise ones.
- * First: the other passes fuse these. */
+/* QUANTIZE and DEQUANTIZE layers that the target does not run become
+ * element-wise layers. This is the first pass, because the others fuse those.
+ */
 BSM_NODISCARD bsm_status bsm_pass_lower_quantization(const bsm_target *target,
                                                      bsm_network *net,
                                                      bsm_arena *scratch);
-/* Convolutions and matrix multiplies get a dtype that the target multiplies
- * in. Before what fuses: it must see the roundings. */
+/* Convolutions and matrix multiplies get a dtype that the target multiplies in.
+ * Runs before the passes that fuse, which must see the roundings. */
 BSM_NODISCARD bsm_status bsm_pass_widen_products(const bsm_target *target,
                                                  bsm_network *net,
                                                  bsm_arena *scratch);
-/* Reshapes of the rows of products go before these, and reshapes of reshapes
- * become one. */
+/* Reshapes of the rows of products move before the products, and reshapes of
+ * reshapes become one. */
 BSM_NODISCARD bsm_status bsm_pass_lift_reshapes(const bsm_target *target,
                                                 bsm_network *net,
                                                 bsm_arena *scratch);
@@ -26,11 +27,11 @@ BSM_NODISCARD bsm_status bsm_pass_lift_reshapes(const bsm_target *target,
 BSM_NODISCARD bsm_status bsm_pass_remove_identities(const bsm_target *target,
                                                     bsm_network *net,
                                                     bsm_arena *scratch);
-/* Activations that models spell out become one layer: x * sigmoid(x) -> silu,
- * and so on. */
+/* Activations that models write as formulas become one layer: x * sigmoid(x)
+ * becomes silu, and so on. */
 BSM_NODISCARD bsm_status bsm_pass_recognize_activations(
     const bsm_target *target, bsm_network *net, bsm_arena *scratch);
-/* A scale layer (batch norm) goes into the convolution before it. */
+/* A scale layer (batch norm) is folded into the convolution before it. */
 BSM_NODISCARD bsm_status bsm_pass_fold_scale(const bsm_target *target,
                                              bsm_network *net,
                                              bsm_arena *scratch);
@@ -38,13 +39,13 @@ BSM_NODISCARD bsm_status bsm_pass_fold_scale(const bsm_target *target,
 BSM_NODISCARD bsm_status bsm_pass_fuse_attention(const bsm_target *target,
                                                  bsm_network *net,
                                                  bsm_arena *scratch);
-/* Bias, scalar factors, residual adds and activations go into convolutions and
- * matrix multiplies. */
+/* Bias, scalar factors, residual adds and activations are fused into
+ * convolutions and matrix multiplies. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_epilogues(const bsm_target *target,
                                                  bsm_network *net,
                                                  bsm_arena *scratch);
-/* Matrix multiplies of one tensor with constants become one, when all that
- * reads them reads views. */
+/* Matrix multiplies of one tensor with constants become one, when all readers
+ * can read views. */
 BSM_NODISCARD bsm_status bsm_pass_merge_products(const bsm_target *target,
                                                  bsm_network *net,
                                                  bsm_arena *scratch);
@@ -53,20 +54,20 @@ BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(const bsm_target *target,
                                                     bsm_network *net,
                                                     bsm_arena *scratch);
 
-/* Told of the network after each pass, and after the last of them once more, as
+/* Called with the network after each pass, and once more after the last one, as
  * "optimized". */
 typedef struct bsm_pass_watch {
   void (*after_pass)(void *user, const char *pass, const bsm_network *net);
   void *user;
 } bsm_pass_watch;
 
-/* All of them in order, with those of the target. `watch` may be NULL. */
+/* Runs all passes in order, with those of the target. `watch` may be NULL. */
 BSM_NODISCARD bsm_status bsm_run_passes(bsm_network *net,
                                         const bsm_target *target,
                                         const bsm_pass_watch *watch,
                                         const bsm_logger *logger);
-/* The names that a watch is told, in order, with the passes of every target
- * that is linked in; NULL past the end. */
+/* The names that a watch may get, in order, with the passes of every target
+ * that is linked in; NULL after the last. */
 const char *bsm_builder_pass_name(size_t index);
 
 #endif /* BSM_BUILDER_PASSES_H_ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layer computes in which precision. */
+/* Decides which layer computes in which precision. */
 #include "builder/precision.h"
 
 #include <string.h>
@@ -12,14 +12,14 @@ typedef struct decision {
   const bsm_target *target;
   const bsm_logger *logger;
   bsm_retyping retyping;
-  uint32_t had; /* precisions that the target has for any of the layers */
-  size_t kept;  /* layers of float32 that stay so */
+  uint32_t had; /* precisions that the target has for at least one layer */
+  size_t kept;  /* layers of float32 that stay in float32 */
   bool retyped;
 } decision;
 
 /* ---- rules ---- */
 
-/* Whether `text` is what `pattern` says: * is any run of characters, ? one. */
+/* Whether `text` matches `pattern`: * stands for any characters, ? for one. */
 static bool matches(const char *pattern, const char *text) {
   const char *star = NULL, *resume = NULL;
   while (*text) {
@@ -40,7 +40,7 @@ static bool matches(const char *pattern, const char *text) {
   return !*pattern;
 }
 
-/* Whether a scope is a path or inside of it. */
+/* Whether a scope is the submodule at a path or inside of it. */
 static bool is_inside(const char *scope, const char *path) {
   const size_t length = strlen(path);
   return !length || (strncmp(scope, path, length) == 0 &&
@@ -124,7 +124,8 @@ static uint32_t target_precisions(const bsm_target *target,
                                  : BSM_PRECISION_NONE;
 }
 
-/* What the target has for the layer, as far as casts can bring it about. */
+/* The precisions that the target has for the layer and that casts can give it.
+ */
 static uint32_t available(const bsm_target *target, const bsm_layer *layer) {
   uint32_t bits = target_precisions(target, layer);
   const uint32_t casts = BSM_PRECISION_FP16 | BSM_PRECISION_BF16;
@@ -177,7 +178,8 @@ static bsm_status refuse(const decision *d, const bsm_precision_rule *rule,
   return BSM_OK;
 }
 
-/* What becomes of a layer; NONE: it stays what its dtypes make it. */
+/* The precision that a layer is changed to; NONE: it keeps that of its dtypes.
+ */
 static bsm_status decide(decision *d, const bsm_layer *layer,
                          bsm_precision *out) {
   *out = BSM_PRECISION_NONE;
@@ -212,7 +214,7 @@ static bsm_status apply(decision *d, bsm_layer *layer,
   return bsm_retype_layer(&d->retyping, layer, dtype);
 }
 
-/* What is allowed and nowhere to be had. */
+/* Warns of precisions that are allowed but that the target has for no layer. */
 static void warn(const decision *d) {
   for (uint32_t bit = 1; bit <= BSM_PRECISION_FP8; bit <<= 1) {
     if (!(d->policy->allowed & bit) || d->had & bit || !d->kept) continue;

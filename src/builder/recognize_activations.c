@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises activations that models spell out, such as
+/* Recognizes activations that models write as formulas, such as
  *   x * sigmoid(x)                                              -> silu
  *   x * clamp(x + 3, 0, 6) / 6                                  -> hard swish
  *   clamp(x + 3, 0, 6) / 6                                      -> hard sigmoid
- *   0.5 x (1 + tanh(0.79788 (x + 0.044715 x^3)))                -> gelu tanh
- * by what they compute, as there are many ways to write each: the layers
- * between a product and one tensor x, all others of their operands being scalar
- * constants, are a function of one number. It is evaluated in double at points
- * of all magnitudes and signs, and an activation that agrees at each of them,
- * up to the rounding of the constants, takes their place. The operations that
- * may be in between are few and their constants are those of the model, so two
- * different functions do not agree everywhere.
+ *   0.5 x (1 + tanh(0.79788 (x + 0.044715 x^3)))                -> gelu tanh by
+ *   what they compute, because each can be written in many ways. The layers
+ *   from one tensor x to a result are a function of one number when all their
+ *   other operands are scalar constants. That function is evaluated in double
+ *   at points of all magnitudes and signs. When an activation agrees at each
+ *   point, up to the rounding of the constants, it replaces the layers. Only
+ *   few operations are allowed in such a function, so two different functions
+ *   do not agree at all points.
  * Requires nothing; works on float and double (in half each operation rounds).
  */
 #include <math.h>
@@ -22,12 +22,12 @@
 enum {
   MAX_LAYERS = 12, /* of one activation */
   GRID = 97,       /* points -12, -11.75 .. 12 */
-  POWERS = 28,     /* of two: with both signs and three fractions */
+  POWERS = 28,     /* powers of two, with both signs and three fractions */
   POINTS = GRID + 6 * POWERS,
-  FEW = 8 /* tell most other functions */
+  FEW = 8 /* these tell most other functions apart */
 };
 
-/* The layers that a result depends on, operands before their readers. */
+/* The layers that a result depends on; operands come before their readers. */
 typedef struct cone {
   const bsm_layer *layers[MAX_LAYERS];
   double values[MAX_LAYERS][POINTS];
@@ -36,7 +36,7 @@ typedef struct cone {
 
 static void fill_points(double *x) {
   size_t n = 0;
-  /* A stride of 37 visits all of the grid, few points far apart first. */
+  /* A stride of 37 visits the whole grid, and distant points first. */
   for (int i = 0; i < GRID; i++) x[n++] = i * 37 % GRID * 0.25 - 12.0;
   for (int i = 0; i < POWERS; i++) {
     for (int k = 0; k < 3; k++) {
@@ -57,7 +57,7 @@ static double sigmoid(double x) {
   return 1.0 / (1.0 + exp(-x));
 }
 
-/* What an activation gives; false for those that are not looked at. */
+/* The value of an activation; false for those that are not recognized. */
 static bool activate(bsm_activation_type type, double alpha, double beta,
                      double x, double *y) {
   switch (type) {
@@ -191,7 +191,7 @@ static bool is_element_wise(const bsm_layer *layer) {
 }
 
 /* Adds the layers that `t` depends on, up to `x` and constants; false when
- * there is something else, or too much. */
+ * there are other kinds of layers, or too many. */
 static bool collect(cone *c, const bsm_itensor *t, const bsm_itensor *x) {
   double ignored;
   const bsm_layer *layer = t->producer;
@@ -252,7 +252,7 @@ typedef struct activation {
   double alpha, beta;
 } activation;
 
-/* The activation that gives these values. */
+/* The activation that has these values. */
 static activation match(const double *points, const double *values,
                         size_t count, double tolerance) {
   static const activation known[] = {
@@ -280,8 +280,8 @@ static activation match(const double *points, const double *values,
 
 /* ---- the pass ---- */
 
-/* Puts the tensors that the layer may be a function of into `found`: those that
- * its operands come from, nearest first. */
+/* Puts into `found` the tensors that the layer may be a function of: those that
+ * its operands depend on, nearest first. */
 static size_t candidates(const bsm_layer *layer, bsm_itensor **found) {
   size_t count = 0;
   const bsm_layer *open[2 * MAX_LAYERS + 1] = {layer};
@@ -300,7 +300,7 @@ static size_t candidates(const bsm_layer *layer, bsm_itensor **found) {
   return count;
 }
 
-/* The activation of `x` that the cone computes. Float constants are rounded.
+/* The activation of `x` that the layers compute. Float constants are rounded.
  */
 static activation recognized(cone *c, const bsm_itensor *x,
                              const double *points) {

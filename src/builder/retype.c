@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another dtype to compute in: see retype.h. */
+/* Lets layers compute in another dtype: see retype.h. */
 #include "builder/retype.h"
 
 #include "aten/tensor.h"
 
-/* Weights of so many elements are converted when they are packed. */
+/* Weights of at least this many elements are converted when they are packed. */
 #define MANY 1024
 
 static bsm_status retype_weights(bsm_retyping *w, bsm_weights *weights,
@@ -26,21 +26,21 @@ static bsm_status retype_weights(bsm_retyping *w, bsm_weights *weights,
   return BSM_OK;
 }
 
-/* Moves the layer that was just appended to the network to the new order. */
+/* Moves the layer that was appended last to the new order. */
 static bsm_status take_last(bsm_retyping *w) {
   bsm_layer *layer = w->net->layers.items[--w->net->layers.len];
   BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
   return BSM_OK;
 }
 
-/* Whether a cast there and back gives the same. */
+/* Whether casting to a dtype and back changes no value. */
 static bool loses_nothing(bsm_dtype from, bsm_dtype to) {
   return to == BSM_DTYPE_FLOAT &&
          (from == BSM_DTYPE_HALF || from == BSM_DTYPE_BFLOAT16);
 }
 
-/* `t` in `dtype`: a cast, what it was cast from, or a constant converted here.
- */
+/* `t` in `dtype`: a cast of it, the tensor that it was cast from, or a constant
+ * that is converted here. */
 static bsm_status retype_input(bsm_retyping *w, bsm_itensor *t, bsm_dtype dtype,
                                bsm_itensor **out) {
   bsm_itensor *known = t->id < w->count ? w->cast[t->id] : NULL;
@@ -90,8 +90,8 @@ bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
     BSM_TRY(retype_weights(w, &layer->p.convolution.bias, dtype, NULL));
   }
   BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
-  /* A cast of the layer's result; then the two exchange their outputs, so that
-   * every reader goes on with the tensor it knows. */
+  /* Adds a cast of the layer's result. Then the two exchange their outputs, so
+   * that readers keep the tensor that they read. */
   bsm_layer *cast = bsm_network_add_cast(w->net, old, stored);
   BSM_TRY(bsm_network_take_error(w->net));
   if (!cast) return BSM_FAIL_OOM();

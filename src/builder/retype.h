@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers that compute in another dtype than they are stored in: their inputs
- * are cast before, weights converted - big ones when they are packed - and the
- * result is cast back. A tensor is cast once however many layers read it.
+/* Layers that compute in another dtype than their tensors have. Inputs are cast
+ * before, weights are converted (large ones when they are packed), and the
+ * result is cast back. A tensor is cast once, however many layers read it.
  *
  * One walk over the network in order gives each layer to bsm_retype_layer or to
  * bsm_retyping_keep; bsm_retyping_finish then puts the new order in place. */
@@ -14,15 +14,16 @@ typedef struct bsm_retyping {
   bsm_network *net;
   bsm_arena *scratch;
   bsm_itensor **cast;          /* by tensor id: its last cast, or NULL */
-  size_t count;                /* of tensors when it started */
+  size_t count;                /* number of tensors at the start */
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } bsm_retyping;
 
 BSM_NODISCARD bsm_status bsm_retyping_start(bsm_retyping *w, bsm_network *net,
                                             bsm_arena *scratch);
 BSM_NODISCARD bsm_status bsm_retyping_keep(bsm_retyping *w, bsm_layer *layer);
-/* The layer computes in `dtype`; a cast makes its old output of the result. It
- * has one output; inputs of other dtypes than that stay. */
+/* Lets the layer, which has one output, compute in `dtype`; a cast of the
+ * result makes the old output. Inputs of other dtypes than that output's do not
+ * change. */
 BSM_NODISCARD bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
                                           bsm_dtype dtype);
 BSM_NODISCARD bsm_status bsm_retyping_finish(bsm_retyping *w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Narrows a network to int32 and float. One walk in order: weights are
- * converted, shapes and dtypes inferred again, and a cast is put where a wide
- * tensor comes in (inputs, layers whose dtype is fixed) or must go out. */
+/* Narrows a network to int32 and float in one walk: weights are converted,
+ * shapes and dtypes are inferred again, and casts are added where a wide tensor
+ * is made (inputs, layers whose dtype is fixed) or required. */
 #include "builder/truncate_dtypes.h"
 
 #include <float.h>
@@ -18,9 +18,9 @@ typedef struct truncation {
   const bsm_logger *logger;
   bsm_text *list;
   size_t listed;
-  size_t tensor_count;         /* of the network as it was */
+  size_t tensor_count;         /* of the network before the pass */
   bsm_itensor **narrow;        /* by tensor id: its cast, or NULL */
-  bsm_dtype *declared;         /* by tensor id: what it was */
+  bsm_dtype *declared;         /* by tensor id: its dtype before */
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } truncation;
 
@@ -111,7 +111,7 @@ static bsm_status narrow_fill(bsm_layer *layer) {
   return BSM_OK;
 }
 
-/* The weights and dtypes that a layer has of its own. */
+/* Narrows the weights and dtypes among the parameters of a layer. */
 static bsm_status narrow_params(truncation *t, bsm_layer *layer) {
   switch (layer->kind) {
     case BSM_LAYER_CONVOLUTION:
@@ -145,8 +145,7 @@ static bsm_status narrow_params(truncation *t, bsm_layer *layer) {
 /* ---- layers ---- */
 
 /* Kinds whose dtypes follow from their inputs and parameters, or whose result
- * is of one dtype always. What is not listed is left as it is, between casts.
- */
+ * always has the same dtype. Other kinds keep their dtypes, between casts. */
 static bool can_narrow(bsm_layer_kind kind) {
   switch (kind) {
     case BSM_LAYER_CONVOLUTION:
@@ -188,19 +187,20 @@ static bsm_status add_cast(truncation *t, bsm_itensor *x, bsm_dtype dtype,
   BSM_TRY(bsm_network_take_error(t->net));
   if (!cast) return BSM_FAIL_OOM();
   cast->name = x->producer ? x->producer->name : x->name;
-  /* It was appended to the network: it belongs here in the new order. */
+  /* The layer was appended to the network, and belongs here in the new order.
+   */
   t->net->layers.len--;
   BSM_TRY_ALLOC(bsm_vec_push(&t->scratch, &t->layers, cast));
   *out = cast->outputs.items[0];
   return BSM_OK;
 }
 
-/* What a layer that narrows reads instead of `x`. */
+/* The tensor that a narrowed layer reads instead of `x`. */
 static bsm_itensor *narrowed(const truncation *t, bsm_itensor *x) {
   return x->id < t->tensor_count && t->narrow[x->id] ? t->narrow[x->id] : x;
 }
 
-/* A wide tensor gets a narrow twin for those who can take it. */
+/* Makes a narrow cast of a wide tensor, for narrowed readers. */
 static bsm_status add_twin(truncation *t, bsm_itensor *x) {
   if (!is_wide(x->dtype)) return BSM_OK;
   return add_cast(t, x, narrow_dtype(x->dtype), &t->narrow[x->id]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who reads each tensor of a network: an index made anew when a pass needs it,
- * and the edits that passes make. */
+/* The readers of each tensor of a network, an index that is made anew when a
+ * pass needs it, and the edits that passes make. */
 #ifndef BSM_BUILDER_USES_H_
 #define BSM_BUILDER_USES_H_
 
@@ -16,17 +16,18 @@ typedef struct bsm_uses {
 BSM_NODISCARD bsm_status bsm_uses_compute(const bsm_network *net,
                                           bsm_arena *arena, bsm_uses *out);
 
-/* The only reader of a tensor that is no output of the network; NULL when
- * there is none or several. A layer that reads it twice counts as two. */
+/* The only reader of a tensor that is not an output of the network; NULL when
+ * there is none, or more than one. A layer that reads the tensor in two inputs
+ * counts as two. */
 bsm_layer *bsm_uses_single_reader(const bsm_uses *uses, const bsm_itensor *t);
 
-/* Lets every reader of `from`, and the network's outputs, read `to`, and keeps
- * the index true; layers marked as removed leave it. */
+/* Lets every reader of `from`, and the network's outputs, read `to`, and
+ * updates the index, from which removed layers disappear. */
 BSM_NODISCARD bsm_status bsm_uses_replace(bsm_network *net, bsm_arena *arena,
                                           bsm_uses *uses, bsm_itensor *from,
                                           bsm_itensor *to);
 
-/* Drops removed layers and those that nothing needs. */
+/* Drops removed layers, and layers that nothing needs. */
 BSM_NODISCARD bsm_status bsm_network_sweep(bsm_network *net, bsm_arena *arena);
 
 #endif /* BSM_BUILDER_USES_H_ */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gives convolutions and matrix multiplies a dtype that the target multiplies
- * in, where it multiplies in none of theirs. For half in float:
+ * in, where it does not multiply in their own. For half this is float:
  *
  *   y: half = op(x: half, w: half)
  * becomes
  *   y: half = cast(op(cast(x): float, w: float): float)
  *
- * The weights are converted too, so an engine holds them as floats. Runs before
- * fusion: what fuses into a float product would otherwise skip the rounding. */
+ * The weights are converted too, so an engine has them as floats. Runs before
+ * fusion, which would otherwise skip the rounding of the result. */
 #include "builder/passes.h"
 #include "builder/retype.h"
 
