@@ -6,10 +6,11 @@
  *   scores = mask ? scores : fill, mask ? fill : scores
  *   p = softmax(scores)
  *   p = every score is -inf ? 0 : p, or no score is not -inf ? 0 : p
- *   y = matrix multiply(p, v) where no other layer reads the tensors in
- *   between. Between the additions the first dimension may be split in two and
- *   joined again, as windowed attention does. A constant mask that hides the
- *   keys after the query becomes `causal`; one that hides nothing is dropped.
+ *   y = matrix multiply(p, v)
+ * where no other layer reads the tensors in between. Between the additions the
+ * first dimension may be split in two and joined again, as windowed attention
+ * does. A constant mask that hides the keys after the query becomes `causal`;
+ * one that hides nothing is dropped.
  *
  * Requires: float; scores and y have the same leading dimensions. Runs before
  * scales and activations are fused into products. The layers in between are

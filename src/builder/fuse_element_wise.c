@@ -5,9 +5,9 @@
  * Every activation, unary, element-wise, select, cast, scale and parametric
  * ReLU layer becomes a fused element-wise layer of a few instructions; scalar
  * constants become instructions. Then a program is prepended to its reader,
- * when that is the only one and has the same dims. Establishes: no layer of
- * these kinds is left; dims of fused layers are fixed and no longer follow from
- * their inputs. */
+ * when that is the only one and has the same dims.
+ * Establishes: no layer of these kinds is left; dims of fused layers are fixed
+ * and no longer follow from their inputs. */
 #include <string.h>
 
 #include "aten/tensor.h"

@@ -3,10 +3,11 @@
  *   matrix multiply * constant scalar        -> scale
  *   matrix multiply + constant row           -> bias
  *   (convolution | matrix multiply) + tensor -> residual
- *   activation                               -> epilogue in this order, because
- *   out = act(scale * op + bias + residual). Requires: the fused tensor has one
- *   reader, and the target fuses its dtype. A layer with a residual moves to
- *   the place of the add, where both operands exist. */
+ *   activation                               -> epilogue
+ * in this order, because out = act(scale * op + bias + residual).
+ * Requires: the fused tensor has one reader, and the target fuses its dtype. A
+ * layer with a residual moves to the place of the add, where both operands
+ * exist. */
 #include <math.h>
 
 #include "builder/constants.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves reshapes of rows from after products to before them, so that what
  * follows can be fused into the product:
- *   reshape(matrix multiply(x, w)) -> matrix multiply(reshape(x), w) where the
- *   reshape joins or splits rows and keeps the columns, and w is one matrix.
- *   Models that flatten their rows for each product (GPT-2's Conv1D) also
- *   flatten x before it, and the two reshapes cancel: reshape(reshape(x)) ->
- *   reshape(x)
+ *   reshape(matrix multiply(x, w)) -> matrix multiply(reshape(x), w)
+ * where the reshape joins or splits rows and keeps the columns, and w is one
+ * matrix. Models that flatten their rows for each product (GPT-2's Conv1D) also
+ * flatten x before it, and the two reshapes become one:
+ *   reshape(reshape(x)) -> reshape(x)
  * Decomposed programs do the same with batches (bmm):
  *   reshape(matrix multiply(reshape(a), reshape(b))) -> matrix multiply(a, b)
- *   where the reshapes join the leading dimensions and split them again. A
- *   permutation that moves only dimensions of size 1 counts as a reshape.
- *   Requires nothing. The pass remove_identities removes reshapes that keep the
- *   shape. */
+ * where the reshapes join the leading dimensions and split them again. A
+ * permutation that moves only dimensions of size 1 counts as a reshape.
+ * Requires nothing. The pass remove_identities removes reshapes that keep the
+ * shape. */
 #include "aten/tensor.h"
 #include "builder/passes.h"
 #include "builder/uses.h"

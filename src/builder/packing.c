@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of packed weights. The description that is hashed is a row of 64-bit
- * words; counts come before what they count, so no two descriptions are the
- * same row. */
+/* Keys of packed weights. A key is the hash of a description, which is a list
+ * of 64-bit words. Counts come before what they count, so different
+ * descriptions are different lists. */
 #include "builder/packing.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "aten/tensor.h"
 #include "base/hash.h"
 
-/* Raise when a `make` makes anything in another way: keys in files then find
- * nothing instead of weights of the old form. */
+/* To be raised when a `make` function changes what it makes: then keys in files
+ * find nothing instead of weights of the old form. */
 #define VERSION 3
 
 #define SEED_0 UINT64_C(0x62736d2d77656967)
@@ -19,10 +19,11 @@
 typedef struct description {
   uint64_t words[256];
   size_t count;
-  bool placed; /* nothing was told by what it holds */
+  bool placed; /* everything is identified by its place, nothing by its content
+                */
 } description;
 
-/* The most words: 16 raw weights of 5, and less than 64 others. */
+/* At most 5 words for each of 16 raw weights, and fewer than 64 others. */
 _Static_assert(BSM_PACKING_MAX_RAW * 5 + 64 <= 256, "the rows fit");
 
 static void put(description *d, uint64_t word) {
@@ -34,7 +35,8 @@ static void put_content(description *d, const void *data, uint64_t size) {
   put(d, size ? bsm_hash64(data, (size_t)size, SEED_1) : 0);
 }
 
-/* What the target's pack looks at, and the rest of what the weights mean. */
+/* Adds the parameters that the target's pack reads, and those that say what the
+ * weights mean. */
 static bsm_status put_params(description *d, const bsm_plan_step *step) {
   put(d, (uint64_t)step->kind);
   if (step->kind == BSM_STEP_CONVOLUTION ||
@@ -71,7 +73,7 @@ static bsm_status put_params(description *d, const bsm_plan_step *step) {
                   bsm_step_kind_name(step->kind));
 }
 
-/* Where raw weights lie, or what they are when that is not known. */
+/* Adds the place of raw weights, or their content when the place is unknown. */
 static void put_raw(description *d, bsm_weights_store *store,
                     const bsm_raw_weights *raw) {
   uint32_t id;

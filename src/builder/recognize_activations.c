@@ -3,14 +3,14 @@
  *   x * sigmoid(x)                                              -> silu
  *   x * clamp(x + 3, 0, 6) / 6                                  -> hard swish
  *   clamp(x + 3, 0, 6) / 6                                      -> hard sigmoid
- *   0.5 x (1 + tanh(0.79788 (x + 0.044715 x^3)))                -> gelu tanh by
- *   what they compute, because each can be written in many ways. The layers
- *   from one tensor x to a result are a function of one number when all their
- *   other operands are scalar constants. That function is evaluated in double
- *   at points of all magnitudes and signs. When an activation agrees at each
- *   point, up to the rounding of the constants, it replaces the layers. Only
- *   few operations are allowed in such a function, so two different functions
- *   do not agree at all points.
+ *   0.5 x (1 + tanh(0.79788 (x + 0.044715 x^3)))                -> gelu tanh
+ * by what they compute, because each can be written in many ways. The layers
+ * from one tensor x to a result are a function of one number when all their
+ * other operands are scalar constants. That function is evaluated in double at
+ * points of all magnitudes and signs. When an activation agrees at each point,
+ * up to the rounding of the constants, it replaces the layers. Only few
+ * operations are allowed in such a function, so two different functions do not
+ * agree at all points.
  * Requires nothing; works on float and double (in half each operation rounds).
  */
 #include <math.h>

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing tactics: each candidate of a step runs on the real shapes and
- * memory of the plan, the fastest wins, and the answer goes into the timing
- * cache. Without timing the target's first tactic is taken, which depends on
- * nothing but the step and the target; or the one of a plan for other shapes.
- */
+/* Choosing tactics. Each candidate of a step runs on the real shapes and memory
+ * of the plan; the fastest is chosen and put into the timing cache. Without
+ * timing, a step takes the target's first tactic, which depends only on the
+ * step and the target, or the tactic of a plan for other shapes. */
 #include <string.h>
 
 #include "builder/emitter.h"
 #include "builder/timing_cache.h"
 
-/* A tactic that should take so many times as long as another is not tried:
- * estimates were wrong by 1.4 at most where that mattered. */
+/* A tactic is not timed when its estimate is this many times another's.
+ * Estimates were wrong by a factor of at most 1.4 where it mattered. */
 #define MOST_TIMES_THE_COST 2.0
-/* Times that are closer than this are the same. */
+/* Times that differ by less than this count as equal. */
 #define SURELY_FASTER 0.98
 
 _Static_assert(BSM_MAX_TACTICS <= BSM_STEP_MAX_TRIALS, "all can be noted");
@@ -24,18 +23,18 @@ typedef struct bench {
   bsm_plan *plan;
   const bsm_pending_pack **pending; /* by step; NULL: none */
   bsm_arena arena;
-  bsm_tactic_timer *timer; /* open when something is timed, and so is ... */
+  bsm_tactic_timer *timer; /* open once something has been timed; so is ... */
   bsm_timing_cache cache;
   bsm_timing_conditions conditions;
-  bsm_strmap like; /* kind and name of a step -> liked, what comes next */
+  bsm_strmap like; /* kind and name of a step -> the next tactic to take */
 } bench;
 
-/* Steps beside a device are not timed: their target is another one. */
+/* The target of a step. Steps on the host beside a device have another one. */
 static const bsm_target *target_of(const bench *b, const bsm_plan_step *step) {
   return step->space == BSM_SPACE_HOST ? b->target->host : b->target;
 }
 
-/* Takes a tactic, with the form of weights that it needs. */
+/* Gives the step a tactic, and the form of weights that this needs. */
 static void adopt(bench *b, uint32_t index, const char *tactic) {
   bsm_plan_step *step = &b->plan->steps[index];
   const bsm_target *t = target_of(b, step);
@@ -45,8 +44,9 @@ static void adopt(bench *b, uint32_t index, const char *tactic) {
   }
 }
 
-/* The tactics of a step, best guess first. Beside a device, exact ones alone:
- * others are checked by running the whole plan, which the host cannot. */
+/* The tactics of a step, best guess first. Steps on the host beside a device
+ * have only exact ones: approximate ones are checked by running the whole plan,
+ * which the host cannot do. */
 static size_t list_tactics(bench *b, uint32_t index, const char **names) {
   const bsm_plan_step *step = &b->plan->steps[index];
   const bsm_target *t = target_of(b, step);
@@ -73,8 +73,8 @@ static bool is_candidate(const char *const *names, size_t count,
 
 /* ---- timing ---- */
 
-/* Times the tactics; the best one becomes the first of the entry. What is not
- * better by more than chance does not replace the target's guess. */
+/* Times the tactics and puts the fastest first in the entry. A tactic has to be
+ * faster by more than the error of timing to replace the target's guess. */
 static bsm_status time_tactics(bench *b, uint32_t index, const char **names,
                                size_t count, bsm_plan_trial *trials,
                                uint32_t *timed) {
@@ -98,7 +98,7 @@ static bsm_status time_tactics(bench *b, uint32_t index, const char **names,
   return BSM_OK;
 }
 
-/* Notes in the step what was timed; *which: the tactic that won. */
+/* Notes the times in the step; *which: the fastest tactic. */
 static bsm_status take_entry(bench *b, bsm_plan_step *step, const char **names,
                              size_t count, bsm_timing_entry entry,
                              size_t *which) {
@@ -116,7 +116,8 @@ static bsm_status take_entry(bench *b, bsm_plan_step *step, const char **names,
   return BSM_OK;
 }
 
-/* Of tactics in the order of their cost, how many are worth timing. */
+/* How many of the tactics, which are in the order of their cost, are worth
+ * timing. */
 static size_t count_competitive(const bench *b, const bsm_plan_step *step,
                                 const char **names, size_t count) {
   const bsm_target *t = b->target;
@@ -149,7 +150,7 @@ static bsm_status choose(bench *b, uint32_t index, const char **names,
 
 /* ---- as another plan does ---- */
 
-/* The tactic of a step; several steps may have one name: they are taken in
+/* The tactic of a step of the other plan. Steps of the same name are taken in
  * their order. */
 typedef struct liked {
   struct liked *next;
@@ -180,8 +181,8 @@ static bsm_status read_like(bench *b, const bsm_plan *like) {
   return BSM_OK;
 }
 
-/* The index of the tactic that the step has in `like`, when it is one of these;
- * else 0. */
+/* Finds the tactic that the step has in the other plan; *best is 0 when it is
+ * not among these. */
 static bsm_status choose_like(bench *b, const bsm_plan_step *step,
                               const char **names, size_t count, size_t *best) {
   bsm_str key;

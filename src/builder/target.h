@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plans are built for: a target says which layers its device runs and in
- * which dtypes, which layouts suit it, what fuses there; it brings passes of
- * its own, lists the tactics of steps, packs weights, times and checks them.
+/* Targets: what plans are built for. A target says which layers its device
+ * runs, in which dtypes and layouts, and what can be fused. It brings passes of
+ * its own, lists the tactics of steps, packs weights, and times and checks
+ * steps.
  *
  * A target is a value: a name and parameters, written as one line of text that
- * plans carry. Plans depend on it and on the options of the build alone, so
- * that any machine builds what another one would, as long as nothing is timed.
+ * plans have in them. As long as nothing is timed, plans depend only on the
+ * model, the target and the options of the build, so every machine builds the
+ * same plan.
  *
- * An implementation is one bsm_target_ops, listed in backend/targets.c. It is
- * asked by the builder; what it answers with its own words (tactics, forms of
- * weights) nobody else interprets. The device that runs its plans has the same
- * name (backend/device.h). A target is read only and may be shared by threads.
- */
+ * An implementation is one bsm_target_ops, listed in backend/targets.c. The
+ * builder calls its functions, and nothing else interprets its own names and
+ * numbers (tactics, forms of weights). The device that runs its plans has the
+ * same name (backend/device.h). A target is read only, and threads may share
+ * it. */
 #ifndef BSM_BUILDER_TARGET_H_
 #define BSM_BUILDER_TARGET_H_
 
@@ -21,7 +23,7 @@
 #include "engine/plan.h"
 #include "network/layer.h"
 
-/* Of this interface: a table of another version is refused. */
+/* The version of this interface; a table of another version is refused. */
 #define BSM_TARGET_VERSION 2
 #define BSM_MAX_TACTICS 16
 
@@ -33,25 +35,26 @@ typedef struct bsm_target {
   /* The name and all parameters: "cpu:avx512,threads=2,l2=2097152". Equal texts
    * are equal targets, on every machine. */
   const char *text;
-  /* For the layers that it does not take; itself when it runs on the host. */
+  /* The target for layers that this one does not take; itself when it runs on
+   * the host. */
   const struct bsm_target *host;
 } bsm_target;
 
-/* How a target is asked for. */
+/* A request for a target. */
 typedef struct bsm_target_request {
   /* "NAME" for this machine, or "NAME:PARAMETER,..." for any; NULL: the name
    * of the first target that is linked in, "cpu". */
   const char *text;
-  /* Older ways to say parameters, which may not contradict the text: how many
-   * threads run a plan (0: not said), and with which instructions of the CPU
-   * (bits of base/isa.h, of which those that this machine lacks are dropped; or
-   * BSM_TARGET_ANY_ISA: not said). */
+  /* Older ways to give parameters, which may not contradict the text: the
+   * number of threads that run a plan (0: not given), and the instructions of
+   * the CPU (bits of base/isa.h, without those that this machine lacks; or
+   * BSM_TARGET_ANY_ISA: not given). */
   int threads;
   uint32_t isa;
 } bsm_target_request;
 #define BSM_TARGET_ANY_ISA UINT32_MAX
 
-/* What a pass wants to join to what: `layer` is the one that would do more. */
+/* The kinds of fusions that passes ask about. */
 typedef enum bsm_fusion {
   BSM_FUSION_EPILOGUE, /* bias, factor, residual, activation into a product */
   BSM_FUSION_SCALE,    /* a batch norm's factors into a convolution's kernel */
@@ -65,17 +68,18 @@ typedef enum bsm_image_layout {
   BSM_IMAGE_CHANNELS_LAST   /* innermost */
 } bsm_image_layout;
 
-/* A pass over the network that the target brings: see builder/passes.h. */
+/* A pass of the target over the network; see builder/passes.h. */
 typedef struct bsm_target_pass {
   const char *name;
-  /* Before element-wise layers become programs, or when all else is done. */
+  /* false: runs before element-wise layers become programs; true: runs after
+   * all other passes. */
   bool last;
   bsm_status (*run)(const bsm_target *target, bsm_network *net,
                     bsm_arena *scratch);
 } bsm_target_pass;
 
-/* A plan under construction: everything is in it but the weights that wait for
- * the tactics of their steps, for which it has room. */
+/* A plan under construction. Only the weights that wait for the tactics of
+ * their steps are not in it yet; it has room for them. */
 typedef struct bsm_plan_draft {
   bsm_plan *plan;
   const bsm_pending_pack *pending; /* by step, ascending */
@@ -92,42 +96,43 @@ struct bsm_target_ops {
   uint32_t version; /* BSM_TARGET_VERSION */
   const char *name; /* "cpu" */
 
-  /* The target of a request, in `arena`. `parameters`: what stands behind the
-   * colon, or NULL for this machine.
-   * BSM_INVALID_ARGUMENT: an unknown parameter or value, with those there are;
-   * a contradiction. BSM_UNSUPPORTED: this machine cannot be its target. */
+  /* Makes the target of a request, in `arena`. `parameters`: the text after the
+   * colon, or NULL for this machine. BSM_INVALID_ARGUMENT: an unknown parameter
+   * or value (the message lists the known ones), or a contradiction.
+   * BSM_UNSUPPORTED: this machine cannot be such a target. */
   bsm_status (*parse)(const bsm_target_request *request, const char *parameters,
                       bsm_arena *arena, const bsm_target **out);
-  /* BSM_UNSUPPORTED when this machine cannot run what is built for it, and so
-   * cannot time it: with what to do. */
+  /* BSM_UNSUPPORTED when this machine cannot run what is built for the target,
+   * and so cannot time it. The message says what to do. */
   bsm_status (*check_here)(const bsm_target *target);
-  /* Adds to `text` what tells machines of this target apart when they are
+  /* Adds to `text` what distinguishes machines of this target when steps are
    * timed. */
   void (*machine_key)(const bsm_target *target, bsm_text *text);
 
   /* ---- layers ---- */
 
-  /* Whether the device runs the layer, with the dtypes that its tensors have.
-   * Layers that only move data or make it (views, copies) it always runs. */
+  /* Whether the device runs the layer with the dtypes of its tensors. It always
+   * runs layers that only move or make data (views, copies, constants). */
   bool (*supports)(const bsm_target *target, const bsm_layer *layer);
   /* The dtype in which products (convolutions, matrix multiplies) of `dtype`
-   * are computed; another than `dtype`: operands are converted before and the
-   * result is rounded once, after all of the sum. */
+   * are computed. When it is not `dtype`, operands are converted before, and
+   * the result is rounded once after the whole sum. */
   bsm_dtype (*compute_dtype)(const bsm_target *target, const bsm_layer *layer,
                              bsm_dtype dtype);
-  /* The precisions, as bits, that it computes the layer in: as its dtypes are,
-   * or, of a layer of float32, once its tensors are cast to float16 or bfloat16
-   * around it. NONE: it computes in integers or float64, or moves data. NULL:
-   * it says so of no layer. */
+  /* The precisions, as bits, that the target can compute the layer in: with its
+   * dtypes, or, for a layer of float32, with its tensors cast to float16 or
+   * bfloat16. NONE: the layer computes in integers or float64, or moves data.
+   * NULL: none for all layers. */
   uint32_t (*precisions)(const bsm_target *target, const bsm_layer *layer);
-  /* Whether a fusion into a layer that computes in `dtype` holds. */
+  /* Whether the target allows a fusion into a layer that computes in `dtype`.
+   */
   bool (*fuses)(const bsm_target *target, bsm_fusion fusion, bsm_dtype dtype);
-  /* The images of a layer of windows: those that a convolution or
-   * deconvolution reads and writes have this layout; pooling and resizing take
-   * any, and are fastest with it. */
+  /* The layout of images of layers with windows. A convolution or deconvolution
+   * reads and writes this layout; pooling and resizing take any, and are
+   * fastest with this one. */
   bsm_image_layout (*image_layout)(const bsm_target *target,
                                    const bsm_layer *layer);
-  /* Whether a convolution reads its first input in whatever layout it has. */
+  /* Whether a convolution reads its first input in any layout. */
   bool (*reads_any_layout)(const bsm_target *target, const bsm_layer *layer);
   const bsm_target_pass *passes;
   size_t pass_count;
@@ -138,63 +143,65 @@ struct bsm_target_ops {
    * BSM_MAX_TACTICS. Names are static strings. */
   size_t (*tactics)(const bsm_target *target, const bsm_plan *plan,
                     const bsm_plan_step *step, const char **names);
-  /* How long a tactic may take beside the others of the step, an estimate in
-   * any unit; 0 when there is none. */
+  /* An estimate of how long a tactic takes, in any unit, for comparison with
+   * the others of the step; 0: there is none. */
   double (*cost)(const bsm_target *target, const bsm_plan *plan,
                  const bsm_plan_step *step, const char *tactic);
-  /* Sets in `params`, those of a step that is being built, the form of weights
-   * that a tactic needs: before pack. The tactics of a step are listed for all
-   * forms; once packed, only those of its form can run. */
+  /* Sets the form of weights that a tactic needs in `params`, the parameters of
+   * a step that is being built. Called before pack. While weights are pending,
+   * tactics of all forms are listed; once they are packed, only tactics of that
+   * form can run. */
   void (*adopt)(const bsm_target *target, const bsm_plan_step *step,
                 const char *tactic, bsm_step_params *params);
 
   /* ---- weights ---- */
 
-  /* Raise when `pack` packs anything in another way: keys of packed weights in
-   * files then find nothing instead of weights of the old form. */
+  /* To be raised when `pack` changes what it makes: then keys of packed weights
+   * in files find nothing instead of weights of the old form. */
   uint32_t pack_version;
-  /* Packs the kernel or matrix of a step's weights[0]: CONVOLUTION: `values`
-   * is [out, in/groups, spatial...]; DECONVOLUTION: [in, out/groups,
-   * spatial...]; MATRIX_MULTIPLY: [K, N], or [N, K] with `transposed`; of the
-   * step's dtype, `element` bytes each. With `packed` NULL only *size is set.
-   * Depends on the step's parameters and the target's name alone. */
+  /* Packs the kernel or matrix of a step's weights[0]: CONVOLUTION: `values` is
+   * [out, in/groups, spatial...]; DECONVOLUTION: [in, out/groups, spatial...];
+   * MATRIX_MULTIPLY: [K, N], or [N, K] with `transposed`; of the step's dtype,
+   * `element` bytes each. With `packed` NULL only *size is set. The result
+   * depends only on the step's parameters and the target's name. */
   bsm_status (*pack)(const bsm_target *target, const bsm_plan_step *step,
                      int64_t in_maps, const void *values, size_t element,
                      bool transposed, void *packed, uint64_t *size);
-  /* Whether the step's weights have a form whose roundings check_accuracy
-   * bounds; such weights are packed after it. */
+  /* Whether the step's weights have an approximate form, whose rounding
+   * check_accuracy bounds. Such weights are packed after check_accuracy. */
   bool (*is_approximate)(const bsm_target *target, const bsm_plan_step *step);
-  /* Takes tactics back whose results are not exact enough, in steps whose
-   * weights are still pending. NULL: all are exact. */
+  /* Replaces tactics whose results are not accurate enough, in steps whose
+   * weights are pending. NULL: all are exact. */
   bsm_status (*check_accuracy)(const bsm_target *target,
                                const bsm_plan_draft *draft);
 
   /* ---- timing ---- */
 
-  /* Makes ready to time steps of a draft, whose steps have tactics of exact
-   * forms; close it, in any case that *out is set. */
+  /* Prepares for timing the steps of a draft, which have tactics of exact
+   * forms. Whenever *out is set, it has to be closed. */
   bsm_status (*open_timer)(const bsm_target *target,
                            const bsm_plan_draft *draft, bsm_tactic_timer **out);
   void (*close_timer)(bsm_tactic_timer *timer);
-  /* What the times depend on beside the step and the machine: part of the keys
-   * of timing caches. */
+  /* What times depend on besides the step and the machine: part of the keys of
+   * timing caches. */
   int32_t (*timer_conditions)(const bsm_tactic_timer *timer);
-  /* The shortest of some runs of each tactic, in seconds. `pending`: of weights
-   * that are not packed yet, or NULL; values of no meaning stand in for them.
-   * The step keeps the last tactic. A step that fails, which only its data can
-   * cause, takes 0 seconds. */
+  /* Measures the shortest of some runs of each tactic, in seconds. `pending`:
+   * weights that are not packed yet, or NULL; arbitrary values stand in for
+   * them. The step keeps the last tactic. A step that fails, which only its
+   * data can cause, gets 0 seconds. */
   bsm_status (*time)(bsm_tactic_timer *timer, bsm_plan_step *step,
                      const bsm_pending_pack *pending,
                      const char *const *tactics, size_t count, double *seconds);
 };
 
 /* The targets that are linked in: backend/targets.c, which a program may
- * replace. There is one at least. */
+ * replace. There is at least one. */
 const bsm_target_ops *const *bsm_target_table(size_t *count);
 
-/* The target of a request, in `arena`. `request` NULL: this machine's CPU.
- * BSM_INVALID_ARGUMENT: no target of that name, with those there are; or as
- * `parse`. BSM_INTERNAL: it has another version of this interface. */
+/* Makes the target of a request, in `arena`. `request` NULL: this machine's
+ * CPU. BSM_INVALID_ARGUMENT: there is no target of that name (the message lists
+ * the names), or `parse` says so. BSM_INTERNAL: the target has another version
+ * of this interface. */
 BSM_NODISCARD bsm_status bsm_target_parse(const bsm_target_request *request,
                                           bsm_arena *arena,
                                           const bsm_target **out);

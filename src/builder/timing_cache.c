@@ -54,7 +54,7 @@ static bsm_status put_entry(bsm_timing_cache *cache, bsm_str key,
   return BSM_OK;
 }
 
-/* Takes what stands before the next `end`, or all there is. */
+/* Takes the text up to the next `end`, or all of it. */
 static bsm_str take_until(bsm_str *text, char end) {
   const char *at = memchr(text->data, end, text->len);
   const size_t length = at ? (size_t)(at - text->data) : text->len;
@@ -64,7 +64,7 @@ static bsm_str take_until(bsm_str *text, char end) {
   return taken;
 }
 
-/* The tactics and times of a line; false when malformed. */
+/* Parses the tactics and times of a line; false when it is malformed. */
 static bool parse_trials(bsm_str text, bsm_plan_trial *trials, bsm_str *names,
                          uint32_t *count) {
   *count = 0;

@@ -2,12 +2,12 @@
 /* The timing cache: how long the tactics of a step took, kept between builds.
  *
  * A text file: the line "bessemer timing cache 2", then for each step a key of
- * 16 hexadecimal digits and, each behind a space, tactics and their times in
- * nanoseconds: "<key> <tactic> <time> <tactic> <time>", the one that won first.
- * A key covers the step, the shapes and layouts of its tensors, where it finds
- * its weights, the target, the model of the machine and the format of engines,
- * so one file serves several machines. A cache of another
- * version is as good as none; malformed lines are an error. */
+ * 16 hexadecimal digits, followed by tactics and their times in nanoseconds:
+ * "<key> <tactic> <time> <tactic> <time>", with the fastest first. A key covers
+ * the step, the shapes and layouts of its tensors, the places of its weights,
+ * the target, the model of the machine and the format of engines, so one file
+ * serves several machines. A cache of another version is ignored; malformed
+ * lines are an error. */
 #ifndef BSM_BUILDER_TIMING_CACHE_H_
 #define BSM_BUILDER_TIMING_CACHE_H_
 
@@ -30,10 +30,10 @@ typedef struct bsm_timing_cache {
 BSM_NODISCARD bsm_status bsm_timing_cache_load(bsm_arena *arena,
                                                const char *path,
                                                bsm_timing_cache *out);
-/* Parses the bytes of a cache: for load and for fuzzing. */
+/* Parses the bytes of a cache, for load and for fuzzing. */
 BSM_NODISCARD bsm_status bsm_timing_cache_parse(bsm_arena *arena, bsm_str text,
                                                 bsm_timing_cache *out);
-/* Writes `path` when anything was added. */
+/* Writes `path` if anything was added. */
 BSM_NODISCARD bsm_status bsm_timing_cache_save(const bsm_timing_cache *cache,
                                                const char *path);
 
@@ -45,7 +45,7 @@ BSM_NODISCARD bsm_status bsm_timing_cache_put(bsm_timing_cache *cache,
                                               uint64_t key,
                                               bsm_timing_entry entry);
 
-/* What a timing depends on besides the step. */
+/* What times depend on besides the step. */
 typedef struct bsm_timing_conditions {
   bsm_str machine; /* the target's machine_key */
   int32_t timer;   /* the timer's conditions */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants by address, derived weights by key. */
+/* The store's tables: constants by address, derived weights by key. */
 #include "builder/weights_store.h"
 
 #include <inttypes.h>
@@ -76,7 +76,8 @@ bool bsm_weights_store_find_constant(bsm_weights_store *store, const void *data,
   if (!data || __builtin_add_overflow(start, size, &end)) return false;
   sort_constants(store);
   high = store->constants.len;
-  while (low < high) { /* how many start at or before `data` */
+  while (low <
+         high) { /* the number of constants that start at or before `data` */
     const size_t middle = low + (high - low) / 2;
     if ((uintptr_t)store->constants.items[middle].data <= start) {
       low = middle + 1;
@@ -87,7 +88,8 @@ bool bsm_weights_store_find_constant(bsm_weights_store *store, const void *data,
   for (size_t i = low; i-- > 0;) {
     const bsm_weights_constant *c = &store->constants.items[i];
     const uint64_t from = (uint64_t)(uintptr_t)c->data;
-    if (c->reach < end || c->reach <= start) break; /* none further on */
+    if (c->reach < end || c->reach <= start)
+      break; /* no other one can have it */
     if (start - from >= c->size || end - from > c->size) continue;
     if (found && *id < c->id) continue;
     found = true;
@@ -176,7 +178,7 @@ bsm_status bsm_weights_store_keep(bsm_weights_store *store, bsm_weights_key key,
   store->pending = false;
   if (store->room != UINT64_MAX) store->room -= size;
   *kept = data;
-  /* At most a later equal finds nothing. */
+  /* When this fails, later equal data is only not found. */
   if (!equal && !bsm_strmap_set(&store->tables, &store->by_content, name,
                                 (void *)(uintptr_t)data)) {
     return BSM_FAIL_OOM();
