@@ -89,7 +89,7 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   return BSM_OK;
 }
 
-/* What an engine is was settled when it was compiled. */
+/* Options that matter only for compiling do nothing for an engine. */
 static void warn_of_options(const bsm_cli *cli) {
   const char *what = cli->specs.len              ? "input specs"
                      : cli->inputs_from          ? "--inputs-from"

@@ -80,7 +80,7 @@ typedef struct bsm_structure_info {
   /* The engine's input or output that holds it, or BSM_NO_BINDING. A number
    * has a tensor of rank 0. */
   size_t binding;
-  /* Whether it was settled when compiling or, in the structure of a run, by
+  /* Whether it was fixed when compiling or, in the structure of a run, by
    * the run. A number of the result may be both fixed and bound. */
   bool is_fixed;
   int64_t int_value;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folds scale layers (batch norm, as converters make it) into the convolution
  * or deconvolution before them: w' = w * scale, b' = b * scale + shift, in
- * double, rounded once (w' when it is packed: bsm_deferred). Requires: only the
- * scale reads the convolution's output, the target fuses in its dtype, and it
- * has no epilogue yet. */
+ * double, rounded once (w' when it is packed: bsm_deferred).
+ * Requires: only the scale reads the convolution's output, the target fuses in
+ * its dtype, and it has no epilogue yet. */
 #include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"

@@ -184,7 +184,7 @@ static bool take_mask(fusion *f, bsm_itensor *mask, const bsm_itensor *scores,
 }
 
 /* A finite causal mask together with other masks becomes an ordinary one. */
-static bool settle_causal(fusion *f) {
+static bool keep_finite_mask(fusion *f) {
   const bool alone = f->p.bias_count == 0 && !f->p.mask;
   if (alone || (!f->p.finite_bias && !f->p.finite_mask)) return true;
   if (f->p.finite_mask || f->p.bias_count == MAX_BIASES) return false;
@@ -427,7 +427,7 @@ static bool match(fusion *f, bsm_layer *last) {
       !walk(f, softmax->inputs.items[0])) {
     return false;
   }
-  if (!settle_causal(f)) return false;
+  if (!keep_finite_mask(f)) return false;
   const bsm_dims scores = f->p.first->outputs.items[0]->dims;
   if (f->p.first->precision != last->precision) return false;
   if (scores.rank != y->dims.rank || (f->p.split && scores.rank < 3) ||

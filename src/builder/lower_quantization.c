@@ -11,15 +11,16 @@
  * A dequantize that computes in the dtype of `h` reads `h`: the cast to the
  * integer and back does not change it, and is removed when it has no other
  * reader. This is the first pass, so that later ones fuse the element-wise
- * layers. Requires nothing. Establishes: the target runs all QUANTIZE and
- * DEQUANTIZE layers that are left. */
+ * layers.
+ * Requires nothing. Establishes: the target runs all QUANTIZE and DEQUANTIZE
+ * layers that are left. */
 #include <math.h>
 #include <string.h>
 
 #include "aten/tensor.h"
 #include "builder/passes.h"
 
-typedef struct spelling {
+typedef struct quantization_lowering {
   bsm_network *net;
   bsm_arena *scratch;
   const bsm_layer *layer;      /* the one that is decomposed */
@@ -27,7 +28,7 @@ typedef struct spelling {
   bsm_itensor **shaped;        /* by tensor id: reshaped for an axis, or NULL */
   size_t tensor_count;         /* of the network before the pass */
   BSM_VEC(bsm_layer *) layers; /* the new order */
-} spelling;
+} quantization_lowering;
 
 static bool is_quantizing(const bsm_layer *layer) {
   return layer->kind == BSM_LAYER_QUANTIZE ||
@@ -40,23 +41,26 @@ static bsm_itensor *out_of(bsm_layer *layer) {
   return layer ? bsm_layer_output(layer, 0) : NULL;
 }
 
-static bsm_itensor *cast(spelling *s, bsm_itensor *t, bsm_dtype dtype) {
+static bsm_itensor *cast(quantization_lowering *s, bsm_itensor *t,
+                         bsm_dtype dtype) {
   if (!t || t->dtype == dtype) return t;
   return out_of(bsm_network_add_cast(s->net, t, dtype));
 }
 
-static bsm_itensor *unary(spelling *s, bsm_itensor *t,
+static bsm_itensor *unary(quantization_lowering *s, bsm_itensor *t,
                           bsm_unary_operation operation) {
   return t ? out_of(bsm_network_add_unary(s->net, t, operation)) : NULL;
 }
 
-static bsm_itensor *binary(spelling *s, bsm_itensor *a, bsm_itensor *b,
+static bsm_itensor *binary(quantization_lowering *s, bsm_itensor *a,
+                           bsm_itensor *b,
                            bsm_element_wise_operation operation) {
   if (!a || !b) return NULL;
   return out_of(bsm_network_add_element_wise(s->net, a, b, operation));
 }
 
-static bsm_itensor *number(spelling *s, bsm_dtype dtype, double value) {
+static bsm_itensor *number(quantization_lowering *s, bsm_dtype dtype,
+                           double value) {
   const size_t size = bsm_dtype_size(dtype);
   void *data = bsm_arena_alloc(s->net->arena, sizeof(double), sizeof(double));
   if (!data) return NULL;
@@ -67,7 +71,8 @@ static bsm_itensor *number(spelling *s, bsm_dtype dtype, double value) {
 }
 
 /* A scale or zero point, reshaped so that it broadcasts along the axis. */
-static bsm_itensor *parameter(spelling *s, size_t input, int32_t axis) {
+static bsm_itensor *parameter(quantization_lowering *s, size_t input,
+                              int32_t axis) {
   bsm_itensor *t = s->layer->inputs.items[input];
   const bsm_dims x = s->layer->inputs.items[0]->dims;
   bsm_dims dims = {0};
@@ -89,7 +94,7 @@ static bsm_itensor *parameter(spelling *s, size_t input, int32_t axis) {
 
 /* Where values are out of range and a clamp does not correct them: NaN, or what
  * is too large for any integer. */
-static bsm_itensor *odd_values(spelling *s, bsm_itensor *q) {
+static bsm_itensor *odd_values(quantization_lowering *s, bsm_itensor *q) {
   if (s->layer->p.quantize.nan != BSM_QUANTIZE_NAN_OR_HUGE_LEAST) {
     return unary(s, q, BSM_UNARY_ISNAN);
   }
@@ -98,7 +103,7 @@ static bsm_itensor *odd_values(spelling *s, bsm_itensor *q) {
   return unary(s, fits, BSM_UNARY_NOT);
 }
 
-static bsm_itensor *clamp(spelling *s, bsm_itensor *q) {
+static bsm_itensor *clamp(quantization_lowering *s, bsm_itensor *q) {
   const double low = s->layer->p.quantize.least;
   const double high = s->layer->p.quantize.greatest;
   const bool selects = s->layer->p.quantize.nan != BSM_QUANTIZE_NAN_CAST;
@@ -113,7 +118,7 @@ static bsm_itensor *clamp(spelling *s, bsm_itensor *q) {
   return out_of(bsm_network_add_select(s->net, odd, least, q));
 }
 
-static bsm_itensor *spell_quantize(spelling *s) {
+static bsm_itensor *lower_quantize(quantization_lowering *s) {
   const bsm_layer *layer = s->layer;
   const int32_t axis = layer->p.quantize.axis;
   const bsm_dtype wide =
@@ -136,7 +141,7 @@ static bsm_itensor *spell_quantize(spelling *s) {
   return cast(s, q, layer->p.quantize.dtype);
 }
 
-static bsm_itensor *spell_dequantize(spelling *s) {
+static bsm_itensor *lower_dequantize(quantization_lowering *s) {
   const bsm_layer *layer = s->layer;
   const int32_t axis = layer->p.dequantize.axis;
   bsm_itensor *q = layer->inputs.items[0];
@@ -154,7 +159,7 @@ static bsm_itensor *spell_dequantize(spelling *s) {
 /* Puts the layers that replace a layer into the new order: those appended to
  * the network after the first `count`. The last of them makes the replaced
  * layer's own output tensor. */
-static bsm_status take(spelling *s, size_t count, bsm_layer *layer,
+static bsm_status take(quantization_lowering *s, size_t count, bsm_layer *layer,
                        bsm_itensor *result) {
   for (size_t i = count; i < s->net->layers.len; i++) {
     bsm_layer *made = s->net->layers.items[i];
@@ -168,10 +173,11 @@ static bsm_status take(spelling *s, size_t count, bsm_layer *layer,
   return BSM_OK;
 }
 
-static bsm_status spell_out(spelling *s, size_t count, bsm_layer *layer) {
+static bsm_status lower_layer(quantization_lowering *s, size_t count,
+                              bsm_layer *layer) {
   s->layer = layer;
-  bsm_itensor *result = layer->kind == BSM_LAYER_QUANTIZE ? spell_quantize(s)
-                                                          : spell_dequantize(s);
+  bsm_itensor *result = layer->kind == BSM_LAYER_QUANTIZE ? lower_quantize(s)
+                                                          : lower_dequantize(s);
   BSM_TRY(bsm_network_take_error(s->net));
   if (!result) return BSM_FAIL_OOM();
   bsm_itensor *out = layer->outputs.items[0];
@@ -183,7 +189,7 @@ static bsm_status spell_out(spelling *s, size_t count, bsm_layer *layer) {
 bsm_status bsm_pass_lower_quantization(const bsm_target *target,
                                        bsm_network *net, bsm_arena *scratch) {
   const size_t count = net->layers.len;
-  spelling s = {.net = net, .scratch = scratch};
+  quantization_lowering s = {.net = net, .scratch = scratch};
   bool found = false;
   for (size_t i = 0; i < count && !found; i++) {
     found = is_quantizing(net->layers.items[i]);
@@ -197,7 +203,7 @@ bsm_status bsm_pass_lower_quantization(const bsm_target *target,
     bsm_layer *layer = net->layers.items[i];
     if (is_quantizing(layer) && !layer->removed &&
         !target->ops->supports(target, layer)) {
-      BSM_TRY_NOTE(spell_out(&s, count, layer), "in layer %s",
+      BSM_TRY_NOTE(lower_layer(&s, count, layer), "in layer %s",
                    layer->name ? layer->name : "?");
     } else {
       BSM_TRY_ALLOC(bsm_vec_push(scratch, &s.layers, layer));

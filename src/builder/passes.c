@@ -74,8 +74,8 @@ bsm_status bsm_run_passes(bsm_network *net, const bsm_target *target,
 /* ---- names ---- */
 
 /* Whether one of the first i targets has a pass of that name. */
-static bool is_told(const bsm_target_ops *const *targets, size_t i,
-                    const char *name) {
+static bool is_earlier_pass(const bsm_target_ops *const *targets, size_t i,
+                            const char *name) {
   for (size_t t = 0; t < i; t++) {
     for (size_t k = 0; k < targets[t]->pass_count; k++) {
       if (strcmp(targets[t]->passes[k].name, name) == 0) return true;
@@ -92,7 +92,8 @@ static const char *target_pass_name(bool last, size_t *index) {
   for (size_t i = 0; i < count; i++) {
     for (size_t k = 0; k < targets[i]->pass_count; k++) {
       const bsm_target_pass *pass = &targets[i]->passes[k];
-      if (pass->last != last || is_told(targets, i, pass->name)) continue;
+      if (pass->last != last || is_earlier_pass(targets, i, pass->name))
+        continue;
       if ((*index)-- == 0) return pass->name;
     }
   }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Removes layers whose output is their input: identities, casts to the same
  * dtype, expands and shuffles that keep the shape, whole slices, the
- * concatenation of one tensor. Requires nothing. Establishes: none of these is
- * left, except where a network output would become the tensor of a network
- * input (there emission copies). */
+ * concatenation of one tensor.
+ * Requires nothing. Establishes: none of these is left, except where a network
+ * output would become the tensor of a network input (there emission copies). */
 #include "aten/tensor.h"
 #include "builder/passes.h"
 #include "builder/uses.h"

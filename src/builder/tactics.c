@@ -152,10 +152,10 @@ static bsm_status choose(bench *b, uint32_t index, const char **names,
 
 /* The tactic of a step of the other plan. Steps of the same name are taken in
  * their order. */
-typedef struct liked {
-  struct liked *next;
+typedef struct known_tactic {
+  struct known_tactic *next;
   const char *tactic;
-} liked;
+} known_tactic;
 
 static bsm_status step_key(bench *b, const bsm_plan_step *step, bsm_str *out) {
   const size_t length = strlen(step->name);
@@ -171,7 +171,7 @@ static bsm_status step_key(bench *b, const bsm_plan_step *step, bsm_str *out) {
 static bsm_status read_like(bench *b, const bsm_plan *like) {
   for (uint32_t i = like->step_count; i-- > 0;) {
     bsm_str key;
-    liked *fresh = BSM_NEW(&b->arena, liked);
+    known_tactic *fresh = BSM_NEW(&b->arena, known_tactic);
     BSM_TRY_ALLOC(fresh);
     BSM_TRY(step_key(b, &like->steps[i], &key));
     fresh->tactic = like->steps[i].tactic;
@@ -188,7 +188,7 @@ static bsm_status choose_like(bench *b, const bsm_plan_step *step,
   bsm_str key;
   *best = 0;
   BSM_TRY(step_key(b, step, &key));
-  const liked *it = bsm_strmap_get(&b->like, key);
+  const known_tactic *it = bsm_strmap_get(&b->like, key);
   if (!it) return BSM_OK;
   is_candidate(names, count, it->tactic, best);
   if (it->next) {

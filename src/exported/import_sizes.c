@@ -62,8 +62,8 @@ static bool uses(const bsm_sym_expr *expr, int64_t symbol) {
 }
 
 /* ", where s77 is dimension 0 of input "x"", for each symbol in it. */
-static void tell_symbols(const sizes *s, const bsm_sym_expr *expr,
-                         bsm_text *text) {
+static void print_symbols(const sizes *s, const bsm_sym_expr *expr,
+                          bsm_text *text) {
   for (size_t i = 0; i < s->dims.len; i++) {
     const open_dim *dim = &s->dims.items[i];
     if (!dim->defines || !uses(expr, dim->expr->i)) continue;
@@ -85,7 +85,7 @@ static bsm_status check_dim(sizes *s, const open_dim *dim) {
   bsm_text_printf(&text, "dimension %zu of input \"%s\" must be ", dim->dim,
                   dim->input);
   bsm_sym_print(&text, dim->expr, &p->symbols);
-  tell_symbols(s, dim->expr, &text);
+  print_symbols(s, dim->expr, &text);
   if (text.failed) return BSM_FAIL_OOM();
   BSM_TRY(bsm_xi_call(s->im, "aten::eq", args, 2, &same));
   return bsm_xi_check(s->im, same, text.data);

@@ -95,9 +95,9 @@ static bsm_status add_written(state *s, const bsm_import_scope *scope) {
   return BSM_OK;
 }
 
-/* ---- telling, and giving ---- */
+/* ---- reporting and returning ---- */
 
-static bsm_status tell(const state *s, bool as_output) {
+static bsm_status report(const state *s, bool as_output) {
   bsm_text text;
   bsm_text_init(&text, s->im->arena);
   for (size_t i = 0; i < s->entries.len; i++) {
@@ -154,6 +154,6 @@ bsm_status bsm_xi_state(bsm_importer *im, const bsm_import_scope *scope,
   BSM_TRY(add_results(&s, scope));
   BSM_TRY(add_written(&s, scope));
   if (!s.entries.len) return BSM_OK;
-  BSM_TRY(tell(&s, as_output));
+  BSM_TRY(report(&s, as_output));
   return as_output ? give(&s, result) : BSM_OK;
 }

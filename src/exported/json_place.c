@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON over Jansson. What a text may ask for is settled before it is parsed:
+/* JSON over Jansson. What a text may ask for is limited before it is parsed:
  * each value takes some forty bytes of the C library's memory, and each level
  * of nesting a frame of the stack. */
 #include "exported/json_place.h"

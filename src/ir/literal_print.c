@@ -27,8 +27,8 @@ static const bsm_type *own_type(printer *p, const bsm_ivalue *value) {
 
 /* Whether the bare form of `value`, read where `type` is expected, gives the
  * value back. */
-static bool place_tells(printer *p, const bsm_ivalue *value,
-                        const bsm_type *type) {
+static bool reads_back_bare(printer *p, const bsm_ivalue *value,
+                            const bsm_type *type) {
   bsm_type_kind kind = type ? type->kind : BSM_TYPE_ANY;
   switch (value->tag) {
     case BSM_IVALUE_INT:
@@ -223,7 +223,7 @@ static void print_value(printer *p, const bsm_ivalue *value,
   p->left--;
   p->depth++;
   type = unwrap(type);
-  if (place_tells(p, value, type)) {
+  if (reads_back_bare(p, value, type)) {
     print_bare(p, value, type);
   } else {
     const bsm_type *own = own_type(p, value);

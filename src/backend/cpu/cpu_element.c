@@ -215,14 +215,14 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
   }
 }
 
-#define SETTLE(type, expression)                                   \
+#define NARROW(type, expression)                                   \
   {                                                                \
     type *v = values;                                              \
     for (int64_t i = 0; i < n; i++) v[i] = (type)expression(v[i]); \
     return;                                                        \
   }
 
-void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n) {
+void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n) {
   switch (dtype) {
     case BSM_DTYPE_HALF:
       bsm_k_round_to_half(values, n, values);
@@ -231,15 +231,15 @@ void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n) {
       bsm_k_round_to_bfloat(values, n, values);
       return;
     case BSM_DTYPE_UINT8:
-      SETTLE(int64_t, AS_U8)
+      NARROW(int64_t, AS_U8)
     case BSM_DTYPE_INT8:
-      SETTLE(int64_t, AS_I8)
+      NARROW(int64_t, AS_I8)
     case BSM_DTYPE_INT16:
-      SETTLE(int64_t, AS_I16)
+      NARROW(int64_t, AS_I16)
     case BSM_DTYPE_INT32:
-      SETTLE(int64_t, AS_I32)
+      NARROW(int64_t, AS_I32)
     case BSM_DTYPE_BOOL:
-      SETTLE(uint8_t, AS_TRUTH)
+      NARROW(uint8_t, AS_TRUTH)
     default:
       return;
   }
@@ -248,7 +248,7 @@ void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n) {
 void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
                   void *to, int64_t n) {
   bsm_cpu_convert(from_class, from, bsm_cpu_class_of(dtype), to, n);
-  bsm_cpu_settle(dtype, to, n);
+  bsm_cpu_narrow(dtype, to, n);
 }
 
 void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,

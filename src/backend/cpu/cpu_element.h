@@ -36,11 +36,11 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
 /* Between classes: C's conversions; double to int64 as x86 does. */
 void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
                      bsm_cpu_class to_class, void *to, int64_t n);
-/* As a cast to `dtype`: converted and settled. `to` is of its class. */
+/* As a cast to `dtype`: converted and narrowed. `to` is of its class. */
 void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
                   void *to, int64_t n);
 /* Rounds or wraps an array of the class to what `dtype` holds. */
-void bsm_cpu_settle(bsm_dtype dtype, void *values, int64_t n);
+void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n);
 /* Fills an array of the class: floating ones with `value`, others with
  * `integer`. */
 void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,

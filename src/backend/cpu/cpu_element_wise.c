@@ -347,7 +347,7 @@ static void compute(const machine *m, const instruction *in, void *to,
       return;
   }
   if (in->result != dst) bsm_cpu_convert(in->result, result, dst, to, n);
-  bsm_cpu_settle(dtype, to, n);
+  bsm_cpu_narrow(dtype, to, n);
 }
 
 static void execute(machine *m, int64_t n, void *direct) {

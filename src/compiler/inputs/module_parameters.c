@@ -26,7 +26,7 @@ static int32_t count_tensors(const bsm_ivalue *value) {
 }
 
 /* The dims of a tensor, and those that they range between. */
-static void tell_shape(const bsm_ivalue *value, bsm_parameter *out) {
+static void describe_shape(const bsm_ivalue *value, bsm_parameter *out) {
   if (value->tag == BSM_IVALUE_TENSOR) {
     out->example_dtype = value->u.tensor->dtype;
     out->example_dims = value->u.tensor->sizes;
@@ -51,7 +51,7 @@ static bsm_status find_example(const bsm_module *module,
   bsm_arena_init(&scratch, module->allocator);
   bsm_status status = bsm_method_example(module, method, index, &scratch,
                                          &out->has_example, &value);
-  if (!status && out->has_example) tell_shape(&value, out);
+  if (!status && out->has_example) describe_shape(&value, out);
   if (!status && out->has_example && out->array_count < 0) {
     out->array_count = count_tensors(&value);
   }
@@ -59,8 +59,8 @@ static bsm_status find_example(const bsm_module *module,
   return status;
 }
 
-static bsm_status tell_parameter(bsm_module *module, const char *method,
-                                 size_t index, bsm_parameter *out) {
+static bsm_status describe_parameter(bsm_module *module, const char *method,
+                                     size_t index, bsm_parameter *out) {
   bsm_method found;
   BSM_TRY(bsm_module_find_method(module, method, &found));
   if (index >= found.parameter_count) {
@@ -88,6 +88,6 @@ bsm_status bsm_module_parameter(bsm_module *module, const char *method,
                                 size_t index, bsm_parameter *out) {
   BSM_NEED(module);
   bsm_parameter parameter = {.name = ""};
-  BSM_TRY(tell_parameter(module, method, index, &parameter));
+  BSM_TRY(describe_parameter(module, method, index, &parameter));
   return BSM_OUT(bsm_parameter, out, parameter);
 }

@@ -157,8 +157,9 @@ static bool is_cut(bsm_shape_findings *findings, const bsm_value *value,
 /* Stands for values of one place that cannot be told apart. */
 static const bsm_value several = {0};
 
-static bsm_status look_at(bsm_module *module, bsm_shape_findings *findings,
-                          const bsm_value *value, bool optimal) {
+static bsm_status inspect_value(bsm_module *module,
+                                bsm_shape_findings *findings,
+                                const bsm_value *value, bool optimal) {
   bsm_cut_dim found;
   char key[128];
   if (findings->cut.value || !value->type ||
@@ -190,11 +191,11 @@ static bsm_status look_for_cuts(bsm_module *module,
                                 const bsm_graph *graph, bool optimal) {
   const bsm_node *params = graph->block->params;
   for (size_t i = 0; i < params->outputs.len; i++) {
-    BSM_TRY(look_at(module, findings, bsm_node_out(params, i), optimal));
+    BSM_TRY(inspect_value(module, findings, bsm_node_out(params, i), optimal));
   }
   for (const bsm_node *n = graph->block->first; n; n = n->next) {
     for (size_t i = 0; i < n->outputs.len; i++) {
-      BSM_TRY(look_at(module, findings, bsm_node_out(n, i), optimal));
+      BSM_TRY(inspect_value(module, findings, bsm_node_out(n, i), optimal));
     }
   }
   return BSM_OK;

@@ -19,8 +19,9 @@ size_t bsm_engine_output_count(const bsm_engine *engine) {
   return engine->plan->output_count;
 }
 
-static bsm_status tell_binding(const bsm_plan *plan, const bsm_plan_binding *b,
-                               bsm_binding *out) {
+static bsm_status describe_binding(const bsm_plan *plan,
+                                   const bsm_plan_binding *b,
+                                   bsm_binding *out) {
   const bsm_plan_tensor *t = &plan->tensors[b->tensor];
   const bsm_binding binding = {
       .name = b->name, .dtype = t->dtype, .dims = t->dims, .space = t->space};
@@ -34,7 +35,7 @@ bsm_status bsm_engine_input(const bsm_engine *engine, size_t index,
     return BSM_FAIL(BSM_OUT_OF_RANGE, "input %zu of an engine with %" PRIu32,
                     index, engine->plan->input_count);
   }
-  return tell_binding(engine->plan, &engine->plan->inputs[index], out);
+  return describe_binding(engine->plan, &engine->plan->inputs[index], out);
 }
 
 bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
@@ -44,7 +45,7 @@ bsm_status bsm_engine_output(const bsm_engine *engine, size_t index,
     return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of an engine with %" PRIu32,
                     index, engine->plan->output_count);
   }
-  return tell_binding(engine->plan, &engine->plan->outputs[index], out);
+  return describe_binding(engine->plan, &engine->plan->outputs[index], out);
 }
 
 bsm_status bsm_engine_input_range(const bsm_engine *engine, size_t index,

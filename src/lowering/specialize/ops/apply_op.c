@@ -31,7 +31,7 @@ static bool looks_inside(const bsm_schema *schema) {
 }
 
 /* What depends on how the elements of a tensor lie in memory. */
-static bool tells_strides(const bsm_schema *schema) {
+static bool returns_strides(const bsm_schema *schema) {
   static const char *const names[] = {"aten::stride", "aten::is_contiguous",
                                       "aten::storage_offset", NULL};
   return bsm_name_in(schema->name, names);
@@ -142,7 +142,7 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
     return known ? write_known(s, op, args, n, which, outs, n_outs)
                  : bsm_spec_mutate(s, schema, args, n, outs, n_outs);
   }
-  if (bsm_spec_strides_matter(s) && kinds.meta && tells_strides(schema)) {
+  if (bsm_spec_strides_matter(s) && kinds.meta && returns_strides(schema)) {
     return bsm_spec_apply_opaque(s, schema, args, n, outs, n_outs);
   }
   if (kinds.symbol || !op) {

@@ -87,7 +87,7 @@ bsm_status bsm_spec_check_dims(bsm_spec *s, bsm_value *value, bsm_dims dims) {
 
 /* Ranks, dtypes, and whether a value is None do not depend on dims unless a
  * branch that was taken before does. */
-static bool asks_for_structure(const bsm_schema *schema) {
+static bool reads_structure(const bsm_schema *schema) {
   static const char *const names[] = {
       "aten::dim",        "aten::is_floating_point",
       "aten::is_complex", "prim::dtype",
@@ -97,7 +97,7 @@ static bool asks_for_structure(const bsm_schema *schema) {
   return bsm_name_in(schema->name, names);
 }
 
-static bool asks_for_size(const bsm_schema *schema) {
+static bool reads_size(const bsm_schema *schema) {
   static const char *const names[] = {"aten::size", "aten::size.int",
                                       "aten::sym_size.int", "aten::len.Tensor",
                                       NULL};
@@ -107,13 +107,13 @@ static bool asks_for_size(const bsm_schema *schema) {
 bool bsm_spec_is_invariant(bsm_spec *s, const bsm_schema *schema,
                            const bsm_ivalue *args, size_t n, size_t item) {
   if (!n || !bsm_spec_is_symbol(&args[0])) {
-    return asks_for_structure(schema);
+    return reads_structure(schema);
   }
   bsm_spec_symbol *symbol = bsm_spec_symbol_of(&args[0]);
-  if (asks_for_structure(schema)) {
+  if (reads_structure(schema)) {
     return !symbol->rank_open || strcmp(schema->name, "aten::dim") != 0;
   }
-  if (!asks_for_size(schema) || !symbol->worlds ||
+  if (!reads_size(schema) || !symbol->worlds ||
       symbol->worlds[0].tag != BSM_IVALUE_TENSOR) {
     return false;
   }
@@ -146,8 +146,8 @@ static bool squeezes(const bsm_schema *schema) {
   return strncmp(schema->name, "aten::squeeze", 13) == 0;
 }
 
-static void look_at(const bsm_ivalue *v, bool *open, bool *free_dims,
-                    size_t depth) {
+static void find_open(const bsm_ivalue *v, bool *open, bool *free_dims,
+                      size_t depth) {
   if (bsm_spec_is_symbol(v)) {
     const bsm_spec_symbol *symbol = bsm_spec_symbol_of(v);
     *open = *open || symbol->rank_open;
@@ -160,7 +160,7 @@ static void look_at(const bsm_ivalue *v, bool *open, bool *free_dims,
     return;
   }
   for (size_t i = 0; i < parts.len; i++) {
-    look_at(&parts.items[i], open, free_dims, depth + 1);
+    find_open(&parts.items[i], open, free_dims, depth + 1);
   }
 }
 
@@ -169,7 +169,7 @@ void bsm_spec_infer_invariance(const bsm_schema *schema, const bsm_ivalue *args,
   bool free_dims = false;
   *rank_open = squeezes(schema);
   for (size_t i = 0; i < n; i++) {
-    look_at(&args[i], rank_open, &free_dims, 0);
+    find_open(&args[i], rank_open, &free_dims, 0);
   }
   *dims_follow = !free_dims;
 }
