@@ -7,8 +7,8 @@
 
 #include "engine/program_values.h"
 
-/* Arguments and carried values on the stack; more are in an arena. Blocks nest
- * 60 deep at most, as the verifier sees to. */
+/* So many arguments and carried values are on the stack, more in an arena. The
+ * verifier bounds how deep blocks nest. */
 #define FEW 8
 
 static bsm_status count(bsm_program_walker *w) {
