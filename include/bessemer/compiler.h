@@ -34,22 +34,24 @@ typedef struct bsm_module_options {
   /* Operators, converters and layers of plug-ins; must outlive the module and
    * the engines compiled from it. NULL: none. */
   const bsm_plugin_registry *plugins;
-  /* Of a program of torch.export that writes to buffers or to its inputs: the
+  /* For a program of torch.export that writes to buffers or to its inputs: the
    * result becomes (result, state), with the new values in a dict, by name.
-   * Without this they are dropped, with a warning. Either way each run begins
-   * with the values in the file. */
+   * Otherwise the new values are dropped, with a warning. In both cases each
+   * run begins with the values in the file. */
   bool state_as_output;
-  /* Of a package of torch.export that holds several; NULL: the one called
-   * "model", or the only one. Need not outlive the call. */
+  /* Which model of a torch.export package that has several; NULL: the one
+   * called "model", or the only one. Need not outlive the call. */
   const char *model_name;
 } bsm_module_options;
 #define BSM_MODULE_OPTIONS_INIT \
   { sizeof(bsm_module_options), NULL, NULL, NULL, NULL, false, NULL }
 
 /* Loads a TorchScript archive (.ts, .pt), a program of torch.export (.pt2), or
- * IR text (a file that starts with "graph("): by its content. The file stays
- * mapped until bsm_module_destroy. BSM_CORRUPT, BSM_LIMIT: with the member and
- * offset. BSM_UNSUPPORTED: a file of another kind, by name, with what to do. */
+ * IR text (a file that starts with "graph("); the content decides which. The
+ * file stays mapped until bsm_module_destroy. BSM_CORRUPT, BSM_LIMIT: the
+ * message names the member and offset.
+ * BSM_UNSUPPORTED: a file of another kind; the message names it and says what
+ * to do. */
 BSM_API BSM_NODISCARD bsm_status bsm_module_load(
     const char *path, const bsm_module_options *options, bsm_module **out);
 /* The same for bytes, which are borrowed until bsm_module_destroy. `name` is
@@ -66,15 +68,16 @@ typedef struct bsm_parameter {
   const char *type; /* "Tensor", "Optional[int]", ... */
   bool is_tensor;
   bool has_default;
-  bool has_example; /* the archive or its type tells its shape or shapes */
+  bool has_example; /* the archive or the type says the shape or shapes */
   bsm_dtype example_dtype; /* of a tensor */
   bsm_dims example_dims;
-  /* Arrays that BSM_INPUT_EXAMPLES takes for it: tensors and numbers in it, as
-   * its type or its example tell; -1: any number, in lists or dicts. */
+  /* The number of arrays that BSM_INPUT_EXAMPLES takes for it: its tensors and
+   * numbers, according to its type or example; -1: any number, in lists or
+   * dicts. */
   int32_t array_count;
   bool is_number_list; /* a list or tuple of numbers: one 1-d array will do */
-  /* Between which the dims of a tensor range unless specs say otherwise; as
-   * example_dims where they do not. */
+  /* The least and greatest dims of a tensor, unless specs say otherwise; equal
+   * to example_dims where dims do not range. */
   bsm_dims min_dims, max_dims;
 } bsm_parameter;
 #define BSM_PARAMETER_INIT \
@@ -90,7 +93,7 @@ BSM_API BSM_NODISCARD bsm_status bsm_module_parameter(bsm_module *module,
                                                       bsm_parameter *out);
 
 /* The name of the root's i-th method that can be compiled; NULL past the end.
- * IR text has "forward" alone. Lives as long as the module. */
+ * IR text has only "forward". Lives as long as the module. */
 BSM_API const char *bsm_module_method_name(const bsm_module *module,
                                            size_t index);
 
@@ -112,9 +115,9 @@ typedef enum bsm_input_kind {
   BSM_INPUT_DICT = 9,         /* `items` with their keys */
   BSM_INPUT_NAMED_TUPLE = 10, /* `items`, `name`d after the fields */
   BSM_INPUT_DEFAULT = 11,     /* the parameter's default */
-  /* As `array` is: a tensor takes its dtype and dims and is given when run; a
-   * number its value, which is fixed; a list or tuple of numbers the elements
-   * of a 1-d array. */
+  /* `array` is an example. A tensor has its dtype and dims, and is given when
+   * run. A number has its value, which is fixed. A list or tuple of numbers has
+   * the elements of a 1-d array. */
   BSM_INPUT_EXAMPLE = 12,
   /* A container of any kind, from its leaves: `items` of kind EXAMPLE, each
    * named by its keys joined by dots ("image", "0.scores"), or, without names,
@@ -134,7 +137,7 @@ typedef enum bsm_input_key {
  * is fixed when compiling, and recorded: bsm_engine_input_structure. */
 typedef struct bsm_input_spec {
   bsm_input_kind kind;
-  /* Parameter name; NULL: by position. Of an item: its key or field. */
+  /* The parameter's name; NULL: by position. For an item: its key or field. */
   const char *name;
   bsm_dtype dtype; /* BSM_DTYPE_FLOAT unless set: see BSM_INPUT_SPEC_INIT */
   int32_t rank;
@@ -155,10 +158,10 @@ typedef struct bsm_input_spec {
 #define BSM_INPUT_SPEC_INIT \
   { .dtype = BSM_DTYPE_FLOAT }
 
-/* What some layers compute in: those whose name matches `layer`, with * and ?,
- * as bsm_engine_dump tells names; or those that come from the submodule
- * `module`, by path ("layer1.0", also what is inside) or by class. One of the
- * two is NULL. */
+/* The precision of some layers: those whose name (see bsm_engine_dump) matches
+ * `layer`, which may have * and ?; or those of the submodule `module`, given by
+ * path ("layer1.0", with submodules inside) or by class. One of the two is
+ * NULL. */
 typedef struct bsm_precision_override {
   const char *layer;
   const char *module;
@@ -175,9 +178,9 @@ typedef struct bsm_compile_options {
    * `pattern_count` rows. */
   const bsm_conversion_pattern *patterns;
   size_t pattern_count;
-  /* Parameters of the target (below) that were there before it: instructions
-   * of the CPU, as in bsm_context_options, and threads; 0: not said. They may
-   * not contradict it. */
+  /* Older fields for parameters of the target (below), which they may not
+   * contradict: instructions of the CPU, as in bsm_context_options, and
+   * threads; 0: not given. */
   uint32_t isa;
   int threads;
   bool no_timing; /* choose tactics by cost model: builds are reproducible */
@@ -188,51 +191,56 @@ typedef struct bsm_compile_options {
    * the passes that bsm_pass_name lists. NULL: none. */
   void (*dump)(void *user, const char *pass, const char *text);
   void *dump_user;
-  /* Computes in int32 and float32 what the model has in int64 and float64. The
-   * engine's inputs and outputs keep their dtypes. What was narrowed is logged
-   * at INFO and in the engine's metadata, "truncated"; a constant that does
-   * not fit is an error that names it. */
+  /* Computes in int32 and float32 where the model computes in int64 and
+   * float64. The engine's inputs and outputs keep their dtypes. Narrowed values
+   * are logged at INFO and listed in the engine's metadata, "truncated". A
+   * constant that does not fit is an error that names it. */
   bool truncate_long_and_double;
   /* An operator that would be left to the reference library, which is slow, is
-   * an error; without this it is told to the logger at INFO. */
+   * an error; otherwise it is logged at INFO. */
   bool require_full_compilation;
   /* Operators that are left to the reference library even where something
-   * faster would take them: "aten::add" (all overloads) or "aten::add.Tensor";
-   * constants among them are still computed when compiling.
-   * BSM_INVALID_ARGUMENT for a name that is no operator's, BSM_UNSUPPORTED for
-   * one that the library cannot run, a warning for one that no node has once
-   * the model is lowered. */
+   * faster could run them: "aten::add" (all overloads) or "aten::add.Tensor".
+   * With constant arguments they are still computed when compiling.
+   * BSM_INVALID_ARGUMENT: there is no such operator.
+   * BSM_UNSUPPORTED: the library cannot run it. An operator that the lowered
+   * model does not have is a warning. */
   const char *const *fallback_ops;
   size_t fallback_op_count;
-  /* The same for all nodes of submodules, by path ("layer1.0", also what is
-   * inside) or by class ("BasicBlock", "torch.nn.modules.conv.Conv2d").
-   * Operators that the library has not stay what they are. */
+  /* The same for all nodes of submodules, given by path ("layer1.0", with
+   * submodules inside) or by class ("BasicBlock",
+   * "torch.nn.modules.conv.Conv2d"). Operators that the library does not have
+   * are not affected. */
   const char *const *fallback_modules;
   size_t fallback_module_count;
-  /* A segment of a program - a part of fixed shapes, compiled to a plan - that
-   * has fewer nodes than this is not compiled: its nodes are called one by one.
-   * 0 and 1: all are. A model that is one plan is compiled whole, and so are
-   * the plans for single shapes of a range. */
+  /* A segment of a program is a part with fixed shapes, compiled to a plan.
+   * When it has fewer nodes than this it is not compiled, and its nodes are
+   * called one by one. 0 and 1: all are compiled. A model that is one plan is
+   * always compiled as a whole, and so are the plans for single shapes of a
+   * range. */
   size_t min_block_size;
   /* What to build for: "cpu", this machine's, or the whole text of a target,
    * such as "cpu:avx2,threads=4,l2=512K", for any machine of that kind; see
-   * bsm_target_text. An engine depends on the model, the target and the options
-   * alone when nothing is timed, wherever it is built; timing needs a machine
-   * that can run what is built (BSM_UNSUPPORTED without no_timing). NULL:
-   * "cpu". BSM_INVALID_ARGUMENT: an unknown target or parameter, with those
-   * there are. */
+   * bsm_target_text. When nothing is timed, an engine depends only on the
+   * model, the target and the options, not on the machine that builds it.
+   * Timing needs a machine that can run the engine (without no_timing,
+   * BSM_UNSUPPORTED on others). NULL: "cpu".
+   * BSM_INVALID_ARGUMENT: an unknown target or parameter; the message lists the
+   * known ones. */
   const char *target;
-  /* Precisions, as bits, that layers of float32 may compute in, where the
-   * target has them: the fastest is taken. FP32 always may; 0: only that. What
-   * the target has for no layer is a warning. Layers of other dtypes compute as
-   * they are. Plans that are made for the shapes of a run take no notice. */
+  /* Precisions, as bits, that layers of float32 may compute in; the fastest
+   * that the target has is taken. FP32 is always allowed; 0: only FP32. A
+   * precision that the target has for no layer is a warning. Layers of other
+   * dtypes compute in theirs. Plans that are made for the shapes of a run
+   * ignore this. */
   uint32_t precisions;
-  /* What single layers compute in, before what is allowed to all: the last one
-   * that is about a layer. BSM_INVALID_ARGUMENT: one that is about no layer. */
+  /* Precisions of single layers, which take precedence over `precisions`. The
+   * last one that matches a layer counts.
+   * BSM_INVALID_ARGUMENT: one matches no layer. */
   const bsm_precision_override *precision_overrides;
   size_t precision_override_count;
-  /* An override that the target cannot follow is BSM_UNSUPPORTED; without this
-   * it is a warning, and the layer computes in what the target has. */
+  /* An override that the target cannot follow is BSM_UNSUPPORTED; otherwise it
+   * is a warning, and the layer computes in a precision that the target has. */
   bool obey_precisions;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT \
@@ -246,17 +254,17 @@ BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
                                              const bsm_compile_options *options,
                                              bsm_engine **out);
 
-/* The whole text of a target, with all of its parameters: what an engine built
- * for it tells as "builder.target" (bsm_engine_metadata). "cpu" or NULL gives
- * this machine's. The caller frees it with bsm_string_free.
+/* The whole text of a target, with all of its parameters: the "builder.target"
+ * of engines built for it (bsm_engine_metadata). "cpu" or NULL gives this
+ * machine's. The caller frees it with bsm_string_free.
  * BSM_INVALID_ARGUMENT: as in bsm_compile_options. */
 BSM_API BSM_NODISCARD bsm_status bsm_target_text(const char *target,
                                                  char **out);
 
-/* What options.dump is called for, in order: "input", the graph as it is given;
- * the lowering passes; "network", the network as converted; the builder's
- * passes and those of targets; "optimized", the network as built. NULL past the
- * end. The string is static. */
+/* The names that options.dump is called with, in order: "input", the given
+ * graph; the lowering passes; "network", the converted network; the builder's
+ * passes and those of targets; "optimized", the network that is built. NULL
+ * past the end. The string is static. */
 BSM_API const char *bsm_pass_name(size_t index);
 
 /* An operator of a compiled method, or of the built-in tables. */
@@ -266,14 +274,14 @@ typedef struct bsm_operator_info {
   size_t count;       /* nodes in the lowered graph; 0 in the built-in list */
   const char *source; /* the first place, "model.py:12", or "" */
   bool has_converter, has_evaluator, has_reference;
-  /* Of a method: how many of the nodes become layers, are computed when
-   * compiling, are called in the reference library when the engine runs, and
-   * cannot run; with planned_nodes, called_nodes and program_nodes they add up
-   * to `count`. */
+  /* For a method: the numbers of nodes that become layers, that are computed
+   * when compiling, that call the reference library when the engine runs, and
+   * that cannot run. With planned_nodes, called_nodes and program_nodes they
+   * add up to `count`. */
   size_t layer_nodes, evaluated_nodes, reference_nodes, unsupported_nodes;
   /* How it runs when its arguments are known only at run time:
-   * "layers": a converter takes it; what the limits name falls to the reference
-   *     library where that can run it,
+   * "layers": a converter takes it; beyond the converter's limits the reference
+   *     library runs it, where it can,
    * "evaluator": while compiling,
    * "reference": called in the reference library when the engine runs,
    * "lowering": lowering replaces or executes it,
@@ -287,15 +295,15 @@ typedef struct bsm_operator_info {
   const char *limits; /* one a line; "" when there are none */
   /* Of a method: the places in the source, each once, one a line. */
   const char *places;
-  /* Of a method: nodes of plans that are made for the shapes of a run, nodes
-   * that the program calls, and that it is itself; part of the sum. */
+  /* For a method: nodes of plans that are made for the shapes of a run, nodes
+   * that the program calls, and nodes that become instructions of the program;
+   * part of the sum. */
   size_t planned_nodes, called_nodes, program_nodes;
-  /* Of a method whose inputs range: nodes that run as layers, and by the
-   * reference library, when the inputs have the optimal shape: there is a plan
-   * for it. Not part of the sum; `count` is 0 for an operator of that plan
-   * alone. */
+  /* For a method whose inputs range: nodes that run as layers, and by the
+   * reference library, in the plan for the optimal shape. Not part of the sum;
+   * `count` is 0 for an operator that only this plan has. */
   size_t optimal_layer_nodes, optimal_reference_nodes;
-  /* Of a method: why it is not layers - of the first such node - or "". */
+  /* For a method: why the first node that is no layer is none; or "". */
   const char *why;
 } bsm_operator_info;
 #define BSM_OPERATOR_INFO_INIT \
@@ -303,15 +311,15 @@ typedef struct bsm_operator_info {
 
 typedef struct bsm_operator_list bsm_operator_list;
 
-/* All operators that are known: the converters' first, then what is evaluated,
- * then the rest of the reference library. */
+/* All known operators: first those with converters, then those that are
+ * evaluated, then the rest of the reference library. */
 BSM_API BSM_NODISCARD bsm_status bsm_operators(bsm_operator_list **out);
 /* With those of plug-ins, which may be NULL. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_operators_with(const bsm_plugin_registry *plugins, bsm_operator_list **out);
-/* The operators of a method after lowering, and how they run: found by
- * compiling with these options, but for timing. An error when the method
- * cannot even be lowered; what fails later is told in the list. */
+/* The operators of a method after lowering, and how they run, found by
+ * compiling with these options without timing. Fails when the method cannot be
+ * lowered; later failures are in the list. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_module_operators(bsm_module *module, const bsm_compile_options *options,
                      bsm_operator_list **out);
@@ -322,7 +330,7 @@ BSM_API size_t bsm_operator_list_count(const bsm_operator_list *list);
  * is no such index. */
 BSM_API BSM_NODISCARD bsm_status bsm_operator_list_get(
     const bsm_operator_list *list, size_t index, bsm_operator_info *out);
-/* Of a method: why it does not compile with these options; NULL: it does. */
+/* For a method: why it does not compile with these options; NULL: it does. */
 BSM_API const char *bsm_operator_list_failure(const bsm_operator_list *list);
 
 BSM_EXTERN_C_END

@@ -36,9 +36,9 @@ typedef struct bsm_engine_load_options {
   /* The custom layers that contexts may run; must outlive the engine. Loading
    * succeeds without those that the engine has; bsm_context_create does not. */
   const bsm_plugin_registry *plugins;
-  /* Which of the machine's devices the engine runs on, of those that it was
-   * built for, counted from 0. The CPU is one device. Loading fails with
-   * BSM_NOT_FOUND when it is not there. */
+  /* The index, from 0, of the device that the engine runs on, among the
+   * machine's devices of the kind that it was built for. The CPU is one device.
+   * Loading fails with BSM_NOT_FOUND when there is no such device. */
   int32_t device;
 } bsm_engine_load_options;
 #define BSM_ENGINE_LOAD_OPTIONS_INIT \
@@ -57,19 +57,19 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_load_memory(
     const void *data, size_t size, const bsm_engine_load_options *options,
     bsm_engine **out);
 
-/* Writes the engine; the file appears whole or not at all. */
+/* Writes the engine. The file appears complete or not at all. */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_save(const bsm_engine *engine,
                                                  const char *path);
 
 /* NULL is allowed. */
 BSM_API void bsm_engine_destroy(bsm_engine *engine);
 
-/* An input or output. `name` lives as long as the engine. A size of -1 is one
- * that the run tells: of an input between what bsm_engine_input_range says, of
- * an output any. Outputs may also have rank -1, and then dtype
- * BSM_DTYPE_UNDEFINED when that is unknown too: bsm_context_output tells all.
- * `space` is where the engine reads or writes it: an array there needs no
- * copy, one in the other memory is copied. */
+/* An input or output. `name` lives as long as the engine. A size of -1 is known
+ * only in the run; for an input, bsm_engine_input_range gives its limits.
+ * Outputs may also have rank -1, and then dtype BSM_DTYPE_UNDEFINED when that
+ * is unknown too; bsm_context_output has them after a run. `space` is the
+ * memory in which the engine reads or writes it: an array there needs no copy,
+ * an array in the other memory is copied. */
 typedef struct bsm_binding {
   size_t struct_size; /* set by BSM_BINDING_INIT */
   const char *name;
@@ -95,8 +95,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_output(const bsm_engine *engine,
 BSM_API BSM_NODISCARD bsm_status
 bsm_engine_input_range(const bsm_engine *engine, size_t index, bsm_dims *min,
                        bsm_dims *opt, bsm_dims *max);
-/* The index of the input or output of that name; BSM_NOT_FOUND: with the names
- * there are. */
+/* The index of the input or output of that name.
+ * BSM_NOT_FOUND: the message lists the names. */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_find_input(const bsm_engine *engine,
                                                        const char *name,
                                                        size_t *out);
@@ -105,9 +105,9 @@ bsm_engine_find_output(const bsm_engine *engine, const char *name, size_t *out);
 
 /* How the inputs make up the arguments of the method (its root has a child for
  * each parameter), and the outputs the result. NULL for an engine that was not
- * made from a model. Parts of the result whose length, keys or kind only a run
- * tells are of kind BSM_STRUCTURE_RUN_TIME here: what they hold are no outputs
- * of the engine, but of each run. See bsm_context_output_structure. */
+ * made from a model. Parts of the result whose length, keys or kind are known
+ * only after a run are of kind BSM_STRUCTURE_RUN_TIME here; tensors in them are
+ * outputs of each run, not of the engine. See bsm_context_output_structure. */
 BSM_API const bsm_structure *bsm_engine_input_structure(
     const bsm_engine *engine);
 BSM_API const bsm_structure *bsm_engine_output_structure(
@@ -126,27 +126,27 @@ BSM_API bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
 
 typedef struct bsm_engine_memory_info {
   size_t struct_size; /* set by BSM_ENGINE_MEMORY_INFO_INIT */
-  /* Bytes, shared by all contexts: each once, however many parts of the engine
-   * use it; with the constants of programs. */
+  /* Bytes of weights, shared by all contexts, including constants of programs.
+   * Weights that several parts of the engine use count once. */
   uint64_t weights;
-  /* Bytes for each context in the memory of the target: what a workspace that
-   * the caller gives needs is their sum, each rounded up to 64 bytes. */
+  /* Bytes for each context in the memory of the target. A workspace that the
+   * caller provides needs their sum, each rounded up to 64 bytes. */
   uint64_t workspace;
   uint64_t scratch; /* for `threads` threads */
-  /* Where the target's memory is not the host's: bytes of the host's memory for
-   * each context, for the steps that run there, and those of the weights that
-   * are in the target's memory. Else 0. */
+  /* When the target's memory is not the host's: bytes of the host's memory for
+   * each context, for steps that run there, and bytes of the weights that are
+   * in the target's memory. Otherwise 0. */
   uint64_t host_workspace, host_scratch;
   uint64_t device_weights;
 } bsm_engine_memory_info;
 #define BSM_ENGINE_MEMORY_INFO_INIT \
   { .struct_size = sizeof(bsm_engine_memory_info) }
-/* Memory that running needs; `threads` as in the context options; with shapes
- * that range, for the largest ones. A plan that a context makes for other
- * shapes takes about 2 KiB for each step, max_plans of them stay. What depends
- * on data takes more while it runs, as the tensors that it computes need, up to
- * bsm_context_options.max_run_bytes: it is given back when the next run starts.
- */
+/* The memory that running needs; `threads` as in the context options. With
+ * shapes that range, it is that for the largest ones. A plan that a context
+ * makes for other shapes takes about 2 KiB for each step, and max_plans of them
+ * are kept. Parts that depend on data take more while they run, for the tensors
+ * that they compute, up to bsm_context_options.max_run_bytes; that is released
+ * when the next run starts. */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_memory(const bsm_engine *engine,
                                                    int threads,
                                                    bsm_engine_memory_info *out);
@@ -163,8 +163,9 @@ typedef struct bsm_step_info {
   const char *name;   /* of the layers it runs */
   const char *kind;   /* "convolution" */
   const char *tactic; /* chosen when the engine was built; "" when open */
-  /* What it computes and moves: multiply-adds count twice, other operations on
-   * an element once, whatever the tactic; each tensor and weight once. */
+  /* What it computes and moves, whatever the tactic. Multiply-adds count as two
+   * operations, others on an element as one. Each tensor and weight counts
+   * once. */
   double flops, bytes;
   size_t trial_count; /* tactics timed when the engine was built; 0: none */
 } bsm_step_info;
@@ -188,7 +189,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_step_trial(const bsm_engine *engine,
                                                        size_t index,
                                                        bsm_step_trial *out);
 
-/* A custom layer that the engine was built with: what a plug-in must bring. */
+/* A custom layer that the engine was built with, which a plug-in must provide.
+ */
 typedef struct bsm_engine_layer {
   size_t struct_size; /* set by BSM_ENGINE_LAYER_INIT */
   const char *name;
@@ -204,10 +206,10 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
 
 /* ---- contexts ---- */
 
-/* Memory for output `index` of a run: `bytes` bytes for the dims that it has
- * this time, aligned as its elements are; it must stay until the caller is done
- * with the output. `index` is that of bsm_context_output. NULL: there is none,
- * and the run fails. */
+/* Returns memory for output `index` of a run: `bytes` bytes for the dims that
+ * it has in this run, aligned as its elements are. It must stay until the
+ * caller is done with the output. `index` is that of bsm_context_output. NULL:
+ * there is no memory, and the run fails. */
 typedef void *(*bsm_output_allocate)(void *user, size_t index, const char *name,
                                      bsm_dtype dtype, const bsm_dims *dims,
                                      size_t bytes);
@@ -228,22 +230,22 @@ typedef struct bsm_context_options {
   void *workspace;
   size_t workspace_size;
   bool profile; /* time every step: bsm_context_profile */
-  /* Where bsm_context_run_keep puts the outputs: called once for each of them
-   * in each run. NULL: memory of the context's own. */
+  /* Provides the memory for outputs of bsm_context_run_keep; called once for
+   * each of them in each run. NULL: the context's own memory. */
   bsm_output_allocate output_allocate;
   void *output_user;
-  /* Engines made of models that loop or branch on data can be told to run for
-   * ever, or to take all memory. A run fails with BSM_LIMIT after so many
-   * instructions, where a step of a loop counts too (0: a thousand million),
-   * or when what is alive takes more bytes (0: 16 GiB, or 64 times the inputs
-   * and weights, whichever is more); at times it takes twice that, and 64 MiB,
-   * with what is no longer needed. Not for engines of fixed steps, which end
-   * and need what bsm_engine_memory says. */
+  /* Engines made of models that loop or branch on data could run for ever, or
+   * take all memory. A run fails with BSM_LIMIT after this many instructions,
+   * where an iteration of a loop counts too (0: a thousand million), or when
+   * its values take more bytes (0: 16 GiB, or 64 times the inputs and weights,
+   * whichever is more). For a time it may take twice that, and 64 MiB,
+   * including garbage. Engines of fixed steps ignore this: they end, and need
+   * what bsm_engine_memory says. */
   uint64_t max_instructions;
   uint64_t max_run_bytes;
-  /* Plans for shapes of the inputs that are kept at most, beside those that the
-   * engine has; 0: 16 for each part of the model that is planned so. The one
-   * that was used longest ago goes first. */
+  /* The most plans for shapes of the inputs that are kept, besides those that
+   * the engine has; 0: 16 for each part of the model that has such plans. The
+   * least recently used one is dropped first. */
   size_t max_plans;
 } bsm_context_options;
 #define BSM_CONTEXT_OPTIONS_INIT                                               \
@@ -263,16 +265,17 @@ BSM_API void bsm_context_destroy(bsm_context *context);
 
 /* Runs the engine on the caller's arrays: one for each input and output, in
  * order, with the dtype and dims of the bindings, contiguous. Outputs may not
- * overlap inputs. Arrays may be on the engine's device (bsm_array.space), where
- * it has one: those in the memory that their binding is in are used in place,
- * the others are copied to and from memory of the context. When this returns,
- * all work is done; a failure of work on the device is returned too, with the
- * step, and the context can be used again. Where a binding has dims of -1, an
- * array has those that this run is for; outputs whose dims only the run tells
- * are better left to bsm_context_run_keep, as arrays of other dims are refused
- * after it; engines whose outputs only the run counts (BSM_UNSUPPORTED) have to
- * be. Allocates nothing but what ops of the reference library need while they
- * are called, and what depends on data; takes no lock but the thread pool's.
+ * overlap inputs. If the engine has a device, arrays may be there
+ * (bsm_array.space). Arrays in the memory of their binding are used in place;
+ * others are copied to and from memory of the context. When this returns, all
+ * work is done. A failure of work on the device is returned too, with the step,
+ * and the context can be used again. Where a binding has dims of -1, the
+ * array's dims are those of this run. Outputs whose dims are known only after
+ * the run are better left to bsm_context_run_keep, because arrays of other dims
+ * are refused then; when even the number of outputs is known only after the
+ * run, this function fails with BSM_UNSUPPORTED. Allocates only for ops of the
+ * reference library and for values that depend on data; takes no lock but the
+ * thread pool's.
  * BSM_INVALID_ARGUMENT: a count, dtype, rank, shape or stride is wrong; the
  * message names the binding and both values. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
@@ -282,17 +285,19 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
                                                  size_t output_count);
 
 /* Runs the engine and keeps the outputs in the context, or in memory that
- * options.output_allocate gives: for engines whose outputs' dims only the run
- * tells. As bsm_context_run otherwise; the first call allocates.
- * BSM_OUT_OF_MEMORY: output_allocate gave none. */
+ * options.output_allocate provides: for engines whose outputs' dims are known
+ * only after the run. Otherwise the same as bsm_context_run; the first call
+ * allocates.
+ * BSM_OUT_OF_MEMORY: output_allocate returned NULL. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_run_keep(bsm_context *context,
                                                       const bsm_array *inputs,
                                                       size_t input_count);
-/* How many outputs the last bsm_context_run_keep gave. They are those of the
- * engine, in the same order; but when parts of the result are of kind
- * BSM_STRUCTURE_RUN_TIME, all tensors and numbers of this run's result, depth
- * first, so that indices are not those of the engine's outputs: names and the
- * structure tell which is which. 0: nothing has been run, or the run failed. */
+/* The number of outputs of the last bsm_context_run_keep. They are those of the
+ * engine, in the same order. But when parts of the result are of kind
+ * BSM_STRUCTURE_RUN_TIME, they are all tensors and numbers of this run's
+ * result, depth first; their indices are not those of the engine's outputs, and
+ * names and the structure say which is which. 0: nothing has been run, or the
+ * run failed. */
 BSM_API size_t bsm_context_output_count(const bsm_context *context);
 /* Output `index` of the last bsm_context_run_keep, contiguous: in memory that
  * belongs to the context until its next run, or where output_allocate put it.
@@ -305,11 +310,12 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_output(bsm_context *context,
  * bsm_engine_output's, unique in its run, and lives until the next. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_output_binding(
     bsm_context *context, size_t index, bsm_binding *out);
-/* The result of the last bsm_context_run_keep: as bsm_engine_output_structure,
- * with lists as long, dicts with the keys and values of the kind that they have
- * in this run; every tensor has its dtype and dims, every number its value.
- * Bindings are indices for bsm_context_output. NULL for an engine that was not
- * made from a model. It belongs to the context until its next run.
+/* The result of the last bsm_context_run_keep: the structure of
+ * bsm_engine_output_structure with the lengths of lists, keys of dicts and
+ * kinds of values of this run. Every tensor has its dtype and dims, every
+ * number its value. Bindings are indices for bsm_context_output. NULL for an
+ * engine that was not made from a model. It belongs to the context until its
+ * next run.
  * BSM_INVALID_ARGUMENT: nothing has been run since, or the run failed. */
 BSM_API BSM_NODISCARD bsm_status
 bsm_context_output_structure(bsm_context *context, const bsm_structure **out);
@@ -320,22 +326,23 @@ bsm_context_output_structure(bsm_context *context, const bsm_structure **out);
  * has no plan for makes one, which takes about a millisecond for a hundred
  * operators; these functions do it beforehand, and tell the dims of outputs. */
 
-/* Says which dims input `index` is going to have. Until then it is taken to
- * have those that the engine is best with.
+/* Sets the dims that input `index` is going to have; before that, they are
+ * those that the engine was built to be fast with.
  * BSM_INVALID_ARGUMENT: another rank, or a size that is not in the range; the
  * message names the input, the dimension and the range. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_set_input_shape(
     bsm_context *context, size_t index, const bsm_dims *dims);
-/* The dims that were said, or the best ones. */
+/* The dims that were set, or those that the engine was built to be fast with.
+ */
 BSM_API BSM_NODISCARD bsm_status bsm_context_input_shape(bsm_context *context,
                                                          size_t index,
                                                          bsm_dims *out);
-/* Makes the plan for the dims that were said, when there is none: the next run
+/* Makes the plan for the dims that were set, if there is none; the next run
  * with such inputs finds it. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_prepare(bsm_context *context);
-/* The dims that output `index` has for inputs of the dims that were said, with
- * the plan made as by bsm_context_prepare. Sizes that depend on data are -1, as
- * is the rank when that does. */
+/* The dims that output `index` has for inputs of the dims that were set. Makes
+ * the plan as bsm_context_prepare does. Sizes that depend on data are -1, and
+ * so is a rank that does. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_output_shape(bsm_context *context,
                                                           size_t index,
                                                           bsm_dims *out);
@@ -353,8 +360,8 @@ typedef struct bsm_step_profile {
 #define BSM_STEP_PROFILE_INIT \
   { .struct_size = sizeof(bsm_step_profile) }
 /* The steps of the engine's plans, then those of the plans that the context has
- * made for shapes and still keeps: these and their names stay until the next
- * run. Instructions that run one by one are not in it. */
+ * made for shapes and still has; these and their names stay until the next run.
+ * Instructions that run one by one are not included. */
 BSM_API size_t bsm_context_profile_count(const bsm_context *context);
 BSM_API BSM_NODISCARD bsm_status bsm_context_profile(const bsm_context *context,
                                                      size_t index,

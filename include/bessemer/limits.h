@@ -24,10 +24,10 @@ typedef struct bsm_limits {
   uint64_t max_source_bytes;  /* one code member, one IR text (256 MiB) */
   uint64_t max_nodes;         /* IR nodes of a lowered graph (4,000,000) */
   uint64_t max_tensor_bytes;  /* one tensor made while compiling (16 GiB) */
-  /* Loops are unrolled while compiling up to so many turns (100,000), all loops
-   * of a method together, and as long as they leave no more than so many nodes
-   * (100,000). What goes beyond becomes a loop of the engine; where it cannot
-   * (max_unrolled_nodes then does not count), compiling fails. */
+  /* Loops are unrolled while compiling up to this many iterations in all loops
+   * of a method (100,000), and as long as they leave at most this many nodes
+   * (100,000). A longer loop becomes a loop of the engine. When it cannot
+   * (max_unrolled_nodes is ignored then), compiling fails. */
   uint64_t max_loop_trips;
   uint64_t max_unrolled_nodes;
   uint64_t max_json_values; /* values and keys of one JSON text (20,000,000) */

@@ -202,8 +202,8 @@ typedef enum bsm_scatter_mode {
   BSM_SCATTER_ND = 1
 } bsm_scatter_mode;
 
-/* What becomes of an element that updates fall on; updates apply in row-major
- * order of the indices, so the result is the same every time. */
+/* How an element is updated. Updates are applied in row-major order of the
+ * indices, so the result is always the same. */
 typedef enum bsm_scatter_reduction {
   BSM_SCATTER_ASSIGN = 0, /* the last update stays */
   BSM_SCATTER_ADD = 1,    /* of bool: or */
@@ -226,11 +226,11 @@ typedef enum bsm_padding_mode {
   BSM_PADDING_CIRCULAR = 3
 } bsm_padding_mode;
 
-/* What quantizing makes of NaN. */
+/* What NaN is quantized to. */
 typedef enum bsm_quantize_nan {
   BSM_QUANTIZE_NAN_CAST = 0,  /* what a cast makes of it: 0 of integers */
   BSM_QUANTIZE_NAN_LEAST = 1, /* the least of the range */
-  /* The same, also of values of 2^63 or more: of what int64 does not hold. */
+  /* The same, also for values of 2^63 or more, which int64 does not hold. */
   BSM_QUANTIZE_NAN_OR_HUGE_LEAST = 2
 } bsm_quantize_nan;
 
@@ -312,12 +312,12 @@ BSM_API bsm_layer *bsm_network_add_top_k(bsm_network *net, bsm_itensor *input,
 BSM_API bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                           bsm_itensor *indices,
                                           bsm_gather_mode mode, int32_t axis);
-/* A copy of `data` with `updates` written to the places that `indices` name.
- * ELEMENT: indices and updates have the same dims; element i goes to its own
- * place but for `axis`, which the index gives. ND: indices [.., k] name the
- * dimensions axis .. axis + k - 1 of the data; updates have the dims
- * data[:axis] + indices[:-1] + data[axis + k:]. An index out of range is an
- * error when the engine runs; so is a negative one, unless it wraps. */
+/* A copy of `data` with `updates` written to the elements that `indices` name.
+ * ELEMENT: indices and updates have the same dims; update i goes to the element
+ * at its own position, except along `axis`, where the index counts. ND: indices
+ * [.., k] name the dimensions axis .. axis + k - 1 of the data; updates have
+ * the dims data[:axis] + indices[:-1] + data[axis + k:]. An index out of range
+ * is an error when the engine runs; so is a negative one, unless it wraps. */
 BSM_API bsm_layer *bsm_network_add_scatter(bsm_network *net, bsm_itensor *data,
                                            bsm_itensor *indices,
                                            bsm_itensor *updates,
@@ -386,13 +386,13 @@ BSM_API bsm_layer *bsm_network_add_recurrent(
     bsm_itensor *cell, bsm_recurrent_operation operation,
     const bsm_recurrent_weights *weights, size_t directions);
 
-/* Rounds to a grid: q = clamp(round(x * (1 / scale)) + zero_point, least,
- * greatest), half to even, in `dtype`: int8, uint8, int16, int32, or the dtype
- * it computes in, which is float64 for float64 inputs, else float32.
- * `scale` is floating, its reciprocal of its own dtype. `zero_point` has the
- * dtype it computes in; NULL: 0. Both have one element; or `axis` (else -1)
- * names the dimension of the input for each of whose places they have one:
- * rank 1. The range is that of an integer dtype, and else unbounded, until
+/* Quantizes: q = clamp(round(x * (1 / scale)) + zero_point, least, greatest),
+ * half to even, in `dtype`: int8, uint8, int16, int32, or the dtype it computes
+ * in, which is float64 for float64 inputs and float32 for others. `scale` is
+ * floating, its reciprocal of its own dtype. `zero_point` has the dtype it
+ * computes in; NULL: 0. Both have one element and `axis` is -1; or they have
+ * rank 1, with one element for each index along dimension `axis` of the input.
+ * The range is that of an integer dtype, or unbounded, until
  * bsm_quantize_set_range. */
 BSM_API bsm_layer *bsm_network_add_quantize(bsm_network *net,
                                             bsm_itensor *input,
@@ -449,9 +449,9 @@ BSM_API void bsm_resize_set_scales(bsm_layer *layer, const double *scales,
 BSM_API void bsm_normalization_set_epsilon(bsm_layer *layer, double epsilon);
 BSM_API void bsm_normalization_set_groups(bsm_layer *layer, int64_t groups);
 BSM_API void bsm_normalization_set_rms(bsm_layer *layer, bool rms);
-/* Sequences of different lengths: `lengths` holds an int64 for each sample,
- * how many of the T steps are its own. The others are padding: their output is
- * 0, and the states skip them (backwards, they come first). */
+/* Sequences of different lengths: `lengths` has an int64 for each sample, the
+ * number of its steps. The rest of the T steps is padding: its output is 0, and
+ * the states skip it (backwards, it comes first). */
 BSM_API void bsm_recurrent_set_lengths(bsm_layer *layer,
                                        const bsm_weights *lengths);
 BSM_API void bsm_reduce_set_correction(bsm_layer *layer, double correction);

@@ -24,7 +24,7 @@
 
 BSM_EXTERN_C_BEGIN
 
-/* What these structs look like. A plug-in of another number is refused. */
+/* The version of these structs. A plug-in of another version is refused. */
 #define BSM_PLUGIN_ABI 1u
 
 #define BSM_PLUGIN_MAX_NAME 95   /* bytes of a layer's name */
@@ -173,8 +173,8 @@ BSM_API size_t bsm_plugin_registry_count(const bsm_plugin_registry *registry);
 BSM_API const bsm_plugin *bsm_plugin_registry_at(
     const bsm_plugin_registry *registry, size_t index);
 /* Opens a shared library and adds its plug-in. The code of the library runs
- * with all rights of the program. The compiler library alone has it. BSM_IO:
- * cannot be opened. BSM_NOT_FOUND: no bsm_plugin_entry. */
+ * with all rights of the program. Only the compiler library has this function.
+ * BSM_IO: cannot be opened. BSM_NOT_FOUND: no bsm_plugin_entry. */
 BSM_API BSM_NODISCARD bsm_status bsm_plugin_open(bsm_plugin_registry *registry,
                                                  const char *path);
 

@@ -2,8 +2,8 @@
 /* The structure of a model's arguments and of its result: nested tuples, lists,
  * dicts, NamedTuples around tensors, numbers, strings.
  *
- * An engine runs on flat arrays of tensors, its bindings; a structure tells
- * which binding stands where, and what is fixed:
+ * An engine runs on flat arrays of tensors, its bindings; a structure says
+ * where each binding belongs, and which values are fixed:
  *
  *   const bsm_structure *result = bsm_engine_output_structure(engine);
  *   const bsm_structure *boxes = bsm_structure_find(result, "0.boxes");
@@ -11,9 +11,8 @@
  *   bsm_status st = bsm_structure_describe(boxes, &info);
  *   if (!st) use(outputs[info.binding]);
  *
- * Structures belong to their engine. That of a result whose lists, dicts or
- * optional parts only a run tells belongs to the context that ran it: see
- * bsm_context_output_structure. */
+ * Structures belong to their engine. The structure of a run's result belongs to
+ * the context: see bsm_context_output_structure. */
 #ifndef BESSEMER_STRUCTURE_H_
 #define BESSEMER_STRUCTURE_H_
 
@@ -39,8 +38,8 @@ typedef enum bsm_structure_kind {
   BSM_STRUCTURE_DICT = 10,
   BSM_STRUCTURE_OBJECT = 11,    /* an instance of a class: its attributes */
   BSM_STRUCTURE_ARGUMENTS = 12, /* the parameters of the method */
-  /* A part of the result whose length, keys or kind only a run tells: its one
-   * child is its type, and bsm_context_output_structure has what a run gave. */
+  /* A part of the result whose length, keys or kind are known only after a run.
+   * Its one child is its type; bsm_context_output_structure has the value. */
   BSM_STRUCTURE_RUN_TIME = 13,
   /* In such a type, where also a list has one child, the type of its items, and
    * a dict two, of its keys and its values: */
@@ -48,7 +47,7 @@ typedef enum bsm_structure_kind {
   BSM_STRUCTURE_ANY = 15       /* a value of any type */
 } bsm_structure_kind;
 
-/* What a child is called in its parent. */
+/* The kind of a child's key in its parent. */
 typedef enum bsm_structure_key {
   BSM_STRUCTURE_KEY_NONE = 0,     /* the root */
   BSM_STRUCTURE_KEY_POSITION = 1, /* of a list or tuple */

@@ -41,8 +41,8 @@ BSM_API size_t bsm_dtype_size(bsm_dtype dtype);
 /* PyTorch's name, such as "float32"; "undefined" for an unknown dtype. */
 BSM_API const char *bsm_dtype_name(bsm_dtype dtype);
 
-/* What a layer computes in, as bits: of what is allowed, of what a target has.
- * Its tensors are stored in dtypes of their own. */
+/* Precisions that layers compute in, as bits, for sets of them. The dtypes in
+ * which tensors are stored are separate. */
 typedef enum bsm_precision {
   BSM_PRECISION_NONE = 0, /* integers, float64, or nothing is computed */
   BSM_PRECISION_FP32 = 1,
@@ -72,8 +72,8 @@ BSM_API const char *bsm_dims_format(char *buffer, bsm_dims dims);
 /* The text of `dims`, living until the end of the enclosing block. */
 #define bsm_dims_str(dims) bsm_dims_format((char[BSM_DIMS_STR_SIZE]){0}, (dims))
 
-/* Which memory: the host's, or that of the device that an engine runs on. Where
- * that is the CPU, all memory is the host's. */
+/* Memory spaces: the host's, or that of the device that an engine runs on. For
+ * the CPU all memory is the host's. */
 typedef enum bsm_memory_space {
   BSM_SPACE_HOST = 0,
   BSM_SPACE_DEVICE = 1
@@ -81,8 +81,8 @@ typedef enum bsm_memory_space {
 #define BSM_MEMORY_SPACES 2
 
 /* An array in the caller's memory. `strides` are in elements; NULL means
- * contiguous (row-major). `space` tells where `data` is an address: left zero,
- * in the host's memory; on a device, `device` is its index, as in the options
+ * contiguous (row-major). `space` says in which memory `data` is an address;
+ * zero is the host's. On a device, `device` is its index, as in the options
  * that the engine was loaded with. */
 typedef struct bsm_array {
   void *data;

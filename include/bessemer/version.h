@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The version of Bessemer: of the headers that a program was built with, and of
- * the library that it runs with. This file is where it stands; the build reads
- * it from here.
+ * the library that it runs with. It is written only here, and the build reads
+ * it from this file.
  *
  * Structs that programs and the library hand to each other can grow, at their
  * end. Each begins with struct_size, which its INIT macro sets to the size that
  * the program was built with; a size that was not set is BSM_INVALID_ARGUMENT.
  *
- * - Of options, which the program fills: what a program built with older
- *   headers does not have takes its default, which zero stands for. What a
- *   library does not know, as the program was built with newer headers, must be
- *   zero, or the call fails with BSM_UNSUPPORTED.
- * - Of results, which the library fills: it fills as far as the program's
- * struct goes; fields that an older library does not know become zero.
+ * - Options, which the program fills: fields that a program built with older
+ *   headers does not have take their default, which is what zero means. Fields
+ *   that the library does not know, because the program was built with newer
+ *   headers, must be zero; otherwise the call fails with BSM_UNSUPPORTED.
+ * - Results, which the library fills: it fills the struct up to the program's
+ *   size. Fields that an older library does not know become zero.
  *
  * Values that are passed in numbers (bsm_dims, bsm_array, bsm_weights,
  * bsm_scalar, bsm_input_spec) and rows of tables (bsm_conversion_pattern, those

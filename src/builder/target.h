@@ -97,8 +97,9 @@ struct bsm_target_ops {
   const char *name; /* "cpu" */
 
   /* Makes the target of a request, in `arena`. `parameters`: the text after the
-   * colon, or NULL for this machine. BSM_INVALID_ARGUMENT: an unknown parameter
-   * or value (the message lists the known ones), or a contradiction.
+   * colon, or NULL for this machine.
+   * BSM_INVALID_ARGUMENT: an unknown parameter or value (the message lists the
+   * known ones), or a contradiction.
    * BSM_UNSUPPORTED: this machine cannot be such a target. */
   bsm_status (*parse)(const bsm_target_request *request, const char *parameters,
                       bsm_arena *arena, const bsm_target **out);
@@ -199,9 +200,10 @@ struct bsm_target_ops {
 const bsm_target_ops *const *bsm_target_table(size_t *count);
 
 /* Makes the target of a request, in `arena`. `request` NULL: this machine's
- * CPU. BSM_INVALID_ARGUMENT: there is no target of that name (the message lists
- * the names), or `parse` says so. BSM_INTERNAL: the target has another version
- * of this interface. */
+ * CPU.
+ * BSM_INVALID_ARGUMENT: there is no target of that name (the message lists the
+ * names), or `parse` says so. BSM_INTERNAL: the target has another version of
+ * this interface. */
 BSM_NODISCARD bsm_status bsm_target_parse(const bsm_target_request *request,
                                           bsm_arena *arena,
                                           const bsm_target **out);

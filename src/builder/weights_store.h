@@ -78,8 +78,8 @@ void bsm_weights_store_destroy(bsm_weights_store *store);
 
 /* Makes `size` bytes at `data` known as constant `id`. Ranges may overlap or be
  * equal (views of one storage); data in several constants belongs to the one
- * with the lowest id. Empty ranges are ignored. BSM_INVALID_ARGUMENT: the id is
- * known with other memory. */
+ * with the lowest id. Empty ranges are ignored.
+ * BSM_INVALID_ARGUMENT: the id is known with other memory. */
 BSM_NODISCARD bsm_status bsm_weights_store_add_constant(
     bsm_weights_store *store, uint32_t id, const void *data, uint64_t size);
 

@@ -24,8 +24,9 @@ void bsm_workspace_init(bsm_workspace *w, bsm_stream *stream,
 void bsm_workspace_destroy(bsm_workspace *w);
 
 /* Makes room for a plan; the content is lost. Waits for the stream before
- * memory is replaced. BSM_INVALID_ARGUMENT: the caller's memory is too small or
- * misaligned. BSM_LIMIT: there is no such size. */
+ * memory is replaced.
+ * BSM_INVALID_ARGUMENT: the caller's memory is too small or misaligned.
+ * BSM_LIMIT: there is no such size. */
 BSM_NODISCARD bsm_status bsm_workspace_reserve(bsm_workspace *w,
                                                uint64_t workspace,
                                                size_t scratch);

@@ -32,8 +32,9 @@ void bsm_shape_plans_destroy(bsm_shape_plans *plans);
 /* Finds or makes the plan of a REGION for inputs of these shapes and numbers;
  * of tensors only dtypes and dims matter. The plan stays until the next call.
  * *out is NULL when there can be none, and the instructions have to be run one
- * by one. BSM_UNSUPPORTED: this library has no planner; the message says which
- * one has. */
+ * by one.
+ * BSM_UNSUPPORTED: this library has no planner; the message says which one has.
+ */
 BSM_NODISCARD bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                               const bsm_instruction *region,
                                               const bsm_ivalue *inputs,
