@@ -265,7 +265,7 @@ static bsm_status add_results(graph_builder *g, const bsm_abstract_run *run,
   return BSM_OK;
 }
 
-/* As large as running the instructions would allow: see program_runner.c. */
+/* As large as running the instructions would allow: see program_memory.c. */
 static size_t largest_tensor(const bsm_planner *planner,
                              const bsm_instruction *region,
                              const bsm_ivalue *inputs) {

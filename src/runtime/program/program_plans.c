@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments and regions of programs: values are bound to the inputs of a plan,
+ * and its outputs become values. */
+#include "engine/region_planner.h"
+#include "runtime/program/program_state.h"
+
+/* ---- segments ---- */
+
+/* A plan's tables are in use until its last run is over. */
+static bsm_status claim(bsm_program_runner *r, const bsm_plan_runner *runner) {
+  return bsm_plan_runner_is_in_flight(runner)
+             ? bsm_residency_wait(&r->residency)
+             : BSM_OK;
+}
+
+static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
+                                uint32_t index, const bsm_ivalue *value,
+                                void **out) {
+  const bsm_plan_binding *binding = &plan->inputs[index];
+  const bsm_plan_tensor *t = &plan->tensors[binding->tensor];
+  if (value->tag != BSM_IVALUE_TENSOR) {
+    return BSM_FAIL(BSM_CORRUPT, "input %s is a %s", binding->name,
+                    bsm_iv_tag_name(value->tag));
+  }
+  bsm_tensor *x = value->u.tensor;
+  if (x->dtype != t->dtype || !bsm_dims_equal(x->sizes, t->dims)) {
+    return BSM_FAIL(
+        BSM_DATA_DEPENDENT, "%s is %s%s where the engine was built for %s%s",
+        binding->name, bsm_dtype_name(x->dtype), bsm_dims_str(x->sizes),
+        bsm_dtype_name(t->dtype), bsm_dims_str(t->dims));
+  }
+  if (t->space == BSM_SPACE_DEVICE) {
+    return bsm_residency_to_device(&r->residency, bsm_program_heap(r), x, out);
+  }
+  if (r->has_device) {
+    BSM_TRY(bsm_residency_fetch(&r->residency, bsm_program_heap(r), value, 1));
+  }
+  BSM_TRY(bsm_tensor_contiguous(bsm_program_heap(r), x, &x));
+  *out = bsm_tensor_data(x);
+  return BSM_OK;
+}
+
+/* A tensor for an output of a plan, in memory of the run. */
+static bsm_status new_output(bsm_program_runner *r, const bsm_plan_tensor *t,
+                             bsm_tensor **out, void **address) {
+  if (t->space == BSM_SPACE_DEVICE) {
+    return bsm_residency_new(&r->residency, bsm_program_heap(r), t->dtype,
+                             t->dims, out, address);
+  }
+  BSM_TRY(bsm_tensor_new(bsm_program_heap(r), t->dtype, t->dims, false, out));
+  *address = bsm_tensor_data(*out);
+  return BSM_OK;
+}
+
+/* Runs a plan whose inputs are set; the outputs get memory of the run. Outputs
+ * on the host may come from a device, so they are waited for. */
+static bsm_status run_plan(bsm_program_runner *r, bsm_plan_runner *runner,
+                           bsm_ivalue *outputs) {
+  const bsm_plan *plan = runner->plan;
+  bool home = false;
+  for (uint32_t k = 0; k < plan->output_count; k++) {
+    const bsm_plan_tensor *t = &plan->tensors[plan->outputs[k].tensor];
+    bsm_tensor *y;
+    BSM_TRY(new_output(r, t, &y, &runner->outputs[k]));
+    outputs[k] = bsm_iv_tensor(y);
+    home = home || t->space == BSM_SPACE_HOST;
+  }
+  BSM_TRY(bsm_plan_runner_enqueue(runner));
+  r->residency.pending = r->has_device;
+  return home ? bsm_residency_wait(&r->residency) : BSM_OK;
+}
+
+bsm_status bsm_program_run_segment(bsm_program_runner *r,
+                                   const bsm_instruction *i,
+                                   const bsm_ivalue *args) {
+  bsm_plan_runner *segment = &r->segments[i->segment];
+  const bsm_plan *plan = segment->plan;
+  bsm_ivalue *outputs = BSM_NEW_ARRAY(bsm_program_heap(r), bsm_ivalue,
+                                      plan->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outputs);
+  BSM_TRY(claim(r, segment));
+  for (uint32_t k = 0; k < plan->input_count; k++) {
+    BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
+  }
+  BSM_TRY(run_plan(r, segment, outputs));
+  bsm_program_set_registers(r, i->outputs, plan->output_count, outputs);
+  return BSM_OK;
+}
+
+/* ---- regions ---- */
+
+static bsm_status find_plan(bsm_program_runner *r, const bsm_instruction *i,
+                            const bsm_ivalue *args, bsm_shape_plan **out) {
+  const uint64_t before = bsm_shape_plans_cost(r->shapes);
+  BSM_TRY(bsm_shape_plans_find(r->shapes, i, args, out));
+  bsm_program_charge(r, bsm_shape_plans_cost(r->shapes) - before);
+  return BSM_OK;
+}
+
+/* Binds the tensors of one input, a tensor or a list, to the plan's inputs from
+ * number `at` on. */
+static bsm_status bind_tensors(bsm_program_runner *r, bsm_plan_runner *runner,
+                               const bsm_ivalue *value, uint32_t *at) {
+  if (value->tag == BSM_IVALUE_LIST) {
+    for (size_t k = 0; k < value->u.list->len; k++) {
+      BSM_TRY(bind_tensors(r, runner, &value->u.list->items[k], at));
+    }
+  }
+  if (value->tag != BSM_IVALUE_TENSOR) return BSM_OK;
+  const uint32_t index = (*at)++;
+  return segment_input(r, runner->plan, index, value, &runner->inputs[index]);
+}
+
+bsm_status bsm_program_run_planned(bsm_program_runner *r,
+                                   const bsm_instruction *i,
+                                   const bsm_ivalue *args,
+                                   bsm_shape_plan *found) {
+  const bool *constant = bsm_shape_plans_constants(r->shapes);
+  const bsm_region_plan *planned = &found->planned;
+  const bsm_plan *plan = planned->plan;
+  bsm_ivalue *outputs = BSM_NEW_ARRAY(bsm_program_heap(r), bsm_ivalue,
+                                      plan->output_count + (size_t)1);
+  BSM_TRY_ALLOC(outputs);
+  BSM_TRY(claim(r, &found->runner));
+  for (uint32_t k = 0, at = 0; k < i->input_count; k++) {
+    if (!bsm_region_binds(i, k, constant)) continue;
+    BSM_TRY(bind_tensors(r, &found->runner, &args[k], &at));
+  }
+  BSM_TRY(run_plan(r, &found->runner, outputs));
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    r->walker.registers[i->outputs[k]] = planned->outputs[k] == BSM_NO_OUTPUT
+                                             ? planned->values[k]
+                                             : outputs[planned->outputs[k]];
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_program_run_region(bsm_program_runner *r,
+                                  const bsm_instruction *i,
+                                  const bsm_ivalue *args) {
+  bsm_shape_plan *found = NULL;
+  if (r->shapes) BSM_TRY(find_plan(r, i, args, &found));
+  return found ? bsm_program_run_planned(r, i, args, found)
+               : bsm_walk_inner(&r->walker, i, i->blocks[0]);
+}
