@@ -74,8 +74,9 @@ static bool fits(const bsm_node *node, const bsm_partition_options *options) {
   return node->outputs.len && options->can_compile(options->user, node);
 }
 
-/* Whether all that reads the results can be in segments, and so on from what
- * takes the layout of its argument. *budget: nodes to look at. */
+/* Whether all readers of the results can be in segments; readers that take over
+ * the layout of their argument are followed to theirs. *budget: how many nodes
+ * to visit. */
 static bool stays_inside(const bsm_node *node,
                          const bsm_partition_options *options, size_t depth,
                          size_t *budget) {
@@ -97,9 +98,9 @@ static bool stays_inside(const bsm_node *node,
   return true;
 }
 
-/* A segment gives contiguous tensors. Where memory is shared as in PyTorch, the
- * layout decides what reshape() shares: a tensor that is not contiguous there
- * does not leave a segment. */
+/* A segment returns contiguous tensors. In a literal graph the layout decides
+ * whether reshape() shares memory, so a tensor that is not contiguous in
+ * PyTorch does not leave a segment. */
 static bool can_be_in_segment(const bsm_node *node,
                               const bsm_partition_options *options) {
   size_t budget = 200;
@@ -156,7 +157,7 @@ static void raise_to(uint32_t *stage, uint32_t found) {
   if (found && found - 1 > *stage) *stage = found - 1;
 }
 
-/* The stage that a value of this block is there after. */
+/* The stage after which a value of this block exists. */
 static void wait_for(const stager *s, const bsm_value *value, uint32_t *stage,
                      size_t depth) {
   const bsm_node *node = value->node;
@@ -185,7 +186,8 @@ static void wait_for_inputs(const stager *s, const bsm_node *node,
   }
 }
 
-/* A list is taken apart where it is made: none goes in or out of a segment. */
+/* A list is unpacked in the stage that makes it; lists do not enter or leave
+ * segments. */
 static bool is_alone(const stager *s, const bsm_node *node) {
   const bsm_partition_options *o = s->options;
   if (o->only_inner && !s->block->owner) return true;
@@ -234,8 +236,8 @@ static bsm_status place_all(stager *s) {
 
 /* ---- small segments ---- */
 
-/* Notes that the nodes of a stage are to stand alone; *noted when they were
- * not before, and can. */
+/* Notes that the nodes of a stage are to run alone; *noted when this is new and
+ * possible. */
 static bsm_status set_alone(stager *s, uint32_t stage, bool *noted) {
   const bsm_partition_options *o = s->options;
   for (size_t i = 0; i < s->nodes.len; i++) {
@@ -253,8 +255,9 @@ static bsm_status set_alone(stager *s, uint32_t stage, bool *noted) {
   return BSM_OK;
 }
 
-/* Dissolves segments of too few nodes, which may make others smaller: again
- * until there are none. Each turn takes at least one node out for good. */
+/* Dissolves segments of too few nodes. That may make other segments smaller, so
+ * it is repeated until there are none. Each round takes at least one node out
+ * for good. */
 static bsm_status dissolve_small(stager *s) {
   const size_t least = s->options->min_segment_nodes;
   for (bool again = least > 1; again;) {
@@ -320,8 +323,8 @@ static bsm_status copy_node(segment_builder *b, const bsm_node *node) {
   return BSM_OK;
 }
 
-/* What stands for a value in the segment: a copy of a constant or list, or a
- * new input. */
+/* The value that replaces another one in the segment: a copy of a constant or
+ * list, or a new input. */
 static bsm_status map_value(segment_builder *b, bsm_value *value,
                             bsm_value **out) {
   *out = bsm_ptrmap_get(&b->copies, value);
@@ -344,8 +347,8 @@ static bool is_member(const segment_builder *b, const bsm_node *node) {
   return bsm_ptrmap_get(&b->members, node) != NULL;
 }
 
-/* Whether anything outside of the segment reads the value: through lists that
- * are made anew where they are needed, too. */
+/* Whether anything outside of the segment reads the value, also through lists,
+ * which are made anew where they are needed. */
 static bool is_read_outside(const segment_builder *b, const bsm_value *value,
                             size_t depth) {
   for (size_t i = 0; i < value->uses.len; i++) {
@@ -413,7 +416,7 @@ static bsm_status partition_block(const bsm_block *block,
         item.must_call =
             options->must_call && options->must_call(options->user, item.node);
       }
-      /* A segment whose results nobody reads is not run. */
+      /* A segment whose results are not read is not run. */
       if (item.node || item.segment->output_count) {
         BSM_TRY_ALLOC(bsm_vec_push(arena, &items, item));
       }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitioning: what of a lowered graph becomes segments - plans of fixed
- * shapes - and what the program around them runs one by one.
+/* Partitioning divides a lowered graph into segments, which become plans of
+ * fixed shapes, and nodes that the program around them runs one by one.
  *
  * A node can be in a segment when all its tensors have known dims and dtypes,
  * its other arguments are constants, and something can compile it. The nodes of
@@ -18,17 +18,17 @@ typedef struct bsm_partition_options {
   const bsm_aten_library *aten;
   /* Whether a node could be part of a network. */
   bool (*can_compile)(void *user, const bsm_node *node);
-  /* Whether a node must stand alone though a network could have it, and whether
-   * one can; NULL: none must, all can. */
+  /* Whether a node must run alone though a network could have it, and whether a
+   * node can run alone; NULL: none must, all can. */
   bool (*must_call)(void *user, const bsm_node *node);
   bool (*can_call)(void *user, const bsm_node *node);
-  /* The nodes of smaller segments stand alone, where all of them can. */
+  /* The nodes of smaller segments run alone, if all of them can. */
   size_t min_segment_nodes;
-  /* Of a literal graph; NULL: values never change. What touches memory that is
-   * written to stays in the order of the graph, and in no segment. */
+  /* For a literal graph; NULL: values never change. Nodes that use memory that
+   * is written to keep their order and are in no segment. */
   const bsm_memory_sets *memory;
-  /* The top block has no segments, blocks inside of it may: it becomes regions
-   * of the program (planner/planner.h). */
+  /* The top block has no segments, because it becomes regions of the program
+   * (planner/planner.h). Blocks inside of it may have segments. */
   bool only_inner;
   void *user;
 } bsm_partition_options;
@@ -45,7 +45,7 @@ typedef struct bsm_segment {
 typedef struct bsm_schedule_item {
   bsm_segment *segment;
   const bsm_node *node;
-  bool must_call; /* as the options say of the node */
+  bool must_call; /* what the options say of the node */
 } bsm_schedule_item;
 
 typedef struct bsm_schedule {
@@ -54,7 +54,7 @@ typedef struct bsm_schedule {
 } bsm_schedule;
 
 /* Whether the whole graph is one segment, so that no program is needed: a plan
- * calls by itself what must be called. */
+ * can call the reference library itself. */
 bool bsm_is_one_segment(const bsm_graph *graph,
                         const bsm_partition_options *options);
 
@@ -63,9 +63,9 @@ typedef struct bsm_partition {
   bsm_ptrmap schedules; /* bsm_block -> its bsm_schedule */
 } bsm_partition;
 
-/* Schedules the top block, and the blocks of nodes that stand in schedules.
- * Constants, and lists of what segments can have, are in none: whoever needs
- * one makes it. */
+/* Schedules the top block, and the blocks of nodes in schedules. Constants, and
+ * lists of values that segments can have, are not in schedules: they are made
+ * where they are needed. */
 BSM_NODISCARD bsm_status bsm_partition_graph(
     const bsm_graph *graph, const bsm_partition_options *options,
     bsm_arena *arena, bsm_partition *out);
@@ -73,7 +73,7 @@ BSM_NODISCARD bsm_status bsm_partition_graph(
 const bsm_schedule *bsm_partition_schedule(const bsm_partition *partition,
                                            const bsm_block *block);
 
-/* Whether a segment can have the node. */
+/* Whether the node can be in a segment. */
 bool bsm_node_fits_segment(const bsm_node *node,
                            const bsm_partition_options *options);
 

@@ -167,7 +167,8 @@ typedef struct result_walk {
   size_t node, leaf;
 } result_walk;
 
-/* The type of a value that only the run tells, below `node`. */
+/* Describes, below `node`, the type of a value that is known only in the run.
+ */
 static bsm_status describe_type(describer *d, const bsm_type *type,
                                 size_t depth, bsm_structure *node) {
   bsm_structure_info *info = &node->info;
@@ -255,7 +256,7 @@ static bsm_status describe_leaf(result_walk *w, size_t depth,
   if (fixed) BSM_TRY(set_fixed(w->d, &leaf->constant, &node->info));
   if (!leaf->is_output) return BSM_OK;
   if (!fixed) node->info.kind = kind_of_type(leaf->type);
-  /* A Scalar is what its tensor holds. */
+  /* A Scalar is described as what its tensor holds. */
   if (leaf->type && leaf->type->kind == BSM_TYPE_NUMBER) {
     const bsm_type *type = bsm_node_in(returns, leaf->output)->type;
     if (type && type->has_dtype && type->dtype == BSM_DTYPE_BOOL) {

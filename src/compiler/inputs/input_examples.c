@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of arguments after example arrays: tensors take their shapes, numbers
+/* Values of arguments from example arrays: tensors take their shapes, numbers
  * their values. */
 #include <inttypes.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static const bsm_input_spec *find_named(const example_set *set,
   return NULL;
 }
 
-/* Whether `name` is `keys` or goes on behind them with a dot. */
+/* Whether `name` is `keys`, or continues after them with a dot. */
 static bool is_below(const char *name, const char *keys) {
   const size_t n = strlen(keys);
   return name && (n == 0 || (strncmp(name, keys, n) == 0 &&
@@ -206,8 +206,8 @@ static bsm_status list_at(example_set *set, const bsm_type *type,
   return BSM_OK;
 }
 
-/* The first key of what follows `keys` in a name; all of it, when the values
- * are not containers, so that keys may hold dots. */
+/* The first key after `keys` in a name. When the values are not containers it
+ * is the whole rest, so that keys may have dots. */
 static bsm_str first_key(const char *name, const char *keys,
                          const bsm_type *value) {
   const char *rest = name + strlen(keys) + (keys[0] && name[strlen(keys)]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of specs, guided by the declared type. */
+/* Makes values of specs, following the declared type. */
 #include "compiler/inputs/input_value.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ bsm_status bsm_input_mismatch(const bsm_input_maker *maker, const char *path,
                   path, text.data, given);
 }
 
-/* What a spec gives, for messages. */
+/* Describes a spec, for messages. */
 static const char *given_text(bsm_arena *arena, const bsm_input_spec *spec) {
   static const char *const containers[] = {"a list", "a tuple", "a dict",
                                            "named fields"};
@@ -125,7 +125,8 @@ static bsm_type_kind number_kind(bsm_dtype dtype) {
   }
 }
 
-/* A tensor spec for a parameter that is a number: the run will tell. */
+/* A tensor spec for a parameter that is a number: the number is given when
+ * running. */
 static bsm_status run_time_number(const bsm_input_maker *maker,
                                   const bsm_type *type,
                                   const bsm_input_spec *spec, const char *path,
@@ -244,7 +245,7 @@ static const char *join_index(const bsm_input_maker *maker, const char *path,
   return bsm_arena_printf(maker->arena, "%s.%zu", path, index);
 }
 
-/* The type of items that no declaration tells: what all have in common. */
+/* The type of items without a declaration: what all have in common. */
 static const bsm_type *common_type(const bsm_input_maker *maker,
                                    const bsm_ivalue *items, size_t n) {
   bsm_type_table *types = maker->cx->types;
@@ -459,7 +460,7 @@ static bsm_status container_value(const bsm_input_maker *maker,
   return mismatch(maker, path, type, spec);
 }
 
-/* The first alternative that fits. */
+/* Takes the first alternative that fits. */
 static bsm_status union_value(const bsm_input_maker *maker,
                               const bsm_type *type, const bsm_input_spec *spec,
                               const char *path, size_t depth, bsm_ivalue *out) {

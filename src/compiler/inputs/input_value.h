@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an input spec and the declared type of a parameter to the abstract value
- * that lowering starts from: meta tensors for what the run will tell, plain
- * values for what is fixed. */
+/* Makes the abstract value that lowering starts from, from an input spec and
+ * the declared type of a parameter: meta tensors for what is given when
+ * running, plain values for what is fixed. */
 #ifndef BSM_COMPILER_INPUTS_INPUT_VALUE_H_
 #define BSM_COMPILER_INPUTS_INPUT_VALUE_H_
 
@@ -31,13 +31,14 @@ BSM_NODISCARD bsm_status bsm_input_examples(const bsm_input_maker *maker,
                                             const bsm_input_spec *spec,
                                             const char *path, bsm_ivalue *out);
 
-/* A number for a parameter of the type; BSM_INVALID_ARGUMENT when it is none
- * that the type admits. */
+/* A number for a parameter of the type; BSM_INVALID_ARGUMENT when the type does
+ * not admit it. */
 BSM_NODISCARD bsm_status bsm_input_number(const bsm_input_maker *maker,
                                           const bsm_type *type,
                                           bsm_ivalue number, const char *path,
                                           bsm_ivalue *out);
-/* A dict's key from text, as its type says: false when it is none. */
+/* Reads a dict's key of a type from text; false when the text is no such key.
+ */
 bool bsm_input_key_of_text(const bsm_input_maker *maker, const bsm_type *type,
                            bsm_str text, bsm_ivalue *out);
 /* "input "x" is of type int, given ...". */
@@ -48,7 +49,7 @@ static inline bool bsm_type_is_number(const bsm_type *type) {
   return type->kind == BSM_TYPE_INT || type->kind == BSM_TYPE_FLOAT ||
          type->kind == BSM_TYPE_BOOL || type->kind == BSM_TYPE_NUMBER;
 }
-/* A list or tuple of numbers alone. */
+/* Whether it is a list or tuple of numbers only. */
 bool bsm_type_is_number_list(const bsm_type *type);
 /* How many arrays make up a value of the type: -1 where it may vary. */
 int32_t bsm_type_array_count(const bsm_type *type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From input specs to what lowering knows of each parameter. */
+/* Makes what lowering knows of each parameter from input specs. */
 #include "compiler/inputs/method_inputs.h"
 
 #include <inttypes.h>
@@ -9,7 +9,8 @@
 #include "compiler/inputs/input_value.h"
 #include "compiler/inputs/model_shapes.h"
 
-/* The parameter a spec is for: by name, else the next one without a spec. */
+/* The parameter of a spec: the one of its name, or the next one without a spec.
+ */
 static bsm_status find_slot(const bsm_method *method,
                             const bsm_input_spec *spec, size_t spec_index,
                             const bsm_input_spec **slots, size_t *out) {
@@ -81,8 +82,8 @@ typedef struct example_maker {
   const bsm_model *model; /* that the examples are of; NULL: of a trace */
 } example_maker;
 
-/* A value after an example, or (example NULL) after a type that tells all of
- * it; *found is false when it does not. */
+/* Makes a value from an example or, when that is NULL, from a type that
+ * determines it; *found is false when the type does not. */
 static bsm_status example_value(const example_maker *maker,
                                 const bsm_type *type, const bsm_ivalue *example,
                                 size_t depth, bool *found, bsm_ivalue *out);
@@ -107,7 +108,7 @@ static bsm_status example_tensor(const bsm_input_maker *maker,
   return BSM_OK;
 }
 
-/* What the model itself says of an argument. */
+/* Makes a value from what the model itself says of an argument. */
 static bsm_status example_leaf(const example_maker *maker, const bsm_type *type,
                                const bsm_ivalue *example, bool *found,
                                bsm_ivalue *out) {

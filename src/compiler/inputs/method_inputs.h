@@ -16,8 +16,8 @@ BSM_NODISCARD bsm_status bsm_method_inputs(bsm_module *module,
                                            size_t spec_count, bsm_arena *arena,
                                            bsm_lowering_input **out);
 
-/* The value that the archive's example inputs, or a complete type, give a
- * parameter; *found is false when they tell nothing. */
+/* The value of a parameter according to the archive's example inputs or a
+ * complete type; *found is false when there is neither. */
 BSM_NODISCARD bsm_status bsm_method_example(const bsm_module *module,
                                             const bsm_method *method,
                                             size_t index, bsm_arena *arena,

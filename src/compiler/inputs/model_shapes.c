@@ -398,7 +398,7 @@ static void spec_of_range(const bsm_lowering_range *range,
   }
 }
 
-/* *whole false: a value that no spec gives. */
+/* *whole is false for a value that no spec can give. */
 static bsm_status spec_of(bsm_arena *arena, const bsm_ivalue *value, int depth,
                           bsm_input_spec *out, bool *whole) {
   bsm_lowering_range range;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a model file says of the shapes of its inputs, and what the caller
- * gives, brought together. */
+/* Brings together what a model file says of the shapes of its inputs and what
+ * the caller gives. */
 #ifndef BSM_COMPILER_INPUTS_MODEL_SHAPES_H_
 #define BSM_COMPILER_INPUTS_MODEL_SHAPES_H_
 
@@ -14,16 +14,17 @@ BSM_NODISCARD bsm_status bsm_shape_of_example(const bsm_model *model,
                                               bsm_ivalue *out);
 
 /* Checks the values of all parameters against what the file says, and makes
- * dims that follow the same symbol agree: where one is given as fixed, so are
- * the others. BSM_INVALID_ARGUMENT names the dim, the symbol and the range. */
+ * dims that follow the same symbol agree: when one is given as fixed, the
+ * others become fixed too. BSM_INVALID_ARGUMENT names the dim, the symbol and
+ * the range. */
 BSM_NODISCARD bsm_status bsm_fit_shapes(const bsm_module *module,
                                         const bsm_method *method,
                                         bsm_arena *arena,
                                         bsm_lowering_input *inputs);
 
-/* Specs for all parameters of the method: the caller's, and for the others that
- * the file has an example of specs that say the same. `options->inputs` is
- * replaced where there are others. */
+/* Makes specs for all parameters of the method: the caller's, and specs from
+ * the file's examples for parameters without one. Replaces `options->inputs`
+ * when it adds any. */
 BSM_NODISCARD bsm_status bsm_complete_specs(bsm_module *module,
                                             bsm_arena *arena,
                                             bsm_compile_options *options);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Near is what a few slips of the hand make of a name, and a name that has the
- * other as a part between dots: "relu" of "aten::relu", "layer1" of
+/* Names are near when a few typing errors make one of the other, or when one is
+ * a part of the other between dots: "relu" and "aten::relu", "layer1" and
  * "backbone.layer1". */
 #include "compiler/modules/near_names.h"
 
 #include <string.h>
 
-/* Longer names are not looked at. */
+/* Longer names are ignored. */
 enum { MAX_LENGTH = 120 };
 
 static size_t least(size_t a, size_t b) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that someone may have meant who wrote another. */
+/* Suggests the names that may have been meant by an unknown one. */
 #ifndef BSM_COMPILER_MODULES_NEAR_NAMES_H_
 #define BSM_COMPILER_MODULES_NEAR_NAMES_H_
 
@@ -16,8 +16,7 @@ typedef struct bsm_near_names {
   size_t count;
 } bsm_near_names;
 
-/* `name` has to outlive the list. The first of equally near ones stand first.
- */
+/* `name` has to outlive the list. Equally near names keep their order. */
 void bsm_near_names_offer(bsm_near_names *near, bsm_str name);
 
 /* "; near are a, b and c", or "" when none is near. NULL: out of memory. */

@@ -49,7 +49,7 @@ bsm_status bsm_plugin_open(bsm_plugin_registry *registry, const char *path) {
   }
   bsm_arena_destroy(&scratch);
   if (status) return status;
-  /* Kept first: what is registered must stay open. */
+  /* The library is noted first: once registered it must stay open. */
   status = bsm_plugin_registry_keep(registry, handle, close_library);
   if (status) {
     (void)dlclose(handle);

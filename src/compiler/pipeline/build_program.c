@@ -144,7 +144,7 @@ static bsm_status push(block_builder *k, bsm_instruction instruction) {
   return BSM_OK;
 }
 
-/* A list of values is made anew wherever it is needed. */
+/* A list of values is made anew at each place that needs it. */
 static bsm_status make_list(block_builder *k, const bsm_node *node,
                             uint32_t *out) {
   bsm_instruction list = {.kind = BSM_INSTRUCTION_LIST,
@@ -169,7 +169,7 @@ static bsm_status register_of(block_builder *k, const bsm_value *value,
   if (bsm_node_is(value->node, "prim::ListConstruct")) {
     return make_list(k, value->node, out);
   }
-  /* What is never read is None. */
+  /* prim::Uninitialized is never read; it becomes None. */
   if (!bsm_node_is(value->node, "prim::Constant") &&
       !bsm_node_is(value->node, "prim::Uninitialized")) {
     return BSM_FAIL(BSM_INTERNAL, "%s is used before it is computed",
@@ -197,7 +197,7 @@ static bsm_status source_text(program_builder *b, const bsm_node *node,
   return BSM_OK;
 }
 
-/* The instruction for a node of the IR's own; CALL for all others. */
+/* The kind of instruction for a prim:: node; CALL for all other nodes. */
 static bsm_instruction_kind kind_of(const bsm_node *node, const char **name) {
   static const struct {
     const char *kind;
@@ -274,7 +274,7 @@ static bsm_status fill_block(block_builder *k, const bsm_block *block) {
   return BSM_OK;
 }
 
-/* Inner blocks come after the one they are in. */
+/* Inner blocks get numbers after the block that they are in. */
 static bsm_status build_block(program_builder *b, const bsm_block *block,
                               uint32_t *out) {
   const bsm_program_block empty = {0};
@@ -323,7 +323,7 @@ static bsm_status add_binding(program_builder *b, const bsm_value *value,
   return BSM_OK;
 }
 
-/* Strides as if open dims were 1: they are not used. */
+/* Strides are those for open dims of 1; they are not used. */
 static void set_strides(bsm_plan_tensor *t) {
   int64_t stride = 1;
   for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
@@ -332,7 +332,7 @@ static void set_strides(bsm_plan_tensor *t) {
   }
 }
 
-/* The dims of an input that range are -1: the range says between what. */
+/* Dims of an input that range are -1; the range has their limits. */
 static bsm_status add_range(program_builder *b, uint32_t input,
                             const bsm_lowering_range *range) {
   bsm_plan_tensor *t = &b->tensors.items[b->plan->inputs[input].tensor];
@@ -407,7 +407,7 @@ static bsm_status finish(program_builder *b) {
   plan->weights = b->weights.items;
   plan->weights_count = (uint32_t)b->weights.len;
   plan->program = p;
-  /* All segments say the same of the build. */
+  /* All segments have the same metadata of the build. */
   if (p->segment_count) {
     plan->metadata = p->segments[0]->metadata;
     plan->metadata_count = p->segments[0]->metadata_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lowered graph that is divided becomes a plan with a program. */
+/* Builds a plan with a program from a divided graph. */
 #ifndef BSM_COMPILER_PIPELINE_BUILD_PROGRAM_H_
 #define BSM_COMPILER_PIPELINE_BUILD_PROGRAM_H_
 
@@ -13,7 +13,8 @@ typedef struct bsm_program_source {
   const char *const *input_names, *const *output_names; /* of the bindings */
   const bsm_lowering_range *const *input_ranges; /* NULL where dims are fixed */
   size_t value_count; /* of the graph's last outputs: no tensors */
-  /* Of the others: what is known of the dims, where types do not say. */
+  /* For the other outputs: what is known of dims that their types do not have.
+   */
   const bsm_dims *output_dims;
   /* Compiles the graph of a segment to a plan in `arena`. */
   bsm_status (*compile_segment)(void *user, const bsm_graph *graph,
@@ -21,8 +22,8 @@ typedef struct bsm_program_source {
   void *user;
 } bsm_program_source;
 
-/* Whether a node in no segment is a call of an op: others are control flow,
- * tuples and the like. */
+/* Whether a node outside of segments is a call of an op. Other nodes are
+ * control flow, tuples and so on. */
 bool bsm_program_calls_node(const bsm_node *node);
 
 /* How the graph became a program. */
@@ -31,8 +32,8 @@ typedef struct bsm_program_map {
   bool *alone;          /* by register: set by a node that is to stand alone */
 } bsm_program_map;
 
-/* The plan and its program live in `arena`, what *map has in `scratch`.
- * BSM_UNSUPPORTED: something that a program cannot hold either. */
+/* The plan and its program are in `arena`, the tables of *map in `scratch`.
+ * BSM_UNSUPPORTED: a program cannot represent something. */
 BSM_NODISCARD bsm_status bsm_build_program(const bsm_program_source *source,
                                            bsm_arena *scratch, bsm_arena *arena,
                                            bsm_plan **out,

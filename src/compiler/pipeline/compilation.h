@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all stages of a compilation read. Nothing of it changes once it is made:
- * what a stage finds is its result, or goes into the record. */
+/* The data that all stages of a compilation read. It does not change after it
+ * was made: stages return results, or add to the record. */
 #ifndef BSM_COMPILER_PIPELINE_COMPILATION_H_
 #define BSM_COMPILER_PIPELINE_COMPILATION_H_
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of a compilation: what was lowered, how each node runs and why,
- * what was warned of, and the plan. The stages fill it in as they run, so that
- * after a failure it says all that is known until then. Reports are printed
- * from it. */
+/* The record of a compilation: the lowered graph, how each node runs and why,
+ * warnings, and the plan. The stages fill it in as they run, so after a failure
+ * it has everything known by then. Reports are printed from it. */
 #ifndef BSM_COMPILER_PIPELINE_COMPILATION_RECORD_H_
 #define BSM_COMPILER_PIPELINE_COMPILATION_RECORD_H_
 
@@ -42,11 +41,11 @@ typedef struct bsm_compilation_record {
   bsm_arena arena; /* of all below */
   const bsm_logger *logger;
   const bsm_lowered *lowered; /* NULL: lowering failed */
-  /* Of the nodes of the lowered graph: where each is expected to run once the
-   * graph is divided, and then where it does. */
+  /* For the nodes of the lowered graph: first where each is expected to run,
+   * and later where it does. */
   bsm_placement_list nodes;
-  /* Of what runs when inputs that range have the optimal shape, when there is a
-   * plan for it. */
+  /* For the nodes that run when inputs that range have the optimal shape, if
+   * there is a plan for that. */
   bsm_placement_list optimal;
   BSM_VEC(const char *) warnings;
   const bsm_plan *plan; /* NULL: a stage failed */
@@ -59,8 +58,8 @@ void bsm_compilation_record_init(bsm_compilation_record *record,
 void bsm_compilation_record_destroy(bsm_compilation_record *record);
 
 void bsm_placement_list_init(bsm_placement_list *list, bsm_arena *arena);
-/* Adds the node, or says anew where it runs. `why` is copied; the node's
- * operator and source are not. */
+/* Adds the node, or updates where it runs. `why` is copied; the node's operator
+ * and source are not. */
 BSM_NODISCARD bsm_status bsm_place_node(bsm_placement_list *list,
                                         const bsm_node *node, bsm_node_run run,
                                         const char *why);
@@ -68,7 +67,7 @@ BSM_NODISCARD bsm_status bsm_place_node(bsm_placement_list *list,
 BSM_NODISCARD bsm_status bsm_placement_list_append(
     bsm_placement_list *list, const bsm_placement_list *from);
 
-/* Records a warning, and tells the logger. */
+/* Records a warning, and logs it. */
 BSM_NODISCARD bsm_status bsm_record_warning(bsm_compilation_record *record,
                                             const char *format, ...)
     BSM_PRINTF(2, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiler, top to bottom: inputs, lowering, dividing, plans. Each stage
- * takes what it needs and returns its result; what reports tell of it goes into
+/* The stages of the compiler in order: inputs, lowering, dividing, plans. Each
+ * stage takes what it needs and returns its result; what reports need goes into
  * the record. */
 #include "compiler/pipeline/compile.h"
 
@@ -23,8 +23,8 @@
 
 typedef BSM_VEC(const bsm_node *) node_vec;
 
-/* That the nodes which are called one by one can be; `none`: that none is, and
- * regions take all. */
+/* Checks that nodes outside of segments can be called. `none`: no node may be
+ * called, so regions must have all of them. */
 static bsm_status check_calls(const bsm_compilation *c,
                               const bsm_divided_graph *divided,
                               const bsm_region_nodes *regions, bool none) {
@@ -89,9 +89,9 @@ static bsm_status build_program(const bsm_compilation *c,
   return bsm_build_program(&source, c->arena, arena, out, map);
 }
 
-/* Regions of the program and the first plans of them. *whole: they are its
- * variants, too. What regions took is recorded also when one cannot be planned.
- */
+/* Forms regions of the program and makes their first plans. *whole: these plans
+ * are also the program's variants. The nodes of regions are recorded even when
+ * a region cannot be planned. */
 static bsm_status plan_regions(const bsm_compilation *c,
                                const bsm_divided_graph *divided,
                                const bsm_program_map *map,
@@ -146,7 +146,7 @@ static bsm_status compile_program(const bsm_compilation *c,
   if (!(*out)->metadata_count) {
     BSM_TRY(bsm_set_metadata(c->module, c->options, c->target, arena, *out));
   }
-  /* The engine opens the device, and plans for shapes, by what this says. */
+  /* The engine opens the device of this target, and makes plans for it. */
   (*out)->target = bsm_arena_strdup(arena, c->target->text);
   BSM_TRY_ALLOC((*out)->target);
   return bsm_program_share_weights(*out, c->arena);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A method of a module becomes a plan, and the record of how. */
+/* Compiles a method of a module to a plan, and keeps a record. */
 #ifndef BSM_COMPILER_PIPELINE_COMPILE_H_
 #define BSM_COMPILER_PIPELINE_COMPILE_H_
 
@@ -7,8 +7,8 @@
 #include "compiler/pipeline/compilation_record.h"
 #include "engine/plan.h"
 
-/* Everything but making the engine: the plan lives in `arena`. `options` are
- * resolved. Fills in `record`, which is initialised: also on failure. */
+/* Does everything except making the engine; the plan is in `arena`. `options`
+ * are resolved. Fills in the initialized `record`, also on failure. */
 BSM_NODISCARD bsm_status bsm_compile_plan(bsm_module *module,
                                           const bsm_compile_options *options,
                                           bsm_arena *arena,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of a compilation as they are meant, and the target they name. */
+/* The options of a compilation with defaults filled in, and the target that
+ * they name. */
 #ifndef BSM_COMPILER_PIPELINE_COMPILE_OPTIONS_H_
 #define BSM_COMPILER_PIPELINE_COMPILE_OPTIONS_H_
 

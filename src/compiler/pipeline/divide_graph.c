@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plan or a program: the questions that partitioning asks, and what is
- * done with its answer. */
+/* Decides between one plan and a program: answers what partitioning asks, and
+ * uses its result. */
 #include "compiler/pipeline/divide_graph.h"
 
 #include "compiler/pipeline/build_program.h"
@@ -64,8 +64,8 @@ bool bsm_is_plan(const bsm_compilation *c, const bsm_lowered *lowered) {
   return is_plan(c, lowered, NULL);
 }
 
-/* Regions are planned by the built-in converters alone, as they are; and what
- * they compute changes places with the rest of the program. */
+/* Regions are planned only by the built-in converters, and their nodes change
+ * their order with the rest of the program. */
 static bool can_form_regions(const bsm_compilation *c,
                              const bsm_lowered *lowered,
                              const bsm_memory_sets *memory) {

@@ -59,7 +59,7 @@ static bsm_status add_overrides(bsm_arena *arena, bsm_metadata_vec *out,
              : BSM_OK;
 }
 
-/* Limits that steer what the engine becomes, where they are not the usual. */
+/* Limits that influence the engine, when they are not the defaults. */
 static bsm_status add_limits(bsm_arena *arena, bsm_metadata_vec *out,
                              const bsm_limits *given) {
   const bsm_limits usual = bsm_resolve_limits(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine says of how it was made. */
+/* The metadata of an engine: how it was made. */
 #ifndef BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
 #define BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_
 
@@ -9,8 +9,8 @@
 
 typedef BSM_VEC(bsm_plan_metadata) bsm_metadata_vec;
 
-/* Builder, source, and the options that are not as they are by themselves.
- * `truncated`: what was narrowed, or "". */
+/* The builder, the source, and options that are not the defaults. `truncated`:
+ * what was narrowed, or "". */
 BSM_NODISCARD bsm_status bsm_engine_metadata_of(
     const bsm_module *module, const bsm_compile_options *options,
     const bsm_target *target, const char *truncated, bsm_arena *arena,

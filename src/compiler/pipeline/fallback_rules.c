@@ -67,8 +67,8 @@ static bsm_status functional_name(bsm_fallback_rules *rules, bsm_ir_ctx *cx,
   return BSM_OK;
 }
 
-/* Why the library cannot run any of the overloads that `rule` is about; NULL:
- * it can run one. */
+/* Why the library cannot run any overload that `rule` matches; NULL: it can run
+ * one. */
 static const char *refusal_of(const bsm_fallback_rules *rules,
                               const op_rule *rule,
                               const bsm_schema *const *overloads,
@@ -85,7 +85,7 @@ static const char *refusal_of(const bsm_fallback_rules *rules,
   return refusal;
 }
 
-/* An operator, or an overload of one, that there is not. */
+/* Fails for an operator or overload that does not exist. */
 static bsm_status unknown_op(const bsm_fallback_rules *rules, const char *given,
                              const bsm_schema *const *overloads, size_t count) {
   bsm_near_names near = {.given = bsm_str_of(given)};
@@ -309,14 +309,14 @@ const char *bsm_fallback_rule_of(const bsm_fallback_rules *rules,
   return op && !bsm_op_refusal(op) ? reason_of(rules, node) : NULL;
 }
 
-/* Counts the nodes that each rule is about. */
+/* Counts the nodes that each rule matches. */
 static void count_nodes(const bsm_fallback_rules *rules, const bsm_block *block,
                         size_t *ops, size_t *modules, size_t depth) {
   for (const bsm_node *n = block->first; n && depth < 256; n = n->next) {
     for (size_t i = 0; i < rules->ops.len; i++) {
       ops[i] += op_matches(&rules->ops.items[i], n);
     }
-    /* Constants stand where they are first needed. */
+    /* Constants are where they are first needed, so they do not count. */
     for (size_t i = 0; i < rules->modules.len; i++) {
       modules[i] += n->schema && module_matches(&rules->modules.items[i], n);
     }
@@ -353,7 +353,7 @@ static bsm_status near_modules(const bsm_fallback_rules *rules,
   return BSM_OK;
 }
 
-/* A submodule that the model has not, under any name. */
+/* Fails for a submodule that the model does not have under any name. */
 static bsm_status unknown_module(const bsm_fallback_rules *rules,
                                  const module_rule *rule) {
   const char *last = strrchr(rule->name, '.');
@@ -403,7 +403,7 @@ bsm_status bsm_fallback_rules_check(const bsm_fallback_rules *rules,
 
 /* ---- modules of other options ---- */
 
-/* Rules that are about one module alone. */
+/* Makes rules about a single module. */
 static bsm_status rules_of_module(bsm_module *module,
                                   const bsm_compile_options *options,
                                   const char *what, const char *name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversion, the checks and the dumps between, and building. */
+/* Converts a graph and builds the network, with checks and dumps between. */
 #include "compiler/pipeline/graph_to_plan.h"
 
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static bsm_status check_size(const bsm_itensor *t, const bsm_limits *limits) {
   return BSM_OK;
 }
 
-/* A model of few bytes may ask for tensors of any size: refused here, before
- * anything is allocated or planned for them. */
+/* A model of few bytes may ask for tensors of any size. They are refused here,
+ * before anything is allocated or planned. */
 static bsm_status check_sizes(const bsm_network *net,
                               const bsm_limits *limits) {
   for (size_t i = 0; i < net->inputs.len; i++) {
@@ -96,7 +96,8 @@ static bsm_status convert(const bsm_compilation *c, const bsm_graph *graph,
   return BSM_OK;
 }
 
-/* As the option asks; *list is "" when nothing was narrowed. */
+/* Narrows dtypes if the option says so; *list is "" when nothing was narrowed.
+ */
 static bsm_status narrow_network(const bsm_compile_options *options,
                                  bsm_network *net, const char **list) {
   *list = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph of fixed shapes becomes a network, and the network a plan. */
+/* Makes a plan from a graph of fixed shapes, by way of a network. */
 #ifndef BSM_COMPILER_PIPELINE_GRAPH_TO_PLAN_H_
 #define BSM_COMPILER_PIPELINE_GRAPH_TO_PLAN_H_
 
@@ -7,11 +7,11 @@
 #include "compiler/pipeline/compilation.h"
 #include "compiler/pipeline/place_nodes.h"
 
-/* How plans are built, but for what is of one network. */
+/* The options of building that are the same for all networks. */
 bsm_build_options bsm_building_options(const bsm_compilation *c);
 
-/* The plan is in `arena`. `input_names` may be NULL; `record`, which may be
- * NULL, is told how each node was converted. */
+/* The plan is in `arena`. `input_names` may be NULL. `record` gets how each
+ * node was converted, and may be NULL. */
 BSM_NODISCARD bsm_status bsm_graph_to_plan(const bsm_compilation *c,
                                            const bsm_graph *graph,
                                            const char *const *input_names,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A method and what is known of its inputs become a lowered graph, whose
- * outputs are the leaves of the result. */
+/* Lowers a method with what is known of its inputs, and makes the leaves of the
+ * result the outputs of the graph. */
 #include "compiler/pipeline/lower_method.h"
 
 static bsm_status dump_graph(void *user, const char *pass,
@@ -34,12 +34,13 @@ static bsm_status number_tensor(bsm_arena *arena, const bsm_ivalue *value,
       *out = value->u.tensor;
       return BSM_OK;
     default:
-      *out = NULL; /* None and strings stand in the structure alone */
+      *out = NULL; /* None and strings are only in the structure */
       return BSM_OK;
   }
 }
 
-/* A number that the run computes as a tensor of rank 0; other values stay. */
+/* Makes a number that is computed in the run a tensor of rank 0; other values
+ * do not change. */
 static bsm_status as_tensor(bsm_graph *graph, bsm_value **value) {
   const bsm_type_kind kind =
       (*value)->type ? (*value)->type->kind : BSM_TYPE_ANY;
@@ -83,7 +84,8 @@ static bsm_status constant_output(bsm_graph *graph, const bsm_ivalue *constant,
   return BSM_OK;
 }
 
-/* A Scalar that no pass has made a tensor of: only the run tells what it is. */
+/* A Scalar that no pass has made a tensor: its dtype is known only in the run.
+ */
 static bool is_open_number(const bsm_lowered *lowered,
                            const bsm_lowered_leaf *leaf) {
   if (!leaf->is_output || leaf->is_value) return false;
@@ -93,8 +95,8 @@ static bool is_open_number(const bsm_lowered *lowered,
 }
 
 /* Replaces the graph's outputs by one for each leaf of the result, in order;
- * leaves that are constants become constants of the graph. Values that only the
- * run tells come after all tensors and numbers. */
+ * leaves that are constants become constants of the graph. Values that are
+ * known only in the run come after all tensors and numbers. */
 static bsm_status set_outputs(bsm_lowered *lowered) {
   bsm_graph *graph = lowered->graph;
   bsm_node *returns = graph->block->returns;
@@ -134,7 +136,7 @@ static bsm_status set_outputs(bsm_lowered *lowered) {
   return BSM_OK;
 }
 
-/* Whether a value holds a number that the run will tell. */
+/* Whether a value contains a number that is given when running. */
 static bool has_run_time_number(const bsm_structure *node) {
   const bsm_structure_kind kind = node->info.kind;
   if (node->info.binding != BSM_NO_BINDING && kind != BSM_STRUCTURE_TENSOR) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of all passes, of lowering and of the builder, in the order that
- * they run in. */
+/* The names of all passes of lowering and of the builder, in their order. */
 #include "bessemer/compiler.h"
 #include "builder/passes.h"
 #include "lowering/lowering.h"

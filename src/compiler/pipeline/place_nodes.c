@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three sources say where nodes run: before conversion the registries, then
- * what conversion did, then the regions that were formed. */
+/* Where nodes run is known from three sources: the registries before
+ * conversion, then conversion itself, then the regions that were formed. */
 #include "compiler/pipeline/place_nodes.h"
 
 #include "compiler/pipeline/build_program.h"
@@ -16,7 +16,8 @@ bsm_status bsm_place_converted(void *user, const bsm_node *node,
       [BSM_NODE_REFERENCE] = BSM_RUN_REFERENCE};
   const bsm_conversion_record *record = user;
   if (handler == BSM_NODE_CONSTANT) return BSM_OK;
-  /* The copies of lists in segments; the program has them once. */
+  /* Copies of lists in segments are left out: the program has each list once.
+   */
   if (record->of_segment && bsm_node_is_floating(node)) return BSM_OK;
   return bsm_place_node(record->nodes, node, runs[handler], why);
 }
@@ -63,7 +64,7 @@ static bsm_status expect_segments(const bsm_compilation *c,
 
 /* ---- programs ---- */
 
-/* Why a program calls a node that it has not in a segment. */
+/* Why a program calls a node that is not in a segment. */
 static const char *call_reason(const bsm_compilation *c,
                                const bsm_divided_graph *divided,
                                const bsm_node *node) {
@@ -78,7 +79,7 @@ static const char *call_reason(const bsm_compilation *c,
              : "its shapes or arguments are known only when the engine runs";
 }
 
-/* Why control flow is left to the run; NULL for what is none. */
+/* Why control flow is left to the run; NULL for other nodes. */
 static const char *control_reason(const bsm_node *node) {
   if (bsm_node_is(node, "prim::If")) {
     return "its condition is known only when the engine runs";
@@ -91,8 +92,8 @@ static const char *control_reason(const bsm_node *node) {
              : "unrolling it goes beyond the limit max_unrolled_nodes";
 }
 
-/* By its first result; what has none changes a container, and is where that is
- * made. */
+/* Looks at the first result. A node without results changes a container, and is
+ * where that is made. */
 bool bsm_is_in_region(const bsm_region_nodes *regions, const bsm_node *node) {
   const bsm_value *value = node->outputs.len  ? bsm_node_out(node, 0)
                            : node->inputs.len ? bsm_node_in(node, 0)
@@ -125,7 +126,7 @@ bsm_status bsm_place_calls(const bsm_compilation *c,
   return BSM_OK;
 }
 
-/* Lists the program makes itself, where they are needed. */
+/* Records the lists, which the program makes itself where they are needed. */
 static bsm_status place_lists(const bsm_block *block, size_t depth,
                               bsm_placement_list *out) {
   for (const bsm_node *n = block->first; n && depth < 256; n = n->next) {
@@ -139,7 +140,7 @@ static bsm_status place_lists(const bsm_block *block, size_t depth,
   return BSM_OK;
 }
 
-/* Regions are formed of what no rule keeps out of them. */
+/* Regions are formed from nodes that no rule excludes. */
 static bool may_be_in_region(const bsm_compilation *c,
                              const bsm_divided_graph *divided,
                              const bsm_node *node) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions are formed on the best shapes, planned for these and the largest,
- * and the weights that this packs become the engine's. */
+/* Forms regions on the best shapes and plans them for these and the largest
+ * shapes. The weights that this packs become the engine's. */
 #include "compiler/pipeline/plan_regions.h"
 
 #include <string.h>
@@ -108,7 +108,7 @@ static bool is_variant(const region_planner *r, const bsm_instruction *region,
   return true;
 }
 
-/* Shapes that cannot be planned are left to the run, which tells why. */
+/* Shapes that cannot be planned are left to the run, which reports why. */
 static bsm_status plan_region(region_planner *r, const bsm_instruction *region,
                               const bsm_ivalue *inputs, const bsm_plan *like,
                               bsm_region_plan *out) {
@@ -147,7 +147,7 @@ static bsm_status plan_best(void *user, bsm_instruction *region,
   return BSM_OK;
 }
 
-/* The plan for the largest shapes tells how much memory plans take. */
+/* Plans for the largest shapes, to find how much memory plans take. */
 static bsm_status plan_largest(void *user, bsm_instruction *region,
                                const bsm_ivalue *inputs) {
   region_planner *r = user;
@@ -165,7 +165,7 @@ static bsm_status plan_largest(void *user, bsm_instruction *region,
 
 /* ---- packed weights ---- */
 
-/* The weights that were packed become the engine's. */
+/* Makes the weights that were packed the engine's. */
 static bsm_status keep_packed(region_planner *r) {
   bsm_plan *plan = r->plan;
   bsm_program *p = plan->program;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of a program whose inputs range: what an engine needs to make plans
- * for their shapes when it runs, and the first of these plans. */
+/* Regions of a program whose inputs range, and the first plans for them.
+ * Engines make plans for further shapes when they run. */
 #ifndef BSM_COMPILER_PIPELINE_PLAN_REGIONS_H_
 #define BSM_COMPILER_PIPELINE_PLAN_REGIONS_H_
 
@@ -14,9 +14,9 @@ typedef struct bsm_region_options {
   const bsm_aten_library *aten;
   bsm_build_options building; /* of the plans for the best shapes */
   bool require_full_compilation;
-  const bool *alone; /* by register: what sets it is in no region */
+  const bool *alone; /* by register: the node that sets it is in no region */
   size_t least;      /* calls in a region */
-  /* Told how the nodes of the plan for the best shapes run, when the whole
+  /* Gets how the nodes of the plan for the best shapes run, when the whole
    * program is one region. */
   bsm_placement_list *optimal;
 } bsm_region_options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of precision become rules, whose names are checked once all layers
- * have been seen. */
+/* Makes rules from the options of precision. Their names are checked when all
+ * layers have been seen. */
 #include "compiler/pipeline/precision_options.h"
 
 #include "base/options.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy that the builder decides precisions by, from the options of a
- * compilation. */
+/* Makes the builder's precision policy from the options of a compilation. */
 #ifndef BSM_COMPILER_PIPELINE_PRECISION_OPTIONS_H_
 #define BSM_COMPILER_PIPELINE_PRECISION_OPTIONS_H_
 
@@ -13,9 +12,9 @@ BSM_NODISCARD bsm_status
 bsm_precision_policy_of(bsm_module *module, const bsm_compile_options *options,
                         bsm_arena *arena, bsm_precision_policy **out);
 
-/* After all that was built. BSM_INVALID_ARGUMENT: overrides that were about no
- * layer; a submodule that the model has, but no layer comes from, is a warning.
- */
+/* Called after everything was built. BSM_INVALID_ARGUMENT: an override matched
+ * no layer. It is only a warning when the model has the submodule, but no layer
+ * comes from it. */
 BSM_NODISCARD bsm_status bsm_precision_policy_check(
     const bsm_precision_policy *policy, bsm_module *module,
     const bsm_compile_options *options, bsm_arena *arena);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is added to the plan of a program, or shared in it, once it is built. */
+/* Changes to the plan of a program after it was built. */
 #ifndef BSM_COMPILER_PIPELINE_PROGRAM_PLAN_H_
 #define BSM_COMPILER_PIPELINE_PROGRAM_PLAN_H_
 
@@ -10,7 +10,7 @@
 BSM_NODISCARD bsm_status bsm_program_add_variant(bsm_plan *plan,
                                                  bsm_plan *variant,
                                                  bsm_arena *arena);
-/* Equal weights of the segments are kept once. */
+/* Lets segments share equal weights. */
 BSM_NODISCARD bsm_status bsm_program_share_weights(bsm_plan *plan,
                                                    bsm_arena *scratch);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dims that range alike are tried together, with a few sizes of the range. */
+/* Finds dims that a model fixes. Dims that range alike are tried together, with
+ * a few sizes of the range. */
 #include "compiler/pipeline/refused_shapes.h"
 
 #include <inttypes.h>
@@ -82,7 +83,7 @@ static bsm_status warn_of_group(bsm_module *module,
                                 const bsm_compile_options *options,
                                 const dim_group *group, bool *warned,
                                 bsm_compilation_record *record) {
-  /* The last ones for models that take multiples of a number. */
+  /* The last sizes are for models that take multiples of a number. */
   const int64_t sizes[] = {group->min,     group->max,     group->opt - 1,
                            group->opt + 1, group->opt + 2, group->opt * 2,
                            group->opt / 2, group->opt + 32};

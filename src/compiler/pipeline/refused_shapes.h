@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which dimensions a model fixes, when it does not take all shapes in range:
- * found by lowering with one size after the other. */
+/* Finds the dimensions that a model fixes, when it does not take all shapes in
+ * range, by lowering it with several sizes. */
 #ifndef BSM_COMPILER_PIPELINE_REFUSED_SHAPES_H_
 #define BSM_COMPILER_PIPELINE_REFUSED_SHAPES_H_
 
 #include "compiler/pipeline/shape_findings.h"
 
-/* Warns of them, or else of the failure in the findings. */
+/* Warns of them, or, when there are none, of the failure in the findings. */
 BSM_NODISCARD bsm_status bsm_warn_of_refused(bsm_module *module,
                                              const bsm_compile_options *options,
                                              const bsm_lowered *lowered,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs of other shapes are compared with that of the optimal one: sizes that
- * stay what they are there, and elements that are not read. */
+/* Compares the graphs of other shapes with that of the optimal one: finds sizes
+ * that do not change with the shape, and elements that are not read. */
 #include "compiler/pipeline/shape_findings.h"
 
 #include <inttypes.h>
@@ -28,8 +28,8 @@ static const bsm_list *constant_sizes(const bsm_node *node) {
              : NULL;
 }
 
-/* The dim that the sizes name as it is for the optimal shape though it is
- * another one now, so that a size of -1 takes the rest; -1: none. */
+/* The dim whose size in a reshape is still that of the optimal shape, so that a
+ * size of -1 takes the rest; -1: none. */
 static int32_t absorbed_dim(const bsm_node *optimal, const bsm_node *node) {
   const bsm_list *a = constant_sizes(optimal), *b = constant_sizes(node);
   const bsm_dims x = bsm_node_in(optimal, 0)->type->dims;
@@ -120,9 +120,10 @@ static bool is_sliced(const bsm_value *value, const bsm_node *user,
          (user->inputs.len < 5 || constant_int(user, 4, &step)) && step == 1;
 }
 
-/* What a value is found by in the graph of another shape: its name, or the
- * place in the model, unless ops that take parts were made there: those that
- * take all are not in the graph. Empty: it cannot be found. */
+/* The key by which a value is found in the graph of another shape: its name, or
+ * the place in the model. The place is not used when ops that take parts were
+ * made there, because ops that take everything are not in the graph. Empty: the
+ * value cannot be found. */
 static bsm_str key_of(const bsm_value *value, char *buffer, size_t size) {
   static const char *const parts[] = {"aten::slice", "aten::narrow",
                                       "aten::select", "prim::ListUnpack"};
@@ -211,7 +212,8 @@ bsm_status bsm_shape_taken(bsm_module *module, bsm_shape_findings *findings,
       BSM_TRY_ALLOC(bsm_vec_push(&module->arena, &findings->optimal, n));
       continue;
     }
-    /* Node by node: the graphs of other shapes differ in their numbers. */
+    /* Compares node by node: graphs of different shapes differ in their
+     * numbers. */
     if (count >= findings->optimal.len) return BSM_OK;
     const bsm_node *like = findings->optimal.items[count++];
     if (findings->absorbed || n->source.code_line != like->source.code_line ||

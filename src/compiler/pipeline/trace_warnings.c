@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unused inputs, devices, and the shapes that a trace was made with. */
+/* Warns of unused inputs and of devices, and reports the shapes that a trace
+ * was made with. */
 #include "compiler/pipeline/trace_warnings.h"
 
 #include <string.h>
@@ -156,6 +157,6 @@ bsm_status bsm_note_trace(bsm_module *module,
   const char *note = NULL;
   if (!status || bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
   bsm_status other = note_trace(module, options, &note);
-  bsm_status_free(other); /* the first failure is the one to tell */
+  bsm_status_free(other); /* the first failure is reported */
   return note ? bsm_status_note(status, "%s", note) : status;
 }

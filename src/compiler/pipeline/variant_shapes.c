@@ -6,8 +6,8 @@
 
 #define MAX_DEPTH 200
 
-/* The dims that range. Those that range alike are one: the batch of several
- * inputs. */
+/* The dims that range. Dims that range alike count as one, such as the batch of
+ * several inputs. */
 typedef struct range_scan {
   bool any, several;
   int64_t min, opt, max;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shapes of an engine whose inputs range that get a plan of their own. */
+/* Chooses the shapes in a range that get a plan of their own. */
 #ifndef BSM_COMPILER_PIPELINE_VARIANT_SHAPES_H_
 #define BSM_COMPILER_PIPELINE_VARIANT_SHAPES_H_
 
@@ -9,9 +9,9 @@
 /* At most this many. */
 #define BSM_MAX_VARIANTS 8
 
-/* Copies of the specs with fixed shapes, the optimal one first: every shape
- * when there are few, else the optimal, smallest and largest. *count is 0 when
- * nothing ranges. */
+/* Makes copies of the specs with fixed shapes, the optimal one first: all
+ * shapes when there are few, otherwise the optimal, smallest and largest.
+ * *count is 0 when nothing ranges. */
 BSM_NODISCARD bsm_status bsm_variant_shapes(bsm_arena *arena,
                                             const bsm_input_spec *specs,
                                             size_t spec_count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each shape is lowered by itself. What is learned of the model that way is
- * kept even where no plan is made of it. */
+/* Lowers the model for each shape separately. Findings are kept even when there
+ * will be no plan for the shape. */
 #include "compiler/pipeline/variants.h"
 
 #include "compiler/pipeline/divide_graph.h"
@@ -18,8 +18,8 @@ static bsm_compile_options options_for(const bsm_compilation *c,
   return options;
 }
 
-/* The program runs every shape that is possible at all: *status, of any but the
- * optimal one, is told and freed. */
+/* The program runs every possible shape, so failures for shapes other than the
+ * optimal one are only logged, and freed. */
 static bsm_status forgive(const bsm_compilation *c, bool is_optimal,
                           bsm_status status) {
   if (!status || is_optimal || bsm_status_code(status) == BSM_OUT_OF_MEMORY) {

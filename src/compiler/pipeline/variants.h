@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variants: plans for single shapes of inputs that range, which are run instead
- * of the program when the inputs have them. */
+/* Variants: plans for single shapes of inputs that range. They are run instead
+ * of the program when the inputs have these shapes. */
 #ifndef BSM_COMPILER_PIPELINE_VARIANTS_H_
 #define BSM_COMPILER_PIPELINE_VARIANTS_H_
 
@@ -31,7 +31,7 @@ BSM_NODISCARD bsm_status bsm_lower_variants(const bsm_compilation *c,
                                             bsm_variant_list *out);
 
 /* Adds plans for them to the program of `plan`; those that cannot be compiled
- * are left to the program. `optimal` is told how the nodes of the optimal shape
+ * are left to the program. `optimal` gets how the nodes of the optimal shape
  * run. */
 BSM_NODISCARD bsm_status bsm_compile_variants(const bsm_compilation *c,
                                               const bsm_variant_list *variants,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What converts, and who runs the operators of a model. */
+/* Lists of operators: those that are known, and how the operators of a model
+ * run. */
 #include <string.h>
 
 #include "base/allocate.h"
@@ -219,7 +220,7 @@ static void print_place(bsm_text *text, const bsm_source *source) {
   }
 }
 
-/* Notes where an item occurs; *first is that text, whether new or not. */
+/* Notes a place of an item; *out is the kept text of that place. */
 static bsm_status add_place(bsm_operator_list *owner, size_t item,
                             const bsm_source *source, const char **out) {
   bsm_text text;
@@ -280,7 +281,7 @@ static bsm_status add_node(bsm_operator_list *owner,
   return BSM_OK;
 }
 
-/* What the record says of all nodes. */
+/* Adds what the record says of all nodes. */
 static bsm_status add_record(bsm_operator_list *owner,
                              const bsm_aten_library *aten,
                              const bsm_compilation_record *record) {
@@ -292,7 +293,8 @@ static bsm_status add_record(bsm_operator_list *owner,
   }
   for (size_t i = 0; i < record->optimal.items.len; i++) {
     const bsm_node_placement *node = &record->optimal.items.items[i];
-    /* What is evaluated for one shape is of no interest beside the program. */
+    /* Nodes that are evaluated for one shape are not listed besides the
+     * program's. */
     if (node->run == BSM_RUN_EVALUATED) continue;
     BSM_TRY(add_node(owner, aten, node, &item));
     item->optimal_layer_nodes += node->run == BSM_RUN_LAYERS;
@@ -301,7 +303,8 @@ static bsm_status add_record(bsm_operator_list *owner,
   return BSM_OK;
 }
 
-/* In this model; of several ways the slowest names the operator. */
+/* How an operator runs in this model. When its nodes run in several ways, the
+ * slowest counts. */
 static bsm_status describe_run_in_model(bsm_operator_list *owner,
                                         const bsm_module *module,
                                         bsm_operator_info *item) {
@@ -326,7 +329,7 @@ static bsm_status describe_run_in_model(bsm_operator_list *owner,
   return BSM_OK;
 }
 
-/* As bsm_compile: an engine that is thrown away. */
+/* Compiles as bsm_compile does; the result is discarded. */
 static bsm_status make_engine(bsm_module *module,
                               const bsm_compile_options *options,
                               bsm_compilation_record *record) {
@@ -344,7 +347,8 @@ static bsm_status make_engine(bsm_module *module,
   return status;
 }
 
-/* The list says what the record of a compilation does, and why that failed. */
+/* Makes the list from the record of a compilation, with the reason when that
+ * failed. */
 static bsm_status list_record(const bsm_module *module,
                               const bsm_compilation_record *record,
                               bsm_status status, bsm_operator_list *owner) {
