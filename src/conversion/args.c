@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Args: what a converter is given, and the deep unwraps.
  *
- * An unwrap of the wrong type records an error in the context and gives a zero
- * value, so converters read their args in straight lines; the driver looks at
- * the error when the converter returns. */
+ * An unwrap of the wrong type records an error in the context and returns a
+ * zero value, so converters need not check each arg; the driver looks at the
+ * error when the converter returns. */
 #include <math.h>
 #include <string.h>
 
@@ -49,14 +49,14 @@ static const char *arg_name(const bsm_args *args, size_t i) {
   return i < args->schema->arg_count ? args->schema->args[i].name : "?";
 }
 
-/* Records that arg `i` is not what was asked. */
+/* Records that arg `i` has the wrong type. */
 static void wrong(const bsm_args *args, size_t i, const char *wanted) {
   const char *have = "missing";
   bsm_code code = BSM_INVALID_ARGUMENT;
   if (i < args->count) {
     const bsm_ivalue *v = args->items[i].ivalue;
     have = v ? bsm_iv_tag_name(v->tag) : "a tensor known only at run time";
-    /* Right in PyTorch, only not for this converter. */
+    /* Records that PyTorch takes the arg, but this converter does not. */
     if (!v || v->tag == BSM_IVALUE_COMPLEX || !bsm_ivalue_is_static(v)) {
       code = BSM_UNSUPPORTED;
     }

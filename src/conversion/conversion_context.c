@@ -80,7 +80,7 @@ bsm_itensor *bsm_associate_value_and_tensor(bsm_conversion_ctx *ctx,
                                              : "a tensor of another network")));
     return NULL;
   }
-  /* A tensor that passes through keeps its first name. */
+  /* A tensor that several values stand for keeps its first name. */
   if (tensor->producer && !bsm_ptrmap_get(&impl->named, tensor)) {
     const char *label = bsm_value_text(ctx, value);
     if (!bsm_ptrmap_set(impl->arena, &impl->named, tensor, tensor)) {

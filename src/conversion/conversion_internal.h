@@ -6,8 +6,8 @@
 
 #include "conversion/convert.h"
 
-/* What a value of the graph stands for now. Exactly one is set; none when the
- * value has not been associated. */
+/* What a value of the graph stands for. One of the two is set; neither is when
+ * the value has not been associated. */
 typedef struct bsm_var {
   bsm_itensor *itensor;
   const bsm_ivalue *ivalue;
@@ -66,7 +66,7 @@ typedef struct bsm_evaluator_pattern {
   const char *name;
   bsm_evaluator_fn evaluate;
   int variant;
-  bool always_static; /* its results are known whatever the inputs are */
+  bool always_static; /* its results are known for any inputs */
 } bsm_evaluator_pattern;
 
 typedef struct bsm_converter_table {
@@ -105,15 +105,16 @@ const bsm_evaluator_pattern *bsm_registry_find_evaluator(
 /* ---- context ---- */
 /* Records the first failure of a node; frees later ones. */
 void bsm_ctx_fail(bsm_conversion_ctx *ctx, bsm_status status);
-/* Takes what accessors and layers recorded: first the accessors'. */
+/* Takes the recorded failure: an accessor's, or else a layer's. */
 BSM_NODISCARD bsm_status bsm_ctx_take_error(bsm_conversion_ctx *ctx);
-/* What the value stands for; both NULL when nothing. */
+/* What the value stands for; both members are NULL when it has not been
+ * associated. */
 bsm_var bsm_ctx_var(bsm_conversion_ctx *ctx, const bsm_value *value);
 /* A static copy in the arena of the conversion. */
 BSM_NODISCARD bsm_status bsm_associate_ivalue(bsm_conversion_ctx *ctx,
                                               const bsm_value *value,
                                               bsm_ivalue ivalue);
-/* Binds a value to what another one stands for. */
+/* Binds a value to the same as another one. */
 BSM_NODISCARD bsm_status bsm_associate_var(bsm_conversion_ctx *ctx,
                                            const bsm_value *value, bsm_var var);
 /* An ivalue around a tensor of the network. */
@@ -121,7 +122,7 @@ BSM_NODISCARD bsm_status bsm_iv_container(bsm_conversion_ctx *ctx,
                                           bsm_itensor *tensor, bsm_ivalue *out);
 /* The tensor of a container ivalue, or NULL. */
 bsm_itensor *bsm_container_tensor(const bsm_ivalue *ivalue);
-/* Whether a value has no tensor of the network inside. */
+/* Whether a value contains no tensor of the network. */
 bool bsm_ivalue_is_static(const bsm_ivalue *ivalue);
 
 /* The value of a graph by its text, "%x" or "%12". */
@@ -137,8 +138,9 @@ bsm_itensor *bsm_freeze_tensor(bsm_conversion_ctx *ctx,
                                const bsm_tensor *tensor);
 
 /* ---- evaluation ---- */
-/* Runs a reference op on static values. *done stays false when the library
- * has no such op or it may not run now (random numbers, effects). */
+/* Runs a reference op on static values. *done is false when the library does
+ * not have the op, or when it may not run during conversion (random numbers,
+ * effects). */
 BSM_NODISCARD bsm_status bsm_evaluate_node(bsm_conversion_ctx *ctx,
                                            const bsm_node *node, bool *done);
 /* Calls a reference op by its qualified name: converters compute on weights
@@ -147,7 +149,7 @@ BSM_NODISCARD bsm_status bsm_host_call(bsm_conversion_ctx *ctx,
                                        const char *qualified_name,
                                        const bsm_ivalue *args, size_t n_args,
                                        bsm_ivalue *outs, size_t n_outs);
-/* Whether the library can compute the node, were its inputs static. */
+/* Whether the library could compute the node if its inputs were static. */
 bool bsm_node_is_evaluable(const bsm_aten_library *aten, const bsm_node *node);
 
 /* ---- fallback ---- */
@@ -156,19 +158,19 @@ bool bsm_node_is_evaluable(const bsm_aten_library *aten, const bsm_node *node);
 const char *bsm_fallback_refusal(const bsm_aten_library *aten,
                                  const bsm_node *node);
 /* Adds a call of the node's op in the reference library, and associates the
- * outputs. BSM_UNSUPPORTED, BSM_DATA_DEPENDENT: it cannot, the message says
- * why; constants may have been added. */
+ * outputs. BSM_UNSUPPORTED, BSM_DATA_DEPENDENT: the op cannot be called, and
+ * the message says why; constants may have been added. */
 BSM_NODISCARD bsm_status bsm_convert_by_reference(bsm_conversion_ctx *ctx,
                                                   const bsm_node *node);
 
 /* ---- unsupported.c: what nothing takes, as one message ---- */
-/* Before conversion: BSM_UNSUPPORTED when there are nodes that neither an
- * evaluator nor a converter nor (unless full compilation is required) the
- * reference library takes. */
+/* Called before conversion. BSM_UNSUPPORTED: there are nodes that no evaluator,
+ * no converter and (unless full compilation is required) not the reference
+ * library takes. */
 BSM_NODISCARD bsm_status bsm_check_support(bsm_conversion_ctx *ctx,
                                            const bsm_graph *graph);
-/* After it: tells the logger of the nodes that fell back; BSM_UNSUPPORTED, with
- * all of them, when full compilation is required. */
+/* Called after conversion: logs the nodes that fell back. BSM_UNSUPPORTED: full
+ * compilation is required; the message lists these nodes. */
 BSM_NODISCARD bsm_status bsm_report_fallbacks(bsm_conversion_ctx *ctx);
 
 /* ---- args ---- */

@@ -3,11 +3,11 @@
  *
  * Nodes are visited in order. A prim::Constant is a static value. A node that
  * an evaluator knows, or whose inputs are all static and that the reference
- * library can compute, is evaluated now. For everything else a converter adds
- * layers; where there is none, or it answers BSM_UNSUPPORTED, the engine will
- * call the op of the reference library (fallback.c), if it has one whose
- * results have known dtypes and dims. Before anything is converted, all nodes
- * that nothing can take are reported together. */
+ * library can compute, is evaluated now. For all other nodes a converter adds
+ * layers. When there is none, or when it returns BSM_UNSUPPORTED, the engine
+ * will call the op of the reference library (fallback.c), provided that the
+ * dtypes and dims of its results are known. Nodes that nothing can take are
+ * reported together before anything is converted. */
 #ifndef BSM_CONVERSION_CONVERT_H_
 #define BSM_CONVERSION_CONVERT_H_
 
@@ -16,15 +16,15 @@
 #include "ir/graph.h"
 #include "network/layer.h"
 
-/* Registers all built-in converters and evaluators. The registry, and what it
- * learns later, lives in `arena`; `types` parses schemas; `logger` (may be
- * NULL) hears of replaced converters. */
+/* Registers all built-in converters and evaluators. The registry and later
+ * additions are in `arena`; `types` parses schemas; replaced converters are
+ * logged to `logger`, which may be NULL. */
 BSM_NODISCARD bsm_status bsm_converter_registry_create(
     bsm_arena *arena, bsm_type_table *types, const bsm_logger *logger,
     bsm_converter_registry **out);
 
-/* Who takes a node of an operator such as "aten::add.Tensor": an evaluator for
- * it always, a converter when its inputs are not all static. */
+/* What takes a node of an operator such as "aten::add.Tensor": an evaluator
+ * always, a converter when the inputs are not all static. */
 bool bsm_registry_has_converter(const bsm_converter_registry *registry,
                                 const char *qualified_name);
 bool bsm_registry_has_evaluator(const bsm_converter_registry *registry,
@@ -37,9 +37,9 @@ size_t bsm_registry_evaluator_count(const bsm_converter_registry *registry);
 const char *bsm_registry_evaluator_name(const bsm_converter_registry *registry,
                                         size_t index);
 
-/* What a converter does not take, in the words of its refusals, numbers left
- * out: the operator suite collects and checks them (converter_limits.inl). The
- * reference library runs what it can of it. NULL past the last one. */
+/* The limits of a converter: the texts of its refusals, without numbers, which
+ * the operator suite collects and checks (converter_limits.inl). The reference
+ * library runs such calls where it can. NULL past the last one. */
 const char *bsm_converter_limit(const char *qualified_name, size_t index);
 
 /* Why the reference library of an engine cannot run an operator that it has;
@@ -63,10 +63,10 @@ typedef struct bsm_convert_options {
   const char *const *input_names; /* NULL, or a name or NULL for each input */
   /* A node that would be left to the reference library is an error. */
   bool require_full_compilation;
-  bsm_node_visit *visit; /* told how each node runs; NULL: none */
+  bsm_node_visit *visit; /* called with how each node runs; may be NULL */
   void *user;
-  /* Why a node is left to the reference library though a converter may take
-   * it; NULL: it is not. NULL: none is. */
+  /* Returns why a node is left to the reference library though a converter may
+   * take it, or NULL when it is not. The function may be NULL. */
   const char *(*must_fall_back)(void *fallback_user, const bsm_node *node);
   void *fallback_user;
 } bsm_convert_options;
@@ -91,9 +91,9 @@ BSM_NODISCARD bsm_status bsm_convert_graph(const bsm_graph *graph,
                                            const char *const *input_names,
                                            bsm_network **out);
 
-/* What would take a node of a lowered graph, without converting it: a converter
- * may still refuse. Calls `visit` for each node of the top block in order;
- * stops at the first failure of `visit`. */
+/* Finds what would take each node of a lowered graph, without converting it; a
+ * converter may still refuse. Calls `visit` for each node of the top block in
+ * order, and stops at its first failure. */
 BSM_NODISCARD bsm_status bsm_classify_nodes(
     const bsm_graph *graph, const bsm_aten_library *aten,
     const bsm_converter_registry *registry, bsm_node_visit *visit, void *user);
@@ -111,8 +111,8 @@ bool bsm_node_is_callable(const bsm_aten_library *aten, const bsm_node *node);
 const char *bsm_call_refusal(const bsm_aten_library *aten,
                              const bsm_node *node);
 
-/* What a program has to call one by one: that each of `nodes` can be. `all`:
- * none may, they are listed as what only the reference library can run. */
+/* Checks that a program can call each of `nodes`. `all`: it may call none; the
+ * failure lists them as nodes that only the reference library can run. */
 BSM_NODISCARD bsm_status bsm_check_calls(const bsm_aten_library *aten,
                                          const bsm_node *const *nodes,
                                          size_t count, bool all);

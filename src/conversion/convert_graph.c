@@ -33,7 +33,8 @@ static bsm_status add_inputs(bsm_conversion_ctx *ctx, const bsm_graph *graph,
   return BSM_OK;
 }
 
-/* The converter's own failure, after what accessors and layers recorded. */
+/* Returns the recorded failure of accessors and layers, and appends the
+ * converter's own. */
 static bsm_status run_converter(bsm_conversion_ctx *ctx, const bsm_node *node,
                                 const bsm_converter_entry *entry) {
   bsm_args args;
@@ -44,7 +45,8 @@ static bsm_status run_converter(bsm_conversion_ctx *ctx, const bsm_node *node,
 
 /* ---- falling back ---- */
 
-/* The network before a converter, which may have to be undone. */
+/* The size of the network before a converter, whose layers may have to be
+ * removed. */
 typedef struct net_mark {
   size_t layers, tensors, stale_count;
   uint32_t layer_id, tensor_id;
@@ -55,8 +57,9 @@ static net_mark mark_network(const bsm_network *net) {
                     net->next_layer_id, net->next_tensor_id};
 }
 
-/* Takes back all layers since the mark, and what the outputs of `node` stood
- * for. Constants among them are forgotten: bsm_freeze_tensor looks. */
+/* Removes all layers since the mark, and the associations of the outputs of
+ * `node`. Constants among the layers are removed too, which bsm_freeze_tensor
+ * notices. */
 static bsm_status undo(bsm_conversion_ctx *ctx, const bsm_node *node,
                        net_mark mark) {
   bsm_conversion_impl *impl = ctx->impl;
@@ -150,8 +153,8 @@ static bsm_status convert_node(bsm_conversion_ctx *ctx, const bsm_node *node,
   return fall_back(ctx, node, BSM_FAIL(BSM_UNSUPPORTED, "%s", forced));
 }
 
-/* Every output that is used must stand for something; using one that does not
- * is an error, so here it is only a warning. */
+/* Warns of used outputs that have not been associated. Using such an output is
+ * an error later. */
 static void check_outputs(bsm_conversion_ctx *ctx, const bsm_node *node) {
   for (size_t i = 0; i < node->outputs.len; i++) {
     bsm_var var = bsm_ctx_var(ctx, bsm_node_out(node, i));
@@ -165,7 +168,7 @@ static void check_outputs(bsm_conversion_ctx *ctx, const bsm_node *node) {
   }
 }
 
-/* Why the node that fell back last did. */
+/* Why the last node that fell back did so. */
 static const char *last_reason(const bsm_conversion_ctx *ctx) {
   const bsm_conversion_impl *impl = ctx->impl;
   const size_t count = impl->fallbacks.len;
@@ -233,8 +236,8 @@ static bsm_status mark_outputs(bsm_conversion_ctx *ctx,
     char name[32];
     bsm_itensor *tensor;
     BSM_TRY(output_tensor(ctx, bsm_node_in(returns, i), i, &tensor));
-    /* An input, or a tensor returned twice, is copied: an output has a buffer
-     * of its own. */
+    /* An input, or a tensor that is returned several times, is copied, because
+     * each output has its own buffer. */
     if (!tensor->producer || bsm_ptrmap_get(&marked, tensor)) {
       bsm_layer *copy = bsm_network_add_identity(ctx->net, tensor);
       if (!copy) return bsm_ctx_take_error(ctx);
@@ -254,7 +257,7 @@ typedef struct classify_state {
   const bsm_aten_library *aten;
   const bsm_converter_registry *registry;
   bsm_arena *arena;
-  bsm_ptrmap known; /* values that will be static */
+  bsm_ptrmap known; /* values that are going to be static */
 } classify_state;
 
 static bsm_status classify(classify_state *state, const bsm_node *node,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What converters refuse, by operator. */
+/* The table of what converters refuse, by operator. */
 #include <string.h>
 
 #include "conversion/convert.h"

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short forms for converters: one call adds a layer, names it after the node
- * being converted, and gives its first output. NULL goes in and comes out
- * (after a failure that has been recorded), so that layers chain and one check
- * at the end, bsm_emit_output, is enough. */
+ * being converted, and returns its first output. After a recorded failure they
+ * return NULL, and NULL arguments give NULL. So layers can be chained, and one
+ * check at the end, bsm_emit_output, is enough. */
 #ifndef BSM_CONVERSION_EMIT_H_
 #define BSM_CONVERSION_EMIT_H_
 
 #include "conversion/conversion_internal.h"
 
-/* Names the layer and gives output 0; NULL for NULL. */
+/* Names the layer and returns output 0; NULL for NULL. */
 bsm_itensor *bsm_emit(bsm_conversion_ctx *ctx, bsm_layer *layer);
 
 /* Ends a converter: binds output `index` of the node. */
 BSM_NODISCARD bsm_status bsm_emit_output(bsm_conversion_ctx *ctx,
                                          const bsm_node *node, size_t index,
                                          bsm_itensor *tensor);
-/* Whether anything takes output `index`; others need no tensor. */
+/* Whether output `index` is used; unused outputs need no tensor. */
 static inline bool bsm_output_is_used(const bsm_node *node, size_t index) {
   return index < node->outputs.len && node->outputs.items[index]->uses.len > 0;
 }
-/* Records a failure with a message; gives NULL. */
+/* Records a failure with a message; returns NULL. */
 bsm_itensor *bsm_emit_fail(bsm_conversion_ctx *ctx, bsm_code code,
                            const char *format, ...) BSM_PRINTF(3, 4);
 
@@ -42,8 +42,9 @@ bsm_dims bsm_dims_of(const int64_t *values, size_t count);
 int64_t bsm_itensor_numel(const bsm_itensor *x);
 
 /* ---- layers ---- */
-bsm_itensor *bsm_emit_cast(bsm_conversion_ctx *ctx, bsm_itensor *x,
-                           bsm_dtype dtype); /* nothing when it has it */
+bsm_itensor *bsm_emit_cast(
+    bsm_conversion_ctx *ctx, bsm_itensor *x,
+    bsm_dtype dtype); /* no layer when it has that dtype */
 bsm_itensor *bsm_emit_unary(bsm_conversion_ctx *ctx, bsm_itensor *x,
                             bsm_unary_operation operation);
 bsm_itensor *bsm_emit_binary(bsm_conversion_ctx *ctx, bsm_itensor *a,
@@ -105,9 +106,9 @@ bsm_itensor *bsm_emit_arange(bsm_conversion_ctx *ctx, int64_t start,
                              int64_t count, int64_t step);
 
 /* ---- dtypes ---- */
-/* For ops that give floating results: int and bool become float32. */
+/* For ops with floating results: int and bool become float32. */
 bsm_itensor *bsm_emit_to_floating(bsm_conversion_ctx *ctx, bsm_itensor *x);
-/* What a ScalarType arg says: `fallback` for None. Fails for dtypes that the
+/* The dtype of a ScalarType arg; `fallback` for None. Fails for dtypes that the
  * network does not have. */
 bsm_dtype bsm_arg_dtype_or(const bsm_args *args, size_t i, bsm_dtype fallback);
 
@@ -122,8 +123,8 @@ typedef struct bsm_operand {
   bool missing;      /* None, or not an operand */
 } bsm_operand;
 
-/* Arg `i` as an operand; `missing` with an error recorded when it is none of
- * these, without one when it is None. */
+/* Arg `i` as an operand. It is `missing` when the arg is None, and also, with
+ * an error recorded, when it is no operand. */
 bsm_operand bsm_operand_of(bsm_conversion_ctx *ctx, const bsm_args *args,
                            size_t i);
 bsm_operand bsm_operand_of_itensor(bsm_itensor *x);

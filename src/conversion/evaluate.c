@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generic evaluator: the whole reference library is there at conversion
- * time, so a node whose inputs are all static is computed now. */
+/* The generic evaluator: a node whose inputs are all static is computed during
+ * conversion with the reference library. */
 #include "conversion/conversion_internal.h"
 
 bool bsm_node_is_evaluable(const bsm_aten_library *aten, const bsm_node *node) {

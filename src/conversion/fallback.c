@@ -2,8 +2,9 @@
 /* The fallback: a node that no converter takes becomes a call of the reference
  * library when the engine runs.
  *
- * The op is called here once, on tensors without data in place of those that
- * are known only at run time: that gives the dtypes and dims of the results. */
+ * The op is called here once, with tensors without data for those that are
+ * known only at run time. The dtypes and dims of its results are those of the
+ * call. */
 #include "conversion/conversion_internal.h"
 
 #include <string.h>
@@ -76,7 +77,7 @@ static bsm_status add_input(reference_call *c, bsm_itensor *input,
   return BSM_OK;
 }
 
-/* A tensor known at run time: one without data stands for it. */
+/* A tensor that is known only at run time is replaced by one without data. */
 static bsm_status tensor_argument(reference_call *c, bsm_itensor *input,
                                   bsm_ivalue *out) {
   bsm_tensor *tensor = bsm_ptrmap_get(&c->stand_ins, input);
@@ -188,7 +189,7 @@ static bsm_status add_output(reference_call *c, const bsm_ivalue *v) {
   return BSM_OK;
 }
 
-/* Whether a result is no tensor, and is known now. */
+/* Whether a result is not a tensor, and is known during conversion. */
 static bool is_plain(const bsm_ivalue *v) {
   return v->tag == BSM_IVALUE_NONE || v->tag == BSM_IVALUE_INT ||
          v->tag == BSM_IVALUE_DOUBLE || v->tag == BSM_IVALUE_BOOL ||

@@ -79,14 +79,14 @@ bsm_operand bsm_operand_of(bsm_conversion_ctx *ctx, const bsm_args *args,
   return operand;
 }
 
-/* Promotes, where UNDEFINED is nothing yet. */
+/* Promotes two dtypes; UNDEFINED stands for none. */
 static bsm_dtype promote(bsm_dtype a, bsm_dtype b) {
   if (a == BSM_DTYPE_UNDEFINED) return b;
   if (b == BSM_DTYPE_UNDEFINED) return a;
   return bsm_promote_types(a, b);
 }
 
-/* Lower priority counts only when it is of a higher category. */
+/* A dtype of lower priority counts only when it is of a higher category. */
 static bsm_dtype combine(bsm_dtype higher, bsm_dtype lower) {
   if (higher == BSM_DTYPE_UNDEFINED) return lower;
   if (bsm_dtype_is_floating(higher)) return higher;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the rows of a packed sequence lie in a padded one, and back: for
- * sequences whose lengths are static. The indices come from the reference
- * library's own packing and padding, of row numbers. */
+/* Maps rows of a packed sequence to rows of a padded one, and back, for
+ * sequences of static lengths. The indices are made by the reference library,
+ * by packing and padding row numbers. */
 #ifndef BSM_CONVERSION_PACKED_SEQUENCE_H_
 #define BSM_CONVERSION_PACKED_SEQUENCE_H_
 
@@ -9,11 +9,11 @@
 
 typedef struct bsm_packed_rows {
   int64_t length, batch, rows; /* steps, samples, packed rows */
-  bool uniform;                /* all samples are as long: nothing moves */
-  bsm_tensor *sizes;           /* [length]: samples in each step */
-  bsm_tensor *lengths;         /* [batch] */
-  bsm_tensor *to_padded;       /* [length * batch]: packed rows, padding 0 */
-  bsm_tensor *to_packed;       /* [rows]: rows of [length * batch] */
+  bool uniform;          /* all samples have the same length: nothing moves */
+  bsm_tensor *sizes;     /* [length]: samples in each step */
+  bsm_tensor *lengths;   /* [batch] */
+  bsm_tensor *to_padded; /* [length * batch]: packed rows, padding 0 */
+  bsm_tensor *to_packed; /* [rows]: rows of [length * batch] */
 } bsm_packed_rows;
 
 /* From the sizes of the steps, of `rows` rows. */

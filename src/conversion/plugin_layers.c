@@ -30,8 +30,8 @@ static bsm_status add_input(gathered *g, bsm_itensor *tensor) {
   return BSM_OK;
 }
 
-/* The tensor of the network that a value is, constants frozen; NULL when it is
- * no tensor. */
+/* The tensor of the network that a value is; constants are frozen. NULL when it
+ * is not a tensor. */
 static bsm_itensor *as_itensor(bsm_conversion_ctx *ctx,
                                const bsm_ivalue *value) {
   if (value->tag == BSM_IVALUE_TENSOR) {
@@ -135,7 +135,7 @@ static bsm_status check_schema(bsm_type_table *types, bsm_arena *arena,
   return BSM_OK;
 }
 
-/* PyTorch's own schemas stay as they are. */
+/* PyTorch's own schemas are not replaced. */
 static bsm_status add_schema(bsm_schema_table *table, const char *text) {
   const bsm_schema *known;
   const bsm_str name = {text, strcspn(text, "(")};
@@ -155,7 +155,8 @@ static bsm_status declare(bsm_ir_ctx *cx, const bsm_plugin *plugin) {
                  plugin->evaluators[i].schema);
   }
   for (size_t i = 0; i < plugin->pattern_count; i++) {
-    if (!plugin->patterns[i].schema) continue; /* told when it is registered */
+    if (!plugin->patterns[i].schema)
+      continue; /* reported when it is registered */
     BSM_TRY_NOTE(add_schema(cx->schemas, plugin->patterns[i].schema),
                  "in the schema of a converter: %s",
                  plugin->patterns[i].schema);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plug-ins bring to the compiler: schemas, layers, converters. */
+/* Registers what plug-ins have for the compiler: schemas, layers, converters.
+ */
 #ifndef BSM_CONVERSION_PLUGIN_LAYERS_H_
 #define BSM_CONVERSION_PLUGIN_LAYERS_H_
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes to places that indices name, as scatter layers. */
+/* Writes to elements that indices name, as scatter layers. */
 #ifndef BSM_CONVERSION_SCATTER_H_
 #define BSM_CONVERSION_SCATTER_H_
 
 #include "conversion/emit.h"
 
-/* How updates meet what they fall on. `fresh`: a place that is written forgets
- * its old value. `wrap`: negative indices count from the end; else they are
- * out of range. */
+/* How elements are updated. `fresh`: the old value of a written element does
+ * not take part. `wrap`: negative indices count from the end; otherwise they
+ * are out of range. */
 typedef struct bsm_scatter_options {
   bsm_scatter_reduction reduction;
   bool fresh, wrap;
@@ -24,10 +24,10 @@ bsm_itensor *bsm_emit_index_write(bsm_conversion_ctx *ctx, bsm_itensor *x,
                                   int32_t axis, bsm_itensor *index,
                                   bsm_itensor *source,
                                   bsm_scatter_options options);
-/* "mean": the sum divided by the number of what was added, rounded down for
- * integers. The number of updates that fall on each place of `x`, at least 1,
- * the place itself counted unless `fresh`: scatter ones with the same indices
- * into what this gives. */
+/* For "mean", which is the sum divided by the number of addends, rounded down
+ * for integers. Returns the tensor into which ones are scattered with the same
+ * indices to count, for each element of `x`, its updates (at least 1), and the
+ * element itself unless `fresh`. */
 bsm_itensor *bsm_emit_scatter_counts(bsm_conversion_ctx *ctx, bsm_itensor *x,
                                      bool fresh);
 bsm_itensor *bsm_emit_scatter_mean(bsm_conversion_ctx *ctx, bsm_itensor *sum,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators without a converter, told together: each with its nodes and their
+/* Reports operators without a converter together, each with its nodes and their
  * places in the model. */
 #include "conversion/conversion_internal.h"
 
@@ -45,7 +45,7 @@ static bsm_status add_node(op_list *list, const bsm_node *node,
   return op->places.failed ? BSM_FAIL_OOM() : BSM_OK;
 }
 
-/* One status with all of the list; OK when it is empty. */
+/* One status for the whole list; OK when it is empty. */
 static bsm_status list_status(const op_list *list, const char *what) {
   if (list->ops.len == 0) return BSM_OK;
   bsm_text text;
@@ -103,7 +103,7 @@ bool bsm_node_is_convertible(const bsm_aten_library *aten,
          !bsm_fallback_refusal(aten, node);
 }
 
-/* Writing is fine in a program. */
+/* Programs may write. */
 const char *bsm_call_refusal(const bsm_aten_library *aten,
                              const bsm_node *node) {
   const bsm_aten_op *op =

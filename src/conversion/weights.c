@@ -75,7 +75,7 @@ bsm_itensor *bsm_freeze_tensor(bsm_conversion_ctx *ctx,
                                const bsm_tensor *tensor) {
   bsm_itensor *known =
       tensor ? bsm_ptrmap_get(&ctx->impl->frozen, tensor) : NULL;
-  /* A converter that was undone may have made it. */
+  /* The layer may have been removed with those of a converter that refused. */
   if (known && known->id < ctx->net->tensors.len &&
       ctx->net->tensors.items[known->id] == known) {
     return known;

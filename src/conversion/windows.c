@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows as slices, one for each place of the window; see windows.h. */
+/* Windows as slices, one for each element of the window; see windows.h. */
 #include "conversion/windows.h"
 
-/* Places of a window beyond which so many layers make no sense. */
+/* The largest window; more layers than this make no sense. */
 #define PLACES_MAX 4096
 
 bool bsm_windows_count(bsm_conversion_ctx *ctx, const bsm_windows *windows,

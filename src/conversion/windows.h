@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sliding windows laid out side by side: what unfold, a convolution whose
- * kernel is computed at run time, and pooling with indices are made of. */
+/* Sliding windows side by side, from which unfold, convolutions with kernels
+ * computed at run time, and pooling with indices are made. */
 #ifndef BSM_CONVERSION_WINDOWS_H_
 #define BSM_CONVERSION_WINDOWS_H_
 

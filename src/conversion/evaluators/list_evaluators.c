@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists and tuples whose elements may be tensors of the network, each in a
- * TensorContainer. Plain ones take the same way. */
+ * TensorContainer. Other lists and tuples are evaluated in the same way. */
 #include "aten/ivalue_parts.h"
 #include "conversion/emit.h"
 
@@ -145,7 +145,7 @@ static bsm_status concatenate(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_associate_ivalue(ctx, bsm_node_out(node, 0), bsm_iv_list(list));
 }
 
-/* The value itself: casts that only speak to the type checker. */
+/* Returns the value itself: casts that matter only to the type checker. */
 static bsm_status pass(bsm_conversion_ctx *ctx, const bsm_node *node,
                        int variant, bool *done) {
   bsm_var var = bsm_ctx_var(ctx, bsm_node_in(node, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and 0-dim tensors: what the reference library does not have as an
- * op. */
+/* Operators on numbers and 0-dim tensors that the reference library does not
+ * have. */
 #include "conversion/emit.h"
 
 /* A number becomes a 0-dim tensor: int64, float64 or bool. */

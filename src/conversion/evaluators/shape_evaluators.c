@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a tensor of the network while converting: sizes, rank,
- * dtype. Host tensors are left to the reference library. */
+/* Evaluates sizes, rank and dtype of a tensor of the network. Host tensors are
+ * left to the reference library. */
 #include "conversion/emit.h"
 
 enum {
