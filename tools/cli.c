@@ -221,6 +221,12 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_TARGET:
       cli->target = arg;
       return 0;
+    case BSM_KEY_TRUST_CODE:
+      cli->trust_code = true;
+      return 0;
+    case BSM_KEY_DEVICE:
+      cli->device = parse_int(state, "device", arg, 0, 1000);
+      return 0;
     case BSM_KEY_NO_TIMING:
       cli->no_timing = true;
       return 0;

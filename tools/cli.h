@@ -36,6 +36,8 @@ typedef struct bsm_cli {
   const char *timing_cache;
   const char *target;
   bool no_timing;
+  bool trust_code;
+  int device;
   bool truncate;
   bool full;
   bsm_string_vec fallback_ops, fallback_modules;
@@ -74,6 +76,8 @@ enum {
   BSM_KEY_STATE_AS_OUTPUT,
   BSM_KEY_TIMING_CACHE,
   BSM_KEY_NO_TIMING,
+  BSM_KEY_TRUST_CODE,
+  BSM_KEY_DEVICE,
   BSM_KEY_TARGET,
   BSM_KEY_TRUNCATE,
   BSM_KEY_FULL,
@@ -118,19 +122,31 @@ enum {
         "Instructions to use: scalar, avx2, avx512 (native)", 0   \
   }
 /* Of commands that run an engine. */
-#define BSM_OPTIONS_RUN                                                      \
-  {"max-instructions",                                                       \
-   BSM_KEY_MAX_INSTRUCTIONS,                                                 \
-   "N",                                                                      \
-   0,                                                                        \
-   "Stop a run that loops or branches on data after N instructions "         \
-   "(1000000000)",                                                           \
-   2},                                                                       \
-  {                                                                          \
-    "max-run-bytes", BSM_KEY_MAX_RUN_BYTES, "N", 0,                          \
-        "Stop it when what it has computed takes more bytes (16 GiB, or 64 " \
-        "times the inputs and weights)",                                     \
-        2                                                                    \
+#define BSM_OPTIONS_RUN                                                       \
+  {"max-instructions",                                                        \
+   BSM_KEY_MAX_INSTRUCTIONS,                                                  \
+   "N",                                                                       \
+   0,                                                                         \
+   "Stop a run that loops or branches on data after N instructions "          \
+   "(1000000000)",                                                            \
+   2},                                                                        \
+      {"max-run-bytes",                                                       \
+       BSM_KEY_MAX_RUN_BYTES,                                                 \
+       "N",                                                                   \
+       0,                                                                     \
+       "Stop it when what it has computed takes more bytes (16 GiB, or 64 "   \
+       "times the inputs and weights)",                                       \
+       2},                                                                    \
+      {"trust-code",                                                          \
+       BSM_KEY_TRUST_CODE,                                                    \
+       0,                                                                     \
+       0,                                                                     \
+       "Run machine code for GPUs that the engine's file carries: it can do " \
+       "whatever you may",                                                    \
+       2},                                                                    \
+  {                                                                           \
+    "device", BSM_KEY_DEVICE, "N", 0,                                         \
+        "Which of the machine's devices to run on, from 0 (0)", 2             \
   }
 #define BSM_OPTIONS_COMPILE                                                    \
   {0, 0, 0, 0, "Compiling:", 3},                                               \

@@ -385,6 +385,7 @@ static bsm_status inspect_model(bsm_cli *cli, bsm_session *session,
 
 static bsm_status inspect(bsm_cli *cli, bsm_session *session) {
   bool is_engine;
+  session->without_device = true;
   BSM_TRY(bsm_cli_is_engine(cli->path, &is_engine));
   BSM_TRY(is_engine ? bsm_session_open_engine(cli, session, true)
                     : bsm_session_load_module(cli, session));

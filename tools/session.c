@@ -128,6 +128,9 @@ bsm_status bsm_session_open_engine(bsm_cli *cli, bsm_session *session,
     options.logger = &cli->logger;
     BSM_TRY(bsm_session_open_plugins(cli, session));
     options.plugins = session->plugins;
+    options.trust_code = cli->trust_code;
+    options.without_device = session->without_device;
+    options.device = cli->device;
     return bsm_engine_load(cli->path, &options, &session->engine);
   }
   BSM_TRY(bsm_session_load_module(cli, session));

@@ -16,6 +16,7 @@ typedef struct bsm_session {
   bsm_array_set shapes;         /* of --inputs-from */
   bsm_array_set weights;        /* of --weights */
   bsm_npy_vec constants;        /* files that specs name */
+  bool without_device;          /* engines are looked at, not run */
 } bsm_session;
 
 /* Opens the plug-ins of --plugin, once. */

@@ -40,13 +40,25 @@ typedef struct bsm_engine_load_options {
    * machine's devices of the kind that it was built for. The CPU is one device.
    * Loading fails with BSM_NOT_FOUND when there is no such device. */
   int32_t device;
+  /* Engines for GPUs carry machine code, which can do whatever the process may:
+   * no check makes it safe. Set this for files from where programs may come
+   * from as well; without it an engine that carries code is refused with
+   * BSM_UNTRUSTED. */
+  bool trust_code;
+  /* The engine is looked at, or saved, not run: its device is not opened, and
+   * its code not loaded. */
+  bool without_device;
 } bsm_engine_load_options;
-#define BSM_ENGINE_LOAD_OPTIONS_INIT \
-  { sizeof(bsm_engine_load_options), NULL, NULL, 0, false, NULL, 0 }
+#define BSM_ENGINE_LOAD_OPTIONS_INIT                                       \
+  {                                                                        \
+    sizeof(bsm_engine_load_options), NULL, NULL, 0, false, NULL, 0, false, \
+        false                                                              \
+  }
 
 /* Maps the engine file and checks it. Weights stay in the map.
  * BSM_IO: cannot be read. BSM_CORRUPT: not an engine, or damaged (with the
  * offset). BSM_VERSION: written by another version (both are named).
+ * BSM_UNTRUSTED: it carries code (trust_code).
  * *out is owned by the caller (bsm_engine_destroy). */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_load(
     const char *path, const bsm_engine_load_options *options, bsm_engine **out);
@@ -142,7 +154,8 @@ typedef struct bsm_engine_memory_info {
 #define BSM_ENGINE_MEMORY_INFO_INIT \
   { .struct_size = sizeof(bsm_engine_memory_info) }
 /* The memory that running needs; `threads` as in the context options. With
- * shapes that range, it is that for the largest ones. A plan that a context
+ * shapes that range, it is that for the largest ones. Of an engine without its
+ * device, scratch and device_weights are 0. A plan that a context
  * makes for other shapes takes about 2 KiB for each step, and max_plans of them
  * are kept. Parts that depend on data take more while they run, for the tensors
  * that they compute, up to bsm_context_options.max_run_bytes; that is released

@@ -34,7 +34,9 @@ typedef enum bsm_code {
   BSM_OUT_OF_RANGE = 9,     /* an index beyond its bounds */
   BSM_DATA_DEPENDENT = 10,  /* the answer needs values not known yet */
   BSM_RAISED = 11,          /* the model itself raised an exception */
-  BSM_INTERNAL = 12         /* a bug in Bessemer; please report it */
+  BSM_INTERNAL = 12,        /* a bug in Bessemer; please report it */
+  BSM_DEVICE = 13,          /* a device or its driver failed */
+  BSM_UNTRUSTED = 14        /* it carries machine code */
 } bsm_code;
 
 /* The code of `status`; BSM_CODE_OK for NULL. */

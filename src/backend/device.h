@@ -25,7 +25,7 @@
 #include "engine/plan.h"
 
 /* Of this interface: a table of another version is refused. */
-#define BSM_DEVICE_VERSION 1
+#define BSM_DEVICE_VERSION 2
 
 typedef struct bsm_device_ops bsm_device_ops;
 
@@ -41,6 +41,9 @@ typedef struct bsm_stream {
 typedef struct bsm_event {
   bsm_device *device;
 } bsm_event;
+
+/* The machine code of an engine on a device: what it is the device knows. */
+typedef struct bsm_code_image bsm_code_image;
 
 /* The addresses of one execution, in the space of its stream: tensors of other
  * spaces have entries here that a step does not look at. */
@@ -83,6 +86,9 @@ typedef struct bsm_stream_options {
   uint32_t isa;
   bool every_thread; /* small steps too wake all threads: for tests */
   bool profile;      /* events will be asked for times */
+  /* What steps that are prepared for the stream find their code in; outlives
+   * it. NULL: none. */
+  bsm_code_image *code;
 } bsm_stream_options;
 
 struct bsm_device_ops {
@@ -100,6 +106,12 @@ struct bsm_device_ops {
   bsm_status (*allocate)(bsm_device *device, const bsm_allocator *host,
                          size_t bytes, size_t alignment, void **out);
   void (*release)(bsm_device *device, const bsm_allocator *host, void *memory);
+
+  /* The code of a plan, which outlives it, for all of its streams. NULL: the
+   * device needs none. */
+  bsm_status (*code_load)(bsm_device *device, const bsm_plan *plan,
+                          bsm_code_image **out);
+  void (*code_unload)(bsm_code_image *code); /* NULL is allowed */
 
   bsm_status (*stream_create)(bsm_device *device,
                               const bsm_stream_options *options,

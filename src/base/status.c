@@ -65,6 +65,10 @@ const char *bsm_code_name(bsm_code code) {
       return "RAISED";
     case BSM_INTERNAL:
       return "INTERNAL";
+    case BSM_DEVICE:
+      return "DEVICE";
+    case BSM_UNTRUSTED:
+      return "UNTRUSTED";
   }
   return "UNKNOWN";
 }

@@ -24,7 +24,7 @@
 #include "network/layer.h"
 
 /* The version of this interface; a table of another version is refused. */
-#define BSM_TARGET_VERSION 2
+#define BSM_TARGET_VERSION 3
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -175,6 +175,13 @@ struct bsm_target_ops {
    * weights are pending. NULL: all are exact. */
   bsm_status (*check_accuracy)(const bsm_target *target,
                                const bsm_plan_draft *draft);
+
+  /* ---- code ---- */
+
+  /* Makes the machine code that the steps of all parts of a plan run, and adds
+   * it to the plan, in `arena`. NULL: its device needs none. */
+  bsm_status (*add_code)(const bsm_target *target, bsm_plan *plan,
+                         bsm_arena *arena, const bsm_logger *logger);
 
   /* ---- timing ---- */
 

@@ -384,6 +384,13 @@ typedef struct bsm_plan_binding {
   uint32_t tensor; /* contiguous, place INPUT or OUTPUT, its index */
 } bsm_plan_binding;
 
+/* Machine code for the device of the plan's target, which gave it a name and
+ * alone knows what it is. It is in the weights' section of a file. */
+typedef struct bsm_plan_code {
+  const char *name;
+  uint32_t weights; /* of the plan, in BSM_SPACE_HOST: its bytes */
+} bsm_plan_code;
+
 typedef struct bsm_plan_metadata {
   const char *key, *value;
 } bsm_plan_metadata;
@@ -402,6 +409,9 @@ typedef struct bsm_plan {
    * parameters. NULL: the CPU. Steps of BSM_SPACE_DEVICE run on the device of
    * that name; a plan for the CPU has none. */
   const char *target;
+  /* Of all parts: segments of a program have none of their own. */
+  bsm_plan_code *code;
+  uint32_t code_count;
   bsm_plan_metadata *metadata;
   uint32_t metadata_count;
   /* How the bindings make up the arguments and the result; NULL: unknown. */

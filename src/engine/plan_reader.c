@@ -227,6 +227,18 @@ static bsm_status get_structure(bsm_byte_reader *r, bsm_structure **out,
                          "in %s", what);
 }
 
+static bsm_status get_code(bsm_byte_reader *r, bsm_plan *plan) {
+  BSM_TRY(bsm_read_count(r, &plan->code_count, 2 * sizeof(uint32_t), "code"));
+  plan->code =
+      BSM_NEW_ARRAY(r->arena, bsm_plan_code, plan->code_count + (size_t)1);
+  BSM_TRY_ALLOC(plan->code);
+  for (uint32_t i = 0; i < plan->code_count; i++) {
+    BSM_TRY(bsm_read_string(r, &plan->code[i].name, "code"));
+    BSM_TRY(bsm_read_u32(r, &plan->code[i].weights, "code"));
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_plan_from_bytes(bsm_str bytes, uint32_t minor,
                                const bsm_weights_section *weights, bool segment,
                                bsm_arena *arena, bsm_plan **out) {
@@ -241,6 +253,7 @@ bsm_status bsm_plan_from_bytes(bsm_str bytes, uint32_t minor,
                          "the workspace size"));
     BSM_TRY(bsm_read_string(&r, &plan->target, "the target"));
     if (!plan->target[0]) plan->target = NULL;
+    BSM_TRY(get_code(&r, plan));
   }
   BSM_TRY(get_metadata(&r, plan));
   BSM_TRY(get_weights(&r, weights, plan));

@@ -237,6 +237,14 @@ static bsm_status verify_all_known(const bsm_plan *plan) {
   for (uint32_t i = 0; i < plan->tensor_count; i++) {
     known = known && space_known(plan->tensors[i].space);
   }
+  for (uint32_t i = 0; i < plan->code_count; i++) {
+    const bsm_plan_code *code = &plan->code[i];
+    if (!code->name || code->weights >= plan->weights_count ||
+        plan->weights[code->weights].space != BSM_SPACE_HOST) {
+      return BSM_FAIL(BSM_CORRUPT, "code %" PRIu32 " is no weights of the host",
+                      i);
+    }
+  }
   for (uint32_t i = 0; i < plan->weights_count; i++) {
     known = known && space_known(plan->weights[i].space);
   }

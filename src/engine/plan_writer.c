@@ -94,6 +94,11 @@ bsm_status bsm_plan_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
   bsm_put_u64(&text, plan->workspace_size[BSM_SPACE_HOST]);
   bsm_put_u64(&text, plan->workspace_size[BSM_SPACE_DEVICE]); /* 8.1 */
   bsm_put_string(&text, plan->target ? plan->target : "");    /* 8.1 */
+  bsm_put_u32(&text, plan->code_count);                       /* 8.1 */
+  for (uint32_t i = 0; i < plan->code_count; i++) {
+    bsm_put_string(&text, plan->code[i].name);
+    bsm_put_u32(&text, plan->code[i].weights);
+  }
   bsm_put_u32(&text, plan->metadata_count);
   for (uint32_t i = 0; i < plan->metadata_count; i++) {
     bsm_put_string(&text, plan->metadata[i].key);

@@ -221,6 +221,9 @@ static bsm_status compile_stages(bsm_module *module,
                           : compile_program(&c, lowered, &io, &divided, record,
                                             engine, plan));
   BSM_TRY(bsm_precision_policy_check(precision, module, &options, arena));
+  if (target->ops->add_code) {
+    BSM_TRY(target->ops->add_code(target, *plan, engine, options.logger));
+  }
   return describe(&io, engine, *plan);
 }
 

@@ -185,35 +185,51 @@ static bsm_status count_weights(const bsm_plan *plan, bsm_arena *scratch,
   return BSM_OK;
 }
 
+/* What the plans say, where there is no device to prepare steps for. */
+static void add_workspaces(const bsm_plan *plan, bsm_memory_need *need) {
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
+      const uint64_t bytes = bsm_plan_part(plan, k)->workspace_size[i];
+      if (bytes > need->workspace[i]) need->workspace[i] = bytes;
+    }
+  }
+}
+
+/* Prepares all parts for a while. */
+static bsm_status measure(const bsm_engine *engine, int threads,
+                          bsm_arena *arena, bsm_memory_need *need) {
+  const bsm_execution_options options = {.allocator = engine->allocator,
+                                         .threads = threads,
+                                         .isa = BSM_ISA_DETECT};
+  bsm_execution execution;
+  bsm_plan_runner *runners = NULL;
+  bsm_status status = bsm_execution_open(engine, &options, &execution);
+  if (!status) {
+    status = prepare_parts(engine, &execution, arena, &runners, need);
+  }
+  destroy_parts(engine, runners);
+  bsm_execution_close(&execution);
+  return status;
+}
+
 bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
                              bsm_engine_memory_info *out) {
   BSM_NEED(engine);
   BSM_NEED(out);
   bsm_engine_memory_info info = {0};
-  const bsm_execution_options options = {.allocator = engine->allocator,
-                                         .threads = threads,
-                                         .isa = BSM_ISA_DETECT};
   const bsm_memory_space space = bsm_engine_space(engine);
   bsm_memory_need need = {{0}, {0}};
-  bsm_execution execution;
-  bsm_plan_runner *runners = NULL;
   bsm_arena arena;
   bsm_arena_init(&arena, engine->allocator);
   bsm_status status = count_weights(engine->plan, &arena, &info.weights);
-  bsm_status opened = bsm_execution_open(engine, &options, &execution);
-  if (!status) {
-    status = opened;
-  } else {
-    bsm_status_free(opened);
-  }
-  if (!status) {
-    status = prepare_parts(engine, &execution, &arena, &runners, &need);
+  if (!status && !engine->devices[space]) {
+    add_workspaces(engine->plan, &need);
+  } else if (!status) {
+    status = measure(engine, threads, &arena, &need);
   }
   if (!status && engine->weights) {
     info.device_weights = bsm_device_weights_bytes(engine->weights);
   }
-  destroy_parts(engine, runners);
-  bsm_execution_close(&execution);
   bsm_arena_destroy(&arena);
   BSM_TRY(status);
   info.workspace = need.workspace[space];

@@ -100,6 +100,10 @@ static bsm_status open_device(bsm_engine *engine, const bsm_plan *plan,
   engine->device_index = index;
   BSM_TRY_NOTE(ops->open(&options, device), "in an engine for %s",
                plan->target);
+  if (ops->code_load) {
+    BSM_TRY_NOTE(ops->code_load(*device, plan, &engine->code),
+                 "in an engine for %s", plan->target);
+  }
   if (ops->host_accessible) return BSM_OK;
   return bsm_device_weights_create(plan, *device, engine->allocator,
                                    &engine->weights);
@@ -123,12 +127,24 @@ static bsm_status new_engine(const bsm_allocator *allocator, bsm_engine **out) {
 void bsm_engine_destroy(bsm_engine *engine) {
   if (!engine) return;
   bsm_device_weights_destroy(engine->weights);
+  if (engine->code) engine->ops[BSM_SPACE_DEVICE]->code_unload(engine->code);
   for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
     if (engine->devices[i]) engine->ops[i]->close(engine->devices[i]);
   }
   bsm_arena_destroy(&engine->arena);
   bsm_file_map_close(&engine->map);
   bsm_deallocate(engine->allocator, engine);
+}
+
+static bsm_status check_trust(const bsm_plan *plan,
+                              const bsm_engine_load_options *options) {
+  return plan->code_count == 0 || options->trust_code
+             ? BSM_OK
+             : BSM_FAIL(BSM_UNTRUSTED,
+                        "the engine carries machine code for %s, which can do "
+                        "whatever this process may: load it with trust_code "
+                        "(--trust-code) if you trust where it comes from",
+                        plan->target ? plan->target : "a device");
 }
 
 static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
@@ -138,7 +154,10 @@ static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
                                !options->skip_checksum, &plan));
   BSM_TRY(find_device(engine, plan));
   BSM_TRY(check_steps(engine, plan));
-  BSM_TRY(open_device(engine, plan, options->device));
+  if (!options->without_device) {
+    BSM_TRY(check_trust(plan, options));
+    BSM_TRY(open_device(engine, plan, options->device));
+  }
   BSM_TRY(bsm_plugin_list_layers(plan, &engine->arena, &engine->layers,
                                  &engine->layer_count));
   engine->plan = plan;

@@ -22,7 +22,8 @@ struct bsm_engine {
   int32_t device_index; /* of the second one */
   bsm_device_weights
       *weights; /* in the device's memory; NULL: the device reads the host's */
-  bsm_arena arena; /* the plan, and weights that are not in `map` */
+  bsm_code_image *code; /* of the second one; NULL: it needs none */
+  bsm_arena arena;      /* the plan, and weights that are not in `map` */
   bsm_file_map map;
   const bsm_plan *plan;
   const bsm_aten_library *aten;       /* NULL unless a step calls an op */

@@ -20,11 +20,13 @@ static bsm_status open_stream(bsm_execution *e,
                               bsm_memory_space space) {
   bsm_device *device = e->engine->devices[space];
   const bool targets = space == bsm_engine_space(e->engine);
-  const bsm_stream_options streaming = {.allocator = e->allocator,
-                                        .logger = options->logger,
-                                        .pool = e->env.pool,
-                                        .isa = e->isa,
-                                        .profile = options->profile};
+  const bsm_stream_options streaming = {
+      .allocator = e->allocator,
+      .logger = options->logger,
+      .pool = e->env.pool,
+      .isa = e->isa,
+      .profile = options->profile,
+      .code = space == BSM_SPACE_DEVICE ? e->engine->code : NULL};
   if (!device) return BSM_OK;
   BSM_TRY(
       device->ops->stream_create(device, &streaming, &e->env.streams[space]));
