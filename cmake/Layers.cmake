@@ -200,6 +200,19 @@ if(BSM_BUILD_COMPILER)
     bsm_add_layer(${layer})
   endforeach()
 endif()
+# The sources of kernels for GPUs are in the library that compiles them.
+set(BSM_KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/src/backend/cuda/kernels)
+file(GLOB kernels CONFIGURE_DEPENDS ${BSM_KERNEL_FOLDER}/*)
+add_custom_command(
+  OUTPUT ${PROJECT_BINARY_DIR}/cuda_kernel_sources.c
+  COMMAND
+    ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/cuda_kernel_sources.c
+    -DFOLDER=${BSM_KERNEL_FOLDER} -P
+    ${PROJECT_SOURCE_DIR}/cmake/EmbedKernels.cmake
+  DEPENDS ${kernels} ${PROJECT_SOURCE_DIR}/cmake/EmbedKernels.cmake
+  VERBATIM)
+target_sources(bsm_targets
+               PRIVATE ${PROJECT_BINARY_DIR}/cuda_kernel_sources.c)
 # What is beyond the C library and POSIX is wrapped by base.
 target_compile_definitions(bsm_base PRIVATE _GNU_SOURCE)
 if(TARGET bsm_torchscript)

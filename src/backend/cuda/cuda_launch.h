@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a step is on a GPU: kernels, one after the other, and what each is
+ * launched with.
+ *
+ * One function for each kind of step (steps/) says so from the plan alone, on
+ * any machine. The target calls it to learn which kernels to compile, the
+ * device to launch them: so the two cannot disagree. Addresses are known only
+ * when the step is enqueued; parameters have slots for them. */
+#ifndef BSM_BACKEND_CUDA_LAUNCH_H_
+#define BSM_BACKEND_CUDA_LAUNCH_H_
+
+#include "base/arena.h"
+#include "base/strings.h"
+#include "engine/plan.h"
+
+/* Machine code of one entry: a source of kernels/, specialised. */
+typedef struct bsm_cuda_kernel {
+  const char *source;  /* "softmax" for kernels/softmax.cu */
+  const char *entry;   /* the kernel's name in it */
+  const char *options; /* "-DT=f16 -DVECTOR=8", in a fixed order */
+  /* Code that the source includes as "generated.cuh", or NULL. */
+  const char *generated;
+  /* All of that in one line, of which the code of an engine is found: equal
+   * names, equal code. */
+  const char *name;
+} bsm_cuda_kernel;
+
+/* Where an address comes from. */
+typedef enum bsm_cuda_slot_kind {
+  BSM_CUDA_SLOT_TENSOR,  /* of the plan, with its offset */
+  BSM_CUDA_SLOT_WEIGHTS, /* of the plan */
+  BSM_CUDA_SLOT_SCRATCH, /* of the step; `index` is an offset in bytes */
+  BSM_CUDA_SLOT_FAULT    /* where kernels report bad data: kernels/fault.cuh */
+} bsm_cuda_slot_kind;
+
+typedef struct bsm_cuda_slot {
+  bsm_cuda_slot_kind kind;
+  uint32_t offset; /* in the parameters, of 8 bytes */
+  uint64_t index;
+} bsm_cuda_slot;
+
+typedef struct bsm_cuda_launch {
+  bsm_cuda_kernel kernel;
+  unsigned grid[3], block[3];
+  unsigned shared_bytes; /* dynamic */
+  void *params;          /* the kernel's one parameter; slots are zero */
+  uint32_t params_size;
+  bsm_cuda_slot *slots;
+  uint32_t slot_count;
+} bsm_cuda_launch;
+
+#define BSM_CUDA_MAX_LAUNCHES 16
+#define BSM_CUDA_MAX_SLOTS 40
+/* CUDA's limit for the parameters of a kernel before 12.1. */
+#define BSM_CUDA_MAX_PARAMS 4096
+
+/* The launches of one step, as its function makes them. */
+typedef struct bsm_cuda_launches {
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  bsm_arena *arena;
+  int sm; /* compute capability built for: 75, 80, 90, ... */
+  bsm_cuda_launch items[BSM_CUDA_MAX_LAUNCHES];
+  uint32_t count;
+  size_t scratch_size; /* bytes that all of them share */
+} bsm_cuda_launches;
+
+/* Adds a launch whose parameters are a copy of `size` bytes at `params`; the
+ * options are printed as `format` says. */
+BSM_NODISCARD bsm_status bsm_cuda_add_launch(
+    bsm_cuda_launches *l, const char *source, const char *entry,
+    const void *params, size_t size, const char *format, ...) BSM_PRINTF(6, 7);
+/* About the launch that was added last. */
+void bsm_cuda_set_grid(bsm_cuda_launches *l, uint64_t x, uint64_t y,
+                       uint64_t z);
+void bsm_cuda_set_block(bsm_cuda_launches *l, unsigned x, unsigned y,
+                        unsigned z);
+void bsm_cuda_set_shared(bsm_cuda_launches *l, size_t bytes);
+BSM_NODISCARD bsm_status bsm_cuda_set_generated(bsm_cuda_launches *l,
+                                                const char *text);
+BSM_NODISCARD bsm_status bsm_cuda_add_slot(bsm_cuda_launches *l,
+                                           bsm_cuda_slot_kind kind,
+                                           size_t offset, uint64_t index);
+/* Room of the step's scratch memory: its offset. BSM_LIMIT: too much. */
+BSM_NODISCARD bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l,
+                                              uint64_t bytes, uint64_t *offset);
+
+/* Blocks of `block` threads for `count` threads, one each, or for as many as a
+ * grid can have when kernels go on in a loop: at most `most` blocks. */
+uint64_t bsm_cuda_blocks(uint64_t count, unsigned block, uint64_t most);
+
+/* The type of device.cuh for a dtype, "f16"; NULL: kernels have none. */
+const char *bsm_cuda_type(bsm_dtype dtype);
+
+/* The type that moves elements of a dtype as they are, whatever their bits
+ * mean: "u8", "i16", "i32", "i64". */
+const char *bsm_cuda_raw_type(bsm_dtype dtype);
+/* The dtype of that type. */
+bsm_dtype bsm_cuda_raw_dtype(bsm_dtype dtype);
+
+/* The kernels of a checked step, ready to be launched.
+ * BSM_UNSUPPORTED: there is none for it. */
+BSM_NODISCARD bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
+                                                const bsm_plan_step *step,
+                                                int sm, bsm_arena *arena,
+                                                bsm_cuda_launches *out);
+
+/* What there is for one kind of step: rows of cuda_steps.c. */
+typedef struct bsm_cuda_step_kind {
+  /* As check of the device (backend/device.h): parameters, dtypes, shapes,
+   * strides, weights' sizes. */
+  bsm_status (*check)(const bsm_plan *plan, const bsm_plan_step *step);
+  bsm_status (*launches)(bsm_cuda_launches *l);
+} bsm_cuda_step_kind;
+
+/* NULL: GPUs have no such steps. */
+const bsm_cuda_step_kind *bsm_cuda_step_kind_of(bsm_step_kind kind);
+
+#endif /* BSM_BACKEND_CUDA_LAUNCH_H_ */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of a GPU: launches whose functions were found, and whose addresses are
+ * put in when they are enqueued. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend/cuda/cuda_internal.h"
+
+typedef struct prepared {
+  bsm_cuda_device *device;
+  const bsm_plan *plan;
+  const bsm_plan_step *step;
+  const void *const *weights;
+  bsm_cuda_fault *fault;
+  uint32_t count;
+  bsm_cuda_launch *launches;
+  bsm_cu_function *functions;
+} prepared;
+
+bsm_status bsm_cuda_check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_cuda_step_kind *kind = bsm_cuda_step_kind_of(step->kind);
+  if (!kind) {
+    const char *name = bsm_step_kind_name(step->kind);
+    return BSM_FAIL(BSM_UNSUPPORTED, "GPUs have no steps of kind %s",
+                    name ? name : "unknown");
+  }
+  return kind->check(plan, step);
+}
+
+/* ---- enqueueing ---- */
+
+static uint64_t address_of(const prepared *p, const bsm_run *run,
+                           const bsm_cuda_slot *slot) {
+  switch (slot->kind) {
+    case BSM_CUDA_SLOT_TENSOR:
+      return (uint64_t)(uintptr_t)bsm_run_address(run, p->plan,
+                                                  (uint32_t)slot->index);
+    case BSM_CUDA_SLOT_WEIGHTS:
+      return (uint64_t)(uintptr_t)p->weights[slot->index];
+    case BSM_CUDA_SLOT_SCRATCH:
+      return (uint64_t)(uintptr_t)(run->scratch + slot->index);
+    case BSM_CUDA_SLOT_FAULT:
+      return (uint64_t)(uintptr_t)p->fault;
+  }
+  return 0;
+}
+
+static bsm_status launch(const prepared *p, const bsm_run *run, uint32_t i) {
+  const bsm_cuda_launch *l = &p->launches[i];
+  _Alignas(16) uint8_t params[BSM_CUDA_MAX_PARAMS];
+  void *values[] = {params};
+  memcpy(params, l->params, l->params_size);
+  for (uint32_t k = 0; k < l->slot_count; k++) {
+    const uint64_t address = address_of(p, run, &l->slots[k]);
+    memcpy(params + l->slots[k].offset, &address, sizeof(address));
+    if (l->slots[k].kind == BSM_CUDA_SLOT_FAULT) {
+      const uint64_t step = (uint64_t)(uintptr_t)p;
+      memcpy(params + l->slots[k].offset + sizeof(address), &step,
+             sizeof(step));
+    }
+  }
+  const bsm_cu_launch_config config = {
+      .grid = {l->grid[0], l->grid[1], l->grid[2]},
+      .block = {l->block[0], l->block[1], l->block[2]},
+      .shared_bytes = l->shared_bytes,
+      .stream = ((const bsm_cuda_stream *)run->stream)->stream};
+  return bsm_cuda_status(
+      &p->device->driver,
+      p->device->driver.launch(&config, p->functions[i], values, NULL),
+      "launch");
+}
+
+static bsm_status launch_all(const prepared *p, const bsm_run *run) {
+  for (uint32_t i = 0; i < p->count; i++) BSM_TRY(launch(p, run, i));
+  return BSM_OK;
+}
+
+static bsm_status enqueue(const bsm_prepared_step *step, const bsm_run *run) {
+  const prepared *p = step->impl;
+  BSM_TRY(bsm_cuda_enter(p->device));
+  bsm_status status = launch_all(p, run);
+  bsm_cuda_leave(p->device);
+  return status;
+}
+
+/* ---- preparing ---- */
+
+static bsm_status find_functions(prepared *p, bsm_code_image *code,
+                                 bsm_arena *arena) {
+  p->functions = BSM_NEW_ARRAY(arena, bsm_cu_function, p->count + (size_t)1);
+  BSM_TRY_ALLOC(p->functions);
+  for (uint32_t i = 0; i < p->count; i++) {
+    const bsm_cuda_launch *l = &p->launches[i];
+    BSM_TRY(bsm_cuda_code_find(code, &l->kernel, l->shared_bytes,
+                               &p->functions[i]));
+  }
+  return BSM_OK;
+}
+
+static bsm_status prepare(const bsm_cuda_stream *s, prepared *p,
+                          bsm_arena *arena, size_t *scratch_size) {
+  bsm_cuda_launches *l = BSM_NEW(arena, bsm_cuda_launches);
+  BSM_TRY_ALLOC(l);
+  BSM_TRY(bsm_cuda_make_launches(p->plan, p->step, p->device->sm, arena, l));
+  p->count = l->count;
+  p->launches = l->items;
+  *scratch_size = l->scratch_size;
+  return find_functions(p, s->code, arena);
+}
+
+bsm_status bsm_cuda_prepare(bsm_stream *stream, const bsm_plan *plan,
+                            const bsm_plan_step *step,
+                            const void *const *weights, bsm_arena *arena,
+                            bsm_prepared_step *out) {
+  bsm_cuda_stream *s = (bsm_cuda_stream *)stream;
+  prepared *p = BSM_NEW(arena, prepared);
+  BSM_TRY_ALLOC(p);
+  *p = (prepared){.device = bsm_cuda_device_of(stream->device),
+                  .plan = plan,
+                  .step = step,
+                  .weights = weights,
+                  .fault = s->fault};
+  size_t scratch_size = 0;
+  BSM_TRY(bsm_cuda_enter(p->device));
+  bsm_status status = prepare(s, p, arena, &scratch_size);
+  bsm_cuda_leave(p->device);
+  BSM_TRY(status);
+  *out = (bsm_prepared_step){.enqueue = enqueue,
+                             .plan = plan,
+                             .step = step,
+                             .impl = p,
+                             .scratch_size = scratch_size};
+  return BSM_OK;
+}
+
+const char *bsm_cuda_describe(const bsm_prepared_step *step) {
+  const prepared *p = step->impl;
+  return p->count ? p->launches[0].kernel.name : "nothing";
+}
+
+/* ---- faults ---- */
+
+bsm_status bsm_cuda_take_fault(bsm_cuda_fault *fault) {
+  if (!fault->taken) return BSM_OK;
+  const bsm_cuda_fault f = *fault;
+  const prepared *p = (const prepared *)(uintptr_t)f.step;
+  *fault = (bsm_cuda_fault){0};
+  const bsm_prepared_step step = {.plan = p->plan, .step = p->step};
+  bsm_status status =
+      f.dimension < 0
+          ? BSM_FAIL(BSM_OUT_OF_RANGE,
+                     "index %" PRId64 " is out of range for size %" PRId64,
+                     f.value, f.limit)
+          : BSM_FAIL(BSM_OUT_OF_RANGE,
+                     "index %" PRId64 " is out of range for dimension %" PRId64
+                     " with size %" PRId64,
+                     f.value, f.dimension, f.limit);
+  return bsm_note_step(status, &step);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all kernels share: how a kernel is defined, element types, their
+// conversions, activations, and asynchronous copies. Included by every source
+// that NVRTC compiles; includes nothing but our own, so that no toolkit is
+// needed.
+//
+// Tests compile the same sources for the host with BSM_EMULATED defined, in
+// front of which tests/cuda/emulation/cuda_on_host.h stands.
+#pragma once
+#ifndef BSM_EMULATED
+#include "ptx.cuh"
+#endif
+
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+
+#define DEVICE __device__ __forceinline__
+
+// ---- kernels ----
+
+// A kernel has one parameter, a struct that is passed by value; its body
+// follows the macro and calls it `p`:
+//   KERNEL(fill, fill_args) { p.out[blockIdx.x * blockDim.x + threadIdx.x] = 0; }
+// KERNEL_OF is for at most `threads` threads in a block.
+// DYNAMIC_SHARED(name) declares the shared memory that the launch asks for, as
+// `char *`, aligned to 128 bytes. Variables in shared memory have no
+// initialisers.
+#ifdef BSM_EMULATED
+#define KERNEL(name, type) EMULATED_KERNEL(name, type, 1024)
+#define KERNEL_OF(threads, name, type) EMULATED_KERNEL(name, type, threads)
+#define DYNAMIC_SHARED(name) EMULATED_DYNAMIC_SHARED(name)
+#else
+#if __CUDA_ARCH__ >= 700
+#define KERNEL_PARAMETER(type) const __grid_constant__ type p
+#else
+#define KERNEL_PARAMETER(type) const type p
+#endif
+#define KERNEL(name, type) \
+  extern "C" __global__ void name(KERNEL_PARAMETER(type))
+#define KERNEL_OF(threads, name, type)                    \
+  extern "C" __global__ void __launch_bounds__((threads)) \
+      name(KERNEL_PARAMETER(type))
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
+#endif
+
+// ---- element types ----
+
+struct f16 {
+  u16 bits;
+};
+struct bf16 {
+  u16 bits;
+};
+
+DEVICE float to_float(float x) { return x; }
+DEVICE float to_float(f16 x) { return ptx_f16_to_f32(x.bits); }
+DEVICE float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+
+template <class T>
+DEVICE T from_float(float x);
+template <>
+DEVICE float from_float<float>(float x) {
+  return x;
+}
+template <>
+DEVICE f16 from_float<f16>(float x) {
+  return {ptx_f32_to_f16(x)};
+}
+template <>
+DEVICE bf16 from_float<bf16>(float x) {
+  return {ptx_f32_to_bf16(x)};
+}
+
+template <class T>
+DEVICE u32 pack2(float a, float b) {
+  return (u32)from_float<T>(a).bits | (u32)from_float<T>(b).bits << 16;
+}
+template <class T>
+DEVICE T unpack(u32 pair, int which) {
+  T x;
+  x.bits = (u16)(which ? pair >> 16 : pair);
+  return x;
+}
+
+// ---- activations: the numbers are those of bsm_activation_type ----
+
+DEVICE float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
+
+// ACTIVATION is one of these names; alpha and beta as in bsm_activation.
+struct act_none {
+  static DEVICE float run(float x, float, float) { return x; }
+};
+struct act_relu {  // NaN stays NaN
+  static DEVICE float run(float x, float, float) { return x < 0 ? 0 : x; }
+};
+struct act_clip {
+  static DEVICE float run(float x, float alpha, float beta) {
+    return x < alpha ? alpha : x > beta ? beta : x;
+  }
+};
+struct act_leaky_relu {
+  static DEVICE float run(float x, float alpha, float) { return x < 0 ? alpha * x : x; }
+};
+struct act_sigmoid {
+  static DEVICE float run(float x, float, float) { return sigmoid(x); }
+};
+struct act_tanh {
+  static DEVICE float run(float x, float, float) { return tanhf(x); }
+};
+struct act_silu {
+  static DEVICE float run(float x, float, float) { return x * sigmoid(x); }
+};
+struct act_gelu {  // exact, by the error function
+  static DEVICE float run(float x, float, float) {
+    return 0.5f * x * (1.0f + erff(x * 0.70710678118654752440f));
+  }
+};
+struct act_gelu_tanh {
+  static DEVICE float run(float x, float, float) {
+    const float inner = 0.79788456080286535588f * (x + 0.044715f * x * x * x);
+    return 0.5f * x * (1.0f + tanhf(inner));
+  }
+};
+struct act_hard_sigmoid {  // clip(alpha x + beta, 0, 1)
+  static DEVICE float run(float x, float alpha, float beta) {
+    const float y = alpha * x + beta;
+    return y < 0 ? 0 : y > 1 ? 1 : y;
+  }
+};
+struct act_hard_swish {
+  static DEVICE float run(float x, float, float) {
+    const float y = x + 3.0f;
+    return x * (y < 0 ? 0 : y > 6 ? 6 : y) * (1.0f / 6.0f);
+  }
+};
+
+// ---- shared memory and asynchronous copies ----
+
+DEVICE u32 shared_address(const void *p) { return ptx_shared_address(p); }
+
+// 16 bytes, or zeros when `valid` is false.
+DEVICE void copy16_async(u32 to, const void *from, bool valid) {
+  ptx_copy16_async(to, from, valid ? 16 : 0);
+}
+DEVICE void copies_commit() { ptx_copies_commit(); }
+template <int LEFT>
+DEVICE void copies_wait() {
+  ptx_copies_wait<LEFT>();
+}
+
+// ---- products of tiles in a warp: c[16][8] += a[16][16] b[16][8] ----
+
+template <class T>
+DEVICE void multiply(float *c, const u32 *a, const u32 *b);
+template <>
+DEVICE void multiply<f16>(float *c, const u32 *a, const u32 *b) {
+  ptx_mma_m16n8k16_f16(c, a, b);
+}
+#if __CUDA_ARCH__ >= 800
+template <>
+DEVICE void multiply<bf16>(float *c, const u32 *a, const u32 *b) {
+  ptx_mma_m16n8k16_bf16(c, a, b);
+}
+#endif
+
+// ---- exchanges within a warp ----
+
+DEVICE float shuffle_xor(float x, int lane) {
+  return __shfl_xor_sync(0xffffffffu, x, lane);
+}
+DEVICE double shuffle_xor(double x, int lane) {
+  return __shfl_xor_sync(0xffffffffu, x, lane);
+}
+DEVICE i64 shuffle_xor(i64 x, int lane) {
+  return __shfl_xor_sync(0xffffffffu, x, lane);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parameters of kernels: each kernel has one of these structs. Read by both
+ * sides: C, which fills them in, and CUDA C++ as NVRTC compiles it. Addresses
+ * are put in when a step is enqueued. */
+#ifndef BSM_BACKEND_CUDA_KERNELS_PARAMS_H_
+#define BSM_BACKEND_CUDA_KERNELS_PARAMS_H_
+
+#include "fault.h"
+
+#define BSM_CUDA_MAX_LOOPS 12
+#define BSM_CUDA_MAX_OPERANDS 17
+
+/* A loop over the elements of some tensors: the output first. Offsets are in
+ * elements. */
+typedef struct bsm_cuda_elements {
+  bsm_cuda_u64 address[BSM_CUDA_MAX_OPERANDS];
+  bsm_cuda_i64 count;
+  bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS]; /* of the loops, outermost first */
+  bsm_cuda_i64 strides[BSM_CUDA_MAX_OPERANDS][BSM_CUDA_MAX_LOOPS];
+} bsm_cuda_elements;
+
+/* Loops over some elements, and inside of each over others that become one
+ * value, or are seen together: reductions, softmax, normalisation. Operands:
+ * the output first. */
+#define BSM_CUDA_NESTED_OPERANDS 4
+typedef struct bsm_cuda_nested {
+  bsm_cuda_u64 address[BSM_CUDA_NESTED_OPERANDS];
+  bsm_cuda_i64 outer_count, inner_count;
+  bsm_cuda_i64 outer_sizes[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 inner_sizes[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 outer_strides[BSM_CUDA_NESTED_OPERANDS][BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 inner_strides[BSM_CUDA_NESTED_OPERANDS][BSM_CUDA_MAX_LOOPS];
+  double number; /* epsilon, correction */
+} bsm_cuda_nested;
+
+/* Padding and cropping: sizes of the output. */
+typedef struct bsm_cuda_pad {
+  bsm_cuda_u64 y, x;
+  bsm_cuda_i64 count;
+  bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS], x_sizes[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 y_strides[BSM_CUDA_MAX_LOOPS], x_strides[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 start[BSM_CUDA_MAX_LOOPS];
+  double value;
+  bsm_cuda_i64 integer;
+} bsm_cuda_pad;
+
+/* An image: [n, c, size...] with three spatial dimensions. */
+typedef struct bsm_cuda_image {
+  bsm_cuda_u64 address;
+  bsm_cuda_i64 n, c, size[3];
+  bsm_cuda_i64 n_stride, c_stride, stride[3];
+} bsm_cuda_image;
+
+typedef struct bsm_cuda_window {
+  bsm_cuda_i64 kernel[3], stride[3], dilation[3], pre[3], post[3];
+} bsm_cuda_window;
+
+typedef struct bsm_cuda_pooling {
+  bsm_cuda_image x, y;
+  bsm_cuda_window window;
+  bsm_cuda_i64 divisor; /* 0: of the window */
+} bsm_cuda_pooling;
+
+/* out = act(scale * A B + bias + residual), batched over `batch` loops. */
+typedef struct bsm_cuda_product {
+  bsm_cuda_u64 a, b, y, bias, residual;
+  bsm_cuda_i64 m, n, k;
+  bsm_cuda_i64 a_row, a_column, b_row, b_column, y_row, residual_row,
+      residual_column;
+  bsm_cuda_i64 batch_sizes[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 a_batch[BSM_CUDA_MAX_LOOPS], b_batch[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 y_batch[BSM_CUDA_MAX_LOOPS], residual_batch[BSM_CUDA_MAX_LOOPS];
+  double scale, alpha, beta;
+} bsm_cuda_product;
+
+/* A convolution, or with TRANSPOSED a deconvolution. */
+typedef struct bsm_cuda_convolution {
+  bsm_cuda_image x, y, residual; /* residual.address 0: none */
+  bsm_cuda_u64 kernel, bias;     /* bias 0: none */
+  bsm_cuda_window window;
+  bsm_cuda_i64 groups, in, out; /* maps of one group */
+  double alpha, beta;
+} bsm_cuda_convolution;
+
+typedef struct bsm_cuda_gather {
+  bsm_cuda_elements e; /* output, data, indices */
+  bsm_cuda_fault_place fault;
+  bsm_cuda_i64 tuple; /* numbers of an index, and how far apart they are */
+  bsm_cuda_i64 tuple_stride;
+  bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS], strides[BSM_CUDA_MAX_LOOPS];
+} bsm_cuda_gather;
+
+/* Rows along an axis: the output's values, the input, the output's indices. */
+typedef struct bsm_cuda_top_k {
+  bsm_cuda_nested rows; /* operands 0, 1, 2; the axis is the inner loop */
+  bsm_cuda_i64 k, room; /* room: a power of two, n at least */
+  bsm_cuda_u64 scratch; /* room pairs for each block; 0: in shared memory */
+} bsm_cuda_top_k;
+
+typedef struct bsm_cuda_resize {
+  bsm_cuda_elements e; /* over all dims but the resized ones */
+  bsm_cuda_i64 in[3], out[3], x_stride[3], y_stride[3];
+  double scale[3]; /* input coordinates for each of the output */
+} bsm_cuda_resize;
+
+/* Lines of the output that updates go to in order: `e` goes over the lines, of
+ * operands output, updates, indices; `tuples` over the updates of each. */
+typedef struct bsm_cuda_scatter {
+  bsm_cuda_elements e;
+  bsm_cuda_fault_place fault;
+  bsm_cuda_i64 tuple_count;
+  bsm_cuda_i64 tuple_sizes[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 index_strides[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 update_strides[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 depth, depth_stride;
+  bsm_cuda_i64 axis; /* the first dimension that indices name */
+  bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS], strides[BSM_CUDA_MAX_LOOPS];
+  double fill; /* what any update replaces */
+  bsm_cuda_i64 integer_fill;
+} bsm_cuda_scatter;
+
+/* Operands: output, q, k, v, two biases, mask; each by heads, rows, columns. */
+#define BSM_CUDA_ATTENTION_OPERANDS 7
+typedef struct bsm_cuda_attention {
+  bsm_cuda_u64 address[BSM_CUDA_ATTENTION_OPERANDS];
+  bsm_cuda_i64 heads, queries, keys, depth, width, diagonal;
+  bsm_cuda_i64 head_sizes[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 head_strides[BSM_CUDA_ATTENTION_OPERANDS][BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 row[BSM_CUDA_ATTENTION_OPERANDS];
+  bsm_cuda_i64 column[BSM_CUDA_ATTENTION_OPERANDS];
+  double scale, fill;
+} bsm_cuda_attention;
+
+#endif /* BSM_BACKEND_CUDA_KERNELS_PARAMS_H_ */

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every instruction that CUDA C++ has no name for, as a function of plain
+// types. Nothing else has inline assembly: tests that run kernels on the host
+// replace this file by functions of the same names (tests/cuda/emulation).
+#pragma once
+
+#define PTX static __device__ __forceinline__
+
+// ---- conversions: nearest even; a NaN becomes 0x7fff ----
+
+PTX float ptx_f16_to_f32(unsigned short x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+PTX unsigned short ptx_f32_to_f16(float x) {
+  unsigned short y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+PTX unsigned short ptx_f32_to_bf16(float x) {
+#if __CUDA_ARCH__ >= 800
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+#else
+  const unsigned bits = __float_as_uint(x);
+  const unsigned rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return x != x ? (unsigned short)0x7fff : (unsigned short)(rounded >> 16);
+#endif
+}
+
+// ---- shared memory and asynchronous copies ----
+
+// What the instructions on shared memory take for an address.
+PTX unsigned ptx_shared_address(const void *p) {
+  unsigned a;
+  asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }"
+      : "=r"(a)
+      : "l"(p));
+  return a;
+}
+
+// 16 bytes, of which `valid` are copied and the rest are zeros. Below sm_80 it
+// is done at once.
+PTX void ptx_copy16_async(unsigned to, const void *from, unsigned valid) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
+               "l"(from), "r"(valid)
+               : "memory");
+#else
+  const uint4 x = valid ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x),
+               "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+#endif
+}
+PTX void ptx_copies_commit() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Until all groups but the newest LEFT have come, for this thread.
+template <int LEFT>
+PTX void ptx_copies_wait() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+
+// ---- matrices in a warp ----
+
+// 8 by 8 elements of 16 bits each; lane 8 i + r gives the address of row r of
+// matrix i.
+PTX void ptx_ldmatrix_x4(unsigned address, unsigned *r) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+      : "r"(address)
+      : "memory");
+}
+PTX void ptx_ldmatrix_x2(unsigned address, unsigned *r) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1])
+               : "r"(address)
+               : "memory");
+}
+PTX void ptx_ldmatrix_x4_trans(unsigned address, unsigned *r) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+      : "r"(address)
+      : "memory");
+}
+PTX void ptx_ldmatrix_x2_trans(unsigned address, unsigned *r) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1])
+               : "r"(address)
+               : "memory");
+}
+
+// c[16][8] += a[16][k] b[k][8]; the layouts of the PTX ISA manual.
+PTX void ptx_mma_m16n8k8_f16(float *c, const unsigned *a, const unsigned *b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+      "{%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+}
+PTX void ptx_mma_m16n8k16_f16(float *c, const unsigned *a, const unsigned *b) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+  ptx_mma_m16n8k8_f16(c, a, b);
+  ptx_mma_m16n8k8_f16(c, a + 2, b + 1);
+#endif
+}
+#if __CUDA_ARCH__ >= 800
+PTX void ptx_mma_m16n8k16_bf16(float *c, const unsigned *a, const unsigned *b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// Nearest, ties away from zero: what the product takes.
+PTX unsigned ptx_f32_to_tf32(float x) {
+  unsigned y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return y;
+}
+PTX void ptx_mma_m16n8k8_tf32(float *c, const unsigned *a, const unsigned *b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif

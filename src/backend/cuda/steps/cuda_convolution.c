@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions and deconvolutions of a GPU. */
+#include "backend/cuda/steps/cuda_images.h"
+
+#define TILE 64
+#define BLOCK 256
+
+static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
+  const bsm_step_convolution *p = &l->step->params->convolution;
+  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const bool has_residual = p->epilogue.has_residual;
+  const bool has_bias = l->step->weights[1] != BSM_NO_WEIGHTS;
+  bsm_cuda_convolution params = {.x = bsm_cuda_image_of(x, p->window.spatial),
+                                 .y = bsm_cuda_image_of(y, p->window.spatial),
+                                 .window = bsm_cuda_window_of(&p->window),
+                                 .groups = p->groups,
+                                 .in = x->dims.d[1] / p->groups,
+                                 .out = p->out_maps / p->groups,
+                                 .alpha = p->epilogue.alpha,
+                                 .beta = p->epilogue.beta};
+  if (has_residual) {
+    params.residual =
+        bsm_cuda_image_of(bsm_cuda_input(l, 1), p->window.spatial);
+  }
+  const int64_t pixels = bsm_cuda_pixels(&params.y);
+  if (pixels == 0 || params.out == 0) return BSM_OK;
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "convolution", "convolution", &params, sizeof(params),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_TRANSPOSED=%d", bsm_cuda_type(x->dtype),
+      p->epilogue.activation, transposed));
+  bsm_cuda_set_block(l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)pixels, TILE, UINT32_MAX) *
+                        bsm_cuda_blocks((uint64_t)params.out, TILE, UINT32_MAX),
+                    (uint64_t)p->groups, 1);
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                            offsetof(bsm_cuda_convolution, x.address),
+                            l->step->inputs[0]));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                            offsetof(bsm_cuda_convolution, y.address),
+                            l->step->outputs[0]));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
+                            offsetof(bsm_cuda_convolution, kernel),
+                            l->step->weights[0]));
+  if (has_bias) {
+    BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
+                              offsetof(bsm_cuda_convolution, bias),
+                              l->step->weights[1]));
+  }
+  return has_residual ? bsm_cuda_add_slot(
+                            l, BSM_CUDA_SLOT_TENSOR,
+                            offsetof(bsm_cuda_convolution, residual.address),
+                            l->step->inputs[1])
+                      : BSM_OK;
+}
+
+static bsm_status convolution(bsm_cuda_launches *l) {
+  return launch(l, false);
+}
+
+static bsm_status deconvolution(bsm_cuda_launches *l) {
+  return launch(l, true);
+}
+
+const bsm_cuda_step_kind bsm_cuda_CONVOLUTION = {bsm_cuda_check_dtypes,
+                                                 convolution};
+const bsm_cuda_step_kind bsm_cuda_DECONVOLUTION = {bsm_cuda_check_dtypes,
+                                                   deconvolution};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices of a GPU. */
+#include "backend/cuda/kernels/params.h"
+#include "backend/cuda/steps/cuda_steps.h"
+
+#define TILE 64
+#define BLOCK 256
+#define MAX_BATCH 65535
+
+/* The stride of dimension i of the output in a tensor that broadcasts to it. */
+static int64_t stride_of(const bsm_plan_tensor *t, int rank, int i) {
+  const int own = i - (rank - t->dims.rank);
+  return own < 0 || t->dims.d[own] == 1 ? 0 : t->strides[own];
+}
+
+static bsm_status launches(bsm_cuda_launches *l) {
+  const bsm_step_matrix_multiply *p = &l->step->params->matrix_multiply;
+  const bsm_plan_step *step = l->step;
+  const bsm_plan_tensor *a = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const bsm_plan_tensor *b = p->constant_b ? NULL : bsm_cuda_input(l, 1);
+  const bool has_residual = p->epilogue.has_residual;
+  const uint32_t residual =
+      has_residual ? step->inputs[step->input_count - 1] : 0;
+  const bsm_plan_tensor *r = has_residual ? &l->plan->tensors[residual] : NULL;
+  const int rank = y->dims.rank, a_rank = a->dims.rank;
+  bsm_cuda_product params = {.m = y->dims.d[rank - 2],
+                             .n = y->dims.d[rank - 1],
+                             .k = a->dims.d[a_rank - 1],
+                             .a_row = a->strides[a_rank - 2],
+                             .a_column = a->strides[a_rank - 1],
+                             .b_row = y->dims.d[rank - 1],
+                             .b_column = 1,
+                             .y_row = y->strides[rank - 2],
+                             .scale = p->scale,
+                             .alpha = p->epilogue.alpha,
+                             .beta = p->epilogue.beta};
+  if (b) {
+    params.b_row = b->strides[b->dims.rank - 2];
+    params.b_column = b->strides[b->dims.rank - 1];
+  }
+  if (r) {
+    params.residual_row = stride_of(r, rank, rank - 2);
+    params.residual_column = stride_of(r, rank, rank - 1);
+  }
+  uint64_t batches = 1;
+  for (int i = 0; i < rank - 2; i++) {
+    batches *= (uint64_t)y->dims.d[i];
+    params.batch_sizes[i] = y->dims.d[i];
+    params.a_batch[i] = stride_of(a, rank, i);
+    params.b_batch[i] = b ? stride_of(b, rank, i) : 0;
+    params.y_batch[i] = y->strides[i];
+    params.residual_batch[i] = r ? stride_of(r, rank, i) : 0;
+  }
+  if (batches == 0 || params.m == 0 || params.n == 0) return BSM_OK;
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "product", "product", &params, sizeof(params),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_LOOPS=%d -DK_A_ROWS=%d -DK_B_ROWS=%d",
+      bsm_cuda_type(y->dtype), p->epilogue.activation, rank - 2,
+      params.a_column <= params.a_row, params.b_column <= params.b_row));
+  bsm_cuda_set_block(l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)params.m, TILE, UINT32_MAX) *
+                        bsm_cuda_blocks((uint64_t)params.n, TILE, UINT32_MAX),
+                    batches < MAX_BATCH ? batches : MAX_BATCH, 1);
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                            offsetof(bsm_cuda_product, a), step->inputs[0]));
+  BSM_TRY(bsm_cuda_add_slot(l, b ? BSM_CUDA_SLOT_TENSOR : BSM_CUDA_SLOT_WEIGHTS,
+                            offsetof(bsm_cuda_product, b),
+                            b ? step->inputs[1] : step->weights[0]));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                            offsetof(bsm_cuda_product, y), step->outputs[0]));
+  if (step->weights[1] != BSM_NO_WEIGHTS) {
+    BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
+                              offsetof(bsm_cuda_product, bias),
+                              step->weights[1]));
+  }
+  return r ? bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                               offsetof(bsm_cuda_product, residual), residual)
+           : BSM_OK;
+}
+
+const bsm_cuda_step_kind bsm_cuda_MATRIX_MULTIPLY = {bsm_cuda_check_dtypes,
+                                                     launches};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops within loops, and how many threads share the inner ones. */
+#include "backend/cuda/steps/cuda_nested.h"
+
+#define BLOCK 256
+#define MAX_BLOCKS 65536
+
+typedef struct side {
+  int64_t *count, *sizes;
+  int64_t (*strides)[BSM_CUDA_MAX_LOOPS];
+  int loops;
+} side;
+
+static bool mergeable(const side *s, int operands, int i) {
+  for (int k = 0; k < operands; k++) {
+    if (s->strides[k][i] != s->strides[k][i + 1] * s->sizes[i + 1]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void drop(side *s, int operands, int i) {
+  s->loops--;
+  for (int j = i; j < s->loops; j++) {
+    s->sizes[j] = s->sizes[j + 1];
+    for (int k = 0; k < operands; k++) s->strides[k][j] = s->strides[k][j + 1];
+  }
+}
+
+static void swap(side *s, int operands, int i, int j) {
+  const int64_t size = s->sizes[i];
+  s->sizes[i] = s->sizes[j];
+  s->sizes[j] = size;
+  for (int k = 0; k < operands; k++) {
+    const int64_t stride = s->strides[k][i];
+    s->strides[k][i] = s->strides[k][j];
+    s->strides[k][j] = stride;
+  }
+}
+
+/* In the order of memory of operand `by`, as few loops as can be. */
+static void merge(side *s, int operands, int by) {
+  for (int i = 1; i < s->loops; i++) {
+    for (int j = i; j > 0 && s->strides[by][j - 1] < s->strides[by][j]; j--) {
+      swap(s, operands, j - 1, j);
+    }
+  }
+  for (int i = s->loops - 2; i >= 0; i--) {
+    if (!mergeable(s, operands, i)) continue;
+    s->sizes[i + 1] *= s->sizes[i];
+    drop(s, operands, i);
+  }
+  if (s->loops == 0) {
+    s->sizes[0] = 1;
+    s->loops = 1;
+  }
+}
+
+static bsm_status add_dim(side *s, const bsm_cuda_nest *nest, int d) {
+  *s->count *= nest->dims[d];
+  if (nest->dims[d] == 1) return BSM_OK;
+  if (s->loops == BSM_CUDA_MAX_LOOPS) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "more than %d loops", BSM_CUDA_MAX_LOOPS);
+  }
+  s->sizes[s->loops] = nest->dims[d];
+  for (int k = 0; k < nest->operands; k++) {
+    s->strides[k][s->loops] = nest->strides[k][d];
+  }
+  s->loops++;
+  return BSM_OK;
+}
+
+/* One thread for each where there are many short ones, else as many as share
+ * the work: a warp, or a block. */
+static int choose_group(const bsm_cuda_nested *p, bool outer_is_adjacent) {
+  if (p->inner_count <= 8 || (outer_is_adjacent && p->outer_count >= 1 << 15)) {
+    return 1;
+  }
+  return p->inner_count <= 1024 ? 32 : BLOCK;
+}
+
+bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
+                              bsm_cuda_nested_launch *out) {
+  *out =
+      (bsm_cuda_nested_launch){.params = {.outer_count = 1, .inner_count = 1}};
+  bsm_cuda_nested *p = &out->params;
+  side outer = {&p->outer_count, p->outer_sizes, p->outer_strides, 0};
+  side inner = {&p->inner_count, p->inner_sizes, p->inner_strides, 0};
+  for (int d = 0; d < nest->rank; d++) {
+    BSM_TRY(add_dim(nest->inner >> d & 1u ? &inner : &outer, nest, d));
+  }
+  merge(&outer, nest->operands, 1);
+  merge(&inner, nest->operands, 1);
+  out->outer = outer.loops;
+  out->inner = inner.loops;
+  out->group = choose_group(p, p->outer_strides[1][outer.loops - 1] == 1);
+  return BSM_OK;
+}
+
+void bsm_cuda_nest_set_grid(bsm_cuda_launches *l,
+                            const bsm_cuda_nested_launch *n) {
+  bsm_cuda_set_block(l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)n->params.outer_count,
+                                    (unsigned)(BLOCK / n->group), MAX_BLOCKS),
+                    1, 1);
+}

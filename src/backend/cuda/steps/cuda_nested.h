@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps that look at some elements together: reductions, softmax,
+ * normalisation. */
+#ifndef BSM_BACKEND_CUDA_STEPS_CUDA_NESTED_H_
+#define BSM_BACKEND_CUDA_STEPS_CUDA_NESTED_H_
+
+#include "backend/cuda/kernels/params.h"
+#include "backend/cuda/steps/cuda_steps.h"
+
+/* Dimensions that the operands share, each with strides of its own. */
+typedef struct bsm_cuda_nest {
+  int rank, operands;
+  uint32_t inner; /* bits: which dimensions are inside */
+  int64_t dims[BSM_MAX_RANK + 1];
+  int64_t strides[BSM_CUDA_NESTED_OPERANDS][BSM_MAX_RANK + 1];
+} bsm_cuda_nest;
+
+/* A launch that is being made. */
+typedef struct bsm_cuda_nested_launch {
+  bsm_cuda_nested params;
+  int outer, inner; /* loops, 1 at least */
+  int group;        /* threads for each outer element: 1, 32 or 256 */
+} bsm_cuda_nested_launch;
+
+/* Merges the dimensions to loops, and chooses the group. */
+BSM_NODISCARD bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
+                                            bsm_cuda_nested_launch *out);
+/* About the launch that was added last, whose parameters these are. */
+void bsm_cuda_nest_set_grid(bsm_cuda_launches *l,
+                            const bsm_cuda_nested_launch *n);
+
+#endif /* BSM_BACKEND_CUDA_STEPS_CUDA_NESTED_H_ */

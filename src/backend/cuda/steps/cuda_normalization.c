@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Normalisation of a GPU: layer, RMS, group and instance norm. */
+#include "backend/cuda/steps/cuda_nested.h"
+
+enum { OUT, IN, SCALE, BIAS, OPERANDS };
+
+/* Dimensions of the input, axis 1 split where there are groups. */
+static bsm_cuda_nest nest_of(const bsm_step_normalization *p,
+                             const bsm_plan_tensor *const *tensors) {
+  const bsm_plan_tensor *x = tensors[IN];
+  bsm_cuda_nest nest = {.operands = OPERANDS};
+  for (int i = 0; i < x->dims.rank; i++) {
+    const bool grouped = i == 1 && p->groups > 1;
+    const int64_t size = grouped ? x->dims.d[i] / p->groups : x->dims.d[i];
+    const int to = nest.rank;
+    for (int k = 0; k < OPERANDS; k++) {
+      const bsm_plan_tensor *t = tensors[k];
+      const int own = t ? i - (x->dims.rank - t->dims.rank) : -1;
+      const int64_t stride =
+          own < 0 || t->dims.d[own] == 1 ? 0 : t->strides[own];
+      if (grouped) nest.strides[k][to] = stride * size;
+      nest.strides[k][to + grouped] = stride;
+    }
+    if (grouped) nest.dims[to] = p->groups;
+    nest.dims[to + grouped] = size;
+    if (grouped || (p->axes >> i & 1u)) nest.inner |= 1u << (to + grouped);
+    nest.rank = to + grouped + 1;
+  }
+  return nest;
+}
+
+static bsm_status launches(bsm_cuda_launches *l) {
+  const bsm_step_normalization *p = &l->step->params->normalization;
+  uint32_t ids[OPERANDS] = {l->step->outputs[0], l->step->inputs[0]};
+  uint32_t next = 1;
+  if (p->has_scale) ids[SCALE] = l->step->inputs[next++];
+  if (p->has_bias) ids[BIAS] = l->step->inputs[next];
+  const bool has[OPERANDS] = {true, true, p->has_scale != 0, p->has_bias != 0};
+  const bsm_plan_tensor *tensors[OPERANDS];
+  const char *types[OPERANDS];
+  for (int k = 0; k < OPERANDS; k++) {
+    tensors[k] = has[k] ? &l->plan->tensors[ids[k]] : NULL;
+    types[k] = has[k] ? bsm_cuda_type(tensors[k]->dtype) : "float";
+  }
+  const bsm_cuda_nest nest = nest_of(p, tensors);
+  bsm_cuda_nested_launch n;
+  BSM_TRY(bsm_cuda_nest_make(&nest, &n));
+  if (n.params.outer_count == 0 || n.params.inner_count == 0) return BSM_OK;
+  n.params.number = p->epsilon;
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "normalization", "normalization", &n.params, sizeof(n.params),
+      "-DK_OUT=%s -DK_IN=%s -DK_SCALE=%s -DK_BIAS=%s -DK_HAS_SCALE=%d "
+      "-DK_HAS_BIAS=%d "
+      "-DK_RMS=%d -DK_OUTER=%d -DK_INNER=%d -DK_GROUP=%d",
+      types[OUT], types[IN], types[SCALE], types[BIAS], has[SCALE], has[BIAS],
+      p->rms != 0, n.outer, n.inner, n.group));
+  bsm_cuda_nest_set_grid(l, &n);
+  for (size_t k = 0; k < OPERANDS; k++) {
+    if (!has[k]) continue;
+    BSM_TRY(bsm_cuda_add_slot(
+        l, BSM_CUDA_SLOT_TENSOR,
+        offsetof(bsm_cuda_nested, address) + k * sizeof(uint64_t), ids[k]));
+  }
+  return BSM_OK;
+}
+
+const bsm_cuda_step_kind bsm_cuda_NORMALIZATION = {bsm_cuda_check_dtypes,
+                                                   launches};

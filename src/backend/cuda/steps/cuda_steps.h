@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of steps that GPUs have: one row here and in cuda_steps.c for each,
+ * one file in this folder for each family. */
+#ifndef BSM_BACKEND_CUDA_STEPS_CUDA_STEPS_H_
+#define BSM_BACKEND_CUDA_STEPS_CUDA_STEPS_H_
+
+#include "backend/cuda/cuda_launch.h"
+
+/* X(KIND): those of BSM_BACKEND_STEP_KINDS that there are kernels for. */
+#define BSM_CUDA_STEP_KINDS(X) \
+  X(CONVOLUTION)               \
+  X(DECONVOLUTION)             \
+  X(POOLING)                   \
+  X(MATRIX_MULTIPLY)           \
+  X(ELEMENT_WISE)              \
+  X(SOFTMAX)                   \
+  X(NORMALIZATION)             \
+  X(REDUCE)                    \
+  X(TOP_K)                     \
+  X(GATHER)                    \
+  X(COPY)                      \
+  X(FILL)                      \
+  X(PAD)                       \
+  X(RESIZE)                    \
+  X(SCATTER)                   \
+  X(ATTENTION)
+
+#define X(name) extern const bsm_cuda_step_kind bsm_cuda_##name;
+BSM_CUDA_STEP_KINDS(X)
+#undef X
+
+/* All tensors of the step have dtypes that kernels know: BSM_UNSUPPORTED. */
+BSM_NODISCARD bsm_status bsm_cuda_check_dtypes(const bsm_plan *plan,
+                                               const bsm_plan_step *step);
+
+static inline const bsm_plan_tensor *bsm_cuda_input(const bsm_cuda_launches *l,
+                                                    uint32_t index) {
+  return &l->plan->tensors[l->step->inputs[index]];
+}
+static inline const bsm_plan_tensor *bsm_cuda_output(const bsm_cuda_launches *l,
+                                                     uint32_t index) {
+  return &l->plan->tensors[l->step->outputs[index]];
+}
+
+#endif /* BSM_BACKEND_CUDA_STEPS_CUDA_STEPS_H_ */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights as kernels of GPUs read them: the sum of a product runs over what is
+ * innermost, channels first of all. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend/cuda/target/cuda_target.h"
+#include "base/checked.h"
+
+/* The kernel of a convolution in two dimensions: windows and channels. */
+typedef struct shape {
+  int64_t groups, out, window, in; /* of one group but `groups` */
+} shape;
+
+static bsm_status shape_of(const bsm_plan_step *step, int64_t in_maps,
+                           shape *out) {
+  const bsm_step_convolution *p = &step->params->convolution;
+  if (p->groups < 1 || in_maps < 1 || p->out_maps < 1 || in_maps % p->groups ||
+      p->out_maps % p->groups) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "%" PRId64 " and %" PRId64 " maps in %" PRId64 " groups",
+                    in_maps, p->out_maps, p->groups);
+  }
+  *out = (shape){p->groups, p->out_maps / p->groups, 1, in_maps / p->groups};
+  for (int i = 0; i < 3; i++) {
+    if (p->window.kernel[i] < 1 ||
+        !bsm_i64_mul(out->window, p->window.kernel[i], &out->window)) {
+      return BSM_FAIL(BSM_CORRUPT, "a window of %" PRId64, p->window.kernel[i]);
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status total(int64_t a, int64_t b, int64_t c, int64_t d,
+                        size_t element, uint64_t *size) {
+  int64_t count;
+  if (a < 0 || b < 0 || c < 0 || d < 0 || !bsm_i64_mul(a, b, &count) ||
+      !bsm_i64_mul(count, c, &count) || !bsm_i64_mul(count, d, &count) ||
+      count > (int64_t)1 << 40) {
+    return BSM_FAIL(BSM_CORRUPT, "weights of a size that makes no sense");
+  }
+  *size = (uint64_t)count * element;
+  return BSM_OK;
+}
+
+/* [rows, columns] gives [columns, rows], `count` times. */
+static void transpose(const uint8_t *from, uint8_t *to, int64_t count,
+                      int64_t rows, int64_t columns, size_t element) {
+  const size_t matrix = (size_t)(rows * columns) * element;
+  for (int64_t i = 0; i < count; i++, from += matrix, to += matrix) {
+    for (int64_t r = 0; r < rows; r++) {
+      for (int64_t c = 0; c < columns; c++) {
+        memcpy(to + (size_t)(c * rows + r) * element,
+               from + (size_t)(r * columns + c) * element, element);
+      }
+    }
+  }
+}
+
+bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
+                         int64_t in_maps, const void *values, size_t element,
+                         bool transposed, void *packed, uint64_t *size) {
+  shape s;
+  (void)target;
+  if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
+    const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+    BSM_TRY(total(p->k, p->n, 1, 1, element, size));
+    if (!packed) return BSM_OK;
+    if (transposed) {
+      transpose(values, packed, 1, p->n, p->k, element);
+    } else {
+      memcpy(packed, values, (size_t)*size);
+    }
+    return BSM_OK;
+  }
+  if (step->kind != BSM_STEP_CONVOLUTION &&
+      step->kind != BSM_STEP_DECONVOLUTION) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "%s: GPUs pack no weights",
+                    bsm_step_kind_name(step->kind));
+  }
+  BSM_TRY(shape_of(step, in_maps, &s));
+  BSM_TRY(total(s.groups, s.out, s.window, s.in, element, size));
+  if (!packed) return BSM_OK;
+  if (step->kind == BSM_STEP_CONVOLUTION) {
+    /* [out, in, window] */
+    transpose(values, packed, s.groups * s.out, s.in, s.window, element);
+  } else {
+    /* [in, out, window] of each group */
+    transpose(values, packed, s.groups, s.in, s.out * s.window, element);
+  }
+  return BSM_OK;
+}

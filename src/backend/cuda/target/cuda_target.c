@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVIDIA GPUs as a target: its text, what it takes, and the table of its
+ * functions.
+ *
+ *   cuda                          GPU 0 of this machine, with its CPU beside it
+ *   cuda:SM[,CPU_PARAMETERS]      any GPU: cuda:sm_90a, cuda:sm_80,avx512
+ *
+ * The CPU runs what GPUs have no kernels for. Where its parameters are left
+ * out, they are "avx2" for a GPU that is named, and this machine's for
+ * "cuda". */
+#include "backend/cuda/target/cuda_target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_launch.h"
+
+#define DEFAULT_CPU "avx2"
+
+/* ---- the text ---- */
+
+/* 90 and "sm_90a" for "sm_90a": the suffix opens what is of this GPU alone. */
+static bool parse_sm(bsm_str text, int *sm, bool *specific) {
+  int64_t number;
+  if (!bsm_str_starts_with(text, BSM_STR("sm_"))) return false;
+  text.data += 3;
+  text.len -= 3;
+  *specific = text.len > 0 && text.data[text.len - 1] == 'a';
+  if (*specific) text.len--;
+  if (!bsm_parse_i64(text, &number) || number < BSM_CUDA_MIN_SM ||
+      number > 999) {
+    return false;
+  }
+  *sm = (int)number;
+  return true;
+}
+
+static bsm_status parse_gpu(const char *parameters, int *sm, bool *specific,
+                            const char **cpu) {
+  if (!parameters) {
+    BSM_TRY(bsm_cuda_find_sm(0, sm));
+    *specific = *sm >= 90;
+    *cpu = NULL;
+    return BSM_OK;
+  }
+  const char *comma = strchr(parameters, ',');
+  const bsm_str first = {
+      parameters, comma ? (size_t)(comma - parameters) : strlen(parameters)};
+  *cpu = comma ? comma + 1 : DEFAULT_CPU;
+  if (!parse_sm(first, sm, specific)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "\"%.*s\" is no GPU: the target cuda of another machine "
+                    "needs its compute capability, sm_75 or higher, such as "
+                    "cuda:sm_90a; parameters of the CPU beside it may follow, "
+                    "as in cuda:sm_90a,avx512",
+                    (int)first.len, first.data);
+  }
+  return BSM_OK;
+}
+
+static bsm_status parse(const bsm_target_request *request,
+                        const char *parameters, bsm_arena *arena,
+                        const bsm_target **out) {
+  bsm_target_request cpu = *request;
+  bsm_cuda_target *t = BSM_NEW(arena, bsm_cuda_target);
+  BSM_TRY_ALLOC(t);
+  const char *cpu_parameters;
+  bool specific = false;
+  int sm = 0;
+  BSM_TRY(parse_gpu(parameters, &sm, &specific, &cpu_parameters));
+  cpu.text = cpu_parameters ? bsm_arena_printf(arena, "cpu:%s", cpu_parameters)
+                            : "cpu";
+  BSM_TRY_ALLOC(cpu.text);
+  *t = (bsm_cuda_target){.base = {.ops = &bsm_cuda_target_ops},
+                         .sm = sm,
+                         .architecture = bsm_arena_printf(arena, "sm_%d%s", sm,
+                                                          specific ? "a" : "")};
+  BSM_TRY_ALLOC(t->architecture);
+  BSM_TRY(bsm_target_parse(&cpu, arena, &t->base.host));
+  t->base.text = bsm_arena_printf(arena, "cuda:%s,%s", t->architecture,
+                                  t->base.host->text + strlen("cpu:"));
+  BSM_TRY_ALLOC(t->base.text);
+  *out = &t->base;
+  return BSM_OK;
+}
+
+/* ---- this machine ---- */
+
+static bsm_status check_here(const bsm_target *target) {
+  int sm;
+  BSM_TRY(bsm_cuda_find_sm(0, &sm));
+  if (sm != bsm_cuda_target_of(target)->sm) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "this machine's GPU is sm_%d: it cannot time what is built "
+                    "for %s; build without timing",
+                    sm, target->text);
+  }
+  return target->host->ops->check_here(target->host);
+}
+
+static void machine_key(const bsm_target *target, bsm_text *text) {
+  bsm_text_puts(text, target->text);
+  target->host->ops->machine_key(target->host, text);
+}
+
+/* ---- layers ---- */
+
+/* Steps that a layer becomes; those of kinds that are not here move data. */
+static bool has_kernel(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_CONVOLUTION:
+    case BSM_LAYER_DECONVOLUTION:
+    case BSM_LAYER_MATRIX_MULTIPLY:
+    case BSM_LAYER_POOLING:
+    case BSM_LAYER_SOFTMAX:
+    case BSM_LAYER_NORMALIZATION:
+    case BSM_LAYER_REDUCE:
+    case BSM_LAYER_GATHER:
+    case BSM_LAYER_SCATTER:
+    case BSM_LAYER_TOP_K:
+    case BSM_LAYER_RESIZE:
+    case BSM_LAYER_ATTENTION:
+    case BSM_LAYER_FILL:
+    case BSM_LAYER_FUSED_ELEMENT_WISE:
+    case BSM_LAYER_SHUFFLE:
+    case BSM_LAYER_SLICE:
+    case BSM_LAYER_CONCATENATION:
+    case BSM_LAYER_EXPAND:
+    case BSM_LAYER_IDENTITY:
+    case BSM_LAYER_CONSTANT:
+    case BSM_LAYER_SHAPE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bool has_dtypes(const bsm_layer *layer) {
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    if (!bsm_cuda_type(layer->inputs.items[i]->dtype)) return false;
+  }
+  for (size_t i = 0; i < layer->outputs.len; i++) {
+    if (!bsm_cuda_type(layer->outputs.items[i]->dtype)) return false;
+  }
+  return true;
+}
+
+static bool supports(const bsm_target *target, const bsm_layer *layer) {
+  (void)target;
+  return has_kernel(layer) && has_dtypes(layer);
+}
+
+/* Half and bfloat16 are multiplied as they are, and summed in float. */
+static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
+                               bsm_dtype dtype) {
+  switch (dtype) {
+    case BSM_DTYPE_HALF:
+    case BSM_DTYPE_BFLOAT16:
+      return dtype;
+    default:
+      return target->host->ops->compute_dtype(target->host, layer, dtype);
+  }
+}
+
+static bool fuses(const bsm_target *target, bsm_fusion fusion,
+                  bsm_dtype dtype) {
+  (void)target;
+  return (fusion == BSM_FUSION_EPILOGUE || fusion == BSM_FUSION_SCALE) &&
+         (dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_HALF ||
+          dtype == BSM_DTYPE_BFLOAT16);
+}
+
+static bsm_image_layout image_layout(const bsm_target *target,
+                                     const bsm_layer *layer) {
+  (void)target;
+  (void)layer;
+  return BSM_IMAGE_CHANNELS_LAST;
+}
+
+static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
+  (void)target;
+  (void)layer;
+  return false;
+}
+
+/* ---- steps ---- */
+
+static size_t list_tactics(const bsm_target *target, const bsm_plan *plan,
+                           const bsm_plan_step *step, const char **names) {
+  (void)target;
+  (void)plan;
+  (void)step;
+  names[0] = "default";
+  return 1;
+}
+
+static double cost(const bsm_target *target, const bsm_plan *plan,
+                   const bsm_plan_step *step, const char *tactic) {
+  (void)target;
+  (void)plan;
+  (void)step;
+  (void)tactic;
+  return 0;
+}
+
+static void adopt(const bsm_target *target, const bsm_plan_step *step,
+                  const char *tactic, bsm_step_params *params) {
+  (void)target;
+  (void)tactic;
+  if (step->kind == BSM_STEP_CONVOLUTION) params->convolution.form = 0;
+}
+
+static bool is_approximate(const bsm_target *target,
+                           const bsm_plan_step *step) {
+  (void)target;
+  (void)step;
+  return false;
+}
+
+/* ---- timing: every step has one tactic, so that none is ever asked for ----
+ */
+
+static bsm_status open_timer(const bsm_target *target,
+                             const bsm_plan_draft *draft,
+                             bsm_tactic_timer **out) {
+  (void)target;
+  (void)draft;
+  *out = NULL;
+  return BSM_OK;
+}
+
+static void close_timer(bsm_tactic_timer *timer) {
+  (void)timer;
+}
+
+static int32_t timer_conditions(const bsm_tactic_timer *timer) {
+  (void)timer;
+  return 0;
+}
+
+static bsm_status time_step(bsm_tactic_timer *timer, bsm_plan_step *step,
+                            const bsm_pending_pack *pending,
+                            const char *const *tactics, size_t count,
+                            double *seconds) {
+  (void)timer;
+  (void)pending;
+  (void)tactics;
+  (void)count;
+  (void)seconds;
+  return BSM_FAIL(BSM_INTERNAL, "%s: GPUs have one tactic for a step",
+                  step->name);
+}
+
+const bsm_target_ops bsm_cuda_target_ops = {
+    .version = BSM_TARGET_VERSION,
+    .name = "cuda",
+    .parse = parse,
+    .check_here = check_here,
+    .machine_key = machine_key,
+    .supports = supports,
+    .compute_dtype = compute_dtype,
+    .fuses = fuses,
+    .image_layout = image_layout,
+    .reads_any_layout = reads_any_layout,
+    .tactics = list_tactics,
+    .cost = cost,
+    .adopt = adopt,
+    .pack_version = 1,
+    .pack = bsm_cuda_pack,
+    .is_approximate = is_approximate,
+    .add_code = bsm_cuda_add_code,
+    .open_timer = open_timer,
+    .close_timer = close_timer,
+    .timer_conditions = timer_conditions,
+    .time = time_step,
+};

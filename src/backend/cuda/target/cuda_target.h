@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVIDIA GPUs as a target (builder/target.h). */
+#ifndef BSM_BACKEND_CUDA_TARGET_CUDA_TARGET_H_
+#define BSM_BACKEND_CUDA_TARGET_CUDA_TARGET_H_
+
+#include "builder/target.h"
+
+typedef struct bsm_cuda_target {
+  bsm_target base;
+  int sm;                   /* compute capability: 75, 80, 90, ... */
+  const char *architecture; /* "sm_90a": what NVRTC compiles for */
+} bsm_cuda_target;
+
+static inline const bsm_cuda_target *bsm_cuda_target_of(
+    const bsm_target *target) {
+  return (const bsm_cuda_target *)(const void *)target;
+}
+
+extern const bsm_target_ops bsm_cuda_target_ops;
+
+/* ---- cuda_pack.c ---- */
+
+/* `pack` of the target: kernels [out, spatial..., in / groups], those of
+ * deconvolutions [groups, out / groups, spatial..., in / groups], matrices
+ * [K, N], all in their dtype. */
+bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
+                         int64_t in_maps, const void *values, size_t element,
+                         bool transposed, void *packed, uint64_t *size);
+
+/* ---- kernel_code.c ---- */
+
+/* `add_code` of the target. */
+bsm_status bsm_cuda_add_code(const bsm_target *target, bsm_plan *plan,
+                             bsm_arena *arena, const bsm_logger *logger);
+
+#endif /* BSM_BACKEND_CUDA_TARGET_CUDA_TARGET_H_ */

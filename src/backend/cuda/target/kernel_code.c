@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine code of an engine: the kernels that its steps launch are
+ * collected, compiled by NVRTC on all CPUs, and kept in a cache of the user,
+ * by a hash of all that they follow from. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/target/cuda_target.h"
+#include "backend/cuda/target/kernel_sources.h"
+#include "backend/cuda/target/nvrtc.h"
+#include "base/cpus.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/thread_pool.h"
+
+#define MAX_CODE_BYTES ((uint64_t)64 << 20)
+#define MAX_OPTIONS 24
+#define MAX_HEADERS 32
+
+/* Raise when the cache's files mean something else. */
+#define CACHE_VERSION "1"
+
+typedef struct item {
+  bsm_cuda_kernel kernel;
+  bsm_arena arena; /* of its thread: the code */
+  bsm_str code;
+  bsm_status status;
+} item;
+
+typedef struct collection {
+  const bsm_cuda_target *target;
+  const bsm_logger *logger;
+  bsm_arena *scratch;
+  item *items; /* by name, each once */
+  size_t count, room;
+  const bsm_nvrtc *nvrtc; /* NULL until something is not in the cache */
+  const char *cache;      /* a folder, or NULL: none */
+} collection;
+
+/* ---- collecting ---- */
+
+static bsm_status add_kernel(collection *c, const bsm_cuda_kernel *kernel) {
+  size_t from = 0, to = c->count;
+  while (from < to) {
+    const size_t middle = from + (to - from) / 2;
+    const int order = strcmp(c->items[middle].kernel.name, kernel->name);
+    if (order == 0) return BSM_OK;
+    if (order < 0) {
+      from = middle + 1;
+    } else {
+      to = middle;
+    }
+  }
+  if (c->count == c->room) {
+    const size_t room = c->room ? 2 * c->room : 64;
+    item *items = BSM_NEW_ARRAY(c->scratch, item, room);
+    BSM_TRY_ALLOC(items);
+    if (c->count) memcpy(items, c->items, c->count * sizeof(*items));
+    c->items = items;
+    c->room = room;
+  }
+  memmove(&c->items[from + 1], &c->items[from],
+          (c->count - from) * sizeof(*c->items));
+  c->items[from] = (item){.kernel = *kernel};
+  c->count++;
+  return BSM_OK;
+}
+
+static bsm_status add_step(collection *c, const bsm_plan *plan,
+                           const bsm_plan_step *step) {
+  bsm_cuda_launches *launches = BSM_NEW(c->scratch, bsm_cuda_launches);
+  BSM_TRY_ALLOC(launches);
+  BSM_TRY_NOTE(
+      bsm_cuda_make_launches(plan, step, c->target->sm, c->scratch, launches),
+      "for the step %s", step->name);
+  for (uint32_t i = 0; i < launches->count; i++) {
+    BSM_TRY(add_kernel(c, &launches->items[i].kernel));
+  }
+  return BSM_OK;
+}
+
+static bsm_status collect(collection *c, const bsm_plan *plan) {
+  for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
+    const bsm_plan *part = bsm_plan_part(plan, k);
+    for (uint32_t i = 0; i < part->step_count; i++) {
+      const bsm_plan_step *step = &part->steps[i];
+      if (step->space != BSM_SPACE_DEVICE ||
+          !bsm_step_kind_is_of_devices(step->kind)) {
+        continue;
+      }
+      BSM_TRY(add_step(c, part, step));
+    }
+  }
+  return BSM_OK;
+}
+
+/* ---- the cache ---- */
+
+/* A folder that only this user writes to; NULL: there is none. */
+static const char *cache_folder(bsm_arena *arena) {
+  const char *given = getenv("BESSEMER_KERNEL_CACHE");
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *folder = NULL;
+  if (given) {
+    if (!given[0]) return NULL;
+    folder = given;
+  } else if (cache && cache[0] == '/') {
+    folder = bsm_arena_printf(arena, "%s/bessemer-kernels", cache);
+  } else if (home && home[0] == '/') {
+    const char *parent = bsm_arena_printf(arena, "%s/.cache", home);
+    if (parent) (void)mkdir(parent, 0700);
+    folder = bsm_arena_printf(arena, "%s/.cache/bessemer-kernels", home);
+  }
+  struct stat info;
+  if (!folder) return NULL;
+  (void)mkdir(folder, 0700);
+  if (stat(folder, &info) || !S_ISDIR(info.st_mode)) return NULL;
+  return folder;
+}
+
+static uint64_t add_text(uint64_t hash, const char *text) {
+  return bsm_hash64(text, strlen(text) + 1, hash);
+}
+
+/* All that the code follows from, twice with other beginnings. */
+static uint64_t hash_of(const collection *c, const item *it, uint64_t seed) {
+  uint64_t h = add_text(seed, CACHE_VERSION);
+  const int version = bsm_nvrtc_version(c->nvrtc);
+  h = bsm_hash64(&version, sizeof(version), h);
+  h = add_text(h, c->target->architecture);
+  h = add_text(h, it->kernel.name);
+  h = add_text(h, it->kernel.generated ? it->kernel.generated : "");
+  for (const bsm_kernel_source *s = bsm_kernel_sources; s->name; s++) {
+    h = add_text(add_text(h, s->name), s->text);
+  }
+  return h;
+}
+
+static const char *cache_path(const collection *c, item *it) {
+  if (!c->cache) return NULL;
+  return bsm_arena_printf(&it->arena, "%s/%016" PRIx64 "%016" PRIx64 ".bin",
+                          c->cache, hash_of(c, it, 1), hash_of(c, it, 2));
+}
+
+/* A file is the code and behind it a hash of it. */
+static bool read_cache(const char *path, item *it) {
+  bsm_file_map map;
+  uint64_t hash;
+  bool good = false;
+  bsm_status status = bsm_file_map_open(path, MAX_CODE_BYTES, &map);
+  if (status) {
+    bsm_status_free(status);
+    return false;
+  }
+  if (map.size > sizeof(hash)) {
+    const size_t size = map.size - sizeof(hash);
+    memcpy(&hash, map.data + size, sizeof(hash));
+    char *copy = bsm_arena_alloc(&it->arena, size, BSM_ALIGNMENT);
+    good = copy && hash == bsm_hash64(map.data, size, 0);
+    if (good) {
+      memcpy(copy, map.data, size);
+      it->code = (bsm_str){copy, size};
+    }
+  }
+  bsm_file_map_close(&map);
+  return good;
+}
+
+/* What cannot be written is compiled again the next time. */
+static void write_cache(const char *path, const item *it) {
+  const uint64_t hash = bsm_hash64(it->code.data, it->code.len, 0);
+  const bsm_file_piece pieces[] = {{it->code.data, it->code.len},
+                                   {&hash, sizeof(hash)}};
+  bsm_status_free(bsm_file_write(path, pieces, 2));
+}
+
+/* ---- compiling ---- */
+
+static const char *source_text(const char *name) {
+  for (const bsm_kernel_source *s = bsm_kernel_sources; s->name; s++) {
+    if (strcmp(s->name, name) == 0) return s->text;
+  }
+  return NULL;
+}
+
+/* The options of a kernel, apart. */
+static bsm_status split_options(const char *text, bsm_arena *arena,
+                                const char **options, int *count) {
+  char *rest = bsm_arena_strdup(arena, text);
+  BSM_TRY_ALLOC(rest);
+  for (*count = 0; *rest;) {
+    while (*rest == ' ') *rest++ = 0;
+    if (!*rest) break;
+    if (*count == MAX_OPTIONS) {
+      return BSM_FAIL(BSM_INTERNAL, "too many options: %s", text);
+    }
+    options[(*count)++] = rest;
+    while (*rest && *rest != ' ') rest++;
+  }
+  return BSM_OK;
+}
+
+static bsm_status compile(const collection *c, item *it) {
+  const char *options[MAX_OPTIONS];
+  const char *names[MAX_HEADERS], *texts[MAX_HEADERS];
+  bsm_nvrtc_source source = {
+      .header_names = names, .headers = texts, .options = options};
+  const char *file = bsm_arena_printf(&it->arena, "%s.cu", it->kernel.source);
+  BSM_TRY_ALLOC(file);
+  source.name = file;
+  source.text = source_text(file);
+  if (!source.text) return BSM_FAIL(BSM_INTERNAL, "there is no %s", file);
+  for (const bsm_kernel_source *s = bsm_kernel_sources; s->name; s++) {
+    const char *dot = strrchr(s->name, '.');
+    if (strcmp(dot, ".cu") == 0) continue;
+    if (source.header_count == MAX_HEADERS - 1) {
+      return BSM_FAIL(BSM_INTERNAL, "too many headers of kernels");
+    }
+    names[source.header_count] = s->name;
+    texts[source.header_count++] = s->text;
+  }
+  if (it->kernel.generated) {
+    names[source.header_count] = "generated.cuh";
+    texts[source.header_count++] = it->kernel.generated;
+  }
+  BSM_TRY(split_options(it->kernel.options, &it->arena, options,
+                        &source.option_count));
+  return bsm_nvrtc_compile(c->nvrtc, &source, c->target->architecture,
+                           &it->arena, &it->code);
+}
+
+static void make_item(void *arg, int64_t index, int slot) {
+  collection *c = arg;
+  item *it = &c->items[index];
+  (void)slot;
+  const char *path = cache_path(c, it);
+  if (path && read_cache(path, it)) return;
+  it->status =
+      bsm_status_note(compile(c, it), "in the kernel %s", it->kernel.name);
+  if (path && !it->status) write_cache(path, it);
+}
+
+static bsm_status make_all(collection *c) {
+  bsm_thread_pool *pool;
+  BSM_TRY(bsm_thread_pool_create(bsm_available_cpus(), c->scratch->allocator,
+                                 &pool));
+  for (size_t i = 0; i < c->count; i++) {
+    bsm_arena_init(&c->items[i].arena, c->scratch->allocator);
+  }
+  bsm_parallel_units(pool, bsm_available_cpus(), (int64_t)c->count, make_item,
+                     c);
+  bsm_thread_pool_destroy(pool);
+  return BSM_OK;
+}
+
+/* ---- the plan ---- */
+
+static bsm_status add_item(bsm_plan *plan, const item *it, bsm_arena *arena) {
+  void *bytes = bsm_arena_alloc(arena, it->code.len, BSM_ALIGNMENT);
+  const char *name = bsm_arena_strdup(arena, it->kernel.name);
+  if (!bytes || !name) return BSM_FAIL_OOM();
+  memcpy(bytes, it->code.data, it->code.len);
+  plan->code[plan->code_count++] = (bsm_plan_code){name, plan->weights_count};
+  plan->weights[plan->weights_count++] = (bsm_plan_weights){
+      .data = bytes, .size = it->code.len, .space = BSM_SPACE_HOST};
+  return BSM_OK;
+}
+
+static bsm_status add_all(const collection *c, bsm_plan *plan,
+                          bsm_arena *arena) {
+  bsm_plan_weights *weights = BSM_NEW_ARRAY(arena, bsm_plan_weights,
+                                            plan->weights_count + c->count + 1);
+  plan->code = BSM_NEW_ARRAY(arena, bsm_plan_code, c->count + 1);
+  if (!weights || !plan->code) return BSM_FAIL_OOM();
+  if (plan->weights_count) {
+    memcpy(weights, plan->weights, plan->weights_count * sizeof(*weights));
+  }
+  plan->weights = weights;
+  for (size_t i = 0; i < c->count; i++) {
+    BSM_TRY(add_item(plan, &c->items[i], arena));
+  }
+  return BSM_OK;
+}
+
+static bsm_status take_statuses(collection *c) {
+  bsm_status first = BSM_OK;
+  for (size_t i = 0; i < c->count; i++) {
+    if (first) {
+      bsm_status_free(c->items[i].status);
+    } else {
+      first = c->items[i].status;
+    }
+  }
+  return first;
+}
+
+static bsm_status make_code(collection *c, bsm_plan *plan, bsm_arena *arena) {
+  bsm_nvrtc *nvrtc = NULL;
+  BSM_TRY(collect(c, plan));
+  if (!c->count) return BSM_OK;
+  BSM_TRY(bsm_nvrtc_open(getenv("BESSEMER_NVRTC"), c->scratch, &nvrtc));
+  c->nvrtc = nvrtc;
+  c->cache = cache_folder(c->scratch);
+  bsm_status status =
+      bsm_nvrtc_supports(nvrtc, c->target->sm)
+          ? make_all(c)
+          : BSM_FAIL(BSM_UNSUPPORTED,
+                     "NVRTC %d.%d does not compile for sm_%d: install a newer "
+                     "one (pip install nvidia-cuda-nvrtc)",
+                     bsm_nvrtc_version(nvrtc) / 1000,
+                     bsm_nvrtc_version(nvrtc) % 1000 / 10, c->target->sm);
+  bsm_nvrtc_close(nvrtc);
+  if (!status) status = take_statuses(c);
+  if (!status) status = add_all(c, plan, arena);
+  for (size_t i = 0; i < c->count; i++) {
+    bsm_arena_destroy(&c->items[i].arena);
+  }
+  return status;
+}
+
+bsm_status bsm_cuda_add_code(const bsm_target *target, bsm_plan *plan,
+                             bsm_arena *arena, const bsm_logger *logger) {
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, arena->allocator);
+  collection c = {.target = bsm_cuda_target_of(target),
+                  .logger = logger,
+                  .scratch = &scratch};
+  bsm_status status = make_code(&c, plan, arena);
+  if (!status) {
+    bsm_log(logger, BSM_LOG_LEVEL_INFO, "%zu kernels for %s", c.count,
+            c.target->architecture);
+  }
+  bsm_arena_destroy(&scratch);
+  return status;
+}
