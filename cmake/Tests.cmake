@@ -5,6 +5,17 @@
 # they test, labelled with it too.
 
 set(BSM_CONFORMANCE_TARGETS cpu remote)
+# GPUs are tested without one: kernels are compiled for the host, and run there
+# (StandIns.cmake). Each kernel takes the compiler half a second, so that of the
+# programs with very many a sample is taken: one step in so many.
+set(BSM_CONFORMANCE_CUDA_device_test 1)
+set(BSM_CONFORMANCE_CUDA_move_step_test 1)
+set(BSM_CONFORMANCE_CUDA_rows_step_test 1)
+set(BSM_CONFORMANCE_CUDA_window_step_test 1)
+set(BSM_CONFORMANCE_CUDA_matrix_multiply_step_test 1)
+set(BSM_CONFORMANCE_CUDA_convolution_step_test 4)
+set(BSM_CONFORMANCE_CUDA_element_wise_step_test 32)
+set(BSM_CONFORMANCE_CUDA_scatter_step_test 8)
 # Programs in which a target takes no step at all.
 set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
     recurrent_step_test scatter_step_test typed_product_step_test)
@@ -32,6 +43,7 @@ endif()
 file(GLOB BSM_REMOTE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/remote/remote_*.c)
 list(FILTER BSM_REMOTE_SOURCES EXCLUDE REGEX "_test\\.c$")
+include(${CMAKE_CURRENT_LIST_DIR}/StandIns.cmake)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/*_test.c)
@@ -84,7 +96,15 @@ function(bsm_add_test_program name source layer)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}
                                              ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(
-    ${name} PRIVATE BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+    ${name}
+    PRIVATE BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"
+            BSM_STANDIN_CUDA="$<TARGET_FILE:bsm_standin_cuda>"
+            BSM_STANDIN_NVRTC="$<TARGET_FILE:bsm_standin_nvrtc>"
+            BSM_KERNELS_DIR="${PROJECT_SOURCE_DIR}/src/backend/cuda/kernels")
+  if(BSM_HOST_CXX)
+    target_compile_definitions(${name} PRIVATE BSM_HAS_EMULATION)
+  endif()
+  add_dependencies(${name} bsm_standin_cuda bsm_standin_nvrtc)
   if(NOT TARGET test_programs_${layer})
     add_custom_target(test_programs_${layer})
   endif()
@@ -123,6 +143,15 @@ foreach(source IN LISTS test_sources)
       bsm_add_c_test(${layer}/${target}/${name} "${layer};${target}"
                      ${name} ${target} ${none})
     endforeach()
+    if(DEFINED BSM_CONFORMANCE_CUDA_${name} AND BSM_HOST_CXX)
+      bsm_add_c_test(${layer}/cuda/${name} "${layer}_cuda" ${name} cuda
+                     ${BSM_CONFORMANCE_CUDA_${name}})
+      set_property(
+        TEST ${layer}/cuda/${name} APPEND
+        PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${BSM_STANDIN_FOLDER}"
+                 "BESSEMER_NVRTC=$<TARGET_FILE:bsm_standin_nvrtc>"
+                 "BESSEMER_KERNEL_CACHE=")
+    endif()
   else()
     bsm_add_c_test(${layer}/${name} ${layer} ${name})
   endif()

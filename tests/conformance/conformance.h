@@ -6,7 +6,8 @@
  * else goes through its device: memory, transfers, preparing, running, waiting.
  * Results are compared with plain loops (step_harness.h). ctest has an entry
  * for each program and target: `ctest -L conformance`, or `-L remote` for one
- * target's; by hand: `build/move_step_test remote`.
+ * target's; by hand: `build/move_step_test remote`. A number behind the name
+ * says that one step in so many is run.
  *
  * What a device does not run its check refuses with BSM_UNSUPPORTED; such steps
  * are skipped, and counted by reason at the end of the output. A program in
@@ -34,8 +35,11 @@
 
 /* What this program has done so far. */
 static struct suite {
-  bool none; /* the target takes nothing of this */
+  bool none;  /* the target takes nothing of this */
+  int sample; /* one step in so many is run */
+  int met;    /* steps that were to be run */
   int ran, skipped;
+  bsm_device *kept; /* open all the time: opening some takes long */
   struct {
     char text[120];
     int count;
@@ -85,19 +89,32 @@ static SUITE_UNUSED void suite_needs(bsm_step_kind kind) {
   if (missing) skip();
 }
 
-/* NAME [none]: false when the arguments are wrong. */
+/* Whether the next step is in the sample. */
+static SUITE_UNUSED bool suite_takes_next(void) {
+  return suite.sample < 2 || suite.met++ % suite.sample == 0;
+}
+
+/* NAME [none|SAMPLE]: false when the arguments are wrong, or the device cannot
+ * be opened. */
 static SUITE_UNUSED bool suite_begin(int argc, char **argv) {
   if (argc > 1) fixture_device = argv[1];
   suite.none = argc > 2 && strcmp(argv[2], "none") == 0;
-  if (argc > 3 || (argc > 2 && !suite.none)) {
-    fprintf(stderr, "usage: %s [TARGET [none]]\n", argv[0]);
+  suite.sample = argc > 2 ? atoi(argv[2]) : 1;
+  if (argc > 3 || (argc > 2 && !suite.none && suite.sample < 1)) {
+    fprintf(stderr, "usage: %s [TARGET [none|SAMPLE]]\n", argv[0]);
     return false;
   }
-  return true;
+  const bsm_device_ops *ops;
+  bsm_status status = bsm_device_find(bsm_str_of(fixture_device), &ops);
+  if (!status) status = ops->open(&(bsm_device_options){0}, &suite.kept);
+  if (status) fprintf(stderr, "%s\n", bsm_status_message(status));
+  bsm_status_free(status);
+  return suite.kept != NULL;
 }
 
 /* Says what was skipped; the exit status of the program. */
 static SUITE_UNUSED int suite_end(int failed) {
+  suite.kept->ops->close(suite.kept);
   printf("%s: %d steps ran, %d were skipped\n", fixture_device, suite.ran,
          suite.skipped);
   for (int i = 0; i < SUITE_REASONS && suite.reasons[i].count; i++) {

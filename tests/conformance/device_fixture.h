@@ -25,13 +25,18 @@ static FIXTURE_UNUSED const bsm_device_ops *fixture_ops(void) {
   return ops;
 }
 
+static FIXTURE_UNUSED bsm_device *fixture_open(void) {
+  bsm_device *device = NULL;
+  bsm_status status = fixture_ops()->open(&(bsm_device_options){0}, &device);
+  if (status) fail_msg("%s", bsm_status_message(status));
+  return device;
+}
+
 static FIXTURE_UNUSED bsm_stream *fixture_stream(
     const bsm_stream_options *options) {
-  const bsm_device_ops *ops = fixture_ops();
-  bsm_device *device;
+  bsm_device *device = fixture_open();
   bsm_stream *stream;
-  assert_null(ops->open(&(bsm_device_options){0}, &device));
-  assert_null(ops->stream_create(device, options, &stream));
+  assert_null(device->ops->stream_create(device, options, &stream));
   return stream;
 }
 

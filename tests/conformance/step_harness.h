@@ -236,6 +236,8 @@ typedef struct device_run {
   void *inputs[HARNESS_TENSORS], *outputs[HARNESS_TENSORS];
   const void *weights[BSM_STEP_MAX_WEIGHTS];
   uint8_t *scratch, *scratch_fill;
+  bsm_arena code_arena;
+  bsm_code_image *code;
 } device_run;
 
 static HARNESS_UNUSED void *device_new(device_run *r, const void *from,
@@ -283,12 +285,36 @@ static HARNESS_UNUSED void *address_on_device(const device_run *r,
   return NULL;
 }
 
+/* The code of the step, of devices that need some. */
+static HARNESS_UNUSED bsm_code_image *make_code(bsm_device *device,
+                                                const harness *h,
+                                                bsm_arena *arena) {
+  const bsm_target *t = suite_target();
+  bsm_plan *plan = BSM_NEW(arena, bsm_plan);
+  bsm_plan_step *step = BSM_NEW(arena, bsm_plan_step);
+  bsm_code_image *code = NULL;
+  assert_true(plan && step);
+  if (!t->ops->add_code) return NULL;
+  *plan = h->plan;
+  *step = h->step;
+  plan->steps = step;
+  step->space = BSM_SPACE_DEVICE;
+  bsm_status status = t->ops->add_code(t, plan, arena, NULL);
+  if (!status) status = device->ops->code_load(device, plan, &code);
+  if (status) fail_msg("%s", bsm_status_message(status));
+  return code;
+}
+
 static HARNESS_UNUSED void device_run_open(device_run *r, const harness *h,
                                            const bsm_stream_options *options) {
   *r = (device_run){.ops = fixture_ops(),
                     .pool.base = {guard_pool_alloc, guard_pool_free, NULL}};
   r->pool.base.user = &r->pool;
-  r->stream = fixture_stream(options);
+  bsm_device *device = fixture_open();
+  bsm_stream_options with_code = *options;
+  bsm_arena_init(&r->code_arena, NULL);
+  with_code.code = r->code = make_code(device, h, &r->code_arena);
+  assert_null(r->ops->stream_create(device, &with_code, &r->stream));
   upload_tensors(r, h);
   for (int i = 0; i < HARNESS_TENSORS; i++) {
     r->inputs[i] = address_on_device(r, h->inputs[i]);
@@ -324,7 +350,10 @@ static HARNESS_UNUSED void device_run_close(device_run *r) {
     r->ops->release(device, &r->pool.base, weights);
   }
   r->ops->release(device, &r->pool.base, r->scratch);
-  fixture_stream_close(r->stream);
+  r->ops->stream_destroy(r->stream);
+  if (r->code) r->ops->code_unload(r->code);
+  r->ops->close(device);
+  bsm_arena_destroy(&r->code_arena);
   free(r->scratch_fill);
 }
 
@@ -385,12 +414,18 @@ static HARNESS_UNUSED bsm_status harness_run(harness *h, uint32_t isa,
 }
 
 /* Whether the device takes the step; runs it then, which must succeed. */
-static HARNESS_UNUSED bool harness_runs(harness *h, uint32_t isa, int threads) {
+static HARNESS_UNUSED bool harness_runs_it(harness *h, uint32_t isa,
+                                           int threads) {
   bsm_status st = harness_run(h, isa, threads);
   const bool taken = bsm_status_code(st) != BSM_UNSUPPORTED;
   if (st && taken) fail_msg("%s", bsm_status_message(st));
   bsm_status_free(st);
   return taken;
+}
+
+/* The same of steps that are in the sample. */
+static HARNESS_UNUSED bool harness_runs(harness *h, uint32_t isa, int threads) {
+  return suite_takes_next() && harness_runs_it(h, isa, threads);
 }
 
 /* What this machine can run, worst first; one for devices that do not compute
@@ -422,6 +457,7 @@ static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
                                            void *arg) {
   uint32_t isas[8];
   const int n = harness_isas(isas);
+  if (!suite_takes_next()) return;
   for (int i = 0; i < n; i++) {
     uint8_t *first[HARNESS_TENSORS] = {NULL};
     for (int threads = 1; threads <= 2; threads++) {
@@ -429,7 +465,7 @@ static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
         guarded *g = &h->data[h->step.outputs[k]];
         memset(g->data, 0x5a, g->size);
       }
-      if (!harness_runs(h, isas[i], threads)) return;
+      if (!harness_runs_it(h, isas[i], threads)) return;
       compare(h, isas[i], arg);
       for (uint32_t k = 0; k < h->step.output_count; k++) {
         guarded *g = &h->data[h->step.outputs[k]];
