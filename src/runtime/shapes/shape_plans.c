@@ -21,8 +21,9 @@
 /* Limits of the plans for calls; between them, two for each call. */
 #define MIN_CALL_CAPACITY 16
 #define MAX_CALL_CAPACITY 256
-/* The number of calls that are remembered, by their hash. */
-#define SEEN 1024
+/* Calls are remembered by their hash, in so many sets of so many. */
+#define SEEN 256
+#define SEEN_WAYS 4
 /* Making a plan takes as long as many calls. When the table is full, a new plan
  * is made only after this many calls have found theirs. */
 #define HITS_FOR_PLAN 256
@@ -66,7 +67,7 @@ struct bsm_shape_plans {
   entry *entries;              /* of regions, then of calls */
   size_t regions;              /* number of entries of regions */
   size_t capacity;             /* number of all entries */
-  seen_call *seen;             /* the last one of each hash modulo SEEN */
+  seen_call *seen;             /* sets of the last ones of a hash modulo SEEN */
   uint64_t hits;               /* calls that found their plan */
   uint64_t replaced; /* plans of calls that were replaced by another */
   bool *constant;    /* by register */
@@ -92,7 +93,7 @@ static size_t call_capacity(const bsm_program *p) {
 static bsm_status make_tables(bsm_shape_plans *plans) {
   const bsm_program *p = plans->engine->plan->program;
   plans->entries = BSM_NEW_ARRAY(&plans->arena, entry, plans->capacity + 1);
-  plans->seen = BSM_NEW_ARRAY(&plans->arena, seen_call, SEEN);
+  plans->seen = BSM_NEW_ARRAY(&plans->arena, seen_call, SEEN * SEEN_WAYS);
   plans->constant =
       BSM_NEW_ARRAY(&plans->arena, bool, p->register_count + (size_t)1);
   if (!plans->entries || !plans->seen || !plans->constant) {
@@ -429,13 +430,28 @@ static bool takes(const bsm_ivalue *v, bool in_list) {
   return all;
 }
 
+/* The place of a call among those seen last, in front of its set; *again: the
+ * call was there. Hashes depend on addresses: with one place for each of them,
+ * two calls of a program that happen to share one would never come again. */
+static seen_call *find_seen(bsm_shape_plans *plans, uint64_t hash,
+                            bool *again) {
+  seen_call *set = &plans->seen[hash % SEEN * SEEN_WAYS];
+  int at = 0;
+  while (at < SEEN_WAYS - 1 && set[at].hash != hash) at++;
+  *again = set[at].hash == hash;
+  const seen_call found = *again ? set[at] : (seen_call){hash, NULL};
+  for (; at > 0; at--) set[at] = set[at - 1];
+  set[0] = found;
+  return set;
+}
+
 /* Finds the plan of a call; *out is NULL when there is none. A plan is made
  * when the call was seen before and plans of calls are hit often enough. */
 static bsm_status find_call(bsm_shape_plans *plans, const bsm_instruction *call,
                             const bsm_ivalue *args, uint64_t hash,
                             entry **out) {
-  seen_call *seen = &plans->seen[hash % SEEN];
-  const bool again = seen->hash == hash;
+  bool again;
+  seen_call *seen = find_seen(plans, hash, &again);
   *out = seen->entry;
   if (again && *out && fits(plans, *out, hash)) return BSM_OK;
   *out = look_up(plans, hash);
