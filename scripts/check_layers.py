@@ -181,6 +181,7 @@ def check_source(path):
         if header in HOST_ONLY and layer in NEUTRAL:
             problem(path, line, f"{layer} may not ask the host: {header}")
         target = layer_of(header) if "/" in header else layer
+        check_backend(path, line, inside, header)
         for outer in FOLDERS:
             if (inside.startswith(outer + "/") and
                     header.startswith(outer + "/")):
@@ -191,6 +192,15 @@ def check_source(path):
               header not in BACKEND_INTERFACES):
             problem(path, line,
                     f"{layer} may only include {sorted(BACKEND_INTERFACES)}")
+
+
+def check_backend(path, line, inside, header):
+    """A folder of src/backend knows itself, what is beside the folders, and the
+    checks; the lists of what is linked know all."""
+    own, other = inside.split("/"), header.split("/")
+    if (len(own) > 2 and len(other) > 2 and own[0] == other[0] == "backend" and
+            other[1] not in (own[1], "checks")):
+        problem(path, line, f"{own[0]}/{own[1]} may not include {header}")
 
 
 def check_public(path):

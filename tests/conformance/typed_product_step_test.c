@@ -356,7 +356,8 @@ static void test_depthwise(void **state) {
   run_shapes(false, true, 30);
 }
 
-/* What only float has is refused, not ignored. */
+/* What only float has is refused, not ignored, by a device that has it for
+ * float alone. */
 static void test_refusals(void **state) {
   (void)state;
   for (int i = 0; i < 2; i++) {
@@ -371,7 +372,7 @@ static void test_refusals(void **state) {
     input_of(&h, &rng, BSM_DTYPE_DOUBLE, dims_of(2, 2, 2), NULL);
     add_output(&h, BSM_DTYPE_DOUBLE, dims_of(2, 2, 2), NULL);
     bsm_status st = harness_run(&h, 0, 1);
-    assert_non_null(st);
+    assert_true(st || !suite_is_for("cpu"));
     bsm_status_free(st);
     harness_free(&h);
   }

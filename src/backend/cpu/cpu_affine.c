@@ -7,9 +7,9 @@
 
 static bool all_float(const bsm_cpu_prepare *p) {
   const bsm_step_element_wise *e = &p->step->params->element_wise;
-  bool ok = bsm_cpu_output(p->plan, p->step, 0)->dtype == BSM_DTYPE_FLOAT;
+  bool ok = bsm_step_output(p->plan, p->step, 0)->dtype == BSM_DTYPE_FLOAT;
   for (uint32_t i = 0; i < p->step->input_count; i++) {
-    ok = ok && bsm_cpu_input(p->plan, p->step, i)->dtype == BSM_DTYPE_FLOAT;
+    ok = ok && bsm_step_input(p->plan, p->step, i)->dtype == BSM_DTYPE_FLOAT;
   }
   for (int32_t i = 0; i < e->instruction_count; i++) {
     ok = ok && e->program[i].dtype == BSM_DTYPE_FLOAT;

@@ -51,81 +51,12 @@ typedef struct attention {
 
 /* ---- check ---- */
 
-static bsm_status misfit(const char *what, const bsm_plan_tensor *t,
-                         const bsm_plan_tensor *y) {
-  return BSM_FAIL(BSM_CORRUPT, "%s is %s, the output %s", what,
-                  bsm_dims_str(t->dims), bsm_dims_str(y->dims));
-}
-
-/* [.., rows, columns] with the leading dimensions of the output. */
-static bsm_status check_tensor(const bsm_plan_tensor *t,
-                               const bsm_plan_tensor *y, bsm_dtype dtype,
-                               int64_t rows, int64_t columns,
-                               const char *what) {
-  BSM_TRY(bsm_cpu_check_dtype(t, dtype, what));
-  const int32_t r = y->dims.rank;
-  if (t->dims.rank != r) return misfit(what, t, y);
-  for (int32_t i = 0; i < r - 2; i++) {
-    if (t->dims.d[i] != y->dims.d[i]) return misfit(what, t, y);
-  }
-  if (t->dims.d[r - 2] != rows || t->dims.d[r - 1] != columns) {
-    return misfit(what, t, y);
-  }
-  return BSM_OK;
-}
-
-/* A matrix that is packed has a place for each of its elements, so that packing
- * takes no more memory than there is. */
-static bsm_status check_places(const bsm_plan_tensor *t, const char *what) {
-  const int32_t r = t->dims.rank;
-  const int64_t rows = t->dims.d[r - 2], columns = t->dims.d[r - 1];
-  int64_t down, across, reach;
-  if (rows == 0 || columns == 0) return BSM_OK;
-  if (!bsm_i64_mul(rows - 1, t->strides[r - 2], &down) ||
-      !bsm_i64_mul(columns - 1, t->strides[r - 1], &across) ||
-      !bsm_i64_add(down, across, &reach) || reach < rows * columns - 1) {
-    return BSM_FAIL(BSM_CORRUPT, "elements of %s share a place", what);
-  }
-  return BSM_OK;
-}
-
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_attention *p = &step->params->attention;
-  if (p->biases < 0 || p->biases > BSM_K_ATTENTION_BIASES || p->mask < 0 ||
-      p->mask > BSM_ATTENTION_HIDE) {
+  if (p->biases > BSM_K_ATTENTION_BIASES) {
     return BSM_FAIL(BSM_CORRUPT, "%d biases and mask %d", p->biases, p->mask);
   }
-  const uint32_t biases = (uint32_t)p->biases;
-  BSM_TRY(bsm_cpu_check_counts(step, 3u + biases + (p->mask ? 1u : 0u), 1));
-  const bsm_plan_tensor *q = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *k = bsm_cpu_input(plan, step, 1);
-  const bsm_plan_tensor *v = bsm_cpu_input(plan, step, 2);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  const int32_t r = y->dims.rank;
-  if (r < 2 || q->dims.rank != r || k->dims.rank != r) {
-    return BSM_FAIL(BSM_CORRUPT, "ranks %d, %d and %d", q->dims.rank,
-                    k->dims.rank, r);
-  }
-  const int64_t queries = y->dims.d[r - 2], width = y->dims.d[r - 1];
-  const int64_t depth = q->dims.d[r - 1], keys = k->dims.d[r - 2];
-  BSM_TRY(bsm_cpu_check_dtype(y, BSM_DTYPE_FLOAT, "output"));
-  if (width > 1 && y->strides[r - 1] != 1) {
-    return BSM_FAIL(BSM_CORRUPT, "the columns of the output are not adjacent");
-  }
-  BSM_TRY(check_tensor(q, y, BSM_DTYPE_FLOAT, queries, depth, "the query"));
-  BSM_TRY(check_tensor(k, y, BSM_DTYPE_FLOAT, keys, depth, "the key"));
-  BSM_TRY(check_tensor(v, y, BSM_DTYPE_FLOAT, keys, width, "the value"));
-  BSM_TRY(check_places(k, "the key"));
-  BSM_TRY(check_places(v, "the value"));
-  for (uint32_t i = 0; i < biases; i++) {
-    BSM_TRY(check_tensor(bsm_cpu_input(plan, step, 3 + i), y, BSM_DTYPE_FLOAT,
-                         queries, keys, "the bias"));
-  }
-  if (p->mask) {
-    BSM_TRY(check_tensor(bsm_cpu_input(plan, step, 3 + biases), y,
-                         BSM_DTYPE_BOOL, queries, keys, "the mask"));
-  }
-  return BSM_OK;
+  return bsm_check_attention(plan, step, BSM_DTYPE_FLOAT);
 }
 
 /* ---- prepare ---- */
@@ -141,9 +72,9 @@ static void set_operand(const bsm_plan_tensor *t, bsm_cpu_rows *heads,
 static void set_shapes(attention *a, const bsm_plan *plan,
                        const bsm_plan_step *step) {
   const bsm_step_attention *p = &step->params->attention;
-  const bsm_plan_tensor *q = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *k = bsm_cpu_input(plan, step, 1);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  const bsm_plan_tensor *q = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *k = bsm_step_input(plan, step, 1);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   const int32_t r = y->dims.rank;
   int64_t unused;
   a->heads = 1;
@@ -158,17 +89,17 @@ static void set_shapes(attention *a, const bsm_plan *plan,
   a->mask = p->mask;
   a->causal = p->causal != 0;
   a->clears_hidden = p->clears_hidden != 0;
-  a->diagonal = bsm_cpu_max(-BSM_CPU_MAX_ELEMENTS,
-                            bsm_cpu_min(p->diagonal, BSM_CPU_MAX_ELEMENTS));
+  a->diagonal = bsm_cpu_max(-BSM_MAX_ELEMENTS,
+                            bsm_cpu_min(p->diagonal, BSM_MAX_ELEMENTS));
   set_operand(q, &a->q_heads, &a->q_row, &a->q_element);
   set_operand(k, &a->k_heads, &a->k_row, &a->k_element);
-  set_operand(bsm_cpu_input(plan, step, 2), &a->v_heads, &a->v_row,
+  set_operand(bsm_step_input(plan, step, 2), &a->v_heads, &a->v_row,
               &a->v_element);
   set_operand(y, &a->y_heads, &a->y_row, &unused);
   for (int i = 0; i < a->biases + (a->mask ? 1 : 0); i++) {
     const int at = i < a->biases ? i : BSM_K_ATTENTION_BIASES;
-    set_operand(bsm_cpu_input(plan, step, 3u + (uint32_t)i), &a->mask_heads[at],
-                &a->mask_row[at], &a->mask_element[at]);
+    set_operand(bsm_step_input(plan, step, 3u + (uint32_t)i),
+                &a->mask_heads[at], &a->mask_row[at], &a->mask_element[at]);
   }
 }
 

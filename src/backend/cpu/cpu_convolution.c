@@ -28,8 +28,8 @@ static bsm_cpu_convolution_site site_of(const bsm_plan *plan,
   const bsm_step_convolution *p = &step->params->convolution;
   const int32_t spatial = p->window.spatial;
   return (bsm_cpu_convolution_site){
-      p, bsm_cpu_image_of(bsm_cpu_input(plan, step, 0), spatial),
-      bsm_cpu_image_of(bsm_cpu_output(plan, step, 0), spatial), isa};
+      p, bsm_image_of(bsm_step_input(plan, step, 0), spatial),
+      bsm_image_of(bsm_step_output(plan, step, 0), spatial), isa};
 }
 
 /* A tactic's cost; below 0 when it is none for the convolution. */
@@ -77,14 +77,11 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
     return bsm_cpu_typed_convolution.check(plan, step);
   }
   BSM_TRY(bsm_cpu_check_convolution_of(plan, step, BSM_DTYPE_FLOAT, false));
-  BSM_TRY(bsm_cpu_check_window_output(&step->params->convolution.window,
-                                      bsm_cpu_input(plan, step, 0),
-                                      bsm_cpu_output(plan, step, 0)));
   if (!bsm_cpu_convolution_choose(plan, step, BSM_ISA_SCALAR)) {
     return BSM_FAIL(BSM_CORRUPT,
                     "no tactic for weights of form %d and channels %lld apart",
                     step->params->convolution.form,
-                    (long long)bsm_cpu_input(plan, step, 0)->strides[1]);
+                    (long long)bsm_step_input(plan, step, 0)->strides[1]);
   }
   return BSM_OK;
 }
@@ -119,7 +116,7 @@ int32_t bsm_cpu_convolution_form_of(const char *tactic) {
   return BSM_CPU_FORM_PLAIN;
 }
 
-static void pixel_rows(bsm_cpu_rows *rows, const bsm_cpu_image *i) {
+static void pixel_rows(bsm_cpu_rows *rows, const bsm_image *i) {
   bsm_cpu_rows_init(
       rows, 4, (int64_t[]){i->n, i->size[0], i->size[1], i->size[2]},
       (int64_t[]){i->n_stride, i->stride[0], i->stride[1], i->stride[2]});
@@ -132,11 +129,11 @@ void bsm_cpu_convolution_init(const bsm_cpu_prepare *p,
   c->base.slots = p->threads;
   c->tactic = bsm_cpu_convolution_choose(p->plan, p->step, p->isa);
   c->w = params->window;
-  c->x = bsm_cpu_image_of(bsm_cpu_input(p->plan, p->step, 0), spatial);
-  c->y = bsm_cpu_image_of(bsm_cpu_output(p->plan, p->step, 0), spatial);
+  c->x = bsm_image_of(bsm_step_input(p->plan, p->step, 0), spatial);
+  c->y = bsm_image_of(bsm_step_output(p->plan, p->step, 0), spatial);
   c->has_residual = params->epilogue.has_residual != 0;
   if (c->has_residual) {
-    c->residual = bsm_cpu_image_of(bsm_cpu_input(p->plan, p->step, 1), spatial);
+    c->residual = bsm_image_of(bsm_step_input(p->plan, p->step, 1), spatial);
     pixel_rows(&c->residual_rows, &c->residual);
   }
   pixel_rows(&c->x_rows, &c->x);

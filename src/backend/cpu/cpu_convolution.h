@@ -9,7 +9,7 @@
 /* A convolution as a tactic sees it when it is asked whether it fits. */
 typedef struct bsm_cpu_convolution_site {
   const bsm_step_convolution *params;
-  bsm_cpu_image x, y;
+  bsm_image x, y;
   uint32_t isa;
 } bsm_cpu_convolution_site;
 
@@ -20,7 +20,7 @@ typedef struct bsm_cpu_convolution {
   bsm_cpu_impl base;
   const bsm_cpu_convolution_tactic *tactic;
   bsm_step_window w;
-  bsm_cpu_image x, y, residual;
+  bsm_image x, y, residual;
   bool has_residual;
   bsm_cpu_rows x_rows, y_rows, residual_rows; /* pixels */
   const float *kernel, *bias;

@@ -40,8 +40,8 @@ typedef struct chain {
   bool expands, filters, projects, scales, has_residual;
   bool scales_weights; /* not the input */
   bool starts;         /* expand is a convolution of few maps */
-  bsm_cpu_image x, y, residual, scale;
-  bsm_cpu_image wide; /* the input of depthwise; expanded: sizes only */
+  bsm_image x, y, residual, scale;
+  bsm_image wide; /* the input of depthwise; expanded: sizes only */
   bsm_cpu_rows x_rows, y_rows, residual_rows; /* pixels of one image */
   pointwise expand, project;
   bsm_cpu_planar start;
@@ -135,9 +135,9 @@ static bsm_status between(const bsm_step_convolution *p,
     int64_t *d = &out->dims.d[i];
     *d = i == 0   ? x->dims.d[0]
          : i == 1 ? p->out_maps
-                  : bsm_cpu_window_output(&p->window, i - 1, x->dims.d[i]);
+                  : bsm_window_output(&p->window, i - 1, x->dims.d[i]);
     if (*d < 0 || !bsm_i64_mul(n, bsm_cpu_max(1, *d), &n) ||
-        n > BSM_CPU_MAX_ELEMENTS) {
+        n > BSM_MAX_ELEMENTS) {
       return BSM_FAIL(BSM_CORRUPT, "%s is too large", bsm_dims_str(out->dims));
     }
   }
@@ -151,7 +151,7 @@ static bsm_status between(const bsm_step_convolution *p,
 
 static bsm_status check_scale(const bsm_plan_tensor *x,
                               const bsm_plan_tensor *scale) {
-  BSM_TRY(bsm_cpu_check_dtype(scale, BSM_DTYPE_FLOAT, "scale"));
+  BSM_TRY(bsm_check_dtype(scale, BSM_DTYPE_FLOAT, "scale"));
   if (scale->dims.rank != 4 || scale->dims.d[0] != x->dims.d[0] ||
       scale->dims.d[1] != x->dims.d[1] || scale->dims.d[2] != 1 ||
       scale->dims.d[3] != 1 ||
@@ -188,7 +188,7 @@ static bsm_status check_part(const bsm_plan *plan, const bsm_plan_step *step,
   } else {
     BSM_TRY(bsm_cpu_check_convolution(&local, &part, BSM_DTYPE_FLOAT, false));
   }
-  return bsm_cpu_check_window_output(&c->window, &tensors[0], &tensors[1]);
+  return bsm_check_window_output(&c->window, &tensors[0], &tensors[1]);
 }
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
@@ -197,23 +197,23 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
     return BSM_FAIL(BSM_CORRUPT, "%u inputs, %u outputs", step->input_count,
                     step->output_count);
   }
-  bsm_plan_tensor at[3] = {*bsm_cpu_input(plan, step, 0)};
+  bsm_plan_tensor at[3] = {*bsm_step_input(plan, step, 0)};
   if (at[0].dims.rank != 4) {
     return BSM_FAIL(BSM_CORRUPT, "an input of %s", bsm_dims_str(at[0].dims));
   }
   BSM_TRY(check_parameters(p, at[0].dims.d[1], step->input_count));
-  if (p->has_scale) BSM_TRY(check_scale(&at[0], bsm_cpu_input(plan, step, 1)));
-  at[2] = *bsm_cpu_input(plan, step, step->input_count - 1);
+  if (p->has_scale) BSM_TRY(check_scale(&at[0], bsm_step_input(plan, step, 1)));
+  at[2] = *bsm_step_input(plan, step, step->input_count - 1);
   int last = BSM_CHAIN_PARTS - 1;
   while (!p->has[last]) last--;
   for (int i = 0; i <= last; i++) {
     if (!p->has[i]) continue;
     /* The window is looked at before sizes are computed from it. */
-    BSM_TRY(bsm_cpu_check_window(&p->part[i].window, &at[0], &at[0]));
+    BSM_TRY(bsm_check_window(&p->part[i].window, &at[0], &at[0]));
     if (i < last) {
       BSM_TRY(between(&p->part[i], &at[0], &at[1]));
     } else {
-      at[1] = *bsm_cpu_output(plan, step, 0);
+      at[1] = *bsm_step_output(plan, step, 0);
     }
     BSM_TRY_NOTE(check_part(plan, step, i, at), "in convolution %d of a chain",
                  i);
@@ -230,7 +230,7 @@ static int64_t pitch_of(int64_t maps) {
   return pitch % 256 == 0 ? pitch + BSM_PANEL : pitch;
 }
 
-static void image_rows(bsm_cpu_rows *rows, const bsm_cpu_image *i) {
+static void image_rows(bsm_cpu_rows *rows, const bsm_image *i) {
   bsm_cpu_rows_init(rows, 2, (int64_t[]){i->size[1], i->size[2]},
                     (int64_t[]){i->stride[1], i->stride[2]});
 }
@@ -357,25 +357,25 @@ static void init_images(const bsm_cpu_prepare *p, chain *c) {
   c->projects = params->has[BSM_CHAIN_PROJECT] != 0;
   c->scales = params->has_scale != 0;
   c->has_residual = step->input_count == (c->scales ? 3u : 2u);
-  c->x = bsm_cpu_image_of(bsm_cpu_input(p->plan, step, 0), 2);
-  c->y = bsm_cpu_image_of(bsm_cpu_output(p->plan, step, 0), 2);
+  c->x = bsm_image_of(bsm_step_input(p->plan, step, 0), 2);
+  c->y = bsm_image_of(bsm_step_output(p->plan, step, 0), 2);
   c->wide = c->x;
   if (c->expands) {
     const bsm_step_convolution *e = &params->part[BSM_CHAIN_EXPAND];
     c->starts = !is_pointwise(e);
     c->wide.c = e->out_maps;
     for (int d = 1; d < 3; d++) {
-      c->wide.size[d] = bsm_cpu_window_output(&e->window, d, c->x.size[d]);
+      c->wide.size[d] = bsm_window_output(&e->window, d, c->x.size[d]);
     }
   }
   image_rows(&c->x_rows, &c->x);
   image_rows(&c->y_rows, &c->y);
   if (c->scales) {
-    c->scale = bsm_cpu_image_of(bsm_cpu_input(p->plan, step, 1), 2);
+    c->scale = bsm_image_of(bsm_step_input(p->plan, step, 1), 2);
   }
   if (c->has_residual) {
-    c->residual = bsm_cpu_image_of(
-        bsm_cpu_input(p->plan, step, step->input_count - 1), 2);
+    c->residual =
+        bsm_image_of(bsm_step_input(p->plan, step, step->input_count - 1), 2);
     image_rows(&c->residual_rows, &c->residual);
   }
 }

@@ -37,7 +37,7 @@ static double lanes_cost(const bsm_cpu_convolution_site *s) {
 /* Bands and blocks of channels: several for each thread, if the image is not
  * done before another thread has woken up. */
 static void choose_blocks(convolution *c, int threads) {
-  const bsm_cpu_image *y = &c->common.y;
+  const bsm_image *y = &c->common.y;
   const bool square = c->depthwise.square != NULL;
   const double work = (double)(y->n * y->size[0] * y->size[1]) *
                       (double)(y->size[2] * y->c) *
@@ -95,7 +95,7 @@ static bsm_cpu_depthwise_target target_of(const work *k,
                                           const bsm_cpu_position *p,
                                           int64_t channel) {
   const convolution *c = k->impl;
-  const bsm_cpu_image *y = &c->common.y, *r = &c->common.residual;
+  const bsm_image *y = &c->common.y, *r = &c->common.residual;
   bsm_cpu_depthwise_target t = {.y = k->y + p->n * y->n_stride +
                                      p->at[0] * y->stride[0] +
                                      p->at[1] * y->stride[1] + channel,
@@ -116,7 +116,7 @@ static void square_unit(const work *k, bsm_cpu_position p, int64_t channel,
                         const float **pointers) {
   const convolution *c = k->impl;
   const bsm_cpu_depthwise *d = &c->depthwise;
-  const bsm_cpu_image *x = &c->common.x;
+  const bsm_image *x = &c->common.x;
   const int64_t first = p.at[1] * c->band;
   const int64_t count = bsm_cpu_min(c->band, c->common.y.size[1] - first);
   const int64_t top = first * d->stride - c->common.w.pre_padding[1];
@@ -146,7 +146,7 @@ static void point_taps(const work *k, const bsm_cpu_position *p,
                        const float **pointers) {
   const convolution *c = k->impl;
   const bsm_step_window *w = &c->common.w;
-  const bsm_cpu_image *x = &c->common.x;
+  const bsm_image *x = &c->common.x;
   const float *image = k->x + p->n * x->n_stride + channel;
   int64_t tap = 0;
   for (int64_t kd = 0; kd < w->kernel[0]; kd++) {
@@ -218,7 +218,7 @@ static void unit(void *arg, int64_t index, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
-  const bsm_cpu_image *y = &c->common.y;
+  const bsm_image *y = &c->common.y;
   bsm_cpu_convolution_run(
       prepared, r, y->n * y->size[0] * c->bands * c->channel_blocks, unit);
   return BSM_OK;

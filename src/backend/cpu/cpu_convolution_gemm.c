@@ -44,8 +44,7 @@ static bool strides_collide(int64_t stride, int64_t k) {
 }
 
 /* The taps of a line of the window are adjacent floats. */
-static bool lines_are_rows(const bsm_step_convolution *p,
-                           const bsm_cpu_image *x) {
+static bool lines_are_rows(const bsm_step_convolution *p, const bsm_image *x) {
   return p->groups == 1 && p->window.dilation[2] == 1 &&
          p->window.kernel[2] > 1 && x->stride[2] == x->c;
 }

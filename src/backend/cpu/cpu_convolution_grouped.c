@@ -93,7 +93,7 @@ static void find_window(const work *w, const bsm_cpu_position *p, int count,
                         const float **a) {
   const convolution *c = w->impl;
   const bsm_step_window *win = &c->common.w;
-  const bsm_cpu_image *x = &c->common.x;
+  const bsm_image *x = &c->common.x;
   int64_t start[3];
   for (int d = 0; d < 3; d++) {
     start[d] = p->at[d] * win->stride[d] - win->pre_padding[d];

@@ -36,7 +36,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   convolution *c = BSM_NEW(p->arena, convolution);
   BSM_TRY_ALLOC(c);
   bsm_cpu_convolution_init(p, &c->common);
-  const bsm_cpu_image *y = &c->common.y;
+  const bsm_image *y = &c->common.y;
   bsm_cpu_planar_init(&p->step->params->convolution, &c->common.x, y->size[2],
                       p->isa, &c->planar);
   c->planar.kernel = c->common.kernel;
@@ -62,7 +62,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 static void unit(void *arg, int64_t index, int slot) {
   const bsm_cpu_convolution_work *k = arg;
   const convolution *c = k->impl;
-  const bsm_cpu_image *x = &c->common.x, *y = &c->common.y;
+  const bsm_image *x = &c->common.x, *y = &c->common.y;
   const int64_t n = index / c->bands, first = index % c->bands * c->band;
   bsm_cpu_planar_rows(
       &c->planar, k->x + n * x->n_stride, first,
@@ -74,7 +74,7 @@ static void unit(void *arg, int64_t index, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
-  const bsm_cpu_image *y = &c->common.y;
+  const bsm_image *y = &c->common.y;
   if (y->size[2] == 0 || y->c == 0) return BSM_OK;
   bsm_cpu_convolution_run(prepared, r, y->n * c->bands, unit);
   return BSM_OK;

@@ -101,8 +101,8 @@ static double cost(const bsm_cpu_convolution_site *s) {
 
 /* ---- prepare ---- */
 
-static void region_rows(const bsm_cpu_image *image, const piece *h,
-                        const piece *v, bsm_cpu_rows *rows, int64_t *offset) {
+static void region_rows(const bsm_image *image, const piece *h, const piece *v,
+                        bsm_cpu_rows *rows, int64_t *offset) {
   bsm_cpu_rows_init(rows, 2, (int64_t[]){h->length, v->length},
                     (int64_t[]){image->stride[1], image->stride[2]});
   *offset = h->at * image->stride[1] + v->at * image->stride[2];
@@ -111,7 +111,7 @@ static void region_rows(const bsm_cpu_image *image, const piece *h,
 static bsm_status prepare_region(const bsm_cpu_prepare *p, const convolution *c,
                                  const piece *h, const piece *v, region *r) {
   const bsm_step_window *w = &c->common.w;
-  const bsm_cpu_image *x = &c->common.x;
+  const bsm_image *x = &c->common.x;
   int64_t *taps =
       BSM_NEW_ARRAY(p->arena, int64_t, (size_t)(h->taps * v->taps) + 1);
   BSM_TRY_ALLOC(taps);

@@ -233,7 +233,7 @@ typedef struct tile_pixels {
 /* The input pixels of a tile. */
 static void find_pixels(const work *of, const tile_place *p, tile_pixels *out) {
   const winograd *w = of->impl;
-  const bsm_cpu_image *x = &w->common.x;
+  const bsm_image *x = &w->common.x;
   const int64_t n = w->n, last = n - 1;
   const int64_t top = output_at(w, p, 0) - w->common.w.pre_padding[1];
   const int64_t left = output_at(w, p, 1) - w->common.w.pre_padding[2];
@@ -316,7 +316,7 @@ static int64_t outputs_of(const winograd *w, int64_t at, int d) {
  */
 static void transform_output(const block *b, int64_t i, const tile_place *p) {
   const winograd *w = b->work->impl;
-  const bsm_cpu_image *y = &w->common.y, *r = &w->common.residual;
+  const bsm_image *y = &w->common.y, *r = &w->common.residual;
   const int64_t top = output_at(w, p, 0), left = output_at(w, p, 1);
   const int64_t rows = outputs_of(w, top, 0), pixels = outputs_of(w, left, 1);
   if (rows == 0 || pixels == 0) return; /* of a smaller interleaved image */

@@ -28,12 +28,6 @@ typedef struct copy {
   int64_t row_blocks, squares;
 } copy;
 
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
-  return bsm_cpu_check_same_dims(bsm_cpu_input(plan, step, 0),
-                                 bsm_cpu_output(plan, step, 0), "input");
-}
-
 /* Splits the space into squares to transpose, if it is made of such. */
 static bool find_transposition(copy *c) {
   const bsm_cpu_space *s = &c->space;
@@ -63,8 +57,8 @@ static bool find_transposition(copy *c) {
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   copy *c = BSM_NEW(p->arena, copy);
   BSM_TRY_ALLOC(c);
-  const bsm_plan_tensor *tensors[2] = {bsm_cpu_output(p->plan, p->step, 0),
-                                       bsm_cpu_input(p->plan, p->step, 0)};
+  const bsm_plan_tensor *tensors[2] = {bsm_step_output(p->plan, p->step, 0),
+                                       bsm_step_input(p->plan, p->step, 0)};
   c->base.slots = p->threads;
   c->rows = bsm_k_rows_select(p->isa);
   c->to = tensors[0]->dtype;
@@ -159,4 +153,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_COPY = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_COPY = {bsm_check_copy, NULL, prepare, run};

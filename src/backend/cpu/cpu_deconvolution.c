@@ -27,7 +27,7 @@ typedef struct deconvolution {
   bsm_cpu_impl base;
   bsm_step_window w;
   int64_t groups, ci, co;
-  bsm_cpu_image x, y, residual;
+  bsm_image x, y, residual;
   bool has_residual;
   const float *zeros, *kernel, *bias;
   int64_t phase_count;
@@ -76,7 +76,7 @@ static bsm_status find_taps(const bsm_cpu_prepare *p, deconvolution *c,
 
 /* The outputs of a phase, as rows of the image. */
 static void phase_rows(const deconvolution *c, const phase *f,
-                       const bsm_cpu_image *i, bsm_cpu_rows *rows,
+                       const bsm_image *i, bsm_cpu_rows *rows,
                        int64_t *offset) {
   int64_t strides[4] = {i->n_stride};
   *offset = 0;
@@ -126,11 +126,11 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const int32_t spatial = params->window.spatial;
   c->base.slots = p->threads;
   c->w = params->window;
-  c->x = bsm_cpu_image_of(bsm_cpu_input(p->plan, p->step, 0), spatial);
-  c->y = bsm_cpu_image_of(bsm_cpu_output(p->plan, p->step, 0), spatial);
+  c->x = bsm_image_of(bsm_step_input(p->plan, p->step, 0), spatial);
+  c->y = bsm_image_of(bsm_step_output(p->plan, p->step, 0), spatial);
   c->has_residual = params->epilogue.has_residual != 0;
   if (c->has_residual) {
-    c->residual = bsm_cpu_image_of(bsm_cpu_input(p->plan, p->step, 1), spatial);
+    c->residual = bsm_image_of(bsm_step_input(p->plan, p->step, 1), spatial);
   }
   c->groups = params->groups / bsm_cpu_merged_groups(params);
   c->ci = c->x.c / c->groups;

@@ -3,7 +3,7 @@
 #include "backend/cpu/cpu_depthwise.h"
 
 /* Windows that the unrolled kernels know. */
-static bool is_square(const bsm_step_window *w, const bsm_cpu_image *x) {
+static bool is_square(const bsm_step_window *w, const bsm_image *x) {
   return w->kernel[0] == 1 && x->size[0] == 1 && w->stride[0] == 1 &&
          w->pre_padding[0] == 0 && w->post_padding[0] == 0 &&
          w->kernel[1] == w->kernel[2] && w->stride[1] == w->stride[2] &&
@@ -13,7 +13,7 @@ static bool is_square(const bsm_step_window *w, const bsm_cpu_image *x) {
 }
 
 void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
-                            const bsm_cpu_image *x, const bsm_cpu_image *y,
+                            const bsm_image *x, const bsm_image *y,
                             uint32_t isa, bsm_cpu_depthwise *out) {
   const bsm_step_window *w = &params->window;
   *out = (bsm_cpu_depthwise){.kernels = bsm_k_depthwise_select(isa),

@@ -32,7 +32,7 @@ typedef struct bsm_cpu_depthwise_target {
  * form GROUPED. zeros, kernel and bias
  * stay to be set. */
 void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
-                            const bsm_cpu_image *x, const bsm_cpu_image *y,
+                            const bsm_image *x, const bsm_image *y,
                             uint32_t isa, bsm_cpu_depthwise *out);
 
 /* The pointers of one input row of a square window, `columns` of them, from

@@ -46,87 +46,11 @@ typedef struct element_wise {
   instruction program[BSM_EW_MAX_INSTRUCTIONS];
 } element_wise;
 
-/* ---- check ---- */
-
 static bool reads_b(const bsm_step_ew_instruction *i) {
   return i->kind == BSM_STEP_EW_BINARY || i->kind == BSM_STEP_EW_SELECT;
 }
 static bool reads_c(const bsm_step_ew_instruction *i) {
   return i->kind == BSM_STEP_EW_SELECT;
-}
-
-static bsm_status check_instruction(const bsm_step_ew_instruction *i,
-                                    const bool *defined) {
-  bool known = false;
-  switch (i->kind) {
-    case BSM_STEP_EW_UNARY:
-      known = bsm_cpu_unary_known(i->code);
-      break;
-    case BSM_STEP_EW_BINARY:
-      known = bsm_cpu_binary_known(i->code);
-      break;
-    case BSM_STEP_EW_ACTIVATION: {
-      const bsm_step_epilogue e = {.activation = i->code};
-      BSM_TRY(bsm_cpu_check_epilogue(&e));
-      known = true;
-      break;
-    }
-    case BSM_STEP_EW_CONSTANT:
-    case BSM_STEP_EW_SELECT:
-    case BSM_STEP_EW_CAST:
-      known = true;
-      break;
-    default:
-      break;
-  }
-  const bsm_dtype dtype = (bsm_dtype)i->dtype;
-  if (!known ||
-      (!bsm_dtype_is_floating(dtype) && !bsm_dtype_is_integral(dtype, true))) {
-    return BSM_FAIL(BSM_CORRUPT, "instruction kind %d, code %d, dtype %d",
-                    i->kind, i->code, i->dtype);
-  }
-  const int32_t regs[4] = {i->dst, i->kind == BSM_STEP_EW_CONSTANT ? -1 : i->a,
-                           reads_b(i) ? i->b : -1, reads_c(i) ? i->c : -1};
-  for (int k = 0; k < 4; k++) {
-    if (k > 0 && regs[k] == -1 &&
-        (k == 1 ? i->kind == BSM_STEP_EW_CONSTANT
-                : !(k == 2 ? reads_b(i) : reads_c(i)))) {
-      continue;
-    }
-    if (regs[k] < 0 || regs[k] >= BSM_EW_MAX_REGISTERS ||
-        (k > 0 && !defined[regs[k]])) {
-      return BSM_FAIL(BSM_CORRUPT, "register %d is not defined", regs[k]);
-    }
-  }
-  return BSM_OK;
-}
-
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_element_wise *p = &step->params->element_wise;
-  BSM_TRY(bsm_cpu_check_counts(step, step->input_count, 1));
-  if (step->input_count > BSM_EW_MAX_INPUTS) {
-    return BSM_FAIL(BSM_CORRUPT, "%u inputs", step->input_count);
-  }
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  bool defined[BSM_EW_MAX_REGISTERS] = {false};
-  for (uint32_t i = 0; i < step->input_count; i++) {
-    BSM_TRY(bsm_cpu_check_broadcast(bsm_cpu_input(plan, step, i), y, "input"));
-    defined[i] = true;
-  }
-  if (p->instruction_count < 0 ||
-      p->instruction_count > BSM_EW_MAX_INSTRUCTIONS) {
-    return BSM_FAIL(BSM_CORRUPT, "%d instructions", p->instruction_count);
-  }
-  for (int32_t i = 0; i < p->instruction_count; i++) {
-    BSM_TRY_NOTE(check_instruction(&p->program[i], defined), "instruction %d",
-                 i);
-    defined[p->program[i].dst] = true;
-  }
-  if (p->result < 0 || p->result >= BSM_EW_MAX_REGISTERS ||
-      !defined[p->result]) {
-    return BSM_FAIL(BSM_CORRUPT, "the result is register %d", p->result);
-  }
-  return BSM_OK;
 }
 
 /* ---- prepare ---- */
@@ -215,12 +139,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   e->inputs = p->step->input_count;
   e->count = params->instruction_count;
   e->result = params->result;
-  tensors[0] = bsm_cpu_output(p->plan, p->step, 0);
+  tensors[0] = bsm_step_output(p->plan, p->step, 0);
   e->out_dtype = tensors[0]->dtype;
   e->registers = params->result + 1;
   if ((uint32_t)e->registers < e->inputs) e->registers = (int32_t)e->inputs;
   for (uint32_t i = 0; i < e->inputs; i++) {
-    tensors[1 + i] = bsm_cpu_input(p->plan, p->step, i);
+    tensors[1 + i] = bsm_step_input(p->plan, p->step, i);
     types[i] = e->dtypes[i] = tensors[1 + i]->dtype;
   }
   bsm_cpu_space_init(&e->space, tensors, 1 + (int)e->inputs);
@@ -560,4 +484,5 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_ELEMENT_WISE = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_ELEMENT_WISE = {bsm_check_element_wise, NULL,
+                                           prepare, run};

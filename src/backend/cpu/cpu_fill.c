@@ -12,14 +12,9 @@ typedef struct fill {
   double value; /* the bytes of the element */
 } fill;
 
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  (void)plan;
-  return bsm_cpu_check_counts(step, 0, 1);
-}
-
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_fill *params = &p->step->params->fill;
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   fill *f = BSM_NEW(p->arena, fill);
   BSM_TRY_ALLOC(f);
   double value;
@@ -66,4 +61,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_FILL = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_FILL = {bsm_check_fill, NULL, prepare, run};

@@ -24,61 +24,6 @@ typedef struct gather {
   bsm_cpu_space elements;
 } gather;
 
-/* ---- check ---- */
-
-static bsm_status mismatch(const bsm_plan_tensor *x, const bsm_plan_tensor *i,
-                           const bsm_plan_tensor *y) {
-  return BSM_FAIL(BSM_CORRUPT, "data %s with indices %s does not give %s",
-                  bsm_dims_str(x->dims), bsm_dims_str(i->dims),
-                  bsm_dims_str(y->dims));
-}
-
-static bool same_run(const bsm_plan_tensor *a, int32_t a_first,
-                     const bsm_plan_tensor *b, int32_t b_first, int32_t n) {
-  for (int32_t i = 0; i < n; i++) {
-    if (a->dims.d[a_first + i] != b->dims.d[b_first + i]) return false;
-  }
-  return true;
-}
-
-static bool fits(const bsm_step_gather *p, const bsm_plan_tensor *x,
-                 const bsm_plan_tensor *i, const bsm_plan_tensor *y) {
-  const int32_t xr = x->dims.rank, ir = i->dims.rank, yr = y->dims.rank;
-  if (p->mode == BSM_GATHER_DEFAULT) {
-    return p->axis >= 0 && p->axis < xr && yr == xr - 1 + ir &&
-           same_run(y, 0, x, 0, p->axis) && same_run(y, p->axis, i, 0, ir) &&
-           same_run(y, p->axis + ir, x, p->axis + 1, xr - 1 - p->axis);
-  }
-  if (p->mode == BSM_GATHER_ELEMENT) {
-    if (p->axis < 0 || p->axis >= xr || ir != xr || yr != xr ||
-        !same_run(y, 0, i, 0, yr)) {
-      return false;
-    }
-    for (int32_t d = 0; d < xr; d++) {
-      if (d != p->axis && i->dims.d[d] > x->dims.d[d]) return false;
-    }
-    return true;
-  }
-  if (p->mode != BSM_GATHER_ND || ir < 1) return false;
-  const int64_t k = i->dims.d[ir - 1];
-  return k >= 0 && k <= xr && yr == ir - 1 + xr - (int32_t)k &&
-         same_run(y, 0, i, 0, ir - 1) &&
-         same_run(y, ir - 1, x, (int32_t)k, xr - (int32_t)k);
-}
-
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  BSM_TRY(bsm_cpu_check_counts(step, 2, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *i = bsm_cpu_input(plan, step, 1);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_dtype(x, y->dtype, "data"));
-  if (i->dtype != BSM_DTYPE_INT64 && i->dtype != BSM_DTYPE_INT32) {
-    return BSM_FAIL(BSM_CORRUPT, "the indices are %s",
-                    bsm_dtype_name(i->dtype));
-  }
-  return fits(&step->params->gather, x, i, y) ? BSM_OK : mismatch(x, i, y);
-}
-
 /* ---- prepare ---- */
 
 static void set_dim(bsm_cpu_space *s, int64_t size, int64_t to, int64_t from) {
@@ -134,9 +79,9 @@ static void prepare_elements(gather *g, const bsm_plan_tensor *x,
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *i = bsm_cpu_input(p->plan, p->step, 1);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *i = bsm_step_input(p->plan, p->step, 1);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   gather *g = BSM_NEW(p->arena, gather);
   BSM_TRY_ALLOC(g);
   g->base.slots = p->threads;
@@ -277,4 +222,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_GATHER = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_GATHER = {bsm_check_gather, NULL, prepare, run};

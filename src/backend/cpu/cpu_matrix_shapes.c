@@ -4,80 +4,20 @@
 
 #include "backend/cpu/cpu_pack.h"
 
-/* Batch dimension i (of the output's) of t. */
-static int64_t batch_size(const bsm_plan_tensor *t, int32_t rank, int32_t i) {
-  const int32_t j = i - (rank - t->dims.rank);
-  return j < 0 ? 1 : t->dims.d[j];
-}
-
 static int64_t batch_stride(const bsm_plan_tensor *t, int32_t rank, int32_t i) {
   const int32_t j = i - (rank - t->dims.rank);
   return j < 0 || t->dims.d[j] == 1 ? 0 : t->strides[j];
 }
 
-static bsm_status check_operand(const bsm_plan_tensor *t,
-                                const bsm_plan_tensor *c, int64_t rows,
-                                int64_t columns, const char *what) {
-  BSM_TRY(bsm_cpu_check_dtype(t, c->dtype, what));
-  const int32_t r = t->dims.rank;
-  bool ok = r >= 2 && r <= c->dims.rank && t->dims.d[r - 2] == rows &&
-            t->dims.d[r - 1] == columns;
-  for (int32_t i = 0; ok && i < c->dims.rank - 2; i++) {
-    const int64_t d = batch_size(t, c->dims.rank, i);
-    ok = d == 1 || d == c->dims.d[i];
-  }
-  if (!ok) {
-    return BSM_FAIL(BSM_CORRUPT, "%s is %s, the output %s", what,
-                    bsm_dims_str(t->dims), bsm_dims_str(c->dims));
-  }
-  return BSM_OK;
-}
-
 bsm_status bsm_cpu_check_matrices(const bsm_plan *plan,
                                   const bsm_plan_step *step, bsm_dtype dtype) {
   const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
-  const size_t element = bsm_dtype_size(dtype);
-  const bool has_residual = p->epilogue.has_residual != 0;
-  BSM_TRY(bsm_cpu_check_counts(
-      step, 1u + (p->constant_b ? 0u : 1u) + (has_residual ? 1u : 0u), 1));
-  BSM_TRY(bsm_cpu_check_epilogue(&p->epilogue));
-  const bsm_plan_tensor *a = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *c = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_dtype(c, dtype, "output"));
-  const int32_t rank = c->dims.rank;
-  if (rank < 2 || a->dims.rank < 2) {
-    return BSM_FAIL(BSM_CORRUPT, "ranks %d and %d", a->dims.rank, rank);
-  }
-  const int64_t m = c->dims.d[rank - 2], n = c->dims.d[rank - 1];
-  const int64_t k = a->dims.d[a->dims.rank - 1];
-  if (n > 1 && c->strides[rank - 1] != 1) {
-    return BSM_FAIL(BSM_CORRUPT, "the columns of the output are not adjacent");
-  }
-  BSM_TRY(check_operand(a, c, m, k, "the first matrix"));
-  if (p->constant_b) {
-    uint64_t size;
-    if (p->k != k || p->n != n) {
-      return BSM_FAIL(BSM_CORRUPT, "%lld x %lld weights for %s",
-                      (long long)p->k, (long long)p->n, bsm_dims_str(a->dims));
-    }
-    BSM_TRY(bsm_cpu_packed_matrix_size_of(k, n, element, &size));
-    BSM_TRY(bsm_cpu_check_weights(plan, step, 0, size));
-  } else {
-    BSM_TRY(check_operand(bsm_cpu_input(plan, step, 1), c, k, n,
-                          "the second matrix"));
-  }
-  if (step->weights[1] != BSM_NO_WEIGHTS) {
-    BSM_TRY(bsm_cpu_check_weights(plan, step, 1, (uint64_t)n * element));
-  }
-  if (has_residual) {
-    const bsm_plan_tensor *r = bsm_cpu_input(plan, step, step->input_count - 1);
-    BSM_TRY(check_operand(r, c, m, n, "the residual"));
-    if (n > 1 && r->strides[r->dims.rank - 1] != 1) {
-      return BSM_FAIL(BSM_CORRUPT,
-                      "the columns of the residual are not adjacent");
-    }
-  }
-  return BSM_OK;
+  uint64_t size;
+  BSM_TRY(bsm_check_matrices(plan, step, dtype));
+  if (!p->constant_b) return BSM_OK;
+  BSM_TRY(
+      bsm_cpu_packed_matrix_size_of(p->k, p->n, bsm_dtype_size(dtype), &size));
+  return bsm_check_weights(plan, step, 0, size);
 }
 
 /* Batch offsets and row offsets of one operand; with `merge` all rows of the
@@ -107,8 +47,8 @@ static bool same_for_batch(const bsm_plan_tensor *b, const bsm_plan_tensor *c) {
 void bsm_cpu_matrix_shapes_init(bsm_cpu_matrix_shapes *m, const bsm_plan *plan,
                                 const bsm_plan_step *step) {
   const bsm_step_matrix_multiply *params = &step->params->matrix_multiply;
-  const bsm_plan_tensor *a = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *c = bsm_cpu_output(plan, step, 0);
+  const bsm_plan_tensor *a = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *c = bsm_step_output(plan, step, 0);
   const int32_t rank = c->dims.rank;
   bool merge = true;
   m->constant_b = params->constant_b != 0;
@@ -117,7 +57,7 @@ void bsm_cpu_matrix_shapes_init(bsm_cpu_matrix_shapes *m, const bsm_plan *plan,
   m->n = c->dims.d[rank - 1];
   m->a_k = a->strides[a->dims.rank - 1];
   if (!m->constant_b) {
-    const bsm_plan_tensor *b = bsm_cpu_input(plan, step, 1);
+    const bsm_plan_tensor *b = bsm_step_input(plan, step, 1);
     merge = same_for_batch(b, c);
     split_rows(b, c, merge, &m->b_batch, &(bsm_cpu_rows){0});
     m->b_k = b->strides[b->dims.rank - 2];
@@ -126,7 +66,7 @@ void bsm_cpu_matrix_shapes_init(bsm_cpu_matrix_shapes *m, const bsm_plan *plan,
   split_rows(a, c, merge, &m->a_batch, &m->a_rows);
   split_rows(c, c, merge, &m->c_batch, &m->c_rows);
   if (m->has_residual) {
-    split_rows(bsm_cpu_input(plan, step, step->input_count - 1), c, merge,
+    split_rows(bsm_step_input(plan, step, step->input_count - 1), c, merge,
                &m->residual_batch, &m->residual_rows);
   }
   m->batch = 1;

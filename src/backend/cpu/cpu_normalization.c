@@ -38,34 +38,6 @@ typedef struct normalization {
   int64_t scale_stride, bias_stride;
 } normalization;
 
-/* ---- check ---- */
-
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_normalization *p = &step->params->normalization;
-  BSM_TRY(bsm_cpu_check_counts(
-      step, 1u + (p->has_scale ? 1u : 0u) + (p->has_bias ? 1u : 0u), 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_same_dims(x, y, "input"));
-  const int32_t rank = x->dims.rank;
-  if ((rank < 32 && p->axes >> rank != 0) || p->groups < 1 ||
-      (p->groups > 1 &&
-       (rank < 2 || rank == BSM_MAX_RANK || x->dims.d[1] % p->groups))) {
-    return BSM_FAIL(BSM_CORRUPT, "axes %#x, %lld groups of %s", p->axes,
-                    (long long)p->groups, bsm_dims_str(x->dims));
-  }
-  for (uint32_t i = 0; i <= step->input_count; i++) {
-    const bsm_plan_tensor *t =
-        i < step->input_count ? bsm_cpu_input(plan, step, i) : y;
-    if (bsm_cpu_is_integral(bsm_cpu_class_of(t->dtype))) {
-      return BSM_FAIL(BSM_CORRUPT, "normalisation of %s",
-                      bsm_dtype_name(t->dtype));
-    }
-    BSM_TRY(bsm_cpu_check_broadcast(t, x, "scale or bias"));
-  }
-  return BSM_OK;
-}
-
 /* ---- prepare ---- */
 
 typedef struct shape {
@@ -185,8 +157,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_normalization *params = &p->step->params->normalization;
   normalization *n = BSM_NEW(p->arena, normalization);
   BSM_TRY_ALLOC(n);
-  const bsm_plan_tensor *t[OPERANDS] = {bsm_cpu_output(p->plan, p->step, 0),
-                                        bsm_cpu_input(p->plan, p->step, 0)};
+  const bsm_plan_tensor *t[OPERANDS] = {bsm_step_output(p->plan, p->step, 0),
+                                        bsm_step_input(p->plan, p->step, 0)};
   n->base.slots = p->threads;
   n->rms = params->rms != 0;
   n->has_scale = params->has_scale != 0;
@@ -195,8 +167,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   n->rows = bsm_k_rows_select(p->isa);
   n->inputs[SCALE] = 1;
   n->inputs[BIAS] = n->has_scale ? 2 : 1;
-  if (n->has_scale) t[SCALE] = bsm_cpu_input(p->plan, p->step, 1);
-  if (n->has_bias) t[BIAS] = bsm_cpu_input(p->plan, p->step, n->inputs[BIAS]);
+  if (n->has_scale) t[SCALE] = bsm_step_input(p->plan, p->step, 1);
+  if (n->has_bias) t[BIAS] = bsm_step_input(p->plan, p->step, n->inputs[BIAS]);
   bool floats = true;
   for (int k = 0; k < OPERANDS; k++) {
     if (!t[k]) continue;
@@ -467,4 +439,5 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_NORMALIZATION = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_NORMALIZATION = {bsm_check_normalization, NULL,
+                                            prepare, run};

@@ -22,37 +22,6 @@ typedef struct pad {
   double value; /* the bytes of the element */
 } pad;
 
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_pad *p = &step->params->pad;
-  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_dtype(x, y->dtype, "input"));
-  if (x->dims.rank != y->dims.rank || p->mode < BSM_PADDING_CONSTANT ||
-      p->mode > BSM_PADDING_CIRCULAR) {
-    return BSM_FAIL(BSM_CORRUPT, "mode %d, input %s, output %s", p->mode,
-                    bsm_dims_str(x->dims), bsm_dims_str(y->dims));
-  }
-  for (int32_t i = 0; i < y->dims.rank; i++) {
-    const int64_t n = x->dims.d[i], s = p->start[i];
-    if (s < -BSM_CPU_MAX_ELEMENTS || s > BSM_CPU_MAX_ELEMENTS ||
-        y->dims.d[i] > ((int64_t)1 << 31)) {
-      return BSM_FAIL(BSM_CORRUPT, "dimension %d starts at %lld", i,
-                      (long long)s);
-    }
-    if (p->mode == BSM_PADDING_CONSTANT || bsm_cpu_numel(y) == 0) continue;
-    const int64_t before = -s, after = s + y->dims.d[i] - n;
-    const int64_t most = p->mode == BSM_PADDING_REFLECT    ? n - 1
-                         : p->mode == BSM_PADDING_CIRCULAR ? n
-                                                           : INT64_MAX;
-    if (n < 1 || before > most || after > most) {
-      return BSM_FAIL(BSM_CORRUPT, "%lld and %lld elements around %lld",
-                      (long long)before, (long long)after, (long long)n);
-    }
-  }
-  return BSM_OK;
-}
-
 static int64_t source(int32_t mode, int64_t i, int64_t n) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
@@ -82,8 +51,8 @@ static void order_dims(const bsm_plan_tensor *y, int32_t *order) {
 
 static bsm_status make_tables(const bsm_cpu_prepare *p, pad *d) {
   const bsm_step_pad *params = &p->step->params->pad;
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   int32_t order[BSM_MAX_RANK];
   order_dims(y, order);
   d->rank = y->dims.rank;
@@ -125,7 +94,7 @@ static void find_run(pad *d) {
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   pad *d = BSM_NEW(p->arena, pad);
   BSM_TRY_ALLOC(d);
   d->base.slots = p->threads;
@@ -204,4 +173,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_PAD = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_PAD = {bsm_check_pad, NULL, prepare, run};

@@ -32,9 +32,8 @@ bool bsm_cpu_planar_fits(const bsm_step_convolution *p, int64_t in_maps) {
          stride_index(w->stride[2]) >= 0 && is_short(w, 1) && is_short(w, 2);
 }
 
-void bsm_cpu_planar_init(const bsm_step_convolution *params,
-                         const bsm_cpu_image *x, int64_t out_width,
-                         uint32_t isa, bsm_cpu_planar *out) {
+void bsm_cpu_planar_init(const bsm_step_convolution *params, const bsm_image *x,
+                         int64_t out_width, uint32_t isa, bsm_cpu_planar *out) {
   const bsm_step_window *w = &params->window;
   *out = (bsm_cpu_planar){.kernels = bsm_k_planar_select(isa),
                           .rows = bsm_k_rows_select(isa),
@@ -60,7 +59,7 @@ uint64_t bsm_cpu_planar_floats(const bsm_cpu_planar *p, int64_t rows) {
 
 /* The maps of an input row, or NULL for a row of padding, as lines. */
 static void copy_row(const bsm_cpu_planar *p, const float *row, float *to) {
-  const bsm_cpu_image *x = &p->x;
+  const bsm_image *x = &p->x;
   const int64_t left = bsm_cpu_min(p->w.pre_padding[2], p->columns);
   const int64_t n = bsm_cpu_min(x->size[2], p->columns - left);
   const int64_t right = p->columns - left - n;
@@ -92,7 +91,7 @@ void bsm_cpu_planar_rows(const bsm_cpu_planar *p, const float *image,
                          int64_t first, int64_t count, float *lines, float *y,
                          int64_t y_row, int64_t y_pixel) {
   const bsm_step_window *w = &p->w;
-  const bsm_cpu_image *x = &p->x;
+  const bsm_image *x = &p->x;
   const int64_t top = first * w->stride[1] - w->pre_padding[1];
   const int64_t line_row = x->c * p->pitch;
   for (int64_t i = 0; i < line_rows(p, count); i++) {

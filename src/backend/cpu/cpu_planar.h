@@ -14,7 +14,7 @@ typedef struct bsm_cpu_planar {
   const bsm_k_rows *rows;
   int stride; /* index of the kernel */
   bsm_step_window w;
-  bsm_cpu_image x;
+  bsm_image x;
   int64_t width, maps;    /* of the output */
   int64_t columns, pitch; /* of a line: that are read; apart */
   bool fetches;           /* outputs are in no near cache */
@@ -28,9 +28,8 @@ bool bsm_cpu_planar_fits(const bsm_step_convolution *params, int64_t in_maps);
 
 /* For a checked convolution of an image x that fits. kernel, bias and fetches
  * stay to be set. */
-void bsm_cpu_planar_init(const bsm_step_convolution *params,
-                         const bsm_cpu_image *x, int64_t out_width,
-                         uint32_t isa, bsm_cpu_planar *out);
+void bsm_cpu_planar_init(const bsm_step_convolution *params, const bsm_image *x,
+                         int64_t out_width, uint32_t isa, bsm_cpu_planar *out);
 
 /* Floats of the lines that so many output rows read. */
 uint64_t bsm_cpu_planar_floats(const bsm_cpu_planar *p, int64_t rows);

@@ -17,41 +17,12 @@ typedef struct pooling {
   bsm_step_pooling p;
   bool channels_last, floats;
   bsm_dtype from, to;
-  bsm_cpu_image x, y;
+  bsm_image x, y;
   const bsm_k_pooling *kernels;
   int64_t channel_block, channel_blocks;
   /* Outputs of a line whose windows touch no padding. */
   int64_t inside_first, inside_end;
 } pooling;
-
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_pooling *p = &step->params->pooling;
-  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_window(&p->window, x, y));
-  if (p->type != BSM_POOLING_MAX && p->type != BSM_POOLING_AVERAGE) {
-    return BSM_FAIL(BSM_CORRUPT, "pooling type %d", p->type);
-  }
-  if (x->dims.d[0] != y->dims.d[0] || x->dims.d[1] != y->dims.d[1]) {
-    return BSM_FAIL(BSM_CORRUPT, "input %s, output %s", bsm_dims_str(x->dims),
-                    bsm_dims_str(y->dims));
-  }
-  const bsm_cpu_image in = bsm_cpu_image_of(x, p->window.spatial);
-  const bsm_cpu_image out = bsm_cpu_image_of(y, p->window.spatial);
-  for (int d = 0; d < 3; d++) {
-    /* Windows of a rounded-up size may end, not start, outside. */
-    const int64_t most = bsm_cpu_window_output(&p->window, d, in.size[d]) + 1;
-    if (p->adaptive ? out.size[d] > ((int64_t)1 << 30) ||
-                          in.size[d] > ((int64_t)1 << 30) ||
-                          (in.size[d] == 0 && out.size[d] > 0)
-                    : out.size[d] > most) {
-      return BSM_FAIL(BSM_CORRUPT, "input %s does not give output %s",
-                      bsm_dims_str(x->dims), bsm_dims_str(y->dims));
-    }
-  }
-  return BSM_OK;
-}
 
 /* Adaptive windows differ in size: none counts as inside. */
 static void find_inside(pooling *k) {
@@ -64,16 +35,16 @@ static void find_inside(pooling *k) {
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   pooling *k = BSM_NEW(p->arena, pooling);
   BSM_TRY_ALLOC(k);
   k->base.slots = p->threads;
   k->p = p->step->params->pooling;
   k->from = x->dtype;
   k->to = y->dtype;
-  k->x = bsm_cpu_image_of(x, k->p.window.spatial);
-  k->y = bsm_cpu_image_of(y, k->p.window.spatial);
+  k->x = bsm_image_of(x, k->p.window.spatial);
+  k->y = bsm_image_of(y, k->p.window.spatial);
   k->kernels = bsm_k_pooling_select(p->isa);
   k->floats = k->from == BSM_DTYPE_FLOAT && k->to == BSM_DTYPE_FLOAT;
   k->channels_last =
@@ -279,4 +250,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_POOLING = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_POOLING = {bsm_check_pooling, NULL, prepare, run};

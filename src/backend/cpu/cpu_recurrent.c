@@ -47,7 +47,7 @@ static bsm_status check_dims(const bsm_plan_tensor *t, bsm_dims want,
   for (int32_t i = 0; same && i < want.rank; i++) {
     same = t->dims.d[i] == want.d[i];
   }
-  if (same) return bsm_cpu_check_dtype(t, BSM_DTYPE_FLOAT, what);
+  if (same) return bsm_check_dtype(t, BSM_DTYPE_FLOAT, what);
   return BSM_FAIL(BSM_CORRUPT, "the %s is %s, not %s", what,
                   bsm_dims_str(t->dims), bsm_dims_str(want));
 }
@@ -57,10 +57,10 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   bsm_cpu_recurrent_shape s;
   BSM_TRY(bsm_cpu_recurrent_shape_of(p, &s));
   const uint32_t count = p->operation == BSM_RECURRENT_LSTM ? 3 : 2;
-  BSM_TRY(bsm_cpu_check_counts(step, count, count));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_dtype(x, BSM_DTYPE_FLOAT, "input"));
+  BSM_TRY(bsm_check_counts(step, count, count));
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  BSM_TRY(bsm_check_dtype(x, BSM_DTYPE_FLOAT, "input"));
   if (x->dims.rank != 3 || x->dims.d[2] != p->input) {
     return BSM_FAIL(BSM_CORRUPT, "the input is %s, not [T, B, %lld]",
                     bsm_dims_str(x->dims), (long long)p->input);
@@ -68,22 +68,21 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const int64_t t = x->dims.d[0], b = x->dims.d[1], d = p->directions;
   const bsm_dims h = {3, {d, b, s.state}}, c = {3, {d, b, p->hidden}};
   BSM_TRY(check_dims(y, (bsm_dims){3, {t, b, d * s.state}}, "output"));
-  BSM_TRY(check_dims(bsm_cpu_input(plan, step, 1), h, "hidden state"));
-  BSM_TRY(check_dims(bsm_cpu_output(plan, step, 1), h, "last hidden state"));
+  BSM_TRY(check_dims(bsm_step_input(plan, step, 1), h, "hidden state"));
+  BSM_TRY(check_dims(bsm_step_output(plan, step, 1), h, "last hidden state"));
   if (count == 3) {
-    BSM_TRY(check_dims(bsm_cpu_input(plan, step, 2), c, "cell state"));
-    BSM_TRY(check_dims(bsm_cpu_output(plan, step, 2), c, "last cell state"));
+    BSM_TRY(check_dims(bsm_step_input(plan, step, 2), c, "cell state"));
+    BSM_TRY(check_dims(bsm_step_output(plan, step, 2), c, "last cell state"));
   }
   if (y->strides[2] != 1 && y->dims.d[2] > 1) {
     return BSM_FAIL(BSM_CORRUPT, "the output's last stride is %lld",
                     (long long)y->strides[2]);
   }
   if (step->weights[1] != BSM_NO_WEIGHTS) {
-    BSM_TRY(
-        bsm_cpu_check_weights(plan, step, 1, (uint64_t)b * sizeof(int64_t)));
+    BSM_TRY(bsm_check_weights(plan, step, 1, (uint64_t)b * sizeof(int64_t)));
   }
-  return bsm_cpu_check_weights(plan, step, 0,
-                               (uint64_t)s.size * sizeof(float) * (uint64_t)d);
+  return bsm_check_weights(plan, step, 0,
+                           (uint64_t)s.size * sizeof(float) * (uint64_t)d);
 }
 
 /* ---- prepare ---- */
@@ -104,8 +103,8 @@ static const bsm_k_recurrent_cell *cell_of(const bsm_k_recurrent *k,
 }
 
 static void set_tensors(const bsm_cpu_prepare *p, bsm_cpu_recurrent *r) {
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   r->length = x->dims.d[0];
   r->batch = x->dims.d[1];
   bsm_cpu_rows_init(&r->x_rows, 2, x->dims.d, x->strides);
@@ -373,7 +372,7 @@ static void exchange_states(const bsm_prepared_step *prepared,
   for (uint32_t i = 1; i < step->input_count; i++) {
     const bool cell = i == 2;
     copy_states(
-        r, in ? bsm_cpu_input(plan, step, i) : bsm_cpu_output(plan, step, i),
+        r, in ? bsm_step_input(plan, step, i) : bsm_step_output(plan, step, i),
         in ? bsm_cpu_input_address(prepared, run, i)
            : bsm_cpu_output_address(prepared, run, i),
         cell ? w->shared + r->cells

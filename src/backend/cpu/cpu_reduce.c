@@ -32,34 +32,6 @@ typedef struct reduce {
   int64_t unit_rows;
 } reduce;
 
-/* ---- check ---- */
-
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_reduce *p = &step->params->reduce;
-  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  bool ok = p->operation >= BSM_REDUCE_SUM &&
-            p->operation <= BSM_REDUCE_VARIANCE && p->axes >> x->dims.rank == 0;
-  int32_t rank = 0;
-  for (int32_t i = 0; ok && i < x->dims.rank; i++) {
-    const bool reduced = p->axes >> i & 1u;
-    if (reduced && !p->keep_dims) continue;
-    ok = rank < y->dims.rank && y->dims.d[rank] == (reduced ? 1 : x->dims.d[i]);
-    if (reduced && x->dims.d[i] == 0 &&
-        (p->operation == BSM_REDUCE_MAX || p->operation == BSM_REDUCE_MIN)) {
-      ok = false;
-    }
-    rank++;
-  }
-  if (!ok || rank != y->dims.rank) {
-    return BSM_FAIL(BSM_CORRUPT, "operation %d, axes %#x of %s to %s",
-                    p->operation, p->axes, bsm_dims_str(x->dims),
-                    bsm_dims_str(y->dims));
-  }
-  return BSM_OK;
-}
-
 /* ---- prepare ---- */
 
 static void make_spaces(reduce *r, const bsm_step_reduce *p,
@@ -86,8 +58,8 @@ static bool is_summed(int32_t operation) {
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_reduce *params = &p->step->params->reduce;
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   reduce *r = BSM_NEW(p->arena, reduce);
   BSM_TRY_ALLOC(r);
   r->base.slots = p->threads;
@@ -468,4 +440,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_REDUCE = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_REDUCE = {bsm_check_reduce, NULL, prepare, run};

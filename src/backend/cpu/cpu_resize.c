@@ -34,33 +34,6 @@ typedef struct resize {
   const bsm_k_rows *rows;
 } resize;
 
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_resize *p = &step->params->resize;
-  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_dtype(x, y->dtype, "input"));
-  const int32_t rank = x->dims.rank;
-  bool ok = p->mode >= BSM_RESIZE_NEAREST &&
-            p->mode <= BSM_RESIZE_NEAREST_EXACT && p->spatial >= 1 &&
-            p->spatial <= 3 && p->spatial <= rank && y->dims.rank == rank;
-  for (int32_t i = 0; ok && i < rank; i++) {
-    const int64_t in = x->dims.d[i], out = y->dims.d[i];
-    ok = i < rank - p->spatial
-             ? in == out
-             : (in > 0 || out == 0) && in < ((int64_t)1 << 31) &&
-                   out < ((int64_t)1 << 31);
-  }
-  for (int i = 0; ok && i < p->spatial; i++) {
-    ok = p->scales[i] >= 0.0; /* rejects NaN */
-  }
-  if (!ok) {
-    return BSM_FAIL(BSM_CORRUPT, "mode %d, %d dimensions, %s to %s", p->mode,
-                    p->spatial, bsm_dims_str(x->dims), bsm_dims_str(y->dims));
-  }
-  return BSM_OK;
-}
-
 /* ---- prepare: tables ---- */
 
 /* One dimension, in the precision that PyTorch computes coordinates in. */
@@ -161,8 +134,8 @@ static bsm_status make_table(const bsm_cpu_prepare *p, resize *r, axis *a,
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_resize *params = &p->step->params->resize;
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   resize *r = BSM_NEW(p->arena, resize);
   BSM_TRY_ALLOC(r);
   r->base.slots = p->threads;
@@ -349,4 +322,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_RESIZE = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_RESIZE = {bsm_check_resize, NULL, prepare, run};

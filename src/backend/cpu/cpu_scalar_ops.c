@@ -4,14 +4,6 @@
 
 #include <math.h>
 
-bool bsm_cpu_unary_known(int32_t code) {
-  return code >= BSM_UNARY_EXP && code <= BSM_UNARY_EXP2;
-}
-
-bool bsm_cpu_binary_known(int32_t code) {
-  return code >= BSM_ELEMENT_WISE_SUM && code <= BSM_ELEMENT_WISE_SHIFT_RIGHT;
-}
-
 bool bsm_cpu_unary_is_test(int32_t code) {
   return code == BSM_UNARY_NOT || code == BSM_UNARY_ISINF ||
          code == BSM_UNARY_ISNAN;

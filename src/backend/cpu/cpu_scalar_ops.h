@@ -8,9 +8,6 @@
 
 #include "backend/cpu/cpu_element.h"
 
-/* Whether the code is known. */
-bool bsm_cpu_unary_known(int32_t code);
-bool bsm_cpu_binary_known(int32_t code);
 /* The result is a truth value: a uint8 array of 0 and 1. */
 bool bsm_cpu_unary_is_test(int32_t code);  /* NOT, ISINF, ISNAN */
 bool bsm_cpu_binary_is_test(int32_t code); /* comparisons, AND, OR, XOR */

@@ -34,64 +34,6 @@ typedef struct scatter {
   int64_t size[BSM_MAX_RANK], stride[BSM_MAX_RANK]; /* of the named dims */
 } scatter;
 
-/* ---- check ---- */
-
-static bool same_run(const bsm_dims *a, int32_t a_first, const bsm_dims *b,
-                     int32_t b_first, int32_t n) {
-  for (int32_t i = 0; i < n; i++) {
-    if (a->d[a_first + i] != b->d[b_first + i]) return false;
-  }
-  return true;
-}
-
-static bool fits(const bsm_step_scatter *p, const bsm_dims *x,
-                 const bsm_dims *i, const bsm_dims *u) {
-  if (p->axis < 0 || p->axis > x->rank) return false;
-  if (p->mode == BSM_SCATTER_ELEMENT) {
-    if (p->axis >= x->rank || i->rank != x->rank || u->rank != x->rank ||
-        !same_run(u, 0, i, 0, x->rank)) {
-      return false;
-    }
-    for (int32_t d = 0; d < x->rank; d++) {
-      if (d != p->axis && i->d[d] > x->d[d]) return false;
-    }
-    return true;
-  }
-  if (p->mode != BSM_SCATTER_ND || i->rank < 1) return false;
-  const int64_t depth = i->d[i->rank - 1];
-  if (depth < 1 || depth > x->rank - p->axis) return false;
-  const int32_t rest = p->axis + (int32_t)depth;
-  return u->rank == i->rank - 1 + x->rank - (int32_t)depth &&
-         same_run(u, 0, x, 0, p->axis) &&
-         same_run(u, p->axis, i, 0, i->rank - 1) &&
-         same_run(u, p->axis + i->rank - 1, x, rest, x->rank - rest);
-}
-
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_scatter *p = &step->params->scatter;
-  BSM_TRY(bsm_cpu_check_counts(step, 3, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *i = bsm_cpu_input(plan, step, 1);
-  const bsm_plan_tensor *u = bsm_cpu_input(plan, step, 2);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_dtype(x, y->dtype, "data"));
-  BSM_TRY(bsm_cpu_check_dtype(u, y->dtype, "updates"));
-  BSM_TRY(bsm_cpu_check_same_dims(x, y, "data"));
-  if (i->dtype != BSM_DTYPE_INT64 && i->dtype != BSM_DTYPE_INT32) {
-    return BSM_FAIL(BSM_CORRUPT, "the indices are %s",
-                    bsm_dtype_name(i->dtype));
-  }
-  if (p->reduction < BSM_SCATTER_ASSIGN || p->reduction > BSM_SCATTER_MAX) {
-    return BSM_FAIL(BSM_CORRUPT, "reduction %d", (int)p->reduction);
-  }
-  if (!fits(p, &x->dims, &i->dims, &u->dims)) {
-    return BSM_FAIL(BSM_CORRUPT, "indices %s with updates %s do not fit %s",
-                    bsm_dims_str(i->dims), bsm_dims_str(u->dims),
-                    bsm_dims_str(x->dims));
-  }
-  return BSM_OK;
-}
-
 /* ---- prepare ---- */
 
 static void add_dim(bsm_cpu_space *s, int64_t size, int64_t a, int64_t b) {
@@ -147,10 +89,10 @@ static void prepare_elements(scatter *s, const bsm_plan_tensor *i,
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *i = bsm_cpu_input(p->plan, p->step, 1);
-  const bsm_plan_tensor *u = bsm_cpu_input(p->plan, p->step, 2);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *i = bsm_step_input(p->plan, p->step, 1);
+  const bsm_plan_tensor *u = bsm_step_input(p->plan, p->step, 2);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   scatter *s = BSM_NEW(p->arena, scatter);
   BSM_TRY_ALLOC(s);
   s->base.slots = p->threads;
@@ -460,4 +402,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_SCATTER = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_SCATTER = {bsm_check_scatter, NULL, prepare, run};

@@ -23,23 +23,9 @@ typedef struct softmax {
   int64_t n, x_stride, y_stride, unit_rows;
 } softmax;
 
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  BSM_TRY(bsm_cpu_check_counts(step, 1, 1));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
-  BSM_TRY(bsm_cpu_check_same_dims(x, y, "input"));
-  BSM_TRY(bsm_cpu_check_axis(x, step->params->softmax.axis));
-  if (bsm_cpu_is_integral(bsm_cpu_class_of(x->dtype)) ||
-      bsm_cpu_is_integral(bsm_cpu_class_of(y->dtype))) {
-    return BSM_FAIL(BSM_CORRUPT, "softmax of %s to %s",
-                    bsm_dtype_name(x->dtype), bsm_dtype_name(y->dtype));
-  }
-  return BSM_OK;
-}
-
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  const bsm_plan_tensor *x = bsm_cpu_input(p->plan, p->step, 0);
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   const int32_t axis = p->step->params->softmax.axis;
   softmax *s = BSM_NEW(p->arena, softmax);
   BSM_TRY_ALLOC(s);
@@ -216,4 +202,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_SOFTMAX = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_SOFTMAX = {bsm_check_softmax, NULL, prepare, run};

@@ -8,14 +8,12 @@
 #ifndef BSM_BACKEND_CPU_STEP_H_
 #define BSM_BACKEND_CPU_STEP_H_
 
+#include "backend/checks/checks.h"
 #include "backend/cpu/cpu_device.h"
 #include "backend/cpu/cpu_forms.h"
 #include "backend/cpu/kernels/math/vector_math.h"
 #include "base/thread_pool.h"
 
-/* More elements than any tensor that fits a machine; below it, sizes in bytes
- * and products with a panel width cannot overflow. */
-#define BSM_CPU_MAX_ELEMENTS ((int64_t)1 << 46)
 /* Tactics of one step. */
 #define BSM_CPU_MAX_TACTICS 16
 
@@ -51,16 +49,6 @@ const bsm_cpu_kind *bsm_cpu_kind_of(bsm_step_kind kind);
 
 /* ---- tensors ---- */
 
-static inline const bsm_plan_tensor *bsm_cpu_input(const bsm_plan *plan,
-                                                   const bsm_plan_step *step,
-                                                   uint32_t index) {
-  return &plan->tensors[step->inputs[index]];
-}
-static inline const bsm_plan_tensor *bsm_cpu_output(const bsm_plan *plan,
-                                                    const bsm_plan_step *step,
-                                                    uint32_t index) {
-  return &plan->tensors[step->outputs[index]];
-}
 static inline void *bsm_cpu_input_address(const bsm_prepared_step *p,
                                           const bsm_run *run, uint32_t index) {
   return bsm_run_address(run, p->plan, p->step->inputs[index]);
@@ -71,8 +59,6 @@ static inline void *bsm_cpu_output_address(const bsm_prepared_step *p,
 }
 /* The data of weights[index] of the step, or NULL when absent. */
 const void *bsm_cpu_weights(const bsm_cpu_prepare *prepare, uint32_t index);
-/* Elements; after the checks common to all steps it cannot overflow. */
-int64_t bsm_cpu_numel(const bsm_plan_tensor *t);
 /* a in [0, b) rounded up: ceil(a / b) for a >= 0, b > 0. */
 static inline int64_t bsm_cpu_div_up(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
@@ -86,22 +72,6 @@ static inline int64_t bsm_cpu_min(int64_t a, int64_t b) {
 static inline int64_t bsm_cpu_max(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
-
-/* ---- checks: each names the step's kind and the tensor ---- */
-bsm_status bsm_cpu_check_counts(const bsm_plan_step *step, uint32_t inputs,
-                                uint32_t outputs);
-bsm_status bsm_cpu_check_dtype(const bsm_plan_tensor *t, bsm_dtype dtype,
-                               const char *what);
-bsm_status bsm_cpu_check_same_dims(const bsm_plan_tensor *a,
-                                   const bsm_plan_tensor *b, const char *what);
-/* `t` broadcasts to `to`. */
-bsm_status bsm_cpu_check_broadcast(const bsm_plan_tensor *t,
-                                   const bsm_plan_tensor *to, const char *what);
-/* weights[index] is present and has exactly `size` bytes. */
-bsm_status bsm_cpu_check_weights(const bsm_plan *plan,
-                                 const bsm_plan_step *step, uint32_t index,
-                                 uint64_t size);
-bsm_status bsm_cpu_check_axis(const bsm_plan_tensor *t, int32_t axis);
 
 /* ---- scratch and threads ---- */
 
@@ -135,7 +105,6 @@ typedef struct bsm_cpu_epilogue {
   bool clamps;
 } bsm_cpu_epilogue;
 
-bsm_status bsm_cpu_check_epilogue(const bsm_step_epilogue *epilogue);
 bsm_cpu_epilogue bsm_cpu_make_epilogue(const bsm_step_epilogue *epilogue,
                                        const bsm_k_math *math);
 /* The activation, when it is none of the clamps, on `pixels` of `channels`

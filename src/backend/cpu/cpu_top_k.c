@@ -21,30 +21,11 @@ typedef struct top_k {
   bsm_cpu_space space; /* 0: values, 1: input, 2: indices */
 } top_k;
 
-static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_top_k *p = &step->params->top_k;
-  BSM_TRY(bsm_cpu_check_counts(step, 1, 2));
-  const bsm_plan_tensor *x = bsm_cpu_input(plan, step, 0);
-  const bsm_plan_tensor *v = bsm_cpu_output(plan, step, 0);
-  const bsm_plan_tensor *i = bsm_cpu_output(plan, step, 1);
-  BSM_TRY(bsm_cpu_check_axis(x, p->axis));
-  BSM_TRY(bsm_cpu_check_dtype(v, x->dtype, "values"));
-  BSM_TRY(bsm_cpu_check_dtype(i, BSM_DTYPE_INT64, "indices"));
-  bsm_plan_tensor expected = *x;
-  if (p->k < 0 || p->k > x->dims.d[p->axis]) {
-    return BSM_FAIL(BSM_CORRUPT, "%lld of %lld elements", (long long)p->k,
-                    (long long)x->dims.d[p->axis]);
-  }
-  expected.dims.d[p->axis] = p->k;
-  BSM_TRY(bsm_cpu_check_same_dims(v, &expected, "values"));
-  return bsm_cpu_check_same_dims(i, &expected, "indices");
-}
-
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_top_k *params = &p->step->params->top_k;
-  bsm_plan_tensor x = *bsm_cpu_input(p->plan, p->step, 0);
-  bsm_plan_tensor v = *bsm_cpu_output(p->plan, p->step, 0);
-  bsm_plan_tensor i = *bsm_cpu_output(p->plan, p->step, 1);
+  bsm_plan_tensor x = *bsm_step_input(p->plan, p->step, 0);
+  bsm_plan_tensor v = *bsm_step_output(p->plan, p->step, 0);
+  bsm_plan_tensor i = *bsm_step_output(p->plan, p->step, 1);
   const int32_t axis = params->axis;
   top_k *t = BSM_NEW(p->arena, top_k);
   BSM_TRY_ALLOC(t);
@@ -187,4 +168,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_TOP_K = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_TOP_K = {bsm_check_top_k, NULL, prepare, run};

@@ -18,7 +18,7 @@ typedef struct convolution {
   bsm_step_window w;
   int64_t groups, ci, co; /* maps of a group */
   int64_t taps;
-  bsm_cpu_image x, y;
+  bsm_image x, y;
   bsm_cpu_rows y_rows; /* pixels */
   bsm_cpu_typed_gemm gemm;
   const uint8_t *kernel, *bias;
@@ -30,27 +30,22 @@ static bool is_transposed(const bsm_plan_step *step) {
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_convolution *p = &step->params->convolution;
-  const bsm_plan_tensor *y = bsm_cpu_output(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   BSM_TRY(bsm_cpu_typed_check_epilogue(&p->epilogue));
-  BSM_TRY(bsm_cpu_check_convolution(plan, step, y->dtype, is_transposed(step)));
-  /* Transposed, any output size is safe: taps outside of the input are zeros.
-   */
-  if (is_transposed(step)) return BSM_OK;
-  return bsm_cpu_check_window_output(&p->window, bsm_cpu_input(plan, step, 0),
-                                     y);
+  return bsm_cpu_check_convolution(plan, step, y->dtype, is_transposed(step));
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_convolution *params = &p->step->params->convolution;
-  const bsm_plan_tensor *y = bsm_cpu_output(p->plan, p->step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   const int32_t spatial = params->window.spatial;
   convolution *c = BSM_NEW(p->arena, convolution);
   BSM_TRY_ALLOC(c);
   c->base.slots = p->threads;
   c->transposed = is_transposed(p->step);
   c->w = params->window;
-  c->x = bsm_cpu_image_of(bsm_cpu_input(p->plan, p->step, 0), spatial);
-  c->y = bsm_cpu_image_of(y, spatial);
+  c->x = bsm_image_of(bsm_step_input(p->plan, p->step, 0), spatial);
+  c->y = bsm_image_of(y, spatial);
   bsm_cpu_rows_init(
       &c->y_rows, 4,
       (int64_t[]){c->y.n, c->y.size[0], c->y.size[1], c->y.size[2]},

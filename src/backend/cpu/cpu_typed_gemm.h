@@ -65,7 +65,7 @@ extern const bsm_cpu_kind bsm_cpu_typed_convolution; /* and deconvolution */
 static inline bool bsm_cpu_is_typed(const bsm_plan *plan,
                                     const bsm_plan_step *step) {
   bsm_k_typed type;
-  return bsm_cpu_typed_of(bsm_cpu_output(plan, step, 0)->dtype, &type);
+  return bsm_cpu_typed_of(bsm_step_output(plan, step, 0)->dtype, &type);
 }
 
 #endif /* BSM_BACKEND_CPU_TYPED_GEMM_H_ */

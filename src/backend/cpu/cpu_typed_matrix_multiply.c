@@ -19,7 +19,7 @@ typedef struct matrix_multiply {
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
-  const bsm_dtype dtype = bsm_cpu_output(plan, step, 0)->dtype;
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
   BSM_TRY(bsm_cpu_typed_check_epilogue(&p->epilogue));
   if (!(p->scale >= 1 && p->scale <= 1)) {
     return BSM_FAIL(BSM_CORRUPT, "a scale of %g that only float32 has",
@@ -37,7 +37,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   if (s->constant_b) m->b = bsm_cpu_weights(p, 0);
   m->bias = bsm_cpu_weights(p, 1);
   bsm_cpu_typed_gemm *g = &m->gemm;
-  g->dtype = bsm_cpu_output(p->plan, p->step, 0)->dtype;
+  g->dtype = bsm_step_output(p->plan, p->step, 0)->dtype;
   bsm_k_typed type = BSM_K_TYPED_F64;
   bsm_cpu_typed_of(g->dtype, &type);
   g->kernels = bsm_k_typed_gemm_select(p->isa, type);

@@ -6,18 +6,8 @@
 #define BSM_BACKEND_CPU_WINDOW_H_
 
 #include "backend/cpu/cpu_step.h"
+#include "backend/image.h"
 
-typedef struct bsm_cpu_image {
-  int64_t n, c, size[3];
-  int64_t n_stride, c_stride, stride[3]; /* elements */
-} bsm_cpu_image;
-
-/* Checks rank and parameters: kernel, stride, dilation >= 1, paddings >= 0,
- * all small enough for their sums not to overflow. */
-bsm_status bsm_cpu_check_window(const bsm_step_window *window,
-                                const bsm_plan_tensor *x,
-                                const bsm_plan_tensor *y);
-bsm_cpu_image bsm_cpu_image_of(const bsm_plan_tensor *t, int32_t spatial);
 /* What a convolution and a deconvolution (`transposed`) ask alike: counts,
  * images of `dtype` with C innermost, maps, epilogue, the sizes of the weights,
  * and a residual like the output. The sizes of input and output are the
@@ -32,14 +22,6 @@ BSM_NODISCARD bsm_status bsm_cpu_check_convolution_of(const bsm_plan *plan,
                                                       const bsm_plan_step *step,
                                                       bsm_dtype dtype,
                                                       bool transposed);
-/* The output size of a convolution along dimension d of the window. */
-int64_t bsm_cpu_window_output(const bsm_step_window *window, int d,
-                              int64_t input);
-/* The outputs of a convolution step are of the sizes that its inputs give. */
-BSM_NODISCARD bsm_status
-bsm_cpu_check_window_output(const bsm_step_window *window,
-                            const bsm_plan_tensor *x, const bsm_plan_tensor *y);
-
 /* The taps of one dimension that lie inside: t in [first, first + count) for
  * start + t * dilation in [0, size). */
 static inline void bsm_cpu_clip_taps(int64_t start, int64_t dilation,

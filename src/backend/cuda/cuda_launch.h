@@ -105,6 +105,9 @@ BSM_NODISCARD bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
                                                 int sm, bsm_arena *arena,
                                                 bsm_cuda_launches *out);
 
+/* Columns of the values of attention. */
+#define BSM_CUDA_MAX_ATTENTION_WIDTH 1024
+
 /* What there is for one kind of step: rows of cuda_steps.c. */
 typedef struct bsm_cuda_step_kind {
   /* As check of the device (backend/device.h): parameters, dtypes, shapes,

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/checks/checks.h"
 #include "backend/cuda/cuda_internal.h"
+#include "backend/cuda/steps/cuda_steps.h"
 
 typedef struct prepared {
   bsm_cuda_device *device;
@@ -19,12 +21,15 @@ typedef struct prepared {
 
 bsm_status bsm_cuda_check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_cuda_step_kind *kind = bsm_cuda_step_kind_of(step->kind);
+  const char *name = bsm_step_kind_name(step->kind);
+  if (!name) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
   if (!kind) {
-    const char *name = bsm_step_kind_name(step->kind);
-    return BSM_FAIL(BSM_UNSUPPORTED, "GPUs have no steps of kind %s",
-                    name ? name : "unknown");
+    return BSM_FAIL(BSM_UNSUPPORTED, "GPUs have no steps of kind %s", name);
   }
-  return kind->check(plan, step);
+  BSM_TRY(bsm_cuda_check_dtypes(plan, step));
+  bsm_status status = bsm_check_step(plan, step);
+  if (!status) status = kind->check(plan, step);
+  return bsm_check_note(status, step);
 }
 
 /* ---- enqueueing ---- */

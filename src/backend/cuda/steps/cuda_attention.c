@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention on a GPU. */
+#include "aten/tensor.h"
 #include "backend/cuda/kernels/params.h"
 #include "backend/cuda/steps/cuda_steps.h"
 
@@ -7,6 +8,20 @@
 #define MAX_BLOCKS 65536
 
 enum { OUT, Q, K, V, BIAS, MASK = BIAS + 2 };
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  if (!bsm_dtype_is_floating(y->dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "attention of %s", bsm_dtype_name(y->dtype));
+  }
+  BSM_TRY(bsm_check_attention(plan, step, y->dtype));
+  const int64_t width = y->dims.d[y->dims.rank - 1];
+  return width <= BSM_CUDA_MAX_ATTENTION_WIDTH
+             ? BSM_OK
+             : BSM_FAIL(BSM_UNSUPPORTED,
+                        "attention to values of %lld numbers, more than %d",
+                        (long long)width, BSM_CUDA_MAX_ATTENTION_WIDTH);
+}
 
 static void set_operand(bsm_cuda_attention *a, int k,
                         const bsm_plan_tensor *t) {
@@ -16,6 +31,13 @@ static void set_operand(bsm_cuda_attention *a, int k,
   }
   a->row[k] = t->dims.d[rank - 2] == 1 ? 0 : t->strides[rank - 2];
   a->column[k] = t->dims.d[rank - 1] == 1 ? 0 : t->strides[rank - 1];
+}
+
+/* Far enough for any tensor, and sums with rows fit. */
+static int64_t clamp_diagonal(int64_t d) {
+  return d < -BSM_MAX_ELEMENTS  ? -BSM_MAX_ELEMENTS
+         : d > BSM_MAX_ELEMENTS ? BSM_MAX_ELEMENTS
+                                : d;
 }
 
 static bsm_status launches(bsm_cuda_launches *l) {
@@ -28,7 +50,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
                           .keys = k->dims.d[rank - 2],
                           .depth = q->dims.d[rank - 1],
                           .width = y->dims.d[rank - 1],
-                          .diagonal = p->diagonal,
+                          .diagonal = clamp_diagonal(p->diagonal),
                           .scale = p->scale,
                           .fill = p->fill};
   uint32_t ids[BSM_CUDA_ATTENTION_OPERANDS] = {l->step->outputs[0]};
@@ -65,4 +87,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
   return BSM_OK;
 }
 
-const bsm_cuda_step_kind bsm_cuda_ATTENTION = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_ATTENTION = {check, launches};

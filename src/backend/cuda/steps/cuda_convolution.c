@@ -1,9 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and deconvolutions of a GPU. */
 #include "backend/cuda/steps/cuda_images.h"
+#include "base/checked.h"
 
 #define TILE 64
 #define BLOCK 256
+
+/* The kernel has the form of bsm_cuda_pack. */
+static bsm_status check_kernel(const bsm_plan *plan, const bsm_plan_step *step,
+                               bsm_dtype dtype) {
+  const bsm_step_convolution *p = &step->params->convolution;
+  const int64_t in = bsm_step_input(plan, step, 0)->dims.d[1] / p->groups;
+  const int64_t *k = p->window.kernel;
+  int64_t bytes;
+  if (p->form != 0) return BSM_FAIL(BSM_CORRUPT, "weights of form %d", p->form);
+  if (!bsm_i64_mul(p->out_maps, in, &bytes) ||
+      !bsm_i64_mul(bytes, k[0] * k[1] * k[2], &bytes) ||
+      !bsm_i64_mul(bytes, (int64_t)bsm_dtype_size(dtype), &bytes)) {
+    return BSM_FAIL(BSM_CORRUPT, "a kernel of a size that makes no sense");
+  }
+  return bsm_check_weights(plan, step, 0, (uint64_t)bytes);
+}
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step,
+                        bool transposed) {
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  BSM_TRY(bsm_check_convolution(plan, step, dtype, transposed));
+  return check_kernel(plan, step, dtype);
+}
+
+static bsm_status check_convolution(const bsm_plan *plan,
+                                    const bsm_plan_step *step) {
+  return check(plan, step, false);
+}
+
+static bsm_status check_deconvolution(const bsm_plan *plan,
+                                      const bsm_plan_step *step) {
+  return check(plan, step, true);
+}
 
 static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
   const bsm_step_convolution *p = &l->step->params->convolution;
@@ -62,7 +96,7 @@ static bsm_status deconvolution(bsm_cuda_launches *l) {
   return launch(l, true);
 }
 
-const bsm_cuda_step_kind bsm_cuda_CONVOLUTION = {bsm_cuda_check_dtypes,
+const bsm_cuda_step_kind bsm_cuda_CONVOLUTION = {check_convolution,
                                                  convolution};
-const bsm_cuda_step_kind bsm_cuda_DECONVOLUTION = {bsm_cuda_check_dtypes,
+const bsm_cuda_step_kind bsm_cuda_DECONVOLUTION = {check_deconvolution,
                                                    deconvolution};

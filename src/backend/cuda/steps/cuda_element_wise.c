@@ -267,7 +267,7 @@ static bsm_status fill(bsm_cuda_launches *l) {
   return launch_program(l, l->step->outputs[0], NULL, 0, &constant, 1, 0);
 }
 
-const bsm_cuda_step_kind bsm_cuda_ELEMENT_WISE = {bsm_cuda_check_dtypes,
+const bsm_cuda_step_kind bsm_cuda_ELEMENT_WISE = {bsm_check_element_wise,
                                                   element_wise};
-const bsm_cuda_step_kind bsm_cuda_COPY = {bsm_cuda_check_dtypes, copy};
-const bsm_cuda_step_kind bsm_cuda_FILL = {bsm_cuda_check_dtypes, fill};
+const bsm_cuda_step_kind bsm_cuda_COPY = {bsm_check_copy, copy};
+const bsm_cuda_step_kind bsm_cuda_FILL = {bsm_check_fill, fill};

@@ -82,4 +82,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
                            offsetof(bsm_cuda_gather, fault), 0);
 }
 
-const bsm_cuda_step_kind bsm_cuda_GATHER = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_GATHER = {bsm_check_gather, launches};

@@ -5,19 +5,17 @@
 
 #include "backend/cuda/kernels/params.h"
 #include "backend/cuda/steps/cuda_steps.h"
+#include "backend/image.h"
 
 static inline bsm_cuda_image bsm_cuda_image_of(const bsm_plan_tensor *t,
                                                int spatial) {
-  bsm_cuda_image i = {.n = t->dims.d[0],
-                      .c = t->dims.d[1],
-                      .size = {1, 1, 1},
-                      .n_stride = t->strides[0],
-                      .c_stride = t->strides[1]};
-  for (int d = 0; d < spatial; d++) {
-    i.size[3 - spatial + d] = t->dims.d[2 + d];
-    i.stride[3 - spatial + d] = t->strides[2 + d];
-  }
-  return i;
+  const bsm_image i = bsm_image_of(t, spatial);
+  return (bsm_cuda_image){.n = i.n,
+                          .c = i.c,
+                          .size = {i.size[0], i.size[1], i.size[2]},
+                          .n_stride = i.n_stride,
+                          .c_stride = i.c_stride,
+                          .stride = {i.stride[0], i.stride[1], i.stride[2]}};
 }
 
 static inline int64_t bsm_cuda_pixels(const bsm_cuda_image *i) {

@@ -2,6 +2,7 @@
 /* Products of matrices of a GPU. */
 #include "backend/cuda/kernels/params.h"
 #include "backend/cuda/steps/cuda_steps.h"
+#include "base/checked.h"
 
 #define TILE 64
 #define BLOCK 256
@@ -11,6 +12,19 @@
 static int64_t stride_of(const bsm_plan_tensor *t, int rank, int i) {
   const int own = i - (rank - t->dims.rank);
   return own < 0 || t->dims.d[own] == 1 ? 0 : t->strides[own];
+}
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  int64_t bytes;
+  BSM_TRY(bsm_check_matrices(plan, step, dtype));
+  if (!p->constant_b) return BSM_OK;
+  if (!bsm_i64_mul(p->k, p->n, &bytes) ||
+      !bsm_i64_mul(bytes, (int64_t)bsm_dtype_size(dtype), &bytes)) {
+    return BSM_FAIL(BSM_CORRUPT, "a matrix of a size that makes no sense");
+  }
+  return bsm_check_weights(plan, step, 0, (uint64_t)bytes);
 }
 
 static bsm_status launches(bsm_cuda_launches *l) {
@@ -79,5 +93,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
            : BSM_OK;
 }
 
-const bsm_cuda_step_kind bsm_cuda_MATRIX_MULTIPLY = {bsm_cuda_check_dtypes,
-                                                     launches};
+const bsm_cuda_step_kind bsm_cuda_MATRIX_MULTIPLY = {check, launches};

@@ -64,5 +64,5 @@ static bsm_status launches(bsm_cuda_launches *l) {
   return BSM_OK;
 }
 
-const bsm_cuda_step_kind bsm_cuda_NORMALIZATION = {bsm_cuda_check_dtypes,
+const bsm_cuda_step_kind bsm_cuda_NORMALIZATION = {bsm_check_normalization,
                                                    launches};

@@ -38,4 +38,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
                            l->step->inputs[0]);
 }
 
-const bsm_cuda_step_kind bsm_cuda_PAD = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_PAD = {bsm_check_pad, launches};

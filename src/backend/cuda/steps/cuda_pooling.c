@@ -32,4 +32,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
                            l->step->outputs[0]);
 }
 
-const bsm_cuda_step_kind bsm_cuda_POOLING = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_POOLING = {bsm_check_pooling, launches};

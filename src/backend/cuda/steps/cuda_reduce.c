@@ -42,4 +42,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
                            l->step->inputs[0]);
 }
 
-const bsm_cuda_step_kind bsm_cuda_REDUCE = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_REDUCE = {bsm_check_reduce, launches};

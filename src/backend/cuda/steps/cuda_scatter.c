@@ -120,4 +120,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
   return launch(l);
 }
 
-const bsm_cuda_step_kind bsm_cuda_SCATTER = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_SCATTER = {bsm_check_scatter, launches};

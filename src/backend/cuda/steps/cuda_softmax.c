@@ -29,4 +29,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
                            l->step->inputs[0]);
 }
 
-const bsm_cuda_step_kind bsm_cuda_SOFTMAX = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_SOFTMAX = {bsm_check_softmax, launches};

@@ -4,6 +4,7 @@
 #ifndef BSM_BACKEND_CUDA_STEPS_CUDA_STEPS_H_
 #define BSM_BACKEND_CUDA_STEPS_CUDA_STEPS_H_
 
+#include "backend/checks/checks.h"
 #include "backend/cuda/cuda_launch.h"
 
 /* X(KIND): those of BSM_BACKEND_STEP_KINDS that there are kernels for. */
@@ -35,11 +36,11 @@ BSM_NODISCARD bsm_status bsm_cuda_check_dtypes(const bsm_plan *plan,
 
 static inline const bsm_plan_tensor *bsm_cuda_input(const bsm_cuda_launches *l,
                                                     uint32_t index) {
-  return &l->plan->tensors[l->step->inputs[index]];
+  return bsm_step_input(l->plan, l->step, index);
 }
 static inline const bsm_plan_tensor *bsm_cuda_output(const bsm_cuda_launches *l,
                                                      uint32_t index) {
-  return &l->plan->tensors[l->step->outputs[index]];
+  return bsm_step_output(l->plan, l->step, index);
 }
 
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_STEPS_H_ */

@@ -53,4 +53,4 @@ static bsm_status launches(bsm_cuda_launches *l) {
                            offsetof(bsm_cuda_top_k, scratch), offset);
 }
 
-const bsm_cuda_step_kind bsm_cuda_TOP_K = {bsm_cuda_check_dtypes, launches};
+const bsm_cuda_step_kind bsm_cuda_TOP_K = {bsm_check_top_k, launches};

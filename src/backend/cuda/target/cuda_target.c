@@ -148,6 +148,10 @@ static bool has_dtypes(const bsm_layer *layer) {
 
 static bool supports(const bsm_target *target, const bsm_layer *layer) {
   (void)target;
+  if (layer->kind == BSM_LAYER_ATTENTION) {
+    const bsm_dims *d = &layer->outputs.items[0]->dims;
+    if (d->d[d->rank - 1] > BSM_CUDA_MAX_ATTENTION_WIDTH) return false;
+  }
   return has_kernel(layer) && has_dtypes(layer);
 }
 
