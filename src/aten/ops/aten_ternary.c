@@ -113,6 +113,11 @@ static bsm_status op_lerp(OP_PARAMS) {
                     bsm_dtype_name(in[0]->dtype), bsm_dtype_name(in[1]->dtype));
   }
   in[2] = op_tensor(&args[2]);
+  if (!in[2] && bsm_dtype_is_integral(in[0]->dtype, true)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "\"lerp_kernel_scalar\" not implemented for '%s'",
+                    bsm_op_type_name(in[0]->dtype));
+  }
   if (!in[2]) BSM_TRY(bsm_op_wrap(cx, &args[2], &in[2]));
   if (!in[2]->wrapped_number && in[2]->dtype != in[0]->dtype) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
