@@ -34,8 +34,8 @@ static bsm_status convert_round_decimals(bsm_conversion_ctx *ctx,
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
   int64_t decimals = bsm_arg_unwrap_to_int(args, DECIMALS);
   if (!x) return bsm_ctx_take_error(ctx);
-  bsm_itensor *ten = bsm_emit_scalar(
-      ctx, x->dtype, pow(10, (double)(decimals < 0 ? -decimals : decimals)));
+  bsm_itensor *ten =
+      bsm_emit_scalar(ctx, x->dtype, pow(10, fabs((double)decimals)));
   bsm_element_wise_operation there = BSM_ELEMENT_WISE_PROD;
   bsm_element_wise_operation back = BSM_ELEMENT_WISE_DIV;
   if (decimals < 0) {
