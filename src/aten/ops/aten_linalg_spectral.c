@@ -417,7 +417,7 @@ static bsm_status matrix_norms(bsm_op_ctx *cx, const bsm_tensor *t, int kind,
   if (spectral) BSM_TRY(svd(cx, t, &r));
   BSM_TRY(bsm_la_load(cx, t, r.d.outer, &x));
   for (int64_t b = 0; b < r.d.batch; b++) {
-    const double *s = r.s + b * r.k;
+    const double *s = spectral ? r.s + b * r.k : NULL;
     double v = 0.0;
     if (kind == NORM_FRO) {
       v = vector_norm(x + b * m * n, m * n, 1, 2.0);
