@@ -25,17 +25,39 @@ static bsm_status init_emitter(bsm_emitter *e) {
 /* A contiguous tensor over a new buffer of a binding. */
 static bsm_status new_binding(bsm_emitter *e, bsm_memory_place place,
                               uint32_t binding, const bsm_itensor *t,
-                              uint32_t *out) {
+                              bsm_dims dims, uint32_t *out) {
   BSM_TRY(
-      bsm_build_new(e, t->name, t->dtype, bsm_layout_contiguous(t->dims), out));
+      bsm_build_new(e, t->name, t->dtype, bsm_layout_contiguous(dims), out));
   bsm_buffer *buffer = &e->buffers.items[bsm_build_tensor_at(e, *out)->buffer];
   buffer->place = place;
   buffer->index = binding;
   return BSM_OK;
 }
 
-/* Whether a tensor is a whole workspace buffer in row-major order, so that the
- * caller's memory can take the buffer's place. */
+/* The binding of an input, and the value that is read there. */
+static bsm_status emit_input(bsm_emitter *e, uint32_t index, uint32_t *out) {
+  const bsm_itensor *t = e->net->inputs.items[index];
+  const bsm_layout *given = e->options->input_layouts;
+  bsm_build_enter(e, bsm_build_input_space(e, t));
+  if (!given || bsm_layout_is_contiguous(&given[index])) {
+    BSM_TRY(new_binding(e, BSM_PLACE_INPUT, index, t, t->dims, out));
+    e->value[t->id] = *out;
+    return BSM_OK;
+  }
+  bsm_plan_tensor reach = {.dtype = t->dtype, .dims = t->dims};
+  uint64_t bytes;
+  memcpy(reach.strides, given[index].strides, sizeof(reach.strides));
+  if (!bsm_plan_tensor_extent(&reach, &bytes)) {
+    return BSM_FAIL(BSM_LIMIT, "strides of input %" PRIu32 " overflow", index);
+  }
+  const bsm_dims memory = {1, {(int64_t)(bytes / bsm_dtype_size(t->dtype))}};
+  BSM_TRY(new_binding(e, BSM_PLACE_INPUT, index, t, memory, out));
+  return bsm_build_view(e, *out, given[index], 0, &e->value[t->id]);
+}
+
+/* Whether a tensor is a whole workspace buffer, in row-major order unless
+ * outputs may have any, so that the caller's memory can take the buffer's
+ * place. */
 static bool can_be_output(const bsm_emitter *e, const bsm_build_tensor *t) {
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   uint64_t bytes = bsm_dtype_size(t->dtype);
@@ -43,7 +65,30 @@ static bool can_be_output(const bsm_emitter *e, const bsm_build_tensor *t) {
     bytes *= (uint64_t)t->layout.dims.d[i];
   }
   return buffer->place == BSM_PLACE_WORKSPACE && t->offset == 0 &&
-         bytes == buffer->size && bsm_layout_is_contiguous(&t->layout);
+         bytes == buffer->size &&
+         (bsm_layout_is_contiguous(&t->layout) ||
+          (e->options->output_layouts && bsm_layout_is_dense(&t->layout)));
+}
+
+/* Gives the buffer of a value to an output. */
+static bsm_status hand_over(bsm_emitter *e, uint32_t index, uint32_t id,
+                            uint32_t *out) {
+  const bsm_build_tensor tensor = e->tensors.items[id];
+  bsm_layout plain = bsm_layout_contiguous(tensor.layout.dims);
+  bsm_buffer *buffer = &e->buffers.items[tensor.buffer];
+  buffer->place = BSM_PLACE_OUTPUT;
+  buffer->index = index;
+  if (!bsm_layout_is_contiguous(&tensor.layout)) {
+    const int64_t count =
+        (int64_t)(buffer->size / bsm_dtype_size(tensor.dtype));
+    e->options->output_layouts[index] =
+        bsm_layout_like(tensor.layout.dims, &tensor.layout);
+    plain = bsm_layout_contiguous((bsm_dims){1, {count}});
+  }
+  *out = id;
+  return memcmp(plain.strides, tensor.layout.strides, sizeof(plain.strides))
+             ? bsm_build_view(e, id, plain, 0, out)
+             : BSM_OK;
 }
 
 /* Brings the network's outputs to their bindings. A step writes to the binding
@@ -56,19 +101,13 @@ static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
     if (id == BSM_NO_TENSOR) {
       return BSM_FAIL(BSM_INTERNAL, "output %" PRIu32 " has no value", i);
     }
-    bsm_build_tensor *tensor = &e->tensors.items[id];
-    if (can_be_output(e, tensor)) {
-      bsm_buffer *buffer = &e->buffers.items[tensor->buffer];
-      buffer->place = BSM_PLACE_OUTPUT;
-      buffer->index = i;
-      outputs[i] = id;
-      const bsm_layout plain = bsm_layout_contiguous(t->dims);
-      if (memcmp(plain.strides, tensor->layout.strides,
-                 sizeof(plain.strides)) != 0) {
-        BSM_TRY(bsm_build_view(e, id, plain, 0, &outputs[i]));
-      }
+    if (e->options->output_layouts) {
+      e->options->output_layouts[i] = bsm_layout_contiguous(t->dims);
+    }
+    if (can_be_output(e, &e->tensors.items[id])) {
+      BSM_TRY(hand_over(e, i, id, &outputs[i]));
     } else {
-      BSM_TRY(new_binding(e, BSM_PLACE_OUTPUT, i, t, &outputs[i]));
+      BSM_TRY(new_binding(e, BSM_PLACE_OUTPUT, i, t, t->dims, &outputs[i]));
       BSM_TRY(bsm_build_copy(e, t->name, id, outputs[i]));
     }
   }
@@ -215,10 +254,7 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
   uint32_t *outputs = BSM_NEW_ARRAY(e->scratch, uint32_t, net->outputs.len + 1);
   if (!inputs || !outputs) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < net->inputs.len; i++) {
-    const bsm_itensor *t = net->inputs.items[i];
-    bsm_build_enter(e, bsm_build_input_space(e, t));
-    BSM_TRY(new_binding(e, BSM_PLACE_INPUT, i, t, &inputs[i]));
-    e->value[t->id] = inputs[i];
+    BSM_TRY(emit_input(e, i, &inputs[i]));
   }
   for (size_t i = 0; i < net->layers.len; i++) {
     BSM_TRY(bsm_build_layer(e, net->layers.items[i]));

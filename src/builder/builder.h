@@ -8,6 +8,7 @@
 #ifndef BSM_BUILDER_BUILDER_H_
 #define BSM_BUILDER_BUILDER_H_
 
+#include "builder/layout.h"
 #include "builder/passes.h"
 #include "builder/precision.h"
 #include "builder/target.h"
@@ -33,6 +34,15 @@ typedef struct bsm_build_options {
    * tactic of that plan's step of the same name and kind if it can, otherwise
    * the target's first tactic; nothing is timed. */
   const bsm_plan *like;
+  /* Takes no tactic whose accuracy would have to be measured. */
+  bool exact;
+  /* By input: where its elements are, in any order, with gaps or broadcast. The
+   * plan reads them there: the input becomes a vector of all memory from the
+   * first element to the last. NULL: all inputs are row-major. */
+  const bsm_layout *input_layouts;
+  /* By output, set by the build: an output without gaps stays as its step
+   * writes it, a vector of its elements. NULL: all outputs are row-major. */
+  bsm_layout *output_layouts;
 } bsm_build_options;
 
 /* Builds a plan into `arena`, which then owns all of its memory except weights

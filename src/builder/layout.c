@@ -40,13 +40,14 @@ bsm_layout bsm_layout_like(bsm_dims dims, const bsm_layout *like) {
 
 bool bsm_layout_is_contiguous(const bsm_layout *layout) {
   int64_t stride = 1;
+  bool plain = true;
   for (int32_t i = layout->dims.rank - 1; i >= 0; i--) {
     const int64_t size = layout->dims.d[i];
     if (size == 0) return true;
-    if (size != 1 && layout->strides[i] != stride) return false;
+    plain = plain && (size == 1 || layout->strides[i] == stride);
     stride *= size;
   }
-  return true;
+  return plain;
 }
 
 bool bsm_layout_has_channels_inner(const bsm_layout *layout) {

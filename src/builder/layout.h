@@ -5,13 +5,7 @@
 
 #include <stdbool.h>
 
-#include "bessemer/types.h"
-
-/* Dims with strides, in elements. */
-typedef struct bsm_layout {
-  bsm_dims dims;
-  int64_t strides[BSM_MAX_RANK];
-} bsm_layout;
+#include "engine/plan.h"
 
 /* Row-major. */
 bsm_layout bsm_layout_contiguous(bsm_dims dims);
@@ -26,7 +20,7 @@ bsm_layout bsm_layout_ordered(bsm_dims dims, const int32_t *order);
  * channels-last. */
 bsm_layout bsm_layout_like(bsm_dims dims, const bsm_layout *like);
 
-/* Strides of dimensions of size 1 do not matter. */
+/* Strides of dimensions of size 1 do not matter, and none of an empty one. */
 bool bsm_layout_is_contiguous(const bsm_layout *layout);
 /* Whether the C stride is 1, as convolutions require. */
 bool bsm_layout_has_channels_inner(const bsm_layout *layout);

@@ -44,15 +44,16 @@ static void adopt(bench *b, uint32_t index, const char *tactic) {
   }
 }
 
-/* The tactics of a step, best guess first. Steps on the host beside a device
- * have only exact ones: approximate ones are checked by running the whole plan,
- * which the host cannot do. */
+/* The tactics of a step, best guess first. They are exact ones where the
+ * options say so, and for steps on the host beside a device: approximate ones
+ * are checked by running the whole plan, which the host cannot do. */
 static size_t list_tactics(bench *b, uint32_t index, const char **names) {
   const bsm_plan_step *step = &b->plan->steps[index];
   const bsm_target *t = target_of(b, step);
   const size_t count = t->ops->tactics(t, b->plan, step, names);
   size_t kept = 0;
-  if (t == b->target || !b->pending[index]) return count;
+  const bool all = t == b->target && !b->options->exact;
+  if (all || !b->pending[index]) return count;
   for (size_t i = 0; i < count; i++) {
     adopt(b, index, names[i]);
     if (!t->ops->is_approximate(t, step)) names[kept++] = names[i];

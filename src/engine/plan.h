@@ -65,6 +65,12 @@ typedef enum bsm_memory_place {
   BSM_PLACE_WEIGHTS = 3    /* the engine's weights, read only */
 } bsm_memory_place;
 
+/* Where the elements of a tensor are: its dims, with strides in elements. */
+typedef struct bsm_layout {
+  bsm_dims dims;
+  int64_t strides[BSM_MAX_RANK];
+} bsm_layout;
+
 typedef struct bsm_plan_tensor {
   const char *name; /* of the network tensor; "" when internal */
   bsm_dtype dtype;

@@ -89,14 +89,18 @@ static bsm_itensor *convolve(bsm_itensor *x, const char *name, int64_t size,
   return bsm_layer_output(layer, 0);
 }
 
-static bsm_plan *build(bsm_itensor *y) {
+static bsm_plan *build_with(bsm_itensor *y, bool exact) {
   bsm_plan *plan = NULL;
-  const bsm_build_options options = {.target = test_target(1),
-                                     .no_timing = true};
+  const bsm_build_options options = {
+      .target = test_target(1), .no_timing = true, .exact = exact};
   assert_null(bsm_network_mark_output(net, y, "y"));
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));
   return plan;
+}
+
+static bsm_plan *build(bsm_itensor *y) {
+  return build_with(y, false);
 }
 
 /* The form of the weights of a step, which they have the size of. */
@@ -146,9 +150,18 @@ static void test_cancelling_network(void **state) {
   assert_int_equal(form_of(plan, "a"), BSM_CPU_FORM_PLAIN);
 }
 
+/* Where only exact tactics are wanted, nothing is transformed. */
+static void test_exact_tactics(void **state) {
+  (void)state;
+  bsm_itensor *y = convolve(input(), "a", 3, 1, kernel_3x3, NULL);
+  const bsm_plan *plan = build_with(y, true);
+  assert_int_equal(form_of(plan, "a"), BSM_CPU_FORM_PLAIN);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_exact_enough, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_exact_tactics, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelling_layer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelling_network, set_up,
                                       tear_down),

@@ -83,12 +83,15 @@ static uint32_t count_steps(const bsm_plan *plan, bsm_step_kind kind) {
 }
 
 /* Builds the network for one output and runs it; every input binding reads
- * `in`. */
-static const bsm_plan *run(bsm_itensor *y) {
+ * `in`. The layouts are those of bsm_build_options. */
+static const bsm_plan *run_as(bsm_itensor *y, const bsm_layout *input_layouts,
+                              bsm_layout *output_layouts) {
   bsm_plan *plan = NULL;
   assert_null(bsm_network_mark_output(net, y, "y"));
   const bsm_build_options options = {.target = test_target(1),
-                                     .no_timing = true};
+                                     .no_timing = true,
+                                     .input_layouts = input_layouts,
+                                     .output_layouts = output_layouts};
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));
   void *inputs[4] = {in, in, in, in}, *outputs[1] = {out};
@@ -111,6 +114,10 @@ static const bsm_plan *run(bsm_itensor *y) {
   }
   fixture_stream_close(r.stream);
   return plan;
+}
+
+static const bsm_plan *run(bsm_itensor *y) {
+  return run_as(y, NULL, NULL);
 }
 
 /* Element [n, c, h, w] of image(). */
@@ -312,6 +319,129 @@ static void test_channel_shuffle_is_one_copy(void **state) {
   }
 }
 
+/* ---- bindings of other layouts ---- */
+
+static bsm_itensor *input(const char *name, bsm_dims dims) {
+  bsm_itensor *x = bsm_network_add_input(net, name, BSM_DTYPE_FLOAT, dims);
+  assert_non_null(x);
+  return x;
+}
+
+static void check_output(const bsm_plan *plan, bsm_dims dims) {
+  const bsm_plan_tensor *y = &plan->tensors[plan->outputs[0].tensor];
+  assert_true(bsm_dims_equal(y->dims, dims));
+}
+
+/* -x of a transposed matrix: read as it lies, and written so. */
+static void test_a_transposed_input_stays_transposed(void **state) {
+  (void)state;
+  const bsm_layout given = {{2, {5, 7}}, {1, 5}};
+  bsm_layout made;
+  const bsm_plan *plan = run_as(negate(input("x", given.dims)), &given, &made);
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  assert_int_equal(plan->step_count, 1);
+  check_output(plan, (bsm_dims){1, {35}});
+  assert_true(bsm_dims_equal(made.dims, given.dims));
+  assert_memory_equal(made.strides, given.strides, 2 * sizeof(int64_t));
+  for (int i = 0; i < 35; i++) assert_true(out[i] == -in[i]);
+}
+
+/* The same where outputs have to be row-major. */
+static void test_a_transposed_input_is_turned(void **state) {
+  (void)state;
+  const bsm_layout given = {{2, {5, 7}}, {1, 5}};
+  const bsm_plan *plan = run_as(negate(input("x", given.dims)), &given, NULL);
+  check_output(plan, given.dims);
+  for (int i = 0; i < 5; i++) {
+    for (int j = 0; j < 7; j++) {
+      assert_true(out[i * 7 + j] == -in[j * 5 + i]);
+    }
+  }
+}
+
+/* Columns of a wider matrix plus a row that is broadcast. */
+static void test_inputs_with_gaps_and_without_steps(void **state) {
+  (void)state;
+  const bsm_layout given[] = {{{2, {6, 4}}, {11, 2}}, {{2, {6, 4}}, {0, 1}}};
+  bsm_layout made;
+  bsm_itensor *x = input("x", given[0].dims), *y = input("y", given[1].dims);
+  const bsm_plan *plan = run_as(
+      output_of(bsm_network_add_element_wise(net, x, y, BSM_ELEMENT_WISE_SUM)),
+      given, &made);
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  const bsm_dims memory[] = {{1, {5 * 11 + 3 * 2 + 1}}, {1, {4}}};
+  for (int i = 0; i < 2; i++) {
+    const bsm_plan_tensor *t = &plan->tensors[plan->inputs[i].tensor];
+    assert_true(bsm_dims_equal(t->dims, memory[i]));
+  }
+  assert_true(bsm_layout_is_contiguous(&made));
+  check_output(plan, given[0].dims);
+  for (int i = 0; i < 6; i++) {
+    for (int j = 0; j < 4; j++) {
+      assert_true(out[i * 4 + j] == in[i * 11 + j * 2] + in[j]);
+    }
+  }
+}
+
+/* A pooled channels-last image stays one. */
+static void test_an_image_keeps_its_channels_inside(void **state) {
+  (void)state;
+  const sizes s = {2, 8, 12, 20};
+  const bsm_dims dims = {4, {s.n, s.c, s.h, s.w}};
+  const bsm_layout given = bsm_layout_channels_last(dims);
+  bsm_layout made;
+  const bsm_plan *plan = run_as(largest(input("x", dims)), &given, &made);
+  assert_int_equal(plan->step_count, 1);
+  const bsm_layout want = bsm_layout_channels_last(made.dims);
+  assert_true(bsm_layout_equal(&made, &want));
+  const float *y = out;
+  for (int64_t n = 0; n < 2; n++) {
+    for (int64_t h = 0; h < 4; h++) {
+      for (int64_t w = 0; w < 6; w++) {
+        for (int64_t c = 0; c < 20; c++) {
+          assert_true(*y++ == at_window(s, n, c, h, w));
+        }
+      }
+    }
+  }
+}
+
+/* An output that is the input, or only a part of what is computed, is copied:
+ * row-major. */
+static void test_outputs_that_are_copies(void **state) {
+  (void)state;
+  const bsm_layout given = {{2, {5, 7}}, {1, 5}};
+  bsm_layout made;
+  const bsm_plan *plan =
+      run_as(output_of(bsm_network_add_identity(net, input("x", given.dims))),
+             &given, &made);
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 1);
+  assert_true(bsm_layout_is_contiguous(&made));
+  check_output(plan, given.dims);
+  for (int i = 0; i < 35; i++) assert_true(out[i] == in[i % 7 * 5 + i / 7]);
+}
+
+static void test_an_empty_input(void **state) {
+  (void)state;
+  const bsm_layout given = {{3, {4, 0, 3}}, {1, 12, 4}};
+  bsm_layout made;
+  const bsm_plan *plan = run_as(negate(input("x", given.dims)), &given, &made);
+  check_output(plan, given.dims);
+}
+
+static void test_strides_that_overflow(void **state) {
+  (void)state;
+  const bsm_layout given = {{2, {3, 2}}, {INT64_MAX / 2, 1}};
+  bsm_plan *plan;
+  assert_null(
+      bsm_network_mark_output(net, negate(input("x", given.dims)), "y"));
+  const bsm_build_options options = {
+      .target = test_target(1), .no_timing = true, .input_layouts = &given};
+  bsm_status status = bsm_build(net, &options, &arena, &plan);
+  assert_int_equal(bsm_status_code(status), BSM_LIMIT);
+  bsm_status_free(status);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_channels_join_in_place, set_up,
@@ -329,6 +459,19 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_rows_run_as_they_lie, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_channel_shuffle_is_one_copy, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_a_transposed_input_stays_transposed,
+                                      set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_transposed_input_is_turned, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_inputs_with_gaps_and_without_steps,
+                                      set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_an_image_keeps_its_channels_inside,
+                                      set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_outputs_that_are_copies, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_an_empty_input, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_strides_that_overflow, set_up,
                                       tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
