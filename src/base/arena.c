@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arena: a list of chunks, newest first, filled from the front.
  *
+ * Chunks grow with the arena, so that one with little in it stays small: memory
+ * that is touched for the first time costs more than filling it.
+ *
  * Two kinds of chunk share the list. Small objects fill the newest *shared*
  * chunk; a large object gets a chunk of its own, pushed in front of it, and
  * does not waste what is left of the shared one. Each chunk therefore knows
@@ -32,6 +35,7 @@
 #define RED_ZONE 0
 #endif
 
+#define FIRST_CHUNK_SIZE ((size_t)4 << 10)
 #define CHUNK_SIZE ((size_t)64 << 10)
 #define CHUNK_ALIGNMENT 64
 
@@ -101,6 +105,15 @@ static void *take(bsm_arena_chunk *chunk, size_t size, size_t alignment) {
   return memory;
 }
 
+/* The size of the next shared chunk, which doubles the arena up to CHUNK_SIZE
+ * at a time. */
+static size_t shared_size(const bsm_arena *arena, size_t least) {
+  size_t size = arena->total;
+  if (size < FIRST_CHUNK_SIZE) size = FIRST_CHUNK_SIZE;
+  if (size < least) size = least;
+  return size < CHUNK_SIZE ? size : CHUNK_SIZE;
+}
+
 void *bsm_arena_alloc(bsm_arena *arena, size_t size, size_t alignment) {
   if (size == 0) size = 1; /* distinct objects have distinct addresses */
   bsm_arena_chunk *shared = arena->chunks ? arena->chunks->shared : NULL;
@@ -117,7 +130,7 @@ void *bsm_arena_alloc(bsm_arena *arena, size_t size, size_t alignment) {
   }
   void *memory = shared ? take(shared, size, alignment) : NULL;
   if (memory) return memory;
-  shared = push_chunk(arena, CHUNK_SIZE);
+  shared = push_chunk(arena, shared_size(arena, worst));
   if (!shared) return NULL;
   shared->shared = shared;
   return take(shared, size, alignment);

@@ -90,6 +90,20 @@ static void rewind_releases_what_came_after(void **state) {
   bsm_arena_destroy(&arena);
 }
 
+/* Chunks grow with what is in the arena, so it is never much larger. */
+static void memory_follows_what_is_used(void **state) {
+  (void)state;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  size_t used = 0;
+  for (int i = 0; i < 4000; i++) {
+    assert_non_null(bsm_arena_alloc(&arena, 96, 8));
+    used += 96;
+    assert_true(arena.total < 5000 || arena.total < 3 * used);
+  }
+  bsm_arena_destroy(&arena);
+}
+
 static void impossible_sizes_are_refused(void **state) {
   (void)state;
   bsm_arena arena;
@@ -176,6 +190,7 @@ int main(void) {
       cmocka_unit_test(memory_is_zeroed_and_aligned),
       cmocka_unit_test(objects_do_not_overlap),
       cmocka_unit_test(rewind_releases_what_came_after),
+      cmocka_unit_test(memory_follows_what_is_used),
       cmocka_unit_test(impossible_sizes_are_refused),
       cmocka_unit_test(text_is_formatted),
       cmocka_unit_test(vectors_grow),
