@@ -147,9 +147,7 @@ set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/file.c
 foreach(family IN LISTS BSM_SMALL_FAMILIES)
   list(APPEND BSM_SMALL_FILES aten/ops/aten_${family}.c)
 endforeach()
-list(APPEND BSM_SMALL_FILES runtime/program/fast_call.c
-     runtime/program/fast_elements.c runtime/program/one_step.c
-     runtime/program/run_result.c runtime/program/liveness.c
+list(APPEND BSM_SMALL_FILES runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
      aten/complex_math.c aten/linalg.c)
 foreach(folder IN ITEMS engine plugin runtime/context runtime/engine

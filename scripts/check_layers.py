@@ -33,10 +33,7 @@ ALLOWED = {
         "base", "aten", "plugin", "engine", "backend", "ir", "network",
         "conversion", "builder", "planner"
     },
-    # Of the builder, the header of targets: they pack what single calls need.
-    "runtime": {
-        "base", "aten", "plugin", "engine", "backend", "builder", "runtime"
-    },
+    "runtime": {"base", "aten", "plugin", "engine", "backend", "runtime"},
     # What libraries differ in: tables that are empty in the small one.
     "linkage": {"base", "aten", "engine"},
     "ir": {"base", "aten", "ir"},

@@ -83,7 +83,7 @@ void bsm_block_cache_init(bsm_block_cache *cache, const bsm_allocator *base) {
                              .base = base};
 }
 
-void bsm_block_cache_destroy(bsm_block_cache *cache) {
+void bsm_block_cache_release(bsm_block_cache *cache) {
   for (size_t i = 0; i < BSM_BLOCK_CLASSES; i++) {
     while (cache->kept[i]) {
       bsm_block *block = cache->kept[i];
@@ -91,4 +91,8 @@ void bsm_block_cache_destroy(bsm_block_cache *cache) {
       bsm_deallocate(cache->base, block);
     }
   }
+}
+
+void bsm_block_cache_destroy(bsm_block_cache *cache) {
+  bsm_block_cache_release(cache);
 }

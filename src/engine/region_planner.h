@@ -12,10 +12,8 @@
 #include "engine/plan.h"
 #include "engine/program.h"
 
-struct bsm_target;
-
 /* The version of this interface; a table of another version is refused. */
-#define BSM_REGION_PLANNER_VERSION 1
+#define BSM_REGION_PLANNER_VERSION 2
 
 /* Marks a result of a region that is not an output of the plan; see `values`.
  */
@@ -29,6 +27,9 @@ typedef struct bsm_region_plan {
    * be the same output. */
   uint32_t *outputs;
   bsm_ivalue *values;
+  /* By output of the plan: where its elements are in its memory. NULL: all
+   * outputs are row-major. */
+  bsm_layout *layouts;
 } bsm_region_plan;
 
 typedef struct bsm_region_planner bsm_region_planner;
@@ -43,13 +44,14 @@ typedef struct bsm_region_planner_options {
   size_t max_tensor_bytes; /* of a tensor in the plan; 0: as in programs */
   /* Bytes of packed weights that are kept for later plans. */
   uint64_t max_packed_bytes;
+  /* Of plans of CALLs: whether they read a tensor where its strides say, from
+   * its first element on, and whether their outputs may have any strides.
+   * Otherwise inputs and outputs are row-major. */
+  bool any_input_strides, any_output_strides;
 } bsm_region_planner_options;
 
 typedef struct bsm_region_planner_ops {
   uint32_t version; /* BSM_REGION_PLANNER_VERSION */
-
-  /* This machine as a target (builder/target.h). */
-  bsm_status (*target)(bsm_arena *arena, const struct bsm_target **out);
 
   /* Makes a planner. It is not thread safe, so each context has its own. A
    * failure other than BSM_OUT_OF_MEMORY means that the engine cannot have one.
@@ -61,8 +63,9 @@ typedef struct bsm_region_planner_ops {
   uint64_t (*instructions)(const bsm_region_planner *planner);
 
   /* Plans a REGION of the program, or a CALL like a region of one call, for
-   * inputs like these; of tensors only dtypes and dims matter. The plan of a
-   * CALL does not call the reference library. The plan is in `arena`, and
+   * inputs like these; of tensors only dtypes and dims matter, and strides
+   * where the options say so. The plan of a CALL does not call the reference
+   * library, and has only exact tactics. The plan is in `arena`, and
    * refers to weights of the engine and of the planner. `like`: the plan whose
    * tactics are taken over; NULL: tactics are chosen. Fails when the region has
    * no plan for these inputs: it needs data, raises, or has something that a

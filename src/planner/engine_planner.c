@@ -56,7 +56,9 @@ static bsm_status init(bsm_region_planner *p,
       .building = {.target = target, .no_timing = true, .store = &p->store},
       .max_bytes = o->max_bytes,
       .max_instructions = o->max_instructions,
-      .max_tensor_bytes = o->max_tensor_bytes};
+      .max_tensor_bytes = o->max_tensor_bytes,
+      .any_input_strides = o->any_input_strides,
+      .any_output_strides = o->any_output_strides};
   return bsm_planner_create(&options, &p->planner);
 }
 
@@ -88,15 +90,8 @@ static bsm_status plan(bsm_region_planner *p, const bsm_instruction *region,
   return bsm_planner_plan(p->planner, region, inputs, like, arena, out);
 }
 
-static bsm_status this_target(bsm_arena *arena, const bsm_target **out) {
-  BSM_TRY(bsm_target_parse(NULL, arena, out));
-  *out = (*out)->host;
-  return BSM_OK;
-}
-
 const bsm_region_planner_ops bsm_engine_planner_ops = {
     .version = BSM_REGION_PLANNER_VERSION,
-    .target = this_target,
     .create = create,
     .destroy = destroy,
     .instructions = instructions,

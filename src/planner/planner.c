@@ -65,34 +65,63 @@ bsm_status bsm_planner_start(bsm_planner *planner, bsm_arena *arena,
   return bsm_abstract_start(out, planner->options.constants);
 }
 
-static bsm_status build(bsm_planner *planner, const bsm_graph *graph,
-                        bool complete, const bsm_plan *like, bsm_arena *scratch,
-                        bsm_arena *arena, bsm_plan **out) {
+/* Plans of calls are made for whatever comes while an engine runs, and each has
+ * one operator: calling the library for it would gain nothing, and checking how
+ * accurate a tactic is would take longer than many runs. */
+static bsm_status options_of_call(const bsm_planner *planner,
+                                  const bsm_region_graph *made,
+                                  bsm_arena *arena,
+                                  bsm_convert_options *converting,
+                                  bsm_build_options *building,
+                                  bsm_region_plan *out) {
+  converting->require_full_compilation = true;
+  building->exact = true;
+  if (planner->options.any_input_strides) {
+    building->input_layouts = made->layouts.items;
+  }
+  if (!planner->options.any_output_strides) return BSM_OK;
+  const size_t count = made->graph->block->returns->inputs.len;
+  out->layouts = BSM_NEW_ARRAY(arena, bsm_layout, count + 1);
+  BSM_TRY_ALLOC(out->layouts);
+  building->output_layouts = out->layouts;
+  return BSM_OK;
+}
+
+static bsm_status build(bsm_planner *planner, const bsm_instruction *region,
+                        const bsm_region_graph *made, const bsm_plan *like,
+                        bsm_arena *scratch, bsm_arena *arena,
+                        bsm_region_plan *out) {
   const bsm_planner_options *o = &planner->options;
-  const bsm_convert_options converting = {
-      .require_full_compilation = complete, .visit = o->visit, .user = o->user};
+  bsm_convert_options converting = {
+      .require_full_compilation = o->require_full_compilation,
+      .visit = o->visit,
+      .user = o->user};
   bsm_build_options building = o->building;
   building.like = like;
+  if (region->kind == BSM_INSTRUCTION_CALL) {
+    BSM_TRY(options_of_call(planner, made, arena, &converting, &building, out));
+  }
   bsm_network *net;
-  BSM_TRY(bsm_convert_graph_with(graph, o->aten, planner->registry, scratch,
-                                 NULL, &converting, &net));
-  bsm_status status = bsm_build(net, &building, arena, out);
+  BSM_TRY(bsm_convert_graph_with(made->graph, o->aten, planner->registry,
+                                 scratch, NULL, &converting, &net));
+  bsm_status status = bsm_build(net, &building, arena, &out->plan);
   bsm_network_release(net);
   return status;
 }
 
 /* A converter has to agree with the op that ran on shapes: readers of the
  * result rely on what the op said. */
-static bsm_status check_outputs(const bsm_graph *graph, const bsm_plan *plan) {
+static bsm_status check_outputs(const bsm_graph *graph,
+                                const bsm_region_plan *planned) {
   const bsm_node *returns = graph->block->returns;
+  const bsm_plan *plan = planned->plan;
   for (uint32_t i = 0; i < plan->output_count; i++) {
     const bsm_plan_tensor *t = &plan->tensors[plan->outputs[i].tensor];
     const bsm_type *type = bsm_node_in(returns, i)->type;
-    if (type->dtype == t->dtype && bsm_dims_equal(type->dims, t->dims)) {
-      continue;
-    }
+    const bsm_dims dims = planned->layouts ? planned->layouts[i].dims : t->dims;
+    if (type->dtype == t->dtype && bsm_dims_equal(type->dims, dims)) continue;
     return BSM_FAIL(BSM_INTERNAL, "output %zu of the plan is %s%s, not %s%s",
-                    (size_t)i, bsm_dtype_name(t->dtype), bsm_dims_str(t->dims),
+                    (size_t)i, bsm_dtype_name(t->dtype), bsm_dims_str(dims),
                     bsm_dtype_name(type->dtype), bsm_dims_str(type->dims));
   }
   return BSM_OK;
@@ -122,12 +151,8 @@ static bsm_status make_plan(bsm_planner *planner, const bsm_instruction *region,
   out->outputs = made.outputs;
   out->values = made.values;
   guard->limit = building_limit(planner->options.plan);
-  /* A plan that calls the library for one call gains nothing. */
-  const bool complete = planner->options.require_full_compilation ||
-                        region->kind == BSM_INSTRUCTION_CALL;
-  BSM_TRY(
-      build(planner, made.graph, complete, like, scratch, arena, &out->plan));
-  return check_outputs(made.graph, out->plan);
+  BSM_TRY(build(planner, region, &made, like, scratch, arena, out));
+  return check_outputs(made.graph, out);
 }
 
 bsm_status bsm_planner_plan(bsm_planner *planner, const bsm_instruction *region,

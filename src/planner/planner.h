@@ -31,6 +31,8 @@ typedef struct bsm_planner_options {
    * defaults. */
   size_t max_bytes, max_instructions;
   size_t max_tensor_bytes; /* of a tensor in the plan; 0: as in programs */
+  /* Of plans of CALLs: see bsm_region_planner_options. */
+  bool any_input_strides, any_output_strides;
 } bsm_planner_options;
 
 /* BSM_OUT_OF_MEMORY alone. Not thread safe. */

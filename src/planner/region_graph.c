@@ -13,6 +13,7 @@ typedef struct graph_builder {
   bsm_ir_ctx *cx; /* the planner's, with memory and types for this graph */
   bsm_graph *graph;
   bsm_arena *scratch;
+  bsm_region_graph *made;
   bsm_ptrmap values;  /* bsm_tensor -> bsm_value */
   bsm_ptrmap outputs; /* bsm_value -> which output it is, plus 1 */
 } graph_builder;
@@ -198,6 +199,9 @@ static bsm_status add_value(graph_builder *g, const bsm_ivalue *given,
   *own = bsm_iv_tensor(t);
   const bsm_type *type = type_of(g, t);
   BSM_TRY_ALLOC(type);
+  bsm_layout layout = {.dims = t->sizes};
+  memcpy(layout.strides, given->u.tensor->strides, sizeof(layout.strides));
+  BSM_TRY_ALLOC(bsm_vec_push(g->scratch, &g->made->layouts, layout));
   BSM_TRY(bsm_block_add_input(g->graph->block, type, &value));
   return bind(g, t, value);
 }
@@ -321,7 +325,9 @@ bsm_status bsm_region_graph_make(bsm_planner *planner,
                                  const bsm_instruction *region,
                                  const bsm_ivalue *inputs, bsm_arena *scratch,
                                  bsm_arena *arena, bsm_region_graph *out) {
-  graph_builder g = {.cx = BSM_NEW(scratch, bsm_ir_ctx), .scratch = scratch};
+  graph_builder g = {
+      .cx = BSM_NEW(scratch, bsm_ir_ctx), .scratch = scratch, .made = out};
+  *out = (bsm_region_graph){0};
   BSM_TRY_ALLOC(g.cx);
   *g.cx = *planner->cx;
   g.cx->arena = scratch;

@@ -9,10 +9,12 @@ typedef struct bsm_region_graph {
   bsm_graph *graph;
   uint32_t *outputs; /* for each result: of the graph, or BSM_NO_OUTPUT */
   bsm_ivalue *values;
+  /* By input of the graph: where the given tensor has its elements. */
+  BSM_VEC(bsm_layout) layouts;
 } bsm_region_graph;
 
-/* The graph and its types live in `scratch`, `outputs` and `values` in `arena`.
- * Results may be tensors, numbers, bools and None. */
+/* The graph, its types and the layouts live in `scratch`, `outputs` and
+ * `values` in `arena`. Results may be tensors, numbers, bools and None. */
 BSM_NODISCARD bsm_status bsm_region_graph_make(bsm_planner *planner,
                                                const bsm_instruction *region,
                                                const bsm_ivalue *inputs,

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of programs: by plans of their own when they come again, else by the
- * reference library. */
+/* Calls of programs: by plans of their own, or by the reference library when
+ * they are small or come for the first time. */
 #include <string.h>
 
 #include "aten/ivalue_parts.h"
+#include "engine/program_strides.h"
 #include "engine/program_values.h"
 #include "runtime/program/program_state.h"
 
-/* Calls of fewer elements are not worth a plan. */
-#define MIN_ELEMENTS 1024
+/* Calls of fewer elements are not worth a plan; those of so many are worth one
+ * even if they never come again. */
+#define MIN_ELEMENTS 256
+#define AT_ONCE_ELEMENTS 4096
 
 /* Whether all results are new. The schema of an op whose result may share
  * memory with an argument says so after the arrow. */
@@ -19,8 +22,25 @@ static bool makes_values(const bsm_aten_op *op) {
   return !(op->flags & other) && results && !strstr(results, "(a");
 }
 
+/* The op that runs a call. Where strides are not seen, plans may leave tensors
+ * in another order than PyTorch does, and a view of such a tensor is a copy. */
+static const bsm_aten_op *find_op(const bsm_aten_library *aten,
+                                  const char *name, bool strides_hidden) {
+  static const char *const views[][2] = {
+      {"aten::view", "aten::reshape"},
+      {"aten::view_as", "aten::reshape_as"},
+      {"aten::_unsafe_view", "aten::reshape"}};
+  for (size_t i = 0; strides_hidden && i < sizeof(views) / sizeof(views[0]);
+       i++) {
+    if (strcmp(name, views[i][0]) == 0) name = views[i][1];
+  }
+  return bsm_aten_find(aten, bsm_str_of(name));
+}
+
 bsm_status bsm_program_find_ops(bsm_program_runner *r) {
   const bsm_program *p = r->walker.program;
+  const bsm_aten_library *aten = r->engine->aten;
+  const bool strides_hidden = bsm_program_hides_strides(p, aten);
   r->ops = BSM_NEW_ARRAY(r->own, const bsm_aten_op **, p->block_count);
   r->plannable = BSM_NEW_ARRAY(r->own, bool *, p->block_count);
   if (!r->ops || !r->plannable) return BSM_FAIL_OOM();
@@ -34,8 +54,7 @@ bsm_status bsm_program_find_ops(bsm_program_runner *r) {
     for (uint32_t k = 0; k < block->instruction_count; k++) {
       const bsm_instruction *i = &block->instructions[k];
       if (i->kind != BSM_INSTRUCTION_CALL) continue;
-      const bsm_aten_op *op =
-          bsm_aten_find(r->engine->aten, bsm_str_of(i->name));
+      const bsm_aten_op *op = find_op(aten, i->name, strides_hidden);
       if (!op) {
         return BSM_FAIL(BSM_UNSUPPORTED,
                         "this version has no op %s: compile the model again",
@@ -82,7 +101,7 @@ static bsm_status bring_home(bsm_program_runner *r, const bsm_aten_op *op,
 
 static size_t count_elements(const bsm_ivalue *values, size_t n) {
   size_t count = 0;
-  for (size_t i = 0; i < n && count < MIN_ELEMENTS; i++) {
+  for (size_t i = 0; i < n && count < AT_ONCE_ELEMENTS; i++) {
     if (values[i].tag == BSM_IVALUE_TENSOR) {
       count += (size_t)bsm_tensor_numel(values[i].u.tensor);
     } else if (values[i].tag == BSM_IVALUE_LIST) {
@@ -92,19 +111,19 @@ static size_t count_elements(const bsm_ivalue *values, size_t n) {
   return count;
 }
 
-/* Runs a call by a plan of its own, when it has been seen with the same shapes
- * before and is large enough; otherwise *done is false. */
+/* Runs a call by a plan of its own when it is large enough; otherwise *done is
+ * false. */
 static bsm_status plan_call(bsm_program_runner *r, const bsm_instruction *i,
                             const bsm_aten_op *op, const bsm_ivalue *args,
                             bool *done) {
   bsm_shape_plan *found;
   *done = false;
-  if (!r->shapes || count_elements(args, i->input_count) < MIN_ELEMENTS) {
-    return BSM_OK;
-  }
+  const size_t elements = r->shapes ? count_elements(args, i->input_count) : 0;
+  if (elements < MIN_ELEMENTS) return BSM_OK;
   BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
   const uint64_t before = bsm_shape_plans_cost(r->shapes);
-  BSM_TRY(bsm_shape_plans_find_call(r->shapes, i, args, &found));
+  BSM_TRY(bsm_shape_plans_find_call(r->shapes, i, args,
+                                    elements >= AT_ONCE_ELEMENTS, &found));
   bsm_program_charge(r, bsm_shape_plans_cost(r->shapes) - before);
   if (!found) return BSM_OK;
   *done = true;
@@ -122,14 +141,6 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
   if (r->has_device) BSM_TRY(bring_home(r, op, args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
   if (op->flags & BSM_ATEN_INPLACE) BSM_TRY(check_target(i, args));
-  if (i->output_count == 1 && r->fast.target && bsm_fast_call_knows(i->name)) {
-    bool done;
-    BSM_TRY(bsm_aten_check_args(op, args, i->input_count));
-    BSM_TRY(bsm_fast_call(&r->fast, i->name, args, i->input_count,
-                          bsm_program_heap(r),
-                          &r->walker.registers[i->outputs[0]], &done));
-    if (done) return BSM_OK;
-  }
   if (r->plannable[r->walker.block][index]) {
     bool done;
     BSM_TRY(plan_call(r, i, op, args, &done));

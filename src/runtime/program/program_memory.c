@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a program's run: a limit, and garbage collection. */
+/* The memory of a program's run: a limit, and garbage collection. A run gets
+ * the blocks of the run before it: memory that is given back and asked for
+ * again is mapped and cleared page by page, which may take longer than the run.
+ */
 #include "base/allocate.h"
 #include "base/checked.h"
 #include "runtime/program/collector.h"
@@ -41,12 +44,12 @@ static void *guarded_alloc(void *user, size_t size, size_t alignment) {
     r->refused = true;
     return NULL;
   }
-  return bsm_allocate(r->own->allocator, size, alignment);
+  return bsm_allocate(&r->blocks.allocator, size, alignment);
 }
 
 static void guarded_free(void *user, void *pointer) {
   bsm_program_runner *r = user;
-  bsm_deallocate(r->own->allocator, pointer);
+  bsm_deallocate(&r->blocks.allocator, pointer);
 }
 
 bsm_status bsm_program_memory_failure(const bsm_program_runner *r) {
@@ -57,6 +60,7 @@ bsm_status bsm_program_memory_failure(const bsm_program_runner *r) {
 }
 
 void bsm_program_memory_init(bsm_program_runner *r) {
+  bsm_block_cache_init(&r->blocks, r->own->allocator);
   r->guard = (bsm_allocator){guarded_alloc, guarded_free, r};
   bsm_arena_init(&r->arenas[0], &r->guard);
   bsm_arena_init(&r->arenas[1], &r->guard);
@@ -66,6 +70,7 @@ void bsm_program_memory_init(bsm_program_runner *r) {
 void bsm_program_memory_destroy(bsm_program_runner *r) {
   bsm_arena_destroy(&r->arenas[0]);
   bsm_arena_destroy(&r->arenas[1]);
+  bsm_block_cache_destroy(&r->blocks);
 }
 
 void bsm_program_set_limits(bsm_program_runner *r, const bsm_array *inputs) {
@@ -84,7 +89,6 @@ void bsm_program_set_limits(bsm_program_runner *r, const bsm_array *inputs) {
     r->max_tensor_bytes = MAX_TENSOR_BYTES;
   }
   if (r->max_tensor_bytes > r->max_bytes) r->max_tensor_bytes = r->max_bytes;
-  r->fast.max_tensor_bytes = r->max_tensor_bytes;
   r->residency.max_bytes = r->max_bytes;
   r->residency.refused = r->residency.failed = false;
   r->walker.budget = r->max_instructions;
@@ -95,6 +99,7 @@ void bsm_program_reset(bsm_program_runner *r) {
   const bsm_program *p = r->walker.program;
   bsm_residency_forget_all(&r->residency);
   bsm_residency_sweep(&r->residency);
+  bsm_block_cache_release(&r->blocks); /* what the last run did not need */
   bsm_arena_destroy(other_heap(r));
   bsm_arena_destroy(bsm_program_heap(r));
   for (uint32_t i = 0; i < p->register_count; i++) {
@@ -122,6 +127,7 @@ bsm_status bsm_program_collect(bsm_program_runner *r) {
     r->walker.registers[p->constant_registers[i]] = r->constants[i];
   }
   bsm_arena_destroy(bsm_program_heap(r));
+  bsm_block_cache_release(&r->blocks);
   r->walker.arena = other_heap(r);
   bsm_residency_sweep(&r->residency);
   const size_t live = bsm_program_heap(r)->total + r->residency.bytes;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments and regions of programs: values are bound to the inputs of a plan,
  * and its outputs become values. */
+#include <string.h>
+
 #include "engine/region_planner.h"
 #include "runtime/program/program_state.h"
 
@@ -40,28 +42,36 @@ static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
   return BSM_OK;
 }
 
-/* A tensor for an output of a plan, in memory of the run. */
+/* A tensor for an output of a plan, in memory of the run. `layout`: where its
+ * elements are, or NULL: it is row-major. */
 static bsm_status new_output(bsm_program_runner *r, const bsm_plan_tensor *t,
-                             bsm_tensor **out, void **address) {
+                             const bsm_layout *layout, bsm_tensor **out,
+                             void **address) {
   if (t->space == BSM_SPACE_DEVICE) {
     return bsm_residency_new(&r->residency, bsm_program_heap(r), t->dtype,
                              t->dims, out, address);
   }
-  BSM_TRY(bsm_tensor_new(bsm_program_heap(r), t->dtype, t->dims, false, out));
+  const bsm_dims dims = layout ? layout->dims : t->dims;
+  BSM_TRY(bsm_tensor_new(bsm_program_heap(r), t->dtype, dims, false, out));
+  if (layout) {
+    memcpy((*out)->strides, layout->strides, sizeof(layout->strides));
+  }
   *address = bsm_tensor_data(*out);
   return BSM_OK;
 }
 
 /* Runs a plan whose inputs are set; the outputs get memory of the run. Outputs
- * on the host may come from a device, so they are waited for. */
+ * on the host may come from a device, so they are waited for. `layouts`: of the
+ * outputs, or NULL. */
 static bsm_status run_plan(bsm_program_runner *r, bsm_plan_runner *runner,
-                           bsm_ivalue *outputs) {
+                           const bsm_layout *layouts, bsm_ivalue *outputs) {
   const bsm_plan *plan = runner->plan;
   bool home = false;
   for (uint32_t k = 0; k < plan->output_count; k++) {
     const bsm_plan_tensor *t = &plan->tensors[plan->outputs[k].tensor];
     bsm_tensor *y;
-    BSM_TRY(new_output(r, t, &y, &runner->outputs[k]));
+    BSM_TRY(new_output(r, t, layouts ? &layouts[k] : NULL, &y,
+                       &runner->outputs[k]));
     outputs[k] = bsm_iv_tensor(y);
     home = home || t->space == BSM_SPACE_HOST;
   }
@@ -82,7 +92,7 @@ bsm_status bsm_program_run_segment(bsm_program_runner *r,
   for (uint32_t k = 0; k < plan->input_count; k++) {
     BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
   }
-  BSM_TRY(run_plan(r, segment, outputs));
+  BSM_TRY(run_plan(r, segment, NULL, outputs));
   bsm_program_set_registers(r, i->outputs, plan->output_count, outputs);
   return BSM_OK;
 }
@@ -98,16 +108,21 @@ static bsm_status find_plan(bsm_program_runner *r, const bsm_instruction *i,
 }
 
 /* Binds the tensors of one input, a tensor or a list, to the plan's inputs from
- * number `at` on. */
+ * number `at` on. `as_is`: the plan was made for their strides. */
 static bsm_status bind_tensors(bsm_program_runner *r, bsm_plan_runner *runner,
-                               const bsm_ivalue *value, uint32_t *at) {
+                               const bsm_ivalue *value, bool as_is,
+                               uint32_t *at) {
   if (value->tag == BSM_IVALUE_LIST) {
     for (size_t k = 0; k < value->u.list->len; k++) {
-      BSM_TRY(bind_tensors(r, runner, &value->u.list->items[k], at));
+      BSM_TRY(bind_tensors(r, runner, &value->u.list->items[k], as_is, at));
     }
   }
   if (value->tag != BSM_IVALUE_TENSOR) return BSM_OK;
   const uint32_t index = (*at)++;
+  if (as_is) {
+    runner->inputs[index] = bsm_tensor_data(value->u.tensor);
+    return BSM_OK;
+  }
   return segment_input(r, runner->plan, index, value, &runner->inputs[index]);
 }
 
@@ -116,6 +131,8 @@ bsm_status bsm_program_run_planned(bsm_program_runner *r,
                                    const bsm_ivalue *args,
                                    bsm_shape_plan *found) {
   const bool *constant = bsm_shape_plans_constants(r->shapes);
+  const bool as_is = i->kind == BSM_INSTRUCTION_CALL &&
+                     bsm_shape_plans_read_strides(r->shapes);
   const bsm_region_plan *planned = &found->planned;
   const bsm_plan *plan = planned->plan;
   bsm_ivalue *outputs = BSM_NEW_ARRAY(bsm_program_heap(r), bsm_ivalue,
@@ -124,9 +141,9 @@ bsm_status bsm_program_run_planned(bsm_program_runner *r,
   BSM_TRY(claim(r, &found->runner));
   for (uint32_t k = 0, at = 0; k < i->input_count; k++) {
     if (!bsm_region_binds(i, k, constant)) continue;
-    BSM_TRY(bind_tensors(r, &found->runner, &args[k], &at));
+    BSM_TRY(bind_tensors(r, &found->runner, &args[k], as_is, &at));
   }
-  BSM_TRY(run_plan(r, &found->runner, outputs));
+  BSM_TRY(run_plan(r, &found->runner, planned->layouts, outputs));
   for (uint32_t k = 0; k < i->output_count; k++) {
     r->walker.registers[i->outputs[k]] = planned->outputs[k] == BSM_NO_OUTPUT
                                              ? planned->values[k]

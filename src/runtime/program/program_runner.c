@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "engine/program_constants.h"
-#include "engine/region_planner.h"
 #include "runtime/program/program_state.h"
 
 /* The default of the option. */
@@ -16,10 +15,6 @@ static bsm_status read_constants(bsm_program_runner *r) {
   BSM_TRY(bsm_program_read_constants(r->engine->plan, r->own, &constants));
   r->constants = constants.values;
   r->constant_tensors = constants.tensors;
-  for (size_t i = 0; i < r->walker.program->constant_tensor_count; i++) {
-    void *data = constants.tensors[i].storage->data;
-    BSM_TRY_ALLOC(bsm_ptrmap_set(r->own, &r->fast.constants, data, data));
-  }
   return BSM_OK;
 }
 
@@ -97,15 +92,11 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
       .own = arena,
       .wanted_bytes = limits->max_bytes,
       .max_instructions = limits->max_instructions ? limits->max_instructions
-                                                   : MAX_INSTRUCTIONS,
-      .fast = {.stream = execution->env.streams[BSM_SPACE_HOST], .own = arena}};
+                                                   : MAX_INSTRUCTIONS};
   bsm_program_memory_init(r);
   bsm_residency_init(&r->residency, execution, arena->allocator);
   r->has_device = engine->ops[BSM_SPACE_DEVICE] != NULL;
   *out = r;
-  if (bsm_linked_region_planner) {
-    BSM_TRY(bsm_linked_region_planner->target(arena, &r->fast.target));
-  }
   r->walker.registers = BSM_NEW_ARRAY(
       arena, bsm_ivalue, r->walker.program->register_count + (size_t)1);
   BSM_TRY_ALLOC(r->walker.registers);

@@ -5,8 +5,8 @@
 #ifndef BSM_RUNTIME_PROGRAM_PROGRAM_STATE_H_
 #define BSM_RUNTIME_PROGRAM_PROGRAM_STATE_H_
 
+#include "base/block_cache.h"
 #include "engine/program_walker.h"
-#include "runtime/program/fast_call.h"
 #include "runtime/program/liveness.h"
 #include "runtime/program/program_runner.h"
 #include "runtime/program/residency.h"
@@ -17,8 +17,9 @@ struct bsm_program_runner {
   bsm_plan_runner *segments;
   bsm_shape_plans *shapes; /* NULL: regions are run one by one */
   const bsm_logger *logger;
-  bsm_arena *own;      /* of constants */
-  bsm_allocator guard; /* of the two below: keeps the limit */
+  bsm_arena *own; /* of constants */
+  bsm_block_cache blocks;
+  bsm_allocator guard; /* of the two arenas: keeps the limit */
   bool refused;        /* it has refused memory in this run */
   bsm_arena arenas[2]; /* of the run, and to collect into */
   size_t collect_at;   /* bytes */
@@ -30,8 +31,7 @@ struct bsm_program_runner {
   const bsm_aten_op ***ops;  /* by block and instruction; NULL: no call */
   bool **plannable;          /* whether a plan may stand for the call */
   bsm_dead_registers **dead; /* after it */
-  bsm_fast_calls fast;
-  bsm_residency residency; /* used when the engine has a device */
+  bsm_residency residency;   /* used when the engine has a device */
   bool has_device;
   bool ran;
 };
@@ -96,7 +96,7 @@ void bsm_program_memory_init(bsm_program_runner *r);
 void bsm_program_memory_destroy(bsm_program_runner *r);
 /* Sets the limits of a run on these inputs. */
 void bsm_program_set_limits(bsm_program_runner *r, const bsm_array *inputs);
-/* Releases the memory of the last run. */
+/* Releases the values of the last run. */
 void bsm_program_reset(bsm_program_runner *r);
 /* Collects garbage; due when memory reaches collect_at. May be called between
  * any two instructions: all live values are in registers. */

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plans that a context has made for shapes it has seen: a bounded cache.
- * When it is full, the least recently used plan is dropped. */
+/* The plans that a context has made for shapes it has seen: bounded caches.
+ * When one is full, its least recently used plan is dropped. */
 #ifndef BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
 #define BSM_RUNTIME_SHAPES_SHAPE_PLANS_H_
 
-#include "engine/region_planner.h"
-#include "runtime/plan/plan_runner.h"
+#include "runtime/shapes/plan_cache.h"
 
 typedef struct bsm_shape_plans bsm_shape_plans;
-
-/* One plan, ready to run. */
-typedef struct bsm_shape_plan {
-  bsm_region_plan planned;
-  bsm_plan_runner runner; /* of planned.plan */
-} bsm_shape_plan;
 
 /* Limits of a run of a program; 0: the defaults. */
 typedef struct bsm_run_limits {
@@ -40,13 +33,18 @@ BSM_NODISCARD bsm_status bsm_shape_plans_find(bsm_shape_plans *plans,
                                               const bsm_ivalue *inputs,
                                               bsm_shape_plan **out);
 
-/* The same for a CALL, whose arguments may also be lists and strings. *out is
- * NULL when the call is asked for the first time, when converters do not take
- * it, and without a planner. Plans of calls have entries of their own. */
+/* The same for a CALL, whose arguments may also be lists and strings; unless
+ * the engine has a device, strides of tensors matter, too. *out is NULL when
+ * converters do not take the call, without a planner, and when the call is
+ * asked for the first time: then a plan is made only `at_once`. */
 BSM_NODISCARD bsm_status bsm_shape_plans_find_call(bsm_shape_plans *plans,
                                                    const bsm_instruction *call,
                                                    const bsm_ivalue *args,
+                                                   bool at_once,
                                                    bsm_shape_plan **out);
+/* Whether plans of CALLs read tensors where the strides say that they were made
+ * for. */
+bool bsm_shape_plans_read_strides(const bsm_shape_plans *plans);
 /* By register, for bsm_region_binds. */
 const bool *bsm_shape_plans_constants(const bsm_shape_plans *plans);
 
