@@ -3,10 +3,10 @@
  * runs the steps of a plan that are in its memory space.
  *
  * Everything given to a stream is done in order, and perhaps later: memory that
- * a call names, on the host too, has to stay as it is until the stream was
- * synchronised (or an event behind the call was waited for). Only what
- * `host_accessible` says may be read and written through device addresses: to
- * all others they are numbers.
+ * is copied or computed with, on the host too, has to stay as it is until the
+ * stream was synchronised (or an event behind the call was waited for). Only
+ * what `host_accessible` says may be read and written through device addresses:
+ * to all others they are numbers.
  *
  * A step is checked once (hostile engines), prepared once for a stream, and
  * enqueued any number of times. Preparing finds kernels and computes what does
@@ -61,8 +61,9 @@ typedef struct bsm_run {
 typedef struct bsm_prepared_step bsm_prepared_step;
 struct bsm_prepared_step {
   /* Puts the step behind what is in the stream of `run`, and may run it at
-   * once. The only failures are those of data, such as an index out of range;
-   * they come from here, or from synchronize. */
+   * once. The addresses are read before this returns; `prepared` is used until
+   * the stream was synchronised. The only failures are those of data, such as
+   * an index out of range; they come from here, or from synchronize. */
   bsm_status (*enqueue)(const bsm_prepared_step *prepared, const bsm_run *run);
   const bsm_plan *plan;
   const bsm_plan_step *step;

@@ -122,6 +122,7 @@ static HARNESS_UNUSED uint32_t add_tensor(harness *h, bsm_dtype dtype,
 static HARNESS_UNUSED void *add_input(harness *h, bsm_dtype dtype,
                                       bsm_dims dims, const int64_t *strides) {
   const uint32_t index = h->step.input_count++;
+  h->plan.input_count = h->step.input_count; /* addresses, no names */
   const uint32_t id =
       add_tensor(h, dtype, dims, strides, BSM_PLACE_INPUT, index);
   h->step.inputs[index] = id;
@@ -132,6 +133,7 @@ static HARNESS_UNUSED void *add_input(harness *h, bsm_dtype dtype,
 static HARNESS_UNUSED void *add_output(harness *h, bsm_dtype dtype,
                                        bsm_dims dims, const int64_t *strides) {
   const uint32_t index = h->step.output_count++;
+  h->plan.output_count = h->step.output_count;
   const uint32_t id =
       add_tensor(h, dtype, dims, strides, BSM_PLACE_OUTPUT, index);
   h->step.outputs[index] = id;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of the remote device: a queue of fixed length, and a thread that
  * empties it. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,7 +17,7 @@ typedef struct item {
   const void *from;
   size_t bytes;
   const bsm_prepared_step *step;
-  const bsm_run *run;
+  bsm_run run; /* of a step, whose tables are the item's own */
   remote_event *event;
 } item;
 
@@ -74,7 +75,7 @@ static bsm_status run_copy(remote_device *d, const item *it) {
 static bsm_status run_item(remote_stream *s, const item *it) {
   if (it->kind == EVENT) return BSM_OK;
   if (it->kind == STEP) {
-    return bsm_note_step(remote_run_step(it->step, it->run), it->step);
+    return bsm_note_step(remote_run_step(it->step, &it->run), it->step);
   }
   return run_copy((remote_device *)s->base.device, it);
 }
@@ -92,6 +93,7 @@ static void *serve(void *arg) {
     pthread_mutex_unlock(&s->lock);
     pause_now_and_then(s);
     bsm_status status = skips ? BSM_OK : run_item(s, &it);
+    free((void *)(uintptr_t)it.run.inputs);
     pthread_mutex_lock(&s->lock);
     if (it.kind == EVENT) it.event->seconds = bsm_clock_seconds();
     s->done++;
@@ -204,26 +206,35 @@ bsm_stream *remote_cpu_stream(bsm_stream *stream) {
 
 bsm_status remote_upload(bsm_stream *stream, void *to, const void *from,
                          size_t bytes) {
-  return push(stream, (item){UPLOAD, to, from, bytes, NULL, NULL, NULL});
+  return push(stream, (item){.kind = UPLOAD, .to = to, .from = from, .bytes = bytes});
 }
 
 bsm_status remote_download(bsm_stream *stream, void *to, const void *from,
                            size_t bytes) {
-  return push(stream, (item){DOWNLOAD, to, from, bytes, NULL, NULL, NULL});
+  return push(stream, (item){.kind = DOWNLOAD, .to = to, .from = from, .bytes = bytes});
 }
 
 bsm_status remote_copy(bsm_stream *stream, void *to, const void *from,
                        size_t bytes) {
-  return push(stream, (item){COPY, to, from, bytes, NULL, NULL, NULL});
+  return push(stream, (item){.kind = COPY, .to = to, .from = from, .bytes = bytes});
 }
 
 bsm_status remote_fill_zero(bsm_stream *stream, void *to, size_t bytes) {
-  return push(stream, (item){ZERO, to, NULL, bytes, NULL, NULL, NULL});
+  return push(stream, (item){.kind = ZERO, .to = to, .bytes = bytes});
 }
 
 bsm_status remote_push_step(const bsm_prepared_step *prepared,
                             const bsm_run *run) {
-  return push(run->stream, (item){.kind = STEP, .step = prepared, .run = run});
+  const size_t inputs = prepared->plan->input_count;
+  const size_t outputs = prepared->plan->output_count;
+  void **tables = malloc((inputs + outputs + 1) * sizeof(*tables));
+  BSM_TRY_ALLOC(tables);
+  for (size_t i = 0; i < inputs; i++) tables[i] = run->inputs[i];
+  for (size_t i = 0; i < outputs; i++) tables[inputs + i] = run->outputs[i];
+  item it = {.kind = STEP, .step = prepared, .run = *run};
+  it.run.inputs = tables;
+  it.run.outputs = tables + inputs;
+  return push(run->stream, it);
 }
 
 /* ---- events ---- */

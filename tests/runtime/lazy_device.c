@@ -41,7 +41,8 @@ typedef struct item {
   const void *from;
   size_t bytes;
   const bsm_prepared_step *step;
-  const bsm_run *run;
+  void *workspace, *scratch;
+  void **tables; /* of a step: the inputs of its plan, then the outputs */
   struct lazy_event *event;
   struct item *next;
 } item;
@@ -142,17 +143,17 @@ static bsm_status run_step(lazy_stream *s, const item *it) {
   const lazy_step *l = it->step->impl;
   const bsm_plan *plan = it->step->plan;
   for (uint32_t i = 0; i < plan->input_count; i++) {
-    l->inputs[i] = near(it->run->inputs[i]);
+    l->inputs[i] = near(it->tables[i]);
   }
   for (uint32_t i = 0; i < plan->output_count; i++) {
-    l->outputs[i] = near(it->run->outputs[i]);
+    l->outputs[i] = near(it->tables[plan->input_count + i]);
   }
   const bsm_run run = {.stream = s->cpu,
                        .inputs = l->inputs,
                        .outputs = l->outputs,
                        .weights = l->weights,
-                       .workspace = near(it->run->workspace),
-                       .scratch = near(it->run->scratch)};
+                       .workspace = near(it->workspace),
+                       .scratch = near(it->scratch)};
   const int which = count(&lazy_log.steps, 1);
   if (which == lazy_log.fail_step) {
     return BSM_FAIL(BSM_DATA_DEPENDENT, "the device is out of sorts");
@@ -183,6 +184,7 @@ static bsm_status run_queue(lazy_stream *s, const lazy_event *until) {
     if (!s->first) s->last = &s->first;
     if (!s->failed) s->failed = run_item(s, it);
     if (it->kind == EVENT) it->event->pending--;
+    free(it->tables);
     free(it);
   }
   bsm_status failed = s->failed;
@@ -308,7 +310,19 @@ static bsm_status lazy_check(const bsm_plan *plan, const bsm_plan_step *step) {
 
 static bsm_status lazy_enqueue(const bsm_prepared_step *prepared,
                                const bsm_run *run) {
-  return push(run->stream, (item){.kind = STEP, .step = prepared, .run = run});
+  const size_t inputs = prepared->plan->input_count;
+  const size_t outputs = prepared->plan->output_count;
+  void **tables = malloc((inputs + outputs + 1) * sizeof(*tables));
+  BSM_TRY_ALLOC(tables);
+  for (size_t i = 0; i < inputs; i++) tables[i] = run->inputs[i];
+  for (size_t i = 0; i < outputs; i++) tables[inputs + i] = run->outputs[i];
+  bsm_status status = push(run->stream, (item){.kind = STEP,
+                                               .step = prepared,
+                                               .workspace = run->workspace,
+                                               .scratch = run->scratch,
+                                               .tables = tables});
+  if (status) free(tables);
+  return status;
 }
 
 static bsm_status lazy_prepare(bsm_stream *stream, const bsm_plan *plan,

@@ -16,7 +16,7 @@ typedef struct bsm_plan_runner {
   bsm_prepared_step *steps;
   bsm_step_times *times; /* NULL unless profiling */
   /* The caller sets these addresses before each run, in the spaces of the
-   * tensors, and does not change them until the execution was waited for. */
+   * tensors. */
   void **inputs, **outputs;
   bsm_run *runs;  /* by space */
   uint8_t *meets; /* by step; NULL: nothing is on a device */
@@ -36,12 +36,12 @@ BSM_NODISCARD bsm_status bsm_plan_runner_init(const bsm_plan *plan,
 /* Releases what is not in the arena. The execution has been waited for. */
 void bsm_plan_runner_destroy(bsm_plan_runner *runner);
 
-/* Whether the plan is enqueued and may still be running. Its tables are in use
+/* Whether the plan is enqueued and may still be running. Its steps are in use
  * until the execution was waited for. */
 bool bsm_plan_runner_is_in_flight(const bsm_plan_runner *runner);
 
-/* Enqueues all steps in the workspaces of the execution. The runner is not in
- * flight; nor is it after a failure. */
+/* Enqueues all steps in the workspaces of the execution, behind what is in
+ * flight, of this runner too. After a failure nothing is in flight. */
 BSM_NODISCARD bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *runner);
 /* Runs all steps and waits for them. */
 BSM_NODISCARD bsm_status bsm_plan_runner_run(bsm_plan_runner *runner);

@@ -8,13 +8,6 @@
 
 /* ---- segments ---- */
 
-/* A plan's tables are in use until its last run is over. */
-static bsm_status claim(bsm_program_runner *r, const bsm_plan_runner *runner) {
-  return bsm_plan_runner_is_in_flight(runner)
-             ? bsm_residency_wait(&r->residency)
-             : BSM_OK;
-}
-
 static bsm_status segment_input(bsm_program_runner *r, const bsm_plan *plan,
                                 uint32_t index, const bsm_ivalue *value,
                                 void **out) {
@@ -88,7 +81,6 @@ bsm_status bsm_program_run_segment(bsm_program_runner *r,
   bsm_ivalue *outputs = BSM_NEW_ARRAY(bsm_program_heap(r), bsm_ivalue,
                                       plan->output_count + (size_t)1);
   BSM_TRY_ALLOC(outputs);
-  BSM_TRY(claim(r, segment));
   for (uint32_t k = 0; k < plan->input_count; k++) {
     BSM_TRY(segment_input(r, plan, k, &args[k], &segment->inputs[k]));
   }
@@ -138,7 +130,6 @@ bsm_status bsm_program_run_planned(bsm_program_runner *r,
   bsm_ivalue *outputs = BSM_NEW_ARRAY(bsm_program_heap(r), bsm_ivalue,
                                       plan->output_count + (size_t)1);
   BSM_TRY_ALLOC(outputs);
-  BSM_TRY(claim(r, &found->runner));
   for (uint32_t k = 0, at = 0; k < i->input_count; k++) {
     if (!bsm_region_binds(i, k, constant)) continue;
     BSM_TRY(bind_tensors(r, &found->runner, &args[k], as_is, &at));
