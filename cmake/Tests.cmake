@@ -9,6 +9,7 @@ set(BSM_CONFORMANCE_TARGETS cpu remote)
 # (StandIns.cmake). Each kernel takes the compiler half a second, so that of the
 # programs with very many a sample is taken: one step in so many.
 set(BSM_CONFORMANCE_CUDA_device_test 1)
+set(BSM_CONFORMANCE_CUDA_contexts_test 1)
 set(BSM_CONFORMANCE_CUDA_move_step_test 1)
 set(BSM_CONFORMANCE_CUDA_rows_step_test 1)
 set(BSM_CONFORMANCE_CUDA_window_step_test 1)

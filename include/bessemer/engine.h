@@ -260,11 +260,18 @@ typedef struct bsm_context_options {
    * the engine has; 0: 16 for each part of the model that has such plans. The
    * least recently used one is dropped first. */
   size_t max_plans;
+  /* The caller's stream of the device that the engine was built for, as a
+   * handle of the device's own API (CUDA: CUstream, cudaStream_t), or NULL for
+   * one of the context's own. The context does all its work there, behind what
+   * the caller has put into it. It has to outlive the context. CUDA's default
+   * stream is CU_STREAM_LEGACY. bsm_context_create fails with BSM_UNSUPPORTED
+   * when the device has no such streams, as the CPU. */
+  void *stream;
 } bsm_context_options;
 #define BSM_CONTEXT_OPTIONS_INIT                                               \
   {                                                                            \
     sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false, NULL, \
-        NULL, 0, 0, 0                                                          \
+        NULL, 0, 0, 0, NULL                                                    \
   }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 
@@ -296,6 +303,31 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
                                                  size_t input_count,
                                                  const bsm_array *outputs,
                                                  size_t output_count);
+
+/* As bsm_context_run, but does not wait for work on the device. When this
+ * returns the arrays of arguments may go; the memory that they describe may not
+ * be changed, read (outputs) or freed until bsm_context_synchronize has
+ * returned, or, if it is the device's, only by work that the caller puts into
+ * the same stream. Any number of runs may be enqueued; they are done in order.
+ *
+ * Failures of data, such as an index out of range, come from the next
+ * bsm_context_synchronize, or from another call that waits or enqueues.
+ * Whoever waits for the stream in another way calls bsm_context_synchronize
+ * nevertheless, to learn of them; the outputs of a run that failed are of no
+ * use. Steps that run on the host, on the CPU all of them, are done before this
+ * returns, and so is the work on the device that they depend on. It waits for
+ * the run, too, when a program decides by data what is run, when steps are
+ * timed (options.profile), when a plan has to be made for new shapes, or memory
+ * grows for arrays that are copied. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_enqueue(bsm_context *context,
+                                                     const bsm_array *inputs,
+                                                     size_t input_count,
+                                                     const bsm_array *outputs,
+                                                     size_t output_count);
+/* Waits for all that was enqueued, and returns its first failure with the step.
+ * Afterwards the context can be used again. In the caller's stream it waits for
+ * the caller's work, too. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_synchronize(bsm_context *context);
 
 /* Runs the engine and keeps the outputs in the context, or in memory that
  * options.output_allocate provides: for engines whose outputs' dims are known

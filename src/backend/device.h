@@ -25,7 +25,7 @@
 #include "engine/plan.h"
 
 /* Of this interface: a table of another version is refused. */
-#define BSM_DEVICE_VERSION 2
+#define BSM_DEVICE_VERSION 3
 
 typedef struct bsm_device_ops bsm_device_ops;
 
@@ -90,6 +90,9 @@ typedef struct bsm_stream_options {
   /* What steps that are prepared for the stream find their code in; outlives
    * it. NULL: none. */
   bsm_code_image *code;
+  /* The caller's stream, as a handle of the device's own API, that all work
+   * goes into; outlives this one. NULL: a new one. */
+  void *native;
 } bsm_stream_options;
 
 struct bsm_device_ops {
@@ -114,6 +117,7 @@ struct bsm_device_ops {
                           bsm_code_image **out);
   void (*code_unload)(bsm_code_image *code); /* NULL is allowed */
 
+  /* BSM_UNSUPPORTED: the device has no streams that a caller could have. */
   bsm_status (*stream_create)(bsm_device *device,
                               const bsm_stream_options *options,
                               bsm_stream **out);

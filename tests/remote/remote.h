@@ -22,6 +22,7 @@
 #include "backend/device.h"
 #include "builder/target.h"
 
+/* Its streams are bsm_streams; any of them may be a caller's. */
 extern const bsm_device_ops remote_device_ops;
 extern const bsm_target_ops remote_target_ops;
 

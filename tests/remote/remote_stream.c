@@ -24,6 +24,8 @@ typedef struct item {
 struct remote_stream {
   bsm_stream base;
   const bsm_allocator *allocator;
+  /* Whose queue and thread all work goes to: itself, or the caller's stream. */
+  remote_stream *server;
   bsm_stream *cpu;
   pthread_t thread;
   pthread_mutex_t lock;
@@ -109,8 +111,12 @@ static void *serve(void *arg) {
 
 /* ---- the host's side ---- */
 
+static remote_stream *server_of(bsm_stream *stream) {
+  return ((remote_stream *)stream)->server;
+}
+
 static bsm_status push(bsm_stream *stream, item it) {
-  remote_stream *s = (remote_stream *)stream;
+  remote_stream *s = server_of(stream);
   pthread_mutex_lock(&s->lock);
   while (s->pushed - s->done == QUEUE) {
     pthread_cond_wait(&s->changed, &s->lock);
@@ -138,7 +144,7 @@ static bsm_status wait_for(remote_stream *s, uint64_t count) {
 }
 
 bsm_status remote_synchronize(bsm_stream *stream) {
-  remote_stream *s = (remote_stream *)stream;
+  remote_stream *s = server_of(stream);
   return wait_for(s, s->pushed); /* by this thread alone */
 }
 
@@ -154,6 +160,16 @@ static bsm_status start(remote_stream *s) {
     return BSM_FAIL(BSM_OUT_OF_MEMORY, "no thread for a remote stream");
   }
   return BSM_OK;
+}
+
+static void stop(remote_stream *s) {
+  pthread_mutex_lock(&s->lock);
+  s->ends = true;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+  pthread_join(s->thread, NULL);
+  pthread_cond_destroy(&s->changed);
+  pthread_mutex_destroy(&s->lock);
 }
 
 bsm_status remote_stream_create(bsm_device *device,
@@ -173,7 +189,8 @@ bsm_status remote_stream_create(bsm_device *device,
   const bsm_stream_options inner = {.allocator = options->allocator,
                                     .isa = options->isa};
   bsm_status status = cpu->ops->stream_create(cpu, &inner, &s->cpu);
-  if (!status) status = start(s);
+  s->server = options->native ? server_of(options->native) : s;
+  if (!status && s->server == s) status = start(s);
   if (status) {
     cpu->ops->stream_destroy(s->cpu);
     bsm_deallocate(options->allocator, s);
@@ -188,13 +205,7 @@ void remote_stream_destroy(bsm_stream *stream) {
   remote_stream *s = (remote_stream *)stream;
   if (!s) return;
   bsm_status_free(remote_synchronize(stream));
-  pthread_mutex_lock(&s->lock);
-  s->ends = true;
-  pthread_cond_broadcast(&s->changed);
-  pthread_mutex_unlock(&s->lock);
-  pthread_join(s->thread, NULL);
-  pthread_cond_destroy(&s->changed);
-  pthread_mutex_destroy(&s->lock);
+  if (s->server == s) stop(s);
   s->cpu->device->ops->stream_destroy(s->cpu);
   bsm_deallocate(s->allocator, s);
   remote_count(-1);
@@ -206,17 +217,20 @@ bsm_stream *remote_cpu_stream(bsm_stream *stream) {
 
 bsm_status remote_upload(bsm_stream *stream, void *to, const void *from,
                          size_t bytes) {
-  return push(stream, (item){.kind = UPLOAD, .to = to, .from = from, .bytes = bytes});
+  return push(stream,
+              (item){.kind = UPLOAD, .to = to, .from = from, .bytes = bytes});
 }
 
 bsm_status remote_download(bsm_stream *stream, void *to, const void *from,
                            size_t bytes) {
-  return push(stream, (item){.kind = DOWNLOAD, .to = to, .from = from, .bytes = bytes});
+  return push(stream,
+              (item){.kind = DOWNLOAD, .to = to, .from = from, .bytes = bytes});
 }
 
 bsm_status remote_copy(bsm_stream *stream, void *to, const void *from,
                        size_t bytes) {
-  return push(stream, (item){.kind = COPY, .to = to, .from = from, .bytes = bytes});
+  return push(stream,
+              (item){.kind = COPY, .to = to, .from = from, .bytes = bytes});
 }
 
 bsm_status remote_fill_zero(bsm_stream *stream, void *to, size_t bytes) {
@@ -246,7 +260,7 @@ bsm_status remote_event_create(bsm_stream *stream, bsm_event **out) {
       bsm_allocate(s->allocator, sizeof(*e), _Alignof(remote_event));
   BSM_TRY_ALLOC(e);
   *e = (remote_event){
-      .base = {stream->device}, .allocator = s->allocator, .stream = s};
+      .base = {stream->device}, .allocator = s->allocator, .stream = s->server};
   remote_count(1);
   *out = &e->base;
   return BSM_OK;
@@ -266,7 +280,7 @@ void remote_event_destroy(bsm_event *event) {
 }
 
 bsm_status remote_event_record(bsm_stream *stream, bsm_event *event) {
-  ((remote_event *)event)->stream = (remote_stream *)stream;
+  ((remote_event *)event)->stream = server_of(stream);
   return push(stream, (item){.kind = EVENT, .event = (remote_event *)event});
 }
 

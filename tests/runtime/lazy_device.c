@@ -199,8 +199,11 @@ static bsm_status lazy_stream_create(bsm_device *device,
                                      bsm_stream **out) {
   bsm_device *cpu = ((lazy_device *)device)->cpu;
   bsm_stream_options inner = *options;
-  lazy_stream *s = calloc(1, sizeof(*s));
   *out = NULL;
+  if (options->native) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "the lazy device shares no streams");
+  }
+  lazy_stream *s = calloc(1, sizeof(*s));
   BSM_TRY_ALLOC(s);
   inner.allocator = NULL;
   s->base.device = device;

@@ -519,6 +519,89 @@ static void test_arrays_on_the_device(void **state) {
   unload(&m);
 }
 
+/* Runs that are enqueued are done when they are waited for, in order, each with
+ * its own arrays; the arrays' structs may go before that. */
+static void test_enqueue(void **state) {
+  (void)state;
+  enum { RUNS = 3 };
+  model m;
+  load("dense", "trace", &m);
+  lazy_log = (lazy_device_log){0};
+  place(&m, 5, 4);
+  bsm_context *context;
+  bsm_array outputs[RUNS][MAX_ARRAYS];
+  check(bsm_context_create(m.placed, NULL, &context));
+  check(
+      bsm_context_run(context, m.inputs, m.input_count, m.got, m.output_count));
+  const int steps = lazy_log.steps;
+  for (int i = 0; i < RUNS; i++) {
+    bsm_array given[MAX_ARRAYS];
+    for (size_t k = 0; k < m.output_count; k++) {
+      outputs[i][k] = given[k] = on_device(m.placed, &m.got[k], false);
+    }
+    check(bsm_context_enqueue(context, m.inputs, m.input_count, given,
+                              m.output_count));
+    memset(given, 0xee, sizeof(given));
+  }
+  assert_int_equal(lazy_log.steps, steps);
+  check(bsm_context_synchronize(context));
+  assert_int_equal(lazy_log.steps, steps + RUNS * steps);
+  for (int i = 0; i < RUNS; i++) {
+    for (size_t k = 0; k < m.output_count; k++) {
+      from_device(m.placed, &outputs[i][k], &m.got[k]);
+    }
+    assert_same(&m);
+  }
+  /* What fails is told by the next who waits, once. */
+  lazy_log.fail_step = lazy_log.steps + 2;
+  check(bsm_context_enqueue(context, m.inputs, m.input_count, m.got,
+                            m.output_count));
+  expect(bsm_context_synchronize(context), BSM_DATA_DEPENDENT, "out of sorts");
+  lazy_log.fail_step = 0;
+  check(bsm_context_synchronize(context));
+  check(
+      bsm_context_run(context, m.inputs, m.input_count, m.got, m.output_count));
+  assert_same(&m);
+  bsm_context_destroy(context);
+  unload(&m);
+  assert_nothing_left();
+}
+
+/* A run that is refused leaves nothing behind it in the stream. */
+static void test_refused_run(void **state) {
+  (void)state;
+  model m;
+  load("mixed", "script", &m);
+  lazy_log = (lazy_device_log){0};
+  place(&m, 5, 4);
+  bsm_context *context;
+  check(bsm_context_create(m.placed, NULL, &context));
+  const bsm_array right = m.got[m.output_count - 1], given = m.inputs[0];
+  const size_t bytes = bytes_of(given.dtype, given.dims);
+  m.got[m.output_count - 1].dims.rank = BSM_MAX_RANK;
+  m.inputs[0].data = malloc(bytes);
+  memcpy(m.inputs[0].data, given.data, bytes);
+  expect(bsm_context_enqueue(context, m.inputs, m.input_count, m.got,
+                             m.output_count),
+         BSM_INVALID_ARGUMENT, "the engine was built for");
+  free(m.inputs[0].data);
+  m.inputs[0] = given;
+  m.got[m.output_count - 1] = right;
+  check(
+      bsm_context_run(context, m.inputs, m.input_count, m.got, m.output_count));
+  assert_same(&m);
+  bsm_context_destroy(context);
+  /* The lazy device has no streams of a caller, nor has the CPU. */
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  options.stream = &options;
+  expect(bsm_context_create(m.placed, &options, &context), BSM_UNSUPPORTED,
+         "shares no streams");
+  expect(bsm_context_create(m.cpu, &options, &context), BSM_UNSUPPORTED,
+         "no streams of a caller");
+  unload(&m);
+  assert_nothing_left();
+}
+
 static void test_wrong_arrays(void **state) {
   (void)state;
   model m;
@@ -863,6 +946,8 @@ int main(void) {
       cmocka_unit_test(test_loop_fails),
       cmocka_unit_test(test_methods),
       cmocka_unit_test(test_arrays_on_the_device),
+      cmocka_unit_test(test_enqueue),
+      cmocka_unit_test(test_refused_run),
       cmocka_unit_test(test_wrong_arrays),
       cmocka_unit_test(test_kept_outputs),
       cmocka_unit_test(test_profile),

@@ -68,9 +68,12 @@ static void cpu_release(bsm_device *device, const bsm_allocator *host,
 static bsm_status cpu_stream_create(bsm_device *device,
                                     const bsm_stream_options *options,
                                     bsm_stream **out) {
+  *out = NULL;
+  if (options->native) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "the CPU has no streams of a caller");
+  }
   bsm_cpu_stream *s =
       bsm_allocate(options->allocator, sizeof(*s), _Alignof(bsm_cpu_stream));
-  *out = NULL;
   BSM_TRY_ALLOC(s);
   *s = (bsm_cpu_stream){
       .base = {device},

@@ -59,6 +59,8 @@ FUNCTION(stream_create, "cuStreamCreate",
          (bsm_cu_stream * stream, unsigned flags))
 FUNCTION(stream_destroy, "cuStreamDestroy_v2", (bsm_cu_stream stream))
 FUNCTION(stream_synchronize, "cuStreamSynchronize", (bsm_cu_stream stream))
+FUNCTION(stream_get_context, "cuStreamGetCtx",
+         (bsm_cu_stream stream, bsm_cu_context *context))
 FUNCTION(stream_wait_event, "cuStreamWaitEvent",
          (bsm_cu_stream stream, bsm_cu_event event, unsigned flags))
 FUNCTION(stream_begin_capture, "cuStreamBeginCapture_v2",

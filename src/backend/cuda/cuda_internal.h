@@ -75,6 +75,7 @@ typedef struct bsm_cuda_stream {
   bsm_stream base;
   const bsm_allocator *allocator;
   bsm_cu_stream stream;
+  bool is_callers;
   bsm_cuda_fault *fault; /* the host's memory, that kernels write to */
   bsm_code_image *code;
   bool profile;

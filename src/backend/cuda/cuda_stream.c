@@ -26,10 +26,29 @@ static bsm_cu_address address_of(const void *device_memory) {
 
 /* ---- streams ---- */
 
-static bsm_status create(bsm_cuda_device *d, bsm_cuda_stream *s) {
+/* The caller's stream, which has to be of the same context. */
+static bsm_status adopt(bsm_cuda_device *d, bsm_cuda_stream *s, void *native) {
+  bsm_cu_context context = NULL;
+  BSM_TRY_CUDA(&d->driver, stream_get_context, native, &context);
+  if (context != d->context) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the stream is of another device, or of a context that is "
+                    "not the primary one of device %d",
+                    (int)d->index);
+  }
+  s->stream = native;
+  s->is_callers = true;
+  return BSM_OK;
+}
+
+static bsm_status create(bsm_cuda_device *d, bsm_cuda_stream *s, void *native) {
   void *record = NULL;
-  BSM_TRY_CUDA(&d->driver, stream_create, &s->stream,
-               BSM_CU_STREAM_NON_BLOCKING);
+  if (native) {
+    BSM_TRY(adopt(d, s, native));
+  } else {
+    BSM_TRY_CUDA(&d->driver, stream_create, &s->stream,
+                 BSM_CU_STREAM_NON_BLOCKING);
+  }
   BSM_TRY_CUDA(&d->driver, host_allocate, &record, sizeof(*s->fault),
                BSM_CU_HOST_ALLOC_PORTABLE | BSM_CU_HOST_ALLOC_DEVICE_MAP);
   s->fault = record;
@@ -51,7 +70,7 @@ bsm_status bsm_cuda_stream_create(bsm_device *device,
                          .profile = options->profile};
   bsm_status status = bsm_cuda_enter(d);
   if (!status) {
-    status = create(d, s);
+    status = create(d, s, options->native);
     bsm_cuda_leave(d);
   }
   if (status) {
@@ -69,7 +88,7 @@ void bsm_cuda_stream_destroy(bsm_stream *stream) {
   bsm_status entered = bsm_cuda_enter(d);
   if (s->stream) {
     (void)d->driver.stream_synchronize(s->stream);
-    (void)d->driver.stream_destroy(s->stream);
+    if (!s->is_callers) (void)d->driver.stream_destroy(s->stream);
   }
   if (s->fault) (void)d->driver.host_free(s->fault);
   if (!entered) bsm_cuda_leave(d);

@@ -104,6 +104,7 @@ static bsm_status init_context(bsm_context *context,
       .threads = options->threads,
       .isa = resolve_isa(options->isa),
       .profile = options->profile,
+      .stream = options->stream,
       .workspace = options->workspace,
       .workspace_size = options->workspace_size};
   bsm_memory_need need = {{0}, {0}};

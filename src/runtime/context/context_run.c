@@ -119,6 +119,11 @@ static bsm_status keep_results(bsm_context *context) {
 
 /* ---- runs ---- */
 
+/* A failure between copies of the caller's arrays waits for those before it. */
+static bsm_status settle(bsm_context *context, bsm_status status) {
+  return status ? bsm_execution_fail(&context->execution, status) : BSM_OK;
+}
+
 /* Copies a result of the program to the caller's array. */
 static bsm_status copy_output(bsm_context *context, uint32_t i,
                               const bsm_array *to) {
@@ -167,7 +172,8 @@ static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
   }
   BSM_TRY(bsm_context_choose(context, inputs, &choice));
   *runner = choice.runner;
-  return choice.runner ? stage_inputs(context, inputs, &choice) : BSM_OK;
+  return choice.runner ? settle(context, stage_inputs(context, inputs, &choice))
+                       : BSM_OK;
 }
 
 /* Binds the caller's arrays to the outputs of a plan. */
@@ -186,33 +192,46 @@ static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
   return BSM_OK;
 }
 
-/* Runs a plan; the outputs are in `outputs` afterwards. */
-static bsm_status run_plan(bsm_context *context, bsm_plan_runner *runner,
-                           const bsm_array *outputs) {
-  bsm_execution *e = &context->execution;
+/* Enqueues a plan, and what brings its outputs to `outputs`. */
+static bsm_status enqueue_plan(bsm_context *context, bsm_plan_runner *runner,
+                               const bsm_array *outputs) {
   bsm_status status = bsm_plan_runner_enqueue(runner);
   for (uint32_t i = 0; !status && i < runner->plan->output_count; i++) {
-    status = bsm_unstage_output(e, runner->outputs[i],
+    status = bsm_unstage_output(&context->execution, runner->outputs[i],
                                 output_space(runner->plan, i), &outputs[i]);
   }
-  return status ? bsm_execution_fail(e, status) : bsm_execution_wait(e);
+  return settle(context, status);
 }
 
-/* Runs the plan of `runner`, or the program when it is NULL. The workers of the
- * pool stay awake meanwhile. */
+/* Enqueues the plan of `runner`, or runs the program when it is NULL. The
+ * workers of the pool stay awake meanwhile. */
 static bsm_status run_parts(bsm_context *context, bsm_plan_runner *runner,
                             const bsm_array *inputs, const bsm_array *outputs) {
   bsm_thread_pool *pool = context->execution.env.pool;
   bsm_thread_pool_begin(pool);
-  bsm_status status = runner ? run_plan(context, runner, outputs)
+  bsm_status status = runner ? enqueue_plan(context, runner, outputs)
                              : bsm_program_runner_run(context->program, inputs);
   bsm_thread_pool_end(pool);
   return status;
 }
 
-bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
-                           size_t input_count, const bsm_array *outputs,
-                           size_t output_count) {
+/* Runs the program; its results last until the next run, so the copies of them
+ * are waited for. */
+static bsm_status run_program(bsm_context *context, const bsm_array *inputs,
+                              const bsm_array *outputs) {
+  BSM_TRY(run_parts(context, NULL, inputs, NULL));
+  bsm_status status = BSM_OK;
+  for (uint32_t i = 0; !status && i < context->engine->plan->output_count;
+       i++) {
+    status = copy_output(context, i, &outputs[i]);
+  }
+  return status ? settle(context, status)
+                : bsm_execution_wait(&context->execution);
+}
+
+bsm_status bsm_context_enqueue(bsm_context *context, const bsm_array *inputs,
+                               size_t input_count, const bsm_array *outputs,
+                               size_t output_count) {
   BSM_NEED(context);
   BSM_NEED_ARRAY(inputs, input_count);
   BSM_NEED_ARRAY(outputs, output_count);
@@ -223,17 +242,24 @@ bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
                     "only a run tells how many outputs this engine has: use "
                     "bsm_context_run_keep and bsm_context_output_structure");
   }
-  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
   BSM_TRY(bsm_check_count("output", output_count, plan->output_count));
-  if (runner) {
-    BSM_TRY(bind_outputs(context, runner, outputs));
-    return run_parts(context, runner, inputs, outputs);
-  }
-  BSM_TRY(run_parts(context, NULL, inputs, NULL));
-  for (uint32_t i = 0; i < plan->output_count; i++) {
-    BSM_TRY(copy_output(context, i, &outputs[i]));
-  }
+  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
+  if (!runner) return run_program(context, inputs, outputs);
+  BSM_TRY(settle(context, bind_outputs(context, runner, outputs)));
+  return run_parts(context, runner, inputs, outputs);
+}
+
+bsm_status bsm_context_synchronize(bsm_context *context) {
+  BSM_NEED(context);
   return bsm_execution_wait(&context->execution);
+}
+
+bsm_status bsm_context_run(bsm_context *context, const bsm_array *inputs,
+                           size_t input_count, const bsm_array *outputs,
+                           size_t output_count) {
+  BSM_TRY(
+      bsm_context_enqueue(context, inputs, input_count, outputs, output_count));
+  return bsm_context_synchronize(context);
 }
 
 bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
@@ -243,12 +269,13 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   bsm_plan_runner *runner;
   BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
   if (runner) {
-    BSM_TRY(keep_outputs(context, runner));
+    BSM_TRY(settle(context, keep_outputs(context, runner)));
     BSM_TRY(run_parts(context, runner, inputs, context->outputs));
   } else {
     BSM_TRY(run_parts(context, NULL, inputs, NULL));
-    BSM_TRY(keep_results(context));
+    BSM_TRY(settle(context, keep_results(context)));
   }
+  BSM_TRY(bsm_execution_wait(&context->execution));
   context->has_outputs = true;
   return BSM_OK;
 }

@@ -36,6 +36,7 @@ bsm_status bsm_staged_reserve(bsm_staged *staged, bsm_execution *e,
   bsm_device *device = e->engine->devices[space];
   void **memory = &staged->memory[space];
   if (!*memory || bytes > staged->size[space]) {
+    if (*memory) BSM_TRY(bsm_execution_wait(e));
     device->ops->release(device, e->allocator, *memory);
     *memory = NULL;
     BSM_TRY(device->ops->allocate(device, e->allocator, bytes ? bytes : 1,

@@ -20,7 +20,8 @@ BSM_NODISCARD bsm_status bsm_staging_check(const bsm_engine *engine,
                                            const char *name,
                                            const bsm_array *array);
 
-/* Memory of at least `bytes` in a space. Nothing may be enqueued meanwhile. */
+/* Memory of at least `bytes` in a space. Waits for the execution before memory
+ * is replaced. */
 BSM_NODISCARD bsm_status bsm_staged_reserve(bsm_staged *staged,
                                             bsm_execution *e,
                                             bsm_memory_space space,

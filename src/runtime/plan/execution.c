@@ -26,7 +26,8 @@ static bsm_status open_stream(bsm_execution *e,
       .pool = e->env.pool,
       .isa = e->isa,
       .profile = options->profile,
-      .code = space == BSM_SPACE_DEVICE ? e->engine->code : NULL};
+      .code = space == BSM_SPACE_DEVICE ? e->engine->code : NULL,
+      .native = targets ? options->stream : NULL};
   if (!device) return BSM_OK;
   BSM_TRY(
       device->ops->stream_create(device, &streaming, &e->env.streams[space]));

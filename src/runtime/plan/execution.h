@@ -14,6 +14,7 @@ typedef struct bsm_execution_options {
   int threads;
   uint32_t isa; /* BSM_ISA_DETECT: all that this CPU has */
   bool profile; /* steps are timed */
+  void *stream; /* the caller's, in that space; or NULL */
   /* The caller's workspace in the space of the engine's target, or NULL. */
   void *workspace;
   size_t workspace_size;

@@ -169,6 +169,14 @@ int cuStreamDestroy_v2(void *stream) {
   END_RELEASE();
 }
 
+EXPORT int cuStreamGetCtx(void *stream, void **context);
+int cuStreamGetCtx(void *stream, void **context) {
+  BEGIN_HERE();
+  NEED(is(stream, STREAM));
+  *context = ((object *)stream)->owner;
+  END();
+}
+
 EXPORT int cuStreamSynchronize(void *stream);
 int cuStreamSynchronize(void *stream) {
   BEGIN_HERE();

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts of an engine for a target, through the public API: arrays in the
+ * memory of its device, runs that are not waited for, in streams of the caller,
+ * in memory of the caller. What one run at a time on arrays of the host gives
+ * is what all of them give, bit for bit. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend/cuda/cuda_internal.h"
+#include "bessemer/bessemer.h"
+#include "cuda/standin_cuda.h"
+#include "runtime/engine/engine.h"
+#include "tests/conformance/conformance.h"
+
+static void check(bsm_status status) {
+  if (status) fail_msg("%s", bsm_status_message(status));
+}
+
+static void expect(bsm_status status, bsm_code code, const char *piece) {
+  if (bsm_status_code(status) != code ||
+      !strstr(bsm_status_message(status), piece)) {
+    fail_msg("%s: %s", bsm_code_name(bsm_status_code(status)),
+             bsm_status_message(status));
+  }
+  bsm_status_free(status);
+}
+
+/* ---- the stand-in of the driver, when that is what is opened ---- */
+
+static struct {
+  standin_reset_fn *reset;
+  standin_mode_fn *mode;
+  standin_report_fn *report;
+} standin;
+
+static void find_standin(void) {
+  void *library =
+      suite_is_for("cuda") ? dlopen("libcuda.so.1", RTLD_NOW) : NULL;
+  if (!library) return;
+  void *f[] = {dlsym(library, "standin_reset"), dlsym(library, "standin_mode"),
+               dlsym(library, "standin_get_report")};
+  memcpy(&standin.reset, &f[0], sizeof(f[0]));
+  memcpy(&standin.mode, &f[1], sizeof(f[1]));
+  memcpy(&standin.report, &f[2], sizeof(f[2]));
+  if (standin.reset) standin.reset(2, 13000, (size_t)1 << 30);
+}
+
+/* Work is done as late as it may be. */
+static void be_late(uint64_t delay) {
+  if (standin.mode) standin.mode(delay, 0, 90);
+}
+
+/* Nothing was done wrong, and nothing is left. */
+static int look_at_report(void) {
+  standin_report r;
+  if (!standin.report) return 0;
+  standin.report(&r);
+  if (r.misuses) fprintf(stderr, "%s\n", r.last_misuse);
+  return r.misuses + r.contexts + r.streams + r.events + r.modules + r.graphs +
+         r.executables + r.device_blocks + r.host_blocks;
+}
+
+/* ---- engines ---- */
+
+/* Products, rows, elements, and indices that may be wrong. */
+static const char model_text[] =
+    "graph(%x : Tensor, %w : Tensor, %i : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %zero : int = prim::Constant[value=0]()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %p : Tensor = aten::matmul(%x, %w)\n"
+    "  %q : Tensor = aten::relu(%p)\n"
+    "  %v : Tensor = aten::softmax(%q, %one, %none)\n"
+    "  %c : Tensor = aten::add(%v, %x, %one)\n"
+    "  %z : Tensor = aten::index_select(%c, %zero, %i)\n"
+    "  return (%c, %z)\n";
+
+enum { INPUTS = 3, OUTPUTS = 2 };
+static const bsm_dims input_dims[INPUTS] = {{2, {4, 8}}, {2, {8, 8}}, {1, {3}}};
+static const bsm_dims output_dims[OUTPUTS] = {{2, {4, 8}}, {2, {3, 8}}};
+static const bsm_dtype input_dtypes[INPUTS] = {BSM_DTYPE_FLOAT, BSM_DTYPE_FLOAT,
+                                               BSM_DTYPE_INT64};
+
+static size_t bytes_of(const bsm_array *array) {
+  size_t n = bsm_dtype_size(array->dtype);
+  for (int32_t i = 0; i < array->dims.rank; i++) n *= (size_t)array->dims.d[i];
+  return n;
+}
+
+static bsm_engine *compile(const char *target) {
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  bsm_input_spec specs[INPUTS];
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  for (int i = 0; i < INPUTS; i++) {
+    specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
+    specs[i].dtype = input_dtypes[i];
+    specs[i].rank = input_dims[i].rank;
+    memcpy(specs[i].min, input_dims[i].d, sizeof(specs[i].min));
+  }
+  options.target = target;
+  options.inputs = specs;
+  options.input_count = INPUTS;
+  options.no_timing = true;
+  options.threads = 1;
+  check(bsm_module_load_memory(model_text, strlen(model_text), "test.ir", NULL,
+                               &module));
+  check(bsm_compile(module, &options, &engine));
+  bsm_module_destroy(module);
+  return engine;
+}
+
+/* The engine of the target, and its device: of index `device` where the engine
+ * was loaded from a file for that. */
+static bsm_engine *the_engine;
+
+static bsm_device *device_of(const bsm_engine *engine) {
+  bsm_device *far = engine->devices[BSM_SPACE_DEVICE];
+  return far ? far : engine->devices[BSM_SPACE_HOST];
+}
+
+static bsm_memory_space space_of(const bsm_engine *engine) {
+  return bsm_engine_space(engine);
+}
+
+static bsm_context *open_context(const bsm_engine *engine, void *stream) {
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *context = NULL;
+  options.threads = 1;
+  options.stream = stream;
+  check(bsm_context_create(engine, &options, &context));
+  return context;
+}
+
+/* ---- arrays ---- */
+
+/* The arrays of one run: on the host, and in the memory of the device. */
+typedef struct arrays {
+  const bsm_engine *engine;
+  float x[32], w[64];
+  int64_t i[3];
+  float c[32], z[24];
+  bsm_array in[INPUTS], out[OUTPUTS];
+  bsm_array far_in[INPUTS], far_out[OUTPUTS];
+} arrays;
+
+static bsm_array array_of(void *data, bsm_dtype dtype, bsm_dims dims) {
+  return (bsm_array){.data = data, .dtype = dtype, .dims = dims};
+}
+
+static bsm_array far_array(const bsm_engine *engine, const bsm_array *near) {
+  bsm_device *device = device_of(engine);
+  bsm_array far = *near;
+  far.space = space_of(engine);
+  far.device = engine->device_index;
+  check(device->ops->allocate(device, NULL, bytes_of(near), BSM_ALIGNMENT,
+                              &far.data));
+  return far;
+}
+
+static void arrays_init(arrays *a, const bsm_engine *engine, int seed) {
+  *a = (arrays){.engine = engine};
+  for (int k = 0; k < 32; k++) a->x[k] = (float)((k * 37 + seed) % 23) / 23;
+  for (int k = 0; k < 64; k++) a->w[k] = (float)((k * 17 + seed) % 13) / 13;
+  for (int k = 0; k < 3; k++) a->i[k] = (k + seed) % 4;
+  void *in[INPUTS] = {a->x, a->w, a->i}, *out[OUTPUTS] = {a->c, a->z};
+  for (int k = 0; k < INPUTS; k++) {
+    a->in[k] = array_of(in[k], input_dtypes[k], input_dims[k]);
+    a->far_in[k] = far_array(engine, &a->in[k]);
+  }
+  for (int k = 0; k < OUTPUTS; k++) {
+    a->out[k] = array_of(out[k], BSM_DTYPE_FLOAT, output_dims[k]);
+    a->far_out[k] = far_array(engine, &a->out[k]);
+  }
+}
+
+static void arrays_destroy(arrays *a) {
+  bsm_device *device = device_of(a->engine);
+  for (int k = 0; k < INPUTS; k++) {
+    device->ops->release(device, NULL, a->far_in[k].data);
+  }
+  for (int k = 0; k < OUTPUTS; k++) {
+    device->ops->release(device, NULL, a->far_out[k].data);
+  }
+}
+
+/* Into a stream: to the device, and back. */
+static void send(bsm_stream *stream, const arrays *a) {
+  for (int k = 0; k < INPUTS; k++) {
+    check(stream->device->ops->upload(stream, a->far_in[k].data, a->in[k].data,
+                                      bytes_of(&a->in[k])));
+  }
+}
+
+static void receive(bsm_stream *stream, const arrays *a) {
+  for (int k = 0; k < OUTPUTS; k++) {
+    check(stream->device->ops->download(
+        stream, a->out[k].data, a->far_out[k].data, bytes_of(&a->out[k])));
+  }
+}
+
+static bsm_stream *new_stream(const bsm_engine *engine) {
+  const bsm_stream_options options = {.isa = BSM_ISA_DETECT};
+  bsm_stream *stream;
+  bsm_device *device = device_of(engine);
+  check(device->ops->stream_create(device, &options, &stream));
+  return stream;
+}
+
+static void synchronize(bsm_stream *stream) {
+  check(stream->device->ops->synchronize(stream));
+}
+
+static void close_stream(bsm_stream *stream) {
+  stream->device->ops->stream_destroy(stream);
+}
+
+/* What the arrays have to become, from a run on those of the host. */
+static void assert_right(const arrays *a) {
+  arrays want;
+  arrays_init(&want, a->engine, 0);
+  bsm_context *context = open_context(a->engine, NULL);
+  memcpy(want.x, a->x, sizeof(a->x));
+  memcpy(want.w, a->w, sizeof(a->w));
+  memcpy(want.i, a->i, sizeof(a->i));
+  check(bsm_context_run(context, want.in, INPUTS, want.out, OUTPUTS));
+  assert_memory_equal(a->c, want.c, sizeof(a->c));
+  assert_memory_equal(a->z, want.z, sizeof(a->z));
+  bsm_context_destroy(context);
+  arrays_destroy(&want);
+}
+
+/* ---- the tests ---- */
+
+static void test_right(void **state) {
+  (void)state;
+  arrays a;
+  float c[32];
+  arrays_init(&a, the_engine, 3);
+  bsm_context *context = open_context(the_engine, NULL);
+  check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+  memcpy(c, a.c, sizeof(c));
+  for (int i = 0; i < 3; i++) {
+    assert_memory_equal(a.z + 8 * i, a.c + 8 * a.i[i], 8 * sizeof(float));
+  }
+  bsm_context_destroy(context);
+  arrays_destroy(&a);
+  bsm_engine *cpu = compile("cpu");
+  arrays_init(&a, cpu, 3);
+  context = open_context(cpu, NULL);
+  check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+  for (int i = 0; i < 32; i++) assert_true(fabsf(a.c[i] - c[i]) < 1e-5f);
+  bsm_context_destroy(context);
+  arrays_destroy(&a);
+  bsm_engine_destroy(cpu);
+}
+
+/* Arrays may be on either side, each of them. */
+static void test_arrays_on_either_side(void **state) {
+  (void)state;
+  bsm_stream *stream = new_stream(the_engine);
+  bsm_context *context = open_context(the_engine, NULL);
+  for (int mask = 0; mask < 1 << (INPUTS + OUTPUTS); mask += 3) {
+    arrays a;
+    bsm_array in[INPUTS], out[OUTPUTS];
+    arrays_init(&a, the_engine, mask);
+    send(stream, &a);
+    synchronize(stream);
+    for (int k = 0; k < INPUTS; k++) {
+      in[k] = mask >> k & 1 ? a.far_in[k] : a.in[k];
+    }
+    for (int k = 0; k < OUTPUTS; k++) {
+      out[k] = mask >> (INPUTS + k) & 1 ? a.far_out[k] : a.out[k];
+    }
+    check(bsm_context_run(context, in, INPUTS, out, OUTPUTS));
+    for (int k = 0; k < OUTPUTS; k++) {
+      if (out[k].data == a.out[k].data) continue;
+      check(stream->device->ops->download(stream, a.out[k].data, out[k].data,
+                                          bytes_of(&out[k])));
+    }
+    synchronize(stream);
+    assert_right(&a);
+    arrays_destroy(&a);
+  }
+  bsm_context_destroy(context);
+  close_stream(stream);
+}
+
+/* Many runs, each with its own arrays, before anybody waits. */
+static void test_many_runs(void **state) {
+  (void)state;
+  enum { RUNS = 12 };
+  static arrays a[RUNS];
+  bsm_stream *stream = new_stream(the_engine);
+  bsm_context *context = open_context(the_engine, NULL);
+  for (uint64_t delay = 0; delay < 4; delay++) {
+    be_late(delay);
+    for (int i = 0; i < RUNS; i++) {
+      arrays_init(&a[i], the_engine, i);
+      send(stream, &a[i]);
+    }
+    synchronize(stream);
+    for (int i = 0; i < RUNS; i++) {
+      const bool far = i % 3 > 0;
+      check(bsm_context_enqueue(context, far ? a[i].far_in : a[i].in, INPUTS,
+                                far ? a[i].far_out : a[i].out, OUTPUTS));
+    }
+    check(bsm_context_synchronize(context));
+    for (int i = 0; i < RUNS; i++) {
+      if (i % 3) receive(stream, &a[i]);
+    }
+    synchronize(stream);
+    be_late(0);
+    for (int i = 0; i < RUNS; i++) {
+      assert_right(&a[i]);
+      arrays_destroy(&a[i]);
+    }
+  }
+  bsm_context_destroy(context);
+  close_stream(stream);
+}
+
+/* The handle of a stream in the device's own API; NULL: it has none. */
+static void *native_of(bsm_stream *stream) {
+  if (suite_is_for("cuda")) return ((bsm_cuda_stream *)stream)->stream;
+  return suite_is_for("remote") ? stream : NULL;
+}
+
+/* The caller's copies, the runs of two contexts, and copies again, in one
+ * stream: nobody waits but at its end. */
+static void test_callers_stream(void **state) {
+  (void)state;
+  bsm_stream *stream = new_stream(the_engine);
+  if (!native_of(stream)) {
+    close_stream(stream);
+    skip();
+  }
+  bsm_context *one = open_context(the_engine, native_of(stream));
+  bsm_context *other = open_context(the_engine, native_of(stream));
+  for (uint64_t delay = 0; delay < 8; delay++) {
+    arrays a, b;
+    arrays_init(&a, the_engine, (int)delay);
+    arrays_init(&b, the_engine, (int)delay + 9);
+    be_late(delay);
+    send(stream, &a);
+    check(bsm_context_enqueue(one, a.far_in, INPUTS, a.far_out, OUTPUTS));
+    /* The outputs of one are an input of the other. */
+    bsm_array chained[INPUTS] = {a.far_out[0], b.far_in[1], b.far_in[2]};
+    send(stream, &b);
+    check(bsm_context_enqueue(other, chained, INPUTS, b.far_out, OUTPUTS));
+    receive(stream, &a);
+    receive(stream, &b);
+    synchronize(stream);
+    be_late(0);
+    assert_right(&a);
+    memcpy(b.x, a.c, sizeof(b.x));
+    assert_right(&b);
+    arrays_destroy(&a);
+    arrays_destroy(&b);
+  }
+  check(bsm_context_synchronize(one));
+  bsm_context_destroy(one);
+  bsm_context_destroy(other);
+  synchronize(stream); /* it is still there */
+  close_stream(stream);
+}
+
+/* An index that is out of range is told of by whoever waits. */
+static void test_bad_data(void **state) {
+  (void)state;
+  arrays good, bad;
+  bsm_context *context = open_context(the_engine, NULL);
+  arrays_init(&good, the_engine, 1);
+  arrays_init(&bad, the_engine, 1);
+  bad.i[1] = 4;
+  for (uint64_t delay = 0; delay < 4; delay++) {
+    be_late(delay);
+    bsm_status now =
+        bsm_context_enqueue(context, bad.in, INPUTS, bad.out, OUTPUTS);
+    if (!suite_is_for("cpu")) {
+      check(now);
+      now = bsm_context_synchronize(context);
+    }
+    assert_non_null(strstr(bsm_status_message(now), "while running step"));
+    expect(now, BSM_OUT_OF_RANGE, "index 4 is out of range");
+    check(bsm_context_synchronize(context));
+    check(bsm_context_run(context, good.in, INPUTS, good.out, OUTPUTS));
+    be_late(0);
+    assert_right(&good);
+  }
+  bsm_context_destroy(context);
+  arrays_destroy(&good);
+  arrays_destroy(&bad);
+}
+
+/* The caller's workspace has to be as large as the engine says. */
+static void test_callers_workspace(void **state) {
+  (void)state;
+  bsm_engine_memory_info info = BSM_ENGINE_MEMORY_INFO_INIT;
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_device *device = device_of(the_engine);
+  bsm_context *context;
+  arrays a;
+  options.threads = 1;
+  check(bsm_engine_memory(the_engine, 1, &info));
+  const size_t bytes = (size_t)(info.workspace + info.scratch) + 64;
+  void *memory;
+  check(device->ops->allocate(device, NULL, bytes, 64, &memory));
+  options.workspace = memory;
+  options.workspace_size = bytes;
+  check(bsm_context_create(the_engine, &options, &context));
+  arrays_init(&a, the_engine, 4);
+  check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+  assert_right(&a);
+  bsm_context_destroy(context);
+  if (info.workspace + info.scratch > 0) {
+    options.workspace_size = (size_t)(info.workspace + info.scratch) - 1;
+    expect(bsm_context_create(the_engine, &options, &context),
+           BSM_INVALID_ARGUMENT, "the given workspace has");
+  }
+  options.workspace = (uint8_t *)memory + 8;
+  options.workspace_size = bytes - 8;
+  expect(bsm_context_create(the_engine, &options, &context),
+         BSM_INVALID_ARGUMENT, "at a multiple of 64");
+  device->ops->release(device, NULL, memory);
+  arrays_destroy(&a);
+}
+
+/* The engine on the second device, where there is one. */
+static void test_second_device(void **state) {
+  (void)state;
+  char path[64];
+  bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
+  bsm_engine *engine;
+  arrays a;
+  snprintf(path, sizeof(path), "/tmp/contexts_test.%ld", (long)getpid());
+  check(bsm_engine_save(the_engine, path));
+  options.device = 1;
+  options.trust_code = true;
+  bsm_status status = bsm_engine_load(path, &options, &engine);
+  unlink(path);
+  if (bsm_status_code(status) == BSM_NOT_FOUND && !standin.reset) {
+    bsm_status_free(status);
+    skip();
+  }
+  check(status);
+  arrays_init(&a, engine, 6);
+  assert_int_equal(a.far_in[0].device, 1);
+  bsm_context *context = open_context(engine, NULL);
+  bsm_stream *stream = new_stream(engine);
+  send(stream, &a);
+  synchronize(stream);
+  check(bsm_context_run(context, a.far_in, INPUTS, a.far_out, OUTPUTS));
+  receive(stream, &a);
+  synchronize(stream);
+  assert_right(&a);
+  a.far_in[0].device = 0;
+  expect(bsm_context_run(context, a.far_in, INPUTS, a.far_out, OUTPUTS),
+         BSM_INVALID_ARGUMENT, "is on device 0");
+  /* A stream of the first device will not do. */
+  bsm_stream *first = new_stream(the_engine);
+  bsm_context_options given = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *none;
+  given.stream = native_of(first);
+  expect(bsm_context_create(engine, &given, &none), BSM_INVALID_ARGUMENT,
+         "of another device");
+  close_stream(first);
+  bsm_context_destroy(context);
+  close_stream(stream);
+  arrays_destroy(&a);
+  bsm_engine_destroy(engine);
+}
+
+static int open_engine(void **state) {
+  (void)state;
+  the_engine = compile(fixture_device);
+  return 0;
+}
+
+static int close_engine(void **state) {
+  (void)state;
+  bsm_engine_destroy(the_engine);
+  return look_at_report();
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) fixture_device = argv[1];
+  find_standin();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_right),
+      cmocka_unit_test(test_arrays_on_either_side),
+      cmocka_unit_test(test_many_runs),
+      cmocka_unit_test(test_callers_stream),
+      cmocka_unit_test(test_bad_data),
+      cmocka_unit_test(test_callers_workspace),
+      cmocka_unit_test(test_second_device),
+  };
+  return cmocka_run_group_tests(tests, open_engine, close_engine);
+}
