@@ -303,6 +303,9 @@ static error_t data_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_MAX_RUN_BYTES:
       cli->max_run_bytes = parse_limit(state, "max-run-bytes", arg);
       return 0;
+    case BSM_KEY_NO_GRAPHS:
+      cli->no_graphs = true;
+      return 0;
     case BSM_KEY_TOP:
       cli->top = parse_int(state, "top", arg, 1, 1000000);
       return 0;

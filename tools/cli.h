@@ -37,6 +37,7 @@ typedef struct bsm_cli {
   const char *target;
   bool no_timing;
   bool trust_code;
+  bool no_graphs;
   int device;
   bool truncate;
   bool full;
@@ -92,6 +93,7 @@ enum {
   BSM_KEY_MAX_UNROLLED_NODES,
   BSM_KEY_MAX_NODES,
   BSM_KEY_MAX_INSTRUCTIONS,
+  BSM_KEY_NO_GRAPHS,
   BSM_KEY_MAX_RUN_BYTES,
   BSM_KEY_DUMP_AFTER,
   BSM_KEY_ISA,
@@ -136,6 +138,12 @@ enum {
        0,                                                                     \
        "Stop it when what it has computed takes more bytes (16 GiB, or 64 "   \
        "times the inputs and weights)",                                       \
+       2},                                                                    \
+      {"no-graphs",                                                           \
+       BSM_KEY_NO_GRAPHS,                                                     \
+       0,                                                                     \
+       0,                                                                     \
+       "Give the steps of a plan to a device one by one, not as one graph",   \
        2},                                                                    \
       {"trust-code",                                                          \
        BSM_KEY_TRUST_CODE,                                                    \

@@ -148,6 +148,7 @@ bsm_status bsm_session_open_context(bsm_cli *cli, bsm_session *session) {
   options.profile = cli->profile;
   options.max_instructions = cli->max_instructions;
   options.max_run_bytes = cli->max_run_bytes;
+  options.no_graphs = cli->no_graphs;
   return bsm_context_create(session->engine, &options, &session->context);
 }
 

@@ -267,11 +267,16 @@ typedef struct bsm_context_options {
    * stream is CU_STREAM_LEGACY. bsm_context_create fails with BSM_UNSUPPORTED
    * when the device has no such streams, as the CPU. */
   void *stream;
+  /* Where the device can, all steps of a plan are recorded and given to it as
+   * one piece (CUDA: a graph), from the second run on with the same dims and
+   * addresses; four sets of addresses are remembered for each plan. The results
+   * are the same. true: steps are given one by one. */
+  bool no_graphs;
 } bsm_context_options;
 #define BSM_CONTEXT_OPTIONS_INIT                                               \
   {                                                                            \
     sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false, NULL, \
-        NULL, 0, 0, 0, NULL                                                    \
+        NULL, 0, 0, 0, NULL, false                                             \
   }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 

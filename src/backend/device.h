@@ -42,6 +42,11 @@ typedef struct bsm_event {
   bsm_device *device;
 } bsm_event;
 
+/* Work of a stream that was noted, to be done again as one piece. */
+typedef struct bsm_recording {
+  bsm_device *device;
+} bsm_recording;
+
 /* The machine code of an engine on a device: what it is the device knows. */
 typedef struct bsm_code_image bsm_code_image;
 
@@ -148,6 +153,18 @@ struct bsm_device_ops {
   /* From one to the other, both recorded in a stream with `profile`, and
    * reached. */
   double (*event_seconds)(const bsm_event *from, const bsm_event *to);
+
+  /* Recordings, NULL, all four, where the device has none. What is given to the
+   * stream between begin and end is noted in place of being done: steps, whose
+   * addresses are part of it, copies within the device's memory, and fill_zero;
+   * nothing else may be, and nothing is waited for. Each replay does it behind
+   * what is in the stream. The prepared steps outlive the recording, which is
+   * destroyed when it is in no stream. */
+  bsm_status (*record_begin)(bsm_stream *stream);
+  /* Ends it whatever comes; *out is NULL after a failure. */
+  bsm_status (*record_end)(bsm_stream *stream, bsm_recording **out);
+  bsm_status (*replay)(bsm_stream *stream, const bsm_recording *recording);
+  void (*recording_destroy)(bsm_recording *recording); /* NULL is allowed */
 
   /* Checks parameters, shapes and strides of a step against what the kernels
    * rely on: after it, running cannot leave its buffers. Also checks the sizes

@@ -13,6 +13,7 @@
 #include "cuda/standin_cuda.h"
 #include "runtime/engine/engine.h"
 #include "tests/conformance/conformance.h"
+#include "tests/remote/remote.h"
 
 static void check(bsm_status status) {
   if (status) fail_msg("%s", bsm_status_message(status));
@@ -33,6 +34,8 @@ static struct {
   standin_reset_fn *reset;
   standin_mode_fn *mode;
   standin_report_fn *report;
+  standin_fail_fn *fail_call;
+  int lost_graphs; /* that could not be destroyed, as a test would have it */
 } standin;
 
 static void find_standin(void) {
@@ -40,10 +43,12 @@ static void find_standin(void) {
       suite_is_for("cuda") ? dlopen("libcuda.so.1", RTLD_NOW) : NULL;
   if (!library) return;
   void *f[] = {dlsym(library, "standin_reset"), dlsym(library, "standin_mode"),
-               dlsym(library, "standin_get_report")};
+               dlsym(library, "standin_get_report"),
+               dlsym(library, "standin_fail")};
   memcpy(&standin.reset, &f[0], sizeof(f[0]));
   memcpy(&standin.mode, &f[1], sizeof(f[1]));
   memcpy(&standin.report, &f[2], sizeof(f[2]));
+  memcpy(&standin.fail_call, &f[3], sizeof(f[3]));
   if (standin.reset) standin.reset(2, 13000, (size_t)1 << 30);
 }
 
@@ -58,8 +63,14 @@ static int look_at_report(void) {
   if (!standin.report) return 0;
   standin.report(&r);
   if (r.misuses) fprintf(stderr, "%s\n", r.last_misuse);
-  return r.misuses + r.contexts + r.streams + r.events + r.modules + r.graphs +
-         r.executables + r.device_blocks + r.host_blocks;
+  fprintf(stderr,
+          "left: %d contexts, %d streams, %d events, %d modules, %d graphs, %d "
+          "executables, %d and %d blocks\n",
+          r.contexts, r.streams, r.events, r.modules, r.graphs, r.executables,
+          r.device_blocks, r.host_blocks);
+  return r.misuses + r.contexts + r.streams + r.events + r.modules +
+         (r.graphs - standin.lost_graphs) + r.executables + r.device_blocks +
+         r.host_blocks;
 }
 
 /* ---- engines ---- */
@@ -367,6 +378,169 @@ static void test_callers_stream(void **state) {
   close_stream(stream);
 }
 
+/* ---- recordings ---- */
+
+static bsm_context *open_with(const bsm_context_options *options) {
+  bsm_context *context = NULL;
+  check(bsm_context_create(the_engine, options, &context));
+  return context;
+}
+
+/* How often a recording was done again, or how many graphs there are. */
+static int count_replays(void) {
+  standin_report r = {0};
+  if (standin.report) standin.report(&r);
+  return suite_is_for("remote") ? remote_replays() : r.executables;
+}
+
+static bool has_recordings(void) {
+  return fixture_ops()->record_begin &&
+         (!suite_is_for("cuda") || standin.reset);
+}
+
+/* More sets of addresses than are remembered, in turns and each several times:
+ * every run gives what it gives step by step. */
+static void test_recordings(void **state) {
+  (void)state;
+  enum { SETS = 6 };
+  arrays a[SETS];
+  bsm_stream *stream = new_stream(the_engine);
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  options.threads = 1;
+  const int before = count_replays();
+  for (uint64_t delay = 0; delay < 3; delay++) {
+    bsm_context *context = open_with(&options);
+    be_late(delay);
+    for (int i = 0; i < SETS; i++) {
+      arrays_init(&a[i], the_engine, 5 * i);
+    }
+    for (int turn = 0; turn < 5 * SETS; turn++) {
+      const int i = turn / 5 ? turn % (1 + turn / 5) : 0;
+      for (int k = 0; k < 32; k++) a[i].x[k] = (float)((k + turn) % 7) - 3;
+      a[i].i[0] = turn % 4;
+      send(stream, &a[i]);
+      synchronize(stream);
+      check(bsm_context_enqueue(context, a[i].far_in, INPUTS, a[i].far_out,
+                                OUTPUTS));
+      check(bsm_context_synchronize(context));
+      receive(stream, &a[i]);
+      synchronize(stream);
+      assert_right(&a[i]);
+    }
+    be_late(0);
+    if (has_recordings()) assert_true(count_replays() > before);
+    bsm_context_destroy(context);
+    for (int i = 0; i < SETS; i++) arrays_destroy(&a[i]);
+  }
+  close_stream(stream);
+}
+
+static void run_often(const bsm_context_options *options, arrays *a) {
+  bsm_context *context = open_with(options);
+  for (int i = 0; i < 4; i++) {
+    check(bsm_context_run(context, a->in, INPUTS, a->out, OUTPUTS));
+  }
+  assert_right(a);
+  bsm_context_destroy(context);
+}
+
+/* Arrays of the host are copied to and from the same memory each time, so they
+ * are no hindrance; an option and profiles are. */
+static void test_what_is_recorded(void **state) {
+  (void)state;
+  arrays a;
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  options.threads = 1;
+  arrays_init(&a, the_engine, 2);
+  bsm_context *context = open_with(&options);
+  for (int i = 0; i < 4; i++) {
+    const int before = count_replays();
+    check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+    if (i == 0 || !has_recordings()) {
+      assert_int_equal(count_replays(), before);
+    } else if (suite_is_for("remote") || i == 1) {
+      assert_int_equal(count_replays(), before + 1);
+    }
+  }
+  bsm_context_destroy(context);
+  const int before = count_replays();
+  options.no_graphs = true;
+  run_often(&options, &a);
+  options.no_graphs = false;
+  options.profile = true;
+  run_often(&options, &a);
+  assert_int_equal(count_replays(), before);
+  arrays_destroy(&a);
+}
+
+/* What a recorded step finds wrong is told as always, and a device that does
+ * not record runs step by step. */
+static void test_failing_recordings(void **state) {
+  (void)state;
+  arrays a;
+  bsm_context *context = open_context(the_engine, NULL);
+  arrays_init(&a, the_engine, 2);
+  for (int i = 0; i < 5; i++) {
+    a.i[2] = i % 2 ? 0 : -9;
+    bsm_status status = bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS);
+    if (i % 2) {
+      check(status);
+      assert_right(&a);
+    } else {
+      assert_non_null(strstr(bsm_status_message(status), "while running step"));
+      expect(status, BSM_OUT_OF_RANGE, "index -9 is out of range");
+    }
+  }
+  bsm_context_destroy(context);
+  if (suite_is_for("remote")) {
+    const int before = remote_replays();
+    remote_inject((remote_faults){.recording = 1});
+    a.i[2] = 1;
+    run_often(&(bsm_context_options)BSM_CONTEXT_OPTIONS_INIT, &a);
+    assert_int_equal(remote_replays(), before);
+    remote_inject((remote_faults){0});
+  }
+  arrays_destroy(&a);
+}
+
+/* Each call of the driver fails once: the run says so, or does without what
+ * failed, and the next run is as if nothing had been. */
+static void test_failing_calls(void **state) {
+  (void)state;
+  arrays a;
+  if (!standin.fail_call) skip();
+  arrays_init(&a, the_engine, 2);
+  int failures = 0;
+  for (uint64_t n = 1;; n++) {
+    bsm_context *context = open_context(the_engine, NULL);
+    standin_report before, after;
+    bool failed = false;
+    standin.report(&before);
+    standin.fail_call(n, BSM_CU_OUT_OF_MEMORY);
+    for (int i = 0; i < 3; i++) {
+      bsm_status status =
+          bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS);
+      if (status) {
+        expect(status, BSM_OUT_OF_MEMORY, "the device's memory is full");
+        failures++;
+        failed = true;
+      }
+    }
+    standin.report(&after);
+    standin.fail_call(0, 0);
+    check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+    assert_right(&a);
+    bsm_context_destroy(context);
+    if (!failed && after.calls - before.calls < n) break;
+  }
+  assert_true(failures > 30);
+  standin_report left;
+  standin.report(&left);
+  standin.lost_graphs = left.graphs;
+  assert_true(left.graphs <= 1);
+  arrays_destroy(&a);
+}
+
 /* An index that is out of range is told of by whoever waits. */
 static void test_bad_data(void **state) {
   (void)state;
@@ -493,6 +667,10 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_arrays_on_either_side),
       cmocka_unit_test(test_many_runs),
       cmocka_unit_test(test_callers_stream),
+      cmocka_unit_test(test_recordings),
+      cmocka_unit_test(test_what_is_recorded),
+      cmocka_unit_test(test_failing_recordings),
+      cmocka_unit_test(test_failing_calls),
       cmocka_unit_test(test_bad_data),
       cmocka_unit_test(test_callers_workspace),
       cmocka_unit_test(test_second_device),

@@ -95,6 +95,44 @@ static void test_events(void **state) {
   fixture_stream_close(s);
 }
 
+/* What is recorded is not done, and then done with each replay, in order with
+ * what is around it. */
+static void test_recordings(void **state) {
+  (void)state;
+  if (!fixture_ops()->record_begin) skip();
+  bsm_stream *s = fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
+  const bsm_device_ops *ops = s->device->ops;
+  const uint8_t given[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  uint8_t got[16];
+  bsm_recording *recordings[2];
+  void *memory;
+  assert_null(ops->allocate(s->device, NULL, 16, 64, &memory));
+  uint8_t *upper = (uint8_t *)memory + 8;
+  assert_null(ops->upload(s, memory, given, 8));
+  assert_null(ops->upload(s, upper, given, 8));
+  for (int i = 0; i < 2; i++) {
+    assert_null(ops->record_begin(s));
+    assert_null(ops->copy(s, upper + 4 * i, memory, 2));
+    assert_null(ops->fill_zero(s, memory, 1));
+    assert_null(ops->record_end(s, &recordings[i]));
+  }
+  assert_null(ops->download(s, got, memory, 16));
+  assert_null(ops->synchronize(s));
+  assert_memory_equal(got, given, 8);
+  assert_memory_equal(got + 8, given, 8);
+  assert_null(ops->replay(s, recordings[0]));
+  assert_null(ops->replay(s, recordings[1]));
+  assert_null(ops->replay(s, recordings[1]));
+  assert_null(ops->download(s, got, memory, 16));
+  assert_null(ops->synchronize(s));
+  const uint8_t want[16] = {0, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 0, 2, 7, 8};
+  assert_memory_equal(got, want, 16);
+  for (int i = 0; i < 2; i++) ops->recording_destroy(recordings[i]);
+  ops->recording_destroy(NULL);
+  ops->release(s->device, NULL, memory);
+  fixture_stream_close(s);
+}
+
 /* Opens all that there is; each allocation of it may fail. */
 static bsm_status open_all(const bsm_allocator *allocator) {
   const bsm_device_ops *ops = fixture_ops();
@@ -103,11 +141,17 @@ static bsm_status open_all(const bsm_allocator *allocator) {
   bsm_device *device;
   bsm_stream *stream = NULL;
   bsm_event *event = NULL;
+  bsm_recording *recording = NULL;
   void *memory = NULL;
   BSM_TRY(ops->open(&options, &device));
   bsm_status status = ops->stream_create(device, &streaming, &stream);
   if (!status) status = ops->event_create(stream, &event);
   if (!status) status = ops->allocate(device, allocator, 100, 64, &memory);
+  if (!status && ops->record_begin) {
+    status = ops->record_begin(stream);
+    if (!status) status = ops->record_end(stream, &recording);
+    ops->recording_destroy(recording);
+  }
   ops->release(device, allocator, memory);
   ops->event_destroy(event);
   ops->stream_destroy(stream);
@@ -134,7 +178,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names),     cmocka_unit_test(test_no_such_device),
       cmocka_unit_test(test_transfers), cmocka_unit_test(test_events),
-      cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_no_memory), cmocka_unit_test(test_recordings),
   };
   if (!suite_begin(argc, argv)) return 1;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,16 +29,17 @@ extern const bsm_target_ops remote_target_ops;
 /* What shall fail: the n-th from when it was asked for, 1 the next one; 0:
  * nothing. */
 typedef struct remote_faults {
-  int allocation, prepare; /* at once */
-  int step, transfer;      /* when it is waited for */
+  int allocation, prepare, recording; /* at once */
+  int step, transfer;                 /* when it is waited for */
 } remote_faults;
 void remote_inject(remote_faults faults);
 
-/* Devices, streams, events, pieces of memory and prepared steps that are not
- * given back. */
+/* Devices, streams, events, recordings, pieces of memory and prepared steps
+ * that are not given back. */
 int remote_live(void);
-/* Steps that were run, and transfers, since the program began. */
+/* Steps that were run, transfers, and replays, since the program began. */
 int remote_steps(void);
 int remote_transfers(void);
+int remote_replays(void);
 
 #endif /* TESTS_REMOTE_REMOTE_H_ */

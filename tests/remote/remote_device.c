@@ -6,11 +6,17 @@
 /* ---- counters ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int live, happened[REMOTE_FAULTS], failing[REMOTE_FAULTS];
+static int live, replays, happened[REMOTE_FAULTS], failing[REMOTE_FAULTS];
 
 void remote_count(int by) {
   pthread_mutex_lock(&lock);
   live += by;
+  pthread_mutex_unlock(&lock);
+}
+
+void remote_count_replay(void) {
+  pthread_mutex_lock(&lock);
+  replays++;
   pthread_mutex_unlock(&lock);
 }
 
@@ -28,6 +34,7 @@ void remote_inject(remote_faults faults) {
   failing[REMOTE_FAULT_PREPARE] = faults.prepare;
   failing[REMOTE_FAULT_STEP] = faults.step;
   failing[REMOTE_FAULT_TRANSFER] = faults.transfer;
+  failing[REMOTE_FAULT_RECORDING] = faults.recording;
   pthread_mutex_unlock(&lock);
 }
 
@@ -48,6 +55,10 @@ int remote_steps(void) {
 
 int remote_transfers(void) {
   return read_locked(&happened[REMOTE_FAULT_TRANSFER]);
+}
+
+int remote_replays(void) {
+  return read_locked(&replays);
 }
 
 /* ---- the device ---- */
@@ -110,6 +121,10 @@ const bsm_device_ops remote_device_ops = {
     .event_record = remote_event_record,
     .event_wait = remote_event_wait,
     .event_seconds = remote_event_seconds,
+    .record_begin = remote_record_begin,
+    .record_end = remote_record_end,
+    .replay = remote_replay,
+    .recording_destroy = remote_recording_destroy,
     .check = remote_check,
     .prepare = remote_prepare,
     .discard = remote_discard,

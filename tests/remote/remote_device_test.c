@@ -127,6 +127,35 @@ static void test_allocation_fails(void **state) {
   fixture_stream_close(s);
 }
 
+/* Only what stays on the device is recorded, and nothing waits meanwhile. */
+static void test_wrong_recordings(void **state) {
+  (void)state;
+  bsm_stream *s = open_stream();
+  const bsm_device_ops *ops = s->device->ops;
+  uint8_t mine[8] = {0};
+  void *memory;
+  bsm_event *event;
+  bsm_recording *recording;
+  const char *text = "does not record this";
+  assert_null(ops->allocate(s->device, NULL, 8, 8, &memory));
+  assert_null(ops->event_create(s, &event));
+  expect(ops->record_end(s, &recording), BSM_INTERNAL, "not recording");
+  assert_null(ops->record_begin(s));
+  expect(ops->record_begin(s), BSM_INTERNAL, "is recording");
+  expect(ops->upload(s, memory, mine, 8), BSM_INTERNAL, text);
+  expect(ops->download(s, mine, memory, 8), BSM_INTERNAL, text);
+  expect(ops->event_record(s, event), BSM_INTERNAL, text);
+  expect(ops->synchronize(s), BSM_INTERNAL, "is recording");
+  remote_inject((remote_faults){.recording = 1});
+  expect(ops->record_end(s, &recording), BSM_OUT_OF_MEMORY, "records no more");
+  assert_null(recording);
+  assert_null(ops->fill_zero(s, memory, 8));
+  assert_null(ops->synchronize(s));
+  ops->event_destroy(event);
+  ops->release(s->device, NULL, memory);
+  fixture_stream_close(s);
+}
+
 static void make_product(harness *h, float *w, int n) {
   harness_init(h, BSM_STEP_MATRIX_MULTIPLY);
   h->params.matrix_multiply =
@@ -203,13 +232,10 @@ int main(void) {
   fixture_device = "remote";
 #define TEST(f) cmocka_unit_test_teardown(f, nothing_is_left)
   const struct CMUnitTest tests[] = {
-      TEST(test_addresses_fault),
-      TEST(test_wrong_addresses),
-      TEST(test_failures_come_later),
-      TEST(test_allocation_fails),
-      TEST(test_steps_fail),
-      TEST(test_weights_are_its_own),
-      TEST(test_text),
+      TEST(test_addresses_fault),     TEST(test_wrong_addresses),
+      TEST(test_failures_come_later), TEST(test_allocation_fails),
+      TEST(test_wrong_recordings),    TEST(test_steps_fail),
+      TEST(test_weights_are_its_own), TEST(test_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

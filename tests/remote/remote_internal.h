@@ -33,9 +33,11 @@ typedef enum remote_fault {
   REMOTE_FAULT_PREPARE,
   REMOTE_FAULT_STEP,
   REMOTE_FAULT_TRANSFER,
+  REMOTE_FAULT_RECORDING,
   REMOTE_FAULTS
 } remote_fault;
 bool remote_shall_fail(remote_fault kind);
+void remote_count_replay(void);
 
 /* ---- remote_memory.c ---- */
 
@@ -75,6 +77,12 @@ BSM_NODISCARD bsm_status remote_event_record(bsm_stream *stream,
                                              bsm_event *event);
 BSM_NODISCARD bsm_status remote_event_wait(bsm_event *event);
 double remote_event_seconds(const bsm_event *from, const bsm_event *to);
+BSM_NODISCARD bsm_status remote_record_begin(bsm_stream *stream);
+BSM_NODISCARD bsm_status remote_record_end(bsm_stream *stream,
+                                           bsm_recording **out);
+BSM_NODISCARD bsm_status remote_replay(bsm_stream *stream,
+                                       const bsm_recording *recording);
+void remote_recording_destroy(bsm_recording *recording);
 /* Puts a step behind what is in the queue. */
 BSM_NODISCARD bsm_status remote_push_step(const bsm_prepared_step *prepared,
                                           const bsm_run *run);

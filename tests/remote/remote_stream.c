@@ -21,11 +21,18 @@ typedef struct item {
   remote_event *event;
 } item;
 
+typedef struct remote_recording {
+  bsm_recording base;
+  item *items;
+  size_t count;
+} remote_recording;
+
 struct remote_stream {
   bsm_stream base;
   const bsm_allocator *allocator;
   /* Whose queue and thread all work goes to: itself, or the caller's stream. */
   remote_stream *server;
+  remote_recording *recorder; /* NULL: work is done, not noted */
   bsm_stream *cpu;
   pthread_t thread;
   pthread_mutex_t lock;
@@ -82,6 +89,10 @@ static bsm_status run_item(remote_stream *s, const item *it) {
   return run_copy((remote_device *)s->base.device, it);
 }
 
+static void free_tables(item *it) {
+  free((void *)(uintptr_t)it->run.inputs);
+}
+
 static void *serve(void *arg) {
   remote_stream *s = arg;
   pthread_mutex_lock(&s->lock);
@@ -90,12 +101,12 @@ static void *serve(void *arg) {
       pthread_cond_wait(&s->changed, &s->lock);
     }
     if (s->done == s->pushed) break;
-    const item it = s->queue[s->done % QUEUE];
+    item it = s->queue[s->done % QUEUE];
     const bool skips = s->failed != NULL;
     pthread_mutex_unlock(&s->lock);
     pause_now_and_then(s);
     bsm_status status = skips ? BSM_OK : run_item(s, &it);
-    free((void *)(uintptr_t)it.run.inputs);
+    free_tables(&it);
     pthread_mutex_lock(&s->lock);
     if (it.kind == EVENT) it.event->seconds = bsm_clock_seconds();
     s->done++;
@@ -115,8 +126,36 @@ static remote_stream *server_of(bsm_stream *stream) {
   return ((remote_stream *)stream)->server;
 }
 
+/* A step finds its addresses in the item, which are freed when it has run. */
+static bsm_status copy_tables(item *it) {
+  const size_t inputs = it->step->plan->input_count;
+  const size_t outputs = it->step->plan->output_count;
+  void **tables = malloc((inputs + outputs + 1) * sizeof(*tables));
+  BSM_TRY_ALLOC(tables);
+  for (size_t i = 0; i < inputs; i++) tables[i] = it->run.inputs[i];
+  for (size_t i = 0; i < outputs; i++) tables[inputs + i] = it->run.outputs[i];
+  it->run.inputs = tables;
+  it->run.outputs = tables + inputs;
+  return BSM_OK;
+}
+
+static bsm_status note(remote_recording *r, item it) {
+  if (it.kind != STEP && it.kind != COPY && it.kind != ZERO) {
+    return BSM_FAIL(BSM_INTERNAL, "the remote device does not record this");
+  }
+  item *items = realloc(r->items, (r->count + 1) * sizeof(*items));
+  BSM_TRY_ALLOC(items);
+  r->items = items;
+  if (it.kind == STEP) BSM_TRY(copy_tables(&it));
+  items[r->count++] = it;
+  return BSM_OK;
+}
+
 static bsm_status push(bsm_stream *stream, item it) {
   remote_stream *s = server_of(stream);
+  remote_recording *recorder = ((remote_stream *)stream)->recorder;
+  if (recorder) return note(recorder, it);
+  if (it.kind == STEP) BSM_TRY(copy_tables(&it));
   pthread_mutex_lock(&s->lock);
   while (s->pushed - s->done == QUEUE) {
     pthread_cond_wait(&s->changed, &s->lock);
@@ -145,6 +184,9 @@ static bsm_status wait_for(remote_stream *s, uint64_t count) {
 
 bsm_status remote_synchronize(bsm_stream *stream) {
   remote_stream *s = server_of(stream);
+  if (((remote_stream *)stream)->recorder) {
+    return BSM_FAIL(BSM_INTERNAL, "the remote device is recording");
+  }
   return wait_for(s, s->pushed); /* by this thread alone */
 }
 
@@ -239,16 +281,57 @@ bsm_status remote_fill_zero(bsm_stream *stream, void *to, size_t bytes) {
 
 bsm_status remote_push_step(const bsm_prepared_step *prepared,
                             const bsm_run *run) {
-  const size_t inputs = prepared->plan->input_count;
-  const size_t outputs = prepared->plan->output_count;
-  void **tables = malloc((inputs + outputs + 1) * sizeof(*tables));
-  BSM_TRY_ALLOC(tables);
-  for (size_t i = 0; i < inputs; i++) tables[i] = run->inputs[i];
-  for (size_t i = 0; i < outputs; i++) tables[inputs + i] = run->outputs[i];
-  item it = {.kind = STEP, .step = prepared, .run = *run};
-  it.run.inputs = tables;
-  it.run.outputs = tables + inputs;
-  return push(run->stream, it);
+  return push(run->stream, (item){.kind = STEP, .step = prepared, .run = *run});
+}
+
+/* ---- recordings ---- */
+
+bsm_status remote_record_begin(bsm_stream *stream) {
+  remote_stream *s = (remote_stream *)stream;
+  if (s->recorder) {
+    return BSM_FAIL(BSM_INTERNAL, "the remote device is recording");
+  }
+  s->recorder = calloc(1, sizeof(*s->recorder));
+  BSM_TRY_ALLOC(s->recorder);
+  s->recorder->base.device = stream->device;
+  remote_count(1);
+  return BSM_OK;
+}
+
+bsm_status remote_record_end(bsm_stream *stream, bsm_recording **out) {
+  remote_stream *s = (remote_stream *)stream;
+  *out = NULL;
+  if (!s->recorder) {
+    return BSM_FAIL(BSM_INTERNAL, "the remote device is not recording");
+  }
+  bsm_recording *r = &s->recorder->base;
+  s->recorder = NULL;
+  if (remote_shall_fail(REMOTE_FAULT_RECORDING)) {
+    remote_recording_destroy(r);
+    return BSM_FAIL(BSM_OUT_OF_MEMORY, "the remote device records no more");
+  }
+  *out = r;
+  return BSM_OK;
+}
+
+bsm_status remote_replay(bsm_stream *stream, const bsm_recording *recording) {
+  const remote_recording *r = (const remote_recording *)recording;
+  remote_count_replay();
+  for (size_t i = 0; i < r->count; i++) {
+    item it = r->items[i];
+    it.run.stream = stream;
+    BSM_TRY(push(stream, it));
+  }
+  return BSM_OK;
+}
+
+void remote_recording_destroy(bsm_recording *recording) {
+  remote_recording *r = (remote_recording *)recording;
+  if (!r) return;
+  for (size_t i = 0; i < r->count; i++) free_tables(&r->items[i]);
+  free(r->items);
+  free(r);
+  remote_count(-1);
 }
 
 /* ---- events ---- */

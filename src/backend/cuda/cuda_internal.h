@@ -74,8 +74,11 @@ BSM_NODISCARD bsm_status bsm_cuda_code_find(bsm_code_image *code,
 typedef struct bsm_cuda_stream {
   bsm_stream base;
   const bsm_allocator *allocator;
-  bsm_cu_stream stream;
+  bsm_cu_stream stream; /* what work is given to */
   bool is_callers;
+  /* What is captured, NULL until something is; and what `stream` was meanwhile.
+   */
+  bsm_cu_stream recorder, live;
   bsm_cuda_fault *fault; /* the host's memory, that kernels write to */
   bsm_code_image *code;
   bool profile;
@@ -98,6 +101,13 @@ void bsm_cuda_event_destroy(bsm_event *event);
 bsm_status bsm_cuda_event_record(bsm_stream *stream, bsm_event *event);
 bsm_status bsm_cuda_event_wait(bsm_event *event);
 double bsm_cuda_event_seconds(const bsm_event *from, const bsm_event *to);
+
+/* ---- recordings: cuda_recording.c ---- */
+
+bsm_status bsm_cuda_record_begin(bsm_stream *stream);
+bsm_status bsm_cuda_record_end(bsm_stream *stream, bsm_recording **out);
+bsm_status bsm_cuda_replay(bsm_stream *stream, const bsm_recording *recording);
+void bsm_cuda_recording_destroy(bsm_recording *recording);
 
 /* ---- steps: cuda_step.c ---- */
 

@@ -90,6 +90,7 @@ void bsm_cuda_stream_destroy(bsm_stream *stream) {
     (void)d->driver.stream_synchronize(s->stream);
     if (!s->is_callers) (void)d->driver.stream_destroy(s->stream);
   }
+  if (s->recorder) (void)d->driver.stream_destroy(s->recorder);
   if (s->fault) (void)d->driver.host_free(s->fault);
   if (!entered) bsm_cuda_leave(d);
   bsm_status_free(entered);

@@ -104,9 +104,10 @@ static bsm_status init_context(bsm_context *context,
       .threads = options->threads,
       .isa = resolve_isa(options->isa),
       .profile = options->profile,
-      .stream = options->stream,
       .workspace = options->workspace,
-      .workspace_size = options->workspace_size};
+      .workspace_size = options->workspace_size,
+      .stream = options->stream,
+      .no_graphs = options->no_graphs};
   bsm_memory_need need = {{0}, {0}};
   BSM_TRY(bsm_execution_open(context->engine, &running, &context->execution));
   report_target(context, options->logger);

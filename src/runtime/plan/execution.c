@@ -52,7 +52,8 @@ bsm_status bsm_execution_open(const bsm_engine *engine,
       .allocator = options->allocator,
       .env = bsm_engine_step_env(engine),
       .isa = options->isa == BSM_ISA_DETECT ? bsm_isa_detect() : options->isa,
-      .profile = options->profile};
+      .profile = options->profile,
+      .no_graphs = options->no_graphs};
   bsm_arena_init(&out->step_arena, options->allocator);
   BSM_TRY(check_device(engine));
   /* A first block is kept, so that calls with small results need not allocate.

@@ -12,12 +12,14 @@ typedef struct bsm_execution_options {
   const bsm_logger *logger;
   bsm_thread_pool *pool; /* NULL: the execution makes one of so many threads: */
   int threads;
-  uint32_t isa; /* BSM_ISA_DETECT: all that this CPU has */
-  bool profile; /* steps are timed */
-  void *stream; /* the caller's, in that space; or NULL */
-  /* The caller's workspace in the space of the engine's target, or NULL. */
+  uint32_t isa;   /* BSM_ISA_DETECT: all that this CPU has */
+  bool profile;   /* steps are timed */
+  bool no_graphs; /* nothing is recorded */
+  /* The caller's workspace and stream in the space of the engine's target, or
+   * NULL. */
   void *workspace;
   size_t workspace_size;
+  void *stream;
 } bsm_execution_options;
 
 typedef struct bsm_execution {
@@ -30,7 +32,7 @@ typedef struct bsm_execution {
   bsm_event *transferred; /* after the last transfer; NULL: no device */
   uint64_t waits;         /* how often the execution was waited for */
   uint32_t isa;
-  bool profile;
+  bool profile, no_graphs;
 } bsm_execution;
 
 /* BSM_NOT_FOUND: the machine lacks the device of the engine's target. The

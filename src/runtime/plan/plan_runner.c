@@ -9,6 +9,7 @@
 #include "runtime/plan/plan_runner.h"
 
 #include "engine/plan_work.h"
+#include "runtime/plan/recordings.h"
 
 struct bsm_step_times {
   bsm_event *from, *to;
@@ -139,7 +140,8 @@ bsm_status bsm_plan_runner_init(const bsm_plan *plan, bsm_execution *execution,
   BSM_TRY(place_weights(out, arena));
   BSM_TRY(find_meetings(out, arena));
   BSM_TRY(make_times(out, arena));
-  return prepare_steps(out, arena, need);
+  BSM_TRY(prepare_steps(out, arena, need));
+  return bsm_recordings_create(out, arena, &out->recordings);
 }
 
 bool bsm_plan_runner_is_in_flight(const bsm_plan_runner *r) {
@@ -156,6 +158,7 @@ void bsm_plan_runner_destroy(bsm_plan_runner *r) {
   bsm_device *device = r->execution->engine->devices[BSM_SPACE_DEVICE];
   if (bsm_plan_runner_is_in_flight(r))
     bsm_status_free(bsm_execution_wait(r->execution));
+  bsm_recordings_destroy(r->recordings);
   for (uint32_t i = 0; i < r->plan->step_count; i++) {
     bsm_prepared_step *prepared = r->steps ? &r->steps[i] : NULL;
     const bsm_step_driver *driver = bsm_step_driver_of(r->plan->steps[i].kind);
@@ -231,8 +234,10 @@ bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *r) {
     r->runs[i].workspace = w->memory;
     r->runs[i].scratch = bsm_workspace_scratch(w);
   }
+  bsm_status status =
+      r->recordings ? bsm_recordings_enqueue(r->recordings, r, enqueue_all)
+                    : enqueue_all(r);
   r->flight = e->waits;
-  bsm_status status = enqueue_all(r);
   if (status) return bsm_execution_fail(e, status);
   if (!r->times) return BSM_OK;
   BSM_TRY(bsm_execution_wait(e));

@@ -9,12 +9,14 @@
 #include "runtime/plan/execution.h"
 
 typedef struct bsm_step_times bsm_step_times;
+typedef struct bsm_recordings bsm_recordings;
 
 typedef struct bsm_plan_runner {
   bsm_execution *execution;
   const bsm_plan *plan;
   bsm_prepared_step *steps;
-  bsm_step_times *times; /* NULL unless profiling */
+  bsm_step_times *times;      /* NULL unless profiling */
+  bsm_recordings *recordings; /* NULL: steps are enqueued one by one */
   /* The caller sets these addresses before each run, in the spaces of the
    * tensors. */
   void **inputs, **outputs;

@@ -42,10 +42,13 @@ static bool leave_capture(const object *graph) {
   return joined;
 }
 
+/* A capture ends though the call is made to fail. */
 EXPORT int cuStreamEndCapture(void *stream, void **graph);
 int cuStreamEndCapture(void *stream, void **graph) {
+  standin_lock();
+  int result_ = standin_begin();
   *graph = NULL;
-  BEGIN_RELEASE();
+  NEED(here());
   NEED(is(stream, STREAM));
   object *g = ((object *)stream)->graph;
   NEED(g && ((object *)stream)->is_origin);
@@ -56,7 +59,7 @@ int cuStreamEndCapture(void *stream, void **graph) {
     result_ = misuse("a capture ends before its streams have joined");
     goto end;
   }
-  if (here()->error) {
+  if (result_ || here()->error) {
     (void)destroy(g, GRAPH);
     goto end;
   }

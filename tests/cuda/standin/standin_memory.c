@@ -430,7 +430,8 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes,
   BEGIN_HERE();
   NEED(is(stream, STREAM));
   NEED(bytes_of(to, bytes));
-  const bool late = is_pinned(from, bytes) || ((object *)stream)->graph;
+  const bool late = is_pinned(from, bytes);
+  NEED(late || !((object *)stream)->graph); /* it is read when a graph runs */
   operation *o = late ? new_operation(UPLOAD, NULL, 0)
                       : new_operation(UPLOAD, from, bytes);
   NEED(o);
@@ -448,6 +449,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
   BEGIN_HERE();
   NEED(is(stream, STREAM));
   NEED(bytes_of(from, bytes));
+  NEED(is_pinned(to, bytes) || !((object *)stream)->graph);
   operation *o = new_operation(DOWNLOAD, NULL, 0);
   NEED(o);
   o->from = from;

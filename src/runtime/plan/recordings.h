@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recordings of a plan: enqueueing all of its steps costs as much as enqueueing
+ * one, where the device can record. Addresses are part of a recording, so there
+ * is one for each set of them; a set is recorded when it comes again, since
+ * many come once. Only plans that are on the device alone are recorded: a step
+ * of the host, or a copy to or from its memory, is something to wait for. */
+#ifndef BSM_RUNTIME_PLAN_RECORDINGS_H_
+#define BSM_RUNTIME_PLAN_RECORDINGS_H_
+
+#include "runtime/plan/plan_runner.h"
+
+/* Makes the table of a prepared runner in `arena`. *out is NULL when its plan
+ * is not recorded. */
+BSM_NODISCARD bsm_status bsm_recordings_create(const bsm_plan_runner *runner,
+                                               bsm_arena *arena,
+                                               bsm_recordings **out);
+/* NULL is allowed. The runner is not in flight. */
+void bsm_recordings_destroy(bsm_recordings *recordings);
+
+/* Enqueues the runner's steps, which `enqueue` does one by one. */
+BSM_NODISCARD bsm_status
+bsm_recordings_enqueue(bsm_recordings *recordings, bsm_plan_runner *runner,
+                       bsm_status (*enqueue)(bsm_plan_runner *runner));
+
+#endif /* BSM_RUNTIME_PLAN_RECORDINGS_H_ */
