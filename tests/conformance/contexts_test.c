@@ -5,6 +5,7 @@
  * is what all of them give, bit for bit. */
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -541,6 +542,86 @@ static void test_failing_calls(void **state) {
   arrays_destroy(&a);
 }
 
+/* ---- threads ---- */
+
+enum { WORKERS = 16, TURNS = 12 };
+
+typedef struct worker {
+  arrays a;
+  float c[32], z[24]; /* what has to come */
+  int wrong;
+  bsm_status status;
+} worker;
+
+/* Runs with arrays of the host and of the device in turns, two before each
+ * wait, in a stream of its own or of the context. */
+static bsm_status work_with(worker *w, bsm_stream *stream,
+                            bsm_context *context) {
+  const arrays *a = &w->a;
+  for (int turn = 0; turn < TURNS; turn++) {
+    memset(w->a.c, 0xee, sizeof(w->a.c));
+    memset(w->a.z, 0xee, sizeof(w->a.z));
+    send(stream, a);
+    BSM_TRY(stream->device->ops->synchronize(stream));
+    BSM_TRY(
+        bsm_context_enqueue(context, a->far_in, INPUTS, a->far_out, OUTPUTS));
+    BSM_TRY(bsm_context_enqueue(context, a->in, INPUTS,
+                                turn % 2 ? a->far_out : a->out, OUTPUTS));
+    BSM_TRY(bsm_context_synchronize(context));
+    if (turn % 2) receive(stream, a);
+    BSM_TRY(stream->device->ops->synchronize(stream));
+    w->wrong += memcmp(a->c, w->c, sizeof(w->c)) != 0;
+    w->wrong += memcmp(a->z, w->z, sizeof(w->z)) != 0;
+  }
+  return BSM_OK;
+}
+
+static void *work(void *arg) {
+  worker *w = arg;
+  bsm_stream *stream = new_stream(the_engine);
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *context = NULL;
+  options.threads = 1;
+  if (w->a.i[0] % 2) options.stream = native_of(stream);
+  w->status = bsm_context_create(the_engine, &options, &context);
+  if (!w->status) w->status = work_with(w, stream, context);
+  bsm_context_destroy(context);
+  close_stream(stream);
+  return NULL;
+}
+
+/* Contexts of one engine, each in a thread and a stream of its own. */
+static void test_threads(void **state) {
+  (void)state;
+  static worker workers[WORKERS];
+  pthread_t threads[WORKERS];
+  for (uint64_t delay = 0; delay < 3; delay++) {
+    for (int i = 0; i < WORKERS; i++) {
+      worker *w = &workers[i];
+      *w = (worker){.wrong = 0};
+      arrays_init(&w->a, the_engine, i);
+      bsm_context *context = open_context(the_engine, NULL);
+      check(bsm_context_run(context, w->a.in, INPUTS, w->a.out, OUTPUTS));
+      memcpy(w->c, w->a.c, sizeof(w->c));
+      memcpy(w->z, w->a.z, sizeof(w->z));
+      bsm_context_destroy(context);
+    }
+    be_late(delay);
+    for (int i = 0; i < WORKERS; i++) {
+      assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+      assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    be_late(0);
+    for (int i = 0; i < WORKERS; i++) {
+      check(workers[i].status);
+      assert_int_equal(workers[i].wrong, 0);
+      arrays_destroy(&workers[i].a);
+    }
+  }
+}
+
 /* An index that is out of range is told of by whoever waits. */
 static void test_bad_data(void **state) {
   (void)state;
@@ -671,6 +752,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_what_is_recorded),
       cmocka_unit_test(test_failing_recordings),
       cmocka_unit_test(test_failing_calls),
+      cmocka_unit_test(test_threads),
       cmocka_unit_test(test_bad_data),
       cmocka_unit_test(test_callers_workspace),
       cmocka_unit_test(test_second_device),
