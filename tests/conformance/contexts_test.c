@@ -379,6 +379,75 @@ static void test_callers_stream(void **state) {
   close_stream(stream);
 }
 
+/* More than there is room for on the way, as late as it may come. */
+static void test_large_transfers(void **state) {
+  (void)state;
+  const size_t bytes = ((size_t)18 << 20) + 77;
+  bsm_stream *stream = new_stream(the_engine);
+  const bsm_device_ops *ops = stream->device->ops;
+  uint8_t *given = malloc(bytes), *got = calloc(bytes, 1);
+  void *memory;
+  assert_true(given && got);
+  check(ops->allocate(stream->device, NULL, bytes, BSM_ALIGNMENT, &memory));
+  for (uint64_t delay = 1; delay < 4; delay++) {
+    for (size_t i = 0; i < bytes; i++) given[i] = (uint8_t)(i * 13 + delay);
+    be_late(delay);
+    check(ops->upload(stream, memory, given, bytes));
+    check(ops->download(stream, got, memory, bytes));
+    synchronize(stream);
+    be_late(0);
+    assert_memory_equal(got, given, bytes);
+  }
+  ops->release(stream->device, NULL, memory);
+  close_stream(stream);
+  free(given);
+  free(got);
+}
+
+/* Nothing waits for arrays of the host either: outputs come when they are
+ * waited for. Arrays in pinned memory are copied by the device itself. */
+static void test_arrays_of_the_host(void **state) {
+  (void)state;
+  arrays a;
+  if (!standin.reset) skip();
+  arrays_init(&a, the_engine, 8);
+  bsm_cuda_device *d = bsm_cuda_device_of(device_of(the_engine));
+  bsm_context *context = open_context(the_engine, NULL);
+  check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+  be_late(1);
+  memset(a.c, 0xee, sizeof(a.c));
+  check(bsm_context_enqueue(context, a.in, INPUTS, a.out, OUTPUTS));
+  for (size_t i = 0; i < sizeof(a.c); i++) {
+    assert_int_equal(((const uint8_t *)a.c)[i], 0xee);
+  }
+  check(bsm_context_synchronize(context));
+  bsm_context_destroy(context);
+  assert_right(&a);
+  /* In a new context, that has no memory for transfers yet. */
+  arrays *pinned;
+  void *memory;
+  check(bsm_cuda_enter(d));
+  assert_int_equal(d->driver.host_allocate(&memory, sizeof(*pinned), 0), 0);
+  bsm_cuda_leave(d);
+  pinned = memory;
+  arrays_init(pinned, the_engine, 8);
+  context = open_context(the_engine, NULL);
+  standin_report before, after;
+  standin.report(&before);
+  check(bsm_context_enqueue(context, pinned->in, INPUTS, pinned->out, OUTPUTS));
+  check(bsm_context_synchronize(context));
+  standin.report(&after);
+  assert_int_equal(after.host_blocks, before.host_blocks);
+  be_late(0);
+  assert_right(pinned);
+  bsm_context_destroy(context);
+  arrays_destroy(pinned);
+  arrays_destroy(&a);
+  check(bsm_cuda_enter(d));
+  assert_int_equal(d->driver.host_free(memory), 0);
+  bsm_cuda_leave(d);
+}
+
 /* ---- recordings ---- */
 
 static bsm_context *open_with(const bsm_context_options *options) {
@@ -544,7 +613,7 @@ static void test_failing_calls(void **state) {
 
 /* ---- threads ---- */
 
-enum { WORKERS = 16, TURNS = 12 };
+enum { WORKERS = 16, TURNS = 8 };
 
 typedef struct worker {
   arrays a;
@@ -748,6 +817,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_arrays_on_either_side),
       cmocka_unit_test(test_many_runs),
       cmocka_unit_test(test_callers_stream),
+      cmocka_unit_test(test_large_transfers),
+      cmocka_unit_test(test_arrays_of_the_host),
       cmocka_unit_test(test_recordings),
       cmocka_unit_test(test_what_is_recorded),
       cmocka_unit_test(test_failing_recordings),

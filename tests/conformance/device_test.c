@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of devices, and what a device does besides steps: memory, streams,
  * transfers, events. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/thread_pool.h"
@@ -65,6 +66,67 @@ static void test_transfers(void **state) {
   ops->release(device, NULL, a);
   ops->release(device, NULL, b);
   ops->release(device, NULL, NULL);
+  fixture_stream_close(s);
+}
+
+/* Arrays that are larger than what a device may have for transfers. What comes
+ * to the host and goes back at once is in order, too. */
+static void test_large_transfers(void **state) {
+  (void)state;
+  const size_t bytes = ((size_t)20 << 20) + 12345;
+  bsm_stream *s = fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
+  const bsm_device_ops *ops = s->device->ops;
+  uint8_t *given = malloc(bytes), *between = calloc(bytes, 1);
+  uint8_t *got = calloc(bytes, 1);
+  void *a, *b;
+  assert_true(given && between && got);
+  assert_null(ops->allocate(s->device, NULL, bytes, BSM_ALIGNMENT, &a));
+  assert_null(ops->allocate(s->device, NULL, bytes, BSM_ALIGNMENT, &b));
+  for (int turn = 0; turn < 2; turn++) {
+    for (size_t i = 0; i < bytes; i++) {
+      given[i] = (uint8_t)(i * 31 + i / 4093 + (size_t)turn);
+    }
+    assert_null(ops->upload(s, a, given, bytes));
+    assert_null(ops->download(s, between, a, bytes));
+    assert_null(ops->upload(s, (uint8_t *)b + 1, between + 1, bytes - 2));
+    assert_null(ops->download(s, got + 1, (uint8_t *)b + 1, bytes - 2));
+    assert_null(ops->synchronize(s));
+    assert_memory_equal(between, given, bytes);
+    assert_memory_equal(got + 1, given + 1, bytes - 2);
+  }
+  ops->release(s->device, NULL, a);
+  ops->release(s->device, NULL, b);
+  fixture_stream_close(s);
+  free(given);
+  free(between);
+  free(got);
+}
+
+/* Many small ones: those before an event have arrived when it was waited for.
+ */
+static void test_many_transfers(void **state) {
+  (void)state;
+  enum { COUNT = 500, BYTES = 20000 };
+  bsm_stream *s = fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
+  const bsm_device_ops *ops = s->device->ops;
+  static uint8_t given[COUNT][BYTES], got[COUNT][BYTES];
+  bsm_event *event;
+  void *memory;
+  assert_null(ops->allocate(s->device, NULL, BYTES, BSM_ALIGNMENT, &memory));
+  assert_null(ops->event_create(s, &event));
+  for (int i = 0; i < COUNT; i++) {
+    memset(given[i], i, BYTES);
+    assert_null(ops->upload(s, memory, given[i], BYTES));
+    assert_null(ops->download(s, got[i], memory, BYTES));
+    if (i % 7) continue;
+    assert_null(ops->event_record(s, event));
+    assert_null(ops->event_wait(event));
+    assert_memory_equal(got[i], given[i], BYTES);
+  }
+  assert_null(ops->synchronize(s));
+  assert_memory_equal(got, given, sizeof(got));
+  ops->event_destroy(event);
+  ops->release(s->device, NULL, memory);
   fixture_stream_close(s);
 }
 
@@ -176,9 +238,14 @@ static void test_no_memory(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),     cmocka_unit_test(test_no_such_device),
-      cmocka_unit_test(test_transfers), cmocka_unit_test(test_events),
-      cmocka_unit_test(test_no_memory), cmocka_unit_test(test_recordings),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_no_such_device),
+      cmocka_unit_test(test_transfers),
+      cmocka_unit_test(test_events),
+      cmocka_unit_test(test_large_transfers),
+      cmocka_unit_test(test_many_transfers),
+      cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_recordings),
   };
   if (!suite_begin(argc, argv)) return 1;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,7 @@ FUNCTION(event_destroy, "cuEventDestroy_v2", (bsm_cu_event event))
 FUNCTION(event_record, "cuEventRecord",
          (bsm_cu_event event, bsm_cu_stream stream))
 FUNCTION(event_synchronize, "cuEventSynchronize", (bsm_cu_event event))
+FUNCTION(event_query, "cuEventQuery", (bsm_cu_event event))
 FUNCTION(event_elapsed, "cuEventElapsedTime",
          (float *milliseconds, bsm_cu_event from, bsm_cu_event to))
 

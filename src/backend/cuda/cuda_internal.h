@@ -71,6 +71,9 @@ BSM_NODISCARD bsm_status bsm_cuda_code_find(bsm_code_image *code,
 
 /* ---- streams: cuda_stream.c ---- */
 
+/* Pinned memory of a stream for transfers: cuda_staging.c. */
+typedef struct bsm_cuda_piece bsm_cuda_piece;
+
 typedef struct bsm_cuda_stream {
   bsm_stream base;
   const bsm_allocator *allocator;
@@ -80,6 +83,11 @@ typedef struct bsm_cuda_stream {
    */
   bsm_cu_stream recorder, live;
   bsm_cuda_fault *fault; /* the host's memory, that kernels write to */
+  struct {
+    bsm_cuda_piece *first, *last; /* in use, in the order of the stream */
+    bsm_cuda_piece *spare;
+    size_t room; /* of all */
+  } staging;
   bsm_code_image *code;
   bool profile;
 } bsm_cuda_stream;
@@ -101,6 +109,26 @@ void bsm_cuda_event_destroy(bsm_event *event);
 bsm_status bsm_cuda_event_record(bsm_stream *stream, bsm_event *event);
 bsm_status bsm_cuda_event_wait(bsm_event *event);
 double bsm_cuda_event_seconds(const bsm_event *from, const bsm_event *to);
+
+/* ---- transfers of memory that is not pinned: cuda_staging.c ---- */
+
+BSM_NODISCARD bsm_status bsm_cuda_stage_upload(bsm_cuda_device *device,
+                                               bsm_cuda_stream *stream,
+                                               bsm_cu_address to,
+                                               const void *from, size_t bytes);
+BSM_NODISCARD bsm_status bsm_cuda_stage_download(bsm_cuda_device *device,
+                                                 bsm_cuda_stream *stream,
+                                                 void *to, bsm_cu_address from,
+                                                 size_t bytes);
+/* Downloads that the device has done reach their memory. */
+BSM_NODISCARD bsm_status bsm_cuda_staging_advance(bsm_cuda_device *device,
+                                                  bsm_cuda_stream *stream);
+/* The same for all of them, as the stream is empty. */
+void bsm_cuda_staging_finish(bsm_cuda_stream *stream);
+/* No download reaches its memory: the stream has failed. */
+void bsm_cuda_staging_abandon(bsm_cuda_stream *stream);
+/* The stream is empty. */
+void bsm_cuda_staging_destroy(bsm_cuda_device *device, bsm_cuda_stream *stream);
 
 /* ---- recordings: cuda_recording.c ---- */
 

@@ -88,6 +88,7 @@ void bsm_cuda_stream_destroy(bsm_stream *stream) {
   bsm_status entered = bsm_cuda_enter(d);
   if (s->stream) {
     (void)d->driver.stream_synchronize(s->stream);
+    bsm_cuda_staging_destroy(d, s);
     if (!s->is_callers) (void)d->driver.stream_destroy(s->stream);
   }
   if (s->recorder) (void)d->driver.stream_destroy(s->recorder);
@@ -98,7 +99,14 @@ void bsm_cuda_stream_destroy(bsm_stream *stream) {
 }
 
 static bsm_status synchronize(bsm_cuda_device *d, bsm_cuda_stream *s) {
-  BSM_TRY_CUDA(&d->driver, stream_synchronize, s->stream);
+  bsm_status status =
+      bsm_cuda_status(&d->driver, d->driver.stream_synchronize(s->stream),
+                      "stream_synchronize");
+  if (status) {
+    bsm_cuda_staging_abandon(s);
+    return status;
+  }
+  bsm_cuda_staging_finish(s);
   return bsm_cuda_take_fault(s->fault);
 }
 
@@ -108,26 +116,29 @@ bsm_status bsm_cuda_synchronize(bsm_stream *stream) {
 
 /* ---- transfers ---- */
 
+/* A recording would read the host's memory whenever it is replayed. */
+static bsm_status refuse_recording(const bsm_cuda_stream *s) {
+  return s->recorder && s->stream == s->recorder
+             ? BSM_FAIL(BSM_INTERNAL, "a transfer cannot be recorded")
+             : BSM_OK;
+}
+
 bsm_status bsm_cuda_upload(bsm_stream *stream, void *to, const void *from,
                            size_t bytes) {
   if (!bytes) return BSM_OK;
-  BSM_CUDA_INSIDE(
-      device_of(stream),
-      bsm_cuda_status(&inside_->driver,
-                      inside_->driver.upload_async(address_of(to), from, bytes,
-                                                   stream_of(stream)->stream),
-                      "upload_async"));
+  BSM_TRY(refuse_recording(stream_of(stream)));
+  BSM_CUDA_INSIDE(device_of(stream),
+                  bsm_cuda_stage_upload(inside_, stream_of(stream),
+                                        address_of(to), from, bytes));
 }
 
 bsm_status bsm_cuda_download(bsm_stream *stream, void *to, const void *from,
                              size_t bytes) {
   if (!bytes) return BSM_OK;
+  BSM_TRY(refuse_recording(stream_of(stream)));
   BSM_CUDA_INSIDE(device_of(stream),
-                  bsm_cuda_status(&inside_->driver,
-                                  inside_->driver.download_async(
-                                      to, address_of(from), bytes,
-                                      stream_of(stream)->stream),
-                                  "download_async"));
+                  bsm_cuda_stage_download(inside_, stream_of(stream), to,
+                                          address_of(from), bytes));
 }
 
 bsm_status bsm_cuda_copy(bsm_stream *stream, void *to, const void *from,
@@ -204,6 +215,7 @@ bsm_status bsm_cuda_event_record(bsm_stream *stream, bsm_event *event) {
 
 static bsm_status wait_for(bsm_cuda_device *d, const cuda_event *e) {
   BSM_TRY_CUDA(&d->driver, event_synchronize, e->event);
+  BSM_TRY(bsm_cuda_staging_advance(d, e->stream));
   return bsm_cuda_take_fault(e->stream->fault);
 }
 

@@ -354,12 +354,13 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, uint64_t address);
 int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
   BEGIN();
   block *b = find(address, 1);
-  if (!b || b->host) {
+  if (!b) { /* it is no misuse to ask */
     result_ = BSM_CU_INVALID_VALUE;
     goto end;
   }
-  *(int *)value =
-      attribute == BSM_CU_POINTER_MEMORY_TYPE ? BSM_CU_MEMORY_TYPE_DEVICE : 0;
+  *(int *)value = attribute != BSM_CU_POINTER_MEMORY_TYPE ? 0
+                  : b->host ? BSM_CU_MEMORY_TYPE_HOST
+                            : BSM_CU_MEMORY_TYPE_DEVICE;
   END();
 }
 
