@@ -30,10 +30,14 @@ for name in bessemer-runtime bessemer-runtime-shapes; do
     sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
     grep -vE '^(libc|libm|libpthread|ld-linux[-a-z0-9_]*)\.so' || true)
   [ -z "$needed" ] || fail "$shared needs" $needed
-  for word in abort __assert_fail dlopen; do
+  for word in abort __assert_fail; do
     ! nm -D --undefined-only "$shared" | grep -qw "$word" ||
       fail "$shared refers to $word"
   done
+  # Libraries are opened for devices and their compilers alone.
+  bad=$(nm -A -g --undefined-only "$build/lib$name.a" 2>/dev/null |
+    grep -w dlopen | grep -v ':\(cuda_driver\|nvrtc\).c.o:' || true)
+  [ -z "$bad" ] || fail "$bad"
 done
 small=$build/libbessemer-runtime
 bad=$(nm -g --defined-only "$small.a" 2>/dev/null | awk 'NF == 3 {print $3}' |

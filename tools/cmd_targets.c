@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bessemer targets: what engines can be built for. */
+#include <string.h>
+
 #include "tools/session.h"
 
 static const struct argp_option options[] = {BSM_OPTIONS_LOG, {0}};
@@ -13,15 +15,26 @@ static const struct argp argp = {
     .options = options,
     .parser = parse,
     .doc =
-        "Prints the target of this machine in full, as --target takes it: "
-        "elsewhere, too, it builds what this machine would build with "
-        "--no-timing."};
+        "Prints the targets of this machine in full, as --target takes them: "
+        "elsewhere, too, they build what this machine would build with "
+        "--no-timing. Of targets whose device is not here it tells what is "
+        "missing."};
 
 static bsm_status print_targets(void) {
-  char *text;
-  BSM_TRY(bsm_target_text(NULL, &text));
-  puts(text);
-  bsm_string_free(text);
+  const char *name;
+  for (size_t i = 0; (name = bsm_target_name(i)) != NULL; i++) {
+    char *text;
+    bsm_status status = bsm_target_text(name, &text);
+    if (i > 0 && status && bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
+      const char *why = bsm_status_message(status);
+      printf("%s: not here: %.*s\n", name, (int)strcspn(why, "\n"), why);
+      bsm_status_free(status);
+      continue;
+    }
+    BSM_TRY(status);
+    puts(text);
+    bsm_string_free(text);
+  }
   return BSM_OK;
 }
 

@@ -257,9 +257,16 @@ BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
 /* The whole text of a target, with all of its parameters: the "builder.target"
  * of engines built for it (bsm_engine_metadata). "cpu" or NULL gives this
  * machine's. The caller frees it with bsm_string_free.
- * BSM_INVALID_ARGUMENT: as in bsm_compile_options. */
+ * BSM_INVALID_ARGUMENT: as in bsm_compile_options. BSM_NOT_FOUND,
+ * BSM_DEVICE: the bare name of a device that is not here. */
 BSM_API BSM_NODISCARD bsm_status bsm_target_text(const char *target,
                                                  char **out);
+
+/* The names of the targets that there are, the first being the one that is
+ * built for when none is asked for: "cpu", "cuda". NULL past the end. A target
+ * may be built for without its device, but not under its bare name:
+ * bsm_target_text tells what is missing. The string is static. */
+BSM_API const char *bsm_target_name(size_t index);
 
 /* The names that options.dump is called with, in order: "input", the given
  * graph; the lowering passes; "network", the converted network; the builder's

@@ -290,6 +290,22 @@ static void test_refused(void **state) {
   assert_null(text);
 }
 
+/* Every name is a target's; only the first one need be here. */
+static void test_names(void **state) {
+  (void)state;
+  assert_string_equal(bsm_target_name(0), "cpu");
+  size_t count = 1;
+  for (const char *name; (name = bsm_target_name(count)) != NULL; count++) {
+    char *text;
+    bsm_status status = bsm_target_text(name, &text);
+    assert_int_not_equal(bsm_status_code(status), BSM_INVALID_ARGUMENT);
+    if (!status) assert_memory_equal(text, name, strlen(name));
+    bsm_string_free(text);
+    bsm_status_free(status);
+  }
+  assert_true(count > 1);
+}
+
 static void assert_not_timed(const char *target, const char *piece) {
   bsm_engine *engine;
   bsm_status status = build(models[0], target, 0, false, &engine);
@@ -319,6 +335,7 @@ int main(void) {
       cmocka_unit_test(test_parameters_count),
       cmocka_unit_test(test_stamp),
       cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_names),
       cmocka_unit_test(test_timing_elsewhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,8 @@ expect 2 "Usage: bessemer COMMAND"
 expect 2 "no command 'frob'" frob
 expect 0 "bessemer compile" --help
 expect 0 "bessemer 0." --version
+expect 0 "cpu:" targets
+grep -q "^cuda:" out || fail "no line about cuda"
 expect 0 "Usage: bessemer compile" compile --help
 expect 2 "no file given" run
 expect 2 "no output given" compile "$digits/digits.ts"

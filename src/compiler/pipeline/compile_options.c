@@ -30,6 +30,12 @@ bsm_status bsm_find_target(const bsm_compile_options *options, bsm_arena *arena,
   return bsm_target_parse(&request, arena, out);
 }
 
+const char *bsm_target_name(size_t index) {
+  size_t count;
+  const bsm_target_ops *const *table = bsm_target_table(&count);
+  return index < count ? table[index]->name : NULL;
+}
+
 bsm_status bsm_target_text(const char *target, char **out) {
   BSM_NEED(out);
   *out = NULL;
