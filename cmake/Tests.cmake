@@ -18,6 +18,7 @@ set(BSM_CONFORMANCE_CUDA_convolution_step_test 4)
 set(BSM_CONFORMANCE_CUDA_element_wise_step_test 32)
 set(BSM_CONFORMANCE_CUDA_scatter_step_test 8)
 set(BSM_CONFORMANCE_CUDA_attention_step_test 1)
+set(BSM_CONFORMANCE_CUDA_recurrent_step_test 1)
 set(BSM_CONFORMANCE_CUDA_typed_product_step_test 1)
 set(BSM_CONFORMANCE_CUDA_hostile_step_test 1)
 # Programs in which a target takes no step at all.

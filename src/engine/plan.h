@@ -271,7 +271,8 @@ typedef struct bsm_step_aten_call {
 /* One level of a recurrent network in D directions; the second runs backwards.
  * Inputs: x [T, B, I], hidden state [D, B, P], LSTM: cell state [D, B, H]: any
  * strides, fast when that of I is 1. Outputs: states [T, B, D P] with last
- * stride 1, last hidden state, LSTM: last cell state: any strides. All float.
+ * stride 1, last hidden state, LSTM: last cell state: any strides. All of one
+ * floating-point dtype.
  * weights[0]: of all directions, packed by the target. weights[1]: int64[B],
  * the length of each sample; absent: T for all. After the end of a sample its
  * output is 0 and its states do not change. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent steps against plain loops in double, on every instruction set,
- * with one and two threads. */
+ * with one and two threads, in all dtypes that the device has. */
 #include "tests/conformance/step_harness.h"
 
 typedef struct network {
@@ -10,7 +10,59 @@ typedef struct network {
   bool input_backwards; /* the input's features are not adjacent */
   bool wide;            /* gaps between the rows of the output */
   bool padded;          /* samples of different lengths */
+  bsm_dtype dtype;      /* 0: float */
 } network;
+
+static bsm_dtype dtype_of(const network *n) {
+  return n->dtype ? n->dtype : BSM_DTYPE_FLOAT;
+}
+
+static double get(bsm_dtype dtype, const void *data, int64_t i) {
+  union {
+    uint32_t bits;
+    float value;
+  } wide;
+  switch (dtype) {
+    case BSM_DTYPE_DOUBLE:
+      return ((const double *)data)[i];
+    case BSM_DTYPE_HALF:
+      return (double)bsm_half_to_float(((const uint16_t *)data)[i]);
+    case BSM_DTYPE_BFLOAT16:
+      wide.bits = (uint32_t)((const uint16_t *)data)[i] << 16;
+      return (double)wide.value;
+    default:
+      return (double)((const float *)data)[i];
+  }
+}
+
+/* What of it the dtype holds. */
+static void put(bsm_dtype dtype, void *data, int64_t i, float value) {
+  const union {
+    float value;
+    uint32_t bits;
+  } wide = {value};
+  switch (dtype) {
+    case BSM_DTYPE_DOUBLE:
+      ((double *)data)[i] = (double)value;
+      break;
+    case BSM_DTYPE_HALF:
+      ((uint16_t *)data)[i] = bsm_float_to_half(value);
+      break;
+    case BSM_DTYPE_BFLOAT16:
+      ((uint16_t *)data)[i] = (uint16_t)(wide.bits >> 16);
+      break;
+    default:
+      ((float *)data)[i] = value;
+      break;
+  }
+}
+
+/* How far a value may be off that is rounded to the dtype once. */
+static double rounding(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_HALF       ? 0x1p-11
+         : dtype == BSM_DTYPE_BFLOAT16 ? 0x1p-8
+                                       : 0;
+}
 
 static int gates_of(const network *n) {
   return n->operation == BSM_RECURRENT_LSTM  ? 4
@@ -74,6 +126,7 @@ static void cell_step(const network *n, const float *w, const double *x,
 }
 
 typedef struct expected {
+  bsm_dtype dtype;
   double *values[3]; /* row-major */
   double tolerance;
 } expected;
@@ -82,14 +135,14 @@ static void compare(harness *h, uint32_t isa, void *arg) {
   const expected *e = arg;
   for (uint32_t k = 0; k < h->step.output_count; k++) {
     const bsm_plan_tensor *y = &h->tensors[h->step.outputs[k]];
-    const float *got = h->outputs[k];
     int64_t index[BSM_MAX_RANK] = {0};
     size_t i = 0;
     char what[64];
     snprintf(what, sizeof(what), "isa %u, output %u", isa, k);
     do {
-      assert_close((double)got[offset_of(y, index)], e->values[k][i++],
-                   e->tolerance, what);
+      const double want = e->values[k][i++];
+      assert_close(get(e->dtype, h->outputs[k], offset_of(y, index)), want,
+                   e->tolerance + fabs(want) * rounding(e->dtype), what);
     } while (next_index(y->dims, index));
   }
 }
@@ -117,8 +170,7 @@ static void reference(const network *n, const harness *h, const float *weights,
         }
         for (int i = 0; i < n->input; i++) {
           in[i] =
-              (double)((const float *)
-                           h->inputs[0])[offset_of(x, (int64_t[]){t, b, i})];
+              get(x->dtype, h->inputs[0], offset_of(x, (int64_t[]){t, b, i}));
         }
         cell_step(n, weights + (size_t)d * weight_count(n), in, state, cell);
         for (int i = 0; i < p; i++) {
@@ -130,13 +182,39 @@ static void reference(const network *n, const harness *h, const float *weights,
   free(in);
 }
 
+/* Adds an input of random values. */
+static const void *add_values(const network *n, harness *h, harness_rng *rng,
+                              bsm_dims dims, const int64_t *strides) {
+  const bsm_dtype dtype = dtype_of(n);
+  void *data = add_input(h, dtype, dims, strides);
+  const guarded *g = &h->data[h->step.inputs[h->step.input_count - 1]];
+  const size_t count = g->size / bsm_dtype_size(dtype);
+  for (size_t i = 0; i < count; i++) {
+    put(dtype, data, (int64_t)i, rng_float(rng));
+  }
+  return data;
+}
+
 /* Adds a state, as input and as expected values. */
-static void add_state(harness *h, harness_rng *rng, bsm_dims dims,
-                      double *values) {
-  const float *data = add_input(h, BSM_DTYPE_FLOAT, dims, NULL);
-  fill_input(h, rng, h->step.input_count - 1);
+static void add_state(const network *n, harness *h, harness_rng *rng,
+                      bsm_dims dims, double *values) {
+  const void *data = add_values(n, h, rng, dims, NULL);
   const int64_t count = dims.d[0] * dims.d[1] * dims.d[2];
-  for (int64_t i = 0; i < count; i++) values[i] = (double)data[i];
+  for (int64_t i = 0; i < count; i++) values[i] = get(dtype_of(n), data, i);
+}
+
+/* Packs the weights; they become what the dtype holds of them. */
+static void pack_weights(const network *n, harness *h, float *weights,
+                         size_t count) {
+  const bsm_dtype dtype = dtype_of(n);
+  void *typed = malloc(count * bsm_dtype_size(dtype) + 1);
+  assert_non_null(typed);
+  for (size_t i = 0; i < count; i++) {
+    put(dtype, typed, (int64_t)i, weights[i]);
+    weights[i] = (float)get(dtype, typed, (int64_t)i);
+  }
+  add_packed_for(h, 0, &h->step, 0, typed, bsm_dtype_size(dtype), false);
+  free(typed);
 }
 
 static void set_params(const network *n, harness *h) {
@@ -173,16 +251,18 @@ static float *build(const network *n, harness_rng *rng, harness *h,
     if (n->batch_first) ys[1] = t * ys[0];
   }
   const bsm_dims hd = dims_of(3, d, b, p), cd = dims_of(3, d, b, n->hidden);
-  add_input(h, BSM_DTYPE_FLOAT, dims_of(3, t, b, n->input), xs);
-  fill_input(h, rng, 0);
+  const bsm_dtype dtype = dtype_of(n);
+  e->dtype = dtype;
+  e->tolerance = dtype == BSM_DTYPE_DOUBLE ? 1e-12 : 2e-5;
+  add_values(n, h, rng, dims_of(3, t, b, n->input), xs);
   e->values[0] = doubles((size_t)(t * b * d * p));
   e->values[1] = doubles((size_t)(d * b * p));
   e->values[2] = doubles((size_t)(d * b * n->hidden));
-  add_state(h, rng, hd, e->values[1]);
-  if (lstm) add_state(h, rng, cd, e->values[2]);
-  add_output(h, BSM_DTYPE_FLOAT, dims_of(3, t, b, d * p), ys);
-  add_output(h, BSM_DTYPE_FLOAT, hd, NULL);
-  if (lstm) add_output(h, BSM_DTYPE_FLOAT, cd, NULL);
+  add_state(n, h, rng, hd, e->values[1]);
+  if (lstm) add_state(n, h, rng, cd, e->values[2]);
+  add_output(h, dtype, dims_of(3, t, b, d * p), ys);
+  add_output(h, dtype, hd, NULL);
+  if (lstm) add_output(h, dtype, cd, NULL);
   const size_t size = weight_count(n) * (size_t)d * sizeof(float);
   float *weights = malloc(size + 1);
   assert_non_null(weights);
@@ -190,7 +270,7 @@ static float *build(const network *n, harness_rng *rng, harness *h,
   /* Sums of the usual size, so that gates are neither open nor closed. */
   const float scale = 1.7f / sqrtf((float)(n->input + p + 1));
   for (size_t i = 0; i < size / sizeof(float); i++) weights[i] *= scale;
-  add_packed(h, 0, weights, false);
+  pack_weights(n, h, weights, size / sizeof(float));
   if (n->padded) {
     int64_t *lengths = add_weights(h, 1, (size_t)b * sizeof(int64_t));
     for (int i = 0; i < b; i++) lengths[i] = rng_range(rng, 0, t);
@@ -206,32 +286,49 @@ static void release(harness *h, expected *e, float *weights) {
 
 static void run_network(const network *n, harness_rng *rng) {
   harness h;
-  expected e = {.tolerance = 2e-5};
+  expected e;
   float *weights = build(n, rng, &h, &e);
   reference(n, &h, weights, &e);
   harness_run_all(&h, compare, &e);
   release(&h, &e, weights);
 }
 
+static void run_random(harness_rng *r, int count, bsm_dtype dtype) {
+  for (int i = 0; i < count; i++) {
+    network n = {.dtype = dtype,
+                 .operation = (bsm_recurrent_operation)rng_range(r, 0, 3),
+                 .directions = rng_range(r, 1, 2),
+                 .length = rng_range(r, 1, 9),
+                 .batch = rng_range(r, 1, 9),
+                 .input = rng_range(r, 1, 40),
+                 .hidden = rng_range(r, 1, 50),
+                 .batch_first = rng_range(r, 0, 1),
+                 .input_backwards = rng_range(r, 0, 4) == 0,
+                 .wide = rng_range(r, 0, 1),
+                 .padded = rng_range(r, 0, 2) == 0};
+    if (n.operation == BSM_RECURRENT_LSTM && rng_range(r, 0, 2) == 0) {
+      n.projection = rng_range(r, 1, 40);
+    }
+    run_network(&n, r);
+  }
+}
+
 static void test_random(void **state) {
   harness_rng r = {21};
   (void)state;
   suite_needs(BSM_STEP_RECURRENT);
-  for (int i = 0; i < 120; i++) {
-    network n = {.operation = (bsm_recurrent_operation)rng_range(&r, 0, 3),
-                 .directions = rng_range(&r, 1, 2),
-                 .length = rng_range(&r, 1, 9),
-                 .batch = rng_range(&r, 1, 9),
-                 .input = rng_range(&r, 1, 40),
-                 .hidden = rng_range(&r, 1, 50),
-                 .batch_first = rng_range(&r, 0, 1),
-                 .input_backwards = rng_range(&r, 0, 4) == 0,
-                 .wide = rng_range(&r, 0, 1),
-                 .padded = rng_range(&r, 0, 2) == 0};
-    if (n.operation == BSM_RECURRENT_LSTM && rng_range(&r, 0, 2) == 0) {
-      n.projection = rng_range(&r, 1, 40);
-    }
-    run_network(&n, &r);
+  run_random(&r, 120, BSM_DTYPE_FLOAT);
+}
+
+static void test_dtypes(void **state) {
+  static const bsm_dtype dtypes[] = {BSM_DTYPE_HALF, BSM_DTYPE_BFLOAT16,
+                                     BSM_DTYPE_DOUBLE};
+  (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
+  if (suite_is_for("cpu")) skip(); /* it has them in float alone */
+  for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+    harness_rng r = {27};
+    run_random(&r, 30, dtypes[i]);
   }
 }
 
@@ -245,6 +342,7 @@ static void test_large(void **state) {
       {BSM_RECURRENT_LSTM, 2, 6, 17, 520, 200, 70, false, false, false, false},
       {BSM_RECURRENT_TANH, 1, 5, 6, 30, 1300, 0, false, false, false, false},
       {BSM_RECURRENT_RELU, 1, 4, 5, 1, 1200, 0, false, false, false, false},
+      {BSM_RECURRENT_LSTM, 2, 140, 60, 3, 64, 0, true, false, false, true},
   };
   harness_rng r = {22};
   (void)state;
@@ -276,7 +374,7 @@ static void test_threads(void **state) {
   suite_needs(BSM_STEP_RECURRENT);
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     harness h;
-    expected e = {.tolerance = 2e-5};
+    expected e;
     float *weights = build(&cases[i], &r, &h, &e);
     uint8_t *first[3] = {NULL};
     for (int threads = 1; threads <= 9; threads += threads < 3 ? 1 : 3) {
@@ -302,7 +400,7 @@ static void test_not_finite(void **state) {
       BSM_RECURRENT_LSTM, 1, 3, 6, 5, 20, 0, false, false, false, false};
   harness_rng r = {23};
   harness h;
-  expected e = {.tolerance = 2e-5};
+  expected e;
   uint32_t isas[8];
   (void)state;
   suite_needs(BSM_STEP_RECURRENT);
@@ -429,6 +527,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_random),      cmocka_unit_test(test_large),
       cmocka_unit_test(test_not_finite),  cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_dtypes),
   };
   return suite_run(argc, argv, tests);
 }

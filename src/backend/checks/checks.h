@@ -66,6 +66,11 @@ BSM_NODISCARD bsm_status bsm_check_matrices(const bsm_plan *plan,
 BSM_NODISCARD bsm_status bsm_check_attention(const bsm_plan *plan,
                                              const bsm_plan_step *step,
                                              bsm_dtype dtype);
+/* Levels of recurrent networks over tensors of `dtype`; the size of weights[0]
+ * is the device's to check. */
+BSM_NODISCARD bsm_status bsm_check_recurrent(const bsm_plan *plan,
+                                             const bsm_plan_step *step,
+                                             bsm_dtype dtype);
 BSM_NODISCARD bsm_status bsm_check_softmax(const bsm_plan *plan,
                                            const bsm_plan_step *step);
 BSM_NODISCARD bsm_status bsm_check_normalization(const bsm_plan *plan,
@@ -102,6 +107,11 @@ BSM_NODISCARD bsm_status bsm_check_weights(const bsm_plan *plan,
                                            const bsm_plan_step *step,
                                            uint32_t index, uint64_t size);
 BSM_NODISCARD bsm_status bsm_check_axis(const bsm_plan_tensor *t, int32_t axis);
+/* The gates of a recurrent operation; 0: there is no such operation. */
+int64_t bsm_recurrent_gates(int32_t operation);
+/* Parameters alone: each of the matrices has at most BSM_MAX_ELEMENTS. */
+BSM_NODISCARD bsm_status
+bsm_check_recurrent_sizes(const bsm_step_recurrent *params);
 BSM_NODISCARD bsm_status bsm_check_epilogue(const bsm_step_epilogue *epilogue);
 /* Rank and parameters: kernel, stride, dilation >= 1, paddings >= 0, all small
  * enough for their sums not to overflow. */

@@ -41,48 +41,19 @@
 
 /* ---- check ---- */
 
-static bsm_status check_dims(const bsm_plan_tensor *t, bsm_dims want,
-                             const char *what) {
-  bool same = t->dims.rank == want.rank;
-  for (int32_t i = 0; same && i < want.rank; i++) {
-    same = t->dims.d[i] == want.d[i];
-  }
-  if (same) return bsm_check_dtype(t, BSM_DTYPE_FLOAT, what);
-  return BSM_FAIL(BSM_CORRUPT, "the %s is %s, not %s", what,
-                  bsm_dims_str(t->dims), bsm_dims_str(want));
-}
-
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_recurrent *p = &step->params->recurrent;
   bsm_cpu_recurrent_shape s;
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  if (dtype != BSM_DTYPE_FLOAT) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a recurrent step of %s",
+                    bsm_dtype_name(dtype));
+  }
+  BSM_TRY(bsm_check_recurrent(plan, step, dtype));
   BSM_TRY(bsm_cpu_recurrent_shape_of(p, &s));
-  const uint32_t count = p->operation == BSM_RECURRENT_LSTM ? 3 : 2;
-  BSM_TRY(bsm_check_counts(step, count, count));
-  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
-  BSM_TRY(bsm_check_dtype(x, BSM_DTYPE_FLOAT, "input"));
-  if (x->dims.rank != 3 || x->dims.d[2] != p->input) {
-    return BSM_FAIL(BSM_CORRUPT, "the input is %s, not [T, B, %lld]",
-                    bsm_dims_str(x->dims), (long long)p->input);
-  }
-  const int64_t t = x->dims.d[0], b = x->dims.d[1], d = p->directions;
-  const bsm_dims h = {3, {d, b, s.state}}, c = {3, {d, b, p->hidden}};
-  BSM_TRY(check_dims(y, (bsm_dims){3, {t, b, d * s.state}}, "output"));
-  BSM_TRY(check_dims(bsm_step_input(plan, step, 1), h, "hidden state"));
-  BSM_TRY(check_dims(bsm_step_output(plan, step, 1), h, "last hidden state"));
-  if (count == 3) {
-    BSM_TRY(check_dims(bsm_step_input(plan, step, 2), c, "cell state"));
-    BSM_TRY(check_dims(bsm_step_output(plan, step, 2), c, "last cell state"));
-  }
-  if (y->strides[2] != 1 && y->dims.d[2] > 1) {
-    return BSM_FAIL(BSM_CORRUPT, "the output's last stride is %lld",
-                    (long long)y->strides[2]);
-  }
-  if (step->weights[1] != BSM_NO_WEIGHTS) {
-    BSM_TRY(bsm_check_weights(plan, step, 1, (uint64_t)b * sizeof(int64_t)));
-  }
-  return bsm_check_weights(plan, step, 0,
-                           (uint64_t)s.size * sizeof(float) * (uint64_t)d);
+  return bsm_check_weights(
+      plan, step, 0,
+      (uint64_t)s.size * sizeof(float) * (uint64_t)p->directions);
 }
 
 /* ---- prepare ---- */

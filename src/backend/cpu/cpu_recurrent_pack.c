@@ -4,29 +4,14 @@
 
 #include <string.h>
 
+#include "backend/checks/checks.h"
 #include "base/checked.h"
-
-#define LIMIT ((int64_t)1 << 40) /* of each size */
-#define MOST ((int64_t)1 << 46)  /* elements of a matrix */
-
-static int64_t gates_of(int32_t operation) {
-  switch ((bsm_recurrent_operation)operation) {
-    case BSM_RECURRENT_LSTM:
-      return 4;
-    case BSM_RECURRENT_GRU:
-      return 3;
-    case BSM_RECURRENT_TANH:
-    case BSM_RECURRENT_RELU:
-      return 1;
-  }
-  return 0;
-}
 
 /* Adds the floats of a packed matrix to *at. */
 static bsm_status add_matrix(int64_t k, int64_t n, int64_t *at) {
   int64_t count;
   const int64_t panels = n / BSM_PANEL + (n % BSM_PANEL != 0);
-  if (!bsm_i64_mul(k, panels * BSM_PANEL, &count) || count > MOST) {
+  if (!bsm_i64_mul(k, panels * BSM_PANEL, &count) || count > BSM_MAX_ELEMENTS) {
     return BSM_FAIL(BSM_CORRUPT, "a matrix of %lld x %lld", (long long)k,
                     (long long)n);
   }
@@ -36,17 +21,8 @@ static bsm_status add_matrix(int64_t k, int64_t n, int64_t *at) {
 
 bsm_status bsm_cpu_recurrent_shape_of(const bsm_step_recurrent *p,
                                       bsm_cpu_recurrent_shape *s) {
-  *s = (bsm_cpu_recurrent_shape){.gates = gates_of(p->operation)};
-  if (s->gates == 0 || p->directions < 1 || p->directions > 2 || p->input < 0 ||
-      p->input > LIMIT || p->hidden < 1 || p->hidden > LIMIT ||
-      p->projection < 0 || p->projection > LIMIT ||
-      (p->projection && p->operation != BSM_RECURRENT_LSTM)) {
-    return BSM_FAIL(BSM_CORRUPT,
-                    "recurrent operation %d in %d directions: %lld inputs, "
-                    "%lld hidden units, %lld projected",
-                    p->operation, p->directions, (long long)p->input,
-                    (long long)p->hidden, (long long)p->projection);
-  }
+  BSM_TRY(bsm_check_recurrent_sizes(p));
+  *s = (bsm_cpu_recurrent_shape){.gates = bsm_recurrent_gates(p->operation)};
   s->panels = p->hidden / BSM_PANEL + (p->hidden % BSM_PANEL != 0);
   s->columns = s->panels * s->gates * BSM_PANEL;
   s->state = p->projection ? p->projection : p->hidden;

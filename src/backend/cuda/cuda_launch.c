@@ -106,7 +106,8 @@ bsm_status bsm_cuda_add_launch(bsm_cuda_launches *l, const char *source,
                  .options = bsm_arena_printf(l->arena, "%s", options)},
       .grid = {1, 1, 1},
       .block = {1, 1, 1},
-      .params_size = (uint32_t)size};
+      .params_size = (uint32_t)size,
+      .rounds = {0, 1, 1}};
   launch->params = bsm_arena_alloc(l->arena, size ? size : 1, 16);
   launch->slots = BSM_NEW_ARRAY(l->arena, bsm_cuda_slot, BSM_CUDA_MAX_SLOTS);
   if (!launch->kernel.options || !launch->params || !launch->slots) {
@@ -136,6 +137,11 @@ void bsm_cuda_set_shared(bsm_cuda_launches *l, size_t bytes) {
   last(l)->shared_bytes = (unsigned)bytes;
 }
 
+void bsm_cuda_set_rounds(bsm_cuda_launches *l, int64_t first, int64_t every,
+                         int64_t end) {
+  last(l)->rounds = (bsm_cuda_rounds){first, every, end};
+}
+
 bsm_status bsm_cuda_set_generated(bsm_cuda_launches *l, const char *text) {
   last(l)->kernel.generated = text;
   return name_kernel(l);
@@ -150,8 +156,14 @@ bsm_status bsm_cuda_add_slot(bsm_cuda_launches *l, bsm_cuda_slot_kind kind,
                     launch->kernel.source, offset, launch->params_size);
   }
   launch->slots[launch->slot_count++] =
-      (bsm_cuda_slot){kind, (uint32_t)offset, index};
+      (bsm_cuda_slot){.kind = kind, .offset = (uint32_t)offset, .index = index};
   return BSM_OK;
+}
+
+void bsm_cuda_move_slot(bsm_cuda_launches *l, int64_t bytes, int64_t advance) {
+  bsm_cuda_slot *slot = &last(l)->slots[last(l)->slot_count - 1];
+  slot->bytes = bytes;
+  slot->advance = advance;
 }
 
 bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l, uint64_t bytes,
@@ -171,8 +183,8 @@ bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
                                   const bsm_plan_step *step, int sm,
                                   bsm_arena *arena, bsm_cuda_launches *out) {
   const bsm_cuda_step_kind *kind = bsm_cuda_step_kind_of(step->kind);
-  *out =
-      (bsm_cuda_launches){.plan = plan, .step = step, .arena = arena, .sm = sm};
+  *out = (bsm_cuda_launches){
+      .plan = plan, .step = step, .arena = arena, .sm = sm, .rounds = 1};
   if (!kind) {
     return BSM_FAIL(BSM_UNSUPPORTED, "GPUs have no steps of kind %s",
                     bsm_step_kind_name(step->kind));

@@ -30,14 +30,23 @@ typedef enum bsm_cuda_slot_kind {
   BSM_CUDA_SLOT_TENSOR,  /* of the plan, with its offset */
   BSM_CUDA_SLOT_WEIGHTS, /* of the plan */
   BSM_CUDA_SLOT_SCRATCH, /* of the step; `index` is an offset in bytes */
-  BSM_CUDA_SLOT_FAULT    /* where kernels report bad data: kernels/fault.cuh */
+  BSM_CUDA_SLOT_FAULT,   /* where kernels report bad data: kernels/fault.cuh */
+  BSM_CUDA_SLOT_ROUND    /* no address, but the number of the round */
 } bsm_cuda_slot_kind;
 
 typedef struct bsm_cuda_slot {
   bsm_cuda_slot_kind kind;
   uint32_t offset; /* in the parameters, of 8 bytes */
   uint64_t index;
+  int64_t bytes, advance; /* added to an address: once, and in each round */
 } bsm_cuda_slot;
+
+/* The launches of most steps happen once. Those of a loop do in rounds: one
+ * after the other those of round 0, then those of round 1, ... A launch is in
+ * the rounds first, first + every, ... that are before `end`. */
+typedef struct bsm_cuda_rounds {
+  int64_t first, every, end;
+} bsm_cuda_rounds;
 
 typedef struct bsm_cuda_launch {
   bsm_cuda_kernel kernel;
@@ -47,6 +56,7 @@ typedef struct bsm_cuda_launch {
   uint32_t params_size;
   bsm_cuda_slot *slots;
   uint32_t slot_count;
+  bsm_cuda_rounds rounds;
 } bsm_cuda_launch;
 
 #define BSM_CUDA_MAX_LAUNCHES 16
@@ -62,6 +72,7 @@ typedef struct bsm_cuda_launches {
   int sm; /* compute capability built for: 75, 80, 90, ... */
   bsm_cuda_launch items[BSM_CUDA_MAX_LAUNCHES];
   uint32_t count;
+  int64_t rounds;      /* 1, unless the function says otherwise */
   size_t scratch_size; /* bytes that all of them share */
 } bsm_cuda_launches;
 
@@ -76,11 +87,15 @@ void bsm_cuda_set_grid(bsm_cuda_launches *l, uint64_t x, uint64_t y,
 void bsm_cuda_set_block(bsm_cuda_launches *l, unsigned x, unsigned y,
                         unsigned z);
 void bsm_cuda_set_shared(bsm_cuda_launches *l, size_t bytes);
+void bsm_cuda_set_rounds(bsm_cuda_launches *l, int64_t first, int64_t every,
+                         int64_t end);
 BSM_NODISCARD bsm_status bsm_cuda_set_generated(bsm_cuda_launches *l,
                                                 const char *text);
 BSM_NODISCARD bsm_status bsm_cuda_add_slot(bsm_cuda_launches *l,
                                            bsm_cuda_slot_kind kind,
                                            size_t offset, uint64_t index);
+/* About the slot that was added last. */
+void bsm_cuda_move_slot(bsm_cuda_launches *l, int64_t bytes, int64_t advance);
 /* Room of the step's scratch memory: its offset. BSM_LIMIT: too much. */
 BSM_NODISCARD bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l,
                                               uint64_t bytes, uint64_t *offset);

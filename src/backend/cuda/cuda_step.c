@@ -15,6 +15,7 @@ typedef struct prepared {
   const void *const *weights;
   bsm_cuda_fault *fault;
   uint32_t count;
+  int64_t rounds;
   bsm_cuda_launch *launches;
   bsm_cu_function *functions;
 } prepared;
@@ -34,8 +35,8 @@ bsm_status bsm_cuda_check(const bsm_plan *plan, const bsm_plan_step *step) {
 
 /* ---- enqueueing ---- */
 
-static uint64_t address_of(const prepared *p, const bsm_run *run,
-                           const bsm_cuda_slot *slot) {
+static uint64_t base_of(const prepared *p, const bsm_run *run,
+                        const bsm_cuda_slot *slot) {
   switch (slot->kind) {
     case BSM_CUDA_SLOT_TENSOR:
       return (uint64_t)(uintptr_t)bsm_run_address(run, p->plan,
@@ -46,22 +47,31 @@ static uint64_t address_of(const prepared *p, const bsm_run *run,
       return (uint64_t)(uintptr_t)(run->scratch + slot->index);
     case BSM_CUDA_SLOT_FAULT:
       return (uint64_t)(uintptr_t)p->fault;
+    case BSM_CUDA_SLOT_ROUND:
+      break;
   }
   return 0;
 }
 
-static bsm_status launch(const prepared *p, const bsm_run *run, uint32_t i) {
+static uint64_t value_of(const prepared *p, const bsm_run *run,
+                         const bsm_cuda_slot *slot, int64_t round) {
+  if (slot->kind == BSM_CUDA_SLOT_ROUND) return (uint64_t)round;
+  return base_of(p, run, slot) + (uint64_t)slot->bytes +
+         (uint64_t)round * (uint64_t)slot->advance;
+}
+
+static bsm_status launch(const prepared *p, const bsm_run *run, uint32_t i,
+                         int64_t round) {
   const bsm_cuda_launch *l = &p->launches[i];
   _Alignas(16) uint8_t params[BSM_CUDA_MAX_PARAMS];
   void *values[] = {params};
   memcpy(params, l->params, l->params_size);
   for (uint32_t k = 0; k < l->slot_count; k++) {
-    const uint64_t address = address_of(p, run, &l->slots[k]);
-    memcpy(params + l->slots[k].offset, &address, sizeof(address));
+    const uint64_t value = value_of(p, run, &l->slots[k], round);
+    memcpy(params + l->slots[k].offset, &value, sizeof(value));
     if (l->slots[k].kind == BSM_CUDA_SLOT_FAULT) {
       const uint64_t step = (uint64_t)(uintptr_t)p;
-      memcpy(params + l->slots[k].offset + sizeof(address), &step,
-             sizeof(step));
+      memcpy(params + l->slots[k].offset + sizeof(value), &step, sizeof(step));
     }
   }
   const bsm_cu_launch_config config = {
@@ -76,7 +86,16 @@ static bsm_status launch(const prepared *p, const bsm_run *run, uint32_t i) {
 }
 
 static bsm_status launch_all(const prepared *p, const bsm_run *run) {
-  for (uint32_t i = 0; i < p->count; i++) BSM_TRY(launch(p, run, i));
+  for (int64_t round = 0; round < p->rounds; round++) {
+    for (uint32_t i = 0; i < p->count; i++) {
+      const bsm_cuda_rounds *in = &p->launches[i].rounds;
+      if (round < in->first || round >= in->end ||
+          (round - in->first) % in->every != 0) {
+        continue;
+      }
+      BSM_TRY(launch(p, run, i, round));
+    }
+  }
   return BSM_OK;
 }
 
@@ -108,6 +127,7 @@ static bsm_status prepare(const bsm_cuda_stream *s, prepared *p,
   BSM_TRY_ALLOC(l);
   BSM_TRY(bsm_cuda_make_launches(p->plan, p->step, p->device->sm, arena, l));
   p->count = l->count;
+  p->rounds = l->rounds;
   p->launches = l->items;
   *scratch_size = l->scratch_size;
   return find_functions(p, s->code, arena);

@@ -131,4 +131,27 @@ typedef struct bsm_cuda_attention {
   double scale, fill;
 } bsm_cuda_attention;
 
+/* One step in time of a level of a recurrent network: round r is step r, or
+ * counted from the end in the second direction. States are what elements are
+ * held in, [2 (rounds in turns)][D][B][P], cells and what is projected
+ * [D][B][H], products of the inputs [D][chunk][B][G H]. */
+typedef struct bsm_cuda_recurrent {
+  bsm_cuda_u64 products, states, cells, unprojected;
+  bsm_cuda_u64 weights, lengths, y; /* lengths 0: all have p.length steps */
+  bsm_cuda_i64 round;
+  bsm_cuda_i64 length, chunk, batch, hidden, state;
+  /* Elements of the weights: those of a direction, and where in them are the
+   * recurrent matrix, the projection, and the recurrent bias. */
+  bsm_cuda_i64 direction, recurrent, projection, bias;
+  bsm_cuda_i64 y_step, y_row;
+} bsm_cuda_recurrent;
+
+/* States of a recurrent network between tensors and dense arrays: hidden states
+ * and cells, both [D][B][size]. */
+typedef struct bsm_cuda_states {
+  bsm_cuda_u64 tensor[2], array[2];
+  bsm_cuda_i64 count[2], batch, size[2];
+  bsm_cuda_i64 strides[2][3];
+} bsm_cuda_states;
+
 #endif /* BSM_BACKEND_CUDA_KERNELS_PARAMS_H_ */

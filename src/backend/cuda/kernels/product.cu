@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices with any strides: out = act(scale A B + bias +
 // residual). A block makes a tile of one matrix. Options: K_T, K_ACTIVATION,
-// K_LOOPS (over matrices), K_A_ROWS, K_B_ROWS (1: memory goes along the rows).
+// K_LOOPS (over matrices), K_A_ROWS, K_B_ROWS (1: memory goes along the rows),
+// K_Y (of the output, where it is not K_T).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
 #include "tile.cuh"
+
+#ifndef K_Y
+#define K_Y K_T
+#endif
 
 typedef element<K_T>::value value;
 
@@ -62,7 +67,7 @@ KERNEL_OF(TILE_THREADS, product, bsm_cuda_product) {
           x = add(x, load<K_T>(p.residual, r0 + m * p.residual_row +
                                                n * p.residual_column));
         }
-        store<K_T>(p.y, y0 + m * p.y_row + n,
+        store<K_Y>(p.y, y0 + m * p.y_row + n,
                  activate(K_ACTIVATION, x, (value)p.alpha, (value)p.beta));
       }
     }

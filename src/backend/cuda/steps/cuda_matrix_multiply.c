@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices of a GPU. */
-#include "backend/cuda/kernels/params.h"
-#include "backend/cuda/steps/cuda_steps.h"
+#include "backend/cuda/steps/cuda_products.h"
 #include "base/checked.h"
 
 #define TILE 64
@@ -25,6 +24,26 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
     return BSM_FAIL(BSM_CORRUPT, "a matrix of a size that makes no sense");
   }
   return bsm_check_weights(plan, step, 0, (uint64_t)bytes);
+}
+
+bsm_status bsm_cuda_launch_product(bsm_cuda_launches *l,
+                                   const bsm_cuda_product *p,
+                                   const bsm_cuda_product_kind *kind) {
+  uint64_t batches = 1;
+  for (int i = 0; i < kind->loops; i++) batches *= (uint64_t)p->batch_sizes[i];
+  const bool same = kind->out == kind->dtype;
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "product", "product", p, sizeof(*p),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_LOOPS=%d -DK_A_ROWS=%d -DK_B_ROWS=%d%s%s",
+      bsm_cuda_type(kind->dtype), kind->activation, kind->loops,
+      p->a_column <= p->a_row, p->b_column <= p->b_row,
+      same ? "" : " -DK_Y=", same ? "" : bsm_cuda_type(kind->out)));
+  bsm_cuda_set_block(l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)p->m, TILE, UINT32_MAX) *
+                        bsm_cuda_blocks((uint64_t)p->n, TILE, UINT32_MAX),
+                    batches < MAX_BATCH ? batches : MAX_BATCH, 1);
+  return BSM_OK;
 }
 
 static bsm_status launches(bsm_cuda_launches *l) {
@@ -66,16 +85,9 @@ static bsm_status launches(bsm_cuda_launches *l) {
     params.residual_batch[i] = r ? stride_of(r, rank, i) : 0;
   }
   if (batches == 0 || params.m == 0 || params.n == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "product", "product", &params, sizeof(params),
-      "-DK_T=%s -DK_ACTIVATION=%d -DK_LOOPS=%d -DK_A_ROWS=%d -DK_B_ROWS=%d",
-      bsm_cuda_type(y->dtype), p->epilogue.activation, rank - 2,
-      params.a_column <= params.a_row, params.b_column <= params.b_row));
-  bsm_cuda_set_block(l, BLOCK, 1, 1);
-  bsm_cuda_set_grid(l,
-                    bsm_cuda_blocks((uint64_t)params.m, TILE, UINT32_MAX) *
-                        bsm_cuda_blocks((uint64_t)params.n, TILE, UINT32_MAX),
-                    batches < MAX_BATCH ? batches : MAX_BATCH, 1);
+  const bsm_cuda_product_kind kind = {y->dtype, y->dtype,
+                                      p->epilogue.activation, rank - 2};
+  BSM_TRY(bsm_cuda_launch_product(l, &params, &kind));
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
                             offsetof(bsm_cuda_product, a), step->inputs[0]));
   BSM_TRY(bsm_cuda_add_slot(l, b ? BSM_CUDA_SLOT_TENSOR : BSM_CUDA_SLOT_WEIGHTS,

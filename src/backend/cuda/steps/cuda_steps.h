@@ -24,7 +24,8 @@
   X(PAD)                       \
   X(RESIZE)                    \
   X(SCATTER)                   \
-  X(ATTENTION)
+  X(ATTENTION)                 \
+  X(RECURRENT)
 
 #define X(name) extern const bsm_cuda_step_kind bsm_cuda_##name;
 BSM_CUDA_STEP_KINDS(X)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_recurrent.h"
 #include "backend/cuda/target/cuda_target.h"
 #include "base/checked.h"
 
@@ -57,6 +58,17 @@ static void transpose(const uint8_t *from, uint8_t *to, int64_t count,
   }
 }
 
+/* The raw weights have the form already. */
+static bsm_status pack_recurrent(const bsm_step_recurrent *p,
+                                 const void *values, size_t element,
+                                 void *packed, uint64_t *size) {
+  bsm_cuda_recurrent_layout layout;
+  BSM_TRY(bsm_cuda_recurrent_layout_of(p, &layout));
+  BSM_TRY(total(layout.size, p->directions, 1, 1, element, size));
+  if (packed) memcpy(packed, values, (size_t)*size);
+  return BSM_OK;
+}
+
 bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
                          int64_t in_maps, const void *values, size_t element,
                          bool transposed, void *packed, uint64_t *size) {
@@ -72,6 +84,10 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
       memcpy(packed, values, (size_t)*size);
     }
     return BSM_OK;
+  }
+  if (step->kind == BSM_STEP_RECURRENT) {
+    return pack_recurrent(&step->params->recurrent, values, element, packed,
+                          size);
   }
   if (step->kind != BSM_STEP_CONVOLUTION &&
       step->kind != BSM_STEP_DECONVOLUTION) {

@@ -121,6 +121,7 @@ static bool has_kernel(const bsm_layer *layer) {
     case BSM_LAYER_TOP_K:
     case BSM_LAYER_RESIZE:
     case BSM_LAYER_ATTENTION:
+    case BSM_LAYER_RECURRENT:
     case BSM_LAYER_FILL:
     case BSM_LAYER_FUSED_ELEMENT_WISE:
     case BSM_LAYER_SHUFFLE:

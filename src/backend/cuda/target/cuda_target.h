@@ -22,7 +22,7 @@ extern const bsm_target_ops bsm_cuda_target_ops;
 
 /* `pack` of the target: kernels [out, spatial..., in / groups], those of
  * deconvolutions [groups, out / groups, spatial..., in / groups], matrices
- * [K, N], all in their dtype. */
+ * [K, N], those of recurrent steps as they are, all in their dtype. */
 bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
                          int64_t in_maps, const void *values, size_t element,
                          bool transposed, void *packed, uint64_t *size);

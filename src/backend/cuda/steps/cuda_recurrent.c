@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Levels of recurrent networks on a GPU: LSTM, GRU and plain RNN, one or two
+ * directions.
+ *
+ * The sequence is taken in chunks. The products of a chunk's inputs are one
+ * product of matrices for each direction; then each step in time is a launch of
+ * its own, which multiplies the states and at once computes the gates, and of a
+ * projection a second one. Both directions are in the same launches. States are
+ * double buffered and stay in float, or double, until the sequence is over. */
+#include "backend/cuda/steps/cuda_recurrent.h"
+
+#include "aten/tensor.h"
+#include "backend/cuda/steps/cuda_products.h"
+#include "base/checked.h"
+
+#define WARPS 8
+#define SAMPLES 8 /* of a warp */
+#define MAX_GROUPS 65535
+#define BLOCK 256
+#define MAX_BLOCKS 1024
+/* Of the products of a chunk's inputs. */
+#define CHUNK_BYTES ((int64_t)8 << 20)
+
+bsm_status bsm_cuda_recurrent_layout_of(const bsm_step_recurrent *p,
+                                        bsm_cuda_recurrent_layout *out) {
+  BSM_TRY(bsm_check_recurrent_sizes(p));
+  /* Each of these is at most BSM_MAX_ELEMENTS. */
+  out->rows = bsm_recurrent_gates(p->operation) * p->hidden;
+  out->state = p->projection ? p->projection : p->hidden;
+  out->recurrent = out->rows * p->input;
+  out->projection = out->recurrent + out->rows * out->state;
+  out->input_bias = out->projection + p->projection * p->hidden;
+  out->bias = out->input_bias + out->rows;
+  out->size = out->bias + out->rows;
+  return BSM_OK;
+}
+
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_recurrent *p = &step->params->recurrent;
+  bsm_cuda_recurrent_layout layout;
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  if (!bsm_dtype_is_floating(dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "a recurrent step of %s",
+                    bsm_dtype_name(dtype));
+  }
+  BSM_TRY(bsm_check_recurrent(plan, step, dtype));
+  BSM_TRY(bsm_cuda_recurrent_layout_of(p, &layout));
+  return bsm_check_weights(
+      plan, step, 0,
+      (uint64_t)layout.size * bsm_dtype_size(dtype) * (uint64_t)p->directions);
+}
+
+/* What all launches of a step share. */
+typedef struct work {
+  bsm_cuda_launches *l;
+  const bsm_step_recurrent *p;
+  bsm_cuda_recurrent_layout layout;
+  const bsm_plan_tensor *x, *y;
+  bsm_dtype held; /* what elements are held in, while it runs */
+  int64_t length, batch, chunk;
+  uint64_t products, states, cells, unprojected; /* in the scratch memory */
+} work;
+
+static bool has_cell(const work *w) {
+  return w->p->operation == BSM_RECURRENT_LSTM;
+}
+
+/* ---- scratch memory ---- */
+
+static bsm_status add_array(work *w, int64_t rows, int64_t columns,
+                            uint64_t *offset) {
+  int64_t bytes;
+  if (!bsm_i64_mul(rows, columns, &bytes) ||
+      !bsm_i64_mul(bytes, (int64_t)bsm_dtype_size(w->held), &bytes)) {
+    return BSM_FAIL(BSM_LIMIT, "the scratch memory overflows");
+  }
+  return bsm_cuda_add_scratch(w->l, (uint64_t)bytes, offset);
+}
+
+static bsm_status place_arrays(work *w) {
+  const int64_t held = (int64_t)bsm_dtype_size(w->held);
+  int64_t rows, step;
+  if (!bsm_i64_mul(w->p->directions, w->batch, &rows) ||
+      !bsm_i64_mul(rows, w->layout.rows, &step) || step > INT64_MAX / held) {
+    return BSM_FAIL(BSM_LIMIT, "the scratch memory overflows");
+  }
+  w->chunk = CHUNK_BYTES / (step * held);
+  if (w->chunk > w->length) w->chunk = w->length;
+  if (w->chunk < 1) w->chunk = 1;
+  BSM_TRY(add_array(w, step, w->chunk, &w->products));
+  BSM_TRY(add_array(w, 2 * rows, w->layout.state, &w->states));
+  if (has_cell(w)) BSM_TRY(add_array(w, rows, w->p->hidden, &w->cells));
+  if (!w->p->projection) return BSM_OK;
+  return add_array(w, rows, w->p->hidden, &w->unprojected);
+}
+
+static bsm_status add_scratch_slot(work *w, size_t offset, uint64_t at) {
+  return bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_SCRATCH, offset, at);
+}
+
+/* ---- products of the inputs ---- */
+
+/* Rows are (step, sample): one matrix where these lie evenly, else one for
+ * each of the fewer. */
+static void set_rows(const work *w, int64_t count, bsm_cuda_product *p) {
+  const int64_t step = w->x->strides[0], row = w->x->strides[1];
+  const int64_t rows = w->layout.rows;
+  p->batch_sizes[0] = 1;
+  if (w->batch == 1 || count == 1 || step == row * w->batch) {
+    p->m = count * w->batch;
+    p->a_row = w->batch == 1 ? step : row;
+    p->y_row = rows;
+  } else if (count > w->batch) {
+    p->m = count;
+    p->a_row = step;
+    p->y_row = w->batch * rows;
+    p->batch_sizes[0] = w->batch;
+    p->a_batch[0] = row;
+    p->y_batch[0] = rows;
+  } else {
+    p->m = w->batch;
+    p->a_row = row;
+    p->y_row = rows;
+    p->batch_sizes[0] = count;
+    p->a_batch[0] = step;
+    p->y_batch[0] = w->batch * rows;
+  }
+}
+
+/* Of `count` steps in the rounds first, first + count, ... before `end`. */
+static bsm_status launch_product(work *w, int32_t direction, int64_t count,
+                                 int64_t first, int64_t end) {
+  const int64_t element = (int64_t)bsm_dtype_size(w->y->dtype);
+  const int64_t held = (int64_t)bsm_dtype_size(w->held);
+  const int64_t weights = direction * w->layout.size * element;
+  const int64_t step = w->x->strides[0] * element;
+  bsm_cuda_product p = {.n = w->layout.rows,
+                        .k = w->p->input,
+                        .a_column = w->x->strides[2],
+                        .b_row = 1,
+                        .b_column = w->p->input,
+                        .scale = 1};
+  const bsm_cuda_product_kind kind = {w->y->dtype, w->held, 0, 1};
+  set_rows(w, count, &p);
+  BSM_TRY(bsm_cuda_launch_product(w->l, &p, &kind));
+  bsm_cuda_set_rounds(w->l, first, count, end);
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_TENSOR,
+                            offsetof(bsm_cuda_product, a),
+                            w->l->step->inputs[0]));
+  /* Round r begins with step r, or ends before the r-th from the end. */
+  if (direction) {
+    bsm_cuda_move_slot(w->l, (w->length - count) * step, -step);
+  } else {
+    bsm_cuda_move_slot(w->l, 0, step);
+  }
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS,
+                            offsetof(bsm_cuda_product, b),
+                            w->l->step->weights[0]));
+  bsm_cuda_move_slot(w->l, weights, 0);
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS,
+                            offsetof(bsm_cuda_product, bias),
+                            w->l->step->weights[0]));
+  bsm_cuda_move_slot(w->l, weights + w->layout.input_bias * element, 0);
+  BSM_TRY(add_scratch_slot(w, offsetof(bsm_cuda_product, y), w->products));
+  bsm_cuda_move_slot(
+      w->l, direction * w->chunk * w->batch * w->layout.rows * held, 0);
+  return BSM_OK;
+}
+
+/* Of whole chunks, and of the steps that are left. */
+static bsm_status launch_products(work *w) {
+  const int64_t rest = w->length % w->chunk, whole = w->length - rest;
+  for (int32_t d = 0; d < w->p->directions; d++) {
+    BSM_TRY(launch_product(w, d, w->chunk, 0, whole));
+    if (rest) BSM_TRY(launch_product(w, d, rest, whole, w->length));
+  }
+  return BSM_OK;
+}
+
+/* ---- states before and after the sequence ---- */
+
+static bsm_status launch_states(work *w, bool out) {
+  const bsm_plan_step *step = w->l->step;
+  const uint32_t *ids = out ? step->outputs : step->inputs;
+  const int64_t rows = w->p->directions * w->batch;
+  bsm_cuda_states s = {.batch = w->batch,
+                       .size = {w->layout.state, w->p->hidden}};
+  for (int i = 0; i < (has_cell(w) ? 2 : 1); i++) {
+    s.count[i] = rows * s.size[i];
+    for (int d = 0; d < 3; d++) {
+      s.strides[i][d] = w->l->plan->tensors[ids[1 + i]].strides[d];
+    }
+  }
+  BSM_TRY(bsm_cuda_add_launch(w->l, "states", "states", &s, sizeof(s),
+                              "-DK_T=%s -DK_OUT=%d", bsm_cuda_type(w->y->dtype),
+                              out));
+  const int64_t most = s.count[0] > s.count[1] ? s.count[0] : s.count[1];
+  bsm_cuda_set_block(w->l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(w->l, bsm_cuda_blocks((uint64_t)most, BLOCK, MAX_BLOCKS),
+                    has_cell(w) ? 2 : 1, 1);
+  if (out) bsm_cuda_set_rounds(w->l, w->l->rounds - 1, 1, w->l->rounds);
+  for (size_t i = 0; i < (has_cell(w) ? 2 : 1); i++) {
+    const size_t at = i * sizeof(uint64_t);
+    BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_TENSOR,
+                              offsetof(bsm_cuda_states, tensor) + at,
+                              ids[1 + i]));
+    BSM_TRY(add_scratch_slot(w, offsetof(bsm_cuda_states, array) + at,
+                             i ? w->cells : w->states));
+    if (out && i == 0 && w->length % 2) {
+      bsm_cuda_move_slot(w->l, s.count[0] * (int64_t)bsm_dtype_size(w->held),
+                         0);
+    }
+  }
+  return BSM_OK;
+}
+
+/* ---- steps in time ---- */
+
+static bsm_status add_step_slots(work *w) {
+  const bsm_plan_step *step = w->l->step;
+  const struct {
+    size_t offset;
+    uint64_t at;
+    bool is_there;
+  } arrays[] = {{offsetof(bsm_cuda_recurrent, products), w->products, true},
+                {offsetof(bsm_cuda_recurrent, states), w->states, true},
+                {offsetof(bsm_cuda_recurrent, cells), w->cells, has_cell(w)},
+                {offsetof(bsm_cuda_recurrent, unprojected), w->unprojected,
+                 w->p->projection != 0}};
+  for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+    if (!arrays[i].is_there) continue;
+    BSM_TRY(add_scratch_slot(w, arrays[i].offset, arrays[i].at));
+  }
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS,
+                            offsetof(bsm_cuda_recurrent, weights),
+                            step->weights[0]));
+  if (step->weights[1] != BSM_NO_WEIGHTS) {
+    BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS,
+                              offsetof(bsm_cuda_recurrent, lengths),
+                              step->weights[1]));
+  }
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_TENSOR,
+                            offsetof(bsm_cuda_recurrent, y), step->outputs[0]));
+  return bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_ROUND,
+                           offsetof(bsm_cuda_recurrent, round), 0);
+}
+
+static bsm_cuda_recurrent parameters_of(const work *w) {
+  return (bsm_cuda_recurrent){.length = w->length,
+                              .chunk = w->chunk,
+                              .batch = w->batch,
+                              .hidden = w->p->hidden,
+                              .state = w->layout.state,
+                              .direction = w->layout.size,
+                              .recurrent = w->layout.recurrent,
+                              .projection = w->layout.projection,
+                              .bias = w->layout.bias,
+                              .y_step = w->y->strides[0],
+                              .y_row = w->y->strides[1]};
+}
+
+/* About the launch that was added last: a warp for each of `units`, and for
+ * some samples, in every round. */
+static bsm_status set_step(work *w, int64_t units) {
+  bsm_cuda_set_block(w->l, 32 * WARPS, 1, 1);
+  bsm_cuda_set_grid(w->l, bsm_cuda_blocks((uint64_t)units, WARPS, INT32_MAX),
+                    bsm_cuda_blocks((uint64_t)w->batch, SAMPLES, MAX_GROUPS),
+                    (uint64_t)w->p->directions);
+  bsm_cuda_set_rounds(w->l, 0, 1, w->length);
+  return add_step_slots(w);
+}
+
+static bsm_status launch_steps(work *w) {
+  const bsm_cuda_recurrent p = parameters_of(w);
+  const char *type = bsm_cuda_type(w->y->dtype);
+  BSM_TRY(bsm_cuda_add_launch(w->l, "recurrent", "recurrent", &p, sizeof(p),
+                              "-DK_T=%s -DK_CELL=%d -DK_PROJECTS=%d", type,
+                              w->p->operation, w->p->projection != 0));
+  BSM_TRY(set_step(w, w->p->hidden));
+  if (!w->p->projection) return BSM_OK;
+  BSM_TRY(bsm_cuda_add_launch(w->l, "projection", "projection", &p, sizeof(p),
+                              "-DK_T=%s", type));
+  return set_step(w, w->p->projection);
+}
+
+static bsm_status launches(bsm_cuda_launches *l) {
+  work w = {.l = l,
+            .p = &l->step->params->recurrent,
+            .x = bsm_cuda_input(l, 0),
+            .y = bsm_cuda_output(l, 0)};
+  BSM_TRY(bsm_cuda_recurrent_layout_of(w.p, &w.layout));
+  w.held = w.y->dtype == BSM_DTYPE_DOUBLE ? BSM_DTYPE_DOUBLE : BSM_DTYPE_FLOAT;
+  w.length = w.x->dims.d[0];
+  w.batch = w.x->dims.d[1];
+  if (w.batch == 0) return BSM_OK;
+  BSM_TRY(place_arrays(&w));
+  l->rounds = w.length > 0 ? w.length : 1;
+  BSM_TRY(launch_states(&w, false));
+  if (w.length > 0) {
+    BSM_TRY(launch_products(&w));
+    BSM_TRY(launch_steps(&w));
+  }
+  return launch_states(&w, true);
+}
+
+const bsm_cuda_step_kind bsm_cuda_RECURRENT = {check, launches};
