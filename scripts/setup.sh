@@ -50,6 +50,8 @@ for kind in "$@"; do
       need_clang_runtime
       need_command clang-format clang-format
       need_command python3 python3
+      python3 -m pip --version >/dev/null 2>&1 ||
+        missing="$missing python3-pip" # for NVIDIA's compiler
       need_command pkg-config pkgconf
       need_command nm binutils
       ;;

@@ -27,6 +27,7 @@
 #include "base/isa.h"
 #include "builder/target.h"
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/other_code.h"
 
 #define HARNESS_TENSORS 20
 #define HARNESS_UNUSED __attribute__((unused))
@@ -301,7 +302,8 @@ static HARNESS_UNUSED bsm_code_image *make_code(bsm_device *device,
   *step = h->step;
   plan->steps = step;
   step->space = BSM_SPACE_DEVICE;
-  bsm_status status = t->ops->add_code(t, plan, arena, NULL);
+  bsm_status status = other_code(plan, arena);
+  if (!status) status = t->ops->add_code(t, plan, arena, NULL);
   if (!status) status = device->ops->code_load(device, plan, &code);
   if (status) fail_msg("%s", bsm_status_message(status));
   return code;

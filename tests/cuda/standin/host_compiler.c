@@ -168,6 +168,23 @@ static hash hash_of(const host_source *s) {
   return h;
 }
 
+bool host_keep_text(const char *folder, const char *text) {
+  hash h = {UINT64_C(0xcbf29ce484222325), 1};
+  add_text(&h, text);
+  char *name = format("%016" PRIx64 "%016" PRIx64, h.a, h.b);
+  char *draft = format("%016" PRIx64 ".%ld.tmp", h.a, (long)getpid());
+  char *from = draft ? format("%s/%s", folder, draft) : NULL;
+  char *to = name ? format("%s/%s", folder, name) : NULL;
+  const bool ok = from && to &&
+                  (access(to, R_OK) == 0 ||
+                   (write_file(folder, draft, text) && rename(from, to) == 0));
+  free(name);
+  free(draft);
+  free(from);
+  free(to);
+  return ok;
+}
+
 /* ---- the compiler ---- */
 
 static bool run(const char *const *arguments, const char *log) {

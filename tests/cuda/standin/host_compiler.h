@@ -17,6 +17,8 @@ typedef struct host_source {
 /* The path of a shared library, to be freed; false: the compiler's errors are
  * in *log, to be freed, or NULL without memory. */
 bool host_compile(const host_source *source, char **path, char **log);
+/* Writes a text to a file of a folder, under the hash of the text. */
+bool host_keep_text(const char *folder, const char *text);
 /* With a NUL behind it; NULL: it cannot be read. */
 char *host_read_file(const char *path, size_t *size);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for NVRTC: a library with the functions that nvrtc.c loads, which
  * compiles kernels for the host by the host's C++ compiler. What it makes only
- * the stand-in of the driver takes.
+ * the stand-in of the driver takes. With BSM_STANDIN_RECORD=FOLDER in the
+ * environment it compiles nothing, and writes down there what it was asked for.
  *
  * Results are kept in a folder (BSM_EMULATION_CACHE, or the build's) under the
  * hash of all that they are made of. They come there by renaming, so that tests
@@ -248,6 +249,49 @@ static int compile(program *p, const settings *s) {
   return result;
 }
 
+/* ---- writing down ---- */
+
+/* What is compiled, as a text: the name of the source and the options in lines,
+ * an empty line, and the code that was generated for it, if any. */
+static char *record_of(const program *p, int count, const char *const *options,
+                       size_t *size) {
+  char *text = NULL;
+  FILE *f = open_memstream(&text, size);
+  if (!f) return NULL;
+  fprintf(f, "%s\n", p->name);
+  for (int i = 0; i < count; i++) fprintf(f, "%s\n", options[i]);
+  fprintf(f, "\n");
+  for (int i = 0; i < p->header_count; i++) {
+    if (strcmp(p->header_names[i], "generated.cuh") == 0) {
+      fputs(p->headers[i], f);
+    }
+  }
+  if (fclose(f) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+/* Code that the driver takes and that does nothing. */
+static int take_nothing(program *p, const settings *s) {
+  static const char text[] = "// nothing was compiled\n";
+  free(p->image);
+  p->image = calloc(1, sizeof(*p->image) + sizeof(text));
+  if (!p->image) return NO_MEMORY;
+  memcpy(p->image, text, sizeof(text));
+  p->image_bytes = sizeof(text);
+  p->is_virtual = s->architecture == 'v';
+  return SUCCESS;
+}
+
+static int record(program *p, int count, const char *const *options,
+                  const settings *s, const char *folder) {
+  size_t size = 0;
+  char *text = record_of(p, count, options, &size);
+  const bool ok = text && host_keep_text(folder, text);
+  free(text);
+  return ok ? take_nothing(p, s) : NO_MEMORY;
+}
+
 EXPORT int nvrtcCompileProgram(program *p, int count,
                                const char *const *options);
 int nvrtcCompileProgram(program *p, int count, const char *const *options) {
@@ -255,7 +299,10 @@ int nvrtcCompileProgram(program *p, int count, const char *const *options) {
   if (!p) return INVALID_PROGRAM;
   if (count < 0 || count > MAX_OPTIONS) return INVALID_INPUT;
   int result = read_options(p, count, options, &s);
-  if (!result) result = compile(p, &s);
+  const char *folder = getenv("BSM_STANDIN_RECORD");
+  if (!result) {
+    result = folder ? record(p, count, options, &s, folder) : compile(p, &s);
+  }
   free(s.defines);
   return result;
 }
