@@ -52,6 +52,16 @@ include(${CMAKE_CURRENT_LIST_DIR}/StandIns.cmake)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+# Tests that need a GPU are of the configuration Gpu: scripts/check_gpu.sh.
+function(bsm_add_gpu_test name)
+  add_test(
+    NAME gpu/${name}
+    CONFIGURATIONS Gpu
+    COMMAND ${CMAKE_COMMAND} -E env BSM_TEST_TARGET=cuda ${ARGN})
+  # Compiling the kernels takes most of the time.
+  set_tests_properties(gpu/${name} PROPERTIES LABELS gpu TIMEOUT 1800)
+endfunction()
+
 # bsm_add_c_test(NAME LABELS COMMAND...)
 function(bsm_add_c_test name labels)
   add_test(NAME ${name} COMMAND ${ARGN})
@@ -148,6 +158,9 @@ foreach(source IN LISTS test_sources)
       bsm_add_c_test(${layer}/${target}/${name} "${layer};${target}"
                      ${name} ${target} ${none})
     endforeach()
+    if(DEFINED BSM_CONFORMANCE_CUDA_${name})
+      bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:${name}> cuda)
+    endif()
     if(DEFINED BSM_CONFORMANCE_CUDA_${name} AND BSM_HOST_CXX)
       bsm_add_c_test(${layer}/cuda/${name} "${layer}_cuda" ${name} cuda
                      ${BSM_CONFORMANCE_CUDA_${name}})
@@ -166,6 +179,7 @@ foreach(source IN LISTS test_sources)
     target_compile_definitions(remote_${name} PRIVATE REMOTE_FIRST)
     add_dependencies(test_programs_remote remote_${name})
     bsm_add_c_test(${layer}/remote/${name} "${layer};remote" remote_${name})
+    bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:remote_${name}>)
   endif()
 endforeach()
 
