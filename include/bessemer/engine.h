@@ -292,7 +292,10 @@ BSM_API void bsm_context_destroy(bsm_context *context);
  * order, with the dtype and dims of the bindings, contiguous. Outputs may not
  * overlap inputs. If the engine has a device, arrays may be there
  * (bsm_array.space). Arrays in the memory of their binding are used in place;
- * others are copied to and from memory of the context. When this returns, all
+ * others are copied to and from memory of the context. Arrays on a device need
+ * not be contiguous: those with other strides, none of them negative, and those
+ * that the device's kernels want better aligned (CUDA: to 16 bytes) are copied
+ * on it. When this returns, all
  * work is done. A failure of work on the device is returned too, with the step,
  * and the context can be used again. Where a binding has dims of -1, the
  * array's dims are those of this run. Outputs whose dims are known only after

@@ -42,6 +42,16 @@ typedef struct bsm_event {
   bsm_device *device;
 } bsm_event;
 
+/* A copy of an array whose elements are apart. Strides, in elements, are not
+ * negative. */
+typedef struct bsm_strided_copy {
+  void *to;
+  const void *from;
+  size_t element; /* bytes */
+  bsm_dims dims;
+  int64_t to_strides[BSM_MAX_RANK], from_strides[BSM_MAX_RANK];
+} bsm_strided_copy;
+
 /* Work of a stream that was noted, to be done again as one piece. */
 typedef struct bsm_recording {
   bsm_device *device;
@@ -104,6 +114,9 @@ struct bsm_device_ops {
   uint32_t version;     /* BSM_DEVICE_VERSION */
   const char *name;     /* as targets name it: "cpu" */
   bool host_accessible; /* its addresses are those of the host's memory */
+  /* What steps rely on of the addresses of inputs and outputs; 0: they are
+   * multiples of an element. */
+  uint32_t array_alignment;
 
   /* BSM_NOT_FOUND: there is no device of that index. */
   bsm_status (*open)(const bsm_device_options *options, bsm_device **out);
@@ -142,6 +155,8 @@ struct bsm_device_ops {
   bsm_status (*copy)(bsm_stream *stream, void *to, const void *from,
                      size_t bytes);
   bsm_status (*fill_zero)(bsm_stream *stream, void *to, size_t bytes);
+  /* Within the device's memory; NULL: the device has no such copies. */
+  bsm_status (*copy_strided)(bsm_stream *stream, const bsm_strided_copy *copy);
 
   /* A place in a stream, of the stream that it was last recorded in. */
   bsm_status (*event_create)(bsm_stream *stream, bsm_event **out);

@@ -89,6 +89,28 @@ static const char model_text[] =
     "  %z : Tensor = aten::index_select(%c, %zero, %i)\n"
     "  return (%c, %z)\n";
 
+/* The same in turns, of which data says how many: a program. */
+static const char program_text[] =
+    "graph(%x : Tensor, %w : Tensor, %i : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %zero : int = prim::Constant[value=0]()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %limit : float = prim::Constant[value=40.]()\n"
+    "  %turns : int = prim::Constant[value=9]()\n"
+    "  %true : bool = prim::Constant[value=1]()\n"
+    "  %c : Tensor = prim::Loop(%turns, %true, %x)\n"
+    "    block0(%k : int, %h : Tensor):\n"
+    "      %p : Tensor = aten::matmul(%h, %w)\n"
+    "      %q : Tensor = aten::relu(%p)\n"
+    "      %v : Tensor = aten::softmax(%q, %one, %none)\n"
+    "      %d : Tensor = aten::add(%v, %h, %one)\n"
+    "      %s : Tensor = aten::sum(%d, %none)\n"
+    "      %n : Scalar = aten::item(%s)\n"
+    "      %go : bool = aten::lt(%n, %limit)\n"
+    "      -> (%go, %d)\n"
+    "  %z : Tensor = aten::index_select(%c, %zero, %i)\n"
+    "  return (%c, %z)\n";
+
 enum { INPUTS = 3, OUTPUTS = 2 };
 static const bsm_dims input_dims[INPUTS] = {{2, {4, 8}}, {2, {8, 8}}, {1, {3}}};
 static const bsm_dims output_dims[OUTPUTS] = {{2, {4, 8}}, {2, {3, 8}}};
@@ -101,7 +123,7 @@ static size_t bytes_of(const bsm_array *array) {
   return n;
 }
 
-static bsm_engine *compile(const char *target) {
+static bsm_engine *compile(const char *target, const char *text) {
   bsm_module *module = NULL;
   bsm_engine *engine = NULL;
   bsm_input_spec specs[INPUTS];
@@ -117,8 +139,7 @@ static bsm_engine *compile(const char *target) {
   options.input_count = INPUTS;
   options.no_timing = true;
   options.threads = 1;
-  check(bsm_module_load_memory(model_text, strlen(model_text), "test.ir", NULL,
-                               &module));
+  check(bsm_module_load_memory(text, strlen(text), "test.ir", NULL, &module));
   check(bsm_compile(module, &options, &engine));
   bsm_module_destroy(module);
   return engine;
@@ -259,7 +280,7 @@ static void test_right(void **state) {
   }
   bsm_context_destroy(context);
   arrays_destroy(&a);
-  bsm_engine *cpu = compile("cpu");
+  bsm_engine *cpu = compile("cpu", model_text);
   arrays_init(&a, cpu, 3);
   context = open_context(cpu, NULL);
   check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
@@ -298,6 +319,145 @@ static void test_arrays_on_either_side(void **state) {
   }
   bsm_context_destroy(context);
   close_stream(stream);
+}
+
+/* ---- loose arrays ---- */
+
+/* Room for the elements of any of them, and where those of one are. */
+enum { ROOM = 1 << 13 };
+typedef struct spread {
+  int64_t offset, strides[BSM_MAX_RANK];
+} spread;
+
+static size_t place_of(const spread *s, const bsm_dims *dims, int64_t k) {
+  int64_t at = s->offset;
+  for (int32_t i = dims->rank - 1; i >= 0; i--) {
+    at += k % dims->d[i] * s->strides[i];
+    k /= dims->d[i];
+  }
+  return (size_t)at;
+}
+
+static size_t count_of(const bsm_array *array) {
+  return bytes_of(array) / bsm_dtype_size(array->dtype);
+}
+
+/* An array on the device whose elements are spread, of which `near` has the
+ * values; the rest of its room is 0xee. */
+static bsm_array spread_array(bsm_stream *stream, const bsm_array *near,
+                              const spread *s) {
+  const size_t element = bsm_dtype_size(near->dtype);
+  uint8_t *room = malloc(ROOM);
+  bsm_array far = *near;
+  memset(room, 0xee, ROOM);
+  for (size_t k = 0; k < count_of(near); k++) {
+    memcpy(room + place_of(s, &near->dims, (int64_t)k) * element,
+           (const uint8_t *)near->data + k * element, element);
+  }
+  const bsm_device_ops *ops = stream->device->ops;
+  check(ops->allocate(stream->device, NULL, ROOM, BSM_ALIGNMENT, &far.data));
+  check(ops->upload(stream, far.data, room, ROOM));
+  synchronize(stream);
+  free(room);
+  far.data = (uint8_t *)far.data + (size_t)s->offset * element;
+  far.strides = s->strides;
+  far.space = BSM_SPACE_DEVICE;
+  return far;
+}
+
+/* Back to `near`; nothing else of its room was written. Releases it. */
+static void gather_array(bsm_stream *stream, const bsm_array *far,
+                         const spread *s, const bsm_array *near) {
+  const bsm_device_ops *ops = stream->device->ops;
+  const size_t element = bsm_dtype_size(near->dtype), n = count_of(near);
+  uint8_t *room = malloc(ROOM);
+  void *start = (uint8_t *)far->data - (size_t)s->offset * element;
+  check(ops->download(stream, room, start, ROOM));
+  synchronize(stream);
+  for (size_t k = 0; k < n; k++) {
+    uint8_t *at = room + place_of(s, &near->dims, (int64_t)k) * element;
+    memcpy((uint8_t *)near->data + k * element, at, element);
+  }
+  for (size_t k = 0; k < n; k++) {
+    memset(room + place_of(s, &near->dims, (int64_t)k) * element, 0xee,
+           element);
+  }
+  for (size_t k = 0; k < ROOM; k++) assert_int_equal(room[k], 0xee);
+  ops->release(stream->device, NULL, start);
+  free(room);
+}
+
+/* Turned, in steps, repeated, between others, and not aligned. */
+static const spread input_spreads[][INPUTS] = {
+    {{0, {1, 4}}, {0, {16, 2}}, {0, {3}}},
+    {{1, {8, 1}}, {3, {1, 9}}, {1, {1}}},
+    {{2, {0, 1}}, {0, {8, 0}}, {0, {0}}},
+    {{0, {11, 1}}, {0, {8, 1}}, {5, {2}}},
+};
+static const spread output_spreads[][OUTPUTS] = {
+    {{0, {1, 4}}, {0, {1, 3}}},
+    {{1, {8, 1}}, {2, {8, 1}}},
+    {{0, {40, 3}}, {7, {2, 30}}},
+    {{0, {8, 1}}, {0, {100, 1}}},
+};
+
+static void run_spread(const bsm_engine *engine, bsm_context *context,
+                       bsm_stream *stream, const spread *in,
+                       const spread *out) {
+  arrays a;
+  bsm_array far_in[INPUTS], far_out[OUTPUTS];
+  arrays_init(&a, engine, 5);
+  for (int k = 0; k < INPUTS; k++) {
+    far_in[k] = spread_array(stream, &a.in[k], &in[k]);
+  }
+  for (int k = 0; k < OUTPUTS; k++) {
+    far_out[k] = spread_array(stream, &a.out[k], &out[k]);
+  }
+  check(bsm_context_run(context, far_in, INPUTS, far_out, OUTPUTS));
+  for (int k = 0; k < OUTPUTS; k++) {
+    gather_array(stream, &far_out[k], &out[k], &a.out[k]);
+  }
+  for (int k = 0; k < INPUTS; k++) { /* of those that repeat, one is left */
+    gather_array(stream, &far_in[k], &in[k], &a.in[k]);
+  }
+  assert_right(&a);
+  arrays_destroy(&a);
+}
+
+static void test_loose_arrays(void **state) {
+  (void)state;
+  arrays a;
+  if (!fixture_ops()->copy_strided) {
+    bsm_context *context = open_context(the_engine, NULL);
+    arrays_init(&a, the_engine, 5);
+    a.in[0].strides = input_spreads[0][0].strides;
+    expect(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS),
+           BSM_INVALID_ARGUMENT, "is not contiguous");
+    bsm_context_destroy(context);
+    arrays_destroy(&a);
+    return;
+  }
+  bsm_engine *program = compile(fixture_device, program_text);
+  bsm_engine *engines[2] = {the_engine, program};
+  assert_non_null(program->plan->program);
+  for (int e = 0; e < 2; e++) {
+    bsm_stream *stream = new_stream(engines[e]);
+    bsm_context *context = open_context(engines[e], NULL);
+    for (int i = 0; i < 4; i++) {
+      for (int turn = 0; turn < 2; turn++) {
+        run_spread(engines[e], context, stream, input_spreads[i],
+                   output_spreads[turn ? 3 - i : i]);
+      }
+    }
+    arrays_init(&a, engines[e], 5);
+    a.far_in[1].strides = (const int64_t[]){8, -1};
+    expect(bsm_context_run(context, a.far_in, INPUTS, a.far_out, OUTPUTS),
+           BSM_INVALID_ARGUMENT, "stride -1 of dimension 1 must be 1");
+    arrays_destroy(&a);
+    bsm_context_destroy(context);
+    close_stream(stream);
+  }
+  bsm_engine_destroy(program);
 }
 
 /* Many runs, each with its own arrays, before anybody waits. */
@@ -799,7 +959,7 @@ static void test_second_device(void **state) {
 
 static int open_engine(void **state) {
   (void)state;
-  the_engine = compile(fixture_device);
+  the_engine = compile(fixture_device, model_text);
   return 0;
 }
 
@@ -815,6 +975,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_right),
       cmocka_unit_test(test_arrays_on_either_side),
+      cmocka_unit_test(test_loose_arrays),
       cmocka_unit_test(test_many_runs),
       cmocka_unit_test(test_callers_stream),
       cmocka_unit_test(test_large_transfers),

@@ -105,6 +105,7 @@ static void remote_close(bsm_device *device) {
 const bsm_device_ops remote_device_ops = {
     .version = BSM_DEVICE_VERSION,
     .name = "remote",
+    .array_alignment = 16,
     .open = remote_open,
     .close = remote_close,
     .allocate = remote_allocate,
@@ -116,6 +117,7 @@ const bsm_device_ops remote_device_ops = {
     .download = remote_download,
     .copy = remote_copy,
     .fill_zero = remote_fill_zero,
+    .copy_strided = remote_copy_strided,
     .event_create = remote_event_create,
     .event_destroy = remote_event_destroy,
     .event_record = remote_event_record,

@@ -68,6 +68,8 @@ BSM_NODISCARD bsm_status remote_download(bsm_stream *stream, void *to,
                                          const void *from, size_t bytes);
 BSM_NODISCARD bsm_status remote_copy(bsm_stream *stream, void *to,
                                      const void *from, size_t bytes);
+BSM_NODISCARD bsm_status remote_copy_strided(bsm_stream *stream,
+                                             const bsm_strided_copy *copy);
 BSM_NODISCARD bsm_status remote_fill_zero(bsm_stream *stream, void *to,
                                           size_t bytes);
 BSM_NODISCARD bsm_status remote_event_create(bsm_stream *stream,

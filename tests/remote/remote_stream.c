@@ -12,13 +12,14 @@
 #define QUEUE 64
 
 typedef struct item {
-  enum { UPLOAD, DOWNLOAD, COPY, ZERO, STEP, EVENT } kind;
+  enum { UPLOAD, DOWNLOAD, COPY, STRIDED, ZERO, STEP, EVENT } kind;
   void *to;
   const void *from;
   size_t bytes;
   const bsm_prepared_step *step;
   bsm_run run; /* of a step, whose tables are the item's own */
   remote_event *event;
+  bsm_strided_copy strided;
 } item;
 
 typedef struct remote_recording {
@@ -63,11 +64,33 @@ static void pause_now_and_then(remote_stream *s) {
   nanosleep(&moment, NULL);
 }
 
+/* Element by element, each of which has to be the device's. */
+static bsm_status run_strided(remote_device *d, const bsm_strided_copy *c) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < c->dims.rank; i++) count *= c->dims.d[i];
+  for (int64_t k = 0; k < count; k++) {
+    int64_t to_at = 0, from_at = 0, rest = k;
+    uint8_t *to, *from;
+    for (int32_t i = c->dims.rank - 1; i >= 0; i--) {
+      to_at += rest % c->dims.d[i] * c->to_strides[i];
+      from_at += rest % c->dims.d[i] * c->from_strides[i];
+      rest /= c->dims.d[i];
+    }
+    const int64_t size = (int64_t)c->element;
+    BSM_TRY(remote_near(d, (uint8_t *)c->to + to_at * size, c->element, &to));
+    BSM_TRY(remote_near(d, (const uint8_t *)c->from + from_at * size,
+                        c->element, &from));
+    memcpy(to, from, c->element);
+  }
+  return BSM_OK;
+}
+
 static bsm_status run_copy(remote_device *d, const item *it) {
   uint8_t *to = it->to, *from = (uint8_t *)(uintptr_t)it->from;
   if (remote_shall_fail(REMOTE_FAULT_TRANSFER)) {
     return BSM_FAIL(BSM_INTERNAL, "the remote device lost a transfer");
   }
+  if (it->kind == STRIDED) return run_strided(d, &it->strided);
   if (!it->bytes) return BSM_OK;
   if (it->kind != DOWNLOAD) BSM_TRY(remote_near(d, to, it->bytes, &to));
   if (it->kind == DOWNLOAD || it->kind == COPY) {
@@ -273,6 +296,11 @@ bsm_status remote_copy(bsm_stream *stream, void *to, const void *from,
                        size_t bytes) {
   return push(stream,
               (item){.kind = COPY, .to = to, .from = from, .bytes = bytes});
+}
+
+bsm_status remote_copy_strided(bsm_stream *stream,
+                               const bsm_strided_copy *copy) {
+  return push(stream, (item){.kind = STRIDED, .strided = *copy});
 }
 
 bsm_status remote_fill_zero(bsm_stream *stream, void *to, size_t bytes) {

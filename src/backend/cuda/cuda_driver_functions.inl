@@ -39,6 +39,8 @@ FUNCTION(download_async, "cuMemcpyDtoHAsync_v2",
 FUNCTION(copy_async, "cuMemcpyDtoDAsync_v2",
          (bsm_cu_address to, bsm_cu_address from, size_t bytes,
           bsm_cu_stream stream))
+FUNCTION(copy_2d_async, "cuMemcpy2DAsync_v2",
+         (const bsm_cu_copy_2d *copy, bsm_cu_stream stream))
 FUNCTION(fill_async, "cuMemsetD8Async",
          (bsm_cu_address to, unsigned char value, size_t bytes,
           bsm_cu_stream stream))

@@ -104,6 +104,8 @@ bsm_status bsm_cuda_download(bsm_stream *stream, void *to, const void *from,
 bsm_status bsm_cuda_copy(bsm_stream *stream, void *to, const void *from,
                          size_t bytes);
 bsm_status bsm_cuda_fill_zero(bsm_stream *stream, void *to, size_t bytes);
+bsm_status bsm_cuda_copy_strided(bsm_stream *stream,
+                                 const bsm_strided_copy *copy);
 bsm_status bsm_cuda_event_create(bsm_stream *stream, bsm_event **out);
 void bsm_cuda_event_destroy(bsm_event *event);
 bsm_status bsm_cuda_event_record(bsm_stream *stream, bsm_event *event);

@@ -100,6 +100,24 @@ typedef struct bsm_cu_pool_props {
 } bsm_cu_pool_props;
 _Static_assert(sizeof(bsm_cu_pool_props) == 88, "the driver's layout");
 
+/* CUDA_MEMCPY2D */
+typedef struct bsm_cu_copy_2d {
+  size_t from_x, from_y;
+  int from_type; /* CUmemorytype */
+  const void *from_host;
+  bsm_cu_address from;
+  void *from_array;
+  size_t from_pitch;
+  size_t to_x, to_y;
+  int to_type;
+  void *to_host;
+  bsm_cu_address to;
+  void *to_array;
+  size_t to_pitch;
+  size_t width, height; /* bytes of a row, rows */
+} bsm_cu_copy_2d;
+_Static_assert(sizeof(bsm_cu_copy_2d) == 128, "the driver's layout");
+
 /* CUstreamCaptureMode: other threads may go on calling the driver. */
 enum { BSM_CU_CAPTURE_THREAD_LOCAL = 1 };
 

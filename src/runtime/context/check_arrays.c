@@ -32,19 +32,6 @@ bsm_status bsm_check_array(const char *what, size_t index,
                     printable ? bsm_dims_str(array->dims) : "of a wrong rank",
                     bsm_dims_str(t->dims));
   }
-  int64_t strides[BSM_MAX_RANK];
-  bsm_contiguous_strides(array->dims, strides);
-  if (array->strides && !empty) {
-    for (int32_t i = 0; i < t->dims.rank; i++) {
-      if (array->dims.d[i] > 1 && array->strides[i] != strides[i]) {
-        return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                        "%s %zu (%s) is not contiguous: stride %" PRId64
-                        " of dimension %" PRId32 " must be %" PRId64,
-                        what, index, binding->name, array->strides[i], i,
-                        strides[i]);
-      }
-    }
-  }
   if (!empty && !array->data) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s %zu (%s) has no data", what,
                     index, binding->name);
@@ -54,6 +41,18 @@ bsm_status bsm_check_array(const char *what, size_t index,
                     index, binding->name);
   }
   return BSM_OK;
+}
+
+int32_t bsm_array_loose_dimension(const bsm_array *array) {
+  int64_t strides[BSM_MAX_RANK];
+  int32_t loose = -1;
+  if (!array->strides) return -1;
+  bsm_contiguous_strides(array->dims, strides);
+  for (int32_t i = 0; i < array->dims.rank; i++) {
+    if (array->dims.d[i] == 0) return -1;
+    if (array->dims.d[i] > 1 && array->strides[i] != strides[i]) loose = i;
+  }
+  return loose;
 }
 
 bsm_status bsm_check_count(const char *what, size_t given, uint32_t wanted) {

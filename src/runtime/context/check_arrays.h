@@ -7,12 +7,15 @@
 #include "engine/plan.h"
 
 /* `what`: "input" or "output", for messages. BSM_INVALID_ARGUMENT when the
- * dtype, rank, a size, a stride or the address does not fit; the message names
- * the binding and both values. */
+ * dtype, rank, a size or the address does not fit; the message names the
+ * binding and both values. */
 BSM_NODISCARD bsm_status bsm_check_array(const char *what, size_t index,
                                          const bsm_plan_binding *binding,
                                          const bsm_plan_tensor *t,
                                          const bsm_array *array);
+/* A dimension in which an array whose dims have been checked is not contiguous;
+ * -1: there is none. */
+int32_t bsm_array_loose_dimension(const bsm_array *array);
 BSM_NODISCARD bsm_status bsm_check_count(const char *what, size_t given,
                                          uint32_t wanted);
 /* Checks that dims, of the binding's rank, are in the range of the input; an

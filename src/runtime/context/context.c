@@ -89,8 +89,9 @@ static bsm_status make_tables(bsm_context *context) {
   context->outputs_staged = BSM_NEW_ARRAY(&context->arena, bsm_staged, outputs);
   context->kept = BSM_NEW_ARRAY(&context->arena, bsm_staged, outputs);
   context->outputs = BSM_NEW_ARRAY(&context->arena, bsm_array, outputs);
-  return context->inputs_staged && context->outputs_staged && context->kept &&
-                 context->outputs
+  context->tight = BSM_NEW_ARRAY(&context->arena, bsm_array, inputs);
+  return context->tight && context->inputs_staged && context->outputs_staged &&
+                 context->kept && context->outputs
              ? BSM_OK
              : BSM_FAIL_OOM();
 }

@@ -22,6 +22,7 @@ struct bsm_context {
   bsm_shape_plans *shapes;     /* NULL: the program has no regions */
   bsm_whole_region whole;
   bsm_staged *inputs_staged, *outputs_staged; /* by binding */
+  bsm_array *tight;      /* inputs of a program, when some are loose */
   bsm_staged *kept;      /* outputs of bsm_context_run_keep, by binding */
   bsm_array *outputs;    /* of the last bsm_context_run_keep */
   bool has_outputs;      /* false: there are none */

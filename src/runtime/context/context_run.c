@@ -134,8 +134,13 @@ static bsm_status copy_output(bsm_context *context, uint32_t i,
   const bsm_plan_binding *binding = &context->engine->plan->outputs[i];
   BSM_TRY(bsm_check_array("output", i, binding, &exact, to));
   BSM_TRY(bsm_staging_check(context->engine, "output", i, binding->name, to));
-  return bsm_execution_copy(&context->execution, to->data, to->space, from.data,
-                            BSM_SPACE_HOST, bsm_array_bytes(&from));
+  if (to->space == BSM_SPACE_HOST) {
+    return bsm_execution_copy(&context->execution, to->data, BSM_SPACE_HOST,
+                              from.data, BSM_SPACE_HOST,
+                              bsm_array_bytes(&from));
+  }
+  return bsm_unstage_output(&context->outputs_staged[i], &context->execution,
+                            from.data, BSM_SPACE_HOST, to);
 }
 
 /* Binds the caller's arrays to the inputs of a plan. */
@@ -152,10 +157,31 @@ static bsm_status stage_inputs(bsm_context *context, const bsm_array *inputs,
   return BSM_OK;
 }
 
-/* Checks the inputs and finds what runs them: *runner is NULL for the program.
- */
-static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
+/* What a program has as inputs: loose arrays are copied. */
+static bsm_status tighten_inputs(bsm_context *context,
+                                 const bsm_array **inputs) {
+  const uint32_t count = context->engine->plan->input_count;
+  bool loose = false;
+  for (uint32_t i = 0; i < count; i++) {
+    loose = loose || bsm_array_is_loose(context->engine, &(*inputs)[i]);
+  }
+  if (!loose) return BSM_OK;
+  for (uint32_t i = 0; i < count; i++) {
+    bsm_array *tight = &context->tight[i];
+    *tight = (*inputs)[i];
+    tight->strides = NULL;
+    BSM_TRY(bsm_stage_tight(&context->inputs_staged[i], &context->execution,
+                            &(*inputs)[i], &tight->data));
+  }
+  *inputs = context->tight;
+  return BSM_OK;
+}
+
+/* Checks the inputs and finds what runs them: *runner is NULL for the program,
+ * whose inputs *given are then. */
+static bsm_status bind_inputs(bsm_context *context, const bsm_array **given,
                               size_t count, bsm_plan_runner **runner) {
+  const bsm_array *inputs = *given;
   const bsm_plan *plan = context->engine->plan;
   bsm_context_choice choice;
   context->has_outputs = false;
@@ -172,8 +198,8 @@ static bsm_status bind_inputs(bsm_context *context, const bsm_array *inputs,
   }
   BSM_TRY(bsm_context_choose(context, inputs, &choice));
   *runner = choice.runner;
-  return choice.runner ? settle(context, stage_inputs(context, inputs, &choice))
-                       : BSM_OK;
+  return settle(context, choice.runner ? stage_inputs(context, inputs, &choice)
+                                       : tighten_inputs(context, given));
 }
 
 /* Binds the caller's arrays to the outputs of a plan. */
@@ -197,7 +223,8 @@ static bsm_status enqueue_plan(bsm_context *context, bsm_plan_runner *runner,
                                const bsm_array *outputs) {
   bsm_status status = bsm_plan_runner_enqueue(runner);
   for (uint32_t i = 0; !status && i < runner->plan->output_count; i++) {
-    status = bsm_unstage_output(&context->execution, runner->outputs[i],
+    status = bsm_unstage_output(&context->outputs_staged[i],
+                                &context->execution, runner->outputs[i],
                                 output_space(runner->plan, i), &outputs[i]);
   }
   return settle(context, status);
@@ -243,7 +270,7 @@ bsm_status bsm_context_enqueue(bsm_context *context, const bsm_array *inputs,
                     "bsm_context_run_keep and bsm_context_output_structure");
   }
   BSM_TRY(bsm_check_count("output", output_count, plan->output_count));
-  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
+  BSM_TRY(bind_inputs(context, &inputs, input_count, &runner));
   if (!runner) return run_program(context, inputs, outputs);
   BSM_TRY(settle(context, bind_outputs(context, runner, outputs)));
   return run_parts(context, runner, inputs, outputs);
@@ -267,7 +294,7 @@ bsm_status bsm_context_run_keep(bsm_context *context, const bsm_array *inputs,
   BSM_NEED(context);
   BSM_NEED_ARRAY(inputs, input_count);
   bsm_plan_runner *runner;
-  BSM_TRY(bind_inputs(context, inputs, input_count, &runner));
+  BSM_TRY(bind_inputs(context, &inputs, input_count, &runner));
   if (runner) {
     BSM_TRY(settle(context, keep_outputs(context, runner)));
     BSM_TRY(run_parts(context, runner, inputs, context->outputs));

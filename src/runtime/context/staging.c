@@ -4,19 +4,45 @@
 #include "runtime/context/staging.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "aten/tensor.h"
 #include "runtime/context/check_arrays.h"
+
+static bsm_status check_strides(const bsm_device_ops *ops, const char *what,
+                                size_t index, const char *name,
+                                const bsm_array *array) {
+  const int32_t loose = bsm_array_loose_dimension(array);
+  if (loose < 0) return BSM_OK;
+  bool negative = false;
+  for (int32_t i = 0; i < array->dims.rank; i++) {
+    negative = negative || array->strides[i] < 0;
+  }
+  if (array->space == BSM_SPACE_DEVICE && ops->copy_strided && !negative) {
+    return BSM_OK;
+  }
+  int64_t strides[BSM_MAX_RANK];
+  bsm_contiguous_strides(array->dims, strides);
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "%s %zu (%s) is not contiguous: stride %" PRId64
+                  " of dimension %" PRId32 " must be %" PRId64,
+                  what, index, name, array->strides[loose], loose,
+                  strides[loose]);
+}
 
 bsm_status bsm_staging_check(const bsm_engine *engine, const char *what,
                              size_t index, const char *name,
                              const bsm_array *array) {
-  if (array->space == BSM_SPACE_HOST) return BSM_OK;
+  const bsm_device_ops *ops = engine->ops[BSM_SPACE_DEVICE];
+  if (array->space == BSM_SPACE_HOST) {
+    return check_strides(ops, what, index, name, array);
+  }
   if (array->space != BSM_SPACE_DEVICE) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "%s %zu (%s) is in an unknown memory space %d", what, index,
                     name, (int)array->space);
   }
-  if (!engine->ops[BSM_SPACE_DEVICE]) {
+  if (!ops) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "%s %zu (%s) is on a device; the engine runs on the CPU",
                     what, index, name);
@@ -27,7 +53,7 @@ bsm_status bsm_staging_check(const bsm_engine *engine, const char *what,
                     ", the engine was loaded for %" PRId32,
                     what, index, name, array->device, engine->device_index);
   }
-  return BSM_OK;
+  return check_strides(ops, what, index, name, array);
 }
 
 bsm_status bsm_staged_reserve(bsm_staged *staged, bsm_execution *e,
@@ -56,26 +82,76 @@ void bsm_staged_release(bsm_staged *staged, bsm_execution *e) {
   }
 }
 
-bsm_status bsm_stage_output(bsm_staged *staged, bsm_execution *e,
-                            const bsm_array *array, bsm_memory_space space,
-                            void **out) {
-  *out = array->data;
-  if (array->space == space) return BSM_OK;
-  return bsm_staged_reserve(staged, e, space, bsm_array_bytes(array), out);
+/* ---- arrays that steps cannot use where they are ---- */
+
+bool bsm_array_is_loose(const bsm_engine *engine, const bsm_array *array) {
+  const uint32_t alignment = engine->ops[array->space]->array_alignment;
+  return bsm_array_loose_dimension(array) >= 0 ||
+         (alignment && (uintptr_t)array->data % alignment != 0);
 }
+
+/* Copies between a loose array and a tight one in the same space. */
+static bsm_status copy_loose(bsm_execution *e, const bsm_array *array,
+                             void *tight, bool in) {
+  bsm_strided_copy copy = {.to = in ? tight : array->data,
+                           .from = in ? array->data : tight,
+                           .element = bsm_dtype_size(array->dtype),
+                           .dims = array->dims};
+  if (bsm_array_loose_dimension(array) < 0) {
+    return bsm_execution_copy(e, copy.to, array->space, copy.from, array->space,
+                              bsm_array_bytes(array));
+  }
+  bsm_contiguous_strides(array->dims, in ? copy.to_strides : copy.from_strides);
+  memcpy(in ? copy.from_strides : copy.to_strides, array->strides,
+         (size_t)array->dims.rank * sizeof(*array->strides));
+  return e->env.ops[array->space]->copy_strided(e->env.streams[array->space],
+                                                &copy);
+}
+
+bsm_status bsm_stage_tight(bsm_staged *staged, bsm_execution *e,
+                           const bsm_array *array, void **out) {
+  *out = array->data;
+  if (!bsm_array_is_loose(e->engine, array)) return BSM_OK;
+  BSM_TRY(
+      bsm_staged_reserve(staged, e, array->space, bsm_array_bytes(array), out));
+  return copy_loose(e, array, *out, true);
+}
+
+/* ---- bindings ---- */
 
 bsm_status bsm_stage_input(bsm_staged *staged, bsm_execution *e,
                            const bsm_array *array, bsm_memory_space space,
                            void **out) {
-  BSM_TRY(bsm_stage_output(staged, e, array, space, out));
+  void *tight;
+  BSM_TRY(bsm_stage_tight(staged, e, array, &tight));
+  *out = tight;
   if (array->space == space) return BSM_OK;
-  return bsm_execution_copy(e, *out, space, array->data, array->space,
-                            bsm_array_bytes(array));
+  const size_t bytes = bsm_array_bytes(array);
+  BSM_TRY(bsm_staged_reserve(staged, e, space, bytes, out));
+  return bsm_execution_copy(e, *out, space, tight, array->space, bytes);
 }
 
-bsm_status bsm_unstage_output(bsm_execution *e, const void *from,
-                              bsm_memory_space space, const bsm_array *array) {
-  if (array->space == space) return BSM_OK;
-  return bsm_execution_copy(e, array->data, array->space, from, space,
-                            bsm_array_bytes(array));
+bsm_status bsm_stage_output(bsm_staged *staged, bsm_execution *e,
+                            const bsm_array *array, bsm_memory_space space,
+                            void **out) {
+  *out = array->data;
+  if (array->space == space && !bsm_array_is_loose(e->engine, array)) {
+    return BSM_OK;
+  }
+  return bsm_staged_reserve(staged, e, space, bsm_array_bytes(array), out);
+}
+
+bsm_status bsm_unstage_output(bsm_staged *staged, bsm_execution *e,
+                              const void *from, bsm_memory_space space,
+                              const bsm_array *array) {
+  const size_t bytes = bsm_array_bytes(array);
+  const bool loose = bsm_array_is_loose(e->engine, array);
+  void *tight = loose ? (void *)(uintptr_t)from : array->data;
+  if (array->space != space) {
+    if (loose) {
+      BSM_TRY(bsm_staged_reserve(staged, e, array->space, bytes, &tight));
+    }
+    BSM_TRY(bsm_execution_copy(e, tight, array->space, from, space, bytes));
+  }
+  return loose ? copy_loose(e, array, tight, false) : BSM_OK;
 }

@@ -480,6 +480,30 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes,
   END();
 }
 
+/* One copy for each row. */
+EXPORT int cuMemcpy2DAsync_v2(const bsm_cu_copy_2d *c, void *stream);
+int cuMemcpy2DAsync_v2(const bsm_cu_copy_2d *c, void *stream) {
+  BEGIN_HERE();
+  NEED(is(stream, STREAM));
+  NEED(c->from_type == BSM_CU_MEMORY_TYPE_DEVICE);
+  NEED(c->to_type == BSM_CU_MEMORY_TYPE_DEVICE);
+  NEED(c->from_pitch >= c->width && c->to_pitch >= c->width);
+  for (size_t i = 0; i < c->height && !result_; i++) {
+    operation *o = new_operation(COPY, NULL, 0);
+    NEED(o);
+    o->to = c->to + i * c->to_pitch;
+    o->from = c->from + i * c->from_pitch;
+    o->bytes = c->width;
+    if (bytes_of(o->to, c->width) && bytes_of(o->from, c->width)) {
+      result_ = submit(stream, o);
+    } else {
+      free(o);
+      result_ = BSM_CU_INVALID_VALUE;
+    }
+  }
+  END();
+}
+
 EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes,
                            void *stream);
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes,
