@@ -851,6 +851,37 @@ static void test_threads(void **state) {
   }
 }
 
+/* Steps are timed by the device. The stand-in's clock, which goes on by a
+ * quarter of a millisecond with each record of an event, is not the host's. */
+static void test_profile(void **state) {
+  (void)state;
+  enum { RUNS = 3 };
+  arrays a;
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  options.threads = 1;
+  options.profile = true;
+  arrays_init(&a, the_engine, 2);
+  bsm_context *context = open_with(&options);
+  for (int i = 0; i < RUNS; i++) {
+    check(bsm_context_enqueue(context, a.in, INPUTS, a.out, OUTPUTS));
+  }
+  check(bsm_context_synchronize(context));
+  assert_right(&a);
+  const size_t count = bsm_context_profile_count(context);
+  assert_true(count >= 3);
+  for (size_t i = 0; i < count; i++) {
+    bsm_step_profile p = BSM_STEP_PROFILE_INIT;
+    check(bsm_context_profile(context, i, &p));
+    assert_int_equal(p.runs, RUNS);
+    assert_true(p.least > 0 && p.seconds >= RUNS * p.least && p.seconds < 60);
+    if (!standin.reset) continue;
+    assert_true(fabs(p.least - 0.25e-3) < 1e-9);
+    assert_true(fabs(p.seconds - RUNS * 0.25e-3) < 1e-9);
+  }
+  bsm_context_destroy(context);
+  arrays_destroy(&a);
+}
+
 /* An index that is out of range is told of by whoever waits. */
 static void test_bad_data(void **state) {
   (void)state;
@@ -984,6 +1015,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_what_is_recorded),
       cmocka_unit_test(test_failing_recordings),
       cmocka_unit_test(test_failing_calls),
+      cmocka_unit_test(test_profile),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_bad_data),
       cmocka_unit_test(test_callers_workspace),

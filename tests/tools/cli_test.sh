@@ -98,6 +98,7 @@ expect 0 "median_ms=" bench "$digits/digits.ts" --input-dir in --output-dir . \
   --iterations 3 --threads 1 --no-timing
 [ -s out_0.npy ] || fail "bench wrote no output"
 expect 0 '"median_ms":' bench digits.bsm --iterations 3 --json --profile
+expect 0 "median_ms=" bench digits.bsm --iterations 3 --no-graphs
 expect 0 "convolution" bench digits.bsm --iterations 3 --profile
 expect 0 "peak: " bench digits.bsm --iterations 3 --profile
 expect 0 '"gflops_per_s":' bench digits.bsm --iterations 3 --json --profile
