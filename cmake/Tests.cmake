@@ -183,6 +183,15 @@ foreach(source IN LISTS test_sources)
   endif()
 endforeach()
 
+# What opens a GPU finds the stand-ins of its libraries.
+if(TEST cuda/code_forms_test)
+  set_property(
+    TEST cuda/code_forms_test APPEND
+    PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${BSM_STANDIN_FOLDER}"
+             "BESSEMER_NVRTC=$<TARGET_FILE:bsm_standin_nvrtc>"
+             "BESSEMER_KERNEL_CACHE=")
+endif()
+
 # What asks the machine is replaced: tests/compiler/targets_test.c.
 if(TARGET targets_test)
   foreach(function IN ITEMS bsm_isa_detect bsm_detect_caches bsm_available_cpus)

@@ -12,7 +12,8 @@ is in FOLDER when the tests ran with
   BSM_OTHER_RECORD=FOLDER BSM_OTHER_TARGETS="$(check_kernels.py --targets)"
 
 or else they are run now. Then each kernel is compiled once for each
-architecture that asked for it. No GPU is needed, nor a driver.
+architecture that asked for it, PTX for later GPUs among them. No GPU is needed,
+nor a driver.
 
 NVRTC is the library that BESSEMER_NVRTC names, or that of PyPI's wheel in
 Python's folders (pip install nvidia-cuda-nvrtc); --install puts that into
@@ -107,9 +108,12 @@ class Compiler:
         what = None
         if failed:
             what = self.log(program)
-        elif (self.library.nvrtcGetCUBINSize(program, ctypes.byref(size)) or
-              not size.value):
-            what = "there is no code"
+        else:
+            is_ptx = architecture_of(options).startswith("compute_")
+            get_size = (self.library.nvrtcGetPTXSize if is_ptx else
+                        self.library.nvrtcGetCUBINSize)
+            if get_size(program, ctypes.byref(size)) or not size.value:
+                what = "there is no code"
         self.library.nvrtcDestroyProgram(ctypes.byref(program))
         return what
 
@@ -184,7 +188,7 @@ def compile_all(pool, compiler, records):
         if what:
             failed += 1
             print(f"FAILED: {source} {' '.join(options)}\n{what}")
-    for architecture in ARCHITECTURES:
+    for architecture in sorted(set(ARCHITECTURES) | set(done)):
         print(f"{architecture}: {done[architecture]} kernels")
         failed += done[architecture] == 0
     print("sources that nothing asks for:", ", ".join(

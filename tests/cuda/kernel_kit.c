@@ -81,8 +81,10 @@ bsm_status try_compile(device *d, const char *name, const char *text,
                              .header_count = (int)found.gl_pathc,
                              .options = options};
   while (options && options[source.option_count]) source.option_count++;
+  const bool is_virtual = strncmp(architecture, "compute_", 8) == 0;
   bsm_status status =
-      bsm_nvrtc_compile(d->nvrtc, &source, architecture, &d->arena, code);
+      bsm_nvrtc_compile(d->nvrtc, &source, architecture, &d->arena,
+                        is_virtual ? NULL : code, is_virtual ? code : NULL);
   globfree(&found);
   return status;
 }

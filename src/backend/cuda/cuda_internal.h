@@ -63,6 +63,9 @@ BSM_NODISCARD bsm_status bsm_cuda_code_load(bsm_device *device,
                                             const bsm_plan *plan,
                                             bsm_code_image **out);
 void bsm_cuda_code_unload(bsm_code_image *code);
+/* The compute capability that the code was built for, of which its kernels are:
+ * that of the device or an earlier one. NULL, or empty: that of the device. */
+int bsm_cuda_code_sm(const bsm_code_image *code, const bsm_cuda_device *d);
 /* The function of a kernel. BSM_UNSUPPORTED: the engine does not carry it. */
 BSM_NODISCARD bsm_status bsm_cuda_code_find(bsm_code_image *code,
                                             const bsm_cuda_kernel *kernel,

@@ -125,7 +125,8 @@ static bsm_status prepare(const bsm_cuda_stream *s, prepared *p,
                           bsm_arena *arena, size_t *scratch_size) {
   bsm_cuda_launches *l = BSM_NEW(arena, bsm_cuda_launches);
   BSM_TRY_ALLOC(l);
-  BSM_TRY(bsm_cuda_make_launches(p->plan, p->step, p->device->sm, arena, l));
+  BSM_TRY(bsm_cuda_make_launches(
+      p->plan, p->step, bsm_cuda_code_sm(s->code, p->device), arena, l));
   p->count = l->count;
   p->rounds = l->rounds;
   p->launches = l->items;

@@ -232,11 +232,16 @@ bsm_status bsm_engine_load_memory(const void *data, size_t size,
   return BSM_OK;
 }
 
-/* Engines are built for devices that this machine may lack. */
+/* Engines are built for devices that this machine may lack, or have of another
+ * kind. */
 static bsm_status try_device(bsm_engine *engine, const bsm_plan *plan) {
+  bsm_device **device = &engine->devices[BSM_SPACE_DEVICE];
   bsm_status status = open_device(engine, plan, 0);
-  if (bsm_status_code(status) != BSM_NOT_FOUND) return status;
+  const bsm_code code = bsm_status_code(status);
+  if (code != BSM_NOT_FOUND && code != BSM_UNSUPPORTED) return status;
   bsm_status_free(status);
+  if (*device) engine->ops[BSM_SPACE_DEVICE]->close(*device);
+  *device = NULL;
   return BSM_OK;
 }
 

@@ -14,27 +14,12 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
 
 #define DEFAULT_CPU "avx2"
 
 /* ---- the text ---- */
-
-/* 90 and "sm_90a" for "sm_90a": the suffix opens what is of this GPU alone. */
-static bool parse_sm(bsm_str text, int *sm, bool *specific) {
-  int64_t number;
-  if (!bsm_str_starts_with(text, BSM_STR("sm_"))) return false;
-  text.data += 3;
-  text.len -= 3;
-  *specific = text.len > 0 && text.data[text.len - 1] == 'a';
-  if (*specific) text.len--;
-  if (!bsm_parse_i64(text, &number) || number < BSM_CUDA_MIN_SM ||
-      number > 999) {
-    return false;
-  }
-  *sm = (int)number;
-  return true;
-}
 
 static bsm_status parse_gpu(const char *parameters, int *sm, bool *specific,
                             const char **cpu) {
@@ -48,7 +33,8 @@ static bsm_status parse_gpu(const char *parameters, int *sm, bool *specific,
   const bsm_str first = {
       parameters, comma ? (size_t)(comma - parameters) : strlen(parameters)};
   *cpu = comma ? comma + 1 : DEFAULT_CPU;
-  if (!parse_sm(first, sm, specific)) {
+  bsm_cuda_form form;
+  if (!bsm_cuda_architecture_parse(first, &form) || form.is_ptx) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "\"%.*s\" is no GPU: the target cuda of another machine "
                     "needs its compute capability, sm_75 or higher, such as "
@@ -56,6 +42,8 @@ static bsm_status parse_gpu(const char *parameters, int *sm, bool *specific,
                     "as in cuda:sm_90a,avx512",
                     (int)first.len, first.data);
   }
+  *sm = form.sm;
+  *specific = form.specific;
   return BSM_OK;
 }
 
@@ -74,9 +62,11 @@ static bsm_status parse(const bsm_target_request *request,
   BSM_TRY_ALLOC(cpu.text);
   *t = (bsm_cuda_target){.base = {.ops = &bsm_cuda_target_ops},
                          .sm = sm,
+                         .specific = specific,
                          .architecture = bsm_arena_printf(arena, "sm_%d%s", sm,
-                                                          specific ? "a" : "")};
-  BSM_TRY_ALLOC(t->architecture);
+                                                          specific ? "a" : ""),
+                         .later = bsm_arena_printf(arena, "compute_%d", sm)};
+  if (!t->architecture || !t->later) return BSM_FAIL_OOM();
   BSM_TRY(bsm_target_parse(&cpu, arena, &t->base.host));
   t->base.text = bsm_arena_printf(arena, "cuda:%s,%s", t->architecture,
                                   t->base.host->text + strlen("cpu:"));

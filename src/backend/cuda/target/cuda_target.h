@@ -8,7 +8,9 @@
 typedef struct bsm_cuda_target {
   bsm_target base;
   int sm;                   /* compute capability: 75, 80, 90, ... */
+  bool specific;            /* uses what this GPU alone has: the suffix */
   const char *architecture; /* "sm_90a": what NVRTC compiles for */
+  const char *later;        /* "compute_90": that of PTX for later GPUs */
 } bsm_cuda_target;
 
 static inline const bsm_cuda_target *bsm_cuda_target_of(

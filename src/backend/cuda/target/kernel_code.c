@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine code of an engine: the kernels that its steps launch are
  * collected, compiled by NVRTC on all CPUs, and kept in a cache of the user,
- * by a hash of all that they follow from. */
+ * by a hash of all that they follow from. Each is there in two forms
+ * (cuda_forms.h): code of the GPU that is built for, and PTX, which the driver
+ * compiles for later ones. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/target/cuda_target.h"
 #include "backend/cuda/target/kernel_sources.h"
@@ -23,12 +26,12 @@
 #define MAX_HEADERS 32
 
 /* Raise when the cache's files mean something else. */
-#define CACHE_VERSION "1"
+#define CACHE_VERSION "2"
 
 typedef struct item {
   bsm_cuda_kernel kernel;
   bsm_arena arena; /* of its thread: the code */
-  bsm_str code;
+  bsm_str code, ptx;
   bsm_status status;
 } item;
 
@@ -147,35 +150,52 @@ static const char *cache_path(const collection *c, item *it) {
                           c->cache, hash_of(c, it, 1), hash_of(c, it, 2));
 }
 
-/* A file is the code and behind it a hash of it. */
+/* A file is the code, the PTX, and behind them the size of the code and a hash
+ * of all that. */
+typedef struct cache_end {
+  uint64_t code, hash;
+} cache_end;
+
+static bool take_file(const bsm_file_map *map, item *it) {
+  cache_end end;
+  if (map->size <= sizeof(end)) return false;
+  const size_t size = map->size - sizeof(end);
+  memcpy(&end, map->data + size, sizeof(end));
+  if (end.code >= size || end.hash != bsm_hash64(map->data, size, end.code)) {
+    return false;
+  }
+  const size_t code_size = (size_t)end.code;
+  char *code = bsm_arena_alloc(&it->arena, code_size + 1, BSM_ALIGNMENT);
+  char *ptx = bsm_arena_alloc(&it->arena, size - code_size, BSM_ALIGNMENT);
+  if (!code || !ptx) return false;
+  memcpy(code, map->data, code_size);
+  memcpy(ptx, map->data + code_size, size - code_size);
+  it->code = (bsm_str){code, code_size};
+  it->ptx = (bsm_str){ptx, size - code_size};
+  return true;
+}
+
 static bool read_cache(const char *path, item *it) {
   bsm_file_map map;
-  uint64_t hash;
-  bool good = false;
   bsm_status status = bsm_file_map_open(path, MAX_CODE_BYTES, &map);
   if (status) {
     bsm_status_free(status);
     return false;
   }
-  if (map.size > sizeof(hash)) {
-    const size_t size = map.size - sizeof(hash);
-    memcpy(&hash, map.data + size, sizeof(hash));
-    char *copy = bsm_arena_alloc(&it->arena, size, BSM_ALIGNMENT);
-    good = copy && hash == bsm_hash64(map.data, size, 0);
-    if (good) {
-      memcpy(copy, map.data, size);
-      it->code = (bsm_str){copy, size};
-    }
-  }
+  const bool good = take_file(&map, it);
   bsm_file_map_close(&map);
   return good;
 }
 
 /* What cannot be written is compiled again the next time. */
-static void write_cache(const char *path, const item *it) {
-  const uint64_t hash = bsm_hash64(it->code.data, it->code.len, 0);
-  const bsm_file_piece pieces[] = {{it->code.data, it->code.len},
-                                   {&hash, sizeof(hash)}};
+static void write_cache(const char *path, item *it) {
+  const size_t size = it->code.len + it->ptx.len;
+  char *both = bsm_arena_alloc(&it->arena, size, 1);
+  if (!both) return;
+  memcpy(both, it->code.data, it->code.len);
+  memcpy(both + it->code.len, it->ptx.data, it->ptx.len);
+  const cache_end end = {it->code.len, bsm_hash64(both, size, it->code.len)};
+  const bsm_file_piece pieces[] = {{both, size}, {&end, sizeof(end)}};
   bsm_status_free(bsm_file_write(path, pieces, 2));
 }
 
@@ -230,8 +250,16 @@ static bsm_status compile(const collection *c, item *it) {
   }
   BSM_TRY(split_options(it->kernel.options, &it->arena, options,
                         &source.option_count));
-  return bsm_nvrtc_compile(c->nvrtc, &source, c->target->architecture,
-                           &it->arena, &it->code);
+  const bsm_cuda_target *t = c->target;
+  if (!t->specific) {
+    return bsm_nvrtc_compile(c->nvrtc, &source, t->architecture, &it->arena,
+                             &it->code, &it->ptx);
+  }
+  /* PTX of an architecture with a suffix is for this GPU alone, too. */
+  BSM_TRY(bsm_nvrtc_compile(c->nvrtc, &source, t->architecture, &it->arena,
+                            &it->code, NULL));
+  return bsm_nvrtc_compile(c->nvrtc, &source, t->later, &it->arena, NULL,
+                           &it->ptx);
 }
 
 static void make_item(void *arg, int64_t index, int slot) {
@@ -260,29 +288,33 @@ static bsm_status make_all(collection *c) {
 
 /* ---- the plan ---- */
 
-static bsm_status add_item(bsm_plan *plan, const item *it, bsm_arena *arena) {
-  void *bytes = bsm_arena_alloc(arena, it->code.len, BSM_ALIGNMENT);
-  const char *name = bsm_arena_strdup(arena, it->kernel.name);
+/* One form of a kernel, for an architecture. */
+static bsm_status add_form(bsm_plan *plan, const char *architecture,
+                           const item *it, bsm_str code, bsm_arena *arena) {
+  void *bytes = bsm_arena_alloc(arena, code.len, BSM_ALIGNMENT);
+  const char *name = bsm_cuda_form_name(arena, architecture, it->kernel.name);
   if (!bytes || !name) return BSM_FAIL_OOM();
-  memcpy(bytes, it->code.data, it->code.len);
+  memcpy(bytes, code.data, code.len);
   plan->code[plan->code_count++] = (bsm_plan_code){name, plan->weights_count};
   plan->weights[plan->weights_count++] = (bsm_plan_weights){
-      .data = bytes, .size = it->code.len, .space = BSM_SPACE_HOST};
+      .data = bytes, .size = code.len, .space = BSM_SPACE_HOST};
   return BSM_OK;
 }
 
 static bsm_status add_all(const collection *c, bsm_plan *plan,
                           bsm_arena *arena) {
-  bsm_plan_weights *weights = BSM_NEW_ARRAY(arena, bsm_plan_weights,
-                                            plan->weights_count + c->count + 1);
-  plan->code = BSM_NEW_ARRAY(arena, bsm_plan_code, c->count + 1);
+  bsm_plan_weights *weights = BSM_NEW_ARRAY(
+      arena, bsm_plan_weights, plan->weights_count + 2 * c->count + 1);
+  plan->code = BSM_NEW_ARRAY(arena, bsm_plan_code, 2 * c->count + 1);
   if (!weights || !plan->code) return BSM_FAIL_OOM();
   if (plan->weights_count) {
     memcpy(weights, plan->weights, plan->weights_count * sizeof(*weights));
   }
   plan->weights = weights;
   for (size_t i = 0; i < c->count; i++) {
-    BSM_TRY(add_item(plan, &c->items[i], arena));
+    const item *it = &c->items[i];
+    BSM_TRY(add_form(plan, c->target->architecture, it, it->code, arena));
+    BSM_TRY(add_form(plan, c->target->later, it, it->ptx, arena));
   }
   return BSM_OK;
 }

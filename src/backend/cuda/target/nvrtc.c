@@ -258,9 +258,8 @@ static bsm_status take_code(const bsm_nvrtc *n, program p, bool is_ptx,
 bsm_status bsm_nvrtc_compile(const bsm_nvrtc *nvrtc,
                              const bsm_nvrtc_source *source,
                              const char *architecture, bsm_arena *arena,
-                             bsm_str *code) {
+                             bsm_str *code, bsm_str *ptx) {
   program p = NULL;
-  *code = (bsm_str){NULL, 0};
   if (nvrtc->create(&p, source->text, source->name, source->header_count,
                     source->headers, source->header_names)) {
     return BSM_FAIL(BSM_OUT_OF_MEMORY, "NVRTC does not take %s", source->name);
@@ -269,10 +268,8 @@ bsm_status bsm_nvrtc_compile(const bsm_nvrtc *nvrtc,
   bsm_arena_init(&scratch, arena->allocator);
   bsm_status status = run_compiler(nvrtc, p, source, architecture, &scratch);
   bsm_arena_destroy(&scratch);
-  if (!status) {
-    const bool is_ptx = strncmp(architecture, "compute_", 8) == 0;
-    status = take_code(nvrtc, p, is_ptx, arena, code);
-  }
+  if (!status && code) status = take_code(nvrtc, p, false, arena, code);
+  if (!status && ptx) status = take_code(nvrtc, p, true, arena, ptx);
   (void)nvrtc->destroy(&p);
   return status;
 }

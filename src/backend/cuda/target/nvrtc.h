@@ -33,13 +33,14 @@ typedef struct bsm_nvrtc_source {
   int option_count;
 } bsm_nvrtc_source;
 
-/* Machine code for an architecture, "sm_90a"; or PTX for a virtual one,
- * "compute_80", whose text ends with a NUL that counts. In `arena`. Threads may
- * compile at once.
+/* For an architecture: machine code of a real one, "sm_90a", and PTX of any,
+ * "compute_90" too, whose text ends with a NUL that counts. What is not asked
+ * for is NULL. In `arena`. Threads may compile at once.
  * BSM_INTERNAL: the source has errors; the message has the compiler's log. */
 BSM_NODISCARD bsm_status bsm_nvrtc_compile(const bsm_nvrtc *nvrtc,
                                            const bsm_nvrtc_source *source,
                                            const char *architecture,
-                                           bsm_arena *arena, bsm_str *code);
+                                           bsm_arena *arena, bsm_str *code,
+                                           bsm_str *ptx);
 
 #endif /* BSM_BACKEND_CUDA_TARGET_NVRTC_H_ */
