@@ -57,6 +57,7 @@ typedef enum bsm_step_kind {
   BSM_STEP_KINDS(X)
 #undef X
 } bsm_step_kind;
+#define BSM_STEP_KIND_END 22 /* above all kinds: for tables by kind */
 
 typedef enum bsm_memory_place {
   BSM_PLACE_INPUT = 0,     /* binding `index`, the caller's buffer */

@@ -25,17 +25,6 @@
 #include "builder/target.h"
 #include "tests/conformance/device_fixture.h"
 
-#define FAMILIES(FAMILY) \
-  FAMILY(attention)      \
-  FAMILY(depthwise)      \
-  FAMILY(gemm)           \
-  FAMILY(math)           \
-  FAMILY(planar)         \
-  FAMILY(pooling)        \
-  FAMILY(recurrent)      \
-  FAMILY(rows)           \
-  FAMILY(winograd)
-
 enum { SCALAR = 0, AVX2 = 1, AVX512 = 2, LEVELS = 3 };
 
 /* The tables of a family by level; a level that this build lacks has those of
@@ -46,14 +35,12 @@ typedef struct family {
   const void *tables[LEVELS];
 } family;
 
-#define SELECT(name)                               \
+#define FAMILY(name)                               \
   static const void *select_##name(uint32_t isa) { \
     return bsm_k_##name##_select(isa);             \
   }
-FAMILIES(SELECT)
-static const void *select_typed(uint32_t isa) {
-  return bsm_k_typed_gemm_select(isa, BSM_K_TYPED_F64);
-}
+#include "backend/cpu/kernels/kernel_families.inl"
+#undef FAMILY
 
 static int level_of(uint32_t isa) {
   if ((isa & BSM_K_ISA_AVX512) && (isa & BSM_K_ISA_AVX2)) return AVX512;
@@ -76,15 +63,7 @@ static size_t list_families(family *out) {
 #else
 #define LEVELS_OF(name)
 #endif
-  FAMILIES(FAMILY) {
-    family f = {"typed_gemm", select_typed, {bsm_k_typed_gemm_scalar}};
-    f.tables[AVX2] = f.tables[AVX512] = f.tables[SCALAR];
-#if defined(__x86_64__)
-    f.tables[AVX2] = bsm_k_typed_gemm_avx2;
-    f.tables[AVX512] = bsm_k_typed_gemm_avx512;
-#endif
-    out[n++] = f;
-  }
+#include "backend/cpu/kernels/kernel_families.inl"
   return n;
 }
 

@@ -6,21 +6,11 @@
 
 #include <string.h>
 
+#include "backend/cpu/cpu_linked.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_typed_gemm.h"
 #include "base/isa.h"
-
-static const bsm_cpu_convolution_tactic *const all[] = {
-    &bsm_cpu_convolution_depthwise,  &bsm_cpu_convolution_gemm_1x1,
-    &bsm_cpu_convolution_rows,       &bsm_cpu_convolution_indirect,
-    &bsm_cpu_convolution_im2col,     &bsm_cpu_convolution_winograd_2,
-    &bsm_cpu_convolution_winograd_4, &bsm_cpu_convolution_winograd_6,
-    &bsm_cpu_convolution_regions,    &bsm_cpu_convolution_grouped,
-    &bsm_cpu_convolution_planar,     &bsm_cpu_convolution_lanes,
-};
-#define COUNT (sizeof(all) / sizeof(all[0]))
-
-_Static_assert(COUNT <= BSM_CPU_MAX_TACTICS, "a list holds all tactics");
+#include "base/linked.h"
 
 static bsm_cpu_convolution_site site_of(const bsm_plan *plan,
                                         const bsm_plan_step *step,
@@ -39,6 +29,15 @@ static double cost_of(const bsm_cpu_convolution_tactic *tactic,
   return planes && !tactic->reads_planes ? -1 : tactic->cost(site);
 }
 
+static const bsm_cpu_convolution_tactic *find(const char *name) {
+  for (size_t i = 0; bsm_linked_cpu_convolutions[i]; i++) {
+    if (strcmp(bsm_linked_cpu_convolutions[i]->name, name) == 0) {
+      return bsm_linked_cpu_convolutions[i];
+    }
+  }
+  return NULL;
+}
+
 typedef struct candidate {
   const bsm_cpu_convolution_tactic *tactic;
   double cost;
@@ -47,12 +46,13 @@ typedef struct candidate {
 /* Those that fit, the cheapest first; equals as in the table. */
 static size_t list(const bsm_cpu_convolution_site *site, candidate *out) {
   size_t n = 0;
-  for (size_t i = 0; i < COUNT; i++) {
-    const double cost = cost_of(all[i], site);
+  for (size_t i = 0; bsm_linked_cpu_convolutions[i]; i++) {
+    const bsm_cpu_convolution_tactic *tactic = bsm_linked_cpu_convolutions[i];
+    const double cost = cost_of(tactic, site);
     if (cost < 0) continue;
     size_t at = n++;
     for (; at > 0 && out[at - 1].cost > cost; at--) out[at] = out[at - 1];
-    out[at] = (candidate){all[i], cost};
+    out[at] = (candidate){tactic, cost};
   }
   return n;
 }
@@ -61,7 +61,7 @@ const bsm_cpu_convolution_tactic *bsm_cpu_convolution_choose(
     const bsm_plan *plan, const bsm_plan_step *step, uint32_t isa) {
   const bsm_cpu_convolution_site site = site_of(plan, step, isa);
   const bsm_cpu_convolution_tactic *first = NULL;
-  candidate found[COUNT];
+  candidate found[BSM_CPU_MAX_TACTICS];
   const size_t n = list(&site, found);
   for (size_t i = 0; i < n; i++) {
     const bsm_cpu_convolution_tactic *t = found[i].tactic;
@@ -73,11 +73,11 @@ const bsm_cpu_convolution_tactic *bsm_cpu_convolution_choose(
 }
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  if (bsm_cpu_is_typed(plan, step)) {
-    return bsm_cpu_typed_convolution.check(plan, step);
-  }
   BSM_TRY(bsm_cpu_check_convolution_of(plan, step, BSM_DTYPE_FLOAT, false));
   if (!bsm_cpu_convolution_choose(plan, step, BSM_ISA_SCALAR)) {
+    if (bsm_linked.engines) {
+      return bsm_fail_not_linked("tactic of convolutions", step->tactic);
+    }
     return BSM_FAIL(BSM_CORRUPT,
                     "no tactic for weights of form %d and channels %lld apart",
                     step->params->convolution.form,
@@ -88,12 +88,8 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
 
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step,
                       uint32_t isa, const char **names) {
-  if (bsm_cpu_is_typed(plan, step)) {
-    names[0] = "default";
-    return 1;
-  }
   const bsm_cpu_convolution_site site = site_of(plan, step, isa);
-  candidate found[COUNT];
+  candidate found[BSM_CPU_MAX_TACTICS];
   const size_t n = list(&site, found);
   for (size_t i = 0; i < n; i++) names[i] = found[i].tactic->name;
   return n;
@@ -103,17 +99,13 @@ double bsm_cpu_convolution_cost(const bsm_plan *plan, const bsm_plan_step *step,
                                 uint32_t isa, const char *tactic) {
   if (bsm_cpu_is_typed(plan, step)) return 0;
   const bsm_cpu_convolution_site site = site_of(plan, step, isa);
-  for (size_t i = 0; i < COUNT; i++) {
-    if (strcmp(all[i]->name, tactic) == 0) return cost_of(all[i], &site);
-  }
-  return 0;
+  const bsm_cpu_convolution_tactic *found = find(tactic);
+  return found ? cost_of(found, &site) : 0;
 }
 
 int32_t bsm_cpu_convolution_form_of(const char *tactic) {
-  for (size_t i = 0; i < COUNT; i++) {
-    if (strcmp(all[i]->name, tactic) == 0) return all[i]->form;
-  }
-  return BSM_CPU_FORM_PLAIN;
+  const bsm_cpu_convolution_tactic *found = find(tactic);
+  return found ? found->form : BSM_CPU_FORM_PLAIN;
 }
 
 static void pixel_rows(bsm_cpu_rows *rows, const bsm_image *i) {
@@ -166,16 +158,10 @@ void bsm_cpu_convolution_run(const bsm_prepared_step *prepared,
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  if (bsm_cpu_is_typed(p->plan, p->step)) {
-    return bsm_cpu_typed_convolution.prepare(p, out);
-  }
   return bsm_cpu_convolution_choose(p->plan, p->step, p->isa)->prepare(p, out);
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
-  if (bsm_cpu_is_typed(prepared->plan, prepared->step)) {
-    return bsm_cpu_typed_convolution.run(prepared, r);
-  }
   const bsm_cpu_convolution *c = prepared->impl;
   return c->tactic->run(prepared, r);
 }

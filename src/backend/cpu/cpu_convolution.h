@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the tactics of float convolutions share: one file for each family,
- * cpu_convolution_<family>.c, one row for each tactic in cpu_convolution.c. */
+ * cpu_convolution_<family>.c, one line for each tactic in
+ * cpu_convolution_tactics.inl. */
 #ifndef BSM_BACKEND_CPU_CONVOLUTION_H_
 #define BSM_BACKEND_CPU_CONVOLUTION_H_
 
@@ -42,13 +43,10 @@ struct bsm_cpu_convolution_tactic {
   bool reads_planes; /* the input's channels need not be innermost */
 };
 
-extern const bsm_cpu_convolution_tactic bsm_cpu_convolution_depthwise,
-    bsm_cpu_convolution_gemm_1x1, bsm_cpu_convolution_rows,
-    bsm_cpu_convolution_indirect, bsm_cpu_convolution_im2col,
-    bsm_cpu_convolution_winograd_2, bsm_cpu_convolution_winograd_4,
-    bsm_cpu_convolution_winograd_6, bsm_cpu_convolution_regions,
-    bsm_cpu_convolution_grouped, bsm_cpu_convolution_planar,
-    bsm_cpu_convolution_lanes;
+#define TACTIC(name) \
+  extern const bsm_cpu_convolution_tactic bsm_cpu_convolution_##name;
+#include "backend/cpu/cpu_convolution_tactics.inl"
+#undef TACTIC
 
 /* Fills what all tactics have; the step is checked. */
 void bsm_cpu_convolution_init(const bsm_cpu_prepare *p, bsm_cpu_convolution *c);

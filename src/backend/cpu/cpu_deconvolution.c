@@ -7,7 +7,6 @@
  * epilogue is fused and threads write what is theirs. */
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_pack.h"
-#include "backend/cpu/cpu_typed_gemm.h"
 #include "backend/cpu/cpu_window.h"
 
 /* Stride is at most this in each dimension: the phases are enumerated. */
@@ -37,9 +36,6 @@ typedef struct deconvolution {
 /* ---- check ---- */
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  if (bsm_cpu_is_typed(plan, step)) {
-    return bsm_cpu_typed_convolution.check(plan, step);
-  }
   BSM_TRY(bsm_cpu_check_convolution(plan, step, BSM_DTYPE_FLOAT, true));
   /* Any output size is safe: taps outside the input are zeros. */
   const int64_t *s = step->params->convolution.window.stride;
@@ -117,9 +113,6 @@ static bsm_status prepare_phase(const bsm_cpu_prepare *p, deconvolution *c,
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  if (bsm_cpu_is_typed(p->plan, p->step)) {
-    return bsm_cpu_typed_convolution.prepare(p, out);
-  }
   const bsm_step_convolution *params = &p->step->params->convolution;
   deconvolution *c = BSM_NEW(p->arena, deconvolution);
   BSM_TRY_ALLOC(c);
@@ -229,9 +222,6 @@ static void unit(void *arg, int64_t index, int slot) {
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
-  if (bsm_cpu_is_typed(prepared->plan, prepared->step)) {
-    return bsm_cpu_typed_convolution.run(prepared, r);
-  }
   const deconvolution *c = prepared->impl;
   work w = {.c = c,
             .x = bsm_cpu_input_address(prepared, r, 0),

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "aten/tensor.h"
-#include "backend/cpu/cpu_step.h"
+#include "backend/cpu/cpu_linked.h"
+#include "backend/cpu/cpu_typed_gemm.h"
 #include "backend/cpu/kernels/kernel_isa.h"
 #include "base/allocate.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/isa.h"
+#include "base/linked.h"
 #include "base/thread_pool.h"
 
 _Static_assert(BSM_K_ISA_AVX2 == BSM_ISA_AVX2, "the ISA bits of the kernels");
@@ -28,6 +30,16 @@ typedef struct cpu_event {
   double seconds; /* of the host's clock */
 } cpu_event;
 
+/* Takes from `isa` what no kernels are linked for. */
+static bsm_status limit_isa(uint32_t *isa) {
+  const unsigned row = bsm_k_isa_row(*isa);
+  if (row == BSM_K_ISA_COUNT) {
+    return bsm_fail_not_linked("kernels for", bsm_isa_name(*isa));
+  }
+  *isa &= ~(uint32_t)(BSM_ISA_AVX2 | BSM_ISA_AVX512) | bsm_k_isa_needs(row);
+  return BSM_OK;
+}
+
 /* ---- devices and memory ---- */
 
 static bsm_status cpu_open(const bsm_device_options *options,
@@ -36,6 +48,12 @@ static bsm_status cpu_open(const bsm_device_options *options,
   if (options->index != 0) {
     return BSM_FAIL(BSM_NOT_FOUND, "there is no CPU device %d, only 0",
                     (int)options->index);
+  }
+  /* Where plain C is linked, building for other machines asks nothing of this
+   * one. */
+  if (bsm_k_isa_row(BSM_ISA_SCALAR) == BSM_K_ISA_COUNT) {
+    uint32_t isa = bsm_isa_detect();
+    BSM_TRY(limit_isa(&isa));
   }
   cpu_device *device =
       bsm_allocate(options->allocator, sizeof(*device), _Alignof(cpu_device));
@@ -72,15 +90,17 @@ static bsm_status cpu_stream_create(bsm_device *device,
   if (options->native) {
     return BSM_FAIL(BSM_UNSUPPORTED, "the CPU has no streams of a caller");
   }
+  uint32_t isa =
+      options->isa == BSM_ISA_DETECT ? bsm_isa_detect() : options->isa;
+  BSM_TRY(limit_isa(&isa));
   bsm_cpu_stream *s =
       bsm_allocate(options->allocator, sizeof(*s), _Alignof(bsm_cpu_stream));
   BSM_TRY_ALLOC(s);
-  *s = (bsm_cpu_stream){
-      .base = {device},
-      .allocator = options->allocator,
-      .pool = options->pool,
-      .isa = options->isa == BSM_ISA_DETECT ? bsm_isa_detect() : options->isa,
-      .every_thread = options->every_thread};
+  *s = (bsm_cpu_stream){.base = {device},
+                        .allocator = options->allocator,
+                        .pool = options->pool,
+                        .isa = isa,
+                        .every_thread = options->every_thread};
   *out = &s->base;
   return BSM_OK;
 }
@@ -141,21 +161,35 @@ static double cpu_event_seconds(const bsm_event *from, const bsm_event *to) {
 
 /* ---- steps ---- */
 
-const bsm_cpu_kind *bsm_cpu_kind_of(bsm_step_kind kind) {
-  switch (kind) {
-#define X(name, number, text, member) \
-  case BSM_STEP_##name:               \
-    return &bsm_cpu_##name;
-    BSM_BACKEND_STEP_KINDS(X)
+/* Whether a step of products has the driver for double and integers. */
+static bool is_typed(const bsm_plan *plan, const bsm_plan_step *step) {
+  switch (step->kind) {
+#define X(name, driver) case BSM_STEP_##name:
+    BSM_CPU_TYPED_KINDS(X)
 #undef X
+    return step->output_count > 0 && bsm_cpu_is_typed(plan, step);
     default:
-      return NULL;
+      return false;
   }
 }
 
+const bsm_cpu_kind *bsm_cpu_kind_of(const bsm_plan *plan,
+                                    const bsm_plan_step *step) {
+  if ((unsigned)step->kind >= BSM_STEP_KIND_END) return NULL;
+  return is_typed(plan, step) ? bsm_linked_cpu_typed_kinds[step->kind]
+                              : bsm_linked_cpu_kinds[step->kind];
+}
+
+static bsm_status no_kind(const bsm_plan *plan, const bsm_plan_step *step) {
+  const char *name = bsm_step_kind_name(step->kind);
+  if (!name) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
+  return bsm_fail_not_linked(
+      is_typed(plan, step) ? "step of double or integers" : "step", name);
+}
+
 static bsm_status check_kind(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_cpu_kind *kind = bsm_cpu_kind_of(step->kind);
-  if (!kind) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
+  const bsm_cpu_kind *kind = bsm_cpu_kind_of(plan, step);
+  if (!kind) return no_kind(plan, step);
   BSM_TRY(bsm_check_step(plan, step));
   return kind->check(plan, step);
 }
@@ -168,10 +202,10 @@ static bsm_status cpu_prepare(bsm_stream *stream, const bsm_plan *plan,
                               const bsm_plan_step *step,
                               const void *const *weights, bsm_arena *arena,
                               bsm_prepared_step *out) {
-  const bsm_cpu_kind *kind = bsm_cpu_kind_of(step->kind);
+  const bsm_cpu_kind *kind = bsm_cpu_kind_of(plan, step);
   const bsm_cpu_stream *s = (const bsm_cpu_stream *)stream;
   const int threads = bsm_thread_pool_size(s->pool);
-  if (!kind) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
+  if (!kind) return no_kind(plan, step);
   *out = (bsm_prepared_step){.enqueue = kind->run, .plan = plan, .step = step};
   const bsm_cpu_prepare prepare = {
       .plan = plan,

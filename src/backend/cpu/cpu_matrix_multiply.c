@@ -11,7 +11,6 @@
 
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_matrix_shapes.h"
-#include "backend/cpu/cpu_typed_gemm.h"
 #include "backend/cpu/kernels/rows/rows.h"
 
 /* Rows of B that one task packs at least. */
@@ -32,9 +31,6 @@ typedef struct matrix_multiply {
 /* ---- check ---- */
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  if (bsm_cpu_is_typed(plan, step)) {
-    return bsm_cpu_typed_matrix_multiply.check(plan, step);
-  }
   return bsm_cpu_check_matrices(plan, step, BSM_DTYPE_FLOAT);
 }
 
@@ -55,9 +51,6 @@ static bool rows_collide(const bsm_cpu_rows *rows, int64_t k) {
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
-  if (bsm_cpu_is_typed(p->plan, p->step)) {
-    return bsm_cpu_typed_matrix_multiply.prepare(p, out);
-  }
   const bsm_step_matrix_multiply *params = &p->step->params->matrix_multiply;
   matrix_multiply *m = BSM_NEW(p->arena, matrix_multiply);
   BSM_TRY_ALLOC(m);
@@ -220,9 +213,6 @@ static void pack_unit(void *arg, int64_t unit, int slot) {
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
-  if (bsm_cpu_is_typed(prepared->plan, prepared->step)) {
-    return bsm_cpu_typed_matrix_multiply.run(prepared, r);
-  }
   const matrix_multiply *m = prepared->impl;
   work w = {.m = m,
             .a = bsm_cpu_input_address(prepared, r, 0),

@@ -44,8 +44,10 @@ typedef struct bsm_cpu_kind {
 #define X(name, number, text, member) extern const bsm_cpu_kind bsm_cpu_##name;
 BSM_BACKEND_STEP_KINDS(X)
 #undef X
-/* NULL when the kind is not one of these. */
-const bsm_cpu_kind *bsm_cpu_kind_of(bsm_step_kind kind);
+/* The driver of a step whose kind and tensors exist; NULL when none is linked.
+ */
+const bsm_cpu_kind *bsm_cpu_kind_of(const bsm_plan *plan,
+                                    const bsm_plan_step *step);
 
 /* ---- tensors ---- */
 

@@ -63,7 +63,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   bsm_k_typed type = BSM_K_TYPED_F64;
   bsm_cpu_typed_of(y->dtype, &type);
   g->dtype = y->dtype;
-  g->kernels = bsm_k_typed_gemm_select(p->isa, type);
+  g->kernels = &bsm_k_typed_gemm_select(p->isa)->of[type];
   g->rows = c->y.n * c->y.size[0] * c->y.size[1] * c->y.size[2];
   g->columns = c->co;
   g->k = c->taps * c->ci;

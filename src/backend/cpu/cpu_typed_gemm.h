@@ -16,7 +16,7 @@
 bool bsm_cpu_typed_of(bsm_dtype dtype, bsm_k_typed *out);
 
 typedef struct bsm_cpu_typed_gemm {
-  const bsm_k_typed_gemm *kernels;
+  const bsm_k_typed_product *kernels;
   bsm_dtype dtype;
   size_t size; /* bytes of an element */
   int64_t rows, columns, k;
@@ -57,7 +57,7 @@ void bsm_cpu_typed_gather(size_t size, const void *from, int64_t stride,
 /* A step of these dtypes has no fused scale, residual or activation. */
 bsm_status bsm_cpu_typed_check_epilogue(const bsm_step_epilogue *epilogue);
 
-/* The drivers of such steps; the others hand theirs over. */
+/* The drivers of such steps: BSM_CPU_TYPED_KINDS. */
 extern const bsm_cpu_kind bsm_cpu_typed_matrix_multiply;
 extern const bsm_cpu_kind bsm_cpu_typed_convolution; /* and deconvolution */
 

@@ -40,7 +40,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   g->dtype = bsm_step_output(p->plan, p->step, 0)->dtype;
   bsm_k_typed type = BSM_K_TYPED_F64;
   bsm_cpu_typed_of(g->dtype, &type);
-  g->kernels = bsm_k_typed_gemm_select(p->isa, type);
+  g->kernels = &bsm_k_typed_gemm_select(p->isa)->of[type];
   g->rows = s->rows;
   g->columns = s->n;
   g->k = s->k;

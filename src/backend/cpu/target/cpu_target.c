@@ -306,7 +306,7 @@ static const bsm_target_pass passes[] = {
 
 static size_t list_tactics(const bsm_target *target, const bsm_plan *plan,
                            const bsm_plan_step *step, const char **names) {
-  const bsm_cpu_kind *kind = bsm_cpu_kind_of(step->kind);
+  const bsm_cpu_kind *kind = bsm_cpu_kind_of(plan, step);
   if (kind && kind->tactics) {
     return kind->tactics(plan, step, bsm_cpu_target_of(target)->isa, names);
   }

@@ -41,10 +41,6 @@ typedef struct bsm_k_attention {
                 int64_t columns, float factor, float *y);
 } bsm_k_attention;
 
-#define X(suffix, bits) extern const bsm_k_attention bsm_k_attention_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_attention *bsm_k_attention_select(uint32_t isa);
+BSM_K_FAMILY(attention)
 
 #endif /* BSM_KERNELS_ATTENTION_F32_H_ */

@@ -59,10 +59,6 @@ typedef struct bsm_k_depthwise {
              [BSM_K_DEPTHWISE_MAX_ROWS];
 } bsm_k_depthwise;
 
-#define X(suffix, bits) extern const bsm_k_depthwise bsm_k_depthwise_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_depthwise *bsm_k_depthwise_select(uint32_t isa);
+BSM_K_FAMILY(depthwise)
 
 #endif /* BSM_KERNELS_DEPTHWISE_F32_H_ */

@@ -82,10 +82,6 @@ typedef struct bsm_k_gemm {
   bsm_k_gemm_fn *thin[BSM_K_GEMM_MAX_THIN];
 } bsm_k_gemm;
 
-#define X(suffix, bits) extern const bsm_k_gemm bsm_k_gemm_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_gemm *bsm_k_gemm_select(uint32_t isa);
+BSM_K_FAMILY(gemm)
 
 #endif /* BSM_KERNELS_GEMM_F32_H_ */

@@ -51,11 +51,6 @@ typedef struct bsm_k_math {
                  int64_t n);
 } bsm_k_math;
 
-#define X(suffix, bits) extern const bsm_k_math bsm_k_math_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-/* The best table that `isa` allows. */
-const bsm_k_math *bsm_k_math_select(uint32_t isa);
+BSM_K_FAMILY(math)
 
 #endif /* BSM_KERNELS_VECTOR_MATH_H_ */

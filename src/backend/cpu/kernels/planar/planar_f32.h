@@ -38,10 +38,6 @@ typedef struct bsm_k_planar {
   void (*row[BSM_K_PLANAR_STRIDES])(const bsm_k_planar_args *args);
 } bsm_k_planar;
 
-#define X(suffix, bits) extern const bsm_k_planar bsm_k_planar_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_planar *bsm_k_planar_select(uint32_t isa);
+BSM_K_FAMILY(planar)
 
 #endif /* BSM_KERNELS_PLANAR_F32_H_ */

@@ -28,10 +28,6 @@ typedef struct bsm_k_pooling {
   void (*average)(const bsm_k_pooling_args *args);
 } bsm_k_pooling;
 
-#define X(suffix, bits) extern const bsm_k_pooling bsm_k_pooling_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_pooling *bsm_k_pooling_select(uint32_t isa);
+BSM_K_FAMILY(pooling)
 
 #endif /* BSM_KERNELS_POOLING_F32_H_ */

@@ -48,10 +48,6 @@ typedef struct bsm_k_recurrent {
   bsm_k_recurrent_cell lstm, gru, tanh, relu;
 } bsm_k_recurrent;
 
-#define X(suffix, bits) extern const bsm_k_recurrent bsm_k_recurrent_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_recurrent *bsm_k_recurrent_select(uint32_t isa);
+BSM_K_FAMILY(recurrent)
 
 #endif /* BSM_KERNELS_RECURRENT_F32_H_ */

@@ -69,10 +69,6 @@ typedef struct bsm_k_rows {
                    const float *weights, int count);
 } bsm_k_rows;
 
-#define X(suffix, bits) extern const bsm_k_rows bsm_k_rows_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_rows *bsm_k_rows_select(uint32_t isa);
+BSM_K_FAMILY(rows)
 
 #endif /* BSM_KERNELS_ROWS_H_ */

@@ -33,20 +33,18 @@ typedef struct bsm_k_typed_gemm_args {
   bool accumulate; /* sums += A B, else sums = A B */
 } bsm_k_typed_gemm_args;
 
-typedef struct bsm_k_typed_gemm {
+typedef struct bsm_k_typed_product {
   const char *name;
   int max_rows;
   void (*tile)(const bsm_k_typed_gemm_args *args);
   /* sums[i] += x[i] * w[i] for i < n. */
   void (*multiply_add)(const void *x, const void *w, int64_t n, void *sums);
+} bsm_k_typed_product;
+
+typedef struct bsm_k_typed_gemm {
+  bsm_k_typed_product of[3]; /* by bsm_k_typed */
 } bsm_k_typed_gemm;
 
-/* The tables of an ISA, by bsm_k_typed. */
-#define X(suffix, bits) \
-  extern const bsm_k_typed_gemm bsm_k_typed_gemm_##suffix[3];
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_typed_gemm *bsm_k_typed_gemm_select(uint32_t isa, bsm_k_typed type);
+BSM_K_FAMILY(typed_gemm)
 
 #endif /* BSM_KERNELS_TYPED_GEMM_H_ */

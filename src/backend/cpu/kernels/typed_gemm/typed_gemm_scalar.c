@@ -7,7 +7,7 @@ TYPED_GEMM(f64, double, 16, 8, 3, PLAIN_MADD)
 TYPED_GEMM(i32, uint32_t, 16, 16, 2, PLAIN_MADD)
 TYPED_GEMM(i64, uint64_t, 16, 8, 2, PLAIN_MADD)
 
-const bsm_k_typed_gemm bsm_k_typed_gemm_scalar[3] = {
-    TYPED_ROW(f64, "scalar_3x16 double", 3),
-    TYPED_ROW(i32, "scalar_2x16 int32", 2),
-    TYPED_ROW(i64, "scalar_2x16 int64", 2)};
+const bsm_k_typed_gemm bsm_k_typed_gemm_scalar = {
+    {TYPED_ROW(f64, "scalar_3x16 double", 3),
+     TYPED_ROW(i32, "scalar_2x16 int32", 2),
+     TYPED_ROW(i64, "scalar_2x16 int64", 2)}};

@@ -70,10 +70,6 @@ typedef struct bsm_k_winograd {
   void (*output[2][3])(const bsm_k_winograd_output *args);
 } bsm_k_winograd;
 
-#define X(suffix, bits) extern const bsm_k_winograd bsm_k_winograd_##suffix;
-BSM_K_ISAS(X)
-#undef X
-
-const bsm_k_winograd *bsm_k_winograd_select(uint32_t isa);
+BSM_K_FAMILY(winograd)
 
 #endif /* BSM_KERNELS_WINOGRAD_F32_H_ */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The drivers and tactics that are linked: see base/linked.h. */
+#ifndef BSM_BACKEND_CPU_LINKED_H_
+#define BSM_BACKEND_CPU_LINKED_H_
+
+#include "backend/cpu/cpu_convolution.h"
+
+/* The step kinds that have a second driver, for products of double and integers
+ * (cpu_typed_gemm.h): X(ENUM, driver). */
+#define BSM_CPU_TYPED_KINDS(X)        \
+  X(CONVOLUTION, typed_convolution)   \
+  X(DECONVOLUTION, typed_convolution) \
+  X(MATRIX_MULTIPLY, typed_matrix_multiply)
+
+/* By step kind; NULL: not linked, or a kind without such a driver. */
+extern const bsm_cpu_kind *const bsm_linked_cpu_kinds[BSM_STEP_KIND_END];
+extern const bsm_cpu_kind *const bsm_linked_cpu_typed_kinds[BSM_STEP_KIND_END];
+
+/* What costs the same is preferred as listed; NULL is the end. */
+extern const bsm_cpu_convolution_tactic *const bsm_linked_cpu_convolutions[];
+
+#endif /* BSM_BACKEND_CPU_LINKED_H_ */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every family of kernels, once. */
+FAMILY(attention)
+FAMILY(depthwise)
+FAMILY(gemm)
+FAMILY(math)
+FAMILY(planar)
+FAMILY(pooling)
+FAMILY(recurrent)
+FAMILY(rows)
+FAMILY(typed_gemm)
+FAMILY(winograd)
