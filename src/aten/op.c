@@ -4,17 +4,6 @@
 
 #include "base/hash.h"
 
-#define TABLE(name) extern const bsm_aten_table bsm_aten_ops_##name;
-#include "aten/aten_tables.inl"
-#undef TABLE
-
-static const bsm_aten_table *const tables[] = {
-#define TABLE(name) &bsm_aten_ops_##name,
-#include "aten/aten_tables.inl"
-#undef TABLE
-};
-enum { TABLE_COUNT = sizeof(tables) / sizeof(tables[0]) };
-
 struct bsm_aten_library {
   const bsm_aten_op **ops; /* in table order */
   size_t count;
@@ -37,8 +26,9 @@ static size_t find_slot(const bsm_aten_library *lib, bsm_str name) {
 bsm_status bsm_aten_library_create(bsm_arena *arena, bsm_aten_library **out) {
   bsm_aten_library *lib = BSM_NEW(arena, bsm_aten_library);
   BSM_TRY_ALLOC(lib);
+  const bsm_aten_table *const *tables = bsm_linked_aten_tables;
   size_t total = 0;
-  for (size_t t = 0; t < TABLE_COUNT; t++) total += tables[t]->count;
+  for (size_t t = 0; tables[t]; t++) total += tables[t]->count;
   size_t slots = 16;
   while (slots < total * 2) slots *= 2;
   lib->mask = slots - 1;
@@ -46,7 +36,7 @@ bsm_status bsm_aten_library_create(bsm_arena *arena, bsm_aten_library **out) {
   lib->slots = BSM_NEW_ARRAY(arena, const bsm_aten_op *, slots);
   BSM_TRY_ALLOC(lib->ops);
   BSM_TRY_ALLOC(lib->slots);
-  for (size_t t = 0; t < TABLE_COUNT; t++) {
+  for (size_t t = 0; tables[t]; t++) {
     for (size_t i = 0; i < tables[t]->count; i++) {
       const bsm_aten_op *op = &tables[t]->ops[i];
       const size_t slot = find_slot(lib, qualified_name(op));
@@ -406,9 +396,10 @@ static bsm_status check_result(const bsm_op_ctx *cx, const bsm_ivalue *v) {
                   bsm_dims_str(t->sizes), cx->max_tensor_bytes);
 }
 
-bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
-                         const bsm_ivalue *args, size_t n_args,
-                         bsm_ivalue *outs, size_t n_outs) {
+/* `table`: of the op; NULL: to be found when it calls another. */
+static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
+                       const bsm_aten_op *op, const bsm_ivalue *args,
+                       size_t n_args, bsm_ivalue *outs, size_t n_outs) {
   bool meta = false;
   const char *end = NULL;
   BSM_TRY_NOTE(check_args(op, args, n_args, &meta, &end), "in %s", op->schema);
@@ -421,6 +412,8 @@ bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
   for (size_t i = 0; i < n_outs; i++) outs[i] = bsm_iv_none();
   cx->meta = meta;
   cx->arg_count = n_args;
+  cx->op = op;
+  cx->table = table;
   bsm_status st = op->fn(cx, args, outs, op);
   for (size_t i = 0; !st && cx->max_tensor_bytes > 0 && i < n_outs; i++) {
     st = check_result(cx, &outs[i]);
@@ -432,24 +425,50 @@ bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
   return BSM_OK;
 }
 
-bsm_status bsm_op_call(bsm_op_ctx *cx, const char *name, const bsm_ivalue *args,
-                       size_t n_args, bsm_ivalue *outs, size_t n_outs) {
+bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
+                         const bsm_ivalue *args, size_t n_args,
+                         bsm_ivalue *outs, size_t n_outs) {
+  return call(cx, NULL, op, args, n_args, outs, n_outs);
+}
+
+/* ---- calls between ops ---- */
+
+/* An op of the linked tables. */
+static const bsm_aten_table *table_of(const bsm_aten_op *op) {
+  const bsm_aten_table *const *t = bsm_linked_aten_tables;
+  while (*t && !(op >= (*t)->ops && op < (*t)->ops + (*t)->count)) t++;
+  return *t;
+}
+
+static const bsm_aten_op *find_in(const bsm_aten_table *table,
+                                  const char *name) {
   const size_t length = strlen(name);
-  for (size_t t = 0; t < TABLE_COUNT; t++) {
-    for (size_t i = 0; i < tables[t]->count; i++) {
-      const bsm_aten_op *op = &tables[t]->ops[i];
-      if (strncmp(op->schema, name, length) != 0 || op->schema[length] != '(') {
-        continue;
-      }
-      const bool meta = cx->meta;
-      const size_t arg_count = cx->arg_count;
-      bsm_status st = bsm_aten_call(cx, op, args, n_args, outs, n_outs);
-      cx->meta = meta;
-      cx->arg_count = arg_count;
-      return st;
+  for (size_t i = 0; i < table->count; i++) {
+    const char *schema = table->ops[i].schema;
+    if (strncmp(schema, name, length) == 0 && schema[length] == '(') {
+      return &table->ops[i];
     }
   }
-  return BSM_FAIL(BSM_INTERNAL, "no op %s", name);
+  return NULL;
+}
+
+bsm_status bsm_op_call(bsm_op_ctx *cx, const char *name, const bsm_ivalue *args,
+                       size_t n_args, bsm_ivalue *outs, size_t n_outs) {
+  const bsm_op_ctx caller = *cx;
+  const bsm_aten_table *home = cx->table ? cx->table : table_of(cx->op);
+  const bsm_aten_table *table = home;
+  const bsm_aten_op *op = home ? find_in(home, name) : NULL;
+  for (size_t i = 0; !op && home && home->calls && home->calls[i]; i++) {
+    table = home->calls[i];
+    op = find_in(table, name);
+  }
+  if (!op) return BSM_FAIL(BSM_INTERNAL, "no op %s", name);
+  bsm_status st = call(cx, table, op, args, n_args, outs, n_outs);
+  cx->meta = caller.meta;
+  cx->arg_count = caller.arg_count;
+  cx->op = caller.op;
+  cx->table = home;
+  return st;
 }
 
 bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype, bsm_dims sizes,

@@ -40,6 +40,9 @@ typedef struct bsm_op_ctx {
   struct bsm_generator *generator; /* random numbers; NULL: refuse */
   size_t max_tensor_bytes;         /* 0: no limit */
   size_t arg_count; /* set by bsm_aten_call; matters to varargs */
+  /* The op that runs, and its table when another op called it. */
+  const bsm_aten_op *op;
+  const struct bsm_aten_table *table;
 } bsm_op_ctx;
 
 typedef bsm_status (*bsm_aten_fn)(bsm_op_ctx *cx, const bsm_ivalue *args,
@@ -64,16 +67,32 @@ struct bsm_aten_op {
  * fill_ and zero_. All other in-place ops are these of a result. */
 bool bsm_aten_only_writes(const bsm_aten_op *op);
 
-typedef struct bsm_aten_table {
+/* The ops of one file. `calls`: the other tables of which they call ops by name
+ * (bsm_op_call), up to a NULL; NULL: none. So the linker sees what it needs. */
+typedef struct bsm_aten_table bsm_aten_table;
+struct bsm_aten_table {
   const bsm_aten_op *ops;
   size_t count;
-} bsm_aten_table;
+  const bsm_aten_table *const *calls;
+};
 
-#define BSM_ATEN_TABLE(name, array)            \
+#define BSM_ATEN_TABLE_OF(name, array, calls)  \
   const bsm_aten_table bsm_aten_ops_##name = { \
-      (array), sizeof(array) / sizeof((array)[0])}
+      (array), sizeof(array) / sizeof((array)[0]), (calls)}
+/* A table whose ops call no others; and one that names those that they call. */
+#define BSM_ATEN_TABLE(name, array) BSM_ATEN_TABLE_OF(name, array, NULL)
+#define BSM_ATEN_TABLE_CALLING(name, array, ...)                           \
+  static const bsm_aten_table *const name##_calls[] = {__VA_ARGS__, NULL}; \
+  BSM_ATEN_TABLE_OF(name, array, name##_calls)
 
-/* An index over all tables; immutable after creation, shared freely. */
+#define TABLE(name) extern const bsm_aten_table bsm_aten_ops_##name;
+#include "aten/aten_tables.inl"
+#undef TABLE
+
+/* The tables that are linked (base/linked.h), up to a NULL. */
+extern const bsm_aten_table *const bsm_linked_aten_tables[];
+
+/* An index over the linked tables; immutable after creation, shared freely. */
 typedef struct bsm_aten_library bsm_aten_library;
 BSM_NODISCARD bsm_status bsm_aten_library_create(bsm_arena *arena,
                                                  bsm_aten_library **out);
@@ -109,7 +128,8 @@ BSM_NODISCARD bsm_status bsm_aten_check_args(const bsm_aten_op *op,
                                              size_t n_args);
 
 /* For ops that are made of others: calls one by its qualified name,
- * "aten::add.Tensor", with every argument given. Keeps cx->meta. */
+ * "aten::add.Tensor", with every argument given. It is in the table of the
+ * calling op or in one that this table `calls`. Keeps cx->meta. */
 BSM_NODISCARD bsm_status bsm_op_call(bsm_op_ctx *cx, const char *name,
                                      const bsm_ivalue *args, size_t n_args,
                                      bsm_ivalue *outs, size_t n_outs);

@@ -223,4 +223,5 @@ static const bsm_aten_op rows[] = {
      "max_norm, float norm_type) -> Tensor(a!)",
      op_embedding_renorm, 0, BSM_ATEN_INPLACE},
 };
-BSM_ATEN_TABLE(embedding_bag, rows);
+BSM_ATEN_TABLE_CALLING(embedding_bag, rows, &bsm_aten_ops_binary,
+                       &bsm_aten_ops_reduce);

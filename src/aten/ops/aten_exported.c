@@ -434,4 +434,9 @@ static const bsm_aten_op rows[] = {
      "Generator? generator=None) -> (Tensor, Tensor noise_out)",
      op_rrelu_functional, 0, 0},
 };
-BSM_ATEN_TABLE(exported, rows);
+BSM_ATEN_TABLE_CALLING(exported, rows, &bsm_aten_ops_activation,
+                       &bsm_aten_ops_attribute, &bsm_aten_ops_binary,
+                       &bsm_aten_ops_complex, &bsm_aten_ops_create,
+                       &bsm_aten_ops_index, &bsm_aten_ops_matmul,
+                       &bsm_aten_ops_norm, &bsm_aten_ops_reduce,
+                       &bsm_aten_ops_unary, &bsm_aten_ops_view);

@@ -124,4 +124,7 @@ static const bsm_aten_op rows[] = {
      "philox_offset, Tensor debug_attn_mask)",
      op_fused_attention, OVERRIDEABLE, 0},
 };
-BSM_ATEN_TABLE(fused_attention, rows);
+BSM_ATEN_TABLE_CALLING(fused_attention, rows, &bsm_aten_ops_attention,
+                       &bsm_aten_ops_binary, &bsm_aten_ops_create,
+                       &bsm_aten_ops_index, &bsm_aten_ops_reduce,
+                       &bsm_aten_ops_unary);

@@ -552,4 +552,8 @@ static const bsm_aten_op rows[] = {
     {"aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
      op_renamed, RENAMED_CHANNEL_SHUFFLE, 0},
 };
-BSM_ATEN_TABLE(layers, rows);
+BSM_ATEN_TABLE_CALLING(layers, rows, &bsm_aten_ops_activation,
+                       &bsm_aten_ops_binary, &bsm_aten_ops_conv,
+                       &bsm_aten_ops_index, &bsm_aten_ops_matmul,
+                       &bsm_aten_ops_norm, &bsm_aten_ops_reduce,
+                       &bsm_aten_ops_shape, &bsm_aten_ops_unary);

@@ -488,4 +488,4 @@ static const bsm_aten_op rows[] = {
      "Tensor",
      op_cdist, 0, 0},
 };
-BSM_ATEN_TABLE(loss, rows);
+BSM_ATEN_TABLE_CALLING(loss, rows, &bsm_aten_ops_reduce);

@@ -544,4 +544,6 @@ static const bsm_aten_op rows[] = {
      "bool zero_infinity=False) -> Tensor",
      op_ctc_loss, 0, 0},
 };
-BSM_ATEN_TABLE(loss_margin, rows);
+BSM_ATEN_TABLE_CALLING(loss_margin, rows, &bsm_aten_ops_binary,
+                       &bsm_aten_ops_index, &bsm_aten_ops_reduce,
+                       &bsm_aten_ops_unary);

@@ -476,4 +476,6 @@ static const bsm_aten_op rows[] = {
        "Tensor",
      op_convert, 0, 0},
 };
-BSM_ATEN_TABLE(quantized_decomposed, rows);
+BSM_ATEN_TABLE_CALLING(quantized_decomposed, rows, &bsm_aten_ops_binary,
+                       &bsm_aten_ops_index, &bsm_aten_ops_reduce,
+                       &bsm_aten_ops_unary);

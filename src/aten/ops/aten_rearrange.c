@@ -902,4 +902,8 @@ static const bsm_aten_op rows[] = {
     {"aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor",
      op_pad_circular, 0, 0},
 };
-BSM_ATEN_TABLE(rearrange, rows);
+BSM_ATEN_TABLE_CALLING(rearrange, rows, &bsm_aten_ops_binary,
+                       &bsm_aten_ops_convert, &bsm_aten_ops_gather,
+                       &bsm_aten_ops_index, &bsm_aten_ops_reduce,
+                       &bsm_aten_ops_shape, &bsm_aten_ops_unary,
+                       &bsm_aten_ops_view);

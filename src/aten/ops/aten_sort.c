@@ -375,4 +375,4 @@ static const bsm_aten_op rows[] = {
      "out_int32=False, bool right=False) -> Tensor",
      op_search, SEARCH_BUCKETIZE, 0},
 };
-BSM_ATEN_TABLE(sort, rows);
+BSM_ATEN_TABLE_CALLING(sort, rows, &bsm_aten_ops_gather);

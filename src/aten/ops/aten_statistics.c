@@ -707,4 +707,5 @@ static const bsm_aten_op rows[] = {
      "accumulate=False) -> Tensor(a!)",
      op_put, 0, BSM_ATEN_INPLACE},
 };
-BSM_ATEN_TABLE(statistics, rows);
+BSM_ATEN_TABLE_CALLING(statistics, rows, &bsm_aten_ops_gather,
+                       &bsm_aten_ops_reduce);

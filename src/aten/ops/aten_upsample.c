@@ -619,4 +619,4 @@ static const bsm_aten_op rows[] = {
      "align_corners) -> Tensor",
      op_affine_grid, 0, 0},
 };
-BSM_ATEN_TABLE(upsample, rows);
+BSM_ATEN_TABLE_CALLING(upsample, rows, &bsm_aten_ops_unpool);

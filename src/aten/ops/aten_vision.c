@@ -446,4 +446,4 @@ static const bsm_aten_op rows[] = {
      "groups, SymInt offset_groups, bool use_mask) -> Tensor",
      op_deform_conv, 0, 0},
 };
-BSM_ATEN_TABLE(vision, rows);
+BSM_ATEN_TABLE_CALLING(vision, rows, &bsm_aten_ops_sort);
