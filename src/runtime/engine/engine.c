@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/linked.h"
 #include "base/options.h"
 #include "engine/engine_file.h"
 #include "engine/program.h"
@@ -34,9 +35,28 @@ static bsm_status check_part(const bsm_step_env *env, const bsm_plan *part) {
   }
   for (uint32_t i = 0; i < part->step_count; i++) {
     const bsm_plan_step *step = &part->steps[i];
-    BSM_TRY_NOTE(bsm_step_driver_of(step->kind)->check(env, part, step),
-                 "in step %" PRIu32 " of the plan: %s (%s)", i,
-                 bsm_step_kind_name(step->kind), step->name);
+    const bsm_step_driver *driver = bsm_step_driver_of(step->kind);
+    const char *kind = bsm_step_kind_name(step->kind);
+    BSM_TRY_NOTE(driver ? driver->check(env, part, step)
+                        : bsm_fail_not_linked("step", kind),
+                 "in step %" PRIu32 " of the plan: %s (%s)", i, kind,
+                 step->name);
+  }
+  return BSM_OK;
+}
+
+/* Whether there are the ops that a program calls; contexts check the rest. */
+static bsm_status check_ops(const bsm_aten_library *aten,
+                            const bsm_program *program) {
+  for (uint32_t b = 0; b < program->block_count; b++) {
+    const bsm_program_block *block = &program->blocks[b];
+    for (uint32_t k = 0; k < block->instruction_count; k++) {
+      const bsm_instruction *i = &block->instructions[k];
+      if (i->kind == BSM_INSTRUCTION_CALL &&
+          !bsm_aten_find(aten, bsm_str_of(i->name))) {
+        return bsm_fail_not_linked("op", i->name);
+      }
+    }
   }
   return BSM_OK;
 }
@@ -47,6 +67,7 @@ static bsm_status check_steps(bsm_engine *engine, const bsm_plan *plan) {
     BSM_TRY(bsm_aten_library_create(&engine->arena, &library));
     engine->aten = library;
   }
+  if (plan->program) BSM_TRY(check_ops(engine->aten, plan->program));
   const bsm_step_env env = bsm_engine_step_env(engine);
   for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
     BSM_TRY(check_part(&env, bsm_plan_part(plan, k)));
@@ -110,6 +131,7 @@ static bsm_status open_device(bsm_engine *engine, const bsm_plan *plan,
 }
 
 static bsm_status new_engine(const bsm_allocator *allocator, bsm_engine **out) {
+  BSM_TRY(bsm_check_linked());
   bsm_engine *engine = bsm_allocate(allocator, sizeof(*engine), 64);
   BSM_TRY_ALLOC(engine);
   memset(engine, 0, sizeof(*engine));

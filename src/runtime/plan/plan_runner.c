@@ -8,6 +8,7 @@
  * steps have run. */
 #include "runtime/plan/plan_runner.h"
 
+#include "base/linked.h"
 #include "engine/plan_work.h"
 #include "runtime/plan/recordings.h"
 
@@ -101,9 +102,11 @@ static bsm_status prepare_steps(bsm_plan_runner *r, bsm_arena *arena,
   for (uint32_t i = 0; i < plan->step_count; i++) {
     const bsm_plan_step *step = &plan->steps[i];
     bsm_prepared_step *prepared = &r->steps[i];
+    const bsm_step_driver *driver = bsm_step_driver_of(step->kind);
     BSM_TRY_NOTE(
-        bsm_step_driver_of(step->kind)
-            ->prepare(&r->execution->env, r->runs, plan, step, arena, prepared),
+        driver ? driver->prepare(&r->execution->env, r->runs, plan, step, arena,
+                                 prepared)
+               : bsm_fail_not_linked("step", bsm_step_kind_name(step->kind)),
         "while preparing step %u: %s", i, step->name);
     if (prepared->scratch_size > need->scratch[step->space]) {
       need->scratch[step->space] = prepared->scratch_size;

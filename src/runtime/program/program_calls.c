@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aten/ivalue_parts.h"
+#include "base/linked.h"
 #include "engine/program_strides.h"
 #include "engine/program_values.h"
 #include "runtime/program/program_state.h"
@@ -56,9 +57,7 @@ bsm_status bsm_program_find_ops(bsm_program_runner *r) {
       if (i->kind != BSM_INSTRUCTION_CALL) continue;
       const bsm_aten_op *op = find_op(aten, i->name, strides_hidden);
       if (!op) {
-        return BSM_FAIL(BSM_UNSUPPORTED,
-                        "this version has no op %s: compile the model again",
-                        i->name);
+        return bsm_fail_not_linked("op", i->name);
       }
       if ((op->flags & BSM_ATEN_RANDOM) ||
           ((op->flags & BSM_ATEN_INPLACE) && !bsm_aten_only_writes(op))) {

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/checked.h"
+#include "base/linked.h"
 #include "engine/ivalue_bytes.h"
 #include "runtime/steps/step_driver.h"
 
@@ -118,11 +119,7 @@ static bsm_status find_op(const bsm_aten_library *library,
                           const bsm_plan_step *step, const bsm_aten_op **out) {
   const bsm_step_aten_call *call = &step->params->aten_call;
   const bsm_aten_op *op = bsm_aten_find(library, bsm_str_of(call->op));
-  if (!op) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "this version has no op %s: compile the model again",
-                    call->op);
-  }
+  if (!op) return bsm_fail_not_linked("op", call->op);
   if (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_RANDOM | BSM_ATEN_EFFECT)) {
     return BSM_FAIL(BSM_CORRUPT, "%s does more than compute results", call->op);
   }
@@ -313,4 +310,5 @@ static const char *describe(const bsm_step_env *env,
   return prepared->step->params->aten_call.op;
 }
 
-const bsm_step_driver bsm_aten_step_driver = {check, prepare, NULL, describe};
+const bsm_step_driver bsm_aten_call_step_driver = {check, prepare, NULL,
+                                                   describe};

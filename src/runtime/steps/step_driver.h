@@ -41,11 +41,15 @@ typedef struct bsm_step_driver {
 } bsm_step_driver;
 
 extern const bsm_step_driver bsm_device_step_driver;
-extern const bsm_step_driver bsm_aten_step_driver;
-extern const bsm_step_driver bsm_plugin_step_driver;
-extern const bsm_step_driver bsm_transfer_step_driver;
+#define X(name, number, text, member) \
+  extern const bsm_step_driver bsm_##member##_step_driver;
+BSM_RUNTIME_STEP_KINDS(X)
+#undef X
 
-/* The driver of a kind that bsm_plan_verify lets through. */
+/* The drivers that are linked (base/linked.h), by step kind. */
+extern const bsm_step_driver *const bsm_linked_step_drivers[BSM_STEP_KIND_END];
+
+/* The driver of a kind that bsm_plan_verify lets through; NULL: not linked. */
 const bsm_step_driver *bsm_step_driver_of(bsm_step_kind kind);
 
 #endif /* BSM_RUNTIME_STEPS_STEP_DRIVER_H_ */
