@@ -57,4 +57,18 @@ cc -shared -fPIC -o "$work/swish_clamp.so" examples/plugin/swish_clamp.c \
   "(2,3,6,5)" >/dev/null
 "$prefix/bin/bessemer" run --plugin "$work/swish_clamp.so" "$work/model.bsm" \
   --input tests/data/plugin/swish_x.npy >/dev/null
+
+# A small program: what one engine needs of the static library.
+"$prefix/bin/bessemer" compile examples/digits/digits.ts -o "$work/digits.bsm" \
+  --no-timing >/dev/null
+"$prefix/bin/bessemer" link-list "$work/digits.bsm" -o "$work/linked.c"
+# shellcheck disable=SC2046
+cc -Os -ffunction-sections -fdata-sections -o "$work/small" \
+  examples/small_program.c "$work/linked.c" \
+  $(pkg-config --cflags bessemer-runtime) \
+  "$(pkg-config --variable=libdir bessemer-runtime)/libbessemer-runtime.a" \
+  -Wl,--gc-sections -lm -lpthread
+head -c 256 /dev/zero >"$work/image.raw"
+"$work/small" "$work/digits.bsm" "$work/image.raw" "$work/scores.raw"
+[ "$(wc -c <"$work/scores.raw")" -eq 40 ]
 echo "check_install: ok"

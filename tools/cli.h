@@ -52,9 +52,10 @@ typedef struct bsm_cli {
 
   int threads;
   uint32_t isa;                             /* as in bsm_context_options */
+  const char *isas;                         /* of a link list */
   uint64_t max_instructions, max_run_bytes; /* of a run; 0: defaults */
 
-  bsm_string_vec inputs;
+  bsm_string_vec inputs; /* files: arrays, or engines of a link list */
   const char *input_dir;
   const char *output;
   const char *output_dir;
@@ -355,5 +356,6 @@ int bsm_cmd_bench(int argc, char **argv);
 int bsm_cmd_inspect(int argc, char **argv);
 int bsm_cmd_ops(int argc, char **argv);
 int bsm_cmd_targets(int argc, char **argv);
+int bsm_cmd_link_list(int argc, char **argv);
 
 #endif /* BSM_TOOLS_CLI_H_ */

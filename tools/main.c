@@ -15,6 +15,8 @@ static const struct {
     {"inspect", bsm_cmd_inspect, "show what is in a model or an engine"},
     {"ops", bsm_cmd_ops, "list the operators that convert, or a model's"},
     {"targets", bsm_cmd_targets, "tell what this machine is as a target"},
+    {"link-list", bsm_cmd_link_list,
+     "write what a program links to run some engines"},
 };
 
 static void print_help(FILE *file) {
@@ -23,7 +25,7 @@ static void print_help(FILE *file) {
       "Compiles PyTorch models into standalone engines and runs them.\n\n",
       file);
   for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-    fprintf(file, "  bessemer %-8s  %s\n", commands[i].name, commands[i].help);
+    fprintf(file, "  bessemer %-9s  %s\n", commands[i].name, commands[i].help);
   }
   fputs(
       "\nbessemer COMMAND --help tells more; bessemer --version, the "

@@ -340,6 +340,21 @@ BSM_API BSM_NODISCARD bsm_status bsm_operator_list_get(
 /* For a method: why it does not compile with these options; NULL: it does. */
 BSM_API const char *bsm_operator_list_failure(const bsm_operator_list *list);
 
+/* ---- small programs ---- */
+
+/* Writes, as a file of C, what a program links of the static
+ * libbessemer-runtime to run `engines`: their operators, steps and kernels. All
+ * others are left out, and an engine that needs them is refused when it is
+ * loaded. `names` says in that message what the list is for, such as
+ * "model.bsm". `isas`: instruction sets of kernels, separated by commas:
+ * "avx2,scalar"; NULL: all. A CPU that has none of them loads no engine. With
+ * `count` 0 only kernels are left out. The caller frees *out with
+ * bsm_string_free.
+ * BSM_INVALID_ARGUMENT: there are no kernels for one of `isas`. */
+BSM_API BSM_NODISCARD bsm_status
+bsm_write_link_list(const bsm_engine *const *engines, size_t count,
+                    const char *names, const char *isas, char **out);
+
 BSM_EXTERN_C_END
 
 #endif /* BESSEMER_COMPILER_H_ */

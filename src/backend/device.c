@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "base/linked.h"
+
 /* The names of the devices, for messages; the caller destroys `arena`. */
 static const char *list_names(bsm_arena *arena) {
   bsm_text names;
@@ -37,7 +39,11 @@ bsm_status bsm_device_find(bsm_str name, const bsm_device_ops **out) {
       BSM_UNSUPPORTED, "this build has no device \"%.*s\"; there are: %s",
       (int)name.len, name.data, list_names(&arena));
   bsm_arena_destroy(&arena);
-  return status;
+  return bsm_linked.engines ? bsm_status_note(status,
+                                              "in a program whose link list "
+                                              "(bessemer link-list) is for %s",
+                                              bsm_linked.engines)
+                            : status;
 }
 
 void *bsm_run_address(const bsm_run *run, const bsm_plan *plan,

@@ -24,7 +24,7 @@
 #include "network/layer.h"
 
 /* The version of this interface; a table of another version is refused. */
-#define BSM_TARGET_VERSION 3
+#define BSM_TARGET_VERSION 4
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -91,6 +91,13 @@ typedef struct bsm_plan_draft {
 
 /* Runs steps of a draft to see how long they take. */
 typedef struct bsm_tactic_timer bsm_tactic_timer;
+
+/* What a program is going to link. */
+typedef struct bsm_link_request {
+  const bsm_plan *const *plans; /* of engines, with all of their parts */
+  size_t plan_count;            /* 0: everything but kernels is linked */
+  const char *isas; /* instruction sets, such as "avx2,scalar"; NULL: all */
+} bsm_link_request;
 
 struct bsm_target_ops {
   uint32_t version; /* BSM_TARGET_VERSION */
@@ -200,6 +207,12 @@ struct bsm_target_ops {
   bsm_status (*time)(bsm_tactic_timer *timer, bsm_plan_step *step,
                      const bsm_pending_pack *pending,
                      const char *const *tactics, size_t count, double *seconds);
+
+  /* ---- linking ---- */
+
+  /* Writes the tables of its device's drivers and kernels (base/linked.h) in C,
+   * with what a program links for some engines. NULL: it has none. */
+  bsm_status (*link_list)(const bsm_link_request *request, bsm_text *text);
 };
 
 /* The targets that are linked in: backend/targets.c, which a program may

@@ -16,6 +16,7 @@
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_step.h"
 #include "backend/cpu/target/cpu_fidelity.h"
+#include "backend/cpu/target/cpu_link_list.h"
 #include "backend/cpu/target/cpu_timer.h"
 #include "base/caches.h"
 #include "base/checked.h"
@@ -372,4 +373,5 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .close_timer = bsm_cpu_timer_close,
     .timer_conditions = bsm_cpu_timer_conditions,
     .time = bsm_cpu_timer_run,
+    .link_list = bsm_cpu_write_link_list,
 };
