@@ -5,10 +5,12 @@
 # In the order of the dependencies. scripts/check_layers.py enforces what a
 # layer may include; BSM_NEEDS_<layer> is what linking it takes.
 #
-# What runs plans; what makes plans for shapes while an engine runs; what
-# compiles models. The runtime calls the planner through a table that is empty
-# where the second is not linked.
+# What runs plans; what tells whether the machine code of an engine is to be
+# trusted; what makes plans for shapes while an engine runs; what compiles
+# models. The runtime calls the second and the third through tables that are
+# empty where they are not linked.
 set(BSM_RUNTIME_LAYERS base aten plugin engine backend_cpu runtime)
+set(BSM_TRUST_LAYERS trust)
 set(BSM_PLANNING_LAYERS ir network conversion builder targets planner)
 set(BSM_COMPILER_LAYERS torchscript exported lowering partitioning compiler)
 set(BSM_LAYERS
@@ -16,6 +18,7 @@ set(BSM_LAYERS
     aten
     plugin
     engine
+    trust
     backend_cpu
     ir
     network
@@ -30,8 +33,10 @@ set(BSM_NEEDS_base)
 set(BSM_NEEDS_aten base)
 set(BSM_NEEDS_plugin base aten)
 set(BSM_NEEDS_engine base aten)
+set(BSM_NEEDS_trust base aten engine)
 set(BSM_NEEDS_backend_cpu base aten engine)
-set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS} ${BSM_PLANNING_LAYERS})
+set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS} ${BSM_TRUST_LAYERS}
+    ${BSM_PLANNING_LAYERS})
 set(BSM_NEEDS_ir base aten)
 set(BSM_NEEDS_torchscript base aten ir)
 set(BSM_NEEDS_exported base aten ir torchscript)
@@ -193,7 +198,7 @@ function(bsm_add_layer layer)
   target_link_libraries(bsm_${layer} PUBLIC bsm_options)
 endfunction()
 
-foreach(layer IN LISTS BSM_RUNTIME_LAYERS BSM_PLANNING_LAYERS)
+foreach(layer IN LISTS BSM_RUNTIME_LAYERS BSM_TRUST_LAYERS BSM_PLANNING_LAYERS)
   bsm_add_layer(${layer})
 endforeach()
 if(BSM_BUILD_COMPILER)

@@ -28,6 +28,8 @@ ALLOWED = {
     "aten": {"base", "aten"},
     "plugin": {"base", "aten", "plugin"},
     "engine": {"base", "aten", "engine"},
+    # Who made the machine code of an engine: hashes and signatures.
+    "trust": {"base", "aten", "engine", "trust"},
     "backend": {"base", "aten", "engine", "backend"},
     "planner": {
         "base", "aten", "plugin", "engine", "backend", "ir", "network",
@@ -54,7 +56,7 @@ ALLOWED = {
         "base", "aten", "plugin", "engine", "backend", "network", "builder",
         "targets"
     },
-    "compiler": RUNTIME | PLANNING | COMPILER,
+    "compiler": RUNTIME | PLANNING | COMPILER | {"trust"},
 }
 # Of the backends, other layers know the interfaces alone.
 BACKEND_INTERFACES = {"backend/device.h"}
