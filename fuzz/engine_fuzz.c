@@ -12,6 +12,7 @@
 #include "engine/engine_file.h"
 
 #define HEADER_SIZE 64
+#define SIGNATURE_SIZE sizeof(bsm_engine_signature)
 #define MAX_BYTES (4u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,6 +30,10 @@ static void repair(uint8_t *file, size_t size) {
     offset = HEADER_SIZE;
   }
   weights = size - offset;
+  if (weights >= SIGNATURE_SIZE &&
+      memcmp(file + size - SIGNATURE_SIZE, "BSMSIGNS", 8) == 0) {
+    weights -= SIGNATURE_SIZE;
+  }
   const uint64_t total = size;
   hash = bsm_hash64(file + HEADER_SIZE, (size_t)description, 0);
   memcpy(&version, file + 8, 4);

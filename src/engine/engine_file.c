@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engine files: header, description, weights. */
+/* Engine files: header, description, weights, signature. */
 #include "engine/engine_file.h"
 
 #include <inttypes.h>
@@ -20,7 +20,11 @@ typedef struct file_header {
 _Static_assert(sizeof(file_header) == 64, "the header is 64 bytes");
 
 static const char magic[8] = {'B', 'S', 'M', 'E', 'N', 'G', 'I', 'N'};
+static const char signature_magic[8] = {'B', 'S', 'M', 'S', 'I', 'G', 'N', 'S'};
+_Static_assert(sizeof(bsm_engine_signature) == 128, "a signature is 128 bytes");
+#define SIGNATURE_MINOR 2 /* of the first version with signatures */
 #define BYTE_ORDER_MARK 0x01020304u
+static const uint8_t zeros[BSM_ALIGNMENT];
 
 /* All weights, in the order of the plan's parts. */
 static uint32_t count_weights(const bsm_plan *plan) {
@@ -72,51 +76,81 @@ static bsm_status place_weights(const bsm_plan *plan, bsm_arena *arena,
   return BSM_OK;
 }
 
-static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
-                                   bsm_arena *arena) {
-  static const uint8_t zeros[BSM_ALIGNMENT];
-  uint64_t *offsets;
-  file_header header = {.version = BSM_ENGINE_FORMAT_VERSION,
-                        .byte_order = BYTE_ORDER_MARK};
-  bsm_str description;
-  BSM_TRY(place_weights(plan, arena, &offsets, &header.weights_size));
-  BSM_TRY(bsm_plan_to_bytes(plan, offsets, arena, &description));
-  memcpy(header.magic, magic, sizeof(magic));
-  header.description_size = description.len;
-  header.weights_offset =
-      sizeof(header) + description.len + padding_after(description.len);
-  header.file_size = header.weights_offset + header.weights_size;
-  header.description_hash = bsm_hash64(description.data, description.len, 0);
-  header.weights_hash = hash_weights(plan);
+/* The last piece, with what is in it from `seal`, which sees all the others. */
+static bsm_status add_signature(const bsm_engine_seal *seal,
+                                bsm_file_piece *pieces, size_t *count,
+                                bsm_engine_signature *end) {
+  if (!seal) return BSM_OK;
+  if (!seal->public_key) return seal->seal(seal->user, pieces, *count, NULL);
+  *end = (bsm_engine_signature){.algorithm = BSM_SIGNATURE_ED25519};
+  memcpy(end->magic, signature_magic, sizeof(end->magic));
+  memcpy(end->public_key, seal->public_key, sizeof(end->public_key));
+  const size_t before = offsetof(bsm_engine_signature, signature);
+  pieces[(*count)++] = (bsm_file_piece){end, before};
+  BSM_TRY(seal->seal(seal->user, pieces, *count, end->signature));
+  pieces[(*count)++] = (bsm_file_piece){end->signature, sizeof(end->signature)};
+  return BSM_OK;
+}
 
-  bsm_file_piece *pieces =
-      BSM_NEW_ARRAY(arena, bsm_file_piece, 3 + 2 * (size_t)count_weights(plan));
-  BSM_TRY_ALLOC(pieces);
-  size_t count = 0;
-  uint64_t end = 0; /* of the weights written */
+/* The weights of all parts, each once, and the zeros behind them. */
+static void add_weights(const bsm_plan *plan, const uint64_t *offsets,
+                        bsm_file_piece *pieces, size_t *count) {
+  uint64_t end = 0; /* of the weights added */
   uint32_t n = 0;
-  pieces[count++] = (bsm_file_piece){&header, sizeof(header)};
-  pieces[count++] = (bsm_file_piece){description.data, description.len};
-  pieces[count++] = (bsm_file_piece){zeros, padding_after(description.len)};
   for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
     const bsm_plan *p = bsm_plan_part(plan, k);
     for (uint32_t i = 0; i < p->weights_count; i++) {
       const bsm_plan_weights *w = &p->weights[i];
       if (offsets[n++] < end) continue;
       end = offsets[n - 1] + w->size;
-      pieces[count++] = (bsm_file_piece){w->data, (size_t)w->size};
-      pieces[count++] = (bsm_file_piece){zeros, padding_after(w->size)};
+      pieces[(*count)++] = (bsm_file_piece){w->data, (size_t)w->size};
+      pieces[(*count)++] = (bsm_file_piece){zeros, padding_after(w->size)};
     }
   }
+}
+
+static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
+                                   const bsm_engine_seal *seal,
+                                   bsm_arena *arena) {
+  uint64_t *offsets;
+  file_header header = {.version = BSM_ENGINE_FORMAT_VERSION,
+                        .byte_order = BYTE_ORDER_MARK};
+  bsm_str description;
+  bsm_engine_signature end;
+  BSM_TRY(place_weights(plan, arena, &offsets, &header.weights_size));
+  BSM_TRY(bsm_plan_to_bytes(plan, offsets, arena, &description));
+  memcpy(header.magic, magic, sizeof(magic));
+  header.description_size = description.len;
+  header.weights_offset =
+      sizeof(header) + description.len + padding_after(description.len);
+  header.file_size = header.weights_offset + header.weights_size +
+                     (seal && seal->public_key ? sizeof(end) : 0);
+  header.description_hash = bsm_hash64(description.data, description.len, 0);
+  header.weights_hash = hash_weights(plan);
+
+  bsm_file_piece *pieces =
+      BSM_NEW_ARRAY(arena, bsm_file_piece, 5 + 2 * (size_t)count_weights(plan));
+  BSM_TRY_ALLOC(pieces);
+  size_t count = 0;
+  pieces[count++] = (bsm_file_piece){&header, sizeof(header)};
+  pieces[count++] = (bsm_file_piece){description.data, description.len};
+  pieces[count++] = (bsm_file_piece){zeros, padding_after(description.len)};
+  add_weights(plan, offsets, pieces, &count);
+  BSM_TRY(add_signature(seal, pieces, &count, &end));
   return bsm_file_write(path, pieces, count);
 }
 
-bsm_status bsm_engine_file_write(const bsm_plan *plan, const char *path) {
+bsm_status bsm_engine_file_write_sealed(const bsm_plan *plan, const char *path,
+                                        const bsm_engine_seal *seal) {
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
-  bsm_status status = write_with_arena(plan, path, &arena);
+  bsm_status status = write_with_arena(plan, path, seal, &arena);
   bsm_arena_destroy(&arena);
   return status;
+}
+
+bsm_status bsm_engine_file_write(const bsm_plan *plan, const char *path) {
+  return bsm_engine_file_write_sealed(plan, path, NULL);
 }
 
 static bsm_status check_version(uint32_t version) {
@@ -134,6 +168,17 @@ static bsm_status check_version(uint32_t version) {
                   newer ? "use a newer runtime, or compile the model with the "
                           "version that is to run it"
                         : "compile the model again");
+}
+
+static uint64_t after_weights(const file_header *h) {
+  return h->file_size - h->weights_offset - h->weights_size;
+}
+
+/* Behind the weights there is nothing, or a signature. */
+static bool has_room_for_the_rest(const file_header *h) {
+  const uint64_t rest = after_weights(h);
+  return rest == 0 || (rest == sizeof(bsm_engine_signature) &&
+                       (h->version & 0xffff) >= SIGNATURE_MINOR);
 }
 
 static bsm_status check_header(const file_header *h, size_t size) {
@@ -156,8 +201,32 @@ static bsm_status check_header(const file_header *h, size_t size) {
   if (h->description_size > room ||
       h->weights_offset != sizeof(*h) + h->description_size +
                                padding_after(h->description_size) ||
-      h->weights_offset > size || h->weights_size != size - h->weights_offset) {
+      h->weights_offset > size || h->weights_size > size - h->weights_offset ||
+      !has_room_for_the_rest(h)) {
     return BSM_FAIL(BSM_CORRUPT, "the sections of the engine do not add up");
+  }
+  return BSM_OK;
+}
+
+bool bsm_engine_file_signature(const void *data, size_t size,
+                               bsm_engine_signature *out) {
+  file_header header;
+  memcpy(&header, data, sizeof(header));
+  if (after_weights(&header) == 0) return false;
+  memcpy(out, (const uint8_t *)data + size - sizeof(*out), sizeof(*out));
+  return true;
+}
+
+/* What is in a signature beside the key and the signature itself. */
+static bsm_status check_signature(const void *data, size_t size) {
+  bsm_engine_signature end;
+  if (!bsm_engine_file_signature(data, size, &end)) return BSM_OK;
+  if (memcmp(end.magic, signature_magic, sizeof(end.magic)) != 0 ||
+      end.algorithm != BSM_SIGNATURE_ED25519 || end.zero != 0 ||
+      memcmp(end.zeros, zeros, sizeof(end.zeros)) != 0) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "the last %zu bytes of the engine are no signature",
+                    sizeof(end));
   }
   return BSM_OK;
 }
@@ -172,6 +241,7 @@ bsm_status bsm_engine_file_read(bsm_arena *arena, const void *data, size_t size,
   }
   memcpy(&header, data, sizeof(header));
   BSM_TRY(check_header(&header, size));
+  BSM_TRY(check_signature(data, size));
   const uint8_t *bytes = data;
   const bsm_str description = {(const char *)bytes + sizeof(header),
                                (size_t)header.description_size};

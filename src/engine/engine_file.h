@@ -13,6 +13,7 @@
  *       56     8  hash of the weights
  *       64        description: tensors, bindings, steps, structures
  *        …        weights, each at a multiple of 64
+ *        …   128  in a signed file: the signature (bsm_engine_signature)
  *
  * A runtime reads files of its own major version whose minor version is not
  * above its own. It refuses all others, and names both versions. What a minor
@@ -21,24 +22,55 @@
  *   8.0  what plan_writer.c writes, without the fields marked with a later one
  *   8.1  the target; memory spaces of tensors, steps and weights; precisions of
  *        steps; the device's workspace
+ *   8.2  a signature at the end; nothing in the description
  *
  * The header itself is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and
- * counted strings; nothing in it is an address or code. */
+ * counted strings; nothing in it is an address or code. Machine code for a
+ * device is weights (bsm_plan_code). */
 #ifndef BSM_ENGINE_ENGINE_FILE_H_
 #define BSM_ENGINE_ENGINE_FILE_H_
 
+#include "base/file.h"
 #include "engine/plan.h"
 
 #define BSM_ENGINE_FORMAT_MAJOR 8u
-#define BSM_ENGINE_FORMAT_MINOR 1u
+#define BSM_ENGINE_FORMAT_MINOR 2u
 #define BSM_ENGINE_FORMAT_VERSION \
   (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
+
+/* The end of a signed file. `signature` is of all bytes before it, which are
+ * all others of the file. */
+typedef struct bsm_engine_signature {
+  char magic[8];      /* "BSMSIGNS" */
+  uint32_t algorithm; /* BSM_SIGNATURE_ED25519 */
+  uint32_t zero;
+  uint8_t public_key[32]; /* of who signed */
+  uint8_t zeros[16];
+  uint8_t signature[64];
+} bsm_engine_signature;
+/* Ed25519 of BSM_SIGNED_PREFIX and the 64 bytes of BLAKE2b of what is signed.
+ */
+#define BSM_SIGNATURE_ED25519 1u
+#define BSM_SIGNED_PREFIX "Bessemer engine\n"
 
 /* Writes the plan as an engine file. The file appears complete or not at all.
  */
 BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,
                                                const char *path);
+
+/* What looks at the bytes of a file before they are written, and may sign it.
+ */
+typedef struct bsm_engine_seal {
+  const uint8_t *public_key; /* NULL: the file has no signature */
+  /* The pieces are the file, or all of it but the last 64 bytes, which are the
+   * signature that this makes. */
+  bsm_status (*seal)(void *user, const bsm_file_piece *pieces, size_t count,
+                     uint8_t *signature);
+  void *user;
+} bsm_engine_seal;
+BSM_NODISCARD bsm_status bsm_engine_file_write_sealed(
+    const bsm_plan *plan, const char *path, const bsm_engine_seal *seal);
 
 /* Reads an engine from memory into `arena`. Weights stay in `data`, which must
  * be aligned to BSM_ALIGNMENT and outlive the plan. `check_weights`: verify
@@ -47,5 +79,10 @@ BSM_NODISCARD bsm_status bsm_engine_file_read(bsm_arena *arena,
                                               const void *data, size_t size,
                                               bool check_weights,
                                               bsm_plan **out);
+
+/* The signature of a file that bsm_engine_file_read has accepted, not verified;
+ * false: it has none. */
+bool bsm_engine_file_signature(const void *data, size_t size,
+                               bsm_engine_signature *out);
 
 #endif /* BSM_ENGINE_ENGINE_FILE_H_ */

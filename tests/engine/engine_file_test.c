@@ -107,7 +107,7 @@ typedef struct bytes {
 } bytes;
 
 /* The sample's file in memory. */
-static bytes sample_file(void) {
+static bytes sealed_file(const bsm_engine_seal *seal) {
   char path[] = "/tmp/bsm_engine_XXXXXX";
   const int file = mkstemp(path);
   assert_true(file >= 0);
@@ -115,7 +115,7 @@ static bytes sample_file(void) {
   sample s;
   make_sample(&s);
   assert_null(bsm_plan_verify(&s.plan));
-  assert_null(bsm_engine_file_write(&s.plan, path));
+  assert_null(bsm_engine_file_write_sealed(&s.plan, path, seal));
   bsm_file_map map;
   assert_null(bsm_file_map_open(path, 0, &map));
   bytes out = {aligned_alloc(64, (map.size + 63) / 64 * 64), map.size};
@@ -124,6 +124,10 @@ static bytes sample_file(void) {
   bsm_file_map_close(&map);
   unlink(path);
   return out;
+}
+
+static bytes sample_file(void) {
+  return sealed_file(NULL);
 }
 
 static bsm_code read_code(const void *data, size_t size) {
@@ -260,6 +264,103 @@ static void test_other_version(void **state) {
   free(file.data);
 }
 
+/* ---- signatures ---- */
+
+static const uint8_t public_key[32] = {1, 2, 3, [31] = 4};
+
+/* What a seal has seen. */
+typedef struct seen {
+  uint8_t data[4096];
+  size_t size;
+  bool fails;
+} seen;
+
+static bsm_status seal(void *user, const bsm_file_piece *pieces, size_t count,
+                       uint8_t *signature) {
+  seen *s = user;
+  for (size_t i = 0; i < count; i++) {
+    assert_true(s->size + pieces[i].size <= sizeof(s->data));
+    memcpy(s->data + s->size, pieces[i].data, pieces[i].size);
+    s->size += pieces[i].size;
+  }
+  if (signature) memset(signature, 0x5a, 64);
+  return s->fails ? BSM_FAIL(BSM_IO, "no key") : BSM_OK;
+}
+
+/* A seal sees all bytes of the file, or all but what it makes itself. */
+static void test_seals_see_the_file(void **state) {
+  (void)state;
+  bsm_engine_signature end;
+  for (int with_key = 0; with_key < 2; with_key++) {
+    seen s = {.size = 0};
+    const bsm_engine_seal look = {with_key ? public_key : NULL, seal, &s};
+    bytes file = sealed_file(&look), plain = sample_file();
+    assert_int_equal(file.size, plain.size + (with_key ? 128 : 0));
+    assert_int_equal(s.size, file.size - (with_key ? 64 : 0));
+    assert_memory_equal(s.data, file.data, s.size);
+    /* All but the size of the file, at 16. */
+    assert_memory_equal(file.data, plain.data, 16);
+    assert_memory_equal(file.data + 24, plain.data + 24, plain.size - 24);
+    assert_int_equal(read_code(file.data, file.size), BSM_CODE_OK);
+    assert_int_equal(bsm_engine_file_signature(file.data, file.size, &end),
+                     with_key);
+    if (with_key) {
+      assert_memory_equal(end.public_key, public_key, 32);
+      for (int i = 0; i < 64; i++) assert_int_equal(end.signature[i], 0x5a);
+    }
+    free(file.data);
+    free(plain.data);
+  }
+}
+
+static void test_a_seal_may_fail(void **state) {
+  (void)state;
+  char path[] = "/tmp/bsm_engine_XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  unlink(path);
+  sample x;
+  make_sample(&x);
+  seen s = {.fails = true};
+  const bsm_engine_seal look = {public_key, seal, &s};
+  bsm_status status = bsm_engine_file_write_sealed(&x.plan, path, &look);
+  assert_int_equal(bsm_status_code(status), BSM_IO);
+  bsm_status_free(status);
+  assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_damaged_signatures(void **state) {
+  (void)state;
+  seen s = {.size = 0};
+  const bsm_engine_seal look = {public_key, seal, &s};
+  bytes file = sealed_file(&look);
+  for (size_t size = 0; size < file.size; size++) {
+    assert_int_equal(read_code(file.data, size), BSM_CORRUPT);
+  }
+  /* Also when the header says so. */
+  for (uint64_t less = 1; less <= 128; less++) {
+    const uint64_t size = file.size - less;
+    memcpy(file.data + 16, &size, sizeof(size));
+    assert_int_equal(read_code(file.data, (size_t)size),
+                     less == 128 ? BSM_CODE_OK : BSM_CORRUPT);
+  }
+  const uint64_t size = file.size;
+  memcpy(file.data + 16, &size, sizeof(size));
+  /* All but the key and the signature itself is fixed. */
+  for (size_t i = 0; i < 128; i++) {
+    const bool fixed = i < 16 || (i >= 48 && i < 64);
+    uint8_t *at = file.data + file.size - 128 + i;
+    *at ^= 0x10;
+    assert_int_equal(read_code(file.data, file.size),
+                     fixed ? BSM_CORRUPT : BSM_CODE_OK);
+    *at ^= 0x10;
+  }
+  file.data[8] = 1; /* format 8.1 has no signatures */
+  assert_int_equal(read_code(file.data, file.size), BSM_CORRUPT);
+  free(file.data);
+}
+
 static void test_unwritable_path(void **state) {
   (void)state;
   sample s;
@@ -321,6 +422,9 @@ int main(void) {
       cmocka_unit_test(test_every_bit_flipped),
       cmocka_unit_test(test_flipped_with_right_checksum),
       cmocka_unit_test(test_other_version),
+      cmocka_unit_test(test_seals_see_the_file),
+      cmocka_unit_test(test_a_seal_may_fail),
+      cmocka_unit_test(test_damaged_signatures),
       cmocka_unit_test(test_unwritable_path),
       cmocka_unit_test(test_lying_plans),
   };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Engines of older minor versions of the format load and run; the files are
- * made field by field by tests/data/make_engine_*.py. */
+ * made field by field by tests/data/make_engines.py. */
 /* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,14 +17,12 @@ static void check_status(bsm_status status) {
   if (status) fail_msg("%s", bsm_status_message(status));
 }
 
-static void test_8_0(void **state) {
-  (void)state;
+static void load_and_run(const char *path) {
   static float x[6] = {0, 1, 2, -1, 0, 3};
   float y[6];
   bsm_engine *engine;
   bsm_context *context;
-  check_status(bsm_engine_load(BSM_TEST_DATA_DIR "/engine/softmax_8_0.bsm",
-                               NULL, &engine));
+  check_status(bsm_engine_load(path, NULL, &engine));
   assert_null(bsm_engine_metadata(engine, "builder.target"));
   check_status(bsm_context_create(engine, NULL, &context));
   const bsm_dims dims = {2, {2, 3}};
@@ -43,7 +41,15 @@ static void test_8_0(void **state) {
   bsm_engine_destroy(engine);
 }
 
+static void test_every_version(void **state) {
+  (void)state;
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_0.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_1.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_2.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_2_signed.bsm");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_8_0)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_version)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/data/engine/softmax_8_0.bsm: an engine of format 8.0, field by
-field, which every later minor version of format 8 has to load and run, for
-tests/runtime/old_engine_test.c: softmax over the rows of a float [2, 3].
+"""Makes tests/data/engine: an engine of each minor version of format 8, field by
+field, which every later one has to load and run, for
+tests/runtime/old_engine_test.c: softmax over the rows of a float [2, 3]. The
+last has a signature too: anybody may make one with its key.
 
-Usage: make_engine_8_0.py [folder]
+Usage: make_engines.py [folder]
 """
+import hashlib
 import os
 import struct
 import sys
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MASK = (1 << 64) - 1
@@ -71,16 +76,18 @@ def text(value):
 FLOAT, INPUT, OUTPUT, SOFTMAX, NONE = 6, 0, 1, 6, 0xFFFFFFFF
 
 
-def tensor(name, place):
+def tensor(minor, name, place):
     return (text(name) + u32(FLOAT, 2) + struct.pack("<4q", 2, 3, 3, 1) +
-            u32(place, 0) + u64(0))
+            u32(place, 0) + u64(0) + (u32(0) if minor >= 1 else b""))
 
 
-def description():
+def description(minor):
     out = u64(0)  # the workspace
+    if minor >= 1:
+        out += u64(0) + text("") + u32(0)  # the device's, the target, code
     out += u32(1) + text("builder.version") + text("0.1.0")  # metadata
     out += u32(0)  # weights
-    out += u32(2) + tensor("x", INPUT) + tensor("y", OUTPUT)
+    out += u32(2) + tensor(minor, "x", INPUT) + tensor(minor, "y", OUTPUT)
     out += u32(1) + text("x") + u32(0)  # inputs
     out += u32(1) + text("y") + u32(1)  # outputs
     out += u32(1)  # steps
@@ -88,20 +95,39 @@ def description():
     out += u32(1, 0) + u32(1, 1)  # its inputs and outputs
     out += u32(*[NONE] * 6)  # its weights
     out += u32(0)  # trials
+    if minor >= 1:
+        out += u32(0, 0)  # space, precision
     out += u32(8) + struct.pack("<2i", 1, 0)  # axis, log
     out += u32(0) + u32(0)  # structures
     return out + u32(0)  # no program
 
 
+def signed(data):
+    """The engine with a signature by the key of 32 bytes of 7."""
+    private = ed25519.Ed25519PrivateKey.from_private_bytes(b"\7" * 32)
+    public = private.public_key().public_bytes(
+        serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    data = data[:16] + u64(len(data) + 128) + data[24:]
+    data += b"BSMSIGNS" + u32(1, 0) + public + bytes(16)
+    digest = hashlib.blake2b(data).digest()
+    return data + private.sign(b"Bessemer engine\n" + digest)
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "engine")
     os.makedirs(folder, exist_ok=True)
-    body = description()
-    weights = (64 + len(body) + 63) // 64 * 64
-    header = (b"BSMENGIN" + u32(8 << 16, 0x01020304) +
-              u64(weights, len(body), weights, 0) + u64(xxh64(body), 0))
-    with open(os.path.join(folder, "softmax_8_0.bsm"), "wb") as file:
-        file.write((header + body).ljust(weights, b"\0"))
+    for minor in range(3):
+        body = description(minor)
+        weights = (64 + len(body) + 63) // 64 * 64
+        header = (b"BSMENGIN" + u32(8 << 16 | minor, 0x01020304) +
+                  u64(weights, len(body), weights, 0) + u64(xxh64(body), 0))
+        engine = (header + body).ljust(weights, b"\0")
+        name = os.path.join(folder, f"softmax_8_{minor}")
+        with open(name + ".bsm", "wb") as file:
+            file.write(engine)
+        if minor >= 2:
+            with open(name + "_signed.bsm", "wb") as file:
+                file.write(signed(engine))
 
 
 main()
