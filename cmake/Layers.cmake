@@ -5,14 +5,12 @@
 # In the order of the dependencies. scripts/check_layers.py enforces what a
 # layer may include; BSM_NEEDS_<layer> is what linking it takes.
 #
-# What runs plans; what tells whether the machine code of an engine is to be
-# trusted; what makes plans for shapes while an engine runs; what compiles
-# models. The runtime calls the second and the third through tables that are
-# empty where they are not linked.
-set(BSM_RUNTIME_LAYERS base aten plugin engine backend_cpu runtime)
-set(BSM_TRUST_LAYERS trust)
+# What runs plans; what makes plans for shapes while an engine runs; what
+# compiles models. The runtime calls the planner through a table that is empty
+# where the second is not linked.
+set(BSM_RUNTIME_LAYERS base aten plugin engine trust backend_cpu runtime)
 set(BSM_PLANNING_LAYERS ir network conversion builder targets planner)
-set(BSM_COMPILER_LAYERS torchscript exported lowering partitioning compiler)
+set(BSM_COMPILER_LAYERS signing torchscript exported lowering partitioning compiler)
 set(BSM_LAYERS
     base
     aten
@@ -35,8 +33,8 @@ set(BSM_NEEDS_plugin base aten)
 set(BSM_NEEDS_engine base aten)
 set(BSM_NEEDS_trust base aten engine)
 set(BSM_NEEDS_backend_cpu base aten engine)
-set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS} ${BSM_TRUST_LAYERS}
-    ${BSM_PLANNING_LAYERS})
+set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS} ${BSM_PLANNING_LAYERS})
+set(BSM_NEEDS_signing ${BSM_NEEDS_trust} trust)
 set(BSM_NEEDS_ir base aten)
 set(BSM_NEEDS_torchscript base aten ir)
 set(BSM_NEEDS_exported base aten ir torchscript)
@@ -151,7 +149,10 @@ set(BSM_SMALL_FAMILIES
     vision)
 
 set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/file.c
-                    base/numbers.c base/status.c base/strings.c base/cpus.c)
+                    base/numbers.c base/status.c base/strings.c base/cpus.c
+                    base/private_folder.c trust/built_engines.c
+                    trust/code_trust.c trust/ed25519.c trust/field25519.c
+                    trust/file_signature.c trust/scalar25519.c trust/sha512.c)
 foreach(family IN LISTS BSM_SMALL_FAMILIES)
   list(APPEND BSM_SMALL_FILES aten/ops/aten_${family}.c)
 endforeach()
@@ -198,7 +199,7 @@ function(bsm_add_layer layer)
   target_link_libraries(bsm_${layer} PUBLIC bsm_options)
 endfunction()
 
-foreach(layer IN LISTS BSM_RUNTIME_LAYERS BSM_TRUST_LAYERS BSM_PLANNING_LAYERS)
+foreach(layer IN LISTS BSM_RUNTIME_LAYERS BSM_PLANNING_LAYERS)
   bsm_add_layer(${layer})
 endforeach()
 if(BSM_BUILD_COMPILER)
@@ -243,6 +244,8 @@ function(bsm_needed_layers out source)
       list(APPEND wanted ${CMAKE_MATCH_1})
     elseif(header MATCHES "^bessemer/engine\\.h$")
       list(APPEND wanted runtime)
+    elseif(header MATCHES "^bessemer/signature\\.h$")
+      list(APPEND wanted signing)
     elseif(header MATCHES "^tests/([a-z_]+)/" AND CMAKE_MATCH_1 IN_LIST BSM_LAYERS)
       list(APPEND wanted ${CMAKE_MATCH_1})
     elseif(header MATCHES "^tools/npy\\.h$")

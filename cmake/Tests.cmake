@@ -52,12 +52,16 @@ include(${CMAKE_CURRENT_LIST_DIR}/StandIns.cmake)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+# Engines that tests build are not noted as the user's.
+set(BSM_TEST_VARIABLES "BESSEMER_BUILT_ENGINES=")
+
 # Tests that need a GPU are of the configuration Gpu: scripts/check_gpu.sh.
 function(bsm_add_gpu_test name)
   add_test(
     NAME gpu/${name}
     CONFIGURATIONS Gpu
-    COMMAND ${CMAKE_COMMAND} -E env BSM_TEST_TARGET=cuda ${ARGN})
+    COMMAND ${CMAKE_COMMAND} -E env BSM_TEST_TARGET=cuda ${BSM_TEST_VARIABLES}
+            ${ARGN})
   # Compiling the kernels takes most of the time.
   set_tests_properties(gpu/${name} PROPERTIES LABELS gpu TIMEOUT 1800)
 endfunction()
@@ -67,7 +71,7 @@ function(bsm_add_c_test name labels)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(
     ${name} PROPERTIES LABELS "${labels}" TIMEOUT 600 ENVIRONMENT
-                       "UBSAN_OPTIONS=print_stacktrace=1")
+                       "UBSAN_OPTIONS=print_stacktrace=1;${BSM_TEST_VARIABLES}")
 endfunction()
 
 # Whole models, programs and shapes, that are run on the remote device too: each
@@ -216,6 +220,8 @@ foreach(script IN LISTS test_scripts)
       COMMAND
         sh ${script} $<TARGET_FILE:bessemer-cli> ${PROJECT_SOURCE_DIR}
         $<TARGET_FILE:bessemer-runtime-static> ${CMAKE_C_COMPILER})
-    set_tests_properties(tools/${name} PROPERTIES LABELS tools TIMEOUT 600)
+    set_tests_properties(
+      tools/${name} PROPERTIES LABELS tools TIMEOUT 600 ENVIRONMENT
+                               "${BSM_TEST_VARIABLES}")
   endif()
 endforeach()

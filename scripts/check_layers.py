@@ -16,26 +16,31 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # What libbessemer-runtime is made of, and nothing else.
-RUNTIME = {"base", "aten", "plugin", "engine", "backend", "runtime", "linkage"}
+RUNTIME = {
+    "base", "aten", "plugin", "engine", "trust", "backend", "runtime", "linkage"
+}
 # Plans for shapes that are known when an engine runs: libbessemer-runtime-shapes
 # has them too. The runtime calls them through engine/region_planner.h.
 PLANNING = {"ir", "network", "conversion", "builder", "targets", "planner"}
 COMPILER = {
-    "torchscript", "exported", "lowering", "partitioning", "compiler"
+    "signing", "torchscript", "exported", "lowering", "partitioning", "compiler"
 }
 ALLOWED = {
     "base": {"base"},
     "aten": {"base", "aten"},
     "plugin": {"base", "aten", "plugin"},
     "engine": {"base", "aten", "engine"},
-    # Who made the machine code of an engine: hashes and signatures.
+    # Who made the machine code of an engine; making keys and signatures.
     "trust": {"base", "aten", "engine", "trust"},
+    "signing": {"base", "aten", "engine", "trust", "signing"},
     "backend": {"base", "aten", "engine", "backend"},
     "planner": {
         "base", "aten", "plugin", "engine", "backend", "ir", "network",
         "conversion", "builder", "planner"
     },
-    "runtime": {"base", "aten", "plugin", "engine", "backend", "runtime"},
+    "runtime": {
+        "base", "aten", "plugin", "engine", "trust", "backend", "runtime"
+    },
     # What libraries differ in: tables that are empty in the small one.
     "linkage": {"base", "aten", "engine"},
     "ir": {"base", "aten", "ir"},
@@ -56,7 +61,7 @@ ALLOWED = {
         "base", "aten", "plugin", "engine", "backend", "network", "builder",
         "targets"
     },
-    "compiler": RUNTIME | PLANNING | COMPILER | {"trust"},
+    "compiler": RUNTIME | PLANNING | COMPILER,
 }
 # Of the backends, other layers know the interfaces alone.
 BACKEND_INTERFACES = {"backend/device.h"}
@@ -85,7 +90,8 @@ ACYCLIC = ["src/lowering/specialize"]
 # Public headers of the compiler; the runtime may not include them. The
 # engine shares the enumerations of network.h (layer kinds and parameters).
 COMPILER_HEADERS = {
-    "bessemer/bessemer.h", "bessemer/compiler.h", "bessemer/conversion.h"
+    "bessemer/bessemer.h", "bessemer/compiler.h", "bessemer/conversion.h",
+    "bessemer/signature.h"
 }
 
 KERNELS = "backend/cpu/kernels/"

@@ -9,6 +9,7 @@
 #include "bessemer/engine.h"
 #include "bessemer/network.h"
 #include "bessemer/plugin.h"
+#include "bessemer/signature.h"
 #include "bessemer/version.h"
 
 #endif /* BESSEMER_BESSEMER_H_ */

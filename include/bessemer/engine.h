@@ -12,6 +12,10 @@
 #ifndef BESSEMER_ENGINE_H_
 #define BESSEMER_ENGINE_H_
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "bessemer/allocator.h"
 #include "bessemer/limits.h"
 #include "bessemer/log.h"
@@ -27,6 +31,8 @@ BSM_EXTERN_C_BEGIN
 typedef struct bsm_engine bsm_engine;
 typedef struct bsm_context bsm_context;
 
+#define BSM_PUBLIC_KEY_BYTES 32
+
 typedef struct bsm_engine_load_options {
   size_t struct_size;             /* set by BSM_ENGINE_LOAD_OPTIONS_INIT */
   const bsm_logger *logger;       /* NULL: silent; used during the load only */
@@ -41,35 +47,69 @@ typedef struct bsm_engine_load_options {
    * Loading fails with BSM_NOT_FOUND when there is no such device. */
   int32_t device;
   /* Engines for GPUs carry machine code, which can do whatever the process may:
-   * no check makes it safe. Set this for files from where programs may come
-   * from as well; without it an engine that carries code is refused with
-   * BSM_UNTRUSTED. */
+   * no check makes it safe. An engine that carries code is refused with
+   * BSM_UNTRUSTED, unless
+   * - this is set, for files from where programs may come from as well; or
+   * - it is signed with one of `public_keys`, and unchanged; or
+   * - this user has built it on this machine (`ignore_built`). */
   bool trust_code;
   /* The engine is looked at, or saved, not run: its device is not opened, and
    * its code not loaded. */
   bool without_device;
+  /* Ed25519 keys (bessemer/signature.h) of those whose machine code is run.
+   * They need not outlive the call. Engines without code are not asked for a
+   * signature. */
+  const uint8_t (*public_keys)[BSM_PUBLIC_KEY_BYTES];
+  size_t public_key_count;
+  /* bsm_engine_save notes the hash of an engine with code that this process has
+   * compiled, in a folder that nobody but this user may use; see there. Such
+   * engines are trusted unless this is set. */
+  bool ignore_built;
 } bsm_engine_load_options;
 #define BSM_ENGINE_LOAD_OPTIONS_INIT                                       \
   {                                                                        \
     sizeof(bsm_engine_load_options), NULL, NULL, 0, false, NULL, 0, false, \
-        false                                                              \
+        false, NULL, 0, false                                              \
   }
 
-/* Maps the engine file and checks it. Weights stay in the map.
+/* Maps the engine file and checks it. Weights stay in the map. An engine whose
+ * code is trusted for its signature or its hash is read into memory of the
+ * engine instead, and verified there: what others do to the file afterwards
+ * changes nothing.
  * BSM_IO: cannot be read. BSM_CORRUPT: not an engine, or damaged (with the
  * offset). BSM_VERSION: written by another version (both are named).
- * BSM_UNTRUSTED: it carries code (trust_code).
+ * BSM_UNTRUSTED: it carries code, and there is no reason to trust it.
  * *out is owned by the caller (bsm_engine_destroy). */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_load(
     const char *path, const bsm_engine_load_options *options, bsm_engine **out);
 
-/* As bsm_engine_load for bytes in memory, which are borrowed and must outlive
- * the engine; 64-byte alignment avoids a copy. */
+/* As bsm_engine_load for bytes in memory, which are borrowed, must outlive the
+ * engine, and must not change; 64-byte alignment avoids a copy. */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_load_memory(
     const void *data, size_t size, const bsm_engine_load_options *options,
     bsm_engine **out);
 
-/* Writes the engine. The file appears complete or not at all. */
+typedef struct bsm_engine_save_options {
+  size_t struct_size;       /* set by BSM_ENGINE_SAVE_OPTIONS_INIT */
+  const bsm_logger *logger; /* NULL: silent; used during the call only */
+  bool unrecorded;          /* do not note that this user has built it */
+} bsm_engine_save_options;
+#define BSM_ENGINE_SAVE_OPTIONS_INIT \
+  { sizeof(bsm_engine_save_options), NULL, false }
+
+/* Writes the engine, without the signature that it may have been loaded with.
+ * The file appears complete or not at all.
+ *
+ * When this process has compiled the engine and it carries machine code, its
+ * hash is noted, so that this user can load the file without being asked to
+ * trust it: in the folder that the environment variable BESSEMER_BUILT_ENGINES
+ * names (no note is made when it is empty), else in bessemer/built below
+ * $XDG_STATE_HOME or ~/.local/state. A note that cannot be made is a warning,
+ * no failure. `options` NULL: defaults. */
+BSM_API BSM_NODISCARD bsm_status
+bsm_engine_save_with(const bsm_engine *engine, const char *path,
+                     const bsm_engine_save_options *options);
+/* The same with default options. */
 BSM_API BSM_NODISCARD bsm_status bsm_engine_save(const bsm_engine *engine,
                                                  const char *path);
 

@@ -211,8 +211,12 @@ static bsm_status check_header(const file_header *h, size_t size) {
 bool bsm_engine_file_signature(const void *data, size_t size,
                                bsm_engine_signature *out) {
   file_header header;
+  if (size < sizeof(header)) return false;
   memcpy(&header, data, sizeof(header));
-  if (after_weights(&header) == 0) return false;
+  bsm_status status = check_header(&header, size);
+  const bool is_signed = !status && after_weights(&header) != 0;
+  bsm_status_free(status);
+  if (!is_signed) return false;
   memcpy(out, (const uint8_t *)data + size - sizeof(*out), sizeof(*out));
   return true;
 }

@@ -80,8 +80,8 @@ BSM_NODISCARD bsm_status bsm_engine_file_read(bsm_arena *arena,
                                               bool check_weights,
                                               bsm_plan **out);
 
-/* The signature of a file that bsm_engine_file_read has accepted, not verified;
- * false: it has none. */
+/* The signature of an engine file, as it says, not verified; false: it has
+ * none, or the bytes are no engine. */
 bool bsm_engine_file_signature(const void *data, size_t size,
                                bsm_engine_signature *out);
 

@@ -210,6 +210,13 @@ static bsm_status load_engine(fixture *f, const void *options) {
   return BSM_OK;
 }
 
+static bsm_status save_engine(fixture *f, const void *options) {
+  bsm_status status = bsm_engine_save_with(f->engine, "/nowhere/x", options);
+  if (bsm_status_code(status) != BSM_IO) return status;
+  bsm_status_free(status);
+  return BSM_OK;
+}
+
 typedef struct taker {
   const char *name;
   bsm_status (*take)(fixture *f, const void *options);
@@ -222,6 +229,7 @@ static const taker takers[] = {
     {"bsm_compile_options", list_operators, sizeof(bsm_compile_options)},
     {"bsm_context_options", create_context, sizeof(bsm_context_options)},
     {"bsm_engine_load_options", load_engine, sizeof(bsm_engine_load_options)},
+    {"bsm_engine_save_options", save_engine, sizeof(bsm_engine_save_options)},
 };
 
 static void options_may_be_short_or_long(void **state) {

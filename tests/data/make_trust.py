@@ -13,7 +13,7 @@ import random
 import sys
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -228,6 +228,25 @@ def hashes(rng):
     return rows
 
 
+def write_keys(folder, rng):
+    """Key files as OpenSSL has them: of ours, and of kinds that are not."""
+    pem, raw = serialization.Encoding.PEM, serialization.NoEncryption()
+    pkcs8 = serialization.PrivateFormat.PKCS8
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    kinds = {
+        "ed25519": ed25519.Ed25519PrivateKey,
+        "x25519": x25519.X25519PrivateKey,
+    }
+    for name, kind in kinds.items():
+        key = kind.from_private_bytes(rng.randbytes(32))
+        for end, data in (
+            ("secret", key.private_bytes(pem, pkcs8, raw)),
+            ("public", key.public_key().public_bytes(pem, spki)),
+        ):
+            with open(os.path.join(folder, f"{name}_{end}.pem"), "wb") as file:
+                file.write(data)
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "trust")
     os.makedirs(folder, exist_ok=True)
@@ -241,6 +260,7 @@ def main():
         for name, key, message, digest in hashes(rng):
             file.write(f"{name} {key.hex() or '-'} {message.hex() or '-'} "
                        f"{digest.hex()}\n")
+    write_keys(folder, rng)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engines: loading and saving them, and the devices that they run on. */
+/* Engines: loading them, and the devices that they run on. */
 #include "runtime/engine/engine.h"
 
 #include <inttypes.h>
@@ -10,7 +10,9 @@
 #include "base/options.h"
 #include "engine/engine_file.h"
 #include "engine/program.h"
+#include "runtime/engine/trusted_code.h"
 #include "runtime/steps/plugin_step.h"
+#include "trust/built_engines.h"
 
 #define CPU "cpu" /* the name of its device, and of its targets */
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
@@ -155,18 +157,8 @@ void bsm_engine_destroy(bsm_engine *engine) {
   }
   bsm_arena_destroy(&engine->arena);
   bsm_file_map_close(&engine->map);
+  bsm_deallocate(engine->allocator, engine->copy);
   bsm_deallocate(engine->allocator, engine);
-}
-
-static bsm_status check_trust(const bsm_plan *plan,
-                              const bsm_engine_load_options *options) {
-  return plan->code_count == 0 || options->trust_code
-             ? BSM_OK
-             : BSM_FAIL(BSM_UNTRUSTED,
-                        "the engine carries machine code for %s, which can do "
-                        "whatever this process may: load it with trust_code "
-                        "(--trust-code) if you trust where it comes from",
-                        plan->target ? plan->target : "a device");
 }
 
 static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
@@ -175,9 +167,14 @@ static bsm_status read_plan(bsm_engine *engine, const void *data, size_t size,
   BSM_TRY(bsm_engine_file_read(&engine->arena, data, size,
                                !options->skip_checksum, &plan));
   BSM_TRY(find_device(engine, plan));
+  if (plan->code_count && !options->without_device && !options->trust_code) {
+    BSM_TRY(bsm_engine_trust_code(engine, data, size, options, &plan));
+    /* It need not be the plan that was there before. */
+    engine->ops[BSM_SPACE_DEVICE] = NULL;
+    BSM_TRY(find_device(engine, plan));
+  }
   BSM_TRY(check_steps(engine, plan));
   if (!options->without_device) {
-    BSM_TRY(check_trust(plan, options));
     BSM_TRY(open_device(engine, plan, options->device));
   }
   BSM_TRY(bsm_plugin_list_layers(plan, &engine->arena, &engine->layers,
@@ -193,6 +190,7 @@ static bsm_status resolve(const bsm_engine_load_options *given,
   BSM_TRY(
       bsm_options_copy(out, sizeof(*out), given, "bsm_engine_load_options"));
   if (!out->max_file_bytes) out->max_file_bytes = DEFAULT_MAX_FILE_BYTES;
+  BSM_NEED_ARRAY(out->public_keys, out->public_key_count);
   return BSM_OK;
 }
 
@@ -276,6 +274,7 @@ bsm_status bsm_engine_adopt(bsm_arena *arena, const bsm_plan *plan,
   BSM_TRY_NOTE(bsm_plan_verify(plan), "in a plan just built");
   BSM_TRY(new_engine(allocator, &engine));
   engine->plan = plan;
+  engine->record = bsm_built_engines_add;
   const bsm_arena empty = engine->arena;
   engine->arena = *arena;
   engine->plugins = plugins;
@@ -295,11 +294,4 @@ bsm_status bsm_engine_adopt(bsm_arena *arena, const bsm_plan *plan,
   bsm_arena_init(arena, arena->allocator);
   *out = engine;
   return BSM_OK;
-}
-
-bsm_status bsm_engine_save(const bsm_engine *engine, const char *path) {
-  BSM_NEED(engine);
-  BSM_NEED(path);
-  return bsm_status_note(bsm_engine_file_write(engine->plan, path),
-                         "while writing the engine %s", path);
 }

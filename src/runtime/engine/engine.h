@@ -25,6 +25,11 @@ struct bsm_engine {
   bsm_code_image *code; /* of the second one; NULL: it needs none */
   bsm_arena arena;      /* the plan, and weights that are not in `map` */
   bsm_file_map map;
+  void *copy; /* of a file that others might change; or NULL */
+  /* Notes that this user has built the file with this hash; NULL: this process
+   * has not compiled the engine. Libraries that only load have no use for it.
+   */
+  bsm_status (*record)(const uint8_t digest[64]);
   const bsm_plan *plan;
   const bsm_aten_library *aten;       /* NULL unless a step calls an op */
   const bsm_plugin_registry *plugins; /* may be NULL */
