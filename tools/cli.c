@@ -224,6 +224,18 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_TRUST_CODE:
       cli->trust_code = true;
       return 0;
+    case BSM_KEY_PUBLIC_KEY_FILE:
+      add_string(state, cli, &cli->public_keys, arg);
+      return 0;
+    case BSM_KEY_IGNORE_BUILT:
+      cli->ignore_built = true;
+      return 0;
+    case BSM_KEY_UNRECORDED:
+      cli->unrecorded = true;
+      return 0;
+    case BSM_KEY_KEY:
+      cli->secret_key = arg;
+      return 0;
     case BSM_KEY_DEVICE:
       cli->device = parse_int(state, "device", arg, 0, 1000);
       return 0;

@@ -38,6 +38,10 @@ typedef struct bsm_cli {
   bool no_timing;
   bool trust_code;
   bool no_graphs;
+  bsm_string_vec public_keys; /* files */
+  bool ignore_built;
+  bool unrecorded;
+  const char *secret_key; /* a file */
   int device;
   bool truncate;
   bool full;
@@ -79,6 +83,10 @@ enum {
   BSM_KEY_TIMING_CACHE,
   BSM_KEY_NO_TIMING,
   BSM_KEY_TRUST_CODE,
+  BSM_KEY_PUBLIC_KEY_FILE,
+  BSM_KEY_IGNORE_BUILT,
+  BSM_KEY_UNRECORDED,
+  BSM_KEY_KEY,
   BSM_KEY_DEVICE,
   BSM_KEY_TARGET,
   BSM_KEY_TRUNCATE,
@@ -124,6 +132,8 @@ enum {
     "isa", BSM_KEY_ISA, "NAME", 0,                                \
         "Instructions to use: scalar, avx2, avx512 (native)", 0   \
   }
+#define BSM_OPTION_PUBLIC_KEY(help) \
+  { "public-key", BSM_KEY_PUBLIC_KEY_FILE, "FILE", 0, help, 2 }
 /* Of commands that run an engine. */
 #define BSM_OPTIONS_RUN                                                       \
   {"max-instructions",                                                        \
@@ -152,6 +162,16 @@ enum {
        0,                                                                     \
        "Run machine code for GPUs that the engine's file carries: it can do " \
        "whatever you may",                                                    \
+       2},                                                                    \
+      BSM_OPTION_PUBLIC_KEY(                                                  \
+          "Run such code of engines that are signed with the secret key of "  \
+          "this public one; repeatable"),                                     \
+      {"ignore-built",                                                        \
+       BSM_KEY_IGNORE_BUILT,                                                  \
+       0,                                                                     \
+       0,                                                                     \
+       "Do not run such code for the reason alone that you have built the "   \
+       "engine on this machine",                                              \
        2},                                                                    \
   {                                                                           \
     "device", BSM_KEY_DEVICE, "N", 0,                                         \
@@ -357,5 +377,8 @@ int bsm_cmd_inspect(int argc, char **argv);
 int bsm_cmd_ops(int argc, char **argv);
 int bsm_cmd_targets(int argc, char **argv);
 int bsm_cmd_link_list(int argc, char **argv);
+int bsm_cmd_keygen(int argc, char **argv);
+int bsm_cmd_sign(int argc, char **argv);
+int bsm_cmd_verify(int argc, char **argv);
 
 #endif /* BSM_TOOLS_CLI_H_ */

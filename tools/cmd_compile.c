@@ -4,6 +4,10 @@
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "The engine to write; required", 1},
+    {"unrecorded", BSM_KEY_UNRECORDED, 0, 0,
+     "Do not note that you have built the engine here, which lets you run "
+     "machine code in it without --trust-code",
+     1},
     BSM_OPTIONS_MACHINE,
     BSM_OPTIONS_COMPILE,
     BSM_OPTIONS_LOG,
@@ -61,7 +65,10 @@ static bsm_status compile(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(bsm_session_load_module(cli, session));
   BSM_TRY(bsm_session_options(cli, session, &compile_options));
   BSM_TRY(bsm_compile(session->module, &compile_options, &session->engine));
-  BSM_TRY(bsm_engine_save(session->engine, cli->output));
+  bsm_engine_save_options save_options = BSM_ENGINE_SAVE_OPTIONS_INIT;
+  save_options.logger = &cli->logger;
+  save_options.unrecorded = cli->unrecorded;
+  BSM_TRY(bsm_engine_save_with(session->engine, cli->output, &save_options));
   return print_summary(cli, session->engine, bsm_cli_milliseconds() - start);
 }
 

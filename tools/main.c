@@ -17,6 +17,9 @@ static const struct {
     {"targets", bsm_cmd_targets, "tell what this machine is as a target"},
     {"link-list", bsm_cmd_link_list,
      "write what a program links to run some engines"},
+    {"keygen", bsm_cmd_keygen, "make a key to sign engines with"},
+    {"sign", bsm_cmd_sign, "sign an engine"},
+    {"verify", bsm_cmd_verify, "tell whether an engine is signed"},
 };
 
 static void print_help(FILE *file) {

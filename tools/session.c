@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "bessemer/signature.h"
+
 bsm_status bsm_session_open_plugins(bsm_cli *cli, bsm_session *session) {
   if (session->plugins || !cli->plugins.len) return BSM_OK;
   BSM_TRY(bsm_plugin_registry_create(NULL, &session->plugins));
@@ -118,20 +120,38 @@ static void warn_of_options(const bsm_cli *cli) {
           cli->path, what);
 }
 
+bsm_status bsm_session_read_keys(bsm_cli *cli, bsm_key_vec *out) {
+  for (size_t i = 0; i < cli->public_keys.len; i++) {
+    bsm_public_key key;
+    BSM_TRY(bsm_public_key_load(cli->public_keys.items[i], key.bytes));
+    if (!bsm_vec_push(&cli->arena, out, key)) return BSM_FAIL_OOM();
+  }
+  return BSM_OK;
+}
+
+static bsm_status load_engine(bsm_cli *cli, bsm_session *session) {
+  bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
+  bsm_key_vec keys = {0};
+  BSM_TRY(bsm_session_open_plugins(cli, session));
+  BSM_TRY(bsm_session_read_keys(cli, &keys));
+  options.logger = &cli->logger;
+  options.plugins = session->plugins;
+  options.trust_code = cli->trust_code;
+  options.public_keys = BSM_KEY_ARRAY(&keys);
+  options.public_key_count = keys.len;
+  options.ignore_built = cli->ignore_built;
+  options.without_device = session->without_device;
+  options.device = cli->device;
+  return bsm_engine_load(cli->path, &options, &session->engine);
+}
+
 bsm_status bsm_session_open_engine(bsm_cli *cli, bsm_session *session,
                                    bool quick) {
   bool is_engine;
   BSM_TRY(bsm_cli_is_engine(cli->path, &is_engine));
   if (is_engine) {
     warn_of_options(cli);
-    bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
-    options.logger = &cli->logger;
-    BSM_TRY(bsm_session_open_plugins(cli, session));
-    options.plugins = session->plugins;
-    options.trust_code = cli->trust_code;
-    options.without_device = session->without_device;
-    options.device = cli->device;
-    return bsm_engine_load(cli->path, &options, &session->engine);
+    return load_engine(cli, session);
   }
   BSM_TRY(bsm_session_load_module(cli, session));
   bsm_compile_options options;

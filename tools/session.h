@@ -44,6 +44,16 @@ BSM_NODISCARD bsm_status bsm_session_open_context(bsm_cli *cli,
 BSM_NODISCARD bsm_status bsm_session_open_inputs(bsm_cli *cli,
                                                  bsm_session *session);
 
+typedef struct bsm_public_key {
+  uint8_t bytes[BSM_PUBLIC_KEY_BYTES];
+} bsm_public_key;
+typedef BSM_VEC(bsm_public_key) bsm_key_vec;
+/* As options take them. */
+#define BSM_KEY_ARRAY(keys) \
+  ((const uint8_t(*)[BSM_PUBLIC_KEY_BYTES])(keys)->items)
+/* Reads the keys of --public-key. */
+BSM_NODISCARD bsm_status bsm_session_read_keys(bsm_cli *cli, bsm_key_vec *out);
+
 void bsm_session_close(bsm_session *session);
 
 #endif /* BSM_TOOLS_SESSION_H_ */
