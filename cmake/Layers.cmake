@@ -159,8 +159,9 @@ endforeach()
 list(APPEND BSM_SMALL_FILES runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
      aten/complex_math.c aten/linalg.c)
-foreach(folder IN ITEMS backend/checks engine plugin runtime/context
-                        runtime/engine runtime/shapes runtime/steps)
+foreach(folder IN ITEMS backend/checks backend/cuda/steps engine plugin
+                        runtime/context runtime/engine runtime/shapes
+                        runtime/steps)
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
        ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
   list(APPEND BSM_SMALL_FILES ${sources})
