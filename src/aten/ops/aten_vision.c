@@ -5,7 +5,9 @@
  * after each operation: an ulp decides which elements a bin has. */
 #include "aten/op_kit.h"
 
+/* Boxes are most often float, and nms rounds ten times for each pair. */
 static double rnd(bsm_dtype d, double v) {
+  if (d == BSM_DTYPE_FLOAT) return (double)(float)v;
   bsm_round_f64(d, 1, &v);
   return v;
 }
