@@ -215,6 +215,24 @@ static bsm_itensor *batch_norm(bsm_conversion_ctx *ctx, const bsm_args *args,
   return of_batch(ctx, x, w[0], w[1], eps);
 }
 
+/* The dtype of the moments. On the CPU PyTorch computes with float parameters
+ * in float whatever the input is, and says so in the moments. */
+static bsm_dtype moments_dtype(const bsm_args *args,
+                               const batch_norm_form *form,
+                               const bsm_itensor *x) {
+  const size_t at[4] = {1, 2, form->mean, form->mean + 1};
+  for (size_t i = 0; i < (form->mean ? 4u : 2u); i++) {
+    bsm_dtype own = x->dtype;
+    if (bsm_arg_is_itensor(args, at[i])) {
+      own = bsm_arg_itensor(args, at[i])->dtype;
+    } else if (bsm_arg_is_tensor(args, at[i])) {
+      own = bsm_arg_unwrap_to_tensor(args, at[i])->dtype;
+    }
+    if (own != x->dtype) return BSM_DTYPE_FLOAT;
+  }
+  return x->dtype;
+}
+
 static bsm_status convert_batch_norm(bsm_conversion_ctx *ctx,
                                      const bsm_node *node,
                                      const bsm_args *args) {
@@ -237,7 +255,8 @@ static bsm_status convert_batch_norm(bsm_conversion_ctx *ctx,
   }
   for (size_t i = 1; form->empty_moments && i < 3; i++) {
     if (!bsm_output_is_used(node, i)) continue;
-    bsm_itensor *empty = bsm_emit_fill(ctx, x->dtype, (bsm_dims){1, {0}}, 0);
+    bsm_itensor *empty =
+        bsm_emit_fill(ctx, moments_dtype(args, form, x), (bsm_dims){1, {0}}, 0);
     BSM_TRY(bsm_emit_output(ctx, node, i, empty));
   }
   return BSM_OK;
