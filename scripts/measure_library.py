@@ -41,7 +41,9 @@ def layer_of(path):
         return f"kernels: {found.group(1) if found else 'all'}"
     if parts[0] == "backend":
         built = "target" in parts or parts[-1] == "targets"
-        return "targets" if built else "drivers of the CPU"
+        if built:
+            return "targets"
+        return "GPUs" if parts[1:2] == ["cuda"] else "drivers of the CPU"
     if parts[:2] == ["aten", "ops"]:
         return "reference library: ops"
     if parts[0] == "aten":
