@@ -411,14 +411,36 @@ static const bsm_array *next_fitting(const bsm_array_set *set,
   return find_position(set, (*position)++);
 }
 
-/* An array that contradicts a number fixed when compiling. */
+static bool may_be_array(bsm_structure_kind kind) {
+  return kind == BSM_STRUCTURE_TENSOR || kind == BSM_STRUCTURE_INT ||
+         kind == BSM_STRUCTURE_FLOAT || kind == BSM_STRUCTURE_BOOL;
+}
+
+/* The tensors and numbers of an argument, fixed ones among them. */
+static size_t count_leaves(const bsm_structure *node) {
+  const bsm_structure_info info = bsm_structure_info_of(node);
+  size_t count = may_be_array(info.kind);
+  for (size_t i = 0; i < info.child_count; i++) {
+    count += count_leaves(bsm_structure_child(node, i));
+  }
+  return count;
+}
+
+/* Fails when an array contradicts a number that was fixed when compiling.
+ * Arrays are found by path; or by their number, `leaf` counting on, when there
+ * is one for each leaf (`numbered`). */
 static bsm_status check_fixed(const bsm_structure *node,
-                              const bsm_array_set *set) {
+                              const bsm_array_set *set, bool numbered,
+                              size_t *leaf) {
   const bsm_structure_info info = bsm_structure_info_of(node);
   for (size_t i = 0; i < info.child_count; i++) {
-    BSM_TRY(check_fixed(bsm_structure_child(node, i), set));
+    BSM_TRY(check_fixed(bsm_structure_child(node, i), set, numbered, leaf));
   }
   const bsm_array *array = find(set, info.path);
+  if (may_be_array(info.kind)) {
+    if (!array && numbered) array = find_position(set, *leaf);
+    (*leaf)++;
+  }
   if (!info.is_fixed || !array || array->dims.rank != 0 || !array->data) {
     return BSM_OK;
   }
@@ -449,8 +471,11 @@ static bsm_status check_fixed(const bsm_structure *node,
 
 bsm_status bsm_bind_inputs(bsm_arena *arena, const bsm_engine *engine,
                            const bsm_array_set *set, bsm_array **out) {
-  if (bsm_engine_input_structure(engine)) {
-    BSM_TRY(check_fixed(bsm_engine_input_structure(engine), set));
+  const bsm_structure *arguments = bsm_engine_input_structure(engine);
+  if (arguments) {
+    size_t leaf = 0;
+    const bool numbered = count_leaves(arguments) == count_positions(set, 0);
+    BSM_TRY(check_fixed(arguments, set, numbered, &leaf));
   }
   const size_t count = bsm_engine_input_count(engine);
   bsm_array *arrays = BSM_NEW_ARRAY(arena, bsm_array, count);

@@ -157,6 +157,26 @@ expect 0 '"value": "used relu"' run "$st" --method choose --json \
 expect 1 "no array for parameter 'mode'" run "$st" --method choose \
   --input "$npz/choose.npz"
 expect 1 "was fixed at 1.5" run nested.bsm --input "$npz/nested_other.npz"
+# The same by number, when there is an array for each tensor and number.
+cat >four.ir <<'END'
+graph(%x : Tensor):
+  %k : int = prim::Constant[value=4]()
+  %t : (Tensor, int) = prim::TupleConstruct(%x, %k)
+  return (%t)
+END
+cat >plus.ir <<'END'
+graph(%x : Tensor, %n : int):
+  %1 : int = prim::Constant[value=1]()
+  %y : Tensor = aten::add(%x, %n, %1)
+  return (%y)
+END
+expect 0 "" bench four.ir 'f32[2]' --iterations 1 --output-dir numbers
+mv numbers/out_0.npy numbers/in_0.npy
+mv numbers/out_1.npy numbers/in_1.npy
+expect 0 "" compile plus.ir 'f32[2]' 4 --no-timing -o plus4.bsm
+expect 0 "" run plus4.bsm --input-dir numbers
+expect 0 "" compile plus.ir 'f32[2]' 3 --no-timing -o plus3.bsm
+expect 1 "'n' was fixed at 3" run plus3.bsm --input-dir numbers
 expect 1 "input \"batch.a.0\" is of type Tensor, given int 1" compile "$st" \
   --method nested -o x.bsm '{a: [1]}' 1.0
 absent x.bsm
