@@ -21,8 +21,8 @@ static bool is_binary(const bsm_step_ew_instruction *op, int32_t code) {
   return op->kind == BSM_STEP_EW_BINARY && op->code == code;
 }
 
-/* The operand of a commutative instruction that is not register `value`; -1
- * when that is none of them, or both, or the other is no input. */
+/* The operand of a commutative instruction beside register `value`. -1 when
+ * `value` is neither operand, or both, or when the other one is no input. */
 static int32_t other(const bsm_step_ew_instruction *op, int32_t value,
                      int32_t inputs) {
   const int32_t found = op->a == value ? op->b : op->b == value ? op->a : -1;

@@ -23,11 +23,11 @@
 
 /* Queries that are multiplied without packing. */
 #define FEW_QUERIES 4
-/* Keys of a block at most. */
+/* The most keys of a block. */
 #define KEY_BLOCK 512
-/* Rows of a block of queries at most. */
+/* The most rows of a block of queries. */
 #define MOST_ROWS 96
-/* Rows that a unit has at least, to be worth packing K and V. */
+/* The least rows of a unit that make packing K and V worth it. */
 #define UNIT_ROWS 64
 
 typedef struct attention {
@@ -390,8 +390,8 @@ static void multiply_keys(const unit_state *u, int64_t tile, int64_t end,
   }
 }
 
-/* Makes the scores of a row exponentials, of `seen` keys of `n` that its tile
- * has; what was summed before is scaled down to a new maximum. */
+/* Turns the scores of a row into exponentials, for the first `seen` of the `n`
+ * keys of its tile. What was summed before is scaled down to a new maximum. */
 static void soften_row(const unit_state *u, int64_t row, int64_t key,
                        int64_t seen, int64_t n) {
   const attention *a = u->a;

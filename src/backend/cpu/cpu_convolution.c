@@ -22,7 +22,7 @@ static bsm_cpu_convolution_site site_of(const bsm_plan *plan,
       bsm_image_of(bsm_step_output(plan, step, 0), spatial), isa};
 }
 
-/* A tactic's cost; below 0 when it is none for the convolution. */
+/* A tactic's cost; below 0 when it does not fit the convolution. */
 static double cost_of(const bsm_cpu_convolution_tactic *tactic,
                       const bsm_cpu_convolution_site *site) {
   const bool planes = site->x.c > 1 && site->x.c_stride != 1;

@@ -34,8 +34,8 @@ typedef struct bsm_cpu_convolution {
 struct bsm_cpu_convolution_tactic {
   const char *name;
   int32_t form; /* of the weights: bsm_cpu_form */
-  /* How long it may take beside the other tactics, in any unit; below 0: the
-   * convolution is none for it. Decides what is tried first, or taken when
+  /* An estimate of its time, in a unit that all tactics share; below 0: it does
+   * not fit the convolution. Decides what is tried first, or what is taken when
    * nothing is timed. */
   double (*cost)(const bsm_cpu_convolution_site *site);
   bsm_status (*prepare)(const bsm_cpu_prepare *p, bsm_prepared_step *out);
@@ -72,7 +72,8 @@ void bsm_cpu_convolution_run(const bsm_prepared_step *prepared,
 const bsm_cpu_convolution_tactic *bsm_cpu_convolution_choose(
     const bsm_plan *plan, const bsm_plan_step *step, uint32_t isa);
 
-/* What a tactic, by name, would cost the step in any form; 0: not known. */
+/* The cost of the step with the tactic of that name, in any form; 0: not known.
+ */
 double bsm_cpu_convolution_cost(const bsm_plan *plan, const bsm_plan_step *step,
                                 uint32_t isa, const char *tactic);
 

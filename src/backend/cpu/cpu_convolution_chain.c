@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of convolutions over bands of rows: expand 1x1, depthwise, project
- * 1x1, any of the outer two absent; or project alone, of an input scaled by
- * channels (squeeze and excite). In place of expand there may be a network's
- * first convolution, of few maps and any window.
+ * 1x1. Either of the outer two may be absent. A chain may also be project
+ * alone, of an input scaled by channels (squeeze and excite). A network's first
+ * convolution, of few maps and any window, may stand in place of expand.
  *
  * A thread walks down a band of output rows, a few at a time (a strip). The
  * expanded rows that the window needs wait in a ring, the depthwise rows of the

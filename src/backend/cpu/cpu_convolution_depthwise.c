@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise convolution: one channel in, one out, vectors of channels; and
- * convolution of groups of few maps, of which a vector holds several.
+ * convolution in groups of so few maps that a vector holds several groups.
  *
  * Square windows of usual sizes take output rows in bands: the pixels of the
  * input rows of a band are pointed at, those in the padding at zeros, and the
@@ -28,7 +28,8 @@ static double cost(const bsm_cpu_convolution_site *s) {
   return bsm_cpu_is_depthwise(s->params, s->x.c) ? 1 : -1;
 }
 
-/* Beside the plain product, which multiplies zeros or fills half vectors. */
+/* Compared with the plain product, which multiplies zeros or fills half of its
+ * vectors. */
 static double lanes_cost(const bsm_cpu_convolution_site *s) {
   return bsm_cpu_has_grouped_form(s->params, s->x.c) ? BSM_CPU_PLAIN_COST / 2.0
                                                      : -1;

@@ -67,7 +67,7 @@ static double gemm_1x1_cost(const bsm_cpu_convolution_site *s) {
 }
 
 /* Costs are BSM_CPU_PLAIN_COST for an ideal product. Measured on Zen 4: the
- * three ways differ by a few percent, but where taps are short. */
+ * three ways differ by a few percent, except with short taps. */
 static double rows_cost(const bsm_cpu_convolution_site *s) {
   return !is_taken(s) && lines_are_rows(s->params, &s->x) ? BSM_CPU_PLAIN_COST
                                                           : -1;
@@ -77,8 +77,8 @@ static double indirect_cost(const bsm_cpu_convolution_site *s) {
   return is_taken(s) ? -1 : BSM_CPU_PLAIN_COST * 1.05;
 }
 
-/* Copying every window pays where the rows of a product over single pixels
- * collide; it is tried where there is little to copy. */
+/* Copying every window pays when the rows of a product over single pixels
+ * collide. It is tried when there is little to copy. */
 static double im2col_cost(const bsm_cpu_convolution_site *s) {
   const int64_t *k = s->params->window.kernel;
   const int64_t taps = k[0] * k[1] * k[2];

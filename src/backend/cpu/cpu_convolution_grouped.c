@@ -4,15 +4,15 @@
  * by group: the groups differ by an offset alone.
  *
  * Groups that share a panel of the packed kernel are multiplied together, zeros
- * included; or, where they fill both halves of panels and tiles of half a panel
- * have rows enough, half by half. */
+ * included. When they fill both halves of panels, and tiles of half a panel
+ * have enough rows, each half is multiplied by itself. */
 #include "backend/cpu/cpu_convolution.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 
-/* Rows of a kernel at most: more are better cut into blocks. */
+/* The most rows of a kernel: more are better cut into blocks. */
 #define MAX_DEPTH 2048
-/* Beside a plain product, whose time it shares with lookups. */
+/* Compared with a plain product: part of the time goes into lookups. */
 #define COST 0.8
 /* Rows of a tile of half a panel that hide the latency of a multiply-add; with
  * fewer, multiplying zeros is as fast. */

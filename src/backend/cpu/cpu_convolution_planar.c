@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of images with a few maps, a network's first: of planes (the
- * usual NCHW, which no other tactic reads) as well as channels last.
+/* Convolution of images with a few maps, usually a network's first one. It
+ * reads planes (the usual NCHW, which no other tactic reads) and channels last.
  *
  * The input rows of a band of output rows are copied to scratch memory, one
  * line for each map with the padding around it. A tile of neighbouring outputs
@@ -10,7 +10,8 @@
 #include "backend/cpu/cpu_planar.h"
 #include "base/caches.h"
 
-/* Beside a plain product: it neither looks up windows nor copies borders. */
+/* Compared with a plain product: it looks up no windows and copies no borders.
+ */
 #define COST 0.8
 /* Output rows of a band: few input rows are copied by two. */
 #define BAND 8

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution by regions of the output, each a matrix product over those taps
- * of the kernel that lie inside the input for all of it: of a window that
- * dilation makes larger than the image, most taps are padding and are not
- * multiplied. No window of a region crosses a border.
+/* Convolution by regions of the output. Each is a matrix product over the taps
+ * of the kernel that lie inside the input for the whole region. When dilation
+ * makes a window larger than the image, most of its taps are padding, and those
+ * are not multiplied. No window of a region crosses a border.
  *
  * Regions follow from sizes alone, so the order of additions does not depend on
  * threads. */
@@ -10,14 +10,14 @@
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_pack.h"
 
-/* Pieces of one dimension at most; else the convolution is none for this. */
+/* The most pieces of one dimension; with more, the tactic does not fit. */
 #define MAX_PIECES 16
-/* Larger images have few taps outside, and are not looked at. */
+/* The tactic does not fit larger images: few of their taps are outside. */
 #define MAX_OUTPUTS 2048
-/* The part of the multiplications that must be left at most. */
+/* The tactic fits when at most this part of the multiplications is left. */
 #define WORTHWHILE 0.75
-/* For estimates: rows of a tile, and what a product over regions takes more
- * than a plain one. */
+/* For estimates: rows of a tile, and how much longer a product over regions
+ * takes than a plain one. */
 #define TILE_ROWS 12
 #define OVERHEAD 1.1
 

@@ -7,10 +7,10 @@
  * Tiles are taken in blocks. A block's inputs are transformed to
  * V [positions][tiles][C], multiplied for each position with the transformed
  * kernel U [positions][C][K] to M [positions][tiles][K], and transformed to
- * outputs, where bias, residual and activation are added. Either each block is
- * the work of one thread, in memory of its own; or, where U is much and tiles
- * are few, the threads share the blocks, one after the other: first the tiles,
- * then the products, then the tiles again. No element depends on how the work
+ * outputs, where bias, residual and activation are added. Usually
+ * one thread does a block, in memory of its own. When U is large and tiles are
+ * few, all threads work on one block after the other: first on its tiles, then
+ * on its products, then on its tiles again. No element depends on how the work
  * is cut. */
 #include "backend/cpu/cpu_convolution.h"
 #include "backend/cpu/cpu_winograd.h"
@@ -18,8 +18,8 @@
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
 #include "base/caches.h"
 
-/* Tiles of a block: at least what hides the time in which U comes from the
- * last-level cache, or from memory, behind the products; and at most. */
+/* The least and the most tiles of a block. With the least ones the products
+ * take as long as U takes to come, from the last-level cache or from memory. */
 #define MIN_TILES 12
 #define MIN_TILES_L3 24
 #define MIN_TILES_MEMORY 60
@@ -188,8 +188,8 @@ static block block_of(const work *of, int64_t index, void *scratch) {
   return b;
 }
 
-/* Where a tile is: of a sample, of the image of those that dilation
- * interleaves, and there; the innermost counter is the last one. */
+/* Where a tile is: its sample, its image among those that dilation interleaves,
+ * and its place in that image. The innermost counter is the last one. */
 typedef struct tile_place {
   int64_t sample, image[2], tile[2];
 } tile_place;

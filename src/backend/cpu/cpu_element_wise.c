@@ -191,7 +191,7 @@ typedef struct machine {
   block *own[BSM_EW_MAX_REGISTERS]; /* the buffer of each register */
   block *spare, *operand;           /* operand: 3 of them */
   const void *value[BSM_EW_MAX_REGISTERS];
-  /* The scalar or row that the buffer is full of, and how full. */
+  /* The scalar or row that fills the buffer, and how much of it is filled. */
   const char *filled[BSM_EW_MAX_INPUTS];
   int64_t filled_count[BSM_EW_MAX_INPUTS];
 } machine;

@@ -81,7 +81,8 @@ static void cut_for_threads(const bsm_cpu_gemm *g, int threads,
   }
 }
 
-/* Asking costs a tile of few products more than what is near. */
+/* In a tile of few products, asking for rows that are near costs more than it
+ * saves. */
 static bool fetches_c(const bsm_cpu_gemm *g, const bsm_caches *caches,
                       int64_t products) {
   const double floats = (double)g->rows * (double)g->columns * (double)products;
@@ -322,7 +323,7 @@ static void run_tile(unit_state *u, const k_range *k, int64_t index,
   const bsm_cpu_gemm_operands *o = u->o;
   float *c[BSM_K_GEMM_MAX_ROWS], *partial[BSM_K_GEMM_MAX_ROWS];
   float *residual[BSM_K_GEMM_MAX_ROWS];
-  /* Those of another tile than the first were found for the one before. */
+  /* For all tiles but the first, the tile before has found them. */
   if (index == 0 || u->g->packs || !u->ahead_pointers) {
     find_rows(u, k, row, count);
   }

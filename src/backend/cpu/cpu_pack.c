@@ -86,7 +86,7 @@ bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
   return BSM_OK;
 }
 
-/* The values are of 4 or 8 bytes, which is all that packing knows of them. */
+/* Packing copies values of 4 or 8 bytes and knows nothing else about them. */
 typedef struct packing {
   const uint8_t *values;
   uint8_t *packed;

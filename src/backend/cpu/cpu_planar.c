@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* More maps are as well multiplied where they lie. */
+/* With more maps, products that read the input in place are as fast. */
 #define MAX_MAPS 4
 /* Windows and strides that keep the input rows of some output rows few. */
 #define MAX_SPAN 64
@@ -19,7 +19,7 @@ static int64_t span_of(const bsm_step_window *w, int d) {
   return w->dilation[d] * (w->kernel[d] - 1) + 1;
 }
 
-/* Asked of windows that nobody has looked at before. */
+/* The window has not been checked yet, so no sum may overflow. */
 static bool is_short(const bsm_step_window *w, int d) {
   return w->kernel[d] >= 1 && w->kernel[d] <= MAX_SPAN && w->dilation[d] >= 1 &&
          w->dilation[d] <= MAX_SPAN && span_of(w, d) <= MAX_SPAN;

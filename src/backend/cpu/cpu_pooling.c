@@ -24,7 +24,7 @@ typedef struct pooling {
   int64_t inside_first, inside_end;
 } pooling;
 
-/* Adaptive windows differ in size: none counts as inside. */
+/* Adaptive windows differ in size, so none of them counts as inside. */
 static void find_inside(pooling *k) {
   const bsm_step_window *w = &k->p.window;
   const int64_t span = (w->kernel[2] - 1) * w->dilation[2] + 1;
@@ -135,7 +135,7 @@ static void channels_line(const pooling *k, const float *x, float *y, extent *e,
   }
 }
 
-/* One output of floats that lie anyhow. */
+/* One output, of floats with any strides. */
 static float plane_value(const pooling *k, const float *x, const extent *e) {
   const bool max = k->p.type == BSM_POOLING_MAX;
   float most = -INFINITY;

@@ -84,8 +84,8 @@ static void set_tensors(const bsm_cpu_prepare *p, bsm_cpu_recurrent *r) {
   r->y_row = y->strides[1];
 }
 
-/* Does not look at the threads: where chunks end may change which kernels
- * run, and with them the bits. */
+/* Does not depend on the threads: the ends of chunks may decide which kernels
+ * run, and so the bits. */
 static void choose_chunk(bsm_cpu_recurrent *r) {
   const int64_t batch = bsm_cpu_max(1, r->batch);
   const int64_t step = r->directions * batch * r->shape.columns;
@@ -134,7 +134,7 @@ static bool splits_columns(const bsm_cpu_recurrent *r, int threads,
   const double time = work / (few != 0 ? THIN_RATE : FULL_RATE);
   const double tasks = (double)(r->directions * sample_blocks);
   const double rows = (double)bsm_cpu_div_up(r->batch, sample_blocks);
-  /* Few rows make less of what they read of the weights. */
+  /* With few rows, less is computed for each weight that is read. */
   const double waste = 1.0 + 4.0 / rows - 4.0 / (double)r->batch;
   const double by_samples = time * waste / (tasks < n ? tasks : n);
   /* Each reads what the others have written of the states. */
