@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling and resizing against PyTorch's results, in every layout and in all
  * three numbers of spatial dimensions. */
+#include "aten/tensor.h"
 #include "tests/conformance/step_harness.h"
 
 /* The values of tests/data/make_backend.py. */
@@ -17,10 +18,18 @@ typedef struct expected {
 static double at_output(const harness *h, const int64_t *index) {
   const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
   const int64_t o = offset_of(y, index);
-  return y->dtype == BSM_DTYPE_DOUBLE
-             ? ((const double *)h->outputs[0])[o]
-             : (double)((const float *)h->outputs[0])[o];
+  switch (y->dtype) {
+    case BSM_DTYPE_DOUBLE:
+      return ((const double *)h->outputs[0])[o];
+    case BSM_DTYPE_HALF:
+      return (double)bsm_half_to_float(((const uint16_t *)h->outputs[0])[o]);
+    default:
+      return (double)((const float *)h->outputs[0])[o];
+  }
 }
+
+/* Results up to 4 that are rounded to half; inputs are exact in it. */
+#define HALF_TOLERANCE 2e-3
 
 static void compare(harness *h, uint32_t isa, void *arg) {
   const expected *e = arg;
@@ -48,6 +57,8 @@ static void add_image(harness *h, bsm_dtype dtype, int copies, int ih, int iw,
     const double v = ramp((index[1] % 2 * ih + index[2]) * iw + index[3]);
     if (dtype == BSM_DTYPE_DOUBLE) {
       ((double *)x)[offset_of(t, index)] = v;
+    } else if (dtype == BSM_DTYPE_HALF) {
+      ((uint16_t *)x)[offset_of(t, index)] = bsm_float_to_half((float)v);
     } else {
       ((float *)x)[offset_of(t, index)] = (float)v;
     }
@@ -86,6 +97,7 @@ static void run_layouts(void (*one)(char *line, int layout, int copies,
       one(line, layout, 13, BSM_DTYPE_FLOAT);
     }
     one(line, 1, 2, BSM_DTYPE_DOUBLE);
+    one(line, 1, 2, BSM_DTYPE_HALF);
     count++;
   }
   fclose(f);
@@ -105,7 +117,11 @@ static void run_resize(char *line, int layout, int copies, bsm_dtype dtype) {
   add_image(&h, dtype, copies, n[2], n[3], layout);
   add_result(&h, dtype, copies, n[4], n[5], layout);
   /* Coordinates of double tensors are more exact than the fixture's. */
-  expected e = {v, dtype == BSM_DTYPE_DOUBLE ? 2e-5 : 3e-6, "resize"};
+  expected e = {v,
+                dtype == BSM_DTYPE_DOUBLE ? 2e-5
+                : dtype == BSM_DTYPE_HALF ? HALF_TOLERANCE
+                                          : 3e-6,
+                "resize"};
   harness_run_all(&h, compare, &e);
   free(v);
   harness_free(&h);
@@ -137,7 +153,7 @@ static void run_pooling(char *line, int layout, int copies, bsm_dtype dtype) {
   double *v = read_values(&p, 2 * n[6] * n[7], copies);
   add_image(&h, dtype, copies, n[4], n[5], layout);
   add_result(&h, dtype, copies, n[6], n[7], layout);
-  expected e = {v, 1e-6, line};
+  expected e = {v, dtype == BSM_DTYPE_HALF ? HALF_TOLERANCE : 1e-6, line};
   harness_run_all(&h, compare, &e);
   free(v);
   harness_free(&h);

@@ -76,10 +76,18 @@ DEVICE void find_taps(i64 i, i64 in, i64 stride, real scale, taps &t) {
 DEVICE float finish(double x, float) { return (float)x; }
 DEVICE double finish(double x, double) { return x; }
 DEVICE bool finish(double x, bool) { return x != 0; }
+template <typename T>
+struct is_byte {
+  static const bool value = false;
+};
+template <>
+struct is_byte<u8> {
+  static const bool value = true;
+};
 // Images of uint8: rounded and clamped.
 DEVICE i64 finish(double x, i64) {
   x = rint(x);
-  if (sizeof(K_T) == 1 && (K_T)-1 > (K_T)0) {
+  if (is_byte<K_T>::value) {
     x = x < 0.0 ? 0.0 : x > 255.0 ? 255.0 : x;
   }
   return saturate_i64(x);
