@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "builder/emitter.h"
+#include "builder/passes.h"
+#include "builder/uses.h"
 
 static bsm_status init_emitter(bsm_emitter *e) {
   const size_t n = e->net->tensors.len + 1;
@@ -306,11 +308,26 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
   return bsm_plan_verify(plan);
 }
 
+/* Scales go into the weights of convolutions before these are narrowed: they
+ * are rounded once, and nothing is left between a convolution and its
+ * activation. */
+static bsm_status decide_precision(bsm_network *net,
+                                   const bsm_build_options *options) {
+  if (!options->precision) return BSM_OK;
+  bsm_arena scratch;
+  bsm_arena_init(&scratch, net->arena->allocator);
+  bsm_status status = bsm_pass_fold_scale(options->target, net, &scratch);
+  if (!status) status = bsm_network_sweep(net, &scratch);
+  bsm_arena_destroy(&scratch);
+  BSM_TRY(status);
+  return bsm_decide_precision(options->precision, options->target, net,
+                              options->logger);
+}
+
 bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
                      bsm_arena *arena, bsm_plan **out) {
   *out = NULL;
-  BSM_TRY(bsm_decide_precision(options->precision, options->target, net,
-                               options->logger));
+  BSM_TRY(decide_precision(net, options));
   BSM_TRY(
       bsm_run_passes(net, options->target, options->watch, options->logger));
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);

@@ -106,6 +106,7 @@ static bool can_retype(const bsm_layer *layer) {
     case BSM_LAYER_ACTIVATION:
     case BSM_LAYER_POOLING:
     case BSM_LAYER_SOFTMAX:
+    case BSM_LAYER_SCALE:
     case BSM_LAYER_ELEMENT_WISE:
     case BSM_LAYER_UNARY:
     case BSM_LAYER_REDUCE:

@@ -11,7 +11,8 @@ static bsm_status retype_weights(bsm_retyping *w, bsm_weights *weights,
                                  bsm_dtype dtype, bsm_deferred *deferred) {
   if (weights->count == 0) return BSM_OK;
   if (deferred && weights->count >= MANY) {
-    *deferred = (bsm_deferred){.cast = true, .held = weights->dtype};
+    if (!deferred->cast) deferred->held = weights->dtype;
+    deferred->cast = true;
     weights->dtype = dtype;
     return BSM_OK;
   }
@@ -81,7 +82,11 @@ bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
     if ((*input)->dtype != stored) continue;
     BSM_TRY(retype_input(w, *input, dtype, input));
   }
-  if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
+  if (layer->kind == BSM_LAYER_SCALE) {
+    BSM_TRY(retype_weights(w, &layer->p.scale.shift, dtype, NULL));
+    BSM_TRY(retype_weights(w, &layer->p.scale.scale, dtype, NULL));
+    BSM_TRY(retype_weights(w, &layer->p.scale.power, dtype, NULL));
+  } else if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
     BSM_TRY(retype_weights(w, &layer->p.matrix_multiply.bias, dtype, NULL));
   } else if (layer->kind == BSM_LAYER_CONVOLUTION ||
              layer->kind == BSM_LAYER_DECONVOLUTION) {

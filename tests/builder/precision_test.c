@@ -185,13 +185,55 @@ static void test_the_cpu(void **state) {
   assert_non_null(strstr(fx.warnings, "3 layers are computed in fp32"));
 }
 
+static uint32_t all(const bsm_target *target, const bsm_layer *layer) {
+  (void)target;
+  (void)layer;
+  return BSM_PRECISION_FP32 | BSM_PRECISION_FP16;
+}
+
+/* A kernel that is narrowed when it is packed keeps the factor that a scale has
+ * left with it; a scale that stays is narrowed as other layers are. */
+static void test_scaled_kernels(void **state) {
+  (void)state;
+  static float kernel[16 * 16 * 9], factors[16];
+  static const double factor[16] = {2};
+  bsm_itensor *x = bsm_network_add_input(fx.net, "image", BSM_DTYPE_FLOAT,
+                                         (bsm_dims){4, {1, 16, 4, 4}});
+  const bsm_weights w = {.dtype = BSM_DTYPE_FLOAT,
+                         .values = kernel,
+                         .count = 16 * 16 * 9,
+                         .shape = {4, {16, 16, 3, 3}}};
+  const bsm_weights by = {.dtype = BSM_DTYPE_FLOAT,
+                          .values = factors,
+                          .count = 16,
+                          .shape = {1, {16}}};
+  bsm_layer *convolution = bsm_network_add_convolution_nd(
+      fx.net, x, 16, (bsm_dims){2, {3, 3}}, &w, NULL);
+  assert_non_null(convolution);
+  convolution->p.convolution.deferred.factor = factor;
+  bsm_layer *scale = bsm_network_add_scale(
+      fx.net, bsm_layer_output(convolution, 0), NULL, &by, NULL);
+  assert_non_null(scale);
+  assert_null(bsm_network_mark_output(fx.net, bsm_layer_output(scale, 0), "z"));
+  fx.ops.precisions = all;
+  bsm_precision_policy policy = {.allowed = BSM_PRECISION_FP16};
+  decide(&policy);
+  const bsm_convolution_params *p = &convolution->p.convolution;
+  assert_ptr_equal(p->deferred.factor, factor);
+  assert_true(p->deferred.cast);
+  assert_int_equal(p->deferred.held, BSM_DTYPE_FLOAT);
+  assert_int_equal(p->kernel.dtype, BSM_DTYPE_HALF);
+  assert_int_equal(scale->p.scale.scale.dtype, BSM_DTYPE_HALF);
+  assert_ptr_equal(scale->inputs.items[0], convolution->outputs.items[0]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_nothing_is_asked), TEST(test_the_fastest_is_taken),
       TEST(test_rules_go_first),   TEST(test_what_the_target_has_not),
-      TEST(test_the_cpu),
+      TEST(test_the_cpu),          TEST(test_scaled_kernels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
