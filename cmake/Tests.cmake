@@ -188,13 +188,15 @@ foreach(source IN LISTS test_sources)
 endforeach()
 
 # What opens a GPU finds the stand-ins of its libraries.
-if(TEST cuda/code_forms_test)
-  set_property(
-    TEST cuda/code_forms_test APPEND
-    PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${BSM_STANDIN_FOLDER}"
-             "BESSEMER_NVRTC=$<TARGET_FILE:bsm_standin_nvrtc>"
-             "BESSEMER_KERNEL_CACHE=")
-endif()
+foreach(name IN ITEMS code_forms_test cuda_precision_test)
+  if(TEST cuda/${name})
+    set_property(
+      TEST cuda/${name} APPEND
+      PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${BSM_STANDIN_FOLDER}"
+               "BESSEMER_NVRTC=$<TARGET_FILE:bsm_standin_nvrtc>"
+               "BESSEMER_KERNEL_CACHE=")
+  endif()
+endforeach()
 
 # What asks the machine is replaced: tests/compiler/targets_test.c.
 if(TARGET targets_test)

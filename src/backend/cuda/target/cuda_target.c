@@ -158,6 +158,16 @@ static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
   }
 }
 
+/* What computes in float can compute in half and bfloat16: products multiply
+ * these as they are and sum in float, other layers compute in float and round
+ * what they store. */
+static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
+  const uint32_t bits = target->host->ops->precisions(target->host, layer);
+  return bits & BSM_PRECISION_FP32
+             ? bits | BSM_PRECISION_FP16 | BSM_PRECISION_BF16
+             : bits;
+}
+
 static bool fuses(const bsm_target *target, bsm_fusion fusion,
                   bsm_dtype dtype) {
   (void)target;
@@ -254,6 +264,7 @@ const bsm_target_ops bsm_cuda_target_ops = {
     .machine_key = machine_key,
     .supports = supports,
     .compute_dtype = compute_dtype,
+    .precisions = precisions,
     .fuses = fuses,
     .image_layout = image_layout,
     .reads_any_layout = reads_any_layout,

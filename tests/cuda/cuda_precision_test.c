@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models of float in the precisions that the options allow on a GPU: what is
+ * computed has the error of that precision, and inputs and outputs stay float.
+ */
+#include "cuda/cuda_kit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "bessemer/bessemer.h"
+#include "runtime/engine/engine.h"
+
+enum { SIZE = 8, COUNT = SIZE * SIZE };
+
+static standin gpu;
+
+static const char model[] =
+    "graph(%x : Tensor, %w : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %p : Tensor = aten::matmul(%x, %w)\n"
+    "  %r : Tensor = aten::relu(%p)\n"
+    "  %s : Tensor = aten::softmax(%r, %one, %none)\n"
+    "  %v : Tensor = aten::matmul(%s, %w)\n"
+    "  return (%v)\n";
+
+static bsm_engine *compile(uint32_t precisions) {
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  bsm_input_spec specs[2] = {BSM_INPUT_SPEC_INIT, BSM_INPUT_SPEC_INIT};
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  for (int i = 0; i < 2; i++) {
+    specs[i].dtype = BSM_DTYPE_FLOAT;
+    specs[i].rank = 2;
+    specs[i].min[0] = specs[i].min[1] = SIZE;
+  }
+  options.target = "cuda";
+  options.inputs = specs;
+  options.input_count = 2;
+  options.no_timing = true;
+  options.threads = 1;
+  options.precisions = precisions;
+  assert_ok(
+      bsm_module_load_memory(model, strlen(model), "test.ir", NULL, &module));
+  assert_ok(bsm_compile(module, &options, &engine));
+  bsm_module_destroy(module);
+  return engine;
+}
+
+static float x[COUNT], w[COUNT];
+
+/* The model in double. */
+static void expect(double *out) {
+  double s[COUNT];
+  for (int i = 0; i < SIZE; i++) {
+    double sum = 0;
+    for (int j = 0; j < SIZE; j++) {
+      double p = 0;
+      for (int k = 0; k < SIZE; k++) {
+        p += (double)x[i * SIZE + k] * (double)w[k * SIZE + j];
+      }
+      s[i * SIZE + j] = exp(p > 0 ? p : 0);
+      sum += s[i * SIZE + j];
+    }
+    for (int j = 0; j < SIZE; j++) s[i * SIZE + j] /= sum;
+  }
+  for (int i = 0; i < COUNT; i++) {
+    out[i] = 0;
+    for (int k = 0; k < SIZE; k++) {
+      out[i] += s[i / SIZE * SIZE + k] * (double)w[k * SIZE + i % SIZE];
+    }
+  }
+}
+
+/* The largest error of the model in some precisions, beside the largest
+ * value. */
+static double error_of(uint32_t precisions) {
+  float y[COUNT];
+  double want[COUNT], error = 0, most = 0;
+  bsm_engine *engine = compile(precisions);
+  bsm_context *context = NULL;
+  const bsm_dims dims = {2, {SIZE, SIZE}};
+  const bsm_array in[2] = {{.data = x, .dtype = BSM_DTYPE_FLOAT, .dims = dims},
+                           {.data = w, .dtype = BSM_DTYPE_FLOAT, .dims = dims}};
+  bsm_array out = {.data = y, .dtype = BSM_DTYPE_FLOAT, .dims = dims};
+  for (int i = 0; i < COUNT; i++) {
+    x[i] = sinf((float)i);
+    w[i] = cosf((float)i * 0.7f);
+  }
+  for (uint32_t i = 0; i < engine->plan->step_count; i++) {
+    assert_int_equal(engine->plan->steps[i].space, BSM_SPACE_DEVICE);
+  }
+  assert_ok(bsm_context_create(engine, NULL, &context));
+  assert_ok(bsm_context_run(context, in, 2, &out, 1));
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+  expect(want);
+  for (int i = 0; i < COUNT; i++) {
+    error = fmax(error, fabs((double)y[i] - want[i]));
+    most = fmax(most, fabs(want[i]));
+  }
+  return error / most;
+}
+
+static void float_means_float(void **state) {
+  (void)state;
+  assert_true(error_of(0) < 1e-6);
+  assert_true(error_of(BSM_PRECISION_FP32) < 1e-6);
+}
+
+/* Half has 11 bits, bfloat16 8: errors between an eighth of the last one and
+ * some of them. */
+static void narrow_ones_round(void **state) {
+  (void)state;
+  const double half = error_of(BSM_PRECISION_FP16);
+  const double bfloat = error_of(BSM_PRECISION_BF16);
+  if (half < 0x1p-14 || half > 0x1p-9) fail_msg("half: %g", half);
+  if (bfloat < 0x1p-11 || bfloat > 0x1p-6) fail_msg("bfloat16: %g", bfloat);
+}
+
+/* No kernel has tf32 yet: a warning, and float. */
+static void what_it_lacks_is_float(void **state) {
+  (void)state;
+  assert_true(error_of(BSM_PRECISION_TF32) < 1e-6);
+}
+
+static int nothing_is_left(void **state) {
+  standin_report r;
+  (void)state;
+  gpu.report(&r);
+  return r.misuses + r.contexts + r.streams + r.events + r.modules +
+         r.device_blocks + r.host_blocks;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(float_means_float, nothing_is_left),
+      cmocka_unit_test_teardown(narrow_ones_round, nothing_is_left),
+      cmocka_unit_test_teardown(what_it_lacks_is_float, nothing_is_left),
+  };
+#ifndef BSM_HAS_EMULATION
+  print_message("skipped: no C++ compiler was found\n");
+  return 0;
+#endif
+  gpu = standin_open(1);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
