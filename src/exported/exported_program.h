@@ -200,7 +200,7 @@ typedef enum bsm_exported_input_kind {
   BSM_EXPORTED_TENSOR_CONSTANT = 4, /* target, tensor */
   BSM_EXPORTED_CUSTOM_OBJECT = 5,   /* target, class_name */
   BSM_EXPORTED_INPUT_TOKEN = 6,
-  /* A user input that is no tensor: its value was fixed when exporting.
+  /* A user input that is not a tensor: its value was fixed when exporting.
    * `arg` is NONE, INT, FLOAT, STRING or BOOL, `name` the placeholder. */
   BSM_EXPORTED_CONSTANT_INPUT = 7
 } bsm_exported_input_kind;

@@ -32,7 +32,7 @@ BSM_NODISCARD bsm_status bsm_xi_argument(bsm_importer *im,
                                          const bsm_exported_arg *arg,
                                          const bsm_type *formal,
                                          bsm_value **out);
-/* The items of a list of any kind, or the one value that is no list. */
+/* The items of a list of any kind, or the one value that is not a list. */
 BSM_NODISCARD bsm_status bsm_xi_items(bsm_importer *im,
                                       const bsm_import_scope *scope,
                                       const bsm_exported_arg *arg,

@@ -2,7 +2,7 @@
 /* Checks that sizes of inputs agree. */
 #include "exported/import_sizes.h"
 
-/* A dim of a user input that is no plain number. */
+/* A dim of a user input that is not a plain number. */
 typedef struct open_dim {
   const char *input;
   size_t dim;

@@ -386,7 +386,7 @@ static bsm_status emit_tuple(bsm_script_emitter *e, const bsm_expr *expr,
 
 /* ---- subscripts ---- */
 
-/* An index that is no literal needs elements of one type. */
+/* An index that is not a literal needs elements of one type. */
 static bsm_status emit_tuple_at(bsm_script_emitter *e, const bsm_expr *expr,
                                 bsm_value *const inputs[2], bsm_value **out) {
   const bsm_type *type = inputs[0]->type;

@@ -79,7 +79,8 @@ BSM_NODISCARD bsm_status bsm_script_type(bsm_script_file *file,
                                          const bsm_expr *expr,
                                          const bsm_type **out);
 /* The value of a literal; `type` (may be NULL) says what is wanted: an integer
- * stands for a float where a float is. *is is false for what is no literal. */
+ * stands for a float where a float is. *is is false for what is not a literal.
+ */
 BSM_NODISCARD bsm_status bsm_script_literal(bsm_script_file *file,
                                             const bsm_expr *expr,
                                             const bsm_type *type,

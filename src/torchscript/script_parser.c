@@ -264,7 +264,7 @@ static bool is_text(const char *name, const char *text) {
 }
 
 /* The rest of `__annotations__ = []` or `__annotations__["0"] = type`: the
- * second declares an attribute whose name is no identifier. */
+ * second declares an attribute whose name is not an identifier. */
 static bsm_status parse_annotations(bsm_parser *p, bsm_field *out, bool *has) {
   *has = p->token.kind == '[';
   if (*has) {

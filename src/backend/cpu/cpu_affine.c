@@ -2,7 +2,7 @@
 /* Finding and running affine element-wise programs. */
 #include "backend/cpu/cpu_affine.h"
 
-/* Elements between which an activation that is no clamp runs. */
+/* Elements between which an activation that is not a clamp runs. */
 #define PIECE 2048
 
 static bool all_float(const bsm_cpu_prepare *p) {
