@@ -11,25 +11,8 @@ cd "$work" || exit 1
 BESSEMER_BUILT_ENGINES=$work/built
 export BESSEMER_BUILT_ENGINES
 failures=0
+. "$2/tests/tools/cli_kit.sh"
 
-fail() {
-  echo "FAILED: $*"
-  sed 's/^/  out: /' out | head -20
-  sed 's/^/  err: /' err | head -20
-  failures=$((failures + 1))
-}
-
-# expect CODE TEXT ARGUMENT...: the command exits with CODE and prints TEXT, on
-# the standard output when CODE is 0, else on the standard error.
-expect() {
-  code=$1 text=$2
-  shift 2
-  "$bessemer" "$@" >out 2>err
-  got=$?
-  [ $got -eq "$code" ] || fail "exit code $got, not $code: $*"
-  if [ "$code" -eq 0 ]; then stream=out; else stream=err; fi
-  [ -z "$text" ] || grep -qF -e "$text" $stream || fail "no '$text': $*"
-}
 # same A B: the same bytes.
 same() {
   cmp -s "$1" "$2" || fail "$1 and $2 differ"
