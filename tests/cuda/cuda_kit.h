@@ -41,6 +41,15 @@ static inline standin standin_open(int devices) {
   return s;
 }
 
+/* Misuses of the driver, which are printed, and all that was not released. */
+static inline int standin_count_left(const standin *s) {
+  standin_report r;
+  s->report(&r);
+  if (r.misuses) print_message("%s\n", r.last_misuse);
+  return r.misuses + r.contexts + r.streams + r.events + r.modules +
+         r.device_blocks + r.host_blocks;
+}
+
 static inline void assert_fails_with(bsm_status status, bsm_code code,
                                      const char *text) {
   assert_non_null(status);
