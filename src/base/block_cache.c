@@ -92,7 +92,3 @@ void bsm_block_cache_release(bsm_block_cache *cache) {
     }
   }
 }
-
-void bsm_block_cache_destroy(bsm_block_cache *cache) {
-  bsm_block_cache_release(cache);
-}

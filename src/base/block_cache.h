@@ -19,9 +19,8 @@ typedef struct bsm_block_cache {
 
 /* `base` NULL: malloc. */
 void bsm_block_cache_init(bsm_block_cache *cache, const bsm_allocator *base);
-/* Gives back what is kept; what is in use stays. */
+/* Gives back what is kept; what is in use stays. The last call comes when
+ * nothing is in use. */
 void bsm_block_cache_release(bsm_block_cache *cache);
-/* The same, when nothing is in use any more. */
-void bsm_block_cache_destroy(bsm_block_cache *cache);
 
 #endif /* BSM_BASE_BLOCK_CACHE_H_ */

@@ -34,7 +34,7 @@ static void all_sizes(void **state) {
     }
     cache.allocator.free(&cache, again);
   }
-  bsm_block_cache_destroy(&cache);
+  bsm_block_cache_release(&cache);
   assert_int_equal(c.live, 0);
 }
 
@@ -52,7 +52,7 @@ static void what_is_in_use_is_not_given(void **state) {
   assert_ptr_equal(cache.allocator.alloc(&cache, 200, 8), a);
   cache.allocator.free(&cache, a);
   cache.allocator.free(&cache, b);
-  bsm_block_cache_destroy(&cache);
+  bsm_block_cache_release(&cache);
 }
 
 /* A block serves sizes down to half of its own, and no smaller ones. */
@@ -69,7 +69,7 @@ static void larger_blocks_serve(void **state) {
   void *c = cache.allocator.alloc(&cache, 20000, 64);
   assert_ptr_not_equal(a, c);
   cache.allocator.free(&cache, c);
-  bsm_block_cache_destroy(&cache);
+  bsm_block_cache_release(&cache);
 }
 
 static void no_memory(void **state) {
@@ -84,7 +84,7 @@ static void no_memory(void **state) {
   assert_null(cache.allocator.alloc(&cache, SIZE_MAX, 8));
   assert_null(cache.allocator.alloc(&cache, 100, 128));
   cache.allocator.free(&cache, a);
-  bsm_block_cache_destroy(&cache);
+  bsm_block_cache_release(&cache);
   assert_int_equal(c.live, 0);
 }
 

@@ -70,7 +70,7 @@ void bsm_program_memory_init(bsm_program_runner *r) {
 void bsm_program_memory_destroy(bsm_program_runner *r) {
   bsm_arena_destroy(&r->arenas[0]);
   bsm_arena_destroy(&r->arenas[1]);
-  bsm_block_cache_destroy(&r->blocks);
+  bsm_block_cache_release(&r->blocks);
 }
 
 void bsm_program_set_limits(bsm_program_runner *r, const bsm_array *inputs) {

@@ -142,7 +142,7 @@ void bsm_shape_plans_destroy(bsm_shape_plans *plans) {
   bsm_plan_cache_destroy(&plans->calls);
   if (plans->planner) bsm_linked_region_planner->destroy(plans->planner);
   bsm_arena_destroy(&plans->arena);
-  bsm_block_cache_destroy(&plans->blocks);
+  bsm_block_cache_release(&plans->blocks);
   bsm_deallocate(plans->allocator, plans);
 }
 
