@@ -113,6 +113,24 @@ bsm_engine_save_with(const bsm_engine *engine, const char *path,
 BSM_API BSM_NODISCARD bsm_status bsm_engine_save(const bsm_engine *engine,
                                                  const char *path);
 
+/* Takes `size` bytes of an engine file that follow those of the calls before.
+ * They may go when it returns. A failure (bsm_status_make) ends the saving,
+ * which returns it. */
+typedef bsm_status (*bsm_engine_write)(void *user, const void *data,
+                                       size_t size);
+/* As bsm_engine_save_with, but hands the bytes of the file to `write`, in
+ * order: into a database, through a network, encrypted. */
+BSM_API BSM_NODISCARD bsm_status
+bsm_engine_save_stream(const bsm_engine *engine, bsm_engine_write write,
+                       void *user, const bsm_engine_save_options *options);
+/* The same into memory, aligned as bsm_engine_load_memory likes it. The caller
+ * frees *data with bsm_bytes_free. On failure *data is NULL and *size 0. */
+BSM_API BSM_NODISCARD bsm_status bsm_engine_save_memory(
+    const bsm_engine *engine, const bsm_engine_save_options *options,
+    void **data, size_t *size);
+/* NULL is allowed. */
+BSM_API void bsm_bytes_free(void *data);
+
 /* NULL is allowed. */
 BSM_API void bsm_engine_destroy(bsm_engine *engine);
 

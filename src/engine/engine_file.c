@@ -109,9 +109,10 @@ static void add_weights(const bsm_plan *plan, const uint64_t *offsets,
   }
 }
 
-static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
-                                   const bsm_engine_seal *seal,
-                                   bsm_arena *arena) {
+static bsm_status give_with_arena(const bsm_plan *plan,
+                                  const bsm_engine_seal *seal,
+                                  bsm_engine_put put, void *user,
+                                  bsm_arena *arena) {
   uint64_t *offsets;
   file_header header = {.version = BSM_ENGINE_FORMAT_VERSION,
                         .byte_order = BYTE_ORDER_MARK};
@@ -137,20 +138,27 @@ static bsm_status write_with_arena(const bsm_plan *plan, const char *path,
   pieces[count++] = (bsm_file_piece){zeros, padding_after(description.len)};
   add_weights(plan, offsets, pieces, &count);
   BSM_TRY(add_signature(seal, pieces, &count, &end));
-  return bsm_file_write(path, pieces, count);
+  return put(user, pieces, count);
 }
 
-bsm_status bsm_engine_file_write_sealed(const bsm_plan *plan, const char *path,
-                                        const bsm_engine_seal *seal) {
+bsm_status bsm_engine_file_give(const bsm_plan *plan,
+                                const bsm_engine_seal *seal, bsm_engine_put put,
+                                void *user) {
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
-  bsm_status status = write_with_arena(plan, path, seal, &arena);
+  bsm_status status = give_with_arena(plan, seal, put, user, &arena);
   bsm_arena_destroy(&arena);
   return status;
 }
 
-bsm_status bsm_engine_file_write(const bsm_plan *plan, const char *path) {
-  return bsm_engine_file_write_sealed(plan, path, NULL);
+bsm_status bsm_engine_put_in_file(void *path, const bsm_file_piece *pieces,
+                                  size_t count) {
+  return bsm_file_write(*(const char **)path, pieces, count);
+}
+
+bsm_status bsm_engine_file_write(const bsm_plan *plan, const char *path,
+                                 const bsm_engine_seal *seal) {
+  return bsm_engine_file_give(plan, seal, bsm_engine_put_in_file, &path);
 }
 
 static bsm_status check_version(uint32_t version) {

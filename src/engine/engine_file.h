@@ -54,11 +54,6 @@ typedef struct bsm_engine_signature {
 #define BSM_SIGNATURE_ED25519 1u
 #define BSM_SIGNED_PREFIX "Bessemer engine\n"
 
-/* Writes the plan as an engine file. The file appears complete or not at all.
- */
-BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,
-                                               const char *path);
-
 /* What looks at the bytes of a file before they are written, and may sign it.
  */
 typedef struct bsm_engine_seal {
@@ -69,8 +64,22 @@ typedef struct bsm_engine_seal {
                      uint8_t *signature);
   void *user;
 } bsm_engine_seal;
-BSM_NODISCARD bsm_status bsm_engine_file_write_sealed(
-    const bsm_plan *plan, const char *path, const bsm_engine_seal *seal);
+/* Takes all pieces of a file; they live as long as the call. */
+typedef bsm_status (*bsm_engine_put)(void *user, const bsm_file_piece *pieces,
+                                     size_t count);
+/* Gives the plan as an engine file to `put`. `seal` may be NULL. */
+BSM_NODISCARD bsm_status bsm_engine_file_give(const bsm_plan *plan,
+                                              const bsm_engine_seal *seal,
+                                              bsm_engine_put put, void *user);
+/* Puts it into the file whose name `path` points to (const char **). The file
+ * appears complete or not at all. */
+BSM_NODISCARD bsm_status bsm_engine_put_in_file(void *path,
+                                                const bsm_file_piece *pieces,
+                                                size_t count);
+/* Both. */
+BSM_NODISCARD bsm_status bsm_engine_file_write(const bsm_plan *plan,
+                                               const char *path,
+                                               const bsm_engine_seal *seal);
 
 /* Reads an engine from memory into `arena`. Weights stay in `data`, which must
  * be aligned to BSM_ALIGNMENT and outlive the plan. `check_weights`: verify

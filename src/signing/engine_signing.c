@@ -25,7 +25,7 @@ static bsm_status read_and_sign(bsm_arena *arena, const bsm_file_map *map,
   BSM_TRY(bsm_engine_file_read(arena, map->data, map->size, true, &plan));
   bsm_ed25519_public_key(key, public_key);
   const bsm_engine_seal seal = {public_key, sign, key};
-  return bsm_engine_file_write_sealed(plan, out_path, &seal);
+  return bsm_engine_file_write(plan, out_path, &seal);
 }
 
 bsm_status bsm_engine_sign(const char *path,

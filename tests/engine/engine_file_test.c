@@ -115,7 +115,7 @@ static bytes sealed_file(const bsm_engine_seal *seal) {
   sample s;
   make_sample(&s);
   assert_null(bsm_plan_verify(&s.plan));
-  assert_null(bsm_engine_file_write_sealed(&s.plan, path, seal));
+  assert_null(bsm_engine_file_write(&s.plan, path, seal));
   bsm_file_map map;
   assert_null(bsm_file_map_open(path, 0, &map));
   bytes out = {aligned_alloc(64, (map.size + 63) / 64 * 64), map.size};
@@ -324,7 +324,7 @@ static void test_a_seal_may_fail(void **state) {
   make_sample(&x);
   seen s = {.fails = true};
   const bsm_engine_seal look = {public_key, seal, &s};
-  bsm_status status = bsm_engine_file_write_sealed(&x.plan, path, &look);
+  bsm_status status = bsm_engine_file_write(&x.plan, path, &look);
   assert_int_equal(bsm_status_code(status), BSM_IO);
   bsm_status_free(status);
   assert_int_equal(access(path, F_OK), -1);
@@ -366,7 +366,7 @@ static void test_unwritable_path(void **state) {
   sample s;
   make_sample(&s);
   bsm_status status =
-      bsm_engine_file_write(&s.plan, "/no/such/directory/engine.bsm");
+      bsm_engine_file_write(&s.plan, "/no/such/directory/engine.bsm", NULL);
   assert_int_equal(bsm_status_code(status), BSM_IO);
   bsm_status_free(status);
 }

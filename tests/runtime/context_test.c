@@ -342,6 +342,69 @@ static void test_missing_and_foreign_files(void **state) {
   assert_null(engine);
 }
 
+/* ---- engines in streams and in memory ---- */
+
+typedef struct received {
+  uint8_t *data;
+  size_t size, room;
+  bool refuse;
+} received;
+
+static bsm_status receive(void *user, const void *data, size_t size) {
+  received *r = user;
+  if (r->refuse) return BSM_FAIL(BSM_IO, "the line is dead");
+  assert_true(size > 0 && size <= r->room - r->size);
+  memcpy(r->data + r->size, data, size);
+  r->size += size;
+  return BSM_OK;
+}
+
+/* A stream, memory and a file get the same bytes, and memory loads. */
+static void test_saved_bytes(void **state) {
+  fixture *f = *state;
+  void *data = NULL;
+  size_t size = 0;
+  check_status(bsm_engine_save_memory(f->engine, NULL, &data, &size));
+  assert_int_equal((uintptr_t)data % 64, 0);
+  received r = {malloc(size), 0, size, false};
+  assert_non_null(r.data);
+  check_status(bsm_engine_save_stream(f->engine, receive, &r, NULL));
+  assert_int_equal(r.size, size);
+  assert_memory_equal(r.data, data, size);
+
+  bsm_engine *loaded = NULL;
+  bsm_context *own = new_context(f, 1), *context = NULL;
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  options.threads = 1;
+  check_status(bsm_engine_load_memory(data, size, NULL, &loaded));
+  check_status(bsm_context_create(loaded, &options, &context));
+  check_status(bsm_context_run_keep(own, f->inputs, 2));
+  check_status(bsm_context_run_keep(context, f->inputs, 2));
+  for (size_t i = 0; i < 2; i++) {
+    bsm_array a, b;
+    check_status(bsm_context_output(own, i, &a));
+    check_status(bsm_context_output(context, i, &b));
+    assert_memory_equal(a.data, b.data, i ? 16 : 2 * CLASSES * 4);
+  }
+  bsm_context_destroy(context);
+  bsm_context_destroy(own);
+  bsm_engine_destroy(loaded);
+  free(r.data);
+  bsm_bytes_free(data);
+  bsm_bytes_free(NULL);
+}
+
+static void test_streams_that_refuse(void **state) {
+  fixture *f = *state;
+  received r = {.refuse = true};
+  bsm_status status = bsm_engine_save_stream(f->engine, receive, &r, NULL);
+  assert_int_equal(bsm_status_code(status), BSM_IO);
+  assert_non_null(strstr(bsm_status_message(status), "the line is dead"));
+  assert_non_null(
+      strstr(bsm_status_message(status), "while writing the engine"));
+  bsm_status_free(status);
+}
+
 static void assert_null_refused(bsm_status status) {
   assert_int_equal(bsm_status_code(status), BSM_INVALID_ARGUMENT);
   assert_non_null(strstr(bsm_status_message(status), "is NULL"));
@@ -358,6 +421,13 @@ static void test_null_arguments(void **state) {
   assert_null_refused(bsm_engine_load(NULL, NULL, &engine));
   assert_null_refused(bsm_engine_load_memory(NULL, 64, NULL, &engine));
   assert_null_refused(bsm_engine_save(NULL, "x"));
+  void *data = f;
+  size_t size = 1;
+  assert_null_refused(bsm_engine_save_stream(f->engine, NULL, NULL, NULL));
+  assert_null_refused(bsm_engine_save_memory(NULL, NULL, &data, &size));
+  assert_null(data);
+  assert_int_equal(size, 0);
+  assert_null_refused(bsm_engine_save_memory(f->engine, NULL, NULL, &size));
   assert_null_refused(bsm_engine_input(NULL, 0, &binding));
   assert_null_refused(bsm_engine_output(NULL, 0, &binding));
   assert_null_refused(bsm_engine_memory(NULL, 1, &memory));
@@ -432,6 +502,8 @@ int main(void) {
       TEST(test_own_workspace),
       TEST(test_profile),
       TEST(test_kept_outputs),
+      TEST(test_saved_bytes),
+      TEST(test_streams_that_refuse),
       TEST(test_contexts_in_threads),
       cmocka_unit_test(test_missing_and_foreign_files),
   };

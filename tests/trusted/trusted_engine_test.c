@@ -444,6 +444,27 @@ static void test_without_code(void **state) {
   free(file.data);
 }
 
+/* What is saved into memory is noted as a file is. */
+static void test_bytes_that_were_built_here(void **state) {
+  (void)state;
+  bsm_engine *engine = coded_engine(true, "bytes");
+  bsm_engine_save_options options = BSM_ENGINE_SAVE_OPTIONS_INIT;
+  bytes saved;
+  void *data;
+  options.unrecorded = true;
+  check(bsm_engine_save_memory(engine, &options, &data, &saved.size));
+  saved.data = data;
+  bsm_status status = load_bytes(&saved, NULL);
+  assert_int_equal(bsm_status_code(status), BSM_UNTRUSTED);
+  bsm_status_free(status);
+  bsm_bytes_free(data);
+  check(bsm_engine_save_memory(engine, NULL, &data, &saved.size));
+  saved.data = data;
+  check(load_bytes(&saved, NULL));
+  bsm_bytes_free(data);
+  bsm_engine_destroy(engine);
+}
+
 static void note_warning(void *user, bsm_log_level level, const char *message) {
   if (level == BSM_LOG_LEVEL_WARNING) {
     snprintf(user, 512, "%s", message);
@@ -492,6 +513,7 @@ int main(void) {
       cmocka_unit_test(test_built_here),
       cmocka_unit_test(test_saving_what_was_loaded),
       cmocka_unit_test(test_without_code),
+      cmocka_unit_test(test_bytes_that_were_built_here),
       cmocka_unit_test(test_a_note_that_cannot_be_made),
   };
   return cmocka_run_group_tests(tests, set_up, scratch_tear_down);
