@@ -31,8 +31,19 @@ check_c_source_compiles(
   BSM_HAS_PACKED_RELOCATIONS)
 unset(CMAKE_REQUIRED_LINK_OPTIONS)
 unset(CMAKE_REQUIRED_FLAGS)
-if(BSM_HAS_PACKED_RELOCATIONS AND NOT BSM_SANITIZE AND NOT BSM_FUZZ)
+if(BSM_HAS_PACKED_RELOCATIONS AND NOT BSM_SANITIZE AND NOT BSM_FUZZ
+   AND NOT BSM_OLD_GLIBC)
   set(BSM_LINK_SMALL -Wl,-z,pack-relative-relocs)
+endif()
+
+# What is distributed to other systems runs with older C libraries than the one
+# that it is built with, down to that of manylinux_2_28. There threads and
+# dlopen have libraries of their own.
+if(BSM_OLD_GLIBC)
+  add_compile_options(
+    "SHELL:-include ${PROJECT_SOURCE_DIR}/cmake/glibc_2_28.h")
+  list(APPEND BSM_LINK_SMALL "SHELL:-Wl,--push-state,--no-as-needed \
+-l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state")
 endif()
 
 add_library(bsm_options INTERFACE)
