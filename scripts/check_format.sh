@@ -8,7 +8,7 @@ format=${CLANG_FORMAT:-clang-format}
 mode="--dry-run -Werror"
 [ "${1:-}" = --fix ] && mode=-i
 folders=
-for folder in include src tools examples tests fuzz bench; do
+for folder in include src tools examples tests fuzz bench python; do
   [ -d "$folder" ] && folders="$folders $folder"
 done
 # shellcheck disable=SC2086
