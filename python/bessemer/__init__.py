@@ -13,6 +13,9 @@
 torch.export, a ScriptModule, an ExportedProgram, or an nn.Module. PyTorch is
 needed for the last three alone; engines run without it.
 
+`bessemer.torch` has what belongs into programs of PyTorch: the backend of
+torch.compile, and a `compile` with the arguments of Torch-TensorRT.
+
 Messages go to the logger "bessemer" of `logging`. Failures are exceptions,
 `bessemer.Error`, with one class for each kind.
 """

@@ -12,7 +12,7 @@ import bessemer
 FOLDER = pathlib.Path(bessemer.__file__).parent
 
 
-@pytest.mark.parametrize("module", ["bessemer"])
+@pytest.mark.parametrize("module", ["bessemer", "bessemer.torch"])
 def test_stubs(module):
     if module != "bessemer":
         pytest.importorskip("torch")
