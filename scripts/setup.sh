@@ -52,6 +52,11 @@ for kind in "$@"; do
       need_command python3 python3
       python3 -m pip --version >/dev/null 2>&1 ||
         missing="$missing python3-pip" # for NVIDIA's compiler
+      [ -e "$(/usr/bin/python3 -c \
+        'import sysconfig; print(sysconfig.get_paths()["include"])' \
+        2>/dev/null)/Python.h" ] || missing="$missing python3-dev"
+      /usr/bin/python3 -c 'import ensurepip' 2>/dev/null ||
+        missing="$missing python3-venv"
       need_command pkg-config pkgconf
       need_command nm binutils
       ;;
