@@ -19,6 +19,9 @@ if(TARGET bessemer-cli)
 endif()
 install(DIRECTORY include/bessemer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 # find_package(bessemer): bessemer::bessemer, bessemer::runtime,
 # bessemer::runtime-shapes and their -static forms.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bessemer)
@@ -38,6 +41,20 @@ install(FILES ${PROJECT_BINARY_DIR}/bessemer-config.cmake
               cmake/FindJansson.cmake
         DESTINATION ${package_dir})
 
+# The files find their folder themselves, so that the prefix may be chosen when
+# installing, and the tree be moved. Absolute folders stay as they are.
+file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" up "${up}")
+set(BSM_PC_PREFIX "\${pcfiledir}/${up}")
+set(BSM_PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+set(BSM_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  set(BSM_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+  set(BSM_PC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+  set(BSM_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 foreach(name IN LISTS libraries)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc

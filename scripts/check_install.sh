@@ -1,16 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# check_install.sh BUILD_DIR: installs into a scratch folder and builds the
-# examples against it through pkg-config and through the CMake package.
+# check_install.sh BUILD_DIR: installs into a scratch folder, moves that, and
+# builds the examples against it through pkg-config and through the CMake
+# package.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:?usage: check_install.sh BUILD_DIR}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
-cmake -S . -B "$build" -DCMAKE_INSTALL_PREFIX="$prefix" >/dev/null
 cmake --build "$build" >/dev/null
-cmake --install "$build" >/dev/null
+cmake --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$prefix"
+[ -e "$prefix/share/doc/bessemer/LICENSE" ]
+[ -e "$prefix/share/doc/bessemer/docs/architecture.md" ]
+! grep -rl "$work/first" "$prefix"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name bessemer.pc)")
 export PKG_CONFIG_PATH
