@@ -80,8 +80,7 @@ typedef struct bsm_parameter {
    * to example_dims where dims do not range. */
   bsm_dims min_dims, max_dims;
 } bsm_parameter;
-#define BSM_PARAMETER_INIT \
-  { .struct_size = sizeof(bsm_parameter) }
+#define BSM_PARAMETER_INIT BSM_SIZED_INIT(bsm_parameter)
 /* The parameters of `method` (NULL: "forward"). A submodule's method is named
  * by its path: "encoder.forward", "layers.0.forward". */
 BSM_API BSM_NODISCARD bsm_status bsm_module_parameter_count(bsm_module *module,
@@ -155,8 +154,17 @@ typedef struct bsm_input_spec {
   int64_t int_key;
   double float_key;
 } bsm_input_spec;
+#ifdef __cplusplus
+inline bsm_input_spec bsm_input_spec_init(void) {
+  bsm_input_spec made = bsm_input_spec();
+  made.dtype = BSM_DTYPE_FLOAT;
+  return made;
+}
+#define BSM_INPUT_SPEC_INIT bsm_input_spec_init()
+#else
 #define BSM_INPUT_SPEC_INIT \
   { .dtype = BSM_DTYPE_FLOAT }
+#endif
 
 /* The precision of some layers: those whose name (see bsm_engine_dump) matches
  * `layer`, which may have * and ?; or those of the submodule `module`, given by
@@ -243,8 +251,7 @@ typedef struct bsm_compile_options {
    * is a warning, and the layer computes in a precision that the target has. */
   bool obey_precisions;
 } bsm_compile_options;
-#define BSM_COMPILE_OPTIONS_INIT \
-  { .struct_size = sizeof(bsm_compile_options) }
+#define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)
 
 /* Compiles a method into an engine, which does not refer to the module.
  * BSM_UNSUPPORTED: operators that cannot run in an engine, all of them listed
@@ -313,8 +320,7 @@ typedef struct bsm_operator_info {
   /* For a method: why the first node that is no layer is none; or "". */
   const char *why;
 } bsm_operator_info;
-#define BSM_OPERATOR_INFO_INIT \
-  { .struct_size = sizeof(bsm_operator_info) }
+#define BSM_OPERATOR_INFO_INIT BSM_SIZED_INIT(bsm_operator_info)
 
 typedef struct bsm_operator_list bsm_operator_list;
 

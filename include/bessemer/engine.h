@@ -147,8 +147,7 @@ typedef struct bsm_binding {
   bsm_dims dims;
   bsm_memory_space space;
 } bsm_binding;
-#define BSM_BINDING_INIT \
-  { .struct_size = sizeof(bsm_binding) }
+#define BSM_BINDING_INIT BSM_SIZED_INIT(bsm_binding)
 
 BSM_API size_t bsm_engine_input_count(const bsm_engine *engine);
 BSM_API size_t bsm_engine_output_count(const bsm_engine *engine);
@@ -209,8 +208,7 @@ typedef struct bsm_engine_memory_info {
   uint64_t host_workspace, host_scratch;
   uint64_t device_weights;
 } bsm_engine_memory_info;
-#define BSM_ENGINE_MEMORY_INFO_INIT \
-  { .struct_size = sizeof(bsm_engine_memory_info) }
+#define BSM_ENGINE_MEMORY_INFO_INIT BSM_SIZED_INIT(bsm_engine_memory_info)
 /* The memory that running needs; `threads` as in the context options. With
  * shapes that range, it is that for the largest ones. Of an engine without its
  * device, scratch and device_weights are 0. A plan that a context
@@ -240,8 +238,7 @@ typedef struct bsm_step_info {
   double flops, bytes;
   size_t trial_count; /* tactics timed when the engine was built; 0: none */
 } bsm_step_info;
-#define BSM_STEP_INFO_INIT \
-  { .struct_size = sizeof(bsm_step_info) }
+#define BSM_STEP_INFO_INIT BSM_SIZED_INIT(bsm_step_info)
 BSM_API size_t bsm_engine_step_count(const bsm_engine *engine);
 BSM_API BSM_NODISCARD bsm_status bsm_engine_step(const bsm_engine *engine,
                                                  size_t index,
@@ -253,8 +250,7 @@ typedef struct bsm_step_trial {
   const char *tactic;
   double seconds; /* as the engine says: of the machine that built it */
 } bsm_step_trial;
-#define BSM_STEP_TRIAL_INIT \
-  { .struct_size = sizeof(bsm_step_trial) }
+#define BSM_STEP_TRIAL_INIT BSM_SIZED_INIT(bsm_step_trial)
 BSM_API BSM_NODISCARD bsm_status bsm_engine_step_trial(const bsm_engine *engine,
                                                        size_t step,
                                                        size_t index,
@@ -268,8 +264,7 @@ typedef struct bsm_engine_layer {
   uint32_t version;
   bool registered; /* in the registry of the load options */
 } bsm_engine_layer;
-#define BSM_ENGINE_LAYER_INIT \
-  { .struct_size = sizeof(bsm_engine_layer) }
+#define BSM_ENGINE_LAYER_INIT BSM_SIZED_INIT(bsm_engine_layer)
 BSM_API size_t bsm_engine_layer_count(const bsm_engine *engine);
 BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
                                                       size_t index,
@@ -468,8 +463,7 @@ typedef struct bsm_step_profile {
   double least;        /* seconds of the quickest run */
   double flops, bytes; /* of one run, as in bsm_step_info */
 } bsm_step_profile;
-#define BSM_STEP_PROFILE_INIT \
-  { .struct_size = sizeof(bsm_step_profile) }
+#define BSM_STEP_PROFILE_INIT BSM_SIZED_INIT(bsm_step_profile)
 /* The steps of the engine's plans, then those of the plans that the context has
  * made for shapes and still has; these and their names stay until the next run.
  * Instructions that run one by one are not included. */

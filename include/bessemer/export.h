@@ -23,4 +23,19 @@
 #define BSM_EXTERN_C_END
 #endif
 
+/* A struct that begins with its size, all else zero. C++17 has no designators.
+ */
+#ifdef __cplusplus
+template <typename T>
+inline T bsm_sized_struct() {
+  T made = T();
+  made.struct_size = sizeof(T);
+  return made;
+}
+#define BSM_SIZED_INIT(type) bsm_sized_struct<type>()
+#else
+#define BSM_SIZED_INIT(type) \
+  { .struct_size = sizeof(type) }
+#endif
+
 #endif /* BESSEMER_EXPORT_H_ */

@@ -92,8 +92,7 @@ typedef struct bsm_structure_info {
   bsm_dtype dtype;
   bsm_dims dims;
 } bsm_structure_info;
-#define BSM_STRUCTURE_INFO_INIT \
-  { .struct_size = sizeof(bsm_structure_info) }
+#define BSM_STRUCTURE_INFO_INIT BSM_SIZED_INIT(bsm_structure_info)
 
 /* All strings live as long as the structure. */
 BSM_API BSM_NODISCARD bsm_status

@@ -69,8 +69,17 @@ typedef struct bsm_dims {
 #define BSM_DIMS_STR_SIZE 256
 BSM_API const char *bsm_dims_format(char *buffer, bsm_dims dims);
 
-/* The text of `dims`, living until the end of the enclosing block. */
+/* The text of `dims`, living until the end of the enclosing block; in C++, of
+ * the full expression. */
+#ifdef __cplusplus
+struct bsm_dims_text {
+  char text[BSM_DIMS_STR_SIZE];
+  explicit bsm_dims_text(const bsm_dims &dims) { bsm_dims_format(text, dims); }
+};
+#define bsm_dims_str(dims) (bsm_dims_text(dims).text)
+#else
 #define bsm_dims_str(dims) bsm_dims_format((char[BSM_DIMS_STR_SIZE]){0}, (dims))
+#endif
 
 /* Memory spaces: the host's, or that of the device that an engine runs on. For
  * the CPU all memory is the host's. */
