@@ -132,6 +132,17 @@ def test_integers_and_embeddings(regions):
     assert regions() == (1, [])
 
 
+def test_recurrent_networks(regions):
+    if not hasattr(torch._dynamo.config, "allow_rnn"):
+        pytest.skip("PyTorch keeps recurrent networks out of graphs")
+    model, x = nn.LSTM(8, 16, 2, batch_first=True).eval(), torch.rand(2, 5, 8)
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        (made, (h, c)), (expected, states) = compiled(model)(x), model(x)
+    for one, other in ((made, expected), (h, states[0]), (c, states[1])):
+        close(one, other)
+    assert regions() == (1, [])
+
+
 def test_shapes_that_change(regions):
     model = nn.Sequential(nn.Linear(8, 4), nn.ReLU()).eval()
     fast = compiled(model, max_shapes=3)
