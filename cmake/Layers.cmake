@@ -159,6 +159,10 @@ endforeach()
 list(APPEND BSM_SMALL_FILES runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
      aten/complex_math.c aten/linalg.c)
+# What GPUs do once for each engine, context or plan.
+foreach(file IN ITEMS code device driver forms launch loops memory strided)
+  list(APPEND BSM_SMALL_FILES backend/cuda/cuda_${file}.c)
+endforeach()
 foreach(folder IN ITEMS backend/checks backend/cuda/steps engine plugin
                         runtime/context runtime/engine runtime/shapes
                         runtime/steps)

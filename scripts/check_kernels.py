@@ -5,9 +5,9 @@
 check_kernels.py BUILD [--record FOLDER] [--install] [--jobs N]
 
 Which kernels there are follows from plans. So this builds all models of
-tests/data/models for each architecture, with a stand-in for NVRTC that writes
-down what it is asked for; and it takes what tests/conformance asked for. That
-is in FOLDER when the tests ran with
+tests/data/models for each architecture, and a model for ranges of shapes, with a
+stand-in for NVRTC that writes down what it is asked for; and it takes what
+tests/conformance asked for. That is in FOLDER when the tests ran with
 
   BSM_OTHER_RECORD=FOLDER BSM_OTHER_TARGETS="$(check_kernels.py --targets)"
 
@@ -33,6 +33,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KERNELS = os.path.join(ROOT, "src", "backend", "cuda", "kernels")
 MODELS = os.path.join(ROOT, "tests", "data", "models")
+RANGING = os.path.join(ROOT, "tests", "data", "ranging", "sides.ts")
+RANGE = "[(1,6);(3,6);(24,6)]"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90a", "sm_100")
 TARGETS = ["cuda:" + a for a in ARCHITECTURES]
 SONAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
@@ -121,21 +123,24 @@ class Compiler:
 # ---- what is asked for ----
 
 
+def fixed_inputs(path):
+    return ["--inputs-from", path.rsplit("-", 1)[0] + ".npz", path]
+
+
 def is_model(path):
     arrays = path.rsplit("-", 1)[0] + ".npz"
     return path.endswith((".ts", ".pt2")) and os.path.exists(arrays)
 
 
-def record_model(build, target, path, folder):
-    arrays = path.rsplit("-", 1)[0] + ".npz"
+def record_model(build, target, path, inputs, folder):
     environment = dict(
         os.environ, BSM_STANDIN_RECORD=folder, BESSEMER_KERNEL_CACHE="",
         BESSEMER_NVRTC=os.path.join(build, "libbsm_standin_nvrtc.so"))
     with tempfile.TemporaryDirectory() as work:
         done = subprocess.run([
             os.path.join(build, "bessemer"), "compile", "--no-timing",
-            "--target", target, "--inputs-from", arrays, path, "-o",
-            os.path.join(work, "model.bsm")
+            "--target", target, "-o", os.path.join(work, "model.bsm"),
+            *inputs(path)
         ], env=environment, capture_output=True, text=True, check=False)
     return done.returncode == 0 or f"{path} for {target}:\n{done.stderr}"
 
@@ -143,8 +148,11 @@ def record_model(build, target, path, folder):
 def record_models(pool, build, folder):
     """The number of those that failed."""
     models = [p for p in sorted(glob.glob(os.path.join(MODELS, "*"))) if is_model(p)]
-    jobs = [pool.submit(record_model, build, t, p, folder)
+    jobs = [pool.submit(record_model, build, t, p, fixed_inputs, folder)
             for p in models for t in TARGETS]
+    # All ranging engines have the same kernels besides their own.
+    jobs += [pool.submit(record_model, build, t, RANGING, lambda p: [p, RANGE], folder)
+             for t in TARGETS]
     wrong = [j.result() for j in jobs if j.result() is not True]
     for text in wrong:
         print("FAILED: " + text)

@@ -28,6 +28,7 @@
 #include "builder/target.h"
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/other_code.h"
+#include "tests/conformance/wide_code.h"
 
 #define HARNESS_TENSORS 20
 #define HARNESS_UNUSED __attribute__((unused))
@@ -48,6 +49,7 @@ typedef struct harness {
   guarded weight_data[BSM_STEP_MAX_WEIGHTS], data[HARNESS_TENSORS];
   uint32_t input_ids[HARNESS_TENSORS], output_ids[HARNESS_TENSORS];
   void *inputs[HARNESS_TENSORS], *outputs[HARNESS_TENSORS];
+  int code; /* of those of wide_code.h */
 } harness;
 
 static HARNESS_UNUSED guarded guard_alloc(size_t size, size_t alignment) {
@@ -302,9 +304,10 @@ static HARNESS_UNUSED bsm_code_image *make_code(bsm_device *device,
   *step = h->step;
   plan->steps = step;
   step->space = BSM_SPACE_DEVICE;
+  const bsm_plan *with_code;
   bsm_status status = other_code(plan, arena);
-  if (!status) status = t->ops->add_code(t, plan, arena, NULL);
-  if (!status) status = device->ops->code_load(device, plan, &code);
+  if (!status) status = wide_code(t, h->code, plan, arena, &with_code);
+  if (!status) status = device->ops->code_load(device, with_code, &code);
   if (status) fail_msg("%s", bsm_status_message(status));
   return code;
 }
@@ -412,6 +415,10 @@ static HARNESS_UNUSED bsm_status harness_run(harness *h, uint32_t isa,
     assert_null(bsm_thread_pool_create(threads, NULL, &options.pool));
   }
   st = harness_run_checked(h, &options);
+  /* What the check has taken has to run. */
+  if (bsm_status_code(st) == BSM_UNSUPPORTED) {
+    fail_msg("%s", bsm_status_message(st));
+  }
   suite.ran += !st;
   bsm_thread_pool_destroy(options.pool);
   return st;
@@ -454,9 +461,9 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
 /* Compares the outputs; `arg` is the caller's. */
 typedef void harness_compare(harness *h, uint32_t isa, void *arg);
 
-/* Runs on each instruction set with 1 and with 2 threads, starting from
- * outputs full of 0x5a, and compares; nothing when the device does not take the
- * step. */
+/* Runs on each instruction set with 1 and with 2 threads, and then with other
+ * code if there is some, starting from outputs full of 0x5a, and compares;
+ * nothing when the device does not take the step. */
 static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
                                            void *arg) {
   uint32_t isas[8];
@@ -464,24 +471,26 @@ static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
   if (!suite_takes_next()) return;
   for (int i = 0; i < n; i++) {
     uint8_t *first[HARNESS_TENSORS] = {NULL};
-    for (int threads = 1; threads <= 2; threads++) {
+    const int wide = wide_code_next(), runs = wide ? 3 : 2;
+    for (int run = 1; run <= runs; run++) {
+      h->code = run > 2 ? wide : 0;
       for (uint32_t k = 0; k < h->step.output_count; k++) {
         guarded *g = &h->data[h->step.outputs[k]];
         memset(g->data, 0x5a, g->size);
       }
-      if (!harness_runs_it(h, isas[i], threads)) return;
+      if (!harness_runs_it(h, isas[i], run > 1 ? 2 : 1)) return;
       compare(h, isas[i], arg);
       for (uint32_t k = 0; k < h->step.output_count; k++) {
         guarded *g = &h->data[h->step.outputs[k]];
-        if (threads == 1) {
+        if (run == 1) {
           first[k] = malloc(g->size + 1);
           assert_non_null(first[k]);
           memcpy(first[k], g->data, g->size);
         } else {
           if (memcmp(first[k], g->data, g->size) != 0) {
-            fail_msg("output %u of the second run differs", k);
+            fail_msg("output %u of run %d differs", k, run);
           }
-          free(first[k]);
+          if (run == runs) free(first[k]);
         }
       }
     }

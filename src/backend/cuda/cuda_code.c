@@ -176,12 +176,22 @@ static bsm_status ready(bsm_cuda_device *d, entry *e, const char *name,
   return BSM_OK;
 }
 
+static entry *find_entry(const bsm_code_image *c,
+                         const bsm_cuda_kernel *kernel) {
+  const entry key = {.form = {.kernel = kernel->name}};
+  return c && c->count
+             ? bsearch(&key, c->entries, c->count, sizeof(entry), by_kernel)
+             : NULL;
+}
+
+bool bsm_cuda_code_has(const bsm_code_image *code,
+                       const bsm_cuda_kernel *kernel) {
+  return find_entry(code, kernel) != NULL;
+}
+
 bsm_status bsm_cuda_code_find(bsm_code_image *c, const bsm_cuda_kernel *kernel,
                               unsigned shared_bytes, bsm_cu_function *out) {
-  const entry key = {.form = {.kernel = kernel->name}};
-  entry *found = c && c->count ? bsearch(&key, c->entries, c->count,
-                                         sizeof(entry), by_kernel)
-                               : NULL;
+  entry *found = find_entry(c, kernel);
   if (!found) {
     return BSM_FAIL(BSM_UNSUPPORTED, "the engine has no code for %s",
                     kernel->name);

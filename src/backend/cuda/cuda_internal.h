@@ -66,6 +66,8 @@ void bsm_cuda_code_unload(bsm_code_image *code);
 /* The compute capability that the code was built for, of which its kernels are:
  * that of the device or an earlier one. NULL, or empty: that of the device. */
 int bsm_cuda_code_sm(const bsm_code_image *code, const bsm_cuda_device *d);
+bool bsm_cuda_code_has(const bsm_code_image *code,
+                       const bsm_cuda_kernel *kernel);
 /* The function of a kernel. BSM_UNSUPPORTED: the engine does not carry it. */
 BSM_NODISCARD bsm_status bsm_cuda_code_find(bsm_code_image *code,
                                             const bsm_cuda_kernel *kernel,

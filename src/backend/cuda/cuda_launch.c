@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aten/tensor.h"
 #include "base/checked.h"
 #include "base/hash.h"
 
@@ -52,8 +53,25 @@ bsm_dtype bsm_cuda_raw_dtype(bsm_dtype dtype) {
   }
 }
 
-const char *bsm_cuda_raw_type(bsm_dtype dtype) {
-  return bsm_cuda_type(bsm_cuda_raw_dtype(dtype));
+bsm_cuda_held bsm_cuda_held_of(bsm_dtype dtype) {
+  switch (dtype) {
+    case BSM_DTYPE_FLOAT:
+    case BSM_DTYPE_HALF:
+    case BSM_DTYPE_BFLOAT16:
+      return BSM_CUDA_HELD_FLOAT;
+    case BSM_DTYPE_DOUBLE:
+      return BSM_CUDA_HELD_DOUBLE;
+    case BSM_DTYPE_BOOL:
+      return BSM_CUDA_HELD_TRUTH;
+    default:
+      return BSM_CUDA_HELD_INTEGER;
+  }
+}
+
+const char *bsm_cuda_any_type(bsm_cuda_held held) {
+  static const char *const types[] = {"any_f32", "any_f64", "any_i64",
+                                      "any_bool"};
+  return types[held];
 }
 
 uint64_t bsm_cuda_blocks(uint64_t count, unsigned block, uint64_t most) {
@@ -67,54 +85,88 @@ static bsm_cuda_launch *last(bsm_cuda_launches *l) {
   return &l->items[l->count - 1];
 }
 
-static bsm_status name_kernel(bsm_cuda_launches *l) {
-  bsm_cuda_kernel *k = &last(l)->kernel;
-  if (!k->generated) {
-    k->name =
-        bsm_arena_printf(l->arena, "%s %s %s", k->source, k->entry, k->options);
-  } else {
-    const size_t size = strlen(k->generated);
-    k->name = bsm_arena_printf(
-        l->arena, "%s %s %s code=%016" PRIx64 "%016" PRIx64, k->source,
-        k->entry, k->options, bsm_hash64(k->generated, size, 0),
-        bsm_hash64(k->generated, size, 1));
-  }
+bsm_status bsm_cuda_name_kernel(bsm_arena *arena, bsm_cuda_kernel *k) {
+  const size_t size = k->generated ? strlen(k->generated) : 0;
+  k->name = bsm_arena_printf(arena, "%s %s " BSM_CUDA_PARAMS_VERSION " %s",
+                             k->source, k->entry, k->options);
+  BSM_TRY_ALLOC(k->name);
+  if (!size) return BSM_OK;
+  k->name = bsm_arena_printf(arena, "%s code=%016" PRIx64 "%016" PRIx64,
+                             k->name, bsm_hash64(k->generated, size, 0),
+                             bsm_hash64(k->generated, size, 1));
   BSM_TRY_ALLOC(k->name);
   return BSM_OK;
+}
+
+/* Adds to the options of the last launch. */
+static bsm_status put_options(bsm_cuda_launches *l, const char *format,
+                              va_list args) {
+  char text[256];
+  bsm_cuda_kernel *k = &last(l)->kernel;
+  const int length = vsnprintf(text, sizeof(text), format, args);
+  if (length < 0 || (size_t)length >= sizeof(text)) {
+    return BSM_FAIL(BSM_INTERNAL, "%s: options of %d characters", k->source,
+                    length);
+  }
+  k->options = bsm_arena_printf(l->arena, "%s%s%s", k->options,
+                                k->options[0] ? " " : "", text);
+  BSM_TRY_ALLOC(k->options);
+  return BSM_OK;
+}
+
+bsm_status bsm_cuda_add_options(bsm_cuda_launches *l, bsm_cuda_scope widest,
+                                const char *format, ...) {
+  va_list args;
+  if (l->scope > widest) return BSM_OK;
+  va_start(args, format);
+  bsm_status status = put_options(l, format, args);
+  va_end(args);
+  return status;
+}
+
+bsm_status bsm_cuda_add_second_type(bsm_cuda_launches *l, const char *name,
+                                    bsm_dtype dtype, bsm_dtype held) {
+  return bsm_cuda_add_options(l, BSM_CUDA_FOR_KIND, "-D%s=%s", name,
+                              l->scope == BSM_CUDA_FOR_KIND
+                                  ? bsm_cuda_any_type(bsm_cuda_held_of(held))
+                                  : bsm_cuda_type(dtype));
+}
+
+bsm_status bsm_cuda_add_type(bsm_cuda_launches *l, const char *name,
+                             bsm_dtype dtype) {
+  return bsm_cuda_add_second_type(l, name, dtype, dtype);
+}
+
+bsm_status bsm_cuda_add_product_type(bsm_cuda_launches *l, bsm_dtype dtype) {
+  return bsm_dtype_is_floating(dtype)
+             ? bsm_cuda_add_options(l, BSM_CUDA_FOR_KIND, "-DK_T=%s",
+                                    bsm_cuda_type(dtype))
+             : bsm_cuda_add_type(l, "K_T", dtype);
 }
 
 bsm_status bsm_cuda_add_launch(bsm_cuda_launches *l, const char *source,
                                const char *entry, const void *params,
                                size_t size, const char *format, ...) {
-  char options[256];
   va_list args;
   if (l->count == BSM_CUDA_MAX_LAUNCHES || size > BSM_CUDA_MAX_PARAMS) {
     return BSM_FAIL(BSM_INTERNAL, "%s: %" PRIu32 " launches, parameters of %zu",
                     source, l->count, size);
   }
-  va_start(args, format);
-  const int length = vsnprintf(options, sizeof(options), format, args);
-  va_end(args);
-  if (length < 0 || (size_t)length >= sizeof(options)) {
-    return BSM_FAIL(BSM_INTERNAL, "%s: options of %d characters", source,
-                    length);
-  }
   bsm_cuda_launch *launch = &l->items[l->count++];
   *launch = (bsm_cuda_launch){
-      .kernel = {.source = source,
-                 .entry = entry,
-                 .options = bsm_arena_printf(l->arena, "%s", options)},
+      .kernel = {.source = source, .entry = entry, .options = ""},
       .grid = {1, 1, 1},
       .block = {1, 1, 1},
       .params_size = (uint32_t)size,
       .rounds = {0, 1, 1}};
   launch->params = bsm_arena_alloc(l->arena, size ? size : 1, 16);
   launch->slots = BSM_NEW_ARRAY(l->arena, bsm_cuda_slot, BSM_CUDA_MAX_SLOTS);
-  if (!launch->kernel.options || !launch->params || !launch->slots) {
-    return BSM_FAIL_OOM();
-  }
+  if (!launch->params || !launch->slots) return BSM_FAIL_OOM();
   memcpy(launch->params, params, size);
-  return name_kernel(l);
+  va_start(args, format);
+  bsm_status status = put_options(l, format, args);
+  va_end(args);
+  return status;
 }
 
 void bsm_cuda_set_grid(bsm_cuda_launches *l, uint64_t x, uint64_t y,
@@ -142,9 +194,8 @@ void bsm_cuda_set_rounds(bsm_cuda_launches *l, int64_t first, int64_t every,
   last(l)->rounds = (bsm_cuda_rounds){first, every, end};
 }
 
-bsm_status bsm_cuda_set_generated(bsm_cuda_launches *l, const char *text) {
+void bsm_cuda_set_generated(bsm_cuda_launches *l, const char *text) {
   last(l)->kernel.generated = text;
-  return name_kernel(l);
 }
 
 bsm_status bsm_cuda_add_slot(bsm_cuda_launches *l, bsm_cuda_slot_kind kind,
@@ -166,6 +217,24 @@ void bsm_cuda_move_slot(bsm_cuda_launches *l, int64_t bytes, int64_t advance) {
   slot->advance = advance;
 }
 
+void bsm_cuda_type_slot(bsm_cuda_launches *l, bsm_dtype dtype) {
+  if (l->scope < BSM_CUDA_FOR_KIND) return;
+  bsm_cuda_slot *slot = &last(l)->slots[last(l)->slot_count - 1];
+  slot->bytes = (int64_t)((uint64_t)slot->bytes +
+                          ((uint64_t)dtype << BSM_CUDA_DTYPE_SHIFT));
+}
+
+void bsm_cuda_type_product_slot(bsm_cuda_launches *l, bsm_dtype dtype) {
+  if (!bsm_dtype_is_floating(dtype)) bsm_cuda_type_slot(l, dtype);
+}
+
+bsm_status bsm_cuda_add_typed_slot(bsm_cuda_launches *l, size_t offset,
+                                   uint32_t tensor) {
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offset, tensor));
+  bsm_cuda_type_slot(l, l->plan->tensors[tensor].dtype);
+  return BSM_OK;
+}
+
 bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l, uint64_t bytes,
                                 uint64_t *offset) {
   size_t size;
@@ -180,14 +249,23 @@ bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l, uint64_t bytes,
 }
 
 bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
-                                  const bsm_plan_step *step, int sm,
+                                  const bsm_plan_step *step,
+                                  bsm_cuda_scope scope, int sm,
                                   bsm_arena *arena, bsm_cuda_launches *out) {
   const bsm_cuda_step_kind *kind = bsm_cuda_step_kind_of(step->kind);
-  *out = (bsm_cuda_launches){
-      .plan = plan, .step = step, .arena = arena, .sm = sm, .rounds = 1};
+  *out = (bsm_cuda_launches){.plan = plan,
+                             .step = step,
+                             .arena = arena,
+                             .scope = scope,
+                             .sm = sm,
+                             .rounds = 1};
   if (!kind) {
     return BSM_FAIL(BSM_UNSUPPORTED, "GPUs have no steps of kind %s",
                     bsm_step_kind_name(step->kind));
   }
-  return kind->launches(out);
+  BSM_TRY(kind->launches(out));
+  for (uint32_t i = 0; i < out->count; i++) {
+    BSM_TRY(bsm_cuda_name_kernel(arena, &out->items[i].kernel));
+  }
+  return BSM_OK;
 }

@@ -9,18 +9,29 @@
 #ifndef BSM_BACKEND_CUDA_LAUNCH_H_
 #define BSM_BACKEND_CUDA_LAUNCH_H_
 
+#include "backend/cuda/kernels/params.h"
 #include "base/arena.h"
 #include "base/strings.h"
 #include "engine/plan.h"
+
+/* What the kernel of a launch is compiled for. What the code does not say then,
+ * its parameters do; the work, its order and the bits of the result are the
+ * same. */
+typedef enum bsm_cuda_scope {
+  BSM_CUDA_FOR_SIZES, /* a step, and what follows from its sizes and strides */
+  BSM_CUDA_FOR_STEP,  /* such steps of any sizes and strides */
+  BSM_CUDA_FOR_KIND /* any step of the kind: dtypes, too, are parameters. There
+                       are few such kernels: target/general_kernels.c */
+} bsm_cuda_scope;
 
 /* Machine code of one entry: a source of kernels/, specialised. */
 typedef struct bsm_cuda_kernel {
   const char *source;  /* "softmax" for kernels/softmax.cu */
   const char *entry;   /* the kernel's name in it */
-  const char *options; /* "-DT=f16 -DVECTOR=8", in a fixed order */
+  const char *options; /* "--fmad=false -DK_T=f16", in a fixed order */
   /* Code that the source includes as "generated.cuh", or NULL. */
   const char *generated;
-  /* All of that in one line, of which the code of an engine is found: equal
+  /* All of that in one line, by which the code of an engine is found: equal
    * names, equal code. */
   const char *name;
 } bsm_cuda_kernel;
@@ -69,6 +80,7 @@ typedef struct bsm_cuda_launches {
   const bsm_plan *plan;
   const bsm_plan_step *step;
   bsm_arena *arena;
+  bsm_cuda_scope scope;
   int sm; /* compute capability built for: 75, 80, 90, ... */
   bsm_cuda_launch items[BSM_CUDA_MAX_LAUNCHES];
   uint32_t count;
@@ -77,11 +89,29 @@ typedef struct bsm_cuda_launches {
 } bsm_cuda_launches;
 
 /* Adds a launch whose parameters are a copy of `size` bytes at `params`; the
- * options are printed as `format` says. */
+ * options are printed as `format` says, and are there in every scope. */
 BSM_NODISCARD bsm_status bsm_cuda_add_launch(
     bsm_cuda_launches *l, const char *source, const char *entry,
     const void *params, size_t size, const char *format, ...) BSM_PRINTF(6, 7);
-/* About the launch that was added last. */
+/* About the launch that was added last. Options that are there in no scope that
+ * is wider than `widest`. */
+BSM_NODISCARD bsm_status bsm_cuda_add_options(bsm_cuda_launches *l,
+                                              bsm_cuda_scope widest,
+                                              const char *format, ...)
+    BSM_PRINTF(3, 4);
+/* The option -DNAME=TYPE: the type of a dtype; for all of a kind, one of which
+ * elements of any dtype are loaded and stored, held as those of `dtype` are. */
+BSM_NODISCARD bsm_status bsm_cuda_add_type(bsm_cuda_launches *l,
+                                           const char *name, bsm_dtype dtype);
+/* The same, held as those of `held`. */
+BSM_NODISCARD bsm_status bsm_cuda_add_second_type(bsm_cuda_launches *l,
+                                                  const char *name,
+                                                  bsm_dtype dtype,
+                                                  bsm_dtype held);
+/* The same of products, whose floating types are known in every scope: half of
+ * the time they move elements. */
+BSM_NODISCARD bsm_status bsm_cuda_add_product_type(bsm_cuda_launches *l,
+                                                   bsm_dtype dtype);
 void bsm_cuda_set_grid(bsm_cuda_launches *l, uint64_t x, uint64_t y,
                        uint64_t z);
 void bsm_cuda_set_block(bsm_cuda_launches *l, unsigned x, unsigned y,
@@ -89,13 +119,20 @@ void bsm_cuda_set_block(bsm_cuda_launches *l, unsigned x, unsigned y,
 void bsm_cuda_set_shared(bsm_cuda_launches *l, size_t bytes);
 void bsm_cuda_set_rounds(bsm_cuda_launches *l, int64_t first, int64_t every,
                          int64_t end);
-BSM_NODISCARD bsm_status bsm_cuda_set_generated(bsm_cuda_launches *l,
-                                                const char *text);
+void bsm_cuda_set_generated(bsm_cuda_launches *l, const char *text);
 BSM_NODISCARD bsm_status bsm_cuda_add_slot(bsm_cuda_launches *l,
                                            bsm_cuda_slot_kind kind,
                                            size_t offset, uint64_t index);
 /* About the slot that was added last. */
 void bsm_cuda_move_slot(bsm_cuda_launches *l, int64_t bytes, int64_t advance);
+/* Kernels for all of a kind see the dtype in the address. */
+void bsm_cuda_type_slot(bsm_cuda_launches *l, bsm_dtype dtype);
+/* The same for a slot that has elements of a product. */
+void bsm_cuda_type_product_slot(bsm_cuda_launches *l, bsm_dtype dtype);
+/* A slot of a tensor of the plan, which is typed. */
+BSM_NODISCARD bsm_status bsm_cuda_add_typed_slot(bsm_cuda_launches *l,
+                                                 size_t offset,
+                                                 uint32_t tensor);
 /* Room of the step's scratch memory: its offset. BSM_LIMIT: too much. */
 BSM_NODISCARD bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l,
                                               uint64_t bytes, uint64_t *offset);
@@ -107,17 +144,25 @@ uint64_t bsm_cuda_blocks(uint64_t count, unsigned block, uint64_t most);
 /* The type of device.cuh for a dtype, "f16"; NULL: kernels have none. */
 const char *bsm_cuda_type(bsm_dtype dtype);
 
-/* The type that moves elements of a dtype as they are, whatever their bits
- * mean: "u8", "i16", "i32", "i64". */
-const char *bsm_cuda_raw_type(bsm_dtype dtype);
-/* The dtype of that type. */
+/* The integers that move elements of a dtype as they are, whatever their bits
+ * mean. */
 bsm_dtype bsm_cuda_raw_dtype(bsm_dtype dtype);
+
+/* What a value of the dtype is held in. */
+bsm_cuda_held bsm_cuda_held_of(bsm_dtype dtype);
+/* The type of device.cuh for all dtypes that are held in it: "any_f32". */
+const char *bsm_cuda_any_type(bsm_cuda_held held);
+
+/* Sets the kernel's name, of all else that it has. */
+BSM_NODISCARD bsm_status bsm_cuda_name_kernel(bsm_arena *arena,
+                                              bsm_cuda_kernel *kernel);
 
 /* The kernels of a checked step, ready to be launched.
  * BSM_UNSUPPORTED: there is none for it. */
 BSM_NODISCARD bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
                                                 const bsm_plan_step *step,
-                                                int sm, bsm_arena *arena,
+                                                bsm_cuda_scope scope, int sm,
+                                                bsm_arena *arena,
                                                 bsm_cuda_launches *out);
 
 /* Columns of the values of attention. */

@@ -63,6 +63,7 @@ int bsm_cuda_loops_init(bsm_cuda_elements *e,
     e->sizes[0] = 1;
     loops = 1;
   }
+  e->loops = loops;
   return loops;
 }
 

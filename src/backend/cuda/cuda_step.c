@@ -109,6 +109,30 @@ static bsm_status enqueue(const bsm_prepared_step *step, const bsm_run *run) {
 
 /* ---- preparing ---- */
 
+static bool has_all(const bsm_code_image *code, const bsm_cuda_launches *l) {
+  bool has = true;
+  for (uint32_t i = 0; i < l->count && has; i++) {
+    has = bsm_cuda_code_has(code, &l->items[i].kernel);
+  }
+  return has;
+}
+
+/* With the kernels that are the most special ones of those that the engine
+ * carries: plans for the shapes of a run may need what no plan of the engine
+ * has. */
+static bsm_status make_launches(const prepared *p, const bsm_code_image *code,
+                                bsm_arena *arena, bsm_cuda_launches *l) {
+  const int sm = bsm_cuda_code_sm(code, p->device);
+  for (int scope = BSM_CUDA_FOR_SIZES; scope <= BSM_CUDA_FOR_KIND; scope++) {
+    BSM_TRY(bsm_cuda_make_launches(p->plan, p->step, (bsm_cuda_scope)scope, sm,
+                                   arena, l));
+    if (has_all(code, l)) return BSM_OK;
+  }
+  /* The most special ones, which the message is about. */
+  return bsm_cuda_make_launches(p->plan, p->step, BSM_CUDA_FOR_SIZES, sm, arena,
+                                l);
+}
+
 static bsm_status find_functions(prepared *p, bsm_code_image *code,
                                  bsm_arena *arena) {
   p->functions = BSM_NEW_ARRAY(arena, bsm_cu_function, p->count + (size_t)1);
@@ -125,8 +149,7 @@ static bsm_status prepare(const bsm_cuda_stream *s, prepared *p,
                           bsm_arena *arena, size_t *scratch_size) {
   bsm_cuda_launches *l = BSM_NEW(arena, bsm_cuda_launches);
   BSM_TRY_ALLOC(l);
-  BSM_TRY(bsm_cuda_make_launches(
-      p->plan, p->step, bsm_cuda_code_sm(s->code, p->device), arena, l));
+  BSM_TRY(make_launches(p, s->code, arena, l));
   p->count = l->count;
   p->rounds = l->rounds;
   p->launches = l->items;

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // out = softmax(mask(scale Q K^T)) V: a block for each query. Keys are taken in
 // chunks of one for each thread; what was summed is scaled down when a chunk
-// has a greater score. Options: K_T, K_HEADS (loops), K_BIASES, K_MASK (0, 1:
-// keep, 2: hide), K_CAUSAL, K_CLEARS, K_COLUMNS (sums of a thread).
+// has a greater score. Options: K_T; of the step: K_BIASES, K_MASK (0, 1:
+// keep, 2: hide), K_CAUSAL, K_CLEARS; of sizes: K_HEADS (loops), K_COLUMNS (sums
+// of a thread).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
+
+#ifndef K_BIASES
+#define K_BIASES p.biases
+#define K_MASK p.mask
+#define K_CAUSAL p.causal
+#define K_CLEARS p.clears
+#endif
+#ifndef K_HEADS
+#define K_HEADS p.loops
+#define K_COLUMNS 8
+#endif
 
 enum { OUT, Q, K, V, BIAS, MASK = BIAS + 2, OPERANDS, THREADS = 128 };
 
@@ -29,7 +41,7 @@ KERNEL_OF(THREADS, attention, bsm_cuda_attention) {
   for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
     const i64 query = r % p.queries;
     i64 at[OPERANDS] = {};
-    seek<K_HEADS, OPERANDS>(r / p.queries, p.head_sizes, p.head_strides, at);
+    seek<OPERANDS>(K_HEADS, r / p.queries, p.head_sizes, p.head_strides, at);
     for (int k = 0; k < OPERANDS; k++) {
       if (k != K && k != V) at[k] += query * p.row[k];
     }
@@ -47,8 +59,10 @@ KERNEL_OF(THREADS, attention, bsm_cuda_attention) {
       if (key < seen) {
         value dot = 0;
         for (i64 e = 0; e < p.depth; e++) {
-          dot += load<K_T>(p.address[Q], at[Q] + e * p.column[Q]) *
-                 load<K_T>(p.address[K], at[K] + key * p.row[K] + e * p.column[K]);
+          dot = add_product(
+              dot, load<K_T>(p.address[Q], at[Q] + e * p.column[Q]),
+              load<K_T>(p.address[K],
+                        at[K] + key * p.row[K] + e * p.column[K]));
         }
         score = dot * (value)p.scale;
         for (int b = 0; b < K_BIASES; b++) {
@@ -66,7 +80,7 @@ KERNEL_OF(THREADS, attention, bsm_cuda_attention) {
       const value shrink = most == lowest(value()) ? 0 : exponential(most - base);
       const value w = key < seen ? exponential(score - base) : 0;
       most = greatest;
-      total = total * shrink + combine<THREADS>(w, sum());
+      total = add_product(combine<THREADS>(w, sum()), total, shrink);
       weights[threadIdx.x] = w;
       __syncthreads();
       const i64 here = seen - first < THREADS ? seen - first : THREADS;
@@ -76,8 +90,10 @@ KERNEL_OF(THREADS, attention, bsm_cuda_attention) {
         if (column >= p.width) continue;
         value s = mine[c] * shrink;
         for (i64 k = 0; k < here; k++) {
-          s += weights[k] * load<K_T>(p.address[V], at[V] + (first + k) * p.row[V] +
-                                                        column * p.column[V]);
+          s = add_product(s, weights[k],
+                          load<K_T>(p.address[V], at[V] +
+                                                      (first + k) * p.row[V] +
+                                                      column * p.column[V]));
         }
         mine[c] = s;
       }

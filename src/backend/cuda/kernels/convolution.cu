@@ -2,12 +2,20 @@
 // Convolutions and deconvolutions as products: rows are the pixels of the
 // output, columns its maps, and the sum goes over the window and the maps of
 // the input, innermost. Images have any strides. A block makes a tile of one
-// group. Options: K_T, K_ACTIVATION, K_TRANSPOSED.
+// group. Options: K_T; of the step: K_ACTIVATION, K_TRANSPOSED.
+#ifndef K_ACTIVATION
+#define CODES_VARY
+#endif
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
 #include "tile.cuh"
+
+#ifndef K_ACTIVATION
+#define K_ACTIVATION (int)p.activation
+#define K_TRANSPOSED p.transposed
+#endif
 
 typedef element<K_T>::value value;
 

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused element-wise programs, copies and fills: for each element of the output
-// one call of compute(), which is generated from the step. Options: K_INPUTS,
-// K_LOOPS (how many there are), K_INDEX (u32 or i64: the type of offsets).
+// one call of compute(), which is generated from the step. Options: K_INPUTS;
+// of sizes: K_LOOPS (how many there are), K_INDEX (u32 or i64: the type of
+// offsets).
 // generated.cuh has also: types out_type and in_type<k>, and the macro
 // LOAD_ALL(p, offset), which loads the arguments of compute().
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
+#include "loops.cuh"
 #include "generated.cuh"
+
+#ifndef K_LOOPS
+#define K_LOOPS (int)p.loops
+#define K_INDEX i64
+#endif
 
 KERNEL(element_wise, bsm_cuda_elements) {
   const K_INDEX step = (K_INDEX)gridDim.x * blockDim.x;
@@ -17,11 +24,10 @@ KERNEL(element_wise, bsm_cuda_elements) {
     K_INDEX rest = i;
 #pragma unroll
     for (int k = 0; k <= K_INPUTS; k++) offset[k] = 0;
-#pragma unroll
+    UNROLL_LOOPS
     for (int loop = K_LOOPS - 1; loop >= 0; loop--) {
-      const K_INDEX size = (K_INDEX)p.sizes[loop];
-      const K_INDEX at = loop ? rest % size : rest;
-      if (loop) rest /= size;
+      const K_INDEX at =
+          loop ? divide_by(rest, (K_INDEX)p.sizes[loop]) : rest;
 #pragma unroll
       for (int k = 0; k <= K_INPUTS; k++) {
         offset[k] += at * (K_INDEX)p.strides[k][loop];

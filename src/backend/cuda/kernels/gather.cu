@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gather: a thread for each output, which reads its index. Operands: output,
-// data, indices. Options: K_T, K_I (the indices' type), K_LOOPS.
+// data, indices. Options: K_T, K_I (the indices' type);
+// of sizes: K_LOOPS.
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
 #include "fault.cuh"
 
+#ifndef K_LOOPS
+#define K_LOOPS p.e.loops
+#endif
+
 KERNEL(gather, bsm_cuda_gather) {
   const i64 step = (i64)gridDim.x * blockDim.x;
   for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.e.count;
        i += step) {
     i64 at[3] = {0, 0, 0};
-    seek<K_LOOPS, 3>(i, p.e.sizes, p.e.strides, at);
+    seek<3>(K_LOOPS, i, p.e.sizes, p.e.strides, at);
     bool good = true;
     for (i64 d = 0; d < p.tuple; d++) {
       const i64 given = load<K_I>(p.e.address[2], at[2] + d * p.tuple_stride);

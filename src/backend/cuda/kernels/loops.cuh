@@ -2,23 +2,39 @@
 // Loops over strided tensors, and what threads that share work do together.
 #pragma once
 
+// In front of a loop over loops, which is unrolled when their number is an
+// option.
+#if defined(K_LOOPS) || defined(K_OUTER) || defined(K_HEADS) || defined(K_RANK)
+#define UNROLL_LOOPS _Pragma("unroll")
+#else
+#define UNROLL_LOOPS _Pragma("unroll 1")
+#endif
+
+// i % size, after which i is divided by size.
+DEVICE u32 divide_by(u32 &i, u32 size) {
+  const u32 rest = i % size;
+  i /= size;
+  return rest;
+}
+DEVICE i64 divide_by(i64 &i, i64 size) {
+  // Most numbers are small, and short division is much faster.
+  if ((u64)i >> 32 | (u64)size >> 32) {
+    const i64 rest = i % size;
+    i /= size;
+    return rest;
+  }
+  const u32 rest = (u32)i % (u32)size;
+  i = (u32)i / (u32)size;
+  return rest;
+}
+
 // Adds to `offset` where each operand has the i-th element of some loops.
-template <int LOOPS, int OPERANDS>
-DEVICE void seek(i64 i, const i64 *sizes,
+template <int OPERANDS>
+DEVICE void seek(i64 loops, i64 i, const i64 *sizes,
                  const i64 (*strides)[BSM_CUDA_MAX_LOOPS], i64 *offset) {
-#pragma unroll
-  for (int loop = LOOPS - 1; loop >= 0; loop--) {
-    i64 at = i;
-    if (loop) {
-      // Most numbers are small, and short division is much faster.
-      if ((u64)i >> 32 | (u64)sizes[loop] >> 32) {
-        at = i % sizes[loop];
-        i /= sizes[loop];
-      } else {
-        at = (u32)i % (u32)sizes[loop];
-        i = (u32)i / (u32)sizes[loop];
-      }
-    }
+  UNROLL_LOOPS
+  for (int loop = (int)loops - 1; loop >= 0; loop--) {
+    const i64 at = loop ? divide_by(i, sizes[loop]) : i;
 #pragma unroll
     for (int k = 0; k < OPERANDS; k++) offset[k] += at * strides[k][loop];
   }
@@ -44,6 +60,22 @@ DEVICE T combine(T value, F join) {
   }
   return value;
 }
+
+// Calls run<GROUP>(p) of a kernel, of which each size of groups is an instance.
+#ifdef K_GROUP
+#define RUN_GROUPED(run, p) run<K_GROUP>(p)
+#else
+#define RUN_GROUPED(run, p)      \
+  do {                           \
+    if ((p).group == 1) {        \
+      run<1>(p);                 \
+    } else if ((p).group == 32) { \
+      run<32>(p);                \
+    } else {                     \
+      run<256>(p);               \
+    }                            \
+  } while (0)
+#endif
 
 // Which of the outer elements a group of threads works on first, how many
 // groups there are, and which thread of its group this one is.

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Padding and cropping: a thread for each output. Options: K_T, K_RANK, K_MODE
-// (bsm_padding_mode).
+// Padding and cropping: a thread for each output. Options: K_T; of the step:
+// K_MODE (bsm_padding_mode); of sizes: K_RANK.
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
+#include "loops.cuh"
+
+#ifndef K_MODE
+#define K_MODE (int)p.mode
+#endif
+#ifndef K_RANK
+#define K_RANK (int)p.loops
+#endif
 
 enum { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
 
 // The source of a coordinate; -1: there is none.
-DEVICE i64 source(i64 i, i64 n) {
+DEVICE i64 source(int mode, i64 i, i64 n) {
   if (i >= 0 && i < n) return i;
-  switch (K_MODE) {
+  switch (mode) {
     case REFLECT: return i < 0 ? -i : 2 * (n - 1) - i;
     case REPLICATE: return i < 0 ? 0 : n - 1;
     case CIRCULAR: return i < 0 ? i + n : i - n;
@@ -29,11 +37,11 @@ KERNEL(pad, bsm_cuda_pad) {
        i += step) {
     i64 rest = i, to = 0, from = 0;
     bool inside = true;
-#pragma unroll
+    UNROLL_LOOPS
     for (int d = K_RANK - 1; d >= 0; d--) {
       const i64 at = rest % p.sizes[d];
       rest /= p.sizes[d];
-      const i64 s = source(p.start[d] + at, p.x_sizes[d]);
+      const i64 s = source(K_MODE, p.start[d] + at, p.x_sizes[d]);
       inside = inside && s >= 0;
       to += at * p.y_strides[d];
       from += s * p.x_strides[d];

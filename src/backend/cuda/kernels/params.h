@@ -7,17 +7,68 @@
 
 #include "fault.h"
 
+/* A part of the name of every kernel: raise it when a struct changes, so that
+ * the code of an engine is never launched with parameters of another form. */
+#define BSM_CUDA_PARAMS_VERSION "2"
+
 #define BSM_CUDA_MAX_LOOPS 12
 #define BSM_CUDA_MAX_OPERANDS 17
+
+/* What an option of a kernel says when it is compiled (K_LOOPS), a parameter
+ * says where there is no such option: kernels that are compiled for any step of
+ * their kind (cuda_launch.h). Those take elements of any dtype, too. Their
+ * addresses are typed: bsm_dtype is in bits that no address has. */
+#define BSM_CUDA_DTYPE_SHIFT 60
 
 /* A loop over the elements of some tensors: the output first. Offsets are in
  * elements. */
 typedef struct bsm_cuda_elements {
   bsm_cuda_u64 address[BSM_CUDA_MAX_OPERANDS];
-  bsm_cuda_i64 count;
+  bsm_cuda_i64 count, loops;
   bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS]; /* of the loops, outermost first */
   bsm_cuda_i64 strides[BSM_CUDA_MAX_OPERANDS][BSM_CUDA_MAX_LOOPS];
 } bsm_cuda_elements;
+
+/* An instruction of an element-wise program, as interpreter.cu runs it: what
+ * values are held in, by bsm_cuda_held, while the element type of the result
+ * says how it is rounded. */
+typedef enum bsm_cuda_held {
+  BSM_CUDA_HELD_FLOAT,
+  BSM_CUDA_HELD_DOUBLE,
+  BSM_CUDA_HELD_INTEGER,
+  BSM_CUDA_HELD_TRUTH
+} bsm_cuda_held;
+
+typedef enum bsm_cuda_operation {
+  BSM_CUDA_UNARY,
+  BSM_CUDA_UNARY_TEST,
+  BSM_CUDA_BINARY,
+  BSM_CUDA_BINARY_TEST,
+  BSM_CUDA_ACTIVATION,
+  BSM_CUDA_CONSTANT,
+  BSM_CUDA_SELECT,
+  BSM_CUDA_CAST
+} bsm_cuda_operation;
+
+typedef struct bsm_cuda_instruction {
+  unsigned char operation, code;
+  unsigned char dst, a, b, c; /* registers */
+  unsigned char dtype;        /* bsm_dtype of dst */
+  unsigned char work;         /* what operands are held in */
+  union {
+    double alpha; /* and constants that are no integers */
+    bsm_cuda_i64 integer;
+  };
+  double beta;
+} bsm_cuda_instruction;
+
+#define BSM_CUDA_MAX_INSTRUCTIONS 64
+#define BSM_CUDA_MAX_REGISTERS 32
+typedef struct bsm_cuda_program {
+  bsm_cuda_elements e;
+  bsm_cuda_i64 inputs, count, result; /* registers 0, 1, ... are the inputs */
+  bsm_cuda_instruction instructions[BSM_CUDA_MAX_INSTRUCTIONS];
+} bsm_cuda_program;
 
 /* Loops over some elements, and inside of each over others that become one
  * value, or are seen together: reductions, softmax, normalisation. Operands:
@@ -26,6 +77,8 @@ typedef struct bsm_cuda_elements {
 typedef struct bsm_cuda_nested {
   bsm_cuda_u64 address[BSM_CUDA_NESTED_OPERANDS];
   bsm_cuda_i64 outer_count, inner_count;
+  bsm_cuda_i64 outer_loops, inner_loops, group;
+  bsm_cuda_i64 operation; /* what of its kind the step does */
   bsm_cuda_i64 outer_sizes[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 inner_sizes[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 outer_strides[BSM_CUDA_NESTED_OPERANDS][BSM_CUDA_MAX_LOOPS];
@@ -36,7 +89,7 @@ typedef struct bsm_cuda_nested {
 /* Padding and cropping: sizes of the output. */
 typedef struct bsm_cuda_pad {
   bsm_cuda_u64 y, x;
-  bsm_cuda_i64 count;
+  bsm_cuda_i64 count, loops, mode;
   bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS], x_sizes[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 y_strides[BSM_CUDA_MAX_LOOPS], x_strides[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 start[BSM_CUDA_MAX_LOOPS];
@@ -59,12 +112,13 @@ typedef struct bsm_cuda_pooling {
   bsm_cuda_image x, y;
   bsm_cuda_window window;
   bsm_cuda_i64 divisor; /* 0: of the window */
+  bsm_cuda_i64 average, adaptive, inside;
 } bsm_cuda_pooling;
 
 /* out = act(scale * A B + bias + residual), batched over `batch` loops. */
 typedef struct bsm_cuda_product {
   bsm_cuda_u64 a, b, y, bias, residual;
-  bsm_cuda_i64 m, n, k;
+  bsm_cuda_i64 m, n, k, loops, activation;
   bsm_cuda_i64 a_row, a_column, b_row, b_column, y_row, residual_row,
       residual_column;
   bsm_cuda_i64 batch_sizes[BSM_CUDA_MAX_LOOPS];
@@ -79,6 +133,7 @@ typedef struct bsm_cuda_convolution {
   bsm_cuda_u64 kernel, bias;     /* bias 0: none */
   bsm_cuda_window window;
   bsm_cuda_i64 groups, in, out; /* maps of one group */
+  bsm_cuda_i64 transposed, activation;
   double alpha, beta;
 } bsm_cuda_convolution;
 
@@ -94,6 +149,7 @@ typedef struct bsm_cuda_gather {
 typedef struct bsm_cuda_top_k {
   bsm_cuda_nested rows; /* operands 0, 1, 2; the axis is the inner loop */
   bsm_cuda_i64 k, room; /* room: a power of two, n at least */
+  bsm_cuda_i64 largest;
   bsm_cuda_u64 scratch; /* room pairs for each block; 0: in shared memory */
 } bsm_cuda_top_k;
 
@@ -101,6 +157,7 @@ typedef struct bsm_cuda_resize {
   bsm_cuda_elements e; /* over all dims but the resized ones */
   bsm_cuda_i64 in[3], out[3], x_stride[3], y_stride[3];
   double scale[3]; /* input coordinates for each of the output */
+  bsm_cuda_i64 mode, corners, spatial;
 } bsm_cuda_resize;
 
 /* Lines of the output that updates go to in order: `e` goes over the lines, of
@@ -108,7 +165,7 @@ typedef struct bsm_cuda_resize {
 typedef struct bsm_cuda_scatter {
   bsm_cuda_elements e;
   bsm_cuda_fault_place fault;
-  bsm_cuda_i64 tuple_count;
+  bsm_cuda_i64 tuple_count, tuples, reduction, keeps, wraps;
   bsm_cuda_i64 tuple_sizes[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 index_strides[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 update_strides[BSM_CUDA_MAX_LOOPS];
@@ -124,6 +181,7 @@ typedef struct bsm_cuda_scatter {
 typedef struct bsm_cuda_attention {
   bsm_cuda_u64 address[BSM_CUDA_ATTENTION_OPERANDS];
   bsm_cuda_i64 heads, queries, keys, depth, width, diagonal;
+  bsm_cuda_i64 loops, biases, mask, causal, clears;
   bsm_cuda_i64 head_sizes[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 head_strides[BSM_CUDA_ATTENTION_OPERANDS][BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 row[BSM_CUDA_ATTENTION_OPERANDS];
@@ -139,7 +197,7 @@ typedef struct bsm_cuda_recurrent {
   bsm_cuda_u64 products, states, cells, unprojected;
   bsm_cuda_u64 weights, lengths, y; /* lengths 0: all have p.length steps */
   bsm_cuda_i64 round;
-  bsm_cuda_i64 length, chunk, batch, hidden, state;
+  bsm_cuda_i64 cell, length, chunk, batch, hidden, state;
   /* Elements of the weights: those of a direction, and where in them are the
    * recurrent matrix, the projection, and the recurrent bias. */
   bsm_cuda_i64 direction, recurrent, projection, bias;
@@ -150,7 +208,7 @@ typedef struct bsm_cuda_recurrent {
  * and cells, both [D][B][size]. */
 typedef struct bsm_cuda_states {
   bsm_cuda_u64 tensor[2], array[2];
-  bsm_cuda_i64 count[2], batch, size[2];
+  bsm_cuda_i64 count[2], batch, size[2], out;
   bsm_cuda_i64 strides[2][3];
 } bsm_cuda_states;
 

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maximum and average pooling: a thread for each output. Options: K_FROM, K_TO,
-// K_AVERAGE, K_ADAPTIVE, K_INSIDE (only what is inside counts), K_INNER_CHANNELS
-// (threads go along the channels).
+// Maximum and average pooling: a thread for each output. Options: K_FROM, K_TO;
+// of the step: K_AVERAGE, K_ADAPTIVE, K_INSIDE (only what is inside counts); of
+// sizes: K_INNER_CHANNELS (threads go along the channels).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
+
+#ifndef K_AVERAGE
+#define K_AVERAGE p.average
+#define K_ADAPTIVE p.adaptive
+#define K_INSIDE p.inside
+#endif
+#ifndef K_INNER_CHANNELS
+#define K_INNER_CHANNELS (p.y.c_stride == 1)
+#endif
 
 typedef element<K_FROM>::value value;
 template <class T>
@@ -88,10 +97,13 @@ KERNEL(pooling, bsm_cuda_pooling) {
     }
     if (!K_AVERAGE && !some) most = lowest(value());
     const total mean = sum / (p.divisor ? (total)p.divisor : divisor);
-    store<K_TO>(p.y.address,
-              n * p.y.n_stride + c * p.y.c_stride + at[0] * p.y.stride[0] +
-                  at[1] * p.y.stride[1] + at[2] * p.y.stride[2],
-              K_AVERAGE ? convert<element<K_TO>::value>::from(mean)
-                      : convert<element<K_TO>::value>::from(most));
+    const i64 to = n * p.y.n_stride + c * p.y.c_stride +
+                   at[0] * p.y.stride[0] + at[1] * p.y.stride[1] +
+                   at[2] * p.y.stride[2];
+    if (K_AVERAGE) {
+      store<K_TO>(p.y.address, to, mean);
+    } else {
+      store<K_TO>(p.y.address, to, most);
+    }
   }
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices with any strides: out = act(scale A B + bias +
-// residual). A block makes a tile of one matrix. Options: K_T, K_ACTIVATION,
-// K_LOOPS (over matrices), K_A_ROWS, K_B_ROWS (1: memory goes along the rows),
-// K_Y (of the output, where it is not K_T).
+// residual). A block makes a tile of one matrix. Options: K_T, K_Y (of
+// the output, where it is not K_T); of the step: K_ACTIVATION; of sizes: K_LOOPS
+// (over matrices), K_A_ROWS, K_B_ROWS (1: memory goes along the rows).
+#ifndef K_ACTIVATION
+#define CODES_VARY
+#endif
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
@@ -11,6 +14,14 @@
 
 #ifndef K_Y
 #define K_Y K_T
+#endif
+#ifndef K_ACTIVATION
+#define K_ACTIVATION (int)p.activation
+#endif
+#ifndef K_LOOPS
+#define K_LOOPS (int)p.loops
+#define K_A_ROWS (p.a_column <= p.a_row)
+#define K_B_ROWS (p.b_column <= p.b_row)
 #endif
 
 typedef element<K_T>::value value;
@@ -24,7 +35,7 @@ KERNEL_OF(TILE_THREADS, product, bsm_cuda_product) {
   for (int i = 0; i < K_LOOPS; i++) batches *= p.batch_sizes[i];
   for (i64 batch = blockIdx.y; batch < batches; batch += gridDim.y) {
     i64 a0 = 0, b0 = 0, y0 = 0, r0 = 0, rest = batch;
-#pragma unroll
+    UNROLL_LOOPS
     for (int i = K_LOOPS - 1; i >= 0; i--) {
       const i64 at = rest % p.batch_sizes[i];
       rest /= p.batch_sizes[i];

@@ -71,7 +71,9 @@ DEVICE void multiply_rows(const K_T *matrix, i64 apart, const value *x,
     for (int s = 0; s < COUNT; s++) {
       const value b = rows[s][k];
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) sums[r * COUNT + s] += a[r] * b;
+      for (int r = 0; r < ROWS; r++) {
+        sums[r * COUNT + s] = add_product(sums[r * COUNT + s], a[r], b);
+      }
     }
   }
   spread_sums<ALL, 16>(sums);

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resizing the last dimensions: a thread for each output, with PyTorch's
-// coordinates, each operation rounded by itself. Options: K_T, K_LOOPS, K_MODE
-// (bsm_resize_mode), K_CORNERS (they are aligned), K_SPATIAL.
+// coordinates, each operation rounded by itself. Options: K_T; of the step:
+// K_MODE (bsm_resize_mode), K_CORNERS (they are aligned), K_SPATIAL; of sizes:
+// K_LOOPS.
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
 
 enum { NEAREST, LINEAR, CUBIC, NEAREST_EXACT };
+#ifndef K_MODE
+#define K_MODE (int)p.mode
+#define K_CORNERS (p.corners != 0)
+#define K_SPATIAL (int)p.spatial
+#endif
+#ifndef K_LOOPS
+#define K_LOOPS p.e.loops
+#endif
 #define TAPS (K_MODE == LINEAR ? 2 : K_MODE == CUBIC ? 4 : 1)
 
 template <class T>
@@ -16,6 +25,10 @@ struct coordinates {
 };
 template <>
 struct coordinates<double> {
+  typedef double type;
+};
+template <>
+struct coordinates<any_f64> {
   typedef double type;
 };
 typedef coordinates<K_T>::type real;
@@ -34,8 +47,8 @@ DEVICE i64 clamp_index(double x, i64 size) {
   if (!(x > 0)) return 0;
   return x >= (double)(size - 1) ? size - 1 : (i64)x;
 }
-DEVICE real coordinate(real scale, i64 i, bool cubic) {
-  if (K_CORNERS) return times(scale, (real)i);
+DEVICE real coordinate(bool corners, real scale, i64 i, bool cubic) {
+  if (corners) return times(scale, (real)i);
   const real x = plus(times(scale, plus((real)i, (real)0.5)), (real)-0.5);
   return !cubic && x < 0 ? 0 : x;
 }
@@ -45,9 +58,10 @@ DEVICE double cubic_far(double x) {
   return ((-0.75 * x + 3.75) * x - 6.0) * x + 3.0;
 }
 
-DEVICE void find_taps(i64 i, i64 in, i64 stride, real scale, taps &t) {
+DEVICE void find_taps(const bsm_cuda_resize &p, i64 i, i64 in, i64 stride,
+                      real scale, taps &t) {
   if (K_MODE == LINEAR) {
-    const real x = coordinate(scale, i, false);
+    const real x = coordinate(K_CORNERS, scale, i, false);
     const i64 low = clamp_index(floor((double)x), in);
     const i64 high = low + (low < in - 1);
     real l = plus(x, -(real)low);
@@ -57,7 +71,7 @@ DEVICE void find_taps(i64 i, i64 in, i64 stride, real scale, taps &t) {
     t.offset[1] = high * stride;
     t.weight[1] = (double)l;
   } else if (K_MODE == CUBIC) {
-    const real x = coordinate(scale, i, true);
+    const real x = coordinate(K_CORNERS, scale, i, true);
     const double low = floor((double)x), f = (double)plus(x, -(real)low);
     const double w[4] = {cubic_far(f + 1.0), cubic_near(f),
                          cubic_near(1.0 - f), cubic_far(2.0 - f)};
@@ -73,21 +87,25 @@ DEVICE void find_taps(i64 i, i64 in, i64 stride, real scale, taps &t) {
   }
 }
 
-DEVICE float finish(double x, float) { return (float)x; }
-DEVICE double finish(double x, double) { return x; }
-DEVICE bool finish(double x, bool) { return x != 0; }
-template <typename T>
+template <class T>
 struct is_byte {
-  static const bool value = false;
+  static DEVICE bool of(u64) { return false; }
 };
 template <>
 struct is_byte<u8> {
-  static const bool value = true;
+  static DEVICE bool of(u64) { return true; }
 };
+template <>
+struct is_byte<any_i64> {
+  static DEVICE bool of(u64 base) { return dtype_of(base) == DTYPE_U8; }
+};
+DEVICE float finish(double x, u64, float) { return (float)x; }
+DEVICE double finish(double x, u64, double) { return x; }
+DEVICE bool finish(double x, u64, bool) { return x != 0; }
 // Images of uint8: rounded and clamped.
-DEVICE i64 finish(double x, i64) {
+DEVICE i64 finish(double x, u64 to, i64) {
   x = rint(x);
-  if (is_byte<K_T>::value) {
+  if (is_byte<K_T>::of(to)) {
     x = x < 0.0 ? 0.0 : x > 255.0 ? 255.0 : x;
   }
   return saturate_i64(x);
@@ -104,7 +122,7 @@ KERNEL(resize, bsm_cuda_resize) {
     // Threads go along the innermost outer loop first: that of the channels
     // where they are innermost.
     i64 rest = i / p.e.count;
-    seek<K_LOOPS, 2>(i % p.e.count, p.e.sizes, p.e.strides, at);
+    seek<2>(K_LOOPS, i % p.e.count, p.e.sizes, p.e.strides, at);
     taps t[3];
 #pragma unroll
     for (int d = 2; d >= 0; d--) {
@@ -112,7 +130,7 @@ KERNEL(resize, bsm_cuda_resize) {
       rest /= p.out[d];
       at[0] += o * p.y_stride[d];
       if (d >= 3 - K_SPATIAL) {
-        find_taps(o, p.in[d], p.x_stride[d], (real)p.scale[d], t[d]);
+        find_taps(p, o, p.in[d], p.x_stride[d], (real)p.scale[d], t[d]);
       } else {
         t[d].offset[0] = 0;
         t[d].weight[0] = 1.0;
@@ -137,6 +155,6 @@ KERNEL(resize, bsm_cuda_resize) {
         }
       }
     }
-    store<K_T>(p.e.address[0], at[0], finish(total, value()));
+    store<K_T>(p.e.address[0], at[0], finish(total, p.e.address[0], value()));
   }
 }

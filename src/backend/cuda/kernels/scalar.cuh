@@ -5,7 +5,16 @@
 //
 // Values are held in four classes: float (of float, f16, bf16), double, i64 (of
 // all integers) and bool.
+//
+// Where codes are parameters, a kernel defines CODES_VARY: all cases are there
+// then, once.
 #pragma once
+
+#ifdef CODES_VARY
+#define BY_CODE __device__ __noinline__
+#else
+#define BY_CODE DEVICE
+#endif
 
 // ---- conversions between classes ----
 
@@ -54,6 +63,22 @@ DEVICE float multiply(float a, float b) { return a * b; }
 DEVICE double multiply(double a, double b) { return a * b; }
 DEVICE i64 multiply(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }
 
+// sum + a b, rounded once where the GPU can: kernels are compiled without any
+// other fusion of products and sums, so that the same step has the same bits in
+// whatever kernel.
+#ifdef BSM_EMULATED
+DEVICE float add_product(float sum, float a, float b) { return sum + a * b; }
+DEVICE double add_product(double sum, double a, double b) { return sum + a * b; }
+#else
+DEVICE float add_product(float sum, float a, float b) {
+  return __fmaf_rn(a, b, sum);
+}
+DEVICE double add_product(double sum, double a, double b) {
+  return __fma_rn(a, b, sum);
+}
+#endif
+DEVICE i64 add_product(i64 sum, i64 a, i64 b) { return add(sum, multiply(a, b)); }
+
 // What a sum of many is held in: float in double, so that its length does not
 // matter.
 template <class V>
@@ -94,22 +119,123 @@ ELEMENT(i64, i64, x, x)
 ELEMENT(bool, bool, x, x)
 #undef ELEMENT
 
+// ---- elements in memory ----
+
 // Truth values in memory are bytes, of which any but 0 is true.
 template <class T>
-DEVICE typename element<T>::value load(u64 base, i64 at) {
-  return element<T>::load(((const T *)base)[at]);
-}
+struct memory {
+  typedef typename element<T>::value value;
+  static DEVICE value load(u64 base, i64 at) {
+    return element<T>::load(((const T *)base)[at]);
+  }
+  template <class V>
+  static DEVICE void store(u64 base, i64 at, V x) {
+    ((T *)base)[at] = element<T>::store(convert<value>::from(x));
+  }
+};
 template <>
-DEVICE bool load<bool>(u64 base, i64 at) {
-  return ((const u8 *)base)[at] != 0;
+struct memory<bool> {
+  static DEVICE bool load(u64 base, i64 at) {
+    return ((const u8 *)base)[at] != 0;
+  }
+  template <class V>
+  static DEVICE void store(u64 base, i64 at, V x) {
+    ((u8 *)base)[at] = convert<bool>::from(x) ? 1 : 0;
+  }
+};
+
+// Elements of a type that only the launch knows, held as V: addresses of theirs
+// have the dtype in bits that no address uses (params.h). What is stored may be
+// of any type, what is loaded is of those that V holds.
+template <class V>
+struct some {};
+typedef some<float> any_f32;
+typedef some<double> any_f64;
+typedef some<i64> any_i64;
+typedef some<bool> any_bool;
+template <class V>
+struct element<some<V>> {
+  typedef V value;
+};
+
+// bsm_dtype
+enum {
+  DTYPE_U8,
+  DTYPE_I8,
+  DTYPE_I16,
+  DTYPE_I32,
+  DTYPE_I64,
+  DTYPE_F16,
+  DTYPE_F32,
+  DTYPE_F64,
+  DTYPE_BOOL = 11,
+  DTYPE_BF16 = 15
+};
+
+DEVICE int dtype_of(u64 base) { return (int)(base >> BSM_CUDA_DTYPE_SHIFT); }
+DEVICE u64 untyped(u64 base) {
+  return base & ((1ull << BSM_CUDA_DTYPE_SHIFT) - 1);
 }
+
+template <class V>
+DEVICE V load_real(u64 base, i64 at) {
+  const u64 from = untyped(base);
+  switch (dtype_of(base)) {
+    case DTYPE_F16: return convert<V>::from(memory<f16>::load(from, at));
+    case DTYPE_BF16: return convert<V>::from(memory<bf16>::load(from, at));
+    case DTYPE_F64: return convert<V>::from(memory<double>::load(from, at));
+    default: return convert<V>::from(memory<float>::load(from, at));
+  }
+}
+DEVICE float load_any(u64 base, i64 at, float) {
+  return load_real<float>(base, at);
+}
+DEVICE double load_any(u64 base, i64 at, double) {
+  return load_real<double>(base, at);
+}
+DEVICE bool load_any(u64 base, i64 at, bool) {
+  return memory<bool>::load(untyped(base), at);
+}
+DEVICE i64 load_any(u64 base, i64 at, i64) {
+  const u64 from = untyped(base);
+  switch (dtype_of(base)) {
+    case DTYPE_U8: return memory<u8>::load(from, at);
+    case DTYPE_I8: return memory<i8>::load(from, at);
+    case DTYPE_I16: return memory<i16>::load(from, at);
+    case DTYPE_I32: return memory<i32>::load(from, at);
+    default: return memory<i64>::load(from, at);
+  }
+}
+
+template <class V>
+struct memory<some<V>> {
+  static DEVICE V load(u64 base, i64 at) { return load_any(base, at, V()); }
+  template <class X>
+  static __device__ __noinline__ void store(u64 base, i64 at, X x) {
+    const u64 to = untyped(base);
+    switch (dtype_of(base)) {
+      case DTYPE_U8: return memory<u8>::store(to, at, x);
+      case DTYPE_I8: return memory<i8>::store(to, at, x);
+      case DTYPE_I16: return memory<i16>::store(to, at, x);
+      case DTYPE_I32: return memory<i32>::store(to, at, x);
+      case DTYPE_I64: return memory<i64>::store(to, at, x);
+      case DTYPE_F16: return memory<f16>::store(to, at, x);
+      case DTYPE_BF16: return memory<bf16>::store(to, at, x);
+      case DTYPE_F64: return memory<double>::store(to, at, x);
+      case DTYPE_BOOL: return memory<bool>::store(to, at, x);
+      default: return memory<float>::store(to, at, x);
+    }
+  }
+};
+
 template <class T>
-DEVICE void store(u64 base, i64 at, typename element<T>::value x) {
-  ((T *)base)[at] = element<T>::store(x);
+DEVICE typename element<T>::value load(u64 base, i64 at) {
+  return memory<T>::load(base, at);
 }
-template <>
-DEVICE void store<bool>(u64 base, i64 at, bool x) {
-  ((u8 *)base)[at] = x ? 1 : 0;
+// x is converted to what the elements are held in.
+template <class T, class V>
+DEVICE void store(u64 base, i64 at, V x) {
+  memory<T>::store(base, at, x);
 }
 
 // ---- unary ----
@@ -117,7 +243,7 @@ DEVICE void store<bool>(u64 base, i64 at, bool x) {
 enum { UNARY_NOT = 20, UNARY_ISINF = 23, UNARY_ISNAN = 24 };
 
 #define UNARY(type, s)                                          \
-  DEVICE type unary(int code, type x) {                         \
+  BY_CODE type unary(int code, type x) {                        \
     switch (code) {                                             \
       case 0: return exp##s(x);                                 \
       case 1: return log##s(x);                                 \
@@ -160,14 +286,13 @@ UNARY(double, )
 
 DEVICE i64 negate(i64 x) { return (i64)(0ull - (u64)x); }
 
-template <bool TRUTH>
-DEVICE i64 unary_integer(int code, i64 x) {
+BY_CODE i64 unary_integer(bool truth, int code, i64 x) {
   switch (code) {
     case 4: return x < 0 ? negate(x) : x;
     case 5: return negate(x);
     case 17: case 18: case 22: case 25: return x;
     case 21: return (x > 0) - (x < 0);
-    case 32: return TRUTH ? x == 0 : ~x;
+    case 32: return truth ? x == 0 : ~x;
     case 33: return (i64)((u64)x * (u64)x);
     case 34: return 0;
     default: return saturate_i64(unary(code, (double)x));
@@ -209,7 +334,7 @@ DEVICE bool unary_test(int code, bool x) { return code == UNARY_NOT && !x; }
     if (b == (type)3) return a * a * a;                              \
     return pow##s(a, b);                                             \
   }                                                                  \
-  DEVICE type binary(int code, type a, type b) {                     \
+  BY_CODE type binary(int code, type a, type b) {                    \
     switch (code) {                                                  \
       case 0: return a + b;                                          \
       case 1: return a * b;                                          \
@@ -247,15 +372,14 @@ DEVICE i64 power(i64 a, i64 b) {
   }
   return (i64)result;
 }
-// Of integers of BITS bits, the sign among them unless IS_UNSIGNED.
-template <int BITS, bool IS_UNSIGNED>
-DEVICE i64 shift(bool left, i64 a, i64 b) {
-  if (left) return b < 0 || b >= BITS ? 0 : (i64)((u64)a << b);
-  const i64 most = IS_UNSIGNED ? BITS : BITS - 1;
+// Of integers of so many bits, the sign among them unless they have none.
+DEVICE i64 shift(int bits, bool is_unsigned, bool left, i64 a, i64 b) {
+  if (left) return b < 0 || b >= bits ? 0 : (i64)((u64)a << b);
+  const i64 most = is_unsigned ? bits : bits - 1;
   return a >> (b < 0 || b >= most ? most : b);
 }
-template <int BITS, bool IS_UNSIGNED>
-DEVICE i64 binary_integer(int code, i64 a, i64 b) {
+BY_CODE i64 binary_integer(int bits, bool is_unsigned, int code, i64 a,
+                           i64 b) {
   const i64 m = code == 7 || code == 18 ? modulo(a, b) : 0;
   switch (code) {
     case 0: return (i64)((u64)a + (u64)b);
@@ -271,8 +395,8 @@ DEVICE i64 binary_integer(int code, i64 a, i64 b) {
     case 21: return a & b;
     case 22: return a | b;
     case 23: return a ^ b;
-    case 24: return shift<BITS, IS_UNSIGNED>(true, a, b);
-    case 25: return shift<BITS, IS_UNSIGNED>(false, a, b);
+    case 24: return shift(bits, is_unsigned, true, a, b);
+    case 25: return shift(bits, is_unsigned, false, a, b);
     default: return saturate_i64(binary(code, (double)a, (double)b));
   }
 }
@@ -302,7 +426,7 @@ DEVICE bool binary_test(int code, T a, T b) {
     x = x < lo ? lo : x;                                                      \
     return x > hi ? hi : x;                                                   \
   }                                                                           \
-  DEVICE type activate(int code, type x, type alpha, type beta) {             \
+  BY_CODE type activate(int code, type x, type alpha, type beta) {            \
     switch (code) {                                                           \
       case 1: return x < 0 ? 0 : x;                                           \
       case 2: return 1 / (1 + exp##s(-x));                                    \
@@ -334,7 +458,7 @@ ACTIVATE(float, f)
 ACTIVATE(double, )
 #undef ACTIVATE
 
-DEVICE i64 activate(int code, i64 x, double alpha, double beta) {
+BY_CODE i64 activate(int code, i64 x, double alpha, double beta) {
   if (code == 1) return x < 0 ? 0 : x;
   if (code == 9) {
     const i64 lo = saturate_i64(alpha);

@@ -2,20 +2,30 @@
 // Scatter: a thread for each line of the output, which takes the updates of the
 // line in their order, so that results never depend on the threads. Operands:
 // output (a copy of the data), updates, indices. Options: K_T, K_I (the
-// indices' type), K_LOOPS, K_TUPLES (loops over updates), K_REDUCTION
-// (bsm_scatter_reduction), K_SELF (what is there counts), K_WRAP.
+// indices' type); of the step: K_REDUCTION (bsm_scatter_reduction), K_SELF (what
+// is there counts), K_WRAP; of sizes: K_LOOPS, K_TUPLES (loops over updates).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
 #include "fault.cuh"
 
+#ifndef K_REDUCTION
+#define K_REDUCTION p.reduction
+#define K_SELF p.keeps
+#define K_WRAP p.wraps
+#endif
+#ifndef K_LOOPS
+#define K_LOOPS p.e.loops
+#define K_TUPLES p.tuples
+#endif
+
 enum { ASSIGN, ADD, MUL, MIN, MAX };
 
 typedef element<K_T>::value value;
 
 template <class V>
-DEVICE V merge(V a, V b) {
+DEVICE V merge(const bsm_cuda_scatter &p, V a, V b) {
   switch (K_REDUCTION) {
     case ADD: return a + b;
     case MUL: return a * b;
@@ -24,7 +34,7 @@ DEVICE V merge(V a, V b) {
     default: return b;
   }
 }
-DEVICE bool merge(bool a, bool b) {
+DEVICE bool merge(const bsm_cuda_scatter &p, bool a, bool b) {
   return K_REDUCTION == ASSIGN ? b
          : K_REDUCTION == ADD || K_REDUCTION == MAX ? a || b
                                                     : a && b;
@@ -51,8 +61,8 @@ DEVICE i64 find_place(const bsm_cuda_scatter &p, i64 index_at) {
 
 DEVICE void find_update(const bsm_cuda_scatter &p, i64 t, i64 &index,
                         i64 &update) {
-#pragma unroll
-  for (int loop = K_TUPLES - 1; loop >= 0; loop--) {
+  UNROLL_LOOPS
+  for (int loop = (int)K_TUPLES - 1; loop >= 0; loop--) {
     const i64 at = t % p.tuple_sizes[loop];
     t /= p.tuple_sizes[loop];
     index += at * p.index_strides[loop];
@@ -65,7 +75,7 @@ KERNEL(scatter, bsm_cuda_scatter) {
   for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.e.count;
        i += step) {
     i64 at[3] = {0, 0, 0};
-    seek<K_LOOPS, 3>(i, p.e.sizes, p.e.strides, at);
+    seek<3>(K_LOOPS, i, p.e.sizes, p.e.strides, at);
     for (i64 t = 0; t < p.tuple_count && !K_SELF && K_REDUCTION != ASSIGN; t++) {
       i64 index = at[2], update = at[1];
       find_update(p, t, index, update);
@@ -81,7 +91,7 @@ KERNEL(scatter, bsm_cuda_scatter) {
       store<K_T>(p.e.address[0], at[0] + place,
                  K_REDUCTION == ASSIGN
                      ? new_value
-                     : merge(load<K_T>(p.e.address[0], at[0] + place),
+                     : merge(p, load<K_T>(p.e.address[0], at[0] + place),
                              new_value));
     }
   }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves states of a recurrent network between tensors and arrays of what their
 // elements are held in: before the sequence and, with K_OUT=1, after it.
-// Options: K_T, K_OUT.
+// Options: K_T; of the step: K_OUT.
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
+
+#ifndef K_OUT
+#define K_OUT p.out
+#endif
 
 typedef element<K_T>::value value;
 

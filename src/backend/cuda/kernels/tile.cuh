@@ -25,7 +25,7 @@ DEVICE void multiply_tiles(const tiles<V> &t, int row, int column,
 #pragma unroll
     for (int i = 0; i < 4; i++) {
 #pragma unroll
-      for (int j = 0; j < 4; j++) sum[i][j] = add(sum[i][j], multiply(a[i], b[j]));
+      for (int j = 0; j < 4; j++) sum[i][j] = add_product(sum[i][j], a[i], b[j]);
     }
   }
 }

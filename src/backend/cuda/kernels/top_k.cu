@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first elements of sorted rows: a block for each row, which sorts all of
 // it (bitonic: the same comparisons whatever the values). NaN is greater than
-// everything; among equals the lower index comes first. Options: K_T, K_OUTER
-// (loops), K_LARGEST, K_SHARED (pairs are in shared memory).
+// everything; among equals the lower index comes first. Options: K_T; of the
+// step: K_LARGEST; of sizes: K_OUTER (loops), K_SHARED (pairs are in shared
+// memory).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
+
+#ifndef K_LARGEST
+#define K_LARGEST (p.largest != 0)
+#endif
+#ifndef K_OUTER
+#define K_OUTER p.rows.outer_loops
+#define K_SHARED (p.scratch == 0)
+#endif
 
 typedef element<K_T>::value value;
 struct pair {
@@ -16,10 +25,10 @@ struct pair {
 
 DEVICE bool is_greater(value a, value b) { return a > b || (a != a && b == b); }
 
-DEVICE bool before(const pair &a, const pair &b) {
+DEVICE bool before(bool largest, const pair &a, const pair &b) {
   if (a.index < 0 || b.index < 0) return a.index > b.index && b.index < 0;
-  if (is_greater(a.x, b.x)) return K_LARGEST;
-  if (is_greater(b.x, a.x)) return !K_LARGEST;
+  if (is_greater(a.x, b.x)) return largest;
+  if (is_greater(b.x, a.x)) return !largest;
   return a.index < b.index;
 }
 
@@ -29,7 +38,7 @@ KERNEL_OF(256, top_k, bsm_cuda_top_k) {
                              : (pair *)p.scratch + blockIdx.x * p.room;
   for (i64 o = blockIdx.x; o < p.rows.outer_count; o += gridDim.x) {
     i64 at[3] = {0, 0, 0};
-    seek<K_OUTER, 3>(o, p.rows.outer_sizes, p.rows.outer_strides, at);
+    seek<3>(K_OUTER, o, p.rows.outer_sizes, p.rows.outer_strides, at);
     for (i64 i = threadIdx.x; i < p.room; i += blockDim.x) {
       pair e;
       e.index = i < p.rows.inner_count ? i : -1;
@@ -46,7 +55,7 @@ KERNEL_OF(256, top_k, bsm_cuda_top_k) {
           const i64 low = t / apart * 2 * apart + t % apart;
           const bool up = (low & size) == 0;
           const pair a = row[low], b = row[low + apart];
-          if (up ? before(b, a) : before(a, b)) {
+          if (up ? before(K_LARGEST, b, a) : before(K_LARGEST, a, b)) {
             row[low] = b;
             row[low + apart] = a;
           }

@@ -51,6 +51,11 @@ static bsm_status launches(bsm_cuda_launches *l) {
                           .depth = q->dims.d[rank - 1],
                           .width = y->dims.d[rank - 1],
                           .diagonal = clamp_diagonal(p->diagonal),
+                          .loops = rank - 2,
+                          .biases = p->biases,
+                          .mask = p->mask,
+                          .causal = p->causal != 0,
+                          .clears = p->clears_hidden != 0,
                           .scale = p->scale,
                           .fill = p->fill};
   uint32_t ids[BSM_CUDA_ATTENTION_OPERANDS] = {l->step->outputs[0]};
@@ -69,12 +74,16 @@ static bsm_status launches(bsm_cuda_launches *l) {
     a.heads *= y->dims.d[i];
   }
   if (a.heads == 0 || a.queries == 0 || a.width == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "attention", "attention", &a, sizeof(a),
-      "-DK_T=%s -DK_HEADS=%d -DK_BIASES=%d -DK_MASK=%d -DK_CAUSAL=%d "
-      "-DK_CLEARS=%d -DK_COLUMNS=%d",
-      bsm_cuda_type(y->dtype), rank - 2, p->biases, p->mask, p->causal != 0,
-      p->clears_hidden != 0, (int)((a.width + THREADS - 1) / THREADS)));
+  BSM_TRY(bsm_cuda_add_launch(l, "attention", "attention", &a, sizeof(a),
+                              "--fmad=false -DK_T=%s",
+                              bsm_cuda_type(y->dtype)));
+  BSM_TRY(bsm_cuda_add_options(
+      l, BSM_CUDA_FOR_STEP,
+      "-DK_BIASES=%d -DK_MASK=%d -DK_CAUSAL=%d -DK_CLEARS=%d", p->biases,
+      p->mask, p->causal != 0, p->clears_hidden != 0));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
+                               "-DK_HEADS=%d -DK_COLUMNS=%d", rank - 2,
+                               (int)((a.width + THREADS - 1) / THREADS)));
   bsm_cuda_set_block(l, THREADS, 1, 1);
   bsm_cuda_set_grid(
       l, bsm_cuda_blocks((uint64_t)(a.heads * a.queries), 1, MAX_BLOCKS), 1, 1);

@@ -50,6 +50,8 @@ static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
                                  .groups = p->groups,
                                  .in = x->dims.d[1] / p->groups,
                                  .out = p->out_maps / p->groups,
+                                 .transposed = transposed,
+                                 .activation = p->epilogue.activation,
                                  .alpha = p->epilogue.alpha,
                                  .beta = p->epilogue.beta};
   if (has_residual) {
@@ -58,34 +60,39 @@ static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
   }
   const int64_t pixels = bsm_cuda_pixels(&params.y);
   if (pixels == 0 || params.out == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "convolution", "convolution", &params, sizeof(params),
-      "-DK_T=%s -DK_ACTIVATION=%d -DK_TRANSPOSED=%d", bsm_cuda_type(x->dtype),
-      p->epilogue.activation, transposed));
+  BSM_TRY(bsm_cuda_add_launch(l, "convolution", "convolution", &params,
+                              sizeof(params), "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_product_type(l, x->dtype));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
+                               "-DK_ACTIVATION=%d -DK_TRANSPOSED=%d",
+                               p->epilogue.activation, transposed));
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l,
                     bsm_cuda_blocks((uint64_t)pixels, TILE, UINT32_MAX) *
                         bsm_cuda_blocks((uint64_t)params.out, TILE, UINT32_MAX),
                     (uint64_t)p->groups, 1);
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_convolution, x.address),
-                            l->step->inputs[0]));
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_convolution, y.address),
-                            l->step->outputs[0]));
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
-                            offsetof(bsm_cuda_convolution, kernel),
-                            l->step->weights[0]));
-  if (has_bias) {
-    BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
-                              offsetof(bsm_cuda_convolution, bias),
-                              l->step->weights[1]));
+  const struct {
+    bsm_cuda_slot_kind kind;
+    size_t offset;
+    uint32_t id;
+    bool is_there;
+  } slots[] = {
+      {BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_convolution, x.address),
+       l->step->inputs[0], true},
+      {BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_convolution, y.address),
+       l->step->outputs[0], true},
+      {BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_convolution, kernel),
+       l->step->weights[0], true},
+      {BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_convolution, bias),
+       l->step->weights[1], has_bias},
+      {BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_convolution, residual.address),
+       has_residual ? l->step->inputs[1] : 0, has_residual}};
+  for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+    if (!slots[i].is_there) continue;
+    BSM_TRY(bsm_cuda_add_slot(l, slots[i].kind, slots[i].offset, slots[i].id));
+    bsm_cuda_type_product_slot(l, x->dtype);
   }
-  return has_residual ? bsm_cuda_add_slot(
-                            l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_convolution, residual.address),
-                            l->step->inputs[1])
-                      : BSM_OK;
+  return BSM_OK;
 }
 
 static bsm_status convolution(bsm_cuda_launches *l) {

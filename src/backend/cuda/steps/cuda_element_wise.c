@@ -1,42 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs, copies and fills of a GPU: one kernel around code that
- * is generated from the instructions. */
+ * is generated from the instructions, or one that interprets them. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "aten/tensor.h"
 #include "backend/cuda/cuda_loops.h"
 #include "backend/cuda/steps/cuda_copies.h"
+#include "backend/cuda/steps/cuda_interpreter.h"
 
 #define BLOCK 256
 /* Several for each multiprocessor of the largest GPU; kernels loop beyond. */
 #define MAX_BLOCKS 65536
 
 /* What holds the values of a dtype in a thread. */
-typedef enum value_class { F32, F64, I64, TRUTH } value_class;
+typedef bsm_cuda_held value_class;
+#define F32 BSM_CUDA_HELD_FLOAT
+#define F64 BSM_CUDA_HELD_DOUBLE
+#define I64 BSM_CUDA_HELD_INTEGER
+#define TRUTH BSM_CUDA_HELD_TRUTH
+#define class_of bsm_cuda_held_of
 static const char *const class_types[] = {"float", "double", "i64", "bool"};
-
-static value_class class_of(bsm_dtype dtype) {
-  switch (dtype) {
-    case BSM_DTYPE_FLOAT:
-    case BSM_DTYPE_HALF:
-    case BSM_DTYPE_BFLOAT16:
-      return F32;
-    case BSM_DTYPE_DOUBLE:
-      return F64;
-    case BSM_DTYPE_BOOL:
-      return TRUTH;
-    default:
-      return I64;
-  }
-}
-
-static value_class widest(value_class a, value_class b) {
-  if (a == F64 || b == F64) return F64;
-  if (a == TRUTH) return b;
-  if (b == TRUTH) return a;
-  return a == F32 || b == F32 ? F32 : I64;
-}
 
 /* ---- generated code ---- */
 
@@ -63,23 +47,14 @@ static void put_float(generator *g, value_class c, double value) {
   }
 }
 
-static bool is_test(const bsm_step_ew_instruction *i) {
-  if (i->kind == BSM_STEP_EW_UNARY) {
-    return i->code == BSM_UNARY_NOT || i->code == BSM_UNARY_ISINF ||
-           i->code == BSM_UNARY_ISNAN;
-  }
-  return i->kind == BSM_STEP_EW_BINARY && i->code >= BSM_ELEMENT_WISE_AND &&
-         i->code <= BSM_ELEMENT_WISE_LESS_EQUAL;
-}
-
 static void put_unary(generator *g, const bsm_step_ew_instruction *i,
                       value_class c) {
-  if (is_test(i)) {
+  if (bsm_cuda_is_test(i)) {
     c = class_of(g->types[i->a]);
     bsm_text_printf(&g->text, "unary_test(%d, " AS ")", i->code,
                     AS_ARGS(g, c, i->a));
   } else if (c == I64) {
-    bsm_text_printf(&g->text, "unary_integer<%s>(%d, " AS ")",
+    bsm_text_printf(&g->text, "unary_integer(%s, %d, " AS ")",
                     i->dtype == BSM_DTYPE_BOOL ? "true" : "false", i->code,
                     AS_ARGS(g, c, i->a));
   } else {
@@ -90,13 +65,13 @@ static void put_unary(generator *g, const bsm_step_ew_instruction *i,
 
 static void put_binary(generator *g, const bsm_step_ew_instruction *i,
                        value_class c) {
-  if (is_test(i)) {
-    c = widest(class_of(g->types[i->a]), class_of(g->types[i->b]));
+  if (bsm_cuda_is_test(i)) {
+    c = bsm_cuda_widest(class_of(g->types[i->a]), class_of(g->types[i->b]));
     bsm_text_printf(&g->text, "binary_test<%s>(%d, " AS ", " AS ")",
                     class_types[c], i->code, AS_ARGS(g, c, i->a),
                     AS_ARGS(g, c, i->b));
   } else if (c == I64) {
-    bsm_text_printf(&g->text, "binary_integer<%d, %s>(%d, " AS ", " AS ")",
+    bsm_text_printf(&g->text, "binary_integer(%d, %s, %d, " AS ", " AS ")",
                     8 * (int)bsm_dtype_size((bsm_dtype)i->dtype),
                     i->dtype == BSM_DTYPE_UINT8 ? "true" : "false", i->code,
                     AS_ARGS(g, c, i->a), AS_ARGS(g, c, i->b));
@@ -219,15 +194,23 @@ static bsm_status launch_program(bsm_cuda_launches *l, uint32_t output,
     dtypes[0] = dtypes[1] = bsm_cuda_raw_dtype(dtypes[0]);
   }
   bsm_cuda_elements params;
-  const char *code;
   const int loops = bsm_cuda_loops_init(&params, tensors, operands);
   if (params.count == 0) return BSM_OK;
-  BSM_TRY(generate(l, dtypes, count, program, instructions, result, &code));
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "element_wise", "element_wise", &params, sizeof(params),
-      "-DK_INPUTS=%" PRIu32 " -DK_LOOPS=%d -DK_INDEX=%s", count, loops,
-      bsm_cuda_index_type(&params, operands, loops)));
-  BSM_TRY(bsm_cuda_set_generated(l, code));
+  if (l->scope == BSM_CUDA_FOR_KIND) {
+    const bsm_cuda_listing listing = {dtypes, count, program, instructions,
+                                      result};
+    BSM_TRY(bsm_cuda_launch_interpreter(l, &params, &listing));
+  } else {
+    const char *code;
+    BSM_TRY(generate(l, dtypes, count, program, instructions, result, &code));
+    BSM_TRY(bsm_cuda_add_launch(l, "element_wise", "element_wise", &params,
+                                sizeof(params),
+                                "--fmad=false -DK_INPUTS=%" PRIu32, count));
+    BSM_TRY(bsm_cuda_add_options(
+        l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d -DK_INDEX=%s", loops,
+        bsm_cuda_index_type(&params, operands, loops)));
+    bsm_cuda_set_generated(l, code);
+  }
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(
       l, bsm_cuda_blocks((uint64_t)params.count, BLOCK, MAX_BLOCKS), 1, 1);
@@ -236,6 +219,7 @@ static bsm_status launch_program(bsm_cuda_launches *l, uint32_t output,
         l, BSM_CUDA_SLOT_TENSOR,
         offsetof(bsm_cuda_elements, address) + (size_t)k * sizeof(uint64_t),
         k ? inputs[k - 1] : output));
+    bsm_cuda_type_slot(l, dtypes[k]);
   }
   return BSM_OK;
 }

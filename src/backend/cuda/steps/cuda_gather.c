@@ -65,9 +65,12 @@ static bsm_status launches(bsm_cuda_launches *l) {
   }
   const int loops = make_loops(&g, p, x, i, y);
   if (g.e.count == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "gather", "gather", &g, sizeof(g), "-DK_T=%s -DK_I=%s -DK_LOOPS=%d",
-      bsm_cuda_raw_type(x->dtype), bsm_cuda_type(i->dtype), loops));
+  g.e.loops = loops;
+  BSM_TRY(bsm_cuda_add_launch(l, "gather", "gather", &g, sizeof(g),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(l, "K_T", bsm_cuda_raw_dtype(x->dtype)));
+  BSM_TRY(bsm_cuda_add_type(l, "K_I", i->dtype));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d", loops));
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l, bsm_cuda_blocks((uint64_t)g.e.count, BLOCK, MAX_BLOCKS),
                     1, 1);
@@ -77,6 +80,8 @@ static bsm_status launches(bsm_cuda_launches *l) {
     BSM_TRY(bsm_cuda_add_slot(
         l, BSM_CUDA_SLOT_TENSOR,
         offsetof(bsm_cuda_gather, e.address) + k * sizeof(uint64_t), ids[k]));
+    bsm_cuda_type_slot(l,
+                       k == INDICES ? i->dtype : bsm_cuda_raw_dtype(x->dtype));
   }
   return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_FAULT,
                            offsetof(bsm_cuda_gather, fault), 0);

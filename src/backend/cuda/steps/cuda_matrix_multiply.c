@@ -31,13 +31,21 @@ bsm_status bsm_cuda_launch_product(bsm_cuda_launches *l,
                                    const bsm_cuda_product_kind *kind) {
   uint64_t batches = 1;
   for (int i = 0; i < kind->loops; i++) batches *= (uint64_t)p->batch_sizes[i];
-  const bool same = kind->out == kind->dtype;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "product", "product", p, sizeof(*p),
-      "-DK_T=%s -DK_ACTIVATION=%d -DK_LOOPS=%d -DK_A_ROWS=%d -DK_B_ROWS=%d%s%s",
-      bsm_cuda_type(kind->dtype), kind->activation, kind->loops,
-      p->a_column <= p->a_row, p->b_column <= p->b_row,
-      same ? "" : " -DK_Y=", same ? "" : bsm_cuda_type(kind->out)));
+  bsm_cuda_product params = *p;
+  params.loops = kind->loops;
+  params.activation = kind->activation;
+  BSM_TRY(bsm_cuda_add_launch(l, "product", "product", &params, sizeof(params),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_product_type(l, kind->dtype));
+  if (kind->out != kind->dtype) {
+    BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_KIND, "-DK_Y=%s",
+                                 bsm_cuda_type(kind->out)));
+  }
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP, "-DK_ACTIVATION=%d",
+                               kind->activation));
+  BSM_TRY(bsm_cuda_add_options(
+      l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d -DK_A_ROWS=%d -DK_B_ROWS=%d",
+      kind->loops, p->a_column <= p->a_row, p->b_column <= p->b_row));
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l,
                     bsm_cuda_blocks((uint64_t)p->m, TILE, UINT32_MAX) *
@@ -88,21 +96,28 @@ static bsm_status launches(bsm_cuda_launches *l) {
   const bsm_cuda_product_kind kind = {y->dtype, y->dtype,
                                       p->epilogue.activation, rank - 2};
   BSM_TRY(bsm_cuda_launch_product(l, &params, &kind));
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_product, a), step->inputs[0]));
-  BSM_TRY(bsm_cuda_add_slot(l, b ? BSM_CUDA_SLOT_TENSOR : BSM_CUDA_SLOT_WEIGHTS,
-                            offsetof(bsm_cuda_product, b),
-                            b ? step->inputs[1] : step->weights[0]));
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_product, y), step->outputs[0]));
-  if (step->weights[1] != BSM_NO_WEIGHTS) {
-    BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
-                              offsetof(bsm_cuda_product, bias),
-                              step->weights[1]));
+  const struct {
+    bsm_cuda_slot_kind kind;
+    size_t offset;
+    uint32_t id;
+    bool is_there;
+  } slots[] = {{BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_product, a),
+                step->inputs[0], true},
+               {b ? BSM_CUDA_SLOT_TENSOR : BSM_CUDA_SLOT_WEIGHTS,
+                offsetof(bsm_cuda_product, b),
+                b ? step->inputs[1] : step->weights[0], true},
+               {BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_product, y),
+                step->outputs[0], true},
+               {BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_product, bias),
+                step->weights[1], step->weights[1] != BSM_NO_WEIGHTS},
+               {BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_product, residual),
+                residual, has_residual}};
+  for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+    if (!slots[i].is_there) continue;
+    BSM_TRY(bsm_cuda_add_slot(l, slots[i].kind, slots[i].offset, slots[i].id));
+    bsm_cuda_type_product_slot(l, y->dtype);
   }
-  return r ? bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                               offsetof(bsm_cuda_product, residual), residual)
-           : BSM_OK;
+  return BSM_OK;
 }
 
 const bsm_cuda_step_kind bsm_cuda_MATRIX_MULTIPLY = {check, launches};

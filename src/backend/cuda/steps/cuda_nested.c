@@ -80,11 +80,8 @@ static int choose_group(const bsm_cuda_nested *p, bool outer_is_adjacent) {
   return p->inner_count <= 1024 ? 32 : BLOCK;
 }
 
-bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
-                              bsm_cuda_nested_launch *out) {
-  *out =
-      (bsm_cuda_nested_launch){.params = {.outer_count = 1, .inner_count = 1}};
-  bsm_cuda_nested *p = &out->params;
+bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest, bsm_cuda_nested *p) {
+  *p = (bsm_cuda_nested){.outer_count = 1, .inner_count = 1};
   side outer = {&p->outer_count, p->outer_sizes, p->outer_strides, 0};
   side inner = {&p->inner_count, p->inner_sizes, p->inner_strides, 0};
   for (int d = 0; d < nest->rank; d++) {
@@ -92,17 +89,16 @@ bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
   }
   merge(&outer, nest->operands, 1);
   merge(&inner, nest->operands, 1);
-  out->outer = outer.loops;
-  out->inner = inner.loops;
-  out->group = choose_group(p, p->outer_strides[1][outer.loops - 1] == 1);
+  p->outer_loops = outer.loops;
+  p->inner_loops = inner.loops;
+  p->group = choose_group(p, p->outer_strides[1][outer.loops - 1] == 1);
   return BSM_OK;
 }
 
-void bsm_cuda_nest_set_grid(bsm_cuda_launches *l,
-                            const bsm_cuda_nested_launch *n) {
+void bsm_cuda_nest_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n) {
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l,
-                    bsm_cuda_blocks((uint64_t)n->params.outer_count,
+                    bsm_cuda_blocks((uint64_t)n->outer_count,
                                     (unsigned)(BLOCK / n->group), MAX_BLOCKS),
                     1, 1);
 }

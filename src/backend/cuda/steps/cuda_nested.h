@@ -15,18 +15,11 @@ typedef struct bsm_cuda_nest {
   int64_t strides[BSM_CUDA_NESTED_OPERANDS][BSM_MAX_RANK + 1];
 } bsm_cuda_nest;
 
-/* A launch that is being made. */
-typedef struct bsm_cuda_nested_launch {
-  bsm_cuda_nested params;
-  int outer, inner; /* loops, 1 at least */
-  int group;        /* threads for each outer element: 1, 32 or 256 */
-} bsm_cuda_nested_launch;
-
-/* Merges the dimensions to loops, and chooses the group. */
+/* Merges the dimensions to loops, 1 at least of each, and chooses the group:
+ * the threads for each outer element, 1, 32 or 256. */
 BSM_NODISCARD bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
-                                            bsm_cuda_nested_launch *out);
+                                            bsm_cuda_nested *out);
 /* About the launch that was added last, whose parameters these are. */
-void bsm_cuda_nest_set_grid(bsm_cuda_launches *l,
-                            const bsm_cuda_nested_launch *n);
+void bsm_cuda_nest_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n);
 
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_NESTED_H_ */

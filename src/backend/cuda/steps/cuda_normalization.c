@@ -37,29 +37,34 @@ static bsm_status launches(bsm_cuda_launches *l) {
   if (p->has_bias) ids[BIAS] = l->step->inputs[next];
   const bool has[OPERANDS] = {true, true, p->has_scale != 0, p->has_bias != 0};
   const bsm_plan_tensor *tensors[OPERANDS];
-  const char *types[OPERANDS];
+  bsm_dtype types[OPERANDS];
   for (int k = 0; k < OPERANDS; k++) {
     tensors[k] = has[k] ? &l->plan->tensors[ids[k]] : NULL;
-    types[k] = has[k] ? bsm_cuda_type(tensors[k]->dtype) : "float";
+    types[k] = has[k] ? tensors[k]->dtype : BSM_DTYPE_FLOAT;
   }
   const bsm_cuda_nest nest = nest_of(p, tensors);
-  bsm_cuda_nested_launch n;
+  bsm_cuda_nested n;
   BSM_TRY(bsm_cuda_nest_make(&nest, &n));
-  if (n.params.outer_count == 0 || n.params.inner_count == 0) return BSM_OK;
-  n.params.number = p->epsilon;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "normalization", "normalization", &n.params, sizeof(n.params),
-      "-DK_OUT=%s -DK_IN=%s -DK_SCALE=%s -DK_BIAS=%s -DK_HAS_SCALE=%d "
-      "-DK_HAS_BIAS=%d "
-      "-DK_RMS=%d -DK_OUTER=%d -DK_INNER=%d -DK_GROUP=%d",
-      types[OUT], types[IN], types[SCALE], types[BIAS], has[SCALE], has[BIAS],
-      p->rms != 0, n.outer, n.inner, n.group));
+  if (n.outer_count == 0 || n.inner_count == 0) return BSM_OK;
+  n.number = p->epsilon;
+  n.operation = p->rms != 0;
+  static const char *const names[] = {"K_OUT", "K_IN", "K_SCALE", "K_BIAS"};
+  BSM_TRY(bsm_cuda_add_launch(l, "normalization", "normalization", &n,
+                              sizeof(n), "--fmad=false"));
+  for (int k = 0; k < OPERANDS; k++) {
+    BSM_TRY(bsm_cuda_add_second_type(l, names[k], types[k], types[IN]));
+  }
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
+                               "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d",
+                               has[SCALE], has[BIAS], p->rms != 0));
+  BSM_TRY(bsm_cuda_add_options(
+      l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d -DK_INNER=%d -DK_GROUP=%d",
+      (int)n.outer_loops, (int)n.inner_loops, (int)n.group));
   bsm_cuda_nest_set_grid(l, &n);
   for (size_t k = 0; k < OPERANDS; k++) {
     if (!has[k]) continue;
-    BSM_TRY(bsm_cuda_add_slot(
-        l, BSM_CUDA_SLOT_TENSOR,
-        offsetof(bsm_cuda_nested, address) + k * sizeof(uint64_t), ids[k]));
+    BSM_TRY(bsm_cuda_add_typed_slot(
+        l, offsetof(bsm_cuda_nested, address) + k * sizeof(uint64_t), ids[k]));
   }
   return BSM_OK;
 }

@@ -183,8 +183,8 @@ static bsm_status launch_states(work *w, bool out) {
   const bsm_plan_step *step = w->l->step;
   const uint32_t *ids = out ? step->outputs : step->inputs;
   const int64_t rows = w->p->directions * w->batch;
-  bsm_cuda_states s = {.batch = w->batch,
-                       .size = {w->layout.state, w->p->hidden}};
+  bsm_cuda_states s = {
+      .batch = w->batch, .size = {w->layout.state, w->p->hidden}, .out = out};
   for (int i = 0; i < (has_cell(w) ? 2 : 1); i++) {
     s.count[i] = rows * s.size[i];
     for (int d = 0; d < 3; d++) {
@@ -192,8 +192,9 @@ static bsm_status launch_states(work *w, bool out) {
     }
   }
   BSM_TRY(bsm_cuda_add_launch(w->l, "states", "states", &s, sizeof(s),
-                              "-DK_T=%s -DK_OUT=%d", bsm_cuda_type(w->y->dtype),
-                              out));
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(w->l, "K_T", w->y->dtype));
+  BSM_TRY(bsm_cuda_add_options(w->l, BSM_CUDA_FOR_STEP, "-DK_OUT=%d", out));
   const int64_t most = s.count[0] > s.count[1] ? s.count[0] : s.count[1];
   bsm_cuda_set_block(w->l, BLOCK, 1, 1);
   bsm_cuda_set_grid(w->l, bsm_cuda_blocks((uint64_t)most, BLOCK, MAX_BLOCKS),
@@ -201,9 +202,8 @@ static bsm_status launch_states(work *w, bool out) {
   if (out) bsm_cuda_set_rounds(w->l, w->l->rounds - 1, 1, w->l->rounds);
   for (size_t i = 0; i < (has_cell(w) ? 2 : 1); i++) {
     const size_t at = i * sizeof(uint64_t);
-    BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_TENSOR,
-                              offsetof(bsm_cuda_states, tensor) + at,
-                              ids[1 + i]));
+    BSM_TRY(bsm_cuda_add_typed_slot(
+        w->l, offsetof(bsm_cuda_states, tensor) + at, ids[1 + i]));
     BSM_TRY(add_scratch_slot(w, offsetof(bsm_cuda_states, array) + at,
                              i ? w->cells : w->states));
     if (out && i == 0 && w->length % 2) {
@@ -246,7 +246,8 @@ static bsm_status add_step_slots(work *w) {
 }
 
 static bsm_cuda_recurrent parameters_of(const work *w) {
-  return (bsm_cuda_recurrent){.length = w->length,
+  return (bsm_cuda_recurrent){.cell = w->p->operation,
+                              .length = w->length,
                               .chunk = w->chunk,
                               .batch = w->batch,
                               .hidden = w->p->hidden,
@@ -274,12 +275,14 @@ static bsm_status launch_steps(work *w) {
   const bsm_cuda_recurrent p = parameters_of(w);
   const char *type = bsm_cuda_type(w->y->dtype);
   BSM_TRY(bsm_cuda_add_launch(w->l, "recurrent", "recurrent", &p, sizeof(p),
-                              "-DK_T=%s -DK_CELL=%d -DK_PROJECTS=%d", type,
-                              w->p->operation, w->p->projection != 0));
+                              "--fmad=false -DK_T=%s", type));
+  BSM_TRY(bsm_cuda_add_options(w->l, BSM_CUDA_FOR_STEP,
+                               "-DK_CELL=%d -DK_PROJECTS=%d", w->p->operation,
+                               w->p->projection != 0));
   BSM_TRY(set_step(w, w->p->hidden));
   if (!w->p->projection) return BSM_OK;
   BSM_TRY(bsm_cuda_add_launch(w->l, "projection", "projection", &p, sizeof(p),
-                              "-DK_T=%s", type));
+                              "--fmad=false -DK_T=%s", type));
   return set_step(w, w->p->projection);
 }
 

@@ -22,24 +22,25 @@ static bsm_status launches(bsm_cuda_launches *l) {
   const bsm_step_reduce *p = &l->step->params->reduce;
   const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
   const bsm_cuda_nest nest = nest_of(p, x, y);
-  bsm_cuda_nested_launch n;
+  bsm_cuda_nested n;
   BSM_TRY(bsm_cuda_nest_make(&nest, &n));
-  if (n.params.outer_count == 0) return BSM_OK;
-  n.params.number = p->correction;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "reduce", "reduce", &n.params, sizeof(n.params),
-      "-DK_FROM=%s -DK_TO=%s -DK_OPERATION=%d -DK_IS_INTEGER=%d -DK_OUTER=%d "
-      "-DK_INNER=%d "
-      "-DK_GROUP=%d",
-      bsm_cuda_type(x->dtype), bsm_cuda_type(y->dtype), p->operation,
-      !bsm_dtype_is_floating(x->dtype), n.outer, n.inner, n.group));
+  if (n.outer_count == 0) return BSM_OK;
+  n.number = p->correction;
+  n.operation = p->operation;
+  BSM_TRY(bsm_cuda_add_launch(l, "reduce", "reduce", &n, sizeof(n),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(l, "K_FROM", x->dtype));
+  BSM_TRY(bsm_cuda_add_second_type(l, "K_TO", y->dtype, x->dtype));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP, "-DK_OPERATION=%d",
+                               p->operation));
+  BSM_TRY(bsm_cuda_add_options(
+      l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d -DK_INNER=%d -DK_GROUP=%d",
+      (int)n.outer_loops, (int)n.inner_loops, (int)n.group));
   bsm_cuda_nest_set_grid(l, &n);
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_nested, address[0]),
-                            l->step->outputs[0]));
-  return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                           offsetof(bsm_cuda_nested, address[1]),
-                           l->step->inputs[0]);
+  BSM_TRY(bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_nested, address[0]),
+                                  l->step->outputs[0]));
+  return bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_nested, address[1]),
+                                 l->step->inputs[0]);
 }
 
 const bsm_cuda_step_kind bsm_cuda_REDUCE = {bsm_check_reduce, launches};

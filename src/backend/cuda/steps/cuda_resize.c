@@ -45,19 +45,22 @@ static bsm_status launches(bsm_cuda_launches *l) {
     count *= (uint64_t)params.out[d];
   }
   if (count == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "resize", "resize", &params, sizeof(params),
-      "-DK_T=%s -DK_LOOPS=%d -DK_MODE=%d -DK_CORNERS=%d -DK_SPATIAL=%d",
-      bsm_cuda_type(x->dtype), loops, p->mode, p->align_corners != 0,
-      p->spatial));
+  params.mode = p->mode;
+  params.corners = p->align_corners != 0;
+  params.spatial = p->spatial;
+  BSM_TRY(bsm_cuda_add_launch(l, "resize", "resize", &params, sizeof(params),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(l, "K_T", x->dtype));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
+                               "-DK_MODE=%d -DK_CORNERS=%d -DK_SPATIAL=%d",
+                               p->mode, p->align_corners != 0, p->spatial));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d", loops));
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l, bsm_cuda_blocks(count, BLOCK, MAX_BLOCKS), 1, 1);
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_resize, e.address[0]),
-                            l->step->outputs[0]));
-  return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                           offsetof(bsm_cuda_resize, e.address[1]),
-                           l->step->inputs[0]);
+  BSM_TRY(bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_resize, e.address[0]),
+                                  l->step->outputs[0]));
+  return bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_resize, e.address[1]),
+                                 l->step->inputs[0]);
 }
 
 const bsm_cuda_step_kind bsm_cuda_RESIZE = {bsm_check_resize, launches};

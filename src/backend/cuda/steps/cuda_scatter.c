@@ -95,21 +95,29 @@ static bsm_status launch(bsm_cuda_launches *l) {
       &s, i, u, y, p->axis, &loops, &tuples);
   set_fill(&s, p->reduction, y->dtype);
   if (s.e.count == 0 || s.tuple_count == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "scatter", "scatter", &s, sizeof(s),
-      "-DK_T=%s -DK_I=%s -DK_LOOPS=%d -DK_TUPLES=%d -DK_REDUCTION=%d "
-      "-DK_SELF=%d -DK_WRAP=%d",
-      bsm_cuda_type(y->dtype), bsm_cuda_type(i->dtype), loops, tuples,
+  s.e.loops = loops;
+  s.tuples = tuples;
+  s.reduction = p->reduction;
+  s.keeps = p->include_self != 0;
+  s.wraps = p->wrap != 0;
+  BSM_TRY(bsm_cuda_add_launch(l, "scatter", "scatter", &s, sizeof(s),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(l, "K_T", y->dtype));
+  BSM_TRY(bsm_cuda_add_type(l, "K_I", i->dtype));
+  BSM_TRY(bsm_cuda_add_options(
+      l, BSM_CUDA_FOR_STEP, "-DK_REDUCTION=%d -DK_SELF=%d -DK_WRAP=%d",
       p->reduction, p->include_self != 0, p->wrap != 0));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
+                               "-DK_LOOPS=%d -DK_TUPLES=%d", loops, tuples));
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l, bsm_cuda_blocks((uint64_t)s.e.count, BLOCK, MAX_BLOCKS),
                     1, 1);
   const uint32_t ids[] = {l->step->outputs[0], l->step->inputs[2],
                           l->step->inputs[1]};
   for (size_t k = 0; k < 3; k++) {
-    BSM_TRY(bsm_cuda_add_slot(
-        l, BSM_CUDA_SLOT_TENSOR,
-        offsetof(bsm_cuda_scatter, e.address) + k * sizeof(uint64_t), ids[k]));
+    BSM_TRY(bsm_cuda_add_typed_slot(
+        l, offsetof(bsm_cuda_scatter, e.address) + k * sizeof(uint64_t),
+        ids[k]));
   }
   return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_FAULT,
                            offsetof(bsm_cuda_scatter, fault), 0);

@@ -12,21 +12,24 @@ static bsm_status launches(bsm_cuda_launches *l) {
     nest.strides[0][i] = y->strides[i];
     nest.strides[1][i] = x->strides[i];
   }
-  bsm_cuda_nested_launch n;
+  bsm_cuda_nested n;
   BSM_TRY(bsm_cuda_nest_make(&nest, &n));
-  if (n.params.outer_count == 0 || n.params.inner_count == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "softmax", "softmax", &n.params, sizeof(n.params),
-      "-DK_FROM=%s -DK_TO=%s -DK_LOG=%d -DK_OUTER=%d -DK_GROUP=%d",
-      bsm_cuda_type(x->dtype), bsm_cuda_type(y->dtype), p->log != 0, n.outer,
-      n.group));
+  if (n.outer_count == 0 || n.inner_count == 0) return BSM_OK;
+  n.operation = p->log != 0;
+  BSM_TRY(bsm_cuda_add_launch(l, "softmax", "softmax", &n, sizeof(n),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(l, "K_FROM", x->dtype));
+  BSM_TRY(bsm_cuda_add_second_type(l, "K_TO", y->dtype, x->dtype));
+  BSM_TRY(
+      bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP, "-DK_LOG=%d", p->log != 0));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
+                               "-DK_OUTER=%d -DK_GROUP=%d", (int)n.outer_loops,
+                               (int)n.group));
   bsm_cuda_nest_set_grid(l, &n);
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_nested, address[0]),
-                            l->step->outputs[0]));
-  return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                           offsetof(bsm_cuda_nested, address[1]),
-                           l->step->inputs[0]);
+  BSM_TRY(bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_nested, address[0]),
+                                  l->step->outputs[0]));
+  return bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_nested, address[1]),
+                                 l->step->inputs[0]);
 }
 
 const bsm_cuda_step_kind bsm_cuda_SOFTMAX = {bsm_check_softmax, launches};

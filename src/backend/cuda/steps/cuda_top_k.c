@@ -21,18 +21,23 @@ static bsm_status launches(bsm_cuda_launches *l) {
     nest.strides[1][i] = x->strides[i];
     nest.strides[2][i] = indices->strides[i];
   }
-  bsm_cuda_nested_launch n;
+  bsm_cuda_nested n;
   BSM_TRY(bsm_cuda_nest_make(&nest, &n));
-  bsm_cuda_top_k params = {.rows = n.params, .k = p->k, .room = 2};
-  if (n.params.outer_count == 0 || p->k == 0) return BSM_OK;
-  while (params.room < n.params.inner_count) params.room *= 2;
+  bsm_cuda_top_k params = {
+      .rows = n, .k = p->k, .room = 2, .largest = p->largest != 0};
+  if (n.outer_count == 0 || p->k == 0) return BSM_OK;
+  while (params.room < n.inner_count) params.room *= 2;
   const bool shared = params.room <= SHARED_ROOM;
-  const uint64_t blocks = bsm_cuda_blocks((uint64_t)n.params.outer_count, 1,
+  const uint64_t blocks = bsm_cuda_blocks((uint64_t)n.outer_count, 1,
                                           shared ? UINT16_MAX : SCRATCH_BLOCKS);
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "top_k", "top_k", &params, sizeof(params),
-      "-DK_T=%s -DK_OUTER=%d -DK_LARGEST=%d -DK_SHARED=%d",
-      bsm_cuda_type(x->dtype), n.outer, p->largest != 0, shared));
+  BSM_TRY(bsm_cuda_add_launch(l, "top_k", "top_k", &params, sizeof(params),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(l, "K_T", x->dtype));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP, "-DK_LARGEST=%d",
+                               p->largest != 0));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
+                               "-DK_OUTER=%d -DK_SHARED=%d", (int)n.outer_loops,
+                               shared));
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l, blocks, 1, 1);
   const uint32_t ids[] = {l->step->outputs[0], l->step->inputs[0],
@@ -41,6 +46,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
     BSM_TRY(bsm_cuda_add_slot(
         l, BSM_CUDA_SLOT_TENSOR,
         offsetof(bsm_cuda_top_k, rows.address) + k * sizeof(uint64_t), ids[k]));
+    if (k < 2) bsm_cuda_type_slot(l, x->dtype);
   }
   if (shared) {
     bsm_cuda_set_shared(l, (size_t)params.room * PAIR);

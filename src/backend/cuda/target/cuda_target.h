@@ -31,7 +31,15 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
 
 /* ---- kernel_code.c ---- */
 
-/* `add_code` of the target. */
+/* Adds to a plan, which has no code, that of its steps in the scopes of some
+ * bits (1 << BSM_CUDA_FOR_SIZES, ...). All kernels for whole kinds are added,
+ * whether the plan needs them or not. */
+BSM_NODISCARD bsm_status bsm_cuda_add_scopes(const bsm_target *target,
+                                             uint32_t scopes, bsm_plan *plan,
+                                             bsm_arena *arena,
+                                             const bsm_logger *logger);
+/* `add_code` of the target: what the plan needs, and what plans may need that
+ * are made while the engine runs. */
 bsm_status bsm_cuda_add_code(const bsm_target *target, bsm_plan *plan,
                              bsm_arena *arena, const bsm_logger *logger);
 

@@ -14,12 +14,14 @@
 #include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/target/cuda_target.h"
+#include "backend/cuda/target/general_kernels.h"
 #include "backend/cuda/target/kernel_sources.h"
 #include "backend/cuda/target/nvrtc.h"
 #include "base/cpus.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/thread_pool.h"
+#include "engine/program.h"
 
 #define MAX_CODE_BYTES ((uint64_t)64 << 20)
 #define MAX_OPTIONS 24
@@ -37,6 +39,7 @@ typedef struct item {
 
 typedef struct collection {
   const bsm_cuda_target *target;
+  uint32_t scopes; /* bits */
   const bsm_logger *logger;
   bsm_arena *scratch;
   item *items; /* by name, each once */
@@ -78,16 +81,26 @@ static bsm_status add_step(collection *c, const bsm_plan *plan,
                            const bsm_plan_step *step) {
   bsm_cuda_launches *launches = BSM_NEW(c->scratch, bsm_cuda_launches);
   BSM_TRY_ALLOC(launches);
-  BSM_TRY_NOTE(
-      bsm_cuda_make_launches(plan, step, c->target->sm, c->scratch, launches),
-      "for the step %s", step->name);
-  for (uint32_t i = 0; i < launches->count; i++) {
-    BSM_TRY(add_kernel(c, &launches->items[i].kernel));
+  for (int scope = BSM_CUDA_FOR_SIZES; scope < BSM_CUDA_FOR_KIND; scope++) {
+    if (!(c->scopes >> scope & 1u)) continue;
+    BSM_TRY_NOTE(bsm_cuda_make_launches(plan, step, (bsm_cuda_scope)scope,
+                                        c->target->sm, c->scratch, launches),
+                 "for the step %s", step->name);
+    for (uint32_t i = 0; i < launches->count; i++) {
+      BSM_TRY(add_kernel(c, &launches->items[i].kernel));
+    }
   }
   return BSM_OK;
 }
 
+static bsm_status add_kernel_to(void *user, const bsm_cuda_kernel *kernel) {
+  return add_kernel(user, kernel);
+}
+
 static bsm_status collect(collection *c, const bsm_plan *plan) {
+  if (c->scopes >> BSM_CUDA_FOR_KIND & 1u) {
+    BSM_TRY(bsm_cuda_each_general_kernel(c->scratch, add_kernel_to, c));
+  }
   for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
     const bsm_plan *part = bsm_plan_part(plan, k);
     for (uint32_t i = 0; i < part->step_count; i++) {
@@ -355,11 +368,13 @@ static bsm_status make_code(collection *c, bsm_plan *plan, bsm_arena *arena) {
   return status;
 }
 
-bsm_status bsm_cuda_add_code(const bsm_target *target, bsm_plan *plan,
-                             bsm_arena *arena, const bsm_logger *logger) {
+bsm_status bsm_cuda_add_scopes(const bsm_target *target, uint32_t scopes,
+                               bsm_plan *plan, bsm_arena *arena,
+                               const bsm_logger *logger) {
   bsm_arena scratch;
   bsm_arena_init(&scratch, arena->allocator);
   collection c = {.target = bsm_cuda_target_of(target),
+                  .scopes = scopes,
                   .logger = logger,
                   .scratch = &scratch};
   bsm_status status = make_code(&c, plan, arena);
@@ -369,4 +384,31 @@ bsm_status bsm_cuda_add_code(const bsm_target *target, bsm_plan *plan,
   }
   bsm_arena_destroy(&scratch);
   return status;
+}
+
+/* Whether the engine makes plans while it runs: of regions, for the shapes that
+ * it meets, or of calls. */
+static bool makes_plans(const bsm_plan *plan) {
+  const bsm_program *p = plan->program;
+  for (uint32_t b = 0; p && b < p->block_count; b++) {
+    const bsm_program_block *block = &p->blocks[b];
+    for (uint32_t i = 0; i < block->instruction_count; i++) {
+      const bsm_instruction_kind kind = block->instructions[i].kind;
+      if (kind == BSM_INSTRUCTION_REGION || kind == BSM_INSTRUCTION_CALL) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/* Such plans find kernels for steps like those that were planned before, or
+ * else for all of their kind. */
+bsm_status bsm_cuda_add_code(const bsm_target *target, bsm_plan *plan,
+                             bsm_arena *arena, const bsm_logger *logger) {
+  uint32_t scopes = 1u << BSM_CUDA_FOR_SIZES;
+  if (makes_plans(plan)) {
+    scopes |= 1u << BSM_CUDA_FOR_STEP | 1u << BSM_CUDA_FOR_KIND;
+  }
+  return bsm_cuda_add_scopes(target, scopes, plan, arena, logger);
 }

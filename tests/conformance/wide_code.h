@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The code that an engine of ranging shapes has for steps that it meets while
+ * it runs: kernels for any sizes, and kernels for all steps of a kind. Each
+ * step of the suite runs with one of them alone, too, and gives the same bits.
+ */
+#ifndef TESTS_CONFORMANCE_WIDE_CODE_H_
+#define TESTS_CONFORMANCE_WIDE_CODE_H_
+
+#include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/target/cuda_target.h"
+#include "tests/conformance/conformance.h"
+
+#define WIDE_UNUSED __attribute__((unused))
+
+/* Which code to run the next step with besides its own; 0: none. Kernels for
+ * all steps of a kind are compiled once, so that they take three steps in four.
+ */
+static WIDE_UNUSED int wide_code_next(void) {
+  static uint32_t met;
+  if (!suite_is_for("cuda")) return 0;
+  return met++ * 2654435761u >> 30 ? BSM_CUDA_FOR_KIND : BSM_CUDA_FOR_STEP;
+}
+
+/* The kernels for all steps of a kind are made once. */
+static WIDE_UNUSED const bsm_plan *wide_general_plan(void) {
+  static bsm_arena arena;
+  static bsm_plan plan;
+  if (!arena.chunks) {
+    bsm_arena_init(&arena, NULL);
+    bsm_status status = bsm_cuda_add_scopes(
+        suite_target(), 1u << BSM_CUDA_FOR_KIND, &plan, &arena, NULL);
+    if (status) fail_msg("%s", bsm_status_message(status));
+  }
+  return &plan;
+}
+
+/* Adds to a plan the code that `which` says, or gives another that has it. */
+static WIDE_UNUSED bsm_status wide_code(const bsm_target *target, int which,
+                                        bsm_plan *plan, bsm_arena *arena,
+                                        const bsm_plan **out) {
+  *out = which == BSM_CUDA_FOR_KIND ? wide_general_plan() : plan;
+  if (which == BSM_CUDA_FOR_KIND) return BSM_OK;
+  return which ? bsm_cuda_add_scopes(target, 1u << which, plan, arena, NULL)
+               : target->ops->add_code(target, plan, arena, NULL);
+}
+
+#endif /* TESTS_CONFORMANCE_WIDE_CODE_H_ */
