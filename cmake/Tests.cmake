@@ -74,6 +74,15 @@ function(bsm_add_c_test name labels)
                        "UBSAN_OPTIONS=print_stacktrace=1;${BSM_TEST_VARIABLES}")
 endfunction()
 
+# What opens a GPU finds the stand-ins of its libraries.
+function(bsm_use_standins name)
+  set_property(
+    TEST ${name} APPEND
+    PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${BSM_STANDIN_FOLDER}"
+             "BESSEMER_NVRTC=$<TARGET_FILE:bsm_standin_nvrtc>"
+             "BESSEMER_KERNEL_CACHE=" ${ARGN})
+endfunction()
+
 # Whole models, programs and shapes, that are run on the remote device too: each
 # of these has a second program in which it is what is built for.
 set(BSM_REMOTE_TESTS
@@ -89,7 +98,12 @@ set(BSM_REMOTE_TESTS
     shape_plans_engine_test
     structured_io_test
     plugin_models_test
+    ranging_models_test
     context_shapes_test)
+
+# Those that run on GPUs too, without one: what depends on shapes.
+set(BSM_CUDA_TESTS context_shapes_test dynamic_shapes_test output_dims_test
+    ranging_models_test shape_plans_engine_test)
 
 # bsm_add_test_program(NAME SOURCE LAYER [SOURCES...]): NAME of SOURCE, of all C
 # files of the layer's folder that are no tests, which its tests share, and of
@@ -168,11 +182,7 @@ foreach(source IN LISTS test_sources)
     if(DEFINED BSM_CONFORMANCE_CUDA_${name} AND BSM_HOST_CXX)
       bsm_add_c_test(${layer}/cuda/${name} "${layer}_cuda" ${name} cuda
                      ${BSM_CONFORMANCE_CUDA_${name}})
-      set_property(
-        TEST ${layer}/cuda/${name} APPEND
-        PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${BSM_STANDIN_FOLDER}"
-                 "BESSEMER_NVRTC=$<TARGET_FILE:bsm_standin_nvrtc>"
-                 "BESSEMER_KERNEL_CACHE=")
+      bsm_use_standins(${layer}/cuda/${name})
     endif()
   else()
     bsm_add_c_test(${layer}/${name} ${layer} ${name})
@@ -184,17 +194,16 @@ foreach(source IN LISTS test_sources)
     add_dependencies(test_programs_remote remote_${name})
     bsm_add_c_test(${layer}/remote/${name} "${layer};remote" remote_${name})
     bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:remote_${name}>)
+    if(name IN_LIST BSM_CUDA_TESTS AND BSM_HOST_CXX)
+      bsm_add_c_test(${layer}/cuda/${name} "${layer}_cuda" remote_${name})
+      bsm_use_standins(${layer}/cuda/${name} "BSM_TEST_TARGET=cuda")
+    endif()
   endif()
 endforeach()
 
-# What opens a GPU finds the stand-ins of its libraries.
 foreach(name IN ITEMS code_forms_test cuda_precision_test)
   if(TEST cuda/${name})
-    set_property(
-      TEST cuda/${name} APPEND
-      PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${BSM_STANDIN_FOLDER}"
-               "BESSEMER_NVRTC=$<TARGET_FILE:bsm_standin_nvrtc>"
-               "BESSEMER_KERNEL_CACHE=")
+    bsm_use_standins(cuda/${name})
   endif()
 endforeach()
 

@@ -291,17 +291,18 @@ static void memory_does_not_grow(void **state) {
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
   bsm_npy_file file;
   char path[512];
-  size_t after_one = 0;
+  size_t warm = 0;
   (void)state;
   options.allocator = &allocator;
   path_of(m, "npz", path, sizeof(path));
   check(bsm_npy_open(path, NULL, &file), path);
   check(bsm_context_create(engine, &options, &context), m->name);
-  for (int turn = 0; turn < 20; turn++) {
+  for (int turn = 0; turn < 40; turn++) {
     for (int run = 0; run < 9; run++) run_one(m, context, &file, run);
-    if (turn == 0) after_one = c.bytes;
-    assert_true(after_one > 0);
-    assert_int_equal(c.bytes, after_one);
+    /* What comes again is recorded, where the device can. */
+    if (turn < 10) warm = c.bytes;
+    assert_true(warm > 0);
+    assert_int_equal(c.bytes, warm);
   }
   bsm_context_destroy(context);
   assert_int_equal(c.bytes, 0);
