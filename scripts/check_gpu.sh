@@ -22,6 +22,7 @@ echo "$targets" | grep '^cuda:'
 : "${BESSEMER_KERNEL_CACHE=$build/gpu-kernels}"
 export BESSEMER_KERNEL_CACHE
 mkdir -p "$BESSEMER_KERNEL_CACHE"
+chmod go= "$BESSEMER_KERNEL_CACHE" # where others have a right, nothing is kept
 ctest --test-dir "$build" -C Gpu -L '^gpu$' --no-tests=error \
   --output-on-failure -j "$(nproc)" "$@"
 [ -n "$sanitize" ] || exit 0

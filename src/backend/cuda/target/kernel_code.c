@@ -9,26 +9,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/target/cuda_target.h"
 #include "backend/cuda/target/general_kernels.h"
+#include "backend/cuda/target/kernel_cache.h"
 #include "backend/cuda/target/kernel_sources.h"
 #include "backend/cuda/target/nvrtc.h"
 #include "base/cpus.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/thread_pool.h"
 #include "engine/program.h"
 
-#define MAX_CODE_BYTES ((uint64_t)64 << 20)
 #define MAX_OPTIONS 24
 #define MAX_HEADERS 32
-
-/* Raise when the cache's files mean something else. */
-#define CACHE_VERSION "2"
 
 typedef struct item {
   bsm_cuda_kernel kernel;
@@ -117,35 +112,13 @@ static bsm_status collect(collection *c, const bsm_plan *plan) {
 
 /* ---- the cache ---- */
 
-/* A folder that only this user writes to; NULL: there is none. */
-static const char *cache_folder(bsm_arena *arena) {
-  const char *given = getenv("BESSEMER_KERNEL_CACHE");
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  const char *folder = NULL;
-  if (given) {
-    if (!given[0]) return NULL;
-    folder = given;
-  } else if (cache && cache[0] == '/') {
-    folder = bsm_arena_printf(arena, "%s/bessemer-kernels", cache);
-  } else if (home && home[0] == '/') {
-    const char *parent = bsm_arena_printf(arena, "%s/.cache", home);
-    if (parent) (void)mkdir(parent, 0700);
-    folder = bsm_arena_printf(arena, "%s/.cache/bessemer-kernels", home);
-  }
-  struct stat info;
-  if (!folder) return NULL;
-  (void)mkdir(folder, 0700);
-  if (stat(folder, &info) || !S_ISDIR(info.st_mode)) return NULL;
-  return folder;
-}
-
 static uint64_t add_text(uint64_t hash, const char *text) {
   return bsm_hash64(text, strlen(text) + 1, hash);
 }
 
 /* All that the code follows from, twice with other beginnings. */
 static uint64_t hash_of(const collection *c, const item *it, uint64_t seed) {
-  uint64_t h = add_text(seed, CACHE_VERSION);
+  uint64_t h = add_text(seed, BSM_KERNEL_CACHE_VERSION);
   const int version = bsm_nvrtc_version(c->nvrtc);
   h = bsm_hash64(&version, sizeof(version), h);
   h = add_text(h, c->target->architecture);
@@ -157,59 +130,10 @@ static uint64_t hash_of(const collection *c, const item *it, uint64_t seed) {
   return h;
 }
 
-static const char *cache_path(const collection *c, item *it) {
+static const char *cache_name(const collection *c, item *it) {
   if (!c->cache) return NULL;
-  return bsm_arena_printf(&it->arena, "%s/%016" PRIx64 "%016" PRIx64 ".bin",
-                          c->cache, hash_of(c, it, 1), hash_of(c, it, 2));
-}
-
-/* A file is the code, the PTX, and behind them the size of the code and a hash
- * of all that. */
-typedef struct cache_end {
-  uint64_t code, hash;
-} cache_end;
-
-static bool take_file(const bsm_file_map *map, item *it) {
-  cache_end end;
-  if (map->size <= sizeof(end)) return false;
-  const size_t size = map->size - sizeof(end);
-  memcpy(&end, map->data + size, sizeof(end));
-  if (end.code >= size || end.hash != bsm_hash64(map->data, size, end.code)) {
-    return false;
-  }
-  const size_t code_size = (size_t)end.code;
-  char *code = bsm_arena_alloc(&it->arena, code_size + 1, BSM_ALIGNMENT);
-  char *ptx = bsm_arena_alloc(&it->arena, size - code_size, BSM_ALIGNMENT);
-  if (!code || !ptx) return false;
-  memcpy(code, map->data, code_size);
-  memcpy(ptx, map->data + code_size, size - code_size);
-  it->code = (bsm_str){code, code_size};
-  it->ptx = (bsm_str){ptx, size - code_size};
-  return true;
-}
-
-static bool read_cache(const char *path, item *it) {
-  bsm_file_map map;
-  bsm_status status = bsm_file_map_open(path, MAX_CODE_BYTES, &map);
-  if (status) {
-    bsm_status_free(status);
-    return false;
-  }
-  const bool good = take_file(&map, it);
-  bsm_file_map_close(&map);
-  return good;
-}
-
-/* What cannot be written is compiled again the next time. */
-static void write_cache(const char *path, item *it) {
-  const size_t size = it->code.len + it->ptx.len;
-  char *both = bsm_arena_alloc(&it->arena, size, 1);
-  if (!both) return;
-  memcpy(both, it->code.data, it->code.len);
-  memcpy(both + it->code.len, it->ptx.data, it->ptx.len);
-  const cache_end end = {it->code.len, bsm_hash64(both, size, it->code.len)};
-  const bsm_file_piece pieces[] = {{both, size}, {&end, sizeof(end)}};
-  bsm_status_free(bsm_file_write(path, pieces, 2));
+  return bsm_arena_printf(&it->arena, "%016" PRIx64 "%016" PRIx64 ".bin",
+                          hash_of(c, it, 1), hash_of(c, it, 2));
 }
 
 /* ---- compiling ---- */
@@ -279,11 +203,16 @@ static void make_item(void *arg, int64_t index, int slot) {
   collection *c = arg;
   item *it = &c->items[index];
   (void)slot;
-  const char *path = cache_path(c, it);
-  if (path && read_cache(path, it)) return;
+  const char *name = cache_name(c, it);
+  if (name &&
+      bsm_kernel_cache_read(c->cache, name, &it->arena, &it->code, &it->ptx)) {
+    return;
+  }
   it->status =
       bsm_status_note(compile(c, it), "in the kernel %s", it->kernel.name);
-  if (path && !it->status) write_cache(path, it);
+  if (name && !it->status) {
+    bsm_kernel_cache_write(c->cache, name, &it->arena, it->code, it->ptx);
+  }
 }
 
 static bsm_status make_all(collection *c) {
@@ -350,7 +279,7 @@ static bsm_status make_code(collection *c, bsm_plan *plan, bsm_arena *arena) {
   if (!c->count) return BSM_OK;
   BSM_TRY(bsm_nvrtc_open(getenv("BESSEMER_NVRTC"), c->scratch, &nvrtc));
   c->nvrtc = nvrtc;
-  c->cache = cache_folder(c->scratch);
+  c->cache = bsm_kernel_cache_find(c->scratch, c->logger);
   bsm_status status =
       bsm_nvrtc_supports(nvrtc, c->target->sm)
           ? make_all(c)
