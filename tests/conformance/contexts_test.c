@@ -111,6 +111,20 @@ static const char program_text[] =
     "  %z : Tensor = aten::index_select(%c, %zero, %i)\n"
     "  return (%c, %z)\n";
 
+/* A step between them that only the host runs. */
+static const char host_text[] =
+    "graph(%x : Tensor, %w : Tensor, %i : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %zero : int = prim::Constant[value=0]()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %p : Tensor = aten::matmul(%x, %w)\n"
+    "  %v : Tensor = aten::softmax(%p, %one, %none)\n"
+    "  %h : Tensor = aten::digamma(%v)\n"
+    "  %q : Tensor = aten::matmul(%h, %w)\n"
+    "  %c : Tensor = aten::softmax(%q, %one, %none)\n"
+    "  %z : Tensor = aten::index_select(%c, %zero, %i)\n"
+    "  return (%c, %z)\n";
+
 enum { INPUTS = 3, OUTPUTS = 2 };
 static const bsm_dims input_dims[INPUTS] = {{2, {4, 8}}, {2, {8, 8}}, {1, {3}}};
 static const bsm_dims output_dims[OUTPUTS] = {{2, {4, 8}}, {2, {3, 8}}};
@@ -703,6 +717,42 @@ static void test_what_is_recorded(void **state) {
   arrays_destroy(&a);
 }
 
+/* Before a step of the host and behind it steps are recorded apart, and the
+ * results are those of all steps one by one. */
+static void test_stretches(void **state) {
+  (void)state;
+  arrays a;
+  float c[32], z[24];
+  bsm_engine *engine = compile(fixture_device, host_text);
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *context = NULL, *plain = NULL;
+  options.threads = 1;
+  arrays_init(&a, engine, 3);
+  check(bsm_context_create(engine, &options, &context));
+  options.no_graphs = true;
+  check(bsm_context_create(engine, &options, &plain));
+  for (int i = 0; i < 6; i++) {
+    for (int k = 0; k < 32; k++) a.x[k] = (float)((k * 11 + i) % 23) / 23;
+    const int before = count_replays();
+    check(bsm_context_run(plain, a.in, INPUTS, a.out, OUTPUTS));
+    assert_int_equal(count_replays(), before);
+    memcpy(c, a.c, sizeof(c));
+    memcpy(z, a.z, sizeof(z));
+    check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+    assert_memory_equal(a.c, c, sizeof(c));
+    assert_memory_equal(a.z, z, sizeof(z));
+    if (i == 0 || !has_recordings()) {
+      assert_int_equal(count_replays(), before);
+    } else if (suite_is_for("remote") || i == 1) {
+      assert_int_equal(count_replays(), before + 2);
+    }
+  }
+  bsm_context_destroy(plain);
+  bsm_context_destroy(context);
+  arrays_destroy(&a);
+  bsm_engine_destroy(engine);
+}
+
 /* What a recorded step finds wrong is told as always, and a device that does
  * not record runs step by step. */
 static void test_failing_recordings(void **state) {
@@ -1013,6 +1063,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_arrays_of_the_host),
       cmocka_unit_test(test_recordings),
       cmocka_unit_test(test_what_is_recorded),
+      cmocka_unit_test(test_stretches),
       cmocka_unit_test(test_failing_recordings),
       cmocka_unit_test(test_failing_calls),
       cmocka_unit_test(test_profile),

@@ -206,14 +206,14 @@ static bsm_status enqueue_meeting(const bsm_plan_runner *r, uint32_t i) {
                                      : BSM_OK;
 }
 
-static bsm_status enqueue_all(bsm_plan_runner *r) {
-  const uint32_t count = r->plan->step_count;
+static bsm_status enqueue_steps(const bsm_plan_runner *r, uint32_t from,
+                                uint32_t end) {
   if (r->meets) {
-    for (uint32_t i = 0; i < count; i++) BSM_TRY(enqueue_meeting(r, i));
+    for (uint32_t i = from; i < end; i++) BSM_TRY(enqueue_meeting(r, i));
   } else if (r->times) {
-    for (uint32_t i = 0; i < count; i++) BSM_TRY(enqueue_timed(r, i));
+    for (uint32_t i = from; i < end; i++) BSM_TRY(enqueue_timed(r, i));
   } else {
-    for (uint32_t i = 0; i < count; i++) BSM_TRY(enqueue_step(r, i));
+    for (uint32_t i = from; i < end; i++) BSM_TRY(enqueue_step(r, i));
   }
   return BSM_OK;
 }
@@ -238,8 +238,8 @@ bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *r) {
     r->runs[i].scratch = bsm_workspace_scratch(w);
   }
   bsm_status status =
-      r->recordings ? bsm_recordings_enqueue(r->recordings, r, enqueue_all)
-                    : enqueue_all(r);
+      r->recordings ? bsm_recordings_enqueue(r->recordings, r, enqueue_steps)
+                    : enqueue_steps(r, 0, r->plan->step_count);
   r->flight = e->waits;
   if (status) return bsm_execution_fail(e, status);
   if (!r->times) return BSM_OK;

@@ -9,32 +9,42 @@
 #define SETS 4
 
 typedef struct address_set {
-  const void **addresses; /* of all bindings, and of the workspace */
-  bsm_recording *recording;
-  uint64_t used; /* 0: never */
+  const void **addresses; /* on the device: of bindings, and the workspace */
+  bsm_recording **recordings; /* by stretch; NULL: not recorded */
+  uint64_t used;              /* 0: never */
 } address_set;
+
+typedef struct stretch {
+  uint32_t from, end; /* steps */
+} stretch;
 
 struct bsm_recordings {
   const bsm_device_ops *ops;
+  stretch *stretches; /* in their order, of two steps at least */
+  uint32_t count;
   address_set sets[SETS];
   uint64_t clock;
   bool failed; /* once: it is not tried again */
 };
 
-static bool is_recordable(const bsm_plan_runner *r) {
+static bool can_record(const bsm_plan_runner *r) {
   const bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
-  const bsm_plan *plan = r->plan;
-  if (!stream || !stream->device->ops->record_begin ||
-      r->execution->no_graphs || r->times || plan->step_count < 2) {
-    return false;
+  return stream && stream->device->ops->record_begin &&
+         !r->execution->no_graphs && !r->times;
+}
+
+static bool is_recordable(const bsm_plan_step *step) {
+  return step->space == BSM_SPACE_DEVICE && step->kind != BSM_STEP_TRANSFER;
+}
+
+/* There is room for half as many as there are steps. */
+static void find_stretches(bsm_recordings *t, const bsm_plan *plan) {
+  for (uint32_t i = 0; i < plan->step_count;) {
+    const uint32_t from = i;
+    while (i < plan->step_count && is_recordable(&plan->steps[i])) i++;
+    if (i - from > 1) t->stretches[t->count++] = (stretch){from, i};
+    if (i == from) i++;
   }
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    if (plan->steps[i].space != BSM_SPACE_DEVICE ||
-        plan->steps[i].kind == BSM_STEP_TRANSFER) {
-      return false;
-    }
-  }
-  return true;
 }
 
 static size_t address_count(const bsm_plan *plan) {
@@ -44,35 +54,50 @@ static size_t address_count(const bsm_plan *plan) {
 bsm_status bsm_recordings_create(const bsm_plan_runner *r, bsm_arena *arena,
                                  bsm_recordings **out) {
   *out = NULL;
-  if (!is_recordable(r)) return BSM_OK;
+  if (!can_record(r)) return BSM_OK;
   bsm_recordings *t = BSM_NEW(arena, bsm_recordings);
   BSM_TRY_ALLOC(t);
   t->ops = r->runs[BSM_SPACE_DEVICE].stream->device->ops;
+  t->stretches = BSM_NEW_ARRAY(arena, stretch, r->plan->step_count / 2 + 1);
+  BSM_TRY_ALLOC(t->stretches);
+  find_stretches(t, r->plan);
+  if (!t->count) return BSM_OK;
   for (int i = 0; i < SETS; i++) {
-    t->sets[i].addresses =
-        BSM_NEW_ARRAY(arena, const void *, address_count(r->plan));
-    BSM_TRY_ALLOC(t->sets[i].addresses);
+    address_set *set = &t->sets[i];
+    set->addresses = BSM_NEW_ARRAY(arena, const void *, address_count(r->plan));
+    set->recordings = BSM_NEW_ARRAY(arena, bsm_recording *, t->count);
+    if (!set->addresses || !set->recordings) return BSM_FAIL_OOM();
   }
   *out = t;
   return BSM_OK;
 }
 
-void bsm_recordings_destroy(bsm_recordings *t) {
-  for (int i = 0; t && i < SETS; i++) {
-    t->ops->recording_destroy(t->sets[i].recording);
+static void forget(bsm_recordings *t, address_set *set) {
+  for (uint32_t k = 0; k < t->count; k++) {
+    t->ops->recording_destroy(set->recordings[k]);
+    set->recordings[k] = NULL;
   }
+}
+
+void bsm_recordings_destroy(bsm_recordings *t) {
+  for (int i = 0; t && i < SETS; i++) forget(t, &t->sets[i]);
+}
+
+static bool is_far(const bsm_plan *plan, const bsm_plan_binding *binding) {
+  return plan->tensors[binding->tensor].space == BSM_SPACE_DEVICE;
 }
 
 /* Calls `visit` with each address; whether all calls said true. */
 static bool each_address(const bsm_plan_runner *r, const void **set,
                          bool (*visit)(const void **set, const void *address)) {
   const bsm_run *run = &r->runs[BSM_SPACE_DEVICE];
+  const bsm_plan *plan = r->plan;
   bool all = visit(set++, run->workspace) && visit(set++, run->scratch);
-  for (uint32_t i = 0; all && i < r->plan->input_count; i++) {
-    all = visit(set++, r->inputs[i]);
+  for (uint32_t i = 0; all && i < plan->input_count; i++) {
+    if (is_far(plan, &plan->inputs[i])) all = visit(set++, r->inputs[i]);
   }
-  for (uint32_t i = 0; all && i < r->plan->output_count; i++) {
-    all = visit(set++, r->outputs[i]);
+  for (uint32_t i = 0; all && i < plan->output_count; i++) {
+    if (is_far(plan, &plan->outputs[i])) all = visit(set++, r->outputs[i]);
   }
   return all;
 }
@@ -87,13 +112,12 @@ static bool remember(const void **set, const void *address) {
 }
 
 /* The runner's addresses take the place of those that were not used for the
- * longest time, whose recording may still be running. */
+ * longest time, whose recordings may still be running. */
 static bsm_status replace(bsm_recordings *t, const bsm_plan_runner *r,
                           address_set *set) {
-  if (set->recording) {
+  if (set->recordings[0]) {
     BSM_TRY(bsm_execution_wait(r->execution));
-    t->ops->recording_destroy(set->recording);
-    set->recording = NULL;
+    forget(t, set);
   }
   (void)each_address(r, set->addresses, remember);
   return BSM_OK;
@@ -101,17 +125,17 @@ static bsm_status replace(bsm_recordings *t, const bsm_plan_runner *r,
 
 /* Devices may refuse to record what they run, so a failure ends recording, not
  * the run. */
-static void record(bsm_recordings *t, bsm_plan_runner *r, address_set *set,
-                   bsm_status (*enqueue)(bsm_plan_runner *runner)) {
+static void record(bsm_recordings *t, const bsm_plan_runner *r, stretch steps,
+                   bsm_enqueue_steps *enqueue, bsm_recording **out) {
   bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
   bsm_status status = t->ops->record_begin(stream);
   if (!status) {
-    status = enqueue(r);
-    bsm_status ended = t->ops->record_end(stream, &set->recording);
+    status = enqueue(r, steps.from, steps.end);
+    bsm_status ended = t->ops->record_end(stream, out);
     if (status) {
       bsm_status_free(ended);
-      t->ops->recording_destroy(set->recording);
-      set->recording = NULL;
+      t->ops->recording_destroy(*out);
+      *out = NULL;
     } else {
       status = ended;
     }
@@ -124,22 +148,36 @@ static void record(bsm_recordings *t, bsm_plan_runner *r, address_set *set,
   bsm_status_free(status);
 }
 
-bsm_status bsm_recordings_enqueue(
-    bsm_recordings *t, bsm_plan_runner *r,
-    bsm_status (*enqueue)(bsm_plan_runner *runner)) {
+/* The stretches of a set that came again, and what stands between them. */
+static bsm_status enqueue_recorded(bsm_recordings *t, const bsm_plan_runner *r,
+                                   address_set *set,
+                                   bsm_enqueue_steps *enqueue) {
+  bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
+  uint32_t done = 0;
+  for (uint32_t k = 0; k < t->count; k++) {
+    const stretch steps = t->stretches[k];
+    bsm_recording **recording = &set->recordings[k];
+    BSM_TRY(enqueue(r, done, steps.from));
+    if (!*recording && !t->failed) record(t, r, steps, enqueue, recording);
+    BSM_TRY(*recording ? t->ops->replay(stream, *recording)
+                       : enqueue(r, steps.from, steps.end));
+    done = steps.end;
+  }
+  return enqueue(r, done, r->plan->step_count);
+}
+
+bsm_status bsm_recordings_enqueue(bsm_recordings *t, bsm_plan_runner *r,
+                                  bsm_enqueue_steps *enqueue) {
   address_set *set = &t->sets[0];
   for (int i = 0; i < SETS; i++) {
     address_set *it = &t->sets[i];
     if (it->used && each_address(r, it->addresses, is_same)) {
       it->used = ++t->clock;
-      if (!it->recording && !t->failed) record(t, r, it, enqueue);
-      return it->recording ? t->ops->replay(r->runs[BSM_SPACE_DEVICE].stream,
-                                            it->recording)
-                           : enqueue(r);
+      return enqueue_recorded(t, r, it, enqueue);
     }
     if (it->used < set->used) set = it;
   }
   BSM_TRY(replace(t, r, set));
   set->used = ++t->clock;
-  return enqueue(r);
+  return enqueue(r, 0, r->plan->step_count);
 }
