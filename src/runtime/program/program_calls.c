@@ -137,14 +137,15 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
                                    i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
   BSM_TRY(bsm_program_check_nested(args, i->input_count));
-  if (r->has_device) BSM_TRY(bring_home(r, op, args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
   if (op->flags & BSM_ATEN_INPLACE) BSM_TRY(check_target(i, args));
   if (r->plannable[r->walker.block][index]) {
+    /* Tensors stay where they are, or go to where the plan wants them. */
     bool done;
     BSM_TRY(plan_call(r, i, op, args, &done));
     if (done) return BSM_OK;
   }
+  if (r->has_device) BSM_TRY(bring_home(r, op, args, i->input_count));
   bsm_op_ctx cx = {.arena = bsm_program_heap(r),
                    .logger = r->logger,
                    .max_tensor_bytes = r->max_tensor_bytes};
