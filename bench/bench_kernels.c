@@ -12,217 +12,96 @@
  * thread it is the thread's CPU time. --cold takes the weights out of the
  * caches before each run, which is how a network larger than they are finds
  * them. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "aten/tensor.h"
-#include "base/caches.h"
+#include "backend/device.h"
 #include "base/fma_peak.h"
 #include "base/isa.h"
 #include "builder/target.h"
 
-#define MAX_TENSORS 6
+#include "bench/one_step.h"
 
 typedef struct bench {
   uint32_t isa;
   int threads;
-  double seconds, peak;
-  bool cold;
+  double peak;
   const char *filter;
   bsm_thread_pool *pool;
-  bsm_stream *stream;
+  one_step_how how;
 } bench;
-
-/* The time of the calling thread with one thread: other programs do not count;
- * else the time on the wall. */
-static clockid_t bench_clock = CLOCK_MONOTONIC;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(bench_clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- one step ---- */
 
 /* What packs the weights and lists the tactics. */
 static const bsm_target *bench_target;
 
-typedef struct setup {
-  bsm_plan plan;
-  bsm_plan_tensor tensors[MAX_TENSORS];
-  bsm_plan_step step;
-  bsm_step_params params;
-  bsm_plan_weights weights[2];
-  void *data[MAX_TENSORS], *inputs[MAX_TENSORS], *outputs[MAX_TENSORS];
-  uint32_t input_ids[MAX_TENSORS], output_ids[MAX_TENSORS];
-  void *weight_data[2];
-  float *values; /* of the weights, before packing */
-  int64_t in_maps;
-  double bytes;
-} setup;
-
-static void *allocate(size_t size) {
-  void *p = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
-  if (!p) abort();
-  return p;
-}
-
-static void start(setup *s, bsm_step_kind kind) {
-  memset(s, 0, sizeof(*s));
-  s->plan.tensors = s->tensors;
-  s->plan.steps = &s->step;
-  s->plan.step_count = 1;
-  s->plan.weights = s->weights;
-  s->step.kind = kind;
-  s->step.name = s->step.tactic = "";
-  s->step.params = &s->params;
-  s->step.inputs = s->input_ids;
-  s->step.outputs = s->output_ids;
-  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
-    s->step.weights[i] = BSM_NO_WEIGHTS;
-  }
-}
-
 /* `strides` NULL: row-major. */
-static void add_tensor(setup *s, bool output, bsm_dims dims,
+static void add_tensor(one_step *s, bool output, bsm_dims dims,
                        const int64_t *strides) {
-  const uint32_t id = s->plan.tensor_count++;
-  bsm_plan_tensor *t = &s->tensors[id];
-  *t = (bsm_plan_tensor){.name = "",
-                         .dtype = BSM_DTYPE_FLOAT,
-                         .dims = dims,
-                         .place = output ? BSM_PLACE_OUTPUT : BSM_PLACE_INPUT};
-  if (strides) {
-    memcpy(t->strides, strides, (size_t)dims.rank * sizeof(*strides));
-  } else {
-    bsm_contiguous_strides(dims, t->strides);
-  }
-  uint64_t extent;
-  if (!bsm_plan_tensor_extent(t, &extent)) abort();
-  float *p = s->data[id] = allocate((size_t)extent);
-  for (size_t i = 0; i < extent / 4; i++) p[i] = (float)(i % 17) * 0.1f - 0.8f;
-  s->bytes += (double)extent;
-  if (output) {
-    t->index = s->step.output_count;
-    s->outputs[t->index] = p;
-    s->step.outputs[s->step.output_count++] = id;
-  } else {
-    t->index = s->step.input_count;
-    s->inputs[t->index] = p;
-    s->step.inputs[s->step.input_count++] = id;
-  }
+  one_step_add(s, output, BSM_DTYPE_FLOAT, dims, strides);
 }
 
-static void channels_last(bsm_dims d, int64_t *strides) {
-  int64_t step = d.d[1];
-  strides[1] = 1;
-  for (int32_t i = d.rank - 1; i >= 2; i--) {
-    strides[i] = step;
-    step *= d.d[i];
-  }
-  strides[0] = step;
-}
-
-static void add_image(setup *s, bool output, int n, int c, int h, int w) {
+static void add_image(one_step *s, bool output, int n, int c, int h, int w) {
   const bsm_dims d = {4, {n, c, h, w}};
   int64_t strides[4];
-  channels_last(d, strides);
+  one_step_channels_last(d, strides);
   add_tensor(s, output, d, strides);
 }
 
-/* Packs the weights as the parameters say: in another form again. */
-static void pack(setup *s) {
-  uint64_t size;
-  const bsm_target *t = bench_target;
-  bsm_status st = t->ops->pack(t, &s->step, s->in_maps, s->values,
-                               sizeof(*s->values), false, NULL, &size);
-  if (st) abort();
-  free(s->weight_data[0]);
-  s->weight_data[0] = allocate(size);
-  st = t->ops->pack(t, &s->step, s->in_maps, s->values, sizeof(*s->values),
-                    false, s->weight_data[0], &size);
-  if (st) abort();
-  s->weights[0] = (bsm_plan_weights){s->weight_data[0], size};
+static void add_packed(one_step *s, int64_t in_maps, size_t count) {
+  if (one_step_add_packed(s, bench_target, BSM_DTYPE_FLOAT, in_maps, count)) {
+    abort();
+  }
 }
 
-static void add_packed(setup *s, int64_t in_maps, size_t count) {
-  s->values = allocate(count * sizeof(float));
-  for (size_t i = 0; i < count; i++) s->values[i] = (float)(i % 13) * 0.05f;
-  s->in_maps = in_maps;
-  s->step.weights[0] = s->plan.weights_count++;
-  pack(s);
-  s->bytes += (double)s->weights[0].size;
+static void add_bias(one_step *s, int n) {
+  const size_t bytes = (size_t)n * sizeof(float);
+  one_step_fill(BSM_DTYPE_FLOAT, one_step_add_weights(s, 1, bytes), bytes);
 }
 
-static void add_bias(setup *s, int n) {
-  float *p = s->weight_data[1] = allocate((size_t)n * sizeof(float));
-  for (int i = 0; i < n; i++) p[i] = 0.1f;
-  const uint32_t id = s->plan.weights_count++;
-  s->weights[id] = (bsm_plan_weights){p, (uint64_t)n * sizeof(float)};
-  s->step.weights[1] = id;
-}
-
-/* Takes the weights out of all caches. */
-static void evict_weights(const setup *s) {
-  if (!s->weight_data[0]) return;
-  bsm_evict_from_caches(s->weight_data[0], (size_t)s->weights[0].size);
+/* Of all tensors, and of the weights. */
+static double bytes_of(const one_step *s) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < s->plan.tensor_count; i++) {
+    uint64_t extent;
+    if (!bsm_plan_tensor_extent(&s->tensors[i], &extent)) abort();
+    bytes += (double)extent;
+  }
+  for (uint32_t i = 0; i < s->plan.weights_count; i++) {
+    bytes += (double)s->weights[i].size;
+  }
+  return bytes;
 }
 
 /* Runs every tactic of the step; flops 0: reports GB/s. */
-static void report(bench *b, setup *s, const char *name, double flops) {
+static void report(bench *b, one_step *s, const char *name, double flops) {
   const bsm_target *t = bench_target;
   const char *names[BSM_MAX_TACTICS];
-  const bsm_device_ops *ops = b->stream->device->ops;
+  const bsm_device_ops *ops = b->how.stream->device->ops;
   bsm_status st = ops->check(&s->plan, &s->step);
-  const size_t count = st ? 1 : t->ops->tactics(t, &s->plan, &s->step, names);
+  const size_t count = st ? 0 : t->ops->tactics(t, &s->plan, &s->step, names);
   for (size_t i = 0; !st && i < count; i++) {
-    bsm_arena arena;
-    bsm_prepared_step p;
-    bsm_arena_init(&arena, NULL);
-    s->step.tactic = names[i];
-    if (s->step.kind == BSM_STEP_CONVOLUTION) {
-      t->ops->adopt(t, &s->step, names[i], &s->params);
-      pack(s);
+    double best;
+    char tactic[64];
+    st = one_step_time(s, &b->how, names[i], &best, tactic);
+    if (st) break;
+    if (flops > 0) {
+      printf("%-34s %-28s %9.3f ms %8.1f GFLOP/s %5.1f %%\n", name, tactic,
+             best * 1e3, flops / best * 1e-9,
+             100 * flops / best * 1e-9 / b->peak);
+    } else {
+      printf("%-34s %-28s %9.3f ms %8.1f GB/s\n", name, tactic, best * 1e3,
+             bytes_of(s) / best * 1e-9);
     }
-    st = ops->prepare(b->stream, &s->plan, &s->step, NULL, &arena, &p);
-    if (!st) {
-      uint8_t *scratch = allocate(p.scratch_size);
-      const bsm_run run = {.stream = b->stream,
-                           .inputs = s->inputs,
-                           .outputs = s->outputs,
-                           .scratch = scratch};
-      double best = 1e9, end = now() + b->seconds;
-      do {
-        if (b->cold) evict_weights(s);
-        const double t0 = now();
-        st = p.enqueue(&p, &run);
-        const double t = now() - t0;
-        if (t < best) best = t;
-      } while (!st && now() < end);
-      if (flops > 0) {
-        printf("%-34s %-28s %9.3f ms %8.1f GFLOP/s %5.1f %%\n", name,
-               ops->describe(&p), best * 1e3, flops / best * 1e-9,
-               100 * flops / best * 1e-9 / b->peak);
-      } else {
-        printf("%-34s %-28s %9.3f ms %8.1f GB/s\n", name, ops->describe(&p),
-               best * 1e3, s->bytes / best * 1e-9);
-      }
-      free(scratch);
-    }
-    bsm_arena_destroy(&arena);
   }
   if (st) {
     printf("%-34s %s\n", name, bsm_status_message(st));
     bsm_status_free(st);
   }
-  for (int i = 0; i < MAX_TENSORS; i++) free(s->data[i]);
-  free(s->weight_data[0]);
-  free(s->weight_data[1]);
-  free(s->values);
+  one_step_free(s);
 }
 
 /* Whether the name holds one of the texts that `|` separates. */
@@ -333,8 +212,8 @@ static void set_window(bsm_step_window *w, int kernel, int stride, int pad) {
 }
 
 static void run_conv(bench *b, const conv_case *c) {
-  setup s;
-  start(&s, BSM_STEP_CONVOLUTION);
+  one_step s;
+  one_step_start(&s, BSM_STEP_CONVOLUTION);
   const int pad = c->kernel == c->stride ? 0 : c->kernel / 2;
   const int out = (c->size + 2 * pad - c->kernel) / c->stride + 1;
   bsm_step_convolution *p = &s.params.convolution;
@@ -379,8 +258,8 @@ static const product_case products[] = {
 };
 
 static void run_product(bench *b, const product_case *c) {
-  setup s;
-  start(&s, BSM_STEP_MATRIX_MULTIPLY);
+  one_step s;
+  one_step_start(&s, BSM_STEP_MATRIX_MULTIPLY);
   s.params.matrix_multiply = (bsm_step_matrix_multiply){
       .constant_b = c->constant, .k = c->k, .n = c->n, .scale = 1.0};
   s.params.matrix_multiply.epilogue.activation = c->activation;
@@ -400,8 +279,8 @@ static void run_product(bench *b, const product_case *c) {
 }
 
 static void run_deconvolution(bench *b, const char *name) {
-  setup s;
-  start(&s, BSM_STEP_DECONVOLUTION);
+  one_step s;
+  one_step_start(&s, BSM_STEP_DECONVOLUTION);
   bsm_step_convolution *p = &s.params.convolution;
   set_window(&p->window, 2, 2, 0);
   p->groups = 1;
@@ -416,8 +295,8 @@ static void run_deconvolution(bench *b, const char *name) {
 
 static void run_element_wise(bench *b, const char *name, int32_t activation,
                              bool channel_bias) {
-  setup s;
-  start(&s, BSM_STEP_ELEMENT_WISE);
+  one_step s;
+  one_step_start(&s, BSM_STEP_ELEMENT_WISE);
   bsm_step_element_wise *p = &s.params.element_wise;
   *p = (bsm_step_element_wise){.instruction_count = 1, .result = 2};
   p->program[0] = (bsm_step_ew_instruction){.kind = BSM_STEP_EW_BINARY,
@@ -445,19 +324,19 @@ static void run_element_wise(bench *b, const char *name, int32_t activation,
 }
 
 static void run_rest(bench *b) {
-  setup s;
+  one_step s;
   const bsm_dims attention = {3, {12, 128, 128}}, tokens = {3, {1, 128, 768}};
   const bsm_dims nchw = {4, {1, 256, 56, 56}}, rgb = {4, {1, 3, 224, 224}};
   int64_t strides[4];
   if (wanted(b, "softmax 12x128x128")) {
-    start(&s, BSM_STEP_SOFTMAX);
+    one_step_start(&s, BSM_STEP_SOFTMAX);
     s.params.softmax.axis = 2;
     add_tensor(&s, false, attention, NULL);
     add_tensor(&s, true, attention, NULL);
     report(b, &s, "softmax 12x128x128", 0);
   }
   if (wanted(b, "layer norm 128x768")) {
-    start(&s, BSM_STEP_NORMALIZATION);
+    one_step_start(&s, BSM_STEP_NORMALIZATION);
     s.params.normalization = (bsm_step_normalization){
         .axes = 4, .has_scale = 1, .has_bias = 1, .groups = 1, .epsilon = 1e-5};
     add_tensor(&s, false, tokens, NULL);
@@ -467,7 +346,7 @@ static void run_rest(bench *b) {
     report(b, &s, "layer norm 128x768", 0);
   }
   if (wanted(b, "group norm 32 of 256x56x56")) {
-    start(&s, BSM_STEP_NORMALIZATION);
+    one_step_start(&s, BSM_STEP_NORMALIZATION);
     s.params.normalization =
         (bsm_step_normalization){.axes = 12, .groups = 32, .epsilon = 1e-5};
     add_image(&s, false, 1, 256, 56, 56);
@@ -475,7 +354,7 @@ static void run_rest(bench *b) {
     report(b, &s, "group norm 32 of 256x56x56", 0);
   }
   if (wanted(b, "spatial mean 2048x7x7")) {
-    start(&s, BSM_STEP_REDUCE);
+    one_step_start(&s, BSM_STEP_REDUCE);
     s.params.reduce = (bsm_step_reduce){
         .operation = BSM_REDUCE_AVG, .axes = 12, .keep_dims = 1};
     add_image(&s, false, 1, 2048, 7, 7);
@@ -483,33 +362,33 @@ static void run_rest(bench *b) {
     report(b, &s, "spatial mean 2048x7x7", 0);
   }
   if (wanted(b, "max pool 3x3/2 64x112x112")) {
-    start(&s, BSM_STEP_POOLING);
+    one_step_start(&s, BSM_STEP_POOLING);
     set_window(&s.params.pooling.window, 3, 2, 1);
     add_image(&s, false, 1, 64, 112, 112);
     add_image(&s, true, 1, 64, 56, 56);
     report(b, &s, "max pool 3x3/2 64x112x112", 0);
   }
   if (wanted(b, "nchw to channels-last 256x56x56")) {
-    start(&s, BSM_STEP_COPY);
+    one_step_start(&s, BSM_STEP_COPY);
     add_tensor(&s, false, nchw, NULL);
     add_image(&s, true, 1, 256, 56, 56);
     report(b, &s, "nchw to channels-last 256x56x56", 0);
   }
   if (wanted(b, "channels-last to nchw 256x56x56")) {
-    start(&s, BSM_STEP_COPY);
+    one_step_start(&s, BSM_STEP_COPY);
     add_image(&s, false, 1, 256, 56, 56);
     add_tensor(&s, true, nchw, NULL);
     report(b, &s, "channels-last to nchw 256x56x56", 0);
   }
   if (wanted(b, "nchw to channels-last 3x224x224")) {
-    start(&s, BSM_STEP_COPY);
-    channels_last(rgb, strides);
+    one_step_start(&s, BSM_STEP_COPY);
+    one_step_channels_last(rgb, strides);
     add_tensor(&s, false, rgb, NULL);
     add_tensor(&s, true, rgb, strides);
     report(b, &s, "nchw to channels-last 3x224x224", 0);
   }
   if (wanted(b, "bilinear x2 64x56x56")) {
-    start(&s, BSM_STEP_RESIZE);
+    one_step_start(&s, BSM_STEP_RESIZE);
     s.params.resize =
         (bsm_step_resize){.mode = BSM_RESIZE_LINEAR, .spatial = 2};
     add_image(&s, false, 1, 64, 56, 56);
@@ -533,13 +412,15 @@ static bsm_status open_stream(bench *b) {
   bsm_device *device;
   BSM_TRY(bsm_device_find(bsm_str_of("cpu"), &ops));
   BSM_TRY(ops->open(&device_options, &device));
-  bsm_status status = ops->stream_create(device, &options, &b->stream);
+  bsm_status status = ops->stream_create(device, &options, &b->how.stream);
   if (status) ops->close(device);
   return status;
 }
 
 int main(int argc, char **argv) {
-  bench b = {.isa = bsm_isa_detect(), .threads = 1, .seconds = 0.3};
+  bench b = {.isa = bsm_isa_detect(),
+             .threads = 1,
+             .how = {.clock = CLOCK_THREAD_CPUTIME_ID, .seconds = 0.3}};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--isa") == 0) {
       if (!bsm_isa_parse(argv[i + 1], &b.isa)) return usage();
@@ -549,9 +430,9 @@ int main(int argc, char **argv) {
     } else if (strcmp(argv[i], "--filter") == 0) {
       b.filter = argv[i + 1];
     } else if (strcmp(argv[i], "--seconds") == 0) {
-      b.seconds = atof(argv[i + 1]);
+      b.how.seconds = atof(argv[i + 1]);
     } else if (strcmp(argv[i], "--cold") == 0) {
-      b.cold = atoi(argv[i + 1]) != 0;
+      b.how.cold = atoi(argv[i + 1]) != 0;
     } else {
       return usage();
     }
@@ -568,7 +449,7 @@ int main(int argc, char **argv) {
     bsm_status_free(st);
     return 1;
   }
-  if (b.threads == 1) bench_clock = CLOCK_THREAD_CPUTIME_ID;
+  if (b.threads > 1) b.how.clock = CLOCK_MONOTONIC;
   b.peak = bsm_measure_fma_peak(b.isa, b.pool, 0.3);
   printf("%s, %d threads, peak %.1f GFLOP/s\n", bsm_isa_name(b.isa), b.threads,
          b.peak);
@@ -589,8 +470,8 @@ int main(int argc, char **argv) {
                      BSM_ACTIVATION_GELU_ERF, true);
   }
   run_rest(&b);
-  bsm_device *device = b.stream->device;
-  device->ops->stream_destroy(b.stream);
+  bsm_device *device = b.how.stream->device;
+  device->ops->stream_destroy(b.how.stream);
   device->ops->close(device);
   bsm_thread_pool_destroy(b.pool);
   bsm_arena_destroy(&arena);
