@@ -4,7 +4,7 @@
  * the share that they reach of what bounds them.
  *
  *   bench_sweep [--isa NAME] [--threads N] [--filter TEXT[|TEXT...]]
- *               [--seconds S] [--below PERCENT] [--dtype NAME]
+ *               [--seconds S] [--below PERCENT] [--kind NAME] [--dtype NAME]
  *
  * The bound of a step is its multiply-adds at the peak that a loop of
  * independent ones reaches on this machine with the same instructions, or its
@@ -47,7 +47,7 @@ struct sweep {
   uint32_t isa;
   int threads;
   const char *filter;
-  const char *dtype;
+  const char *kind, *dtype;
   double below;
   one_step_how how;
   const bsm_target *target;
@@ -255,7 +255,7 @@ static void print_summary(const sweep *w) {
 static int usage(void) {
   fprintf(stderr,
           "usage: bench_sweep [--isa NAME] [--threads N] [--filter TEXT] "
-          "[--seconds S] [--below PERCENT] [--dtype NAME]\n");
+          "[--seconds S] [--below PERCENT] [--kind NAME] [--dtype NAME]\n");
   return 2;
 }
 
@@ -270,6 +270,8 @@ static bool parse(sweep *w, int argc, char **argv) {
       w->threads = atoi(value);
     } else if (strcmp(name, "--filter") == 0) {
       w->filter = value;
+    } else if (strcmp(name, "--kind") == 0) {
+      w->kind = value;
     } else if (strcmp(name, "--dtype") == 0) {
       w->dtype = value;
     } else if (strcmp(name, "--seconds") == 0) {
@@ -316,7 +318,10 @@ int main(int argc, char **argv) {
     return 1;
   }
   w.peak = bsm_measure_fma_peak(w.isa, w.pool, 0.3);
-  sweep_every_kind(&w);
+  for (size_t i = 0; i < SWEEP_KINDS; i++) {
+    const char *name = bsm_step_kind_name(sweep_kinds[i].kind);
+    if (!w.kind || strcmp(w.kind, name) == 0) sweep_kinds[i].cases(&w);
+  }
   if (w.count) qsort(w.results, w.count, sizeof(*w.results), by_share);
   printf("%s, %d threads, peak %.1f GFLOP/s\n", bsm_isa_name(w.isa), w.threads,
          w.peak);

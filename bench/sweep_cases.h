@@ -387,7 +387,7 @@ static void sweep_normalizations(sweep *w) {
                           affine ? side : none, "last axis");
       sweep_normalization(w, dtype, d, layout, layout, rms,
                           affine ? side : none, "last axis rms");
-      if (!affine) {
+      if (!affine && d.d[0] > 1) {
         sweep_normalization(w, dtype, d, layout, layout, first, none,
                             "first axis");
       }
@@ -946,25 +946,27 @@ static void sweep_chains(sweep *w) {
   }
 }
 
-static void sweep_every_kind(sweep *w) {
-  sweep_convolutions(w);
-  sweep_chains(w);
-  sweep_deconvolutions(w);
-  sweep_poolings(w);
-  sweep_matrices(w);
-  sweep_attentions(w);
-  sweep_recurrents(w);
-  sweep_element_wise(w);
-  sweep_softmaxes(w);
-  sweep_normalizations(w);
-  sweep_reductions(w);
-  sweep_top_ks(w);
-  sweep_gathers(w);
-  sweep_scatters(w);
-  sweep_copies(w);
-  sweep_fills(w);
-  sweep_pads(w);
-  sweep_resizes(w);
-}
+static const struct {
+  bsm_step_kind kind;
+  void (*cases)(sweep *w);
+} sweep_kinds[] = {{BSM_STEP_CONVOLUTION, sweep_convolutions},
+                   {BSM_STEP_CONVOLUTION_CHAIN, sweep_chains},
+                   {BSM_STEP_DECONVOLUTION, sweep_deconvolutions},
+                   {BSM_STEP_POOLING, sweep_poolings},
+                   {BSM_STEP_MATRIX_MULTIPLY, sweep_matrices},
+                   {BSM_STEP_ATTENTION, sweep_attentions},
+                   {BSM_STEP_RECURRENT, sweep_recurrents},
+                   {BSM_STEP_ELEMENT_WISE, sweep_element_wise},
+                   {BSM_STEP_SOFTMAX, sweep_softmaxes},
+                   {BSM_STEP_NORMALIZATION, sweep_normalizations},
+                   {BSM_STEP_REDUCE, sweep_reductions},
+                   {BSM_STEP_TOP_K, sweep_top_ks},
+                   {BSM_STEP_GATHER, sweep_gathers},
+                   {BSM_STEP_SCATTER, sweep_scatters},
+                   {BSM_STEP_COPY, sweep_copies},
+                   {BSM_STEP_FILL, sweep_fills},
+                   {BSM_STEP_PAD, sweep_pads},
+                   {BSM_STEP_RESIZE, sweep_resizes}};
+#define SWEEP_KINDS (sizeof(sweep_kinds) / sizeof(sweep_kinds[0]))
 
 #endif /* BENCH_SWEEP_CASES_H_ */

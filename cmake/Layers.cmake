@@ -86,6 +86,16 @@ function(bsm_set_kernel_flags)
     elseif(BSM_X86 AND source MATCHES "/(depthwise|winograd)_f32_scalar\\.c$")
       # Rolled, the compiler chooses what to unroll: half the size, as fast.
       set(flags -O3 -ffp-contract=off -DBSM_K_ROLLED)
+    elseif(source MATCHES "/lanes\\.c$")
+      set(flags -O2 -ffp-contract=off -ftree-vectorize)
+      if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        list(APPEND flags -fvect-cost-model=cheap)
+      endif()
+    elseif(BSM_X86
+           AND source MATCHES
+               "/(rows|(planar|recurrent|depthwise|winograd)_f32)_avx(2|512)\\.c$")
+      # Vectors and unrolling are written out: up to a quarter smaller, as fast.
+      set(flags -O2 -ffp-contract=off)
     elseif(BSM_X86 AND source MATCHES "/(rows|vector_math|planar_f32)_scalar\\.c$")
       # For CPUs older than AVX2; not in what takes their time.
       set(flags -O2 -ffp-contract=off)
@@ -170,6 +180,10 @@ foreach(folder IN ITEMS backend/checks backend/cuda/steps engine plugin
        ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
   list(APPEND BSM_SMALL_FILES ${sources})
 endforeach()
+# Rounds after each operation, as the reference does.
+set_property(
+  SOURCE ${PROJECT_SOURCE_DIR}/src/aten/overlap.c APPEND
+  PROPERTY COMPILE_OPTIONS -ffp-contract=off)
 foreach(source IN LISTS BSM_SMALL_FILES)
   set_property(
     SOURCE ${PROJECT_SOURCE_DIR}/src/${source} APPEND

@@ -82,9 +82,8 @@ void bsm_cpu_seek(const bsm_cpu_space *s, int64_t linear, bsm_cpu_cursor *c) {
   }
 }
 
-/* Moves by n along dimension i, and on in the outer ones at its end. */
-static void move(const bsm_cpu_space *s, bsm_cpu_cursor *c, int32_t i,
-                 int64_t n) {
+void bsm_cpu_move(const bsm_cpu_space *s, bsm_cpu_cursor *c, int32_t i,
+                  int64_t n) {
   c->index[i] += n;
   for (int k = 0; k < s->operands; k++) c->offset[k] += n * s->strides[k][i];
   while (c->index[i] == s->dims[i] && i > 0) {
@@ -97,10 +96,10 @@ static void move(const bsm_cpu_space *s, bsm_cpu_cursor *c, int32_t i,
 }
 
 void bsm_cpu_advance(const bsm_cpu_space *s, bsm_cpu_cursor *c, int64_t n) {
-  move(s, c, s->rank - 1, n);
+  bsm_cpu_move(s, c, s->rank - 1, n);
 }
 
 void bsm_cpu_advance_rows(const bsm_cpu_space *s, bsm_cpu_cursor *c,
                           int64_t n) {
-  move(s, c, s->rank - 2, n);
+  bsm_cpu_move(s, c, s->rank - 2, n);
 }

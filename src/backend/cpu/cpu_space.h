@@ -41,6 +41,10 @@ static inline int64_t bsm_cpu_row_left(const bsm_cpu_space *s,
 /* Moves by n <= row_left elements. */
 void bsm_cpu_advance(const bsm_cpu_space *space, bsm_cpu_cursor *cursor,
                      int64_t n);
+/* Moves by n along dimension i, to its end at most, and on in the outer ones
+ * there. */
+void bsm_cpu_move(const bsm_cpu_space *space, bsm_cpu_cursor *cursor, int32_t i,
+                  int64_t n);
 /* Whole rows left in the dimension outside the innermost; rank >= 2. */
 static inline int64_t bsm_cpu_rows_left(const bsm_cpu_space *s,
                                         const bsm_cpu_cursor *c) {

@@ -4,6 +4,7 @@
 #define BSM_BACKEND_CPU_STRIDED_H_
 
 #include "backend/cpu/cpu_space.h"
+#include "backend/cpu/kernels/rows/rows.h"
 
 /* n elements; strides in elements. */
 void bsm_cpu_copy_row(int64_t element, const char *x, int64_t x_stride, char *y,
@@ -11,6 +12,10 @@ void bsm_cpu_copy_row(int64_t element, const char *x, int64_t x_stride, char *y,
 /* All of a space: operand 0 from operand 1. */
 void bsm_cpu_copy_space(const bsm_cpu_space *space, int64_t element,
                         const char *x, char *y);
+/* The same, with squares transposed where each side is contiguous along another
+ * dimension. The space is sorted and merged before. */
+void bsm_cpu_copy_box(const bsm_k_rows *rows, bsm_cpu_space *space,
+                      int64_t element, const char *x, char *y);
 /* n copies of one element. */
 void bsm_cpu_repeat(int64_t element, const char *value, char *y,
                     int64_t y_stride, int64_t n);

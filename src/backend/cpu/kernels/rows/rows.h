@@ -19,6 +19,15 @@ typedef struct bsm_k_affine {
   float lo, hi;
 } bsm_k_affine;
 
+/* y[r][i] = (x[r][i] - mean[i]) * factor[i] + shift[i], and that times
+ * row_scale[r] plus row_shift[r] where these are not NULL, for r < rows, i < n,
+ * rows being x_row and y_row elements apart. y may be x. */
+typedef struct bsm_k_center {
+  const float *x, *mean, *factor, *shift, *row_scale, *row_shift;
+  float *y;
+  int64_t rows, n, x_row, y_row;
+} bsm_k_center;
+
 typedef struct bsm_k_rows {
   const char *name;
 
@@ -55,14 +64,23 @@ typedef struct bsm_k_rows {
   void (*affine)(const float *x, float *y, int64_t n, const float *scale,
                  const float *shift);
   void (*affine_rows)(const bsm_k_affine *args);
-  /* a[i] += x[i]; a[i] += (x[i] - m[i])^2; a[i] = max(a[i], x[i]), keeping
-   * NaN. */
-  void (*accumulate)(float *a, const float *x, int64_t n);
-  void (*accumulate_squares)(float *a, const float *x, const float *m,
-                             int64_t n);
-  void (*maximum)(float *a, const float *x, int64_t n);
-  /* y[i] = sum of x[r * stride + i] over r < rows, in their order; rows > 0 */
+  /* y = (x - mean) * factor + shift, each rounded; y may be x. */
+  void (*center)(const float *x, float *y, int64_t n, float mean, float factor,
+                 float shift);
+  void (*center_columns)(const bsm_k_center *args);
+  /* y[i] = sum of x[r * stride + i] over r < rows, in their order; of
+   * (x - mean[i])^2; the greatest and the least, keeping NaN; rows > 0 */
   void (*sum_columns)(const float *x, int64_t stride, int64_t rows, float *y,
+                      int64_t n);
+  void (*square_columns)(const float *x, int64_t stride, int64_t rows,
+                         const float *mean, float *y, int64_t n);
+  /* Both sums of x - mean[i]: of it, and of its squares. */
+  void (*moment_columns)(const float *x, int64_t stride, int64_t rows,
+                         const float *mean, float *sum, float *squares,
+                         int64_t n);
+  void (*max_columns)(const float *x, int64_t stride, int64_t rows, float *y,
+                      int64_t n);
+  void (*min_columns)(const float *x, int64_t stride, int64_t rows, float *y,
                       int64_t n);
   /* y[i] = sum of x[offsets[k] + i] * weights[k] over k < count, count > 0 */
   void (*weighted)(float *y, const float *x, int64_t n, const int64_t *offsets,

@@ -378,34 +378,43 @@ static void scale_panel(const float *x, const float *scale, int64_t k,
   }
 }
 
-static void accumulate(float *a, const float *x, int64_t n) {
-#define ACCUMULATE(L, S) S(a, vf_add(L(a), L(x)))
-  FOR_ALL(ACCUMULATE)
-}
+/* ---- columns ---- */
 
-static void accumulate_squares(float *a, const float *x, const float *m,
-                               int64_t n) {
-#define SQUARES(L, S) S(a, vf_fma(vf_sub(L(x), L(m)), vf_sub(L(x), L(m)), L(a)))
-  FOR_ALL(SQUARES)
-}
+enum { COLUMNS_SUM, COLUMNS_SQUARES, COLUMNS_MAX, COLUMNS_MIN };
 
-static void maximum(float *a, const float *x, int64_t n) {
-#define MAXIMUM(L, S) S(a, keep_nan_max(L(a), L(x)))
-  FOR_ALL(MAXIMUM)
+VF_INLINE vf column_step(const int what, vf s, vf x, vf m) {
+  switch (what) {
+    case COLUMNS_SUM:
+      return vf_add(s, x);
+    case COLUMNS_SQUARES:
+      return vf_fma(vf_sub(x, m), vf_sub(x, m), s);
+    case COLUMNS_MAX:
+      return keep_nan_max(s, x);
+    default:
+      return keep_nan_min(s, x);
+  }
 }
 
 /* `vectors` vectors of columns; of the last one only `rest` elements when that
  * is not 0. */
-VF_INLINE void sum_vectors(const float *x, int64_t stride, int64_t rows,
-                           float *y, const int vectors, int64_t rest) {
-  vf s[4];
+VF_INLINE void reduce_vectors(const int what, const float *x, int64_t stride,
+                              int64_t rows, const float *mean, float *y,
+                              const int vectors, int64_t rest) {
+  vf s[4], m[4];
   for (int j = 0; j < vectors; j++) {
     s[j] = rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W);
+    m[j] = vf_zero();
+    if (what == COLUMNS_SQUARES) {
+      m[j] = rest ? vf_load_n(mean, rest) : vf_load(mean + j * VF_W);
+      s[j] = column_step(what, vf_zero(), s[j], m[j]);
+    }
   }
   for (int64_t r = 1; r < rows; r++) {
     x += stride;
     for (int j = 0; j < vectors; j++) {
-      s[j] = vf_add(s[j], rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W));
+      s[j] = column_step(what, s[j],
+                         rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W),
+                         m[j]);
     }
   }
   for (int j = 0; j < vectors; j++) {
@@ -417,16 +426,111 @@ VF_INLINE void sum_vectors(const float *x, int64_t stride, int64_t rows,
   }
 }
 
-static void sum_columns(const float *x, int64_t stride, int64_t rows, float *y,
-                        int64_t n) {
+VF_INLINE void reduce_columns(const int what, const float *x, int64_t stride,
+                              int64_t rows, const float *mean, float *y,
+                              int64_t n) {
   int64_t i = 0;
   for (; i + 4 * VF_W <= n; i += 4 * VF_W) {
-    sum_vectors(x + i, stride, rows, y + i, 4, 0);
+    reduce_vectors(what, x + i, stride, rows, mean + i, y + i, 4, 0);
   }
   for (; i + VF_W <= n; i += VF_W) {
-    sum_vectors(x + i, stride, rows, y + i, 1, 0);
+    reduce_vectors(what, x + i, stride, rows, mean + i, y + i, 1, 0);
   }
-  if (i < n) sum_vectors(x + i, stride, rows, y + i, 1, n - i);
+  if (i < n) {
+    reduce_vectors(what, x + i, stride, rows, mean + i, y + i, 1, n - i);
+  }
+}
+
+static void sum_columns(const float *x, int64_t stride, int64_t rows, float *y,
+                        int64_t n) {
+  reduce_columns(COLUMNS_SUM, x, stride, rows, x, y, n);
+}
+static void square_columns(const float *x, int64_t stride, int64_t rows,
+                           const float *mean, float *y, int64_t n) {
+  reduce_columns(COLUMNS_SQUARES, x, stride, rows, mean, y, n);
+}
+static void max_columns(const float *x, int64_t stride, int64_t rows, float *y,
+                        int64_t n) {
+  reduce_columns(COLUMNS_MAX, x, stride, rows, x, y, n);
+}
+static void min_columns(const float *x, int64_t stride, int64_t rows, float *y,
+                        int64_t n) {
+  reduce_columns(COLUMNS_MIN, x, stride, rows, x, y, n);
+}
+
+/* As reduce_vectors. */
+VF_INLINE void moment_vectors(const float *x, int64_t stride, int64_t rows,
+                              const float *mean, float *sum, float *squares,
+                              const int vectors, int64_t rest) {
+  vf s[2], q[2], m[2];
+  for (int j = 0; j < vectors; j++) {
+    s[j] = q[j] = vf_zero();
+    m[j] = rest ? vf_load_n(mean, rest) : vf_load(mean + j * VF_W);
+  }
+  for (int64_t r = 0; r < rows; r++, x += stride) {
+    for (int j = 0; j < vectors; j++) {
+      const vf v =
+          vf_sub(rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W), m[j]);
+      s[j] = vf_add(s[j], v);
+      q[j] = vf_fma(v, v, q[j]);
+    }
+  }
+  for (int j = 0; j < vectors; j++) {
+    if (rest) {
+      vf_store_n(sum, s[j], rest);
+      vf_store_n(squares, q[j], rest);
+    } else {
+      vf_store(sum + j * VF_W, s[j]);
+      vf_store(squares + j * VF_W, q[j]);
+    }
+  }
+}
+
+static void moment_columns(const float *x, int64_t stride, int64_t rows,
+                           const float *mean, float *sum, float *squares,
+                           int64_t n) {
+  int64_t i = 0;
+  for (; i + 2 * VF_W <= n; i += 2 * VF_W) {
+    moment_vectors(x + i, stride, rows, mean + i, sum + i, squares + i, 2, 0);
+  }
+  for (; i < n; i += VF_W) {
+    const int64_t rest = n - i < VF_W ? n - i : VF_W;
+    moment_vectors(x + i, stride, rows, mean + i, sum + i, squares + i, 1,
+                   rest);
+  }
+}
+
+/* A row of center_columns. */
+VF_INLINE void center_row(const bsm_k_center *c, int64_t r, const int scales) {
+  const float *x = c->x + r * c->x_row;
+  float *y = c->y + r * c->y_row;
+  const int64_t n = c->n;
+  const vf rs = vf_set(scales && c->row_scale ? c->row_scale[r] : 1.0f);
+  const vf rb = vf_set(scales && c->row_shift ? c->row_shift[r] : 0.0f);
+#define CENTERED(L) vf_fma(vf_sub(L(x), L(c->mean)), L(c->factor), L(c->shift))
+#define CENTER(L, S) S(y, CENTERED(L))
+#define CENTER_SCALED(L, S) S(y, vf_fma(CENTERED(L), rs, rb))
+  if (scales) {
+    FOR_ALL(CENTER_SCALED)
+  } else {
+    FOR_ALL(CENTER)
+  }
+}
+
+static void center_columns(const bsm_k_center *c) {
+  if (c->row_scale || c->row_shift) {
+    for (int64_t r = 0; r < c->rows; r++) center_row(c, r, 1);
+  } else {
+    for (int64_t r = 0; r < c->rows; r++) center_row(c, r, 0);
+  }
+}
+
+/* A product and a sum apart, which round twice. */
+static void center(const float *x, float *y, int64_t n, float mean,
+                   float factor, float shift) {
+  const vf m = vf_set(mean), f = vf_set(factor), b = vf_set(shift);
+#define CENTER_ALL(L, S) S(y, vf_add(vf_mul(vf_sub(L(x), m), f), b))
+  FOR_ALL(CENTER_ALL)
 }
 
 static void weighted(float *y, const float *x, int64_t n,
@@ -472,9 +576,12 @@ const bsm_k_rows JOIN(bsm_k_rows_, BSM_K_SUFFIX) = {
     .normalize = normalize,
     .affine = affine,
     .affine_rows = affine_rows,
-    .accumulate = accumulate,
-    .accumulate_squares = accumulate_squares,
-    .maximum = maximum,
+    .center = center,
+    .center_columns = center_columns,
     .sum_columns = sum_columns,
+    .square_columns = square_columns,
+    .moment_columns = moment_columns,
+    .max_columns = max_columns,
+    .min_columns = min_columns,
     .scale_panel = scale_panel,
     .weighted = weighted};
