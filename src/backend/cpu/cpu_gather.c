@@ -9,6 +9,7 @@
 #include "backend/cpu/cpu_strided.h"
 
 #define UNIT 16384 /* elements */
+#define CHUNK 256  /* indices loaded at once */
 
 typedef struct gather {
   bsm_cpu_impl base;
@@ -129,15 +130,47 @@ static int64_t place_of(int64_t index, int64_t size) {
 
 static bsm_status check_slices(const work *w) {
   const gather *g = w->g;
-  for (int64_t t = 0; t < g->tuple_count; t++) {
-    int64_t offset;
-    bsm_cpu_rows_offsets(&g->tuples, t, 1, &offset);
-    for (int64_t d = 0; d < g->tuple_length; d++) {
-      const int64_t i = load_index(g, w->indices, offset + d * g->tuple_stride);
+  int64_t offsets[CHUNK];
+  for (int64_t first = 0; first < g->tuple_count; first += CHUNK) {
+    const int n = (int)bsm_cpu_min(CHUNK, g->tuple_count - first);
+    bsm_cpu_rows_offsets(&g->tuples, first, n, offsets);
+    for (int64_t k = 0; k < n * g->tuple_length; k++) {
+      const int64_t d = k % g->tuple_length;
+      const int64_t i = load_index(
+          g, w->indices, offsets[k / g->tuple_length] + d * g->tuple_stride);
       if (place_of(i, g->size[d]) < 0) return bad_index(i, g->size[d]);
     }
   }
   return BSM_OK;
+}
+
+/* The slices that n index tuples name, at one place of the outer dimensions. */
+static void copy_slices(const work *w, const bsm_cpu_cursor *c, int64_t tuple,
+                        int n) {
+  const gather *g = w->g;
+  const bsm_cpu_space *s = &g->inner;
+  int64_t at[CHUNK], to[CHUNK];
+  bsm_cpu_rows_offsets(&g->tuples, tuple, n, at);
+  bsm_cpu_rows_offsets(&g->to, tuple, n, to);
+  for (int i = 0; i < n; i++) {
+    int64_t from = c->offset[1];
+    bool inside = true;
+    for (int64_t d = 0; d < g->tuple_length; d++) {
+      const int64_t k = place_of(
+          load_index(g, w->indices, at[i] + d * g->tuple_stride), g->size[d]);
+      inside = inside && k >= 0;
+      from += k * g->stride[d];
+    }
+    if (!inside) continue;
+    const char *x = w->x + from * g->element;
+    char *y = w->y + (c->offset[0] + to[i]) * g->element;
+    if (s->rank == 1) {
+      bsm_cpu_copy_row(g->element, x, s->strides[1][0], y, s->strides[0][0],
+                       s->dims[0]);
+    } else {
+      bsm_cpu_copy_space(s, g->element, x, y);
+    }
+  }
 }
 
 static void slices_unit(void *arg, int64_t unit, int slot) {
@@ -146,57 +179,108 @@ static void slices_unit(void *arg, int64_t unit, int slot) {
   const int64_t total = g->outer.count * g->tuple_count;
   const int64_t end = bsm_cpu_min((unit + 1) * w->unit, total);
   (void)slot;
-  for (int64_t i = unit * w->unit; i < end; i++) {
-    bsm_cpu_cursor c;
-    int64_t at, to;
-    bsm_cpu_seek(&g->outer, i / g->tuple_count, &c);
-    bsm_cpu_rows_offsets(&g->tuples, i % g->tuple_count, 1, &at);
-    bsm_cpu_rows_offsets(&g->to, i % g->tuple_count, 1, &to);
-    int64_t from = c.offset[1];
-    bool inside = true;
-    for (int64_t d = 0; d < g->tuple_length; d++) {
-      const int64_t k = place_of(
-          load_index(g, w->indices, at + d * g->tuple_stride), g->size[d]);
-      if (k < 0) {
-        inside = false;
-      } else {
-        from += k * g->stride[d];
-      }
-    }
-    if (!inside) continue;
-    bsm_cpu_copy_space(&g->inner, g->element, w->x + from * g->element,
-                       w->y + (c.offset[0] + to) * g->element);
+  int64_t first = unit * w->unit;
+  bsm_cpu_cursor c;
+  bsm_cpu_seek(&g->outer, first / g->tuple_count, &c);
+  while (first < end) {
+    const int64_t tuple = first % g->tuple_count;
+    const int64_t n =
+        bsm_cpu_min(bsm_cpu_min(CHUNK, end - first), g->tuple_count - tuple);
+    copy_slices(w, &c, tuple, (int)n);
+    if (tuple + n == g->tuple_count) bsm_cpu_advance(&g->outer, &c, 1);
+    first += n;
+  }
+}
+
+/* The indices of a row of the space, n from the cursor on. */
+static void load_indices(const gather *g, const char *indices, int64_t offset,
+                         int64_t stride, int64_t n, int64_t *to) {
+  if (g->index_dtype == BSM_DTYPE_INT64) {
+    const int64_t *from = (const int64_t *)(const void *)indices + offset;
+    for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
+  } else {
+    const int32_t *from = (const int32_t *)(const void *)indices + offset;
+    for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
   }
 }
 
 static bsm_status check_elements(const work *w) {
   const gather *g = w->g;
+  const bsm_cpu_space *s = &g->elements;
+  const int64_t stride = s->strides[2][s->rank - 1], size = g->size[0];
+  int64_t index[CHUNK];
   bsm_cpu_cursor c;
-  bsm_cpu_seek(&g->elements, 0, &c);
-  for (int64_t i = 0; i < g->elements.count; i++) {
-    const int64_t k = load_index(g, w->indices, c.offset[2]);
-    if (place_of(k, g->size[0]) < 0) return bad_index(k, g->size[0]);
-    bsm_cpu_advance(&g->elements, &c, 1);
+  bsm_cpu_seek(s, 0, &c);
+  for (int64_t i = 0; i < s->count;) {
+    const int64_t n = bsm_cpu_min(CHUNK, bsm_cpu_row_left(s, &c));
+    bool inside = true;
+    load_indices(g, w->indices, c.offset[2], stride, n, index);
+    for (int64_t j = 0; j < n; j++) {
+      inside &= index[j] < size && index[j] >= -size;
+    }
+    for (int64_t j = 0; !inside && j < n; j++) {
+      if (place_of(index[j], size) < 0) return bad_index(index[j], size);
+    }
+    bsm_cpu_advance(s, &c, n);
+    i += n;
   }
   return BSM_OK;
+}
+
+/* to[i * y_stride] = from[i * x_stride + place[i]]; a place of -1 is nobody's.
+ */
+#define TAKE(type)                                                         \
+  {                                                                        \
+    const type *from = (const type *)(const void *)x;                      \
+    type *to = (type *)(void *)y;                                          \
+    for (int64_t i = 0; i < n; i++) {                                      \
+      if (place[i] >= 0) to[i * y_stride] = from[i * x_stride + place[i]]; \
+    }                                                                      \
+    return;                                                                \
+  }
+
+static void take(int64_t element, const char *x, int64_t x_stride, char *y,
+                 int64_t y_stride, const int64_t *place, int64_t n) {
+  switch (element) {
+    case 1:
+      TAKE(uint8_t)
+    case 2:
+      TAKE(uint16_t)
+    case 4:
+      TAKE(uint32_t)
+    case 8:
+      TAKE(uint64_t)
+    default:
+      for (int64_t i = 0; i < n; i++) {
+        if (place[i] < 0) continue;
+        bsm_cpu_copy_row(element, x + (i * x_stride + place[i]) * element, 1,
+                         y + i * y_stride * element, 1, 1);
+      }
+  }
 }
 
 static void elements_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const gather *g = w->g;
-  const int64_t end = bsm_cpu_min((unit + 1) * UNIT, g->elements.count);
+  const bsm_cpu_space *s = &g->elements;
+  const int32_t last = s->rank - 1;
+  const int64_t end = bsm_cpu_min((unit + 1) * UNIT, s->count);
+  int64_t place[CHUNK];
   bsm_cpu_cursor c;
   (void)slot;
-  bsm_cpu_seek(&g->elements, unit * UNIT, &c);
-  for (int64_t i = unit * UNIT; i < end; i++) {
-    const int64_t k =
-        place_of(load_index(g, w->indices, c.offset[2]), g->size[0]);
-    const int64_t from = c.offset[1] + k * g->stride[0];
-    if (k >= 0) {
-      bsm_cpu_copy_row(g->element, w->x + from * g->element, 1,
-                       w->y + c.offset[0] * g->element, 1, 1);
+  bsm_cpu_seek(s, unit * UNIT, &c);
+  for (int64_t i = unit * UNIT; i < end;) {
+    const int64_t left = bsm_cpu_min(end - i, bsm_cpu_row_left(s, &c));
+    const int64_t n = bsm_cpu_min(CHUNK, left);
+    load_indices(g, w->indices, c.offset[2], s->strides[2][last], n, place);
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t k = place_of(place[j], g->size[0]);
+      place[j] = k < 0 ? -1 : k * g->stride[0];
     }
-    bsm_cpu_advance(&g->elements, &c, 1);
+    take(g->element, w->x + c.offset[1] * g->element, s->strides[1][last],
+         w->y + c.offset[0] * g->element, s->strides[0][last], place, n);
+    bsm_cpu_advance(s, &c, n);
+    i += n;
   }
 }
 

@@ -14,9 +14,8 @@
 #define UNIT 8192   /* reduced elements of a unit */
 #define COLUMNS 64  /* columns of a unit */
 #define SUM_ROWS 64 /* rows added in float before they go to double */
-/* Shorter rows, and fewer rows of fewer columns, are done in blocks. */
-#define SHORT_ROW 16
-#define FEW 32
+/* Shorter rows are done in blocks. */
+#define SHORT_ROW 8
 
 typedef bsm_cpu_reduce reduce;
 typedef bsm_cpu_reduce_work work;
@@ -82,14 +81,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
       r->operation == BSM_REDUCE_VARIANCE || r->operation == BSM_REDUCE_L2;
   uint64_t bytes = 0;
   const bool short_rows = d->count <= SHORT_ROW && k->count > SHORT_ROW;
-  const bool few = k->dims[k->rank - 1] < FEW && d->count < FEW;
   if (floats && d->rank == 1 && d->strides[1][0] == 1 && d->count > 0 &&
       !short_rows && (is_summed(r->operation) || extreme || squares)) {
     r->mode = BSM_CPU_REDUCE_ROWS;
   } else if (floats && k->strides[1][k->rank - 1] == 1 &&
              k->strides[0][k->rank - 1] == 1 && k->dims[k->rank - 1] >= 8 &&
-             !few && d->count > 0 &&
-             (is_summed(r->operation) || squares || extreme)) {
+             d->count > 0 && (is_summed(r->operation) || squares || extreme)) {
     r->mode = BSM_CPU_REDUCE_COLUMNS;
   } else if (x->dtype == BSM_DTYPE_BOOL && y->dtype == BSM_DTYPE_BOOL &&
              d->rank == 1 && (d->strides[1][0] == 1 || d->count == 1) &&

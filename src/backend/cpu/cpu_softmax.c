@@ -11,7 +11,7 @@
 
 #define UNIT 8192    /* elements */
 #define SHORT_ROW 16 /* rows that are shorter are done as columns */
-#define NARROW 8     /* columns that are done in place */
+#define NARROW 4     /* columns that are done in place */
 
 typedef enum mode { ROWS, COLUMNS, BLOCKS } mode;
 

@@ -2,6 +2,7 @@
 /* The bodies of rows.h, for the simd_*.h included before. */
 #include "backend/cpu/kernels/math/vector_functions.inl"
 #include "backend/cpu/kernels/rows/rows.h"
+#include "backend/cpu/kernels/simd/unroll.h"
 
 #define PANEL 16
 /* Elements summed before partial sums are added up. */
@@ -15,17 +16,21 @@ VF_INLINE void transpose_tile(const float *x, int64_t x_stride, float *y,
                               int64_t y_stride) {
 #if VF_W >= 8
   __m256 r[8], t[8];
+  UNROLL
   for (int i = 0; i < 8; i++) r[i] = _mm256_loadu_ps(x + i * x_stride);
+  UNROLL
   for (int i = 0; i < 8; i += 2) {
     t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
     t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
   }
+  UNROLL
   for (int i = 0; i < 8; i += 4) {
     r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
     r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
     r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
     r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
   }
+  UNROLL
   for (int i = 0; i < 4; i++) {
     _mm256_storeu_ps(y + i * y_stride,
                      _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
@@ -119,6 +124,7 @@ VF_INLINE float sum_block(const float *x, int64_t n, const int squares,
   vf s[4] = {vf_zero(), vf_zero(), vf_zero(), vf_zero()};
   int64_t i = 0;
   for (; i + 4 * VF_W <= n; i += 4 * VF_W) {
+    UNROLL
     for (int j = 0; j < 4; j++) {
       const vf v = vf_sub(vf_load(x + i + j * VF_W), mean);
       s[j] = squares ? vf_fma(v, v, s[j]) : vf_add(s[j], v);
@@ -372,6 +378,7 @@ static void scale_panel(const float *x, const float *scale, int64_t k,
                         float *y) {
   for (int64_t i = 0; i < k; i++, x += 16, y += 16) {
     const vf s = vf_set(scale[i]);
+    UNROLL
     for (int j = 0; j < 16; j += VF_W) {
       vf_store(y + j, vf_mul(vf_load(x + j), s));
     }
@@ -401,6 +408,7 @@ VF_INLINE void reduce_vectors(const int what, const float *x, int64_t stride,
                               int64_t rows, const float *mean, float *y,
                               const int vectors, int64_t rest) {
   vf s[4], m[4];
+  UNROLL
   for (int j = 0; j < vectors; j++) {
     s[j] = rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W);
     m[j] = vf_zero();
@@ -411,12 +419,14 @@ VF_INLINE void reduce_vectors(const int what, const float *x, int64_t stride,
   }
   for (int64_t r = 1; r < rows; r++) {
     x += stride;
+    UNROLL
     for (int j = 0; j < vectors; j++) {
       s[j] = column_step(what, s[j],
                          rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W),
                          m[j]);
     }
   }
+  UNROLL
   for (int j = 0; j < vectors; j++) {
     if (rest) {
       vf_store_n(y, s[j], rest);
@@ -463,11 +473,13 @@ VF_INLINE void moment_vectors(const float *x, int64_t stride, int64_t rows,
                               const float *mean, float *sum, float *squares,
                               const int vectors, int64_t rest) {
   vf s[2], q[2], m[2];
+  UNROLL
   for (int j = 0; j < vectors; j++) {
     s[j] = q[j] = vf_zero();
     m[j] = rest ? vf_load_n(mean, rest) : vf_load(mean + j * VF_W);
   }
   for (int64_t r = 0; r < rows; r++, x += stride) {
+    UNROLL
     for (int j = 0; j < vectors; j++) {
       const vf v =
           vf_sub(rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W), m[j]);
@@ -475,6 +487,7 @@ VF_INLINE void moment_vectors(const float *x, int64_t stride, int64_t rows,
       q[j] = vf_fma(v, v, q[j]);
     }
   }
+  UNROLL
   for (int j = 0; j < vectors; j++) {
     if (rest) {
       vf_store_n(sum, s[j], rest);
@@ -541,10 +554,12 @@ static void weighted(float *y, const float *x, int64_t n,
     for (int k = 0; k < count; k++) {
       const float *from = x + offsets[k] + i;
       const vf w = vf_set(weights[k]);
+      UNROLL
       for (int j = 0; j < 4; j++) {
         s[j] = vf_fma(vf_load(from + j * VF_W), w, s[j]);
       }
     }
+    UNROLL
     for (int j = 0; j < 4; j++) vf_store(y + i + j * VF_W, s[j]);
   }
   for (; i < n; i += VF_W) {
