@@ -5,6 +5,42 @@
 
 /* ---- nonzero ---- */
 
+/* Bytes of a mask that are looked at together. */
+#define WORD 8
+
+/* Bit 8 k: byte k of the word at `p` is not 0. */
+static uint64_t true_bytes(const uint8_t *p) {
+  const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+  uint64_t w;
+  memcpy(&w, p, sizeof(w));
+  return (((w & low) + low) | w) >> 7 & UINT64_C(0x0101010101010101);
+}
+
+static int64_t count_true(const uint8_t *mask, int64_t n) {
+  int64_t count = 0, i = 0;
+  for (; i + WORD <= n; i += WORD) {
+    count +=
+        (int64_t)(true_bytes(mask + i) * UINT64_C(0x0101010101010101) >> 56);
+  }
+  for (; i < n; i++) count += mask[i] != 0;
+  return count;
+}
+
+/* The next byte from `i` on that is not 0, or n. */
+static int64_t next_true(const uint8_t *mask, int64_t i, int64_t n) {
+  while (i + WORD <= n && !true_bytes(mask + i)) i += WORD;
+  while (i < n && !mask[i]) i++;
+  return i;
+}
+
+/* The bytes of a bool tensor in row-major order. */
+static bsm_status mask_bytes(bsm_op_ctx *cx, bsm_tensor *mask,
+                             const uint8_t **out) {
+  BSM_TRY(bsm_tensor_contiguous(cx->arena, mask, &mask));
+  *out = bsm_tensor_data(mask);
+  return BSM_OK;
+}
+
 /* Positions of the elements that are not 0: [count, rank] in row-major order.
  */
 static bsm_status nonzero(bsm_op_ctx *cx, const bsm_tensor *t,
@@ -14,23 +50,22 @@ static bsm_status nonzero(bsm_op_ctx *cx, const bsm_tensor *t,
     return BSM_FAIL(BSM_DATA_DEPENDENT,
                     "the shape of nonzero depends on the values");
   }
-  bsm_tensor *mask;
-  BSM_TRY(bsm_op_cast(cx, (bsm_tensor *)t, BSM_DTYPE_BOOL, &mask));
-  t = mask;
+  bsm_tensor *bools;
+  const uint8_t *mask;
+  BSM_TRY(bsm_op_cast(cx, (bsm_tensor *)t, BSM_DTYPE_BOOL, &bools));
+  BSM_TRY(mask_bytes(cx, bools, &mask));
   const int64_t n = bsm_tensor_numel(t), rank = t->sizes.rank;
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i++) count += bsm_tensor_get_double(t, i) != 0.0;
-  BSM_TRY(bsm_tensor_new(cx->arena, BSM_DTYPE_INT64, op_dims2(count, rank),
-                         false, out));
+  BSM_TRY(bsm_tensor_new(cx->arena, BSM_DTYPE_INT64,
+                         op_dims2(count_true(mask, n), rank), false, out));
   int64_t *row = bsm_tensor_data(*out);
-  for (int64_t i = 0; i < n; i++) {
-    if (bsm_tensor_get_double(t, i) == 0.0) continue;
+  for (int64_t i = next_true(mask, 0, n); i < n;
+       i = next_true(mask, i + 1, n), row += rank) {
     int64_t rest = i;
-    for (int64_t d = rank - 1; d >= 0; d--) {
+    for (int64_t d = rank - 1; d > 0; d--) {
       row[d] = rest % t->sizes.d[d];
       rest /= t->sizes.d[d];
     }
-    row += rank;
+    if (rank > 0) row[0] = rest;
   }
   return BSM_OK;
 }
@@ -136,14 +171,16 @@ static bsm_status free_offsets(bsm_op_ctx *cx, const bsm_tensor *t,
   if (cx->meta) return BSM_OK;
   *out = BSM_NEW_ARRAY(cx->arena, int64_t, (size_t)n + 1);
   BSM_TRY_ALLOC(*out);
-  for (int64_t i = 0; i < n; i++) {
-    int64_t rest = i, at = 0;
-    for (int d = to - 1; d >= from; d--) {
-      if (index[d]) continue;
-      at += rest % t->sizes.d[d] * t->strides[d];
-      rest /= t->sizes.d[d];
+  if (n == 0) return BSM_OK;
+  /* Dimension by dimension, each repeating what those inside of it give. */
+  int64_t done = 1;
+  (*out)[0] = 0;
+  for (int d = to - 1; d >= from; d--) {
+    if (index[d]) continue;
+    for (int64_t i = done; i < done * t->sizes.d[d]; i++) {
+      (*out)[i] = (*out)[i - done] + t->strides[d];
     }
-    (*out)[i] = at;
+    done *= t->sizes.d[d];
   }
   return BSM_OK;
 }
@@ -156,7 +193,10 @@ static bsm_status add_index(const bsm_tensor *t, int dim, const bsm_tensor *x,
   bsm_iter_init(&it, shape, one, 1);
   while (bsm_iter_next(&it)) {
     for (int64_t i = 0; i < it.count; i++) {
-      const int64_t v = bsm_load1_i64(x->dtype, it.ptr[0] + i * it.step[0]);
+      const char *at = it.ptr[0] + i * it.step[0];
+      const int64_t v = x->dtype == BSM_DTYPE_INT64
+                            ? *(const int64_t *)(const void *)at
+                            : bsm_load1_i64(x->dtype, at);
       if (v < -size || v >= size) {
         return BSM_FAIL(BSM_OUT_OF_RANGE,
                         "index %lld is out of bounds for dimension %d with "
@@ -215,6 +255,25 @@ static bsm_status plan_index(bsm_op_ctx *cx, const bsm_tensor *t,
   return BSM_OK;
 }
 
+/* Whether offsets are those of elements beside each other. */
+static bool is_run(const int64_t *offsets, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    if (offsets[i] != offsets[0] + i) return false;
+  }
+  return offsets[0] == 0;
+}
+
+/* One element is most often 4 or 8 bytes: no call. */
+static void copy_elements(char *to, const char *from, int64_t bytes) {
+  if (bytes == 4) {
+    memcpy(to, from, 4);
+  } else if (bytes == 8) {
+    memcpy(to, from, 8);
+  } else {
+    memcpy(to, from, (size_t)bytes);
+  }
+}
+
 static bsm_status op_index(OP_PARAMS) {
   (void)self;
   bsm_tensor *t = op_tensor(&args[0]), *out;
@@ -223,14 +282,20 @@ static bsm_status op_index(OP_PARAMS) {
   BSM_TRY(bsm_op_new(cx, t->dtype, plan.shape, &out));
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta || bsm_tensor_numel(out) == 0) return BSM_OK;
-  const size_t size = bsm_dtype_size(t->dtype);
+  const int64_t size = (int64_t)bsm_dtype_size(t->dtype);
+  const int64_t n = plan.post_count;
+  const bool whole = is_run(plan.post, n);
   const char *src = bsm_tensor_data(t);
   char *dst = bsm_tensor_data(out);
   for (int64_t p = 0; p < plan.pre_count; p++) {
-    for (int64_t m = 0; m < plan.mid_count; m++) {
-      for (int64_t q = 0; q < plan.post_count; q++, dst += size) {
-        const int64_t at = plan.pre[p] + plan.mid[m] + plan.post[q];
-        memcpy(dst, src + at * (int64_t)size, size);
+    for (int64_t m = 0; m < plan.mid_count; m++, dst += n * size) {
+      const char *from = src + (plan.pre[p] + plan.mid[m]) * size;
+      if (whole) {
+        copy_elements(dst, from, n * size);
+      } else {
+        for (int64_t q = 0; q < n; q++) {
+          copy_elements(dst + q * size, from + plan.post[q] * size, size);
+        }
       }
     }
   }
@@ -394,18 +459,18 @@ static bsm_status op_masked_select(OP_PARAMS) {
                     "the shape of masked_select depends on the mask");
   }
   const int64_t n = bsm_tensor_numel(mask);
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i++) count += bsm_tensor_get_int(mask, i);
-  BSM_TRY(bsm_op_new(cx, t->dtype, op_dims1(count), &out));
+  const uint8_t *bytes;
+  BSM_TRY(mask_bytes(cx, mask, &bytes));
+  BSM_TRY(bsm_op_new(cx, t->dtype, op_dims1(count_true(bytes, n)), &out));
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta) return BSM_OK;
-  BSM_TRY(bsm_tensor_clone(cx->arena, t, &t));
-  const size_t size = bsm_dtype_size(t->dtype);
+  BSM_TRY(bsm_tensor_contiguous(cx->arena, t, &t));
+  const int64_t size = (int64_t)bsm_dtype_size(t->dtype);
+  const char *src = bsm_tensor_data(t);
   char *dst = bsm_tensor_data(out);
-  for (int64_t i = 0; i < n; i++) {
-    if (!bsm_tensor_get_int(mask, i)) continue;
-    memcpy(dst, (const char *)bsm_tensor_data(t) + (size_t)i * size, size);
-    dst += size;
+  for (int64_t i = next_true(bytes, 0, n); i < n;
+       i = next_true(bytes, i + 1, n), dst += size) {
+    copy_elements(dst, src + i * size, size);
   }
   return BSM_OK;
 }

@@ -23,39 +23,117 @@ static keys keys_from(const keys *k, size_t first) {
   return (keys){k->x ? k->x + first : NULL, k->ints ? k->ints + first : NULL};
 }
 
-/* NaN counts as the largest value. */
-static bool before(const keys *k, int64_t i, int64_t j, bool descending) {
-  if (k->ints) {
-    return descending ? k->ints[i] > k->ints[j] : k->ints[i] < k->ints[j];
-  }
-  const double a = k->x[i], b = k->x[j];
-  if (isnan(a)) return descending && !isnan(b);
-  if (isnan(b)) return !descending;
-  return descending ? a > b : a < b;
+/* A position, and a number that orders as its element does. */
+typedef struct item {
+  uint64_t key;
+  int64_t position;
+} item;
+
+#define SIGN ((uint64_t)1 << 63)
+
+/* The bits of a double, or of an integer, as a number that orders like it: -0
+ * and 0 are the same, and so are all NaN, which are the largest. */
+static uint64_t key_of(const keys *k, size_t i) {
+  union {
+    double d;
+    uint64_t u;
+  } bits;
+  if (k->ints) return (uint64_t)k->ints[i] ^ SIGN;
+  bits.d = k->x[i] + 0.0;
+  if (bits.d != bits.d) return UINT64_MAX;
+  return bits.u & SIGN ? ~bits.u : bits.u | SIGN;
 }
 
-/* Sorts positions 0 .. n-1 by their values: stable, bottom up. `order` has
- * room for 2 n. */
-static void sort_positions(const keys *x, size_t n, bool descending,
-                           int64_t *order) {
-  int64_t *from = order, *to = order + n;
-  for (size_t i = 0; i < n; i++) from[i] = (int64_t)i;
-  for (size_t width = 1; width < n; width *= 2) {
+static void make_items(const keys *k, size_t n, bool descending, item *items) {
+  for (size_t i = 0; i < n; i++) {
+    const uint64_t key = key_of(k, i);
+    items[i] = (item){descending ? ~key : key, (int64_t)i};
+  }
+}
+
+/* A short run, in place. */
+static void sort_run(item *items, size_t n) {
+  for (size_t i = 1; i < n; i++) {
+    const item one = items[i];
+    size_t k = i;
+    for (; k > 0 && items[k - 1].key > one.key; k--) items[k] = items[k - 1];
+    items[k] = one;
+  }
+}
+
+#define RUN 8
+
+/* Sorts items by their keys: stable, bottom up, from runs that were sorted in
+ * place. `items` has room for 2 n; returns where the result is. */
+static item *sort_items(item *items, size_t n) {
+  item *from = items, *to = items + n;
+  for (size_t low = 0; low < n; low += RUN) {
+    sort_run(from + low, n - low < RUN ? n - low : RUN);
+  }
+  for (size_t width = RUN; width < n; width *= 2) {
     for (size_t low = 0; low < n; low += 2 * width) {
       const size_t mid = low + width < n ? low + width : n;
       const size_t high = low + 2 * width < n ? low + 2 * width : n;
-      size_t a = low, b = mid;
-      for (size_t k = low; k < high; k++) {
-        const bool right =
-            a == mid || (b < high && before(x, from[b], from[a], descending));
-        to[k] = right ? from[b++] : from[a++];
+      const item *a = from + low, *b = from + mid;
+      const item *const a_end = b, *const b_end = from + high;
+      item *next = to + low;
+      while (a < a_end && b < b_end) { /* without a branch on the keys */
+        const size_t right = b->key < a->key;
+        const item *const both[2] = {a, b};
+        *next++ = *both[right];
+        a += 1 - right;
+        b += right;
       }
+      memcpy(next, a, (size_t)(a_end - a) * sizeof(*to));
+      memcpy(next + (a_end - a), b, (size_t)(b_end - b) * sizeof(*to));
     }
-    int64_t *t = from;
+    item *t = from;
     from = to;
     to = t;
   }
-  if (from != order) memcpy(order, from, n * sizeof(*order));
+  return from;
+}
+
+/* Whether a comes behind b. */
+static bool is_behind(const item *a, const item *b) {
+  return a->key > b->key || (a->key == b->key && a->position > b->position);
+}
+
+/* A heap, whose root comes last of all; sinks item i. */
+static void sink(item *heap, size_t n, size_t i) {
+  const item one = heap[i];
+  for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
+    if (child + 1 < n && is_behind(&heap[child + 1], &heap[child])) child++;
+    if (!is_behind(&heap[child], &one)) break;
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = one;
+}
+
+/* Puts the first k in front, in order: those of a heap are replaced by what
+ * comes before its root, and then sorted. */
+static item *select_items(item *items, size_t n, size_t k) {
+  for (size_t i = k / 2; i-- > 0;) sink(items, k, i);
+  for (size_t i = k; i < n; i++) {
+    if (items[i].key >= items[0].key) continue; /* the later of equals */
+    items[0] = items[i];
+    sink(items, k, 0);
+  }
+  for (size_t m = k; m-- > 1;) {
+    const item last = items[0];
+    items[0] = items[m];
+    items[m] = last;
+    sink(items, m, 0);
+  }
+  return items;
+}
+
+/* The first k positions in the order of the keys. A few are selected. */
+static const item *first_positions(const keys *x, size_t n, size_t k,
+                                   bool descending, item *items) {
+  make_items(x, n, descending, items);
+  return k < n / 8 ? select_items(items, n, k) : sort_items(items, n);
 }
 
 /* The first k of each sorted row along `dim`; either result may be NULL. */
@@ -72,25 +150,26 @@ static bsm_status sort_rows(bsm_op_ctx *cx, bsm_tensor *t, int dim, int64_t k,
   const size_t n = t->sizes.rank > 0 ? (size_t)from->sizes.d[last] : 1;
   keys x;
   BSM_TRY(load_keys(cx, from, &x));
-  int64_t *order = BSM_NEW_ARRAY(cx->arena, int64_t, 2 * n + 1);
+  item *items = BSM_NEW_ARRAY(cx->arena, item, 2 * n + 1);
   double *sorted = BSM_NEW_ARRAY(cx->arena, double, total + 1);
   int64_t *sorted_ints = BSM_NEW_ARRAY(cx->arena, int64_t, total + 1);
   int64_t *positions = BSM_NEW_ARRAY(cx->arena, int64_t, total + 1);
   BSM_TRY_ALLOC(sorted_ints);
-  BSM_TRY_ALLOC(order);
+  BSM_TRY_ALLOC(items);
   BSM_TRY_ALLOC(sorted);
   BSM_TRY_ALLOC(positions);
   size_t out = 0;
   for (size_t r = 0; n > 0 && r < total; r += n) {
     const keys row = keys_from(&x, r);
-    sort_positions(&row, n, descending, order);
+    const item *order = first_positions(&row, n, (size_t)k, descending, items);
     for (int64_t i = 0; i < k; i++, out++) {
+      const int64_t position = order[i].position;
       if (row.ints) {
-        sorted_ints[out] = row.ints[order[i]];
+        sorted_ints[out] = row.ints[position];
       } else {
-        sorted[out] = row.x[order[i]];
+        sorted[out] = row.x[position];
       }
-      positions[out] = order[i];
+      positions[out] = position;
     }
   }
   if (to && x.ints) bsm_op_store_ints(to, sorted_ints);
@@ -207,17 +286,18 @@ static bsm_status op_unique(OP_PARAMS) {
   const size_t n = (size_t)bsm_tensor_numel(t);
   keys x;
   BSM_TRY(load_keys(cx, t, &x));
-  int64_t *order = BSM_NEW_ARRAY(cx->arena, int64_t, 2 * n + 1);
+  item *items = BSM_NEW_ARRAY(cx->arena, item, 2 * n + 1);
   int64_t *group = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
-  BSM_TRY_ALLOC(order);
+  BSM_TRY_ALLOC(items);
   BSM_TRY_ALLOC(group);
-  sort_positions(&x, n, false, order);
+  const item *order = first_positions(&x, n, n, false, items);
   int64_t unique = 0;
   for (size_t i = 0; i < n; i++) {
     /* NaN is never equal to another. */
     const bool same =
-        i > 0 && (x.ints ? x.ints[order[i]] == x.ints[order[i - 1]]
-                         : x.x[order[i]] == x.x[order[i - 1]]);
+        i > 0 &&
+        (x.ints ? x.ints[order[i].position] == x.ints[order[i - 1].position]
+                : x.x[order[i].position] == x.x[order[i - 1].position]);
     if (i > 0 && !same) unique++;
     group[i] = unique;
   }
@@ -232,11 +312,11 @@ static bsm_status op_unique(OP_PARAMS) {
     char *p = (char *)bsm_tensor_data(values) +
               (size_t)group[i] * bsm_dtype_size(t->dtype);
     if (bsm_dtype_is_integral(t->dtype, true)) {
-      bsm_store1_i64(t->dtype, p, x.ints[order[i]]);
+      bsm_store1_i64(t->dtype, p, x.ints[order[i].position]);
     } else {
-      bsm_store1_f64(t->dtype, p, x.x[order[i]]);
+      bsm_store1_f64(t->dtype, p, x.x[order[i].position]);
     }
-    if (want_inverse) inv[order[i]] = group[i];
+    if (want_inverse) inv[order[i].position] = group[i];
     if (want_counts) count[group[i]]++;
   }
   outs[0] = bsm_iv_tensor(values);

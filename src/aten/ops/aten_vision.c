@@ -4,6 +4,7 @@
  * Where a box is cut into bins the arithmetic is of the tensor's dtype, rounded
  * after each operation: an ulp decides which elements a bin has. */
 #include "aten/op_kit.h"
+#include "aten/overlap.h"
 
 /* Boxes are most often float, and nms rounds ten times for each pair. */
 static double rnd(bsm_dtype d, double v) {
@@ -24,6 +25,67 @@ static double overlap(bsm_dtype d, const double *a, const double *b) {
   const double inter = rnd(d, (w > 0 ? w : 0.0) * (h > 0 ? h : 0.0));
   const double both = rnd(d, area_of(d, a) + area_of(d, b));
   return rnd(d, inter / rnd(d, both - inter));
+}
+
+/* Marks the boxes behind `i`, in the order of their scores, that overlap it. */
+static void suppress(bsm_dtype dtype, const double *boxes, size_t n, size_t i,
+                     double threshold, uint64_t *gone) {
+  for (size_t k = i + 1; k < n; k++) {
+    if (gone[k / BSM_OVERLAP_BLOCK] >> k % BSM_OVERLAP_BLOCK & 1u) continue;
+    if (overlap(dtype, boxes + 4 * i, boxes + 4 * k) > threshold) {
+      gone[k / BSM_OVERLAP_BLOCK] |= (uint64_t)1 << k % BSM_OVERLAP_BLOCK;
+    }
+  }
+}
+
+/* The same of float boxes, a block at a time. */
+static void suppress_blocks(const bsm_overlap_block *blocks, size_t n, size_t i,
+                            double threshold, uint64_t *gone) {
+  const size_t first = i / BSM_OVERLAP_BLOCK, lane = i % BSM_OVERLAP_BLOCK;
+  const bsm_overlap_block *own = &blocks[first];
+  const float one[5] = {own->x0[lane], own->y0[lane], own->x1[lane],
+                        own->y1[lane], own->area[lane]};
+  for (size_t b = first; b * BSM_OVERLAP_BLOCK < n; b++) {
+    const uint64_t before =
+        b == first ? UINT64_MAX >> (BSM_OVERLAP_BLOCK - 1 - lane) : 0;
+    if ((gone[b] | before) == UINT64_MAX) continue;
+    gone[b] |= bsm_overlap_bits(&blocks[b], one, threshold) & ~before;
+  }
+}
+
+static bool has_nan(const double *box) {
+  return isnan(box[0]) || isnan(box[1]) || isnan(box[2]) || isnan(box[3]);
+}
+
+/* The boxes in blocks; nobody asks for the lanes behind the last box. */
+static bsm_overlap_block *make_blocks(bsm_op_ctx *cx, const double *boxes,
+                                      size_t n) {
+  const size_t count = n / BSM_OVERLAP_BLOCK + 1;
+  bsm_overlap_block *blocks =
+      BSM_NEW_ARRAY(cx->arena, bsm_overlap_block, count);
+  for (size_t k = 0; blocks && k < n; k++) {
+    bsm_overlap_block *b = &blocks[k / BSM_OVERLAP_BLOCK];
+    const size_t j = k % BSM_OVERLAP_BLOCK;
+    const double *box = boxes + 4 * k;
+    b->x0[j] = (float)box[0];
+    b->y0[j] = (float)box[1];
+    b->x1[j] = (float)box[2];
+    b->y1[j] = (float)box[3];
+    b->area[j] = (float)area_of(BSM_DTYPE_FLOAT, box);
+  }
+  return blocks;
+}
+
+/* The boxes by their scores: `order`, best first. */
+static double *sort_boxes(bsm_op_ctx *cx, const bsm_tensor *dets,
+                          const int64_t *order, size_t n) {
+  const double *boxes = bsm_op_load_all(cx, dets);
+  double *sorted = BSM_NEW_ARRAY(cx->arena, double, 4 * n + 1);
+  if (!boxes || !sorted) return NULL;
+  for (size_t i = 0; i < n; i++) {
+    memcpy(sorted + 4 * i, boxes + 4 * order[i], 4 * sizeof(double));
+  }
+  return sorted;
 }
 
 /* nms(dets, scores, iou_threshold): what is kept, best first */
@@ -48,23 +110,23 @@ static bsm_status op_nms(OP_PARAMS) {
   bsm_ivalue sorted[2];
   BSM_TRY(bsm_op_call(cx, "aten::sort.stable", sort_args, 4, sorted, 2));
   const int64_t *order = bsm_tensor_data(sorted[1].u.tensor);
-  const double *boxes = bsm_op_load_all(cx, dets);
-  int64_t *kept = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
-  bool *gone = BSM_NEW_ARRAY(cx->arena, bool, n + 1);
+  const double *boxes = sort_boxes(cx, dets, order, n);
   BSM_TRY_ALLOC(boxes);
+  int64_t *kept = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
+  uint64_t *gone =
+      BSM_NEW_ARRAY(cx->arena, uint64_t, n / BSM_OVERLAP_BLOCK + 1);
+  bsm_overlap_block *blocks = make_blocks(cx, boxes, n);
   BSM_TRY_ALLOC(kept);
   BSM_TRY_ALLOC(gone);
+  BSM_TRY_ALLOC(blocks);
   size_t count = 0;
   for (size_t i = 0; i < n; i++) {
-    const int64_t best = order[i];
-    if (gone[best]) continue;
-    kept[count++] = best;
-    for (size_t k = i + 1; k < n; k++) {
-      const int64_t other = order[k];
-      if (!gone[other] && overlap(dets->dtype, boxes + 4 * best,
-                                  boxes + 4 * other) > threshold) {
-        gone[other] = true;
-      }
+    if (gone[i / BSM_OVERLAP_BLOCK] >> i % BSM_OVERLAP_BLOCK & 1u) continue;
+    kept[count++] = order[i];
+    if (dets->dtype == BSM_DTYPE_FLOAT && !has_nan(boxes + 4 * i)) {
+      suppress_blocks(blocks, n, i, threshold, gone);
+    } else {
+      suppress(dets->dtype, boxes, n, i, threshold, gone);
     }
   }
   BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, op_dims1((int64_t)count), &out));
