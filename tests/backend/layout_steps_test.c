@@ -110,6 +110,8 @@ static const struct {
     {{2, {40, 300}}, 1},
     {{2, {40, 300}}, 2},
     {{2, {2, 9001}}, 2},
+    {{1, {39999}}, 1},
+    {{2, {2, 19999}}, 2},
     {{2, {17, 999}}, 1},
     {{3, {5, 33, 7}}, 2},
     {{3, {5, 33, 7}}, 4},
@@ -452,6 +454,40 @@ static void test_softmax(void **state) {
   }
 }
 
+/* ---- copies ---- */
+
+static double cast_to(bsm_dtype dtype, double x) {
+  if (dtype == BSM_DTYPE_BOOL) return x != 0.0;
+  return bsm_dtype_is_floating(dtype) ? x : trunc(x);
+}
+
+static void test_copy(void **state) {
+  const bsm_dtype dtypes[] = {BSM_DTYPE_FLOAT, BSM_DTYPE_HALF,
+                              BSM_DTYPE_INT8,  BSM_DTYPE_INT64,
+                              BSM_DTYPE_BOOL,  BSM_DTYPE_BFLOAT16};
+  harness_rng r = {76};
+  (void)state;
+  for (int i = 0; i < 36 * SHAPES; i++) {
+    const bsm_dims d = shapes[i % SHAPES].dims;
+    const bsm_dtype from = dtypes[i / SHAPES % 6], to = dtypes[i / SHAPES / 6];
+    int64_t s[BSM_MAX_RANK];
+    double exact = 0.0;
+    harness h;
+    harness_init(&h, BSM_STEP_COPY);
+    strides_of(rng_range(&r, 0, LAYOUTS - 1), d, s);
+    add_input(&h, from, d, s);
+    fill(&r, from, x_values, count_of(d));
+    put(&h, 0, x_values);
+    strides_of(rng_range(&r, 0, LAYOUTS - 1), d, s);
+    add_output(&h, to, d, s);
+    for (int64_t k = 0; k < count_of(d); k++) {
+      expected[k] = cast_to(to, x_values[k]);
+    }
+    harness_run_all(&h, compare, &exact);
+    harness_free(&h);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_reduce),
@@ -459,6 +495,7 @@ int main(void) {
       cmocka_unit_test(test_normalization),
       cmocka_unit_test(test_groups),
       cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_copy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,7 @@ bool bsm_cpu_piece_first(const bsm_cpu_view *v, const bsm_cpu_block *b,
   bsm_cpu_seek(r, 0, &p->at);
   p->level = last;
   p->inner = 1;
-  p->most = r->dims[last];
+  p->most = bsm_cpu_min(limit, r->dims[last]);
   if (!is_beside(v, b) || (p->most < LONG_PIECE && last > 0)) {
     while (p->level > 0 && p->inner * r->dims[p->level] <= limit) {
       p->inner *= r->dims[p->level--];

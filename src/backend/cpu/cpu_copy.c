@@ -3,16 +3,14 @@
  * concatenations, casts. */
 #include <string.h>
 
-#include "backend/cpu/cpu_element.h"
-#include "backend/cpu/cpu_space.h"
+#include "backend/cpu/cpu_block.h"
 #include "backend/cpu/cpu_strided.h"
-#include "backend/cpu/kernels/rows/rows.h"
 
 #define CHUNK 256  /* elements converted at once */
 #define UNIT 32768 /* elements of a unit of work */
 #define TRANSPOSE_ROWS 64
 
-typedef enum mode { STRIDED, TRANSPOSE, CONVERT } mode;
+typedef enum mode { STRIDED, TRANSPOSE, CONVERT, CONVERT_BLOCKS } mode;
 
 typedef struct copy {
   bsm_cpu_impl base;
@@ -26,14 +24,19 @@ typedef struct copy {
   int64_t t_rows, t_columns, x_stride, y_stride;
   /* A unit is a block of rows of one square, or several small squares. */
   int64_t row_blocks, squares;
+  /* Conversion of blocks: all of the space below one element. */
+  bsm_cpu_space one;
+  bsm_cpu_block block;
+  bsm_cpu_view in, out;
+  bsm_cpu_piece piece; /* the first one */
+  int64_t ranges;      /* pieces of a range of its level */
 } copy;
 
 /* Splits the space into squares to transpose, if it is made of such. */
 static bool find_transposition(copy *c) {
   const bsm_cpu_space *s = &c->space;
   const int32_t last = s->rank - 1;
-  if (c->element != 4 || s->count == 0 || s->strides[0][last] != 1 ||
-      s->strides[1][last] == 1) {
+  if (s->count == 0 || s->strides[0][last] != 1 || s->strides[1][last] == 1) {
     return false;
   }
   for (int32_t i = 0; i < last; i++) {
@@ -54,6 +57,22 @@ static bool find_transposition(copy *c) {
   return false;
 }
 
+/* Pieces of the space, loaded as if they were a row. */
+static void prepare_blocks(copy *c) {
+  const bsm_cpu_space *s = &c->space;
+  c->one = (bsm_cpu_space){.rank = 1, .operands = 2, .count = 1, .dims = {1}};
+  c->in = (bsm_cpu_view){
+      &c->one, s, 1, c->from, bsm_cpu_class_of(c->from), BSM_CPU_BLOCK_ROOM,
+      c->rows};
+  c->out = c->in;
+  c->out.operand = 0;
+  c->out.dtype = c->to;
+  c->out.piece = bsm_cpu_class_of(c->to);
+  bsm_cpu_block_seek(&c->one, 0, 1, &c->block);
+  bsm_cpu_piece_first(&c->in, &c->block, &c->piece);
+  c->ranges = bsm_cpu_div_up(s->dims[c->piece.level], c->piece.most);
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   copy *c = BSM_NEW(p->arena, copy);
   BSM_TRY_ALLOC(c);
@@ -65,20 +84,32 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   c->from = tensors[1]->dtype;
   c->element = (int64_t)bsm_dtype_size(c->to);
   bsm_cpu_space_init(&c->space, tensors, 2);
-  c->mode = c->from != c->to        ? CONVERT
-            : find_transposition(c) ? TRANSPOSE
-                                    : STRIDED;
-  c->base.description = c->mode == CONVERT     ? "convert"
+  const int32_t last = c->space.rank - 1;
+  const bool along =
+      c->space.strides[0][last] == 1 && c->space.strides[1][last] == 1;
+  uint64_t bytes = 0;
+  if (c->from == c->to) {
+    c->mode = find_transposition(c) ? TRANSPOSE : STRIDED;
+  } else if (along || c->space.count == 0) {
+    c->mode = CONVERT;
+  } else {
+    c->mode = CONVERT_BLOCKS;
+    prepare_blocks(c);
+    bytes = 2 * bsm_cpu_block_bytes(BSM_CPU_BLOCK_ROOM);
+  }
+  c->base.description = c->mode == STRIDED     ? "strided"
                         : c->mode == TRANSPOSE ? "transpose"
-                                               : "strided";
+                                               : "convert";
   out->impl = c;
-  return BSM_OK;
+  return bsm_cpu_set_scratch(out, 0, bytes, c->base.slots);
 }
 
 typedef struct work {
   const copy *c;
   const char *x;
   char *y;
+  uint8_t *scratch;
+  size_t slot_size;
 } work;
 
 static void convert_row(const copy *c, const char *x, int64_t x_stride, char *y,
@@ -129,23 +160,48 @@ static void transpose_unit(void *arg, int64_t unit, int slot) {
   (void)slot;
   bsm_cpu_seek(&c->outer, first, &at);
   for (int64_t i = first; i < end; i++) {
-    c->rows->transpose(
-        (const float *)(const void *)w->x + at.offset[1] + row, c->x_stride,
-        (float *)(void *)w->y + at.offset[0] + row * c->y_stride, c->y_stride,
-        bsm_cpu_min(TRANSPOSE_ROWS, c->t_rows - row), c->t_columns);
+    bsm_cpu_transpose(c->rows, c->element,
+                      w->x + (at.offset[1] + row) * c->element, c->x_stride,
+                      w->y + (at.offset[0] + row * c->y_stride) * c->element,
+                      c->y_stride, bsm_cpu_min(TRANSPOSE_ROWS, c->t_rows - row),
+                      c->t_columns);
     bsm_cpu_advance(&c->outer, &at, 1);
   }
+}
+
+/* A piece: what is first in a range, or the rest of one. */
+static void blocks_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const copy *c = w->c;
+  const int64_t size = c->space.dims[c->piece.level];
+  const int64_t first = unit % c->ranges * c->piece.most;
+  uint8_t *loaded = w->scratch + (size_t)slot * w->slot_size;
+  uint8_t *cast = loaded + bsm_cpu_block_bytes(BSM_CPU_BLOCK_ROOM);
+  bsm_cpu_piece p = c->piece;
+  int64_t stride;
+  bsm_cpu_seek(&c->space, (unit / c->ranges * size + first) * p.inner, &p.at);
+  p.length = bsm_cpu_min(p.most, size - first);
+  p.count = p.length * p.inner;
+  const void *x =
+      bsm_cpu_block_load(&c->in, w->x, &c->block, &p, loaded, &stride);
+  bsm_cpu_cast(c->in.piece, x, c->to, cast, p.count);
+  bsm_cpu_block_store(&c->out, w->y, &c->block, &p, cast);
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const copy *c = prepared->impl;
   work w = {c, bsm_cpu_input_address(prepared, r, 0),
-            bsm_cpu_output_address(prepared, r, 0)};
+            bsm_cpu_output_address(prepared, r, 0), r->scratch,
+            prepared->scratch_size / (size_t)c->base.slots};
   if (c->space.count == 0) return BSM_OK;
   if (c->mode == TRANSPOSE) {
     bsm_cpu_parallel(r, c->base.slots,
                      bsm_cpu_div_up(c->outer.count, c->squares) * c->row_blocks,
                      transpose_unit, &w);
+  } else if (c->mode == CONVERT_BLOCKS) {
+    const int64_t range = c->space.dims[c->piece.level] * c->piece.inner;
+    bsm_cpu_parallel(r, c->base.slots, c->space.count / range * c->ranges,
+                     blocks_unit, &w);
   } else {
     bsm_cpu_parallel(r, c->base.slots, bsm_cpu_div_up(c->space.count, UNIT),
                      rows_unit, &w);

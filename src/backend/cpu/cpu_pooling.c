@@ -2,8 +2,10 @@
 /* Maximum and average pooling, adaptive or not.
  *
  * Paths: `channels`, channels-last floats, in runs of outputs whose windows
- * have the same size; `planes`, floats with any strides; `any`, other dtypes,
- * in double. Units are lines of the output. */
+ * have the same size; `lines`, floats whose lines are contiguous, which are
+ * joined over the window's height before they are over its width; `planes`,
+ * floats with any strides, or adaptive; `any`, other dtypes, in double. Units
+ * are lines of the output. */
 #include <math.h>
 
 #include "backend/cpu/cpu_element.h"
@@ -11,11 +13,13 @@
 #include "backend/cpu/kernels/pooling/pooling_f32.h"
 
 #define CHANNEL_BLOCK 256
+/* Shorter lines are done output by output. */
+#define SHORT_LINE 6
 
 typedef struct pooling {
   bsm_cpu_impl base;
   bsm_step_pooling p;
-  bool channels_last, floats;
+  bool channels_last, lines, floats;
   bsm_dtype from, to;
   bsm_image x, y;
   const bsm_k_pooling *kernels;
@@ -49,7 +53,11 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   k->floats = k->from == BSM_DTYPE_FLOAT && k->to == BSM_DTYPE_FLOAT;
   k->channels_last =
       k->floats && ((k->x.c_stride == 1 && k->y.c_stride == 1) || k->x.c == 1);
+  k->lines = k->floats && !k->channels_last && !k->p.adaptive &&
+             k->x.stride[2] == 1 && k->y.stride[2] == 1 &&
+             k->y.size[2] >= SHORT_LINE;
   k->base.description = k->channels_last ? k->kernels->name
+                        : k->lines       ? "lines"
                         : k->floats      ? "planes"
                                          : "strided";
   find_inside(k);
@@ -58,7 +66,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
       1, bsm_cpu_round_up(bsm_cpu_div_up(k->x.c, blocks), BSM_PANEL));
   k->channel_blocks = bsm_cpu_div_up(k->x.c, k->channel_block);
   out->impl = k;
-  return BSM_OK;
+  return bsm_cpu_set_scratch(
+      out, 0, k->lines ? (uint64_t)k->x.size[2] * sizeof(float) : 0,
+      k->base.slots);
 }
 
 /* The input positions of one output, in one dimension: first + i * step for i
@@ -103,6 +113,8 @@ typedef struct work {
   const pooling *k;
   const char *x;
   char *y;
+  uint8_t *scratch;
+  size_t slot_size;
 } work;
 
 /* A line of outputs of `n` channels: those whose windows lie inside at once,
@@ -156,6 +168,86 @@ static float plane_value(const pooling *k, const float *x, const extent *e) {
     }
   }
   return max ? most : (float)(sum * factor_of(k, e));
+}
+
+/* The maximum of the window's lines, or their sum: a line of the input's width.
+ * Where there is one line it is that one. */
+static const float *joined_lines(const pooling *k, const float *x,
+                                 const extent *e, float *to) {
+  bsm_k_pooling_args args = {.x = x,
+                             .y = to,
+                             .pixels = 1,
+                             .channels = k->x.size[2],
+                             .taps = {e[0].count, e[1].count, 1},
+                             .factor = 1.0f};
+  args.x += e[0].first * k->x.stride[0] + e[1].first * k->x.stride[1];
+  for (int d = 0; d < 2; d++) args.step[d] = e[d].step * k->x.stride[d];
+  if (e[0].count == 1 && e[1].count == 1) return args.x;
+  (k->p.type == BSM_POOLING_MAX ? k->kernels->max : k->kernels->average)(&args);
+  return to;
+}
+
+/* One output, of the joined lines. */
+static float joined_value(const pooling *k, const float *line,
+                          const extent *e) {
+  float most = line[e[2].first];
+  double sum = (double)most;
+  for (int64_t i = 1; i < e[2].count; i++) {
+    const float v = line[e[2].first + i * e[2].step];
+    sum += (double)v;
+    if (most == most && !(most >= v)) most = v;
+  }
+  return k->p.type == BSM_POOLING_MAX ? most : (float)(sum * factor_of(k, e));
+}
+
+/* Outputs next to each other, `run` of them, whose windows lie inside. */
+static void joined_run(const pooling *k, const float *line, const extent *e,
+                       int64_t run, float *y) {
+  const int64_t stride = k->p.window.stride[2];
+  const bool max = k->p.type == BSM_POOLING_MAX;
+  const float *x = line + e[2].first;
+  const float factor = max ? 1.0f : (float)factor_of(k, e);
+  if (stride == 1) {
+    const bsm_k_pooling_args args = {.x = x,
+                                     .y = y,
+                                     .pixels = 1,
+                                     .channels = run,
+                                     .taps = {1, 1, e[2].count},
+                                     .step = {0, 0, e[2].step},
+                                     .factor = factor};
+    (max ? k->kernels->max : k->kernels->average)(&args);
+    return;
+  }
+  for (int64_t i = 0; i < run; i++, x += stride) {
+    float value = x[0];
+    for (int64_t t = 1; t < e[2].count; t++) {
+      const float v = x[t * e[2].step];
+      const float most = value >= v || value != value ? value : v;
+      value = max ? most : value + v;
+    }
+    y[i] = value * factor;
+  }
+}
+
+/* A line of the output of each of `n` channels, by `buffer`. */
+static void lines_line(const pooling *k, const float *x, float *y, extent *e,
+                       int64_t n, float *buffer) {
+  for (int64_t c = 0; c < n; c++, x += k->x.c_stride, y += k->y.c_stride) {
+    const float *line = joined_lines(k, x, e, buffer);
+    for (int64_t i = 0; i < k->y.size[2];) {
+      const bool inside = i >= k->inside_first && i < k->inside_end;
+      const int64_t run = inside ? k->inside_end - i : 1;
+      e[2] = extent_of(k, 2, i);
+      if (inside) {
+        joined_run(k, line, e, run, y + i);
+      } else if (e[2].count > 0) {
+        y[i] = joined_value(k, line, e);
+      } else {
+        y[i] = plane_value(k, x, e);
+      }
+      i += run;
+    }
+  }
 }
 
 static void planes_line(const pooling *k, const float *x, float *y, extent *e,
@@ -226,7 +318,12 @@ static void unit(void *arg, int64_t index, int slot) {
   const int64_t x = p.n * k->x.n_stride + channel * k->x.c_stride;
   const int64_t y = p.n * k->y.n_stride + channel * k->y.c_stride +
                     p.at[0] * k->y.stride[0] + p.at[1] * k->y.stride[1];
-  (void)slot;
+  if (k->lines && e[0].count > 0 && e[1].count > 0) {
+    lines_line(k, (const float *)(const void *)w->x + x,
+               (float *)(void *)w->y + y, e, n,
+               (float *)(void *)(w->scratch + (size_t)slot * w->slot_size));
+    return;
+  }
   if (k->floats) {
     (k->channels_last ? channels_line : planes_line)(
         k, (const float *)(const void *)w->x + x, (float *)(void *)w->y + y, e,
@@ -242,7 +339,8 @@ static void unit(void *arg, int64_t index, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const pooling *k = prepared->impl;
   work w = {k, bsm_cpu_input_address(prepared, r, 0),
-            bsm_cpu_output_address(prepared, r, 0)};
+            bsm_cpu_output_address(prepared, r, 0), r->scratch,
+            prepared->scratch_size / (size_t)k->base.slots};
   if (k->y.size[2] == 0) return BSM_OK;
   bsm_cpu_parallel(r, k->base.slots,
                    k->y.n * k->y.size[0] * k->y.size[1] * k->channel_blocks,

@@ -3,8 +3,9 @@
  * coordinates.
  *
  * Prepare makes a table for each dimension: the taps (source offset, weight) of
- * every output coordinate. Channels-last floats go by rows of channels; others
- * element by element. */
+ * every output coordinate. Channels-last floats go by rows of channels, planes
+ * of floats by lines: the input's lines are joined first, then each output's
+ * taps; others go element by element. */
 #include <math.h>
 #include <string.h>
 
@@ -24,10 +25,11 @@ typedef struct resize {
   bsm_cpu_impl base;
   int taps; /* 1, 2 or 4 in each dimension */
   int32_t spatial;
-  bool channels_last;
+  bool channels_last, lines_first;
   bsm_dtype dtype;
   const tap *tables[3]; /* [size][taps] */
   int64_t size[3];      /* of the output */
+  int64_t width;        /* of an input line */
   int64_t y_stride[3];
   bsm_cpu_space outer; /* 0: output, 1: input */
   int64_t channels, lines;
@@ -180,9 +182,17 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   r->channels = r->channels_last ? r->outer.dims[last] : 1;
   r->lines =
       r->outer.count / bsm_cpu_max(1, r->channels) * r->size[0] * r->size[1];
-  r->base.description = r->channels_last ? r->rows->name : "strided";
+  const int32_t line = x->dims.rank - 1;
+  r->width = x->dims.d[line];
+  r->lines_first = !r->channels_last && r->dtype == BSM_DTYPE_FLOAT &&
+                   x->strides[line] == 1 && y->strides[line] == 1;
+  r->base.description = r->channels_last ? r->rows->name
+                        : r->lines_first ? "lines"
+                                         : "strided";
   out->impl = r;
-  return BSM_OK;
+  return bsm_cpu_set_scratch(
+      out, 0, r->lines_first ? (uint64_t)r->width * sizeof(float) : 0,
+      r->base.slots);
 }
 
 /* ---- run ---- */
@@ -191,6 +201,8 @@ typedef struct work {
   const resize *r;
   const char *x;
   char *y;
+  uint8_t *scratch;
+  size_t slot_size;
 } work;
 
 static int taps_of(const resize *r, int d) {
@@ -286,6 +298,36 @@ static void strided_pixel(const resize *r, const char *x, char *y,
   bsm_cpu_store(r->dtype, y, 1, 1, &one);
 }
 
+/* A line of a plane: `lines` are joined in the buffer, one is read where it
+ * lies; then the taps of each output. What has the weight 0 is left out, as it
+ * may be infinite. */
+static void plane_line(const resize *r, const float *x, float *y,
+                       const places *lines, float *buffer) {
+  const int taps = taps_of(r, 2);
+  const tap *t = r->tables[2];
+  const float *line = x + lines->offsets[0];
+  float weights[MAX_LINES];
+  if (lines->count > 1) {
+    for (int i = 0; i < lines->count; i++) {
+      weights[i] = (float)lines->weights[i];
+    }
+    r->rows->weighted(buffer, x, r->width, lines->offsets, weights,
+                      lines->count);
+    line = buffer;
+  }
+  for (int64_t i = 0; taps == 1 && i < r->size[2]; i++) {
+    y[i] = line[t[i].offset];
+  }
+  for (int64_t i = 0; taps > 1 && i < r->size[2]; i++, t += taps) {
+    double total = t[0].weight * (double)line[t[0].offset];
+    for (int k = 1; k < taps; k++) {
+      if (t[k].weight == 0.0) continue;
+      total += t[k].weight * (double)line[t[k].offset];
+    }
+    y[i] = (float)total;
+  }
+}
+
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
   const resize *r = w->r;
@@ -295,12 +337,16 @@ static void unit(void *arg, int64_t index, int slot) {
   const int64_t outer = index / (r->size[1] * r->size[0]);
   bsm_cpu_cursor c;
   places lines, all;
-  (void)slot;
   bsm_cpu_seek(&r->outer, outer * r->channels, &c);
   const char *x = w->x + c.offset[1] * size;
   char *y =
       w->y + (c.offset[0] + at0 * r->y_stride[0] + at1 * r->y_stride[1]) * size;
   find_lines(r, at0, at1, &lines);
+  if (r->lines_first) {
+    plane_line(r, (const float *)(const void *)x, (float *)(void *)y, &lines,
+               (float *)(void *)(w->scratch + (size_t)slot * w->slot_size));
+    return;
+  }
   for (int64_t i = 0; i < r->size[2]; i++, y += r->y_stride[2] * size) {
     find_places(r, &lines, i, &all);
     if (r->channels_last) {
@@ -317,7 +363,8 @@ static void unit(void *arg, int64_t index, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   const resize *r = prepared->impl;
   work w = {r, bsm_cpu_input_address(prepared, run, 0),
-            bsm_cpu_output_address(prepared, run, 0)};
+            bsm_cpu_output_address(prepared, run, 0), run->scratch,
+            prepared->scratch_size / (size_t)r->base.slots};
   bsm_cpu_parallel(run, r->base.slots, r->lines, unit, &w);
   return BSM_OK;
 }

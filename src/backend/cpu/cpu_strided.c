@@ -52,8 +52,7 @@ void bsm_cpu_copy_space(const bsm_cpu_space *s, int64_t element, const char *x,
   }
 }
 
-/* y[i][j] = x[j][i] for i < rows, j < columns, a tile at a time: both sides
- * stay in the first-level cache. */
+/* A tile at a time: both sides stay in the first-level cache. */
 #define TILE 16
 #define TRANSPOSE(type)                                       \
   {                                                           \
@@ -73,9 +72,9 @@ void bsm_cpu_copy_space(const bsm_cpu_space *s, int64_t element, const char *x,
     return;                                                   \
   }
 
-static void transpose(const bsm_k_rows *k, int64_t element, const char *x,
-                      int64_t x_stride, char *y, int64_t y_stride, int64_t rows,
-                      int64_t columns) {
+void bsm_cpu_transpose(const bsm_k_rows *k, int64_t element, const char *x,
+                       int64_t x_stride, char *y, int64_t y_stride,
+                       int64_t rows, int64_t columns) {
   switch (element) {
     case 1:
       TRANSPOSE(uint8_t)
@@ -168,7 +167,8 @@ void bsm_cpu_copy_box(const bsm_k_rows *rows, bsm_cpu_space *s, int64_t element,
     if (side < 0) {
       copy_rows(element, from, xs, to, ys, dims);
     } else {
-      transpose(rows, element, from, xs[1], to, ys[0], dims[0], dims[1]);
+      bsm_cpu_transpose(rows, element, from, xs[1], to, ys[0], dims[0],
+                        dims[1]);
     }
     if (last > 1) bsm_cpu_move(s, &c, last - 2, 1);
   }

@@ -16,6 +16,10 @@ void bsm_cpu_copy_space(const bsm_cpu_space *space, int64_t element,
  * dimension. The space is sorted and merged before. */
 void bsm_cpu_copy_box(const bsm_k_rows *rows, bsm_cpu_space *space,
                       int64_t element, const char *x, char *y);
+/* y[i][j] = x[j][i] for i < rows, j < columns; strides between rows. */
+void bsm_cpu_transpose(const bsm_k_rows *rows_kernels, int64_t element,
+                       const char *x, int64_t x_stride, char *y,
+                       int64_t y_stride, int64_t rows, int64_t columns);
 /* n copies of one element. */
 void bsm_cpu_repeat(int64_t element, const char *value, char *y,
                     int64_t y_stride, int64_t n);

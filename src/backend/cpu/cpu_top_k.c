@@ -7,6 +7,7 @@
 #include "backend/cpu/cpu_space.h"
 
 #define UNIT 8192
+#define CHUNK 256 /* elements loaded at once */
 
 typedef struct candidate {
   double value; /* or the bits of an int64 */
@@ -102,6 +103,11 @@ static void select_row(const top_k *t, const double *row, candidate *heap) {
   for (int64_t i = t->k / 2 - 1; i >= 0; i--) sift_down(t, heap, t->k, i);
   for (int64_t i = t->k; i < t->n; i++) {
     const candidate c = {row[i], i};
+    /* Most come behind the root; equals do, too. */
+    if (!t->integers &&
+        (t->largest ? c.value <= heap[0].value : c.value >= heap[0].value)) {
+      continue;
+    }
     if (precedes(t, &c, &heap[0])) {
       heap[0] = c;
       sift_down(t, heap, t->k, 0);
@@ -124,11 +130,12 @@ static void row(const work *w, const bsm_cpu_cursor *c, uint8_t *scratch) {
   candidate *heap =
       (candidate *)(void *)(scratch +
                             bsm_cpu_align((uint64_t)t->n * sizeof(double)));
-  for (int64_t i = 0; i < t->n; i++) {
-    double one;
-    bsm_cpu_load(t->dtype, w->x + (c->offset[1] + i * t->stride) * size, 1, 1,
-                 &one);
-    bsm_cpu_convert(from, &one, wide, &values[i], 1);
+  for (int64_t i = 0; i < t->n; i += CHUNK) {
+    const int64_t n = bsm_cpu_min(CHUNK, t->n - i);
+    double loaded[CHUNK];
+    bsm_cpu_load(t->dtype, w->x + (c->offset[1] + i * t->stride) * size,
+                 t->stride, n, loaded);
+    bsm_cpu_convert(from, loaded, wide, values + i, n);
   }
   select_row(t, values, heap);
   for (int64_t i = 0; i < t->k; i++) {

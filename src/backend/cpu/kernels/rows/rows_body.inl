@@ -75,6 +75,7 @@ static void transpose(const float *x, int64_t x_stride, float *y,
                      y_stride);
     }
     for (; j < columns; j++) {
+      UNROLL
       for (int64_t r = 0; r < TILE; r++) {
         y[(i + r) * y_stride + j] = x[j * x_stride + i + r];
       }
