@@ -201,7 +201,7 @@ foreach(source IN LISTS test_sources)
   endif()
 endforeach()
 
-foreach(name IN ITEMS code_forms_test cuda_precision_test)
+foreach(name IN ITEMS code_forms_test cuda_op_suite_test cuda_precision_test)
   if(TEST cuda/${name})
     bsm_use_standins(cuda/${name})
   endif()

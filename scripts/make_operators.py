@@ -27,7 +27,7 @@ On a CPU, layers are run by its kernels, and everything else by the reference li
 engine that was built for a GPU: `GPU` by kernels of the GPU, `host` by the reference library on the CPU, between copies; `GPU; host:
 uint8` on the host when it is of that dtype, and `GPU; host: some calls` where a limit or a shape that depends on data makes
 calls of it do so. The operator suite builds its calls for a GPU to see it (`tests/compiler/op_suite_places_test.c`).
-*Limits* are what the converter of an operator refuses, in its own words; the operator suite collects and checks them. What a
+*Limits* are what the converter of an operator refuses when it builds for a CPU, in its own words; the operator suite collects and checks them. What a
 converter refuses is called in the reference library when the engine runs, unless the limit says that the result's shape
 depends on data or that random numbers are drawn. Limits of all operators: complex tensors are left to the reference
 library, on the host; shapes are fixed when compiling. An in-place operator (`relu_`) is replaced by its functional form.

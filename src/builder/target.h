@@ -228,4 +228,12 @@ BSM_NODISCARD bsm_status bsm_target_parse(const bsm_target_request *request,
                                           bsm_arena *arena,
                                           const bsm_target **out);
 
+/* Whether the target of plans runs a layer: for conversion, as `takes` of its
+ * options. */
+static inline bool bsm_target_takes(const void *target,
+                                    const bsm_layer *layer) {
+  const bsm_target *t = target;
+  return t->ops->supports(t, layer);
+}
+
 #endif /* BSM_BUILDER_TARGET_H_ */

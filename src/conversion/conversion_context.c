@@ -20,6 +20,11 @@ bsm_status bsm_ctx_take_error(bsm_conversion_ctx *ctx) {
   return bsm_status_join(status, bsm_network_take_error(ctx->net));
 }
 
+bool bsm_ctx_takes(const bsm_conversion_ctx *ctx, const bsm_layer *layer) {
+  const bsm_convert_options *options = ctx->impl->options;
+  return options->takes && options->takes(options->takes_user, layer);
+}
+
 bsm_var bsm_ctx_var(bsm_conversion_ctx *ctx, const bsm_value *value) {
   bsm_var var = {0};
   var.itensor = bsm_ptrmap_get(&ctx->impl->value_tensor_map, value);

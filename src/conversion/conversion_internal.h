@@ -105,6 +105,8 @@ const bsm_evaluator_pattern *bsm_registry_find_evaluator(
 /* ---- context ---- */
 /* Records the first failure of a node; frees later ones. */
 void bsm_ctx_fail(bsm_conversion_ctx *ctx, bsm_status status);
+/* Whether a layer that not everything runs may stay (bsm_convert_options). */
+bool bsm_ctx_takes(const bsm_conversion_ctx *ctx, const bsm_layer *layer);
 /* Takes the recorded failure: an accessor's, or else a layer's. */
 BSM_NODISCARD bsm_status bsm_ctx_take_error(bsm_conversion_ctx *ctx);
 /* What the value stands for; both members are NULL when it has not been

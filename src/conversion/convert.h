@@ -69,6 +69,10 @@ typedef struct bsm_convert_options {
    * take it, or NULL when it is not. The function may be NULL. */
   const char *(*must_fall_back)(void *fallback_user, const bsm_node *node);
   void *fallback_user;
+  /* Whether what the network is for runs a layer that not everything runs; for
+   * the others converters do not ask. NULL: it runs none of these. */
+  bool (*takes)(const void *takes_user, const bsm_layer *layer);
+  const void *takes_user;
 } bsm_convert_options;
 
 /* Converts `graph`, whose inputs have complete tensor types. The network and

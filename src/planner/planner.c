@@ -95,7 +95,9 @@ static bsm_status build(bsm_planner *planner, const bsm_instruction *region,
   bsm_convert_options converting = {
       .require_full_compilation = o->require_full_compilation,
       .visit = o->visit,
-      .user = o->user};
+      .user = o->user,
+      .takes = bsm_target_takes,
+      .takes_user = o->building.target};
   bsm_build_options building = o->building;
   building.like = like;
   if (region->kind == BSM_INSTRUCTION_CALL) {

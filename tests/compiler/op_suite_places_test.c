@@ -85,13 +85,16 @@ static size_t count_outputs(const op_case *oc) {
  * of its results depend on data; programs call it in the reference library. */
 static bsm_status try_call(fixture *f, const op_case *oc, call *c, bool *host,
                            bool *refused) {
-  const bsm_build_options options = {
-      .target = test_target_of(GPU, 1, BSM_TARGET_ANY_ISA), .no_timing = true};
+  const bsm_target *gpu = test_target_of(GPU, 1, BSM_TARGET_ANY_ISA);
+  const bsm_build_options options = {.target = gpu, .no_timing = true};
+  const bsm_convert_options converting = {.takes = bsm_target_takes,
+                                          .takes_user = gpu};
   bsm_network *net;
   bsm_plan *plan;
   bsm_arena arena;
   BSM_TRY(make_graph(f, oc, c));
-  bsm_status status = convert_graph(f, c->graph, &net);
+  bsm_status status = bsm_convert_graph_with(
+      c->graph, f->aten, f->registry, &f->arena, &f->logger, &converting, &net);
   *refused = bsm_status_code(status) == BSM_UNSUPPORTED;
   if (status) return status;
   bsm_arena_init(&arena, NULL);

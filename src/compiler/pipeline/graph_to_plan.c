@@ -81,7 +81,9 @@ static bsm_status convert(const bsm_compilation *c, const bsm_graph *graph,
       .visit = record ? bsm_place_converted : NULL,
       .user = record,
       .must_fall_back = must_fall_back,
-      .fallback_user = (void *)(uintptr_t)c};
+      .fallback_user = (void *)(uintptr_t)c,
+      .takes = bsm_target_takes,
+      .takes_user = c->target};
   BSM_TRY(bsm_convert_graph_with(graph, c->module->aten, c->registry, c->arena,
                                  options->logger, &converting, out));
   bsm_status status =

@@ -201,6 +201,12 @@ static bool is_constant(const sequence *seq) {
   return true;
 }
 
+/* Layers of float32 run everywhere, others where the target says so. */
+static bool is_taken(bsm_conversion_ctx *ctx, const bsm_layer *layer) {
+  return layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT ||
+         bsm_ctx_takes(ctx, layer);
+}
+
 /* One level as a recurrent layer; *state is replaced by the last one. */
 static bsm_itensor *layer_of_level(bsm_conversion_ctx *ctx, const sequence *seq,
                                    size_t level, bsm_itensor *x,
@@ -228,6 +234,12 @@ static bsm_itensor *layer_of_level(bsm_conversion_ctx *ctx, const sequence *seq,
                                 operations[seq->kind], weights, directions);
   bsm_itensor *out = bsm_emit(ctx, layer);
   if (!out) return NULL;
+  if (!is_taken(ctx, layer)) {
+    return bsm_emit_fail(
+        ctx, BSM_UNSUPPORTED,
+        "a recurrent network of %s, which the target does not run",
+        bsm_dtype_name(x->dtype));
+  }
   if (seq->lengths.count) bsm_recurrent_set_lengths(layer, &seq->lengths);
   state->h = bsm_layer_output(layer, 1);
   state->c = bsm_layer_output(layer, 2);
@@ -314,18 +326,19 @@ static bsm_status read_sequence(bsm_conversion_ctx *ctx, const bsm_args *args,
   return BSM_OK;
 }
 
-/* What becomes layers: float32, with weights that are constant, or few enough
+/* What becomes layers: weights that are constant, or float32 in few enough
  * steps to unroll. */
 static bsm_status check_sequence(bsm_conversion_ctx *ctx, sequence *seq,
                                  const bsm_itensor *x) {
-  if (x->dtype != BSM_DTYPE_FLOAT) {
-    return BSM_FAIL(BSM_UNSUPPORTED, "a recurrent network of %s",
-                    bsm_dtype_name(x->dtype));
-  }
   BSM_CHECK(x->dims.d[0] >= 1,
             "Expected sequence length to be larger than 0 in RNN");
   seq->length = x->dims.d[0];
   if (is_constant(seq)) return BSM_OK;
+  if (x->dtype != BSM_DTYPE_FLOAT) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "a recurrent network of %s with computed weights",
+                    bsm_dtype_name(x->dtype));
+  }
   if (seq->projects || seq->lengths.count ||
       seq->length > MAX_STEPS / (seq->levels * seq->directions)) {
     return BSM_FAIL(BSM_UNSUPPORTED,
