@@ -16,10 +16,10 @@
  * apart. */
 #define MIN_RUN_BYTES 16
 
-/* How a buffer is spread: its runs of `run` elements are placed `step` apart.
- */
+/* How a buffer is spread: its runs of `run` elements are placed `step` apart,
+ * in the buffer `to`. */
 typedef struct spread {
-  uint32_t buffer;
+  uint32_t buffer, to;
   int64_t run, step;
 } spread;
 
@@ -85,6 +85,13 @@ static bool touches(const bsm_emitter *e, const bsm_plan_step *step,
   return false;
 }
 
+/* What a call of the reference library reads and writes may not lie between
+ * each other. */
+static bool would_interleave(const bsm_emitter *e, const bsm_plan_step *step,
+                             const spread *s) {
+  return step->kind == BSM_STEP_ATEN_CALL && touches(e, step, s->to);
+}
+
 static bool can_spread(const bsm_emitter *e, const spread *s) {
   const bsm_buffer *buffer = &e->buffers.items[s->buffer];
   for (size_t i = 0; i < e->tensors.len; i++) {
@@ -98,23 +105,24 @@ static bool can_spread(const bsm_emitter *e, const spread *s) {
   }
   for (uint32_t i = buffer->first; i <= buffer->last && i < e->steps.len; i++) {
     const bsm_plan_step *step = &e->steps.items[i];
-    if (touches(e, step, s->buffer) && !takes_strides(step)) return false;
+    if (!touches(e, step, s->buffer)) continue;
+    if (!takes_strides(step) || would_interleave(e, step, s)) return false;
   }
   return true;
 }
 
-/* Moves all tensors over the buffer to `to`, from element `at` on. */
-static void move_buffer(bsm_emitter *e, const spread *s, uint32_t to,
-                        int64_t at) {
+/* Moves all tensors over the buffer to where it is spread, from element `at`
+ * on. */
+static void move_buffer(bsm_emitter *e, const spread *s, int64_t at) {
   for (size_t i = 0; i < e->tensors.len; i++) {
     bsm_build_tensor *t = &e->tensors.items[i];
     if (t->buffer != s->buffer) continue;
     spread_layout(s, &t->layout, t->offset, &t->layout, &t->offset);
-    t->buffer = to;
+    t->buffer = s->to;
     t->offset += at;
   }
   bsm_buffer *from = &e->buffers.items[s->buffer];
-  bsm_buffer *target = &e->buffers.items[to];
+  bsm_buffer *target = &e->buffers.items[s->to];
   if (from->first < target->first) target->first = from->first;
   if (from->last > target->last) target->last = from->last;
   from->first = UINT32_MAX;
@@ -169,9 +177,10 @@ static int64_t elements(bsm_dims dims) {
 }
 
 /* Whether the group is a whole workspace buffer, and how that is spread in a
- * result of `layout`. */
+ * result of `layout`, which is the buffer `to`. */
 static bool find_spread(const bsm_emitter *e, const group *g,
-                        const bsm_layout *layout, int32_t axis, spread *s) {
+                        const bsm_layout *layout, int32_t axis, uint32_t to,
+                        spread *s) {
   const bsm_build_tensor *t = &g->tensor;
   const bsm_buffer *buffer = &e->buffers.items[t->buffer];
   const int64_t count = elements(t->layout.dims);
@@ -180,7 +189,7 @@ static bool find_spread(const bsm_emitter *e, const group *g,
       !bsm_layout_is_dense(&t->layout)) {
     return false;
   }
-  *s = (spread){t->buffer, t->layout.dims.d[axis] * layout->strides[axis],
+  *s = (spread){t->buffer, to, t->layout.dims.d[axis] * layout->strides[axis],
                 layout->dims.d[axis] * layout->strides[axis]};
   if (s->run < count &&
       s->run * (int64_t)bsm_dtype_size(t->dtype) < MIN_RUN_BYTES) {
@@ -292,8 +301,8 @@ bsm_status bsm_build_concatenation(bsm_emitter *e, const bsm_layer *layer) {
     }
     group g = group_at(e, layer, i);
     spread s;
-    if (find_spread(e, &g, &layout, axis, &s)) {
-      move_buffer(e, &s, buffer, at * layout.strides[axis]);
+    if (find_spread(e, &g, &layout, axis, buffer, &s)) {
+      move_buffer(e, &s, at * layout.strides[axis]);
     } else {
       g.count = 1;
       g.tensor.layout.dims = layer->inputs.items[i]->dims;
