@@ -1,7 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 # One program for each fuzz/<name>_fuzz.c. With BSM_FUZZ it is a libFuzzer
-# binary; otherwise it replays files. Either way ctest runs it over
-# fuzz/corpus/<name>/.
+# binary; otherwise it replays files. Either way ctest runs it over its seeds,
+# which it has to accept (fuzz/seed.h): those in fuzz/corpus/<name>/, and those
+# that the build makes in fuzz_seeds/<name>/; and over fuzz/findings/<name>/,
+# files that it may refuse.
+
+# Engines in the format that this build writes.
+if(TARGET bessemer-cli)
+  set(seeds ${PROJECT_BINARY_DIR}/fuzz_seeds)
+  file(GLOB models CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/tests/data/fuzz_engines/*.ir)
+  add_custom_command(
+    OUTPUT ${seeds}/engine.made
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${seeds}/engine
+    COMMAND ${PROJECT_SOURCE_DIR}/fuzz/make_engine_seeds.sh
+            $<TARGET_FILE:bessemer-cli> ${seeds}/engine
+    COMMAND ${CMAKE_COMMAND} -E touch ${seeds}/engine.made
+    DEPENDS bessemer-cli ${models}
+            ${PROJECT_SOURCE_DIR}/fuzz/make_engine_seeds.sh
+    VERBATIM)
+  add_custom_target(fuzz_seeds ALL DEPENDS ${seeds}/engine.made)
+endif()
+
+# The test `test` that runs `program` over `folder`.
+function(bsm_add_fuzz_test test program folder)
+  set(arguments ${folder})
+  if(BSM_FUZZ)
+    list(PREPEND arguments -runs=0 -rss_limit_mb=2048)
+  endif()
+  add_test(NAME ${test} COMMAND ${program} ${arguments})
+  set_tests_properties(${test} PROPERTIES LABELS fuzz TIMEOUT 300)
+endfunction()
 
 add_custom_target(fuzz_programs)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*_fuzz.c)
@@ -17,15 +46,28 @@ foreach(source IN LISTS fuzz_sources)
   add_dependencies(fuzz_programs ${program})
   bsm_link_layers(${program} ${source})
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR})
-  set(arguments ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
   if(BSM_FUZZ)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
-    list(PREPEND arguments -runs=0)
   else()
     target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/fuzz/replay_main.c)
   endif()
-  if(EXISTS ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
-    add_test(NAME fuzz/${name} COMMAND ${program} ${arguments})
-    set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 300)
-  endif()
+  foreach(kind IN ITEMS corpus findings)
+    set(folder ${PROJECT_SOURCE_DIR}/fuzz/${kind}/${name})
+    set(test fuzz/${name})
+    if(kind STREQUAL "findings")
+      string(APPEND test /findings)
+    endif()
+    if(EXISTS ${folder})
+      bsm_add_fuzz_test(${test} ${program} ${folder})
+      if(kind STREQUAL "corpus")
+        set_property(TEST ${test} PROPERTY ENVIRONMENT BSM_FUZZ_SEEDS=1)
+      endif()
+    endif()
+  endforeach()
 endforeach()
+
+if(TARGET fuzz_seeds)
+  add_dependencies(fuzz_programs fuzz_seeds)
+  bsm_add_fuzz_test(fuzz/engine engine_fuzz ${seeds}/engine)
+  set_property(TEST fuzz/engine PROPERTY ENVIRONMENT BSM_FUZZ_SEEDS=1)
+endif()

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bessemer/bessemer.h"
+#include "fuzz/seed.h"
 #include "tests/torchscript/zip_builder.h"
 
 enum { MAX_ARRAYS = 8, MAX_BYTES = 1 << 20, SPECS = 4 };
@@ -98,7 +99,7 @@ static void compile(const void *data, size_t size, uint8_t choice) {
   if (!status) status = bsm_compile(module, &compiling, &engine);
   if (bsm_status_code(status) == BSM_INTERNAL) abort();
   if (!status) run(engine);
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_engine_destroy(engine);
   bsm_module_destroy(module);
 }

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "bessemer/engine.h"
 #include "engine/engine_file.h"
+#include "fuzz/seed.h"
 
 #define HEADER_SIZE 64
 #define SIGNATURE_SIZE sizeof(bsm_engine_signature)
@@ -190,7 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bsm_string_free(text);
     run_shapes(engine);
   }
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_engine_destroy(engine);
   free(file);
   return 0;

@@ -7,9 +7,11 @@
  *   member := which(1 byte, see `names`) length(2 bytes, little-endian) bytes
  */
 #include <stdint.h>
+#include <stdio.h>
 
 #include "exported/exported_program.h"
 #include "exported/import.h"
+#include "fuzz/seed.h"
 #include "tests/torchscript/zip_builder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,7 +26,19 @@ static const char *const names[] = {
     "m/byteorder",
     "m/data/weights/weight_1",
 };
-enum { NAMES = sizeof(names) / sizeof(names[0]) };
+enum { LISTED = sizeof(names) / sizeof(names[0]), NAMES = 8 + 38 + 7 };
+
+/* Behind those that are listed: weight_2 to weight_39, tensor_1 to tensor_7. */
+static const char *name_of(size_t which, char *buffer, size_t size) {
+  if (which < LISTED) return names[which];
+  const size_t k = which - LISTED;
+  if (k < 38) {
+    snprintf(buffer, size, "m/data/weights/weight_%zu", k + 2);
+  } else {
+    snprintf(buffer, size, "m/data/constants/tensor_%zu", k - 37);
+  }
+  return buffer;
+}
 
 /* The members of `data`, each name once; the configurations are added when
  * they are missing. */
@@ -32,6 +46,7 @@ static void build(zip_builder *z, const uint8_t *data, size_t size) {
   zip_member members[NAMES + 1];
   size_t count = 0, at = 0;
   bool used[NAMES] = {false};
+  char buffers[NAMES][40];
   while (size - at >= 3) {
     const size_t which = data[at] % NAMES;
     size_t n = data[at + 1] | (size_t)data[at + 2] << 8;
@@ -40,7 +55,10 @@ static void build(zip_builder *z, const uint8_t *data, size_t size) {
     if (!used[which]) {
       used[which] = true;
       members[count++] = (zip_member){
-          .name = names[which], .data = data + at, .size = n, .align = 64};
+          .name = name_of(which, buffers[which], sizeof(buffers[which])),
+          .data = data + at,
+          .size = n,
+          .align = 64};
     }
     at += n;
   }
@@ -122,7 +140,7 @@ static void load(const uint8_t *data, size_t size) {
     status = bsm_exported_program_read(cx, data, size, NULL, &program);
   if (!status) use(&arena, program);
   if (!status) status = import(program);
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_arena_destroy(&arena);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/seed.h"
 #include "tools/input_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (spec.rank < 0 || spec.rank > BSM_MAX_RANK) abort();
     if (spec.name && strlen(spec.name) > size) abort();
   }
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_arena_destroy(&arena);
   return 0;
 }

@@ -3,6 +3,7 @@
  * reads back and prints the same. */
 #include <stdlib.h>
 
+#include "fuzz/seed.h"
 #include "ir/graph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -46,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       abort();
     }
   }
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_arena_destroy(&arena);
   return 0;
 }

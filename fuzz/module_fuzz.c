@@ -8,6 +8,7 @@
  */
 #include <stdint.h>
 
+#include "fuzz/seed.h"
 #include "tests/torchscript/zip_builder.h"
 #include "torchscript/module.h"
 
@@ -74,7 +75,7 @@ static void load(const uint8_t *data, size_t size) {
     bsm_graph *graph;
     bsm_status_free(bsm_function_graph(cls->methods.items[i], &graph));
   }
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_arena_destroy(&arena);
 }
 

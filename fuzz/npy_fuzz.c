@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/seed.h"
 #include "tools/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bsm_npy_file file;
   bsm_status status = bsm_npy_open_memory(data, size, &limits, &file);
   if (status) {
-    bsm_status_free(status);
+    fuzz_done(status);
     return 0;
   }
   for (size_t i = 0; i < file.count; i++) write_and_read(&file.items[i].array);

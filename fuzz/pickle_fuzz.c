@@ -3,6 +3,7 @@
  * debug file and as example inputs. */
 #include <stdint.h>
 
+#include "fuzz/seed.h"
 #include "ir/graph.h"
 #include "torchscript/source_ranges.h"
 #include "torchscript/traced_inputs.h"
@@ -149,8 +150,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t count;
     status = bsm_traced_inputs_flatten(&arena, &value, BSM_STR("forward"),
                                        &examples, &count);
+    bsm_status_free(status);
+    status = BSM_OK;
   }
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_source_ranges ranges;
   if (w.cx) {
     status =

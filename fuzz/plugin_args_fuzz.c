@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/seed.h"
 #include "plugin/call.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -55,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       bsm_call_args_decode(&call, schema, bytes, size - 1, inputs, &arena);
   if (!status) sink = read_all(&call);
   (void)sink;
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_status_free(call.error);
   bsm_arena_destroy(&arena);
   free(bytes);

@@ -3,6 +3,7 @@
  * accepted prints and reads back as the same type, and calls are resolved. */
 #include <stdlib.h>
 
+#include "fuzz/seed.h"
 #include "ir/schema_match.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bsm_status status =
       bsm_schema_parse(cx->types, &arena, (bsm_str){text, first}, &schema);
   if (!status) check_call(cx, schema);
-  bsm_status_free(status);
+  fuzz_done(status);
   if (line) check_type(cx, (bsm_str){line + 1, size - first - 1});
   bsm_arena_destroy(&arena);
   return 0;

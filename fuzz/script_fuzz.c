@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fuzz/seed.h"
 #include "torchscript/script.h"
 #include "torchscript/script_parser.h"
 
@@ -84,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
   const bsm_str text = {(const char *)data + 1, size - 1};
-  bsm_status_free(run(&arena, data[0] % 10 + 1, text));
+  fuzz_done(run(&arena, data[0] % 10 + 1, text));
   bsm_arena_destroy(&arena);
   return 0;
 }

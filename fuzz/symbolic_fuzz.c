@@ -5,6 +5,7 @@
 
 #include "base/resolve_limits.h"
 #include "exported/symbolic.h"
+#include "fuzz/seed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bsm_status_free(bsm_sym_parse(&arena, (bsm_str){out.data, out.len}, &limits,
                                   &symbols, &again));
   }
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_arena_destroy(&arena);
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "builder/timing_cache.h"
+#include "fuzz/seed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,8 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bsm_arena arena;
   bsm_timing_cache cache;
   bsm_arena_init(&arena, NULL);
-  bsm_status_free(bsm_timing_cache_parse(
-      &arena, (bsm_str){(const char *)data, size}, &cache));
+  fuzz_done(bsm_timing_cache_parse(&arena, (bsm_str){(const char *)data, size},
+                                   &cache));
   bsm_arena_destroy(&arena);
   return 0;
 }

@@ -2,6 +2,7 @@
 /* Any bytes as a zip archive: opened, and every member read. */
 #include <stdint.h>
 
+#include "fuzz/seed.h"
 #include "torchscript/zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       __builtin_trap();
     }
   }
-  bsm_status_free(status);
+  fuzz_done(status);
   bsm_arena_destroy(&arena);
   return 0;
 }

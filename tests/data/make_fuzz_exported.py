@@ -17,6 +17,8 @@ NAMES = ["models/model.json", "data/weights/model_weights_config.json",
          "data/constants/model_constants_config.json",
          "data/weights/weight_0", "data/constants/tensor_0",
          "data/sample_inputs/model.pt", "byteorder", "data/weights/weight_1"]
+NAMES += ["data/weights/weight_%d" % i for i in range(2, 40)]
+NAMES += ["data/constants/tensor_%d" % i for i in range(1, 8)]
 
 EXPRESSIONS = [
     "Mul(Integer(2), Symbol('s77', positive=True, integer=True))",
@@ -78,7 +80,7 @@ def main():
         data = b""
         for i, member in enumerate(NAMES):
             content = small(member, files.get(member, b""))
-            if 0 < len(content) < 30000:
+            if member in files and len(content) < 30000:
                 data += bytes([i]) + struct.pack("<H", len(content)) + content
         write("exported", name, data)
     for name in ("rezipped.pt2", "default.pt2"):

@@ -56,7 +56,9 @@ def main():
                 out.write(b"\x09" + body.encode())
     for name, body in EXTRA.items():
         version = 0 if name == "old" else 9
-        with open(os.path.join(CORPUS, name), "wb") as out:
+        refused = os.path.join(CORPUS.replace("corpus", "findings"), name)
+        path = refused if os.path.exists(refused) else os.path.join(CORPUS, name)
+        with open(path, "wb") as out:
             out.write(bytes([version]) + body.encode())
 
 

@@ -9,6 +9,7 @@ import zipfile
 TESTS = os.path.dirname(os.path.abspath(__file__))
 ARCHIVES = os.path.join(TESTS, "torchscript")
 CORPUS = os.path.join(TESTS, "..", "..", "fuzz", "corpus")
+FINDINGS = os.path.join(TESTS, "..", "..", "fuzz", "findings")
 
 # The order of `names` in fuzz/module_fuzz.c.
 NAMES = ["data.pkl", "constants.pkl", "code/__torch__.py",
@@ -18,7 +19,8 @@ NAMES = ["data.pkl", "constants.pkl", "code/__torch__.py",
 
 
 def write(folder, name, data):
-    path = os.path.join(CORPUS, folder)
+    refused = os.path.exists(os.path.join(FINDINGS, folder, name))
+    path = os.path.join(FINDINGS if refused else CORPUS, folder)
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, name), "wb") as file:
         file.write(data)

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds fuzz/corpus/{compile,operator,engine}.
-Usage: make_hostile.py BESSEMER   (the command, to compile the engines)"""
+"""Makes the seeds fuzz/corpus/{compile,operator}. Usage: make_hostile.py"""
 import os
 import random
 import struct
-import subprocess
-import sys
 import zipfile
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(TESTS, "..", "..", "fuzz", "corpus")
+FINDINGS = os.path.join(TESTS, "..", "..", "fuzz", "findings")
 
 # Each reaches steps of its kind: name, text, input specs.
 GRAPHS = {
@@ -98,52 +96,13 @@ GRAPHS = {
 }
 
 # Programs: branches and loops on data, and shapes that range.
-PROGRAMS = {
-    "branch": ("""graph(%x : Tensor):
-  %z : int = prim::Constant[value=0]()
-  %i : int = prim::Constant[value=1]()
-  %t : bool = prim::Constant[value=1]()
-  %n : Tensor = aten::nonzero(%x)
-  %r : int = aten::size(%n, %z)
-  %c : bool = aten::gt(%r, %i)
-  %y : Tensor = prim::If(%c)
-    block0():
-      %a : Tensor = aten::mul(%x, %x)
-      -> (%a)
-    block1():
-      %b : Tensor = aten::tanh(%x)
-      -> (%b)
-  %l : Tensor[] = prim::ListConstruct(%y)
-  %s : Tensor = prim::Loop(%r, %t, %y)
-    block0(%k : int, %u : Tensor):
-      %v : Tensor = aten::add(%u, %x, %k)
-      %p : Tensor[] = aten::append(%l, %v)
-      -> (%t, %v)
-  %g : Tensor = aten::stack(%l, %z)
-  return (%g, %s, %n)
-""", ["(2,3)"]),
-    "range": ("""graph(%x : Tensor):
-  %n : NoneType = prim::Constant()
-  %i : int = prim::Constant[value=1]()
-  %h : float = prim::Constant[value=0.5]()
-  %d : int[] = prim::Constant[value=[16, 16]]()
-  %e : int[] = prim::Constant[value=[4, 1, 3]]()
-  %o : int[] = prim::Constant[value=[1]]()
-  %w : Tensor = aten::full(%d, %h, %n, %n, %n, %n)
-  %v : Tensor = aten::full(%e, %h, %n, %n, %n, %n)
-  %y : Tensor = aten::linear(%x, %w, %n)
-  %u : Tensor = aten::unsqueeze(%y, %i)
-  %c : Tensor = aten::conv1d(%u, %v, %n, %o, %o, %o, %i)
-  return (%c)
-""", ["[(1,16);(20,16);(40,16)]"]),
-}
-
 ARCHIVES = ["v113_function.pt", "v211_namedtuple.pt", "v211_dict.pt",
             "v14_net.pt"]
 
 
 def write(folder, name, data):
-    path = os.path.join(CORPUS, folder)
+    refused = os.path.exists(os.path.join(FINDINGS, folder, name))
+    path = os.path.join(FINDINGS if refused else CORPUS, folder)
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, name), "wb") as file:
         file.write(data)
@@ -156,23 +115,10 @@ def members(path):
                 for name in archive.namelist()}
 
 
-def compile_engine(command, name, text, specs):
-    # Engines name their source: a bare name, of no one's machine.
-    write("engine", name + ".ir", text.encode())
-    folder = os.path.join(CORPUS, "engine")
-    subprocess.run([command, "compile", name + ".ir", "--no-timing", "-o",
-                    name + ".engine", *specs], check=True, cwd=folder)
-    os.remove(os.path.join(folder, name + ".ir"))
-
-
 def main():
-    command = os.path.abspath(sys.argv[1])
     for name, (text, specs) in GRAPHS.items():
         choice = {"(2,3)": 0, "(1,4,6,6)": 1, "(4,2)": 8}[specs[0]]
         write("compile", name, bytes([choice]) + text.encode())
-        compile_engine(command, name, text, specs)
-    for name, (text, specs) in PROGRAMS.items():
-        compile_engine(command, name, text, specs)
     for name in ARCHIVES:
         files = members(os.path.join(TESTS, "torchscript", name))
         pickle = files["data.pkl"]
