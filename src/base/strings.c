@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
-#include "base/hash.h"
+#include "base/siphash.h"
 
 bool bsm_str_eq(bsm_str a, bsm_str b) {
   return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
@@ -104,9 +104,9 @@ void bsm_text_quoted(bsm_text *text, bsm_str piece) {
 /* ---- maps ----
  *
  * Open addressing with linear probing, a power of two of slots, at most three
- * quarters full, nothing is ever removed. The seed of the hash is the address
- * of the table: a file cannot be made to collide for every process, and the
- * maps have no order that could show. */
+ * quarters full, nothing is ever removed. Keys may come from a file, so they are
+ * hashed under a key of this process; the maps have no order that could show.
+ */
 
 struct bsm_strmap_entry {
   bsm_str key; /* data NULL: free */
@@ -130,10 +130,6 @@ static bool is_full(size_t len, size_t cap) {
   return len + 1 > cap - cap / 4;
 }
 
-static uint64_t str_hash(const struct bsm_strmap_entry *table, bsm_str key) {
-  return bsm_hash64(key.data, key.len, (uint64_t)(uintptr_t)table);
-}
-
 /* The slot of `key`, or the free slot where it belongs. `cap` is not 0. */
 static struct bsm_strmap_entry *str_slot(struct bsm_strmap_entry *table,
                                          size_t cap, bsm_str key,
@@ -148,7 +144,7 @@ static struct bsm_strmap_entry *str_slot(struct bsm_strmap_entry *table,
 
 void *bsm_strmap_get(const bsm_strmap *map, bsm_str key) {
   if (map->len == 0) return NULL;
-  return str_slot(map->entries, map->cap, key, str_hash(map->entries, key))
+  return str_slot(map->entries, map->cap, key, bsm_siphash(key.data, key.len))
       ->value;
 }
 
@@ -158,9 +154,8 @@ static bool strmap_grow(bsm_arena *arena, bsm_strmap *map) {
       cap ? BSM_NEW_ARRAY(arena, struct bsm_strmap_entry, cap) : NULL;
   if (!table) return false;
   for (size_t i = 0; i < map->cap; i++) {
-    struct bsm_strmap_entry entry = map->entries[i];
+    const struct bsm_strmap_entry entry = map->entries[i];
     if (!entry.key.data) continue;
-    entry.hash = str_hash(table, entry.key);
     *str_slot(table, cap, entry.key, entry.hash) = entry;
   }
   map->entries = table;
@@ -172,7 +167,7 @@ static bool strmap_grow(bsm_arena *arena, bsm_strmap *map) {
 static const char *strmap_put(bsm_arena *arena, bsm_strmap *map, bsm_str key,
                               void *value) {
   if (is_full(map->len, map->cap) && !strmap_grow(arena, map)) return NULL;
-  const uint64_t hash = str_hash(map->entries, key);
+  const uint64_t hash = bsm_siphash(key.data, key.len);
   struct bsm_strmap_entry *slot = str_slot(map->entries, map->cap, key, hash);
   if (!slot->key.data) {
     char *copy = bsm_arena_strndup(arena, key.data, key.len);

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/siphash.h"
 #include "base/strings.h"
 
 static void views_compare(void **state) {
@@ -223,6 +224,59 @@ static void integers_are_read(void **state) {
   assert_int_equal(value, -7);
 }
 
+/* What Python has for bytes(range(n)) with PYTHONHASHSEED=0, a key of zeros;
+ * sys.hash_info.algorithm is siphash13. */
+static void siphash_is_pythons(void **state) {
+  (void)state;
+  static const struct {
+    size_t size;
+    uint64_t hash;
+  } expected[] = {
+      {1, UINT64_C(0x68a914128e01e473)},  {7, UINT64_C(0x2f098ab0c751325a)},
+      {8, UINT64_C(0xead411e67ebe2eea)},  {9, UINT64_C(0x75927f9d95124362)},
+      {16, UINT64_C(0x8972188433a5c5b7)}, {31, UINT64_C(0x169739443111d49b)},
+      {63, UINT64_C(0x385d3e39e5f37359)},
+  };
+  static const uint64_t zero[2] = {0, 0};
+  uint8_t bytes[64];
+  for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (uint8_t)i;
+  for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    assert_int_equal(bsm_siphash_with(bytes, expected[i].size, zero),
+                     expected[i].hash);
+  }
+}
+
+/* Names that collide under XXH64 whatever its seed: two words of a stripe may
+ * be changed together, so that its sum stays. */
+static void names_of_a_file_do_not_collide(void **state) {
+  (void)state;
+  enum { COUNT = 200, SIZE = 64, SLOTS = 1 << 16 };
+  static uint8_t used[SLOTS];
+  const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87);
+  const uint64_t inverse = UINT64_C(0x0ba79078168d4baf); /* of the 2nd prime */
+  uint64_t first = 0;
+  size_t shared = 0;
+  memset(used, 0, sizeof(used));
+  for (uint64_t k = 0; k < COUNT; k++) {
+    uint8_t name[SIZE];
+    uint64_t x, y;
+    memset(name, 'a', sizeof(name));
+    memcpy(&x, name, 8);
+    y = x;
+    x += k * (UINT64_C(1) << 33) * inverse;
+    y -= k * p1 * inverse;
+    memcpy(name + 8, &x, 8);
+    memcpy(name + 40, &y, 8);
+    const uint64_t hash = bsm_hash64(name, sizeof(name), 77);
+    if (k == 0) first = hash;
+    assert_int_equal(hash, first);
+    const size_t slot = bsm_siphash(name, sizeof(name)) % SLOTS;
+    if (used[slot]) shared++;
+    used[slot] = 1;
+  }
+  assert_in_range(shared, 0, 20);
+}
+
 static void maps_find_what_was_put(void **state) {
   (void)state;
   enum { COUNT = 5000 };
@@ -326,6 +380,8 @@ int main(void) {
       cmocka_unit_test(maps_find_what_was_put),
       cmocka_unit_test(equal_strings_are_interned_once),
       cmocka_unit_test(hash_is_xxh64),
+      cmocka_unit_test(siphash_is_pythons),
+      cmocka_unit_test(names_of_a_file_do_not_collide),
       cmocka_unit_test(sizes_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
