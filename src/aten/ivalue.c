@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "aten/element.h"
+#include "base/siphash.h"
 
 /* Values nest as deep as the file that holds them says; beyond this, text and
  * comparison stop. */
@@ -36,16 +37,40 @@ bsm_status bsm_list_new(bsm_arena *arena, const struct bsm_type *elem_type,
   return BSM_OK;
 }
 
+/* Gives the list items of its own, with room for `cap`. */
+static bsm_status move_list(bsm_list *list, size_t cap) {
+  bsm_ivalue *items = BSM_NEW_ARRAY(list->arena, bsm_ivalue, cap);
+  BSM_TRY_ALLOC(items);
+  if (list->len > 0) memcpy(items, list->items, list->len * sizeof(*items));
+  list->items = items;
+  list->cap = cap;
+  list->used = NULL;
+  return BSM_OK;
+}
+
 bsm_status bsm_list_append(bsm_list *list, bsm_ivalue item) {
-  if (list->len == list->cap) {
-    const size_t cap = list->cap < 4 ? 4 : list->cap * 2;
-    bsm_ivalue *items = BSM_NEW_ARRAY(list->arena, bsm_ivalue, cap);
-    BSM_TRY_ALLOC(items);
-    if (list->len > 0) memcpy(items, list->items, list->len * sizeof(*items));
-    list->items = items;
-    list->cap = cap;
+  if (list->len == list->cap || (list->used && *list->used != list->len)) {
+    BSM_TRY(move_list(list, list->len < 4 ? 4 : list->len * 2));
   }
   list->items[list->len++] = item;
+  if (list->used) *list->used = list->len;
+  return BSM_OK;
+}
+
+bsm_status bsm_list_own(bsm_list *list) {
+  return list->used ? move_list(list, list->len + 1) : BSM_OK;
+}
+
+bsm_status bsm_list_copy(bsm_list *list, bsm_list **out) {
+  bsm_list *copy = BSM_NEW(list->arena, bsm_list);
+  BSM_TRY_ALLOC(copy);
+  if (!list->used) {
+    list->used = BSM_NEW(list->arena, size_t);
+    BSM_TRY_ALLOC(list->used);
+    *list->used = list->len;
+  }
+  *copy = *list;
+  *out = copy;
   return BSM_OK;
 }
 
@@ -78,49 +103,133 @@ static bool key_equal(const bsm_ivalue *a, const bsm_ivalue *b) {
   return bsm_iv_equal(a, b);
 }
 
-static size_t dict_index(const bsm_dict *dict, bsm_ivalue key) {
+/* Below this many keys, looking at each is faster than hashing. */
+enum { INDEXED_FROM = 8 };
+
+/* Of keys that are equal, the same; NaN is equal to nothing. */
+static size_t hash_key(const bsm_ivalue *key) {
+  const double zero = 0.0;
+  switch (key->tag) {
+    case BSM_IVALUE_INT:
+      return (size_t)bsm_siphash(&key->u.i, sizeof(key->u.i));
+    case BSM_IVALUE_DOUBLE:
+      return (size_t)bsm_siphash(key->u.d == 0.0 ? &zero : &key->u.d,
+                                 sizeof(zero));
+    case BSM_IVALUE_STRING:
+      return (size_t)bsm_siphash(key->u.s->data, key->u.s->len);
+    case BSM_IVALUE_TENSOR:
+      return (size_t)bsm_siphash(&key->u.tensor, sizeof(key->u.tensor));
+    default:
+      return 0;
+  }
+}
+
+static void add_to_index(bsm_dict *dict, size_t place) {
+  const size_t mask = dict->index_size - 1;
+  size_t i = hash_key(&dict->keys[place]) & mask;
+  while (dict->index[i]) i = (i + 1) & mask;
+  dict->index[i] = (uint32_t)place + 1;
+}
+
+static void fill_index(bsm_dict *dict) {
+  memset(dict->index, 0, dict->index_size * sizeof(*dict->index));
+  for (size_t i = 0; i < dict->len; i++) add_to_index(dict, i);
+  dict->indexed = dict->len;
+}
+
+/* At most half full, with room for as many keys again. */
+bsm_status bsm_dict_make_index(bsm_dict *dict) {
+  size_t size = 4 * INDEXED_FROM;
+  if (dict->len < INDEXED_FROM || dict->len >= UINT32_MAX / 8) return BSM_OK;
+  while (size < 4 * dict->len) size *= 2;
+  dict->index = BSM_NEW_ARRAY(dict->arena, uint32_t, size);
+  BSM_TRY_ALLOC(dict->index);
+  dict->index_size = size;
+  fill_index(dict);
+  return BSM_OK;
+}
+
+static bool has_index(const bsm_dict *dict) {
+  return dict->index && dict->indexed == dict->len;
+}
+
+/* The place of the key, or `len`. */
+static size_t find_key(const bsm_dict *dict, bsm_ivalue key) {
   size_t i = 0;
-  while (i < dict->len && !key_equal(&dict->keys[i], &key)) i++;
-  return i;
+  if (!has_index(dict)) {
+    while (i < dict->len && !key_equal(&dict->keys[i], &key)) i++;
+    return i;
+  }
+  const size_t mask = dict->index_size - 1;
+  for (i = hash_key(&key) & mask; dict->index[i]; i = (i + 1) & mask) {
+    const size_t place = dict->index[i] - 1;
+    if (key_equal(&dict->keys[place], &key)) return place;
+  }
+  return dict->len;
 }
 
 bsm_ivalue *bsm_dict_find(const bsm_dict *dict, bsm_ivalue key) {
-  const size_t i = dict_index(dict, key);
+  const size_t i = find_key(dict, key);
   return i < dict->len ? &dict->values[i] : NULL;
 }
 
+static bsm_status grow_dict(bsm_dict *dict) {
+  const size_t cap = dict->cap < 4 ? 4 : dict->cap * 2;
+  bsm_ivalue *keys = BSM_NEW_ARRAY(dict->arena, bsm_ivalue, cap);
+  bsm_ivalue *values = BSM_NEW_ARRAY(dict->arena, bsm_ivalue, cap);
+  BSM_TRY_ALLOC(keys);
+  BSM_TRY_ALLOC(values);
+  if (dict->len > 0) {
+    memcpy(keys, dict->keys, dict->len * sizeof(*keys));
+    memcpy(values, dict->values, dict->len * sizeof(*values));
+  }
+  dict->keys = keys;
+  dict->values = values;
+  dict->cap = cap;
+  return BSM_OK;
+}
+
 bsm_status bsm_dict_set(bsm_dict *dict, bsm_ivalue key, bsm_ivalue value) {
-  const size_t i = dict_index(dict, key);
-  if (i == dict->cap) {
-    const size_t cap = dict->cap < 4 ? 4 : dict->cap * 2;
-    bsm_ivalue *keys = BSM_NEW_ARRAY(dict->arena, bsm_ivalue, cap);
-    bsm_ivalue *values = BSM_NEW_ARRAY(dict->arena, bsm_ivalue, cap);
-    BSM_TRY_ALLOC(keys);
-    BSM_TRY_ALLOC(values);
-    if (dict->len > 0) {
-      memcpy(keys, dict->keys, dict->len * sizeof(*keys));
-      memcpy(values, dict->values, dict->len * sizeof(*values));
-    }
-    dict->keys = keys;
-    dict->values = values;
-    dict->cap = cap;
+  const size_t i = find_key(dict, key);
+  if (i < dict->len) {
+    dict->values[i] = value;
+    return BSM_OK;
   }
-  if (i == dict->len) {
-    dict->keys[i] = key;
-    dict->len++;
-  }
+  if (i == dict->cap) BSM_TRY(grow_dict(dict));
+  const bool room = has_index(dict) && 2 * (i + 1) <= dict->index_size;
+  dict->keys[i] = key;
   dict->values[i] = value;
+  dict->len++;
+  if (!room) return bsm_dict_make_index(dict);
+  add_to_index(dict, i);
+  dict->indexed = dict->len;
   return BSM_OK;
 }
 
 bool bsm_dict_delete(bsm_dict *dict, bsm_ivalue key) {
-  const size_t i = dict_index(dict, key);
+  const bool indexed = has_index(dict);
+  const size_t i = find_key(dict, key);
   if (i == dict->len) return false;
   const size_t rest = dict->len - i - 1;
   memmove(&dict->keys[i], &dict->keys[i + 1], rest * sizeof(bsm_ivalue));
   memmove(&dict->values[i], &dict->values[i + 1], rest * sizeof(bsm_ivalue));
   dict->len--;
+  if (indexed) fill_index(dict);
   return true;
+}
+
+void bsm_dict_truncate(bsm_dict *dict, size_t len) {
+  const size_t mask = dict->index_size - 1;
+  while (dict->len > len) {
+    /* The last key was put behind all others that have its hash, so nothing
+     * that is looked for lies beyond its place in the index. */
+    const size_t place = --dict->len;
+    if (!dict->index || dict->indexed != place + 1) continue;
+    size_t i = hash_key(&dict->keys[place]) & mask;
+    while (dict->index[i] != place + 1) i = (i + 1) & mask;
+    dict->index[i] = 0;
+    dict->indexed = place;
+  }
 }
 
 bsm_status bsm_object_new(bsm_arena *arena, const struct bsm_type *type,

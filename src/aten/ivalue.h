@@ -67,11 +67,15 @@ typedef struct bsm_ivalue {
   } u;
 } bsm_ivalue;
 
+/* Copies may share `items` until one of them is written to: `used` counts what
+ * is filled in, and whoever has that many may append. NULL: nothing is shared.
+ */
 struct bsm_list {
   const struct bsm_type *elem_type; /* may be NULL: unknown */
   bsm_ivalue *items;
   size_t len, cap;
   bsm_arena *arena; /* where it grows */
+  size_t *used;
 };
 
 struct bsm_tuple {
@@ -80,12 +84,17 @@ struct bsm_tuple {
   size_t len;
 };
 
-/* Insertion-ordered, as Python's. */
+/* Insertion-ordered, as Python's. A long one has an index, in which keys are
+ * found by their hash: `index[h & (index_size - 1)]` and what follows have the
+ * places of keys plus one, 0 where it is free. It holds for `indexed` keys;
+ * when these are not all, keys are looked at one by one. */
 struct bsm_dict {
   const struct bsm_type *key_type, *value_type; /* may be NULL */
   bsm_ivalue *keys, *values;
   size_t len, cap;
   bsm_arena *arena;
+  uint32_t *index;
+  size_t index_size, indexed;
 };
 
 /* An instance of a class or module type; slots in the order of the type's
@@ -131,6 +140,12 @@ BSM_NODISCARD bsm_status bsm_list_new(bsm_arena *arena,
                                       const struct bsm_type *elem_type,
                                       size_t len, bsm_list **out);
 BSM_NODISCARD bsm_status bsm_list_append(bsm_list *list, bsm_ivalue item);
+/* A copy in the list's own arena, which takes no time until it is written to:
+ * appending to a copy of a copy is how programs fill lists. */
+BSM_NODISCARD bsm_status bsm_list_copy(bsm_list *list, bsm_list **out);
+/* To be called before items are written to in place: they are the list's own
+ * then. */
+BSM_NODISCARD bsm_status bsm_list_own(bsm_list *list);
 BSM_NODISCARD bsm_status bsm_tuple_new(bsm_arena *arena, size_t len,
                                        bsm_tuple **out);
 BSM_NODISCARD bsm_status bsm_dict_new(bsm_arena *arena,
@@ -143,6 +158,10 @@ BSM_NODISCARD bsm_status bsm_dict_set(bsm_dict *dict, bsm_ivalue key,
 /* NULL when absent. Keys: int, double, bool, string, tensor identity. */
 bsm_ivalue *bsm_dict_find(const bsm_dict *dict, bsm_ivalue key);
 bool bsm_dict_delete(bsm_dict *dict, bsm_ivalue key);
+/* Keeps the first `len` entries. */
+void bsm_dict_truncate(bsm_dict *dict, size_t len);
+/* Makes the index of a dict that was filled otherwise. */
+BSM_NODISCARD bsm_status bsm_dict_make_index(bsm_dict *dict);
 BSM_NODISCARD bsm_status bsm_object_new(bsm_arena *arena,
                                         const struct bsm_type *type, size_t len,
                                         bsm_object **out);

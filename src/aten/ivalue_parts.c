@@ -21,6 +21,19 @@ bool bsm_iv_any(const bsm_ivalue *values, size_t n,
   return any_of(values, n, 0, test);
 }
 
+bsm_status bsm_visit(bsm_visited *visited, const bsm_ivalue *v, size_t depth,
+                     bool *before) {
+  *before = false;
+  if (depth == 0 || !bsm_iv_is_container(v) || !bsm_iv_parts_of(v).len) {
+    return BSM_OK;
+  }
+  *before = bsm_ptrmap_get(&visited->seen, v->u.container) != NULL;
+  if (*before) return BSM_OK;
+  BSM_TRY_ALLOC(
+      bsm_ptrmap_set(&visited->arena, &visited->seen, v->u.container, visited));
+  return BSM_OK;
+}
+
 bsm_status bsm_iv_list_of(bsm_arena *arena, const struct bsm_type *elem_type,
                           const bsm_ivalue *items, size_t n, bsm_ivalue *out) {
   bsm_list *list;

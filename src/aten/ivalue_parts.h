@@ -45,6 +45,27 @@ static inline bsm_iv_parts bsm_iv_parts_of(const bsm_ivalue *v) {
 bool bsm_iv_any(const bsm_ivalue *values, size_t n,
                 bool (*test)(const bsm_ivalue *v));
 
+/* The containers that a walk has been in, so that it goes into what is shared
+ * once: sixty lists, each with the one before it twice, have 2^60 items. What
+ * is in the outermost one directly is not worth remembering when it holds
+ * nothing more. */
+typedef struct bsm_visited {
+  bsm_arena arena;
+  bsm_ptrmap seen;
+} bsm_visited;
+static inline void bsm_visited_init(bsm_visited *visited,
+                                    const bsm_arena *like) {
+  visited->seen = (bsm_ptrmap){0};
+  bsm_arena_init(&visited->arena, like->allocator);
+}
+static inline void bsm_visited_destroy(bsm_visited *visited) {
+  bsm_arena_destroy(&visited->arena);
+}
+/* Whether the container was there before, if it may be shared: it is in another
+ * one, `depth` of them, and holds something. */
+BSM_NODISCARD bsm_status bsm_visit(bsm_visited *visited, const bsm_ivalue *v,
+                                   size_t depth, bool *before);
+
 /* The arena that a list or dict was made in, NULL of anything else: who may
  * change the container knows it by that. */
 static inline const bsm_arena *bsm_iv_arena_of(const bsm_ivalue *v) {

@@ -224,11 +224,16 @@ static bool tag_fits(const arg_type *type, const bsm_ivalue *v) {
   return false;
 }
 
-/* Sets *meta when there is a meta tensor inside. */
-static bool arg_fits(const arg_type *type, const bsm_ivalue *v, bool *meta) {
+/* Sets *meta when there is a meta tensor inside. `passes`: what is in a list of
+ * any type is not looked at (BSM_ATEN_PASSES_ON). */
+static bool arg_fits(const arg_type *type, const bsm_ivalue *v, bool passes,
+                     bool *meta) {
   if (v->tag == BSM_IVALUE_TENSOR && v->u.tensor &&
       bsm_tensor_is_meta(v->u.tensor)) {
     *meta = true;
+  }
+  if (passes && type->kind == KIND_ANY && v->tag == BSM_IVALUE_LIST) {
+    return true;
   }
   if (v->tag == BSM_IVALUE_LIST) {
     for (size_t i = 0; i < v->u.list->len; i++) {
@@ -267,6 +272,7 @@ static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
   if (!p) return BSM_FAIL(BSM_INTERNAL, "bad schema");
   size_t i = 0;
   bool varargs = false;
+  const bool passes = op->flags & BSM_ATEN_PASSES_ON;
   p++;
   while (*p && *p != ')') {
     p += strspn(p, " ,");
@@ -284,7 +290,7 @@ static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
     if (i >= n_args) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT, "missing argument %zu", i);
     }
-    if (!arg_fits(&type, &args[i], meta)) {
+    if (!arg_fits(&type, &args[i], passes, meta)) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
                       "argument %zu has a value of the wrong type (%s)", i,
                       bsm_iv_tag_name(args[i].tag));
@@ -302,7 +308,7 @@ static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
   }
   for (; i < n_args; i++) {
     const arg_type any = {KIND_ANY, true, false, false};
-    (void)arg_fits(&any, &args[i], meta);
+    (void)arg_fits(&any, &args[i], passes, meta);
   }
   *end = p;
   return BSM_OK;
@@ -415,7 +421,9 @@ static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
   cx->op = op;
   cx->table = table;
   bsm_status st = op->fn(cx, args, outs, op);
-  for (size_t i = 0; !st && cx->max_tensor_bytes > 0 && i < n_outs; i++) {
+  const bool makes = !(op->flags & BSM_ATEN_PASSES_ON);
+  for (size_t i = 0; !st && makes && cx->max_tensor_bytes > 0 && i < n_outs;
+       i++) {
     st = check_result(cx, &outs[i]);
   }
   if (st) {

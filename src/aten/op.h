@@ -53,7 +53,10 @@ enum {
   BSM_ATEN_VIEW = 1u << 1,    /* output 0 shares the storage of args[0] */
   BSM_ATEN_RANDOM = 1u << 2,  /* never folded */
   BSM_ATEN_EFFECT = 1u << 3,  /* raises, prints or mutates a container */
-  BSM_ATEN_COMPLEX = 1u << 4  /* its Scalars may be complex numbers */
+  BSM_ATEN_COMPLEX = 1u << 4, /* its Scalars may be complex numbers */
+  /* Looks at no item of its lists and dicts but the one that it is asked for,
+   * so that it takes the same time whatever their length. */
+  BSM_ATEN_PASSES_ON = 1u << 5
 };
 
 struct bsm_aten_op {

@@ -58,6 +58,12 @@ static bsm_status make_dict(bsm_arena *arena, const bsm_ivalue *keys,
 
 static bsm_status copy_container(bsm_arena *arena, const bsm_ivalue *v,
                                  bsm_ivalue *out) {
+  if (v->tag == BSM_IVALUE_LIST && v->u.list->arena == arena) {
+    bsm_list *copy;
+    BSM_TRY(bsm_list_copy(v->u.list, &copy));
+    *out = bsm_iv_list(copy);
+    return BSM_OK;
+  }
   if (v->tag == BSM_IVALUE_LIST) {
     return bsm_iv_list_of(arena, NULL, v->u.list->items, v->u.list->len, out);
   }

@@ -208,6 +208,66 @@ static void test_text(void **state) {
   check_text(*state, bsm_iv_tensor(t), "tensor([[0, 0], [0, 0]])");
 }
 
+/* As a list of pairs that is searched from its beginning. */
+static void test_dict_finds(void **state) {
+  enum { KEYS = 300, STEPS = 20000 };
+  static int64_t expected[KEYS]; /* of each key; -1: absent */
+  bsm_dict *dict;
+  size_t count = 0;
+  uint32_t random = 1;
+  ok(bsm_dict_new(*state, NULL, NULL, &dict));
+  for (size_t i = 0; i < KEYS; i++) expected[i] = -1;
+  for (int64_t step = 0; step < STEPS; step++) {
+    random = random * 1664525 + 1013904223;
+    const size_t k = (random >> 8) % KEYS;
+    const bsm_ivalue key = k % 3 == 0   ? bsm_iv_int((int64_t)k)
+                           : k % 3 == 1 ? bsm_iv_double((double)k / 2)
+                                        : bsm_iv_bool(k % 2);
+    const size_t same = k % 3 == 2 ? k % 2 ? 5 : 2 : k;
+    const bsm_ivalue *found = bsm_dict_find(dict, key);
+    assert_int_equal(found ? found->u.i : -1, expected[same]);
+    if (random >> 28 < 9) {
+      ok(bsm_dict_set(dict, key, bsm_iv_int(step)));
+      count += expected[same] < 0;
+      expected[same] = step;
+    } else if (random >> 28 < 15) {
+      assert_int_equal(bsm_dict_delete(dict, key), expected[same] >= 0);
+      count -= expected[same] >= 0;
+      expected[same] = -1;
+    } else if (dict->len) {
+      const int64_t last = dict->values[dict->len - 1].u.i;
+      bsm_dict_truncate(dict, dict->len - 1);
+      for (size_t i = 0; i < KEYS; i++) {
+        if (expected[i] == last) expected[i] = -1;
+      }
+      count--;
+    }
+    assert_int_equal(dict->len, count);
+  }
+}
+
+static void test_copies_are_apart(void **state) {
+  bsm_list *a, *b, *c;
+  ok(bsm_list_new(*state, NULL, 0, &a));
+  for (int i = 0; i < 3; i++) ok(bsm_list_append(a, bsm_iv_int(i)));
+  ok(bsm_list_copy(a, &b));
+  ok(bsm_list_append(b, bsm_iv_int(10)));
+  ok(bsm_list_copy(b, &c));
+  ok(bsm_list_append(a, bsm_iv_int(20)));
+  ok(bsm_list_append(c, bsm_iv_int(30)));
+  ok(bsm_list_own(b));
+  b->items[0] = bsm_iv_int(40);
+  ok(bsm_list_append(b, bsm_iv_int(50)));
+  const int64_t in_a[] = {0, 1, 2, 20}, in_b[] = {40, 1, 2, 10, 50},
+                in_c[] = {0, 1, 2, 10, 30};
+  assert_int_equal(a->len, 4);
+  assert_int_equal(b->len, 5);
+  assert_int_equal(c->len, 5);
+  for (size_t i = 0; i < 4; i++) assert_int_equal(a->items[i].u.i, in_a[i]);
+  for (size_t i = 0; i < 5; i++) assert_int_equal(b->items[i].u.i, in_b[i]);
+  for (size_t i = 0; i < 5; i++) assert_int_equal(c->items[i].u.i, in_c[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_list_grows, set_up, tear_down),
@@ -221,6 +281,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_equality, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_enum_equality, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cycles, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_dict_finds, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_copies_are_apart, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,7 @@ static bsm_status op_set_item(OP_PARAMS) {
   size_t i;
   BSM_TRY(as_list(&args[0], &list));
   BSM_TRY(list_index(list, op_int(&args[1]), &i));
+  BSM_TRY(bsm_list_own(list));
   list->items[i] = args[2];
   outs[0] = args[0];
   return BSM_OK;
@@ -77,6 +78,7 @@ static bsm_status op_delete(OP_PARAMS) {
   size_t i;
   BSM_TRY(as_list(&args[0], &list));
   BSM_TRY(list_index(list, op_int(&args[1]), &i));
+  BSM_TRY(bsm_list_own(list));
   memmove(&list->items[i], &list->items[i + 1],
           (list->len - i - 1) * sizeof(bsm_ivalue));
   list->len--;
@@ -113,6 +115,7 @@ static bsm_status op_insert(OP_PARAMS) {
   (void)outs;
   bsm_list *list;
   BSM_TRY(as_list(&args[0], &list));
+  BSM_TRY(bsm_list_own(list));
   const int64_t n = (int64_t)list->len;
   int64_t at = op_int(&args[1]);
   if (at < 0) at = at + n < 0 ? 0 : at + n;
@@ -135,6 +138,7 @@ static bsm_status op_pop(OP_PARAMS) {
   }
   BSM_TRY(list_index(list, op_int(&args[1]), &i));
   outs[0] = list->items[i];
+  if (i + 1 < list->len) BSM_TRY(bsm_list_own(list));
   memmove(&list->items[i], &list->items[i + 1],
           (list->len - i - 1) * sizeof(bsm_ivalue));
   list->len--;
@@ -146,7 +150,7 @@ static bsm_status op_clear(OP_PARAMS) {
   (void)self;
   (void)outs;
   if (args[0].tag == BSM_IVALUE_DICT) {
-    args[0].u.dict->len = 0;
+    bsm_dict_truncate(args[0].u.dict, 0);
     return BSM_OK;
   }
   bsm_list *list;
@@ -161,6 +165,7 @@ static bsm_status op_reverse(OP_PARAMS) {
   (void)outs;
   bsm_list *list;
   BSM_TRY(as_list(&args[0], &list));
+  BSM_TRY(bsm_list_own(list));
   for (size_t i = 0; i < list->len / 2; i++) {
     const bsm_ivalue t = list->items[i];
     list->items[i] = list->items[list->len - 1 - i];
@@ -200,6 +205,7 @@ static bsm_status op_find(OP_PARAMS) {
     outs[0] = bsm_iv_int((int64_t)at);
     return BSM_OK;
   }
+  BSM_TRY(bsm_list_own(list));
   memmove(&list->items[at], &list->items[at + 1],
           (list->len - at - 1) * sizeof(bsm_ivalue));
   list->len--;
@@ -248,6 +254,7 @@ static bsm_status op_repeat_list(OP_PARAMS) {
   if (self->variant == REPEAT_INPLACE) {
     list->items = r->items;
     list->len = list->cap = n;
+    list->used = NULL;
     r = list;
   }
   outs[0] = bsm_iv_list(r);
@@ -352,6 +359,7 @@ static bsm_status op_sort(OP_PARAMS) {
     outs[0] = bsm_iv_list(list);
     return sort_items(cx, list->items, list->len, false);
   }
+  BSM_TRY(bsm_list_own(list));
   return sort_items(cx, list->items, list->len, op_bool(&args[1]));
 }
 
@@ -555,7 +563,7 @@ static bsm_status op_dict_popitem(OP_PARAMS) {
   if (dict->len == 0) {
     return BSM_FAIL(BSM_RAISED, "KeyError: popitem(): dictionary is empty");
   }
-  dict->len--;
+  bsm_dict_truncate(dict, dict->len - 1);
   return make_pair(cx, dict->keys[dict->len], dict->values[dict->len],
                    &outs[0]);
 }
@@ -612,32 +620,33 @@ static bsm_status op_dict_empty(OP_PARAMS) {
   return BSM_OK;
 }
 
+#define PASSES BSM_ATEN_PASSES_ON
 static const bsm_aten_op rows[] = {
-    {"aten::len.t(t[] a) -> int", op_len, 0, 0},
-    {"aten::len.any(Any[] a) -> int", op_len, 0, 0},
-    {"aten::len.Dict_str(Dict(str, t) self) -> int", op_len, 0, 0},
+    {"aten::len.t(t[] a) -> int", op_len, 0, PASSES},
+    {"aten::len.any(Any[] a) -> int", op_len, 0, PASSES},
+    {"aten::len.Dict_str(Dict(str, t) self) -> int", op_len, 0, PASSES},
     {"aten::__getitem__.Dict_str(Dict(str, t) self, str key) -> t(*)",
-     op_dict_getitem, 0, 0},
+     op_dict_getitem, 0, PASSES},
     {"aten::_set_item.str(Dict(str, t)(a!) l, str(b -> *) idx, t(c -> *) v) -> "
      "()",
-     op_dict_set_item, 0, BSM_ATEN_EFFECT},
+     op_dict_set_item, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::Delete.Dict_str(Dict(str, t)(a!) self, str key) -> ()",
-     op_dict_delete, 0, BSM_ATEN_EFFECT},
+     op_dict_delete, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::__contains__.str(Dict(str, t) dict, str key) -> bool",
-     op_dict_contains, 0, 0},
+     op_dict_contains, 0, PASSES},
     {"aten::get.str(Dict(str, t) self, str key) -> t(*)?", op_dict_get,
-     GET_PLAIN, 0},
+     GET_PLAIN, PASSES},
     {"aten::get.default_str(Dict(str, t) self, str key, t default_value) -> "
      "t(*)",
-     op_dict_get, GET_DEFAULT, 0},
+     op_dict_get, GET_DEFAULT, PASSES},
     {"aten::pop.Dict_str(Dict(str, t)(a!) self, str key) -> t(*)", op_dict_get,
-     GET_POP, BSM_ATEN_EFFECT},
+     GET_POP, PASSES | BSM_ATEN_EFFECT},
     {"aten::pop.Dict_default_str(Dict(str, t)(a!) self, str key, t "
      "default_value) -> t(*)",
-     op_dict_get, GET_POP_DEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_POP_DEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::setdefault.str(Dict(str, t)(a!) self, str(b -> *) key, t(c -> *) "
      "default_value) -> t(*)",
-     op_dict_get, GET_SETDEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_SETDEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::keys.str(Dict(str, t) self) -> str[](*)", op_dict_list, VIEW_KEYS,
      0},
     {"aten::values.str(Dict(str, t) self) -> t[](*)", op_dict_list, VIEW_VALUES,
@@ -655,30 +664,30 @@ static const bsm_aten_op rows[] = {
     {"aten::dict.str((str, tVal)[] inputs) -> Dict(str, tVal)", op_dict_make, 0,
      0},
     {"aten::clear.str(Dict(str, t)(a!) self) -> ()", op_clear, 0,
-     BSM_ATEN_EFFECT},
-    {"aten::len.Dict_int(Dict(int, t) self) -> int", op_len, 0, 0},
+     PASSES | BSM_ATEN_EFFECT},
+    {"aten::len.Dict_int(Dict(int, t) self) -> int", op_len, 0, PASSES},
     {"aten::__getitem__.Dict_int(Dict(int, t) self, int key) -> t(*)",
-     op_dict_getitem, 0, 0},
+     op_dict_getitem, 0, PASSES},
     {"aten::_set_item.int(Dict(int, t)(a!) l, int(b -> *) idx, t(c -> *) v) -> "
      "()",
-     op_dict_set_item, 0, BSM_ATEN_EFFECT},
+     op_dict_set_item, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::Delete.Dict_int(Dict(int, t)(a!) self, int key) -> ()",
-     op_dict_delete, 0, BSM_ATEN_EFFECT},
+     op_dict_delete, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::__contains__.int(Dict(int, t) dict, int key) -> bool",
-     op_dict_contains, 0, 0},
+     op_dict_contains, 0, PASSES},
     {"aten::get.int(Dict(int, t) self, int key) -> t(*)?", op_dict_get,
-     GET_PLAIN, 0},
+     GET_PLAIN, PASSES},
     {"aten::get.default_int(Dict(int, t) self, int key, t default_value) -> "
      "t(*)",
-     op_dict_get, GET_DEFAULT, 0},
+     op_dict_get, GET_DEFAULT, PASSES},
     {"aten::pop.Dict_int(Dict(int, t)(a!) self, int key) -> t(*)", op_dict_get,
-     GET_POP, BSM_ATEN_EFFECT},
+     GET_POP, PASSES | BSM_ATEN_EFFECT},
     {"aten::pop.Dict_default_int(Dict(int, t)(a!) self, int key, t "
      "default_value) -> t(*)",
-     op_dict_get, GET_POP_DEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_POP_DEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::setdefault.int(Dict(int, t)(a!) self, int(b -> *) key, t(c -> *) "
      "default_value) -> t(*)",
-     op_dict_get, GET_SETDEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_SETDEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::keys.int(Dict(int, t) self) -> int[](*)", op_dict_list, VIEW_KEYS,
      0},
     {"aten::values.int(Dict(int, t) self) -> t[](*)", op_dict_list, VIEW_VALUES,
@@ -696,30 +705,30 @@ static const bsm_aten_op rows[] = {
     {"aten::dict.int((int, tVal)[] inputs) -> Dict(int, tVal)", op_dict_make, 0,
      0},
     {"aten::clear.int(Dict(int, t)(a!) self) -> ()", op_clear, 0,
-     BSM_ATEN_EFFECT},
-    {"aten::len.Dict_bool(Dict(bool, t) self) -> int", op_len, 0, 0},
+     PASSES | BSM_ATEN_EFFECT},
+    {"aten::len.Dict_bool(Dict(bool, t) self) -> int", op_len, 0, PASSES},
     {"aten::__getitem__.Dict_bool(Dict(bool, t) self, bool key) -> t(*)",
-     op_dict_getitem, 0, 0},
+     op_dict_getitem, 0, PASSES},
     {"aten::_set_item.bool(Dict(bool, t)(a!) l, bool(b -> *) idx, t(c -> *) v) "
      "-> ()",
-     op_dict_set_item, 0, BSM_ATEN_EFFECT},
+     op_dict_set_item, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::Delete.Dict_bool(Dict(bool, t)(a!) self, bool key) -> ()",
-     op_dict_delete, 0, BSM_ATEN_EFFECT},
+     op_dict_delete, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::__contains__.bool(Dict(bool, t) dict, bool key) -> bool",
-     op_dict_contains, 0, 0},
+     op_dict_contains, 0, PASSES},
     {"aten::get.bool(Dict(bool, t) self, bool key) -> t(*)?", op_dict_get,
-     GET_PLAIN, 0},
+     GET_PLAIN, PASSES},
     {"aten::get.default_bool(Dict(bool, t) self, bool key, t default_value) -> "
      "t(*)",
-     op_dict_get, GET_DEFAULT, 0},
+     op_dict_get, GET_DEFAULT, PASSES},
     {"aten::pop.Dict_bool(Dict(bool, t)(a!) self, bool key) -> t(*)",
-     op_dict_get, GET_POP, BSM_ATEN_EFFECT},
+     op_dict_get, GET_POP, PASSES | BSM_ATEN_EFFECT},
     {"aten::pop.Dict_default_bool(Dict(bool, t)(a!) self, bool key, t "
      "default_value) -> t(*)",
-     op_dict_get, GET_POP_DEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_POP_DEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::setdefault.bool(Dict(bool, t)(a!) self, bool(b -> *) key, t(c -> "
      "*) default_value) -> t(*)",
-     op_dict_get, GET_SETDEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_SETDEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::keys.bool(Dict(bool, t) self) -> bool[](*)", op_dict_list,
      VIEW_KEYS, 0},
     {"aten::values.bool(Dict(bool, t) self) -> t[](*)", op_dict_list,
@@ -738,30 +747,30 @@ static const bsm_aten_op rows[] = {
     {"aten::dict.bool((bool, tVal)[] inputs) -> Dict(bool, tVal)", op_dict_make,
      0, 0},
     {"aten::clear.bool(Dict(bool, t)(a!) self) -> ()", op_clear, 0,
-     BSM_ATEN_EFFECT},
-    {"aten::len.Dict_float(Dict(float, t) self) -> int", op_len, 0, 0},
+     PASSES | BSM_ATEN_EFFECT},
+    {"aten::len.Dict_float(Dict(float, t) self) -> int", op_len, 0, PASSES},
     {"aten::__getitem__.Dict_float(Dict(float, t) self, float key) -> t(*)",
-     op_dict_getitem, 0, 0},
+     op_dict_getitem, 0, PASSES},
     {"aten::_set_item.float(Dict(float, t)(a!) l, float(b -> *) idx, t(c -> *) "
      "v) -> ()",
-     op_dict_set_item, 0, BSM_ATEN_EFFECT},
+     op_dict_set_item, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::Delete.Dict_float(Dict(float, t)(a!) self, float key) -> ()",
-     op_dict_delete, 0, BSM_ATEN_EFFECT},
+     op_dict_delete, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::__contains__.float(Dict(float, t) dict, float key) -> bool",
-     op_dict_contains, 0, 0},
+     op_dict_contains, 0, PASSES},
     {"aten::get.float(Dict(float, t) self, float key) -> t(*)?", op_dict_get,
-     GET_PLAIN, 0},
+     GET_PLAIN, PASSES},
     {"aten::get.default_float(Dict(float, t) self, float key, t default_value) "
      "-> t(*)",
-     op_dict_get, GET_DEFAULT, 0},
+     op_dict_get, GET_DEFAULT, PASSES},
     {"aten::pop.Dict_float(Dict(float, t)(a!) self, float key) -> t(*)",
-     op_dict_get, GET_POP, BSM_ATEN_EFFECT},
+     op_dict_get, GET_POP, PASSES | BSM_ATEN_EFFECT},
     {"aten::pop.Dict_default_float(Dict(float, t)(a!) self, float key, t "
      "default_value) -> t(*)",
-     op_dict_get, GET_POP_DEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_POP_DEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::setdefault.float(Dict(float, t)(a!) self, float(b -> *) key, t(c "
      "-> *) default_value) -> t(*)",
-     op_dict_get, GET_SETDEFAULT, BSM_ATEN_EFFECT},
+     op_dict_get, GET_SETDEFAULT, PASSES | BSM_ATEN_EFFECT},
     {"aten::keys.float(Dict(float, t) self) -> float[](*)", op_dict_list,
      VIEW_KEYS, 0},
     {"aten::values.float(Dict(float, t) self) -> t[](*)", op_dict_list,
@@ -780,17 +789,17 @@ static const bsm_aten_op rows[] = {
     {"aten::dict.float((float, tVal)[] inputs) -> Dict(float, tVal)",
      op_dict_make, 0, 0},
     {"aten::clear.float(Dict(float, t)(a!) self) -> ()", op_clear, 0,
-     BSM_ATEN_EFFECT},
-    {"aten::len.Dict_Tensor(Dict(Tensor, t) self) -> int", op_len, 0, 0},
+     PASSES | BSM_ATEN_EFFECT},
+    {"aten::len.Dict_Tensor(Dict(Tensor, t) self) -> int", op_len, 0, PASSES},
     {"aten::__getitem__.Dict_Tensor(Dict(Tensor, t) self, Tensor key) -> t(*)",
-     op_dict_getitem, 0, 0},
+     op_dict_getitem, 0, PASSES},
     {"aten::_set_item.Tensor(Dict(Tensor, t)(a!) l, Tensor(b -> *) idx, t(c -> "
      "*) v) -> ()",
-     op_dict_set_item, 0, BSM_ATEN_EFFECT},
+     op_dict_set_item, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::Delete.Dict_Tensor(Dict(Tensor, t)(a!) self, Tensor key) -> ()",
-     op_dict_delete, 0, BSM_ATEN_EFFECT},
+     op_dict_delete, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::__contains__.Tensor(Dict(Tensor, t) dict, Tensor key) -> bool",
-     op_dict_contains, 0, 0},
+     op_dict_contains, 0, PASSES},
     {"aten::keys.Tensor(Dict(Tensor, t) self) -> Tensor[](*)", op_dict_list,
      VIEW_KEYS, 0},
     {"aten::values.Tensor(Dict(Tensor, t) self) -> t[](*)", op_dict_list,
@@ -798,25 +807,27 @@ static const bsm_aten_op rows[] = {
     {"aten::items.Tensor(Dict(Tensor, t) self) -> ((Tensor, t)[])",
      op_dict_list, VIEW_ITEMS, 0},
     {"aten::get.Tensor(Dict(Tensor, t) self, Tensor key) -> t(*)?", op_dict_get,
-     GET_PLAIN, 0},
+     GET_PLAIN, PASSES},
     {"aten::dict() -> Dict(str, Tensor)", op_dict_empty, 0, 0},
-    {"aten::__getitem__.t(t[](a) list, int idx) -> t(*)", op_getitem, 0, 0},
-    {"aten::select.t(t[](a) list, int idx) -> t(*)", op_getitem, 0, 0},
+    {"aten::__getitem__.t(t[](a) list, int idx) -> t(*)", op_getitem, 0,
+     PASSES},
+    {"aten::select.t(t[](a) list, int idx) -> t(*)", op_getitem, 0, PASSES},
     {"aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)",
-     op_set_item, 0, BSM_ATEN_EFFECT},
+     op_set_item, 0, PASSES | BSM_ATEN_EFFECT},
     {"aten::Delete.t(t[](a!) self, int idx) -> ()", op_delete, 0,
-     BSM_ATEN_EFFECT},
+     PASSES | BSM_ATEN_EFFECT},
     {"aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", op_append, 0,
-     BSM_ATEN_EFFECT},
+     PASSES | BSM_ATEN_EFFECT},
     {"aten::extend.t(t[](a!) self, t[] other) -> ()", op_extend, EXTEND_EXTEND,
      BSM_ATEN_EFFECT},
     {"aten::add_.t(t[](a!) self, t[] b) -> t[]", op_extend, EXTEND_ADD,
      BSM_ATEN_EFFECT},
     {"aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()", op_insert, 0,
-     BSM_ATEN_EFFECT},
+     PASSES | BSM_ATEN_EFFECT},
     {"aten::pop.t(t[](a!) self, int idx=-1) -> t(*)", op_pop, 0,
-     BSM_ATEN_EFFECT},
-    {"aten::clear.t(t[](a!) self) -> ()", op_clear, 0, BSM_ATEN_EFFECT},
+     PASSES | BSM_ATEN_EFFECT},
+    {"aten::clear.t(t[](a!) self) -> ()", op_clear, 0,
+     PASSES | BSM_ATEN_EFFECT},
     {"aten::reverse.t(t[](a!) self) -> ()", op_reverse, 0, BSM_ATEN_EFFECT},
     {"aten::__contains__.int_list(int[] l, int item) -> bool", op_find,
      FIND_CONTAINS, 0},
@@ -899,11 +910,11 @@ static const bsm_aten_op rows[] = {
     {"prim::max.bool_list(bool[] l, bool[] r) -> bool[]", op_list_extreme,
      FOLD_MAX, 0},
     {"prim::rangelist(int n) -> int[]", op_rangelist, 0, 0},
-    {"aten::Size(int[] sizes) -> int[]", op_same, 0, 0},
+    {"aten::Size(int[] sizes) -> int[]", op_same, 0, PASSES},
     {"aten::_unwrap_optional(t(a)? optional) -> t(a)", op_unwrap_optional, 0,
      0},
     {"prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)",
      op_unwrap_optional, 0, 0},
-    {"prim::unchecked_cast(t x) -> t", op_same, 0, 0},
+    {"prim::unchecked_cast(t x) -> t", op_same, 0, PASSES},
 };
 BSM_ATEN_TABLE(container, rows);

@@ -116,6 +116,7 @@ static bsm_status move_dict(bsm_collector *c, bsm_ivalue *v, int depth) {
   memcpy(new->values, old->values, old->len * sizeof(*old->values));
   new->len = new->cap = old->len;
   BSM_TRY(move_items(c, new->keys, new->len, depth));
+  BSM_TRY(bsm_dict_make_index(new)); /* tensors are keys by their addresses */
   return move_items(c, new->values, new->len, depth);
 }
 

@@ -17,8 +17,8 @@
 /* Whether all results are new. The schema of an op whose result may share
  * memory with an argument says so after the arrow. */
 static bool makes_values(const bsm_aten_op *op) {
-  const uint32_t other =
-      BSM_ATEN_INPLACE | BSM_ATEN_VIEW | BSM_ATEN_RANDOM | BSM_ATEN_EFFECT;
+  const uint32_t other = BSM_ATEN_INPLACE | BSM_ATEN_VIEW | BSM_ATEN_RANDOM |
+                         BSM_ATEN_EFFECT | BSM_ATEN_PASSES_ON;
   const char *results = strstr(op->schema, "->");
   return !(op->flags & other) && results && !strstr(results, "(a");
 }
@@ -136,7 +136,9 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
   bsm_ivalue *outs = BSM_NEW_ARRAY(bsm_program_heap(r), bsm_ivalue,
                                    i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
-  BSM_TRY(bsm_program_check_nested(args, i->input_count));
+  if (!(op->flags & BSM_ATEN_PASSES_ON)) {
+    BSM_TRY(bsm_program_check_nested(args, i->input_count));
+  }
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_written(r, i, args));
   if (op->flags & BSM_ATEN_INPLACE) BSM_TRY(check_target(i, args));
   if (r->plannable[r->walker.block][index]) {

@@ -86,49 +86,42 @@ bsm_status bsm_residual_block_run(bsm_spec *s, bsm_residual_block *filled,
   return emitted;
 }
 
-static bsm_status capture_items(bsm_spec *s, bsm_residual_block *filled,
-                                const bsm_ivalue *container) {
-  const bsm_iv_parts parts = bsm_iv_parts_of(container);
-  if (++s->at.depth > s->cx->limits.max_depth) {
-    s->at.depth--;
-    return BSM_FAIL(BSM_LIMIT, "a result of a block is nested too deep");
-  }
-  bsm_status st = BSM_OK;
-  for (size_t i = 0; i < parts.len && !st; i++) {
-    st = bsm_residual_block_capture(s, filled, &parts.items[i]);
-  }
-  s->at.depth--;
-  return st;
-}
-
-bsm_status bsm_residual_block_capture(bsm_spec *s, bsm_residual_block *filled,
-                                      const bsm_ivalue *value) {
+static bsm_status capture(bsm_spec *s, bsm_residual_block *filled,
+                          const bsm_ivalue *value, bsm_visited *visited,
+                          size_t depth) {
   const bsm_dynamic_container *dynamic = bsm_spec_dynamic_find(s, value);
   bsm_value *residual = NULL;
-  if (bsm_spec_is_symbol(value) && !bsm_spec_is_undefined(value)) {
+  if (dynamic) {
+    residual = dynamic->value;
+  } else if (value->tag == BSM_IVALUE_TENSOR) {
+    BSM_TRY(bsm_spec_tensor_value(s, value->u.tensor, &residual));
+  } else if (bsm_spec_is_symbol(value) && !bsm_spec_is_undefined(value)) {
     BSM_TRY(bsm_spec_symbol_value(s, value, &residual));
+  }
+  if (residual) {
     BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &filled->left.values,
                                  value->u.container, residual));
     return BSM_OK;
   }
-  if (dynamic) {
-    BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &filled->left.values,
-                                 value->u.container, dynamic->value));
-    return BSM_OK;
+  if (depth > s->cx->limits.max_depth) {
+    return BSM_FAIL(BSM_LIMIT, "a result of a block is nested too deep");
   }
-  switch (value->tag) {
-    case BSM_IVALUE_TENSOR:
-      BSM_TRY(bsm_spec_tensor_value(s, value->u.tensor, &residual));
-      BSM_TRY_ALLOC(bsm_ptrmap_set(s->scratch, &filled->left.values,
-                                   value->u.tensor, residual));
-      return BSM_OK;
-    case BSM_IVALUE_LIST:
-    case BSM_IVALUE_TUPLE:
-    case BSM_IVALUE_DICT:
-      return capture_items(s, filled, value);
-    default:
-      return BSM_OK;
+  bool before;
+  BSM_TRY(bsm_visit(visited, value, depth, &before));
+  const bsm_iv_parts parts = bsm_iv_parts_of(value);
+  for (size_t i = 0; i < parts.len && !before; i++) {
+    BSM_TRY(capture(s, filled, &parts.items[i], visited, depth + 1));
   }
+  return BSM_OK;
+}
+
+bsm_status bsm_residual_block_capture(bsm_spec *s, bsm_residual_block *filled,
+                                      const bsm_ivalue *value) {
+  bsm_visited visited;
+  bsm_visited_init(&visited, s->scratch);
+  bsm_status status = capture(s, filled, value, &visited, 0);
+  bsm_visited_destroy(&visited);
+  return status;
 }
 
 /* Attributes hold values, whose tensors have residual values only now. */

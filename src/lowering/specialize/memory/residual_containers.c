@@ -146,17 +146,30 @@ static bool holds_tensors(const bsm_ivalue *v) {
 
 /* Whether the run has to make a container that is inside: constants of a graph
  * hold no dicts, and hold lists only where these have no identity. */
-static bool holds_containers(const bsm_spec *s, const bsm_ivalue *v,
-                             size_t depth) {
+static bsm_status find_containers(const bsm_spec *s, const bsm_ivalue *v,
+                                  bsm_visited *visited, size_t depth,
+                                  bool *found) {
   const bsm_iv_parts parts = bsm_iv_parts_of(v);
-  bool found = v->tag == BSM_IVALUE_DICT ||
-               (v->tag == BSM_IVALUE_LIST &&
-                bsm_spec_containers_have_identity(s) && depth > 0);
-  for (size_t i = 0; i < parts.len && !found && depth < BSM_TYPE_MAX_DEPTH;
-       i++) {
-    found = holds_containers(s, &parts.items[i], depth + 1);
+  bool before;
+  *found = *found || v->tag == BSM_IVALUE_DICT ||
+           (v->tag == BSM_IVALUE_LIST && bsm_spec_containers_have_identity(s) &&
+            depth > 0);
+  BSM_TRY(bsm_visit(visited, v, depth, &before));
+  for (size_t i = 0;
+       i < parts.len && !*found && !before && depth < BSM_TYPE_MAX_DEPTH; i++) {
+    BSM_TRY(find_containers(s, &parts.items[i], visited, depth + 1, found));
   }
-  return found;
+  return BSM_OK;
+}
+
+static bsm_status holds_containers(const bsm_spec *s, const bsm_ivalue *v,
+                                   bool *out) {
+  bsm_visited visited;
+  *out = false;
+  bsm_visited_init(&visited, s->scratch);
+  bsm_status status = find_containers(s, v, &visited, 0, out);
+  bsm_visited_destroy(&visited);
+  return status;
 }
 
 bsm_status bsm_spec_residual_items(bsm_spec *s, const bsm_ivalue *container,
@@ -165,9 +178,10 @@ bsm_status bsm_spec_residual_items(bsm_spec *s, const bsm_ivalue *container,
   if (container->tag == BSM_IVALUE_DICT) {
     return residual_dict(s, container->u.dict, type, out);
   }
-  BSM_TRY(bsm_spec_scan(s, container, 0, &leaves));
-  if (leaves.meta || leaves.symbol || holds_tensors(container) ||
-      holds_containers(s, container, 0) ||
+  BSM_TRY(bsm_spec_scan(s, container, &leaves));
+  bool nested;
+  BSM_TRY(holds_containers(s, container, &nested));
+  if (leaves.meta || leaves.symbol || holds_tensors(container) || nested ||
       (type && type->kind == BSM_TYPE_LIST &&
        type->args[0]->kind == BSM_TYPE_TENSOR)) {
     return residual_list(s, container->u.list, type, out);

@@ -152,7 +152,7 @@ static bsm_status evaluate(bsm_spec *s, const bsm_graph *graph,
   BSM_TRY(bsm_spec_run_graph(s, graph, function, NULL, args, n, outs, n_outs));
   for (size_t i = 0; i < n_outs; i++) {
     bsm_spec_leaves leaves = {false, false};
-    BSM_TRY(bsm_spec_scan(s, &outs[i], 0, &leaves));
+    BSM_TRY(bsm_spec_scan(s, &outs[i], &leaves));
     if (leaves.symbol || leaves.meta) {
       return BSM_FAIL(BSM_UNSUPPORTED,
                       "%s cannot be computed here: %s has no implementation",

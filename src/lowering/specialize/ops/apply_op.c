@@ -3,6 +3,7 @@
  * their shapes and written down when not. */
 #include "lowering/specialize/ops/ops.h"
 
+#include "aten/ivalue_parts.h"
 #include "lowering/specialize/memory/alias.h"
 #include "lowering/specialize/memory/container_writes.h"
 #include "lowering/specialize/memory/dynamic_containers.h"
@@ -72,9 +73,6 @@ static bsm_status scan_args(bsm_spec *s, const bsm_schema *schema,
     if (type && type->kind == BSM_TYPE_OPTIONAL) {
       type = type->args[0];
     }
-    bsm_spec_leaves leaves = {false, false};
-    BSM_TRY(bsm_spec_scan(s, &args[i], 0, &leaves));
-    out->meta = out->meta || leaves.meta;
     bool open = type && !inside && is_open(type);
     if (type && !inside && !symbol && type->arg_count &&
         is_open(type->args[type->arg_count - 1])) {
@@ -83,6 +81,13 @@ static bsm_status scan_args(bsm_spec *s, const bsm_schema *schema,
     /* The items of a dynamic container are not here, so what reads them has to
      * wait. */
     open = open && (is_open(type) || !bsm_spec_dynamic_find(s, &args[i]));
+    /* What is in an open list matters to no op that gets here, and appending
+     * may not take longer the longer the list is. */
+    bsm_spec_leaves leaves = {false, symbol};
+    if (!open || !bsm_iv_is_container(&args[i])) {
+      BSM_TRY(bsm_spec_scan(s, &args[i], &leaves));
+    }
+    out->meta = out->meta || leaves.meta;
     out->symbol = out->symbol || (leaves.symbol && !open) ||
                   (inside && leaves.meta) ||
                   (test && symbol && may_be_none(bsm_spec_symbol_of(&args[i])));

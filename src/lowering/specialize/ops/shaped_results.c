@@ -34,12 +34,24 @@ static bsm_tensor *find_storage(const bsm_ivalue *args, size_t n,
   return NULL;
 }
 
+/* append() and its like answer the list: what is in it has been noted. */
+static bool is_argument(const bsm_ivalue *args, size_t n,
+                        const bsm_ivalue *out) {
+  for (size_t i = 0; i < n && bsm_iv_is_container(out); i++) {
+    if (args[i].tag == out->tag && args[i].u.container == out->u.container) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Notes views; *fresh when there is a new tensor without data. */
 static bsm_status note_result(bsm_spec *s, const bsm_schema *schema,
                               const bsm_ivalue *args, size_t n,
-                              const bsm_ivalue *out, size_t depth,
-                              bool *fresh) {
+                              const bsm_ivalue *out, bsm_visited *visited,
+                              size_t depth, bool *fresh) {
   const bsm_iv_parts parts = bsm_iv_items_of(out);
+  bool before;
   if (out->tag == BSM_IVALUE_TENSOR) {
     bsm_tensor *t = out->u.tensor;
     if (bsm_spec_tensor_find(s, t)) {
@@ -58,10 +70,27 @@ static bsm_status note_result(bsm_spec *s, const bsm_schema *schema,
   if (parts.len && depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "a result is nested too deep");
   }
-  for (size_t i = 0; i < parts.len; i++) {
-    BSM_TRY(note_result(s, schema, args, n, &parts.items[i], depth + 1, fresh));
+  BSM_TRY(bsm_visit(visited, out, depth, &before));
+  for (size_t i = 0; i < parts.len && !before; i++) {
+    BSM_TRY(note_result(s, schema, args, n, &parts.items[i], visited, depth + 1,
+                        fresh));
   }
   return BSM_OK;
+}
+
+static bsm_status note_results(bsm_spec *s, const bsm_schema *schema,
+                               const bsm_ivalue *args, size_t n,
+                               const bsm_ivalue *outs, size_t n_outs,
+                               bool *fresh) {
+  bsm_visited visited;
+  bsm_status status = BSM_OK;
+  bsm_visited_init(&visited, s->scratch);
+  for (size_t i = 0; i < n_outs && !status; i++) {
+    if (is_argument(args, n, &outs[i])) continue;
+    status = note_result(s, schema, args, n, &outs[i], &visited, 0, fresh);
+  }
+  bsm_visited_destroy(&visited);
+  return status;
 }
 
 /* Ops whose new tensor has the elements of the first argument: values of the
@@ -195,8 +224,8 @@ bsm_status bsm_spec_bind_shaped(bsm_spec *s, const bsm_schema *schema,
   if (bsm_spec_tensors_have_identity(s)) {
     return bsm_spec_literal_emit(s, schema, args, n, outs, n_outs);
   }
+  BSM_TRY(note_results(s, schema, args, n, outs, n_outs, &fresh));
   for (size_t i = 0; i < n_outs; i++) {
-    BSM_TRY(note_result(s, schema, args, n, &outs[i], 0, &fresh));
     if (bsm_spec_is_new_container(schema, i, args, n, &outs[i])) {
       BSM_TRY(bsm_spec_note_allocation(s, &outs[i]));
     }

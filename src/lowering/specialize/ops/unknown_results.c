@@ -196,7 +196,7 @@ static bsm_status shapes_without_data(bsm_spec *s, const bsm_schema *schema,
       }
       continue;
     }
-    BSM_TRY(bsm_spec_scan(s, &args[i], 0, &leaves));
+    BSM_TRY(bsm_spec_scan(s, &args[i], &leaves));
     if (leaves.symbol) {
       return BSM_OK;
     }

@@ -43,8 +43,17 @@ const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v) {
   return kind;
 }
 
-bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
-                         size_t depth, bsm_spec_leaves *out) {
+/* A list of a list of itself sixty times over has 2^60 items, but sixty lists:
+ * each container that holds others is looked into once. */
+typedef struct scan {
+  bsm_spec *s;
+  bsm_visited visited;
+  bsm_spec_leaves *out;
+} scan;
+
+static bsm_status scan_value(scan *c, const bsm_ivalue *value, size_t depth) {
+  const bsm_spec *s = c->s;
+  bsm_spec_leaves *out = c->out;
   if (depth > s->cx->limits.max_depth) {
     return BSM_FAIL(BSM_LIMIT, "a value is nested more than %llu deep",
                     (unsigned long long)s->cx->limits.max_depth);
@@ -57,11 +66,27 @@ bsm_status bsm_spec_scan(const bsm_spec *s, const bsm_ivalue *value,
     out->meta = out->meta || bsm_tensor_is_meta(value->u.tensor);
   }
   out->symbol = out->symbol || bsm_spec_is_symbol(value);
+  bool before;
+  BSM_TRY(bsm_visit(&c->visited, value, depth, &before));
+  if (before) return BSM_OK;
   const bsm_iv_parts parts = bsm_iv_parts_of(value);
   for (size_t i = 0; i < parts.len && !(out->meta && out->symbol); i++) {
-    BSM_TRY(bsm_spec_scan(s, &parts.items[i], depth + 1, out));
+    BSM_TRY(scan_value(c, &parts.items[i], depth + 1));
   }
   return BSM_OK;
+}
+
+bsm_status bsm_spec_scan(bsm_spec *s, const bsm_ivalue *value,
+                         bsm_spec_leaves *out) {
+  if (!bsm_iv_is_container(value)) {
+    scan leaf = {.s = s, .out = out};
+    return scan_value(&leaf, value, 0);
+  }
+  scan c = {.s = s, .out = out};
+  bsm_visited_init(&c.visited, s->cx->arena);
+  bsm_status status = scan_value(&c, value, 0);
+  bsm_visited_destroy(&c.visited);
+  return status;
 }
 
 const bsm_type *bsm_spec_tensor_type(bsm_spec *s, const bsm_tensor *t) {

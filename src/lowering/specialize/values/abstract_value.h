@@ -88,9 +88,9 @@ const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v);
 typedef struct bsm_spec_leaves {
   bool meta, symbol; /* a dynamic container is a symbol */
 } bsm_spec_leaves;
-/* Adds to *out what is in `value`. BSM_LIMIT: it is nested too deep. */
-BSM_NODISCARD bsm_status bsm_spec_scan(const bsm_spec *s,
-                                       const bsm_ivalue *value, size_t depth,
+/* Adds to *out what is in `value`; what is in it more than once is looked at
+ * once. BSM_LIMIT: it is nested too deep. */
+BSM_NODISCARD bsm_status bsm_spec_scan(bsm_spec *s, const bsm_ivalue *value,
                                        bsm_spec_leaves *out);
 
 /* The type of a residual value that stands for the tensor; NULL: no memory. */
