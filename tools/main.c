@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/cli.h"
+#include "tools/terminal.h"
 
 static const struct {
   const char *name;
@@ -37,6 +38,7 @@ static void print_help(FILE *file) {
 }
 
 int main(int argc, char **argv) {
+  bsm_guard_terminal();
   if (argc < 2) {
     print_help(stderr);
     return BSM_EXIT_USAGE;

@@ -42,7 +42,9 @@ typedef enum bsm_code {
 /* The code of `status`; BSM_CODE_OK for NULL. */
 BSM_API bsm_code bsm_status_code(bsm_status status);
 
-/* The message with its notes, one per line, never NULL ("ok" for NULL).
+/* The message with its notes, one per line, never NULL ("ok" for NULL). It may
+ * hold names from files, but no control characters other than line ends and
+ * tabs.
  * Valid until the status is freed. */
 BSM_API const char *bsm_status_message(bsm_status status);
 

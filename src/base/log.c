@@ -5,6 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/printable.h"
 
 void bsm_log(const bsm_logger *logger, bsm_log_level level, const char *format,
              ...) {
@@ -26,6 +29,7 @@ void bsm_log(const bsm_logger *logger, bsm_log_level level, const char *format,
       text = large;
     }
   }
+  bsm_make_printable(text, strlen(text));
   logger->write(logger->user, level, text);
   if (text != small) free(text);
 }

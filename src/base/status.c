@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 struct bsm_status_record {
   bsm_code code;
   const char *message; /* `text`, or a literal for the static status */
@@ -97,6 +99,7 @@ bsm_status bsm_status_make(bsm_code code, const char *format, ...) {
   record->text[0] = '\0';
   va_start(args, format);
   if (size) vsnprintf(record->text, size + 1, format, args);
+  bsm_make_printable(record->text, size);
   va_end(args);
   return record;
 }
@@ -114,6 +117,7 @@ bsm_status bsm_status_note(bsm_status status, const char *format, ...) {
   record->text[old] = '\n';
   va_start(args, format);
   vsnprintf(record->text + old + 1, size + 1, format, args);
+  bsm_make_printable(record->text + old + 1, size);
   va_end(args);
   return record;
 }

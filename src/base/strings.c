@@ -104,8 +104,9 @@ void bsm_text_quoted(bsm_text *text, bsm_str piece) {
 /* ---- maps ----
  *
  * Open addressing with linear probing, a power of two of slots, at most three
- * quarters full, nothing is ever removed. Keys may come from a file, so they are
- * hashed under a key of this process; the maps have no order that could show.
+ * quarters full, nothing is ever removed. Keys may come from a file, so they
+ * are hashed under a key of this process; the maps have no order that could
+ * show.
  */
 
 struct bsm_strmap_entry {

@@ -34,6 +34,15 @@ static void notes_follow_the_cause(void **state) {
   bsm_status_free(status);
 }
 
+static void control_characters_do_not_pass(void **state) {
+  (void)state;
+  bsm_status status =
+      BSM_FAIL(BSM_IO, "a\x1b[2J\tb\x7f\n%s", "\xc2\x9b\xc3\xa9");
+  status = bsm_status_note(status, "\x07");
+  assert_string_equal(bsm_status_message(status), "a?[2J\tb?\n??\xc3\xa9\n?");
+  bsm_status_free(status);
+}
+
 static void long_messages_are_kept_whole(void **state) {
   (void)state;
   char text[5000];
@@ -178,6 +187,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(success_has_a_code_and_a_text),
       cmocka_unit_test(notes_follow_the_cause),
+      cmocka_unit_test(control_characters_do_not_pass),
       cmocka_unit_test(long_messages_are_kept_whole),
       cmocka_unit_test(the_first_failure_is_kept),
       cmocka_unit_test(out_of_memory_is_one_object),

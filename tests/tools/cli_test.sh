@@ -61,6 +61,18 @@ expect 1 "is 4294967296, which does not fit int32" compile large.ir \
   -o large2.bsm "(3)@i64" --truncate
 absent large2.bsm
 
+# Names from files do not reach the terminal as they are.
+escape=$(printf '\033')
+cat >"odd${escape}[2J.ir" <<'END'
+graph(%x : Float(2, 3)):
+  %y : Tensor = aten::relu(%x)
+  return (%y)
+END
+expect 0 "" compile --no-timing "odd${escape}[2J.ir" -o odd.bsm --info
+expect 0 "odd?[2J.ir" inspect odd.bsm
+expect 1 "none?[2J.ir" inspect "none${escape}[2J.ir"
+if grep -q "$escape" out err; then fail "an escape sequence is printed"; fi
+
 # Compiling and running.
 expect 0 "digits.bsm:" compile "$digits/digits.ts" -o digits.bsm --no-timing
 expect 0 "again.bsm:" compile "$digits/digits.ts" -o again.bsm --no-timing

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams in front of stdout and stderr that replace control characters. */
+#include "tools/terminal.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/printable.h"
+
+static ssize_t write_all(int file, const char *data, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = write(file, data + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0; /* what a cookie answers for a failure */
+    done += (size_t)n;
+  }
+  return (ssize_t)size;
+}
+
+/* The cookie is the number of the file. */
+static ssize_t write_printable(void *cookie, const char *data, size_t size) {
+  char piece[4096];
+  for (size_t at = 0; at < size;) {
+    const size_t n = size - at < sizeof(piece) ? size - at : sizeof(piece);
+    memcpy(piece, data + at, n);
+    bsm_make_printable(piece, n);
+    /* The first byte of two, of which the second is yet to come. */
+    if ((unsigned char)piece[n - 1] == 0xc2) piece[n - 1] = '?';
+    if (!write_all((int)(intptr_t)cookie, piece, n)) return 0;
+    at += n;
+  }
+  return (ssize_t)size;
+}
+
+static FILE *guard(FILE *stream, int file, int mode) {
+  const cookie_io_functions_t io = {.write = write_printable};
+  fflush(stream);
+  FILE *guarded = fopencookie((void *)(intptr_t)file, "w", io);
+  if (!guarded) return stream;
+  setvbuf(guarded, NULL, mode, BUFSIZ);
+  return guarded;
+}
+
+void bsm_guard_terminal(void) {
+  stdout =
+      guard(stdout, STDOUT_FILENO, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
+  stderr = guard(stderr, STDERR_FILENO, _IONBF);
+}
