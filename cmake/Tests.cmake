@@ -207,6 +207,23 @@ foreach(name IN ITEMS code_forms_test cuda_op_suite_test cuda_precision_test)
   endif()
 endforeach()
 
+# Calls of all functions that the public headers declare.
+if(TARGET null_arguments_test)
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/bessemer/*.h)
+  set(script ${PROJECT_SOURCE_DIR}/tests/compiler/make_null_calls.awk)
+  set(calls ${PROJECT_BINARY_DIR}/generated/null_calls.inl)
+  add_custom_command(
+    OUTPUT ${calls}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/generated
+    COMMAND awk -f ${script} ${headers} > ${calls}
+    DEPENDS ${script} ${headers}
+    VERBATIM)
+  target_sources(null_arguments_test PRIVATE ${calls})
+  target_include_directories(null_arguments_test
+                             PRIVATE ${PROJECT_BINARY_DIR}/generated)
+  target_compile_options(null_arguments_test PRIVATE -Wno-nonnull)
+endif()
+
 # What asks the machine is replaced: tests/compiler/targets_test.c.
 if(TARGET targets_test)
   foreach(function IN ITEMS bsm_isa_detect bsm_detect_caches bsm_available_cpus)

@@ -24,6 +24,8 @@
 
 BSM_EXTERN_C_BEGIN
 
+/* Threads may use one module at once: one of them compiles, the others wait.
+ * Threads that are to compile at the same time load a module each. */
 typedef struct bsm_module bsm_module;
 
 typedef struct bsm_module_options {

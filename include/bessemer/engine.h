@@ -131,7 +131,8 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_save_memory(
 /* NULL is allowed. */
 BSM_API void bsm_bytes_free(void *data);
 
-/* NULL is allowed. */
+/* NULL is allowed. Contexts of the engine may be used, and destroyed, later:
+ * the memory of both is released with the last of them. */
 BSM_API void bsm_engine_destroy(bsm_engine *engine);
 
 /* An input or output. `name` lives as long as the engine. A size of -1 is known

@@ -27,6 +27,7 @@
 #include "base/allocate.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/options.h"
 
 #define MAX_THREADS 4096
 #define CACHE_LINE 64
@@ -442,6 +443,7 @@ static bsm_status make_seats(bsm_thread_pool *pool) {
 
 bsm_status bsm_thread_pool_create(int threads, const bsm_allocator *allocator,
                                   bsm_thread_pool **out) {
+  BSM_NEED(out);
   *out = NULL;
   const int cpus = bsm_available_cpus();
   if (threads == 0) threads = cpus;

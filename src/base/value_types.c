@@ -66,6 +66,7 @@ const char *bsm_dtype_name(bsm_dtype dtype) {
 }
 
 const char *bsm_dims_format(char *buffer, bsm_dims dims) {
+  if (!buffer) return NULL;
   if (dims.rank < 0 || dims.rank > BSM_MAX_RANK) {
     snprintf(buffer, BSM_DIMS_STR_SIZE, "[rank %" PRId32 "]", dims.rank);
     return buffer;

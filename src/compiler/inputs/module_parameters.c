@@ -8,11 +8,14 @@
 bsm_status bsm_module_parameter_count(bsm_module *module, const char *method,
                                       size_t *out) {
   BSM_NEED(module);
+  BSM_NEED(out);
   bsm_method found;
   *out = 0;
-  BSM_TRY(bsm_module_find_method(module, method, &found));
-  *out = found.parameter_count;
-  return BSM_OK;
+  bsm_module_lock(module);
+  bsm_status status = bsm_module_find_method(module, method, &found);
+  bsm_module_unlock(module);
+  if (!status) *out = found.parameter_count;
+  return status;
 }
 
 /* Tensors of a value, however nested. */
@@ -88,6 +91,8 @@ bsm_status bsm_module_parameter(bsm_module *module, const char *method,
                                 size_t index, bsm_parameter *out) {
   BSM_NEED(module);
   bsm_parameter parameter = {.name = ""};
-  BSM_TRY(describe_parameter(module, method, index, &parameter));
-  return BSM_OUT(bsm_parameter, out, parameter);
+  bsm_module_lock(module);
+  bsm_status status = describe_parameter(module, method, index, &parameter);
+  bsm_module_unlock(module);
+  return status ? status : BSM_OUT(bsm_parameter, out, parameter);
 }

@@ -3,6 +3,8 @@
 #ifndef BSM_COMPILER_MODULES_MODULE_INTERNAL_H_
 #define BSM_COMPILER_MODULES_MODULE_INTERNAL_H_
 
+#include <pthread.h>
+
 #include "aten/op.h"
 #include "base/file.h"
 #include "bessemer/compiler.h"
@@ -19,7 +21,17 @@ struct bsm_module {
   const bsm_plugin_registry *plugins;
   bool state_as_output; /* see bsm_module_options */
   bsm_model model;
+  /* Compiling adds to the arena and to the tables of types and methods: one
+   * thread at a time does. The one that holds it may take it again. */
+  pthread_mutex_t lock;
 };
+
+static inline void bsm_module_lock(bsm_module *module) {
+  (void)pthread_mutex_lock(&module->lock);
+}
+static inline void bsm_module_unlock(bsm_module *module) {
+  (void)pthread_mutex_unlock(&module->lock);
+}
 
 /* A method, or the graph of IR text, ready to lower. */
 typedef struct bsm_method {

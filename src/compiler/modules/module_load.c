@@ -24,11 +24,25 @@ static bsm_status resolve(const bsm_module_options *given,
   return BSM_OK;
 }
 
+static bsm_status make_lock(pthread_mutex_t *lock) {
+  pthread_mutexattr_t attributes;
+  if (pthread_mutexattr_init(&attributes)) return BSM_FAIL_OOM();
+  (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+  const int failure = pthread_mutex_init(lock, &attributes);
+  (void)pthread_mutexattr_destroy(&attributes);
+  return failure ? BSM_FAIL_OOM() : BSM_OK;
+}
+
 static bsm_status new_module(const bsm_module_options *options,
                              const char *name, bsm_module **out) {
   bsm_module *module = bsm_allocate(options->allocator, sizeof(*module), 64);
   BSM_TRY_ALLOC(module);
   memset(module, 0, sizeof(*module));
+  bsm_status locked = make_lock(&module->lock);
+  if (locked) {
+    bsm_deallocate(options->allocator, module);
+    return locked;
+  }
   module->allocator = options->allocator;
   module->logger = options->logger;
   bsm_arena_init(&module->arena, options->allocator);
@@ -50,6 +64,7 @@ void bsm_module_destroy(bsm_module *module) {
   if (!module) return;
   bsm_arena_destroy(&module->arena);
   bsm_file_map_close(&module->map);
+  (void)pthread_mutex_destroy(&module->lock);
   bsm_deallocate(module->allocator, module);
 }
 

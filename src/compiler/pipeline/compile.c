@@ -237,16 +237,14 @@ bsm_status bsm_compile_plan(bsm_module *module,
   return BSM_OK;
 }
 
-bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
-                       bsm_engine **out) {
-  BSM_NEED(out);
-  *out = NULL;
-  BSM_NEED(module);
+static bsm_status compile_module(bsm_module *module,
+                                 const bsm_compile_options *given,
+                                 bsm_engine **out) {
   bsm_compile_options options;
   BSM_TRY(bsm_compile_options_resolve(module, given, &options));
   bsm_compilation_record record;
   bsm_arena engine;
-  bsm_plan *plan;
+  bsm_plan *plan = NULL;
   bsm_arena_init(&engine, options.allocator);
   bsm_compilation_record_init(&record, options.allocator, options.logger);
   bsm_status status =
@@ -258,4 +256,15 @@ bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *given,
   }
   bsm_arena_destroy(&engine);
   return bsm_status_note(status, "while compiling %s", module->name);
+}
+
+bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *options,
+                       bsm_engine **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(module);
+  bsm_module_lock(module);
+  bsm_status status = compile_module(module, options, out);
+  bsm_module_unlock(module);
+  return status;
 }

@@ -40,7 +40,7 @@ void bsm_operator_list_free(bsm_operator_list *list) {
 }
 
 size_t bsm_operator_list_count(const bsm_operator_list *list) {
-  return list->items.len;
+  return list ? list->items.len : 0;
 }
 
 bsm_status bsm_operator_list_get(const bsm_operator_list *list, size_t index,
@@ -54,7 +54,7 @@ bsm_status bsm_operator_list_get(const bsm_operator_list *list, size_t index,
 }
 
 const char *bsm_operator_list_failure(const bsm_operator_list *list) {
-  return list->failure;
+  return list ? list->failure : NULL;
 }
 
 /* The item of `key`, new when there is none. */
@@ -199,6 +199,7 @@ bsm_status bsm_operators(bsm_operator_list **out) {
 
 bsm_status bsm_operators_with(const bsm_plugin_registry *plugins,
                               bsm_operator_list **out) {
+  BSM_NEED(out);
   *out = NULL;
   bsm_operator_list *owner;
   bsm_arena scratch;
@@ -380,11 +381,9 @@ static bsm_status list_model(bsm_module *module,
   return status;
 }
 
-bsm_status bsm_module_operators(bsm_module *module,
-                                const bsm_compile_options *given,
-                                bsm_operator_list **out) {
-  *out = NULL;
-  BSM_NEED(module);
+static bsm_status list_operators(bsm_module *module,
+                                 const bsm_compile_options *given,
+                                 bsm_operator_list **out) {
   bsm_compile_options options;
   BSM_TRY(bsm_compile_options_resolve(module, given, &options));
   options.no_timing = true;
@@ -394,4 +393,16 @@ bsm_status bsm_module_operators(bsm_module *module,
   bsm_status status = list_model(module, &options, owner);
   return bsm_status_note(finish(owner, status, out), "while reading %s",
                          module->name);
+}
+
+bsm_status bsm_module_operators(bsm_module *module,
+                                const bsm_compile_options *options,
+                                bsm_operator_list **out) {
+  BSM_NEED(out);
+  *out = NULL;
+  BSM_NEED(module);
+  bsm_module_lock(module);
+  bsm_status status = list_operators(module, options, out);
+  bsm_module_unlock(module);
+  return status;
 }

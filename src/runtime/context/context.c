@@ -137,6 +137,7 @@ bsm_status bsm_context_create(const bsm_engine *engine,
   BSM_TRY_ALLOC(context);
   memset(context, 0, sizeof(*context));
   context->engine = engine;
+  bsm_engine_hold(engine);
   context->allocator = allocator;
   bsm_arena_init(&context->arena, allocator);
   bsm_arena_init(&context->result_arena, allocator);
@@ -169,7 +170,9 @@ void bsm_context_destroy(bsm_context *context) {
   bsm_execution_close(&context->execution);
   bsm_arena_destroy(&context->result_arena);
   bsm_arena_destroy(&context->arena);
+  bsm_engine *engine = (bsm_engine *)(uintptr_t)context->engine;
   bsm_deallocate(context->allocator, context);
+  bsm_engine_destroy(engine);
 }
 
 /* Bytes of weights; parts share some. */
@@ -245,7 +248,7 @@ bsm_status bsm_engine_memory(const bsm_engine *engine, int threads,
 }
 
 size_t bsm_context_profile_count(const bsm_context *context) {
-  if (!context->runners[0].times) return 0;
+  if (!context || !context->runners[0].times) return 0;
   return bsm_plan_total_steps(context->engine->plan) +
          (context->shapes ? bsm_shape_plans_step_count(context->shapes) : 0);
 }

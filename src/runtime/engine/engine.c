@@ -138,6 +138,7 @@ static bsm_status new_engine(const bsm_allocator *allocator, bsm_engine **out) {
   BSM_TRY_ALLOC(engine);
   memset(engine, 0, sizeof(*engine));
   engine->allocator = allocator;
+  atomic_init(&engine->holders, 1);
   bsm_arena_init(&engine->arena, allocator);
   bsm_status status = open_cpu(engine);
   if (status) {
@@ -149,7 +150,7 @@ static bsm_status new_engine(const bsm_allocator *allocator, bsm_engine **out) {
 }
 
 void bsm_engine_destroy(bsm_engine *engine) {
-  if (!engine) return;
+  if (!engine || atomic_fetch_sub(&engine->holders, 1) > 1) return;
   bsm_device_weights_destroy(engine->weights);
   if (engine->code) engine->ops[BSM_SPACE_DEVICE]->code_unload(engine->code);
   for (int i = 0; i < BSM_MEMORY_SPACES; i++) {

@@ -4,6 +4,8 @@
 #ifndef BSM_RUNTIME_ENGINE_ENGINE_H_
 #define BSM_RUNTIME_ENGINE_ENGINE_H_
 
+#include <stdatomic.h>
+
 #include "aten/op.h"
 #include "backend/device.h"
 #include "base/file.h"
@@ -35,7 +37,14 @@ struct bsm_engine {
   const bsm_plugin_registry *plugins; /* may be NULL */
   bsm_engine_layer *layers;           /* the custom layers of the plan */
   size_t layer_count;
+  /* The caller, and each context: the last to go releases the engine. */
+  atomic_size_t holders;
 };
+
+/* Keeps the engine until bsm_engine_destroy was called once more. */
+static inline void bsm_engine_hold(const bsm_engine *engine) {
+  atomic_fetch_add(&((bsm_engine *)(uintptr_t)engine)->holders, 1);
+}
 
 /* What the drivers of steps need of the engine. */
 bsm_step_env bsm_engine_step_env(const bsm_engine *engine);

@@ -12,11 +12,11 @@
 #include "runtime/engine/engine.h"
 
 size_t bsm_engine_input_count(const bsm_engine *engine) {
-  return engine->plan->input_count;
+  return engine ? engine->plan->input_count : 0;
 }
 
 size_t bsm_engine_output_count(const bsm_engine *engine) {
-  return engine->plan->output_count;
+  return engine ? engine->plan->output_count : 0;
 }
 
 static bsm_status describe_binding(const bsm_plan *plan,
@@ -104,11 +104,11 @@ bsm_status bsm_engine_find_output(const bsm_engine *engine, const char *name,
 }
 
 const bsm_structure *bsm_engine_input_structure(const bsm_engine *engine) {
-  return engine->plan->input_structure;
+  return engine ? engine->plan->input_structure : NULL;
 }
 
 const bsm_structure *bsm_engine_output_structure(const bsm_engine *engine) {
-  return engine->plan->output_structure;
+  return engine ? engine->plan->output_structure : NULL;
 }
 
 bsm_status bsm_structure_text(const bsm_structure *node, char **out) {
@@ -126,6 +126,7 @@ bsm_status bsm_structure_text(const bsm_structure *node, char **out) {
 }
 
 const char *bsm_engine_metadata(const bsm_engine *engine, const char *key) {
+  if (!engine || !key) return NULL;
   for (uint32_t i = 0; i < engine->plan->metadata_count; i++) {
     if (strcmp(engine->plan->metadata[i].key, key) == 0) {
       return engine->plan->metadata[i].value;
@@ -136,14 +137,14 @@ const char *bsm_engine_metadata(const bsm_engine *engine, const char *key) {
 
 bool bsm_engine_metadata_at(const bsm_engine *engine, size_t index,
                             const char **key, const char **value) {
-  if (index >= engine->plan->metadata_count) return false;
-  *key = engine->plan->metadata[index].key;
-  *value = engine->plan->metadata[index].value;
+  if (!engine || index >= engine->plan->metadata_count) return false;
+  if (key) *key = engine->plan->metadata[index].key;
+  if (value) *value = engine->plan->metadata[index].value;
   return true;
 }
 
 size_t bsm_engine_step_count(const bsm_engine *engine) {
-  return bsm_plan_total_steps(engine->plan);
+  return engine ? bsm_plan_total_steps(engine->plan) : 0;
 }
 
 static bsm_status find_step(const bsm_engine *engine, size_t index,
@@ -192,7 +193,7 @@ bsm_status bsm_engine_step_trial(const bsm_engine *engine, size_t step_index,
 }
 
 size_t bsm_engine_layer_count(const bsm_engine *engine) {
-  return engine->layer_count;
+  return engine ? engine->layer_count : 0;
 }
 
 bsm_status bsm_engine_get_layer(const bsm_engine *engine, size_t index,
@@ -209,6 +210,7 @@ bsm_status bsm_engine_get_layer(const bsm_engine *engine, size_t index,
 }
 
 bsm_status bsm_engine_dump(const bsm_engine *engine, char **out) {
+  BSM_NEED(out);
   *out = NULL;
   BSM_NEED(engine);
   bsm_arena arena;
