@@ -101,6 +101,7 @@ enum {
   BSM_KEY_MAX_LOOP_TRIPS,
   BSM_KEY_MAX_UNROLLED_NODES,
   BSM_KEY_MAX_NODES,
+  BSM_KEY_MAX_MEMORY,
   BSM_KEY_MAX_INSTRUCTIONS,
   BSM_KEY_NO_GRAPHS,
   BSM_KEY_MAX_RUN_BYTES,
@@ -316,6 +317,12 @@ enum {
        "N",                                                                    \
        0,                                                                      \
        "Refuse a model of more than N nodes once it is lowered (4000000)",     \
+       0},                                                                     \
+      {"max-memory",                                                           \
+       BSM_KEY_MAX_MEMORY,                                                     \
+       "N",                                                                    \
+       0,                                                                      \
+       "Fail when loading and lowering take more bytes than this",             \
        0},                                                                     \
       {"truncate-long-and-double",                                             \
        BSM_KEY_TRUNCATE,                                                       \

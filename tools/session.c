@@ -112,6 +112,7 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->limits.max_loop_trips     ? "--max-loop-trips"
                      : cli->limits.max_unrolled_nodes ? "--max-unrolled-nodes"
                      : cli->limits.max_nodes          ? "--max-nodes"
+                     : cli->limits.max_memory_bytes   ? "--max-memory"
                      : cli->truncate       ? "--truncate-long-and-double"
                      : cli->dump_after.len ? "--dump-after"
                                            : NULL;

@@ -4,7 +4,7 @@
 
 #include "base/allocate.h"
 #include "base/checked.h"
-#include "planner/memory_guard.h"
+#include "base/memory_guard.h"
 #include "planner/region_graph.h"
 
 /* Limits for one plan; loops are unrolled within them. Building may pack
@@ -169,5 +169,5 @@ bsm_status bsm_planner_plan(bsm_planner *planner, const bsm_instruction *region,
   bsm_status status =
       make_plan(planner, region, inputs, like, &guard, &scratch, arena, out);
   bsm_arena_destroy(&scratch);
-  return bsm_memory_guard_status(&guard, status);
+  return bsm_memory_guard_status(&guard, "planning", "", status);
 }

@@ -12,7 +12,8 @@ bsm_status bsm_module_parameter_count(bsm_module *module, const char *method,
   bsm_method found;
   *out = 0;
   bsm_module_lock(module);
-  bsm_status status = bsm_module_find_method(module, method, &found);
+  bsm_status status =
+      bsm_module_status(module, bsm_module_find_method(module, method, &found));
   bsm_module_unlock(module);
   if (!status) *out = found.parameter_count;
   return status;
@@ -92,7 +93,8 @@ bsm_status bsm_module_parameter(bsm_module *module, const char *method,
   BSM_NEED(module);
   bsm_parameter parameter = {.name = ""};
   bsm_module_lock(module);
-  bsm_status status = describe_parameter(module, method, index, &parameter);
+  bsm_status status = bsm_module_status(
+      module, describe_parameter(module, method, index, &parameter));
   bsm_module_unlock(module);
   return status ? status : BSM_OUT(bsm_parameter, out, parameter);
 }

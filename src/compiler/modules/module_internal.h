@@ -7,6 +7,7 @@
 
 #include "aten/op.h"
 #include "base/file.h"
+#include "base/memory_guard.h"
 #include "bessemer/compiler.h"
 #include "ir/model.h"
 
@@ -15,7 +16,10 @@ struct bsm_module {
   const bsm_logger *logger;
   const char *name; /* the path, for messages and metadata */
   bsm_file_map map;
-  bsm_arena arena; /* the IR, also of methods compiled later */
+  /* Of all that follows, and of what compiling makes beside the engine. */
+  bsm_memory_guard guard;
+  size_t max_memory; /* of one call: what earlier ones left does not count */
+  bsm_arena arena;   /* the IR, also of methods compiled later */
   bsm_ir_ctx *cx;
   const bsm_aten_library *aten; /* with the operators of plug-ins */
   const bsm_plugin_registry *plugins;
@@ -24,14 +28,15 @@ struct bsm_module {
   /* Compiling adds to the arena and to the tables of types and methods: one
    * thread at a time does. The one that holds it may take it again. */
   pthread_mutex_t lock;
+  int lock_depth;
 };
 
-static inline void bsm_module_lock(bsm_module *module) {
-  (void)pthread_mutex_lock(&module->lock);
-}
-static inline void bsm_module_unlock(bsm_module *module) {
-  (void)pthread_mutex_unlock(&module->lock);
-}
+/* Around each call that adds to the module. */
+void bsm_module_lock(bsm_module *module);
+void bsm_module_unlock(bsm_module *module);
+/* Says so when there was no memory because of the limit. */
+BSM_NODISCARD bsm_status bsm_module_status(bsm_module *module,
+                                           bsm_status status);
 
 /* A method, or the graph of IR text, ready to lower. */
 typedef struct bsm_method {

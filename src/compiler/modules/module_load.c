@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/checked.h"
 #include "base/options.h"
 #include "compiler/modules/module_internal.h"
 #include "conversion/plugin_layers.h"
@@ -12,6 +13,9 @@
 #include "torchscript/module.h"
 
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
+/* The default of max_memory_bytes: models of the field take a small part. */
+#define MEMORY_BYTES (UINT64_C(128) << 20)
+#define MEMORY_TIMES 64
 
 /* The caller's options, with its limits, which `limits` is room for. */
 static bsm_status resolve(const bsm_module_options *given,
@@ -45,7 +49,8 @@ static bsm_status new_module(const bsm_module_options *options,
   }
   module->allocator = options->allocator;
   module->logger = options->logger;
-  bsm_arena_init(&module->arena, options->allocator);
+  bsm_memory_guard_init(&module->guard, options->allocator, SIZE_MAX);
+  bsm_arena_init(&module->arena, &module->guard.allocator);
   *out = module;
   module->name = bsm_arena_strdup(&module->arena, name);
   BSM_TRY_ALLOC(module->name);
@@ -66,6 +71,38 @@ void bsm_module_destroy(bsm_module *module) {
   bsm_file_map_close(&module->map);
   (void)pthread_mutex_destroy(&module->lock);
   bsm_deallocate(module->allocator, module);
+}
+
+static void limit_memory(bsm_module *module, const bsm_limits *limits,
+                         size_t file_size) {
+  uint64_t most = limits->max_memory_bytes;
+  if (!most) {
+    most = file_size < SIZE_MAX / MEMORY_TIMES - MEMORY_BYTES
+               ? MEMORY_BYTES + (uint64_t)file_size * MEMORY_TIMES
+               : SIZE_MAX;
+  }
+  module->max_memory = most < SIZE_MAX ? (size_t)most : SIZE_MAX;
+  module->guard.limit = module->max_memory;
+}
+
+void bsm_module_lock(bsm_module *module) {
+  (void)pthread_mutex_lock(&module->lock);
+  if (module->lock_depth++ == 0 &&
+      !bsm_size_add(module->guard.used, module->max_memory,
+                    &module->guard.limit)) {
+    module->guard.limit = SIZE_MAX;
+  }
+}
+
+void bsm_module_unlock(bsm_module *module) {
+  module->lock_depth--;
+  (void)pthread_mutex_unlock(&module->lock);
+}
+
+bsm_status bsm_module_status(bsm_module *module, bsm_status status) {
+  return bsm_memory_guard_status(&module->guard, "the model",
+                                 ": raise max_memory_bytes of the limits",
+                                 status);
 }
 
 /* IR text begins with "graph(", after blanks and comment lines. */
@@ -142,8 +179,12 @@ bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, path, &module);
   if (!status) status = bsm_file_map_open(path, max_bytes, &module->map);
-  if (!status)
-    status = read_module(module, &options, module->map.data, module->map.size);
+  if (!status) {
+    limit_memory(module, &limits, module->map.size);
+    status = bsm_module_status(
+        module,
+        read_module(module, &options, module->map.data, module->map.size));
+  }
   if (status) {
     bsm_module_destroy(module);
     return status;
@@ -164,7 +205,11 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
   BSM_TRY(resolve(given, &options, &limits));
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, name ? name : "memory", &module);
-  if (!status) status = read_module(module, &options, data, size);
+  if (!status) {
+    limit_memory(module, &limits, size);
+    status =
+        bsm_module_status(module, read_module(module, &options, data, size));
+  }
   if (status) {
     bsm_module_destroy(module);
     return status;

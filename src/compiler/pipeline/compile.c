@@ -246,9 +246,10 @@ static bsm_status compile_module(bsm_module *module,
   bsm_arena engine;
   bsm_plan *plan = NULL;
   bsm_arena_init(&engine, options.allocator);
-  bsm_compilation_record_init(&record, options.allocator, options.logger);
-  bsm_status status =
-      bsm_compile_plan(module, &options, &engine, &record, &plan);
+  bsm_compilation_record_init(&record, &module->guard.allocator,
+                              options.logger);
+  bsm_status status = bsm_module_status(
+      module, bsm_compile_plan(module, &options, &engine, &record, &plan));
   bsm_compilation_record_destroy(&record);
   if (!status) {
     status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,

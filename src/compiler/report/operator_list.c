@@ -390,7 +390,8 @@ static bsm_status list_operators(bsm_module *module,
   options.timing_cache = NULL;
   bsm_operator_list *owner;
   BSM_TRY(new_list(&owner));
-  bsm_status status = list_model(module, &options, owner);
+  bsm_status status =
+      bsm_module_status(module, list_model(module, &options, owner));
   return bsm_status_note(finish(owner, status, out), "while reading %s",
                          module->name);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each block of memory has its size in front, so that freeing knows the size.
  */
-#include "planner/memory_guard.h"
+#include "base/memory_guard.h"
 
 #include <stdalign.h>
 #include <stdint.h>
@@ -51,12 +51,12 @@ void bsm_memory_guard_init(bsm_memory_guard *guard, const bsm_allocator *base,
       {guarded_alloc, guarded_free, guard}, base, limit, 0, false};
 }
 
-bsm_status bsm_memory_guard_status(const bsm_memory_guard *guard,
-                                   bsm_status status) {
-  if (!guard->refused || bsm_status_code(status) != BSM_OUT_OF_MEMORY) {
-    return status;
-  }
+bsm_status bsm_memory_guard_status(bsm_memory_guard *guard, const char *what,
+                                   const char *advice, bsm_status status) {
+  const bool refused = guard->refused;
+  guard->refused = false;
+  if (!refused || bsm_status_code(status) != BSM_OUT_OF_MEMORY) return status;
   bsm_status_free(status);
-  return BSM_FAIL(BSM_LIMIT, "planning takes more than %zu bytes",
-                  guard->limit);
+  return BSM_FAIL(BSM_LIMIT, "%s takes more than %zu bytes%s", what,
+                  guard->limit, advice);
 }

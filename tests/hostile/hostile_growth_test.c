@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts of few bytes that ask for any amount of memory while compiling: values
+ * that double, tensors that repeat one element, loops in loops. They are
+ * refused by max_memory_bytes, and a greater limit lets them go on. */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <string.h>
+
+#include "bessemer/bessemer.h"
+
+#define HEAD                                         \
+  "graph(%x : Float(2)):\n"                          \
+  "  %n : NoneType = prim::Constant()\n"             \
+  "  %zero : int = prim::Constant[value=0]()\n"      \
+  "  %one : int = prim::Constant[value=1]()\n"       \
+  "  %times : int = prim::Constant[value=28]()\n"    \
+  "  %true : bool = prim::Constant[value=1]()\n"     \
+  "  %s : str = prim::Constant[value=\"ab\"]()\n"    \
+  "  %l : int[] = prim::ListConstruct(%one, %one)\n" \
+  "  %big : int[] = prim::Constant[value=[50000, 50000]]()\n"
+
+#define TAIL                                  \
+  "  %r : Tensor = aten::add(%x, %k, %one)\n" \
+  "  return (%r)\n"
+
+static const struct {
+  const char *name, *text;
+} growing[] = {
+    {"a string", HEAD "  %g : str = prim::Loop(%times, %true, %s)\n"
+                      "    block0(%i : int, %u : str):\n"
+                      "      %v : str = aten::add(%u, %u)\n"
+                      "      -> (%true, %v)\n"
+                      "  %k : int = aten::len(%g)\n" TAIL},
+    {"a list", HEAD "  %g : int[] = prim::Loop(%times, %true, %l)\n"
+                    "    block0(%i : int, %u : int[]):\n"
+                    "      %v : int[] = aten::add(%u, %u)\n"
+                    "      -> (%true, %v)\n"
+                    "  %k : int = aten::len(%g)\n" TAIL},
+    {"a tensor", HEAD "  %t : Tensor = aten::ones(%l, %n, %n, %n, %n)\n"
+                      "  %g : Tensor = prim::Loop(%times, %true, %t)\n"
+                      "    block0(%i : int, %u : Tensor):\n"
+                      "      %p : Tensor[] = prim::ListConstruct(%u, %u)\n"
+                      "      %v : Tensor = aten::cat(%p, %zero)\n"
+                      "      -> (%true, %v)\n"
+                      "  %m : Tensor = aten::sum(%g, %n)\n"
+                      "  %k : int = aten::Int(%m)\n" TAIL},
+    {"a tensor that repeats one element",
+     HEAD "  %t : Tensor = aten::ones(%l, %n, %n, %n, %n)\n"
+          "  %e : Tensor = aten::expand(%t, %big, %true)\n"
+          "  %g : Tensor = aten::neg(%e)\n"
+          "  %m : Tensor = aten::sum(%g, %n)\n"
+          "  %k : int = aten::Int(%m)\n" TAIL},
+};
+
+static bsm_status compile(const char *text, uint64_t max_memory) {
+  bsm_limits limits = BSM_LIMITS_INIT;
+  bsm_module_options loading = BSM_MODULE_OPTIONS_INIT;
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  limits.max_memory_bytes = max_memory;
+  loading.limits = &limits;
+  options.no_timing = true;
+  options.threads = 1;
+  bsm_status status =
+      bsm_module_load_memory(text, strlen(text), "growth", &loading, &module);
+  if (!status) status = bsm_compile(module, &options, &engine);
+  bsm_engine_destroy(engine);
+  bsm_module_destroy(module);
+  return status;
+}
+
+static void growth_is_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof(growing) / sizeof(growing[0]); i++) {
+    bsm_status status = compile(growing[i].text, 0);
+    if (bsm_status_code(status) != BSM_LIMIT ||
+        !strstr(bsm_status_message(status), "max_memory_bytes")) {
+      fail_msg("%s: %s", growing[i].name, bsm_status_message(status));
+    }
+    bsm_status_free(status);
+  }
+}
+
+static void a_limit_can_be_set(void **state) {
+  (void)state;
+  const char *text =
+      "graph(%x : Float(2)):\n"
+      "  %n : NoneType = prim::Constant()\n"
+      "  %l : int[] = prim::Constant[value=[1000000]]()\n"
+      "  %t : Tensor = aten::ones(%l, %n, %n, %n, %n)\n"
+      "  %m : Tensor = aten::sum(%t, %n)\n"
+      "  %r : Tensor = aten::mul(%x, %m)\n"
+      "  return (%r)\n";
+  bsm_status status = compile(text, 3 << 20);
+  assert_int_equal(bsm_status_code(status), BSM_LIMIT);
+  bsm_status_free(status);
+  status = compile(text, 16 << 20);
+  if (status) fail_msg("%s", bsm_status_message(status));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(growth_is_refused),
+      cmocka_unit_test(a_limit_can_be_set),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
