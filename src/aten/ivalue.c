@@ -38,7 +38,8 @@ bsm_status bsm_list_new(bsm_arena *arena, const struct bsm_type *elem_type,
 }
 
 /* Gives the list items of its own, with room for `cap`. */
-static bsm_status move_list(bsm_list *list, size_t cap) {
+__attribute__((cold, noinline)) static bsm_status move_list(bsm_list *list,
+                                                            size_t cap) {
   bsm_ivalue *items = BSM_NEW_ARRAY(list->arena, bsm_ivalue, cap);
   BSM_TRY_ALLOC(items);
   if (list->len > 0) memcpy(items, list->items, list->len * sizeof(*items));
@@ -57,11 +58,11 @@ bsm_status bsm_list_append(bsm_list *list, bsm_ivalue item) {
   return BSM_OK;
 }
 
-bsm_status bsm_list_own(bsm_list *list) {
+__attribute__((cold)) bsm_status bsm_list_own(bsm_list *list) {
   return list->used ? move_list(list, list->len + 1) : BSM_OK;
 }
 
-bsm_status bsm_list_copy(bsm_list *list, bsm_list **out) {
+__attribute__((cold)) bsm_status bsm_list_copy(bsm_list *list, bsm_list **out) {
   bsm_list *copy = BSM_NEW(list->arena, bsm_list);
   BSM_TRY_ALLOC(copy);
   if (!list->used) {
@@ -103,11 +104,14 @@ static bool key_equal(const bsm_ivalue *a, const bsm_ivalue *b) {
   return bsm_iv_equal(a, b);
 }
 
+/* Functions are marked cold where size matters more than speed: the library
+ * that only runs engines is held to its size. */
+
 /* Below this many keys, looking at each is faster than hashing. */
 enum { INDEXED_FROM = 8 };
 
 /* Of keys that are equal, the same; NaN is equal to nothing. */
-static size_t hash_key(const bsm_ivalue *key) {
+__attribute__((noinline)) static size_t hash_key(const bsm_ivalue *key) {
   const double zero = 0.0;
   switch (key->tag) {
     case BSM_IVALUE_INT:
@@ -124,21 +128,22 @@ static size_t hash_key(const bsm_ivalue *key) {
   }
 }
 
-static void add_to_index(bsm_dict *dict, size_t place) {
+__attribute__((cold, noinline)) static void add_to_index(bsm_dict *dict,
+                                                         size_t place) {
   const size_t mask = dict->index_size - 1;
   size_t i = hash_key(&dict->keys[place]) & mask;
   while (dict->index[i]) i = (i + 1) & mask;
   dict->index[i] = (uint32_t)place + 1;
 }
 
-static void fill_index(bsm_dict *dict) {
+__attribute__((cold, noinline)) static void fill_index(bsm_dict *dict) {
   memset(dict->index, 0, dict->index_size * sizeof(*dict->index));
   for (size_t i = 0; i < dict->len; i++) add_to_index(dict, i);
   dict->indexed = dict->len;
 }
 
 /* At most half full, with room for as many keys again. */
-bsm_status bsm_dict_make_index(bsm_dict *dict) {
+__attribute__((cold)) bsm_status bsm_dict_make_index(bsm_dict *dict) {
   size_t size = 4 * INDEXED_FROM;
   if (dict->len < INDEXED_FROM || dict->len >= UINT32_MAX / 8) return BSM_OK;
   while (size < 4 * dict->len) size *= 2;
@@ -154,7 +159,8 @@ static bool has_index(const bsm_dict *dict) {
 }
 
 /* The place of the key, or `len`. */
-static size_t find_key(const bsm_dict *dict, bsm_ivalue key) {
+__attribute__((noinline)) static size_t find_key(const bsm_dict *dict,
+                                                 bsm_ivalue key) {
   size_t i = 0;
   if (!has_index(dict)) {
     while (i < dict->len && !key_equal(&dict->keys[i], &key)) i++;
@@ -173,7 +179,7 @@ bsm_ivalue *bsm_dict_find(const bsm_dict *dict, bsm_ivalue key) {
   return i < dict->len ? &dict->values[i] : NULL;
 }
 
-static bsm_status grow_dict(bsm_dict *dict) {
+__attribute__((cold)) static bsm_status grow_dict(bsm_dict *dict) {
   const size_t cap = dict->cap < 4 ? 4 : dict->cap * 2;
   bsm_ivalue *keys = BSM_NEW_ARRAY(dict->arena, bsm_ivalue, cap);
   bsm_ivalue *values = BSM_NEW_ARRAY(dict->arena, bsm_ivalue, cap);
@@ -206,7 +212,7 @@ bsm_status bsm_dict_set(bsm_dict *dict, bsm_ivalue key, bsm_ivalue value) {
   return BSM_OK;
 }
 
-bool bsm_dict_delete(bsm_dict *dict, bsm_ivalue key) {
+__attribute__((cold)) bool bsm_dict_delete(bsm_dict *dict, bsm_ivalue key) {
   const bool indexed = has_index(dict);
   const size_t i = find_key(dict, key);
   if (i == dict->len) return false;
@@ -218,7 +224,7 @@ bool bsm_dict_delete(bsm_dict *dict, bsm_ivalue key) {
   return true;
 }
 
-void bsm_dict_truncate(bsm_dict *dict, size_t len) {
+__attribute__((cold)) void bsm_dict_truncate(bsm_dict *dict, size_t len) {
   const size_t mask = dict->index_size - 1;
   while (dict->len > len) {
     /* The last key was put behind all others that have its hash, so nothing

@@ -2,7 +2,7 @@
 /* Text without control characters. */
 #include "base/printable.h"
 
-void bsm_make_printable(char *text, size_t length) {
+__attribute__((cold)) void bsm_make_printable(char *text, size_t length) {
   unsigned char before = 0;
   for (size_t i = 0; i < length; i++) {
     const unsigned char c = (unsigned char)text[i];

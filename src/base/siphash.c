@@ -16,7 +16,8 @@ static uint64_t rotate(uint64_t x, int bits) {
   return x << bits | x >> (64 - bits);
 }
 
-static void mix(state *s) {
+/* Not inlined: it would be there six times, and keys are short. */
+__attribute__((noinline)) static void mix(state *s) {
   s->a += s->b;
   s->b = rotate(s->b, 13) ^ s->a;
   s->a = rotate(s->a, 32);
@@ -36,7 +37,8 @@ static void absorb(state *s, uint64_t word) {
 }
 
 /* `n` bytes, at most 8, the first in the lowest bits. */
-static uint64_t read_word(const uint8_t *bytes, size_t n) {
+__attribute__((noinline)) static uint64_t read_word(const uint8_t *bytes,
+                                                    size_t n) {
   uint64_t word = 0;
   for (size_t i = 0; i < n; i++) word |= (uint64_t)bytes[i] << 8 * i;
   return word;
@@ -65,7 +67,7 @@ static uint64_t process_key[2];
 
 /* Where the system has no random numbers, the time and an address are what a
  * file cannot know. */
-static void draw_key(void) {
+__attribute__((cold)) static void draw_key(void) {
   if (getrandom(process_key, sizeof(process_key), GRND_NONBLOCK) ==
       (ssize_t)sizeof(process_key)) {
     return;
