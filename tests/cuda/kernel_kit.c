@@ -67,6 +67,7 @@ bsm_status try_compile(device *d, const char *name, const char *text,
                        bsm_str *code) {
   glob_t found;
   assert_int_equal(glob(BSM_KERNELS_DIR "/*.cuh", 0, NULL, &found), 0);
+  assert_int_equal(glob(BSM_KERNELS_DIR "/*.h", GLOB_APPEND, NULL, &found), 0);
   const char **texts = BSM_NEW_ARRAY(&d->arena, const char *, found.gl_pathc);
   const char **names = BSM_NEW_ARRAY(&d->arena, const char *, found.gl_pathc);
   assert_true(texts && names);

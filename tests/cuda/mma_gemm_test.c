@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backend/cuda/kernels/params.h"
+#include "bessemer/network.h"
 #include "cuda/kernel_kit.h"
-
-#define MAX_OPTIONS 48
 
 typedef struct tile {
   int bm, bn, bk, wm, wn, stages, splits;
@@ -21,12 +21,13 @@ typedef struct shape {
   int c_extra;  /* elements between rows of the result */
   bool is_conv; /* groups share rows of A and C; else they follow each other */
   bool has_bias, has_residual;
-  const char *activation;
+  int activation;
+  /* How operands lie: a as images or rows, or with the maps of a pixel far
+   * apart; b by maps, or with the taps of a map far apart. */
+  bool a_planes, b_rows;
+  /* Elements one by one, though they lie together. */
+  bool elements;
 } shape;
-
-typedef struct gemm_args {
-  bsm_cu_address a, b, bias, residual, c, partial, counters;
-} gemm_args;
 
 typedef struct problem {
   const shape *s;
@@ -34,10 +35,10 @@ typedef struct problem {
   bool is_bf16;
   int oh, ow, m, n, k;
   int a_row, c_row;
-  size_t a_batch, b_batch, c_batch; /* elements */
+  size_t a_map; /* elements from map to map of A */
+  size_t a_image, a_batch, b_batch, c_batch;
   size_t a_count, b_count, c_count;
-  uint16_t *a, *b, *residual;
-  float *bias;
+  uint16_t *a, *b, *residual, *bias;
 } problem;
 
 /* ---- numbers ---- */
@@ -70,9 +71,9 @@ static uint16_t *numbers(size_t count, uint32_t seed, bool is_bf16) {
 
 /* ---- what is expected ---- */
 
-static double activate(const char *name, double x) {
-  if (strcmp(name, "act_relu") == 0) return x < 0 ? 0 : x;
-  if (strcmp(name, "act_silu") == 0) return x / (1 + exp(-x));
+static double activate(int activation, double x) {
+  if (activation == BSM_ACTIVATION_RELU) return x < 0 ? 0 : x;
+  if (activation == BSM_ACTIVATION_SILU) return x / (1 + exp(-x));
   return x;
 }
 
@@ -91,12 +92,13 @@ static sum sum_of(const problem *p, int g, int m, int n) {
       const int ix = pixel % p->ow * s->stride - s->padding + x * s->dilation;
       for (int c = 0; c < s->channels; c++, k++) {
         if (iy < 0 || iy >= s->ih || ix < 0 || ix >= s->iw) continue;
-        const size_t row = (size_t)((image * s->ih + iy) * s->iw + ix);
-        const size_t at =
-            (size_t)g * p->a_batch + row * (size_t)p->a_row + (size_t)c;
+        const size_t at = (size_t)g * p->a_batch + (size_t)image * p->a_image +
+                          (size_t)(iy * s->iw + ix) * (size_t)p->a_row +
+                          (size_t)c * p->a_map;
+        const size_t b_at = (size_t)(s->b_rows ? k * p->n + n : n * p->k + k);
         const double a = (double)value_of(p->a[at], p->is_bf16);
-        const double b = (double)value_of(
-            p->b[(size_t)g * p->b_batch + (size_t)(n * p->k + k)], p->is_bf16);
+        const double b =
+            (double)value_of(p->b[(size_t)g * p->b_batch + b_at], p->is_bf16);
         out.value += a * b;
         out.size += fabs(a * b);
       }
@@ -111,7 +113,9 @@ static void check_element(const problem *p, int g, int m, int n,
       (size_t)g * p->c_batch + (size_t)m * (size_t)p->c_row + (size_t)n;
   sum s = sum_of(p, g, m, n);
   double expected = s.value * 0.5;
-  if (p->s->has_bias) expected += (double)p->bias[g * p->n + n];
+  if (p->s->has_bias) {
+    expected += (double)value_of(p->bias[g * p->n + n], p->is_bf16);
+  }
   if (p->s->has_residual) {
     expected += (double)value_of(p->residual[at], p->is_bf16);
   }
@@ -152,12 +156,16 @@ static problem make_problem(const shape *s, const tile *t, bool is_bf16) {
   p.n = s->maps;
   p.k = s->kh * s->kw * s->channels;
   const int in_row = s->is_conv ? s->groups : 1;
-  p.a_row = s->channels * in_row;
+  const size_t plane = (size_t)(s->is_conv ? s->ih * s->iw : s->images);
+  p.a_row = s->a_planes ? 1 : s->channels * in_row;
+  p.a_map = s->a_planes ? plane : 1;
   p.c_row = s->maps * in_row + s->c_extra;
-  const size_t a_rows = (size_t)(s->images * s->ih * s->iw);
-  const size_t a_one = a_rows * (size_t)p.a_row;
+  const size_t a_one =
+      (size_t)(s->images * s->ih * s->iw) * (size_t)(s->channels * in_row);
   const size_t c_one = (size_t)p.m * (size_t)p.c_row;
-  p.a_batch = s->is_conv ? (size_t)s->channels : a_one;
+  /* The rows of a product are images of one pixel. */
+  p.a_image = s->is_conv ? a_one / (size_t)s->images : (size_t)p.a_row;
+  p.a_batch = s->is_conv ? (size_t)s->channels * p.a_map : a_one;
   p.b_batch = (size_t)(p.n * p.k);
   p.c_batch = s->is_conv ? (size_t)s->maps : c_one;
   p.a_count = s->is_conv ? a_one : a_one * (size_t)s->groups;
@@ -166,11 +174,7 @@ static problem make_problem(const shape *s, const tile *t, bool is_bf16) {
   p.a = numbers(p.a_count, 1, is_bf16);
   p.b = numbers(p.b_count, 2, is_bf16);
   p.residual = numbers(p.c_count, 3, is_bf16);
-  p.bias = malloc((size_t)(p.n * s->groups) * sizeof(float));
-  assert_non_null(p.bias);
-  for (int i = 0; i < p.n * s->groups; i++) {
-    p.bias[i] = (float)(i % 7) * 0.125f - 0.3f;
-  }
+  p.bias = numbers((size_t)(p.n * s->groups), 4, is_bf16);
   return p;
 }
 
@@ -181,81 +185,88 @@ static void free_problem(problem *p) {
   free(p->bias);
 }
 
+#define MAX_OPTIONS 16
+
 typedef struct options {
   const char *at[MAX_OPTIONS];
-  int count;
 } options;
-
-static void define(device *d, options *o, const char *name, long value) {
-  assert_true(o->count < MAX_OPTIONS - 1);
-  o->at[o->count] = bsm_arena_printf(&d->arena, "-D%s=%ld", name, value);
-  assert_non_null(o->at[o->count++]);
-}
 
 static options options_of(device *d, const problem *p) {
   const shape *s = p->s;
   const tile *t = p->t;
-  options o = {{p->is_bf16 ? "-DT=bf16" : "-DT=f16",
-                bsm_arena_printf(&d->arena, "-DACTIVATION=%s", s->activation),
-                "-DALPHA=0", "-DBETA=0", "-DSCALE=0.5"},
-               5};
+  const int a = s->elements || s->a_planes ? 0 : 1;
+  const int b = s->elements ? 0 : s->b_rows ? 2 : 1;
+  options o = {{p->is_bf16 ? "-DK_T=bf16" : "-DK_T=f16", "-DK_TRANSPOSED=0"}};
   const struct {
     const char *name;
-    long value;
+    int value;
   } all[] = {{"BM", t->bm},
              {"BN", t->bn},
              {"BK", t->bk},
              {"WM", t->wm},
              {"WN", t->wn},
              {"STAGES", t->stages},
-             {"SPLITS", t->splits},
-             {"M", p->m},
-             {"N", p->n},
-             {"K", p->k},
-             {"CONV", s->is_conv},
-             {"IH", s->ih},
-             {"IW", s->iw},
-             {"IC", s->channels},
-             {"OH", p->oh},
-             {"OW", p->ow},
-             {"KH", s->kh},
-             {"KW", s->kw},
-             {"SH", s->stride},
-             {"SW", s->stride},
-             {"PH", s->padding},
-             {"PW", s->padding},
-             {"DH", s->dilation},
-             {"DW", s->dilation},
-             {"A_ROW", p->a_row},
-             {"C_ROW", p->c_row},
-             {"R_ROW", p->c_row},
-             {"A_BATCH", (long)p->a_batch},
-             {"B_BATCH", (long)p->b_batch},
-             {"C_BATCH", (long)p->c_batch},
-             {"R_BATCH", (long)p->c_batch},
-             {"BIAS_BATCH", p->n},
-             {"HAS_BIAS", s->has_bias},
-             {"HAS_RESIDUAL", s->has_residual}};
+             {"SPLIT", t->splits > 1},
+             {"ACTIVATION", s->activation},
+             {"IMAGE", s->is_conv ? 2 : 0},
+             {"A", a},
+             {"B", b}};
   for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-    define(d, &o, all[i].name, all[i].value);
+    o.at[2 + i] =
+        bsm_arena_printf(&d->arena, "-DK_%s=%d", all[i].name, all[i].value);
+    assert_non_null(o.at[2 + i]);
   }
   return o;
 }
 
 /* ---- running ---- */
 
-static unsigned tiles_of(int size, int tile_size) {
-  return (unsigned)((size + tile_size - 1) / tile_size);
+static int tiles_of(int size, int tile_size) {
+  return (size + tile_size - 1) / tile_size;
+}
+
+static bsm_cuda_mma parameters_of(const problem *p) {
+  const shape *s = p->s;
+  const int tiles = tiles_of(p->k, p->t->bk);
+  return (bsm_cuda_mma){.m = p->m,
+                        .n = p->n,
+                        .k = p->k,
+                        .tiles_n = tiles_of(p->n, p->t->bn),
+                        .splits = p->t->splits,
+                        .split_k = tiles_of(tiles, p->t->splits) * p->t->bk,
+                        .scale = 0.5f,
+                        .loops = 1,
+                        .batch_sizes = {s->groups},
+                        .a_batch = {(int64_t)p->a_batch},
+                        .b_batch = {(int64_t)p->b_batch},
+                        .y_batch = {(int64_t)p->c_batch},
+                        .residual_batch = {(int64_t)p->c_batch},
+                        .bias_batch = p->n,
+                        .a_row = p->a_row,
+                        .a_column = (int64_t)p->a_map,
+                        .b_row = s->b_rows ? p->n : 1,
+                        .b_column = s->b_rows ? 1 : p->k,
+                        .y_row = p->c_row,
+                        .residual_row = p->c_row,
+                        .residual_column = 1,
+                        .maps = s->channels,
+                        .in = {1, s->ih, s->iw},
+                        .in_stride = {0, s->iw * p->a_row, p->a_row},
+                        .out = {1, p->oh, p->ow},
+                        .kernel = {1, s->kh, s->kw},
+                        .stride = {1, s->stride, s->stride},
+                        .dilation = {1, s->dilation, s->dilation},
+                        .pre = {0, s->padding, s->padding},
+                        .image_stride = (int64_t)p->a_image};
 }
 
 static void run(device *d, bsm_cu_function f, const problem *p,
-                const gemm_args *args) {
+                bsm_cuda_mma *args) {
   const tile *t = p->t;
-  gemm_args parameter = *args;
-  void *parameters[] = {&parameter};
+  void *parameters[] = {args};
   const bsm_cu_launch_config config = {
-      .grid = {tiles_of(p->n, t->bn), tiles_of(p->m, t->bm),
-               (unsigned)(p->s->groups * t->splits)},
+      .grid = {(unsigned)(args->tiles_n * tiles_of(p->m, t->bm)),
+               (unsigned)t->splits, (unsigned)p->s->groups},
       .block = {(unsigned)(32 * t->wm * t->wn), 1, 1},
       .shared_bytes = (unsigned)(t->stages * (t->bm + t->bn) * t->bk * 2),
       .stream = d->stream};
@@ -271,25 +282,27 @@ static void run_problem(const shape *s, const tile *t, bool is_bf16) {
       load_kernels(&d, "mma_gemm.cu", kernel_file(&d, "mma_gemm.cu"), o.at);
   bsm_cu_function f = find_kernel(&d, module, "mma_gemm");
   const size_t tiles =
-      (size_t)tiles_of(p.n, t->bn) * tiles_of(p.m, t->bm) * (size_t)s->groups;
+      (size_t)(tiles_of(p.n, t->bn) * tiles_of(p.m, t->bm)) * (size_t)s->groups;
   const size_t c_bytes = p.c_count * 2;
   uint32_t *zeros = calloc(tiles, 4);
   uint16_t *c = malloc(c_bytes), *first = malloc(c_bytes);
   assert_true(zeros && c && first);
-  gemm_args args = {
-      .a = put(&d, p.a, p.a_count * 2),
-      .b = put(&d, p.b, p.b_count * 2),
-      .bias = put(&d, p.bias, (size_t)(p.n * s->groups) * 4),
-      .residual = put(&d, p.residual, p.c_count * 2),
-      .partial = put(&d, NULL, tiles * (size_t)(t->splits * t->bm * t->bn) * 4),
-      .counters = put(&d, zeros, tiles * 4)};
+  bsm_cuda_mma args = parameters_of(&p);
+  args.a = put(&d, p.a, p.a_count * 2);
+  args.b = put(&d, p.b, p.b_count * 2);
+  args.partial = put(&d, NULL, tiles * (size_t)(t->splits * t->bm * t->bn) * 4);
+  args.counters = put(&d, zeros, tiles * 4);
+  const bsm_cu_address bias = put(&d, p.bias, (size_t)(p.n * s->groups) * 2);
+  const bsm_cu_address residual = put(&d, p.residual, p.c_count * 2);
+  if (s->has_bias) args.bias = bias;
+  if (s->has_residual) args.residual = residual;
   /* In any order of blocks and warps the same bits. */
   for (uint64_t order = 0; order < 3; order++) {
     d.standin.mode(0, order, 90);
-    args.c = put(&d, NULL, c_bytes);
+    args.y = put(&d, NULL, c_bytes);
     run(&d, f, &p, &args);
-    fetch(&d, c, args.c, c_bytes);
-    drop(&d, args.c);
+    fetch(&d, c, args.y, c_bytes);
+    drop(&d, args.y);
     if (order == 0) {
       memcpy(first, c, c_bytes);
       check(&p, c);
@@ -298,8 +311,8 @@ static void run_problem(const shape *s, const tile *t, bool is_bf16) {
   }
   fetch(&d, zeros, args.counters, tiles * 4);
   for (size_t i = 0; i < tiles; i++) assert_int_equal(zeros[i], 0);
-  const bsm_cu_address all[] = {args.a,        args.b,       args.bias,
-                                args.residual, args.partial, args.counters};
+  const bsm_cu_address all[] = {args.a,   args.b,       bias,
+                                residual, args.partial, args.counters};
   for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) drop(&d, all[i]);
   assert_cu(d.driver.module_unload(module));
   free(zeros);
@@ -322,24 +335,24 @@ static const shape product = {.images = 77,
                               .ih = 1,
                               .iw = 1,
                               .channels = 136,
-                              .maps = 53,
+                              .maps = 56,
                               .kh = 1,
                               .kw = 1,
                               .stride = 1,
                               .dilation = 1,
-                              .groups = 2,
-                              .activation = "act_none"};
+                              .groups = 2};
 
 static void multiplies(void **state) {
   (void)state;
   for (size_t i = 0; i < TILES; i++) {
     shape s = product;
     for (int kind = 0; kind < 2; kind++) run_problem(&s, &tiles[i], kind);
-    s.maps = 70;
-    s.c_extra = 2;
+    s.maps = 72;
+    s.b_rows = true;
+    s.c_extra = 3;
     s.has_bias = true;
     s.has_residual = true;
-    s.activation = "act_silu";
+    s.activation = BSM_ACTIVATION_SILU;
     run_problem(&s, &tiles[i], i % 2);
   }
 }
@@ -348,19 +361,35 @@ static void multiplies_less_than_a_tile(void **state) {
   (void)state;
   shape s = product;
   s.images = 1;
-  s.maps = 3;
+  s.maps = 8;
   s.channels = 8;
   s.groups = 1;
   for (size_t i = 0; i < TILES; i++) run_problem(&s, &tiles[i], i % 2);
 }
 
+static void multiplies_matrices_of_any_strides(void **state) {
+  (void)state;
+  shape s = product;
+  s.maps = 53;
+  s.channels = 139;
+  s.elements = true;
+  for (size_t i = 0; i < TILES; i++) {
+    s.a_planes = i % 2;
+    s.b_rows = i / 2 % 2;
+    run_problem(&s, &tiles[i], i % 2);
+  }
+}
+
 static void convolves(void **state) {
   (void)state;
-  static const shape shapes[] = {
-      {2, 7, 9, 24, 21, 3, 3, 1, 1, 1, 1, 0, true, true, true, "act_relu"},
-      {1, 11, 8, 16, 40, 3, 3, 2, 1, 1, 1, 0, true, true, false, "act_relu"},
-      {2, 10, 10, 8, 11, 3, 5, 1, 2, 2, 3, 0, true, false, true, "act_silu"},
-      {1, 9, 9, 64, 32, 1, 1, 2, 0, 1, 1, 1, true, true, false, "act_none"},
+  const int relu = BSM_ACTIVATION_RELU, silu = BSM_ACTIVATION_SILU;
+  const shape shapes[] = {
+      {2, 7, 9, 24, 21, 3, 3, 1, 1, 1, 1, 0, true, true, true, relu, 0, 0, 0},
+      {1, 11, 8, 16, 40, 3, 3, 2, 1, 1, 1, 0, true, true, false, relu, 0, 0, 0},
+      {2, 10, 10, 8, 11, 3, 5, 1, 2, 2, 3, 0, true, false, true, silu, 0, 0, 0},
+      {1, 9, 9, 64, 32, 1, 1, 2, 0, 1, 1, 1, true, true, false, 0, 0, 0, 0},
+      {2, 13, 11, 3, 20, 5, 5, 2, 2, 1, 1, 0, true, true, false, relu, 1, 0, 1},
+      {1, 8, 9, 5, 6, 3, 3, 1, 1, 1, 2, 0, true, true, true, 0, 0, 0, 1},
   };
   for (size_t k = 0; k < sizeof(shapes) / sizeof(shapes[0]); k++) {
     for (size_t i = 0; i < TILES; i++) {
@@ -373,6 +402,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(multiplies),
       cmocka_unit_test(multiplies_less_than_a_tile),
+      cmocka_unit_test(multiplies_matrices_of_any_strides),
       cmocka_unit_test(convolves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,8 @@ typedef struct bsm_cuda_stream {
   /* What is captured, NULL until something is; and what `stream` was meanwhile.
    */
   bsm_cu_stream recorder, live;
-  bsm_cuda_fault *fault; /* the host's memory, that kernels write to */
+  bsm_cuda_fault *fault;   /* the host's memory, that kernels write to */
+  bsm_cu_address counters; /* 0 until a step needs them */
   struct {
     bsm_cuda_piece *first, *last; /* in use, in the order of the stream */
     bsm_cuda_piece *spare;
@@ -101,6 +102,8 @@ bsm_status bsm_cuda_stream_create(bsm_device *device,
                                   const bsm_stream_options *options,
                                   bsm_stream **out);
 void bsm_cuda_stream_destroy(bsm_stream *stream);
+/* Sees that the stream has counters for kernels. */
+BSM_NODISCARD bsm_status bsm_cuda_stream_count(bsm_stream *stream);
 bsm_status bsm_cuda_synchronize(bsm_stream *stream);
 bsm_status bsm_cuda_upload(bsm_stream *stream, void *to, const void *from,
                            size_t bytes);

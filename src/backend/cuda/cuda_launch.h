@@ -42,7 +42,10 @@ typedef enum bsm_cuda_slot_kind {
   BSM_CUDA_SLOT_WEIGHTS, /* of the plan */
   BSM_CUDA_SLOT_SCRATCH, /* of the step; `index` is an offset in bytes */
   BSM_CUDA_SLOT_FAULT,   /* where kernels report bad data: kernels/fault.cuh */
-  BSM_CUDA_SLOT_ROUND    /* no address, but the number of the round */
+  /* BSM_CUDA_COUNTERS numbers of 32 bits of the stream, which are zero between
+   * launches. */
+  BSM_CUDA_SLOT_COUNTERS,
+  BSM_CUDA_SLOT_ROUND /* no address, but the number of the round */
 } bsm_cuda_slot_kind;
 
 typedef struct bsm_cuda_slot {
@@ -70,6 +73,7 @@ typedef struct bsm_cuda_launch {
   bsm_cuda_rounds rounds;
 } bsm_cuda_launch;
 
+#define BSM_CUDA_COUNTERS 1024
 #define BSM_CUDA_MAX_LAUNCHES 16
 #define BSM_CUDA_MAX_SLOTS 40
 /* CUDA's limit for the parameters of a kernel before 12.1. */
@@ -174,6 +178,12 @@ typedef struct bsm_cuda_step_kind {
    * strides, weights' sizes. */
   bsm_status (*check)(const bsm_plan *plan, const bsm_plan_step *step);
   bsm_status (*launches)(bsm_cuda_launches *l);
+  /* As tactics and cost of the target (builder/target.h); NULL: there is one.
+   */
+  size_t (*tactics)(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                    const char **names);
+  double (*cost)(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                 const char *tactic);
 } bsm_cuda_step_kind;
 
 /* NULL: GPUs have no such steps. */

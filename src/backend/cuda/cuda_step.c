@@ -47,6 +47,8 @@ static uint64_t base_of(const prepared *p, const bsm_run *run,
       return (uint64_t)(uintptr_t)(run->scratch + slot->index);
     case BSM_CUDA_SLOT_FAULT:
       return (uint64_t)(uintptr_t)p->fault;
+    case BSM_CUDA_SLOT_COUNTERS:
+      return ((const bsm_cuda_stream *)run->stream)->counters;
     case BSM_CUDA_SLOT_ROUND:
       break;
   }
@@ -145,8 +147,17 @@ static bsm_status find_functions(prepared *p, bsm_code_image *code,
   return BSM_OK;
 }
 
-static bsm_status prepare(const bsm_cuda_stream *s, prepared *p,
-                          bsm_arena *arena, size_t *scratch_size) {
+static bool counts(const prepared *p) {
+  for (uint32_t i = 0; i < p->count; i++) {
+    for (uint32_t k = 0; k < p->launches[i].slot_count; k++) {
+      if (p->launches[i].slots[k].kind == BSM_CUDA_SLOT_COUNTERS) return true;
+    }
+  }
+  return false;
+}
+
+static bsm_status prepare(bsm_cuda_stream *s, prepared *p, bsm_arena *arena,
+                          size_t *scratch_size) {
   bsm_cuda_launches *l = BSM_NEW(arena, bsm_cuda_launches);
   BSM_TRY_ALLOC(l);
   BSM_TRY(make_launches(p, s->code, arena, l));
@@ -154,6 +165,7 @@ static bsm_status prepare(const bsm_cuda_stream *s, prepared *p,
   p->rounds = l->rounds;
   p->launches = l->items;
   *scratch_size = l->scratch_size;
+  if (counts(p)) BSM_TRY(bsm_cuda_stream_count(&s->base));
   return find_functions(p, s->code, arena);
 }
 

@@ -93,9 +93,23 @@ void bsm_cuda_stream_destroy(bsm_stream *stream) {
   }
   if (s->recorder) (void)d->driver.stream_destroy(s->recorder);
   if (s->fault) (void)d->driver.host_free(s->fault);
+  if (s->counters) (void)d->driver.memory_free(s->counters);
   if (!entered) bsm_cuda_leave(d);
   bsm_status_free(entered);
   bsm_deallocate(s->allocator, s);
+}
+
+static bsm_status count(bsm_cuda_device *d, bsm_cuda_stream *s) {
+  const size_t bytes = BSM_CUDA_COUNTERS * sizeof(uint32_t);
+  if (s->counters) return BSM_OK;
+  BSM_TRY_CUDA(&d->driver, memory_allocate, &s->counters, bytes);
+  return bsm_cuda_status(&d->driver,
+                         d->driver.fill_async(s->counters, 0, bytes, s->stream),
+                         "fill_async");
+}
+
+bsm_status bsm_cuda_stream_count(bsm_stream *stream) {
+  BSM_CUDA_INSIDE(device_of(stream), count(inside_, stream_of(stream)));
 }
 
 static bsm_status synchronize(bsm_cuda_device *d, bsm_cuda_stream *s) {

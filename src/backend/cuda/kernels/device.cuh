@@ -88,58 +88,6 @@ DEVICE T unpack(u32 pair, int which) {
   return x;
 }
 
-// ---- activations: the numbers are those of bsm_activation_type ----
-
-DEVICE float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
-
-// ACTIVATION is one of these names; alpha and beta as in bsm_activation.
-struct act_none {
-  static DEVICE float run(float x, float, float) { return x; }
-};
-struct act_relu {  // NaN stays NaN
-  static DEVICE float run(float x, float, float) { return x < 0 ? 0 : x; }
-};
-struct act_clip {
-  static DEVICE float run(float x, float alpha, float beta) {
-    return x < alpha ? alpha : x > beta ? beta : x;
-  }
-};
-struct act_leaky_relu {
-  static DEVICE float run(float x, float alpha, float) { return x < 0 ? alpha * x : x; }
-};
-struct act_sigmoid {
-  static DEVICE float run(float x, float, float) { return sigmoid(x); }
-};
-struct act_tanh {
-  static DEVICE float run(float x, float, float) { return tanhf(x); }
-};
-struct act_silu {
-  static DEVICE float run(float x, float, float) { return x * sigmoid(x); }
-};
-struct act_gelu {  // exact, by the error function
-  static DEVICE float run(float x, float, float) {
-    return 0.5f * x * (1.0f + erff(x * 0.70710678118654752440f));
-  }
-};
-struct act_gelu_tanh {
-  static DEVICE float run(float x, float, float) {
-    const float inner = 0.79788456080286535588f * (x + 0.044715f * x * x * x);
-    return 0.5f * x * (1.0f + tanhf(inner));
-  }
-};
-struct act_hard_sigmoid {  // clip(alpha x + beta, 0, 1)
-  static DEVICE float run(float x, float alpha, float beta) {
-    const float y = alpha * x + beta;
-    return y < 0 ? 0 : y > 1 ? 1 : y;
-  }
-};
-struct act_hard_swish {
-  static DEVICE float run(float x, float, float) {
-    const float y = x + 3.0f;
-    return x * (y < 0 ? 0 : y > 6 ? 6 : y) * (1.0f / 6.0f);
-  }
-};
-
 // ---- shared memory and asynchronous copies ----
 
 DEVICE u32 shared_address(const void *p) { return ptx_shared_address(p); }

@@ -8,10 +8,12 @@
 #if !defined(__CUDACC_RTC__) && !defined(BSM_EMULATED)
 #include <stdint.h>
 typedef uint32_t bsm_cuda_u32;
+typedef int32_t bsm_cuda_i32;
 typedef int64_t bsm_cuda_i64;
 typedef uint64_t bsm_cuda_u64;
 #else
 typedef unsigned int bsm_cuda_u32;
+typedef int bsm_cuda_i32;
 typedef long long bsm_cuda_i64;
 typedef unsigned long long bsm_cuda_u64;
 #endif

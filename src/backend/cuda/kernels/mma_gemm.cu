@@ -1,111 +1,243 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions of half and bfloat16 on tensor cores:
-//   C[m, n] = act(scale * sum_k A[m, k] B[n, k] + bias[n] + residual[m, n])
+//   y[m, n] = act(scale * sum_k A[m, k] B[k, n] + bias[n] + residual[m, n])
 // with sums in float. A convolution is the product of its windows: m is a pixel
-// (image, row, column), k a tap (kernel row, kernel column, channel) of
-// channels-last data; n an output map. B has the taps of a map in a row.
-//
-// Compiled for one shape: everything about it is a constant.
-//   T: f16 | bf16; ACTIVATION: act_...; ALPHA, BETA, SCALE
-//   BM, BN, BK: the tile of a block; WM, WN: warps in rows and columns; STAGES
-//   SPLITS: blocks that share the k of one tile; their partial sums are added
-//     in a fixed order by the one that ends last, so bits never change
-//   M, N, K: sizes of one batch or group; K a multiple of 8, as are the strides
-//   CONV: 0, or 1 with IH IW IC OH OW KH KW SH SW PH PW DH DW (IC: channels of
-//     one group, a multiple of 8)
-//   A_ROW, C_ROW, R_ROW: elements from row to row; A_BATCH, B_BATCH, C_BATCH,
-//     R_BATCH: from batch to batch (or group to group); BIAS_BATCH
-//   HAS_BIAS, HAS_RESIDUAL
+// of the output, k a tap (a place in the window, then a map of the input), n a
+// map of the output. Sizes and strides are parameters; what is compiled is the
+// tile of a block, and how operands come to shared memory:
+//   K_T: f16 | bf16; K_ACTIVATION
+//   K_BM, K_BN, K_BK: the tile of a block; K_WM, K_WN: warps in its rows and
+//     columns; K_STAGES: tiles of k that are on their way or used
+//   K_IMAGE: 0: A is a matrix; 2, 3: A is the windows of images, of which that
+//     many dimensions are of a size other than 1; K_TRANSPOSED: windows of a
+//     deconvolution
+//   K_A: ELEMENTS, or ALONG_K: 8 elements along k lie together, aligned
+//   K_B: ELEMENTS, ALONG_K, or ALONG_N
+//   K_SPLIT: 1: some blocks share the k of one tile. Their partial sums are
+//     added in a fixed order by the one that ends last, so bits never change
+// grid: (tiles, splits, batches)
 #include "device.cuh"
+#include "params.h"
+#include "scalar.cuh"
 
-struct mma_gemm_args {
-  const T *a, *b;
-  const float *bias;
-  const T *residual;
-  T *c;
-  float *partial;  // SPLITS > 1: [batch tiles SPLITS][BM BN]
-  u32 *counters;   // SPLITS > 1: one of each tile, zero before and after
+#define ELEMENTS 0
+#define ALONG_K 1
+#define ALONG_N 2
+
+typedef K_T T;
+
+enum {
+  THREADS = 32 * K_WM * K_WN,
+  K_CHUNKS = K_BK / 8,  // of 16 bytes
+  N_CHUNKS = K_BN / 8,
+  A_CHUNKS = K_BM * K_CHUNKS / THREADS,  // of one thread
+  B_CHUNKS = K_BN * K_CHUNKS / THREADS,
+  A_BYTES = K_BM * K_BK * 2,
+  STAGE_BYTES = A_BYTES + K_BN * K_BK * 2,
+  TM = K_BM / K_WM / 16,  // tiles of 16 rows of a warp
+  TN = K_BN / K_WN / 8,   // tiles of 8 columns of a warp
+  // The dimensions of images that are looked at: the last ones.
+  FIRST_DIM = K_IMAGE == 3 ? 0 : 1
 };
 
-#define THREADS (32 * WM * WN)
-#define CHUNKS (BK / 8)  // of 16 bytes in a row of a tile
-#define A_CHUNKS (BM * CHUNKS / THREADS)
-#define B_CHUNKS (BN * CHUNKS / THREADS)
-#define STAGE_ELEMENTS ((BM + BN) * BK)
-#define TM (BM / WM / 16)  // tiles of 16 rows of a warp
-#define TN (BN / WN / 8)   // tiles of 8 columns of a warp
-#define KTILES ((K + BK - 1) / BK)
-#define KTILES_SPLIT ((KTILES + SPLITS - 1) / SPLITS)
-
-static_assert(BM * CHUNKS % THREADS == 0 && BN * CHUNKS % THREADS == 0, "");
+static_assert(K_BM * K_CHUNKS % THREADS == 0, "threads fetch equal parts");
+static_assert(K_BN * K_CHUNKS % THREADS == 0, "threads fetch equal parts");
 static_assert(TN % 2 == 0, "B is fetched for 16 columns at a time");
 
-// Where chunk `c` of row `r` lies, so that eight rows of one column of chunks
-// are in different banks.
-DEVICE int swizzle(int r, int c) {
-  return CHUNKS >= 8 ? (r * CHUNKS + (c ^ (r & 7))) * 8
-                     : (r * CHUNKS + (c ^ ((r >> 1) & (CHUNKS - 1)))) * 8;
+// Where chunk `c` of row `r` lies, in bytes, when rows have CHUNKS of them: so
+// that eight rows of one column of chunks are in different banks.
+template <int CHUNKS>
+DEVICE u32 swizzle(int r, int c) {
+  return 16u * (u32)(r * CHUNKS + (CHUNKS >= 8 ? c ^ (r & 7)
+                                   : CHUNKS == 4 ? c ^ ((r >> 1) & 3)
+                                                 : c ^ ((r >> 2) & 1)));
 }
 
-// ---- rows of A ----
+// Of the 8 elements from `at` on, how many are before `end`.
+DEVICE int left(int at, int end) {
+  const int n = end - at;
+  return n < 0 ? 0 : n > 8 ? 8 : n;
+}
 
-struct row_of_a {
-  const T *base;
-  int y, x;  // CONV: of the window's first tap, may be negative
-  bool valid;
+// ---- A ----
+
+// Which tap of the window and which map a number of k is.
+struct tap {
+  int map, at[3];
 };
 
-DEVICE row_of_a make_row(const T *a, int m) {
+DEVICE tap find_tap(const bsm_cuda_mma &p, int k) {
+  tap t = {k, {0, 0, 0}};
+  if constexpr (K_IMAGE) {
+    int place = k / p.maps;
+    t.map = k - place * p.maps;
+#pragma unroll
+    for (int d = 2; d >= FIRST_DIM; d--) {
+      t.at[d] = place % p.kernel[d];
+      place /= p.kernel[d];
+    }
+  }
+  return t;
+}
+
+DEVICE void advance(const bsm_cuda_mma &p, tap &t, int k) {
+  t.map += k;
+  if constexpr (K_IMAGE) {
+    while (t.map >= p.maps) {
+      t.map -= p.maps;
+      if (++t.at[2] < p.kernel[2]) continue;
+      t.at[2] = 0;
+      if (++t.at[1] < p.kernel[1] || K_IMAGE < 3) continue;
+      t.at[1] = 0;
+      t.at[0]++;
+    }
+  }
+}
+
+// A row of A. `at`: K_IMAGE: where the window begins, which may be outside; of
+// a deconvolution, the pixel and its padding.
+struct row_of_a {
+  const T *base;
+  int at[3];
+  bool exists;
+};
+
+DEVICE row_of_a make_row(const bsm_cuda_mma &p, const T *a, int m) {
   row_of_a row;
-  row.valid = m < M;
-#if CONV
-  const int n = m / (OH * OW), pixel = m % (OH * OW);
-  row.y = pixel / OW * SH - PH;
-  row.x = pixel % OW * SW - PW;
-  row.base = a + (i64)n * IH * IW * A_ROW;
-#else
-  row.y = row.x = 0;
-  row.base = a + (i64)m * A_ROW;
-#endif
+  row.exists = m < p.m;
+  if constexpr (K_IMAGE) {
+    int pixel = m;
+#pragma unroll
+    for (int d = 2; d >= FIRST_DIM; d--) {
+      const int at = pixel % p.out[d];
+      pixel /= p.out[d];
+      row.at[d] = K_TRANSPOSED ? at + p.pre[d] : at * p.stride[d] - p.pre[d];
+    }
+    row.base = a + pixel * p.image_stride;
+  } else {
+    row.base = a + m * p.a_row;
+  }
   return row;
 }
 
-DEVICE void fetch_a(const row_of_a &row, int k, u32 to) {
-  bool valid = row.valid && k < K;
-  const T *from = row.base;
-#if CONV
-  const int tap = k / IC, channel = k % IC;
-  const int y = row.y + tap / KW * DH, x = row.x + tap % KW * DW;
-  valid = valid && (unsigned)y < (unsigned)IH && (unsigned)x < (unsigned)IW;
-  if (valid) from += (i64)(y * IW + x) * A_ROW + channel;
-#else
-  if (valid) from += k;
-#endif
-  copy16_async(to, from, valid);
+// The address of a tap; NULL: it is outside.
+DEVICE const T *find(const bsm_cuda_mma &p, const row_of_a &row, const tap &t) {
+  bool inside = row.exists;
+  const T *from = row.base + t.map * p.a_column;
+  if constexpr (K_IMAGE) {
+    int offset = 0;
+#pragma unroll
+    for (int d = FIRST_DIM; d < 3; d++) {
+      int at = K_TRANSPOSED ? row.at[d] - t.at[d] * p.dilation[d]
+                            : row.at[d] + t.at[d] * p.dilation[d];
+      if constexpr (K_TRANSPOSED) {
+        inside = inside && at % p.stride[d] == 0 && at >= 0;
+        at /= p.stride[d];
+      }
+      inside = inside && (u32)at < (u32)p.in[d];
+      offset += at * p.in_stride[d];
+    }
+    from += offset;
+  }
+  return inside ? from : 0;
 }
 
-// ---- multiplying ----
+// ---- the end of a tile ----
+
+DEVICE void store_one(const bsm_cuda_mma &p, const T *bias, const T *residual,
+                      T *y, int m, int n, float x0, float x1) {
+  if (m >= p.m || n >= p.n) return;
+  float v[2] = {x0 * p.scale, x1 * p.scale};
+  const bool two = n + 1 < p.n;
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    if (i && !two) break;
+    if (bias) v[i] += to_float(bias[n + i]);
+    if (residual) {
+      v[i] += to_float(residual[m * p.residual_row +
+                                (n + i) * p.residual_column]);
+    }
+    v[i] = activate(K_ACTIVATION, v[i], p.alpha, p.beta);
+  }
+  T *to = y + m * p.y_row + n;
+  if (two && ((u64)to & 3) == 0) {
+    *(u32 *)to = pack2<T>(v[0], v[1]);
+    return;
+  }
+  to[0] = from_float<T>(v[0]);
+  if (two) to[1] = from_float<T>(v[1]);
+}
 
 struct accumulators {
   float at[TM][TN][4];
 };
 
-// One tile of k that is in shared memory.
+// Leaves the sums for the block that ends last; true in that one, with all
+// sums added in the order of the splits.
+DEVICE bool join_splits(const bsm_cuda_mma &p, accumulators &sums, int tile,
+                        int split) {
+  __shared__ u32 arrived;
+  const i64 size = K_BM * K_BN;
+  float *all = (float *)p.partial + (i64)tile * p.splits * size;
+  u32 *counter = (u32 *)p.counters + tile;
+  const int thread = (int)threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < TM * TN; i++) {
+    const float *v = sums.at[i / TN][i % TN];
+    *(float4 *)(all + split * size + (i * THREADS + thread) * 4) =
+        make_float4(v[0], v[1], v[2], v[3]);
+  }
+  __threadfence();
+  __syncthreads();
+  if (thread == 0) arrived = atomicAdd(counter, 1);
+  __syncthreads();
+  if (arrived != (u32)p.splits - 1) return false;
+  __threadfence();
+  if (thread == 0) *counter = 0;
+#pragma unroll
+  for (int i = 0; i < TM * TN; i++) {
+    float *v = sums.at[i / TN][i % TN];
+    v[0] = v[1] = v[2] = v[3] = 0;
+  }
+  for (int s = 0; s < p.splits; s++) {
+#pragma unroll
+    for (int i = 0; i < TM * TN; i++) {
+      float *v = sums.at[i / TN][i % TN];
+      const float4 x = __ldcg(
+          (const float4 *)(all + s * size + (i * THREADS + thread) * 4));
+      v[0] += x.x;
+      v[1] += x.y;
+      v[2] += x.z;
+      v[3] += x.w;
+    }
+  }
+  return true;
+}
+
+// ---- multiplying ----
+
+// One tile of k that is in shared memory, at the addresses `a` and `b`.
 DEVICE void multiply_tile(accumulators &sums, u32 a, u32 b, int warp_row,
                           int warp_column, int lane) {
 #pragma unroll
-  for (int k = 0; k < BK / 16; k++) {
+  for (int k = 0; k < K_BK / 16; k++) {
     u32 fa[TM][4], fb[TN][2];
 #pragma unroll
     for (int i = 0; i < TM; i++) {
-      const int r = warp_row * (BM / WM) + i * 16 + lane % 16;
-      ptx_ldmatrix_x4(a + 2 * swizzle(r, 2 * k + lane / 16), fa[i]);
+      const int r = warp_row * (K_BM / K_WM) + i * 16 + lane % 16;
+      ptx_ldmatrix_x4(a + swizzle<K_CHUNKS>(r, 2 * k + lane / 16), fa[i]);
     }
 #pragma unroll
     for (int j = 0; j < TN; j += 2) {
-      const int r = warp_column * (BN / WN) + j * 8 + lane % 8 + lane / 16 * 8;
+      const int n = warp_column * (K_BN / K_WN) + j * 8;
       u32 both[4];
-      ptx_ldmatrix_x4(b + 2 * swizzle(r, 2 * k + lane / 8 % 2), both);
+      if constexpr (K_B == ALONG_N) {
+        const int r = k * 16 + lane % 8 + lane / 8 % 2 * 8;
+        ptx_ldmatrix_x4_trans(b + swizzle<N_CHUNKS>(r, n / 8 + lane / 16), both);
+      } else {
+        const int r = n + lane % 8 + lane / 16 * 8;
+        ptx_ldmatrix_x4(b + swizzle<K_CHUNKS>(r, 2 * k + lane / 8 % 2), both);
+      }
       fb[j][0] = both[0];
       fb[j][1] = both[1];
       fb[j + 1][0] = both[2];
@@ -119,121 +251,102 @@ DEVICE void multiply_tile(accumulators &sums, u32 a, u32 b, int warp_row,
   }
 }
 
-// ---- the end of a tile ----
-
-DEVICE void store_pair(const mma_gemm_args &p, int batch, int m, int n,
-                       float x0, float x1) {
-  if (m >= M || n >= N) return;
-  const bool two = n + 1 < N;
-  float v[2] = {x0, x1};
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    if (i && !two) break;
-    v[i] *= (float)(SCALE);
-#if HAS_BIAS
-    v[i] += p.bias[batch * BIAS_BATCH + n + i];
-#endif
-#if HAS_RESIDUAL
-    v[i] += to_float(
-        p.residual[(i64)batch * R_BATCH + (i64)m * R_ROW + n + i]);
-#endif
-    v[i] = ACTIVATION::run(v[i], (float)(ALPHA), (float)(BETA));
-  }
-  T *to = p.c + (i64)batch * C_BATCH + (i64)m * C_ROW + n;
-  if (two && C_ROW % 2 == 0 && C_BATCH % 2 == 0) {
-    *(u32 *)to = pack2<T>(v[0], v[1]);
-    return;
-  }
-  to[0] = from_float<T>(v[0]);
-  if (two) to[1] = from_float<T>(v[1]);
-}
-
-DEVICE void store_tile(const mma_gemm_args &p, const accumulators &sums,
-                       int batch, int m0, int n0, int warp_row,
-                       int warp_column, int lane) {
-#pragma unroll
-  for (int i = 0; i < TM; i++) {
-#pragma unroll
-    for (int j = 0; j < TN; j++) {
-      const int m = m0 + warp_row * (BM / WM) + i * 16 + lane / 4;
-      const int n = n0 + warp_column * (BN / WN) + j * 8 + lane % 4 * 2;
-      store_pair(p, batch, m, n, sums.at[i][j][0], sums.at[i][j][1]);
-      store_pair(p, batch, m + 8, n, sums.at[i][j][2], sums.at[i][j][3]);
-    }
-  }
-}
-
-#if SPLITS > 1
-// Leaves the sums for the block that ends last; true in that one, with all
-// sums added in the order of the splits.
-DEVICE bool join_splits(const mma_gemm_args &p, accumulators &sums, int tile,
-                        int split) {
-  __shared__ u32 arrived;
-  float *own = p.partial + ((i64)tile * SPLITS + split) * (BM * BN);
-#pragma unroll
-  for (int i = 0; i < TM * TN; i++) {
-    const float *v = sums.at[i / TN][i % TN];
-    *(float4 *)(own + (i * THREADS + threadIdx.x) * 4) =
-        make_float4(v[0], v[1], v[2], v[3]);
-  }
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) arrived = atomicAdd(p.counters + tile, 1);
-  __syncthreads();
-  if (arrived != SPLITS - 1) return false;
-  __threadfence();
-  if (threadIdx.x == 0) p.counters[tile] = 0;
-  const float *all = p.partial + (i64)tile * SPLITS * (BM * BN);
-#pragma unroll
-  for (int i = 0; i < TM * TN; i++) {
-    float *v = sums.at[i / TN][i % TN];
-    v[0] = v[1] = v[2] = v[3] = 0;
-#pragma unroll 4
-    for (int s = 0; s < SPLITS; s++) {
-      const float4 x = __ldcg((const float4 *)(all + (i64)s * (BM * BN) +
-                                               (i * THREADS + threadIdx.x) * 4));
-      v[0] += x.x;
-      v[1] += x.y;
-      v[2] += x.z;
-      v[3] += x.w;
-    }
-  }
-  return true;
-}
-#endif
-
-// grid: (tiles of n, tiles of m, batches * SPLITS)
-KERNEL_OF(THREADS, mma_gemm, mma_gemm_args) {
+KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
   DYNAMIC_SHARED(memory);
   const u32 shared = shared_address(memory);
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int warp_row = warp / WN, warp_column = warp % WN;
-  const int n0 = blockIdx.x * BN, m0 = blockIdx.y * BM;
-  const int batch = blockIdx.z / SPLITS, split = blockIdx.z % SPLITS;
-  const T *a = p.a + (i64)batch * A_BATCH, *b = p.b + (i64)batch * B_BATCH;
-  const int first = split * KTILES_SPLIT;
-  const int last = first + KTILES_SPLIT < KTILES ? first + KTILES_SPLIT : KTILES;
+  const int thread = (int)threadIdx.x;
+  const int lane = thread % 32, warp = thread / 32;
+  const int warp_row = warp / K_WN, warp_column = warp % K_WN;
+  const int n0 = (int)(blockIdx.x % (u32)p.tiles_n) * K_BN;
+  const int m0 = (int)(blockIdx.x / (u32)p.tiles_n) * K_BM;
+  const int split = (int)blockIdx.y, batch = (int)blockIdx.z;
+  i64 a_at = 0, b_at = 0, y_at = 0, residual_at = 0;
+  for (int loop = p.loops - 1, rest = batch; loop >= 0; loop--) {
+    const int at = rest % p.batch_sizes[loop];
+    rest /= p.batch_sizes[loop];
+    a_at += at * p.a_batch[loop];
+    b_at += at * p.b_batch[loop];
+    y_at += at * p.y_batch[loop];
+    residual_at += at * p.residual_batch[loop];
+  }
+  const T *a = (const T *)p.a + a_at, *b = (const T *)p.b + b_at;
+  const int k_first = split * p.split_k;
+  const int k_end = K_SPLIT && k_first + p.split_k < p.k ? k_first + p.split_k
+                                                         : p.k;
+  const int tiles = (k_end - k_first + K_BK - 1) / K_BK;
 
+  // Threads fetch along rows of chunks, so that what lies together is read
+  // together; elements, which lie together in other ways, along columns.
   row_of_a rows[A_CHUNKS];
+  tap taps[K_A == ELEMENTS ? A_CHUNKS : 1];
 #pragma unroll
   for (int i = 0; i < A_CHUNKS; i++) {
-    rows[i] = make_row(a, m0 + (i * THREADS + (int)threadIdx.x) / CHUNKS);
+    const int at = i * THREADS + thread;
+    const int r = K_A == ELEMENTS ? at % K_BM : at / K_CHUNKS;
+    const int c = K_A == ELEMENTS ? at / K_BM : at % K_CHUNKS;
+    rows[i] = make_row(p, a, m0 + r);
+    if (K_A == ELEMENTS || i == 0) {
+      taps[K_A == ELEMENTS ? i : 0] = find_tap(p, k_first + c * 8);
+    }
   }
+  static_assert(THREADS % K_CHUNKS == 0, "the chunks of a thread have one k");
+
   auto fetch = [&](int tile, int stage) {
-    const u32 to_a = shared + stage * STAGE_ELEMENTS * 2;
-    const u32 to_b = to_a + BM * BK * 2;
+    const u32 to_a = (u32)(stage * STAGE_BYTES), to_b = to_a + A_BYTES;
+    const int k0 = k_first + tile * K_BK;
 #pragma unroll
     for (int i = 0; i < A_CHUNKS; i++) {
-      const int at = i * THREADS + threadIdx.x, r = at / CHUNKS, c = at % CHUNKS;
-      fetch_a(rows[i], tile * BK + c * 8, to_a + 2 * swizzle(r, c));
+      const int at = i * THREADS + thread;
+      if constexpr (K_A == ELEMENTS) {
+        const int r = at % K_BM, c = at / K_BM;
+        tap t = taps[i];
+        u32 x[8];
+#pragma unroll
+        for (int e = 0; e < 8; e++) {
+          const T *from = k0 + c * 8 + e < k_end ? find(p, rows[i], t) : 0;
+          x[e] = from ? from->bits : 0;
+          advance(p, t, 1);
+        }
+        *(uint4 *)(memory + to_a + swizzle<K_CHUNKS>(r, c)) =
+            make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
+                       x[6] | x[7] << 16);
+        advance(p, taps[i], K_BK);
+      } else {
+        const int r = at / K_CHUNKS, c = at % K_CHUNKS;
+        const int count = left(k0 + c * 8, k_end);
+        const T *from = count ? find(p, rows[i], taps[0]) : 0;
+        ptx_copy16_async(shared + to_a + swizzle<K_CHUNKS>(r, c), from ? from : a,
+                         from ? 2 * count : 0);
+      }
     }
+    if constexpr (K_A != ELEMENTS) advance(p, taps[0], K_BK);
 #pragma unroll
     for (int i = 0; i < B_CHUNKS; i++) {
-      const int at = i * THREADS + threadIdx.x, r = at / CHUNKS, c = at % CHUNKS;
-      const int n = n0 + r, k = tile * BK + c * 8;
-      const bool valid = n < N && k < K;
-      copy16_async(to_b + 2 * swizzle(r, c), valid ? b + (i64)n * K + k : b,
-                   valid);
+      const int at = i * THREADS + thread;
+      if constexpr (K_B == ELEMENTS) {
+        const int r = at % K_BN, c = at / K_BN, n = n0 + r, k = k0 + c * 8;
+        u32 x[8];
+#pragma unroll
+        for (int e = 0; e < 8; e++) {
+          x[e] = n < p.n && k + e < k_end
+                     ? b[(k + e) * p.b_row + n * p.b_column].bits
+                     : 0;
+        }
+        *(uint4 *)(memory + to_b + swizzle<K_CHUNKS>(r, c)) =
+            make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
+                       x[6] | x[7] << 16);
+      } else if constexpr (K_B == ALONG_N) {
+        const int r = at / N_CHUNKS, c = at % N_CHUNKS, k = k0 + r;
+        const int count = k < k_end ? left(n0 + c * 8, p.n) : 0;
+        ptx_copy16_async(shared + to_b + swizzle<N_CHUNKS>(r, c),
+                         count ? b + k * p.b_row + (n0 + c * 8) : b, 2 * count);
+      } else {
+        const int r = at / K_CHUNKS, c = at % K_CHUNKS, n = n0 + r;
+        const int count = n < p.n ? left(k0 + c * 8, k_end) : 0;
+        ptx_copy16_async(shared + to_b + swizzle<K_CHUNKS>(r, c),
+                         count ? b + n * p.b_column + (k0 + c * 8) : b,
+                         2 * count);
+      }
     }
   };
 
@@ -243,23 +356,35 @@ KERNEL_OF(THREADS, mma_gemm, mma_gemm_args) {
     sums.at[i / (TN * 4)][i / 4 % TN][i % 4] = 0;
   }
 #pragma unroll
-  for (int s = 0; s < STAGES - 1; s++) {
-    if (first + s < last) fetch(first + s, s);
+  for (int s = 0; s < K_STAGES - 1; s++) {
+    if (s < tiles) fetch(s, s);
     copies_commit();
   }
-  for (int tile = first; tile < last; tile++) {
-    const int at = tile - first;
-    copies_wait<STAGES - 2>();
+  for (int tile = 0; tile < tiles; tile++) {
+    copies_wait<K_STAGES - 2>();
     __syncthreads();
-    const int next = tile + STAGES - 1;
-    if (next < last) fetch(next, (at + STAGES - 1) % STAGES);
+    const int next = tile + K_STAGES - 1;
+    if (next < tiles) fetch(next, next % K_STAGES);
     copies_commit();
-    const u32 stage = shared + at % STAGES * STAGE_ELEMENTS * 2;
-    multiply_tile(sums, stage, stage + BM * BK * 2, warp_row, warp_column, lane);
+    const u32 stage = shared + (u32)(tile % K_STAGES * STAGE_BYTES);
+    multiply_tile(sums, stage, stage + A_BYTES, warp_row, warp_column, lane);
   }
-#if SPLITS > 1
-  const int tile = (batch * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-  if (!join_splits(p, sums, tile, split)) return;
-#endif
-  store_tile(p, sums, batch, m0, n0, warp_row, warp_column, lane);
+  if constexpr (K_SPLIT) {
+    const int tile = (int)(blockIdx.z * gridDim.x + blockIdx.x);
+    if (!join_splits(p, sums, tile, split)) return;
+  }
+  const T *bias = p.bias ? (const T *)p.bias + batch * p.bias_batch : 0;
+  const T *residual = p.residual ? (const T *)p.residual + residual_at : 0;
+  T *y = (T *)p.y + y_at;
+#pragma unroll
+  for (int i = 0; i < TM; i++) {
+#pragma unroll
+    for (int j = 0; j < TN; j++) {
+      const float *v = sums.at[i][j];
+      const int m = m0 + warp_row * (K_BM / K_WM) + i * 16 + lane / 4;
+      const int n = n0 + warp_column * (K_BN / K_WN) + j * 8 + lane % 4 * 2;
+      store_one(p, bias, residual, y, m, n, v[0], v[1]);
+      store_one(p, bias, residual, y, m + 8, n, v[2], v[3]);
+    }
+  }
 }

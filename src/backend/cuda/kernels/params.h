@@ -137,6 +137,30 @@ typedef struct bsm_cuda_convolution {
   double alpha, beta;
 } bsm_cuda_convolution;
 
+/* A product on tensor cores: y = act(scale A B + bias + residual), batched over
+ * `loops`, or over the groups of a convolution. Offsets within a batch fit in
+ * 32 bits where they are of that type. */
+typedef struct bsm_cuda_mma {
+  bsm_cuda_u64 a, b, y, bias, residual;
+  bsm_cuda_u64 partial;  /* [batches][tiles][splits][tile], where k is split */
+  bsm_cuda_u64 counters; /* one of each tile: 0 before and after */
+  bsm_cuda_i32 m, n, k, tiles_n;
+  bsm_cuda_i32 splits, split_k; /* of k, and how many k a split has */
+  float scale, alpha, beta;
+  bsm_cuda_i32 loops;
+  bsm_cuda_i64 a_row, a_column, b_row, b_column, y_row, residual_row,
+      residual_column;
+  bsm_cuda_i64 bias_batch;
+  bsm_cuda_i32 batch_sizes[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 a_batch[BSM_CUDA_MAX_LOOPS], b_batch[BSM_CUDA_MAX_LOOPS];
+  bsm_cuda_i64 y_batch[BSM_CUDA_MAX_LOOPS], residual_batch[BSM_CUDA_MAX_LOOPS];
+  /* Of a convolution. Maps are a_column apart. */
+  bsm_cuda_i32 maps; /* of the input, in one group */
+  bsm_cuda_i32 in[3], in_stride[3], out[3];
+  bsm_cuda_i32 kernel[3], stride[3], dilation[3], pre[3];
+  bsm_cuda_i64 image_stride;
+} bsm_cuda_mma;
+
 typedef struct bsm_cuda_gather {
   bsm_cuda_elements e; /* output, data, indices */
   bsm_cuda_fault_place fault;

@@ -41,17 +41,22 @@ PTX unsigned ptx_shared_address(const void *p) {
   return a;
 }
 
-// 16 bytes, of which `valid` are copied and the rest are zeros. Below sm_80 it
-// is done at once.
+// 16 bytes, of which `valid`, an even number, are copied and the rest are
+// zeros. Below sm_80 it is done at once.
 PTX void ptx_copy16_async(unsigned to, const void *from, unsigned valid) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
                "l"(from), "r"(valid)
                : "memory");
 #else
-  const uint4 x = valid ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x),
-               "r"(x.y), "r"(x.z), "r"(x.w)
+  unsigned x[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const unsigned short *at = (const unsigned short *)from + 2 * i;
+    x[i] = (4 * i < valid ? at[0] : 0u) | (4 * i + 2 < valid ? at[1] : 0u) << 16;
+  }
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x[0]),
+               "r"(x[1]), "r"(x[2]), "r"(x[3])
                : "memory");
 #endif
 }

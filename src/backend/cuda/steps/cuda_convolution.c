@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and deconvolutions of a GPU. */
+#include <string.h>
+
 #include "backend/cuda/steps/cuda_images.h"
+#include "backend/cuda/steps/cuda_mma.h"
 #include "base/checked.h"
 
 #define TILE 64
@@ -39,7 +42,184 @@ static bsm_status check_deconvolution(const bsm_plan *plan,
   return check(plan, step, true);
 }
 
+/* ---- on tensor cores ---- */
+
+/* Sets the stride from pixel to pixel when all pixels of an image are equally
+ * far apart. */
+static bool are_rows(const bsm_cuda_image *image, int64_t *row) {
+  const int64_t sizes[4] = {image->n, image->size[0], image->size[1],
+                            image->size[2]};
+  const int64_t strides[4] = {image->n_stride, image->stride[0],
+                              image->stride[1], image->stride[2]};
+  int64_t count = 1;
+  *row = 0;
+  for (int d = 3; d >= 0; d--) {
+    if (sizes[d] == 1) continue;
+    if (count == 1) *row = strides[d];
+    if (strides[d] != *row * count) return false;
+    count *= sizes[d];
+  }
+  return true;
+}
+
+/* Whether every window is one pixel, the one at its own place. */
+static bool is_pointwise(const bsm_step_window *w) {
+  for (int d = 0; d < 3; d++) {
+    if (w->kernel[d] != 1 || w->stride[d] != 1 || w->pre_padding[d] != 0 ||
+        w->post_padding[d] != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Whether the offsets of all elements fit in 31 bits. */
+static bool is_small(const bsm_cuda_image *i) {
+  const int64_t sizes[5] = {i->n, i->c, i->size[0], i->size[1], i->size[2]};
+  const int64_t strides[5] = {i->n_stride, i->c_stride, i->stride[0],
+                              i->stride[1], i->stride[2]};
+  int64_t last = 0, part;
+  for (int d = 0; d < 5; d++) {
+    if (!bsm_i64_mul(sizes[d], strides[d], &part) ||
+        !bsm_i64_add(last, part, &last)) {
+      return false;
+    }
+  }
+  return last < INT32_MAX;
+}
+
+static void set_windows(bsm_cuda_mma_problem *out, const bsm_step_window *w,
+                        const bsm_cuda_image *x, const bsm_cuda_image *y) {
+  bsm_cuda_mma *p = &out->params;
+  out->image = x->size[0] == 1 && y->size[0] == 1 && w->kernel[0] == 1 ? 2 : 3;
+  p->image_stride = x->n_stride;
+  for (int d = 0; d < 3; d++) {
+    p->in[d] = (int32_t)x->size[d];
+    p->in_stride[d] = (int32_t)x->stride[d];
+    p->out[d] = (int32_t)y->size[d];
+    p->kernel[d] = (int32_t)w->kernel[d];
+    p->stride[d] = (int32_t)w->stride[d];
+    p->dilation[d] = (int32_t)w->dilation[d];
+    p->pre[d] = (int32_t)w->pre_padding[d];
+  }
+}
+
+/* Whether parameters of windows fit in 32 bits, and what is made of them. */
+static bool are_small_windows(const bsm_step_window *w) {
+  for (int d = 0; d < 3; d++) {
+    if (w->kernel[d] > 1 << 12 || w->stride[d] > 1 << 12 ||
+        w->dilation[d] > 1 << 12 || w->pre_padding[d] > 1 << 24) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                       bool transposed, bsm_cuda_mma_problem *out) {
+  const bsm_step_convolution *c = &step->params->convolution;
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  const bsm_step_window *w = &c->window;
+  if (!bsm_cuda_mma_has(y->dtype, sm)) return false;
+  const bsm_cuda_image in = bsm_cuda_image_of(x, w->spatial);
+  const bsm_cuda_image to = bsm_cuda_image_of(y, w->spatial);
+  const int64_t maps = in.c / c->groups, n = c->out_maps / c->groups;
+  const int64_t pixels = bsm_cuda_pixels(&to);
+  const int64_t k = maps * w->kernel[0] * w->kernel[1] * w->kernel[2];
+  if (!is_small(&in) || !is_small(&to) || !are_small_windows(w) ||
+      k > INT32_MAX || c->groups > UINT16_MAX || pixels == 0 || n == 0 ||
+      k == 0) {
+    return false;
+  }
+  /* Groups of few maps would leave tiles empty. */
+  if (c->groups > 1 && (maps < 8 || n < 8)) return false;
+  *out = (bsm_cuda_mma_problem){.batches = c->groups,
+                                .dtype = y->dtype,
+                                .activation = c->epilogue.activation,
+                                .transposed = transposed};
+  bsm_cuda_mma *p = &out->params;
+  if ((to.c != 1 && to.c_stride != 1) || !are_rows(&to, &p->y_row)) {
+    return false;
+  }
+  if (c->epilogue.has_residual) {
+    const bsm_cuda_image r =
+        bsm_cuda_image_of(bsm_step_input(plan, step, 1), w->spatial);
+    if (!are_rows(&r, &p->residual_row)) return false;
+    p->residual_column = r.c_stride;
+  }
+  if (transposed || !is_pointwise(w) || !are_rows(&in, &p->a_row)) {
+    set_windows(out, w, &in, &to);
+  }
+  p->m = (int32_t)pixels;
+  p->n = (int32_t)n;
+  p->k = (int32_t)k;
+  p->maps = (int32_t)maps;
+  p->scale = 1;
+  p->alpha = (float)c->epilogue.alpha;
+  p->beta = (float)c->epilogue.beta;
+  p->a_column = in.c_stride;
+  p->b_row = 1;
+  p->b_column = k;
+  p->loops = 1;
+  p->batch_sizes[0] = (int32_t)c->groups;
+  p->a_batch[0] = maps * in.c_stride;
+  p->b_batch[0] = n * k;
+  p->y_batch[0] = n * to.c_stride;
+  p->residual_batch[0] = n * p->residual_column;
+  p->bias_batch = n;
+  const bool whole = maps % 8 == 0;
+  const bool together = (in.c_stride == 1 || in.c == 1) && whole;
+  out->a = together && bsm_cuda_mma_aligned(x) ? BSM_CUDA_MMA_ALONG_K
+                                               : BSM_CUDA_MMA_ELEMENTS;
+  out->b = whole ? BSM_CUDA_MMA_ALONG_K : BSM_CUDA_MMA_ELEMENTS;
+  return true;
+}
+
+static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
+                            int sm, bsm_cuda_mma_problem *out) {
+  return problem_of(plan, step, sm, step->kind == BSM_STEP_DECONVOLUTION, out);
+}
+
+static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                      const char **names) {
+  return bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm, names);
+}
+
+static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                   const char *tactic) {
+  return bsm_cuda_mma_step_cost(problem_of_step, plan, step, sm, tactic);
+}
+
+static bsm_status launch_mma(bsm_cuda_launches *l,
+                             const bsm_cuda_mma_problem *problem) {
+  const bsm_plan_step *step = l->step;
+  BSM_TRY(bsm_cuda_launch_mma(l, problem, step->tactic));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, a),
+                            step->inputs[0]));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_mma, b),
+                            step->weights[0]));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, y),
+                            step->outputs[0]));
+  if (step->weights[1] != BSM_NO_WEIGHTS) {
+    BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
+                              offsetof(bsm_cuda_mma, bias), step->weights[1]));
+  }
+  return step->params->convolution.epilogue.has_residual
+             ? bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                                 offsetof(bsm_cuda_mma, residual),
+                                 step->inputs[1])
+             : BSM_OK;
+}
+
+/* ---- in any layout ---- */
+
 static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
+  bsm_cuda_mma_problem problem;
+  if (strcmp(l->step->tactic, BSM_CUDA_PLAIN_TACTIC) != 0 &&
+      problem_of(l->plan, l->step, l->sm, transposed, &problem)) {
+    return launch_mma(l, &problem);
+  }
   const bsm_step_convolution *p = &l->step->params->convolution;
   const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
   const bool has_residual = p->epilogue.has_residual;
@@ -103,7 +283,7 @@ static bsm_status deconvolution(bsm_cuda_launches *l) {
   return launch(l, true);
 }
 
-const bsm_cuda_step_kind bsm_cuda_CONVOLUTION = {check_convolution,
-                                                 convolution};
-const bsm_cuda_step_kind bsm_cuda_DECONVOLUTION = {check_deconvolution,
-                                                   deconvolution};
+const bsm_cuda_step_kind bsm_cuda_CONVOLUTION = {check_convolution, convolution,
+                                                 tactics, cost};
+const bsm_cuda_step_kind bsm_cuda_DECONVOLUTION = {
+    check_deconvolution, deconvolution, tactics, cost};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices of a GPU. */
+#include <string.h>
+
+#include "backend/cuda/steps/cuda_mma.h"
 #include "backend/cuda/steps/cuda_products.h"
 #include "base/checked.h"
 
@@ -54,70 +57,198 @@ bsm_status bsm_cuda_launch_product(bsm_cuda_launches *l,
   return BSM_OK;
 }
 
-static bsm_status launches(bsm_cuda_launches *l) {
-  const bsm_step_matrix_multiply *p = &l->step->params->matrix_multiply;
-  const bsm_plan_step *step = l->step;
-  const bsm_plan_tensor *a = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
-  const bsm_plan_tensor *b = p->constant_b ? NULL : bsm_cuda_input(l, 1);
-  const bool has_residual = p->epilogue.has_residual;
-  const uint32_t residual =
-      has_residual ? step->inputs[step->input_count - 1] : 0;
-  const bsm_plan_tensor *r = has_residual ? &l->plan->tensors[residual] : NULL;
+/* ---- a step ---- */
+
+static const bsm_plan_tensor *residual_of(const bsm_plan *plan,
+                                          const bsm_plan_step *step) {
+  return step->params->matrix_multiply.epilogue.has_residual
+             ? bsm_step_input(plan, step, step->input_count - 1)
+             : NULL;
+}
+
+static const bsm_plan_tensor *b_of(const bsm_plan *plan,
+                                   const bsm_plan_step *step) {
+  return step->params->matrix_multiply.constant_b
+             ? NULL
+             : bsm_step_input(plan, step, 1);
+}
+
+/* Sizes and strides of a step; false: it makes nothing. */
+static bool product_of(const bsm_plan *plan, const bsm_plan_step *step,
+                       bsm_cuda_product *out) {
+  const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+  const bsm_plan_tensor *a = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  const bsm_plan_tensor *b = b_of(plan, step), *r = residual_of(plan, step);
   const int rank = y->dims.rank, a_rank = a->dims.rank;
-  bsm_cuda_product params = {.m = y->dims.d[rank - 2],
-                             .n = y->dims.d[rank - 1],
-                             .k = a->dims.d[a_rank - 1],
-                             .a_row = a->strides[a_rank - 2],
-                             .a_column = a->strides[a_rank - 1],
-                             .b_row = y->dims.d[rank - 1],
-                             .b_column = 1,
-                             .y_row = y->strides[rank - 2],
-                             .scale = p->scale,
-                             .alpha = p->epilogue.alpha,
-                             .beta = p->epilogue.beta};
+  *out = (bsm_cuda_product){.m = y->dims.d[rank - 2],
+                            .n = y->dims.d[rank - 1],
+                            .k = a->dims.d[a_rank - 1],
+                            .a_row = a->strides[a_rank - 2],
+                            .a_column = a->strides[a_rank - 1],
+                            .b_row = y->dims.d[rank - 1],
+                            .b_column = 1,
+                            .y_row = y->strides[rank - 2],
+                            .scale = p->scale,
+                            .alpha = p->epilogue.alpha,
+                            .beta = p->epilogue.beta};
   if (b) {
-    params.b_row = b->strides[b->dims.rank - 2];
-    params.b_column = b->strides[b->dims.rank - 1];
+    out->b_row = b->strides[b->dims.rank - 2];
+    out->b_column = b->strides[b->dims.rank - 1];
   }
   if (r) {
-    params.residual_row = stride_of(r, rank, rank - 2);
-    params.residual_column = stride_of(r, rank, rank - 1);
+    out->residual_row = stride_of(r, rank, rank - 2);
+    out->residual_column = stride_of(r, rank, rank - 1);
   }
   uint64_t batches = 1;
   for (int i = 0; i < rank - 2; i++) {
     batches *= (uint64_t)y->dims.d[i];
-    params.batch_sizes[i] = y->dims.d[i];
-    params.a_batch[i] = stride_of(a, rank, i);
-    params.b_batch[i] = b ? stride_of(b, rank, i) : 0;
-    params.y_batch[i] = y->strides[i];
-    params.residual_batch[i] = r ? stride_of(r, rank, i) : 0;
+    out->batch_sizes[i] = y->dims.d[i];
+    out->a_batch[i] = stride_of(a, rank, i);
+    out->b_batch[i] = b ? stride_of(b, rank, i) : 0;
+    out->y_batch[i] = y->strides[i];
+    out->residual_batch[i] = r ? stride_of(r, rank, i) : 0;
   }
-  if (batches == 0 || params.m == 0 || params.n == 0) return BSM_OK;
-  const bsm_cuda_product_kind kind = {y->dtype, y->dtype,
-                                      p->epilogue.activation, rank - 2};
-  BSM_TRY(bsm_cuda_launch_product(l, &params, &kind));
+  return batches != 0 && out->m != 0 && out->n != 0;
+}
+
+/* ---- on tensor cores ---- */
+
+/* Makes the innermost loops part of the rows, as far as they have one B and
+ * their rows follow each other; the number of loops that are left. */
+static int merge_loops(bsm_cuda_product *p, int loops, bool has_residual) {
+  for (; loops > 0; loops--) {
+    const int i = loops - 1;
+    if (p->batch_sizes[i] != 1 &&
+        (p->b_batch[i] != 0 || p->a_batch[i] != p->m * p->a_row ||
+         p->y_batch[i] != p->m * p->y_row ||
+         (has_residual && p->residual_batch[i] != p->m * p->residual_row))) {
+      break;
+    }
+    p->m *= p->batch_sizes[i];
+  }
+  return loops;
+}
+
+static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                       bsm_cuda_mma_problem *out) {
+  const bsm_step_matrix_multiply *m = &step->params->matrix_multiply;
+  const bsm_plan_tensor *a = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  const bsm_plan_tensor *b = b_of(plan, step);
+  bsm_cuda_product p;
+  if (!bsm_cuda_mma_has(y->dtype, sm) || !product_of(plan, step, &p) ||
+      p.k == 0) {
+    return false;
+  }
+  const int loops = merge_loops(&p, y->dims.rank - 2, m->epilogue.has_residual);
+  int64_t batches = 1;
+  for (int i = 0; i < loops; i++) {
+    if (!bsm_i64_mul(batches, p.batch_sizes[i], &batches)) return false;
+  }
+  if (batches > MAX_BATCH || p.m > INT32_MAX || p.n > INT32_MAX ||
+      p.k > INT32_MAX) {
+    return false;
+  }
+  *out = (bsm_cuda_mma_problem){.batches = batches,
+                                .dtype = y->dtype,
+                                .activation = m->epilogue.activation};
+  out->params = (bsm_cuda_mma){.m = (int32_t)p.m,
+                               .n = (int32_t)p.n,
+                               .k = (int32_t)p.k,
+                               .scale = (float)p.scale,
+                               .alpha = (float)p.alpha,
+                               .beta = (float)p.beta,
+                               .loops = loops,
+                               .a_row = p.a_row,
+                               .a_column = p.a_column,
+                               .b_row = p.b_row,
+                               .b_column = p.b_column,
+                               .y_row = p.y_row,
+                               .residual_row = p.residual_row,
+                               .residual_column = p.residual_column};
+  for (int i = 0; i < loops; i++) {
+    out->params.batch_sizes[i] = (int32_t)p.batch_sizes[i];
+    out->params.a_batch[i] = p.a_batch[i];
+    out->params.b_batch[i] = p.b_batch[i];
+    out->params.y_batch[i] = p.y_batch[i];
+    out->params.residual_batch[i] = p.residual_batch[i];
+  }
+  out->a = p.a_column == 1 && bsm_cuda_mma_aligned(a) ? BSM_CUDA_MMA_ALONG_K
+                                                      : BSM_CUDA_MMA_ELEMENTS;
+  const bool b_aligned = b ? bsm_cuda_mma_aligned(b) : p.b_row % 8 == 0;
+  out->b = !b_aligned        ? BSM_CUDA_MMA_ELEMENTS
+           : p.b_column == 1 ? BSM_CUDA_MMA_ALONG_N
+           : p.b_row == 1    ? BSM_CUDA_MMA_ALONG_K
+                             : BSM_CUDA_MMA_ELEMENTS;
+  return true;
+}
+
+static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                      const char **names) {
+  return bsm_cuda_mma_step_tactics(problem_of, plan, step, sm, names);
+}
+
+static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                   const char *tactic) {
+  return bsm_cuda_mma_step_cost(problem_of, plan, step, sm, tactic);
+}
+
+/* ---- launching ---- */
+
+/* Where the parameters of a kernel have addresses. */
+typedef struct operands {
+  size_t a, b, y, bias, residual;
+} operands;
+
+static bsm_status add_slots(bsm_cuda_launches *l, const operands *at) {
+  const bsm_plan_step *step = l->step;
+  const bool constant_b = step->params->matrix_multiply.constant_b;
+  const bool has_residual = residual_of(l->plan, step) != NULL;
   const struct {
     bsm_cuda_slot_kind kind;
     size_t offset;
     uint32_t id;
     bool is_there;
-  } slots[] = {{BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_product, a),
-                step->inputs[0], true},
-               {b ? BSM_CUDA_SLOT_TENSOR : BSM_CUDA_SLOT_WEIGHTS,
-                offsetof(bsm_cuda_product, b),
-                b ? step->inputs[1] : step->weights[0], true},
-               {BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_product, y),
-                step->outputs[0], true},
-               {BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_product, bias),
-                step->weights[1], step->weights[1] != BSM_NO_WEIGHTS},
-               {BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_product, residual),
-                residual, has_residual}};
+  } slots[] = {
+      {BSM_CUDA_SLOT_TENSOR, at->a, step->inputs[0], true},
+      {constant_b ? BSM_CUDA_SLOT_WEIGHTS : BSM_CUDA_SLOT_TENSOR, at->b,
+       constant_b ? step->weights[0] : step->inputs[1], true},
+      {BSM_CUDA_SLOT_TENSOR, at->y, step->outputs[0], true},
+      {BSM_CUDA_SLOT_WEIGHTS, at->bias, step->weights[1],
+       step->weights[1] != BSM_NO_WEIGHTS},
+      {BSM_CUDA_SLOT_TENSOR, at->residual,
+       has_residual ? step->inputs[step->input_count - 1] : 0, has_residual}};
   for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
     if (!slots[i].is_there) continue;
     BSM_TRY(bsm_cuda_add_slot(l, slots[i].kind, slots[i].offset, slots[i].id));
-    bsm_cuda_type_product_slot(l, y->dtype);
+    bsm_cuda_type_product_slot(l, bsm_cuda_output(l, 0)->dtype);
   }
   return BSM_OK;
 }
 
-const bsm_cuda_step_kind bsm_cuda_MATRIX_MULTIPLY = {check, launches};
+#define OPERANDS(type)                                      \
+  {offsetof(type, a), offsetof(type, b), offsetof(type, y), \
+   offsetof(type, bias), offsetof(type, residual)}
+
+static bsm_status launches(bsm_cuda_launches *l) {
+  static const operands in_product = OPERANDS(bsm_cuda_product);
+  static const operands in_mma = OPERANDS(bsm_cuda_mma);
+  const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
+  bsm_cuda_mma_problem problem;
+  bsm_cuda_product params;
+  if (bsm_cuda_may_specialise(l) &&
+      problem_of(l->plan, l->step, l->sm, &problem)) {
+    BSM_TRY(bsm_cuda_launch_mma(l, &problem, l->step->tactic));
+    return add_slots(l, &in_mma);
+  }
+  if (!product_of(l->plan, l->step, &params)) return BSM_OK;
+  const bsm_cuda_product_kind kind = {
+      y->dtype, y->dtype, l->step->params->matrix_multiply.epilogue.activation,
+      y->dims.rank - 2};
+  BSM_TRY(bsm_cuda_launch_product(l, &params, &kind));
+  return add_slots(l, &in_product);
+}
+
+const bsm_cuda_step_kind bsm_cuda_MATRIX_MULTIPLY = {check, launches, tactics,
+                                                     cost};

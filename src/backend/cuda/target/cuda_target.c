@@ -193,20 +193,20 @@ static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
 
 static size_t list_tactics(const bsm_target *target, const bsm_plan *plan,
                            const bsm_plan_step *step, const char **names) {
-  (void)target;
-  (void)plan;
-  (void)step;
+  const bsm_cuda_step_kind *kind = bsm_cuda_step_kind_of(step->kind);
+  if (kind && kind->tactics) {
+    return kind->tactics(plan, step, bsm_cuda_target_of(target)->sm, names);
+  }
   names[0] = "default";
   return 1;
 }
 
 static double cost(const bsm_target *target, const bsm_plan *plan,
                    const bsm_plan_step *step, const char *tactic) {
-  (void)target;
-  (void)plan;
-  (void)step;
-  (void)tactic;
-  return 0;
+  const bsm_cuda_step_kind *kind = bsm_cuda_step_kind_of(step->kind);
+  return kind && kind->cost
+             ? kind->cost(plan, step, bsm_cuda_target_of(target)->sm, tactic)
+             : 0;
 }
 
 static void adopt(const bsm_target *target, const bsm_plan_step *step,

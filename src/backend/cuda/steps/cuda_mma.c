@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiles of products on tensor cores, what they cost, and their launches. */
+#include "backend/cuda/steps/cuda_mma.h"
+
+#include <string.h>
+
+#define MAX_SPLITS 32
+#define MAX_BATCHES 65535
+/* Tiles that have counters: more than a GPU has room for, so that more need no
+ * splits. */
+#define MAX_SPLIT_TILES BSM_CUDA_COUNTERS
+
+typedef struct tile {
+  const char *tactic;
+  int m, n, k, warps_m, warps_n, stages;
+  int resident; /* blocks that an SM has room for */
+} tile;
+
+static const tile tiles[] = {
+    {"mma 128x128x32", 128, 128, 32, 2, 4, 4, 1},
+    {"mma 128x64x32", 128, 64, 32, 2, 2, 4, 3},
+    {"mma 64x128x32", 64, 128, 32, 2, 2, 4, 3},
+    {"mma 64x128x64", 64, 128, 64, 2, 4, 3, 2},
+    {"mma 128x64x64", 128, 64, 64, 4, 2, 3, 2},
+    {"mma 64x64x64", 64, 64, 64, 2, 2, 4, 3},
+    {"mma 32x64x64", 32, 64, 64, 2, 2, 4, 4},
+    {"mma 64x32x64", 64, 32, 64, 4, 1, 4, 4},
+    {"mma 32x32x128", 32, 32, 128, 2, 2, 4, 3},
+    {"mma 16x64x64", 16, 64, 64, 1, 4, 5, 4},
+};
+#define TILES (sizeof(tiles) / sizeof(tiles[0]))
+_Static_assert(TILES < 16, "all of them, and the plain one");
+
+static int64_t parts(int64_t size, int64_t part) {
+  return size / part + (size % part != 0);
+}
+
+static unsigned shared_bytes(const tile *t) {
+  return (unsigned)(t->stages * (t->m + t->n) * t->k * 2);
+}
+
+/* ---- what a GPU has ---- */
+
+/* Streaming multiprocessors of the largest GPU of a compute capability: plans
+ * depend on nothing else about it. */
+static int multiprocessors(int sm) {
+  return sm >= 100 ? 148 : sm >= 90 ? 132 : sm >= 80 ? 108 : 72;
+}
+
+static unsigned most_shared_bytes(int sm) {
+  return sm >= 90               ? 227u << 10
+         : sm == 80 || sm == 87 ? 163u << 10
+         : sm >= 80             ? 99u << 10
+                                : 64u << 10;
+}
+
+bool bsm_cuda_may_specialise(const bsm_cuda_launches *l) {
+  return l->scope == BSM_CUDA_FOR_SIZES &&
+         strcmp(l->step->tactic, BSM_CUDA_PLAIN_TACTIC) != 0;
+}
+
+bool bsm_cuda_mma_has(bsm_dtype dtype, int sm) {
+  return dtype == BSM_DTYPE_HALF || (dtype == BSM_DTYPE_BFLOAT16 && sm >= 80);
+}
+
+bool bsm_cuda_mma_aligned(const bsm_plan_tensor *t) {
+  for (int i = 0; i < t->dims.rank; i++) {
+    if (t->dims.d[i] > 1 && t->strides[i] != 1 && t->strides[i] % 8 != 0) {
+      return false;
+    }
+  }
+  return t->offset % 16 == 0;
+}
+
+/* ---- what a tile costs ---- */
+
+typedef struct choice {
+  const tile *tile;
+  int splits;
+  double cost; /* microseconds */
+} choice;
+
+/* A launch, and the first and last tile of it. */
+#define LAUNCH_US 3.0
+/* Adding the sums of all splits: waiting, and each split's sums. */
+#define JOIN_US 1.5
+#define JOIN_SPLIT_US 0.06
+/* What an SM reads from the cache, and multiplies, in a microsecond. */
+#define BYTES_PER_US 36e3
+#define PRODUCTS_PER_US 1.7e6
+/* A tile of k from request to use, when nothing else is in its way. */
+#define LATENCY_US 0.2
+#define LATENCY_K_US 0.003
+
+static double cost_of(const bsm_cuda_mma_problem *p, const tile *t, int sms,
+                      int splits) {
+  const double k_tiles = (double)parts(parts(p->params.k, t->k), splits);
+  const double blocks = (double)parts(p->params.m, t->m) *
+                        (double)parts(p->params.n, t->n) * (double)p->batches *
+                        splits;
+  /* The SM with the most blocks. */
+  double most = blocks / sms;
+  if (most < 4096) most = (double)parts((int64_t)blocks, sms);
+  const double bytes = (double)(t->m + t->n) * t->k * 2 / BYTES_PER_US;
+  const double products = (double)t->m * t->n * t->k / PRODUCTS_PER_US;
+  const double busy = bytes > products ? bytes : products;
+  const double latency = LATENCY_US + LATENCY_K_US * t->k;
+  double time = 0;
+  for (double left = most; left > 0; left -= t->resident) {
+    if (left > 16.0 * t->resident) { /* many rounds are all alike */
+      const double rounds = left / t->resident - 8;
+      time += rounds * t->resident * busy;
+      left -= rounds * t->resident;
+    }
+    const double together = left < t->resident ? left : t->resident;
+    time += together * busy > latency ? together * busy : latency;
+  }
+  return LAUNCH_US + time * k_tiles +
+         (splits > 1 ? JOIN_US + JOIN_SPLIT_US * splits : 0);
+}
+
+/* The number of splits that should be fastest. */
+static choice choose_splits(const bsm_cuda_mma_problem *p, const tile *t,
+                            int sm) {
+  const int sms = multiprocessors(sm);
+  const int64_t count =
+      parts(p->params.m, t->m) * parts(p->params.n, t->n) * p->batches;
+  const int64_t k_tiles = parts(p->params.k, t->k);
+  choice best = {t, 1, cost_of(p, t, sms, 1)};
+  if (count > MAX_SPLIT_TILES) return best;
+  for (int64_t splits = 2; splits <= MAX_SPLITS && splits <= k_tiles;
+       splits++) {
+    /* Only those in which every block has work. */
+    if (parts(k_tiles, parts(k_tiles, splits)) != splits) continue;
+    const double cost = cost_of(p, t, sms, (int)splits);
+    if (cost < best.cost) best = (choice){t, (int)splits, cost};
+  }
+  return best;
+}
+
+static size_t choices_of(const bsm_cuda_mma_problem *p, int sm,
+                         choice out[TILES]) {
+  size_t count = 0;
+  for (size_t i = 0; i < TILES; i++) {
+    if (shared_bytes(&tiles[i]) > most_shared_bytes(sm)) continue;
+    const choice c = choose_splits(p, &tiles[i], sm);
+    size_t at = count++;
+    for (; at > 0 && out[at - 1].cost > c.cost; at--) out[at] = out[at - 1];
+    out[at] = c;
+  }
+  return count;
+}
+
+size_t bsm_cuda_mma_step_tactics(bsm_cuda_mma_problem_of *problem_of,
+                                 const bsm_plan *plan,
+                                 const bsm_plan_step *step, int sm,
+                                 const char **names) {
+  bsm_cuda_mma_problem problem;
+  choice choices[TILES];
+  size_t count = 0;
+  if (problem_of(plan, step, sm, &problem)) {
+    count = choices_of(&problem, sm, choices);
+    for (size_t i = 0; i < count; i++) names[i] = choices[i].tile->tactic;
+  }
+  names[count++] = BSM_CUDA_PLAIN_TACTIC;
+  return count;
+}
+
+double bsm_cuda_mma_step_cost(bsm_cuda_mma_problem_of *problem_of,
+                              const bsm_plan *plan, const bsm_plan_step *step,
+                              int sm, const char *tactic) {
+  bsm_cuda_mma_problem problem;
+  if (!problem_of(plan, step, sm, &problem)) return 0;
+  for (size_t i = 0; i < TILES; i++) {
+    if (strcmp(tiles[i].tactic, tactic) == 0) {
+      return choose_splits(&problem, &tiles[i], sm).cost;
+    }
+  }
+  return 0;
+}
+
+/* ---- launching ---- */
+
+static choice choose(const bsm_cuda_mma_problem *p, int sm,
+                     const char *tactic) {
+  choice choices[TILES];
+  const size_t count = choices_of(p, sm, choices);
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(choices[i].tile->tactic, tactic) == 0) return choices[i];
+  }
+  return choices[0];
+}
+
+bsm_status bsm_cuda_launch_mma(bsm_cuda_launches *l,
+                               const bsm_cuda_mma_problem *problem,
+                               const char *tactic) {
+  const choice c = choose(problem, l->sm, tactic);
+  const tile *t = c.tile;
+  bsm_cuda_mma p = problem->params;
+  p.tiles_n = (int32_t)parts(p.n, t->n);
+  const int64_t count = p.tiles_n * parts(p.m, t->m);
+  p.splits = c.splits;
+  p.split_k = (int32_t)(parts(parts(p.k, t->k), c.splits) * t->k);
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "mma_gemm", "mma_gemm", &p, sizeof(p),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
+      "-DK_WN=%d -DK_STAGES=%d -DK_IMAGE=%d -DK_TRANSPOSED=%d -DK_A=%d "
+      "-DK_B=%d -DK_SPLIT=%d",
+      bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
+      t->warps_m, t->warps_n, t->stages, problem->image, problem->transposed,
+      (int)problem->a, (int)problem->b, c.splits > 1));
+  bsm_cuda_set_block(l, 32u * (unsigned)(t->warps_m * t->warps_n), 1, 1);
+  bsm_cuda_set_grid(l, (uint64_t)count, (uint64_t)c.splits,
+                    (uint64_t)problem->batches);
+  bsm_cuda_set_shared(l, shared_bytes(t));
+  if (c.splits == 1) return BSM_OK;
+  uint64_t partial;
+  BSM_TRY(bsm_cuda_add_scratch(l,
+                               (uint64_t)(count * problem->batches) *
+                                   (uint64_t)(c.splits * t->m * t->n) *
+                                   sizeof(float),
+                               &partial));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_SCRATCH,
+                            offsetof(bsm_cuda_mma, partial), partial));
+  return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_COUNTERS,
+                           offsetof(bsm_cuda_mma, counters), 0);
+}

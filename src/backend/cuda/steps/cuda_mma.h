@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products and convolutions on tensor cores: which there are kernels for, and
+ * in which tiles (kernels/mma_gemm.cu).
+ *
+ * The tactics of such a step are its tiles, "mma 64x64x64" for one of 64 rows,
+ * 64 columns and 64 k, and "plain", the kernels that take anything. Each kind
+ * of step says what its problem is; the rest is here. */
+#ifndef BSM_BACKEND_CUDA_STEPS_CUDA_MMA_H_
+#define BSM_BACKEND_CUDA_STEPS_CUDA_MMA_H_
+
+#include "backend/cuda/kernels/params.h"
+#include "backend/cuda/steps/cuda_steps.h"
+
+#define BSM_CUDA_PLAIN_TACTIC "plain"
+
+/* Whether a launch may have another kernel than the plain one: those are chosen
+ * for sizes, and not by the tactic "plain". */
+bool bsm_cuda_may_specialise(const bsm_cuda_launches *l);
+
+/* How an operand comes to shared memory: K_A and K_B of the kernel. */
+typedef enum bsm_cuda_mma_operand {
+  BSM_CUDA_MMA_ELEMENTS = 0,
+  BSM_CUDA_MMA_ALONG_K = 1,
+  BSM_CUDA_MMA_ALONG_N = 2
+} bsm_cuda_mma_operand;
+
+typedef struct bsm_cuda_mma_problem {
+  /* Without what follows from the tile: tiles_n, splits, split_k. */
+  bsm_cuda_mma params;
+  int64_t batches;
+  bsm_dtype dtype;
+  int activation;
+  int image; /* K_IMAGE: spatial dimensions, or 0 */
+  bool transposed;
+  bsm_cuda_mma_operand a, b;
+} bsm_cuda_mma_problem;
+
+/* The problem of a checked step; false: there is no kernel for it on a GPU of
+ * that compute capability. */
+typedef bool bsm_cuda_mma_problem_of(const bsm_plan *plan,
+                                     const bsm_plan_step *step, int sm,
+                                     bsm_cuda_mma_problem *out);
+
+/* Whether a GPU multiplies a dtype on tensor cores. */
+bool bsm_cuda_mma_has(bsm_dtype dtype, int sm);
+
+/* Whether 16 bytes at a time can be read: the tensor's first element, and the
+ * strides that are not 1, are at multiples of 8 elements. */
+bool bsm_cuda_mma_aligned(const bsm_plan_tensor *t);
+
+/* Tactics and cost of a step, as bsm_cuda_step_kind has them: those of its
+ * problem, and "plain". Costs are in microseconds. */
+size_t bsm_cuda_mma_step_tactics(bsm_cuda_mma_problem_of *problem_of,
+                                 const bsm_plan *plan,
+                                 const bsm_plan_step *step, int sm,
+                                 const char **names);
+double bsm_cuda_mma_step_cost(bsm_cuda_mma_problem_of *problem_of,
+                              const bsm_plan *plan, const bsm_plan_step *step,
+                              int sm, const char *tactic);
+
+/* Adds the launch of a problem with a tactic, or, when it is none of the above,
+ * with the one that should be fastest. The slots of a, b, y, bias and residual
+ * are the caller's. */
+BSM_NODISCARD bsm_status
+bsm_cuda_launch_mma(bsm_cuda_launches *l, const bsm_cuda_mma_problem *problem,
+                    const char *tactic);
+
+#endif /* BSM_BACKEND_CUDA_STEPS_CUDA_MMA_H_ */
