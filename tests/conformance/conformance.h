@@ -7,7 +7,8 @@
  * Results are compared with plain loops (step_harness.h). ctest has an entry
  * for each program and target: `ctest -L conformance`, or `-L remote` for one
  * target's; by hand: `build/move_step_test remote`. A number behind the name
- * says that one step in so many is run.
+ * says that one step in so many is run; "f16" or "bf16" behind that, that what
+ * the tests have in float is given to the device in that dtype (narrow.h).
  *
  * What a device does not run its check refuses with BSM_UNSUPPORTED; such steps
  * are skipped, and counted by reason at the end of the output. A program in
@@ -35,7 +36,9 @@
 
 /* What this program has done so far. */
 static struct suite {
-  bool none;  /* the target takes nothing of this */
+  bool none;      /* the target takes nothing of this */
+  bool is_narrow; /* tensors of float are of `dtype` for the device */
+  bsm_dtype dtype;
   int sample; /* one step in so many is run */
   int met;    /* steps that were to be run */
   int ran, skipped;
@@ -94,14 +97,21 @@ static SUITE_UNUSED bool suite_takes_next(void) {
   return suite.sample < 2 || suite.met++ % suite.sample == 0;
 }
 
-/* NAME [none|SAMPLE]: false when the arguments are wrong, or the device cannot
- * be opened. */
+/* NAME [none|SAMPLE [f16|bf16]]: false when the arguments are wrong, or the
+ * device cannot be opened. */
 static SUITE_UNUSED bool suite_begin(int argc, char **argv) {
   if (argc > 1) fixture_device = argv[1];
   suite.none = argc > 2 && strcmp(argv[2], "none") == 0;
   suite.sample = argc > 2 ? atoi(argv[2]) : 1;
-  if (argc > 3 || (argc > 2 && !suite.none && suite.sample < 1)) {
-    fprintf(stderr, "usage: %s [TARGET [none|SAMPLE]]\n", argv[0]);
+  suite.is_narrow = argc > 3;
+  if (suite.is_narrow) {
+    suite.dtype =
+        strcmp(argv[3], "f16") == 0 ? BSM_DTYPE_HALF : BSM_DTYPE_BFLOAT16;
+  }
+  if (argc > 4 ||
+      (suite.dtype == BSM_DTYPE_BFLOAT16 && strcmp(argv[3], "bf16") != 0) ||
+      (argc > 2 && !suite.none && suite.sample < 1)) {
+    fprintf(stderr, "usage: %s [TARGET [none|SAMPLE [f16|bf16]]]\n", argv[0]);
     return false;
   }
   const bsm_device_ops *ops;

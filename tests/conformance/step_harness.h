@@ -194,6 +194,101 @@ static HARNESS_UNUSED void harness_free(harness *h) {
   for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) guard_free(&h->weight_data[i]);
 }
 
+/* ---- narrow dtypes ----
+ *
+ * What is float in a test can be half or bfloat16 for the device: a twin of the
+ * step has tensors and weights of that dtype. Random numbers are then such that
+ * all dtypes have them, and others are rounded in the step too, before it runs.
+ * Results may be off by the rounding of what is stored. */
+
+static HARNESS_UNUSED uint16_t narrow_of(float value) {
+  return suite.dtype == BSM_DTYPE_HALF ? bsm_float_to_half(value)
+                                       : bsm_float_to_bfloat16(value);
+}
+
+static HARNESS_UNUSED float wide_of(uint16_t narrow) {
+  return suite.dtype == BSM_DTYPE_HALF ? bsm_half_to_float(narrow)
+                                       : bsm_bfloat16_to_float(narrow);
+}
+
+static HARNESS_UNUSED guarded narrow_data(const guarded *wide,
+                                          size_t alignment) {
+  const guarded g = guard_alloc(wide->size / 2, alignment);
+  float *from = (float *)wide->data;
+  uint16_t *to = (uint16_t *)g.data;
+  for (size_t i = 0; i < wide->size / 4; i++) {
+    to[i] = narrow_of(from[i]);
+    from[i] = wide_of(to[i]);
+  }
+  return g;
+}
+
+/* Where the twin has what the step has at an address: bindings may share. */
+static HARNESS_UNUSED void *narrow_address(const harness *twin,
+                                           const harness *h, const void *host) {
+  for (uint32_t i = 0; host && i < h->plan.tensor_count; i++) {
+    const guarded *g = &h->data[i];
+    const size_t offset = (size_t)((const uint8_t *)host - g->data);
+    if (g->map && (const uint8_t *)host >= g->data && offset <= g->size) {
+      const bool is_float = h->tensors[i].dtype == BSM_DTYPE_FLOAT;
+      return twin->data[i].data + (is_float ? offset / 2 : offset);
+    }
+  }
+  return NULL;
+}
+
+/* A copy of a step of float in the dtype of the suite. */
+static HARNESS_UNUSED void narrow_init(harness *twin, const harness *h) {
+  *twin = *h;
+  twin->plan.tensors = twin->tensors;
+  twin->plan.steps = &twin->step;
+  twin->plan.weights = twin->weights;
+  twin->step.params = &twin->params;
+  twin->step.inputs = twin->input_ids;
+  twin->step.outputs = twin->output_ids;
+  memset(twin->data, 0, sizeof(twin->data));
+  memset(twin->weight_data, 0, sizeof(twin->weight_data));
+  for (uint32_t i = 0; i < h->plan.tensor_count; i++) {
+    bsm_plan_tensor *t = &twin->tensors[i];
+    const guarded *own = &h->data[i];
+    if (!own->map) continue;
+    if (t->dtype == BSM_DTYPE_FLOAT) {
+      t->dtype = suite.dtype;
+      t->offset /= 2;
+      twin->data[i] = narrow_data(own, 2);
+    } else {
+      twin->data[i] = guard_alloc(own->size, own->alignment);
+      memcpy(twin->data[i].data, own->data, own->size);
+    }
+  }
+  for (uint32_t i = 0; i < h->plan.weights_count; i++) {
+    twin->weight_data[i] =
+        narrow_data(&h->weight_data[i], h->weight_data[i].alignment);
+    twin->weights[i] = (bsm_plan_weights){twin->weight_data[i].data,
+                                          twin->weight_data[i].size};
+  }
+  for (int k = 0; k < HARNESS_TENSORS; k++) {
+    twin->inputs[k] = narrow_address(twin, h, h->inputs[k]);
+    twin->outputs[k] = narrow_address(twin, h, h->outputs[k]);
+  }
+}
+
+/* What the twin has written reaches the outputs of the step. */
+static HARNESS_UNUSED void narrow_results(const harness *twin, harness *h) {
+  for (uint32_t k = 0; k < h->step.output_count; k++) {
+    const uint32_t id = h->step.outputs[k];
+    float *to = (float *)h->data[id].data;
+    const uint16_t *from = (const uint16_t *)twin->data[id].data;
+    if (h->tensors[id].dtype != BSM_DTYPE_FLOAT) {
+      memcpy(to, from, h->data[id].size);
+      continue;
+    }
+    for (size_t i = 0; i < h->data[id].size / 4; i++) {
+      if (from[i] != narrow_of(to[i])) to[i] = wide_of(from[i]);
+    }
+  }
+}
+
 /* ---- memory of the device ---- */
 
 #define HARNESS_PIECES (HARNESS_TENSORS + BSM_STEP_MAX_WEIGHTS + 2)
@@ -372,7 +467,7 @@ static HARNESS_UNUSED bsm_status harness_check(const harness *h) {
 
 /* Prepares and runs what was checked. */
 static HARNESS_UNUSED bsm_status
-harness_run_checked(harness *h, const bsm_stream_options *options) {
+harness_run_once(harness *h, const bsm_stream_options *options) {
   device_run r;
   bsm_prepared_step prepared;
   bsm_arena arena;
@@ -402,6 +497,18 @@ harness_run_checked(harness *h, const bsm_stream_options *options) {
   device_run_close(&r);
   bsm_arena_destroy(&arena);
   return st;
+}
+
+static HARNESS_UNUSED bsm_status
+harness_run_checked(harness *h, const bsm_stream_options *options) {
+  harness twin;
+  if (!suite.is_narrow) return harness_run_once(h, options);
+  narrow_init(&twin, h);
+  bsm_status status = harness_check(&twin);
+  if (!status) status = harness_run_once(&twin, options);
+  if (!status) narrow_results(&twin, h);
+  harness_free(&twin);
+  return status;
 }
 
 /* Runs once. The caller frees the status; BSM_UNSUPPORTED is counted. */
@@ -511,7 +618,8 @@ static HARNESS_UNUSED int rng_range(harness_rng *r, int lo, int hi) {
   return lo + (int)(rng_next(r) % (uint32_t)(hi - lo + 1));
 }
 static HARNESS_UNUSED float rng_float(harness_rng *r) {
-  return (float)rng_next(r) / 1073741824.0f - 1.0f; /* [-1, 1) */
+  const float x = (float)rng_next(r) / 1073741824.0f - 1.0f; /* [-1, 1) */
+  return suite.is_narrow ? floorf(x * 64) / 64 : x;
 }
 static HARNESS_UNUSED void fill_floats(harness_rng *r, void *data,
                                        size_t bytes) {
@@ -559,6 +667,10 @@ static HARNESS_UNUSED void assert_close(double got, double expected,
                                         double tolerance, const char *what) {
   if (isnan(got) && isnan(expected)) return;
   if (got == expected) return;
+  if (suite.is_narrow) {
+    const double rounding = suite.dtype == BSM_DTYPE_HALF ? 0x1p-10 : 0x1p-7;
+    tolerance += rounding * (1 + fabs(expected));
+  }
   if (!(fabs(got - expected) <= tolerance)) {
     fail_msg("%s: %.9g, expected %.9g", what, got, expected);
   }

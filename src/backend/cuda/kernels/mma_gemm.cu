@@ -19,6 +19,7 @@
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
+#include "mma.cuh"
 
 #define ELEMENTS 0
 #define ALONG_K 1
@@ -43,21 +44,6 @@ enum {
 static_assert(K_BM * K_CHUNKS % THREADS == 0, "threads fetch equal parts");
 static_assert(K_BN * K_CHUNKS % THREADS == 0, "threads fetch equal parts");
 static_assert(TN % 2 == 0, "B is fetched for 16 columns at a time");
-
-// Where chunk `c` of row `r` lies, in bytes, when rows have CHUNKS of them: so
-// that eight rows of one column of chunks are in different banks.
-template <int CHUNKS>
-DEVICE u32 swizzle(int r, int c) {
-  return 16u * (u32)(r * CHUNKS + (CHUNKS >= 8 ? c ^ (r & 7)
-                                   : CHUNKS == 4 ? c ^ ((r >> 1) & 3)
-                                                 : c ^ ((r >> 2) & 1)));
-}
-
-// Of the 8 elements from `at` on, how many are before `end`.
-DEVICE int left(int at, int end) {
-  const int n = end - at;
-  return n < 0 ? 0 : n > 8 ? 8 : n;
-}
 
 // ---- A ----
 
@@ -224,24 +210,16 @@ DEVICE void multiply_tile(accumulators &sums, u32 a, u32 b, int warp_row,
     u32 fa[TM][4], fb[TN][2];
 #pragma unroll
     for (int i = 0; i < TM; i++) {
-      const int r = warp_row * (K_BM / K_WM) + i * 16 + lane % 16;
-      ptx_ldmatrix_x4(a + swizzle<K_CHUNKS>(r, 2 * k + lane / 16), fa[i]);
+      load_a<K_CHUNKS>(a, warp_row * (K_BM / K_WM) + i * 16, k, lane, fa[i]);
     }
 #pragma unroll
     for (int j = 0; j < TN; j += 2) {
       const int n = warp_column * (K_BN / K_WN) + j * 8;
-      u32 both[4];
       if constexpr (K_B == ALONG_N) {
-        const int r = k * 16 + lane % 8 + lane / 8 % 2 * 8;
-        ptx_ldmatrix_x4_trans(b + swizzle<N_CHUNKS>(r, n / 8 + lane / 16), both);
+        load_b_rows<N_CHUNKS>(b, n, k, lane, &fb[j]);
       } else {
-        const int r = n + lane % 8 + lane / 16 * 8;
-        ptx_ldmatrix_x4(b + swizzle<K_CHUNKS>(r, 2 * k + lane / 8 % 2), both);
+        load_b<K_CHUNKS>(b, n, k, lane, &fb[j]);
       }
-      fb[j][0] = both[0];
-      fb[j][1] = both[1];
-      fb[j + 1][0] = both[2];
-      fb[j + 1][1] = both[3];
     }
 #pragma unroll
     for (int i = 0; i < TM; i++) {
@@ -313,7 +291,7 @@ KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
         advance(p, taps[i], K_BK);
       } else {
         const int r = at / K_CHUNKS, c = at % K_CHUNKS;
-        const int count = left(k0 + c * 8, k_end);
+        const int count = elements_left(k0 + c * 8, k_end);
         const T *from = count ? find(p, rows[i], taps[0]) : 0;
         ptx_copy16_async(shared + to_a + swizzle<K_CHUNKS>(r, c), from ? from : a,
                          from ? 2 * count : 0);
@@ -337,12 +315,12 @@ KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
                        x[6] | x[7] << 16);
       } else if constexpr (K_B == ALONG_N) {
         const int r = at / N_CHUNKS, c = at % N_CHUNKS, k = k0 + r;
-        const int count = k < k_end ? left(n0 + c * 8, p.n) : 0;
+        const int count = k < k_end ? elements_left(n0 + c * 8, p.n) : 0;
         ptx_copy16_async(shared + to_b + swizzle<N_CHUNKS>(r, c),
                          count ? b + k * p.b_row + (n0 + c * 8) : b, 2 * count);
       } else {
         const int r = at / K_CHUNKS, c = at % K_CHUNKS, n = n0 + r;
-        const int count = n < p.n ? left(k0 + c * 8, k_end) : 0;
+        const int count = n < p.n ? elements_left(k0 + c * 8, k_end) : 0;
         ptx_copy16_async(shared + to_b + swizzle<K_CHUNKS>(r, c),
                          count ? b + n * p.b_column + (k0 + c * 8) : b,
                          2 * count);

@@ -2,7 +2,7 @@
 /* Attention on a GPU. */
 #include "aten/tensor.h"
 #include "backend/cuda/kernels/params.h"
-#include "backend/cuda/steps/cuda_steps.h"
+#include "backend/cuda/steps/cuda_mma.h"
 
 #define THREADS 128
 #define MAX_BLOCKS 65536
@@ -40,10 +40,31 @@ static int64_t clamp_diagonal(int64_t d) {
                                 : d;
 }
 
-static bsm_status launches(bsm_cuda_launches *l) {
-  const bsm_step_attention *p = &l->step->params->attention;
-  const bsm_plan_tensor *q = bsm_cuda_input(l, 0), *k = bsm_cuda_input(l, 1);
-  const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
+/* The operands of a step: which there are, and their tensors. */
+typedef struct operands {
+  uint32_t ids[BSM_CUDA_ATTENTION_OPERANDS];
+  bool has[BSM_CUDA_ATTENTION_OPERANDS];
+} operands;
+
+static operands operands_of(const bsm_plan_step *step) {
+  operands o = {.ids = {step->outputs[0]}, .has = {true}};
+  for (uint32_t i = 0; i < step->input_count; i++) {
+    const bool is_mask =
+        step->params->attention.mask && i == step->input_count - 1;
+    const uint32_t at = is_mask ? MASK : Q + i;
+    o.ids[at] = step->inputs[i];
+    o.has[at] = true;
+  }
+  return o;
+}
+
+static bsm_cuda_attention params_of(const bsm_plan *plan,
+                                    const bsm_plan_step *step,
+                                    const operands *o) {
+  const bsm_step_attention *p = &step->params->attention;
+  const bsm_plan_tensor *q = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *k = bsm_step_input(plan, step, 1);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   const int rank = y->dims.rank;
   bsm_cuda_attention a = {.heads = 1,
                           .queries = y->dims.d[rank - 2],
@@ -58,23 +79,90 @@ static bsm_status launches(bsm_cuda_launches *l) {
                           .clears = p->clears_hidden != 0,
                           .scale = p->scale,
                           .fill = p->fill};
-  uint32_t ids[BSM_CUDA_ATTENTION_OPERANDS] = {l->step->outputs[0]};
-  bool has[BSM_CUDA_ATTENTION_OPERANDS] = {true};
-  for (uint32_t i = 0; i < l->step->input_count; i++) {
-    const bool is_mask = p->mask && i == l->step->input_count - 1;
-    const uint32_t at = is_mask ? MASK : Q + i;
-    ids[at] = l->step->inputs[i];
-    has[at] = true;
-  }
   for (int i = 0; i < BSM_CUDA_ATTENTION_OPERANDS; i++) {
-    if (has[i]) set_operand(&a, i, &l->plan->tensors[ids[i]]);
+    if (o->has[i]) set_operand(&a, i, &plan->tensors[o->ids[i]]);
   }
   for (int i = 0; i < rank - 2; i++) {
     a.head_sizes[i] = y->dims.d[i];
     a.heads *= y->dims.d[i];
   }
-  if (a.heads == 0 || a.queries == 0 || a.width == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(l, "attention", "attention", &a, sizeof(a),
+  return a;
+}
+
+/* ---- on tensor cores ---- */
+
+#define MMA_TACTIC "mma"
+#define MMA_KEYS 64
+/* Fewer blocks than this are made smaller. */
+#define MMA_FEW_BLOCKS 128
+
+/* Room for so many columns: 32, 64 or 128; 0: there is none. */
+static int room_for(int64_t columns) {
+  return columns <= 32 ? 32 : columns <= 64 ? 64 : columns <= 128 ? 128 : 0;
+}
+
+static bool runs_on_tensor_cores(const bsm_plan *plan,
+                                 const bsm_plan_step *step, int sm) {
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  const operands o = operands_of(step);
+  const bsm_cuda_attention a = params_of(plan, step, &o);
+  /* Earlier GPUs have less shared memory. */
+  const int64_t most = sm >= 80 ? 128 : 64;
+  return bsm_cuda_mma_has(y->dtype, sm) && a.depth <= most && a.width <= most &&
+         room_for(a.depth) && room_for(a.width) && a.heads <= UINT16_MAX &&
+         a.depth > 0 && a.queries < INT32_MAX / 2 && a.keys < INT32_MAX / 2;
+}
+
+static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                      const char **names) {
+  size_t count = 0;
+  if (runs_on_tensor_cores(plan, step, sm)) names[count++] = MMA_TACTIC;
+  names[count++] = BSM_CUDA_PLAIN_TACTIC;
+  return count;
+}
+
+static bool reads_chunks(const bsm_plan *plan, const operands *o) {
+  for (int i = Q; i <= V; i++) {
+    const bsm_plan_tensor *t = &plan->tensors[o->ids[i]];
+    if (!bsm_cuda_mma_reads_along(t, t->dims.rank - 1)) return false;
+  }
+  return true;
+}
+
+static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
+                             const operands *o) {
+  const bsm_step_attention *p = &l->step->params->attention;
+  const int depth = room_for(a->depth), width = room_for(a->width);
+  int warps = 4;
+  while (warps > 1 &&
+         a->heads * ((a->queries + 16 * warps - 1) / (16 * warps)) <
+             MMA_FEW_BLOCKS) {
+    warps /= 2;
+  }
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "mma_attention", "mma_attention", a, sizeof(*a),
+      "-DK_T=%s -DK_HEADS=%d -DK_BIASES=%d -DK_MASK=%d -DK_CAUSAL=%d "
+      "-DK_CLEARS=%d -DK_WARPS=%d -DK_DEPTH=%d -DK_WIDTH=%d -DK_CHUNKS=%d",
+      bsm_cuda_type(bsm_cuda_output(l, 0)->dtype),
+      bsm_cuda_output(l, 0)->dims.rank - 2, p->biases, p->mask, p->causal != 0,
+      p->clears_hidden != 0, warps, depth, width, reads_chunks(l->plan, o)));
+  bsm_cuda_set_block(l, 32u * (unsigned)warps, 1, 1);
+  bsm_cuda_set_grid(
+      l,
+      bsm_cuda_blocks((uint64_t)a->queries, 16u * (unsigned)warps, UINT32_MAX),
+      (uint64_t)a->heads, 1);
+  bsm_cuda_set_shared(
+      l, 2u * (size_t)(16 * warps * depth + 2 * MMA_KEYS * (depth + width)));
+  return BSM_OK;
+}
+
+/* ---- of any dtype ---- */
+
+static bsm_status launch_plain(bsm_cuda_launches *l,
+                               const bsm_cuda_attention *a) {
+  const bsm_step_attention *p = &l->step->params->attention;
+  const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
+  BSM_TRY(bsm_cuda_add_launch(l, "attention", "attention", a, sizeof(*a),
                               "--fmad=false -DK_T=%s",
                               bsm_cuda_type(y->dtype)));
   BSM_TRY(bsm_cuda_add_options(
@@ -82,18 +170,30 @@ static bsm_status launches(bsm_cuda_launches *l) {
       "-DK_BIASES=%d -DK_MASK=%d -DK_CAUSAL=%d -DK_CLEARS=%d", p->biases,
       p->mask, p->causal != 0, p->clears_hidden != 0));
   BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
-                               "-DK_HEADS=%d -DK_COLUMNS=%d", rank - 2,
-                               (int)((a.width + THREADS - 1) / THREADS)));
+                               "-DK_HEADS=%d -DK_COLUMNS=%d", y->dims.rank - 2,
+                               (int)((a->width + THREADS - 1) / THREADS)));
   bsm_cuda_set_block(l, THREADS, 1, 1);
   bsm_cuda_set_grid(
-      l, bsm_cuda_blocks((uint64_t)(a.heads * a.queries), 1, MAX_BLOCKS), 1, 1);
+      l, bsm_cuda_blocks((uint64_t)(a->heads * a->queries), 1, MAX_BLOCKS), 1,
+      1);
+  return BSM_OK;
+}
+
+static bsm_status launches(bsm_cuda_launches *l) {
+  const operands o = operands_of(l->step);
+  const bsm_cuda_attention a = params_of(l->plan, l->step, &o);
+  if (a.heads == 0 || a.queries == 0 || a.width == 0) return BSM_OK;
+  const bool plain = !bsm_cuda_may_specialise(l) ||
+                     !runs_on_tensor_cores(l->plan, l->step, l->sm);
+  BSM_TRY(plain ? launch_plain(l, &a) : launch_mma(l, &a, &o));
   for (size_t i = 0; i < BSM_CUDA_ATTENTION_OPERANDS; i++) {
-    if (!has[i]) continue;
+    if (!o.has[i]) continue;
     BSM_TRY(bsm_cuda_add_slot(
         l, BSM_CUDA_SLOT_TENSOR,
-        offsetof(bsm_cuda_attention, address) + i * sizeof(uint64_t), ids[i]));
+        offsetof(bsm_cuda_attention, address) + i * sizeof(uint64_t),
+        o.ids[i]));
   }
   return BSM_OK;
 }
 
-const bsm_cuda_step_kind bsm_cuda_ATTENTION = {check, launches};
+const bsm_cuda_step_kind bsm_cuda_ATTENTION = {check, launches, tactics, NULL};

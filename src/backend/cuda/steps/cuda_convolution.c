@@ -169,9 +169,8 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   p->residual_batch[0] = n * p->residual_column;
   p->bias_batch = n;
   const bool whole = maps % 8 == 0;
-  const bool together = (in.c_stride == 1 || in.c == 1) && whole;
-  out->a = together && bsm_cuda_mma_aligned(x) ? BSM_CUDA_MMA_ALONG_K
-                                               : BSM_CUDA_MMA_ELEMENTS;
+  out->a = whole && bsm_cuda_mma_reads_along(x, 1) ? BSM_CUDA_MMA_ALONG_K
+                                                   : BSM_CUDA_MMA_ELEMENTS;
   out->b = whole ? BSM_CUDA_MMA_ALONG_K : BSM_CUDA_MMA_ELEMENTS;
   return true;
 }

@@ -174,13 +174,15 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
     out->params.y_batch[i] = p.y_batch[i];
     out->params.residual_batch[i] = p.residual_batch[i];
   }
-  out->a = p.a_column == 1 && bsm_cuda_mma_aligned(a) ? BSM_CUDA_MMA_ALONG_K
-                                                      : BSM_CUDA_MMA_ELEMENTS;
-  const bool b_aligned = b ? bsm_cuda_mma_aligned(b) : p.b_row % 8 == 0;
-  out->b = !b_aligned        ? BSM_CUDA_MMA_ELEMENTS
-           : p.b_column == 1 ? BSM_CUDA_MMA_ALONG_N
-           : p.b_row == 1    ? BSM_CUDA_MMA_ALONG_K
-                             : BSM_CUDA_MMA_ELEMENTS;
+  out->a = bsm_cuda_mma_reads_along(a, a->dims.rank - 1)
+               ? BSM_CUDA_MMA_ALONG_K
+               : BSM_CUDA_MMA_ELEMENTS;
+  out->b = BSM_CUDA_MMA_ELEMENTS;
+  if (b ? bsm_cuda_mma_reads_along(b, b->dims.rank - 1) : p.n % 8 == 0) {
+    out->b = BSM_CUDA_MMA_ALONG_N;
+  } else if (b && bsm_cuda_mma_reads_along(b, b->dims.rank - 2)) {
+    out->b = BSM_CUDA_MMA_ALONG_K;
+  }
   return true;
 }
 

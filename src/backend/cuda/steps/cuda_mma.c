@@ -63,9 +63,10 @@ bool bsm_cuda_mma_has(bsm_dtype dtype, int sm) {
   return dtype == BSM_DTYPE_HALF || (dtype == BSM_DTYPE_BFLOAT16 && sm >= 80);
 }
 
-bool bsm_cuda_mma_aligned(const bsm_plan_tensor *t) {
+bool bsm_cuda_mma_reads_along(const bsm_plan_tensor *t, int axis) {
   for (int i = 0; i < t->dims.rank; i++) {
-    if (t->dims.d[i] > 1 && t->strides[i] != 1 && t->strides[i] % 8 != 0) {
+    const int64_t stride = t->strides[i];
+    if (t->dims.d[i] > 1 && (i == axis ? stride != 1 : stride % 8 != 0)) {
       return false;
     }
   }

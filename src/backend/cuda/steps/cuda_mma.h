@@ -44,9 +44,9 @@ typedef bool bsm_cuda_mma_problem_of(const bsm_plan *plan,
 /* Whether a GPU multiplies a dtype on tensor cores. */
 bool bsm_cuda_mma_has(bsm_dtype dtype, int sm);
 
-/* Whether 16 bytes at a time can be read: the tensor's first element, and the
- * strides that are not 1, are at multiples of 8 elements. */
-bool bsm_cuda_mma_aligned(const bsm_plan_tensor *t);
+/* Whether a tensor can be read 16 bytes at a time along an axis: what differs
+ * in other dimensions is a multiple of 8 elements away. */
+bool bsm_cuda_mma_reads_along(const bsm_plan_tensor *t, int axis);
 
 /* Tactics and cost of a step, as bsm_cuda_step_kind has them: those of its
  * problem, and "plain". Costs are in microseconds. */
