@@ -201,18 +201,101 @@ static bsm_status decide(decision *d, const bsm_layer *layer,
   return BSM_OK;
 }
 
-static bsm_status apply(decision *d, bsm_layer *layer,
-                        bsm_precision precision) {
-  const bsm_dtype stored = stored_dtype(layer);
-  layer->precision = precision;
-  const bsm_dtype dtype = precision == BSM_PRECISION_FP16   ? BSM_DTYPE_HALF
-                          : precision == BSM_PRECISION_BF16 ? BSM_DTYPE_BFLOAT16
-                                                            : stored;
-  if (dtype == stored || stored != BSM_DTYPE_FLOAT) {
+static bsm_dtype dtype_of(bsm_precision precision) {
+  return precision == BSM_PRECISION_FP16   ? BSM_DTYPE_HALF
+         : precision == BSM_PRECISION_BF16 ? BSM_DTYPE_BFLOAT16
+                                           : BSM_DTYPE_UNDEFINED;
+}
+
+static bsm_status apply(decision *d, bsm_layer *layer, bsm_dtype dtype) {
+  if (dtype == BSM_DTYPE_UNDEFINED || stored_dtype(layer) != BSM_DTYPE_FLOAT) {
     return bsm_retyping_keep(&d->retyping, layer);
   }
   d->retyped = true;
   return bsm_retype_layer(&d->retyping, layer, dtype);
+}
+
+/* ---- layers that move numbers ----
+ *
+ * They compute nothing, so they have no precision. Where they stand between
+ * layers of a narrow dtype they take that, so that nothing is cast to float32
+ * for them. Results are the same: rounding before or after a move is one. */
+
+static bool moves(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_SHUFFLE:
+    case BSM_LAYER_SLICE:
+    case BSM_LAYER_CONCATENATION:
+    case BSM_LAYER_EXPAND:
+    case BSM_LAYER_IDENTITY:
+    case BSM_LAYER_GATHER:
+    case BSM_LAYER_SELECT:
+      return layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT;
+    default:
+      return false;
+  }
+}
+
+/* By tensor id: what its layer is changed to (UNDEFINED: nothing), and what all
+ * of its readers so far are changed to (FLOAT: they differ, or keep float32;
+ * UNDEFINED: it has none). */
+typedef struct narrowing {
+  bsm_dtype *made, *read;
+} narrowing;
+
+static bsm_dtype *made_by(const narrowing *n, const bsm_layer *layer) {
+  return &n->made[layer->outputs.items[0]->id];
+}
+
+/* All floats that a layer moves have been rounded to one dtype. */
+static bsm_dtype rounded_before(const narrowing *n, const bsm_layer *layer) {
+  bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    const bsm_itensor *t = layer->inputs.items[i];
+    if (t->dtype != BSM_DTYPE_FLOAT) continue;
+    const bsm_dtype made = n->made[t->id];
+    if (made == BSM_DTYPE_UNDEFINED ||
+        (dtype != BSM_DTYPE_UNDEFINED && made != dtype)) {
+      return BSM_DTYPE_UNDEFINED;
+    }
+    dtype = made;
+  }
+  return dtype;
+}
+
+static void note_readers(const narrowing *n, const bsm_layer *layer,
+                         bsm_dtype dtype) {
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    bsm_dtype *read = &n->read[layer->inputs.items[i]->id];
+    if (dtype == BSM_DTYPE_UNDEFINED ||
+        (*read != BSM_DTYPE_UNDEFINED && *read != dtype)) {
+      *read = BSM_DTYPE_FLOAT;
+    } else {
+      *read = dtype;
+    }
+  }
+}
+
+static void narrow_moves(const narrowing *n, const bsm_network *net) {
+  for (size_t i = 0; i < net->layers.len; i++) {
+    const bsm_layer *layer = net->layers.items[i];
+    if (layer->removed || !moves(layer)) continue;
+    *made_by(n, layer) = rounded_before(n, layer);
+  }
+  for (size_t i = 0; i < net->outputs.len; i++) {
+    n->read[net->outputs.items[i]->id] = BSM_DTYPE_FLOAT;
+  }
+  for (size_t i = net->layers.len; i-- > 0;) {
+    const bsm_layer *layer = net->layers.items[i];
+    if (layer->removed || layer->outputs.len == 0) continue;
+    bsm_dtype *made = made_by(n, layer);
+    const bsm_dtype read = n->read[layer->outputs.items[0]->id];
+    if (moves(layer) && *made == BSM_DTYPE_UNDEFINED &&
+        read != BSM_DTYPE_FLOAT) {
+      *made = read;
+    }
+    note_readers(n, layer, *made);
+  }
 }
 
 /* Warns of precisions that are allowed but that the target has for no layer. */
@@ -226,16 +309,39 @@ static void warn(const decision *d) {
   }
 }
 
+static bsm_status decide_each(decision *d, const bsm_network *net,
+                              const narrowing *n) {
+  for (size_t i = 0; i < net->layers.len; i++) {
+    bsm_layer *layer = net->layers.items[i];
+    if (layer->removed) continue;
+    BSM_TRY_NOTE(decide(d, layer, &layer->precision), "in layer %s",
+                 layer->name ? layer->name : "?");
+    if (layer->outputs.len == 0 || stored_dtype(layer) != BSM_DTYPE_FLOAT) {
+      continue;
+    }
+    *made_by(n, layer) = dtype_of(layer->precision);
+  }
+  return BSM_OK;
+}
+
 static bsm_status decide_all(decision *d, bsm_network *net,
                              bsm_arena *scratch) {
-  const size_t count = net->layers.len;
+  const size_t count = net->layers.len, tensors = net->tensors.len + 1;
+  const narrowing n = {BSM_NEW_ARRAY(scratch, bsm_dtype, tensors),
+                       BSM_NEW_ARRAY(scratch, bsm_dtype, tensors)};
+  if (!n.made || !n.read) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < tensors; i++) {
+    n.made[i] = n.read[i] = BSM_DTYPE_UNDEFINED;
+  }
+  BSM_TRY(decide_each(d, net, &n));
+  narrow_moves(&n, net);
   BSM_TRY(bsm_retyping_start(&d->retyping, net, scratch));
   for (size_t i = 0; i < count; i++) {
     bsm_layer *layer = net->layers.items[i];
-    bsm_precision precision = BSM_PRECISION_NONE;
-    if (!layer->removed) BSM_TRY(decide(d, layer, &precision));
-    BSM_TRY_NOTE(apply(d, layer, precision), "in layer %s",
-                 layer->name ? layer->name : "?");
+    const bool may = !layer->removed && layer->outputs.len > 0;
+    BSM_TRY_NOTE(
+        apply(d, layer, may ? *made_by(&n, layer) : BSM_DTYPE_UNDEFINED),
+        "in layer %s", layer->name ? layer->name : "?");
   }
   warn(d);
   return d->retyped ? bsm_retyping_finish(&d->retyping) : BSM_OK;

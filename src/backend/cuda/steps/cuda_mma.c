@@ -83,9 +83,8 @@ typedef struct choice {
 
 /* A launch, and the first and last tile of it. */
 #define LAUNCH_US 3.0
-/* Adding the sums of all splits: waiting, and each split's sums. */
-#define JOIN_US 1.5
-#define JOIN_SPLIT_US 0.06
+/* Waiting for the other splits of a tile. */
+#define JOIN_US 1.2
 /* What an SM reads from the cache, and multiplies, in a microsecond. */
 #define BYTES_PER_US 36e3
 #define PRODUCTS_PER_US 1.7e6
@@ -116,8 +115,10 @@ static double cost_of(const bsm_cuda_mma_problem *p, const tile *t, int sms,
     const double together = left < t->resident ? left : t->resident;
     time += together * busy > latency ? together * busy : latency;
   }
+  /* A block writes its sums, and one of each tile reads those of all. */
+  const double sums = (double)t->m * t->n * sizeof(float) / BYTES_PER_US;
   return LAUNCH_US + time * k_tiles +
-         (splits > 1 ? JOIN_US + JOIN_SPLIT_US * splits : 0);
+         (splits > 1 ? JOIN_US + sums * (splits + 1) : 0);
 }
 
 /* The number of splits that should be fastest. */

@@ -171,8 +171,8 @@ static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
 static bool fuses(const bsm_target *target, bsm_fusion fusion,
                   bsm_dtype dtype) {
   (void)target;
-  return (fusion == BSM_FUSION_EPILOGUE || fusion == BSM_FUSION_SCALE) &&
-         (dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_HALF ||
+  (void)fusion;
+  return (dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_HALF ||
           dtype == BSM_DTYPE_BFLOAT16);
 }
 
