@@ -324,8 +324,20 @@ static bool walk(fusion *f, bsm_itensor *scores) {
   return false;
 }
 
+/* What a cast from one floating dtype to another reads, when `t` has only one
+ * reader; otherwise `t`. */
+static const bsm_itensor *before_cast(const fusion *f, const bsm_itensor *t) {
+  const bsm_layer *layer = only_for_one(f, t);
+  return layer && layer->kind == BSM_LAYER_CAST &&
+                 bsm_dtype_is_floating(t->dtype) &&
+                 bsm_dtype_is_floating(layer->inputs.items[0]->dtype)
+             ? layer->inputs.items[0]
+             : t;
+}
+
 /* Whether all elements are 0. */
-static bool is_zero(const bsm_itensor *t) {
+static bool is_zero(const fusion *f, const bsm_itensor *t) {
+  t = before_cast(f, t);
   const bsm_weights *w = numbers_of(t);
   const bsm_layer *layer = t->producer;
   if (layer && layer->kind == BSM_LAYER_FILL) {
@@ -380,8 +392,8 @@ static bsm_layer *softmax_behind(fusion *f, const bsm_itensor *t) {
     const bsm_layer *equal = comparison_behind(f, layer->inputs.items[0]);
     bsm_layer *softmax = only_for_one(f, layer->inputs.items[2]);
     if (!softmax || softmax->kind != BSM_LAYER_SOFTMAX || !equal ||
-        !is_zero(layer->inputs.items[1]) ||
-        equal->inputs.items[0] != softmax->inputs.items[0] ||
+        !is_zero(f, layer->inputs.items[1]) ||
+        before_cast(f, equal->inputs.items[0]) != softmax->inputs.items[0] ||
         !scalar_of(equal->inputs.items[1], &value) || value != -INFINITY ||
         !bsm_dims_equal(softmax->outputs.items[0]->dims, t->dims)) {
       return NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aten/tensor.h"
+#include "builder/constants.h"
 #include "builder/retype.h"
 
 typedef struct decision {
@@ -247,18 +248,48 @@ static bsm_dtype *made_by(const narrowing *n, const bsm_layer *layer) {
   return &n->made[layer->outputs.items[0]->id];
 }
 
-/* All floats that a layer moves have been rounded to one dtype. */
+static bool has_number(bsm_dtype dtype, double number) {
+  const float x = (float)number;
+  const float rounded = dtype == BSM_DTYPE_HALF
+                            ? bsm_half_to_float(bsm_float_to_half(x))
+                            : bsm_bfloat16_to_float(bsm_float_to_bfloat16(x));
+  return rounded == x;
+}
+
+/* Whether `t` is a constant of a few numbers that all are numbers of `dtype`.
+ */
+#define FEW 64
+static bool has_numbers(bsm_dtype dtype, const bsm_itensor *t) {
+  const bsm_layer *from = t->producer;
+  if (from && from->kind == BSM_LAYER_FILL) {
+    return has_number(dtype, from->p.fill.value);
+  }
+  const bsm_weights *w = bsm_constant_of(t, BSM_DTYPE_FLOAT);
+  for (int64_t i = 0; w && w->count <= FEW && i < w->count; i++) {
+    if (!has_number(dtype, bsm_constant_number(w, i))) return false;
+  }
+  return w && w->count <= FEW;
+}
+
+/* The dtype that all floats that a layer moves have been rounded to, or have
+ * anyway. */
 static bsm_dtype rounded_before(const narrowing *n, const bsm_layer *layer) {
   bsm_dtype dtype = BSM_DTYPE_UNDEFINED;
   for (size_t i = 0; i < layer->inputs.len; i++) {
-    const bsm_itensor *t = layer->inputs.items[i];
-    if (t->dtype != BSM_DTYPE_FLOAT) continue;
-    const bsm_dtype made = n->made[t->id];
-    if (made == BSM_DTYPE_UNDEFINED ||
-        (dtype != BSM_DTYPE_UNDEFINED && made != dtype)) {
+    const bsm_dtype made = n->made[layer->inputs.items[i]->id];
+    if (made == BSM_DTYPE_UNDEFINED) continue;
+    if (dtype != BSM_DTYPE_UNDEFINED && made != dtype) {
       return BSM_DTYPE_UNDEFINED;
     }
     dtype = made;
+  }
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    const bsm_itensor *t = layer->inputs.items[i];
+    if (dtype == BSM_DTYPE_UNDEFINED) break;
+    if (t->dtype == BSM_DTYPE_FLOAT && n->made[t->id] != dtype &&
+        !has_numbers(dtype, t)) {
+      return BSM_DTYPE_UNDEFINED;
+    }
   }
   return dtype;
 }
