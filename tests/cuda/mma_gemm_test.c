@@ -210,7 +210,8 @@ static options options_of(device *d, const problem *p) {
              {"ACTIVATION", s->activation},
              {"IMAGE", s->is_conv ? 2 : 0},
              {"A", a},
-             {"B", b}};
+             {"B", b},
+             {"WEIGHTS", s->b_rows}};
   for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
     o.at[2 + i] =
         bsm_arena_printf(&d->arena, "-DK_%s=%d", all[i].name, all[i].value);

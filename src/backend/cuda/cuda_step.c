@@ -8,6 +8,9 @@
 #include "backend/cuda/cuda_internal.h"
 #include "backend/cuda/steps/cuda_steps.h"
 
+/* Of CUDA: since then graphs have what launches may overlap. */
+#define OVERLAP_VERSION 12030
+
 typedef struct prepared {
   bsm_cuda_device *device;
   const bsm_plan *plan;
@@ -16,6 +19,7 @@ typedef struct prepared {
   bsm_cuda_fault *fault;
   uint32_t count;
   int64_t rounds;
+  bool overlaps; /* kernels may begin before those ahead of them have ended */
   bsm_cuda_launch *launches;
   bsm_cu_function *functions;
 } prepared;
@@ -76,7 +80,12 @@ static bsm_status launch(const prepared *p, const bsm_run *run, uint32_t i,
       memcpy(params + l->slots[k].offset + sizeof(value), &step, sizeof(step));
     }
   }
+  /* Kernels of these GPUs wait for those before them (kernels/device.cuh). */
+  bsm_cu_launch_attribute overlap = {
+      .id = BSM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION, .value.flag = 1};
   const bsm_cu_launch_config config = {
+      .attributes = &overlap,
+      .attribute_count = p->overlaps,
       .grid = {l->grid[0], l->grid[1], l->grid[2]},
       .block = {l->block[0], l->block[1], l->block[2]},
       .shared_bytes = l->shared_bytes,
@@ -161,6 +170,7 @@ static bsm_status prepare(bsm_cuda_stream *s, prepared *p, bsm_arena *arena,
   bsm_cuda_launches *l = BSM_NEW(arena, bsm_cuda_launches);
   BSM_TRY_ALLOC(l);
   BSM_TRY(make_launches(p, s->code, arena, l));
+  p->overlaps = l->sm >= 90 && p->device->driver.version >= OVERLAP_VERSION;
   p->count = l->count;
   p->rounds = l->rounds;
   p->launches = l->items;

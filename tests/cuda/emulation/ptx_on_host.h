@@ -144,6 +144,9 @@ inline void emulated_do_load(void *const *lanes, unsigned present) {
     emulated.calls->meet(0xffffffffu, emulated_do_load<count, transposed>, \
                          &own);                                            \
   }
+/* Kernels run one after the other. */
+inline void ptx_wait_for_previous() {}
+
 EMULATED_LDMATRIX(ptx_ldmatrix_x4, 4, false)
 EMULATED_LDMATRIX(ptx_ldmatrix_x2, 2, false)
 EMULATED_LDMATRIX(ptx_ldmatrix_x4_trans, 4, true)

@@ -28,24 +28,35 @@ typedef unsigned long long u64;
 // follows the macro and calls it `p`:
 //   KERNEL(fill, fill_args) { p.out[blockIdx.x * blockDim.x + threadIdx.x] = 0; }
 // KERNEL_OF is for at most `threads` threads in a block.
+// From sm_90 on, a kernel may begin before the one ahead of it in the stream has
+// ended: it waits for that before anything else. The body of an EARLY_KERNEL_OF
+// does so itself, by wait_for_previous(), and until then touches nothing but
+// weights.
 // DYNAMIC_SHARED(name) declares the shared memory that the launch asks for, as
 // `char *`, aligned to 128 bytes. Variables in shared memory have no
 // initialisers.
 #ifdef BSM_EMULATED
 #define KERNEL(name, type) EMULATED_KERNEL(name, type, 1024)
 #define KERNEL_OF(threads, name, type) EMULATED_KERNEL(name, type, threads)
+#define EARLY_KERNEL_OF(threads, name, type) EMULATED_KERNEL(name, type, threads)
 #define DYNAMIC_SHARED(name) EMULATED_DYNAMIC_SHARED(name)
 #else
-#if __CUDA_ARCH__ >= 700
-#define KERNEL_PARAMETER(type) const __grid_constant__ type p
-#else
-#define KERNEL_PARAMETER(type) const type p
-#endif
-#define KERNEL(name, type) \
-  extern "C" __global__ void name(KERNEL_PARAMETER(type))
-#define KERNEL_OF(threads, name, type)                    \
-  extern "C" __global__ void __launch_bounds__((threads)) \
-      name(KERNEL_PARAMETER(type))
+#define KERNEL_BODY(name, type) \
+  static __device__ __forceinline__ void name##_body(const type &p)
+#define KERNEL_ENTRY(bounds, name, type, first)                               \
+  KERNEL_BODY(name, type);                                                    \
+  extern "C" __global__ void bounds name(const __grid_constant__ type p) {    \
+    ptx_launch_dependents();                                                  \
+    first;                                                                    \
+    name##_body(p);                                                           \
+  }                                                                           \
+  KERNEL_BODY(name, type)
+#define KERNEL(name, type) KERNEL_ENTRY(, name, type, ptx_wait_for_previous())
+#define KERNEL_OF(threads, name, type)                                        \
+  KERNEL_ENTRY(__launch_bounds__((threads)), name, type,                      \
+               ptx_wait_for_previous())
+#define EARLY_KERNEL_OF(threads, name, type) \
+  KERNEL_ENTRY(__launch_bounds__((threads)), name, type, )
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
 #endif
 
@@ -116,6 +127,10 @@ DEVICE void multiply<bf16>(float *c, const u32 *a, const u32 *b) {
   ptx_mma_m16n8k16_bf16(c, a, b);
 }
 #endif
+
+// ---- the kernel before ----
+
+DEVICE void wait_for_previous() { ptx_wait_for_previous(); }
 
 // ---- exchanges within a warp ----
 

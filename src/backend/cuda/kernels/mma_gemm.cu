@@ -13,6 +13,7 @@
 //     deconvolution
 //   K_A: ELEMENTS, or ALONG_K: 8 elements along k lie together, aligned
 //   K_B: ELEMENTS, ALONG_K, or ALONG_N
+//   K_WEIGHTS: 1: B is weights, which are there before the kernel begins
 //   K_SPLIT: 1: some blocks share the k of one tile. Their partial sums are
 //     added in a fixed order by the one that ends last, so bits never change
 // grid: (tiles, splits, batches)
@@ -229,7 +230,7 @@ DEVICE void multiply_tile(accumulators &sums, u32 a, u32 b, int warp_row,
   }
 }
 
-KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
+EARLY_KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
   DYNAMIC_SHARED(memory);
   const u32 shared = shared_address(memory);
   const int thread = (int)threadIdx.x;
@@ -269,8 +270,8 @@ KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
   }
   static_assert(THREADS % K_CHUNKS == 0, "the chunks of a thread have one k");
 
-  auto fetch = [&](int tile, int stage) {
-    const u32 to_a = (u32)(stage * STAGE_BYTES), to_b = to_a + A_BYTES;
+  auto fetch_a = [&](int tile) {
+    const u32 to_a = (u32)(tile % K_STAGES * STAGE_BYTES);
     const int k0 = k_first + tile * K_BK;
 #pragma unroll
     for (int i = 0; i < A_CHUNKS; i++) {
@@ -298,6 +299,10 @@ KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
       }
     }
     if constexpr (K_A != ELEMENTS) advance(p, taps[0], K_BK);
+  };
+  auto fetch_b = [&](int tile) {
+    const u32 to_b = (u32)(tile % K_STAGES * STAGE_BYTES) + A_BYTES;
+    const int k0 = k_first + tile * K_BK;
 #pragma unroll
     for (int i = 0; i < B_CHUNKS; i++) {
       const int at = i * THREADS + thread;
@@ -333,16 +338,25 @@ KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
   for (int i = 0; i < TM * TN * 4; i++) {
     sums.at[i / (TN * 4)][i / 4 % TN][i % 4] = 0;
   }
+  if (!K_WEIGHTS) wait_for_previous();
 #pragma unroll
   for (int s = 0; s < K_STAGES - 1; s++) {
-    if (s < tiles) fetch(s, s);
+    if (s < tiles) fetch_b(s);
+  }
+  if (K_WEIGHTS) wait_for_previous();
+#pragma unroll
+  for (int s = 0; s < K_STAGES - 1; s++) {
+    if (s < tiles) fetch_a(s);
     copies_commit();
   }
   for (int tile = 0; tile < tiles; tile++) {
     copies_wait<K_STAGES - 2>();
     __syncthreads();
     const int next = tile + K_STAGES - 1;
-    if (next < tiles) fetch(next, next % K_STAGES);
+    if (next < tiles) {
+      fetch_a(next);
+      fetch_b(next);
+    }
     copies_commit();
     const u32 stage = shared + (u32)(tile % K_STAGES * STAGE_BYTES);
     multiply_tile(sums, stage, stage + A_BYTES, warp_row, warp_column, lane);

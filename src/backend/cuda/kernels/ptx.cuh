@@ -73,6 +73,21 @@ PTX void ptx_copies_wait() {
 #endif
 }
 
+// ---- the kernels before and after in the stream ----
+
+// Those after may be launched when all blocks have come here.
+PTX void ptx_launch_dependents() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+// Until all before have ended and their writes are visible.
+PTX void ptx_wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // ---- matrices in a warp ----
 
 // 8 by 8 elements of 16 bits each; lane 8 i + r gives the address of row r of

@@ -137,7 +137,8 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   *out = (bsm_cuda_mma_problem){.batches = c->groups,
                                 .dtype = y->dtype,
                                 .activation = c->epilogue.activation,
-                                .transposed = transposed};
+                                .transposed = transposed,
+                                .weights = true};
   bsm_cuda_mma *p = &out->params;
   if ((to.c != 1 && to.c_stride != 1) || !are_rows(&to, &p->y_row)) {
     return false;

@@ -152,7 +152,8 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   }
   *out = (bsm_cuda_mma_problem){.batches = batches,
                                 .dtype = y->dtype,
-                                .activation = m->epilogue.activation};
+                                .activation = m->epilogue.activation,
+                                .weights = !b};
   out->params = (bsm_cuda_mma){.m = (int32_t)p.m,
                                .n = (int32_t)p.n,
                                .k = (int32_t)p.k,

@@ -207,10 +207,10 @@ bsm_status bsm_cuda_launch_mma(bsm_cuda_launches *l,
       l, "mma_gemm", "mma_gemm", &p, sizeof(p),
       "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
       "-DK_WN=%d -DK_STAGES=%d -DK_IMAGE=%d -DK_TRANSPOSED=%d -DK_A=%d "
-      "-DK_B=%d -DK_SPLIT=%d",
+      "-DK_B=%d -DK_WEIGHTS=%d -DK_SPLIT=%d",
       bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
       t->warps_m, t->warps_n, t->stages, problem->image, problem->transposed,
-      (int)problem->a, (int)problem->b, c.splits > 1));
+      (int)problem->a, (int)problem->b, problem->weights, c.splits > 1));
   bsm_cuda_set_block(l, 32u * (unsigned)(t->warps_m * t->warps_n), 1, 1);
   bsm_cuda_set_grid(l, (uint64_t)count, (uint64_t)c.splits,
                     (uint64_t)problem->batches);

@@ -33,6 +33,7 @@ typedef struct bsm_cuda_mma_problem {
   int image; /* K_IMAGE: spatial dimensions, or 0 */
   bool transposed;
   bsm_cuda_mma_operand a, b;
+  bool weights; /* B is weights */
 } bsm_cuda_mma_problem;
 
 /* The problem of a checked step; false: there is no kernel for it on a GPU of
