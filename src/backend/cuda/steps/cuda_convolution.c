@@ -176,6 +176,50 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   return true;
 }
 
+/* ---- depthwise ---- */
+
+#define DEPTHWISE_TACTIC "depthwise"
+#define DEPTHWISE_BLOCK 128
+#define DEPTHWISE_MAX_WINDOW 7
+/* Threads that keep a GPU busy: with more, each makes several outputs. */
+#define DEPTHWISE_THREADS (1 << 17)
+
+/* Maps that a thread reads at once: a power of two that divides all strides. */
+static int vector_of(const bsm_plan_tensor *t, int most) {
+  const int64_t element = (int64_t)bsm_dtype_size(t->dtype);
+  int vector = most;
+  for (; vector > 1; vector /= 2) {
+    bool fits = t->offset % (uint64_t)(vector * element) == 0;
+    for (int i = 0; i < t->dims.rank; i++) {
+      const int64_t part = i == 1 ? t->dims.d[i] : t->strides[i];
+      fits = fits && (t->dims.d[i] == 1 || part % vector == 0);
+    }
+    if (fits) break;
+  }
+  return vector;
+}
+
+/* Whether a step is a depthwise convolution that there is a kernel for. */
+static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_convolution *c = &step->params->convolution;
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  const bsm_step_window *w = &c->window;
+  const bsm_cuda_image in = bsm_cuda_image_of(x, w->spatial);
+  const bsm_cuda_image to = bsm_cuda_image_of(y, w->spatial);
+  return step->kind == BSM_STEP_CONVOLUTION &&
+         (y->dtype == BSM_DTYPE_FLOAT || y->dtype == BSM_DTYPE_HALF ||
+          y->dtype == BSM_DTYPE_BFLOAT16) &&
+         c->groups > 1 && c->groups == in.c && c->out_maps == in.c &&
+         in.c_stride == 1 && to.c_stride == 1 && in.size[0] == 1 &&
+         to.size[0] == 1 && w->kernel[0] == 1 &&
+         w->kernel[1] <= DEPTHWISE_MAX_WINDOW &&
+         w->kernel[2] <= DEPTHWISE_MAX_WINDOW && w->stride[2] <= 8 &&
+         is_small(&in) && is_small(&to) && are_small_windows(w);
+}
+
+/* ---- which of them ---- */
+
 static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
                             int sm, bsm_cuda_mma_problem *out) {
   return problem_of(plan, step, sm, step->kind == BSM_STEP_DECONVOLUTION, out);
@@ -183,7 +227,10 @@ static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
 
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
-  return bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm, names);
+  size_t count = 0;
+  if (is_depthwise(plan, step)) names[count++] = DEPTHWISE_TACTIC;
+  return count + bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm,
+                                           names + count);
 }
 
 static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
@@ -212,11 +259,58 @@ static bsm_status launch_mma(bsm_cuda_launches *l,
              : BSM_OK;
 }
 
+static bsm_status launch_depthwise(bsm_cuda_launches *l,
+                                   const bsm_cuda_convolution *params) {
+  const bsm_step_convolution *c = &l->step->params->convolution;
+  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const int64_t elements = bsm_cuda_pixels(&params->y) * params->y.c;
+  const int most = (int)(16 / bsm_dtype_size(y->dtype));
+  int vector = vector_of(x, most), strip = 1;
+  if (vector_of(y, most) < vector) vector = vector_of(y, most);
+  while (vector > 2 && elements / vector < DEPTHWISE_THREADS / 4) vector /= 2;
+  if (c->window.dilation[2] == 1 && c->window.kernel[2] > 1 &&
+      elements / vector >= DEPTHWISE_THREADS * 4) {
+    strip = 4;
+  }
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "depthwise", "depthwise", params, sizeof(*params),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_VECTOR=%d -DK_STRIP=%d -DK_KH=%d "
+      "-DK_KW=%d -DK_STRIDE=%d",
+      bsm_cuda_type(y->dtype), c->epilogue.activation, vector, strip,
+      (int)c->window.kernel[1], (int)c->window.kernel[2],
+      (int)c->window.stride[2]));
+  bsm_cuda_set_block(l, DEPTHWISE_BLOCK, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)(elements / vector / strip) + 1,
+                                    DEPTHWISE_BLOCK, UINT16_MAX),
+                    1, 1);
+  return BSM_OK;
+}
+
 /* ---- in any layout ---- */
+
+static bsm_status launch_plain(bsm_cuda_launches *l,
+                               const bsm_cuda_convolution *params,
+                               bool transposed) {
+  const bsm_step_convolution *p = &l->step->params->convolution;
+  BSM_TRY(bsm_cuda_add_launch(l, "convolution", "convolution", params,
+                              sizeof(*params), "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_product_type(l, bsm_cuda_input(l, 0)->dtype));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
+                               "-DK_ACTIVATION=%d -DK_TRANSPOSED=%d",
+                               p->epilogue.activation, transposed));
+  bsm_cuda_set_block(l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(
+      l,
+      bsm_cuda_blocks((uint64_t)bsm_cuda_pixels(&params->y), TILE, UINT32_MAX) *
+          bsm_cuda_blocks((uint64_t)params->out, TILE, UINT32_MAX),
+      (uint64_t)p->groups, 1);
+  return BSM_OK;
+}
 
 static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
   bsm_cuda_mma_problem problem;
-  if (strcmp(l->step->tactic, BSM_CUDA_PLAIN_TACTIC) != 0 &&
+  if (bsm_cuda_may_specialise(l) &&
       problem_of(l->plan, l->step, l->sm, transposed, &problem)) {
     return launch_mma(l, &problem);
   }
@@ -238,19 +332,12 @@ static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
     params.residual =
         bsm_cuda_image_of(bsm_cuda_input(l, 1), p->window.spatial);
   }
-  const int64_t pixels = bsm_cuda_pixels(&params.y);
-  if (pixels == 0 || params.out == 0) return BSM_OK;
-  BSM_TRY(bsm_cuda_add_launch(l, "convolution", "convolution", &params,
-                              sizeof(params), "--fmad=false"));
-  BSM_TRY(bsm_cuda_add_product_type(l, x->dtype));
-  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
-                               "-DK_ACTIVATION=%d -DK_TRANSPOSED=%d",
-                               p->epilogue.activation, transposed));
-  bsm_cuda_set_block(l, BLOCK, 1, 1);
-  bsm_cuda_set_grid(l,
-                    bsm_cuda_blocks((uint64_t)pixels, TILE, UINT32_MAX) *
-                        bsm_cuda_blocks((uint64_t)params.out, TILE, UINT32_MAX),
-                    (uint64_t)p->groups, 1);
+  if (bsm_cuda_pixels(&params.y) == 0 || params.out == 0) return BSM_OK;
+  if (bsm_cuda_may_specialise(l) && is_depthwise(l->plan, l->step)) {
+    BSM_TRY(launch_depthwise(l, &params));
+  } else {
+    BSM_TRY(launch_plain(l, &params, transposed));
+  }
   const struct {
     bsm_cuda_slot_kind kind;
     size_t offset;

@@ -230,9 +230,11 @@ static bsm_status add_slots(bsm_cuda_launches *l, const operands *at) {
   return BSM_OK;
 }
 
-#define OPERANDS(type)                                      \
-  {offsetof(type, a), offsetof(type, b), offsetof(type, y), \
-   offsetof(type, bias), offsetof(type, residual)}
+#define OPERANDS(type)                                       \
+  {                                                          \
+    offsetof(type, a), offsetof(type, b), offsetof(type, y), \
+        offsetof(type, bias), offsetof(type, residual)       \
+  }
 
 static bsm_status launches(bsm_cuda_launches *l) {
   static const operands in_product = OPERANDS(bsm_cuda_product);

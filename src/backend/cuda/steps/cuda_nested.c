@@ -4,6 +4,8 @@
 
 #define BLOCK 256
 #define MAX_BLOCKS 65536
+#define MAX_HELD 32
+#define MANY_ROWS 4096
 
 typedef struct side {
   int64_t *count, *sizes;
@@ -93,6 +95,38 @@ bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest, bsm_cuda_nested *p) {
   p->inner_loops = inner.loops;
   p->group = choose_group(p, p->outer_strides[1][outer.loops - 1] == 1);
   return BSM_OK;
+}
+
+bool bsm_cuda_nest_is_float(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_HALF ||
+         dtype == BSM_DTYPE_BFLOAT16;
+}
+
+bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                        bsm_cuda_rows *out) {
+  const int64_t count = n->inner_count;
+  if (l->scope != BSM_CUDA_FOR_SIZES || n->inner_loops != 1 ||
+      count > MAX_HELD * BLOCK) {
+    return false;
+  }
+  /* A warp for each row has nothing to wait for, but few rows want more. */
+  const bool many = n->outer_count >= MANY_ROWS;
+  out->group = count <= 128 || (many && count <= MAX_HELD * 32) ? 32
+               : count <= 1024                                  ? 128
+                                                                : BLOCK;
+  out->block = out->group == 32 ? 128 : out->group;
+  out->held = (int)((count + out->group - 1) / out->group);
+  return true;
+}
+
+void bsm_cuda_rows_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                            const bsm_cuda_rows *rows) {
+  bsm_cuda_set_block(l, (unsigned)rows->block, 1, 1);
+  bsm_cuda_set_grid(
+      l,
+      bsm_cuda_blocks((uint64_t)n->outer_count,
+                      (unsigned)(rows->block / rows->group), MAX_BLOCKS),
+      1, 1);
 }
 
 void bsm_cuda_nest_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n) {

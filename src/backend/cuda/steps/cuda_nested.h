@@ -19,6 +19,21 @@ typedef struct bsm_cuda_nest {
  * the threads for each outer element, 1, 32 or 256. */
 BSM_NODISCARD bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
                                             bsm_cuda_nested *out);
+/* How threads share rows that they can hold. */
+typedef struct bsm_cuda_rows {
+  int group; /* threads of a row: 32, or those of a block */
+  int block;
+  int held; /* elements of a thread */
+} bsm_cuda_rows;
+
+/* Whether the kernel may be chosen for sizes, and the inner elements are one
+ * loop that is so short that threads can hold all of them. */
+bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                        bsm_cuda_rows *out);
+void bsm_cuda_rows_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                            const bsm_cuda_rows *rows);
+/* Whether a dtype is computed with in float. */
+bool bsm_cuda_nest_is_float(bsm_dtype dtype);
 /* About the launch that was added last, whose parameters these are. */
 void bsm_cuda_nest_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n);
 

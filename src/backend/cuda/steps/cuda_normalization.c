@@ -29,6 +29,55 @@ static bsm_cuda_nest nest_of(const bsm_step_normalization *p,
   return nest;
 }
 
+/* What is normalised together lies together, and is computed in float. */
+static bool are_rows(const bsm_cuda_nested *n,
+                     const bsm_plan_tensor *const *tensors) {
+  for (int k = 0; k < OPERANDS; k++) {
+    if (tensors[k] && !bsm_cuda_nest_is_float(tensors[k]->dtype)) return false;
+  }
+  return n->inner_strides[OUT][0] == 1 && n->inner_strides[IN][0] == 1;
+}
+
+static bsm_status launch_rows(bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                              const bsm_cuda_rows *rows,
+                              const bsm_plan_tensor *const *tensors) {
+  static const char *const names[] = {"K_OUT", "K_IN", "K_SCALE", "K_BIAS"};
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "row_normalization", "row_normalization", n, sizeof(*n),
+      "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d -DK_OUTER=%d -DK_GROUP=%d "
+      "-DK_HELD=%d",
+      tensors[SCALE] != NULL, tensors[BIAS] != NULL,
+      l->step->params->normalization.rms != 0, (int)n->outer_loops, rows->group,
+      rows->held));
+  for (int k = 0; k < OPERANDS; k++) {
+    BSM_TRY(bsm_cuda_add_type(
+        l, names[k], tensors[k] ? tensors[k]->dtype : BSM_DTYPE_FLOAT));
+  }
+  bsm_cuda_rows_set_grid(l, n, rows);
+  return BSM_OK;
+}
+
+static bsm_status launch_any(bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                             const bsm_plan_tensor *const *tensors) {
+  static const char *const names[] = {"K_OUT", "K_IN", "K_SCALE", "K_BIAS"};
+  BSM_TRY(bsm_cuda_add_launch(l, "normalization", "normalization", n,
+                              sizeof(*n), "--fmad=false"));
+  for (int k = 0; k < OPERANDS; k++) {
+    BSM_TRY(bsm_cuda_add_second_type(
+        l, names[k], tensors[k] ? tensors[k]->dtype : BSM_DTYPE_FLOAT,
+        tensors[IN]->dtype));
+  }
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
+                               "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d",
+                               tensors[SCALE] != NULL, tensors[BIAS] != NULL,
+                               l->step->params->normalization.rms != 0));
+  BSM_TRY(bsm_cuda_add_options(
+      l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d -DK_INNER=%d -DK_GROUP=%d",
+      (int)n->outer_loops, (int)n->inner_loops, (int)n->group));
+  bsm_cuda_nest_set_grid(l, n);
+  return BSM_OK;
+}
+
 static bsm_status launches(bsm_cuda_launches *l) {
   const bsm_step_normalization *p = &l->step->params->normalization;
   uint32_t ids[OPERANDS] = {l->step->outputs[0], l->step->inputs[0]};
@@ -37,10 +86,8 @@ static bsm_status launches(bsm_cuda_launches *l) {
   if (p->has_bias) ids[BIAS] = l->step->inputs[next];
   const bool has[OPERANDS] = {true, true, p->has_scale != 0, p->has_bias != 0};
   const bsm_plan_tensor *tensors[OPERANDS];
-  bsm_dtype types[OPERANDS];
   for (int k = 0; k < OPERANDS; k++) {
     tensors[k] = has[k] ? &l->plan->tensors[ids[k]] : NULL;
-    types[k] = has[k] ? tensors[k]->dtype : BSM_DTYPE_FLOAT;
   }
   const bsm_cuda_nest nest = nest_of(p, tensors);
   bsm_cuda_nested n;
@@ -48,19 +95,10 @@ static bsm_status launches(bsm_cuda_launches *l) {
   if (n.outer_count == 0 || n.inner_count == 0) return BSM_OK;
   n.number = p->epsilon;
   n.operation = p->rms != 0;
-  static const char *const names[] = {"K_OUT", "K_IN", "K_SCALE", "K_BIAS"};
-  BSM_TRY(bsm_cuda_add_launch(l, "normalization", "normalization", &n,
-                              sizeof(n), "--fmad=false"));
-  for (int k = 0; k < OPERANDS; k++) {
-    BSM_TRY(bsm_cuda_add_second_type(l, names[k], types[k], types[IN]));
-  }
-  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
-                               "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d",
-                               has[SCALE], has[BIAS], p->rms != 0));
-  BSM_TRY(bsm_cuda_add_options(
-      l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d -DK_INNER=%d -DK_GROUP=%d",
-      (int)n.outer_loops, (int)n.inner_loops, (int)n.group));
-  bsm_cuda_nest_set_grid(l, &n);
+  bsm_cuda_rows rows;
+  BSM_TRY(are_rows(&n, tensors) && bsm_cuda_nest_hold(l, &n, &rows)
+              ? launch_rows(l, &n, &rows, tensors)
+              : launch_any(l, &n, tensors));
   for (size_t k = 0; k < OPERANDS; k++) {
     if (!has[k]) continue;
     BSM_TRY(bsm_cuda_add_typed_slot(
