@@ -87,6 +87,16 @@ KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
   // Rows of this thread: lane / 4 of its warp, and 8 more.
   const int row = q0 + warp * 16 + lane / 4;
   float most[2] = {lowest(0.0f), lowest(0.0f)}, total[2] = {0, 0};
+  // Where the biases and the mask of its rows are.
+  i64 bias_at[2][2], mask_at[2];
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+#pragma unroll
+    for (int b = 0; b < 2; b++) {
+      bias_at[r][b] = at[BIAS + b] + (row + 8 * r) * p.row[BIAS + b];
+    }
+    mask_at[r] = at[MASK] + (row + 8 * r) * p.row[MASK];
+  }
   float out[TW][4];
 #pragma unroll
   for (int j = 0; j < TW * 4; j++) out[j / 4][j % 4] = 0;
@@ -124,14 +134,12 @@ KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
         if (sees) {
 #pragma unroll
           for (int b = 0; b < K_BIASES; b++) {
-            s += load<T>(p.address[BIAS + b], at[BIAS + b] +
-                                                  query * p.row[BIAS + b] +
-                                                  key * p.column[BIAS + b]);
+            s += load<T>(p.address[BIAS + b],
+                         bias_at[e / 2][b] + key * p.column[BIAS + b]);
           }
           if (K_MASK) {
-            const bool m = load<bool>(p.address[MASK], at[MASK] +
-                                                           query * p.row[MASK] +
-                                                           key * p.column[MASK]);
+            const bool m = load<bool>(p.address[MASK],
+                                      mask_at[e / 2] + key * p.column[MASK]);
             if (m == (K_MASK == 2)) s = (float)p.fill;
           }
         } else {

@@ -21,6 +21,7 @@
 #include "params.h"
 #include "scalar.cuh"
 #include "mma.cuh"
+#include "mma_store.cuh"
 
 #define ELEMENTS 0
 #define ALONG_K 1
@@ -130,30 +131,6 @@ DEVICE const T *find(const bsm_cuda_mma &p, const row_of_a &row, const tap &t) {
 }
 
 // ---- the end of a tile ----
-
-DEVICE void store_one(const bsm_cuda_mma &p, const T *bias, const T *residual,
-                      T *y, int m, int n, float x0, float x1) {
-  if (m >= p.m || n >= p.n) return;
-  float v[2] = {x0 * p.scale, x1 * p.scale};
-  const bool two = n + 1 < p.n;
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    if (i && !two) break;
-    if (bias) v[i] += to_float(bias[n + i]);
-    if (residual) {
-      v[i] += to_float(residual[m * p.residual_row +
-                                (n + i) * p.residual_column]);
-    }
-    v[i] = activate(K_ACTIVATION, v[i], p.alpha, p.beta);
-  }
-  T *to = y + m * p.y_row + n;
-  if (two && ((u64)to & 3) == 0) {
-    *(u32 *)to = pack2<T>(v[0], v[1]);
-    return;
-  }
-  to[0] = from_float<T>(v[0]);
-  if (two) to[1] = from_float<T>(v[1]);
-}
 
 struct accumulators {
   float at[TM][TN][4];
@@ -375,8 +352,8 @@ EARLY_KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
       const float *v = sums.at[i][j];
       const int m = m0 + warp_row * (K_BM / K_WM) + i * 16 + lane / 4;
       const int n = n0 + warp_column * (K_BN / K_WN) + j * 8 + lane % 4 * 2;
-      store_one(p, bias, residual, y, m, n, v[0], v[1]);
-      store_one(p, bias, residual, y, m + 8, n, v[2], v[3]);
+      store_pair<T>(p, bias, residual, y, m, n, v[0], v[1]);
+      store_pair<T>(p, bias, residual, y, m + 8, n, v[2], v[3]);
     }
   }
 }

@@ -134,7 +134,7 @@ static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
   const bsm_step_attention *p = &l->step->params->attention;
   const int depth = room_for(a->depth), width = room_for(a->width);
   int warps = 4;
-  while (warps > 1 &&
+  while (warps > 2 &&
          a->heads * ((a->queries + 16 * warps - 1) / (16 * warps)) <
              MMA_FEW_BLOCKS) {
     warps /= 2;

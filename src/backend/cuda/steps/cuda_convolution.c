@@ -73,21 +73,6 @@ static bool is_pointwise(const bsm_step_window *w) {
   return true;
 }
 
-/* Whether the offsets of all elements fit in 31 bits. */
-static bool is_small(const bsm_cuda_image *i) {
-  const int64_t sizes[5] = {i->n, i->c, i->size[0], i->size[1], i->size[2]};
-  const int64_t strides[5] = {i->n_stride, i->c_stride, i->stride[0],
-                              i->stride[1], i->stride[2]};
-  int64_t last = 0, part;
-  for (int d = 0; d < 5; d++) {
-    if (!bsm_i64_mul(sizes[d], strides[d], &part) ||
-        !bsm_i64_add(last, part, &last)) {
-      return false;
-    }
-  }
-  return last < INT32_MAX;
-}
-
 static void set_windows(bsm_cuda_mma_problem *out, const bsm_step_window *w,
                         const bsm_cuda_image *x, const bsm_cuda_image *y) {
   bsm_cuda_mma *p = &out->params;
@@ -104,17 +89,6 @@ static void set_windows(bsm_cuda_mma_problem *out, const bsm_step_window *w,
   }
 }
 
-/* Whether parameters of windows fit in 32 bits, and what is made of them. */
-static bool are_small_windows(const bsm_step_window *w) {
-  for (int d = 0; d < 3; d++) {
-    if (w->kernel[d] > 1 << 12 || w->stride[d] > 1 << 12 ||
-        w->dilation[d] > 1 << 12 || w->pre_padding[d] > 1 << 24) {
-      return false;
-    }
-  }
-  return true;
-}
-
 static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                        bool transposed, bsm_cuda_mma_problem *out) {
   const bsm_step_convolution *c = &step->params->convolution;
@@ -127,9 +101,9 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   const int64_t maps = in.c / c->groups, n = c->out_maps / c->groups;
   const int64_t pixels = bsm_cuda_pixels(&to);
   const int64_t k = maps * w->kernel[0] * w->kernel[1] * w->kernel[2];
-  if (!is_small(&in) || !is_small(&to) || !are_small_windows(w) ||
-      k > INT32_MAX || c->groups > UINT16_MAX || pixels == 0 || n == 0 ||
-      k == 0) {
+  if (!bsm_cuda_image_is_small(&in) || !bsm_cuda_image_is_small(&to) ||
+      !bsm_cuda_window_is_small(w) || k > INT32_MAX || c->groups > UINT16_MAX ||
+      pixels == 0 || n == 0 || k == 0) {
     return false;
   }
   /* Groups of few maps would leave tiles empty. */
@@ -176,6 +150,37 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   return true;
 }
 
+/* ---- few maps ---- */
+
+#define FEW_MAPS_TACTIC "few maps"
+#define FEW_MAPS 4
+#define FEW_MAPS_K 192
+#define FEW_MAPS_ROWS 64
+#define FEW_MAPS_BLOCK 128
+
+static bool has_few_maps(const bsm_cuda_mma_problem *problem) {
+  return !problem->transposed && problem->batches == 1 && problem->image == 2 &&
+         problem->params.maps <= FEW_MAPS && problem->params.k <= FEW_MAPS_K;
+}
+
+static bsm_status launch_few_maps(bsm_cuda_launches *l,
+                                  const bsm_cuda_mma_problem *problem) {
+  bsm_cuda_mma p = problem->params;
+  const int columns = p.n <= 32 ? 32 : 64, room = (p.k + 63) / 64 * 64;
+  p.tiles_n = (p.n + columns - 1) / columns;
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "few_maps", "few_maps", &p, sizeof(p),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_BN=%d -DK_ROOM=%d",
+      bsm_cuda_type(problem->dtype), problem->activation, columns, room));
+  bsm_cuda_set_block(l, FEW_MAPS_BLOCK, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)p.m, FEW_MAPS_ROWS, UINT32_MAX) *
+                        (uint64_t)p.tiles_n,
+                    1, 1);
+  bsm_cuda_set_shared(l, (size_t)((FEW_MAPS_ROWS + columns) * room * 2));
+  return BSM_OK;
+}
+
 /* ---- depthwise ---- */
 
 #define DEPTHWISE_TACTIC "depthwise"
@@ -183,21 +188,6 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 #define DEPTHWISE_MAX_WINDOW 7
 /* Threads that keep a GPU busy: with more, each makes several outputs. */
 #define DEPTHWISE_THREADS (1 << 17)
-
-/* Maps that a thread reads at once: a power of two that divides all strides. */
-static int vector_of(const bsm_plan_tensor *t, int most) {
-  const int64_t element = (int64_t)bsm_dtype_size(t->dtype);
-  int vector = most;
-  for (; vector > 1; vector /= 2) {
-    bool fits = t->offset % (uint64_t)(vector * element) == 0;
-    for (int i = 0; i < t->dims.rank; i++) {
-      const int64_t part = i == 1 ? t->dims.d[i] : t->strides[i];
-      fits = fits && (t->dims.d[i] == 1 || part % vector == 0);
-    }
-    if (fits) break;
-  }
-  return vector;
-}
 
 /* Whether a step is a depthwise convolution that there is a kernel for. */
 static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
@@ -207,15 +197,14 @@ static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_window *w = &c->window;
   const bsm_cuda_image in = bsm_cuda_image_of(x, w->spatial);
   const bsm_cuda_image to = bsm_cuda_image_of(y, w->spatial);
-  return step->kind == BSM_STEP_CONVOLUTION &&
-         (y->dtype == BSM_DTYPE_FLOAT || y->dtype == BSM_DTYPE_HALF ||
-          y->dtype == BSM_DTYPE_BFLOAT16) &&
+  return step->kind == BSM_STEP_CONVOLUTION && bsm_cuda_is_float(y->dtype) &&
          c->groups > 1 && c->groups == in.c && c->out_maps == in.c &&
          in.c_stride == 1 && to.c_stride == 1 && in.size[0] == 1 &&
          to.size[0] == 1 && w->kernel[0] == 1 &&
          w->kernel[1] <= DEPTHWISE_MAX_WINDOW &&
          w->kernel[2] <= DEPTHWISE_MAX_WINDOW && w->stride[2] <= 8 &&
-         is_small(&in) && is_small(&to) && are_small_windows(w);
+         bsm_cuda_image_is_small(&in) && bsm_cuda_image_is_small(&to) &&
+         bsm_cuda_window_is_small(w);
 }
 
 /* ---- which of them ---- */
@@ -228,7 +217,11 @@ static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
   size_t count = 0;
+  bsm_cuda_mma_problem problem;
   if (is_depthwise(plan, step)) names[count++] = DEPTHWISE_TACTIC;
+  if (problem_of_step(plan, step, sm, &problem) && has_few_maps(&problem)) {
+    names[count++] = FEW_MAPS_TACTIC;
+  }
   return count + bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm,
                                            names + count);
 }
@@ -241,7 +234,11 @@ static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 static bsm_status launch_mma(bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *problem) {
   const bsm_plan_step *step = l->step;
-  BSM_TRY(bsm_cuda_launch_mma(l, problem, step->tactic));
+  const bool few =
+      has_few_maps(problem) &&
+      (!step->tactic[0] || strcmp(step->tactic, FEW_MAPS_TACTIC) == 0);
+  BSM_TRY(few ? launch_few_maps(l, problem)
+              : bsm_cuda_launch_mma(l, problem, step->tactic));
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, a),
                             step->inputs[0]));
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_mma, b),
@@ -265,8 +262,9 @@ static bsm_status launch_depthwise(bsm_cuda_launches *l,
   const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
   const int64_t elements = bsm_cuda_pixels(&params->y) * params->y.c;
   const int most = (int)(16 / bsm_dtype_size(y->dtype));
-  int vector = vector_of(x, most), strip = 1;
-  if (vector_of(y, most) < vector) vector = vector_of(y, most);
+  int vector = bsm_cuda_image_vector(x, most), strip = 1;
+  if (bsm_cuda_image_vector(y, most) < vector)
+    vector = bsm_cuda_image_vector(y, most);
   while (vector > 2 && elements / vector < DEPTHWISE_THREADS / 4) vector /= 2;
   if (c->window.dilation[2] == 1 && c->window.kernel[2] > 1 &&
       elements / vector >= DEPTHWISE_THREADS * 4) {

@@ -34,4 +34,12 @@ static inline bsm_cuda_window bsm_cuda_window_of(const bsm_step_window *w) {
   return out;
 }
 
+/* Whether the offsets of all elements fit in 31 bits. */
+bool bsm_cuda_image_is_small(const bsm_cuda_image *image);
+/* Whether parameters of a window fit in 32 bits, and what is made of them. */
+bool bsm_cuda_window_is_small(const bsm_step_window *window);
+/* How many maps can be read at once, at most `most`: a power of two that
+ * divides all strides but that of maps, which is 1, and their number. */
+int bsm_cuda_image_vector(const bsm_plan_tensor *t, int most);
+
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_IMAGES_H_ */

@@ -97,11 +97,6 @@ bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest, bsm_cuda_nested *p) {
   return BSM_OK;
 }
 
-bool bsm_cuda_nest_is_float(bsm_dtype dtype) {
-  return dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_HALF ||
-         dtype == BSM_DTYPE_BFLOAT16;
-}
-
 bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
                         bsm_cuda_rows *out) {
   const int64_t count = n->inner_count;

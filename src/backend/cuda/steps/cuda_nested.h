@@ -32,8 +32,6 @@ bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
                         bsm_cuda_rows *out);
 void bsm_cuda_rows_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n,
                             const bsm_cuda_rows *rows);
-/* Whether a dtype is computed with in float. */
-bool bsm_cuda_nest_is_float(bsm_dtype dtype);
 /* About the launch that was added last, whose parameters these are. */
 void bsm_cuda_nest_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n);
 

@@ -33,7 +33,7 @@ static bsm_cuda_nest nest_of(const bsm_step_normalization *p,
 static bool are_rows(const bsm_cuda_nested *n,
                      const bsm_plan_tensor *const *tensors) {
   for (int k = 0; k < OPERANDS; k++) {
-    if (tensors[k] && !bsm_cuda_nest_is_float(tensors[k]->dtype)) return false;
+    if (tensors[k] && !bsm_cuda_is_float(tensors[k]->dtype)) return false;
   }
   return n->inner_strides[OUT][0] == 1 && n->inner_strides[IN][0] == 1;
 }

@@ -45,8 +45,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
   if (n.outer_count == 0 || n.inner_count == 0) return BSM_OK;
   n.operation = p->log != 0;
   bsm_cuda_rows rows;
-  BSM_TRY(bsm_cuda_nest_is_float(x->dtype) &&
-                  bsm_cuda_nest_is_float(y->dtype) &&
+  BSM_TRY(bsm_cuda_is_float(x->dtype) && bsm_cuda_is_float(y->dtype) &&
                   bsm_cuda_nest_hold(l, &n, &rows)
               ? launch_rows(l, &n, &rows)
               : launch_any(l, &n));

@@ -35,6 +35,12 @@ BSM_CUDA_STEP_KINDS(X)
 BSM_NODISCARD bsm_status bsm_cuda_check_dtypes(const bsm_plan *plan,
                                                const bsm_plan_step *step);
 
+/* Whether kernels compute with a dtype in float. */
+static inline bool bsm_cuda_is_float(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_HALF ||
+         dtype == BSM_DTYPE_BFLOAT16;
+}
+
 static inline const bsm_plan_tensor *bsm_cuda_input(const bsm_cuda_launches *l,
                                                     uint32_t index) {
   return bsm_step_input(l->plan, l->step, index);

@@ -16,6 +16,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/steps/cuda_mma.h"
 
 #define DEFAULT_CPU "avx2"
 
@@ -184,9 +185,11 @@ static bsm_image_layout image_layout(const bsm_target *target,
 }
 
 static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
-  (void)target;
-  (void)layer;
-  return false;
+  /* Tensor cores multiply what is gathered, which is slow but for few maps. */
+  const bsm_itensor *x = layer->inputs.items[0];
+  return layer->kind == BSM_LAYER_CONVOLUTION && x->dims.rank >= 3 &&
+         x->dims.d[1] <= 4 &&
+         bsm_cuda_mma_has(x->dtype, bsm_cuda_target_of(target)->sm);
 }
 
 /* ---- steps ---- */
