@@ -169,12 +169,8 @@ endforeach()
 list(APPEND BSM_SMALL_FILES runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
      aten/complex_math.c aten/linalg.c)
-# What GPUs do once for each engine, context or plan.
-foreach(file IN ITEMS code device driver forms launch loops memory strided)
-  list(APPEND BSM_SMALL_FILES backend/cuda/cuda_${file}.c)
-endforeach()
-foreach(folder IN ITEMS backend/checks backend/cuda/steps engine plugin
-                        runtime/context runtime/engine runtime/shapes
+foreach(folder IN ITEMS backend/checks backend/cuda backend/cuda/steps engine
+                        plugin runtime/context runtime/engine runtime/shapes
                         runtime/steps)
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
        ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
@@ -184,6 +180,13 @@ endforeach()
 set_property(
   SOURCE ${PROJECT_SOURCE_DIR}/src/aten/overlap.c APPEND
   PROPERTY COMPILE_OPTIONS -ffp-contract=off)
+# Drivers of the CPU that choose kernels and hand out their work.
+file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c)
+list(APPEND BSM_SMALL_FILES ${sources})
 foreach(source IN LISTS BSM_SMALL_FILES)
   set_property(
     SOURCE ${PROJECT_SOURCE_DIR}/src/${source} APPEND

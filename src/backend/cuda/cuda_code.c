@@ -11,7 +11,7 @@
 #include "base/allocate.h"
 
 #define LOG_BYTES 4096
-/* What a kernel may have unasked, and 16 KiB less for what it declares itself. */
+/* What a kernel may have unasked, less 16 KiB for what it declares itself. */
 #define PLAIN_SHARED (32u << 10)
 
 typedef struct entry {
