@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The code that an engine of ranging shapes has for steps that it meets while
  * it runs: kernels for any sizes, and kernels for all steps of a kind. Each
- * step of the suite runs with one of them alone, too, and gives the same bits.
- */
+ * step of the suite runs with one of them alone, too, and gives the same bits
+ * where the kernel for its sizes is no special one. */
 #ifndef TESTS_CONFORMANCE_WIDE_CODE_H_
 #define TESTS_CONFORMANCE_WIDE_CODE_H_
 
@@ -19,6 +19,30 @@ static WIDE_UNUSED int wide_code_next(void) {
   static uint32_t met;
   if (!suite_is_for("cuda")) return 0;
   return met++ * 2654435761u >> 30 ? BSM_CUDA_FOR_KIND : BSM_CUDA_FOR_STEP;
+}
+
+/* Whether a step has the same kernels, compiled for less, as for its sizes. */
+static WIDE_UNUSED bool wide_code_is_same(const bsm_plan *plan,
+                                          const bsm_plan_step *step,
+                                          int which) {
+  const int sm = bsm_cuda_target_of(suite_target())->sm;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  bsm_cuda_launches *own = BSM_NEW(&arena, bsm_cuda_launches);
+  bsm_cuda_launches *wide = BSM_NEW(&arena, bsm_cuda_launches);
+  assert_true(own && wide);
+  assert_null(
+      bsm_cuda_make_launches(plan, step, BSM_CUDA_FOR_SIZES, sm, &arena, own));
+  assert_null(bsm_cuda_make_launches(plan, step, (bsm_cuda_scope)which, sm,
+                                     &arena, wide));
+  bool same = own->count == wide->count;
+  for (uint32_t i = 0; same && i < own->count; i++) {
+    same = strcmp(own->items[i].kernel.source, wide->items[i].kernel.source) ==
+               0 ||
+           strcmp(wide->items[i].kernel.source, "interpreter") == 0;
+  }
+  bsm_arena_destroy(&arena);
+  return same;
 }
 
 /* The kernels for all steps of a kind are made once. */

@@ -61,7 +61,7 @@ KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
   const int q0 = (int)blockIdx.x * QUERIES;
   const int queries = (int)p.queries, keys = (int)p.keys;
   i64 at[OPERANDS] = {};
-  seek<K_HEADS, OPERANDS>(blockIdx.y, p.head_sizes, p.head_strides, at);
+  seek<OPERANDS>(K_HEADS, blockIdx.y, p.head_sizes, p.head_strides, at);
   const T *k_base = (const T *)p.address[K] + at[K];
   const T *v_base = (const T *)p.address[V] + at[V];
 

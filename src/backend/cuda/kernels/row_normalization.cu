@@ -20,7 +20,7 @@ KERNEL(row_normalization, bsm_cuda_nested) {
   const int count = (int)p.inner_count;
   for (i64 o = g.first; o < p.outer_count; o += g.step) {
     i64 at[4] = {0, 0, 0, 0};
-    seek<K_OUTER, 4>(o, p.outer_sizes, p.outer_strides, at);
+    seek<4>(K_OUTER, o, p.outer_sizes, p.outer_strides, at);
     float x[K_HELD], total = 0, squares = 0;
 #pragma unroll
     for (int j = 0; j < K_HELD; j++) {

@@ -23,7 +23,7 @@ KERNEL(row_softmax, bsm_cuda_nested) {
   const int count = (int)p.inner_count;
   for (i64 o = g.first; o < p.outer_count; o += g.step) {
     i64 at[2] = {0, 0};
-    seek<K_OUTER, 2>(o, p.outer_sizes, p.outer_strides, at);
+    seek<2>(K_OUTER, o, p.outer_sizes, p.outer_strides, at);
     float x[K_HELD], most = lowest(0.0f), total = 0;
 #pragma unroll
     for (int j = 0; j < K_HELD; j++) {
