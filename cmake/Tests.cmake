@@ -22,11 +22,11 @@ set(BSM_CONFORMANCE_CUDA_recurrent_step_test 1)
 set(BSM_CONFORMANCE_CUDA_typed_product_step_test 1)
 set(BSM_CONFORMANCE_CUDA_hostile_step_test 1)
 # Those that are also run in half and bfloat16, and which part of them.
-set(BSM_CONFORMANCE_NARROW_convolution_step_test 4)
-set(BSM_CONFORMANCE_NARROW_matrix_multiply_step_test 2)
-set(BSM_CONFORMANCE_NARROW_attention_step_test 1)
-set(BSM_CONFORMANCE_NARROW_rows_step_test 2)
-set(BSM_CONFORMANCE_NARROW_window_step_test 2)
+set(BSM_CONFORMANCE_NARROW_convolution_step_test 8)
+set(BSM_CONFORMANCE_NARROW_matrix_multiply_step_test 4)
+set(BSM_CONFORMANCE_NARROW_attention_step_test 6)
+set(BSM_CONFORMANCE_NARROW_rows_step_test 4)
+set(BSM_CONFORMANCE_NARROW_window_step_test 4)
 # Programs in which a target takes no step at all.
 set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
     recurrent_step_test scatter_step_test typed_product_step_test)
