@@ -200,7 +200,8 @@ foreach(source IN LISTS test_sources)
           set(entry ${layer}/cuda_${dtype}/${name})
           bsm_add_c_test(${entry} "${layer}_cuda" ${name} cuda
                          ${BSM_CONFORMANCE_NARROW_${name}} ${dtype})
-          bsm_use_standins(${entry})
+          # Other targets' kernels are those of models in these precisions.
+          bsm_use_standins(${entry} "BSM_OTHER_TARGETS=")
         endforeach()
       endif()
     endif()
