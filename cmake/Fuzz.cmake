@@ -22,13 +22,17 @@ if(TARGET bessemer-cli)
   add_custom_target(fuzz_seeds ALL DEPENDS ${seeds}/engine.made)
 endif()
 
-# The test `test` that runs `program` over `folder`.
+# The test `test` that runs `program` over the files of `folder`.
+# libFuzzer is given the files: with a folder it begins with an empty input, which
+# is no seed.
 function(bsm_add_fuzz_test test program folder)
-  set(arguments ${folder})
   if(BSM_FUZZ)
-    list(PREPEND arguments -runs=0 -rss_limit_mb=2048)
+    add_test(NAME ${test}
+             COMMAND sh -c "exec \"$0\" -rss_limit_mb=2048 \"$1\"/*"
+                     $<TARGET_FILE:${program}> ${folder})
+  else()
+    add_test(NAME ${test} COMMAND ${program} ${folder})
   endif()
-  add_test(NAME ${test} COMMAND ${program} ${arguments})
   set_tests_properties(${test} PROPERTIES LABELS fuzz TIMEOUT 300)
 endfunction()
 
