@@ -51,9 +51,7 @@ KERNEL_OF(THREADS, few_maps, bsm_cuda_mma) {
                  ? ((const T *)p.b)[(n0 + r) * p.b_column + k].bits
                  : 0;
     }
-    *(uint4 *)(memory + A_BYTES + swizzle<CHUNKS>(r, c)) =
-        make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
-                   x[6] | x[7] << 16);
+    *(uint4 *)(memory + A_BYTES + swizzle<CHUNKS>(r, c)) = chunk_of(x);
   }
   __syncthreads();
 
@@ -76,9 +74,7 @@ KERNEL_OF(THREADS, few_maps, bsm_cuda_mma) {
         x[e] = image[at.offset].bits;
       }
     }
-    *(uint4 *)(memory + swizzle<CHUNKS>(thread % ROWS, c)) =
-        make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
-                   x[6] | x[7] << 16);
+    *(uint4 *)(memory + swizzle<CHUNKS>(thread % ROWS, c)) = chunk_of(x);
   }
   __syncthreads();
 

@@ -18,6 +18,12 @@ DEVICE int elements_left(int at, int end) {
   return n < 0 ? 0 : n > 8 ? 8 : n;
 }
 
+// A chunk of the bits of 8 elements.
+DEVICE uint4 chunk_of(const u32 (&x)[8]) {
+  return make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
+                    x[6] | x[7] << 16);
+}
+
 // Rows `r` to `r` + 15 and elements 16 k to 16 k + 15 of a matrix at `a`.
 template <int CHUNKS>
 DEVICE void load_a(u32 a, int r, int k, int lane, u32 *fragment) {

@@ -45,9 +45,7 @@ DEVICE void fetch_rows(char *memory, u32 to, const T *from, int first, int end,
       u32 x[8];
 #pragma unroll
       for (int e = 0; e < 8; e++) x[e] = e < count ? source[e * column].bits : 0;
-      *(uint4 *)(memory + place) =
-          make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
-                     x[6] | x[7] << 16);
+      *(uint4 *)(memory + place) = chunk_of(x);
     }
   }
 }

@@ -263,9 +263,7 @@ EARLY_KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
           x[e] = from ? from->bits : 0;
           advance(p, t, 1);
         }
-        *(uint4 *)(memory + to_a + swizzle<K_CHUNKS>(r, c)) =
-            make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
-                       x[6] | x[7] << 16);
+        *(uint4 *)(memory + to_a + swizzle<K_CHUNKS>(r, c)) = chunk_of(x);
         advance(p, taps[i], K_BK);
       } else {
         const int r = at / K_CHUNKS, c = at % K_CHUNKS;
@@ -292,9 +290,7 @@ EARLY_KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
                      ? b[(k + e) * p.b_row + n * p.b_column].bits
                      : 0;
         }
-        *(uint4 *)(memory + to_b + swizzle<K_CHUNKS>(r, c)) =
-            make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
-                       x[6] | x[7] << 16);
+        *(uint4 *)(memory + to_b + swizzle<K_CHUNKS>(r, c)) = chunk_of(x);
       } else if constexpr (K_B == ALONG_N) {
         const int r = at / N_CHUNKS, c = at % N_CHUNKS, k = k0 + r;
         const int count = k < k_end ? elements_left(n0 + c * 8, p.n) : 0;
