@@ -36,6 +36,9 @@ BSM_OLD(dlopen);
 BSM_OLD(dlsym);
 BSM_OLD(pthread_create);
 BSM_OLD(pthread_join);
+BSM_OLD(pthread_mutexattr_destroy);
+BSM_OLD(pthread_mutexattr_init);
+BSM_OLD(pthread_mutexattr_settype);
 BSM_OLD(pthread_once);
 /* 2.35 */
 BSM_OLD(hypot);
