@@ -184,12 +184,26 @@ CASES = [
 ]
 
 
-def draw(rng, sizes):
-    """Ends of the range, sizes next to them, or any; large ones are few."""
+def draw(rng, sizes, before):
+    """Ends of the range, sizes next to them, or any; a long one once at most, as
+    its results are many."""
     least, _, most = sizes
     some = [least, min(least + 1, most), min(most, 40)]
     some += [rng.randint(least, min(most, 40)) for _ in range(3)]
-    return most if rng.random() < 0.1 else rng.choice(some)
+    if rng.random() < 0.1 and (most <= 40 or most not in before):
+        return most
+    return rng.choice(some)
+
+
+def draw_shapes(rng, ranges):
+    """Those of all runs."""
+    shapes = [[r[i] for r in ranges] for i in (1, 0, 2)]
+    drawn = [set() for _ in ranges]
+    while len(shapes) < RUNS:
+        shapes.append([draw(rng, r, d) for r, d in zip(ranges, drawn)])
+        for d, size in zip(drawn, shapes[-1]):
+            d.add(size)
+    return shapes
 
 
 def main():
@@ -201,8 +215,7 @@ def main():
         model = make().eval()
         with torch.no_grad():
             torch.jit.script(model).save(os.path.join(HERE, name + ".ts"))
-            shapes = [[r[i] for r in ranges] for i in (1, 0, 2)]
-            shapes += [[draw(rng, r) for r in ranges] for _ in range(RUNS - 3)]
+            shapes = draw_shapes(rng, ranges)
             arrays = {}
             for k, shape in enumerate(shapes):
                 inputs = inputs_of(rng, *shape)
