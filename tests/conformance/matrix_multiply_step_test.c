@@ -185,6 +185,32 @@ static void test_empty_k(void **state) {
   }
 }
 
+static void compare_nothing(harness *h, uint32_t isa, void *arg) {
+  (void)h;
+  (void)isa;
+  (void)arg;
+}
+
+/* An empty batch: the matrix that all of its products would share has no
+ * elements, and is not read. */
+static void test_empty_batch(void **state) {
+  const int64_t shared[3] = {0, 4, 1};
+  (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
+  for (int in_a = 0; in_a < 2; in_a++) {
+    harness h;
+    harness_init(&h, BSM_STEP_MATRIX_MULTIPLY);
+    h.params.matrix_multiply =
+        (bsm_step_matrix_multiply){.k = 4, .n = 4, .scale = 1};
+    const bsm_dims a = dims_of(3, 0, 3, 4), b = dims_of(3, 0, 4, 4);
+    add_input(&h, BSM_DTYPE_FLOAT, a, in_a ? shared : NULL);
+    add_input(&h, BSM_DTYPE_FLOAT, b, in_a ? NULL : shared);
+    add_output(&h, BSM_DTYPE_FLOAT, dims_of(3, 0, 3, 4), NULL);
+    harness_run_all(&h, compare_nothing, NULL);
+    harness_free(&h);
+  }
+}
+
 /* The result may be written over the residual. */
 static void test_in_place_residual(void **state) {
   harness h;
@@ -233,6 +259,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_random),
       cmocka_unit_test(test_large),
       cmocka_unit_test(test_empty_k),
+      cmocka_unit_test(test_empty_batch),
       cmocka_unit_test(test_in_place_residual),
   };
   return suite_run(argc, argv, tests);

@@ -227,6 +227,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
         bsm_cpu_input_address(prepared, r, prepared->step->input_count - 1);
   }
   const int64_t units = bsm_cpu_gemm_units(&m->gemm);
+  /* B may have no elements either, when its batch has none. */
+  if (units == 0) return BSM_OK;
   if (m->mode == CONSTANT) {
     bsm_cpu_parallel(r, m->base.slots, units, product_unit, &w);
   } else if (m->mode == PER_MATRIX) {
