@@ -77,10 +77,14 @@ static bsm_memory_space space_of_reader(const bsm_emitter *e,
   return BSM_SPACE_DEVICE;
 }
 
-/* The space of the data, when it is in one space only. */
+/* The space of the data, when it is in one space only. Complex numbers, with
+ * which no device computes, stay on the host. */
 static bsm_memory_space space_of_move(const bsm_emitter *e,
                                       const bsm_layer *layer) {
   bool host = false;
+  if (bsm_dtype_is_complex(layer->outputs.items[0]->dtype)) {
+    return BSM_SPACE_HOST;
+  }
   for (size_t i = 0; i < layer->inputs.len; i++) {
     const bsm_itensor *t = layer->inputs.items[i];
     if (is_constant(t)) continue;

@@ -120,7 +120,8 @@ struct bsm_target_ops {
   /* ---- layers ---- */
 
   /* Whether the device runs the layer with the dtypes of its tensors. It always
-   * runs layers that only move or make data (views, copies, constants). */
+   * runs layers that only move or make data (views, copies, constants), but for
+   * complex numbers. */
   bool (*supports)(const bsm_target *target, const bsm_layer *layer);
   /* The dtype in which products (convolutions, matrix multiplies) of `dtype`
    * are computed. When it is not `dtype`, operands are converted before, and
