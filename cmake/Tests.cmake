@@ -107,9 +107,11 @@ set(BSM_REMOTE_TESTS
     ranging_models_test
     context_shapes_test)
 
-# Those that run on GPUs too, without one: what depends on shapes.
-set(BSM_CUDA_TESTS context_shapes_test dynamic_shapes_test output_dims_test
-    ranging_models_test shape_plans_engine_test)
+# Those that run on GPUs too, without one: what depends on shapes, and operators,
+# of which a sample is taken.
+set(BSM_CUDA_TESTS context_shapes_test dynamic_shapes_test op_suite_engine_test
+    output_dims_test ranging_models_test shape_plans_engine_test)
+set(BSM_CUDA_ARGUMENTS_op_suite_engine_test 8 100)
 
 # bsm_add_test_program(NAME SOURCE LAYER [SOURCES...]): NAME of SOURCE, of all C
 # files of the layer's folder that are no tests, which its tests share, and of
@@ -216,7 +218,8 @@ foreach(source IN LISTS test_sources)
     bsm_add_c_test(${layer}/remote/${name} "${layer};remote" remote_${name})
     bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:remote_${name}>)
     if(name IN_LIST BSM_CUDA_TESTS AND BSM_HOST_CXX)
-      bsm_add_c_test(${layer}/cuda/${name} "${layer}_cuda" remote_${name})
+      bsm_add_c_test(${layer}/cuda/${name} "${layer}_cuda" remote_${name}
+                     ${BSM_CUDA_ARGUMENTS_${name}})
       bsm_use_standins(${layer}/cuda/${name} "BSM_TEST_TARGET=cuda")
     endif()
   endif()

@@ -2,77 +2,146 @@
 /* The reference library's suite through the whole back half: each call that
  * PyTorch answers with tensors becomes a graph of one node with its tensors as
  * inputs, is converted, built into an engine and run. Nothing may be turned
- * away but for results whose shapes only the data tells. */
-#include "base/isa.h"
-#include "bessemer/engine.h"
-#include "builder/builder.h"
-#include "runtime/engine/engine.h"
-#include "tests/conversion/op_call.h"
-#include "tests/target_kit.h"
+ * away but for results whose shapes only the data tells.
+ *
+ * The target is the first that is linked in. Where it is of a device other than
+ * the host, a call that needs the host is built again with all of its tensors
+ * known but the first, as networks have their weights; the summary says how
+ * many calls ran where.
+ *
+ *   op_suite_engine_test [SAMPLE[/FIRST] [OWN]]
+ *
+ * One call in SAMPLE is run, from FIRST on (0), so that processes can share the
+ * work. GPUs run them by the kernels for all steps of a kind, which are
+ * compiled once; one call in OWN also by kernels of its own (64). */
+#include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/target/cuda_target.h"
+#include "tests/conversion/op_engine.h"
 
-enum { MAX_OUTPUTS = 64 };
+static size_t sample = 1, first = 0, own_code = 64;
 
-static bsm_status build_engine(bsm_network *net, bsm_engine **out) {
+typedef struct counts {
+  size_t met, right, refused;
+  size_t device, host, own;
+} counts;
+
+static const bsm_target *the_target(void) {
+  static const bsm_target *target;
+  if (!target) target = test_target_of(NULL, 1, BSM_TARGET_ANY_ISA);
+  return target;
+}
+
+static bool has_device(void) {
+  return the_target()->host != the_target();
+}
+
+/* ---- machine code ---- */
+
+/* The kernels of GPUs for all steps of a kind. */
+static const bsm_plan *general_plan(void) {
+  static bsm_arena arena;
+  static bsm_plan plan;
+  if (!arena.chunks) {
+    bsm_arena_init(&arena, NULL);
+    assert_ok(bsm_cuda_add_scopes(the_target(), 1u << BSM_CUDA_FOR_KIND, &plan,
+                                  &arena, NULL));
+  }
+  return &plan;
+}
+
+/* Adds them to a plan, of which they are no copy. */
+static bsm_status add_general_code(bsm_plan *plan, bsm_arena *arena) {
+  const bsm_plan *general = general_plan();
+  const uint32_t before = plan->weights_count;
+  bsm_plan_weights *weights =
+      BSM_NEW_ARRAY(arena, bsm_plan_weights, before + general->weights_count);
+  bsm_plan_code *code =
+      BSM_NEW_ARRAY(arena, bsm_plan_code, general->code_count);
+  if (!weights || !code) return BSM_FAIL_OOM();
+  for (uint32_t i = 0; i < before; i++) weights[i] = plan->weights[i];
+  for (uint32_t i = 0; i < general->weights_count; i++) {
+    weights[before + i] = general->weights[i];
+  }
+  for (uint32_t i = 0; i < general->code_count; i++) {
+    code[i] = general->code[i];
+    code[i].weights += before;
+  }
+  plan->weights = weights;
+  plan->weights_count += general->weights_count;
+  plan->code = code;
+  plan->code_count = general->code_count;
+  return BSM_OK;
+}
+
+static bsm_status add_code(bsm_plan *plan, bsm_arena *arena, bool own) {
+  const bsm_target *target = the_target();
+  if (!target->ops->add_code) return BSM_OK;
+  return own ? target->ops->add_code(target, plan, arena, NULL)
+             : add_general_code(plan, arena);
+}
+
+/* ---- calls ---- */
+
+/* One way to run a call, and what became of it. */
+typedef struct attempt {
+  bool only_first, own_code;
+  bool refused; /* turned away when it was converted */
+  bool host;    /* a step computes there */
+} attempt;
+
+static bsm_status try_call(fixture *f, const op_case *oc, attempt *a) {
+  call c = {.outputs = oc->out_count, .only_first = a->only_first};
   bsm_plan *plan;
   bsm_arena arena;
-  const bsm_build_options options = {.target = test_target(1),
-                                     .no_timing = true};
+  a->host = true;
+  a->refused = false;
+  BSM_TRY(make_graph(f, oc, &c));
   bsm_arena_init(&arena, NULL);
-  bsm_status status = bsm_status_note(bsm_build(net, &options, &arena, &plan),
-                                      "while building");
-  if (!status) status = bsm_engine_adopt(&arena, plan, NULL, NULL, out);
+  bsm_status status = op_plan(f, &c, the_target(), &arena, &a->refused, &plan);
+  if (!status) {
+    a->host = op_step_of_host(plan) != NULL;
+    status = add_code(plan, &arena, a->own_code);
+  }
+  if (!status) status = op_run_plan(f, oc, &c, plan, &arena);
   bsm_arena_destroy(&arena);
   return status;
 }
 
-static bsm_status array_of(fixture *f, bsm_tensor *tensor, bsm_array *out) {
-  bsm_tensor *t;
-  BSM_TRY(bsm_tensor_contiguous(&f->arena, tensor, &t));
-  *out = (bsm_array){bsm_tensor_data(t), t->dtype, t->sizes, NULL};
-  return BSM_OK;
-}
-
-static bsm_status run_engine(fixture *f, const call *c, bsm_engine *engine,
-                             bsm_tensor *const *results, size_t count) {
-  bsm_array inputs[MAX_INPUTS], outputs[MAX_OUTPUTS];
-  bsm_context *context;
-  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
-  options.threads = 1;
-  for (size_t i = 0; i < c->input_count; i++) {
-    BSM_TRY(array_of(f, c->inputs[i], &inputs[i]));
+/* A call that needs the host, again with weights. */
+static bsm_status try_with_weights(fixture *f, const op_case *oc, attempt *a) {
+  attempt again = {.only_first = true};
+  bsm_status status = try_call(f, oc, &again);
+  if (again.refused) {
+    bsm_status_free(status);
+    return BSM_OK;
   }
-  for (size_t i = 0; i < count; i++) {
-    BSM_TRY(array_of(f, results[i], &outputs[i]));
-  }
-  BSM_TRY(bsm_context_create(engine, &options, &context));
-  bsm_status status =
-      bsm_context_run(context, inputs, c->input_count, outputs, count);
-  bsm_context_destroy(context);
+  if (!status) *a = again;
   return status;
 }
 
-/* *refused: the call was turned away when it was converted. */
-static bsm_status run_case(fixture *f, const op_case *oc, bool *refused) {
-  call c = {.outputs = oc->out_count};
-  bsm_network *net;
-  bsm_engine *engine;
-  bsm_tensor *results[MAX_OUTPUTS];
-  *refused = false;
-  BSM_TRY(make_graph(f, oc, &c));
-  bsm_status status = convert_graph(f, c.graph, &net);
-  *refused = bsm_status_code(status) == BSM_UNSUPPORTED;
-  if (status) return status;
-  const size_t count = net->outputs.len;
-  if (count > MAX_OUTPUTS) return BSM_FAIL(BSM_LIMIT, "too many outputs");
-  for (size_t i = 0; i < count; i++) {
-    const bsm_itensor *t = net->outputs.items[i];
-    BSM_TRY(bsm_tensor_new(&f->arena, t->dtype, t->dims, false, &results[i]));
+static bsm_status run_case(fixture *f, const op_case *oc, counts *n) {
+  attempt a = {0};
+  bsm_status status = try_call(f, oc, &a);
+  if (status && a.refused) {
+    /* The op itself said that it needs the data. */
+    const char *reason = "the reference library cannot take it either";
+    if (!strstr(bsm_status_message(status), reason)) return status;
+    bsm_status_free(status);
+    n->refused++;
+    if (!has_device()) return BSM_OK;
+  } else if (status) {
+    return status;
+  } else {
+    n->right++;
   }
-  BSM_TRY(build_engine(net, &engine));
-  status = run_engine(f, &c, engine, results, count);
-  bsm_engine_destroy(engine);
-  if (!status) status = compare_results(f, oc, oc->out_count, results);
-  return status;
+  if (!has_device()) return BSM_OK;
+  if (a.host) BSM_TRY(try_with_weights(f, oc, &a));
+  *(a.host ? &n->host : &n->device) += 1;
+  if (a.host || !the_target()->ops->add_code) return BSM_OK;
+  if (own_code == 0 || n->device % own_code) return BSM_OK;
+  a.own_code = true;
+  n->own++;
+  return bsm_status_note(try_call(f, oc, &a), "with kernels of its own");
 }
 
 /* as_strided reads memory that the engine's inputs, which are row-major, need
@@ -81,61 +150,52 @@ static bool reads_strides(const op_case *oc) {
   return bsm_str_starts_with(oc->name, BSM_STR("aten::as_strided"));
 }
 
-/* Computes tensors from tensors, and does nothing else. */
-static bool is_wanted(const fixture *f, const op_case *oc) {
-  const bsm_aten_op *op = bsm_aten_find(f->aten, oc->name);
-  const uint32_t others = BSM_ATEN_INPLACE | BSM_ATEN_RANDOM | BSM_ATEN_EFFECT;
-  bool wanted = oc->outcome == OP_RETURNS && oc->out_count > 0 &&
-                !oc->has_after && op && !(op->flags & others) &&
-                !reads_strides(oc);
-  bool any = false;
-  for (size_t i = 0; wanted && i < oc->out_count; i++) {
-    wanted = is_tensors(&oc->outs[i]);
+static bsm_status visit(fixture *f, const op_case *oc, void *user) {
+  counts *n = user;
+  if (!op_computes_tensors(f, oc) || reads_strides(oc) ||
+      op_count_tensors(oc) < oc->out_count || n->met++ % sample != first) {
+    return BSM_OK;
   }
-  for (size_t i = 0; i < oc->arg_count; i++) any |= is_tensors(&oc->args[i]);
-  return wanted && any;
+  return run_case(f, oc, n);
 }
 
 static void test_suite(void **state) {
-  fixture *f = *state;
-  op_case_reader reader;
-  bsm_arena cases;
-  op_case oc;
-  size_t right = 0, refused = 0, wrong = 0;
-  f->logger.level = BSM_LOG_LEVEL_ERROR;
-  bsm_arena_init(&cases, NULL);
-  assert_true(op_cases_open(&reader));
-  while (op_cases_next(&reader, &cases, &oc)) {
-    bool no = false;
-    if (is_wanted(f, &oc)) {
-      bsm_status status = run_case(f, &oc, &no);
-      if (!status) {
-        right++;
-      } else if (no) {
-        /* The op itself said that it needs the data. */
-        refused++;
-        assert_non_null(strstr(bsm_status_message(status),
-                               "the reference library cannot take it either"));
-      } else {
-        wrong++;
-        print_error("%.*s: %s\n", (int)oc.name.len, oc.name.data,
-                    bsm_status_message(status));
-      }
-      bsm_status_free(status);
-    }
+  counts n = {0};
+  const size_t wrong = op_cases_visit(*state, visit, &n);
+  print_message("%zu calls right, %zu refused, %zu wrong\n", n.right, n.refused,
+                wrong);
+  if (has_device()) {
+    print_message(
+        "%s: %zu ran on the device, %zu with kernels of their own; "
+        "%zu needed the host\n",
+        the_target()->text, n.device, n.own, n.host);
+    assert_true(n.device > 0);
   }
-  op_cases_close(&reader);
-  bsm_arena_destroy(&cases);
-  print_message("%zu calls right, %zu refused\n", right, refused);
-  assert_true(right > 6000);
-  assert_true(refused < right / 20);
+  assert_true(n.right > 6000 / sample);
+  assert_true(n.refused < n.right / 20);
   assert_int_equal(wrong, 0);
 }
 
-int main(void) {
+/* "SAMPLE[/FIRST]" and "OWN"; false: they are wrong. */
+static bool read_arguments(int argc, char **argv) {
+  int end = 0;
+  if (argc > 1) {
+    const int read =
+        sscanf(argv[1], "%zu%n/%zu%n", &sample, &end, &first, &end);
+    if (read < 1 || argv[1][end] || first >= sample) return false;
+  }
+  if (argc > 2 && sscanf(argv[2], "%zu", &own_code) != 1) return false;
+  return argc <= 3;
+}
+
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_suite, fixture_setup,
                                       fixture_teardown),
   };
+  if (!read_arguments(argc, argv)) {
+    fprintf(stderr, "usage: %s [SAMPLE[/FIRST] [OWN]]\n", argv[0]);
+    return 1;
+  }
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

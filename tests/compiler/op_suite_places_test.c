@@ -7,9 +7,7 @@
  * What is seen of each operator is a line of tests/data/operators_on_gpus.txt,
  * from which docs/operators.md is made: a change of converters, passes or
  * kernels that moves an operator changes that file too. */
-#include "builder/builder.h"
-#include "tests/conversion/op_call.h"
-#include "tests/target_kit.h"
+#include "tests/conversion/op_engine.h"
 
 #define FILE_OF_PLACES BSM_TEST_DATA_DIR "/operators_on_gpus.txt"
 /* Steps do not depend on what the GPU is. */
@@ -41,23 +39,6 @@ static tally *tally_of(fixture *f, tallies *all, bsm_str name) {
   return t;
 }
 
-/* What only moves data does so where the data is, which in a plan of nothing
- * else may be the host. */
-static bool only_moves(const bsm_plan *plan, const bsm_plan_step *step) {
-  return step->kind == BSM_STEP_TRANSFER ||
-         (step->kind == BSM_STEP_COPY &&
-          plan->tensors[step->inputs[0]].dtype ==
-              plan->tensors[step->outputs[0]].dtype);
-}
-
-static bool needs_host(const bsm_plan *plan) {
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    const bsm_plan_step *step = &plan->steps[i];
-    if (step->space == BSM_SPACE_HOST && !only_moves(plan, step)) return true;
-  }
-  return false;
-}
-
 /* The dtype that tells a call from others of its operator: that of its first
  * tensor of floating point, or of its first. */
 static bsm_dtype dtype_of(const call *c) {
@@ -74,32 +55,17 @@ static void note(tally *t, const call *c, bool host) {
   *(host ? &t->host_of[dtype] : &t->device_of[dtype]) += 1;
 }
 
-/* The results of a call that engines can have. */
-static size_t count_outputs(const op_case *oc) {
-  size_t count = 0;
-  while (count < oc->out_count && is_tensors(&oc->outs[count])) count++;
-  return count;
-}
-
 /* Builds a call for the GPU. *refused: no plan can have it, because the shapes
  * of its results depend on data; programs call it in the reference library. */
 static bsm_status try_call(fixture *f, const op_case *oc, call *c, bool *host,
                            bool *refused) {
   const bsm_target *gpu = test_target_of(GPU, 1, BSM_TARGET_ANY_ISA);
-  const bsm_build_options options = {.target = gpu, .no_timing = true};
-  const bsm_convert_options converting = {.takes = bsm_target_takes,
-                                          .takes_user = gpu};
-  bsm_network *net;
   bsm_plan *plan;
   bsm_arena arena;
   BSM_TRY(make_graph(f, oc, c));
-  bsm_status status = bsm_convert_graph_with(
-      c->graph, f->aten, f->registry, &f->arena, &f->logger, &converting, &net);
-  *refused = bsm_status_code(status) == BSM_UNSUPPORTED;
-  if (status) return status;
   bsm_arena_init(&arena, NULL);
-  status = bsm_build(net, &options, &arena, &plan);
-  if (!status) *host = needs_host(plan);
+  bsm_status status = op_plan(f, c, gpu, &arena, refused, &plan);
+  if (!status) *host = op_step_of_host(plan) != NULL;
   bsm_arena_destroy(&arena);
   return status;
 }
@@ -108,14 +74,14 @@ static bsm_status try_call(fixture *f, const op_case *oc, call *c, bool *host,
  * shapes that depend on data, weights of layers. */
 static bsm_status run_case(fixture *f, const op_case *oc, tallies *all,
                            bool *refused) {
-  call c = {.outputs = count_outputs(oc)};
+  call c = {.outputs = op_count_tensors(oc)};
   bool host = true;
   tally *t = tally_of(f, all, oc->name);
   bsm_status status = try_call(f, oc, &c, &host, refused);
   if (!status || *refused) note(t, &c, host);
   if (!*refused && (status || !host)) return status;
   bsm_status_free(status);
-  c = (call){.outputs = count_outputs(oc), .only_first = true};
+  c = (call){.outputs = op_count_tensors(oc), .only_first = true};
   bool still;
   status = try_call(f, oc, &c, &host, &still);
   if (!status) note(t, &c, host);
@@ -135,22 +101,16 @@ static bool is_complex(const bsm_ivalue *v) {
   return v->tag == BSM_IVALUE_COMPLEX;
 }
 
-/* Computes tensors from tensors, and does nothing else. */
+/* A call of which a list says where it runs. */
 static bool is_wanted(const fixture *f, const op_case *oc) {
-  const bsm_aten_op *op = bsm_aten_find(f->aten, oc->name);
-  const uint32_t others = BSM_ATEN_INPLACE | BSM_ATEN_RANDOM | BSM_ATEN_EFFECT;
-  bool wanted = oc->outcome == OP_RETURNS && oc->out_count > 0 &&
-                !oc->has_after && op && !(op->flags & others);
-  bool any = false;
-  wanted = wanted && count_outputs(oc) > 0;
+  bool wanted = op_computes_tensors(f, oc);
   for (size_t i = 0; wanted && i < oc->out_count; i++) {
     wanted = !is_complex(&oc->outs[i]);
   }
-  for (size_t i = 0; i < oc->arg_count; i++) {
-    any |= is_tensors(&oc->args[i]);
-    wanted = wanted && !is_complex(&oc->args[i]);
+  for (size_t i = 0; wanted && i < oc->arg_count; i++) {
+    wanted = !is_complex(&oc->args[i]);
   }
-  return wanted && any;
+  return wanted;
 }
 
 static int by_name(const void *a, const void *b) {
@@ -217,35 +177,30 @@ static void check_file(fixture *f, const tallies *all) {
            (int)strcspn(text.data + same, "\n"), text.data + same);
 }
 
+/* What was seen of all calls. */
+typedef struct places {
+  tallies all;
+  size_t built, refused;
+} places;
+
+static bsm_status visit(fixture *f, const op_case *oc, void *user) {
+  places *p = user;
+  bool no = false;
+  if (!is_wanted(f, oc)) return BSM_OK;
+  bsm_status status = run_case(f, oc, &p->all, &no);
+  p->built += !status;
+  p->refused += no;
+  return status;
+}
+
 static void test_suite(void **state) {
   fixture *f = *state;
-  tallies all = {.by_name = {0}};
-  op_case_reader reader;
-  bsm_arena cases;
-  op_case oc;
-  size_t built = 0, refused = 0, wrong = 0;
-  f->logger.level = BSM_LOG_LEVEL_ERROR;
-  bsm_arena_init(&cases, NULL);
-  assert_true(op_cases_open(&reader));
-  while (op_cases_next(&reader, &cases, &oc)) {
-    if (!is_wanted(f, &oc)) continue;
-    bool no = false;
-    bsm_status status = run_case(f, &oc, &all, &no);
-    built += !status;
-    refused += no;
-    if (status) {
-      wrong++;
-      print_error("%.*s: %s\n", (int)oc.name.len, oc.name.data,
-                  bsm_status_message(status));
-    }
-    bsm_status_free(status);
-  }
-  op_cases_close(&reader);
-  bsm_arena_destroy(&cases);
-  print_message("%zu calls built, %zu refused\n", built, refused);
-  assert_true(built > 6000);
+  places p = {.built = 0};
+  const size_t wrong = op_cases_visit(f, visit, &p);
+  print_message("%zu calls built, %zu refused\n", p.built, p.refused);
+  assert_true(p.built > 6000);
   assert_int_equal(wrong, 0);
-  check_file(f, &all);
+  check_file(f, &p.all);
 }
 
 int main(void) {

@@ -40,6 +40,7 @@ static bool is_product(bsm_step_kind kind) {
 /* What moves elements, or makes them, does so with those of any dtype. */
 static bool only_moves(const bsm_plan *plan, const bsm_plan_step *step) {
   return step->kind == BSM_STEP_FILL || step->kind == BSM_STEP_PAD ||
+         step->kind == BSM_STEP_GATHER || /* slices of negative steps, too */
          (step->kind == BSM_STEP_COPY && step->input_count == 1 &&
           step->output_count == 1 &&
           plan->tensors[step->inputs[0]].dtype ==
