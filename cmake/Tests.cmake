@@ -225,11 +225,19 @@ foreach(source IN LISTS test_sources)
   endif()
 endforeach()
 
-foreach(name IN ITEMS code_forms_test cuda_op_suite_test cuda_precision_test)
+foreach(name IN ITEMS code_forms_test cuda_op_suite_test cuda_precision_test
+                      gpu_stress_test)
   if(TEST cuda/${name})
     bsm_use_standins(cuda/${name})
   endif()
 endforeach()
+
+# Engines on a GPU for a minute, and thousands of shapes: alone, as memory is
+# watched.
+if(TARGET gpu_stress_test)
+  bsm_add_gpu_test(cuda/gpu_stress_test $<TARGET_FILE:gpu_stress_test> 60 10000)
+  set_tests_properties(gpu/cuda/gpu_stress_test PROPERTIES RUN_SERIAL ON)
+endif()
 
 # Calls of all functions that the public headers declare.
 if(TARGET null_arguments_test)
