@@ -27,6 +27,8 @@ set(BSM_CONFORMANCE_NARROW_matrix_multiply_step_test 4)
 set(BSM_CONFORMANCE_NARROW_attention_step_test 6)
 set(BSM_CONFORMANCE_NARROW_rows_step_test 4)
 set(BSM_CONFORMANCE_NARROW_window_step_test 4)
+# Into how many processes such programs are split on a GPU.
+set(BSM_GPU_SHARDS 8)
 # Programs in which a target takes no step at all.
 set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
     recurrent_step_test scatter_step_test typed_product_step_test)
@@ -70,6 +72,24 @@ function(bsm_add_gpu_test name)
             ${ARGN})
   # Compiling the kernels takes most of the time.
   set_tests_properties(gpu/${name} PROPERTIES LABELS gpu TIMEOUT 1800)
+endfunction()
+
+# bsm_add_gpu_shards(NAME COUNT COMMAND... [-- ARGUMENTS...]): so many processes
+# that share the work of a program. Each piece of it has kernels of its own,
+# which a process compiles one after the other.
+function(bsm_add_gpu_shards name count)
+  set(command ${ARGN})
+  set(behind)
+  list(FIND ARGN "--" at)
+  if(at GREATER -1)
+    list(SUBLIST ARGN 0 ${at} command)
+    math(EXPR at "${at} + 1")
+    list(SUBLIST ARGN ${at} -1 behind)
+  endif()
+  foreach(first RANGE 1 ${count})
+    math(EXPR index "${first} - 1")
+    bsm_add_gpu_test(${name}/${first} ${command} ${count}/${index} ${behind})
+  endforeach()
 endfunction()
 
 # bsm_add_c_test(NAME LABELS COMMAND...)
@@ -185,12 +205,17 @@ foreach(source IN LISTS test_sources)
                      ${name} ${target} ${none})
     endforeach()
     if(DEFINED BSM_CONFORMANCE_CUDA_${name})
-      bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:${name}> cuda)
+      if(name MATCHES "_step_test$")
+        bsm_add_gpu_shards(${layer}/${name} ${BSM_GPU_SHARDS}
+                           $<TARGET_FILE:${name}> cuda)
+      else()
+        bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:${name}> cuda)
+      endif()
     endif()
     if(DEFINED BSM_CONFORMANCE_NARROW_${name})
       foreach(dtype IN ITEMS f16 bf16)
-        bsm_add_gpu_test(${layer}_${dtype}/${name} $<TARGET_FILE:${name}> cuda
-                         1 ${dtype})
+        bsm_add_gpu_shards(${layer}_${dtype}/${name} ${BSM_GPU_SHARDS}
+                           $<TARGET_FILE:${name}> cuda -- ${dtype})
       endforeach()
     endif()
     if(DEFINED BSM_CONFORMANCE_CUDA_${name} AND BSM_HOST_CXX)
@@ -216,7 +241,12 @@ foreach(source IN LISTS test_sources)
     target_compile_definitions(remote_${name} PRIVATE REMOTE_FIRST)
     add_dependencies(test_programs_remote remote_${name})
     bsm_add_c_test(${layer}/remote/${name} "${layer};remote" remote_${name})
-    bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:remote_${name}>)
+    if(name MATCHES "^(models|op_suite_engine|programs)_test$")
+      bsm_add_gpu_shards(${layer}/${name} ${BSM_GPU_SHARDS}
+                         $<TARGET_FILE:remote_${name}>)
+    else()
+      bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:remote_${name}>)
+    endif()
     if(name IN_LIST BSM_CUDA_TESTS AND BSM_HOST_CXX)
       bsm_add_c_test(${layer}/cuda/${name} "${layer}_cuda" remote_${name}
                      ${BSM_CUDA_ARGUMENTS_${name}})
@@ -236,7 +266,7 @@ endforeach()
 # watched.
 if(TARGET gpu_stress_test)
   bsm_add_gpu_test(cuda/gpu_stress_test $<TARGET_FILE:gpu_stress_test> 60 10000)
-  set_tests_properties(gpu/cuda/gpu_stress_test PROPERTIES RUN_SERIAL ON)
+  set_tests_properties(gpu/cuda/gpu_stress_test PROPERTIES LABELS "gpu;stress")
 endif()
 
 # Calls of all functions that the public headers declare.

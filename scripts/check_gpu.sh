@@ -1,17 +1,40 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# check_gpu.sh BUILD_DIR [--sanitize] [CTEST ARGUMENTS]: runs the tests of steps,
-# operators, models, programs and ranging shapes on GPU 0; with --sanitize also
-# the steps under the four tools of compute-sanitizer. Needs the driver, and
-# NVRTC to compile kernels; fails when either is missing.
+# check_gpu.sh BUILD_DIR [OPTIONS] [CTEST ARGUMENTS]: runs the tests of steps,
+# operators, models, programs, plug-ins, ranging shapes and failures on GPU 0,
+# and puts it under load. Needs the driver, and NVRTC to compile kernels; fails
+# when either is missing.
+#
+#   -j N          processes beside each other (one for each CPU). They compile
+#                 kernels, which takes most of the time, and share those that
+#                 they have compiled, in BUILD_DIR/gpu-kernels.
+#   --sample N    of the steps and operators one in N
+#   --seconds N   each program begins nothing new after so long
+#   --stress N[:SHAPES]   seconds and shapes of load (60:10000); 0: none
+#   --sanitize    the steps under the tools of compute-sanitizer, too
+#   --sanitize-only        (BSM_SANITIZE_SAMPLE: one step in so many, 32)
+#
+# Everything, on 16 CPUs: some minutes for the first time. In five:
+#   check_gpu.sh build --sample 8 --seconds 60 --stress 10:1000
 set -eu
-build=${1:?usage: check_gpu.sh BUILD_DIR [--sanitize] [CTEST ARGUMENTS]}
+build=${1:?usage: check_gpu.sh BUILD_DIR [OPTIONS] [CTEST ARGUMENTS]}
 shift
+jobs=$(nproc)
 sanitize=
-if [ "${1:-}" = --sanitize ]; then
-  sanitize=yes
+tests=yes
+stress=60:10000
+while [ $# -gt 0 ]; do
+  case $1 in
+    -j) jobs=$2; shift ;;
+    --sample) BSM_TEST_SAMPLE=$2; export BSM_TEST_SAMPLE; shift ;;
+    --seconds) BSM_TEST_SECONDS=$2; export BSM_TEST_SECONDS; shift ;;
+    --stress) stress=$2; shift ;;
+    --sanitize) sanitize=yes ;;
+    --sanitize-only) sanitize=yes; tests= ;;
+    *) break ;;
+  esac
   shift
-fi
+done
 targets=$("$build/bessemer" targets)
 if ! echo "$targets" | grep -q '^cuda:sm_'; then
   echo "check_gpu: no GPU to test: $(echo "$targets" | grep '^cuda')" >&2
@@ -21,30 +44,62 @@ echo "$targets" | grep '^cuda:'
 # Compiled once for all programs and runs.
 : "${BESSEMER_KERNEL_CACHE=$build/gpu-kernels}"
 export BESSEMER_KERNEL_CACHE
-mkdir -p "$BESSEMER_KERNEL_CACHE"
-chmod go= "$BESSEMER_KERNEL_CACHE" # where others have a right, nothing is kept
-ctest --test-dir "$build" -C Gpu -L '^gpu$' --no-tests=error \
-  --output-on-failure -j "$(nproc)" "$@"
-[ -n "$sanitize" ] || exit 0
-command -v compute-sanitizer >/dev/null || {
-  echo "check_gpu: compute-sanitizer not found: it is part of the CUDA toolkit" >&2
-  exit 1
-}
+if [ -n "$BESSEMER_KERNEL_CACHE" ]; then
+  mkdir -p "$BESSEMER_KERNEL_CACHE"
+  chmod go= "$BESSEMER_KERNEL_CACHE" # where others have a right, none is used
+fi
 status=0
-for tool in memcheck racecheck initcheck synccheck; do
-  for program in "$build"/*_step_test; do
-    name=$(basename "$program")
-    # Those that the suite runs on GPUs, a sample of each.
-    ctest --test-dir "$build" -C Gpu -N -R "^gpu/conformance/$name\$" |
-      grep -q "Total Tests: 1" || continue
-    if compute-sanitizer --tool $tool --error-exitcode 9 --quiet \
-      "$program" cuda 16 >"$build/sanitizer.log" 2>&1; then
-      echo "$tool $name: ok"
+
+run_tests() {
+  # The slowest first, so that none of them is left at the end.
+  ctest --test-dir "$build" -C Gpu -L '^gpu$' -LE '^stress$' --no-tests=error \
+    --output-on-failure -j "$jobs" "$@" >"$build/gpu-tests.log" 2>&1 || status=1
+  grep -E 'Failed|Timeout|\*\*\*' "$build/gpu-tests.log" | sort -u | head -40
+  [ $status -eq 0 ] || grep -E '\[   LINE|FAILED|error:|differs|expected' \
+    "$build/gpu-tests.log" | sort | uniq -c | sort -rn | head -40
+  echo "the slowest, in seconds:"
+  sed -nE 's/.* Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec$/\2 \1/p' \
+    "$build/gpu-tests.log" | sort -rn | head -10
+  grep -E 'tests passed|Total Test time' "$build/gpu-tests.log"
+  # What ran where, and what was left out.
+  grep -hE 'ran on the device|left out' \
+    "$build/Testing/Temporary/LastTest.log" | sort | uniq -c | head -20
+}
+
+run_stress() {
+  "$build/gpu_stress_test" "${stress%%:*}" "${stress##*:}" || status=1
+}
+
+# Those that the suite runs on GPUs, a sample of each.
+sanitize_steps() {
+  tool=${COMPUTE_SANITIZER:-compute-sanitizer}
+  command -v "$tool" >/dev/null || {
+    echo "check_gpu: $tool not found: it is part of the CUDA toolkit, and in" \
+      "nvidia-cuda-sanitizer-api of PyPI; COMPUTE_SANITIZER is its path" >&2
+    exit 1
+  }
+  export build
+  for name in $(ctest --test-dir "$build" -C Gpu -N |
+    sed -nE 's|.*: gpu/conformance/([a-z_]+_step_test)/1$|\1|p'); do
+    for check in memcheck racecheck initcheck synccheck; do
+      echo "$check $name"
+    done
+  done >"$build/sanitizer.list"
+  # shellcheck disable=SC2016
+  xargs -P "$jobs" -L 1 sh -c '
+    log=$build/sanitizer-$2-$1.log
+    if "$0" --tool "$1" --error-exitcode 9 --quiet \
+      "$build/$2" cuda "${BSM_SANITIZE_SAMPLE:-32}" >"$log" 2>&1; then
+      echo "$1 $2: ok"
     else
-      echo "$tool $name: failed"
-      tail -40 "$build/sanitizer.log"
-      status=1
-    fi
-  done
-done
+      echo "$1 $2: failed"
+      grep -m 12 -A 6 "=========" "$log" || tail -20 "$log"
+      exit 1
+    fi' "$tool" <"$build/sanitizer.list" || status=1
+}
+
+[ -z "$tests" ] || run_tests "$@"
+[ -z "$tests" ] || [ "${stress%%:*}" = 0 ] || run_stress
+[ -z "$sanitize" ] || sanitize_steps
+[ $status -eq 0 ] && echo "check_gpu: ok" || echo "check_gpu: failed"
 exit $status

@@ -22,7 +22,10 @@
 
 #include "base/isa.h"
 #include "bessemer/bessemer.h"
+#include "tests/sample.h"
 #include "tools/npy.h"
+
+static test_sample sample;
 
 /* Engines for GPUs carry machine code; these were built by the test. */
 static const bsm_engine_load_options own_file = {
@@ -340,6 +343,7 @@ static void test_model(void **state) {
   char path[512];
   bsm_npy_file file;
   bsm_engine *engine;
+  if (!test_sample_takes(&sample)) skip();
   const bsm_array *inputs[MAX_ARRAYS], *expected[MAX_ARRAYS];
   snprintf(path, sizeof(path), "%s/models/%s.npz", BSM_TEST_DATA_DIR, m->name);
   check_status(bsm_npy_open(path, NULL, &file), path);
@@ -360,7 +364,7 @@ static void test_model(void **state) {
   bsm_npy_close(&file);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   enum { COUNT = sizeof(models) / sizeof(models[0]) };
   static char names[COUNT][32];
   struct CMUnitTest tests[COUNT];
@@ -371,6 +375,10 @@ int main(void) {
         (struct CMUnitTest){.name = names[i],
                             .test_func = test_model,
                             .initial_state = (void *)(uintptr_t)&models[i]};
+  }
+  if (argc > 2 || !test_sample_init(&sample, argc > 1 ? argv[1] : NULL)) {
+    fprintf(stderr, "usage: %s [SAMPLE[/FIRST]]\n", argv[0]);
+    return 1;
   }
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

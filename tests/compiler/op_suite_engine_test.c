@@ -11,17 +11,19 @@
  *
  *   op_suite_engine_test [SAMPLE[/FIRST] [OWN]]
  *
- * One call in SAMPLE is run, from FIRST on (0), so that processes can share the
- * work. GPUs run them by the kernels for all steps of a kind, which are
- * compiled once; one call in OWN also by kernels of its own (64). */
+ * A sample of the calls is run (tests/sample.h). GPUs run them by the kernels
+ * for all steps of a kind, which are compiled once; one call in OWN also by
+ * kernels of its own (64). */
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/target/cuda_target.h"
 #include "tests/conversion/op_engine.h"
+#include "tests/sample.h"
 
-static size_t sample = 1, first = 0, own_code = 64;
+static test_sample sample;
+static size_t own_code = 64;
 
 typedef struct counts {
-  size_t met, right, refused;
+  size_t right, refused;
   size_t device, host, own;
 } counts;
 
@@ -153,7 +155,7 @@ static bool reads_strides(const op_case *oc) {
 static bsm_status visit(fixture *f, const op_case *oc, void *user) {
   counts *n = user;
   if (!op_computes_tensors(f, oc) || reads_strides(oc) ||
-      op_count_tensors(oc) < oc->out_count || n->met++ % sample != first) {
+      op_count_tensors(oc) < oc->out_count || !test_sample_takes(&sample)) {
     return BSM_OK;
   }
   return run_case(f, oc, n);
@@ -171,19 +173,15 @@ static void test_suite(void **state) {
         the_target()->text, n.device, n.own, n.host);
     assert_true(n.device > 0);
   }
-  assert_true(n.right > 6000 / sample);
-  assert_true(n.refused < n.right / 20);
+  test_sample_tell(&sample);
+  assert_true(sample.late || n.right > 6000 / sample.every);
+  assert_true(sample.every > 8 || n.refused < n.right / 20);
   assert_int_equal(wrong, 0);
 }
 
 /* "SAMPLE[/FIRST]" and "OWN"; false: they are wrong. */
 static bool read_arguments(int argc, char **argv) {
-  int end = 0;
-  if (argc > 1) {
-    const int read =
-        sscanf(argv[1], "%zu%n/%zu%n", &sample, &end, &first, &end);
-    if (read < 1 || argv[1][end] || first >= sample) return false;
-  }
+  if (!test_sample_init(&sample, argc > 1 ? argv[1] : NULL)) return false;
   if (argc > 2 && sscanf(argv[2], "%zu", &own_code) != 1) return false;
   return argc <= 3;
 }

@@ -530,6 +530,12 @@ static void build(harness *h, int which) {
   }
 }
 
+/* Kernels for the sizes of each step take long to compile: one in eight has
+ * them, the others run with those for all steps of a kind. */
+static int hostile_code(int i) {
+  return suite_is_for("cuda") && i % 8 ? BSM_CUDA_FOR_KIND : 0;
+}
+
 static void test_damage(void **state) {
   harness_rng r = {61};
   uint32_t isas[8];
@@ -540,7 +546,12 @@ static void test_damage(void **state) {
     bool taken = true;
     for (int i = 0; i < 1500 && taken; i++) {
       harness h;
+      if (i > 0 && !suite_takes_next()) {
+        rng_next(&r); /* others get other damage */
+        continue;
+      }
       build(&h, which);
+      h.code = hostile_code(i);
       const int times = i == 0 ? 0 : rng_range(&r, 1, 3);
       for (int k = 0; k < times; k++) damage(&h, &r);
       if (fit_buffers(&h, &r)) {
@@ -558,7 +569,8 @@ static void test_damage(void **state) {
       }
       harness_free(&h);
     }
-    assert_true(!taken || (ran > 0 && (refused > 0 || which == 19)));
+    const bool all = suite.sample.every == 1 && !suite.sample.late;
+    assert_true(!taken || !all || (ran > 0 && (refused > 0 || which == 19)));
   }
 }
 
