@@ -140,7 +140,7 @@ def make_classes():
             self.pooler = nn.Linear(d, d)
 
         def forward(self, ids, mask, kinds):
-            places = torch.arange(ids.size(1)).unsqueeze(0)
+            places = torch.arange(ids.size(1), device=ids.device).unsqueeze(0)
             x = self.norm(self.word(ids) + self.position(places) + self.kind(kinds))
             bias = (1.0 - mask[:, None, None, :].to(x.dtype)) * -10000.0
             for layer in self.layers:
