@@ -256,7 +256,7 @@ foreach(source IN LISTS test_sources)
 endforeach()
 
 foreach(name IN ITEMS code_forms_test cuda_op_suite_test cuda_precision_test
-                      gpu_stress_test)
+                      gpu_failures_test gpu_stress_test)
   if(TEST cuda/${name})
     bsm_use_standins(cuda/${name})
   endif()
@@ -267,6 +267,11 @@ endforeach()
 if(TARGET gpu_stress_test)
   bsm_add_gpu_test(cuda/gpu_stress_test $<TARGET_FILE:gpu_stress_test> 60 10000)
   set_tests_properties(gpu/cuda/gpu_stress_test PROPERTIES LABELS "gpu;stress")
+endif()
+# Alone as well: it takes all memory of the GPU.
+if(TARGET gpu_failures_test)
+  bsm_add_gpu_test(cuda/gpu_failures_test $<TARGET_FILE:gpu_failures_test>)
+  set_tests_properties(gpu/cuda/gpu_failures_test PROPERTIES RUN_SERIAL ON)
 endif()
 
 # Calls of all functions that the public headers declare.

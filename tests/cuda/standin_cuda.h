@@ -32,6 +32,9 @@ typedef void standin_reset_fn(int devices, int version, size_t memory);
 /* The n-th call from now (1: the next) gives this CUresult instead of doing
  * anything; 0 takes it back. */
 typedef void standin_fail_fn(uint64_t n, int result);
+/* From the n-th call on (1: the next) the device is lost: that call, and every
+ * later one of the contexts that there are then, gives this CUresult. */
+typedef void standin_lose_fn(uint64_t n, int result);
 typedef void standin_report_fn(standin_report *out);
 /* Launches since the last reset, at most 64 are kept. */
 typedef int standin_launches_fn(standin_launch *out, int room);

@@ -65,6 +65,7 @@ typedef struct standin_state {
   size_t memory_limit;
   uint64_t fail_at, delay, order, random;
   int fail_result;
+  bool fail_loses; /* the contexts, too */
   bool initialized;
 } standin_state;
 

@@ -39,9 +39,18 @@ void standin_unlock(void) {
   pthread_mutex_unlock(&mutex);
 }
 
+static void lose_all(void) {
+  for (int i = 0; i < MAX_OBJECTS; i++) {
+    if (objects[i].kind == CONTEXT) objects[i].error = standin.fail_result;
+  }
+}
+
 int standin_begin(void) {
   standin.report.calls++;
-  if (standin.fail_at && --standin.fail_at == 0) return standin.fail_result;
+  if (standin.fail_at && --standin.fail_at == 0) {
+    if (standin.fail_loses) lose_all();
+    return standin.fail_result;
+  }
   return standin.initialized ? BSM_CU_SUCCESS : BSM_CU_NOT_INITIALIZED;
 }
 
@@ -116,6 +125,7 @@ object *here(void) {
 
 EXPORT standin_reset_fn standin_reset;
 EXPORT standin_fail_fn standin_fail;
+EXPORT standin_lose_fn standin_lose;
 EXPORT standin_report_fn standin_get_report;
 EXPORT standin_launches_fn standin_launches;
 EXPORT standin_mode_fn standin_mode;
@@ -152,6 +162,12 @@ void standin_reset(int devices, int version, size_t memory) {
 void standin_fail(uint64_t n, int result) {
   standin.fail_at = n;
   standin.fail_result = result;
+  standin.fail_loses = false;
+}
+
+void standin_lose(uint64_t n, int result) {
+  standin_fail(n, result);
+  standin.fail_loses = true;
 }
 
 void standin_mode(uint64_t delay, uint64_t order, int sm) {

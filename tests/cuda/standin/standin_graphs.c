@@ -59,7 +59,8 @@ int cuStreamEndCapture(void *stream, void **graph) {
     result_ = misuse("a capture ends before its streams have joined");
     goto end;
   }
-  if (result_ || here()->error) {
+  if (!result_) result_ = here()->error;
+  if (result_) {
     (void)destroy(g, GRAPH);
     goto end;
   }
