@@ -158,9 +158,11 @@ set(BSM_SMALL_FAMILIES
     view
     vision)
 
-set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/file.c
-                    base/numbers.c base/status.c base/strings.c base/cpus.c
-                    base/private_folder.c trust/built_engines.c
+set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/caches.c
+                    base/cpus.c base/file.c base/isa.c base/linked.c base/log.c
+                    base/numbers.c base/options.c base/printable.c
+                    base/private_folder.c base/status.c base/strings.c
+                    base/value_types.c trust/built_engines.c
                     trust/code_trust.c trust/ed25519.c trust/field25519.c
                     trust/file_signature.c trust/scalar25519.c trust/sha512.c)
 foreach(family IN LISTS BSM_SMALL_FAMILIES)

@@ -230,6 +230,9 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_IGNORE_BUILT:
       cli->ignore_built = true;
       return 0;
+    case BSM_KEY_NO_MAP:
+      cli->no_map = true;
+      return 0;
     case BSM_KEY_UNRECORDED:
       cli->unrecorded = true;
       return 0;

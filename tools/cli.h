@@ -37,6 +37,7 @@ typedef struct bsm_cli {
   const char *target;
   bool no_timing;
   bool trust_code;
+  bool no_map;
   bool no_graphs;
   bsm_string_vec public_keys; /* files */
   bool ignore_built;
@@ -85,6 +86,7 @@ enum {
   BSM_KEY_TRUST_CODE,
   BSM_KEY_PUBLIC_KEY_FILE,
   BSM_KEY_IGNORE_BUILT,
+  BSM_KEY_NO_MAP,
   BSM_KEY_UNRECORDED,
   BSM_KEY_KEY,
   BSM_KEY_DEVICE,
@@ -193,6 +195,13 @@ enum {
        0,                                                                      \
        "Take shapes and dtypes of inputs without specs from the arrays of an " \
        ".npz or .npy",                                                         \
+       0},                                                                     \
+      {"no-map",                                                               \
+       BSM_KEY_NO_MAP,                                                         \
+       0,                                                                      \
+       0,                                                                      \
+       "Read the file whole instead of mapping it: it may then be truncated "  \
+       "by others meanwhile",                                                  \
        0},                                                                     \
       {"weights",                                                              \
        BSM_KEY_WEIGHTS,                                                        \

@@ -433,8 +433,9 @@ bsm_status bsm_npy_open(const char *path, const bsm_limits *limits,
   *out = (bsm_npy_file){0};
   const uint64_t max = limits && limits->max_file_bytes ? limits->max_file_bytes
                                                         : DEFAULT_MAX_FILE;
+  const bsm_file_map_options reading = {.max_bytes = max};
   bsm_file_map map;
-  BSM_TRY(bsm_file_map_open(path, max, &map));
+  BSM_TRY(bsm_file_map_open(path, &reading, &map));
   bsm_status status = bsm_npy_open_memory(map.data, map.size, limits, out);
   if (status) {
     bsm_file_map_close(&map);

@@ -23,6 +23,7 @@ bsm_status bsm_session_load_module(bsm_cli *cli, bsm_session *session) {
   options.plugins = session->plugins;
   options.model_name = cli->model_name;
   options.state_as_output = cli->state_as_output;
+  options.no_map = cli->no_map;
   return bsm_module_load(cli->path, &options, &session->module);
 }
 
@@ -141,6 +142,7 @@ static bsm_status load_engine(bsm_cli *cli, bsm_session *session) {
   options.public_keys = BSM_KEY_ARRAY(&keys);
   options.public_key_count = keys.len;
   options.ignore_built = cli->ignore_built;
+  options.no_map = cli->no_map;
   options.without_device = session->without_device;
   options.device = cli->device;
   return bsm_engine_load(cli->path, &options, &session->engine);

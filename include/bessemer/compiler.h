@@ -44,16 +44,19 @@ typedef struct bsm_module_options {
   /* Which model of a torch.export package that has several; NULL: the one
    * called "model", or the only one. Need not outlive the call. */
   const char *model_name;
+  /* Read the file into memory instead of mapping it, as no_map of
+   * bsm_engine_load_options. */
+  bool no_map;
 } bsm_module_options;
 #define BSM_MODULE_OPTIONS_INIT \
-  { sizeof(bsm_module_options), NULL, NULL, NULL, NULL, false, NULL }
+  { sizeof(bsm_module_options), NULL, NULL, NULL, NULL, false, NULL, false }
 
 /* Loads a TorchScript archive (.ts, .pt), a program of torch.export (.pt2), or
  * IR text (a file that starts with "graph("); the content decides which. The
- * file stays mapped until bsm_module_destroy. BSM_CORRUPT, BSM_LIMIT: the
- * message names the member and offset.
- * BSM_UNSUPPORTED: a file of another kind; the message names it and says what
- * to do. */
+ * file stays mapped until bsm_module_destroy, unless it is small or no_map is
+ * set: until then nobody may truncate it, see bsm_engine_load. BSM_CORRUPT,
+ * BSM_LIMIT: the message names the member and offset. BSM_UNSUPPORTED: a file
+ * of another kind; the message names it and says what to do. */
 BSM_API BSM_NODISCARD bsm_status bsm_module_load(
     const char *path, const bsm_module_options *options, bsm_module **out);
 /* The same for bytes, which are borrowed until bsm_module_destroy. `name` is

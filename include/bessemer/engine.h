@@ -65,17 +65,26 @@ typedef struct bsm_engine_load_options {
    * compiled, in a folder that nobody but this user may use; see there. Such
    * engines are trusted unless this is set. */
   bool ignore_built;
+  /* bsm_engine_load reads the file into memory of the engine instead of mapping
+   * it: see there. */
+  bool no_map;
 } bsm_engine_load_options;
 #define BSM_ENGINE_LOAD_OPTIONS_INIT                                       \
   {                                                                        \
     sizeof(bsm_engine_load_options), NULL, NULL, 0, false, NULL, 0, false, \
-        false, NULL, 0, false                                              \
+        false, NULL, 0, false, false                                       \
   }
 
 /* Maps the engine file and checks it. Weights stay in the map. An engine whose
  * code is trusted for its signature or its hash is read into memory of the
  * engine instead, and verified there: what others do to the file afterwards
  * changes nothing.
+ *
+ * A process that reads a part of a map which the file has lost since is killed
+ * by SIGBUS: `cp new.bsm model.bsm` truncates the file under whoever has it
+ * mapped. So replace engine files by renaming, as bsm_engine_save does, or load
+ * them with no_map, which takes memory for the whole file in each process, and
+ * its time. Files of at most 64 KiB are never mapped.
  * BSM_IO: cannot be read. BSM_CORRUPT: not an engine, or damaged (with the
  * offset). BSM_VERSION: written by another version (both are named).
  * BSM_UNTRUSTED: it carries code, and there is no reason to trust it.

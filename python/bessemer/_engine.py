@@ -214,7 +214,7 @@ class Engine:
 
 
 def load(source, threads=0, *, trust_code=False, public_keys=(), device=0,
-         without_device=False):
+         without_device=False, no_map=False):
     """Loads an engine from a file's path, or from its bytes.
 
     threads         that a run takes, with the calling one; 0: one for each CPU
@@ -224,6 +224,8 @@ def load(source, threads=0, *, trust_code=False, public_keys=(), device=0,
                     32 bytes each
     device          the index of the GPU
     without_device  to look at the engine, not to run it
+    no_map          read the file instead of mapping it: else whoever truncates
+                    it kills the process
     """
     keys = b"".join(key if isinstance(key, bytes) else public_key(key)
                     for key in public_keys)
@@ -232,7 +234,7 @@ def load(source, threads=0, *, trust_code=False, public_keys=(), device=0,
                       data=bytes(source) if in_memory else None,
                       level=_log.level(), trust_code=trust_code,
                       public_keys=keys or None, device=device,
-                      without_device=without_device)
+                      without_device=without_device, no_map=no_map)
     return Engine(core, threads)
 
 

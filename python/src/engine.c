@@ -50,16 +50,16 @@ static bool read_keys(PyObject *keys, bsm_engine_load_options *out) {
 PyObject *bsmpy_engine_load(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"path",           "data",        "level",
                           "trust_code",     "public_keys", "device",
-                          "without_device", NULL};
+                          "without_device", "no_map",      NULL};
   bsm_engine_load_options options = BSM_ENGINE_LOAD_OPTIONS_INIT;
   PyObject *path = NULL, *data, *keys;
-  int level, trust, device, without;
+  int level, trust, device, without, no_map;
   bsm_engine *engine = NULL;
   bsm_status status = BSM_OK;
   (void)self;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OipOip", names,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OipOipp", names,
                                    PyUnicode_FSConverter, &path, &data, &level,
-                                   &trust, &keys, &device, &without)) {
+                                   &trust, &keys, &device, &without, &no_map)) {
     return NULL;
   }
   const bsm_logger logger = bsmpy_logger(level);
@@ -67,6 +67,7 @@ PyObject *bsmpy_engine_load(PyObject *self, PyObject *args, PyObject *kwargs) {
   options.trust_code = trust;
   options.device = device;
   options.without_device = without;
+  options.no_map = no_map;
   const bool in_memory = data != Py_None;
   char *start = PyBytes_AsString(path);
   Py_ssize_t size = 0;

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files: read-only maps, and output that appears whole or not at all. */
+/* Files: what is read, mapped or copied, and output that appears whole or not
+ * at all. */
 #ifndef BSM_BASE_FILE_H_
 #define BSM_BASE_FILE_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bessemer/allocator.h"
 #include "bessemer/status.h"
 
 typedef struct bsm_file_map {
   const uint8_t *data; /* NULL for an empty file */
   size_t size;
-  void *impl;
+  void *mapped, *copied; /* which of them is not NULL holds the data */
+  const bsm_allocator *allocator;
 } bsm_file_map;
 
-/* Maps a regular file privately. Refuses what is not a regular file and what
- * is larger than `max_bytes` (0: no limit). */
-BSM_NODISCARD bsm_status bsm_file_map_open(const char *path, uint64_t max_bytes,
+typedef struct bsm_file_map_options {
+  uint64_t max_bytes;             /* what is larger is refused; 0: no limit */
+  bool copy;                      /* read the file instead of mapping it */
+  const bsm_allocator *allocator; /* for copies; NULL: malloc */
+} bsm_file_map_options;
+
+/* Maps a regular file, and refuses what is none. A process that touches pages
+ * of a map that the file has lost since is killed by SIGBUS: files that others
+ * may truncate are copied, and small ones always. `options` NULL: defaults. */
+BSM_NODISCARD bsm_status bsm_file_map_open(const char *path,
+                                           const bsm_file_map_options *options,
                                            bsm_file_map *out);
 void bsm_file_map_close(bsm_file_map *map);
 

@@ -129,7 +129,8 @@ bsm_status bsm_timing_cache_load(bsm_arena *arena, const char *path,
   *out = (bsm_timing_cache){.arena = arena};
   if (access(path, F_OK) != 0 && errno == ENOENT) return BSM_OK;
   bsm_file_map map;
-  BSM_TRY(bsm_file_map_open(path, MAX_CACHE_BYTES, &map));
+  const bsm_file_map_options reading = {MAX_CACHE_BYTES, true, NULL};
+  BSM_TRY(bsm_file_map_open(path, &reading, &map));
   bsm_status status = bsm_timing_cache_parse(
       arena, (bsm_str){(const char *)map.data, map.size}, out);
   bsm_file_map_close(&map);

@@ -8,6 +8,10 @@
 #include "trust/ed25519.h"
 #include "trust/file_signature.h"
 
+/* What is signed or verified is what was checked, whatever becomes of the file
+ * in the meantime. */
+static const bsm_file_map_options read_whole = {.copy = true};
+
 /* ---- signing ---- */
 
 static bsm_status sign(void *user, const bsm_file_piece *pieces, size_t count,
@@ -37,7 +41,7 @@ bsm_status bsm_engine_sign(const char *path,
   BSM_NEED(path);
   BSM_NEED(key);
   BSM_NEED(out_path);
-  BSM_TRY(bsm_file_map_open(path, 0, &map));
+  BSM_TRY(bsm_file_map_open(path, &read_whole, &map));
   bsm_arena_init(&arena, NULL);
   memcpy(copy, key, sizeof(copy));
   bsm_status status = read_and_sign(&arena, &map, copy, out_path);
@@ -85,7 +89,7 @@ bsm_status bsm_engine_verify(const char *path,
   bsm_file_map map;
   BSM_NEED(path);
   BSM_NEED_ARRAY(public_keys, public_key_count);
-  BSM_TRY(bsm_file_map_open(path, 0, &map));
+  BSM_TRY(bsm_file_map_open(path, &read_whole, &map));
   bsm_status status = verify(&map, public_keys, public_key_count, signer);
   bsm_file_map_close(&map);
   return bsm_status_note(status, "in the engine %s", path);

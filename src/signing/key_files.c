@@ -41,10 +41,11 @@ bsm_status bsm_secret_key_load(const char *path,
 
 bsm_status bsm_public_key_load(const char *path,
                                uint8_t out[BSM_PUBLIC_KEY_BYTES]) {
+  const bsm_file_map_options reading = {BSM_KEY_TEXT_LIMIT, true, NULL};
   bsm_file_map map;
   BSM_NEED(path);
   BSM_NEED(out);
-  BSM_TRY(bsm_file_map_open(path, BSM_KEY_TEXT_LIMIT, &map));
+  BSM_TRY(bsm_file_map_open(path, &reading, &map));
   const bsm_str text = {(const char *)map.data, map.size};
   bsm_status status = bsm_status_note(bsm_key_parse(text, BSM_KEY_PUBLIC, out),
                                       "in the key file %s", path);

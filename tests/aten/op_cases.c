@@ -20,7 +20,7 @@ static void open_part(op_case_reader *r) {
   const int length =
       snprintf(path, sizeof path, "%s/%s", FOLDER, r->parts[r->part]->d_name);
   if (length < 0 || (size_t)length >= sizeof path) return;
-  const bsm_status st = bsm_file_map_open(path, 0, &r->map);
+  const bsm_status st = bsm_file_map_open(path, NULL, &r->map);
   if (st) {
     bsm_status_free(st);
     return;

@@ -78,7 +78,7 @@ static void test_index(void **state) {
 static void test_schemas(void **state) {
   fixture *f = *state;
   bsm_file_map map;
-  ok(bsm_file_map_open(BSM_TEST_DATA_DIR "/aten/schemas.txt", 0, &map));
+  ok(bsm_file_map_open(BSM_TEST_DATA_DIR "/aten/schemas.txt", NULL, &map));
   bsm_strmap known = {0};
   const char *p = (const char *)map.data, *end = p + map.size;
   while (p < end) {

@@ -65,7 +65,7 @@ static void files_are_written_and_mapped(void **state) {
   const bsm_file_piece pieces[] = {{"abc", 3}, {NULL, 0}, {"defg", 4}};
   assert_null(bsm_file_write(self->path, pieces, 3));
   bsm_file_map map;
-  assert_null(bsm_file_map_open(self->path, 7, &map));
+  assert_null(bsm_file_map_open(self->path, NULL, &map));
   assert_int_equal(map.size, 7);
   assert_memory_equal(map.data, "abcdefg", 7);
   /* Replacing the file leaves the map as it was. */
@@ -75,6 +75,44 @@ static void files_are_written_and_mapped(void **state) {
   assert_null(map.data);
   bsm_file_map_close(&map);
   assert_int_equal(entries(self->folder), 1);
+}
+
+static bool is_counting(bsm_file_map *map, size_t size) {
+  bool same = map->size == size;
+  for (size_t i = 0; i < map->size; i++) same &= map->data[i] == i / 7 % 256;
+  bsm_file_map_close(map);
+  return same;
+}
+
+/* Small files, and those of which a copy was wanted, may lose their bytes. */
+static void copies_survive_truncation(void **state) {
+  const fixture *self = *state;
+  const size_t sizes[] = {1, 4097, 65536, 300000};
+  static uint8_t bytes[300000];
+  for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (uint8_t)(i / 7 % 256);
+  for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+    const bsm_file_piece piece = {bytes, sizes[k]};
+    const bsm_file_map_options copied = {.copy = true};
+    const bool small = sizes[k] <= 65536;
+    bsm_file_map map;
+    assert_null(bsm_file_write(self->path, &piece, 1));
+    assert_null(bsm_file_map_open(self->path, small ? NULL : &copied, &map));
+    assert_null(map.mapped);
+    assert_int_equal((uintptr_t)map.data % 64, 0);
+    assert_int_equal(truncate(self->path, 0), 0);
+    assert_true(is_counting(&map, sizes[k]));
+  }
+}
+
+static void large_files_are_mapped(void **state) {
+  const fixture *self = *state;
+  static const uint8_t bytes[65537];
+  bsm_file_map map;
+  assert_null(
+      bsm_file_write(self->path, &(bsm_file_piece){bytes, sizeof(bytes)}, 1));
+  assert_null(bsm_file_map_open(self->path, NULL, &map));
+  assert_non_null(map.mapped);
+  bsm_file_map_close(&map);
 }
 
 /* More pieces than one call of the system takes, some of them empty. */
@@ -91,7 +129,7 @@ static void many_pieces_follow_each_other(void **state) {
   }
   assert_null(bsm_file_write(self->path, pieces, COUNT));
   bsm_file_map map;
-  assert_null(bsm_file_map_open(self->path, 0, &map));
+  assert_null(bsm_file_map_open(self->path, NULL, &map));
   assert_int_equal(map.size, size);
   assert_memory_equal(map.data, bytes, size);
   bsm_file_map_close(&map);
@@ -111,7 +149,7 @@ static void an_empty_file_maps_to_nothing(void **state) {
   const fixture *self = *state;
   assert_null(bsm_file_write(self->path, NULL, 0));
   bsm_file_map map;
-  assert_null(bsm_file_map_open(self->path, 0, &map));
+  assert_null(bsm_file_map_open(self->path, NULL, &map));
   assert_null(map.data);
   assert_int_equal(map.size, 0);
   bsm_file_map_close(&map);
@@ -120,22 +158,25 @@ static void an_empty_file_maps_to_nothing(void **state) {
 static void what_is_not_a_file_is_refused(void **state) {
   const fixture *self = *state;
   bsm_file_map map;
-  expect(bsm_file_map_open("/nonexistent/x", 0, &map), BSM_IO,
+  expect(bsm_file_map_open("/nonexistent/x", NULL, &map), BSM_IO,
          "/nonexistent/x: cannot open");
-  expect(bsm_file_map_open(self->folder, 0, &map), BSM_IO,
+  expect(bsm_file_map_open(self->folder, NULL, &map), BSM_IO,
          "not a regular file");
-  expect(bsm_file_map_open("/dev/zero", 0, &map), BSM_IO, "not a regular file");
+  expect(bsm_file_map_open("/dev/zero", NULL, &map), BSM_IO,
+         "not a regular file");
   assert_int_equal(mkfifo(self->path, 0600), 0);
-  expect(bsm_file_map_open(self->path, 0, &map), BSM_IO, "not a regular file");
+  expect(bsm_file_map_open(self->path, NULL, &map), BSM_IO,
+         "not a regular file");
   assert_null(map.data);
 }
 
 static void the_size_limit_holds(void **state) {
   const fixture *self = *state;
+  const bsm_file_map_options four = {.max_bytes = 4}, five = {.max_bytes = 5};
   assert_null(WRITE(self->path, "12345"));
   bsm_file_map map;
-  expect(bsm_file_map_open(self->path, 4, &map), BSM_LIMIT, "limit of 4");
-  assert_null(bsm_file_map_open(self->path, 5, &map));
+  expect(bsm_file_map_open(self->path, &four, &map), BSM_LIMIT, "limit of 4");
+  assert_null(bsm_file_map_open(self->path, &five, &map));
   bsm_file_map_close(&map);
 }
 
@@ -173,7 +214,7 @@ static void a_failed_write_leaves_the_old_file(void **state) {
   expect(status, BSM_IO, "cannot write");
   assert_int_equal(entries(self->folder), 1);
   bsm_file_map map;
-  assert_null(bsm_file_map_open(self->path, 0, &map));
+  assert_null(bsm_file_map_open(self->path, NULL, &map));
   assert_int_equal(map.size, 3);
   assert_memory_equal(map.data, "old", 3);
   bsm_file_map_close(&map);
@@ -187,7 +228,7 @@ static void links_are_replaced_not_followed(void **state) {
   assert_int_equal(symlink(target, self->path), 0);
   assert_null(WRITE(self->path, "new"));
   bsm_file_map map;
-  assert_null(bsm_file_map_open(target, 0, &map));
+  assert_null(bsm_file_map_open(target, NULL, &map));
   assert_memory_equal(map.data, "target", 6);
   bsm_file_map_close(&map);
   assert_int_equal(unlink(target), 0);
@@ -198,6 +239,8 @@ static void links_are_replaced_not_followed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(files_are_written_and_mapped),
+      TEST(copies_survive_truncation),
+      TEST(large_files_are_mapped),
       TEST(many_pieces_follow_each_other),
       TEST(new_files_follow_the_umask),
       TEST(an_empty_file_maps_to_nothing),

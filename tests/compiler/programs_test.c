@@ -200,7 +200,7 @@ static void check_archive(const char *path, int64_t least) {
   bsm_limits limits = BSM_LIMITS_INIT;
   limits.max_entries = 100000;
   bsm_arena_init(&arena, NULL);
-  assert_null(bsm_file_map_open(path, 0, &map));
+  assert_null(bsm_file_map_open(path, NULL, &map));
   bsm_status st = bsm_zip_open(&arena, map.data, map.size, &limits, &zip);
   assert_null(st);
   for (size_t i = 0; i < zip.count; i++) {

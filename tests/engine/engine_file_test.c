@@ -117,7 +117,7 @@ static bytes sealed_file(const bsm_engine_seal *seal) {
   assert_null(bsm_plan_verify(&s.plan));
   assert_null(bsm_engine_file_write(&s.plan, path, seal));
   bsm_file_map map;
-  assert_null(bsm_file_map_open(path, 0, &map));
+  assert_null(bsm_file_map_open(path, NULL, &map));
   bytes out = {aligned_alloc(64, (map.size + 63) / 64 * 64), map.size};
   assert_non_null(out.data);
   memcpy(out.data, map.data, map.size);

@@ -47,7 +47,7 @@ static void open_world(world *w, const char *name, bool state_as_output) {
            name);
   bsm_arena_init(&w->arena, NULL);
   check(bsm_ir_ctx_create(&w->arena, NULL, NULL, &w->cx), name);
-  check(bsm_file_map_open(path, 1 << 24, &w->map), path);
+  check(bsm_file_map_open(path, NULL, &w->map), path);
   check(bsm_exported_program_read(w->cx, w->map.data, w->map.size, NULL,
                                   &w->program),
         path);
@@ -80,7 +80,7 @@ static void compare(const char *name, const char *got) {
     fclose(file);
     return;
   }
-  check(bsm_file_map_open(path, 1 << 24, &map), path);
+  check(bsm_file_map_open(path, NULL, &map), path);
   if (map.size != strlen(got) || memcmp(map.data, got, map.size) != 0) {
     fprintf(stderr, "%s is now:\n%s", path, got);
     fail();

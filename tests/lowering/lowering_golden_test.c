@@ -159,7 +159,7 @@ static size_t run_file(const char *pass) {
            pass);
   bsm_arena_init(&arena, NULL);
   bsm_text_init(&updated, &arena);
-  assert_null(bsm_file_map_open(path, 0, &map));
+  assert_null(bsm_file_map_open(path, NULL, &map));
   bsm_str text = {(const char *)map.data, map.size}, rest;
   bsm_text_append(&updated, until(text, "===", &text));
   while (text.len) {

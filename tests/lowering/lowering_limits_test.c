@@ -300,8 +300,8 @@ typedef struct loaded {
 static void load(loaded *l) {
   bsm_ir_ctx *cx = NULL;
   bsm_arena_init(&l->arena, NULL);
-  assert_null(
-      bsm_file_map_open(BSM_TEST_DATA_DIR "/lowering/scripted.ts", 0, &l->map));
+  assert_null(bsm_file_map_open(BSM_TEST_DATA_DIR "/lowering/scripted.ts", NULL,
+                                &l->map));
   assert_null(bsm_ir_ctx_create(&l->arena, NULL, NULL, &cx));
   assert_null(bsm_aten_library_create(&l->arena, &l->aten));
   assert_null(bsm_ts_module_read(cx, l->map.data, l->map.size, &l->module));

@@ -268,7 +268,7 @@ static void run_archive(const char *path) {
   bsm_str bytes = {0};
   bsm_limits limits = BSM_LIMITS_INIT;
   bsm_arena_init(&arena, NULL);
-  ok(bsm_file_map_open(path, 0, &map));
+  ok(bsm_file_map_open(path, NULL, &map));
   bsm_ir_ctx *cx = NULL; /* resolves the limits */
   ok(bsm_ir_ctx_create(&arena, &limits, NULL, &cx));
   ok(bsm_zip_open(&arena, map.data, map.size, &cx->limits, &zip));

@@ -268,7 +268,7 @@ static void truncated_files_are_refused(void **state) {
                                       DATA("stored.npz"), DATA("deflated.npz")};
   for (size_t i = 0; i < 4; i++) {
     bsm_file_map map;
-    assert_null(bsm_file_map_open(paths[i], 0, &map));
+    assert_null(bsm_file_map_open(paths[i], NULL, &map));
     for (size_t size = 0; size < map.size; size++) {
       uint8_t *exact = malloc(size ? size : 1);
       assert_non_null(exact);

@@ -46,7 +46,7 @@ typedef struct bytes {
 
 static bytes read_file(const char *name) {
   bsm_file_map map;
-  check(bsm_file_map_open(scratch(name).text, 0, &map));
+  check(bsm_file_map_open(scratch(name).text, NULL, &map));
   bytes out = {aligned_alloc(64, (map.size + 127) / 64 * 64), map.size};
   assert_non_null(out.data);
   memcpy(out.data, map.data, map.size);
@@ -230,7 +230,7 @@ static void test_signature_of_openssl(void **state) {
                         scratch("ours").text));
   bytes ours = read_file("ours");
   bsm_file_map map;
-  check(bsm_file_map_open(theirs, 0, &map));
+  check(bsm_file_map_open(theirs, NULL, &map));
   assert_int_equal(ours.size, map.size);
   assert_memory_equal(ours.data, map.data, map.size);
   bsm_file_map_close(&map);

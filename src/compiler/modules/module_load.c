@@ -178,7 +178,9 @@ bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
       limits.max_file_bytes ? limits.max_file_bytes : DEFAULT_MAX_FILE_BYTES;
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, path, &module);
-  if (!status) status = bsm_file_map_open(path, max_bytes, &module->map);
+  const bsm_file_map_options reading = {max_bytes, options.no_map,
+                                        options.allocator};
+  if (!status) status = bsm_file_map_open(path, &reading, &module->map);
   if (!status) {
     limit_memory(module, &limits, module->map.size);
     status = bsm_module_status(

@@ -206,8 +206,9 @@ bsm_status bsm_engine_load(const char *path,
   bsm_engine *engine;
   BSM_TRY(new_engine(options.allocator, &engine));
   engine->plugins = options.plugins;
-  bsm_status status =
-      bsm_file_map_open(path, options.max_file_bytes, &engine->map);
+  const bsm_file_map_options reading = {options.max_file_bytes, options.no_map,
+                                        options.allocator};
+  bsm_status status = bsm_file_map_open(path, &reading, &engine->map);
   if (!status) {
     status = bsm_status_note(
         read_plan(engine, engine->map.data, engine->map.size, &options),

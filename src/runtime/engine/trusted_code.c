@@ -11,7 +11,7 @@
 /* Pages of a map follow the file as long as it is there: verifying them says
  * nothing of what is read later. */
 static bsm_status own_bytes(bsm_engine *engine, bsm_code_trust_query *query) {
-  if (query->data != engine->map.data) return BSM_OK; /* the caller's memory */
+  if (!engine->map.mapped) return BSM_OK; /* the caller's memory, or a copy */
   engine->copy = bsm_allocate(engine->allocator, query->size, BSM_ALIGNMENT);
   BSM_TRY_ALLOC(engine->copy);
   memcpy(engine->copy, query->data, query->size);
