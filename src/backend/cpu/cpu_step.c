@@ -7,6 +7,13 @@
 #include "base/checked.h"
 #include "engine/plan_work.h"
 
+void *bsm_cpu_address(const bsm_run *run, const bsm_plan *plan,
+                      uint32_t tensor) {
+  static _Alignas(BSM_ALIGNMENT) uint8_t nowhere[BSM_ALIGNMENT];
+  void *address = bsm_run_address(run, plan, tensor);
+  return address ? address : nowhere;
+}
+
 const void *bsm_cpu_weights(const bsm_cpu_prepare *p, uint32_t index) {
   const uint32_t id = p->step->weights[index];
   return id == BSM_NO_WEIGHTS ? NULL

@@ -51,13 +51,18 @@ const bsm_cpu_kind *bsm_cpu_kind_of(const bsm_plan *plan,
 
 /* ---- tensors ---- */
 
+/* The address of a tensor in one execution, never NULL: a tensor without
+ * elements may come without an address, and memcpy() and its like take none
+ * even for no bytes. */
+void *bsm_cpu_address(const bsm_run *run, const bsm_plan *plan,
+                      uint32_t tensor);
 static inline void *bsm_cpu_input_address(const bsm_prepared_step *p,
                                           const bsm_run *run, uint32_t index) {
-  return bsm_run_address(run, p->plan, p->step->inputs[index]);
+  return bsm_cpu_address(run, p->plan, p->step->inputs[index]);
 }
 static inline void *bsm_cpu_output_address(const bsm_prepared_step *p,
                                            const bsm_run *run, uint32_t index) {
-  return bsm_run_address(run, p->plan, p->step->outputs[index]);
+  return bsm_cpu_address(run, p->plan, p->step->outputs[index]);
 }
 /* The data of weights[index] of the step, or NULL when absent. */
 const void *bsm_cpu_weights(const bsm_cpu_prepare *prepare, uint32_t index);
