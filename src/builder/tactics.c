@@ -182,8 +182,18 @@ static bsm_status read_like(bench *b, const bsm_plan *like) {
   return BSM_OK;
 }
 
+/* Whether the shapes are so different from those of the other plan that the
+ * tactic would not even be timed. */
+static bool is_outdated(const bench *b, const bsm_plan_step *step,
+                        const char *tactic, const char *best) {
+  const bsm_target *t = target_of(b, step);
+  const double least = t->ops->cost(t, b->plan, step, best);
+  return least > 0 &&
+         t->ops->cost(t, b->plan, step, tactic) >= MOST_TIMES_THE_COST * least;
+}
+
 /* Finds the tactic that the step has in the other plan; *best is 0 when it is
- * not among these. */
+ * not among these, or is none for these shapes. */
 static bsm_status choose_like(bench *b, const bsm_plan_step *step,
                               const char **names, size_t count, size_t *best) {
   bsm_str key;
@@ -191,7 +201,10 @@ static bsm_status choose_like(bench *b, const bsm_plan_step *step,
   BSM_TRY(step_key(b, step, &key));
   const known_tactic *it = bsm_strmap_get(&b->like, key);
   if (!it) return BSM_OK;
-  is_candidate(names, count, it->tactic, best);
+  if (is_candidate(names, count, it->tactic, best) &&
+      is_outdated(b, step, names[*best], names[0])) {
+    *best = 0;
+  }
   if (it->next) {
     BSM_TRY_ALLOC(
         bsm_strmap_set(&b->arena, &b->like, key, (void *)(uintptr_t)it->next));

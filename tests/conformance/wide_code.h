@@ -18,10 +18,14 @@
 static WIDE_UNUSED int wide_code_next(void) {
   static uint32_t met;
   if (!suite_is_for("cuda")) return 0;
-  return met++ * 2654435761u >> 30 ? BSM_CUDA_FOR_KIND : BSM_CUDA_FOR_STEP;
+  const uint32_t drawn = met++ * 2654435761u >> 29;
+  return drawn > 1 ? BSM_CUDA_FOR_KIND
+         : drawn   ? BSM_CUDA_FOR_STEP
+                   : BSM_CUDA_FOR_RANGE;
 }
 
-/* Whether a step has the same kernels, compiled for less, as for its sizes. */
+/* Whether a step has the same kernels, compiled for less, as for its sizes;
+ * special ones for a range of sizes may have other tiles. */
 static WIDE_UNUSED bool wide_code_is_same(const bsm_plan *plan,
                                           const bsm_plan_step *step,
                                           int which) {
@@ -37,9 +41,12 @@ static WIDE_UNUSED bool wide_code_is_same(const bsm_plan *plan,
                                      &arena, wide));
   bool same = own->count == wide->count;
   for (uint32_t i = 0; same && i < own->count; i++) {
-    same = strcmp(own->items[i].kernel.source, wide->items[i].kernel.source) ==
-               0 ||
-           strcmp(wide->items[i].kernel.source, "interpreter") == 0;
+    const bsm_cuda_kernel *a = &own->items[i].kernel;
+    const bsm_cuda_kernel *b = &wide->items[i].kernel;
+    const bool special = strstr(b->options, "--fmad=false") == NULL;
+    same = special ? strcmp(a->name, b->name) == 0
+                   : strcmp(a->source, b->source) == 0 ||
+                         strcmp(b->source, "interpreter") == 0;
   }
   bsm_arena_destroy(&arena);
   return same;

@@ -169,6 +169,16 @@ bsm_status bsm_cuda_add_launch(bsm_cuda_launches *l, const char *source,
   return status;
 }
 
+bsm_status bsm_cuda_set_aside(bsm_cuda_launches *l) {
+  if (l->other_count == BSM_CUDA_MAX_OTHERS) {
+    return BSM_FAIL(BSM_INTERNAL, "%s: too many others",
+                    last(l)->kernel.source);
+  }
+  l->others[l->other_count++] = last(l)->kernel;
+  l->count--;
+  return BSM_OK;
+}
+
 void bsm_cuda_set_grid(bsm_cuda_launches *l, uint64_t x, uint64_t y,
                        uint64_t z) {
   const uint64_t given[3] = {x, y, z};
@@ -266,6 +276,9 @@ bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
   BSM_TRY(kind->launches(out));
   for (uint32_t i = 0; i < out->count; i++) {
     BSM_TRY(bsm_cuda_name_kernel(arena, &out->items[i].kernel));
+  }
+  for (uint32_t i = 0; i < out->other_count; i++) {
+    BSM_TRY(bsm_cuda_name_kernel(arena, &out->others[i]));
   }
   return BSM_OK;
 }

@@ -16,10 +16,14 @@
 
 /* What the kernel of a launch is compiled for. What the code does not say then,
  * its parameters do; the work, its order and the bits of the result are the
- * same. */
+ * same, where no special kernel is chosen. */
 typedef enum bsm_cuda_scope {
   BSM_CUDA_FOR_SIZES, /* a step, and what follows from its sizes and strides */
-  BSM_CUDA_FOR_STEP,  /* such steps of any sizes and strides */
+  /* Such steps of sizes that have a special kernel: the few forms of it that do
+   * for most sizes. Bits may be others than those of FOR_SIZES: there is a choice of
+   * tiles. */
+  BSM_CUDA_FOR_RANGE,
+  BSM_CUDA_FOR_STEP, /* such steps of any sizes and strides */
   BSM_CUDA_FOR_KIND /* any step of the kind: dtypes, too, are parameters. There
                        are few such kernels: target/general_kernels.c */
 } bsm_cuda_scope;
@@ -75,6 +79,7 @@ typedef struct bsm_cuda_launch {
 
 #define BSM_CUDA_COUNTERS 1024
 #define BSM_CUDA_MAX_LAUNCHES 16
+#define BSM_CUDA_MAX_OTHERS 8
 #define BSM_CUDA_MAX_SLOTS 40
 /* CUDA's limit for the parameters of a kernel before 12.1. */
 #define BSM_CUDA_MAX_PARAMS 4096
@@ -88,6 +93,9 @@ typedef struct bsm_cuda_launches {
   int sm; /* compute capability built for: 75, 80, 90, ... */
   bsm_cuda_launch items[BSM_CUDA_MAX_LAUNCHES];
   uint32_t count;
+  /* Kernels that such a step launches at other sizes in this scope. */
+  bsm_cuda_kernel others[BSM_CUDA_MAX_OTHERS];
+  uint32_t other_count;
   int64_t rounds;      /* 1, unless the function says otherwise */
   size_t scratch_size; /* bytes that all of them share */
 } bsm_cuda_launches;
@@ -116,6 +124,8 @@ BSM_NODISCARD bsm_status bsm_cuda_add_second_type(bsm_cuda_launches *l,
  * the time they move elements. */
 BSM_NODISCARD bsm_status bsm_cuda_add_product_type(bsm_cuda_launches *l,
                                                    bsm_dtype dtype);
+/* Makes it no launch, but one of the others. */
+BSM_NODISCARD bsm_status bsm_cuda_set_aside(bsm_cuda_launches *l);
 void bsm_cuda_set_grid(bsm_cuda_launches *l, uint64_t x, uint64_t y,
                        uint64_t z);
 void bsm_cuda_set_block(bsm_cuda_launches *l, unsigned x, unsigned y,

@@ -14,8 +14,9 @@
 //   K_A: ELEMENTS, or ALONG_K: 8 elements along k lie together, aligned
 //   K_B: ELEMENTS, ALONG_K, or ALONG_N
 //   K_WEIGHTS: 1: B is weights, which are there before the kernel begins
-//   K_SPLIT: 1: some blocks share the k of one tile. Their partial sums are
-//     added in a fixed order by the one that ends last, so bits never change
+//   K_SPLIT: 1: there may be splits: some blocks share the k of one tile. Their
+//     partial sums are added in a fixed order by the one that ends last, so
+//     bits never change
 // grid: (tiles, splits, batches)
 #include "device.cuh"
 #include "params.h"
@@ -336,7 +337,7 @@ EARLY_KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
   }
   if constexpr (K_SPLIT) {
     const int tile = (int)(blockIdx.z * gridDim.x + blockIdx.x);
-    if (!join_splits(p, sums, tile, split)) return;
+    if (p.splits > 1 && !join_splits(p, sums, tile, split)) return;
   }
   const T *bias = p.bias ? (const T *)p.bias + batch * p.bias_batch : 0;
   const T *residual = p.residual ? (const T *)p.residual + residual_at : 0;

@@ -2,12 +2,17 @@
 // Layer and RMS norm of rows that lie together and are short: each thread keeps
 // its part of a row in registers, so that memory is read once. Operands:
 // output, x, scale, bias. Options: K_OUT, K_IN, K_SCALE, K_BIAS (types of what
-// is computed in float), K_HAS_SCALE, K_HAS_BIAS, K_RMS, K_OUTER (loops over
-// rows), K_GROUP (threads of a row), K_HELD (elements of a thread).
+// is computed in float), K_HAS_SCALE, K_HAS_BIAS, K_RMS, K_GROUP (threads
+// of a row), K_HELD (elements of a thread); of sizes: K_OUTER (loops over
+// rows).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
+
+#ifndef K_OUTER
+#define K_OUTER p.outer_loops
+#endif
 
 struct sum {
   DEVICE float operator()(float a, float b) const { return a + b; }

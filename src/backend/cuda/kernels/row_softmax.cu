@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and log-softmax of short rows: each thread keeps its part of a row in
 // registers, so that memory is read once. Options: K_FROM, K_TO (types of what
-// is computed in float), K_LOG, K_OUTER (loops over rows), K_GROUP (threads of
-// a row), K_HELD (elements of a thread).
+// is computed in float), K_LOG, K_GROUP (threads of a row), K_HELD
+// (elements of a thread); of sizes: K_OUTER (loops over rows).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
+
+#ifndef K_OUTER
+#define K_OUTER p.outer_loops
+#endif
 
 struct largest {
   DEVICE float operator()(float a, float b) const {

@@ -129,23 +129,17 @@ static bool reads_chunks(const bsm_plan *plan, const operands *o) {
   return true;
 }
 
-static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
-                             const operands *o) {
+static bsm_status add_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
+                          int warps, bool chunks) {
   const bsm_step_attention *p = &l->step->params->attention;
   const int depth = room_for(a->depth), width = room_for(a->width);
-  int warps = 4;
-  while (warps > 2 &&
-         a->heads * ((a->queries + 16 * warps - 1) / (16 * warps)) <
-             MMA_FEW_BLOCKS) {
-    warps /= 2;
-  }
   BSM_TRY(bsm_cuda_add_launch(
       l, "mma_attention", "mma_attention", a, sizeof(*a),
       "-DK_T=%s -DK_HEADS=%d -DK_BIASES=%d -DK_MASK=%d -DK_CAUSAL=%d "
       "-DK_CLEARS=%d -DK_WARPS=%d -DK_DEPTH=%d -DK_WIDTH=%d -DK_CHUNKS=%d",
       bsm_cuda_type(bsm_cuda_output(l, 0)->dtype),
       bsm_cuda_output(l, 0)->dims.rank - 2, p->biases, p->mask, p->causal != 0,
-      p->clears_hidden != 0, warps, depth, width, reads_chunks(l->plan, o)));
+      p->clears_hidden != 0, warps, depth, width, chunks));
   bsm_cuda_set_block(l, 32u * (unsigned)warps, 1, 1);
   bsm_cuda_set_grid(
       l,
@@ -154,6 +148,23 @@ static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
   bsm_cuda_set_shared(
       l, 2u * (size_t)(16 * warps * depth + 2 * MMA_KEYS * (depth + width)));
   return BSM_OK;
+}
+
+static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
+                             const operands *o) {
+  const bool chunks = reads_chunks(l->plan, o);
+  const int64_t blocks = (a->queries + 63) / 64;
+  const int warps = a->heads * blocks < MMA_FEW_BLOCKS ? 2 : 4;
+  if (l->scope == BSM_CUDA_FOR_RANGE) {
+    for (int form = 0; form < 4; form++) {
+      const int other_warps = form & 1 ? 2 : 4;
+      const bool other_chunks = form >= 2;
+      if (other_warps == warps && other_chunks == chunks) continue;
+      BSM_TRY(add_mma(l, a, other_warps, other_chunks));
+      BSM_TRY(bsm_cuda_set_aside(l));
+    }
+  }
+  return add_mma(l, a, warps, chunks);
 }
 
 /* ---- of any dtype ---- */

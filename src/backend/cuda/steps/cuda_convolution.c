@@ -147,6 +147,8 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   out->a = whole && bsm_cuda_mma_reads_along(x, 1) ? BSM_CUDA_MMA_ALONG_K
                                                    : BSM_CUDA_MMA_ELEMENTS;
   out->b = whole ? BSM_CUDA_MMA_ALONG_K : BSM_CUDA_MMA_ELEMENTS;
+  out->aligned_a = out->a;
+  out->aligned_b = out->b;
   return true;
 }
 
@@ -256,20 +258,12 @@ static bsm_status launch_mma(bsm_cuda_launches *l,
              : BSM_OK;
 }
 
-static bsm_status launch_depthwise(bsm_cuda_launches *l,
-                                   const bsm_cuda_convolution *params) {
+static bsm_status add_depthwise(bsm_cuda_launches *l,
+                                const bsm_cuda_convolution *params, int vector,
+                                int strip) {
   const bsm_step_convolution *c = &l->step->params->convolution;
-  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
   const int64_t elements = bsm_cuda_pixels(&params->y) * params->y.c;
-  const int most = (int)(16 / bsm_dtype_size(y->dtype));
-  int vector = bsm_cuda_image_vector(x, most), strip = 1;
-  if (bsm_cuda_image_vector(y, most) < vector)
-    vector = bsm_cuda_image_vector(y, most);
-  while (vector > 2 && elements / vector < DEPTHWISE_THREADS / 4) vector /= 2;
-  if (c->window.dilation[2] == 1 && c->window.kernel[2] > 1 &&
-      elements / vector >= DEPTHWISE_THREADS * 4) {
-    strip = 4;
-  }
   BSM_TRY(bsm_cuda_add_launch(
       l, "depthwise", "depthwise", params, sizeof(*params),
       "-DK_T=%s -DK_ACTIVATION=%d -DK_VECTOR=%d -DK_STRIP=%d -DK_KH=%d "
@@ -283,6 +277,33 @@ static bsm_status launch_depthwise(bsm_cuda_launches *l,
                                     DEPTHWISE_BLOCK, UINT16_MAX),
                     1, 1);
   return BSM_OK;
+}
+
+static bsm_status launch_depthwise(bsm_cuda_launches *l,
+                                   const bsm_cuda_convolution *params) {
+  const bsm_step_convolution *c = &l->step->params->convolution;
+  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const int64_t elements = bsm_cuda_pixels(&params->y) * params->y.c;
+  const int most = (int)(16 / bsm_dtype_size(y->dtype));
+  int widest = bsm_cuda_image_vector(x, most), strip = 1;
+  if (bsm_cuda_image_vector(y, most) < widest) {
+    widest = bsm_cuda_image_vector(y, most);
+  }
+  int vector = widest;
+  const bool ranges = l->scope == BSM_CUDA_FOR_RANGE;
+  while (vector > 2 && elements / vector < DEPTHWISE_THREADS / 4) {
+    vector = ranges ? 2 : vector / 2;
+  }
+  const bool has_strips = c->window.dilation[2] == 1 && c->window.kernel[2] > 1;
+  if (has_strips && elements / vector >= DEPTHWISE_THREADS * 4) strip = 4;
+  for (int form = 0; ranges && form < 3; form++) {
+    const int other_vector = form || widest < 2 ? widest : 2;
+    const int other_strip = form == 2 && has_strips ? 4 : 1;
+    if (other_vector == vector && other_strip == strip) continue;
+    BSM_TRY(add_depthwise(l, params, other_vector, other_strip));
+    BSM_TRY(bsm_cuda_set_aside(l));
+  }
+  return add_depthwise(l, params, vector, strip);
 }
 
 /* ---- in any layout ---- */

@@ -175,14 +175,21 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
     out->params.y_batch[i] = p.y_batch[i];
     out->params.residual_batch[i] = p.residual_batch[i];
   }
+  out->aligned_a = BSM_CUDA_MMA_ALONG_K;
   out->a = bsm_cuda_mma_reads_along(a, a->dims.rank - 1)
                ? BSM_CUDA_MMA_ALONG_K
                : BSM_CUDA_MMA_ELEMENTS;
   out->b = BSM_CUDA_MMA_ELEMENTS;
+  out->aligned_b =
+      p.b_column == 1 ? BSM_CUDA_MMA_ALONG_N : BSM_CUDA_MMA_ALONG_K;
   if (b ? bsm_cuda_mma_reads_along(b, b->dims.rank - 1) : p.n % 8 == 0) {
     out->b = BSM_CUDA_MMA_ALONG_N;
   } else if (b && bsm_cuda_mma_reads_along(b, b->dims.rank - 2)) {
     out->b = BSM_CUDA_MMA_ALONG_K;
+  }
+  if (!b) { /* k and n are those of the weights */
+    out->aligned_a = out->a;
+    out->aligned_b = out->b;
   }
   return true;
 }

@@ -14,7 +14,7 @@
 #define BSM_CUDA_PLAIN_TACTIC "plain"
 
 /* Whether a launch may have another kernel than the plain one: those are chosen
- * for sizes, and not by the tactic "plain". */
+ * for sizes or a range of them, and not by the tactic "plain". */
 bool bsm_cuda_may_specialise(const bsm_cuda_launches *l);
 
 /* How an operand comes to shared memory: K_A and K_B of the kernel. */
@@ -33,6 +33,8 @@ typedef struct bsm_cuda_mma_problem {
   int image; /* K_IMAGE: spatial dimensions, or 0 */
   bool transposed;
   bsm_cuda_mma_operand a, b;
+  /* The same for sizes that are multiples of 8, where sizes decide. */
+  bsm_cuda_mma_operand aligned_a, aligned_b;
   bool weights; /* B is weights */
 } bsm_cuda_mma_problem;
 
@@ -60,8 +62,8 @@ double bsm_cuda_mma_step_cost(bsm_cuda_mma_problem_of *problem_of,
                               int sm, const char *tactic);
 
 /* Adds the launch of a problem with a tactic, or, when it is none of the above,
- * with the one that should be fastest. The slots of a, b, y, bias and residual
- * are the caller's. */
+ * with the one that should be fastest; for a range of sizes always the latter,
+ * of a few. The slots of a, b, y, bias and residual are the caller's. */
 BSM_NODISCARD bsm_status
 bsm_cuda_launch_mma(bsm_cuda_launches *l, const bsm_cuda_mma_problem *problem,
                     const char *tactic);

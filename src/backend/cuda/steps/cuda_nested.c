@@ -97,13 +97,11 @@ bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest, bsm_cuda_nested *p) {
   return BSM_OK;
 }
 
-bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
-                        bsm_cuda_rows *out) {
+const bsm_cuda_rows bsm_cuda_range_rows[BSM_CUDA_RANGE_ROWS] = {
+    {32, 128, 4}, {128, 128, 8}, {BLOCK, BLOCK, MAX_HELD}};
+
+static void share_row(const bsm_cuda_nested *n, bsm_cuda_rows *out) {
   const int64_t count = n->inner_count;
-  if (l->scope != BSM_CUDA_FOR_SIZES || n->inner_loops != 1 ||
-      count > MAX_HELD * BLOCK) {
-    return false;
-  }
   /* A warp for each row has nothing to wait for, but few rows want more. */
   const bool many = n->outer_count >= MANY_ROWS;
   out->group = count <= 128 || (many && count <= MAX_HELD * 32) ? 32
@@ -111,6 +109,18 @@ bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
                                                                 : BLOCK;
   out->block = out->group == 32 ? 128 : out->group;
   out->held = (int)((count + out->group - 1) / out->group);
+}
+
+bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                        bsm_cuda_rows *out) {
+  if (l->scope > BSM_CUDA_FOR_RANGE || n->inner_loops != 1 ||
+      n->inner_count > MAX_HELD * BLOCK) {
+    return false;
+  }
+  const bsm_cuda_rows *form = bsm_cuda_range_rows;
+  while (n->inner_count > form->group * form->held) form++;
+  *out = *form;
+  if (l->scope == BSM_CUDA_FOR_SIZES) share_row(n, out);
   return true;
 }
 

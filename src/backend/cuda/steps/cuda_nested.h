@@ -26,8 +26,12 @@ typedef struct bsm_cuda_rows {
   int held; /* elements of a thread */
 } bsm_cuda_rows;
 
-/* Whether the kernel may be chosen for sizes, and the inner elements are one
- * loop that is so short that threads can hold all of them. */
+/* Those for ranges of sizes, that of the shortest rows first. */
+#define BSM_CUDA_RANGE_ROWS 3
+extern const bsm_cuda_rows bsm_cuda_range_rows[BSM_CUDA_RANGE_ROWS];
+
+/* Whether the kernel may be chosen for sizes or a range of them, and the inner
+ * elements are one loop that is so short that threads can hold all of them. */
 bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
                         bsm_cuda_rows *out);
 void bsm_cuda_rows_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n,

@@ -44,11 +44,11 @@ static bsm_status launch_rows(bsm_cuda_launches *l, const bsm_cuda_nested *n,
   static const char *const names[] = {"K_OUT", "K_IN", "K_SCALE", "K_BIAS"};
   BSM_TRY(bsm_cuda_add_launch(
       l, "row_normalization", "row_normalization", n, sizeof(*n),
-      "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d -DK_OUTER=%d -DK_GROUP=%d "
-      "-DK_HELD=%d",
+      "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d -DK_GROUP=%d -DK_HELD=%d",
       tensors[SCALE] != NULL, tensors[BIAS] != NULL,
-      l->step->params->normalization.rms != 0, (int)n->outer_loops, rows->group,
-      rows->held));
+      l->step->params->normalization.rms != 0, rows->group, rows->held));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d",
+                               (int)n->outer_loops));
   for (int k = 0; k < OPERANDS; k++) {
     BSM_TRY(bsm_cuda_add_type(
         l, names[k], tensors[k] ? tensors[k]->dtype : BSM_DTYPE_FLOAT));

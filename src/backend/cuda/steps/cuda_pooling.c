@@ -21,16 +21,11 @@ static bool is_of_maps(const bsm_step_pooling *p,
          bsm_cuda_window_is_small(&p->window);
 }
 
-static bsm_status launch_maps(bsm_cuda_launches *l,
-                              const bsm_cuda_pooling *params) {
+static bsm_status add_maps(bsm_cuda_launches *l, const bsm_cuda_pooling *params,
+                           int vector) {
   const bsm_step_pooling *p = &l->step->params->pooling;
-  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
-  const int most = (int)(16 / bsm_dtype_size(y->dtype));
+  const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
   const int64_t count = bsm_cuda_pixels(&params->y) * params->y.c;
-  int vector = bsm_cuda_image_vector(x, most);
-  const int of_y = bsm_cuda_image_vector(y, most);
-  if (of_y < vector) vector = of_y;
-  while (vector > 2 && count / vector < FEW_THREADS) vector /= 2;
   BSM_TRY(bsm_cuda_add_launch(
       l, "pooling_maps", "pooling_maps", params, sizeof(*params),
       "-DK_T=%s -DK_AVERAGE=%d -DK_INSIDE=%d -DK_VECTOR=%d",
@@ -41,6 +36,26 @@ static bsm_status launch_maps(bsm_cuda_launches *l,
       l, bsm_cuda_blocks((uint64_t)(count / vector), MAPS_BLOCK, MAX_BLOCKS), 1,
       1);
   return BSM_OK;
+}
+
+static bsm_status launch_maps(bsm_cuda_launches *l,
+                              const bsm_cuda_pooling *params) {
+  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const int most = (int)(16 / bsm_dtype_size(y->dtype));
+  const int64_t count = bsm_cuda_pixels(&params->y) * params->y.c;
+  int widest = bsm_cuda_image_vector(x, most);
+  const int of_y = bsm_cuda_image_vector(y, most);
+  if (of_y < widest) widest = of_y;
+  int vector = widest;
+  const bool ranges = l->scope == BSM_CUDA_FOR_RANGE;
+  while (vector > 2 && count / vector < FEW_THREADS) {
+    vector = ranges ? 2 : vector / 2;
+  }
+  if (ranges && widest > 2) {
+    BSM_TRY(add_maps(l, params, vector == 2 ? widest : 2));
+    BSM_TRY(bsm_cuda_set_aside(l));
+  }
+  return add_maps(l, params, vector);
 }
 
 static bsm_status launch_any(bsm_cuda_launches *l,
@@ -76,7 +91,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
                                    .inside = p->count_excludes_padding != 0};
   if (bsm_cuda_pixels(&params.y) * params.y.c == 0) return BSM_OK;
   const bool maps =
-      l->scope == BSM_CUDA_FOR_SIZES && is_of_maps(p, &params, x, y);
+      l->scope <= BSM_CUDA_FOR_RANGE && is_of_maps(p, &params, x, y);
   BSM_TRY(maps ? launch_maps(l, &params) : launch_any(l, &params));
   BSM_TRY(bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_pooling, x.address),
                                   l->step->inputs[0]));

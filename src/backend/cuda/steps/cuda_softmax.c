@@ -2,17 +2,29 @@
 /* Softmax of a GPU. */
 #include "backend/cuda/steps/cuda_nested.h"
 
-static bsm_status launch_rows(bsm_cuda_launches *l, const bsm_cuda_nested *n,
-                              const bsm_cuda_rows *rows) {
-  BSM_TRY(
-      bsm_cuda_add_launch(l, "row_softmax", "row_softmax", n, sizeof(*n),
-                          "-DK_LOG=%d -DK_OUTER=%d -DK_GROUP=%d -DK_HELD=%d",
-                          l->step->params->softmax.log != 0,
-                          (int)n->outer_loops, rows->group, rows->held));
+static bsm_status add_rows(bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                           const bsm_cuda_rows *rows) {
+  BSM_TRY(bsm_cuda_add_launch(l, "row_softmax", "row_softmax", n, sizeof(*n),
+                              "-DK_LOG=%d -DK_GROUP=%d -DK_HELD=%d",
+                              l->step->params->softmax.log != 0, rows->group,
+                              rows->held));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d",
+                               (int)n->outer_loops));
   BSM_TRY(bsm_cuda_add_type(l, "K_FROM", bsm_cuda_input(l, 0)->dtype));
   BSM_TRY(bsm_cuda_add_type(l, "K_TO", bsm_cuda_output(l, 0)->dtype));
   bsm_cuda_rows_set_grid(l, n, rows);
   return BSM_OK;
+}
+
+static bsm_status launch_rows(bsm_cuda_launches *l, const bsm_cuda_nested *n,
+                              const bsm_cuda_rows *rows) {
+  for (int i = 0; i < BSM_CUDA_RANGE_ROWS; i++) {
+    const bsm_cuda_rows *other = &bsm_cuda_range_rows[i];
+    if (l->scope != BSM_CUDA_FOR_RANGE || other->group == rows->group) continue;
+    BSM_TRY(add_rows(l, n, other));
+    BSM_TRY(bsm_cuda_set_aside(l));
+  }
+  return add_rows(l, n, rows);
 }
 
 static bsm_status launch_any(bsm_cuda_launches *l, const bsm_cuda_nested *n) {

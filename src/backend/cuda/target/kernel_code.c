@@ -84,6 +84,10 @@ static bsm_status add_step(collection *c, const bsm_plan *plan,
     for (uint32_t i = 0; i < launches->count; i++) {
       BSM_TRY(add_kernel(c, &launches->items[i].kernel));
     }
+    if (!(c->scopes & BSM_CUDA_WITH_OTHERS)) continue;
+    for (uint32_t i = 0; i < launches->other_count; i++) {
+      BSM_TRY(add_kernel(c, &launches->others[i]));
+    }
   }
   return BSM_OK;
 }
@@ -331,13 +335,14 @@ static bool makes_plans(const bsm_plan *plan) {
   return false;
 }
 
-/* Such plans find kernels for steps like those that were planned before, or
- * else for all of their kind. */
+/* Such plans find kernels for steps like those that were planned before, the
+ * special ones among them, or else for all of their kind. */
 bsm_status bsm_cuda_add_code(const bsm_target *target, bsm_plan *plan,
                              bsm_arena *arena, const bsm_logger *logger) {
   uint32_t scopes = 1u << BSM_CUDA_FOR_SIZES;
   if (makes_plans(plan)) {
-    scopes |= 1u << BSM_CUDA_FOR_STEP | 1u << BSM_CUDA_FOR_KIND;
+    scopes |= 1u << BSM_CUDA_FOR_RANGE | 1u << BSM_CUDA_FOR_STEP |
+              1u << BSM_CUDA_FOR_KIND | BSM_CUDA_WITH_OTHERS;
   }
   return bsm_cuda_add_scopes(target, scopes, plan, arena, logger);
 }
