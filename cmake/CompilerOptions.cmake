@@ -12,8 +12,13 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # them (the debugger's are in builds with -g).
 set(CMAKE_C_FLAGS_RELEASE
     "-O2 -DNDEBUG -ffunction-sections -fdata-sections \
--fno-asynchronous-unwind-tables"
-    CACHE STRING "" FORCE)
+-fno-asynchronous-unwind-tables")
+# Only kernels begin functions and loops at multiples of 16 bytes (Layers.cmake).
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  string(APPEND CMAKE_C_FLAGS_RELEASE
+         " -falign-functions=1 -falign-jumps=1 -falign-loops=1")
+endif()
+set(CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}" CACHE STRING "" FORCE)
 set(CMAKE_SHARED_LINKER_FLAGS_RELEASE "-Wl,--gc-sections" CACHE STRING "" FORCE)
 set(CMAKE_EXE_LINKER_FLAGS_RELEASE "-Wl,--gc-sections" CACHE STRING "" FORCE)
 
