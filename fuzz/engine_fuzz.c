@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "bessemer/engine.h"
 #include "engine/engine_file.h"
 #include "fuzz/seed.h"
@@ -36,12 +35,12 @@ static void repair(uint8_t *file, size_t size) {
     weights -= SIGNATURE_SIZE;
   }
   const uint64_t total = size;
-  hash = bsm_hash64(file + HEADER_SIZE, (size_t)description, 0);
   memcpy(&version, file + 8, 4);
   if (version >> 16 != BSM_ENGINE_FORMAT_MAJOR ||
       (version & 0xffff) > BSM_ENGINE_FORMAT_MINOR) {
     version = BSM_ENGINE_FORMAT_MAJOR << 16;
   }
+  hash = bsm_engine_file_hash(version, file + HEADER_SIZE, (size_t)description);
   memcpy(file + 8, &version, 4);
   memcpy(file + 16, &total, 8);
   memcpy(file + 24, &description, 8);

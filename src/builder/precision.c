@@ -162,6 +162,7 @@ static bsm_status refuse(const decision *d, const bsm_precision_rule *rule,
                          const bsm_layer *layer) {
   const char *name = layer->name ? layer->name : "?";
   if (d->policy->obey) {
+    d->policy->disobeyed = true;
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "precision \"%s\": the target %s does not compute layer %s "
                     "(%s of %s) in %s",

@@ -29,6 +29,7 @@ typedef struct bsm_precision_policy {
   uint32_t allowed; /* bits; FP32 is always allowed */
   /* A rule that the target cannot follow is an error; otherwise a warning. */
   bool obey;
+  bool disobeyed; /* set by a build that failed because of that */
   bsm_precision_rule *rules;
   size_t rule_count;
 } bsm_precision_policy;

@@ -23,6 +23,7 @@ static const char magic[8] = {'B', 'S', 'M', 'E', 'N', 'G', 'I', 'N'};
 static const char signature_magic[8] = {'B', 'S', 'M', 'S', 'I', 'G', 'N', 'S'};
 _Static_assert(sizeof(bsm_engine_signature) == 128, "a signature is 128 bytes");
 #define SIGNATURE_MINOR 2 /* of the first version with signatures */
+#define HASHED_MINOR 3    /* of the first whose hash covers the version */
 #define BYTE_ORDER_MARK 0x01020304u
 static const uint8_t zeros[BSM_ALIGNMENT];
 
@@ -33,6 +34,12 @@ static uint32_t count_weights(const bsm_plan *plan) {
     count += bsm_plan_part(plan, k)->weights_count;
   }
   return count;
+}
+
+uint64_t bsm_engine_file_hash(uint32_t format, const void *description,
+                              size_t size) {
+  const bool covers_format = (format & 0xffff) >= HASHED_MINOR;
+  return bsm_hash64(description, size, covers_format ? format : 0);
 }
 
 /* Weights are hashed piece by piece, each piece seeding the next. */
@@ -126,7 +133,8 @@ static bsm_status give_with_arena(const bsm_plan *plan,
       sizeof(header) + description.len + padding_after(description.len);
   header.file_size = header.weights_offset + header.weights_size +
                      (seal && seal->public_key ? sizeof(end) : 0);
-  header.description_hash = bsm_hash64(description.data, description.len, 0);
+  header.description_hash =
+      bsm_engine_file_hash(header.version, description.data, description.len);
   header.weights_hash = hash_weights(plan);
 
   bsm_file_piece *pieces =
@@ -257,7 +265,7 @@ bsm_status bsm_engine_file_read(bsm_arena *arena, const void *data, size_t size,
   const uint8_t *bytes = data;
   const bsm_str description = {(const char *)bytes + sizeof(header),
                                (size_t)header.description_size};
-  if (bsm_hash64(description.data, description.len, 0) !=
+  if (bsm_engine_file_hash(header.version, description.data, description.len) !=
       header.description_hash) {
     return BSM_FAIL(BSM_CORRUPT,
                     "the description (bytes %zu to %zu) does not match its "

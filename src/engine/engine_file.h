@@ -23,8 +23,10 @@
  *   8.1  the target; memory spaces of tensors, steps and weights; precisions of
  *        steps; the device's workspace
  *   8.2  a signature at the end; nothing in the description
+ *   8.3  precisions of programs; the hash of the description starts from the
+ *        format's number, so that it covers that, too
  *
- * The header itself is covered by its redundancy: every field is checked
+ * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and
  * counted strings; nothing in it is an address or code. Machine code for a
  * device is weights (bsm_plan_code). */
@@ -35,7 +37,7 @@
 #include "engine/plan.h"
 
 #define BSM_ENGINE_FORMAT_MAJOR 8u
-#define BSM_ENGINE_FORMAT_MINOR 2u
+#define BSM_ENGINE_FORMAT_MINOR 3u
 #define BSM_ENGINE_FORMAT_VERSION \
   (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
 
@@ -64,6 +66,9 @@ typedef struct bsm_engine_seal {
                      uint8_t *signature);
   void *user;
 } bsm_engine_seal;
+/* The hash of the description of a file of a format (its field). */
+uint64_t bsm_engine_file_hash(uint32_t format, const void *description,
+                              size_t size);
 /* Takes all pieces of a file; they live as long as the call. */
 typedef bsm_status (*bsm_engine_put)(void *user, const bsm_file_piece *pieces,
                                      size_t count);

@@ -270,8 +270,19 @@ static bsm_status check_constants(const bsm_plan *plan) {
   return BSM_OK;
 }
 
+static bsm_status check_precisions(const bsm_program *p) {
+  bool known = !(p->allowed_precisions & ~(uint32_t)BSM_PRECISION_ALL);
+  for (uint32_t i = 0; i < p->precision_count; i++) {
+    const uint32_t precision = p->precisions[i].precision;
+    known = known && precision && precision <= BSM_PRECISION_ALL &&
+            bsm_precision_name((bsm_precision)precision);
+  }
+  return known ? BSM_OK : BSM_FAIL(BSM_CORRUPT, "precisions that are none");
+}
+
 bsm_status bsm_program_verify(const bsm_plan *plan) {
   const bsm_program *p = plan->program;
+  BSM_TRY(check_precisions(p));
   if (plan->step_count || !p->block_count ||
       p->blocks[0].param_count != plan->input_count ||
       p->blocks[0].result_count < plan->output_count) {

@@ -91,6 +91,16 @@ typedef struct bsm_program_derived {
   uint32_t weights; /* of the plan */
 } bsm_program_derived;
 
+/* A precision for the layers whose names match `pattern`, which may have * and
+ * ?, or, where that is "", for all layers of the submodules at `paths`. */
+typedef struct bsm_program_precision {
+  uint32_t precision; /* a bsm_precision */
+  const char *given;  /* as the caller wrote it, for messages */
+  const char *pattern;
+  const char **paths;
+  uint32_t path_count;
+} bsm_program_precision;
+
 typedef struct bsm_program {
   uint32_t register_count;
   bsm_program_block *blocks;
@@ -114,6 +124,10 @@ typedef struct bsm_program {
   uint32_t variant_count;
   bsm_program_derived *derived;
   uint32_t derived_count;
+  /* What layers of plans for other shapes compute in (builder/precision.h). */
+  uint32_t allowed_precisions; /* bits */
+  bsm_program_precision *precisions;
+  uint32_t precision_count;
 } bsm_program;
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as bytes: after the fields of a plan, a count of blocks, 0 for no
  * program; then the registers, the blocks, the constants, the variants, the
- * ranges, the derived weights, and the segments as counted plans. */
+ * ranges, the derived weights, the precisions (since 8.3), and the segments as
+ * counted plans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,6 +31,21 @@ static void put_block(bsm_text *out, const bsm_program_block *b) {
     bsm_put_ids(out, i->inputs, i->input_count);
     bsm_put_ids(out, i->outputs, i->output_count);
     bsm_put_ids(out, i->blocks, i->block_count);
+  }
+}
+
+static void put_precisions(bsm_text *out, const bsm_program *p) {
+  bsm_put_u32(out, p->allowed_precisions);
+  bsm_put_u32(out, p->precision_count);
+  for (uint32_t i = 0; i < p->precision_count; i++) {
+    const bsm_program_precision *precision = &p->precisions[i];
+    bsm_put_u32(out, precision->precision);
+    bsm_put_string(out, precision->given);
+    bsm_put_string(out, precision->pattern);
+    bsm_put_u32(out, precision->path_count);
+    for (uint32_t k = 0; k < precision->path_count; k++) {
+      bsm_put_string(out, precision->paths[k]);
+    }
   }
 }
 
@@ -63,6 +79,7 @@ bsm_status bsm_program_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
     bsm_put_u64(out, p->derived[i].key[1]);
     bsm_put_u32(out, p->derived[i].weights);
   }
+  put_precisions(out, p);
   bsm_put_u32(out, p->segment_count);
   for (uint32_t i = 0; i < p->segment_count; i++) {
     bsm_str bytes;
@@ -161,6 +178,32 @@ static bsm_status get_derived(bsm_byte_reader *r, bsm_program *p) {
   return BSM_OK;
 }
 
+static bsm_status get_precision(bsm_byte_reader *r, bsm_program_precision *p) {
+  BSM_TRY(bsm_read_u32(r, &p->precision, "a precision"));
+  BSM_TRY(bsm_read_string(r, &p->given, "a precision"));
+  BSM_TRY(bsm_read_string(r, &p->pattern, "a precision"));
+  BSM_TRY(bsm_read_count(r, &p->path_count, 4, "paths"));
+  p->paths = BSM_NEW_ARRAY(r->arena, const char *, p->path_count + (size_t)1);
+  BSM_TRY_ALLOC(p->paths);
+  for (uint32_t i = 0; i < p->path_count; i++) {
+    BSM_TRY(bsm_read_string(r, &p->paths[i], "a path"));
+  }
+  return BSM_OK;
+}
+
+static bsm_status get_precisions(bsm_byte_reader *r, bsm_program *p) {
+  if (r->minor < 3) return BSM_OK;
+  BSM_TRY(bsm_read_u32(r, &p->allowed_precisions, "precisions"));
+  BSM_TRY(bsm_read_count(r, &p->precision_count, 16, "precisions"));
+  p->precisions = BSM_NEW_ARRAY(r->arena, bsm_program_precision,
+                                p->precision_count + (size_t)1);
+  BSM_TRY_ALLOC(p->precisions);
+  for (uint32_t i = 0; i < p->precision_count; i++) {
+    BSM_TRY(get_precision(r, &p->precisions[i]));
+  }
+  return BSM_OK;
+}
+
 static bsm_status get_segments(bsm_byte_reader *r,
                                const bsm_weights_section *weights,
                                bsm_program *p) {
@@ -204,5 +247,6 @@ bsm_status bsm_program_from_bytes(bsm_byte_reader *r,
       bsm_read_ids(r, &p->variants, &p->variant_count, UINT32_MAX, "variants"));
   BSM_TRY(get_ranges(r, p));
   BSM_TRY(get_derived(r, p));
+  BSM_TRY(get_precisions(r, p));
   return get_segments(r, weights, p);
 }

@@ -3,6 +3,7 @@
 #include "ir/graph.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/resolve_limits.h"
 
@@ -197,7 +198,9 @@ const bsm_ivalue *bsm_value_constant(const bsm_value *value) {
 }
 
 void bsm_source_print(bsm_text *text, const bsm_source *source) {
-  if (source->python_file) {
+  if (source->python_file && !source->python_line) {
+    bsm_text_puts(text, source->python_file);
+  } else if (source->python_file) {
     bsm_text_printf(text, "%s:%u", source->python_file, source->python_line);
   } else if (source->code_file) {
     bsm_text_printf(text, "%s:%u", source->code_file, source->code_line);
@@ -209,4 +212,29 @@ void bsm_source_print(bsm_text *text, const bsm_source *source) {
     bool first = !source->python_file && !source->code_file;
     bsm_text_printf(text, first ? "(%s)" : " (%s)", source->scope);
   }
+}
+
+bsm_status bsm_source_parse(const char *text, bsm_arena *arena,
+                            bsm_source *out) {
+  *out = (bsm_source){0};
+  if (!*text || strcmp(text, "unknown place") == 0) return BSM_OK;
+  char *rest = bsm_arena_strdup(arena, text);
+  BSM_TRY_ALLOC(rest);
+  const size_t length = strlen(rest);
+  char *scope = strrchr(rest, '(');
+  if (scope && rest[length - 1] == ')' && (scope == rest || scope[-1] == ' ')) {
+    rest[length - 1] = 0;
+    out->scope = scope + 1;
+    if (scope == rest) return BSM_OK;
+    scope[-1] = 0;
+  }
+  out->python_file = rest;
+  char *line = strrchr(rest, ':');
+  if (!line || line[1] < '0' || line[1] > '9') return BSM_OK;
+  char *end;
+  const unsigned long number = strtoul(line + 1, &end, 10);
+  if (*end || number > UINT32_MAX) return BSM_OK;
+  *line = 0;
+  out->python_line = (uint32_t)number;
+  return BSM_OK;
 }

@@ -172,6 +172,10 @@ const bsm_ivalue *bsm_value_constant(const bsm_value *value);
 const char *bsm_value_label(const bsm_value *value, char *buffer);
 /* "models/resnet.py:84 (layer1.0)" or "code/__torch__.py:12". */
 void bsm_source_print(bsm_text *text, const bsm_source *source);
+/* Reads what bsm_source_print wrote; any other text is a file without a line.
+ * *out refers to copies in `arena`. */
+BSM_NODISCARD bsm_status bsm_source_parse(const char *text, bsm_arena *arena,
+                                          bsm_source *out);
 
 /* ---- text ---- */
 typedef struct bsm_print_options {

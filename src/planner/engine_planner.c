@@ -39,6 +39,31 @@ static bsm_status fill_store(bsm_region_planner *r, const bsm_plan *plan) {
   return BSM_OK;
 }
 
+/* The rules of the engine. Those that the target cannot follow were reported
+ * when the engine was built. */
+static bsm_status make_policy(const bsm_program *p, bsm_arena *arena,
+                              bsm_precision_policy **out) {
+  *out = NULL;
+  if (!p->allowed_precisions && !p->precision_count) return BSM_OK;
+  bsm_precision_policy *policy = BSM_NEW(arena, bsm_precision_policy);
+  BSM_TRY_ALLOC(policy);
+  policy->allowed = p->allowed_precisions;
+  policy->rules =
+      BSM_NEW_ARRAY(arena, bsm_precision_rule, p->precision_count + (size_t)1);
+  BSM_TRY_ALLOC(policy->rules);
+  for (; policy->rule_count < p->precision_count; policy->rule_count++) {
+    const bsm_program_precision *from = &p->precisions[policy->rule_count];
+    policy->rules[policy->rule_count] =
+        (bsm_precision_rule){.given = from->given,
+                             .pattern = from->pattern[0] ? from->pattern : NULL,
+                             .paths = from->paths,
+                             .path_count = from->path_count,
+                             .precision = (bsm_precision)from->precision};
+  }
+  *out = policy;
+  return BSM_OK;
+}
+
 static bsm_status init(bsm_region_planner *p,
                        const bsm_region_planner_options *o) {
   const bsm_target_request request = {.text = o->plan->target,
@@ -48,12 +73,17 @@ static bsm_status init(bsm_region_planner *p,
   BSM_TRY(bsm_program_read_constants(o->plan, &p->arena, &p->constants));
   BSM_TRY(fill_store(p, o->plan));
   p->store.room = o->max_packed_bytes;
+  bsm_precision_policy *policy;
+  BSM_TRY(make_policy(o->plan->program, &p->arena, &policy));
   const bsm_planner_options options = {
       .plan = o->plan,
       .aten = o->aten,
       .constants = &p->constants,
       .allocator = o->allocator,
-      .building = {.target = target, .no_timing = true, .store = &p->store},
+      .building = {.target = target,
+                   .no_timing = true,
+                   .precision = policy,
+                   .store = &p->store},
       .max_bytes = o->max_bytes,
       .max_instructions = o->max_instructions,
       .max_tensor_bytes = o->max_tensor_bytes,

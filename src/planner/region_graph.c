@@ -161,7 +161,7 @@ static bsm_status add_call(void *user, const bsm_instruction *i,
   }
   BSM_TRY(bsm_node_create(g->graph, schema->name, &node));
   node->schema = schema;
-  node->source.python_file = i->source[0] ? i->source : NULL;
+  BSM_TRY(bsm_source_parse(i->source, g->scratch, &node->source));
   for (uint32_t k = 0; k < i->input_count; k++) {
     BSM_TRY(bsm_node_add_input(node, inputs[k]));
   }

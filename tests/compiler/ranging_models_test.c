@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bessemer/bessemer.h"
@@ -26,7 +27,12 @@ typedef struct model {
     int32_t rank;
     int64_t min[4], opt[4], max[4];
   } ranges[MAX_INPUTS];
+  uint32_t precision; /* 0: as the model computes */
+  const bsm_precision_override *rule;
 } model;
+
+static const bsm_precision_override all_float = {
+    .layer = "*", .precision = BSM_PRECISION_FP32};
 
 #define F BSM_DTYPE_FLOAT
 static const model models[] = {
@@ -48,6 +54,21 @@ static const model models[] = {
      {{F, 2, {0, 1}, {4, 5}, {9, 9}}, {F, 2, {0, 1}, {4, 5}, {9, 9}}}},
     {"recurrent", 1, 4, {{F, 3, {1, 1, 6}, {4, 3, 6}, {9, 11, 6}}}},
     {"sides", 1, 2, {{F, 2, {1, 6}, {3, 6}, {24, 6}}}},
+    {"narrow", 1, 2, {{F, 4, {1, 3, 1, 2}, {2, 3, 8, 8}, {3, 3, 17, 17}}}},
+    /* The same in half precision: where the target has special kernels for
+     * that, those that come with an engine do for all shapes. */
+    {"narrow",
+     1,
+     2,
+     {{F, 4, {1, 3, 1, 2}, {2, 3, 8, 8}, {3, 3, 17, 17}}},
+     BSM_PRECISION_FP16,
+     NULL},
+    {"narrow",
+     1,
+     2,
+     {{F, 4, {1, 3, 1, 2}, {2, 3, 8, 8}, {3, 3, 17, 17}}},
+     BSM_PRECISION_FP16,
+     &all_float},
 };
 
 static void check(bsm_status status, const char *what) {
@@ -58,10 +79,10 @@ static void path_of(const model *m, const char *end, char *out, size_t size) {
   snprintf(out, size, "%s/ranging/%s.%s", BSM_TEST_DATA_DIR, m->name, end);
 }
 
-static bsm_engine *compile(const model *m) {
+static bsm_status try_to_compile(const model *m, bool obey,
+                                 bsm_engine **engine) {
   char path[512];
   bsm_module *module = NULL;
-  bsm_engine *engine = NULL;
   bsm_input_spec specs[MAX_INPUTS];
   path_of(m, "ts", path, sizeof(path));
   for (size_t i = 0; i < m->inputs; i++) {
@@ -76,17 +97,38 @@ static bsm_engine *compile(const model *m) {
   options.inputs = specs;
   options.input_count = m->inputs;
   options.no_timing = true;
+  options.precisions = m->precision;
+  options.precision_overrides = m->rule;
+  options.precision_override_count = m->rule ? 1 : 0;
+  options.obey_precisions = obey;
   check(bsm_module_load(path, NULL, &module), path);
-  check(bsm_compile(module, &options, &engine), path);
+  const bsm_status status = bsm_compile(module, &options, engine);
   bsm_module_destroy(module);
+  return status;
+}
+
+static bsm_engine *compile(const model *m) {
+  bsm_engine *engine = NULL;
+  check(try_to_compile(m, false, &engine), m->name);
   return engine;
+}
+
+/* The remote device says of no layer what it computes in. */
+static bool has_precisions(void) {
+#ifdef REMOTE_FIRST
+  return getenv("BSM_TEST_TARGET") != NULL;
+#else
+  return true;
+#endif
 }
 
 /* ---- results ---- */
 
 /* What a value may differ by, of the greatest. */
-static double tolerance_of(bsm_dtype dtype) {
-  return dtype == BSM_DTYPE_HALF ? 1e-3 : 1e-4;
+static double tolerance_of(const model *m, bsm_dtype dtype) {
+  return m->precision && !m->rule  ? 5e-3
+         : dtype == BSM_DTYPE_HALF ? 1e-3
+                                   : 1e-4;
 }
 
 static double half_of(uint16_t bits) {
@@ -108,7 +150,7 @@ static double value_of(const bsm_array *a, size_t i) {
   }
 }
 
-static void compare(const bsm_array *got, const bsm_array *want,
+static void compare(const model *m, const bsm_array *got, const bsm_array *want,
                     const char *what) {
   size_t count = 1;
   for (int32_t i = 0; i < want->dims.rank; i++) {
@@ -134,7 +176,7 @@ static void compare(const bsm_array *got, const bsm_array *want,
     if (fabs(b) > scale) scale = fabs(b);
     if (!(fabs(a - b) <= worst)) worst = fabs(a - b);
   }
-  if (!(worst <= tolerance_of(want->dtype) * scale + 1e-6)) {
+  if (!(worst <= tolerance_of(m, want->dtype) * scale + 1e-6)) {
     fail_msg("%s differs by %g at scale %g", what, worst, scale);
   }
 }
@@ -171,7 +213,7 @@ static void run_one(const model *m, bsm_context *context,
              bsm_dims_str(inputs[0].dims), run, i);
     find(file, run, "out", i, &want);
     check(bsm_context_output(context, i, &got), what);
-    compare(&got, &want, what);
+    compare(m, &got, &want, what);
   }
 }
 
@@ -188,10 +230,23 @@ static size_t count_calls(const bsm_context *context, size_t first,
   return calls;
 }
 
+/* Kernels for tensor cores, of the plans from step `first` on. */
+static size_t count_special(const bsm_context *context, size_t first,
+                            size_t end) {
+  size_t count = 0;
+  for (size_t i = first; i < end; i++) {
+    bsm_step_profile p = BSM_STEP_PROFILE_INIT;
+    check(bsm_context_profile(context, i, &p), "profile");
+    count += strstr(p.tactic, "mma_") || strstr(p.tactic, "few_maps");
+  }
+  return count;
+}
+
 static void all_shapes_have_plans(void **state) {
   const model *m = *state;
   char path[512];
   bsm_npy_file file;
+  if (m->rule && !has_precisions()) skip();
   bsm_engine *engine = compile(m);
   bsm_context *context = NULL;
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
@@ -206,9 +261,16 @@ static void all_shapes_have_plans(void **state) {
   assert_int_equal(bsm_engine_output_count(engine), m->outputs);
   const size_t stored = bsm_context_profile_count(context);
   const bool calls = count_calls(context, 0, stored) > 0;
+  const size_t special = count_special(context, 0, stored);
+  if (m->rule) assert_int_equal(special, 0);
   for (int run = 0; run < RUNS; run++) {
     run_one(m, context, &file, run);
     const size_t all = bsm_context_profile_count(context);
+    /* The engine stores two: for the best shapes and for the largest. */
+    if (all > stored && 2 * count_special(context, stored, all) < special) {
+      fail_msg("%s, run %d: a plan has plain kernels", m->name, run);
+    }
+    if (m->rule) assert_int_equal(count_special(context, stored, all), 0);
     if (calls || !count_calls(context, stored, all)) continue;
     fail_msg("%s, run %d: a plan calls the reference library", m->name, run);
   }
@@ -238,6 +300,23 @@ static void shapes_come_again(void **state) {
   bsm_engine_destroy(engine);
 }
 
+/* No target computes these layers in int8. */
+static void rules_are_obeyed(void **state) {
+  (void)state;
+  const bsm_precision_override rule = {.module = "point",
+                                       .precision = BSM_PRECISION_INT8};
+  model m = models[7];
+  bsm_engine *engine = NULL;
+  if (!has_precisions()) skip();
+  m.rule = &rule;
+  bsm_status status = try_to_compile(&m, true, &engine);
+  assert_int_equal(bsm_status_code(status), BSM_UNSUPPORTED);
+  assert_non_null(strstr(bsm_status_message(status), "in int8"));
+  bsm_status_free(status);
+  check(try_to_compile(&m, false, &engine), "a rule that is a wish");
+  bsm_engine_destroy(engine);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       {"windows", all_shapes_have_plans, NULL, NULL,
@@ -254,6 +333,13 @@ int main(void) {
        (void *)(uintptr_t)&models[5]},
       {"sides", all_shapes_have_plans, NULL, NULL,
        (void *)(uintptr_t)&models[6]},
+      {"narrow", all_shapes_have_plans, NULL, NULL,
+       (void *)(uintptr_t)&models[7]},
+      {"narrow in fp16", all_shapes_have_plans, NULL, NULL,
+       (void *)(uintptr_t)&models[8]},
+      {"narrow in fp16 but for rules", all_shapes_have_plans, NULL, NULL,
+       (void *)(uintptr_t)&models[9]},
+      cmocka_unit_test(rules_are_obeyed),
       cmocka_unit_test(shapes_come_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

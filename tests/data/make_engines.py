@@ -116,11 +116,12 @@ def signed(data):
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "engine")
     os.makedirs(folder, exist_ok=True)
-    for minor in range(3):
+    for minor in range(4):
         body = description(minor)
         weights = (64 + len(body) + 63) // 64 * 64
         header = (b"BSMENGIN" + u32(8 << 16 | minor, 0x01020304) +
-                  u64(weights, len(body), weights, 0) + u64(xxh64(body), 0))
+                  u64(weights, len(body), weights, 0) +
+                  u64(xxh64(body, 8 << 16 | minor if minor >= 3 else 0), 0))
         engine = (header + body).ljust(weights, b"\0")
         name = os.path.join(folder, f"softmax_8_{minor}")
         with open(name + ".bsm", "wb") as file:

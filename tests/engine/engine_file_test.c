@@ -238,8 +238,8 @@ static void test_flipped_with_right_checksum(void **state) {
   size_t refused = 0, total = 0;
   for (size_t bit = 64 * 8; bit < (64 + description_size) * 8; bit++) {
     file.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    const uint64_t hash =
-        bsm_hash64(file.data + 64, (size_t)description_size, 0);
+    const uint64_t hash = bsm_engine_file_hash(
+        BSM_ENGINE_FORMAT_VERSION, file.data + 64, (size_t)description_size);
     memcpy(file.data + DESCRIPTION_HASH_AT, &hash, sizeof(hash));
     total++;
     refused += read_code(file.data, file.size) != BSM_CODE_OK;

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "bessemer/bessemer.h"
+#include "engine/engine_file.h"
 #include "hostile/hostile.h"
 
 enum { HEADER = 64 };
@@ -131,7 +131,10 @@ static void repair(uint8_t *file) {
   uint64_t description;
   memcpy(&description, file + 24, 8);
   if (description > engine_size - HEADER) return;
-  const uint64_t hash = bsm_hash64(file + HEADER, (size_t)description, 0);
+  uint32_t format;
+  memcpy(&format, file + 8, sizeof(format));
+  const uint64_t hash =
+      bsm_engine_file_hash(format, file + HEADER, (size_t)description);
   memcpy(file + 48, &hash, 8);
 }
 

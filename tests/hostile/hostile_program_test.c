@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "aten/op.h"
-#include "base/hash.h"
 #include "bessemer/bessemer.h"
+#include "engine/engine_file.h"
 #include "hostile/hostile.h"
 
 enum { HEADER = 64 };
@@ -261,7 +261,10 @@ static uint64_t description_of(int i) {
 }
 
 static void repair(uint8_t *file, uint64_t description) {
-  const uint64_t hash = bsm_hash64(file + HEADER, (size_t)description, 0);
+  uint32_t format;
+  memcpy(&format, file + 8, sizeof(format));
+  const uint64_t hash =
+      bsm_engine_file_hash(format, file + HEADER, (size_t)description);
   memcpy(file + 48, &hash, 8);
 }
 

@@ -208,6 +208,7 @@ static void sources_are_told(void **state) {
       {{.code_file = "code/m.py", .code_line = 3}, "code/m.py:3"},
       {{.scope = "fc"}, "(fc)"},
       {{.code_line = 0}, "unknown place"},
+      {{.python_file = "a (b).py", .scope = "f"}, "a (b).py (f)"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     bsm_text text;
@@ -215,6 +216,43 @@ static void sources_are_told(void **state) {
     bsm_source_print(&text, &cases[i].source);
     assert_string_equal(text.data, cases[i].want);
   }
+}
+
+/* What was printed is read, and is printed again as it was. */
+static void sources_are_read(void **state) {
+  fixture *f = *state;
+  const struct {
+    const char *text, *file;
+    uint32_t line;
+    const char *scope;
+  } cases[] = {
+      {"m.py:84 (layer1.0)", "m.py", 84, "layer1.0"},
+      {"m.py:84", "m.py", 84, NULL},
+      {"(fc)", NULL, 0, "fc"},
+      {"a (b).py:7 (f)", "a (b).py", 7, "f"},
+      {"C:\\m.py", "C:\\m.py", 0, NULL},
+      {"m.py:", "m.py:", 0, NULL},
+      {"m.py:4294967296", "m.py:4294967296", 0, NULL},
+      {"m.py:12x", "m.py:12x", 0, NULL},
+      {"f(x)", "f(x)", 0, NULL},
+      {"unknown place", NULL, 0, NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    bsm_source source;
+    bsm_text text;
+    assert_ok(bsm_source_parse(cases[i].text, &f->arena, &source));
+    assert_int_equal(source.python_line, cases[i].line);
+    assert_int_equal(!source.python_file, !cases[i].file);
+    assert_int_equal(!source.scope, !cases[i].scope);
+    if (cases[i].file) assert_string_equal(source.python_file, cases[i].file);
+    if (cases[i].scope) assert_string_equal(source.scope, cases[i].scope);
+    bsm_text_init(&text, &f->arena);
+    bsm_source_print(&text, &source);
+    assert_string_equal(text.data, cases[i].text);
+  }
+  bsm_source source;
+  assert_ok(bsm_source_parse("", &f->arena, &source));
+  assert_null(source.python_file);
 }
 
 /* ---- what the verifier refuses ---- */
@@ -276,6 +314,7 @@ int main(void) {
       fixture_test(recursion_is_refused),
       fixture_test(node_count_is_limited),
       fixture_test(sources_are_told),
+      fixture_test(sources_are_read),
       fixture_test(broken_links_are_found),
       fixture_test(types_must_fit_schemas),
   };

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "bessemer/bessemer.h"
+#include "engine/engine_file.h"
 
 static void check(bsm_status status) {
   if (!status) return;
@@ -596,7 +596,10 @@ static void repair(uint8_t *file, size_t size) {
   uint64_t description;
   memcpy(&description, file + 24, 8);
   if (description > size - 64) return;
-  const uint64_t hash = bsm_hash64(file + 64, (size_t)description, 0);
+  uint32_t format;
+  memcpy(&format, file + 8, sizeof(format));
+  const uint64_t hash =
+      bsm_engine_file_hash(format, file + 64, (size_t)description);
   memcpy(file + 48, &hash, 8);
 }
 

@@ -47,6 +47,8 @@ static void test_every_version(void **state) {
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_1.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_2.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_2_signed.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_3.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_3_signed.bsm");
 }
 
 int main(void) {

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "bessemer/signature.h"
+#include "engine/engine_file.h"
 #include "tests/trust/scratch_folder.h"
 #include "tests/trusted/coded_device.h"
 
@@ -224,9 +225,9 @@ static void test_signature_of_openssl(void **state) {
   uint8_t sevens[32], key[1][32];
   memset(sevens, 7, sizeof(sevens));
   check(bsm_secret_key_public(sevens, key[0]));
-  const char *theirs = BSM_TEST_DATA_DIR "/engine/softmax_8_2_signed.bsm";
+  const char *theirs = BSM_TEST_DATA_DIR "/engine/softmax_8_3_signed.bsm";
   check(bsm_engine_verify(theirs, (const uint8_t(*)[32])key, 1, NULL));
-  check(bsm_engine_sign(BSM_TEST_DATA_DIR "/engine/softmax_8_2.bsm", sevens,
+  check(bsm_engine_sign(BSM_TEST_DATA_DIR "/engine/softmax_8_3.bsm", sevens,
                         scratch("ours").text));
   bytes ours = read_file("ours");
   bsm_file_map map;
@@ -265,7 +266,10 @@ static void repair_checksums(bytes *file) {
   uint64_t description, offset;
   memcpy(&description, file->data + 24, 8);
   memcpy(&offset, file->data + 32, 8);
-  const uint64_t hash = bsm_hash64(file->data + 64, (size_t)description, 0);
+  uint32_t format;
+  memcpy(&format, file->data + 8, sizeof(format));
+  const uint64_t hash =
+      bsm_engine_file_hash(format, file->data + 64, (size_t)description);
   const uint64_t weights = bsm_hash64(file->data + offset, CODED_BYTES, 0);
   memcpy(file->data + 48, &hash, 8);
   memcpy(file->data + 56, &weights, 8);

@@ -20,12 +20,12 @@
 typedef enum bsm_cuda_scope {
   BSM_CUDA_FOR_SIZES, /* a step, and what follows from its sizes and strides */
   /* Such steps of sizes that have a special kernel: the few forms of it that do
-   * for most sizes. Bits may be others than those of FOR_SIZES: there is a choice of
-   * tiles. */
+   * for most sizes. Bits may be others than those of FOR_SIZES: there is a
+   * choice of tiles. */
   BSM_CUDA_FOR_RANGE,
   BSM_CUDA_FOR_STEP, /* such steps of any sizes and strides */
-  BSM_CUDA_FOR_KIND /* any step of the kind: dtypes, too, are parameters. There
-                       are few such kernels: target/general_kernels.c */
+  BSM_CUDA_FOR_KIND  /* any step of the kind: dtypes, too, are parameters. There
+                        are few such kernels: target/general_kernels.c */
 } bsm_cuda_scope;
 
 /* Machine code of one entry: a source of kernels/, specialised. */

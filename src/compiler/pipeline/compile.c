@@ -130,6 +130,7 @@ static bsm_status compile_program(const bsm_compilation *c,
   BSM_TRY_ALLOC(variants);
   BSM_TRY(check_calls(c, divided, &regions, false));
   BSM_TRY(build_program(c, lowered, io, divided, record, arena, out, &map));
+  BSM_TRY(bsm_program_set_precision(*out, c->precision, arena));
   if (divided->forms_regions) {
     BSM_TRY(
         plan_regions(c, divided, &map, record, arena, *out, &regions, &whole));

@@ -118,6 +118,7 @@ bsm_build_options bsm_building_options(const bsm_compilation *c) {
   return (bsm_build_options){.target = c->target,
                              .no_timing = options->no_timing,
                              .timing_cache = options->timing_cache,
+                             .precision = c->precision,
                              .logger = options->logger};
 }
 
@@ -134,7 +135,6 @@ static bsm_status build(const bsm_compilation *c, bsm_network *net,
   building.watch = options->dump ? &watch : NULL;
   building.metadata = metadata.items;
   building.metadata_count = (uint32_t)metadata.len;
-  building.precision = c->precision;
   return bsm_build(net, &building, arena, out);
 }
 

@@ -115,9 +115,11 @@ static bsm_status plan_region(region_planner *r, const bsm_instruction *region,
   bsm_placement_list_init(&r->nodes, &r->scratch);
   bsm_status status =
       bsm_planner_plan(r->planner, region, inputs, like, r->arena, out);
+  const bsm_precision_policy *policy = r->options->building.precision;
   r->planned = !status;
   if (bsm_status_code(status) == BSM_OUT_OF_MEMORY ||
-      (status && r->options->require_full_compilation)) {
+      (status && (r->options->require_full_compilation ||
+                  (policy && policy->disobeyed)))) {
     return status;
   }
   if (status) {

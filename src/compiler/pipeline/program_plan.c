@@ -33,6 +33,42 @@ bsm_status bsm_program_add_variant(bsm_plan *plan, bsm_plan *variant,
   return BSM_OK;
 }
 
+/* ---- precisions ---- */
+
+static bsm_status copy_rule(const bsm_precision_rule *from, bsm_arena *arena,
+                            bsm_program_precision *to) {
+  const char *pattern = from->pattern ? from->pattern : "";
+  *to = (bsm_program_precision){.precision = from->precision,
+                                .given = bsm_arena_strdup(arena, from->given),
+                                .pattern = bsm_arena_strdup(arena, pattern),
+                                .path_count = (uint32_t)from->path_count};
+  to->paths = BSM_NEW_ARRAY(arena, const char *, from->path_count + 1);
+  if (!to->given || !to->pattern || !to->paths) return BSM_FAIL_OOM();
+  for (uint32_t i = 0; i < to->path_count; i++) {
+    to->paths[i] = bsm_arena_strdup(arena, from->paths[i]);
+    BSM_TRY_ALLOC(to->paths[i]);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_program_set_precision(bsm_plan *plan,
+                                     const bsm_precision_policy *policy,
+                                     bsm_arena *arena) {
+  bsm_program *p = plan->program;
+  if (!policy) return BSM_OK;
+  p->allowed_precisions = policy->allowed;
+  p->precisions =
+      BSM_NEW_ARRAY(arena, bsm_program_precision, policy->rule_count + 1);
+  BSM_TRY_ALLOC(p->precisions);
+  for (size_t i = 0; i < policy->rule_count; i++) {
+    BSM_TRY(copy_rule(&policy->rules[i], arena, &p->precisions[i]));
+  }
+  p->precision_count = (uint32_t)policy->rule_count;
+  return BSM_OK;
+}
+
+/* ---- weights ---- */
+
 typedef struct weights_entry {
   const bsm_plan_weights *weights;
   struct weights_entry *next; /* of the same hash */

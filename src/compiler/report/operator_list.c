@@ -212,15 +212,6 @@ bsm_status bsm_operators_with(const bsm_plugin_registry *plugins,
 
 /* ---- a model ---- */
 
-/* The graph of a region has the text of a place for a file. */
-static void print_place(bsm_text *text, const bsm_source *source) {
-  if (source->python_file && !source->python_line) {
-    bsm_text_printf(text, "%s", source->python_file);
-  } else {
-    bsm_source_print(text, source);
-  }
-}
-
 /* Notes a place of an item; *out is the kept text of that place. */
 static bsm_status add_place(bsm_operator_list *owner, size_t item,
                             const bsm_source *source, const char **out) {
@@ -232,7 +223,7 @@ static bsm_status add_place(bsm_operator_list *owner, size_t item,
   bsm_text_init(&text, &owner->arena);
   bsm_text_printf(&text, "%zu ", item);
   const size_t start = text.len;
-  print_place(&text, source);
+  bsm_source_print(&text, source);
   if (text.failed) return BSM_FAIL_OOM();
   *out = text.data + start;
   const bsm_str key = {text.data, text.len};

@@ -156,6 +156,33 @@ class Sides(nn.Module):
         return values + z % 7, F.max_pool1d(x.t().unsqueeze(0), 2)[0].amax(1)
 
 
+class Narrow(nn.Module):
+    """What is fastest in half precision: images with many maps, heads, rows.
+    The test computes it in that precision, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, 2, 1)
+        self.depthwise = nn.Conv2d(16, 16, 3, 1, 1, groups=16)
+        self.point = nn.Conv2d(16, 32, 1)
+        self.norm = nn.LayerNorm(32)
+        self.qkv = nn.Linear(32, 96)
+        self.out = nn.Linear(32, 32)
+
+    def forward(self, x):
+        y = F.silu(self.first(x))
+        y = F.relu(self.point(F.max_pool2d(self.depthwise(y), 3, 1, 1)))
+        rows = y.flatten(2).transpose(1, 2)
+        q, k, v = self.qkv(self.norm(rows)).chunk(3, 2)
+        q = q.view(x.size(0), -1, 4, 8).transpose(1, 2)
+        k = k.view(x.size(0), -1, 4, 8).transpose(1, 2)
+        v = v.view(x.size(0), -1, 4, 8).transpose(1, 2)
+        z = F.scaled_dot_product_attention(q, k, v)
+        z = rows + self.out(z.transpose(1, 2).flatten(2))
+        near = torch.softmax(z @ z.transpose(1, 2) * 0.01, 2)
+        return near @ rows, z
+
+
 def elements(rng, n, s):
     other = [rng.choice([1, n]), rng.choice([1, s])]
     return torch.randn(n, s) * 2, torch.randn(other) * 2
@@ -180,6 +207,8 @@ CASES = [
     ("elements", Elements, elements, [(0, 4, 9), (1, 5, 9)]),
     ("recurrent", Recurrent, lambda rng, t, b: (torch.randn(t, b, 6),),
      [(1, 4, 9), (1, 3, 11)]),
+    ("narrow", Narrow, lambda rng, b, h, w: (torch.randn(b, 3, h, w),),
+     [(1, 2, 3), (1, 8, 17), (2, 8, 17)]),
     ("sides", Sides, lambda rng, n: (torch.randn(n, 6),), [(1, 3, 24)]),
 ]
 
