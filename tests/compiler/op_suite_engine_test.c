@@ -171,7 +171,7 @@ static void test_suite(void **state) {
         "%s: %zu ran on the device, %zu with kernels of their own; "
         "%zu needed the host\n",
         the_target()->text, n.device, n.own, n.host);
-    assert_true(n.device > 0);
+    assert_true(sample.late || n.device > 0);
   }
   test_sample_tell(&sample);
   assert_true(sample.late || n.right > 6000 / sample.every);
