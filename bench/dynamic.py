@@ -9,6 +9,7 @@ between, and compares every output with the same TorchScript file in PyTorch.
                              --breadth the models of breadth.py: timm/*, hf/*
 
 Options: --zoo DIR         exported models, DIR/<name>/model.ts
+         --target TEXT     compiled for another target than this machine's CPU
          --build DIR       with the bessemer tool and libbessemer.so
          --models DIR      keeps the models that are made here
          --random N (20)   --seed N   --list   --verbose
@@ -227,6 +228,8 @@ def compile_model(args, path, engine, inputs, ranges):
     specs = [spec_of(k, d, ranges) for k, d in inputs]
     command = [os.path.join(args.build, "bessemer"), "compile", path, "-o",
                engine, "--no-timing", "--threads", "1", *specs]
+    if args.target:
+        command += ["--target", args.target]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise Failure("compile: " + first_lines(done.stderr, 800))
@@ -275,6 +278,7 @@ def main():
     parser.add_argument("--zoo", default="zoo")
     parser.add_argument("--build", default=os.path.join(here, "../build"))
     parser.add_argument("--models")
+    parser.add_argument("--target")
     parser.add_argument("--random", type=int, default=20)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--breadth", action="store_true")

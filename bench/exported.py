@@ -13,6 +13,7 @@ Needs PyTorch with torch.export (2.6 or later), torchvision, timm and
 transformers, in any of which a case may be missing.
 
 Options: --bessemer PATH  --ways static,dynamic,...  --plans  --again
+         --target TEXT (compiled for another than this machine's CPU)
          --json FILE  --shard I/N  --max-mb N (cases with more weights: static)
 
 DIR/<group>-<name>/ has
@@ -239,6 +240,10 @@ def targets(options):
 
 
 # ------------------------------------------------------------------- checking
+def target_of(options):
+    return ["--target", options.target] if options.target else []
+
+
 def run_model(options, model, inputs, more=()):
     """The outputs, or why there are none."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -246,7 +251,8 @@ def run_model(options, model, inputs, more=()):
         try:
             done = subprocess.run(
                 [options.bessemer, "run", model, "--input", inputs, "--output",
-                 out, "--threads", "1", "--no-timing", *more],
+                 out, "--threads", "1", "--no-timing",
+                 *target_of(options), *more],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 timeout=300)
         except subprocess.TimeoutExpired:
@@ -313,7 +319,8 @@ def plan_of(options, model, inputs):
     with tempfile.TemporaryDirectory() as scratch:
         engine = os.path.join(scratch, "e.bsm")
         subprocess.run([options.bessemer, "compile", model, "-o", engine,
-                        "--no-timing", "--threads=1", "--inputs-from", inputs],
+                        "--no-timing", "--threads=1", "--inputs-from", inputs,
+                        *target_of(options)],
                        check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.PIPE)
         text = subprocess.run([options.bessemer, "inspect", "--plan", engine],
@@ -391,6 +398,7 @@ def main():
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--plans", action="store_true")
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--target")
     parser.add_argument("--json")
     parser.add_argument("--shard", default="0/1")
     parser.add_argument("--max-mb", type=int, default=60)

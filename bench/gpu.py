@@ -8,20 +8,23 @@ precision, beside PyTorch on the same GPU.
 Options: --seconds N (0: no limit)  begin nothing new after so long; what is
                          done is in WORK/rows.json, and the next call goes on
                          from there, with what failed, too
-         --rivals eager,graph   how PyTorch runs: also "compile", which is
-                         torch.compile with max-autotune, and takes minutes
+         --rivals eager,graph   how PyTorch runs: also "fold", a graph of the
+                         model with its batch norms folded, and "compile", a
+                         graph of torch.compile with max-autotune, which takes
+                         minutes
          --build DIR (build)    with the bessemer tool and libbessemer.so
          --jobs N               models exported and compiled beside each other
          --timing               let the compiler choose by measurement
          --markdown FILE        where the table goes (WORK/table.md)
          --table                print the table of WORK, and run nothing
 
-Needs PyTorch for CUDA and NVRTC; models of torchvision that are not there are
-left out. The columns:
+Needs PyTorch for CUDA and NVRTC; any model of
+torchvision may be named; those that are not there are left out. "--only all" are
+those of models.py and more of other kinds. The columns:
 
-  error    fp32 and tf32: the largest difference from PyTorch in that precision,
-           of its largest value. fp16 and bf16: the largest difference from a run
-           in float64, of that of PyTorch's own run in that precision
+  error    the largest difference from PyTorch's run in float64. fp32 and tf32:
+           of its largest value. fp16 and bf16: of the largest difference of
+           PyTorch's own run in that precision
   us       medians of 60 calls by events: ours by bsm_context_enqueue, inputs
            and outputs in the memory of the GPU; PyTorch's model in the same
            precision, channels-last where it has convolutions
@@ -46,6 +49,7 @@ from engine_calls import MAX_RANK, Array, Dims, Library
 RUNS = 60
 LIMITS = {"fp32": 1e-4, "tf32": 1e-2, "fp16": 1.5, "bf16": 1.5}
 DEVICE = 1  # BSM_SPACE_DEVICE
+MORE = ["densenet121", "convnext_tiny", "swin_t", "ssd300_heads"]
 
 
 # ------------------------------------------------------------------ engines
@@ -215,6 +219,9 @@ class Rival:
         model.load_state_dict(torch.load(
             os.path.join(folder_of(args, name, batch), "weights.pt")))
         model = model.cuda().to(dtype)
+        for part in model.modules():  # the fused attention, as users take it
+            if hasattr(part, "set_attn_implementation"):
+                part.set_attn_implementation("sdpa")
         xs = [x.to(dtype) if x.is_floating_point() else x for x in inputs]
         convolves = any(isinstance(m, torch.nn.Conv2d) for m in model.modules())
         self.model, self.inputs = model, xs
@@ -244,12 +251,16 @@ class Rival:
 
     def time(self, how, stream):
         import torch
+        if how == "fold":
+            from torch.fx.experimental.optimization import fuse
+            self.model = fuse(self.model)
         if how == "compile":
-            self.model = torch.compile(self.model, mode="max-autotune")
+            self.model = torch.compile(self.model,
+                                       mode="max-autotune-no-cudagraphs")
         for _ in range(5):
             self.run()
         stream.synchronize()
-        if how != "graph":
+        if how == "eager":
             return median_us(self.run, stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=stream):
@@ -300,19 +311,17 @@ def measure(args, library, name, batch, precision, path):
                               "inputs.npz")) as file:
         inputs = [torch.from_numpy(file[k]).cuda() for k in file.files]
     with torch.cuda.stream(stream), torch.no_grad():
-        exact = None
-        if precision in ("fp16", "bf16"):
-            exact = Rival(args, name, batch, "fp64", inputs).results()
+        exact = Rival(args, name, batch, "fp64", inputs).results()
         rival = Rival(args, name, batch, precision, inputs)
         likes = tensors_of(rival.run())
         theirs = rival.results()
         ours = measure_ours(args, row, path, inputs, stream, library, likes)
-        if exact is None:
-            row["error"] = largest(ours, theirs, True)
-        else:
-            row["error_ours"] = largest(ours, exact, False)
-            row["error_torch"] = largest(theirs, exact, False)
-            row["error"] = row["error_ours"] / max(row["error_torch"], 1e-30)
+        narrow = precision in ("fp16", "bf16")
+        row["error_ours"] = largest(ours, exact, not narrow)
+        row["error_torch"] = largest(theirs, exact, not narrow)
+        row["error"] = row["error_ours"]
+        if narrow:
+            row["error"] /= max(row["error_torch"], 1e-30)
         row["good"] = row["error"] <= LIMITS[precision]
         for how in args.rivals:
             try:
@@ -448,7 +457,8 @@ def main():
         return text.split(",")
 
     parser.add_argument("work")
-    parser.add_argument("--only", type=names, default=models.MODELS)
+    parser.add_argument("--only", default=models.MODELS, type=lambda text:
+                        models.MODELS + MORE if text == "all" else names(text))
     parser.add_argument("--batch", default=[1, 8],
                         type=lambda text: [int(b) for b in text.split(",")])
     parser.add_argument("--precision", type=names,

@@ -13,6 +13,8 @@ with Bessemer, compares every output and measures.
 
 Options: --only a,b  --batch 1,8  --how script,trace  --bessemer PATH
          --isa scalar,avx2,avx512  --iterations N  --json FILE
+         --target TEXT   check: compiled for another target than this machine's
+                         CPU, and run twice, to the same bits
 
 Weights are random with a fixed seed; batch-norm statistics are calibrated so
 that activations stay in a sane range. Works with PyTorch 1.13 and later and
@@ -189,6 +191,19 @@ def make_classes():
         except ImportError:
             return None
 
+    class SsdHeads(nn.Module):
+        """SSD300 without anchors, decoding and NMS."""
+
+        def __init__(self):
+            super().__init__()
+            from torchvision.models.detection import ssd300_vgg16
+            whole = ssd300_vgg16(weights=None, weights_backbone=None, num_classes=21)
+            self.backbone, self.head = whole.backbone, whole.head
+
+        def forward(self, x):
+            y = self.head(list(self.backbone(x).values()))
+            return y["bbox_regression"], y["cls_logits"]
+
     def mlp():
         return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256),
                              nn.GELU(), nn.Dropout(0.1), nn.Linear(256, 10),
@@ -196,7 +211,7 @@ def make_classes():
 
     return {"lenet": LeNet, "mlp": mlp, "unet": UNet, "bert_base": bert,
             "transformer_encoder": TextEncoder, "lstm": CharacterLstm,
-            "gpt2": gpt2}
+            "gpt2": gpt2, "ssd300_heads": SsdHeads}
 
 
 def make_inputs(name, batch):
@@ -205,6 +220,8 @@ def make_inputs(name, batch):
         return (torch.randn(batch, 1, 28, 28),)
     if name == "mlp":
         return (torch.randn(batch, 784),)
+    if name == "ssd300_heads":
+        return (torch.randn(batch, 3, 300, 300),)
     if name == "unet":
         return (torch.randn(batch, 3, 256, 256),)
     if name == "transformer_encoder":
@@ -406,19 +423,20 @@ def check_entry(args, entry, work, measure):
     expected = os.path.join(args.dir, entry, "expected.npz")
     engine = os.path.join(work, "engine.bsm")
     row = {"entry": entry}
+    target = ["--target", args.target] if args.target else []
     _, row["compile_s"] = run([args.bessemer, "compile", model, "-o", engine,
-                               "--no-timing", "--inputs-from", inputs])
+                               "--no-timing", "--inputs-from", inputs, *target])
     errors = []
-    for isa in args.isa:
+    for isa in [None] if args.target else args.isa:
         outputs = []
         for threads in (1, 2):
             out = os.path.join(work, f"{isa}_{threads}.npz")
-            run([args.bessemer, "run", engine, "--input", inputs, "--output", out,
-                 "--isa", isa, "--threads", str(threads)])
+            how = ["--isa", isa, "--threads", str(threads)] if isa else []
+            run([args.bessemer, "run", engine, "--input", inputs, "--output", out, *how])
             errors.append(compare(expected, out))
             outputs.append(out)
         if not same_bits(*outputs):
-            raise RuntimeError(f"{isa}: 1 and 2 threads differ")
+            raise RuntimeError(f"{isa}: 1 and 2 threads differ" if isa else "two runs differ")
     row["error"] = max(errors)
     if measure:
         _, row["compile_timed_s"] = run([args.bessemer, "compile", model, "-o", engine,
@@ -490,6 +508,7 @@ def main():
     parser.add_argument("--bessemer", default=os.path.join(
         os.path.dirname(os.path.abspath(__file__)), "..", "build", "bessemer"))
     parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--target")
     parser.add_argument("--json")
     args = parser.parse_args()
     args.only, args.how, args.isa = (x.split(",") for x in (args.only, args.how, args.isa))

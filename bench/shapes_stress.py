@@ -8,6 +8,7 @@ PyTorch, and speed beside an engine of one shape.
 Options: --zoo DIR      exported models, DIR/<name>/model.ts (zoo)
          --build DIR    with the bessemer tool and libbessemer.so
          --calls N (10000)   --samples N (200)   --seed N   --timing
+         --target TEXT  compiled for another target than this machine's CPU
 
 For each case: a fresh process runs N random shapes in range, and a second one
 times batch 1. Printed, and wrong where marked with FAIL:
@@ -176,6 +177,7 @@ def compile_engine(args, case, points, path):
     command = [os.path.join(args.build, "bessemer"), "compile",
                os.path.join(args.zoo, case, "model.ts"), "-o", path, "-t", "1",
                *([] if args.timing else ["--no-timing"]),
+               *(["--target", args.target] if args.target else []),
                *specs_of(inputs, ranges, points)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
@@ -232,6 +234,7 @@ def main():
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--timing", action="store_true")
+    parser.add_argument("--target")
     for name in ("inside", "library", "engine", "fixed", "work"):
         parser.add_argument("--" + name, help=argparse.SUPPRESS)
     args = parser.parse_args()
