@@ -190,7 +190,8 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c)
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_scan.c)
 list(APPEND BSM_SMALL_FILES ${sources})
 foreach(source IN LISTS BSM_SMALL_FILES)
   set_property(

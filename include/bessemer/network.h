@@ -68,7 +68,8 @@ typedef struct bsm_weights {
   X(PLUGIN, 29, "plugin")                         \
   X(ATTENTION, 30, "attention")                   \
   X(QUANTIZE, 31, "quantize")                     \
-  X(DEQUANTIZE, 32, "dequantize")
+  X(DEQUANTIZE, 32, "dequantize")                 \
+  X(SCAN, 33, "scan")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,
@@ -184,6 +185,14 @@ typedef enum bsm_reduce_operation {
   BSM_REDUCE_L1,
   BSM_REDUCE_VARIANCE /* divisor n - correction */
 } bsm_reduce_operation;
+
+typedef enum bsm_scan_operation {
+  BSM_SCAN_SUM = 0,
+  BSM_SCAN_PROD = 1,
+  BSM_SCAN_MAX = 2,
+  BSM_SCAN_MIN = 3,
+  BSM_SCAN_LOG_SUM_EXP = 4
+} bsm_scan_operation;
 
 typedef enum bsm_matrix_operation {
   BSM_MATRIX_NONE = 0,
@@ -306,6 +315,12 @@ BSM_API bsm_layer *bsm_network_add_shuffle(bsm_network *net,
 BSM_API bsm_layer *bsm_network_add_reduce(bsm_network *net, bsm_itensor *input,
                                           bsm_reduce_operation operation,
                                           uint32_t axes, bool keep_dims);
+/* What the elements along `axis` up to each one give together. MAX and MIN,
+ * where NaN beats everything, have the int64 index of the element as a second
+ * output, the last one among equals. */
+BSM_API bsm_layer *bsm_network_add_scan(bsm_network *net, bsm_itensor *input,
+                                        bsm_scan_operation operation,
+                                        int32_t axis);
 /* Two outputs: values and int64 indices, along `axis`, sorted. */
 BSM_API bsm_layer *bsm_network_add_top_k(bsm_network *net, bsm_itensor *input,
                                          bool largest, int64_t k, int32_t axis);

@@ -62,6 +62,7 @@ static bool takes_strides(const bsm_plan_step *step) {
     case BSM_STEP_NORMALIZATION:
     case BSM_STEP_REDUCE:
     case BSM_STEP_TOP_K:
+    case BSM_STEP_SCAN:
     case BSM_STEP_GATHER:
     case BSM_STEP_COPY:
     case BSM_STEP_FILL:

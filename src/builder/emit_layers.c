@@ -28,6 +28,8 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_reduce;
     case BSM_LAYER_TOP_K:
       return bsm_build_top_k;
+    case BSM_LAYER_SCAN:
+      return bsm_build_scan;
     case BSM_LAYER_GATHER:
       return bsm_build_gather;
     case BSM_LAYER_SCATTER:

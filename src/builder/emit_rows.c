@@ -127,6 +127,14 @@ bsm_status bsm_build_top_k(bsm_emitter *e, const bsm_layer *layer) {
   return emit_simple(e, layer, BSM_STEP_TOP_K, &x, 1, &params);
 }
 
+bsm_status bsm_build_scan(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_step_scan params = {.operation = (int32_t)layer->p.scan.operation,
+                                .axis = layer->p.scan.axis};
+  uint32_t x;
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &x));
+  return emit_simple(e, layer, BSM_STEP_SCAN, &x, 1, &params);
+}
+
 bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_gather params = {(int32_t)layer->p.gather.mode,
                                   layer->p.gather.axis};

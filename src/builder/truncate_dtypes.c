@@ -160,6 +160,7 @@ static bool can_narrow(bsm_layer_kind kind) {
     case BSM_LAYER_SHUFFLE:
     case BSM_LAYER_REDUCE:
     case BSM_LAYER_TOP_K:
+    case BSM_LAYER_SCAN:
     case BSM_LAYER_GATHER:
     case BSM_LAYER_MATRIX_MULTIPLY:
     case BSM_LAYER_CONSTANT:

@@ -25,25 +25,26 @@
 
 /* The step kinds in two lists: X(ENUM, number, "text", params member). Devices
  * run the kinds of the first list; the runtime runs the others. */
-#define BSM_BACKEND_STEP_KINDS(X)                           \
-  X(CONVOLUTION, 1, "convolution", convolution)             \
-  X(DECONVOLUTION, 2, "deconvolution", convolution)         \
-  X(POOLING, 3, "pooling", pooling)                         \
-  X(MATRIX_MULTIPLY, 4, "matrix_multiply", matrix_multiply) \
-  X(ELEMENT_WISE, 5, "element_wise", element_wise)          \
-  X(SOFTMAX, 6, "softmax", softmax)                         \
-  X(NORMALIZATION, 7, "normalization", normalization)       \
-  X(REDUCE, 8, "reduce", reduce)                            \
-  X(TOP_K, 9, "top_k", top_k)                               \
-  X(GATHER, 10, "gather", gather)                           \
-  X(COPY, 11, "copy", copy)                                 \
-  X(FILL, 12, "fill", fill)                                 \
-  X(PAD, 13, "pad", pad)                                    \
-  X(RESIZE, 14, "resize", resize)                           \
-  X(RECURRENT, 16, "recurrent", recurrent)                  \
-  X(SCATTER, 17, "scatter", scatter)                        \
-  X(ATTENTION, 19, "attention", attention)                  \
-  X(CONVOLUTION_CHAIN, 20, "convolution_chain", convolution_chain)
+#define BSM_BACKEND_STEP_KINDS(X)                                  \
+  X(CONVOLUTION, 1, "convolution", convolution)                    \
+  X(DECONVOLUTION, 2, "deconvolution", convolution)                \
+  X(POOLING, 3, "pooling", pooling)                                \
+  X(MATRIX_MULTIPLY, 4, "matrix_multiply", matrix_multiply)        \
+  X(ELEMENT_WISE, 5, "element_wise", element_wise)                 \
+  X(SOFTMAX, 6, "softmax", softmax)                                \
+  X(NORMALIZATION, 7, "normalization", normalization)              \
+  X(REDUCE, 8, "reduce", reduce)                                   \
+  X(TOP_K, 9, "top_k", top_k)                                      \
+  X(GATHER, 10, "gather", gather)                                  \
+  X(COPY, 11, "copy", copy)                                        \
+  X(FILL, 12, "fill", fill)                                        \
+  X(PAD, 13, "pad", pad)                                           \
+  X(RESIZE, 14, "resize", resize)                                  \
+  X(RECURRENT, 16, "recurrent", recurrent)                         \
+  X(SCATTER, 17, "scatter", scatter)                               \
+  X(ATTENTION, 19, "attention", attention)                         \
+  X(CONVOLUTION_CHAIN, 20, "convolution_chain", convolution_chain) \
+  X(SCAN, 23, "scan", scan)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
   X(PLUGIN, 18, "plugin", plugin)          \
@@ -57,7 +58,7 @@ typedef enum bsm_step_kind {
   BSM_STEP_KINDS(X)
 #undef X
 } bsm_step_kind;
-#define BSM_STEP_KIND_END 22 /* above all kinds: for tables by kind */
+#define BSM_STEP_KIND_END 24 /* above all kinds: for tables by kind */
 
 typedef enum bsm_memory_place {
   BSM_PLACE_INPUT = 0,     /* binding `index`, the caller's buffer */
@@ -213,6 +214,13 @@ typedef struct bsm_step_top_k {
   int64_t k;
 } bsm_step_top_k;
 
+/* Along the axis, each element with all before it. Outputs: values, of the
+ * input's dtype and dims; of MAX and MIN also int64 indices. Any strides. */
+typedef struct bsm_step_scan {
+  int32_t operation; /* bsm_scan_operation */
+  int32_t axis;
+} bsm_step_scan;
+
 /* inputs: data, indices (int32 or int64). An index out of range is a run-time
  * error; negative indices count from the end. */
 typedef struct bsm_step_gather {
@@ -330,6 +338,7 @@ typedef union bsm_step_params {
   bsm_step_normalization normalization;
   bsm_step_reduce reduce;
   bsm_step_top_k top_k;
+  bsm_step_scan scan;
   bsm_step_gather gather;
   bsm_step_scatter scatter;
   bsm_step_copy copy;

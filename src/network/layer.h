@@ -166,6 +166,10 @@ struct bsm_layer {
       int32_t axis;
     } top_k;
     struct {
+      bsm_scan_operation operation;
+      int32_t axis;
+    } scan;
+    struct {
       bsm_gather_mode mode;
       int32_t axis;
     } gather;

@@ -228,6 +228,17 @@ bsm_layer *bsm_network_add_top_k(bsm_network *net, bsm_itensor *input,
   return finish(layer);
 }
 
+bsm_layer *bsm_network_add_scan(bsm_network *net, bsm_itensor *input,
+                                bsm_scan_operation operation, int32_t axis) {
+  const bool has_indices =
+      operation == BSM_SCAN_MAX || operation == BSM_SCAN_MIN;
+  bsm_layer *layer = start(net, BSM_LAYER_SCAN, &input, 1, has_indices ? 2 : 1);
+  if (!layer) return NULL;
+  layer->p.scan.operation = operation;
+  layer->p.scan.axis = axis;
+  return finish(layer);
+}
+
 bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                   bsm_itensor *indices, bsm_gather_mode mode,
                                   int32_t axis) {

@@ -70,6 +70,12 @@ const char *bsm_padding_mode_name(bsm_padding_mode mode) {
   return name_of(names, COUNT(names), (int)mode);
 }
 
+const char *bsm_scan_name(bsm_scan_operation operation) {
+  static const char *const names[] = {"sum", "prod", "max", "min",
+                                      "log_sum_exp"};
+  return name_of(names, COUNT(names), (int)operation);
+}
+
 const char *bsm_scatter_name(bsm_scatter_reduction reduction) {
   static const char *const names[] = {"assign", "add", "mul", "min", "max"};
   return name_of(names, COUNT(names), (int)reduction);

@@ -394,6 +394,11 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
                       layer->p.top_k.largest ? "largest" : "smallest",
                       (long long)layer->p.top_k.k, (int)layer->p.top_k.axis);
       break;
+    case BSM_LAYER_SCAN:
+      bsm_text_printf(text, " %s axis=%d",
+                      bsm_scan_name(layer->p.scan.operation),
+                      (int)layer->p.scan.axis);
+      break;
     case BSM_LAYER_GATHER:
       bsm_text_printf(text, " %s axis=%d",
                       bsm_gather_name(layer->p.gather.mode),

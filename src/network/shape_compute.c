@@ -259,6 +259,31 @@ bsm_status bsm_infer_top_k(bsm_layer *layer) {
   return bsm_layer_set_output(layer, 1, BSM_DTYPE_INT64, out);
 }
 
+bsm_status bsm_infer_scan(bsm_layer *layer) {
+  const bsm_itensor *x = layer->inputs.items[0];
+  const bsm_scan_operation operation = layer->p.scan.operation;
+  const int32_t axis = layer->p.scan.axis;
+  const bool has_indices =
+      operation == BSM_SCAN_MAX || operation == BSM_SCAN_MIN;
+  if ((unsigned)operation > BSM_SCAN_LOG_SUM_EXP ||
+      layer->outputs.len != (has_indices ? 2u : 1u)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "scan: operation %d, %zu outputs",
+                    (int)operation, layer->outputs.len);
+  }
+  if (axis < 0 || axis >= x->dims.rank) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "scan: axis %d of dims %s", (int)axis,
+                    bsm_dims_str(x->dims));
+  }
+  if (x->dtype == BSM_DTYPE_BOOL ||
+      (operation == BSM_SCAN_LOG_SUM_EXP && !bsm_dtype_is_floating(x->dtype))) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "scan: %s of %s", bsm_scan_name(operation),
+                    bsm_dtype_name(x->dtype));
+  }
+  BSM_TRY(bsm_layer_set_output(layer, 0, x->dtype, x->dims));
+  return has_indices ? bsm_layer_set_output(layer, 1, BSM_DTYPE_INT64, x->dims)
+                     : BSM_OK;
+}
+
 /* The last two dims of an operand after its transposition; `batch` gets the
  * others. */
 static bsm_status matrix_dims(const bsm_itensor *x, bsm_matrix_operation op,

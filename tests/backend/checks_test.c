@@ -100,6 +100,8 @@ static bsm_status check_kind(const fixture *f) {
       return bsm_check_reduce(p, s);
     case BSM_STEP_TOP_K:
       return bsm_check_top_k(p, s);
+    case BSM_STEP_SCAN:
+      return bsm_check_scan(p, s);
     case BSM_STEP_GATHER:
       return bsm_check_gather(p, s);
     case BSM_STEP_SCATTER:
@@ -367,6 +369,27 @@ static void test_rows(void **state) {
   BAD(&f, f.params.top_k.axis, 2);
   BAD(&f, i->dtype, BSM_DTYPE_INT32);
   BAD(&f, y->dtype, BSM_DTYPE_HALF);
+  start(&f, BSM_STEP_SCAN);
+  x = add(&f, false, BSM_DTYPE_FLOAT, 2, 3, 4);
+  y = add(&f, true, BSM_DTYPE_FLOAT, 2, 3, 4);
+  f.params.scan = (bsm_step_scan){.axis = 1};
+  expect_good(&f);
+  BAD(&f, f.params.scan.operation, BSM_SCAN_MAX);
+  BAD(&f, f.params.scan.operation, 5);
+  BAD(&f, f.params.scan.operation, -1);
+  BAD(&f, f.params.scan.axis, 2);
+  BAD(&f, y->dtype, BSM_DTYPE_HALF);
+  BAD(&f, y->dims.d[1], 5);
+  f.params.scan.operation = BSM_SCAN_MIN;
+  i = add(&f, true, BSM_DTYPE_INT64, 2, 3, 4);
+  expect_good(&f);
+  BAD(&f, i->dtype, BSM_DTYPE_INT32);
+  BAD(&f, i->dims.d[0], 2);
+  f.params.scan.operation = BSM_SCAN_LOG_SUM_EXP;
+  f.step.output_count = 1;
+  expect_good(&f);
+  x->dtype = y->dtype = BSM_DTYPE_INT32;
+  expect_bad(&f, "integers");
 }
 
 static void test_indices(void **state) {

@@ -231,6 +231,11 @@ static void base_rows(harness *h) {
       add_output(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 2, 5), NULL);
       add_output(h, BSM_DTYPE_INT64, dims_of(3, 3, 2, 5), NULL);
       break;
+    case BSM_STEP_SCAN:
+      h->params.scan = (bsm_step_scan){BSM_SCAN_MAX, 1};
+      add_output(h, BSM_DTYPE_FLOAT, d, NULL);
+      add_output(h, BSM_DTYPE_INT64, d, NULL);
+      break;
     case BSM_STEP_PAD:
       h->params.pad =
           (bsm_step_pad){.mode = BSM_PADDING_REFLECT, .start = {-1, 0, -2}};
@@ -465,7 +470,8 @@ static void build(harness *h, int which) {
                                         BSM_STEP_CONVOLUTION_CHAIN,
                                         BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION,
-                                        BSM_STEP_CONVOLUTION_CHAIN};
+                                        BSM_STEP_CONVOLUTION_CHAIN,
+                                        BSM_STEP_SCAN};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -541,7 +547,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 29; which++) {
+  for (int which = 0; which < 30; which++) {
     int refused = 0, ran = 0;
     bool taken = true;
     for (int i = 0; i < 1500 && taken; i++) {

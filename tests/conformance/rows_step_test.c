@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax, normalisation, reductions and top-k against plain loops in double,
- * over shapes, axes and layouts. */
+/* Softmax, normalisation, reductions, top-k and scans against plain loops in
+ * double, over shapes, axes and layouts. */
 #include "tests/conformance/step_harness.h"
 
 static void random_dims(harness_rng *r, int min_rank, int max_rank,
@@ -521,6 +521,174 @@ static void test_top_k(void **state) {
   }
 }
 
+/* ---- scans ---- */
+
+static double joined(int32_t operation, double a, double b) {
+  if (operation == BSM_SCAN_SUM) return a + b;
+  if (operation == BSM_SCAN_PROD) return a * b;
+  if (isnan(a) || isnan(b)) return NAN;
+  const double most = fmax(a, b);
+  return isinf(most) ? most : most + log1p(exp(fmin(a, b) - most));
+}
+
+static void compare_scan(harness *h, uint32_t isa, void *arg) {
+  const bsm_step_scan *p = &h->params.scan;
+  const bool has_indices = h->step.output_count > 1;
+  const bsm_plan_tensor *x = &h->tensors[h->step.inputs[0]];
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  const bsm_plan_tensor *z = &h->tensors[h->step.outputs[has_indices]];
+  const int64_t n = x->dims.d[p->axis];
+  int64_t index[BSM_MAX_RANK] = {0};
+  (void)isa;
+  (void)arg;
+  do {
+    if (index[p->axis]) continue;
+    int64_t row[BSM_MAX_RANK], best = 0;
+    double total = 0, size = 0;
+    memcpy(row, index, sizeof(row));
+    for (int64_t i = 0; i < n; i++) {
+      row[p->axis] = i;
+      const double v = in_at(h, 0, row);
+      if (i == 0) {
+        total = v;
+      } else if (!has_indices) {
+        total = joined(p->operation, total, v);
+      } else if (isnan(v) ||
+                 (!isnan(total) &&
+                  (p->operation == BSM_SCAN_MAX ? v >= total : v <= total))) {
+        total = v;
+        best = i;
+      }
+      size = fmax(size, fabs(total));
+      assert_close((double)((const float *)h->outputs[0])[offset_of(y, row)],
+                   total, 2e-7 * size + 1e-6, "scan");
+      if (!has_indices) continue;
+      assert_int_equal(((const int64_t *)h->outputs[1])[offset_of(z, row)],
+                       best);
+    }
+  } while (next_index(x->dims, index));
+}
+
+/* What a scan finds at element k. */
+static float scanned_number(harness_rng *r, int32_t operation) {
+  switch (operation) {
+    case BSM_SCAN_SUM:
+      return (float)rng_range(r, -9, 9) / 4;
+    case BSM_SCAN_PROD:
+      return (float)(rng_range(r, 0, 1) ? 1 : -1) *
+             (rng_range(r, 0, 60) ? 1.0f : 0.5f);
+    case BSM_SCAN_LOG_SUM_EXP:
+      return rng_range(r, 0, 9) ? (float)rng_range(r, -40, 40) / 4 : -INFINITY;
+    default:
+      return rng_range(r, 0, 60)  ? (float)rng_range(r, -9, 9)
+             : rng_range(r, 0, 3) ? INFINITY * (float)rng_range(r, -1, 1)
+                                  : NAN;
+  }
+}
+
+static void run_scan(harness_rng *r, int32_t operation, bsm_dims d,
+                     int32_t axis) {
+  harness h;
+  int64_t s[BSM_MAX_RANK];
+  harness_init(&h, BSM_STEP_SCAN);
+  random_strides(r, d, s);
+  float *x = add_input(&h, BSM_DTYPE_FLOAT, d, s);
+  for (size_t k = 0; k < h.data[0].size / 4; k++) {
+    x[k] = scanned_number(r, operation);
+  }
+  h.params.scan = (bsm_step_scan){operation, axis};
+  random_strides(r, d, s);
+  add_output(&h, BSM_DTYPE_FLOAT, d, s);
+  if (operation == BSM_SCAN_MAX || operation == BSM_SCAN_MIN) {
+    random_strides(r, d, s);
+    add_output(&h, BSM_DTYPE_INT64, d, s);
+  }
+  harness_run_all(&h, compare_scan, NULL);
+  harness_free(&h);
+}
+
+/* Rows of any length: those of many elements are cut into chunks somewhere, and
+ * those of many rows are not. */
+static void test_scan(void **state) {
+  harness_rng r = {35};
+  (void)state;
+  suite_needs(BSM_STEP_SCAN);
+  for (int i = 0; i < 80; i++) {
+    bsm_dims d;
+    random_dims(&r, 1, 4, &d);
+    run_scan(&r, i % 5, d, rng_range(&r, 0, d.rank - 1));
+  }
+  for (int32_t operation = 0; operation < 5; operation++) {
+    run_scan(&r, operation, dims_of(2, 2, 8200), 1);
+    run_scan(&r, operation, dims_of(2, 12300, 1), 0);
+    run_scan(&r, operation, dims_of(2, 11, 2100), 0);
+    run_scan(&r, operation, dims_of(2, 3, 1), 1);
+  }
+}
+
+static void compare_integer_scan(harness *h, uint32_t isa, void *arg) {
+  const int64_t *x = h->inputs[0], *y = h->outputs[0];
+  const bsm_plan_tensor *t = &h->tensors[h->step.inputs[0]];
+  uint64_t total = 0;
+  (void)isa;
+  (void)arg;
+  for (int64_t i = 0; i < t->dims.d[0]; i++) {
+    const uint64_t v = (uint64_t)x[i];
+    total = i == 0                                      ? v
+            : h->params.scan.operation == BSM_SCAN_SUM  ? total + v
+            : h->params.scan.operation == BSM_SCAN_PROD ? total * v
+            : (int64_t)v >= (int64_t)total              ? v
+                                                        : total;
+    assert_true((uint64_t)y[i] == total);
+  }
+}
+
+/* Integers are exact above 2^53, and wrap. */
+static void test_integer_scan(void **state) {
+  harness_rng r = {36};
+  (void)state;
+  suite_needs(BSM_STEP_SCAN);
+  for (int k = 0; k < 6; k++) {
+    harness h;
+    const bsm_dims d = dims_of(1, k < 3 ? 300 : 9000);
+    harness_init(&h, BSM_STEP_SCAN);
+    int64_t *x = add_input(&h, BSM_DTYPE_INT64, d, NULL);
+    for (int64_t i = 0; i < d.d[0]; i++) {
+      x[i] =
+          (int64_t)rng_range(&r, -(1 << 30), 1 << 30) * INT64_C(0x200000000) +
+          2 * rng_range(&r, 0, 1 << 20) + 1;
+    }
+    h.params.scan.operation = k % 3;
+    add_output(&h, BSM_DTYPE_INT64, d, NULL);
+    if (k % 3 == BSM_SCAN_MAX) add_output(&h, BSM_DTYPE_INT64, d, NULL);
+    harness_run_all(&h, compare_integer_scan, NULL);
+    harness_free(&h);
+  }
+}
+
+static void compare_byte_scan(harness *h, uint32_t isa, void *arg) {
+  const uint8_t *x = h->inputs[0], *y = h->outputs[0];
+  unsigned total = 0;
+  (void)isa;
+  (void)arg;
+  for (int i = 0; i < 100; i++) {
+    total += x[i];
+    assert_int_equal(y[i], total & 0xff);
+  }
+}
+
+static void test_narrow_scan(void **state) {
+  harness h;
+  (void)state;
+  suite_needs(BSM_STEP_SCAN);
+  harness_init(&h, BSM_STEP_SCAN);
+  uint8_t *x = add_input(&h, BSM_DTYPE_UINT8, dims_of(1, 100), NULL);
+  add_output(&h, BSM_DTYPE_UINT8, dims_of(1, 100), NULL);
+  for (int i = 0; i < 100; i++) x[i] = (uint8_t)(i * 37);
+  harness_run_all(&h, compare_byte_scan, NULL);
+  harness_free(&h);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_softmax),
@@ -533,6 +701,9 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_nan_reduce),
       cmocka_unit_test(test_long_sum),
       cmocka_unit_test(test_top_k),
+      cmocka_unit_test(test_scan),
+      cmocka_unit_test(test_integer_scan),
+      cmocka_unit_test(test_narrow_scan),
   };
   return suite_run(argc, argv, tests);
 }

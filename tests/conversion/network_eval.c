@@ -595,6 +595,25 @@ static bsm_status eval_normalization(eval *e, const bsm_layer *layer,
   return BSM_OK;
 }
 
+static bsm_status eval_scan(eval *e, const bsm_layer *layer) {
+  static const char *const ops[] = {"aten::cumsum", "aten::cumprod",
+                                    "aten::cummax", "aten::cummin",
+                                    "aten::logcumsumexp"};
+  const bsm_scan_operation operation = layer->p.scan.operation;
+  bsm_tensor *const x = input(e, layer, 0);
+  bsm_ivalue args[] = {T(x), I(layer->p.scan.axis), I(x->dtype)};
+  bsm_ivalue outs[2];
+  BSM_TRY(call_n(e, ops[operation], args, operation <= BSM_SCAN_PROD ? 3 : 2,
+                 outs, layer->outputs.len));
+  for (size_t i = 0; i < layer->outputs.len; i++) {
+    if (!bsm_ptrmap_set(e->arena, &e->values, layer->outputs.items[i],
+                        outs[i].u.tensor)) {
+      return BSM_FAIL_OOM();
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status eval_top_k(eval *e, const bsm_layer *layer) {
   bsm_ivalue args[] = {T(input(e, layer, 0)), I(layer->p.top_k.k),
                        I(layer->p.top_k.axis), B(layer->p.top_k.largest),
@@ -950,6 +969,10 @@ bsm_status network_eval(const bsm_network *net, const bsm_aten_library *aten,
     bsm_tensor *out = NULL;
     if (layer->kind == BSM_LAYER_TOP_K) {
       BSM_TRY(eval_top_k(&e, layer));
+      continue;
+    }
+    if (layer->kind == BSM_LAYER_SCAN) {
+      BSM_TRY(eval_scan(&e, layer));
       continue;
     }
     if (layer->kind == BSM_LAYER_ATEN_CALL) {

@@ -312,6 +312,27 @@ static void test_reduce_and_top_k(void **state) {
   assert_error(f->net, BSM_INVALID_ARGUMENT, "empty");
 }
 
+static void test_scan(void **state) {
+  fixture *f = *state;
+  bsm_itensor *x = input(f, F32, dims(2, 3));
+  bsm_layer *layer = bsm_network_add_scan(f->net, x, BSM_SCAN_SUM, 1);
+  assert_shape(layer, F32, dims(2, 3));
+  assert_null(bsm_layer_output(layer, 1));
+  layer = bsm_network_add_scan(f->net, x, BSM_SCAN_MAX, 0);
+  assert_shape(layer, F32, dims(2, 3));
+  assert_int_equal(bsm_layer_output(layer, 1)->dtype, I64);
+  assert_null(bsm_network_add_scan(f->net, x, BSM_SCAN_SUM, 2));
+  assert_error(f->net, BSM_OUT_OF_RANGE, "axis 2");
+  assert_null(bsm_network_add_scan(f->net, input(f, I64, dims(2)),
+                                   BSM_SCAN_LOG_SUM_EXP, 0));
+  assert_error(f->net, BSM_UNSUPPORTED, "log_sum_exp of int64");
+  assert_null(
+      bsm_network_add_scan(f->net, input(f, BOOL, dims(2)), BSM_SCAN_MIN, 0));
+  assert_error(f->net, BSM_UNSUPPORTED, "min of bool");
+  assert_null(bsm_network_add_scan(f->net, x, (bsm_scan_operation)5, 0));
+  assert_error(f->net, BSM_INVALID_ARGUMENT, "operation 5");
+}
+
 static void test_dtypes(void **state) {
   fixture *f = *state;
   bsm_network *net = f->net;
@@ -574,9 +595,10 @@ int main(void) {
       TEST(test_convolution),      TEST(test_window_overflow),
       TEST(test_shuffle),          TEST(test_slice),
       TEST(test_scatter),          TEST(test_gather),
-      TEST(test_reduce_and_top_k), TEST(test_dtypes),
-      TEST(test_others),           TEST(test_recurrent),
-      TEST(test_quantization),     TEST(test_floating_dtypes),
+      TEST(test_reduce_and_top_k), TEST(test_scan),
+      TEST(test_dtypes),           TEST(test_others),
+      TEST(test_recurrent),        TEST(test_quantization),
+      TEST(test_floating_dtypes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

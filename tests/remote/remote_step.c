@@ -21,6 +21,7 @@ typedef struct remote_step {
 static bool takes_kind(bsm_step_kind kind) {
   switch (kind) {
     case BSM_STEP_TOP_K:
+    case BSM_STEP_SCAN:
     case BSM_STEP_RESIZE:
     case BSM_STEP_RECURRENT:
     case BSM_STEP_SCATTER:

@@ -49,6 +49,8 @@ static void test_every_version(void **state) {
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_2_signed.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_3.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_3_signed.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_4.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_4_signed.bsm");
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax, normalisation, reductions, top-k. */
+/* Softmax, normalisation, reductions, top-k, scans. */
 #include "aten/tensor.h"
 #include "backend/checks/checks.h"
 
@@ -86,4 +86,27 @@ bsm_status bsm_check_top_k(const bsm_plan *plan, const bsm_plan_step *step) {
   expected.dims.d[p->axis] = p->k;
   BSM_TRY(bsm_check_same_dims(v, &expected, "values"));
   return bsm_check_same_dims(i, &expected, "indices");
+}
+
+bsm_status bsm_check_scan(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_scan *p = &step->params->scan;
+  const bool has_indices =
+      p->operation == BSM_SCAN_MAX || p->operation == BSM_SCAN_MIN;
+  BSM_TRY(bsm_check_counts(step, 1, has_indices ? 2 : 1));
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  BSM_TRY(bsm_check_axis(x, p->axis));
+  BSM_TRY(bsm_check_dtype(y, x->dtype, "values"));
+  BSM_TRY(bsm_check_same_dims(y, x, "values"));
+  if (p->operation < BSM_SCAN_SUM || p->operation > BSM_SCAN_LOG_SUM_EXP ||
+      x->dtype == BSM_DTYPE_BOOL ||
+      (p->operation == BSM_SCAN_LOG_SUM_EXP &&
+       !bsm_dtype_is_floating(x->dtype))) {
+    return BSM_FAIL(BSM_CORRUPT, "scan: operation %d of %s", p->operation,
+                    bsm_dtype_name(x->dtype));
+  }
+  if (!has_indices) return BSM_OK;
+  const bsm_plan_tensor *i = bsm_step_output(plan, step, 1);
+  BSM_TRY(bsm_check_dtype(i, BSM_DTYPE_INT64, "indices"));
+  return bsm_check_same_dims(i, x, "indices");
 }

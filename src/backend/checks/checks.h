@@ -79,6 +79,8 @@ BSM_NODISCARD bsm_status bsm_check_reduce(const bsm_plan *plan,
                                           const bsm_plan_step *step);
 BSM_NODISCARD bsm_status bsm_check_top_k(const bsm_plan *plan,
                                          const bsm_plan_step *step);
+BSM_NODISCARD bsm_status bsm_check_scan(const bsm_plan *plan,
+                                        const bsm_plan_step *step);
 /* Indices are looked at when the step runs. */
 BSM_NODISCARD bsm_status bsm_check_gather(const bsm_plan *plan,
                                           const bsm_plan_step *step);

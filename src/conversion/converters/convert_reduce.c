@@ -429,49 +429,6 @@ static bsm_status convert_logsumexp(bsm_conversion_ctx *ctx,
   return bsm_emit_output(ctx, node, 0, out);
 }
 
-/* What PyTorch's CPU accumulates in. */
-static bsm_dtype accumulated_in(bsm_dtype dtype) {
-  if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
-    return BSM_DTYPE_FLOAT;
-  }
-  return dtype == BSM_DTYPE_FLOAT ? BSM_DTYPE_DOUBLE : dtype;
-}
-
-/* cumsum and cumprod by doubling: after step s, each element holds the result
- * of the s elements up to it. */
-static bsm_status convert_cumulative(bsm_conversion_ctx *ctx,
-                                     const bsm_node *node,
-                                     const bsm_args *args) {
-  enum { SELF, DIM, DTYPE };
-  bsm_element_wise_operation operation =
-      (bsm_element_wise_operation)bsm_args_variant(args);
-  bsm_itensor *x = accumulate_dtype(ctx, args, DTYPE,
-                                    bsm_arg_itensor_or_freeze(ctx, args, SELF));
-  int32_t axis;
-  if (!x || !bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(x),
-                          &axis)) {
-    return bsm_ctx_take_error(ctx);
-  }
-  int64_t size = bsm_rank(x) ? x->dims.d[axis] : 1;
-  double neutral = operation == BSM_ELEMENT_WISE_SUM ? 0 : 1;
-  const bsm_dtype dtype = x->dtype;
-  x = bsm_emit_cast(ctx, x, accumulated_in(dtype));
-  for (int64_t step = 1; x && step < size; step *= 2) {
-    bsm_dims start = x->dims, stride = x->dims;
-    for (int32_t i = 0; i < start.rank; i++) {
-      start.d[i] = 0;
-      stride.d[i] = 1;
-    }
-    start.d[axis] = -step;
-    bsm_layer *shift =
-        bsm_network_add_slice(ctx->net, x, start, x->dims, stride);
-    bsm_slice_set_mode(shift, BSM_PADDING_CONSTANT, neutral);
-    x = bsm_emit_binary(ctx, x, bsm_emit(ctx, shift), operation);
-  }
-  if (x) x = bsm_emit_cast(ctx, x, dtype);
-  return bsm_emit_output(ctx, node, 0, x);
-}
-
 /* nansum: NaN counts as 0; the sum itself is convert_sum's. */
 static bsm_status convert_nansum(bsm_conversion_ctx *ctx, const bsm_node *node,
                                  const bsm_args *args) {
@@ -729,9 +686,5 @@ static const bsm_conversion_pattern patterns[] = {
      convert_kthvalue, 0},
     {"aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
      convert_logsumexp, 0},
-    {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     convert_cumulative, BSM_ELEMENT_WISE_SUM},
-    {"aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     convert_cumulative, BSM_ELEMENT_WISE_PROD},
 };
 BSM_CONVERTER_TABLE(reduce, patterns);

@@ -143,6 +143,9 @@ DEVICE double shuffle_xor(double x, int lane) {
 DEVICE i64 shuffle_xor(i64 x, int lane) {
   return __shfl_xor_sync(0xffffffffu, x, lane);
 }
+DEVICE i64 shuffle(i64 x, int lane) {
+  return __shfl_sync(0xffffffffu, x, lane);
+}
 DEVICE float shuffle(float x, int lane) {
   return __shfl_sync(0xffffffffu, x, lane);
 }

@@ -177,6 +177,20 @@ typedef struct bsm_cuda_top_k {
   bsm_cuda_u64 scratch; /* room pairs for each block; 0: in shared memory */
 } bsm_cuda_top_k;
 
+/* Rows along an axis: the output's values, the input, the output's indices. A
+ * row is `chunks` pieces of `chunk` elements. */
+typedef enum bsm_cuda_scan_phase {
+  BSM_CUDA_SCAN_ROWS,   /* elements of whole rows */
+  BSM_CUDA_SCAN_TOTALS, /* totals of chunks */
+  BSM_CUDA_SCAN_PREFIX, /* totals of all chunks before each */
+  BSM_CUDA_SCAN_CHUNKS  /* elements of chunks */
+} bsm_cuda_scan_phase;
+typedef struct bsm_cuda_scan {
+  bsm_cuda_nested rows; /* operands 0, 1, 2; the axis is the inner loop */
+  bsm_cuda_i64 chunk, chunks, phase;
+  bsm_cuda_u64 totals; /* [rows][chunks] numbers with their index */
+} bsm_cuda_scan;
+
 typedef struct bsm_cuda_resize {
   bsm_cuda_elements e; /* over all dims but the resized ones */
   bsm_cuda_i64 in[3], out[3], x_stride[3], y_stride[3];

@@ -18,6 +18,7 @@
   X(NORMALIZATION)             \
   X(REDUCE)                    \
   X(TOP_K)                     \
+  X(SCAN)                      \
   X(GATHER)                    \
   X(COPY)                      \
   X(FILL)                      \

@@ -110,6 +110,7 @@ static bool has_kernel(const bsm_layer *layer) {
     case BSM_LAYER_GATHER:
     case BSM_LAYER_SCATTER:
     case BSM_LAYER_TOP_K:
+    case BSM_LAYER_SCAN:
     case BSM_LAYER_RESIZE:
     case BSM_LAYER_ATTENTION:
     case BSM_LAYER_RECURRENT:

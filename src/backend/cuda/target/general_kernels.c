@@ -31,6 +31,7 @@ static const row rows[] = {
     {"reduce", "-DK_FROM=%s -DK_TO=%s", {HELD}},
     {"resize", "-DK_T=%s", {HELD}},
     {"scatter", "-DK_T=%s -DK_I=any_i64", {HELD}},
+    {"scan", "-DK_T=%s", {"any_f32", "any_f64", "any_i64"}},
     {"softmax", "-DK_FROM=%s -DK_TO=%s", {HELD_FLOATS}},
     {"states", "-DK_T=%s", {HELD_FLOATS}},
     {"top_k", "-DK_T=%s", {HELD}},
