@@ -116,7 +116,19 @@ static bsm_status emit_outputs(bsm_emitter *e, uint32_t *outputs) {
   return BSM_OK;
 }
 
+/* Whether a name is one that the network made up, by its address. */
+static bsm_status find_made_up(const bsm_emitter *e, bsm_ptrmap *out) {
+  for (size_t i = 0; i < e->net->tensors.len; i++) {
+    bsm_itensor *t = e->net->tensors.items[i];
+    if (!t->made_up) continue;
+    BSM_TRY_ALLOC(bsm_ptrmap_set(e->scratch, out, t->made_up, t));
+  }
+  return BSM_OK;
+}
+
 static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
+  bsm_ptrmap made_up = {0};
+  BSM_TRY(find_made_up(e, &made_up));
   plan->tensor_count = (uint32_t)e->tensors.len;
   plan->tensors =
       BSM_NEW_ARRAY(e->arena, bsm_plan_tensor, plan->tensor_count + 1u);
@@ -125,7 +137,8 @@ static bsm_status finish_tensors(bsm_emitter *e, bsm_plan *plan) {
     const bsm_build_tensor *t = &e->tensors.items[i];
     const bsm_buffer *buffer = &e->buffers.items[t->buffer];
     bsm_plan_tensor *out = &plan->tensors[i];
-    out->name = bsm_arena_strdup(e->arena, t->name ? t->name : "");
+    const bool given = t->name && !bsm_ptrmap_get(&made_up, t->name);
+    out->name = bsm_arena_strdup(e->arena, given ? t->name : "");
     BSM_TRY_ALLOC(out->name);
     out->dtype = t->dtype;
     out->dims = t->layout.dims;
@@ -259,7 +272,11 @@ static bsm_status emit_network(bsm_emitter *e, bsm_plan *plan) {
     BSM_TRY(emit_input(e, i, &inputs[i]));
   }
   for (size_t i = 0; i < net->layers.len; i++) {
-    BSM_TRY(bsm_build_layer(e, net->layers.items[i]));
+    bsm_layer *layer = net->layers.items[i];
+    layer->name = bsm_layer_full_name(layer);
+    BSM_TRY_ALLOC(layer->name);
+    layer->names_before = layer->names_after = NULL;
+    BSM_TRY(bsm_build_layer(e, layer));
   }
   BSM_TRY(emit_outputs(e, outputs));
   BSM_TRY(bsm_plan_memory(e, plan->workspace_size));

@@ -78,8 +78,7 @@ bsm_status bsm_pass_fold_scale(const bsm_target *target, bsm_network *net,
       continue;
     }
     BSM_TRY(fold(net, conv, scale));
-    scale->removed = true;
-    BSM_TRY(bsm_uses_replace(net, scratch, &uses, scale->outputs.items[0], in));
+    BSM_TRY(bsm_uses_absorb(net, scratch, &uses, conv, scale));
   }
   return BSM_OK;
 }

@@ -389,7 +389,10 @@ static bsm_status merge_once(state *s, bsm_layer *layer, bsm_uses *uses,
     return BSM_OK;
   }
   BSM_TRY(install(s, layer, &m, result));
-  for (size_t i = 0; i < merged_count; i++) inherit(uses, merged[i], layer);
+  for (size_t i = merged_count; i-- > 0;) {
+    BSM_TRY(bsm_layer_name_before(layer, merged[i]));
+    inherit(uses, merged[i], layer);
+  }
   return BSM_OK;
 }
 

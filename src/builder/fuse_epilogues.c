@@ -142,11 +142,7 @@ static bsm_status fuse_next(bsm_network *net, bsm_arena *scratch, bsm_layer *op,
   if (!*done && !epilogue_of(op)->has_residual) {
     BSM_TRY(fuse_residual(net, uses, op, next, done));
   }
-  if (*done) {
-    next->removed = true;
-    BSM_TRY(bsm_uses_replace(net, scratch, uses, next->outputs.items[0], out));
-  }
-  return BSM_OK;
+  return *done ? bsm_uses_absorb(net, scratch, uses, op, next) : BSM_OK;
 }
 
 bsm_status bsm_pass_fuse_epilogues(const bsm_target *target, bsm_network *net,

@@ -105,6 +105,10 @@ bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
   cast->source = layer->source;
   layer->outputs.items[0] = sum;
   sum->producer = layer;
+  /* An integer that wraps around is another value before. */
+  if (bsm_dtype_is_floating(dtype) && bsm_dtype_is_floating(stored)) {
+    sum->name = old->name;
+  }
   sum->dtype = dtype;
   sum->dims = old->dims;
   cast->outputs.items[0] = old;

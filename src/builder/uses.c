@@ -2,6 +2,8 @@
 /* The use index of a network, replacement and sweeping. */
 #include "builder/uses.h"
 
+#include <string.h>
+
 bsm_status bsm_uses_compute(const bsm_network *net, bsm_arena *arena,
                             bsm_uses *out) {
   const size_t n = net->tensors.len + 1;
@@ -73,6 +75,53 @@ bsm_status bsm_uses_replace(bsm_network *net, bsm_arena *arena, bsm_uses *uses,
     uses->is_output[from->id] = false;
   }
   return BSM_OK;
+}
+
+/* The most bytes of names that a layer gets from its parts: more tell nobody
+ * anything. */
+#define MAX_NAMES 1024
+
+/* Two lists of names, each of which may be NULL. */
+static bsm_status join(bsm_arena *arena, const char *first, const char *second,
+                       const char **out) {
+  *out = first ? first : second;
+  if (!first || !second || strlen(first) + strlen(second) > MAX_NAMES) {
+    return BSM_OK;
+  }
+  *out = bsm_arena_printf(arena, "%s + %s", first, second);
+  return *out ? BSM_OK : BSM_FAIL_OOM();
+}
+
+static bsm_status all_names(const bsm_layer *layer, const char **out) {
+  bsm_arena *arena = layer->net->arena;
+  BSM_TRY(join(arena, layer->names_before, layer->name, out));
+  return join(arena, *out, layer->names_after, out);
+}
+
+bsm_status bsm_layer_name_before(bsm_layer *layer, const bsm_layer *part) {
+  const char *names;
+  BSM_TRY(all_names(part, &names));
+  return join(layer->net->arena, names, layer->names_before,
+              &layer->names_before);
+}
+
+const char *bsm_layer_full_name(const bsm_layer *layer) {
+  const char *names;
+  bsm_status status = all_names(layer, &names);
+  if (!status) return names ? names : "";
+  bsm_status_free(status);
+  return NULL;
+}
+
+bsm_status bsm_uses_absorb(bsm_network *net, bsm_arena *arena, bsm_uses *uses,
+                           bsm_layer *layer, bsm_layer *next) {
+  const char *names;
+  bsm_itensor *out = layer->outputs.items[0];
+  next->removed = true;
+  out->name = next->outputs.items[0]->name;
+  BSM_TRY(all_names(next, &names));
+  BSM_TRY(join(net->arena, layer->names_after, names, &layer->names_after));
+  return bsm_uses_replace(net, arena, uses, next->outputs.items[0], out);
 }
 
 bsm_status bsm_network_sweep(bsm_network *net, bsm_arena *arena) {

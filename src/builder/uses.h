@@ -27,6 +27,19 @@ BSM_NODISCARD bsm_status bsm_uses_replace(bsm_network *net, bsm_arena *arena,
                                           bsm_uses *uses, bsm_itensor *from,
                                           bsm_itensor *to);
 
+/* `next` has become part of `layer`, whose output it read alone: removes it,
+ * and lets its readers read that output, which is now its own result and has
+ * its name. */
+BSM_NODISCARD bsm_status bsm_uses_absorb(bsm_network *net, bsm_arena *arena,
+                                         bsm_uses *uses, bsm_layer *layer,
+                                         bsm_layer *next);
+/* Adds the names of a layer that has become part of `layer`, and computes what
+ * that one read. */
+BSM_NODISCARD bsm_status bsm_layer_name_before(bsm_layer *layer,
+                                               const bsm_layer *part);
+/* The name of the layer with those of its parts; NULL: out of memory. */
+const char *bsm_layer_full_name(const bsm_layer *layer);
+
 /* Drops removed layers, and layers that nothing needs. */
 BSM_NODISCARD bsm_status bsm_network_sweep(bsm_network *net, bsm_arena *arena);
 

@@ -16,6 +16,7 @@ struct bsm_itensor {
   bsm_network *net;
   uint32_t id;
   const char *name;
+  const char *made_up; /* the name, while nobody has given another */
   bsm_dtype dtype;
   bsm_dims dims;
   bsm_layer *producer; /* NULL for network inputs */
@@ -117,6 +118,9 @@ struct bsm_layer {
   bsm_layer_kind kind;
   uint32_t id;
   const char *name;
+  /* Names of layers that passes have made part of this one, whose work comes
+   * before and after its own: separated by " + ", or NULL. */
+  const char *names_before, *names_after;
   const char *source;      /* where in the model it comes from, or NULL */
   const char *scope;       /* the path of its submodule, "layer1.0", or NULL */
   bsm_precision precision; /* decided by the builder; NONE: not yet */

@@ -55,6 +55,7 @@ static bsm_itensor *new_tensor(bsm_network *net, bsm_dtype dtype,
   tensor->net = net;
   tensor->id = net->next_tensor_id++;
   tensor->name = bsm_arena_printf(net->arena, "t%u", (unsigned)tensor->id);
+  tensor->made_up = tensor->name;
   tensor->dtype = dtype;
   tensor->dims = dims;
   if (!tensor->name || !bsm_vec_push(net->arena, &net->tensors, tensor)) {

@@ -167,9 +167,15 @@ static const char *print(const bsm_plan *plan) {
   return text.data;
 }
 
+/* The step that runs a layer, alone or with others behind it. */
 static const bsm_plan_step *step_named(const bsm_plan *plan, const char *name) {
+  const size_t length = strlen(name);
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    if (strcmp(plan->steps[i].name, name) == 0) return &plan->steps[i];
+    const char *own = plan->steps[i].name;
+    if (strncmp(own, name, length) == 0 &&
+        (!own[length] || strncmp(own + length, " + ", 3) == 0)) {
+      return &plan->steps[i];
+    }
   }
   fail_msg("no step %s", name);
   return NULL;
