@@ -181,6 +181,16 @@ typedef struct bsm_precision_override {
   bsm_precision precision;
 } bsm_precision_override;
 
+typedef enum bsm_reference {
+  /* Operators call the reference library, which computes as PyTorch does, one
+   * by one: nothing is fused. Those that it lacks become layers. */
+  BSM_REFERENCE_LIBRARY = 1,
+  /* Floating point is computed in float64; inputs and outputs have the model's
+   * dtypes. What cannot be computed in float64 is computed as the model says.
+   */
+  BSM_REFERENCE_DOUBLE = 2
+} bsm_reference;
+
 typedef struct bsm_compile_options {
   size_t struct_size; /* set by BSM_COMPILE_OPTIONS_INIT */
   const char *method; /* NULL: "forward"; "encoder.forward" of a submodule */
@@ -255,6 +265,9 @@ typedef struct bsm_compile_options {
   /* An override that the target cannot follow is BSM_UNSUPPORTED; otherwise it
    * is a warning, and the layer computes in a precision that the target has. */
   bool obey_precisions;
+  /* How to compute what others are compared with: bits of bsm_reference. Such
+   * an engine is slow. */
+  uint64_t reference;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)
 

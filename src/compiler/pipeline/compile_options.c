@@ -11,6 +11,11 @@ bsm_status bsm_compile_options_resolve(const bsm_module *module,
                                        bsm_compile_options *out) {
   *out = (bsm_compile_options)BSM_COMPILE_OPTIONS_INIT;
   BSM_TRY(bsm_options_copy(out, sizeof(*out), given, "bsm_compile_options"));
+  if (out->reference &
+      ~(uint64_t)(BSM_REFERENCE_LIBRARY | BSM_REFERENCE_DOUBLE)) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "options.reference has bits that this version lacks");
+  }
   if (!out->logger) out->logger = module->logger;
   if (!out->allocator) out->allocator = module->allocator;
   return BSM_OK;

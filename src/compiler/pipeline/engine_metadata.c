@@ -59,6 +59,14 @@ static bsm_status add_overrides(bsm_arena *arena, bsm_metadata_vec *out,
              : BSM_OK;
 }
 
+static bsm_status add_reference(bsm_arena *arena, bsm_metadata_vec *out,
+                                const bsm_compile_options *options) {
+  static const char *const names[] = {NULL, "library", "double",
+                                      "library, double"};
+  const char *name = names[options->reference & 3];
+  return name ? add(arena, out, "options.reference", name) : BSM_OK;
+}
+
 /* Limits that influence the engine, when they are not the defaults. */
 static bsm_status add_limits(bsm_arena *arena, bsm_metadata_vec *out,
                              const bsm_limits *given) {
@@ -111,6 +119,7 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
     BSM_TRY(add(arena, out, "options.precisions", text));
   }
   BSM_TRY(add_overrides(arena, out, options));
+  BSM_TRY(add_reference(arena, out, options));
   return add_limits(arena, out, &module->cx->limits);
 }
 

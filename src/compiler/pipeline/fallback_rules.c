@@ -44,6 +44,7 @@ struct bsm_fallback_rules {
   BSM_VEC(module_rule) modules;
   BSM_VEC(module_path) tree;
   const char *what; /* the names are of, for messages */
+  bool all;         /* every operator that the library has */
 };
 
 /* ---- operators ---- */
@@ -265,6 +266,7 @@ bsm_status bsm_fallback_rules_create(bsm_module *module,
   rules->arena = arena;
   rules->aten = module->aten;
   rules->what = "fallback module";
+  rules->all = options->reference & BSM_REFERENCE_LIBRARY;
   if ((options->fallback_op_count && !options->fallback_ops) ||
       (options->fallback_module_count && !options->fallback_modules)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -302,11 +304,14 @@ static const char *reason_of(const bsm_fallback_rules *rules,
 
 const char *bsm_fallback_rule_of(const bsm_fallback_rules *rules,
                                  const bsm_node *node) {
-  if (!rules || (!rules->ops.len && !rules->modules.len)) return NULL;
+  if (!rules) return NULL;
+  if (!rules->all && !rules->ops.len && !rules->modules.len) return NULL;
   if (!node->schema || node->blocks.len) return NULL;
   const bsm_aten_op *op =
       bsm_aten_find(rules->aten, bsm_str_of(node->schema->qualified));
-  return op && !bsm_op_refusal(op) ? reason_of(rules, node) : NULL;
+  if (!op || bsm_op_refusal(op)) return NULL;
+  return rules->all ? "left to the reference library by the option reference"
+                    : reason_of(rules, node);
 }
 
 /* Counts the nodes that each rule matches. */

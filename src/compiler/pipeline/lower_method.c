@@ -3,6 +3,8 @@
  * result the outputs of the graph. */
 #include "compiler/pipeline/lower_method.h"
 
+#include "lowering/widen_floats.h"
+
 static bsm_status dump_graph(void *user, const char *pass,
                              const bsm_graph *graph) {
   const bsm_compile_options *options = user;
@@ -175,5 +177,8 @@ bsm_status bsm_lower_method(bsm_module *module,
   BSM_TRY(set_outputs(out));
   BSM_TRY(bsm_describe_outputs(&module->arena, out, io));
   out->input_names = io->input_names;
+  if (options->reference & BSM_REFERENCE_DOUBLE) {
+    BSM_TRY(bsm_widen_floats(out->graph, module->aten));
+  }
   return bsm_graph_verify(out->graph);
 }
