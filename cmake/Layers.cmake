@@ -171,7 +171,8 @@ set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/caches.c
 foreach(family IN LISTS BSM_SMALL_FAMILIES)
   list(APPEND BSM_SMALL_FILES aten/ops/aten_${family}.c)
 endforeach()
-list(APPEND BSM_SMALL_FILES runtime/program/run_result.c runtime/program/liveness.c
+list(APPEND BSM_SMALL_FILES runtime/plan/kept_tensors.c
+     runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
      aten/complex_math.c aten/linalg.c)
 foreach(folder IN ITEMS backend/checks backend/cuda backend/cuda/steps engine

@@ -35,6 +35,7 @@ bsm_status results(const bsm_engine *engine) {
   bsm_step_trial trial = BSM_STEP_TRIAL_INIT;
   bsm_engine_layer layer = BSM_ENGINE_LAYER_INIT;
   bsm_step_profile profile = BSM_STEP_PROFILE_INIT;
+  bsm_kept_tensor kept = BSM_KEPT_TENSOR_INIT;
   bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
   BSM_TRY(bsm_engine_input(engine, 0, &binding));
   BSM_TRY_NOTE(bsm_engine_memory(engine, 1, &memory), "of %s",
@@ -42,7 +43,7 @@ bsm_status results(const bsm_engine *engine) {
   BSM_TRY_ALLOC(binding.name);
   if (!parameter.struct_size || !op.struct_size || !step.struct_size ||
       !trial.struct_size || !layer.struct_size || !profile.struct_size ||
-      !info.struct_size) {
+      !info.struct_size || !kept.struct_size) {
     return BSM_FAIL_OOM();
   }
   return BSM_FAIL(BSM_UNSUPPORTED, "%s", bsm_dims_str(binding.dims));

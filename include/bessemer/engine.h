@@ -335,11 +335,15 @@ typedef struct bsm_context_options {
    * addresses; four sets of addresses are remembered for each plan. The results
    * are the same. true: steps are given one by one. */
   bool no_graphs;
+  /* Copies what each step computes, of at most so many bytes in a run, for
+   * bsm_context_tensor; then each run waits for every step. 0: nothing is
+   * copied. */
+  uint64_t keep_tensors;
 } bsm_context_options;
 #define BSM_CONTEXT_OPTIONS_INIT                                               \
   {                                                                            \
     sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false, NULL, \
-        NULL, 0, 0, 0, NULL, false                                             \
+        NULL, 0, 0, 0, NULL, false, 0                                          \
   }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 
@@ -481,6 +485,37 @@ BSM_API size_t bsm_context_profile_count(const bsm_context *context);
 BSM_API BSM_NODISCARD bsm_status bsm_context_profile(const bsm_context *context,
                                                      size_t index,
                                                      bsm_step_profile *out);
+
+/* ---- what a run computes on the way ---- */
+
+/* A tensor that the last run has computed. */
+typedef struct bsm_kept_tensor {
+  size_t struct_size; /* set by BSM_KEPT_TENSOR_INIT */
+  /* As the value is called in the model: "relu_1". Values that the builder has
+   * fused away have none; "" for what only the builder knows, and for what the
+   * engine's program computes outside of plans. */
+  const char *name;
+  const char *layers; /* as the name of the step (bsm_step_info) */
+  const char *kind;   /* "convolution"; "call" when it was no step */
+  const char *tactic; /* with its kernel; "" when it was no step */
+  size_t step;        /* as in bsm_engine_step; SIZE_MAX: none of them */
+  bsm_array array;    /* contiguous, in the host's memory */
+} bsm_kept_tensor;
+#define BSM_KEPT_TENSOR_INIT BSM_SIZED_INIT(bsm_kept_tensor)
+
+/* How many tensors the last run of a context with options.keep_tensors has
+ * computed. They are in the order in which they were, also when the run has
+ * failed, and stay until the next run. A value that is computed several times,
+ * in a loop, is there several times. */
+BSM_API size_t bsm_context_tensor_count(const bsm_context *context);
+/* BSM_OUT_OF_RANGE: there is no such index. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_tensor(const bsm_context *context,
+                                                    size_t index,
+                                                    bsm_kept_tensor *out);
+/* The index of the first tensor of that name.
+ * BSM_NOT_FOUND: the last run has computed none; the message has names. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_find_tensor(
+    const bsm_context *context, const char *name, size_t *out);
 
 BSM_EXTERN_C_END
 

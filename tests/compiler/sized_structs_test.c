@@ -51,6 +51,7 @@ static int set_up(void **state) {
   options.no_timing = true;
   running.threads = 1;
   running.profile = true;
+  running.keep_tensors = UINT64_MAX;
   check(bsm_module_load_memory(text, strlen(text), "m.ir", NULL, &f.module));
   check(bsm_compile(f.module, &options, &f.engine));
   check(bsm_context_create(f.engine, &running, &f.context));
@@ -82,6 +83,7 @@ FILLER(run_output, bsm_context_output_binding(f->context, 0, out))
 FILLER(memory, bsm_engine_memory(f->engine, 1, out))
 FILLER(step, bsm_engine_step(f->engine, 0, out))
 FILLER(profile, bsm_context_profile(f->context, 0, out))
+FILLER(kept_tensor, bsm_context_tensor(f->context, 0, out))
 FILLER(operator_info, bsm_operator_list_get(f->operators, 0, out))
 FILLER(structure,
        bsm_structure_describe(bsm_engine_output_structure(f->engine), out))
@@ -113,6 +115,7 @@ static const filler fillers[] = {
     ROW(bsm_engine_memory_info, memory, weights, scratch, device_weights),
     ROW(bsm_step_info, step, name, flops, trial_count),
     ROW(bsm_step_profile, profile, name, runs, bytes),
+    ROW(bsm_kept_tensor, kept_tensor, layers, step, array.device),
     ROW(bsm_operator_info, operator_info, schema, runs, why),
     ROW(bsm_structure_info, structure, kind, binding, dims),
 };

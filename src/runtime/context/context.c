@@ -108,7 +108,8 @@ static bsm_status init_context(bsm_context *context,
       .workspace = options->workspace,
       .workspace_size = options->workspace_size,
       .stream = options->stream,
-      .no_graphs = options->no_graphs};
+      .no_graphs = options->no_graphs,
+      .keep_tensors = options->keep_tensors};
   bsm_memory_need need = {{0}, {0}};
   BSM_TRY(bsm_execution_open(context->engine, &running, &context->execution));
   report_target(context, options->logger);

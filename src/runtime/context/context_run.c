@@ -185,6 +185,7 @@ static bsm_status bind_inputs(bsm_context *context, const bsm_array **given,
   const bsm_plan *plan = context->engine->plan;
   bsm_context_choice choice;
   context->has_outputs = false;
+  bsm_kept_clear(&context->execution.kept);
   context->result = (bsm_run_result){0};
   bsm_arena_destroy(&context->result_arena);
   BSM_TRY(bsm_check_count("input", count, plan->input_count));

@@ -53,8 +53,9 @@ bsm_status bsm_execution_open(const bsm_engine *engine,
       .env = bsm_engine_step_env(engine),
       .isa = options->isa == BSM_ISA_DETECT ? bsm_isa_detect() : options->isa,
       .profile = options->profile,
-      .no_graphs = options->no_graphs};
+      .no_graphs = options->no_graphs || options->keep_tensors};
   bsm_arena_init(&out->step_arena, options->allocator);
+  bsm_kept_init(&out->kept, options->allocator, options->keep_tensors);
   BSM_TRY(check_device(engine));
   /* A first block is kept, so that calls with small results need not allocate.
    */
@@ -82,6 +83,7 @@ void bsm_execution_close(bsm_execution *e) {
     e->env.ops[i]->stream_destroy(e->env.streams[i]);
   }
   bsm_thread_pool_destroy(e->own_pool);
+  bsm_kept_clear(&e->kept);
   bsm_arena_destroy(&e->step_arena);
 }
 

@@ -5,6 +5,7 @@
 #define BSM_RUNTIME_PLAN_EXECUTION_H_
 
 #include "runtime/engine/engine.h"
+#include "runtime/plan/kept_tensors.h"
 #include "runtime/plan/workspace.h"
 
 typedef struct bsm_execution_options {
@@ -20,6 +21,7 @@ typedef struct bsm_execution_options {
   void *workspace;
   size_t workspace_size;
   void *stream;
+  uint64_t keep_tensors; /* bytes; 0: none is kept */
 } bsm_execution_options;
 
 typedef struct bsm_execution {
@@ -30,6 +32,7 @@ typedef struct bsm_execution {
   bsm_thread_pool *own_pool; /* NULL when the pool is the caller's */
   bsm_arena step_arena;
   bsm_event *transferred; /* after the last transfer; NULL: no device */
+  bsm_kept_tensors kept;  /* max_bytes 0: nothing is kept */
   uint64_t waits;         /* how often the execution was waited for */
   uint32_t isa;
   bool profile, no_graphs;

@@ -206,8 +206,21 @@ static bsm_status enqueue_meeting(const bsm_plan_runner *r, uint32_t i) {
                                      : BSM_OK;
 }
 
+/* Enqueues steps, and takes copies of what they compute. */
+static bsm_status enqueue_kept(const bsm_plan_runner *r, uint32_t from,
+                               uint32_t end) {
+  for (uint32_t i = from; i < end; i++) {
+    BSM_TRY(r->meets   ? enqueue_meeting(r, i)
+            : r->times ? enqueue_timed(r, i)
+                       : enqueue_step(r, i));
+    BSM_TRY(bsm_kept_take_step(&r->execution->kept, r, i));
+  }
+  return BSM_OK;
+}
+
 static bsm_status enqueue_steps(const bsm_plan_runner *r, uint32_t from,
                                 uint32_t end) {
+  if (r->execution->kept.max_bytes) return enqueue_kept(r, from, end);
   if (r->meets) {
     for (uint32_t i = from; i < end; i++) BSM_TRY(enqueue_meeting(r, i));
   } else if (r->times) {

@@ -129,6 +129,22 @@ static bsm_status plan_call(bsm_program_runner *r, const bsm_instruction *i,
   return bsm_program_run_planned(r, i, args, found);
 }
 
+/* Keeps the tensors among the results of a call. */
+static bsm_status keep_results(bsm_program_runner *r, const bsm_instruction *i,
+                               const bsm_ivalue *outs) {
+  const bsm_kept_tensor info = {
+      .layers = bsm_arena_printf(bsm_program_heap(r), "%s at %s", i->name,
+                                 i->source[0] ? i->source : "unknown place"),
+      .kind = "call",
+      .step = SIZE_MAX};
+  BSM_TRY_ALLOC(info.layers);
+  for (uint32_t k = 0; k < i->output_count; k++) {
+    if (outs[k].tag != BSM_IVALUE_TENSOR) continue;
+    BSM_TRY(bsm_kept_add(r->kept, &info, outs[k].u.tensor));
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
                                 const bsm_ivalue *args) {
   const size_t index = bsm_program_index(&r->walker, i);
@@ -155,5 +171,5 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
   for (uint32_t k = 0; k < i->output_count; k++) {
     r->walker.registers[i->outputs[k]] = outs[k];
   }
-  return BSM_OK;
+  return r->kept->max_bytes ? keep_results(r, i, outs) : BSM_OK;
 }
