@@ -5,7 +5,16 @@
 
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.c)
 list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/tools/main.c)
-add_library(bsm_tools STATIC ${tool_sources})
+set(pages ${PROJECT_BINARY_DIR}/pages.c)
+file(GLOB page_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/pages/*.html)
+add_custom_command(
+  OUTPUT ${pages}
+  COMMAND ${CMAKE_COMMAND} -DOUT=${pages}
+          -DFOLDER=${PROJECT_SOURCE_DIR}/tools/pages -P
+          ${PROJECT_SOURCE_DIR}/cmake/EmbedPages.cmake
+  DEPENDS ${page_sources} ${PROJECT_SOURCE_DIR}/cmake/EmbedPages.cmake
+  VERBATIM)
+add_library(bsm_tools STATIC ${tool_sources} ${pages})
 target_include_directories(bsm_tools PUBLIC ${PROJECT_SOURCE_DIR})
 target_compile_definitions(bsm_tools PRIVATE _GNU_SOURCE)
 target_link_libraries(bsm_tools PUBLIC bsm_options ZLIB::ZLIB)

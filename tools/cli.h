@@ -71,6 +71,10 @@ typedef struct bsm_cli {
   bool profile;
   bool times;
   bool plan;
+
+  /* Set by commands, not by options. */
+  uint64_t reference;    /* of compiling: bits of bsm_reference */
+  uint64_t keep_tensors; /* of a context: bytes */
 } bsm_cli;
 
 /* Rows for the `options` of an argp; their keys are handled by
@@ -389,6 +393,7 @@ bsm_size_text bsm_cli_size(uint64_t bytes);
 int bsm_cmd_compile(int argc, char **argv);
 int bsm_cmd_run(int argc, char **argv);
 int bsm_cmd_bench(int argc, char **argv);
+int bsm_cmd_diff(int argc, char **argv);
 int bsm_cmd_inspect(int argc, char **argv);
 int bsm_cmd_ops(int argc, char **argv);
 int bsm_cmd_targets(int argc, char **argv);

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void write_string(FILE *file, const char *text) {
+static void write_string(const bsm_json *json, const char *text) {
+  FILE *file = json->file;
   fputc('"', file);
   for (const char *p = text; *p; p++) {
     const unsigned char c = (unsigned char)*p;
@@ -14,7 +15,7 @@ static void write_string(FILE *file, const char *text) {
       fprintf(file, "\\%c", c);
     } else if (c == '\n') {
       fputs("\\n", file);
-    } else if (c < 0x20 || c > 0x7e) {
+    } else if (c < 0x20 || c > 0x7e || (c == '<' && json->in_page)) {
       /* Names may be any bytes: each is written as the code point of its
        * value, which keeps the document valid. */
       fprintf(file, "\\u%04x", c);
@@ -28,9 +29,11 @@ static void write_string(FILE *file, const char *text) {
 /* The comma, the line and the key in front of a value. */
 static void start_value(bsm_json *json, const char *key) {
   if (json->after_value) fputc(',', json->file);
-  if (json->depth) fprintf(json->file, "\n%*s", 2 * json->depth, "");
+  if (json->depth && !json->in_page) {
+    fprintf(json->file, "\n%*s", 2 * json->depth, "");
+  }
   if (key) {
-    write_string(json->file, key);
+    write_string(json, key);
     fputs(": ", json->file);
   }
   json->after_value = true;
@@ -45,15 +48,17 @@ void bsm_json_open(bsm_json *json, const char *key, char bracket) {
 
 void bsm_json_close(bsm_json *json, char bracket) {
   json->depth--;
-  if (json->after_value) fprintf(json->file, "\n%*s", 2 * json->depth, "");
+  if (json->after_value && !json->in_page) {
+    fprintf(json->file, "\n%*s", 2 * json->depth, "");
+  }
   fputc(bracket, json->file);
   json->after_value = true;
-  if (json->depth == 0) fputc('\n', json->file);
+  if (json->depth == 0 && !json->in_page) fputc('\n', json->file);
 }
 
 void bsm_json_string(bsm_json *json, const char *key, const char *value) {
   start_value(json, key);
-  write_string(json->file, value);
+  write_string(json, value);
 }
 
 void bsm_json_int(bsm_json *json, const char *key, int64_t value) {

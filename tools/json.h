@@ -13,6 +13,7 @@ typedef struct bsm_json {
   FILE *file;
   int depth;
   bool after_value; /* the next one needs a comma */
+  bool in_page;     /* for HTML: no "<", and no blanks for people */
 } bsm_json;
 
 /* `key` is NULL inside lists and at the top. */

@@ -13,6 +13,7 @@ static const struct {
     {"compile", bsm_cmd_compile, "turn a model into an engine file"},
     {"run", bsm_cmd_run, "run an engine or a model on arrays"},
     {"bench", bsm_cmd_bench, "measure how long running takes"},
+    {"diff", bsm_cmd_diff, "tell where two computations of a model depart"},
     {"inspect", bsm_cmd_inspect, "show what is in a model or an engine"},
     {"ops", bsm_cmd_ops, "list the operators that convert, or a model's"},
     {"targets", bsm_cmd_targets, "tell what this machine is as a target"},

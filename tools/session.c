@@ -61,6 +61,7 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->precision_override_count = cli->precision_overrides.len;
   out->obey_precisions = cli->obey_precision;
   out->min_block_size = (size_t)cli->min_block_size;
+  out->reference = cli->reference;
   out->truncate_long_and_double = cli->truncate;
   out->timing_cache = cli->timing_cache;
   out->logger = &cli->logger;
@@ -172,6 +173,7 @@ bsm_status bsm_session_open_context(bsm_cli *cli, bsm_session *session) {
   options.max_instructions = cli->max_instructions;
   options.max_run_bytes = cli->max_run_bytes;
   options.no_graphs = cli->no_graphs;
+  options.keep_tensors = cli->keep_tensors;
   return bsm_context_create(session->engine, &options, &session->context);
 }
 

@@ -10,13 +10,13 @@ fail() {
 }
 
 # expect CODE TEXT ARGUMENT...: the command exits with CODE and prints TEXT, on
-# the standard output when CODE is 0, else on the standard error alone.
+# the standard output when CODE is 0 (or 3: diff), else on the standard error.
 expect() {
   code=$1 text=$2
   shift 2
   "$bessemer" "$@" >out 2>err
   got=$?
   [ $got -eq "$code" ] || fail "exit code $got, not $code: $*"
-  if [ "$code" -eq 0 ]; then stream=out; else stream=err; fi
+  case $code in 0 | 3) stream=out ;; *) stream=err ;; esac
   [ -z "$text" ] || grep -qF -e "$text" $stream || fail "no '$text': $*"
 }
