@@ -27,7 +27,9 @@ from ._errors import (CorruptError, DataDependentError, DeviceError, Error,
 from . import _arrays  # noqa: F401  (sets up what reads arrays)
 from ._core import target_names as targets, target_text, version as _version
 from ._compile import Operator, Support, check_support, compile
-from ._engine import Binding, Engine, Memory, Profile, Step, load, public_key
+from ._diff import Difference, Differences, diff, record
+from ._engine import (Binding, Engine, Memory, Profile, Step, Tensor, load,
+                      public_key)
 from ._inputs import DEFAULT, Constant, Input
 from ._log import logger
 
@@ -35,10 +37,10 @@ __version__ = _version()
 
 __all__ = [
     "Binding", "Constant", "CorruptError", "DEFAULT", "DataDependentError",
-    "DeviceError", "Engine", "Error", "Input", "InternalError",
+    "DeviceError", "Difference", "Differences", "Engine", "Error", "Input", "InternalError",
     "InvalidArgumentError", "IoError", "LimitError", "Memory", "NotFoundError",
     "Operator", "OutOfMemoryError", "OutOfRangeError", "Profile", "RaisedError",
-    "Step", "Support", "UnsupportedError", "UntrustedError", "VersionError",
-    "check_support", "compile", "load", "logger", "public_key", "target_text",
-    "targets",
+    "Step", "Support", "Tensor", "UnsupportedError", "UntrustedError",
+    "VersionError", "check_support", "compile", "diff", "load", "logger",
+    "public_key", "record", "target_text", "targets",
 ]

@@ -72,6 +72,33 @@ class Step(NamedTuple):
     flops: float
     bytes: float
 
+class Tensor(NamedTuple):
+    name: str
+    layers: str
+    kind: str
+    tactic: str
+    step: Optional[int]
+    array: Any
+
+class Difference(NamedTuple):
+    layer: str
+    value: str
+    kind: str
+    source: str
+    shape: Tuple[int, ...]
+    error: float
+    rms_error: float
+    departs: bool
+    expected: Any
+    actual: Any
+
+class Differences(List[Difference]):
+    tolerance: float
+    @property
+    def first(self) -> Optional[Difference]: ...
+    @property
+    def worst(self) -> Optional[Difference]: ...
+
 class Profile(List[Step]):
     @property
     def seconds(self) -> float: ...
@@ -114,6 +141,7 @@ class Engine:
     def dump(self) -> str: ...
     def profile(self, *args: Any, iterations: int = ...,
                 **kwargs: Any) -> Profile: ...
+    def tensors(self, *args: Any, **kwargs: Any) -> List[Tensor]: ...
     def save(self, path: _Path) -> None: ...
     def to_bytes(self) -> bytes: ...
 
@@ -131,7 +159,11 @@ def compile(model: Any, inputs: Any = ..., precision: _Precisions = ...,
             fallback_ops: Iterable[str] = ...,
             fallback_modules: Iterable[str] = ..., min_block_size: int = ...,
             state_as_output: bool = ...,
-            model_name: Optional[str] = ...) -> Engine: ...
+            model_name: Optional[str] = ...,
+            reference: Optional[str] = ...) -> Engine: ...
+def diff(expected: Any, actual: Any, *args: Any,
+         tolerance: Optional[float] = ..., **kwargs: Any) -> Differences: ...
+def record(module: Any, *args: Any, **kwargs: Any) -> Dict[str, Any]: ...
 def check_support(model: Any, inputs: Any = ..., target: Optional[str] = ...,
                   *, kwarg_inputs: Optional[Mapping[str, Any]] = ...,
                   method: Optional[str] = ..., frontend: str = ...,

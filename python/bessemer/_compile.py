@@ -125,6 +125,14 @@ def _with_module(model, inputs, frontend, state_as_output, model_name, use):
     return opened(model)
 
 
+def _reference(name):
+    """The bits of bsm_reference."""
+    bits = {None: 0, "library": 1, "float64": 3}
+    if name not in bits:
+        raise ValueError(f"reference is 'library' or 'float64', not {name!r}")
+    return bits[name]
+
+
 # ---- the functions of the package ----
 
 def compile(model, inputs=None, precision=None, target=None, *,
@@ -133,7 +141,7 @@ def compile(model, inputs=None, precision=None, target=None, *,
             module_precisions=None, obey_precisions=False,
             truncate_long_and_double=False, require_full_compilation=False,
             fallback_ops=(), fallback_modules=(), min_block_size=0,
-            state_as_output=False, model_name=None):
+            state_as_output=False, model_name=None, reference=None):
     """Compiles a model into an Engine.
 
     model       the path or bytes of a TorchScript archive, of a program of
@@ -168,6 +176,10 @@ def compile(model, inputs=None, precision=None, target=None, *,
     state_as_output             results of programs that write to buffers become
                                 (result, state)
     model_name                  which model of a package with several
+    reference                   "library": compute with the reference library,
+                                operator by operator; "float64": the same in
+                                float64. Such engines are slow: `diff` is what
+                                they are for
 
     UnsupportedError: something in the model cannot run in an engine; the
     message names all of it. InvalidArgumentError: inputs contradict the model.
@@ -182,7 +194,8 @@ def compile(model, inputs=None, precision=None, target=None, *,
         require_full_compilation=require_full_compilation,
         fallback_ops=tuple(fallback_ops),
         fallback_modules=tuple(fallback_modules),
-        min_block_size=min_block_size, threads=threads, level=_log.level())
+        min_block_size=min_block_size, threads=threads, level=_log.level(),
+        reference=_reference(reference))
 
     def use(module):
         return module.compile(inputs=_inputs.specs(arguments), **options)
@@ -249,7 +262,7 @@ def check_support(model, inputs=None, target=None, *, kwarg_inputs=None,
             fallback_ops=tuple(known["fallback_ops"]),
             fallback_modules=tuple(known["fallback_modules"]),
             min_block_size=known["min_block_size"], threads=0,
-            level=_log.level())
+            level=_log.level(), reference=0)
         operators = [Operator(row["schema"], row["count"], row["runs"],
                               row["places"].splitlines(),
                               row["limits"].splitlines(), row["why"],

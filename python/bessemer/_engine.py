@@ -46,6 +46,19 @@ class Step(NamedTuple):
     bytes: float
 
 
+class Tensor(NamedTuple):
+    """A tensor that a run has computed on the way. `name` is that of the value
+    in the model, or "" where only the builder knows it; `layers` that of the
+    step; `step` its number, or None for what the engine's program calls. Arrays
+    of bfloat16 are widened to float32."""
+    name: str
+    layers: str
+    kind: str
+    tactic: str
+    step: Optional[int]
+    array: "numpy.ndarray"  # noqa: F821
+
+
 class Profile(list):
     """Steps in the order in which they run; str() makes a table of it."""
 
@@ -108,7 +121,7 @@ class Engine:
             self.prepare()
         return self._run(*args, **kwargs)
 
-    def _make_context(self, profile=False, stream=0):
+    def _make_context(self, profile=False, stream=0, keep=0):
         know_torch()
         result = self._result
         engine = weakref.ref(self)  # which goes when nobody calls it any more
@@ -119,7 +132,8 @@ class Engine:
             run_time=_structures.has_run_time_parts(result),
             threads=self._threads, level=_log.level(), profile=profile,
             stream=stream, max_run_bytes=self._options.get("max_run_bytes", 0),
-            max_instructions=self._options.get("max_instructions", 0))
+            max_instructions=self._options.get("max_instructions", 0),
+            keep_tensors=keep)
 
     def run_into(self, outputs, *args, **kwargs):
         """Runs on `args`, and writes the outputs, in the order of `outputs`,
@@ -193,6 +207,15 @@ class Engine:
         for _ in range(iterations):
             context(*args, **kwargs)
         return Profile(Step(*row) for row in context.profile())
+
+    def tensors(self, *args, **kwargs):
+        """Runs once on arrays of the host's memory, and returns copies of what
+        every step has computed, as a list of Tensor. What has been fused away
+        is not among them."""
+        context = self._make_context(keep=2**64 - 1)
+        context(*args, **kwargs)
+        return [Tensor(*row[:4], None if row[4] < 0 else row[4], row[5])
+                for row in context.tensors()]
 
     def __repr__(self):
         inputs = ", ".join(f"{b.name}: {b.dtype}{list(b.shape)}"

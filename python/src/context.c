@@ -282,6 +282,55 @@ static PyObject *context_profile(PyObject *self, PyObject *unused) {
   return rows;
 }
 
+/* NumPy has no bfloat16: it becomes float32, which holds all its values. */
+static void copy_elements(const bsm_array *from, void *to, size_t count) {
+  if (from->dtype != BSM_DTYPE_BFLOAT16) {
+    memcpy(to, from->data, count * bsm_dtype_size(from->dtype));
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    ((uint32_t *)to)[i] = (uint32_t)((const uint16_t *)from->data)[i] << 16;
+  }
+}
+
+static PyObject *kept_row(const bsm_kept_tensor *t) {
+  const bool widens = t->array.dtype == BSM_DTYPE_BFLOAT16;
+  const bsm_dtype dtype = widens ? BSM_DTYPE_FLOAT : t->array.dtype;
+  size_t count = 1;
+  for (int32_t i = 0; i < t->array.dims.rank; i++) {
+    count *= (size_t)t->array.dims.d[i];
+  }
+  bsmpy_result copy = {
+      .data = bsmpy_result_allocate(count * bsm_dtype_size(dtype)),
+      .dtype = dtype,
+      .dims = t->array.dims};
+  if (!copy.data) return PyErr_NoMemory();
+  copy_elements(&t->array, copy.data, count);
+  PyObject *array = bsmpy_result_array(&copy, BSMPY_NUMPY);
+  free(copy.data); /* unless the array has it */
+  if (!array) return NULL;
+  return Py_BuildValue(
+      "(ssssnN)", t->name, t->layers, t->kind, t->tactic,
+      t->step == SIZE_MAX ? (Py_ssize_t)-1 : (Py_ssize_t)t->step, array);
+}
+
+/* What the last run has computed on the way, copied. */
+static PyObject *context_tensors(PyObject *self, PyObject *unused) {
+  context *c = (context *)self;
+  PyObject *rows = PyList_New(0);
+  (void)unused;
+  take_lock(c);
+  for (size_t i = 0; rows && i < bsm_context_tensor_count(c->context); i++) {
+    bsm_kept_tensor t = BSM_KEPT_TENSOR_INIT;
+    bsm_status status = bsm_context_tensor(c->context, i, &t);
+    PyObject *row = status ? bsmpy_raise(status) : kept_row(&t);
+    if (!row || PyList_Append(rows, row) < 0) Py_CLEAR(rows);
+    Py_XDECREF(row);
+  }
+  PyThread_release_lock(c->lock);
+  return rows;
+}
+
 /* ---- life ---- */
 
 static bool create(context *c, bsm_context_options *options, int level) {
@@ -300,23 +349,24 @@ static bool create(context *c, bsm_context_options *options, int level) {
 }
 
 static int context_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"engine",           "bind",    "build",
-                          "run_device",       "flat",    "single",
-                          "run_time",         "threads", "level",
-                          "profile",          "stream",  "max_run_bytes",
-                          "max_instructions", NULL};
+  static char *names[] = {"engine",           "bind",         "build",
+                          "run_device",       "flat",         "single",
+                          "run_time",         "threads",      "level",
+                          "profile",          "stream",       "max_run_bytes",
+                          "max_instructions", "keep_tensors", NULL};
   context *c = (context *)self;
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
   int flat, single, run_time, level, profile;
-  unsigned long long stream, bytes, instructions;
+  unsigned long long stream, bytes, instructions, keep;
   if (c->context) {
     PyErr_SetString(PyExc_TypeError, "a context is made once");
     return -1;
   }
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "O!OOOpppiipKKK", names, bsmpy_engine_type, &c->engine,
+          args, kwargs, "O!OOOpppiipKKKK", names, bsmpy_engine_type, &c->engine,
           &c->bind, &c->build, &c->run_device, &flat, &single, &run_time,
-          &options.threads, &level, &profile, &stream, &bytes, &instructions)) {
+          &options.threads, &level, &profile, &stream, &bytes, &instructions,
+          &keep)) {
     c->engine = c->bind = c->build = c->run_device = NULL;
     return -1;
   }
@@ -331,6 +381,7 @@ static int context_init(PyObject *self, PyObject *args, PyObject *kwargs) {
   options.stream = (void *)(uintptr_t)stream;
   options.max_run_bytes = bytes;
   options.max_instructions = instructions;
+  options.keep_tensors = keep;
   return create(c, &options, level) ? 0 : -1;
 }
 
@@ -370,6 +421,7 @@ static PyMethodDef methods[] = {
     {"synchronize", context_synchronize, METH_NOARGS, NULL},
     {"output_shapes", context_output_shapes, METH_VARARGS, NULL},
     {"profile", context_profile, METH_NOARGS, NULL},
+    {"tensors", context_tensors, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {{Py_tp_init, (void *)context_init},

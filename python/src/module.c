@@ -139,18 +139,19 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
                           "min_block_size",
                           "threads",
                           "level",
+                          "reference",
                           NULL};
   PyObject *inputs = Py_None, *ops, *modules, *overrides;
   int obey, no_timing, truncate, full, threads, level;
-  unsigned precisions;
+  unsigned precisions, reference;
   Py_ssize_t block;
   bsm_compile_options *o = &c->options;
   *c = (compilation){.options = BSM_COMPILE_OPTIONS_INIT};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OzzIOppzppOOnii", names,
-                                   &inputs, &o->method, &o->target, &precisions,
-                                   &overrides, &obey, &no_timing,
-                                   &o->timing_cache, &truncate, &full, &ops,
-                                   &modules, &block, &threads, &level) ||
+  if (!PyArg_ParseTupleAndKeywords(
+          args, kwargs, "OzzIOppzppOOniiI", names, &inputs, &o->method,
+          &o->target, &precisions, &overrides, &obey, &no_timing,
+          &o->timing_cache, &truncate, &full, &ops, &modules, &block, &threads,
+          &level, &reference) ||
       !bsmpy_specs_read(inputs, &c->specs) || !read_overrides(c, overrides) ||
       !read_texts(c, ops, &c->ops, &o->fallback_op_count) ||
       !read_texts(c, modules, &c->modules, &o->fallback_module_count)) {
@@ -168,6 +169,7 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
   o->fallback_modules = c->modules;
   o->min_block_size = block > 0 ? (size_t)block : 0;
   o->threads = threads;
+  o->reference = reference;
   o->logger = &c->logger;
   return true;
 }
