@@ -162,7 +162,7 @@ set(BSM_SMALL_FAMILIES
     vision)
 
 set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/caches.c
-                    base/cpus.c base/file.c base/isa.c base/linked.c base/log.c
+                    base/cpus.c base/file.c base/file_write.c base/isa.c base/linked.c base/log.c
                     base/numbers.c base/options.c base/printable.c
                     base/private_folder.c base/status.c base/strings.c
                     base/value_types.c trust/built_engines.c

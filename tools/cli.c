@@ -404,6 +404,7 @@ void bsm_cli_parse(bsm_cli *cli, const char *command, const struct argp *argp,
   argp_err_exit_status = BSM_EXIT_USAGE;
   if (!argv[0] || argp_parse(argp, argc, argv, 0, NULL, cli)) {
     fprintf(stderr, "%s: out of memory\n", command);
+    bsm_cli_close(cli);
     exit(BSM_EXIT_FAILED);
   }
 }
@@ -447,8 +448,13 @@ bsm_status bsm_cli_is_engine(const char *path, bool *out) {
                     strerror_r(errno, text, sizeof(text)));
   }
   /* A cut engine is still one: its loader says what is wrong with it. */
-  const ssize_t length = read(fd, start, sizeof(start));
+  size_t length = 0;
+  while (length < sizeof(start)) {
+    const ssize_t got = read(fd, start + length, sizeof(start) - length);
+    if (got == 0 || (got < 0 && errno != EINTR)) break;
+    length += got > 0 ? (size_t)got : 0;
+  }
   close(fd);
-  *out = length > 0 && memcmp(start, magic, (size_t)length) == 0;
+  *out = length > 0 && memcmp(start, magic, length) == 0;
   return BSM_OK;
 }

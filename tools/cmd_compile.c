@@ -47,15 +47,13 @@ static const struct argp argp = {
         "Each tensor is an input of the engine, named by its path, as "
         "batch.image or xs.0; all else is fixed."};
 
-static bsm_status print_summary(const bsm_cli *cli, const bsm_engine *engine,
-                                double milliseconds) {
-  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
-  BSM_TRY(bsm_engine_memory(engine, cli->threads, &memory));
+static void print_summary(const bsm_cli *cli, const bsm_engine *engine,
+                          const bsm_engine_memory_info *memory,
+                          double milliseconds) {
   printf("%s: %zu steps, %s of weights, %s of workspace, compiled in %.2f s\n",
          cli->output, bsm_engine_step_count(engine),
-         bsm_cli_size(memory.weights).text, bsm_cli_size(memory.workspace).text,
-         milliseconds / 1e3);
-  return BSM_OK;
+         bsm_cli_size(memory->weights).text,
+         bsm_cli_size(memory->workspace).text, milliseconds / 1e3);
 }
 
 static bsm_status compile(bsm_cli *cli, bsm_session *session) {
@@ -68,8 +66,12 @@ static bsm_status compile(bsm_cli *cli, bsm_session *session) {
   bsm_engine_save_options save_options = BSM_ENGINE_SAVE_OPTIONS_INIT;
   save_options.logger = &cli->logger;
   save_options.unrecorded = cli->unrecorded;
+  /* What may fail comes before the file is there. */
+  bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
+  BSM_TRY(bsm_engine_memory(session->engine, cli->threads, &memory));
   BSM_TRY(bsm_engine_save_with(session->engine, cli->output, &save_options));
-  return print_summary(cli, session->engine, bsm_cli_milliseconds() - start);
+  print_summary(cli, session->engine, &memory, bsm_cli_milliseconds() - start);
+  return BSM_OK;
 }
 
 int bsm_cmd_compile(int argc, char **argv) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/cli.h"
+#include "tools/ending.h"
 #include "tools/terminal.h"
 
 static const struct {
@@ -40,6 +41,7 @@ static void print_help(FILE *file) {
 
 int main(int argc, char **argv) {
   bsm_guard_terminal();
+  bsm_end_cleanly();
   if (argc < 2) {
     print_help(stderr);
     return BSM_EXIT_USAGE;

@@ -6,6 +6,7 @@
  * down. Version 2 keeps "quota period" in cpu.max, version 1 two files. */
 #include "base/cpus.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -23,8 +24,8 @@ static bool read_small(const char *path, char *buffer, size_t size) {
   size_t length = 0;
   while (length + 1 < size) {
     const ssize_t got = read(fd, buffer + length, size - 1 - length);
-    if (got <= 0) break;
-    length += (size_t)got;
+    if (got == 0 || (got < 0 && errno != EINTR)) break;
+    length += got > 0 ? (size_t)got : 0;
   }
   close(fd);
   buffer[length] = '\0';

@@ -38,10 +38,19 @@ typedef struct bsm_file_piece {
   size_t size;
 } bsm_file_piece;
 
-/* Writes to a temporary file beside `path` and renames it: no partial output
- * is ever left under that name, also after a failure. */
+/* Writes to a temporary file beside `path`, synchronises it with the disk and
+ * renames it: no partial output is ever left under that name, also after a
+ * failure of the program or of the machine. A regular file that is replaced
+ * passes its mode on, and its owner and group where the system allows it; a
+ * symbolic link is replaced, not followed; what else is there (a folder, a
+ * pipe, a device) is refused. When only making the new name last fails, the
+ * message says that the file is there. */
 BSM_NODISCARD bsm_status bsm_file_write(const char *path,
                                         const bsm_file_piece *pieces,
                                         size_t count);
+
+/* Removes the temporary files of calls that have not returned: for handlers of
+ * signals that end the process, in which it may be called. */
+void bsm_file_remove_unfinished(void);
 
 #endif /* BSM_BASE_FILE_H_ */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <signal.h>
@@ -180,20 +181,76 @@ static void the_size_limit_holds(void **state) {
   bsm_file_map_close(&map);
 }
 
+/* Of SIGXFSZ, which comes while a file is written that is not allowed to grow:
+ * there is a temporary one, and then there is none. */
+static const char *watched_folder;
+static void end_in_the_middle(int number) {
+  (void)number;
+  if (entries(watched_folder) != 1) _exit(2);
+  bsm_file_remove_unfinished();
+  _exit(7);
+}
+
 static void unwritable_paths_are_reported(void **state) {
   const fixture *self = *state;
   expect(WRITE("/nonexistent/x", "x"), BSM_IO, "/nonexistent/x: cannot create");
   expect(WRITE(self->folder, "x"), BSM_IO, "Is a directory");
-  expect(WRITE("/dev/full", "x"), BSM_IO, "/dev/full: cannot write");
   assert_int_equal(entries(self->folder), 0);
 }
 
-static void devices_are_written_directly(void **state) {
-  (void)state;
-  assert_null(WRITE("/dev/null", "x"));
+/* Neither written to, nor replaced; a pipe without a reader is not waited for.
+ */
+static void pipes_and_devices_are_refused(void **state) {
+  const fixture *self = *state;
+  expect(WRITE("/dev/null", "x"), BSM_IO, "/dev/null: cannot write: it is a");
   struct stat info;
   assert_int_equal(stat("/dev/null", &info), 0);
-  assert_true(S_ISCHR(info.st_mode)); /* not replaced by a file */
+  assert_true(S_ISCHR(info.st_mode));
+  assert_int_equal(mkfifo(self->path, 0600), 0);
+  expect(WRITE(self->path, "x"), BSM_IO, "not a regular file");
+  assert_int_equal(lstat(self->path, &info), 0);
+  assert_true(S_ISFIFO(info.st_mode));
+  assert_int_equal(entries(self->folder), 1);
+}
+
+static void a_replaced_file_keeps_its_mode(void **state) {
+  const fixture *self = *state;
+  const mode_t before = umask(0);
+  static const mode_t modes[] = {0600, 0640, 0444, 0755, 0};
+  for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+    unlink(self->path);
+    assert_null(WRITE(self->path, "old"));
+    assert_int_equal(chmod(self->path, modes[i]), 0);
+    assert_null(WRITE(self->path, "new"));
+    struct stat info;
+    assert_int_equal(stat(self->path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, modes[i]);
+    assert_int_equal(info.st_size, 3);
+  }
+  umask(before);
+}
+
+/* As a handler of a signal finds it: the file is written, but has no name. */
+static void unfinished_files_are_removed(void **state) {
+  const fixture *self = *state;
+  watched_folder = self->folder;
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    signal(SIGXFSZ, end_in_the_middle);
+    const struct rlimit low = {100, 100};
+    setrlimit(RLIMIT_FSIZE, &low);
+    static const char big[4096];
+    bsm_status status =
+        bsm_file_write(self->path, &(bsm_file_piece){big, sizeof(big)}, 1);
+    bsm_status_free(status);
+    _exit(1); /* the signal came, and did not end it */
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 7);
+  assert_int_equal(entries(self->folder), 0);
 }
 
 /* A full disk, played by a limit on the size of files. */
@@ -247,7 +304,9 @@ int main(void) {
       TEST(what_is_not_a_file_is_refused),
       TEST(the_size_limit_holds),
       TEST(unwritable_paths_are_reported),
-      TEST(devices_are_written_directly),
+      TEST(pipes_and_devices_are_refused),
+      TEST(a_replaced_file_keeps_its_mode),
+      TEST(unfinished_files_are_removed),
       TEST(a_failed_write_leaves_the_old_file),
       TEST(links_are_replaced_not_followed),
   };

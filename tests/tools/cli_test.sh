@@ -256,6 +256,16 @@ grep -q "no use for input specs" err || fail "no warning of useless specs"
 expect 1 "in_0.npy" bench digits.bsm --input-dir /nonexistent
 "$bessemer" inspect digits.bsm >/dev/full 2>err
 [ $? -eq 1 ] || fail "a full standard output is not noticed"
+# Outputs that are no files, and a limit on their size, which is no signal.
+mkfifo pipe.bsm
+expect 1 "not a regular file" compile "$digits/digits.ts" --no-timing -o pipe.bsm
+[ -p pipe.bsm ] || fail "the pipe was replaced"
+rm pipe.bsm
+(ulimit -f 4 && "$bessemer" compile "$digits/digits.ts" --no-timing -o limited.bsm) \
+  >out 2>err
+[ $? -eq 1 ] || fail "a file above the limit of the shell is no error"
+grep -q "File too large" err || fail "it does not say that the file is too large"
+[ -z "$(ls limited.bsm* 2>/dev/null)" ] || fail "a part of a file was left"
 
 echo "cli_test: $failures failures"
 [ $failures -eq 0 ]
