@@ -298,6 +298,21 @@ if(TARGET targets_test)
   endforeach()
 endif()
 
+# One failing call at a time. The runtime of a sanitizer has to be loaded before
+# a library that replaces malloc; python3 drives it.
+find_program(BSM_PYTHON3 NAMES python3)
+if(TARGET bessemer-cli AND BSM_PYTHON3 AND NOT BSM_SANITIZE AND NOT BSM_FUZZ)
+  add_library(bsm_fault MODULE ${PROJECT_SOURCE_DIR}/tests/faults/fault.c)
+  target_compile_definitions(bsm_fault PRIVATE _GNU_SOURCE)
+  target_compile_options(bsm_fault PRIVATE -fvisibility=default)
+  target_link_libraries(bsm_fault PRIVATE ${CMAKE_DL_LIBS})
+  add_test(NAME faults/faults_test
+           COMMAND ${BSM_PYTHON3} ${PROJECT_SOURCE_DIR}/tests/faults/faults_test.py
+                   $<TARGET_FILE:bessemer-cli> $<TARGET_FILE:bsm_fault>
+                   ${PROJECT_SOURCE_DIR}/tests/data --sample 4)
+  set_tests_properties(faults/faults_test PROPERTIES LABELS faults TIMEOUT 600)
+endif()
+
 # Scripts that use the command: SCRIPT BESSEMER FOLDER_OF_THE_SOURCES, the
 # static library of the runtime, and the compiler.
 file(GLOB_RECURSE test_scripts CONFIGURE_DEPENDS

@@ -178,21 +178,24 @@ static bsm_status read_debug(archive *a, bsm_str module,
   return status;
 }
 
-/* Lossy: whatever goes wrong, the line is unknown. */
-static void python_source(void *user, bsm_str module, size_t offset,
-                          const char **file, uint32_t *line) {
+/* Lossy: the line is unknown when anything but memory is missing, without which
+ * an engine would come out with other bytes. */
+static bsm_status python_source(void *user, bsm_str module, size_t offset,
+                                const char **file, uint32_t *line) {
   archive *a = user;
-  if (!is_module_name(a, module)) return;
+  if (!is_module_name(a, module)) return BSM_OK;
   bsm_source_ranges *ranges = bsm_strmap_get(&a->debug, module);
   if (!ranges) {
-    const bsm_status status = read_debug(a, module, &ranges);
+    bsm_status status = read_debug(a, module, &ranges);
+    if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
     bsm_status_free(status);
-    if (!ranges) return;
+    if (!ranges) return BSM_OK;
   }
   const bsm_source_range *range = bsm_source_ranges_find(ranges, offset);
-  if (!range || !range->file) return;
+  if (!range || !range->file) return BSM_OK;
   *file = range->file;
   *line = range->line;
+  return BSM_OK;
 }
 
 /* ---- pickles ---- */

@@ -20,9 +20,9 @@ typedef struct bsm_script_hooks {
   bsm_status (*read_source)(void *user, bsm_str module, bsm_str *out,
                             const char **path);
   /* The Python source of a byte offset in that file (debug files); leaves
-   * *out alone when unknown. May be NULL. */
-  void (*python_source)(void *user, bsm_str module, size_t offset,
-                        const char **file, uint32_t *line);
+   * *out alone when unknown. Fails for want of memory alone. May be NULL. */
+  bsm_status (*python_source)(void *user, bsm_str module, size_t offset,
+                              const char **file, uint32_t *line);
 } bsm_script_hooks;
 
 /* `version`: the archive's operator version, for upgraders. `constants`: the

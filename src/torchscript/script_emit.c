@@ -17,16 +17,15 @@ bsm_status bsm_se_error(const bsm_script_emitter *e, bsm_code_pos pos,
 
 /* ---- nodes ---- */
 
-bsm_source bsm_se_source(const bsm_script_emitter *e, bsm_code_pos pos) {
+bsm_status bsm_se_source(const bsm_script_emitter *e, bsm_code_pos pos,
+                         bsm_source *out) {
   const bsm_script_hooks *hooks = &e->script->hooks;
-  bsm_source source = {.code_file = e->file->code.path,
-                       .code_line = pos.line,
-                       .code_col = pos.col};
-  if (hooks->python_source) {
-    hooks->python_source(hooks->user, e->file->code.module, pos.offset,
-                         &source.python_file, &source.python_line);
-  }
-  return source;
+  *out = (bsm_source){.code_file = e->file->code.path,
+                      .code_line = pos.line,
+                      .code_col = pos.col};
+  if (!hooks->python_source) return BSM_OK;
+  return hooks->python_source(hooks->user, e->file->code.module, pos.offset,
+                              &out->python_file, &out->python_line);
 }
 
 bsm_status bsm_se_node(bsm_script_emitter *e, bsm_code_pos pos,
@@ -34,7 +33,7 @@ bsm_status bsm_se_node(bsm_script_emitter *e, bsm_code_pos pos,
                        const bsm_type *type, bsm_node **out) {
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create(e->graph, kind, &node));
-  node->source = bsm_se_source(e, pos);
+  BSM_TRY(bsm_se_source(e, pos, &node->source));
   for (size_t i = 0; i < count; i++) {
     BSM_TRY(bsm_node_add_input(node, inputs[i]));
   }
@@ -67,7 +66,7 @@ bsm_status bsm_se_constant(bsm_script_emitter *e, bsm_code_pos pos,
                            bsm_value **out) {
   bsm_node *node = NULL;
   BSM_TRY(bsm_node_create_constant(e->graph, value, type, &node));
-  node->source = bsm_se_source(e, pos);
+  BSM_TRY(bsm_se_source(e, pos, &node->source));
   bsm_node_append(e->block, node);
   *out = bsm_node_out(node, 0);
   return BSM_OK;

@@ -124,7 +124,8 @@ BSM_NODISCARD bsm_status bsm_se_condition(bsm_script_emitter *e,
 BSM_NODISCARD bsm_status bsm_se_error(const bsm_script_emitter *e,
                                       bsm_code_pos pos, bsm_code code,
                                       const char *format, ...) BSM_PRINTF(4, 5);
-bsm_source bsm_se_source(const bsm_script_emitter *e, bsm_code_pos pos);
+BSM_NODISCARD bsm_status bsm_se_source(const bsm_script_emitter *e,
+                                       bsm_code_pos pos, bsm_source *out);
 /* A node at the end of the block; with one output when `type` is not NULL. */
 BSM_NODISCARD bsm_status bsm_se_node(bsm_script_emitter *e, bsm_code_pos pos,
                                      const char *kind, bsm_value *const *inputs,

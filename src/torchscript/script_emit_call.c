@@ -164,7 +164,8 @@ static bsm_status match(bsm_script_emitter *e, bsm_code_pos pos,
 static bsm_status build(bsm_script_emitter *e, bsm_code_pos pos,
                         const bsm_schema_match *found, const bsm_se_args *args,
                         bsm_node **out) {
-  const bsm_source source = bsm_se_source(e, pos);
+  bsm_source source;
+  BSM_TRY(bsm_se_source(e, pos, &source));
   return bsm_schema_match_build(e->graph, found, args->values, e->block, NULL,
                                 &source, out);
 }
