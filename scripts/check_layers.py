@@ -23,7 +23,8 @@ RUNTIME = {
 # has them too. The runtime calls them through engine/region_planner.h.
 PLANNING = {"ir", "network", "conversion", "builder", "targets", "planner"}
 COMPILER = {
-    "signing", "torchscript", "exported", "lowering", "partitioning", "compiler"
+    "signing", "torchscript", "exported", "lowering", "partitioning",
+    "quantization", "compiler"
 }
 ALLOWED = {
     "base": {"base"},
@@ -56,6 +57,11 @@ ALLOWED = {
         "base", "aten", "ir", "network", "conversion", "partitioning"
     },
     "builder": {"base", "aten", "plugin", "engine", "network", "builder"},
+    # Networks that compute in int8: ranges, calibration files, the quantizer.
+    "quantization": {
+        "base", "aten", "plugin", "engine", "network", "builder",
+        "quantization"
+    },
     # What plans are built for: src/backend/<name>/target, target.c, targets.c.
     "targets": {
         "base", "aten", "plugin", "engine", "backend", "network", "builder",
@@ -78,7 +84,7 @@ HOST_ONLY = {"base/isa.h", "base/caches.h", "base/fma_peak.h"}
 # the face to the rest of the tree: its files may not include it.
 FOLDERS = {
     "runtime": ["steps", "engine", "plan", "shapes", "program", "context"],
-    "compiler": ["modules", "inputs", "pipeline", "report"],
+    "compiler": ["modules", "inputs", "pipeline", "calibration", "report"],
     "lowering/specialize": [
         "values", "memory", "worlds", "ops", "control", "methods"
     ],
@@ -90,8 +96,8 @@ ACYCLIC = ["src/lowering/specialize"]
 # Public headers of the compiler; the runtime may not include them. The
 # engine shares the enumerations of network.h (layer kinds and parameters).
 COMPILER_HEADERS = {
-    "bessemer/bessemer.h", "bessemer/compiler.h", "bessemer/conversion.h",
-    "bessemer/signature.h"
+    "bessemer/bessemer.h", "bessemer/calibration.h", "bessemer/compiler.h",
+    "bessemer/conversion.h", "bessemer/signature.h"
 }
 
 KERNELS = "backend/cpu/kernels/"

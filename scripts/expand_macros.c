@@ -12,6 +12,7 @@ bsm_status options(void);
 bsm_status options(void) {
   bsm_module_options module = BSM_MODULE_OPTIONS_INIT;
   bsm_compile_options compile = BSM_COMPILE_OPTIONS_INIT;
+  bsm_calibrate_options calibrate = BSM_CALIBRATE_OPTIONS_INIT;
   bsm_engine_load_options load = BSM_ENGINE_LOAD_OPTIONS_INIT;
   bsm_engine_save_options save = BSM_ENGINE_SAVE_OPTIONS_INIT;
   bsm_context_options context = BSM_CONTEXT_OPTIONS_INIT;
@@ -20,7 +21,7 @@ bsm_status options(void) {
   compile.inputs = specs;
   module.limits = &limits;
   BSM_CHECK(module.limits && load.struct_size && save.struct_size &&
-                context.struct_size,
+                context.struct_size && calibrate.struct_size,
             "size %zu", compile.struct_size);
   return BSM_OK;
 }
@@ -37,13 +38,17 @@ bsm_status results(const bsm_engine *engine) {
   bsm_step_profile profile = BSM_STEP_PROFILE_INIT;
   bsm_kept_tensor kept = BSM_KEPT_TENSOR_INIT;
   bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
+  bsm_calibration_range range = BSM_CALIBRATION_RANGE_INIT;
+  bsm_calibration_layer narrow = BSM_CALIBRATION_LAYER_INIT;
+  bsm_calibration_info calibrated = BSM_CALIBRATION_INFO_INIT;
   BSM_TRY(bsm_engine_input(engine, 0, &binding));
   BSM_TRY_NOTE(bsm_engine_memory(engine, 1, &memory), "of %s",
                bsm_dims_str(binding.dims));
   BSM_TRY_ALLOC(binding.name);
   if (!parameter.struct_size || !op.struct_size || !step.struct_size ||
       !trial.struct_size || !layer.struct_size || !profile.struct_size ||
-      !info.struct_size || !kept.struct_size) {
+      !info.struct_size || !kept.struct_size || !range.struct_size ||
+      !narrow.struct_size || !calibrated.struct_size) {
     return BSM_FAIL_OOM();
   }
   return BSM_FAIL(BSM_UNSUPPORTED, "%s", bsm_dims_str(binding.dims));

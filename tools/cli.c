@@ -266,6 +266,12 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_OBEY_PRECISION:
       cli->obey_precision = true;
       return 0;
+    case BSM_KEY_LABELS:
+      cli->labels = arg;
+      return 0;
+    case BSM_KEY_CALIBRATION:
+      cli->calibration = arg;
+      return 0;
     case BSM_KEY_MIN_BLOCK_SIZE:
       cli->min_block_size =
           parse_int(state, "min-block-size", arg, 1, 1000000000);

@@ -50,6 +50,7 @@ typedef struct bsm_cli {
   uint32_t precisions; /* bits of bsm_precision */
   BSM_VEC(bsm_precision_override) precision_overrides;
   bool obey_precision;
+  const char *calibration; /* a file to compile with */
   int min_block_size;
   bsm_limits limits; /* of loading and compiling; zero: defaults */
   bsm_string_vec dump_after;
@@ -65,6 +66,7 @@ typedef struct bsm_cli {
   const char *output;
   const char *output_dir;
   int top;
+  const char *labels; /* a file */
   int iterations;
   int warmup;
   bool json;
@@ -103,6 +105,7 @@ enum {
   BSM_KEY_LAYER_PRECISION,
   BSM_KEY_MODULE_PRECISION,
   BSM_KEY_OBEY_PRECISION,
+  BSM_KEY_CALIBRATION,
   BSM_KEY_MIN_BLOCK_SIZE,
   BSM_KEY_MAX_LOOP_TRIPS,
   BSM_KEY_MAX_UNROLLED_NODES,
@@ -117,6 +120,7 @@ enum {
   BSM_KEY_INPUT_DIR,
   BSM_KEY_OUTPUT_DIR,
   BSM_KEY_TOP,
+  BSM_KEY_LABELS,
   BSM_KEY_ITERATIONS,
   BSM_KEY_WARMUP,
   BSM_KEY_JSON,
@@ -304,6 +308,13 @@ enum {
        "Fail where the target cannot do what --layer-precision and "           \
        "--module-precision ask for, instead of a warning",                     \
        0},                                                                     \
+      {"calibration",                                                          \
+       BSM_KEY_CALIBRATION,                                                    \
+       "FILE",                                                                 \
+       0,                                                                      \
+       "Compute in int8 as a file of bessemer calibrate says; with "           \
+       "--precision int8",                                                     \
+       0},                                                                     \
       {"min-block-size",                                                       \
        BSM_KEY_MIN_BLOCK_SIZE,                                                 \
        "N",                                                                    \
@@ -390,6 +401,7 @@ typedef struct bsm_size_text {
 } bsm_size_text;
 bsm_size_text bsm_cli_size(uint64_t bytes);
 
+int bsm_cmd_calibrate(int argc, char **argv);
 int bsm_cmd_compile(int argc, char **argv);
 int bsm_cmd_run(int argc, char **argv);
 int bsm_cmd_bench(int argc, char **argv);

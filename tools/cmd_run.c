@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/accuracy.h"
 #include "tools/session.h"
 #include "tools/structure_print.h"
 
@@ -28,6 +29,8 @@ static const struct argp_option options[] = {
      "Print the result's structure, with its numbers, as JSON", 1},
     {"top", BSM_KEY_TOP, "K", 0,
      "For a classifier: print the K best classes with their probabilities", 1},
+    {"labels", BSM_KEY_LABELS, "FILE", 0,
+     "For a classifier: print how many answers are those of this .npy", 1},
     BSM_OPTIONS_MACHINE,
     BSM_OPTIONS_RUN,
     BSM_OPTIONS_COMPILE,
@@ -105,6 +108,18 @@ static bsm_status print_top(bsm_cli *cli, const bsm_array *array) {
   return BSM_OK;
 }
 
+static bsm_status print_accuracy(const char *path, const bsm_array *scores) {
+  bsm_accuracy a;
+  BSM_TRY(bsm_accuracy_open(path, &a));
+  bsm_status status = bsm_accuracy_add(&a, scores);
+  if (!status) {
+    printf("accuracy: %.2f %% (%zu of %zu)\n",
+           100.0 * (double)a.right / (double)a.seen, a.right, a.seen);
+  }
+  bsm_accuracy_close(&a);
+  return status;
+}
+
 /* ---- a look at the outputs ---- */
 
 static bsm_status print_look(const bsm_npy_array *output, const char *path) {
@@ -179,11 +194,12 @@ static bsm_status report(bsm_cli *cli, const run_outputs *o) {
     BSM_TRY(bsm_save_outputs_in(cli->output_dir, o->items, o->count));
   }
   if (cli->json) return print_json(o);
-  if (cli->top) {
+  if (cli->top || cli->labels) {
     if (!o->count) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no output");
     }
-    return print_top(cli, &o->arrays[0]);
+    if (cli->top) BSM_TRY(print_top(cli, &o->arrays[0]));
+    return cli->labels ? print_accuracy(cli->labels, &o->arrays[0]) : BSM_OK;
   }
   if (cli->output || cli->output_dir) return BSM_OK;
   return print_outputs(o);

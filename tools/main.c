@@ -12,6 +12,8 @@ static const struct {
   const char *help;
 } commands[] = {
     {"compile", bsm_cmd_compile, "turn a model into an engine file"},
+    {"calibrate", bsm_cmd_calibrate,
+     "find the ranges of a model's values, for int8"},
     {"run", bsm_cmd_run, "run an engine or a model on arrays"},
     {"bench", bsm_cmd_bench, "measure how long running takes"},
     {"diff", bsm_cmd_diff, "tell where two computations of a model depart"},

@@ -69,6 +69,10 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
     out->dump = print_dump;
     out->dump_user = cli;
   }
+  if (cli->calibration) {
+    BSM_TRY(bsm_calibration_load(cli->calibration, &session->calibration));
+    out->calibration = session->calibration;
+  }
   BSM_TRY(open_one(cli, cli->inputs_from, &session->shapes));
   BSM_TRY(open_one(cli, cli->weights, &session->weights));
   const bsm_array_set *shapes =
@@ -110,6 +114,7 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->precisions           ? "--precision"
                      : cli->precision_overrides.len
                          ? "--layer-precision and --module-precision"
+                     : cli->calibration               ? "--calibration"
                      : cli->min_block_size            ? "--min-block-size"
                      : cli->limits.max_loop_trips     ? "--max-loop-trips"
                      : cli->limits.max_unrolled_nodes ? "--max-unrolled-nodes"
@@ -187,6 +192,7 @@ void bsm_session_close(bsm_session *session) {
   bsm_engine_destroy(session->engine);
   bsm_module_destroy(session->module);
   bsm_plugin_registry_destroy(session->plugins);
+  bsm_calibration_destroy(session->calibration);
   bsm_array_set_close(&session->inputs);
   bsm_array_set_close(&session->shapes);
   bsm_array_set_close(&session->weights);

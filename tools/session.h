@@ -3,6 +3,7 @@
 #ifndef BSM_TOOLS_SESSION_H_
 #define BSM_TOOLS_SESSION_H_
 
+#include "bessemer/calibration.h"
 #include "tools/arrays.h"
 #include "tools/cli.h"
 
@@ -16,6 +17,7 @@ typedef struct bsm_session {
   bsm_array_set shapes;         /* of --inputs-from */
   bsm_array_set weights;        /* of --weights */
   bsm_npy_vec constants;        /* files that specs name */
+  bsm_calibration *calibration; /* of --calibration */
   bool without_device;          /* engines are looked at, not run */
 } bsm_session;
 

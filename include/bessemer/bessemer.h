@@ -4,6 +4,7 @@
 #ifndef BESSEMER_BESSEMER_H_
 #define BESSEMER_BESSEMER_H_
 
+#include "bessemer/calibration.h"
 #include "bessemer/compiler.h"
 #include "bessemer/conversion.h"
 #include "bessemer/engine.h"

@@ -27,6 +27,8 @@ BSM_EXTERN_C_BEGIN
 /* Threads may use one module at once: one of them compiles, the others wait.
  * Threads that are to compile at the same time load a module each. */
 typedef struct bsm_module bsm_module;
+/* What is known for computing in int8: bessemer/calibration.h. */
+typedef struct bsm_calibration bsm_calibration;
 
 typedef struct bsm_module_options {
   size_t struct_size;             /* set by BSM_MODULE_OPTIONS_INIT */
@@ -268,6 +270,11 @@ typedef struct bsm_compile_options {
   /* How to compute what others are compared with: bits of bsm_reference. Such
    * an engine is slow. */
   uint64_t reference;
+  /* The ranges by which layers compute in int8, which `precisions` has to
+   * allow; need not outlive the call. NULL: none.
+   * BSM_INVALID_ARGUMENT: it is of another model, or int8 is not allowed.
+   * BSM_UNSUPPORTED: shapes range, or the model branches on data. */
+  const bsm_calibration *calibration;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)
 
@@ -294,9 +301,10 @@ BSM_API BSM_NODISCARD bsm_status bsm_target_text(const char *target,
 BSM_API const char *bsm_target_name(size_t index);
 
 /* The names that options.dump is called with, in order: "input", the given
- * graph; the lowering passes; "network", the converted network; the builder's
- * passes and those of targets; "optimized", the network that is built. NULL
- * past the end. The string is static. */
+ * graph; the lowering passes; "network", the converted network; "quantized",
+ * the same when it was quantized by a calibration; the builder's passes and
+ * those of targets; "optimized", the network that is built. NULL past the end.
+ * The string is static. */
 BSM_API const char *bsm_pass_name(size_t index);
 
 /* An operator of a compiled method, or of the built-in tables. */

@@ -10,14 +10,15 @@
  *
  * A dequantize that computes in the dtype of `h` reads `h`: the cast to the
  * integer and back does not change it, and is removed when it has no other
- * reader. This is the first pass, so that later ones fuse the element-wise
- * layers.
- * Requires nothing. Establishes: the target runs all QUANTIZE and DEQUANTIZE
- * layers that are left. */
+ * reader. A dequantize of constants becomes a constant. This is the first pass,
+ * so that later ones fuse the element-wise layers. Requires nothing.
+ * Establishes: the target runs all QUANTIZE and DEQUANTIZE layers that are
+ * left. */
 #include <math.h>
 #include <string.h>
 
 #include "aten/tensor.h"
+#include "builder/fold_dequantize.h"
 #include "builder/passes.h"
 
 typedef struct quantization_lowering {
@@ -175,6 +176,14 @@ static bsm_status take(quantization_lowering *s, size_t count, bsm_layer *layer,
 
 static bsm_status lower_layer(quantization_lowering *s, size_t count,
                               bsm_layer *layer) {
+  bool folded = false;
+  if (layer->kind == BSM_LAYER_DEQUANTIZE) {
+    BSM_TRY(bsm_fold_dequantize(layer, &folded));
+  }
+  if (folded) {
+    BSM_TRY_ALLOC(bsm_vec_push(s->scratch, &s->layers, layer));
+    return BSM_OK;
+  }
   s->layer = layer;
   bsm_itensor *result = layer->kind == BSM_LAYER_QUANTIZE ? lower_quantize(s)
                                                           : lower_dequantize(s);

@@ -61,16 +61,22 @@ static bool rule_matches(const bsm_precision_rule *rule,
   return false;
 }
 
-static const bsm_precision_rule *last_rule(decision *d,
+static const bsm_precision_rule *last_rule(bsm_precision_policy *policy,
                                            const bsm_layer *layer) {
   const bsm_precision_rule *found = NULL;
-  for (size_t i = 0; i < d->policy->rule_count; i++) {
-    bsm_precision_rule *rule = &d->policy->rules[i];
+  for (size_t i = 0; i < policy->rule_count; i++) {
+    bsm_precision_rule *rule = &policy->rules[i];
     if (!rule_matches(rule, layer)) continue;
     rule->matched++;
     found = rule;
   }
   return found;
+}
+
+bsm_precision bsm_precision_asked(bsm_precision_policy *policy,
+                                  const bsm_layer *layer) {
+  const bsm_precision_rule *rule = policy ? last_rule(policy, layer) : NULL;
+  return rule ? rule->precision : BSM_PRECISION_NONE;
 }
 
 /* ---- decisions ---- */
@@ -190,7 +196,7 @@ static bsm_status decide(decision *d, const bsm_layer *layer,
     return BSM_OK;
   }
   const uint32_t bits = available(d->target, layer);
-  const bsm_precision_rule *rule = last_rule(d, layer);
+  const bsm_precision_rule *rule = last_rule(d->policy, layer);
   d->had |= bits;
   if (rule) {
     if (!(bits & rule->precision)) return refuse(d, rule, layer);

@@ -39,6 +39,11 @@ typedef struct bsm_precision_policy {
 bsm_precision bsm_layer_precision(const bsm_target *target,
                                   const bsm_layer *layer);
 
+/* What the last rule about a layer asks for, which counts the layer as matched;
+ * NONE: no rule is about it, or `policy` is NULL. */
+bsm_precision bsm_precision_asked(bsm_precision_policy *policy,
+                                  const bsm_layer *layer);
+
 /* Decides for all layers of a network, and adds casts. `policy` NULL: does
  * nothing. BSM_UNSUPPORTED: the target cannot follow a rule, and the policy
  * says that this is an error. */

@@ -143,6 +143,9 @@ struct bsm_target_ops {
                                    const bsm_layer *layer);
   /* Whether a convolution reads its first input in any layout. */
   bool (*reads_any_layout)(const bsm_target *target, const bsm_layer *layer);
+  /* Activations are quantized to uint8 with a zero point; false: to int8
+   * without. */
+  bool unsigned_activations;
   const bsm_target_pass *passes;
   size_t pass_count;
 

@@ -57,6 +57,9 @@ typedef struct bsm_convolution_params {
   int64_t out_maps, groups;
   bsm_weights kernel, bias; /* bias.count 0: none */
   bsm_deferred deferred;    /* of the kernel */
+  /* By output map: the kernel is whole numbers from -127 to 127 times this, but
+   * for roundings. NULL: it is not quantized. Only the quantizer sets it. */
+  const float *kernel_scale;
   bsm_epilogue epilogue;
   /* The second input, [N, C, 1...], multiplies the first. Only the builder sets
    * this and the next field. */

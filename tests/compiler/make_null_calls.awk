@@ -24,6 +24,7 @@ function valid(text) {
   if (text ~ /bsm_module \*[a-z]/) return "f.module"
   if (text ~ /bsm_operator_list \*[a-z]/) return "f.operators"
   if (text ~ /bsm_plugin_registry \*[a-z]/) return "f.plugins"
+  if (text ~ /bsm_calibration \*[a-z]/) return "f.calibration"
   if (text ~ /bsm_thread_pool \*[a-z]/) return "f.pool"
   if (text ~ /const bsm_structure \*[a-z]/) return "f.structure"
   if (text ~ /const char \*[a-z]/) return "\"/x/y\""

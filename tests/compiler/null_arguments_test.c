@@ -30,6 +30,7 @@ static struct {
   bsm_operator_list *operators;
   bsm_plugin_registry *plugins;
   bsm_thread_pool *pool;
+  bsm_calibration *calibration;
   const bsm_structure *structure;
   _Alignas(64) char room[1 << 16]; /* zeros, for whatever is asked for */
 } f;
@@ -57,12 +58,14 @@ static int set_up(void **state) {
   check(bsm_operators(&f.operators));
   check(bsm_plugin_registry_create(NULL, &f.plugins));
   check(bsm_thread_pool_create(1, NULL, &f.pool));
+  check(bsm_calibration_create(&f.calibration));
   f.structure = bsm_engine_input_structure(f.engine);
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
+  bsm_calibration_destroy(f.calibration);
   bsm_thread_pool_destroy(f.pool);
   bsm_plugin_registry_destroy(f.plugins);
   bsm_operator_list_free(f.operators);

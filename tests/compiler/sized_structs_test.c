@@ -20,11 +20,18 @@ static const char text[] =
     "  %y : Tensor = aten::relu(%x)\n"
     "  return (%y)\n";
 
+static const char calibration[] =
+    "bessemer calibration 1\n"
+    "tensor x -1.0 2.0 -1.5 2.5\n"
+    "layer y convolution conv x int8 100.0 40.0 0.01\n"
+    "end\n";
+
 typedef struct fixture {
   bsm_module *module;
   bsm_engine *engine;
   bsm_context *context;
   bsm_operator_list *operators;
+  bsm_calibration *calibration;
 } fixture;
 
 static void check(bsm_status status) {
@@ -57,12 +64,15 @@ static int set_up(void **state) {
   check(bsm_context_create(f.engine, &running, &f.context));
   check(bsm_context_run_keep(f.context, &x, 1));
   check(bsm_module_operators(f.module, &options, &f.operators));
+  check(bsm_calibration_load_memory(calibration, strlen(calibration), "c",
+                                    &f.calibration));
   *state = &f;
   return 0;
 }
 
 static int tear_down(void **state) {
   fixture *f = *state;
+  bsm_calibration_destroy(f->calibration);
   bsm_operator_list_free(f->operators);
   bsm_context_destroy(f->context);
   bsm_engine_destroy(f->engine);
@@ -85,6 +95,9 @@ FILLER(step, bsm_engine_step(f->engine, 0, out))
 FILLER(profile, bsm_context_profile(f->context, 0, out))
 FILLER(kept_tensor, bsm_context_tensor(f->context, 0, out))
 FILLER(operator_info, bsm_operator_list_get(f->operators, 0, out))
+FILLER(range, bsm_calibration_get_range(f->calibration, 0, out))
+FILLER(layer, bsm_calibration_get_layer(f->calibration, 0, out))
+FILLER(info, bsm_calibration_describe(f->calibration, out))
 FILLER(structure,
        bsm_structure_describe(bsm_engine_output_structure(f->engine), out))
 
@@ -117,6 +130,9 @@ static const filler fillers[] = {
     ROW(bsm_step_profile, profile, name, runs, bytes),
     ROW(bsm_kept_tensor, kept_tensor, layers, step, array.device),
     ROW(bsm_operator_info, operator_info, schema, runs, why),
+    ROW(bsm_calibration_range, range, tensor, low, greatest),
+    ROW(bsm_calibration_layer, layer, name, precision, loss),
+    ROW(bsm_calibration_info, info, method, model, batches),
     ROW(bsm_structure_info, structure, kind, binding, dims),
 };
 
@@ -196,6 +212,16 @@ static bsm_status list_operators(fixture *f, const void *options) {
   return BSM_OK;
 }
 
+/* Without data, which is asked for last. */
+static bsm_status calibrate(fixture *f, const void *options) {
+  bsm_calibration *made = NULL;
+  bsm_status status = bsm_calibrate(f->module, NULL, options, &made);
+  bsm_calibration_destroy(made);
+  if (!strstr(bsm_status_message(status), "no layer that int8")) return status;
+  bsm_status_free(status);
+  return BSM_OK;
+}
+
 static bsm_status create_context(fixture *f, const void *options) {
   bsm_context *context = NULL;
   BSM_TRY(bsm_context_create(f->engine, options, &context));
@@ -230,6 +256,7 @@ static const taker takers[] = {
     {"bsm_limits", load_with_limits, sizeof(bsm_limits)},
     {"bsm_compile_options", compile, sizeof(bsm_compile_options)},
     {"bsm_compile_options", list_operators, sizeof(bsm_compile_options)},
+    {"bsm_calibrate_options", calibrate, sizeof(bsm_calibrate_options)},
     {"bsm_context_options", create_context, sizeof(bsm_context_options)},
     {"bsm_engine_load_options", load_engine, sizeof(bsm_engine_load_options)},
     {"bsm_engine_save_options", save_engine, sizeof(bsm_engine_save_options)},

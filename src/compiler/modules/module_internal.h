@@ -16,6 +16,7 @@ struct bsm_module {
   const bsm_logger *logger;
   const char *name; /* the path, for messages and metadata */
   bsm_file_map map;
+  bsm_str bytes; /* of the file, mapped or the caller's */
   /* Of all that follows, and of what compiling makes beside the engine. */
   bsm_memory_guard guard;
   size_t max_memory; /* of one call: what earlier ones left does not count */
@@ -37,6 +38,10 @@ void bsm_module_unlock(bsm_module *module);
 /* Says so when there was no memory because of the limit. */
 BSM_NODISCARD bsm_status bsm_module_status(bsm_module *module,
                                            bsm_status status);
+
+/* The hash of the module's file, never 0: what belongs to the model is tied to
+ * it by that. */
+uint64_t bsm_module_hash(const bsm_module *module);
 
 /* A method, or the graph of IR text, ready to lower. */
 typedef struct bsm_method {

@@ -4,6 +4,7 @@
 
 #include "base/allocate.h"
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/options.h"
 #include "compiler/modules/module_internal.h"
 #include "conversion/plugin_layers.h"
@@ -105,6 +106,11 @@ bsm_status bsm_module_status(bsm_module *module, bsm_status status) {
                                  status);
 }
 
+uint64_t bsm_module_hash(const bsm_module *module) {
+  const uint64_t hash = bsm_hash64(module->bytes.data, module->bytes.len, 0);
+  return hash ? hash : 1;
+}
+
 /* IR text begins with "graph(", after blanks and comment lines. */
 static bool is_ir_text(bsm_str text) {
   while (text.len > 0) {
@@ -150,6 +156,7 @@ static bsm_status read_module(bsm_module *module,
                               const bsm_module_options *given, const void *data,
                               size_t size) {
   const bsm_str text = {data, size};
+  module->bytes = text;
   if (is_ir_text(text)) {
     return bsm_graph_parse(module->cx, text, module->name,
                            &module->model.graph);

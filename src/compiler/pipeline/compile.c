@@ -4,6 +4,8 @@
  * the record. */
 #include "compiler/pipeline/compile.h"
 
+#include <inttypes.h>
+
 #include "base/options.h"
 #include "compiler/inputs/model_shapes.h"
 #include "compiler/pipeline/build_program.h"
@@ -17,6 +19,7 @@
 #include "compiler/pipeline/trace_warnings.h"
 #include "compiler/pipeline/variants.h"
 #include "conversion/plugin_layers.h"
+#include "quantization/calibration.h"
 #include "runtime/engine/engine.h"
 
 /* ---- programs ---- */
@@ -189,43 +192,78 @@ static bsm_status describe(const bsm_method_io *io, bsm_arena *arena,
   return BSM_OK;
 }
 
+/* Refuses a calibration that cannot be followed, before anything is done. */
+static bsm_status check_calibration(const bsm_module *module,
+                                    const bsm_compile_options *options) {
+  const bsm_calibration *calibration = options->calibration;
+  if (!calibration) return BSM_OK;
+  if (!(options->precisions & BSM_PRECISION_INT8)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "there is a calibration, but precisions do not allow int8");
+  }
+  if (calibration->model && calibration->model != bsm_module_hash(module)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "the calibration is of another model: of the file with the "
+                    "hash %016" PRIx64 ", not %016" PRIx64,
+                    calibration->model, bsm_module_hash(module));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_ready_compilation(bsm_module *module,
+                                 const bsm_compile_options *given,
+                                 bsm_compilation_record *record,
+                                 bsm_ready *out) {
+  bsm_arena *arena = &record->arena;
+  bsm_compile_options *options = &out->options;
+  bsm_compilation *c = &out->c;
+  *options = *given;
+  *c = (bsm_compilation){.module = module, .options = options, .arena = arena};
+  BSM_TRY(check_calibration(module, options));
+  out->lowered = BSM_NEW(arena, bsm_lowered);
+  BSM_TRY_ALLOC(out->lowered);
+  BSM_TRY(bsm_find_target(options, arena, &c->target));
+  BSM_TRY(bsm_complete_specs(module, arena, options));
+  bsm_fallback_rules *rules;
+  BSM_TRY(bsm_fallback_rules_create(module, options, arena, &rules));
+  c->rules = rules;
+  BSM_TRY(bsm_precision_policy_of(module, options, arena, &c->precision));
+  BSM_TRY(bsm_note_trace(
+      module, options,
+      bsm_lower_method(module, options, out->lowered, &out->io)));
+  BSM_TRY(bsm_warn_of_trace(module, options, record));
+  BSM_TRY(bsm_fallback_rules_check(rules, out->lowered->graph, record));
+  BSM_TRY(make_registry(module, options, arena, &c->registry));
+  BSM_TRY(bsm_divide_graph(c, out->lowered, &out->divided));
+  BSM_TRY(bsm_place_expected(c, &out->divided, &record->nodes));
+  record->lowered = out->lowered;
+  return BSM_OK;
+}
+
 static bsm_status compile_stages(bsm_module *module,
                                  const bsm_compile_options *given,
                                  bsm_arena *engine,
                                  bsm_compilation_record *record,
                                  bsm_plan **plan) {
-  bsm_arena *arena = &record->arena;
-  bsm_compile_options options = *given;
-  const bsm_target *target;
-  bsm_fallback_rules *rules;
-  bsm_converter_registry *registry;
-  bsm_precision_policy *precision;
-  bsm_method_io io;
-  bsm_divided_graph divided;
-  bsm_lowered *lowered = BSM_NEW(arena, bsm_lowered);
-  BSM_TRY_ALLOC(lowered);
-  BSM_TRY(bsm_find_target(&options, arena, &target));
-  BSM_TRY(bsm_complete_specs(module, arena, &options));
-  BSM_TRY(bsm_fallback_rules_create(module, &options, arena, &rules));
-  BSM_TRY(bsm_precision_policy_of(module, &options, arena, &precision));
-  BSM_TRY(bsm_note_trace(module, &options,
-                         bsm_lower_method(module, &options, lowered, &io)));
-  BSM_TRY(bsm_warn_of_trace(module, &options, record));
-  BSM_TRY(bsm_fallback_rules_check(rules, lowered->graph, record));
-  BSM_TRY(make_registry(module, &options, arena, &registry));
-  const bsm_compilation c = {module, &options, target,   arena,
-                             rules,  registry, precision};
-  BSM_TRY(bsm_divide_graph(&c, lowered, &divided));
-  BSM_TRY(bsm_place_expected(&c, &divided, &record->nodes));
-  record->lowered = lowered;
-  BSM_TRY(divided.is_plan ? compile_plan(&c, lowered, record, engine, plan)
-                          : compile_program(&c, lowered, &io, &divided, record,
-                                            engine, plan));
-  BSM_TRY(bsm_precision_policy_check(precision, module, &options, arena));
-  if (target->ops->add_code) {
-    BSM_TRY(target->ops->add_code(target, *plan, engine, options.logger));
+  bsm_ready ready;
+  const bsm_compilation *c = &ready.c;
+  BSM_TRY(bsm_ready_compilation(module, given, record, &ready));
+  if (c->options->calibration && !ready.divided.is_plan) {
+    return BSM_FAIL(BSM_UNSUPPORTED,
+                    "int8 by a calibration takes shapes that are fixed, and a "
+                    "model that does not branch on data");
   }
-  return describe(&io, engine, *plan);
+  BSM_TRY(ready.divided.is_plan
+              ? compile_plan(c, ready.lowered, record, engine, plan)
+              : compile_program(c, ready.lowered, &ready.io, &ready.divided,
+                                record, engine, plan));
+  BSM_TRY(
+      bsm_precision_policy_check(c->precision, module, c->options, c->arena));
+  if (c->target->ops->add_code) {
+    BSM_TRY(
+        c->target->ops->add_code(c->target, *plan, engine, c->options->logger));
+  }
+  return describe(&ready.io, engine, *plan);
 }
 
 bsm_status bsm_compile_plan(bsm_module *module,

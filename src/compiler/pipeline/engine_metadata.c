@@ -2,10 +2,12 @@
 /* Metadata of engines. */
 #include "compiler/pipeline/engine_metadata.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/resolve_limits.h"
 #include "compiler/pipeline/precision_options.h"
+#include "quantization/calibration.h"
 
 static bsm_status add(bsm_arena *arena, bsm_metadata_vec *out, const char *key,
                       const char *value) {
@@ -117,6 +119,14 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
     const char *text = bsm_precisions_text(arena, options->precisions);
     BSM_TRY_ALLOC(text);
     BSM_TRY(add(arena, out, "options.precisions", text));
+  }
+  if (options->calibration) {
+    const bsm_calibration *c = options->calibration;
+    const char *text =
+        bsm_arena_printf(arena, "%s, %" PRIu64 " batches",
+                         bsm_calibration_method_name(c->method), c->batches);
+    BSM_TRY_ALLOC(text);
+    BSM_TRY(add(arena, out, "options.calibration", text));
   }
   BSM_TRY(add_overrides(arena, out, options));
   BSM_TRY(add_reference(arena, out, options));

@@ -7,6 +7,7 @@
 #include "builder/truncate_dtypes.h"
 #include "compiler/pipeline/engine_metadata.h"
 #include "network/layer.h"
+#include "quantization/quantize_network.h"
 
 /* ---- dumps ---- */
 
@@ -71,9 +72,11 @@ static const char *must_fall_back(void *user, const bsm_node *node) {
   return bsm_fallback_rule_of(c->rules, node);
 }
 
-static bsm_status convert(const bsm_compilation *c, const bsm_graph *graph,
-                          const char *const *input_names,
-                          bsm_conversion_record *record, bsm_network **out) {
+bsm_status bsm_graph_to_network(const bsm_compilation *c,
+                                const bsm_graph *graph,
+                                const char *const *input_names,
+                                bsm_conversion_record *record,
+                                bsm_network **out) {
   const bsm_compile_options *options = c->options;
   const bsm_convert_options converting = {
       .input_names = input_names,
@@ -122,11 +125,42 @@ bsm_build_options bsm_building_options(const bsm_compilation *c) {
                              .logger = options->logger};
 }
 
+/* Layers compute in int8 as the calibration says. What was asked of int8 is
+ * done then, and the rest of the layers is for the builder to decide. */
+static bsm_status quantize(const bsm_compilation *c, bsm_network *net) {
+  const bsm_compile_options *options = c->options;
+  const bsm_quantize_options quantizing = {.calibration = options->calibration,
+                                           .target = c->target,
+                                           .logger = options->logger,
+                                           .policy = c->precision};
+  size_t count;
+  BSM_TRY(bsm_prepare_quantization(
+      net, c->target, options->calibration->equalized, options->logger));
+  BSM_TRY(bsm_quantize_network(net, &quantizing, &count));
+  if (!count) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "int8: the calibration has no range of any layer of this "
+                    "model that int8 could compute");
+  }
+  bsm_log(options->logger, BSM_LOG_LEVEL_INFO, "%zu layers compute in int8",
+          count);
+  c->precision->allowed &= ~(uint32_t)BSM_PRECISION_INT8;
+  for (size_t i = 0; i < c->precision->rule_count; i++) {
+    bsm_precision_rule *rule = &c->precision->rules[i];
+    if (rule->precision == BSM_PRECISION_INT8) {
+      rule->precision = BSM_PRECISION_FP32;
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status build(const bsm_compilation *c, bsm_network *net,
                         bsm_arena *arena, bsm_plan **out) {
   const bsm_compile_options *options = c->options;
   const char *truncated;
   bsm_metadata_vec metadata;
+  if (options->calibration) BSM_TRY(quantize(c, net));
+  dump_network(options, "quantized", net);
   BSM_TRY(narrow_network(options, net, &truncated));
   BSM_TRY(bsm_engine_metadata_of(c->module, options, c->target, truncated,
                                  net->arena, &metadata));
@@ -143,7 +177,7 @@ bsm_status bsm_graph_to_plan(const bsm_compilation *c, const bsm_graph *graph,
                              bsm_conversion_record *record, bsm_arena *arena,
                              bsm_plan **out) {
   bsm_network *net;
-  BSM_TRY(convert(c, graph, input_names, record, &net));
+  BSM_TRY(bsm_graph_to_network(c, graph, input_names, record, &net));
   bsm_status status = build(c, net, arena, out);
   bsm_network_release(net);
   return status;

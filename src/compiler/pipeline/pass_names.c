@@ -8,5 +8,7 @@ const char *bsm_pass_name(size_t index) {
   for (const char *const *name = bsm_lowering_pass_names(); *name; name++) {
     if (index-- == 0) return *name;
   }
-  return index == 0 ? "network" : bsm_builder_pass_name(index - 1);
+  static const char *const between[] = {"network", "quantized"};
+  const size_t count = sizeof(between) / sizeof(between[0]);
+  return index < count ? between[index] : bsm_builder_pass_name(index - count);
 }

@@ -355,6 +355,7 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .check_here = check_here,
     .machine_key = machine_key,
     .supports = supports,
+    .unsigned_activations = true,
     .precisions = precisions,
     .compute_dtype = compute_dtype,
     .fuses = fuses,
