@@ -95,10 +95,11 @@ function(bsm_set_kernel_flags)
       endif()
     elseif(BSM_X86
            AND source MATCHES
-               "/(rows|(planar|recurrent|depthwise|winograd)_f32)_avx(2|512)\\.c$")
+               "/(rows|half_convert|(planar|recurrent|depthwise|winograd)_f32)_avx(2|512)\\.c$")
       # Vectors and unrolling are written out: up to a quarter smaller, as fast.
       set(flags -O2 -ffp-contract=off)
-    elseif(BSM_X86 AND source MATCHES "/(rows|vector_math|planar_f32)_scalar\\.c$")
+    elseif(BSM_X86
+           AND source MATCHES "/(rows|vector_math|planar_f32|half_convert)_scalar\\.c$")
       # For CPUs older than AVX2; not in what takes their time.
       set(flags -O2 -ffp-contract=off)
     endif()

@@ -10,12 +10,17 @@
 /* clang-format on */
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/kernels/convert/half_convert.h"
+#include "base/isa.h"
 
 enum { COUNT = 65536 };
+
+/* The conversions under test: each instruction set in its turn. */
+static const bsm_k_convert *k;
 
 static uint32_t bits_of(float f) {
   uint32_t u;
@@ -43,8 +48,8 @@ static void every_half_is_exact(void **state) {
   static uint16_t halves[COUNT], back[COUNT];
   static float values[COUNT];
   for (int i = 0; i < COUNT; i++) halves[i] = (uint16_t)i;
-  bsm_k_half_to_float(halves, COUNT, values);
-  bsm_k_float_to_half(values, COUNT, back);
+  k->half_to_float(halves, COUNT, values);
+  k->float_to_half(values, COUNT, back);
   for (int i = 0; i < COUNT; i++) {
     const double want = half_value((uint16_t)i);
     if (isnan(want)) {
@@ -71,17 +76,17 @@ static void floats_round_to_the_nearest_half(void **state) {
                         -middle};
     const int even = i & 1 ? i + 1 : i;
     uint16_t got[4];
-    bsm_k_float_to_half(x, 4, got);
+    k->float_to_half(x, 4, got);
     assert_int_equal(got[0], even);
     assert_int_equal(got[1], i);
     assert_int_equal(got[2], i + 1);
     assert_int_equal(got[3], even | 0x8000);
-    for (int k = 0; k < 4; k++) {
+    for (int j = 0; j < 4; j++) {
       float rounded;
-      assert_int_equal(bsm_cpu_float_to_half(x[k]), got[k]);
-      bsm_k_round_to_half(&x[k], 1, &rounded);
+      assert_int_equal(bsm_cpu_float_to_half(x[j]), got[j]);
+      k->round_to_half(&x[j], 1, &rounded);
       assert_int_equal(bits_of(rounded),
-                       bits_of(bsm_cpu_half_to_float(got[k])));
+                       bits_of(bsm_cpu_half_to_float(got[j])));
     }
   }
 }
@@ -93,8 +98,8 @@ static void bfloats_round_to_the_nearest(void **state) {
                         float_of(i << 16 | 0x8001)};
     uint16_t got[3];
     float back[3];
-    bsm_k_float_to_bfloat(x, 3, got);
-    bsm_k_bfloat_to_float(got, 3, back);
+    k->float_to_bfloat(x, 3, got);
+    k->bfloat_to_float(got, 3, back);
     assert_int_equal(got[0], i);
     assert_int_equal(got[1], i & 1 ? i + 1 : i);
     assert_int_equal(got[2], i + 1);
@@ -102,8 +107,46 @@ static void bfloats_round_to_the_nearest(void **state) {
   }
   const float nan = float_of(0x7f800001);
   uint16_t got;
-  bsm_k_float_to_bfloat(&nan, 1, &got);
+  k->float_to_bfloat(&nan, 1, &got);
   assert_int_equal(got, 0x7fc0);
+}
+
+/* Floats of all exponents, NaN and infinity among them: every instruction set
+ * has the bits of plain C, in vectors and behind the last one. */
+static void instruction_sets_agree(void **state) {
+  enum { N = 40961 };
+  static float x[N], a[N], b[N];
+  static uint16_t p[N], q[N];
+  const bsm_k_convert *plain = bsm_k_convert_select(0);
+  (void)state;
+  for (uint32_t i = 0; i < N; i++) x[i] = float_of(i * 2654435761u);
+  x[0] = float_of(0x7f800001);
+  x[1] = float_of(0xffc12345);
+  x[2] = -INFINITY;
+  k->float_to_half(x, N, p);
+  plain->float_to_half(x, N, q);
+  assert_memory_equal(p, q, sizeof(p));
+  k->float_to_bfloat(x, N, p);
+  plain->float_to_bfloat(x, N, q);
+  assert_memory_equal(p, q, sizeof(p));
+  k->round_to_half(x, N, a);
+  plain->round_to_half(x, N, b);
+  assert_memory_equal(a, b, sizeof(a));
+  k->round_to_bfloat(x, N, a);
+  plain->round_to_bfloat(x, N, b);
+  assert_memory_equal(a, b, sizeof(a));
+  for (uint32_t i = 0; i < N; i++) p[i] = (uint16_t)(65535 - i);
+  k->half_to_float(p, N, a);
+  plain->half_to_float(p, N, b);
+  assert_memory_equal(a, b, sizeof(a));
+  k->bfloat_to_float(p, N, a);
+  plain->bfloat_to_float(p, N, b);
+  assert_memory_equal(a, b, sizeof(a));
+  for (int64_t n = 0; n < 20; n++) {
+    k->float_to_half(x + 3, n, p);
+    plain->float_to_half(x + 3, n, q);
+    assert_memory_equal(p, q, (size_t)n * sizeof(*p));
+  }
 }
 
 int main(void) {
@@ -111,6 +154,15 @@ int main(void) {
       cmocka_unit_test(every_half_is_exact),
       cmocka_unit_test(floats_round_to_the_nearest_half),
       cmocka_unit_test(bfloats_round_to_the_nearest),
+      cmocka_unit_test(instruction_sets_agree),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = 0;
+  for (unsigned row = 0; row < BSM_K_ISA_COUNT; row++) {
+    const uint32_t needs = bsm_k_isa_needs(row);
+    if ((bsm_isa_detect() & needs) != needs) continue;
+    k = bsm_k_convert_select(needs);
+    printf("isa %x\n", (unsigned)needs);
+    failed += cmocka_run_group_tests(tests, NULL, NULL);
+  }
+  return failed;
 }

@@ -2,9 +2,11 @@
 /* Loads, stores and conversions of elements. */
 #include "backend/cpu/cpu_element.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "backend/cpu/kernels/convert/half_convert.h"
+#include "base/isa.h"
 
 bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype) {
   switch (dtype) {
@@ -55,12 +57,26 @@ uint16_t bsm_cpu_float_to_half(float f) {
   return (uint16_t)(sign | (v.u - 0x38000000u + 0xfffu + odd) >> 13);
 }
 
+/* The fastest conversions of this machine: those of all instruction sets give
+ * the same bits, so it does not matter which a stream is made for. */
+static const bsm_k_convert *conversions(void) {
+  static _Atomic(const bsm_k_convert *) chosen;
+  const bsm_k_convert *known =
+      atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (!known) {
+    known = bsm_k_convert_select(bsm_isa_detect());
+    atomic_store_explicit(&chosen, known, memory_order_relaxed);
+  }
+  return known;
+}
+
 /* Half and bfloat16 that lie apart are gathered first: the conversions work on
  * arrays. */
 #define NARROW_ROW 256
 
 static void load_narrow(bool half, const uint16_t *from, int64_t stride,
                         int64_t n, float *to) {
+  const bsm_k_convert *c = conversions();
   uint16_t row[NARROW_ROW];
   int64_t k = n;
   for (int64_t at = 0; at < n; at += k) {
@@ -70,19 +86,20 @@ static void load_narrow(bool half, const uint16_t *from, int64_t stride,
       for (int64_t i = 0; i < k; i++) row[i] = x[i * stride];
       x = row;
     }
-    (half ? bsm_k_half_to_float : bsm_k_bfloat_to_float)(x, k, to + at);
+    (half ? c->half_to_float : c->bfloat_to_float)(x, k, to + at);
   }
 }
 
 static void store_narrow(bool half, uint16_t *to, int64_t stride, int64_t n,
                          const float *from) {
+  const bsm_k_convert *c = conversions();
   uint16_t row[NARROW_ROW];
   int64_t k = n;
   for (int64_t at = 0; at < n; at += k) {
     uint16_t *y = to + at * stride;
     if (stride != 1) k = n - at < NARROW_ROW ? n - at : NARROW_ROW;
-    (half ? bsm_k_float_to_half : bsm_k_float_to_bfloat)(from + at, k,
-                                                         stride == 1 ? y : row);
+    (half ? c->float_to_half : c->float_to_bfloat)(from + at, k,
+                                                   stride == 1 ? y : row);
     for (int64_t i = 0; i < k && stride != 1; i++) y[i * stride] = row[i];
   }
 }
@@ -225,10 +242,10 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
 void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n) {
   switch (dtype) {
     case BSM_DTYPE_HALF:
-      bsm_k_round_to_half(values, n, values);
+      conversions()->round_to_half(values, n, values);
       return;
     case BSM_DTYPE_BFLOAT16:
-      bsm_k_round_to_bfloat(values, n, values);
+      conversions()->round_to_bfloat(values, n, values);
       return;
     case BSM_DTYPE_UINT8:
       NARROW(int64_t, AS_U8)

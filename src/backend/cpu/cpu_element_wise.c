@@ -25,6 +25,7 @@ typedef struct instruction {
   bsm_cpu_class a_class, b_class, c_class, result;
   bool hoisted;      /* a constant: set once, not in each block */
   bool separate;     /* the result must not overwrite an operand */
+  bool exact;        /* numbers of the operands' dtype give such numbers */
   bool has_exponent; /* pow with a constant */
   double exponent;
 } instruction;
@@ -62,6 +63,28 @@ static bsm_cpu_class widest(bsm_cpu_class a, bsm_cpu_class b) {
   return a == BSM_CPU_F32 || b == BSM_CPU_F32 ? BSM_CPU_F32 : BSM_CPU_I64;
 }
 
+/* Whether an instruction selects among its operands, or changes their signs:
+ * then its result needs no rounding. */
+static bool is_exact(const bsm_step_ew_instruction *op,
+                     const bsm_dtype *types) {
+  const int32_t dtype = op->dtype;
+  switch (op->kind) {
+    case BSM_STEP_EW_UNARY:
+      return (int32_t)types[op->a] == dtype &&
+             (op->code == BSM_UNARY_ABS || op->code == BSM_UNARY_NEG);
+    case BSM_STEP_EW_BINARY:
+      return (int32_t)types[op->a] == dtype && (int32_t)types[op->b] == dtype &&
+             (op->code == BSM_ELEMENT_WISE_MAX ||
+              op->code == BSM_ELEMENT_WISE_MIN);
+    case BSM_STEP_EW_ACTIVATION:
+      return (int32_t)types[op->a] == dtype && op->code == BSM_ACTIVATION_RELU;
+    case BSM_STEP_EW_SELECT:
+      return (int32_t)types[op->b] == dtype && (int32_t)types[op->c] == dtype;
+    default:
+      return false;
+  }
+}
+
 static void resolve(instruction *in, const bsm_dtype *types) {
   const bsm_step_ew_instruction *op = &in->op;
   const bsm_cpu_class dst = bsm_cpu_class_of((bsm_dtype)op->dtype);
@@ -69,6 +92,7 @@ static void resolve(instruction *in, const bsm_dtype *types) {
   in->b_class = reads_b(op) ? bsm_cpu_class_of(types[op->b]) : dst;
   in->c_class = reads_c(op) ? bsm_cpu_class_of(types[op->c]) : dst;
   in->compute = in->result = dst;
+  in->exact = dst == BSM_CPU_F32 && is_exact(op, types);
   if (op->kind == BSM_STEP_EW_UNARY && bsm_cpu_unary_is_test(op->code)) {
     in->compute = in->a_class;
     in->result = BSM_CPU_U8;
@@ -271,7 +295,7 @@ static void compute(const machine *m, const instruction *in, void *to,
       return;
   }
   if (in->result != dst) bsm_cpu_convert(in->result, result, dst, to, n);
-  bsm_cpu_narrow(dtype, to, n);
+  if (!in->exact) bsm_cpu_narrow(dtype, to, n);
 }
 
 static void execute(machine *m, int64_t n, void *direct) {

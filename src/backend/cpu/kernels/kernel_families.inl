@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every family of kernels, once. */
 FAMILY(attention)
+FAMILY(convert)
 FAMILY(depthwise)
 FAMILY(gemm)
 FAMILY(math)

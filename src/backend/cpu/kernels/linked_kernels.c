@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What programs link that do not say which kernels they need: all of them. */
 #include "backend/cpu/kernels/attention/attention_f32.h"
+#include "backend/cpu/kernels/convert/half_convert.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/math/vector_math.h"

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversions of half and bfloat16 arrays, rounding to nearest even as IEEE
  * 754 says: every NaN becomes the quiet one, large values infinity, small ones
- * denormals. Written without branches, so that the compiler uses the vectors
- * that every machine has. `to` may be `from` in the rounding functions. */
+ * denormals. All instruction sets give the same bits. `to` may be `from` in the
+ * rounding functions. */
 #ifndef BSM_KERNELS_HALF_CONVERT_H_
 #define BSM_KERNELS_HALF_CONVERT_H_
 
-#include <stdint.h>
+#include "backend/cpu/kernels/kernel_isa.h"
 
-void bsm_k_half_to_float(const uint16_t *from, int64_t n, float *to);
-void bsm_k_float_to_half(const float *from, int64_t n, uint16_t *to);
-void bsm_k_bfloat_to_float(const uint16_t *from, int64_t n, float *to);
-void bsm_k_float_to_bfloat(const float *from, int64_t n, uint16_t *to);
+typedef void bsm_k_widen(const uint16_t *from, int64_t n, float *to);
+typedef void bsm_k_narrow(const float *from, int64_t n, uint16_t *to);
 /* Floats rounded to what the narrow format holds. */
-void bsm_k_round_to_half(const float *from, int64_t n, float *to);
-void bsm_k_round_to_bfloat(const float *from, int64_t n, float *to);
+typedef void bsm_k_round(const float *from, int64_t n, float *to);
+
+typedef struct bsm_k_convert {
+  bsm_k_widen *half_to_float, *bfloat_to_float;
+  bsm_k_narrow *float_to_half, *float_to_bfloat;
+  bsm_k_round *round_to_half, *round_to_bfloat;
+} bsm_k_convert;
+
+BSM_K_FAMILY(convert)
 
 #endif /* BSM_KERNELS_HALF_CONVERT_H_ */

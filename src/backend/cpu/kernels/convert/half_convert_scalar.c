@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half and bfloat16, one element at a time without branches. */
+/* Half and bfloat16, one element at a time without branches, so that the
+ * compiler uses the vectors that every machine has. */
 #include "backend/cpu/kernels/convert/half_convert.h"
 
 typedef union bits32 {
@@ -10,10 +11,11 @@ typedef union bits32 {
 /* Rebiases the exponent by a product, which makes denormals normal; infinity
  * and NaN come out as numbers from 2^16 on and get their exponent back. */
 static inline float half_to_float(uint16_t h) {
+  const int32_t a = h & 0x7fff;
   const int32_t sign = (int32_t)((uint32_t)(h & 0x8000) << 16);
-  bits32 r = {.i = (int32_t)(h & 0x7fff) << 13};
+  bits32 r = {.i = a << 13};
   r.f *= 0x1p112f;
-  r.i |= (r.f >= 65536.0f ? 0x7f800000 : 0) | sign;
+  r.i |= (a >= 0x7c00 ? 0x7f800000 : 0) | (a > 0x7c00 ? 0x400000 : 0) | sign;
   return r.f;
 }
 
@@ -44,30 +46,34 @@ static inline uint16_t float_to_bfloat(float f) {
   return (uint16_t)((v.i & 0x7fffffff) > 0x7f800000 ? 0x7fc0u : r);
 }
 
-void bsm_k_half_to_float(const uint16_t *from, int64_t n, float *to) {
+static void widen_half(const uint16_t *from, int64_t n, float *to) {
   for (int64_t i = 0; i < n; i++) to[i] = half_to_float(from[i]);
 }
 
-void bsm_k_float_to_half(const float *from, int64_t n, uint16_t *to) {
+static void narrow_half(const float *from, int64_t n, uint16_t *to) {
   for (int64_t i = 0; i < n; i++) to[i] = float_to_half(from[i]);
 }
 
-void bsm_k_bfloat_to_float(const uint16_t *from, int64_t n, float *to) {
-  for (int64_t i = 0; i < n; i++) to[i] = bfloat_to_float(from[i]);
-}
-
-void bsm_k_float_to_bfloat(const float *from, int64_t n, uint16_t *to) {
-  for (int64_t i = 0; i < n; i++) to[i] = float_to_bfloat(from[i]);
-}
-
-void bsm_k_round_to_half(const float *from, int64_t n, float *to) {
+static void round_half(const float *from, int64_t n, float *to) {
   for (int64_t i = 0; i < n; i++) {
     to[i] = half_to_float(float_to_half(from[i]));
   }
 }
 
-void bsm_k_round_to_bfloat(const float *from, int64_t n, float *to) {
+static void widen_bfloat(const uint16_t *from, int64_t n, float *to) {
+  for (int64_t i = 0; i < n; i++) to[i] = bfloat_to_float(from[i]);
+}
+
+static void narrow_bfloat(const float *from, int64_t n, uint16_t *to) {
+  for (int64_t i = 0; i < n; i++) to[i] = float_to_bfloat(from[i]);
+}
+
+static void round_bfloat(const float *from, int64_t n, float *to) {
   for (int64_t i = 0; i < n; i++) {
     to[i] = bfloat_to_float(float_to_bfloat(from[i]));
   }
 }
+
+const bsm_k_convert bsm_k_convert_scalar = {widen_half,  widen_bfloat,
+                                            narrow_half, narrow_bfloat,
+                                            round_half,  round_bfloat};
