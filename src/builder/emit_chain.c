@@ -51,6 +51,19 @@ static bsm_status add_weights(bsm_emitter *e, const bsm_layer *layer,
       (uint64_t)p->bias.count * bsm_dtype_size(p->bias.dtype), &weights[1]);
 }
 
+/* The names of all parts. */
+static bsm_status name_chain(bsm_emitter *e, const bsm_layer *const *parts,
+                             const char **out) {
+  bsm_text text;
+  bsm_text_init(&text, e->scratch);
+  for (int i = 0; i < BSM_CHAIN_PARTS; i++) {
+    if (!parts[i] || !parts[i]->name || !parts[i]->name[0]) continue;
+    bsm_text_printf(&text, "%s%s", text.len ? " + " : "", parts[i]->name);
+  }
+  *out = text.len ? text.data : "";
+  return text.failed ? BSM_FAIL_OOM() : BSM_OK;
+}
+
 bsm_status bsm_build_chain(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_convolution_params *last = &layer->p.convolution;
   const bsm_layer *parts[BSM_CHAIN_PARTS] = {NULL};
@@ -87,11 +100,13 @@ bsm_status bsm_build_chain(bsm_emitter *e, const bsm_layer *layer) {
                         bsm_build_image_layout(e, layer, y->dims),
                         &e->value[y->id]));
   bsm_plan_step *step;
-  BSM_TRY(bsm_build_step(
-      e,
-      &(bsm_step_spec){BSM_STEP_CONVOLUTION_CHAIN, layer->name, inputs, count,
-                       &e->value[y->id], 1, &params},
-      &step));
+  const char *name;
+  BSM_TRY(name_chain(e, parts, &name));
+  BSM_TRY(
+      bsm_build_step(e,
+                     &(bsm_step_spec){BSM_STEP_CONVOLUTION_CHAIN, name, inputs,
+                                      count, &e->value[y->id], 1, &params},
+                     &step));
   for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) step->weights[i] = weights[i];
   return BSM_OK;
 }
