@@ -175,6 +175,7 @@ foreach(family IN LISTS BSM_SMALL_FAMILIES)
   list(APPEND BSM_SMALL_FILES aten/ops/aten_${family}.c)
 endforeach()
 list(APPEND BSM_SMALL_FILES runtime/plan/kept_tensors.c
+     runtime/plan/run_trace.c
      runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
      aten/complex_math.c aten/linalg.c)

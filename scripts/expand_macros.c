@@ -36,6 +36,7 @@ bsm_status results(const bsm_engine *engine) {
   bsm_step_trial trial = BSM_STEP_TRIAL_INIT;
   bsm_engine_layer layer = BSM_ENGINE_LAYER_INIT;
   bsm_step_profile profile = BSM_STEP_PROFILE_INIT;
+  bsm_tensor_info tensor = BSM_TENSOR_INFO_INIT;
   bsm_kept_tensor kept = BSM_KEPT_TENSOR_INIT;
   bsm_structure_info info = BSM_STRUCTURE_INFO_INIT;
   bsm_calibration_range range = BSM_CALIBRATION_RANGE_INIT;
@@ -48,7 +49,8 @@ bsm_status results(const bsm_engine *engine) {
   if (!parameter.struct_size || !op.struct_size || !step.struct_size ||
       !trial.struct_size || !layer.struct_size || !profile.struct_size ||
       !info.struct_size || !kept.struct_size || !range.struct_size ||
-      !narrow.struct_size || !calibrated.struct_size) {
+      !narrow.struct_size || !calibrated.struct_size ||
+      !tensor.struct_size) {
     return BSM_FAIL_OOM();
   }
   return BSM_FAIL(BSM_UNSUPPORTED, "%s", bsm_dims_str(binding.dims));

@@ -247,12 +247,50 @@ typedef struct bsm_step_info {
    * once. */
   double flops, bytes;
   size_t trial_count; /* tactics timed when the engine was built; 0: none */
+  /* Its tensors: `first_tensor` added to each gives an index for
+   * bsm_engine_tensor. They live as long as the engine. */
+  const uint32_t *inputs, *outputs;
+  size_t input_count, output_count, first_tensor;
+  /* The part of the engine that it belongs to, from 0: its plan, or the plans
+   * between which its program runs. Parts use the same workspace in turn. */
+  size_t part;
+  uint64_t weight_bytes;
+  bsm_precision precision; /* that it computes in */
+  bsm_memory_space space;  /* that it runs in */
 } bsm_step_info;
 #define BSM_STEP_INFO_INIT BSM_SIZED_INIT(bsm_step_info)
 BSM_API size_t bsm_engine_step_count(const bsm_engine *engine);
 BSM_API BSM_NODISCARD bsm_status bsm_engine_step(const bsm_engine *engine,
                                                  size_t index,
                                                  bsm_step_info *out);
+
+/* Where a tensor of a plan is. */
+typedef enum bsm_tensor_place {
+  BSM_TENSOR_INPUT = 0,     /* the caller's array: input `index` of its part */
+  BSM_TENSOR_OUTPUT = 1,    /* the same for an output */
+  BSM_TENSOR_WORKSPACE = 2, /* at `offset` of the context's workspace */
+  BSM_TENSOR_WEIGHTS = 3    /* among the weights */
+} bsm_tensor_place;
+
+/* A tensor that steps read and write, for tools. Tensors may share memory: an
+ * offset and strides say where the elements are. */
+typedef struct bsm_tensor_info {
+  size_t struct_size; /* set by BSM_TENSOR_INFO_INIT */
+  const char *name;   /* of the value in the model; "" when there is none */
+  bsm_dtype dtype;
+  bsm_dims dims;
+  const int64_t *strides; /* in elements; they live as long as the engine */
+  bsm_tensor_place place;
+  bsm_memory_space space;
+  size_t index;
+  uint64_t offset, bytes; /* from the first to behind the last element */
+} bsm_tensor_info;
+#define BSM_TENSOR_INFO_INIT BSM_SIZED_INIT(bsm_tensor_info)
+/* Those of all parts of the engine. */
+BSM_API size_t bsm_engine_tensor_count(const bsm_engine *engine);
+BSM_API BSM_NODISCARD bsm_status bsm_engine_tensor(const bsm_engine *engine,
+                                                   size_t index,
+                                                   bsm_tensor_info *out);
 
 /* One of the tactics that were timed for a step. */
 typedef struct bsm_step_trial {
@@ -289,6 +327,19 @@ BSM_API BSM_NODISCARD bsm_status bsm_engine_get_layer(const bsm_engine *engine,
 typedef void *(*bsm_output_allocate)(void *user, size_t index, const char *name,
                                      bsm_dtype dtype, const bsm_dims *dims,
                                      size_t bytes);
+
+/* Something that a thread did in a run. The strings live until the callback
+ * returns. */
+typedef struct bsm_trace_event {
+  size_t struct_size;
+  const char *name; /* of the step: its layers; or the op of a program's call */
+  const char *kind, *tactic;
+  /* 0: the thread that runs the context; 1 and up: those of its own pool; -1:
+   * the device. */
+  int thread;
+  double begin, end; /* seconds since some moment in the past */
+} bsm_trace_event;
+typedef void (*bsm_trace)(void *user, const bsm_trace_event *event);
 
 typedef struct bsm_context_options {
   size_t struct_size; /* set by BSM_CONTEXT_OPTIONS_INIT */
@@ -339,11 +390,17 @@ typedef struct bsm_context_options {
    * bsm_context_tensor; then each run waits for every step. 0: nothing is
    * copied. */
   uint64_t keep_tensors;
+  /* Called for every step, in the thread that runs the context, when the step
+   * is over, and for each of the pool's threads that had a part in it; with
+   * steps on a device, when they are waited for. Threads of a shared `pool` are
+   * not told of. NULL: nothing is traced. */
+  bsm_trace trace;
+  void *trace_user;
 } bsm_context_options;
 #define BSM_CONTEXT_OPTIONS_INIT                                               \
   {                                                                            \
     sizeof(bsm_context_options), 0, NULL, 0, NULL, NULL, NULL, 0, false, NULL, \
-        NULL, 0, 0, 0, NULL, false, 0                                          \
+        NULL, 0, 0, 0, NULL, false, 0, NULL, NULL                              \
   }
 #define BSM_CONTEXT_ISA_SCALAR 0x80000000u
 

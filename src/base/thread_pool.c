@@ -56,6 +56,7 @@ typedef struct seat {
   /* From the worker to the others, in jobs of several phases. */
   _Alignas(CACHE_LINE) atomic_llong done;
   atomic_bool entered;
+  double began, ended; /* of its work in the job, when that is traced */
 
   _Alignas(CACHE_LINE) bsm_thread_pool *pool;
   int number;     /* 1 .. size - 1; the caller is 0 */
@@ -77,6 +78,8 @@ struct bsm_thread_pool {
   int64_t phases; /* of `total` units */
   int64_t total;
   uint64_t number;
+  bsm_pool_trace_fn *trace; /* NULL: none */
+  void *trace_user;
 
   _Alignas(CACHE_LINE) atomic_bool stop;
   atomic_int runs; /* of models, at work */
@@ -195,12 +198,14 @@ static void work_in_phases(const bsm_thread_pool *pool, seat *self) {
 
 static void work(const bsm_thread_pool *pool, seat *self) {
   inside_job = true;
+  if (pool->trace) self->began = bsm_clock_seconds();
   if (pool->phases > 1) {
     work_in_phases(pool, self);
   } else {
     (void)work_on(pool, self, self, 0);
     (void)help_others(pool, self, 0, false);
   }
+  if (pool->trace) self->ended = bsm_clock_seconds();
   inside_job = false;
 }
 
@@ -344,6 +349,16 @@ static void wait_until_left(bsm_thread_pool *pool, seat *s) {
   pthread_mutex_unlock(&pool->sleep_lock);
 }
 
+/* Tells when the workers of a job that is over were at work; those that did not
+ * enter it have no time. */
+static void trace_job(bsm_thread_pool *pool) {
+  for (int i = 1; i < pool->threads; i++) {
+    seat *s = &pool->seats[i];
+    if (s->ended > 0) pool->trace(pool->trace_user, i, s->began, s->ended);
+    s->ended = 0;
+  }
+}
+
 static void run_alone(int64_t count, bsm_unit_fn *fn, void *arg) {
   for (int64_t i = 0; i < count; i++) fn(arg, i, 0);
 }
@@ -369,6 +384,7 @@ void bsm_parallel_phases(bsm_thread_pool *pool, int threads, int64_t phases,
   for (int i = 1; i < pool->threads; i++) {
     wait_until_left(pool, &pool->seats[i]);
   }
+  if (pool->trace) trace_job(pool);
   pthread_mutex_unlock(&pool->turn);
 }
 
@@ -392,6 +408,12 @@ void bsm_parallel_for(bsm_thread_pool *pool, size_t count, bsm_task_fn fn,
                       void *arg) {
   task t = {fn, arg};
   bsm_parallel_units(pool, INT_MAX, (int64_t)count, run_task, &t);
+}
+
+void bsm_thread_pool_set_trace(bsm_thread_pool *pool, bsm_pool_trace_fn *trace,
+                               void *user) {
+  pool->trace = trace;
+  pool->trace_user = user;
 }
 
 void bsm_thread_pool_begin(bsm_thread_pool *pool) {

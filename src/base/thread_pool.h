@@ -33,6 +33,15 @@ int bsm_available_cpus(void);
 void bsm_thread_pool_begin(bsm_thread_pool *pool);
 void bsm_thread_pool_end(bsm_thread_pool *pool);
 
+/* Called by the caller of a loop when the loop is over, once for each worker
+ * that took part (threads 1 and up), with the times of bsm_clock_seconds
+ * between which it did. */
+typedef void bsm_pool_trace_fn(void *user, int thread, double begin,
+                               double end);
+/* Sets it, for a pool that no other thread uses meanwhile; NULL: none. */
+void bsm_thread_pool_set_trace(bsm_thread_pool *pool, bsm_pool_trace_fn *trace,
+                               void *user);
+
 /* Runs fn(arg, i) for every i below `count`; returns when all are done. A NULL
  * pool runs them in order on the caller. Allocates nothing. */
 void bsm_parallel_for(bsm_thread_pool *pool, size_t count, bsm_task_fn fn,

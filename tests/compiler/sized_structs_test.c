@@ -92,6 +92,7 @@ FILLER(output, bsm_engine_output(f->engine, 0, out))
 FILLER(run_output, bsm_context_output_binding(f->context, 0, out))
 FILLER(memory, bsm_engine_memory(f->engine, 1, out))
 FILLER(step, bsm_engine_step(f->engine, 0, out))
+FILLER(tensor, bsm_engine_tensor(f->engine, 0, out))
 FILLER(profile, bsm_context_profile(f->context, 0, out))
 FILLER(kept_tensor, bsm_context_tensor(f->context, 0, out))
 FILLER(operator_info, bsm_operator_list_get(f->operators, 0, out))
@@ -126,7 +127,8 @@ static const filler fillers[] = {
     ROW(bsm_binding, output, name, dims, space),
     ROW(bsm_binding, run_output, name, dims, space),
     ROW(bsm_engine_memory_info, memory, weights, scratch, device_weights),
-    ROW(bsm_step_info, step, name, flops, trial_count),
+    ROW(bsm_step_info, step, name, flops, space),
+    ROW(bsm_tensor_info, tensor, name, dims, bytes),
     ROW(bsm_step_profile, profile, name, runs, bytes),
     ROW(bsm_kept_tensor, kept_tensor, layers, step, array.device),
     ROW(bsm_operator_info, operator_info, schema, runs, why),

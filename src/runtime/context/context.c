@@ -109,7 +109,9 @@ static bsm_status init_context(bsm_context *context,
       .workspace_size = options->workspace_size,
       .stream = options->stream,
       .no_graphs = options->no_graphs,
-      .keep_tensors = options->keep_tensors};
+      .keep_tensors = options->keep_tensors,
+      .trace = options->trace,
+      .trace_user = options->trace_user};
   bsm_memory_need need = {{0}, {0}};
   BSM_TRY(bsm_execution_open(context->engine, &running, &context->execution));
   report_target(context, options->logger);

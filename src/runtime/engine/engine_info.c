@@ -148,16 +148,35 @@ size_t bsm_engine_step_count(const bsm_engine *engine) {
 }
 
 static bsm_status find_step(const bsm_engine *engine, size_t index,
-                            const bsm_plan **plan, const bsm_plan_step **step) {
+                            const bsm_plan **plan, const bsm_plan_step **step,
+                            uint32_t *part) {
   const uint32_t count = bsm_plan_total_steps(engine->plan);
   if (index >= count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "step %zu of an engine with %" PRIu32,
                     index, count);
   }
-  uint32_t part, at;
-  *plan = bsm_plan_find_step(engine->plan, (uint32_t)index, &part, &at);
+  uint32_t at;
+  *plan = bsm_plan_find_step(engine->plan, (uint32_t)index, part, &at);
   *step = &(*plan)->steps[at];
   return BSM_OK;
+}
+
+/* The number of tensors in the parts before one. */
+static size_t tensors_before(const bsm_plan *plan, uint32_t part) {
+  size_t count = 0;
+  for (uint32_t i = 0; i < part && bsm_plan_part(plan, i); i++) {
+    count += bsm_plan_part(plan, i)->tensor_count;
+  }
+  return count;
+}
+
+static uint64_t weights_of(const bsm_plan *plan, const bsm_plan_step *step) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < BSM_STEP_MAX_WEIGHTS; i++) {
+    const uint32_t id = step->weights[i];
+    if (id != BSM_NO_WEIGHTS) bytes += plan->weights[id].size;
+  }
+  return bytes;
 }
 
 bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
@@ -165,15 +184,60 @@ bsm_status bsm_engine_step(const bsm_engine *engine, size_t index,
   BSM_NEED(engine);
   const bsm_plan *plan;
   const bsm_plan_step *step;
-  BSM_TRY(find_step(engine, index, &plan, &step));
+  uint32_t part;
+  BSM_TRY(find_step(engine, index, &plan, &step, &part));
   const bsm_work work = bsm_step_work(plan, step);
-  const bsm_step_info info = {.name = step->name,
-                              .kind = bsm_step_kind_name(step->kind),
-                              .tactic = step->tactic,
-                              .flops = work.flops,
-                              .bytes = work.bytes,
-                              .trial_count = step->trial_count};
+  const bsm_step_info info = {
+      .name = step->name,
+      .kind = bsm_step_kind_name(step->kind),
+      .tactic = step->tactic,
+      .flops = work.flops,
+      .bytes = work.bytes,
+      .trial_count = step->trial_count,
+      .inputs = step->inputs,
+      .outputs = step->outputs,
+      .input_count = step->input_count,
+      .output_count = step->output_count,
+      .first_tensor = tensors_before(engine->plan, part),
+      .part = part,
+      .weight_bytes = weights_of(plan, step),
+      .precision = step->precision,
+      .space = step->space};
   return BSM_OUT(bsm_step_info, out, info);
+}
+
+size_t bsm_engine_tensor_count(const bsm_engine *engine) {
+  return engine ? tensors_before(engine->plan, UINT32_MAX) : 0;
+}
+
+static const bsm_plan_tensor *find_tensor(const bsm_plan *plan, size_t index) {
+  for (uint32_t i = 0; bsm_plan_part(plan, i); i++) {
+    const bsm_plan *part = bsm_plan_part(plan, i);
+    if (index < part->tensor_count) return &part->tensors[index];
+    index -= part->tensor_count;
+  }
+  return NULL;
+}
+
+bsm_status bsm_engine_tensor(const bsm_engine *engine, size_t index,
+                             bsm_tensor_info *out) {
+  BSM_NEED(engine);
+  const bsm_plan_tensor *t = find_tensor(engine->plan, index);
+  if (!t) {
+    return BSM_FAIL(BSM_OUT_OF_RANGE, "tensor %zu of an engine with %zu", index,
+                    bsm_engine_tensor_count(engine));
+  }
+  bsm_tensor_info info = {.name = t->name,
+                          .dtype = t->dtype,
+                          .dims = t->dims,
+                          .strides = t->strides,
+                          .place = (bsm_tensor_place)t->place,
+                          .space = t->space,
+                          .index = t->index,
+                          .offset = t->offset};
+  /* Of bindings whose sizes only a run knows there is no extent. */
+  if (!bsm_plan_tensor_extent(t, &info.bytes)) info.bytes = 0;
+  return BSM_OUT(bsm_tensor_info, out, info);
 }
 
 bsm_status bsm_engine_step_trial(const bsm_engine *engine, size_t step_index,
@@ -181,7 +245,8 @@ bsm_status bsm_engine_step_trial(const bsm_engine *engine, size_t step_index,
   BSM_NEED(engine);
   const bsm_plan *plan;
   const bsm_plan_step *step;
-  BSM_TRY(find_step(engine, step_index, &plan, &step));
+  uint32_t part;
+  BSM_TRY(find_step(engine, step_index, &plan, &step, &part));
   if (index >= step->trial_count) {
     return BSM_FAIL(BSM_OUT_OF_RANGE, "trial %zu of a step with %" PRIu32,
                     index, step->trial_count);

@@ -25,7 +25,7 @@ static bsm_status open_stream(bsm_execution *e,
       .logger = options->logger,
       .pool = e->env.pool,
       .isa = e->isa,
-      .profile = options->profile,
+      .profile = options->profile || options->trace,
       .code = space == BSM_SPACE_DEVICE ? e->engine->code : NULL,
       .native = targets ? options->stream : NULL};
   if (!device) return BSM_OK;
@@ -52,8 +52,9 @@ bsm_status bsm_execution_open(const bsm_engine *engine,
       .allocator = options->allocator,
       .env = bsm_engine_step_env(engine),
       .isa = options->isa == BSM_ISA_DETECT ? bsm_isa_detect() : options->isa,
-      .profile = options->profile,
-      .no_graphs = options->no_graphs || options->keep_tensors};
+      .profile = options->profile || options->trace,
+      .no_graphs =
+          options->no_graphs || options->keep_tensors || options->trace};
   bsm_arena_init(&out->step_arena, options->allocator);
   bsm_kept_init(&out->kept, options->allocator, options->keep_tensors);
   BSM_TRY(check_device(engine));
@@ -64,6 +65,8 @@ bsm_status bsm_execution_open(const bsm_engine *engine,
     BSM_TRY(bsm_thread_pool_create(options->threads, options->allocator,
                                    &out->own_pool));
   }
+  bsm_run_trace_init(&out->trace, options->trace, options->trace_user,
+                     out->own_pool);
   out->env.pool = options->pool ? options->pool : out->own_pool;
   out->env.step_arena = &out->step_arena;
   out->env.logger = options->logger;

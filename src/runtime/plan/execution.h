@@ -6,6 +6,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/plan/kept_tensors.h"
+#include "runtime/plan/run_trace.h"
 #include "runtime/plan/workspace.h"
 
 typedef struct bsm_execution_options {
@@ -22,6 +23,8 @@ typedef struct bsm_execution_options {
   size_t workspace_size;
   void *stream;
   uint64_t keep_tensors; /* bytes; 0: none is kept */
+  bsm_trace trace;       /* NULL: nothing is traced */
+  void *trace_user;
 } bsm_execution_options;
 
 typedef struct bsm_execution {
@@ -33,7 +36,8 @@ typedef struct bsm_execution {
   bsm_arena step_arena;
   bsm_event *transferred; /* after the last transfer; NULL: no device */
   bsm_kept_tensors kept;  /* max_bytes 0: nothing is kept */
-  uint64_t waits;         /* how often the execution was waited for */
+  bsm_run_trace trace;
+  uint64_t waits; /* how often the execution was waited for */
   uint32_t isa;
   bool profile, no_graphs;
 } bsm_execution;

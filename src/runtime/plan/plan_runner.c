@@ -8,6 +8,7 @@
  * steps have run. */
 #include "runtime/plan/plan_runner.h"
 
+#include "base/clock.h"
 #include "base/linked.h"
 #include "engine/plan_work.h"
 #include "runtime/plan/recordings.h"
@@ -206,21 +207,29 @@ static bsm_status enqueue_meeting(const bsm_plan_runner *r, uint32_t i) {
                                      : BSM_OK;
 }
 
-/* Enqueues steps, and takes copies of what they compute. */
-static bsm_status enqueue_kept(const bsm_plan_runner *r, uint32_t from,
-                               uint32_t end) {
+/* Enqueues steps that are watched: traced, or their results copied. */
+static bsm_status enqueue_watched(const bsm_plan_runner *r, uint32_t from,
+                                  uint32_t end) {
+  bsm_execution *e = r->execution;
   for (uint32_t i = from; i < end; i++) {
+    const bsm_plan_step *step = &r->plan->steps[i];
+    bsm_run_trace_begin(
+        &e->trace, step->name, bsm_step_kind_name(step->kind),
+        bsm_step_driver_of(step->kind)->describe(&e->env, &r->steps[i]));
     BSM_TRY(r->meets   ? enqueue_meeting(r, i)
             : r->times ? enqueue_timed(r, i)
                        : enqueue_step(r, i));
-    BSM_TRY(bsm_kept_take_step(&r->execution->kept, r, i));
+    if (step->space == BSM_SPACE_HOST) bsm_run_trace_end(&e->trace);
+    if (e->kept.max_bytes) BSM_TRY(bsm_kept_take_step(&e->kept, r, i));
   }
   return BSM_OK;
 }
 
 static bsm_status enqueue_steps(const bsm_plan_runner *r, uint32_t from,
                                 uint32_t end) {
-  if (r->execution->kept.max_bytes) return enqueue_kept(r, from, end);
+  if (r->execution->kept.max_bytes || r->execution->trace.fn) {
+    return enqueue_watched(r, from, end);
+  }
   if (r->meets) {
     for (uint32_t i = from; i < end; i++) BSM_TRY(enqueue_meeting(r, i));
   } else if (r->times) {
@@ -229,6 +238,30 @@ static bsm_status enqueue_steps(const bsm_plan_runner *r, uint32_t from,
     for (uint32_t i = from; i < end; i++) BSM_TRY(enqueue_step(r, i));
   }
   return BSM_OK;
+}
+
+/* Tells of the steps of a device, once they are done. Their times count from
+ * the first of them, which began when the plan did, as seen from the host. */
+static void trace_device(const bsm_plan_runner *r, double start) {
+  const bsm_event *first = NULL;
+  for (uint32_t i = 0; i < r->plan->step_count; i++) {
+    const bsm_plan_step *step = &r->plan->steps[i];
+    const bsm_step_times *t = &r->times[i];
+    if (step->space == BSM_SPACE_HOST) continue;
+    if (!first) first = t->from;
+    const bsm_device_ops *ops = t->from->device->ops;
+    const double begin = start + ops->event_seconds(first, t->from);
+    bsm_run_trace_tell(
+        &r->execution->trace,
+        &(bsm_trace_event){
+            .name = step->name,
+            .kind = bsm_step_kind_name(step->kind),
+            .tactic = bsm_step_driver_of(step->kind)
+                          ->describe(&r->execution->env, &r->steps[i]),
+            .thread = -1,
+            .begin = begin,
+            .end = begin + ops->event_seconds(t->from, t->to)});
+  }
 }
 
 /* Adds the times of a finished run. */
@@ -244,6 +277,7 @@ static void take_times(bsm_plan_runner *r) {
 
 bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *r) {
   bsm_execution *e = r->execution;
+  const double start = e->trace.fn ? bsm_clock_seconds() : 0;
   for (int i = 0; i < BSM_MEMORY_SPACES; i++) {
     const bsm_workspace *w = &e->workspaces[i];
     if (!w->memory) continue;
@@ -258,6 +292,7 @@ bsm_status bsm_plan_runner_enqueue(bsm_plan_runner *r) {
   if (!r->times) return BSM_OK;
   BSM_TRY(bsm_execution_wait(e));
   take_times(r);
+  if (e->trace.fn) trace_device(r, start);
   return BSM_OK;
 }
 

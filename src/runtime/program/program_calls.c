@@ -167,7 +167,9 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
   bsm_op_ctx cx = {.arena = bsm_program_heap(r),
                    .logger = r->logger,
                    .max_tensor_bytes = r->max_tensor_bytes};
+  bsm_run_trace_begin(r->trace, i->name, "call", "");
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
+  bsm_run_trace_end(r->trace);
   for (uint32_t k = 0; k < i->output_count; k++) {
     r->walker.registers[i->outputs[k]] = outs[k];
   }

@@ -17,6 +17,7 @@ struct bsm_program_runner {
   bsm_plan_runner *segments;
   bsm_shape_plans *shapes; /* NULL: regions are run one by one */
   bsm_kept_tensors *kept;
+  bsm_run_trace *trace;
   const bsm_logger *logger;
   bsm_arena *own; /* of constants */
   bsm_block_cache blocks;
