@@ -563,6 +563,8 @@ bsm_status bsm_make_inputs(bsm_arena *arena, const bsm_engine *engine,
     bsm_binding binding = BSM_BINDING_INIT;
     size_t elements;
     BSM_TRY(bsm_engine_input(engine, i, &binding));
+    /* Dims that range are the best ones. */
+    BSM_TRY(bsm_engine_input_range(engine, i, NULL, &binding.dims, NULL));
     BSM_TRY(allocate_array(arena, &binding, &arrays[i]));
     BSM_TRY(bsm_dims_count(binding.dims, &elements));
     fill(&arrays[i], elements);

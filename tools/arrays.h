@@ -53,8 +53,9 @@ BSM_NODISCARD bsm_status bsm_bind_inputs(bsm_arena *arena,
                                          const bsm_array_set *set,
                                          bsm_array **out);
 
-/* Arrays of made-up numbers, the same every time; integers are zero, so that
- * they are valid as indices. */
+/* Arrays of made-up numbers, the same every time, of the shapes that the engine
+ * was built to be fast with; integers are zero, so that they are valid as
+ * indices. */
 BSM_NODISCARD bsm_status bsm_make_inputs(bsm_arena *arena,
                                          const bsm_engine *engine,
                                          bsm_array **out);

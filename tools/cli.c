@@ -371,6 +371,9 @@ error_t bsm_cli_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_TIMES:
       cli->times = true;
       return 0;
+    case BSM_KEY_TRACE:
+      cli->trace = arg;
+      return 0;
     case BSM_KEY_PLAN:
       cli->plan = true;
       return 0;

@@ -65,6 +65,7 @@ typedef struct bsm_cli {
   const char *input_dir;
   const char *output;
   const char *output_dir;
+  const char *trace; /* a file */
   int top;
   const char *labels; /* a file */
   int iterations;
@@ -77,6 +78,8 @@ typedef struct bsm_cli {
   /* Set by commands, not by options. */
   uint64_t reference;    /* of compiling: bits of bsm_reference */
   uint64_t keep_tensors; /* of a context: bytes */
+  void (*dump)(void *user, const char *pass, const char *text);
+  void *dump_user; /* of `dump`, which replaces --dump-after */
 } bsm_cli;
 
 /* Rows for the `options` of an argp; their keys are handled by
@@ -126,6 +129,7 @@ enum {
   BSM_KEY_JSON,
   BSM_KEY_PROFILE,
   BSM_KEY_TIMES,
+  BSM_KEY_TRACE,
   BSM_KEY_PLAN,
   BSM_KEY_PLUGIN,
   BSM_KEY_INPUTS,
@@ -412,6 +416,7 @@ int bsm_cmd_targets(int argc, char **argv);
 int bsm_cmd_link_list(int argc, char **argv);
 int bsm_cmd_keygen(int argc, char **argv);
 int bsm_cmd_sign(int argc, char **argv);
+int bsm_cmd_view(int argc, char **argv);
 int bsm_cmd_verify(int argc, char **argv);
 
 #endif /* BSM_TOOLS_CLI_H_ */

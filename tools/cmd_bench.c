@@ -8,6 +8,9 @@
 #include "tools/json.h"
 #include "tools/session.h"
 #include "tools/step_table.h"
+#include "tools/trace_file.h"
+
+enum { TRACED_RUNS = 3 };
 
 static const struct argp_option options[] = {
     {"iterations", BSM_KEY_ITERATIONS, "N", 0, "Timed runs (100)", 1},
@@ -20,6 +23,10 @@ static const struct argp_option options[] = {
      "Write the outputs of the last run to DIR/out_0.npy, ...", 1},
     {"profile", BSM_KEY_PROFILE, 0, 0,
      "Print the mean time of every step, what it computes and moves", 1},
+    {"trace", BSM_KEY_TRACE, "FILE", 0,
+     "Write what each thread did in three further runs, for Perfetto "
+     "(ui.perfetto.dev) and chrome://tracing",
+     1},
     {"times", BSM_KEY_TIMES, 0, 0, "Print the time of every run", 1},
     {"json", BSM_KEY_JSON, 0, 0, "Print JSON", 1},
     BSM_OPTIONS_MACHINE,
@@ -230,6 +237,9 @@ static bsm_status bench(bsm_cli *cli, bsm_session *session) {
     BSM_TRY(
         bsm_take_outputs(&cli->arena, session->context, false, &items, &count));
     BSM_TRY(bsm_save_outputs_in(cli->output_dir, items, count));
+  }
+  if (cli->trace) {
+    BSM_TRY(bsm_trace_write(cli, session, inputs, TRACED_RUNS, cli->trace));
   }
   if (cli->json) return print_json(cli, session, &t);
   if (cli->profile) BSM_TRY(print_profile(cli, session->context));

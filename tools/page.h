@@ -19,6 +19,6 @@ BSM_NODISCARD bsm_status bsm_page_write(const char *path, const char *page,
 
 /* The sources of the pages, made by cmake/EmbedPages.cmake. A line
  * "const DATA = null;" is where the data go. */
-extern const char bsm_page_diff[];
+extern const char bsm_page_diff[], bsm_page_view[];
 
 #endif /* BSM_TOOLS_PAGE_H_ */

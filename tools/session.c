@@ -62,6 +62,10 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->obey_precisions = cli->obey_precision;
   out->min_block_size = (size_t)cli->min_block_size;
   out->reference = cli->reference;
+  if (cli->reference) {
+    out->precisions = 0;
+    out->precision_override_count = 0;
+  }
   out->truncate_long_and_double = cli->truncate;
   out->timing_cache = cli->timing_cache;
   out->logger = &cli->logger;
@@ -69,9 +73,13 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
     out->dump = print_dump;
     out->dump_user = cli;
   }
-  if (cli->calibration) {
+  if (cli->calibration && !cli->reference) {
     BSM_TRY(bsm_calibration_load(cli->calibration, &session->calibration));
     out->calibration = session->calibration;
+  }
+  if (cli->dump) {
+    out->dump = cli->dump;
+    out->dump_user = cli->dump_user;
   }
   BSM_TRY(open_one(cli, cli->inputs_from, &session->shapes));
   BSM_TRY(open_one(cli, cli->weights, &session->weights));
@@ -169,7 +177,7 @@ bsm_status bsm_session_open_engine(bsm_cli *cli, bsm_session *session,
   return bsm_compile(session->module, &options, &session->engine);
 }
 
-bsm_status bsm_session_open_context(bsm_cli *cli, bsm_session *session) {
+bsm_context_options bsm_session_context_options(const bsm_cli *cli) {
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
   options.threads = cli->threads;
   options.isa = cli->isa;
@@ -179,6 +187,11 @@ bsm_status bsm_session_open_context(bsm_cli *cli, bsm_session *session) {
   options.max_run_bytes = cli->max_run_bytes;
   options.no_graphs = cli->no_graphs;
   options.keep_tensors = cli->keep_tensors;
+  return options;
+}
+
+bsm_status bsm_session_open_context(bsm_cli *cli, bsm_session *session) {
+  const bsm_context_options options = bsm_session_context_options(cli);
   return bsm_context_create(session->engine, &options, &session->context);
 }
 

@@ -40,6 +40,8 @@ BSM_NODISCARD bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
 BSM_NODISCARD bsm_status bsm_session_open_engine(bsm_cli *cli,
                                                  bsm_session *session,
                                                  bool quick);
+/* The options of a context that the command line asks for. */
+bsm_context_options bsm_session_context_options(const bsm_cli *cli);
 BSM_NODISCARD bsm_status bsm_session_open_context(bsm_cli *cli,
                                                   bsm_session *session);
 /* Opens the arrays of --input and --input-dir. */
