@@ -279,9 +279,13 @@ typedef struct bsm_compile_options {
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)
 
 /* Compiles a method into an engine, which does not refer to the module.
- * BSM_UNSUPPORTED: operators that cannot run in an engine, all of them listed
- * with their places; or a feature named in the message.
- * BSM_INVALID_ARGUMENT: the inputs contradict the method. */
+ * Loading and compiling nest as deeply as the model does: with glibc they run
+ * on a stack of their own, in the caller's thread, as do callbacks that they
+ * call, which have to return. 64 KiB of the caller's stack are enough, for
+ * running engines too; elsewhere compiling may take 1 MiB. BSM_UNSUPPORTED:
+ * operators that cannot run in an engine, all of them listed with their places;
+ * or a feature named in the message. BSM_INVALID_ARGUMENT: the inputs
+ * contradict the method. */
 BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
                                              const bsm_compile_options *options,
                                              bsm_engine **out);

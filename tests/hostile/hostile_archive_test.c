@@ -11,6 +11,7 @@
 /* clang-format on */
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "bessemer/bessemer.h"
@@ -431,6 +432,52 @@ static void nested_blocks_in_code(void **state) {
   "class Tiny(Module):\n  __parameters__ = [\"w\", ]\n  __buffers__ = []\n" \
   "  training : bool\n  w : Tensor\n"
 
+/* Ifs that depend on data, of which each is a block of the engine. */
+static char *branches_on_data(int depth) {
+  static const char head[] =
+      CLASS FORWARD "    n = torch.size(torch.nonzero(x), 0)\n";
+  char *code = malloc(sizeof(head) + (size_t)depth * (size_t)(depth + 64) * 3);
+  assert_non_null(code);
+  char *at = code + sprintf(code, "%s", head);
+  for (int i = 0; i < depth; i++) {
+    at += sprintf(at, "%*sif torch.gt(n, %d):\n", 4 + i, "", i);
+  }
+  at += sprintf(at, "%*sx = torch.mul(x, 3)\n", 4 + depth, "");
+  for (int i = depth - 1; i >= 0; i--) {
+    at +=
+        sprintf(at, "%*selse:\n%*sx = torch.mul(x, 2)\n", 4 + i, "", 5 + i, "");
+  }
+  sprintf(at, "    return x\n");
+  return code;
+}
+
+static void *try_in_thread(void *result) {
+  try_members(result);
+  return NULL;
+}
+
+/* Loading, compiling and running, in a thread that has 64 KiB of stack beyond
+ * what the test and the C library need of it. */
+static void a_small_stack_is_enough(void **state) {
+  (void)state;
+  char *code = branches_on_data(90);
+  members[TINY_CODE].data = code;
+  members[TINY_CODE].size = strlen(code);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  static hostile_result result;
+  assert_int_equal(pthread_attr_init(&attributes), 0);
+#ifndef BSM_SANITIZED
+  assert_int_equal(pthread_attr_setstacksize(&attributes, (64 + 24) << 10), 0);
+#endif
+  assert_int_equal(pthread_create(&thread, &attributes, try_in_thread, &result),
+                   0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  pthread_attr_destroy(&attributes);
+  free(code);
+  if (result.code) fail_msg("%s", result.message);
+}
+
 static void code_that_makes_no_sense(void **state) {
   (void)state;
   static const struct {
@@ -499,6 +546,7 @@ int main(void) {
       cmocka_unit_test_setup(endless_nesting_in_code, reset),
       cmocka_unit_test_setup(long_chains_in_code, reset),
       cmocka_unit_test_setup(nested_blocks_in_code, reset),
+      cmocka_unit_test_setup(a_small_stack_is_enough, reset),
       cmocka_unit_test_setup(code_that_makes_no_sense, reset),
   };
   return cmocka_run_group_tests_name("hostile_archive", tests, NULL, NULL);

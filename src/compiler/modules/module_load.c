@@ -4,6 +4,7 @@
 
 #include "base/allocate.h"
 #include "base/checked.h"
+#include "base/deep_stack.h"
 #include "base/hash.h"
 #include "base/options.h"
 #include "compiler/modules/module_internal.h"
@@ -173,6 +174,27 @@ static bsm_status read_module(bsm_module *module,
   return BSM_OK;
 }
 
+typedef struct contents {
+  bsm_module *module;
+  const bsm_module_options *options;
+  const void *data;
+  size_t size;
+} contents;
+
+static bsm_status read_deeply(void *argument) {
+  const contents *r = argument;
+  return read_module(r->module, r->options, r->data, r->size);
+}
+
+static bsm_status read_within_limits(bsm_module *module,
+                                     const bsm_module_options *options,
+                                     const void *data, size_t size,
+                                     const bsm_limits *limits) {
+  limit_memory(module, limits, size);
+  contents r = {module, options, data, size};
+  return bsm_module_status(module, bsm_call_deeply(read_deeply, &r));
+}
+
 bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
                            bsm_module **out) {
   BSM_NEED(out);
@@ -189,10 +211,8 @@ bsm_status bsm_module_load(const char *path, const bsm_module_options *given,
                                         options.allocator};
   if (!status) status = bsm_file_map_open(path, &reading, &module->map);
   if (!status) {
-    limit_memory(module, &limits, module->map.size);
-    status = bsm_module_status(
-        module,
-        read_module(module, &options, module->map.data, module->map.size));
+    status = read_within_limits(module, &options, module->map.data,
+                                module->map.size, &limits);
   }
   if (status) {
     bsm_module_destroy(module);
@@ -215,9 +235,7 @@ bsm_status bsm_module_load_memory(const void *data, size_t size,
   bsm_module *module = NULL;
   bsm_status status = new_module(&options, name ? name : "memory", &module);
   if (!status) {
-    limit_memory(module, &limits, size);
-    status =
-        bsm_module_status(module, read_module(module, &options, data, size));
+    status = read_within_limits(module, &options, data, size, &limits);
   }
   if (status) {
     bsm_module_destroy(module);
@@ -259,8 +277,8 @@ static bsm_status find_submodule(const bsm_module *module, bsm_str path,
   return BSM_OK;
 }
 
-bsm_status bsm_module_find_method(bsm_module *module, const char *name,
-                                  bsm_method *out) {
+static bsm_status find_method(bsm_module *module, const char *name,
+                              bsm_method *out) {
   *out = (bsm_method){.name = name ? name : "forward"};
   if (module->model.graph) {
     if (name && strcmp(name, "forward") != 0) {
@@ -286,6 +304,24 @@ bsm_status bsm_module_find_method(bsm_module *module, const char *name,
   }
   out->parameter_count = count - 1;
   return BSM_OK;
+}
+
+typedef struct search {
+  bsm_module *module;
+  const char *name;
+  bsm_method *out;
+} search;
+
+static bsm_status find_deeply(void *argument) {
+  const search *s = argument;
+  return find_method(s->module, s->name, s->out);
+}
+
+/* Compiles its code when it is the first who asks. */
+bsm_status bsm_module_find_method(bsm_module *module, const char *name,
+                                  bsm_method *out) {
+  search s = {module, name, out};
+  return bsm_call_deeply(find_deeply, &s);
 }
 
 const char *bsm_module_method_name(const bsm_module *module, size_t index) {

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/deep_stack.h"
 #include "base/options.h"
 #include "compiler/inputs/model_shapes.h"
 #include "compiler/pipeline/build_program.h"
@@ -298,13 +299,25 @@ static bsm_status compile_module(bsm_module *module,
   return bsm_status_note(status, "while compiling %s", module->name);
 }
 
+typedef struct request {
+  bsm_module *module;
+  const bsm_compile_options *options;
+  bsm_engine **out;
+} request;
+
+static bsm_status compile_deeply(void *argument) {
+  const request *r = argument;
+  return compile_module(r->module, r->options, r->out);
+}
+
 bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *options,
                        bsm_engine **out) {
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED(module);
+  request r = {module, options, out};
   bsm_module_lock(module);
-  bsm_status status = compile_module(module, options, out);
+  bsm_status status = bsm_call_deeply(compile_deeply, &r);
   bsm_module_unlock(module);
   return status;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/deep_stack.h"
 #include "base/options.h"
 #include "compiler/pipeline/compile.h"
 #include "compiler/pipeline/compile_options.h"
@@ -387,14 +388,26 @@ static bsm_status list_operators(bsm_module *module,
                          module->name);
 }
 
+typedef struct request {
+  bsm_module *module;
+  const bsm_compile_options *options;
+  bsm_operator_list **out;
+} request;
+
+static bsm_status list_deeply(void *argument) {
+  const request *r = argument;
+  return list_operators(r->module, r->options, r->out);
+}
+
 bsm_status bsm_module_operators(bsm_module *module,
                                 const bsm_compile_options *options,
                                 bsm_operator_list **out) {
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED(module);
+  request r = {module, options, out};
   bsm_module_lock(module);
-  bsm_status status = list_operators(module, options, out);
+  bsm_status status = bsm_call_deeply(list_deeply, &r);
   bsm_module_unlock(module);
   return status;
 }
