@@ -63,6 +63,7 @@ set(BSM_FLAGS_avx512
     -mfma
     -mf16c
     -mprefer-vector-width=512)
+set(BSM_FLAGS_avx2_vnni ${BSM_FLAGS_avx2} -mavxvnni)
 set(BSM_FLAGS_avx512_vnni ${BSM_FLAGS_avx512} -mavx512vnni)
 
 # The instruction set of a kernel file is the end of its name; only these files
@@ -108,7 +109,7 @@ function(bsm_set_kernel_flags)
       # Loops over whole panels become vectors, edges do not: half the size.
       list(APPEND flags -fvect-cost-model=very-cheap)
     endif()
-    if(source MATCHES "_(avx2|avx512|avx512_vnni)\\.c$")
+    if(source MATCHES "_(avx2|avx512|avx2_vnni|avx512_vnni)\\.c$")
       list(APPEND flags ${BSM_FLAGS_${CMAKE_MATCH_1}})
     endif()
     if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
@@ -222,7 +223,7 @@ function(bsm_add_layer layer)
     list(FILTER sources EXCLUDE REGEX "src/backend/([a-z]+/target/|targets?\\.c$)")
   endif()
   if(NOT BSM_X86)
-    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512_vnni)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx2_vnni|avx512_vnni)\\.c$")
   endif()
   if(NOT sources)
     return()

@@ -31,7 +31,7 @@ set(BSM_CONFORMANCE_NARROW_window_step_test 4)
 set(BSM_GPU_SHARDS 8)
 # Programs in which a target takes no step at all.
 set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
-    recurrent_step_test scatter_step_test typed_product_step_test)
+    int8_step_test recurrent_step_test scatter_step_test typed_product_step_test)
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)

@@ -77,8 +77,10 @@ static uint64_t parse_limit(const struct argp_state *state, const char *option,
 static uint32_t parse_isa(const struct argp_state *state, const char *name) {
   if (strcmp(name, "native") == 0) return 0;
   uint32_t mask = 0;
-  if (!bsm_isa_parse(name, &mask) || mask > (BSM_ISA_AVX2 | BSM_ISA_AVX512)) {
-    argp_error(state, "--isa: '%s' is none of native, scalar, avx2, avx512",
+  if (!bsm_isa_parse(name, &mask) || mask & BSM_ISA_AVX512_BF16) {
+    argp_error(state,
+               "--isa: '%s' is none of native, scalar, avx2, avx2_vnni, "
+               "avx512, avx512_vnni",
                name);
   }
   const uint32_t present = bsm_isa_detect();

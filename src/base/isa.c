@@ -37,13 +37,14 @@ uint32_t bsm_isa_detect(void) {
   if (!has(b, 5) || !fma || !f16c) return mask;
   mask |= BSM_ISA_AVX2;
   const bool avx512 = has(b, 16) && has(b, 17) && has(b, 30) && has(b, 31);
+  const bool avx512_vnni = has(c, 11);
+  const bool more = leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d);
+  if (more && has(a, 4)) mask |= BSM_ISA_AVX_VNNI;
   if (!avx512 || (state & ZMM_STATE) != ZMM_STATE) return mask;
   mask |= BSM_ISA_AVX512;
-  if (!has(c, 11)) return mask;
+  if (!avx512_vnni) return mask;
   mask |= BSM_ISA_AVX512_VNNI;
-  if (leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, 5)) {
-    mask |= BSM_ISA_AVX512_BF16;
-  }
+  if (more && has(a, 5)) mask |= BSM_ISA_AVX512_BF16;
   return mask;
 }
 
@@ -62,6 +63,7 @@ static const struct {
 } levels[] = {
     {"scalar", BSM_ISA_SCALAR},
     {"avx2", BSM_ISA_AVX2},
+    {"avx2_vnni", BSM_ISA_AVX2 | BSM_ISA_AVX_VNNI},
     {"avx512", BSM_ISA_AVX2 | BSM_ISA_AVX512},
     {"avx512_vnni", BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI},
     {"avx512_bf16",

@@ -10,7 +10,8 @@ enum {
   BSM_ISA_AVX2 = 1u << 0,   /* AVX2 + FMA + F16C */
   BSM_ISA_AVX512 = 1u << 1, /* F + DQ + BW + VL */
   BSM_ISA_AVX512_VNNI = 1u << 2,
-  BSM_ISA_AVX512_BF16 = 1u << 3
+  BSM_ISA_AVX512_BF16 = 1u << 3,
+  BSM_ISA_AVX_VNNI = 1u << 4 /* what AVX512_VNNI has, with AVX2 alone */
 };
 #define BSM_ISA_DETECT UINT32_MAX /* in options: what this machine has */
 

@@ -54,6 +54,7 @@ static bool takes_strides(const bsm_plan_step *step) {
     case BSM_STEP_CONVOLUTION:
     case BSM_STEP_DECONVOLUTION:
     case BSM_STEP_CONVOLUTION_CHAIN:
+    case BSM_STEP_INT8_CONVOLUTION:
     case BSM_STEP_POOLING:
     case BSM_STEP_RESIZE:
     case BSM_STEP_MATRIX_MULTIPLY:

@@ -39,9 +39,12 @@ static void put_content(description *d, const void *data, uint64_t size) {
  * weights mean. */
 static bsm_status put_params(description *d, const bsm_plan_step *step) {
   put(d, (uint64_t)step->kind);
-  if (step->kind == BSM_STEP_CONVOLUTION ||
+  const bool bytes = step->kind == BSM_STEP_INT8_CONVOLUTION;
+  if (bytes || step->kind == BSM_STEP_CONVOLUTION ||
       step->kind == BSM_STEP_DECONVOLUTION) {
-    const bsm_step_convolution *p = &step->params->convolution;
+    const bsm_step_convolution *p =
+        bytes ? &step->params->int8_convolution.convolution
+              : &step->params->convolution;
     put(d, (uint64_t)p->groups);
     put(d, (uint64_t)p->out_maps);
     put(d, (uint64_t)p->window.spatial);

@@ -26,6 +26,7 @@
  *   8.3  precisions of programs; the hash of the description starts from the
  *        format's number, so that it covers that, too
  *   8.4  steps of kind scan
+ *   8.5  steps of kind int8_convolution
  *
  * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and
@@ -38,7 +39,7 @@
 #include "engine/plan.h"
 
 #define BSM_ENGINE_FORMAT_MAJOR 8u
-#define BSM_ENGINE_FORMAT_MINOR 4u
+#define BSM_ENGINE_FORMAT_MINOR 5u
 #define BSM_ENGINE_FORMAT_VERSION \
   (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
 

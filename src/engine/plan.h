@@ -44,6 +44,7 @@
   X(SCATTER, 17, "scatter", scatter)                               \
   X(ATTENTION, 19, "attention", attention)                         \
   X(CONVOLUTION_CHAIN, 20, "convolution_chain", convolution_chain) \
+  X(INT8_CONVOLUTION, 22, "int8_convolution", int8_convolution)    \
   X(SCAN, 23, "scan", scan)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
@@ -134,6 +135,23 @@ typedef struct bsm_step_convolution_chain {
   int32_t has_scale;
   bsm_step_convolution part[BSM_CHAIN_PARTS]; /* absent ones are zero */
 } bsm_step_convolution_chain;
+
+/* A convolution of bytes, or with `spatial` 1 and a window of 1 a product of
+ * rows. With the whole numbers q of uint8 inputs and w of the int8 kernel:
+ *   v = scale[o] * sum of w * (q - x_zero) + bias[o] + residual, then activated
+ * where a residual of uint8 is (q - residual_zero) * residual_scale. The output
+ * is v as float, or as uint8
+ *   clamp(round(v * y_inverse) + y_zero, least, greatest), half to even.
+ * The padding has x_zero. Inputs: x [N, C, ...] uint8 [, residual, like the
+ * output, float or uint8]; all with channels innermost. weights[0]: the kernel,
+ * packed by the target; weights[1]: float scale[out_maps], bias[out_maps];
+ * weights[2]: int32[out_maps], -x_zero times the sum of the kernel of a map. */
+typedef struct bsm_step_int8_convolution {
+  bsm_step_convolution convolution;
+  int32_t x_zero, residual_zero;
+  int32_t y_zero, least, greatest, reserved;
+  double residual_scale, y_inverse;
+} bsm_step_int8_convolution;
 
 /* x [N, C, ...]: any strides; fast when C stride is 1. */
 typedef struct bsm_step_pooling {
@@ -331,6 +349,7 @@ typedef struct bsm_step_transfer {
 typedef union bsm_step_params {
   bsm_step_convolution convolution;
   bsm_step_convolution_chain convolution_chain;
+  bsm_step_int8_convolution int8_convolution;
   bsm_step_pooling pooling;
   bsm_step_matrix_multiply matrix_multiply;
   bsm_step_element_wise element_wise;

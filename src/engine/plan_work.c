@@ -116,6 +116,10 @@ static double flops_of(const bsm_plan *plan, const bsm_plan_step *step) {
     case BSM_STEP_CONVOLUTION:
       return 2 * elements(y) * window_size(&p->convolution.window) *
              per_group(channels(x), p->convolution.groups);
+    case BSM_STEP_INT8_CONVOLUTION:
+      return 2 * elements(y) *
+             window_size(&p->int8_convolution.convolution.window) *
+             per_group(channels(x), p->int8_convolution.convolution.groups);
     case BSM_STEP_CONVOLUTION_CHAIN:
       return chain_flops(plan, step);
     case BSM_STEP_DECONVOLUTION:

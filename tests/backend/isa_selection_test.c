@@ -13,6 +13,7 @@
 #include "backend/cpu/kernels/convert/half_convert.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
+#include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/kernel_isa.h"
 #include "backend/cpu/kernels/math/vector_math.h"
 #include "backend/cpu/kernels/planar/planar_f32.h"
@@ -91,11 +92,9 @@ static void test_names(void **state) {
   static const struct {
     const char *name;
     int level;
-  } rows[] = {{"scalar", SCALAR},
-              {"avx2", AVX2},
-              {"avx512", AVX512},
-              {"avx512_vnni", AVX512},
-              {"avx512_bf16", AVX512}};
+  } rows[] = {{"scalar", SCALAR},      {"avx2", AVX2},
+              {"avx2_vnni", AVX2},     {"avx512", AVX512},
+              {"avx512_vnni", AVX512}, {"avx512_bf16", AVX512}};
   family families[16];
   const size_t count = list_families(families);
   for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {

@@ -154,6 +154,10 @@ static void isa_names_parse(void **state) {
     previous = mask;
   }
   uint32_t mask = 99;
+  assert_true(bsm_isa_parse("avx2_vnni", &mask)); /* beside AVX-512 */
+  assert_int_equal(mask, BSM_ISA_AVX2 | BSM_ISA_AVX_VNNI);
+  assert_string_equal(bsm_isa_name(mask), "avx2_vnni");
+  mask = 99;
   assert_false(bsm_isa_parse("sse9", &mask));
   assert_false(bsm_isa_parse("", &mask));
   assert_int_equal(mask, 99);
@@ -165,19 +169,23 @@ static void detection_agrees_with_the_kernel(void **state) {
   FILE *file = fopen("/proc/cpuinfo", "r");
   if (!file) skip();
   char line[8192];
-  bool avx2 = false, avx512 = false;
+  bool avx2 = false, avx512 = false, vnni = false, avx512_vnni = false;
   while (fgets(line, sizeof(line), file)) {
     if (strncmp(line, "flags", 5) != 0) continue;
     avx2 =
         strstr(line, " avx2") && strstr(line, " fma") && strstr(line, " f16c");
     avx512 = avx2 && strstr(line, " avx512f") && strstr(line, " avx512dq") &&
              strstr(line, " avx512bw") && strstr(line, " avx512vl");
+    vnni = avx2 && strstr(line, " avx_vnni");
+    avx512_vnni = avx512 && strstr(line, " avx512_vnni");
     break;
   }
   fclose(file);
   const uint32_t mask = bsm_isa_detect();
   assert_int_equal((mask & BSM_ISA_AVX2) != 0, avx2);
   assert_int_equal((mask & BSM_ISA_AVX512) != 0, avx512);
+  assert_int_equal((mask & BSM_ISA_AVX_VNNI) != 0, vnni);
+  assert_int_equal((mask & BSM_ISA_AVX512_VNNI) != 0, avx512_vnni);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -49,6 +49,7 @@ typedef struct harness {
   guarded weight_data[BSM_STEP_MAX_WEIGHTS], data[HARNESS_TENSORS];
   uint32_t input_ids[HARNESS_TENSORS], output_ids[HARNESS_TENSORS];
   void *inputs[HARNESS_TENSORS], *outputs[HARNESS_TENSORS];
+  bool bytes;     /* runs with instructions for products of bytes, too */
   int code;       /* of those of wide_code.h */
   bool same_bits; /* as with the code of the step's own */
 } harness;
@@ -570,6 +571,19 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
   return n;
 }
 
+/* Also those that differ for products of bytes. */
+static HARNESS_UNUSED int harness_byte_isas(uint32_t *isas) {
+  const char *names[] = {"avx2_vnni", "avx512_vnni"};
+  int n = harness_isas(isas);
+  for (int i = 0; i < 2 && fixture_ops()->host_accessible; i++) {
+    uint32_t mask;
+    if (bsm_isa_parse(names[i], &mask) && (mask & bsm_isa_detect()) == mask) {
+      isas[n++] = mask;
+    }
+  }
+  return n;
+}
+
 /* Compares the outputs; `arg` is the caller's. */
 typedef void harness_compare(harness *h, uint32_t isa, void *arg);
 
@@ -579,7 +593,7 @@ typedef void harness_compare(harness *h, uint32_t isa, void *arg);
 static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
                                            void *arg) {
   uint32_t isas[8];
-  const int n = harness_isas(isas);
+  const int n = h->bytes ? harness_byte_isas(isas) : harness_isas(isas);
   if (!suite_takes_next()) return;
   for (int i = 0; i < n; i++) {
     uint8_t *first[HARNESS_TENSORS] = {NULL};

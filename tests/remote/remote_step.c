@@ -27,6 +27,7 @@ static bool takes_kind(bsm_step_kind kind) {
     case BSM_STEP_SCATTER:
     case BSM_STEP_ATTENTION:
     case BSM_STEP_CONVOLUTION_CHAIN:
+    case BSM_STEP_INT8_CONVOLUTION:
       return false;
     default:
       return true;

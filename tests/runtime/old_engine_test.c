@@ -51,6 +51,8 @@ static void test_every_version(void **state) {
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_3_signed.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_4.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_4_signed.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_5.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_5_signed.bsm");
 }
 
 int main(void) {

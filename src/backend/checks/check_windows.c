@@ -79,6 +79,23 @@ bsm_status bsm_check_pooling(const bsm_plan *plan, const bsm_plan_step *step) {
   return BSM_OK;
 }
 
+/* The maps of input and output, and their groups. */
+static bsm_status check_maps(const bsm_step_convolution *p,
+                             const bsm_plan_tensor *x,
+                             const bsm_plan_tensor *y) {
+  if (x->dims.d[0] != y->dims.d[0] || y->dims.d[1] != p->out_maps) {
+    return BSM_FAIL(BSM_CORRUPT, "input %s, output %s, %lld output maps",
+                    bsm_dims_str(x->dims), bsm_dims_str(y->dims),
+                    (long long)p->out_maps);
+  }
+  if (p->groups < 1 || x->dims.d[1] % p->groups || p->out_maps % p->groups) {
+    return BSM_FAIL(BSM_CORRUPT, "%lld and %lld maps in %lld groups",
+                    (long long)x->dims.d[1], (long long)p->out_maps,
+                    (long long)p->groups);
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_check_convolution(const bsm_plan *plan,
                                  const bsm_plan_step *step, bsm_dtype dtype,
                                  bool transposed) {
@@ -91,16 +108,7 @@ bsm_status bsm_check_convolution(const bsm_plan *plan,
   BSM_TRY(bsm_check_dtype(x, dtype, "input"));
   BSM_TRY(bsm_check_dtype(y, dtype, "output"));
   BSM_TRY(bsm_check_epilogue(&p->epilogue));
-  if (x->dims.d[0] != y->dims.d[0] || y->dims.d[1] != p->out_maps) {
-    return BSM_FAIL(BSM_CORRUPT, "input %s, output %s, %lld output maps",
-                    bsm_dims_str(x->dims), bsm_dims_str(y->dims),
-                    (long long)p->out_maps);
-  }
-  if (p->groups < 1 || x->dims.d[1] % p->groups || p->out_maps % p->groups) {
-    return BSM_FAIL(BSM_CORRUPT, "%lld and %lld maps in %lld groups",
-                    (long long)x->dims.d[1], (long long)p->out_maps,
-                    (long long)p->groups);
-  }
+  BSM_TRY(check_maps(p, x, y));
   if (step->weights[1] != BSM_NO_WEIGHTS) {
     BSM_TRY(bsm_check_weights(plan, step, 1,
                               (uint64_t)p->out_maps * bsm_dtype_size(dtype)));
@@ -113,4 +121,51 @@ bsm_status bsm_check_convolution(const bsm_plan *plan,
   /* Transposed, any output size is safe: taps outside of the input are zeros.
    */
   return transposed ? BSM_OK : bsm_check_window_output(&p->window, x, y);
+}
+
+static bsm_status check_float_or_bytes(const bsm_plan_tensor *t,
+                                       const char *what) {
+  return t->dtype == BSM_DTYPE_FLOAT
+             ? BSM_OK
+             : bsm_check_dtype(t, BSM_DTYPE_UINT8, what);
+}
+
+static bool is_byte(int32_t value) {
+  return value >= 0 && value <= UINT8_MAX;
+}
+
+static bsm_status check_bytes(const bsm_step_int8_convolution *p) {
+  if (!is_byte(p->x_zero) || !is_byte(p->residual_zero) ||
+      !is_byte(p->y_zero) || !is_byte(p->least) || !is_byte(p->greatest) ||
+      p->least > p->greatest) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "zero points %d, %d and %d, a range of %d to %d", p->x_zero,
+                    p->residual_zero, p->y_zero, p->least, p->greatest);
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_check_int8_convolution(const bsm_plan *plan,
+                                      const bsm_plan_step *step) {
+  const bsm_step_int8_convolution *q = &step->params->int8_convolution;
+  const bsm_step_convolution *p = &q->convolution;
+  const bool has_residual = p->epilogue.has_residual != 0;
+  BSM_TRY(bsm_check_counts(step, has_residual ? 2 : 1, 1));
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  BSM_TRY(bsm_check_window(&p->window, x, y));
+  BSM_TRY(bsm_check_dtype(x, BSM_DTYPE_UINT8, "input"));
+  BSM_TRY(check_float_or_bytes(y, "output"));
+  BSM_TRY(bsm_check_epilogue(&p->epilogue));
+  BSM_TRY(check_bytes(q));
+  BSM_TRY(check_maps(p, x, y));
+  const uint64_t maps = (uint64_t)p->out_maps;
+  BSM_TRY(bsm_check_weights(plan, step, 1, 2 * maps * sizeof(float)));
+  BSM_TRY(bsm_check_weights(plan, step, 2, maps * sizeof(int32_t)));
+  if (has_residual) {
+    const bsm_plan_tensor *r = bsm_step_input(plan, step, 1);
+    BSM_TRY(check_float_or_bytes(r, "residual"));
+    BSM_TRY(bsm_check_same_dims(r, y, "residual"));
+  }
+  return bsm_check_window_output(&p->window, x, y);
 }

@@ -55,6 +55,9 @@ BSM_NODISCARD bsm_status bsm_check_convolution(const bsm_plan *plan,
                                                const bsm_plan_step *step,
                                                bsm_dtype dtype,
                                                bool transposed);
+/* The same of bytes. */
+BSM_NODISCARD bsm_status bsm_check_int8_convolution(const bsm_plan *plan,
+                                                    const bsm_plan_step *step);
 BSM_NODISCARD bsm_status bsm_check_pooling(const bsm_plan *plan,
                                            const bsm_plan_step *step);
 /* Products of tensors of `dtype`: k and n are those of the operands; the size

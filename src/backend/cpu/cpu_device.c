@@ -18,6 +18,8 @@
 
 _Static_assert(BSM_K_ISA_AVX2 == BSM_ISA_AVX2, "the ISA bits of the kernels");
 _Static_assert(BSM_K_ISA_AVX512 == BSM_ISA_AVX512, "as above");
+_Static_assert(BSM_K_ISA_AVX512_VNNI == BSM_ISA_AVX512_VNNI, "as above");
+_Static_assert(BSM_K_ISA_AVX_VNNI == BSM_ISA_AVX_VNNI, "as above");
 
 typedef struct cpu_device {
   bsm_device base;

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/cpu_recurrent.h"
 #include "backend/cpu/cpu_winograd.h"
+#include "backend/cpu/kernels/int8/int8.h"
 #include "base/checked.h"
 
 #define LIMIT ((int64_t)1 << 46) /* elements */
@@ -83,6 +84,34 @@ bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *p,
   }
   if (!ok) return BSM_FAIL(BSM_CORRUPT, "the kernel is too large");
   *size = (uint64_t)count * element;
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_packed_int8_size(const bsm_step_convolution *p,
+                                    int64_t in_maps, uint64_t *size) {
+  const int64_t *kernel = p->window.kernel;
+  int64_t k, count;
+  if (p->groups < 1 || in_maps < 1 || p->out_maps < 1 || in_maps > LIMIT ||
+      p->out_maps > LIMIT || in_maps % p->groups != 0 ||
+      p->out_maps % p->groups != 0 || p->form != BSM_CPU_FORM_PLAIN ||
+      !product(
+          (int64_t[]){kernel[0], kernel[1], kernel[2], in_maps / p->groups}, 4,
+          &k) ||
+      !product((int64_t[]){k + BSM_K_INT8_DEPTH, p->groups,
+                           panels(p->out_maps / p->groups), BSM_PANEL},
+               4, &count)) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "%lld input maps, %lld output maps, %lld groups, form %d",
+                    (long long)in_maps, (long long)p->out_maps,
+                    (long long)p->groups, p->form);
+  }
+  if (bsm_cpu_is_depthwise(p, in_maps)) {
+    *size = (uint64_t)(k * panels(in_maps) * BSM_PANEL);
+    return BSM_OK;
+  }
+  k = (k + BSM_K_INT8_DEPTH - 1) / BSM_K_INT8_DEPTH * BSM_K_INT8_DEPTH;
+  *size =
+      (uint64_t)(k * p->groups * panels(p->out_maps / p->groups) * BSM_PANEL);
   return BSM_OK;
 }
 
@@ -176,10 +205,51 @@ static void pack_grouped(const bsm_step_convolution *p, int64_t in_maps,
   }
 }
 
+/* `values`: [out, in / groups, taps]; `packed` is zeros. */
+static void pack_int8(const bsm_step_convolution *p, int64_t in_maps,
+                      const int8_t *values, int8_t *packed) {
+  const int64_t *kernel = p->window.kernel;
+  const int64_t taps = kernel[0] * kernel[1] * kernel[2];
+  const int64_t ci = in_maps / p->groups, co = p->out_maps / p->groups;
+  const int64_t depth = BSM_K_INT8_DEPTH;
+  const int64_t panel =
+      (taps * ci + depth - 1) / depth * depth * BSM_PANEL; /* bytes */
+  for (int64_t o = 0; o < p->out_maps; o++) {
+    const int64_t column = o % co;
+    int8_t *to = packed + (o / co * panels(co) + column / BSM_PANEL) * panel +
+                 column % BSM_PANEL * depth;
+    for (int64_t i = 0; i < ci; i++) {
+      for (int64_t t = 0; t < taps; t++) {
+        const int64_t k = t * ci + i;
+        to[k / depth * depth * BSM_PANEL + k % depth] = *values++;
+      }
+    }
+  }
+}
+
+static bsm_status pack_bytes(const bsm_plan_step *step, int64_t in_maps,
+                             const int8_t *values, int8_t *packed,
+                             uint64_t *size) {
+  const bsm_step_convolution *p = &step->params->int8_convolution.convolution;
+  BSM_TRY(bsm_cpu_packed_int8_size(p, in_maps, size));
+  if (!packed) return BSM_OK;
+  memset(packed, 0, *size);
+  if (bsm_cpu_is_depthwise(p, in_maps)) {
+    const packing data = {(const uint8_t *)values, (uint8_t *)packed, 1};
+    pack_depthwise(p, &data);
+  } else {
+    pack_int8(p, in_maps, values, packed);
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
                         const void *values, size_t element, bool transposed,
                         void *packed, uint64_t *size) {
   const packing data = {values, packed, element};
+  if (step->kind == BSM_STEP_INT8_CONVOLUTION && element == 1) {
+    return pack_bytes(step, in_maps, values, packed, size);
+  }
   if (element != sizeof(uint32_t) && element != sizeof(uint64_t)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "weights of %zu bytes each", element);
   }

@@ -17,6 +17,9 @@
  * of form GROUPED: [panels of all output maps][taps][C / groups][16]: the
  * column of a map holds what belongs to its own group's input maps
  *
+ * of bytes:      [groups][panels][K / 4][16][4], K being [taps][C / groups],
+ * filled with zeros to a multiple of 4; depthwise as above
+ *
  * A panel is 16 columns; the last one of a group is filled with zeros. */
 #ifndef BSM_BACKEND_CPU_PACK_H_
 #define BSM_BACKEND_CPU_PACK_H_
@@ -36,6 +39,9 @@ bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
 bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *params,
                                       int64_t in_maps, bool deconvolution,
                                       size_t element, uint64_t *size);
+
+bsm_status bsm_cpu_packed_int8_size(const bsm_step_convolution *params,
+                                    int64_t in_maps, uint64_t *size);
 
 /* Whether a convolution is depthwise, and packed as such. */
 static inline bool bsm_cpu_is_depthwise(const bsm_step_convolution *params,

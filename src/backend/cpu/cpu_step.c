@@ -47,6 +47,7 @@ int bsm_cpu_useful_threads(const bsm_plan *plan, const bsm_plan_step *step,
   switch (step->kind) {
     case BSM_STEP_CONVOLUTION:
     case BSM_STEP_CONVOLUTION_CHAIN:
+    case BSM_STEP_INT8_CONVOLUTION:
     case BSM_STEP_DECONVOLUTION:
     case BSM_STEP_MATRIX_MULTIPLY:
       time += work.flops / SUMS_RATE;

@@ -16,6 +16,9 @@
  * layers; cpu_device.c asserts that they agree. */
 #define BSM_K_ISA_AVX2 (1u << 0)
 #define BSM_K_ISA_AVX512 (1u << 1)
+/* No rows of their own: families that use them choose themselves. */
+#define BSM_K_ISA_AVX512_VNNI (1u << 2)
+#define BSM_K_ISA_AVX_VNNI (1u << 4)
 
 /* Best first: X(suffix, bits that the CPU must have), and X of each table of a
  * family. */

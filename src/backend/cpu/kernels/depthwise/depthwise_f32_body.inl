@@ -347,7 +347,6 @@ SQUARE(3, 2, 2)
 SQUARE(5, 1, 1)
 SQUARE(5, 1, 2)
 SQUARE(5, 2, 1)
-SQUARE(5, 2, 2)
 SQUARE(7, 1, 1)
 SQUARE(7, 2, 1)
 
@@ -361,5 +360,5 @@ const bsm_k_depthwise JOIN(bsm_k_depthwise_, BSM_K_SUFFIX) = {
     .any_groups = any_groups,
     .square_groups = {square_groups_1, square_groups_2},
     .square = {{{square_3_1_1, square_3_1_2}, {square_3_2_1, square_3_2_2}},
-               {{square_5_1_1, square_5_1_2}, {square_5_2_1, square_5_2_2}},
+               {{square_5_1_1, square_5_1_2}, {square_5_2_1, NULL}},
                {{square_7_1_1, NULL}, {square_7_2_1, NULL}}}};

@@ -137,6 +137,25 @@ VF_INLINE vi vf_bits(vf a) {
 VF_INLINE vf vi_as_float(vi a) {
   return _mm256_castsi256_ps(a);
 }
+VF_INLINE vi vi_load(const int32_t *p) {
+  return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+VF_INLINE void vi_store(int32_t *p, vi a) {
+  _mm256_storeu_si256((__m256i *)(void *)p, a);
+}
+VF_INLINE vi vi_load_bytes(const uint8_t *p) {
+  return _mm256_cvtepu8_epi32(
+      _mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+VF_INLINE vi vi_load_signed(const int8_t *p) {
+  return _mm256_cvtepi8_epi32(
+      _mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+VF_INLINE void vi_store_bytes(uint8_t *p, vi a) {
+  const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(a),
+                                         _mm256_extracti128_si256(a, 1));
+  _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(words, words));
+}
 VF_INLINE vi vi_set(int32_t x) {
   return _mm256_set1_epi32(x);
 }
@@ -145,6 +164,9 @@ VF_INLINE vi vi_add(vi a, vi b) {
 }
 VF_INLINE vi vi_sub(vi a, vi b) {
   return _mm256_sub_epi32(a, b);
+}
+VF_INLINE vi vi_mul_short(vi a, vi b) {
+  return _mm256_madd_epi16(a, b);
 }
 VF_INLINE vi vi_and(vi a, vi b) {
   return _mm256_and_si256(a, b);

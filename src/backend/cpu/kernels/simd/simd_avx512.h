@@ -140,6 +140,24 @@ VF_INLINE vi vf_bits(vf a) {
 VF_INLINE vf vi_as_float(vi a) {
   return _mm512_castsi512_ps(a);
 }
+/* VF_W int32; VF_W uint8 as int32, and back; VF_W int8. */
+VF_INLINE vi vi_load(const int32_t *p) {
+  return _mm512_loadu_si512(p);
+}
+VF_INLINE void vi_store(int32_t *p, vi a) {
+  _mm512_storeu_si512(p, a);
+}
+VF_INLINE vi vi_load_bytes(const uint8_t *p) {
+  return _mm512_cvtepu8_epi32(
+      _mm_loadu_si128((const __m128i *)(const void *)p));
+}
+VF_INLINE vi vi_load_signed(const int8_t *p) {
+  return _mm512_cvtepi8_epi32(
+      _mm_loadu_si128((const __m128i *)(const void *)p));
+}
+VF_INLINE void vi_store_bytes(uint8_t *p, vi a) {
+  _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(a));
+}
 VF_INLINE vi vi_set(int32_t x) {
   return _mm512_set1_epi32(x);
 }
@@ -148,6 +166,10 @@ VF_INLINE vi vi_add(vi a, vi b) {
 }
 VF_INLINE vi vi_sub(vi a, vi b) {
   return _mm512_sub_epi32(a, b);
+}
+/* Products of what fits into 16 bits. */
+VF_INLINE vi vi_mul_short(vi a, vi b) {
+  return _mm512_madd_epi16(a, b);
 }
 VF_INLINE vi vi_and(vi a, vi b) {
   return _mm512_and_si512(a, b);

@@ -141,6 +141,21 @@ VF_INLINE vf vi_as_float(vi a) {
   } u = {.i = a};
   return u.f;
 }
+VF_INLINE vi vi_load(const int32_t *p) {
+  return *p;
+}
+VF_INLINE void vi_store(int32_t *p, vi a) {
+  *p = a;
+}
+VF_INLINE vi vi_load_bytes(const uint8_t *p) {
+  return *p;
+}
+VF_INLINE vi vi_load_signed(const int8_t *p) {
+  return *p;
+}
+VF_INLINE void vi_store_bytes(uint8_t *p, vi a) {
+  *p = (uint8_t)a;
+}
 VF_INLINE vi vi_set(int32_t x) {
   return x;
 }
@@ -149,6 +164,9 @@ VF_INLINE vi vi_add(vi a, vi b) {
 }
 VF_INLINE vi vi_sub(vi a, vi b) {
   return (int32_t)((uint32_t)a - (uint32_t)b);
+}
+VF_INLINE vi vi_mul_short(vi a, vi b) {
+  return a * b;
 }
 VF_INLINE vi vi_and(vi a, vi b) {
   return a & b;

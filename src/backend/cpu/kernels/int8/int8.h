@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of bytes: sums of uint8 times int8 in int32, exact on every
+ * instruction set, and what is made of the sums: floats, or uint8 again.
+ *
+ * As in gemm_f32.h, A is given by row pointers, one for each row of the tile
+ * and each of `taps` runs of K. B is packed in panels of 16 columns, in groups
+ * of BSM_K_INT8_DEPTH bytes along K: [K / 4][16][4], the order in which one
+ * instruction multiplies and adds them. A is read in whole groups. */
+#ifndef BSM_KERNELS_INT8_H_
+#define BSM_KERNELS_INT8_H_
+
+#include <stdint.h>
+
+#include "backend/cpu/kernels/kernel_isa.h"
+
+#define BSM_K_INT8_PANEL 16
+#define BSM_K_INT8_DEPTH 4 /* bytes of a column in a group */
+#define BSM_K_INT8_MAX_ROWS 12
+#define BSM_K_INT8_MAX_COLUMNS 32
+
+typedef struct bsm_k_int8_tile {
+  const uint8_t *const *a; /* [taps][rows] */
+  int64_t rows;            /* 1 .. BSM_K_INT8_MAX_ROWS */
+  int64_t taps, groups;    /* groups of 4 bytes in each tap */
+  const int8_t *b;         /* first panel */
+  int64_t b_panel;         /* bytes from one panel to the next */
+  int64_t panels;          /* 1 or 2 */
+  int32_t *sums;           /* [rows][BSM_K_INT8_MAX_COLUMNS] */
+} bsm_k_int8_tile;
+
+typedef struct bsm_k_int8_product {
+  const char *name;
+  void (*tile)(const bsm_k_int8_tile *args);
+} bsm_k_int8_product;
+
+/* sums[r][c] = sum over the taps t of a[t][r][column + c] * w[t][column + c]:
+ * of each map by itself. */
+typedef struct bsm_k_int8_depthwise {
+  const uint8_t *const *a; /* [taps][rows] */
+  int64_t rows, taps;
+  int64_t column, n; /* 1 .. BSM_K_INT8_MAX_COLUMNS */
+  const int8_t *w;
+  int64_t w_tap; /* in whole panels */
+  int32_t *sums; /* [rows][BSM_K_INT8_MAX_COLUMNS] */
+} bsm_k_int8_depthwise;
+
+/* How floats become uint8: clamp(round(x * inverse) + zero, least, greatest),
+ * half to even; NaN becomes `least`. */
+typedef struct bsm_k_int8_grid {
+  float inverse;
+  int32_t zero, least, greatest;
+} bsm_k_int8_grid;
+
+/* v = (sum + offset[c]) * scale[c] + bias[c], each rounded; plus the residual:
+ * a float, or (byte - residual_zero) * residual_scale; then
+ * min(max(v, lo), hi); stored as a float or on the grid. Exactly n columns are
+ * touched but for sums, offset, scale and bias, which have whole panels. */
+typedef struct bsm_k_int8_finish {
+  const int32_t *sums; /* [rows][BSM_K_INT8_MAX_COLUMNS] */
+  int64_t rows, n;     /* columns, 1 .. BSM_K_INT8_MAX_COLUMNS */
+  const int32_t *offset;
+  const float *scale, *bias;
+  int64_t column;   /* added to the pointers to rows of the residual */
+  int64_t y_column; /* and to those of the output */
+  const float *const *residual;
+  const uint8_t *const *residual_bytes; /* NULL, both: no residual */
+  float residual_scale;
+  int32_t residual_zero;
+  float lo, hi;
+  float *const *y; /* [rows]; NULL: to y_bytes */
+  uint8_t *const *y_bytes;
+  bsm_k_int8_grid grid;
+} bsm_k_int8_finish;
+
+typedef struct bsm_k_int8 {
+  const bsm_k_int8_product *product;
+  /* With instructions that multiply and add bytes, which need `vnni_isa`. */
+  const bsm_k_int8_product *vnni;
+  uint32_t vnni_isa;
+  void (*depthwise)(const bsm_k_int8_depthwise *args);
+  void (*finish)(const bsm_k_int8_finish *args);
+  /* y[i] = x[i] on the grid, for i < n. */
+  void (*quantize)(const float *x, int64_t n, const bsm_k_int8_grid *grid,
+                   uint8_t *y);
+} bsm_k_int8;
+
+BSM_K_FAMILY(int8)
+
+#endif /* BSM_KERNELS_INT8_H_ */

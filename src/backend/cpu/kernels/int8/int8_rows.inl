@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is made of sums, over the vocabulary of simd_<isa>.h. */
+#include "backend/cpu/kernels/int8/int8.h"
+#include "backend/cpu/kernels/simd/unroll.h"
+
+/* `v` on the grid, as int32. */
+VF_INLINE vi on_grid(vf v, const bsm_k_int8_grid *g) {
+  v = vf_mul(v, vf_set(g->inverse));
+  v = vf_max(v, vf_set((float)(g->least - g->zero)));
+  v = vf_min(v, vf_set((float)(g->greatest - g->zero)));
+  return vi_add(vf_to_int(v), vi_set(g->zero));
+}
+
+/* The bytes at p, of which there are n < VF_W. */
+VF_INLINE vi load_some(const uint8_t *p, int64_t n) {
+  uint8_t all[VF_W] = {0};
+  __builtin_memcpy(all, p, (size_t)n);
+  return vi_load_bytes(all);
+}
+VF_INLINE void store_some(uint8_t *p, vi v, int64_t n) {
+  uint8_t all[VF_W];
+  vi_store_bytes(all, v);
+  __builtin_memcpy(p, all, (size_t)n);
+}
+
+static void quantize(const float *x, int64_t n, const bsm_k_int8_grid *grid,
+                     uint8_t *y) {
+  int64_t i = 0;
+  for (; i + VF_W <= n; i += VF_W) {
+    vi_store_bytes(y + i, on_grid(vf_load(x + i), grid));
+  }
+  if (i < n) store_some(y + i, on_grid(vf_load_n(x + i, n - i), grid), n - i);
+}
+
+VF_INLINE vf residual_at(const bsm_k_int8_finish *t, int64_t row, int64_t c) {
+  const int64_t n = t->n - c, at = t->column + c;
+  if (t->residual) {
+    const float *p = t->residual[row] + at;
+    return n >= VF_W ? vf_load(p) : vf_load_n(p, n);
+  }
+  const uint8_t *p = t->residual_bytes[row] + at;
+  const vi bytes = n >= VF_W ? vi_load_bytes(p) : load_some(p, n);
+  return vf_mul(vi_to_float(vi_sub(bytes, vi_set(t->residual_zero))),
+                vf_set(t->residual_scale));
+}
+
+VF_INLINE void put(const bsm_k_int8_finish *t, int64_t row, int64_t c, vf v) {
+  const int64_t n = t->n - c, at = t->y_column + c;
+  if (t->y) {
+    float *p = t->y[row] + at;
+    if (n >= VF_W) {
+      vf_store(p, v);
+    } else {
+      vf_store_n(p, v, n);
+    }
+    return;
+  }
+  uint8_t *p = t->y_bytes[row] + at;
+  if (n >= VF_W) {
+    vi_store_bytes(p, on_grid(v, &t->grid));
+  } else {
+    store_some(p, on_grid(v, &t->grid), n);
+  }
+}
+
+static void finish(const bsm_k_int8_finish *t) {
+  const bool adds = t->residual || t->residual_bytes;
+  for (int64_t row = 0; row < t->rows; row++) {
+    const int32_t *sums = t->sums + row * BSM_K_INT8_MAX_COLUMNS;
+    for (int64_t c = 0; c < t->n; c += VF_W) {
+      const vi sum = vi_add(vi_load(sums + c), vi_load(t->offset + c));
+      vf v = vf_mul(vi_to_float(sum), vf_load(t->scale + c));
+      v = vf_add(v, vf_load(t->bias + c));
+      if (adds) v = vf_add(v, residual_at(t, row, c));
+      v = vf_min(vf_set(t->hi), vf_max(vf_set(t->lo), v));
+      put(t, row, c, v);
+    }
+  }
+}
+
+/* VF_W maps from c on, of which there are n, in `rows` rows. */
+VF_INLINE void depthwise_rows(const bsm_k_int8_depthwise *t, int64_t row,
+                              int64_t c, int64_t n, const int rows) {
+  const int64_t at = t->column + c;
+  vi sums[4];
+  UNROLL for (int i = 0; i < rows; i++) sums[i] = vi_set(0);
+  for (int64_t tap = 0; tap < t->taps; tap++) {
+    const uint8_t *const *a = t->a + tap * t->rows + row;
+    const vi w = vi_load_signed(t->w + tap * t->w_tap + at);
+    UNROLL for (int i = 0; i < rows; i++) {
+      const vi x =
+          n >= VF_W ? vi_load_bytes(a[i] + at) : load_some(a[i] + at, n);
+      sums[i] = vi_add(sums[i], vi_mul_short(x, w));
+    }
+  }
+  UNROLL for (int i = 0; i < rows; i++) {
+    vi_store(t->sums + (row + i) * BSM_K_INT8_MAX_COLUMNS + c, sums[i]);
+  }
+}
+
+static void depthwise(const bsm_k_int8_depthwise *t) {
+  for (int64_t c = 0; c < t->n; c += VF_W) {
+    int64_t row = 0;
+    for (; row + 4 <= t->rows; row += 4) {
+      depthwise_rows(t, row, c, t->n - c, 4);
+    }
+    for (; row < t->rows; row++) depthwise_rows(t, row, c, t->n - c, 1);
+  }
+}

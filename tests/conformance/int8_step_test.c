@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of bytes against plain loops: sums in integers, then the
+ * operations of the step one by one in float. Every instruction set gives the
+ * same bits, but for activations that are approximated. */
+#include "tests/conformance/step_harness.h"
+
+typedef struct shape {
+  int n, groups, ci, co, spatial; /* maps of a group */
+  int size[3], kernel[3], stride[3], dilation[3], pad[3];
+  int extra; /* elements between pixels */
+  bool y_is_float, residual, residual_is_float, extremes;
+  bsm_activation_type activation;
+  int least, greatest;
+} shape;
+
+static int64_t out_size(const shape *s, int d) {
+  return (s->size[d] + 2 * s->pad[d] - s->dilation[d] * (s->kernel[d] - 1) -
+          1) /
+             s->stride[d] +
+         1;
+}
+
+static bsm_dims image_dims(const shape *s, bool output) {
+  bsm_dims dims = {.rank = s->spatial + 2};
+  dims.d[0] = s->n;
+  dims.d[1] = (int64_t)s->groups * (output ? s->co : s->ci);
+  for (int d = 0; d < s->spatial; d++) {
+    const int at = 3 - s->spatial + d;
+    dims.d[2 + d] = output ? out_size(s, at) : s->size[at];
+  }
+  return dims;
+}
+
+static void fill_bytes(harness_rng *r, void *data, size_t bytes,
+                       bool extremes) {
+  uint8_t *p = data;
+  for (size_t i = 0; i < bytes; i++) {
+    p[i] = (uint8_t)(extremes ? (rng_next(r) % 2 ? 255 : 254) : rng_next(r));
+  }
+}
+
+static void *add_image(harness *h, harness_rng *rng, const shape *s,
+                       bool output, bool is_float, bool is_input) {
+  const bsm_dims dims = image_dims(s, output);
+  int64_t strides[BSM_MAX_RANK];
+  const bsm_dtype dtype = is_float ? BSM_DTYPE_FLOAT : BSM_DTYPE_UINT8;
+  channels_last(dims, s->extra, strides);
+  if (!is_input) return add_output(h, dtype, dims, strides);
+  void *data = add_input(h, dtype, dims, strides);
+  const size_t size = h->data[h->step.inputs[h->step.input_count - 1]].size;
+  if (is_float) {
+    fill_input(h, rng, h->step.input_count - 1);
+  } else {
+    fill_bytes(rng, data, size, s->extremes);
+  }
+  return data;
+}
+
+typedef struct reference {
+  const shape *s;
+  const bsm_step_int8_convolution *p;
+  const int8_t *kernel; /* [out, in / groups, taps] */
+  const float *columns; /* scales, then biases */
+  const bsm_plan_tensor *x_tensor, *r_tensor;
+  const uint8_t *x;
+  const void *residual;
+} reference;
+
+static int64_t sum_of(const reference *e, const int64_t *y) {
+  const shape *s = e->s;
+  const int taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+  const int64_t group = y[1] / s->co;
+  int64_t sum = 0;
+  for (int t = 0; t < taps; t++) {
+    int64_t x[BSM_MAX_RANK] = {y[0]};
+    bool inside = true;
+    int rest = t;
+    for (int d = 2; d >= 0; d--) {
+      const int axis = d - (3 - s->spatial) + 2;
+      const int64_t o = axis < 2 ? 0 : y[axis];
+      const int64_t at =
+          o * s->stride[d] - s->pad[d] + rest % s->kernel[d] * s->dilation[d];
+      rest /= s->kernel[d];
+      inside = inside && at >= 0 && at < s->size[d];
+      if (axis >= 2) x[axis] = at;
+    }
+    for (int i = 0; i < s->ci && inside; i++) {
+      x[1] = group * s->ci + i;
+      sum += ((int64_t)e->x[offset_of(e->x_tensor, x)] - e->p->x_zero) *
+             e->kernel[(y[1] * s->ci + i) * taps + t];
+    }
+  }
+  return sum;
+}
+
+static float activate(const shape *s, float v) {
+  switch (s->activation) {
+    case BSM_ACTIVATION_RELU:
+      return v > 0 ? v : 0;
+    case BSM_ACTIVATION_CLIP:
+      return v < -0.5f ? -0.5f : v > 0.75f ? 0.75f : v;
+    case BSM_ACTIVATION_SILU:
+      return (float)((double)v / (1 + exp(-(double)v)));
+    default:
+      return v;
+  }
+}
+
+static float value_at(const reference *e, const int64_t *y) {
+  const int64_t maps = (int64_t)e->s->groups * e->s->co;
+  float v = (float)sum_of(e, y) * e->columns[y[1]];
+  v = v + e->columns[maps + y[1]];
+  if (e->residual) {
+    const int64_t at = offset_of(e->r_tensor, y);
+    const float r = e->s->residual_is_float
+                        ? ((const float *)e->residual)[at]
+                        : (float)(((const uint8_t *)e->residual)[at] -
+                                  e->p->residual_zero) *
+                              (float)e->p->residual_scale;
+    v = v + r;
+  }
+  return activate(e->s, v);
+}
+
+static void compare(harness *h, uint32_t isa, void *arg) {
+  const reference *e = arg;
+  const bsm_plan_tensor *t = &h->tensors[h->step.outputs[0]];
+  const bool close = e->s->activation == BSM_ACTIVATION_SILU;
+  int64_t y[BSM_MAX_RANK] = {0};
+  do {
+    const float v = value_at(e, y);
+    const int64_t at = offset_of(t, y);
+    if (e->s->y_is_float) {
+      const float got = ((const float *)h->outputs[0])[at];
+      assert_close((double)got, (double)v, close ? 1e-5 * (1 + fabs(v)) : 0,
+                   "float");
+      continue;
+    }
+    const double rounded = nearbyint((double)(v * (float)e->p->y_inverse));
+    double want = rounded + e->p->y_zero;
+    if (want < e->p->least) want = e->p->least;
+    if (want > e->p->greatest) want = e->p->greatest;
+    const int got = ((const uint8_t *)h->outputs[0])[at];
+    if (fabs(got - want) > (close ? 1 : 0)) {
+      fail_msg("isa %u, map %d: %d, not %g", isa, (int)y[1], got, want);
+    }
+  } while (next_index(t->dims, y));
+}
+
+static void set_window(const shape *s, bsm_step_window *w) {
+  w->spatial = s->spatial;
+  for (int d = 0; d < 3; d++) {
+    w->kernel[d] = s->kernel[d];
+    w->stride[d] = s->stride[d];
+    w->dilation[d] = s->dilation[d];
+    w->pre_padding[d] = w->post_padding[d] = s->pad[d];
+  }
+}
+
+static void set_params(const shape *s, harness_rng *rng,
+                       bsm_step_int8_convolution *p) {
+  p->convolution.groups = s->groups;
+  p->convolution.out_maps = (int64_t)s->groups * s->co;
+  p->convolution.epilogue =
+      (bsm_step_epilogue){(int32_t)s->activation, s->residual, -0.5, 0.75};
+  set_window(s, &p->convolution.window);
+  p->x_zero = s->extremes ? 0 : rng_range(rng, 0, 255);
+  p->residual_zero = rng_range(rng, 0, 255);
+  p->residual_scale = 0.013;
+  p->y_inverse = 37.25;
+  p->y_zero = rng_range(rng, 0, 255);
+  p->least = s->least;
+  p->greatest = s->greatest;
+}
+
+/* A device without such steps packs nothing for them. */
+static void add_kernel(harness *h, int64_t in_maps, const int8_t *kernel) {
+  const bsm_target *t = suite_target();
+  uint64_t size;
+  bsm_status st =
+      t->ops->pack(t, &h->step, in_maps, kernel, 1, false, NULL, &size);
+  if (bsm_status_code(st) == BSM_UNSUPPORTED) {
+    add_weights(h, 0, 1);
+  } else {
+    assert_null(st);
+    add_packed_for(h, 0, &h->step, in_maps, kernel, 1, false);
+  }
+  bsm_status_free(st);
+}
+
+static void run_shape(const shape *s, harness_rng *rng) {
+  harness h;
+  harness_init(&h, BSM_STEP_INT8_CONVOLUTION);
+  h.bytes = true;
+  bsm_step_int8_convolution *p = &h.params.int8_convolution;
+  set_params(s, rng, p);
+  reference e = {.s = s, .p = p};
+  e.x = add_image(&h, rng, s, false, false, true);
+  e.x_tensor = &h.tensors[h.step.inputs[0]];
+  if (s->residual) {
+    e.residual = add_image(&h, rng, s, true, s->residual_is_float, true);
+    e.r_tensor = &h.tensors[h.step.inputs[1]];
+  }
+  add_image(&h, rng, s, true, s->y_is_float, false);
+  const int taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+  const int maps = s->groups * s->co, depth = s->ci * taps;
+  int8_t *kernel = malloc((size_t)(maps * depth));
+  assert_non_null(kernel);
+  for (int i = 0; i < maps * depth; i++) {
+    kernel[i] = (int8_t)(s->extremes ? (i / depth % 2 ? 127 : -127)
+                                     : rng_range(rng, -127, 127));
+  }
+  e.kernel = kernel;
+  add_kernel(&h, (int64_t)s->groups * s->ci, kernel);
+  float *columns = add_weights(&h, 1, (size_t)maps * 2 * sizeof(float));
+  int32_t *offsets = add_weights(&h, 2, (size_t)maps * sizeof(int32_t));
+  for (int o = 0; o < maps; o++) {
+    int32_t sum = 0;
+    for (int k = 0; k < depth; k++) sum += kernel[o * depth + k];
+    offsets[o] = -p->x_zero * sum;
+    columns[o] = (rng_float(rng) + 1.5f) / 127 / 255 / (float)depth * 20;
+    columns[maps + o] = rng_float(rng);
+  }
+  e.columns = columns;
+  harness_run_all(&h, compare, &e);
+  free(kernel);
+  harness_free(&h);
+}
+
+static shape random_shape(harness_rng *rng) {
+  const bsm_activation_type activations[] = {
+      BSM_ACTIVATION_NONE, BSM_ACTIVATION_RELU, BSM_ACTIVATION_CLIP,
+      BSM_ACTIVATION_SILU};
+  shape s = {.n = rng_range(rng, 1, 2),
+             .spatial = rng_range(rng, 1, 3),
+             .extra = rng_range(rng, 0, 1) * 3,
+             .y_is_float = rng_range(rng, 0, 2) == 0,
+             .residual = rng_range(rng, 0, 2) == 0,
+             .residual_is_float = rng_range(rng, 0, 1) == 0,
+             .activation = activations[rng_range(rng, 0, 3)],
+             .least = rng_range(rng, 0, 20),
+             .greatest = rng_range(rng, 200, 255)};
+  const int kind = rng_range(rng, 0, 3);
+  s.groups = kind == 0 ? rng_range(rng, 2, 70) : kind == 1 ? 2 : 1;
+  s.ci = kind == 0 ? 1 : rng_range(rng, 1, 6) * (kind == 3 ? 4 : 1);
+  s.co = kind == 0 ? 1 : rng_range(rng, 1, 70);
+  for (int d = 0; d < 3; d++) {
+    const bool has = d >= 3 - s.spatial;
+    s.kernel[d] = has ? rng_range(rng, 1, 3) : 1;
+    s.stride[d] = has ? rng_range(rng, 1, 2) : 1;
+    s.dilation[d] = has ? rng_range(rng, 1, 2) : 1;
+    s.pad[d] = has ? rng_range(rng, 0, 2) : 0;
+    s.size[d] = has ? rng_range(rng, 5, s.spatial == 3 ? 6 : 9) : 1;
+  }
+  return s;
+}
+
+static void test_random(void **state) {
+  (void)state;
+  harness_rng rng = {41};
+  for (int i = 0; i < 70; i++) {
+    const shape s = random_shape(&rng);
+    run_shape(&s, &rng);
+  }
+}
+
+#define POINTWISE                                                            \
+  .spatial = 1, .size = {1, 1, 1}, .kernel = {1, 1, 1}, .stride = {1, 1, 1}, \
+  .dilation = {1, 1, 1}, .least = 0, .greatest = 255
+
+/* Every count of rows that tiles are made of, and columns of several panels:
+ * products of rows. */
+static void test_rows(void **state) {
+  (void)state;
+  harness_rng rng = {43};
+  for (int rows = 1; rows <= 27; rows++) {
+    const shape s = {
+        .n = rows, .groups = 1, .ci = 8, .co = 3 * rows + 14, POINTWISE};
+    run_shape(&s, &rng);
+  }
+}
+
+/* Sums of two products of the greatest bytes exceed 16 bits: no instruction may
+ * saturate. */
+static void test_extremes(void **state) {
+  (void)state;
+  harness_rng rng = {47};
+  const shape product = {.n = 13,
+                         .groups = 1,
+                         .ci = 260,
+                         .co = 35,
+                         .extremes = true,
+                         .y_is_float = true,
+                         POINTWISE};
+  run_shape(&product, &rng);
+  const shape depthwise = {.n = 1,
+                           .groups = 40,
+                           .ci = 1,
+                           .co = 1,
+                           .spatial = 2,
+                           .size = {1, 6, 6},
+                           .kernel = {1, 5, 5},
+                           .stride = {1, 1, 1},
+                           .dilation = {1, 1, 1},
+                           .extremes = true,
+                           .y_is_float = true};
+  run_shape(&depthwise, &rng);
+}
+
+/* Several blocks of columns, as the kernel exceeds one. */
+static void test_blocks(void **state) {
+  (void)state;
+  harness_rng rng = {53};
+  const shape s = {.n = 15, .groups = 1, .ci = 2048, .co = 290, POINTWISE};
+  run_shape(&s, &rng);
+}
+
+static void test_hostile(void **state) {
+  (void)state;
+  harness_rng rng = {59};
+  const shape s = {.n = 2, .groups = 1, .ci = 4, .co = 4, POINTWISE};
+  for (int defect = 0; defect < 7; defect++) {
+    harness h;
+    harness_init(&h, BSM_STEP_INT8_CONVOLUTION);
+    bsm_step_int8_convolution *p = &h.params.int8_convolution;
+    set_params(&s, &rng, p);
+    add_image(&h, &rng, &s, false, defect == 0, true);
+    add_image(&h, &rng, &s, true, false, false);
+    int8_t kernel[16] = {0};
+    add_kernel(&h, 4, kernel);
+    add_weights(&h, 1, defect == 1 ? 16 : 32);
+    add_weights(&h, 2, defect == 2 ? 12 : 16);
+    if (defect == 3) p->x_zero = 256;
+    if (defect == 4) p->least = 256;
+    if (defect == 5) p->convolution.form = 1;
+    if (defect == 6) p->convolution.groups = 3;
+    bsm_status st = harness_run(&h, BSM_ISA_SCALAR, 1);
+    assert_non_null(st);
+    const bsm_code code = bsm_status_code(st);
+    assert_true(code == BSM_CORRUPT || code == BSM_UNSUPPORTED);
+    bsm_status_free(st);
+    harness_free(&h);
+  }
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random),   cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_extremes), cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_hostile),
+  };
+  return suite_run(argc, argv, tests);
+}
