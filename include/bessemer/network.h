@@ -69,7 +69,8 @@ typedef struct bsm_weights {
   X(ATTENTION, 30, "attention")                   \
   X(QUANTIZE, 31, "quantize")                     \
   X(DEQUANTIZE, 32, "dequantize")                 \
-  X(SCAN, 33, "scan")
+  X(SCAN, 33, "scan")                             \
+  X(INT8_CONVOLUTION, 34, "int8_convolution")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,

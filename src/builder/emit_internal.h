@@ -9,6 +9,11 @@
 /* emit_window.c: windows that slide over channels-last tensors */
 BSM_NODISCARD bsm_status bsm_build_convolution(bsm_emitter *e,
                                                const bsm_layer *layer);
+/* emit_int8.c */
+BSM_NODISCARD bsm_status bsm_build_int8_convolution(bsm_emitter *e,
+                                                    const bsm_layer *layer);
+/* The window of a step, of a layer's. */
+bsm_step_window bsm_build_window(const bsm_window_params *window);
 /* The parameters of a convolution's step, and the packing of its kernel, which
  * points to `raw`. */
 bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer);

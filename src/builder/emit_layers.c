@@ -12,6 +12,8 @@ static emit_fn function_for(bsm_layer_kind kind) {
     case BSM_LAYER_CONVOLUTION:
     case BSM_LAYER_DECONVOLUTION:
       return bsm_build_convolution;
+    case BSM_LAYER_INT8_CONVOLUTION:
+      return bsm_build_int8_convolution;
     case BSM_LAYER_POOLING:
       return bsm_build_pooling;
     case BSM_LAYER_RESIZE:

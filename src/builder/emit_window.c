@@ -14,7 +14,7 @@ bsm_step_epilogue bsm_build_epilogue(const bsm_epilogue *epilogue) {
 
 /* Converts a layer's window to a step's. A step always has three spatial
  * dimensions; those of the layer are the last of them. */
-static bsm_step_window step_window(const bsm_window_params *window) {
+bsm_step_window bsm_build_window(const bsm_window_params *window) {
   bsm_step_window out = {.spatial = window->spatial};
   const int32_t shift = 3 - window->spatial;
   for (int32_t i = 0; i < 3; i++) {
@@ -97,7 +97,7 @@ bsm_packing bsm_build_kernel_packing(const bsm_layer *layer,
 
 bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer) {
   const bsm_convolution_params *p = &layer->p.convolution;
-  return (bsm_step_convolution){.window = step_window(&p->window),
+  return (bsm_step_convolution){.window = bsm_build_window(&p->window),
                                 .groups = p->groups,
                                 .out_maps = p->out_maps,
                                 .epilogue = bsm_build_epilogue(&p->epilogue)};
@@ -154,7 +154,7 @@ bsm_status bsm_build_pooling(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_pooling_params *p = &layer->p.pooling;
   const bsm_itensor *y = layer->outputs.items[0];
   bsm_step_pooling params = {
-      .window = step_window(&p->window),
+      .window = bsm_build_window(&p->window),
       .type = (int32_t)p->type,
       .count_excludes_padding = p->count_excludes_padding,
       .adaptive = p->adaptive,

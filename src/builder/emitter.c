@@ -236,6 +236,8 @@ bool bsm_build_wants_channels_last(const bsm_emitter *e,
                                    const bsm_layer *layer) {
   return (layer->kind == BSM_LAYER_CONVOLUTION ||
           layer->kind == BSM_LAYER_DECONVOLUTION ||
+          (layer->kind == BSM_LAYER_INT8_CONVOLUTION &&
+           layer->p.int8_convolution.window.spatial > 0) ||
           layer->kind == BSM_LAYER_POOLING ||
           layer->kind == BSM_LAYER_RESIZE) &&
          has_channels_last(e, layer);

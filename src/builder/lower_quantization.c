@@ -10,10 +10,10 @@
  *
  * A dequantize that computes in the dtype of `h` reads `h`: the cast to the
  * integer and back does not change it, and is removed when it has no other
- * reader. A dequantize of constants becomes a constant. This is the first pass,
- * so that later ones fuse the element-wise layers. Requires nothing.
- * Establishes: the target runs all QUANTIZE and DEQUANTIZE layers that are
- * left. */
+ * reader. A dequantize of constants becomes a constant. Before this the
+ * target's passes have seen what is quantized; after it the element-wise layers
+ * are fused. Requires nothing. Establishes: the target runs all QUANTIZE and
+ * DEQUANTIZE layers that are left. */
 #include <math.h>
 #include <string.h>
 

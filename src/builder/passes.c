@@ -8,7 +8,6 @@
 
 /* The passes before those of the target, and between its two kinds. */
 static const bsm_target_pass first[] = {
-    {"lower_quantization", false, bsm_pass_lower_quantization},
     {"widen_products", false, bsm_pass_widen_products},
     {"lift_reshapes", false, bsm_pass_lift_reshapes},
     {"remove_identities", false, bsm_pass_remove_identities},
@@ -19,6 +18,7 @@ static const bsm_target_pass first[] = {
     {"merge_products", false, bsm_pass_merge_products},
 };
 static const bsm_target_pass second[] = {
+    {"lower_quantization", false, bsm_pass_lower_quantization},
     {"fuse_element_wise", false, bsm_pass_fuse_element_wise},
 };
 static const char optimized[] = "optimized"; /* after the last pass */

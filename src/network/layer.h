@@ -252,6 +252,24 @@ struct bsm_layer {
       int32_t axis;
       bsm_dtype dtype;
     } dequantize; /* as above */
+    /* A convolution of quantized values, or with `spatial` 0 a product of rows,
+     * as bsm_step_int8_convolution (engine/plan.h) computes it: a target makes
+     * it of layers that quantize and a product. Inputs: x, uint8 [, residual:
+     * float or uint8]; the output has `dims`, and is uint8 or float. */
+    struct {
+      bsm_window_params window;
+      int64_t out_maps, groups;
+      const int8_t *kernel;  /* [out_maps, in / groups, window] */
+      const float *columns;  /* scale[out_maps], bias[out_maps] */
+      const int32_t *offset; /* [out_maps] */
+      bsm_epilogue epilogue;
+      int32_t x_zero, residual_zero;
+      double residual_scale;
+      bool quantizes; /* the output */
+      int32_t y_zero, least, greatest;
+      double y_inverse;
+      bsm_dims dims;
+    } int8_convolution;
     /* softmax(mask(scale * q k^T)) v, which the builder makes of products
      * around a softmax. Inputs: q [.., L, E], k [.., S, E], v [.., S, W]; then
      * `biases` tensors that are added to the scores; with has_mask also one of

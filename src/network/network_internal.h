@@ -53,6 +53,7 @@ bsm_status bsm_infer_recurrent(bsm_layer *layer);
 bsm_status bsm_infer_attention(bsm_layer *layer);
 bsm_status bsm_infer_quantize(bsm_layer *layer);
 bsm_status bsm_infer_dequantize(bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_infer_int8_convolution(bsm_layer *layer);
 /* The shape rule that asks a plug-in. */
 bsm_status bsm_infer_plugin(bsm_layer *layer);
 

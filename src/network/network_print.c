@@ -327,6 +327,26 @@ static void put_quantize(bsm_text *text, const bsm_layer *layer) {
   bsm_text_puts(text, nans[layer->p.quantize.nan]);
 }
 
+static void put_int8_convolution(bsm_text *text, const bsm_layer *layer) {
+  const bsm_window_params *w = &layer->p.int8_convolution.window;
+  bsm_text_printf(text, " maps=%lld groups=%lld",
+                  (long long)layer->p.int8_convolution.out_maps,
+                  (long long)layer->p.int8_convolution.groups);
+  for (int32_t i = 0; i < w->spatial; i++) {
+    bsm_text_printf(text, "%s%lld",
+                    i ? "x" : " kernel=", (long long)w->kernel[i]);
+  }
+  bsm_text_printf(text, " zero=%d", (int)layer->p.int8_convolution.x_zero);
+  put_flag(text, "residual", layer->p.int8_convolution.epilogue.has_residual);
+  if (layer->p.int8_convolution.quantizes) {
+    bsm_text_printf(text, " y_zero=%d range=%d..%d",
+                    (int)layer->p.int8_convolution.y_zero,
+                    (int)layer->p.int8_convolution.least,
+                    (int)layer->p.int8_convolution.greatest);
+    put_double(text, "y_inverse", layer->p.int8_convolution.y_inverse);
+  }
+}
+
 static void put_params(bsm_text *text, const bsm_layer *layer) {
   switch (layer->kind) {
     case BSM_LAYER_CONVOLUTION:
@@ -456,6 +476,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       if (layer->p.dequantize.axis >= 0) {
         bsm_text_printf(text, " axis=%d", (int)layer->p.dequantize.axis);
       }
+      break;
+    case BSM_LAYER_INT8_CONVOLUTION:
+      put_int8_convolution(text, layer);
       break;
     case BSM_LAYER_IDENTITY:
     case BSM_LAYER_SHAPE:

@@ -49,6 +49,7 @@ static const struct {
     [BSM_LAYER_ATTENTION] = {bsm_infer_attention, 3, 6, 1},
     [BSM_LAYER_QUANTIZE] = {bsm_infer_quantize, 2, 3, 1},
     [BSM_LAYER_DEQUANTIZE] = {bsm_infer_dequantize, 2, 3, 1},
+    [BSM_LAYER_INT8_CONVOLUTION] = {bsm_infer_int8_convolution, 1, 2, 1},
 };
 
 /* Kinds that take elements of any dtype: they move elements unchanged, or check

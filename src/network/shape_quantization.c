@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape and dtype rules of QUANTIZE and DEQUANTIZE layers. */
+/* The shape and dtype rules of layers of quantized values. */
 #include <math.h>
 
 #include "network/network_internal.h"
@@ -127,4 +127,21 @@ bsm_status bsm_infer_dequantize(bsm_layer *layer) {
     }
   }
   return bsm_layer_set_output(layer, 0, dtype, q->dims);
+}
+
+/* The target that has made the layer knows the dims. */
+bsm_status bsm_infer_int8_convolution(bsm_layer *layer) {
+  const bool has_residual = layer->p.int8_convolution.epilogue.has_residual;
+  const bsm_dims dims = layer->p.int8_convolution.dims;
+  if (layer->inputs.items[0]->dtype != BSM_DTYPE_UINT8 ||
+      layer->inputs.len != (has_residual ? 2u : 1u) ||
+      (has_residual && !bsm_same_dims(layer->inputs.items[1]->dims, dims))) {
+    return BSM_FAIL(BSM_INTERNAL, "int8_convolution of %s and %zu inputs",
+                    bsm_dtype_name(layer->inputs.items[0]->dtype),
+                    layer->inputs.len);
+  }
+  return bsm_layer_set_output(
+      layer, 0,
+      layer->p.int8_convolution.quantizes ? BSM_DTYPE_UINT8 : BSM_DTYPE_FLOAT,
+      dims);
 }

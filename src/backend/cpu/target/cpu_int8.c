@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes one layer in int8 of a product and what quantizes around it:
+ *
+ *   dequantize -> convolution | matrix multiply by a constant
+ *     [-> quantize]
+ *
+ * where the constant is on a grid (cpu_grid.h), and what fuse_epilogues has put
+ * into the product (bias, residual, activation) stays in it. A residual that is
+ * dequantized is read as bytes. Without a QUANTIZE layer as the only reader the
+ * output is float. Sums of int8 are exact, while those of the floats that they
+ * replace are not, so that results may differ in the last bits.
+ * Requires: fuse_epilogues, unify_quantizers. */
+#include <math.h>
+
+#include "backend/cpu/target/cpu_grid.h"
+#include "backend/cpu/target/cpu_target.h"
+#include "builder/uses.h"
+
+/* Sums of products of a byte each stay in int32. */
+#define MAX_DEPTH 65000
+
+typedef struct fusion {
+  bsm_network *net;
+  bsm_arena *scratch;
+  bsm_uses uses;
+} fusion;
+
+/* A product of float that may become one of int8. */
+typedef struct product {
+  const bsm_layer *layer;
+  bsm_cpu_grid x;
+  int64_t maps, depth; /* of the output; of the sum for each of them */
+  const bsm_epilogue *epilogue;
+  const bsm_weights *bias;
+  int8_t *kernel;  /* [maps, depth] */
+  double *columns; /* factor of each map */
+} product;
+
+/* ---- what fits ---- */
+
+static bool reads_bytes(const bsm_layer *layer, bsm_cpu_grid *grid) {
+  const bsm_layer *from = layer->inputs.items[0]->producer;
+  return bsm_cpu_dequantize_grid(from, grid) &&
+         from->inputs.items[0]->dtype == BSM_DTYPE_UINT8;
+}
+
+static bool is_float_row(const bsm_weights *w, int64_t count) {
+  return w->count == 0 || (w->dtype == BSM_DTYPE_FLOAT && w->count == count);
+}
+
+static bsm_status reserve(fusion *f, product *p, bool *fits) {
+  *fits = p->maps > 0 && p->depth > 0 && p->depth <= MAX_DEPTH &&
+          is_float_row(p->bias, p->maps);
+  if (!*fits) return BSM_OK;
+  p->kernel =
+      BSM_NEW_ARRAY(f->net->arena, int8_t, (size_t)(p->maps * p->depth));
+  p->columns = BSM_NEW_ARRAY(f->scratch, double, (size_t)p->maps);
+  return p->kernel && p->columns ? BSM_OK : BSM_FAIL_OOM();
+}
+
+/* Finds the grid of each map; `x` has maps `map` and elements `stride` apart.
+ */
+static bool find_grids(product *p, const float *x, int64_t map, int64_t stride,
+                       int64_t first, int64_t count) {
+  for (int64_t o = 0; o < count; o++) {
+    if (!bsm_cpu_find_grid(x + o * map, p->depth, stride,
+                           &p->columns[first + o],
+                           p->kernel + (first + o) * p->depth)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* A kernel of the quantizer's, which knows the scales. */
+static void use_scales(product *p, const float *x, const float *scale) {
+  for (int64_t o = 0; o < p->maps; o++) {
+    for (int64_t k = 0; k < p->depth; k++) {
+      const int64_t at = o * p->depth + k;
+      const float q = nearbyintf(x[at] / scale[o]);
+      p->kernel[at] = (int8_t)fminf(fmaxf(q, -INT8_MAX), INT8_MAX);
+    }
+    p->columns[o] = (double)scale[o];
+  }
+}
+
+static bsm_status read_convolution(fusion *f, product *p, bool *fits) {
+  const bsm_convolution_params *c = &p->layer->p.convolution;
+  const bsm_weights *w = &c->kernel;
+  const bool held = c->deferred.cast && c->deferred.held == BSM_DTYPE_INT8;
+  *fits = !c->has_scale && !c->joins_next && w->dtype == BSM_DTYPE_FLOAT &&
+          (held || !c->deferred.cast);
+  if (!*fits) return BSM_OK;
+  p->maps = c->out_maps;
+  p->depth = p->maps > 0 ? w->count / p->maps : 0;
+  p->bias = &c->bias;
+  p->epilogue = &c->epilogue;
+  BSM_TRY(reserve(f, p, fits));
+  if (!*fits) return BSM_OK;
+  if (held) {
+    const int8_t *from = w->values;
+    for (int64_t i = 0; i < w->count; i++) p->kernel[i] = from[i];
+    for (int64_t o = 0; o < p->maps; o++) p->columns[o] = 1;
+  } else if (c->kernel_scale) {
+    use_scales(p, w->values, c->kernel_scale);
+  } else {
+    *fits = find_grids(p, w->values, p->depth, 1, 0, p->maps);
+  }
+  for (int64_t o = 0; o < p->maps && c->deferred.factor; o++) {
+    p->columns[o] *= c->deferred.factor[o];
+  }
+  return BSM_OK;
+}
+
+static bsm_status read_matrix(fusion *f, product *p, bool *fits) {
+  const bsm_layer *layer = p->layer;
+  const bsm_dims x = layer->inputs.items[0]->dims;
+  const bsm_dims y = layer->outputs.items[0]->dims;
+  const bool turned = layer->p.matrix_multiply.op_b == BSM_MATRIX_TRANSPOSE;
+  const int32_t parts = layer->p.matrix_multiply.parts;
+  *fits = layer->p.matrix_multiply.op_a == BSM_MATRIX_NONE && x.rank >= 2 &&
+          x.rank == y.rank;
+  if (!*fits) return BSM_OK;
+  p->maps = y.d[y.rank - 1];
+  p->depth = x.d[x.rank - 1];
+  p->bias = &layer->p.matrix_multiply.bias;
+  p->epilogue = &layer->p.matrix_multiply.epilogue;
+  BSM_TRY(reserve(f, p, fits));
+  int64_t first = 0;
+  for (int32_t i = 0; *fits && i < (parts > 1 ? parts : 1); i++) {
+    const bsm_itensor *b = layer->inputs.items[1 + i];
+    const float *values = NULL;
+    *fits = b->dims.rank == 2;
+    if (*fits) BSM_TRY(bsm_cpu_constant_floats(b, f->scratch, &values));
+    if (!values) *fits = false;
+    if (!*fits) return BSM_OK;
+    const int64_t count = b->dims.d[turned ? 0 : 1];
+    *fits = turned ? find_grids(p, values, p->depth, 1, first, count)
+                   : find_grids(p, values, 1, count, first, count);
+    first += count;
+  }
+  for (int64_t o = 0; *fits && o < p->maps; o++) {
+    p->columns[o] *= layer->p.matrix_multiply.scale;
+  }
+  return BSM_OK;
+}
+
+static bsm_status read_product(fusion *f, product *p, bool *fits) {
+  const bsm_layer *layer = p->layer;
+  *fits = (layer->kind == BSM_LAYER_CONVOLUTION ||
+           layer->kind == BSM_LAYER_MATRIX_MULTIPLY) &&
+          layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT &&
+          reads_bytes(layer, &p->x);
+  if (!*fits) return BSM_OK;
+  return layer->kind == BSM_LAYER_CONVOLUTION ? read_convolution(f, p, fits)
+                                              : read_matrix(f, p, fits);
+}
+
+/* ---- the layer ---- */
+
+static bsm_status make_columns(const fusion *f, const product *p,
+                               bsm_layer *to) {
+  float *columns = BSM_NEW_ARRAY(f->net->arena, float, (size_t)(2 * p->maps));
+  int32_t *offset = BSM_NEW_ARRAY(f->net->arena, int32_t, (size_t)p->maps);
+  if (!columns || !offset) return BSM_FAIL_OOM();
+  const float *bias = p->bias->count ? p->bias->values : NULL;
+  for (int64_t o = 0; o < p->maps; o++) {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < p->depth; k++) sum += p->kernel[o * p->depth + k];
+    offset[o] = -p->x.zero * sum;
+    columns[o] = (float)((double)p->x.scale * p->columns[o]);
+    columns[p->maps + o] = bias ? bias[o] : 0;
+  }
+  to->p.int8_convolution.kernel = p->kernel;
+  to->p.int8_convolution.columns = columns;
+  to->p.int8_convolution.offset = offset;
+  return BSM_OK;
+}
+
+/* The residual as the new layer reads it: bytes where it is dequantized. */
+static bsm_itensor *residual_of(const product *p, bsm_layer *to) {
+  bsm_itensor *t = p->layer->inputs.items[p->layer->inputs.len - 1];
+  bsm_cpu_grid grid;
+  if (!bsm_cpu_dequantize_grid(t->producer, &grid) ||
+      t->producer->inputs.items[0]->dtype != BSM_DTYPE_UINT8) {
+    return t;
+  }
+  to->p.int8_convolution.residual_zero = grid.zero;
+  to->p.int8_convolution.residual_scale = (double)grid.scale;
+  return t->producer->inputs.items[0];
+}
+
+/* The QUANTIZE layer that alone reads the product; NULL: there is none. */
+static bsm_layer *quantizer_of(const fusion *f, const product *p,
+                               bsm_cpu_grid *grid) {
+  bsm_layer *reader =
+      bsm_uses_single_reader(&f->uses, p->layer->outputs.items[0]);
+  return reader && bsm_cpu_quantize_grid(reader, grid) &&
+                 reader->outputs.items[0]->dtype == BSM_DTYPE_UINT8
+             ? reader
+             : NULL;
+}
+
+static void set_output(bsm_layer *to, const bsm_cpu_grid *grid) {
+  to->p.int8_convolution.quantizes = true;
+  to->p.int8_convolution.y_zero = grid->zero;
+  to->p.int8_convolution.least = grid->least;
+  to->p.int8_convolution.greatest = grid->greatest;
+  to->p.int8_convolution.y_inverse = (double)grid->inverse;
+}
+
+/* Puts the new layer, the network's last, into the place of the product. */
+static void replace(fusion *f, size_t index, bsm_layer *to, bsm_layer *last) {
+  bsm_layer *from = f->net->layers.items[index];
+  to->name = from->name;
+  to->source = from->source;
+  to->scope = from->scope;
+  to->precision = BSM_PRECISION_INT8;
+  f->net->layers.items[index] = to;
+  f->net->layers.len--;
+  to->outputs.items[0] = last->outputs.items[0];
+  to->outputs.items[0]->producer = to;
+  from->removed = last->removed = true;
+}
+
+static bsm_status fuse(fusion *f, size_t index, const product *p) {
+  bsm_itensor *inputs[2] = {
+      p->layer->inputs.items[0]->producer->inputs.items[0]};
+  const bool convolves = p->layer->kind == BSM_LAYER_CONVOLUTION;
+  bsm_layer *to;
+  BSM_TRY(bsm_network_new_layer(f->net, BSM_LAYER_INT8_CONVOLUTION, inputs, 1,
+                                1, &to));
+  to->p.int8_convolution.out_maps = p->maps;
+  to->p.int8_convolution.groups =
+      convolves ? p->layer->p.convolution.groups : 1;
+  if (convolves) {
+    to->p.int8_convolution.window = p->layer->p.convolution.window;
+  } else {
+    const bsm_window_params pixel = {
+        .kernel = {1}, .stride = {1}, .dilation = {1}};
+    to->p.int8_convolution.window = pixel;
+  }
+  to->p.int8_convolution.epilogue = *p->epilogue;
+  to->p.int8_convolution.x_zero = p->x.zero;
+  to->p.int8_convolution.dims = p->layer->outputs.items[0]->dims;
+  BSM_TRY(make_columns(f, p, to));
+  if (p->epilogue->has_residual) {
+    bsm_itensor *residual = residual_of(p, to);
+    BSM_TRY_ALLOC(bsm_vec_push(f->net->arena, &to->inputs, residual));
+  }
+  bsm_cpu_grid grid;
+  bsm_layer *quantizer = quantizer_of(f, p, &grid);
+  bsm_layer *last = quantizer ? quantizer : f->net->layers.items[index];
+  if (quantizer) set_output(to, &grid);
+  replace(f, index, to, last);
+  return bsm_layer_infer(to);
+}
+
+bsm_status bsm_cpu_fuse_int8(const bsm_target *target, bsm_network *net,
+                             bsm_arena *scratch) {
+  fusion f = {.net = net, .scratch = scratch};
+  bool found = false;
+  (void)target;
+  const size_t count = net->layers.len;
+  for (size_t i = 0; i < count && !found; i++) {
+    found = net->layers.items[i]->kind == BSM_LAYER_DEQUANTIZE;
+  }
+  if (!found) return BSM_OK;
+  BSM_TRY(bsm_uses_compute(net, scratch, &f.uses));
+  for (size_t i = 0; i < count; i++) {
+    product p = {.layer = net->layers.items[i]};
+    bool fits = false;
+    if (!p.layer->removed) BSM_TRY(read_product(&f, &p, &fits));
+    if (fits) BSM_TRY(fuse(&f, i, &p));
+  }
+  return BSM_OK;
+}
