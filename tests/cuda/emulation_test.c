@@ -23,11 +23,12 @@ static uint32_t input(uint32_t i) {
   return i * 2654435761u >> 7;
 }
 
-static void open_with(bench *b, uint32_t in, uint32_t out, int n,
-                      const char *const *options) {
+/* With the kernels of `text`, or with those of the tests. */
+static void open_text(bench *b, const char *text, uint32_t in, uint32_t out,
+                      int n, const char *const *options) {
   device_open(&b->d);
-  b->module =
-      load_kernels(&b->d, "emulation_kernels.cu", test_kernels(&b->d), options);
+  b->module = load_kernels(&b->d, "emulation_kernels.cu",
+                           text ? text : test_kernels(&b->d), options);
   uint32_t *x = calloc(in, sizeof(*x));
   assert_non_null(x);
   for (uint32_t i = 0; i < in; i++) x[i] = input(i);
@@ -37,6 +38,11 @@ static void open_with(bench *b, uint32_t in, uint32_t out, int n,
   b->args.out = put(&b->d, NULL, b->out_bytes);
   b->args.n = n;
   free(x);
+}
+
+static void open_with(bench *b, uint32_t in, uint32_t out, int n,
+                      const char *const *options) {
+  open_text(b, NULL, in, out, n, options);
 }
 
 static void close_bench(bench *b) {
@@ -182,6 +188,58 @@ static void lets_others_run_while_it_sleeps(void **state) {
   run(&b, "wakes", 1, 96, 0);
   assert_int_equal(results(&b)[0], 1);
   close_bench(&b);
+}
+
+/* ---- clusters ---- */
+
+/* Blocks of a cluster tell each other a number of each of their threads. They
+ * have no variables in shared memory, so they are a module of their own. */
+static const char telling[] =
+    "#include \"device.cuh\"\n"
+    "struct args { u32 *out; const u32 *in; int n; };\n"
+    "CLUSTER_KERNEL_OF(64, 4, tell, args) {\n"
+    "  DYNAMIC_SHARED(memory);\n"
+    "  float *told = (float *)memory;\n"
+    "  const u32 own = blockIdx.x % 4, at = own * 64 + threadIdx.x;\n"
+    "  const u32 i = blockIdx.x * 64 + threadIdx.x;\n"
+    "  for (u32 block = 0; block < 4; block++) {\n"
+    "    ptx_cluster_store(shared_address(told + at), block,\n"
+    "                      (float)(p.in[i] % 1000));\n"
+    "  }\n"
+    "  ptx_cluster_arrive();\n"
+    "  ptx_cluster_wait();\n"
+    "  u32 sum = 0;\n"
+    "  for (u32 block = 0; block < 4; block++) {\n"
+    "    sum = sum * 2 + (u32)told[block * 64 + threadIdx.x];\n"
+    "  }\n"
+    "  p.out[i] = sum;\n"
+    "}\n";
+
+static void check_told(const bench *b, const uint32_t *out) {
+  (void)b;
+  for (uint32_t i = 0; i < 512; i++) {
+    uint32_t sum = 0;
+    for (uint32_t block = 0; block < 4; block++) {
+      sum = sum * 2 + input(i / 256 * 256 + block * 64 + i % 64) % 1000;
+    }
+    assert_int_equal(out[i], sum);
+  }
+}
+static void has_clusters(void **state) {
+  (void)state;
+  bench b;
+  open_text(&b, telling, 512, 512, 0, NULL);
+  in_all_orders(&b, "tell", 8, 64, 1024, check_told);
+  /* A part of a cluster cannot be launched. */
+  bsm_cu_function f = find_kernel(&b.d, b.module, "tell");
+  assert_cu(launch(&b.d, f, 6, 64, 1024, &b.args));
+  const bsm_cu_result lost = BSM_CU_LAUNCH_FAILED;
+  assert_int_equal(synchronize(&b.d), lost);
+  assert_non_null(strstr(report_of(&b.d).last_fault, "clusters"));
+  assert_int_equal(b.d.driver.memory_free(b.args.in), lost);
+  assert_int_equal(b.d.driver.memory_free(b.args.out), lost);
+  assert_int_equal(b.d.driver.module_unload(b.module), lost);
+  device_close(&b.d);
 }
 
 /* ---- warps ---- */
@@ -483,6 +541,7 @@ int main(void) {
       cmocka_unit_test(counts_votes_of_a_block),
       cmocka_unit_test(shows_a_missing_barrier),
       cmocka_unit_test(lets_others_run_while_it_sleeps),
+      cmocka_unit_test(has_clusters),
       cmocka_unit_test(exchanges_within_a_warp),
       cmocka_unit_test(exchanges_by_masks),
       cmocka_unit_test(adds_atomically),

@@ -44,12 +44,18 @@ struct emulated_registration {
 /* A kernel: its body follows, in which its parameter is `p`. The entry has the
  * name and nothing else has it. */
 #define EMULATED_KERNEL(name, type, threads) \
-  EMULATED_KERNEL_(name, type, threads)
-#define EMULATED_KERNEL_(name, type, threads)                               \
+  EMULATED_KERNEL_(name, type, threads, 1)
+/* Of clusters of `blocks` blocks, which have no variables in shared memory. */
+#define EMULATED_CLUSTER_KERNEL(name, type, threads, blocks) \
+  EMULATED_KERNEL_(name, type, threads, blocks)
+#define EMULATED_KERNEL_(name, type, threads, blocks)                       \
   static void name(const type &p);                                          \
-  static emulated_entry name##_entry = {                                    \
-      #name, [](const void *at) { name(*static_cast<const type *>(at)); },  \
-      sizeof(type), threads, nullptr};                                      \
+  static emulated_entry name##_entry = {#name,                              \
+                                        [](const void *at) { name(*static_cast<const type *>(at)); },             \
+                                        sizeof(type),                       \
+                                        threads,                            \
+                                        blocks,                             \
+                                        nullptr};                           \
   static emulated_registration name##_registration(&name##_entry);          \
   static_assert(sizeof(type) <= 4096 && std::is_trivially_copyable_v<type>, \
                 "what a launch can carry");                                 \

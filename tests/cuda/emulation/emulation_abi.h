@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define EMULATION_ABI 2
+#define EMULATION_ABI 3
 
 /* "Machine code": this header, then `bytes` of a shared library. "PTX": a line
  * of its own, then the same in hexadecimal digits and a NUL. */
@@ -43,12 +43,14 @@ typedef struct emulated_copy {
 
 /* What a thread of the device is, for its own code. */
 typedef struct emulated_thread {
-  emulated_index index;
-  unsigned linear;     /* in the block */
-  unsigned lane;       /* in the warp */
-  unsigned copies;     /* in flight, the oldest first */
-  unsigned group;      /* the next one */
-  emulated_copy *copy; /* EMULATED_COPIES of them */
+  emulated_index index, block;
+  char *dynamic_shared; /* of its block */
+  unsigned rank;        /* of its block, in the cluster */
+  unsigned linear;      /* in the block */
+  unsigned lane;        /* in the warp */
+  unsigned copies;      /* in flight, the oldest first */
+  unsigned group;       /* the next one */
+  emulated_copy *copy;  /* EMULATED_COPIES of them */
 } emulated_thread;
 
 /* What lanes of a warp do together, once all have come: lane i's argument is
@@ -61,6 +63,8 @@ typedef struct emulation_calls {
   int (*barrier)(int id, int threads, int vote, int waits);
   /* Waits for the lanes of `mask`; the last one that comes calls `act`. */
   void (*meet)(unsigned mask, emulated_meeting *act, void *argument);
+  /* Waits for all threads of the cluster. */
+  void (*cluster)(void);
   /* Lets other threads run. */
   void (*yield)(void);
   /* Ends the kernel with a CUresult; does not return. */
@@ -72,6 +76,7 @@ typedef struct emulated_entry {
   void (*run)(const void *parameter);
   size_t parameter_bytes;
   unsigned max_threads;
+  unsigned cluster; /* blocks beside each other that run together */
   struct emulated_entry *next;
 } emulated_entry;
 
@@ -84,7 +89,8 @@ typedef struct emulated_module {
   const emulation_calls *calls;
   /* Set by who runs a kernel: */
   emulated_thread *thread;
-  emulated_index block, block_size, grid_size;
+  emulated_index block, block_size, grid_size; /* the first: of the thread */
+  size_t cluster_pitch; /* between the dynamic memories of two blocks */
   char *dynamic_shared;
   unsigned dynamic_bytes;
 } emulated_module;

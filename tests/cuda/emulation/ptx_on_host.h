@@ -40,6 +40,11 @@ inline unsigned ptx_f32_to_tf32(float x) {
   return (__float_as_uint(x) + 0x1000u) & ~0x1fffu;
 }
 
+inline float ptx_exp2(float x) {
+  const float y = exp2f(x);
+  return y < 0x1p-126f ? 0.0f : y;
+}
+
 /* ---- shared memory: variables of the module, then the dynamic part ---- */
 
 #define EMULATED_DYNAMIC_WINDOW 0x1000000u
@@ -70,6 +75,21 @@ inline char *emulated_at_shared(unsigned address, unsigned bytes) {
     return emulated.dynamic_shared + at;
   }
   emulated_fail(700, "an address beyond shared memory");
+}
+
+/* ---- clusters: what was arrived at and not waited for is not seen ---- */
+
+inline void ptx_cluster_arrive() {}
+inline void ptx_cluster_wait() {
+  emulated.calls->cluster();
+}
+inline void ptx_cluster_store(unsigned address, unsigned rank, float x) {
+  const ptrdiff_t blocks = (ptrdiff_t)rank - (ptrdiff_t)emulated.thread->rank;
+  char *at = emulated_at_shared(address, 4);
+  if (address < EMULATED_DYNAMIC_WINDOW) {
+    emulated_fail(700, "a variable of another block is written");
+  }
+  memcpy(at + blocks * (ptrdiff_t)emulated.cluster_pitch, &x, sizeof(x));
 }
 
 /* ---- asynchronous copies ---- */

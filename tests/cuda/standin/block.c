@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of one block: who may run, barriers, and what lanes of a warp do
- * together. A thread runs until it waits or ends; then the next lane does, and
- * when no lane of a warp can, the next warp. No sanitizer may instrument this
- * file: it runs on stacks that they do not know. */
+/* The threads of the blocks of a cluster, most often one: who may run,
+ * barriers, and what lanes of a warp do together. A thread runs until it waits
+ * or ends; then the next lane does, and when no lane of a warp can, the next
+ * warp. No sanitizer may instrument this file: it runs on stacks that they do
+ * not know. */
 #define _GNU_SOURCE
 #include "cuda/standin/block.h"
 
@@ -38,10 +39,13 @@ typedef struct barrier {
   int votes;
 } barrier;
 
-static slot slots[MAX_BLOCK_THREADS];
-static emulated_copy copies[MAX_BLOCK_THREADS][EMULATED_COPIES];
-static barrier barriers[BARRIERS];
-static unsigned thread_count;
+#define MAX_THREADS (MAX_BLOCK_THREADS * MAX_CLUSTER_BLOCKS)
+static slot slots[MAX_THREADS];
+static emulated_copy copies[MAX_THREADS][EMULATED_COPIES];
+/* Of each block; the last is that of the cluster. */
+static barrier barriers[MAX_CLUSTER_BLOCKS][BARRIERS + 1];
+#define CLUSTER_BARRIER BARRIERS
+static unsigned block_threads, thread_count; /* of a block, and of all */
 static slot *running;
 static fiber scheduler;
 static const grid_launch *current;
@@ -51,34 +55,36 @@ static bool has_moved; /* some thread did more than yield */
 
 /* ---- stacks: the one that was used last is used first ---- */
 
-static char *stacks, *free_stacks[MAX_BLOCK_THREADS];
+static char *stacks, *free_stacks[MAX_THREADS];
+static unsigned stack_count; /* that can be used */
 static unsigned free_count;
 
-static bool reserve_stacks(void) {
+static bool reserve_stacks(unsigned count) {
   const size_t each = STACK_BYTES + GUARD_BYTES;
   if (!stacks) {
-    void *all = mmap(NULL, each * MAX_BLOCK_THREADS, PROT_NONE,
+    void *all = mmap(NULL, each * MAX_THREADS, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) return false;
     stacks = all;
-    for (size_t i = 0; i < MAX_BLOCK_THREADS; i++) {
-      if (mprotect(stacks + i * each + GUARD_BYTES, STACK_BYTES,
-                   PROT_READ | PROT_WRITE)) {
-        block_free();
-        return false;
-      }
+  }
+  for (; stack_count < count; stack_count++) {
+    if (mprotect(stacks + stack_count * each + GUARD_BYTES, STACK_BYTES,
+                 PROT_READ | PROT_WRITE)) {
+      block_free();
+      return false;
     }
   }
-  free_count = MAX_BLOCK_THREADS;
-  for (size_t i = 0; i < MAX_BLOCK_THREADS; i++) {
-    free_stacks[i] = stacks + (MAX_BLOCK_THREADS - 1 - i) * each + GUARD_BYTES;
+  free_count = count;
+  for (size_t i = 0; i < count; i++) {
+    free_stacks[i] = stacks + (count - 1 - i) * each + GUARD_BYTES;
   }
   return true;
 }
 
 void block_free(void) {
-  if (stacks) munmap(stacks, (STACK_BYTES + GUARD_BYTES) * MAX_BLOCK_THREADS);
+  if (stacks) munmap(stacks, (STACK_BYTES + GUARD_BYTES) * MAX_THREADS);
   stacks = NULL;
+  stack_count = 0;
 }
 
 const char *block_stack(void) {
@@ -104,13 +110,15 @@ uint64_t next_random(uint64_t *series) {
 /* ---- leaving a thread ---- */
 
 static unsigned lanes_from(const slot *warp) {
-  const unsigned left = thread_count - (unsigned)(warp - slots);
+  const unsigned left = block_threads - warp->thread.linear;
   return left < 32 ? left : 32;
 }
 
 static void enter(slot *s) {
   running = s;
   current->module->thread = &s->thread;
+  current->module->block = s->thread.block;
+  current->module->dynamic_shared = s->thread.dynamic_shared;
 }
 
 static void wait_here(void) {
@@ -163,7 +171,10 @@ char *block_landing(void) {
 /* ---- barriers ---- */
 
 static void pass_barrier(barrier *b, int id) {
-  for (unsigned i = 0; i < thread_count; i++) {
+  const bool is_clusters = id == CLUSTER_BARRIER;
+  const unsigned first = is_clusters ? 0 : running->thread.rank * block_threads;
+  const unsigned count = is_clusters ? thread_count : block_threads;
+  for (unsigned i = first; i < first + count; i++) {
     slot *s = &slots[i];
     if (s->state != AT_BARRIER || s->barrier != id) continue;
     s->state = READY;
@@ -172,13 +183,7 @@ static void pass_barrier(barrier *b, int id) {
   *b = (barrier){0};
 }
 
-static int at_barrier(int id, int threads, int vote, int waits) {
-  if (id < 0 || id >= BARRIERS || threads < 0 || threads % 32 ||
-      (unsigned)threads > thread_count) {
-    block_abort(BSM_CU_LAUNCH_FAILED, "a barrier that cannot be");
-  }
-  barrier *b = &barriers[id];
-  const unsigned expected = threads ? (unsigned)threads : thread_count;
+static int come_to(barrier *b, int id, unsigned expected, int vote, int waits) {
   if (b->arrived && b->expected != expected) {
     block_abort(BSM_CU_LAUNCH_FAILED,
                 "threads disagree how many come to a barrier");
@@ -196,6 +201,20 @@ static int at_barrier(int id, int threads, int vote, int waits) {
   running->state = AT_BARRIER;
   wait_here();
   return running->vote;
+}
+
+static int at_barrier(int id, int threads, int vote, int waits) {
+  if (id < 0 || id >= BARRIERS || threads < 0 || threads % 32 ||
+      (unsigned)threads > block_threads) {
+    block_abort(BSM_CU_LAUNCH_FAILED, "a barrier that cannot be");
+  }
+  return come_to(&barriers[running->thread.rank][id], id,
+                 threads ? (unsigned)threads : block_threads, vote, waits);
+}
+
+static void at_cluster(void) {
+  (void)come_to(&barriers[0][CLUSTER_BARRIER], CLUSTER_BARRIER, thread_count, 0,
+                1);
 }
 
 /* ---- meetings of a warp ---- */
@@ -261,7 +280,8 @@ static void yield(void) {
   wait_here();
 }
 
-const emulation_calls grid_calls = {at_barrier, meet, yield, block_abort};
+const emulation_calls grid_calls = {at_barrier, meet, at_cluster, yield,
+                                    block_abort};
 
 /* ---- the scheduler ---- */
 
@@ -351,6 +371,7 @@ static int deadlock(const char *how) {
 }
 
 static int run_threads(uint64_t *random) {
+  /* Where there are several blocks, they consist of whole warps. */
   const unsigned warps = (thread_count + 31) / 32;
   unsigned idle = 0;
   for (;;) {
@@ -380,29 +401,47 @@ static int run_threads(uint64_t *random) {
   return BSM_CU_SUCCESS;
 }
 
-int block_run(const grid_launch *launch, unsigned threads, uint64_t *random) {
+static void begin_thread(const grid_launch *l, emulated_index block,
+                         unsigned rank, unsigned linear) {
+  const unsigned *size = l->block, i = rank * block_threads + linear;
+  slot *s = &slots[i];
+  s->thread =
+      (emulated_thread){.index = {linear % size[0], linear / size[0] % size[1],
+                                  linear / size[0] / size[1]},
+                        .block = block,
+                        .dynamic_shared = l->module->dynamic_shared +
+                                          rank * l->module->cluster_pitch,
+                        .rank = rank,
+                        .linear = linear,
+                        .lane = linear % 32,
+                        .copy = copies[i]};
+  s->stack = NULL;
+  s->state = READY;
+}
+
+int block_run(const grid_launch *launch, emulated_index first, unsigned threads,
+              uint64_t *random) {
+  const unsigned blocks = launch->entry->cluster;
   failure = BSM_CU_SUCCESS;
   failure_text[0] = 0;
   current = launch;
-  thread_count = threads;
+  block_threads = threads;
+  thread_count = threads * blocks;
   memset(barriers, 0, sizeof(barriers));
-  if (!reserve_stacks()) return BSM_CU_OUT_OF_MEMORY;
-  const unsigned *size = launch->block;
-  for (unsigned i = 0; i < threads; i++) {
-    slot *s = &slots[i];
-    s->thread.index = (emulated_index){i % size[0], i / size[0] % size[1],
-                                       i / size[0] / size[1]};
-    s->thread.linear = i;
-    s->thread.lane = i % 32;
-    s->thread.copy = copies[i];
-    s->thread.copies = s->thread.group = 0;
-    s->stack = NULL;
-    s->state = READY;
+  if (!reserve_stacks(thread_count)) return BSM_CU_OUT_OF_MEMORY;
+  for (unsigned rank = 0; rank < blocks; rank++) {
+    emulated_index block = first;
+    block.x += rank;
+    for (unsigned i = 0; i < threads; i++) {
+      begin_thread(launch, block, rank, i);
+    }
   }
   const int result = run_threads(random);
-  for (int i = 0; i < BARRIERS && !result; i++) {
-    if (barriers[i].arrived) {
-      return deadlock("a barrier was left before all had come");
+  for (unsigned rank = 0; rank < blocks && !result; rank++) {
+    for (int i = 0; i <= BARRIERS; i++) {
+      if (barriers[rank][i].arrived) {
+        return deadlock("a barrier was left before all had come");
+      }
     }
   }
   return result;

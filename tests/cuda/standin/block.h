@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the blocks of a kernel that was compiled for the host, one after the
- * other; threads of a block are fibers. One kernel at a time in the process. */
+/* Runs the clusters of blocks of a kernel that was compiled for the host, one
+ * after the other; most have one block. Their threads are fibers. One kernel at
+ * a time in the process. */
 #ifndef TESTS_CUDA_STANDIN_BLOCK_H_
 #define TESTS_CUDA_STANDIN_BLOCK_H_
 
@@ -9,6 +10,7 @@
 #include "cuda/emulation/emulation_abi.h"
 
 #define MAX_BLOCK_THREADS 1024
+#define MAX_CLUSTER_BLOCKS 8
 #define MAX_SHARED_BYTES (227 << 10)
 
 typedef struct grid_launch {
@@ -30,8 +32,10 @@ extern const emulation_calls grid_calls;
 
 /* ---- for block.c and grid.c ---- */
 
-/* Runs a block of `threads` threads to its end. */
-int block_run(const grid_launch *launch, unsigned threads, uint64_t *random);
+/* Runs a cluster of blocks of `threads` threads to its end: that from the block
+ * `first` on. */
+int block_run(const grid_launch *launch, emulated_index first, unsigned threads,
+              uint64_t *random);
 /* What block_run is to give; then the running thread has to leave, on its own
  * stack or from block_landing() on. */
 void block_fail(int result, const char *text);

@@ -18,24 +18,34 @@
 
 #define PAGE ((size_t)4096)
 #define SHARED_ROOM (((size_t)MAX_SHARED_BYTES + PAGE - 1) / PAGE * PAGE)
+#define SHARED_PITCH (SHARED_ROOM + PAGE)
+#define SHARED_BYTES (SHARED_PITCH * MAX_CLUSTER_BLOCKS)
 #define SHARED_ALIGNMENT 128u
 #define GARBAGE 0xff
 #define SIGNAL_STACK ((size_t)64 << 10)
 
-static char *shared;       /* SHARED_ROOM bytes, then a page of nothing */
+/* For each block of a cluster SHARED_ROOM bytes, then a page of nothing. */
+static char *shared;
 static char *signal_stack; /* a thread's stack may be what is full */
 static __thread bool is_running_here;
 
-static void *map(size_t bytes, size_t guard) {
-  char *p = mmap(NULL, bytes + guard, PROT_READ | PROT_WRITE,
+static void *map(size_t bytes) {
+  char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return NULL;
-  if (guard) (void)mprotect(p + bytes, guard, PROT_NONE);
-  return p;
+  return p == MAP_FAILED ? NULL : p;
+}
+
+static char *map_shared(void) {
+  char *all = map(SHARED_BYTES);
+  for (size_t end = SHARED_ROOM; all && end < SHARED_BYTES;
+       end += SHARED_PITCH) {
+    (void)mprotect(all + end, PAGE, PROT_NONE);
+  }
+  return all;
 }
 
 void grid_free(void) {
-  if (shared) munmap(shared, SHARED_ROOM + PAGE);
+  if (shared) munmap(shared, SHARED_BYTES);
   if (signal_stack) munmap(signal_stack, SIGNAL_STACK);
   shared = signal_stack = NULL;
   block_free();
@@ -67,7 +77,7 @@ static int explain(int number, const siginfo_t *info, char *text, size_t room) {
     snprintf(text, room, "the thread's stack is full");
     return BSM_CU_LAUNCH_FAILED;
   }
-  if (shared && at >= shared && at < shared + SHARED_ROOM + PAGE) {
+  if (shared && at >= shared && at < shared + SHARED_BYTES) {
     snprintf(text, room, "dynamic shared memory ends before this address");
     return BSM_CU_ILLEGAL_ADDRESS;
   }
@@ -124,7 +134,7 @@ static void release_faults(const stack_t *old_stack) {
 
 /* ---- shared memory ---- */
 
-/* Garbage before each block: nobody has written it. */
+/* Garbage before each cluster: nobody has written it. */
 static void spoil_shared(const grid_launch *l) {
   emulated_module *m = l->module;
   const size_t room = (l->shared_bytes + SHARED_ALIGNMENT - 1) /
@@ -133,20 +143,36 @@ static void spoil_shared(const grid_launch *l) {
     memset(m->shared, GARBAGE, (size_t)(m->shared_end - m->shared));
   m->dynamic_shared = shared + SHARED_ROOM - room;
   m->dynamic_bytes = l->shared_bytes;
-  memset(m->dynamic_shared, GARBAGE, room);
+  m->cluster_pitch = SHARED_PITCH;
+  for (unsigned rank = 0; rank < l->entry->cluster; rank++) {
+    memset(m->dynamic_shared + rank * SHARED_PITCH, GARBAGE, room);
+  }
 }
 
 /* What lies between the end and the page of nothing. */
 static bool is_beyond_written(const grid_launch *l) {
-  const unsigned char *end = (unsigned char *)l->module->dynamic_shared;
+  const size_t room = (l->shared_bytes + SHARED_ALIGNMENT - 1) /
+                      SHARED_ALIGNMENT * SHARED_ALIGNMENT;
   const unsigned char *stop = (unsigned char *)shared + SHARED_ROOM;
-  for (end += l->shared_bytes; end < stop; end++) {
-    if (*end != GARBAGE) return true;
+  for (unsigned rank = 0; rank < l->entry->cluster; rank++) {
+    const unsigned char *end = stop - room + l->shared_bytes;
+    for (; end < stop; end++) {
+      if (*end != GARBAGE) return true;
+    }
+    stop += SHARED_PITCH;
   }
   return false;
 }
 
 /* ---- blocks ---- */
+
+/* What a launch of clusters has to be. */
+static bool is_possible(const grid_launch *l, unsigned threads) {
+  const emulated_module *m = l->module;
+  return l->entry->cluster == 1 ||
+         (l->entry->cluster <= MAX_CLUSTER_BLOCKS && threads % 32 == 0 &&
+          l->grid[0] % l->entry->cluster == 0 && m->shared == m->shared_end);
+}
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -156,9 +182,14 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
 
 static int run_blocks(const grid_launch *l) {
   const unsigned *g = l->grid;
-  const uint64_t count = (uint64_t)g[0] * g[1] * g[2];
+  const unsigned along = l->entry->cluster; /* x */
+  const uint64_t across = g[0] / along, count = across * g[1] * g[2];
   const unsigned threads = l->block[0] * l->block[1] * l->block[2];
   uint64_t random = l->seed, start = 0, step = 1;
+  if (!is_possible(l, threads)) {
+    block_fail(BSM_CU_LAUNCH_FAILED, "it does not consist of clusters");
+    return BSM_CU_LAUNCH_FAILED;
+  }
   if (l->seed) {
     start = next_random(&random) % count;
     do {
@@ -167,11 +198,12 @@ static int run_blocks(const grid_launch *l) {
   }
   for (uint64_t i = 0; i < count; i++) {
     const uint64_t b = (uint64_t)((start + (u128)i * step) % count);
-    l->module->block =
-        (emulated_index){(unsigned)(b % g[0]), (unsigned)(b / g[0] % g[1]),
-                         (unsigned)(b / g[0] / g[1])};
+    const emulated_index first = {(unsigned)(b % across) * along,
+                                  (unsigned)(b / across % g[1]),
+                                  (unsigned)(b / across / g[1])};
+    l->module->block = first;
     spoil_shared(l);
-    const int result = block_run(l, threads, &random);
+    const int result = block_run(l, first, threads, &random);
     if (result) return result;
     if (is_beyond_written(l)) return BSM_CU_ILLEGAL_ADDRESS;
   }
@@ -196,8 +228,8 @@ static void tell(const grid_launch *l, const char *why, char *text,
 int grid_run(const grid_launch *l, char *text, size_t room) {
   stack_t old_stack;
   text[0] = 0;
-  if (!shared) shared = map(SHARED_ROOM, PAGE);
-  if (!signal_stack) signal_stack = map(SIGNAL_STACK, 0);
+  if (!shared) shared = map_shared();
+  if (!signal_stack) signal_stack = map(SIGNAL_STACK);
   if (!shared || !signal_stack) return BSM_CU_OUT_OF_MEMORY;
   l->module->block_size =
       (emulated_index){l->block[0], l->block[1], l->block[2]};

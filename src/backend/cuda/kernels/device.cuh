@@ -32,6 +32,9 @@ typedef unsigned long long u64;
 // ended: it waits for that before anything else. The body of an EARLY_KERNEL_OF
 // does so itself, by wait_for_previous(), and until then touches nothing but
 // weights.
+// The body of a CLUSTER_KERNEL_OF does so, too. `blocks` blocks that are beside
+// each other along x run together, from sm_90 on; they have dynamic shared
+// memory alone.
 // DYNAMIC_SHARED(name) declares the shared memory that the launch asks for, as
 // `char *`, aligned to 128 bytes. Variables in shared memory have no
 // initialisers.
@@ -39,6 +42,8 @@ typedef unsigned long long u64;
 #define KERNEL(name, type) EMULATED_KERNEL(name, type, 1024)
 #define KERNEL_OF(threads, name, type) EMULATED_KERNEL(name, type, threads)
 #define EARLY_KERNEL_OF(threads, name, type) EMULATED_KERNEL(name, type, threads)
+#define CLUSTER_KERNEL_OF(threads, blocks, name, type) \
+  EMULATED_CLUSTER_KERNEL(name, type, threads, blocks)
 #define DYNAMIC_SHARED(name) EMULATED_DYNAMIC_SHARED(name)
 #else
 #define KERNEL_BODY(name, type) \
@@ -57,6 +62,10 @@ typedef unsigned long long u64;
                ptx_wait_for_previous())
 #define EARLY_KERNEL_OF(threads, name, type) \
   KERNEL_ENTRY(__launch_bounds__((threads)), name, type, )
+#define CLUSTER_KERNEL_OF(threads, blocks, name, type)                     \
+  KERNEL_ENTRY(__cluster_dims__((blocks), 1, 1)                            \
+                   __launch_bounds__((threads), 1),                        \
+               name, type, )
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
 #endif
 

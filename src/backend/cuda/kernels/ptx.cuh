@@ -30,6 +30,13 @@ PTX unsigned short ptx_f32_to_bf16(float x) {
 #endif
 }
 
+// 2^x, off by at most 2^-22 of it; 0 where that is below the normal numbers.
+PTX float ptx_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // ---- shared memory and asynchronous copies ----
 
 // What the instructions on shared memory take for an address.
@@ -87,6 +94,27 @@ PTX void ptx_wait_for_previous() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+
+// ---- blocks of a cluster ----
+
+#if __CUDA_ARCH__ >= 900
+// What was written before arriving is seen after waiting, by all blocks.
+PTX void ptx_cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+PTX void ptx_cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// To the place in the shared memory of block `rank` that `address` is here.
+PTX void ptx_cluster_store(unsigned address, unsigned rank, float x) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;"
+      : "=r"(there)
+      : "r"(address), "r"(rank));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(x)
+               : "memory");
+}
+#endif
 
 // ---- matrices in a warp ----
 
