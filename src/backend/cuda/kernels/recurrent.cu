@@ -6,47 +6,11 @@
 #include "params.h"
 #include "scalar.cuh"
 #include "recurrent.cuh"
+#include "recurrent_cell.cuh"
 
 #ifndef K_PROJECTS
 #define K_PROJECTS (p.unprojected != 0)
 #endif
-
-enum { LSTM, GRU, TANH, RELU };
-enum { ACTIVATION_SIGMOID = 2, ACTIVATION_TANH = 3 };
-
-DEVICE value sigmoid_of(value x) {
-  return activate(ACTIVATION_SIGMOID, x, (value)0, (value)0);
-}
-DEVICE value tanh_of(value x) {
-  return activate(ACTIVATION_TANH, x, (value)0, (value)0);
-}
-
-template <int CELL>
-struct gates_of {
-  enum { COUNT = CELL == LSTM ? 4 : CELL == GRU ? 3 : 1 };
-};
-
-// The state that the products with the input x and the state h lead to.
-template <int CELL, int GATES>
-DEVICE value next_state(const bsm_cuda_recurrent &p, const place &at,
-                        i64 sample, const value (&x)[GATES],
-                        const value (&h)[GATES]) {
-  if constexpr (CELL == LSTM) {
-    value *cell = (value *)p.cells +
-                  (at.direction * p.batch + sample) * p.hidden + at.unit;
-    const value c = sigmoid_of(x[1] + h[1]) * *cell +
-                    sigmoid_of(x[0] + h[0]) * tanh_of(x[2] + h[2]);
-    if (!is_over(p, at, sample)) *cell = c;
-    return sigmoid_of(x[3] + h[3]) * tanh_of(c);
-  } else if constexpr (CELL == GRU) {
-    const value before = states_of(p, at, 0)[sample * p.state + at.unit];
-    const value fresh = tanh_of(x[2] + sigmoid_of(x[0] + h[0]) * h[2]);
-    return fresh + sigmoid_of(x[1] + h[1]) * (before - fresh);
-  } else {
-    const value y = x[0] + h[0];
-    return CELL == TANH ? tanh_of(y) : y < 0 ? (value)0 : y;
-  }
-}
 
 // The products of the inputs of a chunk lie in the order of time.
 template <int GATES>
@@ -80,7 +44,16 @@ struct cell {
         x[g] = products[g * p.hidden];
         h[g] += element<K_T>::load(bias[g * p.hidden]);
       }
-      const value state = next_state<CELL, GATES>(p, at, sample, x, h);
+      value none = 0, *cell = CELL == LSTM ? (value *)p.cells +
+                                  (at.direction * p.batch + sample) * p.hidden +
+                                  at.unit
+                                           : &none;
+      value memory = *cell;
+      const value before =
+          CELL == GRU ? states_of(p, at, 0)[sample * p.state + at.unit]
+                      : (value)0;
+      const value state = next_state<CELL, GATES>(x, h, before, memory);
+      if (!is_over(p, at, sample)) *cell = memory;
       if (K_PROJECTS) {
         ((value *)p.unprojected)[(at.direction * p.batch + sample) * p.hidden +
                                  at.unit] = state;

@@ -5,11 +5,16 @@
  * The sequence is taken in chunks. The products of a chunk's inputs are one
  * product of matrices for each direction; then each step in time is a launch of
  * its own, which multiplies the states and at once computes the gates, and of a
- * projection a second one. Both directions are in the same launches. States are
- * double buffered and stay in float, or double, until the sequence is over. */
+ * projection a second one; or, with the tactic "cluster", all steps of a chunk
+ * are one launch (kernels/recurrent_cluster.cu). Both directions are in the
+ * same launches. States are double buffered and stay in float, or double, until
+ * the sequence is over. */
 #include "backend/cuda/steps/cuda_recurrent.h"
 
+#include <string.h>
+
 #include "aten/tensor.h"
+#include "backend/cuda/steps/cuda_mma.h"
 #include "backend/cuda/steps/cuda_products.h"
 #include "base/checked.h"
 
@@ -286,6 +291,108 @@ static bsm_status launch_steps(work *w) {
   return set_step(w, w->p->projection);
 }
 
+/* ---- steps in time of networks that fit in a cluster ---- */
+
+#define CLUSTER_TACTIC "cluster"
+#define CLUSTER_BLOCKS 8
+#define CLUSTERS 16 /* that a GPU has room for */
+#define CLUSTER_SHARED ((int64_t)160 << 10)
+#define MOST_THREADS 512
+/* Registers of a block: all of them, and what a thread needs for the rest. */
+#define REGISTERS 65536
+#define MOST_REGISTERS 255
+#define OTHER_REGISTERS 48
+
+/* How a network lies in the registers of a cluster: options of the kernel. */
+typedef struct cluster {
+  int lanes, samples, threads;
+  bool packed;
+  int64_t groups, room; /* of the batch, and samples of one */
+  size_t shared_bytes;
+} cluster;
+
+static bool fits_in_registers(cluster *c, int gates, int64_t parts,
+                              bsm_dtype dtype) {
+  const int64_t words = gates * parts * 4;
+  const int64_t most = REGISTERS / c->threads;
+  const int64_t left =
+      (most < MOST_REGISTERS ? most : MOST_REGISTERS) - OTHER_REGISTERS;
+  c->packed = words > left;
+  return !c->packed || (dtype != BSM_DTYPE_FLOAT && words / 2 <= left);
+}
+
+static void share_batch(cluster *c, int64_t batch, int directions) {
+  const int64_t most = CLUSTERS / directions;
+  c->room = (batch + most - 1) / most;
+  c->groups = (batch + c->room - 1) / c->room;
+  c->samples = c->room == 1 ? 1 : c->room == 2 ? 2 : 4;
+}
+
+/* False: there is no room for it. */
+static bool make_cluster(const bsm_plan *plan, const bsm_plan_step *step,
+                         int sm, cluster *c) {
+  const bsm_step_recurrent *p = &step->params->recurrent;
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  const int gates = (int)bsm_recurrent_gates(p->operation);
+  if (sm < 90 || p->projection || p->hidden > 4096 || x->dims.d[1] == 0 ||
+      x->dims.d[1] > INT32_MAX / 4096 || dtype == BSM_DTYPE_DOUBLE) {
+    return false;
+  }
+  const int units = (int)(p->hidden + CLUSTER_BLOCKS - 1) / CLUSTER_BLOCKS;
+  c->lanes = 32;
+  while (c->lanes > 1 &&
+         (units * c->lanes > MOST_THREADS || 2 * c->lanes >= p->hidden)) {
+    c->lanes /= 2;
+  }
+  c->threads = (units * c->lanes + 31) / 32 * 32;
+  const int64_t parts = (p->hidden + 4 * c->lanes - 1) / (4 * c->lanes);
+  share_batch(c, x->dims.d[1], p->directions);
+  const int64_t floats =
+      c->room * (2 * parts * 4 * c->lanes + (gates + 1) * units);
+  c->shared_bytes = (size_t)floats * sizeof(float);
+  return c->threads <= MOST_THREADS &&
+         fits_in_registers(c, gates, parts, dtype) &&
+         floats <= CLUSTER_SHARED / (int64_t)sizeof(float);
+}
+
+static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                      const char **names) {
+  cluster c;
+  size_t count = 0;
+  if (make_cluster(plan, step, sm, &c)) names[count++] = CLUSTER_TACTIC;
+  names[count++] = BSM_CUDA_PLAIN_TACTIC;
+  return count;
+}
+
+static bsm_status add_cluster(work *w, const cluster *c) {
+  const bsm_cuda_recurrent p = parameters_of(w);
+  BSM_TRY(bsm_cuda_add_launch(
+      w->l, "recurrent_cluster", "recurrent_cluster", &p, sizeof(p),
+      "-DK_T=%s -DK_CELL=%d -DK_HIDDEN=%d -DK_LANES=%d -DK_SAMPLES=%d "
+      "-DK_PACKED=%d",
+      bsm_cuda_type(w->y->dtype), w->p->operation, (int)w->p->hidden, c->lanes,
+      c->samples, c->packed));
+  bsm_cuda_set_block(w->l, (unsigned)c->threads, 1, 1);
+  bsm_cuda_set_grid(w->l, CLUSTER_BLOCKS, (uint64_t)c->groups,
+                    (uint64_t)w->p->directions);
+  bsm_cuda_set_shared(w->l, c->shared_bytes);
+  bsm_cuda_set_rounds(w->l, 0, w->chunk, w->length);
+  return add_step_slots(w);
+}
+
+static bsm_status launch_cluster(work *w, const cluster *c) {
+  cluster other = *c;
+  for (other.samples = 1; other.samples <= 4; other.samples *= 2) {
+    if (w->l->scope != BSM_CUDA_FOR_RANGE || other.samples == c->samples) {
+      continue;
+    }
+    BSM_TRY(add_cluster(w, &other));
+    BSM_TRY(bsm_cuda_set_aside(w->l));
+  }
+  return add_cluster(w, c);
+}
+
 static bsm_status launches(bsm_cuda_launches *l) {
   work w = {.l = l,
             .p = &l->step->params->recurrent,
@@ -300,10 +407,14 @@ static bsm_status launches(bsm_cuda_launches *l) {
   l->rounds = w.length > 0 ? w.length : 1;
   BSM_TRY(launch_states(&w, false));
   if (w.length > 0) {
+    cluster c;
     BSM_TRY(launch_products(&w));
-    BSM_TRY(launch_steps(&w));
+    BSM_TRY(bsm_cuda_may_specialise(l) &&
+                    make_cluster(l->plan, l->step, l->sm, &c)
+                ? launch_cluster(&w, &c)
+                : launch_steps(&w));
   }
   return launch_states(&w, true);
 }
 
-const bsm_cuda_step_kind bsm_cuda_RECURRENT = {check, launches};
+const bsm_cuda_step_kind bsm_cuda_RECURRENT = {check, launches, tactics, NULL};
