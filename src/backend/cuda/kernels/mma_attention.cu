@@ -12,6 +12,7 @@
 #include "scalar.cuh"
 #include "loops.cuh"
 #include "mma.cuh"
+#include "attention_rows.cuh"
 
 typedef K_T T;
 
@@ -26,31 +27,6 @@ enum {
   TN = KEYS / 8,    // tiles of 8 keys
   TW = K_WIDTH / 8  // tiles of 8 columns of V
 };
-
-// Rows `first` to `end` of a matrix, at most ROWS, to shared memory.
-template <int ROWS, int COLUMNS>
-DEVICE void fetch_rows(char *memory, u32 to, const T *from, int first, int end,
-                       int columns, i64 row, i64 column) {
-  const u32 shared = shared_address(memory);
-  const int chunks = COLUMNS / 8;
-#pragma unroll
-  for (int at = (int)threadIdx.x; at < ROWS * chunks; at += THREADS) {
-    const int r = at / chunks, c = at % chunks;
-    const int count = first + r < end ? elements_left(c * 8, columns) : 0;
-    const T *source = from + (first + r) * row + c * 8 * column;
-    const u32 place = to + swizzle<chunks>(r, c);
-    if (K_CHUNKS) {
-      ptx_copy16_async(shared + place, count ? source : from, 2 * count);
-    } else {
-      u32 x[8];
-#pragma unroll
-      for (int e = 0; e < 8; e++) x[e] = e < count ? source[e * column].bits : 0;
-      *(uint4 *)(memory + place) = chunk_of(x);
-    }
-  }
-}
-
-DEVICE float largest(float a, float b) { return a != a || a > b ? a : b; }
 
 KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
   DYNAMIC_SHARED(memory);
@@ -72,13 +48,16 @@ KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
   const int tiles = (seen + KEYS - 1) / KEYS;
   auto fetch = [&](int tile) {
     const u32 to = (u32)(Q_BYTES + tile % 2 * STAGE_BYTES);
-    fetch_rows<KEYS, K_DEPTH>(memory, to, k_base, tile * KEYS, keys,
-                              (int)p.depth, p.row[K], p.column[K]);
-    fetch_rows<KEYS, K_WIDTH>(memory, to + K_BYTES, v_base, tile * KEYS, keys,
-                              (int)p.width, p.row[V], p.column[V]);
+    fetch_rows<T, K_DEPTH, THREADS, K_CHUNKS != 0>(
+        memory, to, k_base, tile * KEYS, KEYS, keys, (int)p.depth, p.row[K],
+        p.column[K]);
+    fetch_rows<T, K_WIDTH, THREADS, K_CHUNKS != 0>(
+        memory, to + K_BYTES, v_base, tile * KEYS, KEYS, keys, (int)p.width,
+        p.row[V], p.column[V]);
   };
-  fetch_rows<QUERIES, K_DEPTH>(memory, 0, (const T *)p.address[Q] + at[Q], q0,
-                               queries, (int)p.depth, p.row[Q], p.column[Q]);
+  fetch_rows<T, K_DEPTH, THREADS, K_CHUNKS != 0>(
+      memory, 0, (const T *)p.address[Q] + at[Q], q0, QUERIES, queries,
+      (int)p.depth, p.row[Q], p.column[Q]);
   if (tiles) fetch(0);
   copies_commit();
 
@@ -147,14 +126,13 @@ KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
         greatest[e / 2] = largest(greatest[e / 2], s);
       }
     }
-    // All of them -inf: the differences would be NaN.
     float base[2], shrink[2];
 #pragma unroll
     for (int r = 0; r < 2; r++) {
       greatest[r] = largest(greatest[r], shuffle_xor(greatest[r], 1));
       greatest[r] = largest(greatest[r], shuffle_xor(greatest[r], 2));
-      base[r] = greatest[r] == lowest(0.0f) ? 0 : greatest[r];
-      shrink[r] = most[r] == lowest(0.0f) ? 0 : expf(most[r] - base[r]);
+      base[r] = base_of(greatest[r]);
+      shrink[r] = share_of(most[r], base[r]);
       most[r] = greatest[r];
       total[r] *= shrink[r];
     }
@@ -167,7 +145,7 @@ KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
     for (int j = 0; j < TN; j++) {
 #pragma unroll
       for (int e = 0; e < 4; e++) {
-        score[j][e] = expf(score[j][e] - base[e / 2]);
+        score[j][e] = ptx_exp2((score[j][e] - base[e / 2]) * LOG2_E);
         total[e / 2] += score[j][e];
       }
     }
@@ -197,13 +175,14 @@ KERNEL_OF(THREADS, mma_attention, bsm_cuda_attention) {
     // Without keys, PyTorch multiplies nothing with nothing.
     const bool clears = keys == 0 || (K_CLEARS && total[r] == 0);
     T *y = (T *)p.address[OUT] + at[OUT] + query * p.row[OUT];
+    const float scale = 1.0f / total[r];
 #pragma unroll
     for (int j = 0; j < TW; j++) {
       const int column = j * 8 + lane % 4 * 2;
-      const float y0 = clears ? 0 : out[j][2 * r] / total[r];
-      const float y1 = clears ? 0 : out[j][2 * r + 1] / total[r];
-      if (column < p.width) y[column] = from_float<T>(y0);
-      if (column + 1 < p.width) y[column + 1] = from_float<T>(y1);
+      if (column >= p.width) continue;
+      store_two<T>(y + column, clears ? 0 : out[j][2 * r] * scale,
+                   clears ? 0 : out[j][2 * r + 1] * scale,
+                   column + 1 < p.width);
     }
   }
 }

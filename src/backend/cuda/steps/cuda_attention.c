@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention on a GPU. */
+#include <string.h>
+
 #include "aten/tensor.h"
 #include "backend/cuda/kernels/params.h"
 #include "backend/cuda/steps/cuda_mma.h"
@@ -113,10 +115,70 @@ static bool runs_on_tensor_cores(const bsm_plan *plan,
          a.depth > 0 && a.queries < INT32_MAX / 2 && a.keys < INT32_MAX / 2;
 }
 
+/* ---- of short sequences, on tensor cores ---- */
+
+#define SHORT_TACTIC "short"
+#define SHORT_KEYS 32 /* of a tile */
+#define SHORT_WARPS 8
+/* Blocks that run at once: with fewer, fewer queries are in each. */
+#define MANY_BLOCKS 264
+
+/* How warps share a head: options of the kernel. */
+typedef struct shares {
+  int rows, warps; /* of 16 queries; and of each of them */
+  int keys;        /* of a tile */
+  size_t shared_bytes;
+} shares;
+
+/* Of a block that waits for memory another one is to run beside it. */
+static size_t most_shared_bytes(int sm) {
+  return (sm >= 90 ? 113u : sm == 80 || sm == 87 ? 81u : 49u) << 10;
+}
+
+static int64_t at_most(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static size_t short_bytes(const bsm_cuda_attention *a, const shares *s) {
+  const int64_t depth = room_for(a->depth), width = room_for(a->width);
+  const int64_t keys = (a->keys + s->keys - 1) / s->keys * s->keys;
+  const int64_t read = 2 * (16 * s->rows * depth + keys * (depth + width));
+  const int64_t found = 4 * s->rows * s->warps * (16 * (width + 8) + 32);
+  return (size_t)(read > found ? read : found);
+}
+
+/* False: keys and values do not fit in shared memory. */
+static bool make_shares(const bsm_cuda_attention *a, bsm_cuda_scope scope,
+                        int sm, shares *s) {
+  const int64_t sixteens = (a->queries + 15) / 16;
+  if (sm < 80 || a->keys > 4096) return false;
+  const bool sizes = scope == BSM_CUDA_FOR_SIZES;
+  s->keys = sizes && a->keys <= SHORT_KEYS / 2 * SHORT_WARPS ? SHORT_KEYS / 2
+                                                             : SHORT_KEYS;
+  s->rows = 1;
+  while (sizes && s->rows < 4 && s->rows < sixteens &&
+         (sixteens + s->rows - 1) / s->rows * a->heads > MANY_BLOCKS) {
+    s->rows *= 2;
+  }
+  const int64_t tiles = (a->keys + s->keys - 1) / s->keys;
+  s->warps = SHORT_WARPS / (s->rows == 4 ? 2 : 1);
+  if (sizes) s->warps = (int)at_most(s->warps, tiles > 0 ? tiles : 1);
+  s->shared_bytes = short_bytes(a, s);
+  return s->shared_bytes <= most_shared_bytes(sm);
+}
+
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
+  const operands o = operands_of(step);
+  const bsm_cuda_attention a = params_of(plan, step, &o);
+  shares s;
   size_t count = 0;
-  if (runs_on_tensor_cores(plan, step, sm)) names[count++] = MMA_TACTIC;
+  if (runs_on_tensor_cores(plan, step, sm)) {
+    if (make_shares(&a, BSM_CUDA_FOR_SIZES, sm, &s)) {
+      names[count++] = SHORT_TACTIC;
+    }
+    names[count++] = MMA_TACTIC;
+  }
   names[count++] = BSM_CUDA_PLAIN_TACTIC;
   return count;
 }
@@ -167,6 +229,38 @@ static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
   return add_mma(l, a, warps, chunks);
 }
 
+static bsm_status add_short(bsm_cuda_launches *l, const bsm_cuda_attention *a,
+                            const shares *s, bool chunks) {
+  const bsm_step_attention *p = &l->step->params->attention;
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "short_attention", "short_attention", a, sizeof(*a),
+      "-DK_T=%s -DK_HEADS=%d -DK_BIASES=%d -DK_MASK=%d -DK_CAUSAL=%d "
+      "-DK_CLEARS=%d -DK_ROWS=%d -DK_SHARES=%d -DK_KEYS=%d -DK_DEPTH=%d "
+      "-DK_WIDTH=%d -DK_CHUNKS=%d",
+      bsm_cuda_type(bsm_cuda_output(l, 0)->dtype),
+      bsm_cuda_output(l, 0)->dims.rank - 2, p->biases, p->mask, p->causal != 0,
+      p->clears_hidden != 0, s->rows, s->warps, s->keys, room_for(a->depth),
+      room_for(a->width), chunks));
+  bsm_cuda_set_block(l, 32u * (unsigned)(s->rows * s->warps), 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)a->queries,
+                                    16u * (unsigned)s->rows, UINT32_MAX),
+                    (uint64_t)a->heads, 1);
+  bsm_cuda_set_shared(l, s->shared_bytes);
+  return BSM_OK;
+}
+
+static bsm_status launch_short(bsm_cuda_launches *l,
+                               const bsm_cuda_attention *a, const operands *o,
+                               const shares *s) {
+  const bool chunks = reads_chunks(l->plan, o);
+  if (l->scope == BSM_CUDA_FOR_RANGE) {
+    BSM_TRY(add_short(l, a, s, !chunks));
+    BSM_TRY(bsm_cuda_set_aside(l));
+  }
+  return add_short(l, a, s, chunks);
+}
+
 /* ---- of any dtype ---- */
 
 static bsm_status launch_plain(bsm_cuda_launches *l,
@@ -196,7 +290,12 @@ static bsm_status launches(bsm_cuda_launches *l) {
   if (a.heads == 0 || a.queries == 0 || a.width == 0) return BSM_OK;
   const bool plain = !bsm_cuda_may_specialise(l) ||
                      !runs_on_tensor_cores(l->plan, l->step, l->sm);
-  BSM_TRY(plain ? launch_plain(l, &a) : launch_mma(l, &a, &o));
+  shares s;
+  const bool is_short = !plain && strcmp(l->step->tactic, MMA_TACTIC) != 0 &&
+                        make_shares(&a, l->scope, l->sm, &s);
+  BSM_TRY(plain      ? launch_plain(l, &a)
+          : is_short ? launch_short(l, &a, &o, &s)
+                     : launch_mma(l, &a, &o));
   for (size_t i = 0; i < BSM_CUDA_ATTENTION_OPERANDS; i++) {
     if (!o.has[i]) continue;
     BSM_TRY(bsm_cuda_add_slot(
