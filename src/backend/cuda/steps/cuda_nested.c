@@ -6,6 +6,8 @@
 #define MAX_BLOCKS 65536
 #define MAX_HELD 32
 #define MANY_ROWS 4096
+#define SOME_ROWS 264 /* two for each multiprocessor of a large GPU */
+#define FEW_ELEMENTS 8
 
 typedef struct side {
   int64_t *count, *sizes;
@@ -98,21 +100,37 @@ bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest, bsm_cuda_nested *p) {
 }
 
 const bsm_cuda_rows bsm_cuda_range_rows[BSM_CUDA_RANGE_ROWS] = {
-    {32, 128, 4}, {128, 128, 8}, {BLOCK, BLOCK, MAX_HELD}};
+    {32, 128, 4, 1}, {128, 128, 8, 1}, {BLOCK, BLOCK, MAX_HELD, 1}};
+
+/* The threads of a warp for a row, whose elements are loaded in pieces, wait
+ * for no others. Blocks are small where rows are few. */
+static void share_pieces(const bsm_cuda_nested *n, int piece,
+                         bsm_cuda_rows *out) {
+  const int64_t pieces = (n->inner_count + piece - 1) / piece;
+  const int most = MAX_HELD / piece;
+  out->group = pieces <= 32 * most ? 32 : pieces <= 128 * most ? 128 : BLOCK;
+  out->block = out->group > 32               ? out->group
+               : n->outer_count >= MANY_ROWS ? 128
+               : n->outer_count >= SOME_ROWS ? 64
+                                             : 32;
+  out->held = (int)((pieces + out->group - 1) / out->group) * piece;
+  out->piece = piece;
+}
 
 static void share_row(const bsm_cuda_nested *n, bsm_cuda_rows *out) {
   const int64_t count = n->inner_count;
   /* A warp for each row has nothing to wait for, but few rows want more. */
   const bool many = n->outer_count >= MANY_ROWS;
-  out->group = count <= 128 || (many && count <= MAX_HELD * 32) ? 32
-               : count <= 1024                                  ? 128
-                                                                : BLOCK;
-  out->block = out->group == 32 ? 128 : out->group;
+  out->group = many && count <= FEW_ELEMENTS                      ? 1
+               : count <= 128 || (many && count <= MAX_HELD * 32) ? 32
+               : count <= 1024                                    ? 128
+                                                                  : BLOCK;
+  out->block = out->group <= 32 ? 128 : out->group;
   out->held = (int)((count + out->group - 1) / out->group);
 }
 
 bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
-                        bsm_cuda_rows *out) {
+                        int piece, bsm_cuda_rows *out) {
   if (l->scope > BSM_CUDA_FOR_RANGE || n->inner_loops != 1 ||
       n->inner_count > MAX_HELD * BLOCK) {
     return false;
@@ -120,7 +138,12 @@ bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
   const bsm_cuda_rows *form = bsm_cuda_range_rows;
   while (n->inner_count > form->group * form->held) form++;
   *out = *form;
-  if (l->scope == BSM_CUDA_FOR_SIZES) share_row(n, out);
+  if (l->scope != BSM_CUDA_FOR_SIZES) return true;
+  if (piece > 1) {
+    share_pieces(n, piece, out);
+  } else {
+    share_row(n, out);
+  }
   return true;
 }
 

@@ -21,9 +21,10 @@ BSM_NODISCARD bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
                                             bsm_cuda_nested *out);
 /* How threads share rows that they can hold. */
 typedef struct bsm_cuda_rows {
-  int group; /* threads of a row: 32, or those of a block */
+  int group; /* threads of a row: 1, 32, or those of a block */
   int block;
-  int held; /* elements of a thread */
+  int held;  /* elements of a thread */
+  int piece; /* of these, how many are loaded at once */
 } bsm_cuda_rows;
 
 /* Those for ranges of sizes, that of the shortest rows first. */
@@ -31,9 +32,10 @@ typedef struct bsm_cuda_rows {
 extern const bsm_cuda_rows bsm_cuda_range_rows[BSM_CUDA_RANGE_ROWS];
 
 /* Whether the kernel may be chosen for sizes or a range of them, and the inner
- * elements are one loop that is so short that threads can hold all of them. */
+ * elements are one loop that is so short that threads can hold all of them.
+ * `piece`: how many may be loaded at once. */
 bool bsm_cuda_nest_hold(const bsm_cuda_launches *l, const bsm_cuda_nested *n,
-                        bsm_cuda_rows *out);
+                        int piece, bsm_cuda_rows *out);
 void bsm_cuda_rows_set_grid(bsm_cuda_launches *l, const bsm_cuda_nested *n,
                             const bsm_cuda_rows *rows);
 /* About the launch that was added last, whose parameters these are. */

@@ -38,15 +38,48 @@ static bool are_rows(const bsm_cuda_nested *n,
   return n->inner_strides[OUT][0] == 1 && n->inner_strides[IN][0] == 1;
 }
 
+/* Elements that can be loaded at once: 16 bytes of the narrowest type. */
+static int piece_of(const bsm_cuda_nested *n,
+                    const bsm_plan_tensor *const *tensors) {
+  int piece = 4;
+  for (int k = 0; k < OPERANDS; k++) {
+    if (tensors[k] && bsm_dtype_size(tensors[k]->dtype) == 2) piece = 8;
+  }
+  if (n->inner_count % piece != 0) return 1;
+  for (int k = 0; k < OPERANDS; k++) {
+    if (!tensors[k]) continue;
+    if (n->inner_strides[k][0] != 1 || tensors[k]->offset % 16 != 0) return 1;
+    for (int64_t i = 0; i < n->outer_loops; i++) {
+      if (n->outer_strides[k][i] % piece != 0) return 1;
+    }
+  }
+  return piece;
+}
+
+/* Scale and bias are there before anything runs, and the same for all rows. */
+static bool has_weights(const bsm_cuda_nested *n,
+                        const bsm_plan_tensor *const *tensors) {
+  for (int k = SCALE; k < OPERANDS; k++) {
+    if (!tensors[k]) continue;
+    if (tensors[k]->place != BSM_PLACE_WEIGHTS) return false;
+    for (int64_t i = 0; i < n->outer_loops; i++) {
+      if (n->outer_sizes[i] != 1 && n->outer_strides[k][i] != 0) return false;
+    }
+  }
+  return true;
+}
+
 static bsm_status launch_rows(bsm_cuda_launches *l, const bsm_cuda_nested *n,
                               const bsm_cuda_rows *rows,
                               const bsm_plan_tensor *const *tensors) {
   static const char *const names[] = {"K_OUT", "K_IN", "K_SCALE", "K_BIAS"};
   BSM_TRY(bsm_cuda_add_launch(
       l, "row_normalization", "row_normalization", n, sizeof(*n),
-      "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d -DK_GROUP=%d -DK_HELD=%d",
+      "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d -DK_GROUP=%d -DK_HELD=%d "
+      "-DK_PIECE=%d -DK_WEIGHTS=%d",
       tensors[SCALE] != NULL, tensors[BIAS] != NULL,
-      l->step->params->normalization.rms != 0, rows->group, rows->held));
+      l->step->params->normalization.rms != 0, rows->group, rows->held,
+      rows->piece, has_weights(n, tensors)));
   BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d",
                                (int)n->outer_loops));
   for (int k = 0; k < OPERANDS; k++) {
@@ -96,7 +129,8 @@ static bsm_status launches(bsm_cuda_launches *l) {
   n.number = p->epsilon;
   n.operation = p->rms != 0;
   bsm_cuda_rows rows;
-  BSM_TRY(are_rows(&n, tensors) && bsm_cuda_nest_hold(l, &n, &rows)
+  BSM_TRY(are_rows(&n, tensors) &&
+                  bsm_cuda_nest_hold(l, &n, piece_of(&n, tensors), &rows)
               ? launch_rows(l, &n, &rows, tensors)
               : launch_any(l, &n, tensors));
   for (size_t k = 0; k < OPERANDS; k++) {

@@ -58,7 +58,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
   n.operation = p->log != 0;
   bsm_cuda_rows rows;
   BSM_TRY(bsm_cuda_is_float(x->dtype) && bsm_cuda_is_float(y->dtype) &&
-                  bsm_cuda_nest_hold(l, &n, &rows)
+                  bsm_cuda_nest_hold(l, &n, 1, &rows)
               ? launch_rows(l, &n, &rows)
               : launch_any(l, &n));
   BSM_TRY(bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_nested, address[0]),
