@@ -7,8 +7,8 @@
 #include "params.h"
 #include "scalar.cuh"
 #include "loops.cuh"
+#include "resize_taps.cuh"
 
-enum { NEAREST, LINEAR, CUBIC, NEAREST_EXACT };
 #ifndef K_MODE
 #define K_MODE (int)p.mode
 #define K_CORNERS (p.corners != 0)
@@ -33,25 +33,11 @@ struct coordinates<any_f64> {
 };
 typedef coordinates<K_T>::type real;
 
-DEVICE float times(float a, float b) { return __fmul_rn(a, b); }
-DEVICE double times(double a, double b) { return __dmul_rn(a, b); }
-DEVICE float plus(float a, float b) { return __fadd_rn(a, b); }
-DEVICE double plus(double a, double b) { return __dadd_rn(a, b); }
-
 struct taps {
   i64 offset[4];
   double weight[4];
 };
 
-DEVICE i64 clamp_index(double x, i64 size) {
-  if (!(x > 0)) return 0;
-  return x >= (double)(size - 1) ? size - 1 : (i64)x;
-}
-DEVICE real coordinate(bool corners, real scale, i64 i, bool cubic) {
-  if (corners) return times(scale, (real)i);
-  const real x = plus(times(scale, plus((real)i, (real)0.5)), (real)-0.5);
-  return !cubic && x < 0 ? 0 : x;
-}
 // Keys' kernel with A = -0.75.
 DEVICE double cubic_near(double x) { return (1.25 * x - 2.25) * x * x + 1.0; }
 DEVICE double cubic_far(double x) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resizing on a GPU. */
 #include "backend/cuda/cuda_loops.h"
+#include "backend/cuda/steps/cuda_mma.h"
 #include "backend/cuda/steps/cuda_steps.h"
 
 #define BLOCK 256
@@ -17,6 +18,68 @@ static double scale_of(const bsm_step_resize *p, double given, int64_t in,
     scale = out > 1 ? (double)(in - 1) / (double)(out - 1) : 0.0;
   }
   return in_float ? (double)(float)scale : scale;
+}
+
+/* ---- of images whose maps lie together ---- */
+
+static bool are_maps(const bsm_step_resize *p, const bsm_plan_tensor *x,
+                     const bsm_plan_tensor *y) {
+  return p->spatial == 2 && x->dims.rank == 4 && p->mode != BSM_RESIZE_CUBIC &&
+         bsm_cuda_is_float(x->dtype) && x->dims.d[1] > 1 &&
+         x->dims.d[1] % 8 == 0 && bsm_cuda_mma_reads_along(x, 1) &&
+         bsm_cuda_mma_reads_along(y, 1);
+}
+
+/* Positions in an image, and threads, are numbers of 32 bits. */
+static bool are_small(const bsm_cuda_resize *p, uint64_t count) {
+  for (int d = 1; d < 3; d++) {
+    if (p->in[d] > INT32_MAX / 4 || p->x_stride[d] > INT32_MAX / 4 ||
+        p->in[d] * p->x_stride[d] > INT32_MAX / 4) {
+      return false;
+    }
+  }
+  return count < INT32_MAX;
+}
+
+static bsm_status launch_maps(bsm_cuda_launches *l, bsm_cuda_resize *params) {
+  const bsm_step_resize *p = &l->step->params->resize;
+  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const int64_t pieces =
+      x->dims.d[1] / (int64_t)(16 / bsm_dtype_size(x->dtype));
+  params->e.loops = 2;
+  params->e.sizes[0] = x->dims.d[0];
+  params->e.sizes[1] = pieces;
+  params->e.strides[0][0] = y->strides[0];
+  params->e.strides[1][0] = x->strides[0];
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "resize_maps", "resize_maps", params, sizeof(*params),
+      "-DK_T=%s -DK_MODE=%d -DK_CORNERS=%d", bsm_cuda_type(x->dtype), p->mode,
+      p->align_corners != 0));
+  bsm_cuda_set_block(l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)(x->dims.d[0] * params->out[1] *
+                                               params->out[2] * pieces),
+                                    BLOCK, UINT32_MAX),
+                    1, 1);
+  return BSM_OK;
+}
+
+/* ---- of anything ---- */
+
+static bsm_status launch_any(bsm_cuda_launches *l,
+                             const bsm_cuda_resize *params, int loops,
+                             uint64_t count) {
+  const bsm_step_resize *p = &l->step->params->resize;
+  BSM_TRY(bsm_cuda_add_launch(l, "resize", "resize", params, sizeof(*params),
+                              "--fmad=false"));
+  BSM_TRY(bsm_cuda_add_type(l, "K_T", bsm_cuda_input(l, 0)->dtype));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
+                               "-DK_MODE=%d -DK_CORNERS=%d -DK_SPATIAL=%d",
+                               p->mode, p->align_corners != 0, p->spatial));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d", loops));
+  bsm_cuda_set_block(l, BLOCK, 1, 1);
+  bsm_cuda_set_grid(l, bsm_cuda_blocks(count, BLOCK, MAX_BLOCKS), 1, 1);
+  return BSM_OK;
 }
 
 static bsm_status launches(bsm_cuda_launches *l) {
@@ -48,15 +111,10 @@ static bsm_status launches(bsm_cuda_launches *l) {
   params.mode = p->mode;
   params.corners = p->align_corners != 0;
   params.spatial = p->spatial;
-  BSM_TRY(bsm_cuda_add_launch(l, "resize", "resize", &params, sizeof(params),
-                              "--fmad=false"));
-  BSM_TRY(bsm_cuda_add_type(l, "K_T", x->dtype));
-  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
-                               "-DK_MODE=%d -DK_CORNERS=%d -DK_SPATIAL=%d",
-                               p->mode, p->align_corners != 0, p->spatial));
-  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d", loops));
-  bsm_cuda_set_block(l, BLOCK, 1, 1);
-  bsm_cuda_set_grid(l, bsm_cuda_blocks(count, BLOCK, MAX_BLOCKS), 1, 1);
+  BSM_TRY(bsm_cuda_may_specialise(l) && are_maps(p, x, y) &&
+                  are_small(&params, count)
+              ? launch_maps(l, &params)
+              : launch_any(l, &params, loops, count));
   BSM_TRY(bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_resize, e.address[0]),
                                   l->step->outputs[0]));
   return bsm_cuda_add_typed_slot(l, offsetof(bsm_cuda_resize, e.address[1]),
