@@ -325,15 +325,19 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
   return bsm_plan_verify(plan);
 }
 
-/* Scales go into the weights of convolutions before these are narrowed: they
- * are rounded once, and nothing is left between a convolution and its
+/* Before layers are narrowed, formulas become activations: rounded constants
+ * are no longer those of any. And scales go into the weights of convolutions:
+ * they are rounded once, and nothing is left between a convolution and its
  * activation. */
 static bsm_status decide_precision(bsm_network *net,
                                    const bsm_build_options *options) {
   if (!options->precision) return BSM_OK;
   bsm_arena scratch;
   bsm_arena_init(&scratch, net->arena->allocator);
-  bsm_status status = bsm_pass_fold_scale(options->target, net, &scratch);
+  bsm_status status =
+      bsm_pass_recognize_activations(options->target, net, &scratch);
+  if (!status) status = bsm_network_sweep(net, &scratch);
+  if (!status) status = bsm_pass_fold_scale(options->target, net, &scratch);
   if (!status) status = bsm_network_sweep(net, &scratch);
   bsm_arena_destroy(&scratch);
   BSM_TRY(status);

@@ -24,7 +24,27 @@ static const char model[] =
     "  %v : Tensor = aten::matmul(%s, %w)\n"
     "  return (%v)\n";
 
-static bsm_engine *compile(uint32_t precisions) {
+/* A product with an activation that is written as a formula. */
+static const char formula[] =
+    "graph(%x : Tensor, %w : Tensor):\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %half : float = prim::Constant[value=0.5]()\n"
+    "  %three : float = prim::Constant[value=3.]()\n"
+    "  %a : float = prim::Constant[value=0.044715]()\n"
+    "  %b : float = prim::Constant[value=0.79788456080286541]()\n"
+    "  %c : float = prim::Constant[value=1.]()\n"
+    "  %p : Tensor = aten::matmul(%x, %w)\n"
+    "  %q : Tensor = aten::mul(%p, %half)\n"
+    "  %cube : Tensor = aten::pow(%p, %three)\n"
+    "  %d : Tensor = aten::mul(%cube, %a)\n"
+    "  %e : Tensor = aten::add(%p, %d, %one)\n"
+    "  %f : Tensor = aten::mul(%e, %b)\n"
+    "  %g : Tensor = aten::tanh(%f)\n"
+    "  %h : Tensor = aten::add(%g, %c, %one)\n"
+    "  %y : Tensor = aten::mul(%q, %h)\n"
+    "  return (%y)\n";
+
+static bsm_engine *compile(const char *text, uint32_t precisions) {
   bsm_module *module = NULL;
   bsm_engine *engine = NULL;
   bsm_input_spec specs[2] = {BSM_INPUT_SPEC_INIT, BSM_INPUT_SPEC_INIT};
@@ -41,7 +61,7 @@ static bsm_engine *compile(uint32_t precisions) {
   options.threads = 1;
   options.precisions = precisions;
   assert_ok(
-      bsm_module_load_memory(model, strlen(model), "test.ir", NULL, &module));
+      bsm_module_load_memory(text, strlen(text), "test.ir", NULL, &module));
   assert_ok(bsm_compile(module, &options, &engine));
   bsm_module_destroy(module);
   return engine;
@@ -77,7 +97,7 @@ static void expect(double *out) {
 static double error_of(uint32_t precisions) {
   float y[COUNT];
   double want[COUNT], error = 0, most = 0;
-  bsm_engine *engine = compile(precisions);
+  bsm_engine *engine = compile(model, precisions);
   bsm_context *context = NULL;
   const bsm_dims dims = {2, {SIZE, SIZE}};
   const bsm_array in[2] = {{.data = x, .dtype = BSM_DTYPE_FLOAT, .dims = dims},
@@ -124,6 +144,26 @@ static void what_it_lacks_is_float(void **state) {
   assert_true(error_of(BSM_PRECISION_TF32) < 1e-6);
 }
 
+/* It is one activation also where its constants would be rounded. */
+static void formulas_are_activations(void **state) {
+  (void)state;
+  const uint32_t precisions[] = {BSM_PRECISION_FP32, BSM_PRECISION_FP16,
+                                 BSM_PRECISION_BF16};
+  for (size_t i = 0; i < sizeof(precisions) / sizeof(precisions[0]); i++) {
+    bsm_engine *engine = compile(formula, precisions[i]);
+    size_t found = 0;
+    for (uint32_t k = 0; k < engine->plan->step_count; k++) {
+      const bsm_plan_step *step = &engine->plan->steps[k];
+      if (step->kind != BSM_STEP_MATRIX_MULTIPLY) continue;
+      found++;
+      assert_int_equal(step->params->matrix_multiply.epilogue.activation,
+                       BSM_ACTIVATION_GELU_TANH);
+    }
+    assert_int_equal(found, 1);
+    bsm_engine_destroy(engine);
+  }
+}
+
 static int nothing_is_left(void **state) {
   (void)state;
   return standin_count_left(&gpu);
@@ -134,6 +174,7 @@ int main(void) {
       cmocka_unit_test_teardown(float_means_float, nothing_is_left),
       cmocka_unit_test_teardown(narrow_ones_round, nothing_is_left),
       cmocka_unit_test_teardown(what_it_lacks_is_float, nothing_is_left),
+      cmocka_unit_test_teardown(formulas_are_activations, nothing_is_left),
   };
 #ifndef BSM_HAS_EMULATION
   print_message("skipped: no C++ compiler was found\n");
