@@ -10,7 +10,7 @@
 # where the second is not linked.
 set(BSM_RUNTIME_LAYERS base aten plugin engine trust backend_cpu runtime)
 set(BSM_PLANNING_LAYERS ir network conversion builder targets planner)
-set(BSM_COMPILER_LAYERS signing torchscript exported lowering partitioning
+set(BSM_COMPILER_LAYERS signing quantized torchscript exported lowering partitioning
     quantization compiler)
 set(BSM_LAYERS
     base
@@ -37,9 +37,10 @@ set(BSM_NEEDS_backend_cpu base aten engine)
 set(BSM_NEEDS_runtime ${BSM_RUNTIME_LAYERS} ${BSM_PLANNING_LAYERS})
 set(BSM_NEEDS_signing ${BSM_NEEDS_trust} trust)
 set(BSM_NEEDS_ir base aten)
-set(BSM_NEEDS_torchscript base aten ir)
-set(BSM_NEEDS_exported base aten ir torchscript)
-set(BSM_NEEDS_lowering base aten ir)
+set(BSM_NEEDS_quantized base aten)
+set(BSM_NEEDS_torchscript base aten ir quantized)
+set(BSM_NEEDS_exported base aten ir quantized torchscript)
+set(BSM_NEEDS_lowering base aten ir quantized)
 set(BSM_NEEDS_network base aten plugin)
 set(BSM_NEEDS_conversion base aten plugin ir network)
 set(BSM_NEEDS_partitioning base aten plugin ir network conversion)

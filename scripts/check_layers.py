@@ -23,8 +23,8 @@ RUNTIME = {
 # has them too. The runtime calls them through engine/region_planner.h.
 PLANNING = {"ir", "network", "conversion", "builder", "targets", "planner"}
 COMPILER = {
-    "signing", "torchscript", "exported", "lowering", "partitioning",
-    "quantization", "compiler"
+    "signing", "quantized", "torchscript", "exported", "lowering",
+    "partitioning", "quantization", "compiler"
 }
 ALLOWED = {
     "base": {"base"},
@@ -45,10 +45,12 @@ ALLOWED = {
     # What libraries differ in: tables that are empty in the small one.
     "linkage": {"base", "aten", "engine"},
     "ir": {"base", "aten", "ir"},
-    "torchscript": {"base", "aten", "ir", "torchscript"},
+    # Operators on quantized tensors: engines have none.
+    "quantized": {"base", "aten", "quantized"},
+    "torchscript": {"base", "aten", "ir", "quantized", "torchscript"},
     # Both kinds of archive are zip files with pickles in them.
     "exported": {"base", "aten", "ir", "torchscript", "exported"},
-    "lowering": {"base", "aten", "ir", "lowering"},
+    "lowering": {"base", "aten", "ir", "quantized", "lowering"},
     "network": {"base", "aten", "plugin", "network"},
     "conversion": {
         "base", "aten", "plugin", "ir", "network", "conversion"

@@ -48,8 +48,8 @@ MEANINGS = {
                  "are enough",
     "reference": "called in the reference library when the engine runs: right, "
                  "not fast; on constants computed while compiling",
-    "lowering": "lowering replaces it (in-place operators) or executes it "
-                "(lists, exceptions)",
+    "lowering": "lowering replaces it (in-place operators, those on quantized "
+                "tensors) or executes it (lists, exceptions)",
     "refused": "keeps a model from compiling, unless it is never reached",
 }
 SECTIONS = {

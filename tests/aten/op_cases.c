@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quantized/packed_params.h"
+
 #define FOLDER BSM_TEST_DATA_DIR "/aten/op_cases"
 
 static int is_part(const struct dirent *entry) {
@@ -147,6 +149,19 @@ static bsm_status read_quantized(op_case_reader *r, bsm_arena *arena,
   return BSM_OK;
 }
 
+/* A class and the state that it is made from. */
+static bsm_status read_packed(op_case_reader *r, bsm_arena *arena,
+                              bsm_ivalue *out) {
+  bsm_ivalue name, state;
+  BSM_TRY(read_value(r, arena, &name));
+  BSM_TRY(read_value(r, arena, &state));
+  if (r->bad || name.tag != BSM_IVALUE_STRING) {
+    r->bad = true;
+    return BSM_OK;
+  }
+  return bsm_packed_from_state(arena, *name.u.s, &state, out);
+}
+
 static bsm_status read_container(op_case_reader *r, bsm_arena *arena, char tag,
                                  bsm_ivalue *out) {
   const size_t n = (size_t)number(r);
@@ -224,6 +239,8 @@ static bsm_status read_value(op_case_reader *r, bsm_arena *arena,
       return read_tensor(r, arena, out);
     case 'Q':
       return read_quantized(r, arena, out);
+    case 'P':
+      return read_packed(r, arena, out);
     case 'L':
     case 'U':
     case 'M':
@@ -268,8 +285,26 @@ bool op_cases_next(op_case_reader *r, bsm_arena *arena, op_case *out) {
   }
   if (out->has_after && !r->bad && !st) st = read_value(r, arena, &out->after);
   if (st) {
+    fprintf(stderr, "%.*s: %s\n", (int)out->name.len, out->name.data,
+            bsm_status_message(st));
     bsm_status_free(st);
     r->bad = true;
   }
   return !r->bad;
+}
+
+static bool is_quantized(const bsm_ivalue *v) {
+  if (v->tag == BSM_IVALUE_LIST) {
+    return v->u.list->len && is_quantized(&v->u.list->items[0]);
+  }
+  return v->tag == BSM_IVALUE_OBJECT ||
+         (v->tag == BSM_IVALUE_TENSOR &&
+          bsm_dtype_is_quantized(v->u.tensor->dtype));
+}
+
+bool op_case_is_quantized(const op_case *c) {
+  bool found = false;
+  for (size_t i = 0; i < c->arg_count; i++) found |= is_quantized(&c->args[i]);
+  for (size_t i = 0; i < c->out_count; i++) found |= is_quantized(&c->outs[i]);
+  return found;
 }

@@ -49,4 +49,8 @@ const char *op_cases_part(const op_case_reader *r);
 /* The next case, in `arena`; false at the end, or when the file is bad. */
 bool op_cases_next(op_case_reader *r, bsm_arena *arena, op_case *out);
 
+/* Whether it takes or gives quantized tensors or packed parameters, which no
+ * graph has past lowering. */
+bool op_case_is_quantized(const op_case *c);
+
 #endif /* TESTS_ATEN_OP_CASES_H_ */

@@ -12,6 +12,7 @@
 #include "exported/import.h"
 #include "lowering/interpret.h"
 #include "plugin/plugin_op.h"
+#include "quantized/quantized_library.h"
 #include "torchscript/module.h"
 
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
@@ -58,6 +59,7 @@ static bsm_status new_module(const bsm_module_options *options,
   BSM_TRY_ALLOC(module->name);
   bsm_aten_library *aten;
   BSM_TRY(bsm_aten_library_create(&module->arena, &aten));
+  BSM_TRY(bsm_quantized_add_ops(&module->arena, aten));
   module->aten = aten;
   module->plugins = options->plugins;
   module->state_as_output = options->state_as_output;

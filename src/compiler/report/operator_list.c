@@ -12,6 +12,8 @@
 #include "conversion/plugin_layers.h"
 #include "network/layer.h"
 #include "plugin/plugin_op.h"
+#include "quantized/quantized_form.h"
+#include "quantized/quantized_library.h"
 #include "runtime/engine/engine.h"
 
 /* Its items and their texts lie in one arena. */
@@ -120,6 +122,12 @@ static bsm_status add_limit(bsm_operator_list *owner, bsm_operator_info *item,
   return BSM_OK;
 }
 
+/* Whether lowering replaces it by the form that it has on quantized tensors. */
+static bool is_lowered(const char *qualified) {
+  const bsm_q_form *form = bsm_q_find(qualified);
+  return form && form->kind == BSM_Q_OP;
+}
+
 /* Fills in `runs` and `limits` of an operator whose `has_` fields are set. */
 static bsm_status describe_run(bsm_operator_list *owner, bsm_ir_ctx *cx,
                                const bsm_aten_library *aten,
@@ -144,7 +152,8 @@ static bsm_status describe_run(bsm_operator_list *owner, bsm_ir_ctx *cx,
     }
   } else if (item->has_evaluator) {
     item->runs = "evaluator";
-  } else if (op && (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_EFFECT))) {
+  } else if (op && ((op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_EFFECT)) ||
+                    is_lowered(qualified))) {
     item->runs = "lowering";
   } else if (refusal) {
     item->runs = "refused";
@@ -166,6 +175,7 @@ static bsm_status list_built_in(bsm_operator_list *owner,
   bsm_operator_info *item;
   BSM_TRY(bsm_ir_ctx_create(scratch, NULL, NULL, &cx));
   BSM_TRY(bsm_aten_library_create(scratch, &aten));
+  BSM_TRY(bsm_quantized_add_ops(scratch, aten));
   BSM_TRY(bsm_plugin_add_ops(scratch, aten, plugins));
   BSM_TRY(bsm_plugin_declare(cx, plugins));
   BSM_TRY(bsm_converter_registry_create(scratch, cx->types, NULL, &registry));

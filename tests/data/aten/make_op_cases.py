@@ -18,7 +18,9 @@ A value is a tag and a body: N none, I int, D double, C complex, B bool, S
 string, V device, L list, U tuple, M dict, T tensor (dtype, rank, sizes,
 strides, offset, elements of the storage, storage), Q quantized tensor (dtype, whether
 per channel, T of the integers, then D scale and I zero point without tags, or T
-scales, T zero points and I axis). Ints are zigzag LEB128.
+scales, T zero points and I axis; elements of 4 bits as those of 8), P packed
+parameters (the name of their class and its state, as values). Ints are zigzag
+LEB128.
 """
 import glob
 import itertools
@@ -87,7 +89,19 @@ def tensor(t):
     return b"T" + out + data[:len(data) // size * size]
 
 
+def nibbles(t):
+    """Elements of 4 bits, two in a byte, as bytes."""
+    both = t.int_repr().flatten()
+    halves = torch.stack([both & 15, both >> 4], 1).flatten()
+    return halves[:t.numel()].reshape(t.shape).to(torch.uint8)
+
+
 def quantized(t):
+    if t.dtype == torch.quint4x2:
+        return (b"Q" + bytes([DTYPES[torch.quint8], 1]) + tensor(nibbles(t)) +
+                tensor(t.q_per_channel_scales()) +
+                tensor(t.q_per_channel_zero_points()) +
+                integer(t.q_per_channel_axis()))
     if t.qscheme() == torch.per_tensor_affine:
         return (b"Q" + bytes([DTYPES[t.dtype], 0]) + tensor(t.int_repr()) +
                 struct.pack("<d", t.q_scale()) + integer(t.q_zero_point()))
@@ -136,12 +150,17 @@ def value(v):
     if isinstance(v, dict):
         return b"M" + integer(len(v)) + b"".join(
             value(k) + value(x) for k, x in v.items())
+    if isinstance(v, torch.ScriptObject):
+        state, name = v.__getstate__()
+        return b"P" + value(name) + value(state)
     raise Skip(f"value {type(v)}")
 
 
 def copy(v):
     """A deep copy with the same strides and storage layout."""
     if isinstance(v, torch.Tensor) and v.is_quantized:
+        if v.qscheme() == torch.per_channel_affine_float_qparams:
+            return v  # clone() does not take it
         return v.clone()
     if isinstance(v, torch.Tensor):
         base = torch.empty(0, dtype=v.dtype).set_(v.untyped_storage().clone())
