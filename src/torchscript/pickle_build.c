@@ -7,6 +7,7 @@
  * is pushed down into the value, which checks the value on the way: behind
  * this file, a slot holds what its class says. */
 #include "ir/graph.h"
+#include "quantized/packed_params.h"
 #include "torchscript/pickle_internal.h"
 
 /* ---- types ---- */
@@ -414,6 +415,23 @@ static bsm_status run_set_state(pickle_machine *m, pickle_object *body,
   return BSM_OK;
 }
 
+/* Packed parameters have no code, but states that are known. */
+static bsm_status build_packed(pickle_machine *m, const bsm_type *type,
+                               const bsm_ivalue *state, bsm_ivalue *out) {
+  bsm_ivalue made;
+  pickle_object *body = NULL;
+  uint32_t height = 1;
+  BSM_TRY(bsm_pickle_put(m, state, &height));
+  BSM_TRY(bsm_packed_from_state(m->arena, bsm_str_of(type->cls->name), state,
+                                &made));
+  BSM_TRY(new_object(m, type, made.u.object->len, &body));
+  memcpy(body->object.slots, made.u.object->slots,
+         body->object.len * sizeof(bsm_ivalue));
+  body->meta.height = height;
+  *out = bsm_iv_object(&body->object);
+  return BSM_OK;
+}
+
 bsm_status bsm_pickle_build(pickle_machine *m, const bsm_type *type,
                             const bsm_ivalue *state, bsm_ivalue *out) {
   const bsm_class *cls = type->cls;
@@ -421,6 +439,9 @@ bsm_status bsm_pickle_build(pickle_machine *m, const bsm_type *type,
   if (cls->is_enum) {
     return BSM_FAIL(BSM_CORRUPT, "an instance of enum %s with a state",
                     cls->name);
+  }
+  if (bsm_is_packed_class(bsm_str_of(cls->name))) {
+    return build_packed(m, type, state, out);
   }
   BSM_TRY(new_object(m, type, cls->attributes.len, &body));
   const bsm_function *set_state = bsm_class_find_method(cls, "__setstate__");

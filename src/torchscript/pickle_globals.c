@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a pickle may name: a fixed list, and the classes of the archive. A name
  * is compared, never resolved; there is nothing it could call. */
+#include "quantized/packed_params.h"
 #include "torchscript/pickle_internal.h"
 
 typedef struct function_row {
@@ -52,10 +53,10 @@ static const struct {
 
 /* Storage types that exist but have no dtype here. */
 static const char *const foreign_storages[] = {
-    "QUInt4x2Storage",       "QUInt2x4Storage",        "UInt16Storage",
-    "UInt32Storage",         "UInt64Storage",          "Float8_e5m2Storage",
-    "Float8_e4m3fnStorage",  "Float8_e5m2fnuzStorage", "Float8_e4m3fnuzStorage",
-    "Float8_e8m0fnuStorage", "Float4_e2m1fn_x2Storage"};
+    "QUInt2x4Storage",        "UInt16Storage",          "UInt32Storage",
+    "UInt64Storage",          "Float8_e5m2Storage",     "Float8_e4m3fnStorage",
+    "Float8_e5m2fnuzStorage", "Float8_e4m3fnuzStorage", "Float8_e8m0fnuStorage",
+    "Float4_e2m1fn_x2Storage"};
 
 static const struct {
   const char *name;
@@ -129,6 +130,12 @@ static bsm_status torch_global(pickle_machine *m, bsm_str name, bool *found,
     body->u.dtype = storages[i].dtype;
     return BSM_OK;
   }
+  if (is(name, "QUInt4x2Storage")) { /* unpacked as it is read */
+    BSM_TRY(bsm_pickle_private(m, PICKLE_DTYPE, out, &body));
+    body->u.dtype = BSM_DTYPE_QUINT8;
+    body->nibbles = true;
+    return BSM_OK;
+  }
   for (size_t i = 0; i < COUNT(qschemes); i++) {
     if (!is(name, qschemes[i].name)) continue;
     BSM_TRY(bsm_pickle_private(m, PICKLE_QSCHEME, out, &body));
@@ -158,7 +165,8 @@ static bsm_status class_global(pickle_machine *m, bsm_str module, bsm_str name,
     return BSM_FAIL(BSM_CORRUPT, "a class name with a NUL in it: %s",
                     printable(m, full));
   }
-  if (bsm_str_starts_with(full, BSM_STR("__torch__.torch.classes."))) {
+  if (bsm_str_starts_with(full, BSM_STR("__torch__.torch.classes.")) &&
+      !bsm_is_packed_class(full)) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "class %s is implemented in C++ (TorchBind) and cannot be "
                     "loaded",

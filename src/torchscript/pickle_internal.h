@@ -83,6 +83,7 @@ typedef enum pickle_qscheme {
 typedef struct pickle_private {
   pickle_private_kind kind;
   pickle_meta meta; /* of PICKLE_ARGS */
+  bool nibbles;     /* of PICKLE_DTYPE: a byte holds two elements */
   union {
     pickle_function function;
     const bsm_type *cls;
@@ -96,6 +97,7 @@ typedef struct pickle_private {
 /* A storage that was already read, by key. */
 typedef struct pickle_record {
   bsm_storage *storage;
+  bsm_storage *unpacked; /* with a byte for each half of one; NULL: not yet */
   bsm_dtype dtype;
 } pickle_record;
 

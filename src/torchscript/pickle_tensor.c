@@ -61,6 +61,35 @@ static bsm_status read_record(pickle_machine *m, bsm_str key,
   return BSM_OK;
 }
 
+/* Elements of 4 bits, two in a byte with the lower ones first, as bytes. */
+static bsm_status unpack_nibbles(pickle_machine *m, bsm_str key,
+                                 pickle_storage *storage) {
+  pickle_record *record = bsm_strmap_get(&m->records, key);
+  const bsm_storage *from = storage->storage;
+  if (!record->unpacked) {
+    bsm_storage *to = BSM_NEW(m->arena, bsm_storage);
+    BSM_TRY_ALLOC(to);
+    if (!bsm_size_mul(from->size, 2, &to->size) ||
+        storage->numel > INT64_MAX / 2) {
+      return BSM_FAIL(BSM_CORRUPT, "a storage of %zu bytes", from->size);
+    }
+    to->meta = from->meta;
+    if (from->data) {
+      to->data = bsm_arena_alloc(m->arena, to->size + 1, 64);
+      BSM_TRY_ALLOC(to->data);
+    }
+    for (size_t i = 0; from->data && i < from->size; i++) {
+      const uint8_t both = ((const uint8_t *)from->data)[i];
+      ((uint8_t *)to->data)[2 * i] = both & 15;
+      ((uint8_t *)to->data)[2 * i + 1] = both >> 4;
+    }
+    record->unpacked = to;
+  }
+  storage->storage = record->unpacked;
+  storage->numel *= 2;
+  return BSM_OK;
+}
+
 /* ('storage', <type>, key, device, numel[, None]) */
 bsm_status bsm_pickle_persistent_id(pickle_machine *m, const bsm_tuple *id,
                                     bsm_ivalue *out) {
@@ -94,7 +123,8 @@ bsm_status bsm_pickle_persistent_id(pickle_machine *m, const bsm_tuple *id,
     return BSM_FAIL(BSM_CORRUPT, "a storage of %lld elements",
                     (long long)storage->numel);
   }
-  return read_record(m, *part[2].u.s, storage, bytes);
+  BSM_TRY(read_record(m, *part[2].u.s, storage, bytes));
+  return dtype->nibbles ? unpack_nibbles(m, *part[2].u.s, storage) : BSM_OK;
 }
 
 /* ---- tensors ---- */

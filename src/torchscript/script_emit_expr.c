@@ -177,6 +177,32 @@ static bsm_status emit_get_attr(bsm_script_emitter *e, bsm_value *value,
   return BSM_OK;
 }
 
+/* The methods of packed parameters are operators: that of `unpack` and of what
+ * tells the geometry of a convolution. NULL: there is none. */
+static const char *packed_operator(bsm_script_emitter *e, const char *class,
+                                   const char *method) {
+  static const struct {
+    const char *class, *methods, *op;
+  } rows[] = {
+      {"Conv2dPackedParamsBase",
+       " unpack stride padding output_padding dilation groups transpose ",
+       "conv2d"},
+      {"Conv3dPackedParamsBase",
+       " unpack stride padding output_padding dilation groups transpose ",
+       "conv3d"},
+      {"LinearPackedParamsBase", " unpack ", "linear"},
+      {"EmbeddingPackedParamsBase", " unpack ", "embedding_bag"},
+  };
+  const char *last = strrchr(class, '.') + 1;
+  const char *padded = bsm_arena_printf(e->arena, " %s ", method);
+  for (size_t i = 0; padded && i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (strcmp(rows[i].class, last) == 0 && strstr(rows[i].methods, padded)) {
+      return bsm_arena_printf(e->arena, "quantized::%s_%s", rows[i].op, method);
+    }
+  }
+  return NULL;
+}
+
 static bsm_status emit_object_attribute(bsm_script_emitter *e, bsm_value *value,
                                         const char *name, bsm_code_pos pos,
                                         bsm_sugar *out) {
@@ -195,6 +221,11 @@ static bsm_status emit_object_attribute(bsm_script_emitter *e, bsm_value *value,
   if (constant) return constant_sugar(e, pos, *constant, NULL, out);
   const bool torchbind = bsm_str_starts_with(
       bsm_str_of(cls->name), BSM_STR("__torch__.torch.classes."));
+  const char *op = torchbind ? packed_operator(e, cls->name, name) : NULL;
+  if (op) {
+    *out = (bsm_sugar){.kind = BSM_SUGAR_OPERATOR, .name = op, .value = value};
+    return BSM_OK;
+  }
   return bsm_se_error(
       e, pos, torchbind ? BSM_UNSUPPORTED : BSM_CORRUPT,
       torchbind ? "class '%s' is written in C++ and its method '%s' is unknown"

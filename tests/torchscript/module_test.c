@@ -529,7 +529,6 @@ static void archives_beyond_us_are_refused_by_name(void **state) {
   static const struct {
     const char *name, *text;
   } cases[] = {
-      {"v113_quant_trace.pt", "__setstate__"},
       {"v211_dt.pt", "Float8_e4m3fnStorage"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
