@@ -124,6 +124,7 @@ bsm_status bsm_spec_symbol_value(bsm_spec *s, const bsm_ivalue *v,
   if (!symbol->value) {
     return BSM_FAIL(BSM_UNSUPPORTED, "a value that was never computed is used");
   }
+  if (symbol->quantized) return bsm_spec_refuse_quantized();
   if (bsm_spec_tensors_have_identity(s)) {
     *out = symbol->value;
     return BSM_OK;

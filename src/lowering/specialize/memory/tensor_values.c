@@ -75,8 +75,15 @@ static bsm_status fixed_value(bsm_spec *s, bsm_tensor *t, bsm_value **out) {
   return BSM_OK;
 }
 
+bsm_status bsm_spec_refuse_quantized(void) {
+  return BSM_FAIL(BSM_UNSUPPORTED,
+                  "a quantized tensor would be needed when the engine runs: "
+                  "dequantize it first");
+}
+
 bsm_status bsm_spec_tensor_value(bsm_spec *s, bsm_tensor *t, bsm_value **out) {
   bsm_spec_tensor *record = NULL;
+  if (bsm_dtype_is_quantized(t->dtype)) return bsm_spec_refuse_quantized();
   if (bsm_spec_tensors_have_identity(s)) {
     return fixed_value(s, t, out);
   }

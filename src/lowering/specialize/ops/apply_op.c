@@ -10,6 +10,7 @@
 #include "lowering/specialize/memory/literal_ops.h"
 #include "lowering/specialize/memory/mutate.h"
 #include "lowering/specialize/ops/nested_tensors.h"
+#include "lowering/specialize/ops/quantized_tensors.h"
 #include "lowering/specialize/ops/shaped_results.h"
 #include "lowering/specialize/ops/unknown_results.h"
 #include "lowering/specialize/values/literal_policy.h"
@@ -117,9 +118,11 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
   const bsm_aten_op *op = bsm_spec_find_op(s, schema);
   arg_kinds kinds = {false, false};
   size_t which = 0;
-  bool nested = false;
-  BSM_TRY(bsm_spec_nested_op(s, schema, args, n, outs, &nested));
-  if (nested) return BSM_OK;
+  bool special = false;
+  BSM_TRY(bsm_spec_nested_op(s, schema, args, n, outs, &special));
+  if (special) return BSM_OK;
+  BSM_TRY(bsm_spec_quantized_op(s, schema, args, n, outs, n_outs, &special));
+  if (special) return BSM_OK;
   BSM_TRY(scan_args(s, schema, args, n, &kinds));
   if (bsm_spec_writes_container(schema, &which) && which < n) {
     const bool symbol = bsm_spec_is_symbol(&args[which]);

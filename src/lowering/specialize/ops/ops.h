@@ -11,6 +11,7 @@ struct bsm_spec_nested;
 typedef struct bsm_spec_ops {
   bsm_ptrmap nested;               /* tensors, symbols -> bsm_spec_nested */
   struct bsm_spec_nested *aligned; /* the last that was asked for; NULL: none */
+  bsm_ptrmap quantized; /* tensors, symbols -> integers and their grid */
 } bsm_spec_ops;
 
 BSM_NODISCARD bsm_status bsm_spec_ops_init(bsm_spec *s);

@@ -41,7 +41,8 @@ typedef struct bsm_spec_symbol {
   const bsm_block *invariant_block;
   uint32_t invariant_dims;
   bool fixed, rank_open;
-  bool is_view; /* of its parent; false: if it has one, it may be a copy */
+  bool is_view;   /* of its parent; false: if it has one, it may be a copy */
+  bool quantized; /* stands for integers and their grid, and has no value */
 } bsm_spec_symbol;
 
 /* Reading its items is an op on `value`; writing to it gives it a new one. */
