@@ -41,6 +41,9 @@ if(BSM_HAS_PACKED_RELOCATIONS AND NOT BSM_SANITIZE AND NOT BSM_FUZZ
   set(BSM_LINK_SMALL -Wl,-z,pack-relative-relocs)
 endif()
 
+# Tables of addresses are read-only from the start of a program on.
+add_link_options(-Wl,-z,relro -Wl,-z,now)
+
 # What is distributed to other systems runs with older C libraries than the one
 # that it is built with, down to that of manylinux_2_28. There threads and
 # dlopen have libraries of their own.
