@@ -180,6 +180,7 @@ list(APPEND BSM_SMALL_FILES runtime/plan/kept_tensors.c
      runtime/plan/run_trace.c
      runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
+     runtime/program/program_views.c
      aten/complex_math.c aten/linalg.c)
 foreach(folder IN ITEMS backend/checks backend/cuda backend/cuda/steps engine
                         plugin runtime/context runtime/engine runtime/shapes
@@ -198,6 +199,7 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_non_zero.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_scan.c)
 list(APPEND BSM_SMALL_FILES ${sources})
 foreach(source IN LISTS BSM_SMALL_FILES)

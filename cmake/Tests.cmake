@@ -17,6 +17,7 @@ set(BSM_CONFORMANCE_CUDA_matrix_multiply_step_test 1)
 set(BSM_CONFORMANCE_CUDA_convolution_step_test 4)
 set(BSM_CONFORMANCE_CUDA_element_wise_step_test 32)
 set(BSM_CONFORMANCE_CUDA_scatter_step_test 8)
+set(BSM_CONFORMANCE_CUDA_select_step_test 1)
 set(BSM_CONFORMANCE_CUDA_attention_step_test 1)
 set(BSM_CONFORMANCE_CUDA_recurrent_step_test 1)
 set(BSM_CONFORMANCE_CUDA_typed_product_step_test 1)
@@ -31,7 +32,8 @@ set(BSM_CONFORMANCE_NARROW_window_step_test 4)
 set(BSM_GPU_SHARDS 8)
 # Programs in which a target takes no step at all.
 set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
-    int8_step_test recurrent_step_test scatter_step_test typed_product_step_test)
+    int8_step_test recurrent_step_test scatter_step_test select_step_test
+    typed_product_step_test)
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)

@@ -11,8 +11,12 @@ table be searched without an index. Left out is what serialized inference code
 never calls and what overload resolution cannot reach without it: variants that
 write to keyword-only arguments (out=), and backward operators.
 """
+import os
 import re
 import sys
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests",
+                    "data", "aten")
 
 
 def from_torch():
@@ -26,6 +30,8 @@ def from_torch():
         import torch.ao.quantization.fx._decomposed  # noqa: F401
     except ImportError:
         pass
+    sys.path.append(DATA)
+    import own_ops  # noqa: F401  registers bessemer::*
     return [str(s) for s in torch._C._jit_get_all_schemas()], torch.__version__
 
 

@@ -70,7 +70,9 @@ typedef struct bsm_weights {
   X(QUANTIZE, 31, "quantize")                     \
   X(DEQUANTIZE, 32, "dequantize")                 \
   X(SCAN, 33, "scan")                             \
-  X(INT8_CONVOLUTION, 34, "int8_convolution")
+  X(INT8_CONVOLUTION, 34, "int8_convolution")     \
+  X(NON_ZERO, 35, "non_zero")                     \
+  X(NMS, 36, "nms")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,
@@ -325,6 +327,16 @@ BSM_API bsm_layer *bsm_network_add_scan(bsm_network *net, bsm_itensor *input,
 /* Two outputs: values and int64 indices, along `axis`, sorted. */
 BSM_API bsm_layer *bsm_network_add_top_k(bsm_network *net, bsm_itensor *input,
                                          bool largest, int64_t k, int32_t axis);
+/* The places of elements that are not zero, counted through all elements in
+ * row- major order: int64, as many as there are elements, -1 behind the last.
+ */
+BSM_API bsm_layer *bsm_network_add_non_zero(bsm_network *net,
+                                            bsm_itensor *input);
+/* Non-maximum suppression of boxes [n, 4] (x0, y0, x1, y1), the best first:
+ * bool[n], whether a box is kept. One is not when the intersection with one
+ * before it that is kept, divided by their union, is more than `threshold`. */
+BSM_API bsm_layer *bsm_network_add_nms(bsm_network *net, bsm_itensor *boxes,
+                                       double threshold);
 BSM_API bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                           bsm_itensor *indices,
                                           bsm_gather_mode mode, int32_t axis);

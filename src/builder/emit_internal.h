@@ -45,7 +45,8 @@ BSM_NODISCARD bsm_status bsm_build_recurrent(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_element_wise(bsm_emitter *e,
                                                 const bsm_layer *layer);
 
-/* emit_rows.c: softmax, normalization, reduce, top-k, scan, gather, scatter
+/* emit_rows.c: softmax, normalization, reduce, top-k, scan, non-zero, nms,
+ * gather, scatter
  */
 BSM_NODISCARD bsm_status bsm_build_softmax(bsm_emitter *e,
                                            const bsm_layer *layer);
@@ -56,6 +57,9 @@ BSM_NODISCARD bsm_status bsm_build_reduce(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_top_k(bsm_emitter *e,
                                          const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_scan(bsm_emitter *e, const bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_build_non_zero(bsm_emitter *e,
+                                            const bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_build_nms(bsm_emitter *e, const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_gather(bsm_emitter *e,
                                           const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_scatter(bsm_emitter *e,

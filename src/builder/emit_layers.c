@@ -32,6 +32,10 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_top_k;
     case BSM_LAYER_SCAN:
       return bsm_build_scan;
+    case BSM_LAYER_NON_ZERO:
+      return bsm_build_non_zero;
+    case BSM_LAYER_NMS:
+      return bsm_build_nms;
     case BSM_LAYER_GATHER:
       return bsm_build_gather;
     case BSM_LAYER_SCATTER:

@@ -135,6 +135,21 @@ bsm_status bsm_build_scan(bsm_emitter *e, const bsm_layer *layer) {
   return emit_simple(e, layer, BSM_STEP_SCAN, &x, 1, &params);
 }
 
+/* All elements in order. */
+bsm_status bsm_build_non_zero(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_step_non_zero params = {{0}};
+  uint32_t x;
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &x));
+  return emit_simple(e, layer, BSM_STEP_NON_ZERO, &x, 1, &params);
+}
+
+bsm_status bsm_build_nms(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_step_nms params = {layer->p.nms.threshold};
+  uint32_t x;
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &x));
+  return emit_simple(e, layer, BSM_STEP_NMS, &x, 1, &params);
+}
+
 bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_gather params = {(int32_t)layer->p.gather.mode,
                                   layer->p.gather.axis};

@@ -26,7 +26,7 @@
  *   8.3  precisions of programs; the hash of the description starts from the
  *        format's number, so that it covers that, too
  *   8.4  steps of kind scan
- *   8.5  steps of kind int8_convolution
+ *   8.5  steps of the kinds int8_convolution, non_zero and nms
  *
  * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and

@@ -45,7 +45,9 @@
   X(ATTENTION, 19, "attention", attention)                         \
   X(CONVOLUTION_CHAIN, 20, "convolution_chain", convolution_chain) \
   X(INT8_CONVOLUTION, 22, "int8_convolution", int8_convolution)    \
-  X(SCAN, 23, "scan", scan)
+  X(SCAN, 23, "scan", scan)                                        \
+  X(NON_ZERO, 24, "non_zero", non_zero)                            \
+  X(NMS, 25, "nms", nms)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
   X(PLUGIN, 18, "plugin", plugin)          \
@@ -59,7 +61,7 @@ typedef enum bsm_step_kind {
   BSM_STEP_KINDS(X)
 #undef X
 } bsm_step_kind;
-#define BSM_STEP_KIND_END 24 /* above all kinds: for tables by kind */
+#define BSM_STEP_KIND_END 26 /* above all kinds: for tables by kind */
 
 typedef enum bsm_memory_place {
   BSM_PLACE_INPUT = 0,     /* binding `index`, the caller's buffer */
@@ -239,6 +241,18 @@ typedef struct bsm_step_scan {
   int32_t axis;
 } bsm_step_scan;
 
+/* Input: any dtype, row-major. Output int64[elements], contiguous: as
+ * bsm_network_add_non_zero. */
+typedef struct bsm_step_non_zero {
+  int32_t reserved[2];
+} bsm_step_non_zero;
+
+/* Input: floating [n, 4], output: bool[n], both contiguous: as
+ * bsm_network_add_nms. */
+typedef struct bsm_step_nms {
+  double threshold;
+} bsm_step_nms;
+
 /* inputs: data, indices (int32 or int64). An index out of range is a run-time
  * error; negative indices count from the end. */
 typedef struct bsm_step_gather {
@@ -358,6 +372,8 @@ typedef union bsm_step_params {
   bsm_step_reduce reduce;
   bsm_step_top_k top_k;
   bsm_step_scan scan;
+  bsm_step_non_zero non_zero;
+  bsm_step_nms nms;
   bsm_step_gather gather;
   bsm_step_scatter scatter;
   bsm_step_copy copy;

@@ -177,6 +177,9 @@ struct bsm_layer {
       int32_t axis;
     } scan;
     struct {
+      double threshold;
+    } nms;
+    struct {
       bsm_gather_mode mode;
       int32_t axis;
     } gather;

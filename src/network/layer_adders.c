@@ -239,6 +239,19 @@ bsm_layer *bsm_network_add_scan(bsm_network *net, bsm_itensor *input,
   return finish(layer);
 }
 
+bsm_layer *bsm_network_add_non_zero(bsm_network *net, bsm_itensor *input) {
+  bsm_layer *layer = start1(net, BSM_LAYER_NON_ZERO, input);
+  return layer ? finish(layer) : NULL;
+}
+
+bsm_layer *bsm_network_add_nms(bsm_network *net, bsm_itensor *boxes,
+                               double threshold) {
+  bsm_layer *layer = start1(net, BSM_LAYER_NMS, boxes);
+  if (!layer) return NULL;
+  layer->p.nms.threshold = threshold;
+  return finish(layer);
+}
+
 bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                   bsm_itensor *indices, bsm_gather_mode mode,
                                   int32_t axis) {

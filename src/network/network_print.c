@@ -419,6 +419,9 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
                       bsm_scan_name(layer->p.scan.operation),
                       (int)layer->p.scan.axis);
       break;
+    case BSM_LAYER_NMS:
+      put_double(text, "threshold", layer->p.nms.threshold);
+      break;
     case BSM_LAYER_GATHER:
       bsm_text_printf(text, " %s axis=%d",
                       bsm_gather_name(layer->p.gather.mode),
@@ -481,6 +484,7 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       put_int8_convolution(text, layer);
       break;
     case BSM_LAYER_IDENTITY:
+    case BSM_LAYER_NON_ZERO:
     case BSM_LAYER_SHAPE:
     case BSM_LAYER_PARAMETRIC_RELU:
     case BSM_LAYER_SELECT:

@@ -284,6 +284,25 @@ bsm_status bsm_infer_scan(bsm_layer *layer) {
                      : BSM_OK;
 }
 
+bsm_status bsm_infer_non_zero(bsm_layer *layer) {
+  bsm_dims out = {1, {1}};
+  if (!bsm_count_elements(layer->inputs.items[0]->dims, &out.d[0])) {
+    return BSM_FAIL(BSM_LIMIT, "non-zero: too many elements");
+  }
+  return bsm_layer_set_output(layer, 0, BSM_DTYPE_INT64, out);
+}
+
+bsm_status bsm_infer_nms(bsm_layer *layer) {
+  const bsm_itensor *x = layer->inputs.items[0];
+  if (x->dims.rank != 2 || x->dims.d[1] != 4 ||
+      !bsm_dtype_is_floating(x->dtype)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "nms: boxes are %s%s",
+                    bsm_dtype_name(x->dtype), bsm_dims_str(x->dims));
+  }
+  return bsm_layer_set_output(layer, 0, BSM_DTYPE_BOOL,
+                              (bsm_dims){1, {x->dims.d[0]}});
+}
+
 /* The last two dims of an operand after its transposition; `batch` gets the
  * others. */
 static bsm_status matrix_dims(const bsm_itensor *x, bsm_matrix_operation op,

@@ -102,6 +102,10 @@ static bsm_status check_kind(const fixture *f) {
       return bsm_check_top_k(p, s);
     case BSM_STEP_SCAN:
       return bsm_check_scan(p, s);
+    case BSM_STEP_NON_ZERO:
+      return bsm_check_non_zero(p, s);
+    case BSM_STEP_NMS:
+      return bsm_check_nms(p, s);
     case BSM_STEP_GATHER:
       return bsm_check_gather(p, s);
     case BSM_STEP_SCATTER:
@@ -390,6 +394,23 @@ static void test_rows(void **state) {
   expect_good(&f);
   x->dtype = y->dtype = BSM_DTYPE_INT32;
   expect_bad(&f, "integers");
+  start(&f, BSM_STEP_NON_ZERO);
+  x = add(&f, false, BSM_DTYPE_FLOAT, 2, 3, 4);
+  y = add(&f, true, BSM_DTYPE_INT64, 1, 12);
+  expect_good(&f);
+  BAD(&f, y->dims.d[0], 11);
+  BAD(&f, y->dtype, BSM_DTYPE_INT32);
+  BAD(&f, y->strides[0], 2);
+  BAD(&f, x->strides[0], 5);
+  start(&f, BSM_STEP_NMS);
+  x = add(&f, false, BSM_DTYPE_FLOAT, 2, 3, 4);
+  y = add(&f, true, BSM_DTYPE_BOOL, 1, 3);
+  expect_good(&f);
+  BAD(&f, y->dims.d[0], 4);
+  BAD(&f, y->dtype, BSM_DTYPE_UINT8);
+  BAD(&f, x->dims.d[1], 5);
+  BAD(&f, x->dtype, BSM_DTYPE_INT64);
+  BAD(&f, x->strides[0], 5);
 }
 
 static void test_indices(void **state) {

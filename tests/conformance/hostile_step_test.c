@@ -236,6 +236,9 @@ static void base_rows(harness *h) {
       add_output(h, BSM_DTYPE_FLOAT, d, NULL);
       add_output(h, BSM_DTYPE_INT64, d, NULL);
       break;
+    case BSM_STEP_NON_ZERO:
+      add_output(h, BSM_DTYPE_INT64, dims_of(1, 60), NULL);
+      break;
     case BSM_STEP_PAD:
       h->params.pad =
           (bsm_step_pad){.mode = BSM_PADDING_REFLECT, .start = {-1, 0, -2}};
@@ -471,7 +474,9 @@ static void build(harness *h, int which) {
                                         BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION_CHAIN,
-                                        BSM_STEP_SCAN};
+                                        BSM_STEP_SCAN,
+                                        BSM_STEP_NON_ZERO,
+                                        BSM_STEP_NMS};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -527,6 +532,11 @@ static void build(harness *h, int which) {
     case 28:
       base_start(h);
       break;
+    case 31:
+      add_input(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 4), NULL);
+      add_output(h, BSM_DTYPE_BOOL, dims_of(1, 9), NULL);
+      h->params.nms.threshold = 0.5;
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -547,7 +557,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 30; which++) {
+  for (int which = 0; which < 32; which++) {
     int refused = 0, ran = 0;
     bool taken = true;
     for (int i = 0; i < 1500 && taken; i++) {

@@ -595,6 +595,38 @@ static bsm_status eval_normalization(eval *e, const bsm_layer *layer,
   return BSM_OK;
 }
 
+/* Of the first tensor, as many as there are elements, -1 behind them. */
+static bsm_status eval_non_zero(eval *e, const bsm_layer *layer,
+                                bsm_tensor **out) {
+  bsm_tensor *flat, *found;
+  const int64_t all = bsm_tensor_numel(input(e, layer, 0));
+  BSM_TRY(CALL(e, "aten::flatten.using_ints", &flat, T(input(e, layer, 0)),
+               I(0), I(-1)));
+  BSM_TRY(CALL(e, "aten::nonzero_static", &found, T(flat), I(all), I(-1)));
+  return CALL(e, "aten::flatten.using_ints", out, T(found), I(0), I(-1));
+}
+
+/* Scores that fall, so that the order is that of the boxes. */
+static bsm_status eval_nms(eval *e, const bsm_layer *layer, bsm_tensor **out) {
+  bsm_tensor *boxes = input(e, layer, 0), *kept, *y;
+  const int64_t n = boxes->sizes.d[0];
+  bsm_tensor *scores;
+  BSM_TRY(bsm_tensor_new(e->arena, boxes->dtype, (bsm_dims){1, {n}}, false,
+                         &scores));
+  memset(bsm_tensor_data(scores), 0, (size_t)n * bsm_dtype_size(boxes->dtype));
+  BSM_TRY(CALL(e, "torchvision::nms", &kept, T(boxes), T(scores),
+               bsm_iv_double(layer->p.nms.threshold)));
+  BSM_TRY(
+      bsm_tensor_new(e->arena, BSM_DTYPE_BOOL, (bsm_dims){1, {n}}, false, &y));
+  bool *at = bsm_tensor_data(y);
+  memset(at, 0, (size_t)n);
+  for (int64_t i = 0; i < bsm_tensor_numel(kept); i++) {
+    at[((const int64_t *)bsm_tensor_data(kept))[i]] = true;
+  }
+  *out = y;
+  return BSM_OK;
+}
+
 static bsm_status eval_scan(eval *e, const bsm_layer *layer) {
   static const char *const ops[] = {"aten::cumsum", "aten::cumprod",
                                     "aten::cummax", "aten::cummin",
@@ -899,6 +931,10 @@ static bsm_status eval_layer(eval *e, const bsm_layer *layer,
       return eval_reduce(e, layer, out);
     case BSM_LAYER_GATHER:
       return eval_gather(e, layer, out);
+    case BSM_LAYER_NON_ZERO:
+      return eval_non_zero(e, layer, out);
+    case BSM_LAYER_NMS:
+      return eval_nms(e, layer, out);
     case BSM_LAYER_SCATTER:
       return eval_scatter(e, layer, out);
     case BSM_LAYER_MATRIX_MULTIPLY:

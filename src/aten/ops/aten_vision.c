@@ -3,10 +3,10 @@
  *
  * Where a box is cut into bins the arithmetic is of the tensor's dtype, rounded
  * after each operation: an ulp decides which elements a bin has. */
+#include "aten/nms.h"
 #include "aten/op_kit.h"
-#include "aten/overlap.h"
 
-/* Boxes are most often float, and nms rounds ten times for each pair. */
+/* Boxes are most often float. */
 static double rnd(bsm_dtype d, double v) {
   if (d == BSM_DTYPE_FLOAT) return (double)(float)v;
   bsm_round_f64(d, 1, &v);
@@ -14,67 +14,6 @@ static double rnd(bsm_dtype d, double v) {
 }
 
 /* ---- nms ---- */
-
-static double area_of(bsm_dtype d, const double *b) {
-  return rnd(d, rnd(d, b[2] - b[0]) * rnd(d, b[3] - b[1]));
-}
-
-static double overlap(bsm_dtype d, const double *a, const double *b) {
-  const double w = rnd(d, fmin(a[2], b[2]) - fmax(a[0], b[0]));
-  const double h = rnd(d, fmin(a[3], b[3]) - fmax(a[1], b[1]));
-  const double inter = rnd(d, (w > 0 ? w : 0.0) * (h > 0 ? h : 0.0));
-  const double both = rnd(d, area_of(d, a) + area_of(d, b));
-  return rnd(d, inter / rnd(d, both - inter));
-}
-
-/* Marks the boxes behind `i`, in the order of their scores, that overlap it. */
-static void suppress(bsm_dtype dtype, const double *boxes, size_t n, size_t i,
-                     double threshold, uint64_t *gone) {
-  for (size_t k = i + 1; k < n; k++) {
-    if (gone[k / BSM_OVERLAP_BLOCK] >> k % BSM_OVERLAP_BLOCK & 1u) continue;
-    if (overlap(dtype, boxes + 4 * i, boxes + 4 * k) > threshold) {
-      gone[k / BSM_OVERLAP_BLOCK] |= (uint64_t)1 << k % BSM_OVERLAP_BLOCK;
-    }
-  }
-}
-
-/* The same of float boxes, a block at a time. */
-static void suppress_blocks(const bsm_overlap_block *blocks, size_t n, size_t i,
-                            double threshold, uint64_t *gone) {
-  const size_t first = i / BSM_OVERLAP_BLOCK, lane = i % BSM_OVERLAP_BLOCK;
-  const bsm_overlap_block *own = &blocks[first];
-  const float one[5] = {own->x0[lane], own->y0[lane], own->x1[lane],
-                        own->y1[lane], own->area[lane]};
-  for (size_t b = first; b * BSM_OVERLAP_BLOCK < n; b++) {
-    const uint64_t before =
-        b == first ? UINT64_MAX >> (BSM_OVERLAP_BLOCK - 1 - lane) : 0;
-    if ((gone[b] | before) == UINT64_MAX) continue;
-    gone[b] |= bsm_overlap_bits(&blocks[b], one, threshold) & ~before;
-  }
-}
-
-static bool has_nan(const double *box) {
-  return isnan(box[0]) || isnan(box[1]) || isnan(box[2]) || isnan(box[3]);
-}
-
-/* The boxes in blocks; nobody asks for the lanes behind the last box. */
-static bsm_overlap_block *make_blocks(bsm_op_ctx *cx, const double *boxes,
-                                      size_t n) {
-  const size_t count = n / BSM_OVERLAP_BLOCK + 1;
-  bsm_overlap_block *blocks =
-      BSM_NEW_ARRAY(cx->arena, bsm_overlap_block, count);
-  for (size_t k = 0; blocks && k < n; k++) {
-    bsm_overlap_block *b = &blocks[k / BSM_OVERLAP_BLOCK];
-    const size_t j = k % BSM_OVERLAP_BLOCK;
-    const double *box = boxes + 4 * k;
-    b->x0[j] = (float)box[0];
-    b->y0[j] = (float)box[1];
-    b->x1[j] = (float)box[2];
-    b->y1[j] = (float)box[3];
-    b->area[j] = (float)area_of(BSM_DTYPE_FLOAT, box);
-  }
-  return blocks;
-}
 
 /* The boxes by their scores: `order`, best first. */
 static double *sort_boxes(bsm_op_ctx *cx, const bsm_tensor *dets,
@@ -88,9 +27,12 @@ static double *sort_boxes(bsm_op_ctx *cx, const bsm_tensor *dets,
   return sorted;
 }
 
-/* nms(dets, scores, iou_threshold): what is kept, best first */
+enum { NMS, PADDED_NMS };
+
+/* nms(dets, scores, iou_threshold): what is kept, best first; padded_nms: -1
+ * behind that, as many as there are boxes */
 static bsm_status op_nms(OP_PARAMS) {
-  (void)self;
+  const bool padded = self->variant == PADDED_NMS;
   bsm_tensor *dets = op_tensor(&args[0]), *scores = op_tensor(&args[1]), *out;
   const double threshold = op_double(&args[2]);
   if (dets->sizes.rank != 2 || dets->sizes.d[1] != 4 ||
@@ -102,7 +44,11 @@ static bsm_status op_nms(OP_PARAMS) {
                     bsm_dims_str(dets->sizes), bsm_dims_str(scores->sizes));
   }
   if (cx->meta) {
-    return BSM_FAIL(BSM_DATA_DEPENDENT, "the shape of nms depends on values");
+    if (!padded) {
+      return BSM_FAIL(BSM_DATA_DEPENDENT, "the shape of nms depends on values");
+    }
+    BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, op_dims1(dets->sizes.d[0]), &out));
+    return op_return(outs, out);
   }
   const size_t n = (size_t)dets->sizes.d[0];
   const bsm_ivalue sort_args[] = {args[1], bsm_iv_bool(true), bsm_iv_int(0),
@@ -113,22 +59,18 @@ static bsm_status op_nms(OP_PARAMS) {
   const double *boxes = sort_boxes(cx, dets, order, n);
   BSM_TRY_ALLOC(boxes);
   int64_t *kept = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
-  uint64_t *gone =
-      BSM_NEW_ARRAY(cx->arena, uint64_t, n / BSM_OVERLAP_BLOCK + 1);
-  bsm_overlap_block *blocks = make_blocks(cx, boxes, n);
+  uint64_t *gone = BSM_NEW_ARRAY(cx->arena, uint64_t, bsm_nms_blocks(n));
+  bsm_overlap_block *blocks =
+      BSM_NEW_ARRAY(cx->arena, bsm_overlap_block, bsm_nms_blocks(n));
   BSM_TRY_ALLOC(kept);
   BSM_TRY_ALLOC(gone);
   BSM_TRY_ALLOC(blocks);
+  bsm_nms(dets->dtype, boxes, n, threshold, blocks, gone);
   size_t count = 0;
   for (size_t i = 0; i < n; i++) {
-    if (gone[i / BSM_OVERLAP_BLOCK] >> i % BSM_OVERLAP_BLOCK & 1u) continue;
-    kept[count++] = order[i];
-    if (dets->dtype == BSM_DTYPE_FLOAT && !has_nan(boxes + 4 * i)) {
-      suppress_blocks(blocks, n, i, threshold, gone);
-    } else {
-      suppress(dets->dtype, boxes, n, i, threshold, gone);
-    }
+    if (!bsm_nms_is_gone(gone, i)) kept[count++] = order[i];
   }
+  while (padded && count < n) kept[count++] = -1;
   BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, op_dims1((int64_t)count), &out));
   if (count > 0) memcpy(bsm_tensor_data(out), kept, count * sizeof(*kept));
   return op_return(outs, out);
@@ -488,7 +430,10 @@ static bsm_status op_deform_conv(OP_PARAMS) {
 static const bsm_aten_op rows[] = {
     {"torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> "
      "Tensor",
-     op_nms, 0, 0},
+     op_nms, NMS, 0},
+    {"bessemer::padded_nms(Tensor dets, Tensor scores, float iou_threshold) -> "
+     "Tensor",
+     op_nms, PADDED_NMS, 0},
     {"torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, "
      "SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool "
      "aligned) -> Tensor",

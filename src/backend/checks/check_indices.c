@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gather and scatter. */
+#include "aten/tensor.h"
 #include "backend/checks/checks.h"
 
 static bool same_run(const bsm_dims *a, int32_t a_first, const bsm_dims *b,
@@ -102,6 +103,36 @@ bsm_status bsm_check_scatter(const bsm_plan *plan, const bsm_plan_step *step) {
     return BSM_FAIL(BSM_CORRUPT, "indices %s with updates %s do not fit %s",
                     bsm_dims_str(i->dims), bsm_dims_str(u->dims),
                     bsm_dims_str(x->dims));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_check_non_zero(const bsm_plan *plan, const bsm_plan_step *step) {
+  BSM_TRY(bsm_check_counts(step, 1, 1));
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  BSM_TRY(bsm_check_contiguous(x, "input"));
+  BSM_TRY(bsm_check_contiguous(y, "output"));
+  BSM_TRY(bsm_check_dtype(y, BSM_DTYPE_INT64, "output"));
+  if (y->dims.rank != 1 || y->dims.d[0] != bsm_plan_numel(x)) {
+    return BSM_FAIL(BSM_CORRUPT, "places of %s in %s", bsm_dims_str(x->dims),
+                    bsm_dims_str(y->dims));
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_check_nms(const bsm_plan *plan, const bsm_plan_step *step) {
+  BSM_TRY(bsm_check_counts(step, 1, 1));
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  BSM_TRY(bsm_check_contiguous(x, "input"));
+  BSM_TRY(bsm_check_contiguous(y, "output"));
+  BSM_TRY(bsm_check_dtype(y, BSM_DTYPE_BOOL, "output"));
+  if (x->dims.rank != 2 || x->dims.d[1] != 4 || y->dims.rank != 1 ||
+      y->dims.d[0] != x->dims.d[0] || !bsm_dtype_is_floating(x->dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "boxes %s%s kept in %s",
+                    bsm_dtype_name(x->dtype), bsm_dims_str(x->dims),
+                    bsm_dims_str(y->dims));
   }
   return BSM_OK;
 }

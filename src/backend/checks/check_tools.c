@@ -36,6 +36,17 @@ bsm_status bsm_check_same_dims(const bsm_plan_tensor *a,
   return BSM_OK;
 }
 
+bsm_status bsm_check_contiguous(const bsm_plan_tensor *t, const char *what) {
+  int64_t expected = 1;
+  for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
+    if (t->dims.d[i] > 1 && t->strides[i] != expected) {
+      return BSM_FAIL(BSM_CORRUPT, "the %s is not contiguous", what);
+    }
+    expected *= t->dims.d[i] > 1 ? t->dims.d[i] : 1;
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_check_broadcast(const bsm_plan_tensor *t,
                                const bsm_plan_tensor *to, const char *what) {
   const int32_t shift = to->dims.rank - t->dims.rank;

@@ -84,6 +84,10 @@ BSM_NODISCARD bsm_status bsm_check_top_k(const bsm_plan *plan,
                                          const bsm_plan_step *step);
 BSM_NODISCARD bsm_status bsm_check_scan(const bsm_plan *plan,
                                         const bsm_plan_step *step);
+BSM_NODISCARD bsm_status bsm_check_non_zero(const bsm_plan *plan,
+                                            const bsm_plan_step *step);
+BSM_NODISCARD bsm_status bsm_check_nms(const bsm_plan *plan,
+                                       const bsm_plan_step *step);
 /* Indices are looked at when the step runs. */
 BSM_NODISCARD bsm_status bsm_check_gather(const bsm_plan *plan,
                                           const bsm_plan_step *step);
@@ -103,6 +107,9 @@ BSM_NODISCARD bsm_status bsm_check_dtype(const bsm_plan_tensor *t,
 BSM_NODISCARD bsm_status bsm_check_same_dims(const bsm_plan_tensor *a,
                                              const bsm_plan_tensor *b,
                                              const char *what);
+/* Row-major, without gaps. */
+BSM_NODISCARD bsm_status bsm_check_contiguous(const bsm_plan_tensor *t,
+                                              const char *what);
 /* `t` broadcasts to `to`. */
 BSM_NODISCARD bsm_status bsm_check_broadcast(const bsm_plan_tensor *t,
                                              const bsm_plan_tensor *to,

@@ -12,6 +12,8 @@ import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401  registers its ops
 import torchvision  # noqa: F401  registers its ops
 
+import own_ops  # noqa: F401  registers bessemer::*
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROWS = os.path.join(HERE, "..", "..", "..", "src", "aten", "ops", "*.c")
 
@@ -22,7 +24,7 @@ def main():
         with open(path) as f:
             text = re.sub(r'"\s*\n\s*"', "", f.read())
             text = re.sub(r'\bQ "', '"quantized_decomposed::', text)
-        names |= set(re.findall(r'"((?:aten|prim|torchvision|quantized_decomposed)::[^("]+)\(', text))
+        names |= set(re.findall(r'"((?:aten|bessemer|prim|torchvision|quantized_decomposed)::[^("]+)\(', text))
     known = {}
     for s in torch._C._jit_get_all_schemas():
         name = s.name + ("." + s.overload_name if s.overload_name else "")

@@ -191,6 +191,32 @@ typedef struct bsm_cuda_scan {
   bsm_cuda_u64 totals; /* [rows][chunks] numbers with their index */
 } bsm_cuda_scan;
 
+/* Places of elements that are not zero: chunks of elements are counted, the
+ * counts summed, the places written. */
+typedef enum bsm_cuda_non_zero_phase {
+  BSM_CUDA_NON_ZERO_COUNT,
+  BSM_CUDA_NON_ZERO_SUM,
+  BSM_CUDA_NON_ZERO_WRITE
+} bsm_cuda_non_zero_phase;
+typedef struct bsm_cuda_non_zero {
+  bsm_cuda_u64 y, x;
+  bsm_cuda_u64 counts; /* i64: those before each chunk, and of all */
+  bsm_cuda_i64 n, chunk, chunks, phase;
+} bsm_cuda_non_zero;
+
+/* Non-maximum suppression: in round r the boxes r * `rows` and the next. */
+typedef enum bsm_cuda_nms_phase {
+  BSM_CUDA_NMS_COMPARE, /* each box of the round with all behind it */
+  BSM_CUDA_NMS_KEEP     /* one after the other: is it kept */
+} bsm_cuda_nms_phase;
+typedef struct bsm_cuda_nms {
+  bsm_cuda_u64 y, x;
+  bsm_cuda_u64 over; /* u64 [rows][words]: bit j: box j overlaps too much */
+  bsm_cuda_u64 gone; /* u64 [words]: bit j: box j is not kept */
+  bsm_cuda_i64 n, words, rows, phase, round;
+  double threshold;
+} bsm_cuda_nms;
+
 typedef struct bsm_cuda_resize {
   bsm_cuda_elements e; /* over all dims but the resized ones */
   bsm_cuda_i64 in[3], out[3], x_stride[3], y_stride[3];

@@ -19,6 +19,8 @@
   X(REDUCE)                    \
   X(TOP_K)                     \
   X(SCAN)                      \
+  X(NON_ZERO)                  \
+  X(NMS)                       \
   X(GATHER)                    \
   X(COPY)                      \
   X(FILL)                      \

@@ -111,6 +111,8 @@ static bool has_kernel(const bsm_layer *layer) {
     case BSM_LAYER_SCATTER:
     case BSM_LAYER_TOP_K:
     case BSM_LAYER_SCAN:
+    case BSM_LAYER_NON_ZERO:
+    case BSM_LAYER_NMS:
     case BSM_LAYER_RESIZE:
     case BSM_LAYER_ATTENTION:
     case BSM_LAYER_RECURRENT:

@@ -18,6 +18,8 @@ static const row rows[] = {
     {"convolution", "-DK_T=%s", {FLOATS, "any_i64"}},
     {"gather", "-DK_T=%s -DK_I=%s", {"any_i64"}},
     {"interpreter", "", {NULL}},
+    {"nms", "-DK_T=%s", {FLOATS}},
+    {"non_zero", "-DK_T=%s", {HELD}},
     {"normalization",
      "-DK_OUT=%s -DK_IN=%s -DK_SCALE=%s -DK_BIAS=%s",
      {HELD_FLOATS}},
