@@ -60,6 +60,8 @@ typedef struct bsm_lowering_options {
   bsm_status (*after_pass)(void *user, const char *pass,
                            const bsm_graph *graph);
   void *user;
+  /* Whether sizes that depend on data get a bound: passes/bound_sizes.c. */
+  bool bounds_sizes;
 } bsm_lowering_options;
 
 /* A tensor, number, string, ... of the result. */

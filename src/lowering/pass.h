@@ -56,7 +56,8 @@ typedef enum bsm_pass_graphs {
   BSM_PASS_FLAT = 2, /* functional graphs: values never change */
   BSM_PASS_LITERAL =
       4, /* graphs that keep their writes: the pass works on single nodes */
-  BSM_PASS_ALL = BSM_PASS_FLAT | BSM_PASS_LITERAL
+  BSM_PASS_ALL = BSM_PASS_FLAT | BSM_PASS_LITERAL,
+  BSM_PASS_BOUNDED = 8 /* functional graphs, where the options ask for it */
 } bsm_pass_graphs;
 
 /* The passes in the order that they run in: name, function, graphs. This is the
@@ -69,6 +70,7 @@ typedef enum bsm_pass_graphs {
   PASS(tensorize_scalars, tensorize_scalars, FLAT)                             \
   PASS(decompose_transformer, decompose_transformer, ALL)                      \
   PASS(decompose_einsum, decompose_einsum, ALL)                                \
+  PASS(bound_sizes, bound_sizes, BOUNDED)                                      \
   PASS(share_matrices, share_matrices, FLAT)                                   \
   PASS(fold_constants, fold_constants, FLAT)                                   \
   PASS(peephole, peephole, FLAT)                                               \

@@ -47,11 +47,10 @@ static bsm_status after(const bsm_lowering_options *options, const char *name,
 }
 
 /* Runs the passes for graphs of this kind. */
-static bsm_status run_passes(bsm_pass_graphs graphs,
-                             const bsm_lowering_options *options,
+static bsm_status run_passes(int graphs, const bsm_lowering_options *options,
                              bsm_graph *graph) {
   for (size_t i = 0; i < PASS_COUNT; i++) {
-    if (!(passes[i].graphs & graphs)) continue;
+    if (!((int)passes[i].graphs & graphs)) continue;
     BSM_TRY_NOTE(passes[i].run(graph, options->aten), "in the lowering pass %s",
                  passes[i].name);
     BSM_TRY(after(options, passes[i].name, graph));
@@ -106,6 +105,8 @@ bsm_status bsm_lower(bsm_graph *method, bsm_object *root,
     BSM_TRY(run_passes(BSM_PASS_WRITING, options, out->graph));
     BSM_TRY(still_literal(out->graph, options->aten, &out->literal));
   }
-  return run_passes(out->literal ? BSM_PASS_LITERAL : BSM_PASS_FLAT, options,
+  const int flat =
+      BSM_PASS_FLAT | (options->bounds_sizes ? BSM_PASS_BOUNDED : 0);
+  return run_passes(out->literal ? BSM_PASS_LITERAL : flat, options,
                     out->graph);
 }

@@ -2,7 +2,9 @@
 /* Random programs against PyTorch: each method of data/programs/programs.ts,
  * with conditions and loops on data, lists, dicts, views and in-place writes,
  * is compiled for fixed shapes and for a range of them, and run on all its
- * inputs. make_programs.py and make_aliasing.py there make them. */
+ * inputs. make_programs.py, make_aliasing.py and make_bounded.py there make
+ * them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -191,8 +193,9 @@ static bool check_engine(bsm_module *module, const char *name, int64_t low,
   return good;
 }
 
-/* All methods of an archive; there must be so many at least. */
-static void check_archive(const char *path, int64_t least) {
+/* All methods of an archive; there must be so many at least. They are compiled
+ * for `fixed` shapes. */
+static void check_archive(const char *path, int64_t least, int fixed) {
   bsm_file_map map;
   bsm_arena arena;
   bsm_zip zip;
@@ -231,8 +234,11 @@ static void check_archive(const char *path, int64_t least) {
       assert_null(st);
     }
     const bool report = failed < MAX_REPORTS;
-    failed += taken && (!check_engine(module, name, 2, 2, runs, n, report) ||
-                        !check_engine(module, name, 2, 4, runs, n, report));
+    bool good = !taken || check_engine(module, name, 2, 4, runs, n, report);
+    for (int k = 0; k < fixed && taken && good; k++) {
+      good = check_engine(module, name, 2 + k, 2 + k, runs, n, report);
+    }
+    failed += !good;
     bsm_arena_destroy(&own);
   }
   assert_int_equal(r.left, 0);
@@ -248,18 +254,25 @@ static void test_programs(void **state) {
   (void)state;
   const char *given = getenv("BSM_PROGRAMS");
   check_archive(given ? given : BSM_TEST_DATA_DIR "/programs/programs.ts",
-                given ? 1 : 500);
+                given ? 1 : 500, 1);
 }
 
 /* Tensors, lists and dicts that several values share, written to by each. */
 static void test_aliasing(void **state) {
   (void)state;
-  check_archive(BSM_TEST_DATA_DIR "/programs/aliasing.ts", 200);
+  check_archive(BSM_TEST_DATA_DIR "/programs/aliasing.ts", 200, 1);
+}
+
+/* Sizes that depend on data. */
+static void test_bounded(void **state) {
+  (void)state;
+  check_archive(BSM_TEST_DATA_DIR "/programs/bounded.ts", 34, 3);
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),
-                                     cmocka_unit_test(test_aliasing)};
+                                     cmocka_unit_test(test_aliasing),
+                                     cmocka_unit_test(test_bounded)};
   if (argc > 2 || !test_sample_init(&sample, argc > 1 ? argv[1] : NULL)) {
     fprintf(stderr, "usage: %s [SAMPLE[/FIRST]]\n", argv[0]);
     return 1;

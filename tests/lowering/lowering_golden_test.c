@@ -25,19 +25,13 @@
 #include "lowering/specialize/specialize.h"
 
 static const char *const files[] = {
-    "specialize",
-    "specialize_literally",
-    "resolve_writes",
-    "own_memory",
-    "eliminate_dead_code",
-    "eliminate_common_subexpressions",
-    "fold_constants",
-    "peephole",
-    "share_matrices",
-    "branch_to_where",
-    "decompose_transformer",
-    "decompose_einsum",
-    "tensorize_scalars",
+    "specialize",          "specialize_literally",
+    "resolve_writes",      "own_memory",
+    "eliminate_dead_code", "eliminate_common_subexpressions",
+    "fold_constants",      "peephole",
+    "bound_sizes",         "share_matrices",
+    "branch_to_where",     "decompose_transformer",
+    "decompose_einsum",    "tensorize_scalars",
 };
 
 static bool update;
@@ -227,7 +221,7 @@ static void test_pass_names(void **state) {
   const bsm_dims dims = {1, {2}};
   assert_null(bsm_tensor_new(&arena, BSM_DTYPE_FLOAT, dims, true, &x));
   const bsm_lowering_input input = {"x", bsm_iv_tensor(x)};
-  const bsm_lowering_options options = {aten, note_pass, &next};
+  const bsm_lowering_options options = {aten, note_pass, &next, true};
   assert_null(bsm_lower(graph, NULL, &input, 1, &options, &lowered));
   assert_null(*next);
   assert_int_equal(lowered.leaf_count, 1);

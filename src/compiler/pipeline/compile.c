@@ -231,7 +231,7 @@ bsm_status bsm_ready_compilation(bsm_module *module,
   BSM_TRY(bsm_precision_policy_of(module, options, arena, &c->precision));
   BSM_TRY(bsm_note_trace(
       module, options,
-      bsm_lower_method(module, options, out->lowered, &out->io)));
+      bsm_lower_method(module, options, c->target, out->lowered, &out->io)));
   BSM_TRY(bsm_warn_of_trace(module, options, record));
   BSM_TRY(bsm_fallback_rules_check(rules, out->lowered->graph, record));
   BSM_TRY(make_registry(module, options, arena, &c->registry));

@@ -152,7 +152,8 @@ static bool has_run_time_number(const bsm_structure *node) {
 
 bsm_status bsm_lower_method(bsm_module *module,
                             const bsm_compile_options *options,
-                            bsm_lowered *out, bsm_method_io *io) {
+                            const bsm_target *target, bsm_lowered *out,
+                            bsm_method_io *io) {
   bsm_method method;
   bsm_lowering_input *inputs;
   bsm_method_io own;
@@ -164,6 +165,7 @@ bsm_status bsm_lower_method(bsm_module *module,
   bsm_compile_options dump = *options;
   const bsm_lowering_options lowering = {
       .aten = module->aten,
+      .bounds_sizes = target && target->host != target,
       .after_pass = options->dump ? dump_graph : NULL,
       .user = &dump};
   bsm_status status = bsm_lower(method.graph, method.root, inputs,

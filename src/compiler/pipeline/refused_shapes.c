@@ -64,7 +64,7 @@ static bsm_status try_size(bsm_module *module,
                         group->min, group->opt, group->max, size, &specs));
   one.inputs = specs;
   one.dump = NULL;
-  bsm_status status = bsm_lower_method(module, &one, &lowered, NULL);
+  bsm_status status = bsm_lower_method(module, &one, NULL, &lowered, NULL);
   *taken = !status;
   if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
   if (status && !*why) {

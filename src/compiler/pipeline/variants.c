@@ -38,7 +38,7 @@ static bsm_status lower_variant(const bsm_compilation *c, bool has_values,
                                 bsm_variant *variant) {
   const bsm_compile_options options = options_for(c, variant);
   bsm_status status =
-      bsm_lower_method(c->module, &options, &variant->lowered, NULL);
+      bsm_lower_method(c->module, &options, c->target, &variant->lowered, NULL);
   if (status) {
     return bsm_status_join(status,
                            bsm_shape_refused(c->module, findings, status));

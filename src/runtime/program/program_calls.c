@@ -163,15 +163,23 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
     BSM_TRY(plan_call(r, i, op, args, &done));
     if (done) return BSM_OK;
   }
-  if (r->has_device) BSM_TRY(bring_home(r, op, args, i->input_count));
+  if (r->has_device) {
+    bool done = false;
+    if (!r->kept->max_bytes) { /* who keeps results wants their elements */
+      BSM_TRY(bsm_program_run_view(r, i, op, args, outs, &done));
+    }
+    if (done) {
+      bsm_program_set_registers(r, i->outputs, i->output_count, outs);
+      return BSM_OK;
+    }
+    BSM_TRY(bring_home(r, op, args, i->input_count));
+  }
   bsm_op_ctx cx = {.arena = bsm_program_heap(r),
                    .logger = r->logger,
                    .max_tensor_bytes = r->max_tensor_bytes};
   bsm_run_trace_begin(r->trace, i->name, "call", "");
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
   bsm_run_trace_end(r->trace);
-  for (uint32_t k = 0; k < i->output_count; k++) {
-    r->walker.registers[i->outputs[k]] = outs[k];
-  }
+  bsm_program_set_registers(r, i->outputs, i->output_count, outs);
   return r->kept->max_bytes ? keep_results(r, i, outs) : BSM_OK;
 }

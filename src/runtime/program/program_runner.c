@@ -139,8 +139,15 @@ static bsm_status end_run(bsm_program_runner *r, bsm_status status) {
   const bsm_program_block *main = &r->walker.program->blocks[0];
   if (!r->has_device) return status;
   for (uint32_t i = 0; !status && i < main->result_count; i++) {
-    status = bsm_residency_fetch(&r->residency, bsm_program_heap(r),
-                                 &r->walker.registers[main->results[i]], 1);
+    bsm_ivalue *result = &r->walker.registers[main->results[i]];
+    if (result->tag == BSM_IVALUE_TENSOR) {
+      status = bsm_residency_detach(&r->residency, bsm_program_heap(r),
+                                    result->u.tensor);
+    }
+    if (!status) {
+      status =
+          bsm_residency_fetch(&r->residency, bsm_program_heap(r), result, 1);
+    }
   }
   r->residency.pending = false;
   return status ? bsm_execution_fail(r->residency.execution, status)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the interpreter of programs share: program_runner.c runs
- * one, program_calls.c calls ops, program_plans.c runs segments and regions,
- * program_memory.c bounds and collects memory. */
+ * one, program_calls.c calls ops, program_views.c those that read no elements,
+ * program_plans.c runs segments and regions, program_memory.c bounds and
+ * collects memory. */
 #ifndef BSM_RUNTIME_PROGRAM_PROGRAM_STATE_H_
 #define BSM_RUNTIME_PROGRAM_PROGRAM_STATE_H_
 
@@ -75,6 +76,16 @@ BSM_NODISCARD bsm_status bsm_program_find_ops(bsm_program_runner *r);
 BSM_NODISCARD bsm_status bsm_program_run_call(bsm_program_runner *r,
                                               const bsm_instruction *i,
                                               const bsm_ivalue *args);
+
+/* ---- program_views.c ---- */
+
+/* Makes a call without reading elements, when that is possible and an argument
+ * is on the device alone; otherwise *done is false. */
+BSM_NODISCARD bsm_status bsm_program_run_view(bsm_program_runner *r,
+                                              const bsm_instruction *i,
+                                              const bsm_aten_op *op,
+                                              const bsm_ivalue *args,
+                                              bsm_ivalue *outs, bool *done);
 
 /* ---- program_plans.c ---- */
 

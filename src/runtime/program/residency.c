@@ -186,6 +186,21 @@ static bsm_status upload(bsm_residency *r, bsm_storage *s) {
   return BSM_OK;
 }
 
+/* A view inside of other memory may not be where kernels can read it: it is
+ * copied to memory that is used again after the next collection. */
+static bsm_status align(bsm_residency *r, const bsm_tensor *t, uint8_t *at,
+                        void **address) {
+  const size_t bytes = (size_t)bsm_tensor_numel(t) * bsm_dtype_size(t->dtype);
+  bsm_resident *copy;
+  const uint32_t alignment = device_of(r)->ops->array_alignment;
+  *address = at;
+  if (!alignment || (uintptr_t)at % alignment == 0) return BSM_OK;
+  BSM_TRY(new_memory(r, bytes, &copy));
+  *address = copy->memory;
+  return bsm_execution_copy(r->execution, copy->memory, BSM_SPACE_DEVICE, at,
+                            BSM_SPACE_DEVICE, bytes);
+}
+
 bsm_status bsm_residency_to_device(bsm_residency *r, bsm_arena *arena,
                                    const bsm_tensor *t, void **address) {
   bsm_tensor *x = (bsm_tensor *)(uintptr_t)t;
@@ -200,9 +215,10 @@ bsm_status bsm_residency_to_device(bsm_residency *r, bsm_arena *arena,
   if (!s->resident) BSM_TRY(find_constant(r, x, address));
   if (*address) return BSM_OK;
   if (!s->resident || !s->resident->valid) BSM_TRY(upload(r, s));
-  *address = (uint8_t *)s->resident->memory +
-             (size_t)x->offset * bsm_dtype_size(x->dtype);
-  return BSM_OK;
+  return align(r, x,
+               (uint8_t *)s->resident->memory +
+                   (size_t)x->offset * bsm_dtype_size(x->dtype),
+               address);
 }
 
 /* ---- to the host ---- */
@@ -219,6 +235,32 @@ static bsm_status fetch_storage(bsm_residency *r, bsm_arena *arena,
                              s->resident->memory, BSM_SPACE_DEVICE, s->size));
   r->pending = true;
   s->resident->host_valid = true;
+  return BSM_OK;
+}
+
+bsm_status bsm_residency_detach(bsm_residency *r, bsm_arena *arena,
+                                bsm_tensor *t) {
+  const bsm_resident *resident = t->storage->resident;
+  const size_t size = bsm_dtype_size(t->dtype);
+  const size_t bytes = (size_t)bsm_tensor_numel(t) * size;
+  if (!resident || !resident->valid || resident->host_valid ||
+      bytes > t->storage->size / 2 || !bsm_tensor_is_contiguous(t)) {
+    return BSM_OK;
+  }
+  bsm_storage *own = BSM_NEW(arena, bsm_storage);
+  BSM_TRY_ALLOC(own);
+  own->size = bytes;
+  own->data = bsm_arena_alloc(arena, bytes + 1, BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(own->data);
+  const uint8_t *from = (const uint8_t *)resident->memory;
+  if (bytes) {
+    BSM_TRY(bsm_execution_copy(r->execution, own->data, BSM_SPACE_HOST,
+                               from + (size_t)t->offset * size,
+                               BSM_SPACE_DEVICE, bytes));
+  }
+  r->pending = true;
+  t->storage = own;
+  t->offset = 0;
   return BSM_OK;
 }
 

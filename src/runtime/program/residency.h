@@ -63,6 +63,10 @@ BSM_NODISCARD bsm_status bsm_residency_to_device(bsm_residency *r,
 BSM_NODISCARD bsm_status bsm_residency_fetch(bsm_residency *r, bsm_arena *arena,
                                              const bsm_ivalue *values,
                                              size_t n);
+/* Brings a result home that is a small part of its memory on the device, alone:
+ * the tensor gets memory of its own. */
+BSM_NODISCARD bsm_status bsm_residency_detach(bsm_residency *r,
+                                              bsm_arena *arena, bsm_tensor *t);
 /* Called before the host writes to a tensor that was fetched. */
 BSM_NODISCARD bsm_status bsm_residency_write(bsm_residency *r,
                                              const bsm_tensor *t);

@@ -297,7 +297,7 @@ def call(method, x, y, n):
 def stable(result, exact):
     """Whether rounding decides nothing: float64 takes the same way."""
     return exact is not None and result[1] == exact[1] and all(
-        r.shape == e.shape and torch.allclose(r.double(), e, 1e-3, 1e-3)
+        r.shape == e.shape and torch.allclose(r.double(), e.double(), 1e-3, 1e-3)
         for r, e in ((result[0], exact[0]), (result[2], exact[2])))
 
 
