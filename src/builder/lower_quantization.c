@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "aten/tensor.h"
+#include "builder/constants.h"
 #include "builder/fold_dequantize.h"
 #include "builder/passes.h"
 
@@ -71,10 +72,27 @@ static bsm_itensor *number(quantization_lowering *s, bsm_dtype dtype,
   return out_of(bsm_network_add_constant(s->net, (bsm_dims){0}, &w));
 }
 
+/* The number that a constant of one element is, also one that is cast. */
+static bool known_number(const bsm_itensor *t, double *out) {
+  const bsm_layer *layer = t->producer;
+  if (!layer) return false;
+  if (layer->kind == BSM_LAYER_CAST || layer->kind == BSM_LAYER_SHUFFLE) {
+    if (!known_number(layer->inputs.items[0], out)) return false;
+  } else {
+    const bsm_weights *w = bsm_constant_of(t, t->dtype);
+    if (!w || w->count != 1) return false;
+    *out = bsm_constant_number(w, 0);
+  }
+  if (t->dtype == BSM_DTYPE_FLOAT) *out = (double)(float)*out;
+  return t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_DOUBLE;
+}
+
 /* A scale or zero point, reshaped so that it broadcasts along the axis. */
 static bsm_itensor *parameter(quantization_lowering *s, size_t input,
                               int32_t axis) {
   bsm_itensor *t = s->layer->inputs.items[input];
+  double value;
+  if (axis < 0 && known_number(t, &value)) return number(s, t->dtype, value);
   const bsm_dims x = s->layer->inputs.items[0]->dims;
   bsm_dims dims = {0};
   if (axis >= 0) {
@@ -89,6 +107,19 @@ static bsm_itensor *parameter(quantization_lowering *s, size_t input,
   bsm_shuffle_set_reshape_dimensions(shuffle, dims);
   if (t->id < s->tensor_count) s->shaped[t->id] = out_of(shuffle);
   return out_of(shuffle);
+}
+
+/* 1 / scale in the dtype of the scale, then in that of the arithmetic; a number
+ * where it is known, which programs have in them. */
+static bsm_itensor *inverse_of(quantization_lowering *s, bsm_itensor *scale,
+                               bsm_dtype wide) {
+  double value;
+  if (!scale || !known_number(scale, &value)) {
+    return cast(s, unary(s, scale, BSM_UNARY_RECIP), wide);
+  }
+  value = scale->dtype == BSM_DTYPE_FLOAT ? (double)(1.0f / (float)value)
+                                          : 1.0 / value;
+  return number(s, wide, value);
 }
 
 /* ---- the two kinds ---- */
@@ -127,7 +158,7 @@ static bsm_itensor *lower_quantize(quantization_lowering *s) {
   const bool rounds_last = layer->p.quantize.rounds_last;
   bsm_itensor *scale = parameter(s, 1, axis);
   bsm_itensor *zero = layer->inputs.len == 3 ? parameter(s, 2, axis) : NULL;
-  bsm_itensor *inverse = cast(s, unary(s, scale, BSM_UNARY_RECIP), wide);
+  bsm_itensor *inverse = inverse_of(s, scale, wide);
   bsm_itensor *q = binary(s, cast(s, layer->inputs.items[0], wide), inverse,
                           BSM_ELEMENT_WISE_PROD);
   if (!rounds_last) q = unary(s, q, BSM_UNARY_ROUND);

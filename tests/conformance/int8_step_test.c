@@ -343,11 +343,121 @@ static void test_hostile(void **state) {
   }
 }
 
+/* ---- other steps of bytes ---- */
+
+static void compare_bytes(harness *h, uint32_t isa, void *arg) {
+  const uint8_t *want = arg;
+  const bsm_plan_tensor *t = &h->tensors[h->step.outputs[0]];
+  int64_t index[BSM_MAX_RANK] = {0};
+  do {
+    const uint8_t got = ((const uint8_t *)h->outputs[0])[offset_of(t, index)];
+    if (got != *want) fail_msg("isa %u: %d, not %d", isa, got, *want);
+    want++;
+  } while (next_index(t->dims, index));
+}
+
+/* The greatest of windows of 3, channels last. */
+static void test_pooling(void **state) {
+  (void)state;
+  harness_rng rng = {61};
+  const int counts[] = {1, 15, 64, 83, 300};
+  for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    const bsm_dims in = dims_of(4, 2, counts[i], 7, 6);
+    const bsm_dims out = dims_of(4, 2, counts[i], 4, 3);
+    int64_t strides[BSM_MAX_RANK];
+    harness h;
+    harness_init(&h, BSM_STEP_POOLING);
+    h.params.pooling = (bsm_step_pooling){.window = {.spatial = 2,
+                                                     .kernel = {1, 3, 3},
+                                                     .stride = {1, 2, 2},
+                                                     .dilation = {1, 1, 1},
+                                                     .pre_padding = {0, 1, 1},
+                                                     .post_padding = {0, 1, 1}},
+                                          .type = BSM_POOLING_MAX};
+    channels_last(in, 3, strides);
+    const uint8_t *x = add_input(&h, BSM_DTYPE_UINT8, in, strides);
+    fill_bytes(&rng, h.inputs[0], h.data[h.step.inputs[0]].size, false);
+    const bsm_plan_tensor *t = &h.tensors[h.step.inputs[0]];
+    channels_last(out, 1, strides);
+    add_output(&h, BSM_DTYPE_UINT8, out, strides);
+    uint8_t *expected = malloc((size_t)(2 * counts[i] * 4 * 3));
+    assert_non_null(expected);
+    int64_t y[BSM_MAX_RANK] = {0};
+    size_t n = 0;
+    do {
+      uint8_t most = 0;
+      for (int k = 0; k < 9; k++) {
+        const int64_t at[BSM_MAX_RANK] = {y[0], y[1], 2 * y[2] - 1 + k / 3,
+                                          2 * y[3] - 1 + k % 3};
+        if (at[2] < 0 || at[2] >= 7 || at[3] < 0 || at[3] >= 6) continue;
+        const uint8_t v = x[offset_of(t, at)];
+        if (v > most) most = v;
+      }
+      expected[n++] = most;
+    } while (next_index(out, y));
+    harness_run_all(&h, compare_bytes, expected);
+    free(expected);
+    harness_free(&h);
+  }
+}
+
+/* r0 * 1.7 + r1, of bytes as floats, as bytes again: what a cast makes of what
+ * is too large. Inputs and output are contiguous, strided or repeated. */
+static void run_program(int way, bool is_signed, harness_rng *rng) {
+  const bsm_dtype dtype = is_signed ? BSM_DTYPE_INT8 : BSM_DTYPE_UINT8;
+  const bsm_dims dims = dims_of(2, 9, 133);
+  const int64_t apart[2] = {300, 2}, repeated[2] = {0, 1};
+  harness h;
+  harness_init(&h, BSM_STEP_ELEMENT_WISE);
+  bsm_step_element_wise *p = &h.params.element_wise;
+  const bsm_step_ew_instruction program[] = {
+      {BSM_STEP_EW_CAST, 0, 2, 0, 0, 0, BSM_DTYPE_FLOAT},
+      {BSM_STEP_EW_CAST, 0, 3, 1, 0, 0, BSM_DTYPE_FLOAT},
+      {BSM_STEP_EW_CONSTANT, 0, 4, 0, 0, 0, BSM_DTYPE_FLOAT, 0, 1.7},
+      {BSM_STEP_EW_BINARY, BSM_ELEMENT_WISE_PROD, 5, 2, 4, 0, BSM_DTYPE_FLOAT},
+      {BSM_STEP_EW_BINARY, BSM_ELEMENT_WISE_SUM, 6, 5, 3, 0, BSM_DTYPE_FLOAT},
+      {BSM_STEP_EW_CAST, 0, 7, 6, 0, 0, (int32_t)dtype}};
+  p->instruction_count = 6;
+  p->result = 7;
+  memcpy(p->program, program, sizeof(program));
+  const void *a = add_input(&h, dtype, dims, way == 1 ? apart : NULL);
+  const void *b = add_input(&h, dtype, dims, way == 2 ? repeated : NULL);
+  for (int i = 0; i < 2; i++) {
+    fill_bytes(rng, h.inputs[i], h.data[h.step.inputs[i]].size, false);
+  }
+  add_output(&h, dtype, dims, way == 3 ? apart : NULL);
+  uint8_t expected[9 * 133];
+  int64_t at[BSM_MAX_RANK] = {0};
+  size_t n = 0;
+  do {
+    const int64_t i = offset_of(&h.tensors[h.step.inputs[0]], at);
+    const int64_t k = offset_of(&h.tensors[h.step.inputs[1]], at);
+    const float x =
+        is_signed ? ((const int8_t *)a)[i] : ((const uint8_t *)a)[i];
+    const float y =
+        is_signed ? ((const int8_t *)b)[k] : ((const uint8_t *)b)[k];
+    const float scaled = x * (float)1.7;
+    expected[n++] = (uint8_t)(int64_t)(scaled + y);
+  } while (next_index(dims, at));
+  harness_run_all(&h, compare_bytes, expected);
+  harness_free(&h);
+}
+
+static void test_programs(void **state) {
+  (void)state;
+  harness_rng rng = {67};
+  for (int way = 0; way < 4; way++) {
+    run_program(way, false, &rng);
+    run_program(way, true, &rng);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),   cmocka_unit_test(test_rows),
       cmocka_unit_test(test_extremes), cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_hostile),  cmocka_unit_test(test_pooling),
+      cmocka_unit_test(test_programs),
   };
   return suite_run(argc, argv, tests);
 }

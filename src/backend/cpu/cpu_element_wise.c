@@ -6,13 +6,15 @@
  * Inputs that lie in memory as the block does are read in place, scalars and
  * rows that repeat (a factor for each channel) are laid out once for many
  * blocks, others are gathered. The last instruction writes to the output in
- * place where it can. */
+ * place where it can. Bytes that programs make floats of are read as floats,
+ * and floats that become bytes at the end are written as such. */
 #include <string.h>
 
 #include "aten/tensor.h"
 #include "backend/cpu/cpu_affine.h"
 #include "backend/cpu/cpu_scalar_ops.h"
 #include "backend/cpu/cpu_space.h"
+#include "backend/cpu/kernels/int8/int8.h"
 
 #define BLOCK 1024
 #define UNIT_BLOCKS 16
@@ -33,9 +35,12 @@ typedef struct instruction {
 typedef struct element_wise {
   bsm_cpu_impl base;
   const bsm_k_math *math;
+  const bsm_k_int8 *bytes;
   bsm_cpu_space space; /* operand 0: the output */
   uint32_t inputs;
   bsm_dtype dtypes[BSM_EW_MAX_INPUTS];
+  bool widens[BSM_EW_MAX_INPUTS]; /* bytes that are read as floats */
+  bool narrows; /* the last instruction makes bytes of floats */
   bsm_dtype result_dtype, out_dtype;
   int32_t result, count, registers;
   bool last_writes_result;
@@ -83,6 +88,35 @@ static bool is_exact(const bsm_step_ew_instruction *op,
     default:
       return false;
   }
+}
+
+static bool is_byte(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_UINT8 || dtype == BSM_DTYPE_INT8;
+}
+
+/* Whether all that is done with input i is to make floats of its bytes. */
+static bool only_widens(const bsm_step_element_wise *p, int32_t i) {
+  for (int32_t k = 0; k < p->instruction_count; k++) {
+    const bsm_step_ew_instruction *op = &p->program[k];
+    const bool reads_a = op->kind != BSM_STEP_EW_CONSTANT && op->a == i;
+    if (op->dst == i || (reads_b(op) && op->b == i) ||
+        (reads_c(op) && op->c == i) ||
+        (reads_a &&
+         (op->kind != BSM_STEP_EW_CAST || op->dtype != BSM_DTYPE_FLOAT))) {
+      return false;
+    }
+  }
+  return p->result != i;
+}
+
+/* Whether the program ends with a cast of float32 to the bytes of the output.
+ */
+static bool ends_narrow(const element_wise *e, const bsm_dtype *types) {
+  if (e->count == 0) return false;
+  const instruction *last = &e->program[e->count - 1];
+  return last->op.kind == BSM_STEP_EW_CAST && last->op.dst == e->result &&
+         is_byte(e->out_dtype) && (int32_t)e->out_dtype == last->op.dtype &&
+         types[last->op.a] == BSM_DTYPE_FLOAT && last->op.a != last->op.dst;
 }
 
 static void resolve(instruction *in, const bsm_dtype *types) {
@@ -149,7 +183,7 @@ static void choose_blocks(element_wise *e, int threads) {
                 : block * UNIT_BLOCKS;
   e->in_place = e->last_writes_result && rows_touch(e, 0) &&
                 e->result_dtype == e->out_dtype &&
-                bsm_cpu_is_native(e->out_dtype);
+                (e->narrows || bsm_cpu_is_native(e->out_dtype));
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -170,7 +204,10 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   for (uint32_t i = 0; i < e->inputs; i++) {
     tensors[1 + i] = bsm_step_input(p->plan, p->step, i);
     types[i] = e->dtypes[i] = tensors[1 + i]->dtype;
+    e->widens[i] = is_byte(types[i]) && only_widens(params, (int32_t)i);
+    if (e->widens[i]) types[i] = BSM_DTYPE_FLOAT;
   }
+  e->bytes = bsm_k_int8_select(p->isa);
   bsm_cpu_space_init(&e->space, tensors, 1 + (int)e->inputs);
   for (int32_t i = 0; i < e->count; i++) {
     instruction *in = &e->program[i];
@@ -181,6 +218,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
     if (in->op.dst >= e->registers) e->registers = in->op.dst + 1;
   }
   hoist_constants(e);
+  e->narrows = ends_narrow(e, types);
   e->result_dtype = types[e->result];
   e->last_writes_result = e->count > 0 &&
                           e->program[e->count - 1].op.dst == e->result &&
@@ -305,7 +343,11 @@ static void execute(machine *m, int64_t n, void *direct) {
     if (in->hoisted) continue;
     const int32_t dst = in->op.dst;
     if (direct && i == e->count - 1) {
-      compute(m, in, direct, n);
+      if (e->narrows) {
+        e->bytes->narrow(m->value[in->op.a], n, direct);
+      } else {
+        compute(m, in, direct, n);
+      }
       m->value[dst] = direct;
       return;
     }
@@ -322,10 +364,31 @@ static void execute(machine *m, int64_t n, void *direct) {
   }
 }
 
+/* n bytes, `stride` apart, as floats. */
+static void widen_row(const element_wise *e, bsm_dtype dtype, const char *at,
+                      int64_t stride, int64_t n, float *to) {
+  const uint8_t *x = (const uint8_t *)at;
+  const bool is_signed = dtype == BSM_DTYPE_INT8;
+  if (stride != 1) {
+    for (int64_t i = 0; i < n; i++) {
+      const uint8_t v = x[i * stride];
+      to[i] = is_signed ? (float)(int8_t)v : (float)v;
+    }
+  } else if (is_signed) {
+    e->bytes->widen_signed((const int8_t *)x, n, to);
+  } else {
+    e->bytes->widen(x, n, to);
+  }
+}
+
 /* n elements of input i from a row at `at`, into its buffer at `done`. */
 static void gather_row(machine *m, uint32_t i, const char *at, int64_t stride,
                        int64_t done, int64_t n) {
   const bsm_dtype d = m->e->dtypes[i];
+  if (m->e->widens[i]) {
+    widen_row(m->e, d, at, stride, n, (float *)(void *)m->own[i] + done);
+    return;
+  }
   char *to = (char *)m->own[i] +
              (size_t)done * bsm_cpu_class_size(bsm_cpu_class_of(d));
   bsm_cpu_load(d, at, stride, n, to);
@@ -359,7 +422,8 @@ static void bring_row(machine *m, const bsm_cpu_cursor *c, int64_t n) {
 /* Fills n elements of the buffer of input i with the row at `at`. */
 static void repeat_row(machine *m, uint32_t i, const char *at, int64_t stride,
                        int64_t row, int64_t n) {
-  const bsm_cpu_class c = bsm_cpu_class_of(m->e->dtypes[i]);
+  const bsm_cpu_class c =
+      m->e->widens[i] ? BSM_CPU_F32 : bsm_cpu_class_of(m->e->dtypes[i]);
   char *to = (char *)m->own[i];
   if (m->filled[i] == at && m->filled_count[i] >= n) return;
   gather_row(m, i, at, stride, 0, row);

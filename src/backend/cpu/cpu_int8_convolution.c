@@ -249,6 +249,27 @@ static void point(const convolution *c, const uint8_t *x, int64_t row,
   }
 }
 
+/* memcpy of a few bytes: lines of windows of few maps. */
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, size_t n) {
+  if (n >= 16 && n <= 32) {
+    uint8_t head[16], tail[16];
+    memcpy(head, from, 16);
+    memcpy(tail, from + n - 16, 16);
+    memcpy(to, head, 16);
+    memcpy(to + n - 16, tail, 16);
+  } else if (n >= 8 && n < 16) {
+    uint64_t head, tail;
+    memcpy(&head, from, 8);
+    memcpy(&tail, from + n - 8, 8);
+    memcpy(to, &head, 8);
+    memcpy(to + n - 8, &tail, 8);
+  } else if (n < 8) {
+    for (size_t i = 0; i < n; i++) to[i] = from[i];
+  } else {
+    memcpy(to, from, n);
+  }
+}
+
 /* Copies the windows of rows, and points to them. */
 static void copy(const convolution *c, const uint8_t *x, int64_t row,
                  int64_t rows, uint8_t *to, const uint8_t **a) {
@@ -263,7 +284,7 @@ static void copy(const convolution *c, const uint8_t *x, int64_t row,
       const uint8_t *from = inside || tap_is_inside(c, first, t)
                                 ? x + (offset + c->tap_offset[t])
                                 : c->padding;
-      memcpy(to + t * c->ci, from, (size_t)(step * c->ci));
+      copy_bytes(to + t * c->ci, from, (size_t)(step * c->ci));
     }
     memset(to + size, 0, (size_t)(c->depth - size));
     a[i] = to;

@@ -4,12 +4,14 @@
  * Paths: `channels`, channels-last floats, in runs of outputs whose windows
  * have the same size; `lines`, floats whose lines are contiguous, which are
  * joined over the window's height before they are over its width; `planes`,
- * floats with any strides, or adaptive; `any`, other dtypes, in double. Units
- * are lines of the output. */
+ * floats with any strides, or adaptive; `bytes`, the greatest of channels-last
+ * uint8; `any`, other dtypes, in double. Units are lines of the output. */
 #include <math.h>
+#include <string.h>
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_window.h"
+#include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/pooling/pooling_f32.h"
 
 #define CHANNEL_BLOCK 256
@@ -19,10 +21,11 @@
 typedef struct pooling {
   bsm_cpu_impl base;
   bsm_step_pooling p;
-  bool channels_last, lines, floats;
+  bool channels_last, lines, floats, bytes;
   bsm_dtype from, to;
   bsm_image x, y;
   const bsm_k_pooling *kernels;
+  const bsm_k_int8 *byte_kernels;
   int64_t channel_block, channel_blocks;
   /* Outputs of a line whose windows touch no padding. */
   int64_t inside_first, inside_end;
@@ -51,6 +54,10 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   k->y = bsm_image_of(y, k->p.window.spatial);
   k->kernels = bsm_k_pooling_select(p->isa);
   k->floats = k->from == BSM_DTYPE_FLOAT && k->to == BSM_DTYPE_FLOAT;
+  k->byte_kernels = bsm_k_int8_select(p->isa);
+  k->bytes = k->from == BSM_DTYPE_UINT8 && k->to == BSM_DTYPE_UINT8 &&
+             k->p.type == BSM_POOLING_MAX && k->x.c_stride == 1 &&
+             k->y.c_stride == 1;
   k->channels_last =
       k->floats && ((k->x.c_stride == 1 && k->y.c_stride == 1) || k->x.c == 1);
   k->lines = k->floats && !k->channels_last && !k->p.adaptive &&
@@ -59,6 +66,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   k->base.description = k->channels_last ? k->kernels->name
                         : k->lines       ? "lines"
                         : k->floats      ? "planes"
+                        : k->bytes       ? "bytes"
                                          : "strided";
   find_inside(k);
   const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(k->x.c, CHANNEL_BLOCK));
@@ -305,6 +313,23 @@ static void strided_pixel(const work *w, int64_t x, int64_t y, const extent *e,
   }
 }
 
+/* One output of n channels, channels last; without taps the least byte. */
+static void bytes_pixel(const pooling *k, const uint8_t *x, uint8_t *y,
+                        const extent *e, int64_t n) {
+  memset(y, 0, (size_t)n);
+  for (int64_t a = 0; a < e[0].count; a++) {
+    for (int64_t b = 0; b < e[1].count; b++) {
+      for (int64_t c = 0; c < e[2].count; c++) {
+        k->byte_kernels->greatest(
+            x + (e[0].first + a * e[0].step) * k->x.stride[0] +
+                (e[1].first + b * e[1].step) * k->x.stride[1] +
+                (e[2].first + c * e[2].step) * k->x.stride[2],
+            n, y);
+      }
+    }
+  }
+}
+
 /* A line of outputs of one block of channels. */
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
@@ -332,7 +357,12 @@ static void unit(void *arg, int64_t index, int slot) {
   }
   for (int64_t i = 0; i < k->y.size[2]; i++) {
     e[2] = extent_of(k, 2, i);
-    strided_pixel(w, x, y + i * k->y.stride[2], e, n);
+    const int64_t at = y + i * k->y.stride[2];
+    if (k->bytes) {
+      bytes_pixel(k, (const uint8_t *)w->x + x, (uint8_t *)w->y + at, e, n);
+    } else {
+      strided_pixel(w, x, at, e, n);
+    }
   }
 }
 

@@ -82,6 +82,12 @@ typedef struct bsm_k_int8 {
   /* y[i] = x[i] on the grid, for i < n. */
   void (*quantize)(const float *x, int64_t n, const bsm_k_int8_grid *grid,
                    uint8_t *y);
+  /* y[i] = max(y[i], x[i]) for i < n. */
+  void (*greatest)(const uint8_t *x, int64_t n, uint8_t *y);
+  /* y[i] = x[i] as a float; the low byte of x[i] without its fraction. */
+  void (*widen)(const uint8_t *x, int64_t n, float *y);
+  void (*widen_signed)(const int8_t *x, int64_t n, float *y);
+  void (*narrow)(const float *x, int64_t n, uint8_t *y);
 } bsm_k_int8;
 
 BSM_K_FAMILY(int8)

@@ -41,4 +41,8 @@ const bsm_k_int8 bsm_k_int8_avx2 = {.product = &bsm_k_int8_product_avx2,
                                     .vnni_isa = BSM_K_ISA_AVX_VNNI,
                                     .depthwise = depthwise,
                                     .finish = finish,
-                                    .quantize = quantize};
+                                    .quantize = quantize,
+                                    .greatest = greatest,
+                                    .widen = widen,
+                                    .widen_signed = widen_signed,
+                                    .narrow = narrow};

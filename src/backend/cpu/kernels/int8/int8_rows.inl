@@ -32,6 +32,53 @@ static void quantize(const float *x, int64_t n, const bsm_k_int8_grid *grid,
   if (i < n) store_some(y + i, on_grid(vf_load_n(x + i, n - i), grid), n - i);
 }
 
+/* As many bytes as a vector of floats has. */
+typedef uint8_t byte_vector __attribute__((
+    vector_size(VF_W < 4 ? 16 : VF_W * 4), aligned(1), may_alias));
+
+static void greatest(const uint8_t *x, int64_t n, uint8_t *y) {
+  const int64_t width = (int64_t)sizeof(byte_vector);
+  int64_t i = 0;
+  for (; i + width <= n; i += width) {
+    const byte_vector a = *(const byte_vector *)(x + i);
+    const byte_vector b = *(const byte_vector *)(y + i);
+    const byte_vector larger = (byte_vector)(a > b);
+    *(byte_vector *)(y + i) = (a & larger) | (b & ~larger);
+  }
+  for (; i < n; i++) {
+    if (x[i] > y[i]) y[i] = x[i];
+  }
+}
+
+static void widen(const uint8_t *x, int64_t n, float *y) {
+  int64_t i = 0;
+  for (; i + VF_W <= n; i += VF_W) {
+    vf_store(y + i, vi_to_float(vi_load_bytes(x + i)));
+  }
+  if (i < n) vf_store_n(y + i, vi_to_float(load_some(x + i, n - i)), n - i);
+}
+
+static void widen_signed(const int8_t *x, int64_t n, float *y) {
+  int64_t i = 0;
+  for (; i + VF_W <= n; i += VF_W) {
+    vf_store(y + i, vi_to_float(vi_load_signed(x + i)));
+  }
+  for (; i < n; i++) y[i] = x[i];
+}
+
+/* Floats beyond int32 are multiples of 256, or become the least int32. */
+VF_INLINE vi low_byte(vf v) {
+  return vi_and(vf_to_int(vf_trunc(v)), vi_set(0xff));
+}
+
+static void narrow(const float *x, int64_t n, uint8_t *y) {
+  int64_t i = 0;
+  for (; i + VF_W <= n; i += VF_W) {
+    vi_store_bytes(y + i, low_byte(vf_load(x + i)));
+  }
+  if (i < n) store_some(y + i, low_byte(vf_load_n(x + i, n - i)), n - i);
+}
+
 VF_INLINE vf residual_at(const bsm_k_int8_finish *t, int64_t row, int64_t c) {
   const int64_t n = t->n - c, at = t->column + c;
   if (t->residual) {

@@ -55,4 +55,8 @@ const bsm_k_int8 bsm_k_int8_scalar = {.product = &bsm_k_int8_product_scalar,
                                       .vnni_isa = 0,
                                       .depthwise = depthwise,
                                       .finish = finish,
-                                      .quantize = quantize};
+                                      .quantize = quantize,
+                                      .greatest = greatest,
+                                      .widen = widen,
+                                      .widen_signed = widen_signed,
+                                      .narrow = narrow};
