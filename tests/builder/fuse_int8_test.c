@@ -260,6 +260,50 @@ static void test_matrices(void **state) {
   }
 }
 
+static bsm_itensor *max_pool(bsm_itensor *x) {
+  return out_of(bsm_network_add_pooling_nd(net, x, BSM_POOLING_MAX,
+                                           (bsm_dims){2, {2, 2}}));
+}
+
+/* A quantizer comes to the product through what only chooses and moves. */
+static void test_moves(void **state) {
+  (void)state;
+  bsm_itensor *x = both(image("x"), SCALE, 3, BSM_DTYPE_UINT8);
+  bsm_layer *turned = bsm_network_add_shuffle(net, max_pool(relu(convolve(x))));
+  bsm_shuffle_set_first_transpose(turned, (bsm_dims){4, {0, 2, 3, 1}});
+  run(both(out_of(turned), 0.5f, 0, BSM_DTYPE_UINT8));
+  assert_int_equal(only_int8()->outputs.items[0]->dtype, BSM_DTYPE_UINT8);
+  const bsm_layer *pool = find(BSM_LAYER_POOLING, 0);
+  assert_int_equal(pool->outputs.items[0]->dtype, BSM_DTYPE_UINT8);
+}
+
+/* It goes to every part of a concatenation, and vanishes where a part is
+ * quantized so already. */
+static void test_moves_to_parts(void **state) {
+  (void)state;
+  bsm_itensor *x = both(image("x"), SCALE, 3, BSM_DTYPE_UINT8);
+  bsm_itensor *parts[] = {max_pool(x), max_pool(relu(convolve(x)))};
+  bsm_itensor *joined = out_of(bsm_network_add_concatenation(net, parts, 2, 1));
+  run(both(joined, SCALE, 3, BSM_DTYPE_UINT8));
+  const bsm_layer *layer = only_int8();
+  const bsm_layer *cat = find(BSM_LAYER_CONCATENATION, 0);
+  assert_int_equal(layer->outputs.items[0]->dtype, BSM_DTYPE_UINT8);
+  assert_int_equal(cat->outputs.items[0]->dtype, BSM_DTYPE_UINT8);
+  const bsm_layer *pool = cat->inputs.items[0]->producer;
+  assert_int_equal(pool->kind, BSM_LAYER_POOLING);
+  assert_ptr_equal(pool->inputs.items[0], layer->inputs.items[0]);
+}
+
+/* Others read what is between: it stays. */
+static void test_shared_numbers_stay(void **state) {
+  (void)state;
+  bsm_itensor *pooled =
+      max_pool(convolve(both(image("x"), SCALE, 3, BSM_DTYPE_UINT8)));
+  assert_null(bsm_network_mark_output(net, pooled, "pooled"));
+  run(both(pooled, 0.5f, 0, BSM_DTYPE_UINT8));
+  assert_int_equal(only_int8()->outputs.items[0]->dtype, BSM_DTYPE_FLOAT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -267,7 +311,8 @@ int main(void) {
       TEST(test_convolution),        TEST(test_float_output),
       TEST(test_residual),           TEST(test_shared_quantizer),
       TEST(test_other_kernels_stay), TEST(test_wide_grids_stay),
-      TEST(test_matrices),
+      TEST(test_matrices),           TEST(test_moves),
+      TEST(test_moves_to_parts),     TEST(test_shared_numbers_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

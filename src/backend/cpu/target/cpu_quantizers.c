@@ -141,16 +141,38 @@ static bsm_status order(unification *u) {
   return BSM_OK;
 }
 
+/* Starts a pass; *found: there is anything to do. */
+static bsm_status begin(unification *u, bool *found) {
+  *found = false;
+  for (size_t i = 0; i < u->count && !*found; i++) {
+    *found = u->net->layers.items[i]->kind == BSM_LAYER_QUANTIZE;
+  }
+  return *found ? bsm_uses_compute(u->net, u->scratch, &u->uses) : BSM_OK;
+}
+
+/* The second half again, for what move_quantizers has brought together. */
+bsm_status bsm_cpu_skip_quantizers(const bsm_target *target, bsm_network *net,
+                                   bsm_arena *scratch) {
+  unification u = {.net = net, .scratch = scratch, .count = net->layers.len};
+  bool found;
+  (void)target;
+  BSM_TRY(begin(&u, &found));
+  for (size_t i = 0; found && i < u.count; i++) {
+    bsm_layer *layer = net->layers.items[i];
+    if (layer->kind != BSM_LAYER_QUANTIZE || layer->removed) continue;
+    BSM_TRY(merge(&u, layer));
+    BSM_TRY(skip(&u, layer));
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_cpu_unify_quantizers(const bsm_target *target, bsm_network *net,
                                     bsm_arena *scratch) {
   unification u = {.net = net, .scratch = scratch, .count = net->layers.len};
-  bool found = false;
+  bool found;
   (void)target;
-  for (size_t i = 0; i < u.count && !found; i++) {
-    found = net->layers.items[i]->kind == BSM_LAYER_QUANTIZE;
-  }
+  BSM_TRY(begin(&u, &found));
   if (!found) return BSM_OK;
-  BSM_TRY(bsm_uses_compute(net, scratch, &u.uses));
   for (size_t i = 0; i < u.count; i++) {
     bsm_layer *layer = net->layers.items[i];
     if (layer->kind != BSM_LAYER_QUANTIZE || layer->removed) continue;
