@@ -20,7 +20,7 @@
 #include "bessemer/bessemer.h"
 #include "tools/npy.h"
 
-enum { MAX_ARRAYS = 8 };
+enum { MAX_ARRAYS = 64 };
 
 static void check(bsm_status status, const char *what) {
   if (!status) return;
@@ -185,17 +185,18 @@ static void test_ranging(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      MODEL("residual_script"),   MODEL("residual_trace"),
-      MODEL("residual_fbgemm"),   MODEL("residual_qnnpack"),
-      MODEL("residual_onednn"),   MODEL("mobile_script"),
-      MODEL("mobile_trace"),      MODEL("layers_trace"),
-      MODEL("fx_script"),         MODEL("fx_trace"),
-      MODEL("qat_fake"),          MODEL("qat_converted"),
-      MODEL("dynamic_script"),    MODEL("dynamic_trace"),
-      MODEL("dynamic_half"),      MODEL("cells"),
-      MODEL("words_8bit"),        MODEL("words_4bit"),
-      RANGING("residual_script"), RANGING("mobile_trace"),
-      RANGING("fx_script"),       RANGING("cells"),
+      MODEL("residual_script"), MODEL("residual_trace"),
+      MODEL("residual_fbgemm"), MODEL("residual_qnnpack"),
+      MODEL("residual_onednn"), MODEL("mobile_script"),
+      MODEL("mobile_trace"),    MODEL("layers_trace"),
+      MODEL("operators_trace"), MODEL("fx_script"),
+      MODEL("fx_trace"),        MODEL("qat_fake"),
+      MODEL("qat_converted"),   MODEL("dynamic_script"),
+      MODEL("dynamic_trace"),   MODEL("dynamic_half"),
+      MODEL("cells"),           MODEL("words_8bit"),
+      MODEL("words_4bit"),      RANGING("residual_script"),
+      RANGING("mobile_trace"),  RANGING("fx_script"),
+      RANGING("cells"),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,8 +25,23 @@ static bsm_status run_same(const bsm_q_call *c) {
   return run_as(c, c->name, c->n);
 }
 
-/* Ops that average: in steps of the grid, so that what lies in the middle of
- * two is rounded to the even one. */
+/* Whether zeros are zeros: where they are around the tensor and take part in an
+ * average; resizing, and pooling in three dimensions, round the numbers so. */
+static bool keeps_zero(const bsm_q_call *c) {
+  const bsm_ivalue *padding = &c->args[3]; /* self, kernel_size, stride */
+  if (strncmp(c->name, "aten::upsample", 14) == 0 ||
+      strcmp(c->name, "aten::avg_pool3d") == 0) {
+    return true;
+  }
+  if (strncmp(c->name, "aten::avg_pool", 14) != 0) return false;
+  for (size_t i = 0; i < padding->u.list->len; i++) {
+    if (bsm_q_int(&padding->u.list->items[i])) return true;
+  }
+  return false;
+}
+
+/* Ops that average: of the integers themselves, so that what lies in the middle
+ * of two goes to the even one, as in PyTorch's kernels for many channels. */
 static bsm_status run_average(const bsm_q_call *c) {
   bsm_q_grid grid, steps;
   bsm_ivalue integers, x;
@@ -39,6 +54,7 @@ static bsm_status run_average(const bsm_q_call *c) {
   }
   steps = grid;
   steps.q.scale = 1;
+  if (!keeps_zero(c)) steps.q.zero_point = 0;
   memcpy(args, c->args, c->n * sizeof(*args));
   BSM_TRY(c->b->join(c->b, &integers, &steps, &x));
   BSM_TRY(bsm_q_float(c, &x, &args[0]));

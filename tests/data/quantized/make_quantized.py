@@ -150,6 +150,40 @@ class Words(nn.Module):
         return self.words(i), self.bag(i, offsets)
 
 
+class Operators(nn.Module):
+    """Operators on quantized tensors that have no module."""
+
+    def forward(self, x):  # (2, 4, 6, 6)
+        q = torch.quantize_per_tensor(x, 0.03, 60, torch.quint8)
+        s = torch.quantize_per_tensor(x, 0.03, -5, torch.qint8)
+        written = q.clone()
+        written[:, 1].relu_()
+        whole = F.hardtanh_(F.relu_(s.clone()), -0.2, 0.9)
+        parts = torch.split(q, 2, 1)
+        first, second = torch.chunk(s, 2, -1)
+        values, places = torch.topk(q.flatten(1), 3)
+        per_channel = torch.quantize_per_channel(
+            x, torch.tensor([0.02, 0.03, 0.04, 0.05]), torch.tensor([0, 1, 2, 3]), 1, torch.qint8)
+        results = [
+            written, whole, torch.clamp(q, -0.4, 0.7), torch.tanh(s), torch.sigmoid(s), F.gelu(q),
+            F.leaky_relu(q, 0.2), F.threshold(q, 0.1, 0.05), F.relu6(s), F.hardsigmoid(q),
+            F.max_pool1d(q.flatten(1, 2), 3, 2), F.max_pool2d(s, 3, 2, 1), F.max_pool3d(q.unsqueeze(1), 2),
+            F.avg_pool2d(q, 2, ceil_mode=True), F.avg_pool3d(s.unsqueeze(2), [1, 2, 2]), F.adaptive_avg_pool2d(s, 4),
+            F.interpolate(q, size=[9, 11]), F.interpolate(s, scale_factor=1.5, mode="bilinear"),
+            F.pad(q, [1, 2, 0, 1], value=0.5), F.pad(s, [1, 2, 2, 1], mode="reflect"),
+            q.mean([1, 3]), s.mean(), q.permute(0, 2, 3, 1)[..., 1:3], s.transpose(1, 2).reshape(2, -1),
+            parts[0], torch.cat([parts[1], parts[0], q], 1), torch.stack([first, second], 1), q.unbind(1)[2],
+            torch.flip(q, [1, 3]), torch.index_select(s, 2, torch.tensor([4, 0])), F.pixel_shuffle(q, 2),
+            q.unsqueeze(0).expand(2, 2, 4, 6, 6), q[:, ::2, 1:, -1], q.max(1)[0], s.min(), values,
+            torch.sort(s, -1)[0], torch.ops.quantized.add(q, q, 0.05, 50), torch.ops.quantized.mul_relu(s, s, 0.02, -60),
+            torch.ops.quantized.add_scalar(q, 0.4), torch.ops.quantized.mul_scalar(s, -2.0),
+            torch.ops.quantized.softmax(s, 1, 1 / 256, -128), torch.ops.quantized.cat([q, q], 2, 0.05, 40), per_channel,
+            torch._make_per_tensor_quantized_tensor(q.int_repr(), 0.5, 3)]
+        plain = [q.int_repr().float() - q.q_zero_point(), torch.lt(q, s).float(), torch.eq(s, 0.0).float(),
+                 places.float(), x * q.q_scale(), s.int_repr().flatten(1).float() * float(s.is_quantized)]
+        return tuple([r.dequantize() for r in results] + plain)
+
+
 def images():
     return (torch.randn(2, 3, 10, 12),)
 
@@ -244,6 +278,7 @@ def models():
     yield "mobile_script", lambda: eager(Mobile, images), images, torch.jit.script
     yield "mobile_trace", lambda: eager(Mobile, images), images, "trace"
     yield "layers_trace", lambda: eager(Layers, rows), rows, "trace"
+    yield "operators_trace", Operators, lambda: (torch.randn(2, 4, 6, 6),), "trace"
     yield "fx_script", lambda: fx(images), images, torch.jit.script
     yield "fx_trace", lambda: fx(images), images, "trace"
     yield "qat_fake", lambda: qat(images, False), images, "trace"
