@@ -2,12 +2,16 @@
 """Models that PyTorch has quantized, as tests/compiler/quantized_models_test.c runs them.
 
 Writes beside this script NAME.ts and NAME.npz, for each model: in_0.., out_0.. by PyTorch's CPU (engine x86), and step_0..,
-the scale of the grid that an output lies on (0 for outputs that lie on none). Names as arguments make only those.
+the scale of the grid that an output lies on (0 for outputs that lie on none). Names as arguments make only those; the name
+"seeds" makes fuzz/corpus/module/packed_*, archives of packed parameters as fuzz/module_fuzz.c takes them.
 Needs torch 2.6 or later, numpy; the tests need neither. Weights are random, the models are small.
 """
+import io
 import os
+import struct
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import torch
@@ -299,7 +303,53 @@ def rows():
     return (torch.randn(2, 4, 8),)
 
 
+class Packed(nn.Module):
+    def __init__(self, linear: bool):
+        super().__init__()
+        if linear:
+            w = torch.quantize_per_tensor(torch.randn(2, 3), 0.1, 0, torch.qint8)
+            self.p = torch.ops.quantized.linear_prepack(w, None)
+        else:
+            w = torch.quantize_per_tensor(torch.randn(2, 1, 2, 2), 0.1, 0, torch.qint8)
+            self.p = torch.ops.quantized.conv2d_prepack(w, None, [1, 1], [0, 0], [1, 1], 1)
+
+
+class PackedLinear(Packed):
+    def forward(self, x):
+        q = torch.quantize_per_tensor(x, 0.1, 3, torch.quint8)
+        return torch.ops.quantized.linear(q, self.p, 0.2, 4).dequantize()
+
+
+class PackedConvolution(Packed):
+    def forward(self, x):
+        q = torch.quantize_per_tensor(x, 0.1, 3, torch.quint8)
+        return torch.ops.quantized.conv2d_relu(q, self.p, 0.2, 4).dequantize()
+
+
+def write_seeds():
+    """Each member as its place in the list of names there, its length in two bytes, and its bytes."""
+    names = ["data.pkl", "constants.pkl", "code/__torch__.py", None, None, "data/0", "data/1", None, "version"]
+    torch.backends.quantized.engine = "x86"
+    for name, module in (("packed_linear", PackedLinear(True)), ("packed_convolution", PackedConvolution(False))):
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.script(module), file)
+        seed = b""
+        with zipfile.ZipFile(file) as archive:
+            for member in sorted(archive.namelist()):
+                inner = member.split("/", 1)[1]
+                if inner in names:
+                    data = archive.read(member)
+                    seed += bytes([names.index(inner)]) + struct.pack("<H", len(data)) + data
+        folder = os.path.join(HERE, "..", "..", "..", "fuzz", "corpus", "module")
+        with open(os.path.join(folder, name), "wb") as out:
+            out.write(seed)
+        print(name, len(seed))
+
+
 def main():
+    if "seeds" in sys.argv[1:]:
+        torch.manual_seed(1)
+        write_seeds()
     for name, make, inputs, how in models():
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
