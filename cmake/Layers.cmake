@@ -11,7 +11,7 @@
 set(BSM_RUNTIME_LAYERS base aten plugin engine trust backend_cpu runtime)
 set(BSM_PLANNING_LAYERS ir network conversion builder targets planner)
 set(BSM_COMPILER_LAYERS signing quantized torchscript exported lowering partitioning
-    quantization compiler)
+    quantization onnx compiler)
 set(BSM_LAYERS
     base
     aten
@@ -48,6 +48,7 @@ set(BSM_NEEDS_builder base aten plugin engine network)
 set(BSM_NEEDS_targets ${BSM_NEEDS_builder} backend_cpu builder)
 set(BSM_NEEDS_planner ${BSM_NEEDS_targets} ir conversion targets)
 set(BSM_NEEDS_quantization ${BSM_NEEDS_builder} builder)
+set(BSM_NEEDS_onnx base aten plugin network)
 set(BSM_NEEDS_compiler ${BSM_LAYERS})
 
 set(BSM_X86 FALSE)

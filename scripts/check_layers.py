@@ -24,7 +24,7 @@ RUNTIME = {
 PLANNING = {"ir", "network", "conversion", "builder", "targets", "planner"}
 COMPILER = {
     "signing", "quantized", "torchscript", "exported", "lowering",
-    "partitioning", "quantization", "compiler"
+    "partitioning", "quantization", "onnx", "compiler"
 }
 ALLOWED = {
     "base": {"base"},
@@ -69,6 +69,8 @@ ALLOWED = {
         "base", "aten", "plugin", "engine", "backend", "network", "builder",
         "targets"
     },
+    # Networks as graphs of ONNX.
+    "onnx": {"base", "aten", "plugin", "network", "onnx"},
     "compiler": RUNTIME | PLANNING | COMPILER,
 }
 # Of the backends, other layers know the interfaces alone.
@@ -99,7 +101,7 @@ ACYCLIC = ["src/lowering/specialize"]
 # engine shares the enumerations of network.h (layer kinds and parameters).
 COMPILER_HEADERS = {
     "bessemer/bessemer.h", "bessemer/calibration.h", "bessemer/compiler.h",
-    "bessemer/conversion.h", "bessemer/signature.h"
+    "bessemer/conversion.h", "bessemer/onnx.h", "bessemer/signature.h"
 }
 
 KERNELS = "backend/cpu/kernels/"

@@ -9,6 +9,7 @@
 #include "bessemer/conversion.h"
 #include "bessemer/engine.h"
 #include "bessemer/network.h"
+#include "bessemer/onnx.h"
 #include "bessemer/plugin.h"
 #include "bessemer/signature.h"
 #include "bessemer/version.h"
