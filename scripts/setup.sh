@@ -37,6 +37,7 @@ for kind in "$@"; do
       ;;
     test)
       need_header cmocka.h libcmocka-dev
+      need_header pb_encode.h libnanopb-dev # bessemer export
       ;;
     models) # Debian's own, whichever python3 comes first on the path
       for module in numpy torch torchvision; do

@@ -410,6 +410,7 @@ int bsm_cmd_compile(int argc, char **argv);
 int bsm_cmd_run(int argc, char **argv);
 int bsm_cmd_bench(int argc, char **argv);
 int bsm_cmd_diff(int argc, char **argv);
+int bsm_cmd_export(int argc, char **argv);
 int bsm_cmd_inspect(int argc, char **argv);
 int bsm_cmd_ops(int argc, char **argv);
 int bsm_cmd_targets(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct {
     {"diff", bsm_cmd_diff, "tell where two computations of a model depart"},
     {"inspect", bsm_cmd_inspect, "show what is in a model or an engine"},
     {"view", bsm_cmd_view, "write a page that shows a model or an engine"},
+    {"export", bsm_cmd_export, "write a model as ONNX"},
     {"ops", bsm_cmd_ops, "list the operators that convert, or a model's"},
     {"targets", bsm_cmd_targets, "tell what this machine is as a target"},
     {"link-list", bsm_cmd_link_list,
