@@ -15,6 +15,15 @@ static bsm_status convert_to(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, x);
 }
 
+/* _cast_Float and its like; `variant` is the dtype. */
+static bsm_status convert_cast_to(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                  const bsm_args *args) {
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_cast(ctx, bsm_arg_itensor_or_freeze(ctx, args, 0),
+                    (bsm_dtype)bsm_args_variant(args)));
+}
+
 /* to.other and type_as: the dtype of another tensor. */
 static bsm_status convert_to_other(bsm_conversion_ctx *ctx,
                                    const bsm_node *node, const bsm_args *args) {
@@ -119,7 +128,21 @@ static bsm_status convert_copy(bsm_conversion_ctx *ctx, const bsm_node *node,
         convert_new, variant                                      \
   }
 
+#define CAST(name, dtype)                                                   \
+  {                                                                         \
+    "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor", \
+        convert_cast_to, BSM_DTYPE_##dtype                                  \
+  }
+
 static const bsm_conversion_pattern patterns[] = {
+    CAST("Byte", UINT8),
+    CAST("Char", INT8),
+    CAST("Short", INT16),
+    CAST("Int", INT32),
+    CAST("Long", INT64),
+    CAST("Half", HALF),
+    CAST("Float", FLOAT),
+    CAST("Double", DOUBLE),
     {"aten::to.dtype(Tensor(a) self, ScalarType dtype, bool "
      "non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
      "-> Tensor(a)",

@@ -173,6 +173,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", convert_cat,
      0},
     {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", convert_stack, 0},
+    {"aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", convert_stack, 0},
     {"aten::hstack(Tensor[] tensors) -> Tensor", convert_stack_form, STACK_H},
     {"aten::vstack(Tensor[] tensors) -> Tensor", convert_stack_form, STACK_V},
     {"aten::row_stack(Tensor[] tensors) -> Tensor", convert_stack_form,

@@ -349,6 +349,12 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::div.Tensor_mode(Tensor self, Tensor other, *, str? "
      "rounding_mode) -> Tensor",
      convert_div_mode, 0},
+    {"aten::divide.Tensor_mode(Tensor self, Tensor other, *, str? "
+     "rounding_mode) -> Tensor",
+     convert_div_mode, 0},
+    {"aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? "
+     "rounding_mode) -> Tensor",
+     convert_div_mode, 0},
     {"aten::div.Scalar_mode(Tensor self, Scalar other, *, str? "
      "rounding_mode) -> Tensor",
      convert_div_mode, 0},

@@ -157,5 +157,6 @@ static const bsm_conversion_pattern patterns[] = {
     ADD("baddbmm", "batch1", "batch2", 0),
     ADD("addbmm", "batch1", "batch2", 1),
     {"aten::outer(Tensor self, Tensor vec2) -> Tensor", convert_outer, 0},
+    {"aten::ger(Tensor self, Tensor vec2) -> Tensor", convert_outer, 0},
 };
 BSM_CONVERTER_TABLE(linear, patterns);

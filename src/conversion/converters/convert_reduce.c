@@ -273,6 +273,18 @@ static bsm_status convert_sort(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 1, indices);
 }
 
+static bsm_status convert_msort(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, 0);
+  bsm_itensor *values, *indices;
+  if (!x) return bsm_ctx_take_error(ctx);
+  const int64_t size = bsm_rank(x) ? x->dims.d[0] : 1;
+  if (!top_k(ctx, x, false, size, 0, &values, &indices)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  return bsm_emit_output(ctx, node, 0, values);
+}
+
 /* The last of the k smallest. */
 static bsm_status convert_kthvalue(bsm_conversion_ctx *ctx,
                                    const bsm_node *node, const bsm_args *args) {
@@ -670,6 +682,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool "
      "sorted=True) -> (Tensor values, Tensor indices)",
      convert_topk, 0},
+    {"aten::msort(Tensor self) -> Tensor", convert_msort, 0},
     {"aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor "
      "values, Tensor indices)",
      convert_sort, 1},

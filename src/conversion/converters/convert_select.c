@@ -418,6 +418,11 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? "
      "end=None, int step=1) -> Tensor(a)",
      convert_slice, 0},
+    {"aten::select_copy.int(Tensor self, int dim, int index) -> Tensor",
+     convert_select, 0},
+    {"aten::slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? "
+     "end=None, int step=1) -> Tensor",
+     convert_slice, 0},
     {"aten::narrow(Tensor(a) self, int dim, int start, int length) -> "
      "Tensor(a)",
      convert_narrow, 0},

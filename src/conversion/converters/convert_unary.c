@@ -93,7 +93,7 @@ static bsm_status convert_bitwise_not(bsm_conversion_ctx *ctx,
 }
 
 /* isnan, isinf, isfinite; `variant` says which. */
-enum { TEST_NAN, TEST_INF, TEST_FINITE };
+enum { TEST_NAN, TEST_INF, TEST_FINITE, TEST_POSITIVE, TEST_NEGATIVE };
 
 static bsm_status convert_test(bsm_conversion_ctx *ctx, const bsm_node *node,
                                const bsm_args *args) {
@@ -111,6 +111,12 @@ static bsm_status convert_test(bsm_conversion_ctx *ctx, const bsm_node *node,
     out = bsm_emit_unary(ctx, x, BSM_UNARY_ISNAN);
   } else if (test == TEST_INF) {
     out = bsm_emit_unary(ctx, x, BSM_UNARY_ISINF);
+  } else if (test != TEST_FINITE) {
+    out = bsm_emit_binary(
+        ctx, x,
+        bsm_emit_scalar(ctx, x->dtype,
+                        test == TEST_POSITIVE ? INFINITY : -INFINITY),
+        BSM_ELEMENT_WISE_EQUAL);
   } else {
     bsm_itensor *bad = bsm_emit_binary(
         ctx, bsm_emit_unary(ctx, x, BSM_UNARY_ISNAN),
@@ -180,5 +186,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::isnan(Tensor self) -> Tensor", convert_test, TEST_NAN},
     {"aten::isinf(Tensor self) -> Tensor", convert_test, TEST_INF},
     {"aten::isfinite(Tensor self) -> Tensor", convert_test, TEST_FINITE},
+    {"aten::isposinf(Tensor self) -> Tensor", convert_test, TEST_POSITIVE},
+    {"aten::isneginf(Tensor self) -> Tensor", convert_test, TEST_NEGATIVE},
 };
 BSM_CONVERTER_TABLE(unary, patterns);
