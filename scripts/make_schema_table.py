@@ -32,6 +32,10 @@ def from_torch():
         pass
     sys.path.append(DATA)
     import own_ops  # noqa: F401  registers bessemer::*
+    try:  # registers torchao::*
+        import torchao.quantization  # noqa: F401
+    except ImportError:
+        pass
     return [str(s) for s in torch._C._jit_get_all_schemas()], torch.__version__
 
 
@@ -43,6 +47,9 @@ def wanted(schema):
     """Whether the schema belongs in the table."""
     if "backward" in name_of(schema):
         return False
+    if schema.startswith("torchao::") and not name_of(schema).endswith(
+            ("quantize_affine", "choose_qparams_affine")):
+        return False  # kernels of its own
     keyword_only = re.split(r"[(,] ?\*,", schema.split(" -> ")[0], maxsplit=1)
     return len(keyword_only) < 2 or "!)" not in keyword_only[1]
 

@@ -4,12 +4,13 @@
 
 #include <string.h>
 
-#define TABLES(T) \
-  T(convolution)  \
-  T(linear)       \
-  T(binary)       \
-  T(activation)   \
-  T(normalization) T(same) T(embedding) T(recurrent) T(quantize) T(move)
+#define TABLES(T)  \
+  T(convolution)   \
+  T(linear)        \
+  T(binary)        \
+  T(activation)    \
+  T(normalization) \
+  T(same) T(embedding) T(recurrent) T(quantize) T(move) T(torchao)
 
 #define DECLARE(name) extern const bsm_q_table bsm_q_forms_##name;
 TABLES(DECLARE)

@@ -118,7 +118,10 @@ static void compile(model *m, const char *name, bool ranges) {
   bsm_module *module = NULL;
   bsm_input_spec specs[MAX_ARRAYS];
   bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
-  snprintf(path, sizeof path, "%s/quantized/%s.ts", BSM_TEST_DATA_DIR, name);
+  const bool exported =
+      strncmp(name, "torchao", 7) == 0 || strncmp(name, "pt2e", 4) == 0;
+  snprintf(path, sizeof path, "%s/quantized/%s.%s", BSM_TEST_DATA_DIR, name,
+           exported ? "pt2" : "ts");
   check(bsm_module_load(path, NULL, &module), path);
   for (size_t i = 0; i < m->input_count; i++) {
     specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
@@ -185,17 +188,35 @@ static void test_ranging(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      MODEL("residual_script"), MODEL("residual_trace"),
-      MODEL("residual_fbgemm"), MODEL("residual_qnnpack"),
-      MODEL("residual_onednn"), MODEL("mobile_script"),
-      MODEL("mobile_trace"),    MODEL("layers_trace"),
-      MODEL("operators_trace"), MODEL("fx_script"),
-      MODEL("fx_trace"),        MODEL("qat_fake"),
-      MODEL("qat_converted"),   MODEL("dynamic_script"),
-      MODEL("dynamic_trace"),   MODEL("dynamic_half"),
-      MODEL("cells"),           MODEL("words_8bit"),
-      MODEL("words_4bit"),      RANGING("residual_script"),
-      RANGING("mobile_trace"),  RANGING("fx_script"),
+      MODEL("residual_script"),
+      MODEL("residual_trace"),
+      MODEL("residual_fbgemm"),
+      MODEL("residual_qnnpack"),
+      MODEL("residual_onednn"),
+      MODEL("mobile_script"),
+      MODEL("mobile_trace"),
+      MODEL("layers_trace"),
+      MODEL("operators_trace"),
+      MODEL("fx_script"),
+      MODEL("fx_trace"),
+      MODEL("qat_fake"),
+      MODEL("qat_converted"),
+      MODEL("dynamic_script"),
+      MODEL("dynamic_trace"),
+      MODEL("dynamic_half"),
+      MODEL("cells"),
+      MODEL("words_8bit"),
+      MODEL("words_4bit"),
+      MODEL("torchao_weights"),
+      MODEL("torchao_dynamic"),
+      MODEL("torchao_4bit"),
+      MODEL("pt2e_static"),
+      RANGING("torchao_dynamic"),
+      RANGING("torchao_4bit"),
+      RANGING("pt2e_static"),
+      RANGING("residual_script"),
+      RANGING("mobile_trace"),
+      RANGING("fx_script"),
       RANGING("cells"),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

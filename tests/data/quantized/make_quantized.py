@@ -4,6 +4,7 @@
 Writes beside this script NAME.ts and NAME.npz, for each model: in_0.., out_0.. by PyTorch's CPU (engine x86), and step_0..,
 the scale of the grid that an output lies on (0 for outputs that lie on none). Names as arguments make only those; the name
 "seeds" makes fuzz/corpus/module/packed_*, archives of packed parameters as fuzz/module_fuzz.c takes them.
+Models named torchao_* and pt2e_* are programs of torch.export, NAME.pt2, and take torchao (0.18).
 Needs torch 2.6 or later, numpy; the tests need neither. Weights are random, the models are small.
 """
 import io
@@ -299,6 +300,56 @@ def models():
     yield "words_4bit", lambda: words(4), indices, torch.jit.script
 
 
+def exported(name):
+    """A model that torchao has quantized: its weights and, as they come, its activations; or by PT2E."""
+    from torchao import quantization as ao
+    from torchao.utils import unwrap_tensor_subclass
+    if name == "pt2e_static":
+        return pt2e()
+    how = {"torchao_weights": ao.Int8WeightOnlyConfig(), "torchao_dynamic": ao.Int8DynamicActivationInt8WeightConfig(),
+           "torchao_4bit": ao.Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4)}[name]
+    model = nn.Sequential(nn.Linear(64, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)).eval()
+    ao.quantize_(model, how)
+    unwrap_tensor_subclass(model)
+    return model, (torch.randn(6, 64),)
+
+
+def pt2e():
+    from torchao.quantization.pt2e import quantize_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+    given = images()
+    quantizer = x86.X86InductorQuantizer()
+    quantizer.set_global(x86.get_default_x86_inductor_quantization_config())
+    batch = {0: torch.export.Dim("batch", min=1, max=18)}
+    model = torch.export.export(Branches().eval(), given, dynamic_shapes=(batch,)).module()
+    model = quantize_pt2e.prepare_pt2e(model, quantizer)
+    for _ in range(3):
+        model(*images())
+    return quantize_pt2e.convert_pt2e(model), given
+
+
+def write_exported(name):
+    model, given = exported(name)
+    batch = {0: torch.export.Dim("batch", min=1, max=18)}
+    with torch.no_grad():
+        program = torch.export.export(model, given, dynamic_shapes=(batch,))
+        out = program.module()(*given)
+    outs = out if isinstance(out, tuple) else (out,)
+    torch.export.save(program, os.path.join(HERE, name + ".pt2"))
+    write_arrays(name, given, outs)
+
+
+def write_arrays(name, given, outs):
+    arrays = {f"in_{i}": t.numpy() for i, t in enumerate(given)}
+    arrays.update({f"out_{i}": t.numpy() for i, t in enumerate(outs)})
+    steps = [step_of(t.numpy()) for t in outs]
+    arrays.update({f"step_{i}": np.float64(s) for i, s in enumerate(steps)})
+    path = os.path.join(HERE, name)
+    np.savez_compressed(path + ".npz", **arrays)
+    file = path + (".pt2" if os.path.exists(path + ".pt2") else ".ts")
+    print(name, os.path.getsize(file), [tuple(t.shape) for t in outs], steps)
+
+
 def rows():
     return (torch.randn(2, 4, 8),)
 
@@ -361,14 +412,12 @@ def main():
             saved = torch.jit.trace(model, given, check_trace=False) if how == "trace" else how(model)
             out = saved(*given)
         outs = out if isinstance(out, tuple) else (out,)
-        path = os.path.join(HERE, name)
-        saved.save(path + ".ts")
-        arrays = {f"in_{i}": t.numpy() for i, t in enumerate(given)}
-        arrays.update({f"out_{i}": t.numpy() for i, t in enumerate(outs)})
-        steps = [step_of(t.numpy()) for t in outs]
-        arrays.update({f"step_{i}": np.float64(s) for i, s in enumerate(steps)})
-        np.savez_compressed(path + ".npz", **arrays)
-        print(name, os.path.getsize(path + ".ts"), [tuple(t.shape) for t in outs], steps)
+        saved.save(os.path.join(HERE, name + ".ts"))
+        write_arrays(name, given, outs)
+    for name in ("torchao_weights", "torchao_dynamic", "torchao_4bit", "pt2e_static"):
+        if not sys.argv[1:] or name in sys.argv[1:]:
+            torch.manual_seed(1)
+            write_exported(name)
 
 
 if __name__ == "__main__":

@@ -198,9 +198,9 @@ static bool takes_quantized(const bsm_spec *s, const bsm_schema *schema,
 }
 
 static bool makes_quantized(const bsm_schema *schema) {
-  static const char *const names[] = {"quantized::", "aten::quantize",
-                                      "aten::_make_per_",
-                                      "aten::fused_moving_avg_obs_fake_quant"};
+  static const char *const names[] = {
+      "quantized::", "torchao::", "aten::quantize", "aten::_make_per_",
+      "aten::fused_moving_avg_obs_fake_quant"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     if (strncmp(schema->qualified, names[i], strlen(names[i])) == 0) {
       return true;
