@@ -17,6 +17,15 @@ endforeach()
 if(TARGET bessemer-cli)
   install(TARGETS bessemer-cli DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+if(TARGET bessemer-manuals)
+  install(DIRECTORY ${BSM_MANUALS}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+  install(FILES ${BSM_MANUALS}/bash/bessemer
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${BSM_MANUALS}/zsh/_bessemer
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${BSM_MANUALS}/fish/bessemer.fish
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 install(DIRECTORY include/bessemer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -36,4 +36,16 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/tools/main.c)
     PRIVATE bsm_tools -Wl,--whole-archive $<TARGET_FILE:bessemer-static>
             -Wl,--no-whole-archive bessemer-static ${CMAKE_DL_LIBS})
   set_target_properties(bessemer-cli PROPERTIES ENABLE_EXPORTS ON)
+  # The command writes its own manual pages and completions, where it runs.
+  set(BSM_MANUALS ${PROJECT_BINARY_DIR}/manuals)
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_custom_command(
+      OUTPUT ${BSM_MANUALS}/stamp
+      COMMAND
+        ${CMAKE_COMMAND} -DBESSEMER=$<TARGET_FILE:bessemer-cli>
+        -DOUT=${BSM_MANUALS} -P ${PROJECT_SOURCE_DIR}/cmake/MakeManuals.cmake
+      DEPENDS bessemer-cli ${PROJECT_SOURCE_DIR}/cmake/MakeManuals.cmake
+      VERBATIM)
+    add_custom_target(bessemer-manuals ALL DEPENDS ${BSM_MANUALS}/stamp)
+  endif()
 endif()

@@ -556,7 +556,18 @@ static void fill(bsm_array *array, size_t count) {
 
 bsm_status bsm_make_inputs(bsm_arena *arena, const bsm_engine *engine,
                            bsm_array **out) {
+  return bsm_make_inputs_of(arena, engine, NULL, 0, out);
+}
+
+bsm_status bsm_make_inputs_of(bsm_arena *arena, const bsm_engine *engine,
+                              const bsm_dims *shapes, size_t given,
+                              bsm_array **out) {
   const size_t count = bsm_engine_input_count(engine);
+  if (shapes && given != count) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "%zu shapes were given, and the engine has %zu inputs",
+                    given, count);
+  }
   bsm_array *arrays = BSM_NEW_ARRAY(arena, bsm_array, count);
   BSM_TRY_ALLOC(arrays);
   for (size_t i = 0; i < count; i++) {
@@ -565,6 +576,7 @@ bsm_status bsm_make_inputs(bsm_arena *arena, const bsm_engine *engine,
     BSM_TRY(bsm_engine_input(engine, i, &binding));
     /* Dims that range are the best ones. */
     BSM_TRY(bsm_engine_input_range(engine, i, NULL, &binding.dims, NULL));
+    if (shapes) binding.dims = shapes[i];
     BSM_TRY(allocate_array(arena, &binding, &arrays[i]));
     BSM_TRY(bsm_dims_count(binding.dims, &elements));
     fill(&arrays[i], elements);
@@ -601,7 +613,10 @@ bsm_status bsm_take_outputs(bsm_arena *arena, bsm_context *context,
 
 bsm_status bsm_save_outputs(const char *path, const bsm_npy_array *outputs,
                             size_t count) {
-  if (bsm_npy_is_npz_path(path)) return bsm_npz_write(path, outputs, count);
+  const bool is_stdout = strcmp(path, "-") == 0;
+  if (bsm_npy_is_npz_path(path) || (is_stdout && count != 1)) {
+    return bsm_npz_write(path, outputs, count);
+  }
   if (count != 1) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "%s: there are %zu outputs and an .npy holds one; name an "

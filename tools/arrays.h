@@ -59,6 +59,11 @@ BSM_NODISCARD bsm_status bsm_bind_inputs(bsm_arena *arena,
 BSM_NODISCARD bsm_status bsm_make_inputs(bsm_arena *arena,
                                          const bsm_engine *engine,
                                          bsm_array **out);
+/* The same of given shapes, one for each input; NULL: the best ones. */
+BSM_NODISCARD bsm_status bsm_make_inputs_of(bsm_arena *arena,
+                                            const bsm_engine *engine,
+                                            const bsm_dims *shapes,
+                                            size_t count, bsm_array **out);
 
 /* The outputs of the last run, in the context's memory, named "out_0", "out_1",
  * ..., or by their paths in the result, fit for file names. */

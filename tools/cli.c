@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -196,6 +197,28 @@ static void add_specs(const struct argp_state *state, bsm_cli *cli,
   }
 }
 
+/* "4x3x224x224,1x128" */
+static void add_shapes(const struct argp_state *state, bsm_cli *cli,
+                       const char *text) {
+  for (const char *at = text;; at++) {
+    bsm_dims dims = {0};
+    while (*at && *at != ',') {
+      const size_t length = strcspn(at, "x,");
+      int64_t size;
+      if (dims.rank == BSM_MAX_RANK ||
+          !bsm_parse_i64((bsm_str){at, length}, &size) || size < 0) {
+        argp_error(state, "--shapes: '%s' is not as 4x3x224x224,1x128", text);
+      }
+      dims.d[dims.rank++] = size;
+      at += length + (at[length] == 'x');
+    }
+    if (!bsm_vec_push(&cli->arena, &cli->shapes, dims)) {
+      argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
+    }
+    if (!*at) return;
+  }
+}
+
 static error_t compile_option(int key, char *arg, struct argp_state *state) {
   bsm_cli *cli = state->input;
   switch (key) {
@@ -305,11 +328,29 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
   }
 }
 
+/* A file that holds what is piped into the command, which readers map as any
+ * other. */
+static const char *piped_file(const struct argp_state *state, bsm_cli *cli) {
+  char piece[65536];
+  const int fd = memfd_create("stdin", MFD_CLOEXEC);
+  ssize_t n = 0;
+  while (fd >= 0 && (n = read(STDIN_FILENO, piece, sizeof(piece))) != 0) {
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 || write(fd, piece, (size_t)n) != n) break;
+  }
+  const char *path = bsm_arena_printf(&cli->arena, "/proc/self/fd/%d", fd);
+  if (fd < 0 || n || !path) {
+    argp_failure(state, BSM_EXIT_FAILED, 0, "cannot read the standard input");
+  }
+  return path;
+}
+
 static error_t data_option(int key, char *arg, struct argp_state *state) {
   bsm_cli *cli = state->input;
   switch (key) {
     case BSM_KEY_INPUT:
-      add_string(state, cli, &cli->inputs, arg);
+      add_string(state, cli, &cli->inputs,
+                 strcmp(arg, "-") == 0 ? piped_file(state, cli) : arg);
       return 0;
     case BSM_KEY_INPUT_DIR:
       cli->input_dir = arg;
@@ -373,6 +414,9 @@ error_t bsm_cli_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_TIMES:
       cli->times = true;
       return 0;
+    case BSM_KEY_SHAPES:
+      add_shapes(state, cli, arg);
+      return 0;
     case BSM_KEY_TRACE:
       cli->trace = arg;
       return 0;
@@ -389,7 +433,7 @@ error_t bsm_cli_argument(int key, char *arg, struct argp_state *state,
   bsm_cli *cli = state->input;
   if (key == ARGP_KEY_ARG) {
     if (!cli->path) {
-      cli->path = arg;
+      cli->path = strcmp(arg, "-") == 0 ? piped_file(state, cli) : arg;
     } else if (with_specs) {
       add_spec(state, cli, arg);
     } else {

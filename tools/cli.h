@@ -65,7 +65,8 @@ typedef struct bsm_cli {
   const char *input_dir;
   const char *output;
   const char *output_dir;
-  const char *trace; /* a file */
+  const char *trace;        /* a file */
+  BSM_VEC(bsm_dims) shapes; /* of the inputs of bench, in order */
   int top;
   const char *labels; /* a file */
   int iterations;
@@ -130,6 +131,7 @@ enum {
   BSM_KEY_PROFILE,
   BSM_KEY_TIMES,
   BSM_KEY_TRACE,
+  BSM_KEY_SHAPES,
   BSM_KEY_PLAN,
   BSM_KEY_PLUGIN,
   BSM_KEY_INPUTS,
@@ -406,18 +408,37 @@ typedef struct bsm_size_text {
 bsm_size_text bsm_cli_size(uint64_t bytes);
 
 int bsm_cmd_calibrate(int argc, char **argv);
-int bsm_cmd_compile(int argc, char **argv);
-int bsm_cmd_run(int argc, char **argv);
-int bsm_cmd_bench(int argc, char **argv);
-int bsm_cmd_diff(int argc, char **argv);
-int bsm_cmd_export(int argc, char **argv);
-int bsm_cmd_inspect(int argc, char **argv);
-int bsm_cmd_ops(int argc, char **argv);
-int bsm_cmd_targets(int argc, char **argv);
-int bsm_cmd_link_list(int argc, char **argv);
-int bsm_cmd_keygen(int argc, char **argv);
-int bsm_cmd_sign(int argc, char **argv);
-int bsm_cmd_view(int argc, char **argv);
-int bsm_cmd_verify(int argc, char **argv);
+/* The commands: name, identifier, what it does; in the order of the help. */
+#define BSM_COMMANDS(X)                                                       \
+  X("compile", compile, "turn a model into an engine file")                   \
+  X("calibrate", calibrate, "find the ranges of a model's values, for int8")  \
+  X("run", run, "run an engine or a model on arrays")                         \
+  X("bench", bench, "measure how long running takes")                         \
+  X("diff", diff, "tell where two computations of a model depart")            \
+  X("inspect", inspect, "show what is in a model or an engine")               \
+  X("view", view, "write a page that shows a model or an engine")             \
+  X("export", export, "write a model as ONNX")                                \
+  X("ops", ops, "list the operators that convert, or a model's")              \
+  X("targets", targets, "tell what this machine is as a target")              \
+  X("link-list", link_list, "write what a program links to run some engines") \
+  X("keygen", keygen, "make a key to sign engines with")                      \
+  X("sign", sign, "sign an engine")                                           \
+  X("verify", verify, "tell whether an engine is signed")                     \
+  X("completions", completions, "write completions for a shell")              \
+  X("man", man, "write manual pages")
+#define X(name, id, help)                  \
+  int bsm_cmd_##id(int argc, char **argv); \
+  extern const struct argp bsm_argp_##id;
+BSM_COMMANDS(X)
+#undef X
+
+typedef struct bsm_command {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *help;
+  const struct argp *argp; /* whose options completions and manuals list */
+} bsm_command;
+/* All of them; the last one has no name. */
+extern const bsm_command bsm_commands[];
 
 #endif /* BSM_TOOLS_CLI_H_ */

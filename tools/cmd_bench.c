@@ -21,6 +21,10 @@ static const struct argp_option options[] = {
      "Take DIR/in_0.npy, DIR/in_1.npy, ...", 1},
     {"output-dir", BSM_KEY_OUTPUT_DIR, "DIR", 0,
      "Write the outputs of the last run to DIR/out_0.npy, ...", 1},
+    {"shapes", BSM_KEY_SHAPES, "SHAPES", 0,
+     "For inputs whose dims range: the shapes of all inputs that are made up, "
+     "as 4x3x224x224,1x128 (those that the engine was built to be fast with)",
+     1},
     {"profile", BSM_KEY_PROFILE, 0, 0,
      "Print the mean time of every step, what it computes and moves", 1},
     {"trace", BSM_KEY_TRACE, "FILE", 0,
@@ -39,7 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, false);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_bench = {
     .options = options,
     .parser = parse,
     .args_doc = "ENGINE|MODEL [SPEC...]",
@@ -228,7 +232,8 @@ static bsm_status bench(bsm_cli *cli, bsm_session *session) {
     BSM_TRY(bsm_bind_inputs(&cli->arena, session->engine, &session->inputs,
                             &inputs));
   } else {
-    BSM_TRY(bsm_make_inputs(&cli->arena, session->engine, &inputs));
+    BSM_TRY(bsm_make_inputs_of(&cli->arena, session->engine, cli->shapes.items,
+                               cli->shapes.len, &inputs));
   }
   BSM_TRY(measure(cli, session, inputs, &t));
   if (cli->output_dir) {
@@ -250,7 +255,7 @@ static bsm_status bench(bsm_cli *cli, bsm_session *session) {
 int bsm_cmd_bench(int argc, char **argv) {
   bsm_cli cli;
   bsm_session session = {0};
-  bsm_cli_parse(&cli, "bessemer bench", &argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer bench", &bsm_argp_bench, argc, argv);
   const int code = bsm_cli_finish(&cli, bench(&cli, &session));
   bsm_session_close(&session);
   bsm_cli_close(&cli);

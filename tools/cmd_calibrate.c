@@ -144,7 +144,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, false);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_calibrate = {
     .options = options,
     .parser = parse,
     .args_doc = "MODEL [SPEC...]",
@@ -378,7 +378,7 @@ static bsm_status calibrate(calibrate_cli *c, bsm_session *session) {
 int bsm_cmd_calibrate(int argc, char **argv) {
   calibrate_cli c = {.calibrating = BSM_CALIBRATE_OPTIONS_INIT};
   bsm_session session = {0};
-  bsm_cli_parse(&c.cli, "bessemer calibrate", &argp, argc, argv);
+  bsm_cli_parse(&c.cli, "bessemer calibrate", &bsm_argp_calibrate, argc, argv);
   const int code = bsm_cli_finish(&c.cli, calibrate(&c, &session));
   bsm_session_close(&session);
   bsm_cli_close(&c.cli);

@@ -76,7 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, false);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_diff = {
     .options = options,
     .parser = parse,
     .args_doc = "EXPECTED [ACTUAL [SPEC...]]",
@@ -157,7 +157,7 @@ static bsm_status run_diff(diff_command *c, bsm_diff *diff) {
 int bsm_cmd_diff(int argc, char **argv) {
   diff_command c = {0};
   bsm_diff diff = {0};
-  bsm_cli_parse(&c.cli, "bessemer diff", &argp, argc, argv);
+  bsm_cli_parse(&c.cli, "bessemer diff", &bsm_argp_diff, argc, argv);
   int code = bsm_cli_finish(&c.cli, run_diff(&c, &diff));
   if (!code && diff.first) code = EXIT_DEPARTS;
   bsm_diff_close(&diff);

@@ -20,7 +20,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, false);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_export = {
     .options = options,
     .parser = parse,
     .args_doc = "MODEL [SPEC...]",
@@ -56,7 +56,7 @@ int bsm_cmd_export(int argc, char **argv) {
   bsm_cli cli;
   bsm_session session = {0};
   bsm_onnx *onnx = NULL;
-  bsm_cli_parse(&cli, "bessemer export", &argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer export", &bsm_argp_export, argc, argv);
   const int code = bsm_cli_finish(&cli, export_model(&cli, &session, &onnx));
   bsm_onnx_destroy(onnx);
   bsm_session_close(&session);

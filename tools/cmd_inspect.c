@@ -23,7 +23,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, false);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_inspect = {
     .options = options,
     .parser = parse,
     .args_doc = "ENGINE|MODEL [SPEC...]",
@@ -409,7 +409,7 @@ static bsm_status inspect(bsm_cli *cli, bsm_session *session) {
 int bsm_cmd_inspect(int argc, char **argv) {
   bsm_cli cli;
   bsm_session session = {0};
-  bsm_cli_parse(&cli, "bessemer inspect", &argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer inspect", &bsm_argp_inspect, argc, argv);
   const int code = bsm_cli_finish(&cli, inspect(&cli, &session));
   bsm_session_close(&session);
   bsm_cli_close(&cli);

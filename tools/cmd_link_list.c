@@ -2,8 +2,8 @@
 /* bessemer link-list: what a program links to run some engines. */
 #include <string.h>
 
-#include "base/file.h"
 #include "tools/session.h"
+#include "tools/terminal.h"
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "The file of C to write", 1},
@@ -38,7 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_link_list = {
     .options = options,
     .parser = parse,
     .args_doc = "[ENGINE...]",
@@ -73,7 +73,7 @@ static bsm_status write_list(bsm_cli *cli, const bsm_engine *const *engines) {
   BSM_TRY(
       bsm_write_link_list(engines, cli->inputs.len, names, cli->isas, &list));
   const bsm_file_piece piece = {list, strlen(list)};
-  bsm_status status = bsm_file_write(cli->output, &piece, 1);
+  bsm_status status = bsm_write_output(cli->output, &piece, 1);
   bsm_string_free(list);
   return status;
 }
@@ -98,7 +98,7 @@ static bsm_status link_list(bsm_cli *cli) {
 
 int bsm_cmd_link_list(int argc, char **argv) {
   bsm_cli cli;
-  bsm_cli_parse(&cli, "bessemer link-list", &argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer link-list", &bsm_argp_link_list, argc, argv);
   const int code = bsm_cli_finish(&cli, link_list(&cli));
   bsm_cli_close(&cli);
   return code;

@@ -15,7 +15,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, true);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_ops = {
     .options = options,
     .parser = parse,
     .args_doc = "[MODEL [SPEC...]]",
@@ -140,7 +140,7 @@ static bsm_status list_operators(bsm_cli *cli, bsm_session *session) {
 int bsm_cmd_ops(int argc, char **argv) {
   bsm_cli cli;
   bsm_session session = {0};
-  bsm_cli_parse(&cli, "bessemer ops", &argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer ops", &bsm_argp_ops, argc, argv);
   const int code = bsm_cli_finish(&cli, list_operators(&cli, &session));
   bsm_session_close(&session);
   bsm_cli_close(&cli);

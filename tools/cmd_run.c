@@ -17,7 +17,7 @@ static const struct argp_option options[] = {
      "Take DIR/in_0.npy, DIR/in_1.npy, ...", 1},
     {"output", 'o', "FILE", 0,
      "Write the outputs to an .npz as out_0, out_1, ..., or the only one to "
-     "a file of any other name, as an .npy",
+     "a file of any other name, as an .npy; - is the standard output",
      1},
     {"output-dir", BSM_KEY_OUTPUT_DIR, "DIR", 0,
      "Write DIR/out_0.npy, DIR/out_1.npy, ...", 1},
@@ -41,7 +41,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, false);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_run = {
     .options = options,
     .parser = parse,
     .args_doc = "ENGINE|MODEL [SPEC...]",
@@ -213,7 +213,8 @@ static bsm_status run(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(bsm_session_open_engine(cli, session, true));
   const size_t input_count = bsm_engine_input_count(session->engine);
   const size_t output_count = bsm_engine_output_count(session->engine);
-  if (cli->output && !bsm_npy_is_npz_path(cli->output) && output_count > 1) {
+  if (cli->output && strcmp(cli->output, "-") != 0 &&
+      !bsm_npy_is_npz_path(cli->output) && output_count > 1) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "%s: the model has %zu outputs and an .npy holds one; name "
                     "an .npz",
@@ -236,7 +237,7 @@ static bsm_status run(bsm_cli *cli, bsm_session *session) {
 int bsm_cmd_run(int argc, char **argv) {
   bsm_cli cli;
   bsm_session session = {0};
-  bsm_cli_parse(&cli, "bessemer run", &argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer run", &bsm_argp_run, argc, argv);
   const int code = bsm_cli_finish(&cli, run(&cli, &session));
   bsm_session_close(&session);
   bsm_cli_close(&cli);

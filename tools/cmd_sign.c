@@ -14,7 +14,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 
 static const struct argp_option keygen_options[] = {BSM_OPTIONS_LOG, {0}};
 
-static const struct argp keygen_argp = {
+const struct argp bsm_argp_keygen = {
     .options = keygen_options,
     .parser = parse,
     .args_doc = "FILE",
@@ -51,7 +51,7 @@ static bsm_status make_key(bsm_cli *cli) {
 
 int bsm_cmd_keygen(int argc, char **argv) {
   bsm_cli cli;
-  bsm_cli_parse(&cli, "bessemer keygen", &keygen_argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer keygen", &bsm_argp_keygen, argc, argv);
   const int code = bsm_cli_finish(&cli, make_key(&cli));
   bsm_cli_close(&cli);
   return code;
@@ -74,7 +74,7 @@ static error_t parse_sign(int key, char *arg, struct argp_state *state) {
   return parse(key, arg, state);
 }
 
-static const struct argp sign_argp = {
+const struct argp bsm_argp_sign = {
     .options = sign_options,
     .parser = parse_sign,
     .args_doc = "ENGINE",
@@ -96,7 +96,7 @@ static bsm_status sign(const bsm_cli *cli) {
 
 int bsm_cmd_sign(int argc, char **argv) {
   bsm_cli cli;
-  bsm_cli_parse(&cli, "bessemer sign", &sign_argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer sign", &bsm_argp_sign, argc, argv);
   const int code = bsm_cli_finish(&cli, sign(&cli));
   bsm_cli_close(&cli);
   return code;
@@ -118,7 +118,7 @@ static error_t parse_verify(int key, char *arg, struct argp_state *state) {
   return parse(key, arg, state);
 }
 
-static const struct argp verify_argp = {
+const struct argp bsm_argp_verify = {
     .options = verify_options,
     .parser = parse_verify,
     .args_doc = "ENGINE",
@@ -140,7 +140,7 @@ static bsm_status verify(bsm_cli *cli) {
 
 int bsm_cmd_verify(int argc, char **argv) {
   bsm_cli cli;
-  bsm_cli_parse(&cli, "bessemer verify", &verify_argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer verify", &bsm_argp_verify, argc, argv);
   const int code = bsm_cli_finish(&cli, verify(&cli));
   bsm_cli_close(&cli);
   return code;

@@ -11,7 +11,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_option(key, arg, state);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_targets = {
     .options = options,
     .parser = parse,
     .doc =
@@ -40,7 +40,7 @@ static bsm_status print_targets(void) {
 
 int bsm_cmd_targets(int argc, char **argv) {
   bsm_cli cli;
-  bsm_cli_parse(&cli, "bessemer targets", &argp, argc, argv);
+  bsm_cli_parse(&cli, "bessemer targets", &bsm_argp_targets, argc, argv);
   const int code = bsm_cli_finish(&cli, print_targets());
   bsm_cli_close(&cli);
   return code;

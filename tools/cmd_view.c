@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "tools/page.h"
 #include "tools/step_table.h"
+#include "tools/terminal.h"
 #include "tools/view.h"
 
 enum { KEY_WITH = 0x400, KEY_DOT };
@@ -61,7 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
   return bsm_cli_argument(key, arg, state, true, false);
 }
 
-static const struct argp argp = {
+const struct argp bsm_argp_view = {
     .options = options,
     .parser = parse,
     .args_doc = "ENGINE|MODEL [SPEC...]",
@@ -149,15 +149,12 @@ static bsm_status write_data(void *user, FILE *file) {
 static bsm_status write_dot(view_command *c) {
   char *text = NULL;
   size_t size = 0;
-  if (strcmp(c->cli.output, "-") == 0) {
-    return bsm_view_dot(&c->cli, stdout, &c->views[0]);
-  }
   FILE *file = open_memstream(&text, &size);
   if (!file) return BSM_FAIL_OOM();
   bsm_status status = bsm_view_dot(&c->cli, file, &c->views[0]);
   if (fclose(file) && !status) status = BSM_FAIL_OOM();
   if (!status) {
-    status = bsm_file_write(c->cli.output, &(bsm_file_piece){text, size}, 1);
+    status = bsm_write_output(c->cli.output, &(bsm_file_piece){text, size}, 1);
   }
   free(text);
   return status;
@@ -173,7 +170,7 @@ static bsm_status view(view_command *c) {
 
 int bsm_cmd_view(int argc, char **argv) {
   view_command c = {0};
-  bsm_cli_parse(&c.cli, "bessemer view", &argp, argc, argv);
+  bsm_cli_parse(&c.cli, "bessemer view", &bsm_argp_view, argc, argv);
   bsm_text_init(&c.dumps.graph, &c.cli.arena);
   bsm_text_init(&c.dumps.network, &c.cli.arena);
   const int code = bsm_cli_finish(&c.cli, view(&c));

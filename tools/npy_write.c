@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "tools/npy.h"
+#include "tools/terminal.h"
 
 static const char *descr_of(bsm_dtype dtype) {
   switch (dtype) {
@@ -90,7 +91,7 @@ static bsm_status write_npy(bsm_arena *arena, const char *path,
   BSM_TRY(bsm_npy_header(arena, array, &head));
   BSM_TRY(data_size(array, &size));
   const bsm_file_piece pieces[] = {{head.data, head.len}, {array->data, size}};
-  return bsm_file_write(path, pieces, 2);
+  return bsm_write_output(path, pieces, 2);
 }
 
 bsm_status bsm_npy_write(const char *path, const bsm_array *array) {
@@ -257,7 +258,7 @@ static bsm_status write_npz(bsm_arena *arena, const char *path,
   put_end(&directory, count, offset, directory.len);
   if (directory.failed) return BSM_FAIL_OOM();
   pieces[3 * count] = (bsm_file_piece){directory.data, directory.len};
-  return bsm_file_write(path, pieces, 3 * count + 1);
+  return bsm_write_output(path, pieces, 3 * count + 1);
 }
 
 bsm_status bsm_npz_write(const char *path, const bsm_npy_array *items,

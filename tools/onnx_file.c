@@ -23,9 +23,8 @@ bsm_status bsm_onnx_write(bsm_arena *arena, const char *path,
 
 #include <pb_encode.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
+#include "tools/terminal.h"
 
 #define MAX_FILE (UINT64_C(2) << 30)
 #define IR_VERSION 8 /* of opset 18 */
@@ -191,24 +190,6 @@ static bsm_status add_graph(writer *w, const bsm_onnx_graph *g) {
   return add_message(w, &values);
 }
 
-static bsm_status write_pieces(const char *path, const piece_vec *pieces) {
-  if (strcmp(path, "-") != 0) {
-    return bsm_file_write(path, pieces->items, pieces->len);
-  }
-  for (size_t i = 0; i < pieces->len; i++) {
-    const uint8_t *data = pieces->items[i].data;
-    for (size_t left = pieces->items[i].size; left;) {
-      const ssize_t written = write(STDOUT_FILENO, data, left);
-      if (written < 0) {
-        return BSM_FAIL(BSM_IO, "cannot write to the standard output");
-      }
-      data += written;
-      left -= (size_t)written;
-    }
-  }
-  return BSM_OK;
-}
-
 bsm_status bsm_onnx_write(bsm_arena *arena, const char *path,
                           const bsm_onnx_graph *graph) {
   writer body = {.arena = arena}, file = {.arena = arena};
@@ -231,7 +212,7 @@ bsm_status bsm_onnx_write(bsm_arena *arena, const char *path,
     BSM_TRY(
         add_piece(&file, body.pieces.items[i].data, body.pieces.items[i].size));
   }
-  return write_pieces(path, &file.pieces);
+  return bsm_write_output(path, file.pieces.items, file.pieces.len);
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "tools/terminal.h"
 
 static const char marker[] = "const DATA = null;";
 
@@ -21,11 +21,7 @@ static bsm_status write_file(const char *path, const char *text,
                                    {after, strlen(after)},
                                    {rest, strlen(rest)}};
   const size_t count = sizeof(pieces) / sizeof(pieces[0]);
-  if (strcmp(path, "-") != 0) return bsm_file_write(path, pieces, count);
-  for (size_t i = 0; i < count; i++) {
-    fwrite(pieces[i].data, 1, pieces[i].size, stdout);
-  }
-  return BSM_OK; /* a failed write is reported at the end of the command */
+  return bsm_write_output(path, pieces, count);
 }
 
 bsm_status bsm_page_write(const char *path, const char *page,

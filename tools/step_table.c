@@ -7,6 +7,7 @@
 
 #include "base/fma_peak.h"
 #include "base/isa.h"
+#include "tools/layer_text.h"
 
 #define PEAK_SECONDS 0.02
 
@@ -44,6 +45,26 @@ void bsm_step_row_heading(void) {
       "tactic                    layers");
 }
 
+/* The modules of the layers, and the line of the first: what the whole names
+ * say is in the JSON. */
+static void print_layers(const char *name) {
+  const bsm_layer_text first = bsm_layer_text_first(name);
+  const char *file = first.source.data;
+  size_t length = first.source.len;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  const char *shown = bsm_layer_short_name(&arena, name);
+  fputs(shown ? shown : name, stdout);
+  for (size_t i = 0; i < first.source.len; i++) {
+    if (first.source.data[i] != '/') continue;
+    file = first.source.data + i + 1;
+    length = first.source.len - i - 1;
+  }
+  if (length) printf("  (%.*s)", (int)length, file);
+  putchar('\n');
+  bsm_arena_destroy(&arena);
+}
+
 void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
   const double gflops = rate(row->flops, row->seconds);
   if (row->seconds > 0) {
@@ -68,7 +89,8 @@ void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
   } else {
     printf("%6s", "-");
   }
-  printf("  %-16s  %-24s  %s\n", row->kind, row->tactic, row->name);
+  printf("  %-16s  %-24s  ", row->kind, row->tactic);
+  print_layers(row->name);
 }
 
 /* ---- as an engine was built ---- */

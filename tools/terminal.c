@@ -50,3 +50,19 @@ void bsm_guard_terminal(void) {
       guard(stdout, STDOUT_FILENO, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
   stderr = guard(stderr, STDERR_FILENO, _IONBF);
 }
+
+bsm_status bsm_write_stdout(const void *data, size_t size) {
+  if (fflush(stdout) || (size && !write_all(STDOUT_FILENO, data, size))) {
+    return BSM_FAIL(BSM_IO, "cannot write to the standard output");
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_write_output(const char *path, const bsm_file_piece *pieces,
+                            size_t count) {
+  if (strcmp(path, "-") != 0) return bsm_file_write(path, pieces, count);
+  for (size_t i = 0; i < count; i++) {
+    BSM_TRY(bsm_write_stdout(pieces[i].data, pieces[i].size));
+  }
+  return BSM_OK;
+}

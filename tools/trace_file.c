@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/thread_pool.h"
 #include "tools/json.h"
 #include "tools/layer_text.h"
+#include "tools/terminal.h"
 
 typedef struct event {
   const char *name, *layers, *kind, *tactic;
@@ -135,7 +135,8 @@ bsm_status bsm_trace_write(bsm_cli *cli, bsm_session *session,
   if (!file) return BSM_FAIL_OOM();
   write_events(file, cli, &r);
   bsm_status status = fclose(file) ? BSM_FAIL_OOM() : BSM_OK;
-  if (!status) status = bsm_file_write(path, &(bsm_file_piece){text, size}, 1);
+  if (!status)
+    status = bsm_write_output(path, &(bsm_file_piece){text, size}, 1);
   free(text);
   return status;
 }
