@@ -3,12 +3,14 @@
 
 Writes beside this script NAME.ts and NAME.npz, for each model: in_0.., out_0.. by PyTorch's CPU (engine x86), and step_0..,
 the scale of the grid that an output lies on (0 for outputs that lie on none). Names as arguments make only those; the name
-"seeds" makes fuzz/corpus/module/packed_*, archives of packed parameters as fuzz/module_fuzz.c takes them.
+"seeds" makes fuzz/corpus/module/packed_*, archives of packed parameters as fuzz/module_fuzz.c takes them. Paths of archives make
+vDIGITS_quant_*.ts, copies of what PyTorch of that version wrote, and what the present one computes with them.
 Models named torchao_* and pt2e_* are programs of torch.export, NAME.pt2, and take torchao (0.18).
 Needs torch 2.6 or later, numpy; the tests need neither. Weights are random, the models are small.
 """
 import io
 import os
+import shutil
 import struct
 import sys
 import warnings
@@ -259,7 +261,10 @@ def words(bits):
 
 
 def step_of(values):
-    """The least distance of two values, when all are on a grid of it: the scale that an output was quantized with."""
+    """The least distance of two values, when all are on a grid of it: the scale that an output was quantized with. Few values
+    do not tell; they are compared exactly."""
+    if len(np.unique(values)) < 8:
+        return 0.0
     apart = np.diff(np.unique(values.astype(np.float64)))
     step = apart[apart > 1e-6].min() if values.size > 1 and (apart > 1e-6).any() else 0.0
     places = values / step if step else np.array([0.5])
@@ -397,7 +402,21 @@ def write_seeds():
         print(name, len(seed))
 
 
+def write_archive(path):
+    """An archive that another version of PyTorch wrote, as FOLDER/v113/quant_trace.pt."""
+    folder, file = os.path.split(path)
+    name = os.path.basename(folder) + "_" + os.path.splitext(file)[0]
+    shutil.copyfile(path, os.path.join(HERE, name + ".ts"))
+    given = (torch.randn(1, 3, 4, 4),)
+    with torch.no_grad():
+        write_arrays(name, given, (torch.jit.load(path)(*given),))
+
+
 def main():
+    for path in sys.argv[1:]:
+        if path.endswith(".pt"):
+            torch.manual_seed(1)
+            write_archive(path)
     if "seeds" in sys.argv[1:]:
         torch.manual_seed(1)
         write_seeds()
