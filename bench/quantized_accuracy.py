@@ -128,8 +128,8 @@ class Rows(nn.Module):
         return self.head(F.relu(self.hidden(y[:, -1])))
 
 
-MODELS = {"resnet": (resnet, 25), "depthwise": (depthwise, 30),
-          "transformer": (Transformer, 60), "lstm": (Rows, 60)}
+MODELS = {"resnet": (resnet, 12), "depthwise": (depthwise, 20),
+          "transformer": (Transformer, 40), "lstm": (Rows, 40)}
 
 
 # ---- training ----
@@ -179,9 +179,10 @@ def scores(bessemer, engine, images):
 
 def measure(bessemer, name, split):
     train_images, images, train_labels, labels = split
-    make, epochs = MODELS[name]
-    net = train(make, epochs, train_images, train_labels)
-    torch.jit.trace(net, torch.from_numpy(images)).save(f"{name}.ts")
+    if not os.path.exists(f"{name}.ts"):
+        net = train(*MODELS[name], train_images, train_labels)
+        torch.jit.trace(net, torch.from_numpy(images)).save(f"{name}.ts")
+    net = torch.jit.load(f"{name}.ts")
     np.save("images.npy", images)
     np.save("calibration.npy", train_images[:CALIBRATION])
     shape = "(%d,1,8,8)" % CALIBRATION
@@ -212,10 +213,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bessemer")
     parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--keep", help="where models and engines are left")
+    parser.add_argument("--keep", help="where models and engines are left, and "
+                        "trained models of an earlier run are found")
+    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     bessemer = os.path.abspath(arguments.bessemer)
-    torch.set_num_threads(2)
+    torch.set_num_threads(arguments.threads)
     split = data()
     print("| network | in int8 | float32 | calibrator | int8 | points | SQNR |")
     print("|---|---|---|---|---|---|---|", flush=True)

@@ -129,17 +129,21 @@ expect 1 "takes shapes that are fixed" compile "$digits/digits.ts" -o x.bsm \
   --precision int8 --calibration 1.calib "[(1,1,8,8);(4,1,8,8);(8,1,8,8)]"
 [ ! -e x.bsm ] || fail "x.bsm was left behind"
 
-# The commands of the page: lines that begin with "bessemer" in its blocks.
-ln -s "$digits/digits.ts" "$digits/digits_images.npy" \
-  "$digits/digits_labels.npy" .
-sed -n '/^## The digits/,/^## /s/^    bessemer /bessemer /p' \
+# The commands of the page on the digits: lines of its blocks.
+ln -s "$digits/digits.ts" "$digits/digits_qat.ts" \
+  "$digits/digits_images.npy" "$digits/digits_labels.npy" .
+sed -n '/^## The digits, step/,/^## Data/s/^    bessemer /bessemer /p' \
   "$2/docs/quantization.md" >commands
-[ "$(wc -l <commands)" -ge 5 ] || fail "there are no commands in the page"
+[ "$(wc -l <commands)" -ge 9 ] || fail "there are no commands in the page"
 while read -r line; do
   # shellcheck disable=SC2086
   eval "set -- ${line#bessemer }"
   "$bessemer" "$@" >out 2>err </dev/null || fail "of the page: $line"
 done <commands
+# The last one runs the network that was trained for int8.
+[ "$(right)" -ge $((plain - 1)) ] || fail "$(right) answers are right"
+expect 1 "no layer that int8 could compute" calibrate digits_qat.ts -o x.calib \
+  --data digits_images.npy
 
 [ $failures -eq 0 ] && echo "calibrate_test: ok"
 exit $((failures > 0))
