@@ -129,7 +129,7 @@ class Rows(nn.Module):
 
 
 MODELS = {"resnet": (resnet, 12), "depthwise": (depthwise, 20),
-          "transformer": (Transformer, 40), "lstm": (Rows, 40)}
+          "transformer": (Transformer, 150), "lstm": (Rows, 40)}
 
 
 # ---- training ----

@@ -217,7 +217,7 @@ static bsm_status print_report(const bsm_calibration *calibration) {
     printf("  %-15s  %s%s%s\n", l.kind, l.name, *l.module ? " in " : "",
            l.module);
   }
-  printf("%zu of %zu layers in int8, with %.1f%% of the operations", narrow,
+  printf("%zu of %zu layers in int8, with %.1f%% of their operations", narrow,
          count, 100 * done / all);
   if (!isnan(info.loss)) printf("; loss %.3g", info.loss);
   printf("\n");

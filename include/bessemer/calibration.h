@@ -76,8 +76,9 @@ typedef struct bsm_calibrate_options {
    * and of the model's outputs when it alone does. Takes an engine for each
    * layer. */
   bool measure_layers;
-  /* Leave in float32 as few layers as it takes so that the model loses no more
-   * than this: root mean square of the error of its outputs, as a part of that
+  /* Let products find their ranges when they run, where that helps, and leave
+   * in float32 as few layers as it takes, so that the model loses no more than
+   * this: root mean square of the error of its outputs, as a part of that
    * of the outputs (0.01 is 40 dB); or, with `metric`, how much less that gives
    * than for the engine in float32. 0: all layers compute in int8. */
   double max_loss;

@@ -240,6 +240,46 @@ static bsm_status lower_again(measurer *m, bsm_calibrated_layer **layers,
   return BSM_OK;
 }
 
+/* Lets products find their ranges when they run, where that leaves less than
+ * half of the noise: it is slower than a range from the calibration, but faster
+ * than float32. */
+#define WORTH_IT 0.5
+static bsm_status try_dynamic(measurer *m, bsm_calibrated_layer *l,
+                              size_t index, size_t *changed) {
+  const double loss = l->loss, sqnr = l->sqnr;
+  if (strcmp(l->kind, bsm_layer_kind_name(BSM_LAYER_MATRIX_MULTIPLY)) != 0 ||
+      l->dynamic) {
+    return BSM_OK;
+  }
+  l->dynamic = true;
+  BSM_TRY(measure_layer(m, index));
+  tell(m, "search");
+  if (l->loss < WORTH_IT * loss) {
+    ++*changed;
+    return BSM_OK;
+  }
+  l->dynamic = false;
+  l->loss = loss;
+  l->sqnr = sqnr;
+  return BSM_OK;
+}
+
+static bsm_status try_dynamic_products(measurer *m, bool *ok) {
+  size_t changed = 0;
+  for (size_t i = 0; i < m->out->layers.len; i++) {
+    bsm_calibrated_layer *l = m->out->layers.items[i];
+    if (l->precision != BSM_PRECISION_INT8) continue;
+    BSM_TRY(try_dynamic(m, l, i, &changed));
+  }
+  if (!changed) return BSM_OK;
+  BSM_TRY(measure_model(m, &m->out->loss));
+  *ok = m->out->loss <= m->options->max_loss;
+  bsm_log(m->source->ready->c.options->logger, BSM_LOG_LEVEL_INFO,
+          "%zu products find their ranges when they run: a loss of %.3g",
+          changed, m->out->loss);
+  return BSM_OK;
+}
+
 /* Bisects how many of the worst layers have to be lifted; then tries each of
  * them again, as errors of layers do not add up exactly. */
 static bsm_status search(measurer *m) {
@@ -247,9 +287,11 @@ static bsm_status search(measurer *m) {
       BSM_NEW_ARRAY(m->arena, bsm_calibrated_layer *, m->out->layers.len + 1);
   bool ok;
   BSM_TRY_ALLOC(layers);
-  const size_t count = candidates(m, layers);
+  size_t count = candidates(m, layers);
   BSM_TRY(try_first(m, layers, count, 0, &ok));
+  if (!ok) BSM_TRY(try_dynamic_products(m, &ok));
   if (ok) return BSM_OK;
+  count = candidates(m, layers);  /* their losses are others now */
   size_t few = 0, enough = count; /* few is not enough; none in int8 is */
   while (enough - few > 1) {
     const size_t middle = few + (enough - few) / 2;
