@@ -164,7 +164,7 @@ static int hex_digit(char c) {
 static bsm_status name_word(parser *p, const char **out) {
   const bsm_str text = word(p);
   if (!text.len) return BSM_FAIL(BSM_CORRUPT, "a name is missing");
-  if (text.len > MAX_NAME) {
+  if (text.len > 3 * MAX_NAME) { /* each byte may be %XX */
     return BSM_FAIL(BSM_LIMIT, "a name of %zu bytes", text.len);
   }
   char *name = bsm_arena_alloc(p->arena, text.len + 1, 1);
