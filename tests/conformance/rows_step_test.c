@@ -494,6 +494,35 @@ static void compare_top_k(harness *h, uint32_t isa, void *arg) {
   } while (next_index(y->dims, index));
 }
 
+/* Rows of more elements than shared memory has room for. */
+static void test_long_top_k(void **state) {
+  static const int64_t cases[][4] = {
+      {1, 2049, 2049, 1}, {2, 2300, 200, 0}, {1, 5000, 40, 1}, {2, 9000, 3, 0}};
+  harness_rng r = {37};
+  (void)state;
+  suite_needs(BSM_STEP_TOP_K);
+  for (int i = 0; i < 4; i++) {
+    harness h;
+    const bool first = i % 2; /* rows go along the first dimension */
+    const int rows = (int)cases[i][0], n = (int)cases[i][1];
+    const int k = (int)cases[i][2];
+    harness_init(&h, BSM_STEP_TOP_K);
+    float *x =
+        add_input(&h, BSM_DTYPE_FLOAT,
+                  first ? dims_of(2, n, rows) : dims_of(2, rows, n), NULL);
+    for (int j = 0; j < rows * n; j++) {
+      x[j] = rng_range(&r, 0, 99) ? (float)rng_range(&r, -500, 500) : NAN;
+    }
+    h.params.top_k = (bsm_step_top_k){
+        .axis = !first, .k = k, .largest = (int32_t)cases[i][3]};
+    const bsm_dims d = first ? dims_of(2, k, rows) : dims_of(2, rows, k);
+    add_output(&h, BSM_DTYPE_FLOAT, d, NULL);
+    add_output(&h, BSM_DTYPE_INT64, d, NULL);
+    harness_run_all(&h, compare_top_k, NULL);
+    harness_free(&h);
+  }
+}
+
 static void test_top_k(void **state) {
   harness_rng r = {34};
   (void)state;
@@ -701,6 +730,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_nan_reduce),
       cmocka_unit_test(test_long_sum),
       cmocka_unit_test(test_top_k),
+      cmocka_unit_test(test_long_top_k),
       cmocka_unit_test(test_scan),
       cmocka_unit_test(test_integer_scan),
       cmocka_unit_test(test_narrow_scan),

@@ -9,7 +9,7 @@
 
 /* A part of the name of every kernel: raise it when a struct changes, so that
  * the code of an engine is never launched with parameters of another form. */
-#define BSM_CUDA_PARAMS_VERSION "2"
+#define BSM_CUDA_PARAMS_VERSION "3"
 
 #define BSM_CUDA_MAX_LOOPS 12
 #define BSM_CUDA_MAX_OPERANDS 17
@@ -169,12 +169,17 @@ typedef struct bsm_cuda_gather {
   bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS], strides[BSM_CUDA_MAX_LOOPS];
 } bsm_cuda_gather;
 
-/* Rows along an axis: the output's values, the input, the output's indices. */
+/* Rows along an axis: the output's values, the input, the output's indices.
+ * Rows that do not fit in shared memory are sorted in `stages` rounds,
+ * `at_once` of them in the same ones. */
+#define BSM_CUDA_TOP_K_TILE 2048
 typedef struct bsm_cuda_top_k {
   bsm_cuda_nested rows; /* operands 0, 1, 2; the axis is the inner loop */
   bsm_cuda_i64 k, room; /* room: a power of two, n at least */
   bsm_cuda_i64 largest;
-  bsm_cuda_u64 scratch; /* room pairs for each block; 0: in shared memory */
+  bsm_cuda_u64
+      scratch; /* pairs [at_once][room]; 0: they are in shared memory */
+  bsm_cuda_i64 at_once, stages, round;
 } bsm_cuda_top_k;
 
 /* Rows along an axis: the output's values, the input, the output's indices. A
