@@ -2,6 +2,7 @@
 /* Convolutions and deconvolutions of a GPU. */
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_few_rows.h"
 #include "backend/cuda/steps/cuda_images.h"
 #include "backend/cuda/steps/cuda_mma.h"
 #include "base/checked.h"
@@ -221,8 +222,11 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   size_t count = 0;
   bsm_cuda_mma_problem problem;
   if (is_depthwise(plan, step)) names[count++] = DEPTHWISE_TACTIC;
-  if (problem_of_step(plan, step, sm, &problem) && has_few_maps(&problem)) {
-    names[count++] = FEW_MAPS_TACTIC;
+  if (problem_of_step(plan, step, sm, &problem)) {
+    if (has_few_maps(&problem)) names[count++] = FEW_MAPS_TACTIC;
+    if (bsm_cuda_has_few_rows(&problem)) {
+      names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
+    }
   }
   return count + bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm,
                                            names + count);
@@ -240,7 +244,9 @@ static bsm_status launch_mma(bsm_cuda_launches *l,
       has_few_maps(problem) &&
       (!step->tactic[0] || strcmp(step->tactic, FEW_MAPS_TACTIC) == 0);
   BSM_TRY(few ? launch_few_maps(l, problem)
-              : bsm_cuda_launch_mma(l, problem, step->tactic));
+          : bsm_cuda_takes_few_rows(l, problem)
+              ? bsm_cuda_launch_few_rows(l, problem)
+              : bsm_cuda_launch_many_rows(l, problem));
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, a),
                             step->inputs[0]));
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_mma, b),

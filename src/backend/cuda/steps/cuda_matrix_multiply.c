@@ -2,6 +2,7 @@
 /* Products of matrices of a GPU. */
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_few_rows.h"
 #include "backend/cuda/steps/cuda_mma.h"
 #include "backend/cuda/steps/cuda_products.h"
 #include "base/checked.h"
@@ -196,7 +197,13 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
-  return bsm_cuda_mma_step_tactics(problem_of, plan, step, sm, names);
+  bsm_cuda_mma_problem problem;
+  size_t count = 0;
+  if (problem_of(plan, step, sm, &problem) && bsm_cuda_has_few_rows(&problem)) {
+    names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
+  }
+  return count +
+         bsm_cuda_mma_step_tactics(problem_of, plan, step, sm, names + count);
 }
 
 static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
@@ -251,7 +258,9 @@ static bsm_status launches(bsm_cuda_launches *l) {
   bsm_cuda_product params;
   if (bsm_cuda_may_specialise(l) &&
       problem_of(l->plan, l->step, l->sm, &problem)) {
-    BSM_TRY(bsm_cuda_launch_mma(l, &problem, l->step->tactic));
+    BSM_TRY(bsm_cuda_takes_few_rows(l, &problem)
+                ? bsm_cuda_launch_few_rows(l, &problem)
+                : bsm_cuda_launch_many_rows(l, &problem));
     return add_slots(l, &in_mma);
   }
   if (!product_of(l->plan, l->step, &params)) return BSM_OK;
