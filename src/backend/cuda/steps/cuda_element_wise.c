@@ -143,20 +143,27 @@ static void put_instruction(generator *g, const bsm_step_ew_instruction *i) {
   g->types[i->dst] = dtype;
 }
 
-/* `dtypes`: of the output and the inputs. */
-static bsm_status generate(bsm_cuda_launches *l, const bsm_dtype *dtypes,
-                           uint32_t count,
+/* `dtypes`: of the output and the inputs; `e` says which inputs lie together in
+ * the last loop, and is NULL where a thread makes one element. */
+static bsm_status generate(bsm_cuda_launches *l, const bsm_cuda_elements *e,
+                           const bsm_dtype *dtypes, uint32_t count,
                            const bsm_step_ew_instruction *program,
                            int32_t instructions, int32_t result,
                            const char **code) {
   generator g = {.version = {0}};
   bsm_text_init(&g.text, l->arena);
   bsm_text_printf(&g.text, "typedef %s out_type;\n", bsm_cuda_type(dtypes[0]));
-  bsm_text_puts(&g.text, "#define LOAD_ALL(p, offset)");
-  for (uint32_t i = 0; i < count; i++) {
+  bsm_text_puts(&g.text, "#define LOAD_OPERANDS(p, offset)");
+  for (uint32_t i = 1; i <= count; i++) {
     bsm_text_printf(&g.text,
-                    "%s load<%s>(p.address[%" PRIu32 "], offset[%" PRIu32 "])",
-                    i ? "," : "", bsm_cuda_type(dtypes[i + 1]), i + 1, i + 1);
+                    " operand<%s, %d> in%" PRIu32 "(p.address[%" PRIu32
+                    "], offset[%" PRIu32 "]);",
+                    bsm_cuda_type(dtypes[i]),
+                    e && e->strides[i][e->loops - 1] != 0, i, i, i);
+  }
+  bsm_text_puts(&g.text, "\n#define OPERANDS(e)");
+  for (uint32_t i = 1; i <= count; i++) {
+    bsm_text_printf(&g.text, "%s in%" PRIu32 ".get(e)", i > 1 ? "," : "", i);
   }
   const value_class out_class = class_of(dtypes[0]);
   bsm_text_printf(&g.text, "\nDEVICE %s compute(", class_types[out_class]);
@@ -174,6 +181,45 @@ static bsm_status generate(bsm_cuda_launches *l, const bsm_dtype *dtypes,
   if (g.text.failed) return BSM_FAIL_OOM();
   *code = g.text.data;
   return BSM_OK;
+}
+
+/* ---- pieces ---- */
+
+/* Fewer elements than this leave a GPU idle when threads make several. */
+#define MANY_ELEMENTS (1 << 17)
+#define MOST_OF_PIECE 8
+
+/* How many elements of the last loop each thread makes: 16 bytes of the
+ * narrowest operand, where all of them lie together or are one. */
+static int piece_of(const bsm_cuda_elements *e,
+                    const bsm_plan_tensor *const *tensors, int operands) {
+  const int64_t last = e->loops - 1;
+  int piece = 1;
+  if (e->count < MANY_ELEMENTS) return 1;
+  for (int k = 0; k < operands; k++) {
+    const int own = 16 / (int)bsm_dtype_size(tensors[k]->dtype);
+    if (e->strides[k][last] > 1 || (k == 0 && e->strides[k][last] != 1)) {
+      return 1;
+    }
+    if (e->strides[k][last] == 1 && own > piece) piece = own;
+  }
+  if (piece > MOST_OF_PIECE) piece = MOST_OF_PIECE;
+  if (e->sizes[last] % piece != 0) return 1;
+  for (int k = 0; k < operands; k++) {
+    if (e->strides[k][last] == 0) continue;
+    if (tensors[k]->offset % 16 != 0) return 1;
+    for (int64_t i = 0; i < last; i++) {
+      if (e->strides[k][i] % piece != 0) return 1;
+    }
+  }
+  return piece;
+}
+
+static void take_pieces(bsm_cuda_elements *e, int operands, int piece) {
+  const int64_t last = e->loops - 1;
+  e->count /= piece;
+  e->sizes[last] /= piece;
+  for (int k = 0; k < operands; k++) e->strides[k][last] *= piece;
 }
 
 /* ---- launches ---- */
@@ -202,13 +248,22 @@ static bsm_status launch_program(bsm_cuda_launches *l, uint32_t output,
     BSM_TRY(bsm_cuda_launch_interpreter(l, &params, &listing));
   } else {
     const char *code;
-    BSM_TRY(generate(l, dtypes, count, program, instructions, result, &code));
+    const int piece = l->scope == BSM_CUDA_FOR_SIZES
+                          ? piece_of(&params, tensors, operands)
+                          : 1;
+    BSM_TRY(generate(l, piece > 1 ? &params : NULL, dtypes, count, program,
+                     instructions, result, &code));
+    take_pieces(&params, operands, piece);
     BSM_TRY(bsm_cuda_add_launch(l, "element_wise", "element_wise", &params,
                                 sizeof(params),
                                 "--fmad=false -DK_INPUTS=%" PRIu32, count));
     BSM_TRY(bsm_cuda_add_options(
         l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d -DK_INDEX=%s", loops,
         bsm_cuda_index_type(&params, operands, loops)));
+    if (piece > 1) {
+      BSM_TRY(
+          bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_PIECE=%d", piece));
+    }
     bsm_cuda_set_generated(l, code);
   }
   bsm_cuda_set_block(l, BLOCK, 1, 1);
