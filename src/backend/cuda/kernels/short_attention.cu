@@ -204,7 +204,7 @@ DEVICE void join(const bsm_cuda_attention &p, const float *memory, int q0,
   }
 }
 
-KERNEL_OF(THREADS, short_attention, bsm_cuda_attention) {
+EARLY_KERNEL_OF(THREADS, short_attention, bsm_cuda_attention) {
   DYNAMIC_SHARED(memory);
   const u32 shared = shared_address(memory);
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
@@ -222,6 +222,17 @@ KERNEL_OF(THREADS, short_attention, bsm_cuda_attention) {
   }
   const int padded = (seen + K_KEYS - 1) / K_KEYS * K_KEYS;
   const u32 v_bytes = (u32)(Q_BYTES + padded * K_DEPTH * 2);
+  row_places places;
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    const i64 own = query + 8 * r < queries ? query + 8 * r : queries - 1;
+#pragma unroll
+    for (int b = 0; b < 2; b++) {
+      places.bias[r][b] = at[BIAS + b] + own * p.row[BIAS + b];
+    }
+    places.mask[r] = at[MASK] + own * p.row[MASK];
+  }
+  wait_for_previous();
   fetch_rows<T, K_DEPTH, THREADS, K_CHUNKS != 0>(
       memory, 0, (const T *)p.address[Q] + at[Q], q0, QUERIES, queries,
       (int)p.depth, p.row[Q], p.column[Q]);
@@ -233,16 +244,6 @@ KERNEL_OF(THREADS, short_attention, bsm_cuda_attention) {
       (int)p.width, p.row[V], p.column[V]);
   copies_commit();
 
-  row_places places;
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const i64 own = query + 8 * r < queries ? query + 8 * r : queries - 1;
-#pragma unroll
-    for (int b = 0; b < 2; b++) {
-      places.bias[r][b] = at[BIAS + b] + own * p.row[BIAS + b];
-    }
-    places.mask[r] = at[MASK] + own * p.row[MASK];
-  }
   found f;
   score_tile s;
 #pragma unroll

@@ -156,7 +156,7 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 /* ---- few maps ---- */
 
 #define FEW_MAPS_TACTIC "few maps"
-#define FEW_MAPS 4
+#define FEW_MAPS 7 /* which are no whole chunk of 8 */
 #define FEW_MAPS_K 192
 #define FEW_MAPS_ROWS 64
 #define FEW_MAPS_BLOCK 128
