@@ -41,7 +41,9 @@ static int piece_of_a(const bsm_cuda_mma_problem *p) {
 /* When the columns of B lie together. */
 static bsm_status add_across(bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *p, int rows) {
-  const int piece = piece_of(p->dtype, p->params.n, p->params.b_row);
+  /* Rows of weights go on up to a multiple of 16 bytes. */
+  const int piece =
+      piece_of(p->dtype, p->weights ? 0 : p->params.n, p->params.b_row);
   const int width = BYTES / (int)bsm_dtype_size(p->dtype);
   BSM_TRY(bsm_cuda_add_launch(
       l, "few_rows", "few_rows", &p->params, sizeof(p->params),

@@ -23,7 +23,8 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   int64_t bytes;
   BSM_TRY(bsm_check_matrices(plan, step, dtype));
   if (!p->constant_b) return BSM_OK;
-  if (!bsm_i64_mul(p->k, p->n, &bytes) ||
+  const int64_t row = bsm_cuda_matrix_row(p->n);
+  if (!bsm_i64_mul(p->k, row, &bytes) ||
       !bsm_i64_mul(bytes, (int64_t)bsm_dtype_size(dtype), &bytes)) {
     return BSM_FAIL(BSM_CORRUPT, "a matrix of a size that makes no sense");
   }
@@ -87,7 +88,7 @@ static bool product_of(const bsm_plan *plan, const bsm_plan_step *step,
                             .k = a->dims.d[a_rank - 1],
                             .a_row = a->strides[a_rank - 2],
                             .a_column = a->strides[a_rank - 1],
-                            .b_row = y->dims.d[rank - 1],
+                            .b_row = bsm_cuda_matrix_row(y->dims.d[rank - 1]),
                             .b_column = 1,
                             .y_row = y->strides[rank - 2],
                             .scale = p->scale,
@@ -183,7 +184,7 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   out->b = BSM_CUDA_MMA_ELEMENTS;
   out->aligned_b =
       p.b_column == 1 ? BSM_CUDA_MMA_ALONG_N : BSM_CUDA_MMA_ALONG_K;
-  if (b ? bsm_cuda_mma_reads_along(b, b->dims.rank - 1) : p.n % 8 == 0) {
+  if (!b || bsm_cuda_mma_reads_along(b, b->dims.rank - 1)) {
     out->b = BSM_CUDA_MMA_ALONG_N;
   } else if (b && bsm_cuda_mma_reads_along(b, b->dims.rank - 2)) {
     out->b = BSM_CUDA_MMA_ALONG_K;

@@ -13,6 +13,12 @@ typedef struct bsm_cuda_product_kind {
   int loops; /* over matrices: those of batch_sizes */
 } bsm_cuda_product_kind;
 
+/* Elements from row to row of a packed matrix of n columns: with 8 of any type,
+ * columns are loaded 16 bytes at a time whatever n is. */
+static inline int64_t bsm_cuda_matrix_row(int64_t n) {
+  return n > INT64_MAX - 7 ? n : (n + 7) / 8 * 8;
+}
+
 /* Adds a launch of a product that has elements; its slots are the caller's. */
 BSM_NODISCARD bsm_status
 bsm_cuda_launch_product(bsm_cuda_launches *l, const bsm_cuda_product *product,

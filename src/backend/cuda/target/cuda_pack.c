@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_products.h"
 #include "backend/cuda/steps/cuda_recurrent.h"
 #include "backend/cuda/target/cuda_target.h"
 #include "base/checked.h"
@@ -58,6 +59,32 @@ static void transpose(const uint8_t *from, uint8_t *to, int64_t count,
   }
 }
 
+/* [k, n], or `transposed` [n, k], gives [k, n] with rows that are as far apart
+ * as kernels have them, and zeros between them. */
+static bsm_status pack_matrix(const bsm_step_matrix_multiply *p,
+                              const void *values, size_t element,
+                              bool transposed, uint8_t *packed,
+                              uint64_t *size) {
+  const int64_t row = bsm_cuda_matrix_row(p->n);
+  const size_t bytes = (size_t)row * element;
+  BSM_TRY(total(p->k, row, 1, 1, element, size));
+  if (!packed) return BSM_OK;
+  if (row != p->n) memset(packed, 0, (size_t)*size);
+  const uint8_t *from = values;
+  for (int64_t k = 0; k < p->k; k++) {
+    uint8_t *to = packed + (size_t)k * bytes;
+    if (!transposed) {
+      memcpy(to, from + (size_t)(k * p->n) * element, (size_t)p->n * element);
+      continue;
+    }
+    for (int64_t n = 0; n < p->n; n++) {
+      memcpy(to + (size_t)n * element, from + (size_t)(n * p->k + k) * element,
+             element);
+    }
+  }
+  return BSM_OK;
+}
+
 /* The raw weights have the form already. */
 static bsm_status pack_recurrent(const bsm_step_recurrent *p,
                                  const void *values, size_t element,
@@ -75,15 +102,8 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
   shape s;
   (void)target;
   if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
-    const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
-    BSM_TRY(total(p->k, p->n, 1, 1, element, size));
-    if (!packed) return BSM_OK;
-    if (transposed) {
-      transpose(values, packed, 1, p->n, p->k, element);
-    } else {
-      memcpy(packed, values, (size_t)*size);
-    }
-    return BSM_OK;
+    return pack_matrix(&step->params->matrix_multiply, values, element,
+                       transposed, packed, size);
   }
   if (step->kind == BSM_STEP_RECURRENT) {
     return pack_recurrent(&step->params->recurrent, values, element, packed,
