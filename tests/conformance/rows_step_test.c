@@ -84,6 +84,25 @@ static void test_softmax(void **state) {
   }
 }
 
+/* Many rows of few elements. */
+static void test_softmax_of_few(void **state) {
+  harness_rng r = {36};
+  (void)state;
+  suite_needs(BSM_STEP_SOFTMAX);
+  for (int axis = 0; axis < 2; axis++) {
+    const bsm_dims d = axis ? dims_of(2, 4200, 3) : dims_of(2, 7, 4101);
+    harness h;
+    harness_init(&h, BSM_STEP_SOFTMAX);
+    add_input(&h, BSM_DTYPE_FLOAT, d, NULL);
+    fill_input(&h, &r, 0);
+    add_output(&h, BSM_DTYPE_FLOAT, d, NULL);
+    h.params.softmax.axis = axis;
+    h.params.softmax.log = axis;
+    harness_run_all(&h, compare_softmax, NULL);
+    harness_free(&h);
+  }
+}
+
 static void compare_half_softmax(harness *h, uint32_t isa, void *arg) {
   const double *y = h->outputs[0];
   (void)isa;
@@ -223,6 +242,32 @@ static void test_normalization(void **state) {
   }
 }
 
+/* Rows of which several elements can be loaded at once. */
+static void test_even_rows(void **state) {
+  static const int sizes[][2] = {{3, 64}, {70, 40}, {3, 1032}, {1, 4104}};
+  harness_rng r = {38};
+  (void)state;
+  suite_needs(BSM_STEP_NORMALIZATION);
+  for (int i = 0; i < 4; i++) {
+    const bsm_dims d = dims_of(2, sizes[i][0], sizes[i][1]);
+    harness h;
+    harness_init(&h, BSM_STEP_NORMALIZATION);
+    h.params.normalization = (bsm_step_normalization){.axes = 2,
+                                                      .epsilon = 1e-5,
+                                                      .groups = 1,
+                                                      .rms = i % 2,
+                                                      .has_scale = 1,
+                                                      .has_bias = i != 2};
+    for (int k = 0; k < (i != 2 ? 3 : 2); k++) {
+      add_input(&h, BSM_DTYPE_FLOAT, k ? dims_of(1, sizes[i][1]) : d, NULL);
+      fill_input(&h, &r, (uint32_t)k);
+    }
+    add_output(&h, BSM_DTYPE_FLOAT, d, NULL);
+    harness_run_all(&h, compare_normalization, NULL);
+    harness_free(&h);
+  }
+}
+
 /* ---- reductions ---- */
 
 static double reduced(int32_t op, double correction, const double *v, int n) {
@@ -347,6 +392,33 @@ static void test_reduce(void **state) {
     const bool truth =
         p->operation == BSM_REDUCE_ANY || p->operation == BSM_REDUCE_ALL;
     add_output(&h, truth ? BSM_DTYPE_BOOL : BSM_DTYPE_FLOAT, out, NULL);
+    harness_run_all(&h, compare_reduce, NULL);
+    harness_free(&h);
+  }
+}
+
+/* Over pixels of images whose maps lie together, and over tokens. */
+static void test_reduce_of_maps(void **state) {
+  static const bsm_reduce_operation operations[] = {
+      BSM_REDUCE_SUM, BSM_REDUCE_AVG, BSM_REDUCE_MAX, BSM_REDUCE_MIN};
+  harness_rng r = {37};
+  (void)state;
+  suite_needs(BSM_STEP_REDUCE);
+  for (int i = 0; i < 8; i++) {
+    const bsm_dims images = dims_of(4, 2, 72, 5, 7),
+                   tokens = dims_of(2, 300, 16);
+    const bsm_dims d = i % 2 ? tokens : images;
+    harness h;
+    int64_t s[BSM_MAX_RANK];
+    harness_init(&h, BSM_STEP_REDUCE);
+    bsm_contiguous_strides(d, s);
+    if (i % 2 == 0) channels_last(d, 0, s);
+    add_input(&h, BSM_DTYPE_FLOAT, d, s);
+    fill_input(&h, &r, 0);
+    add_output(&h, BSM_DTYPE_FLOAT, i % 2 ? dims_of(1, 16) : dims_of(2, 2, 72),
+               NULL);
+    h.params.reduce = (bsm_step_reduce){.operation = operations[i / 2],
+                                        .axes = i % 2 ? 1 : 12};
     harness_run_all(&h, compare_reduce, NULL);
     harness_free(&h);
   }
@@ -721,10 +793,13 @@ static void test_narrow_scan(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_softmax_of_few),
       cmocka_unit_test(test_double_softmax),
       cmocka_unit_test(test_masked_softmax),
       cmocka_unit_test(test_normalization),
+      cmocka_unit_test(test_even_rows),
       cmocka_unit_test(test_reduce),
+      cmocka_unit_test(test_reduce_of_maps),
       cmocka_unit_test(test_truth),
       cmocka_unit_test(test_integer_reduce),
       cmocka_unit_test(test_nan_reduce),

@@ -98,6 +98,8 @@ static void run_layouts(void (*one)(char *line, int layout, int copies,
     }
     one(line, 1, 2, BSM_DTYPE_DOUBLE);
     one(line, 1, 2, BSM_DTYPE_HALF);
+    one(line, 1, 4, BSM_DTYPE_HALF); /* 16 bytes of maps */
+    one(line, 1, 4, BSM_DTYPE_FLOAT);
     count++;
   }
   fclose(f);
