@@ -181,8 +181,9 @@ list(APPEND BSM_SMALL_FILES runtime/plan/kept_tensors.c
      runtime/plan/run_trace.c
      runtime/program/run_result.c runtime/program/liveness.c
      runtime/program/collector.c runtime/program/residency.c
+     runtime/program/program_plans.c
      runtime/program/program_views.c
-     aten/complex_math.c aten/linalg.c)
+     aten/complex_math.c aten/ivalue.c aten/linalg.c aten/special.c)
 foreach(folder IN ITEMS backend/checks backend/cuda backend/cuda/steps engine
                         plugin runtime/context runtime/engine runtime/shapes
                         runtime/steps)
@@ -197,6 +198,7 @@ set_property(
 # Drivers of the CPU that choose kernels and hand out their work.
 file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
