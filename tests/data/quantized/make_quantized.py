@@ -326,7 +326,7 @@ def pt2e():
     quantizer = x86.X86InductorQuantizer()
     quantizer.set_global(x86.get_default_x86_inductor_quantization_config())
     batch = {0: torch.export.Dim("batch", min=1, max=18)}
-    model = torch.export.export(Branches().eval(), given, dynamic_shapes=(batch,)).module()
+    model = torch.export.export(Branches().eval(), given, dynamic_shapes=(batch,), strict=True).module()
     model = quantize_pt2e.prepare_pt2e(model, quantizer)
     for _ in range(3):
         model(*images())
