@@ -72,6 +72,17 @@ static bsm_itensor *number(quantization_lowering *s, bsm_dtype dtype,
   return out_of(bsm_network_add_constant(s->net, (bsm_dims){0}, &w));
 }
 
+static double number_of(const bsm_weights *w) {
+  switch (w->dtype) {
+    case BSM_DTYPE_INT32:
+      return *(const int32_t *)w->values;
+    case BSM_DTYPE_INT64:
+      return (double)*(const int64_t *)w->values;
+    default:
+      return bsm_constant_number(w, 0);
+  }
+}
+
 /* The number that a constant of one element is, also one that is cast. */
 static bool known_number(const bsm_itensor *t, double *out) {
   const bsm_layer *layer = t->producer;
@@ -81,10 +92,10 @@ static bool known_number(const bsm_itensor *t, double *out) {
   } else {
     const bsm_weights *w = bsm_constant_of(t, t->dtype);
     if (!w || w->count != 1) return false;
-    *out = bsm_constant_number(w, 0);
+    *out = number_of(w);
   }
   if (t->dtype == BSM_DTYPE_FLOAT) *out = (double)(float)*out;
-  return t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_DOUBLE;
+  return isfinite(*out);
 }
 
 /* A scale or zero point, reshaped so that it broadcasts along the axis. */
@@ -92,7 +103,10 @@ static bsm_itensor *parameter(quantization_lowering *s, size_t input,
                               int32_t axis) {
   bsm_itensor *t = s->layer->inputs.items[input];
   double value;
-  if (axis < 0 && known_number(t, &value)) return number(s, t->dtype, value);
+  if (axis < 0 && known_number(t, &value) &&
+      (t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_DOUBLE)) {
+    return number(s, t->dtype, value);
+  }
   const bsm_dims x = s->layer->inputs.items[0]->dims;
   bsm_dims dims = {0};
   if (axis >= 0) {
@@ -114,7 +128,8 @@ static bsm_itensor *parameter(quantization_lowering *s, size_t input,
 static bsm_itensor *inverse_of(quantization_lowering *s, bsm_itensor *scale,
                                bsm_dtype wide) {
   double value;
-  if (!scale || !known_number(scale, &value)) {
+  if (!scale || !known_number(scale, &value) ||
+      (scale->dtype != BSM_DTYPE_FLOAT && scale->dtype != BSM_DTYPE_DOUBLE)) {
     return cast(s, unary(s, scale, BSM_UNARY_RECIP), wide);
   }
   value = scale->dtype == BSM_DTYPE_FLOAT ? (double)(1.0f / (float)value)

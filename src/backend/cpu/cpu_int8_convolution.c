@@ -233,18 +233,33 @@ static bool tap_is_inside(const convolution *c, const int64_t *first,
   return true;
 }
 
+/* How many outputs from p on, whose window is inside and begins at `first`, lie
+ * side by side with all of their windows inside. */
+static int64_t outputs_inside(const convolution *c, const bsm_cpu_position *p,
+                              const int64_t *first) {
+  const bsm_step_window *w = &c->w;
+  const int64_t end = first[2] + (w->kernel[2] - 1) * w->dilation[2];
+  return bsm_cpu_min(c->y_size[2] - p->at[2],
+                     (c->x.size[2] - 1 - end) / w->stride[2] + 1);
+}
+
 /* Pointers of the windows of rows `row` .. `row + rows - 1`. */
 static void point(const convolution *c, const uint8_t *x, int64_t row,
                   int64_t rows, const uint8_t **a) {
+  const int64_t step = c->w.stride[2] * c->x.stride[2];
   bsm_cpu_position p = bsm_cpu_position_of(row, c->y_size);
-  for (int64_t i = 0; i < rows; i++) {
+  for (int64_t i = 0, n; i < rows; i += n) {
     int64_t first[3], offset;
     const bool inside = window_at(c, &p, first, &offset);
+    n = inside ? bsm_cpu_min(rows - i, outputs_inside(c, &p, first)) : 1;
     for (int64_t t = 0; t < c->taps; t++) {
-      a[t * rows + i] = inside || tap_is_inside(c, first, t)
-                            ? x + (offset + c->tap_offset[t])
-                            : c->padding;
+      const uint8_t **to = a + t * rows + i;
+      const bool taken = inside || tap_is_inside(c, first, t);
+      const uint8_t *from =
+          taken ? x + (offset + c->tap_offset[t]) : c->padding;
+      for (int64_t k = 0; k < n; k++) to[k] = from + k * step;
     }
+    p.at[2] += n - 1;
     bsm_cpu_position_next(&p, c->y_size);
   }
 }
@@ -370,14 +385,17 @@ static void multiply(const convolution *c, const uint8_t *const *a,
                      int32_t *sums) {
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
   if (c->depthwise) {
-    c->kernels->depthwise(&(bsm_k_int8_depthwise){.a = a,
-                                                  .rows = rows,
-                                                  .taps = c->taps,
-                                                  .column = column,
-                                                  .n = n,
-                                                  .w = c->kernel,
-                                                  .w_tap = panels * BSM_PANEL,
-                                                  .sums = sums});
+    const bool whole =
+        c->product->depthwise && n == COLUMNS && c->taps <= BSM_K_INT8_MAX_TAPS;
+    (whole ? c->product->depthwise : c->kernels->depthwise)(
+        &(bsm_k_int8_depthwise){.a = a,
+                                .rows = rows,
+                                .taps = c->taps,
+                                .column = column,
+                                .n = n,
+                                .w = c->kernel,
+                                .w_tap = panels * BSM_PANEL,
+                                .sums = sums});
     return;
   }
   const int64_t panel = c->depth * BSM_PANEL;

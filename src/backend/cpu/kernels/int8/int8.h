@@ -17,6 +17,7 @@
 #define BSM_K_INT8_DEPTH 4 /* bytes of a column in a group */
 #define BSM_K_INT8_MAX_ROWS 12
 #define BSM_K_INT8_MAX_COLUMNS 32
+#define BSM_K_INT8_MAX_TAPS 52
 
 typedef struct bsm_k_int8_tile {
   const uint8_t *const *a; /* [taps][rows] */
@@ -28,11 +29,6 @@ typedef struct bsm_k_int8_tile {
   int32_t *sums;           /* [rows][BSM_K_INT8_MAX_COLUMNS] */
 } bsm_k_int8_tile;
 
-typedef struct bsm_k_int8_product {
-  const char *name;
-  void (*tile)(const bsm_k_int8_tile *args);
-} bsm_k_int8_product;
-
 /* sums[r][c] = sum over the taps t of a[t][r][column + c] * w[t][column + c]:
  * of each map by itself. */
 typedef struct bsm_k_int8_depthwise {
@@ -43,6 +39,14 @@ typedef struct bsm_k_int8_depthwise {
   int64_t w_tap; /* in whole panels */
   int32_t *sums; /* [rows][BSM_K_INT8_MAX_COLUMNS] */
 } bsm_k_int8_depthwise;
+
+typedef struct bsm_k_int8_product {
+  const char *name;
+  void (*tile)(const bsm_k_int8_tile *args);
+  /* Of BSM_K_INT8_MAX_COLUMNS columns and at most BSM_K_INT8_MAX_TAPS taps;
+   * NULL: there is no such kernel. */
+  void (*depthwise)(const bsm_k_int8_depthwise *args);
+} bsm_k_int8_product;
 
 /* How floats become uint8: clamp(round(x * inverse) + zero, least, greatest),
  * half to even; NaN becomes `least`. */

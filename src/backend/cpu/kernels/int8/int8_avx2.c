@@ -15,6 +15,7 @@
 #define DOT(sums, a, b) dot(sums, a, b)
 #define PRODUCT bsm_k_int8_product_avx2
 #define NAME "avx2_4x16"
+#define DEPTHWISE NULL
 
 VF_INLINE __m256i splat(const uint8_t *p) {
   int32_t four;

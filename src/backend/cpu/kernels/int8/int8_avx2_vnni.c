@@ -14,6 +14,8 @@
 #define DOT(sums, a, b) _mm256_dpbusd_avx_epi32(sums, a, b)
 #define PRODUCT bsm_k_int8_product_avx2_vnni
 #define NAME "avx2_vnni_6x16"
+#define DEPTHWISE depthwise
+#define DOT_OF_TAPS(sums, a, b) _mm256_dpbusd_avx_epi32(sums, a, b)
 
 static inline __attribute__((always_inline)) __m256i splat(const void *p) {
   int four;
@@ -23,4 +25,5 @@ static inline __attribute__((always_inline)) __m256i splat(const void *p) {
 
 extern const struct bsm_k_int8_product bsm_k_int8_product_avx2_vnni;
 
+#include "backend/cpu/kernels/int8/int8_depthwise.inl"
 #include "backend/cpu/kernels/int8/int8_product.inl"

@@ -16,6 +16,7 @@
 #define DOT(sums, a, b) dot(sums, a, b)
 #define PRODUCT bsm_k_int8_product_avx512
 #define NAME "avx512_8x32"
+#define DEPTHWISE NULL
 
 VF_INLINE __m512i splat(const uint8_t *p) {
   int32_t four;

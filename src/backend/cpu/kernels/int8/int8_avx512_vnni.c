@@ -13,6 +13,8 @@
 #define DOT(sums, a, b) _mm512_dpbusd_epi32(sums, a, b)
 #define PRODUCT bsm_k_int8_product_avx512_vnni
 #define NAME "avx512_vnni_12x32"
+#define DEPTHWISE depthwise
+#define DOT_OF_TAPS(sums, a, b) _mm256_dpbusd_epi32(sums, a, b)
 
 static inline __attribute__((always_inline)) __m512i splat(const void *p) {
   int four;
@@ -22,4 +24,5 @@ static inline __attribute__((always_inline)) __m512i splat(const void *p) {
 
 extern const struct bsm_k_int8_product bsm_k_int8_product_avx512_vnni;
 
+#include "backend/cpu/kernels/int8/int8_depthwise.inl"
 #include "backend/cpu/kernels/int8/int8_product.inl"

@@ -6,6 +6,7 @@
  *   PANELS        how many panels at once: 1 or 2
  *   ROWS          rows of the largest tile: 12, 8, 6 or 4
  *   PRODUCT, NAME  the table that is defined here, and its text
+ *   DEPTHWISE     its kernel of maps by themselves, or NULL
  * A tile of fewer rows is made of smaller ones. */
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/unroll.h"
@@ -67,4 +68,4 @@ static void tile(const bsm_k_int8_tile *t) {
   for (; panel < t->panels; panel++) multiply_rows(t, panel, 1);
 }
 
-const bsm_k_int8_product PRODUCT = {NAME, tile};
+const bsm_k_int8_product PRODUCT = {NAME, tile, DEPTHWISE};

@@ -110,17 +110,58 @@ VF_INLINE void put(const bsm_k_int8_finish *t, int64_t row, int64_t c, vf v) {
   }
 }
 
-static void finish(const bsm_k_int8_finish *t) {
-  const bool adds = t->residual || t->residual_bytes;
+/* The columns from c on of all rows; `adds`: there is a residual. */
+VF_INLINE void finish_columns(const bsm_k_int8_finish *t, int64_t c,
+                              const int adds) {
+  const vi offset = vi_load(t->offset + c);
+  const vf scale = vf_load(t->scale + c), bias = vf_load(t->bias + c);
+  const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
   for (int64_t row = 0; row < t->rows; row++) {
     const int32_t *sums = t->sums + row * BSM_K_INT8_MAX_COLUMNS;
-    for (int64_t c = 0; c < t->n; c += VF_W) {
-      const vi sum = vi_add(vi_load(sums + c), vi_load(t->offset + c));
-      vf v = vf_mul(vi_to_float(sum), vf_load(t->scale + c));
-      v = vf_add(v, vf_load(t->bias + c));
-      if (adds) v = vf_add(v, residual_at(t, row, c));
-      v = vf_min(vf_set(t->hi), vf_max(vf_set(t->lo), v));
-      put(t, row, c, v);
+    vf v = vi_to_float(vi_add(vi_load(sums + c), offset));
+    v = vf_add(vf_mul(v, scale), bias);
+    if (adds) v = vf_add(v, residual_at(t, row, c));
+    put(t, row, c, vf_min(hi, vf_max(lo, v)));
+  }
+}
+
+/* Whole vectors without a residual, to bytes. Both clamps are one: a product is
+ * rounded without changing an order. */
+VF_INLINE void finish_bytes(const bsm_k_int8_finish *t, int64_t c) {
+  const vi offset = vi_load(t->offset + c);
+  const vf scale = vf_load(t->scale + c), bias = vf_load(t->bias + c);
+  const bsm_k_int8_grid *g = &t->grid;
+  const vf inverse = vf_set(g->inverse);
+  const vf low = vf_max(vf_mul(vf_set(t->lo), inverse),
+                        vf_set((float)(g->least - g->zero)));
+  const vf high = vf_min(vf_mul(vf_set(t->hi), inverse),
+                         vf_set((float)(g->greatest - g->zero)));
+  const vi zero = vi_set(g->zero);
+  for (int64_t row = 0; row < t->rows; row++) {
+    const int32_t *sums = t->sums + row * BSM_K_INT8_MAX_COLUMNS;
+    vf v = vi_to_float(vi_add(vi_load(sums + c), offset));
+    v = vf_mul(vf_add(vf_mul(v, scale), bias), inverse);
+    v = vf_min(vf_max(v, low), high);
+    vi_store_bytes(t->y_bytes[row] + t->y_column + c,
+                   vi_add(vf_to_int(v), zero));
+  }
+}
+
+static void finish(const bsm_k_int8_finish *t) {
+  const bool adds = t->residual || t->residual_bytes;
+  /* Where the two clamps exclude each other, their order counts. */
+  const bool simple = !adds && !t->y && t->lo <= t->hi &&
+                      t->lo * t->grid.inverse <=
+                          (float)(t->grid.greatest - t->grid.zero) &&
+                      t->hi * t->grid.inverse >=
+                          (float)(t->grid.least - t->grid.zero);
+  for (int64_t c = 0; c < t->n; c += VF_W) {
+    if (simple && c + VF_W <= t->n) {
+      finish_bytes(t, c);
+    } else if (adds) {
+      finish_columns(t, c, 1);
+    } else {
+      finish_columns(t, c, 0);
     }
   }
 }

@@ -20,6 +20,7 @@ typedef uint16_t bytes8 __attribute__((vector_size(16)));
 #define DOT(sums, a, b) dot(sums, a, b)
 #define PRODUCT bsm_k_int8_product_scalar
 #define NAME "scalar_4x16"
+#define DEPTHWISE NULL
 
 VF_INLINE words4 load(const void *p) {
   words4 v;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise convolution by the instruction that adds products of four bytes:
+ * the bytes of four taps are brought side by side, for 32 maps in vectors of 32
+ * bytes. DOT_OF_TAPS(sums, a, b) is that instruction. */
+#include <immintrin.h>
+
+#include "backend/cpu/kernels/int8/int8.h"
+#include "backend/cpu/kernels/simd/unroll.h"
+
+#define TAPS 4
+#define PARTS 4 /* vectors of 8 maps with four bytes each */
+
+/* The four taps' bytes of each map. Part i has the maps 4 i to 4 i + 3, and 16
+ * more than these. */
+static inline __attribute__((always_inline)) void weave(
+    const __m256i *taps, __m256i *parts) {
+  const __m256i low_01 = _mm256_unpacklo_epi8(taps[0], taps[1]);
+  const __m256i low_23 = _mm256_unpacklo_epi8(taps[2], taps[3]);
+  const __m256i high_01 = _mm256_unpackhi_epi8(taps[0], taps[1]);
+  const __m256i high_23 = _mm256_unpackhi_epi8(taps[2], taps[3]);
+  parts[0] = _mm256_unpacklo_epi16(low_01, low_23);
+  parts[1] = _mm256_unpackhi_epi16(low_01, low_23);
+  parts[2] = _mm256_unpacklo_epi16(high_01, high_23);
+  parts[3] = _mm256_unpackhi_epi16(high_01, high_23);
+}
+
+static inline __attribute__((always_inline)) __m256i bytes_at(const void *p) {
+  return _mm256_loadu_si256((const __m256i *)p);
+}
+
+/* The weights of all taps, zeros for those that fill up the last four. */
+static void weave_weights(const bsm_k_int8_depthwise *t, __m256i (*to)[PARTS]) {
+  for (int64_t first = 0; first < t->taps; first += TAPS) {
+    __m256i taps[TAPS];
+    for (int64_t i = 0; i < TAPS; i++) {
+      taps[i] = first + i < t->taps
+                    ? bytes_at(t->w + (first + i) * t->w_tap + t->column)
+                    : _mm256_setzero_si256();
+    }
+    weave(taps, to[first / TAPS]);
+  }
+}
+
+static void depthwise(const bsm_k_int8_depthwise *t) {
+  __m256i weights[BSM_K_INT8_MAX_TAPS / TAPS][PARTS];
+  weave_weights(t, weights);
+  for (int64_t row = 0; row < t->rows; row++) {
+    __m256i sums[PARTS];
+    UNROLL for (int j = 0; j < PARTS; j++) sums[j] = _mm256_setzero_si256();
+    for (int64_t first = 0; first < t->taps; first += TAPS) {
+      __m256i taps[TAPS], parts[PARTS];
+      UNROLL for (int i = 0; i < TAPS; i++) {
+        const int64_t tap = first + i < t->taps ? first + i : first;
+        taps[i] = bytes_at(t->a[tap * t->rows + row] + t->column);
+      }
+      weave(taps, parts);
+      UNROLL for (int j = 0; j < PARTS; j++) {
+        sums[j] = DOT_OF_TAPS(sums[j], parts[j], weights[first / TAPS][j]);
+      }
+    }
+    int32_t *to = t->sums + row * BSM_K_INT8_MAX_COLUMNS;
+    UNROLL for (int j = 0; j < PARTS; j++) {
+      _mm_storeu_si128((__m128i *)(void *)(to + 4 * j),
+                       _mm256_castsi256_si128(sums[j]));
+      _mm_storeu_si128((__m128i *)(void *)(to + 16 + 4 * j),
+                       _mm256_extracti128_si256(sums[j], 1));
+    }
+  }
+}
+
+#undef TAPS
+#undef PARTS
