@@ -98,11 +98,11 @@ function(bsm_set_kernel_flags)
       endif()
     elseif(BSM_X86
            AND source MATCHES
-               "/(rows|half_convert|(planar|recurrent|depthwise|winograd)_f32)_avx(2|512)\\.c$")
+               "/(rows|int8|half_convert|(planar|recurrent|depthwise|winograd)_f32)_avx(2|512)(_vnni)?\\.c$")
       # Vectors and unrolling are written out: up to a quarter smaller, as fast.
       set(flags -O2 -ffp-contract=off)
     elseif(BSM_X86
-           AND source MATCHES "/(rows|vector_math|planar_f32|half_convert)_scalar\\.c$")
+           AND source MATCHES "/(rows|int8|vector_math|planar_f32|half_convert)_scalar\\.c$")
       # For CPUs older than AVX2; not in what takes their time.
       set(flags -O2 -ffp-contract=off)
     endif()

@@ -55,7 +55,9 @@ static inline __attribute__((always_inline)) void multiply_rows(
   for (; row + ROWS <= t->rows; row += ROWS) {
     multiply(t, row, panel, ROWS, panels);
   }
-  for (; row + 4 <= t->rows; row += 4) multiply(t, row, panel, 4, panels);
+  for (; ROWS > 4 && row + 4 <= t->rows; row += 4) {
+    multiply(t, row, panel, 4, panels);
+  }
   for (; row < t->rows; row++) multiply(t, row, panel, 1, panels);
 }
 
