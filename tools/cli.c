@@ -288,6 +288,9 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_MODULE_PRECISION:
       add_override(state, cli, "module-precision", arg, false);
       return 0;
+    case BSM_KEY_STRIP:
+      cli->strip = true;
+      return 0;
     case BSM_KEY_OBEY_PRECISION:
       cli->obey_precision = true;
       return 0;

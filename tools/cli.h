@@ -50,6 +50,7 @@ typedef struct bsm_cli {
   uint32_t precisions; /* bits of bsm_precision */
   BSM_VEC(bsm_precision_override) precision_overrides;
   bool obey_precision;
+  bool strip;
   const char *calibration; /* a file to compile with */
   int min_block_size;
   bsm_limits limits; /* of loading and compiling; zero: defaults */
@@ -109,6 +110,7 @@ enum {
   BSM_KEY_LAYER_PRECISION,
   BSM_KEY_MODULE_PRECISION,
   BSM_KEY_OBEY_PRECISION,
+  BSM_KEY_STRIP,
   BSM_KEY_CALIBRATION,
   BSM_KEY_MIN_BLOCK_SIZE,
   BSM_KEY_MAX_LOOP_TRIPS,
@@ -257,6 +259,12 @@ enum {
        "What to build for: cpu, this machine's, or for any machine "           \
        "cpu:ISA,threads=N,l2=BYTES; bessemer targets tells this machine's "    \
        "(cpu)",                                                                \
+       0},                                                                     \
+      {"strip",                                                                \
+       BSM_KEY_STRIP,                                                          \
+       0,                                                                      \
+       0,                                                                      \
+       "Leave files and lines of the model's source out of the engine",        \
        0},                                                                     \
       {"no-timing",                                                            \
        BSM_KEY_NO_TIMING,                                                      \

@@ -60,6 +60,7 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->precision_overrides = cli->precision_overrides.items;
   out->precision_override_count = cli->precision_overrides.len;
   out->obey_precisions = cli->obey_precision;
+  out->strip_sources = cli->strip;
   out->min_block_size = (size_t)cli->min_block_size;
   out->reference = cli->reference;
   if (cli->reference) {
@@ -129,6 +130,7 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->limits.max_nodes          ? "--max-nodes"
                      : cli->limits.max_memory_bytes   ? "--max-memory"
                      : cli->truncate       ? "--truncate-long-and-double"
+                     : cli->strip          ? "--strip"
                      : cli->dump_after.len ? "--dump-after"
                                            : NULL;
   if (!what || cli->logger.level < BSM_LOG_LEVEL_WARNING) return;

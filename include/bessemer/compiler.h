@@ -275,6 +275,9 @@ typedef struct bsm_compile_options {
    * BSM_INVALID_ARGUMENT: it is of another model, or int8 is not allowed.
    * BSM_UNSUPPORTED: shapes range, or the model branches on data. */
   const bsm_calibration *calibration;
+  /* The engine does not tell in which files and lines of the model's source its
+   * layers were, only in which submodules. */
+  bool strip_sources;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)
 

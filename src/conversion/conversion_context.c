@@ -175,7 +175,8 @@ const char *bsm_node_info(bsm_conversion_ctx *ctx, const bsm_node *node) {
     bsm_text_puts(&text, bsm_value_label(bsm_node_in(node, i), buffer));
   }
   bsm_text_puts(&text, ")");
-  if (node->source.python_file || node->source.code_file) {
+  if (node->source.python_file || node->source.code_file ||
+      (node->source.scope && *node->source.scope)) {
     bsm_text_puts(&text, " at ");
     bsm_source_print(&text, &node->source);
   }

@@ -168,5 +168,18 @@ for option in --calibration-cache=x --dla-core=1; do
   failures=$((failures + 1))
 done
 
+# Lines of the source are in an engine unless they are left out; submodules stay.
+shows "whole.bsm: 9 steps" compile "$digits/digits.ts" -o whole.bsm --no-timing
+shows "strip.bsm: 9 steps" compile "$digits/digits.ts" -o strip.bsm \
+  --no-timing --strip
+grep -q "conv\.py:" whole.bsm || {
+  echo "FAILED: no line of the source in an engine"
+  failures=$((failures + 1))
+}
+! grep -q "\.py" strip.bsm && grep -q "(features\.3)" strip.bsm || {
+  echo "FAILED: --strip"
+  failures=$((failures + 1))
+}
+
 [ $failures -eq 0 ] || exit 1
 echo "all options reach what they are for"

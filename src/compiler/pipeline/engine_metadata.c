@@ -130,6 +130,9 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
   }
   BSM_TRY(add_overrides(arena, out, options));
   BSM_TRY(add_reference(arena, out, options));
+  if (options->strip_sources) {
+    BSM_TRY(add(arena, out, "options.strip_sources", "yes"));
+  }
   return add_limits(arena, out, &module->cx->limits);
 }
 

@@ -150,6 +150,17 @@ static bool has_run_time_number(const bsm_structure *node) {
   return false;
 }
 
+/* Forgets files and lines; the paths of submodules stay. */
+static void strip_sources(bsm_block *block, size_t depth) {
+  for (bsm_node *n = block->first; n && depth < 256; n = n->next) {
+    n->source.python_file = n->source.code_file = NULL;
+    n->source.python_line = n->source.code_line = 0;
+    for (size_t i = 0; i < n->blocks.len; i++) {
+      strip_sources(n->blocks.items[i], depth + 1);
+    }
+  }
+}
+
 bsm_status bsm_lower_method(bsm_module *module,
                             const bsm_compile_options *options,
                             const bsm_target *target, bsm_lowered *out,
@@ -182,5 +193,6 @@ bsm_status bsm_lower_method(bsm_module *module,
   if (options->reference & BSM_REFERENCE_DOUBLE) {
     BSM_TRY(bsm_widen_floats(out->graph, module->aten));
   }
+  if (options->strip_sources) strip_sources(out->graph->block, 0);
   return bsm_graph_verify(out->graph);
 }
