@@ -40,9 +40,9 @@ static size_t value_bin(const bsm_comparison *c, double v) {
   const double width = c->bins_to - c->bins_from;
   if (!(width > 0)) return 0;
   const double at = (v - c->bins_from) / width * BSM_VALUE_BINS;
-  return at < 0                     ? 0
-         : at >= BSM_VALUE_BINS - 1 ? BSM_VALUE_BINS - 1
-                                    : (size_t)at;
+  /* Ranges of more than the largest double make it infinite, or no number. */
+  if (!(at > 0)) return 0;
+  return at >= BSM_VALUE_BINS - 1 ? BSM_VALUE_BINS - 1 : (size_t)at;
 }
 
 static size_t error_bin(double relative) {
