@@ -167,6 +167,60 @@ static bsm_status convert_dequantize(bsm_conversion_ctx *ctx,
   return bsm_emit_output(ctx, node, 0, bsm_emit(ctx, dequantize));
 }
 
+/* ---- scales from ranges ---- */
+
+/* The greatest of the tensor's elements and zero, or the least. */
+static bsm_itensor *extreme(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                            bsm_reduce_operation reduce,
+                            bsm_element_wise_operation operation) {
+  const uint32_t all = (1u << bsm_rank(x)) - 1;
+  if (all) x = bsm_emit_reduce(ctx, x, reduce, all, false);
+  return bsm_emit_binary(ctx, x, bsm_emit_scalar(ctx, BSM_DTYPE_FLOAT, 0),
+                         operation);
+}
+
+/* choose_qparams.tensor(input, quant_min, quant_max, eps, dtype) */
+static bsm_status convert_choose(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
+  enum { INPUT, LOW, HIGH, EPS };
+  const bsm_dtype f32 = BSM_DTYPE_FLOAT;
+  const bsm_dims one = {1, {1}};
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
+  if (!x) return bsm_ctx_take_error(ctx);
+  const double low = bsm_arg_unwrap_to_double(args, LOW);
+  const double high = bsm_arg_unwrap_to_double(args, HIGH);
+  const double eps = bsm_arg_unwrap_to_double(args, EPS);
+  BSM_CHECK(low < high, "quant_min must be less than quant_max.");
+  BSM_CHECK(x->dtype == f32 || x->dtype == BSM_DTYPE_HALF ||
+                x->dtype == BSM_DTYPE_BFLOAT16,
+            "a scale for %s", bsm_dtype_name(x->dtype));
+  int64_t count;
+  BSM_CHECK(!bsm_dims_numel(x->dims, &count) || count > 0,
+            "a scale for no elements");
+  x = bsm_emit_cast(ctx, x, f32);
+  bsm_itensor *least = extreme(ctx, x, BSM_REDUCE_MIN, BSM_ELEMENT_WISE_MIN);
+  bsm_itensor *most = extreme(ctx, x, BSM_REDUCE_MAX, BSM_ELEMENT_WISE_MAX);
+  bsm_itensor *scale = bsm_emit_binary(ctx, most, least, BSM_ELEMENT_WISE_SUB);
+  scale = bsm_emit_binary(ctx, scale, bsm_emit_scalar(ctx, f32, high - low),
+                          BSM_ELEMENT_WISE_DIV);
+  scale = bsm_emit_binary(ctx, scale, bsm_emit_scalar(ctx, f32, eps),
+                          BSM_ELEMENT_WISE_MAX);
+  bsm_itensor *zero = bsm_emit_unary(
+      ctx, bsm_emit_binary(ctx, least, scale, BSM_ELEMENT_WISE_DIV),
+      BSM_UNARY_ROUND);
+  zero = bsm_emit_binary(ctx, bsm_emit_scalar(ctx, f32, low), zero,
+                         BSM_ELEMENT_WISE_SUB);
+  zero = bsm_emit_binary(ctx, zero, bsm_emit_scalar(ctx, f32, low),
+                         BSM_ELEMENT_WISE_MAX);
+  zero = bsm_emit_binary(ctx, zero, bsm_emit_scalar(ctx, f32, high),
+                         BSM_ELEMENT_WISE_MIN);
+  scale =
+      bsm_emit_reshape(ctx, bsm_emit_cast(ctx, scale, BSM_DTYPE_DOUBLE), one);
+  zero = bsm_emit_reshape(ctx, bsm_emit_cast(ctx, zero, BSM_DTYPE_INT64), one);
+  BSM_TRY(bsm_emit_output(ctx, node, 0, scale));
+  return bsm_emit_output(ctx, node, 1, zero);
+}
+
 #define Q "quantized_decomposed::"
 static const bsm_conversion_pattern patterns[] = {
     {"aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int "
@@ -207,5 +261,8 @@ static const bsm_conversion_pattern patterns[] = {
        "zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, "
        "*, ScalarType? out_dtype=None) -> Tensor",
      convert_dequantize, PER_CHANNEL},
+    {Q "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, "
+       "float eps, ScalarType dtype) -> (Tensor, Tensor)",
+     convert_choose, PER_TENSOR},
 };
 BSM_CONVERTER_TABLE(quantization, patterns);
