@@ -214,19 +214,9 @@ static bsm_status add_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
 
 static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
                              const operands *o) {
-  const bool chunks = reads_chunks(l->plan, o);
   const int64_t blocks = (a->queries + 63) / 64;
   const int warps = a->heads * blocks < MMA_FEW_BLOCKS ? 2 : 4;
-  if (l->scope == BSM_CUDA_FOR_RANGE) {
-    for (int form = 0; form < 4; form++) {
-      const int other_warps = form & 1 ? 2 : 4;
-      const bool other_chunks = form >= 2;
-      if (other_warps == warps && other_chunks == chunks) continue;
-      BSM_TRY(add_mma(l, a, other_warps, other_chunks));
-      BSM_TRY(bsm_cuda_set_aside(l));
-    }
-  }
-  return add_mma(l, a, warps, chunks);
+  return add_mma(l, a, warps, reads_chunks(l->plan, o));
 }
 
 static bsm_status add_short(bsm_cuda_launches *l, const bsm_cuda_attention *a,
@@ -250,15 +240,22 @@ static bsm_status add_short(bsm_cuda_launches *l, const bsm_cuda_attention *a,
   return BSM_OK;
 }
 
-static bsm_status launch_short(bsm_cuda_launches *l,
-                               const bsm_cuda_attention *a, const operands *o,
-                               const shares *s) {
-  const bool chunks = reads_chunks(l->plan, o);
-  if (l->scope == BSM_CUDA_FOR_RANGE) {
-    BSM_TRY(add_short(l, a, s, !chunks));
+/* All kernels for a range of sizes: of short sequences and of long ones. */
+static bsm_status set_all_aside(bsm_cuda_launches *l,
+                                const bsm_cuda_attention *a) {
+  bsm_cuda_attention few = *a;
+  shares s;
+  few.queries = few.keys = 1;
+  for (int chunks = 0; chunks < 2; chunks++) {
+    for (int warps = 2; warps <= 4; warps += 2) {
+      BSM_TRY(add_mma(l, a, warps, chunks));
+      BSM_TRY(bsm_cuda_set_aside(l));
+    }
+    if (!make_shares(&few, l->scope, l->sm, &s)) continue;
+    BSM_TRY(add_short(l, a, &s, chunks));
     BSM_TRY(bsm_cuda_set_aside(l));
   }
-  return add_short(l, a, s, chunks);
+  return BSM_OK;
 }
 
 /* ---- of any dtype ---- */
@@ -293,8 +290,9 @@ static bsm_status launches(bsm_cuda_launches *l) {
   shares s;
   const bool is_short = !plain && strcmp(l->step->tactic, MMA_TACTIC) != 0 &&
                         make_shares(&a, l->scope, l->sm, &s);
+  if (!plain && l->scope == BSM_CUDA_FOR_RANGE) BSM_TRY(set_all_aside(l, &a));
   BSM_TRY(plain      ? launch_plain(l, &a)
-          : is_short ? launch_short(l, &a, &o, &s)
+          : is_short ? add_short(l, &a, &s, reads_chunks(l->plan, &o))
                      : launch_mma(l, &a, &o));
   for (size_t i = 0; i < BSM_CUDA_ATTENTION_OPERANDS; i++) {
     if (!o.has[i]) continue;
