@@ -74,10 +74,17 @@ static bool is_pointwise(const bsm_step_window *w) {
   return true;
 }
 
+/* Whether nothing depends on the first of three dimensions. */
+static bool is_flat(const bsm_step_window *w, const bsm_cuda_image *x,
+                    const bsm_cuda_image *y) {
+  return x->size[0] == 1 && y->size[0] == 1 && w->kernel[0] == 1 &&
+         w->pre_padding[0] == 0;
+}
+
 static void set_windows(bsm_cuda_mma_problem *out, const bsm_step_window *w,
                         const bsm_cuda_image *x, const bsm_cuda_image *y) {
   bsm_cuda_mma *p = &out->params;
-  out->image = x->size[0] == 1 && y->size[0] == 1 && w->kernel[0] == 1 ? 2 : 3;
+  out->image = is_flat(w, x, y) ? 2 : 3;
   p->image_stride = x->n_stride;
   for (int d = 0; d < 3; d++) {
     p->in[d] = (int32_t)x->size[d];
@@ -202,8 +209,7 @@ static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_cuda_image to = bsm_cuda_image_of(y, w->spatial);
   return step->kind == BSM_STEP_CONVOLUTION && bsm_cuda_is_float(y->dtype) &&
          c->groups > 1 && c->groups == in.c && c->out_maps == in.c &&
-         in.c_stride == 1 && to.c_stride == 1 && in.size[0] == 1 &&
-         to.size[0] == 1 && w->kernel[0] == 1 &&
+         in.c_stride == 1 && to.c_stride == 1 && is_flat(w, &in, &to) &&
          w->kernel[1] <= DEPTHWISE_MAX_WINDOW &&
          w->kernel[2] <= DEPTHWISE_MAX_WINDOW && w->stride[2] <= 8 &&
          bsm_cuda_image_is_small(&in) && bsm_cuda_image_is_small(&to) &&
