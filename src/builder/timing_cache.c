@@ -192,8 +192,9 @@ static uint64_t hash_tensor(const bsm_plan_tensor *t, uint64_t seed) {
 uint64_t bsm_timing_key(const bsm_plan *plan, const bsm_plan_step *step,
                         const bsm_timing_conditions *conditions) {
   const bsm_str machine = conditions->machine;
-  const int32_t head[4] = {BSM_ENGINE_FORMAT_VERSION, (int32_t)step->kind,
-                           conditions->timer, (int32_t)step->input_count};
+  const int32_t head[5] = {BSM_ENGINE_FORMAT_VERSION, (int32_t)step->kind,
+                           conditions->timer, (int32_t)step->input_count,
+                           (int32_t)step->precision};
   uint64_t key = bsm_hash64(head, sizeof(head), 0);
   key = bsm_hash64(step->params, bsm_step_params_size(step->kind), key);
   for (uint32_t i = 0; i < step->input_count; i++) {

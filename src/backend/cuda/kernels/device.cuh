@@ -31,7 +31,7 @@ typedef unsigned long long u64;
 // From sm_90 on, a kernel may begin before the one ahead of it in the stream has
 // ended: it waits for that before anything else. The body of an EARLY_KERNEL_OF
 // does so itself, by wait_for_previous(), and until then touches nothing but
-// weights.
+// weights. Of an EARLY_RESIDENT_KERNEL_OF an SM has registers for some blocks.
 // The body of a CLUSTER_KERNEL_OF does so, too. `blocks` blocks that are beside
 // each other along x run together, from sm_90 on; they have dynamic shared
 // memory alone.
@@ -42,6 +42,8 @@ typedef unsigned long long u64;
 #define KERNEL(name, type) EMULATED_KERNEL(name, type, 1024)
 #define KERNEL_OF(threads, name, type) EMULATED_KERNEL(name, type, threads)
 #define EARLY_KERNEL_OF(threads, name, type) EMULATED_KERNEL(name, type, threads)
+#define EARLY_RESIDENT_KERNEL_OF(threads, blocks, name, type) \
+  EMULATED_KERNEL(name, type, threads)
 #define CLUSTER_KERNEL_OF(threads, blocks, name, type) \
   EMULATED_CLUSTER_KERNEL(name, type, threads, blocks)
 #define DYNAMIC_SHARED(name) EMULATED_DYNAMIC_SHARED(name)
@@ -62,6 +64,8 @@ typedef unsigned long long u64;
                ptx_wait_for_previous())
 #define EARLY_KERNEL_OF(threads, name, type) \
   KERNEL_ENTRY(__launch_bounds__((threads)), name, type, )
+#define EARLY_RESIDENT_KERNEL_OF(threads, blocks, name, type) \
+  KERNEL_ENTRY(__launch_bounds__((threads), (blocks)), name, type, )
 #define CLUSTER_KERNEL_OF(threads, blocks, name, type)                     \
   KERNEL_ENTRY(__cluster_dims__((blocks), 1, 1)                            \
                    __launch_bounds__((threads), 1),                        \
@@ -123,6 +127,8 @@ DEVICE void copies_wait() {
 }
 
 // ---- products of tiles in a warp: c[16][8] += a[16][16] b[16][8] ----
+//
+// Of float, whose elements are those of tf32, there are 8 along k.
 
 template <class T>
 DEVICE void multiply(float *c, const u32 *a, const u32 *b);
@@ -134,6 +140,10 @@ DEVICE void multiply<f16>(float *c, const u32 *a, const u32 *b) {
 template <>
 DEVICE void multiply<bf16>(float *c, const u32 *a, const u32 *b) {
   ptx_mma_m16n8k16_bf16(c, a, b);
+}
+template <>
+DEVICE void multiply<float>(float *c, const u32 *a, const u32 *b) {
+  ptx_mma_m16n8k8_tf32(c, a, b);
 }
 #endif
 

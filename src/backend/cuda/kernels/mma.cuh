@@ -1,28 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of 16-bit elements in shared memory, as tensor cores take them: in
-// chunks of 8 elements, 16 bytes, which are swizzled.
+// Matrices in shared memory, as tensor cores take them: in chunks, which are
+// swizzled. What is said of 16 elements along k holds for those of 16 bits; of
+// 32 bits there are 8.
 #pragma once
-
-// Where chunk `c` of row `r` lies, in bytes, when rows have CHUNKS of them: so
-// that eight rows of one column of chunks are in different banks.
-template <int CHUNKS>
-DEVICE u32 swizzle(int r, int c) {
-  return 16u * (u32)(r * CHUNKS + (CHUNKS >= 8   ? c ^ (r & 7)
-                                   : CHUNKS == 4 ? c ^ ((r >> 1) & 3)
-                                                 : c ^ ((r >> 2) & 1)));
-}
-
-// Of the 8 elements from `at` on, how many are before `end`.
-DEVICE int elements_left(int at, int end) {
-  const int n = end - at;
-  return n < 0 ? 0 : n > 8 ? 8 : n;
-}
-
-// A chunk of the bits of 8 elements.
-DEVICE uint4 chunk_of(const u32 (&x)[8]) {
-  return make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16,
-                    x[6] | x[7] << 16);
-}
+#include "chunks.cuh"
 
 // Rows `r` to `r` + 15 and elements 16 k to 16 k + 15 of a matrix at `a`.
 template <int CHUNKS>

@@ -1,29 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a product on tensor cores: two sums that are beside each other in
-// a row become elements of the output. K_ACTIVATION is the activation.
+// The end of a product: sums become elements of the output. K_ACTIVATION is the
+// activation.
 #pragma once
 
+template <class T, class V>
+DEVICE V finish(const bsm_cuda_mma &p, const T *bias, const T *residual, int m,
+                int n, V x) {
+  x *= (V)p.scale;
+  if (bias) x += element<T>::load(bias[n]);
+  if (residual) {
+    x += element<T>::load(
+        residual[m * p.residual_row + n * p.residual_column]);
+  }
+  return activate(K_ACTIVATION, x, (V)p.alpha, (V)p.beta);
+}
+
+template <class T, class V>
+DEVICE void store_one(const bsm_cuda_mma &p, const T *bias, const T *residual,
+                      T *y, int m, int n, V x) {
+  if (m >= p.m || n >= p.n) return;
+  y[m * p.y_row + n] =
+      element<T>::store(finish(p, bias, residual, m, n, x));
+}
+
+DEVICE void store_two(float *to, float a, float b) {
+  *(float2 *)to = make_float2(a, b);
+}
+template <class T>
+DEVICE void store_two(T *to, float a, float b) {
+  *(u32 *)to = pack2<T>(a, b);
+}
+
+// Two sums that are beside each other in a row.
 template <class T>
 DEVICE void store_pair(const bsm_cuda_mma &p, const T *bias, const T *residual,
                       T *y, int m, int n, float x0, float x1) {
   if (m >= p.m || n >= p.n) return;
-  float v[2] = {x0 * p.scale, x1 * p.scale};
-  const bool two = n + 1 < p.n;
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    if (i && !two) break;
-    if (bias) v[i] += to_float(bias[n + i]);
-    if (residual) {
-      v[i] += to_float(residual[m * p.residual_row +
-                                (n + i) * p.residual_column]);
-    }
-    v[i] = activate(K_ACTIVATION, v[i], p.alpha, p.beta);
-  }
   T *to = y + m * p.y_row + n;
-  if (two && ((u64)to & 3) == 0) {
-    *(u32 *)to = pack2<T>(v[0], v[1]);
+  const bool two = n + 1 < p.n;
+  x0 = finish(p, bias, residual, m, n, x0);
+  if (two) x1 = finish(p, bias, residual, m, n + 1, x1);
+  if (two && (u64)to % (2 * sizeof(T)) == 0) {
+    store_two(to, x0, x1);
     return;
   }
-  to[0] = from_float<T>(v[0]);
-  if (two) to[1] = from_float<T>(v[1]);
+  to[0] = from_float<T>(x0);
+  if (two) to[1] = from_float<T>(x1);
 }

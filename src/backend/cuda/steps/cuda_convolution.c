@@ -43,7 +43,7 @@ static bsm_status check_deconvolution(const bsm_plan *plan,
   return check(plan, step, true);
 }
 
-/* ---- on tensor cores ---- */
+/* ---- in tiles ---- */
 
 /* Sets the stride from pixel to pixel when all pixels of an image are equally
  * far apart. */
@@ -103,7 +103,11 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   const bsm_step_window *w = &c->window;
-  if (!bsm_cuda_mma_has(y->dtype, sm)) return false;
+  const bsm_cuda_unit *unit = bsm_cuda_unit_of(y->dtype, step->precision, sm);
+  if (!unit || !bsm_cuda_mma_has_numbers(y->dtype, 1, c->epilogue.alpha,
+                                         c->epilogue.beta)) {
+    return false;
+  }
   const bsm_cuda_image in = bsm_cuda_image_of(x, w->spatial);
   const bsm_cuda_image to = bsm_cuda_image_of(y, w->spatial);
   const int64_t maps = in.c / c->groups, n = c->out_maps / c->groups;
@@ -118,6 +122,7 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   if (c->groups > 1 && (maps < 8 || n < 8)) return false;
   *out = (bsm_cuda_mma_problem){.batches = c->groups,
                                 .dtype = y->dtype,
+                                .unit = unit,
                                 .activation = c->epilogue.activation,
                                 .transposed = transposed,
                                 .weights = true};
@@ -151,7 +156,7 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   p->y_batch[0] = n * to.c_stride;
   p->residual_batch[0] = n * p->residual_column;
   p->bias_batch = n;
-  const bool whole = maps % 8 == 0;
+  const bool whole = maps % bsm_cuda_chunk(y->dtype) == 0;
   out->a = whole && bsm_cuda_mma_reads_along(x, 1) ? BSM_CUDA_MMA_ALONG_K
                                                    : BSM_CUDA_MMA_ELEMENTS;
   out->b = whole ? BSM_CUDA_MMA_ALONG_K : BSM_CUDA_MMA_ELEMENTS;
@@ -169,7 +174,8 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 #define FEW_MAPS_BLOCK 128
 
 static bool has_few_maps(const bsm_cuda_mma_problem *problem) {
-  return !problem->transposed && problem->batches == 1 && problem->image == 2 &&
+  return bsm_dtype_size(problem->dtype) == 2 && !problem->transposed &&
+         problem->batches == 1 && problem->image == 2 &&
          problem->params.maps <= FEW_MAPS && problem->params.k <= FEW_MAPS_K;
 }
 

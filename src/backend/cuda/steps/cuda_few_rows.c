@@ -13,8 +13,8 @@
 /* Whether all but the number of rows is as the kernels take it. */
 static bool has_columns(const bsm_cuda_mma_problem *p) {
   const bool along_n = p->params.b_column == 1, along_k = p->params.b_row == 1;
-  return p->batches == 1 && p->image == 0 && !p->transposed &&
-         p->params.k > 0 && (along_n || along_k) &&
+  return bsm_dtype_size(p->dtype) == 2 && p->batches == 1 && p->image == 0 &&
+         !p->transposed && p->params.k > 0 && (along_n || along_k) &&
          (p->weights ||
           p->b == (along_n ? BSM_CUDA_MMA_ALONG_N : BSM_CUDA_MMA_ALONG_K));
 }

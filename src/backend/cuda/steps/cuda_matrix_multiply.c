@@ -114,7 +114,7 @@ static bool product_of(const bsm_plan *plan, const bsm_plan_step *step,
   return batches != 0 && out->m != 0 && out->n != 0;
 }
 
-/* ---- on tensor cores ---- */
+/* ---- in tiles ---- */
 
 /* Makes the innermost loops part of the rows, as far as they have one B and
  * their rows follow each other; the number of loops that are left. */
@@ -139,8 +139,9 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   const bsm_plan_tensor *b = b_of(plan, step);
   bsm_cuda_product p;
-  if (!bsm_cuda_mma_has(y->dtype, sm) || !product_of(plan, step, &p) ||
-      p.k == 0) {
+  const bsm_cuda_unit *unit = bsm_cuda_unit_of(y->dtype, step->precision, sm);
+  if (!unit || !product_of(plan, step, &p) || p.k == 0 ||
+      !bsm_cuda_mma_has_numbers(y->dtype, p.scale, p.alpha, p.beta)) {
     return false;
   }
   const int loops = merge_loops(&p, y->dims.rank - 2, m->epilogue.has_residual);
@@ -154,6 +155,7 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   }
   *out = (bsm_cuda_mma_problem){.batches = batches,
                                 .dtype = y->dtype,
+                                .unit = unit,
                                 .activation = m->epilogue.activation,
                                 .weights = !b};
   out->params = (bsm_cuda_mma){.m = (int32_t)p.m,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of products on tensor cores, what they cost, and their launches. */
+/* Products in tiles: what they cost, and their launches. */
 #include "backend/cuda/steps/cuda_mma.h"
 
 #include <math.h>
@@ -11,37 +11,15 @@
  * splits. */
 #define MAX_SPLIT_TILES BSM_CUDA_COUNTERS
 
-typedef struct tile {
-  const char *tactic;
-  int m, n, k, warps_m, warps_n, stages;
-  int resident; /* blocks that an SM has room for */
-  /* One of those for ranges of sizes. Of all sets of three, the best of these
-   * takes least over the best of all: 4 % longer in the mean. */
-  bool ranges;
-} tile;
-
-static const tile tiles[] = {
-    {"mma 128x256x32", 128, 256, 32, 2, 4, 4, 1, false},
-    {"mma 128x64x64", 128, 64, 64, 4, 2, 3, 2, false},
-    {"mma 128x64x32", 128, 64, 32, 2, 2, 4, 3, true},
-    {"mma 64x128x64", 64, 128, 64, 2, 4, 3, 2, false},
-    {"mma 64x128x32", 64, 128, 32, 2, 2, 4, 3, false},
-    {"mma 64x64x64", 64, 64, 64, 2, 2, 4, 3, true},
-    {"mma 64x64x32", 64, 64, 32, 2, 2, 6, 4, false},
-    {"mma 64x32x64", 64, 32, 64, 4, 1, 4, 4, false},
-    {"mma 32x64x64", 32, 64, 64, 2, 2, 4, 4, false},
-    {"mma 32x32x128", 32, 32, 128, 2, 2, 4, 3, true},
-    {"mma 16x64x64", 16, 64, 64, 1, 4, 5, 4, false},
-};
-#define TILES (sizeof(tiles) / sizeof(tiles[0]))
-_Static_assert(TILES < 16, "all of them, and the plain one");
+typedef bsm_cuda_tile tile;
 
 static int64_t parts(int64_t size, int64_t part) {
   return size / part + (size % part != 0);
 }
 
-static unsigned shared_bytes(const tile *t) {
-  return (unsigned)(t->stages * (t->m + t->n) * t->k * 2);
+static unsigned shared_bytes(const bsm_cuda_mma_problem *p, const tile *t) {
+  return (unsigned)(t->stages * (t->m + t->n) * t->k) *
+         (unsigned)bsm_dtype_size(p->dtype);
 }
 
 /* ---- what a GPU has ---- */
@@ -68,10 +46,18 @@ bool bsm_cuda_mma_has(bsm_dtype dtype, int sm) {
   return dtype == BSM_DTYPE_HALF || (dtype == BSM_DTYPE_BFLOAT16 && sm >= 80);
 }
 
+bool bsm_cuda_mma_has_numbers(bsm_dtype dtype, double scale, double alpha,
+                              double beta) {
+  return dtype != BSM_DTYPE_DOUBLE ||
+         ((double)(float)scale == scale && (double)(float)alpha == alpha &&
+          (double)(float)beta == beta);
+}
+
 bool bsm_cuda_mma_reads_along(const bsm_plan_tensor *t, int axis) {
+  const int64_t chunk = bsm_cuda_chunk(t->dtype);
   for (int i = 0; i < t->dims.rank; i++) {
     const int64_t stride = t->strides[i];
-    if (t->dims.d[i] > 1 && (i == axis ? stride != 1 : stride % 8 != 0)) {
+    if (t->dims.d[i] > 1 && (i == axis ? stride != 1 : stride % chunk != 0)) {
       return false;
     }
   }
@@ -86,23 +72,15 @@ typedef struct choice {
   double cost;
 } choice;
 
-/* The constants are those with which the choices for 83 problems of networks,
- * each timed in all tiles and several splits on an H100, were best: 2.3 %
- * longer in the mean than the fastest. All times are in microseconds. */
+/* All times are in microseconds; what they follow from is in cuda_tiles.c. */
 
-/* A launch; and as many blocks as an SM has room for, their first and last
- * tiles. */
-#define LAUNCH 4.0
-#define ROUND 0.92
-/* What an SM reads, multiplies, and writes in a microsecond. */
-#define BYTES_READ 56e3
-#define PRODUCTS 1.22e6
-#define BYTES_WRITTEN 26e3
-/* A tile of k from request to use, when nothing else is in its way. */
-#define LATENCY 0.37
-#define LATENCY_OF_K 0.0022
+#define BYTES_WRITTEN 26e3 /* by an SM, in one */
 /* Waiting for the other splits of a tile. */
 #define JOIN 0.97
+/* The plain kernel takes about this many times as long as a tile. */
+#define PLAIN_TIMES 8.0
+/* And special kernels this many times. */
+#define SPECIAL_TIMES 0.8
 
 static double larger(double a, double b) {
   return a > b ? a : b;
@@ -117,16 +95,20 @@ static double cost_of(const bsm_cuda_mma_problem *p, const tile *t, int sms,
   const double most = ceil(blocks / sms); /* of an SM */
   const double rounds = floor(most / t->resident);
   const double last = most - rounds * t->resident;
-  const double busy = larger((t->m + t->n) * t->k * 2 / BYTES_READ,
-                             (double)t->m * t->n * t->k / PRODUCTS);
-  const double latency = LATENCY + LATENCY_OF_K * t->k;
+  const double bytes = (double)t->k * (double)bsm_dtype_size(p->dtype);
+  const bsm_cuda_tile_costs *c = &p->unit->costs;
+  const double busy = larger((t->m + t->n) * bytes / c->bytes_read,
+                             (double)t->m * t->n * t->k / t->products / 1e3);
+  const double latency =
+      larger(c->latency + c->latency_of_byte * bytes,
+             busy * (c->lone < t->resident ? c->lone : t->resident));
   const double a_tile = rounds * larger(t->resident * busy, latency) +
                         (last > 0 ? larger(last * busy, latency) : 0);
   const double size = (double)t->m * t->n / BYTES_WRITTEN;
   /* A block writes its sums, and one of each tile reads those of all. */
   const double join = splits > 1 ? JOIN + 4 * size * (splits + 1) : 0;
-  return LAUNCH + a_tile * k_tiles +
-         (rounds + (last > 0)) * (ROUND + 2 * size) + join;
+  return c->launch + a_tile * k_tiles +
+         (rounds + (last > 0)) * (c->round + 2 * size) + join;
 }
 
 /* The number of splits that should be fastest. */
@@ -148,12 +130,14 @@ static choice choose_splits(const bsm_cuda_mma_problem *p, const tile *t,
   return best;
 }
 
+/* All tiles, the best first. */
 static size_t choices_of(const bsm_cuda_mma_problem *p, int sm,
-                         choice out[TILES]) {
+                         choice out[BSM_CUDA_MAX_TILES]) {
   size_t count = 0;
-  for (size_t i = 0; i < TILES; i++) {
-    if (shared_bytes(&tiles[i]) > most_shared_bytes(sm)) continue;
-    const choice c = choose_splits(p, &tiles[i], sm);
+  for (size_t i = 0; i < p->unit->count; i++) {
+    const tile *t = &p->unit->tiles[i];
+    if (shared_bytes(p, t) > most_shared_bytes(sm)) continue;
+    const choice c = choose_splits(p, t, sm);
     size_t at = count++;
     for (; at > 0 && out[at - 1].cost > c.cost; at--) out[at] = out[at - 1];
     out[at] = c;
@@ -166,7 +150,7 @@ size_t bsm_cuda_mma_step_tactics(bsm_cuda_mma_problem_of *problem_of,
                                  const bsm_plan_step *step, int sm,
                                  const char **names) {
   bsm_cuda_mma_problem problem;
-  choice choices[TILES];
+  choice choices[BSM_CUDA_MAX_TILES];
   size_t count = 0;
   if (problem_of(plan, step, sm, &problem)) {
     count = choices_of(&problem, sm, choices);
@@ -180,25 +164,32 @@ double bsm_cuda_mma_step_cost(bsm_cuda_mma_problem_of *problem_of,
                               const bsm_plan *plan, const bsm_plan_step *step,
                               int sm, const char *tactic) {
   bsm_cuda_mma_problem problem;
+  choice choices[BSM_CUDA_MAX_TILES];
   if (!problem_of(plan, step, sm, &problem)) return 0;
-  for (size_t i = 0; i < TILES; i++) {
-    if (strcmp(tiles[i].tactic, tactic) == 0) {
-      return choose_splits(&problem, &tiles[i], sm).cost;
-    }
+  const size_t count = choices_of(&problem, sm, choices);
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(choices[i].tile->tactic, tactic) == 0) return choices[i].cost;
   }
-  return 0;
+  return (strcmp(tactic, BSM_CUDA_PLAIN_TACTIC) == 0 ? PLAIN_TIMES
+                                                     : SPECIAL_TIMES) *
+         choices[0].cost;
 }
 
 /* ---- launching ---- */
 
 static choice choose(const bsm_cuda_mma_problem *p, int sm,
                      const char *tactic) {
-  choice choices[TILES];
+  choice choices[BSM_CUDA_MAX_TILES];
   const size_t count = choices_of(p, sm, choices);
   for (size_t i = 0; i < count; i++) {
     if (strcmp(choices[i].tile->tactic, tactic) == 0) return choices[i];
   }
   return choices[0];
+}
+
+/* Bytes of a sum. */
+static size_t sum_bytes(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_DOUBLE ? sizeof(double) : sizeof(float);
 }
 
 static bsm_status add_launch(bsm_cuda_launches *l,
@@ -211,23 +202,28 @@ static bsm_status add_launch(bsm_cuda_launches *l,
   p.splits = c->splits;
   p.split_k = (int32_t)(parts(parts(p.k, t->k), c->splits) * t->k);
   BSM_TRY(bsm_cuda_add_launch(
-      l, "mma_gemm", "mma_gemm", &p, sizeof(p),
+      l, problem->unit->source, problem->unit->source, &p, sizeof(p),
       "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
       "-DK_WN=%d -DK_STAGES=%d -DK_IMAGE=%d -DK_TRANSPOSED=%d -DK_A=%d "
       "-DK_B=%d -DK_WEIGHTS=%d -DK_SPLIT=%d",
       bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
       t->warps_m, t->warps_n, t->stages, problem->image, problem->transposed,
       (int)problem->a, (int)problem->b, problem->weights, may_split));
+  if (!problem->unit->tensor_cores) {
+    BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE,
+                                 "-DK_LM=%d -DK_RESIDENT=%d", t->lanes_m,
+                                 t->resident));
+  }
   bsm_cuda_set_block(l, 32u * (unsigned)(t->warps_m * t->warps_n), 1, 1);
   bsm_cuda_set_grid(l, (uint64_t)count, (uint64_t)c->splits,
                     (uint64_t)problem->batches);
-  bsm_cuda_set_shared(l, shared_bytes(t));
+  bsm_cuda_set_shared(l, shared_bytes(problem, t));
   if (c->splits == 1) return BSM_OK;
   uint64_t partial;
   BSM_TRY(bsm_cuda_add_scratch(l,
                                (uint64_t)(count * problem->batches) *
                                    (uint64_t)(c->splits * t->m * t->n) *
-                                   sizeof(float),
+                                   (uint64_t)sum_bytes(problem->dtype),
                                &partial));
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_SCRATCH,
                             offsetof(bsm_cuda_mma, partial), partial));
@@ -235,14 +231,12 @@ static bsm_status add_launch(bsm_cuda_launches *l,
                            offsetof(bsm_cuda_mma, counters), 0);
 }
 
-/* The tile of operands that are fetched in pieces. */
-#define TILE_OF_ELEMENTS "mma 64x64x64"
-
 /* Whether a tile is one of those for a range of sizes, with operands as they
  * are. */
 static bool ranges(const bsm_cuda_mma_problem *p, const tile *t) {
   const bool aligned = p->a == p->aligned_a && p->b == p->aligned_b;
-  return t->ranges && (aligned || strcmp(t->tactic, TILE_OF_ELEMENTS) == 0);
+  return t->ranges >=
+         (aligned ? BSM_CUDA_TILE_RANGES : BSM_CUDA_TILE_RANGES_IN_ELEMENTS);
 }
 
 /* All tiles for a range of sizes, but the one that is launched. */
@@ -253,10 +247,10 @@ static bsm_status add_others(bsm_cuda_launches *l, bsm_cuda_mma_problem p,
     p.a = form & 1 ? BSM_CUDA_MMA_ELEMENTS : p.aligned_a;
     p.b = form & 2 ? BSM_CUDA_MMA_ELEMENTS : p.aligned_b;
     if (form && p.weights) break; /* whose sizes do not range */
-    for (size_t i = 0; i < TILES; i++) {
-      const choice c = {&tiles[i], 1, 0};
+    for (size_t i = 0; i < p.unit->count; i++) {
+      const choice c = {&p.unit->tiles[i], 1, 0};
       if (!ranges(&p, c.tile) ||
-          shared_bytes(c.tile) > most_shared_bytes(l->sm) ||
+          shared_bytes(&p, c.tile) > most_shared_bytes(l->sm) ||
           (p.a == a && p.b == b && c.tile == taken)) {
         continue;
       }
@@ -269,7 +263,7 @@ static bsm_status add_others(bsm_cuda_launches *l, bsm_cuda_mma_problem p,
 
 static bsm_status launch_of_range(bsm_cuda_launches *l,
                                   const bsm_cuda_mma_problem *problem) {
-  choice choices[TILES];
+  choice choices[BSM_CUDA_MAX_TILES];
   const size_t count = choices_of(problem, l->sm, choices);
   size_t best = 0;
   while (best < count && !ranges(problem, choices[best].tile)) best++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products and convolutions on tensor cores: which there are kernels for, and
- * in which tiles (kernels/mma_gemm.cu).
+/* Products and convolutions in tiles: which there are kernels for, and in which
+ * tiles (kernels/gemm.cuh). They are multiplied on tensor cores, but for float
+ * that means float, and double (cuda_tiles.h).
  *
  * The tactics of such a step are its tiles, "mma 64x64x64" for one of 64 rows,
  * 64 columns and 64 k, and "plain", the kernels that take anything. Each kind
@@ -10,6 +11,7 @@
 
 #include "backend/cuda/kernels/params.h"
 #include "backend/cuda/steps/cuda_steps.h"
+#include "backend/cuda/steps/cuda_tiles.h"
 
 #define BSM_CUDA_PLAIN_TACTIC "plain"
 
@@ -29,11 +31,12 @@ typedef struct bsm_cuda_mma_problem {
   bsm_cuda_mma params;
   int64_t batches;
   bsm_dtype dtype;
+  const bsm_cuda_unit *unit;
   int activation;
   int image; /* K_IMAGE: spatial dimensions, or 0 */
   bool transposed;
   bsm_cuda_mma_operand a, b;
-  /* The same for sizes that are multiples of 8, where sizes decide. */
+  /* The same for sizes that are multiples of a chunk, where sizes decide. */
   bsm_cuda_mma_operand aligned_a, aligned_b;
   bool weights; /* B is weights */
 } bsm_cuda_mma_problem;
@@ -44,15 +47,26 @@ typedef bool bsm_cuda_mma_problem_of(const bsm_plan *plan,
                                      const bsm_plan_step *step, int sm,
                                      bsm_cuda_mma_problem *out);
 
-/* Whether a GPU multiplies a dtype on tensor cores. */
+/* Whether a GPU multiplies a dtype of 16 bits on tensor cores. */
 bool bsm_cuda_mma_has(bsm_dtype dtype, int sm);
 
+/* Elements of a chunk of 16 bytes. */
+static inline int64_t bsm_cuda_chunk(bsm_dtype dtype) {
+  return 16 / (int64_t)bsm_dtype_size(dtype);
+}
+
 /* Whether a tensor can be read 16 bytes at a time along an axis: what differs
- * in other dimensions is a multiple of 8 elements away. */
+ * in other dimensions is a multiple of that away. */
 bool bsm_cuda_mma_reads_along(const bsm_plan_tensor *t, int axis);
 
+/* Whether the numbers of a problem of a dtype are those of its parameters,
+ * which are floats. */
+bool bsm_cuda_mma_has_numbers(bsm_dtype dtype, double scale, double alpha,
+                              double beta);
+
 /* Tactics and cost of a step, as bsm_cuda_step_kind has them: those of its
- * problem, and "plain". Costs are in microseconds. */
+ * problem, and "plain". Costs are in microseconds; that of any other tactic is
+ * less than those of all tiles, since kinds of steps list theirs first. */
 size_t bsm_cuda_mma_step_tactics(bsm_cuda_mma_problem_of *problem_of,
                                  const bsm_plan *plan,
                                  const bsm_plan_step *step, int sm,

@@ -162,14 +162,23 @@ static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
   }
 }
 
+/* Products of floats, that is. */
+static bool multiplies(const bsm_layer *layer) {
+  return (layer->kind == BSM_LAYER_CONVOLUTION ||
+          layer->kind == BSM_LAYER_DECONVOLUTION ||
+          layer->kind == BSM_LAYER_MATRIX_MULTIPLY) &&
+         layer->inputs.items[0]->dtype == BSM_DTYPE_FLOAT;
+}
+
 /* What computes in float can compute in half and bfloat16: products multiply
  * these as they are and sum in float, other layers compute in float and round
- * what they store. */
+ * what they store. Tensor cores take tf32 since sm_80. */
 static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
   const uint32_t bits = target->host->ops->precisions(target->host, layer);
-  return bits & BSM_PRECISION_FP32
-             ? bits | BSM_PRECISION_FP16 | BSM_PRECISION_BF16
-             : bits;
+  if (!(bits & BSM_PRECISION_FP32)) return bits;
+  const bool tf32 = multiplies(layer) && bsm_cuda_target_of(target)->sm >= 80;
+  return bits | BSM_PRECISION_FP16 | BSM_PRECISION_BF16 |
+         (tf32 ? BSM_PRECISION_TF32 : 0);
 }
 
 static bool fuses(const bsm_target *target, bsm_fusion fusion,
@@ -188,11 +197,12 @@ static bsm_image_layout image_layout(const bsm_target *target,
 }
 
 static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
-  /* Tensor cores multiply what is gathered, which is slow but for few maps. */
+  /* What multiplies tiles gathers them, which is slow but for few maps. */
   const bsm_itensor *x = layer->inputs.items[0];
   return layer->kind == BSM_LAYER_CONVOLUTION && x->dims.rank >= 3 &&
          x->dims.d[1] <= 4 &&
-         bsm_cuda_mma_has(x->dtype, bsm_cuda_target_of(target)->sm);
+         bsm_cuda_unit_of(x->dtype, layer->precision,
+                          bsm_cuda_target_of(target)->sm);
 }
 
 /* ---- steps ---- */
