@@ -13,7 +13,7 @@
 #include "engine/engine_file.h"
 
 #define HEADING "bessemer timing cache "
-#define VERSION "2"
+#define VERSION "3"
 #define KEY_DIGITS 16
 #define MAX_CACHE_BYTES (64u << 20)
 
@@ -30,7 +30,8 @@ static bool is_tactic(bsm_str text) {
   if (text.len == 0 || text.len > 64) return false;
   for (size_t i = 0; i < text.len; i++) {
     const char c = text.data[i];
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '_')) {
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '_' ||
+          (c == ' ' && i > 0))) {
       return false;
     }
   }
@@ -70,8 +71,8 @@ static bool parse_trials(bsm_str text, bsm_plan_trial *trials, bsm_str *names,
   *count = 0;
   do {
     int64_t time;
-    const bsm_str name = take_until(&text, ' '),
-                  number = take_until(&text, ' ');
+    const bsm_str name = take_until(&text, '\t'),
+                  number = take_until(&text, '\t');
     if (*count == BSM_STEP_MAX_TRIALS || !is_tactic(name) ||
         !bsm_parse_i64(number, &time) || time < 0) {
       return false;
@@ -87,7 +88,7 @@ static bsm_status parse_line(bsm_timing_cache *cache, bsm_str line,
   bsm_plan_trial trials[BSM_STEP_MAX_TRIALS];
   bsm_str names[BSM_STEP_MAX_TRIALS];
   bsm_timing_entry entry = {0};
-  const bsm_str key = take_until(&line, ' ');
+  const bsm_str key = take_until(&line, '\t');
   if (key.len != KEY_DIGITS || !is_key(key) ||
       !parse_trials(line, trials, names, &entry.count)) {
     return BSM_FAIL(BSM_CORRUPT,
@@ -149,7 +150,7 @@ bsm_status bsm_timing_cache_save(const bsm_timing_cache *cache,
         bsm_strmap_get(&cache->entries, bsm_str_of(key));
     bsm_text_puts(&text, key);
     for (uint32_t k = 0; k < entry->count; k++) {
-      bsm_text_printf(&text, " %s %" PRIu64, entry->trials[k].tactic,
+      bsm_text_printf(&text, "\t%s\t%" PRIu64, entry->trials[k].tactic,
                       entry->trials[k].nanoseconds);
     }
     bsm_text_puts(&text, "\n");

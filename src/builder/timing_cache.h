@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timing cache: how long the tactics of a step took, kept between builds.
  *
- * A text file: the line "bessemer timing cache 2", then for each step a key of
- * 16 hexadecimal digits, followed by tactics and their times in nanoseconds:
- * "<key> <tactic> <time> <tactic> <time>", with the fastest first. A key covers
+ * A text file: the line "bessemer timing cache 3", then for each step a line:
+ * a key of 16 hexadecimal digits, tactics, and behind each its time in
+ * nanoseconds, with the fastest first; a tab stands between them. A key covers
  * the step, the shapes and layouts of its tensors, the places of its weights,
  * the target, the model of the machine and the format of engines, so one file
  * serves several machines. A cache of another version is ignored; malformed

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "builder/timing_cache.h"
 
-#define HEADING "bessemer timing cache 2\n"
+#define HEADING "bessemer timing cache 3\n"
 
 static bsm_arena arena;
 
@@ -35,7 +35,7 @@ static void test_round_trip(void **state) {
   assert_true(file >= 0);
   close(file);
   unlink(path);
-  bsm_plan_trial two[2] = {{"indirect", 1200}, {"im2col", 0}};
+  bsm_plan_trial two[2] = {{"mma 64x64x32", 1200}, {"im2col", 0}};
   bsm_plan_trial one[1] = {{"im2col", INT64_MAX}};
   bsm_plan_trial other[1] = {{"gemm_1x1", 7}};
   bsm_timing_cache cache;
@@ -72,20 +72,22 @@ static void assert_corrupt(const char *text) {
 static void test_malformed(void **state) {
   (void)state;
   assert_corrupt("something else\n");
-  assert_corrupt(HEADING "0123 x 1\n");
+  assert_corrupt(HEADING "0123\tx\t1\n");
   assert_corrupt(HEADING "0123456789abcdef\n");
-  assert_corrupt(HEADING "0123456789abcdef \n");
-  assert_corrupt(HEADING "0123456789abcdef x\n");
-  assert_corrupt(HEADING "0123456789abcdef x \n");
-  assert_corrupt(HEADING "0123456789abcdeF x 1\n");
-  assert_corrupt(HEADING "0123456789abcdef0 x 1\n");
-  assert_corrupt(HEADING "0123456789abcdef X 1\n");
-  assert_corrupt(HEADING "0123456789abcdef x -1\n");
-  assert_corrupt(HEADING "0123456789abcdef x 1 y\n");
-  assert_corrupt(HEADING "0123456789abcdef x 99999999999999999999\n");
+  assert_corrupt(HEADING "0123456789abcdef\t\n");
+  assert_corrupt(HEADING "0123456789abcdef\tx\n");
+  assert_corrupt(HEADING "0123456789abcdef\tx\t\n");
+  assert_corrupt(HEADING "0123456789abcdeF\tx\t1\n");
+  assert_corrupt(HEADING "0123456789abcdef0\tx\t1\n");
+  assert_corrupt(HEADING "0123456789abcdef\tX\t1\n");
+  assert_corrupt(HEADING "0123456789abcdef\t x\t1\n");
+  assert_corrupt(HEADING "0123456789abcdef x 1\n");
+  assert_corrupt(HEADING "0123456789abcdef\tx\t-1\n");
+  assert_corrupt(HEADING "0123456789abcdef\tx\t1\ty\n");
+  assert_corrupt(HEADING "0123456789abcdef\tx\t99999999999999999999\n");
   bsm_timing_cache cache;
   assert_null(bsm_timing_cache_parse(
-      &arena, bsm_str_of(HEADING "0123456789abcdef x 1 y 2"), &cache));
+      &arena, bsm_str_of(HEADING "0123456789abcdef\tx\t1\ty\t2"), &cache));
   assert_int_equal(cache.keys.len, 1);
 }
 
@@ -98,7 +100,7 @@ static void test_many_trials(void **state) {
     bsm_text_init(&text, &arena);
     bsm_text_puts(&text, HEADING "0123456789abcdef");
     for (int i = 0; i < BSM_STEP_MAX_TRIALS + extra; i++) {
-      bsm_text_puts(&text, " x 1");
+      bsm_text_puts(&text, "\tx\t1");
     }
     bsm_status status =
         bsm_timing_cache_parse(&arena, (bsm_str){text.data, text.len}, &cache);
@@ -138,6 +140,9 @@ static void test_keys(void **state) {
                                           {BSM_STR("cpu:avx2"), 1}};
   const uint64_t key = bsm_timing_key(&plan, &step, &usual);
   assert_true(key == bsm_timing_key(&plan, &step, &usual));
+  step.precision = BSM_PRECISION_TF32;
+  assert_true(key != bsm_timing_key(&plan, &step, &usual));
+  step.precision = BSM_PRECISION_NONE;
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
     assert_true(key != bsm_timing_key(&plan, &step, &others[i]));
   }
