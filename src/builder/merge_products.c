@@ -206,6 +206,7 @@ static bsm_status merge(merging *m, bsm_layer *const *group, size_t count,
                                 1 + count, 1, &layer));
   layer->name = group[0]->name;
   layer->source = group[0]->source;
+  layer->precision = group[0]->precision;
   layer->outputs.items[0]->name = group[0]->outputs.items[0]->name;
   layer->p.matrix_multiply.op_b = group[0]->p.matrix_multiply.op_b;
   layer->p.matrix_multiply.scale = group[0]->p.matrix_multiply.scale;

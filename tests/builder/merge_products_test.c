@@ -159,6 +159,19 @@ static void test_three_become_one(void **state) {
   }
 }
 
+/* The product computes in what its parts were to compute in. */
+static void test_precision_is_kept(void **state) {
+  (void)state;
+  attend(project(0, true, 0), project(1, true, -1), project(2, true, -1));
+  for (size_t i = 0; i < net->layers.len; i++) {
+    net->layers.items[i]->precision = BSM_PRECISION_TF32;
+  }
+  const bsm_plan *plan = build(NULL);
+  assert_int_equal(count_kind(plan, BSM_STEP_MATRIX_MULTIPLY), 1);
+  assert_int_equal(plan->steps[0].kind, BSM_STEP_MATRIX_MULTIPLY);
+  assert_int_equal(plan->steps[0].precision, BSM_PRECISION_TF32);
+}
+
 /* Attention over three projections, made in this order. */
 static void attend_to(const int *parts, bool transposed) {
   bsm_itensor *t[3];
@@ -231,9 +244,10 @@ static void test_unequal_products(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_three_become_one),    TEST(test_packed_once),
-      TEST(test_an_output_stays),     TEST(test_other_readers),
-      TEST(test_reshape_across_rows), TEST(test_unequal_products),
+      TEST(test_three_become_one), TEST(test_precision_is_kept),
+      TEST(test_packed_once),      TEST(test_an_output_stays),
+      TEST(test_other_readers),    TEST(test_reshape_across_rows),
+      TEST(test_unequal_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
