@@ -119,17 +119,25 @@ static bsm_status take_entry(bench *b, bsm_plan_step *step, const char **names,
 
 /* How many of the tactics, which are in the order of their cost, are worth
  * timing. */
-static size_t count_competitive(const bench *b, const bsm_plan_step *step,
-                                const char **names, size_t count) {
-  const bsm_target *t = b->target;
-  const double least = t->ops->cost(t, b->plan, step, names[0]);
+static size_t count_competitive(const bsm_target *t, const bsm_plan *plan,
+                                const bsm_plan_step *step, const char **names,
+                                size_t count) {
+  const double least = count ? t->ops->cost(t, plan, step, names[0]) : 0;
   if (least <= 0) return count;
   size_t n = 1;
-  while (n < count && t->ops->cost(t, b->plan, step, names[n]) <
-                          MOST_TIMES_THE_COST * least) {
+  while (n < count &&
+         t->ops->cost(t, plan, step, names[n]) < MOST_TIMES_THE_COST * least) {
     n++;
   }
   return n;
+}
+
+size_t bsm_target_competitive_tactics(const bsm_target *target,
+                                      const bsm_plan *plan,
+                                      const bsm_plan_step *step,
+                                      const char **names) {
+  const size_t count = target->ops->tactics(target, plan, step, names);
+  return count_competitive(target, plan, step, names, count);
 }
 
 static bsm_status choose(bench *b, uint32_t index, const char **names,
@@ -142,7 +150,8 @@ static bsm_status choose(bench *b, uint32_t index, const char **names,
   }
   bsm_plan_trial trials[BSM_MAX_TACTICS];
   bsm_timing_entry entry = {trials, 0};
-  const size_t tried = count_competitive(b, step, names, count);
+  const size_t tried =
+      count_competitive(b->target, b->plan, step, names, count);
   BSM_TRY(time_tactics(b, index, names, tried, trials, &entry.count));
   if (!entry.count) return BSM_OK; /* it cannot run on zeros */
   BSM_TRY(bsm_timing_cache_put(&b->cache, key, entry));

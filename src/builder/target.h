@@ -232,6 +232,12 @@ BSM_NODISCARD bsm_status bsm_target_parse(const bsm_target_request *request,
                                           bsm_arena *arena,
                                           const bsm_target **out);
 
+/* The tactics of a step that are worth timing, by their cost. */
+size_t bsm_target_competitive_tactics(const bsm_target *target,
+                                      const bsm_plan *plan,
+                                      const bsm_plan_step *step,
+                                      const char **names);
+
 /* Whether the target of plans runs a layer: for conversion, as `takes` of its
  * options. */
 static inline bool bsm_target_takes(const void *target,

@@ -86,8 +86,10 @@ void bsm_cuda_recording_destroy(bsm_recording *recording) {
   if (!r) return;
   bsm_cuda_device *d = bsm_cuda_device_of(recording->device);
   bsm_status entered = bsm_cuda_enter(d);
-  (void)d->driver.graph_exec_destroy(r->graph);
-  if (!entered) bsm_cuda_leave(d);
+  if (!entered) {
+    (void)d->driver.graph_exec_destroy(r->graph);
+    bsm_cuda_leave(d);
+  }
   bsm_status_free(entered);
   bsm_deallocate(r->allocator, r);
 }

@@ -242,10 +242,12 @@ double bsm_cuda_event_seconds(const bsm_event *from, const bsm_event *to) {
   bsm_cuda_device *d = bsm_cuda_device_of(from->device);
   float milliseconds = 0;
   bsm_status entered = bsm_cuda_enter(d);
-  (void)d->driver.event_elapsed(&milliseconds,
-                                ((const cuda_event *)from)->event,
-                                ((const cuda_event *)to)->event);
-  if (!entered) bsm_cuda_leave(d);
+  if (!entered) {
+    (void)d->driver.event_elapsed(&milliseconds,
+                                  ((const cuda_event *)from)->event,
+                                  ((const cuda_event *)to)->event);
+    bsm_cuda_leave(d);
+  }
   bsm_status_free(entered);
   return (double)milliseconds * 1e-3;
 }

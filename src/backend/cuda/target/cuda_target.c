@@ -16,7 +16,8 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
-#include "backend/cuda/steps/cuda_mma.h"
+#include "backend/cuda/steps/cuda_tiles.h"
+#include "backend/cuda/target/cuda_timer.h"
 
 #define DEFAULT_CPU "avx2"
 
@@ -88,11 +89,6 @@ static bsm_status check_here(const bsm_target *target) {
                     sm, target->text);
   }
   return target->host->ops->check_here(target->host);
-}
-
-static void machine_key(const bsm_target *target, bsm_text *text) {
-  bsm_text_puts(text, target->text);
-  target->host->ops->machine_key(target->host, text);
 }
 
 /* ---- layers ---- */
@@ -239,45 +235,12 @@ static bool is_approximate(const bsm_target *target,
   return false;
 }
 
-/* ---- timing: every step has one tactic, so there is nothing to measure ----
- */
-
-static bsm_status open_timer(const bsm_target *target,
-                             const bsm_plan_draft *draft,
-                             bsm_tactic_timer **out) {
-  (void)target;
-  (void)draft;
-  *out = NULL;
-  return BSM_OK;
-}
-
-static void close_timer(bsm_tactic_timer *timer) {
-  (void)timer;
-}
-
-static int32_t timer_conditions(const bsm_tactic_timer *timer) {
-  (void)timer;
-  return 0;
-}
-
-static bsm_status time_step(bsm_tactic_timer *timer, bsm_plan_step *step,
-                            const bsm_pending_pack *pending,
-                            const char *const *tactics, size_t count,
-                            double *seconds) {
-  (void)timer;
-  (void)step;
-  (void)pending;
-  (void)tactics;
-  memset(seconds, 0, count * sizeof(*seconds));
-  return BSM_OK;
-}
-
 const bsm_target_ops bsm_cuda_target_ops = {
     .version = BSM_TARGET_VERSION,
     .name = "cuda",
     .parse = parse,
     .check_here = check_here,
-    .machine_key = machine_key,
+    .machine_key = bsm_cuda_machine_key,
     .supports = supports,
     .compute_dtype = compute_dtype,
     .precisions = precisions,
@@ -291,8 +254,8 @@ const bsm_target_ops bsm_cuda_target_ops = {
     .pack = bsm_cuda_pack,
     .is_approximate = is_approximate,
     .add_code = bsm_cuda_add_code,
-    .open_timer = open_timer,
-    .close_timer = close_timer,
-    .timer_conditions = timer_conditions,
-    .time = time_step,
+    .open_timer = bsm_cuda_timer_open,
+    .close_timer = bsm_cuda_timer_close,
+    .timer_conditions = bsm_cuda_timer_conditions,
+    .time = bsm_cuda_timer_run,
 };

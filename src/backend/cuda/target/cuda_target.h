@@ -33,6 +33,8 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
 
 /* A bit of scopes: with the kernels that the steps need at other sizes. */
 #define BSM_CUDA_WITH_OTHERS (1u << 8)
+/* The same: only code of the GPU that is built for, to be run at once. */
+#define BSM_CUDA_CODE_ALONE (1u << 9)
 
 /* Adds to a plan, which has no code, that of its steps in the scopes of some
  * bits (1 << BSM_CUDA_FOR_SIZES, ...). All kernels for whole kinds are added,

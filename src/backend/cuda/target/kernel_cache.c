@@ -54,7 +54,7 @@ static bool take(const char *bytes, size_t size, bsm_str *code, bsm_str *ptx) {
   if (size <= sizeof(end)) return false;
   size -= sizeof(end);
   memcpy(&end, bytes + size, sizeof(end));
-  if (end.code >= size || end.hash != bsm_hash64(bytes, size, end.code)) {
+  if (end.code > size || end.hash != bsm_hash64(bytes, size, end.code)) {
     return false;
   }
   *code = (bsm_str){bytes, (size_t)end.code};
@@ -93,7 +93,7 @@ void bsm_kernel_cache_write(const char *path, const char *name,
   char *bytes = bsm_arena_alloc(arena, size + sizeof(file_end), 16);
   if (!bytes) return;
   memcpy(bytes, code.data, code.len);
-  memcpy(bytes + code.len, ptx.data, ptx.len);
+  if (ptx.len) memcpy(bytes + code.len, ptx.data, ptx.len);
   const file_end end = {code.len, bsm_hash64(bytes, size, code.len)};
   memcpy(bytes + size, &end, sizeof(end));
   /* Opened for itself: the lock is one of open files. */

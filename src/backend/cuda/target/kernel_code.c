@@ -120,12 +120,18 @@ static uint64_t add_text(uint64_t hash, const char *text) {
   return bsm_hash64(text, strlen(text) + 1, hash);
 }
 
+/* Whether there is no PTX. */
+static bool is_alone(const collection *c) {
+  return c->scopes & BSM_CUDA_CODE_ALONE;
+}
+
 /* All that the code follows from, twice with other beginnings. */
 static uint64_t hash_of(const collection *c, const item *it, uint64_t seed) {
   uint64_t h = add_text(seed, BSM_KERNEL_CACHE_VERSION);
   const int version = bsm_nvrtc_version(c->nvrtc);
   h = bsm_hash64(&version, sizeof(version), h);
   h = add_text(h, c->target->architecture);
+  h = add_text(h, is_alone(c) ? "alone" : "");
   h = add_text(h, it->kernel.name);
   h = add_text(h, it->kernel.generated ? it->kernel.generated : "");
   for (const bsm_kernel_source *s = bsm_kernel_sources; s->name; s++) {
@@ -192,6 +198,10 @@ static bsm_status compile(const collection *c, item *it) {
   BSM_TRY(split_options(it->kernel.options, &it->arena, options,
                         &source.option_count));
   const bsm_cuda_target *t = c->target;
+  if (is_alone(c)) {
+    return bsm_nvrtc_compile(c->nvrtc, &source, t->architecture, &it->arena,
+                             &it->code, NULL);
+  }
   if (!t->specific) {
     return bsm_nvrtc_compile(c->nvrtc, &source, t->architecture, &it->arena,
                              &it->code, &it->ptx);
@@ -260,6 +270,7 @@ static bsm_status add_all(const collection *c, bsm_plan *plan,
   for (size_t i = 0; i < c->count; i++) {
     const item *it = &c->items[i];
     BSM_TRY(add_form(plan, c->target->architecture, it, it->code, arena));
+    if (is_alone(c)) continue;
     BSM_TRY(add_form(plan, c->target->later, it, it->ptx, arena));
   }
   return BSM_OK;
