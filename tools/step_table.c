@@ -7,6 +7,7 @@
 
 #include "base/fma_peak.h"
 #include "base/isa.h"
+#include "tools/gpu_roofline.h"
 #include "tools/layer_text.h"
 
 #define PEAK_SECONDS 0.02
@@ -25,6 +26,14 @@ static double rate(double amount, double seconds) {
   return seconds > 0 ? 1e-9 * amount / seconds : 0;
 }
 
+/* The share of what is possible; 0: not known. */
+static double share_of(const bsm_step_row *row, double peak) {
+  if (row->seconds <= 0) return 0;
+  return row->least > 0 ? row->least / row->seconds
+         : peak > 0     ? rate(row->flops, row->seconds) / peak
+                        : 0;
+}
+
 void bsm_step_row_json(bsm_json *json, const bsm_step_row *row, double peak) {
   bsm_json_string(json, "name", row->name);
   bsm_json_string(json, "kind", row->kind);
@@ -35,7 +44,9 @@ void bsm_step_row_json(bsm_json *json, const bsm_step_row *row, double peak) {
   const double gflops = rate(row->flops, row->seconds);
   bsm_json_double(json, "ms", row->seconds * 1e3);
   bsm_json_double(json, "gflops_per_s", gflops);
-  if (peak > 0) bsm_json_double(json, "peak_share", gflops / peak);
+  if (peak > 0 || row->least > 0) {
+    bsm_json_double(json, "peak_share", share_of(row, peak));
+  }
   bsm_json_double(json, "gb_per_s", rate(row->bytes, row->seconds));
 }
 
@@ -78,8 +89,8 @@ void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
   } else {
     printf("%8s ", "-");
   }
-  if (gflops > 0 && peak > 0) {
-    printf("%4.0f%% ", 100 * gflops / peak);
+  if (share_of(row, peak) > 0) {
+    printf("%4.0f%% ", 100 * share_of(row, peak));
   } else {
     printf("%5s ", "-");
   }
@@ -95,16 +106,30 @@ void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
 
 /* ---- as an engine was built ---- */
 
+static const char *metadata(const bsm_engine *engine, const char *wanted) {
+  const char *key, *value;
+  for (size_t i = 0; bsm_engine_metadata_at(engine, i, &key, &value); i++) {
+    if (strcmp(key, wanted) == 0) return value;
+  }
+  return NULL;
+}
+
 /* The row of a step, and how many other tactics were timed. */
 static bsm_status built_row(const bsm_engine *engine, size_t index,
                             bsm_step_row *row, size_t *trials) {
   bsm_step_info step = BSM_STEP_INFO_INIT;
+  const bsm_gpu_roofline *roofline =
+      bsm_gpu_roofline_of(metadata(engine, "builder.target"));
   BSM_TRY(bsm_engine_step(engine, index, &step));
   *row = (bsm_step_row){.name = step.name,
                         .kind = step.kind,
                         .tactic = step.tactic,
                         .flops = step.flops,
                         .bytes = step.bytes};
+  if (roofline && step.space == BSM_SPACE_DEVICE) {
+    row->least =
+        bsm_gpu_least_seconds(roofline, step.precision, step.flops, step.bytes);
+  }
   *trials = step.trial_count;
   for (size_t i = 0; i < step.trial_count; i++) {
     bsm_step_trial trial = BSM_STEP_TRIAL_INIT;
@@ -112,14 +137,6 @@ static bsm_status built_row(const bsm_engine *engine, size_t index,
     if (strcmp(trial.tactic, step.tactic) == 0) row->seconds = trial.seconds;
   }
   return BSM_OK;
-}
-
-static const char *metadata(const bsm_engine *engine, const char *wanted) {
-  const char *key, *value;
-  for (size_t i = 0; bsm_engine_metadata_at(engine, i, &key, &value); i++) {
-    if (strcmp(key, wanted) == 0) return value;
-  }
-  return NULL;
 }
 
 /* "cpu:ISA,threads=N,..." */
@@ -177,6 +194,15 @@ static bsm_status print_others(const bsm_engine *engine, size_t step,
   return BSM_OK;
 }
 
+static void print_roofline(const char *target) {
+  const bsm_gpu_roofline *r = bsm_gpu_roofline_of(target);
+  if (!r) return;
+  printf(
+      "(shares of what one %s could do with data from memory: %.0f TFLOP/s of "
+      "16 bits, %.0f of tf32, %.1f of float, %.0f GB/s)\n",
+      r->name, r->narrow, r->tf32, r->fp32, r->gigabytes);
+}
+
 bsm_status bsm_print_built_steps(bsm_cli *cli, const bsm_engine *engine) {
   double total, peak = 0;
   (void)cli;
@@ -185,6 +211,7 @@ bsm_status bsm_print_built_steps(bsm_cli *cli, const bsm_engine *engine) {
   puts(total > 0 ? "steps as timed when the engine was built:"
                  : "steps (not timed when the engine was built):");
   if (peak > 0) printf("(shares of this machine's peak, %.1f GFLOP/s)\n", peak);
+  print_roofline(metadata(engine, "builder.target"));
   bsm_step_row_heading();
   for (size_t i = 0; i < bsm_engine_step_count(engine); i++) {
     bsm_step_row row;

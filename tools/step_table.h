@@ -11,6 +11,7 @@ typedef struct bsm_step_row {
   const char *name, *kind, *tactic;
   double seconds; /* 0: not known */
   double flops, bytes;
+  double least; /* seconds that a GPU of its target needs; 0: not known */
 } bsm_step_row;
 
 /* What the machine can do with `isa` (0: all it has) and `threads` (0: all
@@ -19,7 +20,8 @@ BSM_NODISCARD bsm_status bsm_measure_peak(uint32_t isa, int threads,
                                           double *gflops);
 
 /* Members of the open JSON object: name, kind, tactic, flops, bytes, and with a
- * time ms, gflops_per_s, peak_share (with a peak) and gb_per_s. */
+ * time ms, gflops_per_s, gb_per_s, and peak_share: of the peak, if it is known,
+ * or of `least` in the time. */
 void bsm_step_row_json(bsm_json *json, const bsm_step_row *row, double peak);
 
 /* The heading of columns, and one row under it. `total`: seconds of all rows.
