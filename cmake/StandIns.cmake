@@ -5,7 +5,7 @@
 
 set(standins ${PROJECT_SOURCE_DIR}/tests/cuda/standin)
 set(BSM_STANDIN_CUDA_SOURCES block fiber grid standin_cuda standin_graphs
-                             standin_memory standin_modules standin_streams)
+                             standin_maps standin_memory standin_modules standin_streams)
 list(TRANSFORM BSM_STANDIN_CUDA_SOURCES
      REPLACE "(.+)" "${standins}/\\1.c")
 set(BSM_STANDIN_NVRTC_SOURCES ${standins}/standin_nvrtc.c

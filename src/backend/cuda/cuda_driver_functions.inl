@@ -98,3 +98,15 @@ FUNCTION(graph_launch, "cuGraphLaunch",
 FUNCTION(graph_destroy, "cuGraphDestroy", (bsm_cu_graph graph))
 FUNCTION(graph_exec_destroy, "cuGraphExecDestroy",
          (bsm_cu_graph_exec executable))
+
+FUNCTION(map_tiles, "cuTensorMapEncodeTiled",
+         (bsm_cu_tensor_map * map, int type, uint32_t rank, void *address,
+          const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
+          const uint32_t *step, int interleave, int swizzle, int promotion,
+          int fill))
+FUNCTION(map_pixels, "cuTensorMapEncodeIm2col",
+         (bsm_cu_tensor_map * map, int type, uint32_t rank, void *address,
+          const uint64_t *dims, const uint64_t *strides, const int *lower,
+          const int *upper, uint32_t channels, uint32_t pixels,
+          const uint32_t *step, int interleave, int swizzle, int promotion,
+          int fill))

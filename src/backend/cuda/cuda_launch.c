@@ -221,6 +221,20 @@ bsm_status bsm_cuda_add_slot(bsm_cuda_launches *l, bsm_cuda_slot_kind kind,
   return BSM_OK;
 }
 
+bsm_status bsm_cuda_add_tiles(bsm_cuda_launches *l,
+                              const bsm_cuda_tiles *tiles) {
+  bsm_cuda_launch *launch = last(l);
+  bsm_cuda_tiles *copy = BSM_NEW(l->arena, bsm_cuda_tiles);
+  BSM_TRY_ALLOC(copy);
+  if (launch->tiles_count == BSM_CUDA_MAX_MAPS) {
+    return BSM_FAIL(BSM_INTERNAL, "%s: tiles of %" PRIu32 " tensors",
+                    launch->kernel.source, launch->tiles_count);
+  }
+  *copy = *tiles;
+  launch->tiles[launch->tiles_count++] = copy;
+  return BSM_OK;
+}
+
 void bsm_cuda_move_slot(bsm_cuda_launches *l, int64_t bytes, int64_t advance) {
   bsm_cuda_slot *slot = &last(l)->slots[last(l)->slot_count - 1];
   slot->bytes = bytes;

@@ -66,6 +66,24 @@ typedef struct bsm_cuda_rounds {
   int64_t first, every, end;
 } bsm_cuda_rounds;
 
+/* How a kernel copies tiles of 16-bit elements of a tensor: what the driver
+ * writes into the parameters as a bsm_cuda_map once the address is known. */
+typedef struct bsm_cuda_tiles {
+  uint32_t address, map; /* where in the parameters both are */
+  uint32_t rank;
+  bool is_image; /* the tile is some pixels that windows begin at */
+  uint64_t dims[5], strides[4]; /* innermost first; strides in bytes */
+  /* The tile: each of its rows is 64 or 128 bytes, and swizzled. Of images the
+   * maps and the number of pixels. */
+  uint32_t box[5];
+  /* Of images: windows begin at `lower` first, then every `step`, and last at
+   * dims - 1 + upper; dimensions from the width on. */
+  uint32_t step[5];
+  int lower[3], upper[3];
+} bsm_cuda_tiles;
+
+#define BSM_CUDA_MAX_MAPS 3
+
 typedef struct bsm_cuda_launch {
   bsm_cuda_kernel kernel;
   unsigned grid[3], block[3];
@@ -74,6 +92,8 @@ typedef struct bsm_cuda_launch {
   uint32_t params_size;
   bsm_cuda_slot *slots;
   uint32_t slot_count;
+  const bsm_cuda_tiles *tiles[BSM_CUDA_MAX_MAPS];
+  uint32_t tiles_count;
   bsm_cuda_rounds rounds;
 } bsm_cuda_launch;
 
@@ -137,6 +157,9 @@ void bsm_cuda_set_generated(bsm_cuda_launches *l, const char *text);
 BSM_NODISCARD bsm_status bsm_cuda_add_slot(bsm_cuda_launches *l,
                                            bsm_cuda_slot_kind kind,
                                            size_t offset, uint64_t index);
+/* A copy of `tiles`; its address is in a slot. */
+BSM_NODISCARD bsm_status bsm_cuda_add_tiles(bsm_cuda_launches *l,
+                                            const bsm_cuda_tiles *tiles);
 /* About the slot that was added last. */
 void bsm_cuda_move_slot(bsm_cuda_launches *l, int64_t bytes, int64_t advance);
 /* Kernels for all of a kind see the dtype in the address. */

@@ -6,6 +6,7 @@
 
 #include "backend/checks/checks.h"
 #include "backend/cuda/cuda_internal.h"
+#include "backend/cuda/cuda_map.h"
 #include "backend/cuda/steps/cuda_steps.h"
 
 /* Of CUDA: since then graphs have what launches may overlap. */
@@ -79,6 +80,9 @@ static bsm_status launch(const prepared *p, const bsm_run *run, uint32_t i,
       const uint64_t step = (uint64_t)(uintptr_t)p;
       memcpy(params + l->slots[k].offset + sizeof(value), &step, sizeof(step));
     }
+  }
+  for (uint32_t k = 0; k < l->tiles_count; k++) {
+    BSM_TRY(bsm_cuda_write_map(&p->device->driver, l->tiles[k], params));
   }
   /* Kernels of these GPUs wait for those before them (kernels/device.cuh). */
   bsm_cu_launch_attribute overlap = {

@@ -147,6 +147,18 @@ typedef struct bsm_cu_launch_config {
   unsigned attribute_count;
 } bsm_cu_launch_config;
 
+/* CUtensorMap, and the enumerations of its functions: of CUtensorMapDataType,
+ * CUtensorMapSwizzle and CUtensorMapL2promotion those that are used. */
+typedef struct bsm_cu_tensor_map {
+  _Alignas(64) uint64_t words[16];
+} bsm_cu_tensor_map;
+enum {
+  BSM_CU_TENSOR_FLOAT16 = 6,
+  BSM_CU_TENSOR_SWIZZLE_64 = 2,
+  BSM_CU_TENSOR_SWIZZLE_128 = 3,
+  BSM_CU_TENSOR_PROMOTION_256 = 3
+};
+
 /* CUjit_option */
 enum { BSM_CU_JIT_ERROR_LOG = 5, BSM_CU_JIT_ERROR_LOG_BYTES = 6 };
 

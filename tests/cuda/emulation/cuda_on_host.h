@@ -103,6 +103,8 @@ struct emulated_registration {
 
 #include "ptx_on_host.h"
 
+#include "hopper_on_host.h"
+
 #include "checks_on_host.h"
 
 #endif /* TESTS_CUDA_EMULATION_CUDA_ON_HOST_H_ */

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define EMULATION_ABI 3
+#define EMULATION_ABI 4
 
 /* "Machine code": this header, then `bytes` of a shared library. "PTX": a line
  * of its own, then the same in hexadecimal digits and a NUL. */
@@ -40,6 +40,20 @@ typedef struct emulated_copy {
 } emulated_copy;
 
 #define EMULATED_COPIES 64
+
+/* What the driver's 128 bytes for copies of tiles are here: tensors of elements
+ * of 16 bits, of which rows of a tile are swizzled. */
+#define EMULATED_MAP_MAGIC 0x50414d54u
+typedef struct emulated_map {
+  uint32_t magic;
+  uint8_t rank, row_bytes, is_image, padding;
+  uint64_t address;
+  uint32_t dims[5], strides[4]; /* strides: of 16 bytes */
+  uint16_t box[5];              /* of images: maps, pixels */
+  uint8_t step[5];
+  int8_t unused;
+  int32_t lower[3], upper[3]; /* of images */
+} emulated_map;
 
 /* What a thread of the device is, for its own code. */
 typedef struct emulated_thread {
@@ -93,6 +107,7 @@ typedef struct emulated_module {
   size_t cluster_pitch; /* between the dynamic memories of two blocks */
   char *dynamic_shared;
   unsigned dynamic_bytes;
+  uint64_t serial; /* of the block, or cluster: no other has it */
 } emulated_module;
 
 /* The one symbol that a compiled kernel exports. */

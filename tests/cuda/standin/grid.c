@@ -28,6 +28,7 @@
 static char *shared;
 static char *signal_stack; /* a thread's stack may be what is full */
 static __thread bool is_running_here;
+static uint64_t serial; /* of the last block, or cluster */
 
 static void *map(size_t bytes) {
   char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -203,6 +204,7 @@ static int run_blocks(const grid_launch *l) {
                                   (unsigned)(b / across / g[1])};
     l->module->block = first;
     spoil_shared(l);
+    l->module->serial = ++serial;
     const int result = block_run(l, first, threads, &random);
     if (result) return result;
     if (is_beyond_written(l)) return BSM_CU_ILLEGAL_ADDRESS;

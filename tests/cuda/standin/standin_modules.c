@@ -15,6 +15,7 @@
 #include "cuda/standin/standin.h"
 
 #define MAX_IMAGE ((size_t)256 << 20)
+#define MAX_PARAMETER 4096
 #define DEFAULT_SHARED ((unsigned)48 << 10)
 
 /* ---- images ---- */
@@ -218,10 +219,13 @@ int run_launch(const operation *o, char *text, size_t room) {
     return BSM_CU_LAUNCH_FAILED;
   }
   if (!f->entry) return BSM_CU_SUCCESS;
+  /* Parameters of kernels are aligned as their types ask for. */
+  _Alignas(128) unsigned char parameter[MAX_PARAMETER];
+  memcpy(parameter, o->payload, o->payload_bytes);
   grid_launch l = {.module = f->owner->emulated,
                    .entry = f->entry,
                    .shared_bytes = o->shared_bytes,
-                   .parameter = o->payload,
+                   .parameter = parameter,
                    .seed = standin.order};
   memcpy(l.grid, o->grid, sizeof(l.grid));
   memcpy(l.block, o->block, sizeof(l.block));

@@ -205,12 +205,17 @@ static char *main_text(const program *p, const settings *s) {
   if (asprintf(&text,
                "#define BSM_EMULATED 1\n"
                "#define __CUDA_ARCH__ %d0\n"
+               "%s"
                "#include \"cuda_on_host.h\"\n"
                "%s"
                "namespace {\n"
                "#include \"%s\"\n"
                "}\n",
-               s->sm, s->defines ? s->defines : "", p->name) < 0) {
+               s->sm,
+               s->sm == 90 && s->architecture == 'a'
+                   ? "#define __CUDA_ARCH_FEAT_SM90_ALL 1\n"
+                   : "",
+               s->defines ? s->defines : "", p->name) < 0) {
     return NULL;
   }
   return text;
