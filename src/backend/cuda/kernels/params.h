@@ -161,6 +161,41 @@ typedef struct bsm_cuda_mma {
   bsm_cuda_i64 image_stride;
 } bsm_cuda_mma;
 
+/* How copies of tiles find a tensor, as the driver writes it (cuda_map.h). */
+#ifdef __cplusplus
+#define BSM_CUDA_ALIGNED(n) alignas(n)
+#else
+#define BSM_CUDA_ALIGNED(n) _Alignas(n)
+#endif
+typedef struct bsm_cuda_map {
+  BSM_CUDA_ALIGNED(64) bsm_cuda_u64 words[16];
+} bsm_cuda_map;
+
+/* A product whose operands come as tiles of tensors. Blocks share the k of the
+ * first tiles: each takes the same part of all their steps; the others they
+ * take whole, in turns. */
+#define BSM_CUDA_TILE_LOOPS 3
+
+/* By which a kernel divides numbers of 31 bits: the upper half of a product
+ * with `magic`, shifted; magic 0: by 1. */
+typedef struct bsm_cuda_divisor {
+  bsm_cuda_u32 magic, shift;
+} bsm_cuda_divisor;
+
+typedef struct bsm_cuda_tiled {
+  bsm_cuda_mma product; /* partial: two tiles of each block */
+  bsm_cuda_map a, b, y; /* y: where it is stored in tiles */
+  bsm_cuda_i32 tiles_m, tiles, shared_tiles; /* `tiles` of all batches */
+  bsm_cuda_i32 steps;                        /* tiles of k */
+  bsm_cuda_i32 raster; /* rows of tiles that are taken together */
+  bsm_cuda_i32 chunks; /* of a convolution: tiles of k of one tap */
+  /* Whether a loop over batches moves in the tensors. */
+  bsm_cuda_i32 a_moves[BSM_CUDA_TILE_LOOPS], b_moves[BSM_CUDA_TILE_LOOPS];
+  /* Tiles of a batch, of as many rows as are taken together, and those rows. */
+  bsm_cuda_divisor of_batch, of_band, of_rows, of_last_rows;
+  bsm_cuda_divisor of_out[3], of_loop[BSM_CUDA_TILE_LOOPS];
+} bsm_cuda_tiled;
+
 typedef struct bsm_cuda_gather {
   bsm_cuda_elements e; /* output, data, indices */
   bsm_cuda_fault_place fault;

@@ -156,6 +156,12 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   p->y_batch[0] = n * to.c_stride;
   p->residual_batch[0] = n * p->residual_column;
   p->bias_batch = n;
+  const bsm_plan_tensor *r =
+      c->epilogue.has_residual ? bsm_step_input(plan, step, 1) : NULL;
+  out->residual = r != NULL;
+  out->vector =
+      n % 8 == 0 && bsm_cuda_mma_reads_along(y, 1) &&
+      (!r || (p->residual_column == 1 && bsm_cuda_mma_reads_along(r, 1)));
   const bool whole = maps % bsm_cuda_chunk(y->dtype) == 0;
   out->a = whole && bsm_cuda_mma_reads_along(x, 1) ? BSM_CUDA_MMA_ALONG_K
                                                    : BSM_CUDA_MMA_ELEMENTS;

@@ -179,6 +179,11 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
     out->params.y_batch[i] = p.y_batch[i];
     out->params.residual_batch[i] = p.residual_batch[i];
   }
+  const bsm_plan_tensor *r = residual_of(plan, step);
+  out->residual = r != NULL;
+  out->vector = p.n % 8 == 0 && bsm_cuda_mma_reads_along(y, y->dims.rank - 1) &&
+                (!r || (p.residual_column == 1 &&
+                        bsm_cuda_mma_reads_along(r, r->dims.rank - 1)));
   out->aligned_a = BSM_CUDA_MMA_ALONG_K;
   out->a = bsm_cuda_mma_reads_along(a, a->dims.rank - 1)
                ? BSM_CUDA_MMA_ALONG_K

@@ -5,11 +5,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_wgmma.h"
+
 #define MAX_SPLITS 32
 #define MAX_BATCHES 65535
 /* Tiles that have counters: more than a GPU has room for, so that more need no
  * splits. */
 #define MAX_SPLIT_TILES BSM_CUDA_COUNTERS
+/* The best ones by cost are tactics, and "plain"; kinds of steps add three. */
+#define MOST_TACTICS 12
 
 typedef bsm_cuda_tile tile;
 
@@ -145,46 +149,94 @@ static size_t choices_of(const bsm_cuda_mma_problem *p, int sm,
   return count;
 }
 
+/* Of those of both kinds by cost: the names of the first ones. */
+static size_t merge_names(const bsm_cuda_mma_problem *p, int sm,
+                          const char **names) {
+  choice choices[BSM_CUDA_MAX_TILES];
+  bsm_cuda_wgmma_choice others[BSM_CUDA_MAX_WGMMA];
+  const size_t count = choices_of(p, sm, choices);
+  const size_t other_count = bsm_cuda_wgmma_choices(p, sm, others);
+  size_t i = 0, j = 0;
+  while (i + j < MOST_TACTICS && (i < count || j < other_count)) {
+    const bool other =
+        i == count || (j < other_count && others[j].cost < choices[i].cost);
+    names[i + j] = other ? others[j].tactic : choices[i].tile->tactic;
+    *(other ? &j : &i) += 1;
+  }
+  return i + j;
+}
+
 size_t bsm_cuda_mma_step_tactics(bsm_cuda_mma_problem_of *problem_of,
                                  const bsm_plan *plan,
                                  const bsm_plan_step *step, int sm,
                                  const char **names) {
   bsm_cuda_mma_problem problem;
-  choice choices[BSM_CUDA_MAX_TILES];
   size_t count = 0;
   if (problem_of(plan, step, sm, &problem)) {
-    count = choices_of(&problem, sm, choices);
-    for (size_t i = 0; i < count; i++) names[i] = choices[i].tile->tactic;
+    count = merge_names(&problem, sm, names);
   }
   names[count++] = BSM_CUDA_PLAIN_TACTIC;
   return count;
+}
+
+/* The choice of a tactic among those by wgmma; NULL: it is none. */
+static const bsm_cuda_wgmma_choice *find_wgmma(
+    const bsm_cuda_wgmma_choice *choices, size_t count, const char *tactic) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(choices[i].tactic, tactic) == 0) return &choices[i];
+  }
+  return NULL;
+}
+
+double bsm_cuda_mma_cost(const bsm_cuda_mma_problem *problem, int sm,
+                         const char *tactic) {
+  choice choices[BSM_CUDA_MAX_TILES];
+  bsm_cuda_wgmma_choice others[BSM_CUDA_MAX_WGMMA];
+  const size_t count = choices_of(problem, sm, choices);
+  const size_t other_count = bsm_cuda_wgmma_choices(problem, sm, others);
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(choices[i].tile->tactic, tactic) == 0) return choices[i].cost;
+  }
+  const bsm_cuda_wgmma_choice *c = find_wgmma(others, other_count, tactic);
+  if (c) return c->cost;
+  const double least = other_count && others[0].cost < choices[0].cost
+                           ? others[0].cost
+                           : choices[0].cost;
+  return (strcmp(tactic, BSM_CUDA_PLAIN_TACTIC) == 0 ? PLAIN_TIMES
+                                                     : SPECIAL_TIMES) *
+         least;
 }
 
 double bsm_cuda_mma_step_cost(bsm_cuda_mma_problem_of *problem_of,
                               const bsm_plan *plan, const bsm_plan_step *step,
                               int sm, const char *tactic) {
   bsm_cuda_mma_problem problem;
-  choice choices[BSM_CUDA_MAX_TILES];
-  if (!problem_of(plan, step, sm, &problem)) return 0;
-  const size_t count = choices_of(&problem, sm, choices);
-  for (size_t i = 0; i < count; i++) {
-    if (strcmp(choices[i].tile->tactic, tactic) == 0) return choices[i].cost;
-  }
-  return (strcmp(tactic, BSM_CUDA_PLAIN_TACTIC) == 0 ? PLAIN_TIMES
-                                                     : SPECIAL_TIMES) *
-         choices[0].cost;
+  return problem_of(plan, step, sm, &problem)
+             ? bsm_cuda_mma_cost(&problem, sm, tactic)
+             : 0;
 }
 
 /* ---- launching ---- */
 
-static choice choose(const bsm_cuda_mma_problem *p, int sm,
-                     const char *tactic) {
+/* That of a tactic, or the one that should be fastest: true when it is one of
+ * these, false when it is one by wgmma. */
+static bool choose(const bsm_cuda_mma_problem *p, int sm, const char *tactic,
+                   choice *own, bsm_cuda_wgmma_choice *other) {
   choice choices[BSM_CUDA_MAX_TILES];
+  bsm_cuda_wgmma_choice others[BSM_CUDA_MAX_WGMMA];
   const size_t count = choices_of(p, sm, choices);
+  const size_t other_count = bsm_cuda_wgmma_choices(p, sm, others);
   for (size_t i = 0; i < count; i++) {
-    if (strcmp(choices[i].tile->tactic, tactic) == 0) return choices[i];
+    *own = choices[i];
+    if (strcmp(choices[i].tile->tactic, tactic) == 0) return true;
   }
-  return choices[0];
+  const bsm_cuda_wgmma_choice *found = find_wgmma(others, other_count, tactic);
+  if (!found && other_count && others[0].cost < choices[0].cost) {
+    found = &others[0];
+  }
+  if (found) *other = *found;
+  *own = choices[0];
+  return !found;
 }
 
 /* Bytes of a sum. */
@@ -276,6 +328,10 @@ bsm_status bsm_cuda_launch_mma(bsm_cuda_launches *l,
                                const bsm_cuda_mma_problem *problem,
                                const char *tactic) {
   if (l->scope == BSM_CUDA_FOR_RANGE) return launch_of_range(l, problem);
-  const choice c = choose(problem, l->sm, tactic);
+  choice c;
+  bsm_cuda_wgmma_choice other;
+  if (!choose(problem, l->sm, tactic, &c, &other)) {
+    return bsm_cuda_launch_wgmma(l, problem, &other);
+  }
   return add_launch(l, problem, &c, c.splits > 1);
 }

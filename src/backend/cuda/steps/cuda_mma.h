@@ -39,6 +39,10 @@ typedef struct bsm_cuda_mma_problem {
   /* The same for sizes that are multiples of a chunk, where sizes decide. */
   bsm_cuda_mma_operand aligned_a, aligned_b;
   bool weights; /* B is weights */
+  /* 8 elements of a row of the output, and of the residual, lie together and
+   * are aligned, and rows have a multiple of 8. */
+  bool vector;
+  bool residual; /* there is one */
 } bsm_cuda_mma_problem;
 
 /* The problem of a checked step; false: there is no kernel for it on a GPU of
@@ -74,6 +78,10 @@ size_t bsm_cuda_mma_step_tactics(bsm_cuda_mma_problem_of *problem_of,
 double bsm_cuda_mma_step_cost(bsm_cuda_mma_problem_of *problem_of,
                               const bsm_plan *plan, const bsm_plan_step *step,
                               int sm, const char *tactic);
+
+/* The same of a problem. */
+double bsm_cuda_mma_cost(const bsm_cuda_mma_problem *problem, int sm,
+                         const char *tactic);
 
 /* Adds the launch of a problem with a tactic, or, when it is none of the above,
  * with the one that should be fastest; for a range of sizes always the latter,

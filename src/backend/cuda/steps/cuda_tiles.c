@@ -67,7 +67,7 @@ FITS(of_double);
  * 4.7 %, with tf32 3.3 %. Those of double are guesses. */
 #define TILES(tiles) tiles, COUNT(tiles)
 static const bsm_cuda_unit tensor_cores = {
-    "mma_gemm", TILES(of_16_bits), true, {4.0, 0.92, 56e3, 0.37, 0.0011, 1}};
+    "mma_gemm", TILES(of_16_bits), true, {1.45, 0.92, 56e3, 0.37, 0.0011, 1}};
 static const bsm_cuda_unit tensor_cores_of_tf32 = {
     "mma_gemm", TILES(of_tf32), true, {1.6, 0.84, 56e3, 0.73, 0.0011, 3}};
 static const bsm_cuda_unit cores_of_float = {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of warpgroups, four warps that hold 64 rows of sums, of operands in
+// shared memory: by wgmma where there is one, else by the products of warps, as
+// in the PTX that later GPUs run. Lanes hold the same elements either way: warp
+// w has rows 16 w to 16 w + 15, and of each 8 columns what mma has.
+#pragma once
+#include "mma.cuh"
+#ifndef BSM_EMULATED
+#include "ptx_hopper.cuh"
+#endif
+
+// A matrix of 16-bit elements in shared memory. Its rows of ROW_BYTES (128 or
+// 64) lie behind each other and are swizzled as copies of tiles do it: bits 7
+// to 9 (or 8) of an address are added to bits 4 to 6 (or 5). Groups of 8 rows
+// are `group` bytes apart; where rows end, and the matrix goes on beside them,
+// that is `beside` bytes away. Matrices begin at a multiple of 1024 bytes.
+struct matrix {
+  u32 address, beside, group;
+};
+
+DEVICE matrix moved(const matrix &m, u32 bytes) {
+  return {m.address + bytes, m.beside, m.group};
+}
+
+DEVICE u32 pack_pair(f16, float low, float high) {
+  return ptx_f32_to_f16_pair(low, high);
+}
+DEVICE u32 pack_pair(bf16, float low, float high) {
+  return ptx_f32_to_bf16_pair(low, high);
+}
+
+#ifdef HAS_WGMMA
+
+DEVICE void products_begin() { ptx_wgmma_fence(); }
+DEVICE void products_commit() { ptx_wgmma_commit(); }
+template <int LEFT>
+DEVICE void products_wait() {
+  ptx_wgmma_wait<LEFT>();
+}
+
+template <int ROW_BYTES>
+DEVICE u64 describe(const matrix &m) {
+  return (u64)(m.address >> 4 & 0x3fffu) | (u64)(m.beside >> 4) << 16 |
+         (u64)(m.group >> 4) << 32 | (u64)(ROW_BYTES == 128 ? 1 : 2) << 62;
+}
+
+// By overloads, as a name cannot be made of a type.
+#define WGMMA_OF(T)                                                       \
+  template <int N, int B_ROWS>                                            \
+  DEVICE void multiply_group(T, float *d, u64 a, u64 b, int adding) {     \
+    static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 192 || \
+                      N == 256,                                           \
+                  "columns of a product");                                \
+    if constexpr (N == 32) ptx_wgmma_n32_##T<B_ROWS>(d, a, b, adding);    \
+    if constexpr (N == 64) ptx_wgmma_n64_##T<B_ROWS>(d, a, b, adding);    \
+    if constexpr (N == 96) ptx_wgmma_n96_##T<B_ROWS>(d, a, b, adding);    \
+    if constexpr (N == 128) ptx_wgmma_n128_##T<B_ROWS>(d, a, b, adding);  \
+    if constexpr (N == 192) ptx_wgmma_n192_##T<B_ROWS>(d, a, b, adding);  \
+    if constexpr (N == 256) ptx_wgmma_n256_##T<B_ROWS>(d, a, b, adding);  \
+  }
+WGMMA_OF(f16)
+WGMMA_OF(bf16)
+
+// d[64][N] (+)= a[64][16] b[16][N]: 16 k of `a` and `b`, which have a row for
+// each row and for each column; with B_ROWS, b has one for each k. The sums are
+// there after products_wait.
+template <class T, int N, int ROW_BYTES, int B_ROWS>
+DEVICE void multiply_16(float *d, const matrix &a, const matrix &b,
+                        int adding) {
+  multiply_group<N, B_ROWS>(T(), d, describe<ROW_BYTES>(a),
+                            describe<B_ROWS ? 128 : ROW_BYTES>(b), adding);
+}
+
+#else
+
+DEVICE void products_begin() {}
+DEVICE void products_commit() {}
+template <int LEFT>
+DEVICE void products_wait() {}
+
+template <int ROW_BYTES>
+DEVICE u32 swizzled(u32 address) {
+  return address ^ (address >> 7 & (ROW_BYTES == 128 ? 7u : 3u)) << 4;
+}
+
+// Where 8 elements of a row lie, from byte `at` of it on; rows do not end.
+template <int ROW_BYTES>
+DEVICE u32 place(const matrix &m, int row, int at) {
+  return swizzled<ROW_BYTES>(m.address + (u32)(row / 8) * m.group +
+                             (u32)(row % 8 * ROW_BYTES + at));
+}
+
+template <class T, int N, int ROW_BYTES, int B_ROWS>
+DEVICE void multiply_16(float *d, const matrix &a, const matrix &b,
+                        int adding) {
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
+  u32 fa[4], fb[2][2];
+  ptx_ldmatrix_x4(place<ROW_BYTES>(a, warp * 16 + lane % 16, lane / 16 * 16),
+                  fa);
+#pragma unroll
+  for (int n = 0; n < N; n += 16) {
+    if constexpr (B_ROWS) {
+      ptx_ldmatrix_x4_trans(
+          place<128>(moved(b, (u32)(n / 64) * b.beside),
+                     lane % 8 + lane / 8 % 2 * 8, (n % 64 + lane / 16 * 8) * 2),
+          &fb[0][0]);
+    } else {
+      ptx_ldmatrix_x4(place<ROW_BYTES>(b, n + lane % 8 + lane / 16 * 8,
+                                       lane / 8 % 2 * 16),
+                      &fb[0][0]);
+    }
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      float *sums = d + n / 2 + j * 4;
+      if (!adding) sums[0] = sums[1] = sums[2] = sums[3] = 0;
+      multiply<T>(sums, fa, fb[j]);
+    }
+  }
+}
+
+#endif
