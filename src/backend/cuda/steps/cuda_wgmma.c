@@ -162,8 +162,8 @@ static int stages_of(const bsm_cuda_mma_problem *p, const tile *t,
 /* ---- what a tile costs ---- */
 
 /* The constants are those with which the choices for 86 problems of networks,
- * each timed on an H200 in all tiles and ways to share, are best: 3 % longer in
- * the mean than the fastest (bench/bench_gpu_products.c). All times are in
+ * each timed on an H200 in all tiles and ways to share, are best: 2.3 % longer
+ * in the mean than the fastest (bench/bench_gpu_products.c). All times are in
  * microseconds. */
 
 /* A launch in a graph, and what comes before the first product. */
