@@ -200,9 +200,17 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_normalization.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pack.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_planar.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pooling.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_reduce.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_non_zero.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_softmax.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_typed*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_scan.c)
 list(APPEND BSM_SMALL_FILES ${sources})
 foreach(source IN LISTS BSM_SMALL_FILES)
