@@ -218,6 +218,9 @@ class Rival:
         model = models.make_model(name, conditioned=False)
         model.load_state_dict(torch.load(
             os.path.join(folder_of(args, name, batch), "weights.pt")))
+        # The fused encoder layer of PyTorch takes another GELU on GPUs than on
+        # CPUs, where these models are traced.
+        torch.backends.mha.set_fastpath_enabled(precision != "fp64")
         model = model.cuda().to(dtype)
         for part in model.modules():  # the fused attention, as users take it
             if hasattr(part, "set_attn_implementation"):

@@ -204,7 +204,7 @@ static void add_shapes(const struct argp_state *state, bsm_cli *cli,
     bsm_dims dims = {0};
     while (*at && *at != ',') {
       const size_t length = strcspn(at, "x,");
-      int64_t size;
+      int64_t size = 0;
       if (dims.rank == BSM_MAX_RANK ||
           !bsm_parse_i64((bsm_str){at, length}, &size) || size < 0) {
         argp_error(state, "--shapes: '%s' is not as 4x3x224x224,1x128", text);

@@ -150,9 +150,9 @@ static bsm_status print_profile(bsm_cli *cli, const bsm_context *context) {
   }
   for (size_t i = 0; i < bsm_context_profile_count(context); i++) {
     const bsm_step_row row = row_of(&steps[i]);
-    bsm_step_row_print(&row, sum.seconds, peak);
+    BSM_TRY(bsm_step_row_print(&row, sum.seconds, peak));
   }
-  bsm_step_row_print(&sum, sum.seconds, peak);
+  BSM_TRY(bsm_step_row_print(&sum, sum.seconds, peak));
   printf("peak: %.1f GFLOP/s\n", peak);
   return BSM_OK;
 }

@@ -58,14 +58,15 @@ void bsm_step_row_heading(void) {
 
 /* The modules of the layers, and the line of the first: what the whole names
  * say is in the JSON. */
-static void print_layers(const char *name) {
+static bsm_status print_layers(const char *name) {
   const bsm_layer_text first = bsm_layer_text_first(name);
   const char *file = first.source.data;
   size_t length = first.source.len;
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);
   const char *shown = bsm_layer_short_name(&arena, name);
-  fputs(shown ? shown : name, stdout);
+  bsm_status status = shown ? BSM_OK : BSM_FAIL_OOM();
+  fputs(shown ? shown : "", stdout);
   for (size_t i = 0; i < first.source.len; i++) {
     if (first.source.data[i] != '/') continue;
     file = first.source.data + i + 1;
@@ -74,9 +75,11 @@ static void print_layers(const char *name) {
   if (length) printf("  (%.*s)", (int)length, file);
   putchar('\n');
   bsm_arena_destroy(&arena);
+  return status;
 }
 
-void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
+bsm_status bsm_step_row_print(const bsm_step_row *row, double total,
+                              double peak) {
   const double gflops = rate(row->flops, row->seconds);
   if (row->seconds > 0) {
     printf("%8.4f %5.1f%% ", row->seconds * 1e3,
@@ -101,7 +104,7 @@ void bsm_step_row_print(const bsm_step_row *row, double total, double peak) {
     printf("%6s", "-");
   }
   printf("  %-16s  %-24s  ", row->kind, row->tactic);
-  print_layers(row->name);
+  return print_layers(row->name);
 }
 
 /* ---- as an engine was built ---- */
@@ -217,7 +220,7 @@ bsm_status bsm_print_built_steps(bsm_cli *cli, const bsm_engine *engine) {
     bsm_step_row row;
     size_t trials;
     BSM_TRY(built_row(engine, i, &row, &trials));
-    bsm_step_row_print(&row, total, peak);
+    BSM_TRY(bsm_step_row_print(&row, total, peak));
     if (trials > 1) BSM_TRY(print_others(engine, i, row.tactic));
   }
   return BSM_OK;

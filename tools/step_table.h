@@ -27,7 +27,8 @@ void bsm_step_row_json(bsm_json *json, const bsm_step_row *row, double peak);
 /* The heading of columns, and one row under it. `total`: seconds of all rows.
  * `peak` 0: not known. */
 void bsm_step_row_heading(void);
-void bsm_step_row_print(const bsm_step_row *row, double total, double peak);
+BSM_NODISCARD bsm_status bsm_step_row_print(const bsm_step_row *row,
+                                            double total, double peak);
 
 /* The steps of an engine with the times of when it was built: a table, or an
  * array "steps" in JSON, with what else was tried. */

@@ -417,7 +417,7 @@ static void test_reduce_of_maps(void **state) {
     fill_input(&h, &r, 0);
     add_output(&h, BSM_DTYPE_FLOAT, i % 2 ? dims_of(1, 16) : dims_of(2, 2, 72),
                NULL);
-    h.params.reduce = (bsm_step_reduce){.operation = operations[i / 2],
+    h.params.reduce = (bsm_step_reduce){.operation = (int32_t)operations[i / 2],
                                         .axes = i % 2 ? 1 : 12};
     harness_run_all(&h, compare_reduce, NULL);
     harness_free(&h);

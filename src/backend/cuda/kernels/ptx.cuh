@@ -188,4 +188,10 @@ PTX void ptx_mma_m16n8k8_tf32(float *c, const unsigned *a, const unsigned *b) {
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+#else
+// Products of tf32 begin with sm_80: where there are none, the name alone is
+// needed.
+PTX unsigned ptx_f32_to_tf32(float x) {
+  return __float_as_uint(x);
+}
 #endif
