@@ -14,7 +14,7 @@ cmake --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$prefix"
 [ -e "$prefix/share/doc/bessemer/LICENSE" ]
 [ -e "$prefix/share/doc/bessemer/docs/architecture.md" ]
-grep -q "no.timing" "$prefix/share/man/man1/bessemer-compile.1"
+grep -qF 'no\-timing' "$prefix/share/man/man1/bessemer-compile.1"
 bash -n "$prefix/share/bash-completion/completions/bessemer"
 ! grep -rl "$work/first" "$prefix"
 
