@@ -135,6 +135,9 @@ set(BSM_CUDA_TESTS context_shapes_test dynamic_shapes_test op_suite_engine_test
     output_dims_test ranging_models_test shape_plans_engine_test)
 set(BSM_CUDA_ARGUMENTS_op_suite_engine_test 8 100)
 
+# What the sources need that the tests of a folder share, besides its own layer.
+set(BSM_SHARED_NEEDS_aten quantized)
+
 # bsm_add_test_program(NAME SOURCE LAYER [SOURCES...]): NAME of SOURCE, of all C
 # files of the layer's folder that are no tests, which its tests share, and of
 # SOURCES. A program with tables of targets of its own has no others.
@@ -149,7 +152,7 @@ function(bsm_add_test_program name source layer)
   add_executable(${name} ${source} ${support})
   set(layers)
   if(layer IN_LIST BSM_LAYERS)
-    set(layers ${layer})
+    set(layers ${layer} ${BSM_SHARED_NEEDS_${layer}})
   endif()
   if(ARGN)
     list(APPEND layers targets)

@@ -49,13 +49,13 @@ static inline __m512 round_bfloat16(__m512 x) {
 #define LOAD_uint16_t(k, p) _mm256_maskz_loadu_epi16(k, p)
 #define STORE_float(p, k, v) _mm512_mask_storeu_ps(p, k, v)
 #define STORE_uint16_t(p, k, v) _mm256_mask_storeu_epi16(p, k, v)
-#define EACH(name, from_type, to_type)                                       \
-  static void name(const from_type *from, int64_t n, to_type *to) {          \
-    for (int64_t i = 0; i < n; i += 16) {                                    \
-      const __mmask16 k =                                                    \
-          n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : (__mmask16)0xffff; \
-      STORE_##to_type(to + i, k, name##16(LOAD_##from_type(k, from + i)));   \
-    }                                                                        \
+#define EACH(name, from_type, to_type)                                     \
+  static void name(const from_type *from, int64_t n, to_type *to) {        \
+    for (int64_t i = 0; i < n; i += 16) {                                  \
+      const __mmask16 k =                                                  \
+          (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);         \
+      STORE_##to_type(to + i, k, name##16(LOAD_##from_type(k, from + i))); \
+    }                                                                      \
   }
 EACH(widen_half, uint16_t, float)
 EACH(narrow_half, float, uint16_t)
