@@ -755,9 +755,9 @@ static void test_integer_scan(void **state) {
     harness_init(&h, BSM_STEP_SCAN);
     int64_t *x = add_input(&h, BSM_DTYPE_INT64, d, NULL);
     for (int64_t i = 0; i < d.d[0]; i++) {
-      x[i] =
-          (int64_t)rng_range(&r, -(1 << 30), 1 << 30) * INT64_C(0x200000000) +
-          2 * rng_range(&r, 0, 1 << 20) + 1;
+      x[i] = (int64_t)rng_range(&r, -(1 << 30), (1 << 30) - 1) *
+                 INT64_C(0x200000000) +
+             2 * rng_range(&r, 0, 1 << 20) + 1;
     }
     h.params.scan.operation = k % 3;
     add_output(&h, BSM_DTYPE_INT64, d, NULL);

@@ -634,7 +634,8 @@ static HARNESS_UNUSED uint32_t rng_next(harness_rng *r) {
   return (uint32_t)(r->state >> 33);
 }
 static HARNESS_UNUSED int rng_range(harness_rng *r, int lo, int hi) {
-  return lo + (int)(rng_next(r) % (uint32_t)(hi - lo + 1));
+  const uint32_t span = (uint32_t)hi - (uint32_t)lo + 1;
+  return (int)(lo + (int64_t)(rng_next(r) % span));
 }
 static HARNESS_UNUSED float rng_float(harness_rng *r) {
   const float x = (float)rng_next(r) / 1073741824.0f - 1.0f; /* [-1, 1) */
