@@ -47,16 +47,22 @@ BSM_OLD(hypot);
 #if __GLIBC_PREREQ(2, 33)
 BSM_OLD(__xstat);
 BSM_OLD(__fxstat);
+BSM_OLD(__lxstat);
 extern int __xstat(int version, const char *path, struct stat *out);
 extern int __fxstat(int version, int file, struct stat *out);
+extern int __lxstat(int version, const char *path, struct stat *out);
 static inline int bsm_old_stat(const char *path, struct stat *out) {
   return __xstat(BSM_STAT_VERSION, path, out);
 }
 static inline int bsm_old_fstat(int file, struct stat *out) {
   return __fxstat(BSM_STAT_VERSION, file, out);
 }
+static inline int bsm_old_lstat(const char *path, struct stat *out) {
+  return __lxstat(BSM_STAT_VERSION, path, out);
+}
 #define stat(path, out) bsm_old_stat(path, out)
 #define fstat(file, out) bsm_old_fstat(file, out)
+#define lstat(path, out) bsm_old_lstat(path, out)
 #endif
 
 #endif /* BSM_GLIBC_2_28_H_ */
