@@ -4,8 +4,10 @@
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 #include "backend/cpu/kernels/simd/unroll.h"
 
-/* Outputs of a row that are summed at once. */
+/* Outputs of a row that are summed at once: twice as many where the sums are
+ * chains of many products and windows overlap most. */
 #define BLOCK 4
+#define WIDE_BLOCK 8
 
 VF_INLINE vf load(const float *p, int64_t n) {
   return n >= VF_W ? vf_load(p) : vf_load_n(p, n);
@@ -44,18 +46,17 @@ VF_INLINE void finish(const bsm_k_depthwise_args *t, const channels *k,
 
 /* ---- square windows ---- */
 
-/* The products of input row `i` of a block: every pixel is loaded once for all
- * the outputs that it serves. */
+/* The products of an input row with lines of the window: with `line` for output
+ * row `from`, with those before it for the output rows up to `to`. Every pixel
+ * is loaded once for all the outputs that it serves. */
 VF_INLINE void input_row(const bsm_k_depthwise_args *t, const channels *k,
                          const vf *held, const int window, const int stride,
-                         const int rows, const int pixels, const int i,
-                         int64_t p, vf acc[][BLOCK]) {
-  const float *const *x = t->x[i] + p * stride;
+                         const int from, const int to, const int pixels,
+                         const float *const *x, int line,
+                         vf acc[][WIDE_BLOCK]) {
   vf w[BSM_K_DEPTHWISE_MAX_ROWS][BSM_K_DEPTHWISE_MAX_WINDOW];
   UNROLL
-  for (int r = 0; r < rows; r++) {
-    const int line = i - r * stride;
-    if (line < 0 || line >= window) continue;
+  for (int r = from; r < to; r++, line -= stride) {
     UNROLL
     for (int j = 0; j < window; j++) {
       w[r][j] = held ? held[line * window + j]
@@ -66,9 +67,7 @@ VF_INLINE void input_row(const bsm_k_depthwise_args *t, const channels *k,
   for (int j = 0; j < (pixels - 1) * stride + window; j++) {
     const vf v = vf_keep(load(x[j] + k->c, k->n));
     UNROLL
-    for (int r = 0; r < rows; r++) {
-      const int line = i - r * stride;
-      if (line < 0 || line >= window) continue;
+    for (int r = from; r < to; r++) {
       UNROLL
       for (int q = 0; q < pixels; q++) {
         const int tap = j - q * stride;
@@ -79,19 +78,56 @@ VF_INLINE void input_row(const bsm_k_depthwise_args *t, const channels *k,
   }
 }
 
+/* Whether the input rows that serve every output row share their code, which
+ * has no effect on windows of 7: unrolled they are as large as all the rest.
+ * Rows of windows of 5 come in pairs, but for the last. */
+VF_INLINE int rolled(const int window, const int stride, const int rows) {
+  return window == 7 || (window == 5 && stride == 1 && rows == 1);
+}
+
+/* All input rows of a block, in order: those that serve the first output rows,
+ * those that serve all, and those that serve the last. */
+VF_INLINE void input_rows(const bsm_k_depthwise_args *t, const channels *k,
+                          const vf *held, const int window, const int stride,
+                          const int rows, const int pixels, int64_t p,
+                          vf acc[][WIDE_BLOCK]) {
+  const int edge = (rows - 1) * stride;
+  UNROLL
+  for (int i = 0; i < edge; i++) {
+    input_row(t, k, held, window, stride, 0, i / stride + 1, pixels,
+              t->x[i] + p * stride, i, acc);
+  }
+  if (rolled(window, stride, rows)) {
+    ROLLED
+    for (int i = edge; i < window; i++) {
+      input_row(t, k, held, window, stride, 0, rows, pixels,
+                t->x[i] + p * stride, i, acc);
+    }
+  } else {
+    UNROLL
+    for (int i = edge; i < window; i++) {
+      input_row(t, k, held, window, stride, 0, rows, pixels,
+                t->x[i] + p * stride, i, acc);
+    }
+  }
+  UNROLL
+  for (int i = window; i < edge + window; i++) {
+    const int from = (i - window) / stride + 1;
+    input_row(t, k, held, window, stride, from, rows, pixels,
+              t->x[i] + p * stride, i - from * stride, acc);
+  }
+}
+
 VF_INLINE void block(const bsm_k_depthwise_args *t, const channels *k,
                      const vf *held, const int window, const int stride,
                      const int rows, const int pixels, int64_t p) {
-  vf acc[BSM_K_DEPTHWISE_MAX_ROWS][BLOCK];
+  vf acc[BSM_K_DEPTHWISE_MAX_ROWS][WIDE_BLOCK];
   UNROLL
   for (int r = 0; r < rows; r++) {
     UNROLL
     for (int q = 0; q < pixels; q++) acc[r][q] = vf_zero();
   }
-  UNROLL
-  for (int i = 0; i < (rows - 1) * stride + window; i++) {
-    input_row(t, k, held, window, stride, rows, pixels, i, p, acc);
-  }
+  input_rows(t, k, held, window, stride, rows, pixels, p, acc);
   UNROLL
   for (int r = 0; r < rows; r++) finish(t, k, acc[r], r, p, pixels);
 }
@@ -129,6 +165,11 @@ VF_INLINE void square_vector(const bsm_k_depthwise_args *t, const int window,
   }
   const vf *held = window == 3 ? all : NULL;
   int64_t p = 0;
+  if (whole && window == 7 && stride == 1 && VF_W > 1) {
+    for (; p + WIDE_BLOCK <= t->pixels; p += WIDE_BLOCK) {
+      block(t, &k, held, window, stride, rows, WIDE_BLOCK, p);
+    }
+  }
   if (whole || window < 7) {
     for (; p + BLOCK <= t->pixels; p += BLOCK) {
       block(t, &k, held, window, stride, rows, BLOCK, p);
