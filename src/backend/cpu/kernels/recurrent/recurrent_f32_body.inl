@@ -205,8 +205,23 @@ VF_INLINE void run_step(const bsm_k_recurrent_step *u, bsm_k_cell_fn *cell,
   STEP(name, gates, 4)
 STEPS(lstm, 4)
 STEPS(gru, 3)
-STEPS(tanh, 1)
-STEPS(relu, 1)
+
+/* Cells of one gate differ in the function alone. */
+#define ONE_GATE(rows)                                             \
+  static void one_gate_##rows(const bsm_k_recurrent_step *step,    \
+                              bsm_k_cell_fn *cell) {               \
+    run_step(step, cell, rows, 1);                                 \
+  }                                                                \
+  static void step_tanh_##rows(const bsm_k_recurrent_step *step) { \
+    one_gate_##rows(step, cell_tanh);                              \
+  }                                                                \
+  static void step_relu_##rows(const bsm_k_recurrent_step *step) { \
+    one_gate_##rows(step, cell_relu);                              \
+  }
+ONE_GATE(1)
+ONE_GATE(2)
+ONE_GATE(3)
+ONE_GATE(4)
 
 #define TABLE_NAME_(suffix) bsm_k_recurrent_##suffix
 #define TABLE_NAME(suffix) TABLE_NAME_(suffix)
