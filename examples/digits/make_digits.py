@@ -10,12 +10,16 @@ Writes beside this script:
 Needs torch, numpy and scikit-learn; the project itself needs none of them.
 """
 import os
+import sys
 
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import relative_paths
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -68,6 +72,7 @@ def main():
     print(f"{right} of {len(y_test)} test digits are right")
     traced = torch.jit.trace(net, torch.from_numpy(x_test[:1]))
     traced.save(os.path.join(HERE, "digits.ts"))
+    relative_paths.rewrite(os.path.join(HERE, "digits.ts"))
     np.save(os.path.join(HERE, "digits_images.npy"), x_test)
     np.save(os.path.join(HERE, "digits_labels.npy"), y_test)
 

@@ -11,6 +11,7 @@ seen in training.
 Needs torch, numpy and scikit-learn; the project itself needs none of them.
 """
 import os
+import sys
 
 import numpy as np
 import torch
@@ -18,6 +19,9 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.nn import functional as F
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import relative_paths
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EPOCHS = 6
@@ -110,6 +114,7 @@ def main():
     print(f"{right} of {len(y_test)} test digits are right")
     torch.jit.trace(net, torch.from_numpy(x_test[:1])).save(
         os.path.join(HERE, "digits_qat.ts"))
+    relative_paths.rewrite(os.path.join(HERE, "digits_qat.ts"))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
 warnings.filterwarnings("ignore")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                     "exported_models")
 BATCH = Dim("batch", min=1, max=16)
@@ -286,6 +289,12 @@ def copy_of(value):
         lambda x: x.clone() if isinstance(x, torch.Tensor) else x, value)
 
 
+def save(program, name):
+    path = os.path.join(HERE, name)
+    torch.export.save(program, path)
+    relative_paths.rewrite(path)
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
     for name, (make, shapes, keywords, runs, core) in MODELS.items():
@@ -314,10 +323,9 @@ def main():
             shapes = tuple(shapes) + (None,) * len(keywords)
         program = torch.export.export(model, copy_of(runs[0]), keywords,
                                       dynamic_shapes=shapes)
-        torch.export.save(program, os.path.join(HERE, f"{name}.pt2"))
+        save(program, f"{name}.pt2")
         if core:
-            torch.export.save(program.run_decompositions(),
-                              os.path.join(HERE, f"{name}_core.pt2"))
+            save(program.run_decompositions(), f"{name}_core.pt2")
         np.savez(os.path.join(HERE, f"{name}.npz"), **arrays)
         print(name)
 

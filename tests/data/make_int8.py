@@ -16,6 +16,9 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 torch.backends.quantized.engine = "x86"
 ops = torch.ops.quantized
@@ -107,6 +110,7 @@ def main():
     with torch.no_grad():
         traced = torch.jit.freeze(torch.jit.trace(net, x, check_trace=False))
         traced.save(os.path.join(folder, "cnn.ts"))
+        relative_paths.rewrite(os.path.join(folder, "cnn.ts"))
         np.savez(os.path.join(folder, "cnn.npz"), in_0=x.numpy(), out_0=net(x).numpy(), x86_0=net.x86(x).numpy(),
                  step=np.float32(net.grids[-1].scale))
 

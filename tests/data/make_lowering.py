@@ -24,6 +24,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import relative_paths
+
 DTYPES = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3,
     torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
@@ -560,6 +563,7 @@ def save(module, path, cases):
     data = struct.pack("<q", len(cases)) + b"".join(
         case_bytes(load, name, inputs) for name, inputs in cases)
     torch.jit.save(module, path, _extra_files={"cases.bin": data})
+    relative_paths.rewrite(path)
     print(path, os.path.getsize(path), len(cases), "cases")
 
 

@@ -14,6 +14,9 @@ import zipfile
 import torch
 from torch import nn
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -143,6 +146,7 @@ def save_as_from_gpu(module, example, path):
             if member.filename.endswith(".py"):
                 data = data.replace(b'torch.device("cpu")', b'torch.device("cuda:0")')
             out.writestr(member.filename, data)
+    relative_paths.rewrite(path)
 
 
 def main():
@@ -150,11 +154,13 @@ def main():
     warnings.simplefilter("ignore")
     torch.manual_seed(1)
     torch.jit.script(Options().eval()).save(os.path.join(folder, "options.ts"))
+    relative_paths.rewrite(os.path.join(folder, "options.ts"))
     x = torch.randn(3, 4, 5)
     save_as_from_gpu(Device(), torch.randn(3, 4), os.path.join(folder, "frozen_device.ts"))
     for module, args in ((Raises(), x), (Absorbs(), x), (Fine(), x), (Length(), torch.randn(3, 6)), (Unused(), (x, x)), (Loop(), x), (Slice(), x), (Even(), torch.randn(3, 4, 6))):
         name = "frozen_" + type(module).__name__.lower() + ".ts"
         torch.jit.trace(module, args, check_trace=False).save(os.path.join(folder, name))
+        relative_paths.rewrite(os.path.join(folder, name))
 
 
 if __name__ == "__main__":

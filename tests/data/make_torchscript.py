@@ -30,6 +30,9 @@ import zlib
 
 import torch
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torchscript")
 
 # Archives that must be refused; no expectations are made for them.
@@ -259,6 +262,8 @@ def make_nets():
     torch.jit.trace(net, inputs).save(os.path.join(HERE, "traced.pt"))
     torch.jit.script(net).save(os.path.join(HERE, "scripted.pt"))
     torch.jit.script(scope["Dtypes"]()).save(os.path.join(HERE, "dtypes.pt"))
+    for name in ("traced.pt", "scripted.pt", "dtypes.pt"):
+        relative_paths.rewrite(os.path.join(HERE, name))
 
 
 def main():

@@ -15,6 +15,9 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -206,6 +209,7 @@ def main():
                 saved = torch.jit.trace(model, inputs_of(rng, *sizes[1]),
                                         check_trace=False)
             saved.save(os.path.join(HERE, name + ".ts"))
+            relative_paths.rewrite(os.path.join(HERE, name + ".ts"))
             arrays = {}
             if name == "refuses":
                 sizes = [size for size in sizes if size[0] % 5 != 3]

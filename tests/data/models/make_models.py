@@ -25,6 +25,9 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -608,6 +611,7 @@ def slim(data, path):
                 pad = -(out.fp.tell() + 30 + len(item.filename) + 4) % 64
                 entry.extra = b"FB" + pad.to_bytes(2, "little") + b"Z" * pad
             out.writestr(entry, body)
+    relative_paths.rewrite(path)
 
 
 def export(model, inputs, name, version):
@@ -695,7 +699,9 @@ def main():
                 frozen = torch.jit.freeze(torch.jit.script(model))
         for how, module in (("script", scripted), ("trace", traced), ("frozen", frozen)):
             if module is not None and how in ONLY.get(name, how):
-                module.save(os.path.join(HERE, f"{name}-{how}.ts"))
+                path = os.path.join(HERE, f"{name}-{how}.ts")
+                module.save(path)
+                relative_paths.rewrite(path)
         arrays = {f"in_{i}": x.numpy() for i, x in enumerate(inputs)}
         arrays.update({f"out_{i}": x for i, x in enumerate(expected)})
         np.savez(os.path.join(HERE, f"{name}.npz"), **arrays)

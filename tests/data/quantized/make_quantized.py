@@ -25,6 +25,9 @@ from torch.ao import quantization as tq
 from torch.ao.quantization import quantize_fx
 
 warnings.filterwarnings("ignore")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -341,6 +344,7 @@ def write_exported(name):
         out = program.module()(*given)
     outs = out if isinstance(out, tuple) else (out,)
     torch.export.save(program, os.path.join(HERE, name + ".pt2"))
+    relative_paths.rewrite(os.path.join(HERE, name + ".pt2"))
     write_arrays(name, given, outs)
 
 
@@ -407,6 +411,7 @@ def write_archive(path):
     folder, file = os.path.split(path)
     name = os.path.basename(folder) + "_" + os.path.splitext(file)[0]
     shutil.copyfile(path, os.path.join(HERE, name + ".ts"))
+    relative_paths.rewrite(os.path.join(HERE, name + ".ts"))
     given = (torch.randn(1, 3, 4, 4),)
     with torch.no_grad():
         write_arrays(name, given, (torch.jit.load(path)(*given),))
@@ -432,6 +437,7 @@ def main():
             out = saved(*given)
         outs = out if isinstance(out, tuple) else (out,)
         saved.save(os.path.join(HERE, name + ".ts"))
+        relative_paths.rewrite(os.path.join(HERE, name + ".ts"))
         write_arrays(name, given, outs)
     for name in ("torchao_weights", "torchao_dynamic", "torchao_4bit", "pt2e_static"):
         if not sys.argv[1:] or name in sys.argv[1:]:

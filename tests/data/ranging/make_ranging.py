@@ -21,6 +21,9 @@ import torch
 from torch import Tensor, nn
 import torch.nn.functional as F
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+import relative_paths
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNS = 24
 
@@ -244,6 +247,7 @@ def main():
         model = make().eval()
         with torch.no_grad():
             torch.jit.script(model).save(os.path.join(HERE, name + ".ts"))
+            relative_paths.rewrite(os.path.join(HERE, name + ".ts"))
             shapes = draw_shapes(rng, ranges)
             arrays = {}
             for k, shape in enumerate(shapes):

@@ -12,12 +12,16 @@ Writes beside this script:
 Needs torch and numpy; the tests need neither.
 """
 import os
+import sys
 import zipfile
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
 from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+import relative_paths
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 Tensor = torch.Tensor
@@ -302,6 +306,7 @@ def write(path, arrays):
 def main():
     torch.manual_seed(1)
     torch.jit.save(torch.jit.script(Results().eval()), os.path.join(HERE, "results.ts"))
+    relative_paths.rewrite(os.path.join(HERE, "results.ts"))
     module = torch.jit.load(os.path.join(HERE, "results.ts"))
     t = torch.tensor
     rows = [t([[1.0, 2, 3], [-1, -2, -3], [4, -1, 0]]), -torch.ones(3, 3), torch.eye(3),

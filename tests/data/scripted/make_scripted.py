@@ -8,11 +8,15 @@ METHOD.<run>.out<i>.
   make_scripted.py   needs PyTorch
 """
 import os
+import sys
 from typing import Dict, List, Tuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+import relative_paths
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -221,6 +225,7 @@ def main():
     torch.manual_seed(7)
     script = torch.jit.script(Methods().eval())
     torch.jit.save(script, os.path.join(HERE, "methods.ts"))
+    relative_paths.rewrite(os.path.join(HERE, "methods.ts"))
     arrays = {}
     for name, runs in RUNS.items():
         for k, args in enumerate(runs):

@@ -11,12 +11,16 @@ Writes beside this script:
 Needs torch and numpy; the tests need neither.
 """
 import os
+import sys
 import zipfile
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 import torch
 from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
+import relative_paths
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -203,6 +207,7 @@ def main():
     r = torch.rand
     module = torch.jit.script(Structured().eval())
     torch.jit.save(module, os.path.join(HERE, "structured.ts"))
+    relative_paths.rewrite(os.path.join(HERE, "structured.ts"))
     module = torch.jit.load(os.path.join(HERE, "structured.ts"))
     calls = [
         ("forward", module.forward, {"x": r(2, 4)}),
@@ -226,6 +231,7 @@ def main():
                  "more": [r(2), r(1)]}
     traced = torch.jit.trace(Traced(), tuple(arguments.values()), strict=False)
     torch.jit.save(traced, os.path.join(HERE, "traced.ts"))
+    relative_paths.rewrite(os.path.join(HERE, "traced.ts"))
     calls.append(("traced", traced, arguments))
     arrays = {}
     with torch.no_grad():
