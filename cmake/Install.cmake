@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Libraries, headers, pkg-config files, the CMake package and the tool.
+# Libraries, headers, pkg-config files, the CMake package and the tool, in the
+# components that Packages.cmake makes packages of: `libraries` is what programs
+# run with, `development` what they are built with, `tools` the command.
 
 include(CMakePackageConfigHelpers)
 
@@ -12,24 +14,35 @@ foreach(name IN LISTS libraries)
     TARGETS ${name} ${name}-static
     EXPORT bessemer
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+            COMPONENT libraries
+            NAMELINK_COMPONENT development
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+            COMPONENT development)
 endforeach()
 if(TARGET bessemer-cli)
-  install(TARGETS bessemer-cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS bessemer-cli DESTINATION ${CMAKE_INSTALL_BINDIR}
+          COMPONENT tools)
 endif()
 if(TARGET bessemer-manuals)
-  install(DIRECTORY ${BSM_MANUALS}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+  install(DIRECTORY ${BSM_MANUALS}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR}
+          COMPONENT tools)
   install(FILES ${BSM_MANUALS}/bash/bessemer
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          COMPONENT tools)
   install(FILES ${BSM_MANUALS}/zsh/_bessemer
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+          COMPONENT tools)
   install(FILES ${BSM_MANUALS}/fish/bessemer.fish
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+          COMPONENT tools)
 endif()
-install(DIRECTORY include/bessemer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/bessemer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT development)
 
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        COMPONENT development)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        COMPONENT development)
 
 # find_package(bessemer): bessemer::bessemer, bessemer::runtime,
 # bessemer::runtime-shapes and their -static forms.
@@ -38,7 +51,8 @@ install(
   EXPORT bessemer
   NAMESPACE bessemer::
   FILE bessemer-targets.cmake
-  DESTINATION ${package_dir})
+  DESTINATION ${package_dir}
+  COMPONENT development)
 configure_package_config_file(
   cmake/bessemer-config.cmake.in ${PROJECT_BINARY_DIR}/bessemer-config.cmake
   INSTALL_DESTINATION ${package_dir})
@@ -48,7 +62,8 @@ write_basic_package_version_file(
 install(FILES ${PROJECT_BINARY_DIR}/bessemer-config.cmake
               ${PROJECT_BINARY_DIR}/bessemer-config-version.cmake
               cmake/FindJansson.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir}
+        COMPONENT development)
 
 # The files find their folder themselves, so that the prefix may be chosen when
 # installing, and the tree be moved. Absolute folders stay as they are.
@@ -67,5 +82,6 @@ endif()
 foreach(name IN LISTS libraries)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT development)
 endforeach()

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # check_install.sh BUILD_DIR: installs into a scratch folder, moves that, and
 # builds the examples against it through pkg-config and through the CMake
-# package.
+# package; makes Debian's packages, where there is dpkg, and runs the command of
+# them.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:?usage: check_install.sh BUILD_DIR}
@@ -77,4 +78,26 @@ cc -Os -ffunction-sections -fdata-sections -o "$work/small" \
 head -c 256 /dev/zero >"$work/image.raw"
 "$work/small" "$work/digits.bsm" "$work/image.raw" "$work/scores.raw"
 [ "$(wc -c <"$work/scores.raw")" -eq 40 ]
+
+# Packages: each has its license, the command in its own is whole, and what the
+# libraries need is named.
+if command -v dpkg-shlibdeps >/dev/null; then
+  (cd "$build" && cpack -G DEB -B "$work/packages" >/dev/null)
+  for file in "$work"/packages/*.deb; do
+    package=$(dpkg-deb -f "$file" Package)
+    dpkg-deb -x "$file" "$work/root"
+    [ -e "$work/root/usr/share/doc/$package/copyright" ]
+    echo "$package $(dpkg-deb -f "$file" Depends)" >>"$work/depends"
+  done
+  [ "$(wc -l <"$work/depends")" -eq 3 ]
+  grep -q '^bessemer .*libjansson4' "$work/depends"
+  grep -q '^libbessemer-dev .*libbessemer[0-9]* (= ' "$work/depends"
+  grep -q '^libbessemer[0-9]* .*libc6' "$work/depends"
+  env -u LD_LIBRARY_PATH "$work/root/usr/bin/bessemer" run \
+    examples/digits/digits.ts --input examples/digits/digits_images.npy \
+    --labels examples/digits/digits_labels.npy >"$work/output"
+  grep -q accuracy "$work/output"
+else
+  echo "check_install: no packages are made: dpkg-dev is missing"
+fi
 echo "check_install: ok"
