@@ -341,3 +341,21 @@ foreach(script IN LISTS test_scripts)
                                "${BSM_TEST_VARIABLES}")
   endif()
 endforeach()
+
+# The packages for other languages, where there are their compilers: once, as
+# the compiler of C matters little. Their programs cannot load a library that a
+# sanitizer has to be loaded before.
+if(TARGET bessemer-cli
+   AND CMAKE_C_COMPILER_ID STREQUAL "GNU"
+   AND NOT BSM_SANITIZE
+   AND NOT BSM_FUZZ)
+  foreach(language IN ITEMS go rust)
+    add_test(NAME bindings/${language}
+             COMMAND sh ${PROJECT_SOURCE_DIR}/tests/bindings/${language}.sh
+                     ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
+                     ${CMAKE_C_COMPILER})
+    set_tests_properties(
+      bindings/${language} PROPERTIES LABELS bindings TIMEOUT 600
+                                      SKIP_RETURN_CODE 77)
+  endforeach()
+endif()

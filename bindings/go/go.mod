@@ -1,0 +1,3 @@
+module bessemer
+
+go 1.18
