@@ -122,6 +122,7 @@ set(BSM_REMOTE_TESTS
     output_dims_test
     programs_test
     run_time_results_test
+    draws_test
     scripted_methods_test
     shape_plans_engine_test
     structured_io_test

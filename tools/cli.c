@@ -75,6 +75,14 @@ static uint64_t parse_limit(const struct argp_state *state, const char *option,
   return (uint64_t)value;
 }
 
+static uint64_t parse_seed(const struct argp_state *state, const char *text) {
+  int64_t value = 0;
+  if (!bsm_parse_i64(bsm_str_of(text), &value)) {
+    argp_error(state, "--seed: '%s' is not a number", text);
+  }
+  return (uint64_t)value;
+}
+
 static uint32_t parse_isa(const struct argp_state *state, const char *name) {
   if (strcmp(name, "native") == 0) return 0;
   uint32_t mask = 0;
@@ -375,6 +383,9 @@ static error_t data_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_NO_GRAPHS:
       cli->no_graphs = true;
+      return 0;
+    case BSM_KEY_SEED:
+      cli->seed = parse_seed(state, arg);
       return 0;
     case BSM_KEY_TOP:
       cli->top = parse_int(state, "top", arg, 1, 1000000);

@@ -68,6 +68,7 @@ typedef struct bsm_cli {
   const char *output_dir;
   const char *trace;        /* a file */
   BSM_VEC(bsm_dims) shapes; /* of the inputs of bench, in order */
+  uint64_t seed;            /* of what a run draws */
   int top;
   const char *labels; /* a file */
   int iterations;
@@ -125,6 +126,7 @@ enum {
   BSM_KEY_INPUT,
   BSM_KEY_INPUT_DIR,
   BSM_KEY_OUTPUT_DIR,
+  BSM_KEY_SEED,
   BSM_KEY_TOP,
   BSM_KEY_LABELS,
   BSM_KEY_ITERATIONS,

@@ -31,6 +31,10 @@ static const struct argp_option options[] = {
      "For a classifier: print the K best classes with their probabilities", 1},
     {"labels", BSM_KEY_LABELS, "FILE", 0,
      "For a classifier: print how many answers are those of this .npy", 1},
+    {"seed", BSM_KEY_SEED, "N", 0,
+     "For a model that draws random numbers: draw what PyTorch does after "
+     "torch.manual_seed(N) (0)",
+     1},
     BSM_OPTIONS_MACHINE,
     BSM_OPTIONS_RUN,
     BSM_OPTIONS_COMPILE,
@@ -224,6 +228,7 @@ static bsm_status run(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(
       bsm_bind_inputs(&cli->arena, session->engine, &session->inputs, &inputs));
   o.context = session->context;
+  BSM_TRY(bsm_context_seed(o.context, cli->seed));
   BSM_TRY(bsm_context_run_keep(o.context, inputs, input_count));
   BSM_TRY(
       bsm_take_outputs(&cli->arena, o.context, cli->named, &o.items, &o.count));

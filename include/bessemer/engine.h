@@ -412,6 +412,14 @@ bsm_context_create(const bsm_engine *engine, const bsm_context_options *options,
                    bsm_context **out);
 BSM_API void bsm_context_destroy(bsm_context *context);
 
+/* The random numbers of later runs are, bit for bit, those that PyTorch draws
+ * on the CPU after torch.manual_seed(seed) for a model that makes the same
+ * calls. Runs go on where the one before ended. Without this, a context begins
+ * with the seed 0. It may be called between any two runs, and does nothing for
+ * engines that draw no numbers. */
+BSM_API BSM_NODISCARD bsm_status bsm_context_seed(bsm_context *context,
+                                                  uint64_t seed);
+
 /* Runs the engine on the caller's arrays: one for each input and output, in
  * order, with the dtype and dims of the bindings, contiguous. Outputs may not
  * overlap inputs. If the engine has a device, arrays may be there

@@ -125,7 +125,7 @@ def _on_host(engine, library, leaves):
     hosts = tuple(_host(leaf) for leaf in leaves)
     signature = _structures.Signature(None, engine._signature.dtypes)
     if engine._by_host is None:
-        engine._by_host = engine.context()
+        engine._by_host = engine.context().seed(engine._seed)
         engine._by_host._signature = signature
     return _map(engine._by_host(*hosts), library.bring)
 

@@ -113,6 +113,7 @@ class Engine:
         self._run = None  # the context of calls, once there was one
         self._streams = {}  # of a device, and their contexts
         self._by_host = None  # _device.py
+        self._seed = 0
 
     # ---- calls ----
 
@@ -125,7 +126,7 @@ class Engine:
         know_torch()
         result = self._result
         engine = weakref.ref(self)  # which goes when nobody calls it any more
-        return _core.Context(
+        context = _core.Context(
             engine=self._core, bind=self._signature.bind, build=self._build,
             run_device=lambda leaves: _device.run(engine(), leaves), flat=self._signature.is_flat,
             single=result is not None and result.kind == _structures.TENSOR,
@@ -134,6 +135,9 @@ class Engine:
             stream=stream, max_run_bytes=self._options.get("max_run_bytes", 0),
             max_instructions=self._options.get("max_instructions", 0),
             keep_tensors=keep)
+        if self._seed:
+            context.seed(self._seed)
+        return context
 
     def run_into(self, outputs, *args, **kwargs):
         """Runs on `args`, and writes the outputs, in the order of `outputs`,
@@ -151,6 +155,19 @@ class Engine:
                       self._threads if threads is None else threads,
                       max_run_bytes=max_run_bytes,
                       max_instructions=max_instructions)
+
+    def seed(self, number):
+        """What later calls draw is what PyTorch draws on the CPU after
+        torch.manual_seed(number), to the bit, call after call. An engine begins
+        with the seed 0. It matters to models that draw random numbers, such as
+        those with dropout in training mode."""
+        self._seed = int(number) & (2**64 - 1)
+        for context in (self._run, *self._streams.values()):
+            if context is not None:
+                context.seed(self._seed)
+        if self._by_host is not None:
+            self._by_host.seed(number)
+        return self
 
     def prepare(self):
         """Allocates what runs need now, instead of in the first one."""

@@ -228,6 +228,18 @@ static PyObject *context_synchronize(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+/* seed(number): of what later runs draw. */
+static PyObject *context_seed(PyObject *self, PyObject *args) {
+  context *c = (context *)self;
+  unsigned long long seed;
+  if (!PyArg_ParseTuple(args, "K", &seed)) return NULL;
+  take_lock(c);
+  bsm_status status = bsm_context_seed(c->context, seed);
+  PyThread_release_lock(c->lock);
+  if (status) return bsmpy_raise(status);
+  Py_RETURN_NONE;
+}
+
 /* output_shapes(input dims): the dims of the outputs, -1 for what only a run
  * knows. */
 static PyObject *context_output_shapes(PyObject *self, PyObject *args) {
@@ -418,6 +430,7 @@ static void context_dealloc(PyObject *self) {
 
 static PyMethodDef methods[] = {
     {"run_into", context_run_into, METH_VARARGS, NULL},
+    {"seed", context_seed, METH_VARARGS, NULL},
     {"synchronize", context_synchronize, METH_NOARGS, NULL},
     {"output_shapes", context_output_shapes, METH_VARARGS, NULL},
     {"profile", context_profile, METH_NOARGS, NULL},

@@ -123,3 +123,16 @@ def test_versions():
 def test_looking_without_running(engine):
     looked_at = bessemer.load(engine.to_bytes(), without_device=True)
     assert looked_at.inputs == engine.inputs
+
+
+def test_draws_are_pytorchs(data):
+    """The runs of tests/data/draws/make_draws.py."""
+    arrays = np.load(data / "draws" / "draws.npz")
+    engine = bessemer.compile(data / "draws" / "draws.ts", method="noise",
+                              inputs=[bessemer.Input((4, 4))], timing=False)
+    for run in (0, 1):
+        made = engine(arrays[f"noise.{run}.in0"])
+        assert (made == arrays[f"noise.{run}.out0"]).all()
+    assert engine.seed(1234567) is engine
+    made = engine(arrays["noise.2.in0"])
+    assert (made == arrays["noise.2.out0"]).all()

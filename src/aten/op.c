@@ -416,7 +416,7 @@ static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
                     returns, op->schema);
   }
   for (size_t i = 0; i < n_outs; i++) outs[i] = bsm_iv_none();
-  cx->meta = meta;
+  cx->meta = meta || cx->no_data;
   cx->arg_count = n_args;
   cx->op = op;
   cx->table = table;

@@ -36,6 +36,7 @@ typedef struct bsm_aten_op bsm_aten_op;
 typedef struct bsm_op_ctx {
   bsm_arena *arena; /* results live here */
   bool meta;        /* set by bsm_aten_call */
+  bool no_data;     /* all results are meta, whatever the args */
   const bsm_logger *logger;
   struct bsm_generator *generator; /* random numbers; NULL: refuse */
   size_t max_tensor_bytes;         /* 0: no limit */
@@ -51,12 +52,14 @@ typedef bsm_status (*bsm_aten_fn)(bsm_op_ctx *cx, const bsm_ivalue *args,
 enum {
   BSM_ATEN_INPLACE = 1u << 0, /* writes args[0], returns it */
   BSM_ATEN_VIEW = 1u << 1,    /* output 0 shares the storage of args[0] */
-  BSM_ATEN_RANDOM = 1u << 2,  /* never folded */
+  BSM_ATEN_RANDOM = 1u << 2,  /* draws random numbers; never folded */
   BSM_ATEN_EFFECT = 1u << 3,  /* raises, prints or mutates a container */
   BSM_ATEN_COMPLEX = 1u << 4, /* its Scalars may be complex numbers */
   /* Looks at no item of its lists and dicts but the one that it is asked for,
    * so that it takes the same time whatever their length. */
-  BSM_ATEN_PASSES_ON = 1u << 5
+  BSM_ATEN_PASSES_ON = 1u << 5,
+  /* Draws random numbers where its arguments ask for it: dropout. */
+  BSM_ATEN_MAY_DRAW = 1u << 6
 };
 
 struct bsm_aten_op {
@@ -65,6 +68,11 @@ struct bsm_aten_op {
   int32_t variant; /* tells members of a family apart */
   uint32_t flags;
 };
+
+/* Whether there are arguments with which it draws random numbers. */
+static inline bool bsm_aten_may_draw(const bsm_aten_op *op) {
+  return (op->flags & (BSM_ATEN_RANDOM | BSM_ATEN_MAY_DRAW)) != 0;
+}
 
 /* Whether the op is one that programs of engines write to tensors with: copy_,
  * fill_ and zero_. All other in-place ops are these of a result. */

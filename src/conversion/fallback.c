@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "ir/draws.h"
 #include "plugin/plugin_op.h"
 
 /* Values nest at most this deep in the arguments. */
@@ -32,9 +33,6 @@ const char *bsm_op_refusal(const bsm_aten_op *op) {
     return "it is a plug-in's, which the reference library of an engine has "
            "not";
   }
-  if (op->flags & BSM_ATEN_RANDOM) {
-    return "it draws random numbers, which an engine does not do";
-  }
   if (op->flags & BSM_ATEN_EFFECT) {
     return "it does more than compute results";
   }
@@ -52,7 +50,9 @@ const char *bsm_fallback_refusal(const bsm_aten_library *aten,
   if (!op || node->blocks.len > 0) {
     return "the reference library has no such op";
   }
-  return bsm_op_refusal(op);
+  return bsm_node_draws(node, aten)
+             ? "it draws random numbers, which plans do not do"
+             : bsm_op_refusal(op);
 }
 
 /* ---- arguments ---- */

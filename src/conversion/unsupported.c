@@ -2,6 +2,7 @@
 /* Reports operators without a converter together, each with its nodes and their
  * places in the model. */
 #include "conversion/conversion_internal.h"
+#include "ir/draws.h"
 
 /* One operator with all its places. */
 typedef struct listed_op {
@@ -98,19 +99,21 @@ bsm_status bsm_check_support(bsm_conversion_ctx *ctx, const bsm_graph *graph) {
 bool bsm_node_is_convertible(const bsm_aten_library *aten,
                              const bsm_converter_registry *registry,
                              const bsm_node *node) {
-  return bsm_registry_find_converter(registry, node) ||
-         bsm_registry_find_evaluator(registry, node) ||
-         !bsm_fallback_refusal(aten, node);
+  return !bsm_node_draws(node, aten) &&
+         (bsm_registry_find_converter(registry, node) ||
+          bsm_registry_find_evaluator(registry, node) ||
+          !bsm_fallback_refusal(aten, node));
 }
 
-/* Programs may write. */
+/* Programs may write, and draw random numbers. */
 const char *bsm_call_refusal(const bsm_aten_library *aten,
                              const bsm_node *node) {
   const bsm_aten_op *op =
       bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
-  return op && ((op->flags & BSM_ATEN_EFFECT) || bsm_aten_only_writes(op))
-             ? NULL
-             : bsm_fallback_refusal(aten, node);
+  if (!op) return bsm_fallback_refusal(aten, node);
+  if ((op->flags & BSM_ATEN_EFFECT) || bsm_aten_only_writes(op)) return NULL;
+  return bsm_node_draws(node, aten) ? bsm_op_refusal(op)
+                                    : bsm_fallback_refusal(aten, node);
 }
 
 bool bsm_node_is_callable(const bsm_aten_library *aten, const bsm_node *node) {

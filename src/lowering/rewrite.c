@@ -13,8 +13,8 @@ bool bsm_node_is_pure(const bsm_node *node, const bsm_aten_library *aten) {
   }
   const bsm_aten_op *op =
       bsm_aten_find(aten, bsm_str_of(node->schema->qualified));
-  return op &&
-         !(op->flags & (BSM_ATEN_RANDOM | BSM_ATEN_EFFECT | BSM_ATEN_INPLACE));
+  return op && !(op->flags & (BSM_ATEN_RANDOM | BSM_ATEN_MAY_DRAW |
+                              BSM_ATEN_EFFECT | BSM_ATEN_INPLACE));
 }
 
 bsm_status bsm_rewrite_value(bsm_graph *graph, bsm_value *from, bsm_value *to) {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "ir/draws.h"
+
 /* ---- what a segment can have ---- */
 
 static bool is_fixed_tensor(const bsm_value *value) {
@@ -147,6 +149,7 @@ typedef struct stager {
   BSM_VEC(placed) nodes;
   uint32_t last;
   uint32_t touched; /* the stage of the last node that touches what changes */
+  uint32_t drawn;   /* that of the last one that draws random numbers */
 } stager;
 
 static uint32_t known_stage(const bsm_ptrmap *map, const void *key) {
@@ -205,9 +208,13 @@ static bsm_status place(stager *s, const bsm_node *node) {
   wait_for_inputs(s, node, &stage, 0);
   const bool touches =
       s->options->memory && bsm_memory_touches(s->options->memory, node);
+  const bsm_aten_library *aten = s->options->aten;
+  const bool draws = aten && bsm_node_draws(node, aten);
   if (touches && s->touched > stage) stage = s->touched;
+  if (draws && s->drawn > stage) stage = s->drawn;
   if ((stage % 2 == 0) != compiled) stage++;
   if (touches) s->touched = stage;
+  if (draws) s->drawn = stage;
   if (stage > s->last) s->last = stage;
   const placed p = {node, stage};
   void *known = (void *)(uintptr_t)(stage + 1);
@@ -227,7 +234,7 @@ static bsm_status place(stager *s, const bsm_node *node) {
 static bsm_status place_all(stager *s) {
   s->stages = s->writers = (bsm_ptrmap){0};
   s->nodes.len = 0;
-  s->last = s->touched = 0;
+  s->last = s->touched = s->drawn = 0;
   for (const bsm_node *n = s->block->first; n; n = n->next) {
     if (!bsm_node_is_floating(n)) BSM_TRY(place(s, n));
   }

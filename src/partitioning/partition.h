@@ -15,7 +15,7 @@
 #include "ir/memory_sets.h"
 
 typedef struct bsm_partition_options {
-  const bsm_aten_library *aten;
+  const bsm_aten_library *aten; /* NULL: no node draws random numbers */
   /* Whether a node could be part of a network. */
   bool (*can_compile)(void *user, const bsm_node *node);
   /* Whether a node must run alone though a network could have it, and whether a

@@ -36,12 +36,13 @@ static bsm_status check_effect(const bsm_abstract_run *run,
 static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
                            const bsm_ivalue *args) {
   const bsm_aten_op *op = bsm_aten_find(run->aten, bsm_str_of(i->name));
-  if (!op || (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_RANDOM))) {
+  if (!op || (op->flags & BSM_ATEN_INPLACE)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s cannot be planned", i->name);
   }
   BSM_TRY(bsm_program_check_nested(args, i->input_count));
   if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_effect(run, i, args));
   bsm_op_ctx cx = {.arena = run->walker.arena,
+                   .no_data = bsm_aten_may_draw(op),
                    .max_tensor_bytes = bsm_iv_any(args, i->input_count, is_meta)
                                            ? run->max_tensor_bytes
                                            : MAX_TENSOR_BYTES};

@@ -12,6 +12,7 @@
 typedef struct placed {
   bool fits;  /* can be in a region */
   bool calls; /* computes tensors */
+  bool draws; /* random numbers: keeps its place among all that do */
   uint32_t stage;
 } placed;
 
@@ -48,6 +49,26 @@ static bool is_alone(const former *f, const bsm_instruction *i) {
   return f->alone && i->output_count && f->alone[i->outputs[0]];
 }
 
+/* Whether it, or an instruction of a block inside of it, draws random numbers.
+ * Those whose arguments decide it are in `alone` when they do. */
+static bool draws(const former *f, const bsm_instruction *i) {
+  const bsm_aten_op *op =
+      i->kind == BSM_INSTRUCTION_CALL
+          ? bsm_aten_find(f->planner->options.aten, bsm_str_of(i->name))
+          : NULL;
+  if (op && ((op->flags & BSM_ATEN_RANDOM) ||
+             ((op->flags & BSM_ATEN_MAY_DRAW) && is_alone(f, i)))) {
+    return true;
+  }
+  for (uint32_t b = 0; b < i->block_count; b++) {
+    const bsm_program_block *inner = &f->program->blocks[i->blocks[b]];
+    for (uint32_t k = 0; k < inner->instruction_count; k++) {
+      if (draws(f, &inner->instructions[k])) return true;
+    }
+  }
+  return false;
+}
+
 /* Runs all of the block on the best shapes. */
 static bsm_status find_fitting(former *f, const bsm_ivalue *inputs,
                                bsm_abstract_run *run) {
@@ -62,7 +83,8 @@ static bsm_status find_fitting(former *f, const bsm_ivalue *inputs,
     f->called = false;
     bool fits;
     BSM_TRY(bsm_abstract_try(run, i, &fits));
-    f->placed[k].fits = fits && !is_alone(f, i);
+    f->placed[k].draws = draws(f, i);
+    f->placed[k].fits = fits && !is_alone(f, i) && !f->placed[k].draws;
     f->placed[k].calls = f->called;
   }
   return BSM_OK;
@@ -145,13 +167,16 @@ static bsm_status note_read(former *f, uint32_t *reg, void *user) {
 static bsm_status place_all(former *f) {
   memset(f->stages, 0, f->program->register_count * sizeof(*f->stages));
   memset(f->readers, 0, f->program->register_count * sizeof(*f->readers));
+  uint32_t drawn = 0; /* the stage of the last one that draws */
   f->last = 0;
   for (uint32_t k = 0; k < f->top->instruction_count; k++) {
     bsm_instruction *i = &f->top->instructions[k];
     uint32_t stage = 0;
     BSM_TRY(visit_reads(f, i, wait_for, &stage));
     BSM_TRY(visit_changes(f, i, wait_for_readers, &stage));
+    if (f->placed[k].draws && drawn > stage) stage = drawn;
     if ((stage % 2 == 0) != f->placed[k].fits) stage++;
+    if (f->placed[k].draws) drawn = stage;
     f->placed[k].stage = stage;
     if (stage > f->last) f->last = stage;
     for (uint32_t n = 0; n < i->output_count; n++) {

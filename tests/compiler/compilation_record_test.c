@@ -176,9 +176,9 @@ static void failure_before_conversion(void **state) {
   (void)state;
   bsm_status status = compile(&f,
                               "graph(%x : Tensor):\n"
-                              "  %g : NoneType = prim::Constant()\n"
                               "  %a : Tensor = aten::relu(%x)\n"
-                              "  %y : Tensor = aten::bernoulli(%a, %g)\n"
+                              "  %y : Tensor = aten::_standard_gamma_grad(%a, "
+                              "%a)\n"
                               "  return (%y)\n",
                               2, 2, options);
   assert_int_equal(bsm_status_code(status), BSM_UNSUPPORTED);
@@ -186,7 +186,8 @@ static void failure_before_conversion(void **state) {
   assert_non_null(f.record.lowered);
   assert_int_equal(f.record.nodes.items.len, 2);
   expect(&f.record.nodes, "aten::relu", BSM_RUN_LAYERS, NULL);
-  expect(&f.record.nodes, "aten::bernoulli", BSM_RUN_UNSUPPORTED, "random");
+  expect(&f.record.nodes, "aten::_standard_gamma_grad", BSM_RUN_UNSUPPORTED,
+         "no such op");
   assert_null(f.record.plan);
   tear_down(&f);
 }

@@ -126,12 +126,14 @@ static void test_report_of_failure(void **state) {
   const bsm_input_spec fixed = rows(2, 2);
   bsm_compile_options options = defaults(&fixed);
   bsm_operator_list *list = NULL;
-  options.method = "noise";
-  assert_refused(f, &options, BSM_UNSUPPORTED, "aten::bernoulli");
+  options.method = "gradient";
+  assert_refused(f, &options, BSM_UNSUPPORTED, "aten::_standard_gamma_grad");
   assert_null(bsm_module_operators(f->module, &options, &list));
   assert_non_null(bsm_operator_list_failure(list));
-  assert_int_equal(report_find(list, "aten::bernoulli")->unsupported_nodes, 1);
-  assert_string_equal(report_find(list, "aten::bernoulli")->runs, "refused");
+  assert_int_equal(
+      report_find(list, "aten::_standard_gamma_grad")->unsupported_nodes, 1);
+  assert_string_equal(report_find(list, "aten::_standard_gamma_grad")->runs,
+                      "refused");
   assert_int_equal(report_find(list, "aten::linear")->unsupported_nodes, 0);
   bsm_operator_list_free(list);
   options.method = "steps";
@@ -200,8 +202,8 @@ static void test_names_of_operators(void **state) {
   assert_refused(f, &options, BSM_INVALID_ARGUMENT, "no such operator");
   name = "aten::relu.Tensr";
   assert_refused(f, &options, BSM_INVALID_ARGUMENT, "of that overload");
-  name = "aten::bernoulli";
-  assert_refused(f, &options, BSM_UNSUPPORTED, "random");
+  name = "aten::_standard_gamma_grad";
+  assert_refused(f, &options, BSM_UNSUPPORTED, "no such operator");
   name = NULL;
   assert_refused(f, &options, BSM_INVALID_ARGUMENT, "");
 }
@@ -245,9 +247,9 @@ static void test_fallback_module(void **state) {
   name = "backbone.layer";
   assert_refused(f, &options, BSM_INVALID_ARGUMENT, "no submodule");
   name = "backbone.layer1";
-  options.method = "noise";
+  options.method = "gradient";
   f->log[0] = '\0';
-  assert_refused(f, &options, BSM_UNSUPPORTED, "aten::bernoulli");
+  assert_refused(f, &options, BSM_UNSUPPORTED, "aten::_standard_gamma_grad");
   assert_non_null(strstr(f->log, "no node of the lowered model comes from"));
 }
 

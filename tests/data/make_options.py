@@ -62,8 +62,9 @@ class Options(nn.Module):
         return self.head(x), torch.nonzero(x)
 
     @torch.jit.export
-    def noise(self, x):
-        return torch.bernoulli(torch.sigmoid(self.head(x)))
+    def gradient(self, x):
+        y = torch.sigmoid(self.head(x))
+        return torch._standard_gamma_grad(y, y)
 
 
 class Raises(nn.Module):

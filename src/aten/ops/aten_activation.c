@@ -274,10 +274,11 @@ static bsm_status op_glu(OP_PARAMS) {
 /* A slope of its own, drawn from [low, high), for each x <= 0. */
 static bsm_status rrelu_training(bsm_op_ctx *cx, bsm_tensor *t, double low,
                                  double high, bsm_tensor **out) {
-  if (!cx->generator && bsm_tensor_numel(t) > 0) {
-    return BSM_FAIL(BSM_UNSUPPORTED,
-                    "rrelu in training mode is not supported: call .eval() on "
-                    "the model before saving it");
+  if (!cx->meta && !cx->generator && bsm_tensor_numel(t) > 0) {
+    return BSM_FAIL(
+        BSM_UNSUPPORTED,
+        "rrelu in training mode is not supported here: call .eval() on "
+        "the model before saving it");
   }
   if (!bsm_dtype_is_floating(t->dtype) || !(low <= high)) {
     return BSM_FAIL(
@@ -391,10 +392,10 @@ static const bsm_aten_op rows[] = {
     {"aten::rrelu(Tensor self, Scalar lower=0.125, Scalar "
      "upper=0.33333333333333331, bool training=False, Generator? "
      "generator=None) -> Tensor",
-     op_rrelu, 0, 0},
+     op_rrelu, 0, BSM_ATEN_MAY_DRAW},
     {"aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar "
      "upper=0.33333333333333331, bool training=False, Generator? "
      "generator=None) -> Tensor(a!)",
-     op_rrelu, 0, BSM_ATEN_INPLACE},
+     op_rrelu, 0, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
 };
 BSM_ATEN_TABLE(activation, rows);

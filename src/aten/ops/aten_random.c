@@ -269,7 +269,7 @@ static int64_t find_slot(const double *sums, int64_t n, double v) {
 static bsm_status race(bsm_op_ctx *cx, bsm_tensor *t, int64_t k,
                        bsm_tensor *out) {
   bsm_tensor *q;
-  BSM_TRY(bsm_op_new(cx, t->dtype, t->sizes, &q));
+  BSM_TRY(bsm_op_new_like(cx, t->dtype, t, &q));
   BSM_TRY(
       bsm_random_fill(cx, q, (bsm_draw){.kind = RANDOM_EXPONENTIAL, .a = 1.0}));
   const int64_t n = t->sizes.d[t->sizes.rank - 1];
@@ -413,10 +413,10 @@ static bsm_status op_dropout(OP_PARAMS) {
   if (d.p == 0.0 || !op_bool(&args[2]) || bsm_tensor_numel(t) == 0) {
     return BSM_OK;
   }
-  if (d.p < 1.0 && !cx->generator) {
+  if (d.p < 1.0 && !cx->meta && !cx->generator) {
     return BSM_FAIL(BSM_UNSUPPORTED,
-                    "dropout in training mode is not supported: call .eval() "
-                    "on the model before saving it");
+                    "dropout in training mode is not supported here: call "
+                    ".eval() on the model before saving it");
   }
   if (d.feature && t->sizes.rank < 2) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -632,26 +632,27 @@ static const bsm_aten_op rows[] = {
      op_multinomial, 0, BSM_ATEN_RANDOM},
     {"aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, "
      "Tensor)",
-     op_native_dropout, 0, BSM_ATEN_RANDOM},
+     op_native_dropout, 0, BSM_ATEN_MAY_DRAW},
     {"aten::dropout(Tensor input, float p, bool train) -> Tensor", op_dropout,
-     0, 0},
+     0, BSM_ATEN_MAY_DRAW},
     {"aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-     op_dropout, 0, BSM_ATEN_INPLACE},
+     op_dropout, 0, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
     {"aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
-     op_dropout, DROP_FEATURE, 0},
+     op_dropout, DROP_FEATURE, BSM_ATEN_MAY_DRAW},
     {"aten::feature_dropout_(Tensor(a!) self, float p, bool train) -> "
      "Tensor(a!)",
-     op_dropout, DROP_FEATURE, BSM_ATEN_INPLACE},
+     op_dropout, DROP_FEATURE, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
     {"aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-     op_dropout, DROP_ALPHA, 0},
+     op_dropout, DROP_ALPHA, BSM_ATEN_MAY_DRAW},
     {"aten::alpha_dropout_(Tensor(a!) self, float p, bool train) -> "
      "Tensor(a!)",
-     op_dropout, DROP_ALPHA, BSM_ATEN_INPLACE},
+     op_dropout, DROP_ALPHA, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
     {"aten::feature_alpha_dropout(Tensor input, float p, bool train) -> "
      "Tensor",
-     op_dropout, DROP_FEATURE | DROP_ALPHA, 0},
+     op_dropout, DROP_FEATURE | DROP_ALPHA, BSM_ATEN_MAY_DRAW},
     {"aten::feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> "
      "Tensor(a!)",
-     op_dropout, DROP_FEATURE | DROP_ALPHA, BSM_ATEN_INPLACE},
+     op_dropout, DROP_FEATURE | DROP_ALPHA,
+     BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
 };
 BSM_ATEN_TABLE(random, rows);

@@ -4,6 +4,7 @@
 #include "compiler/pipeline/divide_graph.h"
 
 #include "compiler/pipeline/build_program.h"
+#include "ir/draws.h"
 
 /* ---- how graphs are partitioned ---- */
 
@@ -14,7 +15,8 @@ static bool can_compile(void *user, const bsm_node *node) {
 
 static bool must_call(void *user, const bsm_node *node) {
   const bsm_compilation *c = user;
-  return bsm_fallback_rule_of(c->rules, node) != NULL;
+  return bsm_fallback_rule_of(c->rules, node) != NULL ||
+         bsm_node_draws(node, c->module->aten);
 }
 
 static bool can_call(void *user, const bsm_node *node) {

@@ -4,6 +4,7 @@
 #include "compiler/pipeline/place_nodes.h"
 
 #include "compiler/pipeline/build_program.h"
+#include "ir/draws.h"
 
 /* ---- plans ---- */
 
@@ -70,6 +71,9 @@ static const char *call_reason(const bsm_compilation *c,
                                const bsm_node *node) {
   const char *rule = bsm_fallback_rule_of(c->rules, node);
   if (rule) return rule;
+  if (bsm_node_draws(node, c->module->aten)) {
+    return "it draws random numbers, in the order of the model";
+  }
   if (divided->memory && bsm_memory_touches(divided->memory, node)) {
     return "it reads or writes what several values may share, and one of them "
            "changes";
@@ -144,7 +148,8 @@ static bsm_status place_lists(const bsm_block *block, size_t depth,
 static bool may_be_in_region(const bsm_compilation *c,
                              const bsm_divided_graph *divided,
                              const bsm_node *node) {
-  return divided->forms_regions && !bsm_fallback_rule_of(c->rules, node);
+  return divided->forms_regions && !bsm_fallback_rule_of(c->rules, node) &&
+         !bsm_node_draws(node, c->module->aten);
 }
 
 bsm_status bsm_place_expected(const bsm_compilation *c,

@@ -17,9 +17,7 @@ static bsm_status convert_dropout(bsm_conversion_ctx *ctx, const bsm_node *node,
   enum { INPUT, P, TRAIN };
   BSM_CHECK(!bsm_arg_unwrap_to_bool(args, TRAIN) ||
                 !(bsm_arg_unwrap_to_double(args, P) > 0),
-            "%s in training mode draws random numbers; call model.eval() "
-            "before exporting",
-            bsm_node_kind(node));
+            "%s in training mode draws random numbers", bsm_node_kind(node));
   return bsm_emit_output(ctx, node, 0,
                          bsm_arg_itensor_or_freeze(ctx, args, INPUT));
 }

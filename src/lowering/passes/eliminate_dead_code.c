@@ -2,10 +2,12 @@
 /* Dead code.
  *
  * Requires:    a graph in which a node whose outputs are unused does nothing
- *              except raise and write.
- * Establishes: every node is needed for an output of the graph, may raise, or
- *              writes to what others may see.
+ *              except raise, write and draw random numbers.
+ * Establishes: every node is needed for an output of the graph, may raise,
+ *              draws (what others draw depends on it), or writes to what others
+ *              may see.
  * Breaks:      nothing. */
+#include "ir/draws.h"
 #include "ir/memory_sets.h"
 #include "lowering/pass.h"
 
@@ -74,26 +76,27 @@ static bool is_used(const bsm_node *node) {
   return false;
 }
 
-static void sweep(bsm_block *block, size_t depth) {
+static void sweep(bsm_block *block, const bsm_aten_library *aten,
+                  size_t depth) {
   bsm_node *previous = NULL;
   /* Backwards: users go before what they use. */
   for (bsm_node *node = block->last; node; node = previous) {
     previous = node->prev;
-    if (!is_used(node) && !has_effect(node, node, 0)) {
+    if (!is_used(node) && !has_effect(node, node, 0) &&
+        !bsm_node_draws(node, aten)) {
       bsm_node_destroy(node);
       continue;
     }
     trim_outputs(node);
     const size_t limit = (size_t)block->graph->cx->limits.max_depth;
     for (size_t i = 0; i < node->blocks.len && depth < limit; i++) {
-      sweep(node->blocks.items[i], depth + 1);
+      sweep(node->blocks.items[i], aten, depth + 1);
     }
   }
 }
 
 bsm_status bsm_lower_eliminate_dead_code(bsm_graph *graph,
                                          const bsm_aten_library *aten) {
-  (void)aten;
-  sweep(graph->block, 0);
+  sweep(graph->block, aten, 0);
   return BSM_OK;
 }

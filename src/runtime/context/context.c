@@ -154,6 +154,12 @@ bsm_status bsm_context_create(const bsm_engine *engine,
   return BSM_OK;
 }
 
+bsm_status bsm_context_seed(bsm_context *context, uint64_t seed) {
+  BSM_NEED(context);
+  if (context->program) bsm_program_runner_seed(context->program, seed);
+  return BSM_OK;
+}
+
 static void release_staged(bsm_context *context, bsm_staged *staged,
                            uint32_t count) {
   for (uint32_t i = 0; staged && i < count; i++) {

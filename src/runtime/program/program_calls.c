@@ -18,7 +18,8 @@
  * memory with an argument says so after the arrow. */
 static bool makes_values(const bsm_aten_op *op) {
   const uint32_t other = BSM_ATEN_INPLACE | BSM_ATEN_VIEW | BSM_ATEN_RANDOM |
-                         BSM_ATEN_EFFECT | BSM_ATEN_PASSES_ON;
+                         BSM_ATEN_MAY_DRAW | BSM_ATEN_EFFECT |
+                         BSM_ATEN_PASSES_ON;
   const char *results = strstr(op->schema, "->");
   return !(op->flags & other) && results && !strstr(results, "(a");
 }
@@ -59,8 +60,7 @@ bsm_status bsm_program_find_ops(bsm_program_runner *r) {
       if (!op) {
         return bsm_fail_not_linked("op", i->name);
       }
-      if ((op->flags & BSM_ATEN_RANDOM) ||
-          ((op->flags & BSM_ATEN_INPLACE) && !bsm_aten_only_writes(op))) {
+      if ((op->flags & BSM_ATEN_INPLACE) && !bsm_aten_only_writes(op)) {
         return BSM_FAIL(BSM_CORRUPT, "%s in a program", i->name);
       }
       r->ops[b][k] = op;
@@ -176,6 +176,7 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
   }
   bsm_op_ctx cx = {.arena = bsm_program_heap(r),
                    .logger = r->logger,
+                   .generator = &r->generator,
                    .max_tensor_bytes = r->max_tensor_bytes};
   bsm_run_trace_begin(r->trace, i->name, "call", "");
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));

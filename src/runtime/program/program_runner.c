@@ -95,6 +95,7 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
       .wanted_bytes = limits->max_bytes,
       .max_instructions = limits->max_instructions ? limits->max_instructions
                                                    : MAX_INSTRUCTIONS};
+  bsm_program_runner_seed(r, 0);
   bsm_program_memory_init(r);
   bsm_residency_init(&r->residency, execution, arena->allocator);
   r->has_device = engine->ops[BSM_SPACE_DEVICE] != NULL;
@@ -111,6 +112,10 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
   BSM_TRY(read_constants(r));
   BSM_TRY(bsm_program_liveness(r->walker.program, arena, &r->dead));
   return bsm_program_find_ops(r);
+}
+
+void bsm_program_runner_seed(bsm_program_runner *r, uint64_t seed) {
+  bsm_generator_seed(&r->generator, seed);
 }
 
 void bsm_program_runner_destroy(bsm_program_runner *r) {

@@ -28,6 +28,10 @@ BSM_NODISCARD bsm_status bsm_program_runner_create(bsm_execution *execution,
 /* Releases the memory of the last run; NULL is allowed. */
 void bsm_program_runner_destroy(bsm_program_runner *runner);
 
+/* What it draws from now on is as after torch.manual_seed(seed); it begins with
+ * the seed 0. */
+void bsm_program_runner_seed(bsm_program_runner *runner, uint64_t seed);
+
 /* Runs it on arrays that fit the engine's bindings. The results stay until the
  * next run. */
 BSM_NODISCARD bsm_status bsm_program_runner_run(bsm_program_runner *runner,

@@ -6,6 +6,7 @@
 #ifndef BSM_RUNTIME_PROGRAM_PROGRAM_STATE_H_
 #define BSM_RUNTIME_PROGRAM_PROGRAM_STATE_H_
 
+#include "aten/generator.h"
 #include "base/block_cache.h"
 #include "engine/program_walker.h"
 #include "runtime/program/liveness.h"
@@ -37,6 +38,7 @@ struct bsm_program_runner {
   bsm_residency residency;   /* used when the engine has a device */
   bool has_device;
   bool ran;
+  bsm_generator generator; /* runs go on where the last one ended */
 };
 
 static inline bsm_arena *bsm_program_heap(const bsm_program_runner *r) {

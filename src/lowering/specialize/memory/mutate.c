@@ -15,11 +15,14 @@
 
 /* ---- the functional form ---- */
 
-/* "aten::add_" -> "aten::add", "aten::__ior__" -> "aten::__or__" */
+/* "aten::add_" -> "aten::add", "aten::__ior__" -> "aten::__or__"; not
+ * "aten::normal", which makes tensors of other dims. */
 static bsm_status functional_name(bsm_spec *s, const char *name,
                                   const char **out) {
   const size_t n = strlen(name);
-  if (strncmp(name, "aten::__i", 9) == 0 && n > 11) {
+  if (strcmp(name, "aten::normal_") == 0) {
+    *out = "aten::normal_functional";
+  } else if (strncmp(name, "aten::__i", 9) == 0 && n > 11) {
     *out = bsm_arena_printf(s->scratch, "aten::__%s", name + 9);
   } else if (n > 1 && name[n - 1] == '_' && name[n - 2] != '_') {
     *out = bsm_arena_strndup(s->scratch, name, n - 1);

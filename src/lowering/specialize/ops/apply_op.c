@@ -4,11 +4,13 @@
 #include "lowering/specialize/ops/ops.h"
 
 #include "aten/ivalue_parts.h"
+#include "ir/draws.h"
 #include "lowering/specialize/memory/alias.h"
 #include "lowering/specialize/memory/container_writes.h"
 #include "lowering/specialize/memory/dynamic_containers.h"
 #include "lowering/specialize/memory/literal_ops.h"
 #include "lowering/specialize/memory/mutate.h"
+#include "lowering/specialize/ops/memory_order.h"
 #include "lowering/specialize/ops/nested_tensors.h"
 #include "lowering/specialize/ops/quantized_tensors.h"
 #include "lowering/specialize/ops/shaped_results.h"
@@ -96,10 +98,6 @@ static bsm_status scan_args(bsm_spec *s, const bsm_schema *schema,
   return BSM_OK;
 }
 
-static bool is_random(const bsm_aten_op *op) {
-  return op && (op->flags & BSM_ATEN_RANDOM) != 0;
-}
-
 /* ---- all of it ---- */
 
 /* In place on known data, with known data. */
@@ -124,6 +122,7 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY(bsm_spec_quantized_op(s, schema, args, n, outs, n_outs, &special));
   if (special) return BSM_OK;
   BSM_TRY(scan_args(s, schema, args, n, &kinds));
+  const bool draws = op && bsm_call_draws(op, schema, args, n);
   if (bsm_spec_writes_container(schema, &which) && which < n) {
     const bool symbol = bsm_spec_is_symbol(&args[which]);
     if (!symbol) {
@@ -144,7 +143,7 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
     if (done) {
       return BSM_OK;
     }
-    const bool known = op && !kinds.meta && !kinds.symbol && !is_random(op) &&
+    const bool known = op && !kinds.meta && !kinds.symbol && !draws &&
                        s->residual.block_depth == 0 &&
                        args[which].tag == BSM_IVALUE_TENSOR;
     return known ? write_known(s, op, args, n, which, outs, n_outs)
@@ -153,20 +152,16 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
   if (bsm_spec_strides_matter(s) && kinds.meta && returns_strides(schema)) {
     return bsm_spec_apply_opaque(s, schema, args, n, outs, n_outs);
   }
+  if (draws) {
+    BSM_TRY(bsm_spec_draw_in_memory_order(s, schema, args, n, outs, n_outs,
+                                          &special));
+    if (special) return BSM_OK;
+  }
   if (kinds.symbol || !op) {
     return bsm_spec_apply_unknown(s, schema, op, args, n, outs, n_outs);
   }
-  if (is_random(op) && !kinds.meta) {
-    bsm_status st = bsm_spec_call(s, op, args, n, outs, n_outs);
-    if (!st && n_outs == 1 && n > 0 && outs[0].tag == BSM_IVALUE_TENSOR &&
-        args[0].tag == BSM_IVALUE_TENSOR &&
-        outs[0].u.tensor == args[0].u.tensor) {
-      return BSM_OK; /* dropout of an evaluated model */
-    }
-    bsm_status_free(st);
-    return bsm_spec_apply_unknown(s, schema, op, args, n, outs, n_outs);
-  }
-  bsm_status st = bsm_spec_call(s, op, args, n, outs, n_outs);
+  bsm_status st = draws ? bsm_spec_call_for_shapes(s, op, args, n, outs, n_outs)
+                        : bsm_spec_call(s, op, args, n, outs, n_outs);
   if (bsm_status_code(st) == BSM_DATA_DEPENDENT) {
     bsm_status_free(st);
     return bsm_spec_apply_opaque(s, schema, args, n, outs, n_outs);

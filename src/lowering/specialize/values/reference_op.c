@@ -7,11 +7,23 @@ const bsm_aten_op *bsm_spec_find_op(const bsm_spec *s,
   return bsm_aten_find(s->aten, bsm_str_of(schema->qualified));
 }
 
+static bsm_op_ctx op_ctx(const bsm_spec *s) {
+  return (bsm_op_ctx){.arena = s->cx->arena,
+                      .logger = s->logger,
+                      .max_tensor_bytes = s->cx->limits.max_tensor_bytes};
+}
+
 bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,
                          const bsm_ivalue *args, size_t n, bsm_ivalue *outs,
                          size_t n_outs) {
-  bsm_op_ctx cx = {.arena = s->cx->arena,
-                   .logger = s->logger,
-                   .max_tensor_bytes = s->cx->limits.max_tensor_bytes};
+  bsm_op_ctx cx = op_ctx(s);
+  return bsm_aten_call(&cx, op, args, n, outs, n_outs);
+}
+
+bsm_status bsm_spec_call_for_shapes(bsm_spec *s, const bsm_aten_op *op,
+                                    const bsm_ivalue *args, size_t n,
+                                    bsm_ivalue *outs, size_t n_outs) {
+  bsm_op_ctx cx = op_ctx(s);
+  cx.no_data = true;
   return bsm_aten_call(&cx, op, args, n, outs, n_outs);
 }

@@ -14,4 +14,11 @@ BSM_NODISCARD bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,
                                        const bsm_ivalue *args, size_t n,
                                        bsm_ivalue *outs, size_t n_outs);
 
+/* The results' shapes: all come out without data. */
+BSM_NODISCARD bsm_status bsm_spec_call_for_shapes(bsm_spec *s,
+                                                  const bsm_aten_op *op,
+                                                  const bsm_ivalue *args,
+                                                  size_t n, bsm_ivalue *outs,
+                                                  size_t n_outs);
+
 #endif /* BSM_LOWERING_SPECIALIZE_VALUES_REFERENCE_OP_H_ */

@@ -10,6 +10,7 @@
 #include "lowering/specialize/worlds/counterexamples.h"
 
 #include "aten/ivalue_parts.h"
+#include "ir/draws.h"
 #include "lowering/specialize/worlds/world_data.h"
 #include "lowering/specialize/worlds/world_shapes.h"
 
@@ -130,13 +131,14 @@ static bsm_status run_op(shape_run *t, const bsm_node *node) {
   bsm_ivalue *args = NULL;
   bool known = false;
   BSM_TRY(inputs_of(t, node, &args, &known));
-  if (!known || !op || (op->flags & (BSM_ATEN_RANDOM | BSM_ATEN_INPLACE))) {
+  if (!known || !op || (op->flags & BSM_ATEN_INPLACE)) {
     forget_written(t, node);
     return types_of(t, node);
   }
   bsm_ivalue *outs = BSM_NEW_ARRAY(t->arena, bsm_ivalue, n + 1);
   BSM_TRY_ALLOC(outs);
   bsm_op_ctx cx = {.arena = t->arena,
+                   .no_data = bsm_node_draws(node, t->aten),
                    .max_tensor_bytes = t->cx->limits.max_tensor_bytes};
   bsm_status st = bsm_world_call(&cx, op, args, node->inputs.len, outs, n);
   if (bsm_status_code(st) == BSM_OUT_OF_MEMORY) {

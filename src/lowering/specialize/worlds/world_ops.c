@@ -10,6 +10,7 @@
 #include "lowering/specialize/worlds/world_ops.h"
 
 #include "aten/ivalue_parts.h"
+#include "ir/draws.h"
 #include "lowering/specialize/memory/emit_op.h"
 #include "lowering/specialize/memory/symbol_views.h"
 #include "lowering/specialize/values/literal_policy.h"
@@ -97,7 +98,7 @@ static bsm_status in_world(bsm_spec *s, const bsm_ivalue *v, size_t world,
 
 /* ---- results of all worlds ---- */
 
-static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op,
+static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op, bool draws,
                              const bsm_ivalue *args, size_t n, size_t n_outs,
                              bsm_world_results *r, bool *known) {
   *known = true;
@@ -113,6 +114,7 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op,
       return BSM_OK;
     }
     bsm_op_ctx cx = {.arena = s->cx->arena,
+                     .no_data = draws,
                      .logger = s->logger,
                      .max_tensor_bytes = s->cx->limits.max_tensor_bytes};
     bsm_status st = bsm_world_call(&cx, op, own, n, r->rows[w], n_outs);
@@ -189,11 +191,11 @@ bsm_status bsm_spec_worlds_op(bsm_spec *s, const bsm_schema *schema,
       passes_containers(schema, args, n)) {
     return BSM_OK; /* they have identity */
   }
-  if (!s->worlds.possible || !op || (op->flags & BSM_ATEN_RANDOM) ||
-      bsm_spec_writes_container(schema, &which)) {
+  if (!s->worlds.possible || !op || bsm_spec_writes_container(schema, &which)) {
     return BSM_OK;
   }
-  BSM_TRY(run_worlds(s, op, args, n, n_outs, &r, &known));
+  BSM_TRY(run_worlds(s, op, bsm_call_draws(op, schema, args, n), args, n,
+                     n_outs, &r, &known));
   if (!known) {
     return BSM_OK;
   }
