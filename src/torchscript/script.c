@@ -148,12 +148,12 @@ bsm_status bsm_script_lookup_type(bsm_script *script, bsm_str name,
                                   const bsm_type **out) {
   bsm_ir_ctx *cx = script->cx;
   void *known = bsm_strmap_get(&script->types, name);
-  *out = known;
+  *out = known == &script->absent ? NULL : known;
   if (known == &script->absent) {
     return BSM_FAIL(BSM_CORRUPT, "type '%.*s' contains itself", (int)name.len,
                     name.data);
   }
-  if (known) return BSM_OK;
+  if (*out) return BSM_OK;
   const char *qualified = bsm_intern(&cx->names, name);
   BSM_TRY_ALLOC(qualified);
   if (is_torchbind(name)) {
