@@ -2,11 +2,15 @@
 /* Calibration files, and calibration caches of TensorRT. What is read is
  * written and read again. */
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "quantization/calibration.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 0);
 
 static bsm_status read_again(const bsm_calibration *c,
                              void (*print)(bsm_text *,

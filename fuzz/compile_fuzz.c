@@ -12,12 +12,14 @@
 #include <string.h>
 
 #include "bessemer/bessemer.h"
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "tests/torchscript/zip_builder.h"
 
 enum { MAX_ARRAYS = 8, MAX_BYTES = 1 << 20, SPECS = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_pickled, 1);
 
 static bsm_input_spec make_spec(uint8_t choice, size_t index) {
   static const int64_t dims[4][4] = {{2, 3}, {1, 4, 6, 6}, {2, 4, 8}, {4}};

@@ -9,6 +9,7 @@
 
 #include "bessemer/engine.h"
 #include "engine/engine_file.h"
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 
 #define HEADER_SIZE 64
@@ -16,6 +17,7 @@
 #define MAX_BYTES (4u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_engine, 0);
 
 /* Makes the header agree with the size and the description. A version that is
  * not read becomes the oldest that is. */

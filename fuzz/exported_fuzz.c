@@ -11,10 +11,12 @@
 
 #include "exported/exported_program.h"
 #include "exported/import.h"
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "tests/torchscript/zip_builder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_members, 0);
 
 static const char *const names[] = {
     "m/models/model.json",

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "tools/input_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 0);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bsm_arena arena;

@@ -3,10 +3,12 @@
  * reads back and prints the same. */
 #include <stdlib.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "ir/graph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 0);
 
 static bsm_text print(bsm_arena *arena, const bsm_graph *graph) {
   const bsm_print_options options = {.sources = true};

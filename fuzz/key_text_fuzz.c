@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "signing/key_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 0);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size > BSM_KEY_TEXT_LIMIT) return 0;

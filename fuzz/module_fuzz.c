@@ -8,11 +8,13 @@
  */
 #include <stdint.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "tests/torchscript/zip_builder.h"
 #include "torchscript/module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_members, 0);
 
 static const char *const names[] = {
     "m/data.pkl",

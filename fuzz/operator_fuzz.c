@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "bessemer/bessemer.h"
+#include "fuzz/mutators/mutator.h"
 #include "tests/hostile/op_text.h"
 
 enum { MAX_ARRAYS = OP_MAX_TENSORS, MAX_BYTES = 1 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(NULL, 2);
 
 static bool make_array(const bsm_binding *b, const op_text *t, bsm_array *out) {
   size_t bytes = bsm_dtype_size(b->dtype);

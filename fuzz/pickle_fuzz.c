@@ -3,12 +3,14 @@
  * debug file and as example inputs. */
 #include <stdint.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "ir/graph.h"
 #include "torchscript/source_ranges.h"
 #include "torchscript/traced_inputs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_pickle, 0);
 
 static float weights[64];
 

@@ -11,6 +11,7 @@
 
 #include "base/isa.h"
 #include "base/thread_pool.h"
+#include "fuzz/mutators/mutator.h"
 #include "ir/schema.h"
 #include "planner/planner.h"
 #include "runtime/plan/plan_runner.h"
@@ -20,6 +21,7 @@ enum { MAX_REGISTERS = 512, MAX_CALLS = 6, INPUTS = 4, MAX_ARGS = 40 };
 #define MAX_BYTES ((size_t)1 << 22)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(NULL, 0);
 
 typedef struct maker {
   const uint8_t *data;

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "plugin/call.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(NULL, 1);
 
 static const char *const schemas[] = {
     "t::a(Tensor x, float limit=6.) -> Tensor",

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over files and folders, with any compiler: what libFuzzer
- * found once stays a test. Fails when there was nothing to run. */
+ * found once stays a test. Fails when there was nothing to run.
+ *
+ *   NAME_fuzz [--mutate=TURNS,LEAST] PATH...
+ *
+ * With --mutate it runs TURNS inputs that the target's mutator makes of each
+ * file instead, and fails when less than LEAST of 100 were accepted. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fuzz/replay_mutate.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static replay_mutations mutations;
 
 static int replay_file(const char *path) {
   FILE *file = fopen(path, "rb");
@@ -28,7 +37,9 @@ static int replay_file(const char *path) {
   }
   const int failed = ferror(file) || !feof(file);
   fclose(file);
-  if (!failed) {
+  if (!failed && mutations.turns) {
+    replay_mutate(&mutations, data, size);
+  } else if (!failed) {
     /* A block of exactly this size: reads beyond the end are seen. */
     uint8_t *exact = malloc(size ? size : 1);
     if (exact) {
@@ -66,8 +77,13 @@ static int replay(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  int total = 0;
-  for (int i = 1; i < argc; i++) {
+  int total = 0, first = 1;
+  size_t least = 0;
+  if (argc > 1 &&
+      sscanf(argv[1], "--mutate=%zu,%zu", &mutations.turns, &least) == 2) {
+    first = 2;
+  }
+  for (int i = first; i < argc; i++) {
     const int count = replay(argv[i]);
     if (count < 0) {
       fprintf(stderr, "cannot read %s\n", argv[i]);
@@ -76,5 +92,10 @@ int main(int argc, char **argv) {
     total += count;
   }
   printf("%d inputs\n", total);
+  if (mutations.turns) {
+    printf("accepted of %zu mutated ones: %zu, where bytes were changed: %zu\n",
+           mutations.tried, mutations.accepted, mutations.of_bytes);
+    if (mutations.accepted * 100 < mutations.tried * least) return 1;
+  }
   return total > 0 ? 0 : 1;
 }

@@ -3,10 +3,12 @@
  * accepted prints and reads back as the same type, and calls are resolved. */
 #include <stdlib.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "ir/schema_match.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 0);
 
 static void check_type(bsm_ir_ctx *cx, bsm_str text) {
   const bsm_type *type, *again;

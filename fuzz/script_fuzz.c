@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "torchscript/script.h"
 #include "torchscript/script_parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 1);
 
 enum { CONSTANTS = 4 };
 

@@ -5,9 +5,11 @@
 
 #include "base/resolve_limits.h"
 #include "exported/symbolic.h"
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 0);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const bsm_limits limits = bsm_resolve_limits(NULL);

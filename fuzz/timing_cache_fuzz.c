@@ -3,9 +3,11 @@
 #include <stdint.h>
 
 #include "builder/timing_cache.h"
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_text, 0);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bsm_arena arena;

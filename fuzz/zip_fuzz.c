@@ -2,10 +2,12 @@
 /* Any bytes as a zip archive: opened, and every member read. */
 #include <stdint.h>
 
+#include "fuzz/mutators/mutator.h"
 #include "fuzz/seed.h"
 #include "torchscript/zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+FUZZ_INPUTS(fuzz_mutate_zip, 0);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bsm_limits limits = BSM_LIMITS_INIT;

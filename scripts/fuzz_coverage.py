@@ -5,7 +5,11 @@ edges of the instrumented program. A target that reaches a tenth less than is
 written there, or a target that is not there, fails: its seeds have become
 useless, as those of an old format do.
 
-Usage: fuzz_coverage.py [--write] BUILD   (a build with BSM_FUZZ)"""
+Usage: fuzz_coverage.py [--write | --gain SECONDS] BUILD
+
+BUILD is a build with BSM_FUZZ. --gain fuzzes each target for so long with its
+mutator and for as long with libFuzzer's alone, from the same seeds, and prints
+the edges of both."""
 import os
 import re
 import subprocess
@@ -31,22 +35,35 @@ def seeds(build, name):
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
-def edges(build, name):
+def edges(build, name, how="-runs=0", environment=None):
     """The last count that libFuzzer prints, after it has read all seeds."""
     with tempfile.TemporaryDirectory() as empty:
         run = subprocess.run(
-            [os.path.join(build, name + "_fuzz"), "-runs=0", "-seed=1",
-             "-artifact_prefix=" + empty + "/", empty, *seeds(build, name)],
+            [os.path.join(build, name + "_fuzz"), how, "-seed=1",
+             "-rss_limit_mb=2048", "-artifact_prefix=" + empty + "/", empty,
+             *seeds(build, name)],
             stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-            errors="replace")
+            errors="replace", env=environment)
     found = re.findall(r"\bcov: (\d+)", run.stderr)
     if run.returncode or not found:
         sys.exit(f"{name}: libFuzzer failed:\n{run.stderr[-2000:]}")
     return int(found[-1])
 
 
+def print_gain(build, seconds):
+    how = f"-max_total_time={seconds}"
+    print("target seeds bytes structure")
+    for name in targets():
+        plain = edges(build, name, how, {**os.environ, "BSM_FUZZ_PLAIN": "1"})
+        print(name, edges(build, name), plain, edges(build, name, how),
+              flush=True)
+
+
 def main():
     build = sys.argv[-1]
+    if "--gain" in sys.argv:
+        print_gain(build, int(sys.argv[sys.argv.index("--gain") + 1]))
+        return
     reached = {name: edges(build, name) for name in targets()}
     if "--write" in sys.argv:
         with open(KEPT, "w") as file:
