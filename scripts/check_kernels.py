@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the kernels of GPUs by NVIDIA's NVRTC, for each architecture.
 
-check_kernels.py BUILD [--record FOLDER] [--install] [--jobs N]
+check_kernels.py BUILD [--record FOLDER] [--install] [--jobs N] [--sample N]
 
 Which kernels there are follows from plans. So this builds all models of
 tests/data/models for each architecture, and a model for ranges of shapes, with a
@@ -11,7 +11,8 @@ tests/conformance asked for. That is in FOLDER when the tests ran with
 
   BSM_OTHER_RECORD=FOLDER BSM_OTHER_TARGETS="$(check_kernels.py --targets)"
 
-or else they are run now. Then each kernel is compiled once for each
+or else they are run now. --sample N takes one in N of what the tests alone ask
+for, others each day; models' are all taken. Then each kernel is compiled once for each
 architecture that asked for it, PTX for later GPUs among them. No GPU is needed,
 nor a driver.
 
@@ -23,12 +24,14 @@ import argparse
 import collections
 import concurrent.futures
 import ctypes
+import datetime
 import glob
 import os
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KERNELS = os.path.join(ROOT, "src", "backend", "cuda", "kernels")
@@ -181,10 +184,20 @@ def run_suite(build, folder, jobs):
     ], env=environment, check=True)
 
 
-def read_records(folder):
+def sample_of(names, one_in):
+    """One in `one_in` of them, others each day."""
+    day = datetime.date.today().toordinal()
+    return [n for n in names if (zlib.crc32(n.encode()) + day) % one_in == 0]
+
+
+def read_records(tests, models, one_in):
+    """What models ask for, and one in `one_in` of what tests alone do."""
+    paths = [os.path.join(models, n) for n in os.listdir(models)]
+    paths += [os.path.join(tests, n) for n in
+              sample_of(set(os.listdir(tests)) - set(os.listdir(models)), one_in)]
     records = []
-    for name in sorted(os.listdir(folder)):
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
+    for path in sorted(paths):
+        with open(path, encoding="utf-8") as file:
             head, generated = file.read().split("\n\n", 1)
         source, *options = head.split("\n")
         records.append((source, options, generated))
@@ -222,6 +235,7 @@ def main():
     parser.add_argument("build", nargs="?")
     parser.add_argument("--record")
     parser.add_argument("--install", action="store_true")
+    parser.add_argument("--sample", type=int, default=1)
     parser.add_argument("--targets", action="store_true")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     args = parser.parse_args()
@@ -240,6 +254,7 @@ def main():
         return 1
     compiler = Compiler(path)
     with tempfile.TemporaryDirectory() as own, \
+            tempfile.TemporaryDirectory() as models, \
             concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         folder = os.path.abspath(args.record or own)
         if not args.record:
@@ -247,8 +262,9 @@ def main():
         if not os.listdir(folder):
             print("FAILED: the conformance suite asked for nothing")
             return 1
-        failed = record_models(pool, build, folder)
-        failed += compile_all(pool, compiler, read_records(folder))
+        failed = record_models(pool, build, models)
+        failed += compile_all(pool, compiler,
+                              read_records(folder, models, args.sample))
     print(f"check_kernels: {'FAILED' if failed else 'ok'}, NVRTC {compiler.version}")
     return 1 if failed else 0
 
