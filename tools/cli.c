@@ -172,6 +172,24 @@ static void add_override(const struct argp_state *state, bsm_cli *cli,
   }
 }
 
+/* "int8", "int4" or "int4:GROUP" */
+static void set_weight_only(const struct argp_state *state, bsm_cli *cli,
+                            const char *text) {
+  static const char *const formats[] = {"int8", "int4", "int4:32", "int4:64",
+                                        "int4:128"};
+  static const int groups[] = {0, 0, 32, 64, 128};
+  for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+    if (strcmp(text, formats[i]) != 0) continue;
+    cli->weight_bits = i == 0 ? 8 : 4;
+    cli->weight_group = groups[i];
+    return;
+  }
+  argp_error(state,
+             "--weight-only: '%s' is not int8, int4, int4:32, int4:64 or "
+             "int4:128",
+             text);
+}
+
 static void add_dump(const struct argp_state *state, bsm_cli *cli,
                      const char *name) {
   if (strcmp(name, "list") == 0) {
@@ -304,6 +322,12 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_LABELS:
       cli->labels = arg;
+      return 0;
+    case BSM_KEY_WEIGHT_ONLY:
+      set_weight_only(state, cli, arg);
+      return 0;
+    case BSM_KEY_WEIGHT_ROWS:
+      cli->weight_rows = parse_int(state, "weight-rows", arg, 1, INT32_MAX);
       return 0;
     case BSM_KEY_CALIBRATION:
       cli->calibration = arg;

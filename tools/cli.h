@@ -51,6 +51,7 @@ typedef struct bsm_cli {
   BSM_VEC(bsm_precision_override) precision_overrides;
   bool obey_precision;
   bool strip;
+  int weight_bits, weight_group, weight_rows;
   const char *calibration; /* a file to compile with */
   int min_block_size;
   bsm_limits limits; /* of loading and compiling; zero: defaults */
@@ -112,6 +113,8 @@ enum {
   BSM_KEY_MODULE_PRECISION,
   BSM_KEY_OBEY_PRECISION,
   BSM_KEY_STRIP,
+  BSM_KEY_WEIGHT_ONLY,
+  BSM_KEY_WEIGHT_ROWS,
   BSM_KEY_CALIBRATION,
   BSM_KEY_MIN_BLOCK_SIZE,
   BSM_KEY_MAX_LOOP_TRIPS,
@@ -323,6 +326,19 @@ enum {
        0,                                                                      \
        "Fail where the target cannot do what --layer-precision and "           \
        "--module-precision ask for, instead of a warning",                     \
+       0},                                                                     \
+      {"weight-only",                                                          \
+       BSM_KEY_WEIGHT_ONLY,                                                    \
+       "FORMAT",                                                               \
+       0,                                                                      \
+       "Hold the weights of products with few rows in fewer bits: int8, or "   \
+       "int4:GROUP with a scale for 32, 64 or 128 rows (int4: 32)",            \
+       0},                                                                     \
+      {"weight-rows",                                                          \
+       BSM_KEY_WEIGHT_ROWS,                                                    \
+       "N",                                                                    \
+       0,                                                                      \
+       "With --weight-only, for products with up to N rows (32)",              \
        0},                                                                     \
       {"calibration",                                                          \
        BSM_KEY_CALIBRATION,                                                    \

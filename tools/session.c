@@ -60,12 +60,16 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->precision_overrides = cli->precision_overrides.items;
   out->precision_override_count = cli->precision_overrides.len;
   out->obey_precisions = cli->obey_precision;
+  out->weight_bits = cli->weight_bits;
+  out->weight_group = cli->weight_group;
+  out->weight_rows = cli->weight_rows;
   out->strip_sources = cli->strip;
   out->min_block_size = (size_t)cli->min_block_size;
   out->reference = cli->reference;
   if (cli->reference) {
     out->precisions = 0;
     out->precision_override_count = 0;
+    out->weight_bits = out->weight_group = 0;
   }
   out->truncate_long_and_double = cli->truncate;
   out->timing_cache = cli->timing_cache;
@@ -123,6 +127,8 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->precisions           ? "--precision"
                      : cli->precision_overrides.len
                          ? "--layer-precision and --module-precision"
+                     : cli->weight_bits               ? "--weight-only"
+                     : cli->weight_rows               ? "--weight-rows"
                      : cli->calibration               ? "--calibration"
                      : cli->min_block_size            ? "--min-block-size"
                      : cli->limits.max_loop_trips     ? "--max-loop-trips"

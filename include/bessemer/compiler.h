@@ -278,6 +278,15 @@ typedef struct bsm_compile_options {
   /* The engine does not tell in which files and lines of the model's source its
    * layers were, only in which submodules. */
   bool strip_sources;
+  /* Weights alone in few bits, for products that reading them bounds: 8, with a
+   * scale for each column, or 4, with one for each column and `weight_group`
+   * rows (32, 64 or 128; 0: 32). 0: none. Sums are float32, and so is all else.
+   * Taken are products of float32 by a constant matrix of 32768 numbers or
+   * more, whose left side has at most `weight_rows` rows (0: 32), but for those
+   * that an override wants in fp32. What each matrix loses is logged at INFO.
+   * BSM_INVALID_ARGUMENT: another number; or a weight that is not finite. */
+  int weight_bits, weight_group;
+  int64_t weight_rows;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)
 

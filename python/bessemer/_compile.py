@@ -133,6 +133,16 @@ def _reference(name):
     return bits[name]
 
 
+def _weight_format(name):
+    groups = {None: (0, 0), "int8": (8, 0), "int4": (4, 0), "int4:32": (4, 32),
+              "int4:64": (4, 64), "int4:128": (4, 128)}
+    if name not in groups:
+        raise ValueError("weight_only is 'int8', 'int4', 'int4:32', 'int4:64' "
+                         f"or 'int4:128', not {name!r}")
+    bits, group = groups[name]
+    return dict(weight_bits=bits, weight_group=group)
+
+
 # ---- the functions of the package ----
 
 def compile(model, inputs=None, precision=None, target=None, *,
@@ -141,7 +151,8 @@ def compile(model, inputs=None, precision=None, target=None, *,
             module_precisions=None, obey_precisions=False,
             truncate_long_and_double=False, require_full_compilation=False,
             fallback_ops=(), fallback_modules=(), min_block_size=0,
-            state_as_output=False, model_name=None, reference=None):
+            state_as_output=False, model_name=None, reference=None,
+            weight_only=None, weight_rows=0):
     """Compiles a model into an Engine.
 
     model       the path or bytes of a TorchScript archive, of a program of
@@ -180,6 +191,10 @@ def compile(model, inputs=None, precision=None, target=None, *,
                                 operator by operator; "float64": the same in
                                 float64. Such engines are slow: `diff` is what
                                 they are for
+    weight_only                 hold the weights of products with few rows in
+                                fewer bits: "int8", "int4" or "int4:GROUP", with
+                                a scale for 32, 64 or 128 rows
+    weight_rows                 for products with up to so many rows; 0: 32
 
     UnsupportedError: something in the model cannot run in an engine; the
     message names all of it. InvalidArgumentError: inputs contradict the model.
@@ -195,7 +210,8 @@ def compile(model, inputs=None, precision=None, target=None, *,
         fallback_ops=tuple(fallback_ops),
         fallback_modules=tuple(fallback_modules),
         min_block_size=min_block_size, threads=threads, level=_log.level(),
-        reference=_reference(reference))
+        reference=_reference(reference), weight_rows=weight_rows,
+        **_weight_format(weight_only))
 
     def use(module):
         return module.compile(inputs=_inputs.specs(arguments), **options)
@@ -262,7 +278,8 @@ def check_support(model, inputs=None, target=None, *, kwarg_inputs=None,
             fallback_ops=tuple(known["fallback_ops"]),
             fallback_modules=tuple(known["fallback_modules"]),
             min_block_size=known["min_block_size"], threads=0,
-            level=_log.level(), reference=0)
+            level=_log.level(), reference=0, weight_bits=0, weight_group=0,
+            weight_rows=0)
         operators = [Operator(row["schema"], row["count"], row["runs"],
                               row["places"].splitlines(),
                               row["limits"].splitlines(), row["why"],

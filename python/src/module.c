@@ -140,18 +140,21 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
                           "threads",
                           "level",
                           "reference",
+                          "weight_bits",
+                          "weight_group",
+                          "weight_rows",
                           NULL};
   PyObject *inputs = Py_None, *ops, *modules, *overrides;
   int obey, no_timing, truncate, full, threads, level;
   unsigned precisions, reference;
-  Py_ssize_t block;
+  Py_ssize_t block, rows;
   bsm_compile_options *o = &c->options;
   *c = (compilation){.options = BSM_COMPILE_OPTIONS_INIT};
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "OzzIOppzppOOniiI", names, &inputs, &o->method,
+          args, kwargs, "OzzIOppzppOOniiIiin", names, &inputs, &o->method,
           &o->target, &precisions, &overrides, &obey, &no_timing,
           &o->timing_cache, &truncate, &full, &ops, &modules, &block, &threads,
-          &level, &reference) ||
+          &level, &reference, &o->weight_bits, &o->weight_group, &rows) ||
       !bsmpy_specs_read(inputs, &c->specs) || !read_overrides(c, overrides) ||
       !read_texts(c, ops, &c->ops, &o->fallback_op_count) ||
       !read_texts(c, modules, &c->modules, &o->fallback_module_count)) {
@@ -169,6 +172,7 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
   o->fallback_modules = c->modules;
   o->min_block_size = block > 0 ? (size_t)block : 0;
   o->threads = threads;
+  o->weight_rows = rows;
   o->reference = reference;
   o->logger = &c->logger;
   return true;

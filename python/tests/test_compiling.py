@@ -77,6 +77,29 @@ def test_loops_are_stopped(data):
         limited(x)
 
 
+def test_weight_only():
+    with pytest.raises(ValueError, match="int4:128"):
+        bessemer.compile(RELU, weight_only="int2")
+    with pytest.raises(bessemer.InvalidArgumentError, match="rows"):
+        bessemer.compile(RELU, weight_only="int4:64", weight_rows=-1)
+    text = b"""graph(%x : Tensor, %w : Tensor):
+  %y : Tensor = aten::matmul(%x, %w)
+  return (%y)
+"""
+    weights = np.random.default_rng(0).standard_normal((256, 256))
+    weights = weights.astype(np.float32)
+    x = np.linspace(-1, 1, 512, dtype=np.float32).reshape(2, 256)
+    inputs = [bessemer.Input((2, 256)), bessemer.Constant(weights)]
+    sizes = {}
+    for name, least in ((None, 100), ("int8", 35), ("int4:64", 15)):
+        engine = bessemer.compile(text, inputs, weight_only=name, timing=False)
+        noise = engine(x) - x @ weights
+        signal = np.linalg.norm(x @ weights)
+        assert 20 * np.log10(signal / np.linalg.norm(noise)) > least
+        sizes[name] = len(engine.to_bytes())
+    assert sizes[None] > 3.5 * sizes["int8"] > 6.5 * sizes["int4:64"]
+
+
 def test_precisions():
     x = np.array([[-1, 2], [3, -4]], np.float32)
     for precision in ("fp32", ["fp32"], {"float32"}, "fp32+tf32", "all", None):

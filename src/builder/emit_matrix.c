@@ -30,6 +30,10 @@ static int64_t leading_count(bsm_dims dims) {
   return count;
 }
 
+static int64_t rows_of(bsm_dims dims) {
+  return leading_count(dims) * dims.d[dims.rank - 2];
+}
+
 /* The members of how[] that make_matrix reads. */
 enum { K, N, STRIDED, ROW, COLUMN };
 
@@ -177,6 +181,25 @@ static bsm_status residual_of(bsm_emitter *e, const bsm_layer *layer,
   return bsm_build_as_contiguous(e, t, out);
 }
 
+/* Weights that take less memory are not worth a loss of accuracy. */
+#define LEAST_FEW_BITS 32768
+
+/* Whether the weights of a product are held in few bits, and in which form. */
+static int32_t form_of(bsm_emitter *e, const bsm_layer *layer,
+                       const bsm_step_matrix_multiply *p) {
+  bsm_precision_policy *policy = e->options->precision;
+  const bsm_target_ops *target = e->target->ops;
+  const bsm_itensor *y = layer->outputs.items[0];
+  if (!policy || !policy->few_bits.bits || !p->constant_b ||
+      !target->few_bits_form || p->k * p->n < LEAST_FEW_BITS ||
+      rows_of(y->dims) > policy->few_bits.rows ||
+      bsm_precision_asked(policy, layer) == BSM_PRECISION_FP32) {
+    return 0;
+  }
+  return target->few_bits_form(e->target, y->dtype, policy->few_bits.bits,
+                               policy->few_bits.group);
+}
+
 bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const size_t element = bsm_dtype_size(y->dtype);
@@ -196,6 +219,7 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
       .n = joined ? y->dims.d[y->dims.rank - 1] : b_dims.d[b_dims.rank - 1],
       .scale = layer->p.matrix_multiply.scale,
       .epilogue = bsm_build_epilogue(&layer->p.matrix_multiply.epilogue)};
+  params.form = form_of(e, layer, &params);
   BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_build_preferred(e, y),
                         &e->value[y->id]));
   /* The tensors of a product with a constant B: A, output [, residual]. They

@@ -11,7 +11,7 @@
 
 /* To be raised when a `make` function changes what it makes: then keys in files
  * find nothing instead of weights of the old form. */
-#define VERSION 3
+#define VERSION 4
 
 #define SEED_0 UINT64_C(0x62736d2d77656967)
 #define SEED_1 UINT64_C(0x68747320746f7265)
@@ -59,6 +59,7 @@ static bsm_status put_params(description *d, const bsm_plan_step *step) {
   if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
     const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
     put(d, (uint64_t)p->constant_b);
+    put(d, (uint64_t)p->form);
     put(d, (uint64_t)p->k);
     put(d, (uint64_t)p->n);
     return BSM_OK;

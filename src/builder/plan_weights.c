@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of a plan. They are copied or packed into its arena, one copy for all
  * equal contents; with a store they are borrowed from where they are. */
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -85,6 +87,36 @@ bsm_status bsm_packing_values(bsm_arena *scratch, const bsm_packing *packing,
   return packing->make ? packing->make(scratch, packing, values) : BSM_OK;
 }
 
+/* Measures what a matrix of few bits has lost, and tells of it. */
+static bsm_status measure_few_bits(bsm_emitter *e, const bsm_plan_step *step,
+                                   const bsm_packing *packing,
+                                   const float *values, const void *packed,
+                                   uint64_t size) {
+  const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+  const size_t count = (size_t)(p->k * p->n);
+  bsm_few_bits_record *all = &e->options->precision->few_bits_record;
+  double signal = 0, noise = 0;
+  float *rounded = BSM_NEW_ARRAY(e->scratch, float, count + 1);
+  BSM_TRY_ALLOC(rounded);
+  BSM_TRY(e->target->ops->unpack(e->target, step, packed, packing->transposed,
+                                 rounded));
+  for (size_t i = 0; i < count; i++) {
+    const double error = (double)values[i] - (double)rounded[i];
+    signal += (double)values[i] * (double)values[i];
+    noise += error * error;
+  }
+  const double sqnr = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+  bsm_log(e->options->logger, BSM_LOG_LEVEL_INFO,
+          "weights of %s: %d bits, SQNR %.1f dB, %" PRIu64 " of %zu bytes",
+          step->name, (int)e->options->precision->few_bits.bits, sqnr, size,
+          count * sizeof(float));
+  all->least = all->products && all->least < sqnr ? all->least : sqnr;
+  all->products++;
+  all->bytes += size;
+  all->bytes_before += count * sizeof(float);
+  return BSM_OK;
+}
+
 /* Packs into `packed`, which has the required size. */
 static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
                        const bsm_packing *packing, void *packed) {
@@ -92,9 +124,14 @@ static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
   const void *values;
   uint64_t size;
   BSM_TRY(bsm_packing_values(e->scratch, packing, &values));
-  BSM_TRY(e->target->ops->pack(e->target, step, packing->in_maps, values,
-                               bsm_dtype_size(packing->dtype),
-                               packing->transposed, packed, &size));
+  BSM_TRY_NOTE(e->target->ops->pack(e->target, step, packing->in_maps, values,
+                                    bsm_dtype_size(packing->dtype),
+                                    packing->transposed, packed, &size),
+               "in the weights of %s", step->name);
+  if (step->kind == BSM_STEP_MATRIX_MULTIPLY &&
+      step->params->matrix_multiply.form && e->target->ops->unpack) {
+    BSM_TRY(measure_few_bits(e, step, packing, values, packed, size));
+  }
   bsm_arena_rewind(e->scratch, mark);
   return BSM_OK;
 }

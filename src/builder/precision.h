@@ -25,6 +25,21 @@ typedef struct bsm_precision_rule {
   size_t matched; /* layers of all builds with this policy that compute */
 } bsm_precision_rule;
 
+/* Which products have weights of few bits: those by a constant matrix whose
+ * left side has at most `rows` rows. */
+typedef struct bsm_few_bits_policy {
+  int32_t bits;  /* 8 or 4; 0: none */
+  int32_t group; /* rows that share a scale, of 4 bits */
+  int64_t rows;
+} bsm_few_bits_policy;
+
+/* What all builds with a policy have made of few bits. */
+typedef struct bsm_few_bits_record {
+  size_t products;
+  uint64_t bytes, bytes_before;
+  double least; /* SQNR of a matrix, in dB */
+} bsm_few_bits_record;
+
 typedef struct bsm_precision_policy {
   uint32_t allowed; /* bits; FP32 is always allowed */
   /* A rule that the target cannot follow is an error; otherwise a warning. */
@@ -32,6 +47,9 @@ typedef struct bsm_precision_policy {
   bool disobeyed; /* set by a build that failed because of that */
   bsm_precision_rule *rules;
   size_t rule_count;
+  /* Weights alone. A product that a rule wants in fp32 keeps its floats. */
+  bsm_few_bits_policy few_bits;
+  bsm_few_bits_record few_bits_record;
 } bsm_precision_policy;
 
 /* The precision that a layer computes in: the one that was decided, or else

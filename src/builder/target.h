@@ -24,7 +24,7 @@
 #include "network/layer.h"
 
 /* The version of this interface; a table of another version is refused. */
-#define BSM_TARGET_VERSION 4
+#define BSM_TARGET_VERSION 5
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -179,6 +179,15 @@ struct bsm_target_ops {
   bsm_status (*pack)(const bsm_target *target, const bsm_plan_step *step,
                      int64_t in_maps, const void *values, size_t element,
                      bool transposed, void *packed, uint64_t *size);
+  /* The form of the constant matrix of a product of `dtype` whose numbers have
+   * `bits` bits, 8 or 4, with a scale for each column, or with 4 for each
+   * column and `group` rows; 0: the target has none. NULL: none for all. */
+  int32_t (*few_bits_form)(const bsm_target *target, bsm_dtype dtype,
+                           int32_t bits, int64_t group);
+  /* Writes what such a packed matrix stands for, in the order of `values` of
+   * pack. NULL: few_bits_form is. */
+  bsm_status (*unpack)(const bsm_target *target, const bsm_plan_step *step,
+                       const void *packed, bool transposed, float *values);
   /* Whether the step's weights have an approximate form, whose rounding
    * check_accuracy bounds. Such weights are packed after check_accuracy. */
   bool (*is_approximate)(const bsm_target *target, const bsm_plan_step *step);

@@ -173,7 +173,7 @@ typedef struct bsm_step_pooling {
  * Input order: A [, B] [, residual]. */
 typedef struct bsm_step_matrix_multiply {
   int32_t constant_b;
-  int32_t reserved;
+  int32_t form; /* of the packed B: a number of the target's; 0: plain */
   int64_t k, n; /* of the packed B */
   double scale;
   bsm_step_epilogue epilogue;

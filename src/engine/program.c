@@ -277,6 +277,8 @@ static bsm_status check_precisions(const bsm_program *p) {
     known = known && precision && precision <= BSM_PRECISION_ALL &&
             bsm_precision_name((bsm_precision)precision);
   }
+  known = known && p->weight_bits <= 8 && p->weight_group <= 128 &&
+          p->weight_rows <= INT64_MAX;
   return known ? BSM_OK : BSM_FAIL(BSM_CORRUPT, "precisions that are none");
 }
 

@@ -128,6 +128,9 @@ typedef struct bsm_program {
   uint32_t allowed_precisions; /* bits */
   bsm_program_precision *precisions;
   uint32_t precision_count;
+  /* Their products with weights of few bits (since 8.6). */
+  uint32_t weight_bits, weight_group; /* 0: none */
+  uint64_t weight_rows;
 } bsm_program;
 
 const char *bsm_instruction_kind_name(bsm_instruction_kind kind);

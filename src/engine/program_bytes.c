@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as bytes: after the fields of a plan, a count of blocks, 0 for no
  * program; then the registers, the blocks, the constants, the variants, the
- * ranges, the derived weights, the precisions (since 8.3), and the segments as
- * counted plans. */
+ * ranges, the derived weights, the precisions (since 8.3, weights since 8.6),
+ * and the segments as counted plans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -47,6 +47,9 @@ static void put_precisions(bsm_text *out, const bsm_program *p) {
       bsm_put_string(out, precision->paths[k]);
     }
   }
+  bsm_put_u32(out, p->weight_bits);
+  bsm_put_u32(out, p->weight_group);
+  bsm_put_u64(out, p->weight_rows);
 }
 
 bsm_status bsm_program_to_bytes(const bsm_plan *plan, const uint64_t *offsets,
@@ -201,7 +204,10 @@ static bsm_status get_precisions(bsm_byte_reader *r, bsm_program *p) {
   for (uint32_t i = 0; i < p->precision_count; i++) {
     BSM_TRY(get_precision(r, &p->precisions[i]));
   }
-  return BSM_OK;
+  if (r->minor < 6) return BSM_OK;
+  BSM_TRY(bsm_read_u32(r, &p->weight_bits, "precisions"));
+  BSM_TRY(bsm_read_u32(r, &p->weight_group, "precisions"));
+  return bsm_read_u64(r, &p->weight_rows, "precisions");
 }
 
 static bsm_status get_segments(bsm_byte_reader *r,

@@ -44,10 +44,15 @@ static bsm_status fill_store(bsm_region_planner *r, const bsm_plan *plan) {
 static bsm_status make_policy(const bsm_program *p, bsm_arena *arena,
                               bsm_precision_policy **out) {
   *out = NULL;
-  if (!p->allowed_precisions && !p->precision_count) return BSM_OK;
+  if (!p->allowed_precisions && !p->precision_count && !p->weight_bits) {
+    return BSM_OK;
+  }
   bsm_precision_policy *policy = BSM_NEW(arena, bsm_precision_policy);
   BSM_TRY_ALLOC(policy);
   policy->allowed = p->allowed_precisions;
+  policy->few_bits =
+      (bsm_few_bits_policy){(int32_t)p->weight_bits, (int32_t)p->weight_group,
+                            (int64_t)p->weight_rows};
   policy->rules =
       BSM_NEW_ARRAY(arena, bsm_precision_rule, p->precision_count + (size_t)1);
   BSM_TRY_ALLOC(policy->rules);

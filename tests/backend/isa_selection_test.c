@@ -12,6 +12,7 @@
 #include "backend/cpu/kernels/attention/attention_f32.h"
 #include "backend/cpu/kernels/convert/half_convert.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
+#include "backend/cpu/kernels/few_bits/few_bits_f32.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/kernel_isa.h"
@@ -74,7 +75,7 @@ static void test_every_mask(void **state) {
   (void)state;
   family families[16];
   const size_t count = list_families(families);
-  assert_int_equal(count, 12);
+  assert_int_equal(count, 13);
   for (size_t i = 0; i < count; i++) {
     const family *f = &families[i];
     for (uint32_t isa = 0; isa < 64; isa++) {

@@ -17,7 +17,8 @@ _OWN_OPTIONS = {"min_block_size": 1, "require_full_compilation": False,
                 "max_shapes": 8, "max_weight_changes": 4}
 _COMPILE_OPTIONS = {"precision", "target", "threads", "timing", "timing_cache",
                     "truncate_long_and_double", "fallback_ops",
-                    "layer_precisions", "obey_precisions"}
+                    "layer_precisions", "obey_precisions", "weight_only",
+                    "weight_rows"}
 
 
 class _Refused(Exception):
@@ -28,8 +29,9 @@ def backend(graph_module, example_inputs, *, mode=None, options=None):
     """What torch.compile calls for each region.
 
     `options` of torch.compile may have: precision, target, threads, timing,
-    timing_cache, truncate_long_and_double, fallback_ops, layer_precisions and
-    obey_precisions, as bessemer.compile takes them; and
+    timing_cache, truncate_long_and_double, fallback_ops, layer_precisions,
+    obey_precisions, weight_only and weight_rows, as bessemer.compile takes them;
+    and
 
     min_block_size            regions of fewer operators run in PyTorch (1)
     require_full_compilation  raise rather than run a region in PyTorch (False)

@@ -175,9 +175,16 @@ static bool is_typed(const bsm_plan *plan, const bsm_plan_step *step) {
   }
 }
 
+/* Whether a product has the driver for matrices of few bits. */
+static bool is_few_bits(const bsm_plan_step *step) {
+  return step->kind == BSM_STEP_MATRIX_MULTIPLY &&
+         step->params->matrix_multiply.form != BSM_CPU_MATRIX_PLAIN;
+}
+
 const bsm_cpu_kind *bsm_cpu_kind_of(const bsm_plan *plan,
                                     const bsm_plan_step *step) {
   if ((unsigned)step->kind >= BSM_STEP_KIND_END) return NULL;
+  if (is_few_bits(step)) return bsm_linked_cpu_few_bits_kinds[step->kind];
   return is_typed(plan, step) ? bsm_linked_cpu_typed_kinds[step->kind]
                               : bsm_linked_cpu_kinds[step->kind];
 }
@@ -185,8 +192,11 @@ const bsm_cpu_kind *bsm_cpu_kind_of(const bsm_plan *plan,
 static bsm_status no_kind(const bsm_plan *plan, const bsm_plan_step *step) {
   const char *name = bsm_step_kind_name(step->kind);
   if (!name) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
-  return bsm_fail_not_linked(
-      is_typed(plan, step) ? "step of double or integers" : "step", name);
+  return bsm_fail_not_linked(is_few_bits(step) ? "step of few bits"
+                             : is_typed(plan, step)
+                                 ? "step of double or integers"
+                                 : "step",
+                             name);
 }
 
 static bsm_status check_kind(const bsm_plan *plan, const bsm_plan_step *step) {

@@ -18,4 +18,15 @@ typedef enum bsm_cpu_form {
   BSM_CPU_FORM_GROUPED = 4
 } bsm_cpu_form;
 
+/* bsm_step_matrix_multiply.form of float: floats, or numbers of 8 bits with a
+ * scale for each column, or of 4 bits with one for each column and group of
+ * rows. */
+typedef enum bsm_cpu_matrix_form {
+  BSM_CPU_MATRIX_PLAIN = 0,
+  BSM_CPU_MATRIX_INT8 = 1,
+  BSM_CPU_MATRIX_INT4_32 = 2,
+  BSM_CPU_MATRIX_INT4_64 = 3,
+  BSM_CPU_MATRIX_INT4_128 = 4
+} bsm_cpu_matrix_form;
+
 #endif /* BSM_BACKEND_CPU_FORMS_H_ */

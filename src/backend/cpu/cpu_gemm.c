@@ -178,7 +178,7 @@ static void start_block(unit_state *u, const k_range *k) {
   if (!k->last) return;
   if (g->fetches_c) t->flags |= BSM_K_GEMM_FETCH;
   if (scaled) t->flags |= BSM_K_GEMM_SCALE;
-  if (u->o->bias && scaled) t->flags |= BSM_K_GEMM_BIAS;
+  if (u->o->bias && (scaled || k->taps == 0)) t->flags |= BSM_K_GEMM_BIAS;
   if (u->o->residual) t->flags |= BSM_K_GEMM_RESIDUAL;
   if (g->epilogue.clamps) t->flags |= BSM_K_GEMM_CLAMP;
   t->scale = g->scale;
@@ -413,4 +413,22 @@ void bsm_cpu_gemm_run(const bsm_cpu_gemm *g, const bsm_cpu_gemm_operands *o,
     }
     if (g->tap_block == 0) break;
   }
+}
+
+/* The last of several blocks of K, which has no K. */
+void bsm_cpu_gemm_finish(const bsm_cpu_gemm *g, const bsm_cpu_gemm_operands *o,
+                         int64_t row, int64_t rows, int64_t column,
+                         int64_t columns, float *sums) {
+  const float *pointers[BSM_K_GEMM_MAX_ROWS];
+  const int64_t most = g->thin ? BSM_K_GEMM_MAX_THIN : g->kernels->max_rows;
+  unit_state u = {.g = g,
+                  .o = o,
+                  .pointers = pointers,
+                  .partial = sums,
+                  .row = row,
+                  .rows = rows,
+                  .column = column,
+                  .columns = columns,
+                  .tiles = bsm_cpu_div_up(rows, most)};
+  run_rows(&u, &(k_range){.last = true});
 }

@@ -59,5 +59,11 @@ uint64_t bsm_cpu_gemm_scratch(const bsm_cpu_gemm *gemm);
 void bsm_cpu_gemm_run(const bsm_cpu_gemm *gemm,
                       const bsm_cpu_gemm_operands *operands, int64_t unit,
                       void *scratch);
+/* Writes C from sums that were made elsewhere: [rows][column_block], of the
+ * rows and columns from `row` and `column` on. */
+void bsm_cpu_gemm_finish(const bsm_cpu_gemm *gemm,
+                         const bsm_cpu_gemm_operands *operands, int64_t row,
+                         int64_t rows, int64_t column, int64_t columns,
+                         float *sums);
 
 #endif /* BSM_BACKEND_CPU_GEMM_H_ */

@@ -3,6 +3,7 @@
  */
 #include "backend/cpu/cpu_linked.h"
 
+#include "backend/cpu/cpu_matrix_shapes.h"
 #include "backend/cpu/cpu_typed_gemm.h"
 
 const bsm_cpu_kind *const bsm_linked_cpu_kinds[BSM_STEP_KIND_END] = {
@@ -14,6 +15,12 @@ const bsm_cpu_kind *const bsm_linked_cpu_kinds[BSM_STEP_KIND_END] = {
 const bsm_cpu_kind *const bsm_linked_cpu_typed_kinds[BSM_STEP_KIND_END] = {
 #define X(name, driver) [BSM_STEP_##name] = &bsm_cpu_##driver,
     BSM_CPU_TYPED_KINDS(X)
+#undef X
+};
+
+const bsm_cpu_kind *const bsm_linked_cpu_few_bits_kinds[BSM_STEP_KIND_END] = {
+#define X(name, driver) [BSM_STEP_##name] = &bsm_cpu_##driver,
+    BSM_CPU_FEW_BITS_KINDS(X)
 #undef X
 };
 

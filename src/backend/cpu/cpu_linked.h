@@ -12,9 +12,14 @@
   X(DECONVOLUTION, typed_convolution) \
   X(MATRIX_MULTIPLY, typed_matrix_multiply)
 
+/* Those that have one for matrices of few bits (cpu_forms.h). */
+#define BSM_CPU_FEW_BITS_KINDS(X) X(MATRIX_MULTIPLY, few_bits_matrix_multiply)
+
 /* By step kind; NULL: not linked, or a kind without such a driver. */
 extern const bsm_cpu_kind *const bsm_linked_cpu_kinds[BSM_STEP_KIND_END];
 extern const bsm_cpu_kind *const bsm_linked_cpu_typed_kinds[BSM_STEP_KIND_END];
+extern const bsm_cpu_kind
+    *const bsm_linked_cpu_few_bits_kinds[BSM_STEP_KIND_END];
 
 /* What costs the same is preferred as listed; NULL is the end. */
 extern const bsm_cpu_convolution_tactic *const bsm_linked_cpu_convolutions[];

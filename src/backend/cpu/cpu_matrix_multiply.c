@@ -45,11 +45,6 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step,
 
 /* ---- prepare ---- */
 
-static bool rows_collide(const bsm_cpu_rows *rows, int64_t k) {
-  const int64_t stride = rows->strides[rows->rank - 1];
-  return k >= 256 && stride != 0 && stride % 512 == 0;
-}
-
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_matrix_multiply *params = &p->step->params->matrix_multiply;
   matrix_multiply *m = BSM_NEW(p->arena, matrix_multiply);
@@ -71,7 +66,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   g->streams = m->s.a_k == 1;
   g->packs = (m->s.a_k != 1 && m->s.k > 1) ||
              (g->rows > BSM_K_GEMM_MAX_THIN && m->s.n >= 64 &&
-              rows_collide(&m->s.a_rows, m->s.k));
+              bsm_cpu_matrix_rows_collide(&m->s));
   m->mode = m->s.constant_b ? CONSTANT
             : p->threads == 1 || m->s.batch >= 2 * (int64_t)p->threads
                 ? PER_MATRIX
@@ -101,39 +96,13 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 typedef struct work {
   const matrix_multiply *m;
-  const float *a, *b, *residual; /* of the matrix, or of the first one */
+  bsm_cpu_matrix_source source; /* of the matrix, or of the first one */
+  const float *b, *residual;
   float *c;
   float *packed; /* mode SHARED */
   uint8_t *scratch;
   size_t slot_size;
 } work;
-
-static void row_pointers(const void *self, int64_t row, int count, int64_t tap,
-                         int64_t taps, const float **a) {
-  const work *w = self;
-  int64_t offsets[BSM_K_GEMM_MAX_ROWS];
-  (void)tap;
-  (void)taps;
-  bsm_cpu_rows_offsets(&w->m->s.a_rows, row, count, offsets);
-  for (int i = 0; i < count; i++) a[i] = w->a + offsets[i];
-}
-
-static void row_pack(const void *self, int64_t row, int count, int64_t k,
-                     int64_t length, float *to, int64_t stride) {
-  const work *w = self;
-  const int64_t step = w->m->s.a_k;
-  const float *a[BSM_K_GEMM_MAX_ROWS];
-  row_pointers(self, row, count, 0, 1, a);
-  for (int i = 0; i < count; i++) {
-    const float *from = a[i] + k * step;
-    float *row_to = to + i * stride;
-    if (step == 1) {
-      memcpy(row_to, from, (size_t)length * sizeof(float));
-    } else {
-      for (int64_t j = 0; j < length; j++) row_to[j] = from[j * step];
-    }
-  }
-}
 
 /* Packs panels [first, first + count) of B. */
 static void pack_b(const matrix_multiply *m, const float *b, int64_t first,
@@ -148,9 +117,9 @@ static void pack_b(const matrix_multiply *m, const float *b, int64_t first,
 
 static bsm_cpu_gemm_operands operands(const work *w, const float *b) {
   const matrix_multiply *m = w->m;
-  return (bsm_cpu_gemm_operands){.source = w,
-                                 .pointers = row_pointers,
-                                 .pack = row_pack,
+  return (bsm_cpu_gemm_operands){.source = &w->source,
+                                 .pointers = bsm_cpu_matrix_pointers,
+                                 .pack = bsm_cpu_matrix_pack,
                                  .b = b,
                                  .b_tap = 0,
                                  .b_panel = m->s.k * BSM_PANEL,
@@ -165,7 +134,7 @@ static void select_matrix(work *w, int64_t index) {
   const matrix_multiply *m = w->m;
   int64_t offset;
   bsm_cpu_rows_offsets(&m->s.a_batch, index, 1, &offset);
-  w->a += offset;
+  w->source.a += offset;
   bsm_cpu_rows_offsets(&m->s.b_batch, index, 1, &offset);
   w->b += offset;
   bsm_cpu_rows_offsets(&m->s.c_batch, index, 1, &offset);
@@ -215,7 +184,7 @@ static void pack_unit(void *arg, int64_t unit, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const matrix_multiply *m = prepared->impl;
   work w = {.m = m,
-            .a = bsm_cpu_input_address(prepared, r, 0),
+            .source = {&m->s, bsm_cpu_input_address(prepared, r, 0)},
             .c = bsm_cpu_output_address(prepared, r, 0),
             .packed = (float *)(void *)r->scratch,
             .scratch = r->scratch + m->shared_size,

@@ -2,7 +2,10 @@
 /* The checks of matrix multiply steps, and their shapes as rows. */
 #include "backend/cpu/cpu_matrix_shapes.h"
 
+#include <string.h>
+
 #include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/kernels/gemm/gemm_f32.h"
 
 static int64_t batch_stride(const bsm_plan_tensor *t, int32_t rank, int32_t i) {
   const int32_t j = i - (rank - t->dims.rank);
@@ -14,6 +17,10 @@ bsm_status bsm_cpu_check_matrices(const bsm_plan *plan,
   const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
   uint64_t size;
   BSM_TRY(bsm_check_matrices(plan, step, dtype));
+  if (p->form != BSM_CPU_MATRIX_PLAIN) {
+    return BSM_FAIL(BSM_CORRUPT, "a matrix of %s of form %d",
+                    bsm_dtype_name(dtype), (int)p->form);
+  }
   if (!p->constant_b) return BSM_OK;
   BSM_TRY(
       bsm_cpu_packed_matrix_size_of(p->k, p->n, bsm_dtype_size(dtype), &size));
@@ -73,5 +80,37 @@ void bsm_cpu_matrix_shapes_init(bsm_cpu_matrix_shapes *m, const bsm_plan *plan,
   m->rows = c->dims.d[rank - 2];
   for (int32_t i = 0; i < rank - 2; i++) {
     *(merge ? &m->rows : &m->batch) *= c->dims.d[i];
+  }
+}
+
+bool bsm_cpu_matrix_rows_collide(const bsm_cpu_matrix_shapes *m) {
+  const int64_t stride = m->a_rows.strides[m->a_rows.rank - 1];
+  return m->k >= 256 && stride != 0 && stride % 512 == 0;
+}
+
+void bsm_cpu_matrix_pointers(const void *source, int64_t row, int count,
+                             int64_t tap, int64_t taps, const float **a) {
+  const bsm_cpu_matrix_source *s = source;
+  int64_t offsets[BSM_K_GEMM_MAX_ROWS];
+  (void)tap;
+  (void)taps;
+  bsm_cpu_rows_offsets(&s->shapes->a_rows, row, count, offsets);
+  for (int i = 0; i < count; i++) a[i] = s->a + offsets[i];
+}
+
+void bsm_cpu_matrix_pack(const void *source, int64_t row, int count, int64_t k,
+                         int64_t length, float *to, int64_t stride) {
+  const bsm_cpu_matrix_source *s = source;
+  const int64_t step = s->shapes->a_k;
+  const float *a[BSM_K_GEMM_MAX_ROWS];
+  bsm_cpu_matrix_pointers(source, row, count, 0, 1, a);
+  for (int i = 0; i < count; i++) {
+    const float *from = a[i] + k * step;
+    float *row_to = to + i * stride;
+    if (step == 1) {
+      memcpy(row_to, from, (size_t)length * sizeof(float));
+    } else {
+      for (int64_t j = 0; j < length; j++) row_to[j] = from[j * step];
+    }
   }
 }

@@ -16,6 +16,21 @@ typedef struct bsm_cpu_matrix_shapes {
   bsm_cpu_rows a_rows, c_rows, residual_rows;
 } bsm_cpu_matrix_shapes;
 
+/* A of one matrix, as bsm_cpu_gemm_operands takes it. */
+typedef struct bsm_cpu_matrix_source {
+  const bsm_cpu_matrix_shapes *shapes;
+  const float *a;
+} bsm_cpu_matrix_source;
+void bsm_cpu_matrix_pointers(const void *source, int64_t row, int count,
+                             int64_t tap, int64_t taps, const float **a);
+void bsm_cpu_matrix_pack(const void *source, int64_t row, int count, int64_t k,
+                         int64_t length, float *to, int64_t stride);
+/* Whether rows of A start in the same sets of a cache: then they are packed. */
+bool bsm_cpu_matrix_rows_collide(const bsm_cpu_matrix_shapes *shapes);
+
+/* The driver of B of few bits: BSM_CPU_FEW_BITS_KINDS. */
+extern const bsm_cpu_kind bsm_cpu_few_bits_matrix_multiply;
+
 /* Everything but what an epilogue of the dtype may be. */
 bsm_status bsm_cpu_check_matrices(const bsm_plan *plan,
                                   const bsm_plan_step *step, bsm_dtype dtype);

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/cpu_recurrent.h"
 #include "backend/cpu/cpu_winograd.h"
+#include "backend/cpu/kernels/few_bits/few_bits_f32.h"
 #include "backend/cpu/kernels/int8/int8.h"
 #include "base/checked.h"
 
@@ -35,6 +36,33 @@ bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
                     (long long)n);
   }
   *size = (uint64_t)count * element;
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_few_bits_form_of(const bsm_step_matrix_multiply *p,
+                                    bsm_cpu_few_bits_form *out) {
+  const bool known =
+      p->form >= BSM_CPU_MATRIX_INT8 && p->form <= BSM_CPU_MATRIX_INT4_128;
+  const int64_t codes = BSM_K_FEW_BITS_CODES;
+  int64_t count;
+  *out = (bsm_cpu_few_bits_form){.bits = 8};
+  if (p->k < 0 || p->n < 0 || p->n > LIMIT || !known || !p->constant_b ||
+      !product((int64_t[]){p->k, panels(p->n), BSM_PANEL}, 3, &count)) {
+    return BSM_FAIL(BSM_CORRUPT, "a matrix of %lld x %lld, form %d",
+                    (long long)p->k, (long long)p->n, (int)p->form);
+  }
+  uint64_t scales = BSM_PANEL * sizeof(float);
+  out->codes = (uint64_t)p->k * BSM_PANEL;
+  if (p->form != BSM_CPU_MATRIX_INT8) {
+    out->bits = 4;
+    out->group = (int64_t)32 << (p->form - BSM_CPU_MATRIX_INT4_32);
+    out->codes = (uint64_t)((p->k + codes - 1) / codes) * BSM_PANEL * 4;
+    scales = (uint64_t)((p->k + out->group - 1) / out->group) * BSM_PANEL *
+             sizeof(uint16_t);
+  }
+  out->panel =
+      (out->codes + scales + BSM_ALIGNMENT - 1) / BSM_ALIGNMENT * BSM_ALIGNMENT;
+  out->size = out->panel * (uint64_t)panels(p->n);
   return BSM_OK;
 }
 
@@ -243,6 +271,16 @@ static bsm_status pack_bytes(const bsm_plan_step *step, int64_t in_maps,
   return BSM_OK;
 }
 
+/* What makes a matrix of few bits is the target's (cpu_few_bits.h). */
+static bsm_status few_bits_size(const bsm_step_matrix_multiply *p,
+                                const void *packed, uint64_t *size) {
+  bsm_cpu_few_bits_form form;
+  BSM_TRY(bsm_cpu_few_bits_form_of(p, &form));
+  *size = form.size;
+  return packed ? BSM_FAIL(BSM_INTERNAL, "a matrix of few bits is packed")
+                : BSM_OK;
+}
+
 bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
                         const void *values, size_t element, bool transposed,
                         void *packed, uint64_t *size) {
@@ -255,6 +293,7 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   }
   if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
     const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+    if (p->form != BSM_CPU_MATRIX_PLAIN) return few_bits_size(p, packed, size);
     BSM_TRY(bsm_cpu_packed_matrix_size_of(p->k, p->n, element, size));
     if (!packed) return BSM_OK;
     memset(packed, 0, *size);

@@ -20,6 +20,9 @@
  * of bytes:      [groups][panels][K / 4][16][4], K being [taps][C / groups],
  * filled with zeros to a multiple of 4; depthwise as above
  *
+ * matrix of few bits: [panels] of the codes, and then the scales, of a panel
+ *                (kernels/few_bits), filled to a multiple of 64 bytes
+ *
  * A panel is 16 columns; the last one of a group is filled with zeros. */
 #ifndef BSM_BACKEND_CPU_PACK_H_
 #define BSM_BACKEND_CPU_PACK_H_
@@ -36,6 +39,16 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
  * parameters make no sense. */
 bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
                                          uint64_t *size);
+/* The same of a matrix of few bits. */
+typedef struct bsm_cpu_few_bits_form {
+  int32_t bits;   /* 8 or 4 */
+  int64_t group;  /* rows that share a scale; of 8 bits: all, 0 */
+  uint64_t codes; /* bytes of the codes of a panel */
+  uint64_t panel; /* bytes from one panel to the next */
+  uint64_t size;
+} bsm_cpu_few_bits_form;
+bsm_status bsm_cpu_few_bits_form_of(const bsm_step_matrix_multiply *params,
+                                    bsm_cpu_few_bits_form *out);
 bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *params,
                                       int64_t in_maps, bool deconvolution,
                                       size_t element, uint64_t *size);

@@ -61,6 +61,23 @@ static bsm_status add_overrides(bsm_arena *arena, bsm_metadata_vec *out,
              : BSM_OK;
 }
 
+/* "int8", "int4:64 for 16 rows" */
+static bsm_status add_weights(bsm_arena *arena, bsm_metadata_vec *out,
+                              const bsm_compile_options *options) {
+  bsm_text text;
+  if (!options->weight_bits) return BSM_OK;
+  bsm_text_init(&text, arena);
+  bsm_text_printf(&text, "int%d", options->weight_bits);
+  if (options->weight_group) {
+    bsm_text_printf(&text, ":%d", options->weight_group);
+  }
+  if (options->weight_rows) {
+    bsm_text_printf(&text, " for %" PRId64 " rows", options->weight_rows);
+  }
+  if (text.failed) return BSM_FAIL_OOM();
+  return add(arena, out, "options.weights", text.data);
+}
+
 static bsm_status add_reference(bsm_arena *arena, bsm_metadata_vec *out,
                                 const bsm_compile_options *options) {
   static const char *const names[] = {NULL, "library", "double",
@@ -129,6 +146,7 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
     BSM_TRY(add(arena, out, "options.calibration", text));
   }
   BSM_TRY(add_overrides(arena, out, options));
+  BSM_TRY(add_weights(arena, out, options));
   BSM_TRY(add_reference(arena, out, options));
   if (options->strip_sources) {
     BSM_TRY(add(arena, out, "options.strip_sources", "yes"));

@@ -44,6 +44,30 @@ static bsm_status make_rule(bsm_module *module,
              : BSM_OK;
 }
 
+#define USUAL_GROUP 32
+/* With more rows, multiplying takes longer than reading the weights. */
+#define USUAL_ROWS 32
+
+static bsm_status few_bits_policy_of(const bsm_compile_options *options,
+                                     bsm_few_bits_policy *out) {
+  const int bits = options->weight_bits;
+  const int group = options->weight_group ? options->weight_group : USUAL_GROUP;
+  *out = (bsm_few_bits_policy){
+      bits, bits == 4 ? group : 0,
+      options->weight_rows ? options->weight_rows : USUAL_ROWS};
+  if (bits != 0 && bits != 4 && bits != 8) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "weights of %d bits: 4 or 8", bits);
+  }
+  if ((group != 32 && group != 64 && group != 128) || out->rows < 0 ||
+      (options->weight_group && bits != 4)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "weights of %d bits in groups of %d, for %lld rows: groups "
+                    "are of 4 bits, and have 32, 64 or 128",
+                    bits, group, (long long)out->rows);
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_precision_policy_of(bsm_module *module,
                                    const bsm_compile_options *options,
                                    bsm_arena *arena,
@@ -55,11 +79,14 @@ bsm_status bsm_precision_policy_of(bsm_module *module,
                     (unsigned)options->precisions);
   }
   if (count) BSM_NEED(options->precision_overrides);
-  if (!options->precisions && !count) return BSM_OK;
+  bsm_few_bits_policy few_bits;
+  BSM_TRY(few_bits_policy_of(options, &few_bits));
+  if (!options->precisions && !count && !few_bits.bits) return BSM_OK;
   bsm_precision_policy *policy = BSM_NEW(arena, bsm_precision_policy);
   BSM_TRY_ALLOC(policy);
   policy->allowed = options->precisions;
   policy->obey = options->obey_precisions;
+  policy->few_bits = few_bits;
   policy->rules = BSM_NEW_ARRAY(arena, bsm_precision_rule, count + 1);
   BSM_TRY_ALLOC(policy->rules);
   for (; policy->rule_count < count; policy->rule_count++) {
@@ -101,10 +128,28 @@ static bsm_status check_rule(const bsm_precision_rule *rule,
   return BSM_OK;
 }
 
+static void tell_few_bits(const bsm_precision_policy *policy,
+                          const bsm_compile_options *options) {
+  const bsm_few_bits_record *n = &policy->few_bits_record;
+  if (!policy->few_bits.bits) return;
+  if (!n->products) {
+    bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
+            "weights of %d bits: no product of this model takes them",
+            (int)policy->few_bits.bits);
+    return;
+  }
+  bsm_log(options->logger, BSM_LOG_LEVEL_INFO,
+          "%zu products have weights of %d bits: %.1f of %.1f MB, SQNR from "
+          "%.1f dB",
+          n->products, (int)policy->few_bits.bits, (double)n->bytes / 1e6,
+          (double)n->bytes_before / 1e6, n->least);
+}
+
 bsm_status bsm_precision_policy_check(const bsm_precision_policy *policy,
                                       bsm_module *module,
                                       const bsm_compile_options *options,
                                       bsm_arena *arena) {
+  if (policy) tell_few_bits(policy, options);
   for (size_t i = 0; policy && i < policy->rule_count; i++) {
     BSM_TRY(check_rule(&policy->rules[i], &options->precision_overrides[i],
                        module, options, arena));

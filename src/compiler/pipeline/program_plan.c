@@ -64,6 +64,9 @@ bsm_status bsm_program_set_precision(bsm_plan *plan,
     BSM_TRY(copy_rule(&policy->rules[i], arena, &p->precisions[i]));
   }
   p->precision_count = (uint32_t)policy->rule_count;
+  p->weight_bits = (uint32_t)policy->few_bits.bits;
+  p->weight_group = (uint32_t)policy->few_bits.group;
+  p->weight_rows = (uint64_t)policy->few_bits.rows;
   return BSM_OK;
 }
 

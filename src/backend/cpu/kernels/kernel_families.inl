@@ -3,6 +3,7 @@
 FAMILY(attention)
 FAMILY(convert)
 FAMILY(depthwise)
+FAMILY(few_bits)
 FAMILY(gemm)
 FAMILY(int8)
 FAMILY(math)

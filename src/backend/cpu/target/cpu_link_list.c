@@ -95,6 +95,7 @@ static void write_kernels(uint32_t isas, bsm_text *text) {
 
 typedef struct need {
   bool kinds[BSM_STEP_KIND_END], typed_kinds[BSM_STEP_KIND_END];
+  bool few_bits_kinds[BSM_STEP_KIND_END];
   /* In the order of cpu_convolution_tactics.inl. */
   bool tactics[BSM_CPU_MAX_TACTICS];
 } need;
@@ -124,6 +125,10 @@ static void add_step(const bsm_plan *plan, const bsm_plan_step *step,
   if (!kind || step->space != BSM_SPACE_HOST) return;
   if (kind == bsm_linked_cpu_typed_kinds[step->kind]) {
     out->typed_kinds[step->kind] = true;
+    return;
+  }
+  if (kind == bsm_linked_cpu_few_bits_kinds[step->kind]) {
+    out->few_bits_kinds[step->kind] = true;
     return;
   }
   out->kinds[step->kind] = true;
@@ -179,6 +184,15 @@ static void write_typed_kinds(const need *n, bool declares, bsm_text *text) {
 #undef X
 }
 
+static void write_few_bits_kinds(const need *n, bool declares, bsm_text *text) {
+#define X(name, driver)                                  \
+  if (n->few_bits_kinds[BSM_STEP_##name]) {              \
+    write_row(declares, BSM_STEP_##name, #driver, text); \
+  }
+  BSM_CPU_FEW_BITS_KINDS(X)
+#undef X
+}
+
 static void write_table(const char *name, const need *n,
                         void (*rows)(const need *, bool, bsm_text *),
                         bsm_text *text) {
@@ -209,6 +223,7 @@ bsm_status bsm_cpu_write_link_list(const bsm_link_request *request,
   bsm_text_puts(text, "\n/* Drivers of the CPU, by step kind. */\n");
   write_table("bsm_linked_cpu_kinds", &n, write_kinds, text);
   write_table("bsm_linked_cpu_typed_kinds", &n, write_typed_kinds, text);
+  write_table("bsm_linked_cpu_few_bits_kinds", &n, write_few_bits_kinds, text);
   write_tactics(&n, text);
   return BSM_OK;
 }

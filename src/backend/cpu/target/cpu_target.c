@@ -15,6 +15,7 @@
 #include "backend/cpu/cpu_convolution.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_step.h"
+#include "backend/cpu/target/cpu_few_bits.h"
 #include "backend/cpu/target/cpu_fidelity.h"
 #include "backend/cpu/target/cpu_link_list.h"
 #include "backend/cpu/target/cpu_timer.h"
@@ -341,7 +342,27 @@ static bsm_status pack(const bsm_target *target, const bsm_plan_step *step,
                        int64_t in_maps, const void *values, size_t element,
                        bool transposed, void *packed, uint64_t *size) {
   (void)target;
+  if (step->kind == BSM_STEP_MATRIX_MULTIPLY &&
+      step->params->matrix_multiply.form != BSM_CPU_MATRIX_PLAIN) {
+    return bsm_cpu_few_bits_pack(&step->params->matrix_multiply, values,
+                                 transposed, packed, size);
+  }
   return bsm_cpu_pack(step, in_maps, values, element, transposed, packed, size);
+}
+
+/* Products of float, when they are no part of another step. */
+static int32_t few_bits_form(const bsm_target *target, bsm_dtype dtype,
+                             int32_t bits, int64_t group) {
+  (void)target;
+  return dtype == BSM_DTYPE_FLOAT ? bsm_cpu_few_bits_form_for(bits, group)
+                                  : BSM_CPU_MATRIX_PLAIN;
+}
+
+static bsm_status unpack(const bsm_target *target, const bsm_plan_step *step,
+                         const void *packed, bool transposed, float *values) {
+  (void)target;
+  return bsm_cpu_few_bits_unpack(&step->params->matrix_multiply, packed,
+                                 transposed, values);
 }
 
 static bool is_approximate(const bsm_target *target,
@@ -372,6 +393,8 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .adopt = adopt,
     .pack_version = 2,
     .pack = pack,
+    .few_bits_form = few_bits_form,
+    .unpack = unpack,
     .is_approximate = is_approximate,
     .check_accuracy = bsm_cpu_check_accuracy,
     .open_timer = bsm_cpu_timer_open,

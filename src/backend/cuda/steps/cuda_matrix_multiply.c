@@ -22,6 +22,9 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
   int64_t bytes;
   BSM_TRY(bsm_check_matrices(plan, step, dtype));
+  if (p->form) {
+    return BSM_FAIL(BSM_CORRUPT, "a matrix of form %d", (int)p->form);
+  }
   if (!p->constant_b) return BSM_OK;
   const int64_t row = bsm_cuda_matrix_row(p->n);
   if (!bsm_i64_mul(p->k, row, &bytes) ||

@@ -177,6 +177,15 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n));
 }
+VF_INLINE vf vf_load_bfloat16(const uint16_t *p) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(
+      _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)),
+      16));
+}
+VF_INLINE vf vi_nibble(vi a, const int i) {
+  return _mm256_cvtepi32_ps(
+      _mm256_srai_epi32(_mm256_slli_epi32(a, 28 - 4 * i), 28));
+}
 VF_INLINE vf vf_permute(vf a, vi lanes) {
   return _mm256_permutevar8x32_ps(a, lanes);
 }

@@ -180,6 +180,20 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n));
 }
+/* VF_W bfloat16 as floats. */
+VF_INLINE vf vf_load_bfloat16(const uint16_t *p) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(
+      _mm512_cvtepu16_epi32(
+          _mm256_loadu_si256((const __m256i *)(const void *)p)),
+      16));
+}
+/* The bits 4 i to 4 i + 3 as a number from -8 to 7; i is a constant. */
+VF_INLINE vf vi_nibble(vi a, const int i) {
+  const __m512 numbers =
+      _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
+  /* Of each index the permutation takes the lowest four bits. */
+  return _mm512_permutexvar_ps(_mm512_srli_epi32(a, (unsigned)i * 4), numbers);
+}
 /* a[lanes[i]] for each i. */
 VF_INLINE vf vf_permute(vf a, vi lanes) {
   return _mm512_permutexvar_ps(lanes, a);

@@ -177,6 +177,12 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return a >> n;
 }
+VF_INLINE vf vf_load_bfloat16(const uint16_t *p) {
+  return vi_as_float((int32_t)((uint32_t)*p << 16));
+}
+VF_INLINE vf vi_nibble(vi a, const int i) {
+  return (float)((int32_t)((uint32_t)a << (28 - 4 * i)) >> 28);
+}
 VF_INLINE vf vf_permute(vf a, vi lanes) {
   (void)lanes;
   return a;
