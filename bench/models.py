@@ -11,10 +11,14 @@ with Bessemer, compares every output and measures.
                                   1e-4 * max|torch| + 1e-6
   models.py table DIR             the same plus times and sizes, as Markdown
 
-Options: --only a,b  --batch 1,8  --how script,trace  --bessemer PATH
+Options: --only a,b  --batch 1,8  --how script,trace,export,dynamic (script,
+         trace)  --bessemer PATH
          --isa scalar,avx2,avx512  --iterations N  --json FILE
          --target TEXT   check: compiled for another target than this machine's
                          CPU, and run twice, to the same bits
+
+"export" is a program of torch.export, "dynamic" one of any batch: model.pt2 in
+place of model.ts. They need PyTorch 2.6.
 
 Weights are random with a fixed seed; batch-norm statistics are calibrated so
 that activations stay in a sane range. Works with PyTorch 1.13 and later and
@@ -326,17 +330,30 @@ def export(args):
                 export_one(name, model, how, batch, inputs, expected, args.dir)
 
 
+def save_model(model, how, batch, inputs, entry):
+    import torch
+    path = os.path.join(entry, "model.ts")
+    if how == "script":
+        torch.jit.script(model).save(path)
+    elif how == "trace":
+        torch.jit.trace(model, inputs, check_trace=False).save(path)
+    else:
+        shapes = None
+        if how == "dynamic":  # PyTorch takes a batch of 1 for a fixed one
+            inputs = tuple(torch.cat([x] * (2 if batch == 1 else 1)) for x in inputs)
+            dim = torch.export.Dim("batch", min=1, max=64)
+            shapes = ({0: dim},) * len(inputs)
+        torch.export.save(torch.export.export(model, inputs, dynamic_shapes=shapes),
+                          os.path.join(entry, "model.pt2"))
+
+
 def export_one(name, model, how, batch, inputs, expected, out):
     import torch
     entry = os.path.join(out, f"{name}-{how}-b{batch}")
     os.makedirs(entry, exist_ok=True)
     try:
         with torch.no_grad():
-            if how == "script":
-                saved = torch.jit.script(model)
-            else:
-                saved = torch.jit.trace(model, inputs, check_trace=False)
-        saved.save(os.path.join(entry, "model.ts"))
+            save_model(model, how, batch, inputs, entry)
     except Exception as error:  # PyTorch's own limits, told and skipped
         print(f"{name} {how}: PyTorch cannot: {str(error).splitlines()[0][:120]}",
               flush=True)
@@ -419,6 +436,8 @@ def isas_of_machine():
 
 def check_entry(args, entry, work, measure):
     model = os.path.join(args.dir, entry, "model.ts")
+    if not os.path.exists(model):
+        model = os.path.join(args.dir, entry, "model.pt2")
     inputs = os.path.join(args.dir, entry, "in.npz")
     expected = os.path.join(args.dir, entry, "expected.npz")
     engine = os.path.join(work, "engine.bsm")
