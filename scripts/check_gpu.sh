@@ -11,8 +11,10 @@
 #   --sample N    of the steps and operators one in N
 #   --seconds N   each program begins nothing new after so long
 #   --stress N[:SHAPES]   seconds and shapes of load (60:10000); 0: none
-#   --sanitize    the steps under the tools of compute-sanitizer, too
-#   --sanitize-only        (BSM_SANITIZE_SAMPLE: one step in so many, 32)
+#   --sanitize    steps under memcheck, racecheck, initcheck and synccheck of
+#   --sanitize-only        compute-sanitizer, too: those with a kernel that no
+#                 step before had, in all dtypes, and of the others one in
+#                 BSM_SANITIZE_SAMPLE (256). Logs: BUILD_DIR/sanitizer-*.log
 #
 # Everything, on 16 CPUs: some minutes for the first time. In five:
 #   check_gpu.sh build --sample 8 --seconds 60 --stress 10:1000
@@ -70,7 +72,12 @@ run_stress() {
   "$build/gpu_stress_test" "${stress%%:*}" "${stress##*:}" || status=1
 }
 
-# Those that the suite runs on GPUs, a sample of each.
+# Programs of the suite, and dtypes that they are run in besides their own.
+list_programs() {
+  ctest --test-dir "$build" -C Gpu -N |
+    sed -nE 's|.*: gpu/conformance(_([a-z0-9]+))?/([a-z_]+_step_test)/1$|\3 \2|p'
+}
+
 sanitize_steps() {
   tool=${COMPUTE_SANITIZER:-compute-sanitizer}
   command -v "$tool" >/dev/null || {
@@ -79,23 +86,23 @@ sanitize_steps() {
     exit 1
   }
   export build
-  for name in $(ctest --test-dir "$build" -C Gpu -N |
-    sed -nE 's|.*: gpu/conformance/([a-z_]+_step_test)/1$|\1|p'); do
-    for check in memcheck racecheck initcheck synccheck; do
-      echo "$check $name"
-    done
+  for check in memcheck racecheck initcheck synccheck; do
+    list_programs | sed "s/^/$check /"
   done >"$build/sanitizer.list"
+  # A word that ends in a blank would go on in the next line.
   # shellcheck disable=SC2016
-  xargs -P "$jobs" -L 1 sh -c '
-    log=$build/sanitizer-$2-$1.log
-    if "$0" --tool "$1" --error-exitcode 9 --quiet \
-      "$build/$2" cuda "${BSM_SANITIZE_SAMPLE:-32}" >"$log" 2>&1; then
-      echo "$1 $2: ok"
+  sed 's/ *$//' "$build/sanitizer.list" | xargs -P "$jobs" -L 1 sh -c '
+    log=$build/sanitizer-$2${3:+-$3}-$1.log
+    # Whether memory is pinned the driver says by an error.
+    if BSM_TEST_FAMILIES=1 "$0" --tool "$1" --error-exitcode 9 --quiet \
+      $([ "$1" != memcheck ] || echo --report-api-errors=no) \
+      "$build/$2" cuda "${BSM_SANITIZE_SAMPLE:-256}" $3 >"$log" 2>&1; then
+      echo "$1 $2${3:+ $3}: ok, $(grep "steps ran" "$log")"
     else
-      echo "$1 $2: failed"
+      echo "$1 $2${3:+ $3}: failed"
       grep -m 12 -A 6 "=========" "$log" || tail -20 "$log"
       exit 1
-    fi' "$tool" <"$build/sanitizer.list" || status=1
+    fi' "$tool" || status=1
 }
 
 [ -z "$tests" ] || run_tests "$@"

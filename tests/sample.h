@@ -41,16 +41,21 @@ static inline bool test_sample_init(test_sample *s, const char *text) {
   return true;
 }
 
-/* Whether the next piece is to be done. */
-static inline bool test_sample_takes(test_sample *s) {
-  const unsigned long met = s->met++;
-  if (s->every > 1 && met % s->every != s->first) return false;
+/* Whether there is time for a piece, which is done then. */
+static inline bool test_sample_takes_more(test_sample *s) {
   if (s->until > 0 && test_sample_now() > s->until) {
     s->late++;
     return false;
   }
   s->taken++;
   return true;
+}
+
+/* Whether the next piece is to be done. */
+static inline bool test_sample_takes(test_sample *s) {
+  const unsigned long met = s->met++;
+  if (s->every > 1 && met % s->every != s->first) return false;
+  return test_sample_takes_more(s);
 }
 
 static inline void test_sample_tell(const test_sample *s) {

@@ -98,6 +98,11 @@ static SUITE_UNUSED bool suite_takes_next(void) {
   return test_sample_takes(&suite.sample);
 }
 
+/* The same of a step that the sample has not. */
+static SUITE_UNUSED bool suite_takes_more(void) {
+  return test_sample_takes_more(&suite.sample);
+}
+
 /* NAME [none|SAMPLE[/FIRST] [f16|bf16]]: false when the arguments are wrong, or
  * the device cannot be opened. */
 static SUITE_UNUSED bool suite_begin(int argc, char **argv) {

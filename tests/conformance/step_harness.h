@@ -27,6 +27,7 @@
 #include "base/isa.h"
 #include "builder/target.h"
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/kernel_families.h"
 #include "tests/conformance/other_code.h"
 #include "tests/conformance/wide_code.h"
 
@@ -547,9 +548,19 @@ static HARNESS_UNUSED bool harness_runs_it(harness *h, uint32_t isa,
   return taken;
 }
 
+/* Whether the step is in the sample, or is to be run besides. */
+static HARNESS_UNUSED bool harness_takes_next(const harness *h) {
+  if (suite_takes_next()) {
+    if (families_are_met()) families_meet(&h->plan, &h->step);
+    return true;
+  }
+  return families_are_met() && families_meet(&h->plan, &h->step) &&
+         suite_takes_more();
+}
+
 /* The same of steps that are in the sample. */
 static HARNESS_UNUSED bool harness_runs(harness *h, uint32_t isa, int threads) {
-  return suite_takes_next() && harness_runs_it(h, isa, threads);
+  return harness_takes_next(h) && harness_runs_it(h, isa, threads);
 }
 
 /* What this machine can run, worst first; one for devices that do not compute
@@ -594,7 +605,7 @@ static HARNESS_UNUSED void harness_run_all(harness *h, harness_compare *compare,
                                            void *arg) {
   uint32_t isas[8];
   const int n = h->bytes ? harness_byte_isas(isas) : harness_isas(isas);
-  if (!suite_takes_next()) return;
+  if (!harness_takes_next(h)) return;
   for (int i = 0; i < n; i++) {
     uint8_t *first[HARNESS_TENSORS] = {NULL};
     const int wide = wide_code_next(), runs = wide ? 3 : 2;
