@@ -37,6 +37,16 @@ static bool has_device(void) {
   return the_target()->host != the_target();
 }
 
+/* Open all the time: opening a GPU for each call takes long. */
+static bsm_device *keep_device(void) {
+  const bsm_device_ops *ops;
+  bsm_device *device;
+  if (!has_device()) return NULL;
+  assert_ok(bsm_device_find(bsm_str_of(the_target()->ops->name), &ops));
+  assert_ok(ops->open(&(bsm_device_options){0}, &device));
+  return device;
+}
+
 /* ---- machine code ---- */
 
 /* The kernels of GPUs for all steps of a kind. */
@@ -163,7 +173,9 @@ static bsm_status visit(fixture *f, const op_case *oc, void *user) {
 
 static void test_suite(void **state) {
   counts n = {0};
+  bsm_device *device = keep_device();
   const size_t wrong = op_cases_visit(*state, visit, &n);
+  if (device) device->ops->close(device);
   print_message("%zu calls right, %zu refused, %zu wrong\n", n.right, n.refused,
                 wrong);
   if (has_device()) {
