@@ -451,14 +451,14 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,
  * the same stream. Any number of runs may be enqueued; they are done in order.
  *
  * Failures of data, such as an index out of range, come from the next
- * bsm_context_synchronize, or from another call that waits or enqueues.
- * Whoever waits for the stream in another way calls bsm_context_synchronize
- * nevertheless, to learn of them; the outputs of a run that failed are of no
- * use. Steps that run on the host, on the CPU all of them, are done before this
- * returns, and so is the work on the device that they depend on. It waits for
- * the run, too, when a program decides by data what is run, when steps are
- * timed (options.profile), when a plan has to be made for new shapes, or memory
- * grows for arrays that are copied. */
+ * bsm_context_synchronize, or from another call that waits or enqueues, which
+ * then enqueues nothing. Whoever waits for the stream in another way calls
+ * bsm_context_synchronize nevertheless, to learn of them; the outputs of a run
+ * that failed are of no use. Steps that run on the host, on the CPU all of
+ * them, are done before this returns, and so is the work on the device that
+ * they depend on. It waits for the run, too, when a program decides by data
+ * what is run, when steps are timed (options.profile), when a plan has to be
+ * made for new shapes, or memory grows for arrays that are copied. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_enqueue(bsm_context *context,
                                                      const bsm_array *inputs,
                                                      size_t input_count,

@@ -25,7 +25,7 @@
 #include "engine/plan.h"
 
 /* Of this interface: a table of another version is refused. */
-#define BSM_DEVICE_VERSION 3
+#define BSM_DEVICE_VERSION 4
 
 typedef struct bsm_device_ops bsm_device_ops;
 
@@ -145,6 +145,10 @@ struct bsm_device_ops {
    * step's name (bsm_note_step). What stood behind the failure was skipped;
    * afterwards the stream can be used again. */
   bsm_status (*synchronize)(bsm_stream *stream);
+  /* Returns a failure of data that has come up so far, as synchronize, which
+   * then does not return it again; waits for nothing. NULL: the device has none
+   * that does not come from enqueue, or tells when somebody waits. */
+  bsm_status (*look)(bsm_stream *stream);
 
   /* Copies between the host's memory and the device's, or within it, and
    * zeroes. `bytes` may be 0, addresses then NULL. */

@@ -960,6 +960,29 @@ static void test_bad_data(void **state) {
   arrays_destroy(&bad);
 }
 
+/* Who waits for the stream in another way learns of it from a later call. */
+static void test_bad_data_is_seen_later(void **state) {
+  (void)state;
+  arrays good, bad;
+  bsm_status status = BSM_OK;
+  if (!fixture_ops()->look) skip();
+  bsm_context *context = open_context(the_engine, NULL);
+  arrays_init(&good, the_engine, 1);
+  arrays_init(&bad, the_engine, 1);
+  bad.i[1] = 4;
+  check(bsm_context_enqueue(context, bad.in, INPUTS, bad.out, OUTPUTS));
+  for (int i = 0; i < 5000 && !status; i++) {
+    usleep(1000);
+    status = bsm_context_enqueue(context, good.in, INPUTS, good.out, OUTPUTS);
+  }
+  expect(status, BSM_OUT_OF_RANGE, "index 4 is out of range");
+  check(bsm_context_run(context, good.in, INPUTS, good.out, OUTPUTS));
+  assert_right(&good);
+  bsm_context_destroy(context);
+  arrays_destroy(&good);
+  arrays_destroy(&bad);
+}
+
 /* The caller's workspace has to be as large as the engine says. */
 static void test_callers_workspace(void **state) {
   (void)state;
@@ -1069,6 +1092,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_profile),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_bad_data),
+      cmocka_unit_test(test_bad_data_is_seen_later),
       cmocka_unit_test(test_callers_workspace),
       cmocka_unit_test(test_second_device),
   };

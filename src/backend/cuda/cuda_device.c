@@ -115,6 +115,7 @@ const bsm_device_ops bsm_cuda_device_ops = {
     .stream_create = bsm_cuda_stream_create,
     .stream_destroy = bsm_cuda_stream_destroy,
     .synchronize = bsm_cuda_synchronize,
+    .look = bsm_cuda_look,
     .upload = bsm_cuda_upload,
     .download = bsm_cuda_download,
     .copy = bsm_cuda_copy,

@@ -105,6 +105,7 @@ void bsm_cuda_stream_destroy(bsm_stream *stream);
 /* Sees that the stream has counters for kernels. */
 BSM_NODISCARD bsm_status bsm_cuda_stream_count(bsm_stream *stream);
 bsm_status bsm_cuda_synchronize(bsm_stream *stream);
+bsm_status bsm_cuda_look(bsm_stream *stream);
 bsm_status bsm_cuda_upload(bsm_stream *stream, void *to, const void *from,
                            size_t bytes);
 bsm_status bsm_cuda_download(bsm_stream *stream, void *to, const void *from,

@@ -215,11 +215,14 @@ const char *bsm_cuda_describe(const bsm_prepared_step *step) {
 
 /* ---- faults ---- */
 
+/* Kernels may run meanwhile: the record is complete when it says what it is
+ * about, and theirs again when it is not taken. */
 bsm_status bsm_cuda_take_fault(bsm_cuda_fault *fault) {
-  if (!fault->taken) return BSM_OK;
+  if (!__atomic_load_n(&fault->what, __ATOMIC_ACQUIRE)) return BSM_OK;
   const bsm_cuda_fault f = *fault;
   const prepared *p = (const prepared *)(uintptr_t)f.step;
-  *fault = (bsm_cuda_fault){0};
+  fault->what = 0;
+  __atomic_store_n(&fault->taken, 0, __ATOMIC_RELEASE);
   const bsm_prepared_step step = {.plan = p->plan, .step = p->step};
   bsm_status status =
       f.dimension < 0

@@ -128,6 +128,10 @@ bsm_status bsm_cuda_synchronize(bsm_stream *stream) {
   BSM_CUDA_INSIDE(device_of(stream), synchronize(inside_, stream_of(stream)));
 }
 
+bsm_status bsm_cuda_look(bsm_stream *stream) {
+  return bsm_cuda_take_fault(stream_of(stream)->fault);
+}
+
 /* ---- transfers ---- */
 
 /* A recording would read the host's memory whenever it is replayed. */

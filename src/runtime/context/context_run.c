@@ -271,6 +271,7 @@ bsm_status bsm_context_enqueue(bsm_context *context, const bsm_array *inputs,
                     "bsm_context_run_keep and bsm_context_output_structure");
   }
   BSM_TRY(bsm_check_count("output", output_count, plan->output_count));
+  BSM_TRY(bsm_execution_look(&context->execution));
   BSM_TRY(bind_inputs(context, &inputs, input_count, &runner));
   if (!runner) return run_program(context, inputs, outputs);
   BSM_TRY(settle(context, bind_outputs(context, runner, outputs)));

@@ -97,6 +97,12 @@ bsm_status bsm_execution_wait(bsm_execution *e) {
   return stream ? e->env.ops[BSM_SPACE_DEVICE]->synchronize(stream) : BSM_OK;
 }
 
+bsm_status bsm_execution_look(const bsm_execution *e) {
+  bsm_stream *stream = e->env.streams[BSM_SPACE_DEVICE];
+  const bsm_device_ops *ops = e->env.ops[BSM_SPACE_DEVICE];
+  return stream && ops->look ? ops->look(stream) : BSM_OK;
+}
+
 bsm_status bsm_execution_fail(bsm_execution *e, bsm_status status) {
   bsm_status earlier = bsm_execution_wait(e);
   if (!earlier) return status;

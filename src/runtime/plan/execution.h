@@ -52,8 +52,10 @@ void bsm_execution_close(bsm_execution *execution);
 /* Waits for everything that was enqueued, and returns its first failure as the
  * device's synchronize does. */
 BSM_NODISCARD bsm_status bsm_execution_wait(bsm_execution *execution);
-/* The same after enqueueing has failed. Earlier work may have failed before
- * that, so the first of the two failures is returned. */
+/* A failure of data that has come up so far, without waiting. */
+BSM_NODISCARD bsm_status bsm_execution_look(const bsm_execution *execution);
+/* As bsm_execution_wait, after enqueueing has failed. Earlier work may have
+ * failed before that, so the first of the two failures is returned. */
 BSM_NODISCARD bsm_status bsm_execution_fail(bsm_execution *execution,
                                             bsm_status status);
 

@@ -23,8 +23,8 @@ enum {
 };
 
 typedef struct bsm_cuda_fault {
-  bsm_cuda_u32 taken; /* 0: nothing happened */
-  bsm_cuda_u32 what;
+  bsm_cuda_u32 taken;        /* 0: nothing happened */
+  bsm_cuda_u32 what;         /* 0: the rest is not complete yet */
   bsm_cuda_u64 step;         /* as the parameters of the kernel had it */
   bsm_cuda_i64 value, limit; /* the index, and how many there are */
   bsm_cuda_i64 dimension;    /* that it is for; -1: not told */
