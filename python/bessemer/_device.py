@@ -57,8 +57,19 @@ class _Namespace:
         return array.__dlpack__(stream=_arrays.LEGACY_STREAM)
 
 
+class _Capsules:
+    """What was handed out already, for CUDA's default stream."""
+
+    def stream(self):
+        return _arrays.LEGACY_STREAM
+
+    def capsule(self, array):
+        return array
+
+
 def _library(leaves):
-    """What makes arrays like those among `leaves` that are on a device."""
+    """What makes arrays like those among `leaves` that are on a device; None
+    where no library's array is."""
     torch = know_torch()
     for leaf in leaves:
         if torch is not None and isinstance(leaf, torch.Tensor):
@@ -67,7 +78,7 @@ def _library(leaves):
         elif hasattr(leaf, "__dlpack_device__"):
             if leaf.__dlpack_device__()[0] not in (1, 3):
                 return _Namespace(leaf)
-    raise InvalidArgumentError("no argument is in a device's memory")
+    return None
 
 
 def _context(engine, stream):
@@ -94,6 +105,8 @@ def run(engine, leaves):
             "of another device: bring it to the host, or compile the model "
             "with target=\"cuda\"")
     library = _library(leaves)
+    if library is None:
+        raise InvalidArgumentError("no argument is in a device's memory")
     context = _context(engine, library.stream())
     if _structures.has_run_time_parts(engine._result):
         return _on_host(engine, library, leaves)
@@ -111,13 +124,36 @@ def run(engine, leaves):
     return engine._build(outputs, None)
 
 
+def run_into(engine, leaves, outputs):
+    """Writes the outputs into arrays of which some are in a device's memory;
+    false: neither they nor inputs are."""
+    library = _library(leaves + outputs)
+    if library is None:
+        if not any(map(_is_capsule, leaves + outputs)):
+            return False
+        library = _Capsules()
+    context = _context(engine, library.stream())
+    context.run_into(tuple(_exported(library, leaf) for leaf in leaves),
+                     tuple(_exported(library, out) for out in outputs),
+                     any(map(_is_on_host, leaves + outputs)))
+    return True
+
+
+def _is_capsule(array):
+    return type(array).__name__ == "PyCapsule"
+
+
 def _is_on_host(array):
+    if _is_capsule(array):
+        return False
     return (not hasattr(array, "__dlpack_device__")
             or array.__dlpack_device__()[0] in (1, 3))
 
 
 def _exported(library, array):
-    return array if _is_on_host(array) else library.capsule(array)
+    if _is_on_host(array) or _is_capsule(array):
+        return array
+    return library.capsule(array)
 
 
 def _on_host(engine, library, leaves):

@@ -114,6 +114,7 @@ class Engine:
         self._streams = {}  # of a device, and their contexts
         self._by_host = None  # _device.py
         self._seed = 0
+        self._is_on_device = None  # once somebody asked
 
     # ---- calls ----
 
@@ -142,10 +143,16 @@ class Engine:
     def run_into(self, outputs, *args, **kwargs):
         """Runs on `args`, and writes the outputs, in the order of `outputs`,
         into arrays of the caller's. They have to be contiguous, of the right
-        dtype and shape, and apart from the arguments."""
+        dtype and shape, and apart from the arguments. What is in the memory of
+        a GPU is used there, in the stream that calls work in; nobody waits
+        unless an array is the host's."""
+        leaves, outputs = self._signature.bind(*args, **kwargs), tuple(outputs)
+        if self._is_on_device is None:
+            self._is_on_device = not self.target.startswith("cpu")
+        if self._is_on_device and _device.run_into(self, leaves, outputs):
+            return
         self.prepare()
-        self._run.run_into(self._signature.bind(*args, **kwargs),
-                           tuple(outputs), True)
+        self._run.run_into(leaves, outputs, True)
 
     def context(self, threads=None, max_run_bytes=0, max_instructions=0):
         """An engine that shares the weights, and runs at the same time as this

@@ -172,6 +172,17 @@ def main():
     engine.run_into([out.__dlpack__(stream=1) for out in outputs], there, there)
     assert (outputs[1].get() == 2 * x).all()
 
+    DeviceArray.streams.clear()
+    outputs = [DeviceArray((2, 4), np.float32) for _ in range(2)]
+    engine.run_into(outputs, there, there)
+    assert set(DeviceArray.streams) == {stream.value}, DeviceArray.streams
+    assert (outputs[0].get() == np.maximum(2 * x, 0)).all()
+    plain = [np.zeros((2, 4), np.float32) for _ in range(2)]
+    engine.run_into(plain, there, there)  # waits
+    assert (plain[1] == 2 * x).all()
+    engine.run_into(plain, -x, x)
+    assert (plain[1] == 0).all()
+
     single = bessemer.compile(RELU, target="cuda", timing=False)
     assert (single(there).get() == np.maximum(x, 0)).all()
     few = bessemer.compile(FEW, target="cuda", timing=False)
