@@ -157,6 +157,12 @@ BSM_API BSM_NODISCARD bsm_status bsm_associate_value_and_itensor_list(
  * Weights. Empty with an error recorded on failure. */
 BSM_API bsm_weights bsm_weights_from_tensor(bsm_conversion_ctx *ctx,
                                             const bsm_tensor *tensor);
+/* A constant tensor among the arguments as weights, for functions that take a
+ * pointer; they live until the engine is built. NULL, with an error recorded,
+ * when the argument is no constant tensor; the second one is NULL for None. */
+BSM_API const bsm_weights *bsm_arg_weights(const bsm_args *args, size_t i);
+BSM_API const bsm_weights *bsm_arg_weights_or_none(const bsm_args *args,
+                                                   size_t i);
 /* One element of `dtype`. */
 BSM_API bsm_weights bsm_weights_from_scalar(bsm_conversion_ctx *ctx,
                                             bsm_dtype dtype, double value);

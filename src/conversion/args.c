@@ -45,25 +45,28 @@ int bsm_args_variant(const bsm_args *args) {
   return args->variant;
 }
 
-static const char *arg_name(const bsm_args *args, size_t i) {
-  return i < args->schema->arg_count ? args->schema->args[i].name : "?";
-}
-
-/* Records that arg `i` has the wrong type. */
+/* Records that arg `i` has the wrong type, or that there is none. */
 static void wrong(const bsm_args *args, size_t i, const char *wanted) {
-  const char *have = "missing";
-  bsm_code code = BSM_INVALID_ARGUMENT;
-  if (i < args->count) {
-    const bsm_ivalue *v = args->items[i].ivalue;
-    have = v ? bsm_iv_tag_name(v->tag) : "a tensor known only at run time";
-    /* Records that PyTorch takes the arg, but this converter does not. */
-    if (!v || v->tag == BSM_IVALUE_COMPLEX || !bsm_ivalue_is_static(v)) {
-      code = BSM_UNSUPPORTED;
-    }
+  const bsm_schema *schema = args->schema;
+  if (i >= args->count || i >= schema->arg_count) {
+    bsm_ctx_fail(
+        args->ctx,
+        BSM_FAIL(BSM_INVALID_ARGUMENT,
+                 "%s was asked for as argument %zu, but there are %zu, "
+                 "counted from 0: %s",
+                 wanted, i, schema->arg_count, schema->text));
+    return;
   }
+  const bsm_ivalue *v = args->items[i].ivalue;
+  const char *have =
+      v ? bsm_iv_tag_name(v->tag) : "a tensor known only at run time";
+  /* Records that PyTorch takes the arg, but this converter does not. */
+  const bool taken =
+      !v || v->tag == BSM_IVALUE_COMPLEX || !bsm_ivalue_is_static(v);
   bsm_ctx_fail(args->ctx,
-               BSM_FAIL(code, "argument %zu (%s): %s was asked for, it is %s",
-                        i, arg_name(args, i), wanted, have));
+               BSM_FAIL(taken ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
+                        "argument %zu (%s): %s was asked for, it is %s", i,
+                        schema->args[i].name, wanted, have));
 }
 
 /* The static value, or NULL without an error. */

@@ -193,3 +193,47 @@ bsm_status bsm_plugin_register(bsm_converter_registry *registry,
   }
   return BSM_OK;
 }
+
+/* ---- what plug-ins have ---- */
+
+/* Whether a schema, or NULL, is that of an operator. */
+static bool is_name(const char *schema, bsm_str name) {
+  return schema && bsm_str_eq((bsm_str){schema, strcspn(schema, "(")}, name);
+}
+
+static bool layer_is(const bsm_plugin *plugin, bsm_str name) {
+  for (size_t i = 0; i < plugin->layer_count; i++) {
+    const char *schema = plugin->layers[i].schema;
+    if (is_name(schema, name)) return true;
+  }
+  return false;
+}
+
+static bool pattern_is(const bsm_plugin *plugin, bsm_str name) {
+  for (size_t i = 0; i < plugin->pattern_count; i++) {
+    const char *schema = plugin->patterns[i].schema;
+    if (is_name(schema, name)) return true;
+  }
+  return false;
+}
+
+bool bsm_plugin_knows(const bsm_plugin_registry *registry, bsm_str name) {
+  for (size_t i = 0; i < bsm_plugin_registry_count(registry); i++) {
+    const bsm_plugin *plugin = bsm_plugin_registry_at(registry, i);
+    if (layer_is(plugin, name) || pattern_is(plugin, name)) return true;
+    for (size_t k = 0; k < plugin->evaluator_count; k++) {
+      const char *schema = plugin->evaluators[k].schema;
+      if (is_name(schema, name)) return true;
+    }
+  }
+  return false;
+}
+
+bool bsm_plugin_converts(const bsm_plugin_registry *registry, bsm_str name) {
+  for (size_t i = bsm_plugin_registry_count(registry); i-- > 0;) {
+    const bsm_plugin *plugin = bsm_plugin_registry_at(registry, i);
+    if (pattern_is(plugin, name)) return true;
+    if (layer_is(plugin, name)) return false;
+  }
+  return false;
+}

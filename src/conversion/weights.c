@@ -59,6 +59,18 @@ bsm_weights bsm_weights_borrow(bsm_conversion_ctx *ctx,
   return weights(ctx, tensor, false);
 }
 
+const bsm_weights *bsm_arg_weights(const bsm_args *args, size_t i) {
+  const bsm_tensor *tensor = bsm_arg_unwrap_to_tensor(args, i);
+  bsm_weights *kept =
+      tensor ? bsm_conversion_alloc(args->ctx, sizeof(*kept)) : NULL;
+  if (kept) *kept = weights(args->ctx, tensor, true);
+  return kept;
+}
+
+const bsm_weights *bsm_arg_weights_or_none(const bsm_args *args, size_t i) {
+  return bsm_arg_is_none(args, i) ? NULL : bsm_arg_weights(args, i);
+}
+
 bsm_weights bsm_weights_from_scalar(bsm_conversion_ctx *ctx, bsm_dtype dtype,
                                     double value) {
   bsm_tensor *tensor = NULL;

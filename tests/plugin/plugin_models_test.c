@@ -108,6 +108,14 @@ static bsm_status convert_half(bsm_conversion_ctx *ctx, const bsm_node *node,
   return BSM_OK;
 }
 
+static bsm_status half_run(bsm_call *call) {
+  const bsm_array *x = bsm_call_tensor(call, 0);
+  float *out = bsm_call_output(call, 0)->data;
+  for (size_t i = 0; i < numel(x); i++)
+    out[i] = ((const float *)x->data)[i] / 2;
+  return BSM_OK;
+}
+
 /* test::power, without a schema: its converter gives it parameters. */
 typedef struct power_params {
   int64_t exponent;
@@ -358,6 +366,106 @@ static void test_converters(void **state) {
   bsm_plugin_registry_destroy(plugins);
 }
 
+/* What `ops` says of the operator of a one-node model. */
+static void check_runs(const bsm_plugin_registry *plugins, const char *op,
+                       const char *runs) {
+  char text[256];
+  bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
+  bsm_module *module;
+  bsm_operator_list *list;
+  bsm_operator_info info = BSM_OPERATOR_INFO_INIT;
+  snprintf(text, sizeof(text),
+           "graph(%%x : Float(4)):\n  %%y : Tensor = %s(%%x)\n  return (%%y)\n",
+           op);
+  options.plugins = plugins;
+  check(bsm_module_load_memory(text, strlen(text), "test", &options, &module));
+  check(bsm_module_operators(module, NULL, &list));
+  assert_int_equal(bsm_operator_list_count(list), 1);
+  check(bsm_operator_list_get(list, 0, &info));
+  assert_string_equal(info.runs, runs);
+  bsm_operator_list_free(list);
+  bsm_module_destroy(module);
+}
+
+/* An operator that is a layer is the plug-in's; a converter that makes other
+ * layers of it comes first. */
+static void test_operators(void **state) {
+  (void)state;
+  const bsm_layer_plugin halves = {.name = "test::half",
+                                   .version = 1,
+                                   .schema = "test::half(Tensor x) -> Tensor",
+                                   .shape = like_first,
+                                   .run = half_run};
+  bsm_plugin plugin = test_plugin;
+  plugin.layers = &halves;
+  plugin.layer_count = 1;
+  plugin.pattern_count = 0;
+  bsm_plugin_registry *plugins = registry_of(&plugin);
+  check_runs(plugins, "test::half", "plugin");
+  bsm_plugin_registry_destroy(plugins);
+
+  plugin.pattern_count = 1; /* test::half */
+  plugins = registry_of(&plugin);
+  check_runs(plugins, "test::half", "layers");
+  bsm_plugin_registry_destroy(plugins);
+}
+
+static void note_warning(void *user, bsm_log_level level, const char *message) {
+  char *text = user;
+  if (level == BSM_LOG_LEVEL_WARNING) snprintf(text, 256, "%s", message);
+}
+
+/* Compiles for dims [1..8, 4]; `warning` has 256 bytes for the last one. */
+static bsm_status compile_range(const char *op,
+                                const bsm_plugin_registry *plugins,
+                                char *warning, bsm_engine **out) {
+  char text[256];
+  const bsm_logger logger = {BSM_LOG_LEVEL_WARNING, note_warning, warning};
+  bsm_module_options module_options = BSM_MODULE_OPTIONS_INIT;
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  bsm_input_spec input = {.dtype = BSM_DTYPE_FLOAT,
+                          .rank = 2,
+                          .min = {1, 4},
+                          .opt = {4, 4},
+                          .max = {8, 4}};
+  bsm_module *module;
+  *out = NULL;
+  *warning = '\0';
+  snprintf(text, sizeof(text),
+           "graph(%%x : Tensor):\n  %%y : Tensor = %s(%%x)\n  return (%%y)\n",
+           op);
+  module_options.plugins = plugins;
+  module_options.logger = &logger;
+  options.no_timing = true;
+  options.inputs = &input;
+  options.input_count = 1;
+  BSM_TRY(bsm_module_load_memory(text, strlen(text), "test", &module_options,
+                                 &module));
+  bsm_status status = bsm_compile(module, &options, out);
+  bsm_module_destroy(module);
+  return status;
+}
+
+/* Where shapes range, what is the user's own is named, and what is not is
+ * planned as without a plug-in. */
+static void test_ranges(void **state) {
+  (void)state;
+  char warning[256];
+  bsm_engine *engine;
+  bsm_plugin_registry *plugins = registry_of(&test_plugin);
+  check_fails(compile_range("test::half", plugins, warning, &engine),
+              BSM_UNSUPPORTED,
+              "test::half(Tensor x) -> Tensor (1 node): a converter or a layer "
+              "of a plug-in takes it, but only where shapes are known");
+  check(compile_range("aten::relu", plugins, warning, &engine));
+  assert_non_null(strstr(warning, "aten::relu has a converter"));
+  bsm_engine_destroy(engine);
+  check(compile_range("aten::tanh", plugins, warning, &engine));
+  assert_string_equal(warning, "");
+  bsm_engine_destroy(engine);
+  bsm_plugin_registry_destroy(plugins);
+}
+
 static void test_evaluation(void **state) {
   (void)state;
   static const char text[] =
@@ -551,6 +659,8 @@ static void test_refused(void **state) {
   check_fails(add_changed(layer), BSM_UNSUPPORTED, "writes to its argument x");
   layer.schema = "test::cube(Tensor x) -> int";
   check_fails(add_changed(layer), BSM_UNSUPPORTED, "results are new tensors");
+  layer.schema = "test::cube(Tensor x, flot y) -> Tensor";
+  check_fails(add_changed(layer), BSM_CORRUPT, "unknown type 'flot'");
   layer.schema = "test::cube(Tensor x";
   check_fails(add_changed(layer), BSM_CORRUPT, "in plug-in test");
 }
@@ -664,6 +774,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_layer),
                                      cmocka_unit_test(test_values_and_layout),
                                      cmocka_unit_test(test_converters),
+                                     cmocka_unit_test(test_operators),
+                                     cmocka_unit_test(test_ranges),
                                      cmocka_unit_test(test_evaluation),
                                      cmocka_unit_test(test_constants),
                                      cmocka_unit_test(test_registration),

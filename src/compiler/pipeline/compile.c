@@ -39,7 +39,8 @@ static bsm_status check_calls(const bsm_compilation *c,
     if (none && bsm_is_in_region(regions, node)) continue;
     BSM_TRY_ALLOC(bsm_vec_push(c->arena, &calls, node));
   }
-  BSM_TRY(bsm_check_calls(c->module->aten, calls.items, calls.len, none));
+  BSM_TRY(bsm_check_calls(c->module->aten, c->registry, calls.items, calls.len,
+                          none));
   if (none || !calls.len) return BSM_OK;
   bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,
           "what the model computes depends on data or on shapes that range: "

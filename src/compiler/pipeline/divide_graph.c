@@ -3,7 +3,10 @@
  * uses its result. */
 #include "compiler/pipeline/divide_graph.h"
 
+#include <string.h>
+
 #include "compiler/pipeline/build_program.h"
+#include "conversion/plugin_layers.h"
 #include "ir/draws.h"
 
 /* ---- how graphs are partitioned ---- */
@@ -66,14 +69,53 @@ bool bsm_is_plan(const bsm_compilation *c, const bsm_lowered *lowered) {
   return is_plan(c, lowered, NULL);
 }
 
+static const char *name_of(const bsm_node *node) {
+  return node->schema ? node->schema->qualified : node->kind;
+}
+
+/* Whether a plug-in or a pattern of the options is about the node's operator.
+ */
+static bool is_users_own(const bsm_compilation *c, const bsm_node *node) {
+  const bsm_compile_options *o = c->options;
+  const bsm_str name = bsm_str_of(name_of(node));
+  for (size_t i = 0; i < o->pattern_count; i++) {
+    const char *schema = o->patterns[i].schema;
+    const bsm_str known = {schema, schema ? strcspn(schema, "(") : 0};
+    if (schema && bsm_str_eq(known, name)) return true;
+  }
+  return bsm_plugin_knows(c->module->plugins, name);
+}
+
+/* The first node that is made in a way of the user's own. */
+static const bsm_node *users_own(const bsm_compilation *c,
+                                 const bsm_block *block) {
+  for (const bsm_node *node = block->first; node; node = node->next) {
+    if (is_users_own(c, node)) return node;
+    for (size_t i = 0; i < node->blocks.len; i++) {
+      const bsm_node *found = users_own(c, node->blocks.items[i]);
+      if (found) return found;
+    }
+  }
+  return NULL;
+}
+
 /* Regions are planned only by the built-in converters, and their nodes change
  * their order with the rest of the program. */
 static bool can_form_regions(const bsm_compilation *c,
                              const bsm_lowered *lowered,
                              const bsm_memory_sets *memory) {
-  const bsm_compile_options *o = c->options;
-  return has_ranges(lowered) && !o->truncate_long_and_double &&
-         !o->pattern_count && !c->module->plugins && !memory;
+  if (!has_ranges(lowered) || c->options->truncate_long_and_double || memory) {
+    return false;
+  }
+  const bsm_node *own = users_own(c, lowered->graph->block);
+  if (own) {
+    bsm_log(c->options->logger, BSM_LOG_LEVEL_WARNING,
+            "shapes range, and %s has a converter, an evaluator or a layer of "
+            "one's own: only some shapes of the range have plans, the others "
+            "run operator by operator",
+            name_of(own));
+  }
+  return !own;
 }
 
 bool bsm_could_be_in_segment(const bsm_compilation *c,
