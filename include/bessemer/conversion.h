@@ -157,15 +157,16 @@ BSM_API BSM_NODISCARD bsm_status bsm_associate_value_and_itensor_list(
  * Weights. Empty with an error recorded on failure. */
 BSM_API bsm_weights bsm_weights_from_tensor(bsm_conversion_ctx *ctx,
                                             const bsm_tensor *tensor);
-/* A constant tensor among the arguments as weights, for functions that take a
- * pointer; they live until the engine is built. NULL, with an error recorded,
- * when the argument is no constant tensor; the second one is NULL for None. */
-BSM_API const bsm_weights *bsm_arg_weights(const bsm_args *args, size_t i);
-BSM_API const bsm_weights *bsm_arg_weights_or_none(const bsm_args *args,
-                                                   size_t i);
 /* One element of `dtype`. */
 BSM_API bsm_weights bsm_weights_from_scalar(bsm_conversion_ctx *ctx,
                                             bsm_dtype dtype, double value);
+/* The same as adders take them; the struct lives as long as the memory. NULL
+ * for a NULL tensor, as a layer without bias has it, and with an error recorded
+ * on failure. */
+BSM_API const bsm_weights *bsm_weights_of_tensor(bsm_conversion_ctx *ctx,
+                                                 const bsm_tensor *tensor);
+BSM_API const bsm_weights *bsm_weights_of_scalar(bsm_conversion_ctx *ctx,
+                                                 bsm_dtype dtype, double value);
 /* Zeroed memory until the engine is built; NULL when out of memory. */
 BSM_API void *bsm_conversion_alloc(bsm_conversion_ctx *ctx, size_t size);
 

@@ -45,28 +45,30 @@ int bsm_args_variant(const bsm_args *args) {
   return args->variant;
 }
 
-/* Records that arg `i` has the wrong type, or that there is none. */
+/* Records that arg `i` has the wrong type. */
 static void wrong(const bsm_args *args, size_t i, const char *wanted) {
   const bsm_schema *schema = args->schema;
-  if (i >= args->count || i >= schema->arg_count) {
-    bsm_ctx_fail(
-        args->ctx,
-        BSM_FAIL(BSM_INVALID_ARGUMENT,
-                 "%s was asked for as argument %zu, but there are %zu, "
-                 "counted from 0: %s",
-                 wanted, i, schema->arg_count, schema->text));
+  bsm_code code = BSM_INVALID_ARGUMENT;
+  if (i >= args->count) {
+    bsm_ctx_fail(args->ctx,
+                 BSM_FAIL(code,
+                          "argument %zu was asked for; %s has %zu, counted "
+                          "from 0: %s",
+                          i, schema->qualified, args->count, schema->text));
     return;
   }
   const bsm_ivalue *v = args->items[i].ivalue;
-  const char *have =
-      v ? bsm_iv_tag_name(v->tag) : "a tensor known only at run time";
+  const char *name = i < schema->arg_count ? schema->args[i].name : NULL;
   /* Records that PyTorch takes the arg, but this converter does not. */
-  const bool taken =
-      !v || v->tag == BSM_IVALUE_COMPLEX || !bsm_ivalue_is_static(v);
-  bsm_ctx_fail(args->ctx,
-               BSM_FAIL(taken ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
-                        "argument %zu (%s): %s was asked for, it is %s", i,
-                        schema->args[i].name, wanted, have));
+  if (!v || v->tag == BSM_IVALUE_COMPLEX || !bsm_ivalue_is_static(v)) {
+    code = BSM_UNSUPPORTED;
+  }
+  bsm_ctx_fail(
+      args->ctx,
+      BSM_FAIL(
+          code, "argument %zu%s%s%s: %s was asked for, it is %s", i,
+          name ? " (" : "", name ? name : "", name ? ")" : "", wanted,
+          v ? bsm_iv_tag_name(v->tag) : "a tensor known only at run time"));
 }
 
 /* The static value, or NULL without an error. */

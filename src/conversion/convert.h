@@ -113,13 +113,11 @@ bool bsm_node_is_callable(const bsm_aten_library *aten, const bsm_node *node);
 
 /* Why a program cannot call it; NULL: it can. */
 const char *bsm_call_refusal(const bsm_aten_library *aten,
-                             const bsm_converter_registry *registry,
                              const bsm_node *node);
 
 /* Checks that a program can call each of `nodes`. `all`: it may call none; the
  * failure lists them as nodes that only the reference library can run. */
 BSM_NODISCARD bsm_status bsm_check_calls(const bsm_aten_library *aten,
-                                         const bsm_converter_registry *registry,
                                          const bsm_node *const *nodes,
                                          size_t count, bool all);
 

@@ -177,7 +177,10 @@ static const char *last_reason(const bsm_conversion_ctx *ctx) {
 
 static bsm_status convert_nodes(bsm_conversion_ctx *ctx,
                                 const bsm_graph *graph) {
+  size_t done = 0;
   for (const bsm_node *node = graph->block->first; node; node = node->next) {
+    BSM_TRY(bsm_progress_count(graph->cx->progress, "converting", done++,
+                               graph->node_count));
     ctx->impl->node = node;
     size_t before = ctx->net->layers.len;
     bsm_node_handler handler;

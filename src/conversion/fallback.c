@@ -30,8 +30,8 @@ typedef struct reference_call {
 
 const char *bsm_op_refusal(const bsm_aten_op *op) {
   if (bsm_plugin_is_op(op)) {
-    return "it is a plug-in's, which the reference library of an engine has "
-           "not";
+    return "it is a plug-in's, which runs in plans alone, and its shapes or "
+           "arguments are known only when the engine runs";
   }
   if (op->flags & BSM_ATEN_EFFECT) {
     return "it does more than compute results";

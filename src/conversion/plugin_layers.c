@@ -2,6 +2,7 @@
 /* Operators that are layers of plug-ins: one converter serves all of them. */
 #include "conversion/plugin_layers.h"
 
+#include "base/near_name.h"
 #include "conversion/emit.h"
 #include "plugin/call.h"
 #include "plugin/plugin_op.h"
@@ -135,29 +136,70 @@ static bsm_status check_schema(bsm_type_table *types, bsm_arena *arena,
   return BSM_OK;
 }
 
+/* Schemas have variables for types, "t" and "t1", "key", "tVal": a lower-case
+ * name of any other kind is a misspelt type. */
+static bool is_variable(const char *name) {
+  static const char *const known[] = {"key", "value", "tVal"};
+  for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+    if (strcmp(name, known[i]) == 0) return true;
+  }
+  return !name[1] || (!name[2] && name[1] >= '0' && name[1] <= '9');
+}
+
+static bsm_status check_type(const bsm_type *type, const char *text) {
+  static const char *const types[] = {"Tensor", "int",    "float",  "bool",
+                                      "str",    "Scalar", "Device", "complex"};
+  for (size_t i = 0; i < type->arg_count; i++) {
+    BSM_TRY(check_type(type->args[i], text));
+  }
+  if (type->kind != BSM_TYPE_VAR || is_variable(type->name)) return BSM_OK;
+  bsm_near_name near = {.wanted = bsm_str_of(type->name)};
+  for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    bsm_near_name_look(&near, types[i]);
+  }
+  return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no type %s%s%s: %s",
+                  type->name, near.name ? ", perhaps " : "",
+                  near.name ? near.name : "", text);
+}
+
+static bsm_status check_types(bsm_ir_ctx *cx, const char *text) {
+  bsm_schema *schema;
+  BSM_TRY(bsm_schema_parse(cx->types, cx->arena, bsm_str_of(text), &schema));
+  for (size_t i = 0; i < schema->arg_count; i++) {
+    BSM_TRY(check_type(schema->args[i].type, text));
+  }
+  for (size_t i = 0; i < schema->return_count; i++) {
+    BSM_TRY(check_type(schema->returns[i].type, text));
+  }
+  return BSM_OK;
+}
+
 /* PyTorch's own schemas are not replaced. */
-static bsm_status add_schema(bsm_schema_table *table, const char *text) {
+static bsm_status add_schema(bsm_ir_ctx *cx, const char *text) {
   const bsm_schema *known;
   const bsm_str name = {text, strcspn(text, "(")};
-  BSM_TRY(bsm_schema_table_find(table, name, &known));
-  return known ? BSM_OK : bsm_schema_table_add(table, bsm_str_of(text));
+  BSM_TRY(bsm_schema_table_find(cx->schemas, name, &known));
+  if (known) return BSM_OK;
+  BSM_TRY(check_types(cx, text));
+  return bsm_schema_table_add(cx->schemas, bsm_str_of(text));
 }
 
 static bsm_status declare(bsm_ir_ctx *cx, const bsm_plugin *plugin) {
   for (size_t i = 0; i < plugin->layer_count; i++) {
     if (!plugin->layers[i].schema) continue;
+    BSM_TRY(check_types(cx, plugin->layers[i].schema));
     BSM_TRY(check_schema(cx->types, cx->arena, &plugin->layers[i]));
-    BSM_TRY(add_schema(cx->schemas, plugin->layers[i].schema));
+    BSM_TRY(add_schema(cx, plugin->layers[i].schema));
   }
   for (size_t i = 0; i < plugin->evaluator_count; i++) {
-    BSM_TRY_NOTE(add_schema(cx->schemas, plugin->evaluators[i].schema),
+    BSM_TRY_NOTE(add_schema(cx, plugin->evaluators[i].schema),
                  "in the schema of an evaluator: %s",
                  plugin->evaluators[i].schema);
   }
   for (size_t i = 0; i < plugin->pattern_count; i++) {
     if (!plugin->patterns[i].schema)
       continue; /* reported when it is registered */
-    BSM_TRY_NOTE(add_schema(cx->schemas, plugin->patterns[i].schema),
+    BSM_TRY_NOTE(add_schema(cx, plugin->patterns[i].schema),
                  "in the schema of a converter: %s",
                  plugin->patterns[i].schema);
   }
@@ -171,6 +213,28 @@ bsm_status bsm_plugin_declare(bsm_ir_ctx *cx,
     BSM_TRY_NOTE(declare(cx, plugin), "in plug-in %s", plugin->name);
   }
   return BSM_OK;
+}
+
+static bool is_of(const char *schema, bsm_str name) {
+  return bsm_str_eq((bsm_str){schema, strcspn(schema, "(")}, name);
+}
+
+bool bsm_plugin_layer_runs(const bsm_plugin_registry *plugins, bsm_str name) {
+  bool runs = false; /* the last one to be registered counts */
+  for (size_t i = 0; i < bsm_plugin_registry_count(plugins); i++) {
+    const bsm_plugin *plugin = bsm_plugin_registry_at(plugins, i);
+    for (size_t k = 0; k < plugin->layer_count; k++) {
+      const bsm_layer_plugin *layer = &plugin->layers[k];
+      if (layer->schema && layer->run && is_of(layer->schema, name)) {
+        runs = true;
+      }
+    }
+    for (size_t k = 0; k < plugin->pattern_count; k++) {
+      const char *schema = plugin->patterns[k].schema;
+      if (schema && is_of(schema, name)) runs = false;
+    }
+  }
+  return runs;
 }
 
 bsm_status bsm_plugin_register(bsm_converter_registry *registry,
@@ -192,48 +256,4 @@ bsm_status bsm_plugin_register(bsm_converter_registry *registry,
                  "in plug-in %s", plugin->name);
   }
   return BSM_OK;
-}
-
-/* ---- what plug-ins have ---- */
-
-/* Whether a schema, or NULL, is that of an operator. */
-static bool is_name(const char *schema, bsm_str name) {
-  return schema && bsm_str_eq((bsm_str){schema, strcspn(schema, "(")}, name);
-}
-
-static bool layer_is(const bsm_plugin *plugin, bsm_str name) {
-  for (size_t i = 0; i < plugin->layer_count; i++) {
-    const char *schema = plugin->layers[i].schema;
-    if (is_name(schema, name)) return true;
-  }
-  return false;
-}
-
-static bool pattern_is(const bsm_plugin *plugin, bsm_str name) {
-  for (size_t i = 0; i < plugin->pattern_count; i++) {
-    const char *schema = plugin->patterns[i].schema;
-    if (is_name(schema, name)) return true;
-  }
-  return false;
-}
-
-bool bsm_plugin_knows(const bsm_plugin_registry *registry, bsm_str name) {
-  for (size_t i = 0; i < bsm_plugin_registry_count(registry); i++) {
-    const bsm_plugin *plugin = bsm_plugin_registry_at(registry, i);
-    if (layer_is(plugin, name) || pattern_is(plugin, name)) return true;
-    for (size_t k = 0; k < plugin->evaluator_count; k++) {
-      const char *schema = plugin->evaluators[k].schema;
-      if (is_name(schema, name)) return true;
-    }
-  }
-  return false;
-}
-
-bool bsm_plugin_converts(const bsm_plugin_registry *registry, bsm_str name) {
-  for (size_t i = bsm_plugin_registry_count(registry); i-- > 0;) {
-    const bsm_plugin *plugin = bsm_plugin_registry_at(registry, i);
-    if (pattern_is(plugin, name)) return true;
-    if (layer_is(plugin, name)) return false;
-  }
-  return false;
 }

@@ -17,13 +17,8 @@ BSM_NODISCARD bsm_status
 bsm_plugin_register(bsm_converter_registry *registry, bsm_arena *arena,
                     const bsm_plugin_registry *plugins);
 
-/* Whether a plug-in has a layer, an evaluator or a converter for it. */
-bool bsm_plugin_knows(const bsm_plugin_registry *registry,
-                      bsm_str qualified_name);
-
-/* Whether the operator is made into other layers by a converter of a plug-in,
- * which comes before a layer of the same plug-in and those of older ones. */
-bool bsm_plugin_converts(const bsm_plugin_registry *registry,
-                         bsm_str qualified_name);
+/* Whether an operator runs as a layer of a plug-in: no converter that was
+ * registered after it takes its place. */
+bool bsm_plugin_layer_runs(const bsm_plugin_registry *plugins, bsm_str name);
 
 #endif /* BSM_CONVERSION_PLUGIN_LAYERS_H_ */

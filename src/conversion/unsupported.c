@@ -3,7 +3,6 @@
  * places in the model. */
 #include "conversion/conversion_internal.h"
 #include "ir/draws.h"
-#include "plugin/plugin_op.h"
 
 /* One operator with all its places. */
 typedef struct listed_op {
@@ -107,8 +106,8 @@ bool bsm_node_is_convertible(const bsm_aten_library *aten,
 }
 
 /* Programs may write, and draw random numbers. */
-static const char *library_refusal(const bsm_aten_library *aten,
-                                   const bsm_node *node) {
+const char *bsm_call_refusal(const bsm_aten_library *aten,
+                             const bsm_node *node) {
   const bsm_aten_op *op =
       bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
   if (!op) return bsm_fallback_refusal(aten, node);
@@ -118,27 +117,10 @@ static const char *library_refusal(const bsm_aten_library *aten,
 }
 
 bool bsm_node_is_callable(const bsm_aten_library *aten, const bsm_node *node) {
-  return library_refusal(aten, node) == NULL;
-}
-
-const char *bsm_call_refusal(const bsm_aten_library *aten,
-                             const bsm_converter_registry *registry,
-                             const bsm_node *node) {
-  const char *refusal = library_refusal(aten, node);
-  if (!refusal) return NULL;
-  const bsm_aten_op *op =
-      bsm_aten_find(aten, bsm_str_of(bsm_node_qualified(node)));
-  if ((!op || bsm_plugin_is_op(op)) &&
-      bsm_registry_find_converter(registry, node)) {
-    return "a converter or a layer of a plug-in takes it, but only where "
-           "shapes are known while compiling: here they range, or depend on "
-           "data, or no shape function tells those of its results";
-  }
-  return refusal;
+  return bsm_call_refusal(aten, node) == NULL;
 }
 
 bsm_status bsm_check_calls(const bsm_aten_library *aten,
-                           const bsm_converter_registry *registry,
                            const bsm_node *const *nodes, size_t count,
                            bool all) {
   bsm_arena scratch;
@@ -146,7 +128,7 @@ bsm_status bsm_check_calls(const bsm_aten_library *aten,
   op_list list = {.arena = &scratch};
   bsm_status status = BSM_OK;
   for (size_t i = 0; i < count && !status; i++) {
-    const char *reason = bsm_call_refusal(aten, registry, nodes[i]);
+    const char *reason = bsm_call_refusal(aten, nodes[i]);
     if (!reason && all) {
       reason = "it depends on data, so only the reference library can run it";
     }

@@ -59,18 +59,6 @@ bsm_weights bsm_weights_borrow(bsm_conversion_ctx *ctx,
   return weights(ctx, tensor, false);
 }
 
-const bsm_weights *bsm_arg_weights(const bsm_args *args, size_t i) {
-  const bsm_tensor *tensor = bsm_arg_unwrap_to_tensor(args, i);
-  bsm_weights *kept =
-      tensor ? bsm_conversion_alloc(args->ctx, sizeof(*kept)) : NULL;
-  if (kept) *kept = weights(args->ctx, tensor, true);
-  return kept;
-}
-
-const bsm_weights *bsm_arg_weights_or_none(const bsm_args *args, size_t i) {
-  return bsm_arg_is_none(args, i) ? NULL : bsm_arg_weights(args, i);
-}
-
 bsm_weights bsm_weights_from_scalar(bsm_conversion_ctx *ctx, bsm_dtype dtype,
                                     double value) {
   bsm_tensor *tensor = NULL;
@@ -81,6 +69,24 @@ bsm_weights bsm_weights_from_scalar(bsm_conversion_ctx *ctx, bsm_dtype dtype,
     return (bsm_weights){0};
   }
   return weights(ctx, tensor, false);
+}
+
+/* Where adders can read it until conversion ends. */
+static const bsm_weights *keep(bsm_conversion_ctx *ctx, bsm_weights weights) {
+  bsm_weights *kept = BSM_NEW(ctx->impl->arena, bsm_weights);
+  if (!kept) bsm_ctx_fail(ctx, BSM_FAIL_OOM());
+  if (kept) *kept = weights;
+  return weights.values || !weights.count ? kept : NULL;
+}
+
+const bsm_weights *bsm_weights_of_tensor(bsm_conversion_ctx *ctx,
+                                         const bsm_tensor *tensor) {
+  return tensor ? keep(ctx, bsm_weights_from_tensor(ctx, tensor)) : NULL;
+}
+
+const bsm_weights *bsm_weights_of_scalar(bsm_conversion_ctx *ctx,
+                                         bsm_dtype dtype, double value) {
+  return keep(ctx, bsm_weights_from_scalar(ctx, dtype, value));
 }
 
 bsm_itensor *bsm_freeze_tensor(bsm_conversion_ctx *ctx,

@@ -146,17 +146,3 @@ bsm_status bsm_plugin_add_ops(bsm_arena *arena, bsm_aten_library *library,
   }
   return BSM_OK;
 }
-
-const bsm_layer_plugin *bsm_plugin_find_operator(
-    const bsm_plugin_registry *registry, bsm_str name) {
-  for (size_t i = bsm_plugin_registry_count(registry); i-- > 0;) {
-    const bsm_plugin *plugin = bsm_plugin_registry_at(registry, i);
-    for (size_t k = plugin->layer_count; k-- > 0;) {
-      const bsm_layer_plugin *layer = &plugin->layers[k];
-      if (layer->schema && bsm_str_eq(qualified(layer->schema), name)) {
-        return layer;
-      }
-    }
-  }
-  return NULL;
-}

@@ -16,9 +16,4 @@ bsm_plugin_add_ops(bsm_arena *arena, bsm_aten_library *library,
 /* Whether an op came from a plug-in: it has no code in the runtime. */
 bool bsm_plugin_is_op(const bsm_aten_op *op);
 
-/* The layer that is the operator "demo::swish_clamp"; the last one registered.
- * NULL when there is none. */
-const bsm_layer_plugin *bsm_plugin_find_operator(
-    const bsm_plugin_registry *registry, bsm_str qualified_name);
-
 #endif /* BSM_PLUGIN_PLUGIN_OP_H_ */

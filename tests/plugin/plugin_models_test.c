@@ -97,22 +97,15 @@ static bsm_status like_first(bsm_call *call) {
 
 static bsm_status convert_half(bsm_conversion_ctx *ctx, const bsm_node *node,
                                const bsm_args *args) {
-  const bsm_weights half = bsm_weights_from_scalar(ctx, BSM_DTYPE_FLOAT, 0.5);
-  bsm_layer *c = bsm_network_add_constant(ctx->net, (bsm_dims){0, {0}}, &half);
+  bsm_layer *c = bsm_network_add_constant(
+      ctx->net, (bsm_dims){0, {0}},
+      bsm_weights_of_scalar(ctx, BSM_DTYPE_FLOAT, 0.5));
   bsm_layer *product = bsm_network_add_element_wise(
       ctx->net, bsm_arg_itensor(args, 0), bsm_layer_output(c, 0),
       BSM_ELEMENT_WISE_PROD);
   BSM_CHECK(product, "half: no layer");
   bsm_associate_value_and_tensor(ctx, bsm_node_output(node, 0),
                                  bsm_layer_output(product, 0));
-  return BSM_OK;
-}
-
-static bsm_status half_run(bsm_call *call) {
-  const bsm_array *x = bsm_call_tensor(call, 0);
-  float *out = bsm_call_output(call, 0)->data;
-  for (size_t i = 0; i < numel(x); i++)
-    out[i] = ((const float *)x->data)[i] / 2;
   return BSM_OK;
 }
 
@@ -366,106 +359,6 @@ static void test_converters(void **state) {
   bsm_plugin_registry_destroy(plugins);
 }
 
-/* What `ops` says of the operator of a one-node model. */
-static void check_runs(const bsm_plugin_registry *plugins, const char *op,
-                       const char *runs) {
-  char text[256];
-  bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
-  bsm_module *module;
-  bsm_operator_list *list;
-  bsm_operator_info info = BSM_OPERATOR_INFO_INIT;
-  snprintf(text, sizeof(text),
-           "graph(%%x : Float(4)):\n  %%y : Tensor = %s(%%x)\n  return (%%y)\n",
-           op);
-  options.plugins = plugins;
-  check(bsm_module_load_memory(text, strlen(text), "test", &options, &module));
-  check(bsm_module_operators(module, NULL, &list));
-  assert_int_equal(bsm_operator_list_count(list), 1);
-  check(bsm_operator_list_get(list, 0, &info));
-  assert_string_equal(info.runs, runs);
-  bsm_operator_list_free(list);
-  bsm_module_destroy(module);
-}
-
-/* An operator that is a layer is the plug-in's; a converter that makes other
- * layers of it comes first. */
-static void test_operators(void **state) {
-  (void)state;
-  const bsm_layer_plugin halves = {.name = "test::half",
-                                   .version = 1,
-                                   .schema = "test::half(Tensor x) -> Tensor",
-                                   .shape = like_first,
-                                   .run = half_run};
-  bsm_plugin plugin = test_plugin;
-  plugin.layers = &halves;
-  plugin.layer_count = 1;
-  plugin.pattern_count = 0;
-  bsm_plugin_registry *plugins = registry_of(&plugin);
-  check_runs(plugins, "test::half", "plugin");
-  bsm_plugin_registry_destroy(plugins);
-
-  plugin.pattern_count = 1; /* test::half */
-  plugins = registry_of(&plugin);
-  check_runs(plugins, "test::half", "layers");
-  bsm_plugin_registry_destroy(plugins);
-}
-
-static void note_warning(void *user, bsm_log_level level, const char *message) {
-  char *text = user;
-  if (level == BSM_LOG_LEVEL_WARNING) snprintf(text, 256, "%s", message);
-}
-
-/* Compiles for dims [1..8, 4]; `warning` has 256 bytes for the last one. */
-static bsm_status compile_range(const char *op,
-                                const bsm_plugin_registry *plugins,
-                                char *warning, bsm_engine **out) {
-  char text[256];
-  const bsm_logger logger = {BSM_LOG_LEVEL_WARNING, note_warning, warning};
-  bsm_module_options module_options = BSM_MODULE_OPTIONS_INIT;
-  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
-  bsm_input_spec input = {.dtype = BSM_DTYPE_FLOAT,
-                          .rank = 2,
-                          .min = {1, 4},
-                          .opt = {4, 4},
-                          .max = {8, 4}};
-  bsm_module *module;
-  *out = NULL;
-  *warning = '\0';
-  snprintf(text, sizeof(text),
-           "graph(%%x : Tensor):\n  %%y : Tensor = %s(%%x)\n  return (%%y)\n",
-           op);
-  module_options.plugins = plugins;
-  module_options.logger = &logger;
-  options.no_timing = true;
-  options.inputs = &input;
-  options.input_count = 1;
-  BSM_TRY(bsm_module_load_memory(text, strlen(text), "test", &module_options,
-                                 &module));
-  bsm_status status = bsm_compile(module, &options, out);
-  bsm_module_destroy(module);
-  return status;
-}
-
-/* Where shapes range, what is the user's own is named, and what is not is
- * planned as without a plug-in. */
-static void test_ranges(void **state) {
-  (void)state;
-  char warning[256];
-  bsm_engine *engine;
-  bsm_plugin_registry *plugins = registry_of(&test_plugin);
-  check_fails(compile_range("test::half", plugins, warning, &engine),
-              BSM_UNSUPPORTED,
-              "test::half(Tensor x) -> Tensor (1 node): a converter or a layer "
-              "of a plug-in takes it, but only where shapes are known");
-  check(compile_range("aten::relu", plugins, warning, &engine));
-  assert_non_null(strstr(warning, "aten::relu has a converter"));
-  bsm_engine_destroy(engine);
-  check(compile_range("aten::tanh", plugins, warning, &engine));
-  assert_string_equal(warning, "");
-  bsm_engine_destroy(engine);
-  bsm_plugin_registry_destroy(plugins);
-}
-
 static void test_evaluation(void **state) {
   (void)state;
   static const char text[] =
@@ -659,8 +552,12 @@ static void test_refused(void **state) {
   check_fails(add_changed(layer), BSM_UNSUPPORTED, "writes to its argument x");
   layer.schema = "test::cube(Tensor x) -> int";
   check_fails(add_changed(layer), BSM_UNSUPPORTED, "results are new tensors");
-  layer.schema = "test::cube(Tensor x, flot y) -> Tensor";
-  check_fails(add_changed(layer), BSM_CORRUPT, "unknown type 'flot'");
+  layer.schema = "test::cubed(Tensor x, flot limit) -> Tensor";
+  check_fails(add_changed(layer), BSM_INVALID_ARGUMENT,
+              "there is no type flot, perhaps float: test::cubed(");
+  layer.schema = "test::cubed(Tensor x, innt[] limits) -> Tensor";
+  check_fails(add_changed(layer), BSM_INVALID_ARGUMENT,
+              "there is no type innt, perhaps int");
   layer.schema = "test::cube(Tensor x";
   check_fails(add_changed(layer), BSM_CORRUPT, "in plug-in test");
 }
@@ -695,6 +592,103 @@ static void test_wrong_calls(void **state) {
   memcpy(strstr(text, "[2, -1]"), "[2    ]", 7);
   check_fails(compile_text(text, plugins, &engine), BSM_UNSUPPORTED,
               "mix: 2 tensors, 1 weights");
+  bsm_plugin_registry_destroy(plugins);
+}
+
+/* A converter that asks for more arguments than there are. */
+static bsm_status convert_beyond(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
+  (void)ctx, (void)node;
+  (void)bsm_arg_unwrap_to_double(args, 1);
+  return BSM_OK;
+}
+
+static void test_wrong_index(void **state) {
+  (void)state;
+  static const bsm_conversion_pattern pattern = {
+      "test::half(Tensor x) -> Tensor", convert_beyond, 0};
+  bsm_plugin plugin = test_plugin;
+  bsm_engine *engine;
+  plugin.patterns = &pattern;
+  plugin.pattern_count = 1;
+  bsm_plugin_registry *plugins = registry_of(&plugin);
+  check_fails(compile_text("graph(%x : Float(4)):\n"
+                           "  %h : Tensor = test::half(%x)\n"
+                           "  return (%h)\n",
+                           plugins, &engine),
+              BSM_INVALID_ARGUMENT,
+              "argument 1 was asked for; test::half has 1, counted from 0: "
+              "test::half(Tensor x) -> Tensor");
+  bsm_plugin_registry_destroy(plugins);
+}
+
+/* ---- how operators run ---- */
+
+static const char *runs_of(bsm_operator_list *list, const char *start) {
+  for (size_t i = 0; i < bsm_operator_list_count(list); i++) {
+    bsm_operator_info info = BSM_OPERATOR_INFO_INIT;
+    check(bsm_operator_list_get(list, i, &info));
+    if (strncmp(info.schema, start, strlen(start)) == 0) return info.runs;
+  }
+  return "";
+}
+
+/* A layer of a plug-in, until a converter takes its place. */
+static void test_listing(void **state) {
+  (void)state;
+  const bsm_conversion_pattern patterns[] = {
+      test_patterns[0], {test_layers[0].schema, convert_half, 0}};
+  bsm_plugin plugin = test_plugin;
+  for (size_t count = 1; count <= 2; count++) {
+    bsm_operator_list *list;
+    plugin.patterns = patterns;
+    plugin.pattern_count = count;
+    bsm_plugin_registry *plugins = registry_of(&plugin);
+    check(bsm_operators_with(plugins, &list));
+    assert_string_equal(runs_of(list, "test::mix("),
+                        count == 1 ? "plugin" : "layers");
+    assert_string_equal(runs_of(list, "test::half("), "layers");
+    bsm_operator_list_free(list);
+    bsm_plugin_registry_destroy(plugins);
+  }
+}
+
+/* ---- shapes that range ---- */
+
+static void note_warning(void *user, bsm_log_level level, const char *text) {
+  char *log = user;
+  if (level == BSM_LOG_LEVEL_WARNING) snprintf(log, 512, "%s", text);
+}
+
+/* What converters cannot do when the engine runs is said. */
+static void test_ranges(void **state) {
+  (void)state;
+  static const char text[] =
+      "graph(%x : Tensor):\n"
+      "  %y : Tensor = aten::relu(%x)\n"
+      "  %h : Tensor = test::half(%y)\n"
+      "  return (%h)\n";
+  char log[512] = "";
+  const bsm_logger logger = {BSM_LOG_LEVEL_WARNING, note_warning, log};
+  bsm_plugin_registry *plugins = registry_of(&test_plugin);
+  bsm_module_options module_options = BSM_MODULE_OPTIONS_INIT;
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  const bsm_input_spec spec = {
+      .dtype = BSM_DTYPE_FLOAT, .rank = 1, .min = {1}, .opt = {4}, .max = {9}};
+  bsm_module *module;
+  bsm_engine *engine;
+  module_options.plugins = plugins;
+  options.no_timing = true;
+  options.inputs = &spec;
+  options.input_count = 1;
+  options.logger = &logger;
+  check(bsm_module_load_memory(text, strlen(text), "test", &module_options,
+                               &module));
+  check_fails(bsm_compile(module, &options, &engine), BSM_UNSUPPORTED,
+              "it is a plug-in's, which runs in plans alone, and its shapes or "
+              "arguments are known only when the engine runs");
+  assert_non_null(strstr(log, "inputs range, and there are plug-ins"));
+  bsm_module_destroy(module);
   bsm_plugin_registry_destroy(plugins);
 }
 
@@ -774,13 +768,14 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_layer),
                                      cmocka_unit_test(test_values_and_layout),
                                      cmocka_unit_test(test_converters),
-                                     cmocka_unit_test(test_operators),
-                                     cmocka_unit_test(test_ranges),
                                      cmocka_unit_test(test_evaluation),
                                      cmocka_unit_test(test_constants),
                                      cmocka_unit_test(test_registration),
                                      cmocka_unit_test(test_refused),
                                      cmocka_unit_test(test_wrong_calls),
+                                     cmocka_unit_test(test_wrong_index),
+                                     cmocka_unit_test(test_listing),
+                                     cmocka_unit_test(test_ranges),
                                      cmocka_unit_test(test_hostile)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,7 @@
  * uses its result. */
 #include "compiler/pipeline/divide_graph.h"
 
-#include <string.h>
-
 #include "compiler/pipeline/build_program.h"
-#include "conversion/plugin_layers.h"
 #include "ir/draws.h"
 
 /* ---- how graphs are partitioned ---- */
@@ -69,53 +66,14 @@ bool bsm_is_plan(const bsm_compilation *c, const bsm_lowered *lowered) {
   return is_plan(c, lowered, NULL);
 }
 
-static const char *name_of(const bsm_node *node) {
-  return node->schema ? node->schema->qualified : node->kind;
-}
-
-/* Whether a plug-in or a pattern of the options is about the node's operator.
- */
-static bool is_users_own(const bsm_compilation *c, const bsm_node *node) {
-  const bsm_compile_options *o = c->options;
-  const bsm_str name = bsm_str_of(name_of(node));
-  for (size_t i = 0; i < o->pattern_count; i++) {
-    const char *schema = o->patterns[i].schema;
-    const bsm_str known = {schema, schema ? strcspn(schema, "(") : 0};
-    if (schema && bsm_str_eq(known, name)) return true;
-  }
-  return bsm_plugin_knows(c->module->plugins, name);
-}
-
-/* The first node that is made in a way of the user's own. */
-static const bsm_node *users_own(const bsm_compilation *c,
-                                 const bsm_block *block) {
-  for (const bsm_node *node = block->first; node; node = node->next) {
-    if (is_users_own(c, node)) return node;
-    for (size_t i = 0; i < node->blocks.len; i++) {
-      const bsm_node *found = users_own(c, node->blocks.items[i]);
-      if (found) return found;
-    }
-  }
-  return NULL;
-}
-
 /* Regions are planned only by the built-in converters, and their nodes change
  * their order with the rest of the program. */
 static bool can_form_regions(const bsm_compilation *c,
                              const bsm_lowered *lowered,
                              const bsm_memory_sets *memory) {
-  if (!has_ranges(lowered) || c->options->truncate_long_and_double || memory) {
-    return false;
-  }
-  const bsm_node *own = users_own(c, lowered->graph->block);
-  if (own) {
-    bsm_log(c->options->logger, BSM_LOG_LEVEL_WARNING,
-            "shapes range, and %s has a converter, an evaluator or a layer of "
-            "one's own: only some shapes of the range have plans, the others "
-            "run operator by operator",
-            name_of(own));
-  }
-  return !own;
+  const bsm_compile_options *o = c->options;
+  return has_ranges(lowered) && !o->truncate_long_and_double &&
+         !o->pattern_count && !c->module->plugins && !memory;
 }
 
 bool bsm_could_be_in_segment(const bsm_compilation *c,
@@ -141,6 +99,22 @@ static bsm_status list_nodes(const bsm_block *block, bsm_arena *arena,
   return BSM_OK;
 }
 
+/* Regions are planned when the engine runs, where converters of the user's are
+ * not. */
+static void warn_of_converters(const bsm_compilation *c,
+                               const bsm_lowered *lowered) {
+  const bsm_compile_options *o = c->options;
+  if (!has_ranges(lowered) || (!o->pattern_count && !c->module->plugins)) {
+    return;
+  }
+  bsm_log(o->logger, BSM_LOG_LEVEL_WARNING,
+          "inputs range, and there are %s: these are not there when the engine "
+          "makes plans for the shapes of a run, so it makes none. Only a few "
+          "shapes of the range have plans; for all others operators run one by "
+          "one, without converters of your own",
+          o->pattern_count ? "converters of your own" : "plug-ins");
+}
+
 bsm_status bsm_divide_graph(const bsm_compilation *c,
                             const bsm_lowered *lowered,
                             bsm_divided_graph *out) {
@@ -152,6 +126,7 @@ bsm_status bsm_divide_graph(const bsm_compilation *c,
   out->is_plan = is_plan(c, lowered, out->memory);
   if (out->is_plan) return BSM_OK;
   out->forms_regions = can_form_regions(c, lowered, out->memory);
+  warn_of_converters(c, lowered);
   bsm_partition_options options = partition_options(c, out->memory);
   options.only_inner = out->forms_regions;
   BSM_TRY(

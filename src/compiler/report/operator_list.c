@@ -140,8 +140,7 @@ static bsm_status describe_run(bsm_operator_list *owner, bsm_ir_ctx *cx,
   bool tensors;
   BSM_TRY_ALLOC(qualified);
   BSM_TRY(gives_tensors(cx, name, &tensors));
-  const bsm_layer_plugin *layer = bsm_plugin_find_operator(plugins, name);
-  if (layer && layer->run && !bsm_plugin_converts(plugins, name)) {
+  if (bsm_plugin_layer_runs(plugins, name)) {
     item->runs = "plugin";
     item->has_reference = false; /* but while compiling */
   } else if (item->has_converter) {
