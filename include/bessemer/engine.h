@@ -421,21 +421,20 @@ BSM_API BSM_NODISCARD bsm_status bsm_context_seed(bsm_context *context,
                                                   uint64_t seed);
 
 /* Runs the engine on the caller's arrays: one for each input and output, in
- * order, with the dtype and dims of the bindings, contiguous. Outputs may not
- * overlap inputs. If the engine has a device, arrays may be there
+ * order, with the dtype and dims of the bindings. Outputs may not overlap
+ * inputs or each other. If the engine has a device, arrays may be there
  * (bsm_array.space). Arrays in the memory of their binding are used in place;
- * others are copied to and from memory of the context. Arrays on a device need
- * not be contiguous: those with other strides, none of them negative, and those
- * that the device's kernels want better aligned (CUDA: to 16 bytes) are copied
- * on it. When this returns, all
- * work is done. A failure of work on the device is returned too, with the step,
- * and the context can be used again. Where a binding has dims of -1, the
- * array's dims are those of this run. Outputs whose dims are known only after
- * the run are better left to bsm_context_run_keep, because arrays of other dims
- * are refused then; when even the number of outputs is known only after the
- * run, this function fails with BSM_UNSUPPORTED. Allocates only for ops of the
- * reference library and for values that depend on data; takes no lock but the
- * thread pool's.
+ * others are copied to and from memory of the context. So are those that are
+ * not contiguous, in the memory where they are; on a device strides may not be
+ * negative, and arrays that its kernels want better aligned (CUDA: to 16 bytes)
+ * are copied, too. When this returns, all work is done. A failure of work on
+ * the device is returned too, with the step, and the context can be used again.
+ * Where a binding has dims of -1, the array's dims are those of this run.
+ * Outputs whose dims are known only after the run are better left to
+ * bsm_context_run_keep, because arrays of other dims are refused then; when
+ * even the number of outputs is known only after the run, this function fails
+ * with BSM_UNSUPPORTED. Allocates only for ops of the reference library and for
+ * values that depend on data; takes no lock but the thread pool's.
  * BSM_INVALID_ARGUMENT: a count, dtype, rank, shape or stride is wrong; the
  * message names the binding and both values. */
 BSM_API BSM_NODISCARD bsm_status bsm_context_run(bsm_context *context,

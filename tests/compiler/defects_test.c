@@ -271,9 +271,8 @@ static void test_runs_check_their_arrays(void **state) {
   check_failure(bsm_context_run(context, in, 2, &out, 1), BSM_INVALID_ARGUMENT,
                 "int32");
   in[1] = good;
-  in[1].strides = columns;
-  check_failure(bsm_context_run(context, in, 2, &out, 1), BSM_INVALID_ARGUMENT,
-                "b");
+  in[1].strides = columns; /* may be anything that the array's memory has */
+  check_status(bsm_context_run(context, in, 2, &out, 1), "run");
   in[1] = good;
   bsm_array wrong = out;
   wrong.dims.d[1] = 2;

@@ -166,7 +166,6 @@ static void assert_invalid(bsm_context *context, const bsm_array *in,
 static void test_wrong_arguments(void **state) {
   fixture *f = *state;
   bsm_context *context = new_context(f, 1);
-  const int64_t transposed[4] = {3 * SIDE * SIDE, SIDE * SIDE, 1, SIDE};
   bsm_array in[2];
 #define WRONG(change, text)          \
   memcpy(in, f->inputs, sizeof(in)); \
@@ -179,12 +178,58 @@ static void test_wrong_arguments(void **state) {
   WRONG(in[0].dims.d[2] = 8, "[2, 3, 8, 9]");
   WRONG(in[1].data = NULL, "no data");
   WRONG(in[1].data = (char *)f->m + 1, "misaligned");
-  WRONG(in[0].strides = transposed, "not contiguous");
 #undef WRONG
   assert_invalid(context, f->inputs, 1, f->outputs, 2, "1 inputs");
   assert_invalid(context, f->inputs, 2, f->outputs, 3, "3 outputs");
   bsm_array out[2] = {f->outputs[1], f->outputs[0]};
   assert_invalid(context, f->inputs, 2, out, 2, "output 0");
+  /* Each array needs memory of its own. */
+  out[0] = f->outputs[0];
+  out[1] = f->outputs[1];
+  out[0].data = f->x + 2 * 3 * SIDE * SIDE - 1;
+  assert_invalid(context, f->inputs, 2, out, 2, "overlaps input 0 (x)");
+  out[0].data = f->m;
+  assert_invalid(context, f->inputs, 2, out, 2, "overlaps input 1 (m)");
+  out[0] = f->outputs[0];
+  out[1].data = f->out + 2;
+  assert_invalid(context, f->inputs, 2, out, 2, "output 1 ");
+  out[1].data = f->index;
+  check_status(bsm_context_run(context, f->inputs, 2, out, 2));
+  bsm_context_destroy(context);
+}
+
+/* The same numbers where strides say, backwards and with gaps between them. */
+static void test_strided_arrays(void **state) {
+  fixture *f = *state;
+  static float x[4 * 2 * 3 * SIDE * SIDE], out[3 * 2 * CLASSES];
+  bsm_context *context = new_context(f, 1);
+  check_status(bsm_context_run(context, f->inputs, 2, f->outputs, 2));
+  /* Channels last, every second one, the last row first. */
+  const int64_t strides[4] = {2 * 3 * SIDE * SIDE, 2, -2 * 3 * SIDE, 2 * 3};
+  bsm_array in[2] = {f->inputs[0], f->inputs[1]};
+  in[0].strides = strides;
+  in[0].data = x + 2 * 3 * SIDE * (SIDE - 1);
+  for (int64_t i = 0; i < 2 * 3 * SIDE * SIDE; i++) {
+    const int64_t w = i % SIDE, h = i / SIDE % SIDE, c = i / SIDE / SIDE % 3;
+    const int64_t n = i / SIDE / SIDE / 3;
+    ((float *)in[0].data)[n * strides[0] + c * strides[1] + h * strides[2] +
+                          w * strides[3]] = f->x[i];
+  }
+  const int64_t out_strides[2] = {1, 3};
+  bsm_array outputs[2] = {f->outputs[0], f->outputs[1]};
+  outputs[0].data = out;
+  outputs[0].strides = out_strides;
+  out[2] = 7;
+  for (int turn = 0; turn < 2; turn++) {
+    memset(f->index, 0, sizeof(f->index));
+    check_status(bsm_context_run(context, in, 2, outputs, 2));
+    for (int n = 0; n < 2; n++) {
+      for (int k = 0; k < CLASSES; k++) {
+        assert_true(out[n + 3 * k] == f->out[n * CLASSES + k]);
+      }
+    }
+  }
+  assert_true(out[2] == 7); /* between the elements */
   bsm_context_destroy(context);
 }
 
@@ -496,6 +541,7 @@ int main(void) {
       TEST(test_bindings),
       TEST(test_runs),
       TEST(test_wrong_arguments),
+      TEST(test_strided_arrays),
       TEST(test_null_arguments),
       TEST(test_same_bits_for_any_threads),
       TEST(test_running_allocates_nothing),

@@ -7,6 +7,7 @@
 
 #include "aten/tensor.h"
 #include "backend/cpu/cpu_linked.h"
+#include "backend/cpu/cpu_strided.h"
 #include "backend/cpu/cpu_typed_gemm.h"
 #include "backend/cpu/kernels/kernel_isa.h"
 #include "base/allocate.h"
@@ -120,6 +121,28 @@ static bsm_status cpu_copy(bsm_stream *stream, void *to, const void *from,
                            size_t bytes) {
   (void)stream;
   if (bytes) memcpy(to, from, bytes);
+  return BSM_OK;
+}
+
+/* Elements of 16 bytes are two of 8. */
+static bsm_status cpu_copy_strided(bsm_stream *stream,
+                                   const bsm_strided_copy *copy) {
+  const int64_t parts = copy->element > 8 ? 2 : 1;
+  const int64_t size = (int64_t)copy->element / parts;
+  const int32_t rank = copy->dims.rank;
+  bsm_cpu_space s = {
+      .rank = rank ? rank : 1, .operands = 2, .count = 1, .dims = {1}};
+  (void)stream;
+  for (int32_t i = 0; i < rank; i++) {
+    s.dims[i] = copy->dims.d[i];
+    s.count *= s.dims[i];
+    s.strides[0][i] = copy->to_strides[i] * parts;
+    s.strides[1][i] = copy->from_strides[i] * parts;
+  }
+  for (int64_t k = 0; s.count && k < parts * size; k += size) {
+    bsm_cpu_copy_space(&s, size, (const char *)copy->from + k,
+                       (char *)copy->to + k);
+  }
   return BSM_OK;
 }
 
@@ -262,6 +285,7 @@ const bsm_device_ops bsm_cpu_device_ops = {
     .upload = cpu_copy,
     .download = cpu_copy,
     .copy = cpu_copy,
+    .copy_strided = cpu_copy_strided,
     .fill_zero = cpu_fill_zero,
     .event_create = cpu_event_create,
     .event_destroy = cpu_event_destroy,

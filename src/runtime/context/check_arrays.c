@@ -87,3 +87,30 @@ bsm_status bsm_check_range(const bsm_plan *plan, uint32_t input,
   }
   return BSM_OK;
 }
+
+static bool overlaps(const bsm_array *a, const bsm_array *b) {
+  const uintptr_t from = (uintptr_t)a->data, other = (uintptr_t)b->data;
+  if (a->space != b->space || a->device != b->device || a->strides ||
+      b->strides) {
+    return false;
+  }
+  return from < other + bsm_array_bytes(b) && other < from + bsm_array_bytes(a);
+}
+
+bsm_status bsm_check_apart(const bsm_plan *plan, const bsm_array *inputs,
+                           const bsm_array *outputs) {
+  for (uint32_t i = 0; i < plan->output_count; i++) {
+    for (uint32_t k = 0; k < plan->input_count + i; k++) {
+      const bool in = k < plan->input_count;
+      const uint32_t n = in ? k : k - plan->input_count;
+      const bsm_array *other = in ? &inputs[n] : &outputs[n];
+      if (!overlaps(&outputs[i], other)) continue;
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "output %" PRIu32 " (%s) overlaps %s %" PRIu32
+                      " (%s): each needs memory of its own",
+                      i, plan->outputs[i].name, in ? "input" : "output", n,
+                      in ? plan->inputs[n].name : plan->outputs[n].name);
+    }
+  }
+  return BSM_OK;
+}

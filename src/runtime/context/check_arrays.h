@@ -22,6 +22,11 @@ BSM_NODISCARD bsm_status bsm_check_count(const char *what, size_t given,
  * input without a range takes all. */
 BSM_NODISCARD bsm_status bsm_check_range(const bsm_plan *plan, uint32_t input,
                                          const bsm_dims *dims);
+/* Checks that outputs lie apart from inputs and from each other. Arrays with
+ * strides may lie between each other's elements; they are not looked at. */
+BSM_NODISCARD bsm_status bsm_check_apart(const bsm_plan *plan,
+                                         const bsm_array *inputs,
+                                         const bsm_array *outputs);
 /* The bytes of an array whose dims have been checked. */
 size_t bsm_array_bytes(const bsm_array *array);
 

@@ -134,7 +134,7 @@ static bsm_status copy_output(bsm_context *context, uint32_t i,
   const bsm_plan_binding *binding = &context->engine->plan->outputs[i];
   BSM_TRY(bsm_check_array("output", i, binding, &exact, to));
   BSM_TRY(bsm_staging_check(context->engine, "output", i, binding->name, to));
-  if (to->space == BSM_SPACE_HOST) {
+  if (to->space == BSM_SPACE_HOST && !bsm_array_is_loose(context->engine, to)) {
     return bsm_execution_copy(&context->execution, to->data, BSM_SPACE_HOST,
                               from.data, BSM_SPACE_HOST,
                               bsm_array_bytes(&from));
@@ -275,6 +275,7 @@ bsm_status bsm_context_enqueue(bsm_context *context, const bsm_array *inputs,
   BSM_TRY(bind_inputs(context, &inputs, input_count, &runner));
   if (!runner) return run_program(context, inputs, outputs);
   BSM_TRY(settle(context, bind_outputs(context, runner, outputs)));
+  BSM_TRY(settle(context, bsm_check_apart(plan, inputs, outputs)));
   return run_parts(context, runner, inputs, outputs);
 }
 

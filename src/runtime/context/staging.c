@@ -18,7 +18,7 @@ static bsm_status check_strides(const bsm_device_ops *ops, const char *what,
   for (int32_t i = 0; i < array->dims.rank; i++) {
     negative = negative || array->strides[i] < 0;
   }
-  if (array->space == BSM_SPACE_DEVICE && ops->copy_strided && !negative) {
+  if (ops->copy_strided && (!negative || array->space == BSM_SPACE_HOST)) {
     return BSM_OK;
   }
   int64_t strides[BSM_MAX_RANK];
@@ -35,7 +35,7 @@ bsm_status bsm_staging_check(const bsm_engine *engine, const char *what,
                              const bsm_array *array) {
   const bsm_device_ops *ops = engine->ops[BSM_SPACE_DEVICE];
   if (array->space == BSM_SPACE_HOST) {
-    return check_strides(ops, what, index, name, array);
+    return check_strides(engine->ops[BSM_SPACE_HOST], what, index, name, array);
   }
   if (array->space != BSM_SPACE_DEVICE) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -112,6 +112,10 @@ bsm_status bsm_stage_tight(bsm_staged *staged, bsm_execution *e,
                            const bsm_array *array, void **out) {
   *out = array->data;
   if (!bsm_array_is_loose(e->engine, array)) return BSM_OK;
+  /* Work that was enqueued before may still read what is copied on the host. */
+  if (array->space == BSM_SPACE_HOST && e->engine->ops[BSM_SPACE_DEVICE]) {
+    BSM_TRY(bsm_execution_wait(e));
+  }
   BSM_TRY(
       bsm_staged_reserve(staged, e, array->space, bsm_array_bytes(array), out));
   return copy_loose(e, array, *out, true);
@@ -152,6 +156,9 @@ bsm_status bsm_unstage_output(bsm_staged *staged, bsm_execution *e,
       BSM_TRY(bsm_staged_reserve(staged, e, array->space, bytes, &tight));
     }
     BSM_TRY(bsm_execution_copy(e, tight, array->space, from, space, bytes));
+    if (loose && array->space == BSM_SPACE_HOST) {
+      BSM_TRY(bsm_execution_wait(e));
+    }
   }
   return loose ? copy_loose(e, array, tight, false) : BSM_OK;
 }
