@@ -9,6 +9,7 @@ The extension hands out structures (bessemer/structure.h) as nested tuples
 its outputs together.
 """
 import collections
+import difflib
 
 import numpy as np
 
@@ -36,6 +37,12 @@ def has_run_time_parts(node):
 
 
 # ---- arguments ----
+
+def _near(name, names):
+    """A hint for a name that is none of them."""
+    found = difflib.get_close_matches(name, names, 1)
+    return f", perhaps {found[0]!r}" if found else ""
+
 
 class Signature:
     """How the arguments of a call become the inputs of an engine."""
@@ -76,7 +83,9 @@ class Signature:
                                 f"{parameter.key!r}")
         for name in kwargs:
             raise TypeError(
-                f"{self.name}() has no argument {name!r}; its arguments are "
+                f"{self.name}() has no argument {name!r}"
+                + _near(name, [str(p.key) for p in self.parameters])
+                + "; its arguments are "
                 + ", ".join(str(p.key) for p in self.parameters))
         return tuple(leaves)
 

@@ -517,6 +517,8 @@ static void mistakes_are_explained(void **state) {
       {"total", "[]", ""},
       {"total", "(2)", "\"xs\" is of type List[Tensor]"},
       {"total", "wrong=(2)", "has no parameter \"wrong\""},
+      {"optional", "(2), maks=none",
+       "has no parameter \"maks\", perhaps \"mask\""},
       {"missing", "(2)", "has no method \"missing\""},
       {"encoder.missing", "(2)", "has no method \"missing\""},
       {"nowhere.forward", "(2)", "no submodule \"nowhere\""},

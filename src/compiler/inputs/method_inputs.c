@@ -5,9 +5,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/near_name.h"
 #include "base/options.h"
 #include "compiler/inputs/input_value.h"
 #include "compiler/inputs/model_shapes.h"
+
+static bsm_status no_parameter(const bsm_method *method, const char *name) {
+  bsm_near_name near = {.wanted = bsm_str_of(name)};
+  for (size_t i = 0; i < method->parameter_count; i++) {
+    bsm_near_name_look(&near, bsm_method_parameter_name(method, i));
+  }
+  return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s has no parameter \"%s\"%s%s%s",
+                  method->name, name, near.name ? ", perhaps \"" : "",
+                  near.name ? near.name : "", near.name ? "\"" : "");
+}
 
 /* The parameter of a spec: the one of its name, or the next one without a spec.
  */
@@ -27,10 +38,7 @@ static bsm_status find_slot(const bsm_method *method,
       return BSM_OK;
     }
   }
-  if (spec->name) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s has no parameter \"%s\"",
-                    method->name, spec->name);
-  }
+  if (spec->name) return no_parameter(method, spec->name);
   return BSM_FAIL(BSM_INVALID_ARGUMENT,
                   "input %zu is one too many: %s has %zu parameter%s",
                   spec_index, method->name, method->parameter_count,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/near_name.h"
 #include "base/options.h"
 #include "base/strings.h"
 #include "engine/plan_work.h"
@@ -75,12 +76,16 @@ static bsm_status find_binding(const bsm_plan_binding *bindings, uint32_t count,
   bsm_text names;
   bsm_arena_init(&arena, NULL);
   bsm_text_init(&names, &arena);
-  for (uint32_t i = 0; i < count && names.len < 1000; i++) {
+  bsm_near_name near = {.wanted = bsm_str_of(name)};
+  for (uint32_t i = 0; i < count; i++) {
+    bsm_near_name_look(&near, bindings[i].name);
+    if (names.len >= 1000) continue;
     bsm_text_printf(&names, "%s%s", i ? ", " : "", bindings[i].name);
   }
-  bsm_status status =
-      BSM_FAIL(BSM_NOT_FOUND, "the engine has no %s \"%s\"; there are: %s",
-               what, name, names.len ? names.data : "none");
+  bsm_status status = BSM_FAIL(
+      BSM_NOT_FOUND, "the engine has no %s \"%s\"%s%s%s; there are: %s", what,
+      name, near.name ? ", perhaps \"" : "", near.name ? near.name : "",
+      near.name ? "\"" : "", names.len ? names.data : "none");
   bsm_arena_destroy(&arena);
   return status;
 }
