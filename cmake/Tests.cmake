@@ -320,6 +320,14 @@ if(TARGET bessemer-cli AND BSM_PYTHON3 AND NOT BSM_SANITIZE AND NOT BSM_FUZZ)
   set_tests_properties(faults/faults_test PROPERTIES LABELS faults TIMEOUT 600)
 endif()
 
+# What a terminal shows, which takes one.
+if(TARGET bessemer-cli AND BSM_PYTHON3)
+  add_test(NAME tools/progress_test
+           COMMAND ${BSM_PYTHON3} ${PROJECT_SOURCE_DIR}/tests/tools/progress_test.py
+                   $<TARGET_FILE:bessemer-cli>)
+  set_tests_properties(tools/progress_test PROPERTIES LABELS tools TIMEOUT 120)
+endif()
+
 # Scripts that use the command: SCRIPT BESSEMER FOLDER_OF_THE_SOURCES, the
 # static library of the runtime, and the compiler.
 file(GLOB_RECURSE test_scripts CONFIGURE_DEPENDS
@@ -329,10 +337,6 @@ foreach(script IN LISTS test_scripts)
   # Sizes are those of a release build.
   if(name STREQUAL "link_list_test"
      AND (BSM_SANITIZE OR BSM_FUZZ OR NOT CMAKE_BUILD_TYPE STREQUAL "Release"))
-    continue()
-  endif()
-  # Its programs link the shared libraries as a user's do.
-  if(name STREQUAL "walkthroughs_test" AND (BSM_SANITIZE OR BSM_FUZZ))
     continue()
   endif()
   if(TARGET bessemer-cli)

@@ -20,7 +20,8 @@
 static void write_log(void *user, bsm_log_level level, const char *message) {
   static const char *const names[] = {"error", "warning", "info", "debug",
                                       "graph"};
-  const bsm_cli *cli = user;
+  bsm_cli *cli = user;
+  bsm_cli_progress_clear(&cli->progress);
   fprintf(stderr, "%s: %s: %s\n", cli->command, names[level], message);
 }
 
@@ -188,6 +189,22 @@ static void set_weight_only(const struct argp_state *state, bsm_cli *cli,
              "--weight-only: '%s' is not int8, int4, int4:32, int4:64 or "
              "int4:128",
              text);
+}
+
+/* "KEY=TEXT" */
+static void add_metadata(const struct argp_state *state, bsm_cli *cli,
+                         const char *text) {
+  const char *sign = strchr(text, '=');
+  if (!sign || sign == text) {
+    argp_error(state, "--metadata: '%s' is not KEY=TEXT", text);
+    return;
+  }
+  const bsm_metadata row = {
+      bsm_arena_printf(&cli->arena, "%.*s", (int)(sign - text), text),
+      sign + 1};
+  if (!row.key || !bsm_vec_push(&cli->arena, &cli->metadata, row)) {
+    argp_failure(state, BSM_EXIT_FAILED, 0, "out of memory");
+  }
 }
 
 static void add_dump(const struct argp_state *state, bsm_cli *cli,
@@ -407,6 +424,12 @@ static error_t data_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case BSM_KEY_NO_GRAPHS:
       cli->no_graphs = true;
+      return 0;
+    case BSM_KEY_METADATA:
+      add_metadata(state, cli, arg);
+      return 0;
+    case BSM_KEY_PREFER_SIZE:
+      cli->prefer_size = true;
       return 0;
     case BSM_KEY_SEED:
       cli->seed = parse_seed(state, arg);

@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "bessemer/compiler.h"
 #include "bessemer/engine.h"
+#include "tools/progress_bar.h"
 
 enum { BSM_EXIT_FAILED = 1, BSM_EXIT_USAGE = 2 };
 
@@ -52,6 +53,8 @@ typedef struct bsm_cli {
   bool obey_precision;
   bool strip;
   int weight_bits, weight_group, weight_rows;
+  bool prefer_size;
+  BSM_VEC(bsm_metadata) metadata;
   const char *calibration; /* a file to compile with */
   int min_block_size;
   bsm_limits limits; /* of loading and compiling; zero: defaults */
@@ -79,6 +82,7 @@ typedef struct bsm_cli {
   bool times;
   bool plan;
 
+  bsm_cli_progress progress;
   /* Set by commands, not by options. */
   uint64_t reference;    /* of compiling: bits of bsm_reference */
   uint64_t keep_tensors; /* of a context: bytes */
@@ -130,6 +134,8 @@ enum {
   BSM_KEY_INPUT_DIR,
   BSM_KEY_OUTPUT_DIR,
   BSM_KEY_SEED,
+  BSM_KEY_METADATA,
+  BSM_KEY_PREFER_SIZE,
   BSM_KEY_TOP,
   BSM_KEY_LABELS,
   BSM_KEY_ITERATIONS,
@@ -270,6 +276,19 @@ enum {
        0,                                                                      \
        0,                                                                      \
        "Leave files and lines of the model's source out of the engine",        \
+       0},                                                                     \
+      {"prefer-size",                                                          \
+       BSM_KEY_PREFER_SIZE,                                                    \
+       0,                                                                      \
+       0,                                                                      \
+       "A small engine rather than a fast one: no transformed copies of "      \
+       "kernels",                                                              \
+       0},                                                                     \
+      {"metadata",                                                             \
+       BSM_KEY_METADATA,                                                       \
+       "KEY=TEXT",                                                             \
+       0,                                                                      \
+       "Note something in the engine, for inspect and programs; repeatable",   \
        0},                                                                     \
       {"no-timing",                                                            \
        BSM_KEY_NO_TIMING,                                                      \

@@ -278,15 +278,6 @@ static bsm_status write_report(const char *path,
 
 /* ---- the command ---- */
 
-static void log_progress(void *user, const char *phase, size_t done,
-                         size_t total) {
-  const calibrate_cli *c = user;
-  if (c->cli.logger.level < BSM_LOG_LEVEL_INFO) return;
-  fprintf(stderr, "%s: %s: %zu", c->cli.command, phase, done);
-  if (total) fprintf(stderr, " of %zu", total);
-  fputc('\n', stderr);
-}
-
 /* The share of right answers, as the labels have it. */
 static bsm_status run_data(const calibrate_cli *c, bsm_context *context,
                            bsm_engine *engine, bsm_data_folder *data,
@@ -346,9 +337,10 @@ static bsm_status calibrate_on(calibrate_cli *c, bsm_session *session,
     c->calibrating.metric = measure_accuracy;
     c->calibrating.metric_user = c;
   }
-  c->calibrating.progress = log_progress;
-  c->calibrating.progress_user = c;
-  BSM_TRY(bsm_calibrate(session->module, &compiling, &c->calibrating, &made));
+  bsm_session_tell(&c->cli, &compiling);
+  BSM_TRY(bsm_cli_progress_end(
+      &c->cli.progress,
+      bsm_calibrate(session->module, &compiling, &c->calibrating, &made)));
   bsm_status status = bsm_calibration_save(made, c->cli.output);
   if (!status && c->tensorrt) {
     status = bsm_calibration_save_tensorrt(made, c->tensorrt);

@@ -131,7 +131,7 @@ static bsm_status compile(bsm_cli *cli, bsm_session *session) {
   BSM_TRY(bsm_cli_check_output(cli));
   BSM_TRY(bsm_session_load_module(cli, session));
   BSM_TRY(bsm_session_options(cli, session, &compile_options));
-  BSM_TRY(bsm_compile(session->module, &compile_options, &session->engine));
+  BSM_TRY(bsm_session_compile(cli, session, &compile_options));
   /* What may fail comes before the file is there. */
   bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   BSM_TRY(bsm_engine_memory(session->engine, cli->threads, &memory));

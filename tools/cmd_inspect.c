@@ -378,7 +378,7 @@ static bsm_status inspect_model(bsm_cli *cli, bsm_session *session,
     compile_options.dump_user = &dump;
     bsm_json_open(json, "dumps", '{');
   }
-  BSM_TRY(bsm_compile(session->module, &compile_options, &session->engine));
+  BSM_TRY(bsm_session_compile(cli, session, &compile_options));
   if (cli->json && cli->dump_after.len) bsm_json_close(json, '}');
   return show_engine(cli, session->engine, json);
 }

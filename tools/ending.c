@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/file.h"
 
@@ -13,9 +14,15 @@ static const int endings[] = {
     SIGXCPU, SIGPROF, SIGIO,   SIGVTALRM, SIGPWR,  SIGSYS,  SIGSTKFLT,
 };
 
+static volatile sig_atomic_t later, interrupted;
+
 /* The default action was restored before (SA_RESETHAND): it ends the process
  * when the handler returns, with the exit status that the signal means. */
 static void end(int signal) {
+  if (signal == SIGINT && later && !interrupted) {
+    interrupted = 1; /* the next one ends the process: the default action */
+    return;
+  }
   bsm_file_remove_unfinished();
   raise(signal);
 }
@@ -33,4 +40,21 @@ void bsm_end_cleanly(void) {
   }
   struct sigaction ignore = {.sa_handler = SIG_IGN};
   sigaction(SIGXFSZ, &ignore, NULL);
+}
+
+void bsm_interrupt_later(bool noted) {
+  later = noted;
+}
+
+bool bsm_was_interrupted(void) {
+  return interrupted;
+}
+
+int bsm_end_as_interrupted(int code) {
+  if (interrupted) {
+    fflush(NULL);
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+  }
+  return code;
 }

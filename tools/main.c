@@ -40,7 +40,9 @@ int main(int argc, char **argv) {
   }
   bsm_near_name near = {.wanted = bsm_str_of(name)};
   for (const bsm_command *c = bsm_commands; c->name; c++) {
-    if (strcmp(name, c->name) == 0) return c->run(argc - 1, argv + 1);
+    if (strcmp(name, c->name) == 0) {
+      return bsm_end_as_interrupted(c->run(argc - 1, argv + 1));
+    }
     bsm_near_name_look(&near, c->name);
   }
   fprintf(stderr,

@@ -64,6 +64,9 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   out->weight_group = cli->weight_group;
   out->weight_rows = cli->weight_rows;
   out->strip_sources = cli->strip;
+  out->prefer_size = cli->prefer_size;
+  out->metadata = cli->metadata.items;
+  out->metadata_count = cli->metadata.len;
   out->min_block_size = (size_t)cli->min_block_size;
   out->reference = cli->reference;
   if (cli->reference) {
@@ -110,6 +113,21 @@ bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
   return BSM_OK;
 }
 
+void bsm_session_tell(bsm_cli *cli, bsm_compile_options *options) {
+  bsm_cli_progress_start(&cli->progress, cli->command,
+                         cli->logger.level >= BSM_LOG_LEVEL_DEBUG,
+                         cli->logger.level < BSM_LOG_LEVEL_WARNING);
+  options->progress = bsm_cli_progress_tell;
+  options->progress_user = &cli->progress;
+}
+
+bsm_status bsm_session_compile(bsm_cli *cli, bsm_session *session,
+                               bsm_compile_options *options) {
+  bsm_session_tell(cli, options);
+  return bsm_cli_progress_end(
+      &cli->progress, bsm_compile(session->module, options, &session->engine));
+}
+
 /* Options that matter only for compiling do nothing for an engine. */
 static void warn_of_options(const bsm_cli *cli) {
   const char *what = cli->specs.len              ? "input specs"
@@ -137,6 +155,8 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->limits.max_memory_bytes   ? "--max-memory"
                      : cli->truncate       ? "--truncate-long-and-double"
                      : cli->strip          ? "--strip"
+                     : cli->prefer_size    ? "--prefer-size"
+                     : cli->metadata.len   ? "--metadata"
                      : cli->dump_after.len ? "--dump-after"
                                            : NULL;
   if (!what || cli->logger.level < BSM_LOG_LEVEL_WARNING) return;
@@ -182,7 +202,7 @@ bsm_status bsm_session_open_engine(bsm_cli *cli, bsm_session *session,
   bsm_compile_options options;
   BSM_TRY(bsm_session_options(cli, session, &options));
   if (quick && !options.timing_cache) options.no_timing = true;
-  return bsm_compile(session->module, &options, &session->engine);
+  return bsm_session_compile(cli, session, &options);
 }
 
 bsm_context_options bsm_session_context_options(const bsm_cli *cli) {

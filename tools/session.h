@@ -35,6 +35,13 @@ BSM_NODISCARD bsm_status bsm_session_load_module(bsm_cli *cli,
 BSM_NODISCARD bsm_status bsm_session_options(bsm_cli *cli, bsm_session *session,
                                              bsm_compile_options *out);
 
+/* Makes a call with these options tell its progress; end it by
+ * bsm_cli_progress_end. */
+void bsm_session_tell(bsm_cli *cli, bsm_compile_options *options);
+/* Compiles the module, with progress: sets session->engine. */
+BSM_NODISCARD bsm_status bsm_session_compile(bsm_cli *cli, bsm_session *session,
+                                             bsm_compile_options *options);
+
 /* Loads an engine, or loads and compiles a model: sets session->engine. Without
  * timing when `quick`. */
 BSM_NODISCARD bsm_status bsm_session_open_engine(bsm_cli *cli,

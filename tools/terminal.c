@@ -51,6 +51,10 @@ void bsm_guard_terminal(void) {
   stderr = guard(stderr, STDERR_FILENO, _IONBF);
 }
 
+void bsm_write_control(const char *text) {
+  (void)write_all(STDERR_FILENO, text, strlen(text));
+}
+
 bsm_status bsm_write_stdout(const void *data, size_t size) {
   if (fflush(stdout) || (size && !write_all(STDOUT_FILENO, data, size))) {
     return BSM_FAIL(BSM_IO, "cannot write to the standard output");

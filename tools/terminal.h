@@ -12,6 +12,8 @@
  * stay as they are where there is no memory for it. */
 void bsm_guard_terminal(void);
 
+/* Writes what moves the cursor of the terminal at the standard error. */
+void bsm_write_control(const char *text);
 /* Writes bytes to the standard output as they are, behind what was printed. */
 BSM_NODISCARD bsm_status bsm_write_stdout(const void *data, size_t size);
 /* As bsm_file_write; "-" is the standard output. */

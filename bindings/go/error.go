@@ -23,6 +23,7 @@ const (
 	Internal        Code = C.BSM_INTERNAL
 	Device          Code = C.BSM_DEVICE
 	Untrusted       Code = C.BSM_UNTRUSTED
+	Cancelled       Code = C.BSM_CANCELLED
 )
 
 // Error says what failed, and why: the cause is in front, and what was being

@@ -55,7 +55,8 @@ typedef bsm_status (*bsm_calibration_metric)(void *user, bsm_engine *engine,
                                              double *out);
 
 /* Called after each batch of "ranges", and after each engine that is measured
- * of "layers" and "search". `total` 0: not known. */
+ * of "layers" and "search". `total` 0: not known. The progress of the options
+ * for compiling is called at the same places, and may cancel. */
 typedef void (*bsm_calibration_progress)(void *user, const char *phase,
                                          size_t done, size_t total);
 

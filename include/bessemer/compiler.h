@@ -193,6 +193,21 @@ typedef enum bsm_reference {
   BSM_REFERENCE_DOUBLE = 2
 } bsm_reference;
 
+/* What the user wants to find in the engine's metadata. */
+typedef struct bsm_metadata {
+  const char *key, *value;
+} bsm_metadata;
+
+/* How far a compilation is: `done` of `total` units of a phase; total 0: not
+ * known. The phases are "lowering", "converting", "tactics" (choosing how each
+ * step computes, which takes most of the time when it is timed), "weights" and
+ * "kernels" (machine code of GPUs); all but the first come again for each part
+ * of a model that is compiled by itself. Called often, in the thread that
+ * compiles. False cancels: the call fails with BSM_CANCELLED soon, and leaves
+ * nothing behind. */
+typedef bool (*bsm_compile_progress)(void *user, const char *phase, size_t done,
+                                     size_t total);
+
 typedef struct bsm_compile_options {
   size_t struct_size; /* set by BSM_COMPILE_OPTIONS_INIT */
   const char *method; /* NULL: "forward"; "encoder.forward" of a submodule */
@@ -287,6 +302,18 @@ typedef struct bsm_compile_options {
    * BSM_INVALID_ARGUMENT: another number; or a weight that is not finite. */
   int weight_bits, weight_group;
   int64_t weight_rows;
+  bsm_compile_progress progress; /* NULL: nobody is told */
+  void *progress_user;
+  /* For bsm_engine_metadata, beside what the compiler notes: a version, a
+   * licence, names of classes. BSM_INVALID_ARGUMENT: a key is empty, is there
+   * twice, or begins as the compiler's do: "builder.", "source.", "options.",
+   * "truncated". */
+  const bsm_metadata *metadata;
+  size_t metadata_count;
+  /* Small engines rather than fast ones: convolutions keep their kernels as
+   * they are, which transformed for Winograd's algorithm take up to four times
+   * the room. */
+  bool prefer_size;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)
 

@@ -36,7 +36,8 @@ typedef enum bsm_code {
   BSM_RAISED = 11,          /* the model itself raised an exception */
   BSM_INTERNAL = 12,        /* a bug in Bessemer; please report it */
   BSM_DEVICE = 13,          /* a device or its driver failed */
-  BSM_UNTRUSTED = 14        /* it carries machine code that is not trusted */
+  BSM_UNTRUSTED = 14,       /* it carries machine code that is not trusted */
+  BSM_CANCELLED = 15        /* the caller wanted no more of it */
 } bsm_code;
 
 /* The code of `status`; BSM_CODE_OK for NULL. */

@@ -15,9 +15,10 @@
  *   size. Fields that an older library does not know become zero.
  *
  * Values that are passed in numbers (bsm_dims, bsm_array, bsm_weights,
- * bsm_scalar, bsm_input_spec) and rows of tables (bsm_conversion_pattern, those
- * of plug-ins, which have a version of their own) have no size and stay as they
- * are as long as the major version does. Enumerations only get new values. */
+ * bsm_scalar, bsm_input_spec, bsm_metadata) and rows of tables
+ * (bsm_conversion_pattern, those of plug-ins, which have a version of their
+ * own) have no size and stay as they are as long as the major version does.
+ * Enumerations only get new values. */
 #ifndef BESSEMER_VERSION_H_
 #define BESSEMER_VERSION_H_
 

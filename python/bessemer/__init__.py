@@ -19,7 +19,7 @@ torch.compile, and a `compile` with the arguments of Torch-TensorRT.
 Messages go to the logger "bessemer" of `logging`. Failures are exceptions,
 `bessemer.Error`, with one class for each kind.
 """
-from ._errors import (CorruptError, DataDependentError, DeviceError, Error,
+from ._errors import (CancelledError, CorruptError, DataDependentError, DeviceError, Error,
                       InternalError, InvalidArgumentError, IoError, LimitError,
                       NotFoundError, OutOfMemoryError, OutOfRangeError,
                       RaisedError, UnsupportedError, UntrustedError,
@@ -36,7 +36,7 @@ from ._log import logger
 __version__ = _version()
 
 __all__ = [
-    "Binding", "Constant", "CorruptError", "DEFAULT", "DataDependentError",
+    "Binding", "CancelledError", "Constant", "CorruptError", "DEFAULT", "DataDependentError",
     "DeviceError", "Difference", "Differences", "Engine", "Error", "Input", "InternalError",
     "InvalidArgumentError", "IoError", "LimitError", "Memory", "NotFoundError",
     "Operator", "OutOfMemoryError", "OutOfRangeError", "Profile", "RaisedError",

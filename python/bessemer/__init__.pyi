@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import logging
 import os
-from typing import (Any, Dict, Iterable, List, Mapping, NamedTuple, Optional,
-                    Sequence, Tuple, Union)
+from typing import (Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
+                    Optional, Sequence, Tuple, Union)
 
 _Path = Union[str, "os.PathLike[str]"]
 _Bytes = Union[bytes, bytearray, memoryview]
@@ -30,6 +30,7 @@ class RaisedError(Error): ...
 class InternalError(Error): ...
 class DeviceError(Error): ...
 class UntrustedError(Error, PermissionError): ...
+class CancelledError(Error): ...
 
 class Input:
     min: Tuple[int, ...]
@@ -162,7 +163,10 @@ def compile(model: Any, inputs: Any = ..., precision: _Precisions = ...,
             state_as_output: bool = ...,
             model_name: Optional[str] = ...,
             reference: Optional[str] = ..., weight_only: Optional[str] = ...,
-            weight_rows: int = ...) -> Engine: ...
+            weight_rows: int = ...,
+            metadata: Optional[Mapping[str, str]] = ...,
+            prefer_size: bool = ...,
+            progress: Optional[Callable[[str, int, int], Any]] = ...) -> Engine: ...
 def diff(expected: Any, actual: Any, *args: Any,
          tolerance: Optional[float] = ..., **kwargs: Any) -> Differences: ...
 def record(module: Any, *args: Any, **kwargs: Any) -> Dict[str, Any]: ...

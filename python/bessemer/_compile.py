@@ -152,7 +152,8 @@ def compile(model, inputs=None, precision=None, target=None, *,
             truncate_long_and_double=False, require_full_compilation=False,
             fallback_ops=(), fallback_modules=(), min_block_size=0,
             state_as_output=False, model_name=None, reference=None,
-            weight_only=None, weight_rows=0):
+            weight_only=None, weight_rows=0, metadata=None,
+            prefer_size=False, progress=None):
     """Compiles a model into an Engine.
 
     model       the path or bytes of a TorchScript archive, of a program of
@@ -195,6 +196,14 @@ def compile(model, inputs=None, precision=None, target=None, *,
                                 fewer bits: "int8", "int4" or "int4:GROUP", with
                                 a scale for 32, 64 or 128 rows
     weight_rows                 for products with up to so many rows; 0: 32
+    metadata                    {key: text} for `Engine.metadata`
+    prefer_size                 small engines rather than fast ones
+    progress                    progress(phase, done, total) is called on the
+                                way; total 0: not known. The phases are
+                                "lowering", "converting", "tactics", "weights"
+                                and "kernels". False cancels (CancelledError),
+                                and so do exceptions, which are raised. Ctrl-C
+                                cancels, too, also without one
 
     UnsupportedError: something in the model cannot run in an engine; the
     message names all of it. InvalidArgumentError: inputs contradict the model.
@@ -211,7 +220,9 @@ def compile(model, inputs=None, precision=None, target=None, *,
         fallback_modules=tuple(fallback_modules),
         min_block_size=min_block_size, threads=threads, level=_log.level(),
         reference=_reference(reference), weight_rows=weight_rows,
-        **_weight_format(weight_only))
+        prefer_size=prefer_size,
+        metadata=[(str(k), str(v)) for k, v in (metadata or {}).items()],
+        progress=progress, **_weight_format(weight_only))
 
     def use(module):
         return module.compile(inputs=_inputs.specs(arguments), **options)
@@ -278,8 +289,8 @@ def check_support(model, inputs=None, target=None, *, kwarg_inputs=None,
             fallback_ops=tuple(known["fallback_ops"]),
             fallback_modules=tuple(known["fallback_modules"]),
             min_block_size=known["min_block_size"], threads=0,
-            level=_log.level(), reference=0, weight_bits=0, weight_group=0,
-            weight_rows=0)
+            level=_log.level(), reference=0, weight_rows=0, metadata=(),
+            prefer_size=False, progress=None, **_weight_format(None))
         operators = [Operator(row["schema"], row["count"], row["runs"],
                               row["places"].splitlines(),
                               row["limits"].splitlines(), row["why"],

@@ -80,10 +80,15 @@ class UntrustedError(Error, PermissionError):
     code = "UNTRUSTED"
 
 
+class CancelledError(Error):
+    """The progress function of a compilation returned False."""
+    code = "CANCELLED"
+
+
 # By number, as bsm_code.
 _core.set_errors([
     Error, InvalidArgumentError, OutOfMemoryError, UnsupportedError,
     CorruptError, LimitError, IoError, VersionError, NotFoundError,
     OutOfRangeError, DataDependentError, RaisedError, InternalError,
-    DeviceError, UntrustedError,
+    DeviceError, UntrustedError, CancelledError,
 ])

@@ -3,7 +3,7 @@
  * module `logging`. */
 #include "core.h"
 
-enum { LAST_CODE = BSM_UNTRUSTED };
+enum { LAST_CODE = BSM_CANCELLED };
 static PyObject *error_classes; /* a sequence, by code; 0: of unknown codes */
 static PyObject *log_function;
 

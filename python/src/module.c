@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The type Module: a model that was read, to be compiled or looked at. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "core.h"
 
@@ -70,6 +71,9 @@ typedef struct compilation {
   bsm_logger logger;
   const char **ops, **modules;
   bsm_precision_override *overrides;
+  bsm_metadata *metadata;
+  PyObject *progress;     /* a function, or None */
+  struct timespec looked; /* for signals, last */
 } compilation;
 
 static void release_compilation(compilation *c) {
@@ -77,6 +81,7 @@ static void release_compilation(compilation *c) {
   free(c->ops);
   free(c->modules);
   free(c->overrides);
+  free(c->metadata);
 }
 
 /* A sequence of str; NULL for an empty one. */
@@ -122,6 +127,56 @@ static bool read_overrides(compilation *c, PyObject *sequence) {
   return true;
 }
 
+/* A sequence of (key, value). */
+static bool read_metadata(compilation *c, PyObject *sequence) {
+  const Py_ssize_t size = PySequence_Size(sequence);
+  if (size <= 0) return size == 0;
+  c->metadata = calloc((size_t)size, sizeof(*c->metadata));
+  if (!c->metadata) return PyErr_NoMemory();
+  for (Py_ssize_t i = 0; i < size; i++) {
+    PyObject *key, *value, *row = PySequence_GetItem(sequence, i);
+    bsm_metadata *m = &c->metadata[i];
+    const bool good =
+        row && PyArg_ParseTuple(row, "OO", &key, &value) &&
+        (m->key = bsmpy_text(key, c->specs.kept, NULL)) != NULL &&
+        (m->value = bsmpy_text(value, c->specs.kept, NULL)) != NULL;
+    Py_XDECREF(row);
+    if (!good) return false;
+  }
+  c->options.metadata = c->metadata;
+  c->options.metadata_count = (size_t)size;
+  return true;
+}
+
+/* Other threads may hold the GIL for 5 ms. */
+static bool looked_lately(compilation *c) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double seconds = (double)(now.tv_sec - c->looked.tv_sec) +
+                         1e-9 * (double)(now.tv_nsec - c->looked.tv_nsec);
+  if (seconds < 0.1) return true;
+  c->looked = now;
+  return false;
+}
+
+/* Tells the caller's function, and lets Ctrl-C through. An exception cancels,
+ * and is raised when the library has returned. */
+static bool tell_progress(void *user, const char *phase, size_t done,
+                          size_t total) {
+  compilation *c = user;
+  if (c->progress == Py_None && looked_lately(c)) return true;
+  PyGILState_STATE gil = PyGILState_Ensure();
+  bool go_on = !PyErr_Occurred() && PyErr_CheckSignals() == 0;
+  if (go_on && c->progress != Py_None) {
+    PyObject *answer = PyObject_CallFunction(
+        c->progress, "snn", phase, (Py_ssize_t)done, (Py_ssize_t)total);
+    go_on = answer && answer != Py_False;
+    Py_XDECREF(answer);
+  }
+  PyGILState_Release(gil);
+  return go_on;
+}
+
 /* The options from keyword arguments; strings among them are borrowed. */
 static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
   static char *names[] = {"inputs",
@@ -143,21 +198,26 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
                           "weight_bits",
                           "weight_group",
                           "weight_rows",
+                          "metadata",
+                          "prefer_size",
+                          "progress",
                           NULL};
-  PyObject *inputs = Py_None, *ops, *modules, *overrides;
-  int obey, no_timing, truncate, full, threads, level;
+  PyObject *inputs = Py_None, *ops, *modules, *overrides, *metadata;
+  int obey, no_timing, truncate, full, threads, level, size;
   unsigned precisions, reference;
   Py_ssize_t block, rows;
   bsm_compile_options *o = &c->options;
   *c = (compilation){.options = BSM_COMPILE_OPTIONS_INIT};
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "OzzIOppzppOOniiIiin", names, &inputs, &o->method,
+          args, kwargs, "OzzIOppzppOOniiIiinOpO", names, &inputs, &o->method,
           &o->target, &precisions, &overrides, &obey, &no_timing,
           &o->timing_cache, &truncate, &full, &ops, &modules, &block, &threads,
-          &level, &reference, &o->weight_bits, &o->weight_group, &rows) ||
+          &level, &reference, &o->weight_bits, &o->weight_group, &rows,
+          &metadata, &size, &c->progress) ||
       !bsmpy_specs_read(inputs, &c->specs) || !read_overrides(c, overrides) ||
       !read_texts(c, ops, &c->ops, &o->fallback_op_count) ||
-      !read_texts(c, modules, &c->modules, &o->fallback_module_count)) {
+      !read_texts(c, modules, &c->modules, &o->fallback_module_count) ||
+      !read_metadata(c, metadata)) {
     return false;
   }
   c->logger = bsmpy_logger(level);
@@ -174,6 +234,9 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
   o->threads = threads;
   o->weight_rows = rows;
   o->reference = reference;
+  o->prefer_size = size;
+  o->progress = tell_progress;
+  o->progress_user = c;
   o->logger = &c->logger;
   return true;
 }
@@ -191,6 +254,10 @@ static PyObject *module_compile(PyObject *self, PyObject *args,
   }
   release_compilation(&c);
   if (status) return bsmpy_raise(status);
+  if (PyErr_Occurred()) { /* by the last report */
+    bsm_engine_destroy(engine);
+    return NULL;
+  }
   return good ? bsmpy_engine_wrap(engine, NULL) : NULL;
 }
 
@@ -236,7 +303,7 @@ static PyObject *module_operators(PyObject *self, PyObject *args,
   }
   release_compilation(&c);
   if (status) return bsmpy_raise(status);
-  PyObject *rows = good ? operator_rows(list) : NULL;
+  PyObject *rows = good && !PyErr_Occurred() ? operator_rows(list) : NULL;
   bsm_operator_list_free(list);
   return rows;
 }

@@ -191,3 +191,45 @@ def test_models_in_training_need_no_torch():
     import subprocess
     code = "import sys, bessemer; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_progress_is_told_and_cancels(digits):
+    phases = []
+
+    def note(phase, done, total):
+        assert total == 0 or done <= total
+        if not phases or phases[-1] != phase:
+            phases.append(phase)
+
+    bessemer.compile(digits, timing=False, progress=note)
+    assert phases == ["lowering", "converting", "tactics", "weights"]
+    with pytest.raises(bessemer.CancelledError) as caught:
+        bessemer.compile(digits, timing=False,
+                         progress=lambda phase, *_: phase != "tactics")
+    assert caught.value.code == "CANCELLED"
+
+    def fail(*_):
+        raise KeyError("the progress function's own")
+
+    with pytest.raises(KeyError, match="own"):
+        bessemer.compile(digits, timing=False, progress=fail)
+    with pytest.raises(KeyError, match="own"):
+        bessemer.compile(digits, timing=False, progress=lambda phase, *_:
+                         fail() if phase == "weights" else None)
+
+
+def test_metadata_of_ones_own(digits, tmp_path):
+    engine = bessemer.compile(digits, timing=False, prefer_size=True,
+                              metadata={"licence": "none"})
+    engine.save(tmp_path / "noted.bsm")
+    metadata = bessemer.load(tmp_path / "noted.bsm").metadata
+    assert metadata["licence"] == "none"
+    assert metadata["options.prefer_size"] == "yes"
+    with pytest.raises(bessemer.InvalidArgumentError, match="compiler's"):
+        bessemer.compile(digits, metadata={"builder.version": "mine"})
+
+
+def test_misspelt_arguments(engine, images):
+    name = engine.parameters[0]
+    with pytest.raises(TypeError, match=f"perhaps '{name}'"):
+        engine(**{name + "s": images[:1]})

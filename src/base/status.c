@@ -71,6 +71,8 @@ const char *bsm_code_name(bsm_code code) {
       return "DEVICE";
     case BSM_UNTRUSTED:
       return "UNTRUSTED";
+    case BSM_CANCELLED:
+      return "CANCELLED";
   }
   return "UNKNOWN";
 }

@@ -299,6 +299,8 @@ static bsm_status pack_pending(bsm_emitter *e, bsm_plan *plan,
     bsm_build_enter(e, step->space);
     if (step->weights[0] == BSM_NO_WEIGHTS &&
         e->target->ops->is_approximate(e->target, step) == approximate) {
+      BSM_TRY(bsm_progress_report(e->options->progress, "weights", e->packed++,
+                                  e->pending.len));
       BSM_TRY(bsm_build_pending(e, pending, step));
     }
   }

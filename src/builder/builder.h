@@ -8,6 +8,7 @@
 #ifndef BSM_BUILDER_BUILDER_H_
 #define BSM_BUILDER_BUILDER_H_
 
+#include "base/progress.h"
 #include "builder/layout.h"
 #include "builder/passes.h"
 #include "builder/precision.h"
@@ -20,6 +21,7 @@ typedef struct bsm_build_options {
   bool no_timing; /* take the target's first tactic, which is reproducible */
   const char *timing_cache; /* path or NULL */
   const bsm_logger *logger;
+  bsm_progress *progress; /* NULL: nobody is told */
   /* Called with the network after each pass; may be NULL. */
   const bsm_pass_watch *watch;
   const bsm_plan_metadata *metadata; /* copied into the plan */

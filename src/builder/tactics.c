@@ -247,6 +247,8 @@ static bsm_status choose_all(bench *b) {
   if (like) BSM_TRY(read_like(b, like));
   for (uint32_t i = 0; i < b->plan->step_count; i++) {
     bsm_plan_step *step = &b->plan->steps[i];
+    BSM_TRY(bsm_progress_report(b->options->progress, "tactics", i,
+                                b->plan->step_count));
     if (!bsm_step_kind_is_of_devices(step->kind)) continue;
     const char *names[BSM_MAX_TACTICS];
     const size_t count = list_tactics(b, i, names);

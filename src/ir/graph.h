@@ -7,6 +7,7 @@
 #ifndef BSM_IR_GRAPH_H_
 #define BSM_IR_GRAPH_H_
 
+#include "base/progress.h"
 #include "bessemer/limits.h"
 #include "bessemer/log.h"
 #include "ir/schema.h"
@@ -81,6 +82,7 @@ typedef struct bsm_ir_ctx {
   bsm_interner names;
   bsm_limits limits; /* resolved: no zero left */
   const bsm_logger *logger;
+  bsm_progress *progress; /* of the compilation that is under way, or NULL */
 } bsm_ir_ctx;
 BSM_NODISCARD bsm_status bsm_ir_ctx_create(bsm_arena *arena,
                                            const bsm_limits *limits,

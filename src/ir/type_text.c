@@ -448,18 +448,7 @@ static bsm_status read_container(type_reader *r, bsm_str name, bool *found,
   return *out ? BSM_OK : BSM_FAIL_OOM();
 }
 
-/* Variables of schemas: "t", "t1", "tKey", and, as PyTorch has it in a schema
- * of its own, "int64_t". Other names in lower case are types that are misspelt.
- */
-static bool is_variable(bsm_str name) {
-  if (name.data[0] < 'a' || name.data[0] > 'z') return false;
-  if (name.len == 1 || bsm_str_eq(name, BSM_STR("int64_t"))) return true;
-  const char next = name.data[1];
-  return name.data[0] == 't' &&
-         ((next >= '0' && next <= '9') || (next >= 'A' && next <= 'Z'));
-}
-
-/* A class by its qualified name, or a variable. */
+/* A class by its qualified name; lower-case names in schemas are variables. */
 static bsm_status read_class_or_var(type_reader *r, bsm_str name,
                                     const bsm_type **out) {
   const char *copy = bsm_arena_strndup(r->c->arena, name.data, name.len);
@@ -469,7 +458,7 @@ static bsm_status read_class_or_var(type_reader *r, bsm_str name,
              bsm_str_ends_with(name, BSM_STR("Type"));
   if (dotted || any) {
     *out = bsm_type_class(r->types, copy);
-  } else if (r->alias && is_variable(name)) {
+  } else if (r->alias && name.data[0] >= 'a' && name.data[0] <= 'z') {
     *out = bsm_type_var(r->types, copy);
   } else {
     r->c->pos -= name.len;

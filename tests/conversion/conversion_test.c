@@ -193,9 +193,7 @@ static void test_wrong_unwrap(void **state) {
   bsm_status status = convert_text(f, relu_graph, &net);
   assert_non_null(status);
   const char *message = bsm_status_message(status);
-  assert_non_null(strstr(message,
-                         "as argument 7, but there are 1, counted from 0: "
-                         "aten::relu(Tensor self) -> Tensor"));
+  assert_non_null(strstr(message, "argument 7 (?)"));
   assert_non_null(strstr(message, "in node %y = aten::relu(%x)"));
   assert_non_null(strstr(message, "net.py:7"));
   bsm_status_free(status);
@@ -312,11 +310,6 @@ static bsm_status convert_probe(bsm_conversion_ctx *ctx, const bsm_node *node,
   assert_int_equal(w.num_input_maps, 2);
   assert_int_equal(w.kernel_shape.rank, 1);
   assert_int_equal(w.kernel_shape.d[0], 2);
-  const bsm_weights *kept = bsm_arg_weights(args, TENSOR);
-  assert_non_null(kept);
-  assert_int_equal(kept->count, 4);
-  assert_memory_equal(kept->values, w.values, 4 * sizeof(float));
-  assert_null(bsm_arg_weights_or_none(args, NONE));
   bsm_associate_value_and_tensor(ctx, bsm_node_output(node, 0),
                                  bsm_arg_itensor(args, SELF));
   return BSM_OK;

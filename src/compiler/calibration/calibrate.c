@@ -30,21 +30,20 @@ static bsm_status check_options(bsm_calibrate_options *o) {
 }
 
 /* Observing is done in float32, on the CPU. */
-static bsm_status complete(bsm_module *module, const bsm_compile_options *given,
-                           bsm_compile_options *out) {
-  BSM_TRY(bsm_compile_options_resolve(module, given, out));
+static void complete(bsm_compile_options *out) {
   out->target = NULL;
   out->precisions = 0;
   out->calibration = NULL;
   out->obey_precisions = false;
   out->no_timing = true;
   out->dump = NULL;
-  return BSM_OK;
+  out->progress = NULL; /* that of the calibration is told */
 }
 
 static bsm_status calibrate(bsm_module *module,
                             const bsm_compile_options *compiling,
                             const bsm_calibrate_options *options,
+                            bsm_progress *progress,
                             bsm_compilation_record *record,
                             bsm_calibration *out) {
   bsm_ready ready;
@@ -59,7 +58,7 @@ static bsm_status calibrate(bsm_module *module,
   out->method = options->method;
   out->percentile = options->percentile;
   out->equalized = options->equalize;
-  const bsm_trial_source source = {&ready, out};
+  const bsm_trial_source source = {&ready, out, progress};
   bsm_status status =
       bsm_observe_ranges(&source, options, &record->arena, out, &batches);
   if (!status) {
@@ -76,11 +75,14 @@ static bsm_status calibrate_module(bsm_module *module,
                                    bsm_calibration *out) {
   bsm_compile_options compiling;
   bsm_compilation_record record;
-  BSM_TRY(complete(module, given, &compiling));
+  BSM_TRY(bsm_compile_options_resolve(module, given, &compiling));
+  bsm_progress progress = {.report = compiling.progress,
+                           .user = compiling.progress_user};
+  complete(&compiling);
   bsm_compilation_record_init(&record, &module->guard.allocator,
                               compiling.logger);
   bsm_status status = bsm_module_status(
-      module, calibrate(module, &compiling, options, &record, out));
+      module, calibrate(module, &compiling, options, &progress, &record, out));
   bsm_compilation_record_destroy(&record);
   return bsm_status_note(status, "while calibrating %s", module->name);
 }

@@ -99,10 +99,13 @@ static bsm_status mark_one(void *user, bsm_network *net) {
   return c->only ? mark_layer(net, c->only, 0) : BSM_OK;
 }
 
-static void tell(measurer *m, const char *phase) {
+static bsm_status tell(measurer *m, const char *phase) {
+  const bsm_calibrate_options *options = m->options;
   m->done++;
-  if (!m->options->progress) return;
-  m->options->progress(m->options->progress_user, phase, m->done, m->total);
+  if (options->progress) {
+    options->progress(options->progress_user, phase, m->done, m->total);
+  }
+  return bsm_progress_report(m->source->progress, phase, m->done, m->total);
 }
 
 /* Runs the engine beside the plain one: the worst output of the model, and the
@@ -183,7 +186,7 @@ static bsm_status measure_layers(measurer *m) {
   for (size_t i = 0; i < m->out->layers.len; i++) {
     BSM_TRY_NOTE(measure_layer(m, i), "while measuring layer %s",
                  m->out->layers.items[i]->name);
-    tell(m, "layers");
+    BSM_TRY(tell(m, "layers"));
   }
   return BSM_OK;
 }
@@ -218,8 +221,7 @@ static bsm_status try_first(measurer *m, bsm_calibrated_layer **layers,
   bsm_log(m->source->ready->c.options->logger, BSM_LOG_LEVEL_INFO,
           "%zu of %zu layers in float32: a loss of %.3g", lifted, count,
           m->out->loss);
-  tell(m, "search");
-  return BSM_OK;
+  return tell(m, "search");
 }
 
 /* Of the layers that were lifted, those that can go back: the cheapest first.
@@ -230,7 +232,7 @@ static bsm_status lower_again(measurer *m, bsm_calibrated_layer **layers,
   for (size_t i = lifted; i-- > 0;) {
     layers[i]->precision = BSM_PRECISION_INT8;
     BSM_TRY(measure_model(m, &loss));
-    tell(m, "search");
+    BSM_TRY(tell(m, "search"));
     if (loss <= m->options->max_loss) {
       m->out->loss = loss;
     } else {
@@ -253,7 +255,7 @@ static bsm_status try_dynamic(measurer *m, bsm_calibrated_layer *l,
   }
   l->dynamic = true;
   BSM_TRY(measure_layer(m, index));
-  tell(m, "search");
+  BSM_TRY(tell(m, "search"));
   if (l->loss < WORTH_IT * loss) {
     ++*changed;
     return BSM_OK;

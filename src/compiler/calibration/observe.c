@@ -23,6 +23,7 @@ typedef struct observer {
   const bsm_logger *logger;
   BSM_VEC(observed) tensors;
   size_t first; /* output of the engine that is the first tensor */
+  bsm_progress *progress;
 } observer;
 
 /* ---- what is observed ---- */
@@ -137,6 +138,7 @@ static bsm_status run_all(observer *o, bsm_trial_engine *engine,
     if (options->progress) {
       options->progress(options->progress_user, "ranges", batches->read, total);
     }
+    BSM_TRY(bsm_progress_report(o->progress, "ranges", batches->read, total));
   }
   if (!batches->read) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no calibration data");
@@ -204,6 +206,7 @@ bsm_status bsm_observe_ranges(const bsm_trial_source *source,
   observer o = {.options = options,
                 .arena = arena,
                 .out = out,
+                .progress = source->progress,
                 .logger = source->ready->c.options->logger};
   const bsm_trial_options building = {.mark = mark, .mark_user = &o};
   bsm_trial_engine engine;

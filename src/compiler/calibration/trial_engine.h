@@ -13,6 +13,7 @@
 typedef struct bsm_trial_source {
   const bsm_ready *ready;
   const bsm_calibration *calibration; /* being made */
+  bsm_progress *progress;
 } bsm_trial_source;
 
 typedef struct bsm_trial_options {

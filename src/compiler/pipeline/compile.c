@@ -39,8 +39,7 @@ static bsm_status check_calls(const bsm_compilation *c,
     if (none && bsm_is_in_region(regions, node)) continue;
     BSM_TRY_ALLOC(bsm_vec_push(c->arena, &calls, node));
   }
-  BSM_TRY(bsm_check_calls(c->module->aten, c->registry, calls.items, calls.len,
-                          none));
+  BSM_TRY(bsm_check_calls(c->module->aten, calls.items, calls.len, none));
   if (none || !calls.len) return BSM_OK;
   bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,
           "what the model computes depends on data or on shapes that range: "
@@ -222,6 +221,7 @@ bsm_status bsm_ready_compilation(bsm_module *module,
   *options = *given;
   *c = (bsm_compilation){.module = module, .options = options, .arena = arena};
   BSM_TRY(check_calibration(module, options));
+  BSM_TRY(bsm_check_user_metadata(options));
   out->lowered = BSM_NEW(arena, bsm_lowered);
   BSM_TRY_ALLOC(out->lowered);
   BSM_TRY(bsm_find_target(options, arena, &c->target));
@@ -262,6 +262,7 @@ static bsm_status compile_stages(bsm_module *module,
   BSM_TRY(
       bsm_precision_policy_check(c->precision, module, c->options, c->arena));
   if (c->target->ops->add_code) {
+    BSM_TRY(bsm_progress_report(module->cx->progress, "kernels", 0, 0));
     BSM_TRY(
         c->target->ops->add_code(c->target, *plan, engine, c->options->logger));
   }
@@ -273,7 +274,12 @@ bsm_status bsm_compile_plan(bsm_module *module,
                             bsm_arena *arena, bsm_compilation_record *record,
                             bsm_plan **out) {
   bsm_plan *plan = NULL;
-  BSM_TRY(compile_stages(module, options, arena, record, &plan));
+  bsm_progress progress = {.report = options->progress,
+                           .user = options->progress_user};
+  module->cx->progress = &progress;
+  bsm_status status = compile_stages(module, options, arena, record, &plan);
+  module->cx->progress = NULL;
+  BSM_TRY(status);
   record->plan = *out = plan;
   return BSM_OK;
 }

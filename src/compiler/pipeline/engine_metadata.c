@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/resolve_limits.h"
 #include "compiler/pipeline/precision_options.h"
 #include "quantization/calibration.h"
@@ -104,6 +105,44 @@ static bsm_status add_limits(bsm_arena *arena, bsm_metadata_vec *out,
   return BSM_OK;
 }
 
+/* ---- the user's ---- */
+
+bsm_status bsm_check_user_metadata(const bsm_compile_options *options) {
+  static const char *const ours[] = {"builder.", "source.", "options.",
+                                     "truncated"};
+  BSM_NEED_ARRAY(options->metadata, options->metadata_count);
+  for (size_t i = 0; i < options->metadata_count; i++) {
+    const bsm_metadata *m = &options->metadata[i];
+    if (!m->key || !m->value || !m->key[0]) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "metadata %zu: a key or value is missing", i);
+    }
+    for (size_t k = 0; k < sizeof(ours) / sizeof(ours[0]); k++) {
+      if (strncmp(m->key, ours[k], strlen(ours[k])) != 0) continue;
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "metadata \"%s\": keys that begin with \"%s\" are the "
+                      "compiler's",
+                      m->key, ours[k]);
+    }
+    for (size_t k = 0; k < i; k++) {
+      if (strcmp(options->metadata[k].key, m->key) != 0) continue;
+      return BSM_FAIL(BSM_INVALID_ARGUMENT, "metadata \"%s\" is given twice",
+                      m->key);
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status add_users(bsm_arena *arena, bsm_metadata_vec *out,
+                            const bsm_compile_options *options) {
+  for (size_t i = 0; i < options->metadata_count; i++) {
+    const char *key = bsm_arena_strdup(arena, options->metadata[i].key);
+    BSM_TRY_ALLOC(key);
+    BSM_TRY(add(arena, out, key, options->metadata[i].value));
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_engine_metadata_of(const bsm_module *module,
                                   const bsm_compile_options *options,
                                   const bsm_target *target,
@@ -151,7 +190,11 @@ bsm_status bsm_engine_metadata_of(const bsm_module *module,
   if (options->strip_sources) {
     BSM_TRY(add(arena, out, "options.strip_sources", "yes"));
   }
-  return add_limits(arena, out, &module->cx->limits);
+  if (options->prefer_size) {
+    BSM_TRY(add(arena, out, "options.prefer_size", "yes"));
+  }
+  BSM_TRY(add_limits(arena, out, &module->cx->limits));
+  return add_users(arena, out, options);
 }
 
 bsm_status bsm_set_metadata(const bsm_module *module,

@@ -22,4 +22,8 @@ BSM_NODISCARD bsm_status bsm_set_metadata(const bsm_module *module,
                                           const bsm_target *target,
                                           bsm_arena *arena, bsm_plan *plan);
 
+/* Refuses metadata of the user's that an engine cannot have. */
+BSM_NODISCARD bsm_status
+bsm_check_user_metadata(const bsm_compile_options *options);
+
 #endif /* BSM_COMPILER_PIPELINE_ENGINE_METADATA_H_ */

@@ -122,6 +122,8 @@ bsm_build_options bsm_building_options(const bsm_compilation *c) {
                              .no_timing = options->no_timing,
                              .timing_cache = options->timing_cache,
                              .precision = c->precision,
+                             .progress = c->module->cx->progress,
+                             .exact = options->prefer_size,
                              .logger = options->logger};
 }
 

@@ -111,7 +111,7 @@ static bsm_status place_call(const bsm_compilation *c,
                              const bsm_divided_graph *divided,
                              const bsm_node *node, bool in_region,
                              bsm_placement_list *out) {
-  const char *refusal = bsm_call_refusal(c->module->aten, c->registry, node);
+  const char *refusal = bsm_call_refusal(c->module->aten, node);
   if (refusal) return bsm_place_node(out, node, BSM_RUN_UNSUPPORTED, refusal);
   return in_region ? bsm_place_node(out, node, BSM_RUN_PLANNED, NULL)
                    : bsm_place_node(out, node, BSM_RUN_CALL,

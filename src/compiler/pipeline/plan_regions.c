@@ -118,6 +118,7 @@ static bsm_status plan_region(region_planner *r, const bsm_instruction *region,
   const bsm_precision_policy *policy = r->options->building.precision;
   r->planned = !status;
   if (bsm_status_code(status) == BSM_OUT_OF_MEMORY ||
+      bsm_status_code(status) == BSM_CANCELLED ||
       (status && (r->options->require_full_compilation ||
                   (policy && policy->disobeyed)))) {
     return status;

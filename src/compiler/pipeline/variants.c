@@ -22,7 +22,8 @@ static bsm_compile_options options_for(const bsm_compilation *c,
  * optimal one are only logged, and freed. */
 static bsm_status forgive(const bsm_compilation *c, bool is_optimal,
                           bsm_status status) {
-  if (!status || is_optimal || bsm_status_code(status) == BSM_OUT_OF_MEMORY) {
+  if (!status || is_optimal || bsm_status_code(status) == BSM_OUT_OF_MEMORY ||
+      bsm_status_code(status) == BSM_CANCELLED) {
     return status;
   }
   bsm_log(c->options->logger, BSM_LOG_LEVEL_INFO,

@@ -23,6 +23,7 @@ pub enum Code {
     Internal,
     Device,
     Untrusted,
+    Cancelled,
     Other(i32),
 }
 
@@ -43,6 +44,7 @@ impl Code {
             12 => Code::Internal,
             13 => Code::Device,
             14 => Code::Untrusted,
+            15 => Code::Cancelled,
             other => Code::Other(other),
         }
     }

@@ -109,6 +109,7 @@ static bsm_status run_node_inner(bsm_spec *s, const bsm_node *node) {
 }
 
 static bsm_status run_node(bsm_spec *s, const bsm_node *node) {
+  BSM_TRY(bsm_progress_count(s->cx->progress, "lowering", s->at.steps, 0));
   if (++s->at.steps > s->cx->limits.max_nodes * STEPS_PER_NODE) {
     return BSM_FAIL(
         BSM_LIMIT,
