@@ -26,6 +26,8 @@ from ._errors import (CancelledError, CorruptError, DataDependentError, DeviceEr
                       VersionError)
 from . import _arrays  # noqa: F401  (sets up what reads arrays)
 from ._core import target_names as targets, target_text, version as _version
+from ._calibrate import (CalibratedLayer, CalibratedRange, Calibration,
+                         calibrate, load_calibration)
 from ._compile import Operator, Support, check_support, compile
 from ._diff import Difference, Differences, diff, record
 from ._engine import (Binding, Engine, Memory, Profile, Step, Tensor, load,
@@ -36,11 +38,14 @@ from ._log import logger
 __version__ = _version()
 
 __all__ = [
-    "Binding", "CancelledError", "Constant", "CorruptError", "DEFAULT", "DataDependentError",
-    "DeviceError", "Difference", "Differences", "Engine", "Error", "Input", "InternalError",
-    "InvalidArgumentError", "IoError", "LimitError", "Memory", "NotFoundError",
-    "Operator", "OutOfMemoryError", "OutOfRangeError", "Profile", "RaisedError",
-    "Step", "Support", "Tensor", "UnsupportedError", "UntrustedError",
-    "VersionError", "check_support", "compile", "diff", "load", "logger",
-    "public_key", "record", "target_text", "targets",
+    "Binding", "CalibratedLayer", "CalibratedRange", "Calibration",
+    "CancelledError", "Constant", "CorruptError", "DEFAULT",
+    "DataDependentError", "DeviceError", "Difference", "Differences",
+    "Engine", "Error", "Input", "InternalError", "InvalidArgumentError",
+    "IoError", "LimitError", "Memory", "NotFoundError", "Operator",
+    "OutOfMemoryError", "OutOfRangeError", "Profile", "RaisedError", "Step",
+    "Support", "Tensor", "UnsupportedError", "UntrustedError",
+    "VersionError", "calibrate", "check_support", "compile", "diff", "load",
+    "load_calibration", "logger", "public_key", "record", "target_text",
+    "targets",
 ]

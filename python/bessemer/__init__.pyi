@@ -166,7 +166,52 @@ def compile(model: Any, inputs: Any = ..., precision: _Precisions = ...,
             weight_rows: int = ...,
             metadata: Optional[Mapping[str, str]] = ...,
             prefer_size: bool = ...,
-            progress: Optional[Callable[[str, int, int], Any]] = ...) -> Engine: ...
+            progress: Optional[Callable[[str, int, int], Any]] = ...,
+            calibration: Union[None, Calibration, _Path] = ...) -> Engine: ...
+
+class CalibratedRange(NamedTuple):
+    tensor: str
+    low: float
+    high: float
+    least: float
+    greatest: float
+
+class CalibratedLayer(NamedTuple):
+    name: str
+    kind: str
+    module: str
+    input: str
+    precision: str
+    dynamic: bool
+    operations: float
+    sqnr: Optional[float]
+    loss: Optional[float]
+
+class Calibration:
+    def save(self, path: _Path) -> None: ...
+    def save_tensorrt(self, path: _Path) -> None: ...
+    @property
+    def ranges(self) -> List[CalibratedRange]: ...
+    @property
+    def layers(self) -> List[CalibratedLayer]: ...
+    @property
+    def calibrator(self) -> str: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def loss(self) -> Optional[float]: ...
+
+def calibrate(model: Any, data: Iterable[Any], inputs: Any = ..., *,
+              kwarg_inputs: Optional[Mapping[str, Any]] = ...,
+              method: Optional[str] = ..., frontend: str = ...,
+              model_name: Optional[str] = ..., calibrator: str = ...,
+              percentile: Optional[float] = ..., max_batches: int = ...,
+              equalize: bool = ..., measure_layers: bool = ...,
+              max_loss: float = ...,
+              metric: Optional[Callable[[Engine], float]] = ...,
+              dynamic_products: bool = ...,
+              threads: int = ...) -> Calibration: ...
+def load_calibration(path: _Path) -> Calibration: ...
 def diff(expected: Any, actual: Any, *args: Any,
          tolerance: Optional[float] = ..., **kwargs: Any) -> Differences: ...
 def record(module: Any, *args: Any, **kwargs: Any) -> Dict[str, Any]: ...

@@ -4,7 +4,7 @@ import os
 import sys
 from typing import List, NamedTuple, Optional
 
-from . import _core, _export, _inputs, _log
+from . import _calibrate, _core, _export, _inputs, _log
 from ._engine import Engine
 from ._errors import (DataDependentError, Error, InvalidArgumentError,
                       RaisedError, UnsupportedError)
@@ -104,7 +104,7 @@ _TITLES = {"export": "torch.export", "script": "torch.jit.script",
            "trace": "torch.jit.trace"}
 
 
-def _with_module(model, inputs, frontend, state_as_output, model_name, use):
+def with_module(model, inputs, frontend, state_as_output, model_name, use):
     """Opens `model`, whatever it is, and gives the Module to `use`."""
     def opened(source, name="the model"):
         return use(_open(source, name, state_as_output, model_name))
@@ -143,6 +143,17 @@ def _weight_format(name):
     return dict(weight_bits=bits, weight_group=group)
 
 
+def plain_options():
+    """The options of the extension's functions, as they are by default."""
+    return dict(method=None, target=None, precisions=0, overrides=(),
+                obey_precisions=False, no_timing=True, timing_cache=None,
+                truncate_long_and_double=False, require_full_compilation=False,
+                fallback_ops=(), fallback_modules=(), min_block_size=0,
+                threads=0, level=_log.level(), reference=0, weight_bits=0,
+                weight_group=0, weight_rows=0, metadata=(), prefer_size=False,
+                progress=None, calibration=None)
+
+
 # ---- the functions of the package ----
 
 def compile(model, inputs=None, precision=None, target=None, *,
@@ -153,7 +164,7 @@ def compile(model, inputs=None, precision=None, target=None, *,
             fallback_ops=(), fallback_modules=(), min_block_size=0,
             state_as_output=False, model_name=None, reference=None,
             weight_only=None, weight_rows=0, metadata=None,
-            prefer_size=False, progress=None):
+            prefer_size=False, progress=None, calibration=None):
     """Compiles a model into an Engine.
 
     model       the path or bytes of a TorchScript archive, of a program of
@@ -204,6 +215,9 @@ def compile(model, inputs=None, precision=None, target=None, *,
                                 and "kernels". False cancels (CancelledError),
                                 and so do exceptions, which are raised. Ctrl-C
                                 cancels, too, also without one
+    calibration                 what `calibrate` made, or the path of its file:
+                                layers compute in int8 by it, which `precision`
+                                has to allow
 
     UnsupportedError: something in the model cannot run in an engine; the
     message names all of it. InvalidArgumentError: inputs contradict the model.
@@ -222,13 +236,14 @@ def compile(model, inputs=None, precision=None, target=None, *,
         reference=_reference(reference), weight_rows=weight_rows,
         prefer_size=prefer_size,
         metadata=[(str(k), str(v)) for k, v in (metadata or {}).items()],
-        progress=progress, **_weight_format(weight_only))
+        progress=progress, calibration=_calibrate.core_of(calibration),
+        **_weight_format(weight_only))
 
     def use(module):
         return module.compile(inputs=_inputs.specs(arguments), **options)
 
-    core = _with_module(model, arguments, frontend, state_as_output, model_name,
-                        use)
+    core = with_module(model, arguments, frontend, state_as_output, model_name,
+                       use)
     return Engine(core, threads)
 
 
@@ -280,17 +295,15 @@ def check_support(model, inputs=None, target=None, *, kwarg_inputs=None,
     known.update(options)
 
     def use(module):
-        rows, failure = module.operators(
-            inputs=_inputs.specs(arguments), method=method, target=target,
-            precisions=_precisions(known["precision"]), overrides=(),
-            obey_precisions=False, no_timing=True, timing_cache=None,
+        options = dict(
+            plain_options(), method=method, target=target,
+            precisions=_precisions(known["precision"]),
             truncate_long_and_double=known["truncate_long_and_double"],
-            require_full_compilation=False,
             fallback_ops=tuple(known["fallback_ops"]),
             fallback_modules=tuple(known["fallback_modules"]),
-            min_block_size=known["min_block_size"], threads=0,
-            level=_log.level(), reference=0, weight_rows=0, metadata=(),
-            prefer_size=False, progress=None, **_weight_format(None))
+            min_block_size=known["min_block_size"])
+        rows, failure = module.operators(inputs=_inputs.specs(arguments),
+                                         **options)
         operators = [Operator(row["schema"], row["count"], row["runs"],
                               row["places"].splitlines(),
                               row["limits"].splitlines(), row["why"],
@@ -298,7 +311,7 @@ def check_support(model, inputs=None, target=None, *, kwarg_inputs=None,
         return Support(operators, failure)
 
     try:
-        return _with_module(model, arguments, frontend, False, None, use)
+        return with_module(model, arguments, frontend, False, None, use)
     except InvalidArgumentError:
         raise
     except Error as error:

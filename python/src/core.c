@@ -51,6 +51,7 @@ static PyMethodDef functions[] = {
     {"public_key", public_key, METH_VARARGS, NULL},
     {"load", (PyCFunction)(void (*)(void))bsmpy_engine_load,
      METH_VARARGS | METH_KEYWORDS, NULL},
+    {"load_calibration", bsmpy_load_calibration, METH_VARARGS, NULL},
     {"set_errors", bsmpy_set_errors, METH_O, NULL},
     {"set_log", bsmpy_set_log, METH_O, NULL},
     {"set_adapter", bsmpy_set_adapter, METH_O, NULL},
@@ -88,9 +89,12 @@ PyMODINIT_FUNC PyInit__core(void) {
   if (!module) return NULL;
   bsmpy_engine_type =
       (PyTypeObject *)add_type(module, "Engine", &bsmpy_engine_spec);
+  bsmpy_calibration_type =
+      (PyTypeObject *)add_type(module, "Calibration", &bsmpy_calibration_spec);
   PyObject *context = add_type(module, "Context", &bsmpy_context_spec);
   PyObject *model = add_type(module, "Module", &bsmpy_module_spec);
-  const bool good = bsmpy_engine_type && context && model;
+  const bool good =
+      bsmpy_engine_type && bsmpy_calibration_type && context && model;
   Py_XDECREF(context);
   Py_XDECREF(model);
   if (!good) Py_CLEAR(module);

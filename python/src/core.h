@@ -9,6 +9,7 @@
  *   structures.c  structures of arguments and results become tuples
  *   specs.c       what is known of inputs, for compiling
  *   module.c      the type Module: models that are compiled
+ *   calibration.c the type Calibration, and calibrating
  *   engine.c      the type Engine
  *   context.c     the type Context: runs
  *   core.c        the module
@@ -110,6 +111,21 @@ typedef struct bsmpy_engine {
   PyObject_HEAD bsm_engine *engine;
   PyObject *bytes; /* what it was loaded from, or NULL */
 } bsmpy_engine;
+
+/* The calibration of a Calibration; NULL of None. False: an exception is set.
+ */
+bool bsmpy_calibration_read(PyObject *object, const bsm_calibration **out);
+/* Calibrates: settings are (next, metric or None, method, percentile,
+ * max_batches, equalize, measure_layers, max_loss, dynamic_products), where
+ * next(names) gives a sequence of arrays or None, and metric(bytes of an
+ * engine) a number. */
+PyObject *bsmpy_calibrate(bsm_module *module,
+                          const bsm_compile_options *compiling,
+                          PyObject *settings);
+/* load_calibration(path) */
+PyObject *bsmpy_load_calibration(PyObject *self, PyObject *args);
+extern PyType_Spec bsmpy_calibration_spec;
+extern PyTypeObject *bsmpy_calibration_type;
 
 extern PyType_Spec bsmpy_module_spec, bsmpy_engine_spec, bsmpy_context_spec;
 extern PyTypeObject *bsmpy_engine_type;

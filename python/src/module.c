@@ -201,19 +201,21 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
                           "metadata",
                           "prefer_size",
                           "progress",
+                          "calibration",
                           NULL};
-  PyObject *inputs = Py_None, *ops, *modules, *overrides, *metadata;
+  PyObject *inputs = Py_None, *ops, *modules, *overrides, *metadata, *known;
   int obey, no_timing, truncate, full, threads, level, size;
   unsigned precisions, reference;
   Py_ssize_t block, rows;
   bsm_compile_options *o = &c->options;
   *c = (compilation){.options = BSM_COMPILE_OPTIONS_INIT};
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "OzzIOppzppOOniiIiinOpO", names, &inputs, &o->method,
+          args, kwargs, "OzzIOppzppOOniiIiinOpOO", names, &inputs, &o->method,
           &o->target, &precisions, &overrides, &obey, &no_timing,
           &o->timing_cache, &truncate, &full, &ops, &modules, &block, &threads,
           &level, &reference, &o->weight_bits, &o->weight_group, &rows,
-          &metadata, &size, &c->progress) ||
+          &metadata, &size, &c->progress, &known) ||
+      !bsmpy_calibration_read(known, &o->calibration) ||
       !bsmpy_specs_read(inputs, &c->specs) || !read_overrides(c, overrides) ||
       !read_texts(c, ops, &c->ops, &o->fallback_op_count) ||
       !read_texts(c, modules, &c->modules, &o->fallback_module_count) ||
@@ -259,6 +261,19 @@ static PyObject *module_compile(PyObject *self, PyObject *args,
     return NULL;
   }
   return good ? bsmpy_engine_wrap(engine, NULL) : NULL;
+}
+
+/* calibrate(settings, options...): settings as bsmpy_calibrate has them. */
+static PyObject *module_calibrate(PyObject *self, PyObject *args,
+                                  PyObject *kwargs) {
+  compilation c;
+  PyObject *none = PyTuple_New(0), *made = NULL;
+  if (none && read_options(none, kwargs, &c)) {
+    made = bsmpy_calibrate(((module *)self)->module, &c.options, args);
+  }
+  if (none) release_compilation(&c);
+  Py_XDECREF(none);
+  return made;
 }
 
 /* ---- operators ---- */
@@ -348,6 +363,8 @@ static PyObject *module_methods(PyObject *self, PyObject *unused) {
 
 static PyMethodDef methods[] = {
     {"compile", WITH_KEYWORDS(module_compile), METH_VARARGS | METH_KEYWORDS,
+     NULL},
+    {"calibrate", WITH_KEYWORDS(module_calibrate), METH_VARARGS | METH_KEYWORDS,
      NULL},
     {"operators", WITH_KEYWORDS(module_operators), METH_VARARGS | METH_KEYWORDS,
      NULL},
