@@ -70,6 +70,13 @@ class Signature:
         if len(args) > len(self.parameters):
             raise TypeError(f"{self.name}() takes {len(self.parameters)} "
                             f"arguments, {len(args)} were given")
+        for name in kwargs:
+            if all(name != parameter.key for parameter in self.parameters):
+                raise TypeError(
+                    f"{self.name}() has no argument {name!r}"
+                    + _near(name, [str(p.key) for p in self.parameters])
+                    + "; its arguments are "
+                    + ", ".join(str(p.key) for p in self.parameters))
         for i, parameter in enumerate(self.parameters):
             if i < len(args):
                 if parameter.key in kwargs:
@@ -81,12 +88,6 @@ class Signature:
             elif _has_inputs(parameter):
                 raise TypeError(f"{self.name}() misses the argument "
                                 f"{parameter.key!r}")
-        for name in kwargs:
-            raise TypeError(
-                f"{self.name}() has no argument {name!r}"
-                + _near(name, [str(p.key) for p in self.parameters])
-                + "; its arguments are "
-                + ", ".join(str(p.key) for p in self.parameters))
         return tuple(leaves)
 
     def _flatten(self, node, value, leaves):

@@ -63,7 +63,7 @@ def test_kinds_of_failures(tmp_path, engine):
                if name.endswith("Error")]
     assert all(issubclass(one, bessemer.Error) for one in classes)
     codes = {one.code for one in classes}
-    assert len(codes) == len(classes) == 15
+    assert len(codes) == len(classes) == 16
 
 
 def test_loops_are_stopped(data):
