@@ -115,6 +115,10 @@ BSM_API BSM_NODISCARD bsm_status bsm_calibration_create(bsm_calibration **out);
 /* NULL is allowed. */
 BSM_API void bsm_calibration_destroy(bsm_calibration *calibration);
 
+/* Makes a calibration fit any model: for a model that has no file of its own,
+ * such as one that is saved anew each time. NULL is allowed. */
+BSM_API void bsm_calibration_untie(bsm_calibration *calibration);
+
 /* Reads a calibration file, or a calibration cache of TensorRT, which has no
  * more than ranges. The first line tells which.
  * BSM_IO: cannot be read. BSM_CORRUPT, BSM_LIMIT: with the line. BSM_VERSION:

@@ -158,6 +158,9 @@ def calibrate(model, data, inputs=None, *, kwarg_inputs=None, method=None,
     metric              metric(engine) gives how good an Engine is: the more the
                         better
     dynamic_products    products find the range of their input when they run
+
+    A calibration of a file fits that file alone; one of a module fits whatever
+    has tensors of the same names.
     """
     if calibrator not in _CALIBRATORS:
         raise InvalidArgumentError(f"{calibrator!r} is no calibrator; there are "
@@ -173,5 +176,8 @@ def calibrate(model, data, inputs=None, *, kwarg_inputs=None, method=None,
             percentile or 0.0, max_batches, equalize, measure_layers, max_loss,
             dynamic_products, inputs=_inputs.specs(arguments), **options)
 
-    return Calibration(_compile.with_module(model, arguments, frontend, False,
-                                            model_name, use))
+    core = _compile.with_module(model, arguments, frontend, False, model_name,
+                                use)
+    if not isinstance(model, (str, os.PathLike, bytes, bytearray, memoryview)):
+        core.untie()  # its bytes are others each time that it is saved
+    return Calibration(core)

@@ -234,7 +234,14 @@ static PyObject *calibration_info(PyObject *self, PyObject *unused) {
                        (unsigned long long)info.batches, info.loss);
 }
 
+static PyObject *calibration_untie(PyObject *self, PyObject *unused) {
+  (void)unused;
+  bsm_calibration_untie(((calibration *)self)->calibration);
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"untie", calibration_untie, METH_NOARGS, NULL},
     {"save", calibration_save, METH_VARARGS, NULL},
     {"ranges", calibration_ranges, METH_NOARGS, NULL},
     {"layers", calibration_layers, METH_NOARGS, NULL},

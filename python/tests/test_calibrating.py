@@ -131,3 +131,16 @@ def test_tensors_of_pytorch(digits, images, calibration):
     made = bessemer.calibrate(digits, (torch.from_numpy(images[i:i + 1])
                                        for i in range(100)))
     assert made.ranges == calibration.ranges
+
+
+def test_modules_of_pytorch():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(24, 16), torch.nn.ReLU(),
+                                torch.nn.Linear(16, 3)).eval()
+    data = [torch.randn(4, 24) for _ in range(4)]
+    made = bessemer.calibrate(model, data, [data[0]], calibrator="min-max")
+    engine = bessemer.compile(model, [data[0]], calibration=made,
+                              precision="int8", timing=False)
+    want = model(data[0]).detach()
+    assert 0 < (engine(data[0]) - want).norm() < 0.05 * want.norm()

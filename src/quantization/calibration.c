@@ -39,6 +39,10 @@ void bsm_calibration_destroy(bsm_calibration *calibration) {
   free(calibration);
 }
 
+void bsm_calibration_untie(bsm_calibration *calibration) {
+  if (calibration) calibration->model = 0;
+}
+
 /* ---- tensors and layers ---- */
 
 bsm_calibrated_tensor *bsm_calibration_tensor(const bsm_calibration *c,
