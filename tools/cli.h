@@ -457,6 +457,7 @@ int bsm_cmd_calibrate(int argc, char **argv);
 #define BSM_COMMANDS(X)                                                       \
   X("compile", compile, "turn a model into an engine file")                   \
   X("calibrate", calibrate, "find the ranges of a model's values, for int8")  \
+  X("refit", refit, "give an engine new weights of its model")                \
   X("run", run, "run an engine or a model on arrays")                         \
   X("bench", bench, "measure how long running takes")                         \
   X("diff", diff, "tell where two computations of a model depart")            \

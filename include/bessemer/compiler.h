@@ -329,6 +329,18 @@ BSM_API BSM_NODISCARD bsm_status bsm_compile(bsm_module *module,
                                              const bsm_compile_options *options,
                                              bsm_engine **out);
 
+/* Gives the engine of a model that differs from the one that `engine` was made
+ * of in its weights alone, such as a later state of its training: with the same
+ * choices of how each step computes, so that nothing is timed; what roundings
+ * the new weights allow is measured again. `options` are those that `engine`
+ * was compiled with; the target, the method and inputs that are tensors are
+ * taken from it where they are not given. The old engine stays as it is.
+ * BSM_INVALID_ARGUMENT: the options are others, or the model is, as its inputs
+ * and outputs say. Otherwise as bsm_compile. */
+BSM_API BSM_NODISCARD bsm_status
+bsm_engine_refit(const bsm_engine *engine, bsm_module *module,
+                 const bsm_compile_options *options, bsm_engine **out);
+
 /* The whole text of a target, with all of its parameters: the "builder.target"
  * of engines built for it (bsm_engine_metadata). "cpu" or NULL gives this
  * machine's. The caller frees it with bsm_string_free.

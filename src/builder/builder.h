@@ -36,6 +36,9 @@ typedef struct bsm_build_options {
    * tactic of that plan's step of the same name and kind if it can, otherwise
    * the target's first tactic; nothing is timed. */
   const bsm_plan *like;
+  /* An engine's plan of the same model with other weights, or NULL: steps take
+   * the tactics that any of its parts has for steps of their names. */
+  const bsm_plan *refit;
   /* Takes no tactic whose accuracy would have to be measured. */
   bool exact;
   /* By input: where its elements are, in any order, with gaps or broadcast. The

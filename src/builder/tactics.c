@@ -239,12 +239,22 @@ static bsm_status open_timing(bench *b) {
   return BSM_OK;
 }
 
+/* The first part's steps come first. */
+static bsm_status read_refit(bench *b, const bsm_plan *whole) {
+  uint32_t count = 0;
+  while (bsm_plan_part(whole, count)) count++;
+  while (count-- > 0) BSM_TRY(read_like(b, bsm_plan_part(whole, count)));
+  return BSM_OK;
+}
+
 static bsm_status choose_all(bench *b) {
-  const bsm_plan *like = b->options->like;
+  const bsm_plan *refit = b->options->like ? NULL : b->options->refit;
+  const bool like = b->options->like || refit;
   const bool timing = !b->options->no_timing && !like;
   const char *path = b->options->timing_cache;
   if (timing) BSM_TRY(open_timing(b));
-  if (like) BSM_TRY(read_like(b, like));
+  if (b->options->like) BSM_TRY(read_like(b, b->options->like));
+  if (refit) BSM_TRY(read_refit(b, refit));
   for (uint32_t i = 0; i < b->plan->step_count; i++) {
     bsm_plan_step *step = &b->plan->steps[i];
     BSM_TRY(bsm_progress_report(b->options->progress, "tactics", i,

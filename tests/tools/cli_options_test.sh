@@ -181,6 +181,15 @@ grep -q "conv\.py:" whole.bsm || {
   failures=$((failures + 1))
 }
 
+# The same weights make the same engine, by the options that it was built with.
+shows "again.bsm: 9 steps with new weights" refit "$digits/digits.ts" \
+  --engine digits.bsm -o again.bsm --no-timing
+cmp -s digits.bsm again.bsm || { echo "FAILED: refit"; failures=$((failures + 1)); }
+"$bessemer" refit "$digits/digits.ts" --engine digits.bsm -o again.bsm \
+  --prefer-size >out 2>&1 && { echo "FAILED: refit with other options"; failures=$((failures + 1)); }
+grep -q "give the options that it was built with" out ||
+  { echo "FAILED: refit says why"; cat out; failures=$((failures + 1)); }
+
 # The seed of what a run draws: PyTorch's numbers, and the same each time.
 draws=$2/tests/data/draws/draws.ts
 noise() {

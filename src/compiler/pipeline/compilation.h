@@ -17,6 +17,7 @@ typedef struct bsm_compilation {
   bsm_arena *arena; /* of what stages return; the record's */
   const bsm_fallback_rules *rules;
   bsm_converter_registry *registry;
+  const bsm_plan *refit; /* of an engine whose tactics are taken, or NULL */
   bsm_precision_policy *precision; /* or NULL; counts what its rules matched */
 } bsm_compilation;
 

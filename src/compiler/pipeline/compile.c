@@ -244,12 +244,13 @@ bsm_status bsm_ready_compilation(bsm_module *module,
 
 static bsm_status compile_stages(bsm_module *module,
                                  const bsm_compile_options *given,
-                                 bsm_arena *engine,
+                                 const bsm_plan *refit, bsm_arena *engine,
                                  bsm_compilation_record *record,
                                  bsm_plan **plan) {
   bsm_ready ready;
   const bsm_compilation *c = &ready.c;
   BSM_TRY(bsm_ready_compilation(module, given, record, &ready));
+  ready.c.refit = refit;
   if (c->options->calibration && !ready.divided.is_plan) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "int8 by a calibration takes shapes that are fixed, and a "
@@ -269,24 +270,33 @@ static bsm_status compile_stages(bsm_module *module,
   return describe(&ready.io, engine, *plan);
 }
 
-bsm_status bsm_compile_plan(bsm_module *module,
-                            const bsm_compile_options *options,
-                            bsm_arena *arena, bsm_compilation_record *record,
-                            bsm_plan **out) {
+static bsm_status compile_to_plan(bsm_module *module,
+                                  const bsm_compile_options *options,
+                                  const bsm_plan *refit, bsm_arena *arena,
+                                  bsm_compilation_record *record,
+                                  bsm_plan **out) {
   bsm_plan *plan = NULL;
   bsm_progress progress = {.report = options->progress,
                            .user = options->progress_user};
   module->cx->progress = &progress;
-  bsm_status status = compile_stages(module, options, arena, record, &plan);
+  bsm_status status =
+      compile_stages(module, options, refit, arena, record, &plan);
   module->cx->progress = NULL;
   BSM_TRY(status);
   record->plan = *out = plan;
   return BSM_OK;
 }
 
+bsm_status bsm_compile_plan(bsm_module *module,
+                            const bsm_compile_options *options,
+                            bsm_arena *arena, bsm_compilation_record *record,
+                            bsm_plan **out) {
+  return compile_to_plan(module, options, NULL, arena, record, out);
+}
+
 static bsm_status compile_module(bsm_module *module,
                                  const bsm_compile_options *given,
-                                 bsm_engine **out) {
+                                 const bsm_plan *refit, bsm_engine **out) {
   bsm_compile_options options;
   BSM_TRY(bsm_compile_options_resolve(module, given, &options));
   bsm_compilation_record record;
@@ -296,7 +306,8 @@ static bsm_status compile_module(bsm_module *module,
   bsm_compilation_record_init(&record, &module->guard.allocator,
                               options.logger);
   bsm_status status = bsm_module_status(
-      module, bsm_compile_plan(module, &options, &engine, &record, &plan));
+      module,
+      compile_to_plan(module, &options, refit, &engine, &record, &plan));
   bsm_compilation_record_destroy(&record);
   if (!status) {
     status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,
@@ -309,20 +320,27 @@ static bsm_status compile_module(bsm_module *module,
 typedef struct request {
   bsm_module *module;
   const bsm_compile_options *options;
+  const bsm_plan *refit;
   bsm_engine **out;
 } request;
 
 static bsm_status compile_deeply(void *argument) {
   const request *r = argument;
-  return compile_module(r->module, r->options, r->out);
+  return compile_module(r->module, r->options, r->refit, r->out);
 }
 
 bsm_status bsm_compile(bsm_module *module, const bsm_compile_options *options,
                        bsm_engine **out) {
+  return bsm_compile_like(module, options, NULL, out);
+}
+
+bsm_status bsm_compile_like(bsm_module *module,
+                            const bsm_compile_options *options,
+                            const bsm_plan *refit, bsm_engine **out) {
   BSM_NEED(out);
   *out = NULL;
   BSM_NEED(module);
-  request r = {module, options, out};
+  request r = {module, options, refit, out};
   bsm_module_lock(module);
   bsm_status status = bsm_call_deeply(compile_deeply, &r);
   bsm_module_unlock(module);

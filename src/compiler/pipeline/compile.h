@@ -33,4 +33,11 @@ BSM_NODISCARD bsm_status bsm_compile_plan(bsm_module *module,
                                           bsm_compilation_record *record,
                                           bsm_plan **out);
 
+/* As bsm_compile, with the tactics of another engine's plan, which may be NULL.
+ */
+BSM_NODISCARD bsm_status bsm_compile_like(bsm_module *module,
+                                          const bsm_compile_options *options,
+                                          const bsm_plan *refit,
+                                          bsm_engine **out);
+
 #endif /* BSM_COMPILER_PIPELINE_COMPILE_H_ */
