@@ -9,6 +9,7 @@
  * are exact, so nothing depends on how the work is cut. */
 #include <string.h>
 
+#include "backend/cpu/cpu_int8_split.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_window.h"
 #include "backend/cpu/kernels/int8/int8.h"
@@ -35,6 +36,7 @@ typedef struct convolution {
   int64_t rows, groups, ci, co, taps;
   int64_t depth; /* bytes of a window, in whole groups of 4 */
   const int8_t *kernel;
+  bsm_cpu_int8_split split; /* its halved pairs, where the product needs that */
   const float *scale, *bias; /* [groups][panels of a group][16] */
   const int32_t *offset;
   const uint8_t *padding;    /* a pixel of the zero point */
@@ -178,6 +180,17 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   BSM_TRY(lay_out_columns(p, c));
   BSM_TRY(lay_out_taps(p, c));
   plan_blocks(c, p->threads);
+  if (c->product->split && !c->depthwise) {
+    const int64_t taps = c->copies ? 1 : c->taps;
+    BSM_TRY(bsm_cpu_split_int8(
+        &(bsm_cpu_int8_matrix){
+            .b = c->kernel,
+            .panels = c->groups * bsm_cpu_div_up(c->co, BSM_PANEL),
+            .taps = taps,
+            .groups = c->depth / DEPTH / taps},
+        c->product->split, p->arena, &c->split));
+    c->kernel = c->split.b;
+  }
   c->base.description = bsm_arena_printf(p->arena, "%s %s",
                                          c->depthwise ? "depthwise"
                                          : c->copies  ? "im2col"
@@ -400,15 +413,18 @@ static void multiply(const convolution *c, const uint8_t *const *a,
   }
   const int64_t panel = c->depth * BSM_PANEL;
   const int64_t taps = c->copies ? 1 : c->taps;
-  c->product->tile(&(bsm_k_int8_tile){
-      .a = a,
-      .rows = rows,
-      .taps = taps,
-      .groups = c->depth / DEPTH / taps,
-      .b = c->kernel + (group * panels + column / BSM_PANEL) * panel,
-      .b_panel = panel,
-      .panels = bsm_cpu_div_up(n, BSM_PANEL),
-      .sums = sums});
+  const int64_t first = group * panels + column / BSM_PANEL;
+  bsm_k_int8_rest rest = c->split.rest;
+  if (c->product->split) rest.first += first * BSM_PANEL / c->product->split;
+  c->product->tile(&(bsm_k_int8_tile){.a = a,
+                                      .rows = rows,
+                                      .taps = taps,
+                                      .groups = c->depth / DEPTH / taps,
+                                      .b = c->kernel + first * panel,
+                                      .b_panel = panel,
+                                      .panels = bsm_cpu_div_up(n, BSM_PANEL),
+                                      .sums = sums,
+                                      .rest = rest});
 }
 
 static void tile(const work *w, int64_t group, int64_t column, int64_t columns,

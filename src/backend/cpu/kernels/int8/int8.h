@@ -19,6 +19,20 @@
 #define BSM_K_INT8_MAX_COLUMNS 32
 #define BSM_K_INT8_MAX_TAPS 52
 
+/* Where four bytes of a row of A are. */
+typedef struct bsm_k_int8_place {
+  int32_t tap, offset; /* offset: bytes from the row's pointer of the tap */
+} bsm_k_int8_place;
+
+/* What is missing from a B whose pairs are halved so that they do not saturate
+ * (see `split`): groups of 4 bytes of `split` columns each. Those of unit i,
+ * which is `split` columns, are first[i] .. first[i + 1] - 1. */
+typedef struct bsm_k_int8_rest {
+  const int32_t *first;
+  const bsm_k_int8_place *places;
+  const int8_t *b; /* [4 * split] for each */
+} bsm_k_int8_rest;
+
 typedef struct bsm_k_int8_tile {
   const uint8_t *const *a; /* [taps][rows] */
   int64_t rows;            /* 1 .. BSM_K_INT8_MAX_ROWS */
@@ -27,6 +41,7 @@ typedef struct bsm_k_int8_tile {
   int64_t b_panel;         /* bytes from one panel to the next */
   int64_t panels;          /* 1 or 2 */
   int32_t *sums;           /* [rows][BSM_K_INT8_MAX_COLUMNS] */
+  bsm_k_int8_rest rest;    /* from the first panel's units on; `split` only */
 } bsm_k_int8_tile;
 
 /* sums[r][c] = sum over the taps t of a[t][r][column + c] * w[t][column + c]:
@@ -40,8 +55,19 @@ typedef struct bsm_k_int8_depthwise {
   int32_t *sums; /* [rows][BSM_K_INT8_MAX_COLUMNS] */
 } bsm_k_int8_depthwise;
 
+/* Whether a pair of weights may be multiplied by any two uint8 and summed in an
+ * int16: what is positive in it, and what is negative, is at most 128. */
+static inline int bsm_k_int8_is_safe(const int8_t *pair) {
+  const int a = pair[0], b = pair[1];
+  return (a > 0 ? a : 0) + (b > 0 ? b : 0) <= 128 &&
+         (a < 0 ? -a : 0) + (b < 0 ? -b : 0) <= 128;
+}
+
 typedef struct bsm_k_int8_product {
   const char *name;
+  /* Not 0: sums of pairs of products are int16, so that all pairs of B have to
+   * be safe, and those of `rest` too, which has units of so many columns. */
+  int32_t split;
   void (*tile)(const bsm_k_int8_tile *args);
   /* Of BSM_K_INT8_MAX_COLUMNS columns and at most BSM_K_INT8_MAX_TAPS taps;
    * NULL: there is no such kernel. */

@@ -6,6 +6,7 @@
 #define LANES 16
 #define ROWS 12
 #define PANELS 2
+#define SPLIT 0
 #define ZERO _mm512_setzero_si512()
 #define LOAD(p) _mm512_loadu_si512(p)
 #define STORE(p, v) _mm512_storeu_si512(p, v)

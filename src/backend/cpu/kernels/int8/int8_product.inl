@@ -5,6 +5,7 @@
  *   DOT(sums, a, b)   sums + the four products of uint8 a and int8 b of a lane
  *   PANELS        how many panels at once: 1 or 2
  *   ROWS          rows of the largest tile: 12, 8, 6 or 4
+ *   SPLIT         LANES when DOT needs safe pairs (int8.h), or 0
  *   PRODUCT, NAME  the table that is defined here, and its text
  *   DEPTHWISE     its kernel of maps by themselves, or NULL
  * A tile of fewer rows is made of smaller ones. */
@@ -39,6 +40,19 @@ static inline __attribute__((always_inline)) void multiply(
       b += BSM_K_INT8_PANEL * BSM_K_INT8_DEPTH;
     }
   }
+  UNROLL for (int j = 0; SPLIT && j < panels * VECTORS; j++) {
+    const int32_t *at = t->rest.first + panel * VECTORS + j;
+    for (int32_t e = at[0]; e < at[1]; e++) {
+      const bsm_k_int8_place *p = t->rest.places + e;
+      const VECTOR column =
+          LOAD(t->rest.b + (int64_t)e * LANES * BSM_K_INT8_DEPTH);
+      UNROLL for (int i = 0; i < rows; i++) {
+        const VECTOR x =
+            SPLAT(t->a[p->tap * t->rows + first + i] + p->offset);
+        sums[i][j] = DOT(sums[i][j], x, column);
+      }
+    }
+  }
   int32_t *to =
       t->sums + first * BSM_K_INT8_MAX_COLUMNS + panel * BSM_K_INT8_PANEL;
   UNROLL for (int i = 0; i < rows; i++) {
@@ -70,4 +84,4 @@ static void tile(const bsm_k_int8_tile *t) {
   for (; panel < t->panels; panel++) multiply_rows(t, panel, 1);
 }
 
-const bsm_k_int8_product PRODUCT = {NAME, tile, DEPTHWISE};
+const bsm_k_int8_product PRODUCT = {NAME, SPLIT, tile, DEPTHWISE};

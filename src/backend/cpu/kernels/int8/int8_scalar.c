@@ -13,6 +13,7 @@ typedef uint16_t bytes8 __attribute__((vector_size(16)));
 #define LANES 4
 #define ROWS 4
 #define PANELS 1
+#define SPLIT 0
 #define ZERO ((words4){0})
 #define LOAD(p) load(p)
 #define STORE(p, v) __builtin_memcpy(p, &(v), sizeof(v))

@@ -168,6 +168,10 @@ VF_INLINE vi vi_sub(vi a, vi b) {
 VF_INLINE vi vi_mul_short(vi a, vi b) {
   return _mm256_madd_epi16(a, b);
 }
+VF_INLINE vi vi_add_byte_products(vi sums, vi a, vi b) {
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b),
+                                                  _mm256_set1_epi16(1)));
+}
 VF_INLINE vi vi_and(vi a, vi b) {
   return _mm256_and_si256(a, b);
 }

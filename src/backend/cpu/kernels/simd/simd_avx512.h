@@ -171,6 +171,12 @@ VF_INLINE vi vi_sub(vi a, vi b) {
 VF_INLINE vi vi_mul_short(vi a, vi b) {
   return _mm512_madd_epi16(a, b);
 }
+/* sums + the four products of uint8 and int8 in each lane; the sums of pairs of
+ * them have to be int16. */
+VF_INLINE vi vi_add_byte_products(vi sums, vi a, vi b) {
+  return _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_maddubs_epi16(a, b),
+                                                  _mm512_set1_epi16(1)));
+}
 VF_INLINE vi vi_and(vi a, vi b) {
   return _mm512_and_si512(a, b);
 }

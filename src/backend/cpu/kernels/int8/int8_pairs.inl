@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of bytes where the instruction that multiplies them sums pairs in
+ * int16, which saturates: pairs of weights are safe (int8.h). The file that
+ * includes this defines BSM_K_SUFFIX, ROWS and PANELS as in int8_product.inl,
+ * and VNNI_ISA, the bits of the product with an instruction of its own. */
+#include <stdbool.h>
+
+#include "backend/cpu/kernels/int8/int8.h"
+
+#define CAT_(a, b, c) a##b##c
+#define CAT(a, b, c) CAT_(a, b, c)
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+#define VECTOR vi
+#define LANES VF_W
+#define SPLIT LANES
+#define ZERO vi_set(0)
+#define LOAD(p) vi_load((const int32_t *)(const void *)(p))
+#define STORE(p, v) vi_store(p, v)
+#define SPLAT(p) splat(p)
+#define DOT(sums, a, b) vi_add_byte_products(sums, a, b)
+#define PRODUCT CAT(bsm_k_int8_product_, BSM_K_SUFFIX, )
+#define NAME TEXT(BSM_K_SUFFIX) " pairs"
+#define DEPTHWISE NULL
+
+VF_INLINE vi splat(const uint8_t *p) {
+  int32_t four;
+  __builtin_memcpy(&four, p, sizeof(four));
+  return vi_set(four);
+}
+
+#include "backend/cpu/kernels/int8/int8_product.inl"
+#include "backend/cpu/kernels/int8/int8_rows.inl"
+
+extern const bsm_k_int8_product CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni);
+
+const bsm_k_int8 CAT(bsm_k_int8_, BSM_K_SUFFIX, ) = {
+    .product = &PRODUCT,
+    .vnni = &CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni),
+    .vnni_isa = VNNI_ISA,
+    .depthwise = depthwise,
+    .finish = finish,
+    .quantize = quantize,
+    .greatest = greatest,
+    .widen = widen,
+    .widen_signed = widen_signed,
+    .narrow = narrow};
