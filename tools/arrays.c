@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding of arrays to parameters and engine inputs. */
 #include "tools/arrays.h"
+#include "base/errno_text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -632,9 +633,8 @@ bsm_status bsm_save_outputs_in(const char *directory,
   bsm_arena_init(&arena, NULL);
   bsm_status status = BSM_OK;
   if (mkdir(directory, 0777) && errno != EEXIST) {
-    char text[128];
     status = BSM_FAIL(BSM_IO, "%s: cannot create: %s", directory,
-                      strerror_r(errno, text, sizeof(text)));
+                      BSM_ERRNO_TEXT(errno));
   }
   for (size_t i = 0; i < count && !status; i++) {
     const char *path =

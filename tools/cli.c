@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options and messages that the sub-commands share. */
 #include "tools/cli.h"
+#include "base/errno_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -559,9 +560,7 @@ bsm_status bsm_cli_is_engine(const char *path, bool *out) {
   *out = false;
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
-    char text[128];
-    return BSM_FAIL(BSM_IO, "%s: cannot open: %s", path,
-                    strerror_r(errno, text, sizeof(text)));
+    return BSM_FAIL(BSM_IO, "%s: cannot open: %s", path, BSM_ERRNO_TEXT(errno));
   }
   /* A cut engine is still one: its loader says what is wrong with it. */
   size_t length = 0;

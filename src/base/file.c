@@ -16,25 +16,15 @@
 #include <unistd.h>
 
 #include "base/allocate.h"
+#include "base/errno_text.h"
 
 /* Copying so little costs no more than mapping it, and a copy cannot shrink. */
 #define SMALL_FILE ((size_t)64 << 10)
 #define ALIGNMENT 64
 
-/* The text of errno values, safe with threads. */
-typedef struct error_text {
-  char text[128];
-} error_text;
-
-static const char *describe(int error, error_text *buffer) {
-  /* The GNU strerror_r returns its text; the XSI one would return an int and
-   * not compile. */
-  return strerror_r(error, buffer->text, sizeof(buffer->text));
-}
-#define ERRNO_TEXT(error) describe((error), &(error_text){{0}})
-
 static bsm_status io_error(const char *path, const char *what, int error) {
-  return BSM_FAIL(BSM_IO, "%s: cannot %s: %s", path, what, ERRNO_TEXT(error));
+  return BSM_FAIL(BSM_IO, "%s: cannot %s: %s", path, what,
+                  BSM_ERRNO_TEXT(error));
 }
 
 static bsm_status file_size(const char *path, int fd, uint64_t max_bytes,

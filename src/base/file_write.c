@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/errno_text.h"
 #include "base/file.h"
 
 #define MAX_PARTS 1024 /* IOV_MAX */
 
 static bsm_status io_error(const char *path, const char *what, int error) {
-  char text[128];
   return BSM_FAIL(BSM_IO, "%s: cannot %s: %s", path, what,
-                  strerror_r(error, text, sizeof(text)));
+                  BSM_ERRNO_TEXT(error));
 }
 
 /* ---- what is not finished ---- */

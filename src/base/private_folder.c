@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folders and files of one user. */
 #include "base/private_folder.h"
+#include "base/errno_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +17,9 @@
 
 static bsm_status failed(const bsm_private_folder *folder, const char *name,
                          const char *what, int error) {
-  char text[128];
   return BSM_FAIL(error == ENOENT ? BSM_NOT_FOUND : BSM_IO,
                   "%s%s%s: cannot %s: %s", folder->path, name ? "/" : "",
-                  name ? name : "", what,
-                  strerror_r(error, text, sizeof(text)));
+                  name ? name : "", what, BSM_ERRNO_TEXT(error));
 }
 
 /* Whether an open folder or file is this user's alone. */
