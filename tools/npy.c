@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "torchscript/zip.h"
 
@@ -32,7 +33,7 @@ typedef struct cursor {
 
 typedef struct header {
   bsm_dtype dtype;
-  bool swapped; /* big-endian */
+  bool swapped; /* of the other byte order */
   bool fortran;
   bool wide;         /* text of UCS-4, else of bytes */
   size_t characters; /* of each text; 0: numbers */
@@ -91,6 +92,10 @@ static const struct {
 };
 #define CODE_COUNT (sizeof(codes) / sizeof(codes[0]))
 
+static bool is_swapped(char order) {
+  return order == (BSM_HOST_IS_BIG ? '<' : '>');
+}
+
 static bsm_status parse_descr(cursor *c, header *out) {
   bsm_str text;
   if (!take_string(c, &text)) {
@@ -110,13 +115,13 @@ static bsm_status parse_descr(cursor *c, header *out) {
   for (size_t i = 0; i < CODE_COUNT; i++) {
     if (!bsm_str_eq(code, bsm_str_of(codes[i].code))) continue;
     out->dtype = codes[i].dtype;
-    out->swapped = text.data[0] == '>';
+    out->swapped = is_swapped(text.data[0]);
     return BSM_OK;
   }
   int64_t length;
   if ((code.data[0] == 'U' || code.data[0] == 'S') &&
       bsm_parse_i64((bsm_str){code.data + 1, code.len - 1}, &length) &&
-      length > 0 && length < MAX_TEXT && text.data[0] != '>') {
+      length > 0 && length < MAX_TEXT && !is_swapped(text.data[0])) {
     out->wide = code.data[0] == 'U';
     out->characters = (size_t)length;
     out->dtype = BSM_DTYPE_UNDEFINED;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "tools/npy.h"
 #include "tools/terminal.h"
@@ -54,8 +55,9 @@ bsm_status bsm_npy_header(bsm_arena *arena, const bsm_array *array,
   bsm_text text;
   bsm_text_init(&text, arena);
   bsm_text_append(&text, (bsm_str){"\x93NUMPY\x01\x00..", 10});
-  bsm_text_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                  descr);
+  const char order = *descr == '<' && BSM_HOST_IS_BIG ? '>' : *descr;
+  bsm_text_printf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                  order, descr + 1);
   for (int32_t i = 0; i < array->dims.rank; i++) {
     bsm_text_printf(&text, "%s%" PRId64, i ? ", " : "", array->dims.d[i]);
   }

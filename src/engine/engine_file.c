@@ -203,7 +203,9 @@ static bsm_status check_header(const file_header *h, size_t size) {
                     "not an engine: the file does not begin with \"BSMENGIN\"");
   }
   if (h->byte_order != BYTE_ORDER_MARK) {
-    return BSM_FAIL(BSM_CORRUPT, "an engine of another byte order");
+    return BSM_FAIL(BSM_CORRUPT,
+                    "an engine of another byte order: compile the model on a "
+                    "machine of this one's");
   }
   BSM_TRY(check_version(h->version));
   if (h->file_size != size) {

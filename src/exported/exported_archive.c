@@ -11,6 +11,7 @@
  * and before, without a directory: version "8.7",
  * serialized_exported_program.json, serialized_state_dict.pt,
  * serialized_constants.pt, serialized_example_inputs.pt. */
+#include "base/byte_order.h"
 #include "base/resolve_limits.h"
 #include "exported/exported_reader.h"
 
@@ -18,12 +19,6 @@
 #define OLD_PROGRAM "serialized_exported_program.json"
 #define MODELS "models/"
 #define SUFFIX ".json"
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define HOST_ORDER "big"
-#else
-#define HOST_ORDER "little"
-#endif
 
 /* ---- members ---- */
 
@@ -115,7 +110,7 @@ static bsm_status check_format(bsm_xr *r) {
   BSM_TRY(check_text(r, FORMAT, "pt2", BSM_UNSUPPORTED, ""));
   BSM_TRY(check_text(r, "archive_version", "0", BSM_VERSION,
                      ": export the model again with torch 2.8 to 2.15"));
-  return check_text(r, "byteorder", HOST_ORDER, BSM_UNSUPPORTED,
+  return check_text(r, "byteorder", BSM_HOST_ORDER, BSM_UNSUPPORTED,
                     " on this machine: export the model on one with its byte "
                     "order");
 }

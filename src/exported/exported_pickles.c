@@ -3,16 +3,11 @@
  * of their own, and in older files all weights. Each is an archive itself, of a
  * pickle with the storages beside it; the machine that reads TorchScript's
  * pickles reads them. */
+#include "base/byte_order.h"
 #include "exported/exported_reader.h"
 #include "torchscript/pickle.h"
 
 enum { WEIGHT_ALIGNMENT = 16 /* of the largest element, complex128 */ };
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define HOST_ORDER "big"
-#else
-#define HOST_ORDER "little"
-#endif
 
 typedef struct saved {
   bsm_xr *r;
@@ -80,7 +75,7 @@ static bsm_status check_byteorder(saved *s) {
   const bsm_zip_entry *entry = find(s, "", BSM_STR("byteorder"));
   if (!entry) return BSM_OK;
   BSM_TRY(bsm_zip_read(&s->zip, s->r->arena, entry, true, &text));
-  if (bsm_str_eq(text, BSM_STR(HOST_ORDER))) return BSM_OK;
+  if (bsm_str_eq(text, BSM_STR(BSM_HOST_ORDER))) return BSM_OK;
   return BSM_FAIL(BSM_UNSUPPORTED, "its byte order is not this machine's");
 }
 

@@ -9,6 +9,7 @@
  * source line of their code member is asked for. */
 #include "torchscript/module.h"
 
+#include "base/byte_order.h"
 #include "torchscript/archive_kind.h"
 #include "torchscript/pickle.h"
 #include "torchscript/script.h"
@@ -21,12 +22,6 @@ enum {
   NEWEST_VERSION = 10,
   WEIGHT_ALIGNMENT = 16 /* of the largest element, complex128 */
 };
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define HOST_IS_BIG true
-#else
-#define HOST_IS_BIG false
-#endif
 
 typedef struct archive {
   bsm_ts_module module; /* first: what callers see */
@@ -106,7 +101,7 @@ static bsm_status read_byteorder(archive *a) {
     return BSM_FAIL(BSM_CORRUPT,
                     "the archive's byteorder is neither little nor big");
   }
-  a->swapped = big != HOST_IS_BIG;
+  a->swapped = big != BSM_HOST_IS_BIG;
   return BSM_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/siphash.h"
@@ -250,6 +251,7 @@ static void siphash_is_pythons(void **state) {
  * be changed together, so that its sum stays. */
 static void names_of_a_file_do_not_collide(void **state) {
   (void)state;
+  if (BSM_HOST_IS_BIG) skip(); /* the names are made for the other order */
   enum { COUNT = 200, SIZE = 64, SLOTS = 1 << 16 };
   static uint8_t used[SLOTS];
   const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/byte_order.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/engine_file.h"
@@ -249,15 +250,22 @@ static void test_flipped_with_right_checksum(void **state) {
   free(file.data);
 }
 
+/* The low bytes of the two halves of the version, which is as the machine has
+ * it. */
+enum {
+  MINOR_AT = BSM_HOST_IS_BIG ? 11 : 8,
+  MAJOR_AT = BSM_HOST_IS_BIG ? 9 : 10
+};
+
 static void test_other_version(void **state) {
   (void)state;
   bytes file = sample_file();
-  file.data[8]++; /* of the minor version: a newer runtime's */
+  file.data[MINOR_AT]++; /* of the minor version: a newer runtime's */
   assert_int_equal(read_code(file.data, file.size), BSM_VERSION);
-  file.data[8]--;
-  file.data[10]++; /* of the major version */
+  file.data[MINOR_AT]--;
+  file.data[MAJOR_AT]++; /* of the major version */
   assert_int_equal(read_code(file.data, file.size), BSM_VERSION);
-  file.data[10] = 0;
+  file.data[MAJOR_AT] = 0;
   assert_int_equal(read_code(file.data, file.size), BSM_VERSION);
   memcpy(file.data, "PK\3\4", 4);
   assert_int_equal(read_code(file.data, file.size), BSM_CORRUPT);
@@ -356,7 +364,7 @@ static void test_damaged_signatures(void **state) {
                      fixed ? BSM_CORRUPT : BSM_CODE_OK);
     *at ^= 0x10;
   }
-  file.data[8] = 1; /* format 8.1 has no signatures */
+  file.data[MINOR_AT] = 1; /* format 8.1 has no signatures */
   assert_int_equal(read_code(file.data, file.size), BSM_CORRUPT);
   free(file.data);
 }
