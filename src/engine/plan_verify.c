@@ -118,6 +118,10 @@ static bsm_status verify_tensor(const bsm_plan *plan, uint32_t id) {
     return BSM_FAIL(BSM_CORRUPT, "sizes or strides are negative or overflow");
   }
   BSM_TRY(place_size(plan, t, &size));
+  if (size > PTRDIFF_MAX) { /* of 32 bits, say */
+    return BSM_FAIL(BSM_LIMIT, "%" PRIu64 " bytes: above what is addressed",
+                    size);
+  }
   if (t->offset % bsm_dtype_size(t->dtype) != 0) {
     return BSM_FAIL(BSM_CORRUPT, "offset %" PRIu64 " is misaligned", t->offset);
   }

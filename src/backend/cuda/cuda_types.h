@@ -85,6 +85,11 @@ enum {
 /* CUmemPool_attribute: bytes that a pool keeps when a stream is synchronised */
 enum { BSM_CU_POOL_RELEASE_THRESHOLD = 4 };
 
+/* The size that the driver knows; it exists for 64 bits alone. */
+#define BSM_CU_SIZE(type, size)                                 \
+  _Static_assert(sizeof(type) == (size) || sizeof(void *) != 8, \
+                 "the driver's layout")
+
 /* CUmemPoolProps */
 typedef struct bsm_cu_pool_props {
   int allocation_type; /* 1: pinned */
@@ -98,7 +103,7 @@ typedef struct bsm_cu_pool_props {
   unsigned short usage;
   unsigned char reserved[54];
 } bsm_cu_pool_props;
-_Static_assert(sizeof(bsm_cu_pool_props) == 88, "the driver's layout");
+BSM_CU_SIZE(bsm_cu_pool_props, 88);
 
 /* CUDA_MEMCPY2D */
 typedef struct bsm_cu_copy_2d {
@@ -116,7 +121,7 @@ typedef struct bsm_cu_copy_2d {
   size_t to_pitch;
   size_t width, height; /* bytes of a row, rows */
 } bsm_cu_copy_2d;
-_Static_assert(sizeof(bsm_cu_copy_2d) == 128, "the driver's layout");
+BSM_CU_SIZE(bsm_cu_copy_2d, 128);
 
 /* CUstreamCaptureMode: other threads may go on calling the driver. */
 enum { BSM_CU_CAPTURE_THREAD_LOCAL = 1 };

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# check_targets.sh [m32] [s390x] [musl]: builds for other machines than this one
+# and runs tests there. Without arguments for all three. Needs, on Debian 12,
+#
+#   m32    32 bits: gcc-12-multilib libc6-dev-i386
+#   s390x  the other order of bytes: gcc-s390x-linux-gnu libc6-dev-s390x-cross
+#          qemu-user-static
+#   musl   another C library: musl-tools
+#
+# and fetches zlib, Jansson and cmocka of the first two with apt, into the build
+# folders; nothing of the machine's packages changes. Takes minutes: CI does not
+# run it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD/build-targets
+mkdir -p "$root"
+launcher=()
+command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+
+# Debian's packages of another architecture, unpacked into $root/NAME/sysroot.
+fetch() { # architecture
+  local sysroot=$root/$1/sysroot apt=$root/$1/apt
+  [ ! -e "$sysroot/usr/include/cmocka.h" ] || return 0
+  mkdir -p "$sysroot" "$apt"/{lists/partial,cache/archives/partial,debs}
+  echo "deb http://deb.debian.org/debian bookworm main" >"$apt/sources.list"
+  : >"$apt/status"
+  local how=(-q -o "Dir::Etc::SourceList=$apt/sources.list"
+    -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists"
+    -o "Dir::State::Status=$apt/status" -o "Dir::Cache=$apt/cache"
+    -o "APT::Architecture=$1" -o "APT::Architectures::=$1"
+    -o APT::Sandbox::User=root)
+  apt-get "${how[@]}" update >"$apt/log"
+  (cd "$apt/debs" && apt-get "${how[@]}" download zlib1g zlib1g-dev \
+    libjansson4 libjansson-dev libcmocka0 libcmocka-dev >>"$apt/log")
+  local deb
+  for deb in "$apt"/debs/*.deb; do dpkg-deb -x "$deb" "$sysroot"; done
+}
+
+# The tests that need neither a second to run nor what only this machine has:
+# kernels for GPUs are C++ of the host's compiler, fixtures of other programs
+# are little-endian files.
+build_and_test() { # name tests cmake's arguments...
+  local name=$1 tests=$2
+  shift 2
+  cmake -S . -B "$root/$name/build" -G Ninja "${launcher[@]}" \
+    -DCMAKE_BUILD_TYPE=Release -DBSM_WERROR=ON -DBSM_HARDEN=OFF "$@" >"$root/$name/cmake.log" || {
+    tail -20 "$root/$name/cmake.log"
+    return 1
+  }
+  ninja -C "$root/$name/build" "${goals[@]}" >"$root/$name/ninja.log" || {
+    grep -E 'error|warning|undefined' "$root/$name/ninja.log" | head -40
+    return 1
+  }
+  [ -z "$tests" ] || ctest --test-dir "$root/$name/build" --no-tests=error \
+    --output-on-failure -R "$tests" "${left_out[@]}"
+}
+
+# Cmake's arguments for the libraries of a sysroot.
+libraries=()
+use_sysroot() { # architecture triplet flags
+  local sysroot=$root/$1/sysroot
+  local include=$sysroot/usr/include lib=$sysroot/usr/lib/$2
+  libraries=(-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON -DNANOPB_LIBRARY=NO
+    "-DZLIB_LIBRARY=$lib/libz.so" "-DZLIB_INCLUDE_DIR=$include"
+    "-DJANSSON_LIBRARY=$lib/libjansson.so" "-DJANSSON_INCLUDE_DIR=$include"
+    "-DCMOCKA_LIBRARY=$lib/libcmocka.so" "-DCMOCKA_INCLUDE_DIR=$include"
+    "-DCMAKE_C_FLAGS=$3 -isystem $include/$2"
+    "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath,$lib"
+    "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-rpath,$lib")
+  # Debian's links point to the folder of a whole system.
+  ln -sf "$(basename "$(find "$sysroot" -name 'libz.so.1.*')")" "$lib/libz.so"
+  find "$sysroot/lib" -name 'libz.so*' -exec cp -a {} "$lib" \;
+}
+
+# Tests that ask what CPU this is.
+left_out=()
+
+# Groups of test programs, by their folders, and models that run.
+small_tests='^(base|engine|ir|network|torchscript)/|^compiler/models_test$'
+small_goals=(test_programs_base test_programs_engine test_programs_ir
+  test_programs_network test_programs_torchscript models_test)
+
+# Sizes of 64 bits become those of 32 where they were checked before, which the
+# compiler cannot know.
+check_m32() {
+  fetch i386
+  use_sysroot i386 i386-linux-gnu \
+    "-m32 -msse2 -mfpmath=sse -Wno-error=conversion -Wno-error=type-limits -idirafter /usr/include/$(cc -dumpmachine)"
+  goals=(bessemer bessemer-runtime bessemer-cli "${small_goals[@]}")
+  build_and_test i386 "$small_tests" "${libraries[@]}"
+}
+
+check_s390x() {
+  fetch s390x
+  left_out=(-E '^base/(cpus|caches)_test$') # qemu answers, not the machine
+  use_sysroot s390x s390x-linux-gnu ""
+  goals=(bessemer bessemer-runtime bessemer-cli "${small_goals[@]}")
+  build_and_test s390x "$small_tests" "${libraries[@]}" \
+    -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=s390x \
+    -DCMAKE_C_COMPILER=s390x-linux-gnu-gcc \
+    "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-s390x-static;-L;/usr/s390x-linux-gnu"
+  # An engine of this machine is refused there.
+  qemu-s390x-static -L /usr/s390x-linux-gnu "$root/s390x/build/bessemer" \
+    inspect tests/data/engine/softmax_8_5.bsm 2>&1 | grep -q 'byte order'
+}
+
+check_musl() {
+  mkdir -p "$root/musl"
+  goals=(bessemer-runtime bessemer-runtime-shapes example_run_engine)
+  build_and_test musl "" -DCMAKE_C_COMPILER=musl-gcc -DBSM_BUILD_COMPILER=OFF \
+    -DBSM_BUILD_TESTS=OFF
+  "$root/musl/build/example_run_engine" tests/data/engine/softmax_8_5.bsm
+}
+
+[ $# -gt 0 ] || set -- m32 s390x musl
+for target in "$@"; do
+  "check_$target"
+  echo "$target: ok"
+done
