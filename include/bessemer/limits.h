@@ -32,7 +32,7 @@ typedef struct bsm_limits {
   uint64_t max_unrolled_nodes;
   uint64_t max_json_values; /* values and keys of one JSON text (20,000,000) */
   /* What loading the file, and what is known and lowered of it while compiling,
-   * may take at one time, in one call. (128 MiB, and 64 times the size of the
+   * may take at one time, in one call. (60 MiB, and 64 times the size of the
    * file) */
   uint64_t max_memory_bytes;
 } bsm_limits;

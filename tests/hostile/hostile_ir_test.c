@@ -313,7 +313,7 @@ static void many_outputs(void **state) {
   (void)state;
   assert_int_equal(
       try_text("graph(%x : Tensor):\n"
-               "  %n : int = prim::Constant[value=20000]()\n"
+               "  %n : int = prim::Constant[value=10000]()\n"
                "  %l : int[] = prim::rangelist(%n)\n  return (%l)\n",
                matrix),
       BSM_CODE_OK);

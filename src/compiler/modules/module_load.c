@@ -16,8 +16,9 @@
 #include "torchscript/module.h"
 
 #define DEFAULT_MAX_FILE_BYTES (UINT64_C(64) << 30)
-/* The default of max_memory_bytes: models of the field take a small part. */
-#define MEMORY_BYTES (UINT64_C(128) << 20)
+/* The default of max_memory_bytes: models of the field take a small part, and a
+ * file of 64 KiB no more than 64 MiB. */
+#define MEMORY_BYTES (UINT64_C(60) << 20)
 #define MEMORY_TIMES 64
 
 /* The caller's options, with its limits, which `limits` is room for. */
