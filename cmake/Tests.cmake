@@ -372,3 +372,13 @@ if(TARGET bessemer-cli
                                       SKIP_RETURN_CODE 77)
   endforeach()
 endif()
+
+# Hours of what a server does; a test for some seconds.
+if(TARGET bessemer-static)
+  add_executable(soak ${PROJECT_SOURCE_DIR}/tests/soak/soak.c
+                      ${PROJECT_SOURCE_DIR}/tests/soak/random_model.c)
+  target_compile_definitions(soak PRIVATE _GNU_SOURCE)
+  target_include_directories(soak PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(soak PRIVATE bsm_options bessemer-static)
+  bsm_add_c_test(soak soak soak 3)
+endif()
