@@ -269,6 +269,8 @@ static const bsm_conversion_pattern patterns[] = {
     PLAIN("silu", SILU),
     PLAIN("hardswish", HARD_SWISH),
     PLAIN("mish", MISH),
+    {"aten::special_expit(Tensor self) -> Tensor", convert_plain,
+     BSM_ACTIVATION_SIGMOID},
     {"aten::log_sigmoid(Tensor self) -> Tensor", convert_plain,
      BSM_ACTIVATION_LOG_SIGMOID},
     FIXED("relu6", FIXED_RELU6),

@@ -81,16 +81,78 @@ static bsm_status convert_hypot(bsm_conversion_ctx *ctx, const bsm_node *node,
                      BSM_UNARY_SQRT));
 }
 
-/* a * log(b); 0 where a is 0, NaN where b is. */
+/* a * log(b), or (`variant` 1) log(1 + b); 0 where a is 0, NaN where b is. */
 static bsm_status convert_xlogy(bsm_conversion_ctx *ctx, const bsm_node *node,
                                 const bsm_args *args) {
   bsm_itensor *a, *b;
   if (!two(ctx, args, true, &a, &b)) return bsm_ctx_take_error(ctx);
-  bsm_itensor *y = product(ctx, a, bsm_emit_unary(ctx, b, BSM_UNARY_LOG));
+  bsm_itensor *y = product(
+      ctx, a,
+      bsm_emit_unary(ctx, b,
+                     bsm_args_variant(args) ? BSM_UNARY_LOG1P : BSM_UNARY_LOG));
   y = bsm_emit_select(ctx, equal(ctx, a, 0), number(ctx, a, 0), y);
   return bsm_emit_output(
       ctx, node, 0,
       bsm_emit_select(ctx, bsm_emit_unary(ctx, b, BSM_UNARY_ISNAN), b, y));
+}
+
+/* -x log(x); 0 at 0, -inf below. */
+static bsm_status convert_entr(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               const bsm_args *args) {
+  bsm_itensor *x =
+      bsm_emit_to_floating(ctx, bsm_arg_itensor_or_freeze(ctx, args, 0));
+  bsm_itensor *y = product(ctx, x, bsm_emit_unary(ctx, x, BSM_UNARY_LOG));
+  y = bsm_emit_unary(ctx, y, BSM_UNARY_NEG);
+  y = bsm_emit_select(ctx, equal(ctx, x, 0), number(ctx, x, 0), y);
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_select(ctx, less(ctx, x, 0), number(ctx, x, -INFINITY), y));
+}
+
+/* erfc(-x / sqrt(2)) / 2 */
+static bsm_status convert_ndtr(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               const bsm_args *args) {
+  bsm_itensor *x =
+      bsm_emit_to_floating(ctx, bsm_arg_itensor_or_freeze(ctx, args, 0));
+  x = product(ctx, x, number(ctx, x, -sqrt(0.5)));
+  x = bsm_emit_unary(ctx, x, BSM_UNARY_ERFC);
+  return bsm_emit_output(ctx, node, 0, product(ctx, x, number(ctx, x, 0.5)));
+}
+
+/* |a - b| <= atol + rtol * |b|, in float64; what is equal is close, and NaN to
+ * NaN when that is asked for. */
+static bsm_status convert_isclose(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                  const bsm_args *args) {
+  enum { SELF, OTHER, RTOL, ATOL, EQUAL_NAN };
+  bsm_itensor *a = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bsm_itensor *b = bsm_arg_itensor_or_freeze(ctx, args, OTHER);
+  if (!a || !b) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(a->dtype == b->dtype && !bsm_dtype_is_complex(a->dtype),
+            "isclose of %s and %s", bsm_dtype_name(a->dtype),
+            bsm_dtype_name(b->dtype));
+  a = bsm_emit_cast(ctx, a, BSM_DTYPE_DOUBLE);
+  b = bsm_emit_cast(ctx, b, BSM_DTYPE_DOUBLE);
+  bsm_itensor *gap = bsm_emit_unary(ctx, difference(ctx, a, b), BSM_UNARY_ABS);
+  bsm_itensor *allowed =
+      product(ctx, bsm_emit_unary(ctx, b, BSM_UNARY_ABS),
+              number(ctx, b, bsm_arg_unwrap_to_double(args, RTOL)));
+  allowed =
+      sum(ctx, allowed, number(ctx, b, bsm_arg_unwrap_to_double(args, ATOL)));
+  bsm_itensor *near = bsm_emit_binary(
+      ctx, bsm_emit_binary(ctx, gap, allowed, BSM_ELEMENT_WISE_LESS_EQUAL),
+      bsm_emit_unary(ctx, bsm_emit_unary(ctx, gap, BSM_UNARY_ISINF),
+                     BSM_UNARY_NOT),
+      BSM_ELEMENT_WISE_AND);
+  near = bsm_emit_binary(ctx, near,
+                         bsm_emit_binary(ctx, a, b, BSM_ELEMENT_WISE_EQUAL),
+                         BSM_ELEMENT_WISE_OR);
+  if (bsm_arg_unwrap_to_bool(args, EQUAL_NAN)) {
+    bsm_itensor *both = bsm_emit_binary(
+        ctx, bsm_emit_unary(ctx, a, BSM_UNARY_ISNAN),
+        bsm_emit_unary(ctx, b, BSM_UNARY_ISNAN), BSM_ELEMENT_WISE_AND);
+    near = bsm_emit_binary(ctx, near, both, BSM_ELEMENT_WISE_OR);
+  }
+  return bsm_emit_output(ctx, node, 0, near);
 }
 
 /* x < 0 ? 0 : x > 0 ? 1 : values; NaN counts as neither. */
@@ -255,6 +317,21 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
      convert_xlogy, 0},
     BINARY("special_xlogy", convert_xlogy, 0),
+    {"aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
+     convert_xlogy, 0},
+    {"aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",
+     convert_xlogy, 0},
+    BINARY("special_xlog1py", convert_xlogy, 1),
+    {"aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor",
+     convert_xlogy, 1},
+    {"aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor",
+     convert_xlogy, 1},
+    UNARY("special_entr", convert_entr, 0),
+    UNARY("special_ndtr", convert_ndtr, 0),
+    {"aten::isclose(Tensor self, Tensor other, float "
+     "rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> "
+     "Tensor",
+     convert_isclose, 0},
     {"aten::heaviside(Tensor self, Tensor values) -> Tensor", convert_heaviside,
      0},
     BINARY("copysign.Tensor", convert_copysign, 0),

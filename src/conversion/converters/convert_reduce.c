@@ -699,5 +699,8 @@ static const bsm_conversion_pattern patterns[] = {
      convert_kthvalue, 0},
     {"aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
      convert_logsumexp, 0},
+    {"aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> "
+     "Tensor",
+     convert_logsumexp, 0},
 };
 BSM_CONVERTER_TABLE(reduce, patterns);

@@ -57,8 +57,18 @@ static bsm_itensor *run_search(bsm_conversion_ctx *ctx, const search *s) {
   return start;
 }
 
-/* searchsorted and bucketize: `variant` is which. */
+/* searchsorted and bucketize: `variant` is which. Of a number, in the dtype
+ * that it and the sorted elements promote to. */
 enum { SORTED, BUCKETS };
+
+static void take_number(bsm_conversion_ctx *ctx, const bsm_args *args, size_t i,
+                        search *s) {
+  bsm_operand both[2] = {bsm_operand_of_itensor(s->sorted),
+                         bsm_operand_of(ctx, args, i)};
+  const bsm_dtype dtype = bsm_operands_dtype(both, 2);
+  s->sorted = bsm_emit_cast(ctx, s->sorted, dtype);
+  s->values = bsm_operand_emit(ctx, &both[1], dtype);
+}
 
 static bool same_rows(const bsm_itensor *sorted, const bsm_itensor *values) {
   const int32_t rank = bsm_rank(sorted);
@@ -76,7 +86,13 @@ static bsm_status convert_search(bsm_conversion_ctx *ctx, const bsm_node *node,
   const bool buckets = bsm_args_variant(args) == BUCKETS;
   search s = {.right = bsm_arg_unwrap_to_bool(args, RIGHT)};
   s.sorted = bsm_arg_itensor_or_freeze(ctx, args, buckets ? 1 : 0);
-  s.values = bsm_arg_itensor_or_freeze(ctx, args, buckets ? 0 : 1);
+  const size_t value = buckets ? 0 : 1;
+  if (!s.sorted) return bsm_ctx_take_error(ctx);
+  if (bsm_arg_is_itensor(args, value) || bsm_arg_is_tensor(args, value)) {
+    s.values = bsm_arg_itensor_or_freeze(ctx, args, value);
+  } else {
+    take_number(ctx, args, value, &s);
+  }
   if (!s.sorted || !s.values) return bsm_ctx_take_error(ctx);
   BSM_CHECK(
       same_rows(s.sorted, s.values),
@@ -102,6 +118,90 @@ static bsm_status convert_search(bsm_conversion_ctx *ctx, const bsm_node *node,
       bsm_emit_cast(ctx, run_search(ctx, &s),
                     bsm_arg_unwrap_to_bool(args, OUT_INT32) ? BSM_DTYPE_INT32
                                                             : BSM_DTYPE_INT64));
+}
+
+/* ---- what is made of searches ---- */
+
+/* Whether any of few elements is equal. */
+static bsm_itensor *is_among_few(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                 bsm_itensor *few) {
+  const int32_t rank = bsm_rank(x);
+  return bsm_emit_reduce(ctx,
+                         bsm_emit_binary(ctx, bsm_emit_unsqueeze(ctx, x, rank),
+                                         few, BSM_ELEMENT_WISE_EQUAL),
+                         BSM_REDUCE_ANY, 1u << (unsigned)rank, false);
+}
+
+/* Whether the element that a search ends at is equal. NaN, which is the
+ * greatest, is equal to nothing. */
+static bsm_itensor *is_among(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                             bsm_itensor *all) {
+  enum { FEW = 32 };
+  const int64_t size = bsm_itensor_numel(all);
+  if (size <= FEW && bsm_rank(x) < BSM_MAX_RANK) {
+    return is_among_few(ctx, x, all);
+  }
+  if (all->dtype == BSM_DTYPE_BOOL) {
+    all = bsm_emit_cast(ctx, all, BSM_DTYPE_UINT8);
+    x = bsm_emit_cast(ctx, x, BSM_DTYPE_UINT8);
+  }
+  if (!all || !x) return NULL;
+  bsm_layer *sort = bsm_network_add_top_k(ctx->net, all, false, size, 0);
+  const search s = {.sorted = bsm_emit(ctx, sort), .values = x, .size = size};
+  if (!s.sorted) return NULL;
+  bsm_itensor *at =
+      bsm_emit_binary(ctx, run_search(ctx, &s),
+                      bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, size - 1),
+                      BSM_ELEMENT_WISE_MIN);
+  return bsm_emit_binary(ctx, at_places(ctx, s.sorted, at), x,
+                         BSM_ELEMENT_WISE_EQUAL);
+}
+
+static bsm_status convert_isin(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               const bsm_args *args) {
+  enum { ELEMENTS, TESTED, UNIQUE, INVERT };
+  bsm_operand both[2] = {bsm_operand_of(ctx, args, ELEMENTS),
+                         bsm_operand_of(ctx, args, TESTED)};
+  const bsm_dtype dtype = bsm_operands_dtype(both, 2);
+  bsm_itensor *x = bsm_operand_emit(ctx, &both[0], dtype);
+  bsm_itensor *all = bsm_operand_emit(ctx, &both[1], dtype);
+  if (!x || !all) return bsm_ctx_take_error(ctx);
+  const bool invert = bsm_arg_unwrap_to_bool(args, INVERT);
+  const int64_t size = bsm_itensor_numel(all);
+  if (size == 0 || bsm_itensor_numel(x) == 0) {
+    return bsm_emit_output(ctx, node, 0,
+                           bsm_emit_fill(ctx, BSM_DTYPE_BOOL, x->dims, invert));
+  }
+  all = bsm_emit_reshape(ctx, all, (bsm_dims){1, {size}});
+  if (!all) return bsm_ctx_take_error(ctx);
+  bsm_itensor *found = is_among(ctx, x, all);
+  if (invert) found = bsm_emit_unary(ctx, found, BSM_UNARY_NOT);
+  return bsm_emit_output(ctx, node, 0, found);
+}
+
+/* Each number as often as `repeats` says: the place of element i is the first
+ * whose sum of repeats is greater than i. */
+static bsm_status convert_repeats(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                  const bsm_args *args) {
+  enum { REPEATS, OUTPUT_SIZE };
+  bsm_itensor *repeats = bsm_arg_itensor_or_freeze(ctx, args, REPEATS);
+  if (!repeats) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(!bsm_arg_is_none(args, OUTPUT_SIZE),
+            "repeat_interleave without output_size: the shape of the result "
+            "would depend on the data");
+  BSM_CHECK(bsm_rank(repeats) == 1 && repeats->dims.d[0] > 0,
+            "repeat_interleave by %s", bsm_dims_str(repeats->dims));
+  const bsm_dtype dtype = repeats->dtype;
+  bsm_layer *sums = bsm_network_add_scan(
+      ctx->net, bsm_emit_cast(ctx, repeats, BSM_DTYPE_INT64), BSM_SCAN_SUM, 0);
+  const search s = {.sorted = bsm_emit(ctx, sums),
+                    .values = bsm_emit_arange(
+                        ctx, 0, bsm_arg_unwrap_to_int(args, OUTPUT_SIZE), 1),
+                    .right = true,
+                    .size = repeats->dims.d[0]};
+  if (!s.sorted || !s.values) return bsm_ctx_take_error(ctx);
+  return bsm_emit_output(ctx, node, 0,
+                         bsm_emit_cast(ctx, run_search(ctx, &s), dtype));
 }
 
 /* Both broadcast to each other, but along the dim. */
@@ -201,6 +301,25 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
      "out_int32=False, bool right=False) -> Tensor",
      convert_search, BUCKETS},
+    {"aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool "
+     "out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) "
+     "-> Tensor",
+     convert_search, SORTED},
+    {"aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool "
+     "out_int32=False, bool right=False) -> Tensor",
+     convert_search, BUCKETS},
+    {"aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
+     "assume_unique=False, bool invert=False) -> Tensor",
+     convert_isin, 0},
+    {"aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool "
+     "assume_unique=False, bool invert=False) -> Tensor",
+     convert_isin, 0},
+    {"aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool "
+     "assume_unique=False, bool invert=False) -> Tensor",
+     convert_isin, 0},
+    {"aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
+     "output_size=None) -> Tensor",
+     convert_repeats, 0},
     {"aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> "
      "Tensor",
      convert_take_along_dim, 0},

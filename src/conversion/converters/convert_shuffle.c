@@ -12,6 +12,17 @@ static bsm_status convert_pass(bsm_conversion_ctx *ctx, const bsm_node *node,
                          bsm_arg_itensor_or_freeze(ctx, args, SELF));
 }
 
+/* What changes complex numbers alone. */
+static bsm_status convert_real(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               const bsm_args *args) {
+  enum { SELF };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(!bsm_dtype_is_complex(x->dtype), "%s of %s", bsm_node_kind(node),
+            bsm_dtype_name(x->dtype));
+  return bsm_emit_output(ctx, node, 0, x);
+}
+
 static bsm_status convert_dropout(bsm_conversion_ctx *ctx, const bsm_node *node,
                                   const bsm_args *args) {
   enum { INPUT, P, TRAIN };
@@ -490,6 +501,13 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::detach(Tensor(a) self) -> Tensor(a)", convert_pass, 0},
     {"aten::detach_(Tensor(a!) self) -> Tensor(a!)", convert_pass, 0},
     {"aten::alias(Tensor(a) self) -> Tensor(a)", convert_pass, 0},
+    {"aten::_lazy_clone(Tensor self) -> Tensor", convert_pass, 0},
+    {"aten::lift(Tensor self) -> Tensor", convert_pass, 0},
+    {"aten::resolve_neg(Tensor(a) self) -> Tensor(a)", convert_real, 0},
+    {"aten::resolve_conj(Tensor(a) self) -> Tensor(a)", convert_real, 0},
+    {"aten::conj(Tensor(a) self) -> Tensor(a)", convert_real, 0},
+    {"aten::conj_physical(Tensor self) -> Tensor", convert_real, 0},
+    {"aten::real(Tensor(a) self) -> Tensor(a)", convert_real, 0},
     {"aten::alias_copy(Tensor self) -> Tensor", convert_pass, 0},
     {"aten::detach_copy(Tensor self) -> Tensor", convert_pass, 0},
     {"aten::lift_fresh_copy(Tensor self) -> Tensor", convert_pass, 0},

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax and log_softmax. */
+#include <math.h>
+
 #include "conversion/emit.h"
 
-/* `variant`: log, plus HALF_TO_FLOAT when argument 2 is that flag. */
-enum { LOG = 1, HALF_TO_FLOAT = 2 };
+/* `variant`: log, plus HALF_TO_FLOAT when argument 2 is that flag. SAFE: rows
+ * of nothing but -inf become zeros. */
+enum { LOG = 1, HALF_TO_FLOAT = 2, SAFE = 4 };
+
+static bsm_itensor *clear_empty_rows(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                     bsm_itensor *y, int32_t axis) {
+  if (!x || !y) return NULL;
+  bsm_itensor *hidden =
+      bsm_emit_binary(ctx, x, bsm_emit_scalar(ctx, x->dtype, -INFINITY),
+                      BSM_ELEMENT_WISE_EQUAL);
+  bsm_itensor *all =
+      bsm_emit_reduce(ctx, hidden, BSM_REDUCE_ALL, 1u << (unsigned)axis, true);
+  return bsm_emit_select(ctx, all, bsm_emit_scalar(ctx, y->dtype, 0), y);
+}
 
 static bsm_status convert_softmax(bsm_conversion_ctx *ctx, const bsm_node *node,
                                   const bsm_args *args) {
@@ -24,7 +38,8 @@ static bsm_status convert_softmax(bsm_conversion_ctx *ctx, const bsm_node *node,
   x = bsm_emit_cast(ctx, x, dtype);
   bool scalar = bsm_rank(x) == 0;
   if (scalar) x = bsm_emit_unsqueeze(ctx, x, 0);
-  x = bsm_emit_softmax(ctx, x, axis, variant & LOG);
+  bsm_itensor *y = bsm_emit_softmax(ctx, x, axis, variant & LOG);
+  x = variant & SAFE ? clear_empty_rows(ctx, x, y, axis) : y;
   if (scalar) x = bsm_emit_squeeze(ctx, x, 1);
   return bsm_emit_output(ctx, node, 0, x);
 }
@@ -36,6 +51,15 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> "
      "Tensor",
      convert_softmax, LOG},
+    {"aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> "
+     "Tensor",
+     convert_softmax, 0},
+    {"aten::special_log_softmax(Tensor self, int dim, *, ScalarType? "
+     "dtype=None) -> Tensor",
+     convert_softmax, LOG},
+    {"aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> "
+     "Tensor",
+     convert_softmax, SAFE},
     {"aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      convert_softmax, HALF_TO_FLOAT},
     {"aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",

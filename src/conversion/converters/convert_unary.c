@@ -133,7 +133,20 @@ static bsm_status convert_test(bsm_conversion_ctx *ctx, const bsm_node *node,
         BSM_UNARY_##operation                                                 \
   }
 
+#define SPECIAL(name, operation)                                       \
+  {                                                                    \
+    "aten::special_" name "(Tensor self) -> Tensor", convert_floating, \
+        BSM_UNARY_##operation                                          \
+  }
+
 static const bsm_conversion_pattern patterns[] = {
+    SPECIAL("erf", ERF),
+    SPECIAL("erfc", ERFC),
+    SPECIAL("exp2", EXP2),
+    SPECIAL("expm1", EXPM1),
+    SPECIAL("log1p", LOG1P),
+    {"aten::special_round(Tensor self, *, int decimals=0) -> Tensor",
+     convert_round_decimals, 0},
     UNARY("exp", convert_floating, EXP),
     UNARY("exp2", convert_floating, EXP2),
     UNARY("expm1", convert_floating, EXPM1),

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roi_align: the mean of samples in each bin of each region, where every bin
+ * has the same number of samples. A sample reads four pixels with weights, as
+ * grid_sample does; each of the four is one gather of whole pixels, for the
+ * same sample of all bins of all regions. Where the model leaves the number of
+ * samples to the size of a region, only a run knows it. */
+#include "conversion/emit.h"
+
+enum { MAX_SAMPLES = 4 };
+
+/* Positions are of float64, which no precision that is asked for narrows. */
+#define POSITION BSM_DTYPE_DOUBLE
+
+typedef struct regions {
+  bsm_conversion_ctx *ctx;
+  bsm_itensor *rois; /* [K, 5]: batch, x0, y0, x1, y1, as positions */
+  bsm_dtype dtype;   /* of the pixels */
+  double scale;
+  bool aligned;
+  int64_t samples; /* along each axis of a bin */
+} regions;
+
+/* The two pixels that a sample reads along an axis, [K, bins] each. */
+typedef struct taps {
+  bsm_itensor *index[2], *weight[2]; /* int64; of the pixels' dtype */
+} taps;
+
+static bsm_itensor *number(const regions *r, double value) {
+  return bsm_emit_scalar(r->ctx, POSITION, value);
+}
+
+static bsm_itensor *binary(const regions *r, bsm_itensor *a, bsm_itensor *b,
+                           bsm_element_wise_operation operation) {
+  return bsm_emit_binary(r->ctx, a, b, operation);
+}
+
+/* Column `i` of the regions on the image, [K, 1]. */
+static bsm_itensor *edge(const regions *r, int64_t i) {
+  bsm_itensor *x = bsm_emit_slice(r->ctx, r->rois, 1, i, 1, 1);
+  x = binary(r, x, number(r, r->scale), BSM_ELEMENT_WISE_PROD);
+  return r->aligned ? binary(r, x, number(r, 0.5), BSM_ELEMENT_WISE_SUB) : x;
+}
+
+/* Where sample `s` of each bin is, in bins: bin + (s + 1/2) / samples. */
+static bsm_itensor *places(const regions *r, int64_t bins, int64_t s) {
+  bsm_itensor *x =
+      bsm_emit_cast(r->ctx, bsm_emit_arange(r->ctx, 0, bins, 1), POSITION);
+  const double offset = ((double)s + 0.5) / (double)r->samples;
+  return binary(r, x, number(r, offset), BSM_ELEMENT_WISE_SUM);
+}
+
+/* Sample `s` of each bin along an axis of `size` pixels and `bins` bins; the
+ * regions begin and end in the columns `first` and `last`. Outside of the image
+ * by more than one, it counts nothing. */
+static taps sample_taps(const regions *r, int64_t first, int64_t last,
+                        int64_t bins, int64_t size, int64_t s) {
+  bsm_conversion_ctx *ctx = r->ctx;
+  bsm_itensor *start = edge(r, first);
+  bsm_itensor *extent = binary(r, edge(r, last), start, BSM_ELEMENT_WISE_SUB);
+  if (!r->aligned) {
+    extent = binary(r, extent, number(r, 1), BSM_ELEMENT_WISE_MAX);
+  }
+  extent = binary(r, extent, number(r, (double)bins), BSM_ELEMENT_WISE_DIV);
+  bsm_itensor *at =
+      binary(r, extent, places(r, bins, s), BSM_ELEMENT_WISE_PROD);
+  at = binary(r, start, at, BSM_ELEMENT_WISE_SUM);
+  bsm_itensor *inside = binary(
+      r, binary(r, at, number(r, -1), BSM_ELEMENT_WISE_GREATER_EQUAL),
+      binary(r, at, number(r, (double)size), BSM_ELEMENT_WISE_LESS_EQUAL),
+      BSM_ELEMENT_WISE_AND);
+  at = bsm_emit_activation(ctx, at, BSM_ACTIVATION_CLIP, 0, (double)(size - 1));
+  bsm_itensor *low = bsm_emit_unary(ctx, at, BSM_UNARY_FLOOR);
+  bsm_itensor *high =
+      binary(r, binary(r, low, number(r, 1), BSM_ELEMENT_WISE_SUM),
+             number(r, (double)(size - 1)), BSM_ELEMENT_WISE_MIN);
+  bsm_itensor *part = binary(r, at, low, BSM_ELEMENT_WISE_SUB);
+  bsm_itensor *rest = binary(r, number(r, 1), part, BSM_ELEMENT_WISE_SUB);
+  bsm_itensor *weights[2] = {rest, part}, *indices[2] = {low, high};
+  taps t;
+  for (int i = 0; i < 2; i++) {
+    t.index[i] = bsm_emit_cast(ctx, indices[i], BSM_DTYPE_INT64);
+    t.weight[i] = bsm_emit_cast(
+        ctx, bsm_emit_select(ctx, inside, weights[i], number(r, 0)), r->dtype);
+  }
+  return t;
+}
+
+/* As [K, rows, columns, 1], of what is [K, rows] or [K, columns]. */
+static bsm_itensor *spread(const regions *r, bsm_itensor *x, bool is_row) {
+  x = bsm_emit_unsqueeze(r->ctx, x, is_row ? 2 : 1);
+  return bsm_emit_unsqueeze(r->ctx, x, 3);
+}
+
+/* One pixel for each bin, [K, rows, columns, C], times its weight. `first` has
+ * the numbers of the images' first pixels. */
+static bsm_itensor *read(const regions *r, bsm_itensor *pixels,
+                         bsm_itensor *first, int64_t width, const taps *y,
+                         const taps *x, int corner) {
+  const int i = corner >> 1, k = corner & 1;
+  bsm_itensor *stride = bsm_emit_int_scalar(r->ctx, BSM_DTYPE_INT64, width);
+  bsm_itensor *row = binary(r, y->index[i], stride, BSM_ELEMENT_WISE_PROD);
+  row = spread(r, binary(r, first, row, BSM_ELEMENT_WISE_SUM), true);
+  bsm_itensor *at =
+      binary(r, row, spread(r, x->index[k], false), BSM_ELEMENT_WISE_SUM);
+  bsm_itensor *weight =
+      binary(r, spread(r, y->weight[i], true), spread(r, x->weight[k], false),
+             BSM_ELEMENT_WISE_PROD);
+  if (!at) return NULL;
+  at = bsm_emit_squeeze(r->ctx, at, 8);
+  return binary(r, bsm_emit_gather(r->ctx, pixels, at, BSM_GATHER_DEFAULT, 0),
+                weight, BSM_ELEMENT_WISE_PROD);
+}
+
+/* [K, rows, columns, C] */
+static bsm_itensor *sum_samples(const regions *r, bsm_itensor *pixels,
+                                bsm_itensor *first, const bsm_dims *image,
+                                const int64_t *bins) {
+  bsm_itensor *sum = NULL;
+  const int64_t per_bin = r->samples * r->samples;
+  taps y[MAX_SAMPLES], x[MAX_SAMPLES];
+  for (int64_t s = 0; s < r->samples; s++) {
+    y[s] = sample_taps(r, 2, 4, bins[0], image->d[2], s);
+    x[s] = sample_taps(r, 1, 3, bins[1], image->d[3], s);
+  }
+  for (int64_t s = 0; s < per_bin; s++) {
+    for (int corner = 0; corner < 4; corner++) {
+      bsm_itensor *one = read(r, pixels, first, image->d[3], &y[s / r->samples],
+                              &x[s % r->samples], corner);
+      sum = sum ? binary(r, sum, one, BSM_ELEMENT_WISE_SUM) : one;
+    }
+  }
+  return binary(r, sum, bsm_emit_scalar(r->ctx, r->dtype, 1. / (double)per_bin),
+                BSM_ELEMENT_WISE_PROD);
+}
+
+/* [K, 1]; an image that the batch does not have is out of range. */
+static bsm_itensor *first_pixels(const regions *r, const bsm_dims *image) {
+  bsm_itensor *at = bsm_emit_cast(
+      r->ctx, bsm_emit_slice(r->ctx, r->rois, 1, 0, 1, 1), BSM_DTYPE_INT64);
+  bsm_itensor *firsts =
+      bsm_emit_arange(r->ctx, 0, image->d[0], image->d[2] * image->d[3]);
+  return bsm_emit_gather(r->ctx, firsts, at, BSM_GATHER_DEFAULT, 0);
+}
+
+static bsm_status convert_roi_align(bsm_conversion_ctx *ctx,
+                                    const bsm_node *node,
+                                    const bsm_args *args) {
+  enum { INPUT, ROIS, SCALE, HEIGHT, WIDTH, RATIO, ALIGNED };
+  static const bsm_dims to_last = {4, {0, 2, 3, 1}},
+                        to_first = {4, {0, 3, 1, 2}};
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
+  bsm_itensor *rois = bsm_arg_itensor_or_freeze(ctx, args, ROIS);
+  const int64_t bins[2] = {bsm_arg_unwrap_to_int(args, HEIGHT),
+                           bsm_arg_unwrap_to_int(args, WIDTH)};
+  if (!x || !rois) return bsm_ctx_take_error(ctx);
+  const bool is_good = bsm_rank(x) == 4 && bsm_rank(rois) == 2 &&
+                       rois->dims.d[1] == 5 && rois->dtype == x->dtype &&
+                       bins[0] > 0 && bins[1] > 0;
+  BSM_CHECK(is_good, "roi_align of %s and regions %s", bsm_dims_str(x->dims),
+            bsm_dims_str(rois->dims));
+  BSM_CHECK(x->dtype == BSM_DTYPE_FLOAT || x->dtype == BSM_DTYPE_DOUBLE,
+            "roi_align of %s, which rounds positions",
+            bsm_dtype_name(x->dtype));
+  BSM_CHECK(bsm_itensor_numel(x) > 0 && rois->dims.d[0] > 0,
+            "roi_align of no elements");
+  regions r = {.ctx = ctx,
+               .rois = bsm_emit_cast(ctx, rois, POSITION),
+               .dtype = x->dtype,
+               .scale = bsm_arg_unwrap_to_double(args, SCALE),
+               .aligned = bsm_arg_unwrap_to_bool(args, ALIGNED),
+               .samples = bsm_arg_unwrap_to_int(args, RATIO)};
+  BSM_CHECK(r.samples > 0,
+            "roi_align without sampling_ratio: how many samples a bin has is "
+            "known only when the model runs");
+  BSM_CHECK(r.samples <= MAX_SAMPLES, "roi_align with a sampling_ratio of %d",
+            (int)r.samples);
+  const bsm_dims image = x->dims;
+  const bsm_dims flat = {2, {image.d[0] * image.d[2] * image.d[3], image.d[1]}};
+  bsm_itensor *pixels =
+      bsm_emit_reshape(ctx, bsm_emit_permute(ctx, x, to_last), flat);
+  bsm_itensor *first = first_pixels(&r, &image);
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_permute(ctx, sum_samples(&r, pixels, first, &image, bins),
+                       to_first));
+}
+
+static const bsm_conversion_pattern patterns[] = {
+    {"torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, "
+     "SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool "
+     "aligned) -> Tensor",
+     convert_roi_align, 0},
+};
+BSM_CONVERTER_TABLE(regions, patterns);

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantiles of sorted rows, and histograms. */
+#include <math.h>
+#include <string.h>
+
+#include "conversion/emit.h"
+#include "conversion/scatter.h"
+
+/* ---- quantiles ---- */
+
+/* Which of the sorted elements a quantile is: `rank` counts from 0. */
+typedef struct place {
+  bsm_itensor *below, *above, *weight; /* above NULL: below alone */
+} place;
+
+static place place_of(bsm_conversion_ctx *ctx, bsm_itensor *rank,
+                      const char *how) {
+  place p = {NULL, NULL, NULL};
+  if (strcmp(how, "lower") == 0) {
+    rank = bsm_emit_unary(ctx, rank, BSM_UNARY_FLOOR);
+  } else if (strcmp(how, "higher") == 0) {
+    rank = bsm_emit_unary(ctx, rank, BSM_UNARY_CEIL);
+  } else if (strcmp(how, "nearest") == 0) {
+    rank = bsm_emit_unary(ctx, rank, BSM_UNARY_ROUND);
+  } else {
+    bsm_itensor *floor = bsm_emit_unary(ctx, rank, BSM_UNARY_FLOOR);
+    p.above = bsm_emit_unary(ctx, rank, BSM_UNARY_CEIL);
+    p.weight = strcmp(how, "midpoint") == 0 && rank
+                   ? bsm_emit_scalar(ctx, rank->dtype, 0.5)
+                   : bsm_emit_binary(ctx, rank, floor, BSM_ELEMENT_WISE_SUB);
+    rank = floor;
+  }
+  p.below = bsm_emit_cast(ctx, rank, BSM_DTYPE_INT64);
+  p.above = bsm_emit_cast(ctx, p.above, BSM_DTYPE_INT64);
+  return p;
+}
+
+/* As torch.lerp: from whichever end is nearer. */
+static bsm_itensor *between(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                            bsm_itensor *b, bsm_itensor *weight) {
+  if (!weight) return NULL;
+  bsm_itensor *one = bsm_emit_scalar(ctx, weight->dtype, 1);
+  bsm_itensor *gap = bsm_emit_binary(ctx, b, a, BSM_ELEMENT_WISE_SUB);
+  bsm_itensor *from_a = bsm_emit_binary(
+      ctx, a, bsm_emit_binary(ctx, weight, gap, BSM_ELEMENT_WISE_PROD),
+      BSM_ELEMENT_WISE_SUM);
+  bsm_itensor *rest = bsm_emit_binary(ctx, one, weight, BSM_ELEMENT_WISE_SUB);
+  bsm_itensor *from_b = bsm_emit_binary(
+      ctx, b, bsm_emit_binary(ctx, gap, rest, BSM_ELEMENT_WISE_PROD),
+      BSM_ELEMENT_WISE_SUB);
+  bsm_itensor *near =
+      bsm_emit_binary(ctx, weight, bsm_emit_scalar(ctx, weight->dtype, 0.5),
+                      BSM_ELEMENT_WISE_LESS);
+  return bsm_emit_select(ctx, near, from_a, from_b);
+}
+
+/* Element `at` of each row [..., n]: for each of the places that are the same
+ * in all rows, [Q], or for those of each row, [..., Q]. */
+static bsm_itensor *pick(bsm_conversion_ctx *ctx, bsm_itensor *rows,
+                         bsm_itensor *at) {
+  if (!rows || !at) return NULL;
+  const bool same = bsm_rank(at) == 1 && bsm_rank(rows) > 1;
+  return bsm_emit_gather(
+      ctx, rows, at,
+      same || bsm_rank(rows) == 1 ? BSM_GATHER_DEFAULT : BSM_GATHER_ELEMENT,
+      bsm_rank(rows) - 1);
+}
+
+/* Where quantiles [Q] are in sorted rows [..., n]; `skips`: among the elements
+ * that are no NaN, which is as in each row. */
+static bsm_itensor *ranks(bsm_conversion_ctx *ctx, bsm_itensor *rows,
+                          bsm_itensor *q, bool skips) {
+  if (!rows || !q) return NULL;
+  const int32_t axis = bsm_rank(rows) - 1;
+  bsm_itensor *last =
+      bsm_emit_scalar(ctx, q->dtype, (double)(rows->dims.d[axis] - 1));
+  if (skips) {
+    bsm_itensor *is_number = bsm_emit_unary(
+        ctx, bsm_emit_unary(ctx, rows, BSM_UNARY_ISNAN), BSM_UNARY_NOT);
+    last = bsm_emit_reduce(ctx, bsm_emit_cast(ctx, is_number, q->dtype),
+                           BSM_REDUCE_SUM, 1u << (unsigned)axis, true);
+    last = bsm_emit_binary(ctx, last, bsm_emit_scalar(ctx, q->dtype, 1),
+                           BSM_ELEMENT_WISE_SUB);
+    last = bsm_emit_binary(ctx, last, bsm_emit_scalar(ctx, q->dtype, 0),
+                           BSM_ELEMENT_WISE_MAX);
+  }
+  return bsm_emit_binary(ctx, q, last, BSM_ELEMENT_WISE_PROD);
+}
+
+/* Of sorted rows: [..., Q]. NaN in a row is its last element, and then the
+ * result, unless it is left out. */
+static bsm_itensor *quantiles(bsm_conversion_ctx *ctx, bsm_itensor *rows,
+                              bsm_itensor *q, const char *how, bool skips) {
+  const place p = place_of(ctx, ranks(ctx, rows, q, skips), how);
+  bsm_itensor *y = pick(ctx, rows, p.below);
+  if (p.above) y = between(ctx, y, pick(ctx, rows, p.above), p.weight);
+  if (skips || !y) return y;
+  const int32_t axis = bsm_rank(rows) - 1;
+  bsm_itensor *last =
+      bsm_emit_slice(ctx, rows, axis, rows->dims.d[axis] - 1, 1, 1);
+  return bsm_emit_select(ctx, bsm_emit_unary(ctx, last, BSM_UNARY_ISNAN), last,
+                         y);
+}
+
+/* The elements along `axis`, or all of them, in rows [..., n] that are sorted.
+ */
+static bsm_itensor *sorted_rows(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                int32_t axis, int64_t n) {
+  bsm_dims perm = {bsm_rank(x), {0}};
+  for (int32_t i = 0, to = 0; i < perm.rank; i++) {
+    if (i != axis) perm.d[to++] = i;
+  }
+  if (perm.rank) perm.d[perm.rank - 1] = axis;
+  x = bsm_emit_permute(ctx, x, perm);
+  if (!x) return NULL;
+  return bsm_emit(
+      ctx, bsm_network_add_top_k(ctx->net, x, false, n, bsm_rank(x) - 1));
+}
+
+/* [..., Q] as the result has it: Q first, when the quantiles are a vector, and
+ * the dim that was reduced when it is kept. */
+static bsm_itensor *arrange(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                            bool is_vector, int32_t axis, bool keep,
+                            int32_t kept_rank) {
+  const int32_t rank = bsm_rank(x);
+  bsm_dims perm = {rank, {rank - 1}};
+  for (int32_t i = 1; i < rank; i++) perm.d[i] = i - 1;
+  x = is_vector ? bsm_emit_permute(ctx, x, perm)
+                : bsm_emit_squeeze(ctx, x, 1u << (unsigned)(rank - 1));
+  const int32_t first = is_vector ? 1 : 0;
+  if (!keep) return x;
+  if (axis >= 0) return bsm_emit_unsqueeze(ctx, x, first + axis);
+  for (int32_t i = 0; i < kept_rank; i++) {
+    x = bsm_emit_unsqueeze(ctx, x, first);
+  }
+  return x;
+}
+
+/* quantile and nanquantile: `variant` is which. */
+enum { WITH_NAN, WITHOUT_NAN };
+
+static bsm_status convert_quantile(bsm_conversion_ctx *ctx,
+                                   const bsm_node *node, const bsm_args *args) {
+  enum { SELF, Q, DIM, KEEPDIM, INTERPOLATION };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!x) return bsm_ctx_take_error(ctx);
+  bsm_itensor *q =
+      bsm_arg_is_itensor(args, Q) || bsm_arg_is_tensor(args, Q)
+          ? bsm_arg_itensor_or_freeze(ctx, args, Q)
+          : bsm_emit_scalar(ctx, x->dtype, bsm_arg_unwrap_to_double(args, Q));
+  const char *how = bsm_arg_unwrap_to_string_or(args, INTERPOLATION, "linear");
+  const int32_t rank = bsm_rank(x);
+  int32_t axis = 0;
+  bool all = bsm_arg_is_none(args, DIM);
+  if (!q) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(bsm_itensor_numel(x) > 0 && bsm_rank(q) <= 1 &&
+                bsm_itensor_numel(q) > 0 && q->dtype == x->dtype,
+            "quantile of %s, of quantiles %s", bsm_dims_str(x->dims),
+            bsm_dims_str(q->dims));
+  if (all || rank == 0) {
+    x = bsm_emit_reshape(ctx, x, (bsm_dims){1, {bsm_itensor_numel(x)}});
+  } else if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), rank,
+                           &axis)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  if (!x) return bsm_ctx_take_error(ctx);
+  const bool is_vector = bsm_rank(q) == 1;
+  if (!is_vector) q = bsm_emit_unsqueeze(ctx, q, 0);
+  bsm_itensor *y = quantiles(ctx, sorted_rows(ctx, x, axis, x->dims.d[axis]), q,
+                             how, bsm_args_variant(args) == WITHOUT_NAN);
+  if (!y) return bsm_ctx_take_error(ctx);
+  return bsm_emit_output(
+      ctx, node, 0,
+      arrange(ctx, y, is_vector, all || rank == 0 ? -1 : axis,
+              bsm_arg_unwrap_to_bool(args, KEEPDIM), rank));
+}
+
+/* ---- histograms ---- */
+
+/* The range of a histogram, as 0-dim tensors: that which is given, or that of
+ * the elements; where it is one number, by one more on both sides. */
+typedef struct range {
+  bsm_itensor *low, *high;
+} range;
+
+static range range_of(bsm_conversion_ctx *ctx, bsm_itensor *x, double low,
+                      double high) {
+  if (low < high) {
+    return (range){bsm_emit_scalar(ctx, x->dtype, low),
+                   bsm_emit_scalar(ctx, x->dtype, high)};
+  }
+  const uint32_t all = 1;
+  bsm_itensor *least = bsm_emit_reduce(ctx, x, BSM_REDUCE_MIN, all, false);
+  bsm_itensor *most = bsm_emit_reduce(ctx, x, BSM_REDUCE_MAX, all, false);
+  bsm_itensor *one = bsm_emit_scalar(ctx, x->dtype, 1);
+  bsm_itensor *same = bsm_emit_binary(ctx, least, most, BSM_ELEMENT_WISE_EQUAL);
+  return (range){
+      bsm_emit_select(ctx, same,
+                      bsm_emit_binary(ctx, least, one, BSM_ELEMENT_WISE_SUB),
+                      least),
+      bsm_emit_select(ctx, same,
+                      bsm_emit_binary(ctx, most, one, BSM_ELEMENT_WISE_SUM),
+                      most)};
+}
+
+/* The bin of each element; that behind the last for those in none. */
+static bsm_itensor *bin_of(bsm_conversion_ctx *ctx, bsm_itensor *x, range r,
+                           int64_t bins) {
+  bsm_itensor *inside = bsm_emit_binary(
+      ctx, bsm_emit_binary(ctx, x, r.low, BSM_ELEMENT_WISE_GREATER_EQUAL),
+      bsm_emit_binary(ctx, x, r.high, BSM_ELEMENT_WISE_LESS_EQUAL),
+      BSM_ELEMENT_WISE_AND);
+  bsm_itensor *at = bsm_emit_binary(ctx, x, r.low, BSM_ELEMENT_WISE_SUB);
+  at = bsm_emit_binary(ctx, at, bsm_emit_scalar(ctx, x->dtype, (double)bins),
+                       BSM_ELEMENT_WISE_PROD);
+  at = bsm_emit_binary(
+      ctx, at, bsm_emit_binary(ctx, r.high, r.low, BSM_ELEMENT_WISE_SUB),
+      BSM_ELEMENT_WISE_DIV);
+  at = bsm_emit_activation(ctx, at, BSM_ACTIVATION_CLIP, 0, (double)(bins - 1));
+  at = bsm_emit_select(ctx, inside, at,
+                       bsm_emit_scalar(ctx, x->dtype, (double)bins));
+  return bsm_emit_cast(ctx, at, BSM_DTYPE_INT64);
+}
+
+static bsm_status convert_histc(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  enum { SELF, BINS, MIN, MAX };
+  const bsm_scatter_options add = {.reduction = BSM_SCATTER_ADD};
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!x) return bsm_ctx_take_error(ctx);
+  const int64_t bins = bsm_arg_unwrap_to_int(args, BINS);
+  const double low = bsm_arg_unwrap_to_double(args, MIN);
+  const double high = bsm_arg_unwrap_to_double(args, MAX);
+  const int64_t n = bsm_itensor_numel(x);
+  BSM_CHECK(n > 0 && bins > 0 && bins < 1 << 22 && low <= high &&
+                isfinite(low) && isfinite(high),
+            "histc of %s with %lld bins from %g to %g", bsm_dims_str(x->dims),
+            (long long)bins, low, high);
+  /* Narrower ones hold neither the numbers of bins nor counts. */
+  BSM_CHECK(x->dtype == BSM_DTYPE_FLOAT || x->dtype == BSM_DTYPE_DOUBLE,
+            "histc of %s", bsm_dtype_name(x->dtype));
+  x = bsm_emit_reshape(ctx, x, (bsm_dims){1, {n}});
+  if (!x) return bsm_ctx_take_error(ctx);
+  bsm_itensor *at = bin_of(ctx, x, range_of(ctx, x, low, high), bins);
+  bsm_itensor *counts = bsm_emit_scatter(
+      ctx, bsm_emit_fill(ctx, x->dtype, (bsm_dims){1, {bins + 1}}, 0), 0, at,
+      bsm_emit_fill(ctx, x->dtype, (bsm_dims){1, {n}}, 1), add);
+  return bsm_emit_output(ctx, node, 0,
+                         bsm_emit_slice(ctx, counts, 0, 0, bins, 1));
+}
+
+static const bsm_conversion_pattern patterns[] = {
+    {"aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, "
+     "*, str interpolation=\"linear\") -> Tensor",
+     convert_quantile, WITH_NAN},
+    {"aten::quantile.scalar(Tensor self, float q, int? dim=None, bool "
+     "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
+     convert_quantile, WITH_NAN},
+    {"aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool "
+     "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
+     convert_quantile, WITHOUT_NAN},
+    {"aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool "
+     "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
+     convert_quantile, WITHOUT_NAN},
+    {"aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> "
+     "Tensor",
+     convert_histc, 0},
+};
+BSM_CONVERTER_TABLE(statistics, patterns);
