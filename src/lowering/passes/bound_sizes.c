@@ -11,13 +11,14 @@
  * home is cheaper than all tensors that the reference library would read.
  *
  * Requires:    refined types; a functional graph.
- * Establishes: nonzero, where, masked_select, indices that are masks, and nms,
- *              of tensors of known dims, are nonzero_static, gathers, and
- *              padded_nms, each followed by Int and slice.
+ * Establishes: nonzero, where, masked_select, indices that are masks, unique,
+ *              and nms, of tensors of known dims, are nonzero_static, gathers,
+ *              and padded_nms, each followed by Int and slice.
  * Breaks:      leaves what it replaced dead. */
 #include <math.h>
 
 #include "lowering/pass.h"
+#include "lowering/passes/unique_parts.h"
 
 /* Rows whose number depends on data: the first `count` (int64, 0-dim) of
  * `padded`. */
@@ -299,6 +300,22 @@ static bsm_status masked_select(pass *p, const bsm_node_emitter *e,
   return take_masked(p, e, both[0], both[1], bsm_node_out(node, 0));
 }
 
+/* Of rows that a number counts, those behind it would be elements too. */
+static bsm_status unique(pass *p, const bsm_node_emitter *e, bsm_node *node) {
+  bsm_unique_parts parts;
+  if (rows_of(p, bsm_node_in(node, 0))) return BSM_OK;
+  BSM_TRY(bsm_make_unique_parts(e, node, &parts));
+  if (!parts.elements) return BSM_OK;
+  BSM_TRY(
+      take_masked(p, e, parts.elements, parts.first, bsm_node_out(node, 0)));
+  if (parts.inverse) {
+    BSM_TRY(bsm_rewrite_value(p->graph, bsm_node_out(node, 1), parts.inverse));
+  }
+  return parts.counts ? take_masked(p, e, parts.counts, parts.first,
+                                    bsm_node_out(node, 2))
+                      : BSM_OK;
+}
+
 /* ---- nms ---- */
 
 /* Boxes that there are not get the least score. *kept: places, -1 behind them;
@@ -501,6 +518,9 @@ static const rule rules[] = {
     {"aten::index.Tensor", take},
     {"aten::index_select", index_select},
     {"aten::masked_select", masked_select},
+    {"aten::_unique", unique},
+    {"aten::_unique2", unique},
+    {"aten::unique_consecutive", unique},
     {"torchvision::nms", nms},
     {"aten::slice.Tensor", first_rows},
     {"aten::size.int", size},

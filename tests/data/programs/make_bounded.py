@@ -65,6 +65,10 @@ BODIES = [
     "u = torch.nonzero(x); return u.float(), u.numel(), (u[:, 0] * 3 + u[:, 1]).float()",
     "m = x[:, 0] > 0; a = x[m]; a = torch.where(a > 0, a, -a); return a, a.size(0), (~(a > 0.5)).float()",
     "m = x[:, 0] > 0; a = x[m]; b = a.clone(); b[:, 0] = 5.0; return a, a.size(0), b",
+    "u = torch.unique((x * 2).round()); return u, u.size(0), u[u > 0] * 3",
+    "u, i, c = torch._unique2(torch.cat([x, y]).round(), True, True, True); return u[i] + i, u.size(0), c.float()",
+    "u, i, c = torch.unique_consecutive((x > 0).flatten(), True, True); return u.float() - i.sum(), u.size(0), c * 0.5",
+    "u, c = torch.unique((x * n).int(), return_counts=True); return u[c > 1].float(), int(c.max()), c.float()",
     "m = x[:, 0] > 0; i = x[m].argmax(1); return i.float(), i.size(0), x.flatten()[i]",
 ]
 
