@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""int8 beside other runtimes: the same model, calibrated by the same data, in
+Bessemer, in ONNX Runtime (QDQ) and in OpenVINO, which reads ONNX Runtime's file.
+
+  quantized_peers.py BESSEMER DIR [--models resnet18,...] [--threads N]
+                     [--rounds N] [--isa NAME]
+
+Prints a table in Markdown: for each model the signal-to-noise ratio of the
+outputs against PyTorch's in float32, on inputs that nothing was calibrated with,
+how many answers (greatest outputs) are PyTorch's, and the least milliseconds of
+all rounds, in which the runtimes take turns. All runtimes quantize by the
+greatest and least values, activations to uint8 and weights per channel. Weights
+are random, but norms have seen data. DIR keeps what was made. Needs torch,
+torchvision, numpy, onnx, onnxruntime and openvino."""
+import argparse
+import os
+import re
+import subprocess
+import time
+
+import numpy as np
+import torch
+import torchvision
+
+CALIBRATION, HELD_BACK = 8, 8
+torch.backends.mha.set_fastpath_enabled(False)  # one operator, in a trace
+
+
+class Encoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = torch.nn.TransformerEncoderLayer(256, 8, 1024, 0.0, "gelu",
+                                                 batch_first=True)
+        self.layers = torch.nn.TransformerEncoder(layer, 4,
+                                                  enable_nested_tensor=False)
+        self.head = torch.nn.Linear(256, 1000)
+
+    def forward(self, x):
+        return self.head(self.layers(x).mean(1))
+
+
+IMAGE = (1, 3, 224, 224)
+MODELS = {
+    "resnet18": (torchvision.models.resnet18, IMAGE),
+    "resnet50": (torchvision.models.resnet50, IMAGE),
+    "mobilenet_v2": (torchvision.models.mobilenet_v2, IMAGE),
+    "squeezenet1_1": (torchvision.models.squeezenet1_1, IMAGE),
+    "encoder": (Encoder, (1, 64, 256)),
+}
+
+
+def make_model(name):
+    """The model, and its inputs: images with edges, not noise alone."""
+    torch.manual_seed(0)
+    make, shape = MODELS[name]
+    model, rng = make(), np.random.default_rng(0)
+    data = rng.standard_normal((CALIBRATION + HELD_BACK, *shape[1:]))
+    data += 2 * rng.standard_normal((*data.shape[:2],) + (1,) * (data.ndim - 2))
+    data = data.astype(np.float32)
+    with torch.no_grad():
+        for _ in range(20):
+            model(torch.from_numpy(data[:CALIBRATION]))  # means and variances
+    return model.eval(), data
+
+
+def call(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True,
+                          text=True)
+    if done.returncode:
+        raise SystemExit(" ".join(map(str, command)) + "\n" + done.stderr)
+    return done.stdout
+
+
+class Bessemer:
+    def __init__(self, tool, base, threads, isa, quantized):
+        self.tool, self.base = tool, base
+        self.common = ["--threads", threads] + (["--isa", isa] if isa else [])
+        self.engine = base + ("-int8.bsm" if quantized else "-float.bsm")
+        options = ["--precision", "int8", "--calibration",
+                   base + ".calib"] if quantized else []
+        call(tool, "compile", base + ".ts", "-o", self.engine, "--no-timing",
+             "--inputs-from", base + "-one.npz", *options)
+
+    def run(self, x):
+        np.savez(self.base + "-in.npz", in_0=x)
+        call(self.tool, "run", self.engine, "--input", self.base + "-in.npz",
+             "--output", self.base + "-out.npz", *self.common)
+        return np.load(self.base + "-out.npz")["out_0"]
+
+    def seconds(self):
+        text = call(self.tool, "bench", self.engine, "--iterations", 10,
+                    *self.common)
+        return float(re.search(r"min_ms=([0-9.]+)", text)[1]) / 1e3
+
+
+class Peer:
+    """`self.run` takes and gives an array."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def seconds(self):
+        least = float("inf")
+        for _ in range(12):
+            start = time.perf_counter()
+            self.run(self.x)
+            least = min(least, time.perf_counter() - start)
+        return least
+
+
+class OnnxRuntime(Peer):
+    def __init__(self, path, x, threads):
+        import onnxruntime as ort
+        super().__init__(x)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        self.session = ort.InferenceSession(path, options,
+                                            ["CPUExecutionProvider"])
+        self.name = self.session.get_inputs()[0].name
+
+    def run(self, x):
+        return self.session.run(None, {self.name: x})[0]
+
+
+class OpenVino(Peer):
+    def __init__(self, path, x, threads):
+        import openvino
+        super().__init__(x)
+        core = openvino.Core()
+        self.model = core.compile_model(
+            core.read_model(path), "CPU",
+            {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
+             "INFERENCE_PRECISION_HINT": "f32"})
+
+    def run(self, x):
+        return self.model([x])[0]
+
+
+def quantize_onnx(base, data):
+    from onnxruntime import quantization as q
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Reader(q.CalibrationDataReader):
+        def __init__(self, name):
+            self.rest = iter([{name: x[None]} for x in data])
+
+        def get_next(self):
+            return next(self.rest, None)
+
+    import onnx
+    quant_pre_process(base + ".onnx", base + "-pre.onnx")
+    name = onnx.load(base + "-pre.onnx").graph.input[0].name
+    q.quantize_static(base + "-pre.onnx", base + "-qdq.onnx", Reader(name),
+                      quant_format=q.QuantFormat.QDQ, per_channel=True,
+                      activation_type=q.QuantType.QUInt8,
+                      weight_type=q.QuantType.QInt8,
+                      op_types_to_quantize=["Conv", "MatMul", "Gemm", "Add",
+                                            "MaxPool", "Relu", "Clip", "Concat",
+                                            "GlobalAveragePool"],
+                      calibrate_method=q.CalibrationMethod.MinMax)
+
+
+def prepare(tool, folder, name, threads, isa):
+    model, data = make_model(name)
+    base = os.path.join(folder, name)
+    calibrating, held_back = data[:CALIBRATION], data[CALIBRATION:]
+    torch.jit.trace(model, torch.from_numpy(data[:1]),
+                    check_trace=False).save(base + ".ts")
+    np.savez(base + "-one.npz", in_0=data[:1])
+    np.save(base + "-data.npy", calibrating)
+    call(tool, "calibrate", base + ".ts", "--data", base + "-data.npy", "-o",
+         base + ".calib", "--calibrator", "min-max", "--inputs-from",
+         base + "-one.npz")
+    call(tool, "export", base + ".ts", "-o", base + ".onnx", "--inputs-from",
+         base + "-one.npz")
+    quantize_onnx(base, calibrating)
+    with torch.no_grad():
+        expected = [model(torch.from_numpy(x[None])).numpy() for x in held_back]
+    one = data[:1]
+    runtimes = {
+        "Bessemer, float32": Bessemer(tool, base, threads, isa, False),
+        "Bessemer, int8": Bessemer(tool, base, threads, isa, True),
+        "ONNX Runtime, QDQ": OnnxRuntime(base + "-qdq.onnx", one, threads),
+        "OpenVINO, QDQ": OpenVino(base + "-qdq.onnx", one, threads)}
+    return runtimes, held_back, expected
+
+
+def quality(runtime, inputs, expected):
+    got = [runtime.run(x[None]) for x in inputs]
+    signal = sum(float((e.astype(np.float64) ** 2).sum()) for e in expected)
+    noise = sum(float(((e - g).astype(np.float64) ** 2).sum())
+                for e, g in zip(expected, got))
+    same = sum(int(e.argmax() == g.argmax()) for e, g in zip(expected, got))
+    return 10 * np.log10(signal / max(noise, 1e-30)), same
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("tool")
+    parser.add_argument("folder")
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--isa")
+    a = parser.parse_args()
+    os.makedirs(a.folder, exist_ok=True)
+    print("| model | runtime | SQNR, dB | answers | ms |\n|---|---|---:|---:|---:|")
+    for name in a.models.split(","):
+        runtimes, inputs, expected = prepare(a.tool, a.folder, name, a.threads,
+                                             a.isa)
+        least = dict.fromkeys(runtimes, float("inf"))
+        for _ in range(a.rounds):
+            for title, runtime in runtimes.items():
+                least[title] = min(least[title], runtime.seconds())
+        for title, runtime in runtimes.items():
+            sqnr, same = quality(runtime, inputs, expected)
+            print(f"| {name} | {title} | {sqnr:.1f} | {same} of {len(inputs)} | "
+                  f"{least[title] * 1e3:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
