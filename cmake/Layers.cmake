@@ -55,6 +55,10 @@ set(BSM_X86 FALSE)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|i[3-6]86)$")
   set(BSM_X86 TRUE)
 endif()
+set(BSM_ARM64 FALSE)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(BSM_ARM64 TRUE)
+endif()
 
 set(BSM_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(BSM_FLAGS_avx512
@@ -67,6 +71,8 @@ set(BSM_FLAGS_avx512
     -mprefer-vector-width=512)
 set(BSM_FLAGS_avx2_vnni ${BSM_FLAGS_avx2} -mavxvnni)
 set(BSM_FLAGS_avx512_vnni ${BSM_FLAGS_avx512} -mavx512vnni)
+set(BSM_FLAGS_neon)
+set(BSM_FLAGS_neon_i8mm -march=armv8.2-a+i8mm)
 
 # The instruction set of a kernel file is the end of its name; only these files
 # may use instructions that the machine may lack. Kernels are compiled for
@@ -111,7 +117,7 @@ function(bsm_set_kernel_flags)
       # Loops over whole panels become vectors, edges do not: half the size.
       list(APPEND flags -fvect-cost-model=very-cheap)
     endif()
-    if(source MATCHES "_(avx2|avx512|avx2_vnni|avx512_vnni)\\.c$")
+    if(source MATCHES "_(avx2|avx512|avx2_vnni|avx512_vnni|neon|neon_i8mm)\\.c$")
       list(APPEND flags ${BSM_FLAGS_${CMAKE_MATCH_1}})
     endif()
     if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
@@ -238,6 +244,9 @@ function(bsm_add_layer layer)
   endif()
   if(NOT BSM_X86)
     list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx2_vnni|avx512_vnni)\\.c$")
+  endif()
+  if(NOT BSM_ARM64)
+    list(FILTER sources EXCLUDE REGEX "_(neon|neon_i8mm)\\.c$")
   endif()
   if(NOT sources)
     return()

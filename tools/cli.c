@@ -91,7 +91,7 @@ static uint32_t parse_isa(const struct argp_state *state, const char *name) {
   if (!bsm_isa_parse(name, &mask) || mask & BSM_ISA_AVX512_BF16) {
     argp_error(state,
                "--isa: '%s' is none of native, scalar, avx2, avx2_vnni, "
-               "avx512, avx512_vnni",
+               "avx512, avx512_vnni, neon, neon_i8mm",
                name);
   }
   const uint32_t present = bsm_isa_detect();

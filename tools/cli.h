@@ -156,11 +156,11 @@ enum {
       {"info", 'i', 0, 0, "What is done, too", 0}, {                 \
     "warnings", 'w', 0, 0, "No warnings, errors only", 0             \
   }
-#define BSM_OPTIONS_MACHINE                                       \
-  {0, 0, 0, 0, "The machine:", 2},                                \
-      {"threads", 't', "N", 0, "Threads to use (all CPUs)", 0}, { \
-    "isa", BSM_KEY_ISA, "NAME", 0,                                \
-        "Instructions to use: scalar, avx2, avx512 (native)", 0   \
+#define BSM_OPTIONS_MACHINE                                           \
+  {0, 0, 0, 0, "The machine:", 2},                                    \
+      {"threads", 't', "N", 0, "Threads to use (all CPUs)", 0}, {     \
+    "isa", BSM_KEY_ISA, "NAME", 0,                                    \
+        "Instructions to use: scalar, avx2, avx512, neon (native)", 0 \
   }
 #define BSM_OPTION_PUBLIC_KEY(help) \
   { "public-key", BSM_KEY_PUBLIC_KEY_FILE, "FILE", 0, help, 2 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caches by CPUID: leaf 4 of Intel, its copy at 0x8000001d of AMD. */
+/* Caches by CPUID: leaf 4 of Intel, its copy at 0x8000001d of AMD; elsewhere by
+ * what Linux says of the first CPU. */
 #include "base/caches.h"
 
 #include <pthread.h>
@@ -50,8 +51,41 @@ void bsm_evict_from_caches(const void *data, size_t size) {
 
 #else
 
+#include <stdio.h>
+#include <string.h>
+
+/* The word of one file of cache `index`, or an empty one. */
+static void read_word(int index, const char *name, char word[32]) {
+  char path[96];
+  snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s",
+           index, name);
+  word[0] = 0;
+  FILE *file = fopen(path, "r");
+  if (!file) return;
+  if (fscanf(file, "%31s", word) != 1) word[0] = 0;
+  fclose(file);
+}
+
 static bsm_caches ask(void) {
-  return usual;
+  size_t levels[4] = {0};
+  for (int i = 0; i < 8; i++) {
+    char type[32], level[32], size[32];
+    read_word(i, "type", type);
+    read_word(i, "level", level);
+    read_word(i, "size", size);
+    unsigned at = 0;
+    unsigned long kilobytes = 0;
+    if (strcmp(type, "Data") != 0 && strcmp(type, "Unified") != 0) continue;
+    if (sscanf(level, "%u", &at) != 1 || at < 1 || at > 3) continue;
+    if (sscanf(size, "%luK", &kilobytes) != 1 || kilobytes > 1ul << 22)
+      continue;
+    levels[at] = (size_t)kilobytes << 10;
+  }
+  bsm_caches out = usual;
+  if (levels[1]) out.l1 = levels[1];
+  if (levels[2]) out.l2 = levels[2];
+  if (levels[1] && levels[2]) out.l3 = levels[3] ? levels[3] : levels[2];
+  return out;
 }
 
 void bsm_evict_from_caches(const void *data, size_t size) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of multiply-adds: enough of them to hide their latency, in as many
- * registers as every x86 with these instructions has. */
+ * registers as every machine with these instructions has. */
 #include "base/fma_peak.h"
 
 #include "base/clock.h"
@@ -17,9 +17,7 @@ static float scalar_chains(void) {
   return a[0] + a[5] + a[11];
 }
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-
+#if defined(__x86_64__) || defined(__aarch64__)
 /* Named variables: an array would live in memory. */
 #define CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define FMA_LOOP(type, set, constraint)                             \
@@ -31,6 +29,10 @@ static float scalar_chains(void) {
     __asm__ volatile("" : "+" constraint(a0), "+" constraint(a11)); \
   }                                                                 \
   CHAINS(FMA_ADD)
+#endif
+
+#if defined(__x86_64__)
+#include <immintrin.h>
 
 __attribute__((target("avx2,fma"))) static float avx2_chains(void) {
 #define FMA_DECLARE(j) __m256 a##j = _mm256_set1_ps(j);
@@ -53,7 +55,45 @@ __attribute__((target("avx512f"))) static float avx512_chains(void) {
 #undef FMA_ADD
   return _mm512_cvtss_f32(s);
 }
+
+static float chains(uint32_t isa) {
+  if (isa & BSM_ISA_AVX512) return avx512_chains();
+  return isa & BSM_ISA_AVX2 ? avx2_chains() : scalar_chains();
+}
+
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+
+static float neon_chains(void) {
+#define FMA_DECLARE(j) float32x4_t a##j = vdupq_n_f32(j);
+#define FMA_STEP(j) a##j = vfmaq_f32(y, a##j, x);
+#define FMA_ADD(j) s = vaddq_f32(s, a##j);
+  FMA_LOOP(float32x4_t, vdupq_n_f32, "w")
+#undef FMA_DECLARE
+#undef FMA_STEP
+#undef FMA_ADD
+  return vgetq_lane_f32(s, 0);
+}
+
+static float chains(uint32_t isa) {
+  return isa & BSM_ISA_NEON ? neon_chains() : scalar_chains();
+}
+
+#else
+
+static float chains(uint32_t isa) {
+  (void)isa;
+  return scalar_chains();
+}
 #endif
+
+/* The floats of a vector. */
+static double lanes_of(uint32_t isa) {
+  return isa & BSM_ISA_AVX512 ? 16
+         : isa & BSM_ISA_AVX2 ? 8
+         : isa & BSM_ISA_NEON ? 4
+                              : 1;
+}
 
 typedef struct peak_work {
   uint32_t isa;
@@ -62,22 +102,14 @@ typedef struct peak_work {
 
 static void run_chains(void *arg, size_t index) {
   peak_work *w = arg;
-  float v;
-#if defined(__x86_64__)
-  v = w->isa & BSM_ISA_AVX512 ? avx512_chains()
-      : w->isa & BSM_ISA_AVX2 ? avx2_chains()
-                              : scalar_chains();
-#else
-  v = scalar_chains();
-#endif
-  w->sink[index % 256] = v;
+  w->sink[index % 256] = chains(w->isa);
 }
 
 double bsm_measure_fma_peak(uint32_t isa, bsm_thread_pool *pool,
                             double seconds) {
   if (isa == BSM_ISA_DETECT) isa = bsm_isa_detect();
   const int threads = pool ? bsm_thread_pool_size(pool) : 1;
-  const double lanes = isa & BSM_ISA_AVX512 ? 16 : isa & BSM_ISA_AVX2 ? 8 : 1;
+  const double lanes = lanes_of(isa);
   peak_work w = {.isa = isa};
   double best = 1e9;
   const double end = bsm_clock_seconds() + seconds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU features by CPUID and XGETBV.
+/* CPU features: of x86 by CPUID and XGETBV, of ARM by what the kernel says.
  *
  * The compilers' own detection names differ between versions, and none of them
  * covers F16C on both; the bits are stable and few. */
@@ -48,6 +48,15 @@ uint32_t bsm_isa_detect(void) {
   return mask;
 }
 
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+uint32_t bsm_isa_detect(void) {
+  enum { HWCAP2_BIT_I8MM = 13 };
+  const bool i8mm = getauxval(AT_HWCAP2) >> HWCAP2_BIT_I8MM & 1;
+  return BSM_ISA_NEON | (i8mm ? BSM_ISA_I8MM : 0u);
+}
+
 #else
 
 uint32_t bsm_isa_detect(void) {
@@ -68,6 +77,8 @@ static const struct {
     {"avx512_vnni", BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI},
     {"avx512_bf16",
      BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI | BSM_ISA_AVX512_BF16},
+    {"neon", BSM_ISA_NEON},
+    {"neon_i8mm", BSM_ISA_NEON | BSM_ISA_I8MM},
 };
 #define LEVEL_COUNT (sizeof(levels) / sizeof(levels[0]))
 

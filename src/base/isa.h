@@ -11,7 +11,9 @@ enum {
   BSM_ISA_AVX512 = 1u << 1, /* F + DQ + BW + VL */
   BSM_ISA_AVX512_VNNI = 1u << 2,
   BSM_ISA_AVX512_BF16 = 1u << 3,
-  BSM_ISA_AVX_VNNI = 1u << 4 /* what AVX512_VNNI has, with AVX2 alone */
+  BSM_ISA_AVX_VNNI = 1u << 4, /* what AVX512_VNNI has, with AVX2 alone */
+  BSM_ISA_NEON = 1u << 5,     /* what every 64-bit ARM has */
+  BSM_ISA_I8MM = 1u << 6      /* products of bytes of ARM */
 };
 #define BSM_ISA_DETECT UINT32_MAX /* in options: what this machine has */
 

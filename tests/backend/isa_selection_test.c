@@ -28,7 +28,7 @@
 #include "builder/target.h"
 #include "tests/conformance/device_fixture.h"
 
-enum { SCALAR = 0, AVX2 = 1, AVX512 = 2, LEVELS = 3 };
+enum { SCALAR = 0, AVX2 = 1, AVX512 = 2, NEON = 3, LEVELS = 4 };
 
 /* The tables of a family by level; a level that this build lacks has those of
  * the one below. */
@@ -46,8 +46,12 @@ typedef struct family {
 #undef FAMILY
 
 static int level_of(uint32_t isa) {
+#if defined(__aarch64__)
+  return isa & BSM_K_ISA_NEON ? NEON : SCALAR;
+#else
   if ((isa & BSM_K_ISA_AVX512) && (isa & BSM_K_ISA_AVX2)) return AVX512;
   return isa & BSM_K_ISA_AVX2 ? AVX2 : SCALAR;
+#endif
 }
 
 static size_t list_families(family *out) {
@@ -56,6 +60,7 @@ static size_t list_families(family *out) {
   {                                                              \
     family f = {#name, select_##name, {&bsm_k_##name##_scalar}}; \
     f.tables[AVX2] = f.tables[AVX512] = f.tables[SCALAR];        \
+    f.tables[NEON] = f.tables[SCALAR];                           \
     LEVELS_OF(name)                                              \
     out[n++] = f;                                                \
   }
@@ -63,6 +68,8 @@ static size_t list_families(family *out) {
 #define LEVELS_OF(name)                  \
   f.tables[AVX2] = &bsm_k_##name##_avx2; \
   f.tables[AVX512] = &bsm_k_##name##_avx512;
+#elif defined(__aarch64__)
+#define LEVELS_OF(name) f.tables[NEON] = &bsm_k_##name##_neon;
 #else
 #define LEVELS_OF(name)
 #endif
@@ -78,7 +85,7 @@ static void test_every_mask(void **state) {
   assert_int_equal(count, 13);
   for (size_t i = 0; i < count; i++) {
     const family *f = &families[i];
-    for (uint32_t isa = 0; isa < 64; isa++) {
+    for (uint32_t isa = 0; isa < 256; isa++) {
       if (f->select(isa) != f->tables[level_of(isa)]) {
         fail_msg("%s: mask %u selects other kernels than level %d", f->name,
                  (unsigned)isa, level_of(isa));
@@ -95,7 +102,8 @@ static void test_names(void **state) {
     int level;
   } rows[] = {{"scalar", SCALAR},      {"avx2", AVX2},
               {"avx2_vnni", AVX2},     {"avx512", AVX512},
-              {"avx512_vnni", AVX512}, {"avx512_bf16", AVX512}};
+              {"avx512_vnni", AVX512}, {"avx512_bf16", AVX512},
+              {"neon", NEON},          {"neon_i8mm", NEON}};
   family families[16];
   const size_t count = list_families(families);
   for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
@@ -111,8 +119,9 @@ static void test_names(void **state) {
 /* A whole step: forced off and on by the mask that it is prepared for. */
 static void test_steps(void **state) {
   (void)state;
-  static const char *const names[] = {"scalar", "avx2", "avx512", "avx512_vnni",
-                                      "avx512_bf16"};
+  static const char *const names[] = {"scalar",      "avx2",        "avx512",
+                                      "avx512_vnni", "avx512_bf16", "neon",
+                                      "neon_i8mm"};
   bsm_plan_tensor tensors[3];
   for (int i = 0; i < 3; i++) {
     tensors[i] = (bsm_plan_tensor){.name = "",
@@ -152,8 +161,11 @@ static void test_steps(void **state) {
       fail_msg("%s: '%s' is not of '%s'", names[i], ops->describe(&prepared),
                kernel);
     }
-#if defined(__x86_64__)
-    const char *level = i < 3 ? names[i] : "avx512";
+#if defined(__aarch64__)
+    const char *level = i < 5 ? "scalar" : "neon";
+    assert_int_equal(strncmp(kernel, level, strlen(level)), 0);
+#elif defined(__x86_64__)
+    const char *level = i < 3 ? names[i] : i < 5 ? "avx512" : "scalar";
     assert_int_equal(strncmp(kernel, level, strlen(level)), 0);
 #endif
     fixture_stream_close(stream);

@@ -64,7 +64,7 @@ static void test_streams(void **state) {
   bsm_stream *stream = NULL;
   bsm_status status = ops->open(&(bsm_device_options){0}, &device);
   if (!(bsm_isa_detect() & BSM_ISA_AVX2) || !bsm_k_linked_isas) {
-    refused(status, "scalar");
+    refused(status, bsm_isa_name(bsm_isa_detect()));
     assert_null(device);
     return;
   }

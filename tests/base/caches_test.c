@@ -38,7 +38,7 @@ static void test_as_linux_says(void **state) {
   const bsm_caches caches = bsm_detect_caches();
   assert_true(caches.l1 >= 4096 && caches.l1 <= caches.l2);
   assert_true(caches.l2 <= caches.l3);
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   for (int i = 0; i < 8; i++) {
     int level = 0, is_data = 0;
     const size_t size = size_of_index(i, &level, &is_data);

@@ -566,14 +566,14 @@ static HARNESS_UNUSED bool harness_runs(harness *h, uint32_t isa, int threads) {
 /* What this machine can run, worst first; one for devices that do not compute
  * with the host's instructions. */
 static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
-  const char *names[] = {"scalar", "avx2", "avx512"};
+  const char *names[] = {"scalar", "avx2", "avx512", "neon"};
   const uint32_t has = bsm_isa_detect();
   int n = 0;
   if (!fixture_ops()->host_accessible) {
     isas[0] = has;
     return 1;
   }
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     uint32_t mask;
     if (bsm_isa_parse(names[i], &mask) && (mask & has) == mask) {
       isas[n++] = mask;
@@ -584,9 +584,9 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
 
 /* Also those that differ for products of bytes. */
 static HARNESS_UNUSED int harness_byte_isas(uint32_t *isas) {
-  const char *names[] = {"avx2_vnni", "avx512_vnni"};
+  const char *names[] = {"avx2_vnni", "avx512_vnni", "neon_i8mm"};
   int n = harness_isas(isas);
-  for (int i = 0; i < 2 && fixture_ops()->host_accessible; i++) {
+  for (int i = 0; i < 3 && fixture_ops()->host_accessible; i++) {
     uint32_t mask;
     if (bsm_isa_parse(names[i], &mask) && (mask & bsm_isa_detect()) == mask) {
       isas[n++] = mask;

@@ -21,6 +21,8 @@ _Static_assert(BSM_K_ISA_AVX2 == BSM_ISA_AVX2, "the ISA bits of the kernels");
 _Static_assert(BSM_K_ISA_AVX512 == BSM_ISA_AVX512, "as above");
 _Static_assert(BSM_K_ISA_AVX512_VNNI == BSM_ISA_AVX512_VNNI, "as above");
 _Static_assert(BSM_K_ISA_AVX_VNNI == BSM_ISA_AVX_VNNI, "as above");
+_Static_assert(BSM_K_ISA_NEON == BSM_ISA_NEON, "as above");
+_Static_assert(BSM_K_ISA_I8MM == BSM_ISA_I8MM, "as above");
 
 typedef struct cpu_device {
   bsm_device base;
@@ -39,7 +41,8 @@ static bsm_status limit_isa(uint32_t *isa) {
   if (row == BSM_K_ISA_COUNT) {
     return bsm_fail_not_linked("kernels for", bsm_isa_name(*isa));
   }
-  *isa &= ~(uint32_t)(BSM_ISA_AVX2 | BSM_ISA_AVX512) | bsm_k_isa_needs(row);
+  *isa &= ~(uint32_t)(BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_NEON) |
+          bsm_k_isa_needs(row);
   return BSM_OK;
 }
 

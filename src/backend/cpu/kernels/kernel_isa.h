@@ -19,6 +19,8 @@
 /* No rows of their own: families that use them choose themselves. */
 #define BSM_K_ISA_AVX512_VNNI (1u << 2)
 #define BSM_K_ISA_AVX_VNNI (1u << 4)
+#define BSM_K_ISA_NEON (1u << 5)
+#define BSM_K_ISA_I8MM (1u << 6) /* as VNNI */
 
 /* Best first: X(suffix, bits that the CPU must have), and X of each table of a
  * family. */
@@ -31,6 +33,13 @@
   X(bsm_k_##family##_avx512), X(bsm_k_##family##_avx2), \
       X(bsm_k_##family##_scalar)
 #define BSM_K_ISA_COUNT 3
+#elif defined(__aarch64__)
+#define BSM_K_ISAS(X)     \
+  X(neon, BSM_K_ISA_NEON) \
+  X(scalar, 0u)
+#define BSM_K_TABLES(X, family) \
+  X(bsm_k_##family##_neon), X(bsm_k_##family##_scalar)
+#define BSM_K_ISA_COUNT 2
 #else
 #define BSM_K_ISAS(X) X(scalar, 0u)
 #define BSM_K_TABLES(X, family) X(bsm_k_##family##_scalar)

@@ -20,6 +20,14 @@ static const char *const isa_names[] = {
 #undef X
 };
 
+#if BSM_K_ISA_COUNT == 3
+#define NAMES "avx512, avx2 and scalar"
+#elif BSM_K_ISA_COUNT == 2
+#define NAMES "neon and scalar"
+#else
+#define NAMES "scalar"
+#endif
+
 static const char *const families[] = {
 #define FAMILY(name) #name,
 #include "backend/cpu/kernels/kernel_families.inl"
@@ -35,8 +43,7 @@ static bsm_status find_isa(bsm_str name, uint32_t *out) {
     return BSM_OK;
   }
   return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                  "there are no kernels for '%.*s', but for avx512, avx2 and "
-                  "scalar",
+                  "there are no kernels for '%.*s', but for " NAMES,
                   name.len < 64 ? (int)name.len : 64, name.data);
 }
 
@@ -80,10 +87,14 @@ static void write_families(uint32_t isas, bsm_text *text) {
 /* The tables have a place for each instruction set of the architecture. */
 static void write_kernels(uint32_t isas, bsm_text *text) {
   bsm_text_puts(text, "\n/* Kernels of the CPU, by instruction set. */\n");
-#if BSM_K_ISA_COUNT > 1
+#if defined(__x86_64__) || defined(__i386__)
   bsm_text_puts(text, "#if !defined(__x86_64__) && !defined(__i386__)\n");
+#elif defined(__aarch64__)
+  bsm_text_puts(text, "#if !defined(__aarch64__)\n");
 #else
-  bsm_text_puts(text, "#if defined(__x86_64__) || defined(__i386__)\n");
+  bsm_text_puts(text,
+                "#if defined(__x86_64__) || defined(__i386__) || "
+                "defined(__aarch64__)\n");
 #endif
   bsm_text_puts(text,
                 "#error \"this link list is of another architecture: make it "

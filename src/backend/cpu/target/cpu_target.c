@@ -30,9 +30,9 @@
 #define MAX_L2 ((int64_t)1 << 32)
 
 /* The instructions that select kernels. */
-#define SELECTING (BSM_ISA_AVX2 | BSM_ISA_AVX512)
+#define SELECTING (BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_NEON)
 
-static const char *const instruction_sets = "scalar, avx2, avx512";
+static const char *const instruction_sets = "scalar, avx2, avx512, neon";
 
 _Static_assert(BSM_CPU_MAX_TACTICS <= BSM_MAX_TACTICS, "a list holds all");
 
@@ -176,7 +176,7 @@ static bsm_status check_here(const bsm_target *target) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "this machine has no %s: it cannot time what is built for "
                     "%s; build without timing",
-                    bsm_isa_name(missing | BSM_ISA_AVX2), target->text);
+                    bsm_isa_name(cpu->isa), target->text);
   }
   if (cpu->l2 != l2) {
     return BSM_FAIL(BSM_UNSUPPORTED,

@@ -10,7 +10,7 @@
 #if VF_W == 16
 #define PANELS 2
 #define PIXELS 14
-#elif VF_W == 8
+#elif VF_W > 1
 #define PANELS 1
 #define PIXELS 6
 #else

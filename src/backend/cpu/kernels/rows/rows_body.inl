@@ -37,6 +37,25 @@ VF_INLINE void transpose_tile(const float *x, int64_t x_stride, float *y,
     _mm256_storeu_ps(y + (i + 4) * y_stride,
                      _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
   }
+#elif VF_W == 4
+  UNROLL
+  for (int k = 0; k < 4; k++) {
+    const int64_t i = k / 2 * 4, j = k % 2 * 4;
+    float32x4x4_t r;
+    UNROLL
+    for (int l = 0; l < 4; l++) {
+      r.val[l] = vld1q_f32(x + (j + l) * x_stride + i);
+    }
+    const float32x4x2_t a = vzipq_f32(r.val[0], r.val[2]);
+    const float32x4x2_t b = vzipq_f32(r.val[1], r.val[3]);
+    const float32x4x2_t low = vzipq_f32(a.val[0], b.val[0]);
+    const float32x4x2_t high = vzipq_f32(a.val[1], b.val[1]);
+    float *to = y + i * y_stride + j;
+    vst1q_f32(to, low.val[0]);
+    vst1q_f32(to + y_stride, low.val[1]);
+    vst1q_f32(to + 2 * y_stride, high.val[0]);
+    vst1q_f32(to + 3 * y_stride, high.val[1]);
+  }
 #else
   for (int i = 0; i < TILE; i++) {
     for (int j = 0; j < TILE; j++) y[i * y_stride + j] = x[j * x_stride + i];
@@ -53,6 +72,11 @@ static void interleave(const float *a, const float *b, float *y, int64_t n) {
     const __m256 lo = _mm256_unpacklo_ps(p, q), hi = _mm256_unpackhi_ps(p, q);
     _mm256_storeu_ps(y + 2 * i, _mm256_permute2f128_ps(lo, hi, 0x20));
     _mm256_storeu_ps(y + 2 * i + 8, _mm256_permute2f128_ps(lo, hi, 0x31));
+  }
+#elif VF_W == 4
+  for (; i + 4 <= n; i += 4) {
+    const float32x4x2_t pair = {{vld1q_f32(a + i), vld1q_f32(b + i)}};
+    vst2q_f32(y + 2 * i, pair);
   }
 #endif
   for (; i < n; i++) {
@@ -318,10 +342,9 @@ static void normalize(const float *x, float *y, int64_t n, float mean,
 }
 
 static void affine(const float *x, float *y, int64_t n, const float *scale,
-                   const float *shift) {
+                   const float *shift){
 #define AFFINE(L, S) S(y, vf_fma(L(x), L(scale), L(shift)))
-  FOR_ALL(AFFINE)
-}
+    FOR_ALL(AFFINE)}
 
 /* A row of affine_rows; `s` and `b` are used when the operand is not along the
  * row. */
@@ -345,9 +368,9 @@ VF_INLINE void affine_row(const bsm_k_affine *a, int64_t r, const int scale,
   float *y = a->y + r * a->y_row;
   const int64_t n = a->n;
   const vf s1 = vf_set(*s), b1 = vf_set(*b);
-#define AFFINE_ROW(L, S)                                                 \
-  S(y, affine_of(a, L(x), along && scale ? L(s) : s1,                    \
-                 along && shift ? L(b) : b1, scale, shift))
+#define AFFINE_ROW(L, S)                             \
+  S(y, affine_of(a, L(x), along &&scale ? L(s) : s1, \
+                 along &&shift ? L(b) : b1, scale, shift))
   FOR_ALL(AFFINE_ROW)
 }
 
@@ -422,9 +445,8 @@ VF_INLINE void reduce_vectors(const int what, const float *x, int64_t stride,
     x += stride;
     UNROLL
     for (int j = 0; j < vectors; j++) {
-      s[j] = column_step(what, s[j],
-                         rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W),
-                         m[j]);
+      s[j] = column_step(
+          what, s[j], rest ? vf_load_n(x, rest) : vf_load(x + j * VF_W), m[j]);
     }
   }
   UNROLL

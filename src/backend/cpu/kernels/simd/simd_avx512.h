@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The vector vocabulary of the kernels, with AVX-512 (F, DQ, BW, VL).
  *
- * simd_scalar.h, simd_avx2.h and simd_avx512.h define the same names, so that
- * one body (.inl) is compiled once for each. vf: VF_W floats; vi: as many
- * int32; vm: as many booleans. vf_load_n and vf_store_n touch exactly n
- * elements, 0 <= n <= VF_W. */
+ * simd_scalar.h, simd_avx2.h, simd_avx512.h and simd_neon.h define the same
+ * names, so that one body (.inl) is compiled once for each. vf: VF_W floats;
+ * vi: as many int32; vm: as many booleans. vf_load_n and vf_store_n touch
+ * exactly n elements, 0 <= n <= VF_W. */
 #ifndef BSM_KERNELS_SIMD_AVX512_H_
 #define BSM_KERNELS_SIMD_AVX512_H_
 
