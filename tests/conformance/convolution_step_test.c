@@ -8,6 +8,7 @@ typedef struct shape {
   bsm_activation_type activation;
   bool bias, residual;
   int extra;          /* floats between pixels */
+  int apart;          /* floats between images of the output and residual */
   bool planes;        /* of the input, with `extra` floats behind each row */
   const char *tactic; /* of the CPU; other targets may not know it */
 } shape;
@@ -161,6 +162,7 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   }
   const float *x = add_input(&h, BSM_DTYPE_FLOAT, xd, strides);
   channels_last(yd, s->extra, strides);
+  strides[0] += s->apart;
   add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
   fill_input(&h, rng, 0);
   const size_t taps = (size_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
@@ -180,6 +182,7 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   size_t i = 0;
   if (s->residual) {
     channels_last(yd, 0, strides);
+    strides[0] += s->apart;
     const float *r = add_input(&h, BSM_DTYPE_FLOAT, yd, strides);
     fill_input(&h, rng, 1);
     do {
@@ -450,6 +453,61 @@ static void test_square_depthwise(void **state) {
   }
 }
 
+/* Patches of images of few maps, next to each other or not, whose windows are
+ * whole chunks; and outputs that are parts of larger tensors, so that there is
+ * something between images. */
+static void test_patches(void **state) {
+  harness_rng r = {17};
+  (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
+  for (int i = 0; i < 40; i++) {
+    shape s = random_shape(&r, false);
+    const int side = i % 4 ? 4 : 8;
+    s.spatial = 2;
+    s.groups = 1;
+    s.n = rng_range(&r, 1, 3);
+    s.ci = i % 3 ? 3 : rng_range(&r, 1, 16);
+    s.co = rng_range(&r, 1, 5) * (i % 2 ? 8 : 7);
+    s.kernel[0] = s.stride[0] = s.dilation[0] = s.size[0] = 1;
+    s.pre[0] = s.post[0] = 0;
+    for (int d = 1; d < 3; d++) {
+      s.kernel[d] = side;
+      s.stride[d] = i % 5 ? side : rng_range(&r, 1, 3);
+      s.dilation[d] = 1;
+      s.pre[d] = s.post[d] = i % 5 ? 0 : 2;
+      s.size[d] = side * rng_range(&r, 1, 4) + rng_range(&r, 0, 2);
+    }
+    s.apart = i % 2 ? 8 * rng_range(&r, 1, 4) : 0;
+    run_shape(&s, false, &r);
+  }
+}
+
+/* Deconvolutions whose windows lie beside each other: lines of whole 16 pixels,
+ * and others. */
+static void test_taps(void **state) {
+  harness_rng r = {18};
+  (void)state;
+  suite_needs(BSM_STEP_DECONVOLUTION);
+  for (int i = 0; i < 24; i++) {
+    shape s = {.spatial = 2,
+               .n = rng_range(&r, 1, 3),
+               .groups = 1,
+               .ci = i % 3 ? 8 * rng_range(&r, 1, 5) : rng_range(&r, 1, 20),
+               .co = i % 4 ? 8 * rng_range(&r, 1, 5) : rng_range(&r, 1, 20),
+               .activation = activations[i % 5],
+               .bias = i % 2,
+               .extra = i % 6 == 5 ? 5 : 0,
+               .apart = i % 7 == 6 ? 8 : 0};
+    for (int d = 0; d < 3; d++) {
+      s.dilation[d] = 1;
+      s.kernel[d] = s.stride[d] = d ? rng_range(&r, 1, 3) : 1;
+      s.size[d] = d ? rng_range(&r, 1, 9) : 1;
+    }
+    if (i % 2) s.size[2] = 16 * rng_range(&r, 1, 2);
+    run_shape(&s, true, &r);
+  }
+}
+
 /* Shapes whose K is cut into blocks: inside a tap, and by taps. */
 static void test_deep(void **state) {
   harness_rng r = {4};
@@ -513,6 +571,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_grouped),
       cmocka_unit_test(test_lanes),
       cmocka_unit_test(test_square_depthwise),
+      cmocka_unit_test(test_patches),
+      cmocka_unit_test(test_taps),
       cmocka_unit_test(test_deep),
       cmocka_unit_test(test_empty),
   };

@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a product: sums become elements of the output. K_ACTIVATION is the
-// activation.
+// activation. K_LINES: 1: rows of y come in lines, as pixels of which some are
+// left out.
 #pragma once
+
+#ifndef K_LINES
+#define K_LINES 0
+#endif
+
+DEVICE i64 row_of_y(const bsm_cuda_mma &p, int m) {
+  if constexpr (K_LINES) {
+    const int line = m / p.out[2];
+    return line * p.y_line + (m - line * p.out[2]) * p.y_row;
+  }
+  return m * p.y_row;
+}
 
 template <class T, class V>
 DEVICE V finish(const bsm_cuda_mma &p, const T *bias, const T *residual, int m,
@@ -19,7 +32,7 @@ template <class T, class V>
 DEVICE void store_one(const bsm_cuda_mma &p, const T *bias, const T *residual,
                       T *y, int m, int n, V x) {
   if (m >= p.m || n >= p.n) return;
-  y[m * p.y_row + n] =
+  y[row_of_y(p, m) + n] =
       element<T>::store(finish(p, bias, residual, m, n, x));
 }
 
@@ -36,7 +49,7 @@ template <class T>
 DEVICE void store_pair(const bsm_cuda_mma &p, const T *bias, const T *residual,
                       T *y, int m, int n, float x0, float x1) {
   if (m >= p.m || n >= p.n) return;
-  T *to = y + m * p.y_row + n;
+  T *to = y + row_of_y(p, m) + n;
   const bool two = n + 1 < p.n;
   x0 = finish(p, bias, residual, m, n, x0);
   if (two) x1 = finish(p, bias, residual, m, n + 1, x1);

@@ -9,7 +9,7 @@
 
 /* A part of the name of every kernel: raise it when a struct changes, so that
  * the code of an engine is never launched with parameters of another form. */
-#define BSM_CUDA_PARAMS_VERSION "3"
+#define BSM_CUDA_PARAMS_VERSION "4"
 
 #define BSM_CUDA_MAX_LOOPS 12
 #define BSM_CUDA_MAX_OPERANDS 17
@@ -159,6 +159,8 @@ typedef struct bsm_cuda_mma {
   bsm_cuda_i32 in[3], in_stride[3], out[3];
   bsm_cuda_i32 kernel[3], stride[3], dilation[3], pre[3];
   bsm_cuda_i64 image_stride;
+  /* Where rows of y come in lines of out[2]: from line to line. */
+  bsm_cuda_i64 y_line;
 } bsm_cuda_mma;
 
 /* How copies of tiles find a tensor, as the driver writes it (cuda_map.h). */

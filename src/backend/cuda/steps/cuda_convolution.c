@@ -2,9 +2,11 @@
 /* Convolutions and deconvolutions of a GPU. */
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_depthwise.h"
 #include "backend/cuda/steps/cuda_few_rows.h"
 #include "backend/cuda/steps/cuda_images.h"
 #include "backend/cuda/steps/cuda_mma.h"
+#include "backend/cuda/steps/cuda_unfold.h"
 #include "base/checked.h"
 
 #define TILE 64
@@ -63,6 +65,12 @@ static bool are_rows(const bsm_cuda_image *image, int64_t *row) {
   return true;
 }
 
+static bool are_rows_of_one(const bsm_cuda_image *image, int64_t *row) {
+  bsm_cuda_image one = *image;
+  one.n = 1;
+  return are_rows(&one, row);
+}
+
 /* Whether every window is one pixel, the one at its own place. */
 static bool is_pointwise(const bsm_step_window *w) {
   for (int d = 0; d < 3; d++) {
@@ -74,17 +82,10 @@ static bool is_pointwise(const bsm_step_window *w) {
   return true;
 }
 
-/* Whether nothing depends on the first of three dimensions. */
-static bool is_flat(const bsm_step_window *w, const bsm_cuda_image *x,
-                    const bsm_cuda_image *y) {
-  return x->size[0] == 1 && y->size[0] == 1 && w->kernel[0] == 1 &&
-         w->pre_padding[0] == 0;
-}
-
 static void set_windows(bsm_cuda_mma_problem *out, const bsm_step_window *w,
                         const bsm_cuda_image *x, const bsm_cuda_image *y) {
   bsm_cuda_mma *p = &out->params;
-  out->image = is_flat(w, x, y) ? 2 : 3;
+  out->image = bsm_cuda_is_flat(w, x, y) ? 2 : 3;
   p->image_stride = x->n_stride;
   for (int d = 0; d < 3; d++) {
     p->in[d] = (int32_t)x->size[d];
@@ -95,6 +96,19 @@ static void set_windows(bsm_cuda_mma_problem *out, const bsm_step_window *w,
     p->dilation[d] = (int32_t)w->dilation[d];
     p->pre[d] = (int32_t)w->pre_padding[d];
   }
+}
+
+/* Each image is multiplied with the same weights. */
+static void set_images(bsm_cuda_mma_problem *out, const bsm_cuda_image *x,
+                       const bsm_cuda_image *y, const bsm_cuda_image *r) {
+  bsm_cuda_mma *p = &out->params;
+  out->batches = y->n;
+  out->images_apart = true;
+  p->batch_sizes[0] = (int32_t)y->n;
+  p->a_batch[0] = x->n_stride;
+  p->b_batch[0] = p->bias_batch = 0;
+  p->y_batch[0] = y->n_stride;
+  p->residual_batch[0] = r->n_stride;
 }
 
 static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
@@ -127,19 +141,26 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                                 .transposed = transposed,
                                 .weights = true};
   bsm_cuda_mma *p = &out->params;
-  if ((to.c != 1 && to.c_stride != 1) || !are_rows(&to, &p->y_row)) {
+  const bsm_plan_tensor *r =
+      c->epilogue.has_residual ? bsm_step_input(plan, step, 1) : NULL;
+  const bsm_cuda_image added =
+      r ? bsm_cuda_image_of(r, w->spatial) : (bsm_cuda_image){0};
+  /* Where the pixels of an image are rows and those of all images are not, as
+   * in a part of a larger tensor, each image is a product. */
+  const bool together =
+      are_rows(&to, &p->y_row) && (!r || are_rows(&added, &p->residual_row));
+  if ((to.c != 1 && to.c_stride != 1) ||
+      (!together && (c->groups > 1 || to.n > UINT16_MAX ||
+                     !are_rows_of_one(&to, &p->y_row) ||
+                     (r && !are_rows_of_one(&added, &p->residual_row))))) {
     return false;
   }
-  if (c->epilogue.has_residual) {
-    const bsm_cuda_image r =
-        bsm_cuda_image_of(bsm_step_input(plan, step, 1), w->spatial);
-    if (!are_rows(&r, &p->residual_row)) return false;
-    p->residual_column = r.c_stride;
-  }
-  if (transposed || !is_pointwise(w) || !are_rows(&in, &p->a_row)) {
+  if (r) p->residual_column = added.c_stride;
+  if (transposed || !is_pointwise(w) ||
+      !(together ? are_rows : are_rows_of_one)(&in, &p->a_row)) {
     set_windows(out, w, &in, &to);
   }
-  p->m = (int32_t)pixels;
+  p->m = (int32_t)(together ? pixels : pixels / to.n);
   p->n = (int32_t)n;
   p->k = (int32_t)k;
   p->maps = (int32_t)maps;
@@ -156,8 +177,7 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   p->y_batch[0] = n * to.c_stride;
   p->residual_batch[0] = n * p->residual_column;
   p->bias_batch = n;
-  const bsm_plan_tensor *r =
-      c->epilogue.has_residual ? bsm_step_input(plan, step, 1) : NULL;
+  if (!together) set_images(out, &in, &to, &added);
   out->residual = r != NULL;
   out->vector =
       n % 8 == 0 && bsm_cuda_mma_reads_along(y, 1) &&
@@ -169,6 +189,49 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   out->aligned_a = out->a;
   out->aligned_b = out->b;
   return true;
+}
+
+/* ---- deconvolutions whose windows do not overlap ---- */
+
+/* A tap of the window has the product of all pixels with its part of the
+ * kernel, which are every so many pixels of the output. */
+static void make_taps(const bsm_plan *plan, const bsm_plan_step *step,
+                      bsm_cuda_mma_problem *out) {
+  const bsm_step_convolution *c = &step->params->convolution;
+  const bsm_step_window *w = &c->window;
+  const bsm_cuda_image in =
+      bsm_cuda_image_of(bsm_step_input(plan, step, 0), w->spatial);
+  const bsm_cuda_image to =
+      bsm_cuda_image_of(bsm_step_output(plan, step, 0), w->spatial);
+  bsm_cuda_mma *p = &out->params;
+  bool fits = out->batches == 1 && !out->residual &&
+              bsm_cuda_is_flat(w, &in, &to) && in.n == to.n &&
+              (to.n == 1 || to.n_stride == to.size[1] * to.stride[1]);
+  for (int d = 1; d < 3; d++) {
+    fits = fits && w->kernel[d] == w->stride[d] && w->pre_padding[d] == 0 &&
+           to.size[d] == in.size[d] * w->stride[d];
+  }
+  int64_t row;
+  if (!fits || !are_rows(&in, &row)) return;
+  const int64_t taps = w->kernel[1] * w->kernel[2];
+  out->transposed = false;
+  out->image = 0;
+  out->lines = true;
+  out->batches = taps;
+  p->m = (int32_t)bsm_cuda_pixels(&in);
+  p->k = p->maps;
+  p->a_row = row;
+  p->y_row = w->stride[2] * to.stride[2];
+  p->y_line = w->stride[1] * to.stride[1];
+  p->out[2] = (int32_t)in.size[2];
+  p->loops = 2;
+  for (int d = 0; d < 2; d++) {
+    p->batch_sizes[d] = (int32_t)w->kernel[1 + d];
+    p->a_batch[d] = p->residual_batch[d] = 0;
+    p->b_batch[d] = (d == 0 ? w->kernel[2] : 1) * p->maps;
+    p->y_batch[d] = to.stride[1 + d];
+  }
+  p->bias_batch = 0;
 }
 
 /* ---- few maps ---- */
@@ -203,47 +266,28 @@ static bsm_status launch_few_maps(bsm_cuda_launches *l,
   return BSM_OK;
 }
 
-/* ---- depthwise ---- */
-
-#define DEPTHWISE_TACTIC "depthwise"
-#define DEPTHWISE_BLOCK 128
-#define DEPTHWISE_MAX_WINDOW 7
-/* Threads that keep a GPU busy: with more, each makes several outputs. */
-#define DEPTHWISE_THREADS (1 << 17)
-
-/* Whether a step is a depthwise convolution that there is a kernel for. */
-static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
-  const bsm_step_convolution *c = &step->params->convolution;
-  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
-  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
-  const bsm_step_window *w = &c->window;
-  const bsm_cuda_image in = bsm_cuda_image_of(x, w->spatial);
-  const bsm_cuda_image to = bsm_cuda_image_of(y, w->spatial);
-  return step->kind == BSM_STEP_CONVOLUTION && bsm_cuda_is_float(y->dtype) &&
-         c->groups > 1 && c->groups == in.c && c->out_maps == in.c &&
-         in.c_stride == 1 && to.c_stride == 1 && is_flat(w, &in, &to) &&
-         w->kernel[1] <= DEPTHWISE_MAX_WINDOW &&
-         w->kernel[2] <= DEPTHWISE_MAX_WINDOW && w->stride[2] <= 8 &&
-         bsm_cuda_image_is_small(&in) && bsm_cuda_image_is_small(&to) &&
-         bsm_cuda_window_is_small(w);
-}
-
 /* ---- which of them ---- */
 
 static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
                             int sm, bsm_cuda_mma_problem *out) {
-  return problem_of(plan, step, sm, step->kind == BSM_STEP_DECONVOLUTION, out);
+  const bool transposed = step->kind == BSM_STEP_DECONVOLUTION;
+  if (!problem_of(plan, step, sm, transposed, out)) return false;
+  if (transposed) make_taps(plan, step, out);
+  return true;
 }
 
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
-  size_t count = 0;
+  size_t count = bsm_cuda_depthwise_tactics(plan, step, names);
   bsm_cuda_mma_problem problem;
-  if (is_depthwise(plan, step)) names[count++] = DEPTHWISE_TACTIC;
   if (problem_of_step(plan, step, sm, &problem)) {
     if (has_few_maps(&problem)) names[count++] = FEW_MAPS_TACTIC;
     if (bsm_cuda_has_few_rows(&problem)) {
       names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
+    }
+    bsm_cuda_mma_problem matrix;
+    if (bsm_cuda_unfolds(&problem, &matrix)) {
+      names[count++] = BSM_CUDA_UNFOLDED_TACTIC;
     }
   }
   return count + bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm,
@@ -252,7 +296,22 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 
 static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                    const char *tactic) {
+  bsm_cuda_mma_problem problem;
+  if (strcmp(tactic, BSM_CUDA_UNFOLDED_TACTIC) == 0 &&
+      problem_of_step(plan, step, sm, &problem)) {
+    return bsm_cuda_unfolded_cost(&problem, sm);
+  }
   return bsm_cuda_mma_step_cost(problem_of_step, plan, step, sm, tactic);
+}
+
+/* By its tactic, or without one. */
+static bool unfolds(const bsm_cuda_launches *l,
+                    const bsm_cuda_mma_problem *problem) {
+  const char *tactic = l->step->tactic;
+  bsm_cuda_mma_problem matrix;
+  return l->scope == BSM_CUDA_FOR_SIZES &&
+         (!tactic[0] || strcmp(tactic, BSM_CUDA_UNFOLDED_TACTIC) == 0) &&
+         bsm_cuda_unfolds(problem, &matrix);
 }
 
 static bsm_status launch_mma(bsm_cuda_launches *l,
@@ -261,12 +320,16 @@ static bsm_status launch_mma(bsm_cuda_launches *l,
   const bool few =
       has_few_maps(problem) &&
       (!step->tactic[0] || strcmp(step->tactic, FEW_MAPS_TACTIC) == 0);
-  BSM_TRY(few ? launch_few_maps(l, problem)
-          : bsm_cuda_takes_few_rows(l, problem)
-              ? bsm_cuda_launch_few_rows(l, problem)
-              : bsm_cuda_launch_many_rows(l, problem));
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, a),
-                            step->inputs[0]));
+  if (!few && unfolds(l, problem)) {
+    BSM_TRY(bsm_cuda_launch_unfolded(l, problem));
+  } else {
+    BSM_TRY(few ? launch_few_maps(l, problem)
+            : bsm_cuda_takes_few_rows(l, problem)
+                ? bsm_cuda_launch_few_rows(l, problem)
+                : bsm_cuda_launch_many_rows(l, problem));
+    BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                              offsetof(bsm_cuda_mma, a), step->inputs[0]));
+  }
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_mma, b),
                             step->weights[0]));
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, y),
@@ -280,54 +343,6 @@ static bsm_status launch_mma(bsm_cuda_launches *l,
                                  offsetof(bsm_cuda_mma, residual),
                                  step->inputs[1])
              : BSM_OK;
-}
-
-static bsm_status add_depthwise(bsm_cuda_launches *l,
-                                const bsm_cuda_convolution *params, int vector,
-                                int strip) {
-  const bsm_step_convolution *c = &l->step->params->convolution;
-  const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
-  const int64_t elements = bsm_cuda_pixels(&params->y) * params->y.c;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "depthwise", "depthwise", params, sizeof(*params),
-      "-DK_T=%s -DK_ACTIVATION=%d -DK_VECTOR=%d -DK_STRIP=%d -DK_KH=%d "
-      "-DK_KW=%d -DK_STRIDE=%d",
-      bsm_cuda_type(y->dtype), c->epilogue.activation, vector, strip,
-      (int)c->window.kernel[1], (int)c->window.kernel[2],
-      (int)c->window.stride[2]));
-  bsm_cuda_set_block(l, DEPTHWISE_BLOCK, 1, 1);
-  bsm_cuda_set_grid(l,
-                    bsm_cuda_blocks((uint64_t)(elements / vector / strip) + 1,
-                                    DEPTHWISE_BLOCK, UINT16_MAX),
-                    1, 1);
-  return BSM_OK;
-}
-
-static bsm_status launch_depthwise(bsm_cuda_launches *l,
-                                   const bsm_cuda_convolution *params) {
-  const bsm_step_convolution *c = &l->step->params->convolution;
-  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
-  const int64_t elements = bsm_cuda_pixels(&params->y) * params->y.c;
-  const int most = (int)(16 / bsm_dtype_size(y->dtype));
-  int widest = bsm_cuda_image_vector(x, most), strip = 1;
-  if (bsm_cuda_image_vector(y, most) < widest) {
-    widest = bsm_cuda_image_vector(y, most);
-  }
-  int vector = widest;
-  const bool ranges = l->scope == BSM_CUDA_FOR_RANGE;
-  while (vector > 2 && elements / vector < DEPTHWISE_THREADS / 4) {
-    vector = ranges ? 2 : vector / 2;
-  }
-  const bool has_strips = c->window.dilation[2] == 1 && c->window.kernel[2] > 1;
-  if (has_strips && elements / vector >= DEPTHWISE_THREADS * 4) strip = 4;
-  for (int form = 0; ranges && form < 3; form++) {
-    const int other_vector = form || widest < 2 ? widest : 2;
-    const int other_strip = form == 2 && has_strips ? 4 : 1;
-    if (other_vector == vector && other_strip == strip) continue;
-    BSM_TRY(add_depthwise(l, params, other_vector, other_strip));
-    BSM_TRY(bsm_cuda_set_aside(l));
-  }
-  return add_depthwise(l, params, vector, strip);
 }
 
 /* ---- in any layout ---- */
@@ -353,8 +368,11 @@ static bsm_status launch_plain(bsm_cuda_launches *l,
 
 static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
   bsm_cuda_mma_problem problem;
+  /* What sizes a range has decides about less. */
   if (bsm_cuda_may_specialise(l) &&
-      problem_of(l->plan, l->step, l->sm, transposed, &problem)) {
+      (l->scope == BSM_CUDA_FOR_SIZES
+           ? problem_of_step(l->plan, l->step, l->sm, &problem)
+           : problem_of(l->plan, l->step, l->sm, transposed, &problem))) {
     return launch_mma(l, &problem);
   }
   const bsm_step_convolution *p = &l->step->params->convolution;
@@ -376,8 +394,10 @@ static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
         bsm_cuda_image_of(bsm_cuda_input(l, 1), p->window.spatial);
   }
   if (bsm_cuda_pixels(&params.y) == 0 || params.out == 0) return BSM_OK;
-  if (bsm_cuda_may_specialise(l) && is_depthwise(l->plan, l->step)) {
-    BSM_TRY(launch_depthwise(l, &params));
+  const char *ignored[2];
+  if (bsm_cuda_may_specialise(l) &&
+      bsm_cuda_depthwise_tactics(l->plan, l->step, ignored)) {
+    BSM_TRY(bsm_cuda_launch_depthwise(l, &params));
   } else {
     BSM_TRY(launch_plain(l, &params, transposed));
   }

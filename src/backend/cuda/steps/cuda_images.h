@@ -34,6 +34,14 @@ static inline bsm_cuda_window bsm_cuda_window_of(const bsm_step_window *w) {
   return out;
 }
 
+/* Whether nothing depends on the first of three dimensions. */
+static inline bool bsm_cuda_is_flat(const bsm_step_window *w,
+                                    const bsm_cuda_image *x,
+                                    const bsm_cuda_image *y) {
+  return x->size[0] == 1 && y->size[0] == 1 && w->kernel[0] == 1 &&
+         w->pre_padding[0] == 0;
+}
+
 /* Whether the offsets of all elements fit in 31 bits. */
 bool bsm_cuda_image_is_small(const bsm_cuda_image *image);
 /* Whether parameters of a window fit in 32 bits, and what is made of them. */

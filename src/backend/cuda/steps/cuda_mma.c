@@ -257,10 +257,11 @@ static bsm_status add_launch(bsm_cuda_launches *l,
       l, problem->unit->source, problem->unit->source, &p, sizeof(p),
       "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
       "-DK_WN=%d -DK_STAGES=%d -DK_IMAGE=%d -DK_TRANSPOSED=%d -DK_A=%d "
-      "-DK_B=%d -DK_WEIGHTS=%d -DK_SPLIT=%d",
+      "-DK_B=%d -DK_WEIGHTS=%d -DK_SPLIT=%d -DK_LINES=%d",
       bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
       t->warps_m, t->warps_n, t->stages, problem->image, problem->transposed,
-      (int)problem->a, (int)problem->b, problem->weights, may_split));
+      (int)problem->a, (int)problem->b, problem->weights, may_split,
+      problem->lines));
   if (!problem->unit->tensor_cores) {
     BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE,
                                  "-DK_LM=%d -DK_RESIDENT=%d", t->lanes_m,

@@ -42,7 +42,9 @@ typedef struct bsm_cuda_mma_problem {
   /* 8 elements of a row of the output, and of the residual, lie together and
    * are aligned, and rows have a multiple of 8. */
   bool vector;
-  bool residual; /* there is one */
+  bool residual;     /* there is one */
+  bool lines;        /* rows of y come in lines: K_LINES */
+  bool images_apart; /* of a convolution: batches are images, not groups */
 } bsm_cuda_mma_problem;
 
 /* The problem of a checked step; false: there is no kernel for it on a GPU of

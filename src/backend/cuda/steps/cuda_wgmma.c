@@ -84,6 +84,7 @@ static bool takes_windows(const bsm_cuda_mma_problem *problem) {
 static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
   const bsm_cuda_mma *p = &problem->params;
   if (sm < 90 || sm >= 100 || problem->transposed ||
+      (problem->image && problem->images_apart) ||
       (problem->dtype != BSM_DTYPE_HALF &&
        problem->dtype != BSM_DTYPE_BFLOAT16) ||
       problem->a != BSM_CUDA_MMA_ALONG_K ||
@@ -111,7 +112,9 @@ static bool stores_tiles(const bsm_cuda_mma_problem *problem) {
   for (int i = 0; i < p->loops; i++) {
     fits = fits && is_stride(p->batch_sizes[i], p->y_batch[i]);
   }
-  return fits;
+  /* A warp stores 16 rows of one line. */
+  return fits && (!problem->lines ||
+                  (p->out[2] % 16 == 0 && is_stride(p->m, p->y_line)));
 }
 
 /* Maps of another group would be copied where a tile ends beyond one's own;
@@ -356,6 +359,19 @@ static bsm_cuda_tiles kernels(const bsm_cuda_mma_problem *problem) {
       .step = {1, 1, 1}};
 }
 
+/* Rows that come in lines, of two loops of batches, the inner one first. */
+static bsm_cuda_tiles lines_of(const bsm_cuda_mma *p) {
+  return (bsm_cuda_tiles){
+      .rank = 5,
+      .dims = {(uint64_t)p->n, (uint64_t)p->out[2],
+               (uint64_t)(p->m / p->out[2]), (uint64_t)p->batch_sizes[1],
+               (uint64_t)p->batch_sizes[0]},
+      .strides = {(uint64_t)p->y_row * 2, (uint64_t)p->y_line * 2,
+                  (uint64_t)p->y_batch[1] * 2, (uint64_t)p->y_batch[0] * 2},
+      .box = {1, 1, 1, 1, 1},
+      .step = {1, 1, 1, 1, 1}};
+}
+
 /* Rows of y are stored by warps, some columns at a time. */
 static bsm_status add_output(bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *problem,
@@ -363,7 +379,9 @@ static bsm_status add_output(bsm_cuda_launches *l,
   const bsm_cuda_mma *p = &problem->params;
   int32_t ignored[BSM_CUDA_TILE_LOOPS];
   if (!stores_tiles(problem)) return BSM_OK;
-  bsm_cuda_tiles y = matrix(p, p->n, p->m, p->y_row, p->y_batch, ignored);
+  bsm_cuda_tiles y = problem->lines
+                         ? lines_of(p)
+                         : matrix(p, p->n, p->m, p->y_row, p->y_batch, ignored);
   y.box[0] = t->n / t->groups_n < 64 ? 32 : 64;
   y.box[1] = 16;
   y.address = offsetof(bsm_cuda_tiled, product.y);
@@ -466,12 +484,12 @@ bsm_status bsm_cuda_launch_wgmma(bsm_cuda_launches *l,
       "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
       "-DK_WN=%d -DK_STAGES=%d -DK_TURNS=%d -DK_IMAGE=%d -DK_RANK=%d "
       "-DK_B=%d -DK_WEIGHTS=%d -DK_SHARED=%d -DK_VECTOR=%d -DK_RESIDUAL=%d "
-      "-DK_RESIDENT=%d",
+      "-DK_LINES=%d -DK_RESIDENT=%d",
       bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
       t->groups_m, t->groups_n, stages, t->turns, problem->image,
       problem->image ? 3 : (int)a.rank, (int)problem->b, problem->weights,
       c->shared_tiles > 0, stores_tiles(problem), problem->residual,
-      resident_of(t, c->blocks)));
+      problem->lines, resident_of(t, c->blocks)));
   bsm_cuda_set_block(l, 128u * (unsigned)groups_of(t) + 32, 1, 1);
   bsm_cuda_set_grid(l, (uint64_t)c->blocks, 1, 1);
   bsm_cuda_set_shared(l, (size_t)(stages * stage_bytes(t) +
