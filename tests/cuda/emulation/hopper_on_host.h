@@ -328,13 +328,6 @@ inline void ptx_fence_async() {}
 
 /* ---- elements on their way to shared memory ---- */
 
-inline unsigned ptx_f32_to_f16_pair(float low, float high) {
-  return ptx_f32_to_f16(low) | (unsigned)ptx_f32_to_f16(high) << 16;
-}
-inline unsigned ptx_f32_to_bf16_pair(float low, float high) {
-  return ptx_f32_to_bf16(low) | (unsigned)ptx_f32_to_bf16(high) << 16;
-}
-
 struct emulated_stored_matrices {
   unsigned address;
   const unsigned *r;

@@ -40,9 +40,25 @@ inline unsigned ptx_f32_to_tf32(float x) {
   return (__float_as_uint(x) + 0x1000u) & ~0x1fffu;
 }
 
+inline unsigned ptx_f32_to_f16_pair(float low, float high) {
+  return ptx_f32_to_f16(low) | (unsigned)ptx_f32_to_f16(high) << 16;
+}
+inline unsigned ptx_f32_to_bf16_pair(float low, float high) {
+  return ptx_f32_to_bf16(low) | (unsigned)ptx_f32_to_bf16(high) << 16;
+}
+
+inline float ptx_largest(float a, float b) {
+  return a != a || a > b ? a : b;
+}
+
 inline float ptx_exp2(float x) {
   const float y = exp2f(x);
   return y < 0x1p-126f ? 0.0f : y;
+}
+
+inline float ptx_reciprocal(float x) {
+  const float y = 1.0f / x;
+  return y < 0x1p-126f && y > -0x1p-126f ? 0.0f : y;
 }
 
 /* ---- shared memory: variables of the module, then the dynamic part ---- */

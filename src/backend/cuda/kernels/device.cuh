@@ -102,8 +102,14 @@ DEVICE bf16 from_float<bf16>(float x) {
 }
 
 template <class T>
-DEVICE u32 pack2(float a, float b) {
-  return (u32)from_float<T>(a).bits | (u32)from_float<T>(b).bits << 16;
+DEVICE u32 pack2(float a, float b);
+template <>
+DEVICE u32 pack2<f16>(float a, float b) {
+  return ptx_f32_to_f16_pair(a, b);
+}
+template <>
+DEVICE u32 pack2<bf16>(float a, float b) {
+  return ptx_f32_to_bf16_pair(a, b);
 }
 template <class T>
 DEVICE T unpack(u32 pair, int which) {

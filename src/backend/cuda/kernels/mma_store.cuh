@@ -3,6 +3,7 @@
 // activation. K_LINES: 1: rows of y come in lines, as pixels of which some are
 // left out.
 #pragma once
+#include "narrow_activation.cuh"
 
 #ifndef K_LINES
 #define K_LINES 0
@@ -25,7 +26,7 @@ DEVICE V finish(const bsm_cuda_mma &p, const T *bias, const T *residual, int m,
     x += element<T>::load(
         residual[m * p.residual_row + n * p.residual_column]);
   }
-  return activate(K_ACTIVATION, x, (V)p.alpha, (V)p.beta);
+  return activate_sum<T>(K_ACTIVATION, x, (V)p.alpha, (V)p.beta);
 }
 
 template <class T, class V>

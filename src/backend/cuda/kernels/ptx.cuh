@@ -30,10 +30,48 @@ PTX unsigned short ptx_f32_to_bf16(float x) {
 #endif
 }
 
+// Two numbers, the first one in the lower half.
+PTX unsigned ptx_f32_to_f16_pair(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  unsigned y;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+#else
+  return ptx_f32_to_f16(low) | (unsigned)ptx_f32_to_f16(high) << 16;
+#endif
+}
+PTX unsigned ptx_f32_to_bf16_pair(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  unsigned y;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+#else
+  return ptx_f32_to_bf16(low) | (unsigned)ptx_f32_to_bf16(high) << 16;
+#endif
+}
+
+// The larger one, or NaN when one is.
+PTX float ptx_largest(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+#else
+  return a != a || a > b ? a : b;
+#endif
+}
+
 // 2^x, off by at most 2^-22 of it; 0 where that is below the normal numbers.
 PTX float ptx_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// 1 / x, off by one place at most; 0 where that is below the normal numbers.
+PTX float ptx_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 

@@ -136,17 +136,6 @@ PTX void ptx_fence_async() {
 
 // ---- elements on their way to shared memory ----
 
-// Two numbers, the first one in the lower half.
-PTX unsigned ptx_f32_to_f16_pair(float low, float high) {
-  unsigned y;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
-  return y;
-}
-PTX unsigned ptx_f32_to_bf16_pair(float low, float high) {
-  unsigned y;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
-  return y;
-}
 // As ldmatrix loads them: 8 by 8 elements of 16 bits each; lane 8 i + r gives
 // the address of row r of matrix i.
 PTX void ptx_stmatrix_x4(unsigned address, const unsigned *r) {

@@ -22,13 +22,6 @@ DEVICE matrix moved(const matrix &m, u32 bytes) {
   return {m.address + bytes, m.beside, m.group};
 }
 
-DEVICE u32 pack_pair(f16, float low, float high) {
-  return ptx_f32_to_f16_pair(low, high);
-}
-DEVICE u32 pack_pair(bf16, float low, float high) {
-  return ptx_f32_to_bf16_pair(low, high);
-}
-
 #ifdef HAS_WGMMA
 
 DEVICE void products_begin() { ptx_wgmma_fence(); }

@@ -44,9 +44,9 @@ DEVICE u32 finish(const bsm_cuda_mma &p, const float *sums, const float *bias,
   for (int i = 0; i < 2; i++) {
     x[i] = sums[i] * p.scale + bias[i];
     if (K_RESIDUAL) x[i] += to_float(unpack<T>(residual, i));
-    x[i] = activate(K_ACTIVATION, x[i], p.alpha, p.beta);
+    x[i] = activate_sum<T>(K_ACTIVATION, x[i], p.alpha, p.beta);
   }
-  return pack_pair(T(), x[0], x[1]);
+  return pack2<T>(x[0], x[1]);
 }
 
 // 16 rows of CHUNK columns, from `n` on, into a buffer.
