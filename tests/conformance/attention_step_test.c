@@ -15,6 +15,7 @@ typedef struct problem {
   unsigned mask_flat;   /* bits: dimensions that masks do not tell apart */
   bool hides_some_rows; /* masks hide all keys of some queries */
   float big;            /* the scores grow with the key by this */
+  const char *tactic;   /* of GPUs; other targets have one each */
 } problem;
 
 static void layout_strides(int layout, const int *batch, int rows, int columns,
@@ -185,6 +186,7 @@ static void run_problem(const problem *p, harness_rng *rng) {
   harness h;
   operands o = {0};
   build(&h, p, &o, rng);
+  if (p->tactic && !suite_is_for("cpu")) h.step.tactic = p->tactic;
   double *y = solve(p, &o);
   expected e = {y, 2e-5};
   harness_run_all(&h, compare, &e);
@@ -229,6 +231,45 @@ static void test_random(void **state) {
   for (int i = 0; i < 400; i++) {
     problem p;
     random_problem(&p, &r);
+    run_problem(&p, &r);
+  }
+}
+
+/* Each kernel of GPUs, whichever is the one that sizes ask for: with what hides
+ * keys, and around the ends of tiles and of the room for columns. */
+static void test_tactics(void **state) {
+  static const char *const tactics[] = {"wgmma 64", "mma", "wgmma 128", "short",
+                                        "tiles"};
+  static const int lengths[] = {1, 15, 63, 64, 65, 100, 129, 197};
+  static const int columns[] = {8, 24, 64, 72, 128, 136, 200, 256};
+  harness_rng r = {77};
+  (void)state;
+  suite_needs(BSM_STEP_ATTENTION);
+  for (int i = 0; i < 40; i++) {
+    const int wide = i < 30 ? 4 : 8;
+    const problem p = {.batch = {1, rng_range(&r, 1, 3)},
+                       .queries = pick(&r, lengths, 8),
+                       .keys = pick(&r, lengths, 8),
+                       .depth = pick(&r, columns, wide),
+                       .width = pick(&r, columns, wide),
+                       .biases = i % 4 == 1   ? 1
+                                 : i % 8 == 2 ? 2
+                                              : 0,
+                       .mask = i % 4 == 3 ? 1 + i / 4 % 2 : 0,
+                       .causal = i % 3 == 2,
+                       .clears_hidden = i % 2,
+                       .diagonal = rng_range(&r, -5, 70),
+                       .scale = 0.3,
+                       .fill = i % 8 == 3 ? -INFINITY : -5.0,
+                       .q_layout = i % 3 == 1,
+                       .k_layout = i % 3 == 1,
+                       .v_layout = i % 2,
+                       .y_layout = 1,
+                       .share_heads = i % 6 == 0,
+                       .mask_flat = i % 2 ? 4u + (unsigned)rng_range(&r, 0, 3)
+                                          : (unsigned)rng_range(&r, 0, 15),
+                       .hides_some_rows = i % 5 == 3,
+                       .tactic = tactics[i % 5]};
     run_problem(&p, &r);
   }
 }
@@ -429,10 +470,10 @@ static void test_refused(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),        cmocka_unit_test(test_many_keys),
-      cmocka_unit_test(test_hidden_blocks), cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_specials),      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_random),    cmocka_unit_test(test_tactics),
+      cmocka_unit_test(test_many_keys), cmocka_unit_test(test_hidden_blocks),
+      cmocka_unit_test(test_empty),     cmocka_unit_test(test_specials),
+      cmocka_unit_test(test_threads),   cmocka_unit_test(test_refused),
   };
   return suite_run(argc, argv, tests);
 }

@@ -359,6 +359,7 @@ inline void ptx_stmatrix_x4(unsigned address, const unsigned *r) {
 /* A product that a warp has asked for: its part, 16 rows. */
 struct emulated_product {
   float *d[32];
+  const unsigned *held[32]; /* A in registers, which are read when it is done */
   uint64_t a, b;
   int n, b_rows, adding;
   bool is_f16;
@@ -402,6 +403,14 @@ inline double emulated_element(uint64_t matrix, int r, int at, bool is_f16) {
   return is_f16 ? ptx_f16_to_f32(bits) : __uint_as_float((unsigned)bits << 16);
 }
 
+/* Element `k` of row `r` of what lanes hold. */
+inline double emulated_held(const emulated_product *p, int r, int k) {
+  const unsigned pair = p->held[r % 8 * 4 + k % 8 / 2][r / 8 + k / 8 * 2];
+  const unsigned short bits = (unsigned short)(k % 2 ? pair >> 16 : pair);
+  return p->is_f16 ? ptx_f16_to_f32(bits)
+                   : __uint_as_float((unsigned)bits << 16);
+}
+
 /* Sums are rounded once for each 16 k. */
 __attribute__((optimize("O3"))) inline void emulated_multiply(
     const emulated_product *p) {
@@ -409,7 +418,9 @@ __attribute__((optimize("O3"))) inline void emulated_multiply(
   static double a[16][16], b[16][256], sums[256];
   for (int r = 0; r < 16; r++) {
     for (int k = 0; k < 16; k++) {
-      a[r][k] = emulated_element(p->a, warp * 16 + r, k, p->is_f16);
+      a[r][k] = p->held[0]
+                    ? emulated_held(p, r, k)
+                    : emulated_element(p->a, warp * 16 + r, k, p->is_f16);
     }
   }
   for (int k = 0; k < 16; k++) {
@@ -432,6 +443,7 @@ __attribute__((optimize("O3"))) inline void emulated_multiply(
 
 struct emulated_wgmma {
   float *d;
+  const unsigned *held; /* or NULL */
   uint64_t a, b;
   int n, b_rows, adding;
   bool is_f16;
@@ -444,10 +456,11 @@ inline void emulated_ask_for_product(void *const *lanes, unsigned present) {
   }
   const emulated_wgmma *own = static_cast<emulated_wgmma *>(lanes[0]);
   emulated_product *p = &q->items[q->count++];
-  *p = {{},          own->a,      own->b,      own->n,
+  *p = {{},          {},          own->a,      own->b,  own->n,
         own->b_rows, own->adding, own->is_f16, q->group};
   for (int i = 0; i < 32; i++) {
     p->d[i] = static_cast<emulated_wgmma *>(lanes[i])->d;
+    p->held[i] = static_cast<emulated_wgmma *>(lanes[i])->held;
   }
 }
 inline void emulated_commit_products(void *const *, unsigned present) {
@@ -475,12 +488,18 @@ inline void ptx_wgmma_wait() {
   emulated.calls->meet(0xffffffffu, emulated_finish_products<LEFT>, nullptr);
 }
 
-#define EMULATED_WGMMA(columns, type, half)                               \
-  template <int B_ROWS>                                                   \
-  inline void ptx_wgmma_n##columns##_##type(                              \
-      float *d, unsigned long long a, unsigned long long b, int adding) { \
-    emulated_wgmma own = {d, a, b, columns, B_ROWS, adding, half};        \
-    emulated.calls->meet(0xffffffffu, emulated_ask_for_product, &own);    \
+#define EMULATED_WGMMA(columns, type, half)                                 \
+  template <int B_ROWS>                                                     \
+  inline void ptx_wgmma_n##columns##_##type(                                \
+      float *d, unsigned long long a, unsigned long long b, int adding) {   \
+    emulated_wgmma own = {d, nullptr, a, b, columns, B_ROWS, adding, half}; \
+    emulated.calls->meet(0xffffffffu, emulated_ask_for_product, &own);      \
+  }
+#define EMULATED_HELD_WGMMA(columns, type, half)                              \
+  inline void ptx_held_wgmma_n##columns##_##type(float *d, const unsigned *a, \
+                                                 unsigned long long b) {      \
+    emulated_wgmma own = {d, a, 0, b, columns, 1, 1, half};                   \
+    emulated.calls->meet(0xffffffffu, emulated_ask_for_product, &own);        \
   }
 #define EMULATED_WGMMA_OF_BOTH(columns) \
   EMULATED_WGMMA(columns, f16, true)    \
@@ -491,6 +510,15 @@ EMULATED_WGMMA_OF_BOTH(96)
 EMULATED_WGMMA_OF_BOTH(128)
 EMULATED_WGMMA_OF_BOTH(192)
 EMULATED_WGMMA_OF_BOTH(256)
+#define EMULATED_HELD_WGMMA_OF_BOTH(columns) \
+  EMULATED_HELD_WGMMA(columns, f16, true)    \
+  EMULATED_HELD_WGMMA(columns, bf16, false)
+EMULATED_HELD_WGMMA_OF_BOTH(64)
+EMULATED_HELD_WGMMA_OF_BOTH(128)
+EMULATED_HELD_WGMMA_OF_BOTH(192)
+EMULATED_HELD_WGMMA_OF_BOTH(256)
+#undef EMULATED_HELD_WGMMA_OF_BOTH
+#undef EMULATED_HELD_WGMMA
 #undef EMULATED_WGMMA_OF_BOTH
 #undef EMULATED_WGMMA
 #endif

@@ -10,7 +10,22 @@ template <class T, int COLUMNS, int THREADS, bool CHUNKS>
 DEVICE void fetch_rows(char *memory, u32 to, const T *from, int first, int count,
                        int end, int columns, i64 row, i64 column) {
   const u32 shared = shared_address(memory);
-  const int chunks = COLUMNS / 8;
+  constexpr int chunks = COLUMNS / 8;
+  if constexpr (CHUNKS && THREADS % chunks == 0) {
+    // A thread has chunks of one column.
+    constexpr int STEP = THREADS / chunks;
+    const int c = (int)threadIdx.x % chunks, r0 = (int)threadIdx.x / chunks;
+    const u32 bytes = 2 * (u32)elements_left(c * 8, columns);
+    const T *source = from + (first + r0) * row + c * 8;
+    const i64 step = STEP * row;
+#pragma unroll 8
+    for (int r = r0; r < count; r += STEP) {
+      const u32 n = first + r < end ? bytes : 0;
+      ptx_copy16_async(shared + to + swizzle<chunks>(r, c), n ? source : from, n);
+      source += step;
+    }
+    return;
+  }
 #pragma unroll 4
   for (int at = (int)threadIdx.x; at < count * chunks; at += THREADS) {
     const int r = at / chunks, c = at % chunks;
@@ -28,7 +43,7 @@ DEVICE void fetch_rows(char *memory, u32 to, const T *from, int first, int count
   }
 }
 
-DEVICE float largest(float a, float b) { return a != a || a > b ? a : b; }
+DEVICE float largest(float a, float b) { return ptx_largest(a, b); }
 
 #define LOG2_E 1.44269504088896f
 

@@ -295,6 +295,14 @@ typedef struct bsm_cuda_attention {
   double scale, fill;
 } bsm_cuda_attention;
 
+/* Attention whose operands come as tiles of tensors: the maps of Q, K and V,
+ * and whether a loop over heads moves in them. */
+typedef struct bsm_cuda_tiled_attention {
+  bsm_cuda_attention attention;
+  bsm_cuda_map q, k, v;
+  bsm_cuda_i32 moves[3][BSM_CUDA_TILE_LOOPS];
+} bsm_cuda_tiled_attention;
+
 /* One step in time of a level of a recurrent network: round r is step r, or
  * counted from the end in the second direction. States are what elements are
  * held in, [2 (rounds in turns)][D][B][P], cells and what is projected

@@ -221,6 +221,24 @@ PTX void ptx_wgmma_wait() {
 #define WGMMA_OF_BOTH(n, sums, a, b, adds, rows) \
   WGMMA(n, sums, a, b, adds, rows, f16)          \
   WGMMA(n, sums, a, b, adds, rows, bf16)
+// The same with `a` in registers: of each warp as mma has it; always added.
+#define HELD_WGMMA(n, sums, a0, a1, a2, a3, b, type)                     \
+  PTX void ptx_held_wgmma_n##n##_##type(float *d, const unsigned *a,           \
+                                        unsigned long long desc_b) {           \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." #type "."   \
+                 #type " {" OPERANDS_##sums "}, {%" #a0 ", %" #a1 ", %" #a2    \
+                 ", %" #a3 "}, %" #b ", 1, 1, 1, 1;"                           \
+                 : SUMS_##sums(0)                                              \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b)     \
+                 : "memory");                                                  \
+  }
+#define HELD_WGMMA_OF_BOTH(n, sums, a0, a1, a2, a3, b) \
+  HELD_WGMMA(n, sums, a0, a1, a2, a3, b, f16)          \
+  HELD_WGMMA(n, sums, a0, a1, a2, a3, b, bf16)
+HELD_WGMMA_OF_BOTH(64, 32, 32, 33, 34, 35, 36)
+HELD_WGMMA_OF_BOTH(128, 64, 64, 65, 66, 67, 68)
+HELD_WGMMA_OF_BOTH(192, 96, 96, 97, 98, 99, 100)
+HELD_WGMMA_OF_BOTH(256, 128, 128, 129, 130, 131, 132)
 WGMMA_OF_BOTH(32, 16, 16, 17, 18, 19)
 WGMMA_OF_BOTH(64, 32, 32, 33, 34, 35)
 WGMMA_OF_BOTH(96, 48, 48, 49, 50, 51)

@@ -54,6 +54,26 @@ DEVICE u64 describe(const matrix &m) {
 WGMMA_OF(f16)
 WGMMA_OF(bf16)
 
+#define HELD_WGMMA_OF(T)                                                   \
+  template <int N>                                                         \
+  DEVICE void multiply_held_group(T, float *d, const u32 *a, u64 b) {      \
+    static_assert(N == 64 || N == 128 || N == 192 || N == 256,             \
+                  "columns of a product");                                 \
+    if constexpr (N == 64) ptx_held_wgmma_n64_##T(d, a, b);                \
+    if constexpr (N == 128) ptx_held_wgmma_n128_##T(d, a, b);              \
+    if constexpr (N == 192) ptx_held_wgmma_n192_##T(d, a, b);              \
+    if constexpr (N == 256) ptx_held_wgmma_n256_##T(d, a, b);              \
+  }
+HELD_WGMMA_OF(f16)
+HELD_WGMMA_OF(bf16)
+
+// d[64][N] += a[64][16] b[16][N]: `a` is in registers, of each warp as mma has
+// it, and must not change before products_wait; b has a row for each k.
+template <class T, int N>
+DEVICE void multiply_held(float *d, const u32 *a, const matrix &b) {
+  multiply_held_group<N>(T(), d, a, describe<128>(b));
+}
+
 // d[64][N] (+)= a[64][16] b[16][N]: 16 k of `a` and `b`, which have a row for
 // each row and for each column; with B_ROWS, b has one for each k. The sums are
 // there after products_wait.
@@ -83,6 +103,26 @@ DEVICE u32 place(const matrix &m, int row, int at) {
                              (u32)(row % 8 * ROW_BYTES + at));
 }
 
+// 16 k of `b` for columns n to n + 15, where it has a row for each k.
+DEVICE void load_rows(const matrix &b, int n, int lane, u32 (*fb)[2]) {
+  ptx_ldmatrix_x4_trans(
+      place<128>(moved(b, (u32)(n / 64) * b.beside),
+                 lane % 8 + lane / 8 % 2 * 8, (n % 64 + lane / 16 * 8) * 2),
+      &fb[0][0]);
+}
+
+template <class T, int N>
+DEVICE void multiply_held(float *d, const u32 *a, const matrix &b) {
+  const int lane = (int)threadIdx.x % 32;
+  u32 fb[2][2];
+#pragma unroll
+  for (int n = 0; n < N; n += 16) {
+    load_rows(b, n, lane, fb);
+    multiply<T>(d + n / 2, a, fb[0]);
+    multiply<T>(d + n / 2 + 4, a, fb[1]);
+  }
+}
+
 template <class T, int N, int ROW_BYTES, int B_ROWS>
 DEVICE void multiply_16(float *d, const matrix &a, const matrix &b,
                         int adding) {
@@ -93,10 +133,7 @@ DEVICE void multiply_16(float *d, const matrix &a, const matrix &b,
 #pragma unroll
   for (int n = 0; n < N; n += 16) {
     if constexpr (B_ROWS) {
-      ptx_ldmatrix_x4_trans(
-          place<128>(moved(b, (u32)(n / 64) * b.beside),
-                     lane % 8 + lane / 8 % 2 * 8, (n % 64 + lane / 16 * 8) * 2),
-          &fb[0][0]);
+      load_rows(b, n, lane, fb);
     } else {
       ptx_ldmatrix_x4(place<ROW_BYTES>(b, n + lane % 8 + lane / 16 * 8,
                                        lane / 8 % 2 * 16),

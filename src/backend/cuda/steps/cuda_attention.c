@@ -5,6 +5,7 @@
 #include "aten/tensor.h"
 #include "backend/cuda/kernels/params.h"
 #include "backend/cuda/steps/cuda_mma.h"
+#include "backend/cuda/steps/cuda_wgmma_attention.h"
 
 #define THREADS 128
 #define MAX_BLOCKS 65536
@@ -91,16 +92,38 @@ static bsm_cuda_attention params_of(const bsm_plan *plan,
   return a;
 }
 
+/* Of a block. */
+static size_t most_shared_bytes(int sm) {
+  return (sm >= 90               ? 227u
+          : sm == 80 || sm == 87 ? 163u
+          : sm >= 80             ? 99u
+                                 : 64u)
+         << 10;
+}
+
+/* Blocks that a GPU holds at once. */
+#define MANY_BLOCKS 264
+
 /* ---- on tensor cores ---- */
 
 #define MMA_TACTIC "mma"
 #define MMA_KEYS 64
 /* Fewer blocks than this are made smaller. */
 #define MMA_FEW_BLOCKS 128
+#define MMA_MOST 256
 
-/* Room for so many columns: 32, 64 or 128; 0: there is none. */
+/* Room for so many columns: 32, or a multiple of 64. */
 static int room_for(int64_t columns) {
-  return columns <= 32 ? 32 : columns <= 64 ? 64 : columns <= 128 ? 128 : 0;
+  return columns <= 32 ? 32 : (int)((columns + 63) / 64 * 64);
+}
+
+static int mma_warps(const bsm_cuda_attention *a) {
+  return a->heads * ((a->queries + 63) / 64) < MMA_FEW_BLOCKS ? 2 : 4;
+}
+
+static size_t mma_bytes(const bsm_cuda_attention *a, int warps) {
+  const int depth = room_for(a->depth), width = room_for(a->width);
+  return 2u * (size_t)(16 * warps * depth + 2 * MMA_KEYS * (depth + width));
 }
 
 static bool runs_on_tensor_cores(const bsm_plan *plan,
@@ -108,11 +131,10 @@ static bool runs_on_tensor_cores(const bsm_plan *plan,
   const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   const operands o = operands_of(step);
   const bsm_cuda_attention a = params_of(plan, step, &o);
-  /* Earlier GPUs have less shared memory. */
-  const int64_t most = sm >= 80 ? 128 : 64;
-  return bsm_cuda_mma_has(y->dtype, sm) && a.depth <= most && a.width <= most &&
-         room_for(a.depth) && room_for(a.width) && a.heads <= UINT16_MAX &&
-         a.depth > 0 && a.queries < INT32_MAX / 2 && a.keys < INT32_MAX / 2;
+  return bsm_cuda_mma_has(y->dtype, sm) && a.depth <= MMA_MOST &&
+         a.width <= MMA_MOST && mma_bytes(&a, 4) <= most_shared_bytes(sm) &&
+         a.heads <= UINT16_MAX && a.depth > 0 && a.queries < INT32_MAX / 2 &&
+         a.keys < INT32_MAX / 2;
 }
 
 /* ---- of short sequences, on tensor cores ---- */
@@ -120,8 +142,7 @@ static bool runs_on_tensor_cores(const bsm_plan *plan,
 #define SHORT_TACTIC "short"
 #define SHORT_KEYS 32 /* of a tile */
 #define SHORT_WARPS 8
-/* Blocks that run at once: with fewer, fewer queries are in each. */
-#define MANY_BLOCKS 264
+#define SHORT_MOST 128 /* columns */
 
 /* How warps share a head: options of the kernel. */
 typedef struct shares {
@@ -131,7 +152,7 @@ typedef struct shares {
 } shares;
 
 /* Of a block that waits for memory another one is to run beside it. */
-static size_t most_shared_bytes(int sm) {
+static size_t half_of_shared(int sm) {
   return (sm >= 90 ? 113u : sm == 80 || sm == 87 ? 81u : 49u) << 10;
 }
 
@@ -151,7 +172,10 @@ static size_t short_bytes(const bsm_cuda_attention *a, const shares *s) {
 static bool make_shares(const bsm_cuda_attention *a, bsm_cuda_scope scope,
                         int sm, shares *s) {
   const int64_t sixteens = (a->queries + 15) / 16;
-  if (sm < 80 || a->keys > 4096) return false;
+  if (sm < 80 || a->keys > 4096 || a->depth > SHORT_MOST ||
+      a->width > SHORT_MOST) {
+    return false;
+  }
   const bool sizes = scope == BSM_CUDA_FOR_SIZES;
   s->keys = sizes && a->keys <= SHORT_KEYS / 2 * SHORT_WARPS ? SHORT_KEYS / 2
                                                              : SHORT_KEYS;
@@ -164,23 +188,68 @@ static bool make_shares(const bsm_cuda_attention *a, bsm_cuda_scope scope,
   s->warps = SHORT_WARPS / (s->rows == 4 ? 2 : 1);
   if (sizes) s->warps = (int)at_most(s->warps, tiles > 0 ? tiles : 1);
   s->shared_bytes = short_bytes(a, s);
-  return s->shared_bytes <= most_shared_bytes(sm);
+  return s->shared_bytes <= half_of_shared(sm);
 }
 
-static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
-                      const char **names) {
+/* With few blocks warps share the keys of a query; with many, those that read
+ * keys in tiles overlap better. */
+static bool prefers_short(const bsm_cuda_attention *a) {
+  return a->heads * ((a->queries + 63) / 64) < MANY_BLOCKS;
+}
+
+/* ---- of float ---- */
+
+#define FLOAT_TACTIC "tiles"
+#define FLOAT_MOST 256 /* columns */
+
+/* Of the kernel: lines of threads, queries of a thread, keys of a tile, and
+ * room. */
+typedef struct float_tile {
+  int lines, rows, keys, depth, width;
+} float_tile;
+
+static size_t float_bytes(const float_tile *t) {
+  const int queries = t->lines * t->rows, pitch = t->depth + 4;
+  return 4u * (size_t)(queries * pitch + 2 * t->keys * (pitch + t->width) +
+                       queries * (t->keys + 4));
+}
+
+static int float_room(int64_t columns) {
+  return columns <= 16 ? 16 : room_for(columns);
+}
+
+static int64_t float_blocks(const bsm_cuda_attention *a, const float_tile *t) {
+  const int64_t queries = t->lines * t->rows;
+  return a->heads * ((a->queries + queries - 1) / queries);
+}
+
+/* As many queries as leave no multiprocessor without work, and then as many
+ * keys as there is room for. */
+static float_tile choose_float_tile(const bsm_cuda_attention *a, int sm) {
+  float_tile t = {.lines = 16,
+                  .rows = 4,
+                  .keys = 64,
+                  .depth = float_room(a->depth),
+                  .width = float_room(a->width)};
+  if (float_blocks(a, &t) < MANY_BLOCKS / 2) t.lines = 8;
+  if (float_blocks(a, &t) < MANY_BLOCKS / 4) t.rows = 2;
+  while (t.keys > 16 && float_bytes(&t) > most_shared_bytes(sm)) t.keys /= 2;
+  if (float_bytes(&t) > most_shared_bytes(sm)) t.lines = 8;
+  return t;
+}
+
+static bool takes_float(const bsm_plan *plan, const bsm_plan_step *step,
+                        int sm) {
   const operands o = operands_of(step);
   const bsm_cuda_attention a = params_of(plan, step, &o);
-  shares s;
-  size_t count = 0;
-  if (runs_on_tensor_cores(plan, step, sm)) {
-    if (make_shares(&a, BSM_CUDA_FOR_SIZES, sm, &s)) {
-      names[count++] = SHORT_TACTIC;
-    }
-    names[count++] = MMA_TACTIC;
+  if (bsm_step_output(plan, step, 0)->dtype != BSM_DTYPE_FLOAT ||
+      a.depth > FLOAT_MOST || a.width > FLOAT_MOST || a.depth == 0 ||
+      a.heads > UINT16_MAX || a.queries >= INT32_MAX / 2 ||
+      a.keys >= INT32_MAX / 2) {
+    return false;
   }
-  names[count++] = BSM_CUDA_PLAIN_TACTIC;
-  return count;
+  const float_tile t = choose_float_tile(&a, sm);
+  return float_bytes(&t) <= most_shared_bytes(sm);
 }
 
 static bool reads_chunks(const bsm_plan *plan, const operands *o) {
@@ -189,6 +258,27 @@ static bool reads_chunks(const bsm_plan *plan, const operands *o) {
     if (!bsm_cuda_mma_reads_along(t, t->dims.rank - 1)) return false;
   }
   return true;
+}
+
+static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                      const char **names) {
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  const operands o = operands_of(step);
+  const bsm_cuda_attention a = params_of(plan, step, &o);
+  shares s;
+  size_t count = 0;
+  if (runs_on_tensor_cores(plan, step, sm)) {
+    const bool has_short = make_shares(&a, BSM_CUDA_FOR_SIZES, sm, &s);
+    const bool is_short = has_short && prefers_short(&a);
+    if (is_short) names[count++] = SHORT_TACTIC;
+    count += bsm_cuda_wgmma_attention_tactics(
+        &a, y->dtype, reads_chunks(plan, &o), sm, names + count);
+    names[count++] = MMA_TACTIC;
+    if (has_short && !is_short) names[count++] = SHORT_TACTIC;
+  }
+  if (takes_float(plan, step, sm)) names[count++] = FLOAT_TACTIC;
+  names[count++] = BSM_CUDA_PLAIN_TACTIC;
+  return count;
 }
 
 static bsm_status add_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
@@ -202,21 +292,20 @@ static bsm_status add_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
       bsm_cuda_type(bsm_cuda_output(l, 0)->dtype),
       bsm_cuda_output(l, 0)->dims.rank - 2, p->biases, p->mask, p->causal != 0,
       p->clears_hidden != 0, warps, depth, width, chunks));
+  BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_FLAT=%d",
+                               bsm_cuda_attention_is_flat(a)));
   bsm_cuda_set_block(l, 32u * (unsigned)warps, 1, 1);
   bsm_cuda_set_grid(
       l,
       bsm_cuda_blocks((uint64_t)a->queries, 16u * (unsigned)warps, UINT32_MAX),
       (uint64_t)a->heads, 1);
-  bsm_cuda_set_shared(
-      l, 2u * (size_t)(16 * warps * depth + 2 * MMA_KEYS * (depth + width)));
+  bsm_cuda_set_shared(l, mma_bytes(a, warps));
   return BSM_OK;
 }
 
 static bsm_status launch_mma(bsm_cuda_launches *l, const bsm_cuda_attention *a,
                              const operands *o) {
-  const int64_t blocks = (a->queries + 63) / 64;
-  const int warps = a->heads * blocks < MMA_FEW_BLOCKS ? 2 : 4;
-  return add_mma(l, a, warps, reads_chunks(l->plan, o));
+  return add_mma(l, a, mma_warps(a), reads_chunks(l->plan, o));
 }
 
 static bsm_status add_short(bsm_cuda_launches *l, const bsm_cuda_attention *a,
@@ -281,6 +370,61 @@ static bsm_status launch_plain(bsm_cuda_launches *l,
   return BSM_OK;
 }
 
+static bsm_status launch_float(bsm_cuda_launches *l,
+                               const bsm_cuda_attention *a, const operands *o) {
+  const bsm_step_attention *p = &l->step->params->attention;
+  const float_tile t = choose_float_tile(a, l->sm);
+  BSM_TRY(bsm_cuda_add_launch(
+      l, "float_attention", "float_attention", a, sizeof(*a),
+      "-DK_HEADS=%d -DK_BIASES=%d -DK_MASK=%d -DK_CAUSAL=%d -DK_CLEARS=%d "
+      "-DK_LINES=%d -DK_ROWS=%d -DK_KEYS=%d -DK_DEPTH=%d -DK_WIDTH=%d "
+      "-DK_CHUNKS=%d",
+      bsm_cuda_output(l, 0)->dims.rank - 2, p->biases, p->mask, p->causal != 0,
+      p->clears_hidden != 0, t.lines, t.rows, t.keys, t.depth, t.width,
+      reads_chunks(l->plan, o)));
+  bsm_cuda_set_block(l, 16u * (unsigned)t.lines, 1, 1);
+  bsm_cuda_set_grid(l,
+                    bsm_cuda_blocks((uint64_t)a->queries,
+                                    (unsigned)(t.lines * t.rows), UINT32_MAX),
+                    (uint64_t)a->heads, 1);
+  bsm_cuda_set_shared(l, float_bytes(&t));
+  return BSM_OK;
+}
+
+/* By its tactic, or without one. */
+static bool takes_short(const bsm_cuda_launches *l, const bsm_cuda_attention *a,
+                        shares *s) {
+  const char *tactic = l->step->tactic;
+  const bool wanted =
+      strcmp(tactic, SHORT_TACTIC) == 0 ||
+      (strncmp(tactic, "wgmma", 5) != 0 && strcmp(tactic, MMA_TACTIC) != 0 &&
+       (l->scope != BSM_CUDA_FOR_SIZES || prefers_short(a)));
+  return wanted && make_shares(a, l->scope, l->sm, s);
+}
+
+/* The tactic by wgmma that a step has or should have; NULL: none. */
+static const char *wgmma_tactic(const bsm_cuda_launches *l,
+                                const bsm_cuda_attention *a,
+                                const operands *o) {
+  const char *names[2], *tactic = l->step->tactic;
+  const size_t count = bsm_cuda_wgmma_attention_tactics(
+      a, bsm_step_output(l->plan, l->step, 0)->dtype, reads_chunks(l->plan, o),
+      l->sm, names);
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(tactic, names[i]) == 0) return names[i];
+  }
+  return count && strcmp(tactic, MMA_TACTIC) != 0 ? names[0] : NULL;
+}
+
+/* On tensor cores, of sequences that are not short. */
+static bsm_status launch_long(bsm_cuda_launches *l, const bsm_cuda_attention *a,
+                              const operands *o) {
+  const char *tactic =
+      l->scope == BSM_CUDA_FOR_SIZES ? wgmma_tactic(l, a, o) : NULL;
+  return tactic ? bsm_cuda_launch_wgmma_attention(l, a, tactic)
+                : launch_mma(l, a, o);
+}
+
 static bsm_status launches(bsm_cuda_launches *l) {
   const operands o = operands_of(l->step);
   const bsm_cuda_attention a = params_of(l->plan, l->step, &o);
@@ -288,12 +432,15 @@ static bsm_status launches(bsm_cuda_launches *l) {
   const bool plain = !bsm_cuda_may_specialise(l) ||
                      !runs_on_tensor_cores(l->plan, l->step, l->sm);
   shares s;
-  const bool is_short = !plain && strcmp(l->step->tactic, MMA_TACTIC) != 0 &&
-                        make_shares(&a, l->scope, l->sm, &s);
+  const bool in_float = plain && l->scope == BSM_CUDA_FOR_SIZES &&
+                        bsm_cuda_may_specialise(l) &&
+                        takes_float(l->plan, l->step, l->sm);
+  const bool is_short = !plain && takes_short(l, &a, &s);
   if (!plain && l->scope == BSM_CUDA_FOR_RANGE) BSM_TRY(set_all_aside(l, &a));
-  BSM_TRY(plain      ? launch_plain(l, &a)
+  BSM_TRY(in_float   ? launch_float(l, &a, &o)
+          : plain    ? launch_plain(l, &a)
           : is_short ? add_short(l, &a, &s, reads_chunks(l->plan, &o))
-                     : launch_mma(l, &a, &o));
+                     : launch_long(l, &a, &o));
   for (size_t i = 0; i < BSM_CUDA_ATTENTION_OPERANDS; i++) {
     if (!o.has[i]) continue;
     BSM_TRY(bsm_cuda_add_slot(
