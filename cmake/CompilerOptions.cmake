@@ -57,6 +57,34 @@ endif()
 # Tables of addresses are read-only from the start of a program on.
 add_link_options(-Wl,-z,relro -Wl,-z,now)
 
+# What makes a defect in the handling of memory end the program instead of giving
+# it to an attacker; docs/security.md has what each flag costs. Files are read by
+# the layers named here and by the tools.
+set(BSM_READERS base engine exported plugin runtime signing tools torchscript
+                trust)
+include(CheckCCompilerFlag)
+set(BSM_HARDENING)
+if(NOT BSM_SANITIZE AND NOT BSM_FUZZ)
+  check_c_compiler_flag(-fstack-protector-strong BSM_HAS_STACK_PROTECTOR)
+  check_c_compiler_flag(-fcf-protection=full BSM_HAS_CF_PROTECTION)
+  if(BSM_HAS_STACK_PROTECTOR)
+    list(APPEND BSM_HARDENING -fstack-protector-strong)
+  endif()
+  if(BSM_HAS_CF_PROTECTION)
+    list(APPEND BSM_HARDENING -fcf-protection=full)
+  endif()
+  # It needs optimisation.
+  list(APPEND BSM_HARDENING
+       "$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+endif()
+# bsm_harden(TARGET LAYER)
+function(bsm_harden target layer)
+  if(BSM_HARDEN STREQUAL "all"
+     OR (BSM_HARDEN STREQUAL "readers" AND layer IN_LIST BSM_READERS))
+    target_compile_options(${target} PRIVATE ${BSM_HARDENING})
+  endif()
+endfunction()
+
 # What is distributed to other systems runs with older C libraries than the one
 # that it is built with, down to that of manylinux_2_28. There threads and
 # dlopen have libraries of their own.

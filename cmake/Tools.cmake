@@ -18,6 +18,7 @@ add_library(bsm_tools STATIC ${tool_sources} ${pages})
 target_include_directories(bsm_tools PUBLIC ${PROJECT_SOURCE_DIR})
 target_compile_definitions(bsm_tools PRIVATE _GNU_SOURCE)
 target_link_libraries(bsm_tools PUBLIC bsm_options ZLIB::ZLIB)
+bsm_harden(bsm_tools tools)
 # ONNX files are protobuf, which nanopb writes. Without it, the command says so.
 find_path(NANOPB_INCLUDE pb_encode.h PATH_SUFFIXES nanopb)
 find_library(NANOPB_LIBRARY protobuf-nanopb)
@@ -29,6 +30,7 @@ endif()
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/tools/main.c)
   add_executable(bessemer-cli tools/main.c)
+  bsm_harden(bessemer-cli tools)
   set_target_properties(bessemer-cli PROPERTIES OUTPUT_NAME bessemer)
   # Plug-ins call functions of the API: the program has and exports them all.
   target_link_libraries(

@@ -44,7 +44,7 @@ build_and_test() { # name tests cmake's arguments...
   local name=$1 tests=$2
   shift 2
   cmake -S . -B "$root/$name/build" -G Ninja "${launcher[@]}" \
-    -DCMAKE_BUILD_TYPE=Release -DBSM_WERROR=ON -DBSM_HARDEN=OFF "$@" >"$root/$name/cmake.log" || {
+    -DCMAKE_BUILD_TYPE=Release -DBSM_WERROR=ON -DBSM_HARDEN=none "$@" >"$root/$name/cmake.log" || {
     tail -20 "$root/$name/cmake.log"
     return 1
   }
