@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# check_targets.sh [m32] [s390x] [musl]: builds for other machines than this one
-# and runs tests there. Without arguments for all three. Needs, on Debian 12,
+# check_targets.sh [arm64] [m32] [s390x] [musl]: builds for other machines than
+# this one and runs tests there. Without arguments for all. Needs, on Debian 12,
 #
+#   arm64  64-bit ARM: gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+#          qemu-user-static
 #   m32    32 bits: gcc-12-multilib libc6-dev-i386
 #   s390x  the other order of bytes: gcc-s390x-linux-gnu libc6-dev-s390x-cross
 #          qemu-user-static
 #   musl   another C library: musl-tools
 #
-# and fetches zlib, Jansson and cmocka of the first two with apt, into the build
+# and fetches zlib, Jansson and cmocka of the first three with apt, into the build
 # folders; nothing of the machine's packages changes. Takes minutes: CI does not
 # run it.
 set -euo pipefail
@@ -81,6 +83,25 @@ small_tests='^(base|engine|ir|network|torchscript)/|^compiler/models_test$'
 small_goals=(test_programs_base test_programs_engine test_programs_ir
   test_programs_network test_programs_torchscript models_test)
 
+# All kernels, too: they are others than here.
+check_arm64() {
+  fetch arm64
+  use_sysroot arm64 aarch64-linux-gnu ""
+  goals=(bessemer bessemer-runtime bessemer-cli "${small_goals[@]}"
+    test_programs_backend test_programs_conformance)
+  build_and_test arm64 "$small_tests|^(backend|conformance/cpu)/" \
+    "${libraries[@]}" -DCMAKE_SYSTEM_NAME=Linux \
+    -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+    -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc \
+    "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64-static;-L;/usr/aarch64-linux-gnu"
+  # An engine that is built here for it runs there.
+  build/bessemer compile tests/data/models/vit-trace.ts --no-timing \
+    --inputs-from tests/data/models/vit.npz --target cpu:neon \
+    -o "$root/arm64/vit.bsm" >/dev/null
+  qemu-aarch64-static -L /usr/aarch64-linux-gnu "$root/arm64/build/bessemer" \
+    run "$root/arm64/vit.bsm" --input tests/data/models/vit.npz | grep -q float32
+}
+
 # Sizes of 64 bits become those of 32 where they were checked before, which the
 # compiler cannot know.
 check_m32() {
@@ -113,7 +134,7 @@ check_musl() {
   "$root/musl/build/example_run_engine" tests/data/engine/softmax_8_5.bsm
 }
 
-[ $# -gt 0 ] || set -- m32 s390x musl
+[ $# -gt 0 ] || set -- arm64 m32 s390x musl
 for target in "$@"; do
   "check_$target"
   echo "$target: ok"
