@@ -178,7 +178,9 @@ static void start_block(unit_state *u, const k_range *k) {
   if (!k->last) return;
   if (g->fetches_c) t->flags |= BSM_K_GEMM_FETCH;
   if (scaled) t->flags |= BSM_K_GEMM_SCALE;
-  if (u->o->bias && (scaled || k->taps == 0)) t->flags |= BSM_K_GEMM_BIAS;
+  /* Sums that were made elsewhere have none yet. */
+  const bool late = scaled || (!k->first && k->taps == 0);
+  if (u->o->bias && late) t->flags |= BSM_K_GEMM_BIAS;
   if (u->o->residual) t->flags |= BSM_K_GEMM_RESIDUAL;
   if (g->epilogue.clamps) t->flags |= BSM_K_GEMM_CLAMP;
   t->scale = g->scale;
