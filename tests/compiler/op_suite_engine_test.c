@@ -164,7 +164,8 @@ static bool reads_strides(const op_case *oc) {
 
 static bsm_status visit(fixture *f, const op_case *oc, void *user) {
   counts *n = user;
-  if (!op_computes_tensors(f, oc) || reads_strides(oc) ||
+  /* Plans do not draw random numbers: programs do. */
+  if (!op_computes_tensors(f, oc) || reads_strides(oc) || oc->has_seed ||
       op_count_tensors(oc) < oc->out_count || !test_sample_takes(&sample)) {
     return BSM_OK;
   }

@@ -56,7 +56,7 @@ static inline bool op_computes_tensors(const fixture *f, const op_case *oc) {
   bool any = false;
   for (size_t i = 0; i < oc->arg_count; i++) any |= is_tensors(&oc->args[i]);
   return any && oc->outcome == OP_RETURNS && op_count_tensors(oc) > 0 &&
-         !oc->has_after && !oc->has_seed && op && !(op->flags & others);
+         !oc->has_after && op && !(op->flags & others);
 }
 
 /* ---- plans ---- */
