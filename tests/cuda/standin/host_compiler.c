@@ -28,7 +28,7 @@ extern char **environ;
  * stand in checks_on_host.h, so no library of the sanitizers is linked. */
 static const char *const compile_flags[] = {
     "-std=c++17",
-    "-O2",
+    "-O1",
     "-fPIC",
     "-w",
     "-fvisibility=hidden",
