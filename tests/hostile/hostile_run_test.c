@@ -224,10 +224,13 @@ static void arrays_that_do_not_fit(void **state) {
       }
       status = bsm_context_run(context, side ? &good : &a, side ? 1 : count,
                                side ? &a : &result, side ? count : 1);
-      if (bsm_status_code(status) != (k ? BSM_INVALID_ARGUMENT : BSM_CODE_OK)) {
+      const bool fits = k == 0 || k == 8; /* turned, it fits as well */
+      if (bsm_status_code(status) !=
+          (fits ? BSM_CODE_OK : BSM_INVALID_ARGUMENT)) {
         fail_msg("case %d: %s", k, bsm_status_message(status));
       }
-      if (k && !strstr(bsm_status_message(status), side ? "output" : "input")) {
+      if (!fits &&
+          !strstr(bsm_status_message(status), side ? "output" : "input")) {
         fail_msg("case %d: %s", k, bsm_status_message(status));
       }
       bsm_status_free(status);

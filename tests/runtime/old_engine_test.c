@@ -53,6 +53,8 @@ static void test_every_version(void **state) {
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_4_signed.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_5.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_5_signed.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_6.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_6_signed.bsm");
 }
 
 int main(void) {
