@@ -5,16 +5,17 @@
 check_kernels.py BUILD [--record FOLDER] [--install] [--jobs N] [--sample N]
 
 Which kernels there are follows from plans. So this builds all models of
-tests/data/models for each architecture, and a model for ranges of shapes, with a
-stand-in for NVRTC that writes down what it is asked for; and it takes what
-tests/conformance asked for. That is in FOLDER when the tests ran with
+tests/data/models for each architecture, a model for ranges of shapes, and
+attention to as many keys as the small models have not, with a stand-in for NVRTC
+that writes down what it is asked for; and it takes what tests/conformance asked
+for. That is in FOLDER when the tests ran with
 
   BSM_OTHER_RECORD=FOLDER BSM_OTHER_TARGETS="$(check_kernels.py --targets)"
 
 or else they are run now. --sample N takes one in N of what the tests alone ask
-for, others each day; models' are all taken. Then each kernel is compiled once for each
-architecture that asked for it, PTX for later GPUs among them. No GPU is needed,
-nor a driver.
+for, others each day, and one of each source; models' are all taken. Then each
+kernel is compiled once for each architecture that asked for it, PTX for later
+GPUs among them. No GPU is needed, nor a driver.
 
 NVRTC is the library that BESSEMER_NVRTC names, or that of PyPI's wheel in
 Python's folders (pip install nvidia-cuda-nvrtc); --install puts that into
@@ -43,6 +44,15 @@ RANGE = "[(1,6);(3,6);(24,6)]"
 NARROW = ("bert-trace.ts", "mobilenet-trace.ts", "resnet-trace.ts",
           "unet-trace.ts", "vit-trace.ts")
 PRECISIONS = ("fp16", "bf16")
+ATTENTION = """graph(%q : Tensor, %k : Tensor, %v : Tensor):
+  %none : NoneType = prim::Constant()
+  %p : float = prim::Constant[value=0.]()
+  %causal : bool = prim::Constant[value=0]()
+  %y : Tensor = aten::scaled_dot_product_attention(
+      %q, %k, %v, %none, %p, %causal, %none, %causal)
+  return (%y)
+"""
+ATTENTION_SHAPES = ("(8,12,197,64)", "(2,8,300,128)", "(1,4,520,256)")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90a", "sm_100")
 TARGETS = ["cuda:" + a for a in ARCHITECTURES]
 SONAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
@@ -139,6 +149,10 @@ def narrow_inputs(precision):
     return lambda path: ["--precision", precision, *fixed_inputs(path)]
 
 
+def attention_inputs(precision, shape):
+    return lambda path: ["--precision", precision, path] + [shape] * 3
+
+
 def is_model(path):
     arrays = path.rsplit("-", 1)[0] + ".npz"
     return path.endswith((".ts", ".pt2")) and os.path.exists(arrays)
@@ -157,7 +171,7 @@ def record_model(build, target, path, inputs, folder):
     return done.returncode == 0 or f"{path} for {target}:\n{done.stderr}"
 
 
-def record_models(pool, build, folder):
+def record_models(pool, build, work, folder):
     """The number of those that failed."""
     models = [p for p in sorted(glob.glob(os.path.join(MODELS, "*"))) if is_model(p)]
     jobs = [pool.submit(record_model, build, t, p, fixed_inputs, folder)
@@ -167,6 +181,13 @@ def record_models(pool, build, folder):
              for m in NARROW for p in PRECISIONS for t in TARGETS]
     # All ranging engines have the same kernels besides their own.
     jobs += [pool.submit(record_model, build, t, RANGING, lambda p: [p, RANGE], folder)
+             for t in TARGETS]
+    attention = os.path.join(work, "attention.ir")
+    with open(attention, "w", encoding="utf-8") as file:
+        file.write(ATTENTION.replace("(\n      ", "("))
+    jobs += [pool.submit(record_model, build, t, attention,
+                         attention_inputs(p, s), folder)
+             for p in ("fp32", "tf32", *PRECISIONS) for s in ATTENTION_SHAPES
              for t in TARGETS]
     wrong = [j.result() for j in jobs if j.result() is not True]
     for text in wrong:
@@ -184,23 +205,29 @@ def run_suite(build, folder, jobs):
     ], env=environment, check=True)
 
 
-def sample_of(names, one_in):
-    """One in `one_in` of them, others each day."""
-    day = datetime.date.today().toordinal()
-    return [n for n in names if (zlib.crc32(n.encode()) + day) % one_in == 0]
+def read_record(path):
+    with open(path, encoding="utf-8") as file:
+        head, generated = file.read().split("\n\n", 1)
+    source, *options = head.split("\n")
+    return source, options, generated
+
+
+def read_folder(folder, left_out=()):
+    names = sorted(set(os.listdir(folder)) - set(left_out))
+    return {n: read_record(os.path.join(folder, n)) for n in names}
 
 
 def read_records(tests, models, one_in):
-    """What models ask for, and one in `one_in` of what tests alone do."""
-    paths = [os.path.join(models, n) for n in os.listdir(models)]
-    paths += [os.path.join(tests, n) for n in
-              sample_of(set(os.listdir(tests)) - set(os.listdir(models)), one_in)]
-    records = []
-    for path in sorted(paths):
-        with open(path, encoding="utf-8") as file:
-            head, generated = file.read().split("\n\n", 1)
-        source, *options = head.split("\n")
-        records.append((source, options, generated))
+    """What models ask for, and of what tests alone do one in `one_in`, others
+    each day, and one of each source for each architecture."""
+    records = list(read_folder(models).values())
+    met = {(source, architecture_of(options)) for source, options, _ in records}
+    day = datetime.date.today().toordinal()
+    for name, record in read_folder(tests, os.listdir(models)).items():
+        kind = (record[0], architecture_of(record[1]))
+        if kind not in met or (zlib.crc32(name.encode()) + day) % one_in == 0:
+            met.add(kind)
+            records.append(record)
     return records
 
 
@@ -255,6 +282,7 @@ def main():
     compiler = Compiler(path)
     with tempfile.TemporaryDirectory() as own, \
             tempfile.TemporaryDirectory() as models, \
+            tempfile.TemporaryDirectory() as work, \
             concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         folder = os.path.abspath(args.record or own)
         if not args.record:
@@ -262,7 +290,7 @@ def main():
         if not os.listdir(folder):
             print("FAILED: the conformance suite asked for nothing")
             return 1
-        failed = record_models(pool, build, models)
+        failed = record_models(pool, build, work, models)
         failed += compile_all(pool, compiler,
                               read_records(folder, models, args.sample))
     print(f"check_kernels: {'FAILED' if failed else 'ok'}, NVRTC {compiler.version}")
