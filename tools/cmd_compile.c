@@ -53,10 +53,6 @@ const struct argp bsm_argp_compile = {
         "Each tensor is an input of the engine, named by its path, as "
         "batch.image or xs.0; all else is fixed."};
 
-static bool is_stdout(const bsm_cli *cli) {
-  return strcmp(cli->output, "-") == 0;
-}
-
 /* ---- what became of it ---- */
 
 static void json_bindings(bsm_json *json, const bsm_engine *engine,
@@ -99,7 +95,7 @@ static void print_json(const bsm_cli *cli, FILE *file, const bsm_engine *engine,
 static void print_summary(const bsm_cli *cli, const bsm_engine *engine,
                           const bsm_engine_memory_info *memory,
                           double milliseconds) {
-  FILE *file = is_stdout(cli) ? stderr : stdout;
+  FILE *file = bsm_cli_writes_stdout(cli) ? stderr : stdout;
   if (cli->json) {
     print_json(cli, file, engine, memory, milliseconds);
     return;
@@ -109,20 +105,6 @@ static void print_summary(const bsm_cli *cli, const bsm_engine *engine,
           cli->output, bsm_engine_step_count(engine),
           bsm_cli_size(memory->weights).text,
           bsm_cli_size(memory->workspace).text, milliseconds / 1e3);
-}
-
-static bsm_status write_out(void *user, const void *data, size_t size) {
-  (void)user;
-  return bsm_write_stdout(data, size);
-}
-
-static bsm_status save(const bsm_cli *cli, const bsm_engine *engine) {
-  bsm_engine_save_options save_options = BSM_ENGINE_SAVE_OPTIONS_INIT;
-  save_options.logger = &cli->logger;
-  save_options.unrecorded = cli->unrecorded;
-  return is_stdout(cli)
-             ? bsm_engine_save_stream(engine, write_out, NULL, &save_options)
-             : bsm_engine_save_with(engine, cli->output, &save_options);
 }
 
 static bsm_status compile(bsm_cli *cli, bsm_session *session) {
@@ -135,7 +117,7 @@ static bsm_status compile(bsm_cli *cli, bsm_session *session) {
   /* What may fail comes before the file is there. */
   bsm_engine_memory_info memory = BSM_ENGINE_MEMORY_INFO_INIT;
   BSM_TRY(bsm_engine_memory(session->engine, cli->threads, &memory));
-  BSM_TRY(save(cli, session->engine));
+  BSM_TRY(bsm_session_save(cli, session->engine));
   print_summary(cli, session->engine, &memory, bsm_cli_milliseconds() - start);
   return BSM_OK;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bessemer refit: new weights of the same model for an engine. */
-#include <string.h>
-
 #include "tools/session.h"
-#include "tools/terminal.h"
 
 enum { KEY_ENGINE = 0x800 };
 
@@ -55,20 +52,6 @@ const struct argp bsm_argp_refit = {
         "Example:\n"
         "  bessemer refit epoch9.ts --engine epoch8.bsm -o epoch9.bsm"};
 
-static bsm_status write_out(void *user, const void *data, size_t size) {
-  (void)user;
-  return bsm_write_stdout(data, size);
-}
-
-static bsm_status save(const bsm_cli *cli, const bsm_engine *engine) {
-  bsm_engine_save_options save_options = BSM_ENGINE_SAVE_OPTIONS_INIT;
-  save_options.logger = &cli->logger;
-  save_options.unrecorded = cli->unrecorded;
-  return strcmp(cli->output, "-") == 0
-             ? bsm_engine_save_stream(engine, write_out, NULL, &save_options)
-             : bsm_engine_save_with(engine, cli->output, &save_options);
-}
-
 static bsm_status refit_from(bsm_cli *cli, bsm_session *session,
                              const bsm_engine *old) {
   bsm_compile_options compile_options;
@@ -78,8 +61,8 @@ static bsm_status refit_from(bsm_cli *cli, bsm_session *session,
   BSM_TRY(bsm_cli_progress_end(
       &cli->progress, bsm_engine_refit(old, session->module, &compile_options,
                                        &session->engine)));
-  BSM_TRY(save(cli, session->engine));
-  if (strcmp(cli->output, "-") == 0) return BSM_OK;
+  BSM_TRY(bsm_session_save(cli, session->engine));
+  if (bsm_cli_writes_stdout(cli)) return BSM_OK;
   printf("%s: %zu steps with new weights\n", cli->output,
          bsm_engine_step_count(session->engine));
   return BSM_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bessemer/signature.h"
+#include "tools/terminal.h"
 
 bsm_status bsm_session_open_plugins(bsm_cli *cli, bsm_session *session) {
   if (session->plugins || !cli->plugins.len) return BSM_OK;
@@ -126,6 +127,24 @@ bsm_status bsm_session_compile(bsm_cli *cli, bsm_session *session,
   bsm_session_tell(cli, options);
   return bsm_cli_progress_end(
       &cli->progress, bsm_compile(session->module, options, &session->engine));
+}
+
+bool bsm_cli_writes_stdout(const bsm_cli *cli) {
+  return strcmp(cli->output, "-") == 0;
+}
+
+static bsm_status write_out(void *user, const void *data, size_t size) {
+  (void)user;
+  return bsm_write_stdout(data, size);
+}
+
+bsm_status bsm_session_save(const bsm_cli *cli, const bsm_engine *engine) {
+  bsm_engine_save_options save_options = BSM_ENGINE_SAVE_OPTIONS_INIT;
+  save_options.logger = &cli->logger;
+  save_options.unrecorded = cli->unrecorded;
+  return bsm_cli_writes_stdout(cli)
+             ? bsm_engine_save_stream(engine, write_out, NULL, &save_options)
+             : bsm_engine_save_with(engine, cli->output, &save_options);
 }
 
 /* Options that matter only for compiling do nothing for an engine. */

@@ -42,6 +42,13 @@ void bsm_session_tell(bsm_cli *cli, bsm_compile_options *options);
 BSM_NODISCARD bsm_status bsm_session_compile(bsm_cli *cli, bsm_session *session,
                                              bsm_compile_options *options);
 
+/* Whether the engine is written to the standard output: what is told of it goes
+ * elsewhere. */
+bool bsm_cli_writes_stdout(const bsm_cli *cli);
+/* Writes the engine of --output. */
+BSM_NODISCARD bsm_status bsm_session_save(const bsm_cli *cli,
+                                          const bsm_engine *engine);
+
 /* Loads an engine, or loads and compiles a model: sets session->engine. Without
  * timing when `quick`. */
 BSM_NODISCARD bsm_status bsm_session_open_engine(bsm_cli *cli,
