@@ -6,7 +6,14 @@
 #include <pthread.h>
 #include <stdint.h>
 
-static const bsm_caches usual = {32u << 10, 512u << 10, 8u << 20};
+/* Of the bytes of each level, 0 where nothing is known: what is usual. */
+static bsm_caches caches_of(const size_t levels[4]) {
+  bsm_caches out = {32u << 10, 512u << 10, 8u << 20};
+  if (levels[1]) out.l1 = levels[1];
+  if (levels[2]) out.l2 = levels[2];
+  if (levels[1] && levels[2]) out.l3 = levels[3] ? levels[3] : levels[2];
+  return out;
+}
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -36,11 +43,7 @@ static bsm_caches ask(void) {
   size_t levels[4] = {0};
   read_leaf(4, levels);
   if (!levels[1]) read_leaf(0x8000001d, levels);
-  bsm_caches out = usual;
-  if (levels[1]) out.l1 = levels[1];
-  if (levels[2]) out.l2 = levels[2];
-  if (levels[1] && levels[2]) out.l3 = levels[3] ? levels[3] : levels[2];
-  return out;
+  return caches_of(levels);
 }
 
 void bsm_evict_from_caches(const void *data, size_t size) {
@@ -81,11 +84,7 @@ static bsm_caches ask(void) {
       continue;
     levels[at] = (size_t)kilobytes << 10;
   }
-  bsm_caches out = usual;
-  if (levels[1]) out.l1 = levels[1];
-  if (levels[2]) out.l2 = levels[2];
-  if (levels[1] && levels[2]) out.l3 = levels[3] ? levels[3] : levels[2];
-  return out;
+  return caches_of(levels);
 }
 
 void bsm_evict_from_caches(const void *data, size_t size) {

@@ -15,6 +15,9 @@ enum {
   BSM_ISA_NEON = 1u << 5,     /* what every 64-bit ARM has */
   BSM_ISA_I8MM = 1u << 6      /* products of bytes of ARM */
 };
+/* Those that have kernels for everything; the others only help some of them. */
+#define BSM_ISA_SELECTING \
+  ((uint32_t)(BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_NEON))
 #define BSM_ISA_DETECT UINT32_MAX /* in options: what this machine has */
 
 /* The mask of this machine; bits the operating system disables are absent. */

@@ -41,8 +41,7 @@ static bsm_status limit_isa(uint32_t *isa) {
   if (row == BSM_K_ISA_COUNT) {
     return bsm_fail_not_linked("kernels for", bsm_isa_name(*isa));
   }
-  *isa &= ~(uint32_t)(BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_NEON) |
-          bsm_k_isa_needs(row);
+  *isa &= ~BSM_ISA_SELECTING | bsm_k_isa_needs(row);
   return BSM_OK;
 }
 

@@ -29,9 +29,6 @@
 #define MAX_THREADS 4096
 #define MAX_L2 ((int64_t)1 << 32)
 
-/* The instructions that select kernels. */
-#define SELECTING (BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_NEON)
-
 static const char *const instruction_sets = "scalar, avx2, avx512, neon";
 
 _Static_assert(BSM_CPU_MAX_TACTICS <= BSM_MAX_TACTICS, "a list holds all");
@@ -49,7 +46,7 @@ static bool parse_isa(bsm_str text, uint32_t *out) {
   if (text.len >= sizeof(name)) return false;
   memcpy(name, text.data, text.len);
   name[text.len] = 0;
-  return bsm_isa_parse(name, out) && (*out & ~(uint32_t)SELECTING) == 0;
+  return bsm_isa_parse(name, out) && (*out & ~BSM_ISA_SELECTING) == 0;
 }
 
 /* A number from 1 to `most`, which may end with K or M. */
@@ -124,7 +121,7 @@ static bsm_status add_request(const bsm_target_request *request, bool here,
   }
   if (request->isa == BSM_TARGET_ANY_ISA) return BSM_OK;
   const uint32_t isa =
-      request->isa & SELECTING & (here ? bsm_isa_detect() : UINT32_MAX);
+      request->isa & BSM_ISA_SELECTING & (here ? bsm_isa_detect() : UINT32_MAX);
   if (d->has_isa && d->isa != isa) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "the target is for %s, the options ask for %s: say one of "
@@ -137,7 +134,7 @@ static bsm_status add_request(const bsm_target_request *request, bool here,
 }
 
 static void complete(bool here, description *d) {
-  if (!d->has_isa) d->isa = bsm_isa_detect() & SELECTING;
+  if (!d->has_isa) d->isa = bsm_isa_detect() & BSM_ISA_SELECTING;
   if (!d->has_threads)
     d->threads = here ? bsm_available_cpus() : DEFAULT_THREADS;
   if (!d->has_l2) {
