@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half and bfloat16, eight elements at once, with F16C and AVX2. What is left
- * of a row goes through a buffer of eight. */
+/* Half and bfloat16, eight elements at once, with F16C and AVX2. */
 #include <immintrin.h>
-
-#include "backend/cpu/kernels/convert/half_convert.h"
+#include <stdint.h>
 
 /* A NaN, whose bits the instruction would keep in part, becomes the quiet one.
  */
@@ -32,46 +30,28 @@ static inline __m256 load_floats(const void *from) {
   return _mm256_loadu_ps(from);
 }
 
-static inline void widen_half_8(const void *from, void *to) {
+static inline void widen_half_block(const void *from, void *to) {
   _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(from)));
 }
-static inline void narrow_half_8(const void *from, void *to) {
+static inline void narrow_half_block(const void *from, void *to) {
   _mm_storeu_si128(to, narrow_half8(load_floats(from)));
 }
-static inline void round_half_8(const void *from, void *to) {
+static inline void round_half_block(const void *from, void *to) {
   _mm256_storeu_ps(to, _mm256_cvtph_ps(narrow_half8(load_floats(from))));
 }
-static inline void widen_bfloat_8(const void *from, void *to) {
+static inline void widen_bfloat_block(const void *from, void *to) {
   const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(from));
   _mm256_storeu_si256(to, _mm256_slli_epi32(wide, 16));
 }
-static inline void narrow_bfloat_8(const void *from, void *to) {
+static inline void narrow_bfloat_block(const void *from, void *to) {
   const __m256i r = _mm256_srli_epi32(round_bfloat8(load_floats(from)), 16);
   _mm_storeu_si128(to, _mm_packus_epi32(_mm256_castsi256_si128(r),
                                         _mm256_extracti128_si256(r, 1)));
 }
-static inline void round_bfloat_8(const void *from, void *to) {
+static inline void round_bfloat_block(const void *from, void *to) {
   _mm256_storeu_si256(to, round_bfloat8(load_floats(from)));
 }
 
-#define EACH(name, from_type, to_type)                              \
-  static void name(const from_type *from, int64_t n, to_type *to) { \
-    int64_t i = 0;                                                  \
-    for (; i + 8 <= n; i += 8) name##_8(from + i, to + i);          \
-    if (i == n) return;                                             \
-    from_type rest[8] = {0};                                        \
-    to_type made[8];                                                \
-    for (int64_t k = i; k < n; k++) rest[k & 7] = from[k];          \
-    name##_8(rest, made);                                           \
-    for (int64_t k = i; k < n; k++) to[k] = made[k & 7];            \
-  }
-EACH(widen_half, uint16_t, float)
-EACH(narrow_half, float, uint16_t)
-EACH(round_half, float, float)
-EACH(widen_bfloat, uint16_t, float)
-EACH(narrow_bfloat, float, uint16_t)
-EACH(round_bfloat, float, float)
-
-const bsm_k_convert bsm_k_convert_avx2 = {widen_half,  widen_bfloat,
-                                          narrow_half, narrow_bfloat,
-                                          round_half,  round_bfloat};
+#define BSM_K_SUFFIX avx2
+#define BLOCK 8
+#include "backend/cpu/kernels/convert/half_convert_blocks.inl"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half and bfloat16 with NEON, four elements at once. What is left of a row
- * goes through a buffer of four. */
+/* Half and bfloat16 with NEON, four elements at once. */
 #include <arm_neon.h>
-
-#include "backend/cpu/kernels/convert/half_convert.h"
+#include <stdint.h>
 
 /* A NaN, whose bits the instruction would keep in part, becomes the quiet one.
  */
@@ -28,44 +26,26 @@ static inline uint32x4_t round_bfloat4(float32x4_t x) {
   return vbslq_u32(vceqq_f32(x, x), r, vdupq_n_u32(0x7fc00000u));
 }
 
-static inline void widen_half_4(const uint16_t *from, float *to) {
+static inline void widen_half_block(const uint16_t *from, float *to) {
   vst1q_f32(to, widen_half4(vld1_u16(from)));
 }
-static inline void narrow_half_4(const float *from, uint16_t *to) {
+static inline void narrow_half_block(const float *from, uint16_t *to) {
   vst1_u16(to, narrow_half4(vld1q_f32(from)));
 }
-static inline void round_half_4(const float *from, float *to) {
+static inline void round_half_block(const float *from, float *to) {
   vst1q_f32(to, widen_half4(narrow_half4(vld1q_f32(from))));
 }
-static inline void widen_bfloat_4(const uint16_t *from, float *to) {
+static inline void widen_bfloat_block(const uint16_t *from, float *to) {
   const uint32x4_t wide = vshll_n_u16(vld1_u16(from), 16);
   vst1q_f32(to, vreinterpretq_f32_u32(wide));
 }
-static inline void narrow_bfloat_4(const float *from, uint16_t *to) {
+static inline void narrow_bfloat_block(const float *from, uint16_t *to) {
   vst1_u16(to, vshrn_n_u32(round_bfloat4(vld1q_f32(from)), 16));
 }
-static inline void round_bfloat_4(const float *from, float *to) {
+static inline void round_bfloat_block(const float *from, float *to) {
   vst1q_f32(to, vreinterpretq_f32_u32(round_bfloat4(vld1q_f32(from))));
 }
 
-#define EACH(name, from_type, to_type)                              \
-  static void name(const from_type *from, int64_t n, to_type *to) { \
-    int64_t i = 0;                                                  \
-    for (; i + 4 <= n; i += 4) name##_4(from + i, to + i);          \
-    if (i == n) return;                                             \
-    from_type rest[4] = {0};                                        \
-    to_type made[4];                                                \
-    for (int64_t k = i; k < n; k++) rest[k & 3] = from[k];          \
-    name##_4(rest, made);                                           \
-    for (int64_t k = i; k < n; k++) to[k] = made[k & 3];            \
-  }
-EACH(widen_half, uint16_t, float)
-EACH(narrow_half, float, uint16_t)
-EACH(round_half, float, float)
-EACH(widen_bfloat, uint16_t, float)
-EACH(narrow_bfloat, float, uint16_t)
-EACH(round_bfloat, float, float)
-
-const bsm_k_convert bsm_k_convert_neon = {widen_half,  widen_bfloat,
-                                          narrow_half, narrow_bfloat,
-                                          round_half,  round_bfloat};
+#define BSM_K_SUFFIX neon
+#define BLOCK 4
+#include "backend/cpu/kernels/convert/half_convert_blocks.inl"

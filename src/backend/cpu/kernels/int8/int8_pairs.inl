@@ -35,14 +35,5 @@ VF_INLINE vi splat(const uint8_t *p) {
 
 extern const bsm_k_int8_product CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni);
 
-const bsm_k_int8 CAT(bsm_k_int8_, BSM_K_SUFFIX, ) = {
-    .product = &PRODUCT,
-    .vnni = &CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni),
-    .vnni_isa = VNNI_ISA,
-    .depthwise = depthwise,
-    .finish = finish,
-    .quantize = quantize,
-    .greatest = greatest,
-    .widen = widen,
-    .widen_signed = widen_signed,
-    .narrow = narrow};
+const bsm_k_int8 CAT(bsm_k_int8_, BSM_K_SUFFIX, ) = INT8_TABLE(
+    &PRODUCT, &CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni), VNNI_ISA);

@@ -195,3 +195,13 @@ static void depthwise(const bsm_k_int8_depthwise *t) {
     for (; row < t->rows; row++) depthwise_rows(t, row, c, t->n - c, 1);
   }
 }
+
+/* The table of an instruction set: its product, and that of an instruction for
+ * it, which needs the bits `isa`. */
+#define INT8_TABLE(own, wide, isa)                                      \
+  {                                                                     \
+    .product = (own), .vnni = (wide), .vnni_isa = (isa),                \
+    .depthwise = depthwise, .finish = finish, .quantize = quantize,     \
+    .greatest = greatest, .widen = widen, .widen_signed = widen_signed, \
+    .narrow = narrow                                                    \
+  }

@@ -52,13 +52,5 @@ VF_INLINE words4 dot(words4 sums, words4 a, words4 b) {
 #include "backend/cpu/kernels/int8/int8_product.inl"
 #include "backend/cpu/kernels/int8/int8_rows.inl"
 
-const bsm_k_int8 bsm_k_int8_scalar = {.product = &bsm_k_int8_product_scalar,
-                                      .vnni = NULL,
-                                      .vnni_isa = 0,
-                                      .depthwise = depthwise,
-                                      .finish = finish,
-                                      .quantize = quantize,
-                                      .greatest = greatest,
-                                      .widen = widen,
-                                      .widen_signed = widen_signed,
-                                      .narrow = narrow};
+const bsm_k_int8 bsm_k_int8_scalar =
+    INT8_TABLE(&bsm_k_int8_product_scalar, NULL, 0);
