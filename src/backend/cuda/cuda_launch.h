@@ -82,6 +82,13 @@ typedef struct bsm_cuda_tiles {
   int lower[3], upper[3];
 } bsm_cuda_tiles;
 
+/* Whether `size` elements of 2 bytes may be `stride` elements apart: copies
+ * start at multiples of 16 bytes. */
+static inline bool bsm_cuda_is_tile_stride(int64_t size, int64_t stride) {
+  return size == 1 ||
+         (stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 34);
+}
+
 #define BSM_CUDA_MAX_MAPS 3
 
 typedef struct bsm_cuda_launch {

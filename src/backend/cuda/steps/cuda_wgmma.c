@@ -57,12 +57,6 @@ static int groups_of(const tile *t) {
 
 /* ---- what can be copied in tiles ---- */
 
-/* In elements: copies start at multiples of 16 bytes. */
-static bool is_stride(int64_t size, int64_t stride) {
-  return size == 1 ||
-         (stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 34);
-}
-
 /* The windows' places have few bits in the instruction and in the map. */
 static bool takes_windows(const bsm_cuda_mma_problem *problem) {
   const bsm_cuda_mma *p = &problem->params;
@@ -73,12 +67,12 @@ static bool takes_windows(const bsm_cuda_mma_problem *problem) {
     if (p->pre[d] > most || upper < -most || upper >= most ||
         p->stride[d] > 8 ||
         (int64_t)(p->kernel[d] - 1) * p->dilation[d] >= 2 * most ||
-        !is_stride(p->in[d], p->in_stride[d])) {
+        !bsm_cuda_is_tile_stride(p->in[d], p->in_stride[d])) {
       return false;
     }
   }
   return p->in[0] >= 1 && p->in[1] >= 1 && p->in[2] >= 1 &&
-         is_stride(2, p->image_stride);
+         bsm_cuda_is_tile_stride(2, p->image_stride);
 }
 
 static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
@@ -93,28 +87,31 @@ static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
   }
   for (int i = 0; i < p->loops; i++) {
     /* A stride of zero: the same matrix in all of them. */
-    if ((p->a_batch[i] && !is_stride(p->batch_sizes[i], p->a_batch[i])) ||
-        (p->b_batch[i] && !is_stride(p->batch_sizes[i], p->b_batch[i]))) {
+    if ((p->a_batch[i] &&
+         !bsm_cuda_is_tile_stride(p->batch_sizes[i], p->a_batch[i])) ||
+        (p->b_batch[i] &&
+         !bsm_cuda_is_tile_stride(p->batch_sizes[i], p->b_batch[i]))) {
       return false;
     }
   }
   const bool b_fits = problem->b == BSM_CUDA_MMA_ALONG_N
-                          ? is_stride(p->k, p->b_row)
-                          : is_stride(p->n, p->b_column);
+                          ? bsm_cuda_is_tile_stride(p->k, p->b_row)
+                          : bsm_cuda_is_tile_stride(p->n, p->b_column);
   if (problem->image) return b_fits && takes_windows(problem);
-  return b_fits && is_stride(p->m, p->a_row);
+  return b_fits && bsm_cuda_is_tile_stride(p->m, p->a_row);
 }
 
 /* Whether y is stored in tiles. */
 static bool stores_tiles(const bsm_cuda_mma_problem *problem) {
   const bsm_cuda_mma *p = &problem->params;
-  bool fits = problem->vector && is_stride(p->m, p->y_row);
+  bool fits = problem->vector && bsm_cuda_is_tile_stride(p->m, p->y_row);
   for (int i = 0; i < p->loops; i++) {
-    fits = fits && is_stride(p->batch_sizes[i], p->y_batch[i]);
+    fits = fits && bsm_cuda_is_tile_stride(p->batch_sizes[i], p->y_batch[i]);
   }
   /* A warp stores 16 rows of one line. */
-  return fits && (!problem->lines ||
-                  (p->out[2] % 16 == 0 && is_stride(p->m, p->y_line)));
+  return fits &&
+         (!problem->lines ||
+          (p->out[2] % 16 == 0 && bsm_cuda_is_tile_stride(p->m, p->y_line)));
 }
 
 /* Maps of another group would be copied where a tile ends beyond one's own;

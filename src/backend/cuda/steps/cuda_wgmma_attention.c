@@ -20,18 +20,13 @@ static int room_for(int64_t columns) {
   return (int)((columns + COLUMNS - 1) / COLUMNS * COLUMNS);
 }
 
-/* In elements: copies start at multiples of 16 bytes. */
-static bool is_stride(int64_t size, int64_t stride) {
-  return size == 1 ||
-         (stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 34);
-}
-
 static bool takes_operand(const bsm_cuda_attention *a, int k, int64_t rows) {
-  bool takes = is_stride(rows, a->row[k]);
+  bool takes = bsm_cuda_is_tile_stride(rows, a->row[k]);
   for (int i = 0; i < a->loops; i++) {
     /* A stride of zero: the same for all of them. */
-    takes = takes && (a->head_strides[k][i] == 0 ||
-                      is_stride(a->head_sizes[i], a->head_strides[k][i]));
+    takes = takes &&
+            (a->head_strides[k][i] == 0 ||
+             bsm_cuda_is_tile_stride(a->head_sizes[i], a->head_strides[k][i]));
   }
   return takes;
 }
