@@ -119,8 +119,7 @@ static void check_pass(const struct argp_state *state, const char *name) {
   argp_error(state,
              "--dump-after: no pass is called '%s'%s%s%s; "
              "--dump-after=list names them",
-             name, near.name ? ", perhaps '" : "", near.name ? near.name : "",
-             near.name ? "'" : "");
+             name, BSM_NEAR_NAME_ARGS(near, "'"));
 }
 
 static void add_string(const struct argp_state *state, bsm_cli *cli,

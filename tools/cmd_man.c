@@ -137,8 +137,7 @@ static bsm_status write_manual(const bsm_cli *cli) {
     bsm_near_name_look(&near, c->name);
   }
   return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no command '%s'%s%s%s",
-                  cli->path, near.name ? ", perhaps '" : "",
-                  near.name ? near.name : "", near.name ? "'" : "");
+                  cli->path, BSM_NEAR_NAME_ARGS(near, "'"));
 }
 
 int bsm_cmd_man(int argc, char **argv) {

@@ -48,7 +48,6 @@ int main(int argc, char **argv) {
   fprintf(stderr,
           "bessemer: there is no command '%s'%s%s%s; bessemer --help lists "
           "them\n",
-          name, near.name ? ", perhaps '" : "", near.name ? near.name : "",
-          near.name ? "'" : "");
+          name, BSM_NEAR_NAME_ARGS(near, "'"));
   return BSM_EXIT_USAGE;
 }

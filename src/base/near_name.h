@@ -19,4 +19,10 @@ typedef struct bsm_near_name {
  * one of the two is a part of the other. */
 void bsm_near_name_look(bsm_near_name *near, const char *candidate);
 
+/* The arguments of "%s%s%s" behind a name that is none: what was meant, if any
+ * was near, between these quotes. */
+#define BSM_NEAR_NAME_ARGS(near, quote)                                  \
+  (near).name ? ", perhaps " quote : "", (near).name ? (near).name : "", \
+      (near).name ? quote : ""
+
 #endif /* BSM_BASE_NEAR_NAME_H_ */

@@ -157,9 +157,8 @@ static bsm_status check_type(const bsm_type *type, const char *text) {
   for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
     bsm_near_name_look(&near, types[i]);
   }
-  return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no type %s%s%s: %s",
-                  type->name, near.name ? ", perhaps " : "",
-                  near.name ? near.name : "", text);
+  return BSM_FAIL(BSM_INVALID_ARGUMENT, "there is no type %s%s%s%s: %s",
+                  type->name, BSM_NEAR_NAME_ARGS(near, ""), text);
 }
 
 static bsm_status check_types(bsm_ir_ctx *cx, const char *text) {

@@ -16,8 +16,7 @@ static bsm_status no_parameter(const bsm_method *method, const char *name) {
     bsm_near_name_look(&near, bsm_method_parameter_name(method, i));
   }
   return BSM_FAIL(BSM_INVALID_ARGUMENT, "%s has no parameter \"%s\"%s%s%s",
-                  method->name, name, near.name ? ", perhaps \"" : "",
-                  near.name ? near.name : "", near.name ? "\"" : "");
+                  method->name, name, BSM_NEAR_NAME_ARGS(near, "\""));
 }
 
 /* The parameter of a spec: the one of its name, or the next one without a spec.

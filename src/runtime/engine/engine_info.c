@@ -84,8 +84,7 @@ static bsm_status find_binding(const bsm_plan_binding *bindings, uint32_t count,
   }
   bsm_status status = BSM_FAIL(
       BSM_NOT_FOUND, "the engine has no %s \"%s\"%s%s%s; there are: %s", what,
-      name, near.name ? ", perhaps \"" : "", near.name ? near.name : "",
-      near.name ? "\"" : "", names.len ? names.data : "none");
+      name, BSM_NEAR_NAME_ARGS(near, "\""), names.len ? names.data : "none");
   bsm_arena_destroy(&arena);
   return status;
 }
