@@ -563,17 +563,11 @@ static HARNESS_UNUSED bool harness_runs(harness *h, uint32_t isa, int threads) {
   return harness_takes_next(h) && harness_runs_it(h, isa, threads);
 }
 
-/* What this machine can run, worst first; one for devices that do not compute
- * with the host's instructions. */
-static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
-  const char *names[] = {"scalar", "avx2", "avx512", "neon"};
+/* Adds those of these names that this machine can run to `n` others. */
+static HARNESS_UNUSED int harness_add_isas(const char *const *names, int count,
+                                           int n, uint32_t *isas) {
   const uint32_t has = bsm_isa_detect();
-  int n = 0;
-  if (!fixture_ops()->host_accessible) {
-    isas[0] = has;
-    return 1;
-  }
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < count; i++) {
     uint32_t mask;
     if (bsm_isa_parse(names[i], &mask) && (mask & has) == mask) {
       isas[n++] = mask;
@@ -581,21 +575,27 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
   }
   return n;
 }
+#define HARNESS_ADD_ISAS(names, n, isas) \
+  harness_add_isas(names, (int)(sizeof(names) / sizeof((names)[0])), n, isas)
+
+/* What this machine can run, worst first; one for devices that do not compute
+ * with the host's instructions. */
+static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
+  static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
+  if (!fixture_ops()->host_accessible) {
+    isas[0] = bsm_isa_detect();
+    return 1;
+  }
+  return HARNESS_ADD_ISAS(names, 0, isas);
+}
 
 /* Also those that differ for products of bytes. */
 static HARNESS_UNUSED int harness_byte_isas(uint32_t *isas) {
-  const char *names[] = {"avx2_vnni", "avx512_vnni", "neon_i8mm"};
-  int n = harness_isas(isas);
-  for (int i = 0; i < 3 && fixture_ops()->host_accessible; i++) {
-    uint32_t mask;
-    if (bsm_isa_parse(names[i], &mask) && (mask & bsm_isa_detect()) == mask) {
-      isas[n++] = mask;
-    }
-  }
-  return n;
+  static const char *const names[] = {"avx2_vnni", "avx512_vnni", "neon_i8mm"};
+  const int n = harness_isas(isas);
+  return fixture_ops()->host_accessible ? HARNESS_ADD_ISAS(names, n, isas) : n;
 }
 
-/* Compares the outputs; `arg` is the caller's. */
 typedef void harness_compare(harness *h, uint32_t isa, void *arg);
 
 /* Runs on each instruction set with 1 and with 2 threads, and then with other
