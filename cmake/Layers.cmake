@@ -207,6 +207,7 @@ set_property(
   PROPERTY COMPILE_OPTIONS -ffp-contract=off)
 # Drivers of the CPU that choose kernels and hand out their work.
 file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_byte_windows.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and products of bytes, channels last: matrix products whose rows
- * are the windows of the output's pixels.
+ * are the windows of the output's pixels (cpu_byte_windows.h).
  *
- * Where the maps of a group are whole groups of 4 bytes, a window is a pointer
- * for each tap, and pixels in the padding are a row of the zero point; else
- * windows are copied. A tile of rows passes over all panels of its columns;
- * sums go through a small block, from which the epilogue makes the output. Sums
- * are exact, so nothing depends on how the work is cut. */
+ * A tile of rows passes over all panels of its columns; sums go through a small
+ * block, from which the epilogue makes the output. Sums are exact, so nothing
+ * depends on how the work is cut. */
 #include <string.h>
 
+#include "backend/cpu/cpu_byte_windows.h"
 #include "backend/cpu/cpu_int8_split.h"
 #include "backend/cpu/cpu_pack.h"
-#include "backend/cpu/cpu_window.h"
 #include "backend/cpu/kernels/int8/int8.h"
 
 #define ROWS BSM_K_INT8_MAX_ROWS
@@ -26,24 +24,18 @@ typedef struct convolution {
   const bsm_k_int8 *kernels;
   const bsm_k_int8_product *product;
   const bsm_step_int8_convolution *params;
-  bsm_step_window w;
-  bsm_image x;
+  bsm_cpu_byte_windows windows;
   bsm_cpu_rows y_rows, residual_rows; /* pixels */
-  int64_t y_size[3];
   bool has_residual, residual_is_float, y_is_float;
-  bool copies; /* windows */
   bool depthwise;
-  int64_t rows, groups, ci, co, taps;
-  int64_t depth; /* bytes of a window, in whole groups of 4 */
+  int64_t rows, groups, ci, co;
   const int8_t *kernel;
   bsm_cpu_int8_split split; /* its halved pairs, where the product needs that */
   const float *scale, *bias; /* [groups][panels of a group][16] */
   const int32_t *offset;
-  const uint8_t *padding;    /* a pixel of the zero point */
-  const int64_t *tap_offset; /* from the first tap of a window, in bytes */
   bsm_cpu_epilogue epilogue;
   int64_t row_block, column_block;
-  uint64_t pointers_size, windows_size; /* bytes of scratch */
+  uint64_t windows_size; /* bytes of scratch */
 } convolution;
 
 static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
@@ -96,30 +88,11 @@ static bsm_status lay_out_columns(const bsm_cpu_prepare *p, convolution *c) {
   return BSM_OK;
 }
 
-static bsm_status lay_out_taps(const bsm_cpu_prepare *p, convolution *c) {
-  const bsm_step_window *w = &c->w;
-  int64_t *offset = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)c->taps);
-  uint8_t *padding = BSM_NEW_ARRAY(p->arena, uint8_t, (size_t)c->ci + 1);
-  if (!offset || !padding) return BSM_FAIL_OOM();
-  memset(padding, c->params->x_zero, (size_t)c->ci);
-  c->padding = padding;
-  c->tap_offset = offset;
-  for (int64_t d = 0; d < w->kernel[0]; d++) {
-    for (int64_t h = 0; h < w->kernel[1]; h++) {
-      for (int64_t v = 0; v < w->kernel[2]; v++) {
-        *offset++ = d * w->dilation[0] * c->x.stride[0] +
-                    h * w->dilation[1] * c->x.stride[1] +
-                    v * w->dilation[2] * c->x.stride[2];
-      }
-    }
-  }
-  return BSM_OK;
-}
-
 /* Columns whose part of the kernel stays in the second-level cache, and rows in
  * as many units as keep the threads busy. */
 static void plan_blocks(convolution *c, int threads) {
-  const int64_t pairs = bsm_cpu_max(1, BLOCK_BYTES / (c->depth * COLUMNS));
+  const int64_t pairs =
+      bsm_cpu_max(1, BLOCK_BYTES / (c->windows.depth * COLUMNS));
   c->column_block =
       bsm_cpu_min(pairs * COLUMNS, bsm_cpu_round_up(c->co, COLUMNS));
   c->row_block = bsm_cpu_round_up(c->rows, ROWS);
@@ -137,7 +110,7 @@ static void plan_blocks(convolution *c, int threads) {
   }
 }
 
-static void init(const bsm_cpu_prepare *p, convolution *c) {
+static bsm_status init(const bsm_cpu_prepare *p, convolution *c) {
   c->params = &p->step->params->int8_convolution;
   const bsm_step_convolution *params = &c->params->convolution;
   const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
@@ -147,11 +120,9 @@ static void init(const bsm_cpu_prepare *p, convolution *c) {
   c->product = c->kernels->vnni_isa && (p->isa & c->kernels->vnni_isa)
                    ? c->kernels->vnni
                    : c->kernels->product;
-  c->w = params->window;
-  c->x = bsm_image_of(bsm_step_input(p->plan, p->step, 0), spatial);
+  const int64_t in_maps = bsm_step_input(p->plan, p->step, 0)->dims.d[1];
   const bsm_image out = bsm_image_of(y, spatial);
   pixel_rows(&c->y_rows, &out);
-  memcpy(c->y_size, out.size, sizeof(c->y_size));
   c->y_is_float = y->dtype == BSM_DTYPE_FLOAT;
   c->has_residual = params->epilogue.has_residual != 0;
   if (c->has_residual) {
@@ -161,49 +132,45 @@ static void init(const bsm_cpu_prepare *p, convolution *c) {
     c->residual_is_float = r->dtype == BSM_DTYPE_FLOAT;
   }
   c->rows = out.n * out.size[0] * out.size[1] * out.size[2];
-  c->depthwise = bsm_cpu_is_depthwise(params, c->x.c);
+  c->depthwise = bsm_cpu_is_depthwise(params, in_maps);
   c->groups = c->depthwise ? 1 : params->groups;
-  c->ci = c->x.c / c->groups;
+  c->ci = in_maps / c->groups;
   c->co = out.c / c->groups;
-  c->taps = c->w.kernel[0] * c->w.kernel[1] * c->w.kernel[2];
-  c->copies = !c->depthwise && c->ci % DEPTH != 0;
-  c->depth = c->depthwise ? c->taps : bsm_cpu_round_up(c->taps * c->ci, DEPTH);
   c->kernel = bsm_cpu_weights(p, 0);
   c->epilogue =
       bsm_cpu_make_epilogue(&params->epilogue, bsm_k_math_select(p->isa));
+  return bsm_cpu_byte_windows_init(p, &params->window, c->ci,
+                                   (uint8_t)c->params->x_zero, c->depthwise,
+                                   &c->windows);
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   convolution *c = BSM_NEW(p->arena, convolution);
   BSM_TRY_ALLOC(c);
-  init(p, c);
+  BSM_TRY(init(p, c));
   BSM_TRY(lay_out_columns(p, c));
-  BSM_TRY(lay_out_taps(p, c));
   plan_blocks(c, p->threads);
   if (c->product->split && !c->depthwise) {
-    const int64_t taps = c->copies ? 1 : c->taps;
+    const int64_t taps = c->windows.copies ? 1 : c->windows.taps;
     BSM_TRY(bsm_cpu_split_int8(
         &(bsm_cpu_int8_matrix){
             .b = c->kernel,
             .panels = c->groups * bsm_cpu_div_up(c->co, BSM_PANEL),
             .taps = taps,
-            .groups = c->depth / DEPTH / taps},
+            .groups = c->windows.depth / DEPTH / taps},
         c->product->split, p->arena, &c->split));
     c->kernel = c->split.b;
   }
   c->base.description = bsm_arena_printf(p->arena, "%s %s",
-                                         c->depthwise ? "depthwise"
-                                         : c->copies  ? "im2col"
-                                                      : "indirect",
+                                         c->depthwise        ? "depthwise"
+                                         : c->windows.copies ? "im2col"
+                                                             : "indirect",
                                          c->product->name);
   BSM_TRY_ALLOC(c->base.description);
-  c->pointers_size = bsm_cpu_align((uint64_t)(c->copies ? 1 : c->taps) * ROWS *
-                                   sizeof(uint8_t *));
-  c->windows_size = c->copies ? bsm_cpu_align((uint64_t)(ROWS * c->depth)) : 0;
+  c->windows_size = bsm_cpu_byte_windows_scratch(&c->windows, ROWS);
   out->impl = c;
   return bsm_cpu_set_scratch(
-      out, 0,
-      c->pointers_size + c->windows_size + 2 * ROWS * COLUMNS * sizeof(float),
+      out, 0, c->windows_size + 2 * ROWS * COLUMNS * sizeof(float),
       c->base.slots);
 }
 
@@ -217,108 +184,6 @@ typedef struct work {
   uint8_t *scratch;
   size_t slot_size;
 } work;
-
-/* Where the first tap of the window of output p is, in bytes from the start of
- * the input; whether all taps are inside of it. */
-static bool window_at(const convolution *c, const bsm_cpu_position *p,
-                      int64_t *first, int64_t *offset) {
-  const bsm_step_window *w = &c->w;
-  bool inside = true;
-  *offset = p->n * c->x.n_stride;
-  for (int d = 0; d < 3; d++) {
-    first[d] = p->at[d] * w->stride[d] - w->pre_padding[d];
-    inside &= first[d] >= 0 &&
-              first[d] + (w->kernel[d] - 1) * w->dilation[d] < c->x.size[d];
-    *offset += first[d] * c->x.stride[d];
-  }
-  return inside;
-}
-
-/* Whether a tap of a window that begins at `first` is inside. */
-static bool tap_is_inside(const convolution *c, const int64_t *first,
-                          int64_t tap) {
-  const bsm_step_window *w = &c->w;
-  for (int d = 2; d >= 0; d--) {
-    const int64_t at = first[d] + tap % w->kernel[d] * w->dilation[d];
-    if (at < 0 || at >= c->x.size[d]) return false;
-    tap /= w->kernel[d];
-  }
-  return true;
-}
-
-/* How many outputs from p on, whose window is inside and begins at `first`, lie
- * side by side with all of their windows inside. */
-static int64_t outputs_inside(const convolution *c, const bsm_cpu_position *p,
-                              const int64_t *first) {
-  const bsm_step_window *w = &c->w;
-  const int64_t end = first[2] + (w->kernel[2] - 1) * w->dilation[2];
-  return bsm_cpu_min(c->y_size[2] - p->at[2],
-                     (c->x.size[2] - 1 - end) / w->stride[2] + 1);
-}
-
-/* Pointers of the windows of rows `row` .. `row + rows - 1`. */
-static void point(const convolution *c, const uint8_t *x, int64_t row,
-                  int64_t rows, const uint8_t **a) {
-  const int64_t step = c->w.stride[2] * c->x.stride[2];
-  bsm_cpu_position p = bsm_cpu_position_of(row, c->y_size);
-  for (int64_t i = 0, n; i < rows; i += n) {
-    int64_t first[3], offset;
-    const bool inside = window_at(c, &p, first, &offset);
-    n = inside ? bsm_cpu_min(rows - i, outputs_inside(c, &p, first)) : 1;
-    for (int64_t t = 0; t < c->taps; t++) {
-      const uint8_t **to = a + t * rows + i;
-      const bool taken = inside || tap_is_inside(c, first, t);
-      const uint8_t *from =
-          taken ? x + (offset + c->tap_offset[t]) : c->padding;
-      for (int64_t k = 0; k < n; k++) to[k] = from + k * step;
-    }
-    p.at[2] += n - 1;
-    bsm_cpu_position_next(&p, c->y_size);
-  }
-}
-
-/* memcpy of a few bytes: lines of windows of few maps. */
-static inline void copy_bytes(uint8_t *to, const uint8_t *from, size_t n) {
-  if (n >= 16 && n <= 32) {
-    uint8_t head[16], tail[16];
-    memcpy(head, from, 16);
-    memcpy(tail, from + n - 16, 16);
-    memcpy(to, head, 16);
-    memcpy(to + n - 16, tail, 16);
-  } else if (n >= 8 && n < 16) {
-    uint64_t head, tail;
-    memcpy(&head, from, 8);
-    memcpy(&tail, from + n - 8, 8);
-    memcpy(to, &head, 8);
-    memcpy(to + n - 8, &tail, 8);
-  } else if (n < 8) {
-    for (size_t i = 0; i < n; i++) to[i] = from[i];
-  } else {
-    memcpy(to, from, n);
-  }
-}
-
-/* Copies the windows of rows, and points to them. */
-static void copy(const convolution *c, const uint8_t *x, int64_t row,
-                 int64_t rows, uint8_t *to, const uint8_t **a) {
-  const bool lines = c->w.dilation[2] == 1 && c->x.stride[2] == c->ci;
-  bsm_cpu_position p = bsm_cpu_position_of(row, c->y_size);
-  const int64_t size = c->taps * c->ci;
-  for (int64_t i = 0; i < rows; i++, to += c->depth) {
-    int64_t first[3], offset;
-    const bool inside = window_at(c, &p, first, &offset);
-    const int64_t step = inside && lines ? c->w.kernel[2] : 1;
-    for (int64_t t = 0; t < c->taps; t += step) {
-      const uint8_t *from = inside || tap_is_inside(c, first, t)
-                                ? x + (offset + c->tap_offset[t])
-                                : c->padding;
-      copy_bytes(to + t * c->ci, from, (size_t)(step * c->ci));
-    }
-    memset(to + size, 0, (size_t)(c->depth - size));
-    a[i] = to;
-    bsm_cpu_position_next(&p, c->y_size);
-  }
-}
 
 /* The rows of a tile in the output and the residual, at map `map`. */
 typedef struct row_pointers {
@@ -398,12 +263,12 @@ static void multiply(const convolution *c, const uint8_t *const *a,
                      int32_t *sums) {
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
   if (c->depthwise) {
-    const bool whole =
-        c->product->depthwise && n == COLUMNS && c->taps <= BSM_K_INT8_MAX_TAPS;
+    const bool whole = c->product->depthwise && n == COLUMNS &&
+                       c->windows.taps <= BSM_K_INT8_MAX_TAPS;
     (whole ? c->product->depthwise : c->kernels->depthwise)(
         &(bsm_k_int8_depthwise){.a = a,
                                 .rows = rows,
-                                .taps = c->taps,
+                                .taps = c->windows.taps,
                                 .column = column,
                                 .n = n,
                                 .w = c->kernel,
@@ -411,15 +276,15 @@ static void multiply(const convolution *c, const uint8_t *const *a,
                                 .sums = sums});
     return;
   }
-  const int64_t panel = c->depth * BSM_PANEL;
-  const int64_t taps = c->copies ? 1 : c->taps;
+  const int64_t panel = c->windows.depth * BSM_PANEL;
+  const int64_t taps = c->windows.copies ? 1 : c->windows.taps;
   const int64_t first = group * panels + column / BSM_PANEL;
   bsm_k_int8_rest rest = c->split.rest;
   if (c->product->split) rest.first += first * BSM_PANEL / c->product->split;
   c->product->tile(&(bsm_k_int8_tile){.a = a,
                                       .rows = rows,
                                       .taps = taps,
-                                      .groups = c->depth / DEPTH / taps,
+                                      .groups = c->windows.depth / DEPTH / taps,
                                       .b = c->kernel + first * panel,
                                       .b_panel = panel,
                                       .panels = bsm_cpu_div_up(n, BSM_PANEL),
@@ -430,16 +295,10 @@ static void multiply(const convolution *c, const uint8_t *const *a,
 static void tile(const work *w, int64_t group, int64_t column, int64_t columns,
                  int64_t row, int64_t rows, uint8_t *scratch) {
   const convolution *c = w->c;
-  const uint8_t **a = (const uint8_t **)(void *)scratch;
-  uint8_t *windows = scratch + c->pointers_size;
-  int32_t *sums = (int32_t *)(void *)(windows + c->windows_size);
-  const uint8_t *x = w->x + group * c->ci;
+  int32_t *sums = (int32_t *)(void *)(scratch + c->windows_size);
+  const uint8_t *const *a = bsm_cpu_byte_windows_find(
+      &c->windows, w->x + group * c->ci, row, rows, scratch);
   row_pointers pointers;
-  if (c->copies) {
-    copy(c, x, row, rows, windows, a);
-  } else {
-    point(c, x, row, rows, a);
-  }
   point_to_rows(w, row, rows, group * c->co, &pointers);
   for (int64_t j = column; j < column + columns; j += COLUMNS) {
     const int64_t n = bsm_cpu_min(COLUMNS, column + columns - j);
