@@ -88,10 +88,10 @@ static uint64_t parse_seed(const struct argp_state *state, const char *text) {
 static uint32_t parse_isa(const struct argp_state *state, const char *name) {
   if (strcmp(name, "native") == 0) return 0;
   uint32_t mask = 0;
-  if (!bsm_isa_parse(name, &mask) || mask & BSM_ISA_AVX512_BF16) {
+  if (!bsm_isa_parse(name, &mask)) {
     argp_error(state,
                "--isa: '%s' is none of native, scalar, avx2, avx2_vnni, "
-               "avx512, avx512_vnni, neon, neon_i8mm",
+               "avx512, avx512_vnni, avx512_bf16, amx, neon, neon_i8mm",
                name);
   }
   const uint32_t present = bsm_isa_detect();

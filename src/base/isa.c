@@ -23,8 +23,33 @@ static bool has(uint32_t word, int bit) {
   return (word >> bit) & 1;
 }
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Whether the kernel lets this process use tiles. Asking twice does no harm. */
+static bool tiles_are_permitted(void) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+  enum { UNKNOWN, NO, YES };
+  static atomic_int known = UNKNOWN;
+  int answer = atomic_load_explicit(&known, memory_order_relaxed);
+  if (answer == UNKNOWN) {
+    const long rc =
+        syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+    answer = rc == 0 ? YES : NO;
+    atomic_store_explicit(&known, answer, memory_order_relaxed);
+  }
+  return answer == YES;
+}
+#else
+static bool tiles_are_permitted(void) {
+  return false;
+}
+#endif
+
 uint32_t bsm_isa_detect(void) {
-  enum { YMM_STATE = 0x6, ZMM_STATE = 0xe6 };
+  enum { YMM_STATE = 0x6, ZMM_STATE = 0xe6, TILE_STATE = 0x60000 };
   uint32_t a, b, c, d, mask = BSM_ISA_SCALAR;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return mask;
   const bool fma = has(c, 12), osxsave = has(c, 27), avx = has(c, 28),
@@ -38,13 +63,18 @@ uint32_t bsm_isa_detect(void) {
   mask |= BSM_ISA_AVX2;
   const bool avx512 = has(b, 16) && has(b, 17) && has(b, 30) && has(b, 31);
   const bool avx512_vnni = has(c, 11);
+  const bool amx = has(d, 22) && has(d, 24) && has(d, 25);
   const bool more = leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d);
   if (more && has(a, 4)) mask |= BSM_ISA_AVX_VNNI;
   if (!avx512 || (state & ZMM_STATE) != ZMM_STATE) return mask;
   mask |= BSM_ISA_AVX512;
   if (!avx512_vnni) return mask;
   mask |= BSM_ISA_AVX512_VNNI;
-  if (more && has(a, 5)) mask |= BSM_ISA_AVX512_BF16;
+  if (!more || !has(a, 5)) return mask;
+  mask |= BSM_ISA_AVX512_BF16;
+  if (amx && (state & TILE_STATE) == TILE_STATE && tiles_are_permitted()) {
+    mask |= BSM_ISA_AMX;
+  }
   return mask;
 }
 
@@ -77,6 +107,8 @@ static const struct {
     {"avx512_vnni", BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI},
     {"avx512_bf16",
      BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI | BSM_ISA_AVX512_BF16},
+    {"amx", BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI |
+                BSM_ISA_AVX512_BF16 | BSM_ISA_AMX},
     {"neon", BSM_ISA_NEON},
     {"neon_i8mm", BSM_ISA_NEON | BSM_ISA_I8MM},
 };

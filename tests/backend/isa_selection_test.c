@@ -85,7 +85,7 @@ static void test_every_mask(void **state) {
   assert_int_equal(count, 13);
   for (size_t i = 0; i < count; i++) {
     const family *f = &families[i];
-    for (uint32_t isa = 0; isa < 256; isa++) {
+    for (uint32_t isa = 0; isa < 512; isa++) {
       if (f->select(isa) != f->tables[level_of(isa)]) {
         fail_msg("%s: mask %u selects other kernels than level %d", f->name,
                  (unsigned)isa, level_of(isa));
@@ -100,10 +100,10 @@ static void test_names(void **state) {
   static const struct {
     const char *name;
     int level;
-  } rows[] = {{"scalar", SCALAR},      {"avx2", AVX2},
-              {"avx2_vnni", AVX2},     {"avx512", AVX512},
-              {"avx512_vnni", AVX512}, {"avx512_bf16", AVX512},
-              {"neon", NEON},          {"neon_i8mm", NEON}};
+  } rows[] = {
+      {"scalar", SCALAR}, {"avx2", AVX2},          {"avx2_vnni", AVX2},
+      {"avx512", AVX512}, {"avx512_vnni", AVX512}, {"avx512_bf16", AVX512},
+      {"amx", AVX512},    {"neon", NEON},          {"neon_i8mm", NEON}};
   family families[16];
   const size_t count = list_families(families);
   for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
@@ -120,8 +120,8 @@ static void test_names(void **state) {
 static void test_steps(void **state) {
   (void)state;
   static const char *const names[] = {"scalar",      "avx2",        "avx512",
-                                      "avx512_vnni", "avx512_bf16", "neon",
-                                      "neon_i8mm"};
+                                      "avx512_vnni", "avx512_bf16", "amx",
+                                      "neon",        "neon_i8mm"};
   bsm_plan_tensor tensors[3];
   for (int i = 0; i < 3; i++) {
     tensors[i] = (bsm_plan_tensor){.name = "",
@@ -162,10 +162,10 @@ static void test_steps(void **state) {
                kernel);
     }
 #if defined(__aarch64__)
-    const char *level = i < 5 ? "scalar" : "neon";
+    const char *level = i < 6 ? "scalar" : "neon";
     assert_int_equal(strncmp(kernel, level, strlen(level)), 0);
 #elif defined(__x86_64__)
-    const char *level = i < 3 ? names[i] : i < 5 ? "avx512" : "scalar";
+    const char *level = i < 3 ? names[i] : i < 6 ? "avx512" : "scalar";
     assert_int_equal(strncmp(kernel, level, strlen(level)), 0);
 #endif
     fixture_stream_close(stream);

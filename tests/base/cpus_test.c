@@ -143,8 +143,8 @@ static void the_affinity_mask_counts(void **state) {
 
 static void isa_names_parse(void **state) {
   (void)state;
-  static const char *const names[] = {"scalar", "avx2", "avx512", "avx512_vnni",
-                                      "avx512_bf16"};
+  static const char *const names[] = {"scalar",      "avx2",        "avx512",
+                                      "avx512_vnni", "avx512_bf16", "amx"};
   uint32_t previous = 0;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     uint32_t mask = 99;
@@ -174,7 +174,7 @@ static void detection_agrees_with_the_kernel(void **state) {
   if (!file) skip();
   char line[8192];
   bool avx2 = false, avx512 = false, vnni = false, avx512_vnni = false;
-  bool neon = false, i8mm = false;
+  bool neon = false, i8mm = false, amx = false;
   while (fgets(line, sizeof(line), file)) {
     if (strncmp(line, "Features", 8) == 0) { /* ARM's name of them */
       neon = strstr(line, " asimd");
@@ -188,6 +188,9 @@ static void detection_agrees_with_the_kernel(void **state) {
              strstr(line, " avx512bw") && strstr(line, " avx512vl");
     vnni = avx2 && strstr(line, " avx_vnni");
     avx512_vnni = avx512 && strstr(line, " avx512_vnni");
+    amx = avx512_vnni && strstr(line, " avx512_bf16") &&
+          strstr(line, " amx_tile") && strstr(line, " amx_int8") &&
+          strstr(line, " amx_bf16");
     break;
   }
   fclose(file);
@@ -199,6 +202,7 @@ static void detection_agrees_with_the_kernel(void **state) {
   assert_int_equal((mask & BSM_ISA_AVX512) != 0, avx512);
   assert_int_equal((mask & BSM_ISA_AVX_VNNI) != 0, vnni);
   assert_int_equal((mask & BSM_ISA_AVX512_VNNI) != 0, avx512_vnni);
+  if (!amx) assert_int_equal(mask & BSM_ISA_AMX, 0); /* or not permitted */
   assert_int_equal((mask & BSM_ISA_NEON) != 0, neon);
   assert_int_equal((mask & BSM_ISA_I8MM) != 0, i8mm);
 }

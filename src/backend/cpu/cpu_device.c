@@ -23,6 +23,7 @@ _Static_assert(BSM_K_ISA_AVX512_VNNI == BSM_ISA_AVX512_VNNI, "as above");
 _Static_assert(BSM_K_ISA_AVX_VNNI == BSM_ISA_AVX_VNNI, "as above");
 _Static_assert(BSM_K_ISA_NEON == BSM_ISA_NEON, "as above");
 _Static_assert(BSM_K_ISA_I8MM == BSM_ISA_I8MM, "as above");
+_Static_assert(BSM_K_ISA_AMX == BSM_ISA_AMX, "as above");
 
 typedef struct cpu_device {
   bsm_device base;

@@ -21,6 +21,7 @@
 #define BSM_K_ISA_AVX_VNNI (1u << 4)
 #define BSM_K_ISA_NEON (1u << 5)
 #define BSM_K_ISA_I8MM (1u << 6) /* as VNNI */
+#define BSM_K_ISA_AMX (1u << 7)  /* as VNNI */
 
 /* Best first: X(suffix, bits that the CPU must have), and X of each table of a
  * family. */
