@@ -396,6 +396,28 @@ class engine {
   detail::handle<bsm_engine, bsm_engine_destroy> engine_;
 };
 
+/* Threads for contexts that take turns: context_options().pool. */
+class thread_pool {
+ public:
+  /* `threads` counts the calling one; 0: one for each CPU. */
+  explicit thread_pool(int threads = 0) {
+    bsm_thread_pool *made = nullptr;
+    check(bsm_thread_pool_create(threads, nullptr, &made));
+    pool_.reset(made);
+  }
+  /* With the caller's functions, out of which no exception may come. */
+  explicit thread_pool(const bsm_thread_pool_options &options) {
+    bsm_thread_pool *made = nullptr;
+    check(bsm_thread_pool_create_with(&options, &made));
+    pool_.reset(made);
+  }
+  int size() const noexcept { return bsm_thread_pool_size(get()); }
+  bsm_thread_pool *get() const noexcept { return pool_.get(); }
+
+ private:
+  detail::handle<bsm_thread_pool, bsm_thread_pool_destroy> pool_;
+};
+
 class context {
  public:
   explicit context(const engine &of,

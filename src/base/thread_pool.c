@@ -16,6 +16,7 @@
  * thread has done says when a phase is over. */
 #include "base/thread_pool.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -64,6 +65,8 @@ typedef struct seat {
   bool sleeps;
   pthread_cond_t wake;
   pthread_t thread;
+  void *users_thread; /* of the caller's `start` */
+  atomic_bool taken;  /* in a job that the caller's `run` runs */
 } seat;
 
 struct bsm_thread_pool {
@@ -72,6 +75,7 @@ struct bsm_thread_pool {
   int started; /* workers whose threads exist */
   int cpus;    /* that the process may use */
   seat *seats;
+  bsm_thread_pool_options functions; /* the caller's */
 
   /* The job; written by the caller between jobs. */
   int threads;    /* that take part */
@@ -285,6 +289,10 @@ static void *run_worker(void *arg) {
   return NULL;
 }
 
+static void run_users_thread(void *arg) {
+  (void)run_worker(arg);
+}
+
 /* ---- the caller ---- */
 
 static void wake_sleepers(bsm_thread_pool *pool) {
@@ -361,6 +369,29 @@ static void trace_job(bsm_thread_pool *pool) {
   }
 }
 
+static void take_seat(void *arg, int index) {
+  bsm_thread_pool *pool = arg;
+  if (index < 0 || index >= pool->threads) return;
+  seat *s = &pool->seats[index];
+  if (!atomic_exchange(&s->taken, true)) work(pool, s);
+}
+
+/* The caller has the threads. What it did not run is run here. */
+static void run_by_caller(bsm_thread_pool *pool) {
+  for (int i = 0; i < pool->threads; i++) {
+    atomic_store_explicit(&pool->seats[i].taken, false, memory_order_relaxed);
+  }
+  pool->functions.run(pool->functions.user, pool->threads, take_seat, pool);
+  take_seat(pool, 0);
+}
+
+static void run_by_workers(bsm_thread_pool *pool) {
+  work(pool, &pool->seats[0]);
+  for (int i = 1; i < pool->threads; i++) {
+    wait_until_left(pool, &pool->seats[i]);
+  }
+}
+
 static void run_alone(int64_t count, bsm_unit_fn *fn, void *arg) {
   for (int64_t i = 0; i < count; i++) fn(arg, i, 0);
 }
@@ -382,9 +413,10 @@ void bsm_parallel_phases(bsm_thread_pool *pool, int threads, int64_t phases,
   pool->phases = phases;
   pool->total = count;
   open_job(pool, fn, arg);
-  work(pool, &pool->seats[0]);
-  for (int i = 1; i < pool->threads; i++) {
-    wait_until_left(pool, &pool->seats[i]);
+  if (pool->functions.run) {
+    run_by_caller(pool);
+  } else {
+    run_by_workers(pool);
   }
   if (pool->trace) trace_job(pool);
   pthread_mutex_unlock(&pool->turn);
@@ -434,19 +466,41 @@ int bsm_thread_pool_size(const bsm_thread_pool *pool) {
 
 /* ---- life ---- */
 
+static int start_thread(seat *self) {
+  const bsm_thread_pool_options *f = &self->pool->functions;
+  if (!f->start) {
+    return pthread_create(&self->thread, NULL, run_worker, self);
+  }
+  self->users_thread = f->start(f->user, self->number, run_users_thread, self);
+  return self->users_thread ? 0 : EAGAIN;
+}
+
+static void join_thread(seat *self) {
+  const bsm_thread_pool_options *f = &self->pool->functions;
+  if (f->start) {
+    f->join(f->user, self->users_thread);
+  } else {
+    pthread_join(self->thread, NULL);
+  }
+}
+
 static bsm_status start_workers(bsm_thread_pool *pool) {
+  if (pool->functions.run) return BSM_OK;
   /* Signals belong to the threads of the program, not to ours. */
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
   for (int i = 1; i < pool->size && !error; i++) {
-    seat *self = &pool->seats[i];
-    error = pthread_create(&self->thread, NULL, run_worker, self);
+    error = start_thread(&pool->seats[i]);
     if (!error) pool->started++;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (!error) return BSM_OK;
+  if (pool->functions.start) {
+    return BSM_FAIL(BSM_IO, "thread %d of %d was not started by the caller",
+                    pool->started + 2, pool->size);
+  }
   return BSM_FAIL(BSM_IO, "cannot start thread %d of %d (error %d)",
                   pool->started + 2, pool->size, error);
 }
@@ -465,22 +519,39 @@ static bsm_status make_seats(bsm_thread_pool *pool) {
   return start_workers(pool);
 }
 
-bsm_status bsm_thread_pool_create(int threads, const bsm_allocator *allocator,
-                                  bsm_thread_pool **out) {
+static bsm_status check_options(const bsm_thread_pool_options *o) {
+  if (o->threads > MAX_THREADS || o->threads < 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "%d threads asked for; must be from 0 (all) to %d",
+                    o->threads, MAX_THREADS);
+  }
+  if (!o->start != !o->join) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "of `start` and `join` only one is given; threads that "
+                    "are started have to be waited for");
+  }
+  if (o->run && o->start) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "both `run` and `start` are given; with `run` the pool "
+                    "has no threads of its own");
+  }
+  return BSM_OK;
+}
+
+bsm_status bsm_thread_pool_create_with(const bsm_thread_pool_options *options,
+                                       bsm_thread_pool **out) {
   BSM_NEED(out);
   *out = NULL;
+  bsm_thread_pool_options o = BSM_THREAD_POOL_OPTIONS_INIT;
+  BSM_TRY(bsm_options_copy(&o, sizeof(o), options, "bsm_thread_pool_options"));
+  BSM_TRY(check_options(&o));
   const int cpus = bsm_available_cpus();
-  if (threads == 0) threads = cpus;
-  if (threads > MAX_THREADS || threads < 0) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "%d threads asked for; must be from 0 (all) to %d", threads,
-                    MAX_THREADS);
-  }
-  bsm_thread_pool *pool = bsm_allocate(allocator, sizeof(*pool), CACHE_LINE);
+  bsm_thread_pool *pool = bsm_allocate(o.allocator, sizeof(*pool), CACHE_LINE);
   BSM_TRY_ALLOC(pool);
   memset(pool, 0, sizeof(*pool));
-  pool->allocator = allocator;
-  pool->size = threads;
+  pool->allocator = o.allocator;
+  pool->functions = o;
+  pool->size = o.threads ? o.threads : cpus;
   pool->cpus = cpus;
   pthread_mutex_init(&pool->sleep_lock, NULL);
   pthread_mutex_init(&pool->turn, NULL);
@@ -494,6 +565,14 @@ bsm_status bsm_thread_pool_create(int threads, const bsm_allocator *allocator,
   return BSM_OK;
 }
 
+bsm_status bsm_thread_pool_create(int threads, const bsm_allocator *allocator,
+                                  bsm_thread_pool **out) {
+  bsm_thread_pool_options options = BSM_THREAD_POOL_OPTIONS_INIT;
+  options.threads = threads;
+  options.allocator = allocator;
+  return bsm_thread_pool_create_with(&options, out);
+}
+
 void bsm_thread_pool_destroy(bsm_thread_pool *pool) {
   if (!pool) return;
   pthread_mutex_lock(&pool->sleep_lock);
@@ -503,7 +582,7 @@ void bsm_thread_pool_destroy(bsm_thread_pool *pool) {
   }
   pthread_mutex_unlock(&pool->sleep_lock);
   for (int i = 1; i <= pool->started; i++) {
-    pthread_join(pool->seats[i].thread, NULL);
+    join_thread(&pool->seats[i]);
   }
   for (int i = 0; pool->seats && i < pool->size; i++) {
     pthread_cond_destroy(&pool->seats[i].wake);

@@ -303,6 +303,171 @@ static void bad_thread_counts_are_refused(void **state) {
   bsm_status_free(status);
 }
 
+/* Threads and loops of the caller's. */
+typedef struct own_threads {
+  pthread_t threads[8];
+  void (*body)(void *);
+  void *arg;
+  int started, joined, refused;
+  int loops;
+} own_threads;
+
+typedef struct own_start {
+  void (*body)(void *);
+  void *arg;
+} own_start;
+
+static void *run_own(void *start) {
+  own_start s = *(own_start *)start;
+  free(start);
+  s.body(s.arg);
+  return NULL;
+}
+
+static void *start_own(void *user, int number, void (*body)(void *),
+                       void *arg) {
+  own_threads *own = user;
+  assert_int_equal(number, own->started + 1);
+  if (number == own->refused) return NULL;
+  own_start *start = malloc(sizeof(*start));
+  *start = (own_start){body, arg};
+  pthread_t *thread = &own->threads[number];
+  assert_int_equal(pthread_create(thread, NULL, run_own, start), 0);
+  own->started++;
+  return thread;
+}
+
+static void join_own(void *user, void *thread) {
+  own_threads *own = user;
+  own->joined++;
+  assert_int_equal(pthread_join(*(pthread_t *)thread, NULL), 0);
+}
+
+static bsm_thread_pool_options own_options(own_threads *own, int threads) {
+  bsm_thread_pool_options options = BSM_THREAD_POOL_OPTIONS_INIT;
+  options.threads = threads;
+  options.user = own;
+  options.start = start_own;
+  options.join = join_own;
+  return options;
+}
+
+static void threads_may_be_the_callers(void **state) {
+  (void)state;
+  own_threads own = {.refused = -1};
+  bsm_thread_pool_options options = own_options(&own, 4);
+  bsm_thread_pool *pool;
+  assert_null(bsm_thread_pool_create_with(&options, &pool));
+  assert_int_equal(bsm_thread_pool_size(pool), 4);
+  assert_int_equal(own.started, 3);
+  rendezvous r = {.wanted = 4};
+  bsm_parallel_for(pool, 4, meet, &r); /* hangs unless all four run */
+  marks m = {{0}};
+  bsm_parallel_for(pool, 100, mark, &m);
+  for (size_t i = 0; i < 100; i++) assert_int_equal(m.seen[i], 1);
+  bsm_thread_pool_destroy(pool);
+  assert_int_equal(own.joined, 3);
+}
+
+static void a_thread_that_does_not_start_makes_no_pool(void **state) {
+  (void)state;
+  own_threads own = {.refused = 3};
+  bsm_thread_pool_options options = own_options(&own, 5);
+  bsm_thread_pool *pool;
+  bsm_status status = bsm_thread_pool_create_with(&options, &pool);
+  assert_int_equal(bsm_status_code(status), BSM_IO);
+  assert_non_null(strstr(bsm_status_message(status), "thread 4 of 5"));
+  bsm_status_free(status);
+  assert_null(pool);
+  assert_int_equal(own.started, 2);
+  assert_int_equal(own.joined, 2);
+}
+
+/* Ways to run a loop: at once, backwards one by one, not all of it, some of it
+ * twice. */
+static void run_backwards(void *user, int count, void (*task)(void *, int),
+                          void *arg) {
+  ((own_threads *)user)->loops++;
+  for (int i = count; i-- > 0;) task(arg, i);
+}
+
+static void run_badly(void *user, int count, void (*task)(void *, int),
+                      void *arg) {
+  if (((own_threads *)user)->loops++ % 2 == 0) return;
+  task(arg, count);
+  task(arg, -1);
+  task(arg, count - 1);
+  task(arg, count - 1);
+}
+
+typedef struct one_task {
+  void (*task)(void *, int);
+  void *arg;
+  int index;
+} one_task;
+
+static void *run_one(void *arg) {
+  const one_task *t = arg;
+  t->task(t->arg, t->index);
+  return NULL;
+}
+
+static void run_at_once(void *user, int count, void (*task)(void *, int),
+                        void *arg) {
+  pthread_t threads[8];
+  one_task tasks[8];
+  ((own_threads *)user)->loops++;
+  for (int i = 0; i < count; i++) {
+    tasks[i] = (one_task){task, arg, i};
+    assert_int_equal(pthread_create(&threads[i], NULL, run_one, &tasks[i]), 0);
+  }
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+}
+
+static void loops_may_be_the_callers(void **state) {
+  (void)state;
+  void (*const ways[])(void *, int, void (*)(void *, int), void *) = {
+      run_at_once, run_backwards, run_badly};
+  for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
+    own_threads own = {0};
+    bsm_thread_pool_options options = BSM_THREAD_POOL_OPTIONS_INIT;
+    options.threads = 5;
+    options.user = &own;
+    options.run = ways[way];
+    bsm_thread_pool *pool;
+    assert_null(bsm_thread_pool_create_with(&options, &pool));
+    assert_int_equal(bsm_thread_pool_size(pool), 5);
+    for (int round = 0; round < 20; round++) {
+      slots plain = {.threads = 5};
+      bsm_parallel_units(pool, 5, 200, mark_with_slot, &plain);
+      assert_int_equal(atomic_load(&plain.clashes), 0);
+      for (int i = 0; i < 200; i++) assert_int_equal(plain.seen[i], 1);
+      shifts s = {{{0}}};
+      bsm_parallel_phases(pool, 5, PHASES, WIDTH, shift, &s);
+      assert_int_equal(s.values[PHASES][0], PHASES);
+    }
+    assert_int_equal(own.loops, bsm_available_cpus() > 1 ? 40 : 20);
+    bsm_thread_pool_destroy(pool);
+  }
+}
+
+static void a_choice_of_functions_is_made(void **state) {
+  (void)state;
+  own_threads own = {.refused = -1};
+  bsm_thread_pool *pool;
+  for (int i = 0; i < 3; i++) {
+    bsm_thread_pool_options options = own_options(&own, 2);
+    if (i == 0) options.join = NULL;
+    if (i == 1) options.start = NULL;
+    if (i == 2) options.run = run_backwards;
+    bsm_status status = bsm_thread_pool_create_with(&options, &pool);
+    assert_int_equal(bsm_status_code(status), BSM_INVALID_ARGUMENT);
+    bsm_status_free(status);
+    assert_null(pool);
+  }
+  assert_int_equal(own.started, 0);
+}
+
 static void every_allocation_may_fail(void **state) {
   (void)state;
   int n = 0;
@@ -342,6 +507,10 @@ int main(void) {
       cmocka_unit_test(contexts_take_turns),
       cmocka_unit_test(idle_workers_use_no_time),
       cmocka_unit_test(bad_thread_counts_are_refused),
+      cmocka_unit_test(threads_may_be_the_callers),
+      cmocka_unit_test(a_thread_that_does_not_start_makes_no_pool),
+      cmocka_unit_test(loops_may_be_the_callers),
+      cmocka_unit_test(a_choice_of_functions_is_made),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(zero_threads_means_all_cpus),
   };

@@ -175,6 +175,26 @@ void callbacks() {
       "an exception of a writer");
 }
 
+/* Loops that the caller runs. */
+void pools() {
+  expect(bessemer::thread_pool(2).size() == 2, "a pool's threads");
+  refuses(BSM_INVALID_ARGUMENT, "-1 threads",
+          [] { bessemer::thread_pool(-1); });
+  bsm_thread_pool_options own = BSM_THREAD_POOL_OPTIONS_INIT;
+  own.threads = 3;
+  own.run = [](void *, int count, void (*task)(void *, int), void *arg) {
+    for (int i = 0; i < count; i++) task(arg, i);
+  };
+  const bessemer::thread_pool pool(own);
+  bsm_context_options options = bessemer::context_options();
+  options.pool = pool.get();
+  const engine made = load().compile({}, plain());
+  context run(made, options);
+  std::vector<float> x = {-1, 2, -3, 4, -5, 6};
+  const std::vector<array> out = run.run({array(x, {2, 3})});
+  expect(out[0].values<float>()[1] == 2, "a run in a pool of the caller's");
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -184,6 +204,7 @@ int main(int argc, char **argv) {
     ranges();
     fails(argv[1]);
     callbacks();
+    pools();
   } catch (const std::exception &e) {
     std::fprintf(stderr, "FAILED: %s\n", e.what());
     return 1;

@@ -364,10 +364,22 @@ static void run_workers(const fixture *f, bsm_thread_pool *pool) {
   }
 }
 
+static void run_one_by_one(void *user, int count,
+                           void (*task)(void *arg, int index), void *arg) {
+  (void)user;
+  for (int i = count; i-- > 0;) task(arg, i);
+}
+
 static void test_contexts_in_threads(void **state) {
   run_workers(*state, NULL);
   bsm_thread_pool *pool = NULL;
   check_status(bsm_thread_pool_create(2, NULL, &pool));
+  run_workers(*state, pool);
+  bsm_thread_pool_destroy(pool);
+  bsm_thread_pool_options options = BSM_THREAD_POOL_OPTIONS_INIT;
+  options.threads = 3;
+  options.run = run_one_by_one;
+  check_status(bsm_thread_pool_create_with(&options, &pool));
   run_workers(*state, pool);
   bsm_thread_pool_destroy(pool);
 }
