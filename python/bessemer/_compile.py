@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiling, and asking whether a model can be compiled."""
+import inspect
 import os
 import sys
 from typing import List, NamedTuple, Optional
@@ -154,6 +155,51 @@ def plain_options():
                 progress=None, calibration=None)
 
 
+def _make(model, given, use):
+    """An Engine of what use(module, options) gives, for the arguments of
+    `compile` by name."""
+    arguments = _inputs.split(given["inputs"], given["kwarg_inputs"])
+    cache = given["timing_cache"]
+    options = dict(
+        precisions=_precisions(given["precision"]),
+        overrides=_overrides(given["layer_precisions"],
+                             given["module_precisions"]),
+        no_timing=not given["timing"],
+        timing_cache=None if cache is None else os.fspath(cache),
+        fallback_ops=tuple(given["fallback_ops"]),
+        fallback_modules=tuple(given["fallback_modules"]),
+        level=_log.level(), reference=_reference(given["reference"]),
+        metadata=[(str(k), str(v))
+                  for k, v in (given["metadata"] or {}).items()],
+        calibration=_calibrate.core_of(given["calibration"]),
+        **_weight_format(given["weight_only"]))
+    for name in ("method", "target", "obey_precisions",
+                 "truncate_long_and_double", "require_full_compilation",
+                 "min_block_size", "threads", "weight_rows", "prefer_size",
+                 "progress"):
+        options[name] = given[name]
+    core = with_module(
+        model, arguments, given["frontend"], given["state_as_output"],
+        given["model_name"],
+        lambda module: use(module, dict(
+            options, inputs=_inputs.specs(arguments))))
+    return Engine(core, given["threads"])
+
+
+def refit(engine, model, inputs=None, **options):
+    """What Engine.refit does."""
+    given = {name: parameter.default for name, parameter
+             in inspect.signature(compile).parameters.items()}
+    del given["model"]
+    for name in options:
+        if name not in given:
+            raise TypeError(f"refit() has no argument {name!r}; it takes those "
+                            "of compile()")
+    given.update(options, inputs=inputs)
+    return _make(model, given,
+                 lambda module, how: module.refit(engine, **how))
+
+
 # ---- the functions of the package ----
 
 def compile(model, inputs=None, precision=None, target=None, *,
@@ -222,29 +268,9 @@ def compile(model, inputs=None, precision=None, target=None, *,
     UnsupportedError: something in the model cannot run in an engine; the
     message names all of it. InvalidArgumentError: inputs contradict the model.
     """
-    arguments = _inputs.split(inputs, kwarg_inputs)
-    options = dict(
-        method=method, target=target, precisions=_precisions(precision),
-        overrides=_overrides(layer_precisions, module_precisions),
-        obey_precisions=obey_precisions, no_timing=not timing,
-        timing_cache=None if timing_cache is None else os.fspath(timing_cache),
-        truncate_long_and_double=truncate_long_and_double,
-        require_full_compilation=require_full_compilation,
-        fallback_ops=tuple(fallback_ops),
-        fallback_modules=tuple(fallback_modules),
-        min_block_size=min_block_size, threads=threads, level=_log.level(),
-        reference=_reference(reference), weight_rows=weight_rows,
-        prefer_size=prefer_size,
-        metadata=[(str(k), str(v)) for k, v in (metadata or {}).items()],
-        progress=progress, calibration=_calibrate.core_of(calibration),
-        **_weight_format(weight_only))
-
-    def use(module):
-        return module.compile(inputs=_inputs.specs(arguments), **options)
-
-    core = with_module(model, arguments, frontend, state_as_output, model_name,
-                       use)
-    return Engine(core, threads)
+    given = dict(locals())
+    return _make(given.pop("model"), given,
+                 lambda module, options: module.compile(**options))
 
 
 class Operator(NamedTuple):

@@ -246,6 +246,24 @@ class Engine:
                            for b in self.inputs)
         return f"<bessemer.Engine {self._signature.name}({inputs})>"
 
+    # ---- other weights ----
+
+    def refit(self, model, inputs=None, **options):
+        """An engine of a model that differs from this one's in its weights
+        alone, such as a later state of its training. How each step computes is
+        taken over, so that nothing is timed, and this engine stays as it is.
+
+        model     as for `compile`
+        inputs    as they were for `compile`; those that are tensors may be left
+                  out where the model is a file or a ScriptModule
+        options   of `compile`: those that this engine was compiled with. The
+                  target and the method are taken from it
+
+        InvalidArgumentError: the options are others, or the model is.
+        """
+        from ._compile import refit  # which makes engines
+        return refit(self._core, model, inputs, **options)
+
     # ---- files ----
 
     def save(self, path):

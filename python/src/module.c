@@ -243,15 +243,18 @@ static bool read_options(PyObject *args, PyObject *kwargs, compilation *c) {
   return true;
 }
 
-static PyObject *module_compile(PyObject *self, PyObject *args,
-                                PyObject *kwargs) {
+/* Compiles, or gives `old` the weights of the module. */
+static PyObject *make_engine(PyObject *self, PyObject *args, PyObject *kwargs,
+                             const bsm_engine *old) {
+  bsm_module *m = ((module *)self)->module;
   compilation c;
   bsm_engine *engine = NULL;
   bsm_status status = BSM_OK;
   const bool good = read_options(args, kwargs, &c);
   if (good) {
     Py_BEGIN_ALLOW_THREADS status =
-        bsm_compile(((module *)self)->module, &c.options, &engine);
+        old ? bsm_engine_refit(old, m, &c.options, &engine)
+            : bsm_compile(m, &c.options, &engine);
     Py_END_ALLOW_THREADS
   }
   release_compilation(&c);
@@ -261,6 +264,28 @@ static PyObject *module_compile(PyObject *self, PyObject *args,
     return NULL;
   }
   return good ? bsmpy_engine_wrap(engine, NULL) : NULL;
+}
+
+static PyObject *module_compile(PyObject *self, PyObject *args,
+                                PyObject *kwargs) {
+  return make_engine(self, args, kwargs, NULL);
+}
+
+/* refit(engine, options...) */
+static PyObject *module_refit(PyObject *self, PyObject *args,
+                              PyObject *kwargs) {
+  PyObject *old;
+  if (!PyArg_ParseTuple(args, "O", &old)) return NULL;
+  if (!PyObject_TypeCheck(old, bsmpy_engine_type)) {
+    PyErr_SetString(PyExc_TypeError, "refit takes an engine");
+    return NULL;
+  }
+  PyObject *none = PyTuple_New(0);
+  if (!none) return NULL;
+  PyObject *made =
+      make_engine(self, none, kwargs, ((bsmpy_engine *)old)->engine);
+  Py_DECREF(none);
+  return made;
 }
 
 /* calibrate(settings, options...): settings as bsmpy_calibrate has them. */
@@ -364,6 +389,7 @@ static PyObject *module_methods(PyObject *self, PyObject *unused) {
 static PyMethodDef methods[] = {
     {"compile", WITH_KEYWORDS(module_compile), METH_VARARGS | METH_KEYWORDS,
      NULL},
+    {"refit", WITH_KEYWORDS(module_refit), METH_VARARGS | METH_KEYWORDS, NULL},
     {"calibrate", WITH_KEYWORDS(module_calibrate), METH_VARARGS | METH_KEYWORDS,
      NULL},
     {"operators", WITH_KEYWORDS(module_operators), METH_VARARGS | METH_KEYWORDS,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bessemer
+from bessemer import _core
 from conftest import SOURCE, close
 
 MODELS = ["resnet-trace.ts", "resnet-exported.pt2", "bert-script.ts",
@@ -112,6 +113,35 @@ def test_ranges_of_shapes():
         assert (engine(x) == np.maximum(x, 0)).all()
     with pytest.raises(bessemer.InvalidArgumentError, match="1 to 8"):
         engine(np.zeros((9, 3), np.float32))
+
+
+def _weighted(seed):
+    """A model's text, and its inputs with weights of their own."""
+    text = b"graph(%x : Tensor, %w : Tensor):\n" \
+           b"  %y : Tensor = aten::matmul(%x, %w)\n  return (%y)\n"
+    w = np.random.default_rng(seed).standard_normal((9, 5)).astype(np.float32)
+    return text, [bessemer.Input((4, 9)), bessemer.Constant(w)], w
+
+
+def test_other_weights_of_the_same_model():
+    x = np.random.default_rng(1).standard_normal((4, 9)).astype(np.float32)
+    text, inputs, old = _weighted(2)
+    engine = bessemer.compile(text, inputs, metadata={"epoch": "8"})
+    text, inputs, new = _weighted(3)
+    made = bessemer.load(engine.to_bytes()).refit(text, inputs,
+                                                  metadata={"epoch": "9"})
+    np.testing.assert_allclose(made(x), x @ new, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(engine(x), x @ old, rtol=1e-5, atol=1e-5)
+    assert made.metadata["epoch"] == "9"
+    other = text.replace(b"(%y)", b"(%y, %y)")
+    with pytest.raises(bessemer.InvalidArgumentError):
+        engine.refit(other, inputs)
+    with pytest.raises(bessemer.InvalidArgumentError):
+        engine.refit(text, inputs, prefer_size=True)
+    with pytest.raises(TypeError, match="no argument 'sped'"):
+        engine.refit(text, inputs, sped=1)
+    with pytest.raises(TypeError, match="takes an engine"):
+        _core.Module(path="", data=text).refit(1)
 
 
 def test_versions():
