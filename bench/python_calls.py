@@ -18,7 +18,7 @@ try:
 except ImportError:
     torch = None
 
-ROUNDS, CALLS = 15, 20000
+ROUNDS, CALLS = 1000, 200
 ENGINES = {
     "one input, one output": (1, b"""graph(%x : Float(1, 4)):
   %y : Float(1, 4) = aten::relu(%x)
@@ -33,7 +33,8 @@ ENGINES = {
 
 
 def least(call):
-    """Microseconds of a call: the least of several means."""
+    """Microseconds of a call: the least of many means, so that the other work of
+    the machine is in few of them."""
     return 1e6 * min(timeit.repeat(call, number=CALLS, repeat=ROUNDS)) / CALLS
 
 
