@@ -49,7 +49,11 @@ const struct argp bsm_argp_bench = {
     .args_doc = "ENGINE|MODEL [SPEC...]",
     .doc =
         "Measures the latency of an engine, or of a model compiled in "
-        "memory."};
+        "memory."
+        "\v"
+        "Examples:\n"
+        "  bessemer bench model.bsm --threads 2\n"
+        "  bessemer bench model.ts --profile --trace times.json"};
 
 typedef struct timings {
   double *runs; /* milliseconds, in order */

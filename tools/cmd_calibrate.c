@@ -156,7 +156,11 @@ const struct argp bsm_argp_calibrate = {
         "A layer's loss is the part of the model's outputs that is noise when "
         "that layer alone computes in int8, by root mean squares; its SQNR "
         "compares the layer's own output, in dB. docs/quantization.md tells "
-        "the rest. SPEC as for bessemer compile."};
+        "the rest. SPEC as for bessemer compile.\n\n"
+        "Examples:\n"
+        "  bessemer calibrate m.ts --data batches -o m.calib\n"
+        "  bessemer compile m.ts -o m.bsm --precision int8 --calibration "
+        "m.calib"};
 
 /* ---- the report ---- */
 

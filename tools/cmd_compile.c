@@ -39,8 +39,7 @@ const struct argp bsm_argp_compile = {
         "SPEC gives the inputs in order, in TRTorch's grammar: "
         "\"(1,3,224,224)\", "
         "\"[(1,16);(8,128);(16,512)]@i64%contiguous\" (minimum, optimum, "
-        "maximum; equal, as an engine has fixed shapes), NAME=SPEC for a "
-        "parameter by name. Without them, "
+        "maximum), NAME=SPEC for a parameter by name. Without them, "
         "shapes come from the example inputs in the archive.\n\n"
         "Values in the manner of JSON are for all other parameters, and for "
         "what holds tensors:\n"
@@ -51,7 +50,13 @@ const struct argp bsm_argp_compile = {
         "  (SPEC, ...)        a tuple; tuple(1, 2) when a number is first\n"
         "  @FILE.npy  @FILE.npz:NAME   a constant tensor\n"
         "Each tensor is an input of the engine, named by its path, as "
-        "batch.image or xs.0; all else is fixed."};
+        "batch.image or xs.0; all else is fixed.\n\n"
+        "Examples:\n"
+        "  bessemer compile model.ts -o model.bsm \"(1,3,224,224)\"\n"
+        "  bessemer compile model.pt2 -o model.bsm "
+        "\"[(1,16);(8,128);(16,512)]@i64\"\n"
+        "  bessemer compile model.ts --target cuda --precision fp16 -o "
+        "model.bsm"};
 
 /* ---- what became of it ---- */
 

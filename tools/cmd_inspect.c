@@ -30,7 +30,11 @@ const struct argp bsm_argp_inspect = {
     .doc =
         "Shows the parameters of a model and what it compiles to, or the "
         "inputs, outputs, steps and memory of an engine. Graphs and "
-        "networks are shown by --dump-after."};
+        "networks are shown by --dump-after."
+        "\v"
+        "Examples:\n"
+        "  bessemer inspect model.bsm --plan\n"
+        "  bessemer inspect model.ts --dump-after network"};
 
 /* ---- a model's parameters ---- */
 

@@ -51,7 +51,9 @@ const struct argp bsm_argp_link_list = {
         "it before the library with -Wl,--gc-sections. Loading an engine that "
         "needs something else fails, and the message says what is missing. "
         "Without engines only kernels of other instruction sets are left "
-        "out."};
+        "out.\n\n"
+        "Example:\n"
+        "  bessemer link-list model.bsm -o linked.c"};
 
 /* "a.bsm, b.bsm", without folders. */
 static const char *list_names(bsm_cli *cli) {

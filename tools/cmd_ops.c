@@ -33,7 +33,10 @@ const struct argp bsm_argp_ops = {
         "refused: it keeps the model from compiling. docs/operators.md is this "
         "list with its limits. A model is compiled to find out, but for "
         "timing: the exit status is 0 when it compiles with these options, and "
-        "only then."};
+        "only then.\n\n"
+        "Examples:\n"
+        "  bessemer ops | grep conv\n"
+        "  bessemer ops model.ts --json"};
 
 /* A list of the lines of `text`. */
 static void json_lines(bsm_json *json, const char *key, const char *text) {

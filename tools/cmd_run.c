@@ -52,7 +52,12 @@ const struct argp bsm_argp_run = {
     .doc =
         "Runs an engine, or compiles a model in memory for the shapes of "
         "the inputs and runs that. Without --output, prints what the "
-        "outputs look like."};
+        "outputs look like."
+        "\v"
+        "Examples:\n"
+        "  bessemer run model.bsm --input x.npy --output-dir out\n"
+        "  bessemer run model.ts --input x.npz --json\n"
+        "  bessemer run digits.bsm --input images.npy --labels labels.npy"};
 
 /* ---- the best classes ---- */
 

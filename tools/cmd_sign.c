@@ -24,7 +24,9 @@ const struct argp bsm_argp_keygen = {
         "from others."
         "\v"
         "Both are PEM as OpenSSL's: `openssl genpkey -algorithm ed25519` and "
-        "`openssl pkey -pubout` make such files, too. Nothing is replaced."};
+        "`openssl pkey -pubout` make such files, too. Nothing is replaced.\n\n"
+        "Example:\n"
+        "  bessemer keygen my.key"};
 
 static void print_key(const char *what, const uint8_t key[32]) {
   printf("%s", what);
@@ -81,7 +83,10 @@ const struct argp bsm_argp_sign = {
     .doc =
         "Signs an engine: who has the public key and gives it as --public-key "
         "can run the machine code in the engine, and knows that nobody has "
-        "changed a byte."};
+        "changed a byte."
+        "\v"
+        "Example:\n"
+        "  bessemer sign model.bsm --key my.key"};
 
 static bsm_status sign(const bsm_cli *cli) {
   uint8_t key[BSM_SECRET_KEY_BYTES], public_key[BSM_PUBLIC_KEY_BYTES];
@@ -125,7 +130,10 @@ const struct argp bsm_argp_verify = {
     .doc =
         "Tells whether an engine is signed with one of the keys, and "
         "unchanged. (Commands that run engines take --public-key themselves, "
-        "and verify the bytes that they run.)"};
+        "and verify the bytes that they run.)"
+        "\v"
+        "Example:\n"
+        "  bessemer verify model.bsm --public-key my.key.pub"};
 
 static bsm_status verify(bsm_cli *cli) {
   bsm_key_vec keys = {0};

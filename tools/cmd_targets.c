@@ -18,7 +18,10 @@ const struct argp bsm_argp_targets = {
         "Prints the targets of this machine in full, as --target takes them: "
         "elsewhere, too, they build what this machine would build with "
         "--no-timing. Of targets whose device is not here it tells what is "
-        "missing."};
+        "missing."
+        "\v"
+        "Example:\n"
+        "  bessemer targets"};
 
 static bsm_status print_targets(void) {
   const char *name;

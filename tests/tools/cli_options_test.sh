@@ -204,5 +204,20 @@ head -c 64 /dev/zero >>ones.npy
   [ "$(noise --seed 7)" = "$(noise --seed 7)" ] ||
   { echo "FAILED: --seed"; failures=$((failures + 1)); }
 
+# Each command's help has examples, of commands and options that there are.
+commands=$("$bessemer" --help | awk '/^  bessemer / { print $2 }')
+[ "$(echo "$commands" | wc -l)" -ge 17 ] ||
+  { echo "FAILED: commands: $commands"; failures=$((failures + 1)); }
+for command in $commands; do
+  shows "Example" "$command" --help
+  tr '|' '\n' <out | sed -n 's/^.*  *\(bessemer [a-z-]* \)/\1/p' |
+    grep -v '^bessemer [a-z-]* \[' >examples
+  while read -r _ used rest; do
+    for word in --help $rest; do
+      case $word in --*) shows " $word" "$used" --help ;; esac
+    done
+  done <examples
+done
+
 [ $failures -eq 0 ] || exit 1
 echo "all options reach what they are for"
