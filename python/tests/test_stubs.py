@@ -12,7 +12,8 @@ import bessemer
 FOLDER = pathlib.Path(bessemer.__file__).parent
 
 
-@pytest.mark.parametrize("module", ["bessemer", "bessemer.torch"])
+@pytest.mark.parametrize("module", ["bessemer", "bessemer.torch",
+                                    "bessemer.torch.ptq"])
 def test_stubs(module):
     if module != "bessemer":
         pytest.importorskip("torch")

@@ -98,6 +98,59 @@ def test_every_other_argument_is_taken_or_refused(name):
             _tensorrt._check_only(name, "something else")
 
 
+def data(rows, batches=4):
+    """Batches of a DataLoader with labels; too few rows are left at the end."""
+    torch.manual_seed(1)
+    images, labels = torch.rand(rows * batches + 1, 8), torch.arange(
+        rows * batches + 1)
+    return torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(images, labels), batch_size=rows)
+
+
+@pytest.mark.parametrize("ir", ["default", "ts"])
+def test_calibrators(ir, tmp_path):
+    ptq, model, x = torch_tensorrt.ptq, net(), torch.rand(2, 8)
+    cache = tmp_path / "net.cache"
+
+    def compiled(calibrator):
+        return torch_tensorrt.compile(
+            model, ir=ir, inputs=[torch_tensorrt.Input((2, 8))],
+            enabled_precisions={torch.float, torch.half, torch.int8},
+            calibrator=calibrator)
+
+    fast = compiled(ptq.DataLoaderCalibrator(
+        data(3), cache_file=cache, use_cache=False,
+        algo_type=ptq.CalibrationAlgo.MINMAX_CALIBRATION,
+        device=torch.device("cpu")))
+    made = bessemer.load_calibration(cache)
+    assert (made.batches, made.calibrator) == (4, "min-max")
+    assert "int8" in fast.engine.dump()
+    with torch.no_grad():
+        error = (fast(x) - model(x)).abs().max()
+    assert 0 < error < 0.02
+    for again in (ptq.DataLoaderCalibrator(None, cache, use_cache=True),
+                  ptq.CacheCalibrator(cache)):
+        assert (compiled(again)(x) == fast(x)).all()
+
+
+def test_calibrators_are_refused():
+    ptq, x = torch_tensorrt.ptq, torch.rand(2, 8)
+    one = ptq.DataLoaderCalibrator(data(2))
+    for given, precision, text in (
+            (one, torch.half, "torch.int8"), ("file", torch.int8, "ptq"),
+            (ptq.DataLoaderCalibrator([]), torch.int8, "no batch")):
+        with pytest.raises(bessemer.InvalidArgumentError, match=text):
+            torch_tensorrt.compile(net(), inputs=[x], calibrator=given,
+                                   enabled_precisions={precision})
+    with pytest.raises(bessemer.UnsupportedError, match="not calibrated"):
+        torch_tensorrt.compile(net(), ir="torch_compile", calibrator=one,
+                               enabled_precisions={torch.int8})
+    with pytest.raises(bessemer.InvalidArgumentError, match="cache_file"):
+        ptq.DataLoaderCalibrator(data(2), use_cache=True)
+    with pytest.raises(bessemer.InvalidArgumentError, match="CalibrationAlgo"):
+        ptq.CacheCalibrator("file", algo_type="entropy")
+
+
 def test_unknown_arguments():
     with pytest.raises(TypeError, match="no_such_argument"):
         torch_tensorrt.compile(net(), inputs=[], no_such_argument=1)

@@ -6,6 +6,7 @@
     import bessemer.torch as torch_tensorrt   # scripts for Torch-TensorRT
     model = torch_tensorrt.compile(model, inputs=[x], enabled_precisions={torch.half})
 """
+from . import ptq
 from ._backend import backend
 from ._tensorrt import Device, EngineModule, Input, compile, load, save
 

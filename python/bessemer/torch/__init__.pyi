@@ -5,6 +5,7 @@ from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 import torch
 
 import bessemer
+from . import ptq as ptq
 
 _Path = Union[str, "os.PathLike[str]"]
 
@@ -44,6 +45,8 @@ def compile(module: Any, ir: str = ..., inputs: Optional[Sequence[Any]] = ...,
             torch_executed_modules: Iterable[Any] = ...,
             pass_through_build_failures: bool = ...,
             timing_cache_path: Optional[_Path] = ...,
+            calibrator: Union[None, ptq.DataLoaderCalibrator,
+                              ptq.CacheCalibrator] = ...,
             **others: Any) -> torch.nn.Module: ...
 def save(module: EngineModule, path: _Path) -> None: ...
 def load(path: Union[_Path, bytes], **options: Any) -> EngineModule: ...

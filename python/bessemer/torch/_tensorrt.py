@@ -8,6 +8,7 @@ import torch
 
 from .. import _compile, _engine, _inputs
 from .._errors import InvalidArgumentError, UnsupportedError
+from .ptq import CacheCalibrator, DataLoaderCalibrator
 
 
 class Input(_inputs.Input):
@@ -67,10 +68,12 @@ _ONLY = {
     "assume_dynamic_shape_support": ((False, True), ""),
     "sparse_weights": ((False,), "no kernel makes use of sparsity"),
     "engine_capability": ((None, "standard"), "engines have one kind"),
-    "make_refittable": ((False,), "weights of an engine are fixed"),
-    "refit": ((False,), "weights of an engine are fixed"),
-    "immutable_weights": ((True,), "weights of an engine are fixed"),
-    "refit_identical_engine_weights": ((False,), "weights are fixed"),
+    "make_refittable": ((False, True), ""),  # module.engine.refit(model, ...)
+    "refit": ((False, True), ""),
+    "immutable_weights": ((True,), "an engine keeps its weights: "
+                          "Engine.refit makes another"),
+    "refit_identical_engine_weights": ((False,), "an engine keeps its weights: "
+                                       "Engine.refit makes another"),
     "strip_engine_weights": ((False,), "an engine holds its weights"),
     "enable_weight_streaming": ((False,), "weights stay in memory"),
     "debug": ((False, None), "set the level of the logger \"bessemer\""),
@@ -80,8 +83,6 @@ _ONLY = {
     "dla_sram_size": ((1048576,), "there is no DLA"),
     "dla_local_dram_size": ((1073741824,), "there is no DLA"),
     "dla_global_dram_size": ((536870912,), "there is no DLA"),
-    "calibrator": ((None,), "quantize the model with PyTorch: its quantize "
-                   "and dequantize operators are layers"),
     "max_aux_streams": ((None, 0), "an engine works in one stream"),
     "version_compatible": ((False,), "engines run in every later version of "
                            "the same major format"),
@@ -170,7 +171,7 @@ def compile(module, ir="default", inputs=None, *, arg_inputs=None,
             truncate_double=False, require_full_compilation=False,
             min_block_size=None, torch_executed_ops=(),
             torch_executed_modules=(), pass_through_build_failures=False,
-            timing_cache_path=None, **others):
+            timing_cache_path=None, calibrator=None, **others):
     """Compiles a module as torch_tensorrt.compile does; returns a module.
 
     ir                          "default", "dynamo": by torch.export, or else
@@ -190,6 +191,7 @@ def compile(module, ir="default", inputs=None, *, arg_inputs=None,
     torch_executed_modules      submodules left to it
     pass_through_build_failures raise when a region does not compile
     timing_cache_path           a file to keep timings in
+    calibrator                  of `ptq`, for enabled_precisions with torch.int8
 
     All other arguments of Torch-TensorRT are taken with the value that holds
     here, and refused with any other.
@@ -210,6 +212,7 @@ def compile(module, ir="default", inputs=None, *, arg_inputs=None,
         truncate_long_and_double=truncate_long_and_double or truncate_double,
         fallback_ops=[_operator(value) for value in torch_executed_ops],
         timing_cache=timing_cache_path)
+    _check_calibrator(calibrator, precisions, ir)
     if ir == "torch_compile":
         return _by_torch_compile(module, options, inputs or arg_inputs,
                                  torch_executed_modules,
@@ -221,13 +224,31 @@ def compile(module, ir="default", inputs=None, *, arg_inputs=None,
     if ir not in frontends:
         raise UnsupportedError(f"compile(ir={ir!r}) is not supported: there "
                                "are default, dynamo, ts, torch_compile")
+    inputs = inputs if inputs is not None else arg_inputs
+    if calibrator is not None:
+        options["calibration"] = calibrator.calibration(
+            module, inputs, kwarg_inputs, frontends[ir])
     engine = _compile.compile(
-        module, inputs=inputs if inputs is not None else arg_inputs,
-        kwarg_inputs=kwarg_inputs, frontend=frontends[ir],
+        module, inputs=inputs, kwarg_inputs=kwarg_inputs,
+        frontend=frontends[ir],
         require_full_compilation=require_full_compilation,
         fallback_modules=[_module_name(m) for m in torch_executed_modules],
         min_block_size=min_block_size or 0, **options)
     return EngineModule(engine)
+
+
+def _check_calibrator(calibrator, precisions, ir):
+    if calibrator is None:
+        return
+    if not isinstance(calibrator, (DataLoaderCalibrator, CacheCalibrator)):
+        raise InvalidArgumentError("compile(calibrator=...) takes one of "
+                                   "bessemer.torch.ptq")
+    if "int8" not in precisions:
+        raise InvalidArgumentError("compile(calibrator=...) is for "
+                                   "enabled_precisions with torch.int8")
+    if ir == "torch_compile":
+        raise UnsupportedError("compile(ir=\"torch_compile\", "
+                               "calibrator=...): regions are not calibrated")
 
 
 def _by_torch_compile(module, options, inputs, modules, full, min_block_size):
