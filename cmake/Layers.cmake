@@ -73,6 +73,7 @@ set(BSM_FLAGS_avx2_vnni ${BSM_FLAGS_avx2} -mavxvnni)
 set(BSM_FLAGS_avx512_vnni ${BSM_FLAGS_avx512} -mavx512vnni)
 set(BSM_FLAGS_amx ${BSM_FLAGS_avx512_vnni} -mavx512bf16 -mamx-tile -mamx-int8
                   -mamx-bf16)
+set(BSM_FLAGS_avx512_bf16 ${BSM_FLAGS_avx512} -mavx512bf16)
 set(BSM_FLAGS_neon)
 set(BSM_FLAGS_neon_i8mm -march=armv8.2-a+i8mm)
 
@@ -106,11 +107,11 @@ function(bsm_set_kernel_flags)
       endif()
     elseif(BSM_X86
            AND source MATCHES
-               "/(rows|int8|half_convert|(planar|recurrent|depthwise|winograd|few_bits)_f32)_avx(2|512)(_vnni)?\\.c$")
+               "/(rows|int8|half|half_convert|(planar|recurrent|depthwise|winograd|few_bits)_f32)_avx(2|512)(_vnni|_bf16)?\\.c$")
       # Vectors and unrolling are written out: up to a quarter smaller, as fast.
       set(flags -O2 -ffp-contract=off)
     elseif(BSM_X86
-           AND source MATCHES "/(rows|int8|vector_math|planar_f32|half_convert)_scalar\\.c$")
+           AND source MATCHES "/(rows|int8|half|vector_math|planar_f32|half_convert)_scalar\\.c$")
       # For CPUs older than AVX2; not in what takes their time.
       set(flags -O2 -ffp-contract=off)
     endif()
@@ -119,7 +120,7 @@ function(bsm_set_kernel_flags)
       # Loops over whole panels become vectors, edges do not: half the size.
       list(APPEND flags -fvect-cost-model=very-cheap)
     endif()
-    if(source MATCHES "_(avx2|avx512|avx2_vnni|avx512_vnni|amx|neon|neon_i8mm)\\.c$")
+    if(source MATCHES "_(avx2|avx512|avx2_vnni|avx512_vnni|avx512_bf16|amx|neon|neon_i8mm)\\.c$")
       list(APPEND flags ${BSM_FLAGS_${CMAKE_MATCH_1}})
     endif()
     if(BSM_HARDEN STREQUAL "all" AND BSM_HAS_STACK_PROTECTOR)
@@ -212,6 +213,7 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_byte_windows.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_half*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
@@ -250,7 +252,7 @@ function(bsm_add_layer layer)
     list(FILTER sources EXCLUDE REGEX "src/backend/([a-z]+/target/|targets?\\.c$)")
   endif()
   if(NOT BSM_X86)
-    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx2_vnni|avx512_vnni|amx)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx2_vnni|avx512_vnni|avx512_bf16|amx)\\.c$")
   endif()
   if(NOT BSM_ARM64)
     list(FILTER sources EXCLUDE REGEX "_(neon|neon_i8mm)\\.c$")

@@ -22,7 +22,10 @@ set(BSM_CONFORMANCE_CUDA_attention_step_test 12)
 set(BSM_CONFORMANCE_CUDA_recurrent_step_test 1)
 set(BSM_CONFORMANCE_CUDA_typed_product_step_test 1)
 set(BSM_CONFORMANCE_CUDA_hostile_step_test 1)
-# Those that are also run in half and bfloat16, and which part of them.
+# Those that are also run in half and bfloat16, on GPUs and on the CPU, and
+# which part of them.
+set(BSM_CONFORMANCE_NARROW_CPU_convolution_step_test 8)
+set(BSM_CONFORMANCE_NARROW_CPU_matrix_multiply_step_test 1)
 set(BSM_CONFORMANCE_NARROW_convolution_step_test 16)
 set(BSM_CONFORMANCE_NARROW_matrix_multiply_step_test 8)
 set(BSM_CONFORMANCE_NARROW_attention_step_test 16)
@@ -210,6 +213,12 @@ foreach(source IN LISTS test_sources)
       bsm_add_c_test(${layer}/${target}/${name} "${layer};${target}"
                      ${name} ${target} ${none})
     endforeach()
+    if(DEFINED BSM_CONFORMANCE_NARROW_CPU_${name})
+      foreach(dtype IN ITEMS f16 bf16)
+        bsm_add_c_test(${layer}/cpu_${dtype}/${name} "${layer};cpu" ${name} cpu
+                       ${BSM_CONFORMANCE_NARROW_CPU_${name}} ${dtype})
+      endforeach()
+    endif()
     if(DEFINED BSM_CONFORMANCE_CUDA_${name})
       if(name MATCHES "_step_test$")
         bsm_add_gpu_shards(${layer}/${name} ${BSM_GPU_SHARDS}

@@ -4,6 +4,8 @@
  * double, rounded once (w' when it is packed: bsm_deferred).
  * Requires: only the scale reads the convolution's output, the target fuses in
  * its dtype, and it has no epilogue yet. */
+#include <math.h>
+
 #include "builder/constants.h"
 #include "builder/passes.h"
 #include "builder/uses.h"
@@ -19,6 +21,26 @@ static bool is_number_or_empty(const bsm_weights *w) {
   return w->count == 0 || bsm_dtype_is_floating(w->dtype);
 }
 
+#define LARGEST_HALF 65504.0
+
+/* Whether the kernel times its factors stays finite: of half it may not. */
+static bool stays_finite(const bsm_layer *conv, const bsm_layer *scale) {
+  const bsm_convolution_params *p = &conv->p.convolution;
+  bsm_weights kernel = p->kernel;
+  double largest = 0, factor = 0;
+  if (kernel.dtype != BSM_DTYPE_HALF) return true;
+  if (p->deferred.cast) kernel.dtype = p->deferred.held;
+  for (int64_t i = 0; i < kernel.count; i++) {
+    largest = fmax(largest, fabs(bsm_constant_number(&kernel, i)));
+  }
+  for (int64_t c = 0; c < p->out_maps; c++) {
+    const double before = p->deferred.factor ? p->deferred.factor[c] : 1;
+    const double by = per_channel(&scale->p.scale.scale, c, 1);
+    factor = fmax(factor, fabs(before * by));
+  }
+  return largest * factor <= LARGEST_HALF;
+}
+
 static bool can_fold(const bsm_target *target, const bsm_layer *conv,
                      const bsm_layer *scale) {
   const bsm_dtype dtype = conv->p.convolution.kernel.dtype;
@@ -31,7 +53,7 @@ static bool can_fold(const bsm_target *target, const bsm_layer *conv,
          !conv->p.convolution.epilogue.has_residual &&
          scale->p.scale.power.count == 0 &&
          is_number_or_empty(&scale->p.scale.scale) &&
-         is_number_or_empty(&scale->p.scale.shift);
+         is_number_or_empty(&scale->p.scale.shift) && stays_finite(conv, scale);
 }
 
 /* The factor of the kernel is only noted. The kernel is multiplied when it is

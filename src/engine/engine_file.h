@@ -28,6 +28,7 @@
  *   8.4  steps of kind scan
  *   8.5  steps of the kinds int8_convolution, non_zero and nms
  *   8.6  forms of matrix_multiply, the weights of programs
+ *   8.7  convolution and matrix_multiply of float16 and bfloat16 on CPUs
  *
  * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and
@@ -40,7 +41,7 @@
 #include "engine/plan.h"
 
 #define BSM_ENGINE_FORMAT_MAJOR 8u
-#define BSM_ENGINE_FORMAT_MINOR 6u
+#define BSM_ENGINE_FORMAT_MINOR 7u
 #define BSM_ENGINE_FORMAT_VERSION \
   (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
 

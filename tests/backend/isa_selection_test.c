@@ -14,6 +14,7 @@
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 #include "backend/cpu/kernels/few_bits/few_bits_f32.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
+#include "backend/cpu/kernels/half/half.h"
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/kernel_isa.h"
 #include "backend/cpu/kernels/math/vector_math.h"
@@ -82,7 +83,7 @@ static void test_every_mask(void **state) {
   (void)state;
   family families[16];
   const size_t count = list_families(families);
-  assert_int_equal(count, 13);
+  assert_int_equal(count, 14);
   for (size_t i = 0; i < count; i++) {
     const family *f = &families[i];
     for (uint32_t isa = 0; isa < 512; isa++) {

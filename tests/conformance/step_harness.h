@@ -53,6 +53,10 @@ typedef struct harness {
   bool bytes;     /* runs with instructions for products of bytes, too */
   int code;       /* of those of wide_code.h */
   bool same_bits; /* as with the code of the step's own */
+  /* What was packed as the floats of weights[0]; NULL: nothing. */
+  const float *unpacked;
+  int64_t unpacked_maps;
+  bool unpacked_transposed;
 } harness;
 
 static HARNESS_UNUSED guarded guard_alloc(size_t size, size_t alignment) {
@@ -172,6 +176,9 @@ static HARNESS_UNUSED void add_packed_for(harness *h, int slot,
 static HARNESS_UNUSED void add_packed(harness *h, int64_t in_maps,
                                       const float *values, bool transposed) {
   add_packed_for(h, 0, &h->step, in_maps, values, sizeof(*values), transposed);
+  h->unpacked = values;
+  h->unpacked_maps = in_maps;
+  h->unpacked_transposed = transposed;
 }
 
 /* Sets the form of weights that the tactic of the step needs: before packing.
@@ -240,6 +247,37 @@ static HARNESS_UNUSED void *narrow_address(const harness *twin,
   return NULL;
 }
 
+static HARNESS_UNUSED size_t unpacked_count(const harness *h) {
+  const bsm_step_convolution *c = &h->params.convolution;
+  const bsm_step_matrix_multiply *m = &h->params.matrix_multiply;
+  const int64_t *k = c->window.kernel;
+  return (size_t)(h->step.kind == BSM_STEP_MATRIX_MULTIPLY
+                      ? m->k * m->n
+                      : c->out_maps * h->unpacked_maps / c->groups * k[0] *
+                            k[1] * k[2]);
+}
+
+/* Packs the weights again where narrow ones have an order of their own. */
+static HARNESS_UNUSED void narrow_packed(harness *twin) {
+  const size_t count = unpacked_count(twin);
+  const uint32_t id = twin->step.weights[0];
+  uint16_t *narrow = malloc(count * sizeof(*narrow) + 1);
+  assert_non_null(narrow);
+  for (size_t i = 0; i < count; i++) narrow[i] = narrow_of(twin->unpacked[i]);
+  const bsm_target *t = suite_target();
+  uint64_t size;
+  assert_null(t->ops->pack(t, &twin->step, twin->unpacked_maps, narrow,
+                           sizeof(*narrow), twin->unpacked_transposed, NULL,
+                           &size));
+  guard_free(&twin->weight_data[id]);
+  twin->weight_data[id] = guard_alloc((size_t)size, BSM_ALIGNMENT);
+  twin->weights[id] = (bsm_plan_weights){twin->weight_data[id].data, size};
+  assert_null(t->ops->pack(t, &twin->step, twin->unpacked_maps, narrow,
+                           sizeof(*narrow), twin->unpacked_transposed,
+                           twin->weight_data[id].data, &size));
+  free(narrow);
+}
+
 /* A copy of a step of float in the dtype of the suite. */
 static HARNESS_UNUSED void narrow_init(harness *twin, const harness *h) {
   *twin = *h;
@@ -269,6 +307,10 @@ static HARNESS_UNUSED void narrow_init(harness *twin, const harness *h) {
         narrow_data(&h->weight_data[i], h->weight_data[i].alignment);
     twin->weights[i] = (bsm_plan_weights){twin->weight_data[i].data,
                                           twin->weight_data[i].size};
+  }
+  if (h->unpacked && fixture_ops()->host_accessible &&
+      h->step.kind != BSM_STEP_DECONVOLUTION) {
+    narrow_packed(twin);
   }
   for (int k = 0; k < HARNESS_TENSORS; k++) {
     twin->inputs[k] = narrow_address(twin, h, h->inputs[k]);
@@ -502,19 +544,13 @@ harness_run_once(harness *h, const bsm_stream_options *options) {
   return st;
 }
 
-static HARNESS_UNUSED bsm_status
-harness_run_checked(harness *h, const bsm_stream_options *options) {
-  harness twin;
-  if (!suite.is_narrow) {
-    h->same_bits = !h->code || wide_code_is_same(&h->plan, &h->step, h->code);
-    return harness_run_once(h, options);
-  }
-  narrow_init(&twin, h);
-  h->same_bits = !h->code || wide_code_is_same(&twin.plan, &twin.step, h->code);
-  bsm_status status = harness_check(&twin);
-  if (!status) status = harness_run_once(&twin, options);
-  if (!status) narrow_results(&twin, h);
-  harness_free(&twin);
+/* Runs what is its own twin, or the twin of a step. */
+static HARNESS_UNUSED bsm_status harness_run_checked(
+    harness *h, harness *twin, const bsm_stream_options *options) {
+  h->same_bits =
+      !h->code || wide_code_is_same(&twin->plan, &twin->step, h->code);
+  bsm_status status = harness_run_once(twin, options);
+  if (!status && twin != h) narrow_results(twin, h);
   return status;
 }
 
@@ -522,13 +558,19 @@ harness_run_checked(harness *h, const bsm_stream_options *options) {
 static HARNESS_UNUSED bsm_status harness_run(harness *h, uint32_t isa,
                                              int threads) {
   bsm_stream_options options = {.isa = isa, .every_thread = true};
-  bsm_status st = harness_check(h);
+  harness narrow, *twin = suite.is_narrow ? &narrow : h;
+  if (suite.is_narrow) narrow_init(twin, h);
+  bsm_status st = harness_check(twin);
   if (bsm_status_code(st) == BSM_UNSUPPORTED) suite_skip(&h->step, st);
-  if (st) return st;
+  if (st) {
+    if (twin != h) harness_free(twin);
+    return st;
+  }
   if (threads > 1) {
     assert_null(bsm_thread_pool_create(threads, NULL, &options.pool));
   }
-  st = harness_run_checked(h, &options);
+  st = harness_run_checked(h, twin, &options);
+  if (twin != h) harness_free(twin);
   /* What the check has taken has to run. */
   if (bsm_status_code(st) == BSM_UNSUPPORTED) {
     fail_msg("%s", bsm_status_message(st));
@@ -586,7 +628,9 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
     isas[0] = bsm_isa_detect();
     return 1;
   }
-  return HARNESS_ADD_ISAS(names, 0, isas);
+  static const char *const narrow[] = {"avx512_bf16"};
+  const int n = HARNESS_ADD_ISAS(names, 0, isas);
+  return suite.is_narrow ? HARNESS_ADD_ISAS(narrow, n, isas) : n;
 }
 
 /* Also those that differ for products of bytes. */

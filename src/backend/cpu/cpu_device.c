@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aten/tensor.h"
+#include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_linked.h"
 #include "backend/cpu/cpu_strided.h"
 #include "backend/cpu/cpu_typed_gemm.h"
@@ -20,6 +21,7 @@
 _Static_assert(BSM_K_ISA_AVX2 == BSM_ISA_AVX2, "the ISA bits of the kernels");
 _Static_assert(BSM_K_ISA_AVX512 == BSM_ISA_AVX512, "as above");
 _Static_assert(BSM_K_ISA_AVX512_VNNI == BSM_ISA_AVX512_VNNI, "as above");
+_Static_assert(BSM_K_ISA_AVX512_BF16 == BSM_ISA_AVX512_BF16, "as above");
 _Static_assert(BSM_K_ISA_AVX_VNNI == BSM_ISA_AVX_VNNI, "as above");
 _Static_assert(BSM_K_ISA_NEON == BSM_ISA_NEON, "as above");
 _Static_assert(BSM_K_ISA_I8MM == BSM_ISA_I8MM, "as above");
@@ -201,6 +203,19 @@ static bool is_typed(const bsm_plan *plan, const bsm_plan_step *step) {
   }
 }
 
+/* Whether it has the driver for half and bfloat16. */
+static bool is_half(const bsm_plan *plan, const bsm_plan_step *step) {
+  switch (step->kind) {
+#define X(name, driver) case BSM_STEP_##name:
+    BSM_CPU_HALF_KINDS(X)
+#undef X
+    return step->output_count > 0 &&
+           bsm_cpu_is_half(bsm_step_output(plan, step, 0)->dtype);
+    default:
+      return false;
+  }
+}
+
 /* Whether a product has the driver for matrices of few bits. */
 static bool is_few_bits(const bsm_plan_step *step) {
   return step->kind == BSM_STEP_MATRIX_MULTIPLY &&
@@ -211,6 +226,7 @@ const bsm_cpu_kind *bsm_cpu_kind_of(const bsm_plan *plan,
                                     const bsm_plan_step *step) {
   if ((unsigned)step->kind >= BSM_STEP_KIND_END) return NULL;
   if (is_few_bits(step)) return bsm_linked_cpu_few_bits_kinds[step->kind];
+  if (is_half(plan, step)) return bsm_linked_cpu_half_kinds[step->kind];
   return is_typed(plan, step) ? bsm_linked_cpu_typed_kinds[step->kind]
                               : bsm_linked_cpu_kinds[step->kind];
 }
@@ -218,7 +234,8 @@ const bsm_cpu_kind *bsm_cpu_kind_of(const bsm_plan *plan,
 static bsm_status no_kind(const bsm_plan *plan, const bsm_plan_step *step) {
   const char *name = bsm_step_kind_name(step->kind);
   if (!name) return BSM_FAIL(BSM_CORRUPT, "step kind %d", (int)step->kind);
-  return bsm_fail_not_linked(is_few_bits(step) ? "step of few bits"
+  return bsm_fail_not_linked(is_few_bits(step)     ? "step of few bits"
+                             : is_half(plan, step) ? "step of half or bfloat16"
                              : is_typed(plan, step)
                                  ? "step of double or integers"
                                  : "step",

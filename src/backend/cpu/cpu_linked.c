@@ -3,6 +3,7 @@
  */
 #include "backend/cpu/cpu_linked.h"
 
+#include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_matrix_shapes.h"
 #include "backend/cpu/cpu_typed_gemm.h"
 
@@ -15,6 +16,12 @@ const bsm_cpu_kind *const bsm_linked_cpu_kinds[BSM_STEP_KIND_END] = {
 const bsm_cpu_kind *const bsm_linked_cpu_typed_kinds[BSM_STEP_KIND_END] = {
 #define X(name, driver) [BSM_STEP_##name] = &bsm_cpu_##driver,
     BSM_CPU_TYPED_KINDS(X)
+#undef X
+};
+
+const bsm_cpu_kind *const bsm_linked_cpu_half_kinds[BSM_STEP_KIND_END] = {
+#define X(name, driver) [BSM_STEP_##name] = &bsm_cpu_##driver,
+    BSM_CPU_HALF_KINDS(X)
 #undef X
 };
 

@@ -12,12 +12,18 @@
   X(DECONVOLUTION, typed_convolution) \
   X(MATRIX_MULTIPLY, typed_matrix_multiply)
 
+/* Those that have one for products of half and bfloat16 (cpu_half.h). */
+#define BSM_CPU_HALF_KINDS(X)      \
+  X(CONVOLUTION, half_convolution) \
+  X(MATRIX_MULTIPLY, half_matrix_multiply)
+
 /* Those that have one for matrices of few bits (cpu_forms.h). */
 #define BSM_CPU_FEW_BITS_KINDS(X) X(MATRIX_MULTIPLY, few_bits_matrix_multiply)
 
 /* By step kind; NULL: not linked, or a kind without such a driver. */
 extern const bsm_cpu_kind *const bsm_linked_cpu_kinds[BSM_STEP_KIND_END];
 extern const bsm_cpu_kind *const bsm_linked_cpu_typed_kinds[BSM_STEP_KIND_END];
+extern const bsm_cpu_kind *const bsm_linked_cpu_half_kinds[BSM_STEP_KIND_END];
 extern const bsm_cpu_kind
     *const bsm_linked_cpu_few_bits_kinds[BSM_STEP_KIND_END];
 

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 
 #define LIMIT ((int64_t)1 << 46) /* elements */
+#define HALF_DEPTH ((int64_t)(BSM_K_INT8_DEPTH / sizeof(uint16_t)))
 
 static bool product(const int64_t *factors, int count, int64_t *out) {
   int64_t n = 1;
@@ -25,6 +26,11 @@ static bool product(const int64_t *factors, int count, int64_t *out) {
 
 static int64_t panels(int64_t n) {
   return n / BSM_PANEL + (n % BSM_PANEL != 0);
+}
+
+/* k filled to a multiple of `depth`. */
+static int64_t in_groups(int64_t k, int64_t depth) {
+  return (k + depth - 1) / depth * depth;
 }
 
 bsm_status bsm_cpu_packed_matrix_size_of(int64_t k, int64_t n, size_t element,
@@ -137,9 +143,34 @@ bsm_status bsm_cpu_packed_int8_size(const bsm_step_convolution *p,
     *size = (uint64_t)(k * panels(in_maps) * BSM_PANEL);
     return BSM_OK;
   }
-  k = (k + BSM_K_INT8_DEPTH - 1) / BSM_K_INT8_DEPTH * BSM_K_INT8_DEPTH;
-  *size =
-      (uint64_t)(k * p->groups * panels(p->out_maps / p->groups) * BSM_PANEL);
+  *size = (uint64_t)(in_groups(k, BSM_K_INT8_DEPTH) * p->groups *
+                     panels(p->out_maps / p->groups) * BSM_PANEL);
+  return BSM_OK;
+}
+
+bsm_status bsm_cpu_packed_half_size(const bsm_plan_step *step, int64_t in_maps,
+                                    uint64_t *size) {
+  const bsm_step_convolution *c = &step->params->convolution;
+  const bsm_step_matrix_multiply *m = &step->params->matrix_multiply;
+  const bool is_matrix = step->kind == BSM_STEP_MATRIX_MULTIPLY;
+  const int64_t groups = is_matrix ? 1 : c->groups;
+  const int64_t maps = is_matrix ? m->n : c->out_maps;
+  const int64_t one[3] = {1, 1, 1};
+  const int64_t *kernel = is_matrix ? one : c->window.kernel;
+  int64_t k, count;
+  if (groups < 1 || maps < 0 || maps > LIMIT || in_maps % groups != 0 ||
+      maps % groups != 0 || (is_matrix ? m->form : c->form) != 0 ||
+      !product((int64_t[]){kernel[0], kernel[1], kernel[2], in_maps / groups},
+               4, &k) ||
+      !product((int64_t[]){in_groups(k, HALF_DEPTH), groups,
+                           panels(maps / groups), BSM_PANEL},
+               4, &count)) {
+    return BSM_FAIL(BSM_CORRUPT,
+                    "%lld input maps, %lld output maps, %lld "
+                    "groups of 16 bits",
+                    (long long)in_maps, (long long)maps, (long long)groups);
+  }
+  *size = (uint64_t)count * sizeof(uint16_t);
   return BSM_OK;
 }
 
@@ -233,26 +264,61 @@ static void pack_grouped(const bsm_step_convolution *p, int64_t in_maps,
   }
 }
 
-/* `values`: [out, in / groups, taps]; `packed` is zeros. */
-static void pack_int8(const bsm_step_convolution *p, int64_t in_maps,
-                      const int8_t *values, int8_t *packed) {
+/* `values`: [out, in / groups, taps], of 1 or 2 bytes; `packed` is zeros. */
+static void pack_in_groups(const bsm_step_convolution *p, int64_t in_maps,
+                           const packing *data) {
   const int64_t *kernel = p->window.kernel;
   const int64_t taps = kernel[0] * kernel[1] * kernel[2];
   const int64_t ci = in_maps / p->groups, co = p->out_maps / p->groups;
-  const int64_t depth = BSM_K_INT8_DEPTH;
-  const int64_t panel =
-      (taps * ci + depth - 1) / depth * depth * BSM_PANEL; /* bytes */
+  const int64_t depth = BSM_K_INT8_DEPTH / (int64_t)data->element;
+  const int64_t panel = in_groups(taps * ci, depth) * BSM_PANEL;
+  const uint8_t *from = data->values;
   for (int64_t o = 0; o < p->out_maps; o++) {
     const int64_t column = o % co;
-    int8_t *to = packed + (o / co * panels(co) + column / BSM_PANEL) * panel +
-                 column % BSM_PANEL * depth;
+    const int64_t to = (o / co * panels(co) + column / BSM_PANEL) * panel +
+                       column % BSM_PANEL * depth;
     for (int64_t i = 0; i < ci; i++) {
-      for (int64_t t = 0; t < taps; t++) {
+      for (int64_t t = 0; t < taps; t++, from += data->element) {
         const int64_t k = t * ci + i;
-        to[k / depth * depth * BSM_PANEL + k % depth] = *values++;
+        const int64_t at = to + k / depth * depth * BSM_PANEL + k % depth;
+        memcpy(data->packed + (size_t)at * data->element, from, data->element);
       }
     }
   }
+}
+
+/* A matrix [K, N], or [N, K], of 16 bits. */
+static void pack_half_matrix(const bsm_step_matrix_multiply *p,
+                             const uint16_t *values, bool transposed,
+                             uint16_t *packed) {
+  const int64_t panel = in_groups(p->k, HALF_DEPTH) * BSM_PANEL;
+  const int64_t k_stride = transposed ? 1 : p->n;
+  const int64_t n_stride = transposed ? p->k : 1;
+  for (int64_t n = 0; n < p->n; n++) {
+    uint16_t *to = packed + n / BSM_PANEL * panel + n % BSM_PANEL * HALF_DEPTH;
+    for (int64_t k = 0; k < p->k; k++) {
+      to[k / HALF_DEPTH * HALF_DEPTH * BSM_PANEL + k % HALF_DEPTH] =
+          values[k * k_stride + n * n_stride];
+    }
+  }
+}
+
+static bsm_status pack_half(const bsm_plan_step *step, int64_t in_maps,
+                            const packing *data, bool transposed,
+                            uint64_t *size) {
+  const bool is_matrix = step->kind == BSM_STEP_MATRIX_MULTIPLY;
+  BSM_TRY(bsm_cpu_packed_half_size(
+      step, is_matrix ? step->params->matrix_multiply.k : in_maps, size));
+  if (!data->packed) return BSM_OK;
+  memset(data->packed, 0, *size);
+  if (is_matrix) {
+    pack_half_matrix(&step->params->matrix_multiply,
+                     (const uint16_t *)(const void *)data->values, transposed,
+                     (uint16_t *)(void *)data->packed);
+  } else {
+    pack_in_groups(&step->params->convolution, in_maps, data);
+  }
+  return BSM_OK;
 }
 
 static bsm_status pack_bytes(const bsm_plan_step *step, int64_t in_maps,
@@ -262,11 +328,11 @@ static bsm_status pack_bytes(const bsm_plan_step *step, int64_t in_maps,
   BSM_TRY(bsm_cpu_packed_int8_size(p, in_maps, size));
   if (!packed) return BSM_OK;
   memset(packed, 0, *size);
+  const packing data = {(const uint8_t *)values, (uint8_t *)packed, 1};
   if (bsm_cpu_is_depthwise(p, in_maps)) {
-    const packing data = {(const uint8_t *)values, (uint8_t *)packed, 1};
     pack_depthwise(p, &data);
   } else {
-    pack_int8(p, in_maps, values, packed);
+    pack_in_groups(p, in_maps, &data);
   }
   return BSM_OK;
 }
@@ -287,6 +353,10 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   const packing data = {values, packed, element};
   if (step->kind == BSM_STEP_INT8_CONVOLUTION && element == 1) {
     return pack_bytes(step, in_maps, values, packed, size);
+  }
+  if (element == sizeof(uint16_t) && (step->kind == BSM_STEP_CONVOLUTION ||
+                                      step->kind == BSM_STEP_MATRIX_MULTIPLY)) {
+    return pack_half(step, in_maps, &data, transposed, size);
   }
   if (element != sizeof(uint32_t) && element != sizeof(uint64_t)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "weights of %zu bytes each", element);

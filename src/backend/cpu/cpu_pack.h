@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packed weights: one form for each use, the same for every ISA, of floats,
- * doubles, int32 or int64.
+/* Packed weights: one form for each use, the same for every ISA. Of floats,
+ * doubles, int32 or int64:
  *
  * matrix:        [panels][K][16]
  * convolution,
@@ -19,6 +19,9 @@
  *
  * of bytes:      [groups][panels][K / 4][16][4], K being [taps][C / groups],
  * filled with zeros to a multiple of 4; depthwise as above
+ *
+ * of half and bfloat16: [groups][panels][K / 2][16][2], K as of bytes, filled
+ * to a multiple of 2; a matrix is one group
  *
  * matrix of few bits: [panels] of the codes, and then the scales, of a panel
  *                (kernels/few_bits), filled to a multiple of 64 bytes
@@ -55,6 +58,9 @@ bsm_status bsm_cpu_packed_kernel_size(const bsm_step_convolution *params,
 
 bsm_status bsm_cpu_packed_int8_size(const bsm_step_convolution *params,
                                     int64_t in_maps, uint64_t *size);
+/* Of half and bfloat16; `in_maps` of a matrix is its K. */
+bsm_status bsm_cpu_packed_half_size(const bsm_plan_step *step, int64_t in_maps,
+                                    uint64_t *size);
 
 /* Whether a convolution is depthwise, and packed as such. */
 static inline bool bsm_cpu_is_depthwise(const bsm_step_convolution *params,

@@ -18,6 +18,7 @@
 #define BSM_K_ISA_AVX512 (1u << 1)
 /* No rows of their own: families that use them choose themselves. */
 #define BSM_K_ISA_AVX512_VNNI (1u << 2)
+#define BSM_K_ISA_AVX512_BF16 (1u << 3)
 #define BSM_K_ISA_AVX_VNNI (1u << 4)
 #define BSM_K_ISA_NEON (1u << 5)
 #define BSM_K_ISA_I8MM (1u << 6) /* as VNNI */

@@ -106,7 +106,7 @@ static void write_kernels(uint32_t isas, bsm_text *text) {
 
 typedef struct need {
   bool kinds[BSM_STEP_KIND_END], typed_kinds[BSM_STEP_KIND_END];
-  bool few_bits_kinds[BSM_STEP_KIND_END];
+  bool few_bits_kinds[BSM_STEP_KIND_END], half_kinds[BSM_STEP_KIND_END];
   /* In the order of cpu_convolution_tactics.inl. */
   bool tactics[BSM_CPU_MAX_TACTICS];
 } need;
@@ -140,6 +140,10 @@ static void add_step(const bsm_plan *plan, const bsm_plan_step *step,
   }
   if (kind == bsm_linked_cpu_few_bits_kinds[step->kind]) {
     out->few_bits_kinds[step->kind] = true;
+    return;
+  }
+  if (kind == bsm_linked_cpu_half_kinds[step->kind]) {
+    out->half_kinds[step->kind] = true;
     return;
   }
   out->kinds[step->kind] = true;
@@ -204,6 +208,15 @@ static void write_few_bits_kinds(const need *n, bool declares, bsm_text *text) {
 #undef X
 }
 
+static void write_half_kinds(const need *n, bool declares, bsm_text *text) {
+#define X(name, driver)                                  \
+  if (n->half_kinds[BSM_STEP_##name]) {                  \
+    write_row(declares, BSM_STEP_##name, #driver, text); \
+  }
+  BSM_CPU_HALF_KINDS(X)
+#undef X
+}
+
 static void write_table(const char *name, const need *n,
                         void (*rows)(const need *, bool, bsm_text *),
                         bsm_text *text) {
@@ -235,6 +248,7 @@ bsm_status bsm_cpu_write_link_list(const bsm_link_request *request,
   write_table("bsm_linked_cpu_kinds", &n, write_kinds, text);
   write_table("bsm_linked_cpu_typed_kinds", &n, write_typed_kinds, text);
   write_table("bsm_linked_cpu_few_bits_kinds", &n, write_few_bits_kinds, text);
+  write_table("bsm_linked_cpu_half_kinds", &n, write_half_kinds, text);
   write_tactics(&n, text);
   return BSM_OK;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_convolution.h"
+#include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_step.h"
 #include "backend/cpu/target/cpu_few_bits.h"
@@ -207,16 +208,33 @@ static bool is_product(const bsm_layer *layer) {
          layer->kind == BSM_LAYER_MATRIX_MULTIPLY;
 }
 
+/* Groups of fewer maps would fill panels with zeros. */
+#define LEAST_GROUP 16
+
+/* Whether a product of half or bfloat16 has a kernel that reads these, and sums
+ * in float: by one constant matrix, or a kernel of maps that are not few. */
+static bool multiplies_half(const bsm_layer *layer) {
+  if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
+    const bsm_itensor *b = layer->inputs.items[1];
+    int64_t matrices = 1;
+    for (int32_t i = 0; i < b->dims.rank - 2; i++) matrices *= b->dims.d[i];
+    return b->producer && b->producer->kind == BSM_LAYER_CONSTANT &&
+           b->dims.rank >= 2 && matrices == 1;
+  }
+  const bsm_convolution_params *p = &layer->p.convolution;
+  return layer->kind == BSM_LAYER_CONVOLUTION &&
+         (p->groups == 1 || p->out_maps / p->groups >= LEAST_GROUP);
+}
+
 /* Half and bfloat16 are summed in float, as PyTorch does; small integers in
  * int32, which wraps to the same bits. */
 static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
                                bsm_dtype dtype) {
   (void)target;
-  (void)layer;
   switch (dtype) {
     case BSM_DTYPE_HALF:
     case BSM_DTYPE_BFLOAT16:
-      return BSM_DTYPE_FLOAT;
+      return multiplies_half(layer) ? dtype : BSM_DTYPE_FLOAT;
     case BSM_DTYPE_UINT8:
     case BSM_DTYPE_INT8:
     case BSM_DTYPE_INT16:
@@ -276,12 +294,12 @@ static bool supports(const bsm_target *target, const bsm_layer *layer) {
          layer->kind != BSM_LAYER_DEQUANTIZE;
 }
 
-/* The epilogues of products, and what reads their kernels, are for float. */
+/* The epilogues of products are computed in float. */
 static bool fuses(const bsm_target *target, bsm_fusion fusion,
                   bsm_dtype dtype) {
   (void)target;
-  (void)fusion;
-  return dtype == BSM_DTYPE_FLOAT;
+  return dtype == BSM_DTYPE_FLOAT ||
+         (fusion != BSM_FUSION_ATTENTION && bsm_cpu_is_half(dtype));
 }
 
 static bsm_image_layout image_layout(const bsm_target *target,

@@ -138,7 +138,7 @@ VF_INLINE void product_4(const bsm_k_few_bits_product *t, const int rows) {
     }
     if (k < end) step_4_end(a, words, k, end, sums, rows, chains);
     UNROLL for (int v = 0; v < PV; v++) {
-      const vf scale = vf_load_bfloat16(scales + v * VF_W);
+      const vf scale = vf_of_bfloat16(vh_load(scales + v * VF_W));
       UNROLL for (int i = 0; i < rows; i++) {
         total[i][v] = vf_fma(join(sums[i], chains, v), scale, total[i][v]);
       }
@@ -160,7 +160,7 @@ static void widen_4(const bsm_k_few_bits_panel *b, float *to) {
     const int64_t codes = b->k - k < CODES ? b->k - k : CODES;
     UNROLL for (int v = 0; v < PV; v++) {
       const vf scale =
-          vf_load_bfloat16(scales + k / b->group * PANEL + v * VF_W);
+          vf_of_bfloat16(vh_load(scales + k / b->group * PANEL + v * VF_W));
       const vi word = vi_load(words + k / CODES * PANEL + v * VF_W);
       UNROLL for (int j = 0; j < CODES; j++) {
         if (j >= codes) break;

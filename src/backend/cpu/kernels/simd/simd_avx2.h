@@ -181,10 +181,37 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n));
 }
-VF_INLINE vf vf_load_bfloat16(const uint16_t *p) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(
-      _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)),
-      16));
+typedef __m128i vh;
+VF_INLINE vh vh_load(const uint16_t *p) {
+  return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+VF_INLINE void vh_store(uint16_t *p, vh a) {
+  _mm_storeu_si128((__m128i *)(void *)p, a);
+}
+VF_INLINE vf vf_of_half(vh a) {
+  return _mm256_cvtph_ps(a);
+}
+VF_INLINE vf vf_of_bfloat16(vh a) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(a), 16));
+}
+VF_INLINE vh vh_half_of(vf x) {
+  const __m256 sign = _mm256_and_ps(x, _mm256_set1_ps(-0.0f));
+  const __m256 quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
+  const __m256 odd = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+  x = _mm256_blendv_ps(x, _mm256_or_ps(sign, quiet), odd);
+  return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+VF_INLINE vh vh_bfloat16_of(vf x) {
+  const __m256i u = _mm256_castps_si256(x);
+  const __m256i even =
+      _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+  const __m256i up = _mm256_add_epi32(even, _mm256_set1_epi32(0x7fff));
+  const __m256 odd = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+  const __m256i r =
+      _mm256_blendv_epi8(_mm256_srli_epi32(_mm256_add_epi32(u, up), 16),
+                         _mm256_set1_epi32(0x7fc0), _mm256_castps_si256(odd));
+  return _mm_packus_epi32(_mm256_castsi256_si128(r),
+                          _mm256_extracti128_si256(r, 1));
 }
 VF_INLINE vf vi_nibble(vi a, const int i) {
   return _mm256_cvtepi32_ps(

@@ -186,12 +186,40 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n));
 }
-/* VF_W bfloat16 as floats. */
-VF_INLINE vf vf_load_bfloat16(const uint16_t *p) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(
-      _mm512_cvtepu16_epi32(
-          _mm256_loadu_si256((const __m256i *)(const void *)p)),
-      16));
+/* VF_W half or bfloat16: loaded and stored, as floats, and rounded to nearest
+ * even; of every NaN the quiet one is made, of half with its sign. */
+typedef __m256i vh;
+VF_INLINE vh vh_load(const uint16_t *p) {
+  return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+VF_INLINE void vh_store(uint16_t *p, vh a) {
+  _mm256_storeu_si256((__m256i *)(void *)p, a);
+}
+VF_INLINE vf vf_of_half(vh a) {
+  return _mm512_cvtph_ps(a);
+}
+VF_INLINE vf vf_of_bfloat16(vh a) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16));
+}
+/* A NaN's bits the instruction would keep in part. */
+VF_INLINE vh vh_half_of(vf x) {
+  const __mmask16 odd = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  const __m512i quiet = _mm512_set1_epi32(0x7fc00000);
+  const __m512i sign = _mm512_set1_epi32((int)0x80000000);
+  /* The sign of x, the rest of the quiet NaN. */
+  const __m512i bits = _mm512_castps_si512(x);
+  x = _mm512_castsi512_ps(
+      _mm512_mask_ternarylogic_epi32(bits, odd, sign, quiet, 0xea));
+  return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+VF_INLINE vh vh_bfloat16_of(vf x) {
+  const __m512i u = _mm512_castps_si512(x);
+  const __m512i even =
+      _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+  const __m512i up = _mm512_add_epi32(even, _mm512_set1_epi32(0x7fff));
+  const __m512i r = _mm512_srli_epi32(_mm512_add_epi32(u, up), 16);
+  return _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(
+      r, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc0)));
 }
 /* The bits 4 i to 4 i + 3 as a number from -8 to 7; i is a constant. */
 VF_INLINE vf vi_nibble(vi a, const int i) {

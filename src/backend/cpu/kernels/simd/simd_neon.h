@@ -190,8 +190,32 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return vshlq_s32(a, vdupq_n_s32(-n));
 }
-VF_INLINE vf vf_load_bfloat16(const uint16_t *p) {
-  return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+typedef uint16x4_t vh;
+VF_INLINE vh vh_load(const uint16_t *p) {
+  return vld1_u16(p);
+}
+VF_INLINE void vh_store(uint16_t *p, vh a) {
+  vst1_u16(p, a);
+}
+VF_INLINE vf vf_of_half(vh a) {
+  return vcvt_f32_f16(vreinterpret_f16_u16(a));
+}
+VF_INLINE vf vf_of_bfloat16(vh a) {
+  return vreinterpretq_f32_u32(vshll_n_u16(a, 16));
+}
+VF_INLINE vh vh_half_of(vf x) {
+  const uint32x4_t sign =
+      vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(0x80000000u));
+  const uint32x4_t quiet = vorrq_u32(sign, vdupq_n_u32(0x7fc00000u));
+  x = vbslq_f32(vceqq_f32(x, x), x, vreinterpretq_f32_u32(quiet));
+  return vreinterpret_u16_f16(vcvt_f16_f32(x));
+}
+VF_INLINE vh vh_bfloat16_of(vf x) {
+  const uint32x4_t u = vreinterpretq_u32_f32(x);
+  const uint32x4_t even = vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1));
+  const uint32x4_t up = vaddq_u32(even, vdupq_n_u32(0x7fff));
+  const uint32x4_t r = vshrq_n_u32(vaddq_u32(u, up), 16);
+  return vmovn_u32(vbslq_u32(vceqq_f32(x, x), r, vdupq_n_u32(0x7fc0)));
 }
 VF_INLINE vf vi_nibble(vi a, const int i) {
   const vi top = vshlq_s32(a, vdupq_n_s32(28 - 4 * i));

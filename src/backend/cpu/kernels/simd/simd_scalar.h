@@ -177,8 +177,39 @@ VF_INLINE vi vi_shl(vi a, int n) {
 VF_INLINE vi vi_sar(vi a, int n) {
   return a >> n;
 }
-VF_INLINE vf vf_load_bfloat16(const uint16_t *p) {
-  return vi_as_float((int32_t)((uint32_t)*p << 16));
+typedef uint16_t vh;
+VF_INLINE vh vh_load(const uint16_t *p) {
+  return *p;
+}
+VF_INLINE void vh_store(uint16_t *p, vh a) {
+  *p = a;
+}
+/* Rebiases the exponent by a product, which makes denormals normal; infinity
+ * and NaN come out as numbers from 2^16 on and get their exponent back. */
+VF_INLINE vf vf_of_half(vh h) {
+  const int32_t a = h & 0x7fff;
+  const int32_t sign = (int32_t)((uint32_t)(h & 0x8000) << 16);
+  const vi r = vf_bits(vi_as_float(a << 13) * 0x1p112f);
+  return vi_as_float(r | (a >= 0x7c00 ? 0x7f800000 : 0) |
+                     (a > 0x7c00 ? 0x400000 : 0) | sign);
+}
+VF_INLINE vf vf_of_bfloat16(vh h) {
+  return vi_as_float((int32_t)((uint32_t)h << 16));
+}
+VF_INLINE vh vh_half_of(vf f) {
+  const vi bits = vf_bits(f), a = bits & 0x7fffffff;
+  /* Denormal or zero: the adder rounds. */
+  const vi small = vf_bits(vi_as_float(a) + 0.5f) - 0x3f000000;
+  const vi normal = (a - 0x38000000 + 0xfff + ((a >> 13) & 1)) >> 13;
+  vi r = a < 0x38800000 ? small : normal;
+  r = a >= 0x477ff000 ? 0x7c00 : r;
+  r = a > 0x7f800000 ? 0x7e00 : r;
+  return (vh)(r | ((bits >> 16) & 0x8000));
+}
+VF_INLINE vh vh_bfloat16_of(vf f) {
+  const uint32_t u = (uint32_t)vf_bits(f);
+  const uint32_t r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  return (vh)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : r);
 }
 VF_INLINE vf vi_nibble(vi a, const int i) {
   return (float)((int32_t)((uint32_t)a << (28 - 4 * i)) >> 28);

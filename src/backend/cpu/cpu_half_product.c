@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of half and bfloat16 by constants.
+ *
+ * A unit is a block of rows and of columns. Where the machine multiplies pairs
+ * of bfloat16, tiles read both operands as they are stored. Elsewhere a unit
+ * widens its part of the constant once, and each tile its rows, for the
+ * kernels of float products. K is never cut, so that every element is summed in
+ * one order however the work is cut. */
+#include <string.h>
+
+#include "backend/cpu/cpu_byte_windows.h"
+#include "backend/cpu/cpu_half.h"
+#include "backend/cpu/cpu_matrix_shapes.h"
+#include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/kernels/convert/half_convert.h"
+#include "backend/cpu/kernels/gemm/gemm_f32.h"
+#include "backend/cpu/kernels/half/half.h"
+
+#define ROWS BSM_K_HALF_MAX_ROWS
+#define COLUMNS BSM_K_HALF_MAX_COLUMNS
+#define PAIR BSM_K_HALF_PAIR
+#define ELEMENT ((int64_t)sizeof(uint16_t))
+
+/* Bytes of the constant that a unit goes over again and again. */
+#define BLOCK_BYTES ((int64_t)512 << 10)
+/* Floats between widened rows: no two in the same sets of a cache. */
+#define ROW_PAD 16
+
+typedef struct product {
+  bsm_cpu_impl base;
+  const bsm_k_half *kernels;
+  const bsm_k_int8_product *dot; /* NULL: operands are widened */
+  const bsm_k_gemm *gemm;
+  bsm_k_widen *widen;
+  bsm_k_narrow *narrow;
+  bsm_k_half_type type;
+  bool is_matrix, copies; /* rows of a matrix */
+  bsm_cpu_matrix_shapes shapes;
+  bsm_cpu_byte_windows windows;
+  bsm_cpu_rows y_rows, residual_rows;
+  bool has_residual;
+  int64_t rows, groups, ci, co, taps; /* maps of a group */
+  int64_t k;                          /* elements of a row, in whole pairs */
+  const uint8_t *b;
+  const float *bias; /* [groups][columns of a group in whole tiles] */
+  float scale;
+  bsm_cpu_epilogue epilogue;
+  int64_t row_block, column_block;
+  uint64_t b_size, rows_size, a_size; /* bytes of scratch */
+} product;
+
+/* ---- check ---- */
+
+static bsm_status check_size(const bsm_plan *plan, const bsm_plan_step *step,
+                             int64_t in_maps) {
+  uint64_t size;
+  BSM_TRY(bsm_cpu_packed_half_size(step, in_maps, &size));
+  return bsm_check_weights(plan, step, 0, size);
+}
+
+static bsm_status check_convolution(const bsm_plan *plan,
+                                    const bsm_plan_step *step) {
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  BSM_TRY(bsm_cpu_check_images(plan, step, dtype));
+  return check_size(plan, step, bsm_step_input(plan, step, 0)->dims.d[1]);
+}
+
+static bsm_status check_matrix(const bsm_plan *plan,
+                               const bsm_plan_step *step) {
+  const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  BSM_TRY(bsm_check_matrices(plan, step, dtype));
+  if (!p->constant_b) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "a product of two tensors of %s",
+                    bsm_dtype_name(dtype));
+  }
+  return check_size(plan, step, p->k);
+}
+
+/* ---- prepare ---- */
+
+static void pixel_rows(bsm_cpu_rows *rows, const bsm_plan_tensor *t,
+                       int32_t spatial) {
+  const bsm_image i = bsm_image_of(t, spatial);
+  bsm_cpu_rows_init(
+      rows, 4, (int64_t[]){i.n, i.size[0], i.size[1], i.size[2]},
+      (int64_t[]){i.n_stride, i.stride[0], i.stride[1], i.stride[2]});
+}
+
+static bsm_status init_convolution(const bsm_cpu_prepare *p, product *c) {
+  const bsm_step_convolution *params = &p->step->params->convolution;
+  const int32_t spatial = params->window.spatial;
+  const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
+  const bsm_image out = bsm_image_of(y, spatial);
+  c->groups = params->groups;
+  c->ci = bsm_step_input(p->plan, p->step, 0)->dims.d[1] / c->groups;
+  c->co = params->out_maps / c->groups;
+  c->rows = out.n * out.size[0] * out.size[1] * out.size[2];
+  c->scale = 1.0f;
+  BSM_TRY(bsm_cpu_byte_windows_init(p, &params->window, c->ci, 0, false,
+                                    &c->windows));
+  c->taps = c->windows.copies ? 1 : c->windows.taps;
+  c->k = c->windows.depth / ELEMENT;
+  c->rows_size = bsm_cpu_byte_windows_scratch(&c->windows, ROWS);
+  pixel_rows(&c->y_rows, y, spatial);
+  c->has_residual = params->epilogue.has_residual != 0;
+  if (c->has_residual) {
+    pixel_rows(&c->residual_rows, bsm_step_input(p->plan, p->step, 1), spatial);
+  }
+  return BSM_OK;
+}
+
+static void init_matrix(const bsm_cpu_prepare *p, product *c) {
+  const bsm_step_matrix_multiply *params = &p->step->params->matrix_multiply;
+  bsm_cpu_matrix_shapes *s = &c->shapes;
+  bsm_cpu_matrix_shapes_init(s, p->plan, p->step);
+  c->is_matrix = true;
+  c->groups = c->taps = 1;
+  c->ci = s->k;
+  c->co = s->n;
+  c->rows = s->rows;
+  c->k = bsm_cpu_round_up(s->k, PAIR / ELEMENT);
+  c->copies = (s->a_k != 1 && s->k > 1) || s->k != c->k;
+  c->rows_size =
+      bsm_cpu_align(ROWS * sizeof(uint8_t *)) +
+      (c->copies ? bsm_cpu_align((uint64_t)(ROWS * c->k * ELEMENT)) : 0);
+  c->scale = (float)params->scale;
+  c->y_rows = s->c_rows;
+  c->residual_rows = s->residual_rows;
+  c->has_residual = s->has_residual;
+}
+
+/* Biases as floats, each group of maps in whole tiles. */
+static bsm_status lay_out_bias(const bsm_cpu_prepare *p, product *c) {
+  const uint16_t *bias = bsm_cpu_weights(p, 1);
+  const int64_t width = bsm_cpu_round_up(c->co, COLUMNS);
+  if (!bias) return BSM_OK;
+  float *to = BSM_NEW_ARRAY(p->arena, float, (size_t)(c->groups * width));
+  BSM_TRY_ALLOC(to);
+  for (int64_t g = 0; g < c->groups; g++) {
+    c->widen(bias + g * c->co, c->co, to + g * width);
+  }
+  c->bias = to;
+  return BSM_OK;
+}
+
+/* Columns whose part of the constant stays in the second-level cache, and rows
+ * in as many units as keep the threads busy. */
+static void plan_blocks(product *c, int threads) {
+  const int64_t size = c->dot ? ELEMENT : (int64_t)sizeof(float);
+  const int64_t tiles =
+      bsm_cpu_max(1, BLOCK_BYTES / bsm_cpu_max(1, c->k * size * COLUMNS));
+  const int64_t row_tiles = bsm_cpu_max(1, bsm_cpu_div_up(c->rows, ROWS));
+  c->column_block = bsm_cpu_max(
+      COLUMNS, bsm_cpu_min(tiles * COLUMNS, bsm_cpu_round_up(c->co, COLUMNS)));
+  c->row_block = row_tiles * ROWS;
+  if (threads == 1) return;
+  const int64_t wanted = 4 * (int64_t)threads;
+  int64_t blocks = c->groups * bsm_cpu_div_up(c->co, c->column_block);
+  const int64_t parts =
+      bsm_cpu_max(1, bsm_cpu_min(row_tiles, bsm_cpu_div_up(wanted, blocks)));
+  c->row_block = bsm_cpu_div_up(row_tiles, parts) * ROWS;
+  blocks *= parts;
+  while (blocks < wanted && c->column_block >= 2 * COLUMNS) {
+    c->column_block = bsm_cpu_round_up(c->column_block / 2, COLUMNS);
+    blocks *= 2;
+  }
+}
+
+static void choose_kernels(const bsm_cpu_prepare *p, product *c) {
+  const bsm_k_convert *convert = bsm_k_convert_select(p->isa);
+  const bool is_half =
+      bsm_step_output(p->plan, p->step, 0)->dtype == BSM_DTYPE_HALF;
+  c->base.slots = p->threads;
+  c->type = is_half ? BSM_K_HALF_F16 : BSM_K_HALF_BF16;
+  c->widen = is_half ? convert->half_to_float : convert->bfloat_to_float;
+  c->narrow = is_half ? convert->float_to_half : convert->float_to_bfloat;
+  c->gemm = bsm_k_gemm_select(p->isa);
+  c->kernels = bsm_k_half_select(p->isa);
+  if (!is_half && c->kernels->dot && (p->isa & c->kernels->dot_isa)) {
+    c->dot = c->kernels->dot;
+  }
+  c->b = bsm_cpu_weights(p, 0);
+}
+
+static bsm_status finish_prepare(const bsm_cpu_prepare *p, product *c,
+                                 const bsm_step_epilogue *epilogue,
+                                 bsm_prepared_step *out) {
+  c->epilogue = bsm_cpu_make_epilogue(epilogue, bsm_k_math_select(p->isa));
+  BSM_TRY(lay_out_bias(p, c));
+  plan_blocks(c, p->threads);
+  if (!c->dot) {
+    c->b_size =
+        bsm_cpu_align((uint64_t)(c->column_block * c->k) * sizeof(float));
+    c->a_size =
+        bsm_cpu_align((uint64_t)(ROWS * (c->k + ROW_PAD)) * sizeof(float));
+  }
+  c->base.description = bsm_arena_printf(p->arena, "%s %s%s",
+                                         c->is_matrix        ? "gemm"
+                                         : c->windows.copies ? "im2col"
+                                                             : "indirect",
+                                         c->dot ? c->dot->name : c->gemm->name,
+                                         c->dot ? "" : ", widens");
+  BSM_TRY_ALLOC(c->base.description);
+  out->impl = c;
+  return bsm_cpu_set_scratch(
+      out, 0,
+      c->b_size + c->rows_size + c->a_size + ROWS * COLUMNS * sizeof(float),
+      c->base.slots);
+}
+
+static bsm_status prepare_convolution(const bsm_cpu_prepare *p,
+                                      bsm_prepared_step *out) {
+  product *c = BSM_NEW(p->arena, product);
+  BSM_TRY_ALLOC(c);
+  choose_kernels(p, c);
+  BSM_TRY(init_convolution(p, c));
+  return finish_prepare(p, c, &p->step->params->convolution.epilogue, out);
+}
+
+static bsm_status prepare_matrix(const bsm_cpu_prepare *p,
+                                 bsm_prepared_step *out) {
+  product *c = BSM_NEW(p->arena, product);
+  BSM_TRY_ALLOC(c);
+  choose_kernels(p, c);
+  init_matrix(p, c);
+  return finish_prepare(p, c, &p->step->params->matrix_multiply.epilogue, out);
+}
+
+/* ---- run ---- */
+
+typedef struct work {
+  const product *c;
+  const uint8_t *x;
+  uint16_t *y;
+  const uint16_t *residual;
+  uint8_t *scratch;
+  size_t slot_size;
+} work;
+
+/* The scratch of a unit, and which part of the product it is. */
+typedef struct unit_state {
+  const work *w;
+  int64_t group, column, columns;
+  float *b; /* widened */
+  uint8_t *rows;
+  float *a, *sums;
+} unit_state;
+
+/* Rows of a matrix, as they are, or copied in whole pairs. */
+static const uint8_t *const *find_matrix_rows(const product *c,
+                                              const uint8_t *x, int64_t row,
+                                              int64_t rows, uint8_t *scratch) {
+  const bsm_cpu_matrix_shapes *s = &c->shapes;
+  const uint8_t **a = (const uint8_t **)(void *)scratch;
+  uint8_t *copy = scratch + bsm_cpu_align(ROWS * sizeof(uint8_t *));
+  int64_t offsets[ROWS];
+  bsm_cpu_rows_offsets(&s->a_rows, row, (int)rows, offsets);
+  for (int64_t i = 0; i < rows; i++, copy += c->k * ELEMENT) {
+    const uint8_t *from = x + offsets[i] * ELEMENT;
+    a[i] = c->copies ? copy : from;
+    if (!c->copies) continue;
+    uint16_t *to = (uint16_t *)(void *)copy;
+    const uint16_t *in = (const uint16_t *)(const void *)from;
+    for (int64_t k = 0; k < s->k; k++) to[k] = in[k * s->a_k];
+    if (s->k < c->k) to[s->k] = 0;
+  }
+  return a;
+}
+
+/* Widens the rows of a tile, whose taps follow each other. */
+static void widen_rows(const product *c, const uint8_t *const *a, int64_t rows,
+                       float *to) {
+  const int64_t n = c->k / c->taps;
+  for (int64_t t = 0; t < c->taps; t++) {
+    for (int64_t i = 0; i < rows; i++) {
+      c->widen((const uint16_t *)(const void *)a[t * rows + i], n,
+               to + i * (c->k + ROW_PAD) + t * n);
+    }
+  }
+}
+
+/* The sums of `n` columns from `column` on, from widened operands. */
+static void multiply_floats(const unit_state *u, int64_t rows, int64_t column,
+                            int64_t n) {
+  const product *c = u->w->c;
+  const bsm_k_gemm *g = c->gemm;
+  const float *a[ROWS];
+  float *sums[ROWS];
+  const int64_t width = n > BSM_K_PANEL ? g->columns : BSM_K_PANEL;
+  bsm_k_gemm_fn *const *kernels = n <= BSM_K_HALF_PANEL ? g->half
+                                  : n <= BSM_K_PANEL    ? g->single
+                                                        : g->full;
+  bsm_k_gemm_args t = {.taps = 1, .kc = c->k, .b_panel = c->k * BSM_K_PANEL};
+  for (int64_t i = 0; i < rows; i++) a[i] = u->a + i * (c->k + ROW_PAD);
+  for (int64_t j = 0; j < n; j += width) {
+    t.b = u->b + (column - u->column + j) * c->k;
+    t.n = bsm_cpu_min(width, n - j);
+    for (int64_t row = 0, count; row < rows; row += count) {
+      count = bsm_cpu_min(g->max_rows, rows - row);
+      for (int64_t i = 0; i < count; i++) {
+        sums[i] = u->sums + (row + i) * COLUMNS + j;
+      }
+      t.a = a + row;
+      t.c = sums;
+      kernels[count - 1](&t);
+    }
+  }
+}
+
+static void multiply_pairs(const unit_state *u, const uint8_t *const *a,
+                           int64_t rows, int64_t column, int64_t n) {
+  const product *c = u->w->c;
+  const int64_t panel = c->k * ELEMENT * BSM_PANEL;
+  const int64_t first =
+      u->group * bsm_cpu_div_up(c->co, BSM_PANEL) + column / BSM_PANEL;
+  c->dot->tile(&(bsm_k_int8_tile){.a = a,
+                                  .rows = rows,
+                                  .taps = c->taps,
+                                  .groups = c->k * ELEMENT / PAIR / c->taps,
+                                  .b = (const int8_t *)c->b + first * panel,
+                                  .b_panel = panel,
+                                  .panels = bsm_cpu_div_up(n, BSM_PANEL),
+                                  .sums = (int32_t *)(void *)u->sums});
+}
+
+typedef struct row_pointers {
+  uint16_t *y[ROWS];
+  const uint16_t *residual[ROWS];
+} row_pointers;
+
+static void point_to_rows(const unit_state *u, int64_t row, int64_t rows,
+                          row_pointers *out) {
+  const work *w = u->w;
+  const product *c = w->c;
+  const int64_t map = u->group * c->co;
+  int64_t offsets[ROWS];
+  bsm_cpu_rows_offsets(&c->y_rows, row, (int)rows, offsets);
+  for (int64_t i = 0; i < rows; i++) out->y[i] = w->y + offsets[i] + map;
+  if (!c->has_residual) return;
+  bsm_cpu_rows_offsets(&c->residual_rows, row, (int)rows, offsets);
+  for (int64_t i = 0; i < rows; i++) {
+    out->residual[i] = w->residual + offsets[i] + map;
+  }
+}
+
+/* What becomes of the sums. An activation that is no clamp is computed in
+ * place before they are rounded. */
+static void finish(const unit_state *u, const row_pointers *p, int64_t rows,
+                   int64_t column, int64_t n) {
+  const product *c = u->w->c;
+  const bsm_cpu_epilogue *e = &c->epilogue;
+  const int64_t width = bsm_cpu_round_up(c->co, COLUMNS);
+  const bsm_k_half_finish f = {
+      .sums = u->sums,
+      .rows = rows,
+      .n = n,
+      .scale = c->scale,
+      .bias = c->bias ? c->bias + u->group * width + column : NULL,
+      .column = column,
+      .residual = c->has_residual ? p->residual : NULL,
+      .lo = e->lo,
+      .hi = e->hi,
+      .y = e->activation ? NULL : p->y};
+  c->kernels->finish[c->type](&f);
+  for (int64_t i = 0; i < rows && e->activation; i++) {
+    float *v = u->sums + i * COLUMNS;
+    e->activation(v, v, n, e->alpha, e->beta);
+    c->narrow(v, n, p->y[i] + column);
+  }
+}
+
+static void run_tile(const unit_state *u, int64_t row, int64_t rows) {
+  const work *w = u->w;
+  const product *c = w->c;
+  const uint8_t *x = w->x + u->group * c->ci * ELEMENT;
+  const uint8_t *const *a =
+      c->is_matrix
+          ? find_matrix_rows(c, x, row, rows, u->rows)
+          : bsm_cpu_byte_windows_find(&c->windows, x, row, rows, u->rows);
+  row_pointers pointers;
+  if (!c->dot) widen_rows(c, a, rows, u->a);
+  point_to_rows(u, row, rows, &pointers);
+  const int64_t end = u->column + u->columns;
+  for (int64_t j = u->column; j < end; j += COLUMNS) {
+    const int64_t n = bsm_cpu_min(COLUMNS, end - j);
+    if (c->dot) {
+      multiply_pairs(u, a, rows, j, n);
+    } else {
+      multiply_floats(u, rows, j, n);
+    }
+    finish(u, &pointers, rows, j, n);
+  }
+}
+
+static void widen_panels(const unit_state *u) {
+  const product *c = u->w->c;
+  const int64_t panels = bsm_cpu_div_up(u->columns, BSM_PANEL);
+  const int64_t first =
+      u->group * bsm_cpu_div_up(c->co, BSM_PANEL) + u->column / BSM_PANEL;
+  const uint16_t *b = (const uint16_t *)(const void *)c->b;
+  for (int64_t i = 0; i < panels; i++) {
+    c->kernels->widen_panel[c->type](b + (first + i) * c->k * BSM_PANEL,
+                                     c->k * ELEMENT / PAIR,
+                                     u->b + i * c->k * BSM_PANEL);
+  }
+}
+
+static void unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  const product *c = w->c;
+  const int64_t row_blocks = bsm_cpu_div_up(c->rows, c->row_block);
+  const int64_t column_blocks = bsm_cpu_div_up(c->co, c->column_block);
+  const int64_t first = index % row_blocks * c->row_block;
+  const int64_t end = bsm_cpu_min(first + c->row_block, c->rows);
+  uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
+  unit_state u = {
+      .w = w,
+      .group = index / row_blocks / column_blocks,
+      .column = index / row_blocks % column_blocks * c->column_block,
+      .b = (float *)(void *)scratch,
+      .rows = scratch + c->b_size};
+  u.columns = bsm_cpu_min(c->column_block, c->co - u.column);
+  u.a = (float *)(void *)(u.rows + c->rows_size);
+  u.sums = u.a + c->a_size / sizeof(float);
+  if (!c->dot) widen_panels(&u);
+  for (int64_t row = first; row < end; row += ROWS) {
+    run_tile(&u, row, bsm_cpu_min(ROWS, end - row));
+  }
+}
+
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
+  const product *c = prepared->impl;
+  work w = {.c = c,
+            .x = bsm_cpu_input_address(prepared, r, 0),
+            .y = bsm_cpu_output_address(prepared, r, 0),
+            .residual =
+                c->has_residual ? bsm_cpu_input_address(prepared, r, 1) : NULL,
+            .scratch = r->scratch,
+            .slot_size = prepared->scratch_size / (size_t)c->base.slots};
+  bsm_cpu_parallel(r, c->base.slots,
+                   c->groups * bsm_cpu_div_up(c->co, c->column_block) *
+                       bsm_cpu_div_up(c->rows, c->row_block),
+                   unit, &w);
+  return BSM_OK;
+}
+
+const bsm_cpu_kind bsm_cpu_half_convolution = {check_convolution, NULL,
+                                               prepare_convolution, run};
+const bsm_cpu_kind bsm_cpu_half_matrix_multiply = {check_matrix, NULL,
+                                                   prepare_matrix, run};
