@@ -47,6 +47,7 @@ class Worker:
 class Torch(Worker):
     def start(self):
         import torch
+        import torchvision  # noqa: F401, its operators
         torch.set_num_threads(self.threads)
         self.torch = torch
         self.arguments = [torch.from_numpy(x) for x in self.inputs]

@@ -4,11 +4,17 @@
 
 #include "tests/conformance/step_harness.h"
 
+/* Of the dimension before the two transformed ones. */
+typedef struct depth {
+  int kernel, stride, dilation, size, pre, post;
+} depth;
+
 typedef struct shape {
   int n, ci, co, kernel, dilation[2], size[2], pre[2], post[2];
   bsm_activation_type activation;
   bool bias, residual;
-  int extra; /* floats between pixels */
+  int extra;   /* floats between pixels */
+  depth depth; /* kernel 0: there is none */
 } shape;
 
 typedef struct expected {
@@ -48,7 +54,7 @@ static void set_params(bsm_step_convolution *p, const shape *s, int32_t form) {
   p->groups = 1;
   p->out_maps = s->co;
   p->form = form;
-  p->window.spatial = 2;
+  p->window.spatial = s->depth.kernel ? 3 : 2;
   p->epilogue.activation = (int32_t)s->activation;
   p->epilogue.has_residual = s->residual;
   p->epilogue.alpha = -0.5;
@@ -60,19 +66,39 @@ static void set_params(bsm_step_convolution *p, const shape *s, int32_t form) {
     p->window.pre_padding[d] = d ? s->pre[d - 1] : 0;
     p->window.post_padding[d] = d ? s->post[d - 1] : 0;
   }
+  if (s->depth.kernel) {
+    p->window.kernel[0] = s->depth.kernel;
+    p->window.stride[0] = s->depth.stride;
+    p->window.dilation[0] = s->depth.dilation;
+    p->window.pre_padding[0] = s->depth.pre;
+    p->window.post_padding[0] = s->depth.post;
+  }
+}
+
+static int taps_of(const shape *s) {
+  return (s->depth.kernel ? s->depth.kernel : 1) * s->kernel * s->kernel;
 }
 
 /* One output by definition. */
 static double product(const shape *s, const float *x, const bsm_plan_tensor *xt,
                       const float *w, const int64_t *at) {
   double sum = 0;
-  const int taps = s->kernel * s->kernel;
+  const int taps = taps_of(s), plane = s->kernel * s->kernel;
+  const int deep = s->depth.kernel != 0;
   for (int k = 0; k < taps; k++) {
-    const int64_t h = at[2] + k / s->kernel * s->dilation[0] - s->pre[0];
-    const int64_t v = at[3] + k % s->kernel * s->dilation[1] - s->pre[1];
-    if (h < 0 || h >= s->size[0] || v < 0 || v >= s->size[1]) continue;
+    const int64_t h =
+        at[2 + deep] + k % plane / s->kernel * s->dilation[0] - s->pre[0];
+    const int64_t v = at[3 + deep] + k % s->kernel * s->dilation[1] - s->pre[1];
+    const int64_t z = deep ? at[2] * s->depth.stride +
+                                 k / plane * s->depth.dilation - s->depth.pre
+                           : 0;
+    if (h < 0 || h >= s->size[0] || v < 0 || v >= s->size[1] || z < 0 ||
+        (deep && z >= s->depth.size)) {
+      continue;
+    }
     for (int c = 0; c < s->ci; c++) {
-      sum += (double)x[offset_of(xt, (int64_t[]){at[0], c, h, v})] *
+      const int64_t flat[] = {at[0], c, h, v}, solid[] = {at[0], c, z, h, v};
+      sum += (double)x[offset_of(xt, deep ? solid : flat)] *
              (double)w[(at[1] * s->ci + c) * taps + k];
     }
   }
@@ -83,20 +109,33 @@ static int out_size(const shape *s, int d) {
   return s->size[d] + s->pre[d] + s->post[d] - (s->kernel - 1) * s->dilation[d];
 }
 
+static int out_depth(const depth *d) {
+  return (d->size + d->pre + d->post - (d->kernel - 1) * d->dilation - 1) /
+             d->stride +
+         1;
+}
+
+/* The input's dims, or the output's. */
+static bsm_dims image(const shape *s, bool out) {
+  const int c = out ? s->co : s->ci;
+  const int h = out ? out_size(s, 0) : s->size[0];
+  const int w = out ? out_size(s, 1) : s->size[1];
+  if (!s->depth.kernel) return dims_of(4, s->n, c, h, w);
+  return dims_of(5, s->n, c, out ? out_depth(&s->depth) : s->depth.size, h, w);
+}
+
 static void run_shape(const shape *s, int32_t form, harness_rng *rng) {
   harness h;
-  int64_t strides[4], index[BSM_MAX_RANK] = {0};
+  int64_t strides[5], index[BSM_MAX_RANK] = {0};
   harness_init(&h, BSM_STEP_CONVOLUTION);
   set_params(&h.params.convolution, s, form);
-  const bsm_dims xd = dims_of(4, s->n, s->ci, s->size[0], s->size[1]);
-  const bsm_dims yd = dims_of(4, s->n, s->co, out_size(s, 0), out_size(s, 1));
+  const bsm_dims xd = image(s, false), yd = image(s, true);
   channels_last(xd, s->extra, strides);
   const float *x = add_input(&h, BSM_DTYPE_FLOAT, xd, strides);
   channels_last(yd, s->extra, strides);
   add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
   fill_input(&h, rng, 0);
-  const size_t count =
-      (size_t)s->ci * (size_t)s->co * (size_t)(s->kernel * s->kernel);
+  const size_t count = (size_t)s->ci * (size_t)s->co * (size_t)taps_of(s);
   float *w = malloc(count * sizeof(float));
   assert_non_null(w);
   fill_floats(rng, w, count * sizeof(float));
@@ -112,10 +151,10 @@ static void run_shape(const shape *s, int32_t form, harness_rng *rng) {
     residual = add_input(&h, BSM_DTYPE_FLOAT, yd, strides);
     fill_input(&h, rng, 1);
   }
-  double *y =
-      malloc((size_t)(yd.d[0] * yd.d[1] * yd.d[2] * yd.d[3]) * sizeof(double));
+  size_t i = 0, outputs = 1;
+  for (int32_t d = 0; d < yd.rank; d++) outputs *= (size_t)yd.d[d];
+  double *y = malloc(outputs * sizeof(double));
   assert_non_null(y);
-  size_t i = 0;
   do {
     double v = product(s, x, &h.tensors[h.step.inputs[0]], w, index);
     if (bias) v += (double)bias[index[1]];
@@ -127,8 +166,8 @@ static void run_shape(const shape *s, int32_t form, harness_rng *rng) {
   /* Rounding grows with the points: measured 1.5, 5 and 30 times that of the
    * plain sum. */
   static const double growth[] = {1, 2, 6, 40};
-  expected e = {y, 1e-6 * growth[form] *
-                       (4 + sqrt((double)(s->kernel * s->kernel * s->ci)))};
+  expected e = {y,
+                1e-6 * growth[form] * (4 + sqrt((double)(taps_of(s) * s->ci)))};
   harness_run_all(&h, compare, &e);
   free(y);
   free(w);
@@ -160,6 +199,39 @@ static void test_random(void **state) {
       s.size[d] = rng_range(&r, 1, 20);
       if (i % 4 == 0) s.dilation[d] = rng_range(&r, 1, 3);
       if (out_size(&s, d) < 1) s.size[d] += 1 - out_size(&s, d);
+    }
+    run_shape(&s, 1 + i % 3, &r);
+  }
+}
+
+/* Three dimensions, of which the first has any kernel, stride and dilation, and
+ * taps that all lie in padding. */
+static void test_depth(void **state) {
+  harness_rng r = {15};
+  (void)state;
+  for (int i = 0; i < 60; i++) {
+    shape s = {.n = rng_range(&r, 1, 2),
+               .kernel = i % 6 == 4 || i % 6 == 5 ? 5 : 3,
+               .dilation = {1, 1},
+               .ci = rng_range(&r, 3, 35),
+               .co = rng_range(&r, 8, 50),
+               .activation = activations[rng_range(&r, 0, 3)],
+               .bias = rng_range(&r, 0, 1),
+               .residual = rng_range(&r, 0, 2) == 0,
+               .extra = rng_range(&r, 0, 2) == 0 ? 5 : 0,
+               .depth = {rng_range(&r, 1, 4), rng_range(&r, 1, 2),
+                         rng_range(&r, 1, 2), rng_range(&r, 1, 5),
+                         rng_range(&r, 0, 3), rng_range(&r, 0, 3)}};
+    for (int d = 0; d < 2; d++) {
+      s.pre[d] = rng_range(&r, 0, 2);
+      s.post[d] = rng_range(&r, 0, 2);
+      s.size[d] = rng_range(&r, 3, 14);
+      if (i % 4 == 0) s.dilation[d] = rng_range(&r, 1, 2);
+      if (out_size(&s, d) < 1) s.size[d] += 1 - out_size(&s, d);
+    }
+    while (s.depth.size + s.depth.pre + s.depth.post <=
+           (s.depth.kernel - 1) * s.depth.dilation) {
+      s.depth.size++;
     }
     run_shape(&s, 1 + i % 3, &r);
   }
@@ -217,6 +289,7 @@ static void test_deep(void **state) {
  * middle column of G. */
 static void test_packed(void **state) {
   const shape s = {.co = 17, .kernel = 3, .dilation = {1, 1}};
+  shape deep = s;
   bsm_step_convolution p = {0};
   uint64_t size;
   (void)state;
@@ -237,6 +310,10 @@ static void test_packed(void **state) {
   }
   free(values);
   free(packed);
+  deep.depth = (depth){.kernel = 3, .stride = 1, .dilation = 1};
+  set_params(&p, &deep, BSM_CPU_FORM_WINOGRAD_4);
+  assert_null(bsm_cpu_winograd_size(&p, 8, p.form, &size));
+  assert_int_equal(size, 36 * 2 * 3 * 8 * 16 * sizeof(float));
 }
 
 /* Weights of these forms on convolutions that cannot have them. */
@@ -308,10 +385,10 @@ static void test_wrong_size(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),     cmocka_unit_test(test_many_tiles),
-      cmocka_unit_test(test_deep),       cmocka_unit_test(test_far_apart),
-      cmocka_unit_test(test_packed),     cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_wrong_size),
+      cmocka_unit_test(test_random),     cmocka_unit_test(test_depth),
+      cmocka_unit_test(test_many_tiles), cmocka_unit_test(test_deep),
+      cmocka_unit_test(test_far_apart),  cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_refused),    cmocka_unit_test(test_wrong_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,28 @@ static void test_exact_enough(void **state) {
   assert_int_not_equal(form_of(plan, "b"), BSM_CPU_FORM_PLAIN);
 }
 
+/* Three taps in depth, with padding there, are measured as the layer computes:
+ * the values serve for a quarter of the input maps. */
+static void test_depth(void **state) {
+  enum { FEW = MAPS / 4 };
+  const bsm_weights kernel = {.dtype = BSM_DTYPE_FLOAT,
+                              .values = kernel_3x3,
+                              .count = MAPS * FEW * 27,
+                              .shape = {5, {MAPS, FEW, 3, 3, 3}}};
+  (void)state;
+  bsm_itensor *x = bsm_network_add_input(
+      net, "x", BSM_DTYPE_FLOAT, (bsm_dims){5, {1, FEW, 4, SIZE, SIZE}});
+  assert_non_null(x);
+  bsm_layer *layer = bsm_network_add_convolution_nd(
+      net, x, MAPS, (bsm_dims){3, {3, 3, 3}}, &kernel, NULL);
+  assert_non_null(layer);
+  bsm_layer_set_pre_padding(layer, (bsm_dims){3, {1, 1, 1}});
+  bsm_layer_set_post_padding(layer, (bsm_dims){3, {1, 1, 1}});
+  bsm_layer_set_name(layer, "deep");
+  const bsm_plan *plan = build(bsm_layer_output(layer, 0));
+  assert_int_not_equal(form_of(plan, "deep"), BSM_CPU_FORM_PLAIN);
+}
+
 /* Inputs of a thousand whose differences are of the order of one: what the
  * transforms round away is large beside them. (No padding: at a border of zeros
  * there would be large outputs.) */
@@ -161,6 +183,7 @@ static void test_exact_tactics(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_exact_enough, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_exact_tactics, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelling_layer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelling_network, set_up,

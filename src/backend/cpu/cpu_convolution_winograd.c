@@ -4,6 +4,9 @@
  * in kernels/winograd. A dilated convolution is several plain ones, each of the
  * pixels that are `dilation` apart: their tiles lie interleaved.
  *
+ * A kernel with T taps in depth too is T of two dimensions, the sum of which is
+ * taken before outputs are transformed: C below is then T times the channels.
+ *
  * Tiles are taken in blocks. A block's inputs are transformed to
  * V [positions][tiles][C], multiplied for each position with the transformed
  * kernel U [positions][C][K] to M [positions][tiles][K], and transformed to
@@ -37,6 +40,7 @@ typedef struct winograd {
   const float *zeros;       /* of one pixel */
   int64_t m, n;             /* sizes of a tile of output and of input */
   int64_t c, k;             /* channels of input and output */
+  int64_t taps, columns;    /* in depth; of V: taps times channels */
   int64_t apart[2];         /* pixels of a tile: the dilation */
   int64_t images[2];        /* interleaved: in each direction */
   int64_t tiles[2];         /* of one of them */
@@ -67,7 +71,8 @@ static int64_t tiles_of(int64_t size, int64_t apart, int64_t m) {
 static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
   if (!bsm_cpu_winograd_fits(s->params, s->x.c, form)) return -1;
   const bsm_step_window *w = &s->params->window;
-  const double c = (double)s->x.c, k = (double)s->y.c, images = (double)s->y.n;
+  const double c = (double)(w->kernel[0] * s->x.c), k = (double)s->y.c;
+  const double images = (double)(s->y.n * s->y.size[0]);
   const int64_t n = bsm_cpu_winograd_tile(form), m = n - w->kernel[1] + 1;
   double tiles = images;
   for (int d = 1; d < 3; d++) {
@@ -99,7 +104,7 @@ typedef enum origin { FROM_L2, FROM_L3, FROM_MEMORY } origin;
 static origin origin_of_u(const winograd *w) {
   const bsm_caches caches = bsm_detect_caches();
   const uint64_t u =
-      (uint64_t)(w->n * w->n * w->c * w->k) * (uint64_t)sizeof(float);
+      (uint64_t)(w->n * w->n * w->columns * w->k) * (uint64_t)sizeof(float);
   return u > caches.l3 / 2 ? FROM_MEMORY : u > caches.l2 ? FROM_L3 : FROM_L2;
 }
 
@@ -147,7 +152,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   w->k = w->common.y.c;
   w->panels = bsm_cpu_div_up(w->k, BSM_K_PANEL);
   w->products = w->n * w->n * bsm_cpu_div_up(w->panels, w->kernels->panels);
-  w->tile_count = w->common.y.n;
+  w->taps = params->window.kernel[0];
+  w->columns = w->taps * w->c;
+  w->tile_count = w->common.y.n * w->common.y.size[0];
   for (int d = 0; d < 2; d++) {
     w->apart[d] = params->window.dilation[d + 1];
     w->tiles[d] = tiles_of(w->common.y.size[d + 1], w->apart[d], w->m);
@@ -156,7 +163,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   }
   w->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)w->c);
   BSM_TRY_ALLOC(w->zeros);
-  w->v_row = spread(w->c);
+  /* Each tap's channels are written in whole groups. */
+  w->v_row =
+      spread(w->columns - w->c + bsm_cpu_round_up(w->c, BSM_K_WINOGRAD_PAD));
   w->m_row = spread(w->k);
   plan_blocks(w, p->threads);
   w->common.base.description = bsm_arena_printf(
@@ -188,10 +197,11 @@ static block block_of(const work *of, int64_t index, void *scratch) {
   return b;
 }
 
-/* Where a tile is: its sample, its image among those that dilation interleaves,
- * and its place in that image. The innermost counter is the last one. */
+/* Where a tile is: its sample, its depth, its image among those that dilation
+ * interleaves, and its place in that image. The innermost counter is the last
+ * one. */
 typedef struct tile_place {
-  int64_t sample, image[2], tile[2];
+  int64_t sample, depth, image[2], tile[2];
 } tile_place;
 
 static tile_place place_of(const winograd *w, int64_t tile) {
@@ -204,7 +214,8 @@ static tile_place place_of(const winograd *w, int64_t tile) {
     p.image[d] = tile % w->images[d];
     tile /= w->images[d];
   }
-  p.sample = tile;
+  p.depth = tile % w->common.y.size[0];
+  p.sample = tile / w->common.y.size[0];
   return p;
 }
 
@@ -218,6 +229,8 @@ static void next_place(const winograd *w, tile_place *p) {
     if (++p->image[d] < w->images[d]) return;
     p->image[d] = 0;
   }
+  if (++p->depth < w->common.y.size[0]) return;
+  p->depth = 0;
   p->sample++;
 }
 
@@ -230,16 +243,24 @@ typedef struct tile_pixels {
   const float *at[BSM_K_WINOGRAD_MAX * BSM_K_WINOGRAD_MAX];
 } tile_pixels;
 
-/* The input pixels of a tile. */
-static void find_pixels(const work *of, const tile_place *p, tile_pixels *out) {
+/* The input pixels of a tile, for a tap in depth. */
+static void find_pixels(const work *of, const tile_place *p, int64_t tap,
+                        tile_pixels *out) {
   const winograd *w = of->impl;
   const bsm_image *x = &w->common.x;
+  const int64_t depth = p->depth * w->common.w.stride[0] -
+                        w->common.w.pre_padding[0] +
+                        tap * w->common.w.dilation[0];
+  if (depth < 0 || depth >= x->size[0]) {
+    for (int64_t i = 0; i < w->n * w->n; i++) out->at[i] = w->zeros;
+    return;
+  }
   const int64_t n = w->n, last = n - 1;
   const int64_t top = output_at(w, p, 0) - w->common.w.pre_padding[1];
   const int64_t left = output_at(w, p, 1) - w->common.w.pre_padding[2];
   const int64_t row = w->apart[0] * x->stride[1];
   const int64_t pixel = w->apart[1] * x->stride[2];
-  const float *sample = of->x + p->sample * x->n_stride;
+  const float *sample = of->x + p->sample * x->n_stride + depth * x->stride[0];
   if (top >= 0 && top + last * w->apart[0] < x->size[1] && left >= 0 &&
       left + last * w->apart[1] < x->size[2]) {
     const float *first = sample + top * x->stride[1] + left * x->stride[2];
@@ -262,20 +283,24 @@ static void find_pixels(const work *of, const tile_place *p, tile_pixels *out) {
   }
 }
 
-/* Transforms the inputs of tiles [i, end) of a block. */
+/* Transforms the inputs of tiles [i, end) of a block, tap by tap: what one
+ * writes behind its channels the next one overwrites. */
 static void transform_inputs(const block *b, int64_t i, int64_t end) {
   const winograd *w = b->work->impl;
   tile_place place = place_of(w, b->tile + i);
   tile_pixels pixels[2];
-  find_pixels(b->work, &place, &pixels[0]);
+  find_pixels(b->work, &place, 0, &pixels[0]);
   pixels[1] = pixels[0];
-  for (int now = 0; i < end; i++, now = !now) {
-    if (i + 1 < end) {
-      next_place(w, &place);
-      find_pixels(b->work, &place, &pixels[!now]);
+  for (int64_t tap = 0, now = 0; i < end; now = !now) {
+    const int64_t tile = i, at = tap;
+    if (++tap == w->taps) {
+      tap = 0;
+      if (++i < end) next_place(w, &place);
     }
+    if (i < end) find_pixels(b->work, &place, tap, &pixels[!now]);
     const bsm_k_winograd_input t = {pixels[now].at, pixels[!now].at, w->c,
-                                    b->v + i * w->v_row, w->v_position};
+                                    b->v + tile * w->v_row + at * w->c,
+                                    w->v_position};
     w->input(&t);
   }
 }
@@ -285,7 +310,7 @@ static void multiply(const block *b, int64_t i, int64_t end) {
   const winograd *w = b->work->impl;
   const float *u = w->common.kernel;
   const int64_t parts = w->products / (w->n * w->n);
-  const int64_t panel = w->c * BSM_K_PANEL;
+  const int64_t panel = w->columns * BSM_K_PANEL;
   const float *last = u + w->n * w->n * w->panels * panel;
   for (; i < end; i++) {
     const int64_t p = i / parts, first = i % parts * w->kernels->panels;
@@ -296,7 +321,7 @@ static void multiply(const block *b, int64_t i, int64_t end) {
         .v = b->v + p * w->v_position,
         .v_row = w->v_row,
         .tiles = b->count,
-        .channels = w->c,
+        .channels = w->columns,
         .u = at,
         .m = b->m + p * w->m_position + first * BSM_K_PANEL,
         .m_row = w->m_row,
@@ -324,7 +349,8 @@ static void transform_output(const block *b, int64_t i, const tile_place *p) {
                              .m_position = w->m_position,
                              .channels = w->k,
                              .y = b->work->y + p->sample * y->n_stride +
-                                  top * y->stride[1] + left * y->stride[2],
+                                  p->depth * y->stride[0] + top * y->stride[1] +
+                                  left * y->stride[2],
                              .y_row = y->stride[1] * w->apart[0],
                              .y_pixel = y->stride[2] * w->apart[1],
                              .rows = rows,
@@ -334,7 +360,8 @@ static void transform_output(const block *b, int64_t i, const tile_place *p) {
                              .hi = w->common.epilogue.hi};
   if (b->work->residual) {
     t.residual = b->work->residual + p->sample * r->n_stride +
-                 top * r->stride[1] + left * r->stride[2];
+                 p->depth * r->stride[0] + top * r->stride[1] +
+                 left * r->stride[2];
     t.residual_row = r->stride[1] * w->apart[0];
     t.residual_pixel = r->stride[2] * w->apart[1];
   }

@@ -32,7 +32,7 @@ int32_t bsm_cpu_winograd_tile(int32_t form) {
 bool bsm_cpu_winograd_fits(const bsm_step_convolution *p, int64_t in_maps,
                            int32_t form) {
   const bsm_step_window *w = &p->window;
-  if (w->spatial != 2 || p->groups != 1 || in_maps < MIN_IN_MAPS ||
+  if (w->spatial < 2 || p->groups != 1 || in_maps < MIN_IN_MAPS ||
       p->out_maps < MIN_OUT_MAPS || w->kernel[1] != w->kernel[2] ||
       (w->kernel[1] != 3 && w->kernel[1] != 5) || w->stride[1] != 1 ||
       w->stride[2] != 1) {
@@ -52,7 +52,8 @@ bsm_status bsm_cpu_winograd_size(const bsm_step_convolution *p, int64_t in_maps,
       p->out_maps / BSM_K_PANEL + (p->out_maps % BSM_K_PANEL != 0);
   int64_t count;
   if (in_maps > LIMIT || p->out_maps > LIMIT ||
-      !bsm_i64_mul(panels * BSM_K_PANEL, in_maps, &count) || count > LIMIT) {
+      !bsm_i64_mul(panels * BSM_K_PANEL, in_maps, &count) || count > LIMIT ||
+      !bsm_i64_mul(count, p->window.kernel[0], &count) || count > LIMIT) {
     return BSM_FAIL(BSM_CORRUPT, "the kernel is too large");
   }
   *size = (uint64_t)(count * n * n) * sizeof(float);
@@ -109,26 +110,37 @@ static inline void transform(const int n, const int r, double g[MAX_N][MAX_R],
   }
 }
 
+/* The columns of U for one tap and channel, of 16 maps from `k` on. */
+static void pack_column(const bsm_step_convolution *p, double g[MAX_N][MAX_R],
+                        int n, int64_t k, const float *first, int64_t map,
+                        float (*u)[BSM_K_PANEL]) {
+  const int r = (int)p->window.kernel[1];
+  for (int i = 0; i < BSM_K_PANEL && k + i < p->out_maps; i++) {
+    const float *from = first + (k + i) * map;
+    if (r == 3) { /* constants let the loops unroll */
+      transform(n, 3, g, from, i, u);
+    } else {
+      transform(n, 5, g, from, i, u);
+    }
+  }
+}
+
 void bsm_cpu_winograd_pack(const bsm_step_convolution *p, int64_t in_maps,
                            int32_t form, const float *values, float *packed) {
   const int n = bsm_cpu_winograd_tile(form), r = (int)p->window.kernel[1];
-  const int64_t panel = in_maps * BSM_K_PANEL;
+  const int64_t taps = p->window.kernel[0], columns = taps * in_maps;
+  const int64_t panel = columns * BSM_K_PANEL;
   const int64_t position =
       (p->out_maps + BSM_K_PANEL - 1) / BSM_K_PANEL * panel;
   double g[MAX_N][MAX_R];
   make_g(n, r, g);
   for (int64_t k = 0; k < p->out_maps; k += BSM_K_PANEL) {
-    for (int64_t c = 0; c < in_maps; c++) {
+    for (int64_t column = 0; column < columns; column++) {
+      const int64_t tap = column / in_maps, c = column % in_maps;
       float u[MAX_N * MAX_N][BSM_K_PANEL] = {{0}};
-      for (int i = 0; i < BSM_K_PANEL && k + i < p->out_maps; i++) {
-        const float *from = values + ((k + i) * in_maps + c) * r * r;
-        if (r == 3) { /* constants let the loops unroll */
-          transform(n, 3, g, from, i, u);
-        } else {
-          transform(n, 5, g, from, i, u);
-        }
-      }
-      float *to = packed + k / BSM_K_PANEL * panel + c * BSM_K_PANEL;
+      pack_column(p, g, n, k, values + (c * taps + tap) * r * r,
+                  columns * r * r, u);
+      float *to = packed + k / BSM_K_PANEL * panel + column * BSM_K_PANEL;
       for (int i = 0; i < n * n; i++) {
         memcpy(to + i * position, u[i], sizeof(u[i]));
       }

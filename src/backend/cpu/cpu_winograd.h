@@ -6,8 +6,8 @@
  * a kernel of r x r it gives m = n - r + 1 outputs in a row and column. (The
  * names of the forms are of m with r = 3.) U = G g G^T of each kernel g,
  * computed in double precision and rounded once, lies as
- * [n * n positions][panels][C][16]: a matrix C x K for each position, packed as
- * the right side of a product. */
+ * [n * n positions][panels][taps in depth][C][16]: a matrix of taps x C rows
+ * and K columns for each position, packed as the right side of a product. */
 #ifndef BSM_BACKEND_CPU_WINOGRAD_H_
 #define BSM_BACKEND_CPU_WINOGRAD_H_
 
@@ -17,8 +17,9 @@
 /* The size n of a tile of input; 0 when `form` is none of Winograd's. */
 int32_t bsm_cpu_winograd_tile(int32_t form);
 
-/* Whether a convolution can have weights of this form: 3 x 3 or 5 x 5, stride
- * 1, any dilation, one group, two dimensions, and channels on both sides. */
+/* Whether a convolution can have weights of this form: 3 x 3 or 5 x 5 in the
+ * last two dimensions, with stride 1 there, any dilation, one group, and
+ * channels on both sides. */
 bool bsm_cpu_winograd_fits(const bsm_step_convolution *params, int64_t in_maps,
                            int32_t form);
 
@@ -27,7 +28,7 @@ BSM_NODISCARD bsm_status
 bsm_cpu_winograd_size(const bsm_step_convolution *params, int64_t in_maps,
                       int32_t form, uint64_t *size);
 
-/* `values`: [out][in][r][r]; `packed` holds what bsm_cpu_winograd_size says. */
+/* `values`: [out][in][taps][r][r]; `packed` holds what bsm_cpu_winograd_size says. */
 void bsm_cpu_winograd_pack(const bsm_step_convolution *params, int64_t in_maps,
                            int32_t form, const float *values, float *packed);
 

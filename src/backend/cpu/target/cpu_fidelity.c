@@ -9,6 +9,7 @@
 #include "backend/cpu/cpu_forms.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/target/cpu_dry_run.h"
+#include "backend/image.h"
 #include "base/isa.h"
 #include "base/thread_pool.h"
 
@@ -135,38 +136,50 @@ static bsm_status use_weights(check *c, site *s) {
 
 /* ---- the error of a layer ---- */
 
-/* One output of every map at `at`, without the epilogue, in double. */
-static void exact_outputs(const check *c, const site *s, const int64_t *at,
-                          double *out) {
+/* Adds what one tap of every map gives: `tap` are its weights, `taps` floats
+ * from channel to channel. */
+static void add_tap(const bsm_step_convolution *p, const bsm_image *x,
+                    const float *pixel, const float *tap, int64_t taps,
+                    double *out) {
+  for (int64_t k = 0; k < p->out_maps; k++) {
+    const float *weights = tap + k * x->c * taps;
+    double sum = 0;
+    for (int64_t m = 0; m < x->c; m++) {
+      sum += (double)pixel[m] * (double)weights[m * taps];
+    }
+    out[k] += sum;
+  }
+}
+
+/* One output of every map at a sample and a place, without the epilogue, in
+ * double. */
+static void exact_outputs(const check *c, const site *s, int64_t sample,
+                          const int64_t *at, double *out) {
   const bsm_step_convolution *p = &s->step->params->convolution;
-  const bsm_plan_tensor *x = &c->plan->tensors[s->step->inputs[0]];
+  const bsm_step_window *w = &p->window;
+  const bsm_image x =
+      bsm_image_of(&c->plan->tensors[s->step->inputs[0]], w->spatial);
   const float *data = bsm_run_address(&c->dry.run, c->plan, s->step->inputs[0]);
-  const float *kernel = s->values;
   const float *bias = s->step->weights[1] == BSM_NO_WEIGHTS
                           ? NULL
                           : c->plan->weights[s->step->weights[1]].data;
-  const bsm_step_window *window = &p->window;
-  const int64_t maps = x->dims.d[1];
-  const int64_t taps = window->kernel[1] * window->kernel[2];
-  data += at[0] * x->strides[0];
-  for (int64_t k = 0; k < p->out_maps; k++) {
-    double sum = bias ? (double)bias[k] : 0.0;
-    for (int64_t i = 0; i < window->kernel[1]; i++) {
-      const int64_t h =
-          at[1] - window->pre_padding[1] + i * window->dilation[1];
-      if (h < 0 || h >= x->dims.d[2]) continue;
-      for (int64_t j = 0; j < window->kernel[2]; j++) {
-        const int64_t w =
-            at[2] - window->pre_padding[2] + j * window->dilation[2];
-        if (w < 0 || w >= x->dims.d[3]) continue;
-        const float *pixel = data + h * x->strides[2] + w * x->strides[3];
-        const float *tap = kernel + k * maps * taps + i * window->kernel[2] + j;
-        for (int64_t m = 0; m < maps; m++) {
-          sum += (double)pixel[m] * (double)tap[m * taps];
-        }
-      }
+  const int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
+  for (int64_t k = 0; k < p->out_maps; k++) out[k] = bias ? (double)bias[k] : 0;
+  for (int64_t tap = 0; tap < taps; tap++) {
+    const int64_t in[3] = {tap / w->kernel[2] / w->kernel[1],
+                           tap / w->kernel[2] % w->kernel[1],
+                           tap % w->kernel[2]};
+    const float *pixel = data + sample * x.n_stride;
+    bool inside = true;
+    for (int d = 0; d < 3; d++) {
+      const int64_t i =
+          at[d] * w->stride[d] - w->pre_padding[d] + in[d] * w->dilation[d];
+      inside = inside && i >= 0 && i < x.size[d];
+      if (inside) pixel += i * x.stride[d];
     }
-    out[k] = sum;
+    if (inside) {
+      add_tap(p, &x, pixel, (const float *)s->values + tap, taps, out);
+    }
   }
 }
 
@@ -190,9 +203,10 @@ static bsm_status run_bare(check *c, const site *s) {
 }
 
 static bsm_status layer_error(check *c, site *s, double *error) {
-  const bsm_plan_tensor *y = &c->plan->tensors[s->step->outputs[0]];
-  const int64_t maps = y->dims.d[1];
-  double *exact = BSM_NEW_ARRAY(&c->dry.arena, double, (size_t)maps + 1);
+  const int32_t spatial = s->step->params->convolution.window.spatial;
+  const bsm_image y =
+      bsm_image_of(&c->plan->tensors[s->step->outputs[0]], spatial);
+  double *exact = BSM_NEW_ARRAY(&c->dry.arena, double, (size_t)y.c + 1);
   BSM_TRY_ALLOC(exact);
   BSM_TRY(use_weights(c, s));
   BSM_TRY(run_bare(c, s));
@@ -200,14 +214,16 @@ static bsm_status layer_error(check *c, site *s, double *error) {
       (const float *)(const void *)(c->dry.run.workspace + c->dry.tail);
   double most = 0, worst = 0;
   for (int i = 0; i < POSITIONS; i++) {
-    const int64_t at[3] = {(int64_t)(uniform(c) * (double)y->dims.d[0]),
-                           (int64_t)(uniform(c) * (double)y->dims.d[2]),
-                           (int64_t)(uniform(c) * (double)y->dims.d[3])};
-    exact_outputs(c, s, at, exact);
-    for (int64_t k = 0; k < maps; k++) {
-      const float got = out[at[0] * y->strides[0] + k * y->strides[1] +
-                            at[1] * y->strides[2] + at[2] * y->strides[3]];
-      const double off = fabs((double)got - exact[k]);
+    const int64_t sample = (int64_t)(uniform(c) * (double)y.n);
+    const float *pixel = out + sample * y.n_stride;
+    int64_t at[3];
+    for (int d = 0; d < 3; d++) {
+      at[d] = d < 3 - spatial ? 0 : (int64_t)(uniform(c) * (double)y.size[d]);
+      pixel += at[d] * y.stride[d];
+    }
+    exact_outputs(c, s, sample, at, exact);
+    for (int64_t k = 0; k < y.c; k++) {
+      const double off = fabs((double)pixel[k * y.c_stride] - exact[k]);
       most = fmax(most, fabs(exact[k]));
       /* A NaN is as wrong as can be. */
       if (!(off <= worst)) worst = isnan(off) ? INFINITY : off;
