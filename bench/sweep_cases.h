@@ -328,7 +328,8 @@ static void sweep_softmaxes(sweep *w) {
   }
 }
 
-/* Scale and bias of `dims`, as one is after the other. */
+/* Scale and bias of `side`, as one is after the other: as many dims as the
+ * input has are maps that are expanded, as converters make them. */
 static void sweep_normalization(sweep *w, bsm_dtype dtype, bsm_dims d, int from,
                                 int to, bsm_step_normalization p, bsm_dims side,
                                 const char *what) {
@@ -340,8 +341,10 @@ static void sweep_normalization(sweep *w, bsm_dtype dtype, bsm_dims d, int from,
   p.has_bias = side.rank > 0 && !p.rms;
   s.params.normalization = p;
   sweep_tensor(&s, false, dtype, d, from);
-  if (p.has_scale) one_step_add(&s, false, dtype, side, NULL);
-  if (p.has_bias) one_step_add(&s, false, dtype, side, NULL);
+  const int64_t expanded[BSM_MAX_RANK] = {0, 1};
+  const int64_t *strides = side.rank == d.rank && d.rank > 2 ? expanded : NULL;
+  if (p.has_scale) one_step_add(&s, false, dtype, side, strides);
+  if (p.has_bias) one_step_add(&s, false, dtype, side, strides);
   sweep_tensor(&s, true, dtype, d, to);
   sweep_take(w, &s, "%s%s of %s to %s", what, side.rank ? " affine" : "",
              sweep_text(d, from), sweep_layout_names[to]);
@@ -366,6 +369,9 @@ static void sweep_image_norms(sweep *w, bsm_dtype dtype, bsm_dims d, int from,
     if (d.d[1] % g) continue;
     snprintf(what, sizeof(what), "groups %d", g);
     sweep_normalization(w, dtype, d, from, to, group, side, what);
+    if (!affine) continue;
+    snprintf(what, sizeof(what), "groups %d whole", g);
+    sweep_normalization(w, dtype, d, from, to, group, d, what);
   }
 }
 

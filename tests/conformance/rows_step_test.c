@@ -218,23 +218,30 @@ static void test_normalization(void **state) {
     } else {
       p->axes = rng_next(&r) & ((1u << d.rank) - 1u);
     }
+    const bool last = (kind == 1 || kind == 2) && rng_range(&r, 0, 1);
     random_strides(&r, d, s);
+    if (last) channels_last(d, 0, s);
     float *x = add_input(&h, BSM_DTYPE_FLOAT, d, s);
     fill_input(&h, &r, 0);
-    for (size_t k = 0; k < h.data[0].size / 4; k++) x[k] = x[k] * 3 + 7;
+    /* The means of channels are rounded: they must not be far from zero. */
+    const float mean = last ? 1 : 7;
+    for (size_t k = 0; k < h.data[0].size / 4; k++) x[k] = x[k] * 3 + mean;
     random_strides(&r, d, s);
+    if (last) channels_last(d, 0, s);
     add_output(&h, BSM_DTYPE_FLOAT, d, s);
     p->has_scale = rng_range(&r, 0, 1);
     p->has_bias = rng_range(&r, 0, 1);
     for (int k = 0; k < p->has_scale + p->has_bias; k++) {
       bsm_dims b = d;
+      const bool expanded = kind != 3 && rng_range(&r, 0, 1); /* no strides */
       for (int32_t j = 0; j < b.rank; j++) {
         const bool along = kind == 0   ? j == d.rank - 1
                            : kind == 3 ? rng_range(&r, 0, 1) == 1
                                        : j == 1;
-        if (!along) b.d[j] = 1;
+        s[j] = along;
+        if (!along && !expanded) b.d[j] = 1;
       }
-      add_input(&h, BSM_DTYPE_FLOAT, b, NULL);
+      add_input(&h, BSM_DTYPE_FLOAT, b, expanded ? s : NULL);
       fill_input(&h, &r, h.step.input_count - 1);
     }
     harness_run_all(&h, compare_normalization, NULL);

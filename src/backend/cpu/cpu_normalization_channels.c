@@ -36,11 +36,11 @@ bool bsm_cpu_norm_is_channels(bsm_cpu_norm *n, const bsm_plan_tensor *const *t,
     if (!s) continue;
     for (int32_t i = 0; i < s->dims.rank; i++) {
       const int32_t axis = i + rank - s->dims.rank;
-      if (axis != 1 && s->dims.d[i] != 1) return false;
-      if (axis == 1 && s->dims.d[i] != 1) {
-        *(k == BSM_CPU_NORM_SCALE ? &n->scale_stride : &n->bias_stride) =
-            s->strides[i];
-      }
+      /* Broadcast without a stride, or by a size of 1. */
+      if (s->dims.d[i] == 1 || s->strides[i] == 0) continue;
+      if (axis != 1) return false;
+      *(k == BSM_CPU_NORM_SCALE ? &n->scale_stride : &n->bias_stride) =
+          s->strides[i];
     }
   }
   n->samples = x->dims.d[0];
@@ -106,13 +106,23 @@ static void apply_unit(void *arg, int64_t chunk, int slot) {
                    w->sample * n->x_sample + first * n->x_pixel;
   float *y =
       (float *)(void *)w->y + w->sample * n->y_sample + first * n->y_pixel;
+  const int64_t lanes = n->channels * n->fold;
+  bsm_k_center c = {.x = x,
+                    .mean = w->mean,
+                    .factor = w->factor,
+                    .shift = w->shift,
+                    .y = y,
+                    .rows = (end - first) / n->fold,
+                    .n = lanes,
+                    .x_row = n->x_pixel * n->fold,
+                    .y_row = n->y_pixel * n->fold};
   (void)slot;
-  for (int64_t i = first; i < end; i += n->fold) {
-    const int64_t count = bsm_cpu_min(n->fold, end - i);
-    n->rows->affine(x, y, count * n->channels, w->factor, w->shift);
-    x += n->fold * n->x_pixel;
-    y += n->fold * n->y_pixel;
-  }
+  n->rows->center_columns(&c);
+  c.x += c.rows * c.x_row;
+  c.y += c.rows * c.y_row;
+  c.rows = 1;
+  c.n = (end - first) % n->fold * n->channels;
+  if (c.n) n->rows->center_columns(&c);
 }
 
 /* The mean over the pixels and channels of each group, given chunk sums. */
@@ -159,7 +169,7 @@ void bsm_cpu_norm_run_channels(bsm_cpu_norm_work *w) {
       float f = (float)bsm_cpu_norm_factor(n, (double)w->factor[c]);
       if (scale) f *= scale[c * n->scale_stride];
       w->factor[c] = f;
-      w->shift[c] = (bias ? bias[c * n->bias_stride] : 0.0f) - mean[c] * f;
+      w->shift[c] = bias ? bias[c * n->bias_stride] : 0.0f;
     }
     repeat(n, w->factor);
     repeat(n, w->shift);

@@ -28,7 +28,8 @@ BSM_NODISCARD bsm_status
 bsm_cpu_winograd_size(const bsm_step_convolution *params, int64_t in_maps,
                       int32_t form, uint64_t *size);
 
-/* `values`: [out][in][taps][r][r]; `packed` holds what bsm_cpu_winograd_size says. */
+/* `values`: [out][in][taps][r][r]; `packed` holds what bsm_cpu_winograd_size
+ * says. */
 void bsm_cpu_winograd_pack(const bsm_step_convolution *params, int64_t in_maps,
                            int32_t form, const float *values, float *packed);
 
