@@ -94,6 +94,9 @@ function(bsm_set_kernel_flags)
       list(APPEND flags -fno-sanitize=all)
     elseif(BSM_SANITIZE)
       set(flags -O2 -ffp-contract=off)
+    elseif(BSM_X86 AND source MATCHES "/(typed_gemm|vector_math)_scalar\\.c$")
+      # For CPUs older than AVX2.
+      set(flags -Os -ffp-contract=off)
     elseif(source MATCHES "/(recurrent|few_bits)_f32_scalar\\.c$")
       # Many times smaller than unrolled, and faster.
       set(flags -O2 -ffp-contract=off -DBSM_K_ROLLED)
@@ -107,11 +110,11 @@ function(bsm_set_kernel_flags)
       endif()
     elseif(BSM_X86
            AND source MATCHES
-               "/(rows|int8|half|half_convert|(planar|recurrent|depthwise|winograd|few_bits)_f32)_avx(2|512)(_vnni|_bf16)?\\.c$")
+               "/(rows|int8|half|half_convert|(planar|recurrent|depthwise|winograd|few_bits)_f32)_(avx2|avx512|avx2_vnni|avx512_vnni|avx512_bf16|amx)\\.c$")
       # Vectors and unrolling are written out: up to a quarter smaller, as fast.
       set(flags -O2 -ffp-contract=off)
     elseif(BSM_X86
-           AND source MATCHES "/(rows|int8|half|vector_math|planar_f32|half_convert)_scalar\\.c$")
+           AND source MATCHES "/(rows|int8|half|planar_f32|half_convert)_scalar\\.c$")
       # For CPUs older than AVX2; not in what takes their time.
       set(flags -O2 -ffp-contract=off)
     endif()

@@ -170,19 +170,44 @@ static void test_what_the_target_has_not(void **state) {
   bsm_status_free(status);
 }
 
-/* The CPU computes in float32, whatever else is allowed, and says so. */
-static void test_the_cpu(void **state) {
-  (void)state;
-  bsm_precision_policy policy = {.allowed =
-                                     BSM_PRECISION_FP16 | BSM_PRECISION_TF32};
+static void decide_for_the_cpu(uint32_t allowed) {
+  bsm_precision_policy policy = {.allowed = allowed};
   bsm_status status =
       bsm_decide_precision(&policy, test_target(1), fx.net, &fx.logger);
   assert_null(status);
+}
+
+/* The CPU has nothing beside float32 but what is stored in 16 bits, and says
+ * so. */
+static void test_the_cpu(void **state) {
+  (void)state;
+  decide_for_the_cpu(BSM_PRECISION_TF32);
   assert_int_equal(count_casts(), 0);
   assert_int_equal(fx.first->precision, BSM_PRECISION_FP32);
-  assert_non_null(strstr(fx.warnings, "precision fp16 is allowed"));
   assert_non_null(strstr(fx.warnings, "precision tf32 is allowed"));
   assert_non_null(strstr(fx.warnings, "3 layers are computed in fp32"));
+}
+
+/* Casts stand before and behind products by constants and what follows them;
+ * what reads two tensors, and its neighbours, stay in float32. */
+static void test_half_on_the_cpu(void **state) {
+  (void)state;
+  bsm_itensor *relu = bsm_layer_output(fx.relu, 0);
+  bsm_layer *scores = bsm_network_add_matrix_multiply(
+      fx.net, relu, BSM_MATRIX_NONE, relu, BSM_MATRIX_TRANSPOSE);
+  bsm_layer *softmax =
+      bsm_network_add_softmax(fx.net, bsm_layer_output(scores, 0), 1, false);
+  assert_null(
+      bsm_network_mark_output(fx.net, bsm_layer_output(softmax, 0), "z"));
+  decide_for_the_cpu(BSM_PRECISION_BF16);
+  assert_ptr_equal(fx.second->inputs.items[0], fx.first->outputs.items[0]);
+  assert_int_equal(fx.first->precision, BSM_PRECISION_BF16);
+  assert_int_equal(fx.second->precision, BSM_PRECISION_BF16);
+  assert_int_equal(fx.relu->precision, BSM_PRECISION_BF16);
+  assert_int_equal(fx.second->outputs.items[0]->dtype, BSM_DTYPE_BFLOAT16);
+  assert_int_equal(scores->precision, BSM_PRECISION_FP32);
+  assert_int_equal(softmax->precision, BSM_PRECISION_FP32);
+  assert_string_equal(fx.warnings, "");
 }
 
 static uint32_t all(const bsm_target *target, const bsm_layer *layer) {
@@ -233,7 +258,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_nothing_is_asked), TEST(test_the_fastest_is_taken),
       TEST(test_rules_go_first),   TEST(test_what_the_target_has_not),
-      TEST(test_the_cpu),          TEST(test_scaled_kernels),
+      TEST(test_the_cpu),          TEST(test_half_on_the_cpu),
+      TEST(test_scaled_kernels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

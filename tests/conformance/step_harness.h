@@ -628,7 +628,7 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
     isas[0] = bsm_isa_detect();
     return 1;
   }
-  static const char *const narrow[] = {"avx512_bf16"};
+  static const char *const narrow[] = {"avx512_bf16", "amx"};
   const int n = HARNESS_ADD_ISAS(names, 0, isas);
   return suite.is_narrow ? HARNESS_ADD_ISAS(narrow, n, isas) : n;
 }

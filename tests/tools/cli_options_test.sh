@@ -110,15 +110,16 @@ grep -q "copy(t[0-9]*) in" out &&
   { echo "FAILED: a copy computes"; failures=$((failures + 1)); }
 shows "options.precisions: fp16,bf16" inspect "$model" "(2,8)" \
   --precision bf16,fp16
-shows "precision bf16 is allowed, but the target cpu:" inspect "$model" "(2,8)" \
-  --precision bf16
+shows ") in bf16" inspect "$model" "(2,8)" --plan --precision bf16
+shows "precision tf32 is allowed, but the target cpu:" inspect "$model" "(2,8)" \
+  --precision tf32
 lacks "warning" inspect "$model" "(2,8)" --precision fp32
 shows "options.module_precisions: backbone.layer1=fp32" inspect "$model" "(2,8)" \
   --module-precision backbone.layer1=fp32 --obey-precision
 shows "it is computed in fp32" inspect "$model" "(2,8)" \
-  --layer-precision "*aten::linear*=fp16"
-refuses "aten::linear*=fp16\": the target cpu:" inspect "$model" "(2,8)" \
-  --layer-precision "*aten::linear*=fp16" --obey-precision
+  --layer-precision "*aten::linear*=tf32"
+refuses "aten::linear*=tf32\": the target cpu:" inspect "$model" "(2,8)" \
+  --layer-precision "*aten::linear*=tf32" --obey-precision
 refuses "precision \"nothing*=fp32\": no layer" inspect "$model" "(2,8)" \
   --layer-precision "nothing*=fp32"
 refuses "near are backbone.layer1 and backbone.layer2" inspect "$model" "(2,8)" \

@@ -2,10 +2,11 @@
 /* Products of half and bfloat16 by constants.
  *
  * A unit is a block of rows and of columns. Where the machine multiplies pairs
- * of bfloat16, tiles read both operands as they are stored. Elsewhere a unit
- * widens its part of the constant once, and each tile its rows, for the
- * kernels of float products. K is never cut, so that every element is summed in
- * one order however the work is cut. */
+ * of bfloat16, tiles read both operands as they are stored; those that are
+ * registers (AMX) want rows evenly apart, and other windows are copied.
+ * Elsewhere a unit widens its part of the constant once, and each tile its
+ * rows, for the kernels of float products. K is never cut, so that every
+ * element is summed in one order however the work is cut. */
 #include <string.h>
 
 #include "backend/cpu/cpu_byte_windows.h"
@@ -16,25 +17,32 @@
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/half/half.h"
 
-#define ROWS BSM_K_HALF_MAX_ROWS
+#define ROWS BSM_K_HALF_MAX_ROWS /* of a tile */
+#define MOST_ROWS BSM_K_HALF_TILE_ROWS
 #define COLUMNS BSM_K_HALF_MAX_COLUMNS
 #define PAIR BSM_K_HALF_PAIR
 #define ELEMENT ((int64_t)sizeof(uint16_t))
 
 /* Bytes of the constant that a unit goes over again and again. */
 #define BLOCK_BYTES ((int64_t)512 << 10)
+/* Columns whose sums stay in the first-level cache. */
+#define TILE_COLUMNS 256
 /* Floats between widened rows: no two in the same sets of a cache. */
 #define ROW_PAD 16
 
 typedef struct product {
   bsm_cpu_impl base;
   const bsm_k_half *kernels;
-  const bsm_k_int8_product *dot; /* NULL: operands are widened */
+  bsm_k_half_rows_fn *tiles;     /* NULL: there are none */
+  const bsm_k_int8_product *dot; /* NULL, both: operands are widened */
+  int64_t tile_rows;
   const bsm_k_gemm *gemm;
   bsm_k_widen *widen;
   bsm_k_narrow *narrow;
   bsm_k_half_type type;
+  bool widens;            /* operands */
   bool is_matrix, copies; /* rows of a matrix */
+  int64_t stride; /* bytes between rows that are evenly apart; 0: copied */
   bsm_cpu_matrix_shapes shapes;
   bsm_cpu_byte_windows windows;
   bsm_cpu_rows y_rows, residual_rows;
@@ -87,6 +95,24 @@ static void pixel_rows(bsm_cpu_rows *rows, const bsm_plan_tensor *t,
       (int64_t[]){i.n_stride, i.stride[0], i.stride[1], i.stride[2]});
 }
 
+/* Whether the pixels that a convolution of one tap reads are evenly apart. */
+static bool find_stride(product *c, const bsm_step_window *w,
+                        const bsm_image *x) {
+  bsm_cpu_rows rows;
+  int64_t dims[4] = {x->n}, strides[4] = {x->n_stride};
+  if (c->windows.copies) return false;
+  for (int d = 0; d < 3; d++) {
+    if (w->kernel[d] != 1 || w->pre_padding[d] || w->post_padding[d]) {
+      return false;
+    }
+    dims[1 + d] = c->windows.y_size[d];
+    strides[1 + d] = x->stride[d] * w->stride[d];
+  }
+  bsm_cpu_rows_init(&rows, 4, dims, strides);
+  c->stride = rows.rank == 1 ? rows.strides[0] * ELEMENT : 0;
+  return c->stride != 0;
+}
+
 static bsm_status init_convolution(const bsm_cpu_prepare *p, product *c) {
   const bsm_step_convolution *params = &p->step->params->convolution;
   const int32_t spatial = params->window.spatial;
@@ -99,9 +125,15 @@ static bsm_status init_convolution(const bsm_cpu_prepare *p, product *c) {
   c->scale = 1.0f;
   BSM_TRY(bsm_cpu_byte_windows_init(p, &params->window, c->ci, 0, false,
                                     &c->windows));
+  const bsm_image x =
+      bsm_image_of(bsm_step_input(p->plan, p->step, 0), spatial);
+  /* Tiles want rows that are evenly apart. */
+  if (c->tiles && !find_stride(c, &params->window, &x)) {
+    c->windows.copies = true;
+  }
   c->taps = c->windows.copies ? 1 : c->windows.taps;
   c->k = c->windows.depth / ELEMENT;
-  c->rows_size = bsm_cpu_byte_windows_scratch(&c->windows, ROWS);
+  c->rows_size = bsm_cpu_byte_windows_scratch(&c->windows, c->tile_rows);
   pixel_rows(&c->y_rows, y, spatial);
   c->has_residual = params->epilogue.has_residual != 0;
   if (c->has_residual) {
@@ -121,9 +153,14 @@ static void init_matrix(const bsm_cpu_prepare *p, product *c) {
   c->rows = s->rows;
   c->k = bsm_cpu_round_up(s->k, PAIR / ELEMENT);
   c->copies = (s->a_k != 1 && s->k > 1) || s->k != c->k;
+  if (c->tiles && !c->copies) {
+    c->stride = s->a_rows.rank == 1 ? s->a_rows.strides[0] * ELEMENT : 0;
+    c->copies = c->stride == 0;
+  }
   c->rows_size =
-      bsm_cpu_align(ROWS * sizeof(uint8_t *)) +
-      (c->copies ? bsm_cpu_align((uint64_t)(ROWS * c->k * ELEMENT)) : 0);
+      bsm_cpu_align(MOST_ROWS * sizeof(uint8_t *)) +
+      (c->copies ? bsm_cpu_align((uint64_t)(c->tile_rows * c->k * ELEMENT))
+                 : 0);
   c->scale = (float)params->scale;
   c->y_rows = s->c_rows;
   c->residual_rows = s->residual_rows;
@@ -147,19 +184,21 @@ static bsm_status lay_out_bias(const bsm_cpu_prepare *p, product *c) {
 /* Columns whose part of the constant stays in the second-level cache, and rows
  * in as many units as keep the threads busy. */
 static void plan_blocks(product *c, int threads) {
-  const int64_t size = c->dot ? ELEMENT : (int64_t)sizeof(float);
+  const int64_t size = c->widens ? (int64_t)sizeof(float) : ELEMENT;
   const int64_t tiles =
       bsm_cpu_max(1, BLOCK_BYTES / bsm_cpu_max(1, c->k * size * COLUMNS));
-  const int64_t row_tiles = bsm_cpu_max(1, bsm_cpu_div_up(c->rows, ROWS));
+  const int64_t row_tiles =
+      bsm_cpu_max(1, bsm_cpu_div_up(c->rows, c->tile_rows));
   c->column_block = bsm_cpu_max(
       COLUMNS, bsm_cpu_min(tiles * COLUMNS, bsm_cpu_round_up(c->co, COLUMNS)));
-  c->row_block = row_tiles * ROWS;
+  if (c->tiles) c->column_block = bsm_cpu_min(c->column_block, TILE_COLUMNS);
+  c->row_block = row_tiles * c->tile_rows;
   if (threads == 1) return;
   const int64_t wanted = 4 * (int64_t)threads;
   int64_t blocks = c->groups * bsm_cpu_div_up(c->co, c->column_block);
   const int64_t parts =
       bsm_cpu_max(1, bsm_cpu_min(row_tiles, bsm_cpu_div_up(wanted, blocks)));
-  c->row_block = bsm_cpu_div_up(row_tiles, parts) * ROWS;
+  c->row_block = bsm_cpu_div_up(row_tiles, parts) * c->tile_rows;
   blocks *= parts;
   while (blocks < wanted && c->column_block >= 2 * COLUMNS) {
     c->column_block = bsm_cpu_round_up(c->column_block / 2, COLUMNS);
@@ -177,10 +216,19 @@ static void choose_kernels(const bsm_cpu_prepare *p, product *c) {
   c->narrow = is_half ? convert->float_to_half : convert->float_to_bfloat;
   c->gemm = bsm_k_gemm_select(p->isa);
   c->kernels = bsm_k_half_select(p->isa);
-  if (!is_half && c->kernels->dot && (p->isa & c->kernels->dot_isa)) {
+  if (!is_half && c->kernels->rows && (p->isa & c->kernels->rows_isa)) {
+    c->tiles = *c->kernels->rows;
+  } else if (!is_half && c->kernels->dot && (p->isa & c->kernels->dot_isa)) {
     c->dot = c->kernels->dot;
   }
+  c->widens = !c->tiles && !c->dot;
+  c->tile_rows = c->tiles ? MOST_ROWS : ROWS;
   c->b = bsm_cpu_weights(p, 0);
+}
+
+/* Tiles leave the sums of all columns of a block, others those of a few. */
+static int64_t sums_stride(const product *c) {
+  return c->tiles ? c->column_block : COLUMNS;
 }
 
 static bsm_status finish_prepare(const bsm_cpu_prepare *p, product *c,
@@ -189,7 +237,7 @@ static bsm_status finish_prepare(const bsm_cpu_prepare *p, product *c,
   c->epilogue = bsm_cpu_make_epilogue(epilogue, bsm_k_math_select(p->isa));
   BSM_TRY(lay_out_bias(p, c));
   plan_blocks(c, p->threads);
-  if (!c->dot) {
+  if (c->widens) {
     c->b_size =
         bsm_cpu_align((uint64_t)(c->column_block * c->k) * sizeof(float));
     c->a_size =
@@ -199,13 +247,16 @@ static bsm_status finish_prepare(const bsm_cpu_prepare *p, product *c,
                                          c->is_matrix        ? "gemm"
                                          : c->windows.copies ? "im2col"
                                                              : "indirect",
-                                         c->dot ? c->dot->name : c->gemm->name,
-                                         c->dot ? "" : ", widens");
+                                         c->tiles ? "amx_bf16_32x32"
+                                         : c->dot ? c->dot->name
+                                                  : c->gemm->name,
+                                         c->widens ? ", widens" : "");
   BSM_TRY_ALLOC(c->base.description);
   out->impl = c;
   return bsm_cpu_set_scratch(
       out, 0,
-      c->b_size + c->rows_size + c->a_size + ROWS * COLUMNS * sizeof(float),
+      c->b_size + c->rows_size + c->a_size +
+          (uint64_t)(c->tile_rows * sums_stride(c)) * sizeof(float),
       c->base.slots);
 }
 
@@ -253,8 +304,8 @@ static const uint8_t *const *find_matrix_rows(const product *c,
                                               int64_t rows, uint8_t *scratch) {
   const bsm_cpu_matrix_shapes *s = &c->shapes;
   const uint8_t **a = (const uint8_t **)(void *)scratch;
-  uint8_t *copy = scratch + bsm_cpu_align(ROWS * sizeof(uint8_t *));
-  int64_t offsets[ROWS];
+  uint8_t *copy = scratch + bsm_cpu_align(MOST_ROWS * sizeof(uint8_t *));
+  int64_t offsets[MOST_ROWS];
   bsm_cpu_rows_offsets(&s->a_rows, row, (int)rows, offsets);
   for (int64_t i = 0; i < rows; i++, copy += c->k * ELEMENT) {
     const uint8_t *from = x + offsets[i] * ELEMENT;
@@ -324,9 +375,28 @@ static void multiply_pairs(const unit_state *u, const uint8_t *const *a,
                                   .sums = (int32_t *)(void *)u->sums});
 }
 
+/* The sums of all columns of the unit, of rows that are evenly apart. */
+static void multiply_tiles(const unit_state *u, const uint8_t *a,
+                           int64_t rows) {
+  const product *c = u->w->c;
+  const int64_t panel = c->k * ELEMENT * BSM_PANEL;
+  const int64_t first =
+      u->group * bsm_cpu_div_up(c->co, BSM_PANEL) + u->column / BSM_PANEL;
+  c->tiles(
+      &(bsm_k_half_rows){.a = a,
+                         .a_stride = c->stride ? c->stride : c->k * ELEMENT,
+                         .rows = rows,
+                         .groups = c->k * ELEMENT / PAIR,
+                         .b = (const int8_t *)c->b + first * panel,
+                         .b_panel = panel,
+                         .panels = bsm_cpu_div_up(u->columns, BSM_PANEL),
+                         .sums = u->sums,
+                         .sums_stride = sums_stride(c)});
+}
+
 typedef struct row_pointers {
-  uint16_t *y[ROWS];
-  const uint16_t *residual[ROWS];
+  uint16_t *y[MOST_ROWS];
+  const uint16_t *residual[MOST_ROWS];
 } row_pointers;
 
 static void point_to_rows(const unit_state *u, int64_t row, int64_t rows,
@@ -334,7 +404,7 @@ static void point_to_rows(const unit_state *u, int64_t row, int64_t rows,
   const work *w = u->w;
   const product *c = w->c;
   const int64_t map = u->group * c->co;
-  int64_t offsets[ROWS];
+  int64_t offsets[MOST_ROWS];
   bsm_cpu_rows_offsets(&c->y_rows, row, (int)rows, offsets);
   for (int64_t i = 0; i < rows; i++) out->y[i] = w->y + offsets[i] + map;
   if (!c->has_residual) return;
@@ -353,6 +423,7 @@ static void finish(const unit_state *u, const row_pointers *p, int64_t rows,
   const int64_t width = bsm_cpu_round_up(c->co, COLUMNS);
   const bsm_k_half_finish f = {
       .sums = u->sums,
+      .sums_stride = sums_stride(c),
       .rows = rows,
       .n = n,
       .scale = c->scale,
@@ -364,7 +435,7 @@ static void finish(const unit_state *u, const row_pointers *p, int64_t rows,
       .y = e->activation ? NULL : p->y};
   c->kernels->finish[c->type](&f);
   for (int64_t i = 0; i < rows && e->activation; i++) {
-    float *v = u->sums + i * COLUMNS;
+    float *v = u->sums + i * sums_stride(c);
     e->activation(v, v, n, e->alpha, e->beta);
     c->narrow(v, n, p->y[i] + column);
   }
@@ -379,8 +450,13 @@ static void run_tile(const unit_state *u, int64_t row, int64_t rows) {
           ? find_matrix_rows(c, x, row, rows, u->rows)
           : bsm_cpu_byte_windows_find(&c->windows, x, row, rows, u->rows);
   row_pointers pointers;
-  if (!c->dot) widen_rows(c, a, rows, u->a);
   point_to_rows(u, row, rows, &pointers);
+  if (c->tiles) {
+    multiply_tiles(u, a[0], rows);
+    finish(u, &pointers, rows, u->column, u->columns);
+    return;
+  }
+  if (c->widens) widen_rows(c, a, rows, u->a);
   const int64_t end = u->column + u->columns;
   for (int64_t j = u->column; j < end; j += COLUMNS) {
     const int64_t n = bsm_cpu_min(COLUMNS, end - j);
@@ -423,9 +499,9 @@ static void unit(void *arg, int64_t index, int slot) {
   u.columns = bsm_cpu_min(c->column_block, c->co - u.column);
   u.a = (float *)(void *)(u.rows + c->rows_size);
   u.sums = u.a + c->a_size / sizeof(float);
-  if (!c->dot) widen_panels(&u);
-  for (int64_t row = first; row < end; row += ROWS) {
-    run_tile(&u, row, bsm_cpu_min(ROWS, end - row));
+  if (c->widens) widen_panels(&u);
+  for (int64_t row = first; row < end; row += c->tile_rows) {
+    run_tile(&u, row, bsm_cpu_min(c->tile_rows, end - row));
   }
 }
 

@@ -5,11 +5,13 @@
  * have the same size; `lines`, floats whose lines are contiguous, which are
  * joined over the window's height before they are over its width; `planes`,
  * floats with any strides, or adaptive; `bytes`, the greatest of channels-last
- * uint8; `any`, other dtypes, in double. Units are lines of the output. */
+ * uint8; `halves`, channels-last half and bfloat16, in float, tap by tap;
+ * `strided`, other dtypes, in double. Units are lines of the output. */
 #include <math.h>
 #include <string.h>
 
 #include "backend/cpu/cpu_element.h"
+#include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_window.h"
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/pooling/pooling_f32.h"
@@ -21,11 +23,12 @@
 typedef struct pooling {
   bsm_cpu_impl base;
   bsm_step_pooling p;
-  bool channels_last, lines, floats, bytes;
+  bool channels_last, lines, floats, bytes, halves;
   bsm_dtype from, to;
   bsm_image x, y;
   const bsm_k_pooling *kernels;
   const bsm_k_int8 *byte_kernels;
+  const bsm_k_math *math;
   int64_t channel_block, channel_blocks;
   /* Outputs of a line whose windows touch no padding. */
   int64_t inside_first, inside_end;
@@ -58,6 +61,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   k->bytes = k->from == BSM_DTYPE_UINT8 && k->to == BSM_DTYPE_UINT8 &&
              k->p.type == BSM_POOLING_MAX && k->x.c_stride == 1 &&
              k->y.c_stride == 1;
+  k->halves = bsm_cpu_is_half(k->from) && k->from == k->to &&
+              k->x.c_stride == 1 && k->y.c_stride == 1;
+  k->math = bsm_k_math_select(p->isa);
   k->channels_last =
       k->floats && ((k->x.c_stride == 1 && k->y.c_stride == 1) || k->x.c == 1);
   k->lines = k->floats && !k->channels_last && !k->p.adaptive &&
@@ -67,6 +73,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
                         : k->lines       ? "lines"
                         : k->floats      ? "planes"
                         : k->bytes       ? "bytes"
+                        : k->halves      ? "halves"
                                          : "strided";
   find_inside(k);
   const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(k->x.c, CHANNEL_BLOCK));
@@ -74,9 +81,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
       1, bsm_cpu_round_up(bsm_cpu_div_up(k->x.c, blocks), BSM_PANEL));
   k->channel_blocks = bsm_cpu_div_up(k->x.c, k->channel_block);
   out->impl = k;
-  return bsm_cpu_set_scratch(
-      out, 0, k->lines ? (uint64_t)k->x.size[2] * sizeof(float) : 0,
-      k->base.slots);
+  return bsm_cpu_set_scratch(out, 0,
+                             (k->lines    ? (uint64_t)k->x.size[2]
+                              : k->halves ? 2 * (uint64_t)k->channel_block
+                                          : 0) *
+                                 sizeof(float),
+                             k->base.slots);
 }
 
 /* The input positions of one output, in one dimension: first + i * step for i
@@ -330,6 +340,32 @@ static void bytes_pixel(const pooling *k, const uint8_t *x, uint8_t *y,
   }
 }
 
+/* One output of n channels of half or bfloat16, channels last. `most` and
+ * `read` have room for them as floats. */
+static void halves_pixel(const pooling *k, const uint16_t *x, uint16_t *y,
+                         const extent *e, int64_t n, float *most, float *read) {
+  const bool max = k->p.type == BSM_POOLING_MAX;
+  bsm_k_binary_f32 *join = max ? k->math->max : k->math->sum;
+  for (int64_t c = 0; c < n; c++) most[c] = max ? -INFINITY : 0.0f;
+  for (int64_t a = 0; a < e[0].count; a++) {
+    for (int64_t b = 0; b < e[1].count; b++) {
+      for (int64_t c = 0; c < e[2].count; c++) {
+        const uint16_t *at = x + (e[0].first + a * e[0].step) * k->x.stride[0] +
+                             (e[1].first + b * e[1].step) * k->x.stride[1] +
+                             (e[2].first + c * e[2].step) * k->x.stride[2];
+        bsm_cpu_load(k->from, at, 1, n, read);
+        join(most, read, most, n);
+      }
+    }
+  }
+  if (!max) {
+    const bool some = e[0].count > 0 && e[1].count > 0 && e[2].count > 0;
+    const float factor = some ? (float)factor_of(k, e) : 0.0f;
+    for (int64_t c = 0; c < n; c++) most[c] *= factor;
+  }
+  bsm_cpu_store(k->to, y, 1, n, most);
+}
+
 /* A line of outputs of one block of channels. */
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
@@ -360,6 +396,11 @@ static void unit(void *arg, int64_t index, int slot) {
     const int64_t at = y + i * k->y.stride[2];
     if (k->bytes) {
       bytes_pixel(k, (const uint8_t *)w->x + x, (uint8_t *)w->y + at, e, n);
+    } else if (k->halves) {
+      float *most = (float *)(void *)(w->scratch + (size_t)slot * w->slot_size);
+      halves_pixel(k, (const uint16_t *)(const void *)w->x + x,
+                   (uint16_t *)(void *)w->y + at, e, n, most,
+                   most + k->channel_block);
     } else {
       strided_pixel(w, x, at, e, n);
     }

@@ -266,8 +266,40 @@ static bool computes(const bsm_layer *layer) {
   }
 }
 
-/* Float, half and bfloat16 are computed in float; the latter two are widened
- * before and rounded after. */
+#define MAX_SEARCH 8
+
+/* Whether a layer is part of attention, or what comes before its softmax: a
+ * product of two tensors, and layers behind one. That is fused in float. */
+static bool is_attention(const bsm_layer *layer, int depth) {
+  switch (layer->kind) {
+    case BSM_LAYER_MATRIX_MULTIPLY:
+      return !multiplies_half(layer);
+    case BSM_LAYER_ACTIVATION:
+    case BSM_LAYER_ELEMENT_WISE:
+    case BSM_LAYER_UNARY:
+    case BSM_LAYER_SCALE:
+    case BSM_LAYER_SHUFFLE:
+    case BSM_LAYER_SOFTMAX:
+      break;
+    default:
+      return layer->kind == BSM_LAYER_ATTENTION;
+  }
+  for (size_t i = 0; depth < MAX_SEARCH && i < layer->inputs.len; i++) {
+    const bsm_layer *from = layer->inputs.items[i]->producer;
+    if (from && is_attention(from, depth + 1)) return true;
+  }
+  return false;
+}
+
+/* Whether a layer of float may read and write half or bfloat16: not where
+ * these would be cast before and after. */
+static bool takes_half(const bsm_layer *layer) {
+  if (layer->kind == BSM_LAYER_RESIZE) return false;
+  return is_product(layer) ? multiplies_half(layer) : !is_attention(layer, 0);
+}
+
+/* Float, half and bfloat16 are computed in float; the latter two are read and
+ * written in 16 bits. */
 static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
   (void)target;
   if (!computes(layer)) return BSM_PRECISION_NONE;
@@ -277,7 +309,9 @@ static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
     if (dtype == BSM_DTYPE_DOUBLE) return BSM_PRECISION_NONE;
     narrow |= bsm_dtype_is_floating(dtype);
   }
-  return narrow ? BSM_PRECISION_FP32 : BSM_PRECISION_NONE;
+  if (!narrow) return BSM_PRECISION_NONE;
+  return BSM_PRECISION_FP32 |
+         (takes_half(layer) ? BSM_PRECISION_FP16 | BSM_PRECISION_BF16 : 0);
 }
 
 /* Every layer has a kernel, but for those that quantize, which are fused as

@@ -17,6 +17,7 @@
 /* Tiles and their sums are those of products of bytes. */
 #define BSM_K_HALF_MAX_ROWS BSM_K_INT8_MAX_ROWS
 #define BSM_K_HALF_MAX_COLUMNS BSM_K_INT8_MAX_COLUMNS
+#define BSM_K_HALF_TILE_ROWS 32          /* of bsm_k_half_rows */
 #define BSM_K_HALF_PAIR BSM_K_INT8_DEPTH /* bytes */
 
 typedef enum bsm_k_half_type {
@@ -24,13 +25,29 @@ typedef enum bsm_k_half_type {
   BSM_K_HALF_BF16 = 1
 } bsm_k_half_type;
 
+/* Sums of rows that lie evenly apart, by all panels of a block. */
+typedef struct bsm_k_half_rows {
+  const uint8_t *a;
+  int64_t a_stride; /* bytes */
+  int64_t rows;     /* 1 .. BSM_K_HALF_TILE_ROWS */
+  int64_t groups;   /* pairs along K */
+  const int8_t *b;  /* first panel */
+  int64_t b_panel;  /* bytes from one panel to the next */
+  int64_t panels;
+  float *sums;         /* [rows][16 * panels] */
+  int64_t sums_stride; /* floats */
+} bsm_k_half_rows;
+
+typedef void bsm_k_half_rows_fn(const bsm_k_half_rows *args);
+
 /* v = sum * scale + bias[c], each rounded; plus the residual; then
  * min(max(v, lo), hi), keeping NaN. It is left in `sums`, and with `y` it is
  * rounded and stored. Columns from n on are not touched but for sums and bias,
  * which have whole panels. */
 typedef struct bsm_k_half_finish {
-  float *sums;     /* [rows][BSM_K_HALF_MAX_COLUMNS] */
-  int64_t rows, n; /* columns, 1 .. BSM_K_HALF_MAX_COLUMNS */
+  float *sums;
+  int64_t sums_stride;
+  int64_t rows, n;
   float scale;
   const float *bias;               /* NULL: none */
   int64_t column;                  /* added to the pointers to rows */
@@ -49,6 +66,9 @@ typedef struct bsm_k_half {
    * that are floats. Denormals are zeros to it. NULL: there is none. */
   const bsm_k_int8_product *dot;
   uint32_t dot_isa;
+  /* The same with tiles that are registers, which need `rows_isa`. */
+  bsm_k_half_rows_fn *const *rows;
+  uint32_t rows_isa;
 } bsm_k_half;
 
 BSM_K_FAMILY(half)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of half.h over the vocabulary of simd_<isa>.h. The file that
- * includes this defines BSM_K_SUFFIX, and DOT and DOT_ISA where it has a
- * product of pairs. */
+ * includes this defines BSM_K_SUFFIX, and DOT, TILES and the instruction sets
+ * that they need, where it has products of pairs. */
 #include "backend/cpu/kernels/half/half.h"
 
 #define PANEL 16
@@ -70,7 +70,7 @@ VF_INLINE void finish(const bsm_k_half_finish *t, const int type) {
     const int64_t n = t->n - c, at = t->column + c;
     const vf bias = t->bias ? vf_load(t->bias + c) : vf_zero();
     for (int64_t row = 0; row < t->rows; row++) {
-      float *sums = t->sums + row * BSM_K_HALF_MAX_COLUMNS + c;
+      float *sums = t->sums + row * t->sums_stride + c;
       vf v = vf_mul(vf_load(sums), scale);
       if (t->bias) v = vf_add(v, bias);
       if (t->residual) {
@@ -96,6 +96,8 @@ static void finish_bfloat(const bsm_k_half_finish *args) {
 #ifndef DOT
 #define DOT NULL
 #define DOT_ISA 0
+#define TILES NULL
+#define TILES_ISA 0
 #endif
 
 #define JOIN2(a, b) a##b
@@ -104,4 +106,6 @@ const bsm_k_half JOIN(bsm_k_half_, BSM_K_SUFFIX) = {
     .widen_panel = {widen_half_panel, widen_bfloat_panel},
     .finish = {finish_half, finish_bfloat},
     .dot = DOT,
-    .dot_isa = DOT_ISA};
+    .dot_isa = DOT_ISA,
+    .rows = TILES,
+    .rows_isa = TILES_ISA};
