@@ -4,15 +4,16 @@
 Bessemer, in ONNX Runtime (QDQ) and in OpenVINO, which reads ONNX Runtime's file.
 
   quantized_peers.py BESSEMER DIR [--models resnet18,...] [--threads N]
-                     [--rounds N] [--isa NAME]
+                     [--rounds N] [--isa NAME] [--reuse]
 
 Prints a table in Markdown: for each model the signal-to-noise ratio of the
 outputs against PyTorch's in float32, on inputs that nothing was calibrated with,
 how many answers (greatest outputs) are PyTorch's, and the least milliseconds of
 all rounds, in which the runtimes take turns. All runtimes quantize by the
 greatest and least values, activations to uint8 and weights per channel. Weights
-are random, but norms have seen data. DIR keeps what was made. Needs torch,
-torchvision, numpy, onnx, onnxruntime and openvino."""
+are random, but norms have seen data. DIR keeps what was made; --reuse takes
+models, calibrations and ONNX files from there. Needs torch, torchvision,
+transformers, numpy, onnx, onnxruntime and openvino."""
 import argparse
 import os
 import re
@@ -40,24 +41,44 @@ class Encoder(torch.nn.Module):
         return self.head(self.layers(x).mean(1))
 
 
-IMAGE = (1, 3, 224, 224)
+class Bert(torch.nn.Module):
+    """bert_base, which gives the states of all tokens."""
+
+    def __init__(self):
+        super().__init__()
+        import transformers
+        config = transformers.BertConfig(attn_implementation="eager")
+        self.bert = transformers.BertModel(config, add_pooling_layer=False)
+
+    def forward(self, ids):
+        return self.bert(ids, torch.ones_like(ids)).last_hidden_state
+
+
+IMAGE = (3, 224, 224)
 MODELS = {
     "resnet18": (torchvision.models.resnet18, IMAGE),
     "resnet50": (torchvision.models.resnet50, IMAGE),
     "mobilenet_v2": (torchvision.models.mobilenet_v2, IMAGE),
     "squeezenet1_1": (torchvision.models.squeezenet1_1, IMAGE),
-    "encoder": (Encoder, (1, 64, 256)),
+    "encoder": (Encoder, (64, 256)),
+    "bert_base": (Bert, 128),
 }
 
 
+def make_data(shape):
+    """Images with edges, not noise alone; or so many tokens."""
+    rng, count = np.random.default_rng(0), CALIBRATION + HELD_BACK
+    if isinstance(shape, int):
+        return rng.integers(0, 30000, (count, shape))
+    data = rng.standard_normal((count, *shape))
+    data += 2 * rng.standard_normal((*data.shape[:2],) + (1,) * (data.ndim - 2))
+    return data.astype(np.float32)
+
+
 def make_model(name):
-    """The model, and its inputs: images with edges, not noise alone."""
     torch.manual_seed(0)
     make, shape = MODELS[name]
-    model, rng = make(), np.random.default_rng(0)
-    data = rng.standard_normal((CALIBRATION + HELD_BACK, *shape[1:]))
-    data += 2 * rng.standard_normal((*data.shape[:2],) + (1,) * (data.ndim - 2))
-    data = data.astype(np.float32)
+    model, data = make(), make_data(shape)
     with torch.no_grad():
         for _ in range(20):
             model(torch.from_numpy(data[:CALIBRATION]))  # means and variances
@@ -161,10 +182,8 @@ def quantize_onnx(base, data):
                       calibrate_method=q.CalibrationMethod.MinMax)
 
 
-def prepare(tool, folder, name, threads, isa):
-    model, data = make_model(name)
-    base = os.path.join(folder, name)
-    calibrating, held_back = data[:CALIBRATION], data[CALIBRATION:]
+def write_models(tool, base, model, data):
+    calibrating = data[:CALIBRATION]
     torch.jit.trace(model, torch.from_numpy(data[:1]),
                     check_trace=False).save(base + ".ts")
     np.savez(base + "-one.npz", in_0=data[:1])
@@ -175,6 +194,15 @@ def prepare(tool, folder, name, threads, isa):
     call(tool, "export", base + ".ts", "-o", base + ".onnx", "--inputs-from",
          base + "-one.npz")
     quantize_onnx(base, calibrating)
+
+
+def prepare(a, name):
+    model, data = make_model(name)
+    tool, threads, isa = a.tool, a.threads, a.isa
+    base = os.path.join(a.folder, name)
+    held_back = data[CALIBRATION:]
+    if not (a.reuse and os.path.exists(base + "-qdq.onnx")):
+        write_models(tool, base, model, data)
     with torch.no_grad():
         expected = [model(torch.from_numpy(x[None])).numpy() for x in held_back]
     one = data[:1]
@@ -204,12 +232,12 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--isa")
+    parser.add_argument("--reuse", action="store_true")
     a = parser.parse_args()
     os.makedirs(a.folder, exist_ok=True)
     print("| model | runtime | SQNR, dB | answers | ms |\n|---|---|---:|---:|---:|")
     for name in a.models.split(","):
-        runtimes, inputs, expected = prepare(a.tool, a.folder, name, a.threads,
-                                             a.isa)
+        runtimes, inputs, expected = prepare(a, name)
         least = dict.fromkeys(runtimes, float("inf"))
         for _ in range(a.rounds):
             for title, runtime in runtimes.items():
