@@ -213,12 +213,12 @@ set_property(
   PROPERTY COMPILE_OPTIONS -ffp-contract=off)
 # Drivers of the CPU that choose kernels and hand out their work.
 file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_byte_windows.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_half*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_convolution.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_split.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_normalization.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pack.c

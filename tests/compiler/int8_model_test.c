@@ -77,9 +77,12 @@ static const bsm_array *entry(const bsm_npy_file *file, const char *name) {
 
 static void test_as_pytorch(void **state) {
   static const uint32_t isas[] = {
-      BSM_CONTEXT_ISA_SCALAR, BSM_ISA_AVX2, BSM_ISA_AVX2 | BSM_ISA_AVX512,
+      BSM_CONTEXT_ISA_SCALAR,
+      BSM_ISA_AVX2,
+      BSM_ISA_AVX2 | BSM_ISA_AVX512,
       BSM_ISA_AVX2 | BSM_ISA_AVX_VNNI,
-      BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI};
+      BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AVX512_VNNI,
+      BSM_ISA_AVX2 | BSM_ISA_AVX512 | BSM_ISA_AMX};
   bsm_npy_file file;
   (void)state;
   check(bsm_npy_open(FOLDER "cnn.npz", NULL, &file));

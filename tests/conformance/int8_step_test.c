@@ -315,6 +315,46 @@ static void test_blocks(void **state) {
   run_shape(&s, &rng);
 }
 
+/* What divides no tile of registers: rows, bytes of a row in several tiles,
+ * that do and do not fit into even ones, columns; read in place and copied, as
+ * lines of a window and pixel by pixel. */
+static void test_tiles(void **state) {
+  (void)state;
+  harness_rng rng = {71};
+  const int rows[] = {15, 17, 32, 49, 67}, depths[] = {60, 68, 96, 132, 192};
+  for (int i = 0; i < 5; i++) {
+    for (int k = 0; k < 5; k++) {
+      const bool adds = (i + k) % 3 == 0;
+      const shape s = {
+          .n = rows[i],
+          .groups = 1,
+          .ci = depths[k],
+          .co = 16 * (k + 1) - i,
+          .extra = k == 2 ? 4 : 0,
+          .residual = adds,
+          .residual_is_float = i == 3,
+          .activation = k % 2 ? BSM_ACTIVATION_RELU : BSM_ACTIVATION_NONE,
+          POINTWISE};
+      run_shape(&s, &rng);
+    }
+  }
+  for (int i = 0; i < 4; i++) {
+    const shape s = {.n = 1,
+                     .groups = i == 3 ? 2 : 1,
+                     .ci = i == 0 ? 3 : 20 * i,
+                     .co = 40,
+                     .spatial = 2,
+                     .size = {1, 13, 17},
+                     .kernel = {1, i == 0 ? 7 : 3, i == 0 ? 7 : 3},
+                     .stride = {1, i == 1 ? 1 : 2, i == 1 ? 1 : 2},
+                     .dilation = {1, 1, 1},
+                     .pad = {0, i == 0 ? 3 : 1, i == 0 ? 3 : 1},
+                     .extra = i == 2 ? 4 : 0,
+                     .greatest = 255};
+    run_shape(&s, &rng);
+  }
+}
+
 static void test_hostile(void **state) {
   (void)state;
   harness_rng rng = {59};
@@ -456,8 +496,8 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),   cmocka_unit_test(test_rows),
       cmocka_unit_test(test_extremes), cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_hostile),  cmocka_unit_test(test_pooling),
-      cmocka_unit_test(test_programs),
+      cmocka_unit_test(test_tiles),    cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_pooling),  cmocka_unit_test(test_programs),
   };
   return suite_run(argc, argv, tests);
 }

@@ -635,7 +635,8 @@ static HARNESS_UNUSED int harness_isas(uint32_t *isas) {
 
 /* Also those that differ for products of bytes. */
 static HARNESS_UNUSED int harness_byte_isas(uint32_t *isas) {
-  static const char *const names[] = {"avx2_vnni", "avx512_vnni", "neon_i8mm"};
+  static const char *const names[] = {"avx2_vnni", "avx512_vnni", "amx",
+                                      "neon_i8mm"};
   const int n = harness_isas(isas);
   return fixture_ops()->host_accessible ? HARNESS_ADD_ISAS(names, n, isas) : n;
 }

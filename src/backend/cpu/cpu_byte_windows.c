@@ -7,20 +7,24 @@
 static bsm_status lay_out_taps(const bsm_cpu_prepare *p, uint8_t padding,
                                bsm_cpu_byte_windows *c) {
   const bsm_step_window *w = &c->w;
+  const int64_t *kernel = w->kernel, *stride = c->x.stride;
+  const bool lines = w->dilation[2] == 1 && stride[2] == c->pixel;
+  c->run_taps = lines ? kernel[2] : 1;
+  c->runs = c->taps / c->run_taps;
   int64_t *offset = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)c->taps);
+  int64_t *run = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)c->runs);
   uint8_t *pixel = BSM_NEW_ARRAY(p->arena, uint8_t, (size_t)c->pixel + 1);
-  if (!offset || !pixel) return BSM_FAIL_OOM();
+  if (!offset || !run || !pixel) return BSM_FAIL_OOM();
   memset(pixel, padding, (size_t)c->pixel);
   c->padding = pixel;
   c->tap_offset = offset;
-  for (int64_t d = 0; d < w->kernel[0]; d++) {
-    for (int64_t h = 0; h < w->kernel[1]; h++) {
-      for (int64_t v = 0; v < w->kernel[2]; v++) {
-        *offset++ = d * w->dilation[0] * c->x.stride[0] +
-                    h * w->dilation[1] * c->x.stride[1] +
-                    v * w->dilation[2] * c->x.stride[2];
-      }
-    }
+  c->run_offset = run;
+  for (int64_t t = 0; t < c->taps; t++) {
+    const int64_t line = t / kernel[2];
+    offset[t] = line / kernel[1] * w->dilation[0] * stride[0] +
+                line % kernel[1] * w->dilation[1] * stride[1] +
+                t % kernel[2] * w->dilation[2] * stride[2];
+    if (t % c->run_taps == 0) *run++ = offset[t];
   }
   return BSM_OK;
 }
@@ -76,13 +80,14 @@ static bool window_at(const bsm_cpu_byte_windows *c, const bsm_cpu_position *p,
   return inside;
 }
 
-/* Whether a tap of a window that begins at `first` is inside. */
+/* Whether a tap of a window that begins at `first` is inside, in the dimensions
+ * up to `last`. */
 static bool tap_is_inside(const bsm_cpu_byte_windows *c, const int64_t *first,
-                          int64_t tap) {
+                          int64_t tap, int last) {
   const bsm_step_window *w = &c->w;
   for (int d = 2; d >= 0; d--) {
     const int64_t at = first[d] + tap % w->kernel[d] * w->dilation[d];
-    if (at < 0 || at >= c->x.size[d]) return false;
+    if (d <= last && (at < 0 || at >= c->x.size[d])) return false;
     tap /= w->kernel[d];
   }
   return true;
@@ -109,7 +114,7 @@ static void point(const bsm_cpu_byte_windows *c, const uint8_t *x, int64_t row,
     n = inside ? bsm_cpu_min(rows - i, outputs_inside(c, &p, first)) : 1;
     for (int64_t t = 0; t < c->taps; t++) {
       const uint8_t **to = a + t * rows + i;
-      const bool taken = inside || tap_is_inside(c, first, t);
+      const bool taken = inside || tap_is_inside(c, first, t, 2);
       const uint8_t *from =
           taken ? x + (offset + c->tap_offset[t]) : c->padding;
       for (int64_t k = 0; k < n; k++) to[k] = from + k * step;
@@ -140,25 +145,69 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, size_t n) {
   }
 }
 
-/* Copies the windows of rows, and points to them. */
+static void copy_runs(const bsm_k_runs *r) {
+  const uint8_t *x = r->x;
+  uint8_t *to = r->to;
+  for (int64_t i = 0; i < r->rows; i++, x += r->x_row, to += r->to_row) {
+    for (int64_t k = 0; k < r->runs; k++) {
+      copy_bytes(to + k * r->bytes, x + r->offset[k], (size_t)r->bytes);
+    }
+  }
+}
+
+/* A window with taps in the padding, which begins at `first`: `offset` bytes
+ * from the image's start. */
+static void copy_border(const bsm_cpu_byte_windows *c, const uint8_t *x,
+                        int64_t offset, const int64_t *first, uint8_t *to) {
+  const size_t bytes = (size_t)(c->run_taps * c->pixel);
+  const bool lines = c->run_taps > 1;
+  int64_t from = 0, count = c->run_taps;
+  if (lines) {
+    bsm_cpu_clip_taps(first[2], 1, c->run_taps, c->x.size[2], &from, &count);
+  }
+  for (int64_t t = 0; t < c->taps; t += c->run_taps, to += bytes) {
+    const bool inside = count && tap_is_inside(c, first, t, lines ? 1 : 2);
+    if (!inside || count < c->run_taps) memset(to, c->padding[0], bytes);
+    if (!inside) continue;
+    copy_bytes(to + from * c->pixel, x + (offset + c->tap_offset[t + from]),
+               (size_t)(count * c->pixel));
+  }
+}
+
+void bsm_cpu_byte_windows_copy(const bsm_cpu_byte_windows *c, const uint8_t *x,
+                               int64_t row, int64_t rows, uint8_t *to,
+                               int64_t to_row, bsm_k_copy_runs *runs) {
+  bsm_k_runs r = {.x_row = c->w.stride[2] * c->x.stride[2],
+                  .offset = c->run_offset,
+                  .runs = c->runs,
+                  .bytes = c->run_taps * c->pixel,
+                  .to_row = to_row};
+  bsm_cpu_position p = bsm_cpu_position_of(row, c->y_size);
+  for (int64_t i = 0, n; i < rows; i += n) {
+    int64_t first[3], offset;
+    n = 1;
+    r.to = to + i * to_row;
+    if (window_at(c, &p, first, &offset)) {
+      n = bsm_cpu_min(rows - i, outputs_inside(c, &p, first));
+      r.x = x + offset;
+      r.rows = n;
+      (runs ? runs : copy_runs)(&r);
+    } else {
+      copy_border(c, x, offset, first, r.to);
+    }
+    p.at[2] += n - 1;
+    bsm_cpu_position_next(&p, c->y_size);
+  }
+}
+
+/* Copies windows, and points to them. */
 static void copy(const bsm_cpu_byte_windows *c, const uint8_t *x, int64_t row,
                  int64_t rows, uint8_t *to, const uint8_t **a) {
-  const bool lines = c->w.dilation[2] == 1 && c->x.stride[2] == c->pixel;
-  bsm_cpu_position p = bsm_cpu_position_of(row, c->y_size);
   const int64_t size = c->taps * c->pixel;
+  bsm_cpu_byte_windows_copy(c, x, row, rows, to, c->depth, NULL);
   for (int64_t i = 0; i < rows; i++, to += c->depth) {
-    int64_t first[3], offset;
-    const bool inside = window_at(c, &p, first, &offset);
-    const int64_t step = inside && lines ? c->w.kernel[2] : 1;
-    for (int64_t t = 0; t < c->taps; t += step) {
-      const uint8_t *from = inside || tap_is_inside(c, first, t)
-                                ? x + (offset + c->tap_offset[t])
-                                : c->padding;
-      copy_bytes(to + t * c->pixel, from, (size_t)(step * c->pixel));
-    }
     memset(to + size, 0, (size_t)(c->depth - size));
     a[i] = to;
-    bsm_cpu_position_next(&p, c->y_size);
   }
 }
 

@@ -9,6 +9,7 @@
 #define BSM_BACKEND_CPU_BYTE_WINDOWS_H_
 
 #include "backend/cpu/cpu_window.h"
+#include "backend/cpu/kernels/copy_runs.h"
 
 #define BSM_CPU_WINDOW_GROUP 4 /* bytes */
 
@@ -22,6 +23,10 @@ typedef struct bsm_cpu_byte_windows {
   bool copies;
   const uint8_t *padding;    /* a tap of it */
   const int64_t *tap_offset; /* from the first tap of a window, in bytes */
+  /* Taps that lie side by side in the image are a run: a line of the window, or
+   * each tap by itself. */
+  int64_t run_taps, runs;
+  const int64_t *run_offset;
 } bsm_cpu_byte_windows;
 
 /* Of images of `element` bytes, of which a tap has `maps`; `padding` is each of
@@ -42,5 +47,12 @@ uint64_t bsm_cpu_byte_windows_scratch(const bsm_cpu_byte_windows *w,
 const uint8_t *const *bsm_cpu_byte_windows_find(const bsm_cpu_byte_windows *w,
                                                 const uint8_t *x, int64_t row,
                                                 int64_t rows, uint8_t *scratch);
+
+/* Copies windows to `to`, each `to_row` bytes behind the one before, without
+ * what fills up their last group. `runs` copies those that are inside; NULL:
+ * plain C does. */
+void bsm_cpu_byte_windows_copy(const bsm_cpu_byte_windows *w, const uint8_t *x,
+                               int64_t row, int64_t rows, uint8_t *to,
+                               int64_t to_row, bsm_k_copy_runs *runs);
 
 #endif /* BSM_BACKEND_CPU_BYTE_WINDOWS_H_ */

@@ -5,12 +5,8 @@
  * A tile of rows passes over all panels of its columns; sums go through a small
  * block, from which the epilogue makes the output. Sums are exact, so nothing
  * depends on how the work is cut. */
-#include <string.h>
-
-#include "backend/cpu/cpu_byte_windows.h"
-#include "backend/cpu/cpu_int8_split.h"
+#include "backend/cpu/cpu_int8_convolution.h"
 #include "backend/cpu/cpu_pack.h"
-#include "backend/cpu/kernels/int8/int8.h"
 
 #define ROWS BSM_K_INT8_MAX_ROWS
 #define COLUMNS BSM_K_INT8_MAX_COLUMNS
@@ -19,24 +15,7 @@
 /* Bytes of the kernel that a unit goes over again and again. */
 #define BLOCK_BYTES ((int64_t)512 << 10)
 
-typedef struct convolution {
-  bsm_cpu_impl base;
-  const bsm_k_int8 *kernels;
-  const bsm_k_int8_product *product;
-  const bsm_step_int8_convolution *params;
-  bsm_cpu_byte_windows windows;
-  bsm_cpu_rows y_rows, residual_rows; /* pixels */
-  bool has_residual, residual_is_float, y_is_float;
-  bool depthwise;
-  int64_t rows, groups, ci, co;
-  const int8_t *kernel;
-  bsm_cpu_int8_split split; /* its halved pairs, where the product needs that */
-  const float *scale, *bias; /* [groups][panels of a group][16] */
-  const int32_t *offset;
-  bsm_cpu_epilogue epilogue;
-  int64_t row_block, column_block;
-  uint64_t windows_size; /* bytes of scratch */
-} convolution;
+typedef bsm_cpu_int8_convolution convolution;
 
 static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
   if (t->dims.d[1] <= 1 || t->strides[1] == 1) return BSM_OK;
@@ -95,14 +74,15 @@ static void plan_blocks(convolution *c, int threads) {
       bsm_cpu_max(1, BLOCK_BYTES / (c->windows.depth * COLUMNS));
   c->column_block =
       bsm_cpu_min(pairs * COLUMNS, bsm_cpu_round_up(c->co, COLUMNS));
-  c->row_block = bsm_cpu_round_up(c->rows, ROWS);
+  const int64_t rows = c->tiles ? 2 * c->tiling.rows : ROWS;
+  c->row_block = bsm_cpu_round_up(c->rows, rows);
   if (threads == 1) return;
   const int64_t wanted = 4 * (int64_t)threads;
   int64_t blocks = c->groups * bsm_cpu_div_up(c->co, c->column_block);
-  const int64_t tiles = bsm_cpu_div_up(c->rows, ROWS);
+  const int64_t tiles = bsm_cpu_div_up(c->rows, rows);
   const int64_t parts =
       bsm_cpu_max(1, bsm_cpu_min(tiles, bsm_cpu_div_up(wanted, blocks)));
-  c->row_block = bsm_cpu_div_up(tiles, parts) * ROWS;
+  c->row_block = bsm_cpu_div_up(tiles, parts) * rows;
   blocks *= parts;
   while (blocks < wanted && c->column_block >= 2 * COLUMNS) {
     c->column_block = bsm_cpu_round_up(c->column_block / 2, COLUMNS);
@@ -136,6 +116,7 @@ static bsm_status init(const bsm_cpu_prepare *p, convolution *c) {
   c->groups = c->depthwise ? 1 : params->groups;
   c->ci = in_maps / c->groups;
   c->co = out.c / c->groups;
+  if ((p->isa & BSM_K_ISA_AMX) && !c->depthwise) c->tiles = c->kernels->tiles;
   c->kernel = bsm_cpu_weights(p, 0);
   c->epilogue =
       bsm_cpu_make_epilogue(&params->epilogue, bsm_k_math_select(p->isa));
@@ -144,118 +125,46 @@ static bsm_status init(const bsm_cpu_prepare *p, convolution *c) {
                                    &c->windows);
 }
 
+static bsm_status split_pairs(const bsm_cpu_prepare *p, convolution *c) {
+  const int64_t taps = c->windows.copies ? 1 : c->windows.taps;
+  BSM_TRY(bsm_cpu_split_int8(
+      &(bsm_cpu_int8_matrix){
+          .b = c->kernel,
+          .panels = c->groups * bsm_cpu_div_up(c->co, BSM_PANEL),
+          .taps = taps,
+          .groups = c->windows.depth / DEPTH / taps},
+      c->product->split, p->arena, &c->split));
+  c->kernel = c->split.b;
+  return BSM_OK;
+}
+
+static const char *way(const convolution *c) {
+  if (c->depthwise) return "depthwise";
+  const bool copies = c->tiles ? c->tiling.copies : c->windows.copies;
+  return copies ? "im2col" : c->tiles ? "direct" : "indirect";
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   convolution *c = BSM_NEW(p->arena, convolution);
   BSM_TRY_ALLOC(c);
   BSM_TRY(init(p, c));
   BSM_TRY(lay_out_columns(p, c));
-  plan_blocks(c, p->threads);
-  if (c->product->split && !c->depthwise) {
-    const int64_t taps = c->windows.copies ? 1 : c->windows.taps;
-    BSM_TRY(bsm_cpu_split_int8(
-        &(bsm_cpu_int8_matrix){
-            .b = c->kernel,
-            .panels = c->groups * bsm_cpu_div_up(c->co, BSM_PANEL),
-            .taps = taps,
-            .groups = c->windows.depth / DEPTH / taps},
-        c->product->split, p->arena, &c->split));
-    c->kernel = c->split.b;
-  }
-  c->base.description = bsm_arena_printf(p->arena, "%s %s",
-                                         c->depthwise        ? "depthwise"
-                                         : c->windows.copies ? "im2col"
-                                                             : "indirect",
-                                         c->product->name);
-  BSM_TRY_ALLOC(c->base.description);
   c->windows_size = bsm_cpu_byte_windows_scratch(&c->windows, ROWS);
+  uint64_t scratch = c->windows_size + 2 * ROWS * COLUMNS * sizeof(float);
+  if (c->tiles) {
+    scratch = bsm_cpu_int8_plan_tiles(c);
+  } else if (c->product->split && !c->depthwise) {
+    BSM_TRY(split_pairs(p, c));
+  }
+  plan_blocks(c, p->threads);
+  c->base.description = bsm_arena_printf(
+      p->arena, "%s %s", way(c), c->tiles ? c->tiles->name : c->product->name);
+  BSM_TRY_ALLOC(c->base.description);
   out->impl = c;
-  return bsm_cpu_set_scratch(
-      out, 0, c->windows_size + 2 * ROWS * COLUMNS * sizeof(float),
-      c->base.slots);
+  return bsm_cpu_set_scratch(out, 0, scratch, c->base.slots);
 }
 
 /* ---- run ---- */
-
-typedef struct work {
-  const convolution *c;
-  const uint8_t *x;
-  uint8_t *y;
-  const uint8_t *residual;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
-
-/* The rows of a tile in the output and the residual, at map `map`. */
-typedef struct row_pointers {
-  float *y[ROWS];
-  uint8_t *y_bytes[ROWS];
-  const float *residual[ROWS];
-  const uint8_t *residual_bytes[ROWS];
-} row_pointers;
-
-static void point_to_rows(const work *w, int64_t row, int64_t rows, int64_t map,
-                          row_pointers *out) {
-  const convolution *c = w->c;
-  int64_t offsets[ROWS];
-  bsm_cpu_rows_offsets(&c->y_rows, row, (int)rows, offsets);
-  for (int64_t i = 0; i < rows; i++) {
-    out->y[i] = (float *)(void *)w->y + offsets[i] + map;
-    out->y_bytes[i] = w->y + offsets[i] + map;
-  }
-  if (!c->has_residual) return;
-  bsm_cpu_rows_offsets(&c->residual_rows, row, (int)rows, offsets);
-  for (int64_t i = 0; i < rows; i++) {
-    out->residual[i] =
-        (const float *)(const void *)w->residual + offsets[i] + map;
-    out->residual_bytes[i] = w->residual + offsets[i] + map;
-  }
-}
-
-/* The epilogue of `n` columns from `column` of the group on. An activation that
- * is no clamp is computed on floats, in `block`. */
-static void finish(const convolution *c, const row_pointers *p, int64_t group,
-                   int64_t column, int64_t n, int64_t rows, const int32_t *sums,
-                   float *block) {
-  const int64_t at = group * bsm_cpu_round_up(c->co, COLUMNS) + column;
-  const bsm_step_int8_convolution *q = c->params;
-  const bool activates = c->epilogue.activation != NULL;
-  float *blocks[ROWS];
-  bsm_k_int8_finish f = {
-      .sums = sums,
-      .rows = rows,
-      .n = n,
-      .offset = c->offset + at,
-      .scale = c->scale + at,
-      .bias = c->bias + at,
-      .column = column,
-      .y_column = column,
-      .residual = c->has_residual && c->residual_is_float ? p->residual : NULL,
-      .residual_bytes =
-          c->has_residual && !c->residual_is_float ? p->residual_bytes : NULL,
-      .residual_scale = (float)q->residual_scale,
-      .residual_zero = q->residual_zero,
-      .lo = c->epilogue.lo,
-      .hi = c->epilogue.hi,
-      .y = c->y_is_float ? p->y : NULL,
-      .y_bytes = p->y_bytes,
-      .grid = {(float)q->y_inverse, q->y_zero, q->least, q->greatest}};
-  if (!activates) {
-    c->kernels->finish(&f);
-    return;
-  }
-  for (int64_t i = 0; i < rows; i++) blocks[i] = block + i * COLUMNS;
-  f.y = blocks;
-  f.y_column = 0;
-  c->kernels->finish(&f);
-  for (int64_t i = 0; i < rows; i++) {
-    float *v = block + i * COLUMNS;
-    c->epilogue.activation(v, c->y_is_float ? p->y[i] + column : v, n,
-                           c->epilogue.alpha, c->epilogue.beta);
-    if (!c->y_is_float) {
-      c->kernels->quantize(v, n, &f.grid, p->y_bytes[i] + column);
-    }
-  }
-}
 
 /* The sums of `n` columns, at most COLUMNS. */
 static void multiply(const convolution *c, const uint8_t *const *a,
@@ -292,47 +201,56 @@ static void multiply(const convolution *c, const uint8_t *const *a,
                                       .rest = rest});
 }
 
-static void tile(const work *w, int64_t group, int64_t column, int64_t columns,
+static void tile(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
                  int64_t row, int64_t rows, uint8_t *scratch) {
   const convolution *c = w->c;
   int32_t *sums = (int32_t *)(void *)(scratch + c->windows_size);
   const uint8_t *const *a = bsm_cpu_byte_windows_find(
-      &c->windows, w->x + group * c->ci, row, rows, scratch);
-  row_pointers pointers;
-  point_to_rows(w, row, rows, group * c->co, &pointers);
-  for (int64_t j = column; j < column + columns; j += COLUMNS) {
-    const int64_t n = bsm_cpu_min(COLUMNS, column + columns - j);
-    multiply(c, a, rows, group, j, n, sums);
-    finish(c, &pointers, group, j, n, rows, sums,
-           (float *)(void *)(sums + ROWS * COLUMNS));
+      &c->windows, w->x + part->group * c->ci, row, rows, scratch);
+  bsm_cpu_int8_results results;
+  bsm_cpu_int8_point_to_results(w, row, rows, part->group * c->co, &results);
+  const int64_t end = part->column + part->columns;
+  for (int64_t j = part->column; j < end; j += COLUMNS) {
+    const int64_t n = bsm_cpu_min(COLUMNS, end - j);
+    multiply(c, a, rows, part->group, j, n, sums);
+    bsm_cpu_int8_finish(c, &results, part->group, j, n, rows, sums,
+                        (float *)(void *)(sums + ROWS * COLUMNS));
   }
 }
 
 static void unit(void *arg, int64_t index, int slot) {
-  const work *w = arg;
+  const bsm_cpu_int8_work *w = arg;
   const convolution *c = w->c;
   const int64_t row_blocks = bsm_cpu_div_up(c->rows, c->row_block);
   const int64_t column_blocks = bsm_cpu_div_up(c->co, c->column_block);
   const int64_t first = index % row_blocks * c->row_block;
-  const int64_t end = bsm_cpu_min(first + c->row_block, c->rows);
   const int64_t column = index / row_blocks % column_blocks * c->column_block;
-  const int64_t columns = bsm_cpu_min(c->column_block, c->co - column);
+  const bsm_cpu_int8_part part = {
+      .group = index / row_blocks / column_blocks,
+      .row = first,
+      .row_end = bsm_cpu_min(first + c->row_block, c->rows),
+      .column = column,
+      .columns = bsm_cpu_min(c->column_block, c->co - column)};
   uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
-  for (int64_t row = first; row < end; row += ROWS) {
-    tile(w, index / row_blocks / column_blocks, column, columns, row,
-         bsm_cpu_min(ROWS, end - row), scratch);
+  if (c->tiles) {
+    bsm_cpu_int8_run_tiles(w, &part, scratch);
+    return;
+  }
+  for (int64_t row = first; row < part.row_end; row += ROWS) {
+    tile(w, &part, row, bsm_cpu_min(ROWS, part.row_end - row), scratch);
   }
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .residual =
-                c->has_residual ? bsm_cpu_input_address(prepared, r, 1) : NULL,
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)c->base.slots};
+  bsm_cpu_int8_work w = {
+      .c = c,
+      .x = bsm_cpu_input_address(prepared, r, 0),
+      .y = bsm_cpu_output_address(prepared, r, 0),
+      .residual =
+          c->has_residual ? bsm_cpu_input_address(prepared, r, 1) : NULL,
+      .scratch = r->scratch,
+      .slot_size = prepared->scratch_size / (size_t)c->base.slots};
   const int64_t units = c->groups * bsm_cpu_div_up(c->co, c->column_block) *
                         bsm_cpu_div_up(c->rows, c->row_block);
   bsm_cpu_parallel(r, c->base.slots, units, unit, &w);

@@ -9,8 +9,10 @@
 #ifndef BSM_KERNELS_INT8_H_
 #define BSM_KERNELS_INT8_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/cpu/kernels/copy_runs.h"
 #include "backend/cpu/kernels/kernel_isa.h"
 
 #define BSM_K_INT8_PANEL 16
@@ -102,11 +104,56 @@ typedef struct bsm_k_int8_finish {
   bsm_k_int8_grid grid;
 } bsm_k_int8_finish;
 
+#define BSM_K_INT8_TILE_ROWS 16
+#define BSM_K_INT8_TILE_DEPTH 64
+
+/* A product in tiles of `rows` rows and `depth` bytes along K. Tile i of A
+ * begins i * depth bytes from the row's start, and that of B at K = i * depth,
+ * but the last of B at K = last: where depth divides no K, it has bytes of the
+ * tile before again, and A has zeros for these. */
+typedef struct bsm_k_int8_tiles {
+  const uint8_t *a;
+  int64_t a_row; /* bytes from one row to the next */
+  int32_t rows;  /* of a tile, all of which are read */
+  bool two;      /* tiles of rows, not one */
+  int64_t depth, count, last;
+  const int8_t *b; /* as in bsm_k_int8_tile */
+  int64_t b_panel, panels;
+  const int32_t *offset; /* [16 * panels], what sums begin with */
+  int32_t *sums;         /* [rows, or 2 * rows][BSM_K_INT8_MAX_COLUMNS] */
+} bsm_k_int8_tiles;
+
+struct bsm_k_int8_finish;
+
+/* The ends of rows that are copied: of `size` bytes, those from `at` on move by
+ * `gap`; what is before and behind them in a tile becomes zeros. 64 bytes from
+ * `at` on are written. */
+typedef struct bsm_k_int8_tile_ends {
+  uint8_t *to;
+  int64_t rows, to_row, size, at, gap;
+} bsm_k_int8_tile_ends;
+
+/* With registers of tiles: a thread calls begin before a product and end
+ * after. */
+typedef struct bsm_k_int8_tile_product {
+  const char *name;
+  void (*begin)(int32_t rows, int64_t depth);
+  void (*multiply)(const bsm_k_int8_tiles *args);
+  void (*end)(void);
+  /* As `finish` of sums that have their offset, to bytes, where clamps do not
+   * exclude each other and nothing exceeds an int32. */
+  void (*finish)(const struct bsm_k_int8_finish *args);
+  /* Up to 63 bytes behind the runs of a row are written. */
+  bsm_k_copy_runs *copy;
+  void (*fill_up)(const bsm_k_int8_tile_ends *args);
+} bsm_k_int8_tile_product;
+
 typedef struct bsm_k_int8 {
   const bsm_k_int8_product *product;
   /* With instructions that multiply and add bytes, which need `vnni_isa`. */
   const bsm_k_int8_product *vnni;
   uint32_t vnni_isa;
+  const bsm_k_int8_tile_product *tiles; /* NULL: none, whatever the CPU has */
   void (*depthwise)(const bsm_k_int8_depthwise *args);
   void (*finish)(const bsm_k_int8_finish *args);
   /* y[i] = x[i] on the grid, for i < n. */

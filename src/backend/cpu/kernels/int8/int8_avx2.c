@@ -6,4 +6,5 @@
 #define ROWS 4
 #define PANELS 1
 #define VNNI_ISA BSM_K_ISA_AVX_VNNI
+#define TILES NULL
 #include "backend/cpu/kernels/int8/int8_pairs.inl"

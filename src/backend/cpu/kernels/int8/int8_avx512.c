@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of bytes with AVX-512, in tiles of 12 x 32. */
+#include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/simd_avx512.h"
+
+#if defined(__x86_64__)
+extern const bsm_k_int8_tile_product bsm_k_int8_product_amx;
+#define TILES &bsm_k_int8_product_amx
+#else
+#define TILES NULL
+#endif
 
 #define BSM_K_SUFFIX avx512
 #define ROWS 12

@@ -45,5 +45,6 @@ VF_INLINE int32x4_t dot(int32x4_t sums, int32x4_t a, int32x4_t b) {
 
 extern const bsm_k_int8_product bsm_k_int8_product_neon_i8mm;
 
-const bsm_k_int8 bsm_k_int8_neon = INT8_TABLE(
-    &bsm_k_int8_product_neon, &bsm_k_int8_product_neon_i8mm, BSM_K_ISA_I8MM);
+const bsm_k_int8 bsm_k_int8_neon =
+    INT8_TABLE(&bsm_k_int8_product_neon, &bsm_k_int8_product_neon_i8mm,
+               BSM_K_ISA_I8MM, NULL);

@@ -196,11 +196,12 @@ static void depthwise(const bsm_k_int8_depthwise *t) {
   }
 }
 
-/* The table of an instruction set: its product, and that of an instruction for
- * it, which needs the bits `isa`. */
-#define INT8_TABLE(own, wide, isa)                                      \
+/* The table of an instruction set: its product, that of an instruction for it,
+ * which needs the bits `isa`, and that of tiles. */
+#define INT8_TABLE(own, wide, isa, tile_product)                        \
   {                                                                     \
     .product = (own), .vnni = (wide), .vnni_isa = (isa),                \
+    .tiles = (tile_product),                                            \
     .depthwise = depthwise, .finish = finish, .quantize = quantize,     \
     .greatest = greatest, .widen = widen, .widen_signed = widen_signed, \
     .narrow = narrow                                                    \

@@ -53,4 +53,4 @@ VF_INLINE words4 dot(words4 sums, words4 a, words4 b) {
 #include "backend/cpu/kernels/int8/int8_rows.inl"
 
 const bsm_k_int8 bsm_k_int8_scalar =
-    INT8_TABLE(&bsm_k_int8_product_scalar, NULL, 0);
+    INT8_TABLE(&bsm_k_int8_product_scalar, NULL, 0, NULL);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A convolution of bytes, and what its ways to compute it share. */
+#ifndef BSM_BACKEND_CPU_INT8_CONVOLUTION_H_
+#define BSM_BACKEND_CPU_INT8_CONVOLUTION_H_
+
+#include "backend/cpu/cpu_byte_windows.h"
+#include "backend/cpu/cpu_int8_split.h"
+
+/* How a product is cut into tiles of registers (kernels/int8/int8.h). */
+typedef struct bsm_cpu_int8_tiling {
+  int32_t rows;               /* of a tile */
+  int64_t depth, count, last; /* along K */
+  bool copies;                /* windows; else rows are read where they are */
+  int64_t a_row;              /* bytes from one row of A to the next */
+  int64_t copy_row;           /* the same of copies */
+  bool finishes;              /* by the tiles' own `finish` */
+} bsm_cpu_int8_tiling;
+
+typedef struct bsm_cpu_int8_convolution {
+  bsm_cpu_impl base;
+  const bsm_k_int8 *kernels;
+  const bsm_k_int8_product *product;
+  const bsm_k_int8_tile_product *tiles; /* instead of the product, or NULL */
+  const bsm_step_int8_convolution *params;
+  bsm_cpu_byte_windows windows;
+  bsm_cpu_rows y_rows, residual_rows; /* pixels */
+  bool has_residual, residual_is_float, y_is_float;
+  bool depthwise;
+  int64_t rows, groups, ci, co;
+  const int8_t *kernel;
+  bsm_cpu_int8_split split; /* its halved pairs, where the product needs that */
+  const float *scale, *bias; /* [groups][panels of a group][16] */
+  const int32_t *offset;
+  bsm_cpu_epilogue epilogue;
+  bsm_cpu_int8_tiling tiling;
+  int64_t row_block, column_block;
+  uint64_t windows_size; /* bytes of scratch */
+} bsm_cpu_int8_convolution;
+
+/* A run of it. */
+typedef struct bsm_cpu_int8_work {
+  const bsm_cpu_int8_convolution *c;
+  const uint8_t *x;
+  uint8_t *y;
+  const uint8_t *residual;
+  uint8_t *scratch;
+  size_t slot_size;
+} bsm_cpu_int8_work;
+
+/* What a unit computes: rows and columns of a group. */
+typedef struct bsm_cpu_int8_part {
+  int64_t group, row, row_end, column, columns;
+} bsm_cpu_int8_part;
+
+/* ---- results ---- */
+
+#define BSM_CPU_INT8_ROWS (2 * BSM_K_INT8_TILE_ROWS)
+
+/* The rows of a tile in the output and the residual, at the group's first map.
+ */
+typedef struct bsm_cpu_int8_results {
+  float *y[BSM_CPU_INT8_ROWS];
+  uint8_t *y_bytes[BSM_CPU_INT8_ROWS];
+  const float *residual[BSM_CPU_INT8_ROWS];
+  const uint8_t *residual_bytes[BSM_CPU_INT8_ROWS];
+} bsm_cpu_int8_results;
+
+void bsm_cpu_int8_point_to_results(const bsm_cpu_int8_work *work, int64_t row,
+                                   int64_t rows, int64_t map,
+                                   bsm_cpu_int8_results *out);
+/* The epilogue of `n` columns from `column` of the group on, with the sums
+ * [rows][BSM_K_INT8_MAX_COLUMNS]. An activation that is no clamp is computed on
+ * floats, in `block`, which is as large. */
+void bsm_cpu_int8_finish(const bsm_cpu_int8_convolution *c,
+                         const bsm_cpu_int8_results *results, int64_t group,
+                         int64_t column, int64_t n, int64_t rows,
+                         const int32_t *sums, float *block);
+
+/* ---- tiles ---- */
+
+/* Cuts the product into tiles; returns the bytes of scratch of a unit. */
+uint64_t bsm_cpu_int8_plan_tiles(bsm_cpu_int8_convolution *convolution);
+void bsm_cpu_int8_run_tiles(const bsm_cpu_int8_work *work,
+                            const bsm_cpu_int8_part *part, uint8_t *scratch);
+
+#endif /* BSM_BACKEND_CPU_INT8_CONVOLUTION_H_ */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What convolutions of bytes make of their sums. */
+#include "backend/cpu/cpu_int8_convolution.h"
+
+#define ROWS BSM_CPU_INT8_ROWS
+#define COLUMNS BSM_K_INT8_MAX_COLUMNS
+
+void bsm_cpu_int8_point_to_results(const bsm_cpu_int8_work *w, int64_t row,
+                                   int64_t rows, int64_t map,
+                                   bsm_cpu_int8_results *out) {
+  const bsm_cpu_int8_convolution *c = w->c;
+  int64_t offsets[ROWS];
+  bsm_cpu_rows_offsets(&c->y_rows, row, (int)rows, offsets);
+  for (int64_t i = 0; i < rows; i++) {
+    out->y[i] = (float *)(void *)w->y + offsets[i] + map;
+    out->y_bytes[i] = w->y + offsets[i] + map;
+  }
+  if (!c->has_residual) return;
+  bsm_cpu_rows_offsets(&c->residual_rows, row, (int)rows, offsets);
+  for (int64_t i = 0; i < rows; i++) {
+    out->residual[i] =
+        (const float *)(const void *)w->residual + offsets[i] + map;
+    out->residual_bytes[i] = w->residual + offsets[i] + map;
+  }
+}
+
+/* Sums of tiles have it. */
+static const int32_t no_offset[COLUMNS];
+
+static bsm_k_int8_finish make_finish(const bsm_cpu_int8_convolution *c,
+                                     const bsm_cpu_int8_results *p, int64_t at,
+                                     int64_t column) {
+  const bsm_step_int8_convolution *q = c->params;
+  return (bsm_k_int8_finish){
+      .offset = c->offset + at,
+      .scale = c->scale + at,
+      .bias = c->bias + at,
+      .column = column,
+      .y_column = column,
+      .residual = c->has_residual && c->residual_is_float ? p->residual : NULL,
+      .residual_bytes =
+          c->has_residual && !c->residual_is_float ? p->residual_bytes : NULL,
+      .residual_scale = (float)q->residual_scale,
+      .residual_zero = q->residual_zero,
+      .lo = c->epilogue.lo,
+      .hi = c->epilogue.hi,
+      .y = c->y_is_float ? p->y : NULL,
+      .y_bytes = p->y_bytes,
+      .grid = {(float)q->y_inverse, q->y_zero, q->least, q->greatest}};
+}
+
+void bsm_cpu_int8_finish(const bsm_cpu_int8_convolution *c,
+                         const bsm_cpu_int8_results *p, int64_t group,
+                         int64_t column, int64_t n, int64_t rows,
+                         const int32_t *sums, float *block) {
+  const int64_t at = group * bsm_cpu_round_up(c->co, COLUMNS) + column;
+  float *blocks[ROWS];
+  bsm_k_int8_finish f = make_finish(c, p, at, column);
+  f.sums = sums;
+  f.rows = rows;
+  f.n = n;
+  if (c->tiles) f.offset = no_offset;
+  if (!c->epilogue.activation) {
+    (c->tiles && c->tiling.finishes ? c->tiles->finish
+                                    : c->kernels->finish)(&f);
+    return;
+  }
+  for (int64_t i = 0; i < rows; i++) blocks[i] = block + i * COLUMNS;
+  f.y = blocks;
+  f.y_column = 0;
+  c->kernels->finish(&f);
+  for (int64_t i = 0; i < rows; i++) {
+    float *v = block + i * COLUMNS;
+    c->epilogue.activation(v, c->y_is_float ? p->y[i] + column : v, n,
+                           c->epilogue.alpha, c->epilogue.beta);
+    if (!c->y_is_float) {
+      c->kernels->quantize(v, n, &f.grid, p->y_bytes[i] + column);
+    }
+  }
+}
