@@ -224,6 +224,7 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pack.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_planar.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pooling.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_quantize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_reduce.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_non_zero.c

@@ -492,12 +492,73 @@ static void test_programs(void **state) {
   }
 }
 
+/* What QUANTIZE layers become: floats on a grid, with NaN, what is too large,
+ * and numbers half way between two steps. `defect`: what keeps a program from
+ * being that, which has to be computed as it says. */
+static void run_quantize(int defect, int64_t apart, harness_rng *rng) {
+  const bsm_dims dims = dims_of(2, 5, 261);
+  const int64_t strides[2] = {300 * apart, apart};
+  const float inverse = 4, least = 3, greatest = 250;
+  const float zero = defect == 1 ? 100.5f : 100;
+  const float nan_is = defect == 2 ? 7 : least;
+  harness h;
+  harness_init(&h, BSM_STEP_ELEMENT_WISE);
+  bsm_step_element_wise *p = &h.params.element_wise;
+  const int32_t f = BSM_DTYPE_FLOAT;
+  const bsm_step_ew_instruction program[] = {
+      {BSM_STEP_EW_CONSTANT, 0, 1, 0, 0, 0, f, 0, (double)inverse},
+      {BSM_STEP_EW_BINARY, BSM_ELEMENT_WISE_PROD, 2, 1, 0, 0, f},
+      {BSM_STEP_EW_UNARY, BSM_UNARY_ROUND, 2, 2, 0, 0, f},
+      {BSM_STEP_EW_CONSTANT, 0, 1, 0, 0, 0, f, 0, (double)zero},
+      {BSM_STEP_EW_BINARY, BSM_ELEMENT_WISE_SUM, 2, 2, 1, 0, f},
+      {BSM_STEP_EW_UNARY, BSM_UNARY_ISNAN, 3, 2, 0, 0, BSM_DTYPE_BOOL},
+      {BSM_STEP_EW_CONSTANT, 0, 1, 0, 0, 0, f, 0, (double)least},
+      {BSM_STEP_EW_BINARY, BSM_ELEMENT_WISE_MAX, 4, 2, 1, 0, f},
+      {BSM_STEP_EW_CONSTANT, 0, 5, 0, 0, 0, f, 0, (double)greatest},
+      {BSM_STEP_EW_BINARY, BSM_ELEMENT_WISE_MIN, 4, 5, 4, 0, f},
+      {BSM_STEP_EW_CONSTANT, 0, 1, 0, 0, 0, f, 0, (double)nan_is},
+      {BSM_STEP_EW_SELECT, 0, 4, 3, 1, 4, f},
+      {BSM_STEP_EW_CAST, 0, 6, 4, 0, 0, BSM_DTYPE_UINT8}};
+  p->instruction_count = sizeof(program) / sizeof(program[0]);
+  p->result = 6;
+  memcpy(p->program, program, sizeof(program));
+  float *x = add_input(&h, BSM_DTYPE_FLOAT, dims, apart > 1 ? strides : NULL);
+  fill_input(&h, rng, 0);
+  x[0] = NAN;
+  x[apart] = INFINITY;
+  x[2 * apart] = -INFINITY;
+  x[3 * apart] = 3e38f;
+  for (int i = 4; i < 40; i++) x[i * apart] = (float)i / 8;
+  add_output(&h, BSM_DTYPE_UINT8, dims, NULL);
+  uint8_t expected[5 * 261];
+  int64_t at[BSM_MAX_RANK] = {0};
+  size_t n = 0;
+  do {
+    const float v = x[offset_of(&h.tensors[h.step.inputs[0]], at)];
+    const float q = nearbyintf(v * inverse) + zero;
+    expected[n++] =
+        (uint8_t)(isnan(q) ? nan_is : fminf(fmaxf(q, least), greatest));
+  } while (next_index(dims, at));
+  harness_run_all(&h, compare_bytes, expected);
+  harness_free(&h);
+}
+
+static void test_quantize(void **state) {
+  (void)state;
+  harness_rng rng = {73};
+  for (int defect = 0; defect < 3; defect++) {
+    run_quantize(defect, 1, &rng);
+    run_quantize(defect, 2, &rng);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),   cmocka_unit_test(test_rows),
       cmocka_unit_test(test_extremes), cmocka_unit_test(test_blocks),
       cmocka_unit_test(test_tiles),    cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_pooling),  cmocka_unit_test(test_programs),
+      cmocka_unit_test(test_quantize),
   };
   return suite_run(argc, argv, tests);
 }

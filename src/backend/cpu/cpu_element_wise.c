@@ -12,6 +12,7 @@
 
 #include "aten/tensor.h"
 #include "backend/cpu/cpu_affine.h"
+#include "backend/cpu/cpu_quantize.h"
 #include "backend/cpu/cpu_scalar_ops.h"
 #include "backend/cpu/cpu_space.h"
 #include "backend/cpu/kernels/int8/int8.h"
@@ -49,6 +50,8 @@ typedef struct element_wise {
   int64_t unit;
   bool is_affine;
   bsm_cpu_affine affine;
+  bool is_quantize;
+  bsm_cpu_quantize quantize;
   instruction program[BSM_EW_MAX_INSTRUCTIONS];
 } element_wise;
 
@@ -225,8 +228,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
                           !e->program[e->count - 1].hoisted;
   choose_blocks(e, p->threads);
   e->is_affine = bsm_cpu_affine_find(p, &e->space, &e->affine);
-  e->base.description = bsm_arena_printf(
-      p->arena, "%s %s", e->is_affine ? "affine" : "blocks", e->math->name);
+  e->is_quantize = bsm_cpu_quantize_find(p, &e->space, &e->quantize);
+  e->base.description = bsm_arena_printf(p->arena, "%s %s",
+                                         e->is_affine     ? "affine"
+                                         : e->is_quantize ? "quantize"
+                                                          : "blocks",
+                                         e->math->name);
   BSM_TRY_ALLOC(e->base.description);
   out->impl = e;
   /* Registers, a spare one and three converted operands. */
@@ -558,6 +565,17 @@ static void affine_unit(void *arg, int64_t index, int slot) {
                      bsm_cpu_min(first + e->unit, e->space.count));
 }
 
+static void quantize_unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  const element_wise *e = w->e;
+  const int64_t first = index * e->unit;
+  (void)slot;
+  bsm_cpu_quantize_run(&e->quantize, &e->space,
+                       (const float *)(const void *)w->inputs[0],
+                       (uint8_t *)w->output, first,
+                       bsm_cpu_min(first + e->unit, e->space.count));
+}
+
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const element_wise *e = prepared->impl;
   work w = {.e = e,
@@ -568,7 +586,10 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
     w.inputs[i] = bsm_cpu_input_address(prepared, r, i);
   }
   bsm_cpu_parallel(r, e->base.slots, bsm_cpu_div_up(e->space.count, e->unit),
-                   e->is_affine ? affine_unit : unit, &w);
+                   e->is_affine     ? affine_unit
+                   : e->is_quantize ? quantize_unit
+                                    : unit,
+                   &w);
   return BSM_OK;
 }
 
