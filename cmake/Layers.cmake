@@ -103,6 +103,9 @@ function(bsm_set_kernel_flags)
     elseif(BSM_X86 AND source MATCHES "/(depthwise|winograd)_f32_scalar\\.c$")
       # Rolled, the compiler chooses what to unroll: half the size, as fast.
       set(flags -O3 -ffp-contract=off -DBSM_K_ROLLED)
+      if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        list(APPEND flags -fno-unswitch-loops)
+      endif()
     elseif(source MATCHES "/lanes\\.c$")
       set(flags -O2 -ffp-contract=off -ftree-vectorize)
       if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
@@ -114,7 +117,7 @@ function(bsm_set_kernel_flags)
       # Vectors and unrolling are written out: up to a quarter smaller, as fast.
       set(flags -O2 -ffp-contract=off)
     elseif(BSM_X86
-           AND source MATCHES "/(rows|int8|half|planar_f32|half_convert)_scalar\\.c$")
+           AND source MATCHES "/(attention_f32|rows|int8|half|planar_f32|half_convert)_scalar\\.c$")
       # For CPUs older than AVX2; not in what takes their time.
       set(flags -O2 -ffp-contract=off)
     endif()
@@ -213,8 +216,11 @@ set_property(
   PROPERTY COMPILE_OPTIONS -ffp-contract=off)
 # Drivers of the CPU that choose kernels and hand out their work.
 file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_affine.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_attention.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_element_wise.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_half*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_convolution.c
@@ -222,6 +228,7 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_normalization.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pack.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pad.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_planar.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pooling.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_quantize.c
