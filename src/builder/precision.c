@@ -2,6 +2,7 @@
 /* Decides which layer computes in which precision. */
 #include "builder/precision.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "aten/tensor.h"
@@ -187,6 +188,99 @@ static bsm_status refuse(const decision *d, const bsm_precision_rule *rule,
   return BSM_OK;
 }
 
+/* ---- what float16 holds ----
+ *
+ * Made-up inputs are of another size than the user's, so that there is a
+ * margin on both sides. */
+
+#define LARGEST_HALF 65504.0
+#define SMALLEST_HALF 0x1p-14 /* with all bits */
+#define MARGIN 16.0
+
+bsm_status bsm_known_values_add(bsm_known_values *values, const bsm_plan *plan,
+                                const double *greatest) {
+  for (uint32_t i = 0; i < plan->tensor_count; i++) {
+    const bsm_str name = bsm_str_of(plan->tensors[i].name);
+    if (name.len == 0 || greatest[i] == 0) continue;
+    const double *known = bsm_strmap_get(&values->greatest, name);
+    if (known && *known >= greatest[i]) continue;
+    double *kept = BSM_NEW(values->arena, double);
+    const char *copy = bsm_arena_strdup(values->arena, name.data);
+    BSM_TRY_ALLOC(kept && copy ? kept : NULL);
+    *kept = greatest[i];
+    BSM_TRY_ALLOC(
+        bsm_strmap_set(values->arena, &values->greatest, bsm_str_of(copy), kept)
+            ? kept
+            : NULL);
+  }
+  return BSM_OK;
+}
+
+static double greatest_weight(const bsm_weights *given,
+                              const bsm_deferred *deferred, int64_t maps) {
+  bsm_weights w = *given;
+  double most = 0, factor = deferred && deferred->factor ? 0 : 1;
+  if (w.count == 0 || !bsm_dtype_is_floating(w.dtype)) return 0;
+  if (deferred && deferred->cast) w.dtype = deferred->held;
+  for (int64_t i = 0; i < w.count; i++) {
+    most = fmax(most, fabs(bsm_constant_number(&w, i)));
+  }
+  for (int64_t i = 0; deferred && deferred->factor && i < maps; i++) {
+    factor = fmax(factor, fabs(deferred->factor[i]));
+  }
+  return most * factor;
+}
+
+/* The greatest magnitude of a tensor, and whether it is known. */
+static bool find_greatest(const bsm_precision_policy *policy,
+                          const bsm_itensor *t, double *out) {
+  const bsm_layer *from = t->producer;
+  if (from && from->kind == BSM_LAYER_CONSTANT) {
+    *out = greatest_weight(&from->p.constant.weights, NULL, 0);
+    return *out > 0;
+  }
+  const double *known =
+      t->name ? bsm_strmap_get(&policy->values->greatest, bsm_str_of(t->name))
+              : NULL;
+  if (known) *out = *known;
+  return known != NULL;
+}
+
+/* Why a layer should not read or write a tensor in float16; NULL: it may. */
+static const char *why_not_half(double greatest) {
+  return !(greatest * MARGIN <= LARGEST_HALF) ? "is too great"
+         : greatest < SMALLEST_HALF * MARGIN  ? "is too small"
+                                              : NULL;
+}
+
+static bool fits_half(const decision *d, const bsm_layer *layer) {
+  const size_t inputs = layer->inputs.len;
+  const char *reason = NULL, *name = "";
+  double most = 0;
+  if (!d->policy->values) return true;
+  for (size_t i = 0; !reason && i <= inputs; i++) {
+    const bsm_itensor *t =
+        i < inputs ? layer->inputs.items[i] : layer->outputs.items[0];
+    if (t->dtype != BSM_DTYPE_FLOAT || !find_greatest(d->policy, t, &most)) {
+      continue;
+    }
+    reason = why_not_half(most);
+    name = t->name ? t->name : "";
+  }
+  const bool convolves = layer->kind == BSM_LAYER_CONVOLUTION;
+  if (!reason && convolves) {
+    const bsm_convolution_params *p = &layer->p.convolution;
+    most = greatest_weight(&p->kernel, &p->deferred, p->out_maps);
+    name = "a weight";
+    if (!(most <= LARGEST_HALF)) reason = "is too great";
+  }
+  if (!reason) return true;
+  bsm_log(d->logger, BSM_LOG_LEVEL_INFO,
+          "layer %s stays in fp32: %s, of a magnitude of %.3g, %s for float16",
+          layer->name ? layer->name : "?", name, most, reason);
+  return false;
+}
+
 /* The precision that a layer is changed to; NONE: it keeps that of its dtypes.
  */
 static bsm_status decide(decision *d, const bsm_layer *layer,
@@ -204,7 +298,11 @@ static bsm_status decide(decision *d, const bsm_layer *layer,
     return BSM_OK;
   }
   if (stored_dtype(layer) != BSM_DTYPE_FLOAT) return BSM_OK;
-  *out = fastest(bits & (d->policy->allowed | BSM_PRECISION_FP32));
+  uint32_t allowed = bits & (d->policy->allowed | BSM_PRECISION_FP32);
+  *out = fastest(allowed);
+  if (*out == BSM_PRECISION_FP16 && !fits_half(d, layer)) {
+    *out = fastest(allowed & ~(uint32_t)BSM_PRECISION_FP16);
+  }
   d->kept += *out == BSM_PRECISION_FP32;
   return BSM_OK;
 }

@@ -40,6 +40,12 @@ typedef struct bsm_few_bits_record {
   double least; /* SQNR of a matrix, in dB */
 } bsm_few_bits_record;
 
+/* The greatest magnitudes of tensors, by name, as far as they are known. */
+typedef struct bsm_known_values {
+  bsm_arena *arena;
+  bsm_strmap greatest; /* double * */
+} bsm_known_values;
+
 typedef struct bsm_precision_policy {
   uint32_t allowed; /* bits; FP32 is always allowed */
   /* A rule that the target cannot follow is an error; otherwise a warning. */
@@ -50,7 +56,15 @@ typedef struct bsm_precision_policy {
   /* Weights alone. A product that a rule wants in fp32 keeps its floats. */
   bsm_few_bits_policy few_bits;
   bsm_few_bits_record few_bits_record;
+  /* A layer that no rule is about does not take float16 where values would
+   * overflow there, or lose bits for being small. NULL: not known. */
+  const bsm_known_values *values;
 } bsm_precision_policy;
+
+/* Adds what a plan of the network's floats has. */
+BSM_NODISCARD bsm_status bsm_known_values_add(bsm_known_values *values,
+                                              const bsm_plan *plan,
+                                              const double *greatest);
 
 /* The precision that a layer computes in: the one that was decided, or else
  * that of its dtypes or what the target has instead. */

@@ -24,7 +24,7 @@
 #include "network/layer.h"
 
 /* The version of this interface; a table of another version is refused. */
-#define BSM_TARGET_VERSION 5
+#define BSM_TARGET_VERSION 6
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -195,6 +195,13 @@ struct bsm_target_ops {
    * weights are pending. NULL: all are exact. */
   bsm_status (*check_accuracy)(const bsm_target *target,
                                const bsm_plan_draft *draft);
+
+  /* Runs a whole plan of float on this machine, on made-up inputs: the greatest
+   * magnitude of each of its tensors, which is 0 before. *ran false: the plan
+   * cannot be run so. NULL: the target stores nothing in float16 that the
+   * options do not ask for by name. */
+  bsm_status (*greatest_values)(const bsm_target *target, bsm_plan *plan,
+                                bool *ran, double *greatest);
 
   /* ---- code ---- */
 

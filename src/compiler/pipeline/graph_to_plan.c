@@ -175,13 +175,62 @@ static bsm_status build(const bsm_compilation *c, bsm_network *net,
   return bsm_build(net, &building, arena, out);
 }
 
+/* Builds the network in float32 and runs it on made-up inputs, so that layers
+ * whose values float16 does not hold stay in float32. */
+static bsm_status learn_values(const bsm_compilation *c, const bsm_graph *graph,
+                               const char *const *input_names,
+                               bsm_known_values *values) {
+  bsm_network *net;
+  bsm_plan *plan;
+  const char *truncated;
+  bool ran = false;
+  BSM_TRY(bsm_graph_to_network(c, graph, input_names, NULL, &net));
+  bsm_build_options building = bsm_building_options(c);
+  building.precision = NULL;
+  building.no_timing = true;
+  building.refit = NULL;
+  building.logger = NULL;
+  bsm_status status = narrow_network(c->options, net, &truncated);
+  if (!status) status = bsm_build(net, &building, values->arena, &plan);
+  bsm_network_release(net);
+  BSM_TRY(status);
+  double *greatest =
+      BSM_NEW_ARRAY(values->arena, double, plan->tensor_count + 1u);
+  BSM_TRY_ALLOC(greatest);
+  BSM_TRY(c->target->ops->greatest_values(c->target, plan, &ran, greatest));
+  if (ran) return bsm_known_values_add(values, plan, greatest);
+  bsm_log(c->options->logger, BSM_LOG_LEVEL_WARNING,
+          "precision fp16: the model cannot be run on made-up inputs while it "
+          "is compiled, so nothing tells which values float16 does not hold");
+  return BSM_OK;
+}
+
+static bool wants_values(const bsm_compilation *c) {
+  return c->precision && (c->precision->allowed & BSM_PRECISION_FP16) &&
+         c->target->ops->greatest_values && !c->options->calibration;
+}
+
 bsm_status bsm_graph_to_plan(const bsm_compilation *c, const bsm_graph *graph,
                              const char *const *input_names,
                              bsm_conversion_record *record, bsm_arena *arena,
                              bsm_plan **out) {
   bsm_network *net;
-  BSM_TRY(bsm_graph_to_network(c, graph, input_names, record, &net));
-  bsm_status status = build(c, net, arena, out);
-  bsm_network_release(net);
+  bsm_arena scratch;
+  bsm_known_values values = {.arena = &scratch};
+  bsm_status status = BSM_OK;
+  bsm_arena_init(&scratch, arena->allocator);
+  if (wants_values(c)) {
+    status = learn_values(c, graph, input_names, &values);
+    c->precision->values = &values;
+  }
+  if (!status) {
+    status = bsm_graph_to_network(c, graph, input_names, record, &net);
+  }
+  if (!status) {
+    status = build(c, net, arena, out);
+    bsm_network_release(net);
+  }
+  if (c->precision) c->precision->values = NULL;
+  bsm_arena_destroy(&scratch);
   return status;
 }

@@ -81,8 +81,11 @@ static bsm_status make_memory(bsm_cpu_dry_run *t) {
 bsm_status bsm_cpu_dry_run_open(const bsm_cpu_target *target, uint32_t isa,
                                 int threads, bsm_plan *plan,
                                 bsm_cpu_dry_run *out) {
-  *out = (bsm_cpu_dry_run){
-      .target = target, .isa = isa, .threads = threads, .plan = plan};
+  *out = (bsm_cpu_dry_run){.target = target,
+                           .isa = isa,
+                           .threads = threads,
+                           .plan = plan,
+                           .random = 1};
   bsm_arena_init(&out->arena, NULL);
   return make_memory(out);
 }
@@ -127,5 +130,41 @@ bsm_status bsm_cpu_dry_run_stand_in(bsm_cpu_dry_run *t,
   t->plan->weights[t->plan->weights_count] =
       (bsm_plan_weights){t->stand_in, size};
   step->weights[0] = t->plan->weights_count;
+  return BSM_OK;
+}
+
+bool bsm_cpu_can_dry_run(const bsm_plan *plan) {
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    if (plan->steps[i].kind == BSM_STEP_ATEN_CALL ||
+        plan->steps[i].kind == BSM_STEP_PLUGIN) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The linear congruential generator of Knuth's MMIX. */
+double bsm_cpu_dry_run_uniform(bsm_cpu_dry_run *t) {
+  t->random =
+      t->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(t->random >> 40) / (double)(1 << 24);
+}
+
+/* Irwin and Hall's, of 12. */
+static float normal(bsm_cpu_dry_run *t) {
+  double sum = -6;
+  for (int i = 0; i < 12; i++) sum += bsm_cpu_dry_run_uniform(t);
+  return (float)sum;
+}
+
+bsm_status bsm_cpu_dry_run_fill(bsm_cpu_dry_run *t, uint32_t tensor) {
+  const bsm_plan_tensor *given = &t->plan->tensors[tensor];
+  uint64_t bytes;
+  if (given->dtype != BSM_DTYPE_FLOAT ||
+      !bsm_plan_tensor_extent(given, &bytes)) {
+    return BSM_OK;
+  }
+  float *to = bsm_run_address(&t->run, t->plan, tensor);
+  for (uint64_t i = 0; i < bytes / sizeof(float); i++) to[i] = normal(t);
   return BSM_OK;
 }

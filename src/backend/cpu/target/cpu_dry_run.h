@@ -23,6 +23,7 @@ typedef struct bsm_cpu_dry_run {
   size_t scratch_size;
   void *stand_in; /* weights of no meaning */
   uint64_t stand_in_size;
+  uint64_t random;
 } bsm_cpu_dry_run;
 
 /* Makes the memory; close it in any case. `isa`, `threads`: to run with, which
@@ -49,5 +50,15 @@ BSM_NODISCARD bsm_status bsm_cpu_dry_run_prepare_in(bsm_cpu_dry_run *run,
 BSM_NODISCARD bsm_status bsm_cpu_dry_run_stand_in(bsm_cpu_dry_run *run,
                                                   const bsm_packing *packing,
                                                   bsm_plan_step *step);
+
+/* Whether all steps of a plan can be run so. */
+bool bsm_cpu_can_dry_run(const bsm_plan *plan);
+
+/* Made-up numbers, the same in each run: uniform in [0, 1), and a tensor of
+ * floats full of nearly normal ones of mean 0 and variance 1; other tensors
+ * stay as they are. */
+double bsm_cpu_dry_run_uniform(bsm_cpu_dry_run *run);
+BSM_NODISCARD bsm_status bsm_cpu_dry_run_fill(bsm_cpu_dry_run *run,
+                                              uint32_t tensor);
 
 #endif /* BSM_BACKEND_CPU_DRY_RUN_H_ */

@@ -40,35 +40,7 @@ typedef struct check {
   site *sites;
   size_t count;
   site **by_step;
-  uint64_t random;
 } check;
-
-/* ---- made-up numbers ---- */
-
-/* Uniform in [0, 1): the linear congruential generator of Knuth's MMIX. */
-static double uniform(check *c) {
-  c->random =
-      c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (double)(c->random >> 40) / (double)(1 << 24);
-}
-
-/* Nearly normal: mean 0, variance 1 (Irwin and Hall, of 12). */
-static float normal(check *c) {
-  double sum = -6;
-  for (int i = 0; i < 12; i++) sum += uniform(c);
-  return (float)sum;
-}
-
-static bsm_status fill(check *c, uint32_t tensor) {
-  const bsm_plan_tensor *t = &c->plan->tensors[tensor];
-  uint64_t bytes;
-  if (t->dtype != BSM_DTYPE_FLOAT || !bsm_plan_tensor_extent(t, &bytes)) {
-    return BSM_OK;
-  }
-  float *to = bsm_run_address(&c->dry.run, c->plan, tensor);
-  for (uint64_t i = 0; i < bytes / sizeof(float); i++) to[i] = normal(c);
-  return BSM_OK;
-}
 
 /* ---- sites ---- */
 
@@ -214,11 +186,15 @@ static bsm_status layer_error(check *c, site *s, double *error) {
       (const float *)(const void *)(c->dry.run.workspace + c->dry.tail);
   double most = 0, worst = 0;
   for (int i = 0; i < POSITIONS; i++) {
-    const int64_t sample = (int64_t)(uniform(c) * (double)y.n);
+    const int64_t sample =
+        (int64_t)(bsm_cpu_dry_run_uniform(&c->dry) * (double)y.n);
     const float *pixel = out + sample * y.n_stride;
     int64_t at[3];
     for (int d = 0; d < 3; d++) {
-      at[d] = d < 3 - spatial ? 0 : (int64_t)(uniform(c) * (double)y.size[d]);
+      at[d] =
+          d < 3 - spatial
+              ? 0
+              : (int64_t)(bsm_cpu_dry_run_uniform(&c->dry) * (double)y.size[d]);
       pixel += at[d] * y.stride[d];
     }
     exact_outputs(c, s, sample, at, exact);
@@ -249,16 +225,6 @@ static bsm_status bound_layer(check *c, site *s) {
 }
 
 /* ---- the whole network ---- */
-
-static bool can_run(const bsm_plan *plan) {
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    if (plan->steps[i].kind == BSM_STEP_ATEN_CALL ||
-        plan->steps[i].kind == BSM_STEP_PLUGIN) {
-      return false;
-    }
-  }
-  return true;
-}
 
 /* Runs all steps; with `measure`, the sites on plain weights, after their
  * errors have been measured on the same activations. */
@@ -397,7 +363,7 @@ static bsm_status bound_network(check *c) {
   site **sites = BSM_NEW_ARRAY(&c->dry.arena, site *, c->count + 1);
   if (!kept || !sites) return BSM_FAIL_OOM();
   for (uint32_t i = 0; i < c->plan->input_count; i++) {
-    BSM_TRY(fill(c, c->plan->inputs[i].tensor));
+    BSM_TRY(bsm_cpu_dry_run_fill(&c->dry, c->plan->inputs[i].tensor));
   }
   BSM_TRY(run_all(c, true));
   BSM_TRY(keep_outputs(c, kept));
@@ -417,7 +383,7 @@ static bsm_status bound_network(check *c) {
 static bsm_status bound_layers(check *c) {
   for (size_t i = 0; i < c->count; i++) {
     site *s = &c->sites[i];
-    BSM_TRY(fill(c, s->step->inputs[0]));
+    BSM_TRY(bsm_cpu_dry_run_fill(&c->dry, s->step->inputs[0]));
     BSM_TRY(bound_layer(c, s));
     if (s->form == BSM_CPU_FORM_WINOGRAD_6) s->form = lower(s, s->form);
     BSM_TRY(use_form(c, s, s->form));
@@ -438,7 +404,7 @@ static bsm_status keep(check *c) {
     list_forms(c, s);
   }
   bsm_status status = BSM_OK;
-  bool whole = can_run(c->plan);
+  bool whole = bsm_cpu_can_dry_run(c->plan);
   if (whole) {
     status = bound_network(c);
     /* Random inputs may be none that the network can be run on. */
@@ -457,8 +423,7 @@ static bsm_status keep(check *c) {
 
 bsm_status bsm_cpu_check_accuracy(const bsm_target *target,
                                   const bsm_plan_draft *draft) {
-  check c = {
-      .target = target, .draft = draft, .plan = draft->plan, .random = 1};
+  check c = {.target = target, .draft = draft, .plan = draft->plan};
   BSM_TRY(find_sites(&c));
   if (c.count == 0) return BSM_OK;
   bsm_status status = keep(&c);

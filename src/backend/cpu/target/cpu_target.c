@@ -18,6 +18,7 @@
 #include "backend/cpu/cpu_step.h"
 #include "backend/cpu/target/cpu_few_bits.h"
 #include "backend/cpu/target/cpu_fidelity.h"
+#include "backend/cpu/target/cpu_greatest.h"
 #include "backend/cpu/target/cpu_link_list.h"
 #include "backend/cpu/target/cpu_timer.h"
 #include "base/caches.h"
@@ -446,6 +447,7 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .unpack = unpack,
     .is_approximate = is_approximate,
     .check_accuracy = bsm_cpu_check_accuracy,
+    .greatest_values = bsm_cpu_greatest_values,
     .open_timer = bsm_cpu_timer_open,
     .close_timer = bsm_cpu_timer_close,
     .timer_conditions = bsm_cpu_timer_conditions,
