@@ -84,7 +84,7 @@ static bsm_status plan_bluestein(bsm_arena *arena, bsm_fft *fft) {
   size_t m = 1;
   while (m < 2 * n - 1) m *= 2;
   BSM_TRY(bsm_fft_create(arena, (int64_t)m, &fft->inner));
-  fft->chirp = BSM_NEW_ARRAY(arena, bsm_c128, n);
+  fft->chirp = BSM_NEW_ARRAY(arena, bsm_c128, fft->n);
   fft->spectrum = BSM_NEW_ARRAY(arena, bsm_c128, m);
   BSM_TRY_ALLOC(fft->chirp);
   BSM_TRY_ALLOC(fft->spectrum);
@@ -113,7 +113,7 @@ bsm_status bsm_fft_create(bsm_arena *arena, int64_t n, bsm_fft **out) {
                     "Invalid number of data points (%lld) specified",
                     (long long)n);
   }
-  if (n > (int64_t)1 << 40) {
+  if (n > (int64_t)1 << 40 || (uint64_t)n > SIZE_MAX / 64) {
     return BSM_FAIL(BSM_LIMIT, "a transform of %lld points", (long long)n);
   }
   bsm_fft *fft = BSM_NEW(arena, bsm_fft);

@@ -2,11 +2,20 @@
 /* Defaults of bsm_limits, as include/bessemer/limits.h states them. */
 #include "base/resolve_limits.h"
 
+#include <stdint.h>
+
+/* What is counted in memory, which has no more than size_t can say: so any
+ * limit can be taken for one. */
+static uint64_t fitting(uint64_t limit) {
+  const uint64_t most = SIZE_MAX;
+  return limit < most ? limit : most;
+}
+
 bsm_limits bsm_resolve_limits(const bsm_limits *limits) {
   bsm_limits out = BSM_LIMITS_INIT;
   if (limits) out = *limits;
 #define DEFAULT(field, value) \
-  if (out.field == 0) out.field = (value)
+  out.field = fitting(out.field ? out.field : (value))
   DEFAULT(max_file_bytes, (uint64_t)64 << 30);
   DEFAULT(max_entries, 1000000);
   DEFAULT(max_name_bytes, 64 << 10);
@@ -22,5 +31,6 @@ bsm_limits bsm_resolve_limits(const bsm_limits *limits) {
   DEFAULT(max_unrolled_nodes, 100000);
   DEFAULT(max_json_values, 20000000);
 #undef DEFAULT
+  out.max_memory_bytes = fitting(out.max_memory_bytes);
   return out;
 }

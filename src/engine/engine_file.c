@@ -48,7 +48,7 @@ static uint64_t hash_weights(const bsm_plan *plan) {
   for (uint32_t k = 0; bsm_plan_part(plan, k); k++) {
     const bsm_plan *p = bsm_plan_part(plan, k);
     for (uint32_t i = 0; i < p->weights_count; i++) {
-      hash = bsm_hash64(p->weights[i].data, p->weights[i].size, hash);
+      hash = bsm_hash64(p->weights[i].data, (size_t)p->weights[i].size, hash);
     }
   }
   return hash;

@@ -671,8 +671,8 @@ bsm_status bsm_graph_parse(bsm_ir_ctx *cx, bsm_str text, const char *name,
   BSM_TRY_ALLOC(name);
   parser p = {.c = {.text = text,
                     .name = name,
-                    .max_depth = cx->limits.max_depth,
-                    .max_string = cx->limits.max_string_bytes,
+                    .max_depth = (size_t)cx->limits.max_depth,
+                    .max_string = (size_t)cx->limits.max_string_bytes,
                     .arena = cx->arena},
               .cx = cx};
   BSM_TRY(bsm_graph_create(cx, &p.graph));

@@ -188,7 +188,7 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
             .c = bsm_cpu_output_address(prepared, r, 0),
             .packed = (float *)(void *)r->scratch,
             .scratch = r->scratch + m->shared_size,
-            .slot_size = (prepared->scratch_size - m->shared_size) /
+            .slot_size = (prepared->scratch_size - (size_t)m->shared_size) /
                          (size_t)m->base.slots};
   if (!m->s.constant_b) w.b = bsm_cpu_input_address(prepared, r, 1);
   if (m->s.has_residual) {

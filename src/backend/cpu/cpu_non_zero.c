@@ -11,7 +11,7 @@ typedef struct serial {
   bsm_dtype dtype;
   int64_t n;
   double threshold;
-  size_t blocks_at, gone_at; /* offsets in the scratch memory */
+  uint64_t blocks_at, gone_at; /* offsets in the scratch memory */
 } serial;
 
 static bsm_status start(const bsm_cpu_prepare *p, bsm_prepared_step *out,
@@ -62,7 +62,7 @@ static bsm_status prepare_nms(const bsm_cpu_prepare *p,
   serial *s;
   BSM_TRY(start(p, out, "bits", &s));
   s->threshold = p->step->params->nms.threshold;
-  const size_t blocks = bsm_nms_blocks((size_t)s->n);
+  const uint64_t blocks = bsm_nms_blocks((size_t)s->n);
   s->blocks_at = bsm_cpu_align((uint64_t)s->n * 4 * sizeof(double));
   s->gone_at = s->blocks_at + bsm_cpu_align(blocks * sizeof(bsm_overlap_block));
   return bsm_cpu_set_scratch(out, s->gone_at + blocks * sizeof(uint64_t), 0, 1);

@@ -310,7 +310,7 @@ static bsm_status pack_half(const bsm_plan_step *step, int64_t in_maps,
   BSM_TRY(bsm_cpu_packed_half_size(
       step, is_matrix ? step->params->matrix_multiply.k : in_maps, size));
   if (!data->packed) return BSM_OK;
-  memset(data->packed, 0, *size);
+  memset(data->packed, 0, (size_t)*size);
   if (is_matrix) {
     pack_half_matrix(&step->params->matrix_multiply,
                      (const uint16_t *)(const void *)data->values, transposed,
@@ -327,7 +327,7 @@ static bsm_status pack_bytes(const bsm_plan_step *step, int64_t in_maps,
   const bsm_step_convolution *p = &step->params->int8_convolution.convolution;
   BSM_TRY(bsm_cpu_packed_int8_size(p, in_maps, size));
   if (!packed) return BSM_OK;
-  memset(packed, 0, *size);
+  memset(packed, 0, (size_t)*size);
   const packing data = {(const uint8_t *)values, (uint8_t *)packed, 1};
   if (bsm_cpu_is_depthwise(p, in_maps)) {
     pack_depthwise(p, &data);
@@ -366,7 +366,7 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
     if (p->form != BSM_CPU_MATRIX_PLAIN) return few_bits_size(p, packed, size);
     BSM_TRY(bsm_cpu_packed_matrix_size_of(p->k, p->n, element, size));
     if (!packed) return BSM_OK;
-    memset(packed, 0, *size);
+    memset(packed, 0, (size_t)*size);
     pack_panels(&data, 0, p->k, p->n, transposed ? 1 : p->n,
                 transposed ? p->k : 1, 0, p->k * BSM_PANEL);
     return BSM_OK;
@@ -385,7 +385,7 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   BSM_TRY(bsm_cpu_packed_kernel_size(p, in_maps, deconvolution, element, size));
   if (!packed) return BSM_OK;
   if (p->form == BSM_CPU_FORM_GROUPED) {
-    memset(packed, 0, *size);
+    memset(packed, 0, (size_t)*size);
     pack_grouped(p, in_maps, values, packed);
     return BSM_OK;
   }
@@ -393,7 +393,7 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
     bsm_cpu_winograd_pack(p, in_maps, p->form, values, packed);
     return BSM_OK;
   }
-  memset(packed, 0, *size);
+  memset(packed, 0, (size_t)*size);
   if (!deconvolution && bsm_cpu_is_depthwise(p, in_maps)) {
     pack_depthwise(p, &data);
   } else {

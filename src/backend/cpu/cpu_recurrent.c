@@ -362,8 +362,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
       .y = bsm_cpu_output_address(prepared, run, 0),
       .shared = (float *)(void *)run->scratch,
       .scratch = run->scratch + r->shared_size,
-      .slot_size =
-          (prepared->scratch_size - r->shared_size) / (size_t)r->base.slots};
+      .slot_size = (prepared->scratch_size - (size_t)r->shared_size) /
+                   (size_t)r->base.slots};
   if (r->batch == 0) return BSM_OK;
   exchange_states(prepared, run, &w, true);
   for (w.first = 0; w.first < r->length; w.first += r->chunk) {

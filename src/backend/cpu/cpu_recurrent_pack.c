@@ -81,7 +81,7 @@ bsm_status bsm_cpu_pack_recurrent(const bsm_step_recurrent *p,
   *size = (uint64_t)s.size * sizeof(float) * (uint64_t)p->directions;
   if (!packed) return BSM_OK;
   const int64_t rows = s.gates * p->hidden, h = p->hidden, n = p->projection;
-  memset(packed, 0, *size);
+  memset(packed, 0, (size_t)*size);
   float *to = packed;
   for (int32_t d = 0; d < p->directions; d++, to += s.size) {
     pack_gates(&s, h, values, p->input, to);

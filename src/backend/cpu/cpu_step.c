@@ -22,9 +22,11 @@ const void *bsm_cpu_weights(const bsm_cpu_prepare *p, uint32_t index) {
 
 bsm_status bsm_cpu_set_scratch(bsm_prepared_step *out, uint64_t shared,
                                uint64_t bytes, int slots) {
+  const uint64_t most = SIZE_MAX - BSM_ALIGNMENT;
   size_t total;
-  if (!bsm_size_mul(bsm_cpu_align(bytes), (size_t)slots, &total) ||
-      !bsm_size_add(total, bsm_cpu_align(shared), &total)) {
+  if (bytes > most || shared > most ||
+      !bsm_size_mul((size_t)bsm_cpu_align(bytes), (size_t)slots, &total) ||
+      !bsm_size_add(total, (size_t)bsm_cpu_align(shared), &total)) {
     return BSM_FAIL(BSM_LIMIT, "the scratch memory of a step overflows");
   }
   out->scratch_size = total;

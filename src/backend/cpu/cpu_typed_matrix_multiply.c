@@ -152,13 +152,13 @@ static void matrix_unit(void *arg, int64_t unit, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const matrix_multiply *m = prepared->impl;
   const uint64_t shared = m->per_matrix ? 0 : m->packed_size;
-  work w = {
-      .m = m,
-      .a = bsm_cpu_input_address(prepared, r, 0),
-      .c = bsm_cpu_output_address(prepared, r, 0),
-      .packed = r->scratch,
-      .scratch = r->scratch + shared,
-      .slot_size = (prepared->scratch_size - shared) / (size_t)m->base.slots};
+  work w = {.m = m,
+            .a = bsm_cpu_input_address(prepared, r, 0),
+            .c = bsm_cpu_output_address(prepared, r, 0),
+            .packed = r->scratch,
+            .scratch = r->scratch + shared,
+            .slot_size = (prepared->scratch_size - (size_t)shared) /
+                         (size_t)m->base.slots};
   if (!m->shapes.constant_b) w.b = bsm_cpu_input_address(prepared, r, 1);
   if (m->per_matrix) {
     bsm_cpu_parallel(r, m->base.slots, m->shapes.batch, matrix_unit, &w);

@@ -261,14 +261,12 @@ bsm_status bsm_cuda_add_typed_slot(bsm_cuda_launches *l, size_t offset,
 
 bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l, uint64_t bytes,
                                 uint64_t *offset) {
-  size_t size;
   *offset = l->scratch_size;
-  if (bytes > MAX_SCRATCH || l->scratch_size > MAX_SCRATCH ||
-      !bsm_size_align((size_t)bytes, 256, &size)) {
+  if (bytes > MAX_SCRATCH || l->scratch_size > MAX_SCRATCH) {
     return BSM_FAIL(BSM_LIMIT, "a step wants %" PRIu64 " bytes of scratch",
                     bytes);
   }
-  l->scratch_size += size;
+  l->scratch_size += (bytes + 255) / 256 * 256;
   return BSM_OK;
 }
 

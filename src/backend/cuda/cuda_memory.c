@@ -10,7 +10,7 @@
 
 /* The driver aligns to 256. */
 #define GRAIN ((size_t)512)
-#define MAX_BYTES ((size_t)1 << 46)
+#define MAX_BYTES ((uint64_t)1 << 46)
 
 struct bsm_cuda_block {
   bsm_cuda_block *next;

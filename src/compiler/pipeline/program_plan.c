@@ -85,11 +85,12 @@ bsm_status bsm_program_share_weights(bsm_plan *plan, bsm_arena *scratch) {
       bsm_plan_weights *w = &part->weights[i];
       if (!w->size || bsm_ptrmap_get(&seen, w->data)) continue;
       BSM_TRY_ALLOC(bsm_ptrmap_set(scratch, &seen, w->data, w));
+      const size_t size = (size_t)w->size;
       const void *key =
-          (void *)(uintptr_t)(bsm_hash64(w->data, w->size, w->size) | 1u);
+          (void *)(uintptr_t)(bsm_hash64(w->data, size, size) | 1u);
       weights_entry *first = bsm_ptrmap_get(&by_hash, key), *e = first;
       while (e && (e->weights->size != w->size ||
-                   memcmp(e->weights->data, w->data, w->size) != 0)) {
+                   memcmp(e->weights->data, w->data, size) != 0)) {
         e = e->next;
       }
       if (e) {

@@ -174,7 +174,7 @@ bsm_status bsm_cpu_few_bits_pack(const bsm_step_matrix_multiply *p,
   BSM_TRY(bsm_cpu_few_bits_form_of(p, &form));
   *size = form.size;
   if (!packed) return BSM_OK;
-  memset(packed, 0, form.size);
+  memset(packed, 0, (size_t)form.size);
   bsm_arena scratch;
   bsm_arena_init(&scratch, NULL);
   int8_t *column = BSM_NEW_ARRAY(&scratch, int8_t, (size_t)p->k + 1);

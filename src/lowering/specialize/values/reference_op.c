@@ -8,9 +8,10 @@ const bsm_aten_op *bsm_spec_find_op(const bsm_spec *s,
 }
 
 static bsm_op_ctx op_ctx(const bsm_spec *s) {
-  return (bsm_op_ctx){.arena = s->cx->arena,
-                      .logger = s->logger,
-                      .max_tensor_bytes = s->cx->limits.max_tensor_bytes};
+  return (bsm_op_ctx){
+      .arena = s->cx->arena,
+      .logger = s->logger,
+      .max_tensor_bytes = (size_t)s->cx->limits.max_tensor_bytes};
 }
 
 bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,

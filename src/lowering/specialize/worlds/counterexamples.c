@@ -139,7 +139,7 @@ static bsm_status run_op(shape_run *t, const bsm_node *node) {
   BSM_TRY_ALLOC(outs);
   bsm_op_ctx cx = {.arena = t->arena,
                    .no_data = bsm_node_draws(node, t->aten),
-                   .max_tensor_bytes = t->cx->limits.max_tensor_bytes};
+                   .max_tensor_bytes = (size_t)t->cx->limits.max_tensor_bytes};
   bsm_status st = bsm_world_call(&cx, op, args, node->inputs.len, outs, n);
   if (bsm_status_code(st) == BSM_OUT_OF_MEMORY) {
     return st;

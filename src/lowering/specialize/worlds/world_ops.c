@@ -113,10 +113,11 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op, bool draws,
     if (!*known) {
       return BSM_OK;
     }
-    bsm_op_ctx cx = {.arena = s->cx->arena,
-                     .no_data = draws,
-                     .logger = s->logger,
-                     .max_tensor_bytes = s->cx->limits.max_tensor_bytes};
+    bsm_op_ctx cx = {
+        .arena = s->cx->arena,
+        .no_data = draws,
+        .logger = s->logger,
+        .max_tensor_bytes = (size_t)s->cx->limits.max_tensor_bytes};
     bsm_status st = bsm_world_call(&cx, op, own, n, r->rows[w], n_outs);
     if (bsm_status_code(st) == BSM_DATA_DEPENDENT) {
       bsm_status_free(st);
