@@ -296,7 +296,8 @@ static void test_packed(void **state) {
   set_params(&p, &s, BSM_CPU_FORM_WINOGRAD_2);
   assert_null(bsm_cpu_winograd_size(&p, 8, p.form, &size));
   assert_int_equal(size, 16 * 2 * 8 * 16 * sizeof(float));
-  float *values = calloc(17 * 8 * 9, sizeof(float)), *packed = malloc(size);
+  float *values = calloc(17 * 8 * 9, sizeof(float)),
+        *packed = malloc((size_t)size);
   assert_non_null(values);
   assert_non_null(packed);
   values[(16 * 8 + 3) * 9 + 4] = 3.0f; /* of output map 16, input map 3 */

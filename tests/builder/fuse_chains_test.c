@@ -156,7 +156,8 @@ static float *run(const bsm_plan *plan, size_t *size) {
   for (uint32_t i = 0; i < plan->input_count; i++) {
     assert_true(
         bsm_plan_tensor_extent(&plan->tensors[plan->inputs[i].tensor], &bytes));
-    float *x = inputs[i] = bsm_arena_alloc(&arena, bytes, BSM_ALIGNMENT);
+    float *x = inputs[i] =
+        bsm_arena_alloc(&arena, (size_t)bytes, BSM_ALIGNMENT);
     for (size_t k = 0; k < bytes / sizeof(float); k++) {
       x[k] = (float)(k * 7 % 23) / 16.0f - 0.5f;
     }
@@ -164,14 +165,15 @@ static float *run(const bsm_plan *plan, size_t *size) {
   for (uint32_t i = 0; i < plan->output_count; i++) {
     assert_true(bsm_plan_tensor_extent(&plan->tensors[plan->outputs[i].tensor],
                                        &bytes));
-    outputs[i] = bsm_arena_alloc(&arena, bytes, BSM_ALIGNMENT);
+    outputs[i] = bsm_arena_alloc(&arena, (size_t)bytes, BSM_ALIGNMENT);
   }
   const bsm_run r = {
       .stream = stream,
       .inputs = inputs,
       .outputs = outputs,
       .workspace = bsm_arena_alloc(
-          &arena, plan->workspace_size[BSM_SPACE_HOST] + 1, BSM_ALIGNMENT),
+          &arena, (size_t)plan->workspace_size[BSM_SPACE_HOST] + 1,
+          BSM_ALIGNMENT),
       .scratch = bsm_arena_alloc(&arena, scratch + 1, BSM_ALIGNMENT)};
   for (uint32_t i = 0; i < plan->step_count; i++) {
     assert_null(prepared[i].enqueue(&prepared[i], &r));
@@ -179,10 +181,10 @@ static float *run(const bsm_plan *plan, size_t *size) {
   assert_true(
       bsm_plan_tensor_extent(&plan->tensors[plan->outputs[0].tensor], &bytes));
   fixture_stream_close(stream);
-  float *y = malloc(bytes);
+  float *y = malloc((size_t)bytes);
   assert_non_null(y);
-  memcpy(y, outputs[0], bytes);
-  *size = bytes;
+  memcpy(y, outputs[0], (size_t)bytes);
+  *size = (size_t)bytes;
   return y;
 }
 

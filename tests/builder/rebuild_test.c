@@ -192,7 +192,7 @@ static void assert_same_weights(const bsm_plan *a, const bsm_plan *b) {
       if (x == BSM_NO_WEIGHTS) continue;
       assert_int_equal(a->weights[x].size, b->weights[y].size);
       assert_memory_equal(a->weights[x].data, b->weights[y].data,
-                          a->weights[x].size);
+                          (size_t)a->weights[x].size);
     }
   }
 }
@@ -437,7 +437,7 @@ static void check_folding(bool back, int scales) {
   scale_kernel(back, scales, eager);
   const bsm_plan *late = build_scaled(back, constants, scales, NULL);
   const bsm_plan *early = build_scaled(back, eager, 0, NULL);
-  const uint64_t size = early->weights[0].size;
+  const size_t size = (size_t)early->weights[0].size;
   assert_int_equal(step_named(late, "conv")->weights[0] == BSM_NO_WEIGHTS, 0);
   assert_memory_equal(packed(late, "conv"), packed(early, "conv"), size);
   /* And the factor is part of the key. */
@@ -522,7 +522,7 @@ static void test_narrow_operands_widen(void **state) {
   assert_int_equal(b->place, BSM_PLACE_WEIGHTS);
   const bsm_plan_weights *w = &plan->weights[b->index];
   assert_int_equal(w->size, 3 * 32 * 40 * sizeof(float));
-  assert_memory_equal(w->data, as_floats(3 * 32 * 40), w->size);
+  assert_memory_equal(w->data, as_floats(3 * 32 * 40), (size_t)w->size);
 }
 
 int main(void) {

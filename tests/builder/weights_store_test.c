@@ -150,7 +150,7 @@ static const void *make(uint64_t key, uint8_t value, uint64_t size) {
   void *data = bsm_weights_store_new(&store, size);
   assert_non_null(data);
   assert_int_equal((uintptr_t)data % BSM_ALIGNMENT, 0);
-  memset(data, value, size);
+  memset(data, value, (size_t)size);
   assert_null(bsm_weights_store_keep(&store, (bsm_weights_key){{key, 0}}, data,
                                      size, &kept));
   return kept;

@@ -65,7 +65,7 @@ bsm_array hostile_array_for(const bsm_binding *binding, int byte) {
   bsm_array array = {NULL, binding->dtype, binding->dims, NULL};
   size_t bytes = bsm_dtype_size(binding->dtype);
   for (int32_t i = 0; i < binding->dims.rank; i++) {
-    const uint64_t d = (uint64_t)binding->dims.d[i];
+    const size_t d = (size_t)binding->dims.d[i];
     if (d > 0 && bytes > max / d) return array;
     bytes *= d;
   }

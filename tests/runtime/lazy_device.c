@@ -8,7 +8,7 @@
 #include "base/isa.h"
 
 /* Added to addresses: what results is none of the machine's. */
-#define FAR ((uintptr_t)1 << 60)
+#define FAR ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 4))
 
 lazy_device_log lazy_log;
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -175,8 +175,6 @@ static bool is_possible(const grid_launch *l, unsigned threads) {
           l->grid[0] % l->entry->cluster == 0 && m->shared == m->shared_end);
 }
 
-__extension__ typedef unsigned __int128 u128;
-
 static uint64_t gcd(uint64_t a, uint64_t b) {
   return b ? gcd(b, a % b) : a;
 }
@@ -197,8 +195,7 @@ static int run_blocks(const grid_launch *l) {
       step = next_random(&random) % count + 1;
     } while (gcd(step, count) != 1);
   }
-  for (uint64_t i = 0; i < count; i++) {
-    const uint64_t b = (uint64_t)((start + (u128)i * step) % count);
+  for (uint64_t i = 0, b = start; i < count; i++, b = (b + step) % count) {
     const emulated_index first = {(unsigned)(b % across) * along,
                                   (unsigned)(b / across % g[1]),
                                   (unsigned)(b / across / g[1])};
