@@ -331,7 +331,7 @@ static bsm_status read_punctuation(bsm_lexer *lx, bsm_token *out) {
                           (unsigned)(unsigned char)c);
   }
   out->text = (bsm_str){lx->file->text.data + lx->at, 1};
-  out->kind = c;
+  out->kind = (unsigned char)c;
   lx->at++;
   if (c == '-' && peek(lx, 0) == '>') {
     out->kind = BSM_TOKEN_ARROW;

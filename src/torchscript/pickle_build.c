@@ -76,7 +76,7 @@ static bsm_status apply_union(pickle_machine *m, bsm_ivalue *v,
   for (size_t i = 0; i < type->arg_count; i++) {
     const bsm_status status = apply(m, v, type->args[i], depth);
     const bsm_code code = bsm_status_code(status);
-    if (code == BSM_CODE_OK || code != BSM_CORRUPT) return status;
+    if (code != BSM_CORRUPT) return status;
     bsm_status_free(status);
   }
   return mismatch(m, v, type);
