@@ -478,6 +478,42 @@ static void shapes_that_contradict(void **state) {
 
 /* ---- inputs that do not fit the graph ---- */
 
+/* What the operator gives is of the dtype that the plan says, or the call is
+ * refused; a plan that contradicts the operator is an internal error. */
+static void statistics_of_other_dtypes(void **state) {
+  (void)state;
+  static const char *const calls[] = {
+      "aten::_native_batch_norm_legit_no_training(%x, %none, %none, %mean, "
+      "%var, %eps, %eps)",
+      "aten::_native_batch_norm_legit(%x, %none, %none, %mean, %var, %no, "
+      "%eps, %eps)",
+      "aten::native_batch_norm(%x, %none, %none, %mean, %var, %no, %eps, %eps)",
+  };
+  static const int dtypes[] = {1, 3, 4, 5, 7, 11}; /* int8 to bool */
+  char text[1024];
+  for (size_t k = 0; k < COUNT(calls) * COUNT(dtypes); k++) {
+    snprintf(text, sizeof(text),
+             "graph(%%x : Tensor):\n"
+             "  %%none : NoneType = prim::Constant()\n"
+             "  %%no : bool = prim::Constant[value=0]()\n"
+             "  %%eps : float = prim::Constant[value=0.5]()\n"
+             "  %%maps : int[] = prim::Constant[value=[4]]()\n"
+             "  %%dtype : int = prim::Constant[value=%d]()\n"
+             "  %%mean : Tensor = aten::ones(%%maps, %%none, %%none, %%none, "
+             "%%none)\n"
+             "  %%var : Tensor = aten::ones(%%maps, %%dtype, %%none, %%none, "
+             "%%none)\n"
+             "  %%y : Tensor, %%a : Tensor, %%b : Tensor = %s\n"
+             "  return (%%y)\n",
+             dtypes[k % COUNT(dtypes)], calls[k / COUNT(dtypes)]);
+    hostile_result result;
+    hostile_compile_text(text, image, &result);
+    if (result.code == BSM_INTERNAL || result.code == BSM_CORRUPT) {
+      fail_msg("%s for\n%s", result.message, text);
+    }
+  }
+}
+
 static void inputs_that_do_not_fit(void **state) {
   (void)state;
   static const char text[] =
@@ -558,6 +594,7 @@ int main(void) {
       cmocka_unit_test(lists_that_explode),
       cmocka_unit_test(arithmetic_traps),
       cmocka_unit_test(shapes_that_contradict),
+      cmocka_unit_test(statistics_of_other_dtypes),
       cmocka_unit_test(inputs_that_do_not_fit),
   };
   return cmocka_run_group_tests_name("hostile_ir", tests, NULL, NULL);
