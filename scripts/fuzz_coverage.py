@@ -5,11 +5,11 @@ edges of the instrumented program. A target that reaches a tenth less than is
 written there, or a target that is not there, fails: its seeds have become
 useless, as those of an old format do.
 
-Usage: fuzz_coverage.py [--write | --gain SECONDS] BUILD
+Usage: fuzz_coverage.py [--write | --gain RUNS [--only A,B]] BUILD
 
-BUILD is a build with BSM_FUZZ. --gain fuzzes each target for so long with its
-mutator and for as long with libFuzzer's alone, from the same seeds, and prints
-the edges of both."""
+BUILD is a build with BSM_FUZZ. --gain gives each target, or only some, so many
+inputs of its mutator and as many of libFuzzer's alone, from the same seeds, and
+prints the edges of both: of equal counts, as a machine's load changes times."""
 import os
 import re
 import subprocess
@@ -50,10 +50,12 @@ def edges(build, name, how="-runs=0", environment=None):
     return int(found[-1])
 
 
-def print_gain(build, seconds):
-    how = f"-max_total_time={seconds}"
+def print_gain(build, runs, only):
+    how = f"-runs={runs}"
     print("target seeds bytes structure")
     for name in targets():
+        if only and name not in only:
+            continue
         plain = edges(build, name, how, {**os.environ, "BSM_FUZZ_PLAIN": "1"})
         print(name, edges(build, name), plain, edges(build, name, how),
               flush=True)
@@ -62,7 +64,9 @@ def print_gain(build, seconds):
 def main():
     build = sys.argv[-1]
     if "--gain" in sys.argv:
-        print_gain(build, int(sys.argv[sys.argv.index("--gain") + 1]))
+        only = sys.argv[sys.argv.index("--only") + 1].split(",") \
+            if "--only" in sys.argv else []
+        print_gain(build, sys.argv[sys.argv.index("--gain") + 1], only)
         return
     reached = {name: edges(build, name) for name in targets()}
     if "--write" in sys.argv:
