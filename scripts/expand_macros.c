@@ -16,12 +16,14 @@ bsm_status options(void) {
   bsm_engine_load_options load = BSM_ENGINE_LOAD_OPTIONS_INIT;
   bsm_engine_save_options save = BSM_ENGINE_SAVE_OPTIONS_INIT;
   bsm_context_options context = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_thread_pool_options pool = BSM_THREAD_POOL_OPTIONS_INIT;
   bsm_limits limits = BSM_LIMITS_INIT;
   bsm_input_spec specs[2] = {BSM_INPUT_SPEC_INIT, BSM_INPUT_SPEC_INIT};
   compile.inputs = specs;
   module.limits = &limits;
   BSM_CHECK(module.limits && load.struct_size && save.struct_size &&
-                context.struct_size && calibrate.struct_size,
+                context.struct_size && calibrate.struct_size &&
+                pool.struct_size,
             "size %zu", compile.struct_size);
   return BSM_OK;
 }
@@ -49,8 +51,7 @@ bsm_status results(const bsm_engine *engine) {
   if (!parameter.struct_size || !op.struct_size || !step.struct_size ||
       !trial.struct_size || !layer.struct_size || !profile.struct_size ||
       !info.struct_size || !kept.struct_size || !range.struct_size ||
-      !narrow.struct_size || !calibrated.struct_size ||
-      !tensor.struct_size) {
+      !narrow.struct_size || !calibrated.struct_size || !tensor.struct_size) {
     return BSM_FAIL_OOM();
   }
   return BSM_FAIL(BSM_UNSUPPORTED, "%s", bsm_dims_str(binding.dims));
