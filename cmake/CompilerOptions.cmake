@@ -48,9 +48,17 @@ if(BSM_PACKED_RELOCATIONS AND NOT BSM_SANITIZE AND NOT BSM_FUZZ
 endif()
 
 # An operation rounds by itself everywhere, as the reference implementation of
-# each operator and PyTorch's do; kernels write their multiply-adds out. On x86
-# compilers make none unless they are told of a newer machine.
-if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|i[3-6]86)$")
+# each operator and PyTorch's do; kernels write their multiply-adds out, and are
+# compiled with this whatever the machine. Where the compiler knows of no
+# instruction that does both, as on x86 by default, it has nothing to contract.
+check_c_source_compiles(
+  "#if (defined __x86_64__ || defined __i386__) && !defined __FMA__ \\
+    && !defined __FMA4__
+   #error nothing to contract
+   #endif
+   int main(void) { return 0; }"
+  BSM_HAS_MULTIPLY_ADD)
+if(BSM_HAS_MULTIPLY_ADD)
   add_compile_options(-ffp-contract=off)
 endif()
 
