@@ -76,6 +76,26 @@ static void test_copy(void **state) {
   }
 }
 
+/* Planes of bytes that become pixels. */
+static void test_pixels(void **state) {
+  harness_rng r = {59};
+  (void)state;
+  suite_needs(BSM_STEP_COPY);
+  for (int64_t width = 7; width < 2000; width = 3 * width + 1) {
+    const bsm_dims d = dims_of(4, 2, 3, 3, width);
+    const int64_t extra = width % 2;
+    const int64_t planes[] = {9 * width + extra, 3 * width, width, 1};
+    const int64_t pixels[] = {9 * width + extra, 1, 3 * width, 3};
+    harness h;
+    harness_init(&h, BSM_STEP_COPY);
+    add_input(&h, BSM_DTYPE_UINT8, d, planes);
+    random_bytes(&h, &r);
+    add_output(&h, BSM_DTYPE_UINT8, d, pixels);
+    harness_run_all(&h, compare_copy, NULL);
+    harness_free(&h);
+  }
+}
+
 static void compare_cast(harness *h, uint32_t isa, void *arg) {
   const float *y = h->outputs[0];
   (void)isa;
@@ -381,6 +401,7 @@ static void test_gather_overwritten_indices(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_copy),
+      cmocka_unit_test(test_pixels),
       cmocka_unit_test(test_casting_copy),
       cmocka_unit_test(test_fill),
       cmocka_unit_test(test_pad),

@@ -23,7 +23,7 @@ typedef struct copy {
   bsm_cpu_space outer;
   int64_t t_rows, t_columns, x_stride, y_stride;
   /* A unit is a block of rows of one square, or several small squares. */
-  int64_t row_blocks, squares;
+  int64_t block_rows, row_blocks, squares;
   /* Conversion of blocks: all of the space below one element. */
   bsm_cpu_space one;
   bsm_cpu_block block;
@@ -48,7 +48,8 @@ static bool find_transposition(copy *c) {
     c->outer = *s;
     c->outer.dims[i] = c->outer.dims[last] = 1;
     bsm_cpu_space_reduce(&c->outer, false);
-    c->row_blocks = bsm_cpu_div_up(c->t_rows, TRANSPOSE_ROWS);
+    c->block_rows = bsm_cpu_max(TRANSPOSE_ROWS, UNIT / 8 / c->t_columns);
+    c->row_blocks = bsm_cpu_div_up(c->t_rows, c->block_rows);
     c->squares = c->row_blocks > 1
                      ? 1
                      : bsm_cpu_max(1, UNIT / 4 / (c->t_rows * c->t_columns));
@@ -153,18 +154,17 @@ static void rows_unit(void *arg, int64_t unit, int slot) {
 static void transpose_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const copy *c = w->c;
-  const int64_t row = unit % c->row_blocks * TRANSPOSE_ROWS;
+  const int64_t row = unit % c->row_blocks * c->block_rows;
   const int64_t first = unit / c->row_blocks * c->squares;
   const int64_t end = bsm_cpu_min(first + c->squares, c->outer.count);
   bsm_cpu_cursor at;
   (void)slot;
   bsm_cpu_seek(&c->outer, first, &at);
   for (int64_t i = first; i < end; i++) {
-    bsm_cpu_transpose(c->rows, c->element,
-                      w->x + (at.offset[1] + row) * c->element, c->x_stride,
-                      w->y + (at.offset[0] + row * c->y_stride) * c->element,
-                      c->y_stride, bsm_cpu_min(TRANSPOSE_ROWS, c->t_rows - row),
-                      c->t_columns);
+    bsm_cpu_transpose(
+        c->rows, c->element, w->x + (at.offset[1] + row) * c->element,
+        c->x_stride, w->y + (at.offset[0] + row * c->y_stride) * c->element,
+        c->y_stride, bsm_cpu_min(c->block_rows, c->t_rows - row), c->t_columns);
     bsm_cpu_advance(&c->outer, &at, 1);
   }
 }

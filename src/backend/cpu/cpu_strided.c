@@ -72,9 +72,33 @@ void bsm_cpu_copy_space(const bsm_cpu_space *s, int64_t element, const char *x,
     return;                                                   \
   }
 
+/* Three rows of bytes, `stride` apart, as n pixels: four at once in words. */
+static void interleave_three(const uint8_t *x, int64_t stride, uint8_t *y,
+                             int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4, y += 12) {
+    uint32_t a, b, c;
+    memcpy(&a, x + i, sizeof(a));
+    memcpy(&b, x + stride + i, sizeof(b));
+    memcpy(&c, x + 2 * stride + i, sizeof(c));
+    const uint32_t words[3] = {
+        (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | (a & 0xff00) << 16,
+        (b >> 8 & 0xff) | (c & 0xff00) | (a & 0xff0000) | (b & 0xff0000) << 8,
+        (c >> 16 & 0xff) | a >> 24 << 8 | b >> 24 << 16 | (c & 0xff000000)};
+    memcpy(y, words, sizeof(words));
+  }
+  for (; i < n; i++, y += 3) {
+    for (int64_t k = 0; k < 3; k++) y[k] = x[k * stride + i];
+  }
+}
+
 void bsm_cpu_transpose(const bsm_k_rows *k, int64_t element, const char *x,
                        int64_t x_stride, char *y, int64_t y_stride,
                        int64_t rows, int64_t columns) {
+  if (element == 1 && columns == 3 && y_stride == 3) {
+    interleave_three((const uint8_t *)x, x_stride, (uint8_t *)y, rows);
+    return;
+  }
   switch (element) {
     case 1:
       TRANSPOSE(uint8_t)
