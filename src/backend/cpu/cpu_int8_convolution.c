@@ -157,6 +157,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
     BSM_TRY(split_pairs(p, c));
   }
   plan_blocks(c, p->threads);
+  c->is_tame = bsm_cpu_int8_is_tame(c);
   c->base.description = bsm_arena_printf(
       p->arena, "%s %s", way(c), c->tiles ? c->tiles->name : c->product->name);
   BSM_TRY_ALLOC(c->base.description);
@@ -171,6 +172,8 @@ static void multiply(const convolution *c, const uint8_t *const *a,
                      int64_t rows, int64_t group, int64_t column, int64_t n,
                      int32_t *sums) {
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
+  const int32_t *offset =
+      c->offset + group * bsm_cpu_round_up(c->co, COLUMNS) + column;
   if (c->depthwise) {
     const bool whole = c->product->depthwise && n == COLUMNS &&
                        c->windows.taps <= BSM_K_INT8_MAX_TAPS;
@@ -182,6 +185,7 @@ static void multiply(const convolution *c, const uint8_t *const *a,
                                 .n = n,
                                 .w = c->kernel,
                                 .w_tap = panels * BSM_PANEL,
+                                .offset = offset,
                                 .sums = sums});
     return;
   }
@@ -197,6 +201,7 @@ static void multiply(const convolution *c, const uint8_t *const *a,
                                       .b = c->kernel + first * panel,
                                       .b_panel = panel,
                                       .panels = bsm_cpu_div_up(n, BSM_PANEL),
+                                      .offset = offset,
                                       .sums = sums,
                                       .rest = rest});
 }

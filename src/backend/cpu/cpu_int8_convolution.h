@@ -13,7 +13,6 @@ typedef struct bsm_cpu_int8_tiling {
   bool copies;                /* windows; else rows are read where they are */
   int64_t a_row;              /* bytes from one row of A to the next */
   int64_t copy_row;           /* the same of copies */
-  bool finishes;              /* by the tiles' own `finish` */
 } bsm_cpu_int8_tiling;
 
 typedef struct bsm_cpu_int8_convolution {
@@ -26,6 +25,7 @@ typedef struct bsm_cpu_int8_convolution {
   bsm_cpu_rows y_rows, residual_rows; /* pixels */
   bool has_residual, residual_is_float, y_is_float;
   bool depthwise;
+  bool is_tame; /* for `finish_bytes` of the kernels */
   int64_t rows, groups, ci, co;
   const int8_t *kernel;
   bsm_cpu_int8_split split; /* its halved pairs, where the product needs that */
@@ -65,6 +65,9 @@ typedef struct bsm_cpu_int8_results {
   const uint8_t *residual_bytes[BSM_CPU_INT8_ROWS];
 } bsm_cpu_int8_results;
 
+/* Whether `finish_bytes` is there and may be used: no result exceeds an int32
+ * before it is clamped, and clamps do not exclude each other. */
+bool bsm_cpu_int8_is_tame(const bsm_cpu_int8_convolution *c);
 void bsm_cpu_int8_point_to_results(const bsm_cpu_int8_work *work, int64_t row,
                                    int64_t rows, int64_t map,
                                    bsm_cpu_int8_results *out);

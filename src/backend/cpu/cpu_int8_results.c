@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What convolutions of bytes make of their sums. */
+#include <math.h>
+
 #include "backend/cpu/cpu_int8_convolution.h"
 
 #define ROWS BSM_CPU_INT8_ROWS
 #define COLUMNS BSM_K_INT8_MAX_COLUMNS
+
+bool bsm_cpu_int8_is_tame(const bsm_cpu_int8_convolution *c) {
+  const bsm_step_int8_convolution *q = c->params;
+  if (!c->kernels->finish_bytes || c->y_is_float || c->epilogue.activation ||
+      (c->has_residual && c->residual_is_float)) {
+    return false;
+  }
+  const double limit = 2e9, inverse = q->y_inverse;
+  const double lo = (double)c->epilogue.lo * inverse;
+  const double hi = (double)c->epilogue.hi * inverse;
+  if (!(lo <= hi && lo <= q->greatest - q->y_zero &&
+        hi >= q->least - q->y_zero && inverse > 0)) {
+    return false;
+  }
+  const double sum = 255.0 * 128 * (double)c->windows.depth;
+  const double residual = 255 * fabs(q->residual_scale);
+  const int64_t width = c->groups * bsm_cpu_round_up(c->co, COLUMNS);
+  for (int64_t i = 0; i < width; i++) {
+    const double most =
+        (sum + fabs((double)c->offset[i])) * fabs((double)c->scale[i]) +
+        fabs((double)c->bias[i]) + residual;
+    if (!(most * inverse < limit)) return false;
+  }
+  return true;
+}
 
 void bsm_cpu_int8_point_to_results(const bsm_cpu_int8_work *w, int64_t row,
                                    int64_t rows, int64_t map,
@@ -24,15 +51,11 @@ void bsm_cpu_int8_point_to_results(const bsm_cpu_int8_work *w, int64_t row,
   }
 }
 
-/* Sums of tiles have it. */
-static const int32_t no_offset[COLUMNS];
-
 static bsm_k_int8_finish make_finish(const bsm_cpu_int8_convolution *c,
                                      const bsm_cpu_int8_results *p, int64_t at,
                                      int64_t column) {
   const bsm_step_int8_convolution *q = c->params;
   return (bsm_k_int8_finish){
-      .offset = c->offset + at,
       .scale = c->scale + at,
       .bias = c->bias + at,
       .column = column,
@@ -59,10 +82,8 @@ void bsm_cpu_int8_finish(const bsm_cpu_int8_convolution *c,
   f.sums = sums;
   f.rows = rows;
   f.n = n;
-  if (c->tiles) f.offset = no_offset;
   if (!c->epilogue.activation) {
-    (c->tiles && c->tiling.finishes ? c->tiles->finish
-                                    : c->kernels->finish)(&f);
+    (c->is_tame ? c->kernels->finish_bytes : c->kernels->finish)(&f);
     return;
   }
   for (int64_t i = 0; i < rows; i++) blocks[i] = block + i * COLUMNS;

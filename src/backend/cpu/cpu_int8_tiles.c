@@ -2,8 +2,6 @@
 /* Convolutions and products of bytes in registers of tiles. Rows that lie
  * evenly in the input are read where they are; else windows of a block of rows
  * are copied, once for all columns. */
-#include <math.h>
-
 #include "backend/cpu/cpu_int8_convolution.h"
 
 #define ROWS BSM_CPU_INT8_ROWS
@@ -32,29 +30,6 @@ static int64_t find_even_rows(const bsm_cpu_byte_windows *w, int64_t rows) {
   return even.rank == 1 ? even.strides[0] : 0;
 }
 
-/* Whether no result exceeds an int32 before it is clamped, and clamps do not
- * exclude each other. */
-static bool is_tame(const convolution *c) {
-  const bsm_step_int8_convolution *q = c->params;
-  const double limit = 2e9, inverse = q->y_inverse;
-  const double lo = (double)c->epilogue.lo * inverse;
-  const double hi = (double)c->epilogue.hi * inverse;
-  if (!(lo <= hi && lo <= q->greatest - q->y_zero &&
-        hi >= q->least - q->y_zero && inverse > 0)) {
-    return false;
-  }
-  const double sum = 255.0 * 128 * (double)c->windows.depth;
-  const double residual = 255 * fabs(q->residual_scale);
-  const int64_t width = c->groups * bsm_cpu_round_up(c->co, COLUMNS);
-  for (int64_t i = 0; i < width; i++) {
-    const double most =
-        (sum + fabs((double)c->offset[i])) * fabs((double)c->scale[i]) +
-        fabs((double)c->bias[i]) + residual;
-    if (!(most * inverse < limit)) return false;
-  }
-  return true;
-}
-
 uint64_t bsm_cpu_int8_plan_tiles(convolution *c) {
   bsm_cpu_int8_tiling *t = &c->tiling;
   const int64_t groups = c->windows.depth / GROUP;
@@ -69,8 +44,6 @@ uint64_t bsm_cpu_int8_plan_tiles(convolution *c) {
    * the cache. */
   t->copy_row = bsm_cpu_round_up(t->count * t->depth, LINE) + LINE;
   if (t->copy_row / LINE % 2 == 0) t->copy_row += LINE;
-  t->finishes = !c->y_is_float && !c->epilogue.activation &&
-                !(c->has_residual && c->residual_is_float) && is_tame(c);
   return bsm_cpu_align((uint64_t)(ROWS * t->copy_row + LINE)) +
          2 * ROWS * COLUMNS * sizeof(float);
 }

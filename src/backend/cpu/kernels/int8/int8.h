@@ -42,19 +42,21 @@ typedef struct bsm_k_int8_tile {
   const int8_t *b;         /* first panel */
   int64_t b_panel;         /* bytes from one panel to the next */
   int64_t panels;          /* 1 or 2 */
+  const int32_t *offset;   /* [16 * panels], what sums begin with */
   int32_t *sums;           /* [rows][BSM_K_INT8_MAX_COLUMNS] */
   bsm_k_int8_rest rest;    /* from the first panel's units on; `split` only */
 } bsm_k_int8_tile;
 
-/* sums[r][c] = sum over the taps t of a[t][r][column + c] * w[t][column + c]:
- * of each map by itself. */
+/* sums[r][c] = offset[c] + sum over the taps t of
+ * a[t][r][column + c] * w[t][column + c]: of each map by itself. */
 typedef struct bsm_k_int8_depthwise {
   const uint8_t *const *a; /* [taps][rows] */
   int64_t rows, taps;
   int64_t column, n; /* 1 .. BSM_K_INT8_MAX_COLUMNS */
   const int8_t *w;
-  int64_t w_tap; /* in whole panels */
-  int32_t *sums; /* [rows][BSM_K_INT8_MAX_COLUMNS] */
+  int64_t w_tap;         /* in whole panels */
+  const int32_t *offset; /* [BSM_K_INT8_MAX_COLUMNS] */
+  int32_t *sums;         /* [rows][BSM_K_INT8_MAX_COLUMNS] */
 } bsm_k_int8_depthwise;
 
 /* Whether a pair of weights may be multiplied by any two uint8 and summed in an
@@ -83,14 +85,13 @@ typedef struct bsm_k_int8_grid {
   int32_t zero, least, greatest;
 } bsm_k_int8_grid;
 
-/* v = (sum + offset[c]) * scale[c] + bias[c], each rounded; plus the residual:
+/* v = sum * scale[c] + bias[c], each rounded; plus the residual:
  * a float, or (byte - residual_zero) * residual_scale; then
  * min(max(v, lo), hi); stored as a float or on the grid. Exactly n columns are
- * touched but for sums, offset, scale and bias, which have whole panels. */
+ * touched but for sums, scale and bias, which have whole panels. */
 typedef struct bsm_k_int8_finish {
   const int32_t *sums; /* [rows][BSM_K_INT8_MAX_COLUMNS] */
   int64_t rows, n;     /* columns, 1 .. BSM_K_INT8_MAX_COLUMNS */
-  const int32_t *offset;
   const float *scale, *bias;
   int64_t column;   /* added to the pointers to rows of the residual */
   int64_t y_column; /* and to those of the output */
@@ -123,8 +124,6 @@ typedef struct bsm_k_int8_tiles {
   int32_t *sums;         /* [rows, or 2 * rows][BSM_K_INT8_MAX_COLUMNS] */
 } bsm_k_int8_tiles;
 
-struct bsm_k_int8_finish;
-
 /* The ends of rows that are copied: of `size` bytes, those from `at` on move by
  * `gap`; what is before and behind them in a tile becomes zeros. 64 bytes from
  * `at` on are written. */
@@ -140,9 +139,6 @@ typedef struct bsm_k_int8_tile_product {
   void (*begin)(int32_t rows, int64_t depth);
   void (*multiply)(const bsm_k_int8_tiles *args);
   void (*end)(void);
-  /* As `finish` of sums that have their offset, to bytes, where clamps do not
-   * exclude each other and nothing exceeds an int32. */
-  void (*finish)(const struct bsm_k_int8_finish *args);
   /* Up to 63 bytes behind the runs of a row are written. */
   bsm_k_copy_runs *copy;
   void (*fill_up)(const bsm_k_int8_tile_ends *args);
@@ -156,6 +152,9 @@ typedef struct bsm_k_int8 {
   const bsm_k_int8_tile_product *tiles; /* NULL: none, whatever the CPU has */
   void (*depthwise)(const bsm_k_int8_depthwise *args);
   void (*finish)(const bsm_k_int8_finish *args);
+  /* The same to bytes, without a residual of floats, where clamps do not
+   * exclude each other and nothing exceeds an int32; NULL: there is none. */
+  void (*finish_bytes)(const bsm_k_int8_finish *args);
   /* y[i] = x[i] on the grid, for i < n. */
   void (*quantize)(const float *x, int64_t n, const bsm_k_int8_grid *grid,
                    uint8_t *y);

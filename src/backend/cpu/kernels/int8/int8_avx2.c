@@ -7,4 +7,5 @@
 #define PANELS 1
 #define VNNI_ISA BSM_K_ISA_AVX_VNNI
 #define TILES NULL
+#define FINISH NULL
 #include "backend/cpu/kernels/int8/int8_pairs.inl"

@@ -8,7 +8,6 @@
 #define ROWS 6
 #define PANELS 1
 #define SPLIT 0
-#define ZERO _mm256_setzero_si256()
 #define LOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define STORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
 #define SPLAT(p) splat(p)

@@ -3,6 +3,9 @@
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/simd_avx512.h"
 
+extern void bsm_k_int8_finish_avx512(const bsm_k_int8_finish *args);
+#define FINISH bsm_k_int8_finish_avx512
+
 #if defined(__x86_64__)
 extern const bsm_k_int8_tile_product bsm_k_int8_product_amx;
 #define TILES &bsm_k_int8_product_amx

@@ -7,7 +7,6 @@
 #define ROWS 12
 #define PANELS 2
 #define SPLIT 0
-#define ZERO _mm512_setzero_si512()
 #define LOAD(p) _mm512_loadu_si512(p)
 #define STORE(p, v) _mm512_storeu_si512(p, v)
 #define SPLAT(p) splat(p)

@@ -12,8 +12,8 @@
 
 /* The four taps' bytes of each map. Part i has the maps 4 i to 4 i + 3, and 16
  * more than these. */
-static inline __attribute__((always_inline)) void weave(
-    const __m256i *taps, __m256i *parts) {
+static inline __attribute__((always_inline)) void weave(const __m256i *taps,
+                                                        __m256i *parts) {
   const __m256i low_01 = _mm256_unpacklo_epi8(taps[0], taps[1]);
   const __m256i low_23 = _mm256_unpacklo_epi8(taps[2], taps[3]);
   const __m256i high_01 = _mm256_unpackhi_epi8(taps[0], taps[1]);
@@ -42,11 +42,16 @@ static void weave_weights(const bsm_k_int8_depthwise *t, __m256i (*to)[PARTS]) {
 }
 
 static void depthwise(const bsm_k_int8_depthwise *t) {
-  __m256i weights[BSM_K_INT8_MAX_TAPS / TAPS][PARTS];
+  __m256i weights[BSM_K_INT8_MAX_TAPS / TAPS][PARTS], offset[PARTS];
+  UNROLL for (int j = 0; j < PARTS; j++) {
+    offset[j] = _mm256_loadu2_m128i(
+        (const __m128i *)(const void *)(t->offset + 16 + 4 * j),
+        (const __m128i *)(const void *)(t->offset + 4 * j));
+  }
   weave_weights(t, weights);
   for (int64_t row = 0; row < t->rows; row++) {
     __m256i sums[PARTS];
-    UNROLL for (int j = 0; j < PARTS; j++) sums[j] = _mm256_setzero_si256();
+    UNROLL for (int j = 0; j < PARTS; j++) sums[j] = offset[j];
     for (int64_t first = 0; first < t->taps; first += TAPS) {
       __m256i taps[TAPS], parts[PARTS];
       UNROLL for (int i = 0; i < TAPS; i++) {

@@ -10,7 +10,6 @@
 #define ROWS 4
 #define PANELS 1
 #define SPLIT 0
-#define ZERO vdupq_n_s32(0)
 #define LOAD(p) load(p)
 #define STORE(p, v) __builtin_memcpy(p, &(v), sizeof(v))
 #define SPLAT(p) splat(p)
@@ -47,4 +46,4 @@ extern const bsm_k_int8_product bsm_k_int8_product_neon_i8mm;
 
 const bsm_k_int8 bsm_k_int8_neon =
     INT8_TABLE(&bsm_k_int8_product_neon, &bsm_k_int8_product_neon_i8mm,
-               BSM_K_ISA_I8MM, NULL);
+               BSM_K_ISA_I8MM, NULL, NULL);

@@ -9,7 +9,6 @@
 #define ROWS 6
 #define PANELS 1
 #define SPLIT 0
-#define ZERO vdupq_n_s32(0)
 #define LOAD(p) vreinterpretq_s32_u8(vld1q_u8((const uint8_t *)(p)))
 #define STORE(p, v) __builtin_memcpy(p, &(v), sizeof(v))
 #define SPLAT(p) splat(p)

@@ -2,8 +2,8 @@
 /* Products of bytes where the instruction that multiplies them sums pairs in
  * int16, which saturates: pairs of weights are safe (int8.h). The file that
  * includes this defines BSM_K_SUFFIX, ROWS and PANELS as in int8_product.inl,
- * VNNI_ISA, the bits of the product with an instruction of its own, and TILES, a
- * product in tiles or NULL. */
+ * VNNI_ISA, the bits of the product with an instruction of its own, TILES, a
+ * product in tiles or NULL, and FINISH, a finish for bytes or NULL. */
 #include <stdbool.h>
 
 #include "backend/cpu/kernels/int8/int8.h"
@@ -16,7 +16,6 @@
 #define VECTOR vi
 #define LANES VF_W
 #define SPLIT LANES
-#define ZERO vi_set(0)
 #define LOAD(p) vi_load((const int32_t *)(const void *)(p))
 #define STORE(p, v) vi_store(p, v)
 #define SPLAT(p) splat(p)
@@ -36,5 +35,6 @@ VF_INLINE vi splat(const uint8_t *p) {
 
 extern const bsm_k_int8_product CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni);
 
-const bsm_k_int8 CAT(bsm_k_int8_, BSM_K_SUFFIX, ) = INT8_TABLE(
-    &PRODUCT, &CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni), VNNI_ISA, TILES);
+const bsm_k_int8 CAT(bsm_k_int8_, BSM_K_SUFFIX, ) =
+    INT8_TABLE(&PRODUCT, &CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni),
+               VNNI_ISA, TILES, FINISH);

@@ -12,6 +12,13 @@
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/unroll.h"
 
+/* What sums begin with: the offset, or ZERO where that is defined. */
+#ifdef ZERO
+#define START(t, column) ZERO
+#else
+#define START(t, column) LOAD((t)->offset + (column))
+#endif
+
 #define VECTORS (BSM_K_INT8_PANEL / LANES)
 
 static inline __attribute__((always_inline)) void multiply(
@@ -20,7 +27,9 @@ static inline __attribute__((always_inline)) void multiply(
   VECTOR sums[ROWS][PANELS * VECTORS];
   const int8_t *b = t->b + panel * t->b_panel;
   UNROLL for (int i = 0; i < rows; i++) {
-    UNROLL for (int j = 0; j < panels * VECTORS; j++) sums[i][j] = ZERO;
+    UNROLL for (int j = 0; j < panels * VECTORS; j++) {
+      sums[i][j] = START(t, panel * BSM_K_INT8_PANEL + j * LANES);
+    }
   }
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const uint8_t *const *a = t->a + tap * t->rows + first;
@@ -47,8 +56,7 @@ static inline __attribute__((always_inline)) void multiply(
       const VECTOR column =
           LOAD(t->rest.b + (int64_t)e * LANES * BSM_K_INT8_DEPTH);
       UNROLL for (int i = 0; i < rows; i++) {
-        const VECTOR x =
-            SPLAT(t->a[p->tap * t->rows + first + i] + p->offset);
+        const VECTOR x = SPLAT(t->a[p->tap * t->rows + first + i] + p->offset);
         sums[i][j] = DOT(sums[i][j], x, column);
       }
     }

@@ -113,13 +113,11 @@ VF_INLINE void put(const bsm_k_int8_finish *t, int64_t row, int64_t c, vf v) {
 /* The columns from c on of all rows; `adds`: there is a residual. */
 VF_INLINE void finish_columns(const bsm_k_int8_finish *t, int64_t c,
                               const int adds) {
-  const vi offset = vi_load(t->offset + c);
   const vf scale = vf_load(t->scale + c), bias = vf_load(t->bias + c);
   const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
   for (int64_t row = 0; row < t->rows; row++) {
     const int32_t *sums = t->sums + row * BSM_K_INT8_MAX_COLUMNS;
-    vf v = vi_to_float(vi_add(vi_load(sums + c), offset));
-    v = vf_add(vf_mul(v, scale), bias);
+    vf v = vf_add(vf_mul(vi_to_float(vi_load(sums + c)), scale), bias);
     if (adds) v = vf_add(v, residual_at(t, row, c));
     put(t, row, c, vf_min(hi, vf_max(lo, v)));
   }
@@ -127,8 +125,7 @@ VF_INLINE void finish_columns(const bsm_k_int8_finish *t, int64_t c,
 
 /* Whole vectors without a residual, to bytes. Both clamps are one: a product is
  * rounded without changing an order. */
-VF_INLINE void finish_bytes(const bsm_k_int8_finish *t, int64_t c) {
-  const vi offset = vi_load(t->offset + c);
+VF_INLINE void finish_simply(const bsm_k_int8_finish *t, int64_t c) {
   const vf scale = vf_load(t->scale + c), bias = vf_load(t->bias + c);
   const bsm_k_int8_grid *g = &t->grid;
   const vf inverse = vf_set(g->inverse);
@@ -139,8 +136,8 @@ VF_INLINE void finish_bytes(const bsm_k_int8_finish *t, int64_t c) {
   const vi zero = vi_set(g->zero);
   for (int64_t row = 0; row < t->rows; row++) {
     const int32_t *sums = t->sums + row * BSM_K_INT8_MAX_COLUMNS;
-    vf v = vi_to_float(vi_add(vi_load(sums + c), offset));
-    v = vf_mul(vf_add(vf_mul(v, scale), bias), inverse);
+    vf v = vf_add(vf_mul(vi_to_float(vi_load(sums + c)), scale), bias);
+    v = vf_mul(v, inverse);
     v = vf_min(vf_max(v, low), high);
     vi_store_bytes(t->y_bytes[row] + t->y_column + c,
                    vi_add(vf_to_int(v), zero));
@@ -150,14 +147,13 @@ VF_INLINE void finish_bytes(const bsm_k_int8_finish *t, int64_t c) {
 static void finish(const bsm_k_int8_finish *t) {
   const bool adds = t->residual || t->residual_bytes;
   /* Where the two clamps exclude each other, their order counts. */
-  const bool simple = !adds && !t->y && t->lo <= t->hi &&
-                      t->lo * t->grid.inverse <=
-                          (float)(t->grid.greatest - t->grid.zero) &&
-                      t->hi * t->grid.inverse >=
-                          (float)(t->grid.least - t->grid.zero);
+  const bool simple =
+      !adds && !t->y && t->lo <= t->hi &&
+      t->lo * t->grid.inverse <= (float)(t->grid.greatest - t->grid.zero) &&
+      t->hi * t->grid.inverse >= (float)(t->grid.least - t->grid.zero);
   for (int64_t c = 0; c < t->n; c += VF_W) {
     if (simple && c + VF_W <= t->n) {
-      finish_bytes(t, c);
+      finish_simply(t, c);
     } else if (adds) {
       finish_columns(t, c, 1);
     } else {
@@ -171,7 +167,7 @@ VF_INLINE void depthwise_rows(const bsm_k_int8_depthwise *t, int64_t row,
                               int64_t c, int64_t n, const int rows) {
   const int64_t at = t->column + c;
   vi sums[4];
-  UNROLL for (int i = 0; i < rows; i++) sums[i] = vi_set(0);
+  UNROLL for (int i = 0; i < rows; i++) sums[i] = vi_load(t->offset + c);
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const uint8_t *const *a = t->a + tap * t->rows + row;
     const vi w = vi_load_signed(t->w + tap * t->w_tap + at);
@@ -197,11 +193,11 @@ static void depthwise(const bsm_k_int8_depthwise *t) {
 }
 
 /* The table of an instruction set: its product, that of an instruction for it,
- * which needs the bits `isa`, and that of tiles. */
-#define INT8_TABLE(own, wide, isa, tile_product)                        \
+ * which needs the bits `isa`, that of tiles, and a finish for bytes. */
+#define INT8_TABLE(own, wide, isa, tile_product, to_bytes)              \
   {                                                                     \
     .product = (own), .vnni = (wide), .vnni_isa = (isa),                \
-    .tiles = (tile_product),                                            \
+    .tiles = (tile_product), .finish_bytes = (to_bytes),                \
     .depthwise = depthwise, .finish = finish, .quantize = quantize,     \
     .greatest = greatest, .widen = widen, .widen_signed = widen_signed, \
     .narrow = narrow                                                    \

@@ -14,7 +14,6 @@ typedef uint16_t bytes8 __attribute__((vector_size(16)));
 #define ROWS 4
 #define PANELS 1
 #define SPLIT 0
-#define ZERO ((words4){0})
 #define LOAD(p) load(p)
 #define STORE(p, v) __builtin_memcpy(p, &(v), sizeof(v))
 #define SPLAT(p) splat(p)
@@ -53,4 +52,4 @@ VF_INLINE words4 dot(words4 sums, words4 a, words4 b) {
 #include "backend/cpu/kernels/int8/int8_rows.inl"
 
 const bsm_k_int8 bsm_k_int8_scalar =
-    INT8_TABLE(&bsm_k_int8_product_scalar, NULL, 0, NULL);
+    INT8_TABLE(&bsm_k_int8_product_scalar, NULL, 0, NULL, NULL);
