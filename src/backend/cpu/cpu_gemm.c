@@ -11,6 +11,10 @@
 /* Eighths of the second-level cache for a block of B; the next one is on its
  * way meanwhile. */
 #define B_L2_EIGHTHS 3
+/* Floats of a block of B at most, where all of A stays in half of the
+ * second-level cache: the first block, which nobody has asked for, is the
+ * smaller part of B, and reading A again costs little. */
+#define B_BESIDE_A (64 * 1024)
 /* Where A is copied, the copy of a tile stays in the first-level cache. */
 #define COPIED_K_PER_L1_KIB 12
 /* Rows of a block at most: partial sums stay in the second-level cache. */
@@ -105,8 +109,12 @@ void bsm_cpu_gemm_plan(bsm_cpu_gemm *g, int threads, int64_t products) {
       bsm_cpu_max(1, g->k_block < g->kc ? g->k_block : g->tap_block * g->kc);
   /* A block of B, and the next one on its way, fit the second-level cache
    * beside the rest. */
-  const int64_t b_floats =
-      (int64_t)(caches.l2 / sizeof(float)) * B_L2_EIGHTHS / 8;
+  const int64_t l2_floats = (int64_t)(caches.l2 / sizeof(float));
+  const double a_floats = (double)g->rows * (double)(g->taps * g->kc);
+  int64_t b_floats = l2_floats * B_L2_EIGHTHS / 8;
+  if (a_floats <= (double)(l2_floats / 2)) {
+    b_floats = bsm_cpu_min(b_floats, B_BESIDE_A);
+  }
   int64_t columns = b_floats / depth / width * width;
   if (g->thin) columns = bsm_cpu_max(64, columns);
   columns = equal_block(g->columns, columns, width);
