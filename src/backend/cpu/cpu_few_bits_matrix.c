@@ -21,6 +21,7 @@ typedef struct few_bits_multiply {
   bsm_cpu_impl base;
   bsm_cpu_matrix_shapes s;
   bsm_cpu_few_bits_form form;
+  const bsm_k_rows *rows;
   bsm_cpu_gemm gemm; /* its columns are those of a unit when there are many rows
                       */
   const bsm_k_few_bits *kernels;
@@ -55,6 +56,7 @@ static int64_t choose_columns(const few_bits_multiply *m, int threads) {
 static void plan_gemm(const bsm_cpu_prepare *p, few_bits_multiply *m) {
   const bsm_step_matrix_multiply *params = &p->step->params->matrix_multiply;
   bsm_cpu_gemm *g = &m->gemm;
+  m->rows = bsm_k_rows_select(p->isa);
   *g = (bsm_cpu_gemm){.kernels = bsm_k_gemm_select(p->isa),
                       .scale = (float)params->scale,
                       .rows = m->s.rows,
@@ -195,7 +197,7 @@ static void wide_unit(void *arg, int64_t unit, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const few_bits_multiply *m = prepared->impl;
   work w = {.m = m,
-            .source = {&m->s, bsm_cpu_input_address(prepared, r, 0)},
+            .source = {&m->s, bsm_cpu_input_address(prepared, r, 0), m->rows},
             .c = bsm_cpu_output_address(prepared, r, 0),
             .scratch = r->scratch,
             .slot_size = prepared->scratch_size / (size_t)m->base.slots};

@@ -184,7 +184,7 @@ static void pack_unit(void *arg, int64_t unit, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const matrix_multiply *m = prepared->impl;
   work w = {.m = m,
-            .source = {&m->s, bsm_cpu_input_address(prepared, r, 0)},
+            .source = {&m->s, bsm_cpu_input_address(prepared, r, 0), m->rows},
             .c = bsm_cpu_output_address(prepared, r, 0),
             .packed = (float *)(void *)r->scratch,
             .scratch = r->scratch + m->shared_size,

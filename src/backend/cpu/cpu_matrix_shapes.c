@@ -98,12 +98,38 @@ void bsm_cpu_matrix_pointers(const void *source, int64_t row, int count,
   for (int i = 0; i < count; i++) a[i] = s->a + offsets[i];
 }
 
+/* Rows that are neighbours, as of a transposed matrix: from[k * step + row]. A
+ * line of the cache is read once for all of them, as lines that are `step`
+ * apart may share few sets of it. */
+static void pack_neighbours(const bsm_k_rows *kernels, const float *from,
+                            int64_t step, int64_t count, int64_t length,
+                            float *to, int64_t stride) {
+  const int64_t whole = count / BSM_K_TRANSPOSE * BSM_K_TRANSPOSE;
+  kernels->transpose(from, step, to, stride, whole, length);
+  to += whole * stride;
+  for (int64_t j = 0; whole < count && j < length; j++) {
+    const float *line = from + j * step + whole;
+    for (int64_t i = 0; i < count - whole; i++) to[i * stride + j] = line[i];
+  }
+}
+
+static bool are_neighbours(const float *const *rows, int count) {
+  for (int i = 1; i < count; i++) {
+    if (rows[i] != rows[0] + i) return false;
+  }
+  return true;
+}
+
 void bsm_cpu_matrix_pack(const void *source, int64_t row, int count, int64_t k,
                          int64_t length, float *to, int64_t stride) {
   const bsm_cpu_matrix_source *s = source;
   const int64_t step = s->shapes->a_k;
   const float *a[BSM_K_GEMM_MAX_ROWS];
   bsm_cpu_matrix_pointers(source, row, count, 0, 1, a);
+  if (step != 1 && are_neighbours(a, count)) {
+    pack_neighbours(s->rows, a[0] + k * step, step, count, length, to, stride);
+    return;
+  }
   for (int i = 0; i < count; i++) {
     const float *from = a[i] + k * step;
     float *row_to = to + i * stride;

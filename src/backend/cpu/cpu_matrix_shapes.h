@@ -6,6 +6,7 @@
 #define BSM_BACKEND_CPU_MATRIX_SHAPES_H_
 
 #include "backend/cpu/cpu_step.h"
+#include "backend/cpu/kernels/rows/rows.h"
 
 typedef struct bsm_cpu_matrix_shapes {
   bool constant_b, has_residual;
@@ -20,6 +21,7 @@ typedef struct bsm_cpu_matrix_shapes {
 typedef struct bsm_cpu_matrix_source {
   const bsm_cpu_matrix_shapes *shapes;
   const float *a;
+  const bsm_k_rows *rows; /* copies a transposed A */
 } bsm_cpu_matrix_source;
 void bsm_cpu_matrix_pointers(const void *source, int64_t row, int count,
                              int64_t tap, int64_t taps, const float **a);

@@ -28,6 +28,8 @@ typedef struct bsm_k_center {
   int64_t rows, n, x_row, y_row;
 } bsm_k_center;
 
+#define BSM_K_TRANSPOSE 8
+
 typedef struct bsm_k_rows {
   const char *name;
 
@@ -37,7 +39,8 @@ typedef struct bsm_k_rows {
                      int64_t n_stride, float *to);
   /* y[i][0..15] = x[i][0..15] * scale[i] for i < k: a panel. */
   void (*scale_panel)(const float *x, const float *scale, int64_t k, float *y);
-  /* y[i][j] = x[j][i] for i < rows, j < columns; strides between rows. */
+  /* y[i][j] = x[j][i] for i < rows, j < columns; strides between rows. Fast for
+   * whole squares of BSM_K_TRANSPOSE. */
   void (*transpose)(const float *x, int64_t x_stride, float *y,
                     int64_t y_stride, int64_t rows, int64_t columns);
 

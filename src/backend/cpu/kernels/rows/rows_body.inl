@@ -11,7 +11,7 @@
 /* ---- packing ---- */
 
 /* A square of TILE x TILE: y[i][j] = x[j][i]. */
-#define TILE 8
+#define TILE BSM_K_TRANSPOSE
 VF_INLINE void transpose_tile(const float *x, int64_t x_stride, float *y,
                               int64_t y_stride) {
 #if VF_W >= 8
