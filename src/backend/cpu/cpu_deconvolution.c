@@ -16,6 +16,8 @@ typedef struct phase {
   int64_t first[3]; /* the first output coordinate */
   int64_t size[3];  /* outputs in each dimension */
   const int64_t *taps;
+  const int64_t (*deltas)[3]; /* of each tap: the input of output `at` of the
+                               * phase is at + delta */
   int64_t tap_count;
   bsm_cpu_rows y_rows, residual_rows;
   int64_t y_offset, residual_offset;
@@ -58,15 +60,24 @@ static bsm_status find_taps(const bsm_cpu_prepare *p, deconvolution *c,
   const bsm_step_window *w = &c->w;
   const int64_t all = w->kernel[0] * w->kernel[1] * w->kernel[2];
   int64_t *taps = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)all);
-  BSM_TRY_ALLOC(taps);
+  int64_t(*deltas)[3] = bsm_arena_alloc(p->arena, (size_t)all * sizeof(*deltas),
+                                        _Alignof(int64_t));
+  if (!taps || !deltas) return BSM_FAIL_OOM();
   for (int64_t t = 0; t < all; t++) {
     const int64_t at[3] = {t / (w->kernel[1] * w->kernel[2]),
                            t / w->kernel[2] % w->kernel[1], t % w->kernel[2]};
     bool used = true;
     for (int d = 0; d < 3; d++) used = used && reads(w, d, f->first[d], at[d]);
-    if (used) taps[f->tap_count++] = t;
+    if (!used) continue;
+    for (int d = 0; d < 3; d++) {
+      deltas[f->tap_count][d] =
+          (f->first[d] + w->pre_padding[d] - at[d] * w->dilation[d]) /
+          w->stride[d];
+    }
+    taps[f->tap_count++] = t;
   }
   f->taps = taps;
+  f->deltas = (const int64_t(*)[3])deltas;
   return BSM_OK;
 }
 
@@ -166,19 +177,13 @@ typedef struct source {
 } source;
 
 static const float *tap_pointer(const source *s, const bsm_cpu_position *p,
-                                int64_t tap) {
-  const deconvolution *c = s->c;
-  const bsm_step_window *w = &c->w;
-  const int64_t at[3] = {tap / (w->kernel[1] * w->kernel[2]),
-                         tap / w->kernel[2] % w->kernel[1], tap % w->kernel[2]};
-  int64_t offset = p->n * c->x.n_stride;
+                                const int64_t *delta) {
+  const bsm_image *x = &s->c->x;
+  int64_t offset = p->n * x->n_stride;
   for (int d = 0; d < 3; d++) {
-    const int64_t o = s->f->first[d] + p->at[d] * w->stride[d];
-    const int64_t scaled = o + w->pre_padding[d] - at[d] * w->dilation[d];
-    if (scaled < 0) return c->zeros;
-    const int64_t i = scaled / w->stride[d];
-    if (i >= c->x.size[d]) return c->zeros;
-    offset += i * c->x.stride[d];
+    const int64_t i = p->at[d] + delta[d];
+    if (i < 0 || i >= x->size[d]) return s->c->zeros;
+    offset += i * x->stride[d];
   }
   return s->x + offset;
 }
@@ -189,7 +194,7 @@ static void pointers(const void *self, int64_t row, int count, int64_t tap,
   bsm_cpu_position p = bsm_cpu_position_of(row, s->f->size);
   for (int i = 0; i < count; i++) {
     for (int64_t t = 0; t < taps; t++) {
-      a[t * count + i] = tap_pointer(s, &p, s->f->taps[tap + t]);
+      a[t * count + i] = tap_pointer(s, &p, s->f->deltas[tap + t]);
     }
     bsm_cpu_position_next(&p, s->f->size);
   }
