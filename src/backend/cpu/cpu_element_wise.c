@@ -472,6 +472,21 @@ static void bring_rows(machine *m, const bsm_cpu_cursor *c, int64_t rows) {
   }
 }
 
+/* Whole rows, of elements side by side that are as the values are. */
+static void store_whole_rows(const machine *m, bsm_cpu_cursor *c,
+                             const char *value, int64_t n) {
+  const bsm_cpu_space *s = &m->e->space;
+  const size_t size = bsm_dtype_size(m->e->out_dtype);
+  const int64_t row = s->dims[s->rank - 1], rows = n / row;
+  const size_t bytes = (size_t)row * size;
+  const int64_t next = s->strides[0][s->rank - 2] * (int64_t)size;
+  char *to = m->w->output + c->offset[0] * (int64_t)size;
+  for (int64_t r = 0; r < rows; r++, to += next, value += bytes) {
+    memcpy(to, value, bytes);
+  }
+  bsm_cpu_advance_rows(s, c, rows);
+}
+
 /* Stores the result of n elements and moves the cursor behind them. */
 static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
   const element_wise *e = m->e;
@@ -484,6 +499,11 @@ static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
     value = (const char *)m->operand[0];
   }
   const int64_t size = (int64_t)bsm_dtype_size(e->out_dtype);
+  if (e->block_rows && e->space.strides[0][last] == 1 &&
+      bsm_cpu_is_native(e->out_dtype)) {
+    store_whole_rows(m, c, value, n);
+    return;
+  }
   while (n > 0) {
     const int64_t run = bsm_cpu_min(n, bsm_cpu_row_left(&e->space, c));
     bsm_cpu_store(e->out_dtype, m->w->output + c->offset[0] * size,
