@@ -61,6 +61,18 @@ bsm_status bsm_build_softmax(bsm_emitter *e, const bsm_layer *layer) {
   return emit_like(e, layer, BSM_STEP_SOFTMAX, &x, 1, &params);
 }
 
+/* Scale and bias are the same for all pixels. */
+static bool scales_channels(const bsm_layer *layer) {
+  const int32_t rank = layer->inputs.items[0]->dims.rank;
+  for (size_t k = 1; k < layer->inputs.len; k++) {
+    const bsm_dims d = layer->inputs.items[k]->dims;
+    for (int32_t i = 0; i < d.rank; i++) {
+      if (d.d[i] != 1 && i + rank - d.rank != 1) return false;
+    }
+  }
+  return true;
+}
+
 /* Normalization works on rows that are contiguous, or on the pixels of
  * channels-last images. */
 static bool normalization_takes(const bsm_layer *layer, const bsm_layout *in) {
@@ -79,7 +91,8 @@ static bool normalization_takes(const bsm_layer *layer, const bsm_layout *in) {
   const uint32_t pixels = ((1u << rank) - 1u) & ~3u;
   const bool of_channels =
       axes == pixels ||
-      (layer->p.normalization.groups > 1 && (axes & ~2u) == pixels);
+      ((axes & ~2u) == pixels &&
+       (layer->p.normalization.groups > 1 || scales_channels(layer)));
   return rank >= 3 && of_channels && !layer->p.normalization.rms &&
          in->strides[1] == 1 && bsm_layout_is_dense(in);
 }

@@ -291,6 +291,44 @@ static void test_rows_run_as_they_lie(void **state) {
   }
 }
 
+/* A norm over all of each image, channels and pixels, with a scale for each
+ * channel. */
+static void test_a_norm_of_images_runs_as_they_lie(void **state) {
+  (void)state;
+  const sizes s = {2, 4, 6, 20};
+  float values[20];
+  for (int c = 0; c < 20; c++) values[c] = 0.5f + (float)c;
+  const bsm_dims channels = {4, {1, 20, 1, 1}};
+  const bsm_weights weights = {.dtype = BSM_DTYPE_FLOAT,
+                               .values = values,
+                               .count = 20,
+                               .shape = channels};
+  bsm_itensor *scale =
+      output_of(bsm_network_add_constant(net, channels, &weights));
+  bsm_itensor *x = largest(image("x", s.n, s.h, s.w, s.c));
+  bsm_itensor *norm = output_of(bsm_network_add_normalization(
+      net, x, scale, NULL, 1u << 1 | 1u << 2 | 1u << 3));
+  const bsm_plan *plan = run(permuted(norm, (bsm_dims){4, {0, 2, 3, 1}}));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  for (int64_t n = 0; n < 2; n++) {
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < 120; i++) {
+      mean += (double)at_window(s, n, i % 20, i / 60, i / 20 % 3) / 120;
+    }
+    for (int64_t i = 0; i < 120; i++) {
+      const double d =
+          (double)at_window(s, n, i % 20, i / 60, i / 20 % 3) - mean;
+      square += d * d / 120;
+    }
+    for (int64_t i = 0; i < 120; i++) {
+      const double d =
+          (double)at_window(s, n, i % 20, i / 60, i / 20 % 3) - mean;
+      const double want = d / sqrt(square + 1e-5) * (double)values[i % 20];
+      assert_true(fabs((double)out[n * 120 + i] - want) < 2e-5);
+    }
+  }
+}
+
 /* A shuffle of channels between two poolings: one copy, which keeps them
  * inside. */
 static void test_channel_shuffle_is_one_copy(void **state) {
@@ -458,6 +496,8 @@ int main(void) {
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_rows_run_as_they_lie, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(test_a_norm_of_images_runs_as_they_lie,
+                                      set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_channel_shuffle_is_one_copy, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_a_transposed_input_stays_transposed,

@@ -212,7 +212,7 @@ static void test_normalization(void **state) {
       p->axes = ((1u << d.rank) - 1u) & ~3u;
     } else if (kind == 2) { /* group norm */
       if (d.rank == 2) d.d[d.rank++] = 6;
-      p->groups = rng_range(&r, 2, 4);
+      p->groups = rng_range(&r, 1, 4);
       d.d[1] = p->groups * rng_range(&r, 1, 5);
       p->axes = ((1u << d.rank) - 1u) & ~(rng_range(&r, 0, 1) ? 3u : 1u);
     } else {

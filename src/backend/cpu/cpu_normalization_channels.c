@@ -20,10 +20,7 @@ bool bsm_cpu_norm_is_channels(bsm_cpu_norm *n, const bsm_plan_tensor *const *t,
   const bsm_plan_tensor *x = t[BSM_CPU_NORM_IN], *y = t[BSM_CPU_NORM_OUT];
   const int32_t rank = x->dims.rank;
   const uint32_t all = ((1u << rank) - 1u) & ~3u;
-  if (rank < 3 || (p->axes & ~2u) != all ||
-      ((p->axes & 2u) && p->groups == 1)) {
-    return false;
-  }
+  if (rank < 3 || (p->axes & ~2u) != all) return false;
   bsm_cpu_rows px, py;
   bsm_cpu_rows_init(&px, rank - 2, x->dims.d + 2, x->strides + 2);
   bsm_cpu_rows_init(&py, rank - 2, y->dims.d + 2, y->strides + 2);
@@ -49,7 +46,7 @@ bool bsm_cpu_norm_is_channels(bsm_cpu_norm *n, const bsm_plan_tensor *const *t,
   for (int32_t i = 2; i < rank && n->pixels; i++) {
     if (x->dims.d[i] == 0) n->pixels = 0;
   }
-  n->groups = p->groups > 1 ? p->groups : n->channels;
+  n->groups = p->groups > 1 || (p->axes & 2u) ? p->groups : n->channels;
   n->x_sample = x->strides[0];
   n->y_sample = y->strides[0];
   n->x_pixel = px.strides[0];
