@@ -14,7 +14,7 @@
 #include "aten/tensor.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/kernels/few_bits/few_bits_f32.h"
-#include "backend/cpu/target/cpu_grid.h"
+#include "builder/quantized_grid.h"
 
 #define MAX_GROUP 128
 #define CODES BSM_K_FEW_BITS_CODES
@@ -46,7 +46,7 @@ static bsm_status round_column(const float *x, int64_t k, int64_t stride,
                                int8_t *codes, int8_t *column, float *scale) {
   double grid;
   float greatest = 0;
-  if (bsm_cpu_find_grid(x, k, stride, &grid, column)) {
+  if (bsm_find_grid(x, k, stride, &grid, column)) {
     *scale = (float)grid;
   } else {
     for (int64_t i = 0; i < k; i++) {

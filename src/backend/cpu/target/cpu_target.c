@@ -25,6 +25,7 @@
 #include "base/checked.h"
 #include "base/isa.h"
 #include "base/thread_pool.h"
+#include "builder/passes.h"
 
 #define DEFAULT_THREADS 1
 #define DEFAULT_L2 ((size_t)1 << 20)
@@ -350,10 +351,10 @@ static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
 }
 
 static const bsm_target_pass passes[] = {
-    {"unify_quantizers", false, bsm_cpu_unify_quantizers},
-    {"move_quantizers", false, bsm_cpu_move_quantizers},
-    {"skip_quantizers", false, bsm_cpu_skip_quantizers},
-    {"fuse_int8", false, bsm_cpu_fuse_int8},
+    {"unify_quantizers", false, bsm_pass_unify_quantizers},
+    {"move_quantizers", false, bsm_pass_move_quantizers},
+    {"skip_quantizers", false, bsm_pass_skip_quantizers},
+    {"fuse_int8", false, bsm_pass_fuse_int8},
     {"fold_channel_scales", false, bsm_cpu_fold_channel_scales},
     {"fuse_chains", true, bsm_cpu_fuse_chains},
 };

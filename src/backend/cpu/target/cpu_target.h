@@ -20,21 +20,6 @@ static inline const bsm_cpu_target *bsm_cpu_target_of(
   return (const bsm_cpu_target *)target;
 }
 
-/* cpu_quantizers.c, cpu_move_quantizers.c, cpu_int8.c: quantizing layers, and
- * products of what they give, in int8. */
-BSM_NODISCARD bsm_status bsm_cpu_unify_quantizers(const bsm_target *target,
-                                                  bsm_network *net,
-                                                  bsm_arena *scratch);
-BSM_NODISCARD bsm_status bsm_cpu_move_quantizers(const bsm_target *target,
-                                                 bsm_network *net,
-                                                 bsm_arena *scratch);
-BSM_NODISCARD bsm_status bsm_cpu_skip_quantizers(const bsm_target *target,
-                                                 bsm_network *net,
-                                                 bsm_arena *scratch);
-BSM_NODISCARD bsm_status bsm_cpu_fuse_int8(const bsm_target *target,
-                                           bsm_network *net,
-                                           bsm_arena *scratch);
-
 /* cpu_chains.c: the passes over the network, with this target as first
  * argument. */
 BSM_NODISCARD bsm_status bsm_cpu_fold_channel_scales(const bsm_target *target,

@@ -4,16 +4,16 @@
  *   dequantize -> convolution | matrix multiply by a constant
  *     [-> quantize]
  *
- * where the constant is on a grid (cpu_grid.h), and what fuse_epilogues has put
- * into the product (bias, residual, activation) stays in it. A residual that is
- * dequantized is read as bytes. Without a QUANTIZE layer as the only reader the
- * output is float. Sums of int8 are exact, while those of the floats that they
- * replace are not, so that results may differ in the last bits.
+ * where the constant is on a grid (quantized_grid.h), and what fuse_epilogues
+ * has put into the product (bias, residual, activation) stays in it. A residual
+ * that is dequantized is read as bytes. Without a QUANTIZE layer as the only
+ * reader the output is float. Sums of int8 are exact, while those of the floats
+ * that they replace are not, so that results may differ in the last bits.
  * Requires: fuse_epilogues, unify_quantizers. */
 #include <math.h>
 
-#include "backend/cpu/target/cpu_grid.h"
-#include "backend/cpu/target/cpu_target.h"
+#include "builder/passes.h"
+#include "builder/quantized_grid.h"
 #include "builder/uses.h"
 
 /* Sums of products of a byte each stay in int32. */
@@ -28,7 +28,7 @@ typedef struct fusion {
 /* A product of float that may become one of int8. */
 typedef struct product {
   const bsm_layer *layer;
-  bsm_cpu_grid x;
+  bsm_grid x;
   int64_t maps, depth; /* of the output; of the sum for each of them */
   const bsm_epilogue *epilogue;
   const bsm_weights *bias;
@@ -38,9 +38,9 @@ typedef struct product {
 
 /* ---- what fits ---- */
 
-static bool reads_bytes(const bsm_layer *layer, bsm_cpu_grid *grid) {
+static bool reads_bytes(const bsm_layer *layer, bsm_grid *grid) {
   const bsm_layer *from = layer->inputs.items[0]->producer;
-  return bsm_cpu_dequantize_grid(from, grid) &&
+  return bsm_dequantize_grid(from, grid) &&
          from->inputs.items[0]->dtype == BSM_DTYPE_UINT8;
 }
 
@@ -63,9 +63,8 @@ static bsm_status reserve(fusion *f, product *p, bool *fits) {
 static bool find_grids(product *p, const float *x, int64_t map, int64_t stride,
                        int64_t first, int64_t count) {
   for (int64_t o = 0; o < count; o++) {
-    if (!bsm_cpu_find_grid(x + o * map, p->depth, stride,
-                           &p->columns[first + o],
-                           p->kernel + (first + o) * p->depth)) {
+    if (!bsm_find_grid(x + o * map, p->depth, stride, &p->columns[first + o],
+                       p->kernel + (first + o) * p->depth)) {
       return false;
     }
   }
@@ -131,7 +130,7 @@ static bsm_status read_matrix(fusion *f, product *p, bool *fits) {
     const bsm_itensor *b = layer->inputs.items[1 + i];
     const float *values = NULL;
     *fits = b->dims.rank == 2;
-    if (*fits) BSM_TRY(bsm_cpu_constant_floats(b, f->scratch, &values));
+    if (*fits) BSM_TRY(bsm_constant_floats(b, f->scratch, &values));
     if (!values) *fits = false;
     if (!*fits) return BSM_OK;
     const int64_t count = b->dims.d[turned ? 0 : 1];
@@ -180,8 +179,8 @@ static bsm_status make_columns(const fusion *f, const product *p,
 /* The residual as the new layer reads it: bytes where it is dequantized. */
 static bsm_itensor *residual_of(const product *p, bsm_layer *to) {
   bsm_itensor *t = p->layer->inputs.items[p->layer->inputs.len - 1];
-  bsm_cpu_grid grid;
-  if (!bsm_cpu_dequantize_grid(t->producer, &grid) ||
+  bsm_grid grid;
+  if (!bsm_dequantize_grid(t->producer, &grid) ||
       t->producer->inputs.items[0]->dtype != BSM_DTYPE_UINT8) {
     return t;
   }
@@ -192,16 +191,16 @@ static bsm_itensor *residual_of(const product *p, bsm_layer *to) {
 
 /* The QUANTIZE layer that alone reads the product; NULL: there is none. */
 static bsm_layer *quantizer_of(const fusion *f, const product *p,
-                               bsm_cpu_grid *grid) {
+                               bsm_grid *grid) {
   bsm_layer *reader =
       bsm_uses_single_reader(&f->uses, p->layer->outputs.items[0]);
-  return reader && bsm_cpu_quantize_grid(reader, grid) &&
+  return reader && bsm_quantize_grid(reader, grid) &&
                  reader->outputs.items[0]->dtype == BSM_DTYPE_UINT8
              ? reader
              : NULL;
 }
 
-static void set_output(bsm_layer *to, const bsm_cpu_grid *grid) {
+static void set_output(bsm_layer *to, const bsm_grid *grid) {
   to->p.int8_convolution.quantizes = true;
   to->p.int8_convolution.y_zero = grid->zero;
   to->p.int8_convolution.least = grid->least;
@@ -248,7 +247,7 @@ static bsm_status fuse(fusion *f, size_t index, const product *p) {
     bsm_itensor *residual = residual_of(p, to);
     BSM_TRY_ALLOC(bsm_vec_push(f->net->arena, &to->inputs, residual));
   }
-  bsm_cpu_grid grid;
+  bsm_grid grid;
   bsm_layer *quantizer = quantizer_of(f, p, &grid);
   bsm_layer *last = quantizer ? quantizer : f->net->layers.items[index];
   if (quantizer) set_output(to, &grid);
@@ -256,8 +255,8 @@ static bsm_status fuse(fusion *f, size_t index, const product *p) {
   return bsm_layer_infer(to);
 }
 
-bsm_status bsm_cpu_fuse_int8(const bsm_target *target, bsm_network *net,
-                             bsm_arena *scratch) {
+bsm_status bsm_pass_fuse_int8(const bsm_target *target, bsm_network *net,
+                              bsm_arena *scratch) {
   fusion f = {.net = net, .scratch = scratch};
   bool found = false;
   (void)target;

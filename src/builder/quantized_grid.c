@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what quantizing layers say, and recognizes quantized constants by their
  * values: folding has made floats of them, which lie on a grid. */
-#include "backend/cpu/target/cpu_grid.h"
+#include "builder/quantized_grid.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static bool is_byte(bsm_dtype dtype) {
 
 /* The scale and the zero point, which is a whole number. */
 static bool read_parameters(const bsm_layer *layer, int32_t axis,
-                            bsm_cpu_grid *out) {
+                            bsm_grid *out) {
   double scale, zero = 0;
   if (axis >= 0 || !numbers_of(layer->inputs.items[1], 1, &scale) ||
       (layer->inputs.len > 2 &&
@@ -85,7 +85,7 @@ static bool read_parameters(const bsm_layer *layer, int32_t axis,
   return !(zero < out->zero || zero > out->zero);
 }
 
-bool bsm_cpu_quantize_grid(const bsm_layer *layer, bsm_cpu_grid *out) {
+bool bsm_quantize_grid(const bsm_layer *layer, bsm_grid *out) {
   if (layer->kind != BSM_LAYER_QUANTIZE || layer->removed ||
       !is_byte(layer->p.quantize.dtype) || layer->p.quantize.rounds_last ||
       layer->inputs.items[0]->dtype != BSM_DTYPE_FLOAT ||
@@ -97,7 +97,7 @@ bool bsm_cpu_quantize_grid(const bsm_layer *layer, bsm_cpu_grid *out) {
   return out->zero >= out->least && out->zero <= out->greatest;
 }
 
-bool bsm_cpu_dequantize_grid(const bsm_layer *layer, bsm_cpu_grid *out) {
+bool bsm_dequantize_grid(const bsm_layer *layer, bsm_grid *out) {
   double least, greatest;
   if (!layer || layer->kind != BSM_LAYER_DEQUANTIZE || layer->removed ||
       !is_byte(layer->inputs.items[0]->dtype) ||
@@ -111,7 +111,7 @@ bool bsm_cpu_dequantize_grid(const bsm_layer *layer, bsm_cpu_grid *out) {
   return out->zero >= out->least && out->zero <= out->greatest;
 }
 
-bool bsm_cpu_same_grid(const bsm_cpu_grid *a, const bsm_cpu_grid *b) {
+bool bsm_same_grid(const bsm_grid *a, const bsm_grid *b) {
   return !(a->scale < b->scale || a->scale > b->scale) && a->zero == b->zero;
 }
 
@@ -185,8 +185,8 @@ static bsm_status floats_of_bytes(const bsm_layer *layer, bsm_arena *scratch,
   return BSM_OK;
 }
 
-bsm_status bsm_cpu_constant_floats(const bsm_itensor *t, bsm_arena *scratch,
-                                   const float **out) {
+bsm_status bsm_constant_floats(const bsm_itensor *t, bsm_arena *scratch,
+                               const float **out) {
   const bsm_layer *layer = t->producer;
   int64_t count = 1;
   *out = NULL;
@@ -202,7 +202,7 @@ bsm_status bsm_cpu_constant_floats(const bsm_itensor *t, bsm_arena *scratch,
       layer->kind == BSM_LAYER_QUANTIZE || layer->kind == BSM_LAYER_DEQUANTIZE;
   const float *x = NULL;
   if (quantizing && layer->inputs.items[0]->producer) {
-    BSM_TRY(bsm_cpu_constant_floats(layer->inputs.items[0], scratch, &x));
+    BSM_TRY(bsm_constant_floats(layer->inputs.items[0], scratch, &x));
   }
   return x ? apply(layer, scratch, count, x, out) : BSM_OK;
 }
@@ -224,8 +224,8 @@ static bool lie_on(const float *x, int64_t n, int64_t stride, float scale,
   return true;
 }
 
-bool bsm_cpu_find_grid(const float *x, int64_t n, int64_t stride, double *scale,
-                       int8_t *q) {
+bool bsm_find_grid(const float *x, int64_t n, int64_t stride, double *scale,
+                   int8_t *q) {
   float greatest = 0;
   for (int64_t i = 0; i < n; i++) {
     const float v = fabsf(x[i * stride]);

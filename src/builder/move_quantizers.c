@@ -10,8 +10,8 @@
  * Requires: unify_quantizers. The moved layer has one reader. */
 #include <string.h>
 
-#include "backend/cpu/target/cpu_grid.h"
-#include "backend/cpu/target/cpu_target.h"
+#include "builder/passes.h"
+#include "builder/quantized_grid.h"
 #include "builder/uses.h"
 
 static bool only_moves(const bsm_layer *layer) {
@@ -59,7 +59,7 @@ static bsm_itensor *number(bsm_network *net, float value) {
 
 /* A layer that quantizes `x` as `like` does. */
 static bsm_itensor *quantized(bsm_network *net, bsm_itensor *x,
-                              const bsm_layer *like, const bsm_cpu_grid *grid) {
+                              const bsm_layer *like, const bsm_grid *grid) {
   bsm_itensor *scale = number(net, grid->scale);
   bsm_itensor *zero = number(net, (float)grid->zero);
   if (!scale || !zero) return NULL;
@@ -76,10 +76,9 @@ static bsm_itensor *quantized(bsm_network *net, bsm_itensor *x,
 /* The layer before `quantize` that it can be moved before; NULL: none. Its
  * reciprocal has to follow from the scale as a float. */
 static bsm_layer *movable_before(const bsm_uses *uses,
-                                 const bsm_layer *quantize,
-                                 bsm_cpu_grid *grid) {
+                                 const bsm_layer *quantize, bsm_grid *grid) {
   const bsm_itensor *t = quantize->inputs.items[0];
-  if (quantize->removed || !bsm_cpu_quantize_grid(quantize, grid) ||
+  if (quantize->removed || !bsm_quantize_grid(quantize, grid) ||
       grid->inverse < 1.0f / grid->scale ||
       grid->inverse > 1.0f / grid->scale) {
     return NULL;
@@ -99,7 +98,7 @@ static size_t index_of(const bsm_network *net, const bsm_layer *layer) {
 
 static bsm_status move(bsm_network *net, bsm_arena *scratch, bsm_uses *uses,
                        bsm_layer *quantize, bsm_layer *before,
-                       const bsm_cpu_grid *grid) {
+                       const bsm_grid *grid) {
   const size_t inputs =
       before->kind == BSM_LAYER_CONCATENATION ? before->inputs.len : 1;
   const size_t count = net->layers.len;
@@ -117,14 +116,14 @@ static bsm_status move(bsm_network *net, bsm_arena *scratch, bsm_uses *uses,
   return bsm_uses_compute(net, scratch, uses);
 }
 
-bsm_status bsm_cpu_move_quantizers(const bsm_target *target, bsm_network *net,
-                                   bsm_arena *scratch) {
+bsm_status bsm_pass_move_quantizers(const bsm_target *target, bsm_network *net,
+                                    bsm_arena *scratch) {
   bsm_uses uses;
   (void)target;
   BSM_TRY(bsm_uses_compute(net, scratch, &uses));
   for (size_t i = net->layers.len; i-- > 0;) {
     bsm_layer *layer = net->layers.items[i];
-    bsm_cpu_grid grid;
+    bsm_grid grid;
     bsm_layer *before = layer->kind == BSM_LAYER_QUANTIZE
                             ? movable_before(&uses, layer, &grid)
                             : NULL;

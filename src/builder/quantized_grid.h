@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What layers that quantize say: the grid of an activation, which is a scale, a
  * zero point and a range, and the grids of the columns of a constant matrix. */
-#ifndef BSM_BACKEND_CPU_TARGET_GRID_H_
-#define BSM_BACKEND_CPU_TARGET_GRID_H_
+#ifndef BSM_BUILDER_QUANTIZED_GRID_H_
+#define BSM_BUILDER_QUANTIZED_GRID_H_
 
 #include "network/layer.h"
 
-typedef struct bsm_cpu_grid {
+typedef struct bsm_grid {
   float scale, inverse;
   int32_t zero, least, greatest;
-} bsm_cpu_grid;
+} bsm_grid;
 
 /* The grid of a QUANTIZE layer from float to uint8 or int8 by constants of one
  * element; false for any other layer. */
-bool bsm_cpu_quantize_grid(const bsm_layer *layer, bsm_cpu_grid *out);
+bool bsm_quantize_grid(const bsm_layer *layer, bsm_grid *out);
 /* The scale and zero point of a DEQUANTIZE layer from uint8 or int8 to float;
  * the rest of the grid is that of the dtype. */
-bool bsm_cpu_dequantize_grid(const bsm_layer *layer, bsm_cpu_grid *out);
+bool bsm_dequantize_grid(const bsm_layer *layer, bsm_grid *out);
 /* Whether numbers of one are the same numbers on the other. */
-bool bsm_cpu_same_grid(const bsm_cpu_grid *a, const bsm_cpu_grid *b);
+bool bsm_same_grid(const bsm_grid *a, const bsm_grid *b);
 
 /* The floats of a constant, also of one that passes through quantizing layers
  * or is held in int8, in `scratch` or borrowed; *out NULL: it is none. */
-BSM_NODISCARD bsm_status bsm_cpu_constant_floats(const bsm_itensor *t,
-                                                 bsm_arena *scratch,
-                                                 const float **out);
+BSM_NODISCARD bsm_status bsm_constant_floats(const bsm_itensor *t,
+                                             bsm_arena *scratch,
+                                             const float **out);
 
 /* Finds the greatest scale by which all of n floats, `stride` apart, are whole
  * numbers of int8: x[i] = (float)(q[i] * scale) in every bit. false: there is
  * none. */
-bool bsm_cpu_find_grid(const float *x, int64_t n, int64_t stride, double *scale,
-                       int8_t *q);
+bool bsm_find_grid(const float *x, int64_t n, int64_t stride, double *scale,
+                   int8_t *q);
 
-#endif /* BSM_BACKEND_CPU_TARGET_GRID_H_ */
+#endif /* BSM_BUILDER_QUANTIZED_GRID_H_ */

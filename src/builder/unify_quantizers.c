@@ -7,8 +7,8 @@
  * Requires nothing. */
 #include <string.h>
 
-#include "backend/cpu/target/cpu_grid.h"
-#include "backend/cpu/target/cpu_target.h"
+#include "builder/passes.h"
+#include "builder/quantized_grid.h"
 #include "builder/uses.h"
 
 #define SHIFT 128
@@ -27,9 +27,8 @@ static bool is_inner(const unification *u, const bsm_itensor *t) {
   if (u->uses.is_output[t->id]) return false;
   for (uint32_t i = 0; i < u->uses.reader_count[t->id]; i++) {
     const bsm_layer *reader = u->uses.readers[t->id][i];
-    bsm_cpu_grid grid;
-    if (!bsm_cpu_dequantize_grid(reader, &grid) ||
-        reader->inputs.items[0] != t) {
+    bsm_grid grid;
+    if (!bsm_dequantize_grid(reader, &grid) || reader->inputs.items[0] != t) {
       return false;
     }
   }
@@ -63,8 +62,8 @@ static bsm_status shift_zero(unification *u, bsm_layer *layer, bsm_dtype dtype,
 
 static bsm_status shift(unification *u, bsm_layer *quantize) {
   bsm_itensor *q = quantize->outputs.items[0];
-  bsm_cpu_grid grid;
-  if (q->dtype != BSM_DTYPE_INT8 || !bsm_cpu_quantize_grid(quantize, &grid) ||
+  bsm_grid grid;
+  if (q->dtype != BSM_DTYPE_INT8 || !bsm_quantize_grid(quantize, &grid) ||
       !is_inner(u, q)) {
     return BSM_OK;
   }
@@ -74,7 +73,7 @@ static bsm_status shift(unification *u, bsm_layer *quantize) {
   BSM_TRY(shift_zero(u, quantize, BSM_DTYPE_FLOAT, grid.zero));
   for (uint32_t i = 0; i < u->uses.reader_count[q->id]; i++) {
     bsm_layer *reader = u->uses.readers[q->id][i];
-    if (!bsm_cpu_dequantize_grid(reader, &grid)) continue;
+    if (!bsm_dequantize_grid(reader, &grid)) continue;
     BSM_TRY(shift_zero(u, reader, reader->inputs.items[1]->dtype, grid.zero));
   }
   return bsm_layer_infer(quantize);
@@ -83,9 +82,9 @@ static bsm_status shift(unification *u, bsm_layer *quantize) {
 /* ---- what is quantized twice ---- */
 
 static bool same_quantizer(const bsm_layer *a, const bsm_layer *b) {
-  bsm_cpu_grid one, other;
-  return bsm_cpu_quantize_grid(a, &one) && bsm_cpu_quantize_grid(b, &other) &&
-         bsm_cpu_same_grid(&one, &other) && one.least == other.least &&
+  bsm_grid one, other;
+  return bsm_quantize_grid(a, &one) && bsm_quantize_grid(b, &other) &&
+         bsm_same_grid(&one, &other) && one.least == other.least &&
          one.greatest == other.greatest &&
          a->outputs.items[0]->dtype == b->outputs.items[0]->dtype;
 }
@@ -109,16 +108,15 @@ static bsm_status merge(unification *u, bsm_layer *first) {
 /* quantize(dequantize(q)) with the range of q's dtype, which cuts nothing. */
 static bsm_status skip(unification *u, bsm_layer *quantize) {
   const bsm_layer *before = quantize->inputs.items[0]->producer;
-  bsm_cpu_grid to, from;
-  if (!bsm_cpu_quantize_grid(quantize, &to) ||
-      !bsm_cpu_dequantize_grid(before, &from) ||
-      !bsm_cpu_same_grid(&to, &from)) {
+  bsm_grid to, from;
+  if (!bsm_quantize_grid(quantize, &to) ||
+      !bsm_dequantize_grid(before, &from) || !bsm_same_grid(&to, &from)) {
     return BSM_OK;
   }
   bsm_itensor *q = before->inputs.items[0];
-  bsm_cpu_grid made = from;
+  bsm_grid made = from;
   if (q->producer && q->producer->kind == BSM_LAYER_QUANTIZE &&
-      !bsm_cpu_quantize_grid(q->producer, &made)) {
+      !bsm_quantize_grid(q->producer, &made)) {
     made = from;
   }
   if (q->dtype != quantize->outputs.items[0]->dtype || made.least < to.least ||
@@ -151,8 +149,8 @@ static bsm_status begin(unification *u, bool *found) {
 }
 
 /* The second half again, for what move_quantizers has brought together. */
-bsm_status bsm_cpu_skip_quantizers(const bsm_target *target, bsm_network *net,
-                                   bsm_arena *scratch) {
+bsm_status bsm_pass_skip_quantizers(const bsm_target *target, bsm_network *net,
+                                    bsm_arena *scratch) {
   unification u = {.net = net, .scratch = scratch, .count = net->layers.len};
   bool found;
   (void)target;
@@ -166,8 +164,8 @@ bsm_status bsm_cpu_skip_quantizers(const bsm_target *target, bsm_network *net,
   return BSM_OK;
 }
 
-bsm_status bsm_cpu_unify_quantizers(const bsm_target *target, bsm_network *net,
-                                    bsm_arena *scratch) {
+bsm_status bsm_pass_unify_quantizers(const bsm_target *target, bsm_network *net,
+                                     bsm_arena *scratch) {
   unification u = {.net = net, .scratch = scratch, .count = net->layers.len};
   bool found;
   (void)target;
