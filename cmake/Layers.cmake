@@ -220,19 +220,22 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_attention.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_device.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_element_wise.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_few_bits_matrix.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_gemm.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_half*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_convolution.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_split.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_normalization.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_normalization*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pack.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pad.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_planar.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pooling.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_quantize.c
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_reduce.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_reduce*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_non_zero.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_softmax.c
