@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maximum and average pooling of channels-last images of two dimensions: a
 // thread makes K_VECTOR maps of one output. Options: K_T (of what is computed in
-// float), K_AVERAGE, K_INSIDE (only what is inside counts), K_VECTOR.
+// float; u8 or i8 of maxima), K_AVERAGE, K_INSIDE (only what is inside counts), K_VECTOR.
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
@@ -11,6 +11,17 @@ typedef K_T T;
 struct __align__(sizeof(T) * K_VECTOR) vector {
   T at[K_VECTOR];
 };
+
+DEVICE float to_float(u8 x) { return (float)x; }
+DEVICE float to_float(i8 x) { return (float)x; }
+template <>
+DEVICE u8 from_float<u8>(float x) {
+  return (u8)__float2int_rn(x);
+}
+template <>
+DEVICE i8 from_float<i8>(float x) {
+  return (i8)__float2int_rn(x);
+}
 
 // The taps of a window in one dimension that are inside, and how many count.
 struct taps {

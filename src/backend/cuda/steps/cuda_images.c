@@ -35,7 +35,7 @@ int bsm_cuda_image_vector(const bsm_plan_tensor *t, int most) {
     bool fits = t->offset % (uint64_t)(vector * element) == 0;
     for (int i = 0; i < t->dims.rank; i++) {
       const int64_t part = i == 1 ? t->dims.d[i] : t->strides[i];
-      fits = fits && (t->dims.d[i] == 1 || part % vector == 0);
+      fits = fits && ((i != 1 && t->dims.d[i] == 1) || part % vector == 0);
     }
     if (fits) break;
   }

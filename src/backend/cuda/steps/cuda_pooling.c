@@ -12,8 +12,11 @@
 static bool is_of_maps(const bsm_step_pooling *p,
                        const bsm_cuda_pooling *params, const bsm_plan_tensor *x,
                        const bsm_plan_tensor *y) {
-  return x->dtype == y->dtype && bsm_cuda_is_float(x->dtype) && !p->adaptive &&
-         params->x.c_stride == 1 && params->y.c_stride == 1 &&
+  const bool bytes =
+      (x->dtype == BSM_DTYPE_UINT8 || x->dtype == BSM_DTYPE_INT8) &&
+      p->type == BSM_POOLING_MAX;
+  return x->dtype == y->dtype && (bytes || bsm_cuda_is_float(x->dtype)) &&
+         !p->adaptive && params->x.c_stride == 1 && params->y.c_stride == 1 &&
          params->x.size[0] == 1 && params->y.size[0] == 1 &&
          params->window.kernel[0] == 1 && params->window.pre[0] == 0 &&
          params->window.post[0] == 0 && bsm_cuda_image_is_small(&params->x) &&
