@@ -22,6 +22,7 @@ set(BSM_CONFORMANCE_CUDA_attention_step_test 12)
 set(BSM_CONFORMANCE_CUDA_recurrent_step_test 1)
 set(BSM_CONFORMANCE_CUDA_typed_product_step_test 1)
 set(BSM_CONFORMANCE_CUDA_hostile_step_test 1)
+set(BSM_CONFORMANCE_CUDA_int8_step_test 12)
 # Those that are also run in half and bfloat16, on GPUs and on the CPU, and
 # which part of them.
 set(BSM_CONFORMANCE_NARROW_CPU_convolution_step_test 8)
@@ -270,9 +271,9 @@ foreach(source IN LISTS test_sources)
   endif()
 endforeach()
 
-foreach(name IN ITEMS code_forms_test cuda_op_suite_test cuda_precision_test
-                      cuda_tf32_test cuda_timer_test gpu_failures_test
-                      gpu_stress_test)
+foreach(name IN ITEMS code_forms_test cuda_int8_test cuda_op_suite_test
+                      cuda_precision_test cuda_tf32_test cuda_timer_test
+                      gpu_failures_test gpu_stress_test)
   if(TEST cuda/${name})
     bsm_use_standins(cuda/${name})
   endif()

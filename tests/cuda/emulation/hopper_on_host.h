@@ -356,13 +356,19 @@ inline void ptx_stmatrix_x4(unsigned address, const unsigned *r) {
 
 #define EMULATED_PRODUCTS 32
 
+enum emulated_wgmma_type {
+  EMULATED_WGMMA_F16,
+  EMULATED_WGMMA_BF16,
+  EMULATED_WGMMA_BYTES /* unsigned by signed, two of them an element */
+};
+
 /* A product that a warp has asked for: its part, 16 rows. */
 struct emulated_product {
-  float *d[32];
+  void *d[32];              /* floats, or ints */
   const unsigned *held[32]; /* A in registers, which are read when it is done */
   uint64_t a, b;
   int n, b_rows, adding;
-  bool is_f16;
+  emulated_wgmma_type type;
   unsigned group;
 };
 struct emulated_products {
@@ -383,7 +389,7 @@ inline emulated_products *emulated_queue() {
 
 /* Element `at` of row `r` of what a descriptor tells, in rows of 64 or 128
  * bytes, of which 8 are a group; a row of `across` elements goes on beside. */
-inline double emulated_element(uint64_t matrix, int r, int at, bool is_f16) {
+inline unsigned short emulated_bits(uint64_t matrix, int r, int at) {
   const unsigned row_bytes = matrix >> 62 == 1   ? 128
                              : matrix >> 62 == 2 ? 64
                                                  : 0;
@@ -400,15 +406,54 @@ inline double emulated_element(uint64_t matrix, int r, int at, bool is_f16) {
          emulated_at_shared(
              EMULATED_DYNAMIC_WINDOW + emulated_swizzled(from, row_bytes), 2),
          2);
-  return is_f16 ? ptx_f16_to_f32(bits) : __uint_as_float((unsigned)bits << 16);
+  return bits;
+}
+inline double emulated_number(const emulated_product *p, unsigned short bits) {
+  return p->type == EMULATED_WGMMA_F16 ? ptx_f16_to_f32(bits)
+                                       : __uint_as_float((unsigned)bits << 16);
+}
+inline double emulated_element(const emulated_product *p, uint64_t matrix,
+                               int r, int at) {
+  return emulated_number(p, emulated_bits(matrix, r, at));
 }
 
 /* Element `k` of row `r` of what lanes hold. */
 inline double emulated_held(const emulated_product *p, int r, int k) {
   const unsigned pair = p->held[r % 8 * 4 + k % 8 / 2][r / 8 + k / 8 * 2];
-  const unsigned short bits = (unsigned short)(k % 2 ? pair >> 16 : pair);
-  return p->is_f16 ? ptx_f16_to_f32(bits)
-                   : __uint_as_float((unsigned)bits << 16);
+  return emulated_number(p, (unsigned short)(k % 2 ? pair >> 16 : pair));
+}
+
+/* Where lanes have the sum of a row of a warp and a column. */
+template <class S>
+inline S *emulated_sum_of(const emulated_product *p, int r, int n) {
+  return static_cast<S *>(p->d[r % 8 * 4 + n % 8 / 2]) + n / 8 * 4 + r / 8 * 2 +
+         n % 2;
+}
+
+__attribute__((optimize("O3"))) inline void emulated_multiply_bytes(
+    const emulated_product *p) {
+  const int warp = (int)emulated.thread->linear / 32 % 4;
+  static unsigned char a[16][32];
+  static signed char b[256][32];
+  for (int r = 0; r < 16; r++) {
+    for (int k = 0; k < 16; k++) {
+      const unsigned short bits = emulated_bits(p->a, warp * 16 + r, k);
+      memcpy(&a[r][2 * k], &bits, 2);
+    }
+  }
+  for (int n = 0; n < p->n; n++) {
+    for (int k = 0; k < 16; k++) {
+      const unsigned short bits = emulated_bits(p->b, n, k);
+      memcpy(&b[n][2 * k], &bits, 2);
+    }
+  }
+  for (int r = 0; r < 16; r++) {
+    for (int n = 0; n < p->n; n++) {
+      int *d = emulated_sum_of<int>(p, r, n), sum = 0;
+      for (int k = 0; k < 32; k++) sum += a[r][k] * b[n][k];
+      *d = (int)((p->adding ? (unsigned)*d : 0u) + (unsigned)sum);
+    }
+  }
 }
 
 /* Sums are rounded once for each 16 k. */
@@ -416,17 +461,20 @@ __attribute__((optimize("O3"))) inline void emulated_multiply(
     const emulated_product *p) {
   const int warp = (int)emulated.thread->linear / 32 % 4;
   static double a[16][16], b[16][256], sums[256];
+  if (p->type == EMULATED_WGMMA_BYTES) {
+    emulated_multiply_bytes(p);
+    return;
+  }
   for (int r = 0; r < 16; r++) {
     for (int k = 0; k < 16; k++) {
-      a[r][k] = p->held[0]
-                    ? emulated_held(p, r, k)
-                    : emulated_element(p->a, warp * 16 + r, k, p->is_f16);
+      a[r][k] = p->held[0] ? emulated_held(p, r, k)
+                           : emulated_element(p, p->a, warp * 16 + r, k);
     }
   }
   for (int k = 0; k < 16; k++) {
     for (int n = 0; n < p->n; n++) {
-      b[k][n] = p->b_rows ? emulated_element(p->b, k, n, p->is_f16)
-                          : emulated_element(p->b, n, k, p->is_f16);
+      b[k][n] = p->b_rows ? emulated_element(p, p->b, k, n)
+                          : emulated_element(p, p->b, n, k);
     }
   }
   for (int r = 0; r < 16; r++) {
@@ -435,18 +483,18 @@ __attribute__((optimize("O3"))) inline void emulated_multiply(
       for (int n = 0; n < p->n; n++) sums[n] += a[r][k] * b[k][n];
     }
     for (int n = 0; n < p->n; n++) {
-      float *d = p->d[r % 8 * 4 + n % 8 / 2] + n / 8 * 4 + r / 8 * 2 + n % 2;
+      float *d = emulated_sum_of<float>(p, r, n);
       *d = (float)((p->adding ? *d : 0) + sums[n]);
     }
   }
 }
 
 struct emulated_wgmma {
-  float *d;
+  void *d;
   const unsigned *held; /* or NULL */
   uint64_t a, b;
   int n, b_rows, adding;
-  bool is_f16;
+  emulated_wgmma_type type;
 };
 inline void emulated_ask_for_product(void *const *lanes, unsigned present) {
   emulated_need_warp(present);
@@ -456,8 +504,8 @@ inline void emulated_ask_for_product(void *const *lanes, unsigned present) {
   }
   const emulated_wgmma *own = static_cast<emulated_wgmma *>(lanes[0]);
   emulated_product *p = &q->items[q->count++];
-  *p = {{},          {},          own->a,      own->b,  own->n,
-        own->b_rows, own->adding, own->is_f16, q->group};
+  *p = {{},          {},          own->a,    own->b,  own->n,
+        own->b_rows, own->adding, own->type, q->group};
   for (int i = 0; i < 32; i++) {
     p->d[i] = static_cast<emulated_wgmma *>(lanes[i])->d;
     p->held[i] = static_cast<emulated_wgmma *>(lanes[i])->held;
@@ -501,22 +549,36 @@ inline void ptx_wgmma_wait() {
     emulated_wgmma own = {d, a, 0, b, columns, 1, 1, half};                   \
     emulated.calls->meet(0xffffffffu, emulated_ask_for_product, &own);        \
   }
-#define EMULATED_WGMMA_OF_BOTH(columns) \
-  EMULATED_WGMMA(columns, f16, true)    \
-  EMULATED_WGMMA(columns, bf16, false)
+#define EMULATED_WGMMA_OF_BOTH(columns)            \
+  EMULATED_WGMMA(columns, f16, EMULATED_WGMMA_F16) \
+  EMULATED_WGMMA(columns, bf16, EMULATED_WGMMA_BF16)
 EMULATED_WGMMA_OF_BOTH(32)
 EMULATED_WGMMA_OF_BOTH(64)
 EMULATED_WGMMA_OF_BOTH(96)
 EMULATED_WGMMA_OF_BOTH(128)
 EMULATED_WGMMA_OF_BOTH(192)
 EMULATED_WGMMA_OF_BOTH(256)
-#define EMULATED_HELD_WGMMA_OF_BOTH(columns) \
-  EMULATED_HELD_WGMMA(columns, f16, true)    \
-  EMULATED_HELD_WGMMA(columns, bf16, false)
+#define EMULATED_HELD_WGMMA_OF_BOTH(columns)            \
+  EMULATED_HELD_WGMMA(columns, f16, EMULATED_WGMMA_F16) \
+  EMULATED_HELD_WGMMA(columns, bf16, EMULATED_WGMMA_BF16)
 EMULATED_HELD_WGMMA_OF_BOTH(64)
 EMULATED_HELD_WGMMA_OF_BOTH(128)
 EMULATED_HELD_WGMMA_OF_BOTH(192)
 EMULATED_HELD_WGMMA_OF_BOTH(256)
+#define EMULATED_WGMMA_OF_BYTES(columns)                                       \
+  inline void ptx_wgmma_n##columns##_u8_s8(int *d, unsigned long long a,       \
+                                           unsigned long long b, int adding) { \
+    emulated_wgmma own = {d,       nullptr, a,      b,                         \
+                          columns, 0,       adding, EMULATED_WGMMA_BYTES};     \
+    emulated.calls->meet(0xffffffffu, emulated_ask_for_product, &own);         \
+  }
+EMULATED_WGMMA_OF_BYTES(32)
+EMULATED_WGMMA_OF_BYTES(64)
+EMULATED_WGMMA_OF_BYTES(96)
+EMULATED_WGMMA_OF_BYTES(128)
+EMULATED_WGMMA_OF_BYTES(192)
+EMULATED_WGMMA_OF_BYTES(256)
+#undef EMULATED_WGMMA_OF_BYTES
 #undef EMULATED_HELD_WGMMA_OF_BOTH
 #undef EMULATED_HELD_WGMMA
 #undef EMULATED_WGMMA_OF_BOTH

@@ -132,6 +132,10 @@ inline void emulated_copy_async(unsigned to, const void *from, unsigned bytes,
 inline void ptx_copy16_async(unsigned to, const void *from, unsigned valid) {
   emulated_copy_async(to, from, 16, valid);
 }
+template <int BYTES>
+inline void ptx_copy_async(unsigned to, const void *from) {
+  emulated_copy_async(to, from, BYTES, BYTES);
+}
 inline void ptx_copies_commit() {
   emulated.thread->group++;
 }
@@ -255,5 +259,43 @@ EMULATED_MMA(ptx_mma_m16n8k16_bf16, emulated_bf16, 16)
 EMULATED_MMA(ptx_mma_m16n8k8_f16, emulated_f16, 8)
 EMULATED_MMA(ptx_mma_m16n8k8_tf32, emulated_tf32, 8)
 #undef EMULATED_MMA
+
+struct emulated_mma_of_bytes {
+  int *c;
+  const unsigned *a, *b;
+};
+
+/* c[16][8] += a[16][32] b[32][8], of unsigned and signed bytes: a register has
+ * four neighbours in k. Sums wrap. */
+inline void emulated_do_mma_of_bytes(void *const *lanes, unsigned present) {
+  unsigned char a[16][32];
+  signed char b[8][32];
+  emulated_need_warp(present);
+  for (int i = 0; i < 32; i++) {
+    const emulated_mma_of_bytes *lane =
+        static_cast<const emulated_mma_of_bytes *>(lanes[i]);
+    const int row = i / 4, k = i % 4 * 4;
+    for (int h = 0; h < 2; h++) {
+      memcpy(&a[row][h * 16 + k], &lane->a[2 * h], 4);
+      memcpy(&a[row + 8][h * 16 + k], &lane->a[2 * h + 1], 4);
+      memcpy(&b[row][h * 16 + k], &lane->b[h], 4);
+    }
+  }
+  for (int m = 0; m < 16; m++) {
+    for (int n = 0; n < 8; n++) {
+      int sum = 0;
+      for (int k = 0; k < 32; k++) sum += a[m][k] * b[n][k];
+      int *c =
+          static_cast<emulated_mma_of_bytes *>(lanes[m % 8 * 4 + n / 2])->c +
+          m / 8 * 2 + n % 2;
+      *c = (int)((unsigned)*c + (unsigned)sum);
+    }
+  }
+}
+inline void ptx_mma_m16n8k32_u8_s8(int *c, const unsigned *a,
+                                   const unsigned *b) {
+  emulated_mma_of_bytes own = {c, a, b};
+  emulated.calls->meet(0xffffffffu, emulated_do_mma_of_bytes, &own);
+}
 
 #endif /* TESTS_CUDA_EMULATION_PTX_ON_HOST_H_ */

@@ -165,6 +165,9 @@ DEVICE float shuffle_xor(float x, int lane) {
 DEVICE double shuffle_xor(double x, int lane) {
   return __shfl_xor_sync(0xffffffffu, x, lane);
 }
+DEVICE u32 shuffle_xor(u32 x, int lane) {
+  return __shfl_xor_sync(0xffffffffu, x, lane);
+}
 DEVICE i64 shuffle_xor(i64 x, int lane) {
   return __shfl_xor_sync(0xffffffffu, x, lane);
 }

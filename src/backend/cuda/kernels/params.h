@@ -326,4 +326,45 @@ typedef struct bsm_cuda_states {
   bsm_cuda_i64 strides[2][3];
 } bsm_cuda_states;
 
+/* ---- products of bytes ---- */
+
+/* What sums of bytes become (bsm_step_int8_convolution). */
+typedef struct bsm_cuda_int8_end {
+  bsm_cuda_u64 columns; /* float: scales of all maps, then their biases */
+  bsm_cuda_u64 offsets; /* i32, one of each map */
+  bsm_cuda_i32 maps;
+  bsm_cuda_i32 x_zero, residual_zero, y_zero, least, greatest;
+  float residual_scale, y_inverse, alpha, beta;
+  bsm_cuda_i32 activation, residual; /* residual: bsm_cuda_int8_residual */
+  bsm_cuda_i32 y_is_float, reserved;
+} bsm_cuda_int8_end;
+
+typedef enum bsm_cuda_int8_residual {
+  BSM_CUDA_INT8_NO_RESIDUAL,
+  BSM_CUDA_INT8_RESIDUAL_BYTES,
+  BSM_CUDA_INT8_RESIDUAL_FLOATS
+} bsm_cuda_int8_residual;
+
+/* In tiles. Rows of the kernel are b_column apart, and padded with zeros to a
+ * multiple of 16 bytes. */
+typedef struct bsm_cuda_int8_gemm {
+  bsm_cuda_mma product;
+  bsm_cuda_int8_end end;
+} bsm_cuda_int8_gemm;
+
+/* By tiles that the GPU copies, two bytes of k being one of its elements. */
+typedef struct bsm_cuda_int8_tiled {
+  bsm_cuda_tiled tiled;
+  bsm_cuda_int8_end end;
+} bsm_cuda_int8_tiled;
+
+/* In any layout. The kernel's maps, its k of a line, and its lines, are so many
+ * bytes apart. */
+typedef struct bsm_cuda_int8_convolution {
+  bsm_cuda_convolution convolution;
+  bsm_cuda_int8_end end;
+  bsm_cuda_i64 kernel_map, kernel_k;
+  bsm_cuda_i64 line, next_line; /* line: k of one */
+} bsm_cuda_int8_convolution;
+
 #endif /* BSM_BACKEND_CUDA_KERNELS_PARAMS_H_ */

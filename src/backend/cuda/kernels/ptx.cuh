@@ -105,6 +105,28 @@ PTX void ptx_copy16_async(unsigned to, const void *from, unsigned valid) {
                : "memory");
 #endif
 }
+// All of 16, 8 or 4 bytes.
+template <int BYTES>
+PTX void ptx_copy_async(unsigned to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to),
+                 "l"(from)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to),
+                 "l"(from), "n"(BYTES)
+                 : "memory");
+  }
+#else
+#pragma unroll
+  for (int i = 0; i < BYTES / 4; i++) {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + 4 * i),
+                 "r"(((const unsigned *)from)[i])
+                 : "memory");
+  }
+#endif
+}
 PTX void ptx_copies_commit() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -203,6 +225,29 @@ PTX void ptx_mma_m16n8k16_f16(float *c, const unsigned *a, const unsigned *b) {
 #else
   ptx_mma_m16n8k8_f16(c, a, b);
   ptx_mma_m16n8k8_f16(c, a + 2, b + 1);
+#endif
+}
+// The same of bytes: `a` is unsigned, b signed; sums wrap.
+PTX void ptx_mma_m8n8k16_u8_s8(int *c, unsigned a, unsigned b) {
+  asm volatile(
+      "mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0, %1}, {%2}, {%3}, "
+      "{%0, %1};"
+      : "+r"(c[0]), "+r"(c[1])
+      : "r"(a), "r"(b));
+}
+PTX void ptx_mma_m16n8k32_u8_s8(int *c, const unsigned *a, const unsigned *b) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    ptx_mma_m8n8k16_u8_s8(c, a[2 * i], b[i]);
+    ptx_mma_m8n8k16_u8_s8(c + 2, a[2 * i + 1], b[i]);
+  }
 #endif
 }
 #if __CUDA_ARCH__ >= 800

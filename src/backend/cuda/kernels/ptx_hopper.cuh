@@ -165,9 +165,10 @@ PTX void ptx_wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 
+#define SUM(i) "+f"(d[i])
 #define SUMS_8(i)                                                        \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),            \
-      "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+  SUM(i), SUM(i + 1), SUM(i + 2), SUM(i + 3), SUM(i + 4), SUM(i + 5),    \
+      SUM(i + 6), SUM(i + 7)
 #define SUMS_16(i) SUMS_8(i), SUMS_8(i + 8)
 #define SUMS_32(i) SUMS_16(i), SUMS_16(i + 16)
 #define SUMS_48(i) SUMS_32(i), SUMS_16(i + 32)
@@ -245,4 +246,26 @@ WGMMA_OF_BOTH(96, 48, 48, 49, 50, 51)
 WGMMA_OF_BOTH(128, 64, 64, 65, 66, 67)
 WGMMA_OF_BOTH(192, 96, 96, 97, 98, 99)
 WGMMA_OF_BOTH(256, 128, 128, 129, 130, 131)
+// The same of unsigned and signed bytes, of which 32 along k are multiplied.
+#undef SUM
+#define SUM(i) "+r"(d[i])
+#define WGMMA_OF_BYTES(n, sums, a, b, adds)                                    \
+  PTX void ptx_wgmma_n##n##_u8_s8(int *d, unsigned long long desc_a,           \
+                                  unsigned long long desc_b, int adding) {     \
+    asm volatile(                                                              \
+        "{ .reg .pred p;\n"                                                    \
+        "setp.ne.b32 p, %" #adds                                               \
+        ", 0;\n"                                                               \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32.u8.s8"                 \
+        " {" OPERANDS_##sums "}, %" #a ", %" #b ", p; }"                       \
+        : SUMS_##sums(0)                                                       \
+        : "l"(desc_a), "l"(desc_b), "r"(adding)                                \
+        : "memory");                                                           \
+  }
+WGMMA_OF_BYTES(32, 16, 16, 17, 18)
+WGMMA_OF_BYTES(64, 32, 32, 33, 34)
+WGMMA_OF_BYTES(96, 48, 48, 49, 50)
+WGMMA_OF_BYTES(128, 64, 64, 65, 66)
+WGMMA_OF_BYTES(192, 96, 96, 97, 98)
+WGMMA_OF_BYTES(256, 128, 128, 129, 130)
 #endif

@@ -53,6 +53,19 @@ DEVICE u64 describe(const matrix &m) {
   }
 WGMMA_OF(f16)
 WGMMA_OF(bf16)
+// Bytes, two of which are an element; B has a row for each column.
+template <int N, int B_ROWS>
+DEVICE void multiply_group(u8, i32 *d, u64 a, u64 b, int adding) {
+  static_assert(!B_ROWS && (N == 32 || N == 64 || N == 96 || N == 128 ||
+                            N == 192 || N == 256),
+                "columns of a product");
+  if constexpr (N == 32) ptx_wgmma_n32_u8_s8(d, a, b, adding);
+  if constexpr (N == 64) ptx_wgmma_n64_u8_s8(d, a, b, adding);
+  if constexpr (N == 96) ptx_wgmma_n96_u8_s8(d, a, b, adding);
+  if constexpr (N == 128) ptx_wgmma_n128_u8_s8(d, a, b, adding);
+  if constexpr (N == 192) ptx_wgmma_n192_u8_s8(d, a, b, adding);
+  if constexpr (N == 256) ptx_wgmma_n256_u8_s8(d, a, b, adding);
+}
 
 #define HELD_WGMMA_OF(T)                                                   \
   template <int N>                                                         \
@@ -77,9 +90,8 @@ DEVICE void multiply_held(float *d, const u32 *a, const matrix &b) {
 // d[64][N] (+)= a[64][16] b[16][N]: 16 k of `a` and `b`, which have a row for
 // each row and for each column; with B_ROWS, b has one for each k. The sums are
 // there after products_wait.
-template <class T, int N, int ROW_BYTES, int B_ROWS>
-DEVICE void multiply_16(float *d, const matrix &a, const matrix &b,
-                        int adding) {
+template <class T, int N, int ROW_BYTES, int B_ROWS, class S>
+DEVICE void multiply_16(S *d, const matrix &a, const matrix &b, int adding) {
   multiply_group<N, B_ROWS>(T(), d, describe<ROW_BYTES>(a),
                             describe<B_ROWS ? 128 : ROW_BYTES>(b), adding);
 }
@@ -123,9 +135,16 @@ DEVICE void multiply_held(float *d, const u32 *a, const matrix &b) {
   }
 }
 
-template <class T, int N, int ROW_BYTES, int B_ROWS>
-DEVICE void multiply_16(float *d, const matrix &a, const matrix &b,
-                        int adding) {
+template <class T>
+DEVICE void multiply_of_warp(T, float *d, const u32 *a, const u32 *b) {
+  multiply<T>(d, a, b);
+}
+DEVICE void multiply_of_warp(u8, i32 *d, const u32 *a, const u32 *b) {
+  ptx_mma_m16n8k32_u8_s8(d, a, b);
+}
+
+template <class T, int N, int ROW_BYTES, int B_ROWS, class S>
+DEVICE void multiply_16(S *d, const matrix &a, const matrix &b, int adding) {
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
   u32 fa[4], fb[2][2];
   ptx_ldmatrix_x4(place<ROW_BYTES>(a, warp * 16 + lane % 16, lane / 16 * 16),
@@ -141,9 +160,9 @@ DEVICE void multiply_16(float *d, const matrix &a, const matrix &b,
     }
 #pragma unroll
     for (int j = 0; j < 2; j++) {
-      float *sums = d + n / 2 + j * 4;
+      S *sums = d + n / 2 + j * 4;
       if (!adding) sums[0] = sums[1] = sums[2] = sums[3] = 0;
-      multiply<T>(sums, fa, fb[j]);
+      multiply_of_warp(T(), sums, fa, fb[j]);
     }
   }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and deconvolutions of a GPU. */
+#include "backend/cuda/steps/cuda_convolution.h"
+
 #include <string.h>
 
 #include "backend/cuda/steps/cuda_depthwise.h"
 #include "backend/cuda/steps/cuda_few_rows.h"
 #include "backend/cuda/steps/cuda_images.h"
-#include "backend/cuda/steps/cuda_mma.h"
 #include "backend/cuda/steps/cuda_unfold.h"
 #include "base/checked.h"
 
@@ -111,17 +112,14 @@ static void set_images(bsm_cuda_mma_problem *out, const bsm_cuda_image *x,
   p->residual_batch[0] = r->n_stride;
 }
 
-static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
-                       bool transposed, bsm_cuda_mma_problem *out) {
+bool bsm_cuda_convolution_problem(const bsm_plan *plan,
+                                  const bsm_plan_step *step,
+                                  const bsm_cuda_unit *unit, bool transposed,
+                                  bsm_cuda_mma_problem *out) {
   const bsm_step_convolution *c = &step->params->convolution;
   const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   const bsm_step_window *w = &c->window;
-  const bsm_cuda_unit *unit = bsm_cuda_unit_of(y->dtype, step->precision, sm);
-  if (!unit || !bsm_cuda_mma_has_numbers(y->dtype, 1, c->epilogue.alpha,
-                                         c->epilogue.beta)) {
-    return false;
-  }
   const bsm_cuda_image in = bsm_cuda_image_of(x, w->spatial);
   const bsm_cuda_image to = bsm_cuda_image_of(y, w->spatial);
   const int64_t maps = in.c / c->groups, n = c->out_maps / c->groups;
@@ -182,13 +180,22 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   out->vector =
       n % 8 == 0 && bsm_cuda_mma_reads_along(y, 1) &&
       (!r || (p->residual_column == 1 && bsm_cuda_mma_reads_along(r, 1)));
-  const bool whole = maps % bsm_cuda_chunk(y->dtype) == 0;
+  const bool whole = maps % bsm_cuda_chunk(x->dtype) == 0;
   out->a = whole && bsm_cuda_mma_reads_along(x, 1) ? BSM_CUDA_MMA_ALONG_K
                                                    : BSM_CUDA_MMA_ELEMENTS;
   out->b = whole ? BSM_CUDA_MMA_ALONG_K : BSM_CUDA_MMA_ELEMENTS;
   out->aligned_a = out->a;
   out->aligned_b = out->b;
   return true;
+}
+
+static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
+                       bool transposed, bsm_cuda_mma_problem *out) {
+  const bsm_step_epilogue *e = &step->params->convolution.epilogue;
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  const bsm_cuda_unit *unit = bsm_cuda_unit_of(dtype, step->precision, sm);
+  return unit && bsm_cuda_mma_has_numbers(dtype, 1, e->alpha, e->beta) &&
+         bsm_cuda_convolution_problem(plan, step, unit, transposed, out);
 }
 
 /* ---- deconvolutions whose windows do not overlap ---- */

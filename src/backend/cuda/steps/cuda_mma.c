@@ -244,6 +244,44 @@ static size_t sum_bytes(bsm_dtype dtype) {
   return dtype == BSM_DTYPE_DOUBLE ? sizeof(double) : sizeof(float);
 }
 
+/* The kernel of a tile, with what sizes say. */
+static bsm_status add_kernel(bsm_cuda_launches *l,
+                             const bsm_cuda_mma_problem *problem, const tile *t,
+                             const bsm_cuda_mma *p, bool may_split) {
+  const char *source = problem->unit->source;
+  const bsm_cuda_int8_problem *bytes = problem->bytes;
+  bsm_cuda_int8_gemm g = {.product = *p};
+  if (bytes) {
+    g.product = bytes->params;
+    g.product.tiles_n = p->tiles_n;
+    g.product.splits = p->splits;
+    g.product.split_k = 2 * p->split_k;
+    g.end = bytes->end;
+  }
+  BSM_TRY(bsm_cuda_add_launch(
+      l, source, source, &g, bytes ? sizeof(g) : sizeof(g.product),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
+      "-DK_WN=%d -DK_STAGES=%d -DK_IMAGE=%d -DK_TRANSPOSED=%d -DK_A=%d "
+      "-DK_B=%d -DK_WEIGHTS=%d -DK_SPLIT=%d -DK_LINES=%d",
+      bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
+      t->warps_m, t->warps_n, t->stages, problem->image, problem->transposed,
+      (int)problem->a, (int)problem->b, problem->weights, may_split,
+      problem->lines));
+  if (bytes) {
+    return bsm_cuda_add_options(
+        l, BSM_CUDA_FOR_RANGE,
+        "-DK_Y=%s -DK_RESIDUAL=%d -DK_PIECE=%d -DK_LINED=%d -DK_VECTOR=%d "
+        "-DK_OFFSETS=%d --fmad=false",
+        bsm_cuda_type(bytes->y), (int)bytes->end.residual, bytes->piece,
+        (int)bytes->lines, bytes->vector, bytes->end.x_zero != 0);
+  }
+  return problem->unit->tensor_cores
+             ? BSM_OK
+             : bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE,
+                                    "-DK_LM=%d -DK_RESIDENT=%d", t->lanes_m,
+                                    t->resident);
+}
+
 static bsm_status add_launch(bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *problem,
                              const choice *c, bool may_split) {
@@ -253,20 +291,7 @@ static bsm_status add_launch(bsm_cuda_launches *l,
   const int64_t count = p.tiles_n * parts(p.m, t->m);
   p.splits = c->splits;
   p.split_k = (int32_t)(parts(parts(p.k, t->k), c->splits) * t->k);
-  BSM_TRY(bsm_cuda_add_launch(
-      l, problem->unit->source, problem->unit->source, &p, sizeof(p),
-      "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
-      "-DK_WN=%d -DK_STAGES=%d -DK_IMAGE=%d -DK_TRANSPOSED=%d -DK_A=%d "
-      "-DK_B=%d -DK_WEIGHTS=%d -DK_SPLIT=%d -DK_LINES=%d",
-      bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
-      t->warps_m, t->warps_n, t->stages, problem->image, problem->transposed,
-      (int)problem->a, (int)problem->b, problem->weights, may_split,
-      problem->lines));
-  if (!problem->unit->tensor_cores) {
-    BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE,
-                                 "-DK_LM=%d -DK_RESIDENT=%d", t->lanes_m,
-                                 t->resident));
-  }
+  BSM_TRY(add_kernel(l, problem, t, &p, may_split));
   bsm_cuda_set_block(l, 32u * (unsigned)(t->warps_m * t->warps_n), 1, 1);
   bsm_cuda_set_grid(l, (uint64_t)count, (uint64_t)c->splits,
                     (uint64_t)problem->batches);

@@ -26,6 +26,24 @@ typedef enum bsm_cuda_mma_operand {
   BSM_CUDA_MMA_ALONG_N = 2
 } bsm_cuda_mma_operand;
 
+/* Whether k are lines of windows, each padded to 16 bytes, and how these are
+ * fetched. */
+typedef enum bsm_cuda_int8_lines {
+  BSM_CUDA_INT8_NO_LINES = 0,
+  BSM_CUDA_INT8_BYTES_OF_LINES = 1,
+  BSM_CUDA_INT8_WORDS_OF_LINES = 2
+} bsm_cuda_int8_lines;
+
+/* What a product of bytes is besides a problem. */
+typedef struct bsm_cuda_int8_problem {
+  bsm_cuda_mma params; /* in bytes */
+  bsm_cuda_int8_end end;
+  bsm_dtype y;
+  bsm_cuda_int8_lines lines;
+  int piece; /* bytes of A along k that lie together, aligned: 16, 8, 4 or 1 */
+  bool vector; /* 16 bytes of rows of y and of the residual do */
+} bsm_cuda_int8_problem;
+
 typedef struct bsm_cuda_mma_problem {
   /* Without what follows from the tile: tiles_n, splits, split_k. */
   bsm_cuda_mma params;
@@ -45,6 +63,10 @@ typedef struct bsm_cuda_mma_problem {
   bool residual;     /* there is one */
   bool lines;        /* rows of y come in lines: K_LINES */
   bool images_apart; /* of a convolution: batches are images, not groups */
+  /* Of a product of bytes, where it is launched: all of the above sees two of
+   * them as an element of BSM_DTYPE_HALF. */
+  const bsm_cuda_int8_problem *bytes;
+  bool pads; /* images, by other numbers than zero */
 } bsm_cuda_mma_problem;
 
 /* The problem of a checked step; false: there is no kernel for it on a GPU of

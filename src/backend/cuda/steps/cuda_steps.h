@@ -10,6 +10,7 @@
 /* X(KIND): those of BSM_BACKEND_STEP_KINDS that there are kernels for. */
 #define BSM_CUDA_STEP_KINDS(X) \
   X(CONVOLUTION)               \
+  X(INT8_CONVOLUTION)          \
   X(DECONVOLUTION)             \
   X(POOLING)                   \
   X(MATRIX_MULTIPLY)           \

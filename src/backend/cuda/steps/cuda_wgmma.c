@@ -78,7 +78,7 @@ static bool takes_windows(const bsm_cuda_mma_problem *problem) {
 static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
   const bsm_cuda_mma *p = &problem->params;
   if (sm < 90 || sm >= 100 || problem->transposed ||
-      (problem->image && problem->images_apart) ||
+      (problem->image && (problem->images_apart || problem->pads)) ||
       (problem->dtype != BSM_DTYPE_HALF &&
        problem->dtype != BSM_DTYPE_BFLOAT16) ||
       problem->a != BSM_CUDA_MMA_ALONG_K ||
@@ -451,6 +451,35 @@ static bsm_status add_parts(bsm_cuda_launches *l, const tile *t,
                            offsetof(bsm_cuda_tiled, product.counters), 0);
 }
 
+/* The kernel of a tile, with its parameters; `rank`: of the tensors. */
+static bsm_status add_kernel(bsm_cuda_launches *l,
+                             const bsm_cuda_mma_problem *problem, const tile *t,
+                             const bsm_cuda_wgmma_choice *c,
+                             const bsm_cuda_tiled *p, int rank) {
+  const bsm_cuda_int8_problem *bytes = problem->bytes;
+  const char *source = bytes ? "wgmma_int8" : "wgmma_gemm";
+  const bool vector = bytes ? bytes->vector : stores_tiles(problem);
+  bsm_cuda_int8_tiled q = {.tiled = *p};
+  if (bytes) q.end = bytes->end;
+  BSM_TRY(bsm_cuda_add_launch(
+      l, source, source, &q, bytes ? sizeof(q) : sizeof(*p),
+      "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
+      "-DK_WN=%d -DK_STAGES=%d -DK_TURNS=%d -DK_IMAGE=%d -DK_RANK=%d "
+      "-DK_B=%d -DK_WEIGHTS=%d -DK_SHARED=%d -DK_VECTOR=%d -DK_RESIDUAL=%d "
+      "-DK_LINES=%d -DK_RESIDENT=%d",
+      bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
+      t->groups_m, t->groups_n, stages_of(problem, t, c->blocks), t->turns,
+      problem->image, problem->image ? 3 : rank, (int)problem->b,
+      problem->weights, c->shared_tiles > 0, vector,
+      bytes ? (int)bytes->end.residual : problem->residual, problem->lines,
+      resident_of(t, c->blocks)));
+  return bytes ? bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
+                                      "-DK_Y=%s -DK_OFFSETS=%d --fmad=false",
+                                      bsm_cuda_type(bytes->y),
+                                      bytes->end.x_zero != 0)
+               : BSM_OK;
+}
+
 bsm_status bsm_cuda_launch_wgmma(bsm_cuda_launches *l,
                                  const bsm_cuda_mma_problem *problem,
                                  const bsm_cuda_wgmma_choice *c) {
@@ -476,17 +505,7 @@ bsm_status bsm_cuda_launch_wgmma(bsm_cuda_launches *l,
     b = along_n ? matrix(q, q->n, q->k, q->b_row, q->b_batch, p.b_moves)
                 : matrix(q, q->k, q->n, q->b_column, q->b_batch, p.b_moves);
   }
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "wgmma_gemm", "wgmma_gemm", &p, sizeof(p),
-      "-DK_T=%s -DK_ACTIVATION=%d -DK_BM=%d -DK_BN=%d -DK_BK=%d -DK_WM=%d "
-      "-DK_WN=%d -DK_STAGES=%d -DK_TURNS=%d -DK_IMAGE=%d -DK_RANK=%d "
-      "-DK_B=%d -DK_WEIGHTS=%d -DK_SHARED=%d -DK_VECTOR=%d -DK_RESIDUAL=%d "
-      "-DK_LINES=%d -DK_RESIDENT=%d",
-      bsm_cuda_type(problem->dtype), problem->activation, t->m, t->n, t->k,
-      t->groups_m, t->groups_n, stages, t->turns, problem->image,
-      problem->image ? 3 : (int)a.rank, (int)problem->b, problem->weights,
-      c->shared_tiles > 0, stores_tiles(problem), problem->residual,
-      problem->lines, resident_of(t, c->blocks)));
+  BSM_TRY(add_kernel(l, problem, t, c, &p, (int)a.rank));
   bsm_cuda_set_block(l, 128u * (unsigned)groups_of(t) + 32, 1, 1);
   bsm_cuda_set_grid(l, (uint64_t)c->blocks, 1, 1);
   bsm_cuda_set_shared(l, (size_t)(stages * stage_bytes(t) +

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_int8.h"
 #include "backend/cuda/steps/cuda_products.h"
 #include "backend/cuda/steps/cuda_recurrent.h"
 #include "backend/cuda/target/cuda_target.h"
@@ -96,6 +97,26 @@ static bsm_status pack_recurrent(const bsm_step_recurrent *p,
   return BSM_OK;
 }
 
+/* [out, in, window] of bytes. */
+static bsm_status pack_bytes(const bsm_step_convolution *p, int64_t in_maps,
+                             const uint8_t *values, uint8_t *packed,
+                             uint64_t *size) {
+  bsm_cuda_int8_layout layout;
+  BSM_TRY(bsm_cuda_int8_layout_of(p, in_maps, &layout));
+  *size = layout.size;
+  if (!packed) return BSM_OK;
+  memset(packed, 0, (size_t)layout.size);
+  const int64_t maps = in_maps / p->groups;
+  for (int64_t o = 0; o < p->out_maps; o++) {
+    for (int64_t i = 0; i < layout.depth; i++) {
+      const int64_t k = i % layout.taps * maps + i / layout.taps;
+      packed[o * layout.map + k / layout.line * layout.next_line +
+             k % layout.line * layout.k] = values[o * layout.depth + i];
+    }
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
                          int64_t in_maps, const void *values, size_t element,
                          bool transposed, void *packed, uint64_t *size) {
@@ -108,6 +129,10 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
   if (step->kind == BSM_STEP_RECURRENT) {
     return pack_recurrent(&step->params->recurrent, values, element, packed,
                           size);
+  }
+  if (step->kind == BSM_STEP_INT8_CONVOLUTION && element == 1) {
+    return pack_bytes(&step->params->int8_convolution.convolution, in_maps,
+                      values, packed, size);
   }
   if (step->kind != BSM_STEP_CONVOLUTION &&
       step->kind != BSM_STEP_DECONVOLUTION) {

@@ -18,6 +18,7 @@
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/steps/cuda_tiles.h"
 #include "backend/cuda/target/cuda_timer.h"
+#include "builder/passes.h"
 
 #define DEFAULT_CPU "avx2"
 
@@ -97,6 +98,7 @@ static bsm_status check_here(const bsm_target *target) {
 static bool has_kernel(const bsm_layer *layer) {
   switch (layer->kind) {
     case BSM_LAYER_CONVOLUTION:
+    case BSM_LAYER_INT8_CONVOLUTION:
     case BSM_LAYER_DECONVOLUTION:
     case BSM_LAYER_MATRIX_MULTIPLY:
     case BSM_LAYER_POOLING:
@@ -235,6 +237,13 @@ static bool is_approximate(const bsm_target *target,
   return false;
 }
 
+static const bsm_target_pass passes[] = {
+    {"unify_quantizers", false, bsm_pass_unify_quantizers},
+    {"move_quantizers", false, bsm_pass_move_quantizers},
+    {"skip_quantizers", false, bsm_pass_skip_quantizers},
+    {"fuse_int8", false, bsm_pass_fuse_int8},
+};
+
 const bsm_target_ops bsm_cuda_target_ops = {
     .version = BSM_TARGET_VERSION,
     .name = "cuda",
@@ -247,10 +256,13 @@ const bsm_target_ops bsm_cuda_target_ops = {
     .fuses = fuses,
     .image_layout = image_layout,
     .reads_any_layout = reads_any_layout,
+    .unsigned_activations = true,
+    .passes = passes,
+    .pass_count = sizeof(passes) / sizeof(passes[0]),
     .tactics = list_tactics,
     .cost = cost,
     .adopt = adopt,
-    .pack_version = 2,
+    .pack_version = 3,
     .pack = bsm_cuda_pack,
     .is_approximate = is_approximate,
     .add_code = bsm_cuda_add_code,

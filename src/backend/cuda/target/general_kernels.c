@@ -17,6 +17,7 @@ static const row rows[] = {
     {"attention", "-DK_T=%s", {FLOATS}},
     {"convolution", "-DK_T=%s", {FLOATS, "any_i64"}},
     {"gather", "-DK_T=%s -DK_I=%s", {"any_i64"}},
+    {"int8_convolution", "", {NULL}},
     {"interpreter", "", {NULL}},
     {"nms", "-DK_T=%s", {FLOATS}},
     {"non_zero", "-DK_T=%s", {HELD}},
