@@ -186,7 +186,7 @@ set(BSM_SMALL_FAMILIES
     view
     vision)
 
-set(BSM_SMALL_FILES aten/op_geometry.c aten/op_random.c base/caches.c
+set(BSM_SMALL_FILES aten/nms.c aten/op.c aten/op_geometry.c aten/op_random.c base/caches.c
                     base/cpus.c base/file.c base/file_write.c base/isa.c base/linked.c base/log.c
                     base/numbers.c base/options.c base/printable.c
                     base/private_folder.c base/status.c base/strings.c
@@ -218,11 +218,13 @@ set_property(
 file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_affine.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_attention.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_block.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_device.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_element_wise.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_few_bits_matrix.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_gather.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_gemm.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_half*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
