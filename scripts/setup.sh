@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# setup.sh [build] [test] [ci] [models]: installs what is missing on Debian or Ubuntu;
+# setup.sh [build] [test] [ci] [models] [arm64]: installs what is missing on Debian or Ubuntu;
 # elsewhere, or without root, says what to install. Asks no network when
 # everything is there.
 set -eu
@@ -50,6 +50,7 @@ for kind in "$@"; do
       need_command clang "clang libclang-rt-14-dev"
       need_clang_runtime
       need_command clang-format clang-format
+      need_command clang-tidy clang-tidy
       need_command python3 python3
       python3 -m pip --version >/dev/null 2>&1 ||
         missing="$missing python3-pip" # for NVIDIA's compiler
@@ -60,6 +61,11 @@ for kind in "$@"; do
         missing="$missing python3-venv"
       need_command pkg-config pkgconf
       need_command nm binutils
+      ;;
+    arm64) # to build for 64-bit ARM, and to run that here
+      need_command aarch64-linux-gnu-gcc \
+        "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+      need_command qemu-aarch64-static qemu-user-static
       ;;
     *)
       echo "setup.sh: unknown kind $kind" >&2
