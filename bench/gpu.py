@@ -9,9 +9,11 @@ Options: --seconds N (0: no limit)  begin nothing new after so long; what is
                          done is in WORK/rows.json, and the next call goes on
                          from there, with what failed, too
          --rivals eager,graph   how PyTorch runs: also "fold", a graph of the
-                         model with its batch norms folded, and "compile", a
+                         model with its batch norms folded, and "autotune", a
                          graph of torch.compile with max-autotune, which takes
-                         minutes
+                         minutes: in processes of their own
+         --lanes N (6), --autotune-seconds N (240)   how many of these compile
+                         beside each other, and how long each may take
          --build DIR (build)    with the bessemer tool and libbessemer.so
          --jobs N               models exported and compiled beside each other
          --timing               let the compiler choose by measurement
@@ -20,136 +22,89 @@ Options: --seconds N (0: no limit)  begin nothing new after so long; what is
 
 Needs PyTorch for CUDA and NVRTC; any model of
 torchvision may be named; those that are not there are left out. "--only all" are
-those of models.py and more of other kinds. The columns:
+those of models.py and more of other kinds, "--only anchors" those of them that
+TensorRT or max-autotune were measured on before. The columns:
 
   error    the largest difference from PyTorch's run in float64. fp32 and tf32:
            of its largest value. fp16 and bf16: of the largest difference of
            PyTorch's own run in that precision
-  us       medians of 60 calls by events: ours by bsm_context_enqueue, inputs
-           and outputs in the memory of the GPU; PyTorch's model in the same
-           precision, channels-last where it has convolutions
-  compile, load   seconds; compile with the kernels that its cache lacks
+  us       medians of 100 calls by events, while nothing else runs: ours by
+           bsm_context_enqueue, inputs and outputs in the memory of the GPU;
+           PyTorch's model in the same precision, channels-last where it has
+           convolutions
+  TensorRT  of other runs on an H200 (gpu_limits.py)
+  best     the least time of the others over ours
+  limit    what the rates of an H200 leave possible (gpu_limits.py); share: of
+           our time
+  compile, load   seconds; compile with the kernels that its cache lacks, and
+           with what stood still or ran beside it; load up to the end of the
+           first run
+  MB       memory of the GPU that ours takes, and PyTorch's tensors
 """
 import argparse
+import collections
 import concurrent.futures
-import ctypes
+import contextlib
 import datetime
 import json
+import math
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 
-import numpy as np
-
 import models
-from engine_calls import MAX_RANK, Array, Dims, Library
+from engine_calls import Library
+from gpu_alone import alone, descendants, run_working, signal_all
+from gpu_engine import Engine
+from gpu_limits import TENSORRT, limit_us
+from gpu_rivals import Rival, folder_of, inputs_of, median_us, tensors_of
 
-RUNS = 60
+HERE = os.path.dirname(os.path.abspath(__file__))
 LIMITS = {"fp32": 1e-4, "tf32": 1e-2, "fp16": 1.5, "bf16": 1.5}
-DEVICE = 1  # BSM_SPACE_DEVICE
 MORE = ["densenet121", "convnext_tiny", "swin_t", "ssd300_heads"]
-
-
-# ------------------------------------------------------------------ engines
-class LoadOptions(ctypes.Structure):
-    """The first members of bsm_engine_load_options."""
-    _fields_ = [("struct_size", ctypes.c_size_t), ("logger", ctypes.c_void_p),
-                ("allocator", ctypes.c_void_p),
-                ("max_file_bytes", ctypes.c_uint64),
-                ("skip_checksum", ctypes.c_bool), ("plugins", ctypes.c_void_p),
-                ("device", ctypes.c_int32), ("trust_code", ctypes.c_bool)]
-
-
-class StreamOptions(ctypes.Structure):
-    """The members of bsm_context_options up to the stream."""
-    _fields_ = [("struct_size", ctypes.c_size_t), ("threads", ctypes.c_int),
-                ("pool", ctypes.c_void_p), ("isa", ctypes.c_uint32),
-                ("logger", ctypes.c_void_p), ("allocator", ctypes.c_void_p),
-                ("workspace", ctypes.c_void_p),
-                ("workspace_size", ctypes.c_size_t), ("profile", ctypes.c_bool),
-                ("output_allocate", ctypes.c_void_p),
-                ("output_user", ctypes.c_void_p),
-                ("max_instructions", ctypes.c_uint64),
-                ("max_run_bytes", ctypes.c_uint64),
-                ("max_plans", ctypes.c_size_t), ("stream", ctypes.c_void_p)]
-
-
-class Engine:
-    """An engine file with a context in a stream of the GPU."""
-
-    def __init__(self, library, path, stream):
-        self.library, self.c = library, library.c
-        self.engine, self.context = ctypes.c_void_p(), ctypes.c_void_p()
-        for name in ("bsm_context_enqueue", "bsm_context_synchronize"):
-            getattr(self.c, name).restype = ctypes.c_void_p
-        load = LoadOptions(struct_size=ctypes.sizeof(LoadOptions),
-                           trust_code=True)
-        options = StreamOptions(struct_size=ctypes.sizeof(StreamOptions),
-                                stream=stream)
-        library.check(self.c.bsm_engine_load(
-            path.encode(), ctypes.byref(load), ctypes.byref(self.engine)))
-        library.check(self.c.bsm_context_create(
-            self.engine, ctypes.byref(options), ctypes.byref(self.context)))
-
-    def bind(self, inputs, outputs):
-        """Tensors of PyTorch, which have to live as long as they are bound."""
-        self.inputs = (Array * max(len(inputs), 1))(*map(array_of, inputs))
-        self.outputs = (Array * max(len(outputs), 1))(*map(array_of, outputs))
-        self.counts = (ctypes.c_size_t(len(inputs)),
-                       ctypes.c_size_t(len(outputs)))
-
-    def enqueue(self):
-        self.library.check(self.c.bsm_context_enqueue(
-            self.context, self.inputs, self.counts[0], self.outputs,
-            self.counts[1]))
-
-    def synchronize(self):
-        self.library.check(self.c.bsm_context_synchronize(self.context))
-
-    def close(self):
-        self.c.bsm_context_destroy(self.context)
-        self.c.bsm_engine_destroy(self.engine)
-        self.engine, self.context = ctypes.c_void_p(), ctypes.c_void_p()
-
-
-def array_of(tensor):
-    numbers = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4,
-               "float16": 5, "float32": 6, "float64": 7, "bool": 11,
-               "bfloat16": 15}
-    dims = Dims(tensor.dim(), (ctypes.c_int64 * MAX_RANK)(*tensor.shape))
-    dtype = numbers[str(tensor.dtype).replace("torch.", "")]
-    return Array(tensor.data_ptr(), dtype, dims, None, DEVICE,
-                 tensor.device.index or 0)
+SETS = {"all": models.MODELS + MORE,
+        "anchors": [*sorted({*models.MODELS, *MORE} - {
+            "alexnet", "squeezenet1_1", "transformer_encoder"})]}
 
 
 # ------------------------------------------------------------------ building
-def folder_of(args, name, batch):
-    return os.path.join(args.work, f"{name}-b{batch}")
+EXPORT = """
+import os, sys, numpy as np, torch, gpu_limits, models
+name, batch, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+torch.set_num_threads(2)
+model = models.make_model(name)
+if model is None: sys.exit(77)
+inputs = models.make_inputs(name, batch)
+os.makedirs(folder, exist_ok=True)
+gpu_limits.save_work(os.path.join(os.path.dirname(folder),
+                                  name + ".work.json"),
+                     model, models.make_inputs(name, 1))
+with torch.no_grad():
+    traced = torch.jit.trace(model, inputs, check_trace=False)
+traced.save(os.path.join(folder, "model.ts"))
+torch.save(model.state_dict(), os.path.join(folder, "weights.pt"))
+np.savez(os.path.join(folder, "inputs.new.npz"),
+         **{f"in_{i}": x.numpy() for i, x in enumerate(inputs)})
+os.replace(os.path.join(folder, "inputs.new.npz"),
+           os.path.join(folder, "inputs.npz"))
+"""
+EXPORTS = collections.defaultdict(threading.Lock)
 
 
 def export(args, name, batch):
     """The traced model and its inputs; False where the model is not there."""
-    folder = folder_of(args, name, batch)
-    if os.path.exists(os.path.join(folder, "inputs.npz")):
-        return True
-    code = ("import sys, os, numpy as np, torch, models\n"
-            "name, batch, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]\n"
-            "torch.set_num_threads(2)\n"
-            "model = models.make_model(name)\n"
-            "if model is None: sys.exit(77)\n"
-            "inputs = models.make_inputs(name, batch)\n"
-            "os.makedirs(folder, exist_ok=True)\n"
-            "with torch.no_grad():\n"
-            "    traced = torch.jit.trace(model, inputs, check_trace=False)\n"
-            "traced.save(os.path.join(folder, 'model.ts'))\n"
-            "torch.save(model.state_dict(), os.path.join(folder, 'weights.pt'))\n"
-            "np.savez(os.path.join(folder, 'inputs.npz'), **{f'in_{i}': "
-            "x.numpy() for i, x in enumerate(inputs)})\n")
-    done = subprocess.run([sys.executable, "-c", code, name, str(batch), folder],
-                          cwd=os.path.dirname(os.path.abspath(__file__)),
-                          capture_output=True, text=True)
+    folder = folder_of(args.work, name, batch)
+    with EXPORTS[folder]:
+        if os.path.exists(os.path.join(folder, "inputs.npz")):
+            return True
+        done = run_working(
+            args.work, [sys.executable, "-c", EXPORT, name, str(batch), folder],
+            cwd=HERE)
     if done.returncode not in (0, 77):
         raise RuntimeError(done.stderr.strip().splitlines()[-1][:200])
     return done.returncode == 0
@@ -157,7 +112,7 @@ def export(args, name, batch):
 
 def build(args, name, batch, precision):
     """The engine's file, and the seconds that it took."""
-    folder = folder_of(args, name, batch)
+    folder = folder_of(args.work, name, batch)
     path = os.path.join(folder, precision + ".bsm")
     notes = path + ".seconds"
     if os.path.exists(notes):
@@ -170,111 +125,21 @@ def build(args, name, batch, precision):
     if not args.timing:
         command.append("--no-timing")
     start = time.time()
-    done = subprocess.run(command, capture_output=True, text=True)
+    if args.timing:
+        with alone(args.work):
+            start = time.time()
+            done = subprocess.run(command, capture_output=True, text=True)
+    else:
+        done = run_working(args.work, command)
+    seconds = time.time() - start
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[:300])
-    seconds = time.time() - start
     with open(notes, "w") as f:
         f.write(str(seconds))
     return path, seconds
 
 
 # ------------------------------------------------------------------ measuring
-def median_us(call, stream):
-    import torch
-    times = []
-    for _ in range(RUNS):
-        first = torch.cuda.Event(enable_timing=True)
-        last = torch.cuda.Event(enable_timing=True)
-        first.record(stream)
-        call()
-        last.record(stream)
-        last.synchronize()
-        times.append(first.elapsed_time(last) * 1e3)
-    return sorted(times)[RUNS // 2]
-
-
-def tensors_of(result):
-    """The tensors of a result, in the order of an engine's outputs."""
-    import torch
-    if isinstance(result, torch.Tensor):
-        return [result]
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, (list, tuple)):
-        return [t for part in result for t in tensors_of(part)]
-    return []
-
-
-class Rival:
-    """PyTorch's model on the GPU in a precision."""
-
-    def __init__(self, args, name, batch, precision, inputs):
-        import torch
-        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16,
-                 "fp64": torch.float64}.get(precision, torch.float32)
-        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-        torch.backends.cudnn.allow_tf32 = precision == "tf32"
-        model = models.make_model(name, conditioned=False)
-        model.load_state_dict(torch.load(
-            os.path.join(folder_of(args, name, batch), "weights.pt")))
-        # The fused encoder layer of PyTorch takes another GELU on GPUs than on
-        # CPUs, where these models are traced.
-        torch.backends.mha.set_fastpath_enabled(precision != "fp64")
-        model = model.cuda().to(dtype)
-        for part in model.modules():  # the fused attention, as users take it
-            if hasattr(part, "set_attn_implementation"):
-                part.set_attn_implementation("sdpa")
-        xs = [x.to(dtype) if x.is_floating_point() else x for x in inputs]
-        convolves = any(isinstance(m, torch.nn.Conv2d) for m in model.modules())
-        self.model, self.inputs = model, xs
-        if convolves:
-            self.try_channels_last()
-
-    def try_channels_last(self):
-        """Which some models, with views of their images, cannot have."""
-        import torch
-        plain, last = self.inputs, torch.channels_last
-        self.model = self.model.to(memory_format=last)
-        self.inputs = [x.to(memory_format=last) if x.dim() == 4 else x
-                       for x in plain]
-        try:
-            self.run()
-        except RuntimeError:
-            self.inputs = plain
-            self.model = self.model.to(memory_format=torch.contiguous_format)
-
-    def run(self):
-        return self.model(*self.inputs)
-
-    def results(self):
-        for _ in range(3):
-            out = tensors_of(self.run())
-        return [t.double() for t in out]
-
-    def time(self, how, stream):
-        import torch
-        if how == "fold":
-            from torch.fx.experimental.optimization import fuse
-            self.model = fuse(self.model)
-        if how == "compile":
-            self.model = torch.compile(self.model,
-                                       mode="max-autotune-no-cudagraphs")
-        for _ in range(5):
-            self.run()
-        stream.synchronize()
-        if how == "eager":
-            return median_us(self.run, stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            kept = self.run()
-        for _ in range(3):
-            graph.replay()
-        us = median_us(graph.replay, stream)
-        del kept
-        return us
-
-
 def largest(ours, theirs, relative):
     """The largest difference of all outputs, of the largest value if asked."""
     worst = 0.0
@@ -287,20 +152,24 @@ def largest(ours, theirs, relative):
     return worst
 
 
-def measure_ours(args, row, path, inputs, stream, library, likes):
+def measure_ours(row, path, inputs, stream, library, likes):
     import torch
-    start = time.time()
-    engine = Engine(library, path, stream.cuda_stream)
-    row["load"] = time.time() - start
     outputs = [torch.empty(t.shape, device="cuda", dtype=torch.float32
                            if t.is_floating_point() else t.dtype)
                for t in likes]
+    torch.cuda.synchronize()
+    free, start = torch.cuda.mem_get_info()[0], time.time()
+    engine = Engine(library, path, stream.cuda_stream)
     engine.bind(inputs, outputs)
-    for _ in range(5):
+    engine.enqueue()
+    engine.synchronize()
+    row["load"] = time.time() - start
+    for _ in range(9):
         engine.enqueue()
     engine.synchronize()
     row["us"] = median_us(engine.enqueue, stream)
     engine.synchronize()
+    row["mb"] = (free - torch.cuda.mem_get_info()[0]) / 1e6
     ours = [t.double() for t in outputs]
     engine.close()
     return ours
@@ -310,15 +179,18 @@ def measure(args, library, name, batch, precision, path):
     import torch
     row = {"model": name, "batch": batch, "precision": precision}
     stream = torch.cuda.Stream()
-    with np.load(os.path.join(folder_of(args, name, batch),
-                              "inputs.npz")) as file:
-        inputs = [torch.from_numpy(file[k]).cuda() for k in file.files]
+    inputs = inputs_of(args.work, name, batch)
     with torch.cuda.stream(stream), torch.no_grad():
-        exact = Rival(args, name, batch, "fp64", inputs).results()
-        rival = Rival(args, name, batch, precision, inputs)
+        exact = Rival(args.work, name, batch, "fp64", inputs).results()
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        rival = Rival(args.work, name, batch, precision, inputs)
         likes = tensors_of(rival.run())
+        row["mb_torch"] = (torch.cuda.max_memory_allocated() - before) / 1e6
         theirs = rival.results()
-        ours = measure_ours(args, row, path, inputs, stream, library, likes)
+        with alone(args.work):
+            ours = measure_ours(row, path, inputs, stream, library, likes)
         narrow = precision in ("fp16", "bf16")
         row["error_ours"] = largest(ours, exact, not narrow)
         row["error_torch"] = largest(theirs, exact, not narrow)
@@ -327,9 +199,11 @@ def measure(args, library, name, batch, precision, path):
             row["error"] /= max(row["error_torch"], 1e-30)
         row["good"] = row["error"] <= LIMITS[precision]
         for how in args.rivals:
+            if how == "autotune":
+                continue
             try:
                 row[how] = rival.time(how, stream)
-            except Exception as error:  # what PyTorch cannot capture or compile
+            except Exception as error:  # what PyTorch cannot capture
                 row[how + "_failed"] = str(error).splitlines()[0][:160]
     torch.cuda.empty_cache()
     return row
@@ -349,34 +223,74 @@ def machine():
 
 
 def number(row, key, form="%.4g"):
-    return form % row[key] if key in row else "-"
+    return form % row[key] if row.get(key) is not None else "-"
 
 
-def markdown(state, rivals):
+def complete(args, row):
+    """The row with what others took, and what bounds it."""
+    row = dict(row)
+    folder = folder_of(args.work, row["model"], row["batch"])
+    path = os.path.join(folder, row["precision"] + ".autotune.json")
+    if os.path.exists(path):
+        with open(path) as f:
+            row["autotune"] = json.load(f).get("us")
+    if row["precision"] == "fp16":
+        row["TensorRT"] = TENSORRT.get((row["model"], row["batch"]))
+    others = [row[r] for r in [*args.rivals, "TensorRT"]
+              if row.get(r) is not None]
+    if "us" in row and others:
+        row["best"] = min(others) / row["us"]
+    if "us" in row and row["precision"] in ("fp16", "bf16"):
+        row["limit"] = limit_us(args.work, row["model"], row["batch"])
+        if row["limit"]:
+            row["share"] = row["limit"] / row["us"]
+    return row
+
+
+def means(rows):
+    """A line for each batch: in the mean, how often as fast as the best."""
+    lines = []
+    for batch in sorted({r["batch"] for r in rows}):
+        found = [r["best"] for r in rows if r["batch"] == batch and "best" in r]
+        if found:
+            mean = math.exp(sum(map(math.log, found)) / len(found))
+            lines.append(f"Batch {batch}: of {len(found)} rows {mean:.2f} times "
+                         f"as fast as the best other in the geometric mean, "
+                         f"{min(found):.2f} at least.")
+    return lines
+
+
+def markdown(args, state):
     m = state["machine"]
+    columns = [*args.rivals, "TensorRT"]
     lines = [f"{m['gpu']}, driver {m['driver']}, PyTorch {m['torch']} (CUDA "
              f"{m['cuda']}), {m['date']}", "",
              "| model | batch | precision | error | us | " +
-             "".join(f"PyTorch {r}, us | " for r in rivals) +
-             "compile s | load s |",
-             "|---|---:|---|---:|---:|" + "---:|" * (len(rivals) + 2)]
-    for row in state["rows"]:
+             "".join(f"{c} | " for c in columns) +
+             "best | limit | share | compile s | load s | MB | PyTorch MB |",
+             "|---|---:|---|---:|---:|" + "---:|" * (len(columns) + 7)]
+    rows = [complete(args, row) for row in state["rows"]]
+    for row in rows:
         if "failed" in row:
             lines.append(f"| {row['model']} | {row['batch']} | "
                          f"{row['precision']} | {row['failed'][:80]} |")
             continue
         error = number(row, "error", "%.1e" if row["precision"] in
                        ("fp32", "tf32") else "%.2f")
-        best = min([row[r] for r in rivals if r in row], default=None)
         us = number(row, "us")
-        if best is not None and row["us"] <= best:
+        if row.get("best", 0) >= 1:
             us = f"**{us}**"
         lines.append(f"| {row['model']} | {row['batch']} | {row['precision']} | "
                      f"{error}{'' if row['good'] else ' FAIL'} | {us} | " +
-                     "".join(number(row, r) + " | " for r in rivals) +
-                     number(row, "compile", "%.1f") + " | " +
-                     number(row, "load", "%.2f") + " |")
-    return "\n".join(lines) + "\n"
+                     "".join(number(row, c) + " | " for c in columns) +
+                     " | ".join([number(row, "best", "%.2f"),
+                                 number(row, "limit", "%.3g"),
+                                 number(row, "share", "%.2f"),
+                                 number(row, "compile", "%.1f"),
+                                 number(row, "load", "%.2f"),
+                                 number(row, "mb", "%.0f"),
+                                 number(row, "mb_torch", "%.0f")]) + " |")
+    return "\n".join([*lines, "", *means(rows)]) + "\n"
 
 
 def save(args, state):
@@ -385,7 +299,7 @@ def save(args, state):
         json.dump(state, f, indent=1)
     os.replace(path + ".new", path)
     with open(args.markdown, "w") as f:
-        f.write(markdown(state, args.rivals))
+        f.write(markdown(args, state))
 
 
 def load_state(args):
@@ -397,6 +311,34 @@ def load_state(args):
 
 
 # ------------------------------------------------------------------ the work
+def autotune(args, deadline, name, batch, precision):
+    """Has Inductor compile a model and time it; its file says what came of it.
+    What is interrupted goes on from Inductor's cache in the next call."""
+    path = os.path.join(folder_of(args.work, name, batch),
+                        precision + ".autotune.json")
+    left = min(args.autotune_seconds, deadline - time.time())
+    if os.path.exists(path) or left <= 0 or not export(args, name, batch):
+        return
+    caches = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(args.work, "inductor"),
+              "TORCHINDUCTOR_COMPILE_THREADS": "4", "OMP_NUM_THREADS": "2"}
+    process = subprocess.Popen(
+        [sys.executable, os.path.join(HERE, "gpu_rivals.py"), args.work, name,
+         str(batch), precision, path], env={**os.environ, **caches},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        process.wait(left)
+    except subprocess.TimeoutExpired:
+        for each in descendants([process.pid]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        process.wait()
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(args.work, "workers", str(process.pid)))
+        signal_all(args.work, signal.SIGCONT)  # it may have stopped others
+    print("autotune:", name, batch, precision, open(path).read()
+          if os.path.exists(path) else "not done", flush=True)
+
+
 def prepare(args, deadline, name, batch, wanted):
     """The engines of a model, or why they are not there: a thread's work."""
     made = []
@@ -418,7 +360,15 @@ def run_all(args, state):
     state["rows"] = [r for r in state["rows"] if "failed" not in r]
     known = {(r["model"], r["batch"], r["precision"]) for r in state["rows"]}
     library = Library(os.path.join(args.build, "libbessemer.so"))
+    shutil.rmtree(os.path.join(args.work, "workers"), ignore_errors=True)
     pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
+    lanes = concurrent.futures.ThreadPoolExecutor(args.lanes)
+    if "autotune" in args.rivals:
+        for batch in args.batch:
+            for name in args.only:
+                for precision in args.precision:
+                    lanes.submit(autotune, args, deadline, name, batch,
+                                 precision)
     waiting = []
     for batch in args.batch:
         for name in args.only:
@@ -450,6 +400,8 @@ def run_all(args, state):
         if time.time() > deadline:
             break
     pool.shutdown(wait=False, cancel_futures=True)
+    lanes.shutdown()
+    save(args, state)
 
 
 def main():
@@ -461,15 +413,16 @@ def main():
 
     parser.add_argument("work")
     parser.add_argument("--only", default=models.MODELS, type=lambda text:
-                        models.MODELS + MORE if text == "all" else names(text))
+                        SETS.get(text) or names(text))
     parser.add_argument("--batch", default=[1, 8],
                         type=lambda text: [int(b) for b in text.split(",")])
     parser.add_argument("--precision", type=names,
                         default=["fp32", "tf32", "fp16", "bf16"])
     parser.add_argument("--rivals", type=names, default=["eager", "graph"])
+    parser.add_argument("--lanes", type=int, default=6)
+    parser.add_argument("--autotune-seconds", type=float, default=240)
     parser.add_argument("--seconds", type=float, default=0)
-    parser.add_argument("--build", default=os.path.join(
-        os.path.dirname(os.path.abspath(__file__)), "..", "build"))
+    parser.add_argument("--build", default=os.path.join(HERE, "..", "build"))
     parser.add_argument("--jobs", type=int,
                         default=max(1, (os.cpu_count() or 1) // 2))
     parser.add_argument("--timing", action="store_true")
@@ -483,7 +436,7 @@ def main():
     state = load_state(args)
     if not args.table:
         run_all(args, state)
-    print(markdown(state, args.rivals))
+    print(markdown(args, state))
     return sum(not row.get("good", False) for row in state["rows"]) > 0
 
 
