@@ -40,13 +40,14 @@ DEVICE void seek(i64 loops, i64 i, const i64 *sizes,
   }
 }
 
-// A group of GROUP threads, 1, 32 or a block of a multiple of 32, makes one
-// value of theirs: the same order of additions every time. All of them get it.
+// A group of GROUP threads, a power of two up to 32 or a block of a multiple of
+// 32, makes one value of theirs: the same order of additions every time. All of
+// them get it. All threads of a warp have to come here.
 template <int GROUP, class T, class F>
 DEVICE T combine(T value, F join) {
   if constexpr (GROUP > 1) {
 #pragma unroll
-    for (int lane = 16; lane > 0; lane /= 2) {
+    for (int lane = (GROUP < 32 ? GROUP : 32) / 2; lane > 0; lane /= 2) {
       value = join(value, shuffle_xor(value, lane));
     }
   }

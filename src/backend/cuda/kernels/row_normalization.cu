@@ -3,7 +3,7 @@
 // its part of a row in registers, so that memory is read once. Operands:
 // output, x, scale, bias. Options: K_OUT, K_IN, K_SCALE, K_BIAS (types of what
 // is computed in float), K_HAS_SCALE, K_HAS_BIAS, K_RMS, K_GROUP (threads
-// of a row), K_HELD (elements of a thread), K_PIECE (elements that are loaded at
+// of a row; several rows share a warp where they are fewer), K_HELD (elements of a thread), K_PIECE (elements that are loaded at
 // once), K_WEIGHTS (1: scale and bias are the same for all rows, and there before
 // the kernel begins); of sizes: K_OUTER (loops over rows).
 #include "device.cuh"
@@ -61,9 +61,12 @@ EARLY_KERNEL_OF(256, row_normalization, bsm_cuda_nested) {
     f.load(p, at, g.rank);
   }
   wait_for_previous();
-  for (i64 o = g.first; o < p.outer_count; o += g.step) {
+  // A warp goes on as long as its first row is there.
+  const i64 ahead = K_GROUP < 32 ? threadIdx.x % 32 / K_GROUP : 0;
+  for (i64 o = g.first; o - ahead < p.outer_count; o += g.step) {
+    const bool is_there = o < p.outer_count;
     i64 at[OPERANDS] = {};
-    seek<OPERANDS>(K_OUTER, o, p.outer_sizes, p.outer_strides, at);
+    seek<OPERANDS>(K_OUTER, is_there ? o : p.outer_count - 1, p.outer_sizes, p.outer_strides, at);
     part<K_IN> in;
     in.load(p.address[IN], at[IN], 1, g.rank, count);
     if (!K_WEIGHTS) f.load(p, at, g.rank);
@@ -83,7 +86,7 @@ EARLY_KERNEL_OF(256, row_normalization, bsm_cuda_nested) {
 #pragma unroll
     for (int j = 0; j < PIECES; j++) {
       const int first = (g.rank + j * K_GROUP) * K_PIECE;
-      if (first >= count) continue;
+      if (first >= count || !is_there) continue;
       piece<K_OUT, K_PIECE> out;
 #pragma unroll
       for (int e = 0; e < K_PIECE; e++) {

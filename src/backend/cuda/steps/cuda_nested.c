@@ -8,6 +8,10 @@
 #define MANY_ROWS 4096
 #define SOME_ROWS 264 /* two for each multiprocessor of a large GPU */
 #define FEW_ELEMENTS 8
+/* So many keep a large GPU busy. */
+#define MANY_THREADS (1 << 17)
+/* Pieces of a thread that wait for each other less than threads do. */
+#define FEW_PIECES 3
 
 typedef struct side {
   int64_t *count, *sizes;
@@ -102,13 +106,30 @@ bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest, bsm_cuda_nested *p) {
 const bsm_cuda_rows bsm_cuda_range_rows[BSM_CUDA_RANGE_ROWS] = {
     {32, 128, 4, 1}, {128, 128, 8, 1}, {BLOCK, BLOCK, MAX_HELD, 1}};
 
+/* Of a warp, as many threads as a short row has pieces; fewer where there are
+ * so many rows that they all are busy. */
+static int group_of_warp(const bsm_cuda_nested *n, int64_t pieces) {
+  int group = 32;
+  while (group > 4) {
+    const int half = group / 2;
+    if (pieces > half &&
+        (pieces > half * FEW_PIECES || n->outer_count < MANY_THREADS / half)) {
+      break;
+    }
+    group = half;
+  }
+  return group;
+}
+
 /* The threads of a warp for a row, whose elements are loaded in pieces, wait
  * for no others. Blocks are small where rows are few. */
 static void share_pieces(const bsm_cuda_nested *n, int piece,
                          bsm_cuda_rows *out) {
   const int64_t pieces = (n->inner_count + piece - 1) / piece;
   const int most = MAX_HELD / piece;
-  out->group = pieces <= 32 * most ? 32 : pieces <= 128 * most ? 128 : BLOCK;
+  out->group = pieces <= 32 * most    ? group_of_warp(n, pieces)
+               : pieces <= 128 * most ? 128
+                                      : BLOCK;
   out->block = out->group > 32               ? out->group
                : n->outer_count >= MANY_ROWS ? 128
                : n->outer_count >= SOME_ROWS ? 64

@@ -21,7 +21,7 @@ BSM_NODISCARD bsm_status bsm_cuda_nest_make(const bsm_cuda_nest *nest,
                                             bsm_cuda_nested *out);
 /* How threads share rows that they can hold. */
 typedef struct bsm_cuda_rows {
-  int group; /* threads of a row: 1, 32, or those of a block */
+  int group; /* threads of a row: at most 32, or those of a block */
   int block;
   int held;  /* elements of a thread */
   int piece; /* of these, how many are loaded at once */
