@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maximum and average pooling of channels-last images of two dimensions: a
 // thread makes K_VECTOR maps of one output. Options: K_T (of what is computed in
-// float; u8 or i8 of maxima), K_AVERAGE, K_INSIDE (only what is inside counts), K_VECTOR.
+// float; u8 or i8 of maxima), K_AVERAGE, K_INSIDE (only what is inside counts),
+// K_VECTOR, K_KH, K_KW (the window; taps of small ones are asked for at once).
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
@@ -23,14 +24,25 @@ DEVICE i8 from_float<i8>(float x) {
   return (i8)__float2int_rn(x);
 }
 
-// The taps of a window in one dimension that are inside, and how many count.
+#if K_KH * K_KW <= 9
+#define UNROLL_TAPS _Pragma("unroll")
+#else
+#define UNROLL_TAPS _Pragma("unroll 1")
+#endif
+
+// A window in one dimension: where it begins, and how many taps count.
 struct taps {
-  int first, apart, count, divisor;
+  int begin, apart, size, divisor;
+  // Where a tap is, or -1.
+  DEVICE int place(int i) const {
+    const int at = begin + i * apart;
+    return (u32)at < (u32)size ? at : -1;
+  }
 };
 
 DEVICE taps find_taps(const bsm_cuda_pooling &p, int d, int at) {
   const int size = (int)p.x.size[d], gap = (int)p.window.dilation[d];
-  const int kernel = (int)p.window.kernel[d];
+  const int kernel = d == 1 ? K_KH : K_KW;
   const int begin = at * (int)p.window.stride[d] - (int)p.window.pre[d];
   const int skipped = begin < 0 ? (-begin + gap - 1) / gap : 0;
   const int room = size - begin;
@@ -39,7 +51,7 @@ DEVICE taps find_taps(const bsm_cuda_pooling &p, int d, int at) {
   const int most = size + (int)p.window.post[d];
   const int end = begin + kernel < most ? begin + kernel : most;
   const int count = last > skipped ? last - skipped : 0;
-  return {begin + skipped * gap, gap, count, K_INSIDE ? count : end - begin};
+  return {begin, gap, size, K_INSIDE ? count : end - begin};
 }
 
 KERNEL(pooling_maps, bsm_cuda_pooling) {
@@ -59,11 +71,15 @@ KERNEL(pooling_maps, bsm_cuda_pooling) {
 #pragma unroll
     for (int v = 0; v < K_VECTOR; v++) value[v] = K_AVERAGE ? 0 : lowest(0.0f);
     const T *image = (const T *)p.x.address + n * p.x.n_stride + c;
-    for (int a = 0; a < ty.count; a++) {
-      const T *line = image + (ty.first + a * ty.apart) * p.x.stride[1];
-      for (int b = 0; b < tx.count; b++) {
-        const vector in =
-            *(const vector *)(line + (tx.first + b * tx.apart) * p.x.stride[2]);
+    UNROLL_TAPS
+    for (int a = 0; a < K_KH; a++) {
+      const int at_y = ty.place(a);
+      const T *line = image + at_y * p.x.stride[1];
+      UNROLL_TAPS
+      for (int b = 0; b < K_KW; b++) {
+        const int at_x = tx.place(b);
+        if (at_y < 0 || at_x < 0) continue;
+        const vector in = *(const vector *)(line + at_x * p.x.stride[2]);
 #pragma unroll
         for (int v = 0; v < K_VECTOR; v++) {
           const float e = to_float(in.at[v]);

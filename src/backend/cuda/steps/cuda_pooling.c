@@ -31,9 +31,10 @@ static bsm_status add_maps(bsm_cuda_launches *l, const bsm_cuda_pooling *params,
   const int64_t count = bsm_cuda_pixels(&params->y) * params->y.c;
   BSM_TRY(bsm_cuda_add_launch(
       l, "pooling_maps", "pooling_maps", params, sizeof(*params),
-      "-DK_T=%s -DK_AVERAGE=%d -DK_INSIDE=%d -DK_VECTOR=%d",
+      "-DK_T=%s -DK_AVERAGE=%d -DK_INSIDE=%d -DK_VECTOR=%d -DK_KH=%d -DK_KW=%d",
       bsm_cuda_type(y->dtype), p->type == BSM_POOLING_AVERAGE,
-      p->count_excludes_padding != 0, vector));
+      p->count_excludes_padding != 0, vector, (int)p->window.kernel[1],
+      (int)p->window.kernel[2]));
   bsm_cuda_set_block(l, MAPS_BLOCK, 1, 1);
   bsm_cuda_set_grid(
       l, bsm_cuda_blocks((uint64_t)(count / vector), MAPS_BLOCK, MAX_BLOCKS), 1,
