@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a product: sums become elements of the output. K_ACTIVATION is the
 // activation. K_LINES: 1: rows of y come in lines, as pixels of which some are
-// left out.
+// left out; 2: in loops, as windows of an image do.
 #pragma once
 #include "narrow_activation.cuh"
 
@@ -10,9 +10,20 @@
 #endif
 
 DEVICE i64 row_of_y(const bsm_cuda_mma &p, int m) {
-  if constexpr (K_LINES) {
+  if constexpr (K_LINES == BSM_CUDA_LINES_OF_ROWS) {
     const int line = m / p.out[2];
     return line * p.y_line + (m - line * p.out[2]) * p.y_row;
+  }
+  if constexpr (K_LINES == BSM_CUDA_LOOPS_OF_ROWS) {
+    i64 at = 0;
+    u32 rest = (u32)m;
+#pragma unroll
+    for (int loop = 0; loop < BSM_CUDA_ROW_LOOPS - 1; loop++) {
+      const u32 next = rest / (u32)p.row_sizes[loop];
+      at += (rest - next * (u32)p.row_sizes[loop]) * p.row_strides[loop];
+      rest = next;
+    }
+    return at + rest * p.row_strides[BSM_CUDA_ROW_LOOPS - 1];
   }
   return m * p.y_row;
 }

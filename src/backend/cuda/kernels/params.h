@@ -9,7 +9,7 @@
 
 /* A part of the name of every kernel: raise it when a struct changes, so that
  * the code of an engine is never launched with parameters of another form. */
-#define BSM_CUDA_PARAMS_VERSION "4"
+#define BSM_CUDA_PARAMS_VERSION "5"
 
 #define BSM_CUDA_MAX_LOOPS 12
 #define BSM_CUDA_MAX_OPERANDS 17
@@ -137,6 +137,12 @@ typedef struct bsm_cuda_convolution {
   double alpha, beta;
 } bsm_cuda_convolution;
 
+/* How rows of y follow each other: K_LINES. */
+#define BSM_CUDA_EVEN_ROWS 0
+#define BSM_CUDA_LINES_OF_ROWS 1
+#define BSM_CUDA_LOOPS_OF_ROWS 2
+#define BSM_CUDA_ROW_LOOPS 5
+
 /* A product on tensor cores: y = act(scale A B + bias + residual), batched over
  * `loops`, or over the groups of a convolution. Offsets within a batch fit in
  * 32 bits where they are of that type. */
@@ -161,6 +167,10 @@ typedef struct bsm_cuda_mma {
   bsm_cuda_i64 image_stride;
   /* Where rows of y come in lines of out[2]: from line to line. */
   bsm_cuda_i64 y_line;
+  /* Where they come in loops: the rows, and how far apart they are, in each,
+   * the innermost first; the last one has the rest. */
+  bsm_cuda_i32 row_sizes[BSM_CUDA_ROW_LOOPS - 1];
+  bsm_cuda_i64 row_strides[BSM_CUDA_ROW_LOOPS];
 } bsm_cuda_mma;
 
 /* How copies of tiles find a tensor, as the driver writes it (cuda_map.h). */

@@ -21,7 +21,7 @@
 //     change
 //   K_VECTOR: 1: rows of y and of the residual are aligned to 8 elements, and
 //     the columns of a row are a multiple of 8: y is stored in tiles, too
-//   K_LINES: 1: rows of y come in lines (mma_store.cuh), of whole 16 rows where
+//   K_LINES: rows of y come in lines or loops (mma_store.cuh), of whole 16 where
 //     it is stored in tiles; there are two loops of batches
 //   K_RESIDUAL: 1: there is one; K_RESIDENT: blocks that an SM is to hold
 // grid: blocks

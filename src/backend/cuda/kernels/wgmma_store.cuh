@@ -81,7 +81,7 @@ DEVICE void store_buffer(const bsm_cuda_tiled &p, const batch_at &batch, int m,
   ptx_fence_async();
   __syncwarp();
   if (lane == 0) {
-    if constexpr (K_LINES) {
+    if constexpr (K_LINES == BSM_CUDA_LINES_OF_ROWS) {
       const int line = divide(m, p.of_out[2]);
       ptx_store_tile_5d(&p.y, buffer, n, m - line * p.product.out[2], line,
                         batch.at[1], batch.at[0]);

@@ -223,7 +223,7 @@ static void make_taps(const bsm_plan *plan, const bsm_plan_step *step,
   const int64_t taps = w->kernel[1] * w->kernel[2];
   out->transposed = false;
   out->image = 0;
-  out->lines = true;
+  out->lines = BSM_CUDA_LINES_OF_ROWS;
   out->batches = taps;
   p->m = (int32_t)bsm_cuda_pixels(&in);
   p->k = p->maps;

@@ -20,7 +20,7 @@ static bool has_columns(const bsm_cuda_mma_problem *p) {
 }
 
 bool bsm_cuda_has_few_rows(const bsm_cuda_mma_problem *p) {
-  return has_columns(p) && p->params.m <= MOST_ROWS;
+  return has_columns(p) && !p->lines && p->params.m <= MOST_ROWS;
 }
 
 /* Elements that lie together and can be loaded at once, when `count` of them

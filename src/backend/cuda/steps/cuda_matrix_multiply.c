@@ -135,6 +135,39 @@ static int merge_loops(bsm_cuda_product *p, int loops, bool has_residual) {
   return loops;
 }
 
+/* Rows of a batch from which on tiles are full. */
+#define MANY_ROWS 128
+
+/* Makes all loops part of the rows, where those of A follow each other and have
+ * one B: rows of y come in loops, as those of windows of an image. */
+static void nest_rows(bsm_cuda_mma_problem *problem) {
+  bsm_cuda_mma *p = &problem->params;
+  int64_t rows = p->m;
+  if (p->loops == 0 || p->loops >= BSM_CUDA_ROW_LOOPS || problem->residual ||
+      p->m >= MANY_ROWS || rows * problem->batches > INT32_MAX) {
+    return;
+  }
+  for (int i = p->loops - 1; i >= 0; i--) {
+    if (p->batch_sizes[i] != 1 &&
+        (p->b_batch[i] != 0 || p->a_batch[i] != rows * p->a_row)) {
+      return;
+    }
+    rows *= p->batch_sizes[i];
+  }
+  p->row_strides[0] = p->y_row;
+  for (int i = 0; i < BSM_CUDA_ROW_LOOPS - 1; i++) {
+    const int loop = p->loops - 1 - i;
+    p->row_sizes[i] = i == 0          ? p->m
+                      : i <= p->loops ? p->batch_sizes[loop + 1]
+                                      : 1;
+    p->row_strides[i + 1] = loop >= 0 ? p->y_batch[loop] : 0;
+  }
+  p->m = (int32_t)rows;
+  p->loops = 0;
+  problem->batches = 1;
+  problem->lines = BSM_CUDA_LOOPS_OF_ROWS;
+}
+
 static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                        bsm_cuda_mma_problem *out) {
   const bsm_step_matrix_multiply *m = &step->params->matrix_multiply;
@@ -206,20 +239,28 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   return true;
 }
 
+static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
+                            int sm, bsm_cuda_mma_problem *out) {
+  if (!problem_of(plan, step, sm, out)) return false;
+  nest_rows(out);
+  return true;
+}
+
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
   bsm_cuda_mma_problem problem;
   size_t count = 0;
-  if (problem_of(plan, step, sm, &problem) && bsm_cuda_has_few_rows(&problem)) {
+  if (problem_of_step(plan, step, sm, &problem) &&
+      bsm_cuda_has_few_rows(&problem)) {
     names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
   }
-  return count +
-         bsm_cuda_mma_step_tactics(problem_of, plan, step, sm, names + count);
+  return count + bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm,
+                                           names + count);
 }
 
 static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                    const char *tactic) {
-  return bsm_cuda_mma_step_cost(problem_of, plan, step, sm, tactic);
+  return bsm_cuda_mma_step_cost(problem_of_step, plan, step, sm, tactic);
 }
 
 /* ---- launching ---- */
@@ -267,8 +308,10 @@ static bsm_status launches(bsm_cuda_launches *l) {
   const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
   bsm_cuda_mma_problem problem;
   bsm_cuda_product params;
+  /* What sizes a range has decides about less. */
   if (bsm_cuda_may_specialise(l) &&
-      problem_of(l->plan, l->step, l->sm, &problem)) {
+      (l->scope == BSM_CUDA_FOR_SIZES ? problem_of_step : problem_of)(
+          l->plan, l->step, l->sm, &problem)) {
     BSM_TRY(bsm_cuda_takes_few_rows(l, &problem)
                 ? bsm_cuda_launch_few_rows(l, &problem)
                 : bsm_cuda_launch_many_rows(l, &problem));

@@ -61,7 +61,7 @@ typedef struct bsm_cuda_mma_problem {
    * are aligned, and rows have a multiple of 8. */
   bool vector;
   bool residual;     /* there is one */
-  bool lines;        /* rows of y come in lines: K_LINES */
+  int lines;         /* rows of y come in lines or loops: K_LINES */
   bool images_apart; /* of a convolution: batches are images, not groups */
   /* Of a product of bytes, where it is launched: all of the above sees two of
    * them as an element of BSM_DTYPE_HALF. */

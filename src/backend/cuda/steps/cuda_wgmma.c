@@ -104,7 +104,8 @@ static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
 /* Whether y is stored in tiles. */
 static bool stores_tiles(const bsm_cuda_mma_problem *problem) {
   const bsm_cuda_mma *p = &problem->params;
-  bool fits = problem->vector && bsm_cuda_is_tile_stride(p->m, p->y_row);
+  bool fits = problem->vector && problem->lines != BSM_CUDA_LOOPS_OF_ROWS &&
+              bsm_cuda_is_tile_stride(p->m, p->y_row);
   for (int i = 0; i < p->loops; i++) {
     fits = fits && bsm_cuda_is_tile_stride(p->batch_sizes[i], p->y_batch[i]);
   }
