@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/cuda/steps/cuda_depthwise.h"
+#include "backend/cuda/steps/cuda_few_maps.h"
 #include "backend/cuda/steps/cuda_few_rows.h"
 #include "backend/cuda/steps/cuda_images.h"
 #include "backend/cuda/steps/cuda_unfold.h"
@@ -241,38 +242,6 @@ static void make_taps(const bsm_plan *plan, const bsm_plan_step *step,
   p->bias_batch = 0;
 }
 
-/* ---- few maps ---- */
-
-#define FEW_MAPS_TACTIC "few maps"
-#define FEW_MAPS 7 /* which are no whole chunk of 8 */
-#define FEW_MAPS_K 192
-#define FEW_MAPS_ROWS 64
-#define FEW_MAPS_BLOCK 128
-
-static bool has_few_maps(const bsm_cuda_mma_problem *problem) {
-  return bsm_dtype_size(problem->dtype) == 2 && !problem->transposed &&
-         problem->batches == 1 && problem->image == 2 &&
-         problem->params.maps <= FEW_MAPS && problem->params.k <= FEW_MAPS_K;
-}
-
-static bsm_status launch_few_maps(bsm_cuda_launches *l,
-                                  const bsm_cuda_mma_problem *problem) {
-  bsm_cuda_mma p = problem->params;
-  const int columns = p.n <= 32 ? 32 : 64, room = (p.k + 63) / 64 * 64;
-  p.tiles_n = (p.n + columns - 1) / columns;
-  BSM_TRY(bsm_cuda_add_launch(
-      l, "few_maps", "few_maps", &p, sizeof(p),
-      "-DK_T=%s -DK_ACTIVATION=%d -DK_BN=%d -DK_ROOM=%d",
-      bsm_cuda_type(problem->dtype), problem->activation, columns, room));
-  bsm_cuda_set_block(l, FEW_MAPS_BLOCK, 1, 1);
-  bsm_cuda_set_grid(l,
-                    bsm_cuda_blocks((uint64_t)p.m, FEW_MAPS_ROWS, UINT32_MAX) *
-                        (uint64_t)p.tiles_n,
-                    1, 1);
-  bsm_cuda_set_shared(l, (size_t)((FEW_MAPS_ROWS + columns) * room * 2));
-  return BSM_OK;
-}
-
 /* ---- which of them ---- */
 
 static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
@@ -288,7 +257,9 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   size_t count = bsm_cuda_depthwise_tactics(plan, step, names);
   bsm_cuda_mma_problem problem;
   if (problem_of_step(plan, step, sm, &problem)) {
-    if (has_few_maps(&problem)) names[count++] = FEW_MAPS_TACTIC;
+    if (bsm_cuda_has_few_maps(&problem)) {
+      names[count++] = BSM_CUDA_FEW_MAPS_TACTIC;
+    }
     if (bsm_cuda_has_few_rows(&problem)) {
       names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
     }
@@ -325,12 +296,12 @@ static bsm_status launch_mma(bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *problem) {
   const bsm_plan_step *step = l->step;
   const bool few =
-      has_few_maps(problem) &&
-      (!step->tactic[0] || strcmp(step->tactic, FEW_MAPS_TACTIC) == 0);
+      bsm_cuda_has_few_maps(problem) &&
+      (!step->tactic[0] || strcmp(step->tactic, BSM_CUDA_FEW_MAPS_TACTIC) == 0);
   if (!few && unfolds(l, problem)) {
     BSM_TRY(bsm_cuda_launch_unfolded(l, problem));
   } else {
-    BSM_TRY(few ? launch_few_maps(l, problem)
+    BSM_TRY(few ? bsm_cuda_launch_few_maps(l, problem)
             : bsm_cuda_takes_few_rows(l, problem)
                 ? bsm_cuda_launch_few_rows(l, problem)
                 : bsm_cuda_launch_many_rows(l, problem));
