@@ -80,6 +80,11 @@ struct piece {
 #pragma unroll
     for (int i = 0; i < WORDS; i++) words[i] = 0;
   }
+  // Zeros in place of what is not there, without a branch.
+  DEVICE void keep(bool is_there) {
+#pragma unroll
+    for (int i = 0; i < WORDS; i++) words[i] = is_there ? words[i] : 0;
+  }
   DEVICE value get(int i) const {
     u64 bits;
     if constexpr (sizeof(T) == 8) {
@@ -116,6 +121,7 @@ struct piece<T, 1> {
   DEVICE void load(const T *from) { element_ = memory<T>::load((u64)from, 0); }
   DEVICE void store(T *to) const { memory<T>::store((u64)to, 0, element_); }
   DEVICE void clear() { element_ = (value)0; }
+  DEVICE void keep(bool is_there) { element_ = is_there ? element_ : (value)0; }
   DEVICE value get(int) const { return element_; }
   DEVICE void set(int, value x) { element_ = x; }
 };
