@@ -50,9 +50,12 @@ def work_of(model, inputs):
     kinds = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)
     hooks = [m.register_forward_hook(note) for m in model.modules()
              if isinstance(m, kinds)]
+    # The fused layers of PyTorch call no others, and are what is traced.
+    fused = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(*inputs)
+    torch.backends.mha.set_fastpath_enabled(fused)
     for hook in hooks:
         hook.remove()
     gathered = {m.weight.data_ptr() for m in model.modules()
