@@ -177,7 +177,8 @@ def measure_ours(row, path, inputs, stream, library, likes):
 
 def measure(args, library, name, batch, precision, path):
     import torch
-    row = {"model": name, "batch": batch, "precision": precision}
+    row = {"model": name, "batch": batch, "precision": precision,
+           "gpu": torch.cuda.get_device_name(0)}
     stream = torch.cuda.Stream()
     inputs = inputs_of(args.work, name, batch)
     with torch.cuda.stream(stream), torch.no_grad():
@@ -247,9 +248,11 @@ def complete(args, row):
     return row
 
 
-def means(rows):
-    """A line for each batch: in the mean, how often as fast as the best."""
-    lines = []
+def means(rows, gpu):
+    """A line for each batch: in the mean, how often as fast as the best; and
+    where calls ran on another GPU than the first."""
+    others = sorted({r["gpu"] for r in rows if r.get("gpu", gpu) != gpu})
+    lines = [f"* On one {', '.join(others)}.", ""] if others else []
     for batch in sorted({r["batch"] for r in rows}):
         found = [r["best"] for r in rows if r["batch"] == batch and "best" in r]
         if found:
@@ -280,8 +283,9 @@ def markdown(args, state):
         us = number(row, "us")
         if row.get("best", 0) >= 1:
             us = f"**{us}**"
-        lines.append(f"| {row['model']} | {row['batch']} | {row['precision']} | "
-                     f"{error}{'' if row['good'] else ' FAIL'} | {us} | " +
+        mark = "" if row.get("gpu", m["gpu"]) == m["gpu"] else " *"
+        lines.append(f"| {row['model']}{mark} | {row['batch']} | "
+                     f"{row['precision']} | {error}{'' if row['good'] else ' FAIL'} | {us} | " +
                      "".join(number(row, c) + " | " for c in columns) +
                      " | ".join([number(row, "best", "%.2f"),
                                  number(row, "limit", "%.3g"),
@@ -290,7 +294,7 @@ def markdown(args, state):
                                  number(row, "load", "%.2f"),
                                  number(row, "mb", "%.0f"),
                                  number(row, "mb_torch", "%.0f")]) + " |")
-    return "\n".join([*lines, "", *means(rows)]) + "\n"
+    return "\n".join([*lines, "", *means(rows, m["gpu"])]) + "\n"
 
 
 def save(args, state):
