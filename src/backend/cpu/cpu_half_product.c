@@ -4,9 +4,9 @@
  * A unit is a block of rows and of columns. Where the machine multiplies pairs
  * of bfloat16, tiles read both operands as they are stored; those that are
  * registers (AMX) want rows evenly apart, and other windows are copied.
- * Elsewhere a unit widens its part of the constant once, and each tile its
- * rows, for the kernels of float products. K is never cut, so that every
- * element is summed in one order however the work is cut. */
+ * Elsewhere the constant is widened when the step is prepared, and each tile
+ * widens its rows, for the kernels of float products. K is never cut, so that
+ * every element is summed in one order however the work is cut. */
 #include <string.h>
 
 #include "backend/cpu/cpu_byte_windows.h"
@@ -50,11 +50,12 @@ typedef struct product {
   int64_t rows, groups, ci, co, taps; /* maps of a group */
   int64_t k;                          /* elements of a row, in whole pairs */
   const uint8_t *b;
-  const float *bias; /* [groups][columns of a group in whole tiles] */
+  const float *widened; /* the same as floats, where operands are widened */
+  const float *bias;    /* [groups][columns of a group in whole tiles] */
   float scale;
   bsm_cpu_epilogue epilogue;
   int64_t row_block, column_block;
-  uint64_t b_size, rows_size, a_size; /* bytes of scratch */
+  uint64_t rows_size, a_size; /* bytes of scratch */
 } product;
 
 /* ---- check ---- */
@@ -167,6 +168,23 @@ static void init_matrix(const bsm_cpu_prepare *p, product *c) {
   c->has_residual = s->has_residual;
 }
 
+/* The constant as floats, for the runs of the context: widening it in each run
+ * takes as long as multiplying a few rows. */
+static bsm_status widen_constant(const bsm_cpu_prepare *p, product *c) {
+  const int64_t panel = c->k * BSM_PANEL;
+  const int64_t panels = c->groups * bsm_cpu_div_up(c->co, BSM_PANEL);
+  const uint16_t *b = (const uint16_t *)(const void *)c->b;
+  float *to = bsm_arena_alloc_array(p->arena, (size_t)(panels * panel) + 1,
+                                    sizeof(float), BSM_ALIGNMENT);
+  BSM_TRY_ALLOC(to);
+  for (int64_t i = 0; i < panels; i++) {
+    c->kernels->widen_panel[c->type](b + i * panel, c->k * ELEMENT / PAIR,
+                                     to + i * panel);
+  }
+  c->widened = to;
+  return BSM_OK;
+}
+
 /* Biases as floats, each group of maps in whole tiles. */
 static bsm_status lay_out_bias(const bsm_cpu_prepare *p, product *c) {
   const uint16_t *bias = bsm_cpu_weights(p, 1);
@@ -238,8 +256,7 @@ static bsm_status finish_prepare(const bsm_cpu_prepare *p, product *c,
   BSM_TRY(lay_out_bias(p, c));
   plan_blocks(c, p->threads);
   if (c->widens) {
-    c->b_size =
-        bsm_cpu_align((uint64_t)(c->column_block * c->k) * sizeof(float));
+    BSM_TRY(widen_constant(p, c));
     c->a_size =
         bsm_cpu_align((uint64_t)(ROWS * (c->k + ROW_PAD)) * sizeof(float));
   }
@@ -255,7 +272,7 @@ static bsm_status finish_prepare(const bsm_cpu_prepare *p, product *c,
   out->impl = c;
   return bsm_cpu_set_scratch(
       out, 0,
-      c->b_size + c->rows_size + c->a_size +
+      c->rows_size + c->a_size +
           (uint64_t)(c->tile_rows * sums_stride(c)) * sizeof(float),
       c->base.slots);
 }
@@ -293,7 +310,6 @@ typedef struct work {
 typedef struct unit_state {
   const work *w;
   int64_t group, column, columns;
-  float *b; /* widened */
   uint8_t *rows;
   float *a, *sums;
 } unit_state;
@@ -343,9 +359,10 @@ static void multiply_floats(const unit_state *u, int64_t rows, int64_t column,
                                   : n <= BSM_K_PANEL    ? g->single
                                                         : g->full;
   bsm_k_gemm_args t = {.taps = 1, .kc = c->k, .b_panel = c->k * BSM_K_PANEL};
+  const int64_t first = u->group * bsm_cpu_div_up(c->co, BSM_PANEL);
   for (int64_t i = 0; i < rows; i++) a[i] = u->a + i * (c->k + ROW_PAD);
   for (int64_t j = 0; j < n; j += width) {
-    t.b = u->b + (column - u->column + j) * c->k;
+    t.b = c->widened + (first + (column + j) / BSM_PANEL) * c->k * BSM_PANEL;
     t.n = bsm_cpu_min(width, n - j);
     for (int64_t row = 0, count; row < rows; row += count) {
       count = bsm_cpu_min(g->max_rows, rows - row);
@@ -469,19 +486,6 @@ static void run_tile(const unit_state *u, int64_t row, int64_t rows) {
   }
 }
 
-static void widen_panels(const unit_state *u) {
-  const product *c = u->w->c;
-  const int64_t panels = bsm_cpu_div_up(u->columns, BSM_PANEL);
-  const int64_t first =
-      u->group * bsm_cpu_div_up(c->co, BSM_PANEL) + u->column / BSM_PANEL;
-  const uint16_t *b = (const uint16_t *)(const void *)c->b;
-  for (int64_t i = 0; i < panels; i++) {
-    c->kernels->widen_panel[c->type](b + (first + i) * c->k * BSM_PANEL,
-                                     c->k * ELEMENT / PAIR,
-                                     u->b + i * c->k * BSM_PANEL);
-  }
-}
-
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
   const product *c = w->c;
@@ -494,12 +498,10 @@ static void unit(void *arg, int64_t index, int slot) {
       .w = w,
       .group = index / row_blocks / column_blocks,
       .column = index / row_blocks % column_blocks * c->column_block,
-      .b = (float *)(void *)scratch,
-      .rows = scratch + c->b_size};
+      .rows = scratch};
   u.columns = bsm_cpu_min(c->column_block, c->co - u.column);
   u.a = (float *)(void *)(u.rows + c->rows_size);
   u.sums = u.a + c->a_size / sizeof(float);
-  if (c->widens) widen_panels(&u);
   for (int64_t row = first; row < end; row += c->tile_rows) {
     run_tile(&u, row, bsm_cpu_min(c->tile_rows, end - row));
   }

@@ -188,6 +188,7 @@ static bsm_status learn_values(const bsm_compilation *c, const bsm_graph *graph,
   bsm_build_options building = bsm_building_options(c);
   building.precision = NULL;
   building.no_timing = true;
+  building.exact = true;
   building.refit = NULL;
   building.logger = NULL;
   bsm_status status = narrow_network(c->options, net, &truncated);
