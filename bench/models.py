@@ -16,6 +16,7 @@ Options: --only a,b  --batch 1,8  --how script,trace,export,dynamic (script,
          --isa scalar,avx2,avx512  --iterations N  --json FILE
          --target TEXT   check: compiled for another target than this machine's
                          CPU, and run twice, to the same bits
+         --runner PATH   check: what runs engines, as the bessemer command does
 
 "export" is a program of torch.export, "dynamic" one of any batch: model.pt2 in
 place of model.ts. They need PyTorch 2.6.
@@ -195,6 +196,36 @@ def make_classes():
         except ImportError:
             return None
 
+    class ControlFlow(nn.Module):
+        """Branches, loops, lists and dicts on data; the script has them all."""
+
+        def __init__(self):
+            super().__init__()
+            self.pre, self.alt = nn.Linear(16, 16), nn.Linear(16, 16)
+            self.blocks = nn.ModuleList([nn.Linear(16, 16) for _ in range(4)])
+
+        def forward(self, x):
+            y = torch.relu(self.pre(x))
+            if bool(y.mean() > 0.3):
+                y = self.alt(y) + x * 0.5
+            else:
+                y = y - y.mean(dim=-1, keepdim=True)
+            seen = []
+            for i, b in enumerate(self.blocks):
+                y = torch.tanh(b(y)) if i % 2 == 0 else F.silu(b(y))
+                seen.append(y.sum(1))
+            steps = 0
+            while float(y.norm()) > 1.0 and steps < 7:
+                y = y * 0.75
+                steps += 1
+            table = {"a": y, "b": torch.stack(seen, dim=1)}
+            acc = torch.zeros_like(x)
+            for j in range(5):
+                acc = acc + table["a"].roll(j, 1) / float(j + 1)
+                if acc.abs().max().item() > 3.0:
+                    acc = acc.clamp(-1.0, 1.0)
+            return acc, table["b"]
+
     class SsdHeads(nn.Module):
         """SSD300 without anchors, decoding and NMS."""
 
@@ -215,7 +246,8 @@ def make_classes():
 
     return {"lenet": LeNet, "mlp": mlp, "unet": UNet, "bert_base": bert,
             "transformer_encoder": TextEncoder, "lstm": CharacterLstm,
-            "gpt2": gpt2, "ssd300_heads": SsdHeads}
+            "gpt2": gpt2, "ssd300_heads": SsdHeads,
+            "control_flow": ControlFlow}
 
 
 def make_inputs(name, batch):
@@ -224,6 +256,8 @@ def make_inputs(name, batch):
         return (torch.randn(batch, 1, 28, 28),)
     if name == "mlp":
         return (torch.randn(batch, 784),)
+    if name == "control_flow":
+        return (torch.randn(4 * batch, 16),)
     if name == "ssd300_heads":
         return (torch.randn(batch, 3, 300, 300),)
     if name == "unet":
@@ -451,7 +485,8 @@ def check_entry(args, entry, work, measure):
         for threads in (1, 2):
             out = os.path.join(work, f"{isa}_{threads}.npz")
             how = ["--isa", isa, "--threads", str(threads)] if isa else []
-            run([args.bessemer, "run", engine, "--input", inputs, "--output", out, *how])
+            run([args.runner or args.bessemer, "run", engine, "--input", inputs,
+                 "--output", out, *how])
             errors.append(compare(expected, out))
             outputs.append(out)
         if not same_bits(*outputs):
@@ -526,6 +561,7 @@ def main():
     parser.add_argument("--isa", default=",".join(isas_of_machine()))
     parser.add_argument("--bessemer", default=os.path.join(
         os.path.dirname(os.path.abspath(__file__)), "..", "build", "bessemer"))
+    parser.add_argument("--runner")
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--target")
     parser.add_argument("--json")
