@@ -202,7 +202,7 @@ list(APPEND BSM_SMALL_FILES runtime/plan/kept_tensors.c
      runtime/program/collector.c runtime/program/residency.c
      runtime/program/program_plans.c
      runtime/program/program_views.c
-     aten/complex_math.c aten/ivalue.c aten/linalg.c aten/special.c)
+     aten/regions.c aten/complex_math.c aten/ivalue.c aten/linalg.c aten/special.c)
 foreach(folder IN ITEMS backend/checks backend/cuda backend/cuda/steps engine
                         plugin runtime/context runtime/engine runtime/shapes
                         runtime/steps)
@@ -212,7 +212,8 @@ foreach(folder IN ITEMS backend/checks backend/cuda backend/cuda/steps engine
 endforeach()
 # Rounds after each operation, as the reference does.
 set_property(
-  SOURCE ${PROJECT_SOURCE_DIR}/src/aten/overlap.c APPEND
+  SOURCE ${PROJECT_SOURCE_DIR}/src/aten/overlap.c
+         ${PROJECT_SOURCE_DIR}/src/aten/regions.c APPEND
   PROPERTY COMPILE_OPTIONS -ffp-contract=off)
 # Drivers of the CPU that choose kernels and hand out their work.
 file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
@@ -238,6 +239,7 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pooling.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_quantize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_reduce*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_regions.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_non_zero.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_softmax.c

@@ -72,7 +72,8 @@ typedef struct bsm_weights {
   X(SCAN, 33, "scan")                             \
   X(INT8_CONVOLUTION, 34, "int8_convolution")     \
   X(NON_ZERO, 35, "non_zero")                     \
-  X(NMS, 36, "nms")
+  X(NMS, 36, "nms")                               \
+  X(REGIONS, 37, "regions")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,
@@ -337,6 +338,27 @@ BSM_API bsm_layer *bsm_network_add_non_zero(bsm_network *net,
  * before it that is kept, divided by their union, is more than `threshold`. */
 BSM_API bsm_layer *bsm_network_add_nms(bsm_network *net, bsm_itensor *boxes,
                                        double threshold);
+/* How regions of an image become images of equal size. */
+typedef struct bsm_region_pooling {
+  int64_t rows, columns; /* bins of each region */
+  /* Samples along each axis of a bin; not above 0: as many as it is long. */
+  int64_t samples;
+  double scale; /* regions are multiplied by it */
+  /* A bin is the greatest of whole pixels, grouped: their mean; otherwise the
+   * mean of bilinear samples. */
+  bool whole;
+  /* Bin (i, j) of channel c is of channel (c * rows + i) * columns + j. */
+  bool grouped;
+  bool aligned;    /* a pixel is around its place; samples alone */
+  bsm_dtype dtype; /* that places are rounded to */
+} bsm_region_pooling;
+/* Inputs: an image [N, C, H, W] and regions [K, 5] of float64: each a number of
+ * an image, x0, y0, x1, y1. Outputs: [K, C, rows, columns], with C / (rows *
+ * columns) channels when grouped; and of the greatest pixels their places in
+ * the plane, int32, -1 where there is none. */
+BSM_API bsm_layer *bsm_network_add_regions(bsm_network *net, bsm_itensor *image,
+                                           bsm_itensor *regions,
+                                           const bsm_region_pooling *pooling);
 BSM_API bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                           bsm_itensor *indices,
                                           bsm_gather_mode mode, int32_t axis);

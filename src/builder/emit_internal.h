@@ -57,6 +57,8 @@ BSM_NODISCARD bsm_status bsm_build_reduce(bsm_emitter *e,
 BSM_NODISCARD bsm_status bsm_build_top_k(bsm_emitter *e,
                                          const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_scan(bsm_emitter *e, const bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_build_regions(bsm_emitter *e,
+                                           const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_non_zero(bsm_emitter *e,
                                             const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_nms(bsm_emitter *e, const bsm_layer *layer);

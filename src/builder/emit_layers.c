@@ -34,6 +34,8 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_scan;
     case BSM_LAYER_NON_ZERO:
       return bsm_build_non_zero;
+    case BSM_LAYER_REGIONS:
+      return bsm_build_regions;
     case BSM_LAYER_NMS:
       return bsm_build_nms;
     case BSM_LAYER_GATHER:

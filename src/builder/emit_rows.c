@@ -163,6 +163,20 @@ bsm_status bsm_build_nms(bsm_emitter *e, const bsm_layer *layer) {
   return emit_simple(e, layer, BSM_STEP_NMS, &x, 1, &params);
 }
 
+/* The image has the layout that it comes in. */
+bsm_status bsm_build_regions(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_region_pooling *p = &layer->p.regions;
+  const bsm_step_regions params = {.scale = p->scale,
+                                   .samples = p->samples > 0 ? p->samples : 0,
+                                   .whole = p->whole,
+                                   .grouped = p->grouped,
+                                   .aligned = p->aligned,
+                                   .dtype = (int32_t)p->dtype};
+  uint32_t inputs[2] = {bsm_build_value(e, layer->inputs.items[0])};
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
+  return emit_simple(e, layer, BSM_STEP_REGIONS, inputs, 2, &params);
+}
+
 bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_gather params = {(int32_t)layer->p.gather.mode,
                                   layer->p.gather.axis};

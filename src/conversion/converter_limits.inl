@@ -104,7 +104,4 @@ LIMIT("aten::upsample_bicubic2d", "cubic resize of uint8")
 LIMIT("aten::upsample_bicubic2d.vec", "cubic resize of uint8")
 LIMIT("aten::upsample_bilinear2d", "linear resize of uint8")
 LIMIT("aten::upsample_bilinear2d.vec", "linear resize of uint8")
-LIMIT("torchvision::roi_align", "roi_align without sampling_ratio: how many samples a bin has is known only when the model runs")
-LIMIT("torchvision::roi_align", "roi_align of no elements")
-LIMIT("torchvision::roi_align", "roi_align of float16, which rounds positions")
 /* clang-format on */

@@ -28,7 +28,8 @@
  *   8.4  steps of kind scan
  *   8.5  steps of the kinds int8_convolution, non_zero and nms
  *   8.6  forms of matrix_multiply, the weights of programs
- *   8.7  convolution and matrix_multiply of float16 and bfloat16 on CPUs
+ *   8.7  convolution and matrix_multiply of float16 and bfloat16 on CPUs; steps
+ *        of kind regions
  *
  * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and

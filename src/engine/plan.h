@@ -47,7 +47,8 @@
   X(INT8_CONVOLUTION, 22, "int8_convolution", int8_convolution)    \
   X(SCAN, 23, "scan", scan)                                        \
   X(NON_ZERO, 24, "non_zero", non_zero)                            \
-  X(NMS, 25, "nms", nms)
+  X(NMS, 25, "nms", nms)                                           \
+  X(REGIONS, 26, "regions", regions)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
   X(PLUGIN, 18, "plugin", plugin)          \
@@ -61,7 +62,7 @@ typedef enum bsm_step_kind {
   BSM_STEP_KINDS(X)
 #undef X
 } bsm_step_kind;
-#define BSM_STEP_KIND_END 26 /* above all kinds: for tables by kind */
+#define BSM_STEP_KIND_END 27 /* above all kinds: for tables by kind */
 
 typedef enum bsm_memory_place {
   BSM_PLACE_INPUT = 0,     /* binding `index`, the caller's buffer */
@@ -253,6 +254,15 @@ typedef struct bsm_step_nms {
   double threshold;
 } bsm_step_nms;
 
+/* Inputs: an image of any strides, and regions, contiguous; outputs as of
+ * bsm_network_add_regions, contiguous, which say how many bins there are. A
+ * region of an image that is not there is a run-time error. */
+typedef struct bsm_step_regions {
+  double scale;
+  int64_t samples;
+  int32_t whole, grouped, aligned, dtype; /* of bsm_region_pooling */
+} bsm_step_regions;
+
 /* inputs: data, indices (int32 or int64). An index out of range is a run-time
  * error; negative indices count from the end. */
 typedef struct bsm_step_gather {
@@ -374,6 +384,7 @@ typedef union bsm_step_params {
   bsm_step_scan scan;
   bsm_step_non_zero non_zero;
   bsm_step_nms nms;
+  bsm_step_regions regions;
   bsm_step_gather gather;
   bsm_step_scatter scatter;
   bsm_step_copy copy;

@@ -179,6 +179,7 @@ struct bsm_layer {
     struct {
       double threshold;
     } nms;
+    bsm_region_pooling regions;
     struct {
       bsm_gather_mode mode;
       int32_t axis;

@@ -252,6 +252,17 @@ bsm_layer *bsm_network_add_nms(bsm_network *net, bsm_itensor *boxes,
   return finish(layer);
 }
 
+bsm_layer *bsm_network_add_regions(bsm_network *net, bsm_itensor *image,
+                                   bsm_itensor *regions,
+                                   const bsm_region_pooling *pooling) {
+  bsm_itensor *inputs[] = {image, regions};
+  const size_t outputs = pooling->whole && !pooling->grouped ? 2 : 1;
+  bsm_layer *layer = start(net, BSM_LAYER_REGIONS, inputs, 2, outputs);
+  if (!layer) return NULL;
+  layer->p.regions = *pooling;
+  return finish(layer);
+}
+
 bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                   bsm_itensor *indices, bsm_gather_mode mode,
                                   int32_t axis) {

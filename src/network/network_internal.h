@@ -46,6 +46,7 @@ bsm_status bsm_infer_top_k(bsm_layer *layer);
 bsm_status bsm_infer_scan(bsm_layer *layer);
 bsm_status bsm_infer_non_zero(bsm_layer *layer);
 bsm_status bsm_infer_nms(bsm_layer *layer);
+bsm_status bsm_infer_regions(bsm_layer *layer);
 bsm_status bsm_infer_matrix_multiply(bsm_layer *layer);
 bsm_status bsm_infer_parametric_relu(bsm_layer *layer);
 bsm_status bsm_infer_select(bsm_layer *layer);

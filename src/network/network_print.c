@@ -422,6 +422,16 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
     case BSM_LAYER_NMS:
       put_double(text, "threshold", layer->p.nms.threshold);
       break;
+    case BSM_LAYER_REGIONS:
+      bsm_text_printf(text, " %lldx%lld samples=%lld",
+                      (long long)layer->p.regions.rows,
+                      (long long)layer->p.regions.columns,
+                      (long long)layer->p.regions.samples);
+      put_double(text, "scale", layer->p.regions.scale);
+      put_flag(text, "whole", layer->p.regions.whole);
+      put_flag(text, "grouped", layer->p.regions.grouped);
+      put_flag(text, "aligned", layer->p.regions.aligned);
+      break;
     case BSM_LAYER_GATHER:
       bsm_text_printf(text, " %s axis=%d",
                       bsm_gather_name(layer->p.gather.mode),

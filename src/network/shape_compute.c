@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shape and dtype rules of the kinds that compute element by element, reduce
  * or multiply. */
+#include "aten/regions.h"
 #include "base/checked.h"
 #include "network/network_internal.h"
 
@@ -301,6 +302,35 @@ bsm_status bsm_infer_nms(bsm_layer *layer) {
   }
   return bsm_layer_set_output(layer, 0, BSM_DTYPE_BOOL,
                               (bsm_dims){1, {x->dims.d[0]}});
+}
+
+bsm_status bsm_infer_regions(bsm_layer *layer) {
+  const bsm_region_pooling *p = &layer->p.regions;
+  const bsm_itensor *x = layer->inputs.items[0], *r = layer->inputs.items[1];
+  const bool has_places = p->whole && !p->grouped;
+  const int64_t most = BSM_REGION_MAX_BINS;
+  if (x->dims.rank != 4 || r->dims.rank != 2 || r->dims.d[1] != 5 ||
+      !bsm_dtype_is_floating(x->dtype) || r->dtype != BSM_DTYPE_DOUBLE ||
+      !bsm_dtype_is_floating(p->dtype) ||
+      layer->outputs.len != (has_places ? 2u : 1u) || p->rows <= 0 ||
+      p->columns <= 0 || p->rows > most || p->columns > most) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "regions: %s%s and %s%s in bins of %lld x %lld",
+                    bsm_dtype_name(x->dtype), bsm_dims_str(x->dims),
+                    bsm_dtype_name(r->dtype), bsm_dims_str(r->dims),
+                    (long long)p->rows, (long long)p->columns);
+  }
+  const int64_t each = p->grouped ? p->rows * p->columns : 1;
+  if (x->dims.d[1] % each != 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "regions: %lld channels in groups of %lld",
+                    (long long)x->dims.d[1], (long long)each);
+  }
+  const bsm_dims out = {
+      4, {r->dims.d[0], x->dims.d[1] / each, p->rows, p->columns}};
+  BSM_TRY(bsm_layer_set_output(layer, 0, x->dtype, out));
+  return has_places ? bsm_layer_set_output(layer, 1, BSM_DTYPE_INT32, out)
+                    : BSM_OK;
 }
 
 /* The last two dims of an operand after its transposition; `batch` gets the

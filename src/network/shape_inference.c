@@ -29,6 +29,7 @@ static const struct {
     [BSM_LAYER_SCAN] = {bsm_infer_scan, 1, 1, 0},
     [BSM_LAYER_NON_ZERO] = {bsm_infer_non_zero, 1, 1, 1},
     [BSM_LAYER_NMS] = {bsm_infer_nms, 1, 1, 1},
+    [BSM_LAYER_REGIONS] = {bsm_infer_regions, 2, 2, 0},
     [BSM_LAYER_GATHER] = {bsm_infer_gather, 2, 2, 1},
     [BSM_LAYER_SCATTER] = {bsm_infer_scatter, 3, 3, 1},
     [BSM_LAYER_MATRIX_MULTIPLY] = {bsm_infer_matrix_multiply, 2, SIZE_MAX, 1},

@@ -106,6 +106,8 @@ static bsm_status check_kind(const fixture *f) {
       return bsm_check_non_zero(p, s);
     case BSM_STEP_NMS:
       return bsm_check_nms(p, s);
+    case BSM_STEP_REGIONS:
+      return bsm_check_regions(p, s);
     case BSM_STEP_GATHER:
       return bsm_check_gather(p, s);
     case BSM_STEP_SCATTER:
@@ -413,6 +415,45 @@ static void test_rows(void **state) {
   BAD(&f, x->strides[0], 5);
 }
 
+static void test_regions(void **state) {
+  fixture f;
+  (void)state;
+  start(&f, BSM_STEP_REGIONS);
+  bsm_plan_tensor *x = add(&f, false, BSM_DTYPE_FLOAT, 4, 2, 12, 5, 6);
+  bsm_plan_tensor *r = add(&f, false, BSM_DTYPE_DOUBLE, 2, 3, 5);
+  bsm_plan_tensor *y = add(&f, true, BSM_DTYPE_FLOAT, 4, 3, 12, 2, 3);
+  bsm_step_regions *p = &f.params.regions;
+  *p = (bsm_step_regions){.scale = 1, .dtype = BSM_DTYPE_FLOAT};
+  expect_good(&f);
+  BAD(&f, p->samples, 257);
+  BAD(&f, p->dtype, BSM_DTYPE_INT32);
+  BAD(&f, p->dtype, -1);
+  BAD(&f, p->grouped, 1);
+  BAD(&f, p->whole, 1);
+  BAD(&f, x->dtype, BSM_DTYPE_HALF);
+  BAD(&f, x->dims.rank, 3);
+  BAD(&f, r->dtype, BSM_DTYPE_FLOAT);
+  BAD(&f, r->dims.d[1], 4);
+  BAD(&f, r->strides[0], 6);
+  BAD(&f, y->dims.d[0], 4);
+  BAD(&f, y->dims.d[1], 11);
+  BAD(&f, y->strides[3], 2);
+  p->grouped = 1;
+  y->dims.d[1] = 2;
+  bsm_contiguous_strides(y->dims, y->strides);
+  expect_good(&f);
+  BAD(&f, y->dims.d[2], 1);
+  p->whole = 1;
+  expect_good(&f);
+  p->grouped = 0;
+  y->dims.d[1] = 12;
+  bsm_contiguous_strides(y->dims, y->strides);
+  bsm_plan_tensor *places = add(&f, true, BSM_DTYPE_INT32, 4, 3, 12, 2, 3);
+  expect_good(&f);
+  BAD(&f, places->dtype, BSM_DTYPE_INT64);
+  BAD(&f, places->dims.d[3], 2);
+}
+
 static void test_indices(void **state) {
   fixture f;
   (void)state;
@@ -472,7 +513,7 @@ int main(void) {
       cmocka_unit_test(test_all_steps),   cmocka_unit_test(test_elements),
       cmocka_unit_test(test_convolution), cmocka_unit_test(test_pooling),
       cmocka_unit_test(test_matrices),    cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_rows),        cmocka_unit_test(test_indices),
-      cmocka_unit_test(test_moves)};
+      cmocka_unit_test(test_rows),        cmocka_unit_test(test_regions),
+      cmocka_unit_test(test_indices),     cmocka_unit_test(test_moves)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

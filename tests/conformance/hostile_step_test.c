@@ -444,6 +444,19 @@ static void base_start(harness *h) {
   add_output(h, BSM_DTYPE_FLOAT, y, s);
 }
 
+/* `whole`: the greatest of whole pixels, with their places. */
+static void base_regions(harness *h, bool whole) {
+  static const double regions[3][5] = {
+      {0, 1, 1, 4, 3}, {1, -2, 0, 9, 9}, {1, 3, 2, 3.5, 4}};
+  h->params.regions = (bsm_step_regions){
+      .scale = 0.75, .whole = whole, .dtype = BSM_DTYPE_FLOAT};
+  add_input(h, BSM_DTYPE_FLOAT, dims_of(4, 2, 3, 5, 6), NULL);
+  memcpy(add_input(h, BSM_DTYPE_DOUBLE, dims_of(2, 3, 5), NULL), regions,
+         sizeof(regions));
+  add_output(h, BSM_DTYPE_FLOAT, dims_of(4, 3, 3, 2, 2), NULL);
+  if (whole) add_output(h, BSM_DTYPE_INT32, dims_of(4, 3, 3, 2, 2), NULL);
+}
+
 static void build(harness *h, int which) {
   static const bsm_step_kind kinds[] = {BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION,
@@ -476,7 +489,9 @@ static void build(harness *h, int which) {
                                         BSM_STEP_CONVOLUTION_CHAIN,
                                         BSM_STEP_SCAN,
                                         BSM_STEP_NON_ZERO,
-                                        BSM_STEP_NMS};
+                                        BSM_STEP_NMS,
+                                        BSM_STEP_REGIONS,
+                                        BSM_STEP_REGIONS};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -537,6 +552,10 @@ static void build(harness *h, int which) {
       add_output(h, BSM_DTYPE_BOOL, dims_of(1, 9), NULL);
       h->params.nms.threshold = 0.5;
       break;
+    case 32:
+    case 33:
+      base_regions(h, which == 33);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -557,7 +576,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 32; which++) {
+  for (int which = 0; which < 34; which++) {
     int refused = 0, ran = 0;
     bool taken = true;
     for (int i = 0; i < 1500 && taken; i++) {

@@ -627,6 +627,28 @@ static bsm_status eval_nms(eval *e, const bsm_layer *layer, bsm_tensor **out) {
   return BSM_OK;
 }
 
+/* By the op that pools so. */
+static bsm_status eval_regions(eval *e, const bsm_layer *layer) {
+  static const char *const names[] = {
+      "torchvision::roi_align", "torchvision::ps_roi_align",
+      "torchvision::roi_pool", "torchvision::ps_roi_pool"};
+  const bsm_region_pooling *p = &layer->p.regions;
+  const size_t count = p->whole ? 5 : p->grouped ? 6 : 7;
+  bsm_tensor *rois;
+  BSM_TRY(bsm_tensor_to_dtype(e->arena, input(e, layer, 1), p->dtype, &rois));
+  const bsm_ivalue args[] = {
+      T(input(e, layer, 0)), T(rois),       D(p->scale),  I(p->rows),
+      I(p->columns),         I(p->samples), B(p->aligned)};
+  bsm_ivalue outs[2];
+  BSM_TRY(call_n(e, names[2 * p->whole + p->grouped], args, count, outs,
+                 p->whole || p->grouped ? 2 : 1));
+  for (size_t i = 0; i < layer->outputs.len; i++) {
+    BSM_TRY_ALLOC(bsm_ptrmap_set(e->arena, &e->values, layer->outputs.items[i],
+                                 outs[i].u.tensor));
+  }
+  return BSM_OK;
+}
+
 static bsm_status eval_scan(eval *e, const bsm_layer *layer) {
   static const char *const ops[] = {"aten::cumsum", "aten::cumprod",
                                     "aten::cummax", "aten::cummin",
@@ -1005,6 +1027,10 @@ bsm_status network_eval(const bsm_network *net, const bsm_aten_library *aten,
     bsm_tensor *out = NULL;
     if (layer->kind == BSM_LAYER_TOP_K) {
       BSM_TRY(eval_top_k(&e, layer));
+      continue;
+    }
+    if (layer->kind == BSM_LAYER_REGIONS) {
+      BSM_TRY(eval_regions(&e, layer));
       continue;
     }
     if (layer->kind == BSM_LAYER_SCAN) {

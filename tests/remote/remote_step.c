@@ -24,6 +24,7 @@ static bool takes_kind(bsm_step_kind kind) {
     case BSM_STEP_SCAN:
     case BSM_STEP_NON_ZERO:
     case BSM_STEP_NMS:
+    case BSM_STEP_REGIONS:
     case BSM_STEP_RESIZE:
     case BSM_STEP_RECURRENT:
     case BSM_STEP_SCATTER:

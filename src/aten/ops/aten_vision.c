@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torchvision's own ops: nms, the pooling of regions, deformable convolution.
- *
- * Where a box is cut into bins the arithmetic is of the tensor's dtype, rounded
- * after each operation: an ulp decides which elements a bin has. */
+ */
 #include "aten/nms.h"
 #include "aten/op_kit.h"
-
-/* Boxes are most often float. */
-static double rnd(bsm_dtype d, double v) {
-  if (d == BSM_DTYPE_FLOAT) return (double)(float)v;
-  bsm_round_f64(d, 1, &v);
-  return v;
-}
+#include "aten/regions.h"
 
 /* ---- nms ---- */
 
@@ -78,132 +70,9 @@ static bsm_status op_nms(OP_PARAMS) {
 
 /* ---- regions ---- */
 
-/* Outside of the plane by more than one: 0. */
-static double bilinear(const double *plane, int64_t h, int64_t w, double y,
-                       double x) {
-  if (y < -1.0 || y > (double)h || x < -1.0 || x > (double)w) return 0.0;
-  if (y <= 0) y = 0;
-  if (x <= 0) x = 0;
-  int64_t y0 = (int64_t)y, x0 = (int64_t)x, y1 = y0 + 1, x1 = x0 + 1;
-  if (y0 >= h - 1) {
-    y0 = y1 = h - 1;
-    y = (double)y0;
-  }
-  if (x0 >= w - 1) {
-    x0 = x1 = w - 1;
-    x = (double)x0;
-  }
-  const double ly = y - (double)y0, lx = x - (double)x0;
-  return (1 - ly) * (1 - lx) * plane[y0 * w + x0] +
-         (1 - ly) * lx * plane[y0 * w + x1] +
-         ly * (1 - lx) * plane[y1 * w + x0] + ly * lx * plane[y1 * w + x1];
-}
-
 enum { ROI_ALIGN, ROI_POOL, PS_ROI_ALIGN, PS_ROI_POOL };
 
-typedef struct roi_plan {
-  int kind;
-  bsm_dtype dtype;
-  double scale;
-  int64_t ph, pw, ratio, channels, h, w, out_channels;
-  bool aligned;
-} roi_plan;
-
-/* One region: where it starts, its bins, and its samples per bin. */
-typedef struct region {
-  int64_t batch;
-  double y0, x0, bin_h, bin_w;
-  int64_t grid_h, grid_w;
-} region;
-
-static region align_region(const roi_plan *p, const double *roi) {
-  const bsm_dtype d = p->dtype;
-  const double shift = p->aligned ? 0.5 : 0.0, scale = rnd(d, p->scale);
-  double at[4];
-  for (int i = 0; i < 4; i++)
-    at[i] = rnd(d, rnd(d, roi[1 + i] * scale) - shift);
-  double w = rnd(d, at[2] - at[0]), h = rnd(d, at[3] - at[1]);
-  if (p->kind == ROI_ALIGN && !p->aligned) {
-    w = w > 1.0 ? w : 1.0;
-    h = h > 1.0 ? h : 1.0;
-  }
-  region r = {.y0 = at[1], .x0 = at[0]};
-  r.bin_h = rnd(d, h / (double)p->ph);
-  r.bin_w = rnd(d, w / (double)p->pw);
-  r.grid_h = p->ratio > 0 ? p->ratio : bsm_double_to_i64(ceil(r.bin_h));
-  r.grid_w = p->ratio > 0 ? p->ratio : bsm_double_to_i64(ceil(r.bin_w));
-  return r;
-}
-
-/* The mean of bilinear samples in bin (py, px). */
-static double align_bin(const roi_plan *p, const region *r, const double *plane,
-                        int64_t py, int64_t px) {
-  const bsm_dtype d = p->dtype;
-  const double top = rnd(d, r->y0 + rnd(d, (double)py * r->bin_h));
-  const double left = rnd(d, r->x0 + rnd(d, (double)px * r->bin_w));
-  double sum = 0.0;
-  for (int64_t i = 0; i < r->grid_h; i++) {
-    const double dy =
-        rnd(d, rnd(d, ((double)i + 0.5) * r->bin_h) / (double)r->grid_h);
-    for (int64_t k = 0; k < r->grid_w; k++) {
-      const double dx =
-          rnd(d, rnd(d, ((double)k + 0.5) * r->bin_w) / (double)r->grid_w);
-      sum += bilinear(plane, p->h, p->w, rnd(d, top + dy), rnd(d, left + dx));
-    }
-  }
-  const double count = (double)r->grid_h * (double)r->grid_w;
-  if (p->kind == ROI_ALIGN) return sum / (count > 1.0 ? count : 1.0);
-  return sum / count;
-}
-
-/* Rounded to whole elements. */
-static region pool_region(const roi_plan *p, const double *roi) {
-  const bsm_dtype d = p->dtype;
-  const double scale = rnd(d, p->scale);
-  double at[4];
-  for (int i = 0; i < 4; i++) at[i] = round(rnd(d, roi[1 + i] * scale));
-  const double more = p->kind == ROI_POOL ? 1.0 : 0.0;
-  const double w = fmax(at[2] - at[0] + more, 1.0);
-  const double h = fmax(at[3] - at[1] + more, 1.0);
-  return (region){.y0 = at[1],
-                  .x0 = at[0],
-                  .bin_h = rnd(d, rnd(d, h) / (double)p->ph),
-                  .bin_w = rnd(d, rnd(d, w) / (double)p->pw)};
-}
-
-static int64_t clip(double v, int64_t high) {
-  return v < 0.0 ? 0 : v > (double)high ? high : bsm_double_to_i64(v);
-}
-
-/* The largest element of bin (py, px), or their mean. */
-static double pool_bin(const roi_plan *p, const region *r, const double *plane,
-                       int64_t py, int64_t px, int64_t *where) {
-  const bsm_dtype d = p->dtype;
-  const bool max = p->kind == ROI_POOL;
-  const int64_t last_y = max ? p->h : p->h - 1, last_x = max ? p->w : p->w - 1;
-  const int64_t y0 = clip(floor(rnd(d, (double)py * r->bin_h)) + r->y0, last_y);
-  const int64_t x0 = clip(floor(rnd(d, (double)px * r->bin_w)) + r->x0, last_x);
-  const int64_t y1 =
-      clip(ceil(rnd(d, (double)(py + 1) * r->bin_h)) + r->y0, last_y);
-  const int64_t x1 =
-      clip(ceil(rnd(d, (double)(px + 1) * r->bin_w)) + r->x0, last_x);
-  double best = y1 <= y0 || x1 <= x0 ? 0.0 : -3.4028234663852886e38, sum = 0.0;
-  *where = -1;
-  for (int64_t y = y0; y < y1; y++) {
-    for (int64_t x = x0; x < x1; x++) {
-      const double v = plane[y * p->w + x];
-      sum += v;
-      if (v > best) {
-        best = v;
-        *where = y * p->w + x;
-      }
-    }
-  }
-  if (max) return best;
-  return y1 <= y0 || x1 <= x0 ? 0.0 : sum / (double)((y1 - y0) * (x1 - x0));
-}
-
-static bsm_status run_rois(bsm_op_ctx *cx, const roi_plan *p, bsm_tensor *t,
+static bsm_status run_rois(bsm_op_ctx *cx, const bsm_regions *p, bsm_tensor *t,
                            bsm_tensor *rois, bsm_tensor *out,
                            bsm_tensor *where) {
   const double *x = bsm_op_load_all(cx, t), *boxes = bsm_op_load_all(cx, rois);
@@ -212,29 +81,17 @@ static bsm_status run_rois(bsm_op_ctx *cx, const roi_plan *p, bsm_tensor *t,
   BSM_TRY_ALLOC(x);
   BSM_TRY_ALLOC(boxes);
   BSM_TRY_ALLOC(y);
-  const bool align = p->kind == ROI_ALIGN || p->kind == PS_ROI_ALIGN;
-  const bool grouped = p->kind == PS_ROI_ALIGN || p->kind == PS_ROI_POOL;
+  const int64_t ph = p->how.rows, pw = p->how.columns;
+  const int64_t area = p->height * p->width, bins = bsm_tensor_numel(out);
   for (int64_t k = 0, at = 0; k < rois->sizes.d[0]; k++) {
-    const double *roi = boxes + 5 * k;
-    region r = align ? align_region(p, roi) : pool_region(p, roi);
-    r.batch = bsm_double_to_i64(roi[0]);
-    if (r.batch < 0 || r.batch >= t->sizes.d[0] || p->h == 0 || p->w == 0) {
-      return BSM_FAIL(BSM_OUT_OF_RANGE, "batch index %lld of a batch of %lld",
-                      (long long)r.batch, (long long)t->sizes.d[0]);
-    }
-    if (r.grid_h > 1 << 16 || r.grid_w > 1 << 16 || r.grid_h < -(1 << 16) ||
-        r.grid_w < -(1 << 16)) {
-      return BSM_FAIL(BSM_LIMIT, "a region with bins of %lld x %lld samples",
-                      (long long)r.grid_h, (long long)r.grid_w);
-    }
-    for (int64_t i = 0; i < p->out_channels * p->ph * p->pw; i++, at++) {
-      const int64_t px = i % p->pw, py = i / p->pw % p->ph;
-      const int64_t c = grouped ? i : i / p->pw / p->ph;
-      const double *plane = x + (r.batch * p->channels + c) * p->h * p->w;
-      int64_t best = c;
-      y[at] = align ? align_bin(p, &r, plane, py, px)
-                    : pool_bin(p, &r, plane, py, px, &best);
-      if (index) index[at] = (int32_t)(grouped ? c : best);
+    bsm_region r;
+    BSM_TRY(bsm_region_init(p, boxes + 5 * k, t->sizes.d[0], &r));
+    for (int64_t i = 0; i < bins / rois->sizes.d[0]; i++, at++) {
+      const int64_t c = p->how.grouped ? i : i / pw / ph;
+      const double *plane = x + (r.image * t->sizes.d[1] + c) * area;
+      int64_t best;
+      y[at] = bsm_region_bin(p, &r, plane, i / pw % ph, i % pw, &best);
+      if (index) index[at] = (int32_t)(p->how.grouped ? c : best);
     }
   }
   bsm_op_store_all(out, y);
@@ -246,36 +103,41 @@ static bsm_status run_rois(bsm_op_ctx *cx, const roi_plan *p, bsm_tensor *t,
 static bsm_status op_roi(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *rois = op_tensor(&args[1]);
   bsm_tensor *out, *where = NULL;
-  roi_plan p = {.kind = self->variant,
-                .dtype = t->dtype,
-                .scale = op_double(&args[2]),
-                .ph = op_int(&args[3]),
-                .pw = op_int(&args[4])};
-  if (p.kind == ROI_ALIGN || p.kind == PS_ROI_ALIGN) p.ratio = op_int(&args[5]);
-  p.aligned =
-      p.kind == PS_ROI_ALIGN || (p.kind == ROI_ALIGN && op_bool(&args[6]));
+  const int kind = self->variant;
+  const bool align = kind == ROI_ALIGN || kind == PS_ROI_ALIGN;
+  bsm_regions p = {
+      .how = {.rows = op_int(&args[3]),
+              .columns = op_int(&args[4]),
+              .samples = align ? op_int(&args[5]) : 0,
+              .scale = op_double(&args[2]),
+              .whole = !align,
+              .grouped = kind == PS_ROI_ALIGN || kind == PS_ROI_POOL,
+              .aligned = kind == PS_ROI_ALIGN ||
+                         (kind == ROI_ALIGN && op_bool(&args[6])),
+              .dtype = t->dtype}};
+  const int64_t ph = p.how.rows, pw = p.how.columns;
   if (t->sizes.rank != 4 || rois->sizes.rank != 2 || rois->sizes.d[1] != 5 ||
-      t->dtype != rois->dtype || !bsm_dtype_is_floating(t->dtype) ||
-      p.ph <= 0 || p.pw <= 0 || p.ph > 1 << 20 || p.pw > 1 << 20) {
+      t->dtype != rois->dtype || !bsm_dtype_is_floating(t->dtype) || ph <= 0 ||
+      pw <= 0 || ph > 1 << 20 || pw > 1 << 20) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "input %s and rois %s (a row is batch index and box)",
                     bsm_dims_str(t->sizes), bsm_dims_str(rois->sizes));
   }
-  p.channels = p.out_channels = t->sizes.d[1];
-  p.h = t->sizes.d[2];
-  p.w = t->sizes.d[3];
-  if (p.kind == PS_ROI_ALIGN || p.kind == PS_ROI_POOL) {
-    if (p.channels % (p.ph * p.pw) != 0) {
+  int64_t channels = t->sizes.d[1];
+  p.height = t->sizes.d[2];
+  p.width = t->sizes.d[3];
+  if (p.how.grouped) {
+    if (channels % (ph * pw) != 0) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
                       "input channels must be a multiple of pooling height * "
                       "pooling width");
     }
-    p.out_channels = p.channels / (p.ph * p.pw);
+    channels /= ph * pw;
   }
-  const bsm_dims dims = op_dims4(rois->sizes.d[0], p.out_channels, p.ph, p.pw);
+  const bsm_dims dims = op_dims4(rois->sizes.d[0], channels, ph, pw);
   BSM_TRY(bsm_op_new(cx, t->dtype, dims, &out));
   outs[0] = bsm_iv_tensor(out);
-  if (p.kind != ROI_ALIGN) {
+  if (kind != ROI_ALIGN) {
     BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT32, dims, &where));
     outs[1] = bsm_iv_tensor(where);
   }

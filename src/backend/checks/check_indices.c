@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gather and scatter. */
+#include "aten/regions.h"
 #include "aten/tensor.h"
 #include "backend/checks/checks.h"
 
@@ -135,4 +136,46 @@ bsm_status bsm_check_nms(const bsm_plan *plan, const bsm_plan_step *step) {
                     bsm_dims_str(y->dims));
   }
   return BSM_OK;
+}
+
+static bool regions_fit(const bsm_step_regions *p, const bsm_dims *x,
+                        const bsm_dims *r, const bsm_dims *y) {
+  const int64_t most = BSM_REGION_MAX_BINS;
+  if (x->rank != 4 || r->rank != 2 || r->d[1] != 5 || y->rank != 4 ||
+      y->d[0] != r->d[0] || y->d[2] <= 0 || y->d[2] > most || y->d[3] <= 0 ||
+      y->d[3] > most) {
+    return false;
+  }
+  const int64_t each = p->grouped ? y->d[2] * y->d[3] : 1;
+  return x->d[1] % each == 0 && x->d[1] / each == y->d[1];
+}
+
+bsm_status bsm_check_regions(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_regions *p = &step->params->regions;
+  const bool has_places = p->whole && !p->grouped;
+  BSM_TRY(bsm_check_counts(step, 2, has_places ? 2 : 1));
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *r = bsm_step_input(plan, step, 1);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  BSM_TRY(bsm_check_contiguous(r, "regions"));
+  BSM_TRY(bsm_check_dtype(r, BSM_DTYPE_DOUBLE, "regions"));
+  BSM_TRY(bsm_check_contiguous(y, "output"));
+  BSM_TRY(bsm_check_dtype(y, x->dtype, "output"));
+  if (!bsm_dtype_is_floating(x->dtype) ||
+      p->samples > BSM_REGION_MAX_TOLD_SAMPLES || p->dtype < 0 ||
+      !bsm_dtype_is_floating((bsm_dtype)p->dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "%lld samples of %s in bins of dtype %d",
+                    (long long)p->samples, bsm_dtype_name(x->dtype),
+                    (int)p->dtype);
+  }
+  if (!regions_fit(p, &x->dims, &r->dims, &y->dims)) {
+    return BSM_FAIL(BSM_CORRUPT, "regions %s of %s in %s",
+                    bsm_dims_str(r->dims), bsm_dims_str(x->dims),
+                    bsm_dims_str(y->dims));
+  }
+  if (!has_places) return BSM_OK;
+  const bsm_plan_tensor *places = bsm_step_output(plan, step, 1);
+  BSM_TRY(bsm_check_contiguous(places, "places"));
+  BSM_TRY(bsm_check_dtype(places, BSM_DTYPE_INT32, "places"));
+  return bsm_check_same_dims(places, y, "places");
 }

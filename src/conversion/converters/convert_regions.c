@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roi_align: the mean of samples in each bin of each region, where every bin
- * has the same number of samples. A sample reads four pixels with weights, as
- * grid_sample does; each of the four is one gather of whole pixels, for the
- * same sample of all bins of all regions. Where the model leaves the number of
- * samples to the size of a region, only a run knows it. */
+/* Pooling of regions, which is a layer. The most common form, roi_align of a
+ * few samples in every bin, is gathers instead: a sample reads four pixels with
+ * weights, as grid_sample does; each of the four is one gather of whole pixels,
+ * for the same sample of all bins of all regions. */
+#include "aten/regions.h"
 #include "conversion/emit.h"
 
 enum { MAX_SAMPLES = 4 };
@@ -142,47 +142,121 @@ static bsm_itensor *first_pixels(const regions *r, const bsm_dims *image) {
   return bsm_emit_gather(r->ctx, firsts, at, BSM_GATHER_DEFAULT, 0);
 }
 
-static bsm_status convert_roi_align(bsm_conversion_ctx *ctx,
-                                    const bsm_node *node,
-                                    const bsm_args *args) {
-  enum { INPUT, ROIS, SCALE, HEIGHT, WIDTH, RATIO, ALIGNED };
+/* [K, C, rows, columns] */
+static bsm_itensor *gather_samples(const regions *r, bsm_itensor *x,
+                                   const int64_t *bins) {
   static const bsm_dims to_last = {4, {0, 2, 3, 1}},
                         to_first = {4, {0, 3, 1, 2}};
-  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
-  bsm_itensor *rois = bsm_arg_itensor_or_freeze(ctx, args, ROIS);
-  const int64_t bins[2] = {bsm_arg_unwrap_to_int(args, HEIGHT),
-                           bsm_arg_unwrap_to_int(args, WIDTH)};
-  if (!x || !rois) return bsm_ctx_take_error(ctx);
-  const bool is_good = bsm_rank(x) == 4 && bsm_rank(rois) == 2 &&
-                       rois->dims.d[1] == 5 && rois->dtype == x->dtype &&
-                       bins[0] > 0 && bins[1] > 0;
-  BSM_CHECK(is_good, "roi_align of %s and regions %s", bsm_dims_str(x->dims),
-            bsm_dims_str(rois->dims));
-  BSM_CHECK(x->dtype == BSM_DTYPE_FLOAT || x->dtype == BSM_DTYPE_DOUBLE,
-            "roi_align of %s, which rounds positions",
-            bsm_dtype_name(x->dtype));
-  BSM_CHECK(bsm_itensor_numel(x) > 0 && rois->dims.d[0] > 0,
-            "roi_align of no elements");
-  regions r = {.ctx = ctx,
-               .rois = bsm_emit_cast(ctx, rois, POSITION),
-               .dtype = x->dtype,
-               .scale = bsm_arg_unwrap_to_double(args, SCALE),
-               .aligned = bsm_arg_unwrap_to_bool(args, ALIGNED),
-               .samples = bsm_arg_unwrap_to_int(args, RATIO)};
-  BSM_CHECK(r.samples > 0,
-            "roi_align without sampling_ratio: how many samples a bin has is "
-            "known only when the model runs");
-  BSM_CHECK(r.samples <= MAX_SAMPLES, "roi_align with a sampling_ratio of %d",
-            (int)r.samples);
   const bsm_dims image = x->dims;
   const bsm_dims flat = {2, {image.d[0] * image.d[2] * image.d[3], image.d[1]}};
   bsm_itensor *pixels =
-      bsm_emit_reshape(ctx, bsm_emit_permute(ctx, x, to_last), flat);
-  bsm_itensor *first = first_pixels(&r, &image);
-  return bsm_emit_output(
-      ctx, node, 0,
-      bsm_emit_permute(ctx, sum_samples(&r, pixels, first, &image, bins),
-                       to_first));
+      bsm_emit_reshape(r->ctx, bsm_emit_permute(r->ctx, x, to_last), flat);
+  bsm_itensor *first = first_pixels(r, &image);
+  return bsm_emit_permute(r->ctx, sum_samples(r, pixels, first, &image, bins),
+                          to_first);
+}
+
+/* ---- the layer ---- */
+
+enum { ROI_ALIGN, ROI_POOL, PS_ROI_ALIGN, PS_ROI_POOL };
+
+/* ps_roi_* also tell which channel each bin is of. */
+static bsm_itensor *channels_of_bins(bsm_conversion_ctx *ctx, bsm_dims dims) {
+  const bsm_dims one = {4, {1, dims.d[1], dims.d[2], dims.d[3]}};
+  bsm_itensor *numbers =
+      bsm_emit_arange(ctx, 0, dims.d[1] * dims.d[2] * dims.d[3], 1);
+  numbers = bsm_emit_cast(ctx, numbers, BSM_DTYPE_INT32);
+  return bsm_emit_expand(ctx, bsm_emit_reshape(ctx, numbers, one), dims);
+}
+
+static bsm_status add_layer(bsm_conversion_ctx *ctx, const bsm_node *node,
+                            bsm_itensor *x, bsm_itensor *rois,
+                            const bsm_region_pooling *pooling) {
+  bsm_itensor *rows = bsm_emit_cast(ctx, rois, POSITION);
+  if (!rows) return bsm_ctx_take_error(ctx);
+  bsm_layer *layer = bsm_network_add_regions(ctx->net, x, rows, pooling);
+  if (!layer) return bsm_ctx_take_error(ctx);
+  bsm_itensor *y = bsm_emit(ctx, layer);
+  if (!y) return bsm_ctx_take_error(ctx);
+  BSM_TRY(bsm_emit_output(ctx, node, 0, y));
+  if (node->outputs.len < 2) return BSM_OK;
+  return bsm_emit_output(ctx, node, 1,
+                         pooling->grouped ? channels_of_bins(ctx, y->dims)
+                                          : bsm_layer_output(layer, 1));
+}
+
+static bsm_status check_operands(const bsm_itensor *x, const bsm_itensor *rois,
+                                 const bsm_region_pooling *p) {
+  const bool is_good = x->dims.rank == 4 && rois->dims.rank == 2 &&
+                       rois->dims.d[1] == 5 && rois->dtype == x->dtype &&
+                       bsm_dtype_is_floating(x->dtype) && p->rows > 0 &&
+                       p->columns > 0;
+  BSM_CHECK(is_good, "regions %s of %s", bsm_dims_str(rois->dims),
+            bsm_dims_str(x->dims));
+  return BSM_OK;
+}
+
+/* (input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio,
+ * aligned); those of whole pixels have no samples, and roi_align alone says
+ * whether it is aligned. */
+static bsm_status convert(bsm_conversion_ctx *ctx, const bsm_node *node,
+                          const bsm_args *args, int kind) {
+  enum { INPUT, ROIS, SCALE, HEIGHT, WIDTH, RATIO, ALIGNED };
+  const bool samples = kind == ROI_ALIGN || kind == PS_ROI_ALIGN;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
+  bsm_itensor *rois = bsm_arg_itensor_or_freeze(ctx, args, ROIS);
+  if (!x || !rois) return bsm_ctx_take_error(ctx);
+  const bsm_region_pooling p = {
+      .rows = bsm_arg_unwrap_to_int(args, HEIGHT),
+      .columns = bsm_arg_unwrap_to_int(args, WIDTH),
+      .samples = samples ? bsm_arg_unwrap_to_int(args, RATIO) : 0,
+      .scale = bsm_arg_unwrap_to_double(args, SCALE),
+      .whole = !samples,
+      .grouped = kind == PS_ROI_ALIGN || kind == PS_ROI_POOL,
+      .aligned = kind == PS_ROI_ALIGN ||
+                 (kind == ROI_ALIGN && bsm_arg_unwrap_to_bool(args, ALIGNED)),
+      .dtype = x->dtype};
+  BSM_TRY(check_operands(x, rois, &p));
+  BSM_CHECK(p.samples <= BSM_REGION_MAX_TOLD_SAMPLES,
+            "regions with %lld samples along each axis of a bin",
+            (long long)p.samples);
+  const bool is_empty = bsm_itensor_numel(x) == 0 || rois->dims.d[0] == 0;
+  if (kind != ROI_ALIGN || is_empty || p.samples <= 0 ||
+      p.samples > MAX_SAMPLES ||
+      (x->dtype != BSM_DTYPE_FLOAT && x->dtype != BSM_DTYPE_DOUBLE)) {
+    return add_layer(ctx, node, x, rois, &p);
+  }
+  const regions r = {.ctx = ctx,
+                     .rois = bsm_emit_cast(ctx, rois, POSITION),
+                     .dtype = x->dtype,
+                     .scale = p.scale,
+                     .aligned = p.aligned,
+                     .samples = p.samples};
+  const int64_t bins[2] = {p.rows, p.columns};
+  return bsm_emit_output(ctx, node, 0, gather_samples(&r, x, bins));
+}
+
+static bsm_status convert_roi_align(bsm_conversion_ctx *ctx,
+                                    const bsm_node *node,
+                                    const bsm_args *args) {
+  return convert(ctx, node, args, ROI_ALIGN);
+}
+
+static bsm_status convert_roi_pool(bsm_conversion_ctx *ctx,
+                                   const bsm_node *node, const bsm_args *args) {
+  return convert(ctx, node, args, ROI_POOL);
+}
+
+static bsm_status convert_ps_roi_align(bsm_conversion_ctx *ctx,
+                                       const bsm_node *node,
+                                       const bsm_args *args) {
+  return convert(ctx, node, args, PS_ROI_ALIGN);
+}
+
+static bsm_status convert_ps_roi_pool(bsm_conversion_ctx *ctx,
+                                      const bsm_node *node,
+                                      const bsm_args *args) {
+  return convert(ctx, node, args, PS_ROI_POOL);
 }
 
 static const bsm_conversion_pattern patterns[] = {
@@ -190,5 +264,16 @@ static const bsm_conversion_pattern patterns[] = {
      "SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool "
      "aligned) -> Tensor",
      convert_roi_align, 0},
+    {"torchvision::roi_pool(Tensor input, Tensor rois, float spatial_scale, "
+     "SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
+     convert_roi_pool, 0},
+    {"torchvision::ps_roi_align(Tensor input, Tensor rois, float "
+     "spatial_scale, SymInt pooled_height, SymInt pooled_width, int "
+     "sampling_ratio) -> (Tensor, Tensor)",
+     convert_ps_roi_align, 0},
+    {"torchvision::ps_roi_pool(Tensor input, Tensor rois, float "
+     "spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, "
+     "Tensor)",
+     convert_ps_roi_pool, 0},
 };
 BSM_CONVERTER_TABLE(regions, patterns);

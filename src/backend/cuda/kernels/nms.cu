@@ -5,31 +5,10 @@
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
+#include "rounded.cuh"
 
-// What one operation is computed in, before it is rounded.
-template <class T>
-struct wide {
-  typedef double type;
-  static DEVICE double round(double x) {
-    return (double)element<T>::round((float)x);
-  }
-};
-template <>
-struct wide<float> {
-  typedef float type;
-  static DEVICE float round(float x) { return x; }
-};
-template <>
-struct wide<double> {
-  typedef double type;
-  static DEVICE double round(double x) { return x; }
-};
 typedef wide<K_T>::type value;
 DEVICE value rounded(value x) { return wide<K_T>::round(x); }
-DEVICE float least(float a, float b) { return fminf(a, b); }
-DEVICE double least(double a, double b) { return fmin(a, b); }
-DEVICE float greatest(float a, float b) { return fmaxf(a, b); }
-DEVICE double greatest(double a, double b) { return fmax(a, b); }
 
 struct box {
   value x0, y0, x1, y1, area;

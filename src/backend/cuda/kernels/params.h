@@ -269,6 +269,24 @@ typedef struct bsm_cuda_nms {
   double threshold;
 } bsm_cuda_nms;
 
+/* Pooling of regions: a thread for each bin. */
+typedef enum bsm_cuda_places_dtype { /* that places are rounded to */
+                                     BSM_CUDA_PLACES_FLOAT,
+                                     BSM_CUDA_PLACES_DOUBLE,
+                                     BSM_CUDA_PLACES_HALF,
+                                     BSM_CUDA_PLACES_BFLOAT16
+} bsm_cuda_places_dtype;
+typedef struct bsm_cuda_regions {
+  bsm_cuda_u64 y, x, regions, places; /* places: 0, or i32 */
+  bsm_cuda_fault_place fault;
+  bsm_cuda_i64 count; /* bins of all regions */
+  bsm_cuda_i64 channels, rows, columns, images, height, width;
+  bsm_cuda_i64 strides[4]; /* of the image */
+  bsm_cuda_i64 samples, whole, grouped, aligned, dtype;
+  bsm_cuda_i64 by_channels; /* neighbours are channels, not columns */
+  double scale;
+} bsm_cuda_regions;
+
 typedef struct bsm_cuda_resize {
   bsm_cuda_elements e; /* over all dims but the resized ones */
   bsm_cuda_i64 in[3], out[3], x_stride[3], y_stride[3];

@@ -22,6 +22,7 @@
   X(SCAN)                      \
   X(NON_ZERO)                  \
   X(NMS)                       \
+  X(REGIONS)                   \
   X(GATHER)                    \
   X(COPY)                      \
   X(FILL)                      \

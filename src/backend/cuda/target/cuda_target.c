@@ -111,6 +111,7 @@ static bool has_kernel(const bsm_layer *layer) {
     case BSM_LAYER_SCAN:
     case BSM_LAYER_NON_ZERO:
     case BSM_LAYER_NMS:
+    case BSM_LAYER_REGIONS:
     case BSM_LAYER_RESIZE:
     case BSM_LAYER_ATTENTION:
     case BSM_LAYER_RECURRENT:

@@ -32,6 +32,7 @@ static const row rows[] = {
     {"projection", "-DK_T=%s", {FLOATS}},
     {"recurrent", "-DK_T=%s", {FLOATS}},
     {"reduce", "-DK_FROM=%s -DK_TO=%s", {HELD}},
+    {"regions", "-DK_T=%s", {FLOATS}},
     {"resize", "-DK_T=%s", {HELD}},
     {"scatter", "-DK_T=%s -DK_I=any_i64", {HELD}},
     {"scan", "-DK_T=%s", {"any_f32", "any_f64", "any_i64"}},
