@@ -1,10 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantiles of sorted rows, and histograms. */
+/* Quantiles of sorted rows, their most frequent elements and medians of
+ * numbers, and histograms. */
 #include <math.h>
 #include <string.h>
 
 #include "conversion/emit.h"
 #include "conversion/scatter.h"
+
+/* ---- sorted rows ---- */
+
+/* Rows [..., n] of what is along an axis, sorted, and where each element was.
+ */
+typedef struct sorted {
+  bsm_itensor *values, *order;
+  int64_t n;
+} sorted;
+
+static bool sort_along(bsm_conversion_ctx *ctx, bsm_itensor *x, int32_t axis,
+                       sorted *out) {
+  bsm_dims perm = {bsm_rank(x), {0}};
+  for (int32_t i = 0, to = 0; i < perm.rank; i++) {
+    if (i != axis) perm.d[to++] = i;
+  }
+  perm.d[perm.rank - 1] = axis;
+  out->n = x->dims.d[axis];
+  x = bsm_emit_permute(ctx, x, perm);
+  if (!x) return false;
+  bsm_layer *layer =
+      bsm_network_add_top_k(ctx->net, x, false, out->n, perm.rank - 1);
+  out->values = bsm_emit(ctx, layer);
+  out->order = layer ? bsm_layer_output(layer, 1) : NULL;
+  return out->values && out->order;
+}
 
 /* ---- quantiles ---- */
 
@@ -102,21 +129,6 @@ static bsm_itensor *quantiles(bsm_conversion_ctx *ctx, bsm_itensor *rows,
                          y);
 }
 
-/* The elements along `axis`, or all of them, in rows [..., n] that are sorted.
- */
-static bsm_itensor *sorted_rows(bsm_conversion_ctx *ctx, bsm_itensor *x,
-                                int32_t axis, int64_t n) {
-  bsm_dims perm = {bsm_rank(x), {0}};
-  for (int32_t i = 0, to = 0; i < perm.rank; i++) {
-    if (i != axis) perm.d[to++] = i;
-  }
-  if (perm.rank) perm.d[perm.rank - 1] = axis;
-  x = bsm_emit_permute(ctx, x, perm);
-  if (!x) return NULL;
-  return bsm_emit(
-      ctx, bsm_network_add_top_k(ctx->net, x, false, n, bsm_rank(x) - 1));
-}
-
 /* [..., Q] as the result has it: Q first, when the quantiles are a vector, and
  * the dim that was reduced when it is kept. */
 static bsm_itensor *arrange(bsm_conversion_ctx *ctx, bsm_itensor *x,
@@ -166,13 +178,108 @@ static bsm_status convert_quantile(bsm_conversion_ctx *ctx,
   if (!x) return bsm_ctx_take_error(ctx);
   const bool is_vector = bsm_rank(q) == 1;
   if (!is_vector) q = bsm_emit_unsqueeze(ctx, q, 0);
-  bsm_itensor *y = quantiles(ctx, sorted_rows(ctx, x, axis, x->dims.d[axis]), q,
-                             how, bsm_args_variant(args) == WITHOUT_NAN);
+  sorted s;
+  if (!sort_along(ctx, x, axis, &s)) return bsm_ctx_take_error(ctx);
+  bsm_itensor *y =
+      quantiles(ctx, s.values, q, how, bsm_args_variant(args) == WITHOUT_NAN);
   if (!y) return bsm_ctx_take_error(ctx);
   return bsm_emit_output(
       ctx, node, 0,
       arrange(ctx, y, is_vector, all || rank == 0 ? -1 : axis,
               bsm_arg_unwrap_to_bool(args, KEEPDIM), rank));
+}
+
+/* ---- modes and medians ---- */
+
+/* The first place of the longest run of equal elements, at which it ends. A run
+ * begins where an element differs from the one before. */
+static bsm_itensor *longest_run(bsm_conversion_ctx *ctx, const sorted *s) {
+  const int32_t axis = bsm_rank(s->values) - 1;
+  bsm_dims ones = s->values->dims;
+  ones.d[axis] = 1;
+  if (s->n == 1) return bsm_emit_fill(ctx, BSM_DTYPE_INT64, ones, 0);
+  bsm_itensor *same =
+      bsm_emit_binary(ctx, bsm_emit_slice(ctx, s->values, axis, 1, s->n - 1, 1),
+                      bsm_emit_slice(ctx, s->values, axis, 0, s->n - 1, 1),
+                      BSM_ELEMENT_WISE_EQUAL);
+  bsm_itensor *at = bsm_emit_arange(ctx, 1, s->n - 1, 1);
+  bsm_itensor *start = bsm_emit_select(
+      ctx, same, bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, 0), at);
+  if (!start) return NULL;
+  start =
+      bsm_emit(ctx, bsm_network_add_scan(ctx->net, start, BSM_SCAN_MAX, axis));
+  bsm_itensor *const lengths[] = {
+      bsm_emit_fill(ctx, BSM_DTYPE_INT64, ones, 0),
+      bsm_emit_binary(ctx, at, start, BSM_ELEMENT_WISE_SUB)};
+  bsm_itensor *all = lengths[1] ? bsm_emit_concat(ctx, lengths, 2, axis) : NULL;
+  if (!all) return NULL;
+  return bsm_layer_output(bsm_network_add_top_k(ctx->net, all, true, 1, axis),
+                          1);
+}
+
+/* The lower median of those that are no NaN; of NaN alone, the first. */
+static bsm_itensor *median_of_numbers(bsm_conversion_ctx *ctx,
+                                      const sorted *s) {
+  const int32_t axis = bsm_rank(s->values) - 1;
+  bsm_dims ones = s->values->dims;
+  ones.d[axis] = 1;
+  if (!bsm_dtype_is_floating(s->values->dtype)) {
+    return bsm_emit_fill(ctx, BSM_DTYPE_INT64, ones, (double)((s->n - 1) / 2));
+  }
+  bsm_itensor *is_number = bsm_emit_unary(
+      ctx, bsm_emit_unary(ctx, s->values, BSM_UNARY_ISNAN), BSM_UNARY_NOT);
+  bsm_itensor *last =
+      bsm_emit_reduce(ctx, bsm_emit_cast(ctx, is_number, BSM_DTYPE_INT64),
+                      BSM_REDUCE_SUM, 1u << (unsigned)axis, true);
+  last =
+      bsm_emit_binary(ctx, last, bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, 1),
+                      BSM_ELEMENT_WISE_SUB);
+  last =
+      bsm_emit_binary(ctx, last, bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, 0),
+                      BSM_ELEMENT_WISE_MAX);
+  return bsm_emit_binary(ctx, last,
+                         bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, 2),
+                         BSM_ELEMENT_WISE_FLOOR_DIV);
+}
+
+/* mode, nanmedian.dim, and nanmedian of all elements. */
+enum { MODE, NANMEDIAN, NANMEDIAN_OF_ALL };
+
+static bsm_status convert_place(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  enum { SELF, DIM, KEEPDIM };
+  const int which = bsm_args_variant(args);
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  if (!x) return bsm_ctx_take_error(ctx);
+  const bool all = which == NANMEDIAN_OF_ALL, flat = all || bsm_rank(x) == 0;
+  const bsm_dtype dtype = x->dtype;
+  int32_t axis = 0;
+  BSM_CHECK(bsm_itensor_numel(x) > 0, "the %s of no elements",
+            which == MODE ? "mode" : "median");
+  if (!all && !bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(x),
+                            &axis)) {
+    return bsm_ctx_take_error(ctx);
+  }
+  if (flat) x = bsm_emit_reshape(ctx, x, (bsm_dims){1, {bsm_itensor_numel(x)}});
+  if (dtype == BSM_DTYPE_BOOL) x = bsm_emit_cast(ctx, x, BSM_DTYPE_UINT8);
+  sorted s;
+  if (!x || !sort_along(ctx, x, axis, &s)) return bsm_ctx_take_error(ctx);
+  const int32_t last = bsm_rank(x) - 1;
+  bsm_itensor *at =
+      which == MODE ? longest_run(ctx, &s) : median_of_numbers(ctx, &s);
+  bsm_itensor *outs[2] = {s.values, s.order};
+  for (int i = 0; i < (all ? 1 : 2); i++) {
+    if (!at) return bsm_ctx_take_error(ctx);
+    bsm_itensor *y =
+        bsm_emit_gather(ctx, outs[i], at, BSM_GATHER_ELEMENT, last);
+    y = bsm_emit_squeeze(ctx, y, 1u << (unsigned)last);
+    if (!flat && bsm_arg_unwrap_to_bool(args, KEEPDIM)) {
+      y = bsm_emit_unsqueeze(ctx, y, axis);
+    }
+    if (i == 0) y = bsm_emit_cast(ctx, y, dtype);
+    BSM_TRY(bsm_emit_output(ctx, node, (size_t)i, y));
+  }
+  return BSM_OK;
 }
 
 /* ---- histograms ---- */
@@ -262,6 +369,13 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool "
      "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
      convert_quantile, WITHOUT_NAN},
+    {"aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor "
+     "values, Tensor indices)",
+     convert_place, MODE},
+    {"aten::nanmedian(Tensor self) -> Tensor", convert_place, NANMEDIAN_OF_ALL},
+    {"aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
+     "values, Tensor indices)",
+     convert_place, NANMEDIAN},
     {"aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> "
      "Tensor",
      convert_histc, 0},
