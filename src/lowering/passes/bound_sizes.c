@@ -521,6 +521,8 @@ static const rule rules[] = {
     {"aten::_unique", unique},
     {"aten::_unique2", unique},
     {"aten::unique_consecutive", unique},
+    {"aten::unique_dim", unique},
+    {"aten::unique_dim_consecutive", unique},
     {"torchvision::nms", nms},
     {"aten::slice.Tensor", first_rows},
     {"aten::size.int", size},

@@ -6,8 +6,12 @@
 
 typedef struct parts {
   const bsm_node_emitter *e;
-  int64_t size;
+  int64_t size;  /* elements, or rows */
+  int64_t width; /* numbers of a row; 0: elements of no rows */
 } parts;
+
+/* Rows of more numbers take as many sorts. */
+#define MAX_WIDTH 16
 
 /* An op with ints behind its first argument. */
 static bsm_status with_ints(const parts *p, const char *name, bsm_value *x,
@@ -39,11 +43,43 @@ static bsm_status pad(const parts *p, bsm_value *x, bool before, int64_t value,
   return bsm_ir_op(p->e, "aten::constant_pad_nd", in, 3, out);
 }
 
+static bsm_status take_in_order(const parts *p, bsm_value *x, bsm_value *order,
+                                bsm_value **out) {
+  bsm_value *in[3] = {x, NULL, order};
+  BSM_TRY(bsm_ir_int(p->e, 0, &in[1]));
+  return bsm_ir_op(p->e, "aten::index_select", in, 3, out);
+}
+
+/* The order of rows [size, width] such that the first numbers decide: sorted by
+ * the last ones first, each time in the order that was. */
+static bsm_status sort_rows(const parts *p, bsm_value *rows,
+                            bsm_value **order) {
+  bsm_value *in[3];
+  *order = NULL;
+  for (int64_t i = p->width - 1; i >= 0; i--) {
+    BSM_TRY(bsm_ir_select(p->e, rows, 1, i, &in[0]));
+    BSM_TRY(bsm_ir_int(p->e, 0, &in[1]));
+    if (*order) BSM_TRY(take_in_order(p, in[0], *order, &in[0]));
+    BSM_TRY(bsm_ir_bool(p->e, false, &in[2]));
+    BSM_TRY(bsm_ir_op(p->e, "aten::argsort", in, 3, &in[0]));
+    if (*order) BSM_TRY(take_in_order(p, *order, in[0], &in[0]));
+    *order = in[0];
+  }
+  return BSM_OK;
+}
+
+/* Rows differ where any of their numbers do. */
 static bsm_status find_first(const parts *p, bsm_value *x, bsm_value **out) {
   bsm_value *both[2];
   BSM_TRY(bsm_ir_slice(p->e, x, 0, 1, p->size, 1, &both[0]));
   BSM_TRY(bsm_ir_slice(p->e, x, 0, 0, p->size - 1, 1, &both[1]));
   BSM_TRY(bsm_ir_op(p->e, "aten::ne.Tensor", both, 2, out));
+  if (p->width > 0) {
+    bsm_value *in[3] = {*out, NULL, NULL};
+    BSM_TRY(bsm_ir_int(p->e, 1, &in[1]));
+    BSM_TRY(bsm_ir_bool(p->e, false, &in[2]));
+    BSM_TRY(bsm_ir_op(p->e, "aten::any.dim", in, 3, out));
+  }
   return pad(p, *out, true, 1, out);
 }
 
@@ -122,32 +158,83 @@ static bool asks(const bsm_node *node, size_t index, bool *known) {
   return value;
 }
 
+/* The arguments of the ops; those of unique_dim give all results. */
+typedef struct asked {
+  bool consecutive, by_rows, has_counts;
+  size_t flag; /* the argument return_inverse */
+} asked;
+
+static asked what_is_asked(const bsm_node *node) {
+  asked a = {.flag = 2};
+  if (bsm_node_is(node, "aten::unique_consecutive")) {
+    a.consecutive = true;
+    a.by_rows = !bsm_value_is_none(bsm_node_in(node, 3));
+    a.flag = 1;
+  } else if (bsm_node_is(node, "aten::unique_dim_consecutive")) {
+    a.consecutive = a.by_rows = true;
+  } else if (bsm_node_is(node, "aten::unique_dim")) {
+    a.by_rows = true;
+  }
+  a.has_counts = !bsm_node_is(node, "aten::_unique");
+  return a;
+}
+
+/* Rows are those along the first dim. */
+static bool is_first_dim(const bsm_node *node) {
+  const size_t at = bsm_node_is(node, "aten::unique_consecutive") ? 3 : 1;
+  int64_t dim;
+  return bsm_value_int(bsm_node_in(node, at), &dim) && dim == 0;
+}
+
+/* Sets the sizes; false: there is nothing to do. */
+static bool has_sizes(parts *p, const asked *a, const bsm_node *node,
+                      const bsm_dims *dims) {
+  int64_t all;
+  if (!bsm_dims_numel(*dims, &all)) return false;
+  p->size = all;
+  if (!a->by_rows) return all >= 2;
+  if (!is_first_dim(node) || dims->rank < 1 || dims->d[0] < 2) return false;
+  p->size = dims->d[0];
+  p->width = all / p->size;
+  return p->width > 0 && p->width <= MAX_WIDTH;
+}
+
 bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
                                  const bsm_node *node, bsm_unique_parts *out) {
-  const bool consecutive = bsm_node_is(node, "aten::unique_consecutive");
-  const bool has_counts = consecutive || bsm_node_is(node, "aten::_unique2");
-  const size_t flag = consecutive ? 1 : 2;
-  bsm_value *x = bsm_node_in(node, 0), *order = NULL;
+  const asked a = what_is_asked(node);
+  const bool always = bsm_node_is(node, "aten::unique_dim");
+  bsm_value *x = bsm_node_in(node, 0), *rows, *order = NULL;
   bsm_dims dims;
   bsm_dtype dtype;
   bool known = true;
   parts p = {.e = e};
   *out = (bsm_unique_parts){NULL, NULL, NULL, NULL};
-  const bool inverse = asks(node, flag, &known);
-  const bool counts = has_counts && asks(node, flag + 1, &known);
+  const bool inverse = always || asks(node, a.flag, &known);
+  const bool counts =
+      always || (a.has_counts && asks(node, a.flag + 1, &known));
   if (!known || !bsm_value_dims(x, &dims, &dtype) ||
-      bsm_dtype_is_complex(dtype) || !bsm_dims_numel(dims, &p.size) ||
-      p.size < 2 || (consecutive && !bsm_value_is_none(bsm_node_in(node, 3)))) {
+      bsm_dtype_is_complex(dtype) || !has_sizes(&p, &a, node, &dims)) {
     return BSM_OK;
   }
   /* What is not asked for is empty. */
   if ((!inverse && bsm_node_out(node, 1)->uses.len > 0) ||
-      (has_counts && !counts && bsm_node_out(node, 2)->uses.len > 0)) {
+      (a.has_counts && !counts && bsm_node_out(node, 2)->uses.len > 0)) {
     return BSM_OK;
   }
-  BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){1, {p.size}}, &x));
-  if (!consecutive) BSM_TRY(sort(&p, x, &x, &order));
-  BSM_TRY(find_first(&p, x, &out->first));
+  if (a.by_rows) {
+    BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){2, {p.size, p.width}}, &rows));
+    if (!a.consecutive) {
+      BSM_TRY(sort_rows(&p, rows, &order));
+      BSM_TRY(take_in_order(&p, rows, order, &rows));
+      BSM_TRY(take_in_order(&p, x, order, &x));
+    }
+    dims = (bsm_dims){1, {p.size}}; /* of the inverse */
+  } else {
+    BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){1, {p.size}}, &x));
+    if (!a.consecutive) BSM_TRY(sort(&p, x, &x, &order));
+    rows = x;
+  }
+  BSM_TRY(find_first(&p, rows, &out->first));
   if (counts) BSM_TRY(make_counts(&p, out->first, &out->counts));
   if (inverse) {
     BSM_TRY(make_inverse(&p, out->first, order, dims, &out->inverse));

@@ -69,6 +69,10 @@ BODIES = [
     "u, i, c = torch._unique2(torch.cat([x, y]).round(), True, True, True); return u[i] + i, u.size(0), c.float()",
     "u, i, c = torch.unique_consecutive((x > 0).flatten(), True, True); return u.float() - i.sum(), u.size(0), c * 0.5",
     "u, c = torch.unique((x * n).int(), return_counts=True); return u[c > 1].float(), int(c.max()), c.float()",
+    "u, i, c = torch.ops.aten.unique_dim(torch.cat([x, y, x]).round()[:, :2], 0, True, True, True); return u[i] * 2, u.size(0), c.float()",
+    "u, i, c = torch.ops.aten.unique_dim((torch.cat([x, y])[:, :, None] > 0).float(), 0); return u + 1, u.size(0), u[:, 1] - c.max()",
+    "u, i, c = torch.unique_consecutive((torch.cat([x, x, y]) > 0).float(), True, True, 0); return u.sum(0) + i.sum(), u.size(0), u * c[:, None]",
+    "v, i = torch.mode((x * 2).round(), 1); return v, int(i.max()), torch.nanmedian(y, 0)[0]",
     "m = x[:, 0] > 0; i = x[m].argmax(1); return i.float(), i.size(0), x.flatten()[i]",
 ]
 
