@@ -440,15 +440,15 @@ static void test_contexts(void **state) {
       expect(&workers[i].sets[k], engine, cpu);
     }
   }
-  /* Of threads that have ended the C library and the driver keep memory: the
-   * second ones still add to it, later ones do not. */
   for (int part = 0; part < 2; part++) run_workers(workers, seconds / 10);
-  const usage early = look(engine);
-  usage late = early;
+  usage early = look(engine), late = early;
   long turns = 0;
-  for (int part = 1; part < 5; part++) {
+  for (int part = 0; part < 4; part++) {
     turns += run_workers(workers, seconds / 5);
     late = look(engine);
+    /* The host's memory grows by some 15 MB once, sooner or later, and then no
+     * more: what leaks grows in the second half, too. */
+    if (part < 2) early.host = late.host;
     print_message("%ld runs: host %.1f MB, device %.1f MB\n", turns, late.host,
                   late.device);
   }
