@@ -202,7 +202,9 @@ list(APPEND BSM_SMALL_FILES runtime/plan/kept_tensors.c
      runtime/program/collector.c runtime/program/residency.c
      runtime/program/program_plans.c
      runtime/program/program_views.c
-     aten/regions.c aten/complex_math.c aten/ivalue.c aten/linalg.c aten/special.c)
+     aten/ivalue_parts.c aten/op_kit.c aten/promotion.c aten/regions.c
+     backend/cpu/cpu_device.c backend/cpu/cpu_step.c aten/complex_math.c
+     aten/ivalue.c aten/linalg.c aten/special.c)
 foreach(folder IN ITEMS backend/checks backend/cuda backend/cuda/steps engine
                         plugin runtime/context runtime/engine runtime/shapes
                         runtime/steps)
