@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of results on an NVIDIA GPU: the models of models.py in each
-precision, beside PyTorch on the same GPU.
+"""Whether models agree with PyTorch on an NVIDIA GPU in all ways of saving them:
+the models of models.py in each precision, as scripts, traces and programs of
+torch.export, with several draws of inputs. gpu.py measures how fast they are.
 
   gpu_forms.py WORK [--only a,b] [--batch 1,8] [--precision fp32,tf32,fp16,bf16]
 
@@ -13,7 +14,7 @@ Options: --seconds N (0: no limit)  begin nothing new after so long; what is
          --draws 4       inputs that errors are measured with: of ten numbers one
                          draw tells little
          --rivals eager,graph   how PyTorch runs: also "fold", a graph of the
-                         model with its batch norms folded, and "compile", a
+                         model with its batch norms folded, and "autotune", a
                          graph of torch.compile with max-autotune, which takes
                          minutes; "none": only errors are of interest
          --build DIR (build)    with the bessemer tool and libbessemer.so
@@ -27,115 +28,32 @@ torchvision may be named; those that are not there are left out. "--only all" ar
 those of models.py and more of other kinds. The columns:
 
   error    the largest difference from PyTorch's run in float64, in all draws of
-           inputs. fp32 and tf32: of its largest value. fp16 and bf16: of the largest difference of
-           PyTorch's own run in that precision
-  us       medians of 60 calls by events: ours by bsm_context_enqueue, inputs
+           inputs. fp32 and tf32: of its largest value. fp16 and bf16: of the
+           largest difference of PyTorch's own run in that precision
+  us       medians of 100 calls by events: ours by bsm_context_enqueue, inputs
            and outputs in the memory of the GPU; PyTorch's model in the same
            precision, channels-last where it has convolutions
   compile, load   seconds; compile with the kernels that its cache lacks
 """
 import argparse
 import concurrent.futures
-import ctypes
-import datetime
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 
-import numpy as np
-
 import models
-from engine_calls import MAX_RANK, Array, Dims, Library
-
-RUNS = 60
-LIMITS = {"fp32": 1e-4, "tf32": 1e-2, "fp16": 1.5, "bf16": 1.5}
-DEVICE = 1  # BSM_SPACE_DEVICE
-MORE = ["densenet121", "convnext_tiny", "swin_t", "ssd300_heads"]
-
-
-# ------------------------------------------------------------------ engines
-class LoadOptions(ctypes.Structure):
-    """The first members of bsm_engine_load_options."""
-    _fields_ = [("struct_size", ctypes.c_size_t), ("logger", ctypes.c_void_p),
-                ("allocator", ctypes.c_void_p),
-                ("max_file_bytes", ctypes.c_uint64),
-                ("skip_checksum", ctypes.c_bool), ("plugins", ctypes.c_void_p),
-                ("device", ctypes.c_int32), ("trust_code", ctypes.c_bool)]
-
-
-class StreamOptions(ctypes.Structure):
-    """The members of bsm_context_options up to the stream."""
-    _fields_ = [("struct_size", ctypes.c_size_t), ("threads", ctypes.c_int),
-                ("pool", ctypes.c_void_p), ("isa", ctypes.c_uint32),
-                ("logger", ctypes.c_void_p), ("allocator", ctypes.c_void_p),
-                ("workspace", ctypes.c_void_p),
-                ("workspace_size", ctypes.c_size_t), ("profile", ctypes.c_bool),
-                ("output_allocate", ctypes.c_void_p),
-                ("output_user", ctypes.c_void_p),
-                ("max_instructions", ctypes.c_uint64),
-                ("max_run_bytes", ctypes.c_uint64),
-                ("max_plans", ctypes.c_size_t), ("stream", ctypes.c_void_p)]
-
-
-class Engine:
-    """An engine file with a context in a stream of the GPU."""
-
-    def __init__(self, library, path, stream):
-        self.library, self.c = library, library.c
-        self.engine, self.context = ctypes.c_void_p(), ctypes.c_void_p()
-        for name in ("bsm_context_enqueue", "bsm_context_synchronize"):
-            getattr(self.c, name).restype = ctypes.c_void_p
-        load = LoadOptions(struct_size=ctypes.sizeof(LoadOptions),
-                           trust_code=True)
-        options = StreamOptions(struct_size=ctypes.sizeof(StreamOptions),
-                                stream=stream)
-        library.check(self.c.bsm_engine_load(
-            path.encode(), ctypes.byref(load), ctypes.byref(self.engine)))
-        library.check(self.c.bsm_context_create(
-            self.engine, ctypes.byref(options), ctypes.byref(self.context)))
-
-    def bind(self, inputs, outputs):
-        """Tensors of PyTorch, which have to live as long as they are bound."""
-        self.inputs = (Array * max(len(inputs), 1))(*map(array_of, inputs))
-        self.outputs = (Array * max(len(outputs), 1))(*map(array_of, outputs))
-        self.counts = (ctypes.c_size_t(len(inputs)),
-                       ctypes.c_size_t(len(outputs)))
-
-    def enqueue(self):
-        self.library.check(self.c.bsm_context_enqueue(
-            self.context, self.inputs, self.counts[0], self.outputs,
-            self.counts[1]))
-
-    def synchronize(self):
-        self.library.check(self.c.bsm_context_synchronize(self.context))
-
-    def close(self):
-        self.c.bsm_context_destroy(self.context)
-        self.c.bsm_engine_destroy(self.engine)
-        self.engine, self.context = ctypes.c_void_p(), ctypes.c_void_p()
-
-
-def array_of(tensor):
-    numbers = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4,
-               "float16": 5, "float32": 6, "float64": 7, "bool": 11,
-               "bfloat16": 15}
-    dims = Dims(tensor.dim(), (ctypes.c_int64 * MAX_RANK)(*tensor.shape))
-    dtype = numbers[str(tensor.dtype).replace("torch.", "")]
-    return Array(tensor.data_ptr(), dtype, dims, None, DEVICE,
-                 tensor.device.index or 0)
+from engine_calls import Library
+from gpu import LIMITS, SETS, largest, load_state, number
+from gpu_engine import Engine
+from gpu_rivals import Rival, folder_of, inputs_of, median_us, tensors_of
 
 
 # ------------------------------------------------------------------ building
-def folder_of(args, name, batch):
-    return os.path.join(args.work, f"{name}-b{batch}")
-
-
 def archive_of(args, name, batch, how):
     """Where the model is, saved in that way."""
-    folder = os.path.join(folder_of(args, name, batch), how)
+    folder = os.path.join(folder_of(args.work, name, batch), how)
     program = os.path.join(folder, "model.pt2")
     return program if how in ("export", "dynamic") else os.path.join(
         folder, "model.ts")
@@ -167,7 +85,7 @@ np.savez(os.path.join(folder, "inputs.npz"),
 
 def export(args, name, batch):
     """The model in all ways, and its inputs; False where it is not there."""
-    folder = folder_of(args, name, batch)
+    folder = folder_of(args.work, name, batch)
     missing = [how for how in args.how
                if not os.path.exists(archive_of(args, name, batch, how))]
     if not missing and os.path.exists(os.path.join(folder, "inputs.npz")):
@@ -183,7 +101,7 @@ def export(args, name, batch):
 
 def build(args, name, batch, how, precision):
     """The engine's file, and the seconds that it took."""
-    folder = folder_of(args, name, batch)
+    folder = folder_of(args.work, name, batch)
     path = os.path.join(folder, how, precision + ".bsm")
     notes = path + ".seconds"
     if os.path.exists(notes):
@@ -206,123 +124,6 @@ def build(args, name, batch, how, precision):
 
 
 # ------------------------------------------------------------------ measuring
-def median_us(call, stream):
-    import torch
-    times = []
-    for _ in range(RUNS):
-        first = torch.cuda.Event(enable_timing=True)
-        last = torch.cuda.Event(enable_timing=True)
-        first.record(stream)
-        call()
-        last.record(stream)
-        last.synchronize()
-        times.append(first.elapsed_time(last) * 1e3)
-    return sorted(times)[RUNS // 2]
-
-
-def tensors_of(result):
-    """The tensors of a result, in the order of an engine's outputs."""
-    import torch
-    if isinstance(result, torch.Tensor):
-        return [result]
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, (list, tuple)):
-        return [t for part in result for t in tensors_of(part)]
-    return []
-
-
-class Rival:
-    """PyTorch's model on the GPU in a precision."""
-
-    def __init__(self, args, name, batch, precision, inputs):
-        import torch
-        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16,
-                 "fp64": torch.float64}.get(precision, torch.float32)
-        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-        torch.backends.cudnn.allow_tf32 = precision == "tf32"
-        model = models.make_model(name, conditioned=False)
-        model.load_state_dict(torch.load(
-            os.path.join(folder_of(args, name, batch), "weights.pt")))
-        # The fused encoder layer of PyTorch takes another GELU on GPUs than on
-        # CPUs, where these models are traced.
-        torch.backends.mha.set_fastpath_enabled(precision != "fp64")
-        model = model.cuda().to(dtype)
-        for part in model.modules():  # the fused attention, as users take it
-            if hasattr(part, "set_attn_implementation"):
-                part.set_attn_implementation("sdpa")
-        self.model, self.dtype, self.is_channels_last = model, dtype, False
-        self.take(inputs)
-        if any(isinstance(m, torch.nn.Conv2d) for m in model.modules()):
-            self.try_channels_last()
-
-    def take(self, inputs):
-        """Runs on these from now on."""
-        import torch
-        self.inputs = [x.to(self.dtype) if x.is_floating_point() else x
-                       for x in inputs]
-        if self.is_channels_last:
-            self.inputs = [x.to(memory_format=torch.channels_last)
-                           if x.dim() == 4 else x for x in self.inputs]
-
-    def try_channels_last(self):
-        """Which some models, with views of their images, cannot have."""
-        import torch
-        plain = self.inputs
-        self.model = self.model.to(memory_format=torch.channels_last)
-        self.is_channels_last = True
-        self.take(plain)
-        try:
-            self.run()
-        except RuntimeError:
-            self.is_channels_last, self.inputs = False, plain
-            self.model = self.model.to(memory_format=torch.contiguous_format)
-
-    def run(self):
-        return self.model(*self.inputs)
-
-    def results(self):
-        for _ in range(3):
-            out = tensors_of(self.run())
-        return [t.double() for t in out]
-
-    def time(self, how, stream):
-        import torch
-        if how == "fold":
-            from torch.fx.experimental.optimization import fuse
-            self.model = fuse(self.model)
-        if how == "compile":
-            self.model = torch.compile(self.model,
-                                       mode="max-autotune-no-cudagraphs")
-        for _ in range(5):
-            self.run()
-        stream.synchronize()
-        if how == "eager":
-            return median_us(self.run, stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            kept = self.run()
-        for _ in range(3):
-            graph.replay()
-        us = median_us(graph.replay, stream)
-        del kept
-        return us
-
-
-def largest(ours, theirs, relative):
-    """The largest difference of all outputs in all draws, of the largest value
-    if asked."""
-    worst = 0.0
-    pairs = [pair for draw in zip(ours, theirs) for pair in zip(*draw)]
-    for a, b in pairs:
-        if b.numel() == 0:
-            continue
-        difference = float((a - b).abs().max())
-        scale = float(b.abs().max()) if relative else 1.0
-        worst = max(worst, difference / max(scale, 1e-30))
-    return worst
-
-
 def measure_ours(args, row, path, draws, stream, library, likes):
     """The results of each draw of inputs, as tensors of float64."""
     import torch
@@ -358,9 +159,7 @@ class Rivals:
     def __init__(self, args, name, batch):
         import torch
         self.args, self.name, self.batch = args, name, batch
-        with np.load(os.path.join(folder_of(args, name, batch),
-                                  "inputs.npz")) as file:
-            self.draws = [[torch.from_numpy(file[k]).cuda() for k in file.files]]
+        self.draws = [inputs_of(args.work, name, batch)]
         for draw in range(1, args.draws):
             torch.manual_seed(1000 * draw + batch)
             self.draws.append([x.cuda()
@@ -369,7 +168,8 @@ class Rivals:
         self.known = {}
 
     def make(self, precision):
-        return Rival(self.args, self.name, self.batch, precision, self.draws[0])
+        return Rival(self.args.work, self.name, self.batch, precision,
+                     self.draws[0])
 
     def results_of(self, rival):
         """Those of each draw."""
@@ -402,8 +202,9 @@ def measure(args, library, row, rivals, path, stream):
         ours = measure_ours(args, row, path, rivals.draws, stream, library,
                             likes)
         narrow = precision in ("fp16", "bf16")
-        row["error_ours"] = largest(ours, rivals.exact, not narrow)
-        row["error_torch"] = largest(theirs, rivals.exact, not narrow)
+        for who, results in (("error_ours", ours), ("error_torch", theirs)):
+            row[who] = max(largest(*draw, not narrow)
+                           for draw in zip(results, rivals.exact))
         row["error"] = row["error_ours"]
         if narrow:
             row["error"] /= max(row["error_torch"], 1e-30)
@@ -412,22 +213,6 @@ def measure(args, library, row, rivals, path, stream):
 
 
 # ------------------------------------------------------------------ the table
-def machine():
-    import torch
-    driver = "unknown"
-    if os.path.exists("/proc/driver/nvidia/version"):
-        with open("/proc/driver/nvidia/version") as f:
-            found = re.search(r"\b(\d+\.\d+(\.\d+)?)\b", f.read())
-            driver = found.group(1) if found else driver
-    return {"gpu": torch.cuda.get_device_name(0), "driver": driver,
-            "torch": torch.__version__, "cuda": torch.version.cuda,
-            "date": datetime.date.today().isoformat()}
-
-
-def number(row, key, form="%.4g"):
-    return form % row[key] if key in row else "-"
-
-
 def markdown(state, rivals):
     m = state["machine"]
     lines = [f"{m['gpu']}, driver {m['driver']}, PyTorch {m['torch']} (CUDA "
@@ -466,18 +251,10 @@ def save(args, state):
         f.write(markdown(state, args.rivals))
 
 
-def load_state(args):
-    path = os.path.join(args.work, "rows.json")
-    if os.path.exists(path):
-        with open(path) as f:
-            return json.load(f)
-    return {"machine": machine(), "rows": []}
-
-
 # ------------------------------------------------------------------ the work
 def why_not(args, name, batch, how):
     """Why PyTorch cannot save the model in that way, or None."""
-    path = os.path.join(folder_of(args, name, batch), how, "failed")
+    path = os.path.join(folder_of(args.work, name, batch), how, "failed")
     if not os.path.exists(path):
         return None
     with open(path) as file:
@@ -572,7 +349,8 @@ def main():
 
     parser.add_argument("work")
     parser.add_argument("--only", default=models.MODELS, type=lambda text:
-                        models.MODELS + MORE if text == "all" else names(text))
+                        [model for name in names(text)
+                         for model in SETS.get(name, [name])])
     parser.add_argument("--batch", default=[1, 8],
                         type=lambda text: [int(b) for b in text.split(",")])
     parser.add_argument("--precision", type=names,

@@ -25,6 +25,7 @@ import numpy as np
 
 import gpu
 from engine_calls import Library
+from gpu_rivals import Rival, folder_of, inputs_of
 
 SAMPLES = 16
 
@@ -39,7 +40,7 @@ def call(*command):
 
 def make_data(args, name):
     """Arrays that models are calibrated by."""
-    path = os.path.join(gpu.folder_of(args, name, 1), "data.npz")
+    path = os.path.join(folder_of(args.work, name, 1), "data.npz")
     code = ("import sys, numpy as np, torch, models\n"
             "name, count, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]\n"
             "torch.manual_seed(12345)\n"
@@ -53,7 +54,7 @@ def make_data(args, name):
 
 def calibrate(args, name):
     """A calibration that fits the model in any batch."""
-    folder = gpu.folder_of(args, name, 1)
+    folder = folder_of(args.work, name, 1)
     path = os.path.join(folder, "calib")
     if os.path.exists(path):
         return path
@@ -70,7 +71,7 @@ def calibrate(args, name):
 
 
 def compile_one(args, name, batch, precision):
-    folder = gpu.folder_of(args, name, batch)
+    folder = folder_of(args.work, name, batch)
     path = os.path.join(folder, precision + ".bsm")
     options = [] if args.timing else ["--no-timing"]
     if "int8" in precision:
@@ -92,17 +93,14 @@ def sqnr(ours, exact):
 def measure(args, library, name, batch, paths):
     import torch
     stream = torch.cuda.Stream()
-    with np.load(os.path.join(gpu.folder_of(args, name, batch),
-                              "inputs.npz")) as file:
-        inputs = [torch.from_numpy(file[k]).cuda() for k in file.files]
+    inputs = inputs_of(args.work, name, batch)
     rows = []
     with torch.cuda.stream(stream), torch.no_grad():
-        exact = gpu.Rival(args, name, batch, "fp64", inputs).results()
+        exact = Rival(args.work, name, batch, "fp64", inputs).results()
         for precision, (path, seconds) in paths.items():
             row = {"model": name, "batch": batch, "precision": precision,
                    "compile": seconds}
-            ours = gpu.measure_ours(args, row, path, inputs, stream, library,
-                                    exact)
+            ours = gpu.measure_ours(row, path, inputs, stream, library, exact)
             row["sqnr"] = sqnr(ours, exact)
             rows.append(row)
     torch.cuda.empty_cache()

@@ -78,23 +78,32 @@ class Rival:
         for part in model.modules():  # the fused attention, as users take it
             if hasattr(part, "set_attn_implementation"):
                 part.set_attn_implementation("sdpa")
-        xs = [x.to(dtype) if x.is_floating_point() else x for x in inputs]
-        convolves = any(isinstance(m, torch.nn.Conv2d) for m in model.modules())
-        self.work, self.model, self.inputs = work, model, xs
-        if convolves:
+        self.work, self.model, self.dtype = work, model, dtype
+        self.is_channels_last = False
+        self.take(inputs)
+        if any(isinstance(m, torch.nn.Conv2d) for m in model.modules()):
             self.try_channels_last()
+
+    def take(self, inputs):
+        """Runs on these from now on."""
+        import torch
+        self.inputs = [x.to(self.dtype) if x.is_floating_point() else x
+                       for x in inputs]
+        if self.is_channels_last:
+            self.inputs = [x.to(memory_format=torch.channels_last)
+                           if x.dim() == 4 else x for x in self.inputs]
 
     def try_channels_last(self):
         """Which some models, with views of their images, cannot have."""
         import torch
-        plain, last = self.inputs, torch.channels_last
-        self.model = self.model.to(memory_format=last)
-        self.inputs = [x.to(memory_format=last) if x.dim() == 4 else x
-                       for x in plain]
+        plain = self.inputs
+        self.model = self.model.to(memory_format=torch.channels_last)
+        self.is_channels_last = True
+        self.take(plain)
         try:
             self.run()
         except RuntimeError:
-            self.inputs = plain
+            self.is_channels_last, self.inputs = False, plain
             self.model = self.model.to(memory_format=torch.contiguous_format)
 
     def run(self):
