@@ -123,9 +123,17 @@ static const bsm_array *entry(const bsm_npy_file *file, const char *name) {
   return array;
 }
 
+static const char *const isas[] = {"scalar",      "avx2", "avx512",
+                                   "avx512_bf16", "amx",  "neon"};
+
+/* Whether this machine has it; fills in what options of contexts take. */
+static bool has_isa(const char *name, uint32_t *isa) {
+  if (!bsm_isa_parse(name, isa) || (*isa & ~bsm_isa_detect())) return false;
+  if (!*isa) *isa = BSM_CONTEXT_ISA_SCALAR;
+  return true;
+}
+
 static void check_network(const network *n) {
-  static const char *const isas[] = {"scalar",      "avx2", "avx512",
-                                     "avx512_bf16", "amx",  "neon"};
   char path[256];
   bsm_npy_file file;
   snprintf(path, sizeof(path), FOLDER "%.*s.npz", (int)strcspn(n->name, "_"),
@@ -144,8 +152,7 @@ static void check_network(const network *n) {
   for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
     float out[MOST], first[MOST];
     uint32_t isa;
-    if (!bsm_isa_parse(isas[i], &isa) || (isa & ~bsm_isa_detect())) continue;
-    if (!isa) isa = BSM_CONTEXT_ISA_SCALAR;
+    if (!has_isa(isas[i], &isa)) continue;
     run(engine, n, x, &exact->dims, isa, 1, first);
     run(engine, n, x, &exact->dims, isa, 2, out);
     assert_memory_equal(out, first, count * sizeof(float));
@@ -199,9 +206,104 @@ static void test_great_values(void **state) {
   assert_non_null(strstr(heard, "is too great for float16"));
 }
 
+/* ---- what is no number ---- */
+
+enum { MAPS = 16, OUT = 32, SIDE = 7, WIDTH = 9 };
+enum { IN_COUNT = 2 * MAPS * SIDE * SIDE, OUT_COUNT = 2 * OUT * SIDE * SIDE };
+enum { ROW_COUNT = 2 * MAPS * SIDE * WIDTH };
+
+static const char odd_text[] =
+    "graph(%x : Tensor, %w : Tensor, %v : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %two : int[] = prim::ListConstruct(%one, %one)\n"
+    "  %c : Tensor = aten::conv2d(%x, %w, %none, %two, %two, %two, %one)\n"
+    "  %r : Tensor = aten::relu(%c)\n"
+    "  %m : Tensor = aten::matmul(%x, %v)\n"
+    "  return (%r, %m)\n";
+
+static bsm_engine *compile_odd(bsm_precision precision) {
+  static float w[OUT * MAPS * 9], v[SIDE * WIDTH];
+  bsm_array arrays[] = {{w, BSM_DTYPE_FLOAT, {4, {OUT, MAPS, 3, 3}}, NULL},
+                        {v, BSM_DTYPE_FLOAT, {2, {SIDE, WIDTH}}, NULL}};
+  bsm_input_spec specs[3];
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  bsm_module *module;
+  bsm_engine *engine;
+  for (int i = 0; i < OUT * MAPS * 9; i++) w[i] = (float)(i % 13 - 6) / 16;
+  for (int i = 0; i < SIDE * WIDTH; i++) v[i] = (float)(i % 11 - 5) / 8;
+  for (int i = 0; i < 3; i++) specs[i] = (bsm_input_spec)BSM_INPUT_SPEC_INIT;
+  specs[0].dtype = BSM_DTYPE_FLOAT;
+  specs[0].rank = 4;
+  memcpy(specs[0].min, (int64_t[]){2, MAPS, SIDE, SIDE}, 4 * sizeof(int64_t));
+  for (int i = 0; i < 2; i++) {
+    specs[1 + i].kind = BSM_INPUT_CONSTANT_TENSOR;
+    specs[1 + i].array = &arrays[i];
+  }
+  options.inputs = specs;
+  options.input_count = 3;
+  options.no_timing = true;
+  options.precisions = (uint32_t)precision;
+  check(bsm_module_load_memory(odd_text, strlen(odd_text), "odd.ir", NULL,
+                               &module));
+  check(bsm_compile(module, &options, &engine));
+  bsm_module_destroy(module);
+  return engine;
+}
+
+static void run_odd(const bsm_engine *engine, const float *x, uint32_t isa,
+                    float *r, float *m) {
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *context;
+  const bsm_array in = {
+      (void *)(uintptr_t)x, BSM_DTYPE_FLOAT, {4, {2, MAPS, SIDE, SIDE}}, NULL};
+  const bsm_array out[] = {
+      {r, BSM_DTYPE_FLOAT, {4, {2, OUT, SIDE, SIDE}}, NULL},
+      {m, BSM_DTYPE_FLOAT, {4, {2, MAPS, SIDE, WIDTH}}, NULL}};
+  options.isa = isa;
+  options.threads = 1;
+  check(bsm_context_create(engine, &options, &context));
+  check(bsm_context_run(context, &in, 1, out, 2));
+  bsm_context_destroy(context);
+}
+
+/* Of one kind: NaN, an infinity, or numbers that are nearly the same. */
+static void check_kinds(const float *got, const float *expected, int count) {
+  for (int i = 0; i < count; i++) {
+    const float a = got[i], b = expected[i];
+    const bool same = isnan(b)   ? isnan(a)
+                      : isinf(b) ? a == b
+                                 : fabsf(a - b) <= 0.1f + 0.02f * fabsf(b);
+    if (!same) fail_msg("element %d: %g, not %g", i, (double)a, (double)b);
+  }
+}
+
+/* bfloat16 has float32's range: what is infinite or no number is the same. */
+static void test_infinities(void **state) {
+  static float x[IN_COUNT], r[2][OUT_COUNT], m[2][ROW_COUNT];
+  (void)state;
+  for (int i = 0; i < IN_COUNT; i++) x[i] = (float)(i * 7 % 31 - 15) / 8;
+  x[3 * SIDE * SIDE + 16] = NAN;
+  x[IN_COUNT - 1] = INFINITY;
+  x[IN_COUNT - 200] = -INFINITY;
+  x[40] = 1e30f;
+  bsm_engine *floats = compile_odd(BSM_PRECISION_NONE);
+  bsm_engine *narrow = compile_odd(BSM_PRECISION_BF16);
+  run_odd(floats, x, BSM_CONTEXT_ISA_SCALAR, r[0], m[0]);
+  for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
+    uint32_t isa;
+    if (!has_isa(isas[i], &isa)) continue;
+    run_odd(narrow, x, isa, r[1], m[1]);
+    check_kinds(r[1], r[0], OUT_COUNT);
+    check_kinds(m[1], m[0], ROW_COUNT);
+  }
+  bsm_engine_destroy(floats);
+  bsm_engine_destroy(narrow);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_precisions),
-                                     cmocka_unit_test(test_dtypes),
-                                     cmocka_unit_test(test_great_values)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_precisions), cmocka_unit_test(test_dtypes),
+      cmocka_unit_test(test_great_values), cmocka_unit_test(test_infinities)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
