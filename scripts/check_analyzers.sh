@@ -52,7 +52,7 @@ fi
 # Kernels of other instruction sets are the same code.
 if [ $# -eq 0 ]; then
   mapfile -t all < <(find src tools -name '*.c' |
-    grep -vE '_(avx2|avx512|avx2_vnni|avx512_vnni|neon|neon_i8mm)\.c$' | sort)
+    grep -vE '_(avx2|avx512|avx2_vnni|avx512_vnni|avx512_bf16|amx|neon|neon_i8mm)\.c$' | sort)
   first=$(($(date +%j | sed 's/^0*//') % sample))
   for ((i = first; i < ${#all[@]}; i += sample)); do set -- "$@" "${all[i]}"; done
 fi
