@@ -15,6 +15,7 @@
 #include "base/isa.h"
 #include "base/near_name.h"
 #include "tools/input_spec.h"
+#include "tools/terminal.h"
 
 /* ---- messages ---- */
 
@@ -23,7 +24,15 @@ static void write_log(void *user, bsm_log_level level, const char *message) {
                                       "graph"};
   bsm_cli *cli = user;
   bsm_cli_progress_clear(&cli->progress);
-  fprintf(stderr, "%s: %s: %s\n", cli->command, names[level], message);
+  fprintf(stderr, "%s: ", cli->command);
+  if (level == BSM_LOG_LEVEL_ERROR) {
+    bsm_write_coloured(BSM_RED, names[level]);
+  } else if (level == BSM_LOG_LEVEL_WARNING) {
+    bsm_write_coloured(BSM_YELLOW, names[level]);
+  } else {
+    fputs(names[level], stderr);
+  }
+  fprintf(stderr, ": %s\n", message);
 }
 
 int bsm_cli_finish(const bsm_cli *cli, bsm_status status) {
@@ -32,7 +41,8 @@ int bsm_cli_finish(const bsm_cli *cli, bsm_status status) {
   }
   if (!status) return 0;
   fflush(stdout);
-  fprintf(stderr, "%s: %s\n", cli->command, bsm_status_message(status));
+  bsm_write_coloured(BSM_RED, cli->command);
+  fprintf(stderr, ": %s\n", bsm_status_message(status));
   bsm_status_free(status);
   return BSM_EXIT_FAILED;
 }

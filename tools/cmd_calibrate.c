@@ -351,12 +351,10 @@ static bsm_status calibrate_on(calibrate_cli *c, bsm_session *session,
   }
   if (!status && c->report) status = write_report(c->report, made);
   if (!status) status = print_report(made);
-  if (!status && data->dropped &&
-      c->cli.logger.level >= BSM_LOG_LEVEL_WARNING) {
-    fprintf(stderr,
-            "%s: warning: %llu rows were left out, as they do not fill a "
-            "batch\n",
-            c->cli.command, (unsigned long long)data->dropped);
+  if (!status && data->dropped) {
+    bsm_log(&c->cli.logger, BSM_LOG_LEVEL_WARNING,
+            "%llu rows were left out, as they do not fill a batch",
+            (unsigned long long)data->dropped);
   }
   bsm_calibration_destroy(made);
   return status;

@@ -3,9 +3,7 @@
 #include "tools/progress_bar.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "tools/ending.h"
@@ -17,17 +15,11 @@ static double milliseconds(void) {
   return 1e3 * bsm_clock_seconds();
 }
 
-/* A terminal that can clear a line. */
-static bool is_terminal(void) {
-  const char *term = getenv("TERM");
-  return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-}
-
 void bsm_cli_progress_start(bsm_cli_progress *p, const char *command,
                             bool verbose, bool quiet) {
   *p = (bsm_cli_progress){.command = command,
                           .lines = verbose,
-                          .bar = !verbose && !quiet && is_terminal()};
+                          .bar = !verbose && !quiet && bsm_has_terminal()};
   bsm_interrupt_later(true);
 }
 

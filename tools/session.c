@@ -178,8 +178,8 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->metadata.len   ? "--metadata"
                      : cli->dump_after.len ? "--dump-after"
                                            : NULL;
-  if (!what || cli->logger.level < BSM_LOG_LEVEL_WARNING) return;
-  fprintf(stderr, "%s: warning: %s is an engine: no use for %s\n", cli->command,
+  if (!what) return;
+  bsm_log(&cli->logger, BSM_LOG_LEVEL_WARNING, "%s is an engine: no use for %s",
           cli->path, what);
 }
 

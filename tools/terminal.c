@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,6 +54,21 @@ void bsm_guard_terminal(void) {
 
 void bsm_write_control(const char *text) {
   (void)write_all(STDERR_FILENO, text, strlen(text));
+}
+
+bool bsm_has_terminal(void) {
+  const char *term = getenv("TERM");
+  return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+void bsm_write_coloured(bsm_colour colour, const char *word) {
+  const char *plain = getenv("NO_COLOR");
+  const bool coloured = bsm_has_terminal() && (!plain || !*plain);
+  char begin[8];
+  snprintf(begin, sizeof(begin), "\033[%dm", (int)colour);
+  if (coloured) bsm_write_control(begin);
+  fputs(word, stderr);
+  if (coloured) bsm_write_control("\033[0m");
 }
 
 bsm_status bsm_write_stdout(const void *data, size_t size) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """progress_test.py BESSEMER: a bar on a terminal, and only there; a line for
-each phase with --verbose; Ctrl-C cancels, and leaves no file."""
+each phase with --verbose; Ctrl-C cancels, and leaves no file. Warnings and
+failures have colours there, unless NO_COLOR is set."""
 import os
 import pty
 import signal
@@ -30,11 +31,12 @@ def write_model(turns):
         file.write(MODEL.format(turns=turns))
 
 
-def on_terminal(*arguments, interrupt=False, term="xterm"):
+def on_terminal(*arguments, interrupt=False, term="xterm", no_colour=""):
     """The exit status, and what the terminal shows."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = term
+        os.environ["NO_COLOR"] = no_colour
         os.execv(BESSEMER, [BESSEMER, *arguments])
     shown = b""
     while True:
@@ -55,6 +57,22 @@ def on_terminal(*arguments, interrupt=False, term="xterm"):
 def check(good, what, shown=b""):
     if not good:
         sys.exit(f"FAILED: {what}\n{shown.decode(errors='replace')[-2000:]}")
+
+
+def check_colours():
+    """A warning is yellow, and a failure names the command in red."""
+    warned = ["run", "model.bsm", "--precision", "fp16"]
+    for arguments, word in ((warned, b"\x1b[33mwarning\x1b[0m: "),
+                            (["run", "absent.bsm"],
+                             b"\x1b[31mbessemer run\x1b[0m: ")):
+        shown = on_terminal(*arguments)[1]
+        check(word in shown, f"no colour: {arguments}", shown)
+        for options in ({"term": "dumb"}, {"no_colour": "1"}):
+            shown = on_terminal(*arguments, **options)[1]
+            check(b"\x1b" not in shown, f"a colour: {options}", shown)
+        piped = subprocess.run([BESSEMER, *arguments], capture_output=True)
+        check(b"\x1b" not in piped.stderr + piped.stdout, "a colour in a pipe",
+              piped.stderr)
 
 
 def main():
@@ -80,12 +98,14 @@ def main():
     check(phases[:2] == [b"lowering", b"converting"] and len(set(phases)) ==
           len(phases), f"lines of phases: {phases}", piped.stderr)
 
+    check_colours()
     os.remove("model.bsm")
     write_model(20000)
     status, shown = on_terminal(*command, interrupt=True)
     check(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT,
           f"status {status} after Ctrl-C", shown)
-    check(b"bessemer compile: cancelled" in shown, "nothing says so", shown)
+    check(b"bessemer compile\x1b[0m: cancelled" in shown, "nothing says so",
+          shown)
     check(os.listdir(".") == ["model.ir"], f"left: {os.listdir('.')}")
     print("progress_test: ok")
 
