@@ -3,7 +3,7 @@
 # build_site.sh OUT_DIR [MKDOCS]: the documentation as a site of plain HTML: the
 # pages of docs/ by mkdocs, and the C API by Doxygen. Fails for links that lead
 # nowhere. Without MKDOCS, mkdocs is installed from PyPI into a scratch folder.
-# Doxygen is Debian's (apt-get install doxygen).
+# Doxygen is Debian's (scripts/setup.sh ci).
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:?usage: build_site.sh OUT_DIR [MKDOCS]}
