@@ -370,6 +370,16 @@ static void test_depthwise(void **state) {
       s.pre[2] = s.post[2] = s.kernel[2] / 2;
       s.size[2] = rng_range(&r, 1, 40);
     }
+    if (i % 3 == 1) { /* long lines, as those of windows over time */
+      s.kernel[2] = rng_range(&r, 2, 33);
+      s.stride[2] = s.dilation[2] = 1;
+      s.pre[2] = rng_range(&r, 0, s.kernel[2]);
+      s.post[2] = rng_range(&r, 0, s.kernel[2]);
+      s.size[2] = rng_range(&r, 1, 80);
+      if (s.size[2] + s.pre[2] + s.post[2] < s.kernel[2]) {
+        s.size[2] = s.kernel[2];
+      }
+    }
     run_shape(&s, false, &r);
   }
 }

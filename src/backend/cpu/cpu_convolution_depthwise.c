@@ -13,7 +13,7 @@
 /* Output rows of a band: few input rows are loaded by two bands. */
 #define BAND 16
 /* Outputs of a row that are pointed at together, for any window. */
-#define ANY_PIXELS 8
+#define ANY_PIXELS 32
 
 typedef struct convolution {
   bsm_cpu_convolution common;
@@ -36,7 +36,8 @@ static double lanes_cost(const bsm_cpu_convolution_site *s) {
 }
 
 /* Bands and blocks of channels: several for each thread, if the image is not
- * done before another thread has woken up. */
+ * done before another thread has woken up. Sequences have one row, and are cut
+ * by channels. */
 static void choose_blocks(convolution *c, int threads) {
   const bsm_image *y = &c->common.y;
   const bool square = c->depthwise.square != NULL;
@@ -56,6 +57,12 @@ static void choose_blocks(convolution *c, int threads) {
     c->band = bsm_cpu_round_up(c->band / 2, BSM_K_DEPTHWISE_MAX_ROWS);
   }
   c->bands = bsm_cpu_div_up(y->size[1], c->band);
+  const int64_t rows = y->n * y->size[0] * c->bands;
+  while (!square && rows * c->channel_blocks < want &&
+         c->channel_block >= 4 * BSM_PANEL) {
+    c->channel_block = bsm_cpu_round_up(c->channel_block / 2, BSM_PANEL);
+    c->channel_blocks = bsm_cpu_div_up(y->c, c->channel_block);
+  }
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -141,7 +148,19 @@ static void square_unit(const work *k, bsm_cpu_position p, int64_t channel,
   }
 }
 
-/* The pixels of all taps of outputs at[2] .. at[2] + n - 1 of a row. */
+/* Pointers to `n` pixels of a line from `at` on, `step` apart; NULL: a line of
+ * the padding. */
+static void point_line(const convolution *c, const float *line, int64_t at,
+                       int64_t step, int64_t n, const float **to) {
+  const bsm_image *x = &c->common.x;
+  for (int64_t i = 0; i < n; i++, at += step) {
+    to[i] = line && at >= 0 && at < x->size[2] ? line + at * x->stride[2]
+                                               : c->depthwise.zeros;
+  }
+}
+
+/* The pixels of all taps of outputs at[2] .. at[2] + n - 1 of a row. Taps whose
+ * pixels are those of the tap before but for one share their pointers. */
 static void point_taps(const work *k, const bsm_cpu_position *p,
                        int64_t channel, int64_t n, const float ***rows,
                        const float **pointers) {
@@ -149,6 +168,8 @@ static void point_taps(const work *k, const bsm_cpu_position *p,
   const bsm_step_window *w = &c->common.w;
   const bsm_image *x = &c->common.x;
   const float *image = k->x + p->n * x->n_stride + channel;
+  const int64_t left = p->at[2] * w->stride[2] - w->pre_padding[2];
+  const int64_t line = c->depthwise.line, step = w->stride[2];
   int64_t tap = 0;
   for (int64_t kd = 0; kd < w->kernel[0]; kd++) {
     const int64_t depth =
@@ -158,18 +179,12 @@ static void point_taps(const work *k, const bsm_cpu_position *p,
           p->at[1] * w->stride[1] - w->pre_padding[1] + kh * w->dilation[1];
       const bool inside =
           depth >= 0 && depth < x->size[0] && h >= 0 && h < x->size[1];
-      const float *line =
-          image + (inside ? depth * x->stride[0] + h * x->stride[1] : 0);
-      for (int64_t kw = 0; kw < w->kernel[2]; kw++, tap++) {
+      const float *from =
+          inside ? image + depth * x->stride[0] + h * x->stride[1] : NULL;
+      for (int64_t kw = 0; kw < w->kernel[2]; kw += line) {
         const float **to = pointers + tap * ANY_PIXELS;
-        int64_t at =
-            p->at[2] * w->stride[2] - w->pre_padding[2] + kw * w->dilation[2];
-        for (int64_t i = 0; i < n; i++, at += w->stride[2]) {
-          to[i] = inside && at >= 0 && at < x->size[2]
-                      ? line + at * x->stride[2]
-                      : c->depthwise.zeros;
-        }
-        rows[tap] = to;
+        point_line(c, from, left + kw * w->dilation[2], step, n + line - 1, to);
+        for (int64_t i = 0; i < line; i++) rows[tap++] = to + i;
       }
     }
   }
@@ -187,6 +202,7 @@ static void any_unit(const work *k, bsm_cpu_position p, int64_t channel,
       bsm_cpu_depthwise_args(d, channel, channels, &target);
   t.x = (const float *const *const *)rows;
   t.taps = kernel[0] * kernel[1] * kernel[2];
+  t.line = d->line;
   for (int64_t i = 0; i < d->out_width; i += ANY_PIXELS) {
     t.pixels = bsm_cpu_min(ANY_PIXELS, d->out_width - i);
     p.at[2] = i;

@@ -12,6 +12,12 @@ static bool is_square(const bsm_step_window *w, const bsm_image *x) {
          w->stride[1] <= BSM_K_DEPTHWISE_MAX_STRIDE;
 }
 
+/* Whether each tap of a line reads the pixels of the one before, but for one.
+ */
+static bool shares_pixels(const bsm_step_window *w) {
+  return w->stride[2] == 1 && w->dilation[2] == 1;
+}
+
 void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
                             const bsm_image *x, const bsm_image *y,
                             uint32_t isa, bsm_cpu_depthwise *out) {
@@ -25,6 +31,7 @@ void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
                              .channels = x->c,
                              .maps = x->c / params->groups,
                              .taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
+                             .line = shares_pixels(w) ? w->kernel[2] : 1,
                              .epilogue = bsm_cpu_make_epilogue(
                                  &params->epilogue, bsm_k_math_select(isa))};
   if (is_square(w, x) && (out->maps == 1 || out->window == 3)) {

@@ -14,6 +14,7 @@ typedef struct bsm_cpu_depthwise {
   int64_t window, stride, pre_padding; /* square: of rows and columns */
   int64_t in_width, out_width, channels;
   int64_t maps, taps; /* of a group; of the window */
+  int64_t line;       /* any window: bsm_k_depthwise_args */
   int64_t columns;    /* square: pointers of an input row */
   const float *zeros; /* [channels] */
   const float *kernel, *bias;

@@ -36,6 +36,9 @@ typedef struct bsm_k_depthwise_args {
   int64_t w_tap, w_panel;
   int64_t maps; /* of a group */
   int64_t taps; /* any window */
+  /* Any window: the taps of a line of it, where x[t + 1] is x[t] + 1 within
+   * the line; else 1. */
+  int64_t line;
   int64_t pixels, channels;
   float *y;
   int64_t y_row, y_pixel;

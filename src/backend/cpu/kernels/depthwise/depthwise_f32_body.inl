@@ -187,33 +187,81 @@ VF_INLINE void square_vector(const bsm_k_depthwise_args *t, const int window,
 
 /* ---- any window ---- */
 
-VF_INLINE void any_block(const bsm_k_depthwise_args *t, const channels *k,
-                         const int pixels, int64_t p) {
-  vf acc[BLOCK];
+/* Taps of a line that are multiplied at once: every pixel is loaded once for
+ * all the outputs that it serves. */
+#define SHIFTS 3
+
+VF_INLINE void shifted_taps(const bsm_k_depthwise_args *t, const channels *k,
+                            const int pixels, int64_t j, int64_t p, vf *acc) {
+  vf w[SHIFTS];
   UNROLL
-  for (int q = 0; q < pixels; q++) acc[q] = vf_zero();
-  for (int64_t j = 0; j < t->taps; j++) {
-    const float *const *x = t->x[j] + p;
-    const vf w = load(t->w + j * t->w_tap + k->c, k->n);
+  for (int i = 0; i < SHIFTS; i++) {
+    w[i] = load(t->w + (j + i) * t->w_tap + k->c, k->n);
+  }
+  const float *const *x = t->x[j] + p;
+  UNROLL
+  for (int s = 0; s < pixels + SHIFTS - 1; s++) {
+    const vf v = vf_keep(load(x[s] + k->c, k->n));
     UNROLL
     for (int q = 0; q < pixels; q++) {
-      acc[q] = vf_fma(w, load(x[q] + k->c, k->n), acc[q]);
+      if (s - q < 0 || s - q >= SHIFTS) continue;
+      acc[q] = vf_fma(w[s - q], v, acc[q]);
     }
+  }
+}
+
+VF_INLINE void one_tap(const bsm_k_depthwise_args *t, const channels *k,
+                       const int pixels, int64_t j, int64_t p, vf *acc) {
+  const float *const *x = t->x[j] + p;
+  const vf w = load(t->w + j * t->w_tap + k->c, k->n);
+  UNROLL
+  for (int q = 0; q < pixels; q++) {
+    acc[q] = vf_fma(w, load(x[q] + k->c, k->n), acc[q]);
+  }
+}
+
+VF_INLINE void any_block(const bsm_k_depthwise_args *t, const channels *k,
+                         const int pixels, int64_t p) {
+  vf acc[WIDE_BLOCK];
+  UNROLL
+  for (int q = 0; q < pixels; q++) acc[q] = vf_zero();
+  const int64_t line = pixels > 1 && t->line > 1 ? t->line : t->taps;
+  ROLLED
+  for (int64_t j = 0; j < t->taps;) {
+    const int64_t end = j + line;
+    if (pixels > 1 && t->line > 1) {
+      ROLLED
+      for (; j + SHIFTS <= end; j += SHIFTS) {
+        shifted_taps(t, k, pixels, j, p, acc);
+      }
+    }
+    ROLLED
+    for (; j < end; j++) one_tap(t, k, pixels, j, p, acc);
   }
   finish(t, k, acc, 0, p, pixels);
 }
 
-VF_INLINE void any_vector(const bsm_k_depthwise_args *t, int64_t c, int64_t n) {
+/* `whole`: n is VF_W. */
+VF_INLINE void any_vector(const bsm_k_depthwise_args *t, int64_t c, int64_t n,
+                          const int whole) {
   const channels k = channels_at(t, c, n);
   int64_t p = 0;
+  if (whole) {
+    ROLLED
+    for (; p + WIDE_BLOCK <= t->pixels; p += WIDE_BLOCK) {
+      any_block(t, &k, WIDE_BLOCK, p);
+    }
+  }
+  ROLLED
   for (; p + BLOCK <= t->pixels; p += BLOCK) any_block(t, &k, BLOCK, p);
+  ROLLED
   for (; p < t->pixels; p++) any_block(t, &k, 1, p);
 }
 
 static void any(const bsm_k_depthwise_args *t) {
   int64_t c = 0;
-  for (; c + VF_W <= t->channels; c += VF_W) any_vector(t, c, VF_W);
-  if (c < t->channels) any_vector(t, c, t->channels - c);
+  for (; c + VF_W <= t->channels; c += VF_W) any_vector(t, c, VF_W, 1);
+  if (VF_W > 1 && c < t->channels) any_vector(t, c, t->channels - c, 0);
 }
 
 /* ---- groups of few maps ---- */
