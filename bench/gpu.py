@@ -408,23 +408,25 @@ def run_all(args, state):
     save(args, state)
 
 
-def main():
+def names(text):
+    return text.split(",")
+
+
+def parser_of(description):
+    """What the programs that make such tables are told alike."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-    def names(text):
-        return text.split(",")
-
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work")
     parser.add_argument("--only", default=models.MODELS, type=lambda text:
-                        SETS.get(text) or names(text))
+                        [model for name in names(text)
+                         for model in SETS.get(name, [name])])
     parser.add_argument("--batch", default=[1, 8],
-                        type=lambda text: [int(b) for b in text.split(",")])
+                        type=lambda text: [int(b) for b in names(text)])
     parser.add_argument("--precision", type=names,
                         default=["fp32", "tf32", "fp16", "bf16"])
-    parser.add_argument("--rivals", type=names, default=["eager", "graph"])
-    parser.add_argument("--lanes", type=int, default=6)
-    parser.add_argument("--autotune-seconds", type=float, default=240)
+    parser.add_argument("--rivals", default=["eager", "graph"], type=lambda text:
+                        [] if text == "none" else names(text))
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--build", default=os.path.join(HERE, "..", "build"))
     parser.add_argument("--jobs", type=int,
@@ -432,11 +434,24 @@ def main():
     parser.add_argument("--timing", action="store_true")
     parser.add_argument("--markdown")
     parser.add_argument("--table", action="store_true")
+    return parser
+
+
+def parse(parser):
+    """The arguments, with whole paths and a folder to work in."""
     args = parser.parse_args()
     args.work = os.path.abspath(args.work)
     args.build = os.path.abspath(args.build)
     args.markdown = args.markdown or os.path.join(args.work, "table.md")
     os.makedirs(args.work, exist_ok=True)
+    return args
+
+
+def main():
+    parser = parser_of(__doc__)
+    parser.add_argument("--lanes", type=int, default=6)
+    parser.add_argument("--autotune-seconds", type=float, default=240)
+    args = parse(parser)
     state = load_state(args)
     if not args.table:
         run_all(args, state)

@@ -35,7 +35,6 @@ those of models.py and more of other kinds. The columns:
            precision, channels-last where it has convolutions
   compile, load   seconds; compile with the kernels that its cache lacks
 """
-import argparse
 import concurrent.futures
 import json
 import os
@@ -45,7 +44,8 @@ import time
 
 import models
 from engine_calls import Library
-from gpu import LIMITS, SETS, largest, load_state, number
+from gpu import (LIMITS, largest, load_state, names, number, parse,
+                 parser_of)
 from gpu_engine import Engine
 from gpu_rivals import Rival, folder_of, inputs_of, median_us, tensors_of
 
@@ -341,37 +341,10 @@ def run_all(args, state):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-    def names(text):
-        return text.split(",")
-
-    parser.add_argument("work")
-    parser.add_argument("--only", default=models.MODELS, type=lambda text:
-                        [model for name in names(text)
-                         for model in SETS.get(name, [name])])
-    parser.add_argument("--batch", default=[1, 8],
-                        type=lambda text: [int(b) for b in text.split(",")])
-    parser.add_argument("--precision", type=names,
-                        default=["fp32", "tf32", "fp16", "bf16"])
+    parser = parser_of(__doc__)
     parser.add_argument("--how", type=names, default=["trace"])
     parser.add_argument("--draws", type=int, default=4)
-    parser.add_argument("--rivals", default=["eager", "graph"], type=lambda text:
-                        [] if text == "none" else names(text))
-    parser.add_argument("--seconds", type=float, default=0)
-    parser.add_argument("--build", default=os.path.join(
-        os.path.dirname(os.path.abspath(__file__)), "..", "build"))
-    parser.add_argument("--jobs", type=int,
-                        default=max(1, (os.cpu_count() or 1) // 2))
-    parser.add_argument("--timing", action="store_true")
-    parser.add_argument("--markdown")
-    parser.add_argument("--table", action="store_true")
-    args = parser.parse_args()
-    args.work = os.path.abspath(args.work)
-    args.build = os.path.abspath(args.build)
-    args.markdown = args.markdown or os.path.join(args.work, "table.md")
-    os.makedirs(args.work, exist_ok=True)
+    args = parse(parser)
     state = load_state(args)
     if not args.table:
         run_all(args, state)
