@@ -120,6 +120,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=0)
     args = parser.parse_args()
+    args.work = os.path.abspath(args.work)  # models are saved from elsewhere
     args.build = os.path.abspath(args.build)
     os.makedirs(args.work, exist_ok=True)
     names, precisions = args.only.split(","), args.precision.split(",")
