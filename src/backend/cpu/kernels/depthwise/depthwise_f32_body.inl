@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of depthwise_f32.h. Window, stride and the block of outputs are
- * constants of each instance; channels go by vectors, the last one masked. */
+ * constants of each instance; channels go by vectors. Of square windows the last
+ * vector reaches back into the one before and stores what is left, so that all
+ * go the same way; where there are fewer channels than a vector holds, and with
+ * any window, it is masked. */
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 #include "backend/cpu/kernels/simd/unroll.h"
 
@@ -13,16 +16,21 @@ VF_INLINE vf load(const float *p, int64_t n) {
   return n >= VF_W ? vf_load(p) : vf_load_n(p, n);
 }
 
-/* The constants of a vector of channels. */
+/* The constants of a vector of channels: of the n from c on all are stored but
+ * the first `skip`, which only whole vectors have. */
 typedef struct channels {
-  int64_t c, n;
+  int64_t c, n, skip;
   vf bias, lo, hi;
 } channels;
 
 VF_INLINE channels channels_at(const bsm_k_depthwise_args *t, int64_t c,
-                               int64_t n) {
-  return (channels){c, n, t->bias ? load(t->bias + c, n) : vf_zero(),
-                    vf_set(t->lo), vf_set(t->hi)};
+                               int64_t n, int64_t skip) {
+  return (channels){c,
+                    n,
+                    skip,
+                    t->bias ? load(t->bias + c, n) : vf_zero(),
+                    vf_set(t->lo),
+                    vf_set(t->hi)};
 }
 
 VF_INLINE void finish(const bsm_k_depthwise_args *t, const channels *k,
@@ -36,10 +44,12 @@ VF_INLINE void finish(const bsm_k_depthwise_args *t, const channels *k,
     vf x = vf_add(acc[i], k->bias);
     if (residual) x = vf_add(x, load(residual + i * t->residual_pixel, k->n));
     x = vf_min(k->hi, vf_max(k->lo, x));
-    if (k->n >= VF_W) {
+    if (k->n < VF_W) {
+      vf_store_n(y + i * t->y_pixel, x, k->n);
+    } else if (k->skip == 0) {
       vf_store(y + i * t->y_pixel, x);
     } else {
-      vf_store_n(y + i * t->y_pixel, x, k->n);
+      vf_store_from(y + i * t->y_pixel, x, k->skip);
     }
   }
 }
@@ -151,37 +161,49 @@ VF_INLINE void last_pixels(const bsm_k_depthwise_args *t, const channels *k,
   }
 }
 
-/* `whole`: n is VF_W. The vector that is masked, at most one among all, goes
- * pixel by pixel where blocks end, and with windows of 7 everywhere, as vectors
- * of one element do: its code would be as large as all the rest otherwise. */
 VF_INLINE void square_vector(const bsm_k_depthwise_args *t, const int window,
-                             const int stride, const int rows, int64_t c,
-                             int64_t n, const int whole) {
-  const channels k = channels_at(t, c, n);
+                             const int stride, const int rows,
+                             const channels *k) {
   vf all[9];
   if (window == 3) { /* few enough for registers, or nearly */
     UNROLL
-    for (int j = 0; j < 9; j++) all[j] = load(t->w + j * t->w_tap + c, n);
+    for (int j = 0; j < 9; j++) all[j] = load(t->w + j * t->w_tap + k->c, k->n);
   }
   const vf *held = window == 3 ? all : NULL;
   int64_t p = 0;
-  if (whole && window == 7 && stride == 1 && VF_W > 1) {
+  if (k->n < VF_W) { /* small code: what is masked is short, and rare */
+    ROLLED
+    for (; p < t->pixels; p++) block(t, k, held, window, stride, rows, 1, p);
+    return;
+  }
+  if (window == 7 && stride == 1 && VF_W > 1) {
     for (; p + WIDE_BLOCK <= t->pixels; p += WIDE_BLOCK) {
-      block(t, &k, held, window, stride, rows, WIDE_BLOCK, p);
+      block(t, k, held, window, stride, rows, WIDE_BLOCK, p);
     }
   }
-  if (whole || window < 7) {
-    for (; p + BLOCK <= t->pixels; p += BLOCK) {
-      block(t, &k, held, window, stride, rows, BLOCK, p);
-    }
+  for (; p + BLOCK <= t->pixels; p += BLOCK) {
+    block(t, k, held, window, stride, rows, BLOCK, p);
   }
-  if (whole && VF_W > 1) {
-    last_pixels(t, &k, held, window, stride, rows, p);
+  if (VF_W > 1) {
+    last_pixels(t, k, held, window, stride, rows, p);
     return;
   }
   ROLLED
-  for (; p < t->pixels; p++) {
-    block(t, &k, held, window, stride, rows, 1, p);
+  for (; p < t->pixels; p++) block(t, k, held, window, stride, rows, 1, p);
+}
+
+VF_INLINE void square_row(const bsm_k_depthwise_args *t, const int window,
+                          const int stride, const int rows) {
+  if (t->channels < VF_W) {
+    const channels k = channels_at(t, 0, t->channels, 0);
+    square_vector(t, window, stride, rows, &k);
+    return;
+  }
+  for (int64_t c = 0; c < t->channels; c += VF_W) {
+    const int64_t last = t->channels - VF_W;
+    const int64_t skip = c > last ? c - last : 0;
+    const channels k = channels_at(t, c - skip, VF_W, skip);
+    square_vector(t, window, stride, rows, &k);
   }
 }
 
@@ -244,7 +266,7 @@ VF_INLINE void any_block(const bsm_k_depthwise_args *t, const channels *k,
 /* `whole`: n is VF_W. */
 VF_INLINE void any_vector(const bsm_k_depthwise_args *t, int64_t c, int64_t n,
                           const int whole) {
-  const channels k = channels_at(t, c, n);
+  const channels k = channels_at(t, c, n, 0);
   int64_t p = 0;
   if (whole) {
     ROLLED
@@ -330,7 +352,7 @@ VF_INLINE void groups_block(const bsm_k_depthwise_args *t, const channels *k,
 VF_INLINE void groups_vector(const bsm_k_depthwise_args *t, group g,
                              const int stride, const int whole, int64_t c,
                              int64_t n) {
-  const channels k = channels_at(t, c, n);
+  const channels k = channels_at(t, c, n, 0);
   g.base = c - c % t->maps;
   int64_t p = 0;
   for (; p + GROUPS_BLOCK <= t->pixels; p += GROUPS_BLOCK) {
@@ -367,7 +389,7 @@ VF_INLINE void any_groups_block(const bsm_k_depthwise_args *t,
 
 VF_INLINE void any_groups_vector(const bsm_k_depthwise_args *t, group g,
                                  const int whole, int64_t c, int64_t n) {
-  const channels k = channels_at(t, c, n);
+  const channels k = channels_at(t, c, n, 0);
   g.base = c - c % t->maps;
   int64_t p = 0;
   for (; p + GROUPS_BLOCK <= t->pixels; p += GROUPS_BLOCK) {
@@ -417,16 +439,10 @@ static void any_groups(const bsm_k_depthwise_args *t) {
   }
 }
 
-#define SQUARE(window, stride, rows)                                 \
-  static void square_##window##_##stride##_##rows(                   \
-      const bsm_k_depthwise_args *t) {                               \
-    int64_t c = 0;                                                   \
-    for (; c + VF_W <= t->channels; c += VF_W) {                     \
-      square_vector(t, window, stride, rows, c, VF_W, 1);            \
-    }                                                                \
-    if (VF_W > 1 && c < t->channels) {                               \
-      square_vector(t, window, stride, rows, c, t->channels - c, 0); \
-    }                                                                \
+#define SQUARE(window, stride, rows)              \
+  static void square_##window##_##stride##_##rows( \
+      const bsm_k_depthwise_args *t) {            \
+    square_row(t, window, stride, rows);          \
   }
 
 SQUARE(3, 1, 1)

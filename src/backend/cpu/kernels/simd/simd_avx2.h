@@ -31,6 +31,11 @@ VF_INLINE vf vf_load_n(const float *p, int64_t n) {
 VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
   _mm256_maskstore_ps(p, vf_first(n), a);
 }
+VF_INLINE void vf_store_from(float *p, vf a, int64_t n) {
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i before = _mm256_set1_epi32((int32_t)n - 1);
+  _mm256_maskstore_ps(p, _mm256_cmpgt_epi32(lanes, before), a);
+}
 VF_INLINE vf vf_keep(vf a) {
   __asm__("" : "+x"(a));
   return a;

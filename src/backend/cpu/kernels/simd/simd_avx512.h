@@ -4,7 +4,8 @@
  * simd_scalar.h, simd_avx2.h, simd_avx512.h and simd_neon.h define the same
  * names, so that one body (.inl) is compiled once for each. vf: VF_W floats;
  * vi: as many int32; vm: as many booleans. vf_load_n and vf_store_n touch
- * exactly n elements, 0 <= n <= VF_W. */
+ * exactly n elements, 0 <= n <= VF_W; vf_store_from all of a vector's but the
+ * first n. */
 #ifndef BSM_KERNELS_SIMD_AVX512_H_
 #define BSM_KERNELS_SIMD_AVX512_H_
 
@@ -33,6 +34,9 @@ VF_INLINE vf vf_load_n(const float *p, int64_t n) {
 }
 VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
   _mm512_mask_storeu_ps(p, vm_first(n), a);
+}
+VF_INLINE void vf_store_from(float *p, vf a, int64_t n) {
+  _mm512_mask_storeu_ps(p, (vm)~vm_first(n), a);
 }
 /* Keeps a loaded vector in a register: compilers like to load it again for each
  * multiply-add. */

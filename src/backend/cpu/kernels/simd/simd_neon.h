@@ -42,6 +42,18 @@ VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
     vst1q_lane_f32(p, a, 0);
   }
 }
+VF_INLINE void vf_store_from(float *p, vf a, int64_t n) {
+  if (n <= 0) {
+    vst1q_f32(p, a);
+    return;
+  }
+  if (n == 1) vst1q_lane_f32(p + 1, a, 1);
+  if (n < 3) {
+    vst1_f32(p + 2, vget_high_f32(a));
+  } else if (n == 3) {
+    vst1q_lane_f32(p + 3, a, 3);
+  }
+}
 VF_INLINE vf vf_keep(vf a) {
   __asm__("" : "+w"(a));
   return a;

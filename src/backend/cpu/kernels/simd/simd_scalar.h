@@ -27,6 +27,9 @@ VF_INLINE vf vf_load_n(const float *p, int64_t n) {
 VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
   if (n > 0) *p = a;
 }
+VF_INLINE void vf_store_from(float *p, vf a, int64_t n) {
+  if (n == 0) *p = a;
+}
 VF_INLINE vf vf_keep(vf a) {
   return a;
 }
