@@ -252,7 +252,7 @@ list(APPEND BSM_SMALL_FILES ${sources})
 foreach(source IN LISTS BSM_SMALL_FILES)
   set_property(
     SOURCE ${PROJECT_SOURCE_DIR}/src/${source} APPEND
-    PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+    PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Oz>)
 endforeach()
 
 # A layer may still be empty: it then has no target and is not linked.
