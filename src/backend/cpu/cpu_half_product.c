@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of half and bfloat16 by constants.
+/* Products of half and bfloat16 by constants; convolutions with groups of few
+ * maps are in cpu_half_depthwise.c.
  *
  * A unit is a block of rows and of columns. Where the machine multiplies pairs
  * of bfloat16, tiles read both operands as they are stored; those that are
@@ -10,12 +11,10 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_byte_windows.h"
-#include "backend/cpu/cpu_half.h"
+#include "backend/cpu/cpu_half_results.h"
 #include "backend/cpu/cpu_matrix_shapes.h"
 #include "backend/cpu/cpu_pack.h"
-#include "backend/cpu/kernels/convert/half_convert.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
-#include "backend/cpu/kernels/half/half.h"
 
 #define ROWS BSM_K_HALF_MAX_ROWS /* of a tile */
 #define MOST_ROWS BSM_K_HALF_TILE_ROWS
@@ -31,14 +30,13 @@
 #define ROW_PAD 16
 
 typedef struct product {
-  bsm_cpu_impl base;
+  bsm_cpu_half_impl half;
   const bsm_k_half *kernels;
   bsm_k_half_rows_fn *tiles;     /* NULL: there are none */
   const bsm_k_int8_product *dot; /* NULL, both: operands are widened */
   int64_t tile_rows;
   const bsm_k_gemm *gemm;
-  bsm_k_widen *widen;
-  bsm_k_narrow *narrow;
+  bsm_cpu_half_results results;
   bsm_k_half_type type;
   bool widens;            /* operands */
   bool is_matrix, copies; /* rows of a matrix */
@@ -51,28 +49,11 @@ typedef struct product {
   int64_t k;                          /* elements of a row, in whole pairs */
   const uint8_t *b;
   const float *widened; /* the same as floats, where operands are widened */
-  const float *bias;    /* [groups][columns of a group in whole tiles] */
-  float scale;
-  bsm_cpu_epilogue epilogue;
   int64_t row_block, column_block;
   uint64_t rows_size, a_size; /* bytes of scratch */
 } product;
 
 /* ---- check ---- */
-
-static bsm_status check_size(const bsm_plan *plan, const bsm_plan_step *step,
-                             int64_t in_maps) {
-  uint64_t size;
-  BSM_TRY(bsm_cpu_packed_half_size(step, in_maps, &size));
-  return bsm_check_weights(plan, step, 0, size);
-}
-
-static bsm_status check_convolution(const bsm_plan *plan,
-                                    const bsm_plan_step *step) {
-  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
-  BSM_TRY(bsm_cpu_check_images(plan, step, dtype));
-  return check_size(plan, step, bsm_step_input(plan, step, 0)->dims.d[1]);
-}
 
 static bsm_status check_matrix(const bsm_plan *plan,
                                const bsm_plan_step *step) {
@@ -83,7 +64,9 @@ static bsm_status check_matrix(const bsm_plan *plan,
     return BSM_FAIL(BSM_UNSUPPORTED, "a product of two tensors of %s",
                     bsm_dtype_name(dtype));
   }
-  return check_size(plan, step, p->k);
+  uint64_t size;
+  BSM_TRY(bsm_cpu_packed_half_size(step, p->k, &size));
+  return bsm_check_weights(plan, step, 0, size);
 }
 
 /* ---- prepare ---- */
@@ -123,7 +106,6 @@ static bsm_status init_convolution(const bsm_cpu_prepare *p, product *c) {
   c->ci = bsm_step_input(p->plan, p->step, 0)->dims.d[1] / c->groups;
   c->co = params->out_maps / c->groups;
   c->rows = out.n * out.size[0] * out.size[1] * out.size[2];
-  c->scale = 1.0f;
   BSM_TRY(bsm_cpu_byte_windows_init(p, &params->window, c->ci, 0, false,
                                     &c->windows));
   const bsm_image x =
@@ -144,7 +126,6 @@ static bsm_status init_convolution(const bsm_cpu_prepare *p, product *c) {
 }
 
 static void init_matrix(const bsm_cpu_prepare *p, product *c) {
-  const bsm_step_matrix_multiply *params = &p->step->params->matrix_multiply;
   bsm_cpu_matrix_shapes *s = &c->shapes;
   bsm_cpu_matrix_shapes_init(s, p->plan, p->step);
   c->is_matrix = true;
@@ -162,7 +143,6 @@ static void init_matrix(const bsm_cpu_prepare *p, product *c) {
       bsm_cpu_align(MOST_ROWS * sizeof(uint8_t *)) +
       (c->copies ? bsm_cpu_align((uint64_t)(c->tile_rows * c->k * ELEMENT))
                  : 0);
-  c->scale = (float)params->scale;
   c->y_rows = s->c_rows;
   c->residual_rows = s->residual_rows;
   c->has_residual = s->has_residual;
@@ -182,20 +162,6 @@ static bsm_status widen_constant(const bsm_cpu_prepare *p, product *c) {
                                      to + i * panel);
   }
   c->widened = to;
-  return BSM_OK;
-}
-
-/* Biases as floats, each group of maps in whole tiles. */
-static bsm_status lay_out_bias(const bsm_cpu_prepare *p, product *c) {
-  const uint16_t *bias = bsm_cpu_weights(p, 1);
-  const int64_t width = bsm_cpu_round_up(c->co, COLUMNS);
-  if (!bias) return BSM_OK;
-  float *to = BSM_NEW_ARRAY(p->arena, float, (size_t)(c->groups * width));
-  BSM_TRY_ALLOC(to);
-  for (int64_t g = 0; g < c->groups; g++) {
-    c->widen(bias + g * c->co, c->co, to + g * width);
-  }
-  c->bias = to;
   return BSM_OK;
 }
 
@@ -225,13 +191,10 @@ static void plan_blocks(product *c, int threads) {
 }
 
 static void choose_kernels(const bsm_cpu_prepare *p, product *c) {
-  const bsm_k_convert *convert = bsm_k_convert_select(p->isa);
-  const bool is_half =
-      bsm_step_output(p->plan, p->step, 0)->dtype == BSM_DTYPE_HALF;
-  c->base.slots = p->threads;
+  const bsm_dtype dtype = bsm_step_output(p->plan, p->step, 0)->dtype;
+  const bool is_half = dtype == BSM_DTYPE_HALF;
+  c->half.base.slots = p->threads;
   c->type = is_half ? BSM_K_HALF_F16 : BSM_K_HALF_BF16;
-  c->widen = is_half ? convert->half_to_float : convert->bfloat_to_float;
-  c->narrow = is_half ? convert->float_to_half : convert->float_to_bfloat;
   c->gemm = bsm_k_gemm_select(p->isa);
   c->kernels = bsm_k_half_select(p->isa);
   if (!is_half && c->kernels->rows && (p->isa & c->kernels->rows_isa)) {
@@ -252,35 +215,41 @@ static int64_t sums_stride(const product *c) {
 static bsm_status finish_prepare(const bsm_cpu_prepare *p, product *c,
                                  const bsm_step_epilogue *epilogue,
                                  bsm_prepared_step *out) {
-  c->epilogue = bsm_cpu_make_epilogue(epilogue, bsm_k_math_select(p->isa));
-  BSM_TRY(lay_out_bias(p, c));
+  BSM_TRY(
+      bsm_cpu_half_results_init(p, epilogue, c->groups, c->co, &c->results));
+  if (c->is_matrix) {
+    c->results.scale = (float)p->step->params->matrix_multiply.scale;
+  }
   plan_blocks(c, p->threads);
   if (c->widens) {
     BSM_TRY(widen_constant(p, c));
     c->a_size =
         bsm_cpu_align((uint64_t)(ROWS * (c->k + ROW_PAD)) * sizeof(float));
   }
-  c->base.description = bsm_arena_printf(p->arena, "%s %s%s",
-                                         c->is_matrix        ? "gemm"
-                                         : c->windows.copies ? "im2col"
-                                                             : "indirect",
-                                         c->tiles ? "amx_bf16_32x32"
-                                         : c->dot ? c->dot->name
-                                                  : c->gemm->name,
-                                         c->widens ? ", widens" : "");
-  BSM_TRY_ALLOC(c->base.description);
+  c->half.base.description = bsm_arena_printf(p->arena, "%s %s%s",
+                                              c->is_matrix        ? "gemm"
+                                              : c->windows.copies ? "im2col"
+                                                                  : "indirect",
+                                              c->tiles ? "amx_bf16_32x32"
+                                              : c->dot ? c->dot->name
+                                                       : c->gemm->name,
+                                              c->widens ? ", widens" : "");
+  BSM_TRY_ALLOC(c->half.base.description);
   out->impl = c;
   return bsm_cpu_set_scratch(
       out, 0,
       c->rows_size + c->a_size +
           (uint64_t)(c->tile_rows * sums_stride(c)) * sizeof(float),
-      c->base.slots);
+      c->half.base.slots);
 }
 
-static bsm_status prepare_convolution(const bsm_cpu_prepare *p,
-                                      bsm_prepared_step *out) {
+static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r);
+
+bsm_status bsm_cpu_half_product_prepare(const bsm_cpu_prepare *p,
+                                        bsm_prepared_step *out) {
   product *c = BSM_NEW(p->arena, product);
   BSM_TRY_ALLOC(c);
+  c->half.run = run;
   choose_kernels(p, c);
   BSM_TRY(init_convolution(p, c));
   return finish_prepare(p, c, &p->step->params->convolution.epilogue, out);
@@ -341,8 +310,8 @@ static void widen_rows(const product *c, const uint8_t *const *a, int64_t rows,
   const int64_t n = c->k / c->taps;
   for (int64_t t = 0; t < c->taps; t++) {
     for (int64_t i = 0; i < rows; i++) {
-      c->widen((const uint16_t *)(const void *)a[t * rows + i], n,
-               to + i * (c->k + ROW_PAD) + t * n);
+      c->results.halves.widen((const uint16_t *)(const void *)a[t * rows + i],
+                              n, to + i * (c->k + ROW_PAD) + t * n);
     }
   }
 }
@@ -403,6 +372,7 @@ static void multiply_tiles(const unit_state *u, const uint8_t *a,
       &(bsm_k_half_rows){.a = a,
                          .a_stride = c->stride ? c->stride : c->k * ELEMENT,
                          .rows = rows,
+                         .taps = 1,
                          .groups = c->k * ELEMENT / PAIR,
                          .b = (const int8_t *)c->b + first * panel,
                          .b_panel = panel,
@@ -431,31 +401,18 @@ static void point_to_rows(const unit_state *u, int64_t row, int64_t rows,
   }
 }
 
-/* What becomes of the sums. An activation that is no clamp is computed in
- * place before they are rounded. */
 static void finish(const unit_state *u, const row_pointers *p, int64_t rows,
                    int64_t column, int64_t n) {
   const product *c = u->w->c;
-  const bsm_cpu_epilogue *e = &c->epilogue;
-  const int64_t width = bsm_cpu_round_up(c->co, COLUMNS);
-  const bsm_k_half_finish f = {
-      .sums = u->sums,
-      .sums_stride = sums_stride(c),
-      .rows = rows,
-      .n = n,
-      .scale = c->scale,
-      .bias = c->bias ? c->bias + u->group * width + column : NULL,
-      .column = column,
-      .residual = c->has_residual ? p->residual : NULL,
-      .lo = e->lo,
-      .hi = e->hi,
-      .y = e->activation ? NULL : p->y};
-  c->kernels->finish[c->type](&f);
-  for (int64_t i = 0; i < rows && e->activation; i++) {
-    float *v = u->sums + i * sums_stride(c);
-    e->activation(v, v, n, e->alpha, e->beta);
-    c->narrow(v, n, p->y[i] + column);
-  }
+  bsm_cpu_half_results_store(
+      &c->results, &(bsm_cpu_half_block){.sums = u->sums,
+                                         .sums_stride = sums_stride(c),
+                                         .rows = rows,
+                                         .group = u->group,
+                                         .column = column,
+                                         .columns = n,
+                                         .y = p->y,
+                                         .residual = p->residual});
 }
 
 static void run_tile(const unit_state *u, int64_t row, int64_t rows) {
@@ -515,15 +472,13 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
             .residual =
                 c->has_residual ? bsm_cpu_input_address(prepared, r, 1) : NULL,
             .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)c->base.slots};
-  bsm_cpu_parallel(r, c->base.slots,
+            .slot_size = prepared->scratch_size / (size_t)c->half.base.slots};
+  bsm_cpu_parallel(r, c->half.base.slots,
                    c->groups * bsm_cpu_div_up(c->co, c->column_block) *
                        bsm_cpu_div_up(c->rows, c->row_block),
                    unit, &w);
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_half_convolution = {check_convolution, NULL,
-                                               prepare_convolution, run};
 const bsm_cpu_kind bsm_cpu_half_matrix_multiply = {check_matrix, NULL,
                                                    prepare_matrix, run};

@@ -1,103 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of bfloat16 by tiles (AMX): blocks of 32 x 32 sums. */
+/* Products of bfloat16 by tiles (AMX): blocks of 32 x 32 sums, or of 64 x 16,
+ * which read each panel once. */
 #include "backend/cpu/kernels/half/half.h"
 #include "backend/cpu/kernels/simd/simd_amx.h"
 
 #define PANEL_STEP ((int64_t)TILE_ROWS * TILE_BYTES) /* bytes of B */
 #define GROUPS (TILE_BYTES / BSM_K_HALF_PAIR)        /* of a step along K */
 
-/* Where a block of up to two by two tiles is. */
+/* Tiles 0 to 3 are sums, of `tall` by `wide` tiles. A whole step along K has A
+ * in tile 4 and B in tile 6; what is left of a tap has them in 5 and 7, which
+ * are not as deep. The lowest sums end with the last row, and may share rows
+ * with those above them, which get the same numbers from both. */
 typedef struct block {
   const uint8_t *a;
   const int8_t *b;
   float *sums;
+  int64_t last; /* row at which the lowest sums begin */
 } block;
 
-/* Adds `steps` steps along K to what is in `sums`, or to zero; `tall` and
- * `wide`: two tiles in this direction. */
-static inline __attribute__((always_inline)) void add_steps(
-    const bsm_k_half_rows *t, block k, int64_t steps, const int adds,
-    const int tall, const int wide) {
-  const int64_t row = t->sums_stride * (int64_t)sizeof(float);
-  float *lower = k.sums + TILE_ROWS * t->sums_stride;
-  if (adds) {
-    TILE_LOAD(0, k.sums, row);
-    if (wide) TILE_LOAD(1, k.sums + TILE_COLUMNS, row);
-    if (tall) TILE_LOAD(2, lower, row);
-    if (tall && wide) TILE_LOAD(3, lower + TILE_COLUMNS, row);
-  } else {
-    TILE_ZERO(0);
-    if (wide) TILE_ZERO(1);
-    if (tall) TILE_ZERO(2);
-    if (tall && wide) TILE_ZERO(3);
+#define INLINE static inline __attribute__((always_inline))
+
+static void begin(int rows, int depth) {
+  tile_sizes s = {.palette = 1};
+  for (int i = 0; i < 8; i++) {
+    const int bytes = i & 1 ? depth : TILE_BYTES;
+    s.rows[i] = (uint8_t)(i < 6 ? rows : bytes / 4);
+    s.row_bytes[i] = (uint16_t)(i == 4 || i == 5 ? bytes : TILE_BYTES);
   }
-  for (int64_t i = 0; i < steps; i++) {
-    TILE_LOAD(4, k.a, t->a_stride);
-    TILE_LOAD(6, k.b, TILE_BYTES);
-    TILE_ADD_BF16(0, 4, 6);
-    if (wide) {
-      TILE_LOAD(7, k.b + t->b_panel, TILE_BYTES);
-      TILE_ADD_BF16(1, 4, 7);
-    }
-    if (tall) {
-      TILE_LOAD(5, k.a + TILE_ROWS * t->a_stride, t->a_stride);
-      TILE_ADD_BF16(2, 5, 6);
-    }
-    if (tall && wide) TILE_ADD_BF16(3, 5, 7);
-    k.a += TILE_BYTES;
-    k.b += PANEL_STEP;
-  }
-  TILE_STORE(0, k.sums, row);
-  if (wide) TILE_STORE(1, k.sums + TILE_COLUMNS, row);
-  if (tall) TILE_STORE(2, lower, row);
-  if (tall && wide) TILE_STORE(3, lower + TILE_COLUMNS, row);
+  /* Compilers do not know that all of it is read. */
+  __asm__ volatile("" : : "r"(&s) : "memory");
+  _tile_loadconfig(&s);
 }
 
-/* All panels for rows of one height. */
-static inline __attribute__((always_inline)) void add_panels(
-    const bsm_k_half_rows *t, block k, int64_t steps, const int adds,
-    const int tall) {
+/* One step along K, with A and B in tiles `A` and `B`. In blocks of two by two
+ * the right panel stays for the lower rows. */
+#define STEP(A, B)                                                         \
+  do {                                                                     \
+    const uint8_t *lowest = k.a + k.last * stride;                         \
+    TILE_LOAD(A, k.a, stride);                                             \
+    TILE_LOAD(B, k.b, TILE_BYTES);                                         \
+    TILE_ADD_BF16(0, A, B);                                                \
+    if (wide == 2) {                                                       \
+      TILE_LOAD(B, k.b + t->b_panel, TILE_BYTES);                          \
+      TILE_ADD_BF16(1, A, B);                                              \
+      if (tall == 2) {                                                     \
+        TILE_LOAD(A, lowest, stride);                                      \
+        TILE_ADD_BF16(3, A, B);                                            \
+        TILE_LOAD(B, k.b, TILE_BYTES);                                     \
+        TILE_ADD_BF16(2, A, B);                                            \
+      }                                                                    \
+    } else if (tall > 1) {                                                 \
+      TILE_LOAD(A, tall == 2 ? lowest : k.a + TILE_ROWS * stride, stride); \
+      TILE_ADD_BF16(1, A, B);                                              \
+      if (tall > 2) {                                                      \
+        TILE_LOAD(A, tall == 3 ? lowest : k.a + 2 * TILE_ROWS * stride,    \
+                  stride);                                                 \
+        TILE_ADD_BF16(2, A, B);                                            \
+      }                                                                    \
+      if (tall > 3) {                                                      \
+        TILE_LOAD(A, lowest, stride);                                      \
+        TILE_ADD_BF16(3, A, B);                                            \
+      }                                                                    \
+    }                                                                      \
+  } while (0)
+
+INLINE void store(const bsm_k_half_rows *t, block k, const int tall,
+                  const int wide) {
+  const int64_t row = t->sums_stride * (int64_t)sizeof(float);
+  float *lowest = k.sums + k.last * t->sums_stride;
+  float *second = k.sums + TILE_ROWS * t->sums_stride;
+  TILE_STORE(0, k.sums, row);
+  if (wide == 2) {
+    TILE_STORE(1, k.sums + TILE_COLUMNS, row);
+    if (tall == 2) TILE_STORE(2, lowest, row);
+    if (tall == 2) TILE_STORE(3, lowest + TILE_COLUMNS, row);
+    return;
+  }
+  if (tall > 1) TILE_STORE(1, tall == 2 ? lowest : second, row);
+  if (tall > 2) {
+    TILE_STORE(2, tall == 3 ? lowest : second + TILE_ROWS * t->sums_stride,
+               row);
+  }
+  if (tall > 3) TILE_STORE(3, lowest, row);
+}
+
+INLINE void add_block(const bsm_k_half_rows *t, block k, const int tall,
+                      const int wide) {
+  const int64_t steps = t->groups / GROUPS, stride = t->a_stride;
+  const int64_t rest = t->groups % GROUPS * TILE_BYTES;
+  const uint8_t *a = k.a;
+  TILE_ZERO(0);
+  TILE_ZERO(1);
+  TILE_ZERO(2);
+  TILE_ZERO(3);
+  for (int64_t tap = 0; tap < t->taps; tap++) {
+    k.a = t->offset ? a + t->offset[tap] : a;
+    for (int64_t i = 0; i < steps; i++) {
+      STEP(4, 6);
+      k.a += TILE_BYTES;
+      k.b += PANEL_STEP;
+    }
+    if (rest) {
+      STEP(5, 7);
+      k.b += rest;
+    }
+  }
+  store(t, k, tall, wide);
+}
+
+INLINE void add_pairs(const bsm_k_half_rows *t, block k, const int tall) {
   int64_t panel = 0;
   for (; panel + 2 <= t->panels; panel += 2) {
-    add_steps(t, k, steps, adds, tall, 1);
+    add_block(t, k, tall, 2);
     k.b += 2 * t->b_panel;
     k.sums += 2 * TILE_COLUMNS;
   }
-  if (panel < t->panels) add_steps(t, k, steps, adds, tall, 0);
+  if (panel < t->panels) add_block(t, k, tall, 1);
 }
 
-/* What fills no step along K is a step of its own, of tiles of less depth. */
-static inline __attribute__((always_inline)) void multiply(
-    const bsm_k_half_rows *t, int64_t row, int rows, const int tall) {
-  const int64_t steps = t->groups / GROUPS, rest = t->groups % GROUPS;
-  block k = {t->a + row * t->a_stride, t->b, t->sums + row * t->sums_stride};
-  if (steps || !rest) {
-    tiles_begin(rows, TILE_BYTES);
-    add_panels(t, k, steps, 0, tall);
-    tiles_end();
+INLINE void add_panels(const bsm_k_half_rows *t, block k, const int tall) {
+  for (int64_t panel = 0; panel < t->panels; panel++) {
+    add_block(t, k, tall, 1);
+    k.b += t->b_panel;
+    k.sums += TILE_COLUMNS;
   }
-  if (!rest) return;
-  tiles_wait();
-  tiles_begin(rows, (int)rest * BSM_K_HALF_PAIR);
-  k.a += steps * TILE_BYTES;
-  k.b += steps * PANEL_STEP;
-  if (steps) {
-    add_panels(t, k, 1, 1, tall);
-  } else {
-    add_panels(t, k, 1, 0, tall);
-  }
-  tiles_end();
 }
 
 static void rows_of_tiles(const bsm_k_half_rows *t) {
-  if (t->rows == 2 * TILE_ROWS) {
-    multiply(t, 0, TILE_ROWS, 1);
-    return;
+  const int rest = (int)(t->groups % GROUPS) * BSM_K_HALF_PAIR;
+  const int rows = t->rows < TILE_ROWS ? (int)t->rows : TILE_ROWS;
+  const block k = {t->a, t->b, t->sums, t->rows - rows};
+  begin(rows, rest ? rest : TILE_BYTES);
+  if (t->rows <= TILE_ROWS) {
+    add_pairs(t, k, 1);
+  } else if (t->rows <= 2 * TILE_ROWS) {
+    add_pairs(t, k, 2);
+  } else if (t->rows <= 3 * TILE_ROWS) {
+    add_panels(t, k, 3);
+  } else {
+    add_panels(t, k, 4);
   }
-  for (int64_t row = 0; row < t->rows; row += TILE_ROWS) {
-    const int64_t rest = t->rows - row;
-    multiply(t, row, rest < TILE_ROWS ? (int)rest : TILE_ROWS, 0);
-  }
+  tiles_end();
   tiles_wait();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of half.h over the vocabulary of simd_<isa>.h. The file that
- * includes this defines BSM_K_SUFFIX, and DOT, TILES and the instruction sets
- * that they need, where it has products of pairs. */
+ * includes this defines BSM_K_SUFFIX, and DOT, its finish, TILES and the
+ * instruction sets that they need, where it has products of pairs. */
 #include "backend/cpu/kernels/half/half.h"
 
 #define PANEL 16
@@ -95,6 +95,7 @@ static void finish_bfloat(const bsm_k_half_finish *args) {
 
 #ifndef DOT
 #define DOT NULL
+#define DOT_FINISH NULL
 #define DOT_ISA 0
 #define TILES NULL
 #define TILES_ISA 0
@@ -106,6 +107,7 @@ const bsm_k_half JOIN(bsm_k_half_, BSM_K_SUFFIX) = {
     .widen_panel = {widen_half_panel, widen_bfloat_panel},
     .finish = {finish_half, finish_bfloat},
     .dot = DOT,
+    .dot_finish = DOT_FINISH,
     .dot_isa = DOT_ISA,
     .rows = TILES,
     .rows_isa = TILES_ISA};
