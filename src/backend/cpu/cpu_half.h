@@ -18,8 +18,11 @@ typedef struct bsm_cpu_half_impl {
   bsm_status (*run)(const bsm_prepared_step *prepared, const bsm_run *run);
 } bsm_cpu_half_impl;
 
+/* Convolutions that are products, and those of few maps in a group. */
 bsm_status bsm_cpu_half_product_prepare(const bsm_cpu_prepare *prepare,
                                         bsm_prepared_step *out);
+bsm_status bsm_cpu_half_depthwise_prepare(const bsm_cpu_prepare *prepare,
+                                          bsm_prepared_step *out);
 
 static inline bool bsm_cpu_is_half(bsm_dtype dtype) {
   return dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16;

@@ -170,6 +170,10 @@ bsm_status bsm_cpu_packed_half_size(const bsm_plan_step *step, int64_t in_maps,
                     "groups of 16 bits",
                     (long long)in_maps, (long long)maps, (long long)groups);
   }
+  if (!is_matrix && bsm_cpu_is_half_depthwise(c, in_maps) &&
+      !product((int64_t[]){k, panels(maps), BSM_PANEL}, 3, &count)) {
+    return BSM_FAIL(BSM_CORRUPT, "the kernel is too large");
+  }
   *size = (uint64_t)count * sizeof(uint16_t);
   return BSM_OK;
 }
@@ -250,15 +254,17 @@ static void pack_depthwise(const bsm_step_convolution *p, const packing *data) {
 
 /* `values`: [out, in / groups, taps]. */
 static void pack_grouped(const bsm_step_convolution *p, int64_t in_maps,
-                         const float *values, float *packed) {
+                         const packing *data) {
   const int64_t *kernel = p->window.kernel;
   const int64_t taps = kernel[0] * kernel[1] * kernel[2];
   const int64_t ci = in_maps / p->groups;
+  const uint8_t *from = data->values;
   for (int64_t o = 0; o < p->out_maps; o++) {
-    float *to = packed + o / BSM_PANEL * taps * ci * BSM_PANEL + o % BSM_PANEL;
+    const int64_t to = o / BSM_PANEL * taps * ci * BSM_PANEL + o % BSM_PANEL;
     for (int64_t i = 0; i < ci; i++) {
-      for (int64_t t = 0; t < taps; t++) {
-        to[(t * ci + i) * BSM_PANEL] = *values++;
+      for (int64_t t = 0; t < taps; t++, from += data->element) {
+        const int64_t at = to + (t * ci + i) * BSM_PANEL;
+        memcpy(data->packed + (size_t)at * data->element, from, data->element);
       }
     }
   }
@@ -315,8 +321,15 @@ static bsm_status pack_half(const bsm_plan_step *step, int64_t in_maps,
     pack_half_matrix(&step->params->matrix_multiply,
                      (const uint16_t *)(const void *)data->values, transposed,
                      (uint16_t *)(void *)data->packed);
+    return BSM_OK;
+  }
+  const bsm_step_convolution *p = &step->params->convolution;
+  if (!bsm_cpu_is_half_depthwise(p, in_maps)) {
+    pack_in_groups(p, in_maps, data);
+  } else if (bsm_cpu_is_depthwise(p, in_maps)) {
+    pack_depthwise(p, data);
   } else {
-    pack_in_groups(&step->params->convolution, in_maps, data);
+    pack_grouped(p, in_maps, data);
   }
   return BSM_OK;
 }
@@ -386,7 +399,7 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
   if (!packed) return BSM_OK;
   if (p->form == BSM_CPU_FORM_GROUPED) {
     memset(packed, 0, (size_t)*size);
-    pack_grouped(p, in_maps, values, packed);
+    pack_grouped(p, in_maps, &data);
     return BSM_OK;
   }
   if (p->form != BSM_CPU_FORM_PLAIN) {

@@ -21,7 +21,8 @@
  * filled with zeros to a multiple of 4; depthwise as above
  *
  * of half and bfloat16: [groups][panels][K / 2][16][2], K as of bytes, filled
- * to a multiple of 2; a matrix is one group
+ * to a multiple of 2; a matrix is one group; depthwise of up to two dimensions
+ * as above, and groups for which there is the form GROUPED in that order
  *
  * matrix of few bits: [panels] of the codes, and then the scales, of a panel
  *                (kernels/few_bits), filled to a multiple of 64 bytes
@@ -76,6 +77,14 @@ static inline bool bsm_cpu_has_grouped_form(const bsm_step_convolution *p,
   return p->groups > 1 && in_maps == p->out_maps && in_maps % p->groups == 0 &&
          (in_maps / p->groups == 2 || in_maps / p->groups == 4 ||
           in_maps / p->groups == 8);
+}
+
+/* Whether weights of half and bfloat16 are packed as those of a depthwise
+ * convolution, or as of form GROUPED. */
+static inline bool bsm_cpu_is_half_depthwise(const bsm_step_convolution *p,
+                                             int64_t in_maps) {
+  return p->window.spatial <= 2 && (bsm_cpu_is_depthwise(p, in_maps) ||
+                                    bsm_cpu_has_grouped_form(p, in_maps));
 }
 
 /* How many groups are merged into one (see above). */

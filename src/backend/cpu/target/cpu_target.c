@@ -213,8 +213,19 @@ static bool is_product(const bsm_layer *layer) {
 /* Groups of fewer maps would fill panels with zeros. */
 #define LEAST_GROUP 16
 
+/* Whether a convolution in groups has its driver of half and bfloat16. */
+static bool is_half_depthwise(const bsm_layer *layer) {
+  const bsm_convolution_params *p = &layer->p.convolution;
+  const bsm_dims d = layer->inputs.items[0]->dims;
+  const bsm_step_convolution step = {.window = {.spatial = d.rank - 2},
+                                     .groups = p->groups,
+                                     .out_maps = p->out_maps};
+  return bsm_cpu_is_half_depthwise(&step, d.d[1]);
+}
+
 /* Whether a product of half or bfloat16 has a kernel that reads these, and sums
- * in float: by one constant matrix, or a kernel of maps that are not few. */
+ * in float: by one constant matrix, or a kernel of maps that are not few, or
+ * depthwise. */
 static bool multiplies_half(const bsm_layer *layer) {
   if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
     const bsm_itensor *b = layer->inputs.items[1];
@@ -225,7 +236,8 @@ static bool multiplies_half(const bsm_layer *layer) {
   }
   const bsm_convolution_params *p = &layer->p.convolution;
   return layer->kind == BSM_LAYER_CONVOLUTION &&
-         (p->groups == 1 || p->out_maps / p->groups >= LEAST_GROUP);
+         (p->groups == 1 || p->out_maps / p->groups >= LEAST_GROUP ||
+          is_half_depthwise(layer));
 }
 
 /* Half and bfloat16 are summed in float, as PyTorch does; small integers in
