@@ -470,6 +470,57 @@ static void test_square_depthwise(void **state) {
   }
 }
 
+/* Of half and bfloat16, images that are cut into bands, columns and blocks of
+ * channels; pixels that would share sets of a cache, and that are filled to
+ * whole pairs; groups; windows in two dimensions that are read in place. */
+static void test_narrow_blocks(void **state) {
+  static const shape shapes[] = {
+      {.ci = 32, .co = 16, .size = {1, 26, 300}, .kernel = {1, 3, 3}},
+      {.ci = 64, .co = 150, .size = {1, 14, 17}, .kernel = {1, 3, 3}},
+      {.ci = 512, .co = 20, .size = {1, 7, 7}, .kernel = {1, 3, 3}},
+      {.ci = 3, .co = 40, .size = {1, 40, 70}, .kernel = {1, 7, 7}},
+      {.ci = 34, .co = 33, .size = {1, 9, 40}, .kernel = {1, 3, 5}},
+      {.ci = 64,
+       .co = 48,
+       .groups = 2,
+       .size = {1, 9, 30},
+       .kernel = {1, 3, 3}},
+      {.ci = 72,
+       .co = 72,
+       .groups = 72,
+       .size = {1, 40, 90},
+       .kernel = {1, 5, 5}},
+      {.ci = 40,
+       .co = 40,
+       .groups = 10,
+       .size = {1, 11, 200},
+       .kernel = {1, 3, 3}},
+      {.ci = 300,
+       .co = 300,
+       .groups = 300,
+       .size = {1, 1, 400},
+       .kernel = {1, 1, 31}},
+  };
+  harness_rng r = {21};
+  (void)state;
+  if (!is_one_way()) skip();
+  for (size_t i = 0; i < 2 * sizeof(shapes) / sizeof(shapes[0]); i++) {
+    shape s = shapes[i / 2];
+    s.spatial = 2;
+    s.n = 1 + (int)(i % 3 == 2);
+    s.groups = s.groups ? s.groups : 1;
+    s.activation = activations[i % 5];
+    s.bias = i % 4 != 3;
+    s.residual = i % 3 == 1;
+    for (int d = 0; d < 3; d++) {
+      s.dilation[d] = 1;
+      s.stride[d] = d && i % 2 && s.kernel[d] > 1 ? 2 : 1;
+      s.pre[d] = s.post[d] = i % 4 == 2 ? 0 : s.kernel[d] / 2;
+    }
+    run_shape(&s, false, &r);
+  }
+}
+
 /* Patches of images of few maps, next to each other or not, whose windows are
  * whole chunks; and outputs that are parts of larger tensors, so that there is
  * something between images. */
@@ -589,6 +640,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_lanes),
       cmocka_unit_test(test_square_depthwise),
       cmocka_unit_test(test_patches),
+      cmocka_unit_test(test_narrow_blocks),
       cmocka_unit_test(test_taps),
       cmocka_unit_test(test_deep),
       cmocka_unit_test(test_empty),

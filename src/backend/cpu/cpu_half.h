@@ -23,6 +23,9 @@ bsm_status bsm_cpu_half_product_prepare(const bsm_cpu_prepare *prepare,
                                         bsm_prepared_step *out);
 bsm_status bsm_cpu_half_depthwise_prepare(const bsm_cpu_prepare *prepare,
                                           bsm_prepared_step *out);
+/* Leaves no impl for convolutions that are not for it. */
+bsm_status bsm_cpu_half_image_prepare(const bsm_cpu_prepare *prepare,
+                                      bsm_prepared_step *out);
 
 static inline bool bsm_cpu_is_half(bsm_dtype dtype) {
   return dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16;

@@ -15,9 +15,11 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
-  return bsm_cpu_is_half_depthwise(&p->step->params->convolution, x->dims.d[1])
-             ? bsm_cpu_half_depthwise_prepare(p, out)
-             : bsm_cpu_half_product_prepare(p, out);
+  if (bsm_cpu_is_half_depthwise(&p->step->params->convolution, x->dims.d[1])) {
+    return bsm_cpu_half_depthwise_prepare(p, out);
+  }
+  BSM_TRY(bsm_cpu_half_image_prepare(p, out));
+  return out->impl ? BSM_OK : bsm_cpu_half_product_prepare(p, out);
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
