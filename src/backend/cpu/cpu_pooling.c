@@ -5,8 +5,10 @@
  * have the same size; `lines`, floats whose lines are contiguous, which are
  * joined over the window's height before they are over its width; `planes`,
  * floats with any strides, or adaptive; `bytes`, the greatest of channels-last
- * uint8; `halves`, channels-last half and bfloat16, in float, tap by tap;
- * `strided`, other dtypes, in double. Units are lines of the output. */
+ * uint8; `halves`, channels-last half and bfloat16, in float, tap by tap or, in
+ * blocks of channels for which the lines of a window are few, as `channels`
+ * when these are widened; `strided`, other dtypes, in double. Units are lines
+ * of the output. */
 #include <math.h>
 #include <string.h>
 
@@ -15,10 +17,15 @@
 #include "backend/cpu/cpu_window.h"
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/pooling/pooling_f32.h"
+#include "base/checked.h"
 
 #define CHANNEL_BLOCK 256
 /* Shorter lines are done output by output. */
 #define SHORT_LINE 6
+/* Of the widened lines of a window: for the second-level cache, and the most.
+ */
+#define WIDENED_BYTES ((int64_t)128 << 10)
+#define MOST_WIDENED_BYTES ((int64_t)256 << 10)
 
 typedef struct pooling {
   bsm_cpu_impl base;
@@ -29,6 +36,8 @@ typedef struct pooling {
   const bsm_k_pooling *kernels;
   const bsm_k_int8 *byte_kernels;
   const bsm_k_math *math;
+  bsm_cpu_halves widths;
+  int64_t widened; /* lines of a window that are widened; 0: none */
   int64_t channel_block, channel_blocks;
   /* Outputs of a line whose windows touch no padding. */
   int64_t inside_first, inside_end;
@@ -42,6 +51,35 @@ static void find_inside(pooling *k) {
   if (k->p.adaptive || room < 0) return;
   k->inside_first = bsm_cpu_div_up(w->pre_padding[2], w->stride[2]);
   k->inside_end = bsm_cpu_min(room / w->stride[2] + 1, k->y.size[2]);
+}
+
+static void choose_channel_block(pooling *k, int64_t most) {
+  const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(k->x.c, most));
+  k->channel_block = bsm_cpu_max(
+      1, bsm_cpu_round_up(bsm_cpu_div_up(k->x.c, blocks), BSM_PANEL));
+  k->channel_blocks = bsm_cpu_div_up(k->x.c, k->channel_block);
+}
+
+/* Floats of the lines of a window and of results. */
+static int64_t widened_floats(const pooling *k) {
+  return (k->widened * k->x.size[2] + k->y.size[2]) * k->channel_block;
+}
+
+/* Whether lines of half and bfloat16 are widened, and of how many channels. */
+static void choose_widened(pooling *k, uint32_t isa) {
+  const bsm_step_window *w = &k->p.window;
+  const int64_t size = (int64_t)sizeof(float);
+  int64_t bytes;
+  k->widths = bsm_cpu_halves_of(k->from, isa);
+  if (k->p.adaptive || k->x.c == 0 ||
+      !bsm_i64_mul(w->kernel[0], w->kernel[1], &bytes) ||
+      !bsm_i64_mul(bytes, k->x.size[2] * 2 * BSM_PANEL * size, &bytes) ||
+      bytes > MOST_WIDENED_BYTES) {
+    return;
+  }
+  k->widened = w->kernel[0] * w->kernel[1];
+  const int64_t lines = bsm_cpu_max(1, WIDENED_BYTES / bsm_cpu_max(1, bytes));
+  choose_channel_block(k, bsm_cpu_min(CHANNEL_BLOCK, 2 * BSM_PANEL * lines));
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -76,15 +114,14 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
                         : k->halves      ? "halves"
                                          : "strided";
   find_inside(k);
-  const int64_t blocks = bsm_cpu_max(1, bsm_cpu_div_up(k->x.c, CHANNEL_BLOCK));
-  k->channel_block = bsm_cpu_max(
-      1, bsm_cpu_round_up(bsm_cpu_div_up(k->x.c, blocks), BSM_PANEL));
-  k->channel_blocks = bsm_cpu_div_up(k->x.c, k->channel_block);
+  choose_channel_block(k, CHANNEL_BLOCK);
+  if (k->halves) choose_widened(k, p->isa);
   out->impl = k;
   return bsm_cpu_set_scratch(out, 0,
-                             (k->lines    ? (uint64_t)k->x.size[2]
-                              : k->halves ? 2 * (uint64_t)k->channel_block
-                                          : 0) *
+                             (k->lines     ? (uint64_t)k->x.size[2]
+                              : k->widened ? (uint64_t)widened_floats(k)
+                              : k->halves  ? 2 * (uint64_t)k->channel_block
+                                           : 0) *
                                  sizeof(float),
                              k->base.slots);
 }
@@ -366,6 +403,32 @@ static void halves_pixel(const pooling *k, const uint16_t *x, uint16_t *y,
   bsm_cpu_store(k->to, y, 1, n, most);
 }
 
+/* A line of outputs of n channels of half or bfloat16, by widening the lines of
+ * its windows into `buffer`. */
+static void widened_line(const pooling *k, const uint16_t *x, uint16_t *y,
+                         const extent *e, int64_t n, float *buffer) {
+  const int64_t width = k->x.size[2];
+  pooling floats = *k;
+  extent of[3] = {e[0], e[1]};
+  float *to = buffer, *results = buffer + e[0].count * e[1].count * width * n;
+  for (int64_t a = 0; a < e[0].count; a++) {
+    for (int64_t b = 0; b < e[1].count; b++, to += width * n) {
+      k->widths.widen_rows(x + (e[0].first + a * e[0].step) * k->x.stride[0] +
+                               (e[1].first + b * e[1].step) * k->x.stride[1],
+                           k->x.stride[2], width, n, to);
+    }
+  }
+  floats.x.stride[2] = floats.y.stride[2] = n;
+  floats.x.stride[1] = width * n;
+  floats.x.stride[0] = e[1].count * width * n;
+  for (int d = 0; d < 2; d++) {
+    of[d].first = 0;
+    of[d].step = 1;
+  }
+  channels_line(&floats, buffer, results, of, n);
+  k->widths.narrow_rows(results, k->y.size[2], n, y, k->y.stride[2]);
+}
+
 /* A line of outputs of one block of channels. */
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
@@ -389,6 +452,12 @@ static void unit(void *arg, int64_t index, int slot) {
     (k->channels_last ? channels_line : planes_line)(
         k, (const float *)(const void *)w->x + x, (float *)(void *)w->y + y, e,
         n);
+    return;
+  }
+  if (k->widened) {
+    widened_line(k, (const uint16_t *)(const void *)w->x + x,
+                 (uint16_t *)(void *)w->y + y, e, n,
+                 (float *)(void *)(w->scratch + (size_t)slot * w->slot_size));
     return;
   }
   for (int64_t i = 0; i < k->y.size[2]; i++) {
