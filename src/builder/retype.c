@@ -3,6 +3,7 @@
 #include "builder/retype.h"
 
 #include "aten/tensor.h"
+#include "builder/quantized_grid.h"
 
 /* Weights of at least this many elements are converted when they are packed. */
 #define MANY 1024
@@ -10,7 +11,7 @@
 static bsm_status retype_weights(bsm_retyping *w, bsm_weights *weights,
                                  bsm_dtype dtype, bsm_deferred *deferred) {
   if (weights->count == 0) return BSM_OK;
-  if (deferred && weights->count >= MANY) {
+  if (deferred && (deferred->cast || w->defers || weights->count >= MANY)) {
     if (!deferred->cast) deferred->held = weights->dtype;
     deferred->cast = true;
     weights->dtype = dtype;
@@ -58,7 +59,7 @@ static bsm_status retype_input(bsm_retyping *w, bsm_itensor *t, bsm_dtype dtype,
   bsm_layer *layer;
   if (t->producer && t->producer->kind == BSM_LAYER_CONSTANT) {
     bsm_weights weights = t->producer->p.constant.weights;
-    bsm_deferred deferred = {0};
+    bsm_deferred deferred = t->producer->p.constant.deferred;
     BSM_TRY(retype_weights(w, &weights, dtype, &deferred));
     layer = bsm_network_add_constant(w->net, t->dims, &weights);
     if (layer) layer->p.constant.deferred = deferred;
@@ -77,6 +78,9 @@ bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
                             bsm_dtype dtype) {
   bsm_itensor *old = layer->outputs.items[0];
   const bsm_dtype stored = old->dtype;
+  bsm_grid grid;
+  /* What multiplies quantized values may be on a grid, which rounding hides. */
+  w->defers = bsm_dequantized_from(layer->inputs.items[0], &grid) != NULL;
   for (size_t i = 0; i < layer->inputs.len; i++) {
     bsm_itensor **input = &layer->inputs.items[i];
     if ((*input)->dtype != stored) continue;

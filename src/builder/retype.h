@@ -15,6 +15,7 @@ typedef struct bsm_retyping {
   bsm_arena *scratch;
   bsm_itensor **cast;          /* by tensor id: its last cast, or NULL */
   size_t count;                /* number of tensors at the start */
+  bool defers;                 /* weights keep their values until packed */
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } bsm_retyping;
 
