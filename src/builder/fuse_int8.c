@@ -7,11 +7,13 @@
  * where the constant is on a grid (quantized_grid.h), and what fuse_epilogues
  * has put into the product (bias, residual, activation) stays in it. A residual
  * that is dequantized is read as bytes. Without a QUANTIZE layer as the only
- * reader the output is float. Sums of int8 are exact, while those of the floats
- * that they replace are not, so that results may differ in the last bits.
- * Requires: fuse_epilogues, unify_quantizers. */
+ * reader the output has the product's dtype. Sums of int8 are exact, while
+ * those of the floats that they replace are not, so that results may differ in
+ * the last bits. A product of 16 bits has operands that were rounded to these;
+ * here they are not. Requires: fuse_epilogues, unify_quantizers. */
 #include <math.h>
 
+#include "aten/tensor.h"
 #include "builder/passes.h"
 #include "builder/quantized_grid.h"
 #include "builder/uses.h"
@@ -20,6 +22,7 @@
 #define MAX_DEPTH 65000
 
 typedef struct fusion {
+  const bsm_target *target;
   bsm_network *net;
   bsm_arena *scratch;
   bsm_uses uses;
@@ -38,14 +41,19 @@ typedef struct product {
 
 /* ---- what fits ---- */
 
-static bool reads_bytes(const bsm_layer *layer, bsm_grid *grid) {
-  const bsm_layer *from = layer->inputs.items[0]->producer;
-  return bsm_dequantize_grid(from, grid) &&
-         from->inputs.items[0]->dtype == BSM_DTYPE_UINT8;
+/* The uint8 that `t` is dequantized from, or NULL. */
+static bsm_itensor *bytes_of(const bsm_itensor *t, bsm_grid *grid) {
+  bsm_itensor *from = bsm_dequantized_from(t, grid);
+  return from && from->dtype == BSM_DTYPE_UINT8 ? from : NULL;
+}
+
+static bool is_half(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16;
 }
 
 static bool is_float_row(const bsm_weights *w, int64_t count) {
-  return w->count == 0 || (w->dtype == BSM_DTYPE_FLOAT && w->count == count);
+  return w->count == 0 || ((w->dtype == BSM_DTYPE_FLOAT || is_half(w->dtype)) &&
+                           w->count == count);
 }
 
 static bsm_status reserve(fusion *f, product *p, bool *fits) {
@@ -71,6 +79,38 @@ static bool find_grids(product *p, const float *x, int64_t map, int64_t stride,
   return true;
 }
 
+/* `w`, whose values are of `stored`, as floats. */
+static bsm_status as_floats(const fusion *f, const bsm_weights *w,
+                            bsm_dtype stored, const float **out) {
+  *out = w->values;
+  if (stored == BSM_DTYPE_FLOAT) return BSM_OK;
+  const uint16_t *from = w->values;
+  float *to = BSM_NEW_ARRAY(f->scratch, float, (size_t)w->count + 1);
+  BSM_TRY_ALLOC(to);
+  for (int64_t i = 0; i < w->count; i++) {
+    to[i] = stored == BSM_DTYPE_HALF ? bsm_half_to_float(from[i])
+                                     : bsm_bfloat16_to_float(from[i]);
+  }
+  *out = to;
+  return BSM_OK;
+}
+
+/* The matrix `b` before it is rounded to 16 bits; *out NULL: it is none that is
+ * known. */
+static bsm_status matrix_floats(const fusion *f, const bsm_itensor *b,
+                                const float **out) {
+  const bsm_layer *from = b->producer;
+  if (is_half(b->dtype) && from && from->kind == BSM_LAYER_CAST) {
+    b = from->inputs.items[0];
+  } else if (is_half(b->dtype) && from && from->kind == BSM_LAYER_CONSTANT &&
+             from->p.constant.deferred.cast &&
+             from->p.constant.deferred.held == BSM_DTYPE_FLOAT) {
+    *out = from->p.constant.weights.values;
+    return BSM_OK;
+  }
+  return bsm_constant_floats(b, f->scratch, out);
+}
+
 /* A kernel of the quantizer's, which knows the scales. */
 static void use_scales(product *p, const float *x, const float *scale) {
   for (int64_t o = 0; o < p->maps; o++) {
@@ -86,9 +126,11 @@ static void use_scales(product *p, const float *x, const float *scale) {
 static bsm_status read_convolution(fusion *f, product *p, bool *fits) {
   const bsm_convolution_params *c = &p->layer->p.convolution;
   const bsm_weights *w = &c->kernel;
-  const bool held = c->deferred.cast && c->deferred.held == BSM_DTYPE_INT8;
-  *fits = !c->has_scale && !c->joins_next && w->dtype == BSM_DTYPE_FLOAT &&
-          (held || !c->deferred.cast);
+  const bsm_dtype stored = c->deferred.cast ? c->deferred.held : w->dtype;
+  const bool held = c->deferred.cast && stored == BSM_DTYPE_INT8;
+  const bool halves = is_half(stored) && c->kernel_scale;
+  *fits = !c->has_scale && !c->joins_next &&
+          (held || halves || stored == BSM_DTYPE_FLOAT);
   if (!*fits) return BSM_OK;
   p->maps = c->out_maps;
   p->depth = p->maps > 0 ? w->count / p->maps : 0;
@@ -101,7 +143,10 @@ static bsm_status read_convolution(fusion *f, product *p, bool *fits) {
     for (int64_t i = 0; i < w->count; i++) p->kernel[i] = from[i];
     for (int64_t o = 0; o < p->maps; o++) p->columns[o] = 1;
   } else if (c->kernel_scale) {
-    use_scales(p, w->values, c->kernel_scale);
+    /* Rounded to 16 bits, numbers are still nearest to their step. */
+    const float *values;
+    BSM_TRY(as_floats(f, w, stored, &values));
+    use_scales(p, values, c->kernel_scale);
   } else {
     *fits = find_grids(p, w->values, p->depth, 1, 0, p->maps);
   }
@@ -130,7 +175,7 @@ static bsm_status read_matrix(fusion *f, product *p, bool *fits) {
     const bsm_itensor *b = layer->inputs.items[1 + i];
     const float *values = NULL;
     *fits = b->dims.rank == 2;
-    if (*fits) BSM_TRY(bsm_constant_floats(b, f->scratch, &values));
+    if (*fits) BSM_TRY(matrix_floats(f, b, &values));
     if (!values) *fits = false;
     if (!*fits) return BSM_OK;
     const int64_t count = b->dims.d[turned ? 0 : 1];
@@ -148,8 +193,9 @@ static bsm_status read_product(fusion *f, product *p, bool *fits) {
   const bsm_layer *layer = p->layer;
   *fits = (layer->kind == BSM_LAYER_CONVOLUTION ||
            layer->kind == BSM_LAYER_MATRIX_MULTIPLY) &&
-          layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT &&
-          reads_bytes(layer, &p->x);
+          f->target->ops->fuses(f->target, BSM_FUSION_INT8,
+                                layer->outputs.items[0]->dtype) &&
+          bytes_of(layer->inputs.items[0], &p->x);
   if (!*fits) return BSM_OK;
   return layer->kind == BSM_LAYER_CONVOLUTION ? read_convolution(f, p, fits)
                                               : read_matrix(f, p, fits);
@@ -162,7 +208,8 @@ static bsm_status make_columns(const fusion *f, const product *p,
   float *columns = BSM_NEW_ARRAY(f->net->arena, float, (size_t)(2 * p->maps));
   int32_t *offset = BSM_NEW_ARRAY(f->net->arena, int32_t, (size_t)p->maps);
   if (!columns || !offset) return BSM_FAIL_OOM();
-  const float *bias = p->bias->count ? p->bias->values : NULL;
+  const float *bias = NULL;
+  if (p->bias->count) BSM_TRY(as_floats(f, p->bias, p->bias->dtype, &bias));
   for (int64_t o = 0; o < p->maps; o++) {
     int32_t sum = 0;
     for (int64_t k = 0; k < p->depth; k++) sum += p->kernel[o * p->depth + k];
@@ -180,13 +227,11 @@ static bsm_status make_columns(const fusion *f, const product *p,
 static bsm_itensor *residual_of(const product *p, bsm_layer *to) {
   bsm_itensor *t = p->layer->inputs.items[p->layer->inputs.len - 1];
   bsm_grid grid;
-  if (!bsm_dequantize_grid(t->producer, &grid) ||
-      t->producer->inputs.items[0]->dtype != BSM_DTYPE_UINT8) {
-    return t;
-  }
+  bsm_itensor *bytes = bytes_of(t, &grid);
+  if (!bytes) return t;
   to->p.int8_convolution.residual_zero = grid.zero;
   to->p.int8_convolution.residual_scale = (double)grid.scale;
-  return t->producer->inputs.items[0];
+  return bytes;
 }
 
 /* The QUANTIZE layer that alone reads the product; NULL: there is none. */
@@ -223,8 +268,8 @@ static void replace(fusion *f, size_t index, bsm_layer *to, bsm_layer *last) {
 }
 
 static bsm_status fuse(fusion *f, size_t index, const product *p) {
-  bsm_itensor *inputs[2] = {
-      p->layer->inputs.items[0]->producer->inputs.items[0]};
+  bsm_grid grid;
+  bsm_itensor *inputs[2] = {bytes_of(p->layer->inputs.items[0], &grid)};
   const bool convolves = p->layer->kind == BSM_LAYER_CONVOLUTION;
   bsm_layer *to;
   BSM_TRY(bsm_network_new_layer(f->net, BSM_LAYER_INT8_CONVOLUTION, inputs, 1,
@@ -242,12 +287,12 @@ static bsm_status fuse(fusion *f, size_t index, const product *p) {
   to->p.int8_convolution.epilogue = *p->epilogue;
   to->p.int8_convolution.x_zero = p->x.zero;
   to->p.int8_convolution.dims = p->layer->outputs.items[0]->dims;
+  to->p.int8_convolution.dtype = p->layer->outputs.items[0]->dtype;
   BSM_TRY(make_columns(f, p, to));
   if (p->epilogue->has_residual) {
     bsm_itensor *residual = residual_of(p, to);
     BSM_TRY_ALLOC(bsm_vec_push(f->net->arena, &to->inputs, residual));
   }
-  bsm_grid grid;
   bsm_layer *quantizer = quantizer_of(f, p, &grid);
   bsm_layer *last = quantizer ? quantizer : f->net->layers.items[index];
   if (quantizer) set_output(to, &grid);
@@ -257,9 +302,8 @@ static bsm_status fuse(fusion *f, size_t index, const product *p) {
 
 bsm_status bsm_pass_fuse_int8(const bsm_target *target, bsm_network *net,
                               bsm_arena *scratch) {
-  fusion f = {.net = net, .scratch = scratch};
+  fusion f = {.target = target, .net = net, .scratch = scratch};
   bool found = false;
-  (void)target;
   const size_t count = net->layers.len;
   for (size_t i = 0; i < count && !found; i++) {
     found = net->layers.items[i]->kind == BSM_LAYER_DEQUANTIZE;

@@ -7,6 +7,7 @@
 
 #include "aten/tensor.h"
 #include "builder/constants.h"
+#include "builder/quantized_grid.h"
 #include "builder/retype.h"
 
 typedef struct decision {
@@ -281,6 +282,26 @@ static bool fits_half(const decision *d, const bsm_layer *layer) {
   return false;
 }
 
+static bsm_dtype dtype_of(bsm_precision precision) {
+  return precision == BSM_PRECISION_FP16   ? BSM_DTYPE_HALF
+         : precision == BSM_PRECISION_BF16 ? BSM_DTYPE_BFLOAT16
+                                           : BSM_DTYPE_UNDEFINED;
+}
+
+/* Whether a product of quantized values keeps float32, as in 16 bits the target
+ * would not compute it in int8. */
+static bool keeps_int8(const bsm_target *target, const bsm_layer *layer,
+                       bsm_precision precision) {
+  const bsm_dtype dtype = dtype_of(precision);
+  bsm_grid grid;
+  return dtype != BSM_DTYPE_UNDEFINED &&
+         (layer->kind == BSM_LAYER_CONVOLUTION ||
+          layer->kind == BSM_LAYER_MATRIX_MULTIPLY) &&
+         bsm_dequantized_from(layer->inputs.items[0], &grid) &&
+         target->ops->fuses(target, BSM_FUSION_INT8, BSM_DTYPE_FLOAT) &&
+         !target->ops->fuses(target, BSM_FUSION_INT8, dtype);
+}
+
 /* The precision that a layer is changed to; NONE: it keeps that of its dtypes.
  */
 static bsm_status decide(decision *d, const bsm_layer *layer,
@@ -303,14 +324,9 @@ static bsm_status decide(decision *d, const bsm_layer *layer,
   if (*out == BSM_PRECISION_FP16 && !fits_half(d, layer)) {
     *out = fastest(allowed & ~(uint32_t)BSM_PRECISION_FP16);
   }
+  if (keeps_int8(d->target, layer, *out)) *out = BSM_PRECISION_FP32;
   d->kept += *out == BSM_PRECISION_FP32;
   return BSM_OK;
-}
-
-static bsm_dtype dtype_of(bsm_precision precision) {
-  return precision == BSM_PRECISION_FP16   ? BSM_DTYPE_HALF
-         : precision == BSM_PRECISION_BF16 ? BSM_DTYPE_BFLOAT16
-                                           : BSM_DTYPE_UNDEFINED;
 }
 
 static bsm_status apply(decision *d, bsm_layer *layer, bsm_dtype dtype) {

@@ -88,7 +88,7 @@ static bool read_parameters(const bsm_layer *layer, int32_t axis,
 bool bsm_quantize_grid(const bsm_layer *layer, bsm_grid *out) {
   if (layer->kind != BSM_LAYER_QUANTIZE || layer->removed ||
       !is_byte(layer->p.quantize.dtype) || layer->p.quantize.rounds_last ||
-      layer->inputs.items[0]->dtype != BSM_DTYPE_FLOAT ||
+      layer->inputs.items[0]->dtype == BSM_DTYPE_DOUBLE ||
       !read_parameters(layer, layer->p.quantize.axis, out)) {
     return false;
   }
@@ -109,6 +109,15 @@ bool bsm_dequantize_grid(const bsm_layer *layer, bsm_grid *out) {
   out->least = (int32_t)least;
   out->greatest = (int32_t)greatest;
   return out->zero >= out->least && out->zero <= out->greatest;
+}
+
+bsm_itensor *bsm_dequantized_from(const bsm_itensor *t, bsm_grid *out) {
+  const bsm_layer *from = t->producer;
+  if (from && from->kind == BSM_LAYER_CAST &&
+      (t->dtype == BSM_DTYPE_HALF || t->dtype == BSM_DTYPE_BFLOAT16)) {
+    from = from->inputs.items[0]->producer;
+  }
+  return bsm_dequantize_grid(from, out) ? from->inputs.items[0] : NULL;
 }
 
 bool bsm_same_grid(const bsm_grid *a, const bsm_grid *b) {

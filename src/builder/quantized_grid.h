@@ -11,12 +11,15 @@ typedef struct bsm_grid {
   int32_t zero, least, greatest;
 } bsm_grid;
 
-/* The grid of a QUANTIZE layer from float to uint8 or int8 by constants of one
- * element; false for any other layer. */
+/* The grid of a QUANTIZE layer from floats (not double) to uint8 or int8 by
+ * constants of one element; false for any other layer. */
 bool bsm_quantize_grid(const bsm_layer *layer, bsm_grid *out);
 /* The scale and zero point of a DEQUANTIZE layer from uint8 or int8 to float;
  * the rest of the grid is that of the dtype. */
 bool bsm_dequantize_grid(const bsm_layer *layer, bsm_grid *out);
+/* The bytes that `t` is dequantized from, and rounded to 16 bits perhaps; NULL:
+ * it is not. */
+bsm_itensor *bsm_dequantized_from(const bsm_itensor *t, bsm_grid *out);
 /* Whether numbers of one are the same numbers on the other. */
 bool bsm_same_grid(const bsm_grid *a, const bsm_grid *b);
 

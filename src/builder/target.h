@@ -56,10 +56,11 @@ typedef struct bsm_target_request {
 
 /* The kinds of fusions that passes ask about. */
 typedef enum bsm_fusion {
-  BSM_FUSION_EPILOGUE, /* bias, factor, residual, activation into a product */
-  BSM_FUSION_SCALE,    /* a batch norm's factors into a convolution's kernel */
-  BSM_FUSION_MERGE,    /* products of one tensor side by side */
-  BSM_FUSION_ATTENTION /* products around a softmax */
+  BSM_FUSION_EPILOGUE,  /* bias, factor, residual, activation into a product */
+  BSM_FUSION_SCALE,     /* a batch norm's factors into a convolution's kernel */
+  BSM_FUSION_MERGE,     /* products of one tensor side by side */
+  BSM_FUSION_ATTENTION, /* products around a softmax */
+  BSM_FUSION_INT8       /* what quantizes the operands of a product */
 } bsm_fusion;
 
 /* Where images have their channels. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gives what is quantized one form:
+ *   quantize(cast to float(x)), x of 16 bits   -> quantize(x)
  *   int8, read by DEQUANTIZE layers alone      -> uint8, all numbers plus 128
  *   QUANTIZE layers of one tensor to one grid  -> one
  *   quantize(dequantize(q)) on one grid        -> q
- * Numbers do not change, and kernels need to know uint8 alone.
+ * Numbers do not change, and kernels need to know uint8 alone. Between the two
+ * of the last, the floats may have been rounded to 16 bits, for a layer that is
+ * gone; then they are not.
  * Requires nothing. */
 #include <string.h>
 
@@ -107,13 +110,11 @@ static bsm_status merge(unification *u, bsm_layer *first) {
 
 /* quantize(dequantize(q)) with the range of q's dtype, which cuts nothing. */
 static bsm_status skip(unification *u, bsm_layer *quantize) {
-  const bsm_layer *before = quantize->inputs.items[0]->producer;
   bsm_grid to, from;
-  if (!bsm_quantize_grid(quantize, &to) ||
-      !bsm_dequantize_grid(before, &from) || !bsm_same_grid(&to, &from)) {
+  bsm_itensor *q = bsm_dequantized_from(quantize->inputs.items[0], &from);
+  if (!q || !bsm_quantize_grid(quantize, &to) || !bsm_same_grid(&to, &from)) {
     return BSM_OK;
   }
-  bsm_itensor *q = before->inputs.items[0];
   bsm_grid made = from;
   if (q->producer && q->producer->kind == BSM_LAYER_QUANTIZE &&
       !bsm_quantize_grid(q->producer, &made)) {
@@ -139,11 +140,27 @@ static bsm_status order(unification *u) {
   return BSM_OK;
 }
 
+/* Quantizing computes in float whatever it reads. */
+static void skip_cast(bsm_layer *quantize) {
+  const bsm_layer *cast = quantize->inputs.items[0]->producer;
+  if (!cast || cast->kind != BSM_LAYER_CAST ||
+      quantize->inputs.items[0]->dtype != BSM_DTYPE_FLOAT) {
+    return;
+  }
+  bsm_itensor *x = cast->inputs.items[0];
+  if (x->dtype == BSM_DTYPE_HALF || x->dtype == BSM_DTYPE_BFLOAT16) {
+    quantize->inputs.items[0] = x;
+  }
+}
+
 /* Starts a pass; *found: there is anything to do. */
 static bsm_status begin(unification *u, bool *found) {
   *found = false;
-  for (size_t i = 0; i < u->count && !*found; i++) {
-    *found = u->net->layers.items[i]->kind == BSM_LAYER_QUANTIZE;
+  for (size_t i = 0; i < u->count; i++) {
+    bsm_layer *layer = u->net->layers.items[i];
+    if (layer->kind != BSM_LAYER_QUANTIZE || layer->removed) continue;
+    skip_cast(layer);
+    *found = true;
   }
   return *found ? bsm_uses_compute(u->net, u->scratch, &u->uses) : BSM_OK;
 }

@@ -143,10 +143,11 @@ typedef struct bsm_step_convolution_chain {
  * rows. With the whole numbers q of uint8 inputs and w of the int8 kernel:
  *   v = scale[o] * sum of w * (q - x_zero) + bias[o] + residual, then activated
  * where a residual of uint8 is (q - residual_zero) * residual_scale. The output
- * is v as float, or as uint8
+ * is v as float, half or bfloat16, or as uint8
  *   clamp(round(v * y_inverse) + y_zero, least, greatest), half to even.
  * The padding has x_zero. Inputs: x [N, C, ...] uint8 [, residual, like the
- * output, float or uint8]; all with channels innermost. weights[0]: the kernel,
+ * output, of any of these dtypes]; all with channels innermost. CPUs have no
+ * half and bfloat16 here. weights[0]: the kernel,
  * packed by the target; weights[1]: float scale[out_maps], bias[out_maps];
  * weights[2]: int32[out_maps], -x_zero times the sum of the kernel of a map. */
 typedef struct bsm_step_int8_convolution {

@@ -259,7 +259,7 @@ struct bsm_layer {
     /* A convolution of quantized values, or with `spatial` 0 a product of rows,
      * as bsm_step_int8_convolution (engine/plan.h) computes it: a target makes
      * it of layers that quantize and a product. Inputs: x, uint8 [, residual:
-     * float or uint8]; the output has `dims`, and is uint8 or float. */
+     * uint8 or `dtype`]; the output has `dims`, and is uint8 or `dtype`. */
     struct {
       bsm_window_params window;
       int64_t out_maps, groups;
@@ -269,7 +269,8 @@ struct bsm_layer {
       bsm_epilogue epilogue;
       int32_t x_zero, residual_zero;
       double residual_scale;
-      bool quantizes; /* the output */
+      bsm_dtype dtype; /* float, or where the target takes it half, bfloat16 */
+      bool quantizes;  /* the output */
       int32_t y_zero, least, greatest;
       double y_inverse;
       bsm_dims dims;

@@ -140,8 +140,9 @@ bsm_status bsm_infer_int8_convolution(bsm_layer *layer) {
                     bsm_dtype_name(layer->inputs.items[0]->dtype),
                     layer->inputs.len);
   }
-  return bsm_layer_set_output(
-      layer, 0,
-      layer->p.int8_convolution.quantizes ? BSM_DTYPE_UINT8 : BSM_DTYPE_FLOAT,
-      dims);
+  return bsm_layer_set_output(layer, 0,
+                              layer->p.int8_convolution.quantizes
+                                  ? BSM_DTYPE_UINT8
+                                  : layer->p.int8_convolution.dtype,
+                              dims);
 }

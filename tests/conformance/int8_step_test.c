@@ -9,6 +9,7 @@ typedef struct shape {
   int size[3], kernel[3], stride[3], dilation[3], pad[3];
   int extra; /* elements between pixels */
   bool y_is_float, residual, residual_is_float, extremes;
+  bsm_dtype narrow; /* of what is float; 0: it is float */
   bsm_activation_type activation;
   int least, greatest;
 } shape;
@@ -39,16 +40,31 @@ static void fill_bytes(harness_rng *r, void *data, size_t bytes,
   }
 }
 
+static float float_of(const shape *s, uint16_t bits) {
+  return s->narrow == BSM_DTYPE_HALF ? bsm_half_to_float(bits)
+                                     : bsm_bfloat16_to_float(bits);
+}
+
+static uint16_t bits_of(const shape *s, float x) {
+  return s->narrow == BSM_DTYPE_HALF ? bsm_float_to_half(x)
+                                     : bsm_float_to_bfloat16(x);
+}
+
 static void *add_image(harness *h, harness_rng *rng, const shape *s,
                        bool output, bool is_float, bool is_input) {
   const bsm_dims dims = image_dims(s, output);
   int64_t strides[BSM_MAX_RANK];
-  const bsm_dtype dtype = is_float ? BSM_DTYPE_FLOAT : BSM_DTYPE_UINT8;
+  const bsm_dtype floats = s->narrow ? s->narrow : BSM_DTYPE_FLOAT;
+  const bsm_dtype dtype = is_float ? floats : BSM_DTYPE_UINT8;
   channels_last(dims, s->extra, strides);
   if (!is_input) return add_output(h, dtype, dims, strides);
   void *data = add_input(h, dtype, dims, strides);
   const size_t size = h->data[h->step.inputs[h->step.input_count - 1]].size;
-  if (is_float) {
+  if (is_float && s->narrow) {
+    for (size_t i = 0; i < size / 2; i++) {
+      ((uint16_t *)data)[i] = bits_of(s, rng_float(rng));
+    }
+  } else if (is_float) {
     fill_input(h, rng, h->step.input_count - 1);
   } else {
     fill_bytes(rng, data, size, s->extremes);
@@ -106,18 +122,21 @@ static float activate(const shape *s, float v) {
   }
 }
 
+static float residual_at(const reference *e, int64_t at) {
+  if (!e->s->residual_is_float) {
+    const int q = ((const uint8_t *)e->residual)[at];
+    return (float)(q - e->p->residual_zero) * (float)e->p->residual_scale;
+  }
+  return e->s->narrow ? float_of(e->s, ((const uint16_t *)e->residual)[at])
+                      : ((const float *)e->residual)[at];
+}
+
 static float value_at(const reference *e, const int64_t *y) {
   const int64_t maps = (int64_t)e->s->groups * e->s->co;
   float v = (float)sum_of(e, y) * e->columns[y[1]];
   v = v + e->columns[maps + y[1]];
   if (e->residual) {
-    const int64_t at = offset_of(e->r_tensor, y);
-    const float r = e->s->residual_is_float
-                        ? ((const float *)e->residual)[at]
-                        : (float)(((const uint8_t *)e->residual)[at] -
-                                  e->p->residual_zero) *
-                              (float)e->p->residual_scale;
-    v = v + r;
+    v = v + residual_at(e, offset_of(e->r_tensor, y));
   }
   return activate(e->s, v);
 }
@@ -130,6 +149,13 @@ static void compare(harness *h, uint32_t isa, void *arg) {
   do {
     const float v = value_at(e, y);
     const int64_t at = offset_of(t, y);
+    if (e->s->y_is_float && e->s->narrow) {
+      const uint16_t bits = ((const uint16_t *)h->outputs[0])[at];
+      const float want = float_of(e->s, bits_of(e->s, v));
+      assert_close((double)float_of(e->s, bits), (double)want,
+                   close ? 0.008 * (1 + fabs(v)) : 0, "16 bits");
+      continue;
+    }
     if (e->s->y_is_float) {
       const float got = ((const float *)h->outputs[0])[at];
       assert_close((double)got, (double)v, close ? 1e-5 * (1 + fabs(v)) : 0,
@@ -355,6 +381,33 @@ static void test_tiles(void **state) {
   }
 }
 
+/* Results and residuals of 16 bits, which CPUs refuse. */
+static void test_halves(void **state) {
+  (void)state;
+  harness_rng rng = {79};
+  const int columns[] = {48, 32, 21};
+  for (int i = 0; i < 12; i++) {
+    const shape product = {
+        .n = 37,
+        .groups = 1,
+        .ci = i % 2 ? 64 : 36,
+        .co = columns[i % 3],
+        .narrow = i < 6 ? BSM_DTYPE_HALF : BSM_DTYPE_BFLOAT16,
+        .y_is_float = i % 4 != 3,
+        .residual = i % 4 != 0,
+        .residual_is_float = i % 4 != 2,
+        POINTWISE};
+    run_shape(&product, &rng);
+  }
+  for (int i = 0; i < 10; i++) {
+    shape s = random_shape(&rng);
+    s.narrow = i % 2 ? BSM_DTYPE_HALF : BSM_DTYPE_BFLOAT16;
+    s.y_is_float = i % 3 != 0;
+    s.residual = s.residual_is_float = true;
+    run_shape(&s, &rng);
+  }
+}
+
 static void test_hostile(void **state) {
   (void)state;
   harness_rng rng = {59};
@@ -558,7 +611,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_extremes), cmocka_unit_test(test_blocks),
       cmocka_unit_test(test_tiles),    cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_pooling),  cmocka_unit_test(test_programs),
-      cmocka_unit_test(test_quantize),
+      cmocka_unit_test(test_quantize), cmocka_unit_test(test_halves),
   };
   return suite_run(argc, argv, tests);
 }

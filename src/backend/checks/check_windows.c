@@ -125,7 +125,8 @@ bsm_status bsm_check_convolution(const bsm_plan *plan,
 
 static bsm_status check_float_or_bytes(const bsm_plan_tensor *t,
                                        const char *what) {
-  return t->dtype == BSM_DTYPE_FLOAT
+  return t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_HALF ||
+                 t->dtype == BSM_DTYPE_BFLOAT16
              ? BSM_OK
              : bsm_check_dtype(t, BSM_DTYPE_UINT8, what);
 }

@@ -6,6 +6,7 @@
  * block, from which the epilogue makes the output. Sums are exact, so nothing
  * depends on how the work is cut. */
 #include "backend/cpu/cpu_int8_convolution.h"
+#include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_pack.h"
 
 #define ROWS BSM_K_INT8_MAX_ROWS
@@ -18,6 +19,10 @@
 typedef bsm_cpu_int8_convolution convolution;
 
 static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
+  if (bsm_cpu_is_half(t->dtype)) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "the %s is %s", what,
+                    bsm_dtype_name(t->dtype));
+  }
   if (t->dims.d[1] <= 1 || t->strides[1] == 1) return BSM_OK;
   return BSM_FAIL(BSM_CORRUPT, "the channels of the %s are %lld apart", what,
                   (long long)t->strides[1]);

@@ -347,7 +347,8 @@ static bool fuses(const bsm_target *target, bsm_fusion fusion,
                   bsm_dtype dtype) {
   (void)target;
   return dtype == BSM_DTYPE_FLOAT ||
-         (fusion != BSM_FUSION_ATTENTION && bsm_cpu_is_half(dtype));
+         (fusion != BSM_FUSION_ATTENTION && fusion != BSM_FUSION_INT8 &&
+          bsm_cpu_is_half(dtype));
 }
 
 static bsm_image_layout image_layout(const bsm_target *target,

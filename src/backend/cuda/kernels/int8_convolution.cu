@@ -25,16 +25,17 @@ DEVICE void store_value(const bsm_cuda_int8_convolution &p, const pixel &x,
   int8_column column;
   column.load(e, map);
   float v = column.scaled(sum);
-  if (e.residual != NO_RESIDUAL) {
+  if (e.residual != NO_NUMBERS) {
     v += load_residual(e, (int)e.residual, c.residual.address,
                        find_output(c.residual, x, map));
   }
   v = activate((int)e.activation, v, e.alpha, e.beta);
   const i64 at = find_output(c.y, x, map);
-  if (e.y_is_float) {
-    ((float *)c.y.address)[at] = v;
-  } else {
-    ((u8 *)c.y.address)[at] = (u8)on_grid(e, v);
+  switch (e.y) {
+    case FLOATS: ((float *)c.y.address)[at] = v; break;
+    case HALVES: ((f16 *)c.y.address)[at] = result_of<f16>(e, v); break;
+    case BFLOATS: ((bf16 *)c.y.address)[at] = result_of<bf16>(e, v); break;
+    default: ((u8 *)c.y.address)[at] = result_of<u8>(e, v);
   }
 }
 

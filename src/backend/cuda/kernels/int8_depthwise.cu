@@ -3,7 +3,7 @@
 // thread makes K_STRIP outputs in a row, of K_VECTOR maps. The kernel has a row
 // of all maps for each tap. Options: K_ACTIVATION, K_VECTOR, K_STRIP, K_KH, K_KW
 // (the window), K_STRIDE (along a row; dilation there is 1 when K_STRIP is not);
-// K_Y: u8 or float; K_RESIDUAL.
+// K_Y: u8, float, f16 or bf16; K_RESIDUAL.
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
@@ -24,13 +24,13 @@ DEVICE void store_vector(const bsm_cuda_int8_convolution &p,
 #pragma unroll
   for (int v = 0; v < K_VECTOR; v++) {
     float value = columns[v].scaled(sum[v]);
-    if constexpr (K_RESIDUAL != NO_RESIDUAL) {
+    if constexpr (K_RESIDUAL != NO_NUMBERS) {
       value += load_residual(p.end, K_RESIDUAL, r.address,
                              n * r.n_stride + (c + v) * r.c_stride +
                                  y * r.stride[1] + x * r.stride[2]);
     }
     value = activate(K_ACTIVATION, value, p.end.alpha, p.end.beta);
-    out.at[v] = sizeof(K_Y) == 1 ? (K_Y)on_grid(p.end, value) : (K_Y)value;
+    out.at[v] = result_of<K_Y>(p.end, value);
   }
   *(vector<K_Y> *)((K_Y *)to.address + n * to.n_stride + y * to.stride[1] +
                    x * to.stride[2] + c) = out;

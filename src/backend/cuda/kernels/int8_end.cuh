@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sums of bytes become: v = (sum + offset) * scale + bias + residual,
-// activated; stored as a float, or on the grid of the output. Each operation is
-// rounded, in this order, as on CPUs: kernels are compiled with --fmad=false.
-// K_ACTIVATION and K_RESIDUAL (bsm_cuda_int8_residual) are options, or
-// parameters; K_OFFSETS: 0: all offsets are zero.
+// activated; stored as a float, half or bfloat16, or on the grid of the output.
+// Each operation is rounded, in this order, as on CPUs: kernels are compiled with
+// --fmad=false. K_ACTIVATION and K_RESIDUAL (bsm_cuda_int8_numbers) are options,
+// or parameters; K_OFFSETS: 0: all offsets are zero.
 #pragma once
 
 #ifndef K_OFFSETS
 #define K_OFFSETS 1
 #endif
 
-enum { NO_RESIDUAL, RESIDUAL_BYTES, RESIDUAL_FLOATS };
+enum { NO_NUMBERS, BYTES, FLOATS, HALVES, BFLOATS };
 
 // Of one map.
 struct int8_column {
@@ -59,11 +59,22 @@ DEVICE float residual_of_byte(const bsm_cuda_int8_end &e, int x) {
   return (float)(x - e.residual_zero) * e.residual_scale;
 }
 
+// Of HALVES or BFLOATS.
+template <int KIND>
+DEVICE float number_of_bits(u16 bits) {
+  if constexpr (KIND == HALVES) return to_float(f16{bits});
+  return to_float(bf16{bits});
+}
+
 // The number of an element of the residual.
 DEVICE float load_residual(const bsm_cuda_int8_end &e, int kind, u64 residual,
                            i64 at) {
-  return kind == RESIDUAL_FLOATS ? ((const float *)residual)[at]
-                                 : residual_of_byte(e, ((const u8 *)residual)[at]);
+  switch (kind) {
+    case FLOATS: return ((const float *)residual)[at];
+    case HALVES: return to_float(((const f16 *)residual)[at]);
+    case BFLOATS: return to_float(((const bf16 *)residual)[at]);
+    default: return residual_of_byte(e, ((const u8 *)residual)[at]);
+  }
 }
 
 // Half to even; a NaN becomes the least.
@@ -72,4 +83,14 @@ DEVICE u32 on_grid(const bsm_cuda_int8_end &e, float v) {
   const float greatest = (float)(e.greatest - e.y_zero);
   v = fminf(fmaxf(v * e.y_inverse, least), greatest);
   return (u32)(__float2int_rn(v) + e.y_zero);
+}
+
+// What is stored of a value.
+template <class T>
+DEVICE T result_of(const bsm_cuda_int8_end &, float v) {
+  return from_float<T>(v);
+}
+template <>
+DEVICE u8 result_of<u8>(const bsm_cuda_int8_end &e, float v) {
+  return (u8)on_grid(e, v);
 }

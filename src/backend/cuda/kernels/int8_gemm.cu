@@ -7,8 +7,8 @@
 //     by one. What is outside of the image is its zero point
 //   K_LINED: 1: k are the lines of a window, each of which is padded to 16
 //     bytes, and lies together in the image; 2: whose lines are whole words
-//   K_Y: u8 or float; K_RESIDUAL; K_VECTOR: 1: rows of y and of the residual are
-//     aligned to 16 bytes, and columns of a row a multiple of 16
+//   K_Y: u8, float, f16 or bf16; K_RESIDUAL; K_VECTOR: 1: rows of y and of the
+//     residual are aligned to 16 bytes, and columns of a row a multiple of 16
 // B is weights, whose rows are padded with zeros to a multiple of 16 bytes.
 // grid: (tiles, splits, batches)
 #include "device.cuh"
@@ -367,22 +367,28 @@ DEVICE void store_run(const bsm_cuda_int8_gemm &g, const int8_place &block,
   const i64 residual = block.residual + m * p.residual_row;
   run_of<K_Y> out;
   run_of<u8> bytes;
-  if constexpr (K_RESIDUAL == RESIDUAL_BYTES && K_VECTOR) {
+  run_of<u16> halves;
+  if constexpr (K_RESIDUAL == BYTES && K_VECTOR) {
     bytes = *(const run_of<u8> *)((const u8 *)p.residual + residual + n);
+  }
+  if constexpr (K_RESIDUAL >= HALVES && K_VECTOR) {
+    halves = *(const run_of<u16> *)((const u16 *)p.residual + residual + n);
   }
 #pragma unroll
   for (int i = 0; i < RUN; i++) {
     float v = columns[i].scaled(sums[i]);
-    if constexpr (K_RESIDUAL == RESIDUAL_BYTES && K_VECTOR) {
+    if constexpr (K_RESIDUAL == BYTES && K_VECTOR) {
       v += residual_of_byte(g.end, bytes.at[i]);
-    } else if constexpr (K_RESIDUAL != NO_RESIDUAL) {
+    } else if constexpr (K_RESIDUAL >= HALVES && K_VECTOR) {
+      v += number_of_bits<K_RESIDUAL>(halves.at[i]);
+    } else if constexpr (K_RESIDUAL != NO_NUMBERS) {
       if (n + i < p.n) {
         v += load_residual(g.end, K_RESIDUAL, p.residual,
                            residual + (n + i) * p.residual_column);
       }
     }
     v = activate(K_ACTIVATION, v, g.end.alpha, g.end.beta);
-    out.at[i] = sizeof(K_Y) == 1 ? (K_Y)on_grid(g.end, v) : (K_Y)v;
+    out.at[i] = result_of<K_Y>(g.end, v);
   }
   K_Y *to = (K_Y *)p.y + block.y + m * p.y_row + n;
   if constexpr (K_VECTOR) {

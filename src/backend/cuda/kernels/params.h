@@ -363,15 +363,19 @@ typedef struct bsm_cuda_int8_end {
   bsm_cuda_i32 maps;
   bsm_cuda_i32 x_zero, residual_zero, y_zero, least, greatest;
   float residual_scale, y_inverse, alpha, beta;
-  bsm_cuda_i32 activation, residual; /* residual: bsm_cuda_int8_residual */
-  bsm_cuda_i32 y_is_float, reserved;
+  bsm_cuda_i32 activation;
+  bsm_cuda_i32 residual, y; /* bsm_cuda_int8_numbers */
+  bsm_cuda_i32 reserved;
 } bsm_cuda_int8_end;
 
-typedef enum bsm_cuda_int8_residual {
-  BSM_CUDA_INT8_NO_RESIDUAL,
-  BSM_CUDA_INT8_RESIDUAL_BYTES,
-  BSM_CUDA_INT8_RESIDUAL_FLOATS
-} bsm_cuda_int8_residual;
+/* What is added to sums of bytes, and what becomes of them. */
+typedef enum bsm_cuda_int8_numbers {
+  BSM_CUDA_INT8_NONE,
+  BSM_CUDA_INT8_BYTES,
+  BSM_CUDA_INT8_FLOATS,
+  BSM_CUDA_INT8_HALVES,
+  BSM_CUDA_INT8_BFLOATS
+} bsm_cuda_int8_numbers;
 
 /* In tiles. Rows of the kernel are b_column apart, and padded with zeros to a
  * multiple of 16 bytes. */

@@ -75,28 +75,36 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   return bsm_check_weights(plan, step, 0, layout.size);
 }
 
+static bsm_cuda_i32 numbers_of(const bsm_plan_tensor *t) {
+  switch (t->dtype) {
+    case BSM_DTYPE_FLOAT:
+      return BSM_CUDA_INT8_FLOATS;
+    case BSM_DTYPE_HALF:
+      return BSM_CUDA_INT8_HALVES;
+    case BSM_DTYPE_BFLOAT16:
+      return BSM_CUDA_INT8_BFLOATS;
+    default:
+      return BSM_CUDA_INT8_BYTES;
+  }
+}
+
 static bsm_cuda_int8_end end_of(const bsm_plan *plan,
                                 const bsm_plan_step *step) {
   const bsm_step_int8_convolution *p = &step->params->int8_convolution;
   const bsm_step_epilogue *e = &p->convolution.epilogue;
-  bsm_cuda_int8_end end = {
-      .maps = (bsm_cuda_i32)p->convolution.out_maps,
-      .x_zero = p->x_zero,
-      .residual_zero = p->residual_zero,
-      .y_zero = p->y_zero,
-      .least = p->least,
-      .greatest = p->greatest,
-      .residual_scale = (float)p->residual_scale,
-      .y_inverse = (float)p->y_inverse,
-      .alpha = (float)e->alpha,
-      .beta = (float)e->beta,
-      .activation = e->activation,
-      .y_is_float = bsm_step_output(plan, step, 0)->dtype == BSM_DTYPE_FLOAT};
-  if (e->has_residual) {
-    end.residual = bsm_step_input(plan, step, 1)->dtype == BSM_DTYPE_FLOAT
-                       ? BSM_CUDA_INT8_RESIDUAL_FLOATS
-                       : BSM_CUDA_INT8_RESIDUAL_BYTES;
-  }
+  bsm_cuda_int8_end end = {.maps = (bsm_cuda_i32)p->convolution.out_maps,
+                           .x_zero = p->x_zero,
+                           .residual_zero = p->residual_zero,
+                           .y_zero = p->y_zero,
+                           .least = p->least,
+                           .greatest = p->greatest,
+                           .residual_scale = (float)p->residual_scale,
+                           .y_inverse = (float)p->y_inverse,
+                           .alpha = (float)e->alpha,
+                           .beta = (float)e->beta,
+                           .activation = e->activation,
+                           .y = numbers_of(bsm_step_output(plan, step, 0))};
+  if (e->has_residual) end.residual = numbers_of(bsm_step_input(plan, step, 1));
   return end;
 }
 
