@@ -3,7 +3,8 @@
  *   matrix multiply(x, a), matrix multiply(x, b), ..
  *     -> slices of matrix multiply(x, [a b ..])
  * for constants a, b, .. of rank 2: the projections to queries, keys and values
- * of attention. x is then read once, and threads share one larger product.
+ * of attention. x is then read once, and threads share one larger product. The
+ * same of what fuse_int8 has made of products (merge_int8).
  *
  * The results become views whose rows are as far apart as all columns together.
  * So their readers must be able to read such views: attention and other
@@ -22,6 +23,7 @@ typedef struct merging {
   bsm_network *net;
   bsm_arena *scratch;
   bsm_uses uses;
+  bsm_layer_kind kind; /* of the products */
   bool *placed; /* by layer id: it is in the new order, or was before the pass
                    began */
   BSM_VEC(bsm_layer *) layers; /* the new order */
@@ -30,8 +32,19 @@ typedef struct merging {
 /* How many readers in a row are followed. */
 #define MAX_DEPTH 8
 
-static bool is_candidate(const bsm_target *target, const bsm_layer *layer) {
-  if (layer->removed || layer->kind != BSM_LAYER_MATRIX_MULTIPLY) return false;
+/* A product of rows, the results of which are no bytes. */
+static bool is_int8_candidate(const bsm_layer *layer) {
+  const bsm_epilogue *e = &layer->p.int8_convolution.epilogue;
+  return layer->p.int8_convolution.window.spatial == 0 &&
+         !layer->p.int8_convolution.quantizes && !e->has_residual &&
+         e->activation == BSM_ACTIVATION_NONE &&
+         layer->outputs.items[0]->dims.rank >= 2;
+}
+
+static bool is_candidate(const merging *m, const bsm_layer *layer) {
+  const bsm_target *target = m->target;
+  if (layer->removed || layer->kind != m->kind) return false;
+  if (m->kind == BSM_LAYER_INT8_CONVOLUTION) return is_int8_candidate(layer);
   const bsm_itensor *b = layer->inputs.items[1];
   return layer->p.matrix_multiply.op_a == BSM_MATRIX_NONE &&
          layer->p.matrix_multiply.parts <= 1 &&
@@ -45,9 +58,15 @@ static bool is_candidate(const bsm_target *target, const bsm_layer *layer) {
 }
 
 static bool may_join(const bsm_layer *a, const bsm_layer *b) {
-  return a->inputs.items[0] == b->inputs.items[0] &&
-         a->precision == b->precision &&
-         a->p.matrix_multiply.op_b == b->p.matrix_multiply.op_b &&
+  if (a->inputs.items[0] != b->inputs.items[0] ||
+      a->precision != b->precision) {
+    return false;
+  }
+  if (a->kind == BSM_LAYER_INT8_CONVOLUTION) {
+    return a->p.int8_convolution.x_zero == b->p.int8_convolution.x_zero &&
+           a->p.int8_convolution.dtype == b->p.int8_convolution.dtype;
+  }
+  return a->p.matrix_multiply.op_b == b->p.matrix_multiply.op_b &&
          a->p.matrix_multiply.scale == b->p.matrix_multiply.scale;
 }
 
@@ -191,27 +210,62 @@ static bsm_status add_slice(merging *m, bsm_itensor *all, bsm_layer *old,
   return place_last(m);
 }
 
+/* Puts the maps of all one behind the other. */
+static bsm_status join_int8(const merging *m, bsm_layer *const *group,
+                            size_t count, int64_t columns, bsm_layer *to) {
+  const bsm_dims x = to->inputs.items[0]->dims;
+  const size_t depth = (size_t)x.d[x.rank - 1], all = (size_t)columns;
+  bsm_arena *arena = m->net->arena;
+  int8_t *kernel = BSM_NEW_ARRAY(arena, int8_t, all * depth + 1);
+  float *factors = BSM_NEW_ARRAY(arena, float, 2 * all + 1);
+  int32_t *offset = BSM_NEW_ARRAY(arena, int32_t, all + 1);
+  if (!kernel || !factors || !offset) return BSM_FAIL_OOM();
+  to->p = group[0]->p;
+  for (size_t i = 0, at = 0; i < count; i++) {
+    const bsm_layer *from = group[i];
+    const size_t maps = (size_t)from->p.int8_convolution.out_maps;
+    const float *own = from->p.int8_convolution.columns;
+    memcpy(kernel + at * depth, from->p.int8_convolution.kernel, maps * depth);
+    memcpy(factors + at, own, maps * sizeof(*own));
+    memcpy(factors + all + at, own + maps, maps * sizeof(*own));
+    memcpy(offset + at, from->p.int8_convolution.offset,
+           maps * sizeof(*offset));
+    at += maps;
+  }
+  to->p.int8_convolution.kernel = kernel;
+  to->p.int8_convolution.columns = factors;
+  to->p.int8_convolution.offset = offset;
+  to->p.int8_convolution.out_maps = columns;
+  bsm_dims *dims = &to->p.int8_convolution.dims;
+  dims->d[dims->rank - 1] = columns;
+  return BSM_OK;
+}
+
+static bsm_status join_matrices(merging *m, bsm_layer *const *group,
+                                size_t count, int64_t columns, bsm_layer *to) {
+  for (size_t i = 0; i < count; i++) {
+    bsm_itensor *matrix = group[i]->inputs.items[1];
+    BSM_TRY(place(m, matrix->producer));
+    BSM_TRY_ALLOC(bsm_vec_push(m->net->arena, &to->inputs, matrix));
+  }
+  to->p.matrix_multiply.op_b = group[0]->p.matrix_multiply.op_b;
+  to->p.matrix_multiply.scale = group[0]->p.matrix_multiply.scale;
+  to->p.matrix_multiply.parts = (int32_t)count;
+  return join_biases(m, group, count, columns, &to->p.matrix_multiply.bias);
+}
+
 static bsm_status merge(merging *m, bsm_layer *const *group, size_t count,
                         int64_t columns) {
-  bsm_itensor *inputs[1 + BSM_PACKING_MAX_RAW];
+  bsm_itensor *inputs[1] = {group[0]->inputs.items[0]};
   bsm_layer *layer;
-  bsm_weights bias;
-  inputs[0] = group[0]->inputs.items[0];
-  for (size_t i = 0; i < count; i++) {
-    inputs[1 + i] = group[i]->inputs.items[1];
-    BSM_TRY(place(m, inputs[1 + i]->producer));
-  }
-  BSM_TRY(join_biases(m, group, count, columns, &bias));
-  BSM_TRY(bsm_network_new_layer(m->net, BSM_LAYER_MATRIX_MULTIPLY, inputs,
-                                1 + count, 1, &layer));
+  BSM_TRY(bsm_network_new_layer(m->net, m->kind, inputs, 1, 1, &layer));
   layer->name = group[0]->name;
   layer->source = group[0]->source;
   layer->precision = group[0]->precision;
   layer->outputs.items[0]->name = group[0]->outputs.items[0]->name;
-  layer->p.matrix_multiply.op_b = group[0]->p.matrix_multiply.op_b;
-  layer->p.matrix_multiply.scale = group[0]->p.matrix_multiply.scale;
-  layer->p.matrix_multiply.bias = bias;
-  layer->p.matrix_multiply.parts = (int32_t)count;
+  BSM_TRY(m->kind == BSM_LAYER_INT8_CONVOLUTION
+              ? join_int8(m, group, count, columns, layer)
+              : join_matrices(m, group, count, columns, layer));
   BSM_TRY(bsm_layer_infer(layer));
   BSM_TRY(place_last(m));
   int64_t column = 0;
@@ -235,7 +289,7 @@ static size_t find_group(const merging *m, bsm_layer *first, bsm_layer **group,
     bool seen = false;
     for (size_t k = 0; k < count; k++) seen = seen || group[k] == layer;
     if (!seen && count < BSM_PACKING_MAX_RAW && !m->placed[layer->id] &&
-        is_candidate(m->target, layer) && may_join(first, layer)) {
+        is_candidate(m, layer) && may_join(first, layer)) {
       group[count++] = layer;
     }
   }
@@ -259,9 +313,9 @@ static size_t find_group(const merging *m, bsm_layer *first, bsm_layer **group,
   return count > 1 ? count : 0;
 }
 
-bsm_status bsm_pass_merge_products(const bsm_target *target, bsm_network *net,
-                                   bsm_arena *scratch) {
-  merging m = {.target = target, .net = net, .scratch = scratch};
+static bsm_status merge_all(const bsm_target *target, bsm_network *net,
+                            bsm_arena *scratch, bsm_layer_kind kind) {
+  merging m = {.target = target, .net = net, .scratch = scratch, .kind = kind};
   const size_t layers = net->layers.len;
   bool found = false;
   BSM_TRY(bsm_uses_compute(net, scratch, &m.uses));
@@ -271,7 +325,7 @@ bsm_status bsm_pass_merge_products(const bsm_target *target, bsm_network *net,
     bsm_layer *layer = net->layers.items[i], *group[BSM_PACKING_MAX_RAW];
     int64_t columns = 0;
     if (layer->removed) continue;
-    if (is_candidate(target, layer)) {
+    if (is_candidate(&m, layer)) {
       const size_t count = find_group(&m, layer, group, &columns);
       if (count) {
         found = true;
@@ -287,4 +341,14 @@ bsm_status bsm_pass_merge_products(const bsm_target *target, bsm_network *net,
     BSM_TRY_ALLOC(bsm_vec_push(net->arena, &net->layers, m.layers.items[i]));
   }
   return BSM_OK;
+}
+
+bsm_status bsm_pass_merge_products(const bsm_target *target, bsm_network *net,
+                                   bsm_arena *scratch) {
+  return merge_all(target, net, scratch, BSM_LAYER_MATRIX_MULTIPLY);
+}
+
+bsm_status bsm_pass_merge_int8(const bsm_target *target, bsm_network *net,
+                               bsm_arena *scratch) {
+  return merge_all(target, net, scratch, BSM_LAYER_INT8_CONVOLUTION);
 }

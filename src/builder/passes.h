@@ -51,8 +51,8 @@ BSM_NODISCARD bsm_status bsm_pass_merge_products(const bsm_target *target,
                                                  bsm_arena *scratch);
 /* Of targets that multiply bytes (bsm_step_int8_convolution), in this order:
  * what is quantized gets one form, QUANTIZE layers move before layers that only
- * move numbers, those that are left over go, and products of what is
- * dequantized become products of bytes. */
+ * move numbers, those that are left over go, products of what is dequantized
+ * become products of bytes, and several of one tensor become one. */
 BSM_NODISCARD bsm_status bsm_pass_unify_quantizers(const bsm_target *target,
                                                    bsm_network *net,
                                                    bsm_arena *scratch);
@@ -65,6 +65,9 @@ BSM_NODISCARD bsm_status bsm_pass_skip_quantizers(const bsm_target *target,
 BSM_NODISCARD bsm_status bsm_pass_fuse_int8(const bsm_target *target,
                                             bsm_network *net,
                                             bsm_arena *scratch);
+BSM_NODISCARD bsm_status bsm_pass_merge_int8(const bsm_target *target,
+                                             bsm_network *net,
+                                             bsm_arena *scratch);
 /* Element-wise layers become programs, and chains of them one program. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(const bsm_target *target,
                                                     bsm_network *net,

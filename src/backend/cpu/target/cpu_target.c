@@ -368,6 +368,7 @@ static const bsm_target_pass passes[] = {
     {"move_quantizers", false, bsm_pass_move_quantizers},
     {"skip_quantizers", false, bsm_pass_skip_quantizers},
     {"fuse_int8", false, bsm_pass_fuse_int8},
+    {"merge_int8", false, bsm_pass_merge_int8},
     {"fold_channel_scales", false, bsm_cpu_fold_channel_scales},
     {"fuse_chains", true, bsm_cpu_fuse_chains},
 };

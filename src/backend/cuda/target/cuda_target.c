@@ -243,6 +243,7 @@ static const bsm_target_pass passes[] = {
     {"move_quantizers", false, bsm_pass_move_quantizers},
     {"skip_quantizers", false, bsm_pass_skip_quantizers},
     {"fuse_int8", false, bsm_pass_fuse_int8},
+    {"merge_int8", false, bsm_pass_merge_int8},
 };
 
 const bsm_target_ops bsm_cuda_target_ops = {
