@@ -23,6 +23,7 @@ set(BSM_CONFORMANCE_CUDA_recurrent_step_test 1)
 set(BSM_CONFORMANCE_CUDA_typed_product_step_test 1)
 set(BSM_CONFORMANCE_CUDA_hostile_step_test 1)
 set(BSM_CONFORMANCE_CUDA_int8_step_test 12)
+set(BSM_CONFORMANCE_CUDA_weight_bits_step_test 40)
 # Those that are also run in half and bfloat16, on GPUs and on the CPU, and
 # which part of them.
 set(BSM_CONFORMANCE_NARROW_CPU_convolution_step_test 8)

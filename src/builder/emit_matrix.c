@@ -71,12 +71,15 @@ static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, bsm_plan_step *step) {
   if (!bsm_build_constant_raw(e, b, &raw)) {
     return BSM_FAIL(BSM_INTERNAL, "a matrix that is no constant");
   }
+  /* Few bits are made of floats, whatever the product computes in. */
+  const bsm_dtype dtype =
+      step->params->matrix_multiply.form ? BSM_DTYPE_FLOAT : t->dtype;
   bsm_packing packing = {.in_maps = k,
-                         .dtype = t->dtype,
+                         .dtype = dtype,
                          .raw = &raw,
                          .raw_count = 1,
                          .how = {[K] = k, [N] = n}};
-  if (raw.dtype != t->dtype) packing.make = make_matrix;
+  if (raw.dtype != dtype) packing.make = make_matrix;
   if ((col == 1 || n == 1) && (row == n || k == 1)) {
     return bsm_build_pack(e, step, &packing);
   }
@@ -135,7 +138,9 @@ static bsm_status pack_parts(bsm_emitter *e, const bsm_layer *layer, int64_t k,
   }
   const bsm_packing packing = {
       .in_maps = k,
-      .dtype = layer->outputs.items[0]->dtype,
+      .dtype = step->params->matrix_multiply.form
+                   ? BSM_DTYPE_FLOAT
+                   : layer->outputs.items[0]->dtype,
       .transposed = layer->p.matrix_multiply.op_b == BSM_MATRIX_TRANSPOSE,
       .raw = raw,
       .raw_count = parts,

@@ -127,6 +127,13 @@ typedef struct bsm_cuda_product {
   double scale, alpha, beta;
 } bsm_cuda_product;
 
+/* A product by a matrix of few bits: b are its panels. */
+typedef struct bsm_cuda_few_bits {
+  bsm_cuda_product product;
+  bsm_cuda_i64 panel, codes; /* bytes from panel to panel; of codes of one */
+  bsm_cuda_i32 bits, group;
+} bsm_cuda_few_bits;
+
 /* A convolution, or with TRANSPOSED a deconvolution. */
 typedef struct bsm_cuda_convolution {
   bsm_cuda_image x, y, residual; /* residual.address 0: none */

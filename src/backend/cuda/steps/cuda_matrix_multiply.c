@@ -2,6 +2,7 @@
 /* Products of matrices of a GPU. */
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_few_bits.h"
 #include "backend/cuda/steps/cuda_few_rows.h"
 #include "backend/cuda/steps/cuda_mma.h"
 #include "backend/cuda/steps/cuda_products.h"
@@ -17,14 +18,23 @@ static int64_t stride_of(const bsm_plan_tensor *t, int rank, int i) {
   return own < 0 || t->dims.d[own] == 1 ? 0 : t->strides[own];
 }
 
+static bsm_status check_few_bits(const bsm_plan *plan,
+                                 const bsm_plan_step *step, bsm_dtype dtype) {
+  bsm_cuda_few_bits_layout layout;
+  BSM_TRY(bsm_cuda_few_bits_layout_of(&step->params->matrix_multiply, &layout));
+  if (!bsm_cuda_is_float(dtype)) {
+    return BSM_FAIL(BSM_CORRUPT, "a matrix of few bits for a product of %s",
+                    bsm_dtype_name(dtype));
+  }
+  return bsm_check_weights(plan, step, 0, layout.size);
+}
+
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_matrix_multiply *p = &step->params->matrix_multiply;
   const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
   int64_t bytes;
   BSM_TRY(bsm_check_matrices(plan, step, dtype));
-  if (p->form) {
-    return BSM_FAIL(BSM_CORRUPT, "a matrix of form %d", (int)p->form);
-  }
+  if (p->form) return check_few_bits(plan, step, dtype);
   if (!p->constant_b) return BSM_OK;
   const int64_t row = bsm_cuda_matrix_row(p->n);
   if (!bsm_i64_mul(p->k, row, &bytes) ||
@@ -176,7 +186,7 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   const bsm_plan_tensor *b = b_of(plan, step);
   bsm_cuda_product p;
   const bsm_cuda_unit *unit = bsm_cuda_unit_of(y->dtype, step->precision, sm);
-  if (!unit || !product_of(plan, step, &p) || p.k == 0 ||
+  if (m->form || !unit || !product_of(plan, step, &p) || p.k == 0 ||
       !bsm_cuda_mma_has_numbers(y->dtype, p.scale, p.alpha, p.beta)) {
     return false;
   }
@@ -250,6 +260,10 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
   bsm_cuda_mma_problem problem;
   size_t count = 0;
+  if (step->params->matrix_multiply.form) {
+    names[0] = "few bits";
+    return 1;
+  }
   if (problem_of_step(plan, step, sm, &problem) &&
       bsm_cuda_has_few_rows(&problem)) {
     names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
@@ -318,6 +332,12 @@ static bsm_status launches(bsm_cuda_launches *l) {
     return add_slots(l, &in_mma);
   }
   if (!product_of(l->plan, l->step, &params)) return BSM_OK;
+  if (l->step->params->matrix_multiply.form) {
+    params.loops = y->dims.rank - 2;
+    params.activation = l->step->params->matrix_multiply.epilogue.activation;
+    BSM_TRY(bsm_cuda_launch_few_bits(l, &params));
+    return add_slots(l, &in_product);
+  }
   const bsm_cuda_product_kind kind = {
       y->dtype, y->dtype, l->step->params->matrix_multiply.epilogue.activation,
       y->dims.rank - 2};

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/cuda/steps/cuda_few_bits.h"
 #include "backend/cuda/steps/cuda_int8.h"
 #include "backend/cuda/steps/cuda_products.h"
 #include "backend/cuda/steps/cuda_recurrent.h"
@@ -86,6 +87,20 @@ static bsm_status pack_matrix(const bsm_step_matrix_multiply *p,
   return BSM_OK;
 }
 
+/* The CPU beside the GPU has few_bits_form, and packs so. */
+static bsm_status pack_few_bits(const bsm_target *host,
+                                const bsm_plan_step *step, const void *values,
+                                size_t element, bool transposed, void *packed,
+                                uint64_t *size) {
+  bsm_cuda_few_bits_layout layout;
+  BSM_TRY(bsm_cuda_few_bits_layout_of(&step->params->matrix_multiply, &layout));
+  BSM_TRY(host->ops->pack(host, step, 0, values, element, transposed, packed,
+                          size));
+  return *size == layout.size
+             ? BSM_OK
+             : BSM_FAIL(BSM_INTERNAL, "the host packs few bits otherwise");
+}
+
 /* The raw weights have the form already. */
 static bsm_status pack_recurrent(const bsm_step_recurrent *p,
                                  const void *values, size_t element,
@@ -121,7 +136,11 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
                          int64_t in_maps, const void *values, size_t element,
                          bool transposed, void *packed, uint64_t *size) {
   shape s;
-  (void)target;
+  if (step->kind == BSM_STEP_MATRIX_MULTIPLY &&
+      step->params->matrix_multiply.form) {
+    return pack_few_bits(target->host, step, values, element, transposed,
+                         packed, size);
+  }
   if (step->kind == BSM_STEP_MATRIX_MULTIPLY) {
     return pack_matrix(&step->params->matrix_multiply, values, element,
                        transposed, packed, size);

@@ -16,6 +16,8 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/steps/cuda_few_bits.h"
+#include "backend/cuda/steps/cuda_steps.h"
 #include "backend/cuda/steps/cuda_tiles.h"
 #include "backend/cuda/target/cuda_timer.h"
 #include "builder/passes.h"
@@ -231,6 +233,22 @@ static void adopt(const bsm_target *target, const bsm_plan_step *step,
   if (step->kind == BSM_STEP_CONVOLUTION) params->convolution.form = 0;
 }
 
+/* Products make floats of such numbers whatever they are stored in. Forms and
+ * packing are the CPU's. */
+static int32_t few_bits_form(const bsm_target *target, bsm_dtype dtype,
+                             int32_t bits, int64_t group) {
+  const bsm_target *host = target->host;
+  return bsm_cuda_is_float(dtype) && host->ops->few_bits_form
+             ? host->ops->few_bits_form(host, BSM_DTYPE_FLOAT, bits, group)
+             : BSM_CUDA_MATRIX_PLAIN;
+}
+
+static bsm_status unpack(const bsm_target *target, const bsm_plan_step *step,
+                         const void *packed, bool transposed, float *values) {
+  const bsm_target *host = target->host;
+  return host->ops->unpack(host, step, packed, transposed, values);
+}
+
 static bool is_approximate(const bsm_target *target,
                            const bsm_plan_step *step) {
   (void)target;
@@ -266,6 +284,8 @@ const bsm_target_ops bsm_cuda_target_ops = {
     .adopt = adopt,
     .pack_version = 3,
     .pack = bsm_cuda_pack,
+    .few_bits_form = few_bits_form,
+    .unpack = unpack,
     .is_approximate = is_approximate,
     .add_code = bsm_cuda_add_code,
     .open_timer = bsm_cuda_timer_open,

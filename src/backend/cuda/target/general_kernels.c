@@ -16,6 +16,7 @@ typedef struct row {
 static const row rows[] = {
     {"attention", "-DK_T=%s", {FLOATS}},
     {"convolution", "-DK_T=%s", {FLOATS, "any_i64"}},
+    {"few_bits", "-DK_T=%s", {"float", "f16", "bf16"}},
     {"gather", "-DK_T=%s -DK_I=%s", {"any_i64"}},
     {"int8_convolution", "", {NULL}},
     {"interpreter", "", {NULL}},
