@@ -119,8 +119,19 @@ static void store_narrow(bool half, uint16_t *to, int64_t stride, int64_t n,
 #define AS_INT(x) ((int64_t)(x))
 #define AS_TRUTH(x) ((uint8_t)((x) != 0))
 
+/* Copies neighbours that are in memory as they are computed with. */
+static bool copy_neighbours(bsm_dtype dtype, const void *from, int64_t stride,
+                            int64_t n, void *to) {
+  const bool as_is = dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_DOUBLE ||
+                     dtype == BSM_DTYPE_INT64;
+  if (stride != 1 || !as_is || n == 0) return false;
+  memcpy(to, from, (size_t)n * bsm_dtype_size(dtype));
+  return true;
+}
+
 void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
                   void *to) {
+  if (copy_neighbours(dtype, from, stride, n, to)) return;
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
     load_narrow(dtype == BSM_DTYPE_HALF, from, stride, n, to);
     return;
@@ -163,6 +174,7 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
 
 void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
                    const void *from) {
+  if (copy_neighbours(dtype, from, stride, n, to)) return;
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
     store_narrow(dtype == BSM_DTYPE_HALF, to, stride, n, from);
     return;

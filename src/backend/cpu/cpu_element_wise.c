@@ -19,6 +19,8 @@
 
 #define BLOCK 1024
 #define UNIT_BLOCKS 16
+/* Elements from which on a call copies them faster than a loop. */
+#define LONG_COPY 6
 /* Blocks of longer rows are pieces of one row. */
 #define SHORT_ROW (BLOCK / 2)
 
@@ -416,7 +418,7 @@ static void bring_row(machine *m, const bsm_cpu_cursor *c, int64_t n) {
     }
     if (stride == 0) {
       if (m->filled[i] != at || m->value[i] != m->own[i]) {
-        gather_row(m, i, at, 0, 0, BLOCK);
+        gather_row(m, i, at, 0, 0, bsm_cpu_min(BLOCK, e->space.dims[last]));
         m->filled[i] = at;
       }
     } else {
@@ -444,6 +446,18 @@ static void repeat_row(machine *m, uint32_t i, const char *at, int64_t stride,
   m->filled_count[i] = n;
 }
 
+/* Rows of floats, `next` apart, one behind the other. */
+static void join_floats(const float *x, int64_t stride, int64_t next,
+                        int64_t row, int64_t rows, float *to) {
+  for (int64_t r = 0; r < rows; r++, x += next, to += row) {
+    if (stride == 1 && row >= LONG_COPY) {
+      memcpy(to, x, (size_t)row * sizeof(*to));
+    } else {
+      for (int64_t j = 0; j < row; j++) to[j] = x[j * stride];
+    }
+  }
+}
+
 /* Brings the inputs of a block of `rows` whole rows. */
 static void bring_rows(machine *m, const bsm_cpu_cursor *c, int64_t rows) {
   const element_wise *e = m->e;
@@ -462,6 +476,10 @@ static void bring_rows(machine *m, const bsm_cpu_cursor *c, int64_t rows) {
     if (m->value[i] != m->own[i]) m->filled[i] = NULL;
     if (next == 0) {
       repeat_row(m, i, at, stride, row, n);
+    } else if (d == BSM_DTYPE_FLOAT) {
+      m->filled[i] = NULL;
+      join_floats((const float *)(const void *)at, stride, next, row, rows,
+                  (float *)(void *)m->own[i]);
     } else {
       m->filled[i] = NULL;
       for (int64_t r = 0; r < rows; r++) {
