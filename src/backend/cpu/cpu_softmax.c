@@ -8,10 +8,15 @@
 #include <math.h>
 
 #include "backend/cpu/cpu_block.h"
+#include "base/isa.h"
 
-#define UNIT 8192    /* elements */
-#define SHORT_ROW 16 /* rows that are shorter are done as columns */
-#define NARROW 4     /* columns that are done in place */
+#define UNIT 8192 /* elements */
+/* Rows up to this length are done as columns, where these go side by side in
+ * vectors; and in plain C. */
+#define SHORT_ROW 64
+#define SHORT_ROW_SCALAR 16
+#define FEW_ROWS 16 /* so few are done one by one */
+#define NARROW 4    /* columns that are done in place */
 
 typedef enum mode { ROWS, COLUMNS, BLOCKS } mode;
 
@@ -44,13 +49,14 @@ static void prepare_blocks(softmax *s, const bsm_plan_tensor *x,
   if (is_double) s->width = 1;
 }
 
-static mode mode_of(const softmax *s, const bsm_plan_tensor *x,
+static mode mode_of(const softmax *s, uint32_t isa, const bsm_plan_tensor *x,
                     const bsm_plan_tensor *y) {
   const bsm_cpu_space *k = &s->space;
   const int32_t last = k->rank - 1;
   if (x->dtype != BSM_DTYPE_FLOAT || y->dtype != BSM_DTYPE_FLOAT) return BLOCKS;
   if (s->x_stride == 1 && s->y_stride == 1) {
-    return s->n > SHORT_ROW || k->count <= SHORT_ROW ? ROWS : BLOCKS;
+    const int64_t most = isa == BSM_ISA_SCALAR ? SHORT_ROW_SCALAR : SHORT_ROW;
+    return s->n > most || k->count <= FEW_ROWS ? ROWS : BLOCKS;
   }
   return k->strides[0][last] == 1 && k->strides[1][last] == 1 &&
                  k->dims[last] >= NARROW
@@ -75,7 +81,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   s->x_stride = x->strides[axis];
   s->y_stride = y->strides[axis];
   if (s->n == 1) s->x_stride = s->y_stride = 1;
-  s->mode = mode_of(s, x, y);
+  s->mode = mode_of(s, p->isa, x, y);
   s->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, s->n));
   if (s->mode == COLUMNS) s->unit_rows = bsm_cpu_round_up(s->unit_rows, 16);
   uint64_t bytes = 0;
