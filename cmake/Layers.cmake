@@ -246,8 +246,7 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_non_zero.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_softmax.c
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_typed*.c
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_scan.c)
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_typed*.c)
 list(APPEND BSM_SMALL_FILES ${sources})
 foreach(source IN LISTS BSM_SMALL_FILES)
   set_property(

@@ -694,25 +694,31 @@ static float scanned_number(harness_rng *r, int32_t operation) {
   }
 }
 
-static void run_scan(harness_rng *r, int32_t operation, bsm_dims d,
-                     int32_t axis) {
+static void run_scan_as(harness_rng *r, int32_t operation, bsm_dims d,
+                        int32_t axis, bool lies_dense) {
   harness h;
   int64_t s[BSM_MAX_RANK];
   harness_init(&h, BSM_STEP_SCAN);
   random_strides(r, d, s);
+  if (lies_dense) bsm_contiguous_strides(d, s);
   float *x = add_input(&h, BSM_DTYPE_FLOAT, d, s);
   for (size_t k = 0; k < h.data[0].size / 4; k++) {
     x[k] = scanned_number(r, operation);
   }
   h.params.scan = (bsm_step_scan){operation, axis};
-  random_strides(r, d, s);
+  if (!lies_dense) random_strides(r, d, s);
   add_output(&h, BSM_DTYPE_FLOAT, d, s);
   if (operation == BSM_SCAN_MAX || operation == BSM_SCAN_MIN) {
-    random_strides(r, d, s);
+    if (!lies_dense) random_strides(r, d, s);
     add_output(&h, BSM_DTYPE_INT64, d, s);
   }
   harness_run_all(&h, compare_scan, NULL);
   harness_free(&h);
+}
+
+static void run_scan(harness_rng *r, int32_t operation, bsm_dims d,
+                     int32_t axis) {
+  run_scan_as(r, operation, d, axis, false);
 }
 
 /* Rows of any length: those of many elements are cut into chunks somewhere, and
@@ -731,6 +737,8 @@ static void test_scan(void **state) {
     run_scan(&r, operation, dims_of(2, 12300, 1), 0);
     run_scan(&r, operation, dims_of(2, 11, 2100), 0);
     run_scan(&r, operation, dims_of(2, 3, 1), 1);
+    run_scan_as(&r, operation, dims_of(2, 60, 300), 0, true);
+    run_scan_as(&r, operation, dims_of(3, 3, 40, 5), 1, true);
   }
 }
 

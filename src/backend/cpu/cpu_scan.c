@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans along an axis. All but integers are computed in double, which float's
- * sums need and which rounds once for narrower types; integers wrap. */
+ * sums need and which rounds once for narrower types; integers wrap. Where the
+ * axis is not the innermost in memory, neighbouring rows go side by side. */
 #include <math.h>
+#include <string.h>
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_space.h"
 
 #define UNIT 8192
 #define CHUNK 256 /* elements loaded at once */
+#define NARROW 4  /* fewer rows do not go side by side */
 
 typedef union number {
   double d;
@@ -23,7 +26,17 @@ typedef struct scan {
   int64_t n, unit_rows;
   int64_t strides[3];  /* of values, input and indices along the axis */
   bsm_cpu_space space; /* their rows, in this order */
+  bool by_columns;     /* the rows' elements lie side by side */
 } scan;
+
+static bool lies_in_columns(const bsm_cpu_space *s, int operands) {
+  const int32_t last = s->rank - 1;
+  bool touches = last >= 0 && s->dims[last] >= NARROW;
+  for (int k = 0; k < operands; k++) {
+    touches = touches && s->strides[k][last] == 1;
+  }
+  return touches;
+}
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_scan *params = &p->step->params->scan;
@@ -49,6 +62,11 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   }
   bsm_cpu_space_init(&s->space, (const bsm_plan_tensor *[]){&v, &x, &i}, 3);
   s->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, s->n));
+  s->by_columns = lies_in_columns(&s->space, 3);
+  if (s->by_columns) {
+    s->base.description = "columns";
+    s->unit_rows = bsm_cpu_max(s->unit_rows, CHUNK / 4);
+  }
   out->impl = s;
   return BSM_OK;
 }
@@ -114,9 +132,22 @@ typedef struct work {
   int64_t *indices;
 } work;
 
+static void sum_row(const scan *s, const float *x, float *y) {
+  double total = -0.0;
+  for (int64_t i = 0; i < s->n; i++) {
+    total += (double)x[i * s->strides[1]];
+    y[i * s->strides[0]] = (float)total;
+  }
+}
+
 static void row(const work *w, const bsm_cpu_cursor *c) {
   const scan *s = w->s;
   const int64_t size = (int64_t)bsm_dtype_size(s->dtype);
+  if (s->dtype == BSM_DTYPE_FLOAT && s->operation == BSM_SCAN_SUM) {
+    sum_row(s, (const float *)(const void *)w->x + c->offset[1],
+            (float *)(void *)w->values + c->offset[0]);
+    return;
+  }
   number total = {.i = 0};
   int64_t index = 0;
   for (int64_t i = 0; i < s->n; i += CHUNK) {
@@ -137,6 +168,53 @@ static void row(const work *w, const bsm_cpu_cursor *c) {
   }
 }
 
+/* Sums of floats, the most usual scan, without the steps between. */
+static void sum_floats(const float *x, double *total, float *y, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    total[k] += (double)x[k];
+    y[k] = (float)total[k];
+  }
+}
+
+/* What the totals become by number i of each column; then they are copied.
+ * `indices` stay what they are for the next numbers. */
+static void join_columns(const scan *s, int64_t i, number *totals, number *x,
+                         int64_t *indices, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    scan_values(s, x + k, 1, i, totals + k, indices + k, indices + k);
+  }
+}
+
+/* `width` rows side by side. */
+static void columns(const work *w, const bsm_cpu_cursor *c, int64_t width) {
+  const scan *s = w->s;
+  const int64_t size = (int64_t)bsm_dtype_size(s->dtype);
+  const bool is_plain =
+      s->dtype == BSM_DTYPE_FLOAT && s->operation == BSM_SCAN_SUM;
+  number totals[CHUNK], loaded[CHUNK], values[CHUNK];
+  double sums[CHUNK];
+  int64_t indices[CHUNK];
+  for (int64_t k = 0; k < width; k++) sums[k] = -0.0;
+  for (int64_t i = 0; i < s->n; i++) {
+    const char *from = w->x + (c->offset[1] + i * s->strides[1]) * size;
+    char *to = w->values + (c->offset[0] + i * s->strides[0]) * size;
+    if (is_plain) {
+      sum_floats((const float *)(const void *)from, sums, (float *)(void *)to,
+                 width);
+      continue;
+    }
+    bsm_cpu_load(s->dtype, from, 1, width, loaded);
+    bsm_cpu_convert(s->from, loaded, s->wide, values, width);
+    join_columns(s, i, totals, values, indices, width);
+    bsm_cpu_convert(s->wide, values, s->from, loaded, width);
+    bsm_cpu_store(s->dtype, to, 1, width, loaded);
+    if (s->has_indices) {
+      memcpy(w->indices + c->offset[2] + i * s->strides[2], indices,
+             (size_t)width * sizeof(int64_t));
+    }
+  }
+}
+
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
   const scan *s = w->s;
@@ -145,9 +223,17 @@ static void unit(void *arg, int64_t index, int slot) {
   bsm_cpu_cursor c;
   (void)slot;
   bsm_cpu_seek(&s->space, first, &c);
-  for (int64_t i = first; i < end; i++) {
-    row(w, &c);
-    bsm_cpu_advance(&s->space, &c, 1);
+  for (int64_t i = first; i < end;) {
+    int64_t n = 1;
+    if (s->by_columns) {
+      n = bsm_cpu_min(bsm_cpu_min(CHUNK, end - i),
+                      bsm_cpu_row_left(&s->space, &c));
+      columns(w, &c, n);
+    } else {
+      row(w, &c);
+    }
+    bsm_cpu_advance(&s->space, &c, n);
+    i += n;
   }
 }
 
