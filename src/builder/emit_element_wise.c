@@ -2,7 +2,13 @@
 /* Fused element-wise layers: registers get dtypes, inputs are broadcast. */
 #include <math.h>
 
+#include "aten/tensor.h"
 #include "builder/emit_internal.h"
+
+/* Images of fewer elements are read in whatever order they are. */
+#define LARGE 4096
+/* So many layers on, readers are asked for the order that they want. */
+#define READERS 3
 
 static bool is_comparison(int32_t operation) {
   switch (operation) {
@@ -90,23 +96,67 @@ static bool is_plain(const bsm_layout *layout) {
   return true;
 }
 
-/* Takes the order in memory of the first input that has the output's dims. */
+/* Whether input i has as many elements as the output. */
+static bool is_full(const bsm_emitter *e, const bsm_layer *layer, size_t i) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  const bsm_layout *in =
+      &bsm_build_tensor_at(e, bsm_build_value(e, layer->inputs.items[i]))
+           ->layout;
+  bsm_layout same = *in;
+  same.dims = y->dims;
+  return in->dims.rank == y->dims.rank && bsm_layout_equal(in, &same) &&
+         is_plain(in);
+}
+
+/* The order in memory of most inputs that have the output's dims; of several
+ * the one that readers want, or else that of the first. */
 static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   const bsm_layout preferred = bsm_build_preferred(e, y);
   if (!bsm_layout_is_contiguous(&preferred)) return preferred;
+  bsm_layout orders[BSM_EW_MAX_INPUTS], best = preferred;
+  int votes[BSM_EW_MAX_INPUTS] = {0}, most = 0;
+  size_t count = 0;
   for (size_t i = 0; i < layer->inputs.len; i++) {
+    if (!is_full(e, layer, i)) continue;
     const bsm_layout *in =
         &bsm_build_tensor_at(e, bsm_build_value(e, layer->inputs.items[i]))
              ->layout;
-    bsm_layout same = *in;
-    same.dims = y->dims;
-    if (in->dims.rank == y->dims.rank && bsm_layout_equal(in, &same) &&
-        is_plain(in)) {
-      return bsm_layout_is_dense(in) ? *in : bsm_layout_like(y->dims, in);
-    }
+    const bsm_layout order =
+        bsm_layout_is_dense(in) ? *in : bsm_layout_like(y->dims, in);
+    size_t k = 0;
+    while (k < count && !bsm_layout_equal(&orders[k], &order)) k++;
+    if (k == count) orders[count++] = order;
+    votes[k]++;
   }
-  return preferred;
+  const bool wants_channels =
+      count > 1 && bsm_build_readers_want_channels_last(e, y, READERS);
+  for (size_t k = 0; k < count; k++) {
+    const int vote = 2 * votes[k] + (wants_channels &&
+                                     bsm_layout_has_channels_inner(&orders[k]));
+    if (vote <= most) continue;
+    most = vote;
+    best = orders[k];
+  }
+  return best;
+}
+
+/* Input i as the step reads it. On the host, walking through a large image
+ * across its order in memory takes longer than to copy it into the order of the
+ * output. */
+static bsm_status bring_input(bsm_emitter *e, const bsm_layer *layer, size_t i,
+                              const bsm_layout *to, uint32_t *out) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  int64_t count;
+  *out = bsm_build_value(e, layer->inputs.items[i]);
+  if (e->target->host == e->target && is_full(e, layer, i) &&
+      bsm_dims_numel(y->dims, &count) && count >= LARGE) {
+    BSM_TRY(bsm_build_as_ordered(e, layer->inputs.items[i], to, out));
+  }
+  const bsm_layout in = bsm_build_tensor_at(e, *out)->layout;
+  const bsm_layout wide = bsm_layout_broadcast(&in, y->dims);
+  if (bsm_layout_equal(&in, &wide)) return BSM_OK;
+  return bsm_build_view(e, *out, wide, 0, out);
 }
 
 /* A program that is a single constant becomes a fill. */
@@ -130,16 +180,11 @@ bsm_status bsm_build_element_wise(bsm_emitter *e, const bsm_layer *layer) {
   bsm_step_element_wise params = {0};
   uint32_t inputs[BSM_EW_MAX_INPUTS];
   BSM_TRY(fill_program(layer, &params));
+  const bsm_layout layout = output_layout(e, layer);
   for (size_t i = 0; i < layer->inputs.len; i++) {
-    inputs[i] = bsm_build_value(e, layer->inputs.items[i]);
-    const bsm_layout in = bsm_build_tensor_at(e, inputs[i])->layout;
-    const bsm_layout wide = bsm_layout_broadcast(&in, y->dims);
-    if (!bsm_layout_equal(&in, &wide)) {
-      BSM_TRY(bsm_build_view(e, inputs[i], wide, 0, &inputs[i]));
-    }
+    BSM_TRY(bring_input(e, layer, i, &layout, &inputs[i]));
   }
-  BSM_TRY(bsm_build_new(e, y->name, y->dtype, output_layout(e, layer),
-                        &e->value[y->id]));
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, layout, &e->value[y->id]));
   return bsm_build_step(e,
                         &(bsm_step_spec){BSM_STEP_ELEMENT_WISE, layer->name,
                                          inputs, (uint32_t)layer->inputs.len,

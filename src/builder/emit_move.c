@@ -22,28 +22,6 @@ static bsm_dims reshape_dims(const bsm_layer *layer) {
   return dims;
 }
 
-/* Whether the layer passes on the layout of its input. */
-static bool passes_on(const bsm_layer *layer) {
-  return layer->kind == BSM_LAYER_SLICE ||
-         layer->kind == BSM_LAYER_CONCATENATION ||
-         layer->kind == BSM_LAYER_FUSED_ELEMENT_WISE;
-}
-
-/* Whether a reader of `t`, up to `depth` layers away, wants channels innermost.
- */
-static bool wants_channels_last(const bsm_emitter *e, const bsm_itensor *t,
-                                int depth) {
-  for (uint32_t i = 0; i < e->uses.reader_count[t->id]; i++) {
-    const bsm_layer *reader = e->uses.readers[t->id][i];
-    if (bsm_build_wants_channels_last(e, reader) ||
-        (depth > 0 && passes_on(reader) &&
-         wants_channels_last(e, reader->outputs.items[0], depth - 1))) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* The layout of a copy of `from` which, when reshaped to `dims`, is a
  * channels-last image: the dimensions that become channels are innermost. False
  * when a new dimension does not consist of whole old ones. */
@@ -77,7 +55,7 @@ static bsm_status copy_for_reshape(bsm_emitter *e, const bsm_layer *layer,
   const bsm_build_tensor t = *bsm_build_tensor_at(e, *id);
   bsm_layout layout;
   if (!layer->p.shuffle.has_second && !e->uses.is_output[y->id] &&
-      wants_channels_last(e, y, 3) &&
+      bsm_build_readers_want_channels_last(e, y, 3) &&
       channels_inside(t.layout.dims, dims, &layout) &&
       bsm_layout_reshape(&layout, dims, view)) {
     const uint32_t from = *id;

@@ -220,6 +220,18 @@ static bool has_channels_last(const bsm_emitter *e, const bsm_layer *layer) {
          BSM_IMAGE_CHANNELS_LAST;
 }
 
+bsm_status bsm_build_as_ordered(bsm_emitter *e, const bsm_itensor *t,
+                                const bsm_layout *layout, uint32_t *out) {
+  *out = bsm_build_value(e, t);
+  const int32_t rank = layout->dims.rank;
+  if (rank < 3 || rank > 5 || layout->dims.d[1] == 1) return BSM_OK;
+  if (bsm_layout_has_channels_inner(layout)) return as_channels_last(e, t, out);
+  const bsm_layout *own = &e->tensors.items[*out].layout;
+  return bsm_layout_is_contiguous(layout) && bsm_layout_has_channels_inner(own)
+             ? bsm_build_as_contiguous(e, t, out)
+             : BSM_OK;
+}
+
 bsm_status bsm_build_as_image(bsm_emitter *e, const bsm_layer *layer,
                               const bsm_itensor *t, uint32_t *out) {
   return has_channels_last(e, layer) ? as_channels_last(e, t, out)
@@ -241,6 +253,27 @@ bool bsm_build_wants_channels_last(const bsm_emitter *e,
           layer->kind == BSM_LAYER_POOLING ||
           layer->kind == BSM_LAYER_RESIZE) &&
          has_channels_last(e, layer);
+}
+
+/* Whether the layer passes on the layout of its input. */
+static bool passes_on(const bsm_layer *layer) {
+  return layer->kind == BSM_LAYER_SLICE ||
+         layer->kind == BSM_LAYER_CONCATENATION ||
+         layer->kind == BSM_LAYER_FUSED_ELEMENT_WISE;
+}
+
+bool bsm_build_readers_want_channels_last(const bsm_emitter *e,
+                                          const bsm_itensor *t, int depth) {
+  for (uint32_t i = 0; i < e->uses.reader_count[t->id]; i++) {
+    const bsm_layer *reader = e->uses.readers[t->id][i];
+    if (bsm_build_wants_channels_last(e, reader) ||
+        (depth > 0 && passes_on(reader) &&
+         bsm_build_readers_want_channels_last(e, reader->outputs.items[0],
+                                              depth - 1))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /* The composition of a shuffle's first transpose with the dims of `t`. */

@@ -110,6 +110,14 @@ BSM_NODISCARD bsm_status bsm_build_as_image(bsm_emitter *e,
 /* The layout that the target gives to an image of `layer`. */
 bsm_layout bsm_build_image_layout(const bsm_emitter *e, const bsm_layer *layer,
                                   bsm_dims dims);
+/* Brings an image to the order in memory of another of the same dims, if one
+ * of the two has its channels innermost. */
+bsm_status bsm_build_as_ordered(bsm_emitter *e, const bsm_itensor *t,
+                                const bsm_layout *layout, uint32_t *out);
+/* Whether a reader of `t`, up to `depth` layers away, wants channels innermost.
+ */
+bool bsm_build_readers_want_channels_last(const bsm_emitter *e,
+                                          const bsm_itensor *t, int depth);
 /* Whether the layer has windows and works on channels-last memory. */
 bool bsm_build_wants_channels_last(const bsm_emitter *e,
                                    const bsm_layer *layer);

@@ -444,6 +444,59 @@ static void test_an_image_keeps_its_channels_inside(void **state) {
   }
 }
 
+static bsm_itensor *sum(bsm_itensor *a, bsm_itensor *b) {
+  return output_of(
+      bsm_network_add_element_wise(net, a, b, BSM_ELEMENT_WISE_SUM));
+}
+
+/* Two images with their channels inside outvote a row-major one, which is
+ * copied once into their order. */
+static void test_most_inputs_give_the_order(void **state) {
+  (void)state;
+  const sizes s = {1, 16, 20, 24};
+  bsm_itensor *x = input("x", (bsm_dims){4, {s.n, s.c, s.h, s.w}});
+  bsm_itensor *a = image("a", s.n, s.h, s.w, s.c);
+  bsm_layout made;
+  const bsm_plan *plan =
+      run_as(sum(sum(x, a), image("b", s.n, s.h, s.w, s.c)), NULL, &made);
+  assert_true(bsm_layout_has_channels_inner(&made));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 1);
+  const float *y = out;
+  for (int64_t h = 0; h < s.h; h++) {
+    for (int64_t w = 0; w < s.w; w++) {
+      for (int64_t c = 0; c < s.c; c++) {
+        assert_true(*y++ ==
+                    in[(c * s.h + h) * s.w + w] + 2 * at(s, 0, c, h, w));
+      }
+    }
+  }
+}
+
+/* Of one each the order is that of what reads the sum. */
+static void test_readers_decide_the_order(void **state) {
+  (void)state;
+  const sizes s = {1, 16, 20, 24};
+  bsm_itensor *x = input("x", (bsm_dims){4, {s.n, s.c, s.h, s.w}});
+  bsm_layout made;
+  const bsm_plan *plan =
+      run_as(largest(sum(x, image("a", s.n, s.h, s.w, s.c))), NULL, &made);
+  assert_true(bsm_layout_has_channels_inner(&made));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 1);
+  const float *y = out;
+  for (int64_t h = 0; h < s.h / 2; h++) {
+    for (int64_t w = 0; w < s.w / 2; w++) {
+      for (int64_t c = 0; c < s.c; c++) {
+        float most = -INFINITY;
+        for (int k = 0; k < 4; k++) {
+          const int64_t i = 2 * h + k / 2, j = 2 * w + k % 2;
+          most = fmaxf(most, in[(c * s.h + i) * s.w + j] + at(s, 0, c, i, j));
+        }
+        assert_true(*y++ == most);
+      }
+    }
+  }
+}
+
 /* An output that is the input, or only a part of what is computed, is copied:
  * row-major. */
 static void test_outputs_that_are_copies(void **state) {
@@ -508,6 +561,10 @@ int main(void) {
                                       set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_an_image_keeps_its_channels_inside,
                                       set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_most_inputs_give_the_order, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_readers_decide_the_order, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(test_outputs_that_are_copies, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_an_empty_input, set_up, tear_down),
