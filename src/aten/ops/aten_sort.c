@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting, top-k, unique values, and searching in sorted ones. */
 #include "aten/op_kit.h"
+#include "base/ordering.h"
 
 /* Elements as doubles, or, exactly, as integers: one of the two is NULL. */
 typedef struct keys {
@@ -23,117 +24,20 @@ static keys keys_from(const keys *k, size_t first) {
   return (keys){k->x ? k->x + first : NULL, k->ints ? k->ints + first : NULL};
 }
 
-/* A position, and a number that orders as its element does. */
-typedef struct item {
-  uint64_t key;
-  int64_t position;
-} item;
-
-#define SIGN ((uint64_t)1 << 63)
-
-/* The bits of a double, or of an integer, as a number that orders like it: -0
- * and 0 are the same, and so are all NaN, which are the largest. */
-static uint64_t key_of(const keys *k, size_t i) {
-  union {
-    double d;
-    uint64_t u;
-  } bits;
-  if (k->ints) return (uint64_t)k->ints[i] ^ SIGN;
-  bits.d = k->x[i] + 0.0;
-  if (bits.d != bits.d) return UINT64_MAX;
-  return bits.u & SIGN ? ~bits.u : bits.u | SIGN;
-}
-
-static void make_items(const keys *k, size_t n, bool descending, item *items) {
+static void make_items(const keys *k, size_t n, bool descending,
+                       bsm_ordered *items) {
   for (size_t i = 0; i < n; i++) {
-    const uint64_t key = key_of(k, i);
-    items[i] = (item){descending ? ~key : key, (int64_t)i};
+    const uint64_t key = k->ints ? bsm_order_of_integer(k->ints[i])
+                                 : bsm_order_of_double(k->x[i]);
+    items[i] = (bsm_ordered){descending ? ~key : key, (int64_t)i};
   }
 }
 
-/* A short run, in place. */
-static void sort_run(item *items, size_t n) {
-  for (size_t i = 1; i < n; i++) {
-    const item one = items[i];
-    size_t k = i;
-    for (; k > 0 && items[k - 1].key > one.key; k--) items[k] = items[k - 1];
-    items[k] = one;
-  }
-}
-
-#define RUN 8
-
-/* Sorts items by their keys: stable, bottom up, from runs that were sorted in
- * place. `items` has room for 2 n; returns where the result is. */
-static item *sort_items(item *items, size_t n) {
-  item *from = items, *to = items + n;
-  for (size_t low = 0; low < n; low += RUN) {
-    sort_run(from + low, n - low < RUN ? n - low : RUN);
-  }
-  for (size_t width = RUN; width < n; width *= 2) {
-    for (size_t low = 0; low < n; low += 2 * width) {
-      const size_t mid = low + width < n ? low + width : n;
-      const size_t high = low + 2 * width < n ? low + 2 * width : n;
-      const item *a = from + low, *b = from + mid;
-      const item *const a_end = b, *const b_end = from + high;
-      item *next = to + low;
-      while (a < a_end && b < b_end) { /* without a branch on the keys */
-        const size_t right = b->key < a->key;
-        const item *const both[2] = {a, b};
-        *next++ = *both[right];
-        a += 1 - right;
-        b += right;
-      }
-      memcpy(next, a, (size_t)(a_end - a) * sizeof(*to));
-      memcpy(next + (a_end - a), b, (size_t)(b_end - b) * sizeof(*to));
-    }
-    item *t = from;
-    from = to;
-    to = t;
-  }
-  return from;
-}
-
-/* Whether a comes behind b. */
-static bool is_behind(const item *a, const item *b) {
-  return a->key > b->key || (a->key == b->key && a->position > b->position);
-}
-
-/* A heap, whose root comes last of all; sinks item i. */
-static void sink(item *heap, size_t n, size_t i) {
-  const item one = heap[i];
-  for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
-    if (child + 1 < n && is_behind(&heap[child + 1], &heap[child])) child++;
-    if (!is_behind(&heap[child], &one)) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = one;
-}
-
-/* Puts the first k in front, in order: those of a heap are replaced by what
- * comes before its root, and then sorted. */
-static item *select_items(item *items, size_t n, size_t k) {
-  for (size_t i = k / 2; i-- > 0;) sink(items, k, i);
-  for (size_t i = k; i < n; i++) {
-    if (items[i].key >= items[0].key) continue; /* the later of equals */
-    items[0] = items[i];
-    sink(items, k, 0);
-  }
-  for (size_t m = k; m-- > 1;) {
-    const item last = items[0];
-    items[0] = items[m];
-    items[m] = last;
-    sink(items, m, 0);
-  }
-  return items;
-}
-
-/* The first k positions in the order of the keys. A few are selected. */
-static const item *first_positions(const keys *x, size_t n, size_t k,
-                                   bool descending, item *items) {
+/* The first k positions in the order of the keys. */
+static const bsm_ordered *first_positions(const keys *x, size_t n, size_t k,
+                                          bool descending, bsm_ordered *items) {
   make_items(x, n, descending, items);
-  return k < n / 8 ? select_items(items, n, k) : sort_items(items, n);
+  return bsm_order_first(items, n, k);
 }
 
 /* The first k of each sorted row along `dim`; either result may be NULL. */
@@ -150,7 +54,7 @@ static bsm_status sort_rows(bsm_op_ctx *cx, bsm_tensor *t, int dim, int64_t k,
   const size_t n = t->sizes.rank > 0 ? (size_t)from->sizes.d[last] : 1;
   keys x;
   BSM_TRY(load_keys(cx, from, &x));
-  item *items = BSM_NEW_ARRAY(cx->arena, item, 2 * n + 1);
+  bsm_ordered *items = BSM_NEW_ARRAY(cx->arena, bsm_ordered, 2 * n + 1);
   double *sorted = BSM_NEW_ARRAY(cx->arena, double, total + 1);
   int64_t *sorted_ints = BSM_NEW_ARRAY(cx->arena, int64_t, total + 1);
   int64_t *positions = BSM_NEW_ARRAY(cx->arena, int64_t, total + 1);
@@ -161,7 +65,8 @@ static bsm_status sort_rows(bsm_op_ctx *cx, bsm_tensor *t, int dim, int64_t k,
   size_t out = 0;
   for (size_t r = 0; n > 0 && r < total; r += n) {
     const keys row = keys_from(&x, r);
-    const item *order = first_positions(&row, n, (size_t)k, descending, items);
+    const bsm_ordered *order =
+        first_positions(&row, n, (size_t)k, descending, items);
     for (int64_t i = 0; i < k; i++, out++) {
       const int64_t position = order[i].position;
       if (row.ints) {
@@ -286,11 +191,11 @@ static bsm_status op_unique(OP_PARAMS) {
   const size_t n = (size_t)bsm_tensor_numel(t);
   keys x;
   BSM_TRY(load_keys(cx, t, &x));
-  item *items = BSM_NEW_ARRAY(cx->arena, item, 2 * n + 1);
+  bsm_ordered *items = BSM_NEW_ARRAY(cx->arena, bsm_ordered, 2 * n + 1);
   int64_t *group = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
   BSM_TRY_ALLOC(items);
   BSM_TRY_ALLOC(group);
-  const item *order = first_positions(&x, n, n, false, items);
+  const bsm_ordered *order = first_positions(&x, n, n, false, items);
   int64_t unique = 0;
   for (size_t i = 0; i < n; i++) {
     /* NaN is never equal to another. */

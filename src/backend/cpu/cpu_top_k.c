@@ -2,17 +2,13 @@
 /* The k largest or smallest elements along an axis, sorted, with their indices.
  *
  * As in PyTorch NaN is greater than everything; among equals the lower index
- * comes first. A heap of the k best elements passes over each row. */
+ * comes first. */
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_space.h"
+#include "base/ordering.h"
 
 #define UNIT 8192
 #define CHUNK 256 /* elements loaded at once */
-
-typedef struct candidate {
-  double value; /* or the bits of an int64 */
-  int64_t index;
-} candidate;
 
 typedef struct top_k {
   bsm_cpu_impl base;
@@ -31,7 +27,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   top_k *t = BSM_NEW(p->arena, top_k);
   BSM_TRY_ALLOC(t);
   t->base.slots = p->threads;
-  t->base.description = "heap";
+  t->base.description = "keys";
   t->largest = params->largest != 0;
   t->dtype = x.dtype;
   t->integers = bsm_cpu_is_integral(bsm_cpu_class_of(x.dtype));
@@ -46,7 +42,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   out->impl = t;
   return bsm_cpu_set_scratch(out, 0,
                              bsm_cpu_align((uint64_t)t->n * sizeof(double)) +
-                                 (uint64_t)t->k * sizeof(candidate),
+                                 2 * (uint64_t)t->n * sizeof(bsm_ordered),
                              t->base.slots);
 }
 
@@ -59,65 +55,60 @@ typedef struct work {
   size_t slot_size;
 } work;
 
-static int64_t as_integer(double v) {
-  union {
-    double d;
-    int64_t i;
-  } u = {.d = v};
-  return u.i;
+/* A double, or an integer of the same size. */
+typedef union number {
+  double d;
+  int64_t i;
+} number;
+
+static bsm_ordered item_of(const top_k *t, const number *row, int64_t i) {
+  const uint64_t key = t->integers ? bsm_order_of_integer(row[i].i)
+                                   : bsm_order_of_double(row[i].d);
+  return (bsm_ordered){t->largest ? ~key : key, i};
 }
 
-/* Whether a comes before b in the result. */
-static bool precedes(const top_k *t, const candidate *a, const candidate *b) {
-  bool more, less;
-  if (t->integers) {
-    const int64_t x = as_integer(a->value), y = as_integer(b->value);
-    more = x > y;
-    less = x < y;
-  } else {
-    const bool x_nan = a->value != a->value, y_nan = b->value != b->value;
-    more = (x_nan && !y_nan) || a->value > b->value;
-    less = (!x_nan && y_nan) || a->value < b->value;
-  }
-  if (more) return t->largest;
-  if (less) return !t->largest;
-  return a->index < b->index;
-}
-
-/* The heap's root is the candidate that comes last. */
-static void sift_down(const top_k *t, candidate *heap, int64_t n, int64_t i) {
-  const candidate c = heap[i];
-  for (;;) {
-    int64_t child = 2 * i + 1;
-    if (child >= n) break;
-    if (child + 1 < n && precedes(t, &heap[child], &heap[child + 1])) child++;
-    if (!precedes(t, &c, &heap[child])) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = c;
-}
-
-static void select_row(const top_k *t, const double *row, candidate *heap) {
-  for (int64_t i = 0; i < t->k; i++) heap[i] = (candidate){row[i], i};
-  for (int64_t i = t->k / 2 - 1; i >= 0; i--) sift_down(t, heap, t->k, i);
+/* The first of a row, of which few are wanted. */
+static const bsm_ordered *select_first(const top_k *t, const number *row,
+                                       bsm_ordered *items) {
+  const size_t k = (size_t)t->k;
+  for (int64_t i = 0; i < t->k; i++) items[i] = item_of(t, row, i);
+  bsm_order_begin(items, k);
   for (int64_t i = t->k; i < t->n; i++) {
-    const candidate c = {row[i], i};
-    /* Most come behind the root; equals do, too. */
-    if (!t->integers &&
-        (t->largest ? c.value <= heap[0].value : c.value >= heap[0].value)) {
-      continue;
-    }
-    if (precedes(t, &c, &heap[0])) {
-      heap[0] = c;
-      sift_down(t, heap, t->k, 0);
-    }
+    const double v = row[i].d, last = row[items[0].position].d;
+    /* Most come behind the last; equals do, too. */
+    if (!t->integers && (t->largest ? v <= last : v >= last)) continue;
+    const bsm_ordered item = item_of(t, row, i);
+    if (item.key < items[0].key) bsm_order_replace(items, k, item);
   }
-  for (int64_t n = t->k - 1; n > 0; n--) { /* heap sort: the last to the end */
-    const candidate c = heap[0];
-    heap[0] = heap[n];
-    heap[n] = c;
-    sift_down(t, heap, n, 0);
+  bsm_order_end(items, k);
+  return items;
+}
+
+static const bsm_ordered *find_first(const top_k *t, const number *row,
+                                     bsm_ordered *items) {
+  if (t->k < t->n / BSM_ORDER_FEW) return select_first(t, row, items);
+  for (int64_t i = 0; i < t->n; i++) items[i] = item_of(t, row, i);
+  return bsm_order_first(items, (size_t)t->n, (size_t)t->k);
+}
+
+static void store_row(const work *w, const bsm_cpu_cursor *c, const number *row,
+                      const bsm_ordered *first) {
+  const top_k *t = w->t;
+  const int64_t size = (int64_t)bsm_dtype_size(t->dtype);
+  const bsm_cpu_class to = bsm_cpu_class_of(t->dtype);
+  const bsm_cpu_class wide = t->integers ? BSM_CPU_I64 : BSM_CPU_F64;
+  for (int64_t i = 0; i < t->k; i += CHUNK) {
+    const int64_t n = bsm_cpu_min(CHUNK, t->k - i);
+    number values[CHUNK], converted[CHUNK];
+    for (int64_t j = 0; j < n; j++) {
+      values[j] = row[first[i + j].position];
+      w->indices[c->offset[2] + (i + j) * t->index_stride] =
+          first[i + j].position;
+    }
+    bsm_cpu_convert(wide, values, to, converted, n);
+    bsm_cpu_store(t->dtype,
+                  w->values + (c->offset[0] + i * t->value_stride) * size,
+                  t->value_stride, n, converted);
   }
 }
 
@@ -126,26 +117,18 @@ static void row(const work *w, const bsm_cpu_cursor *c, uint8_t *scratch) {
   const int64_t size = (int64_t)bsm_dtype_size(t->dtype);
   const bsm_cpu_class from = bsm_cpu_class_of(t->dtype);
   const bsm_cpu_class wide = t->integers ? BSM_CPU_I64 : BSM_CPU_F64;
-  double *values = (double *)(void *)scratch;
-  candidate *heap =
-      (candidate *)(void *)(scratch +
-                            bsm_cpu_align((uint64_t)t->n * sizeof(double)));
+  number *values = (number *)(void *)scratch;
+  bsm_ordered *items =
+      (bsm_ordered *)(void *)(scratch +
+                              bsm_cpu_align((uint64_t)t->n * sizeof(double)));
   for (int64_t i = 0; i < t->n; i += CHUNK) {
     const int64_t n = bsm_cpu_min(CHUNK, t->n - i);
-    double loaded[CHUNK];
+    number loaded[CHUNK];
     bsm_cpu_load(t->dtype, w->x + (c->offset[1] + i * t->stride) * size,
                  t->stride, n, loaded);
     bsm_cpu_convert(from, loaded, wide, values + i, n);
   }
-  select_row(t, values, heap);
-  for (int64_t i = 0; i < t->k; i++) {
-    double one;
-    bsm_cpu_convert(wide, &heap[i].value, from, &one, 1);
-    bsm_cpu_store(t->dtype,
-                  w->values + (c->offset[0] + i * t->value_stride) * size, 1, 1,
-                  &one);
-    w->indices[c->offset[2] + i * t->index_stride] = heap[i].index;
-  }
+  store_row(w, c, values, find_first(t, values, items));
 }
 
 static void unit(void *arg, int64_t index, int slot) {
