@@ -27,6 +27,7 @@ typedef struct product {
   bool broadcast_a, broadcast_b; /* batch stride 0 */
   bsm_activation_type activation;
   double scale;
+  const char *tactic; /* of other devices than the CPU */
 } product;
 
 /* [b0, b1, rows, columns]; `transposed`: the rows are adjacent. */
@@ -48,6 +49,7 @@ static void run_product(const product *p, harness_rng *rng) {
   int64_t as[4], bs[4], cs[4], rs[4];
   harness_init(&h, BSM_STEP_MATRIX_MULTIPLY);
   bsm_step_matrix_multiply *params = &h.params.matrix_multiply;
+  if (p->tactic && !suite_is_for("cpu")) h.step.tactic = p->tactic;
   params->constant_b = p->constant_b;
   params->k = p->k;
   params->n = p->n;
@@ -130,6 +132,29 @@ static void random_product(product *p, harness_rng *r) {
                  .broadcast_b = rng_range(r, 0, 3) == 0,
                  .activation = acts[rng_range(r, 0, 2)],
                  .scale = rng_range(r, 0, 1) ? 1.0 : 0.125};
+}
+
+/* Rows that tensor cores have no use for, in the ways of GPUs to share k. */
+static void test_few_rows(void **state) {
+  static const int ks[] = {70, 257, 640}, ns[] = {5, 64, 100};
+  harness_rng r = {17};
+  (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
+  for (int i = 0; i < 24; i++) {
+    const product p = {
+        .batch = {1, 1},
+        .m = 1 + i % 4,
+        .k = ks[i % 3],
+        .n = ns[i / 3 % 3],
+        .constant_b = true,
+        .transposed_b = i % 5 == 0,
+        .bias = i % 3 != 1,
+        .residual = i % 4 == 2,
+        .activation = i % 2 ? BSM_ACTIVATION_RELU : BSM_ACTIVATION_NONE,
+        .scale = i % 7 ? 1.0 : 0.125,
+        .tactic = i < 18 ? "few rows shared" : "few rows"};
+    run_product(&p, &r);
+  }
 }
 
 static void test_random(void **state) {
@@ -257,6 +282,7 @@ static void test_in_place_residual(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),
+      cmocka_unit_test(test_few_rows),
       cmocka_unit_test(test_large),
       cmocka_unit_test(test_empty_k),
       cmocka_unit_test(test_empty_batch),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of few rows, when the columns of B lie together (few_rows.cuh). The
-// threads of a block, which has K_COLUMNS pieces of columns, share k. Option
-// besides: K_COLUMNS: a power of two, 32 at most.
-// grid: (blocks of columns)
+// threads of a block, which has K_COLUMNS pieces of columns, share k. Options
+// besides: K_COLUMNS: a power of two, 32 at most; K_SPLIT: 1: blocks share the k
+// of the same columns. The one that ends last adds up their sums, in the order of
+// k.
+// grid: (blocks of columns, splits)
 #include "few_rows.cuh"
 
 enum {
@@ -10,53 +12,80 @@ enum {
   DEPTH = THREADS / K_COLUMNS,  // threads that share k
   RANGE = DEPTH * HELD,
   SUMS = K_ROWS * K_PIECE,
-  LANES = 32 / K_COLUMNS,      // of a warp, that share k
-  WIDTH = K_COLUMNS * K_PIECE  // columns of a block
+  LANES = 32 / K_COLUMNS,       // of a warp, that share k
+  WIDTH = K_COLUMNS * K_PIECE,  // columns of a block
+  MADE = K_ROWS * WIDTH         // numbers
 };
-static_assert(K_ROWS * WIDTH <= THREADS, "each thread makes a number at most");
+static_assert(MADE <= THREADS, "each thread makes a number at most");
+
+// The sum of all blocks that share the number of this thread, in the one that
+// ends last; false in the others.
+DEVICE bool join_blocks(const bsm_cuda_mma &p, float &sum) {
+  __shared__ u32 arrived;
+  const int thread = (int)threadIdx.x;
+  float *all = (float *)p.partial + (i64)blockIdx.x * p.splits * MADE;
+  u32 *counter = (u32 *)p.counters + blockIdx.x;
+  if (thread < MADE) all[(int)blockIdx.y * MADE + thread] = sum;
+  __threadfence();
+  __syncthreads();
+  if (thread == 0) arrived = atomicAdd(counter, 1);
+  __syncthreads();
+  if (arrived != (u32)p.splits - 1) return false;
+  __threadfence();
+  if (thread == 0) *counter = 0;
+  sum = 0;
+  if (thread >= MADE) return true;
+#pragma unroll 8
+  for (int s = 0; s < p.splits; s++) sum += __ldcg(all + s * MADE + thread);
+  return true;
+}
 
 EARLY_KERNEL_OF(THREADS, few_rows, bsm_cuda_mma) {
-  __shared__ float a[K_ROWS][RANGE];
+  __shared__ float a[2][K_ROWS][RANGE];
   __shared__ float partial[THREADS / 32][K_ROWS][WIDTH];
   const int thread = (int)threadIdx.x;
   const int column = thread % K_COLUMNS, first = thread / K_COLUMNS;
   const int n = ((int)blockIdx.x * K_COLUMNS + column) * K_PIECE;
+  const int begin = K_SPLIT ? (int)blockIdx.y * p.split_k : 0;
+  const int end = K_SPLIT && begin + p.split_k < p.k ? begin + p.split_k : p.k;
   finisher finish(p, thread / WIDTH,
                   (int)blockIdx.x * WIDTH + thread % WIDTH);
   part_of_b b[HELD];
   float sums[SUMS];
 #pragma unroll
   for (int i = 0; i < SUMS; i++) sums[i] = 0;
-  auto load_b = [&](int k0) {
-#pragma unroll
-    for (int i = 0; i < HELD; i++) {
-      const int k = k0 + first + i * DEPTH;
-      b[i].clear();
-      if (k < p.k && n < p.n) b[i].load((const T *)p.b + k * p.b_row + n);
-    }
+  auto load_b = [&](int i, int k0) {
+    const int k = k0 + first + i * DEPTH;
+    b[i].clear();
+    if (k < end && n < p.n) b[i].load((const T *)p.b + k * p.b_row + n);
   };
   if (!K_WEIGHTS) wait_for_previous();
-  load_b(0);
+#pragma unroll
+  for (int i = 0; i < HELD; i++) load_b(i, begin);
   finish.load_bias(p);
   if (K_WEIGHTS) wait_for_previous();
   finish.load_residual(p);
-  for (int k0 = 0; k0 < p.k; k0 += RANGE) {
-    if (k0) __syncthreads();
-    bring_a<RANGE>(p, k0, a);
+  bringer<RANGE> bring;
+  bring.load(p, begin, end);
+  bring.store(a[0]);
+  for (int k0 = begin, half = 0; k0 < end; k0 += RANGE, half ^= 1) {
+    const bool more = k0 + RANGE < end;
     __syncthreads();
+    if (more) bring.load(p, k0 + RANGE, end);
 #pragma unroll
     for (int i = 0; i < HELD; i++) {
 #pragma unroll
       for (int m = 0; m < K_ROWS; m++) {
-        const float x = a[m][first + i * DEPTH];
+        const float x = a[half][m][first + i * DEPTH];
 #pragma unroll
         for (int e = 0; e < K_PIECE; e++) {
           float &sum = sums[m * K_PIECE + e];
           sum = fmaf(x, b[i].get(e), sum);
         }
       }
+      if (more) load_b(i, k0 + RANGE);
     }
-    if (k0 + RANGE < p.k) load_b(k0 + RANGE);
+    if (more) bring.store(a[half ^ 1]);
   }
   spread_sums<SUMS, 16, K_COLUMNS>(sums);
 #pragma unroll
@@ -66,11 +95,13 @@ EARLY_KERNEL_OF(THREADS, few_rows, bsm_cuda_mma) {
            [column * K_PIECE + which % K_PIECE] = sums[i];
   }
   __syncthreads();
-  if (!finish.makes || thread >= K_ROWS * WIDTH) return;
   float sum = 0;
+  if (thread < MADE) {
 #pragma unroll
-  for (int warp = 0; warp < THREADS / 32; warp++) {
-    sum += partial[warp][thread / WIDTH][thread % WIDTH];
+    for (int warp = 0; warp < THREADS / 32; warp++) {
+      sum += partial[warp][thread / WIDTH][thread % WIDTH];
+    }
   }
-  finish.store(p, sum);
+  if (K_SPLIT && !join_blocks(p, sum)) return;
+  if (finish.makes && thread < MADE) finish.store(p, sum);
 }

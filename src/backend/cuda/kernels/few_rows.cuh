@@ -2,8 +2,9 @@
 // Products of at most 4 rows:
 //   y[m, n] = act(scale * sum_k A[m, k] B[k, n] + bias[n] + residual[m, n])
 // Such a product takes as long as reading B. So threads ask for all of B that
-// they can hold before they use any: of weights before the kernel ahead has
-// ended. A comes to shared memory, RANGE of k at a time. Sums are in float, in a
+// they can hold before they use any, of weights before the kernel ahead has
+// ended, and for more as soon as a part is used. A comes to shared memory, RANGE
+// of k at a time, to one half while the other is read. Sums are in float, in a
 // fixed order. Options: K_T; K_ACTIVATION; K_ROWS: 1, 2 or 4; K_PIECE: elements
 // of B that are loaded at once; K_A: the same of A; K_WEIGHTS: 1: B and the bias
 // are there before the kernel begins.
@@ -19,20 +20,41 @@ typedef piece<T, K_PIECE> part_of_b;
 
 enum { THREADS = 256 };
 
-// k0 to k0 + RANGE of all rows, zeros where there are none.
+// What a thread brings of all rows to shared memory, RANGE of k at a time: zeros
+// where there are none.
 template <int RANGE>
-DEVICE void bring_a(const bsm_cuda_mma &p, int k0, float (*to)[RANGE]) {
-  const T *a = (const T *)p.a;
-#pragma unroll 4
-  for (int i = (int)threadIdx.x; i < K_ROWS * RANGE / K_A; i += THREADS) {
-    const int m = i / (RANGE / K_A), at = i % (RANGE / K_A) * K_A, k = k0 + at;
-    piece<T, K_A> x;
-    x.clear();
-    if (m < p.m && k < p.k) x.load(a + m * p.a_row + k * p.a_column);
+struct bringer {
+  enum {
+    PIECES = K_ROWS * RANGE / K_A,
+    OWN = (PIECES + THREADS - 1) / THREADS,
+    IN_ROW = RANGE / K_A
+  };
+  piece<T, K_A> own[OWN];
+
+  // From k0 on, of what lies before `end`.
+  DEVICE void load(const bsm_cuda_mma &p, int k0, int end) {
 #pragma unroll
-    for (int e = 0; e < K_A; e++) to[m][at + e] = x.get(e);
+    for (int j = 0; j < OWN; j++) {
+      const int i = (int)threadIdx.x + j * THREADS;
+      const int m = i / IN_ROW, k = k0 + i % IN_ROW * K_A;
+      own[j].clear();
+      if (m < p.m && k < end) {
+        own[j].load((const T *)p.a + m * p.a_row + k * p.a_column);
+      }
+    }
   }
-}
+  DEVICE void store(float (*to)[RANGE]) const {
+#pragma unroll
+    for (int j = 0; j < OWN; j++) {
+      const int i = (int)threadIdx.x + j * THREADS;
+      if (PIECES % THREADS && i >= PIECES) continue;
+#pragma unroll
+      for (int e = 0; e < K_A; e++) {
+        to[i / IN_ROW][i % IN_ROW * K_A + e] = own[j].get(e);
+      }
+    }
+  }
+};
 
 // One number of the output, and what is added to its sum.
 struct finisher {

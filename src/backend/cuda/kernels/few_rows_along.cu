@@ -26,7 +26,7 @@ DEVICE void load_row(const float *from, float (&x)[K_PIECE]) {
 }
 
 EARLY_KERNEL_OF(THREADS, few_rows_along, bsm_cuda_mma) {
-  __shared__ __align__(16) float a[K_ROWS][RANGE];
+  __shared__ __align__(16) float a[2][K_ROWS][RANGE];
   const int thread = (int)threadIdx.x, lane = thread % K_LANES;
   const int n = (int)blockIdx.x * (THREADS / K_LANES) + thread / K_LANES;
   // Which rows a lane has in the end; where there are fewer, some have the same.
@@ -36,37 +36,39 @@ EARLY_KERNEL_OF(THREADS, few_rows_along, bsm_cuda_mma) {
   float sums[K_ROWS], bias = 0;
 #pragma unroll
   for (int m = 0; m < K_ROWS; m++) sums[m] = 0;
-  auto load_b = [&](int k0) {
-#pragma unroll
-    for (int i = 0; i < HELD; i++) {
-      const int k = k0 + (i * K_LANES + lane) * K_PIECE;
-      b[i].clear();
-      if (k < p.k && n < p.n) {
-        b[i].load((const T *)p.b + (i64)n * p.b_column + k);
-      }
+  auto load_b = [&](int i, int k0) {
+    const int k = k0 + (i * K_LANES + lane) * K_PIECE;
+    b[i].clear();
+    if (k < p.k && n < p.n) {
+      b[i].load((const T *)p.b + (i64)n * p.b_column + k);
     }
   };
   if (!K_WEIGHTS) wait_for_previous();
-  load_b(0);
+#pragma unroll
+  for (int i = 0; i < HELD; i++) load_b(i, 0);
   if (n < p.n && p.bias) bias = to_float(((const T *)p.bias)[n]);
   if (K_WEIGHTS) wait_for_previous();
-  for (int k0 = 0; k0 < p.k; k0 += RANGE) {
-    if (k0) __syncthreads();
-    bring_a<RANGE>(p, k0, a);
+  bringer<RANGE> bring;
+  bring.load(p, 0, p.k);
+  bring.store(a[0]);
+  for (int k0 = 0, half = 0; k0 < p.k; k0 += RANGE, half ^= 1) {
+    const bool more = k0 + RANGE < p.k;
     __syncthreads();
+    if (more) bring.load(p, k0 + RANGE, p.k);
 #pragma unroll
     for (int i = 0; i < HELD; i++) {
 #pragma unroll
       for (int m = 0; m < K_ROWS; m++) {
         float x[K_PIECE];
-        load_row(&a[m][(i * K_LANES + lane) * K_PIECE], x);
+        load_row(&a[half][m][(i * K_LANES + lane) * K_PIECE], x);
 #pragma unroll
         for (int e = 0; e < K_PIECE; e++) {
           sums[m] = fmaf(x[e], b[i].get(e), sums[m]);
         }
       }
+      if (more) load_b(i, k0 + RANGE);
     }
-    if (k0 + RANGE < p.k) load_b(k0 + RANGE);
+    if (more) bring.store(a[half ^ 1]);
   }
   spread_sums<K_ROWS, K_LANES / 2, 1>(sums);
 #pragma unroll

@@ -260,9 +260,7 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
     if (bsm_cuda_has_few_maps(&problem)) {
       names[count++] = BSM_CUDA_FEW_MAPS_TACTIC;
     }
-    if (bsm_cuda_has_few_rows(&problem)) {
-      names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
-    }
+    count += bsm_cuda_few_rows_tactics(&problem, names + count);
     bsm_cuda_mma_problem matrix;
     if (bsm_cuda_unfolds(&problem, &matrix)) {
       names[count++] = BSM_CUDA_UNFOLDED_TACTIC;
@@ -275,11 +273,12 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                    const char *tactic) {
   bsm_cuda_mma_problem problem;
-  if (strcmp(tactic, BSM_CUDA_UNFOLDED_TACTIC) == 0 &&
-      problem_of_step(plan, step, sm, &problem)) {
+  if (!problem_of_step(plan, step, sm, &problem)) return 0;
+  if (strcmp(tactic, BSM_CUDA_UNFOLDED_TACTIC) == 0) {
     return bsm_cuda_unfolded_cost(&problem, sm);
   }
-  return bsm_cuda_mma_step_cost(problem_of_step, plan, step, sm, tactic);
+  const double few = bsm_cuda_few_rows_cost(&problem, sm, tactic);
+  return few > 0 ? few : bsm_cuda_mma_cost(&problem, sm, tactic);
 }
 
 /* By its tactic, or without one. */

@@ -6,9 +6,17 @@
 
 #define THREADS 256
 #define MOST_ROWS 4 /* with 8, tensor cores are faster */
-/* Columns of a block, where these lie together: 32 bytes of a row of B. */
-#define BYTES 32
 #define MOST_PIECE_BYTES 16
+/* What a block has of a row of B, where columns lie together: a sector of
+ * memory; or a line of it, which memory gives twice as fast, and of which there
+ * are fewer, so that blocks share k. */
+#define SECTOR 32
+#define LINE 128
+/* k of a line that a block asks for at once. */
+#define RANGE 256
+#define BLOCKS 2 /* of an SM */
+#define TACTIC "few rows"
+#define SHARED_TACTIC "few rows shared"
 
 /* Whether all but the number of rows is as the kernels take it. */
 static bool has_columns(const bsm_cuda_mma_problem *p) {
@@ -38,27 +46,72 @@ static int piece_of_a(const bsm_cuda_mma_problem *p) {
              : 1;
 }
 
-/* When the columns of B lie together. */
+/* ---- when the columns of B lie together ---- */
+
+static int64_t parts(int64_t size, int64_t part) {
+  return size / part + (size % part != 0);
+}
+
+/* What the blocks of a product have: columns, and k. */
+typedef struct shares {
+  int width;
+  int32_t splits, split_k;
+} shares;
+
+static shares shares_of(const bsm_cuda_mma_problem *p, int sm, bool shared) {
+  const int element = (int)bsm_dtype_size(p->dtype);
+  shares s = {(shared ? LINE : SECTOR) / element, 1, p->params.k};
+  if (!shared) return s;
+  const int64_t ranges = parts(p->params.k, RANGE);
+  const int64_t columns = parts(p->params.n, s.width);
+  int64_t splits = (int64_t)BLOCKS * bsm_cuda_multiprocessors(sm) / columns;
+  if (splits > ranges) splits = ranges;
+  if (splits <= 1) return s;
+  s.split_k = (int32_t)(parts(ranges, splits) * RANGE);
+  s.splits = (int32_t)parts(p->params.k, s.split_k);
+  return s;
+}
+
+/* Whether blocks can have lines, and share k. */
+static bool has_shared(const bsm_cuda_mma_problem *p) {
+  return p->weights && p->params.b_column == 1 &&
+         p->params.b_row * (int64_t)bsm_dtype_size(p->dtype) %
+                 MOST_PIECE_BYTES ==
+             0;
+}
+
 static bsm_status add_across(bsm_cuda_launches *l,
-                             const bsm_cuda_mma_problem *p, int rows) {
+                             const bsm_cuda_mma_problem *p, int rows,
+                             bool shared) {
   /* Rows of weights go on up to a multiple of 16 bytes. */
   const int piece =
       piece_of(p->dtype, p->weights ? 0 : p->params.n, p->params.b_row);
-  const int width = BYTES / (int)bsm_dtype_size(p->dtype);
+  const shares s = shares_of(p, l->sm, shared);
+  const int64_t columns = parts(p->params.n, s.width);
+  bsm_cuda_mma params = p->params;
+  params.splits = s.splits;
+  params.split_k = s.split_k;
   BSM_TRY(bsm_cuda_add_launch(
-      l, "few_rows", "few_rows", &p->params, sizeof(p->params),
+      l, "few_rows", "few_rows", &params, sizeof(params),
       "-DK_T=%s -DK_ACTIVATION=%d -DK_ROWS=%d -DK_PIECE=%d -DK_A=%d "
-      "-DK_WEIGHTS=%d -DK_COLUMNS=%d",
+      "-DK_WEIGHTS=%d -DK_COLUMNS=%d -DK_SPLIT=%d",
       bsm_cuda_type(p->dtype), p->activation, rows, piece, piece_of_a(p),
-      p->weights, width / piece));
+      p->weights, s.width / piece, s.splits > 1));
   bsm_cuda_set_block(l, THREADS, 1, 1);
-  bsm_cuda_set_grid(
-      l, bsm_cuda_blocks((uint64_t)p->params.n, (unsigned)width, UINT32_MAX), 1,
-      1);
-  return BSM_OK;
+  bsm_cuda_set_grid(l, (uint64_t)columns, (uint64_t)s.splits, 1);
+  if (s.splits == 1) return BSM_OK;
+  uint64_t partial;
+  BSM_TRY(bsm_cuda_add_scratch(
+      l, (uint64_t)(columns * s.splits * rows * s.width) * sizeof(float),
+      &partial));
+  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_SCRATCH,
+                            offsetof(bsm_cuda_mma, partial), partial));
+  return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_COUNTERS,
+                           offsetof(bsm_cuda_mma, counters), 0);
 }
 
-/* When the elements of k do. */
+/* ---- when the elements of k do ---- */
+
 static bsm_status add_along(bsm_cuda_launches *l, const bsm_cuda_mma_problem *p,
                             int rows) {
   const int piece = piece_of(p->dtype, p->params.k, p->params.b_column);
@@ -78,10 +131,70 @@ static bsm_status add_along(bsm_cuda_launches *l, const bsm_cuda_mma_problem *p,
   return BSM_OK;
 }
 
+/* ---- what a product takes ---- */
+
+/* A launch in a graph, what blocks that share k add; a round of what a block
+ * asks for; and what memory gives in a microsecond. */
+#define LAUNCH 1.3
+#define JOIN 1.0
+#define ROUND 0.9
+#define BYTES_OF_LINES 3.1e6
+#define BYTES_OF_SECTORS 1.7e6
+
+static double cost_of(const bsm_cuda_mma_problem *p, int sm, bool shared) {
+  const shares s = shares_of(p, sm, shared);
+  const int64_t element = (int64_t)bsm_dtype_size(p->dtype);
+  const double bytes = (double)p->params.k * p->params.n * (double)element;
+  const double blocks = (double)parts(p->params.n, s.width) * s.splits;
+  const double of_sm = blocks / ((double)BLOCKS * bsm_cuda_multiprocessors(sm));
+  const int64_t range = shared ? RANGE : RANGE * LINE / SECTOR;
+  const double rounds =
+      (double)parts(s.split_k, range) * ROUND * (of_sm > 1 ? of_sm : 1);
+  const double reading = bytes / (shared ? BYTES_OF_LINES : BYTES_OF_SECTORS);
+  return LAUNCH + (reading > rounds ? reading : rounds) +
+         (s.splits > 1 ? JOIN : 0);
+}
+
+static bool is_shared(const bsm_cuda_mma_problem *p, int sm,
+                      const char *tactic) {
+  if (!has_shared(p)) return false;
+  return tactic[0] ? strcmp(tactic, SHARED_TACTIC) == 0
+                   : cost_of(p, sm, true) < cost_of(p, sm, false);
+}
+
+size_t bsm_cuda_few_rows_tactics(const bsm_cuda_mma_problem *p,
+                                 const char **names) {
+  size_t count = 0;
+  if (!bsm_cuda_has_few_rows(p)) return 0;
+  names[count++] = TACTIC;
+  if (has_shared(p)) names[count++] = SHARED_TACTIC;
+  return count;
+}
+
+static bool is_tactic(const char *tactic) {
+  return strcmp(tactic, TACTIC) == 0 || strcmp(tactic, SHARED_TACTIC) == 0;
+}
+
+double bsm_cuda_few_rows_cost(const bsm_cuda_mma_problem *p, int sm,
+                              const char *tactic) {
+  if (!is_tactic(tactic)) return 0;
+  /* The better one is faster than all tiles. */
+  const double least = bsm_cuda_mma_cost(p, sm, tactic);
+  if (!has_shared(p)) return least;
+  const double own = cost_of(p, sm, strcmp(tactic, SHARED_TACTIC) == 0);
+  const double other = cost_of(p, sm, strcmp(tactic, SHARED_TACTIC) != 0);
+  return own > other ? least * own / other : least;
+}
+
+/* ---- launching ---- */
+
 static bsm_status add_launch(bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *p, int rows) {
-  return p->params.b_column == 1 ? add_across(l, p, rows)
-                                 : add_along(l, p, rows);
+  /* All numbers of rows are shared in one way where that ranges. */
+  const char *tactic = l->scope == BSM_CUDA_FOR_RANGE ? "" : l->step->tactic;
+  return p->params.b_column == 1
+             ? add_across(l, p, rows, is_shared(p, l->sm, tactic))
+             : add_along(l, p, rows);
 }
 
 static int rows_of(const bsm_cuda_mma_problem *p) {
@@ -106,8 +219,7 @@ static bsm_status set_aside(bsm_cuda_launches *l, const bsm_cuda_mma_problem *p,
 bool bsm_cuda_takes_few_rows(const bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *p) {
   const char *tactic = l->step->tactic;
-  return bsm_cuda_has_few_rows(p) &&
-         (!tactic[0] || strcmp(tactic, BSM_CUDA_FEW_ROWS_TACTIC) == 0);
+  return bsm_cuda_has_few_rows(p) && (!tactic[0] || is_tactic(tactic));
 }
 
 bsm_status bsm_cuda_launch_many_rows(bsm_cuda_launches *l,

@@ -7,10 +7,17 @@
 
 #include "backend/cuda/steps/cuda_mma.h"
 
-#define BSM_CUDA_FEW_ROWS_TACTIC "few rows"
-
 /* Whether there is a kernel for a problem, which is the fastest then. */
 bool bsm_cuda_has_few_rows(const bsm_cuda_mma_problem *problem);
+
+/* The tactics of a problem, at most two; how many. */
+size_t bsm_cuda_few_rows_tactics(const bsm_cuda_mma_problem *problem,
+                                 const char **names);
+
+/* What a tactic should take, in microseconds, of a problem that has it, on a
+ * GPU of a compute capability; 0: it is none of these. */
+double bsm_cuda_few_rows_cost(const bsm_cuda_mma_problem *problem, int sm,
+                              const char *tactic);
 
 /* Whether a launch is to have it: by the step's tactic, or without one. */
 bool bsm_cuda_takes_few_rows(const bsm_cuda_launches *l,

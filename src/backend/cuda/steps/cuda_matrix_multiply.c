@@ -264,9 +264,8 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
     names[0] = "few bits";
     return 1;
   }
-  if (problem_of_step(plan, step, sm, &problem) &&
-      bsm_cuda_has_few_rows(&problem)) {
-    names[count++] = BSM_CUDA_FEW_ROWS_TACTIC;
+  if (problem_of_step(plan, step, sm, &problem)) {
+    count += bsm_cuda_few_rows_tactics(&problem, names);
   }
   return count + bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm,
                                            names + count);
@@ -274,7 +273,10 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
 
 static double cost(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                    const char *tactic) {
-  return bsm_cuda_mma_step_cost(problem_of_step, plan, step, sm, tactic);
+  bsm_cuda_mma_problem problem;
+  if (!problem_of_step(plan, step, sm, &problem)) return 0;
+  const double few = bsm_cuda_few_rows_cost(&problem, sm, tactic);
+  return few > 0 ? few : bsm_cuda_mma_cost(&problem, sm, tactic);
 }
 
 /* ---- launching ---- */

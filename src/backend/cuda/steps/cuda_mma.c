@@ -28,9 +28,7 @@ static unsigned shared_bytes(const bsm_cuda_mma_problem *p, const tile *t) {
 
 /* ---- what a GPU has ---- */
 
-/* Streaming multiprocessors of the largest GPU of a compute capability: plans
- * depend on nothing else about it. */
-static int multiprocessors(int sm) {
+int bsm_cuda_multiprocessors(int sm) {
   return sm >= 100 ? 148 : sm >= 90 ? 132 : sm >= 80 ? 108 : 72;
 }
 
@@ -118,7 +116,7 @@ static double cost_of(const bsm_cuda_mma_problem *p, const tile *t, int sms,
 /* The number of splits that should be fastest. */
 static choice choose_splits(const bsm_cuda_mma_problem *p, const tile *t,
                             int sm) {
-  const int sms = multiprocessors(sm);
+  const int sms = bsm_cuda_multiprocessors(sm);
   const int64_t count =
       parts(p->params.m, t->m) * parts(p->params.n, t->n) * p->batches;
   const int64_t k_tiles = parts(p->params.k, t->k);

@@ -75,6 +75,10 @@ typedef bool bsm_cuda_mma_problem_of(const bsm_plan *plan,
                                      const bsm_plan_step *step, int sm,
                                      bsm_cuda_mma_problem *out);
 
+/* Streaming multiprocessors of the largest GPU of a compute capability: plans
+ * depend on nothing else about it. */
+int bsm_cuda_multiprocessors(int sm);
+
 /* Whether a GPU multiplies a dtype of 16 bits on tensor cores. */
 bool bsm_cuda_mma_has(bsm_dtype dtype, int sm);
 
