@@ -329,6 +329,16 @@ static void test_dtypes(void **state) {
   for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
     harness_rng r = {27};
     run_random(&r, 30, dtypes[i]);
+    /* Its inputs are multiplied in tiles. */
+    const network large = {.dtype = dtypes[i],
+                           .operation = BSM_RECURRENT_LSTM,
+                           .directions = 1,
+                           .length = 9,
+                           .batch = 3,
+                           .input = 64,
+                           .hidden = 160,
+                           .batch_first = i == 1};
+    run_network(&large, &r);
   }
 }
 

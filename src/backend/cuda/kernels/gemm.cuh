@@ -5,7 +5,7 @@
 // tap (a place in the window, then a map of the input), n a map of the output.
 // Sizes and strides are parameters; what is compiled is the tile of a block, and
 // how operands come to shared memory:
-//   K_T: the dtype; K_ACTIVATION
+//   K_T: the dtype; K_Y: that of y, where it is another one; K_ACTIVATION
 //   K_BM, K_BN, K_BK: the tile of a block; K_WM, K_WN: warps in its rows and
 //     columns; K_STAGES: tiles of k that are on their way or used
 //   K_IMAGE: 0: A is a matrix; 2, 3: A is the windows of images, of which that
@@ -268,13 +268,19 @@ DEVICE bool join_splits(const bsm_cuda_mma &p, value (&sums)[SUMS]) {
 }
 
 // Where the operands of the end are, of the block's batch.
+#ifdef K_Y
+typedef K_Y Y;
+#else
+typedef T Y;
+#endif
+
 struct gemm_end {
   const T *bias, *residual;
-  T *y;
+  Y *y;
 };
 
 DEVICE gemm_end find_end(const bsm_cuda_mma &p, const gemm_place &block) {
   return {p.bias ? (const T *)p.bias + blockIdx.z * p.bias_batch : 0,
           p.residual ? (const T *)p.residual + block.residual : 0,
-          (T *)p.y + block.y};
+          (Y *)p.y + block.y};
 }

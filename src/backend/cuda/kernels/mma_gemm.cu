@@ -99,8 +99,8 @@ EARLY_KERNEL_OF(THREADS, mma_gemm, bsm_cuda_mma) {
     for (int j = 0; j < TN; j++) {
       const float *v = &sums[(i * TN + j) * 4];
       const int m = m0 + i * 16, n = n0 + j * 8;
-      store_pair<T>(p, end.bias, end.residual, end.y, m, n, v[0], v[1]);
-      store_pair<T>(p, end.bias, end.residual, end.y, m + 8, n, v[2], v[3]);
+      store_pair(p, end.bias, end.residual, end.y, m, n, v[0], v[1]);
+      store_pair(p, end.bias, end.residual, end.y, m + 8, n, v[2], v[3]);
     }
   }
 }

@@ -40,12 +40,12 @@ DEVICE V finish(const bsm_cuda_mma &p, const T *bias, const T *residual, int m,
   return activate_sum<T>(K_ACTIVATION, x, (V)p.alpha, (V)p.beta);
 }
 
-template <class T, class V>
+template <class T, class Y, class V>
 DEVICE void store_one(const bsm_cuda_mma &p, const T *bias, const T *residual,
-                      T *y, int m, int n, V x) {
+                      Y *y, int m, int n, V x) {
   if (m >= p.m || n >= p.n) return;
   y[row_of_y(p, m) + n] =
-      element<T>::store(finish(p, bias, residual, m, n, x));
+      element<Y>::store(finish(p, bias, residual, m, n, x));
 }
 
 DEVICE void store_two(float *to, float a, float b) {
@@ -57,18 +57,18 @@ DEVICE void store_two(T *to, float a, float b) {
 }
 
 // Two sums that are beside each other in a row.
-template <class T>
+template <class T, class Y>
 DEVICE void store_pair(const bsm_cuda_mma &p, const T *bias, const T *residual,
-                      T *y, int m, int n, float x0, float x1) {
+                       Y *y, int m, int n, float x0, float x1) {
   if (m >= p.m || n >= p.n) return;
-  T *to = y + row_of_y(p, m) + n;
+  Y *to = y + row_of_y(p, m) + n;
   const bool two = n + 1 < p.n;
   x0 = finish(p, bias, residual, m, n, x0);
   if (two) x1 = finish(p, bias, residual, m, n + 1, x1);
-  if (two && (u64)to % (2 * sizeof(T)) == 0) {
+  if (two && (u64)to % (2 * sizeof(Y)) == 0) {
     store_two(to, x0, x1);
     return;
   }
-  to[0] = from_float<T>(x0);
-  if (two) to[1] = from_float<T>(x1);
+  to[0] = from_float<Y>(x0);
+  if (two) to[1] = from_float<Y>(x1);
 }

@@ -273,6 +273,9 @@ static bsm_status add_kernel(bsm_cuda_launches *l,
         bsm_cuda_type(bytes->y), (int)bytes->end.residual, bytes->piece,
         (int)bytes->lines, bytes->vector, bytes->end.x_zero != 0);
   }
+  if (problem->floats && problem->dtype != BSM_DTYPE_FLOAT) {
+    BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE, "-DK_Y=float"));
+  }
   return problem->unit->tensor_cores
              ? BSM_OK
              : bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE,

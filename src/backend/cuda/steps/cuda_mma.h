@@ -61,6 +61,7 @@ typedef struct bsm_cuda_mma_problem {
    * are aligned, and rows have a multiple of 8. */
   bool vector;
   bool residual;     /* there is one */
+  bool floats;       /* y is float, whatever the dtype */
   int lines;         /* rows of y come in lines or loops: K_LINES */
   bool images_apart; /* of a convolution: batches are images, not groups */
   /* Of a product of bytes, where it is launched: all of the above sees two of

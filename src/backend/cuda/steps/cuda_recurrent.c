@@ -25,6 +25,8 @@
 #define MAX_BLOCKS 1024
 /* Of the products of a chunk's inputs. */
 #define CHUNK_BYTES ((int64_t)8 << 20)
+/* Numbers that are multiplied, from which on tiles are faster. */
+#define LARGE_PRODUCT ((int64_t)1 << 20)
 
 bsm_status bsm_cuda_recurrent_layout_of(const bsm_step_recurrent *p,
                                         bsm_cuda_recurrent_layout *out) {
@@ -132,6 +134,70 @@ static void set_rows(const work *w, int64_t count, bsm_cuda_product *p) {
   }
 }
 
+/* The same in tiles; false: the plain kernel has to do it. */
+static bool tile_product(const work *w, const bsm_cuda_product *p,
+                         bsm_cuda_mma_problem *out) {
+  const bsm_dtype dtype = w->y->dtype;
+  const int64_t bytes = w->layout.size * (int64_t)bsm_dtype_size(dtype);
+  const bool aligned = p->k % bsm_cuda_chunk(dtype) == 0;
+  const bsm_cuda_unit *unit =
+      bsm_cuda_unit_of(dtype, w->l->step->precision, w->l->sm);
+  int64_t all;
+  if (!unit || w->l->scope != BSM_CUDA_FOR_SIZES ||
+      !bsm_cuda_may_specialise(w->l) || !bsm_i64_mul(p->m, p->n, &all) ||
+      !bsm_i64_mul(all, p->k, &all) ||
+      !bsm_i64_mul(all, p->batch_sizes[0], &all) || all < LARGE_PRODUCT ||
+      p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX) {
+    return false;
+  }
+  *out = (bsm_cuda_mma_problem){
+      .batches = p->batch_sizes[0],
+      .dtype = dtype,
+      .unit = unit,
+      .floats = w->held == BSM_DTYPE_FLOAT,
+      .weights = true,
+      .a = bsm_cuda_mma_reads_along(w->x, 2) ? BSM_CUDA_MMA_ALONG_K
+                                             : BSM_CUDA_MMA_ELEMENTS,
+      .b = aligned && bytes % 16 == 0 ? BSM_CUDA_MMA_ALONG_K
+                                      : BSM_CUDA_MMA_ELEMENTS,
+      .params = {.m = (int32_t)p->m,
+                 .n = (int32_t)p->n,
+                 .k = (int32_t)p->k,
+                 .scale = 1,
+                 .loops = 1,
+                 .a_row = p->a_row,
+                 .a_column = p->a_column,
+                 .b_row = p->b_row,
+                 .b_column = p->b_column,
+                 .y_row = p->y_row,
+                 .batch_sizes = {(int32_t)p->batch_sizes[0]},
+                 .a_batch = {p->a_batch[0]},
+                 .y_batch = {p->y_batch[0]}}};
+  out->aligned_a = out->a;
+  out->aligned_b = out->b;
+  return true;
+}
+
+/* Where the parameters of a product have addresses. */
+typedef struct operands {
+  size_t a, b, bias, y;
+} operands;
+
+static bsm_status add_product(work *w, const bsm_cuda_product *p,
+                              operands *at) {
+  bsm_cuda_mma_problem tiled;
+  if (tile_product(w, p, &tiled)) {
+    *at = (operands){offsetof(bsm_cuda_mma, a), offsetof(bsm_cuda_mma, b),
+                     offsetof(bsm_cuda_mma, bias), offsetof(bsm_cuda_mma, y)};
+    return bsm_cuda_launch_mma(w->l, &tiled, "");
+  }
+  const bsm_cuda_product_kind kind = {w->y->dtype, w->held, 0, 1};
+  *at = (operands){offsetof(bsm_cuda_product, a), offsetof(bsm_cuda_product, b),
+                   offsetof(bsm_cuda_product, bias),
+                   offsetof(bsm_cuda_product, y)};
+  return bsm_cuda_launch_product(w->l, p, &kind);
+}
+
 /* Of `count` steps in the rounds first, first + count, ... before `end`. */
 static bsm_status launch_product(work *w, int32_t direction, int64_t count,
                                  int64_t first, int64_t end) {
@@ -145,12 +211,11 @@ static bsm_status launch_product(work *w, int32_t direction, int64_t count,
                         .b_row = 1,
                         .b_column = w->p->input,
                         .scale = 1};
-  const bsm_cuda_product_kind kind = {w->y->dtype, w->held, 0, 1};
+  operands at;
   set_rows(w, count, &p);
-  BSM_TRY(bsm_cuda_launch_product(w->l, &p, &kind));
+  BSM_TRY(add_product(w, &p, &at));
   bsm_cuda_set_rounds(w->l, first, count, end);
-  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_TENSOR,
-                            offsetof(bsm_cuda_product, a),
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_TENSOR, at.a,
                             w->l->step->inputs[0]));
   /* Round r begins with step r, or ends before the r-th from the end. */
   if (direction) {
@@ -158,15 +223,13 @@ static bsm_status launch_product(work *w, int32_t direction, int64_t count,
   } else {
     bsm_cuda_move_slot(w->l, 0, step);
   }
-  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS,
-                            offsetof(bsm_cuda_product, b),
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS, at.b,
                             w->l->step->weights[0]));
   bsm_cuda_move_slot(w->l, weights, 0);
-  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS,
-                            offsetof(bsm_cuda_product, bias),
+  BSM_TRY(bsm_cuda_add_slot(w->l, BSM_CUDA_SLOT_WEIGHTS, at.bias,
                             w->l->step->weights[0]));
   bsm_cuda_move_slot(w->l, weights + w->layout.input_bias * element, 0);
-  BSM_TRY(add_scratch_slot(w, offsetof(bsm_cuda_product, y), w->products));
+  BSM_TRY(add_scratch_slot(w, at.y, w->products));
   bsm_cuda_move_slot(
       w->l, direction * w->chunk * w->batch * w->layout.rows * held, 0);
   return BSM_OK;

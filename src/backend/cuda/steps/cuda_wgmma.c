@@ -77,7 +77,7 @@ static bool takes_windows(const bsm_cuda_mma_problem *problem) {
 
 static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
   const bsm_cuda_mma *p = &problem->params;
-  if (sm < 90 || sm >= 100 || problem->transposed ||
+  if (sm < 90 || sm >= 100 || problem->transposed || problem->floats ||
       (problem->image && (problem->images_apart || problem->pads)) ||
       (problem->dtype != BSM_DTYPE_HALF &&
        problem->dtype != BSM_DTYPE_BFLOAT16) ||
