@@ -39,6 +39,11 @@ BSM_NODISCARD bsm_status bsm_pass_fold_scale(const bsm_target *target,
 BSM_NODISCARD bsm_status bsm_pass_fuse_attention(const bsm_target *target,
                                                  bsm_network *net,
                                                  bsm_arena *scratch);
+/* Permutations of rows move past products, and behind what splits dimensions.
+ */
+BSM_NODISCARD bsm_status bsm_pass_move_permutations(const bsm_target *target,
+                                                    bsm_network *net,
+                                                    bsm_arena *scratch);
 /* Bias, scalar factors, residual adds and activations are fused into
  * convolutions and matrix multiplies. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_epilogues(const bsm_target *target,
