@@ -52,9 +52,10 @@ endif()
 # compiled with this whatever the machine. Where the compiler knows of no
 # instruction that does both, as on x86 by default, it has nothing to contract.
 check_c_source_compiles(
-  "#if (defined __x86_64__ || defined __i386__) && !defined __FMA__ \\
-    && !defined __FMA4__
-   #error nothing to contract
+  "#if defined __x86_64__ || defined __i386__
+   # if !defined __FMA__ && !defined __FMA4__
+   #  error nothing to contract
+   # endif
    #endif
    int main(void) { return 0; }"
   BSM_HAS_MULTIPLY_ADD)
