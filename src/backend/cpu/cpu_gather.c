@@ -134,11 +134,12 @@ static bsm_status check_slices(const work *w) {
   for (int64_t first = 0; first < g->tuple_count; first += CHUNK) {
     const int n = (int)bsm_cpu_min(CHUNK, g->tuple_count - first);
     bsm_cpu_rows_offsets(&g->tuples, first, n, offsets);
-    for (int64_t k = 0; k < n * g->tuple_length; k++) {
-      const int64_t d = k % g->tuple_length;
-      const int64_t i = load_index(
-          g, w->indices, offsets[k / g->tuple_length] + d * g->tuple_stride);
-      if (place_of(i, g->size[d]) < 0) return bad_index(i, g->size[d]);
+    for (int k = 0; k < n; k++) {
+      for (int64_t d = 0; d < g->tuple_length; d++) {
+        const int64_t i =
+            load_index(g, w->indices, offsets[k] + d * g->tuple_stride);
+        if (place_of(i, g->size[d]) < 0) return bad_index(i, g->size[d]);
+      }
     }
   }
   return BSM_OK;

@@ -13,18 +13,21 @@
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_strided.h"
+#include "backend/cpu/kernels/math/vector_math.h"
 
 #define UNIT 16384 /* elements */
 #define CHUNK 256  /* of an inner row, for one task */
 #define BLOCK 64   /* elements converted at once */
+#define VECTORS 8  /* neighbours from which on kernels reduce them */
 
 typedef struct scatter {
   bsm_cpu_impl base;
   bsm_step_scatter p;
   bsm_dtype dtype, index_dtype;
   int64_t element;
-  bool same_layout;   /* of data and output */
-  bsm_cpu_space copy; /* 0: output, 1: data */
+  bsm_k_binary_f32 *combine; /* reduces neighbouring floats; NULL: no floats */
+  bool same_layout;          /* of data and output */
+  bsm_cpu_space copy;        /* 0: output, 1: data */
   /* Elements: rows along the axis; 0: output, 1: updates, 2: indices.
    * Slices: the dimensions in front of them; 0: output, 1: updates. */
   bsm_cpu_space outer;
@@ -88,6 +91,20 @@ static void prepare_elements(scatter *s, const bsm_plan_tensor *i,
   s->stride[0] = y->strides[axis];
 }
 
+static bsm_k_binary_f32 *combine_of(const bsm_k_math *math, const scatter *s) {
+  if (s->dtype != BSM_DTYPE_FLOAT) return NULL;
+  switch (s->p.reduction) {
+    case BSM_SCATTER_ADD:
+      return math->sum;
+    case BSM_SCATTER_MUL:
+      return math->prod;
+    case BSM_SCATTER_MIN:
+      return math->min;
+    default:
+      return math->max;
+  }
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
   const bsm_plan_tensor *i = bsm_step_input(p->plan, p->step, 1);
@@ -100,6 +117,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   s->dtype = y->dtype;
   s->index_dtype = i->dtype;
   s->element = (int64_t)bsm_dtype_size(y->dtype);
+  s->combine = combine_of(bsm_k_math_select(p->isa), s);
   s->same_layout = true;
   for (int32_t d = 0; d < y->dims.rank; d++) {
     if (y->dims.d[d] > 1 && x->strides[d] != y->strides[d]) {
@@ -179,6 +197,11 @@ static void write_run(const scatter *s, char *y, int64_t y_stride,
   const bsm_cpu_class c = bsm_cpu_class_of(s->dtype);
   if (s->p.reduction == BSM_SCATTER_ASSIGN) {
     bsm_cpu_copy_row(s->element, u, u_stride, y, y_stride, n);
+    return;
+  }
+  if (s->combine && n >= VECTORS && y_stride == 1 && u_stride == 1) {
+    float *to = (float *)(void *)y;
+    s->combine(to, (const float *)(const void *)u, to, n);
     return;
   }
   if (bsm_cpu_is_native(s->dtype) && c != BSM_CPU_U8) {
