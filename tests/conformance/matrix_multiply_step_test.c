@@ -236,6 +236,32 @@ static void test_empty_batch(void **state) {
   }
 }
 
+/* Denormals in A count as nothing beside other numbers, and are what they were
+ * for the caller afterwards. */
+static void test_denormals(void **state) {
+  enum { M = 13, K = 40, N = 18 };
+  (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
+  uint32_t isas[8];
+  const int count = harness_isas(isas);
+  for (int i = 0; i < count; i++) {
+    harness h;
+    harness_init(&h, BSM_STEP_MATRIX_MULTIPLY);
+    h.params.matrix_multiply =
+        (bsm_step_matrix_multiply){.k = K, .n = N, .scale = 1.0};
+    float *a = add_input(&h, BSM_DTYPE_FLOAT, dims_of(3, 2, M, K), NULL);
+    float *b = add_input(&h, BSM_DTYPE_FLOAT, dims_of(3, 2, K, N), NULL);
+    const float *c = add_output(&h, BSM_DTYPE_FLOAT, dims_of(3, 2, M, N), NULL);
+    for (int k = 0; k < 2 * M * K; k++) a[k] = k % K ? 1e-41f : 0.5f;
+    for (int k = 0; k < 2 * K * N; k++) b[k] = 3.0f;
+    assert_null(harness_run(&h, isas[i], 1));
+    for (int k = 0; k < 2 * M * N; k++) assert_true(c[k] == 1.5f);
+    const volatile float tiny = 1e-40f;
+    assert_true(tiny * 0.5f > 0);
+    harness_free(&h);
+  }
+}
+
 /* The result may be written over the residual. */
 static void test_in_place_residual(void **state) {
   harness h;
@@ -286,6 +312,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_large),
       cmocka_unit_test(test_empty_k),
       cmocka_unit_test(test_empty_batch),
+      cmocka_unit_test(test_denormals),
       cmocka_unit_test(test_in_place_residual),
   };
   return suite_run(argc, argv, tests);

@@ -9,6 +9,7 @@
  * else by all threads into shared memory (`shared`). */
 #include <string.h>
 
+#include "backend/cpu/cpu_denormals.h"
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_matrix_shapes.h"
 #include "backend/cpu/kernels/rows/rows.h"
@@ -149,8 +150,10 @@ static void product_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const bsm_cpu_gemm_operands o =
       operands(w, w->m->mode == CONSTANT ? w->m->b : w->packed);
+  const unsigned before = bsm_cpu_denormals_begin();
   bsm_cpu_gemm_run(&w->m->gemm, &o, unit,
                    w->scratch + (size_t)slot * w->slot_size);
+  bsm_cpu_denormals_end(before);
 }
 
 static void matrix_unit(void *arg, int64_t unit, int slot) {
@@ -162,9 +165,11 @@ static void matrix_unit(void *arg, int64_t unit, int slot) {
   pack_b(m, w.b, 0, bsm_cpu_div_up(m->s.n, BSM_PANEL), packed);
   const bsm_cpu_gemm_operands o = operands(&w, packed);
   const int64_t units = bsm_cpu_gemm_units(&m->gemm);
+  const unsigned before = bsm_cpu_denormals_begin();
   for (int64_t i = 0; i < units; i++) {
     bsm_cpu_gemm_run(&m->gemm, &o, i, scratch + m->packed_size);
   }
+  bsm_cpu_denormals_end(before);
 }
 
 static int64_t panels_of_task(const matrix_multiply *m) {
