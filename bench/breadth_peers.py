@@ -91,14 +91,19 @@ def line_of(record):
     return lead, f"{lead:5.2f}  {record['model']:<40} {own or 0:9.4g}  {'  '.join(parts)}  error {error}"
 
 
+def compile_clock(directory):
+    """The library to preload into processes whose CPU time counts."""
+    os.makedirs(directory, exist_ok=True)
+    library = os.path.join(directory, "cpu_clock.so")
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", os.path.join(peers.HERE, "cpu_clock.c"), "-o", library], check=True)
+    return library
+
+
 def count_cpu_time(args):
     """For all processes that this one starts."""
     if args.threads != 1:
         raise SystemExit("the CPU time of several threads is not the time that they take")
-    os.makedirs(args.dir, exist_ok=True)
-    library = os.path.join(args.dir, "cpu_clock.so")
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", os.path.join(peers.HERE, "cpu_clock.c"), "-o", library], check=True)
-    os.environ["LD_PRELOAD"] = library
+    os.environ["LD_PRELOAD"] = compile_clock(args.dir)
 
 
 def main():
