@@ -110,7 +110,8 @@ static bsm_status fill_to_program(state *s, bsm_layer *layer) {
 /* The instruction for a layer of one instruction; false for other kinds. */
 static bool single_instruction(const bsm_layer *layer,
                                bsm_ew_instruction *out) {
-  *out = (bsm_ew_instruction){.a = 0, .b = 1, .c = 2};
+  const size_t inputs = layer->inputs.len;
+  *out = (bsm_ew_instruction){.b = inputs > 1 ? 1 : 0, .c = inputs > 2 ? 2 : 0};
   switch (layer->kind) {
     case BSM_LAYER_ACTIVATION:
       out->kind = BSM_EW_ACTIVATION;
