@@ -105,20 +105,37 @@ bsm_status bsm_build_normalization(bsm_emitter *e, const bsm_layer *layer) {
       .has_bias = layer->p.normalization.has_bias,
       .groups = layer->p.normalization.groups,
       .epsilon = layer->p.normalization.epsilon};
-  uint32_t inputs[3];
+  uint32_t inputs[4], outputs[2];
+  const bool quantizes = layer->outputs.len > 1;
+  const size_t grid = layer->inputs.len - 1; /* where it quantizes */
   inputs[0] = bsm_build_value(e, layer->inputs.items[0]);
   if (!normalization_takes(layer, &bsm_build_tensor_at(e, inputs[0])->layout)) {
     BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &inputs[0]));
   }
-  for (size_t i = 1; i < layer->inputs.len && i < 3; i++) {
+  for (size_t i = 1; i < layer->inputs.len - quantizes && i < 3; i++) {
     BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[i], &inputs[i]));
     const bsm_layout wide =
         bsm_layout_broadcast(&bsm_build_tensor_at(e, inputs[i])->layout,
                              layer->inputs.items[0]->dims);
     BSM_TRY(bsm_build_view(e, inputs[i], wide, 0, &inputs[i]));
   }
-  return emit_like(e, layer, BSM_STEP_NORMALIZATION, inputs,
-                   (uint32_t)layer->inputs.len, &params);
+  if (!quantizes) {
+    return emit_like(e, layer, BSM_STEP_NORMALIZATION, inputs,
+                     (uint32_t)layer->inputs.len, &params);
+  }
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[grid], &inputs[grid]));
+  const bsm_layout in = bsm_build_tensor_at(e, inputs[0])->layout;
+  for (size_t i = 0; i < 2; i++) {
+    const bsm_itensor *y = layer->outputs.items[i];
+    BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_layout_like(y->dims, &in),
+                          &outputs[i]));
+    e->value[y->id] = outputs[i];
+  }
+  return bsm_build_step(
+      e,
+      &(bsm_step_spec){BSM_STEP_NORMALIZATION, layer->name, inputs,
+                       (uint32_t)layer->inputs.len, outputs, 2, &params},
+      NULL);
 }
 
 bsm_status bsm_build_reduce(bsm_emitter *e, const bsm_layer *layer) {

@@ -19,6 +19,7 @@ static const bsm_target_pass first[] = {
     {"merge_products", false, bsm_pass_merge_products},
 };
 static const bsm_target_pass second[] = {
+    {"quantize_norms", false, bsm_pass_quantize_norms},
     {"lower_quantization", false, bsm_pass_lower_quantization},
     {"fuse_element_wise", false, bsm_pass_fuse_element_wise},
 };

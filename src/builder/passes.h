@@ -73,6 +73,10 @@ BSM_NODISCARD bsm_status bsm_pass_fuse_int8(const bsm_target *target,
 BSM_NODISCARD bsm_status bsm_pass_merge_int8(const bsm_target *target,
                                              bsm_network *net,
                                              bsm_arena *scratch);
+/* Normalizations quantize what they make, where the target has that. */
+BSM_NODISCARD bsm_status bsm_pass_quantize_norms(const bsm_target *target,
+                                                 bsm_network *net,
+                                                 bsm_arena *scratch);
 /* Element-wise layers become programs, and chains of them one program. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_element_wise(const bsm_target *target,
                                                     bsm_network *net,

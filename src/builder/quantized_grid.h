@@ -6,6 +6,9 @@
 
 #include "network/layer.h"
 
+/* Of a grid as a layer reads it: quantize_norms.c. */
+#define BSM_GRID_NUMBERS 4
+
 typedef struct bsm_grid {
   float scale, inverse;
   int32_t zero, least, greatest;

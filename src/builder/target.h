@@ -60,7 +60,8 @@ typedef enum bsm_fusion {
   BSM_FUSION_SCALE,     /* a batch norm's factors into a convolution's kernel */
   BSM_FUSION_MERGE,     /* products of one tensor side by side */
   BSM_FUSION_ATTENTION, /* products around a softmax */
-  BSM_FUSION_INT8       /* what quantizes the operands of a product */
+  BSM_FUSION_INT8,      /* what quantizes the operands of a product */
+  BSM_FUSION_BYTES      /* a QUANTIZE layer into a normalization */
 } bsm_fusion;
 
 /* Where images have their channels. */

@@ -216,7 +216,10 @@ typedef struct bsm_step_softmax {
   int32_t axis, log;
 } bsm_step_softmax;
 
-/* inputs: x [, scale] [, bias]: broadcast to x. */
+/* inputs: x [, scale] [, bias]: broadcast to x. A second output, of uint8 and
+ * the dims of x, has the first one's values on a grid; the last input, float of
+ * 4, is this: the reciprocal of the scale, the zero point, the least and the
+ * greatest number. CPUs have no such output. */
 typedef struct bsm_step_normalization {
   uint32_t axes;
   int32_t rms, has_scale, has_bias;

@@ -449,12 +449,14 @@ bsm_status bsm_infer_select(bsm_layer *layer) {
 
 bsm_status bsm_infer_normalization(bsm_layer *layer) {
   const bsm_itensor *x = layer->inputs.items[0];
+  /* With a second output, of bytes, the last input is their grid. */
+  const bool quantizes = layer->outputs.len > 1;
   size_t wanted = 1u + (layer->p.normalization.has_scale ? 1u : 0u) +
                   (layer->p.normalization.has_bias ? 1u : 0u);
   int64_t groups = layer->p.normalization.groups;
   BSM_TRY(need_floating(x, "normalization"));
   BSM_TRY(check_axes(layer->p.normalization.axes, x));
-  if (layer->inputs.len != wanted) {
+  if (layer->inputs.len != wanted + (quantizes ? 1 : 0)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "normalization of %zu inputs",
                     layer->inputs.len);
   }
@@ -468,7 +470,7 @@ bsm_status bsm_infer_normalization(bsm_layer *layer) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "normalization: epsilon %g",
                     layer->p.normalization.epsilon);
   }
-  for (size_t i = 1; i < layer->inputs.len; i++) {
+  for (size_t i = 1; i < wanted; i++) {
     const bsm_itensor *w = layer->inputs.items[i];
     if (w->dtype != x->dtype || !bsm_dims_broadcast_to(w->dims, x->dims)) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -476,6 +478,9 @@ bsm_status bsm_infer_normalization(bsm_layer *layer) {
                       bsm_dtype_name(w->dtype), bsm_dims_str(w->dims),
                       bsm_dtype_name(x->dtype), bsm_dims_str(x->dims));
     }
+  }
+  if (quantizes) {
+    BSM_TRY(bsm_layer_set_output(layer, 1, BSM_DTYPE_UINT8, x->dims));
   }
   return bsm_layer_set_output(layer, 0, x->dtype, x->dims);
 }

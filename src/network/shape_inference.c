@@ -42,7 +42,7 @@ static const struct {
     [BSM_LAYER_SELECT] = {bsm_infer_select, 3, 3, 1},
     [BSM_LAYER_FILL] = {bsm_infer_fill, 0, 0, 1},
     [BSM_LAYER_CAST] = {bsm_infer_cast, 1, 1, 1},
-    [BSM_LAYER_NORMALIZATION] = {bsm_infer_normalization, 1, 3, 1},
+    [BSM_LAYER_NORMALIZATION] = {bsm_infer_normalization, 1, 4, 0},
     [BSM_LAYER_EXPAND] = {bsm_infer_expand, 1, 1, 1},
     [BSM_LAYER_FUSED_ELEMENT_WISE] = {bsm_infer_fused_element_wise, 0, SIZE_MAX,
                                       1},

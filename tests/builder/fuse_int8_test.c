@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "builder/passes.h"
+#include "builder/precision.h"
 #include "tests/target_kit.h"
 
 #define MAPS 8
@@ -95,12 +96,16 @@ static bsm_itensor *relu(bsm_itensor *x) {
   return out_of(bsm_network_add_activation(net, x, BSM_ACTIVATION_RELU));
 }
 
-static void run(bsm_itensor *y) {
+static void run_for(const bsm_target *target, bsm_itensor *y) {
   assert_null(bsm_network_mark_output(net, y, "y"));
-  bsm_status status = bsm_run_passes(net, test_target(1), NULL, NULL);
+  bsm_status status = bsm_run_passes(net, target, NULL, NULL);
   if (status) fail_msg("%s", bsm_status_message(status));
   status = bsm_network_verify(net);
   if (status) fail_msg("%s", bsm_status_message(status));
+}
+
+static void run(bsm_itensor *y) {
+  run_for(test_target(1), y);
 }
 
 /* The n-th layer of a kind; NULL: there are fewer. */
@@ -304,15 +309,104 @@ static void test_shared_numbers_stay(void **state) {
   assert_int_equal(only_int8()->outputs.items[0]->dtype, BSM_DTYPE_FLOAT);
 }
 
+static const bsm_target *gpu(void) {
+  return test_target_of("cuda:sm_80", 0, BSM_TARGET_ANY_ISA);
+}
+
+static void narrow(const bsm_target *target, bsm_precision precision) {
+  bsm_precision_policy policy = {.allowed = (uint32_t)precision};
+  const bsm_logger logger = {0};
+  bsm_status status = bsm_decide_precision(&policy, target, net, &logger);
+  if (status) fail_msg("%s", bsm_status_message(status));
+}
+
+/* What is around a product computes in half: it reads and leaves that on GPUs,
+ * float on CPUs, and its weights are those that they were. */
+static void test_halves_around(void **state) {
+  (void)state;
+  for (int way = 0; way < 2; way++) {
+    const bsm_target *target = way ? test_target(1) : gpu();
+    bsm_itensor *x = both(relu(image("x")), SCALE, 3, BSM_DTYPE_UINT8);
+    bsm_itensor *y = relu(convolve(x));
+    narrow(target, BSM_PRECISION_FP16);
+    run_for(target, y);
+    const bsm_layer *layer = only_int8();
+    assert_int_equal(layer->outputs.items[0]->dtype,
+                     way ? BSM_DTYPE_FLOAT : BSM_DTYPE_HALF);
+    assert_kernel(layer);
+    bsm_network_release(net);
+    assert_null(bsm_network_create(&arena, NULL, &net));
+  }
+}
+
+static bsm_itensor *multiply(bsm_itensor *x, bsm_itensor *b) {
+  return out_of(bsm_network_add_matrix_multiply(net, x, BSM_MATRIX_NONE, b,
+                                                BSM_MATRIX_TRANSPOSE));
+}
+
+/* Products of one tensor become one, as their readers take views. */
+static void test_products_side_by_side(void **state) {
+  static float other[MAPS * MAPS];
+  (void)state;
+  for (int i = 0; i < MAPS * MAPS; i++) other[i] = (float)whole[i] * 0.5f;
+  bsm_itensor *x = bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT,
+                                         (bsm_dims){2, {3, MAPS}});
+  x = both(x, SCALE, 100, BSM_DTYPE_UINT8);
+  bsm_itensor *a = multiply(x, matrix(BSM_DTYPE_FLOAT, kernel));
+  bsm_itensor *b = multiply(x, matrix(BSM_DTYPE_FLOAT, other));
+  bsm_itensor *last = matrix(BSM_DTYPE_FLOAT, other);
+  assert_null(bsm_network_mark_output(net, multiply(b, last), "z"));
+  run(multiply(a, last));
+  const bsm_layer *layer = find(BSM_LAYER_INT8_CONVOLUTION, 0);
+  assert_non_null(layer);
+  assert_null(find(BSM_LAYER_INT8_CONVOLUTION, 1));
+  assert_int_equal(layer->p.int8_convolution.out_maps, 2 * MAPS);
+  for (int i = 0; i < 2; i++) {
+    assert_memory_equal(layer->p.int8_convolution.kernel + i * MAPS * MAPS,
+                        whole, sizeof(whole));
+  }
+  assert_true(layer->p.int8_convolution.columns[MAPS] == SCALE * 0.5f);
+}
+
+/* A norm quantizes what it makes on GPUs; others read its floats. */
+static void test_norms(void **state) {
+  (void)state;
+  for (int way = 0; way < 2; way++) {
+    bsm_itensor *y = out_of(
+        bsm_network_add_normalization(net, image("x"), NULL, NULL, 1u << 3));
+    assert_null(bsm_network_mark_output(net, y, "norm"));
+    run_for(way ? test_target(1) : gpu(),
+            convolve(both(y, SCALE, 100, BSM_DTYPE_UINT8)));
+    const bsm_layer *norm = find(BSM_LAYER_NORMALIZATION, 0);
+    assert_int_equal(norm->outputs.len, way ? 1 : 2);
+    if (!way) {
+      assert_ptr_equal(only_int8()->inputs.items[0], norm->outputs.items[1]);
+      const float *grid =
+          norm->inputs.items[1]->producer->p.constant.weights.values;
+      assert_true(grid[0] == 16 && grid[1] == 100 && grid[3] == 255);
+    }
+    bsm_network_release(net);
+    assert_null(bsm_network_create(&arena, NULL, &net));
+  }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_convolution),        TEST(test_float_output),
-      TEST(test_residual),           TEST(test_shared_quantizer),
-      TEST(test_other_kernels_stay), TEST(test_wide_grids_stay),
-      TEST(test_matrices),           TEST(test_moves),
-      TEST(test_moves_to_parts),     TEST(test_shared_numbers_stay),
+      TEST(test_convolution),
+      TEST(test_float_output),
+      TEST(test_residual),
+      TEST(test_shared_quantizer),
+      TEST(test_other_kernels_stay),
+      TEST(test_wide_grids_stay),
+      TEST(test_matrices),
+      TEST(test_moves),
+      TEST(test_moves_to_parts),
+      TEST(test_shared_numbers_stay),
+      TEST(test_halves_around),
+      TEST(test_products_side_by_side),
+      TEST(test_norms),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -805,6 +805,59 @@ static void test_narrow_scan(void **state) {
   harness_free(&h);
 }
 
+/* ---- normalisation with bytes ---- */
+
+static void compare_bytes(harness *h, uint32_t isa, void *arg) {
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  const bsm_plan_tensor *q = &h->tensors[h->step.outputs[1]];
+  const float *grid = arg;
+  int64_t index[BSM_MAX_RANK] = {0};
+  compare_normalization(h, isa, NULL);
+  do {
+    const float v = ((const float *)h->outputs[0])[offset_of(y, index)];
+    const float want =
+        fminf(fmaxf(nearbyintf(v * grid[0]) + grid[1], grid[2]), grid[3]);
+    const int got = ((const uint8_t *)h->outputs[1])[offset_of(q, index)];
+    if (got != (int)want) fail_msg("%d, not %g of %g", got, want, v);
+  } while (next_index(y->dims, index));
+}
+
+/* Of rows that threads hold, and of pixels; also where bytes lie apart. */
+static void test_normalization_with_bytes(void **state) {
+  static const float grid[4] = {37.5f, 121, 3, 240};
+  static const int lengths[] = {24, 64, 7, 300, 768};
+  harness_rng r = {39};
+  (void)state;
+  /* The grid stays float where all else is narrow. */
+  for (int i = 0; i < (suite.is_narrow ? 0 : 5); i++) {
+    const bool rows = i % 4 != 3;
+    const bsm_dims d = dims_of(3, 2, 5, lengths[i % 5]);
+    int64_t s[3] = {d.d[1] * d.d[2], d.d[2], 1};
+    harness h;
+    harness_init(&h, BSM_STEP_NORMALIZATION);
+    h.params.normalization = (bsm_step_normalization){.axes = rows ? 4 : 2,
+                                                      .rms = i % 3 == 2,
+                                                      .has_scale = 1,
+                                                      .has_bias = i % 2,
+                                                      .groups = 1,
+                                                      .epsilon = 1e-5};
+    add_input(&h, BSM_DTYPE_FLOAT, d, s);
+    fill_input(&h, &r, 0);
+    for (int k = 1; k <= 1 + i % 2; k++) {
+      add_input(&h, BSM_DTYPE_FLOAT, dims_of(1, d.d[2]), NULL);
+      fill_input(&h, &r, (uint32_t)k);
+    }
+    float *numbers = add_input(&h, BSM_DTYPE_FLOAT, dims_of(1, 4), NULL);
+    memcpy(numbers, grid, sizeof(grid));
+    add_output(&h, BSM_DTYPE_FLOAT, d, s);
+    for (int k = 0; k < 2; k++) s[k] += i % 5 == 2 ? 3 : 0;
+    s[0] = s[1] * d.d[1];
+    add_output(&h, BSM_DTYPE_UINT8, d, s);
+    harness_run_all(&h, compare_bytes, (void *)(uintptr_t)grid);
+    harness_free(&h);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_softmax),
@@ -812,6 +865,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_double_softmax),
       cmocka_unit_test(test_masked_softmax),
       cmocka_unit_test(test_normalization),
+      cmocka_unit_test(test_normalization_with_bytes),
       cmocka_unit_test(test_even_rows),
       cmocka_unit_test(test_reduce),
       cmocka_unit_test(test_reduce_of_maps),

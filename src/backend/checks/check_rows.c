@@ -16,11 +16,26 @@ bsm_status bsm_check_softmax(const bsm_plan *plan, const bsm_plan_step *step) {
   return BSM_OK;
 }
 
+/* The output of bytes, and the grid that it is on. */
+static bsm_status check_bytes(const bsm_plan *plan, const bsm_plan_step *step,
+                              uint32_t input) {
+  const bsm_plan_tensor *grid = bsm_step_input(plan, step, input);
+  const bsm_plan_tensor *bytes = bsm_step_output(plan, step, 1);
+  BSM_TRY(bsm_check_dtype(bytes, BSM_DTYPE_UINT8, "output of bytes"));
+  BSM_TRY(bsm_check_dtype(grid, BSM_DTYPE_FLOAT, "grid"));
+  BSM_TRY(bsm_check_same_dims(bytes, bsm_step_output(plan, step, 0), "bytes"));
+  return grid->dims.rank == 1 && grid->dims.d[0] == 4 && grid->strides[0] == 1
+             ? BSM_OK
+             : BSM_FAIL(BSM_CORRUPT, "a grid of %s", bsm_dims_str(grid->dims));
+}
+
 bsm_status bsm_check_normalization(const bsm_plan *plan,
                                    const bsm_plan_step *step) {
   const bsm_step_normalization *p = &step->params->normalization;
-  BSM_TRY(bsm_check_counts(
-      step, 1u + (p->has_scale ? 1u : 0u) + (p->has_bias ? 1u : 0u), 1));
+  const uint32_t quantizes = step->output_count == 2;
+  const uint32_t floats =
+      1u + (p->has_scale ? 1u : 0u) + (p->has_bias ? 1u : 0u);
+  BSM_TRY(bsm_check_counts(step, floats + quantizes, 1 + quantizes));
   const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   BSM_TRY(bsm_check_same_dims(x, y, "input"));
@@ -31,9 +46,9 @@ bsm_status bsm_check_normalization(const bsm_plan *plan,
     return BSM_FAIL(BSM_CORRUPT, "axes %#x, %lld groups of %s", p->axes,
                     (long long)p->groups, bsm_dims_str(x->dims));
   }
-  for (uint32_t i = 0; i <= step->input_count; i++) {
-    const bsm_plan_tensor *t =
-        i < step->input_count ? bsm_step_input(plan, step, i) : y;
+  if (quantizes) BSM_TRY(check_bytes(plan, step, floats));
+  for (uint32_t i = 0; i <= floats; i++) {
+    const bsm_plan_tensor *t = i < floats ? bsm_step_input(plan, step, i) : y;
     if (!bsm_dtype_is_floating(t->dtype)) {
       return BSM_FAIL(BSM_CORRUPT, "normalisation of %s",
                       bsm_dtype_name(t->dtype));

@@ -233,5 +233,11 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_NORMALIZATION = {bsm_check_normalization, NULL,
-                                            prepare, run};
+static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
+  BSM_TRY(bsm_check_normalization(plan, step));
+  return step->output_count == 1
+             ? BSM_OK
+             : BSM_FAIL(BSM_UNSUPPORTED, "a normalization with bytes");
+}
+
+const bsm_cpu_kind bsm_cpu_NORMALIZATION = {check, NULL, prepare, run};

@@ -346,6 +346,7 @@ static bool supports(const bsm_target *target, const bsm_layer *layer) {
 static bool fuses(const bsm_target *target, bsm_fusion fusion,
                   bsm_dtype dtype) {
   (void)target;
+  if (fusion == BSM_FUSION_BYTES) return false;
   return dtype == BSM_DTYPE_FLOAT ||
          (fusion != BSM_FUSION_ATTENTION && fusion != BSM_FUSION_INT8 &&
           bsm_cpu_is_half(dtype));

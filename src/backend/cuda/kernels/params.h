@@ -73,7 +73,7 @@ typedef struct bsm_cuda_program {
 /* Loops over some elements, and inside of each over others that become one
  * value, or are seen together: reductions, softmax, normalisation. Operands:
  * the output first. */
-#define BSM_CUDA_NESTED_OPERANDS 4
+#define BSM_CUDA_NESTED_OPERANDS 5
 typedef struct bsm_cuda_nested {
   bsm_cuda_u64 address[BSM_CUDA_NESTED_OPERANDS];
   bsm_cuda_i64 outer_count, inner_count;
@@ -83,7 +83,8 @@ typedef struct bsm_cuda_nested {
   bsm_cuda_i64 inner_sizes[BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 outer_strides[BSM_CUDA_NESTED_OPERANDS][BSM_CUDA_MAX_LOOPS];
   bsm_cuda_i64 inner_strides[BSM_CUDA_NESTED_OPERANDS][BSM_CUDA_MAX_LOOPS];
-  double number; /* epsilon, correction */
+  double number;     /* epsilon, correction */
+  bsm_cuda_u64 grid; /* of an operand of bytes: kernels/grid.cuh */
 } bsm_cuda_nested;
 
 /* Padding and cropping: sizes of the output. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer and RMS norm of rows that lie together and are short: each thread keeps
 // its part of a row in registers, so that memory is read once. Operands:
-// output, x, scale, bias. Options: K_OUT, K_IN, K_SCALE, K_BIAS (types of what
+// output, x, scale, bias, and the output on a grid of bytes (K_HAS_BYTES). Options: K_OUT, K_IN, K_SCALE, K_BIAS (types of what
 // is computed in float), K_HAS_SCALE, K_HAS_BIAS, K_RMS, K_GROUP (threads
 // of a row; several rows share a warp where they are fewer), K_HELD (elements of a thread), K_PIECE (elements that are loaded at
 // once), K_WEIGHTS (1: scale and bias are the same for all rows, and there before
@@ -11,12 +11,13 @@
 #include "scalar.cuh"
 #include "loops.cuh"
 #include "pieces.cuh"
+#include "grid.cuh"
 
 #ifndef K_OUTER
 #define K_OUTER p.outer_loops
 #endif
 
-enum { OUT, IN, SCALE, BIAS, OPERANDS, PIECES = K_HELD / K_PIECE };
+enum { OUT, IN, SCALE, BIAS, BYTES, OPERANDS, PIECES = K_HELD / K_PIECE };
 
 struct sum {
   DEVICE float operator()(float a, float b) const { return a + b; }
@@ -61,6 +62,8 @@ EARLY_KERNEL_OF(256, row_normalization, bsm_cuda_nested) {
     f.load(p, at, g.rank);
   }
   wait_for_previous();
+  byte_grid grid;
+  if (K_HAS_BYTES) grid.load(p.grid);
   // A warp goes on as long as its first row is there.
   const i64 ahead = K_GROUP < 32 ? threadIdx.x % 32 / K_GROUP : 0;
   for (i64 o = g.first; o - ahead < p.outer_count; o += g.step) {
@@ -96,6 +99,12 @@ EARLY_KERNEL_OF(256, row_normalization, bsm_cuda_nested) {
         out.set(e, y);
       }
       out.store((K_OUT *)p.address[OUT] + at[OUT] + first);
+      if (K_HAS_BYTES) {
+        piece<u8, K_PIECE> bytes;
+#pragma unroll
+        for (int e = 0; e < K_PIECE; e++) bytes.set(e, grid.place(out.get(e)));
+        bytes.store((u8 *)p.address[BYTES] + at[BYTES] + first);
+      }
     }
   }
 }

@@ -2,7 +2,7 @@
 /* Normalisation of a GPU: layer, RMS, group and instance norm. */
 #include "backend/cuda/steps/cuda_nested.h"
 
-enum { OUT, IN, SCALE, BIAS, OPERANDS };
+enum { OUT, IN, SCALE, BIAS, BYTES, OPERANDS };
 
 /* Dimensions of the input, axis 1 split where there are groups. */
 static bsm_cuda_nest nest_of(const bsm_step_normalization *p,
@@ -32,10 +32,11 @@ static bsm_cuda_nest nest_of(const bsm_step_normalization *p,
 /* What is normalised together lies together, and is computed in float. */
 static bool are_rows(const bsm_cuda_nested *n,
                      const bsm_plan_tensor *const *tensors) {
-  for (int k = 0; k < OPERANDS; k++) {
+  for (int k = 0; k < BYTES; k++) {
     if (tensors[k] && !bsm_cuda_is_float(tensors[k]->dtype)) return false;
   }
-  return n->inner_strides[OUT][0] == 1 && n->inner_strides[IN][0] == 1;
+  return n->inner_strides[OUT][0] == 1 && n->inner_strides[IN][0] == 1 &&
+         (!tensors[BYTES] || n->inner_strides[BYTES][0] == 1);
 }
 
 /* Elements that can be loaded at once: 16 bytes of the narrowest type. */
@@ -59,7 +60,7 @@ static int piece_of(const bsm_cuda_nested *n,
 /* Scale and bias are there before anything runs, and the same for all rows. */
 static bool has_weights(const bsm_cuda_nested *n,
                         const bsm_plan_tensor *const *tensors) {
-  for (int k = SCALE; k < OPERANDS; k++) {
+  for (int k = SCALE; k <= BIAS; k++) {
     if (!tensors[k]) continue;
     if (tensors[k]->place != BSM_PLACE_WEIGHTS) return false;
     for (int64_t i = 0; i < n->outer_loops; i++) {
@@ -76,13 +77,13 @@ static bsm_status launch_rows(bsm_cuda_launches *l, const bsm_cuda_nested *n,
   BSM_TRY(bsm_cuda_add_launch(
       l, "row_normalization", "row_normalization", n, sizeof(*n),
       "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d -DK_GROUP=%d -DK_HELD=%d "
-      "-DK_PIECE=%d -DK_WEIGHTS=%d",
+      "-DK_PIECE=%d -DK_WEIGHTS=%d -DK_HAS_BYTES=%d",
       tensors[SCALE] != NULL, tensors[BIAS] != NULL,
       l->step->params->normalization.rms != 0, rows->group, rows->held,
-      rows->piece, has_weights(n, tensors)));
+      rows->piece, has_weights(n, tensors), tensors[BYTES] != NULL));
   BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d",
                                (int)n->outer_loops));
-  for (int k = 0; k < OPERANDS; k++) {
+  for (int k = 0; k < BYTES; k++) {
     BSM_TRY(bsm_cuda_add_type(
         l, names[k], tensors[k] ? tensors[k]->dtype : BSM_DTYPE_FLOAT));
   }
@@ -95,15 +96,17 @@ static bsm_status launch_any(bsm_cuda_launches *l, const bsm_cuda_nested *n,
   static const char *const names[] = {"K_OUT", "K_IN", "K_SCALE", "K_BIAS"};
   BSM_TRY(bsm_cuda_add_launch(l, "normalization", "normalization", n,
                               sizeof(*n), "--fmad=false"));
-  for (int k = 0; k < OPERANDS; k++) {
+  for (int k = 0; k < BYTES; k++) {
     BSM_TRY(bsm_cuda_add_second_type(
         l, names[k], tensors[k] ? tensors[k]->dtype : BSM_DTYPE_FLOAT,
         tensors[IN]->dtype));
   }
   BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_STEP,
-                               "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d",
+                               "-DK_HAS_SCALE=%d -DK_HAS_BIAS=%d -DK_RMS=%d "
+                               "-DK_HAS_BYTES=%d",
                                tensors[SCALE] != NULL, tensors[BIAS] != NULL,
-                               l->step->params->normalization.rms != 0));
+                               l->step->params->normalization.rms != 0,
+                               tensors[BYTES] != NULL));
   BSM_TRY(bsm_cuda_add_options(
       l, BSM_CUDA_FOR_SIZES, "-DK_OUTER=%d -DK_INNER=%d -DK_GROUP=%d",
       (int)n->outer_loops, (int)n->inner_loops, (int)n->group));
@@ -117,7 +120,10 @@ static bsm_status launches(bsm_cuda_launches *l) {
   uint32_t next = 1;
   if (p->has_scale) ids[SCALE] = l->step->inputs[next++];
   if (p->has_bias) ids[BIAS] = l->step->inputs[next];
-  const bool has[OPERANDS] = {true, true, p->has_scale != 0, p->has_bias != 0};
+  const bool quantizes = l->step->output_count > 1;
+  if (quantizes) ids[BYTES] = l->step->outputs[1];
+  const bool has[OPERANDS] = {true, true, p->has_scale != 0, p->has_bias != 0,
+                              quantizes};
   const bsm_plan_tensor *tensors[OPERANDS];
   for (int k = 0; k < OPERANDS; k++) {
     tensors[k] = has[k] ? &l->plan->tensors[ids[k]] : NULL;
@@ -133,7 +139,16 @@ static bsm_status launches(bsm_cuda_launches *l) {
                   bsm_cuda_nest_hold(l, &n, piece_of(&n, tensors), &rows)
               ? launch_rows(l, &n, &rows, tensors)
               : launch_any(l, &n, tensors));
-  for (size_t k = 0; k < OPERANDS; k++) {
+  if (quantizes) {
+    BSM_TRY(bsm_cuda_add_slot(
+        l, BSM_CUDA_SLOT_TENSOR,
+        offsetof(bsm_cuda_nested, address) + BYTES * sizeof(uint64_t),
+        ids[BYTES]));
+    BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
+                              offsetof(bsm_cuda_nested, grid),
+                              l->step->inputs[l->step->input_count - 1]));
+  }
+  for (size_t k = 0; k < BYTES; k++) {
     if (!has[k]) continue;
     BSM_TRY(bsm_cuda_add_typed_slot(
         l, offsetof(bsm_cuda_nested, address) + k * sizeof(uint64_t), ids[k]));

@@ -23,7 +23,7 @@
 #include "engine/program.h"
 
 #define MAX_OPTIONS 24
-#define MAX_HEADERS 32
+#define MAX_HEADERS 64
 
 typedef struct item {
   bsm_cuda_kernel kernel;
