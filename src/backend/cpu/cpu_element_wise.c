@@ -124,6 +124,60 @@ static bool ends_narrow(const element_wise *e, const bsm_dtype *types) {
          types[last->op.a] == BSM_DTYPE_FLOAT && last->op.a != last->op.dst;
 }
 
+static bool is_narrow_float(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16;
+}
+
+static int32_t times_written(const element_wise *e, int32_t reg) {
+  int32_t count = (uint32_t)reg < e->inputs;
+  for (int32_t i = 0; i < e->count; i++) {
+    count += e->program[i].op.dst == reg;
+  }
+  return count;
+}
+
+/* Lets what reads register `from` from instruction `first` on read `to`. */
+static void rename_operand(element_wise *e, int32_t first, int32_t from,
+                           int32_t to) {
+  for (int32_t i = first; i < e->count; i++) {
+    bsm_step_ew_instruction *op = &e->program[i].op;
+    if (op->kind != BSM_STEP_EW_CONSTANT && op->a == from) op->a = to;
+    if (reads_b(op) && op->b == from) op->b = to;
+    if (reads_c(op) && op->c == from) op->c = to;
+  }
+}
+
+static void drop(element_wise *e, int32_t i) {
+  e->count--;
+  memmove(&e->program[i], &e->program[i + 1],
+          (size_t)(e->count - i) * sizeof(e->program[0]));
+}
+
+/* Half and bfloat16 are floats in registers, and are rounded when they are
+ * stored: leaves out casts of inputs to float, and of the result from it. */
+static void drop_casts(element_wise *e) {
+  for (int32_t i = e->count - 1; i >= 0; i--) {
+    const bsm_step_ew_instruction op = e->program[i].op;
+    if (op.kind != BSM_STEP_EW_CAST || op.dtype != BSM_DTYPE_FLOAT ||
+        (uint32_t)op.a >= e->inputs || !is_narrow_float(e->dtypes[op.a]) ||
+        op.dst == e->result || times_written(e, op.dst) != 1 ||
+        times_written(e, op.a) != 1) {
+      continue;
+    }
+    drop(e, i);
+    rename_operand(e, i, op.dst, op.a);
+  }
+  if (e->count < 2) return;
+  const bsm_step_ew_instruction last = e->program[e->count - 1].op;
+  const bsm_step_ew_instruction made = e->program[e->count - 2].op;
+  if (last.kind == BSM_STEP_EW_CAST && last.dst == e->result &&
+      is_narrow_float(e->out_dtype) && last.dtype == (int32_t)e->out_dtype &&
+      made.dst == last.a && made.dtype == BSM_DTYPE_FLOAT) {
+    e->result = last.a;
+    drop(e, e->count - 1);
+  }
+}
+
 static void resolve(instruction *in, const bsm_dtype *types) {
   const bsm_step_ew_instruction *op = &in->op;
   const bsm_cpu_class dst = bsm_cpu_class_of((bsm_dtype)op->dtype);
@@ -215,9 +269,13 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   e->bytes = bsm_k_int8_select(p->isa);
   bsm_cpu_space_init(&e->space, tensors, 1 + (int)e->inputs);
   for (int32_t i = 0; i < e->count; i++) {
+    bsm_step_ew_instruction *op = &e->program[i].op;
+    *op = params->program[i];
+    if (op->kind == BSM_STEP_EW_CONSTANT) op->a = 0;
+  }
+  drop_casts(e);
+  for (int32_t i = 0; i < e->count; i++) {
     instruction *in = &e->program[i];
-    in->op = params->program[i];
-    if (in->op.kind == BSM_STEP_EW_CONSTANT) in->op.a = 0;
     resolve(in, types);
     types[in->op.dst] = (bsm_dtype)in->op.dtype;
     if (in->op.dst >= e->registers) e->registers = in->op.dst + 1;
@@ -480,6 +538,9 @@ static void bring_rows(machine *m, const bsm_cpu_cursor *c, int64_t rows) {
       m->filled[i] = NULL;
       join_floats((const float *)(const void *)at, stride, next, row, rows,
                   (float *)(void *)m->own[i]);
+    } else if (rows_touch(e, 1 + i)) {
+      m->filled[i] = NULL;
+      gather_row(m, i, at, stride, 0, n);
     } else {
       m->filled[i] = NULL;
       for (int64_t r = 0; r < rows; r++) {
@@ -512,7 +573,8 @@ static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
   const bsm_cpu_class from = bsm_cpu_class_of(e->result_dtype);
   const bsm_cpu_class to = bsm_cpu_class_of(e->out_dtype);
   const char *value = m->value[e->result];
-  if (e->result_dtype != e->out_dtype) {
+  const bool rounds = from == BSM_CPU_F32 && is_narrow_float(e->out_dtype);
+  if (e->result_dtype != e->out_dtype && !rounds) {
     bsm_cpu_cast(from, value, e->out_dtype, m->operand[0], n);
     value = (const char *)m->operand[0];
   }
@@ -520,6 +582,12 @@ static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
   if (e->block_rows && e->space.strides[0][last] == 1 &&
       bsm_cpu_is_native(e->out_dtype)) {
     store_whole_rows(m, c, value, n);
+    return;
+  }
+  if (e->block_rows && rows_touch(e, 0)) {
+    bsm_cpu_store(e->out_dtype, m->w->output + c->offset[0] * size, 1, n,
+                  value);
+    bsm_cpu_advance_rows(&e->space, c, n / e->space.dims[last]);
     return;
   }
   while (n > 0) {
