@@ -3,13 +3,15 @@
  * coordinates.
  *
  * Prepare makes a table for each dimension: the taps (source offset, weight) of
- * every output coordinate. Channels-last floats go by rows of channels, planes
+ * every output coordinate. Channels-last floats go by rows of channels, as do
+ * half and bfloat16, whose input lines are widened first; planes
  * of floats by lines: the input's lines are joined first, then each output's
  * taps; others go element by element. */
 #include <math.h>
 #include <string.h>
 
 #include "backend/cpu/cpu_element.h"
+#include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_space.h"
 #include "backend/cpu/kernels/rows/rows.h"
 
@@ -26,10 +28,13 @@ typedef struct resize {
   int taps; /* 1, 2 or 4 in each dimension */
   int32_t spatial;
   bool channels_last, lines_first;
+  bool halves; /* channels last, of half or bfloat16 */
+  bsm_cpu_halves widths;
   bsm_dtype dtype;
   const tap *tables[3]; /* [size][taps] */
   int64_t size[3];      /* of the output */
   int64_t width;        /* of an input line */
+  int64_t x_pixel;      /* between the input's pixels */
   int64_t y_stride[3];
   bsm_cpu_space outer; /* 0: output, 1: input */
   int64_t channels, lines;
@@ -134,6 +139,20 @@ static bsm_status make_table(const bsm_cpu_prepare *p, resize *r, axis *a,
   return BSM_OK;
 }
 
+/* How many taps a dimension has. */
+static int taps_of(const resize *r, int d) {
+  return d < 3 - r->spatial ? 1 : r->taps;
+}
+
+/* Floats of scratch: a line, or the widened lines of an output's and that. */
+static uint64_t scratch_floats(const resize *r) {
+  const int64_t lines = taps_of(r, 0) * taps_of(r, 1);
+  if (r->lines_first) return (uint64_t)r->width;
+  return r->halves && r->taps > 1
+             ? (uint64_t)((lines * r->width + r->size[2]) * r->channels)
+             : 0;
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_resize *params = &p->step->params->resize;
   const bsm_plan_tensor *x = bsm_step_input(p->plan, p->step, 0);
@@ -148,6 +167,20 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
             : params->mode == BSM_RESIZE_CUBIC ? 4
                                                : 1;
   const int32_t first = x->dims.rank - params->spatial;
+  bsm_plan_tensor rest_x = *x, rest_y = *y;
+  for (int32_t i = first; i < x->dims.rank; i++) {
+    rest_x.dims.d[i] = rest_y.dims.d[i] = 1;
+  }
+  bsm_cpu_space_init(&r->outer, (const bsm_plan_tensor *[]){&rest_y, &rest_x},
+                     2);
+  const int32_t last = r->outer.rank - 1;
+  const bool rows = r->outer.dims[last] >= 4 &&
+                    r->outer.strides[0][last] == 1 &&
+                    r->outer.strides[1][last] == 1;
+  r->channels_last = r->dtype == BSM_DTYPE_FLOAT && rows;
+  r->halves = bsm_cpu_is_half(r->dtype) && rows;
+  if (r->halves) r->widths = bsm_cpu_halves_of(r->dtype, p->isa);
+  r->channels = r->channels_last || r->halves ? r->outer.dims[last] : 1;
   for (int d = 0; d < 3; d++) {
     const int32_t i = d - (3 - params->spatial);
     if (i < 0) { /* one coordinate, of which only the first tap is used */
@@ -164,35 +197,27 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
               x->strides[first + i],
               0.0,
               x->dtype != BSM_DTYPE_DOUBLE};
+    /* Of widened lines. */
+    if (d == 2 && r->halves && r->taps > 1) a.stride = r->channels;
     a.scale = a.out > 0 ? scale_of(&a, params->scales[i]) : 0.0;
     BSM_TRY(make_table(p, r, &a, d));
     r->size[d] = a.out;
     r->y_stride[d] = y->strides[first + i];
   }
-  bsm_plan_tensor rest_x = *x, rest_y = *y;
-  for (int32_t i = first; i < x->dims.rank; i++) {
-    rest_x.dims.d[i] = rest_y.dims.d[i] = 1;
-  }
-  bsm_cpu_space_init(&r->outer, (const bsm_plan_tensor *[]){&rest_y, &rest_x},
-                     2);
-  const int32_t last = r->outer.rank - 1;
-  r->channels_last = r->dtype == BSM_DTYPE_FLOAT && r->outer.dims[last] >= 4 &&
-                     r->outer.strides[0][last] == 1 &&
-                     r->outer.strides[1][last] == 1;
-  r->channels = r->channels_last ? r->outer.dims[last] : 1;
   r->lines =
       r->outer.count / bsm_cpu_max(1, r->channels) * r->size[0] * r->size[1];
   const int32_t line = x->dims.rank - 1;
   r->width = x->dims.d[line];
+  r->x_pixel = x->strides[line];
   r->lines_first = !r->channels_last && r->dtype == BSM_DTYPE_FLOAT &&
                    x->strides[line] == 1 && y->strides[line] == 1;
   r->base.description = r->channels_last ? r->rows->name
+                        : r->halves      ? "halves"
                         : r->lines_first ? "lines"
                                          : "strided";
   out->impl = r;
-  return bsm_cpu_set_scratch(
-      out, 0, r->lines_first ? (uint64_t)r->width * sizeof(float) : 0,
-      r->base.slots);
+  return bsm_cpu_set_scratch(out, 0, scratch_floats(r) * sizeof(float),
+                             r->base.slots);
 }
 
 /* ---- run ---- */
@@ -204,10 +229,6 @@ typedef struct work {
   uint8_t *scratch;
   size_t slot_size;
 } work;
-
-static int taps_of(const resize *r, int d) {
-  return d < 3 - r->spatial ? 1 : r->taps;
-}
 
 #define MAX_LINES (MAX_TAPS * MAX_TAPS)
 #define MAX_ALL (MAX_LINES * MAX_TAPS)
@@ -328,6 +349,32 @@ static void plane_line(const resize *r, const float *x, float *y,
   }
 }
 
+/* A line of pixels of half or bfloat16, which are copied or, where they have
+ * several taps, made of widened input lines. */
+static void halves_line(const resize *r, const uint16_t *x, uint16_t *y,
+                        const places *lines, float *buffer) {
+  const int64_t n = r->channels, line = r->width * n;
+  const tap *t = r->tables[2];
+  places wide = *lines, all;
+  if (r->taps == 1) {
+    for (int64_t i = 0; i < r->size[2]; i++, y += r->y_stride[2]) {
+      memcpy(y, x + lines->offsets[0] + t[i].offset, (size_t)n * sizeof(*y));
+    }
+    return;
+  }
+  float *results = buffer + lines->count * line;
+  for (int k = 0; k < lines->count; k++) {
+    r->widths.widen_rows(x + lines->offsets[k], r->x_pixel, r->width, n,
+                         buffer + k * line);
+    wide.offsets[k] = k * line;
+  }
+  for (int64_t i = 0; i < r->size[2]; i++) {
+    find_places(r, &wide, i, &all);
+    channels_pixel(r, buffer, results + i * n, &all);
+  }
+  r->widths.narrow_rows(results, r->size[2], n, y, r->y_stride[2]);
+}
+
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
   const resize *r = w->r;
@@ -345,6 +392,12 @@ static void unit(void *arg, int64_t index, int slot) {
   if (r->lines_first) {
     plane_line(r, (const float *)(const void *)x, (float *)(void *)y, &lines,
                (float *)(void *)(w->scratch + (size_t)slot * w->slot_size));
+    return;
+  }
+  if (r->halves) {
+    halves_line(r, (const uint16_t *)(const void *)x, (uint16_t *)(void *)y,
+                &lines,
+                (float *)(void *)(w->scratch + (size_t)slot * w->slot_size));
     return;
   }
   for (int64_t i = 0; i < r->size[2]; i++, y += r->y_stride[2] * size) {

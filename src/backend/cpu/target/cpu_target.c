@@ -305,10 +305,16 @@ static bool is_attention(const bsm_layer *layer, int depth) {
   return false;
 }
 
+/* Fewer channels are resized one by one. */
+#define LEAST_CHANNELS 4
+
 /* Whether a layer of float may read and write half or bfloat16: not where
  * these would be cast before and after. */
 static bool takes_half(const bsm_layer *layer) {
-  if (layer->kind == BSM_LAYER_RESIZE) return false;
+  if (layer->kind == BSM_LAYER_RESIZE) {
+    const bsm_dims d = layer->inputs.items[0]->dims;
+    return d.rank > 2 && d.d[1] >= LEAST_CHANNELS;
+  }
   return is_product(layer) ? multiplies_half(layer) : !is_attention(layer, 0);
 }
 
