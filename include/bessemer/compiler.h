@@ -312,7 +312,8 @@ typedef struct bsm_compile_options {
   size_t metadata_count;
   /* Small engines rather than fast ones: convolutions keep their kernels as
    * they are, which transformed for Winograd's algorithm take up to four times
-   * the room. */
+   * the room, and layers have 16 bits where these are allowed, or the model's,
+   * though float32 were faster. */
   bool prefer_size;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)

@@ -2,6 +2,7 @@
 /* The builder: runs the passes, emits layers, plans memory, chooses tactics and
  * packs weights. */
 #include "builder/builder.h"
+#include "builder/compute_wide.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -350,6 +351,9 @@ static bsm_status decide_precision(bsm_network *net,
 bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
                      bsm_arena *arena, bsm_plan **out) {
   *out = NULL;
+  if (!options->narrows) {
+    BSM_TRY(bsm_compute_wide(options->target, net));
+  }
   BSM_TRY(decide_precision(net, options));
   BSM_TRY(
       bsm_run_passes(net, options->target, options->watch, options->logger));

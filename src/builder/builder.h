@@ -41,6 +41,9 @@ typedef struct bsm_build_options {
   const bsm_plan *refit;
   /* Takes no tactic whose accuracy would have to be measured. */
   bool exact;
+  /* Layers of half and bfloat16 compute and store these, though float were
+   * faster. */
+  bool narrows;
   /* By input: where its elements are, in any order, with gaps or broadcast. The
    * plan reads them there: the input becomes a vector of all memory from the
    * first element to the last. NULL: all inputs are row-major. */

@@ -15,8 +15,9 @@ typedef struct decision {
   const bsm_target *target;
   const bsm_logger *logger;
   bsm_retyping retyping;
-  uint32_t had; /* precisions that the target has for at least one layer */
-  size_t kept;  /* layers of float32 that stay in float32 */
+  uint32_t had;    /* precisions that the target has for at least one layer */
+  uint32_t slower; /* those that are slower for at least one layer */
+  size_t kept;     /* layers of float32 that stay in float32 */
   bool retyped;
 } decision;
 
@@ -96,38 +97,6 @@ static bsm_precision precision_of(bsm_dtype dtype) {
   }
 }
 
-/* The dtype of the floats that a layer reads; UNDEFINED: none. */
-static bsm_dtype stored_dtype(const bsm_layer *layer) {
-  for (size_t i = 0; i < layer->inputs.len; i++) {
-    const bsm_dtype dtype = layer->inputs.items[i]->dtype;
-    if (bsm_dtype_is_floating(dtype)) return dtype;
-  }
-  return BSM_DTYPE_UNDEFINED;
-}
-
-/* Kinds whose tensors can be cast around them: one result, of the dtype of the
- * inputs. */
-static bool can_retype(const bsm_layer *layer) {
-  switch (layer->kind) {
-    case BSM_LAYER_CONVOLUTION:
-    case BSM_LAYER_DECONVOLUTION:
-    case BSM_LAYER_MATRIX_MULTIPLY:
-    case BSM_LAYER_ACTIVATION:
-    case BSM_LAYER_POOLING:
-    case BSM_LAYER_SOFTMAX:
-    case BSM_LAYER_SCALE:
-    case BSM_LAYER_ELEMENT_WISE:
-    case BSM_LAYER_UNARY:
-    case BSM_LAYER_REDUCE:
-    case BSM_LAYER_NORMALIZATION:
-    case BSM_LAYER_PARAMETRIC_RELU:
-    case BSM_LAYER_RESIZE:
-      return layer->outputs.items[0]->dtype == stored_dtype(layer);
-    default:
-      return false;
-  }
-}
-
 static uint32_t target_precisions(const bsm_target *target,
                                   const bsm_layer *layer) {
   return target->ops->precisions ? target->ops->precisions(target, layer)
@@ -139,7 +108,7 @@ static uint32_t target_precisions(const bsm_target *target,
 static uint32_t available(const bsm_target *target, const bsm_layer *layer) {
   uint32_t bits = target_precisions(target, layer);
   const uint32_t casts = BSM_PRECISION_FP16 | BSM_PRECISION_BF16;
-  if (stored_dtype(layer) == BSM_DTYPE_FLOAT && !can_retype(layer)) {
+  if (bsm_stored_dtype(layer) == BSM_DTYPE_FLOAT && !bsm_can_retype(layer)) {
     bits &= ~casts;
   }
   return bits;
@@ -149,7 +118,7 @@ bsm_precision bsm_layer_precision(const bsm_target *target,
                                   const bsm_layer *layer) {
   if (layer->precision) return layer->precision;
   const uint32_t bits = target_precisions(target, layer);
-  const bsm_precision own = precision_of(stored_dtype(layer));
+  const bsm_precision own = precision_of(bsm_stored_dtype(layer));
   return bits & own                  ? own
          : bits & BSM_PRECISION_FP32 ? BSM_PRECISION_FP32
                                      : BSM_PRECISION_NONE;
@@ -176,14 +145,14 @@ static bsm_status refuse(const decision *d, const bsm_precision_rule *rule,
                     "(%s of %s) in %s",
                     rule->given, d->target->text, name,
                     bsm_layer_kind_name(layer->kind),
-                    bsm_dtype_name(stored_dtype(layer)),
+                    bsm_dtype_name(bsm_stored_dtype(layer)),
                     bsm_precision_name(rule->precision));
   }
   bsm_log(d->logger, BSM_LOG_LEVEL_WARNING,
           "precision \"%s\": the target %s does not compute layer %s (%s of "
           "%s) in %s; it is computed in %s",
           rule->given, d->target->text, name, bsm_layer_kind_name(layer->kind),
-          bsm_dtype_name(stored_dtype(layer)),
+          bsm_dtype_name(bsm_stored_dtype(layer)),
           bsm_precision_name(rule->precision),
           bsm_precision_name(bsm_layer_precision(d->target, layer)));
   return BSM_OK;
@@ -302,6 +271,22 @@ static bool keeps_int8(const bsm_target *target, const bsm_layer *layer,
          !target->ops->fuses(target, BSM_FUSION_INT8, dtype);
 }
 
+/* Those of some precisions in which the layer is not slower. */
+static uint32_t gaining(decision *d, const bsm_layer *layer, uint32_t bits) {
+  static const bsm_precision narrow[] = {BSM_PRECISION_FP16,
+                                         BSM_PRECISION_BF16};
+  const bsm_target *target = d->target;
+  if (!target->ops->gains || d->policy->narrows) return bits;
+  for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++) {
+    if (!(bits & narrow[i]) || target->ops->gains(target, layer, narrow[i])) {
+      continue;
+    }
+    bits &= ~(uint32_t)narrow[i];
+    d->slower |= narrow[i];
+  }
+  return bits;
+}
+
 /* The precision that a layer is changed to; NONE: it keeps that of its dtypes.
  */
 static bsm_status decide(decision *d, const bsm_layer *layer,
@@ -318,8 +303,9 @@ static bsm_status decide(decision *d, const bsm_layer *layer,
     *out = rule->precision;
     return BSM_OK;
   }
-  if (stored_dtype(layer) != BSM_DTYPE_FLOAT) return BSM_OK;
-  uint32_t allowed = bits & (d->policy->allowed | BSM_PRECISION_FP32);
+  if (bsm_stored_dtype(layer) != BSM_DTYPE_FLOAT) return BSM_OK;
+  const uint32_t allowed =
+      gaining(d, layer, bits & (d->policy->allowed | BSM_PRECISION_FP32));
   *out = fastest(allowed);
   if (*out == BSM_PRECISION_FP16 && !fits_half(d, layer)) {
     *out = fastest(allowed & ~(uint32_t)BSM_PRECISION_FP16);
@@ -330,7 +316,8 @@ static bsm_status decide(decision *d, const bsm_layer *layer,
 }
 
 static bsm_status apply(decision *d, bsm_layer *layer, bsm_dtype dtype) {
-  if (dtype == BSM_DTYPE_UNDEFINED || stored_dtype(layer) != BSM_DTYPE_FLOAT) {
+  if (dtype == BSM_DTYPE_UNDEFINED ||
+      bsm_stored_dtype(layer) != BSM_DTYPE_FLOAT) {
     return bsm_retyping_keep(&d->retyping, layer);
   }
   d->retyped = true;
@@ -344,18 +331,8 @@ static bsm_status apply(decision *d, bsm_layer *layer, bsm_dtype dtype) {
  * for them. Results are the same: rounding before or after a move is one. */
 
 static bool moves(const bsm_layer *layer) {
-  switch (layer->kind) {
-    case BSM_LAYER_SHUFFLE:
-    case BSM_LAYER_SLICE:
-    case BSM_LAYER_CONCATENATION:
-    case BSM_LAYER_EXPAND:
-    case BSM_LAYER_IDENTITY:
-    case BSM_LAYER_GATHER:
-    case BSM_LAYER_SELECT:
-      return layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT;
-    default:
-      return false;
-  }
+  return bsm_layer_moves(layer) &&
+         layer->outputs.items[0]->dtype == BSM_DTYPE_FLOAT;
 }
 
 /* By tensor id: what its layer is changed to (UNDEFINED: nothing), and what all
@@ -453,6 +430,12 @@ static void narrow_moves(const narrowing *n, const bsm_network *net) {
 /* Warns of precisions that are allowed but that the target has for no layer. */
 static void warn(const decision *d) {
   for (uint32_t bit = 1; bit <= BSM_PRECISION_FP8; bit <<= 1) {
+    if (d->slower & bit) {
+      bsm_log(d->logger, BSM_LOG_LEVEL_WARNING,
+              "precision %s is not faster on the target %s, which computes in "
+              "fp32: prefer a small engine, or name layers, to have it",
+              bsm_precision_name((bsm_precision)bit), d->target->text);
+    }
     if (!(d->policy->allowed & bit) || d->had & bit || !d->kept) continue;
     bsm_log(d->logger, BSM_LOG_LEVEL_WARNING,
             "precision %s is allowed, but the target %s computes no layer of "
@@ -468,7 +451,7 @@ static bsm_status decide_each(decision *d, const bsm_network *net,
     if (layer->removed) continue;
     BSM_TRY_NOTE(decide(d, layer, &layer->precision), "in layer %s",
                  layer->name ? layer->name : "?");
-    if (layer->outputs.len == 0 || stored_dtype(layer) != BSM_DTYPE_FLOAT) {
+    if (layer->outputs.len == 0 || bsm_stored_dtype(layer) != BSM_DTYPE_FLOAT) {
       continue;
     }
     *made_by(n, layer) = dtype_of(layer->precision);

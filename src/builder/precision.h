@@ -50,6 +50,9 @@ typedef struct bsm_precision_policy {
   uint32_t allowed; /* bits; FP32 is always allowed */
   /* A rule that the target cannot follow is an error; otherwise a warning. */
   bool obey;
+  /* 16 bits are taken where they are allowed, though nothing is gained but
+   * memory. */
+  bool narrows;
   bool disobeyed; /* set by a build that failed because of that */
   bsm_precision_rule *rules;
   size_t rule_count;

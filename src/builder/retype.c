@@ -8,6 +8,50 @@
 /* Weights of at least this many elements are converted when they are packed. */
 #define MANY 1024
 
+bsm_dtype bsm_stored_dtype(const bsm_layer *layer) {
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    const bsm_dtype dtype = layer->inputs.items[i]->dtype;
+    if (bsm_dtype_is_floating(dtype)) return dtype;
+  }
+  return BSM_DTYPE_UNDEFINED;
+}
+
+bool bsm_can_retype(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_CONVOLUTION:
+    case BSM_LAYER_DECONVOLUTION:
+    case BSM_LAYER_MATRIX_MULTIPLY:
+    case BSM_LAYER_ACTIVATION:
+    case BSM_LAYER_POOLING:
+    case BSM_LAYER_SOFTMAX:
+    case BSM_LAYER_SCALE:
+    case BSM_LAYER_ELEMENT_WISE:
+    case BSM_LAYER_UNARY:
+    case BSM_LAYER_REDUCE:
+    case BSM_LAYER_NORMALIZATION:
+    case BSM_LAYER_PARAMETRIC_RELU:
+    case BSM_LAYER_RESIZE:
+      return layer->outputs.items[0]->dtype == bsm_stored_dtype(layer);
+    default:
+      return false;
+  }
+}
+
+bool bsm_layer_moves(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_SHUFFLE:
+    case BSM_LAYER_SLICE:
+    case BSM_LAYER_CONCATENATION:
+    case BSM_LAYER_EXPAND:
+    case BSM_LAYER_IDENTITY:
+    case BSM_LAYER_GATHER:
+    case BSM_LAYER_SELECT:
+      return true;
+    default:
+      return false;
+  }
+}
+
 static bsm_status retype_weights(bsm_retyping *w, bsm_weights *weights,
                                  bsm_dtype dtype, bsm_deferred *deferred) {
   if (weights->count == 0) return BSM_OK;
@@ -118,6 +162,7 @@ bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
   cast->outputs.items[0] = old;
   old->producer = cast;
   cast->inputs.items[0] = sum;
+  if (w->keeps_wide && old->id < w->count) w->cast[old->id] = sum;
   BSM_TRY(bsm_layer_infer(layer));
   return take_last(w);
 }

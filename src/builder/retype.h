@@ -13,11 +13,22 @@
 typedef struct bsm_retyping {
   bsm_network *net;
   bsm_arena *scratch;
-  bsm_itensor **cast;          /* by tensor id: its last cast, or NULL */
-  size_t count;                /* number of tensors at the start */
+  bsm_itensor **cast; /* by tensor id: its last cast, or NULL */
+  size_t count;       /* number of tensors at the start */
+  /* What reads a result in the dtype that it is computed in gets it as it is,
+   * not rounded to the tensor's dtype in between. */
+  bool keeps_wide;
   bool defers;                 /* weights keep their values until packed */
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } bsm_retyping;
+
+/* The dtype of the floats that a layer reads; UNDEFINED: none. */
+bsm_dtype bsm_stored_dtype(const bsm_layer *layer);
+/* Kinds whose tensors can be cast around them: one result, of the dtype of the
+ * inputs. */
+bool bsm_can_retype(const bsm_layer *layer);
+/* Whether a layer moves numbers, and computes nothing. */
+bool bsm_layer_moves(const bsm_layer *layer);
 
 BSM_NODISCARD bsm_status bsm_retyping_start(bsm_retyping *w, bsm_network *net,
                                             bsm_arena *scratch);

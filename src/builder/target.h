@@ -24,7 +24,7 @@
 #include "network/layer.h"
 
 /* The version of this interface; a table of another version is refused. */
-#define BSM_TARGET_VERSION 6
+#define BSM_TARGET_VERSION 7
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -135,6 +135,16 @@ struct bsm_target_ops {
    * bfloat16. NONE: the layer computes in integers or float64, or moves data.
    * NULL: none for all layers. */
   uint32_t (*precisions)(const bsm_target *target, const bsm_layer *layer);
+  /* Whether a layer of float32 is expected to be as fast or faster in one of
+   * these precisions, which is cast around it. NULL: all are. */
+  bool (*gains)(const bsm_target *target, const bsm_layer *layer,
+                bsm_precision precision);
+  /* The dtype that layers of half or bfloat16 compute in and leave their
+   * results in for each other, where that is faster: what a model rounds
+   * between them is not. `multiplies`: the network has products of `dtype`.
+   * `dtype` itself: each layer rounds. NULL: for all. */
+  bsm_dtype (*wide_dtype)(const bsm_target *target, bsm_dtype dtype,
+                          bool multiplies);
   /* Whether the target allows a fusion into a layer that computes in `dtype`.
    */
   bool (*fuses)(const bsm_target *target, bsm_fusion fusion, bsm_dtype dtype);

@@ -72,6 +72,7 @@ static int set_up(void **state) {
       bsm_network_mark_output(fx.net, bsm_layer_output(fx.relu, 0), "y"));
   fx.ops = *test_target(1)->ops;
   fx.ops.precisions = some;
+  fx.ops.gains = NULL;
   fx.target = *test_target(1);
   fx.target.ops = &fx.ops;
   fx.target.text = "test";
@@ -210,6 +211,34 @@ static void test_half_on_the_cpu(void **state) {
   assert_string_equal(fx.warnings, "");
 }
 
+static bool gains_in_part(const bsm_target *target, const bsm_layer *layer,
+                          bsm_precision precision) {
+  (void)target;
+  return precision != BSM_PRECISION_FP16 || layer == fx.second;
+}
+
+/* A precision that is slower for a layer is not taken for it, and is told,
+ * unless memory is what counts; rules are followed anyway. */
+static void test_what_is_slower(void **state) {
+  (void)state;
+  fx.ops.gains = gains_in_part;
+  bsm_precision_policy policy = {.allowed = BSM_PRECISION_FP16};
+  decide(&policy);
+  assert_int_equal(fx.first->precision, BSM_PRECISION_FP32);
+  assert_int_equal(fx.second->precision, BSM_PRECISION_FP16);
+  assert_non_null(strstr(fx.warnings, "fp16 is not faster on the target"));
+}
+
+static void test_what_is_smaller(void **state) {
+  (void)state;
+  fx.ops.gains = gains_in_part;
+  bsm_precision_policy policy = {.allowed = BSM_PRECISION_FP16,
+                                 .narrows = true};
+  decide(&policy);
+  assert_int_equal(fx.first->precision, BSM_PRECISION_FP16);
+  assert_string_equal(fx.warnings, "");
+}
+
 static uint32_t all(const bsm_target *target, const bsm_layer *layer) {
   (void)target;
   (void)layer;
@@ -257,6 +286,7 @@ static void test_scaled_kernels(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_nothing_is_asked), TEST(test_the_fastest_is_taken),
+      TEST(test_what_is_slower),   TEST(test_what_is_smaller),
       TEST(test_rules_go_first),   TEST(test_what_the_target_has_not),
       TEST(test_the_cpu),          TEST(test_half_on_the_cpu),
       TEST(test_scaled_kernels),

@@ -88,8 +88,11 @@ static bsm_itensor *named(bsm_layer *layer, const char *name) {
 
 static bsm_plan *build(bsm_weights_store *with, const bsm_plan *like) {
   bsm_plan *plan = NULL;
-  const bsm_build_options options = {
-      .target = test_target(1), .no_timing = true, .store = with, .like = like};
+  const bsm_build_options options = {.target = test_target(1),
+                                     .no_timing = true,
+                                     .store = with,
+                                     .like = like,
+                                     .narrows = true};
   bsm_status status = bsm_build(net, &options, &arena, &plan);
   if (status) fail_msg("%s", bsm_status_message(status));
   return plan;

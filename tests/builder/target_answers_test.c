@@ -94,6 +94,7 @@ static int set_up(void **state) {
   ops.pass_count = 0;
   ops.supports = supports_all;
   ops.tactics = no_tactics;
+  ops.wide_dtype = NULL;
   target = (bsm_target){&ops, "test", &target};
   return 0;
 }
@@ -234,6 +235,38 @@ static void test_compute_dtype(void **state) {
   assert_int_equal(plan->step_count, widens ? 4 : 1);
 }
 
+static bsm_dtype is_float(const bsm_target *t, bsm_dtype dtype,
+                          bool multiplies) {
+  (void)t;
+  return dtype == BSM_DTYPE_HALF && multiplies ? BSM_DTYPE_FLOAT : dtype;
+}
+
+/* Layers of half that compute in float leave floats for each other: only the
+ * input and the output are cast. What moves numbers between them goes along. */
+static void test_wide_dtype(void **state) {
+  const bool widens = *state != NULL;
+  ops.compute_dtype = computes_as_it_is;
+  if (widens) ops.wide_dtype = is_float;
+  bsm_itensor *x = input("x", BSM_DTYPE_HALF, (bsm_dims){2, {6, 16}});
+  bsm_itensor *b = input("b", BSM_DTYPE_HALF, (bsm_dims){2, {6, 16}});
+  bsm_itensor *y = output_of(bsm_network_add_matrix_multiply(
+      net, x, BSM_MATRIX_NONE, b, BSM_MATRIX_TRANSPOSE));
+  y = output_of(bsm_network_add_slice(net, y, (bsm_dims){2, {1, 0}},
+                                      (bsm_dims){2, {4, 6}},
+                                      (bsm_dims){2, {1, 1}}));
+  y = output_of(bsm_network_add_softmax(net, y, 1, false));
+  const bsm_plan *plan = build(y);
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    const bsm_plan_step *step = &plan->steps[i];
+    if (step->kind != BSM_STEP_SOFTMAX) continue;
+    assert_int_equal(plan->tensors[step->inputs[0]].dtype,
+                     widens ? BSM_DTYPE_FLOAT : BSM_DTYPE_HALF);
+  }
+  assert_int_equal(count_steps(plan, BSM_STEP_ELEMENT_WISE), widens ? 3 : 0);
+  assert_int_equal(plan->tensors[plan->outputs[0].tensor].dtype,
+                   BSM_DTYPE_HALF);
+}
+
 /* What a target is given to pack: the kernel times the factors, in the dtype of
  * the convolution. */
 static void test_scaled_in_half(void **state) {
@@ -296,7 +329,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_channels_first), TEST(test_channels_last),
       BOTH(test_epilogues),      BOTH(test_merged_products),
-      BOTH(test_compute_dtype),  TEST(test_scaled_in_half),
+      BOTH(test_compute_dtype),  BOTH(test_wide_dtype),
+      TEST(test_scaled_in_half),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@ typedef struct network {
   const char *name;
   bsm_precision precision; /* of a network of float32; NONE: of its own */
   bsm_dtype dtype;
+  bool narrows;     /* 16 bits though float is faster */
   double tolerance; /* of the root mean square; 0: 1.5 times PyTorch's error */
 } network;
 
@@ -58,6 +59,7 @@ static bsm_engine *compile(const network *n, const bsm_dims *dims) {
   options.input_count = 1;
   options.no_timing = true;
   options.precisions = (uint32_t)n->precision;
+  options.prefer_size = n->narrows;
   options.logger = &logger;
   snprintf(path, sizeof(path), FOLDER "%s.ts", n->name);
   check(bsm_module_load(path, NULL, &module));
@@ -169,11 +171,11 @@ static void check_network(const network *n) {
 
 static void test_precisions(void **state) {
   static const network networks[] = {
-      {"cnn", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, 0},
-      {"cnn", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, 0},
-      {"block", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, 0},
-      {"block", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, 0},
-      {"great", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, 0},
+      {"cnn", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 0},
+      {"cnn", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0},
+      {"block", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 0},
+      {"block", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0},
+      {"great", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0},
   };
   (void)state;
   for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
@@ -184,22 +186,25 @@ static void test_precisions(void **state) {
 
 static void test_dtypes(void **state) {
   static const network networks[] = {
-      {"cnn_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, 0},
-      {"cnn_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, 0},
-      {"block_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, 0},
-      {"block_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, 0},
-      {"great_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, 0},
+      {"cnn_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, true, 0},
+      {"cnn_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0},
+      {"block_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, true, 0},
+      {"block_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0},
+      {"great_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0},
   };
   (void)state;
   for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+    network wide = networks[i];
     check_network(&networks[i]);
+    wide.narrows = false;
+    check_network(&wide);
   }
 }
 
 /* What float16 does not hold stays in float32, and is named. */
 static void test_great_values(void **state) {
   static const network great = {"great", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT,
-                                1e-3};
+                                true, 1e-3};
   (void)state;
   check_network(&great);
   assert_non_null(strstr(heard, "stays in fp32"));
@@ -244,6 +249,7 @@ static bsm_engine *compile_odd(bsm_precision precision) {
   options.input_count = 3;
   options.no_timing = true;
   options.precisions = (uint32_t)precision;
+  options.prefer_size = true;
   check(bsm_module_load_memory(odd_text, strlen(odd_text), "odd.ir", NULL,
                                &module));
   check(bsm_compile(module, &options, &engine));

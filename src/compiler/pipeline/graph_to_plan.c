@@ -124,6 +124,7 @@ bsm_build_options bsm_building_options(const bsm_compilation *c) {
                              .precision = c->precision,
                              .progress = c->module->cx->progress,
                              .exact = options->prefer_size,
+                             .narrows = options->prefer_size,
                              .refit = c->refit,
                              .logger = options->logger};
 }

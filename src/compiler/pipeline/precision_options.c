@@ -86,6 +86,7 @@ bsm_status bsm_precision_policy_of(bsm_module *module,
   BSM_TRY_ALLOC(policy);
   policy->allowed = options->precisions;
   policy->obey = options->obey_precisions;
+  policy->narrows = options->prefer_size;
   policy->few_bits = few_bits;
   policy->rules = BSM_NEW_ARRAY(arena, bsm_precision_rule, count + 1);
   BSM_TRY_ALLOC(policy->rules);

@@ -334,6 +334,23 @@ static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
          (takes_half(layer) ? BSM_PRECISION_FP16 | BSM_PRECISION_BF16 : 0);
 }
 
+/* Half is widened for float's kernels, which have faster ways for windows. */
+static bool gains(const bsm_target *target, const bsm_layer *layer,
+                  bsm_precision precision) {
+  (void)target;
+  (void)layer;
+  return precision != BSM_PRECISION_FP16;
+}
+
+/* Of bfloat16 some CPUs with AVX-512 have products; nothing else is faster in
+ * 16 bits than in float. */
+static bsm_dtype wide_dtype(const bsm_target *target, bsm_dtype dtype,
+                            bool multiplies) {
+  const bool has_products =
+      bsm_cpu_target_of(target)->isa & BSM_ISA_AVX512 && multiplies;
+  return dtype == BSM_DTYPE_BFLOAT16 && has_products ? dtype : BSM_DTYPE_FLOAT;
+}
+
 /* Every layer has a kernel, but for those that quantize, which are fused as
  * element-wise ones: products for what compute_dtype gives, attention and
  * recurrent layers for float. */
@@ -454,6 +471,8 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .supports = supports,
     .unsigned_activations = true,
     .precisions = precisions,
+    .gains = gains,
+    .wide_dtype = wide_dtype,
     .compute_dtype = compute_dtype,
     .fuses = fuses,
     .image_layout = image_layout,
