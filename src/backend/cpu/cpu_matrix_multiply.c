@@ -27,6 +27,7 @@ typedef struct matrix_multiply {
   const bsm_k_rows *rows;
   const float *b, *bias;
   uint64_t shared_size, packed_size;
+  bool flushes; /* denormal numbers are zeros in it */
 } matrix_multiply;
 
 /* ---- check ---- */
@@ -46,6 +47,18 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step,
 
 /* ---- prepare ---- */
 
+/* The rows of A are the shares of a softmax, whose sum is 1: what is denormal
+ * among them is nothing beside what the others add. */
+static bool multiplies_shares(const bsm_plan *plan, const bsm_plan_step *step) {
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    const bsm_plan_step *s = &plan->steps[i];
+    if (s->kind == BSM_STEP_SOFTMAX && s->outputs[0] == step->inputs[0]) {
+      return !s->params->softmax.log;
+    }
+  }
+  return false;
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_matrix_multiply *params = &p->step->params->matrix_multiply;
   matrix_multiply *m = BSM_NEW(p->arena, matrix_multiply);
@@ -55,6 +68,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   bsm_cpu_matrix_shapes_init(&m->s, p->plan, p->step);
   if (m->s.constant_b) m->b = bsm_cpu_weights(p, 0);
   m->bias = bsm_cpu_weights(p, 1);
+  m->flushes = multiplies_shares(p->plan, p->step);
   bsm_cpu_gemm *g = &m->gemm;
   g->rows = m->s.rows;
   g->kernels = bsm_k_gemm_select(p->isa);
@@ -150,7 +164,7 @@ static void product_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const bsm_cpu_gemm_operands o =
       operands(w, w->m->mode == CONSTANT ? w->m->b : w->packed);
-  const unsigned before = bsm_cpu_denormals_begin();
+  const unsigned before = bsm_cpu_denormals_begin(w->m->flushes);
   bsm_cpu_gemm_run(&w->m->gemm, &o, unit,
                    w->scratch + (size_t)slot * w->slot_size);
   bsm_cpu_denormals_end(before);
@@ -165,7 +179,7 @@ static void matrix_unit(void *arg, int64_t unit, int slot) {
   pack_b(m, w.b, 0, bsm_cpu_div_up(m->s.n, BSM_PANEL), packed);
   const bsm_cpu_gemm_operands o = operands(&w, packed);
   const int64_t units = bsm_cpu_gemm_units(&m->gemm);
-  const unsigned before = bsm_cpu_denormals_begin();
+  const unsigned before = bsm_cpu_denormals_begin(m->flushes);
   for (int64_t i = 0; i < units; i++) {
     bsm_cpu_gemm_run(&m->gemm, &o, i, scratch + m->packed_size);
   }
