@@ -44,7 +44,7 @@ static bool is_padding(const bsm_cpu_recurrent_work *w, const part *p,
 }
 
 static void copy_floats(float *to, const float *from, int64_t n) {
-  memcpy(to, from, (size_t)n * sizeof(float));
+  memmove(to, from, (size_t)n * sizeof(float));
 }
 
 static float *cells_of(const bsm_cpu_recurrent_work *w, const part *p) {

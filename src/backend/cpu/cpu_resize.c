@@ -276,7 +276,8 @@ static void channels_pixel(const resize *r, const float *x, float *y,
                            const places *p) {
   float weights[MAX_ALL];
   if (p->count == 1) {
-    memcpy(y, x + p->offsets[0], (size_t)r->channels * sizeof(float));
+    /* Not memcpy: tensors of a file that was tampered with may overlap. */
+    memmove(y, x + p->offsets[0], (size_t)r->channels * sizeof(float));
     return;
   }
   for (int i = 0; i < p->count; i++) weights[i] = (float)p->weights[i];
@@ -300,7 +301,7 @@ static void strided_pixel(const resize *r, const char *x, char *y,
   const int64_t size = (int64_t)bsm_dtype_size(r->dtype);
   const bsm_cpu_class c = bsm_cpu_class_of(r->dtype);
   if (p->count == 1) {
-    memcpy(y, x + p->offsets[0] * size, (size_t)size);
+    memmove(y, x + p->offsets[0] * size, (size_t)size);
     return;
   }
   double total = 0.0, one, value;
