@@ -105,6 +105,7 @@ static bsm_status retype_input(bsm_retyping *w, bsm_itensor *t, bsm_dtype dtype,
     bsm_weights weights = t->producer->p.constant.weights;
     bsm_deferred deferred = t->producer->p.constant.deferred;
     BSM_TRY(retype_weights(w, &weights, dtype, &deferred));
+    weights.dtype = dtype; /* of no elements, too */
     layer = bsm_network_add_constant(w->net, t->dims, &weights);
     if (layer) layer->p.constant.deferred = deferred;
   } else {

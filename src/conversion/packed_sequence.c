@@ -59,7 +59,7 @@ bsm_status bsm_packed_from_sizes(bsm_conversion_ctx *ctx,
   const bsm_dims dims = out->to_padded->sizes;
   BSM_TRY(pack_numbers(ctx, out->lengths, dims.d[0], dims.d[1], out));
   if (out->to_packed->sizes.d[0] != rows) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "batch sizes of %lld rows for packed data of %lld rows",
                     (long long)out->to_packed->sizes.d[0], (long long)rows);
   }

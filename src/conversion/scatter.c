@@ -48,6 +48,11 @@ bsm_itensor *bsm_emit_scatter(bsm_conversion_ctx *ctx, bsm_itensor *x,
   }
   if (bsm_itensor_numel(index) == 0) return x;
   int32_t rank = bsm_rank(x);
+  if (rank == 1) {
+    if (bsm_rank(index) == 0) index = bsm_emit_unsqueeze(ctx, index, 0);
+    if (bsm_rank(source) == 0) source = bsm_emit_unsqueeze(ctx, source, 0);
+    if (!index || !source) return NULL;
+  }
   bool fits = bsm_rank(index) == rank && bsm_rank(source) == rank;
   for (int32_t i = 0; fits && i < rank; i++) {
     fits = index->dims.d[i] <= source->dims.d[i] &&

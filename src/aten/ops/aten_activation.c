@@ -53,7 +53,7 @@ static double elu(double x, const act_params *p) {
 F64(f_relu, x <= 0.0 ? 0.0 : x)
 I64(i_relu, x < 0 ? 0 : x)
 F64(f_clip, clip(x, p->a, p->b))
-I64(i_clip, x<p->ia ? p->ia : x> p->ib ? p->ib : x)
+I64(i_clip, (x < p->ia ? p->ia : x) > p->ib ? p->ib : x < p->ia ? p->ia : x)
 F64(f_silu, x / (1.0 + exp(-x)))
 F64(f_mish, x *tanh(log1p(exp(x))))
 F64(f_hardswish, x *clip(x + 3.0, 0.0, 6.0) / 6.0)

@@ -137,6 +137,13 @@ static bsm_status check_channels(const bsm_tensor *x, const bsm_tensor *w,
                     bsm_dims_str(x->sizes), (long long)want,
                     (long long)channels);
   }
+  if (w->sizes.d[0] < p->groups && channels > 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "Given groups=%lld, expected weight to be at least %lld at "
+                    "dimension 0, but got weight of size %s instead",
+                    (long long)p->groups, (long long)p->groups,
+                    bsm_dims_str(w->sizes));
+  }
   if (w->sizes.d[0] % p->groups != 0) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "Given groups=%lld, expected weight to be divisible by "
@@ -163,6 +170,10 @@ static bsm_status out_size(const conv_params *p, int i, int64_t in, int64_t k,
   if (p->stride[i] <= 0 || p->dilation[i] <= 0) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "non-positive stride or dilation is not supported");
+  }
+  if (k <= 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "kernel size should be greater than zero");
   }
   if (p->pad[i] < 0 || p->pad_after[i] < 0 || p->out_pad[i] < 0) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "negative padding is not supported");
@@ -221,6 +232,12 @@ static bsm_status plan_conv(const bsm_tensor *x, const bsm_tensor *w,
     plan->stride[at] = p->stride[i];
     plan->dilation[at] = p->dilation[i];
     plan->pad[at] = p->pad[i];
+    if (plan->in[at] == 0 && plan->batch > 0 && plan->in_channels > 0) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "Only zero batch or zero channel inputs are supported, "
+                      "but got input shape: %s",
+                      bsm_dims_str(x->sizes));
+    }
     BSM_TRY(out_size(p, i, plan->in[at], plan->kernel[at], &plan->out[at]));
   }
   return BSM_OK;
@@ -340,8 +357,6 @@ static bsm_status conv(bsm_op_ctx *cx, bsm_tensor *x, bsm_tensor *w,
   return batched ? BSM_OK : bsm_op_select(cx, *out, 0, 0, out);
 }
 
-static const int64_t zeros[3] = {0, 0, 0}, ones[3] = {1, 1, 1};
-
 /* "same": the padding that keeps the size, the odd one behind. */
 static bsm_status same_padding(const bsm_ivalue *mode, const bsm_tensor *w,
                                conv_params *p) {
@@ -373,12 +388,12 @@ static bsm_status same_padding(const bsm_ivalue *mode, const bsm_tensor *w,
 static bsm_status op_conv(OP_PARAMS) {
   conv_params p = {.dims = self->variant, .groups = op_int(&args[6])};
   bsm_tensor *w = op_tensor(&args[1]), *out;
-  BSM_TRY(bsm_op_ints(&args[3], p.dims, ones, "stride", p.stride));
-  BSM_TRY(bsm_op_ints(&args[5], p.dims, ones, "dilation", p.dilation));
+  BSM_TRY(bsm_op_ints(&args[3], p.dims, NULL, "stride", p.stride));
+  BSM_TRY(bsm_op_ints(&args[5], p.dims, NULL, "dilation", p.dilation));
   if (args[4].tag == BSM_IVALUE_STRING) {
     BSM_TRY(same_padding(&args[4], w, &p));
   } else {
-    BSM_TRY(bsm_op_ints(&args[4], p.dims, zeros, "padding", p.pad));
+    BSM_TRY(bsm_op_ints(&args[4], p.dims, NULL, "padding", p.pad));
     memcpy(p.pad_after, p.pad, sizeof(p.pad));
   }
   BSM_TRY(conv(cx, op_tensor(&args[0]), w, op_tensor(&args[2]), &p, &out));
@@ -391,10 +406,10 @@ static bsm_status op_conv_transpose(OP_PARAMS) {
   conv_params p = {
       .dims = self->variant, .groups = op_int(&args[6]), .transposed = true};
   bsm_tensor *out;
-  BSM_TRY(bsm_op_ints(&args[3], p.dims, ones, "stride", p.stride));
-  BSM_TRY(bsm_op_ints(&args[4], p.dims, zeros, "padding", p.pad));
-  BSM_TRY(bsm_op_ints(&args[5], p.dims, zeros, "output_padding", p.out_pad));
-  BSM_TRY(bsm_op_ints(&args[7], p.dims, ones, "dilation", p.dilation));
+  BSM_TRY(bsm_op_ints(&args[3], p.dims, NULL, "stride", p.stride));
+  BSM_TRY(bsm_op_ints(&args[4], p.dims, NULL, "padding", p.pad));
+  BSM_TRY(bsm_op_ints(&args[5], p.dims, NULL, "output_padding", p.out_pad));
+  BSM_TRY(bsm_op_ints(&args[7], p.dims, NULL, "dilation", p.dilation));
   memcpy(p.pad_after, p.pad, sizeof(p.pad));
   BSM_TRY(conv(cx, op_tensor(&args[0]), op_tensor(&args[1]),
                op_tensor(&args[2]), &p, &out));
@@ -414,10 +429,10 @@ static bsm_status op_convolution(OP_PARAMS) {
                     "weight should have at least three dimensions, but got %s",
                     bsm_dims_str(w->sizes));
   }
-  BSM_TRY(bsm_op_ints(&args[3], p.dims, ones, "stride", p.stride));
-  BSM_TRY(bsm_op_ints(&args[4], p.dims, zeros, "padding", p.pad));
-  BSM_TRY(bsm_op_ints(&args[5], p.dims, ones, "dilation", p.dilation));
-  BSM_TRY(bsm_op_ints(&args[7], p.dims, zeros, "output_padding", p.out_pad));
+  BSM_TRY(bsm_op_ints(&args[3], p.dims, NULL, "stride", p.stride));
+  BSM_TRY(bsm_op_ints(&args[4], p.dims, NULL, "padding", p.pad));
+  BSM_TRY(bsm_op_ints(&args[5], p.dims, NULL, "dilation", p.dilation));
+  BSM_TRY(bsm_op_ints(&args[7], p.dims, NULL, "output_padding", p.out_pad));
   memcpy(p.pad_after, p.pad, sizeof(p.pad));
   BSM_TRY(conv(cx, op_tensor(&args[0]), w, op_tensor(&args[2]), &p, &out));
   return op_return(outs, out);

@@ -350,6 +350,10 @@ static bsm_status op_rrelu_functional(OP_PARAMS) {
                     "rrelu in training mode is not supported: call .eval() on "
                     "the model before saving it");
   }
+  if (!bsm_dims_equal(op_tensor(&args[0])->sizes, op_tensor(&args[1])->sizes)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "noise tensor shape must match self tensor shape");
+  }
   OP_CALL1(cx, &out, "aten::rrelu", args[0], args[2], args[3], B(false), NONE);
   BSM_TRY(bsm_tensor_clone(cx->arena, op_tensor(&args[1]), &noise));
   outs[0] = T(out);

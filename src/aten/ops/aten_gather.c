@@ -363,6 +363,17 @@ static bsm_status op_index_reduce(OP_PARAMS) {
                     "to source.size(dim)",
                     (long long)n);
   }
+  for (int32_t i = 0; i < rank; i++) {
+    if (i == s.dim || s.src->sizes.d[i] == op_tensor(&args[0])->sizes.d[i]) {
+      continue;
+    }
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "source tensor shape must match self tensor shape, "
+                    "excluding the specified dimension. Got self.shape = %s "
+                    "source.shape = %s",
+                    bsm_dims_str(op_tensor(&args[0])->sizes),
+                    bsm_dims_str(s.src->sizes));
+  }
   bsm_dims column = {.rank = rank};
   for (int32_t i = 0; i < rank; i++) column.d[i] = i == s.dim ? n : 1;
   BSM_TRY(bsm_op_reshape(cx, index, column, &index));
@@ -381,6 +392,12 @@ static bsm_status op_index_select(OP_PARAMS) {
   BSM_TRY(bsm_op_wrap_dim(op_int(&args[1]), t->sizes.rank, &dim));
   bsm_dims shape = t->sizes;
   const int64_t n = bsm_tensor_numel(index);
+  if (shape.rank == 0 && n != 1) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "index_select(): Index to scalar can have only 1 value, "
+                    "got %lld value(s)",
+                    (long long)n);
+  }
   if (shape.rank > 0) shape.d[dim] = n;
   BSM_TRY(bsm_op_new(cx, t->dtype, shape, &out));
   outs[0] = bsm_iv_tensor(out);

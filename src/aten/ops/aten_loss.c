@@ -89,6 +89,19 @@ static bsm_status reduce_loss(bsm_op_ctx *cx, bsm_tensor *t, int64_t how,
   return BSM_OK;
 }
 
+/* Both kinds of binary cross entropy are computed in a tensor of the target's
+ * dims, which what it is multiplied with must not enlarge. */
+static bsm_status check_in_place(const loss_params *p, bsm_tensor *const *in,
+                                 const bsm_tensor *out) {
+  if ((p->kind != LOSS_BCE && p->kind != LOSS_BCE_LOGITS) ||
+      bsm_dims_equal(in[1]->sizes, out->sizes)) {
+    return BSM_OK;
+  }
+  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                  "output with shape %s doesn't match the broadcast shape %s",
+                  bsm_dims_str(in[1]->sizes), bsm_dims_str(out->sizes));
+}
+
 static bsm_status op_loss(OP_PARAMS) {
   bsm_tensor *in[4] = {op_tensor(&args[0]), op_tensor(&args[1]), NULL, NULL};
   bsm_tensor *out;
@@ -108,6 +121,10 @@ static bsm_status op_loss(OP_PARAMS) {
                       "size (%s) is deprecated. Please ensure they have the "
                       "same size.",
                       bsm_dims_str(in[1]->sizes), bsm_dims_str(in[0]->sizes));
+    } else if (in[0]->dtype != in[1]->dtype) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT, "Found dtype %s but expected %s",
+                      bsm_op_type_name(in[1]->dtype),
+                      bsm_op_type_name(in[0]->dtype));
     }
   }
   if (p.kind == LOSS_SMOOTH_L1 || p.kind == LOSS_HUBER) {
@@ -122,6 +139,7 @@ static bsm_status op_loss(OP_PARAMS) {
   bsm_pointwise pw = {"loss", f_loss, NULL, 0, &p, 0, false};
   if (p.kind == LOSS_L1 && self->variant == LOSS_L1) pw.i = i_l1;
   BSM_TRY(bsm_op_pointwise(cx, &pw, in, n, NULL, &out));
+  BSM_TRY(check_in_place(&p, in, out));
   if (bsm_dtype_is_integral(out->dtype, true)) {
     const bsm_ivalue args_[] = {bsm_iv_tensor(out), bsm_iv_none()};
     if (out->dtype == BSM_DTYPE_BOOL || op_int(&args[reduction]) == 1) {
@@ -131,7 +149,8 @@ static bsm_status op_loss(OP_PARAMS) {
     if (op_int(&args[reduction]) == REDUCE_NONE) return op_return(outs, out);
     return bsm_op_call(cx, "aten::sum", args_, 2, outs, 1);
   }
-  if (p.kind == LOSS_HUBER || p.kind == LOSS_SOFT_MARGIN) {
+  if (p.kind == LOSS_HUBER || p.kind == LOSS_SOFT_MARGIN ||
+      p.kind == LOSS_BCE) {
     BSM_TRY(bsm_op_cast(cx, out, in[0]->dtype, &out));
   } else if (p.kind == LOSS_BCE_LOGITS) { /* computed in place of 1 - target */
     if (bsm_dtype_is_integral(in[1]->dtype, true)) {
@@ -178,7 +197,8 @@ static bsm_status nll(bsm_op_ctx *cx, bsm_tensor *t, bsm_tensor *target,
                     bsm_op_type_name(target->dtype));
   }
   const int64_t classes = t->sizes.d[dim];
-  if (p->weight && bsm_tensor_numel(p->weight) != classes) {
+  if (p->weight &&
+      (p->weight->sizes.rank != 1 || bsm_tensor_numel(p->weight) != classes)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "weight tensor should be defined either for all %lld "
                     "classes or no classes but got weight tensor of shape: %s",
@@ -283,7 +303,8 @@ static bsm_status op_cross_entropy(OP_PARAMS) {
       for (int32_t d = 0; d < dims.rank; d++) {
         if (d != dim) dims.d[d] = 1;
       }
-      if (bsm_tensor_numel(p.weight) != dims.d[dim]) {
+      if (p.weight->sizes.rank != 1 ||
+          bsm_tensor_numel(p.weight) != dims.d[dim]) {
         return BSM_FAIL(BSM_INVALID_ARGUMENT,
                         "cross_entropy: weight tensor should be defined either "
                         "for all %lld classes or no classes but got weight "
@@ -330,14 +351,21 @@ static bsm_status op_cosine_similarity(OP_PARAMS) {
   bsm_tensor *in[] = {op_tensor(&args[0]), op_tensor(&args[1])}, *out;
   bsm_dims shape;
   int dim;
-  const double eps = op_double(&args[3]);
+  double eps = op_double(&args[3]);
   const bsm_dtype dtype = bsm_op_result_type(in, 2);
+  bsm_tensor *least; /* eps as a number of the dtype: 0 where it is too small */
+  if (!(eps >= 0.0)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "eps must be non-negative, got: %g",
+                    eps);
+  }
   if (!bsm_dtype_is_floating(dtype)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "expected common dtype to be floating point, yet common "
                     "dtype is %s",
                     bsm_op_type_name(dtype));
   }
+  BSM_TRY(bsm_tensor_from_double(cx->arena, dtype, eps, &least));
+  eps = bsm_tensor_get_double(least, 0);
   BSM_TRY(bsm_op_broadcast(in[0]->sizes, in[1]->sizes, &shape));
   BSM_TRY(bsm_op_wrap_dim(op_int(&args[2]), shape.rank, &dim));
   const int last = shape.rank > 0 ? shape.rank - 1 : 0;
@@ -371,7 +399,7 @@ static bsm_status op_cosine_similarity(OP_PARAMS) {
     }
     const double na = sqrt(aa) > eps ? sqrt(aa) : eps;
     const double nb = sqrt(bb) > eps ? sqrt(bb) : eps;
-    y[r] = ab / (na * nb);
+    y[r] = n > 0 ? ab / (na * nb) : 0.0;
   }
   bsm_op_store_all(out, y);
   return BSM_OK;

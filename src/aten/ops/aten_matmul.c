@@ -222,6 +222,10 @@ bsm_status bsm_op_linear(bsm_op_ctx *cx, bsm_tensor *x, bsm_tensor *weight,
                     bsm_op_type_name(weight->dtype));
   }
   const int32_t rank = weight->sizes.rank;
+  if (bias && bias->sizes.rank >= rank) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "linear(): weight %s and bias %s",
+                    bsm_dims_str(weight->sizes), bsm_dims_str(bias->sizes));
+  }
   BSM_TRY(bsm_op_transpose(cx, weight, rank - 1, rank > 1 ? 0 : 0, &w));
   BSM_TRY(bsm_op_matmul(cx, x, w, out));
   return bias ? bsm_op_add(cx, *out, bias, 1.0, out) : BSM_OK;
@@ -710,6 +714,22 @@ static bsm_status op_bilinear(OP_PARAMS) {
   bsm_tensor *in[] = {op_tensor(&args[0]), op_tensor(&args[2]),
                       op_tensor(&args[1])};
   bsm_tensor *bias = op_tensor(&args[3]), *out;
+  for (int i = 0; i < 3; i++) {
+    const bsm_dtype other = i < 2  ? in[i + 1]->dtype
+                            : bias ? bias->dtype
+                                   : in[0]->dtype;
+    if (other == in[0]->dtype) continue;
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "bilinear(): all tensors must have the same dtype");
+  }
+  if (bias && in[1]->sizes.rank > 0 &&
+      bsm_tensor_numel(bias) != in[1]->sizes.d[0]) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "bilinear(): bias size does not match weight size: got "
+                    "%lld but expected %lld",
+                    (long long)bsm_tensor_numel(bias),
+                    (long long)in[1]->sizes.d[0]);
+  }
   BSM_TRY(einsum(cx, BSM_STR("...i,oij,...j->...o"), in, 3, &out));
   if (bias) BSM_TRY(bsm_op_add(cx, out, bias, 1.0, &out));
   return op_return(outs, out);

@@ -164,6 +164,12 @@ static bsm_status op_native_batch_norm(OP_PARAMS) {
                           false,
                           op_double(&args[legit ? 6 : 7])};
   BSM_TRY(refuse_training(&p, p.use_input));
+  if (p.use_input && bsm_tensor_numel(t) == 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "input tensor must have at least one element, but got "
+                    "input_sizes = %s",
+                    bsm_dims_str(t->sizes));
+  }
   const int64_t n = p.use_input && t->sizes.rank > 1 ? t->sizes.d[1] : 0;
   double *stats = BSM_NEW_ARRAY(cx->arena, double, 2 * (size_t)n + 2);
   BSM_TRY_ALLOC(stats);
@@ -297,6 +303,7 @@ static bsm_status op_native_layer_norm(OP_PARAMS) {
   BSM_TRY(bsm_op_dims(&args[1], &shape));
   BSM_TRY(need_float(t, "LayerNormKernelImpl"));
   BSM_TRY(check_normalized(t, shape, p.weight));
+  BSM_TRY(check_normalized(t, shape, p.bias));
   if (!bsm_dims_numel(shape, &row)) return BSM_FAIL(BSM_LIMIT, "layer_norm");
   bsm_dims stat_dims = t->sizes;
   for (int32_t i = t->sizes.rank - shape.rank; i < t->sizes.rank; i++) {

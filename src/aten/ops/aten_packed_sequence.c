@@ -160,7 +160,8 @@ static void fill(const bsm_tensor *t, const bsm_ivalue *value) {
     if (bsm_dtype_is_floating(t->dtype)) {
       bsm_store1_f64(t->dtype, at, op_double(value));
     } else {
-      bsm_store1_i64(t->dtype, at, op_int(value));
+      const bool is_true = t->dtype == BSM_DTYPE_BOOL && op_double(value) != 0;
+      bsm_store1_i64(t->dtype, at, is_true ? 1 : op_int(value));
     }
   }
 }

@@ -211,8 +211,6 @@ static void shift_params(pool_params *p) {
   *p = q;
 }
 
-static const int64_t zeros[3] = {0, 0, 0}, ones[3] = {1, 1, 1};
-
 static bsm_status plan_windows(const bsm_tensor *t, pool_params *p,
                                const char *name, pool_plan *plan) {
   BSM_TRY(split_shape(t, p->dims, name, plan));
@@ -236,8 +234,8 @@ static bsm_status op_max_pool(OP_PARAMS) {
   pool_plan plan;
   BSM_TRY(bsm_op_ints(&args[1], p.dims, NULL, "kernel_size", p.kernel));
   BSM_TRY(bsm_op_ints(&args[2], p.dims, p.kernel, "stride", p.stride));
-  BSM_TRY(bsm_op_ints(&args[3], p.dims, zeros, "padding", p.pad));
-  BSM_TRY(bsm_op_ints(&args[4], p.dims, ones, "dilation", p.dilation));
+  BSM_TRY(bsm_op_ints(&args[3], p.dims, NULL, "padding", p.pad));
+  BSM_TRY(bsm_op_ints(&args[4], p.dims, NULL, "dilation", p.dilation));
   BSM_TRY(plan_windows(t, &p, "max_pool", &plan));
   if (t->dtype == BSM_DTYPE_BOOL) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -264,7 +262,7 @@ static bsm_status op_avg_pool(OP_PARAMS) {
   for (int i = 0; i < 3; i++) p.dilation[i] = 1;
   BSM_TRY(bsm_op_ints(&args[1], p.dims, NULL, "kernel_size", p.kernel));
   BSM_TRY(bsm_op_ints(&args[2], p.dims, p.kernel, "stride", p.stride));
-  BSM_TRY(bsm_op_ints(&args[3], p.dims, zeros, "padding", p.pad));
+  BSM_TRY(bsm_op_ints(&args[3], p.dims, NULL, "padding", p.pad));
   if (p.dims > 1 && !op_none(&args[6])) {
     p.divisor = op_int(&args[6]);
     if (p.divisor == 0) {

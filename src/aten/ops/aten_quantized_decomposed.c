@@ -67,7 +67,7 @@ static bsm_status read_number(bsm_op_ctx *cx, const bsm_ivalue *a,
                     "%lld",
                     what, (long long)bsm_tensor_numel(t));
   }
-  *out = I(1);
+  *out = bsm_dtype_is_floating(t->dtype) ? D(1) : I(1);
   if (cx->meta) return BSM_OK;
   const double value = bsm_tensor_get_double(t, 0);
   *out = bsm_dtype_is_floating(t->dtype) ? D(value) : I((int64_t)value);

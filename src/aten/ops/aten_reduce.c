@@ -107,6 +107,7 @@ static double f_count(const double *x, size_t n, const red_params *p) {
   return (double)count;
 }
 static double f_var(const double *x, size_t n, const red_params *p) {
+  if (n == 0) return NAN;
   const double mean = f_sum(x, n, p) / (double)n;
   double s = 0.0;
   for (size_t i = 0; i < n; i++) s += (x[i] - mean) * (x[i] - mean);
@@ -258,6 +259,12 @@ static bsm_status sum_like(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t,
                     "mean(): could not infer output dtype. Input dtype must be "
                     "either a floating point or complex dtype. Got: %s",
                     bsm_op_type_name(t->dtype));
+  }
+  if (variant == SUM_NANSUM && !integral &&
+      bsm_dtype_is_integral(result, true)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "\"nansum_cpu\" not implemented for '%s'",
+                    bsm_op_type_name(result));
   }
   /* The input takes the dtype asked for before it is summed. */
   if (!op_none(dtype)) BSM_TRY(bsm_op_cast(cx, t, result, &t));
@@ -424,6 +431,13 @@ static bsm_status norm(bsm_op_ctx *cx, bsm_tensor *t, const bsm_ivalue *p,
                     "linalg.vector_norm: Expected a floating point or complex "
                     "tensor as input. Got %s",
                     bsm_op_type_name(t->dtype));
+  }
+  for (int32_t i = 0; i < t->sizes.rank && isinf(params.p); i++) {
+    if (!(mask >> (unsigned)i & 1u) || t->sizes.d[i] > 0) continue;
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "linalg.vector_norm cannot compute the %g norm on an empty "
+                    "tensor because the operation does not have an identity",
+                    params.p);
   }
   BSM_TRY(reduce(cx, t, mask, keepdim, result, f_norm, NULL, &params, &out));
   return op_return(outs, out);
@@ -595,12 +609,11 @@ static size_t median_index(const double *x, size_t n) {
   }
   const size_t want = (n - 1) / 2;
   for (size_t i = 0; i < n; i++) {
-    size_t less = 0, equal = 0;
+    size_t before = 0; /* of a stable order */
     for (size_t k = 0; k < n; k++) {
-      less += x[k] < x[i];
-      equal += x[k] == x[i];
+      before += x[k] < x[i] || (x[k] == x[i] && k < i);
     }
-    if (less <= want && want < less + equal) return i;
+    if (before == want) return i;
   }
   return 0;
 }
@@ -618,6 +631,10 @@ static bsm_status op_median(OP_PARAMS) {
   }
   red_plan plan;
   BSM_TRY(bsm_op_real(t));
+  if (t->dtype == BSM_DTYPE_BOOL) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "\"median_out\" not implemented for 'Bool'");
+  }
   BSM_TRY(plan_reduction(cx, t, mask, keepdim, &plan));
   BSM_TRY(bsm_op_new(cx, t->dtype, plan.out, &values));
   BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, plan.out, &index));

@@ -215,7 +215,12 @@ static bsm_status op_repeat_interleave(OP_PARAMS) {
   if (op_none(&args[2])) {
     BSM_TRY(bsm_op_reshape(cx, t, op_dims1(bsm_tensor_numel(t)), &t));
   } else {
-    if (t->sizes.rank == 0) BSM_TRY(bsm_op_unsqueeze(cx, t, 0, &t));
+    if (t->sizes.rank == 0) {
+      return BSM_FAIL(BSM_OUT_OF_RANGE,
+                      "Dimension specified as %lld but tensor has no "
+                      "dimensions",
+                      (long long)op_int(&args[2]));
+    }
     BSM_TRY(bsm_op_wrap_dim(op_int(&args[2]), t->sizes.rank, &dim));
   }
   const int64_t size = t->sizes.d[dim];
@@ -240,6 +245,12 @@ static bsm_status op_repeat_interleave(OP_PARAMS) {
     if (n < 0 || !bsm_i64_add(total, n, &total)) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT, "repeats can not be negative");
     }
+  }
+  if (known && op_int_or(&args[3], total) != total) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "repeat_interleave: Invalid output_size, expected %lld but "
+                    "got %lld",
+                    (long long)total, (long long)op_int(&args[3]));
   }
   if (known) shape.d[dim] = total;
   BSM_TRY(bsm_op_new(cx, t->dtype, shape, &out));
@@ -806,9 +817,9 @@ static bsm_status op_diff(OP_PARAMS) {
   }
   bsm_tensor *parts[3];
   size_t count = 0;
-  if (!op_none(&args[3])) parts[count++] = op_tensor(&args[3]);
+  if (n > 0 && !op_none(&args[3])) parts[count++] = op_tensor(&args[3]);
   parts[count++] = t;
-  if (!op_none(&args[4])) parts[count++] = op_tensor(&args[4]);
+  if (n > 0 && !op_none(&args[4])) parts[count++] = op_tensor(&args[4]);
   if (count > 1) BSM_TRY(cat(cx, parts, count, dim, &t));
   if (n > t->sizes.d[dim]) n = t->sizes.d[dim];
   for (int64_t i = 0; i < n; i++) {

@@ -126,7 +126,7 @@ static bsm_status op_msort(OP_PARAMS) {
 static bsm_status op_topk(OP_PARAMS) {
   (void)self;
   bsm_tensor *t = op_tensor(&args[0]), *values, *indices;
-  const int64_t k = op_int(&args[1]);
+  int64_t k = op_int(&args[1]);
   int dim;
   BSM_TRY(bsm_op_real(t));
   BSM_TRY(bsm_op_wrap_dim(op_int(&args[2]), t->sizes.rank, &dim));
@@ -134,6 +134,7 @@ static bsm_status op_topk(OP_PARAMS) {
   if (k < 0 || k > n) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "selected index k out of range");
   }
+  if (t->sizes.rank == 0) k = 1; /* PyTorch gives a number whatever k is */
   bsm_dims shape = t->sizes;
   if (shape.rank > 0) shape.d[dim] = k;
   BSM_TRY(bsm_op_new(cx, t->dtype, shape, &values));
@@ -293,6 +294,10 @@ static bsm_status op_search(OP_PARAMS) {
   bsm_tensor *v = op_tensor(value);
   bool right = op_bool(&args[3]);
   if (!v) BSM_TRY(bsm_op_wrap(cx, value, &v));
+  if (value->tag == BSM_IVALUE_INT &&
+      bsm_dtype_is_integral(sorted->dtype, false)) {
+    BSM_TRY(bsm_op_cast(cx, v, sorted->dtype, &v)); /* and wraps around */
+  }
   if (!bucketize) {
     if (!op_none(&args[4])) {
       right = bsm_str_eq(op_str(&args[4]), BSM_STR("right"));

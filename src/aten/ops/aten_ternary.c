@@ -113,7 +113,7 @@ static bsm_status op_lerp(OP_PARAMS) {
                     bsm_dtype_name(in[0]->dtype), bsm_dtype_name(in[1]->dtype));
   }
   in[2] = op_tensor(&args[2]);
-  if (!in[2] && bsm_dtype_is_integral(in[0]->dtype, true)) {
+  if (bsm_dtype_is_integral(in[0]->dtype, true)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "\"lerp_kernel_scalar\" not implemented for '%s'",
                     bsm_op_type_name(in[0]->dtype));

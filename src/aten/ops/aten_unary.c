@@ -344,21 +344,43 @@ static bsm_status op_nan_to_num(OP_PARAMS) {
   return op_return(outs, out);
 }
 
+/* Without limits of the argument these are NaN. */
+typedef struct logit_limits {
+  double low, high;
+} logit_limits;
+
 static void f_logit(double *out, const double *const *in, size_t n,
                     const void *params) {
-  const double eps = *(const double *)params;
+  const logit_limits *p = params;
   for (size_t k = 0; k < n; k++) {
     double x = in[0][k];
-    if (eps >= 0.0) x = x < eps ? eps : x > 1.0 - eps ? 1.0 - eps : x;
+    x = x < p->low ? p->low : x > p->high ? p->high : x;
     out[k] = log(x / (1.0 - x));
   }
 }
 
+/* The limits are numbers of the result's dtype, so that the logarithm of the
+ * upper one is not that of the lower. */
+static bsm_status limits_of_logit(bsm_op_ctx *cx, const bsm_tensor *t,
+                                  double eps, logit_limits *out) {
+  bsm_dtype dtype =
+      bsm_dtype_is_floating(t->dtype) ? t->dtype : BSM_DTYPE_FLOAT;
+  bsm_tensor *low, *high;
+  BSM_TRY(bsm_tensor_from_double(cx->arena, dtype, eps, &low));
+  out->low = bsm_tensor_get_double(low, 0);
+  BSM_TRY(bsm_tensor_from_double(cx->arena, dtype, 1.0 - out->low, &high));
+  out->high = bsm_tensor_get_double(high, 0);
+  return BSM_OK;
+}
+
 static bsm_status op_logit(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *out;
-  const double eps = op_none(&args[1]) ? -1.0 : op_double(&args[1]);
+  logit_limits limits = {NAN, NAN};
   const bsm_pointwise pw = {"logit", f_logit, NULL, BSM_PW_FLOAT,
-                            &eps,    0,       false};
+                            &limits, 0,       false};
+  if (!op_none(&args[1]) && op_double(&args[1]) >= 0.0) {
+    BSM_TRY(limits_of_logit(cx, t, op_double(&args[1]), &limits));
+  }
   BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1,
                            self->flags & BSM_ATEN_INPLACE ? t : NULL, &out));
   return op_return(outs, out);

@@ -148,8 +148,12 @@ static bsm_status convert_prelu(bsm_conversion_ctx *ctx, const bsm_node *node,
   int64_t count = bsm_itensor_numel(slope);
   bsm_dims dims = {0};
   /* The slope of a number may have a dim, which aten::_prelu_kernel keeps. */
-  BSM_CHECK(bsm_rank(slope) <= bsm_rank(x) || bsm_rank(x) > 0,
-            "prelu: slopes %s of a number", bsm_dims_str(slope->dims));
+  const bool kernel = bsm_args_variant(args);
+  BSM_CHECK(kernel ? bsm_rank(slope) <= bsm_rank(x) &&
+                         (count == 1 || (bsm_rank(slope) == bsm_rank(x) &&
+                                         slope->dims.d[1] == count))
+                   : bsm_rank(slope) == 0 || bsm_rank(x) > 0,
+            "prelu: slopes that are not one for each channel");
   if (count != 1) {
     BSM_CHECK(x->dims.rank >= 2 && x->dims.d[1] == count,
               "prelu: %lld slopes for an input with dims %s", (long long)count,
@@ -175,14 +179,20 @@ static bsm_status convert_rrelu(bsm_conversion_ctx *ctx, const bsm_node *node,
   double slope = (bsm_arg_unwrap_to_double(args, LOWER + noise) +
                   bsm_arg_unwrap_to_double(args, UPPER + noise)) /
                  2;
+  const bsm_operand self = bsm_operand_of(ctx, args, SELF);
   if (noise) {
+    const bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+    const bsm_itensor *other = bsm_arg_itensor_or_freeze(ctx, args, noise);
+    BSM_CHECK(x && other && bsm_dims_equal(x->dims, other->dims),
+              "noise tensor shape must match self tensor shape");
     BSM_TRY(bsm_emit_output(ctx, node, 1,
                             bsm_arg_itensor_or_freeze(ctx, args, noise)));
   }
   return bsm_emit_output(
       ctx, node, 0,
-      bsm_emit_activation(ctx, bsm_arg_itensor_or_freeze(ctx, args, SELF),
-                          BSM_ACTIVATION_LEAKY_RELU, slope, 0));
+      bsm_emit_activation(
+          ctx, bsm_operand_emit(ctx, &self, bsm_operands_dtype(&self, 1)),
+          BSM_ACTIVATION_LEAKY_RELU, slope, 0));
 }
 
 static bsm_status convert_glu(bsm_conversion_ctx *ctx, const bsm_node *node,
@@ -299,7 +309,7 @@ static const bsm_conversion_pattern patterns[] = {
      convert_softplus, 0},
     {"aten::prelu(Tensor self, Tensor weight) -> Tensor", convert_prelu, 0},
     {"aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor", convert_prelu,
-     0},
+     1},
     {"aten::glu(Tensor self, int dim=-1) -> Tensor", convert_glu, 0},
     {"aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
      convert_hardshrink, 0},

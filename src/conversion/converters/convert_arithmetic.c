@@ -25,6 +25,7 @@ static bsm_status convert_ldexp(bsm_conversion_ctx *ctx, const bsm_node *node,
   enum { SELF, OTHER };
   bsm_itensor *other = bsm_arg_itensor_or_freeze(ctx, args, OTHER);
   bsm_operand both[2] = {bsm_operand_of(ctx, args, SELF)};
+  BSM_CHECK(bsm_operand_of(ctx, args, OTHER).priority < 2, "ldexp by a number");
   if (!other) return bsm_ctx_take_error(ctx);
   BSM_CHECK(!bsm_dtype_is_complex(both[0].dtype), "ldexp of %s",
             bsm_dtype_name(both[0].dtype));

@@ -191,6 +191,8 @@ static bsm_status convert_logit(bsm_conversion_ctx *ctx, const bsm_node *node,
       bsm_emit_to_floating(ctx, bsm_arg_itensor_or_freeze(ctx, args, SELF));
   if (!bsm_arg_is_none(args, EPS)) {
     double eps = bsm_arg_unwrap_to_double(args, EPS);
+    BSM_CHECK(eps >= 0 && eps <= 0.5,
+              "logit: an eps that is negative, or beyond 0.5");
     x = bsm_emit_activation(ctx, x, BSM_ACTIVATION_CLIP, eps, 1 - eps);
   }
   x = bsm_emit_binary(ctx, x, difference(ctx, number(ctx, x, 1), x),
@@ -268,6 +270,7 @@ static bsm_status convert_addr(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_itensor *a = bsm_operand_emit(ctx, &all[1], dtype);
   bsm_itensor *b = bsm_operand_emit(ctx, &all[2], dtype);
   if (!self || !a || !b) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(dtype != BSM_DTYPE_BOOL, "addr of bools");
   BSM_CHECK(bsm_rank(a) == 1 && bsm_rank(b) == 1,
             "addr: expected 1-D vectors, got dims %s and %s",
             bsm_dims_str(a->dims), bsm_dims_str(b->dims));

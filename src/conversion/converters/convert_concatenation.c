@@ -116,7 +116,11 @@ static bsm_status convert_stack_form(bsm_conversion_ctx *ctx,
   size_t count;
   int form = bsm_args_variant(args);
   BSM_TRY(list_arg(ctx, args, &xs, &count));
-  bsm_dtype dtype = common_dtype(xs, count);
+  /* Numbers become vectors before their dtypes are compared. */
+  bsm_dtype dtype = xs[0]->dtype;
+  for (size_t i = 1; i < count; i++) {
+    dtype = bsm_promote_types(dtype, xs[i]->dtype);
+  }
   for (size_t i = 0; i < count; i++) {
     xs[i] = at_least(ctx, bsm_emit_cast(ctx, xs[i], dtype), form);
   }

@@ -60,6 +60,27 @@ static bsm_element_wise_operation for_dtype(
   }
 }
 
+/* Whether a divisor without dims would be rounded to half or bfloat16, before a
+ * quotient that is rounded tells the difference. */
+static bool is_rounded(bsm_conversion_ctx *ctx, const bsm_args *args,
+                       const bsm_itensor *a,
+                       bsm_element_wise_operation operation) {
+  const bsm_operand b = bsm_operand_of(ctx, args, 1);
+  const bool rounds = operation == BSM_ELEMENT_WISE_FLOOR_DIV ||
+                      operation == BSM_ELEMENT_WISE_TRUNC_DIV;
+  if (!a || !rounds || b.missing || b.priority == 0 || b.dtype == a->dtype) {
+    return false;
+  }
+  const bool half = a->dtype == BSM_DTYPE_HALF;
+  if (!half && a->dtype != BSM_DTYPE_BFLOAT16) return false;
+  if (b.itensor || b.tensor) return true;
+  const float wide = (float)b.scalar.d;
+  const float narrow = half
+                           ? bsm_half_to_float(bsm_float_to_half(wide))
+                           : bsm_bfloat16_to_float(bsm_float_to_bfloat16(wide));
+  return wide < narrow || wide > narrow;
+}
+
 /* alpha * x, nothing when alpha is 1. */
 static bsm_itensor *times_alpha(bsm_conversion_ctx *ctx, const bsm_args *args,
                                 size_t i, bsm_itensor *x) {
@@ -67,9 +88,8 @@ static bsm_itensor *times_alpha(bsm_conversion_ctx *ctx, const bsm_args *args,
   bsm_scalar alpha = bsm_arg_unwrap_to_scalar(args, i);
   if (!(alpha.d < 1) && !(alpha.d > 1)) return x;
   if (alpha.dtype == BSM_DTYPE_DOUBLE && !bsm_dtype_is_floating(x->dtype)) {
-    return bsm_emit_fail(ctx, BSM_INVALID_ARGUMENT,
-                         "For integral input tensors, argument alpha must not "
-                         "be a floating point number.");
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "a fraction as factor of %s",
+                         bsm_dtype_name(x->dtype));
   }
   bsm_operand operand = bsm_operand_of_scalar(alpha);
   return bsm_emit_binary(ctx, x, bsm_operand_emit(ctx, &operand, x->dtype),
@@ -93,6 +113,8 @@ static bsm_status convert_binary(bsm_conversion_ctx *ctx, const bsm_node *node,
     if (variant & ALPHA) p.a = times_alpha(ctx, args, 2, p.a);
     out = bsm_emit_binary(ctx, p.b, p.a, operation);
   } else {
+    BSM_CHECK(!is_rounded(ctx, args, p.a, operation),
+              "a rounded quotient by a number of another dtype");
     if (variant & ALPHA) p.b = times_alpha(ctx, args, 2, p.b);
     out = bsm_emit_binary(ctx, p.a, p.b, operation);
   }
@@ -117,6 +139,8 @@ static bsm_status convert_div_mode(bsm_conversion_ctx *ctx,
               mode);
   }
   pair p = operands(ctx, args, operation == BSM_ELEMENT_WISE_DIV);
+  BSM_CHECK(!is_rounded(ctx, args, p.a, operation),
+            "a rounded quotient by a number of another dtype");
   return bsm_emit_output(ctx, node, 0,
                          bsm_emit_binary(ctx, p.a, p.b, operation));
 }

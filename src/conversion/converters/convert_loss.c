@@ -117,12 +117,26 @@ static bsm_itensor *weighted(bsm_conversion_ctx *ctx, const bsm_args *args,
   return product(ctx, loss, bsm_arg_emit_or_none(ctx, args, i, loss->dtype));
 }
 
+/* Whether argument `i`, if there is one, leaves the loss as large as it is. */
+static bool in_place(bsm_conversion_ctx *ctx, const bsm_args *args, size_t i,
+                     const bsm_itensor *loss) {
+  const bsm_itensor *w = bsm_arg_emit_or_none(ctx, args, i, loss->dtype);
+  const int32_t more = w ? bsm_rank(loss) - bsm_rank(w) : 0;
+  bool fits = more >= 0;
+  for (int32_t d = 0; w && fits && d < bsm_rank(w); d++) {
+    fits = w->dims.d[d] == 1 || w->dims.d[d] == loss->dims.d[d + more];
+  }
+  return fits;
+}
+
 /* -(t * max(log(x), -100) + (1 - t) * max(log(1 - x), -100)) */
 static bsm_status convert_bce(bsm_conversion_ctx *ctx, const bsm_node *node,
                               const bsm_args *args) {
   enum { SELF, TARGET, WEIGHT, REDUCTION };
   bsm_itensor *x, *t, *logs[2];
   if (!two(ctx, args, &x, &t)) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(in_place(ctx, args, WEIGHT, x),
+            "a loss that its weights would enlarge");
   bsm_itensor *negated = bsm_emit_unary(ctx, x, BSM_UNARY_NEG);
   logs[0] = bsm_emit_unary(ctx, x, BSM_UNARY_LOG);
   logs[1] = bsm_emit_unary(ctx, negated, BSM_UNARY_LOG1P);
@@ -256,6 +270,10 @@ static bsm_itensor *probabilities(bsm_conversion_ctx *ctx, const bsm_args *args,
     return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
                          "scores of dims %s with probabilities of dims %s",
                          bsm_dims_str(x->dims), bsm_dims_str(t->dims));
+  }
+  if (smoothing > 0 && t->dtype != x->dtype) {
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "smoothed probabilities of %s",
+                         bsm_dtype_name(t->dtype));
   }
   t = bsm_emit_cast(ctx, t, x->dtype);
   if (smoothing > 0) {

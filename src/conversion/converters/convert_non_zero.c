@@ -76,6 +76,8 @@ static bsm_status convert_padded_nms(bsm_conversion_ctx *ctx,
   BSM_CHECK(bsm_rank(boxes) == 2 && boxes->dims.d[1] == 4 &&
                 bsm_rank(scores) == 1 && scores->dims.d[0] == boxes->dims.d[0],
             "boxes should be a 2d tensor [N, 4] and scores [N]");
+  BSM_CHECK(bsm_dtype_is_floating(boxes->dtype), "boxes of %s",
+            bsm_dtype_name(boxes->dtype));
   bsm_layer *sort =
       bsm_network_add_top_k(ctx->net, scores, true, scores->dims.d[0], 0);
   if (!bsm_emit(ctx, sort)) return bsm_ctx_take_error(ctx);

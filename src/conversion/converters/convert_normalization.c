@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisations. Batch norm with constant statistics is folded on the host,
  * in double, into one scale layer; the others are normalization layers. */
+#include <float.h>
 #include <math.h>
 
 #include "conversion/emit.h"
@@ -144,6 +145,9 @@ static bsm_itensor *normalize(bsm_conversion_ctx *ctx, bsm_itensor *x,
                               uint32_t axes, int64_t groups, double eps,
                               bool rms) {
   if (!x) return NULL;
+  if (!(eps >= 0 && eps <= DBL_MAX)) {
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "a negative epsilon");
+  }
   bsm_layer *layer =
       bsm_network_add_normalization(ctx->net, x, scale, bias, axes);
   bsm_normalization_set_epsilon(layer, eps);
@@ -215,6 +219,31 @@ static bsm_itensor *batch_norm(bsm_conversion_ctx *ctx, const bsm_args *args,
   return of_batch(ctx, x, w[0], w[1], eps);
 }
 
+/* The dtype of a tensor argument; `absent` where it is None. */
+static bsm_dtype dtype_of(const bsm_args *args, size_t i, bsm_dtype absent) {
+  if (bsm_arg_is_itensor(args, i)) return bsm_arg_itensor(args, i)->dtype;
+  if (bsm_arg_is_tensor(args, i)) {
+    return bsm_arg_unwrap_to_tensor(args, i)->dtype;
+  }
+  return absent;
+}
+
+/* Whether all parameters from `first` on, `count` of them, have one dtype: the
+ * input's, or float for an input of half or bfloat16. PyTorch takes no others.
+ */
+static bool are_alike(const bsm_args *args, size_t first, size_t count,
+                      const bsm_itensor *x) {
+  const bool narrow =
+      x->dtype == BSM_DTYPE_HALF || x->dtype == BSM_DTYPE_BFLOAT16;
+  bool own = true, wide = narrow;
+  for (size_t i = first; i < first + count; i++) {
+    const bsm_dtype dtype = dtype_of(args, i, BSM_DTYPE_UNDEFINED);
+    own = own && (dtype == BSM_DTYPE_UNDEFINED || dtype == x->dtype);
+    wide = wide && (dtype == BSM_DTYPE_UNDEFINED || dtype == BSM_DTYPE_FLOAT);
+  }
+  return own || wide;
+}
+
 /* The dtype of the moments. On the CPU PyTorch computes with float parameters
  * in float whatever the input is, and says so in the moments. */
 static bsm_dtype moments_dtype(const bsm_args *args,
@@ -222,13 +251,7 @@ static bsm_dtype moments_dtype(const bsm_args *args,
                                const bsm_itensor *x) {
   const size_t at[4] = {1, 2, form->mean, form->mean + 1};
   for (size_t i = 0; i < (form->mean ? 4u : 2u); i++) {
-    bsm_dtype own = x->dtype;
-    if (bsm_arg_is_itensor(args, at[i])) {
-      own = bsm_arg_itensor(args, at[i])->dtype;
-    } else if (bsm_arg_is_tensor(args, at[i])) {
-      own = bsm_arg_unwrap_to_tensor(args, at[i])->dtype;
-    }
-    if (own != x->dtype) return BSM_DTYPE_FLOAT;
+    if (dtype_of(args, at[i], x->dtype) != x->dtype) return BSM_DTYPE_FLOAT;
   }
   return x->dtype;
 }
@@ -247,6 +270,8 @@ static bsm_status convert_batch_norm(bsm_conversion_ctx *ctx,
                          !bsm_arg_is_none(args, form->mean + 1)),
             "Expected running_mean and running_var to be defined when training "
             "is False");
+  BSM_CHECK(are_alike(args, 1, form->mean ? 4 : 2, x),
+            "batch_norm: parameters of other dtypes than the input");
   BSM_TRY(
       bsm_emit_output(ctx, node, 0, batch_norm(ctx, args, form, x, training)));
   if (training) {
@@ -336,11 +361,8 @@ static bsm_status convert_rms_norm(bsm_conversion_ctx *ctx,
   if (!x || !shape || !last_axes(ctx, x, shape, count, &axes)) {
     return bsm_ctx_take_error(ctx);
   }
-  /* The default is the machine epsilon of the dtype. */
-  double eps = x->dtype == BSM_DTYPE_DOUBLE     ? 0x1p-52
-               : x->dtype == BSM_DTYPE_HALF     ? 0x1p-10
-               : x->dtype == BSM_DTYPE_BFLOAT16 ? 0x1p-7
-                                                : 0x1p-23;
+  /* The default is the machine epsilon of what it is computed in. */
+  double eps = x->dtype == BSM_DTYPE_DOUBLE ? 0x1p-52 : 0x1p-23;
   eps = bsm_arg_unwrap_to_double_or(args, EPS, eps);
   bsm_itensor *weight = bsm_arg_emit_or_none(ctx, args, WEIGHT, x->dtype);
   BSM_TRY(bsm_emit_output(ctx, node, 0,
@@ -356,7 +378,13 @@ static bsm_status convert_group_norm(bsm_conversion_ctx *ctx,
                                      const bsm_args *args) {
   enum { INPUT, NUM_GROUPS, WEIGHT, BIAS, EPS };
   /* native_group_norm: weight, bias, N, C, HxW, group, eps */
-  enum { NATIVE_WEIGHT = 1, NATIVE_GROUPS = 6, NATIVE_EPS };
+  enum {
+    NATIVE_WEIGHT = 1,
+    NATIVE_BATCH = 3,
+    NATIVE_CHANNELS,
+    NATIVE_GROUPS = 6,
+    NATIVE_EPS
+  };
   const bool native = bsm_args_variant(args) != 0;
   const size_t first = native ? NATIVE_WEIGHT : WEIGHT;
   const double eps = bsm_arg_unwrap_to_double(args, native ? NATIVE_EPS : EPS);
@@ -369,6 +397,13 @@ static bsm_status convert_group_norm(bsm_conversion_ctx *ctx,
             "Expected number of channels in input to be divisible by "
             "num_groups, but got input of shape %s and num_groups=%lld",
             bsm_dims_str(x->dims), (long long)groups);
+  BSM_CHECK(are_alike(args, first, 2, x),
+            "group_norm: parameters of other dtypes than the input");
+  BSM_CHECK(!native || bsm_itensor_numel(x) > 0, "moments of nothing");
+  BSM_CHECK(
+      !native || (bsm_arg_unwrap_to_int(args, NATIVE_BATCH) == x->dims.d[0] &&
+                  bsm_arg_unwrap_to_int(args, NATIVE_CHANNELS) == x->dims.d[1]),
+      "native_group_norm: sizes that are not the input's");
   bsm_itensor *w[2];
   for (size_t i = 0; i < 2; i++) {
     w[i] = per_channel(
@@ -396,6 +431,8 @@ static bsm_status convert_instance_norm(bsm_conversion_ctx *ctx,
   int32_t rank = bsm_rank(x);
   BSM_CHECK(rank >= 2, "instance_norm: an input with dims %s",
             bsm_dims_str(x->dims));
+  BSM_CHECK(are_alike(args, WEIGHT, 4, x),
+            "instance_norm: parameters of other dtypes than the input");
   for (size_t i = 0; i < 4; i++) {
     w[i] = per_channel(
         ctx, bsm_arg_emit_or_none(ctx, args, WEIGHT + i, x->dtype), rank);

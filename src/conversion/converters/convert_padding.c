@@ -34,6 +34,9 @@ static bsm_itensor *pad(bsm_conversion_ctx *ctx, bsm_itensor *x,
                            (long long)size.d[axis], (long long)before,
                            (long long)after);
     }
+    if (mode == BSM_PADDING_CIRCULAR && (before < 0 || after < 0)) {
+      return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "circular padding that crops");
+    }
     start.d[axis] = -before;
     size.d[axis] += before + after;
     any |= before != 0 || after != 0;

@@ -48,6 +48,10 @@ static bsm_status convert_fake_quantize(bsm_conversion_ctx *ctx,
             "`quant_min` should be less than or equal to `quant_max`.");
   const bsm_dtype wide = bsm_quantize_compute_dtype(x->dtype);
   const bool floating_zero = bsm_dtype_is_floating(zero->dtype);
+  BSM_CHECK(!floating_zero ||
+                (zero->dtype == BSM_DTYPE_FLOAT && x->dtype == BSM_DTYPE_FLOAT),
+            "zero points of %s for %s", bsm_dtype_name(zero->dtype),
+            bsm_dtype_name(x->dtype));
   /* The inverse is of float32, also for float64 inputs. */
   scale = parameter(ctx, scale, BSM_DTYPE_FLOAT, x, (int32_t)axis);
   zero = parameter(ctx, zero, wide, x, (int32_t)axis);
@@ -67,8 +71,8 @@ static bsm_status convert_fake_quantize(bsm_conversion_ctx *ctx,
 /* ---- quantized_decomposed ---- */
 
 /* Where scales and zero points broadcast to. */
-static bsm_status find_axis(const bsm_args *args, const bsm_itensor *x,
-                            int32_t *axis) {
+static bsm_status find_axis(bsm_conversion_ctx *ctx, const bsm_args *args,
+                            const bsm_itensor *x, int32_t *axis) {
   enum { AXIS = 3 };
   *axis = -1;
   if (bsm_args_variant(args) != PER_CHANNEL) return BSM_OK;
@@ -76,6 +80,18 @@ static bsm_status find_axis(const bsm_args *args, const bsm_itensor *x,
   BSM_CHECK(at >= -bsm_rank(x) && at < bsm_rank(x), "Expecting axis to be < %d",
             (int)bsm_rank(x));
   *axis = (int32_t)(at < 0 ? at + bsm_rank(x) : at);
+  for (size_t i = 1; i < 3; i++) {
+    const bsm_itensor *each = bsm_arg_is_none(args, i)
+                                  ? NULL
+                                  : bsm_arg_itensor_or_freeze(ctx, args, i);
+    BSM_CHECK(!each || (each->dtype != BSM_DTYPE_HALF &&
+                        each->dtype != BSM_DTYPE_BFLOAT16 &&
+                        (i > 1 || bsm_dtype_is_floating(each->dtype))),
+              "scales or zero points of %s", bsm_dtype_name(each->dtype));
+    BSM_CHECK(!each || bsm_itensor_numel(each) == x->dims.d[*axis],
+              "%s for %lld channels", bsm_dims_str(each->dims),
+              (long long)x->dims.d[*axis]);
+  }
   return BSM_OK;
 }
 
@@ -111,7 +127,7 @@ static bsm_status convert_quantize(bsm_conversion_ctx *ctx,
   int32_t axis;
   if (!x) return bsm_ctx_take_error(ctx);
   const bsm_dtype dtype = bsm_arg_dtype_or(args, range + 2, BSM_DTYPE_INT8);
-  BSM_TRY(find_axis(args, x, &axis));
+  BSM_TRY(find_axis(ctx, args, x, &axis));
   BSM_CHECK(
       !(x->dtype == BSM_DTYPE_DOUBLE || bsm_dtype_is_integral(x->dtype, true)),
       "quantization of %s", bsm_dtype_name(x->dtype));
@@ -145,7 +161,7 @@ static bsm_status convert_dequantize(bsm_conversion_ctx *ctx,
   bsm_itensor *q = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
   int32_t axis;
   if (!q) return bsm_ctx_take_error(ctx);
-  BSM_TRY(find_axis(args, q, &axis));
+  BSM_TRY(find_axis(ctx, args, q, &axis));
   const bsm_dtype out =
       bsm_arg_dtype_or(args, channels ? 7 : 6, BSM_DTYPE_FLOAT);
   BSM_CHECK(bsm_dtype_is_floating(out), "dequantization to %s",
@@ -191,6 +207,7 @@ static bsm_status convert_choose(bsm_conversion_ctx *ctx, const bsm_node *node,
   const double high = bsm_arg_unwrap_to_double(args, HIGH);
   const double eps = bsm_arg_unwrap_to_double(args, EPS);
   BSM_CHECK(low < high, "quant_min must be less than quant_max.");
+  BSM_CHECK(eps > 0, "an eps of %g", eps);
   BSM_CHECK(x->dtype == f32 || x->dtype == BSM_DTYPE_HALF ||
                 x->dtype == BSM_DTYPE_BFLOAT16,
             "a scale for %s", bsm_dtype_name(x->dtype));

@@ -238,6 +238,7 @@ static bsm_status convert_topk(bsm_conversion_ctx *ctx, const bsm_node *node,
     return bsm_ctx_take_error(ctx);
   }
   int64_t size = bsm_rank(x) ? x->dims.d[axis] : 1;
+  BSM_CHECK(bsm_rank(x) > 0 || k == 1, "no element of a number");
   BSM_CHECK(k >= 0 && k <= size, "selected index k out of range: %lld of %lld",
             (long long)k, (long long)size);
   if (!top_k(ctx, x, bsm_arg_unwrap_to_bool(args, LARGEST), k, axis, &values,
@@ -375,6 +376,10 @@ bsm_itensor *bsm_emit_p_norm(bsm_conversion_ctx *ctx, bsm_itensor *x, double p,
     size = bsm_emit_cast(ctx, bsm_emit_cast(ctx, x, BSM_DTYPE_BOOL), x->dtype);
     return bsm_emit_reduce(ctx, size, BSM_REDUCE_SUM, axes, keep);
   }
+  if (fabs(p) < 0.125) {
+    /* Its root would make a rounding error many times as large. */
+    return bsm_emit_fail(ctx, BSM_UNSUPPORTED, "a norm of a degree near zero");
+  }
   size = bsm_emit_binary(ctx, size, bsm_emit_scalar(ctx, x->dtype, p),
                          BSM_ELEMENT_WISE_POW);
   size = bsm_emit_reduce(ctx, size, BSM_REDUCE_SUM, axes, keep);
@@ -429,6 +434,10 @@ static bsm_status convert_logsumexp(bsm_conversion_ctx *ctx,
       bsm_emit_to_floating(ctx, bsm_arg_itensor_or_freeze(ctx, args, SELF));
   bool keep = bsm_arg_unwrap_to_bool(args, KEEPDIM);
   if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  for (int32_t i = 0; i < bsm_rank(x); i++) {
+    BSM_CHECK(!(axes >> (unsigned)i & 1u) || x->dims.d[i] > 0,
+              "logsumexp over nothing");
+  }
   bsm_itensor *m = bsm_emit_reduce(ctx, x, BSM_REDUCE_MAX, axes, true);
   m = bsm_emit_select(ctx, bsm_emit_unary(ctx, m, BSM_UNARY_ISINF),
                       bsm_emit_scalar(ctx, x->dtype, 0), m);

@@ -301,6 +301,8 @@ static bsm_status convert_index_select(bsm_conversion_ctx *ctx,
             "index_select(): Index is supposed to be a vector");
   if (bsm_rank(index) == 0) index = bsm_emit_unsqueeze(ctx, index, 0);
   bool scalar = bsm_rank(x) == 0;
+  BSM_CHECK(!scalar || bsm_itensor_numel(index) == 1,
+            "index_select(): Index to scalar can have only 1 value");
   if (scalar) x = bsm_emit_unsqueeze(ctx, x, 0);
   bsm_itensor *out = bsm_emit_gather(ctx, x, index, BSM_GATHER_DEFAULT, axis);
   if (scalar) out = bsm_emit_squeeze(ctx, out, 1);
@@ -318,6 +320,10 @@ static bsm_status convert_gather(bsm_conversion_ctx *ctx, const bsm_node *node,
       !bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(x),
                     &axis)) {
     return bsm_ctx_take_error(ctx);
+  }
+  if (bsm_itensor_numel(index) == 0) { /* of any dims */
+    return bsm_emit_output(ctx, node, 0,
+                           bsm_emit_fill(ctx, x->dtype, index->dims, 0));
   }
   bool scalar = bsm_rank(index) == 0;
   if (bsm_rank(x) == 0) x = bsm_emit_unsqueeze(ctx, x, 0);

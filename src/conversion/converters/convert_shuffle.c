@@ -349,9 +349,14 @@ static bsm_status convert_repeat_interleave(bsm_conversion_ctx *ctx,
   BSM_CHECK(repeats >= 0, "Repeats must be non-negative");
   if (bsm_arg_is_none(args, DIM)) {
     x = bsm_emit_reshape(ctx, x, (bsm_dims){1, {bsm_itensor_numel(x)}});
-  } else if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(x),
-                           &axis)) {
-    return bsm_ctx_take_error(ctx);
+  } else {
+    BSM_CHECK(bsm_rank(x) > 0,
+              "Dimension specified as %lld but tensor has no dimensions",
+              (long long)bsm_arg_unwrap_to_int(args, DIM));
+    if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), bsm_rank(x),
+                      &axis)) {
+      return bsm_ctx_take_error(ctx);
+    }
   }
   return bsm_emit_output(ctx, node, 0,
                          repeat_axis(ctx, x, axis, repeats, true));

@@ -34,6 +34,9 @@ static bsm_status convert_round_decimals(bsm_conversion_ctx *ctx,
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
   int64_t decimals = bsm_arg_unwrap_to_int(args, DECIMALS);
   if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(decimals == 0 ||
+                (x->dtype != BSM_DTYPE_HALF && x->dtype != BSM_DTYPE_BFLOAT16),
+            "decimals of %s", bsm_dtype_name(x->dtype));
   bsm_itensor *ten =
       bsm_emit_scalar(ctx, x->dtype, pow(10, fabs((double)decimals)));
   bsm_element_wise_operation there = BSM_ELEMENT_WISE_PROD;

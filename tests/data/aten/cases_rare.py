@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that are rare: what PyTorch raises for and what it takes, where the
+reference library or a converter once knew better."""
+import math
+
+import torch
+
+MOST = 60
+BYTES = 12000
+
+
+def windows(m):
+    case, rand = m.case, m.rand
+    for n, x, w in ((1, (2, 2, 5), (3, 2, 2)), (2, (2, 2, 5, 6), (3, 2, 2, 3))):
+        x, w = rand(x), rand(w)
+        for at in range(3):
+            how = [[1], [0], [1]]
+            how[at] = []
+            case(f"aten::conv{n}d", x, w, None, *how, 1)
+            case("aten::convolution", x, w, None, *how, False, [0], 1)
+        t = "aten::conv_transpose1d" if n == 1 else "aten::conv_transpose2d.input"
+        for at in range(4):
+            how = [[2], [1], [0], [1]]
+            how[at] = []
+            case(t, x, w.transpose(0, 1), None, *how[:3], 1, how[3])
+        for op in ("max_pool{}d", "max_pool{}d_with_indices"):
+            op = "aten::" + op.format(n)
+            for pad, dilation in (([], [1]), ([0], [])):
+                case(op, x, [2] * n, [], pad, dilation, False)
+        more = [None] if n == 2 else []
+        case(f"aten::avg_pool{n}d", x, [2] * n, [], [], False, True, *more)
+    x = rand((2, 2, 5), m.f8)
+    case("aten::conv1d", x, rand((3, 2, 0), m.f8), None, [1], [0], [1], 1)
+
+
+def joined(m):
+    case = m.case
+    one, row = torch.tensor(7, dtype=m.i1), torch.tensor([200], dtype=m.u1)
+    for name in ("hstack", "vstack", "row_stack", "dstack", "column_stack"):
+        case("aten::" + name, [one, row])
+        case("aten::" + name, [row, one, torch.tensor(2.5)])
+        case("aten::" + name, [torch.tensor(1.5).half(), one])
+    for dtype in (m.f4, m.i8):
+        x = m.rand((1, 2, 3, 4, 5), dtype)
+        for pad in ([1, 0, -1, 1, 0, 1], [-1, 2], [2, -1, 1, 1]):
+            case("aten::_pad_circular", x[0, 0] if len(pad) < 6 else x, pad)
+            case("aten::pad", x[0, 0] if len(pad) < 6 else x, pad, "circular")
+
+
+def numbers(m):
+    """0-d tensors where a dimension is asked for."""
+    case, x = m.case, torch.tensor(2.5)
+    for dim in (0, -1, None):
+        case("aten::repeat_interleave.self_int", x, 3, dim)
+        case("aten::repeat_interleave.self_Tensor", x, torch.tensor([3]), dim)
+    for k in (0, 1):
+        case("aten::topk", x, k, 0, True, True)
+    for n in (1, 5):
+        case("aten::index_select", x, 0, torch.zeros(n, dtype=m.i8))
+    vector = m.rand((4,))
+    case("aten::scatter.src", vector, 0, torch.tensor(1), torch.tensor(7.0))
+    case("aten::scatter.value", vector, 0, torch.tensor(1), -1.0)
+    case("aten::scatter_reduce.two", vector, 0, torch.tensor(2), vector + 5,
+         "amax")
+    for shape, index in (((2, 3), (0, 2, 2)), ((1, 2, 3), (0, 3))):
+        case("aten::gather", m.rand(shape), 0, torch.zeros(index, dtype=m.i8))
+
+
+def counts(m):
+    case, x = m.case, m.rand((2, 3))
+    for size in (4, 3, -2, None):
+        case("aten::repeat_interleave.self_Tensor", x, torch.tensor([3, 1]), 0,
+             output_size=size)
+        case("aten::repeat_interleave.self_int", x, 2, 0, output_size=size)
+    for extra in (None, x):
+        case("aten::diff", x, 0, -1, extra, extra)
+    for v in (-3, 300, 2, 2.5):
+        case("aten::searchsorted.Scalar",
+             torch.tensor([1, 2, 3, 4], dtype=m.u1), v)
+
+
+def limits(m):
+    case, rand = m.case, m.rand
+    for dtype in (m.f4, m.f8):
+        x = torch.tensor([-0.5, 0.0, 1e-6, 0.3, 0.7, 1.0, 1.5], dtype=dtype)
+        for eps in (None, 1e-5, 0.25, 0.5, 0.75, 1.0, -1.0):
+            case("aten::logit", x, eps)
+            case("aten::special_logit", x, eps)
+    case("aten::special_logit", torch.tensor([0, 1, 2, -1], dtype=m.i4), 1e-5)
+    for dtype in (m.i2, m.f4, m.f8):
+        case("aten::hardtanh", torch.tensor([1, 2, 7], dtype=dtype), 5, 0)
+    for dtype in (m.f4, m.f2, m.bf, m.f8):
+        x = rand((3, 4), dtype) / 50
+        case("aten::rms_norm", x, [4], None, None)
+        case("aten::rms_norm", x, [4], rand((4,), dtype), None)
+    x = rand((2, 4))
+    for eps in (-0.25, 0.0):
+        case("aten::layer_norm", x, [4], None, None, eps, False)
+        case("aten::rms_norm", x, [4], None, eps)
+        case("aten::group_norm", rand((2, 4, 3)), 2, None, None, eps)
+    for decimals in (-5, 3, 5):
+        case("aten::round.decimals", rand((6,), m.f2), decimals=decimals)
+    for dtype in (m.f2, m.bf):
+        for other in (m.f4, m.f2, m.bf):
+            case("aten::floor_divide", torch.tensor([1.0, 3.0], dtype=dtype),
+                 torch.tensor(1.0005, dtype=other))
+
+
+def sums(m):
+    case = m.case
+    for dtype in (m.f4, m.i4, m.b1):
+        for wanted in (None, m.i8, m.f4):
+            case("aten::nansum", torch.tensor([1, 0, 1], dtype=dtype), None,
+                 False, dtype=wanted)
+    for row in ([1, 1, 1], [2, 1, 1, 1, 0], [1, 2, 1, 2, 1, 2, 1]):
+        case("aten::median.dim", torch.tensor(row, dtype=m.f4), -1, True)
+    case("aten::median.dim", torch.tensor([[True, False]]), -1, True)
+    for shape in ((0, 3), (1, 3)):
+        for correction in (-1, 0, 2):
+            case("aten::var.correction", m.rand(shape), [0],
+                 correction=correction)
+    empty = m.rand((3, 2, 0))
+    for p in (math.inf, -math.inf, 2):
+        case("aten::linalg_vector_norm", empty, p, None, False)
+        case("aten::norm.ScalarOpt_dim", empty, p, [2], True)
+        case("aten::norm.ScalarOpt_dim", empty, p, [0], True)
+        case("aten::norm.Scalar", empty, p)
+    for dtype in (m.f4, m.u1):
+        case("aten::logsumexp", torch.zeros((0, 3), dtype=dtype), [0], False)
+    half = torch.zeros((2, 4)).half()
+    case("aten::cosine_similarity", half, half, -1, 1e-8)
+    case("aten::cosine_similarity", m.rand((2, 4)), m.rand((2, 4)), -1, -0.25)
+    case("aten::cosine_similarity", m.rand((0, 4)), m.rand((0, 4)), 0, 1e-8)
+
+
+def losses(m):
+    case, rand = m.case, m.rand
+    ce = "aten::binary_cross_entropy"
+    for own in (m.f4, m.f2, m.bf):
+        for other in (m.f4, m.f8, m.f2):
+            x, t = rand((2, 3), own).sigmoid(), rand((2, 3), own).sigmoid()
+            for reduction in (0, 1, 2):
+                case(ce, x, t, rand((2, 3), other).abs(), reduction)
+            case(ce, x, t.to(other), None, 0)
+    x = rand((3,)).sigmoid()
+    case(ce, x, x, rand((2, 3)), 0)
+    case(ce + "_with_logits", x, x, None, rand((2, 3)), 0)
+    for weight in (torch.ones(3), torch.ones(1, 3)):
+        target = torch.tensor([0, 1])
+        case("aten::cross_entropy_loss", rand((2, 3)), target, weight, 2, 1, 0.5)
+        case("aten::nll_loss_nd", rand((2, 3)), target, weight, 2, 0)
+
+
+def products(m):
+    case, rand = m.case, m.rand
+    a, b, w = rand((2, 3)), rand((2, 2)), rand((4, 3, 2))
+    for bias in (rand((4,)), rand((4,), m.f8), rand((1,)), None):
+        case("aten::bilinear", a, b, w, bias)
+    for bias in (rand((1,)), rand((2, 5)), None):
+        case("aten::linear", rand((3,)), rand((3,)), bias)
+    for beta in (-2, 0, 1):
+        case("aten::addr", torch.zeros((2, 3), dtype=m.b1),
+             torch.tensor([True, False]), torch.tensor([True, False, True]),
+             beta=beta, alpha=2)
+    for n in (0, 2):
+        case("aten::bmm", rand((1, 2, 3), m.u1), rand((1, 3, n), m.u1))
+    c = rand((3,), m.c4)
+    for op in ("add", "sub", "subtract"):
+        case(f"aten::{op}.Tensor", c, c, alpha=0.5)
+        case(f"aten::{op}.Scalar", c, 2, 0.5)
+    u = torch.ones(3, dtype=m.u1)
+    case("aten::addcmul", u, u, u, value=0.5)
+    for n in (0, 1, 3):
+        source = rand((n, 4))
+        case("aten::index_reduce", rand((2, 4)), 0,
+             torch.zeros(n, dtype=m.i8), source, "mean", include_self=True)
+    case("aten::index_reduce", rand((2, 4)), 1, torch.tensor([0, 1, 2]),
+         rand((1, 3)), "mean", include_self=True)
+    case("aten::lerp.Tensor", u, u, u)
+    case("aten::_prelu_kernel", rand((2, 3)), rand((1, 1, 3)))
+    case("aten::_prelu_kernel", rand((2, 3, 3)), rand((1, 3)))
+    case("aten::rrelu_with_noise_functional", rand((3,)), rand((1,)), 0.1, 0.3,
+         False)
+    data = rand((8, 2))
+    case("aten::_pad_packed_sequence", data, torch.tensor([3, 3, 2]), True, 0.0,
+         4)
+    case("aten::_pad_packed_sequence", data.bool(), torch.tensor([4, 3, 1]),
+         True, 0.1, 5)
+
+
+def norms(m):
+    case, rand = m.case, m.rand
+    q = "aten::_native_batch_norm_legit.no_stats"
+    case(q, rand((0, 6, 2, 2)), rand((6,)), rand((6,)), True, 1.0, 1e-5)
+    case(q, rand((2, 6, 2, 2)), rand((6,)), rand((6,)), True, 1.0, 1e-5)
+    x = rand((5, 0))
+    case("aten::native_group_norm", x, None, None, 0, 0, 4, 4, 1e-5)
+    x = rand((2, 4, 3))
+    case("aten::native_group_norm", x, rand((4,)), None, 2, 4, 3, 2, 1e-5)
+
+
+def add(m):
+    windows(m)
+    joined(m)
+    numbers(m)
+    counts(m)
+    limits(m)
+    sums(m)
+    losses(m)
+    products(m)
+    norms(m)
