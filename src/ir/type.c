@@ -230,8 +230,10 @@ const bsm_type *bsm_type_union(bsm_type_table *t, const bsm_type *const *args,
                                size_t count) {
   size_t room = 1;
   for (size_t i = 0; i < count; i++) {
-    if (!args[i]) return NULL;
-    room += args[i]->kind == BSM_TYPE_UNION ? args[i]->arg_count : 2;
+    const bsm_type *arg = args[i];
+    if (!arg) return NULL;
+    if (arg->kind == BSM_TYPE_OPTIONAL) arg = arg->args[0];
+    room += arg->kind == BSM_TYPE_UNION ? arg->arg_count : 1;
   }
   const bsm_type **items = BSM_NEW_ARRAY(t->arena, const bsm_type *, room);
   if (!items) return NULL;

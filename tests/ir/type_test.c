@@ -72,6 +72,9 @@ static void tensor_types_read_as_pytorch_prints_them(void **state) {
       {"NamedTuple(x : Tensor, n : int)", "NamedTuple[](x : Tensor, n : int)"},
       {"Enum<__torch__.Color>", "Enum<__torch__.Color>"},
       {"DeviceObjType", "Device"},
+      /* A union of many types behind an optional: all of them have room. */
+      {"Union[Union[int, str, float, Device, bool, complex]?, Generator]",
+       "Union(int, str, float, Device, bool, complex, Generator, NoneType)"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const bsm_type *type;
