@@ -12,18 +12,27 @@ mkdir -p "$out"
 make() {
   name=$1
   shift
-  "$bessemer" compile "$models/$name.ir" -o "$out/$name.engine" \
+  make_as "$name" "$name" "$@"
+}
+make_as() { # engine model options...
+  engine=$1 name=$2
+  shift 2
+  "$bessemer" compile "$models/$name.ir" -o "$out/$engine.engine" \
     --no-timing --target cpu:avx2 -t1 "$@" >"$out.log" 2>&1 || {
     cat "$out.log" >&2
     exit 1
   }
 }
+make attention '(1,2,4,8)' '(1,2,4,8)' '(1,2,4,8)'
+make_as bfloat16 convs --precision=bf16 '(1,2,6,6)'
 make branch '(1,4)'
 make conv '(1,4,6,6)'
 make convs '[(1,2,4,4);(1,2,6,6);(2,2,8,8)]'
 make depthwise '(1,4,6,6)'
 make embedding '(2,3)' '(4)@i64'
+make_as half convs --precision=fp16 '(1,2,6,6)'
 make matmul '(2,3)' '(2,3)'
+make quantized '(1,4,6,6)'
 make range '[(1,4);(2,4);(8,4)]'
 make reference '(2,3)'
 make region '[(1,4);(2,4);(8,4)]'
