@@ -25,7 +25,7 @@
 #include "engine/plan.h"
 
 /* Of this interface: a table of another version is refused. */
-#define BSM_DEVICE_VERSION 4
+#define BSM_DEVICE_VERSION 5
 
 typedef struct bsm_device_ops bsm_device_ops;
 
@@ -69,7 +69,11 @@ typedef struct bsm_run {
   const void *const *weights; /* by weights of the plan; NULL: the plan's */
   uint8_t *workspace;
   uint8_t *scratch; /* of one step; aligned to BSM_ALIGNMENT */
+  uint32_t lane;    /* steps beside each other have others, and other scratch */
 } bsm_run;
+
+/* Above all lanes. */
+#define BSM_DEVICE_LANES 4
 
 /* A step that is ready to run on one stream. `impl` belongs to who prepared it
  * and lies in the arena given to prepare. */
@@ -84,6 +88,8 @@ struct bsm_prepared_step {
   const bsm_plan_step *step;
   const void *impl;
   size_t scratch_size; /* bytes of scratch that it needs while it runs */
+  bool counts;         /* uses more than that of its lane */
+  bool fills;          /* nothing is gained by other steps beside it */
 };
 
 typedef struct bsm_device_options {
@@ -173,13 +179,18 @@ struct bsm_device_ops {
    * reached. */
   double (*event_seconds)(const bsm_event *from, const bsm_event *to);
 
-  /* Recordings, NULL, all four, where the device has none. What is given to the
-   * stream between begin and end is noted in place of being done: steps, whose
-   * addresses are part of it, copies within the device's memory, and fill_zero;
-   * nothing else may be, and nothing is waited for. Each replay does it behind
-   * what is in the stream. The prepared steps outlive the recording, which is
-   * destroyed when it is in no stream. */
+  /* Recordings, NULL, all of these, where the device has none. What is given to
+   * the stream between begin and end is noted in place of being done: steps,
+   * whose addresses are part of it, copies within the device's memory, and
+   * fill_zero; nothing else may be, and nothing is waited for. Each replay does
+   * it behind what is in the stream. The prepared steps outlive the recording,
+   * which is destroyed when it is in no stream. */
   bsm_status (*record_begin)(bsm_stream *stream);
+  /* What follows in the recording is the work of `place`, which waits for that
+   * of `count` earlier places, and for nothing else. Places of a recording
+   * rise. NULL: all work is done in order. */
+  bsm_status (*record_place)(bsm_stream *stream, uint32_t place,
+                             const uint32_t *behind, uint32_t count);
   /* Ends it whatever comes; *out is NULL after a failure. */
   bsm_status (*record_end)(bsm_stream *stream, bsm_recording **out);
   bsm_status (*replay)(bsm_stream *stream, const bsm_recording *recording);

@@ -6,11 +6,17 @@
  * the lowest offset that fits. An element-wise step, a softmax or a
  * normalization may overwrite an input when nothing reads that input later and
  * both have the same layout. A scatter may overwrite its data when no other
- * input shares that memory. */
+ * input shares that memory.
+ *
+ * On a device steps may run beside each other (engine/step_order.h). So small
+ * buffers there have memory in common only when all steps that use the one
+ * follow all that use the other; steps that write large ones fill the device,
+ * and are not worth memory. */
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "builder/emitter.h"
+#include "engine/step_order.h"
 
 static uint32_t root_of(const bsm_emitter *e, uint32_t buffer) {
   while (e->buffers.items[buffer].merged_into != buffer) {
@@ -89,14 +95,121 @@ static int by_size(const void *pa, const void *pb) {
   return a < b ? -1 : a > b;
 }
 
-static bool lives_overlap(const bsm_buffer *a, const bsm_buffer *b) {
-  return a->first <= b->last && b->first <= a->last;
+/* ---- steps beside each other ---- */
+
+/* Bytes from which on a buffer is large. */
+#define LARGE ((uint64_t)2 << 20)
+
+/* By buffer: the steps that use it, and those that all of these follow. */
+typedef struct beside {
+  const bsm_buffer *buffers;
+  size_t words;             /* 0: steps run one after the other */
+  uint64_t *users, *behind; /* rows of bits */
+} beside;
+
+static bsm_memory_view view_of(const bsm_emitter *e,
+                               const bsm_build_tensor *t) {
+  const uint64_t element = bsm_dtype_size(t->dtype);
+  const bsm_buffer *buffer = &e->buffers.items[t->buffer];
+  return (bsm_memory_view){
+      .memory = BSM_MEMORY_CALLERS + 1 + root_of(e, t->buffer),
+      .offset = (uint64_t)t->offset * element,
+      .element = buffer->place == BSM_PLACE_WEIGHTS ? 0 : element,
+      .layout = t->layout};
+}
+
+/* Steps of the host have none beside them. */
+static void order_step(bsm_step_order *order, uint32_t step, uint32_t *from) {
+  const bsm_plan_step *s = &order->steps[step];
+  if (*from) bsm_step_order_add(order, step, *from - 1);
+  if (s->space == BSM_SPACE_DEVICE && s->kind != BSM_STEP_TRANSFER) {
+    bsm_step_order_add_memory(order, step, *from);
+    return;
+  }
+  for (uint32_t j = step; j-- > *from;) {
+    if (!bsm_step_order_follows(order, step, j)) {
+      bsm_step_order_add(order, step, j);
+    }
+  }
+  *from = step + 1;
+}
+
+static bsm_status order_steps(bsm_emitter *e, bsm_step_order *order) {
+  bsm_memory_view *views =
+      BSM_NEW_ARRAY(e->scratch, bsm_memory_view, e->tensors.len + 1);
+  BSM_TRY_ALLOC(views);
+  for (size_t i = 0; i < e->tensors.len; i++) {
+    views[i] = view_of(e, &e->tensors.items[i]);
+  }
+  BSM_TRY(bsm_step_order_init(order, e->steps.items, (uint32_t)e->steps.len,
+                              views, e->scratch));
+  uint32_t from = 0;
+  for (uint32_t i = 0; i < order->count; i++) order_step(order, i, &from);
+  return BSM_OK;
+}
+
+static void note_user(const bsm_emitter *e, beside *out,
+                      const bsm_step_order *order, uint32_t step,
+                      uint32_t tensor) {
+  const uint32_t buffer = root_of(e, e->tensors.items[tensor].buffer);
+  uint64_t *users = out->users + out->words * buffer;
+  uint64_t *behind = out->behind + out->words * buffer;
+  users[step / 64] |= (uint64_t)1 << (step % 64);
+  for (size_t i = 0; i < out->words; i++) {
+    behind[i] &= order->rows[order->words * step + i];
+  }
+}
+
+static bsm_status find_beside(bsm_emitter *e, bsm_memory_space space,
+                              beside *out) {
+  bsm_step_order order;
+  *out = (beside){.buffers = e->buffers.items};
+  if (space != BSM_SPACE_DEVICE || e->steps.len > BSM_STEP_ORDER_LIMIT) {
+    return BSM_OK;
+  }
+  BSM_TRY(order_steps(e, &order));
+  const size_t bits = order.words * e->buffers.len;
+  out->words = order.words;
+  out->users = BSM_NEW_ARRAY(e->scratch, uint64_t, bits + 1);
+  out->behind = BSM_NEW_ARRAY(e->scratch, uint64_t, bits + 1);
+  if (!out->users || !out->behind) return BSM_FAIL_OOM();
+  for (size_t i = 0; i < bits; i++) out->behind[i] = UINT64_MAX;
+  for (uint32_t i = 0; i < order.count; i++) {
+    const bsm_plan_step *step = &e->steps.items[i];
+    for (uint32_t k = 0; k < step->input_count; k++) {
+      note_user(e, out, &order, i, step->inputs[k]);
+    }
+    for (uint32_t k = 0; k < step->output_count; k++) {
+      note_user(e, out, &order, i, step->outputs[k]);
+    }
+  }
+  return BSM_OK;
+}
+
+static bool all_follow(const beside *s, size_t a, size_t b) {
+  const uint64_t *users = s->users + s->words * a;
+  const uint64_t *behind = s->behind + s->words * b;
+  for (size_t i = 0; i < s->words; i++) {
+    if (users[i] & ~behind[i]) return false;
+  }
+  return true;
+}
+
+/* ---- places ---- */
+
+static bool lives_overlap(const beside *s, const bsm_buffer *a,
+                          const bsm_buffer *b) {
+  if (a->first <= b->last && b->first <= a->last) return true;
+  if (!s->words || a->size >= LARGE || b->size >= LARGE) return false;
+  const size_t i = (size_t)(a - s->buffers), j = (size_t)(b - s->buffers);
+  return !all_follow(s, i, j) && !all_follow(s, j, i);
 }
 
 /* The lowest offset at which `size` bytes are free among the placed buffers
  * that live at the same time. `placed` is sorted by offset. */
-static bsm_status place(const bsm_buffer *buffer, bsm_buffer *const *placed,
-                        size_t count, uint64_t *out) {
+static bsm_status place(const beside *steps, const bsm_buffer *buffer,
+                        bsm_buffer *const *placed, size_t count,
+                        uint64_t *out) {
   uint64_t at = 0;
   size_t size;
   if (!bsm_size_align((size_t)buffer->size, BSM_ALIGNMENT, &size)) {
@@ -105,7 +218,7 @@ static bsm_status place(const bsm_buffer *buffer, bsm_buffer *const *placed,
   }
   for (size_t i = 0; i < count; i++) {
     const bsm_buffer *other = placed[i];
-    if (!lives_overlap(buffer, other)) continue;
+    if (!lives_overlap(steps, buffer, other)) continue;
     if (at + size <= other->offset) break;
     size_t end;
     if (!bsm_size_align((size_t)(other->offset + other->size), BSM_ALIGNMENT,
@@ -124,7 +237,9 @@ static bsm_status plan_space(bsm_emitter *e, bsm_memory_space space,
   const size_t n = e->buffers.len;
   bsm_buffer **sorted = BSM_NEW_ARRAY(e->scratch, bsm_buffer *, n + 1);
   bsm_buffer **placed = BSM_NEW_ARRAY(e->scratch, bsm_buffer *, n + 1);
+  beside steps;
   if (!sorted || !placed) return BSM_FAIL_OOM();
+  BSM_TRY(find_beside(e, space, &steps));
   size_t count = 0, placed_count = 0;
   for (uint32_t i = 0; i < n; i++) {
     bsm_buffer *b = &e->buffers.items[i];
@@ -137,7 +252,7 @@ static bsm_status plan_space(bsm_emitter *e, bsm_memory_space space,
   for (size_t i = 0; i < count; i++) {
     bsm_buffer *b = sorted[i];
     uint64_t end;
-    BSM_TRY(place(b, placed, placed_count, &b->offset));
+    BSM_TRY(place(&steps, b, placed, placed_count, &b->offset));
     if (__builtin_add_overflow(b->offset, b->size, &end)) {
       return BSM_FAIL(BSM_LIMIT, "the workspace is too large");
     }

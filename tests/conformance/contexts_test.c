@@ -125,6 +125,28 @@ static const char host_text[] =
     "  %z : Tensor = aten::index_select(%c, %zero, %i)\n"
     "  return (%c, %z)\n";
 
+/* Three branches, whose results lie beside each other. */
+static const char branches_text[] =
+    "graph(%x : Tensor, %w : Tensor, %i : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %zero : int = prim::Constant[value=0]()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %first : int = prim::Constant[value=4]()\n"
+    "  %end : int = prim::Constant[value=12]()\n"
+    "  %p : Tensor = aten::matmul(%x, %w)\n"
+    "  %a : Tensor = aten::softmax(%p, %one, %none)\n"
+    "  %d : Tensor = aten::cumsum(%a, %one, %none)\n"
+    "  %b : Tensor = aten::cumsum(%p, %one, %none)\n"
+    "  %e : Tensor = aten::softmax(%b, %one, %none)\n"
+    "  %g : Tensor = aten::matmul(%p, %w)\n"
+    "  %f : Tensor = aten::softmax(%g, %one, %none)\n"
+    "  %all : Tensor[] = prim::ListConstruct(%d, %e, %f)\n"
+    "  %t : Tensor = aten::cat(%all, %one)\n"
+    "  %u : Tensor = aten::softmax(%t, %one, %none)\n"
+    "  %c : Tensor = aten::slice(%u, %one, %first, %end, %one)\n"
+    "  %z : Tensor = aten::index_select(%c, %zero, %i)\n"
+    "  return (%c, %z)\n";
+
 enum { INPUTS = 3, OUTPUTS = 2 };
 static const bsm_dims input_dims[INPUTS] = {{2, {4, 8}}, {2, {8, 8}}, {1, {3}}};
 static const bsm_dims output_dims[OUTPUTS] = {{2, {4, 8}}, {2, {3, 8}}};
@@ -748,6 +770,43 @@ static void test_stretches(void **state) {
   bsm_engine_destroy(engine);
 }
 
+/* Branches run in any order, and give what they give one by one. */
+static void test_branches(void **state) {
+  (void)state;
+  arrays a;
+  float c[32], z[24];
+  standin_report before = {0}, after = {0};
+  bsm_engine *engine = compile(fixture_device, branches_text);
+  bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
+  bsm_context *context = NULL, *plain = NULL;
+  options.threads = 1;
+  arrays_init(&a, engine, 3);
+  check(bsm_context_create(engine, &options, &context));
+  options.no_graphs = true;
+  check(bsm_context_create(engine, &options, &plain));
+  if (standin.report) standin.report(&before);
+  for (uint64_t i = 0; i < 24; i++) {
+    for (int k = 0; k < 32; k++) a.x[k] = (float)((k * 11 + (int)i) % 23) / 23;
+    check(bsm_context_run(plain, a.in, INPUTS, a.out, OUTPUTS));
+    memcpy(c, a.c, sizeof(c));
+    memcpy(z, a.z, sizeof(z));
+    if (standin.mode) standin.mode(0, i, 90);
+    check(bsm_context_run(context, a.in, INPUTS, a.out, OUTPUTS));
+    be_late(0);
+    assert_memory_equal(a.c, c, sizeof(c));
+    assert_memory_equal(a.z, z, sizeof(z));
+  }
+  /* Two of three branches begin, and one step ends all of them. */
+  if (standin.report) {
+    standin.report(&after);
+    assert_int_equal(after.unchained - before.unchained, 3);
+  }
+  bsm_context_destroy(plain);
+  bsm_context_destroy(context);
+  arrays_destroy(&a);
+  bsm_engine_destroy(engine);
+}
+
 /* What a recorded step finds wrong is told as always, and a device that does
  * not record runs step by step. */
 static void test_failing_recordings(void **state) {
@@ -1082,6 +1141,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_recordings),
       cmocka_unit_test(test_what_is_recorded),
       cmocka_unit_test(test_stretches),
+      cmocka_unit_test(test_branches),
       cmocka_unit_test(test_failing_recordings),
       cmocka_unit_test(test_failing_calls),
       cmocka_unit_test(test_profile),

@@ -195,6 +195,44 @@ static void test_recordings(void **state) {
   fixture_stream_close(s);
 }
 
+/* Places wait for the places that they are said to, and for all that these
+ * wait for. */
+static void test_places(void **state) {
+  (void)state;
+  if (!fixture_ops()->record_place) skip();
+  bsm_stream *s = fixture_stream(&(bsm_stream_options){.isa = BSM_ISA_DETECT});
+  const bsm_device_ops *ops = s->device->ops;
+  const uint8_t given[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  uint8_t got[8];
+  bsm_recording *recording;
+  void *memory;
+  assert_null(ops->allocate(s->device, NULL, 8, 64, &memory));
+  uint8_t *bytes = memory;
+  assert_null(ops->record_begin(s));
+  assert_null(ops->record_place(s, 3, NULL, 0));
+  assert_null(ops->copy(s, bytes + 1, bytes, 1));
+  assert_null(ops->copy(s, bytes + 2, bytes + 1, 1));
+  assert_null(ops->record_place(s, 4, (uint32_t[]){3}, 1));
+  assert_null(ops->copy(s, bytes + 3, bytes + 2, 1));
+  assert_null(ops->record_place(s, 6, (uint32_t[]){3}, 1)); /* is empty */
+  assert_null(ops->record_place(s, 7, (uint32_t[]){6}, 1));
+  assert_null(ops->copy(s, bytes + 4, bytes + 2, 1));
+  assert_null(ops->record_place(s, 8, (uint32_t[]){4, 7}, 2));
+  assert_null(ops->copy(s, bytes + 6, bytes + 3, 2));
+  assert_null(ops->record_end(s, &recording));
+  for (int i = 0; i < 8; i++) {
+    assert_null(ops->upload(s, memory, given, 8));
+    assert_null(ops->replay(s, recording));
+    assert_null(ops->download(s, got, memory, 8));
+    assert_null(ops->synchronize(s));
+    const uint8_t want[8] = {1, 1, 1, 1, 1, 6, 1, 1};
+    assert_memory_equal(got, want, 8);
+  }
+  ops->recording_destroy(recording);
+  ops->release(s->device, NULL, memory);
+  fixture_stream_close(s);
+}
+
 /* Opens all that there is; each allocation of it may fail. */
 static bsm_status open_all(const bsm_allocator *allocator) {
   const bsm_device_ops *ops = fixture_ops();
@@ -246,6 +284,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_many_transfers),
       cmocka_unit_test(test_no_memory),
       cmocka_unit_test(test_recordings),
+      cmocka_unit_test(test_places),
   };
   if (!suite_begin(argc, argv)) return 1;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,8 @@ typedef struct standin_report {
   int contexts, streams, events, modules, pools, graphs, executables;
   int device_blocks, host_blocks;
   size_t device_bytes;
+  /* Operations of captures that do not wait for the one ahead of them alone. */
+  uint64_t unchained;
   uint64_t calls; /* of the driver, since the last reset */
   /* Calls with a dead or foreign handle, without a current context, beyond a
    * block, or that free what is in use. */

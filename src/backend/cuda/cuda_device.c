@@ -36,6 +36,8 @@ static bsm_status find_device(bsm_cuda_device *d) {
                BSM_CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d->device);
   BSM_TRY_CUDA(&d->driver, device_get_attribute, &minor,
                BSM_CU_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d->device);
+  BSM_TRY_CUDA(&d->driver, device_get_attribute, &d->multiprocessors,
+               BSM_CU_ATTRIBUTE_MULTIPROCESSOR_COUNT, d->device);
   d->sm = 10 * major + minor;
   if (d->sm < BSM_CUDA_MIN_SM) {
     return BSM_FAIL(BSM_UNSUPPORTED,
@@ -127,6 +129,7 @@ const bsm_device_ops bsm_cuda_device_ops = {
     .event_wait = bsm_cuda_event_wait,
     .event_seconds = bsm_cuda_event_seconds,
     .record_begin = bsm_cuda_record_begin,
+    .record_place = bsm_cuda_record_place,
     .record_end = bsm_cuda_record_end,
     .replay = bsm_cuda_replay,
     .recording_destroy = bsm_cuda_recording_destroy,

@@ -69,6 +69,12 @@ FUNCTION(stream_begin_capture, "cuStreamBeginCapture_v2",
          (bsm_cu_stream stream, int mode))
 FUNCTION(stream_end_capture, "cuStreamEndCapture",
          (bsm_cu_stream stream, bsm_cu_graph *graph))
+FUNCTION(stream_get_capture_info, "cuStreamGetCaptureInfo_v2",
+         (bsm_cu_stream stream, int *status, uint64_t *id, bsm_cu_graph *graph,
+          bsm_cu_node *const **nodes, size_t *count))
+FUNCTION(stream_update_capture, "cuStreamUpdateCaptureDependencies",
+         (bsm_cu_stream stream, bsm_cu_node **nodes, size_t count,
+          unsigned flags))
 FUNCTION(event_create, "cuEventCreate", (bsm_cu_event * event, unsigned flags))
 FUNCTION(event_destroy, "cuEventDestroy_v2", (bsm_cu_event event))
 FUNCTION(event_record, "cuEventRecord",

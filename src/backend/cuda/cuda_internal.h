@@ -22,6 +22,7 @@ typedef struct bsm_cuda_device {
   bsm_cu_context context; /* the primary one, shared with other libraries */
   int32_t index;
   int sm; /* 90 for compute capability 9.0 */
+  int multiprocessors;
   char name[96];
   pthread_mutex_t lock; /* of the blocks */
   bsm_cuda_block *blocks, *spare;
@@ -87,6 +88,13 @@ typedef struct bsm_cuda_stream {
   /* What is captured, NULL until something is; and what `stream` was meanwhile.
    */
   bsm_cu_stream recorder, live;
+  /* The nodes of a recording that ended its places, the last one of which goes
+   * on: place i has ends[first[i]] up to ends[first[i + 1]]. */
+  struct {
+    bsm_arena arena;
+    BSM_VEC(uint32_t) first;
+    BSM_VEC(bsm_cu_node *) ends;
+  } places;
   bsm_cuda_fault *fault;   /* the host's memory, that kernels write to */
   bsm_cu_address counters; /* 0 until a step needs them */
   struct {
@@ -144,6 +152,8 @@ void bsm_cuda_staging_destroy(bsm_cuda_device *device, bsm_cuda_stream *stream);
 /* ---- recordings: cuda_recording.c ---- */
 
 bsm_status bsm_cuda_record_begin(bsm_stream *stream);
+bsm_status bsm_cuda_record_place(bsm_stream *stream, uint32_t place,
+                                 const uint32_t *behind, uint32_t count);
 bsm_status bsm_cuda_record_end(bsm_stream *stream, bsm_recording **out);
 bsm_status bsm_cuda_replay(bsm_stream *stream, const bsm_recording *recording);
 void bsm_cuda_recording_destroy(bsm_recording *recording);

@@ -26,6 +26,11 @@ static bsm_status begin(bsm_cuda_device *d, bsm_cuda_stream *s) {
                BSM_CU_CAPTURE_THREAD_LOCAL);
   s->live = s->stream;
   s->stream = s->recorder;
+  bsm_arena_init(&s->places.arena, s->allocator);
+  s->places.first.items = NULL;
+  s->places.first.len = s->places.first.cap = 0;
+  s->places.ends.items = NULL;
+  s->places.ends.len = s->places.ends.cap = 0;
   return BSM_OK;
 }
 
@@ -36,6 +41,58 @@ bsm_status bsm_cuda_record_begin(bsm_stream *stream) {
   if (status) bsm_cuda_leave(d);
   return status;
 }
+
+/* ---- places ---- */
+
+/* Notes where the place that went on until now has ended. */
+static bsm_status end_place(bsm_cuda_device *d, bsm_cuda_stream *s) {
+  int state;
+  uint64_t id;
+  bsm_cu_graph graph;
+  bsm_cu_node *const *nodes = NULL;
+  size_t count = 0;
+  BSM_TRY_CUDA(&d->driver, stream_get_capture_info, s->recorder, &state, &id,
+               &graph, &nodes, &count);
+  for (size_t i = 0; i < count; i++) {
+    BSM_TRY_ALLOC(bsm_vec_push(&s->places.arena, &s->places.ends, nodes[i]));
+  }
+  return BSM_OK;
+}
+
+/* Places that were left out are empty. */
+static bsm_status begin_place(bsm_cuda_stream *s, uint32_t place) {
+  while (s->places.first.len <= place) {
+    BSM_TRY_ALLOC(bsm_vec_push(&s->places.arena, &s->places.first,
+                               (uint32_t)s->places.ends.len));
+  }
+  return BSM_OK;
+}
+
+static bsm_status wait_for(bsm_cuda_device *d, bsm_cuda_stream *s,
+                           const uint32_t *behind, uint32_t count) {
+  BSM_VEC(bsm_cu_node *) nodes = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t *first = s->places.first.items + behind[i];
+    for (uint32_t k = first[0]; k < first[1]; k++) {
+      BSM_TRY_ALLOC(
+          bsm_vec_push(&s->places.arena, &nodes, s->places.ends.items[k]));
+    }
+  }
+  BSM_TRY_CUDA(&d->driver, stream_update_capture, s->recorder, nodes.items,
+               nodes.len, BSM_CU_CAPTURE_SET_DEPENDENCIES);
+  return BSM_OK;
+}
+
+bsm_status bsm_cuda_record_place(bsm_stream *stream, uint32_t place,
+                                 const uint32_t *behind, uint32_t count) {
+  bsm_cuda_device *d = bsm_cuda_device_of(stream->device);
+  bsm_cuda_stream *s = stream_of(stream);
+  if (s->places.first.len) BSM_TRY(end_place(d, s));
+  BSM_TRY(begin_place(s, place));
+  return wait_for(d, s, behind, count);
+}
+
+/* ---- the end ---- */
 
 static bsm_status instantiate(bsm_cuda_device *d, bsm_cu_graph graph,
                               cuda_recording *r) {
@@ -57,6 +114,7 @@ bsm_status bsm_cuda_record_end(bsm_stream *stream, bsm_recording **out) {
   bsm_cuda_device *d = bsm_cuda_device_of(stream->device);
   *out = NULL;
   s->stream = s->live;
+  bsm_arena_destroy(&s->places.arena);
   cuda_recording *r =
       bsm_allocate(s->allocator, sizeof(*r), _Alignof(cuda_recording));
   if (r) {

@@ -11,6 +11,9 @@
 
 /* Of CUDA: since then graphs have what launches may overlap. */
 #define OVERLAP_VERSION 12030
+/* Of a multiprocessor; some kinds have fewer. */
+#define THREADS 2048
+#define SHARED_BYTES ((uint64_t)228 << 10)
 
 typedef struct prepared {
   bsm_cuda_device *device;
@@ -53,7 +56,8 @@ static uint64_t base_of(const prepared *p, const bsm_run *run,
     case BSM_CUDA_SLOT_FAULT:
       return (uint64_t)(uintptr_t)p->fault;
     case BSM_CUDA_SLOT_COUNTERS:
-      return ((const bsm_cuda_stream *)run->stream)->counters;
+      return ((const bsm_cuda_stream *)run->stream)->counters +
+             run->lane * BSM_CUDA_COUNTERS * sizeof(uint32_t);
     case BSM_CUDA_SLOT_ROUND:
       break;
   }
@@ -160,6 +164,22 @@ static bsm_status find_functions(prepared *p, bsm_code_image *code,
   return BSM_OK;
 }
 
+/* Whether some launch has more threads, or more shared memory, than the GPU has
+ * at a time. */
+static bool fills(const prepared *p) {
+  const uint64_t count = (uint64_t)p->device->multiprocessors;
+  for (uint32_t i = 0; i < p->count; i++) {
+    const bsm_cuda_launch *l = &p->launches[i];
+    const uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    const unsigned threads = l->block[0] * l->block[1] * l->block[2];
+    if (blocks * threads > count * THREADS ||
+        blocks * l->shared_bytes > count * SHARED_BYTES) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static bool counts(const prepared *p) {
   for (uint32_t i = 0; i < p->count; i++) {
     for (uint32_t k = 0; k < p->launches[i].slot_count; k++) {
@@ -204,7 +224,9 @@ bsm_status bsm_cuda_prepare(bsm_stream *stream, const bsm_plan *plan,
                              .plan = plan,
                              .step = step,
                              .impl = p,
-                             .scratch_size = scratch_size};
+                             .scratch_size = scratch_size,
+                             .counts = counts(p),
+                             .fills = fills(p)};
   return BSM_OK;
 }
 

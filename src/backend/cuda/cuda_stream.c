@@ -100,7 +100,7 @@ void bsm_cuda_stream_destroy(bsm_stream *stream) {
 }
 
 static bsm_status count(bsm_cuda_device *d, bsm_cuda_stream *s) {
-  const size_t bytes = BSM_CUDA_COUNTERS * sizeof(uint32_t);
+  const size_t bytes = BSM_DEVICE_LANES * BSM_CUDA_COUNTERS * sizeof(uint32_t);
   if (s->counters) return BSM_OK;
   BSM_TRY_CUDA(&d->driver, memory_allocate, &s->counters, bytes);
   return bsm_cuda_status(&d->driver,

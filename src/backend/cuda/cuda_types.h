@@ -19,6 +19,7 @@ typedef struct bsm_cu_module_s *bsm_cu_module;         /* CUmodule */
 typedef struct bsm_cu_function_s *bsm_cu_function;     /* CUfunction */
 typedef struct bsm_cu_pool_s *bsm_cu_pool;             /* CUmemoryPool */
 typedef struct bsm_cu_graph_s *bsm_cu_graph;           /* CUgraph */
+typedef struct bsm_cu_node_s bsm_cu_node;              /* of CUgraphNode */
 typedef struct bsm_cu_graph_exec_s *bsm_cu_graph_exec; /* CUgraphExec */
 
 /* CUresult: those that are told apart. */
@@ -125,6 +126,9 @@ BSM_CU_SIZE(bsm_cu_copy_2d, 128);
 
 /* CUstreamCaptureMode: other threads may go on calling the driver. */
 enum { BSM_CU_CAPTURE_THREAD_LOCAL = 1 };
+
+/* CUstreamUpdateCaptureDependencies_flags: in place of those there are. */
+enum { BSM_CU_CAPTURE_SET_DEPENDENCIES = 1 };
 
 /* CUlaunchAttribute and CUlaunchConfig */
 enum {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/linked.h"
 #include "engine/plan_work.h"
+#include "runtime/plan/branches.h"
 #include "runtime/plan/recordings.h"
 
 struct bsm_step_times {
@@ -121,6 +122,21 @@ static bsm_status prepare_steps(bsm_plan_runner *r, bsm_arena *arena,
   return BSM_OK;
 }
 
+/* Lanes are there for recordings; without, one does. */
+static bsm_status find_branches(bsm_plan_runner *r, bsm_arena *arena,
+                                bsm_memory_need *need) {
+  const bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
+  size_t size = 0;
+  if (!bsm_recordings_are_made(r) || !stream->device->ops->record_place) {
+    return BSM_OK;
+  }
+  BSM_TRY(bsm_branches_find(r->plan, r->steps, arena, &size, &r->branches));
+  if (size > need->scratch[BSM_SPACE_DEVICE]) {
+    need->scratch[BSM_SPACE_DEVICE] = size;
+  }
+  return BSM_OK;
+}
+
 static bsm_status make_times(bsm_plan_runner *r, bsm_arena *arena) {
   const bsm_plan *plan = r->plan;
   if (!r->execution->profile) return BSM_OK;
@@ -145,6 +161,7 @@ bsm_status bsm_plan_runner_init(const bsm_plan *plan, bsm_execution *execution,
   BSM_TRY(find_meetings(out, arena));
   BSM_TRY(make_times(out, arena));
   BSM_TRY(prepare_steps(out, arena, need));
+  BSM_TRY(find_branches(out, arena, need));
   return bsm_recordings_create(out, arena, &out->recordings);
 }
 
@@ -181,10 +198,25 @@ void bsm_plan_runner_destroy(bsm_plan_runner *r) {
 
 /* ---- running ---- */
 
+/* In its lane; what is recorded waits for other steps alone. */
+static bsm_status enqueue_in_lane(const bsm_plan_runner *r, uint32_t i) {
+  const bsm_branches *b = r->branches;
+  bsm_run run = r->runs[BSM_SPACE_DEVICE];
+  run.lane = b->lanes[i];
+  run.scratch += b->scratch[run.lane];
+  if (r->is_recording) {
+    BSM_TRY(run.stream->device->ops->record_place(
+        run.stream, i, b->waits + b->first[i], b->first[i + 1] - b->first[i]));
+  }
+  return r->steps[i].enqueue(&r->steps[i], &run);
+}
+
 static bsm_status enqueue_step(const bsm_plan_runner *r, uint32_t i) {
   const bsm_prepared_step *prepared = &r->steps[i];
   bsm_status status =
-      prepared->enqueue(prepared, &r->runs[prepared->step->space]);
+      r->branches && bsm_step_is_recordable(prepared->step)
+          ? enqueue_in_lane(r, i)
+          : prepared->enqueue(prepared, &r->runs[prepared->step->space]);
   return status ? bsm_note_step(status, prepared) : BSM_OK;
 }
 

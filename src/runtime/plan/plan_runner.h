@@ -10,6 +10,7 @@
 
 typedef struct bsm_step_times bsm_step_times;
 typedef struct bsm_recordings bsm_recordings;
+typedef struct bsm_branches bsm_branches;
 
 typedef struct bsm_plan_runner {
   bsm_execution *execution;
@@ -17,6 +18,8 @@ typedef struct bsm_plan_runner {
   bsm_prepared_step *steps;
   bsm_step_times *times;      /* NULL unless profiling */
   bsm_recordings *recordings; /* NULL: steps are enqueued one by one */
+  bsm_branches *branches;     /* NULL: there are none */
+  bool is_recording;          /* what is enqueued */
   /* The caller sets these addresses before each run, in the spaces of the
    * tensors. */
   void **inputs, **outputs;

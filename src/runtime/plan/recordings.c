@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "runtime/plan/branches.h"
+
 /* Sets of addresses of a plan that are remembered: who writes to two or three
  * buffers in turn has each of them recorded. */
 #define SETS 4
@@ -27,21 +29,17 @@ struct bsm_recordings {
   bool failed; /* once: it is not tried again */
 };
 
-static bool can_record(const bsm_plan_runner *r) {
+bool bsm_recordings_are_made(const bsm_plan_runner *r) {
   const bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
   return stream && stream->device->ops->record_begin &&
          !r->execution->no_graphs && !r->times;
-}
-
-static bool is_recordable(const bsm_plan_step *step) {
-  return step->space == BSM_SPACE_DEVICE && step->kind != BSM_STEP_TRANSFER;
 }
 
 /* There is room for half as many as there are steps. */
 static void find_stretches(bsm_recordings *t, const bsm_plan *plan) {
   for (uint32_t i = 0; i < plan->step_count;) {
     const uint32_t from = i;
-    while (i < plan->step_count && is_recordable(&plan->steps[i])) i++;
+    while (i < plan->step_count && bsm_step_is_recordable(&plan->steps[i])) i++;
     if (i - from > 1) t->stretches[t->count++] = (stretch){from, i};
     if (i == from) i++;
   }
@@ -54,7 +52,7 @@ static size_t address_count(const bsm_plan *plan) {
 bsm_status bsm_recordings_create(const bsm_plan_runner *r, bsm_arena *arena,
                                  bsm_recordings **out) {
   *out = NULL;
-  if (!can_record(r)) return BSM_OK;
+  if (!bsm_recordings_are_made(r)) return BSM_OK;
   bsm_recordings *t = BSM_NEW(arena, bsm_recordings);
   BSM_TRY_ALLOC(t);
   t->ops = r->runs[BSM_SPACE_DEVICE].stream->device->ops;
@@ -125,12 +123,14 @@ static bsm_status replace(bsm_recordings *t, const bsm_plan_runner *r,
 
 /* Devices may refuse to record what they run, so a failure ends recording, not
  * the run. */
-static void record(bsm_recordings *t, const bsm_plan_runner *r, stretch steps,
+static void record(bsm_recordings *t, bsm_plan_runner *r, stretch steps,
                    bsm_enqueue_steps *enqueue, bsm_recording **out) {
   bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;
   bsm_status status = t->ops->record_begin(stream);
   if (!status) {
+    r->is_recording = true;
     status = enqueue(r, steps.from, steps.end);
+    r->is_recording = false;
     bsm_status ended = t->ops->record_end(stream, out);
     if (status) {
       bsm_status_free(ended);
@@ -149,7 +149,7 @@ static void record(bsm_recordings *t, const bsm_plan_runner *r, stretch steps,
 }
 
 /* The stretches of a set that came again, and what stands between them. */
-static bsm_status enqueue_recorded(bsm_recordings *t, const bsm_plan_runner *r,
+static bsm_status enqueue_recorded(bsm_recordings *t, bsm_plan_runner *r,
                                    address_set *set,
                                    bsm_enqueue_steps *enqueue) {
   bsm_stream *stream = r->runs[BSM_SPACE_DEVICE].stream;

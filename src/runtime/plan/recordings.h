@@ -11,6 +11,8 @@
 
 #include "runtime/plan/plan_runner.h"
 
+/* Whether the device records what the runner enqueues. */
+bool bsm_recordings_are_made(const bsm_plan_runner *runner);
 /* Makes the table of a prepared runner in `arena`. *out is NULL when its plan
  * is not recorded. */
 BSM_NODISCARD bsm_status bsm_recordings_create(const bsm_plan_runner *runner,

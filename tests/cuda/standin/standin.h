@@ -44,6 +44,7 @@ typedef struct object {
   int device, retained;    /* contexts */
   int error;               /* contexts: what every further call gives */
   queue queue;             /* streams: what waits; graphs and executables */
+  struct wiring *wiring;   /* graphs and executables: what waits for what */
   struct object *graph;    /* streams and events that belong to a capture */
   bool is_origin;          /* streams: the capture began here */
   bool has_unjoined;       /* streams: work of a capture nobody waits for */
@@ -172,6 +173,9 @@ void empty(queue *q);
 bool copy_queue(const queue *from, queue *to);
 /* Into the capture, into the stream, or done at once; takes `o`. */
 int submit(object *stream, operation *o);
+/* The same into a capture. */
+int append_node(object *graph, operation *o);
+void free_wiring(object *graph);
 /* Whether this thread captures a stream: then it may not allocate. */
 bool is_capturing_here(void);
 void forget_captures(void);

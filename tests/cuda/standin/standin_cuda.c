@@ -112,6 +112,7 @@ int destroy(void *handle, kind k) {
   object *o = handle;
   if (count_of(k)) --*count_of(k);
   empty(&o->queue);
+  free_wiring(o);
   close_module(o);
   o->kind = NONE;
   return BSM_CU_SUCCESS;

@@ -135,9 +135,8 @@ static void drift(void) {
 
 int submit(object *stream, operation *o) {
   if (stream->graph) {
-    append(&stream->graph->queue, o);
     stream->has_unjoined = !stream->is_origin;
-    return BSM_CU_SUCCESS;
+    return append_node(stream->graph, o);
   }
   append(&stream->queue, o);
   if (standin.delay) {
