@@ -6,7 +6,9 @@
  * becomes
  *   y: half = cast(op2(op1(cast(x): float, w: float): float): float)
  *
- * Layers that move numbers go with those that made these. */
+ * Layers that move numbers go with those that made these. Networks with layers
+ * that quantize stay as they are: casts would hide these from what they are
+ * fused with. */
 #include "builder/compute_wide.h"
 
 #include "builder/retype.h"
@@ -16,6 +18,7 @@ typedef struct widening {
   const bsm_target *target;
   bsm_retyping retyping;
   bool multiplies[2]; /* products of half, of bfloat16 */
+  bool quantizes;
   bool found;
 } widening;
 
@@ -27,6 +30,8 @@ static void find_products(widening *w, const bsm_network *net) {
   for (size_t i = 0; i < net->layers.len; i++) {
     const bsm_layer *layer = net->layers.items[i];
     if (layer->removed) continue;
+    w->quantizes |= layer->kind == BSM_LAYER_QUANTIZE ||
+                    layer->kind == BSM_LAYER_DEQUANTIZE;
     if (layer->kind == BSM_LAYER_CONVOLUTION ||
         layer->kind == BSM_LAYER_DECONVOLUTION ||
         layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
@@ -87,6 +92,7 @@ bsm_status bsm_compute_wide(const bsm_target *target, bsm_network *net) {
   bsm_arena scratch;
   if (!target->ops->wide_dtype) return BSM_OK;
   find_products(&w, net);
+  if (w.quantizes) return BSM_OK;
   bsm_arena_init(&scratch, net->arena->allocator);
   bsm_status status = widen_all(&w, net, &scratch);
   bsm_arena_destroy(&scratch);
