@@ -136,23 +136,20 @@ static void random_product(product *p, harness_rng *r) {
 
 /* Rows that tensor cores have no use for, in the ways of GPUs to share k. */
 static void test_few_rows(void **state) {
-  static const int ks[] = {70, 257, 640}, ns[] = {5, 64, 100};
+  static const int ks[] = {640, 257, 70}, ns[] = {100, 64, 5};
   harness_rng r = {17};
   (void)state;
   suite_needs(BSM_STEP_MATRIX_MULTIPLY);
-  for (int i = 0; i < 24; i++) {
-    const product p = {
-        .batch = {1, 1},
-        .m = 1 + i % 4,
-        .k = ks[i % 3],
-        .n = ns[i / 3 % 3],
-        .constant_b = true,
-        .transposed_b = i % 5 == 0,
-        .bias = i % 3 != 1,
-        .residual = i % 4 == 2,
-        .activation = i % 2 ? BSM_ACTIVATION_RELU : BSM_ACTIVATION_NONE,
-        .scale = i % 7 ? 1.0 : 0.125,
-        .tactic = i < 18 ? "few rows shared" : "few rows"};
+  for (int i = 0; i < 5; i++) {
+    const product p = {.batch = {1, 1},
+                       .m = 1 + i % 4,
+                       .k = ks[i % 3],
+                       .n = ns[i % 3],
+                       .constant_b = true,
+                       .bias = i % 2,
+                       .residual = i == 2,
+                       .scale = i % 2 ? 1.0 : 0.125,
+                       .tactic = i < 4 ? "few rows shared" : "few rows"};
     run_product(&p, &r);
   }
 }

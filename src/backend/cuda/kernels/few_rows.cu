@@ -8,7 +8,8 @@
 #include "few_rows.cuh"
 
 enum {
-  HELD = 8,  // pieces of B that a thread asks for
+  // Pieces of B that a thread asks for: of lines as many as registers allow.
+  HELD = K_COLUMNS * K_PIECE >= 64 && K_ROWS <= 2 ? 16 : 8,
   DEPTH = THREADS / K_COLUMNS,  // threads that share k
   RANGE = DEPTH * HELD,
   SUMS = K_ROWS * K_PIECE,
@@ -83,9 +84,12 @@ EARLY_KERNEL_OF(THREADS, few_rows, bsm_cuda_mma) {
           sum = fmaf(x, b[i].get(e), sum);
         }
       }
-      if (more) load_b(i, k0 + RANGE);
     }
-    if (more) bring.store(a[half ^ 1]);
+    if (more) {
+#pragma unroll
+      for (int i = 0; i < HELD; i++) load_b(i, k0 + RANGE);
+      bring.store(a[half ^ 1]);
+    }
   }
   spread_sums<SUMS, 16, K_COLUMNS>(sums);
 #pragma unroll

@@ -2,8 +2,8 @@
 // Products of at most 4 rows:
 //   y[m, n] = act(scale * sum_k A[m, k] B[k, n] + bias[n] + residual[m, n])
 // Such a product takes as long as reading B. So threads ask for all of B that
-// they can hold before they use any, of weights before the kernel ahead has
-// ended, and for more as soon as a part is used. A comes to shared memory, RANGE
+// they can hold before they use any: of weights before the kernel ahead has
+// ended. A comes to shared memory, RANGE
 // of k at a time, to one half while the other is read. Sums are in float, in a
 // fixed order. Options: K_T; K_ACTIVATION; K_ROWS: 1, 2 or 4; K_PIECE: elements
 // of B that are loaded at once; K_A: the same of A; K_WEIGHTS: 1: B and the bias

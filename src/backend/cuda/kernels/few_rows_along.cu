@@ -66,9 +66,12 @@ EARLY_KERNEL_OF(THREADS, few_rows_along, bsm_cuda_mma) {
           sums[m] = fmaf(x[e], b[i].get(e), sums[m]);
         }
       }
-      if (more) load_b(i, k0 + RANGE);
     }
-    if (more) bring.store(a[half ^ 1]);
+    if (more) {
+#pragma unroll
+      for (int i = 0; i < HELD; i++) load_b(i, k0 + RANGE);
+      bring.store(a[half ^ 1]);
+    }
   }
   spread_sums<K_ROWS, K_LANES / 2, 1>(sums);
 #pragma unroll

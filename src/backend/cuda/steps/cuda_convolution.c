@@ -260,7 +260,7 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
     if (bsm_cuda_has_few_maps(&problem)) {
       names[count++] = BSM_CUDA_FEW_MAPS_TACTIC;
     }
-    count += bsm_cuda_few_rows_tactics(&problem, names + count);
+    count += bsm_cuda_few_rows_tactics(&problem, sm, names + count);
     bsm_cuda_mma_problem matrix;
     if (bsm_cuda_unfolds(&problem, &matrix)) {
       names[count++] = BSM_CUDA_UNFOLDED_TACTIC;

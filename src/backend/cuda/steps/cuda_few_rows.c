@@ -12,7 +12,7 @@
  * are fewer, so that blocks share k. */
 #define SECTOR 32
 #define LINE 128
-/* k of a line that a block asks for at once. */
+/* k that splits are multiples of. */
 #define RANGE 256
 #define BLOCKS 2 /* of an SM */
 #define TACTIC "few rows"
@@ -162,13 +162,13 @@ static bool is_shared(const bsm_cuda_mma_problem *p, int sm,
                    : cost_of(p, sm, true) < cost_of(p, sm, false);
 }
 
-size_t bsm_cuda_few_rows_tactics(const bsm_cuda_mma_problem *p,
+size_t bsm_cuda_few_rows_tactics(const bsm_cuda_mma_problem *p, int sm,
                                  const char **names) {
-  size_t count = 0;
   if (!bsm_cuda_has_few_rows(p)) return 0;
-  names[count++] = TACTIC;
-  if (has_shared(p)) names[count++] = SHARED_TACTIC;
-  return count;
+  const bool shared = is_shared(p, sm, "");
+  names[shared ? 1 : 0] = TACTIC;
+  if (has_shared(p)) names[shared ? 0 : 1] = SHARED_TACTIC;
+  return has_shared(p) ? 2 : 1;
 }
 
 static bool is_tactic(const char *tactic) {

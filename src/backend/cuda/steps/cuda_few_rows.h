@@ -10,8 +10,9 @@
 /* Whether there is a kernel for a problem, which is the fastest then. */
 bool bsm_cuda_has_few_rows(const bsm_cuda_mma_problem *problem);
 
-/* The tactics of a problem, at most two; how many. */
-size_t bsm_cuda_few_rows_tactics(const bsm_cuda_mma_problem *problem,
+/* The tactics of a problem, at most two, the one that should be faster first;
+ * how many. */
+size_t bsm_cuda_few_rows_tactics(const bsm_cuda_mma_problem *problem, int sm,
                                  const char **names);
 
 /* What a tactic should take, in microseconds, of a problem that has it, on a

@@ -265,7 +265,7 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
     return 1;
   }
   if (problem_of_step(plan, step, sm, &problem)) {
-    count += bsm_cuda_few_rows_tactics(&problem, names);
+    count += bsm_cuda_few_rows_tactics(&problem, sm, names);
   }
   return count + bsm_cuda_mma_step_tactics(problem_of_step, plan, step, sm,
                                            names + count);
