@@ -358,7 +358,10 @@ static bsm_status launch_steps(work *w) {
 
 #define CLUSTER_TACTIC "cluster"
 #define CLUSTER_BLOCKS 8
-#define CLUSTERS 16 /* that a GPU has room for */
+/* That a GPU has room for: 132 multiprocessors are in groups of 16 or 18, but
+ * for some of fewer, which have one cluster. What waits for room takes the time
+ * of all steps again. */
+#define CLUSTERS 14
 #define CLUSTER_SHARED ((int64_t)160 << 10)
 #define MOST_THREADS 512
 /* Registers of a block: all of them, and what a thread needs for the rest. */
