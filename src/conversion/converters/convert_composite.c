@@ -191,6 +191,8 @@ static bsm_status convert_logit(bsm_conversion_ctx *ctx, const bsm_node *node,
       bsm_emit_to_floating(ctx, bsm_arg_itensor_or_freeze(ctx, args, SELF));
   if (!bsm_arg_is_none(args, EPS)) {
     double eps = bsm_arg_unwrap_to_double(args, EPS);
+    BSM_CHECK(!x || x->dtype == BSM_DTYPE_FLOAT || x->dtype == BSM_DTYPE_DOUBLE,
+              "logit: an eps for %s", bsm_dtype_name(x->dtype));
     BSM_CHECK(eps >= 0 && eps <= 0.5,
               "logit: an eps that is negative, or beyond 0.5");
     x = bsm_emit_activation(ctx, x, BSM_ACTIVATION_CLIP, eps, 1 - eps);

@@ -86,7 +86,8 @@ static bsm_status find_axis(bsm_conversion_ctx *ctx, const bsm_args *args,
                                   : bsm_arg_itensor_or_freeze(ctx, args, i);
     BSM_CHECK(!each || (each->dtype != BSM_DTYPE_HALF &&
                         each->dtype != BSM_DTYPE_BFLOAT16 &&
-                        (i > 1 || bsm_dtype_is_floating(each->dtype))),
+                        (i > 1 ? bsm_dtype_size(each->dtype) > 2
+                               : bsm_dtype_is_floating(each->dtype))),
               "scales or zero points of %s", bsm_dtype_name(each->dtype));
     BSM_CHECK(!each || bsm_itensor_numel(each) == x->dims.d[*axis],
               "%s for %lld channels", bsm_dims_str(each->dims),

@@ -170,6 +170,7 @@ static bsm_status convert_index_add(bsm_conversion_ctx *ctx,
   BSM_CHECK(!source || source->dtype == a.x->dtype,
             "index_add_(): self and source must have the same scalar type");
   if (alpha.d < 1 || alpha.d > 1) {
+    BSM_CHECK(a.x->dtype != BSM_DTYPE_BOOL, "index_add: a factor of bools");
     bsm_operand operand = bsm_operand_of_scalar(alpha);
     source = bsm_emit_binary(ctx, source,
                              bsm_operand_emit(ctx, &operand, a.x->dtype),
