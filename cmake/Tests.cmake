@@ -274,7 +274,7 @@ endforeach()
 
 foreach(name IN ITEMS code_forms_test cuda_int8_test cuda_op_suite_test
                       cuda_precision_test cuda_tf32_test cuda_timer_test
-                      gpu_failures_test gpu_stress_test)
+                      gpu_failures_test gpu_stress_test squeeze_excite_test)
   if(TEST cuda/${name})
     bsm_use_standins(cuda/${name})
   endif()

@@ -88,6 +88,7 @@ struct bsm_prepared_step {
   const bsm_plan_step *step;
   const void *impl;
   size_t scratch_size; /* bytes of scratch that it needs while it runs */
+  uint32_t joined;     /* steps behind this one that it does, too */
   bool counts;         /* uses more than that of its lane */
   bool fills;          /* nothing is gained by other steps beside it */
 };

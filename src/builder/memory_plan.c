@@ -123,7 +123,7 @@ static void order_step(bsm_step_order *order, uint32_t step, uint32_t *from) {
   const bsm_plan_step *s = &order->steps[step];
   if (*from) bsm_step_order_add(order, step, *from - 1);
   if (s->space == BSM_SPACE_DEVICE && s->kind != BSM_STEP_TRANSFER) {
-    bsm_step_order_add_memory(order, step, *from);
+    bsm_step_order_add_memory(order, step, step, *from);
     return;
   }
   for (uint32_t j = step; j-- > *from;) {

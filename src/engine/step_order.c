@@ -122,11 +122,11 @@ static bool is_hindered(const bsm_step_order *o, const bsm_plan_step *step,
 }
 
 /* From the nearest on: what this one follows needs no other look. */
-void bsm_step_order_add_memory(bsm_step_order *o, uint32_t step,
+void bsm_step_order_add_memory(bsm_step_order *o, uint32_t step, uint32_t whose,
                                uint32_t from) {
   for (uint32_t j = step; j-- > from;) {
     if (!bsm_step_order_follows(o, step, j) &&
-        is_hindered(o, &o->steps[step], &o->steps[j])) {
+        is_hindered(o, &o->steps[whose], &o->steps[j])) {
       bsm_step_order_add(o, step, j);
     }
   }

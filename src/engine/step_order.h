@@ -48,9 +48,9 @@ bool bsm_step_order_follows(const bsm_step_order *order, uint32_t step,
 /* `step` follows `earlier`, too, and all that this one does: it must not be
  * given any more to follow itself. */
 void bsm_step_order_add(bsm_step_order *order, uint32_t step, uint32_t earlier);
-/* Adds what the memory of `step` says, for all steps ahead of it from `from`
- * on. */
+/* Adds what the memory of step `whose` says, which `step` or one behind it is,
+ * for all steps ahead of `step` from `from` on. */
 void bsm_step_order_add_memory(bsm_step_order *order, uint32_t step,
-                               uint32_t from);
+                               uint32_t whose, uint32_t from);
 
 #endif /* BSM_ENGINE_STEP_ORDER_H_ */

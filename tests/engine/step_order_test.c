@@ -150,7 +150,7 @@ static void make(sample *s, uint32_t count, const uint32_t *in,
   assert_null(
       bsm_step_order_init(&s->order, s->steps, count, s->views, &s->arena));
   for (uint32_t i = 0; i < count; i++) {
-    bsm_step_order_add_memory(&s->order, i, 0);
+    bsm_step_order_add_memory(&s->order, i, i, 0);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "aten/tensor.h"
+#include "backend/cuda/steps/cuda_squeeze_excite.h"
 #include "base/checked.h"
 #include "base/hash.h"
 
@@ -270,6 +271,29 @@ bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l, uint64_t bytes,
   return BSM_OK;
 }
 
+/* Steps of sizes that one kernel does with those behind them. */
+static bsm_status make_joined(bsm_cuda_launches *l, bool *is_joined) {
+  const uintptr_t at = (uintptr_t)l->step, first = (uintptr_t)l->plan->steps;
+  const size_t index = (at - first) / sizeof(*l->step);
+  *is_joined = false;
+  if (l->scope != BSM_CUDA_FOR_SIZES || at < first ||
+      index >= l->plan->step_count) {
+    return BSM_OK;
+  }
+  for (uint32_t ahead = 0; ahead < BSM_CUDA_MAX_JOINED && ahead <= index;
+       ahead++) {
+    const uint32_t from = (uint32_t)index - ahead;
+    const uint32_t count = bsm_cuda_squeeze_excite_steps(l->plan, from, l->sm);
+    if (count <= ahead) continue;
+    *is_joined = true;
+    l->joined = ahead ? 0 : count - 1;
+    l->ahead = ahead;
+    BSM_TRY(bsm_cuda_launch_squeeze_excite(l, from));
+    return ahead ? bsm_cuda_set_aside(l) : BSM_OK;
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
                                   const bsm_plan_step *step,
                                   bsm_cuda_scope scope, int sm,
@@ -285,7 +309,9 @@ bsm_status bsm_cuda_make_launches(const bsm_plan *plan,
     return BSM_FAIL(BSM_UNSUPPORTED, "GPUs have no steps of kind %s",
                     bsm_step_kind_name(step->kind));
   }
-  BSM_TRY(kind->launches(out));
+  bool is_joined;
+  BSM_TRY(make_joined(out, &is_joined));
+  if (!is_joined) BSM_TRY(kind->launches(out));
   for (uint32_t i = 0; i < out->count; i++) {
     BSM_TRY(bsm_cuda_name_kernel(arena, &out->items[i].kernel));
   }

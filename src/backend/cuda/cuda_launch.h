@@ -107,6 +107,7 @@ typedef struct bsm_cuda_launch {
 #define BSM_CUDA_COUNTERS 1024
 #define BSM_CUDA_MAX_LAUNCHES 16
 #define BSM_CUDA_MAX_OTHERS 8
+#define BSM_CUDA_MAX_JOINED 4 /* steps of one kernel */
 #define BSM_CUDA_MAX_SLOTS 40
 /* CUDA's limit for the parameters of a kernel before 12.1. */
 #define BSM_CUDA_MAX_PARAMS 4096
@@ -123,7 +124,11 @@ typedef struct bsm_cuda_launches {
   /* Kernels that such a step launches at other sizes in this scope. */
   bsm_cuda_kernel others[BSM_CUDA_MAX_OTHERS];
   uint32_t other_count;
-  int64_t rounds;      /* 1, unless the function says otherwise */
+  int64_t rounds; /* 1, unless the function says otherwise */
+  /* Steps behind this one that its launches do, too; and how many steps ahead
+   * of it the one is that does it: it launches nothing, and needs its kernels.
+   */
+  uint32_t joined, ahead;
   size_t scratch_size; /* bytes that all of them share */
 } bsm_cuda_launches;
 

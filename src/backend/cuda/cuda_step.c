@@ -21,7 +21,7 @@ typedef struct prepared {
   const bsm_plan_step *step;
   const void *const *weights;
   bsm_cuda_fault *fault;
-  uint32_t count;
+  uint32_t count, joined;
   int64_t rounds;
   bool overlaps; /* kernels may begin before those ahead of them have ended */
   bsm_cuda_launch *launches;
@@ -133,6 +133,9 @@ static bool has_all(const bsm_code_image *code, const bsm_cuda_launches *l) {
   for (uint32_t i = 0; i < l->count && has; i++) {
     has = bsm_cuda_code_has(code, &l->items[i].kernel);
   }
+  for (uint32_t i = 0; l->ahead && i < l->other_count && has; i++) {
+    has = bsm_cuda_code_has(code, &l->others[i]);
+  }
   return has;
 }
 
@@ -198,6 +201,7 @@ static bsm_status prepare(bsm_cuda_stream *s, prepared *p, bsm_arena *arena,
   p->count = l->count;
   p->rounds = l->rounds;
   p->launches = l->items;
+  p->joined = l->joined;
   *scratch_size = l->scratch_size;
   if (counts(p)) BSM_TRY(bsm_cuda_stream_count(&s->base));
   return find_functions(p, s->code, arena);
@@ -225,6 +229,7 @@ bsm_status bsm_cuda_prepare(bsm_stream *stream, const bsm_plan *plan,
                              .step = step,
                              .impl = p,
                              .scratch_size = scratch_size,
+                             .joined = p->joined,
                              .counts = counts(p),
                              .fills = fills(p)};
   return BSM_OK;

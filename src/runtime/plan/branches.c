@@ -120,7 +120,9 @@ static bsm_status add_step(finder *f, uint32_t step) {
     }
     f->wall = step;
   } else {
-    bsm_step_order_add_memory(&f->order, step, f->from);
+    for (uint32_t i = 0; i <= f->steps[step].joined; i++) {
+      bsm_step_order_add_memory(&f->order, step, step + i, f->from);
+    }
   }
   if (needs_lane(&f->steps[step])) take_lane(f, step);
   return note_waits(f, step);

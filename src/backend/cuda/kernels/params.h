@@ -181,6 +181,19 @@ typedef struct bsm_cuda_mma {
   bsm_cuda_i64 row_strides[BSM_CUDA_ROW_LOOPS];
 } bsm_cuda_mma;
 
+/* What squeezes and excites images whose maps lie together. The addresses of
+ * biases, and of what the units are written to, may be 0. Strides are in
+ * elements. */
+typedef struct bsm_cuda_squeeze_excite {
+  bsm_cuda_u64 x, y, mean, hidden, gates;
+  bsm_cuda_u64 to_units, unit_bias, to_gates, gate_bias;
+  bsm_cuda_i32 pixels, maps, units;
+  bsm_cuda_i32 slice; /* maps of a block, a multiple of 8 */
+  bsm_cuda_i64 x_image, x_pixel, y_image, y_pixel;
+  bsm_cuda_i64 mean_image, hidden_image, gates_image;
+  float unit_alpha, unit_beta, gate_alpha, gate_beta;
+} bsm_cuda_squeeze_excite;
+
 /* How copies of tiles find a tensor, as the driver writes it (cuda_map.h). */
 #ifdef __cplusplus
 #define BSM_CUDA_ALIGNED(n) alignas(n)
